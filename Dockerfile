@@ -1,0 +1,20 @@
+# Builds what deploy/setup-debian.sh and meson build, and runs the daemon as an ordinary user.
+FROM debian:12 AS build
+WORKDIR /src
+COPY deploy/setup-debian.sh deploy/
+RUN deploy/setup-debian.sh build
+COPY . .
+RUN meson setup /build --prefix=/usr -Dbuildtype=release -Db_lto=true \
+ && meson compile -C /build && DESTDIR=/out meson install -C /build
+
+FROM debian:12-slim
+COPY deploy/setup-debian.sh /tmp/
+RUN /tmp/setup-debian.sh run && rm -rf /var/lib/apt/lists/* /tmp/setup-debian.sh \
+ && useradd --system --create-home --home-dir /var/lib/xplaned xplaned
+COPY --from=build /out/ /
+USER xplaned
+VOLUME ["/profiles", "/var/lib/xplaned"]
+EXPOSE 50551
+# A container's own network needs a listener that is not loopback; put TLS in front or use --tls-cert.
+ENTRYPOINT ["xplaned", "--logdir", "/profiles", "--state-dir", "/var/lib/xplaned"]
+CMD ["--listen", "0.0.0.0:50551", "--insecure"]

@@ -1,0 +1,255 @@
+#include "analysis/hlo/hlo_map.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "analysis/hlo/impl.h"
+#include "analysis/xplane/tf_op.h"
+#include "base/arena.h"
+#include "base/vec.h"
+
+struct xpl_hlo_map {
+    struct xpl_arena arena; // programs and, under the lock, the modules read so far
+    pthread_mutex_t lock;
+    struct xpl_hlo_program *programs;
+    xpl_bytes_t *module_bytes;       // parallel to programs
+    struct xpl_hlo_module **modules; // parallel; NULL until read
+    size_t n;
+};
+
+// ---- finding programs ----
+
+struct found {
+    struct xpl_hlo_program program;
+    xpl_bytes_t module; // ptr NULL: the proto has none
+    size_t order;
+};
+typedef XPL_VEC(struct found) found_vec;
+
+// The module of an HloProto and its name; false when the proto is malformed at this depth.
+static bool open_proto(xpl_bytes_t proto, struct found *ret) {
+    struct xpl_wire w = xpl_wire_begin(proto);
+    struct xpl_field f;
+    enum xpl_wire_result res;
+    while ((res = xpl_wire_next(&w, &f)) == XPL_WIRE_FIELD)
+        if (f.num == HLO_PROTO_MODULE && f.type == XPL_WIRE_LEN) ret->module = f.len;
+    if (res == XPL_WIRE_MALFORMED) return false;
+    if (!ret->module.ptr) return true;
+    w = xpl_wire_begin(ret->module);
+    while ((res = xpl_wire_next(&w, &f)) == XPL_WIRE_FIELD)
+        if (f.num == HLO_MODULE_NAME && f.type == XPL_WIRE_LEN)
+            ret->program.name = xpl_wire_str(&f);
+    return res == XPL_WIRE_END;
+}
+
+// The program that a metadata entry of "/host:metadata" describes, if any.
+static bool find_program(const struct xpl_plane *p, uint32_t i, struct found *ret) {
+    const struct xpl_event_md *const md = &p->event_md[i];
+    // Of several entries with one id the last counts.
+    if (!md->has_stats || xpl_plane_event_md(p, md->id) != i) return false;
+    const struct xpl_stats stats = xpl_event_md_stats(p, md);
+    struct xpl_stat s;
+    if (!xpl_stats_get(stats, XPL_STAT_HLO_PROTO, &s) || s.kind != XPL_VALUE_BYTES) return false;
+    if (!open_proto((xpl_bytes_t){(const uint8_t *)s.str.ptr, s.str.len}, ret)) return false;
+    ret->program.program_id = (uint64_t)md->id;
+    if (xpl_stats_get(stats, XPL_STAT_PROGRAM_ID, &s))
+        ret->program.program_id = xpl_stat_int_or_uint(&s);
+    return true;
+}
+
+static int by_id(const void *pa, const void *pb) {
+    const struct found *const a = pa, *const b = pb;
+    if (a->program.program_id != b->program.program_id)
+        return a->program.program_id < b->program.program_id ? -1 : 1;
+    return (a->order > b->order) - (a->order < b->order);
+}
+
+static bool collect(const struct xpl_xspace *xs, struct xpl_arena *a, found_vec *v) {
+    for (uint32_t i = 0; i < xs->n_planes; i++) {
+        const struct xpl_plane *const p = &xs->planes[i];
+        if (p->kind != XPL_PLANE_METADATA) continue;
+        for (uint32_t k = 1; k < p->n_event_md; k++) {
+            struct found f = {.order = v->n};
+            if (!find_program(p, k, &f)) continue;
+            struct found *const slot = xpl_vec_push(a, v);
+            if (!slot) return false;
+            *slot = f;
+        }
+    }
+    return true;
+}
+
+static bool keep_first_of_each(struct xpl_hlo_map *m, found_vec *v) {
+    if (v->n) qsort(v->v, v->n, sizeof *v->v, by_id);
+    m->programs = xpl_arena_array(&m->arena, v->n, sizeof *m->programs);
+    m->module_bytes = xpl_arena_array(&m->arena, v->n, sizeof *m->module_bytes);
+    m->modules = xpl_arena_zalloc(&m->arena, v->n * sizeof *m->modules);
+    if (!m->programs || !m->module_bytes || !m->modules) return false;
+    for (size_t i = 0; i < v->n; i++) {
+        if (i && v->v[i].program.program_id == v->v[i - 1].program.program_id) continue;
+        m->programs[m->n] = v->v[i].program;
+        m->module_bytes[m->n++] = v->v[i].module;
+    }
+    return true;
+}
+
+xpl_status_t xpl_hlo_map_new(const struct xpl_xspace *xs, size_t limit, struct xpl_hlo_map **ret,
+                             struct xpl_error *err) {
+    struct xpl_hlo_map *const m = xpl_sys_alloc(sizeof *m);
+    if (!m) XPL_FAIL_OOM(err, "HLO programs");
+    *m = (struct xpl_hlo_map){0};
+    xpl_arena_init(&m->arena, limit);
+    pthread_mutex_init(&m->lock, NULL);
+    found_vec v = {0};
+    if (!collect(xs, &m->arena, &v) || !keep_first_of_each(m, &v)) {
+        xpl_hlo_map_free(m);
+        XPL_FAIL_OOM(err, "HLO programs");
+    }
+    *ret = m;
+    return XPL_OK;
+}
+
+void xpl_hlo_map_free(struct xpl_hlo_map *m) {
+    if (!m) return;
+    pthread_mutex_destroy(&m->lock);
+    xpl_arena_fini(&m->arena);
+    xpl_sys_free(m);
+}
+
+const struct xpl_hlo_program *xpl_hlo_map_programs(const struct xpl_hlo_map *m, size_t *ret_n) {
+    *ret_n = m->n;
+    return m->programs;
+}
+
+// ---- looking up ----
+
+static xpl_status_t get_module(struct xpl_hlo_map *m, size_t i, struct xpl_hlo_module **ret,
+                               struct xpl_error *err) {
+    pthread_mutex_lock(&m->lock);
+    xpl_status_t st = XPL_OK;
+    if (!m->modules[i])
+        st = xpl_hlo_module_read(m->module_bytes[i], &m->arena, &m->modules[i], err);
+    *ret = m->modules[i];
+    pthread_mutex_unlock(&m->lock);
+    return st;
+}
+
+xpl_status_t xpl_hlo_map_find(struct xpl_hlo_map *m, uint64_t program_id, xpl_str_t name,
+                              struct xpl_hlo_instruction *ret, bool *ret_found,
+                              struct xpl_error *err) {
+    *ret_found = false;
+    size_t lo = 0, hi = m->n;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (m->programs[mid].program_id < program_id)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo == m->n || m->programs[lo].program_id != program_id || !m->module_bytes[lo].ptr)
+        return XPL_OK;
+    struct xpl_hlo_module *module = NULL;
+    XPL_TRY(get_module(m, lo, &module, err));
+    const uint32_t at = xpl_hlo_module_find(module, name);
+    if (at == UINT32_MAX) return XPL_OK;
+    xpl_hlo_module_get(module, at, ret);
+    *ret_found = true;
+    return XPL_OK;
+}
+
+// ---- training ----
+
+static bool has_gradient_scope(xpl_str_t op_name) {
+    xpl_str_t scope;
+    for (size_t pos = 0; xpl_tf_op_next_scope(op_name, &pos, &scope);)
+        if (xpl_str_starts(scope, XPL_STR("gradients")) ||
+            xpl_str_eq(scope, XPL_STR("gradient_tape")))
+            return true;
+    return false;
+}
+
+static bool has_transpose_scope(xpl_str_t op_name) {
+    const xpl_str_t word = XPL_STR("transpose(");
+    for (size_t at = xpl_str_find(op_name, word, 0); at != SIZE_MAX;
+         at = xpl_str_find(op_name, word, at + 1))
+        if (at == 0 || op_name.ptr[at - 1] == '/') return true;
+    return false;
+}
+
+bool xpl_hlo_is_gradient_op(xpl_str_t op_name, xpl_str_t op_type) {
+    const bool maybe_tf = xpl_str_has(op_name, XPL_STR("gradient"));
+    const bool maybe_jax = xpl_str_has(op_name, XPL_STR("transpose("));
+    if (!maybe_tf && !maybe_jax) return false;
+    if (xpl_is_tf_op_type(op_type) && xpl_is_tf_op_name(op_name))
+        return maybe_tf && has_gradient_scope(op_name);
+    const bool jax = op_type.len == 0 || xpl_is_jax_op_name_and_type(op_name, op_type);
+    return jax && maybe_jax && has_transpose_scope(op_name);
+}
+
+static bool metadata_is_gradient(xpl_bytes_t metadata) {
+    struct xpl_wire w = xpl_wire_begin(metadata);
+    struct xpl_field f;
+    xpl_str_t name = {0}, type = {0};
+    while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD) {
+        if (f.num == HLO_META_OP_NAME && f.type == XPL_WIRE_LEN) name = xpl_wire_str(&f);
+        if (f.num == HLO_META_OP_TYPE && f.type == XPL_WIRE_LEN) type = xpl_wire_str(&f);
+    }
+    return name.len && xpl_hlo_is_gradient_op(name, type);
+}
+
+static bool instruction_is_gradient(xpl_bytes_t instruction) {
+    struct xpl_wire w = xpl_wire_begin(instruction);
+    struct xpl_field f;
+    while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD)
+        if (f.num == HLO_INSTR_METADATA && f.type == XPL_WIRE_LEN && metadata_is_gradient(f.len))
+            return true;
+    return false;
+}
+
+static bool module_has_gradient(xpl_bytes_t module) {
+    struct xpl_wire w = xpl_wire_begin(module), v;
+    struct xpl_field f;
+    while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD) {
+        if (f.num != HLO_MODULE_COMPUTATIONS || f.type != XPL_WIRE_LEN) continue;
+        v = xpl_wire_begin(f.len);
+        while (xpl_wire_next(&v, &f) == XPL_WIRE_FIELD)
+            if (f.num == HLO_COMPUTATION_INSTRUCTIONS && f.type == XPL_WIRE_LEN &&
+                instruction_is_gradient(f.len))
+                return true;
+    }
+    return false;
+}
+
+struct training_scan {
+    struct xpl_hlo_map *map;
+    struct xpl_exec *exec;
+    atomic_bool found;
+    atomic_int status; // of the first piece that failed
+};
+
+// A program counts only when XLA would accept it, which takes reading it: done for the few that
+// look like training.
+static void scan_program(void *ctx, size_t i) {
+    struct training_scan *const s = ctx;
+    if (atomic_load_explicit(&s->found, memory_order_relaxed) || xpl_exec_cancelled(s->exec))
+        return;
+    const xpl_bytes_t bytes = s->map->module_bytes[i];
+    if (!bytes.ptr || !module_has_gradient(bytes)) return;
+    struct xpl_hlo_module *module = NULL;
+    const xpl_status_t st = get_module(s->map, i, &module, NULL);
+    if (st != XPL_OK)
+        atomic_store(&s->status, (int)st);
+    else if (module->valid)
+        atomic_store(&s->found, true);
+}
+
+xpl_status_t xpl_hlo_map_is_training(struct xpl_hlo_map *m, struct xpl_exec *exec, bool *ret,
+                                     struct xpl_error *err) {
+    struct training_scan s = {.map = m, .exec = exec};
+    xpl_exec_run(exec, m->n, scan_program, &s);
+    if (xpl_exec_cancelled(exec)) XPL_FAIL(err, XPL_CANCELLED, "conversion cancelled");
+    if (!atomic_load(&s.found) && atomic_load(&s.status)) XPL_FAIL_OOM(err, "HLO module");
+    *ret = atomic_load(&s.found);
+    return XPL_OK;
+}

@@ -1,0 +1,399 @@
+// Reading one HloModuleProto: which computations and instructions there are and where.  Everything
+// that XLA's HloModule::CreateFromProto checks about names, ids and references is checked here,
+// because XProf knows nothing of a program that XLA refuses.
+#include "analysis/hlo/impl.h"
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/map.h"
+
+enum outcome { FINE, REFUSED, NO_MEMORY };
+
+struct reader {
+    struct xpl_arena *arena;
+    struct xpl_hlo_module *m;
+    xpl_str_t *computation_names;
+    uint32_t computation, instruction; // being read
+};
+
+// ---- names ----
+
+static bool is_name_char(char c, bool first) {
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_') return true;
+    return !first && ((c >= '0' && c <= '9') || c == '.' || c == '-');
+}
+
+// Names of element types are keywords of the HLO text.
+static bool is_type_name(xpl_str_t s) {
+    static const char *const types[] = {
+        "pred",       "s1",         "s2",       "s4",        "s8",       "s16",
+        "s32",        "s64",        "u1",       "u2",        "u4",       "u8",
+        "u16",        "u32",        "u64",      "f16",       "bf16",     "f32",
+        "f64",        "f8e5m2",     "f8e4m3",   "f8e3m4",    "f8e4m3fn", "f8e4m3b11fnuz",
+        "f8e5m2fnuz", "f8e4m3fnuz", "f4e2m1fn", "f8e8m0fnu", "c64",      "c128",
+        "opaque",     "token",      "buffer",
+    };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (xpl_str_eq(s, xpl_str_from(types[i]))) return true;
+    return false;
+}
+
+static bool is_clean(xpl_str_t s) {
+    for (size_t i = 0; i < s.len; i++)
+        if (!is_name_char(s.ptr[i], i == 0)) return false;
+    if (s.len > 1 && s.ptr[0] == '_' && s.ptr[1] == '_')
+        return xpl_str_starts(s, XPL_STR("__xla_"));
+    return s.len > 13 || !is_type_name(s);
+}
+
+// NameUniquer::GetSanitizedName: what compilers write needs no change and is not copied.
+static bool sanitize(struct xpl_arena *a, xpl_str_t s, xpl_str_t *ret) {
+    *ret = s;
+    if (is_clean(s)) return true;
+    char *const p = xpl_arena_alloc(a, s.len + 1);
+    if (!p) return false;
+    for (size_t i = 0; i < s.len; i++)
+        p[i] = is_name_char(s.ptr[i], i == 0) ? s.ptr[i] : '_';
+    *ret = (xpl_str_t){p, s.len};
+    if (is_type_name(*ret)) p[ret->len++] = '_';
+    if (ret->len > 1 && p[0] == '_' && p[1] == '_' && !xpl_str_starts(*ret, XPL_STR("__xla_")))
+        p[0] = 'a';
+    return true;
+}
+
+// A hash table of names that stand `stride` bytes apart from `base` on; REFUSED for two equal ones.
+static enum outcome index_names(struct xpl_arena *a, const void *base, size_t stride, uint32_t n,
+                                uint32_t **ret_slots, uint32_t *ret_cap) {
+    uint32_t cap = 16;
+    while (cap / 2 < n)
+        cap *= 2;
+    uint32_t *const slots = xpl_arena_zalloc(a, (size_t)cap * sizeof *slots);
+    if (!slots) return NO_MEMORY;
+    const uint64_t seed = xpl_hash_seed();
+    for (uint32_t i = 0; i < n; i++) {
+        const xpl_str_t *const s = (const void *)((const char *)base + i * stride);
+        uint32_t at = xpl_hash_str(seed, *s) & (cap - 1);
+        for (; slots[at]; at = (at + 1) & (cap - 1)) {
+            const xpl_str_t *const t =
+                (const void *)((const char *)base + (slots[at] - 1) * stride);
+            if (xpl_str_eq(*s, *t)) return REFUSED;
+        }
+        slots[at] = i + 1;
+    }
+    *ret_slots = slots;
+    *ret_cap = cap;
+    return FINE;
+}
+
+uint32_t xpl_hlo_module_find(const struct xpl_hlo_module *m, xpl_str_t name) {
+    if (!m->valid) return UINT32_MAX;
+    uint32_t at = xpl_hash_str(xpl_hash_seed(), name) & (m->n_slots - 1);
+    for (; m->slots[at]; at = (at + 1) & (m->n_slots - 1))
+        if (xpl_str_eq(m->instructions[m->slots[at] - 1].name, name)) return m->slots[at] - 1;
+    return UINT32_MAX;
+}
+
+// ---- ids ----
+
+uint32_t xpl_hlo_module_by_id(const struct xpl_hlo_module *m, const struct hlo_computation *c,
+                              int64_t id) {
+    if (!c->ids_rise) {
+        const uint64_t *const at =
+            xpl_map_get(&m->instruction_ids, (uint64_t)(c - m->computations), (uint64_t)id);
+        return at ? (uint32_t)*at : UINT32_MAX;
+    }
+    uint32_t lo = c->first, hi = c->first + c->n;
+    while (lo < hi) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (m->instructions[mid].id < id)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < c->first + c->n && m->instructions[lo].id == id ? lo : UINT32_MAX;
+}
+
+static enum outcome put_id(struct reader *r, uint32_t instruction, int64_t id) {
+    bool fresh;
+    uint64_t *const at =
+        xpl_map_put(r->arena, &r->m->instruction_ids, r->computation, (uint64_t)id, &fresh);
+    if (!at) return NO_MEMORY;
+    *at = instruction;
+    return fresh ? FINE : REFUSED;
+}
+
+// Takes note of the id of the instruction just read, the next of its computation.
+static enum outcome note_id(struct reader *r, int64_t id) {
+    struct hlo_computation *const c = &r->m->computations[r->computation];
+    const uint32_t at = r->instruction;
+    if (id < 0) return REFUSED;
+    r->m->instructions[at].id = id;
+    if (c->ids_rise && c->n > 0 && id <= r->m->instructions[at - 1].id) {
+        c->ids_rise = false;
+        for (uint32_t i = c->first; i < at; i++) {
+            const enum outcome o = put_id(r, i, r->m->instructions[i].id);
+            if (o != FINE) return o;
+        }
+    }
+    c->n++;
+    return c->ids_rise ? FINE : put_id(r, at, id);
+}
+
+// Calls check for each number of a repeated int64 field, packed or not.
+static enum outcome each_number(struct reader *r, const struct xpl_field *f,
+                                enum outcome (*check)(struct reader *, int64_t), uint32_t *count) {
+    if (f->type == XPL_WIRE_VARINT) {
+        ++*count;
+        return check(r, (int64_t)f->u);
+    }
+    if (f->type != XPL_WIRE_LEN) return FINE;
+    for (const uint8_t *p = f->len.ptr, *end = p + f->len.len; p != end;) {
+        const struct xpl_varint v = xpl_varint_read(p, end);
+        if (!v.p) return REFUSED;
+        const enum outcome o = check(r, (int64_t)v.v);
+        if (o != FINE) return o;
+        ++*count;
+        p = v.p;
+    }
+    return FINE;
+}
+
+static enum outcome check_operand(struct reader *r, int64_t id) {
+    const struct hlo_computation *const c = &r->m->computations[r->computation];
+    return xpl_hlo_module_by_id(r->m, c, id) == UINT32_MAX ? REFUSED : FINE;
+}
+
+static enum outcome check_called(struct reader *r, int64_t id) {
+    return xpl_map_get(&r->m->computation_ids, (uint64_t)id, 0) ? FINE : REFUSED;
+}
+
+// ---- instructions and computations ----
+
+static bool is_fusion_kind(xpl_str_t s) {
+    return xpl_str_eq(s, XPL_STR("kLoop")) || xpl_str_eq(s, XPL_STR("kInput")) ||
+           xpl_str_eq(s, XPL_STR("kOutput")) || xpl_str_eq(s, XPL_STR("kCustom"));
+}
+
+struct instruction_fields {
+    xpl_str_t name, opcode, fusion_kind;
+    int64_t id, called;
+    uint32_t n_operands, n_control, n_called;
+    bool has_shape;
+};
+
+static enum outcome walk_instruction(struct reader *r, xpl_bytes_t bytes,
+                                     struct instruction_fields *ret) {
+    struct xpl_wire w = xpl_wire_begin(bytes);
+    struct xpl_field f;
+    enum xpl_wire_result res;
+    enum outcome o = FINE;
+    while (o == FINE && (res = xpl_wire_next(&w, &f)) == XPL_WIRE_FIELD) {
+        const bool text = f.type == XPL_WIRE_LEN;
+        switch (f.num) {
+            case HLO_INSTR_NAME:
+                if (text) ret->name = xpl_wire_str(&f);
+                break;
+            case HLO_INSTR_OPCODE:
+                if (text) ret->opcode = xpl_wire_str(&f);
+                break;
+            case HLO_INSTR_SHAPE: ret->has_shape |= text; break;
+            case HLO_INSTR_FUSION_KIND:
+                if (text) ret->fusion_kind = xpl_wire_str(&f);
+                break;
+            case HLO_INSTR_ID:
+                if (f.type == XPL_WIRE_VARINT) ret->id = (int64_t)f.u;
+                break;
+            case HLO_INSTR_OPERANDS: o = each_number(r, &f, check_operand, &ret->n_operands); break;
+            case HLO_INSTR_CONTROL: o = each_number(r, &f, check_operand, &ret->n_control); break;
+            case HLO_INSTR_CALLED: o = each_number(r, &f, check_called, &ret->n_called); break;
+            default: break;
+        }
+    }
+    return o == FINE && res == XPL_WIRE_MALFORMED ? REFUSED : o;
+}
+
+// The only computation that a fusion calls, or UINT32_MAX.
+static uint32_t fused_computation(const struct xpl_hlo_module *m, xpl_bytes_t instruction) {
+    struct xpl_wire w = xpl_wire_begin(instruction);
+    struct xpl_field f;
+    uint64_t id = UINT64_MAX;
+    while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD) {
+        if (f.num != HLO_INSTR_CALLED) continue;
+        if (f.type == XPL_WIRE_VARINT) id = f.u;
+        if (f.type == XPL_WIRE_LEN) {
+            const struct xpl_varint v = xpl_varint_slow(f.len.ptr, f.len.ptr + f.len.len);
+            if (v.p) id = v.v;
+        }
+    }
+    const uint64_t *const at = xpl_map_get(&m->computation_ids, id, 0);
+    return at ? (uint32_t)*at : UINT32_MAX;
+}
+
+static enum outcome read_instruction(struct reader *r, xpl_bytes_t bytes) {
+    struct instruction_fields in = {0};
+    enum outcome o = walk_instruction(r, bytes, &in);
+    if (o != FINE) return o;
+    const struct xpl_hlo_opcode *const op = xpl_hlo_opcode_find(in.opcode);
+    if (!op || !in.has_shape || in.name.len == 0 || bytes.len > UINT32_MAX) return REFUSED;
+    if (op->arity >= 0 && in.n_operands != (uint32_t)op->arity) return REFUSED;
+    struct hlo_instruction *const i = &r->m->instructions[r->instruction];
+    *i = (struct hlo_instruction){
+        .p = bytes.ptr, .len = (uint32_t)bytes.len, .computation = r->computation};
+    if (!sanitize(r->arena, in.name, &i->name)) return NO_MEMORY;
+    if (op->kind == HLO_OP_FUSION) {
+        if (in.n_called != 1 || !is_fusion_kind(in.fusion_kind)) return REFUSED;
+        const uint32_t c = fused_computation(r->m, bytes);
+        if (c != UINT32_MAX && r->m->computations[c].fusion == UINT32_MAX)
+            r->m->computations[c].fusion = r->instruction;
+    }
+    o = note_id(r, in.id);
+    r->instruction++;
+    return o;
+}
+
+static enum outcome read_computation(struct reader *r, xpl_bytes_t bytes) {
+    struct hlo_computation *const c = &r->m->computations[r->computation];
+    *c = (struct hlo_computation){.first = r->instruction, .fusion = UINT32_MAX, .ids_rise = true};
+    struct xpl_wire w = xpl_wire_begin(bytes);
+    struct xpl_field f;
+    enum xpl_wire_result res;
+    int64_t root = 0;
+    xpl_str_t name = {0};
+    while ((res = xpl_wire_next(&w, &f)) == XPL_WIRE_FIELD) {
+        if (f.num == HLO_COMPUTATION_INSTRUCTIONS && f.type == XPL_WIRE_LEN) {
+            // Counted before; the file may have changed since.
+            if (r->instruction == r->m->n_instructions) return REFUSED;
+            const enum outcome o = read_instruction(r, f.len);
+            if (o != FINE) return o;
+        } else if (f.num == HLO_COMPUTATION_NAME && f.type == XPL_WIRE_LEN) {
+            name = xpl_wire_str(&f);
+        } else if (f.num == HLO_COMPUTATION_ID && f.type == XPL_WIRE_VARINT) {
+            c->id = (int64_t)f.u;
+        } else if (f.num == HLO_COMPUTATION_ROOT_ID && f.type == XPL_WIRE_VARINT) {
+            root = (int64_t)f.u;
+        }
+    }
+    if (res == XPL_WIRE_MALFORMED || xpl_hlo_module_by_id(r->m, c, root) == UINT32_MAX)
+        return REFUSED;
+    bool fresh;
+    uint64_t *const at = xpl_map_put(r->arena, &r->m->computation_ids, (uint64_t)c->id, 0, &fresh);
+    if (!at || !sanitize(r->arena, name, &r->computation_names[r->computation])) return NO_MEMORY;
+    *at = r->computation++;
+    return fresh ? FINE : REFUSED;
+}
+
+// ---- stack frames ----
+
+static void read_numbers(xpl_bytes_t bytes, int32_t v[4]) {
+    struct xpl_wire w = xpl_wire_begin(bytes);
+    struct xpl_field f;
+    while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD)
+        if (f.type == XPL_WIRE_VARINT && f.num >= 1 && f.num <= 4) v[f.num - 1] = (int32_t)f.u;
+}
+
+static enum outcome read_frames(struct reader *r, xpl_bytes_t bytes) {
+    struct xpl_hlo_module *const m = r->m;
+    uint32_t n[5] = {0}, at[5] = {0};
+    struct xpl_wire w = xpl_wire_begin(bytes);
+    struct xpl_field f;
+    enum xpl_wire_result res;
+    while ((res = xpl_wire_next(&w, &f)) == XPL_WIRE_FIELD)
+        if (f.type == XPL_WIRE_LEN && f.num <= HLO_FRAMES_FRAMES) n[f.num]++;
+    if (res == XPL_WIRE_MALFORMED) return REFUSED;
+    m->files = xpl_arena_array(r->arena, n[HLO_FRAMES_FILE_NAMES], sizeof *m->files);
+    m->functions = xpl_arena_array(r->arena, n[HLO_FRAMES_FUNCTION_NAMES], sizeof *m->functions);
+    m->locations = xpl_arena_array(r->arena, n[HLO_FRAMES_LOCATIONS], sizeof *m->locations);
+    m->frames = xpl_arena_array(r->arena, n[HLO_FRAMES_FRAMES], sizeof *m->frames);
+    if (!m->files || !m->functions || !m->locations || !m->frames) return NO_MEMORY;
+    w = xpl_wire_begin(bytes);
+    while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD) {
+        if (f.type != XPL_WIRE_LEN || f.num > HLO_FRAMES_FRAMES || at[f.num] == n[f.num]) continue;
+        const uint32_t i = at[f.num]++;
+        int32_t v[4] = {0};
+        if (f.num >= HLO_FRAMES_LOCATIONS) read_numbers(f.len, v);
+        if (f.num == HLO_FRAMES_FILE_NAMES) m->files[i] = xpl_wire_str(&f);
+        if (f.num == HLO_FRAMES_FUNCTION_NAMES) m->functions[i] = xpl_wire_str(&f);
+        if (f.num == HLO_FRAMES_LOCATIONS)
+            m->locations[i] = (struct hlo_location){v[0], v[1], v[2], v[3]};
+        if (f.num == HLO_FRAMES_FRAMES) m->frames[i] = (struct hlo_frame){v[0], v[1]};
+    }
+    m->n_files = at[HLO_FRAMES_FILE_NAMES], m->n_functions = at[HLO_FRAMES_FUNCTION_NAMES];
+    m->n_locations = at[HLO_FRAMES_LOCATIONS], m->n_frames = at[HLO_FRAMES_FRAMES];
+    return FINE;
+}
+
+// ---- the module ----
+
+// How many computations and instructions there are; REFUSED when that cannot be told.
+static enum outcome count(xpl_bytes_t bytes, struct xpl_hlo_module *m) {
+    struct xpl_wire w = xpl_wire_begin(bytes), v;
+    struct xpl_field f, g;
+    enum xpl_wire_result res;
+    while ((res = xpl_wire_next(&w, &f)) == XPL_WIRE_FIELD) {
+        if (f.num != HLO_MODULE_COMPUTATIONS || f.type != XPL_WIRE_LEN) continue;
+        if (m->n_computations++ == UINT32_MAX - 1) return REFUSED;
+        v = xpl_wire_begin(f.len);
+        while ((res = xpl_wire_next(&v, &g)) == XPL_WIRE_FIELD) {
+            if (g.num != HLO_COMPUTATION_INSTRUCTIONS || g.type != XPL_WIRE_LEN) continue;
+            if (m->n_instructions++ >= UINT32_MAX / 4) return REFUSED;
+        }
+        if (res == XPL_WIRE_MALFORMED) return REFUSED;
+    }
+    return res == XPL_WIRE_MALFORMED ? REFUSED : FINE;
+}
+
+static enum outcome read_fields(struct reader *r, xpl_bytes_t bytes) {
+    struct xpl_wire w = xpl_wire_begin(bytes);
+    struct xpl_field f;
+    int64_t entry = 0;
+    bool has_shape = false;
+    while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD) {
+        enum outcome o = FINE;
+        if (f.num == HLO_MODULE_COMPUTATIONS && f.type == XPL_WIRE_LEN) {
+            if (r->computation == r->m->n_computations) return REFUSED;
+            o = read_computation(r, f.len);
+        } else if (f.num == HLO_MODULE_PROGRAM_SHAPE) {
+            has_shape |= f.type == XPL_WIRE_LEN;
+        } else if (f.num == HLO_MODULE_ENTRY_ID && f.type == XPL_WIRE_VARINT) {
+            entry = (int64_t)f.u;
+        } else if (f.num == HLO_MODULE_STACK_FRAMES && f.type == XPL_WIRE_LEN) {
+            o = read_frames(r, f.len);
+        }
+        if (o != FINE) return o;
+    }
+    const bool has_entry = xpl_map_get(&r->m->computation_ids, (uint64_t)entry, 0) != NULL;
+    return has_shape && has_entry ? FINE : REFUSED;
+}
+
+static enum outcome read_module(struct reader *r, xpl_bytes_t bytes) {
+    struct xpl_hlo_module *const m = r->m;
+    enum outcome o = count(bytes, m);
+    if (o != FINE) return o;
+    m->computations = xpl_arena_array(r->arena, m->n_computations, sizeof *m->computations);
+    m->instructions = xpl_arena_array(r->arena, m->n_instructions, sizeof *m->instructions);
+    r->computation_names =
+        xpl_arena_array(r->arena, m->n_computations, sizeof *r->computation_names);
+    if (!m->computations || !m->instructions || !r->computation_names) return NO_MEMORY;
+    o = read_fields(r, bytes);
+    if (o != FINE) return o;
+    m->n_computations = r->computation;
+    m->n_instructions = r->instruction;
+    uint32_t *slots, cap;
+    o = index_names(r->arena, r->computation_names, sizeof *r->computation_names, m->n_computations,
+                    &slots, &cap);
+    if (o != FINE) return o;
+    _Static_assert(offsetof(struct hlo_instruction, name) == 0, "index_names starts at the name");
+    return index_names(r->arena, m->instructions, sizeof *m->instructions, m->n_instructions,
+                       &m->slots, &m->n_slots);
+}
+
+xpl_status_t xpl_hlo_module_read(xpl_bytes_t bytes, struct xpl_arena *a,
+                                 struct xpl_hlo_module **ret, struct xpl_error *err) {
+    struct xpl_hlo_module *const m = xpl_arena_zalloc(a, sizeof *m);
+    if (!m) XPL_FAIL_OOM(err, "HLO module");
+    struct reader r = {.arena = a, .m = m};
+    const enum outcome o = read_module(&r, bytes);
+    if (o == NO_MEMORY) XPL_FAIL_OOM(err, "HLO module");
+    m->valid = o == FINE;
+    *ret = m;
+    return XPL_OK;
+}

@@ -1,0 +1,69 @@
+#include "analysis/opstats/convert.h"
+
+#include "analysis/hlo/hlo_map.h"
+#include "analysis/opstats/host_scan.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+
+static bool has_kind(const struct xpl_xspace *xs, enum xpl_plane_kind a, enum xpl_plane_kind b,
+                     enum xpl_plane_kind c) {
+    for (uint32_t i = 0; i < xs->n_planes; i++) {
+        const enum xpl_plane_kind k = xs->planes[i].kind;
+        if (k == a || k == b || k == c) return true;
+    }
+    return false;
+}
+
+static bool has_tpu(const struct xpl_xspace *xs) {
+    return has_kind(xs, XPL_PLANE_TPU_CORE, XPL_PLANE_SPARSE_CORE, XPL_PLANE_TPU_OTHER);
+}
+static bool has_gpu(const struct xpl_xspace *xs) {
+    return has_kind(xs, XPL_PLANE_GPU, XPL_PLANE_GPU, XPL_PLANE_GPU);
+}
+
+bool xpl_xspace_has_device(const struct xpl_xspace *xs) {
+    return has_tpu(xs) || has_gpu(xs);
+}
+
+static void free_map(struct xpl_hlo_map **m) {
+    xpl_hlo_map_free(*m);
+}
+
+// Steps come last: they read what the others found.
+static xpl_status_t run_parts(const struct xpl_convert *c, struct xpl_opstats *s,
+                              struct xpl_error *err) {
+    XPL_TRY(xpl_convert_device(c, s, err));
+    XPL_TRY(xpl_convert_host(c, s, err));
+    XPL_TRY(xpl_convert_cpu_device(c, s, err));
+    return xpl_convert_steps(c, s, err);
+}
+
+xpl_status_t xpl_opstats_convert(const struct xpl_xspace *xs, const struct xpl_convert_options *opt,
+                                 struct xpl_exec *exec, struct xpl_arena *result,
+                                 size_t scratch_limit, struct xpl_opstats **ret,
+                                 struct xpl_error *err) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena = {0}; // of the groups
+    xpl_arena_init(&arena, scratch_limit);
+    XPL_AUTO(free_map) struct xpl_hlo_map *hlo = NULL;
+    XPL_AUTO(xpl_host_scan_fini) struct xpl_host_scan host = {0};
+    struct xpl_groups *groups = NULL;
+    XPL_TRY(xpl_hlo_map_new(xs, scratch_limit, &hlo, err));
+    XPL_TRY(xpl_groups_build(xs, &arena, exec, &groups, err));
+    struct xpl_opstats *const s = xpl_arena_zalloc(result, sizeof *s);
+    if (!s) XPL_FAIL_OOM(err, "op statistics");
+    const struct xpl_convert c = {
+        .xs = xs,
+        .groups = groups,
+        .hlo = hlo,
+        .opt = opt,
+        .exec = exec,
+        .result = result,
+        .scratch_limit = scratch_limit,
+        .is_tpu = has_tpu(xs),
+        .is_gpu = !has_tpu(xs) && has_gpu(xs),
+        .host = &host,
+    };
+    XPL_TRY(run_parts(&c, s, err));
+    *ret = s;
+    return XPL_OK;
+}

@@ -1,0 +1,78 @@
+// kernel_stats: one table of GPU kernels, longest total first (XProf:
+// xplane_to_kernel_stats_db.cc). The reports arrive sorted and cut to their number; several hosts'
+// stand one after another as the combination left them.
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analysis/opstats/opstats.h"
+#include "analysis/tools/gviz.h"
+#include "analysis/tools/tool.h"
+
+static void put_columns(struct xpl_gviz *g) {
+    static const char *const columns[][3] = {
+        {"rank", "number", "Rank"},
+        {"kernel_name", "string", "Kernel Name"},
+        {"registers_per_thread", "number", "Registers per thread"},
+        {"shmem_bytes", "number", "Shared Mem bytes"},
+        {"block_dim", "string", "Block dim"},
+        {"grid_dim", "string", "Grid dim"},
+        {"occupancy_pct", "number", "Theoretical Occupancy %"},
+        {"is_op_tensor_core_eligible", "boolean", "Op is TensorCore eligible"},
+        {"is_kernel_using_tensor_core", "boolean", "Kernel uses TensorCore"},
+        {"op_name", "string", "Op Name"},
+        {"occurrences", "number", "Occurrences"},
+        {"total_duration_us", "number", "Total Duration (\u03bcs)"},
+        {"avg_duration_us", "number", "Avg Duration (\u03bcs)"},
+        {"min_duration_us", "number", "Min Duration (\u03bcs)"},
+        {"max_duration_us", "number", "Max Duration (\u03bcs)"},
+    };
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        xpl_gviz_column(g, columns[i][0], columns[i][1], columns[i][2]);
+}
+
+static void put_dim(struct xpl_gviz *g, const uint32_t *dim, uint8_t n) {
+    char text[40];
+    size_t len = 0;
+    for (uint8_t i = 0; i < n && i < 3; i++)
+        len += (size_t)snprintf(text + len, sizeof text - len, "%s%" PRIu32, i ? "," : "", dim[i]);
+    xpl_gviz_text(g, (xpl_str_t){text, len});
+}
+
+static void put_microseconds(struct xpl_gviz *g, uint64_t ns) {
+    xpl_gviz_number(g, (double)ns / 1e3);
+}
+
+static void put_row(struct xpl_gviz *g, const struct xpl_kernel_report *k, uint32_t rank) {
+    xpl_gviz_row(g);
+    xpl_gviz_number(g, rank);
+    xpl_gviz_text(g, k->name);
+    xpl_gviz_number(g, k->registers_per_thread);
+    xpl_gviz_number(g, k->static_shmem_bytes + k->dynamic_shmem_bytes);
+    put_dim(g, k->block_dim, k->n_block_dim);
+    put_dim(g, k->grid_dim, k->n_grid_dim);
+    xpl_gviz_number(g, (double)k->occupancy_pct);
+    xpl_gviz_bool(g, k->is_op_tensor_core_eligible);
+    xpl_gviz_bool(g, k->is_kernel_using_tensor_core);
+    xpl_gviz_text(g, k->op_name);
+    xpl_gviz_number(g, k->occurrences);
+    put_microseconds(g, k->total_duration_ns);
+    // Whole nanoseconds, as XProf divides.
+    put_microseconds(g, k->occurrences ? k->total_duration_ns / k->occurrences : 0);
+    put_microseconds(g, k->min_duration_ns);
+    put_microseconds(g, k->max_duration_ns);
+}
+
+xpl_status_t xpl_tool_kernel_stats(const struct xpl_opstats *s, const struct xpl_tool_options *opt,
+                                   struct xpl_arena *scratch, struct xpl_buf *out,
+                                   struct xpl_error *err) {
+    (void)opt;
+    (void)scratch;
+    struct xpl_gviz g;
+    xpl_gviz_begin(&g, out);
+    put_columns(&g);
+    for (size_t i = 0; i < s->kernel_reports.n; i++)
+        put_row(&g, &s->kernel_reports.v[i], (uint32_t)(i + 1));
+    xpl_gviz_end(&g);
+    if (out->failed) XPL_FAIL_OOM(err, "kernel_stats");
+    return XPL_OK;
+}

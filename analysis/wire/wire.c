@@ -1,0 +1,23 @@
+#include "analysis/wire/wire.h"
+
+struct xpl_varint xpl_varint_slow(const uint8_t *p, const uint8_t *end) {
+    if (XPL_LIKELY(end - p >= 10)) { // one bounds check for the whole varint
+        uint64_t v = p[0] & 0x7fu;
+        if (p[0] < 0x80) return (struct xpl_varint){p + 1, v};
+        for (unsigned i = 1; i < 9; i++) {
+            v |= (uint64_t)(p[i] & 0x7f) << (7 * i);
+            if (p[i] < 0x80) return (struct xpl_varint){p + i + 1, v};
+        }
+        if (p[9] > 1) return (struct xpl_varint){NULL, 0}; // would not fit 64 bits
+        return (struct xpl_varint){p + 10, v | (uint64_t)p[9] << 63};
+    }
+    uint64_t v = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+        if (p == end) break;
+        const uint64_t b = *p++;
+        if (shift == 63 && b > 1) break;
+        v |= (b & 0x7f) << shift;
+        if (b < 0x80) return (struct xpl_varint){p, v};
+    }
+    return (struct xpl_varint){NULL, 0};
+}

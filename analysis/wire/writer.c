@@ -1,0 +1,134 @@
+#include "analysis/wire/writer.h"
+
+#include <string.h>
+
+#include "analysis/wire/wire.h"
+#include "base/arena.h"
+
+void xpl_writer_init(struct xpl_writer *w, struct xpl_buf *out) {
+    *w = (struct xpl_writer){.out = out};
+}
+
+bool xpl_writer_measured(struct xpl_writer *w) {
+    w->writing = true;
+    if (w->n > SIZE_MAX || !xpl_buf_room(w->out, (size_t)w->n)) w->failed = true;
+    return !w->failed;
+}
+
+bool xpl_writer_fini(struct xpl_writer *w) {
+    // n is what the measuring pass promised and the writing pass has not yet delivered.
+    const bool ok = !w->failed && !w->out->failed && w->writing && w->n == 0;
+    xpl_sys_free(w->sizes);
+    *w = (struct xpl_writer){.out = w->out, .failed = true};
+    return ok;
+}
+
+static unsigned varint_size(uint64_t v) {
+    return (unsigned)(70 - __builtin_clzll(v | 1)) / 7;
+}
+
+// Room for `n` bytes: counts them while measuring; NULL then, and after a failure.
+static uint8_t *take(struct xpl_writer *w, uint64_t n) {
+    if (!w->writing) {
+        w->n += n;
+        return NULL;
+    }
+    if (w->failed || n > w->n) {
+        w->failed = true;
+        return NULL;
+    }
+    w->n -= n;
+    uint8_t *const p = w->out->p + w->out->n;
+    w->out->n += (size_t)n;
+    return p;
+}
+
+static uint8_t *put_varint(uint8_t *p, uint64_t v) {
+    while (v >= 0x80) {
+        *p++ = (uint8_t)(v | 0x80);
+        v >>= 7;
+    }
+    *p++ = (uint8_t)v;
+    return p;
+}
+
+static uint64_t tag(uint32_t num, enum xpl_wire_type type) {
+    return (uint64_t)num << 3 | type;
+}
+
+void xpl_writer_varint(struct xpl_writer *w, uint32_t num, uint64_t v) {
+    const uint64_t t = tag(num, XPL_WIRE_VARINT);
+    uint8_t *const p = take(w, varint_size(t) + varint_size(v));
+    if (p) put_varint(put_varint(p, t), v);
+}
+
+void xpl_writer_fixed32(struct xpl_writer *w, uint32_t num, uint32_t v) {
+    const uint64_t t = tag(num, XPL_WIRE_I32);
+    uint8_t *const p = take(w, varint_size(t) + sizeof v);
+    if (p) memcpy(put_varint(p, t), &v, sizeof v);
+}
+
+void xpl_writer_fixed64(struct xpl_writer *w, uint32_t num, uint64_t v) {
+    const uint64_t t = tag(num, XPL_WIRE_I64);
+    uint8_t *const p = take(w, varint_size(t) + sizeof v);
+    if (p) memcpy(put_varint(p, t), &v, sizeof v);
+}
+
+void xpl_writer_bytes(struct xpl_writer *w, uint32_t num, const void *src, size_t n) {
+    const uint64_t t = tag(num, XPL_WIRE_LEN);
+    uint8_t *p = take(w, varint_size(t) + varint_size(n) + n);
+    if (!p) return;
+    p = put_varint(put_varint(p, t), n);
+    if (n) memcpy(p, src, n);
+}
+
+void xpl_writer_raw64(struct xpl_writer *w, uint64_t v) {
+    uint8_t *const p = take(w, sizeof v);
+    if (p) memcpy(p, &v, sizeof v);
+}
+
+void xpl_writer_raw_varint(struct xpl_writer *w, uint64_t v) {
+    uint8_t *const p = take(w, varint_size(v));
+    if (p) put_varint(p, v);
+}
+
+static bool push_size(struct xpl_writer *w) {
+    if (w->n_sizes == w->cap) {
+        const size_t cap = w->cap ? w->cap * 2 : 64;
+        uint64_t *const grown =
+            cap > SIZE_MAX / sizeof *grown ? NULL : xpl_sys_realloc(w->sizes, cap * sizeof *grown);
+        if (!grown) return false;
+        w->sizes = grown;
+        w->cap = cap;
+    }
+    w->sizes[w->n_sizes++] = 0;
+    return true;
+}
+
+struct xpl_writer_mark xpl_writer_open(struct xpl_writer *w, uint32_t num) {
+    const uint64_t t = tag(num, XPL_WIRE_LEN);
+    if (!w->writing) {
+        if (w->failed || !push_size(w)) w->failed = true;
+        w->n += varint_size(t); // the length's own size is added when it is known
+        return (struct xpl_writer_mark){w->n_sizes - 1, w->n};
+    }
+    const size_t index = w->next++;
+    if (w->failed || index >= w->n_sizes) {
+        w->failed = true;
+        return (struct xpl_writer_mark){0};
+    }
+    const uint64_t size = w->sizes[index];
+    uint8_t *const p = take(w, varint_size(t) + varint_size(size));
+    if (p) put_varint(put_varint(p, t), size);
+    return (struct xpl_writer_mark){index, w->n};
+}
+
+void xpl_writer_close(struct xpl_writer *w, struct xpl_writer_mark m) {
+    if (w->failed) return;
+    if (w->writing) {
+        if (m.start - w->n != w->sizes[m.index]) w->failed = true;
+        return;
+    }
+    w->sizes[m.index] = w->n - m.start;
+    w->n += varint_size(w->n - m.start);
+}

@@ -1,0 +1,56 @@
+// Protobuf wire writer into a growable buffer, in two passes: the first measures, the second
+// writes.  A length prefix needs the size of what follows; measuring first gives every prefix its
+// shortest form without moving a byte twice, however deep messages nest, and the whole message is
+// reserved at once.
+//
+//   struct xpl_writer w;
+//   xpl_writer_init(&w, out);
+//   emit(&w, msg);                    // measures; nothing is written
+//   if (xpl_writer_measured(&w)) emit(&w, msg);  // the same calls again: writes
+//   ok = xpl_writer_fini(&w);
+//
+// Both passes must make the same calls; the second checks that they did.
+#ifndef XPL_ANALYSIS_WIRE_WRITER_H_
+#define XPL_ANALYSIS_WIRE_WRITER_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+
+struct xpl_writer {
+    struct xpl_buf *out;
+    uint64_t *sizes; // of submessages, in the order in which they are opened
+    size_t n_sizes, cap, next;
+    uint64_t n; // bytes measured so far
+    bool writing, failed;
+};
+
+// An open submessage.
+struct xpl_writer_mark {
+    size_t index;
+    uint64_t start;
+};
+
+void xpl_writer_init(struct xpl_writer *w, struct xpl_buf *out);
+// Ends the measuring pass and reserves the room.  False when memory is out or the buffer's maximum
+// would be passed: nothing has been written then.
+bool xpl_writer_measured(struct xpl_writer *w) __attribute__((warn_unused_result));
+// Frees what the writer holds.  False when anything failed; the buffer is then incomplete.
+bool xpl_writer_fini(struct xpl_writer *w) __attribute__((warn_unused_result));
+
+// Single fields, written even where the value is the default.
+void xpl_writer_varint(struct xpl_writer *w, uint32_t num, uint64_t v);
+void xpl_writer_fixed32(struct xpl_writer *w, uint32_t num, uint32_t v);
+void xpl_writer_fixed64(struct xpl_writer *w, uint32_t num, uint64_t v);
+void xpl_writer_bytes(struct xpl_writer *w, uint32_t num, const void *p, size_t n);
+// A submessage, or a packed field, between open and close; they nest.
+struct xpl_writer_mark xpl_writer_open(struct xpl_writer *w, uint32_t num);
+void xpl_writer_close(struct xpl_writer *w, struct xpl_writer_mark m);
+// Untagged values, for packed fields.
+void xpl_writer_raw64(struct xpl_writer *w, uint64_t v);
+void xpl_writer_raw_varint(struct xpl_writer *w, uint64_t v);
+
+#endif

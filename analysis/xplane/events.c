@@ -1,0 +1,200 @@
+// Event cursors and statistics: the part of the view that is read once per event.
+#include <inttypes.h>
+#include <string.h>
+
+#include "analysis/xplane/event_read.h"
+#include "analysis/xplane/impl.h"
+#include "analysis/xplane/xspace.h"
+
+void xpl_events_begin(struct xpl_event_cursor *c, const struct xpl_line *line) {
+    const struct xpl_wire w = xpl_wire_begin(line->message);
+    *c = (struct xpl_event_cursor){.line = line, .p = w.p, .end = w.end, .stop = line->n_events};
+}
+
+void xpl_events_begin_chunk(struct xpl_event_cursor *c, const struct xpl_line *line, uint32_t i) {
+    xpl_events_begin(c, line);
+    if (line->n_chunks < 2) return;
+    c->p = line->chunks[i].p;
+    c->index = line->chunks[i].first;
+    if (i + 1 < line->n_chunks) c->stop = line->chunks[i + 1].first;
+}
+
+bool xpl_raw_event_slow(xpl_bytes_t message, struct xpl_raw_event *ret) {
+    struct xpl_wire w = xpl_wire_begin(message);
+    struct xpl_field f;
+    enum xpl_wire_result r;
+    const uint8_t *at = w.p;
+    *ret = (struct xpl_raw_event){.stats = w.end, .end = w.end};
+    for (; (r = xpl_wire_next(&w, &f)) == XPL_WIRE_FIELD; at = w.p) {
+        if (f.num == XEVENT_STATS && f.type == XPL_WIRE_LEN && ret->stats == w.end) ret->stats = at;
+        if (f.type != XPL_WIRE_VARINT) continue;
+        switch (f.num) {
+            case XEVENT_MD_ID: ret->md_id = f.u; break;
+            case XEVENT_OFFSET_PS: // a oneof: setting one clears the other
+                ret->offset_ps = f.u;
+                ret->occurrences = 0;
+                ret->has_occurrences = false;
+                break;
+            case XEVENT_DURATION_PS: ret->duration_ps = f.u; break;
+            case XEVENT_OCCURRENCES:
+                ret->occurrences = f.u;
+                ret->offset_ps = 0;
+                ret->has_occurrences = true;
+                break;
+            default: break;
+        }
+    }
+    return r == XPL_WIRE_END;
+}
+
+enum xpl_wire_result xpl_events_next(struct xpl_event_cursor *c, struct xpl_event *ev) {
+    if (XPL_UNLIKELY(c->index == c->stop)) return XPL_WIRE_END;
+    const struct xpl_plane *const plane = c->line->plane;
+    const uint8_t *const at = xpl_find_message(c->p, c->end, XLINE_EVENTS), *p = at;
+    xpl_bytes_t message;
+    struct xpl_raw_event raw;
+    const enum xpl_wire_result r = xpl_next_message(&p, c->end, XLINE_EVENTS, &message);
+    if (XPL_UNLIKELY(r != XPL_WIRE_FIELD)) return r;
+    if (XPL_UNLIKELY(!xpl_raw_event_read(message, c->end, &raw))) return XPL_WIRE_MALFORMED;
+    ev->at = (uint64_t)(at - c->line->message.ptr);
+    ev->md = xpl_event_md_at(plane, raw.md_id);
+    ev->offset_ps = (int64_t)raw.offset_ps;
+    ev->duration_ps = (int64_t)raw.duration_ps;
+    ev->num_occurrences = (int64_t)raw.occurrences;
+    ev->has_occurrences = raw.has_occurrences;
+    ev->stats = (struct xpl_stats){plane, raw.stats, raw.end, XEVENT_STATS};
+    ev->index = c->index++;
+    c->p = p;
+    return XPL_WIRE_FIELD;
+}
+
+bool xpl_raw_event_at(const struct xpl_line *line, uint64_t at, struct xpl_raw_event *ret) {
+    const struct xpl_wire w = xpl_wire_begin(line->message);
+    if (at > line->message.len) return false;
+    const uint8_t *p = w.p + at;
+    xpl_bytes_t message;
+    return xpl_next_message(&p, w.end, XLINE_EVENTS, &message) == XPL_WIRE_FIELD &&
+           xpl_raw_event_read(message, w.end, ret);
+}
+
+xpl_status_t xpl_events_error(const struct xpl_event_cursor *c, struct xpl_error *err) {
+    const struct xpl_plane *const p = c->line->plane;
+    const uint64_t off = (uint64_t)(c->p - p->space->bytes.ptr);
+    const xpl_str_t plane = xpl_str_sub(p->name, 0, 60), line = xpl_str_sub(c->line->name, 0, 40);
+    XPL_FAIL_AT(err, XPL_DATA_LOSS, off,
+                "corrupt profile: bad event at byte %" PRIu64 " of %zu (plane '%.*s', line '%.*s', "
+                "event %" PRIu64 ")",
+                off, p->space->bytes.len, XPL_STR_FMT(plane), XPL_STR_FMT(line), c->index);
+}
+
+int64_t xpl_event_begin_ps(const struct xpl_line *l, const struct xpl_event *ev) {
+    return (int64_t)((uint64_t)l->timestamp_ns * 1000u + (uint64_t)ev->offset_ps);
+}
+
+int64_t xpl_event_end_ps(const struct xpl_line *l, const struct xpl_event *ev) {
+    return (int64_t)((uint64_t)xpl_event_begin_ps(l, ev) + (uint64_t)ev->duration_ps);
+}
+
+// ---- stats ----
+
+struct xpl_stats xpl_event_md_stats(const struct xpl_plane *p, const struct xpl_event_md *md) {
+    const struct xpl_wire w = xpl_wire_begin(md->message);
+    return (struct xpl_stats){p, md->has_stats ? w.p : w.end, w.end, XEVENT_MD_STATS};
+}
+
+bool xpl_raw_stat_slow(xpl_bytes_t message, struct xpl_raw_stat *ret) {
+    struct xpl_wire w = xpl_wire_begin(message);
+    struct xpl_field f;
+    enum xpl_wire_result r;
+    *ret = (struct xpl_raw_stat){.kind = XPL_VALUE_NONE};
+    while ((r = xpl_wire_next(&w, &f)) == XPL_WIRE_FIELD) {
+        const uint32_t tag = f.num << 3 | f.type;
+        if (tag == (XSTAT_MD_ID << 3 | XPL_WIRE_VARINT)) ret->md_id = f.u;
+        if (tag >= sizeof xpl_kind_of_tag || xpl_kind_of_tag[tag] == XPL_VALUE_NONE) continue;
+        ret->kind = (enum xpl_stat_kind)xpl_kind_of_tag[tag];
+        ret->u = f.u;
+        ret->str = xpl_wire_str(&f);
+    }
+    return r == XPL_WIRE_END;
+}
+
+XPL_INLINE bool read_stat(const struct xpl_plane *plane, xpl_bytes_t message,
+                          struct xpl_stat *ret) {
+    struct xpl_raw_stat raw;
+    if (XPL_UNLIKELY(!xpl_raw_stat_read(message, xpl_input_end(plane), &raw))) return false;
+    ret->md = &plane->stat_md[xpl_stat_md_at(plane, raw.md_id)];
+    ret->kind = raw.kind;
+    ret->u = raw.u;
+    ret->str =
+        raw.kind == XPL_VALUE_REF ? plane->stat_md[xpl_stat_md_at(plane, raw.u)].name : raw.str;
+    return true;
+}
+
+enum xpl_wire_result xpl_stats_next(struct xpl_stats *s, struct xpl_stat *ret) {
+    xpl_bytes_t message;
+    if (XPL_LIKELY(xpl_next_message(&s->p, s->end, s->field, &message) == XPL_WIRE_FIELD) &&
+        XPL_LIKELY(read_stat(s->plane, message, ret)))
+        return XPL_WIRE_FIELD;
+    s->p = s->end;
+    return XPL_WIRE_END;
+}
+
+bool xpl_stats_get(struct xpl_stats s, enum xpl_stat_type type, struct xpl_stat *ret) {
+    xpl_bytes_t message;
+    struct xpl_stat stat;
+    while (xpl_next_message(&s.p, s.end, s.field, &message) == XPL_WIRE_FIELD) {
+        // The id comes first in all that writers write: skip the others by it.
+        if (XPL_LIKELY(message.len > 1) && message.ptr[0] == XSTAT_MD_ID << 3 &&
+            message.ptr[1] < 0x80 &&
+            s.plane->stat_md[xpl_stat_md_at(s.plane, message.ptr[1])].type != type)
+            continue;
+        if (!read_stat(s.plane, message, &stat)) return false;
+        if (stat.md->type == type) {
+            *ret = stat;
+            return true;
+        }
+    }
+    return false;
+}
+
+int64_t xpl_stat_int(const struct xpl_stat *s) {
+    return s->kind == XPL_VALUE_INT ? s->i : 0;
+}
+
+uint64_t xpl_stat_uint(const struct xpl_stat *s) {
+    return s->kind == XPL_VALUE_UINT ? s->u : 0;
+}
+
+uint64_t xpl_stat_int_or_uint(const struct xpl_stat *s) {
+    return s->kind == XPL_VALUE_UINT || s->kind == XPL_VALUE_INT ? s->u : 0;
+}
+
+double xpl_stat_double(const struct xpl_stat *s) {
+    return s->kind == XPL_VALUE_DOUBLE ? s->d : 0;
+}
+
+bool xpl_stat_bool(const struct xpl_stat *s) {
+    return xpl_stat_int(s) != 0;
+}
+
+xpl_str_t xpl_stat_str(const struct xpl_stat *s) {
+    return s->kind == XPL_VALUE_STR || s->kind == XPL_VALUE_REF ? s->str : (xpl_str_t){"", 0};
+}
+
+void xpl_event_md_children(const struct xpl_plane *p, const struct xpl_event_md *md,
+                           void (*fn)(void *ctx, const struct xpl_event_md *child), void *ctx) {
+    if (!md->has_children) return;
+    struct xpl_wire w = xpl_wire_begin(md->message);
+    struct xpl_field f;
+    while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD) {
+        if (f.num != XEVENT_MD_CHILD_ID) continue;
+        if (f.type == XPL_WIRE_VARINT) fn(ctx, &p->event_md[xpl_event_md_at(p, f.u)]);
+        if (f.type != XPL_WIRE_LEN) continue;
+        const uint8_t *const end = f.len.ptr + f.len.len;
+        for (struct xpl_varint v = {f.len.ptr, 0}; v.p != end;) { // packed
+            v = xpl_varint_slow(v.p, end);
+            if (!v.p) return;
+            fn(ctx, &p->event_md[xpl_event_md_at(p, v.v)]);
+        }
+    }
+}

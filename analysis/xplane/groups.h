@@ -1,0 +1,87 @@
+// Grouping of events into steps: which group (step) each event belongs to, what the groups are
+// called, and the step events of device planes.  Computes what upstream's preprocessing writes back
+// into the XSpace (PreprocessXPlane, GroupTfEvents or GroupTpuEventsOSS, the Steps line of
+// GenerateDerivedTimeLines) without changing or copying the profile: only events that can start,
+// join or carry a group across lines are kept, everything else takes its group from the innermost
+// kept event that encloses it, by a cursor that runs beside the event cursor.
+#ifndef XPL_ANALYSIS_XPLANE_GROUPS_H_
+#define XPL_ANALYSIS_XPLANE_GROUPS_H_
+
+#include "analysis/xplane/xspace.h"
+
+struct xpl_groups;
+
+// Groups the whole space.  `*ret` lives in `arena` and refers to `xs`.  A profile that arrives
+// grouped (every host and device plane already has stat metadata "group_id") keeps its own groups:
+// cursors then read each event's own stats.
+xpl_status_t xpl_groups_build(const struct xpl_xspace *xs, struct xpl_arena *arena,
+                              struct xpl_exec *exec, struct xpl_groups **ret, struct xpl_error *err)
+    XPL_NODISCARD;
+
+// What grouping says of one event.
+struct xpl_event_group {
+    bool has_group, has_step_name, has_is_eager;
+    bool is_eager;
+    int64_t group_id;
+    xpl_str_t step_name; // stat step_name: own stat of the event, or that of a user-defined root
+};
+
+// Runs beside an event cursor over one whole line: call next once per event, in file order.
+struct xpl_group_cursor;
+// In `arena`; one thread.
+xpl_status_t xpl_group_cursor_new(const struct xpl_groups *g, const struct xpl_line *line,
+                                  struct xpl_arena *arena, struct xpl_group_cursor **ret,
+                                  struct xpl_error *err) XPL_NODISCARD;
+// As above, beside xpl_events_begin_chunk(.., i): starts in the middle of the line.  Only for lines
+// of which xpl_groups_can_start_at_chunk says so; i == 0 always works.
+xpl_status_t xpl_group_cursor_new_at(const struct xpl_groups *g, const struct xpl_line *line,
+                                     uint32_t chunk, struct xpl_arena *arena,
+                                     struct xpl_group_cursor **ret, struct xpl_error *err)
+    XPL_NODISCARD;
+bool xpl_groups_can_start_at_chunk(const struct xpl_groups *g, const struct xpl_line *line);
+void xpl_group_cursor_next(struct xpl_group_cursor *c, const struct xpl_event *ev,
+                           struct xpl_event_group *ret);
+// False when memory ran out on the way; what next said since may lack groups.
+bool xpl_group_cursor_ok(const struct xpl_group_cursor *c);
+
+// Events that upstream's preprocessing adds to lines of thread pools, one for each pair of
+// ThreadpoolListener::StartRegion and StopRegion (name "ThreadpoolListener::Region", no type), as
+// far as they have a group: what encloses them gives it to them.
+struct xpl_region_event {
+    int64_t begin_ps, duration_ps;
+    int64_t group_id;
+};
+// Those that belong right before the event last given to next, in order (of a line that is out of
+// order: all, before its first event).  Valid until the next call.
+const struct xpl_region_event *xpl_group_cursor_regions(const struct xpl_group_cursor *c,
+                                                        size_t *ret_n);
+
+// True when no event of the space has a group.
+bool xpl_groups_empty(const struct xpl_groups *g);
+// True for a profile that arrived grouped: upstream takes such as they are, and sorts no lines.
+bool xpl_groups_arrived_grouped(const struct xpl_groups *g);
+// Name of a group, "" when unknown ("train 3", ...).
+xpl_str_t xpl_groups_name(const struct xpl_groups *g, int64_t group_id);
+
+// Step events of a device plane after preprocessing: for a GPU plane the derived Steps line; for a
+// TPU or SparseCore plane its own step line with equal neighbours merged and ungrouped ones removed
+// (see group_events.cc).  Empty for other planes.
+struct xpl_step_event {
+    struct xpl_event ev; // the original event (first of a merged run); zero for derived ones
+    const struct xpl_line *line; // the line it stands on; NULL for derived ones
+    xpl_str_t name;              // event name: the decimal group id for derived ones
+    xpl_str_t step_name;         // "" when absent
+    bool has_group;
+    int64_t group_id;
+    int64_t begin_ps, duration_ps; // as XEventVisitor::GetTimespan sees it
+    bool has_device_time;          // stats device_offset_ps and device_duration_ps
+    int64_t device_offset_ps, device_duration_ps;
+    bool has_idle_time;
+    uint64_t step_idle_time_ps; // stat step_idle_time_ps, summed over a merged run
+};
+const struct xpl_step_event *xpl_groups_steps(const struct xpl_groups *g,
+                                              const struct xpl_plane *plane, size_t *ret_n);
+// True when `line` is the step line that xpl_groups_steps replaces: consumers read that instead.
+bool xpl_groups_replaces_line(const struct xpl_groups *g, const struct xpl_line *line);
+
+#endif

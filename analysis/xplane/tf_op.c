@@ -1,0 +1,190 @@
+#include "analysis/xplane/tf_op.h"
+
+#include <stdint.h>
+
+#include "base/arena.h"
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+static bool is_lower(char c) {
+    return c >= 'a' && c <= 'z';
+}
+static bool is_upper(char c) {
+    return c >= 'A' && c <= 'Z';
+}
+static bool is_blank(char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+// As absl::SimpleAtoi<int64_t> decides: blanks around, a sign, decimal digits, no overflow.
+static bool is_int64(xpl_str_t s) {
+    while (s.len && is_blank(s.ptr[0]))
+        s = xpl_str_sub(s, 1, SIZE_MAX);
+    while (s.len && is_blank(s.ptr[s.len - 1]))
+        s.len--;
+    const bool negative = s.len && s.ptr[0] == '-';
+    if (s.len && (s.ptr[0] == '-' || s.ptr[0] == '+')) s = xpl_str_sub(s, 1, SIZE_MAX);
+    if (s.len == 0) return false;
+    const uint64_t most = negative ? UINT64_C(1) << 63 : INT64_MAX;
+    uint64_t v = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        if (!is_digit(s.ptr[i])) return false;
+        const uint64_t d = (uint64_t)(s.ptr[i] - '0');
+        if (v > (most - d) / 10) return false;
+        v = v * 10 + d;
+    }
+    return true;
+}
+
+// The part after the last `c`; all of `s` when there is none.
+static xpl_str_t after_last(xpl_str_t s, char c) {
+    const char *const hit = s.len ? memrchr(s.ptr, c, s.len) : NULL;
+    return hit ? xpl_str_sub(s, (size_t)(hit - s.ptr) + 1, SIZE_MAX) : s;
+}
+
+// Type from a full name: its last part without a numeric suffix ("model/MatMul_1": "MatMul").
+static xpl_str_t derive_type(xpl_str_t full_name) {
+    const xpl_str_t op = after_last(full_name, '/');
+    const xpl_str_t suffix = after_last(op, '_');
+    if (suffix.len == op.len || !is_int64(suffix)) return op;
+    return xpl_str_sub(op, 0, op.len - suffix.len - 1);
+}
+
+bool xpl_is_tf_op_name(xpl_str_t s) {
+    for (size_t i = 0; i < s.len; i++) {
+        const char c = s.ptr[i];
+        if (is_digit(c) || is_lower(c) || is_upper(c) || c == '.') continue;
+        if (i == 0 || (c != '_' && c != '/' && c != '>' && c != '-')) return false;
+    }
+    return s.len > 0;
+}
+
+bool xpl_is_tf_op_type(xpl_str_t s) {
+    for (size_t i = 0; i < s.len; i++) {
+        const char c = s.ptr[i];
+        if (is_upper(c) || c == '_') continue;
+        if (i == 0 || (!is_lower(c) && !is_digit(c))) return false;
+    }
+    return s.len > 0;
+}
+
+// Length of the valid UTF-8 sequence at p, 0 when there is none.
+static size_t utf8_len(const char *p, size_t n) {
+    const unsigned char b = (unsigned char)p[0];
+    const size_t len = b < 0x80 ? 1 : b < 0xc2 ? 0 : b < 0xe0 ? 2 : b < 0xf0 ? 3 : b < 0xf5 ? 4 : 0;
+    if (len == 0 || len > n) return 0;
+    for (size_t i = 1; i < len; i++)
+        if (((unsigned char)p[i] & 0xc0) != 0x80) return 0;
+    const unsigned char second = len > 1 ? (unsigned char)p[1] : 0;
+    if ((b == 0xe0 && second < 0xa0) || (b == 0xf0 && second < 0x90) ||
+        (b == 0xf4 && second > 0x8f))
+        return 0;
+    return len;
+}
+
+// [a-z_][a-z0-9_]*(\[.*\])? with RE2's dot: any valid UTF-8 but a newline.
+bool xpl_is_jax_op_type(xpl_str_t s) {
+    size_t i = 0;
+    while (i < s.len && (is_lower(s.ptr[i]) || s.ptr[i] == '_' || (i > 0 && is_digit(s.ptr[i]))))
+        i++;
+    if (i == 0 || i == s.len) return i > 0;
+    if (s.ptr[i] != '[' || s.len - i < 2 || s.ptr[s.len - 1] != ']') return false;
+    const size_t end = s.len - 1;
+    for (i++; i < end;) {
+        const size_t n = s.ptr[i] == '\n' ? 0 : utf8_len(s.ptr + i, end - i);
+        if (n == 0) return false;
+        i += n;
+    }
+    return true;
+}
+
+bool xpl_is_jax_op_name_and_type(xpl_str_t name, xpl_str_t type) {
+    return name.len > 0 && xpl_is_jax_op_type(type) && xpl_str_has(after_last(name, '/'), type);
+}
+
+static bool starts_nocase(xpl_str_t s, xpl_str_t prefix) {
+    if (s.len < prefix.len) return false;
+    for (size_t i = 0; i < prefix.len; i++) {
+        const char c = s.ptr[i], lower = is_upper(c) ? (char)(c + 32) : c;
+        if (lower != prefix.ptr[i]) return false;
+    }
+    return true;
+}
+
+static struct xpl_tf_op parse_memcpy(xpl_str_t name) {
+    static const struct {
+        xpl_str_t prefix, type;
+        enum xpl_tf_op_category category;
+    } kinds[] = {
+        {{"memcpyhtod", 10}, {"MemcpyHToD", 10}, XPL_TF_OP_MEMCPY_HTOD},
+        {{"memcpydtoh", 10}, {"MemcpyDToH", 10}, XPL_TF_OP_MEMCPY_DTOH},
+        {{"memcpydtod", 10}, {"MemcpyDToD", 10}, XPL_TF_OP_MEMCPY_DTOD},
+        {{"memcpyhtoh", 10}, {"MemcpyHToH", 10}, XPL_TF_OP_MEMCPY_HTOH},
+    };
+    if (name.len >= 10 && (name.ptr[0] == 'm' || name.ptr[0] == 'M'))
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+            if (starts_nocase(name, kinds[i].prefix))
+                return (struct xpl_tf_op){kinds[i].category, name, kinds[i].type};
+    return (struct xpl_tf_op){XPL_TF_OP_UNKNOWN, name, {"", 0}};
+}
+
+struct xpl_tf_op xpl_tf_op_parse(xpl_str_t full_name) {
+    const char *const colon = full_name.len ? memchr(full_name.ptr, ':', full_name.len) : NULL;
+    if (!colon) return parse_memcpy(full_name);
+    const xpl_str_t name = xpl_str_sub(full_name, 0, (size_t)(colon - full_name.ptr));
+    const xpl_str_t type = xpl_str_sub(full_name, name.len + 1, SIZE_MAX);
+    if (xpl_str_eq(name, XPL_STR("Iterator")))
+        return (struct xpl_tf_op){XPL_TF_OP_TF_DATA, full_name, XPL_STR("Dataset")};
+    if (xpl_is_tf_op_type(type) && xpl_is_tf_op_name(name))
+        return (struct xpl_tf_op){XPL_TF_OP_TENSORFLOW, name, type};
+    const xpl_str_t derived = type.len ? type : derive_type(name);
+    if (xpl_is_jax_op_type(derived)) {
+        const char *const bracket = memchr(derived.ptr, '[', derived.len);
+        const size_t len = bracket ? (size_t)(bracket - derived.ptr) : derived.len;
+        return (struct xpl_tf_op){XPL_TF_OP_JAX, name, xpl_str_sub(derived, 0, len)};
+    }
+    if (type.len == 0) return (struct xpl_tf_op){XPL_TF_OP_TENSORFLOW, name, derived};
+    return (struct xpl_tf_op){XPL_TF_OP_UNKNOWN, full_name, {"", 0}};
+}
+
+bool xpl_tf_op_next_scope(xpl_str_t name, size_t *pos, xpl_str_t *ret) {
+    const size_t slash = *pos <= name.len ? xpl_str_find(name, XPL_STR("/"), *pos) : SIZE_MAX;
+    if (slash == SIZE_MAX) return false;
+    *ret = xpl_str_sub(name, *pos, slash - *pos);
+    *pos = slash + 1;
+    return true;
+}
+
+xpl_str_t xpl_iterator_name(xpl_str_t full_name) {
+    // Separators are found from the left and do not overlap: "a:::b" is "a" and ":b".
+    xpl_str_t rest = full_name;
+    for (size_t hit; (hit = xpl_str_find(rest, XPL_STR("::"), 0)) != SIZE_MAX;)
+        rest = xpl_str_sub(rest, hit + 2, SIZE_MAX);
+    return rest;
+}
+
+bool xpl_tf_op_event_name(struct xpl_arena *a, const struct xpl_tf_op *op, xpl_str_t *ret) {
+    if (op->category == XPL_TF_OP_TF_DATA) {
+        static const xpl_str_t prefix = {"Iterator::", 10};
+        const xpl_str_t last = xpl_iterator_name(op->name);
+        char *const p = xpl_arena_alloc(a, prefix.len + last.len);
+        if (!p) return false;
+        memcpy(p, prefix.ptr, prefix.len);
+        if (last.len) memcpy(p + prefix.len, last.ptr, last.len);
+        *ret = (xpl_str_t){p, prefix.len + last.len};
+        return true;
+    }
+    *ret = op->category == XPL_TF_OP_UNKNOWN ? op->name : op->type;
+    if (op->category == XPL_TF_OP_UNKNOWN)
+        while (ret->len && is_blank(ret->ptr[ret->len - 1]))
+            ret->len--;
+    return true;
+}
+
+bool xpl_is_outside_compilation_op(xpl_str_t full_name, xpl_str_t hlo_expression) {
+    return xpl_str_ends(full_name, XPL_STR(":XlaSendToHost")) ||
+           xpl_str_ends(full_name, XPL_STR(":XlaRecvFromHost")) ||
+           (xpl_str_has(hlo_expression, XPL_STR("send-done")) &&
+            xpl_str_has(hlo_expression, XPL_STR("is_host_transfer=true")));
+}

@@ -1,0 +1,79 @@
+// What an op's full name says: framework, name and type.  Rules: XProf's tf_op_utils.{h,cc}.
+// Pure functions on views; nothing allocates but xpl_tf_op_event_name.  Any thread.
+#ifndef XPL_ANALYSIS_XPLANE_TF_OP_H_
+#define XPL_ANALYSIS_XPLANE_TF_OP_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/str.h"
+
+struct xpl_arena;
+
+enum xpl_tf_op_category {
+    XPL_TF_OP_UNKNOWN,
+    XPL_TF_OP_TENSORFLOW,
+    XPL_TF_OP_JAX,
+    XPL_TF_OP_TF_DATA,
+    XPL_TF_OP_MEMCPY_HTOD,
+    XPL_TF_OP_MEMCPY_DTOH,
+    XPL_TF_OP_MEMCPY_DTOD,
+    XPL_TF_OP_MEMCPY_HTOH,
+};
+
+struct xpl_tf_op {
+    enum xpl_tf_op_category category;
+    xpl_str_t name; // part of the full name
+    xpl_str_t type; // part of the full name, or a constant ("Dataset", "MemcpyHToD"); "" if unknown
+};
+
+// Takes "name:Type" apart (ParseTfOpFullname).  "Iterator::..." is tf.data; "name:" and
+// "name:jax_type[...]" are JAX ops when the type, or the last part of the name, looks like one;
+// without ':' only memory copies are recognised, ignoring case.
+struct xpl_tf_op xpl_tf_op_parse(xpl_str_t full_name);
+
+bool xpl_is_tf_op_name(xpl_str_t s);  // IsTfOpName
+bool xpl_is_tf_op_type(xpl_str_t s);  // IsTfOpType
+bool xpl_is_jax_op_type(xpl_str_t s); // IsJaxOpType
+// IsJaxOpNameAndType: `type` occurs in the last '/' part of `name`.
+bool xpl_is_jax_op_name_and_type(xpl_str_t name, xpl_str_t type);
+
+// Name scopes: the parts of `name` between '/' but the last (ParseTfNameScopes).  Call with
+// *pos == 0 first; false when there are no more.
+bool xpl_tf_op_next_scope(xpl_str_t name, size_t *pos, xpl_str_t *ret);
+// What trace viewers call the op (TfOpEventName): its type, "Iterator::<innermost>" for tf.data,
+// the name without trailing blanks for unknown ones.  False at the arena's limit.
+bool xpl_tf_op_event_name(struct xpl_arena *a, const struct xpl_tf_op *op, xpl_str_t *ret)
+    __attribute__((warn_unused_result));
+// The part after the last "::" (IteratorName).
+xpl_str_t xpl_iterator_name(xpl_str_t full_name);
+
+static inline bool xpl_is_dataset_op(xpl_str_t type) {
+    return xpl_str_eq(type, XPL_STR("Dataset"));
+}
+static inline bool xpl_is_infeed_enqueue_op(xpl_str_t type) {
+    return xpl_str_starts(type, XPL_STR("InfeedEnqueue"));
+}
+static inline bool xpl_is_embedding_op(xpl_str_t full_name) {
+    return xpl_str_has(full_name, XPL_STR("Embedding"));
+}
+static inline bool xpl_is_memcpy_htod_op(xpl_str_t type) {
+    return xpl_str_eq(type, XPL_STR("MemcpyHToD"));
+}
+static inline bool xpl_is_memcpy_dtoh_op(xpl_str_t type) {
+    return xpl_str_eq(type, XPL_STR("MemcpyDToH"));
+}
+static inline bool xpl_is_memcpy_dtod_op(xpl_str_t type) {
+    return xpl_str_eq(type, XPL_STR("MemcpyDToD"));
+}
+static inline bool xpl_is_memcpy_htoh_op(xpl_str_t type) {
+    return xpl_str_eq(type, XPL_STR("MemcpyHToH"));
+}
+// IsInfeedEnqueueOp(TfOp), which asks for a TensorFlow op.
+static inline bool xpl_tf_op_is_infeed_enqueue(const struct xpl_tf_op *op) {
+    return op->category == XPL_TF_OP_TENSORFLOW && xpl_is_infeed_enqueue_op(op->type);
+}
+// IsOutsideCompilationOp: by framework name, or by the HLO expression.
+bool xpl_is_outside_compilation_op(xpl_str_t full_name, xpl_str_t hlo_expression);
+
+#endif

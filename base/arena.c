@@ -1,0 +1,158 @@
+#include "base/arena.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define XPL_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define XPL_ASAN 1
+#endif
+#endif
+#ifdef XPL_ASAN
+#include <sanitizer/asan_interface.h>
+#define POISON(p, n)   ASAN_POISON_MEMORY_REGION(p, n)
+#define UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
+#define GUARD          16u
+#else
+#define POISON(p, n)   ((void)0)
+#define UNPOISON(p, n) ((void)0)
+#define GUARD          0u
+#endif
+
+#if XPL_FAULTS
+static _Thread_local uint64_t fault_seen, fault_at = UINT64_MAX;
+static _Thread_local int64_t fault_live_blocks;
+void xpl_fault_reset(void) {
+    fault_seen = 0, fault_at = UINT64_MAX;
+}
+void xpl_fault_fail_on(uint64_t nth) {
+    fault_at = nth;
+}
+uint64_t xpl_fault_count(void) {
+    return fault_seen;
+}
+int64_t xpl_fault_live(void) {
+    return fault_live_blocks;
+}
+#endif
+
+void *xpl_sys_alloc(size_t size) {
+#if XPL_FAULTS
+    if (fault_seen++ == fault_at) return NULL;
+#endif
+    void *p = malloc(size);
+#if XPL_FAULTS
+    fault_live_blocks += p != NULL;
+#endif
+    return p;
+}
+
+void *xpl_sys_realloc(void *old, size_t size) {
+#if XPL_FAULTS
+    if (fault_seen++ == fault_at) return NULL;
+#endif
+    void *p = realloc(old, size);
+#if XPL_FAULTS
+    fault_live_blocks += p != NULL && old == NULL;
+#endif
+    return p;
+}
+
+void xpl_sys_free(void *p) {
+#if XPL_FAULTS
+    fault_live_blocks -= p != NULL;
+#endif
+    free(p);
+}
+
+struct xpl_arena_block {
+    struct xpl_arena_block *next;
+    size_t size;
+};
+enum { ALIGN = 16, FIRST_BLOCK = 4096, MAX_BLOCK = 1 << 20 };
+_Static_assert(sizeof(struct xpl_arena_block) % ALIGN == 0, "block header keeps alignment");
+
+void xpl_arena_init(struct xpl_arena *a, size_t limit) {
+    *a = (struct xpl_arena){.next_block = FIRST_BLOCK, .limit = limit};
+}
+
+void xpl_arena_fini(struct xpl_arena *a) {
+    for (struct xpl_arena_block *b = a->blocks, *next; b; b = next) {
+        next = b->next;
+        UNPOISON(b, b->size);
+        xpl_sys_free(b);
+    }
+    *a = (struct xpl_arena){0};
+}
+
+static void *arena_slow(struct xpl_arena *a, size_t need) {
+    size_t total;
+    if (__builtin_add_overflow(need, sizeof(struct xpl_arena_block), &total)) return NULL;
+    if (total < a->next_block) total = a->next_block;
+    if (total > a->limit - a->reserved) return NULL;
+    struct xpl_arena_block *b = xpl_sys_alloc(total);
+    if (!b) return NULL;
+    b->next = a->blocks;
+    b->size = total;
+    a->blocks = b;
+    a->reserved += total;
+    if (a->next_block < MAX_BLOCK) a->next_block *= 2;
+    uint8_t *p = (uint8_t *)(b + 1);
+    POISON(p, total - sizeof *b);
+    a->ptr = p + need;
+    a->end = (uint8_t *)b + total;
+    return p;
+}
+
+void *xpl_arena_alloc(struct xpl_arena *a, size_t size) {
+    size_t need;
+    if (__builtin_add_overflow(size + !size, (size_t)(ALIGN - 1 + GUARD), &need)) return NULL;
+    need &= ~(size_t)(ALIGN - 1);
+    void *p;
+    if (need <= (size_t)(a->end - a->ptr)) {
+        p = a->ptr;
+        a->ptr += need;
+    } else {
+        p = arena_slow(a, need);
+        if (!p) return NULL;
+    }
+    UNPOISON(p, size);
+    return p;
+}
+
+void *xpl_arena_array(struct xpl_arena *a, size_t n, size_t size) {
+    size_t bytes;
+    return __builtin_mul_overflow(n, size, &bytes) ? NULL : xpl_arena_alloc(a, bytes);
+}
+
+void *xpl_arena_zalloc(struct xpl_arena *a, size_t size) {
+    void *p = xpl_arena_alloc(a, size);
+    return p ? memset(p, 0, size) : NULL;
+}
+
+bool xpl_arena_str(struct xpl_arena *a, xpl_str_t s, xpl_str_t *ret) {
+    char *p = xpl_arena_alloc(a, s.len + 1);
+    if (!p) return false;
+    if (s.len) memcpy(p, s.ptr, s.len);
+    p[s.len] = 0;
+    *ret = (xpl_str_t){p, s.len};
+    return true;
+}
+
+bool xpl_arena_printf(struct xpl_arena *a, xpl_str_t *ret, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    const int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    char *p = n < 0 ? NULL : xpl_arena_alloc(a, (size_t)n + 1);
+    if (!p) return false;
+    va_start(ap, fmt);
+    (void)vsnprintf(p, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    *ret = (xpl_str_t){p, (size_t)n};
+    return true;
+}

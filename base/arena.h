@@ -1,0 +1,51 @@
+// Bump arena with a hard byte limit.  One arena, one thread; freed as a whole.
+#ifndef XPL_BASE_ARENA_H_
+#define XPL_BASE_ARENA_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+struct xpl_arena_block;
+
+struct xpl_arena {
+    uint8_t *ptr, *end;
+    struct xpl_arena_block *blocks;
+    size_t next_block, reserved, limit;
+};
+
+// Prepares an empty arena; never fails and allocates nothing until first use.
+void xpl_arena_init(struct xpl_arena *a, size_t limit);
+// Frees every block.  Accepts an arena that was only zero-initialised.
+void xpl_arena_fini(struct xpl_arena *a);
+// Returns uninitialised bytes aligned to 16, or NULL at the limit or on OOM.  A size of 0 gives a
+// unique non-NULL pointer, so NULL always means failure.
+void *xpl_arena_alloc(struct xpl_arena *a, size_t size) __attribute__((warn_unused_result));
+// n * size with overflow check.
+void *xpl_arena_array(struct xpl_arena *a, size_t n, size_t size)
+    __attribute__((warn_unused_result));
+
+// As xpl_arena_alloc, zero-filled.
+void *xpl_arena_zalloc(struct xpl_arena *a, size_t size) __attribute__((warn_unused_result));
+// Copies `s`; *ret is a view of the copy.  False on OOM or at the limit, *ret then untouched.
+bool xpl_arena_str(struct xpl_arena *a, xpl_str_t s, xpl_str_t *ret)
+    __attribute__((warn_unused_result));
+// printf into the arena; *ret is NUL-terminated after its len bytes.
+bool xpl_arena_printf(struct xpl_arena *a, xpl_str_t *ret, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4), warn_unused_result));
+
+// Every heap block in the project comes through these two, so faults can be injected in one place.
+void *xpl_sys_alloc(size_t size) __attribute__((warn_unused_result));
+// As realloc(); on failure the old block is untouched.
+void *xpl_sys_realloc(void *p, size_t size) __attribute__((warn_unused_result));
+void xpl_sys_free(void *p);
+#if XPL_FAULTS
+void xpl_fault_reset(void);
+void xpl_fault_fail_on(uint64_t nth); // 0-based; UINT64_MAX disarms
+uint64_t xpl_fault_count(void);
+int64_t xpl_fault_live(void);
+#endif
+
+#endif

@@ -1,0 +1,78 @@
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+
+void xpl_buf_init(struct xpl_buf *b, size_t max) {
+    *b = (struct xpl_buf){.max = max};
+}
+
+void xpl_buf_fini(struct xpl_buf *b) {
+    xpl_sys_free(b->p);
+    *b = (struct xpl_buf){0};
+}
+
+uint8_t *xpl_buf_take(struct xpl_buf *b, size_t *ret_len) {
+    if (b->failed || (!b->p && !xpl_buf_room(b, 1))) return NULL;
+    uint8_t *p = b->p;
+    *ret_len = b->n;
+    *b = (struct xpl_buf){.max = b->max};
+    return p;
+}
+
+bool xpl_buf_room(struct xpl_buf *b, size_t n) {
+    if (b->failed) return false;
+    if (b->cap - b->n >= n) return true;
+    if (n > b->max - b->n) {
+        b->failed = true;
+        return false;
+    }
+    size_t cap = b->cap < 256 ? 256 : b->cap;
+    while (cap - b->n < n)
+        cap = cap > b->max / 2 ? b->max : cap * 2;
+    if (cap > b->max) cap = b->max;
+    uint8_t *p = xpl_sys_realloc(b->p, cap);
+    if (!p) {
+        b->failed = true;
+        return false;
+    }
+    b->p = p;
+    b->cap = cap;
+    return true;
+}
+
+void xpl_buf_put(struct xpl_buf *b, const void *p, size_t n) {
+    if (!n || !xpl_buf_room(b, n)) return;
+    memcpy(b->p + b->n, p, n);
+    b->n += n;
+}
+
+void xpl_buf_putc(struct xpl_buf *b, char c) {
+    if (!xpl_buf_room(b, 1)) return;
+    b->p[b->n++] = (uint8_t)c;
+}
+
+void xpl_buf_str(struct xpl_buf *b, xpl_str_t s) {
+    xpl_buf_put(b, s.ptr, s.len);
+}
+
+void xpl_buf_printf(struct xpl_buf *b, const char *fmt, ...) {
+    char small[256];
+    va_list ap;
+    va_start(ap, fmt);
+    const int n = vsnprintf(small, sizeof small, fmt, ap);
+    va_end(ap);
+    if (n < 0) {
+        b->failed = true;
+    } else if ((size_t)n < sizeof small) {
+        xpl_buf_put(b, small, (size_t)n);
+    } else if (xpl_buf_room(b, (size_t)n + 1)) {
+        va_start(ap, fmt);
+        (void)vsnprintf((char *)b->p + b->n, (size_t)n + 1, fmt, ap);
+        va_end(ap);
+        b->n += (size_t)n;
+    }
+}

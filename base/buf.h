@@ -1,0 +1,31 @@
+// Growable output buffer on the heap, with a hard maximum.  The first failure sticks: later writes
+// do nothing, and the owner asks once at the end.
+#ifndef XPL_BASE_BUF_H_
+#define XPL_BASE_BUF_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+struct xpl_buf {
+    uint8_t *p;
+    size_t n, cap, max;
+    bool failed; // OOM or over max; contents are then incomplete
+};
+
+// Prepares an empty buffer that will never hold more than `max` bytes.
+void xpl_buf_init(struct xpl_buf *b, size_t max);
+// Frees.  Accepts a zero-initialised buffer.
+void xpl_buf_fini(struct xpl_buf *b);
+// Hands the bytes over (free with xpl_sys_free) and leaves the buffer empty; NULL if it failed.
+uint8_t *xpl_buf_take(struct xpl_buf *b, size_t *ret_len);
+// Room for n bytes at b->p + b->n; the caller then advances b->n.  False once failed.
+bool xpl_buf_room(struct xpl_buf *b, size_t n);
+void xpl_buf_put(struct xpl_buf *b, const void *p, size_t n);
+void xpl_buf_putc(struct xpl_buf *b, char c);
+void xpl_buf_str(struct xpl_buf *b, xpl_str_t s);
+void xpl_buf_printf(struct xpl_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,94 @@
+#include "base/intern.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+
+struct slot {
+    uint32_t hash, id;
+};
+
+struct xpl_intern {
+    struct xpl_arena *arena;
+    struct slot *slots;
+    xpl_str_t *strs; // indexed by id
+    uint32_t cap, count;
+    uint64_t seed;
+};
+
+static uint32_t hash_bytes(uint64_t seed, xpl_str_t s) {
+    uint64_t h = seed ^ (s.len * 0x9e3779b97f4a7c15u);
+    size_t i = 0;
+    for (; i + 8 <= s.len; i += 8) {
+        uint64_t w;
+        memcpy(&w, s.ptr + i, 8);
+        h = (h ^ w) * 0xff51afd7ed558ccdu;
+        h ^= h >> 32;
+    }
+    for (; i < s.len; i++)
+        h = (h ^ (uint8_t)s.ptr[i]) * 0x100000001b3u;
+    h ^= h >> 29;
+    h *= 0xc4ceb9fe1a85ec53u;
+    return (uint32_t)(h >> 32);
+}
+
+static bool grow(struct xpl_intern *in, uint32_t cap) {
+    struct slot *slots = xpl_arena_array(in->arena, cap, sizeof *slots);
+    xpl_str_t *strs = xpl_arena_array(in->arena, cap / 2 + 1, sizeof *strs);
+    if (!slots || !strs) return false;
+    memset(slots, 0, cap * sizeof *slots);
+    if (in->count)
+        memcpy(strs, in->strs, (in->count + 1) * sizeof *strs);
+    else
+        strs[0] = (xpl_str_t){"", 0};
+    for (uint32_t i = 0; i < in->cap; i++) {
+        if (!in->slots[i].id) continue;
+        uint32_t j = in->slots[i].hash & (cap - 1);
+        while (slots[j].id)
+            j = (j + 1) & (cap - 1);
+        slots[j] = in->slots[i];
+    }
+    in->slots = slots, in->strs = strs, in->cap = cap;
+    return true;
+}
+
+struct xpl_intern *xpl_intern_new(struct xpl_arena *arena, uint64_t seed) {
+    struct xpl_intern *in = xpl_arena_alloc(arena, sizeof *in);
+    if (!in) return NULL;
+    *in = (struct xpl_intern){.arena = arena, .seed = seed};
+    return grow(in, 64) ? in : NULL;
+}
+
+bool xpl_intern_put(struct xpl_intern *in, xpl_str_t s, xpl_strid_t *ret) {
+    if (s.len == 0) {
+        ret->v = 0;
+        return true;
+    }
+    const uint32_t h = hash_bytes(in->seed, s);
+    uint32_t i = h & (in->cap - 1);
+    for (; in->slots[i].id; i = (i + 1) & (in->cap - 1)) {
+        const xpl_str_t have = in->strs[in->slots[i].id];
+        if (in->slots[i].hash == h && have.len == s.len && !memcmp(have.ptr, s.ptr, s.len)) {
+            ret->v = in->slots[i].id;
+            return true;
+        }
+    }
+    if (in->count + 1 > in->cap / 2) {
+        if (in->cap > UINT32_MAX / 4 || !grow(in, in->cap * 2)) return false;
+        i = h & (in->cap - 1);
+        while (in->slots[i].id)
+            i = (i + 1) & (in->cap - 1);
+    }
+    char *copy = xpl_arena_alloc(in->arena, s.len);
+    if (!copy) return false;
+    memcpy(copy, s.ptr, s.len);
+    const uint32_t id = ++in->count;
+    in->strs[id] = (xpl_str_t){copy, s.len};
+    in->slots[i] = (struct slot){h, id};
+    ret->v = id;
+    return true;
+}
+
+xpl_str_t xpl_intern_get(const struct xpl_intern *in, xpl_strid_t id) {
+    return in->strs[id.v <= in->count ? id.v : 0];
+}

@@ -1,0 +1,22 @@
+// JSON text into a buffer, in the two dialects XProf's clients read (reference A7).
+#ifndef XPL_BASE_JSON_H_
+#define XPL_BASE_JSON_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+
+// A quoted, escaped string.  Invalid UTF-8 is replaced by U+FFFD, so the output is always valid.
+// `html`: also escape < > U+2028 U+2029, as proto JSON does.
+void xpl_json_str(struct xpl_buf *b, xpl_str_t s, bool html);
+// gviz: shortest text that reads back the same, always with a point or exponent; NaN, Inf: null.
+void xpl_json_gviz_number(struct xpl_buf *b, double v);
+// proto JSON: %.15g, or %.17g where that does not read back; "NaN", "Infinity" quoted.
+void xpl_json_proto_double(struct xpl_buf *b, double v);
+// proto JSON 64-bit integers are strings.
+void xpl_json_proto_int64(struct xpl_buf *b, int64_t v);
+void xpl_json_proto_uint64(struct xpl_buf *b, uint64_t v);
+
+#endif

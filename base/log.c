@@ -1,0 +1,305 @@
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_TOPICS = 16, TOPIC_LEN = 16 };
+
+struct levels {
+    int all;
+    int n;
+    struct {
+        char topic[TOPIC_LEN];
+        int level;
+    } topics[MAX_TOPICS];
+};
+
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static struct levels levels = {.all = XPL_LOG_INFO};
+// Without levels of topics, which is usual, this alone decides; else INT_MIN.
+static atomic_int plain = XPL_LOG_INFO;
+
+static bool parse_level(xpl_str_t s, int *ret) {
+    static const struct {
+        xpl_str_t name;
+        int level;
+    } known[] = {{{"error", 5}, XPL_LOG_ERROR},
+                 {{"warn", 4}, XPL_LOG_WARN},
+                 {{"info", 4}, XPL_LOG_INFO},
+                 {{"debug", 5}, XPL_LOG_DEBUG}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (!xpl_str_eq(known[i].name, s)) continue;
+        *ret = known[i].level;
+        return true;
+    }
+    return false;
+}
+
+static bool parse_part(struct levels *l, xpl_str_t part) {
+    const size_t colon = xpl_str_find(part, XPL_STR(":"), 0);
+    if (colon == SIZE_MAX) return parse_level(part, &l->all);
+    if (colon == 0 || colon >= TOPIC_LEN || l->n == MAX_TOPICS) return false;
+    memcpy(l->topics[l->n].topic, part.ptr, colon);
+    l->topics[l->n].topic[colon] = 0;
+    return parse_level(xpl_str_sub(part, colon + 1, SIZE_MAX), &l->topics[l->n++].level);
+}
+
+bool xpl_log_configure(const char *spec) {
+    struct levels next = {.all = XPL_LOG_INFO};
+    const xpl_str_t s = xpl_str_from(spec);
+    for (size_t at = 0; at < s.len;) {
+        size_t comma = xpl_str_find(s, XPL_STR(","), at);
+        if (comma == SIZE_MAX) comma = s.len;
+        if (!parse_part(&next, xpl_str_sub(s, at, comma - at))) return false;
+        at = comma + 1;
+    }
+    pthread_rwlock_wrlock(&lock);
+    levels = next;
+    pthread_rwlock_unlock(&lock);
+    atomic_store(&plain, next.n ? INT_MIN : next.all);
+    return true;
+}
+
+bool xpl_log_enabled(enum xpl_log_level level, const char *topic) {
+    const int only = atomic_load_explicit(&plain, memory_order_relaxed);
+    if (only != INT_MIN) return (int)level <= only;
+    pthread_rwlock_rdlock(&lock);
+    int limit = levels.all;
+    for (int i = 0; i < levels.n; i++)
+        if (strcmp(levels.topics[i].topic, topic) == 0) limit = levels.topics[i].level;
+    pthread_rwlock_unlock(&lock);
+    return (int)level <= limit;
+}
+
+static void add(struct xpl_log_line *l, const char *p, size_t n) {
+    const size_t room = sizeof l->text - 5 - l->n; // "...\n" and NUL fit always
+    if (n > room) n = room;
+    memcpy(l->text + l->n, p, n);
+    l->n += n;
+}
+
+static void addz(struct xpl_log_line *l, const char *z) {
+    add(l, z, strlen(z));
+}
+
+// Control characters, quotes and backslashes escaped; other bytes as they are.
+static void quoted(struct xpl_log_line *l, xpl_str_t s) {
+    addz(l, "\"");
+    for (size_t i = 0; i < s.len; i++) {
+        const unsigned char c = (unsigned char)s.ptr[i];
+        char esc[8];
+        if (c == '"' || c == '\\') {
+            (void)snprintf(esc, sizeof esc, "\\%c", c);
+            addz(l, esc);
+        } else if (c < 0x20 || c == 0x7f) {
+            (void)snprintf(esc, sizeof esc, "\\x%02x", c);
+            addz(l, esc);
+        } else {
+            add(l, &s.ptr[i], 1);
+        }
+    }
+    addz(l, "\"");
+}
+
+// "2026-01-31T12:00:00.123Z ", or the priority for journald, which stamps the time itself.  Each
+// thread keeps the text of its last second: a busy one logs thousands of lines in it.
+static void put_time(struct xpl_log_line *l, enum xpl_log_level level) {
+    static _Thread_local time_t second;
+    static _Thread_local char text[32];
+    static _Thread_local size_t len;
+    static atomic_int journal; // 0 not asked yet, 1 no, 2 yes
+    int j = atomic_load_explicit(&journal, memory_order_relaxed);
+    if (!j) {
+        j = getenv("JOURNAL_STREAM") ? 2 : 1;
+        atomic_store(&journal, j);
+    }
+    if (j == 2) {
+        const char head[] = {'<', (char)('0' + level), '>'};
+        add(l, head, sizeof head);
+        return;
+    }
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (now.tv_sec != second || !len) {
+        struct tm tm;
+        gmtime_r(&now.tv_sec, &tm);
+        len = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
+        second = now.tv_sec;
+    }
+    const long ms = now.tv_nsec / 1000000;
+    const char tail[] = {
+        '.', (char)('0' + ms / 100), (char)('0' + ms / 10 % 10), (char)('0' + ms % 10), 'Z', ' '};
+    add(l, text, len);
+    add(l, tail, sizeof tail);
+}
+
+void xpl_log_begin(struct xpl_log_line *l, enum xpl_log_level level, const char *topic,
+                   const char *message) {
+    static const char *const names[] = {[XPL_LOG_ERROR] = "error",
+                                        [XPL_LOG_WARN] = "warn",
+                                        [XPL_LOG_INFO] = "info",
+                                        [XPL_LOG_DEBUG] = "debug"};
+    l->n = 0;
+    l->level = level;
+    l->off = !xpl_log_enabled(level, topic);
+    if (l->off) return;
+    put_time(l, level);
+    xpl_log_z(l, "level", names[level]);
+    xpl_log_z(l, "topic", topic);
+    xpl_log_str(l, "msg", xpl_str_from(message));
+}
+
+void xpl_log_str(struct xpl_log_line *l, const char *key, xpl_str_t v) {
+    if (l->off) return;
+    bool simple = v.len > 0;
+    for (size_t i = 0; i < v.len && simple; i++) {
+        const char c = v.ptr[i];
+        simple = c > ' ' && c != '"' && c != '\\' && c != '=' && c < 0x7f;
+    }
+    if (l->n && l->text[l->n - 1] != ' ' && l->text[l->n - 1] != '>') addz(l, " ");
+    addz(l, key);
+    addz(l, "=");
+    if (simple)
+        add(l, v.ptr, v.len);
+    else
+        quoted(l, v);
+}
+
+void xpl_log_z(struct xpl_log_line *l, const char *key, const char *value) {
+    xpl_log_str(l, key, xpl_str_from(value));
+}
+
+void xpl_log_int(struct xpl_log_line *l, const char *key, int64_t value) {
+    char num[24];
+    size_t at = sizeof num;
+    uint64_t v = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    do
+        num[--at] = (char)('0' + v % 10);
+    while ((v /= 10) != 0);
+    if (value < 0) num[--at] = '-';
+    xpl_log_str(l, key, (xpl_str_t){num + at, sizeof num - at});
+}
+
+// ---- writing ----
+
+enum { BATCH = 1 << 20, BATCH_MS = 20 };
+
+static struct {
+    pthread_mutex_t mu;
+    pthread_cond_t work;
+    pthread_t thread;
+    bool running, waiting, stop;
+    uint64_t dropped;
+    size_t n;
+    char lines[BATCH], spare[BATCH];
+} queue = {.mu = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
+
+// A log that cannot be written must not stop the daemon.
+static void write_out(const char *p, size_t n) {
+    while (n) {
+        const ssize_t done = write(STDERR_FILENO, p, n);
+        if (done <= 0) return;
+        p += done;
+        n -= (size_t)done;
+    }
+}
+
+// Writes what is queued.  The mutex is held, but not while writing.
+static void flush(void) {
+    const size_t n = queue.n;
+    const uint64_t dropped = queue.dropped;
+    memcpy(queue.spare, queue.lines, n);
+    queue.n = 0;
+    queue.dropped = 0;
+    pthread_mutex_unlock(&queue.mu);
+    write_out(queue.spare, n);
+    if (dropped) {
+        char text[80];
+        const int len = snprintf(text, sizeof text,
+                                 "level=warn topic=log msg=\"lines dropped\" "
+                                 "count=%" PRIu64 "\n",
+                                 dropped);
+        write_out(text, (size_t)len);
+    }
+    pthread_mutex_lock(&queue.mu);
+}
+
+static void *writer(void *arg) {
+    (void)arg;
+    pthread_mutex_lock(&queue.mu);
+    while (!queue.stop) {
+        if (queue.n == 0) {
+            queue.waiting = true;
+            pthread_cond_wait(&queue.work, &queue.mu);
+            queue.waiting = false;
+        }
+        if (!queue.stop) { // let a batch gather
+            pthread_mutex_unlock(&queue.mu);
+            const struct timespec pause = {.tv_nsec = BATCH_MS * 1000000L};
+            (void)nanosleep(&pause, NULL);
+            pthread_mutex_lock(&queue.mu);
+        }
+        flush();
+    }
+    pthread_mutex_unlock(&queue.mu);
+    return NULL;
+}
+
+void xpl_log_start(void) {
+    queue.stop = false;
+    queue.running = pthread_create(&queue.thread, NULL, writer, NULL) == 0;
+}
+
+void xpl_log_stop(void) {
+    if (!queue.running) return;
+    pthread_mutex_lock(&queue.mu);
+    queue.stop = true;
+    pthread_cond_signal(&queue.work);
+    pthread_mutex_unlock(&queue.mu);
+    pthread_join(queue.thread, NULL);
+    pthread_mutex_lock(&queue.mu);
+    queue.running = false;
+    flush();
+    pthread_mutex_unlock(&queue.mu);
+}
+
+static void enqueue(const char *p, size_t n) {
+    if (queue.n + n > BATCH) {
+        queue.dropped++;
+        return;
+    }
+    memcpy(queue.lines + queue.n, p, n);
+    queue.n += n;
+    if (queue.waiting) pthread_cond_signal(&queue.work);
+}
+
+void xpl_log_end(struct xpl_log_line *l) {
+    if (l->off) return;
+    const bool cut = l->n == sizeof l->text - 5;
+    memcpy(l->text + l->n, cut ? "...\n" : "\n", cut ? 4 : 1);
+    l->n += cut ? 4 : 1;
+    pthread_mutex_lock(&queue.mu);
+    const bool later = queue.running && l->level != XPL_LOG_ERROR;
+    if (later) enqueue(l->text, l->n);
+    pthread_mutex_unlock(&queue.mu);
+    if (!later) write_out(l->text, l->n);
+}
+
+void xpl_log(enum xpl_log_level level, const char *topic, const char *fmt, ...) {
+    if (!xpl_log_enabled(level, topic)) return;
+    char msg[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(msg, sizeof msg, fmt, ap);
+    va_end(ap);
+    struct xpl_log_line l;
+    xpl_log_begin(&l, level, topic, msg);
+    xpl_log_end(&l);
+}

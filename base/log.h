@@ -1,0 +1,43 @@
+// Log lines on stderr: one line each, key=value, with the <N> priority prefix when stderr goes to
+// journald.  Topics have levels: XPLANED_LOG=info,grpc:debug.
+// Any thread may log.  Between xpl_log_start and xpl_log_stop a thread of the log's own writes, in
+// batches, so that a busy server does not pay a system call per line; errors are written at once.
+#ifndef XPL_BASE_LOG_H_
+#define XPL_BASE_LOG_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+enum xpl_log_level { XPL_LOG_ERROR = 3, XPL_LOG_WARN = 4, XPL_LOG_INFO = 6, XPL_LOG_DEBUG = 7 };
+
+// Applies "LEVEL[,TOPIC:LEVEL]..." with LEVEL of error, warn, info, debug.  False, and nothing
+// changed, when the text is not of that form.  Safe while others log.
+bool xpl_log_configure(const char *spec);
+bool xpl_log_enabled(enum xpl_log_level level, const char *topic);
+
+// Starts and ends the log's own thread.  Without it every line is written where it is logged.
+void xpl_log_start(void);
+void xpl_log_stop(void);
+
+// A line being built on the stack.  Overlong lines are cut and end in "...".
+struct xpl_log_line {
+    char text[2000];
+    size_t n;
+    enum xpl_log_level level;
+    bool off;
+};
+// Starts a line: level, topic and message.  The message is a fixed sentence, not user data.
+void xpl_log_begin(struct xpl_log_line *l, enum xpl_log_level level, const char *topic,
+                   const char *message);
+void xpl_log_str(struct xpl_log_line *l, const char *key, xpl_str_t value); // quoted when needed
+void xpl_log_z(struct xpl_log_line *l, const char *key, const char *value);
+void xpl_log_int(struct xpl_log_line *l, const char *key, int64_t value);
+void xpl_log_end(struct xpl_log_line *l);
+
+// A line with a formatted message and no further keys.
+void xpl_log(enum xpl_log_level level, const char *topic, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,69 @@
+#include "base/map.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/arena.h"
+
+struct xpl_map_slot {
+    uint64_t k1, k2, value;
+    uint64_t used;
+};
+
+uint64_t xpl_hash_seed(void) {
+    static _Atomic uint64_t seed;
+    uint64_t s = atomic_load_explicit(&seed, memory_order_relaxed);
+    if (s) return s;
+    uint64_t fresh = 0, none = 0;
+    if (getrandom(&fresh, sizeof fresh, 0) != (ssize_t)sizeof fresh) fresh = (uintptr_t)&seed;
+    fresh |= 1;
+    return atomic_compare_exchange_strong(&seed, &none, fresh) ? fresh : none;
+}
+
+static uint64_t mix(uint64_t k1, uint64_t k2) {
+    const __uint128_t m = (__uint128_t)(k1 ^ xpl_hash_seed()) * (k2 ^ 0x9e3779b97f4a7c15u);
+    const uint64_t h = (uint64_t)m ^ (uint64_t)(m >> 64) ^ k1 ^ (k2 << 1);
+    return (h ^ (h >> 32)) * 0xff51afd7ed558ccdu;
+}
+
+static struct xpl_map_slot *find(const struct xpl_map *m, uint64_t k1, uint64_t k2) {
+    size_t i = (mix(k1, k2) >> 20) & (m->cap - 1);
+    while (m->slots[i].used && (m->slots[i].k1 != k1 || m->slots[i].k2 != k2))
+        i = (i + 1) & (m->cap - 1);
+    return &m->slots[i];
+}
+
+uint64_t *xpl_map_get(const struct xpl_map *m, uint64_t k1, uint64_t k2) {
+    if (!m->n) return NULL;
+    struct xpl_map_slot *s = find(m, k1, k2);
+    return s->used ? &s->value : NULL;
+}
+
+static bool grow(struct xpl_arena *a, struct xpl_map *m) {
+    const struct xpl_map old = *m;
+    struct xpl_map next = {.cap = old.cap ? old.cap * 2 : 16, .n = old.n};
+    next.slots = xpl_arena_array(a, next.cap, sizeof *next.slots);
+    if (!next.slots) return false;
+    memset(next.slots, 0, next.cap * sizeof *next.slots);
+    for (size_t i = 0; i < old.cap; i++)
+        if (old.slots[i].used) *find(&next, old.slots[i].k1, old.slots[i].k2) = old.slots[i];
+    *m = next;
+    return true;
+}
+
+uint64_t *xpl_map_put(struct xpl_arena *a, struct xpl_map *m, uint64_t k1, uint64_t k2,
+                      bool *ret_new) {
+    struct xpl_map_slot *s = m->cap ? find(m, k1, k2) : NULL;
+    const bool fresh = !s || !s->used;
+    if (fresh && m->n >= m->cap / 2) {
+        if (!grow(a, m)) return NULL;
+        s = find(m, k1, k2);
+    }
+    if (fresh) {
+        *s = (struct xpl_map_slot){.k1 = k1, .k2 = k2, .used = 1};
+        m->n++;
+    }
+    if (ret_new) *ret_new = fresh;
+    return &s->value;
+}

@@ -1,0 +1,43 @@
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+xpl_status_t xpl_error_set(struct xpl_error *err, xpl_status_t code, const char *file, int line,
+                           uint64_t offset, const char *fmt, ...) {
+    if (err && err->code == XPL_OK) {
+        va_list ap;
+        err->code = code;
+        err->file = file;
+        err->line = line;
+        err->offset = offset;
+        va_start(ap, fmt);
+        (void)vsnprintf(err->msg, sizeof err->msg, fmt, ap);
+        va_end(ap);
+    }
+    return code;
+}
+
+const char *xpl_status_name(xpl_status_t code) {
+    static const char *const names[] = {
+        "OK",
+        "CANCELLED",
+        "UNKNOWN",
+        "INVALID_ARGUMENT",
+        "DEADLINE_EXCEEDED",
+        "NOT_FOUND",
+        "ALREADY_EXISTS",
+        "PERMISSION_DENIED",
+        "RESOURCE_EXHAUSTED",
+        "FAILED_PRECONDITION",
+        "ABORTED",
+        "OUT_OF_RANGE",
+        "UNIMPLEMENTED",
+        "INTERNAL",
+        "UNAVAILABLE",
+        "DATA_LOSS",
+        "UNAUTHENTICATED",
+    };
+    const unsigned i = (unsigned)code;
+    return i < sizeof names / sizeof *names ? names[i] : "UNKNOWN";
+}

@@ -1,0 +1,65 @@
+// Views of text and bytes.  Neither owns memory; a string view is not NUL-terminated.
+#ifndef XPL_BASE_STR_H_
+#define XPL_BASE_STR_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef struct xpl_str {
+    const char *ptr;
+    size_t len;
+} xpl_str_t;
+
+typedef struct xpl_bytes {
+    const uint8_t *ptr;
+    size_t len;
+} xpl_bytes_t;
+
+// For printf's "%.*s".
+#define XPL_STR_FMT(s) (int)(s).len, (s).ptr
+#define XPL_STR(lit)   ((xpl_str_t){"" lit, sizeof(lit) - 1})
+
+static inline xpl_str_t xpl_str_from(const char *z) {
+    return (xpl_str_t){z, strlen(z)};
+}
+static inline bool xpl_str_eq(xpl_str_t a, xpl_str_t b) {
+    return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+static inline bool xpl_str_starts(xpl_str_t s, xpl_str_t prefix) {
+    return s.len >= prefix.len && (prefix.len == 0 || memcmp(s.ptr, prefix.ptr, prefix.len) == 0);
+}
+static inline bool xpl_str_ends(xpl_str_t s, xpl_str_t suffix) {
+    return s.len >= suffix.len &&
+           (suffix.len == 0 || memcmp(s.ptr + s.len - suffix.len, suffix.ptr, suffix.len) == 0);
+}
+// Bytewise order, shorter first where one is the prefix of the other (as std::string compares).
+static inline int xpl_str_cmp(xpl_str_t a, xpl_str_t b) {
+    const size_t n = a.len < b.len ? a.len : b.len;
+    const int c = n ? memcmp(a.ptr, b.ptr, n) : 0;
+    return c ? c : (a.len > b.len) - (a.len < b.len);
+}
+// First position of `needle` at or after `from`; SIZE_MAX when absent.
+static inline size_t xpl_str_find(xpl_str_t s, xpl_str_t needle, size_t from) {
+    if (needle.len == 0) return from <= s.len ? from : SIZE_MAX;
+    if (s.len < needle.len) return SIZE_MAX;
+    for (size_t i = from; i <= s.len - needle.len; i++) {
+        const char *const hit = memchr(s.ptr + i, needle.ptr[0], s.len - needle.len - i + 1);
+        if (!hit) return SIZE_MAX;
+        i = (size_t)(hit - s.ptr);
+        if (memcmp(hit, needle.ptr, needle.len) == 0) return i;
+    }
+    return SIZE_MAX;
+}
+static inline bool xpl_str_has(xpl_str_t s, xpl_str_t needle) {
+    return xpl_str_find(s, needle, 0) != SIZE_MAX;
+}
+// s[from, from + len), clipped to what is there.
+static inline xpl_str_t xpl_str_sub(xpl_str_t s, size_t from, size_t len) {
+    if (from > s.len) from = s.len;
+    if (len > s.len - from) len = s.len - from;
+    return (xpl_str_t){s.ptr ? s.ptr + from : s.ptr, len};
+}
+
+#endif

@@ -1,0 +1,139 @@
+#include "cli/args.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+
+static bool usage(const char *what, const char *arg) {
+    (void)fprintf(stderr, "xplanectl: %s%s%s\nTry: xplanectl --help\n", what, arg ? ": " : "",
+                  arg ? arg : "");
+    return false;
+}
+
+static bool add_option(struct xpl_args *a, const char *kv) {
+    const char *const eq = strchr(kv, '=');
+    if (!eq || eq == kv) return usage("--option wants key=value", kv);
+    char *key = xpl_sys_alloc(strlen(kv) + 1);
+    if (!key) return usage("out of memory", NULL);
+    strcpy(key, kv);
+    key[eq - kv] = 0;
+    a->options[2 * a->n_options] = key;
+    a->options[2 * a->n_options + 1] = key + (eq - kv) + 1;
+    a->n_options++;
+    return true;
+}
+
+static bool number(const char *name, const char *value, long *ret) {
+    char *end;
+    errno = 0;
+    *ret = strtol(value, &end, 10);
+    if (errno || end == value || *end || *ret < 0) return usage("not a number", name);
+    return true;
+}
+
+static bool assign(struct xpl_args *a, const char *name, const char *value) {
+    const struct {
+        const char *name;
+        const char **to;
+    } texts[] = {{"server", &a->server},       {"token-file", &a->token_file},
+                 {"tls-roots", &a->tls_roots}, {"tls-cert", &a->tls_cert},
+                 {"tls-key", &a->tls_key},     {"tls-name", &a->tls_name},
+                 {"output", &a->out}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        if (strcmp(texts[i].name, name) != 0) continue;
+        *texts[i].to = value;
+        return true;
+    }
+    if (strcmp(name, "host") == 0) {
+        a->hosts[a->n_hosts++] = value;
+        return true;
+    }
+    if (strcmp(name, "option") == 0) return add_option(a, value);
+    if (strcmp(name, "jobs") == 0) return number("--jobs", value, &a->jobs);
+    if (strcmp(name, "timeout-ms") == 0) return number("--timeout-ms", value, &a->timeout_ms);
+    return usage("unknown option", name);
+}
+
+// Long name of a short flag with a value, or NULL.
+static const char *short_name(char c) {
+    return c == 'o' ? "output" : c == 'j' ? "jobs" : NULL;
+}
+
+static bool flag(struct xpl_args *a, int argc, char **argv, int *at) {
+    const char *const arg = argv[(*at)++];
+    char name[64];
+    const char *value = NULL;
+    if (arg[1] == '-') {
+        if (strcmp(arg, "--json") == 0) return a->json = true;
+        if (strcmp(arg, "--help") == 0) return a->help = true;
+        if (strcmp(arg, "--version") == 0) return a->version = true;
+        value = strchr(arg, '=');
+        const size_t n = value ? (size_t)(value - arg) - 2 : strlen(arg) - 2;
+        if (n >= sizeof name) return usage("unknown option", arg);
+        memcpy(name, arg + 2, n);
+        name[n] = 0;
+        if (value) value++;
+    } else {
+        if (arg[1] == 'h' && !arg[2]) return a->help = true;
+        const char *const full = short_name(arg[1]);
+        if (!full) return usage("unknown option", arg);
+        strcpy(name, full);
+        if (arg[2]) value = arg + 2;
+    }
+    if (!value) {
+        if (*at >= argc) return usage("option needs a value", arg);
+        value = argv[(*at)++];
+    }
+    return assign(a, name, value);
+}
+
+bool xpl_args_parse(struct xpl_args *a, int argc, char **argv) {
+    *a = (struct xpl_args){0};
+    const size_t n = (size_t)argc + 1;
+    a->hosts = xpl_sys_alloc(n * sizeof *a->hosts);
+    a->options = xpl_sys_alloc(2 * n * sizeof *a->options);
+    a->rest = xpl_sys_alloc(n * sizeof *a->rest);
+    if (!a->hosts || !a->options || !a->rest) return usage("out of memory", NULL);
+    bool flags = true;
+    for (int at = 1; at < argc;) {
+        const char *const arg = argv[at];
+        if (flags && strcmp(arg, "--") == 0) {
+            flags = false;
+            at++;
+        } else if (flags && arg[0] == '-' && arg[1]) {
+            if (!flag(a, argc, argv, &at)) return false;
+        } else {
+            a->rest[a->n_rest++] = argv[at++];
+        }
+    }
+    return true;
+}
+
+static void free_list(const char **list) {
+    xpl_sys_free((void *)(uintptr_t)list);
+}
+
+void xpl_args_fini(struct xpl_args *a) {
+    for (size_t i = 0; i < a->n_options; i++)
+        xpl_sys_free((void *)(uintptr_t)a->options[2 * i]);
+    free_list(a->options);
+    free_list(a->hosts);
+    free_list(a->rest);
+    *a = (struct xpl_args){0};
+}
+
+bool xpl_write_out(const struct xpl_args *a, const void *p, size_t n) {
+    const bool standard = !a->out || strcmp(a->out, "-") == 0;
+    FILE *f = standard ? stdout : fopen(a->out, "wbe");
+    bool ok = f && fwrite(p, 1, n, f) == n;
+    if (f && fflush(f) != 0) ok = false;
+    if (f && !standard && fclose(f) != 0) ok = false;
+    if (!ok)
+        (void)fprintf(stderr, "xplanectl: cannot write %s: %s\n", standard ? "output" : a->out,
+                      strerror(errno));
+    return ok;
+}

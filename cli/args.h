@@ -1,0 +1,40 @@
+// Command line of xplanectl: one parser for all commands.
+#ifndef XPL_CLI_ARGS_H_
+#define XPL_CLI_ARGS_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { XPL_EXIT_OK = 0, XPL_EXIT_FAILED = 1, XPL_EXIT_USAGE = 2 };
+
+struct xpl_args {
+    const char *server, *token_file, *tls_roots, *tls_cert, *tls_key, *tls_name;
+    const char *out;    // -o; NULL or "-": standard output
+    const char **hosts; // --host, in order
+    size_t n_hosts;
+    const char **options; // --option key=value as key, value, ...; strings are owned
+    size_t n_options;     // pairs
+    const char **rest;    // what is no flag, the command's name first
+    size_t n_rest;
+    long jobs; // -j; 0: all processors
+    long timeout_ms;
+    bool json, help, version;
+};
+
+// Parses argv.  On wrong usage says so on stderr and returns false.  The caller frees with
+// xpl_args_fini in both cases; pointers point into argv but for the option copies.
+bool xpl_args_parse(struct xpl_args *a, int argc, char **argv);
+void xpl_args_fini(struct xpl_args *a);
+
+// One command each; `a` has as many rest arguments as the command table says.
+int xpl_cmd_sessions(const struct xpl_args *a);
+int xpl_cmd_hosts(const struct xpl_args *a);
+int xpl_cmd_tools(const struct xpl_args *a);
+int xpl_cmd_tool(const struct xpl_args *a);
+int xpl_cmd_summary(const struct xpl_args *a);
+int xpl_cmd_analyze(const struct xpl_args *a);
+
+// Writes an answer to -o or standard output.  False after saying why on stderr.
+bool xpl_write_out(const struct xpl_args *a, const void *p, size_t n);
+
+#endif

@@ -1,0 +1,74 @@
+// xplanectl: asks a daemon, or analyses files by itself.
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/args.h"
+
+static const struct command {
+    const char *name;
+    int (*run)(const struct xpl_args *);
+    size_t min, max; // arguments after the name
+    const char *arguments, *help;
+} commands[] = {
+    {"sessions", xpl_cmd_sessions, 0, 0, "", "list profile sessions, newest first"},
+    {"hosts", xpl_cmd_hosts, 1, 1, "SESSION", "list a session's hosts"},
+    {"tools", xpl_cmd_tools, 1, 1, "SESSION", "list the tools that answer for a session"},
+    {"tool", xpl_cmd_tool, 2, 2, "TOOL SESSION", "a tool's answer, byte for byte"},
+    {"summary", xpl_cmd_summary, 1, 1, "SESSION", "ops, kernels, steps and memory as tables"},
+    {"analyze", xpl_cmd_analyze, 2, 4096, "TOOL PATH...",
+     "a tool's answer from files or one run directory, without a daemon"},
+};
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+static void help(FILE *out) {
+    (void)fputs("Usage: xplanectl [options] COMMAND ...\n\nCommands:\n", out);
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        (void)fprintf(out, "  %-9s %-13s %s\n", commands[i].name, commands[i].arguments,
+                      commands[i].help);
+    (void)fputs(
+        "\nOptions:\n"
+        "  --server ADDR        HOST:PORT or unix:/PATH [$XPLANED_SERVER, 127.0.0.1:50551]\n"
+        "  --host HOST          only this host; may be given several times\n"
+        "  --option KEY=VALUE   option of the tool; may be given several times\n"
+        "  -o, --output FILE    where the answer goes [standard output]\n"
+        "  -j, --jobs N         threads for analyze [one per processor]\n"
+        "  --json               listings as JSON\n"
+        "  --timeout-ms N       give up after this long [300000]\n"
+        "  --tls-roots FILE     use TLS, trusting these PEM roots\n"
+        "  --tls-cert FILE, --tls-key FILE, --tls-name NAME\n"
+        "  --token-file FILE    send the bearer token in FILE\n"
+        "  --help, --version\n"
+        "\nExit status: 0 done, 1 the request failed, 2 wrong usage.\n",
+        out);
+}
+
+static int dispatch(const struct xpl_args *a) {
+    if (a->help) {
+        help(stdout);
+        return XPL_EXIT_OK;
+    }
+    if (a->version) {
+        (void)puts("xplanectl " XPL_VERSION);
+        return XPL_EXIT_OK;
+    }
+    if (a->n_rest == 0) {
+        help(stderr);
+        return XPL_EXIT_USAGE;
+    }
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        const struct command *c = &commands[i];
+        if (strcmp(c->name, a->rest[0]) != 0) continue;
+        if (a->n_rest - 1 >= c->min && a->n_rest - 1 <= c->max) return c->run(a);
+        (void)fprintf(stderr, "Usage: xplanectl %s %s\n", c->name, c->arguments);
+        return XPL_EXIT_USAGE;
+    }
+    (void)fprintf(stderr, "xplanectl: unknown command \"%s\"\nTry: xplanectl --help\n", a->rest[0]);
+    return XPL_EXIT_USAGE;
+}
+
+int main(int argc, char **argv) {
+    struct xpl_args a;
+    const int status = xpl_args_parse(&a, argc, argv) ? dispatch(&a) : XPL_EXIT_USAGE;
+    xpl_args_fini(&a);
+    return status;
+}

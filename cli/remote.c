@@ -1,0 +1,235 @@
+#include "cli/remote.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/status.h"
+#include "cli/table.h"
+
+// First line of the token file, or NULL after saying why.
+static const char *read_token(const char *path, char *token, int size) {
+    FILE *f = fopen(path, "re");
+    const char *const got = f ? fgets(token, size, f) : NULL;
+    if (!got) (void)fprintf(stderr, "xplanectl: %s: %s\n", path, strerror(f ? EINVAL : errno));
+    if (f) (void)fclose(f);
+    if (got) token[strcspn(token, "\r\n")] = 0;
+    return got;
+}
+
+xpl_client *xpl_remote_open(const struct xpl_args *a) {
+    char token[4096];
+    xpl_client_options o = {.size = sizeof o,
+                            .tls_roots = a->tls_roots,
+                            .tls_cert = a->tls_cert,
+                            .tls_key = a->tls_key,
+                            .tls_name = a->tls_name,
+                            .timeout_ms = a->timeout_ms};
+    if (a->token_file && !(o.token = read_token(a->token_file, token, sizeof token))) return NULL;
+    xpl_client *c = NULL;
+    xpl_result r;
+    if (xpl_client_open(a->server, &o, &c, &r) == 0) return c;
+    (void)xpl_remote_failed(&r);
+    return NULL;
+}
+
+int xpl_remote_failed(const xpl_result *r) {
+    (void)fprintf(stderr, "xplanectl: %s: %s\n", xpl_status_name((xpl_status_t)r->code),
+                  r->message);
+    if (r->retry_after_ms > 0)
+        (void)fprintf(stderr, "xplanectl: try again in %" PRId64 " ms\n", r->retry_after_ms);
+    return XPL_EXIT_FAILED;
+}
+
+xpl_tool_request xpl_remote_request(const struct xpl_args *a, const char *tool,
+                                    const char *session) {
+    return (xpl_tool_request){.size = sizeof(xpl_tool_request),
+                              .session = session,
+                              .tool = tool,
+                              .hosts = a->hosts,
+                              .n_hosts = a->n_hosts,
+                              .options = a->options,
+                              .n_options = a->n_options};
+}
+
+static void show_when(char out[32], int64_t unix_ms) {
+    const time_t t = (time_t)(unix_ms / 1000);
+    struct tm tm;
+    if (!localtime_r(&t, &tm) || !strftime(out, 32, "%Y-%m-%d %H:%M:%S", &tm)) strcpy(out, "?");
+}
+
+static void json_field(struct xpl_buf *b, const char *name, const char *value) {
+    xpl_buf_printf(b, "\"%s\":", name);
+    xpl_json_str(b, xpl_str_from(value ? value : ""), false);
+}
+
+static void json_host(struct xpl_buf *b, const xpl_host_info *h) {
+    xpl_buf_putc(b, '{');
+    json_field(b, "name", h->name);
+    xpl_buf_printf(b, ",\"bytes\":%" PRIu64 ",\"modified_unix_ms\":%" PRId64 ",", h->bytes,
+                   h->modified_unix_ms);
+    json_field(b, "state", h->state);
+    xpl_buf_putc(b, ',');
+    json_field(b, "error", h->error);
+    xpl_buf_putc(b, '}');
+}
+
+static void json_session(struct xpl_buf *b, const xpl_session_info *s) {
+    xpl_buf_putc(b, '{');
+    json_field(b, "name", s->name);
+    xpl_buf_printf(b, ",\"hosts\":%zu,\"bytes\":%" PRIu64 ",\"modified_unix_ms\":%" PRId64 ",",
+                   s->n_hosts, s->bytes, s->modified_unix_ms);
+    json_field(b, "state", s->state);
+    xpl_buf_printf(b, ",\"progress\":%.3f}", s->progress);
+}
+
+// Writes b as the answer of a --json listing, and frees it.
+static int finish_json(const struct xpl_args *a, struct xpl_buf *b) {
+    xpl_buf_str(b, XPL_STR("]\n"));
+    int status = XPL_EXIT_FAILED;
+    if (b->failed)
+        (void)fputs("xplanectl: out of memory\n", stderr);
+    else if (xpl_write_out(a, b->p, b->n))
+        status = XPL_EXIT_OK;
+    xpl_buf_fini(b);
+    return status;
+}
+
+static int finish_table(struct xpl_table *t) {
+    const bool ok = xpl_table_print(t, stdout);
+    if (!ok) (void)fputs("xplanectl: out of memory\n", stderr);
+    xpl_table_free(t);
+    return ok ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+}
+
+static void table_session(struct xpl_table *t, const xpl_session_info *s) {
+    char when[32];
+    show_when(when, s->modified_unix_ms);
+    xpl_table_text(t, xpl_str_from(s->name), 80);
+    xpl_table_printf(t, "%zu", s->n_hosts);
+    xpl_table_bytes(t, s->bytes);
+    xpl_table_printf(t, "%s", when);
+    if (s->progress > 0 && s->progress < 1)
+        xpl_table_printf(t, "%s %.0f%%", s->state, s->progress * 100);
+    else
+        xpl_table_printf(t, "%s", s->state);
+}
+
+static int print_sessions(const struct xpl_args *a, const xpl_sessions *list) {
+    const size_t n = xpl_sessions_count(list);
+    if (a->json) {
+        struct xpl_buf b;
+        xpl_buf_init(&b, (size_t)1 << 30);
+        for (size_t i = 0; i < n; i++) {
+            xpl_buf_putc(&b, i ? ',' : '[');
+            json_session(&b, xpl_sessions_get(list, i));
+        }
+        if (!n) xpl_buf_putc(&b, '[');
+        return finish_json(a, &b);
+    }
+    static const char *const columns[] = {"SESSION", ">HOSTS", ">SIZE", "CAPTURED", "STATE"};
+    struct xpl_table *t = xpl_table_new(columns, 5);
+    for (size_t i = 0; i < n; i++)
+        table_session(t, xpl_sessions_get(list, i));
+    return finish_table(t);
+}
+
+static int print_hosts(const struct xpl_args *a, const xpl_session_info *s) {
+    if (a->json) {
+        struct xpl_buf b;
+        xpl_buf_init(&b, (size_t)1 << 30);
+        for (size_t i = 0; i < s->n_hosts; i++) {
+            xpl_buf_putc(&b, i ? ',' : '[');
+            json_host(&b, &s->hosts[i]);
+        }
+        if (!s->n_hosts) xpl_buf_putc(&b, '[');
+        return finish_json(a, &b);
+    }
+    static const char *const columns[] = {"HOST", ">SIZE", "CAPTURED", "STATE", "PROBLEM"};
+    struct xpl_table *t = xpl_table_new(columns, 5);
+    for (size_t i = 0; i < s->n_hosts; i++) {
+        char when[32];
+        show_when(when, s->hosts[i].modified_unix_ms);
+        xpl_table_text(t, xpl_str_from(s->hosts[i].name), 80);
+        xpl_table_bytes(t, s->hosts[i].bytes);
+        xpl_table_printf(t, "%s", when);
+        xpl_table_printf(t, "%s", s->hosts[i].state);
+        xpl_table_text(t, xpl_str_from(s->hosts[i].error), 100);
+    }
+    return finish_table(t);
+}
+
+static int print_tools(const struct xpl_args *a, const xpl_session_info *s) {
+    if (!a->json) {
+        for (size_t i = 0; i < s->n_tools; i++)
+            (void)puts(s->tools[i]);
+        return XPL_EXIT_OK;
+    }
+    struct xpl_buf b;
+    xpl_buf_init(&b, (size_t)1 << 20);
+    xpl_buf_putc(&b, '[');
+    for (size_t i = 0; i < s->n_tools; i++) {
+        if (i) xpl_buf_putc(&b, ',');
+        xpl_json_str(&b, xpl_str_from(s->tools[i]), false);
+    }
+    return finish_json(a, &b);
+}
+
+int xpl_cmd_sessions(const struct xpl_args *a) {
+    xpl_client *c = xpl_remote_open(a);
+    if (!c) return XPL_EXIT_FAILED;
+    xpl_sessions *list = NULL;
+    xpl_result r;
+    const int status =
+        xpl_client_sessions(c, &list, &r) == 0 ? print_sessions(a, list) : xpl_remote_failed(&r);
+    xpl_sessions_free(list);
+    xpl_client_close(c);
+    return status;
+}
+
+static int with_session(const struct xpl_args *a,
+                        int (*print)(const struct xpl_args *, const xpl_session_info *)) {
+    xpl_client *c = xpl_remote_open(a);
+    if (!c) return XPL_EXIT_FAILED;
+    xpl_sessions *one = NULL;
+    xpl_result r;
+    const int status = xpl_client_session(c, a->rest[1], &one, &r) == 0
+                           ? print(a, xpl_sessions_get(one, 0))
+                           : xpl_remote_failed(&r);
+    xpl_sessions_free(one);
+    xpl_client_close(c);
+    return status;
+}
+
+int xpl_cmd_hosts(const struct xpl_args *a) {
+    return with_session(a, print_hosts);
+}
+
+int xpl_cmd_tools(const struct xpl_args *a) {
+    return with_session(a, print_tools);
+}
+
+int xpl_cmd_tool(const struct xpl_args *a) {
+    xpl_client *c = xpl_remote_open(a);
+    if (!c) return XPL_EXIT_FAILED;
+    const xpl_tool_request q = xpl_remote_request(a, a->rest[1], a->rest[2]);
+    xpl_answer *answer = NULL;
+    xpl_result r;
+    int status = XPL_EXIT_FAILED;
+    if (xpl_client_tool(c, &q, &answer, &r) == 0) {
+        for (size_t i = 0; xpl_answer_warning(answer, i); i++)
+            (void)fprintf(stderr, "xplanectl: warning: %s\n", xpl_answer_warning(answer, i));
+        size_t n;
+        const void *const p = xpl_answer_data(answer, &n);
+        status = xpl_write_out(a, p, n) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+    } else {
+        status = xpl_remote_failed(&r);
+    }
+    xpl_answer_free(answer);
+    xpl_client_close(c);
+    return status;
+}

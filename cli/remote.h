@@ -1,0 +1,16 @@
+// What the commands that ask a daemon share.
+#ifndef XPL_CLI_REMOTE_H_
+#define XPL_CLI_REMOTE_H_
+
+#include "cli/args.h"
+#include "client/xplaned.h"
+
+// Opens the client that the flags describe; NULL after saying why on stderr.
+xpl_client *xpl_remote_open(const struct xpl_args *a);
+// Says on stderr why a call failed; returns XPL_EXIT_FAILED.
+int xpl_remote_failed(const xpl_result *r);
+// The request of `tool` on `session` with the flags' hosts and options.
+xpl_tool_request xpl_remote_request(const struct xpl_args *a, const char *tool,
+                                    const char *session);
+
+#endif

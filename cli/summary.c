@@ -1,0 +1,255 @@
+// `xplanectl summary`: what a person wants to read after a run.
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/opstats/codec.h"
+#include "base/arena.h"
+#include "cli/remote.h"
+#include "cli/table.h"
+
+enum { TOP = 15, NAME_WIDTH = 60, MAX_STEPS = 12 };
+
+static void title(const char *text) {
+    (void)printf("\n%s\n", text);
+}
+
+static void print_or_say(struct xpl_table *t, const char *nothing) {
+    if (xpl_table_rows(t) == 0)
+        (void)printf("  %s\n", nothing);
+    else if (!xpl_table_print(t, stdout))
+        (void)fputs("xplanectl: out of memory\n", stderr);
+    xpl_table_free(t);
+}
+
+// ---- ops ----
+
+static bool is_idle(const struct xpl_op_metrics *m) {
+    return xpl_str_eq(m->category, XPL_STR("IDLE"));
+}
+
+static int by_self_time(const void *a, const void *b) {
+    const struct xpl_op_metrics *const *x = a, *const *y = b;
+    if ((*x)->self_time_ps != (*y)->self_time_ps)
+        return (*x)->self_time_ps < (*y)->self_time_ps ? 1 : -1;
+    return xpl_str_cmp((*x)->name, (*y)->name);
+}
+
+static void op_row(struct xpl_table *t, const struct xpl_op_metrics *m, uint64_t total) {
+    xpl_table_text(t, m->name, NAME_WIDTH);
+    xpl_table_text(t, m->category, 30);
+    xpl_table_printf(t, "%" PRIu32, m->occurrences);
+    xpl_table_time_ps(t, m->self_time_ps);
+    xpl_table_percent(t, total ? (double)m->self_time_ps / (double)total : 0);
+    xpl_table_time_ps(t, m->occurrences ? m->time_ps / m->occurrences : 0);
+    xpl_str_t from = m->provenance;
+    if (from.len && from.ptr[from.len - 1] == ':') from.len--;
+    xpl_table_text(t, from, NAME_WIDTH);
+}
+
+static void print_ops(const char *heading, const struct xpl_op_metrics_db *db) {
+    static const char *const columns[] = {"OP",     "CATEGORY", ">COUNT",      ">SELF TIME",
+                                          ">SHARE", ">AVERAGE", "FRAMEWORK OP"};
+    title(heading);
+    const struct xpl_op_metrics **order = xpl_sys_alloc((db->metrics_db.n + 1) * sizeof *order);
+    if (!order) return;
+    size_t n = 0;
+    uint64_t total = 0;
+    for (size_t i = 0; i < db->metrics_db.n; i++) {
+        if (is_idle(&db->metrics_db.v[i])) continue;
+        order[n++] = &db->metrics_db.v[i];
+        total += db->metrics_db.v[i].self_time_ps;
+    }
+    qsort(order, n, sizeof *order, by_self_time);
+    struct xpl_table *t = xpl_table_new(columns, 7);
+    for (size_t i = 0; i < n && i < TOP; i++)
+        op_row(t, order[i], total);
+    print_or_say(t, "none");
+    if (n > TOP) (void)printf("  and %zu more\n", n - TOP);
+    xpl_sys_free((void *)(uintptr_t)order);
+}
+
+// ---- kernels ----
+
+static void print_kernels(const struct xpl_opstats *s) {
+    static const char *const columns[] = {"KERNEL", ">COUNT", ">TOTAL",      ">AVERAGE",
+                                          ">MIN",   ">MAX",   "TENSOR CORE", "OP"};
+    title("Kernels");
+    struct xpl_table *t = xpl_table_new(columns, 8);
+    for (size_t i = 0; i < s->kernel_reports.n && i < TOP; i++) {
+        const struct xpl_kernel_report *k = &s->kernel_reports.v[i];
+        xpl_table_text(t, k->name, NAME_WIDTH);
+        xpl_table_printf(t, "%" PRIu32, k->occurrences);
+        xpl_table_time_ps(t, k->total_duration_ns * 1000);
+        xpl_table_time_ps(t, k->occurrences ? k->total_duration_ns * 1000 / k->occurrences : 0);
+        xpl_table_time_ps(t, k->min_duration_ns * 1000);
+        xpl_table_time_ps(t, k->max_duration_ns * 1000);
+        xpl_table_printf(t, "%s", k->is_kernel_using_tensor_core ? "yes" : "no");
+        xpl_table_text(t, k->op_name, NAME_WIDTH);
+    }
+    print_or_say(t, "none (no GPU in this profile)");
+    if (s->kernel_reports.n > TOP) (void)printf("  and %zu more\n", s->kernel_reports.n - TOP);
+}
+
+// ---- steps ----
+
+static uint64_t longest(const struct xpl_per_core_step_info *p, xpl_str_t *ret_name) {
+    uint64_t best = 0;
+    *ret_name = (xpl_str_t){0};
+    for (size_t i = 0; i < p->step_info_per_core.n; i++) {
+        const struct xpl_step_info *s = &p->step_info_per_core.v[i];
+        if (s->duration_ps > best) best = s->duration_ps;
+        if (!ret_name->len) *ret_name = s->step_name;
+    }
+    return best;
+}
+
+static void print_steps(const struct xpl_opstats *s) {
+    static const char *const columns[] = {">STEP", "NAME", ">DURATION", ">CORES"};
+    title("Steps");
+    const size_t n = s->step_db.step_sequence.n;
+    struct xpl_table *t = xpl_table_new(columns, 4);
+    uint64_t sum = 0, most = 0, least = UINT64_MAX;
+    for (size_t i = 0; i < n; i++) {
+        const struct xpl_per_core_step_info *p = &s->step_db.step_sequence.v[i];
+        xpl_str_t name;
+        const uint64_t ps = longest(p, &name);
+        sum += ps;
+        if (ps > most) most = ps;
+        if (ps < least) least = ps;
+        if (i >= MAX_STEPS) continue;
+        xpl_table_printf(t, "%" PRIu32, p->step_num);
+        xpl_table_text(t, name, NAME_WIDTH);
+        xpl_table_time_ps(t, ps);
+        xpl_table_printf(t, "%zu", p->step_info_per_core.n);
+    }
+    print_or_say(t, "none (no step markers in this profile)");
+    if (!n) return;
+    char average[32], low[32], high[32];
+    xpl_show_time_ps(average, sum / n);
+    xpl_show_time_ps(low, least);
+    xpl_show_time_ps(high, most);
+    (void)printf("  %zu steps, average %s, shortest %s, longest %s\n", n, average, low, high);
+}
+
+// ---- memory ----
+
+static uint64_t int_of(const json_t *o, const char *key) {
+    const json_t *v = json_object_get(o, key); // proto JSON writes 64-bit integers as strings
+    return v && json_is_string(v) ? strtoull(json_string_value(v), NULL, 10) : 0;
+}
+
+static void memory_rows(struct xpl_table *t, const char *host, const json_t *answer) {
+    json_t *const all = json_object_get(answer, "memoryProfilePerAllocator");
+    const char *name;
+    json_t *allocator;
+    json_object_foreach(all, name, allocator) {
+        const json_t *sum = json_object_get(allocator, "profileSummary");
+        const json_t *peak = json_object_get(sum, "peakStats");
+        xpl_table_text(t, xpl_str_from(host), 40);
+        xpl_table_text(t, xpl_str_from(name), 40);
+        xpl_table_bytes(t, int_of(peak, "peakBytesInUse"));
+        xpl_table_bytes(t, int_of(sum, "memoryCapacity"));
+        xpl_table_bytes(t, int_of(peak, "heapAllocatedBytes"));
+        xpl_table_bytes(t, int_of(peak, "stackReservedBytes"));
+        xpl_table_percent(t, json_number_value(json_object_get(peak, "fragmentation")));
+    }
+}
+
+static void memory_of_host(const struct xpl_args *a, xpl_client *c, const char *session,
+                           const char *host, struct xpl_table *t) {
+    xpl_tool_request q = xpl_remote_request(a, "memory_profile", session);
+    q.hosts = &host;
+    q.n_hosts = 1;
+    q.n_options = 0;
+    xpl_answer *answer = NULL;
+    xpl_result r;
+    if (xpl_client_tool(c, &q, &answer, &r) != 0) {
+        (void)fprintf(stderr, "xplanectl: warning: %s: %s\n", host, r.message);
+        return;
+    }
+    size_t n;
+    const char *const text = xpl_answer_data(answer, &n);
+    json_t *root = n ? json_loadb(text, n, 0, NULL) : NULL;
+    memory_rows(t, host, root);
+    json_decref(root);
+    xpl_answer_free(answer);
+}
+
+static void print_memory(const struct xpl_args *a, xpl_client *c, const xpl_session_info *s) {
+    static const char *const columns[] = {"HOST",          "MEMORY",        ">PEAK",
+                                          ">CAPACITY",     ">HEAP AT PEAK", ">STACK AT PEAK",
+                                          ">FRAGMENTATION"};
+    title("Memory");
+    struct xpl_table *t = xpl_table_new(columns, 7);
+    for (size_t i = 0; i < s->n_hosts; i++) {
+        bool wanted = a->n_hosts == 0;
+        for (size_t h = 0; h < a->n_hosts; h++)
+            wanted = wanted || strcmp(a->hosts[h], s->hosts[i].name) == 0;
+        if (wanted) memory_of_host(a, c, s->name, s->hosts[i].name, t);
+    }
+    print_or_say(t, "no allocations in this profile");
+}
+
+// ---- all of it ----
+
+static void print_head(const xpl_session_info *s, const struct xpl_opstats *st) {
+    char size[32];
+    xpl_show_bytes(size, s->bytes);
+    (void)printf("Session  %s\nHosts    %zu (%s)\n", s->name, s->n_hosts, size);
+    const struct xpl_run_environment *e = &st->run_environment;
+    (void)printf("Device   %.*s, %d cores%s\n", XPL_STR_FMT(e->device_type), e->device_core_count,
+                 e->is_training ? ", training" : "");
+    for (size_t i = 0; i < st->diagnostics.warnings.n; i++)
+        (void)printf("Warning  %.*s\n", XPL_STR_FMT(st->diagnostics.warnings.v[i]));
+    for (size_t i = 0; i < st->diagnostics.errors.n; i++)
+        (void)printf("Error    %.*s\n", XPL_STR_FMT(st->diagnostics.errors.v[i]));
+}
+
+static int print_all(const struct xpl_args *a, xpl_client *c, const xpl_session_info *s,
+                     xpl_bytes_t bytes) {
+    struct xpl_arena arena;
+    xpl_arena_init(&arena, (size_t)16 << 30);
+    struct xpl_opstats *st = NULL;
+    struct xpl_error err = {0};
+    int status = XPL_EXIT_OK;
+    if (xpl_opstats_decode(bytes, &arena, &st, &err) != XPL_OK) {
+        (void)fprintf(stderr, "xplanectl: the server's OpStats cannot be read: %s\n", err.msg);
+        status = XPL_EXIT_FAILED;
+    } else {
+        print_head(s, st);
+        print_steps(st);
+        print_ops("Device ops", &st->device_op_metrics_db);
+        print_kernels(st);
+        print_ops("Host ops", &st->host_op_metrics_db);
+        print_memory(a, c, s);
+    }
+    xpl_arena_fini(&arena);
+    return status;
+}
+
+int xpl_cmd_summary(const struct xpl_args *a) {
+    xpl_client *c = xpl_remote_open(a);
+    if (!c) return XPL_EXIT_FAILED;
+    xpl_sessions *one = NULL;
+    xpl_answer *answer = NULL;
+    xpl_result r;
+    const xpl_tool_request q = xpl_remote_request(a, NULL, a->rest[1]);
+    int status = XPL_EXIT_FAILED;
+    if (xpl_client_session(c, a->rest[1], &one, &r) != 0 ||
+        xpl_client_op_stats(c, &q, &answer, &r) != 0) {
+        status = xpl_remote_failed(&r);
+    } else {
+        for (size_t i = 0; xpl_answer_warning(answer, i); i++)
+            (void)fprintf(stderr, "xplanectl: warning: %s\n", xpl_answer_warning(answer, i));
+        size_t n;
+        const void *const p = xpl_answer_data(answer, &n);
+        status = print_all(a, c, xpl_sessions_get(one, 0), (xpl_bytes_t){p, n});
+    }
+    xpl_answer_free(answer);
+    xpl_sessions_free(one);
+    xpl_client_close(c);
+    return status;
+}

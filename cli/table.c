@@ -1,0 +1,166 @@
+#include "cli/table.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+
+#include "base/arena.h"
+#include "base/vec.h"
+
+enum { MAX_COLUMNS = 16, MAX_CELL = 400 };
+
+struct cell {
+    xpl_str_t text;
+    size_t width; // code points
+};
+
+struct xpl_table {
+    struct xpl_arena arena;
+    size_t n_columns;
+    bool right[MAX_COLUMNS];
+    bool failed;
+    XPL_VEC(struct cell) cells; // the first row is the headings
+};
+
+static size_t code_points(xpl_str_t s) {
+    size_t n = 0;
+    for (size_t i = 0; i < s.len; i++)
+        n += ((unsigned char)s.ptr[i] & 0xc0) != 0x80;
+    return n;
+}
+
+static void add(struct xpl_table *t, xpl_str_t s) {
+    struct cell *c = xpl_vec_push(&t->arena, &t->cells);
+    if (!c || !xpl_arena_str(&t->arena, s, &c->text)) {
+        t->failed = true;
+        return;
+    }
+    c->width = code_points(s);
+}
+
+struct xpl_table *xpl_table_new(const char *const *columns, size_t n) {
+    struct xpl_table *t = n <= MAX_COLUMNS ? xpl_sys_alloc(sizeof *t) : NULL;
+    if (!t) return NULL;
+    *t = (struct xpl_table){.n_columns = n};
+    xpl_arena_init(&t->arena, (size_t)256 << 20);
+    for (size_t i = 0; i < n; i++) {
+        t->right[i] = columns[i][0] == '>';
+        add(t, xpl_str_from(columns[i] + t->right[i]));
+    }
+    return t;
+}
+
+void xpl_table_free(struct xpl_table *t) {
+    if (!t) return;
+    xpl_arena_fini(&t->arena);
+    xpl_sys_free(t);
+}
+
+void xpl_table_text(struct xpl_table *t, xpl_str_t s, size_t max) {
+    if (!t) return;
+    char out[MAX_CELL];
+    size_t n = 0, seen = 0, i = 0;
+    while (i < s.len && seen < max && n + 8 < sizeof out) {
+        size_t len = 1;
+        while (i + len < s.len && len < 4 && ((unsigned char)s.ptr[i + len] & 0xc0) == 0x80)
+            len++;
+        const unsigned char c = (unsigned char)s.ptr[i];
+        if (c < 0x20 || c == 0x7f || (c >= 0x80 && len == 1)) {
+            out[n++] = '?';
+        } else {
+            memcpy(out + n, s.ptr + i, len);
+            n += len;
+        }
+        i += len;
+        seen++;
+    }
+    if (i < s.len) {
+        memcpy(out + n, "\xe2\x80\xa6", 3);
+        n += 3;
+    }
+    add(t, (xpl_str_t){out, n});
+}
+
+void xpl_table_printf(struct xpl_table *t, const char *fmt, ...) {
+    if (!t) return;
+    char out[MAX_CELL];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(out, sizeof out, fmt, ap);
+    va_end(ap);
+    add(t, xpl_str_from(out));
+}
+
+// v with three significant digits, without an exponent.
+static void three_digits(char *out, size_t size, double v, const char *unit) {
+    const int decimals = v >= 99.95 ? 0 : v >= 9.995 ? 1 : 2;
+    (void)snprintf(out, size, "%.*f %s", decimals, v, unit);
+}
+
+void xpl_show_time_ps(char out[32], uint64_t ps) {
+    static const struct {
+        double ps;
+        const char *unit;
+    } units[] = {{1e12, "s"}, {1e9, "ms"}, {1e6, "us"}, {1e3, "ns"}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if ((double)ps < units[i].ps * 0.9995) continue;
+        three_digits(out, 32, (double)ps / units[i].ps, units[i].unit);
+        return;
+    }
+    (void)snprintf(out, 32, "%" PRIu64 " ps", ps);
+}
+
+void xpl_show_bytes(char out[32], uint64_t bytes) {
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB"};
+    double v = (double)bytes;
+    if (bytes < 1024) {
+        (void)snprintf(out, 32, "%" PRIu64 " B", bytes);
+        return;
+    }
+    size_t i = 0;
+    for (v /= 1024; v >= 1023.5 && i + 1 < sizeof units / sizeof *units; i++)
+        v /= 1024;
+    three_digits(out, 32, v, units[i]);
+}
+
+void xpl_table_time_ps(struct xpl_table *t, uint64_t ps) {
+    char out[32];
+    xpl_show_time_ps(out, ps);
+    xpl_table_printf(t, "%s", out);
+}
+
+void xpl_table_bytes(struct xpl_table *t, uint64_t bytes) {
+    char out[32];
+    xpl_show_bytes(out, bytes);
+    xpl_table_printf(t, "%s", out);
+}
+
+void xpl_table_percent(struct xpl_table *t, double fraction) {
+    xpl_table_printf(t, "%.1f%%", fraction * 100);
+}
+
+size_t xpl_table_rows(const struct xpl_table *t) {
+    return t ? t->cells.n / t->n_columns - 1 : 0;
+}
+
+static void pad(FILE *out, size_t n) {
+    while (n--)
+        (void)fputc(' ', out);
+}
+
+bool xpl_table_print(const struct xpl_table *t, FILE *out) {
+    if (!t || t->failed) return false;
+    size_t width[MAX_COLUMNS] = {0};
+    for (size_t i = 0; i < t->cells.n; i++) {
+        size_t *const w = &width[i % t->n_columns];
+        if (t->cells.v[i].width > *w) *w = t->cells.v[i].width;
+    }
+    for (size_t i = 0; i < t->cells.n; i++) {
+        const size_t col = i % t->n_columns, gap = width[col] - t->cells.v[i].width;
+        const bool last = col + 1 == t->n_columns;
+        if (t->right[col]) pad(out, gap);
+        (void)fwrite(t->cells.v[i].text.ptr, 1, t->cells.v[i].text.len, out);
+        if (!t->right[col] && !last) pad(out, gap);
+        (void)fputs(last ? "\n" : "  ", out);
+    }
+    return true;
+}

@@ -1,0 +1,34 @@
+// Aligned text tables for a terminal, and how numbers are shown to a person.
+#ifndef XPL_CLI_TABLE_H_
+#define XPL_CLI_TABLE_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/str.h"
+
+struct xpl_table;
+
+// Columns are "Name" (left-aligned) or ">Name" (right-aligned).  NULL when out of memory, as all
+// later calls on NULL do nothing.
+struct xpl_table *xpl_table_new(const char *const *columns, size_t n);
+void xpl_table_free(struct xpl_table *t);
+// Cells fill rows from left to right.  Text longer than `max` code points ends in an ellipsis;
+// control characters are shown as '?', so that a name cannot drive the terminal.
+void xpl_table_text(struct xpl_table *t, xpl_str_t s, size_t max);
+void xpl_table_printf(struct xpl_table *t, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void xpl_table_time_ps(struct xpl_table *t, uint64_t ps);
+void xpl_table_bytes(struct xpl_table *t, uint64_t bytes);
+void xpl_table_percent(struct xpl_table *t, double fraction);
+size_t xpl_table_rows(const struct xpl_table *t);
+// False when memory ran out while the table was filled (nothing is printed then).
+bool xpl_table_print(const struct xpl_table *t, FILE *out);
+
+// "1.23 ms", "45.6 us": three significant digits and a unit.
+void xpl_show_time_ps(char out[32], uint64_t ps);
+// "12.3 MiB".
+void xpl_show_bytes(char out[32], uint64_t bytes);
+
+#endif

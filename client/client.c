@@ -1,0 +1,81 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/impl.h"
+#include "rpc/message.h"
+
+enum { DEFAULT_TIMEOUT_MS = 300000 };
+
+const char *xpl_client_version(void) {
+    return XPL_VERSION;
+}
+
+int xpl_client_result(xpl_result *r, xpl_status_t code, const struct xpl_error *err,
+                      int64_t retry_ms) {
+    if (r) {
+        *r = (xpl_result){.code = (int)code, .retry_after_ms = retry_ms > 0 ? retry_ms : 0};
+        if (code != XPL_OK)
+            (void)snprintf(r->message, sizeof r->message, "%s", err ? err->msg : "out of memory");
+    }
+    return (int)code;
+}
+
+// The options as this build knows them, whatever size the caller was compiled with.
+static xpl_client_options options_of(const xpl_client_options *given) {
+    xpl_client_options o = {0};
+    if (given) memcpy(&o, given, given->size < sizeof o ? given->size : sizeof o);
+    if (o.timeout_ms <= 0) o.timeout_ms = DEFAULT_TIMEOUT_MS;
+    return o;
+}
+
+int xpl_client_open(const char *server, const xpl_client_options *options, xpl_client **ret,
+                    xpl_result *result) {
+    const xpl_client_options o = options_of(options);
+    if (!server || !server[0]) server = getenv("XPLANED_SERVER");
+    if (!server || !server[0]) server = "127.0.0.1:50551";
+    xpl_client *c = xpl_sys_alloc(sizeof *c);
+    if (!c) return xpl_client_result(result, XPL_RESOURCE_EXHAUSTED, NULL, 0);
+    *c = (xpl_client){.timeout_ms = o.timeout_ms};
+    const struct xpl_rpc_channel_options co = {
+        .size = sizeof co,
+        .target = server,
+        .tls = o.tls_roots || o.tls_cert,
+        .ca_path = o.tls_roots,
+        .cert_path = o.tls_cert,
+        .key_path = o.tls_key,
+        .server_name = o.tls_name,
+        .token = o.token ? xpl_str_from(o.token) : (xpl_str_t){0},
+    };
+    struct xpl_error err = {0};
+    const xpl_status_t st = xpl_rpc_channel_open(&co, &c->channel, &err);
+    if (st == XPL_OK)
+        *ret = c;
+    else
+        xpl_sys_free(c);
+    return xpl_client_result(result, st, &err, 0);
+}
+
+void xpl_client_close(xpl_client *c) {
+    if (!c) return;
+    xpl_rpc_channel_close(c->channel);
+    xpl_sys_free(c);
+}
+
+xpl_status_t xpl_client_call(xpl_client *c, const char *path, const ProtobufCMessage *request,
+                             struct xpl_rpc_reply *reply, xpl_result *r) {
+    struct xpl_buf b;
+    xpl_buf_init(&b, (size_t)64 << 20);
+    xpl_rpc_message_put(&b, request);
+    struct xpl_error err = {0};
+    xpl_status_t st = XPL_RESOURCE_EXHAUSTED;
+    if (b.failed) {
+        (void)xpl_client_result(r, st, NULL, 0);
+    } else {
+        const struct xpl_rpc_call_options o = {.size = sizeof o, .timeout_ms = c->timeout_ms};
+        st = xpl_rpc_unary(c->channel, path, (xpl_bytes_t){b.p, b.n}, &o, reply, &err);
+        (void)xpl_client_result(r, st, &err, reply->details.retry_ms);
+    }
+    xpl_buf_fini(&b);
+    return st;
+}

@@ -1,0 +1,25 @@
+// What the files of libxplaned share.
+#ifndef XPL_CLIENT_IMPL_H_
+#define XPL_CLIENT_IMPL_H_
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/vec.h"
+#include "client/xplaned.h"
+#include "rpc/client.h"
+
+struct xpl_client {
+    struct xpl_rpc_channel *channel;
+    int64_t timeout_ms;
+};
+
+// Fills *r (may be NULL) from the outcome of a call; returns the code.
+int xpl_client_result(xpl_result *r, xpl_status_t code, const struct xpl_error *err,
+                      int64_t retry_ms);
+// Packs `request`, calls, and leaves the serialized answer in *reply (xpl_rpc_reply_fini).
+xpl_status_t xpl_client_call(xpl_client *c, const char *path, const ProtobufCMessage *request,
+                             struct xpl_rpc_reply *reply, xpl_result *r);
+
+#endif

@@ -1,0 +1,29 @@
+#!/bin/sh
+# Installs what xplaned needs from Debian 12.  Usage: deploy/setup-debian.sh [run|build|test]
+#   run    libraries of a finished build
+#   build  compilers, meson and headers (default)
+#   test   also sanitizers, clang, formatters, Python and curl for the test suites
+# Does nothing, quickly, where everything is there already.
+set -eu
+run="libgrpc29 libprotobuf-c1 libuv1 libsqlite3-0 zlib1g libjansson4"
+build="gcc meson ninja-build pkg-config libgrpc-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libuv1-dev libsqlite3-dev zlib1g-dev libjansson-dev python3"
+test="clang clang-format-14 libclang-rt-14-dev llvm ccache sqlite3 python3-venv xz-utils git man-db gcovr"
+case ${1:-build} in
+    run) want=$run ;;
+    build) want=$build ;;
+    test) want="$build $test" ;;
+    *) echo "usage: $0 [run|build|test]" >&2; exit 2 ;;
+esac
+missing=
+for p in $want; do
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || missing="$missing $p"
+done
+[ -n "$missing" ] || exit 0
+if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || { echo "$0: needs root to install:$missing" >&2; exit 1; }
+    exec sudo "$0" "$@"
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -q
+# shellcheck disable=SC2086
+apt-get install -y -q --no-install-recommends $missing

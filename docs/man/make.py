@@ -1,0 +1,14 @@
+#!/usr/bin/env python3
+"""Puts the options that `xplaned --help-man` prints into the manual page.
+
+usage: make.py XPLANED TEMPLATE OUTPUT VERSION
+"""
+import subprocess
+import sys
+
+program, template, output, version = sys.argv[1:]
+options = subprocess.run([program, "--help-man"], check=True, capture_output=True, text=True).stdout
+with open(template, encoding="utf-8") as f:
+    page = f.read().replace("@VERSION@", version).replace("@OPTIONS@\n", options)
+with open(output, "w", encoding="utf-8") as f:
+    f.write(page)

@@ -1,0 +1,310 @@
+// Calls: their life, and what comes in.  What goes out is in answer.c.
+#include <grpc/support/alloc.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/arena.h"
+#include "rpc/internal.h"
+
+enum { MAX_WAITING = 16 }; // answers queued before a client stream is read further
+
+static const uint8_t EMPTY[1];
+
+// ---- life ----
+
+// All that gRPC made, on whatever thread of its own; apart, for ThreadSanitizer's suppressions.
+static __attribute__((noinline)) void drop_grpc_parts(struct xpl_rpc_call *c) {
+    for (struct xpl_rpc_out *o = c->head, *next; o; o = next) {
+        next = o->next;
+        grpc_slice_unref(o->head);
+        grpc_slice_unref(o->body);
+        xpl_sys_free(o);
+    }
+    if (c->final_message) grpc_byte_buffer_destroy(c->final_message);
+    if (c->has_text) grpc_slice_unref(c->text);
+    if (c->has_detail) grpc_slice_unref(c->detail);
+    if (c->has_request) grpc_slice_unref(c->request);
+    if (c->payload) grpc_byte_buffer_destroy(c->payload);
+    grpc_metadata_array_destroy(&c->metadata);
+    if (!c->entry->handle) grpc_call_details_destroy(&c->details);
+    if (c->call) grpc_call_unref(c->call);
+}
+
+static void free_call(struct xpl_rpc_call *c) {
+    struct xpl_rpc_server *const s = c->entry->server;
+    if (c->release_user && c->user) c->release_user(c->user);
+    if (c->call) atomic_fetch_sub(&s->open, 1);
+    drop_grpc_parts(c);
+    xpl_sys_free(c->joined);
+    pthread_mutex_destroy(&c->mu);
+    if (c->spare && !atomic_load(&s->stopping)) {
+        // There was no memory to arm another when this one came in: its own serves again.
+        xpl_rpc_call_arm(c->entry, c);
+        return;
+    }
+    xpl_sys_free(c);
+    xpl_rpc_server_dropped(s);
+}
+
+void xpl_rpc_call_drop(struct xpl_rpc_call *c) {
+    if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1) free_call(c);
+}
+
+void xpl_rpc_call_ref(struct xpl_rpc_call *c) {
+    atomic_fetch_add_explicit(&c->holders, 1, memory_order_relaxed);
+}
+void xpl_rpc_call_unref(struct xpl_rpc_call *c) {
+    if (atomic_fetch_sub_explicit(&c->holders, 1, memory_order_acq_rel) != 1) return;
+    if (!atomic_load(&c->finished))
+        xpl_rpc_finish_status(c, XPL_INTERNAL, "the server dropped the call without an answer");
+    xpl_rpc_call_drop(c);
+}
+bool xpl_rpc_call_try_hold(struct xpl_rpc_call *c) {
+    unsigned n = atomic_load_explicit(&c->holders, memory_order_relaxed);
+    while (n)
+        if (atomic_compare_exchange_weak(&c->holders, &n, n + 1)) return true;
+    return false;
+}
+
+// ---- requests ----
+
+static int64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int64_t to_ns(gpr_timespec t) {
+    if (gpr_time_cmp(t, gpr_inf_future(t.clock_type)) == 0) return INT64_MAX;
+    t = gpr_convert_clock_type(t, GPR_CLOCK_MONOTONIC);
+    if (t.tv_sec < 0) return 0;
+    if (t.tv_sec > INT64_MAX / 1000000000 - 1) return INT64_MAX;
+    return t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+// The payload's bytes in one piece; they live as long as the call, or the next message.
+static bool take_payload(struct xpl_rpc_call *c, xpl_bytes_t *ret) {
+    const size_t len = grpc_byte_buffer_length(c->payload);
+    if (c->has_request) grpc_slice_unref(c->request);
+    c->has_request = xpl_rpc_only_slice(c->payload, &c->request);
+    bool ok = true;
+    if (len == 0) {
+        *ret = (xpl_bytes_t){EMPTY, 0};
+    } else if (c->has_request) { // from the copy: short slices hold their bytes inside
+        *ret = (xpl_bytes_t){GRPC_SLICE_START_PTR(c->request), len};
+    } else {
+        uint8_t *const p = xpl_sys_realloc(c->joined, len);
+        ok = p != NULL;
+        if (p) c->joined = p;
+        if (p) *ret = (xpl_bytes_t){p, xpl_rpc_gather(c->payload, p)};
+    }
+    grpc_byte_buffer_destroy(c->payload);
+    c->payload = NULL;
+    return ok;
+}
+
+static void receive(struct xpl_rpc_call *c) {
+    const grpc_op op = {.op = GRPC_OP_RECV_MESSAGE, .data.recv_message.recv_message = &c->payload};
+    xpl_rpc_call_ref(c); // as long as a message may come, somebody is there to answer
+    pthread_mutex_lock(&c->mu);
+    xpl_rpc_call_start(c, &op, 1, &c->on_recv);
+    pthread_mutex_unlock(&c->mu);
+}
+
+static void handle_request(struct xpl_rpc_call *c) {
+    const struct xpl_rpc_method *const m = &c->entry->m;
+    xpl_bytes_t request;
+    if (!c->payload)
+        xpl_rpc_finish_status(c, XPL_INVALID_ARGUMENT, "the call came without a request message");
+    else if (!take_payload(c, &request))
+        xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "no memory for the request");
+    else {
+        c->handled = true;
+        m->on_request(c, request, m->service);
+    }
+}
+
+static void handle_message(struct xpl_rpc_call *c) {
+    const struct xpl_rpc_method *const m = &c->entry->m;
+    xpl_bytes_t message = {0};
+    if (atomic_load(&c->finished)) return;
+    if (c->payload && !take_payload(c, &message)) {
+        xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "no memory for the message");
+        return;
+    }
+    c->handled = true;
+    m->on_message(c, message, m->service);
+    if (!message.ptr || atomic_load(&c->finished)) return;
+    if (xpl_rpc_call_queued(c) < MAX_WAITING) {
+        receive(c);
+    } else { // the client asks faster than it reads: it waits until it has read
+        c->paused = true;
+        xpl_rpc_call_ref(c);
+    }
+}
+
+void xpl_rpc_call_resume(struct xpl_rpc_call *c) {
+    if (!c->paused) return;
+    c->paused = false;
+    if (!atomic_load(&c->finished)) receive(c);
+    xpl_rpc_call_unref(c);
+}
+
+static void on_recv(struct xpl_rpc_tag *tag, bool ok) {
+    struct xpl_rpc_call *const c = XPL_RPC_OWNER(tag, struct xpl_rpc_call, on_recv);
+    (void)ok; // then there is no payload
+    if (c->entry->m.flags & XPL_RPC_CLIENT_STREAM)
+        handle_message(c);
+    else
+        handle_request(c);
+    xpl_rpc_call_unref(c);
+    xpl_rpc_call_drop(c);
+}
+
+static void on_close(struct xpl_rpc_tag *tag, bool ok) {
+    struct xpl_rpc_call *const c = XPL_RPC_OWNER(tag, struct xpl_rpc_call, on_close);
+    const struct xpl_rpc_method *const m = &c->entry->m;
+    (void)ok;
+    if (c->peer_gone && !atomic_load(&c->finished)) {
+        atomic_store(&c->cancelled, true);
+        atomic_fetch_add(&c->entry->server->cancelled, 1);
+        if (c->handled && m->on_cancel && xpl_rpc_call_try_hold(c)) {
+            m->on_cancel(c, m->service);
+            xpl_rpc_call_unref(c);
+        }
+        // Goes nowhere, but releases what waits.
+        xpl_rpc_finish_status(c, XPL_CANCELLED, "cancelled");
+    }
+    xpl_rpc_call_drop(c);
+}
+
+static void arm_close(struct xpl_rpc_call *c) {
+    grpc_op op = {0};
+    pthread_mutex_lock(&c->mu);
+    if (xpl_rpc_call_op_close(c, &op)) xpl_rpc_call_start(c, &op, 1, &c->on_close);
+    pthread_mutex_unlock(&c->mu);
+}
+
+static void refuse_busy(struct xpl_rpc_call *c) {
+    static const char text[] = "too many calls at once on this server";
+    const struct xpl_rpc_failure f = {.code = XPL_RESOURCE_EXHAUSTED,
+                                      .retry_ms = 1000,
+                                      .message = {text, sizeof text - 1},
+                                      .reason = "TOO_MANY_CALLS"};
+    atomic_fetch_add(&c->entry->server->refused, 1);
+    xpl_rpc_finish_failure(c, &f);
+}
+
+static bool authorized(const struct xpl_rpc_call *c) {
+    xpl_str_t header = {0};
+    if (!c->entry->server->has_token || c->entry->m.flags & XPL_RPC_NO_AUTH) return true;
+    return xpl_rpc_call_get_metadata(c, "authorization", &header) &&
+           xpl_rpc_server_authorized(c->entry->server, header);
+}
+
+static void dispatch(struct xpl_rpc_call *c) {
+    struct xpl_rpc_server *const s = c->entry->server;
+    const unsigned open = atomic_fetch_add(&s->open, 1);
+    atomic_fetch_add_explicit(&s->calls, 1, memory_order_relaxed);
+    c->start_ns = now_ns();
+    c->deadline_ns = to_ns(c->entry->handle ? c->deadline : c->details.deadline);
+    if (!c->entry->handle) {
+        atomic_fetch_add(&s->unimplemented, 1);
+        xpl_rpc_finish_status(c, XPL_UNIMPLEMENTED, "this server has no such method");
+    } else if (open >= s->max_calls) {
+        refuse_busy(c);
+    } else if (!authorized(c)) {
+        atomic_fetch_add(&s->unauthenticated, 1);
+        xpl_rpc_finish_status(c, XPL_UNAUTHENTICATED,
+                              "no or a wrong token: send metadata 'authorization: Bearer TOKEN'");
+    } else if (c->entry->late) {
+        receive(c);
+    } else {
+        handle_request(c);
+    }
+}
+
+static void on_new(struct xpl_rpc_tag *tag, bool ok) {
+    struct xpl_rpc_call *const c = XPL_RPC_OWNER(tag, struct xpl_rpc_call, on_new);
+    struct xpl_rpc_server *const s = c->entry->server;
+    if (!ok) { // the server is shutting down
+        c->call = NULL;
+        free_call(c);
+        return;
+    }
+    if (!atomic_load(&s->stopping) && !xpl_rpc_call_arm(c->entry, NULL)) c->spare = true;
+    dispatch(c);
+    // Answered already: then RECV_CLOSE went along with the answer.
+    arm_close(c);
+    xpl_rpc_call_unref(c);
+}
+
+bool xpl_rpc_call_arm(struct xpl_rpc_entry *e, struct xpl_rpc_call *spare) {
+    struct xpl_rpc_server *const s = e->server;
+    struct xpl_rpc_call *const c = spare ? spare : xpl_sys_alloc(sizeof *c);
+    grpc_call_error rc;
+    if (!c) return false;
+    if (!spare) atomic_fetch_add(&s->records, 1);
+    *c = (struct xpl_rpc_call){.entry = e};
+    c->on_new.fn = on_new, c->on_close.fn = on_close, c->on_recv.fn = on_recv;
+    c->on_sent.fn = xpl_rpc_call_on_sent, c->on_final.fn = xpl_rpc_call_on_final;
+    c->tail = &c->head;
+    atomic_init(&c->holders, 1);
+    atomic_init(&c->refs, 1);
+    pthread_mutex_init(&c->mu, NULL);
+    grpc_metadata_array_init(&c->metadata);
+    if (!e->handle) grpc_call_details_init(&c->details);
+    XPL_RPC_HAND_OVER(&c->on_new);
+    if (e->handle) {
+        rc = grpc_server_request_registered_call(s->server, e->handle, &c->call, &c->deadline,
+                                                 &c->metadata, e->late ? NULL : &c->payload, s->cq,
+                                                 s->cq, &c->on_new);
+    } else {
+        rc = grpc_server_request_call(s->server, &c->call, &c->details, &c->metadata, s->cq, s->cq,
+                                      &c->on_new);
+    }
+    if (rc != GRPC_CALL_OK) free_call(c); // the queue is shutting down
+    return true;
+}
+
+// ---- what a call knows ----
+
+void xpl_rpc_call_set_user(struct xpl_rpc_call *c, void *user, void (*release)(void *user)) {
+    c->user = user;
+    c->release_user = release;
+}
+void *xpl_rpc_call_get_user(const struct xpl_rpc_call *c) {
+    return c->user;
+}
+bool xpl_rpc_call_cancelled(const struct xpl_rpc_call *c) {
+    return atomic_load_explicit(&c->cancelled, memory_order_relaxed);
+}
+bool xpl_rpc_call_finished(const struct xpl_rpc_call *c) {
+    return atomic_load_explicit(&c->finished, memory_order_relaxed);
+}
+int64_t xpl_rpc_call_get_deadline_ns(const struct xpl_rpc_call *c) {
+    return c->deadline_ns;
+}
+int64_t xpl_rpc_call_get_start_ns(const struct xpl_rpc_call *c) {
+    return c->start_ns;
+}
+const char *xpl_rpc_call_get_path(const struct xpl_rpc_call *c) {
+    return c->entry->m.path;
+}
+
+bool xpl_rpc_call_get_metadata(const struct xpl_rpc_call *c, const char *key, xpl_str_t *ret) {
+    for (size_t i = 0; i < c->metadata.count; i++) {
+        const grpc_metadata *const m = &c->metadata.metadata[i];
+        if (grpc_slice_str_cmp(m->key, key) != 0) continue;
+        *ret =
+            (xpl_str_t){(const char *)GRPC_SLICE_START_PTR(m->value), GRPC_SLICE_LENGTH(m->value)};
+        return true;
+    }
+    return false;
+}
+
+void xpl_rpc_call_get_peer(struct xpl_rpc_call *c, char *buf, size_t size) {
+    char *const peer = grpc_call_get_peer(c->call);
+    xpl_rpc_status_text(buf, size, xpl_str_from(peer ? peer : ""));
+    gpr_free(peer);
+}

@@ -1,0 +1,105 @@
+// One call on the server's side.
+//
+// A handler gets a call and a request, both valid until it returns.  It answers at once, or takes a
+// reference and lets any other thread answer later.  Answering is thread-safe and never blocks;
+// only the first finish counts, later ones do nothing.  A call whose last reference goes without an
+// answer is finished with INTERNAL, so that no client hangs and a shutdown never waits for it.
+//
+// Finishing needs no memory of ours.  What gRPC allocates for itself aborts the process when there
+// is none; our own allocations fail into RESOURCE_EXHAUSTED.
+#ifndef XPL_RPC_CALL_H_
+#define XPL_RPC_CALL_H_
+
+#include <protobuf-c/protobuf-c.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/str.h"
+#include "rpc/bytes.h"
+#include "rpc/status.h"
+
+struct xpl_rpc_call;
+
+enum xpl_rpc_flags {
+    // See the metadata (token) before the body is read, and let the body wait in the socket until
+    // then.  For methods with big requests; all methods of a server with a token work so.
+    XPL_RPC_LATE_BODY = 1,
+    // Needs no token: health, reflection.
+    XPL_RPC_NO_AUTH = 2,
+    // The client sends any number of messages: on_message instead of on_request.
+    XPL_RPC_CLIENT_STREAM = 4,
+};
+
+// All callbacks run on the queue's thread.  `service` is the method's.
+struct xpl_rpc_method {
+    const char *path; // "/xplaned.v1.AnalysisService/GetToolData"
+    unsigned flags;   // enum xpl_rpc_flags
+    // The whole request.
+    void (*on_request)(struct xpl_rpc_call *c, xpl_bytes_t request, void *service);
+    // CLIENT_STREAM: each message in order; then once with a NULL ptr when the client has ended its
+    // side.  Nothing comes after the call was finished.
+    void (*on_message)(struct xpl_rpc_call *c, xpl_bytes_t message, void *service);
+    // The client is gone, or its deadline has passed.  At most once, always after on_request has
+    // returned, perhaps after the call was finished; not for calls that ended well.  May be NULL.
+    void (*on_cancel)(struct xpl_rpc_call *c, void *service);
+    // All messages queued by xpl_rpc_send have been written: time for more.  May be NULL.
+    void (*on_drained)(struct xpl_rpc_call *c, void *service);
+    void *service;
+};
+
+void xpl_rpc_call_ref(struct xpl_rpc_call *c);
+void xpl_rpc_call_unref(struct xpl_rpc_call *c);
+
+// The service's own state of the call.  `release(user)` is called once, when the call's memory goes
+// (any thread), and may be NULL.  Set it in the handler, before sharing the call.
+void xpl_rpc_call_set_user(struct xpl_rpc_call *c, void *user, void (*release)(void *user));
+void *xpl_rpc_call_get_user(const struct xpl_rpc_call *c);
+
+// True once the client is gone or its deadline has passed: the answer would go nowhere.  One atomic
+// read, so it may be asked often, from any thread.
+bool xpl_rpc_call_cancelled(const struct xpl_rpc_call *c);
+// True once the call was finished, by whomever.
+bool xpl_rpc_call_finished(const struct xpl_rpc_call *c);
+// CLOCK_MONOTONIC nanoseconds; INT64_MAX without a deadline.  A handler that watches the clock
+// itself answers DEADLINE_EXCEEDED when time runs out, never OK for work left undone.
+int64_t xpl_rpc_call_get_deadline_ns(const struct xpl_rpc_call *c);
+// When the request reached the handler, CLOCK_MONOTONIC nanoseconds.
+int64_t xpl_rpc_call_get_start_ns(const struct xpl_rpc_call *c);
+const char *xpl_rpc_call_get_path(const struct xpl_rpc_call *c);
+// First value of a metadata key (lower case).  False when there is none.  Valid as long as the
+// call.
+bool xpl_rpc_call_get_metadata(const struct xpl_rpc_call *c, const char *key, xpl_str_t *ret);
+// "ipv4:127.0.0.1:4711", "unix:".  Truncated to `size`, always terminated.
+void xpl_rpc_call_get_peer(struct xpl_rpc_call *c, char *buf, size_t size);
+
+// ---- answers: any thread that holds a reference ----
+
+// OK with one message: `head` (copied; may be empty), then the bytes of `body` (its own reference
+// is taken; may be NULL), as they are.
+void xpl_rpc_finish(struct xpl_rpc_call *c, xpl_bytes_t head, struct xpl_rpc_blob *body);
+// OK with this message, packed here.
+void xpl_rpc_finish_message(struct xpl_rpc_call *c, const ProtobufCMessage *m);
+// OK without a message: the end of a stream.
+void xpl_rpc_finish_ok(struct xpl_rpc_call *c);
+// `code` and a message for a person; nothing else.
+void xpl_rpc_finish_status(struct xpl_rpc_call *c, xpl_status_t code, const char *message);
+// An error with its details (rpc/status.h).
+void xpl_rpc_finish_failure(struct xpl_rpc_call *c, const struct xpl_rpc_failure *f);
+// The error as it was recorded: code, message, and the offset as detail when there is one.
+void xpl_rpc_finish_error(struct xpl_rpc_call *c, const struct xpl_error *err);
+
+// Messages of a stream; finish afterwards.  They are written in order, one at a time; what waits is
+// kept in memory, so a service with unbounded streams looks at xpl_rpc_call_queued, or goes on
+// when on_drained tells.  CANCELLED when the call is over, RESOURCE_EXHAUSTED on OOM.
+xpl_status_t xpl_rpc_send(struct xpl_rpc_call *c, xpl_bytes_t head, struct xpl_rpc_blob *body);
+xpl_status_t xpl_rpc_send_message(struct xpl_rpc_call *c, const ProtobufCMessage *m);
+// `body` cut into messages of at most `chunk` bytes, each as field `field` (a bytes field) of its
+// message; `head`, serialized fields, goes before the first.  An empty body still sends one
+// message. Takes no memory per chunk: the next one is made when the last one has been written.
+xpl_status_t xpl_rpc_send_chunks(struct xpl_rpc_call *c, xpl_bytes_t head, uint32_t field,
+                                 struct xpl_rpc_blob *body, size_t chunk);
+// Messages accepted and not yet written; a chunked body counts as one.
+unsigned xpl_rpc_call_queued(struct xpl_rpc_call *c);
+
+#endif

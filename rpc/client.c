@@ -1,0 +1,431 @@
+#include "rpc/client.h"
+
+#include <grpc/byte_buffer.h>
+#include <grpc/grpc.h>
+#include <grpc/grpc_security.h>
+#include <grpc/support/alloc.h>
+#include <grpc/support/time.h>
+#include <limits.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "rpc/internal.h"
+#include "rpc/pem.h"
+
+struct xpl_rpc_channel {
+    grpc_channel *channel;
+    char *bearer; // "Bearer TOKEN", NULL without
+};
+
+// One call under way.  Its completion queue is its own, so that any thread can wait for it.
+struct flight {
+    grpc_call *call;
+    grpc_completion_queue *cq;
+    grpc_metadata_array initial, trailing;
+    grpc_byte_buffer *message;
+    grpc_status_code code;
+    grpc_slice text;
+    struct xpl_rpc_cancel *cancel;
+    struct flight *prev, *next; // of those that `cancel` knows
+};
+
+struct xpl_rpc_cancel {
+    pthread_mutex_t mu;
+    bool fired;
+    struct flight *flights;
+};
+
+struct xpl_rpc_stream {
+    struct flight flight;
+    bool greeted; // the batch that sends the request has been waited for
+    bool over;
+};
+
+// ---- cancelling ----
+
+struct xpl_rpc_cancel *xpl_rpc_cancel_new(void) {
+    struct xpl_rpc_cancel *const x = xpl_sys_alloc(sizeof *x);
+    if (!x) return NULL;
+    *x = (struct xpl_rpc_cancel){0};
+    pthread_mutex_init(&x->mu, NULL);
+    return x;
+}
+
+void xpl_rpc_cancel_fire(struct xpl_rpc_cancel *x) {
+    pthread_mutex_lock(&x->mu);
+    x->fired = true;
+    for (struct flight *f = x->flights; f; f = f->next)
+        grpc_call_cancel(f->call, NULL);
+    pthread_mutex_unlock(&x->mu);
+}
+
+void xpl_rpc_cancel_free(struct xpl_rpc_cancel *x) {
+    if (!x) return;
+    pthread_mutex_destroy(&x->mu);
+    xpl_sys_free(x);
+}
+
+static void cancel_attach(struct flight *f) {
+    struct xpl_rpc_cancel *const x = f->cancel;
+    if (!x) return;
+    pthread_mutex_lock(&x->mu);
+    f->next = x->flights;
+    if (f->next) f->next->prev = f;
+    x->flights = f;
+    if (x->fired) grpc_call_cancel(f->call, NULL);
+    pthread_mutex_unlock(&x->mu);
+}
+
+static void cancel_detach(struct flight *f) {
+    struct xpl_rpc_cancel *const x = f->cancel;
+    if (!x) return;
+    pthread_mutex_lock(&x->mu);
+    if (f->prev)
+        f->prev->next = f->next;
+    else
+        x->flights = f->next;
+    if (f->next) f->next->prev = f->prev;
+    pthread_mutex_unlock(&x->mu);
+}
+
+// ---- channels ----
+
+// *ret stays NULL only on failure.
+static xpl_status_t make_credentials(const struct xpl_rpc_channel_options *o,
+                                     grpc_channel_credentials **ret, struct xpl_error *err) {
+    char *ca = NULL, *cert = NULL, *key = NULL;
+    xpl_status_t st = XPL_OK;
+    if (!o->tls) {
+        *ret = grpc_insecure_credentials_create();
+        return XPL_OK;
+    }
+    if (!o->cert_path != !o->key_path)
+        XPL_FAIL(err, XPL_INVALID_ARGUMENT,
+                 "TLS: a client certificate needs its key, and a key "
+                 "its certificate");
+    if (o->ca_path) st = xpl_rpc_pem_read(o->ca_path, "BEGIN CERTIFICATE", &ca, err);
+    if (st == XPL_OK && o->cert_path)
+        st = xpl_rpc_pem_read(o->cert_path, "BEGIN CERTIFICATE", &cert, err);
+    if (st == XPL_OK && o->key_path) st = xpl_rpc_pem_read(o->key_path, "PRIVATE KEY", &key, err);
+    if (st == XPL_OK) {
+        grpc_ssl_pem_key_cert_pair pair = {key, cert};
+        *ret = grpc_ssl_credentials_create_ex(ca, cert ? &pair : NULL, NULL, NULL);
+        if (!*ret)
+            st = xpl_error_set(err, XPL_INVALID_ARGUMENT, __FILE__, __LINE__, UINT64_MAX,
+                               "TLS: no usable certificates");
+    }
+    xpl_rpc_pem_free(ca);
+    xpl_rpc_pem_free(cert);
+    xpl_rpc_pem_free(key);
+    return st;
+}
+
+static grpc_arg int_arg(const char *key, int value) {
+    return (grpc_arg){.type = GRPC_ARG_INTEGER,
+                      .key = (char *)(uintptr_t)key, // gRPC copies both
+                      .value.integer = value};
+}
+static grpc_arg text_arg(const char *key, const char *value) {
+    return (grpc_arg){.type = GRPC_ARG_STRING,
+                      .key = (char *)(uintptr_t)key,
+                      .value.string = (char *)(uintptr_t)value};
+}
+
+static grpc_channel *make_channel(const struct xpl_rpc_channel_options *o,
+                                  grpc_channel_credentials *creds) {
+    grpc_arg a[8];
+    size_t n = 0;
+    const size_t max = o->max_message_bytes;
+    a[n++] = int_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, max && max < INT_MAX ? (int)max : -1);
+    a[n++] = int_arg(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1);
+    // Connections of its own, not shared with whatever else the process does.
+    a[n++] = int_arg(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    // The servers are on this machine or in its network; http_proxy is not meant for them.
+    a[n++] = int_arg(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    a[n++] = int_arg(GRPC_ARG_ENABLE_RETRIES, 0);
+    a[n++] =
+        text_arg(GRPC_ARG_PRIMARY_USER_AGENT_STRING, o->user_agent ? o->user_agent : "xplaned");
+    if (o->tls && o->server_name)
+        a[n++] = text_arg(GRPC_SSL_TARGET_NAME_OVERRIDE_ARG, o->server_name);
+    const grpc_channel_args args = {n, a};
+    return grpc_channel_create(o->target, creds, &args);
+}
+
+static bool copy_token(struct xpl_rpc_channel *ch, xpl_str_t token) {
+    static const char scheme[] = "Bearer ";
+    if (token.len == 0) return true;
+    ch->bearer = xpl_sys_alloc(sizeof scheme + token.len);
+    if (!ch->bearer) return false;
+    memcpy(ch->bearer, scheme, sizeof scheme - 1);
+    memcpy(ch->bearer + sizeof scheme - 1, token.ptr, token.len);
+    ch->bearer[sizeof scheme - 1 + token.len] = '\0';
+    return true;
+}
+
+// What may stand in a header: gRPC aborts nothing, but fails the call in a way nobody understands.
+static bool is_header_text(xpl_str_t s) {
+    for (size_t i = 0; i < s.len; i++)
+        if (s.ptr[i] < 0x20 || s.ptr[i] > 0x7e) return false;
+    return true;
+}
+
+xpl_status_t xpl_rpc_channel_open(const struct xpl_rpc_channel_options *opt,
+                                  struct xpl_rpc_channel **ret, struct xpl_error *err) {
+    if (opt->size != sizeof *opt)
+        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "channel: options of another version");
+    if (!opt->target || !*opt->target) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "no server address");
+    if (!is_header_text(opt->token))
+        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "the token has characters other than printable ASCII");
+    struct xpl_rpc_channel *const ch = xpl_sys_alloc(sizeof *ch);
+    if (!ch) XPL_FAIL_OOM(err, "channel");
+    *ch = (struct xpl_rpc_channel){0};
+    if (!copy_token(ch, opt->token)) {
+        xpl_sys_free(ch);
+        XPL_FAIL_OOM(err, "channel");
+    }
+    grpc_init();
+    grpc_channel_credentials *creds = NULL;
+    const xpl_status_t st = make_credentials(opt, &creds, err);
+    if (st == XPL_OK) {
+        ch->channel = make_channel(opt, creds);
+        grpc_channel_credentials_release(creds);
+        *ret = ch;
+        return XPL_OK;
+    }
+    xpl_rpc_channel_close(ch);
+    return st;
+}
+
+void xpl_rpc_channel_close(struct xpl_rpc_channel *ch) {
+    if (!ch) return;
+    if (ch->channel) grpc_channel_destroy(ch->channel);
+    grpc_shutdown();
+    if (ch->bearer) explicit_bzero(ch->bearer, strlen(ch->bearer));
+    xpl_sys_free(ch->bearer);
+    xpl_sys_free(ch);
+}
+
+// ---- one call ----
+
+static gpr_timespec deadline_of(const struct xpl_rpc_call_options *opt) {
+    if (!opt || opt->timeout_ms <= 0) return gpr_inf_future(GPR_CLOCK_MONOTONIC);
+    return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                        gpr_time_from_millis(opt->timeout_ms, GPR_TIMESPAN));
+}
+
+static void flight_begin(struct flight *f, struct xpl_rpc_channel *ch, const char *path,
+                         const struct xpl_rpc_call_options *opt) {
+    *f = (struct flight){.cq = grpc_completion_queue_create_for_pluck(NULL),
+                         .cancel = opt ? opt->cancel : NULL};
+    grpc_metadata_array_init(&f->initial);
+    grpc_metadata_array_init(&f->trailing);
+    f->text = grpc_empty_slice();
+    const grpc_slice method = grpc_slice_from_copied_string(path);
+    f->call = grpc_channel_create_call(ch->channel, NULL, GRPC_PROPAGATE_DEFAULTS, f->cq, method,
+                                       NULL, deadline_of(opt), NULL);
+    grpc_slice_unref(method);
+    cancel_attach(f);
+}
+
+static void flight_end(struct flight *f) {
+    cancel_detach(f);
+    grpc_call_unref(f->call);
+    grpc_completion_queue_shutdown(f->cq);
+    grpc_completion_queue_destroy(f->cq);
+    if (f->message) grpc_byte_buffer_destroy(f->message);
+    grpc_metadata_array_destroy(&f->initial);
+    grpc_metadata_array_destroy(&f->trailing);
+    grpc_slice_unref(f->text);
+}
+
+// False when gRPC refuses the batch, which needs an unusable path or token.
+static bool flight_start(struct flight *f, const grpc_op *ops, size_t n) {
+    return grpc_call_start_batch(f->call, ops, n, f, NULL) == GRPC_CALL_OK;
+}
+static bool flight_wait(struct flight *f) {
+    const grpc_event ev =
+        grpc_completion_queue_pluck(f->cq, f, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
+    return ev.type == GRPC_OP_COMPLETE && ev.success;
+}
+
+// The four operations that send a request; the auth metadata and the buffer live as long as the
+// start.
+static size_t put_request(struct flight *f, grpc_op *ops, grpc_byte_buffer *request,
+                          grpc_metadata *auth, const struct xpl_rpc_channel *ch,
+                          const struct xpl_rpc_call_options *opt) {
+    size_t n = 0;
+    ops[n].op = GRPC_OP_SEND_INITIAL_METADATA;
+    if (opt && opt->wait_for_ready) {
+        ops[n].flags = GRPC_INITIAL_METADATA_WAIT_FOR_READY |
+                       GRPC_INITIAL_METADATA_WAIT_FOR_READY_EXPLICITLY_SET;
+    }
+    if (ch->bearer) {
+        auth->key = grpc_slice_from_static_string("authorization");
+        auth->value = grpc_slice_from_copied_string(ch->bearer);
+        ops[n].data.send_initial_metadata.count = 1;
+        ops[n].data.send_initial_metadata.metadata = auth;
+    }
+    n++;
+    ops[n].op = GRPC_OP_SEND_MESSAGE;
+    ops[n++].data.send_message.send_message = request;
+    ops[n++].op = GRPC_OP_SEND_CLOSE_FROM_CLIENT;
+    ops[n].op = GRPC_OP_RECV_INITIAL_METADATA;
+    ops[n++].data.recv_initial_metadata.recv_initial_metadata = &f->initial;
+    return n;
+}
+
+static void put_status(struct flight *f, grpc_op *op) {
+    op->op = GRPC_OP_RECV_STATUS_ON_CLIENT;
+    op->data.recv_status_on_client.trailing_metadata = &f->trailing;
+    op->data.recv_status_on_client.status = &f->code;
+    op->data.recv_status_on_client.status_details = &f->text;
+}
+
+static grpc_byte_buffer *make_request(xpl_bytes_t bytes) {
+    grpc_slice s = grpc_slice_from_copied_buffer((const char *)bytes.ptr, bytes.len);
+    grpc_byte_buffer *const bb = grpc_raw_byte_buffer_create(&s, 1);
+    grpc_slice_unref(s);
+    return bb;
+}
+
+// ---- what comes back ----
+
+void xpl_rpc_reply_fini(struct xpl_rpc_reply *r) {
+    xpl_sys_free(r->message);
+    xpl_sys_free(r->trailer);
+    *r = (struct xpl_rpc_reply){.details.retry_ms = -1};
+}
+
+// Moves the message out of gRPC's pieces.
+static xpl_status_t take_message(struct flight *f, struct xpl_rpc_reply *ret,
+                                 struct xpl_error *err) {
+    const size_t len = grpc_byte_buffer_length(f->message);
+    uint8_t *const p = xpl_sys_alloc(len ? len : 1);
+    if (!p) XPL_FAIL_OOM(err, "answer");
+    const size_t n = xpl_rpc_gather(f->message, p);
+    grpc_byte_buffer_destroy(f->message);
+    f->message = NULL;
+    ret->message = p;
+    ret->bytes = (xpl_bytes_t){p, n};
+    return XPL_OK;
+}
+
+static __attribute__((noinline)) void take_details(struct flight *f, struct xpl_rpc_reply *ret) {
+    for (size_t i = 0; i < f->trailing.count; i++) {
+        const grpc_metadata *const m = &f->trailing.metadata[i];
+        const size_t len = GRPC_SLICE_LENGTH(m->value);
+        if (grpc_slice_str_cmp(m->key, "grpc-status-details-bin") != 0 || ret->trailer) continue;
+        uint8_t *const p = xpl_sys_alloc(len + 1);
+        if (!p) return; // the code and the text still tell
+        memcpy(p, GRPC_SLICE_START_PTR(m->value), len);
+        ret->trailer = p;
+        xpl_rpc_status_decode((xpl_bytes_t){p, len}, &ret->details);
+    }
+}
+
+static __attribute__((noinline)) xpl_status_t
+take_status(struct flight *f, struct xpl_rpc_reply *ret, struct xpl_error *err) {
+    char text[XPL_RPC_MAX_MESSAGE];
+    if (f->code == GRPC_STATUS_OK) return XPL_OK;
+    take_details(f, ret);
+    xpl_rpc_status_text(
+        text, sizeof text,
+        (xpl_str_t){(const char *)GRPC_SLICE_START_PTR(f->text), GRPC_SLICE_LENGTH(f->text)});
+    const xpl_status_t code = f->code > GRPC_STATUS_OK && f->code <= GRPC_STATUS_UNAUTHENTICATED
+                                  ? (xpl_status_t)f->code
+                                  : XPL_UNKNOWN;
+    XPL_FAIL(err, code, "%s", *text ? text : xpl_status_name(code));
+}
+
+// ---- the calls ----
+
+xpl_status_t xpl_rpc_unary(struct xpl_rpc_channel *ch, const char *path, xpl_bytes_t request,
+                           const struct xpl_rpc_call_options *opt, struct xpl_rpc_reply *ret,
+                           struct xpl_error *err) {
+    struct flight f;
+    if (opt && opt->size != sizeof *opt)
+        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "call: options of another version");
+    grpc_op ops[6] = {0};
+    grpc_metadata auth = {.value = grpc_empty_slice()};
+    grpc_byte_buffer *const bb = make_request(request);
+    xpl_rpc_reply_fini(ret);
+    flight_begin(&f, ch, path, opt);
+    size_t n = put_request(&f, ops, bb, &auth, ch, opt);
+    ops[n].op = GRPC_OP_RECV_MESSAGE;
+    ops[n++].data.recv_message.recv_message = &f.message;
+    put_status(&f, &ops[n++]);
+    const bool started = flight_start(&f, ops, n);
+    grpc_byte_buffer_destroy(bb);
+    grpc_slice_unref(auth.value);
+    if (started) flight_wait(&f); // a failure shows in the status
+    xpl_status_t st = started ? take_status(&f, ret, err)
+                              : xpl_error_set(err, XPL_INTERNAL, __FILE__, __LINE__, UINT64_MAX,
+                                              "%s: the call cannot be started", path);
+    if (st == XPL_OK)
+        st = f.message ? take_message(&f, ret, err)
+                       : xpl_error_set(err, XPL_INTERNAL, __FILE__, __LINE__, UINT64_MAX,
+                                       "%s: OK without an answer", path);
+    flight_end(&f);
+    return st;
+}
+
+xpl_status_t xpl_rpc_stream_open(struct xpl_rpc_channel *ch, const char *path, xpl_bytes_t request,
+                                 const struct xpl_rpc_call_options *opt,
+                                 struct xpl_rpc_stream **ret, struct xpl_error *err) {
+    if (opt && opt->size != sizeof *opt)
+        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "call: options of another version");
+    struct xpl_rpc_stream *const st = xpl_sys_alloc(sizeof *st);
+    grpc_op ops[4] = {0};
+    grpc_metadata auth = {.value = grpc_empty_slice()};
+    if (!st) XPL_FAIL_OOM(err, "stream");
+    *st = (struct xpl_rpc_stream){0};
+    grpc_byte_buffer *const bb = make_request(request);
+    flight_begin(&st->flight, ch, path, opt);
+    const size_t n = put_request(&st->flight, ops, bb, &auth, ch, opt);
+    const bool started = flight_start(&st->flight, ops, n);
+    grpc_byte_buffer_destroy(bb);
+    grpc_slice_unref(auth.value);
+    if (!started) {
+        flight_end(&st->flight);
+        xpl_sys_free(st);
+        XPL_FAIL(err, XPL_INTERNAL, "%s: the call cannot be started", path);
+    }
+    *ret = st;
+    return XPL_OK;
+}
+
+static void greet(struct xpl_rpc_stream *st) {
+    if (!st->greeted) flight_wait(&st->flight);
+    st->greeted = true;
+}
+
+xpl_status_t xpl_rpc_stream_next(struct xpl_rpc_stream *st, struct xpl_rpc_reply *msg,
+                                 bool *ret_more, struct xpl_error *err) {
+    struct flight *const f = &st->flight;
+    grpc_op op = {.op = GRPC_OP_RECV_MESSAGE, .data.recv_message.recv_message = &f->message};
+    xpl_rpc_reply_fini(msg);
+    *ret_more = false;
+    greet(st);
+    if (!st->over) {
+        if (flight_start(f, &op, 1)) flight_wait(f);
+        if (f->message) {
+            XPL_TRY(take_message(f, msg, err));
+            *ret_more = true;
+            return XPL_OK;
+        }
+        st->over = true;
+        op = (grpc_op){0};
+        put_status(f, &op);
+        if (flight_start(f, &op, 1)) flight_wait(f);
+    }
+    return take_status(f, msg, err);
+}
+
+void xpl_rpc_stream_close(struct xpl_rpc_stream *st) {
+    if (!st) return;
+    if (!st->over) grpc_call_cancel(st->flight.call, NULL);
+    greet(st);
+    flight_end(&st->flight);
+    xpl_sys_free(st);
+}

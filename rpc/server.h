@@ -1,0 +1,73 @@
+// A gRPC server: listeners, methods, limits, and its end.
+//
+//   queue_new -> server_new -> listen... -> start -> ... -> shutdown -> (done) -> free ->
+//   queue_free
+//
+// Several servers may share a queue, such as one for everybody and one on a unix socket for an
+// XProf aggregator, each with its own methods, token and limits.
+#ifndef XPL_RPC_SERVER_H_
+#define XPL_RPC_SERVER_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/str.h"
+#include "rpc/call.h"
+#include "rpc/credentials.h"
+#include "rpc/queue.h"
+
+struct xpl_rpc_server;
+
+struct xpl_rpc_server_options {
+    size_t size;               // sizeof this
+    size_t max_request_bytes;  // of one message; 0: 4 MiB
+    uint32_t max_streams;      // calls at once on one connection; 0: 256
+    uint32_t max_calls;        // calls at once on this server; 0: 4096; more: RESOURCE_EXHAUSTED
+    size_t memory_quota_bytes; // gRPC's own buffers, all connections together; 0: no limit
+    int max_connection_age_ms; // 0: none
+    xpl_str_t token;           // copied; empty: nobody needs one
+};
+
+// Copies the table and what it says (not the services).  The paths must be unique.
+xpl_status_t xpl_rpc_server_new(struct xpl_rpc_queue *q, const struct xpl_rpc_method *methods,
+                                size_t n, const struct xpl_rpc_server_options *opt,
+                                struct xpl_rpc_server **ret, struct xpl_error *err);
+
+// "127.0.0.1:50551", "[::1]:0", "localhost:50551".  tls NULL: in the clear.  Several listeners are
+// fine, all before start.  An address in use is an error, also where another process would share
+// the port.  *ret_port (may be NULL) is the port chosen, for port 0.  Unix sockets are
+// rpc/unix.h's: gRPC would take one over from a living process, and leave its mode to the umask.
+xpl_status_t xpl_rpc_server_listen(struct xpl_rpc_server *s, const char *address,
+                                   struct xpl_rpc_tls *tls, int *ret_port, struct xpl_error *err);
+
+// From here on calls come in.
+xpl_status_t xpl_rpc_server_start(struct xpl_rpc_server *s, struct xpl_error *err);
+
+// Takes over a connected socket, in the clear, after start; closes it on failure or when the server
+// is shutting down.  Any thread.
+xpl_status_t xpl_rpc_server_adopt(struct xpl_rpc_server *s, int fd, struct xpl_error *err);
+
+// Replaces the token (SIGHUP); empty: nobody needs one.  A server that was made without a token
+// refuses one: its methods do not wait with their bodies.  Any thread.
+xpl_status_t xpl_rpc_server_set_token(struct xpl_rpc_server *s, xpl_str_t token,
+                                      struct xpl_error *err);
+
+// No new calls or connections; calls under way go on.  `done(arg)` is called once, when the last
+// call is over and nobody refers to one any more: on the queue's thread, or on the one that dropped
+// the last reference.  Streams without an end (health, watches) must be ended by their services.
+// Any thread, once.
+void xpl_rpc_server_shutdown(struct xpl_rpc_server *s, void (*done)(void *arg), void *arg);
+// After shutdown, when patience is over: all calls become cancelled.
+void xpl_rpc_server_cancel_all(struct xpl_rpc_server *s);
+// After `done` has been called (also from within it), or instead of a shutdown when no call can be
+// under way: then it waits, and not on the queue's thread.  NULL is fine.
+void xpl_rpc_server_free(struct xpl_rpc_server *s);
+
+struct xpl_rpc_server_stats {
+    uint64_t calls, cancelled, unauthenticated, unimplemented, refused;
+    uint32_t open;
+};
+void xpl_rpc_server_get_stats(const struct xpl_rpc_server *s, struct xpl_rpc_server_stats *ret);
+
+#endif

@@ -1,0 +1,29 @@
+// A unix socket of our own making, for peers that can show neither certificate nor token: the
+// kernel says who they are.  The daemon's loop polls the descriptor and calls accept.
+#ifndef XPL_RPC_UNIX_H_
+#define XPL_RPC_UNIX_H_
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/status.h"
+#include "rpc/server.h"
+
+struct xpl_rpc_unix;
+
+// Listens on `path`, mode 0600, or 0660 with `group` when that is not (gid_t)-1.  A socket left
+// behind by a dead process is replaced; one that somebody answers on is ALREADY_EXISTS; anything
+// that is no socket is left alone.
+xpl_status_t xpl_rpc_unix_new(const char *path, gid_t group, struct xpl_rpc_unix **ret,
+                              struct xpl_error *err);
+// Closes, and removes the path if it is still ours.  NULL is fine.
+void xpl_rpc_unix_free(struct xpl_rpc_unix *u);
+
+// Readable when somebody connects; not blocking.
+int xpl_rpc_unix_get_fd(const struct xpl_rpc_unix *u);
+// Accepts all that wait and hands them to the server: root, our own user, and members of the group;
+// others are closed at once.  One thread at a time.
+void xpl_rpc_unix_accept(struct xpl_rpc_unix *u, struct xpl_rpc_server *s);
+uint64_t xpl_rpc_unix_get_refused(const struct xpl_rpc_unix *u);
+
+#endif

@@ -1,0 +1,336 @@
+#include "server/config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/str.h"
+
+enum type { TEXT, FLAG, COUNT, SIZE, TIME };
+enum { RELOADABLE = 1 };
+
+struct setting {
+    const char *name;
+    enum type type;
+    unsigned flags;
+    size_t offset;
+    const char *fallback;
+    uint64_t min, max;
+    const char *argument, *help;
+};
+
+#define AT(field) offsetof(struct xpl_config, field)
+#define KIB       ((uint64_t)1 << 10)
+#define MIB       ((uint64_t)1 << 20)
+#define TIB       ((uint64_t)1 << 40)
+#define DAY_MS    ((uint64_t)86400000)
+
+static const struct setting settings[] = {
+    {"logdir", TEXT, 0, AT(logdir), "", 0, 0, "DIR", "directory with profile sessions (required)"},
+    {"listen", TEXT, 0, AT(listen), "127.0.0.1:50551", 0, 0, "ADDR[,ADDR]",
+     "gRPC listeners: HOST:PORT or unix:/PATH; port 0 picks a free one"},
+    {"xprof-worker", TEXT, 0, AT(xprof_worker), "", 0, 0, "ADDR",
+     "listener for XProf aggregators, unix:/PATH or a loopback address; off when empty"},
+    {"worker-dir", TEXT, 0, AT(worker_dir), "", 0, 0, "DIR",
+     "where files for XProf aggregators are put (default: in the runtime directory)"},
+    {"worker-group", TEXT, 0, AT(worker_group), "", 0, 0, "GROUP",
+     "group that may read files in --worker-dir"},
+    {"worker-fallback", TEXT, 0, AT(worker_fallback), "", 0, 0, "ADDR",
+     "real XProf worker that answers what xplaned does not serve yet"},
+    {"state-dir", TEXT, 0, AT(state_dir), "", 0, 0, "DIR",
+     "where cache.db is kept (default: the user's cache directory)"},
+    {"config", TEXT, 0, AT(config), "", 0, 0, "FILE",
+     "configuration file of `key = value` lines (default: /etc/xplaned/xplaned.conf if it exists)"},
+    {"tls-cert", TEXT, 0, AT(tls_cert), "", 0, 0, "FILE", "PEM certificate chain: serve TLS"},
+    {"tls-key", TEXT, 0, AT(tls_key), "", 0, 0, "FILE", "PEM key of --tls-cert"},
+    {"tls-client-ca", TEXT, 0, AT(tls_client_ca), "", 0, 0, "FILE",
+     "PEM roots: demand client certificates signed by one of them"},
+    {"token-file", TEXT, 0, AT(token_file), "", 0, 0, "FILE",
+     "file with a bearer token that clients must send; read again on SIGHUP"},
+    {"insecure", FLAG, 0, AT(insecure), "false", 0, 0, NULL,
+     "allow a listener that is not loopback without TLS"},
+    {"prefetch", FLAG, RELOADABLE, AT(prefetch), "true", 0, 0, NULL,
+     "convert new sessions ahead of the first question when idle"},
+    {"log", TEXT, RELOADABLE, AT(log), "info", 0, 0, "LEVEL[,TOPIC:LEVEL]",
+     "log levels: error, warn, info, debug"},
+    {"workers", COUNT, 0, AT(workers), "0", 0, 1024, "N",
+     "conversion threads; 0 is one per processor"},
+    {"memory-limit", SIZE, RELOADABLE, AT(memory_limit), "2GiB", MIB, TIB, "SIZE",
+     "memory one request may use"},
+    {"memory-total", SIZE, RELOADABLE, AT(memory_total), "4GiB", MIB, TIB, "SIZE",
+     "memory all requests together may use"},
+    {"answer-cache", SIZE, RELOADABLE, AT(answer_cache), "256MiB", 0, TIB, "SIZE",
+     "answers and products kept in memory"},
+    {"store-limit", SIZE, 0, AT(store_limit), "4GiB", MIB, TIB, "SIZE",
+     "size of cache.db; the least recently used is evicted"},
+    {"max-concurrent-requests", COUNT, RELOADABLE, AT(max_concurrent_requests), "256", 1, 1000000,
+     "N", "requests that may wait for a worker; further ones get RESOURCE_EXHAUSTED"},
+    {"request-timeout", TIME, RELOADABLE, AT(request_timeout_ms), "5m", 1, DAY_MS, "TIME",
+     "longest a request may take, whatever its client's deadline"},
+    {"grace", TIME, RELOADABLE, AT(grace_ms), "10s", 0, DAY_MS, "TIME",
+     "how long running requests may go on after SIGTERM"},
+    {"scan-interval", TIME, 0, AT(scan_interval_ms), "1s", 50, DAY_MS, "TIME",
+     "how often files are checked for changes that no notification told of"},
+};
+enum { N_SETTINGS = sizeof settings / sizeof *settings };
+
+static char *copy(const char *z, size_t n) {
+    char *p = xpl_sys_alloc(n + 1);
+    if (!p) return NULL;
+    memcpy(p, z, n);
+    p[n] = 0;
+    return p;
+}
+
+// "12", "1.5GiB", "2s": a number and a unit of `units`, as a multiple of the first unit.
+static bool parse_scaled(const char *z, const char *const *units, const uint64_t *factors,
+                         size_t n_units, uint64_t *ret) {
+    char *end;
+    errno = 0;
+    const double v = strtod(z, &end);
+    if (end == z || errno || !(v >= 0) || !isdigit((unsigned char)z[0])) return false;
+    while (*end == ' ')
+        end++;
+    for (size_t i = 0; i < n_units; i++) {
+        if (strcasecmp(end, units[i]) != 0) continue;
+        const double scaled = v * (double)factors[i];
+        if (scaled >= 18e18) return false;
+        *ret = (uint64_t)scaled;
+        return true;
+    }
+    return false;
+}
+
+static bool parse_number(const struct setting *s, const char *z, uint64_t *ret) {
+    static const char *const none[] = {""};
+    static const uint64_t one[] = {1};
+    static const char *const sizes[] = {"", "B", "KiB", "MiB", "GiB", "TiB", "K", "M", "G"};
+    static const uint64_t bytes[] = {1, 1, KIB, MIB, MIB * KIB, MIB * MIB, KIB, MIB, MIB * KIB};
+    static const char *const times[] = {"ms", "s", "m", "min", "h"};
+    static const uint64_t millis[] = {1, 1000, 60000, 60000, 3600000};
+    const bool ok = s->type == SIZE   ? parse_scaled(z, sizes, bytes, 9, ret)
+                    : s->type == TIME ? parse_scaled(z, times, millis, 5, ret)
+                                      : parse_scaled(z, none, one, 1, ret);
+    return ok && *ret >= s->min && *ret <= s->max;
+}
+
+static bool parse_flag(const char *z, bool *ret) {
+    static const char *const yes[] = {"true", "yes", "on", "1"}, *const no[] = {"false", "no",
+                                                                                "off", "0"};
+    for (int i = 0; i < 4; i++) {
+        if (strcasecmp(z, yes[i]) == 0) return *ret = true, true;
+        if (strcasecmp(z, no[i]) == 0) return *ret = false, true;
+    }
+    return false;
+}
+
+static xpl_status_t assign(struct xpl_config *c, const struct setting *s, const char *value,
+                           size_t len, const char *where, struct xpl_error *err) {
+    char *z = copy(value, len);
+    if (!z) XPL_FAIL_OOM(err, "settings");
+    void *const field = (char *)c + s->offset;
+    bool ok = true;
+    if (s->type == TEXT) {
+        char **const text = field;
+        xpl_sys_free(*text);
+        *text = z;
+        return XPL_OK;
+    }
+    ok = s->type == FLAG ? parse_flag(z, field) : parse_number(s, z, field);
+    xpl_sys_free(z);
+    if (ok) return XPL_OK;
+    XPL_FAIL(err, XPL_INVALID_ARGUMENT, "%s: bad value \"%.*s\" for %s (%s)", where, (int)len,
+             value, s->name,
+             s->type == SIZE   ? "a size such as 256MiB, within its bounds"
+             : s->type == TIME ? "a time such as 2s, within its bounds"
+             : s->type == FLAG ? "true or false"
+                               : "a number within its bounds");
+}
+
+static const struct setting *find(const char *name, size_t len) {
+    for (size_t i = 0; i < N_SETTINGS; i++)
+        if (strlen(settings[i].name) == len && memcmp(settings[i].name, name, len) == 0)
+            return &settings[i];
+    return NULL;
+}
+
+static xpl_str_t trim(xpl_str_t s) {
+    while (s.len && isspace((unsigned char)s.ptr[0]))
+        s.ptr++, s.len--;
+    while (s.len && isspace((unsigned char)s.ptr[s.len - 1]))
+        s.len--;
+    return s;
+}
+
+static xpl_status_t read_line(struct xpl_config *c, xpl_str_t line, const char *where,
+                              struct xpl_error *err) {
+    line = trim(line);
+    if (!line.len || line.ptr[0] == '#') return XPL_OK;
+    const size_t eq = xpl_str_find(line, XPL_STR("="), 0);
+    if (eq == SIZE_MAX) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "%s: expected `key = value`", where);
+    const xpl_str_t key = trim(xpl_str_sub(line, 0, eq));
+    const xpl_str_t value = trim(xpl_str_sub(line, eq + 1, SIZE_MAX));
+    const struct setting *s = find(key.ptr, key.len);
+    if (!s || s->offset == AT(config))
+        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "%s: unknown setting \"%.*s\"", where,
+                 XPL_STR_FMT(key));
+    return assign(c, s, value.ptr, value.len, where, err);
+}
+
+static xpl_status_t read_file(struct xpl_config *c, const char *path, bool required,
+                              struct xpl_error *err) {
+    FILE *f = fopen(path, "re");
+    if (!f) {
+        if (!required && errno == ENOENT) return XPL_OK;
+        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "%s: %s", path, strerror(errno));
+    }
+    char line[4096], where[512];
+    xpl_status_t st = XPL_OK;
+    for (int n = 1; st == XPL_OK && fgets(line, sizeof line, f); n++) {
+        (void)snprintf(where, sizeof where, "%s:%d", path, n);
+        st = read_line(c, xpl_str_from(line), where, err);
+    }
+    (void)fclose(f);
+    return st;
+}
+
+static xpl_status_t read_environment(struct xpl_config *c, struct xpl_error *err) {
+    for (size_t i = 0; i < N_SETTINGS; i++) {
+        char name[64] = "XPLANED_";
+        size_t n = strlen(name);
+        for (const char *p = settings[i].name; *p && n < sizeof name - 1; p++)
+            name[n++] = (char)(*p == '-' ? '_' : toupper((unsigned char)*p));
+        name[n] = 0;
+        const char *const v = getenv(name);
+        if (v) XPL_TRY(assign(c, &settings[i], v, strlen(v), name, err));
+    }
+    return XPL_OK;
+}
+
+// One flag: --name=value, --name value, --flag, --no-flag.  *at moves past what was used.
+static xpl_status_t read_flag(struct xpl_config *c, int argc, char **argv, int *at,
+                              struct xpl_error *err) {
+    const char *const arg = argv[(*at)++];
+    if (strncmp(arg, "--", 2) != 0)
+        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "unexpected argument \"%s\"", arg);
+    const char *const name = arg + 2, *const eq = strchr(name, '=');
+    const size_t len = eq ? (size_t)(eq - name) : strlen(name);
+    const struct setting *s = find(name, len);
+    if (!s && !eq && strncmp(name, "no-", 3) == 0 && (s = find(name + 3, len - 3)) != NULL)
+        return s->type == FLAG ? assign(c, s, "false", 5, arg, err)
+                               : xpl_error_set(err, XPL_INVALID_ARGUMENT, __FILE__, __LINE__,
+                                               UINT64_MAX, "%s is no switch", arg);
+    if (!s) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "unknown option \"%s\"", arg);
+    if (eq) return assign(c, s, eq + 1, strlen(eq + 1), arg, err);
+    if (s->type == FLAG) return assign(c, s, "true", 4, arg, err);
+    if (*at >= argc) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "option \"%s\" needs a value", arg);
+    const char *const v = argv[(*at)++];
+    return assign(c, s, v, strlen(v), arg, err);
+}
+
+static const char *config_path(int argc, char **argv, bool *required) {
+    const char *path = getenv("XPLANED_CONFIG");
+    for (int i = 1; i < argc; i++) {
+        if (strncmp(argv[i], "--config=", 9) == 0) path = argv[i] + 9;
+        if (strcmp(argv[i], "--config") == 0 && i + 1 < argc) path = argv[i + 1];
+    }
+    *required = path != NULL;
+    return path ? path : "/etc/xplaned/xplaned.conf";
+}
+
+static xpl_status_t load(int argc, char **argv, struct xpl_config *c, struct xpl_error *err) {
+    for (size_t i = 0; i < N_SETTINGS; i++)
+        XPL_TRY(assign(c, &settings[i], settings[i].fallback, strlen(settings[i].fallback),
+                       "default", err));
+    bool required;
+    const char *const path = config_path(argc, argv, &required);
+    XPL_TRY(read_file(c, path, required, err));
+    XPL_TRY(read_environment(c, err));
+    for (int at = 1; at < argc;)
+        XPL_TRY(read_flag(c, argc, argv, &at, err));
+    if (!c->logdir[0])
+        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "--logdir DIR is required: where the profiles are");
+    if (!c->tls_cert[0] != !c->tls_key[0])
+        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "--tls-cert and --tls-key belong together");
+    return XPL_OK;
+}
+
+static void print_help(FILE *out) {
+    (void)fprintf(out, "Usage: xplaned --logdir DIR [options]\n\n"
+                       "Serves profiles (*.xplane.pb) below DIR over gRPC.\n\nOptions:\n");
+    for (size_t i = 0; i < N_SETTINGS; i++) {
+        const struct setting *s = &settings[i];
+        char left[80];
+        (void)snprintf(left, sizeof left, "--%s%s%s", s->type == FLAG ? "[no-]" : "", s->name, "");
+        (void)fprintf(out, "  %s%s%s\n        %s%s%s%s\n", left, s->argument ? " " : "",
+                      s->argument ? s->argument : "", s->help, s->fallback[0] ? " [" : "",
+                      s->fallback, s->fallback[0] ? "]" : "");
+    }
+    (void)fprintf(out, "  --help\n  --version\n");
+}
+
+enum xpl_config_result xpl_config_load(int argc, char **argv, struct xpl_config *ret) {
+    *ret = (struct xpl_config){0};
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0) {
+            print_help(stdout);
+            return XPL_CONFIG_HELP;
+        }
+        if (strcmp(argv[i], "--version") == 0) {
+            (void)puts("xplaned " XPL_VERSION);
+            return XPL_CONFIG_HELP;
+        }
+        if (strcmp(argv[i], "--help-man") == 0) {
+            xpl_config_print_man(stdout);
+            return XPL_CONFIG_HELP;
+        }
+    }
+    struct xpl_error err = {0};
+    if (load(argc, argv, ret, &err) == XPL_OK) return XPL_CONFIG_RUN;
+    (void)fprintf(stderr, "xplaned: %s\nTry: xplaned --help\n", err.msg);
+    return XPL_CONFIG_USAGE;
+}
+
+xpl_status_t xpl_config_reload(struct xpl_config *c, int argc, char **argv, struct xpl_error *err) {
+    struct xpl_config next = {0};
+    const xpl_status_t st = load(argc, argv, &next, err);
+    for (size_t i = 0; st == XPL_OK && i < N_SETTINGS; i++) {
+        const struct setting *s = &settings[i];
+        if (!(s->flags & RELOADABLE)) continue;
+        void *const to = (char *)c + s->offset, *const from = (char *)&next + s->offset;
+        const size_t size = s->type == FLAG   ? sizeof(bool)
+                            : s->type == TEXT ? sizeof(char *)
+                                              : sizeof(uint64_t);
+        char tmp[sizeof(uint64_t)];
+        memcpy(tmp, to, size); // swapped, so that a text's old value is freed with `next`
+        memcpy(to, from, size);
+        memcpy(from, tmp, size);
+    }
+    xpl_config_fini(&next);
+    return st;
+}
+
+void xpl_config_fini(struct xpl_config *c) {
+    for (size_t i = 0; i < N_SETTINGS; i++) {
+        if (settings[i].type != TEXT) continue;
+        char **const text = (char **)(void *)((char *)c + settings[i].offset);
+        xpl_sys_free(*text);
+        *text = NULL;
+    }
+}
+
+void xpl_config_print_man(FILE *out) {
+    for (size_t i = 0; i < N_SETTINGS; i++) {
+        const struct setting *s = &settings[i];
+        (void)fprintf(out, ".TP\n.B \\-\\-%s%s", s->type == FLAG ? "[no-]" : "", s->name);
+        (void)fprintf(out, "%s%s\n%s.", s->argument ? " " : "", s->argument ? s->argument : "",
+                      s->help);
+        if (s->fallback[0]) (void)fprintf(out, " Default: %s.", s->fallback);
+        (void)fprintf(out, "%s\n", s->flags & RELOADABLE ? " May change on SIGHUP." : "");
+    }
+}

@@ -1,0 +1,45 @@
+// Settings of the daemon: one table feeds the configuration file, the environment, the flags,
+// --help and xplaned(8).  Flags win over the environment, that over the file.
+#ifndef XPL_SERVER_CONFIG_H_
+#define XPL_SERVER_CONFIG_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/status.h"
+
+struct xpl_config { // strings are owned; NULL or "" means not set
+    char *logdir;
+    char *listen; // comma-separated addresses
+    char *xprof_worker, *worker_dir, *worker_group, *worker_fallback;
+    char *state_dir;
+    char *tls_cert, *tls_key, *tls_client_ca, *token_file;
+    char *log;
+    char *config;
+    bool insecure, prefetch;
+    uint64_t workers;                    // 0: number of processors
+    uint64_t memory_limit, memory_total; // bytes
+    uint64_t answer_cache, store_limit;  // bytes
+    uint64_t max_concurrent_requests;    // that wait for a worker
+    uint64_t request_timeout_ms, grace_ms, scan_interval_ms;
+};
+
+enum xpl_config_result {
+    XPL_CONFIG_RUN,   // settings complete
+    XPL_CONFIG_HELP,  // --help or --version was printed: exit 0
+    XPL_CONFIG_USAGE, // wrong usage, said on stderr: exit 2
+};
+
+// Reads defaults, file, environment (XPLANED_...), flags, in that order of strength.  Prints help
+// and errors itself.  The caller frees *ret with xpl_config_fini in every case.
+enum xpl_config_result xpl_config_load(int argc, char **argv, struct xpl_config *ret);
+// Reads file and environment again for SIGHUP and takes over what may change while running
+// (log levels, limits, prefetch).  On an error nothing changes.
+xpl_status_t xpl_config_reload(struct xpl_config *c, int argc, char **argv, struct xpl_error *err)
+    XPL_NODISCARD;
+void xpl_config_fini(struct xpl_config *c);
+// The table as troff, for the OPTIONS of xplaned(8): what `xplaned --help-man` prints.
+void xpl_config_print_man(FILE *out);
+
+#endif

@@ -1,0 +1,92 @@
+// What the files of the engine share; nobody else includes it.
+#ifndef XPL_SERVER_ENGINE_IMPL_H_
+#define XPL_SERVER_ENGINE_IMPL_H_
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "analysis/opstats/combine.h"
+#include "base/exec.h"
+#include "server/engine.h"
+#include "server/pool.h"
+
+struct xpl_engine {
+    struct xpl_catalogue *catalogue;
+    struct xpl_store *store;
+    struct xpl_pool *pool;
+    struct xpl_writer *writer;
+    struct xpl_cache *cache;
+    atomic_size_t memory_limit, memory_total, in_flight;
+    atomic_ullong request_timeout_ns;
+    pthread_mutex_t mu;       // jobs, tickets, conversions
+    pthread_cond_t converted; // a conversion ended
+    struct xpl_job *jobs;
+    struct xpl_conversion *conversions;
+    atomic_bool stop_prefetch;
+    atomic_ullong from_memory, from_store, computed, joined, prefetched, refused, cancelled,
+        timed_out, converted_ok, conversions_failed, bytes_converted;
+};
+
+uint64_t xpl_engine_now_ns(void);
+
+// ---- products (engine_products.c) ----
+
+// One host's OpStats, or why there are none.  Immutable.
+struct xpl_host_product {
+    struct xpl_object object;
+    xpl_status_t status; // OK; DATA_LOSS, or why the file cannot be opened
+    struct xpl_error err;
+    struct xpl_arena arena;
+    const struct xpl_opstats *stats;
+    struct xpl_fingerprint print; // of the bytes it was made from
+    bool stored;                  // it came from the store
+    bool settled;                 // a later change of the file would show: it may be kept
+};
+
+// How a product was made: options of the conversion, as bits.
+enum { XPL_VARIANT_CPU = 1, XPL_VARIANT_ALL_STEPS = 2, XPL_N_VARIANTS = 4 };
+
+// Who wants a product, and how to tell that nobody does any more.
+struct xpl_want {
+    struct xpl_exec *exec;
+    bool (*cancelled)(void *arg);
+    void *arg;
+    bool fresh;    // neither memory nor store will do
+    bool prefetch; // gives way to requests
+};
+
+// From memory, from the store, or by converting the host.  *ret is referenced for the caller; its
+// status may tell that the file is broken.  Fails with ABORTED, RESOURCE_EXHAUSTED, CANCELLED...
+// `stage_us` is added to, atomically.
+xpl_status_t xpl_product_get(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
+                             const struct xpl_host *h, unsigned variant,
+                             const struct xpl_want *want, _Atomic uint64_t *stage_us,
+                             struct xpl_host_product **ret, struct xpl_error *err) XPL_NODISCARD;
+// The product in memory, referenced, or NULL.
+struct xpl_host_product *xpl_product_peek(struct xpl_engine *e, const struct xpl_fingerprint *print,
+                                          unsigned variant);
+// memory_profile's answer for one host, appended to `out`.
+xpl_status_t xpl_product_memory_profile(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
+                                        const struct xpl_host *h, const struct xpl_want *want,
+                                        _Atomic uint64_t *stage_us, struct xpl_buf *out,
+                                        struct xpl_fingerprint *ret_print, bool *ret_settled,
+                                        struct xpl_error *err) XPL_NODISCARD;
+// True when any host of the session has a device plane; reads plane names at most.
+bool xpl_product_session_has_device(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
+                                    const struct xpl_session *s);
+// Whether the store has the host's product for our own clients.
+bool xpl_product_is_stored(struct xpl_engine *e, const struct xpl_fingerprint *print);
+// True while the host is being converted.
+bool xpl_product_running(struct xpl_engine *e, const struct xpl_fingerprint *print);
+
+// ---- answers (engine_answers.c) ----
+
+xpl_str_t xpl_question_options_text(const struct xpl_question *q, struct xpl_arena *arena);
+// Takes `b` (xpl_sys_alloc) over in every case; copies the warnings.  NULL when out of memory.
+struct xpl_answer *xpl_answer_new(uint8_t *b, size_t n, const char *content_type,
+                                  xpl_bytes_t warnings);
+// Makes the answer of `q`: from the store, or from products.
+void xpl_answer_make(struct xpl_engine *e, const struct xpl_question *q,
+                     const struct xpl_want *want, struct xpl_outcome *ret);
+
+#endif

@@ -1,0 +1,20 @@
+// Keeps the catalogue fresh: directory notifications, and a timer for what no notification tells.
+// All functions on the loop's thread.
+#ifndef XPL_SERVER_WATCH_H_
+#define XPL_SERVER_WATCH_H_
+
+#include "server/loop.h"
+#include "storage/catalogue.h"
+
+struct xpl_watch;
+
+// `changed(arg, before, after)` runs on the loop's thread for each new snapshot, the first included
+// (then `before` is the same as `after`).  NULL when out of memory.
+struct xpl_watch *
+xpl_watch_new(struct xpl_loop *loop, struct xpl_catalogue *catalogue, uint64_t interval_ms,
+              void (*changed)(void *arg, struct xpl_snapshot *before, struct xpl_snapshot *after),
+              void *arg);
+// Closes the handles; memory goes when the last of them is closed.
+void xpl_watch_close(struct xpl_watch *w);
+
+#endif

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Measures xplaned side by side with xprof 2.24.2, xprof-rs 0.1.3 and lower bounds, on the same files
+in one run; see README.md.  Prints a table in Markdown and writes it to build/bench/table.md."""
+import argparse
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+import inputs
+import measure
+from peers import Failure
+from report import Report, write_between
+
+MOST_MINUTES = {True: 8, False: 30}  # what is not measured by then is left out
+
+
+class OutOfTime(Exception):
+    pass
+
+
+def arguments():
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument("--quick", action="store_true", help="fewer files and rounds, under 4 minutes")
+    p.add_argument("--corpus", type=Path, metavar="DIR",
+                   help="directory with large profiles, *.xplane.pb.xz (or its parent with big/)")
+    p.add_argument("--build", type=Path, default=inputs.ROOT / "build/bench", metavar="DIR",
+                   help="release build, inputs and virtual environments")
+    p.add_argument("--xprof-venv", type=Path, metavar="DIR", help="has xprof 2.24.2 already")
+    p.add_argument("--rs-venv", type=Path, metavar="DIR", help="has xprof-rs 0.1.3 already")
+    p.add_argument("--only", action="append", metavar="TABLE", default=[],
+                   choices=[f.__name__ for f in measure.ALL], help="only that table (repeatable)")
+    p.add_argument("--files", metavar="TEXT", default="", help="only files whose name has this in it")
+    p.add_argument("--write-docs", action="store_true",
+                   help="put the table into docs/performance.md")
+    p.add_argument("-o", "--output", type=Path, metavar="FILE", help="where the table goes")
+    return p.parse_args()
+
+
+def command_line(args):
+    return "tests/bench/run.py" + " --quick" * args.quick + " --corpus DIR" * bool(args.corpus)
+
+
+def measure_all(bench, report, wanted):
+    for f in measure.ALL:
+        if wanted and f.__name__ not in wanted:
+            continue
+        inputs.note(f"==> {f.__name__}")
+        try:
+            f(bench, report)
+        except Failure as e:
+            inputs.note(f"{f.__name__}: {e}")
+            report.figure(f"{f.__name__}: not measured", "", 0, False, str(e)[:80])
+
+
+def main():
+    args = arguments()
+    os.environ["LC_ALL"] = "C.UTF-8"
+    args.build.mkdir(parents=True, exist_ok=True)
+    venvs = args.build / "peers"
+    venvs.mkdir(exist_ok=True)
+    corpus = args.corpus
+    if corpus and (corpus / "big").is_dir():
+        corpus = corpus / "big"
+    xprof = args.xprof_venv or inputs.venv(venvs / "xprof", inputs.PEERS["xprof"])
+    rs = args.rs_venv or inputs.venv(venvs / "rs", inputs.PEERS["rs"])
+    bins = inputs.build(args.build)
+    files = inputs.inputs(args.build / "inputs", bins, corpus, args.quick, args.files)
+    # Beside the inputs: sessions are links to them.
+    work = Path(tempfile.mkdtemp(prefix="work-", dir=args.build))
+    report = Report(command_line(args))
+
+    def out_of_time(*_):
+        raise OutOfTime
+
+    signal.signal(signal.SIGALRM, out_of_time)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    signal.alarm(MOST_MINUTES[args.quick] * 60)
+    try:
+        measure_all(measure.Bench(bins, work, rs, xprof, files, args.quick), report, args.only)
+    except OutOfTime:
+        inputs.note("out of time: the rest is left out")
+        report.figure("measured within its time", "", 0, False, "the rest is left out")
+    finally:
+        signal.alarm(0)
+        shutil.rmtree(work, ignore_errors=True)
+    text = report.markdown()
+    (args.output or args.build / "table.md").write_text(text, encoding="utf-8")
+    if args.write_docs:
+        write_between(inputs.ROOT / "docs/performance.md", "bench", text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+// Converting profiles of each kind of hardware and combining hosts, with every allocation failing
+// once: a clean error, nothing leaked, and with memory back the same answer as before.
+#include "analysis/opstats/codec.h"
+#include "analysis/opstats/combine.h"
+#include "analysis/opstats/convert.h"
+#include "base/arena.h"
+#include "tests/unit/host_profiles.h"
+
+// What one run makes: converts the space, combines the result with itself, encodes that.
+static xpl_status_t convert(const struct xpl_buf *space, struct xpl_arena *arena,
+                            struct xpl_buf *out, struct xpl_error *err) {
+    struct xpl_exec exec = xpl_exec_serial();
+    const struct xpl_convert_options opt = {.cpu_as_device = true};
+    struct xpl_xspace *xs = NULL;
+    struct xpl_opstats *s = NULL, *both = NULL;
+    XPL_TRY(xpl_xspace_open((xpl_bytes_t){space->p, space->n}, arena, &exec, &xs, err));
+    XPL_TRY(xpl_opstats_convert(xs, &opt, &exec, arena, 1 << 26, &s, err));
+    const struct xpl_host_opstats hosts[] = {
+        {.host = XPL_STR("a"), .stats = s},
+        {.host = XPL_STR("b"), .problem = XPL_STR("torn")},
+        {.host = XPL_STR("c"), .stats = s},
+    };
+    XPL_TRY(xpl_opstats_combine(hosts, 3, false, arena, &both, err));
+    return xpl_opstats_encode(both, out, err);
+}
+
+static xpl_status_t run(const struct xpl_buf *space, size_t *ret_len) {
+    struct xpl_arena arena;
+    struct xpl_buf out;
+    struct xpl_error err = {0};
+    xpl_arena_init(&arena, 1 << 26);
+    xpl_buf_init(&out, 1 << 24);
+    const xpl_status_t st = convert(space, &arena, &out, &err);
+    CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
+    *ret_len = out.n;
+    xpl_buf_fini(&out);
+    xpl_arena_fini(&arena);
+    return st;
+}
+
+static void fail_each(struct xpl_buf space) {
+    size_t want, got;
+    xpl_fault_reset();
+    xpl_fault_fail_on(UINT64_MAX);
+    const int64_t live = xpl_fault_live();
+    CHECK_EQ(run(&space, &want), XPL_OK);
+    const uint64_t n = xpl_fault_count();
+    CHECK(n > 0);
+    for (uint64_t i = 0; i < n; i++) {
+        xpl_fault_reset();
+        xpl_fault_fail_on(i);
+        CHECK_EQ(run(&space, &got), XPL_RESOURCE_EXHAUSTED);
+        CHECK_EQ(xpl_fault_live(), live);
+    }
+    xpl_fault_reset();
+    xpl_fault_fail_on(UINT64_MAX);
+    CHECK_EQ(run(&space, &got), XPL_OK);
+    CHECK_EQ(got, want);
+    xpl_buf_fini(&space);
+}
+
+int main(void) {
+    fail_each(mk_cpu_profile(40, 3));
+    fail_each(mk_gpu_profile(9));
+    fail_each(mk_tpu_profile(9, 2));
+    return 0;
+}

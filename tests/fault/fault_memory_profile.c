@@ -1,0 +1,64 @@
+// memory_profile with every allocation failing once: a clean error, nothing leaked, and with memory
+// back the same answer as before.
+#include <string.h>
+
+#include "analysis/tools/memory_profile.h"
+#include "analysis/xplane/xspace.h"
+#include "base/arena.h"
+#include "base/exec.h"
+#include "tests/check.h"
+#include "tests/unit/memory_fixture.h"
+
+static struct xpl_buf make(void) {
+    struct xpl_buf line = new_line(1);
+    for (unsigned i = 0; i < 300; i++) {
+        struct xpl_buf e = new_event(i % 4 == 3 ? EV_FREE : EV_ALLOC, 1000 - i);
+        put_text_stat(&e, ST_NAME, i % 2 ? "one" : "two");
+        put_int_stat(&e, ST_USED, i % 50);
+        put_int_stat(&e, ST_BYTES, i);
+        put_int_stat(&e, ST_ADDRESS, i);
+        put_text_stat(&e, ST_OP, "op");
+        if (i % 3 == 0) put_int_stat(&e, ST_STEP, i / 30);
+        put_child(&line, 4, &e);
+    }
+    return memory_space(&line, 1);
+}
+
+static xpl_status_t run(const struct xpl_buf *space, struct xpl_buf *out) {
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_arena a;
+    struct xpl_xspace *xs;
+    struct xpl_error err = {0};
+    xpl_arena_init(&a, 16 << 20);
+    xpl_buf_init(out, 16 << 20);
+    xpl_status_t st = xpl_xspace_open((xpl_bytes_t){space->p, space->n}, &a, &exec, &xs, &err);
+    if (st == XPL_OK) st = xpl_memory_profile(xs, &exec, 16 << 20, out, &err);
+    CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
+    xpl_arena_fini(&a);
+    return st;
+}
+
+int main(void) {
+    struct xpl_buf space = make(), want, got;
+    xpl_fault_reset();
+    const int64_t live = xpl_fault_live();
+    CHECK_EQ(run(&space, &want), XPL_OK);
+    const uint64_t n = xpl_fault_count();
+    CHECK(n > 20);
+    for (uint64_t i = 0; i < n; i++) {
+        xpl_fault_reset();
+        xpl_fault_fail_on(i);
+        CHECK_EQ(run(&space, &got), XPL_RESOURCE_EXHAUSTED);
+        xpl_buf_fini(&got);
+        CHECK_EQ(xpl_fault_live(), live + 1); // `want`
+    }
+    xpl_fault_reset();
+    xpl_fault_fail_on(UINT64_MAX);
+    CHECK_EQ(run(&space, &got), XPL_OK);
+    CHECK(got.n == want.n && memcmp(got.p, want.p, want.n) == 0);
+    xpl_buf_fini(&got);
+    xpl_buf_fini(&want);
+    xpl_buf_fini(&space);
+    CHECK_EQ(xpl_fault_live(), 0);
+    return 0;
+}

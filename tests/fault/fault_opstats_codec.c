@@ -1,0 +1,64 @@
+// Reading and writing OpStats, and the tools that show ops, with every allocation failing once.
+#include <string.h>
+
+#include "analysis/opstats/codec.h"
+#include "analysis/tools/tool.h"
+#include "base/arena.h"
+#include "tests/check.h"
+#include "tests/data_file.h"
+
+// Decodes, encodes again and renders; the answer goes to `out`.
+static xpl_status_t run(xpl_bytes_t in, const struct xpl_tool *tool, struct xpl_buf *out) {
+    const struct xpl_tool_options opt = {.group_by = XPL_GROUP_BY_PROVENANCE};
+    struct xpl_arena a, scratch;
+    struct xpl_error err = {0};
+    struct xpl_opstats *s = NULL;
+    xpl_arena_init(&a, 16 << 20);
+    xpl_arena_init(&scratch, 16 << 20);
+    xpl_buf_init(out, 16 << 20);
+    xpl_status_t st = xpl_opstats_decode(in, &a, &s, &err);
+    CHECK((st == XPL_OK) == (s != NULL));
+    if (st == XPL_OK) {
+        st = xpl_opstats_encode(s, out, &err);
+        CHECK(st == XPL_OK || out->n == 0);
+    }
+    if (st == XPL_OK) st = tool->render(s, &opt, &scratch, out, &err);
+    CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
+    xpl_arena_fini(&scratch);
+    xpl_arena_fini(&a);
+    return st;
+}
+
+static void fail_each(const char *file, const char *tool_name) {
+    const struct xpl_tool *const tool = xpl_tool_find(xpl_str_from(tool_name));
+    struct xpl_buf in = read_data_file(file), want, got;
+    const xpl_bytes_t bytes = {in.p, in.n};
+    xpl_fault_reset();
+    const int64_t live = xpl_fault_live();
+    CHECK_EQ(run(bytes, tool, &want), XPL_OK);
+    const uint64_t n = xpl_fault_count();
+    CHECK(n > 3);
+    for (uint64_t i = 0; i < n; i++) {
+        xpl_fault_reset();
+        xpl_fault_fail_on(i);
+        CHECK_EQ(run(bytes, tool, &got), XPL_RESOURCE_EXHAUSTED);
+        xpl_buf_fini(&got);
+        CHECK_EQ(xpl_fault_live(), live + 1); // `want`
+    }
+    xpl_fault_reset();
+    xpl_fault_fail_on(UINT64_MAX);
+    CHECK_EQ(run(bytes, tool, &got), XPL_OK);
+    CHECK(got.n == want.n && memcmp(got.p, want.p, want.n) == 0);
+    xpl_buf_fini(&got);
+    xpl_buf_fini(&want);
+    xpl_buf_fini(&in);
+}
+
+int main(void) {
+    fail_each("opstats/every_field.pb", "kernel_stats");
+    fail_each("opstats/tree.pb", "op_profile");
+    fail_each("opstats/tree.pb", "framework_op_stats");
+    fail_each("opstats/tf_custom_h2p0.pb", "framework_op_stats");
+    fail_each("opstats/tpu_inference_a.pb", "op_profile");
+    return 0;
+}

@@ -1,0 +1,253 @@
+// Every allocation of the storage layer, ours and SQLite's, fails once: each time the calls end
+// cleanly, nothing wrong comes back, nothing is lost, and the next run finds the store working.
+#include <fcntl.h>
+#include <sqlite3.h>
+
+#include "storage/catalogue.h"
+#include "storage/store.h"
+#include "tests/unit/store_helpers.h"
+
+// --- SQLite's allocations ---
+
+static sqlite3_mem_methods real;
+static int64_t seen, fail_at = -1;
+
+static void *f_malloc(int n) {
+    return seen++ == fail_at ? NULL : real.xMalloc(n);
+}
+static void *f_realloc(void *p, int n) {
+    return seen++ == fail_at ? NULL : real.xRealloc(p, n);
+}
+
+static void wrap_sqlite(void) {
+    CHECK_EQ(sqlite3_config(SQLITE_CONFIG_GETMALLOC, &real), SQLITE_OK);
+    sqlite3_mem_methods wrapped = real;
+    wrapped.xMalloc = f_malloc;
+    wrapped.xRealloc = f_realloc;
+    CHECK_EQ(sqlite3_config(SQLITE_CONFIG_MALLOC, &wrapped), SQLITE_OK);
+    CHECK_EQ(sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0), SQLITE_OK); // or small ones hide
+    CHECK_EQ(sqlite3_initialize(), SQLITE_OK);
+}
+
+// --- The scenario ---
+
+static char logdir[64];
+static unsigned failures; // calls that reported one
+
+static bool ok(xpl_status_t st, const struct xpl_error *err) {
+    if (st == XPL_OK || st == XPL_NOT_FOUND) return st == XPL_OK;
+    failures++;
+    // Nothing but memory is missing; without the store's writer, puts are refused.
+    const bool expected = st == XPL_RESOURCE_EXHAUSTED || st == XPL_FAILED_PRECONDITION;
+    if (!expected) fprintf(stderr, "%s: %s\n", xpl_status_name(st), err->msg);
+    CHECK(expected);
+    CHECK(err->code == st && err->msg[0]);
+    return false;
+}
+
+static void get(struct xpl_store *s, uint64_t i, size_t len) {
+    struct test_key k;
+    struct xpl_store_value v = {0};
+    struct xpl_error err = {0};
+    if (!ok(xpl_store_get(s, key_of(i, &k), 1 << 20, &v, &err), &err)) return;
+    CHECK_EQ(v.len, len);
+    for (size_t at = 0; at < len; at++)
+        CHECK(v.data[at] == byte_of(i, at));
+    xpl_sys_free(v.data);
+    xpl_sys_free(v.meta);
+}
+
+static void put_some(struct xpl_store *s) {
+    const struct xpl_op_row op = {.name = XPL_STR("add"), .module = XPL_STR("jit_f")};
+    const struct xpl_kernel_row kernel = {.name = XPL_STR("gemm"), .op_name = XPL_STR("add")};
+    const struct xpl_step_row step = {.name = XPL_STR("7"), .step_num = 7};
+    const struct xpl_rows rows = {
+        .ops = &op, .n_ops = 1, .kernels = &kernel, .n_kernels = 1, .steps = &step, .n_steps = 1};
+    struct test_key k;
+    struct xpl_error err = {0};
+    if (!ok(xpl_store_begin(s, &err), &err)) return;
+    (void)ok(put_n(s, 1, 20000, &err), &err);
+    (void)ok(put_n(s, 5, 300, &err), &err);
+    (void)key_of(1, &k);
+    (void)ok(xpl_store_put_rows(s, &k.files[0], 7, &rows, &err), &err);
+    (void)ok(xpl_store_commit(s, &err), &err);
+}
+
+static struct xpl_store *open_or_not(void) {
+    const struct xpl_store_options o = {.size = sizeof o, .dir = store_dir, .limit_bytes = 1 << 20};
+    struct xpl_store *s = NULL;
+    struct xpl_error err = {0};
+    return ok(xpl_store_open(&o, &s, &err), &err) ? s : NULL;
+}
+
+static void put_sessions(struct xpl_store *s, const struct xpl_snapshot *snap) {
+    static uint64_t generation = 1000;
+    struct xpl_session se[2] = {snap->sessions[0], snap->sessions[1]};
+    struct xpl_snapshot other = *snap; // with something to write
+    struct xpl_error err = {0};
+    se[1].path = ++generation % 2 ? XPL_STR("here") : XPL_STR("there");
+    se[1].changed = other.generation = other.removed = generation;
+    other.sessions = se;
+    (void)ok(xpl_store_put_catalogue(s, &other, &err), &err);
+}
+
+static void use_store(struct xpl_store *s, const struct xpl_snapshot *snap) {
+    struct xpl_error err = {0};
+    get(s, 1, 20000);
+    put_some(s);
+    get(s, 1, 20000);
+    get(s, 5, 300);
+    if (snap) put_sessions(s, snap);
+    (void)ok(xpl_store_maintain(s, 7, 3600, NULL, &err), &err);
+}
+
+static void use_source(const struct xpl_snapshot *snap) {
+    struct xpl_source *src = NULL;
+    struct xpl_error err = {0};
+    const struct xpl_session *se = xpl_snapshot_find(snap, XPL_STR("run"));
+    CHECK(se && se->n_hosts == 2);
+    if (!ok(xpl_snapshot_open(snap, &se->hosts[0], 0, &src, &err), &err)) return;
+    CHECK_EQ(xpl_source_bytes(src).len, 1);
+    CHECK_EQ(xpl_source_verify(src, NULL), XPL_OK);
+    xpl_source_free(src);
+}
+
+static void use_inputs(void) {
+    struct xpl_arena a;
+    char run[128];
+    const char *paths[] = {run};
+    struct xpl_inputs in = {0};
+    struct xpl_error err = {0};
+    (void)snprintf(run, sizeof run, "%s/plugins/profile/run", logdir);
+    xpl_arena_init(&a, 1 << 20);
+    if (ok(xpl_inputs_from_paths(paths, 1, &a, &in, &err), &err)) CHECK_EQ(in.n_hosts, 2);
+    xpl_arena_fini(&a);
+}
+
+static struct xpl_catalogue *use_catalogue(void) {
+    const struct xpl_catalogue_options o = {
+        .size = sizeof o, .logdir = logdir, .links_inside = true};
+    struct xpl_catalogue *c = NULL;
+    struct xpl_error err = {0};
+    if (!ok(xpl_catalogue_new(&o, &c, &err), &err)) return NULL;
+    xpl_catalogue_mark(c, XPL_STR("plugins"));
+    (void)ok(xpl_catalogue_scan(c, XPL_SCAN_MARKED, NULL, &err), &err);
+    return c;
+}
+
+// --- What is swept: with a store that is opened each time, or one that stays open ---
+
+static struct xpl_store *open_one;
+static struct xpl_snapshot *open_snap;
+
+static void everything(void) {
+    struct xpl_catalogue *c = use_catalogue();
+    struct xpl_snapshot *snap = c ? xpl_catalogue_get(c) : NULL;
+    if (snap) {
+        CHECK_EQ(snap->n_sessions, 2);
+        use_source(snap);
+    }
+    use_inputs();
+    struct xpl_store *s = open_or_not();
+    if (s) use_store(s, snap);
+    xpl_store_close(s);
+    xpl_snapshot_unref(snap);
+    xpl_catalogue_free(c);
+}
+
+static void opening(void) {
+    xpl_store_close(open_or_not());
+}
+
+static void opening_new(void) {
+    (void)unlink(in_dir("cache.db"));
+    opening();
+}
+
+static void using(void) {
+    use_store(open_one, open_snap);
+}
+
+static void checking(void) {
+    struct xpl_error err = {0};
+    (void)ok(xpl_store_check(open_one, NULL, NULL, &err), &err);
+}
+
+static void disarm(void) {
+    fail_at = -1;
+    xpl_fault_reset();
+}
+
+// Runs `what` once for each allocation of ours, or of SQLite's, and lets that one fail.
+static void sweep(const char *name, void (*what)(void), bool ours) {
+    uint64_t failing = 0, quiet = 0;
+    disarm();
+    const int64_t live = xpl_fault_live();
+    for (uint64_t i = 0;; i++) {
+        xpl_fault_reset();
+        seen = 0;
+        failures = 0;
+        if (ours)
+            xpl_fault_fail_on(i);
+        else
+            fail_at = (int64_t)i;
+        what();
+        const uint64_t count = ours ? xpl_fault_count() : (uint64_t)seen;
+        disarm();
+        failing += failures > 0;
+        quiet += failures == 0;
+        if (!open_one) {
+            CHECK_EQ(xpl_fault_live(), live);
+            CHECK_EQ(sqlite3_memory_used(), 0);
+        }
+        CHECK_EQ(count_files("cache.db.broken"), 0); // no memory is no damage
+        if (count <= i) break;                       // none was left to fail
+        failures = 0;
+        if (i % 16 == 0) what(); // it works again
+        CHECK_EQ(failures, 0);
+    }
+    fprintf(stderr, "%s, %s: %llu failures reported, %llu absorbed\n", name,
+            ours ? "ours" : "SQLite's", (unsigned long long)failing, (unsigned long long)quiet);
+    CHECK(failing > 0);
+}
+
+static void make_logdir(void) {
+    char cmd[500];
+    (void)snprintf(logdir, sizeof logdir, "%s", "/tmp/xpl-fault-logs-XXXXXX");
+    CHECK(mkdtemp(logdir));
+    (void)snprintf(cmd, sizeof cmd,
+                   "cd %s && mkdir -p plugins/profile/run other && printf x > other/h.xplane.pb && "
+                   "printf x > plugins/profile/run/a.xplane.pb && "
+                   "ln -s a.xplane.pb plugins/profile/run/b.xplane.pb",
+                   logdir);
+    CHECK(system(cmd) == 0);
+}
+
+int main(void) {
+    wrap_sqlite();
+    new_dir();
+    make_logdir();
+    sweep("everything", everything, true);
+    sweep("opening a new one", opening_new, false);
+    sweep("opening", opening, false);
+    struct xpl_catalogue *c = use_catalogue();
+    open_snap = xpl_catalogue_get(c);
+    open_one = open_or_not();
+    CHECK(open_one && xpl_store_role(open_one) == XPL_STORE_WRITER);
+    sweep("using", using, true);
+    sweep("using", using, false);
+    sweep("checking", checking, false);
+    using();
+    CHECK_EQ(failures, 0);
+    CHECK_EQ(xpl_store_role(open_one), XPL_STORE_WRITER);
+    xpl_store_close(open_one);
+    xpl_snapshot_unref(open_snap);
+    xpl_catalogue_free(c);
+    CHECK_EQ(xpl_fault_live(), 0);
+    CHECK_EQ(sqlite3_memory_used(), 0);
+    char cmd[100];
+    (void)snprintf(cmd, sizeof cmd, "rm -rf %s", logdir);
+    CHECK(system(cmd) == 0);
+    remove_dir();
+    return 0;
+}

@@ -1,0 +1,73 @@
+// Rendering the overview and the input-pipeline analysis with every allocation failing once: a
+// clean error, nothing leaked, and with memory back the same answer as before.
+#include "tests/unit/opstats_fixture.h"
+
+#include "base/status.h"
+
+static void fill(struct xpl_arena *a, struct xpl_opstats *s, enum xpl_hardware hardware) {
+    *s = (struct xpl_opstats){.run_environment = {.hardware_type = hardware,
+                                                  .device_type = XPL_STR("some TPU"),
+                                                  .device_core_count = 1}};
+    for (uint32_t n = 0; n < 20; n++) {
+        struct xpl_per_core_step_info *const step = add_step(a, s, n);
+        struct xpl_step_info *const info = add_core(a, step, 1, 2 * kMs, XPL_BREAKDOWN_GENERIC);
+        add_category(a, info, "infeed", kMs);
+        add_type(a, info, 80, kMs);
+        struct xpl_all_reduce_db *const db = PUSH(a, &step->all_reduce_db_per_core);
+        db->core_id = 1;
+        (void)PUSH(a, &db->all_reduce_info);
+        add_op(a, &s->host_op_metrics_db, "Iterator::TFRecord", "Dataset", n * kMs);
+        add_op(a, &s->device_op_metrics_db, "fusion", "loop fusion", n * kMs);
+        *PUSH(a, &s->diagnostics.errors) = XPL_STR("broken");
+    }
+    *PUSH(a, &s->core_id_to_details) =
+        (struct xpl_core_details){.core_id = 1, .hostname = XPL_STR("host")};
+}
+
+static xpl_status_t run(tool_fn *tool, const struct xpl_opstats *s, size_t *ret_len) {
+    const struct xpl_tool_options opt = {0};
+    struct xpl_error err = {0};
+    struct xpl_arena scratch;
+    struct xpl_buf out;
+    xpl_arena_init(&scratch, 8 << 20);
+    xpl_buf_init(&out, 1 << 20);
+    const xpl_status_t st = tool(s, &opt, &scratch, &out, &err);
+    CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
+    *ret_len = out.n;
+    xpl_buf_fini(&out);
+    xpl_arena_fini(&scratch);
+    return st;
+}
+
+static void fail_each(tool_fn *tool, const struct xpl_opstats *s) {
+    size_t want, got;
+    xpl_fault_reset();
+    const int64_t live = xpl_fault_live();
+    CHECK_EQ(run(tool, s, &want), XPL_OK);
+    const uint64_t n = xpl_fault_count();
+    CHECK(n > 0);
+    for (uint64_t i = 0; i < n; i++) {
+        xpl_fault_reset();
+        xpl_fault_fail_on(i);
+        CHECK_EQ(run(tool, s, &got), XPL_RESOURCE_EXHAUSTED);
+        CHECK_EQ(xpl_fault_live(), live);
+    }
+    xpl_fault_reset();
+    xpl_fault_fail_on(UINT64_MAX);
+    CHECK_EQ(run(tool, s, &got), XPL_OK);
+    CHECK_EQ(got, want);
+}
+
+int main(void) {
+    struct xpl_arena arena;
+    xpl_arena_init(&arena, 8 << 20);
+    const enum xpl_hardware kinds[] = {XPL_HW_TPU, XPL_HW_GPU};
+    for (size_t i = 0; i < 2; i++) {
+        struct xpl_opstats s;
+        fill(&arena, &s, kinds[i]);
+        fail_each(xpl_tool_overview_page, &s);
+        fail_each(xpl_tool_input_pipeline, &s);
+    }
+    xpl_arena_fini(&arena);
+    return 0;
+}

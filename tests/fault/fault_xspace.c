@@ -1,0 +1,148 @@
+// Opening a profile, grouping it and reading it back with every allocation failing once: a clean
+// error, nothing leaked, and with memory back the same answer as before.
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/xplane/groups.h"
+#include "base/arena.h"
+#include "base/exec.h"
+#include "tests/xspace_maker.h"
+
+enum { US = 1000000 };
+
+static void event(struct mk_plane *p, struct xpl_buf *line, const char *name, int64_t at,
+                  int64_t length, const char *a, int64_t va, const char *b, int64_t vb) {
+    struct xpl_buf ev = mk_event(p, name, at * US, length * US);
+    if (a) mk_stat_int(p, &ev, a, va);
+    if (b) mk_stat_int(p, &ev, b, vb);
+    mk_event_end(line, &ev);
+}
+
+static void host_plane(struct xpl_buf *space) {
+    struct mk_plane p;
+    mk_plane_begin(&p, 1, "/host:CPU");
+    for (int l = 0; l < 3; l++) {
+        struct xpl_buf line = mk_line(l, "main");
+        for (int64_t i = 0; i < 40; i++) {
+            event(&p, &line, "train", i * 100, 90, "_r", 1, "step_num", i);
+            event(&p, &line, "p", i * 100 + 1, 1, "_pt", 2, "_p", i);
+            event(&p, &line, "c", i * 100 + 5, 50, "_ct", 2, "_c", i + 1);
+            event(&p, &line, "ExecutorState::Process", i * 100 + 6, 9, "id", i, "iter_num", l);
+            event(&p, &line, "EagerExecute", i * 100 + 17, 1, "is_func", 0, NULL, 0);
+            event(&p, &line, "launch", i * 100 + 20, 1, "correlation_id", l * 100 + i, NULL, 0);
+            event(&p, &line, "IteratorGetNextOp::DoCompute", i * 100 + 30, 1, "id", i, "iter_num",
+                  l);
+            if (l == 2) { // out of order, with regions
+                event(&p, &line, "ThreadpoolListener::StartRegion", i * 100 + 45, 0, "_ct", 15,
+                      "_c", i);
+                event(&p, &line, "ThreadpoolListener::StopRegion", i * 100 + 49, 0, NULL, 0, NULL,
+                      0);
+                event(&p, &line, "x", i * 100 + 40, 2, NULL, 0, NULL, 0);
+            }
+        }
+        mk_line_end(&p, &line);
+    }
+    mk_plane_end(&p, space);
+}
+
+static void gpu_plane(struct xpl_buf *space) {
+    struct mk_plane p;
+    mk_plane_begin(&p, 2, "/device:GPU:0");
+    for (int l = 0; l < 2; l++) {
+        struct xpl_buf line = mk_line(l, "stream");
+        for (int64_t i = 0; i < 20; i++)
+            event(&p, &line, "k", (l ? 20 - i : i) * 100 + 5, 10, "correlation_id", l * 100 + i,
+                  NULL, 0);
+        mk_line_end(&p, &line);
+    }
+    mk_plane_end(&p, space);
+}
+
+static void tpu_plane(struct xpl_buf *space) {
+    struct mk_plane p;
+    mk_plane_begin(&p, 3, "/device:TPU:0");
+    static const char *const names[] = {"Steps", "XLA Modules", "XLA Ops"};
+    for (int l = 0; l < 3; l++) {
+        struct xpl_buf line = mk_line(l, names[l]);
+        for (int64_t i = 0; i < 20; i++)
+            event(&p, &line, "e", i * 100, 60, "_ct", 2, "_c", i / 2);
+        mk_line_end(&p, &line);
+    }
+    mk_plane_end(&p, space);
+}
+
+// A number made of every answer.
+static xpl_status_t digest(const struct xpl_xspace *xs, const struct xpl_groups *g,
+                           struct xpl_error *err, uint64_t *ret) {
+    for (uint32_t i = 0; i < xs->n_planes; i++) {
+        size_t n_steps;
+        const struct xpl_step_event *const steps = xpl_groups_steps(g, &xs->planes[i], &n_steps);
+        for (size_t k = 0; k < n_steps; k++)
+            *ret = *ret * 31 + (uint64_t)steps[k].begin_ps + (uint64_t)steps[k].group_id;
+        for (uint32_t k = 0; k < xs->planes[i].n_lines; k++) {
+            struct xpl_arena a;
+            struct xpl_group_cursor *c;
+            struct xpl_event_cursor events;
+            struct xpl_event ev;
+            xpl_arena_init(&a, 1 << 20);
+            xpl_status_t st = xpl_group_cursor_new(g, &xs->planes[i].lines[k], &a, &c, err);
+            xpl_events_begin(&events, &xs->planes[i].lines[k]);
+            while (st == XPL_OK && xpl_events_next(&events, &ev) == XPL_WIRE_FIELD) {
+                struct xpl_event_group eg;
+                xpl_group_cursor_next(c, &ev, &eg);
+                *ret = *ret * 31 + (uint64_t)eg.has_group + (uint64_t)eg.group_id;
+            }
+            if (st == XPL_OK && !xpl_group_cursor_ok(c)) st = XPL_RESOURCE_EXHAUSTED;
+            xpl_arena_fini(&a);
+            if (st != XPL_OK) return st;
+        }
+    }
+    return XPL_OK;
+}
+
+static xpl_status_t run(const struct xpl_buf *bytes, uint64_t *ret) {
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_error err = {0};
+    struct xpl_arena a;
+    struct xpl_xspace *xs = NULL;
+    struct xpl_groups *g = NULL;
+    xpl_arena_init(&a, 1 << 24);
+    *ret = 0;
+    xpl_status_t st = xpl_xspace_open((xpl_bytes_t){bytes->p, bytes->n}, &a, &exec, &xs, &err);
+    CHECK((st == XPL_OK) == (xs != NULL));
+    if (st == XPL_OK) st = xpl_groups_build(xs, &a, &exec, &g, &err);
+    CHECK((st == XPL_OK) == (g != NULL));
+    CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
+    if (st == XPL_OK) st = digest(xs, g, &err, ret);
+    xpl_arena_fini(&a);
+    return st;
+}
+
+static void fail_each(void (*device)(struct xpl_buf *)) {
+    struct xpl_buf space = mk_open();
+    uint64_t want, got;
+    host_plane(&space);
+    device(&space);
+    const int64_t live = xpl_fault_live();
+    xpl_fault_reset();
+    CHECK_EQ(run(&space, &want), XPL_OK);
+    const uint64_t n = xpl_fault_count();
+    CHECK(n > 10);
+    for (uint64_t i = 0; i < n; i++) {
+        xpl_fault_reset();
+        xpl_fault_fail_on(i);
+        CHECK_EQ(run(&space, &got), XPL_RESOURCE_EXHAUSTED);
+        CHECK_EQ(xpl_fault_live(), live);
+    }
+    xpl_fault_reset();
+    xpl_fault_fail_on(UINT64_MAX);
+    CHECK_EQ(run(&space, &got), XPL_OK);
+    CHECK(got == want);
+    xpl_buf_fini(&space);
+}
+
+int main(void) {
+    fail_each(gpu_plane);
+    fail_each(tpu_plane);
+    return 0;
+}

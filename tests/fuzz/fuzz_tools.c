@@ -1,0 +1,105 @@
+// Arbitrary OpStats bytes through every OpStats tool: no crash, and whatever comes out is JSON.
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "analysis/opstats/codec.h"
+#include "analysis/tools/tool.h"
+#include "base/arena.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+// A checker of JSON, just strict enough: p advances past what was well-formed.
+struct json {
+    const uint8_t *p, *end;
+};
+
+static void require(bool ok) {
+    if (!ok) abort();
+}
+
+static bool take(struct json *j, char c) {
+    if (j->p == j->end || *j->p != (uint8_t)c) return false;
+    j->p++;
+    return true;
+}
+
+static void check_string(struct json *j) {
+    require(take(j, '"'));
+    while (!take(j, '"')) {
+        require(j->p < j->end && *j->p >= 0x20);
+        if (take(j, '\\')) require(j->p < j->end);
+        // A lead byte is followed by as many continuation bytes as it says.
+        const uint8_t c = *j->p++;
+        require(c < 0x80 || (c >= 0xc2 && c < 0xf5));
+        const int more = c < 0x80 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
+        for (int i = 0; i < more; i++, j->p++)
+            require(j->p < j->end && (*j->p & 0xc0) == 0x80);
+    }
+}
+
+static void check_scalar(struct json *j) {
+    const uint8_t *const begin = j->p;
+    while (j->p < j->end && *j->p != ',' && *j->p != ']' && *j->p != '}')
+        j->p++;
+    require(j->p > begin);
+}
+
+// Depth is that of the tools' answers, which the input's own depth bounds.
+static void check_value(struct json *j) {
+    while (take(j, ' ')) {
+    }
+    require(j->p < j->end);
+    if (*j->p == '"') {
+        check_string(j);
+    } else if (*j->p == '{' || *j->p == '[') {
+        const char close = *j->p++ == '{' ? '}' : ']';
+        if (take(j, close)) return;
+        do {
+            if (close == '}') {
+                check_string(j);
+                require(take(j, ':'));
+            }
+            check_value(j);
+        } while (take(j, ','));
+        require(take(j, close));
+    } else {
+        check_scalar(j);
+    }
+}
+
+static void render(const struct xpl_tool *tool, const struct xpl_opstats *s, int group_by) {
+    struct xpl_tool_options opt = {0};
+    if (group_by == 1) opt.group_by = XPL_GROUP_BY_CATEGORY;
+    if (group_by == 2) opt.group_by = XPL_GROUP_BY_PROVENANCE;
+    struct xpl_arena scratch;
+    struct xpl_buf out;
+    struct xpl_error err = {0};
+    xpl_arena_init(&scratch, 64 << 20);
+    xpl_buf_init(&out, 64 << 20);
+    if (tool->render(s, &opt, &scratch, &out, &err) == XPL_OK) {
+        struct json j = {out.p, out.p + out.n};
+        check_value(&j);
+        require(j.p == j.end);
+    } else {
+        require(err.code == XPL_RESOURCE_EXHAUSTED || err.code == XPL_FAILED_PRECONDITION);
+    }
+    xpl_buf_fini(&out);
+    xpl_arena_fini(&scratch);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct xpl_arena arena;
+    xpl_arena_init(&arena, 64 << 20);
+    struct xpl_opstats *s;
+    struct xpl_error err = {0};
+    if (xpl_opstats_decode((xpl_bytes_t){data, size}, &arena, &s, &err) == XPL_OK) {
+        size_t n;
+        const struct xpl_tool *const tools = xpl_tools(&n);
+        for (size_t i = 0; i < n; i++)
+            for (int group_by = 0; group_by < 3 && tools[i].render; group_by++)
+                render(&tools[i], s, group_by);
+    }
+    xpl_arena_fini(&arena);
+    return 0;
+}

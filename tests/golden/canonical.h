@@ -1,0 +1,23 @@
+// Whether two answers of one tool are equal in every way a user could see.  What XProf itself does
+// not keep from one process to the next is not compared: the order of keys, of rows that tie in
+// every column a sort uses (with rank and running totals inside the tie), and which of several like
+// allocations stands for a row of the memory profile.  Numbers agree within 1e-9 of their size.
+// The same meaning as tests/parity/compare.py.
+#ifndef XPL_TESTS_GOLDEN_CANONICAL_H_
+#define XPL_TESTS_GOLDEN_CANONICAL_H_
+
+#include <stdbool.h>
+
+#include "tests/golden/value.h"
+
+// Entries of docs/differences.md, by the names of tests/parity/differences.py.
+struct canonical_except {
+    bool hlo_expression; // text of HLO instructions
+    bool hlo_cost;       // flops and bytes from XLA's cost model, and the text
+};
+
+// True when equal; else the first difference is in `why`.
+bool canonical_equal(const char *tool, const struct value *want, const struct value *got,
+                     const struct canonical_except *except, char *why, size_t why_size);
+
+#endif

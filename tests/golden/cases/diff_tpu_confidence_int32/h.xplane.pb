@@ -1,0 +1,2 @@
+
+Ã/device:TPU:0XLA Ops"◊Î‰…∆—#"yuF%custom-call.4 = f32[8,128]{1,0:T(8,128)} custom-call(f32[8,128] %p.0)"custom-call.4**custom-call*	Ä†î•ç*	flops*hlo_category

@@ -1,0 +1,6 @@
+#!/bin/sh
+# ci_stubs.sh PYTHON BUILD: clients made of generated stubs, and of server reflection alone.
+set -eu
+here=$(dirname "$0")
+timeout 300 "$1" "$here/stub_client.py" --build "$2"
+exec timeout 300 "$1" "$here/reflection_client.py" --build "$2"

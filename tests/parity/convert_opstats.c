@@ -1,0 +1,75 @@
+// The OpStats bytes that we make of profiles:
+//   convert_opstats [--cpu] [--keep] FILE...
+// --cpu counts the CPU as a device, --keep keeps incomplete steps, as XProf's workers do.  Several
+// files are combined as the hosts of a session.  The message goes to standard output.  Exit 1: the
+// conversion failed.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/opstats/codec.h"
+#include "analysis/tools/pipeline.h"
+#include "base/arena.h"
+
+enum { MAX_HOSTS = 64 };
+static const size_t limit = (size_t)4 << 30;
+
+static bool slurp(const char *path, struct xpl_buf *ret) {
+    FILE *const f = fopen(path, "rb");
+    if (!f) return false;
+    for (size_t n = 1; n && xpl_buf_room(ret, 1 << 16); ret->n += n)
+        n = fread(ret->p + ret->n, 1, 1 << 16, f);
+    const bool ok = !ferror(f) && !ret->failed;
+    (void)fclose(f);
+    return ok;
+}
+
+static xpl_status_t convert(char **files, size_t n, const struct xpl_convert_options *opt,
+                            struct xpl_arena *arena, struct xpl_buf *out, struct xpl_error *err) {
+    struct xpl_host_opstats hosts[MAX_HOSTS] = {0};
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_opstats *all = NULL;
+    for (size_t i = 0; i < n; i++) {
+        struct xpl_buf in;
+        struct xpl_opstats *one = NULL;
+        xpl_buf_init(&in, limit);
+        if (!slurp(files[i], &in)) XPL_FAIL(err, XPL_NOT_FOUND, "cannot read %s", files[i]);
+        const xpl_status_t s =
+            xpl_bytes_op_stats((xpl_bytes_t){in.p, in.n}, opt, &exec, limit, arena, &one, err);
+        xpl_buf_fini(&in);
+        XPL_TRY(s);
+        hosts[i] = (struct xpl_host_opstats){.host = xpl_str_from(files[i]), .stats = one};
+    }
+    XPL_TRY(xpl_opstats_combine(hosts, n, true, arena, &all, err));
+    return xpl_opstats_encode(all, out, err);
+}
+
+int main(int argc, char **argv) {
+    struct xpl_convert_options opt = {0};
+    int at = 1;
+    for (; at < argc && argv[at][0] == '-'; at++) {
+        if (strcmp(argv[at], "--cpu") == 0)
+            opt.cpu_as_device = true;
+        else if (strcmp(argv[at], "--keep") == 0)
+            opt.keep_incomplete_steps = true;
+        else
+            break;
+    }
+    if (at >= argc || argc - at > MAX_HOSTS || argv[at][0] == '-') {
+        fprintf(stderr, "usage: convert_opstats [--cpu] [--keep] FILE...\n");
+        return 2;
+    }
+    struct xpl_arena arena;
+    struct xpl_buf out;
+    struct xpl_error err = {0};
+    xpl_arena_init(&arena, limit);
+    xpl_buf_init(&out, limit);
+    const xpl_status_t s = convert(argv + at, (size_t)(argc - at), &opt, &arena, &out, &err);
+    if (s != XPL_OK)
+        fprintf(stderr, "%s: %s\n", xpl_status_name(s), err.msg);
+    else if (fwrite(out.p, 1, out.n, stdout) != out.n)
+        perror("standard output");
+    xpl_buf_fini(&out);
+    xpl_arena_fini(&arena);
+    return s == XPL_OK ? 0 : 1;
+}

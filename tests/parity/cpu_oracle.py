@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""Recompute the CPU's op table from a profile by brute force (docs/cpu-as-device.md).
+
+    cpu_oracle.py XPLANE...
+
+Prints one JSON object per file: {"host", "threads", "begin_ps", "end_ps", "total_time_ps", "op_time_ps", "idle_ps", "ops":
+[{"program_id", "module", "name", "kind", "occurrences", "total_ps", "self_ps", "cores"}, ...]}, ops by program and
+name. Needs the standard library only, and shares no code with the server: it decodes everything it looks at and keeps it.
+"""
+import json
+import os
+import re
+import sys
+
+MASK = (1 << 64) - 1
+NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_./>\\-]*")
+TYPE = re.compile(r"[A-Z_][a-zA-Z0-9_]*")
+
+
+class Broken(Exception):
+    """The bytes are no protobuf message."""
+
+
+def varint(buf, at):
+    value = shift = 0
+    while True:
+        if at >= len(buf) or shift > 63:
+            raise Broken()
+        byte = buf[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value & MASK, at
+        shift += 7
+
+
+def fields(buf):
+    """(number, value) of each field of a message: int, or bytes for anything else."""
+    at = 0
+    while at < len(buf):
+        tag, at = varint(buf, at)
+        kind = tag & 7
+        if kind == 0:
+            value, at = varint(buf, at)
+        else:
+            size = {1: 8, 5: 4}.get(kind)
+            if kind == 2:
+                size, at = varint(buf, at)
+            if size is None or size > len(buf) - at:
+                raise Broken()
+            value = buf[at:at + size]
+            at += size
+        yield tag >> 3, value
+
+
+def signed(value):
+    return value - (1 << 64) if value >> 63 else value
+
+
+def text(value):
+    return bytes(value).decode("utf-8", "surrogateescape")
+
+
+def metadata(entry):
+    """(id, name) of a map entry from id to a message whose name is field 2."""
+    key, name = 0, ""
+    for num, value in fields(entry):
+        if num == 1 and isinstance(value, int):
+            key = value
+        elif num == 2:
+            name = ""
+            for inner, v in fields(value):
+                if inner == 2 and not isinstance(v, int):
+                    name = text(v)
+    return key, name
+
+
+class Plane:
+    def __init__(self, buf):
+        self.name, self.lines, self.events, self.stats = "", [], {}, {}
+        self.raw_events = []
+        for num, value in fields(buf):
+            if isinstance(value, int):
+                continue
+            if num == 2:
+                self.name = text(value)
+            elif num == 3:
+                self.lines.append(value)
+            elif num == 4:
+                self.raw_events.append(value)
+                key, name = metadata(value)
+                self.events[key] = name
+            elif num == 5:
+                key, name = metadata(value)
+                self.stats[key] = name
+
+    def stat(self, buf):
+        """(name, value) of an XStat: a reference reads as the text it refers to."""
+        key, value = 0, None
+        for num, v in fields(buf):
+            if num == 1 and isinstance(v, int):
+                key = v
+            elif num == 7 and isinstance(v, int):
+                value = self.stats.get(v, "")
+            elif num == 5 and not isinstance(v, int):
+                value = text(v)
+            elif num in (3, 4) and isinstance(v, int):
+                value = v
+            elif num in (2, 6):
+                value = None
+        return self.stats.get(key, ""), value
+
+
+def planes(buf):
+    for num, value in fields(buf):
+        if num == 1 and not isinstance(value, int):
+            yield Plane(value)
+
+
+def module_names(space):
+    """Program id to the name of its module, for every HLO program of the profile."""
+    names = {}
+    for plane in space:
+        if plane.name != "/host:metadata":
+            continue
+        for entry in plane.raw_events:
+            name = ""
+            for num, value in fields(entry):
+                if num == 2:
+                    for inner, v in fields(value):
+                        if inner == 2:
+                            name = text(v)
+            match = re.fullmatch(r"(.*)\((\d+)\)", name, re.DOTALL)
+            if match:
+                names[int(match.group(2)) & MASK] = match.group(1)
+    return names
+
+
+def fnv1a(name):
+    h = 0xcbf29ce484222325
+    for byte in name.encode("utf-8", "surrogateescape"):
+        h = (h ^ byte) * 0x100000001b3 & MASK
+    return h
+
+
+def counted(plane, md, stats, programs):
+    """(program id, module, op, kind) of an event that counts, or None."""
+    op = module = ""
+    program = 0
+    for buf in stats:
+        name, value = plane.stat(buf)
+        if name == "hlo_op" and isinstance(value, str) and value:
+            op = value
+        elif name == "hlo_module":
+            module = value if isinstance(value, str) else ""
+        elif name == "program_id":
+            program = value if isinstance(value, int) else 0
+    if op:
+        if program == 0 and module:
+            same = [i for i, n in programs.items() if n == module]
+            program = min(same) if same else fnv1a(module)
+        return program, module, op, "xla"
+    name, colon, kind = plane.events.get(md, "").partition(":")
+    if colon and name != "Iterator" and NAME.fullmatch(name) and TYPE.fullmatch(kind):
+        return 0, "", name, "framework"
+    return None
+
+
+def line_events(plane, buf, programs):
+    """(begin, end, duration, op) of the counted events of a line, in file order."""
+    start, events = 0, []
+    for num, value in fields(buf):
+        if num == 3 and isinstance(value, int):
+            start = value
+        elif num == 4 and not isinstance(value, int):
+            events.append(value)
+    for event in events:
+        md = offset = duration = 0
+        stats = []
+        for num, value in fields(event):
+            if num == 4:
+                stats.append(value)
+            elif isinstance(value, int):
+                if num == 1:
+                    md = value
+                elif num == 2:
+                    offset = value
+                elif num == 3:
+                    duration = value
+                elif num == 5:
+                    offset = 0
+        op = counted(plane, md, stats, programs)
+        if op:
+            begin = start * 1000 + offset & MASK
+            yield begin, begin + duration & MASK, duration, op
+
+
+def count_line(events, ops):
+    """Adds one line to ops; returns (begin, end) of what it counted, or None."""
+    parent, stack = {}, []
+    for i, (begin, end, _, _) in enumerate(events):
+        while stack and not (events[stack[-1]][0] <= begin and end <= events[stack[-1]][1]):
+            stack.pop()
+        if stack:
+            parent.setdefault(stack[-1], []).append(i)
+        stack.append(i)
+    for i, (_, _, duration, op) in enumerate(events):
+        inside = sum(events[child][2] for child in parent.get(i, ()))
+        row = ops.setdefault((op[0], op[2]), {"module": op[1], "kind": op[3], "occurrences": 0,
+                                              "total_ps": 0, "self_ps": 0})
+        row["occurrences"] += 1
+        row["total_ps"] += duration
+        row["self_ps"] += max(0, duration - inside)
+    for key in {(op[0], op[2]) for _, _, _, op in events}:
+        ops[key]["cores"] = ops[key].get("cores", 0) + 1
+    return (min(e[0] for e in events), max(e[1] for e in events)) if events else None
+
+
+def host(buf):
+    space = list(planes(buf))
+    if any(p.name.startswith(("/device:TPU:", "/device:GPU:")) for p in space):
+        raise SystemExit("this profile has a device plane: nothing is counted on its CPU")
+    programs, ops, spans = module_names(space), {}, []
+    plane = next((p for p in space if p.name == "/host:CPU"), None)
+    for line in plane.lines if plane else []:
+        span = count_line(list(line_events(plane, line, programs)), ops)
+        if span:
+            spans.append(span)
+    begin = min((s[0] for s in spans), default=0)
+    end = max((s[1] for s in spans), default=0)
+    busy = sum(row["self_ps"] for row in ops.values())
+    total = max(len(spans) * (end - begin), busy)
+    return {"threads": len(spans), "begin_ps": begin, "end_ps": end, "total_time_ps": total,
+            "op_time_ps": busy, "idle_ps": total - busy,
+            "ops": [{"program_id": k[0], "name": k[1], **row} for k, row in sorted(ops.items())]}
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    for path in sys.argv[1:]:
+        with open(path, "rb") as f:
+            data = f.read()
+        name = os.path.basename(path).split(".xplane.pb")[0]
+        json.dump({"host": name, **host(memoryview(data))}, sys.stdout, indent=1)
+        print()
+
+
+if __name__ == "__main__":
+    main()

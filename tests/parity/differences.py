@@ -1,0 +1,174 @@
+"""Where our answers are allowed to differ from XProf's: one named predicate for each entry of docs/differences.md.
+
+A predicate looks at the parsed answers and the input and returns both with the excused places made equal; when nothing
+else differs, the difference is excluded under that name.  They are tried one by one, then all that apply together.
+"""
+import copy
+
+from compare import compare, parse
+from protos import pb
+
+# What a device runs of these costs nothing that XLA's cost model could know.
+FREE = {"custom-call", "parameter", "tuple", "get-tuple-element", "constant", "bitcast", "after-all"}
+
+
+class Input:
+    """What the predicates ask of the profiles, found out when first asked."""
+
+    def __init__(self, paths):
+        self.paths, self._spaces = paths, None
+
+    @property
+    def spaces(self):
+        if self._spaces is None:
+            self._spaces = []
+            for p in self.paths:
+                with open(p, "rb") as f:
+                    try:
+                        self._spaces.append(pb.XSpace.FromString(f.read()))
+                    except Exception:
+                        self._spaces.append(pb.XSpace())
+        return self._spaces
+
+    def has_plane(self, prefix):
+        return any(p.name.startswith(prefix) for s in self.spaces for p in s.planes)
+
+    def hlo_opcodes(self):
+        out = set()
+        for s in self.spaces:
+            for p in s.planes:
+                if p.name != "/host:metadata":
+                    continue
+                ids = {k for k, m in p.stat_metadata.items() if m.name in ("Hlo Proto", "HLO Proto")}
+                for m in p.event_metadata.values():
+                    for st in m.stats:
+                        if st.metadata_id in ids:
+                            out |= opcodes(st.bytes_value)
+        return out
+
+
+def opcodes(data):
+    try:
+        hlo = pb.HloProto.FromString(data)
+    except Exception:
+        return set()
+    return {i.opcode for c in hlo.hlo_module.computations for i in c.instructions}
+
+
+def nodes(node):
+    if isinstance(node, dict):
+        yield node
+        for c in node.get("children", []):
+            yield from nodes(c)
+
+
+def hlo_expression(tool, want, got, given):
+    """The text form of HLO instructions is not made yet: xla.expression is empty where XProf prints the instruction."""
+    if tool != "op_profile" or not given.hlo_opcodes():
+        return None
+    for x in (want, got):
+        for root in x.values():
+            for n in nodes(root):
+                if isinstance(n.get("xla"), dict):
+                    n["xla"]["expression"] = None
+    return want, got
+
+
+COST_COLUMNS = {"measured_flop_rate", "model_flop_rate", "measured_memory_bw", "operational_intensity", "bound_by", "flopRate"}
+COST_METRICS = ("flops", "uncappedFlops", "bandwidthUtils", "rawFlops", "bf16Flops", "rawBytesAccessedArray")
+
+
+def hlo_cost(tool, want, got, given):
+    """XLA's cost model is not part of this: flops and bytes of XLA ops on GPUs are as unknown."""
+    if not given.has_plane("/device:GPU:") or given.has_plane("/device:TPU:") or given.hlo_opcodes() <= FREE:
+        return None
+    if tool == "op_profile":
+        for x in (want, got):
+            for root in x.values():
+                for n in nodes(root):
+                    for k in COST_METRICS:
+                        if isinstance(n.get("metrics"), dict):
+                            n["metrics"][k] = None
+                    if isinstance(n.get("xla"), dict):
+                        n["xla"]["expression"] = None
+        return want, got
+    if tool in ("framework_op_stats", "overview_page"):
+        for x in (want, got):
+            for t in x if isinstance(x, list) else [x]:
+                hide_columns(t, COST_COLUMNS)
+        return want, got
+    return None
+
+
+def hide_columns(t, ids):
+    if not isinstance(t, dict):
+        return
+    hidden = [i for i, c in enumerate(t.get("cols", [])) if c.get("id") in ids]
+    for row in t.get("rows", []):
+        for i in hidden:
+            if i < len(row.get("c", [])):
+                row["c"][i] = None
+
+
+def inference_latency(tool, want, got, given):
+    """Latency of inference requests is a product of its own that is not made yet: the table is empty."""
+    if tool != "overview_page" or len(want) < 5 or len(got) < 5 or got[4].get("rows"):
+        return None
+    want[4]["rows"] = []
+    return want, got
+
+
+def truncated_sums(tool, want, got, given):
+    """XProf adds fractions of picoseconds to an integer in hash order and truncates after each; the sum depends on it."""
+    if tool != "op_profile":
+        return None
+    a, b = (x.get("aggDvfsTimeScaleMultiplier") for x in (want, got))
+    if not (isinstance(a, (int, float)) and isinstance(b, (int, float)) and abs(a - b) <= 1e-5 * abs(a)):
+        return None
+    got["aggDvfsTimeScaleMultiplier"] = a
+    return want, got
+
+
+PREDICATES = [hlo_expression, hlo_cost, inference_latency, truncated_sums]
+
+
+def excuse(tool, want, got, paths):
+    """The name of what excuses the difference, or ""."""
+    a, b = parse(want or b""), parse(got or b"")
+    if isinstance(a, bytes) or isinstance(b, bytes):
+        return ""
+    given = Input(paths)
+    both, names = (copy.deepcopy(a), copy.deepcopy(b)), []
+    for p in PREDICATES:
+        one = p(tool, copy.deepcopy(a), copy.deepcopy(b), given)
+        if one is None:
+            continue
+        if not compare(tool, *one):
+            return p.__name__
+        together = p(tool, *both, given)
+        if together:
+            both = together
+            names.append(p.__name__)
+    if len(names) > 1 and not compare(tool, *both):
+        return "+".join(names)
+    return ""
+
+
+# ---- where we are wiser than XProf unless asked with xprof_exact=true ----
+
+def idle_hosts(tool, want, got, given):
+    """A host without steps empties XProf's step tables; ours leaves it out and names it in the diagnostics."""
+    return len(given.paths) > 1 and tool in ("overview_page", "input_pipeline_analyzer", "framework_op_stats", "op_profile", "kernel_stats")
+
+
+DELIBERATE = [idle_hosts]
+
+
+def deliberate(tool, want, got, paths):
+    """The name of the deliberate difference that this is, or ""; asked only when xprof_exact=true gives XProf's answer."""
+    a, b = parse(want or b""), parse(got or b"")
+    given = Input(paths)
+    for p in DELIBERATE:
+        if p(tool, a, b, given):
+            return p.__name__
+    return ""

@@ -1,0 +1,109 @@
+"""One question to both sides, and what the two answers mean together."""
+import os
+import subprocess
+import tempfile
+
+import differences
+from compare import compare, parse, signature
+from xprof_worker import TOOLS
+
+EXACT = {"cpu_as_device": "false", "xprof_exact": "true"}
+PLAIN = {"cpu_as_device": "false"}
+
+
+class Verdict:
+    """kind: equal, excluded, unstable, different, xprof crash, our crash."""
+
+    def __init__(self, kind, tool, lines=(), name="", answer=None, ours=None):
+        self.kind, self.tool, self.lines, self.name = kind, tool, list(lines), name
+        self.answer, self.ours = answer, ours
+
+    @property
+    def signature(self):
+        if self.kind == "our crash":
+            return f"{self.tool} crash"
+        return signature(self.tool, self.lines)
+
+
+class Judge:
+    def __init__(self, xprof, ours, comparer=None, scratch=None, retries=16):
+        self.xprof, self.ours, self.comparer, self.scratch, self.retries = xprof, ours, comparer, scratch, retries
+
+    def differ(self, tool, want, got):
+        """Lines; the outside comparer has the last word where one is given."""
+        a, b = parse(want or b""), parse(got or b"")
+        lines = compare(tool, a, b)
+        if not self.comparer:
+            return lines
+        with tempfile.TemporaryDirectory(dir=self.scratch) as d:
+            names = [os.path.join(d, n) for n in ("expected", "actual")]
+            for n, data in zip(names, (want, got)):
+                with open(n, "wb") as f:
+                    f.write(data or b"")
+            p = subprocess.run([os.sys.executable, self.comparer, tool, *names], capture_output=True, text=True)
+            return [] if p.returncode == 0 else (lines or [": " + l for l in p.stdout.splitlines()[1:]] or [": " + p.stderr])
+
+    def ask(self, tool, paths, options=None, ours_options=None):
+        """A Verdict on one tool's answer for these hosts."""
+        shared = options or {}
+        status, want = self.xprof.ask(tool, paths, shared)
+        if status in ("crash", "timeout"):
+            return Verdict("xprof crash", tool, name=status)
+        ours, got = self.ours.ask(tool, paths, {**shared, **(EXACT if ours_options is None else ours_options)})
+        if ours in ("crash", "timeout"):
+            return Verdict("our crash", tool, [": " + got.decode("utf-8", "replace")[-2000:]], answer=want)
+        if ours == "none":
+            if not want:
+                return Verdict("equal", tool, answer=want)
+            return Verdict("different", tool, [": we refuse: " + got.decode("utf-8", "replace").strip()], answer=want)
+        lines = self.differ(tool, want, got)
+        if not lines:
+            return Verdict("equal", tool, answer=want, ours=got)
+        name = differences.excuse(tool, want, got, paths)
+        if name:
+            return Verdict("excluded", tool, lines, name, want, got)
+        unstable = self.unstable(tool, paths, shared, want)
+        return Verdict("unstable" if unstable else "different", tool, lines, "", want, got)
+
+    def unstable(self, tool, paths, options, want):
+        """Whether XProf, asked again, says something else.  The seeds of its hash tables go on counting inside a process, so
+        asking the same one again helps and a fresh one does not: that always begins alike."""
+        for _ in range(self.retries):
+            status, again = self.xprof.ask(tool, paths, options)
+            if status != "answer" or compare(tool, parse(want), parse(again)):
+                return True
+        return False
+
+
+def questions(hosts, rng=None, most=None):
+    """[(tool, [paths], options)]: each host alone, then all together; `most` limits the hosts asked alone."""
+    alone = list(hosts)
+    if most is not None and rng is not None and len(alone) > most:
+        alone = rng.sample(alone, most)
+    sets = [[h] for h in alone] + ([list(hosts)] if len(hosts) > 1 else [])
+    for paths in sets:
+        for tool in TOOLS:
+            if tool == "memory_profile" and len(paths) > 1:
+                continue
+            if tool == "op_profile":
+                for by in ("program", "category", "provenance"):
+                    yield tool, paths, {"group_by": by}
+            else:
+                yield tool, paths, {}
+
+
+def filled(tool, data):
+    """Which kind of table the answer is of, and whether it has anything in it; None for other tools."""
+    x = parse(data or b"")
+    try:
+        if tool == "input_pipeline_analyzer":
+            return "step", bool(x[1]["rows"])
+        if tool == "framework_op_stats":
+            return "op", bool(x[0]["rows"])
+        if tool == "kernel_stats":
+            return "kernel", bool(x["rows"])
+        if tool == "memory_profile":
+            return "memory", bool(isinstance(x, dict) and x.get("memoryProfilePerAllocator"))
+    except (KeyError, IndexError, TypeError):
+        pass
+    return None

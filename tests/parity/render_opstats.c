@@ -1,0 +1,75 @@
+// A tool's answer from a file with XProf's OpStats bytes:
+//   render_opstats TOOL FILE [group_by=program|category|provenance] [xprof_exact=true]
+// The answer goes to standard output.  Exit 1: the tool failed; 2: wrong usage.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/opstats/codec.h"
+#include "analysis/tools/tool.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+
+static const size_t kLimit = (size_t)4 << 30;
+
+static bool read_file(const char *path, struct xpl_buf *ret) {
+    FILE *const f = fopen(path, "rb");
+    if (!f) return false;
+    size_t n = 1;
+    while (n && xpl_buf_room(ret, 65536)) {
+        n = fread(ret->p + ret->n, 1, 65536, f);
+        ret->n += n;
+    }
+    const bool ok = !ferror(f) && !ret->failed;
+    (void)fclose(f);
+    return ok;
+}
+
+static bool parse_option(const char *arg, struct xpl_tool_options *opt) {
+    if (strcmp(arg, "group_by=program") == 0)
+        opt->group_by = XPL_GROUP_BY_PROGRAM;
+    else if (strcmp(arg, "group_by=category") == 0)
+        opt->group_by = XPL_GROUP_BY_CATEGORY;
+    else if (strcmp(arg, "group_by=provenance") == 0)
+        opt->group_by = XPL_GROUP_BY_PROVENANCE;
+    else if (strcmp(arg, "xprof_exact=true") == 0)
+        opt->xprof_exact = true;
+    else
+        return false;
+    return true;
+}
+
+static xpl_status_t render(const struct xpl_tool *tool, const struct xpl_tool_options *opt,
+                           const struct xpl_buf *in, struct xpl_buf *out, struct xpl_error *err) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena, scratch;
+    xpl_arena_init(&arena, kLimit);
+    xpl_arena_init(&scratch, kLimit);
+    struct xpl_opstats *stats;
+    XPL_TRY(xpl_opstats_decode((xpl_bytes_t){in->p, in->n}, &arena, &stats, err));
+    return tool->render(stats, opt, &scratch, out, err);
+}
+
+int main(int argc, char **argv) {
+    const struct xpl_tool *const tool = argc >= 3 ? xpl_tool_find(xpl_str_from(argv[1])) : NULL;
+    struct xpl_tool_options opt = {0};
+    bool ok = tool && tool->render;
+    for (int i = 3; i < argc; i++)
+        ok = ok && parse_option(argv[i], &opt);
+    if (!ok) {
+        fprintf(stderr, "usage: render_opstats TOOL FILE [KEY=VALUE]...\n");
+        return 2;
+    }
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf in, out;
+    xpl_buf_init(&in, kLimit);
+    xpl_buf_init(&out, kLimit);
+    if (!read_file(argv[2], &in)) {
+        perror(argv[2]);
+        return 1;
+    }
+    struct xpl_error err = {0};
+    if (render(tool, &opt, &in, &out, &err) != XPL_OK) {
+        fprintf(stderr, "%s: %s: %s\n", argv[2], xpl_status_name(err.code), err.msg);
+        return 1;
+    }
+    return fwrite(out.p, 1, out.n, stdout) == out.n && fflush(stdout) == 0 ? 0 : 1;
+}

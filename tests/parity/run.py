@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""All six tools on real profiles, live against the real XProf.
+
+    run.py [--corpus DIR]... [--build DIR] [--comparer PATH] [--oracle]
+
+Profiles: tests/data, and every DIR given.  A directory of files below DIR is one session, asked host by host and all
+together; files right in DIR are sessions of their own.  Each question is asked three times of us: as XProf answers it
+(xprof_exact=true), plainly (where a difference must be one that docs/differences.md names), and, for CPU-only sessions with
+--oracle, as a device (against cpu_oracle.py).  Prints one line per session and a count for each exception.  Exit 1 where
+anything differed.
+"""
+import argparse
+import collections
+import os
+import sys
+import tempfile
+
+import differences
+import oracle
+from judge import EXACT, PLAIN, Judge, questions
+from ours import Ours
+from xprof_worker import XProf
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DATA = os.path.join(HERE, "..", "data", "logdir")
+
+
+def sessions(directory):
+    """[(name, [files])] of a directory of profiles."""
+    out = []
+    for top, dirs, names in sorted(os.walk(directory)):
+        files = sorted(os.path.join(top, n) for n in names if n.endswith(".xplane.pb"))
+        if top == directory:
+            out += [(os.path.basename(f), [f]) for f in files]
+        elif files:
+            out.append((os.path.relpath(top, directory), files))
+    return out
+
+
+class Run:
+    def __init__(self, judge):
+        self.judge, self.exceptions, self.counts, self.failed = judge, collections.Counter(), collections.Counter(), []
+
+    def ask(self, name, tool, paths, options, mode, ours_options):
+        v = self.judge.ask(tool, paths, options, ours_options)
+        self.counts[v.kind] += 1
+        if v.kind == "different" and mode == "plain":
+            exact = self.judge.ask(tool, paths, options, EXACT)
+            if exact.kind in ("equal", "excluded", "unstable"):
+                v.name = differences.deliberate(tool, v.answer, v.ours, paths)
+                v.kind = "excluded" if v.name else v.kind
+        if v.kind == "excluded":
+            self.exceptions[v.name] += 1
+        if v.kind in ("different", "our crash"):
+            self.failed.append((name, tool, options, [os.path.basename(p) for p in paths], mode, v.lines))
+        return v.kind
+
+    def session(self, name, files):
+        kinds = collections.Counter()
+        for tool, paths, options in questions(files):
+            for mode, ours_options in (("exact", EXACT), ("plain", PLAIN)):
+                kinds[self.ask(name, tool, paths, options, mode, ours_options)] += 1
+        print(f"{name}: " + ", ".join(f"{n} {k}" for k, n in sorted(kinds.items())), flush=True)
+
+    def oracle(self, name, files, counter):
+        lines = oracle.disagreements(counter, files)
+        if lines is not None:
+            self.counts["CPU profiles equal to the oracle"] += not lines
+        if lines:
+            self.failed.append((name, "cpu oracle", {}, [], "cpu_as_device", lines))
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--corpus", action="append", default=[])
+    p.add_argument("--build")
+    p.add_argument("--comparer", help="another program that compares two answers, as compare.py does")
+    p.add_argument("--only", help="sessions whose name has this in it")
+    p.add_argument("--oracle", action="store_true")
+    a = p.parse_args()
+    found = [s for d in [DATA, *a.corpus] for s in sessions(d) if not a.only or a.only in s[0]]
+    with tempfile.TemporaryDirectory() as scratch, XProf(scratch=scratch) as xprof:
+        judge = Judge(xprof, Ours(a.build, scratch), a.comparer, scratch)
+        run = Run(judge)
+        counter = os.path.join(os.path.dirname(judge.ours.program), "..", "tests", "parity", "convert_opstats")
+        for name, files in found:
+            run.session(name, files)
+            if a.oracle:
+                run.oracle(name, files, counter)
+        crashes = xprof.crashes + xprof.timeouts
+    print(f"{sum(run.counts.values())} answers of {len(found)} sessions: " + ", ".join(f"{n} {k}" for k, n in sorted(run.counts.items())) +
+          f"; XProf crashes {crashes}")
+    for k, n in sorted(run.exceptions.items()):
+        print(f"  exception {k}: {n}")
+    for name, tool, options, hosts, mode, lines in run.failed:
+        print(f"DIFFERENT {name} {tool} {options} {hosts} ({mode})")
+        for line in lines[:5]:
+            print("    " + line[:300])
+    sys.exit(1 if run.failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+#!/bin/sh
+# Makes the virtual environment of the parity tests: the real XProf and gRPC's Python stubs, from PyPI.
+#   tests/parity/setup.sh            prints the path of its python
+# XPL_PARITY_VENV names another place than build/parity-venv.  Does nothing when it is there already.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+venv=${XPL_PARITY_VENV:-$(cd "$here/../.." && pwd)/build/parity-venv}
+stamp=$venv/.xplaned-requirements
+if ! [ -x "$venv/bin/python" ]; then
+    mkdir -p "$(dirname "$venv")"
+    python3 -m venv "$venv"
+fi
+if ! cmp -s "$here/requirements.txt" "$stamp"; then
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$here/requirements.txt" >&2
+    cp "$here/requirements.txt" "$stamp"
+fi
+echo "$venv/bin/python"

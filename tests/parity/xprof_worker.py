@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""The real XProf in a process of its own, asked many times.
+
+As a module: `with XProf() as x: status, data = x.ask(tool, paths, options)`; status is "answer", "none" (XProf has no
+answer), "crash" or "timeout".  A process that died is replaced.  Each question gets a fresh run directory, so that no
+answer comes from a cache that another question filled.
+As a program it is that process: questions on standard input, one JSON line each; on standard output the size as a
+little-endian int64, -1 for none, and then that many bytes.
+
+Without worker stubs XProf answers a session of several hosts in process ("legacy" in its log); with `worker=True` it goes
+through a gRPC worker in the same process, as its own server does.  The two differ: the first leaves out the first and last
+of more than five steps of each host, the second does not.
+"""
+import json
+import os
+import select
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+TOOLS = ("overview_page", "input_pipeline_analyzer", "framework_op_stats", "kernel_stats", "op_profile", "memory_profile")
+
+
+class XProf:
+    def __init__(self, worker=False, timeout_s=120, python=sys.executable, scratch=None):
+        self.worker, self.timeout_s, self.python, self.scratch = worker, timeout_s, python, scratch
+        self.process, self.crashes, self.timeouts, self.asked = None, 0, 0, 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def start(self):
+        env = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3", GRPC_VERBOSITY="NONE")
+        args = [self.python, os.path.abspath(__file__)] + (["--worker"] if self.worker else [])
+        if self.scratch:
+            args += ["--scratch", self.scratch]
+        self.process = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env)
+
+    def close(self):
+        p, self.process = self.process, None
+        if p is None:
+            return
+        p.stdin.close()
+        try:
+            p.wait(5)
+        except subprocess.TimeoutExpired:
+            p.kill()
+            p.wait()
+        p.stdout.close()
+
+    def restart(self):
+        """A new process has other hash seeds."""
+        self.close()
+
+    def ask(self, tool, paths, options=None):
+        """(status, bytes or None)"""
+        self.asked += 1
+        if self.process is None:
+            self.start()
+        question = json.dumps({"tool": tool, "paths": [os.path.abspath(p) for p in paths], "options": options or {}})
+        try:
+            self.process.stdin.write(question.encode() + b"\n")
+            self.process.stdin.flush()
+            deadline = time.monotonic() + self.timeout_s
+            size, = struct.unpack("<q", self._read(8, deadline))
+            if size < 0:
+                return "none", None
+            return "answer", self._read(size, deadline)
+        except TimeoutError:
+            self.timeouts += 1
+            self._kill()
+            return "timeout", None
+        except (OSError, EOFError):
+            self.crashes += 1
+            self._kill()
+            return "crash", None
+
+    def _kill(self):
+        p, self.process = self.process, None
+        p.kill()
+        p.wait()
+        p.stdout.close()
+        try:
+            p.stdin.close()
+        except OSError:
+            pass
+
+    def _read(self, n, deadline):
+        out = bytearray()
+        fd = self.process.stdout.fileno()
+        while len(out) < n:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([fd], [], [], left)[0]:
+                raise TimeoutError
+            piece = os.read(fd, min(n - len(out), 1 << 20))
+            if not piece:
+                raise EOFError
+            out += piece
+        return bytes(out)
+
+
+def run_directory(top, paths):
+    run = os.path.join(top, "plugins", "profile", "run")
+    os.makedirs(run)
+    out = []
+    for p in paths:
+        to = os.path.join(run, os.path.basename(p))
+        try:
+            os.link(p, to)
+        except OSError:
+            shutil.copy(p, to)
+        out.append(to)
+    return out
+
+
+def answer(convert, scratch, question):
+    with tempfile.TemporaryDirectory(dir=scratch) as top:
+        paths = run_directory(top, question["paths"])
+        params = {"use_saved_result": False, **question["options"]}
+        data, _ = convert.xspace_to_tool_data(paths, question["tool"], params)
+        keep = question["options"].get("keep_op_stats")
+        if keep:
+            shutil.copy(os.path.join(os.path.dirname(paths[0]), "ALL_HOSTS.op_stats_v2.pb"), keep)
+    return data.encode() if isinstance(data, str) else data
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def main():
+    scratch = sys.argv[sys.argv.index("--scratch") + 1] if "--scratch" in sys.argv else None
+    out = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)          # what the library prints is not an answer
+    from xprof.convert import _pywrap_profiler_plugin as native
+    from xprof.convert import raw_to_tool_data as convert
+    if "--worker" in sys.argv:
+        port = free_port()
+        native.initialize_stubs(f"127.0.0.1:{port}")
+        native.start_grpc_server(port, 2)
+    for line in sys.stdin.buffer:
+        try:
+            data = answer(convert, scratch, json.loads(line))
+        except Exception as e:  # XProf raises of many kinds; all mean that it has no answer
+            print(e, file=sys.stderr)
+            data = None
+        view = memoryview(struct.pack("<q", -1) if data is None else struct.pack("<q", len(data)) + data)
+        while view:
+            view = view[os.write(out.fileno(), view):]
+    os._exit(0)            # its threads need no farewell
+
+
+if __name__ == "__main__":
+    main()

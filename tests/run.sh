@@ -1,0 +1,107 @@
+#!/bin/bash
+# Sets up, builds and runs the tests.  Usage: tests/run.sh [STAGE...]
+#   static   formatting, layers, headers
+#   gcc      gcc, -Werror, allocation faults on, every suite
+#   asan     clang, AddressSanitizer and UndefinedBehaviorSanitizer, every suite
+#   tsan     gcc, ThreadSanitizer: server and storage
+#   release  release build with LTO: install, run what was installed, exported symbols
+#   parity   the real XProf (PyPI) on the profiles of tests/data, its aggregator, Python stubs,
+#            and a short differential run
+# Without a STAGE: all of them, in this order.  Builds go below build/, or $XPL_BUILD.
+# The last line is "N passed, N failed, N skipped".
+set -uo pipefail
+cd "$(dirname "$0")/.."
+build=${XPL_BUILD:-$PWD/build}
+stages=("$@")
+[ ${#stages[@]} -gt 0 ] || stages=(static gcc asan tsan release parity)
+mkdir -p "$build"
+results=$build/results.txt # one "passed|failed|skipped NAME" a line
+: >"$results"
+
+note() { printf '\n==> %s\n' "$*"; }
+result() { echo "$1 $2" >>"$results"; [ "$1" = failed ] && echo "FAILED: $2"; return 0; }
+# check NAME COMMAND...: one result.
+check() {
+    local name=$1
+    shift
+    if "$@"; then result passed "$name"; else result failed "$name"; fi
+}
+# configure DIR OPTION...: a meson build directory, made anew when it cannot be reused.
+configure() {
+    local dir=$build/$1
+    shift
+    if [ -e "$dir/build.ninja" ]; then
+        meson configure "$dir" "$@" >/dev/null && return 0
+        rm -rf "$dir"
+    fi
+    meson setup "$dir" "$@" >"$build/setup.log" || { cat "$build/setup.log"; return 1; }
+}
+# suites STAGE DIR MESON_TEST_ARG...: builds, runs, and takes every test's result over.
+suites() {
+    local stage=$1 dir=$build/$2
+    shift 2
+    if ! ninja -C "$dir" >"$dir/build.log" 2>&1; then
+        tail -40 "$dir/build.log"
+        result failed "$stage: build"
+        return
+    fi
+    result passed "$stage: build"
+    meson test -C "$dir" --no-rebuild --print-errorlogs "$@" | tail -60
+    python3 tests/meson_results.py "$stage" "$dir/meson-logs/testlog.json" >>"$results" ||
+        result failed "$stage: no test results"
+}
+
+stage_static() {
+    check "static: clang-format" sh -c \
+        'git ls-files "*.c" "*.h" | xargs clang-format-14 --dry-run -Werror'
+    check "static: layers" tests/check_layers.sh
+}
+stage_gcc() {
+    CC="ccache gcc" configure gcc -Dwerror=true -Dfaults=true && suites gcc gcc
+}
+stage_asan() {
+    CC="ccache clang" configure asan -Dwerror=true -Dfaults=true -Db_lundef=false \
+        -Db_sanitize=address,undefined || { result failed "asan: configure"; return; }
+    ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+        suites asan asan --timeout-multiplier 4
+}
+stage_tsan() {
+    CC="ccache gcc" configure tsan -Dwerror=true -Db_sanitize=thread || { result failed "tsan: configure"; return; }
+    TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp halt_on_error=1" \
+        suites tsan tsan --suite server --suite threads --timeout-multiplier 4
+}
+stage_release() {
+    CC=gcc configure release -Dwerror=true -Dbuildtype=release -Db_lto=true --prefix=/usr &&
+        ninja -C "$build/release" >"$build/release/build.log" 2>&1 || {
+        tail -40 "$build/release/build.log"
+        result failed "release: build"
+        return
+    }
+    result passed "release: build"
+    rm -rf "$build/dest"
+    check "release: install" sh -c "DESTDIR='$build/dest' meson install -C '$build/release' --no-rebuild >/dev/null"
+    check "release: installed programs" tests/installed.sh "$build/dest"
+}
+stage_parity() {
+    [ -e "$build/release/cli/xplanectl" ] || stage_release
+    check "parity: environment" tests/parity/setup.sh
+    local python=${XPL_PARITY_VENV:-$build/parity-venv}/bin/python
+    local step
+    for step in wire_compat run differential aggregator stubs; do
+        [ -e "tests/parity/ci_$step.sh" ] || continue
+        check "parity: $step" tests/parity/ci_$step.sh "$python" "$build/release"
+    done
+}
+
+deploy/setup-debian.sh test || { echo "0 passed, 1 failed"; exit 1; }
+for stage in "${stages[@]}"; do
+    note "$stage"
+    "stage_$stage" || result failed "$stage"
+done
+passed=$(grep -c ^passed "$results") failed=$(grep -c ^failed "$results") skipped=$(grep -c ^skipped "$results")
+if [ "$failed" -gt 0 ]; then
+    note "failed"
+    grep ^failed "$results"
+fi
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

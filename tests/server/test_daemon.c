@@ -1,0 +1,776 @@
+// The daemon from outside: answers, errors, restarts, crashes, limits, cancellation, changing
+// files, two daemons on one store, an XProf worker's contract.  Usage: test_daemon SCENARIO
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "analysis/opstats/codec.h"
+#include "base/arena.h"
+#include "base/status.h"
+#include "proto/xplaned/v1/server.pb-c.h"
+#include "proto/xplaned/v1/session.pb-c.h"
+#include "proto/xprof/worker_service.pb-c.h"
+#include "rpc/client.h"
+#include "rpc/message.h"
+#include "tests/check.h"
+#include "tests/server/harness.h"
+
+#define TRAIN "logdir/cpu/plugins/profile/jax_matmul_nopy/vm.xplane.pb"
+#define TPU   "logdir/accel/plugins/profile/tpu_inference_a/tpu_inference_a.xplane.pb"
+
+static const char *const tools[] = {"framework_op_stats", "input_pipeline_analyzer",
+                                    "kernel_stats",       "memory_profile",
+                                    "op_profile",         "overview_page"};
+enum { N_TOOLS = sizeof tools / sizeof *tools };
+static const char *const no_prefetch[] = {"--no-prefetch", NULL};
+
+static const char *any_profile(void) {
+    return profile(TRAIN);
+}
+
+// Answers of all tools for one host, one after the other, as one string (owned by the caller).
+static char *all_answers(xpl_client *c, const char *session, const char *host, const char *source) {
+    char *all = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < N_TOOLS; i++) {
+        xpl_answer *a = NULL;
+        xpl_result r;
+        const int code = ask_tool(c, session, tools[i], host, &a, &r);
+        if (code) fprintf(stderr, "%s: %s\n", tools[i], r.message);
+        CHECK_EQ(code, 0);
+        if (source && strcmp(xpl_answer_source(a), source) != 0) {
+            fprintf(stderr, "%s came from %s\n", tools[i], xpl_answer_source(a));
+            FAIL_TEST("source");
+        }
+        size_t len;
+        const void *const p = xpl_answer_data(a, &len);
+        all = realloc(all, n + len + 2);
+        CHECK(all);
+        memcpy(all + n, p, len);
+        n += len;
+        all[n++] = '\n';
+        all[n] = 0;
+        xpl_answer_free(a);
+    }
+    return all;
+}
+
+static void scenario_answers(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    add_session(dir, "run", "vm", any_profile());
+    struct daemon_proc d = start_daemon(dir, state, no_prefetch);
+    xpl_client *c = open_client(&d, 60000);
+    char *cold = all_answers(c, "run", "vm", NULL);
+    char *warm = all_answers(c, "run", "vm", "memory");
+    CHECK(strcmp(cold, warm) == 0);
+    CHECK(strstr(cold, "\"cols\""));
+    free(cold);
+    free(warm);
+    xpl_sessions *s = NULL;
+    CHECK_EQ(xpl_client_sessions(c, &s, NULL), 0);
+    CHECK_EQ(xpl_sessions_count(s), 1);
+    CHECK(strcmp(xpl_sessions_get(s, 0)->name, "run") == 0);
+    CHECK(strcmp(xpl_sessions_get(s, 0)->state, "stored") == 0);
+    xpl_sessions_free(s);
+    CHECK_EQ(xpl_client_session(c, "run", &s, NULL), 0);
+    CHECK_EQ(xpl_sessions_get(s, 0)->n_tools, N_TOOLS);
+    CHECK(strcmp(xpl_sessions_get(s, 0)->hosts[0].name, "vm") == 0);
+    xpl_sessions_free(s);
+    CHECK(log_has(&d, "tool=overview_page session=run"));
+    CHECK(log_has(&d, "source=memory"));
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+static void scenario_errors(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    add_session(dir, "run", "vm", any_profile());
+    add_session(dir, "two", "a", any_profile());
+    add_session(dir, "two", "b", any_profile());
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s/plugins/profile/two/broken.xplane.pb", dir);
+    write_file(path, "\x0a\xff\xff\x03zz", 6);
+    struct daemon_proc d = start_daemon(dir, state, no_prefetch);
+    xpl_client *c = open_client(&d, 60000);
+    xpl_result r;
+    CHECK_EQ(ask_tool(c, "nope", "overview_page", NULL, NULL, &r), XPL_NOT_FOUND);
+    CHECK(strstr(r.message, "nope"));
+    CHECK_EQ(ask_tool(c, "run", "overview_page", "nobody", NULL, &r), XPL_NOT_FOUND);
+    CHECK(strstr(r.message, "nobody"));
+    CHECK_EQ(ask_tool(c, "run", "no_tool", NULL, NULL, &r), XPL_INVALID_ARGUMENT);
+    CHECK(strstr(r.message, "kernel_stats"));
+    CHECK_EQ(ask_tool(c, "../run", "overview_page", NULL, NULL, &r), XPL_NOT_FOUND);
+    static const char *const bad[] = {"group_by", "colour"};
+    const xpl_tool_request q = {
+        .size = sizeof q, .session = "run", .tool = "op_profile", .options = bad, .n_options = 1};
+    xpl_answer *a = NULL;
+    CHECK_EQ(xpl_client_tool(c, &q, &a, &r), XPL_INVALID_ARGUMENT);
+    CHECK(strstr(r.message, "category"));
+    CHECK_EQ(ask_tool(c, "two", "memory_profile", NULL, NULL, &r), XPL_INVALID_ARGUMENT);
+    CHECK(strstr(r.message, "a, b"));
+    // A broken host is left out and named, unless it was asked for by name.
+    CHECK_EQ(ask_tool(c, "two", "overview_page", NULL, &a, &r), 0);
+    CHECK(xpl_answer_warning(a, 0) && strstr(xpl_answer_warning(a, 0), "broken"));
+    xpl_answer_free(a);
+    CHECK_EQ(ask_tool(c, "two", "overview_page", "broken", NULL, &r), XPL_DATA_LOSS);
+    CHECK(strstr(r.message, "broken.xplane.pb"));
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+    // nor does the stored answer about all hosts serve where the broken one is named
+    d = start_daemon(dir, state, no_prefetch);
+    c = open_client(&d, 60000);
+    static const char *const named[] = {"a", "b", "broken"};
+    const xpl_tool_request all = {.size = sizeof all,
+                                  .session = "two",
+                                  .tool = "overview_page",
+                                  .hosts = named,
+                                  .n_hosts = 3};
+    CHECK_EQ(xpl_client_tool(c, &all, &a, &r), XPL_DATA_LOSS);
+    CHECK_EQ(ask_tool(c, "two", "overview_page", NULL, &a, &r), 0);
+    CHECK(strcmp(xpl_answer_source(a), "store") == 0);
+    xpl_answer_free(a);
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+static void scenario_restart(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    add_session(dir, "run", "vm", any_profile());
+    struct daemon_proc d = start_daemon(dir, state, no_prefetch);
+    xpl_client *c = open_client(&d, 60000);
+    char *before = all_answers(c, "run", "vm", NULL);
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+    d = start_daemon(dir, state, no_prefetch);
+    c = open_client(&d, 60000);
+    char *after = all_answers(c, "run", "vm", "store");
+    CHECK(strcmp(before, after) == 0);
+    free(before);
+    free(after);
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+// Killed at odd moments, again and again: what comes out afterwards is the same as ever.
+static void scenario_kill(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    add_session(dir, "run", "vm", any_profile());
+    char *expected = NULL;
+    for (int i = 0; i < 8; i++) {
+        struct daemon_proc d = start_daemon(dir, state, NULL);
+        xpl_client *c = open_client(&d, 60000);
+        char *now = all_answers(c, "run", "vm", NULL);
+        if (expected) CHECK(strcmp(expected, now) == 0);
+        free(expected);
+        expected = now;
+        sleep_ms(i * 7); // the writer is at another point each time
+        xpl_client_close(c);
+        kill_daemon(&d, SIGKILL);
+    }
+    free(expected);
+}
+
+static void scenario_two_daemons(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    add_session(dir, "run", "vm", any_profile());
+    struct daemon_proc one = start_daemon(dir, state, no_prefetch);
+    struct daemon_proc two = start_daemon(dir, state, no_prefetch);
+    xpl_client *a = open_client(&one, 60000), *b = open_client(&two, 60000);
+    char *x = all_answers(a, "run", "vm", NULL), *y = all_answers(b, "run", "vm", NULL);
+    CHECK(strcmp(x, y) == 0);
+    free(x);
+    free(y);
+    xpl_client_close(a);
+    xpl_client_close(b);
+    CHECK_EQ(stop_daemon(&one), 0);
+    CHECK_EQ(stop_daemon(&two), 0);
+}
+
+// The session's overview differs from `old` (or fails with `code`) within 10 s.
+static void wait_for_change(xpl_client *c, const char *old, int code) {
+    for (int i = 0; i < 200; i++) {
+        xpl_answer *a = NULL;
+        xpl_result r;
+        const int got = ask_tool(c, "run", "framework_op_stats", NULL, &a, &r);
+        size_t n = 0;
+        const char *const p = a ? xpl_answer_data(a, &n) : NULL;
+        const bool changed =
+            got == code && (code || !old || n != strlen(old) || memcmp(p, old, n) != 0);
+        xpl_answer_free(a);
+        if (changed) return;
+        sleep_ms(50);
+    }
+    FAIL_TEST("no change was seen");
+}
+
+static void scenario_files(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    add_session(dir, "run", "vm", any_profile());
+    char path[256], moved[300];
+    (void)snprintf(path, sizeof path, "%s/plugins/profile/run/vm.xplane.pb", dir);
+    struct daemon_proc d = start_daemon(dir, state, no_prefetch);
+    xpl_client *c = open_client(&d, 60000);
+    xpl_answer *a = NULL;
+    xpl_result r;
+    CHECK_EQ(ask_tool(c, "run", "framework_op_stats", NULL, &a, &r), 0);
+    size_t n;
+    const char *const p = xpl_answer_data(a, &n);
+    char *old = strndup(p, n);
+    xpl_answer_free(a);
+    // replaced
+    (void)snprintf(moved, sizeof moved, "%s.new", path);
+    copy_file(profile("logdir/cpu/plugins/profile/tf_xla_jit/vm.xplane.pb"), moved);
+    CHECK_EQ(rename(moved, path), 0);
+    wait_for_change(c, old, 0);
+    free(old);
+    // truncated in the middle of a plane
+    CHECK_EQ(truncate(path, 1000), 0);
+    wait_for_change(c, NULL, XPL_DATA_LOSS);
+    // empty: the empty answer, with a warning
+    CHECK_EQ(truncate(path, 0), 0);
+    wait_for_change(c, "x", 0);
+    CHECK_EQ(ask_tool(c, "run", "framework_op_stats", NULL, &a, &r), 0);
+    CHECK(xpl_answer_warning(a, 0) && strstr(xpl_answer_warning(a, 0), "empty"));
+    xpl_answer_free(a);
+    CHECK_EQ(unlink(path), 0);
+    wait_for_change(c, NULL, XPL_NOT_FOUND);
+    // a new session is noticed
+    add_session(dir, "later", "vm", any_profile());
+    for (int i = 0; i < 200 && ask_tool(c, "later", "op_profile", NULL, NULL, NULL) != 0; i++)
+        sleep_ms(50);
+    CHECK_EQ(ask_tool(c, "later", "op_profile", NULL, NULL, NULL), 0);
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+struct storm {
+    struct daemon_proc *d;
+    int ok, exhausted, other;
+    bool retry;
+    pthread_mutex_t mu;
+};
+
+static void *storm_thread(void *arg) {
+    struct storm *s = arg;
+    xpl_client *c = open_client(s->d, 60000);
+    static const char *const fresh[] = {"use_saved_result", "false"};
+    for (int i = 0; i < 6; i++) {
+        const xpl_tool_request q = {.size = sizeof q,
+                                    .session = "run",
+                                    .tool = "overview_page",
+                                    .options = fresh,
+                                    .n_options = 1};
+        xpl_answer *a = NULL;
+        xpl_result r;
+        const int code = xpl_client_tool(c, &q, &a, &r);
+        pthread_mutex_lock(&s->mu);
+        s->ok += code == 0;
+        s->exhausted += code == XPL_RESOURCE_EXHAUSTED;
+        s->other += code != 0 && code != XPL_RESOURCE_EXHAUSTED;
+        s->retry = s->retry || (code == XPL_RESOURCE_EXHAUSTED && r.retry_after_ms > 0);
+        pthread_mutex_unlock(&s->mu);
+        xpl_answer_free(a);
+    }
+    xpl_client_close(c);
+    return NULL;
+}
+
+static void scenario_limits(void) {
+    static const char *const few[] = {
+        "--no-prefetch", "--workers", "1", "--max-concurrent-requests", "1", NULL};
+    const char *dir = make_dir(), *state = make_dir();
+    add_session(dir, "run", "vm", profile(TPU));
+    struct daemon_proc d = start_daemon(dir, state, few);
+    struct storm s = {.d = &d, .mu = PTHREAD_MUTEX_INITIALIZER};
+    pthread_t t[8];
+    for (int i = 0; i < 8; i++)
+        CHECK_EQ(pthread_create(&t[i], NULL, storm_thread, &s), 0);
+    for (int i = 0; i < 8; i++)
+        pthread_join(t[i], NULL);
+    CHECK(s.ok > 0);
+    CHECK(s.exhausted > 0);
+    CHECK(s.retry);
+    CHECK_EQ(s.other, 0);
+    CHECK_EQ(stop_daemon(&d), 0);
+    // a request may not use more memory than it is allowed
+    static const char *const tight[] = {"--no-prefetch", "--memory-limit", "1MiB", NULL};
+    d = start_daemon(dir, make_dir(), tight);
+    xpl_client *c = open_client(&d, 60000);
+    xpl_result r;
+    const int code = ask_tool(c, "run", "overview_page", NULL, NULL, &r);
+    CHECK(code == XPL_RESOURCE_EXHAUSTED || code == 0);
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+// Clients that give up free the workers, and stopping does not wait for them.
+static void scenario_cancel(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    add_session(dir, "run", "vm", profile(TPU));
+    struct daemon_proc d = start_daemon(dir, state, no_prefetch);
+    static const char *const fresh[] = {"use_saved_result", "false"};
+    for (int i = 0; i < 40; i++) {
+        xpl_client *c = open_client(&d, 1 + i % 5);
+        const xpl_tool_request q = {.size = sizeof q,
+                                    .session = "run",
+                                    .tool = "op_profile",
+                                    .options = fresh,
+                                    .n_options = 1};
+        xpl_answer *a = NULL;
+        xpl_result r;
+        const int code = xpl_client_tool(c, &q, &a, &r);
+        CHECK(code == 0 || code == XPL_DEADLINE_EXCEEDED || code == XPL_CANCELLED ||
+              code == XPL_UNAVAILABLE);
+        xpl_answer_free(a);
+        xpl_client_close(c);
+    }
+    xpl_client *c = open_client(&d, 60000);
+    CHECK_EQ(ask_tool(c, "run", "op_profile", NULL, NULL, NULL), 0);
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+static void *asking(void *arg) {
+    struct storm *s = arg;
+    xpl_client *c = open_client(s->d, 60000);
+    static const char *const fresh[] = {"use_saved_result", "false"};
+    for (;;) {
+        const xpl_tool_request q = {.size = sizeof q,
+                                    .session = "run",
+                                    .tool = "overview_page",
+                                    .options = fresh,
+                                    .n_options = 1};
+        xpl_answer *a = NULL;
+        xpl_result r;
+        const int code = xpl_client_tool(c, &q, &a, &r);
+        xpl_answer_free(a);
+        pthread_mutex_lock(&s->mu);
+        s->ok += code == 0;
+        s->other += code != 0 && code != XPL_UNAVAILABLE && code != XPL_CANCELLED;
+        pthread_mutex_unlock(&s->mu);
+        if (code) break;
+    }
+    xpl_client_close(c);
+    return NULL;
+}
+
+// SIGTERM under load: what is under way is answered, later calls are UNAVAILABLE, status 0.
+static void scenario_drain(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    add_session(dir, "run", "vm", profile(TPU));
+    struct daemon_proc d = start_daemon(dir, state, no_prefetch);
+    struct storm s = {.d = &d, .mu = PTHREAD_MUTEX_INITIALIZER};
+    pthread_t t[4];
+    for (int i = 0; i < 4; i++)
+        CHECK_EQ(pthread_create(&t[i], NULL, asking, &s), 0);
+    sleep_ms(300);
+    CHECK_EQ(stop_daemon(&d), 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(t[i], NULL);
+    CHECK(s.ok > 0);
+    CHECK_EQ(s.other, 0);
+    CHECK(log_has(&d, "msg=stopped"));
+}
+
+static void scenario_reload(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    add_session(dir, "run", "vm", any_profile());
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s/xplaned.conf", state);
+    write_file(path, "log = info\n", 11);
+    const char *const args[] = {"--no-prefetch", "--config", path, NULL};
+    struct daemon_proc d = start_daemon(dir, state, args);
+    write_file(path, "log = nonsense\n", 15);
+    CHECK_EQ(kill(d.pid, SIGHUP), 0);
+    CHECK(log_has(&d, "settings not reloaded"));
+    write_file(path, "# quiet\nlog = info,request:error\n", 33);
+    CHECK_EQ(kill(d.pid, SIGHUP), 0);
+    CHECK(log_has(&d, "settings reloaded"));
+    xpl_client *c = open_client(&d, 60000);
+    CHECK_EQ(ask_tool(c, "run", "kernel_stats", NULL, NULL, NULL), 0);
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+    FILE *f = fopen(d.log_path, "r");
+    char line[4096];
+    while (f && fgets(line, sizeof line, f))
+        CHECK(!strstr(line, "tool=kernel_stats"));
+    CHECK(f);
+    (void)fclose(f);
+}
+
+static void scenario_prefetch(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    add_session(dir, "run", "vm", any_profile());
+    struct daemon_proc d = start_daemon(dir, state, NULL);
+    CHECK(log_has(&d, "converted ahead"));
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+// ---- watching ----
+
+static Xplaned__V1__SessionEvent__Kind next_event(struct xpl_rpc_stream *st, char *name,
+                                                  size_t size) {
+    struct xpl_rpc_reply msg = {0};
+    struct xpl_error err = {0};
+    bool more = false;
+    CHECK_EQ(xpl_rpc_stream_next(st, &msg, &more, &err), XPL_OK);
+    CHECK(more);
+    struct xpl_arena arena;
+    xpl_arena_init(&arena, 1 << 20);
+    ProtobufCMessage *m = NULL;
+    CHECK_EQ(xpl_rpc_message_unpack(&xplaned__v1__session_event__descriptor, msg.bytes, &arena, &m,
+                                    &err),
+             XPL_OK);
+    const Xplaned__V1__SessionEvent *ev = (const Xplaned__V1__SessionEvent *)m;
+    (void)snprintf(name, size, "%s", ev->session ? ev->session->name : "");
+    const Xplaned__V1__SessionEvent__Kind kind = ev->kind;
+    xpl_arena_fini(&arena);
+    xpl_rpc_reply_fini(&msg);
+    return kind;
+}
+
+static void scenario_watch(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    add_session(dir, "one", "vm", any_profile());
+    struct daemon_proc d = start_daemon(dir, state, no_prefetch);
+    struct xpl_rpc_channel *ch = NULL;
+    struct xpl_error err = {0};
+    const struct xpl_rpc_channel_options co = {.size = sizeof co, .target = d.address};
+    CHECK_EQ(xpl_rpc_channel_open(&co, &ch, &err), XPL_OK);
+    const struct xpl_rpc_call_options o = {.size = sizeof o, .timeout_ms = 30000};
+    struct xpl_rpc_stream *st = NULL;
+    CHECK_EQ(xpl_rpc_stream_open(ch, "/xplaned.v1.SessionService/WatchSessions", (xpl_bytes_t){0},
+                                 &o, &st, &err),
+             XPL_OK);
+    char name[64];
+    CHECK_EQ(next_event(st, name, sizeof name), XPLANED__V1__SESSION_EVENT__KIND__KIND_PRESENT);
+    CHECK(strcmp(name, "one") == 0);
+    CHECK_EQ(next_event(st, name, sizeof name), XPLANED__V1__SESSION_EVENT__KIND__KIND_SYNCED);
+    add_session(dir, "two", "vm", any_profile());
+    CHECK_EQ(next_event(st, name, sizeof name), XPLANED__V1__SESSION_EVENT__KIND__KIND_ADDED);
+    CHECK(strcmp(name, "two") == 0);
+    CHECK_EQ(stop_daemon(&d), 0); // a watcher does not hold it up
+    xpl_rpc_stream_close(st);
+    xpl_rpc_channel_close(ch);
+}
+
+// ---- an aggregator's requests ----
+
+static xpl_status_t get_profile(struct xpl_rpc_channel *ch, const char *path, const char *tool,
+                                char *ret_path, size_t size) {
+    Xprof__Pywrap__ProfileDataRequest q;
+    Xprof__Pywrap__WorkerProfileDataRequest w;
+    xprof__pywrap__profile_data_request__init(&q);
+    xprof__pywrap__worker_profile_data_request__init(&w);
+    q.session_id = (char *)(uintptr_t)path;
+    q.tool_name = (char *)(uintptr_t)tool;
+    w.origin_request = &q;
+    struct xpl_buf b;
+    xpl_buf_init(&b, 1 << 16);
+    xpl_rpc_message_put(&b, &w.base);
+    const struct xpl_rpc_call_options o = {.size = sizeof o, .timeout_ms = 60000};
+    struct xpl_rpc_reply reply = {0};
+    struct xpl_error err = {0};
+    const xpl_status_t st =
+        xpl_rpc_unary(ch, "/xprof.pywrap.XprofAnalysisWorkerService/GetProfileData",
+                      (xpl_bytes_t){b.p, b.n}, &o, &reply, &err);
+    ret_path[0] = 0;
+    if (st == XPL_OK) {
+        Xprof__Pywrap__WorkerProfileDataResponse *r =
+            xprof__pywrap__worker_profile_data_response__unpack(NULL, reply.bytes.len,
+                                                                reply.bytes.ptr);
+        CHECK(r);
+        (void)snprintf(ret_path, size, "%.*s", (int)r->output.len, (const char *)r->output.data);
+        xprof__pywrap__worker_profile_data_response__free_unpacked(r, NULL);
+    }
+    xpl_rpc_reply_fini(&reply);
+    xpl_buf_fini(&b);
+    return st;
+}
+
+static void check_opstats_file(const char *path) {
+    FILE *f = fopen(path, "rb");
+    CHECK(f);
+    static uint8_t bytes[8 << 20];
+    const size_t n = fread(bytes, 1, sizeof bytes, f);
+    (void)fclose(f);
+    struct xpl_arena arena;
+    xpl_arena_init(&arena, (size_t)256 << 20);
+    struct xpl_opstats *s = NULL;
+    struct xpl_error err = {0};
+    CHECK_EQ(xpl_opstats_decode((xpl_bytes_t){bytes, n}, &arena, &s, &err), XPL_OK);
+    CHECK(s->has_run_environment);
+    xpl_arena_fini(&arena);
+}
+
+static void scenario_worker(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    add_session(dir, "run", "vm", profile(TPU));
+    char path[512], socket_arg[300], files[300], answer[4096];
+    (void)snprintf(path, sizeof path, "%s/plugins/profile/run/broken.xplane.pb", dir);
+    write_file(path, "\x0a\xff\xff\x03zz", 6);
+    (void)snprintf(socket_arg, sizeof socket_arg, "unix:%s/worker.sock", state);
+    (void)snprintf(files, sizeof files, "%s/files", state);
+    const char *const args[] = {
+        "--no-prefetch", "--xprof-worker", socket_arg, "--worker-dir", files, NULL};
+    struct daemon_proc d = start_daemon(dir, state, args);
+    struct xpl_rpc_channel *ch = NULL;
+    struct xpl_error err = {0};
+    const struct xpl_rpc_channel_options co = {.size = sizeof co, .target = socket_arg};
+    CHECK_EQ(xpl_rpc_channel_open(&co, &ch, &err), XPL_OK);
+    (void)snprintf(path, sizeof path, "%s/plugins/profile/run/vm.xplane.pb", dir);
+    CHECK_EQ(get_profile(ch, path, "overview_page", answer, sizeof answer), XPL_OK);
+    check_opstats_file(answer);
+    CHECK_EQ(get_profile(ch, path, "op_profile", answer, sizeof answer), XPL_OK);
+    CHECK_EQ(get_profile(ch, path, "trace_viewer@", answer, sizeof answer), XPL_UNIMPLEMENTED);
+    CHECK_EQ(get_profile(ch, "/etc/passwd", "overview_page", answer, sizeof answer),
+             XPL_UNIMPLEMENTED);
+    (void)snprintf(path, sizeof path, "%s/plugins/profile/run/none.xplane.pb", dir);
+    CHECK_EQ(get_profile(ch, path, "overview_page", answer, sizeof answer), XPL_UNIMPLEMENTED);
+    (void)snprintf(path, sizeof path, "%s/plugins/profile/run/broken.xplane.pb", dir);
+    CHECK_EQ(get_profile(ch, path, "overview_page", answer, sizeof answer), XPL_OUT_OF_RANGE);
+    xpl_rpc_channel_close(ch);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+// ---- listeners, tokens, names ----
+
+static int ask_at(const char *address, const char *token) {
+    const xpl_client_options o = {.size = sizeof o, .timeout_ms = 30000, .token = token};
+    xpl_client *c = NULL;
+    xpl_result r;
+    CHECK_EQ(xpl_client_open(address, &o, &c, &r), 0);
+    const int code = ask_tool(c, "run", "overview_page", NULL, NULL, &r);
+    xpl_client_close(c);
+    return code;
+}
+
+static void scenario_unix(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    add_session(dir, "run", "vm", any_profile());
+    char both[400], address[300];
+    (void)snprintf(address, sizeof address, "unix:%s/x.sock", state);
+    (void)snprintf(both, sizeof both, "127.0.0.1:0,%s", address);
+    const char *const args[] = {"--no-prefetch", "--listen", both, NULL}; // the last one counts
+    struct daemon_proc d = start_daemon(dir, state, args);
+    CHECK_EQ(ask_at(d.address, NULL), 0);
+    CHECK_EQ(ask_at(address, NULL), 0);
+    CHECK_EQ(stop_daemon(&d), 0);
+    CHECK(access(address + strlen("unix:"), F_OK) != 0);
+}
+
+static void scenario_token(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    add_session(dir, "run", "vm", any_profile());
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s/token", state);
+    write_file(path, "first\n", 6);
+    const char *const args[] = {"--no-prefetch", "--token-file", path, NULL};
+    struct daemon_proc d = start_daemon(dir, state, args);
+    CHECK_EQ(ask_at(d.address, NULL), XPL_UNAUTHENTICATED);
+    CHECK_EQ(ask_at(d.address, "wrong"), XPL_UNAUTHENTICATED);
+    CHECK_EQ(ask_at(d.address, "first"), 0);
+    write_file(path, "second\n", 7);
+    CHECK_EQ(kill(d.pid, SIGHUP), 0);
+    CHECK(log_has(&d, "settings reloaded"));
+    CHECK_EQ(ask_at(d.address, "first"), XPL_UNAUTHENTICATED);
+    CHECK_EQ(ask_at(d.address, "second"), 0);
+    write_file(path, "\n", 1); // no token: the old one stays
+    CHECK_EQ(kill(d.pid, SIGHUP), 0);
+    CHECK(log_has(&d, "settings not reloaded"));
+    CHECK_EQ(ask_at(d.address, "second"), 0);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+// Nowhere to keep anything: answers come all the same.
+static void scenario_readonly(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    add_session(dir, "run", "vm", any_profile());
+    char file[256], below[300];
+    (void)snprintf(file, sizeof file, "%s/file", state);
+    (void)snprintf(below, sizeof below, "%s/state", file);
+    write_file(file, "", 0);
+    const char *const args[] = {"--state-dir", below, NULL}; // the last one counts
+    struct daemon_proc d = start_daemon(dir, state, args);
+    xpl_client *c = open_client(&d, 60000);
+    char *cold = all_answers(c, "run", "vm", NULL), *warm = all_answers(c, "run", "vm", "memory");
+    CHECK(strcmp(cold, warm) == 0);
+    free(cold);
+    free(warm);
+    xpl_client_close(c);
+    CHECK(log_has(&d, "topic=store"));
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+// Names are looked up, never opened.
+static void scenario_traversal(void) {
+    const char *dir = make_dir(), *outside = make_dir(), *state = make_dir();
+    add_session(dir, "run", "vm", any_profile());
+    add_session(outside, "secret", "vm", any_profile());
+    char up[300], absolute[300];
+    (void)snprintf(up, sizeof up, "../../../..%s/plugins/profile/secret", outside);
+    (void)snprintf(absolute, sizeof absolute, "%s/plugins/profile/secret", outside);
+    const char *const names[] = {up,
+                                 absolute,
+                                 "../run",
+                                 "run/../run",
+                                 "./run",
+                                 "run/",
+                                 "/run",
+                                 "%2e%2e/run",
+                                 "run%00",
+                                 "",
+                                 "plugins/profile/run",
+                                 "run/vm.xplane.pb",
+                                 "\xff\xfe"};
+    struct daemon_proc d = start_daemon(dir, state, no_prefetch);
+    xpl_client *c = open_client(&d, 60000);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        int code = ask_tool(c, names[i], "overview_page", NULL, NULL, NULL);
+        CHECK(code == XPL_NOT_FOUND || code == XPL_INVALID_ARGUMENT);
+        code = ask_tool(c, "run", "overview_page", names[i], NULL, NULL);
+        CHECK(code == XPL_NOT_FOUND || code == XPL_INVALID_ARGUMENT);
+        xpl_sessions *list = NULL;
+        code = xpl_client_session(c, names[i], &list, NULL);
+        CHECK(code == XPL_NOT_FOUND || code == XPL_INVALID_ARGUMENT);
+    }
+    xpl_client_close(c);
+    struct xpl_rpc_channel *ch = NULL;
+    const struct xpl_rpc_channel_options co = {.size = sizeof co, .target = d.address};
+    CHECK_EQ(xpl_rpc_channel_open(&co, &ch, NULL), XPL_OK);
+    struct xpl_rpc_reply reply = {0};
+    static const uint8_t nul[] = "\x0a\x06run\0/.\x1a\x0dkernel_stats";
+    CHECK_EQ(xpl_rpc_unary(ch, "/xplaned.v1.AnalysisService/GetToolData",
+                           (xpl_bytes_t){nul, sizeof nul - 1}, NULL, &reply, NULL),
+             XPL_INVALID_ARGUMENT);
+    xpl_rpc_reply_fini(&reply);
+    xpl_rpc_channel_close(ch);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+// ---- many at once ----
+
+struct crowd {
+    struct daemon_proc *d;
+    const char *tool;
+    pthread_t thread;
+};
+
+static void *crowd_thread(void *arg) {
+    struct crowd *w = arg;
+    xpl_client *c = open_client(w->d, 60000);
+    CHECK_EQ(ask_tool(c, "run", w->tool, NULL, NULL, NULL), 0);
+    xpl_client_close(c);
+    return NULL;
+}
+
+static uint64_t conversions(const struct daemon_proc *d) {
+    struct xpl_rpc_channel *ch = NULL;
+    const struct xpl_rpc_channel_options co = {.size = sizeof co, .target = d->address};
+    CHECK_EQ(xpl_rpc_channel_open(&co, &ch, NULL), XPL_OK);
+    struct xpl_rpc_reply reply = {0};
+    CHECK_EQ(xpl_rpc_unary(ch, "/xplaned.v1.ServerService/GetServerStats", (xpl_bytes_t){0}, NULL,
+                           &reply, NULL),
+             XPL_OK);
+    Xplaned__V1__ServerStats *s =
+        xplaned__v1__server_stats__unpack(NULL, reply.bytes.len, reply.bytes.ptr);
+    CHECK(s && s->queue);
+    const uint64_t n = s->queue->conversions + s->queue->conversions_failed;
+    xplaned__v1__server_stats__free_unpacked(s, NULL);
+    xpl_rpc_reply_fini(&reply);
+    xpl_rpc_channel_close(ch);
+    return n;
+}
+
+// Different questions at once about one cold session convert each host once, even where nothing
+// can be kept in memory meanwhile.
+static void scenario_storm(void) {
+    static const char *const forgetful[] = {
+        "--no-prefetch", "--answer-cache", "0", "--workers", "8", NULL};
+    static const char *const about[] = {"framework_op_stats", "input_pipeline_analyzer",
+                                        "kernel_stats", "op_profile", "overview_page"};
+    const char *const *const args[] = {no_prefetch, forgetful};
+    for (int round = 0; round < 2; round++) {
+        const char *dir = make_dir(), *state = make_dir();
+        add_session(dir, "run", "a", any_profile());
+        add_session(dir, "run", "b", any_profile());
+        struct daemon_proc d = start_daemon(dir, state, args[round]);
+        struct crowd crowd[64];
+        for (size_t i = 0; i < 64; i++) {
+            crowd[i] = (struct crowd){.d = &d, .tool = about[i % 5]};
+            CHECK_EQ(pthread_create(&crowd[i].thread, NULL, crowd_thread, &crowd[i]), 0);
+        }
+        for (size_t i = 0; i < 64; i++)
+            pthread_join(crowd[i].thread, NULL);
+        // Without memory, a question that begins when the conversion is over, and the store has not
+        // got it yet, starts over.
+        CHECK(round ? conversions(&d) <= 64 : conversions(&d) == 2);
+        CHECK_EQ(stop_daemon(&d), 0);
+    }
+}
+
+// A program that writes all the time does not hide what else happens in LOGDIR.
+static void *scribble(void *arg) {
+    FILE *f = fopen(arg, "wb");
+    CHECK(f);
+    for (int i = 0; i < 1500; i++) {
+        CHECK(fputc('x', f) == 'x' && fflush(f) == 0);
+        sleep_ms(4);
+    }
+    (void)fclose(f);
+    return NULL;
+}
+
+static void scenario_busy(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    add_session(dir, "run", "vm", any_profile());
+    struct daemon_proc d = start_daemon(dir, state, no_prefetch);
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s/events.out", dir);
+    pthread_t t;
+    CHECK_EQ(pthread_create(&t, NULL, scribble, path), 0);
+    sleep_ms(300);
+    add_session(dir, "later", "vm", any_profile());
+    xpl_client *c = open_client(&d, 60000);
+    int code = XPL_NOT_FOUND;
+    for (int i = 0; i < 60 && code == XPL_NOT_FOUND; i++) { // 3 s; the writer goes on for 6
+        sleep_ms(50);
+        code = ask_tool(c, "later", "kernel_stats", NULL, NULL, NULL);
+    }
+    CHECK_EQ(code, 0);
+    xpl_client_close(c);
+    pthread_join(t, NULL);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+int main(int argc, char **argv) {
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } scenarios[] = {
+        {"answers", scenario_answers},     {"errors", scenario_errors},
+        {"restart", scenario_restart},     {"kill", scenario_kill},
+        {"two", scenario_two_daemons},     {"files", scenario_files},
+        {"limits", scenario_limits},       {"cancel", scenario_cancel},
+        {"drain", scenario_drain},         {"reload", scenario_reload},
+        {"prefetch", scenario_prefetch},   {"watch", scenario_watch},
+        {"worker", scenario_worker},       {"unix", scenario_unix},
+        {"token", scenario_token},         {"readonly", scenario_readonly},
+        {"traversal", scenario_traversal}, {"storm", scenario_storm},
+        {"busy", scenario_busy},
+    };
+    CHECK_EQ(argc, 2);
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+        if (strcmp(scenarios[i].name, argv[1]) != 0) continue;
+        (void)alarm(240);
+        scenarios[i].run();
+        return 0;
+    }
+    FAIL_TEST("no such scenario");
+    return 1;
+}

@@ -1,0 +1,346 @@
+// The parts of rpc/ that need no server: scanning and decoding requests, statuses, reflection.
+#include <grpc/grpc.h>
+
+#include "proto/google/rpc/error_details.pb-c.h"
+#include "proto/google/rpc/status.pb-c.h"
+#include "proto/grpc/reflection/v1/reflection.pb-c.h"
+#include "proto/xplaned/v1/analysis.pb-c.h"
+#include "proto/xplaned/v1/server.pb-c.h"
+#include "rpc/message.h"
+#include "tests/server/rpc_fixture.h"
+
+#define REQUEST (&xplaned__v1__get_tool_data_request__descriptor)
+
+static xpl_str_t text(const struct xpl_buf *b) {
+    return (xpl_str_t){(const char *)b->p, b->n};
+}
+static xpl_bytes_t bytes(const struct xpl_buf *b) {
+    return (xpl_bytes_t){b->p, b->n};
+}
+static xpl_status_t scan(const char *p, size_t n) {
+    // An exact block, so that a sanitizer sees one byte too many.
+    uint8_t *const copy = malloc(n ? n : 1);
+    CHECK(copy);
+    memcpy(copy, p, n);
+    struct xpl_error err = {0};
+    const xpl_status_t st = xpl_rpc_message_scan(REQUEST, (xpl_bytes_t){copy, n}, &err);
+    free(copy);
+    return st;
+}
+
+static void test_utf8(void) {
+    static const char *const good[] = {"",
+                                       "a",
+                                       "\xc3\xa4",
+                                       "\xe2\x82\xac",
+                                       "\xf0\x9f\x98\x80",
+                                       "\xed\x9f\xbf",
+                                       "\xf4\x8f\xbf\xbf"};
+    static const char *const bad[] = {
+        "\x80",     "\xc3",         "\xc0\xaf",         "\xe2\x82",
+        "\xff",     "\xe0\x80\xaf", "\xed\xa0\x80",     "a\xc3",
+        "\xc3\xc3", "\xf5\x80",     "\xf4\x90\x80\x80", "\xf0\x80\x80\x80"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        CHECK(xpl_rpc_utf8_valid(xpl_str_from(good[i])));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        CHECK(!xpl_rpc_utf8_valid(xpl_str_from(bad[i])));
+}
+
+static void test_status_text(void) {
+    char buf[8];
+    CHECK_EQ(xpl_rpc_status_text(buf, sizeof buf, XPL_STR("abc")), 3);
+    CHECK(strcmp(buf, "abc") == 0);
+    CHECK_EQ(xpl_rpc_status_text(buf, sizeof buf, XPL_STR("abcdef\xc3\xa4")),
+             6); // never half of it
+    CHECK_EQ(xpl_rpc_status_text(buf, sizeof buf, XPL_STR("abcde\xc3\xa4")), 7);
+    CHECK_EQ(xpl_rpc_status_text(buf, sizeof buf, XPL_STR("a\0b\xff")), 4);
+    CHECK(strcmp(buf, "a?b?") == 0);
+    CHECK_EQ(xpl_rpc_status_text(buf, 1, XPL_STR("abc")), 0);
+}
+
+// A request as an array of wire pieces.
+static void make_request(struct xpl_buf *b) {
+    xpl_buf_init(b, 1 << 20);
+    xpl_rpc_put_text(b, 1, XPL_STR("run"));
+    xpl_rpc_put_text(b, 2, XPL_STR("host_a"));
+    xpl_rpc_put_text(b, 2, XPL_STR("host_b"));
+    xpl_rpc_put_text(b, 3, XPL_STR("op_profile"));
+    xpl_rpc_put_text(b, 4, XPL_STR("\n\3key\22\5value"));
+    xpl_rpc_put_uint(b, 5, 1);
+    CHECK(!b->failed);
+}
+
+static void test_unpack(void) {
+    struct xpl_buf b;
+    struct xpl_arena a;
+    struct xpl_error err = {0};
+    ProtobufCMessage *m = NULL;
+    make_request(&b);
+    xpl_arena_init(&a, 1 << 20);
+    CHECK_EQ(xpl_rpc_message_unpack(REQUEST, bytes(&b), &a, &m, &err), XPL_OK);
+    const Xplaned__V1__GetToolDataRequest *const q = (void *)m;
+    CHECK(strcmp(q->session, "run") == 0 && strcmp(q->tool, "op_profile") == 0);
+    CHECK(q->n_hosts == 2 && strcmp(q->hosts[1], "host_b") == 0);
+    CHECK(q->n_options == 1 && strcmp(q->options[0]->value, "value") == 0);
+    CHECK(q->allow_large);
+    struct xpl_buf again;
+    xpl_buf_init(&again, 1 << 20);
+    xpl_rpc_message_put(&again, m);
+    CHECK(xpl_str_eq(text(&b), text(&again)));
+    xpl_buf_fini(&again);
+    xpl_arena_fini(&a);
+    // Every prefix is either sound or refused, never half taken.
+    for (size_t n = 0; n < b.n; n++) {
+        xpl_arena_init(&a, 1 << 20);
+        const xpl_status_t st = scan((const char *)b.p, n);
+        m = NULL;
+        CHECK_EQ(xpl_rpc_message_unpack(REQUEST, (xpl_bytes_t){b.p, n}, &a, &m, NULL), st);
+        CHECK((st == XPL_OK) == (m != NULL));
+        xpl_arena_fini(&a);
+    }
+    // Memory runs out at any point.
+    for (size_t limit = 0; limit < 8192; limit += 16) {
+        xpl_arena_init(&a, limit);
+        m = NULL;
+        const xpl_status_t st = xpl_rpc_message_unpack(REQUEST, bytes(&b), &a, &m, NULL);
+        CHECK(st == XPL_OK || st == XPL_RESOURCE_EXHAUSTED);
+        xpl_arena_fini(&a);
+    }
+    xpl_buf_fini(&b);
+}
+
+static void test_scan(void) {
+    CHECK_EQ(scan("", 0), XPL_OK);
+    CHECK_EQ(scan("\n\3run", 5), XPL_OK);
+    CHECK_EQ(scan("\n\4run", 5), XPL_INVALID_ARGUMENT);  // longer than what is there
+    CHECK_EQ(scan("\n\3r\0n", 5), XPL_INVALID_ARGUMENT); // protobuf-c would cut it
+    CHECK_EQ(scan("\n\3r\xffn", 5), XPL_INVALID_ARGUMENT);
+    CHECK_EQ(scan("\x7a\3r\xffn", 5), XPL_OK);           // an unknown field may hold anything
+    CHECK_EQ(scan("\0\1", 2), XPL_INVALID_ARGUMENT);     // field 0
+    CHECK_EQ(scan("\x0b\x0c", 2), XPL_INVALID_ARGUMENT); // a group
+    CHECK_EQ(scan("\n\xff\xff\xff\xff\xff\xff\xff\xff\xff\1x", 12), XPL_INVALID_ARGUMENT);
+    CHECK_EQ(scan("(\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 12), XPL_INVALID_ARGUMENT);
+    CHECK_EQ(scan("\xff\xff\xff\xff\xff\xff\xff\xff\xff\1x", 11), XPL_INVALID_ARGUMENT);
+    CHECK_EQ(scan("\x22\4\n\2k\xff", 6), XPL_INVALID_ARGUMENT); // text inside a map entry
+    struct xpl_buf b;
+    xpl_buf_init(&b, 4 << 20);
+    for (int i = 0; i <= XPL_RPC_MAX_ELEMENTS; i++)
+        xpl_rpc_put_len(&b, 2, 0);
+    CHECK_EQ(scan((char *)b.p, b.n), XPL_RESOURCE_EXHAUSTED);
+    CHECK_EQ(scan((char *)b.p, b.n - 2), XPL_OK);
+    xpl_buf_fini(&b);
+}
+
+// A message type that contains itself, as a schema might one day.
+static const ProtobufCMessageDescriptor deep;
+static const ProtobufCFieldDescriptor deep_field = {.name = "in",
+                                                    .id = 1,
+                                                    .label = PROTOBUF_C_LABEL_NONE,
+                                                    .type = PROTOBUF_C_TYPE_MESSAGE,
+                                                    .descriptor = &deep};
+static const ProtobufCIntRange deep_ranges[2] = {{1, 0}, {0, 1}};
+static const ProtobufCMessageDescriptor deep = {.magic = PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+                                                .name = "deep",
+                                                .n_fields = 1,
+                                                .fields = &deep_field,
+                                                .n_field_ranges = 1,
+                                                .field_ranges = deep_ranges};
+
+static void test_nesting(void) {
+    uint8_t bomb[2 * 60];
+    for (size_t levels = 1; levels <= 60; levels++) {
+        for (size_t i = 0; i < levels; i++) {
+            bomb[2 * i] = 1 << 3 | 2;
+            bomb[2 * i + 1] = (uint8_t)(2 * (levels - i - 1));
+        }
+        const xpl_status_t want = levels < XPL_RPC_MAX_DEPTH ? XPL_OK : XPL_INVALID_ARGUMENT;
+        CHECK_EQ(xpl_rpc_message_scan(&deep, (xpl_bytes_t){bomb, 2 * levels}, NULL), want);
+    }
+}
+
+// What we encode by hand, protobuf-c reads back.
+static void test_status(void) {
+    const xpl_str_t pairs[2][2] = {{XPL_STR("file"), XPL_STR("a.xplane.pb")},
+                                   {XPL_STR("offset"), XPL_STR("\xff\x01")}};
+    const struct xpl_rpc_failure f = {.code = XPL_DATA_LOSS,
+                                      .message = XPL_STR("br\xc3oken"),
+                                      .retry_ms = 61500,
+                                      .reason = "BROKEN_FILE",
+                                      .n_metadata = 2,
+                                      .metadata = pairs};
+    struct xpl_buf b;
+    xpl_buf_init(&b, 1 << 20);
+    xpl_rpc_status_encode(&b, &f);
+    CHECK(!b.failed);
+    Google__Rpc__Status *const s = google__rpc__status__unpack(NULL, b.n, b.p);
+    CHECK(s && s->code == 15 && strcmp(s->message, "br?oken") == 0 && s->n_details == 2);
+    CHECK(strcmp(s->details[0]->type_url, "type.googleapis.com/google.rpc.ErrorInfo") == 0);
+    Google__Rpc__ErrorInfo *const i =
+        google__rpc__error_info__unpack(NULL, s->details[0]->value.len, s->details[0]->value.data);
+    CHECK(i && strcmp(i->reason, "BROKEN_FILE") == 0 && strcmp(i->domain, "xplaned") == 0);
+    CHECK(i->n_metadata == 2 && strcmp(i->metadata[0]->value, "a.xplane.pb") == 0);
+    CHECK(strcmp(i->metadata[1]->value, "?\x01") == 0);
+    Google__Rpc__RetryInfo *const r =
+        google__rpc__retry_info__unpack(NULL, s->details[1]->value.len, s->details[1]->value.data);
+    CHECK(r && r->retry_delay->seconds == 61 && r->retry_delay->nanos == 500000000);
+    google__rpc__retry_info__free_unpacked(r, NULL);
+    google__rpc__error_info__free_unpacked(i, NULL);
+    google__rpc__status__free_unpacked(s, NULL);
+    struct xpl_rpc_details d;
+    CHECK(xpl_rpc_status_decode(bytes(&b), &d));
+    CHECK(d.retry_ms == 61500 && xpl_str_eq(d.reason, XPL_STR("BROKEN_FILE")));
+    for (size_t n = 0; n < b.n; n++)
+        (void)xpl_rpc_status_decode((xpl_bytes_t){b.p, n}, &d);
+    CHECK(!xpl_rpc_status_decode((xpl_bytes_t){b.p, b.n - 1}, &d));
+    xpl_buf_fini(&b);
+}
+
+// However long the parts, the status stays below what clients accept.
+static void test_long_status(void) {
+    static char much[100000];
+    memset(much, '%', sizeof much);
+    const xpl_str_t m = {much, sizeof much};
+    const xpl_str_t pairs[9][2] = {{m, m}, {m, m}, {m, m}, {m, m}, {m, m}, {m, m}, {m, m}, {m, m}};
+    const struct xpl_rpc_failure f = {.code = XPL_ABORTED,
+                                      .message = m,
+                                      .retry_ms = INT64_MAX,
+                                      .reason = "R",
+                                      .n_metadata = 9,
+                                      .metadata = pairs};
+    struct xpl_buf b;
+    struct xpl_rpc_details d;
+    xpl_buf_init(&b, 1 << 20);
+    xpl_rpc_status_encode(&b, &f);
+    CHECK(!b.failed && b.n > 1500);
+    CHECK(XPL_RPC_MAX_MESSAGE * 3 + b.n * 4 / 3 < 8000);
+    CHECK(xpl_rpc_status_decode(bytes(&b), &d));
+    CHECK_EQ(d.retry_ms, -1); // an absurd delay says nothing
+    CHECK(xpl_str_eq(d.reason, XPL_STR("R")));
+    xpl_buf_fini(&b);
+}
+
+static atomic_int released;
+static void on_release(void *arg) {
+    atomic_store(&released, *(int *)arg);
+}
+static void test_blob(void) {
+    static const uint8_t data[3] = {1, 2, 3};
+    int mark = 7;
+    struct xpl_rpc_blob *const b = xpl_rpc_blob_wrap(data, 3, on_release, &mark);
+    CHECK(b && xpl_rpc_blob_get(b).ptr == data && xpl_rpc_blob_get(b).len == 3);
+    CHECK(xpl_rpc_blob_ref(b) == b);
+    xpl_rpc_blob_unref(b);
+    CHECK_EQ(atomic_load(&released), 0);
+    xpl_rpc_blob_unref(b);
+    CHECK_EQ(atomic_load(&released), 7);
+    struct xpl_rpc_blob *const c = xpl_rpc_blob_copy((xpl_bytes_t){data, 3});
+    CHECK(c && xpl_rpc_blob_get(c).ptr != data && memcmp(xpl_rpc_blob_get(c).ptr, data, 3) == 0);
+    xpl_rpc_blob_unref(c);
+    struct xpl_rpc_blob *const e = xpl_rpc_blob_copy((xpl_bytes_t){0});
+    CHECK(e && xpl_rpc_blob_get(e).len == 0);
+    xpl_rpc_blob_unref(e);
+    xpl_rpc_blob_unref(NULL);
+}
+
+static Grpc__Reflection__V1__ServerReflectionResponse *ask(const struct xpl_rpc_reflection *r,
+                                                           uint32_t field, const char *question) {
+    struct xpl_buf q, a;
+    struct xpl_error err = {0};
+    xpl_buf_init(&q, 1 << 20);
+    xpl_buf_init(&a, 1 << 20);
+    xpl_rpc_put_text(&q, 1, XPL_STR("host"));
+    if (field) xpl_rpc_put_text(&q, field, xpl_str_from(question));
+    CHECK_EQ(xpl_rpc_reflection_answer(r, bytes(&q), &a, &err), XPL_OK);
+    Grpc__Reflection__V1__ServerReflectionResponse *const m =
+        grpc__reflection__v1__server_reflection_response__unpack(NULL, a.n, a.p);
+    CHECK(m && strcmp(m->valid_host, "host") == 0);
+    CHECK(strcmp(m->original_request->host, "host") == 0);
+    xpl_buf_fini(&q);
+    xpl_buf_fini(&a);
+    return m;
+}
+static void forget(Grpc__Reflection__V1__ServerReflectionResponse *m) {
+    grpc__reflection__v1__server_reflection_response__free_unpacked(m, NULL);
+}
+
+static void check_files(const struct xpl_rpc_reflection *r, uint32_t field, const char *question,
+                        size_t want) {
+    Grpc__Reflection__V1__ServerReflectionResponse *const m = ask(r, field, question);
+    if (want == 0) {
+        CHECK_EQ(m->message_response_case,
+                 GRPC__REFLECTION__V1__SERVER_REFLECTION_RESPONSE__MESSAGE_RESPONSE_ERROR_RESPONSE);
+        CHECK_EQ(m->error_response->error_code, field ? XPL_NOT_FOUND : XPL_INVALID_ARGUMENT);
+    } else {
+        CHECK_EQ(m->file_descriptor_response->n_file_descriptor_proto, want);
+        CHECK(m->file_descriptor_response->file_descriptor_proto[0].len > 20);
+    }
+    forget(m);
+}
+
+static void test_reflection(void) {
+    const struct xpl_rpc_method methods[] = {{.path = "/xplaned.v1.AnalysisService/GetToolData"},
+                                             {.path = "/xplaned.v1.AnalysisService/StreamToolData"},
+                                             {.path = "/no.such.Service/Method"}};
+    struct xpl_rpc_reflection *r = NULL;
+    struct xpl_error err = {0};
+    const xpl_bytes_t set = {xpl_proto_descriptors, xpl_proto_descriptors_len};
+    CHECK_EQ(xpl_rpc_reflection_new(set, methods, 3, &r, &err), XPL_OK);
+    Grpc__Reflection__V1__ServerReflectionResponse *m = ask(r, 7, "*");
+    CHECK_EQ(m->list_services_response->n_service, 3); // only what the server has, and itself
+    CHECK(strcmp(m->list_services_response->service[0]->name, "xplaned.v1.AnalysisService") == 0);
+    forget(m);
+    check_files(r, 3, "xplaned/v1/analysis.proto", 1);
+    check_files(r, 3, "nothing.proto", 0);
+    static const char *const symbols[] = {"xplaned.v1.AnalysisService",
+                                          "xplaned.v1.AnalysisService.GetToolData",
+                                          "xplaned.v1.ToolData",
+                                          "xplaned.v1.ToolData.data",
+                                          "xplaned.v1.ToolData.Stage.micros",
+                                          "xplaned.v1.ToolData.Source",
+                                          "xplaned.v1.ToolData.COMPUTED",
+                                          "xplaned.v1.STATE_STORED",
+                                          ".xplaned.v1.ServerStats",
+                                          "xprof.pywrap.ProfileDataRequest"};
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
+        check_files(r, 4, symbols[i], 1);
+    check_files(r, 4, "xplaned.v1", 0);
+    check_files(r, 4, "xplaned.v1.ToolData.Source.COMPUTED", 0);
+    check_files(r, 6, "xplaned.v1.NoMessage", 0);
+    check_files(r, 0, "", 0);
+    m = ask(r, 6, "xplaned.v1.ToolData");
+    CHECK(strcmp(m->all_extension_numbers_response->base_type_name, "xplaned.v1.ToolData") == 0);
+    CHECK_EQ(m->all_extension_numbers_response->n_extension_number, 0);
+    forget(m);
+    struct xpl_buf a;
+    xpl_buf_init(&a, 1 << 20);
+    CHECK_EQ(xpl_rpc_reflection_answer(r, text_bytes("\x3a\x09"), &a, &err), XPL_INVALID_ARGUMENT);
+    xpl_buf_fini(&a);
+    xpl_rpc_reflection_free(r);
+    // A set that is cut off anywhere is refused or indexed in part, and never read beyond.
+    for (size_t n = 0; n < set.len; n += 97) {
+        uint8_t *const cut = malloc(n ? n : 1);
+        CHECK(cut);
+        memcpy(cut, set.ptr, n);
+        r = NULL;
+        if (xpl_rpc_reflection_new((xpl_bytes_t){cut, n}, methods, 3, &r, NULL) == XPL_OK)
+            forget(ask(r, 7, "*"));
+        xpl_rpc_reflection_free(r);
+        free(cut);
+    }
+}
+
+int main(void) {
+    alarm(100);
+    grpc_init();
+    test_utf8();
+    test_status_text();
+    test_unpack();
+    test_scan();
+    test_nesting();
+    test_status();
+    test_long_status();
+    test_blob();
+    test_reflection();
+    grpc_shutdown_blocking();
+    return 0;
+}

@@ -1,0 +1,160 @@
+// TLS: a server certificate, its renewal without a restart, and client certificates.
+//   server_rpc_tls DIRECTORY_OF_CERTIFICATES
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "tests/server/rpc_fixture.h"
+
+static const char *certs;
+static char work[] = "/tmp/xpl_tls_XXXXXX";
+
+static const char *in(const char *dir, const char *name) {
+    static char paths[8][512];
+    static unsigned next;
+    char *const p = paths[next++ % 8];
+    snprintf(p, sizeof paths[0], "%s/%s", dir, name);
+    return p;
+}
+
+// Copies a file, and makes sure that its time changes.
+static void install(const char *from, const char *to) {
+    static time_t tick = 1000000000;
+    char buf[8192];
+    FILE *const a = fopen(in(certs, from), "rb");
+    CHECK(a);
+    const size_t n = fread(buf, 1, sizeof buf, a);
+    fclose(a);
+    FILE *const b = fopen(in(work, to), "wb");
+    CHECK(b && fwrite(buf, 1, n, b) == n);
+    fclose(b);
+    const struct timespec times[2] = {{tick, 0}, {tick, 0}};
+    tick++;
+    CHECK_EQ(utimensat(AT_FDCWD, in(work, to), times, 0), 0);
+}
+
+static void echo(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
+    (void)service;
+    xpl_rpc_finish(c, request, NULL);
+}
+
+struct secure {
+    struct xpl_rpc_queue *q;
+    struct xpl_rpc_server *s;
+    struct xpl_rpc_tls *tls;
+    char target[64];
+};
+
+static void start(struct secure *x, const char *client_ca) {
+    const struct xpl_rpc_method m = {.path = "/t.T/Echo", .on_request = echo};
+    const struct xpl_rpc_server_options opt = {.size = sizeof opt};
+    const struct xpl_rpc_tls_options tls = {.size = sizeof tls,
+                                            .cert_path = in(work, "cert.pem"),
+                                            .key_path = in(work, "key.pem"),
+                                            .client_ca_path = client_ca};
+    struct xpl_error err = {0};
+    int port = 0;
+    CHECK_EQ(xpl_rpc_tls_new(&tls, &x->tls, &err), XPL_OK);
+    CHECK_EQ(xpl_rpc_queue_new(&x->q, &err), XPL_OK);
+    CHECK_EQ(xpl_rpc_server_new(x->q, &m, 1, &opt, &x->s, &err), XPL_OK);
+    CHECK_EQ(xpl_rpc_server_listen(x->s, "127.0.0.1:0", x->tls, &port, &err), XPL_OK);
+    CHECK_EQ(xpl_rpc_server_start(x->s, &err), XPL_OK);
+    snprintf(x->target, sizeof x->target, "127.0.0.1:%d", port);
+}
+
+static void stop(struct secure *x) {
+    xpl_rpc_server_free(x->s);
+    xpl_rpc_queue_free(x->q);
+    xpl_rpc_tls_free(x->tls);
+}
+
+static xpl_status_t try(const struct secure *x, bool tls, const char *ca, const char *client) {
+    char cert[64], key[64];
+    struct xpl_rpc_channel_options opt = {.size = sizeof opt, .target = x->target, .tls = tls};
+    const struct xpl_rpc_call_options limit = {.size = sizeof limit, .timeout_ms = 5000};
+    struct xpl_rpc_channel *ch = NULL;
+    struct xpl_rpc_reply r = {0};
+    if (ca) opt.ca_path = in(certs, ca);
+    if (client) {
+        snprintf(cert, sizeof cert, "%s.pem", client);
+        snprintf(key, sizeof key, "%s.key", client);
+        opt.cert_path = in(certs, cert), opt.key_path = in(certs, key);
+    }
+    CHECK_EQ(xpl_rpc_channel_open(&opt, &ch, NULL), XPL_OK);
+    const xpl_status_t st = xpl_rpc_unary(ch, "/t.T/Echo", text_bytes("x"), &limit, &r, NULL);
+    xpl_rpc_reply_fini(&r);
+    xpl_rpc_channel_close(ch);
+    return st;
+}
+
+static void test_renewal(void) {
+    struct secure x = {0};
+    struct xpl_error err = {0};
+    install("first.pem", "cert.pem");
+    install("first.key", "key.pem");
+    start(&x, NULL);
+    CHECK_EQ(try(&x, true, "ca.pem", NULL), XPL_OK);
+    CHECK_EQ(xpl_rpc_tls_get_loads(x.tls), 1);
+    CHECK_EQ(try(&x, false, NULL, NULL), XPL_UNAVAILABLE);        // in the clear
+    CHECK_EQ(try(&x, true, "client.pem", NULL), XPL_UNAVAILABLE); // not trusted
+    install("second.pem", "cert.pem");
+    install("second.key", "key.pem");
+    CHECK_EQ(try(&x, true, "ca.pem", NULL), XPL_OK);
+    CHECK_EQ(xpl_rpc_tls_get_loads(x.tls), 2);
+    install("certs.stamp", "cert.pem"); // empty: the old pair stays
+    CHECK_EQ(try(&x, true, "ca.pem", NULL), XPL_OK);
+    CHECK_EQ(xpl_rpc_tls_get_loads(x.tls), 2);
+    CHECK_EQ(xpl_rpc_tls_reload(x.tls, &err), XPL_INVALID_ARGUMENT);
+    CHECK(strstr(err.msg, "cert.pem"));
+    install("first.pem", "cert.pem"); // does not fit the key: the old pair stays
+    CHECK_EQ(try(&x, true, "ca.pem", NULL), XPL_OK);
+    install("first.key", "key.pem");
+    CHECK_EQ(xpl_rpc_tls_reload(x.tls, NULL), XPL_OK);
+    CHECK_EQ(try(&x, true, "ca.pem", NULL), XPL_OK);
+    stop(&x);
+}
+
+static void test_client_certificates(void) {
+    struct secure x = {0};
+    install("first.pem", "cert.pem");
+    install("first.key", "key.pem");
+    start(&x, in(certs, "ca.pem"));
+    CHECK_EQ(try(&x, true, "ca.pem", "client"), XPL_OK);
+    CHECK_EQ(try(&x, true, "ca.pem", NULL), XPL_UNAVAILABLE);
+    stop(&x);
+}
+
+static void test_errors(void) {
+    struct xpl_rpc_tls *t = NULL;
+    struct xpl_rpc_tls_options opt = {
+        .size = sizeof opt, .cert_path = "/nonexistent", .key_path = in(certs, "first.key")};
+    struct xpl_error err = {0};
+    CHECK_EQ(xpl_rpc_tls_new(&opt, &t, &err), XPL_NOT_FOUND);
+    CHECK(strstr(err.msg, "/nonexistent"));
+    opt.cert_path = in(certs, "first.key"); // a key is no certificate
+    err = (struct xpl_error){0};
+    CHECK_EQ(xpl_rpc_tls_new(&opt, &t, &err), XPL_INVALID_ARGUMENT);
+    opt.cert_path = NULL;
+    err = (struct xpl_error){0};
+    CHECK_EQ(xpl_rpc_tls_new(&opt, &t, &err), XPL_INVALID_ARGUMENT);
+    xpl_rpc_tls_free(NULL);
+}
+
+static void quiet(int severity, const char *file, int line, const char *text) {
+    (void)severity, (void)file, (void)line, (void)text;
+}
+
+int main(int argc, char **argv) {
+    CHECK_EQ(argc, 2);
+    alarm(100);
+    certs = argv[1];
+    xpl_rpc_set_log(quiet);
+    CHECK(mkdtemp(work));
+    test_renewal();
+    test_client_certificates();
+    test_errors();
+    CHECK_EQ(unlink(in(work, "cert.pem")), 0);
+    CHECK_EQ(unlink(in(work, "key.pem")), 0);
+    CHECK_EQ(rmdir(work), 0);
+    return 0;
+}

@@ -1,0 +1,193 @@
+// base/json: both dialects' numbers against printf and strtod, escapes, broken UTF-8.
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "tests/check.h"
+
+static struct xpl_buf g_buf;
+
+static const char *text(void) {
+    xpl_buf_putc(&g_buf, 0);
+    CHECK(!g_buf.failed);
+    return (const char *)g_buf.p;
+}
+
+static const char *gviz(double v) {
+    g_buf.n = 0;
+    xpl_json_gviz_number(&g_buf, v);
+    return text();
+}
+
+static const char *proto(double v) {
+    g_buf.n = 0;
+    xpl_json_proto_double(&g_buf, v);
+    return text();
+}
+
+static const char *string_n(const char *s, size_t n, bool html) {
+    g_buf.n = 0;
+    xpl_json_str(&g_buf, (xpl_str_t){s, n}, html);
+    return text();
+}
+
+static const char *string(const char *s) {
+    return string_n(s, strlen(s), false);
+}
+
+#define CHECK_TEXT(got, want)                                                                      \
+    do {                                                                                           \
+        const char *const got_ = (got);                                                            \
+        if (strcmp(got_, (want)) != 0) fprintf(stderr, "got %s, want %s\n", got_, (want));         \
+        CHECK(strcmp(got_, (want)) == 0);                                                          \
+    } while (0)
+
+static void test_gviz_numbers(void) {
+    CHECK_TEXT(gviz(0), "0.0");
+    CHECK_TEXT(gviz(-0.0), "-0.0");
+    CHECK_TEXT(gviz(1), "1.0");
+    CHECK_TEXT(gviz(-17), "-17.0");
+    CHECK_TEXT(gviz(0.1), "0.1");
+    CHECK_TEXT(gviz(0.1 + 0.2), "0.30000000000000004");
+    CHECK_TEXT(gviz(100), "100.0");
+    CHECK_TEXT(gviz(123456789012345), "123456789012345.0");
+    CHECK_TEXT(gviz(999999999999999), "999999999999999.0");
+    CHECK_TEXT(gviz(1e15), "1e+15");
+    CHECK_TEXT(gviz(1e22), "1e+22");
+    CHECK_TEXT(gviz(1.5e300), "1.5e+300");
+    CHECK_TEXT(gviz(0.0001), "0.0001");
+    CHECK_TEXT(gviz(0.00012), "0.00012");
+    CHECK_TEXT(gviz(0.00001), "1e-05");
+    CHECK_TEXT(gviz(DBL_MIN), "2.2250738585072014e-308");
+    CHECK_TEXT(gviz(5e-324), "5e-324");
+    CHECK_TEXT(gviz(DBL_MAX), "1.7976931348623157e+308");
+    CHECK_TEXT(gviz(NAN), "null");
+    CHECK_TEXT(gviz(INFINITY), "null");
+    CHECK_TEXT(gviz(-INFINITY), "null");
+}
+
+static void test_proto_numbers(void) {
+    CHECK_TEXT(proto(0), "0");
+    CHECK_TEXT(proto(-0.0), "-0");
+    CHECK_TEXT(proto(1), "1");
+    CHECK_TEXT(proto(0.1), "0.1");
+    CHECK_TEXT(proto(0.1 + 0.2), "0.30000000000000004");
+    CHECK_TEXT(proto(1.0 / 3), "0.33333333333333331");
+    CHECK_TEXT(proto(1e15), "1e+15");
+    CHECK_TEXT(proto(1e22), "1e+22");
+    CHECK_TEXT(proto(9007199254740992.0), "9007199254740992");
+    CHECK_TEXT(proto(NAN), "\"NaN\"");
+    CHECK_TEXT(proto(INFINITY), "\"Infinity\"");
+    CHECK_TEXT(proto(-INFINITY), "\"-Infinity\"");
+    g_buf.n = 0;
+    xpl_json_proto_int64(&g_buf, INT64_MIN);
+    xpl_json_proto_int64(&g_buf, 0);
+    xpl_json_proto_uint64(&g_buf, UINT64_MAX);
+    CHECK_TEXT(text(), "\"-9223372036854775808\"\"0\"\"18446744073709551615\"");
+}
+
+static uint64_t next_random(uint64_t *state) {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+// Numbers of all kinds: any bits, times in us, quotients, binary fractions, decimal fractions.
+static double random_double(uint64_t *state, unsigned kind) {
+    const uint64_t r = next_random(state), other = next_random(state);
+    double v;
+    switch (kind % 5) {
+        case 0: memcpy(&v, &r, sizeof v); return v;
+        case 1: return (double)(r >> 20) / 1e6;
+        case 2: return (double)(r >> (r & 63)) / (double)(other >> 30 | 1);
+        case 3: return ldexp((double)(r >> 11), -(int)(other % 200));
+        default: return (double)(r % 1000000) / pow(10, (double)(other % 12));
+    }
+}
+
+// The first of printf's texts, by number of digits, that reads back: shortest, and the nearest.
+static void shortest_by_printf(double v, char out[64]) {
+    for (int digits = 0; digits < 17; digits++) {
+        (void)snprintf(out, 64, "%.*e", digits, v);
+        if (strtod(out, NULL) == v) return;
+    }
+}
+
+static void test_random_numbers(void) {
+    uint64_t state = 88172645463325252u;
+    for (unsigned i = 0; i < 200000; i++) {
+        const double v = random_double(&state, i);
+        if (!isfinite(v)) continue;
+        char want[64];
+        const char *got = gviz(v);
+        CHECK(strtod(got, NULL) == v);
+        CHECK(strpbrk(got, ".e"));
+        shortest_by_printf(v, want);
+        size_t digits_want = 0, digits_got = 0;
+        for (const char *p = want; *p && *p != 'e'; p++)
+            digits_want += *p >= '0' && *p <= '9';
+        bool leading = true;
+        size_t trailing = 0;
+        for (const char *p = got; *p && *p != 'e'; p++) {
+            if (*p < '0' || *p > '9') continue;
+            leading = leading && *p == '0';
+            if (leading) continue;
+            digits_got++;
+            trailing = *p == '0' ? trailing + 1 : 0;
+        }
+        if (v != 0) CHECK_EQ(digits_got - trailing, digits_want);
+        (void)snprintf(want, sizeof want, "%.15g", v);
+        if (strtod(want, NULL) != v) (void)snprintf(want, sizeof want, "%.17g", v);
+        CHECK_TEXT(proto(v), want);
+    }
+}
+
+static void test_strings(void) {
+    CHECK_TEXT(string(""), "\"\"");
+    CHECK_TEXT(string("plain <b>&'"), "\"plain <b>&'\"");
+    CHECK_TEXT(string("\"\\\b\f\n\r\t\x01\x1f\x7f"),
+               "\"\\\"\\\\\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\"");
+    CHECK_TEXT(string("\xc3\xa9 \xe2\x80\xa8 \xf0\x9f\x98\x80"),
+               "\"\xc3\xa9 \xe2\x80\xa8 \xf0\x9f\x98\x80\"");
+    CHECK_TEXT(string_n("<\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xaa>", 11, true),
+               "\"\\u003c\\u2028\\u2029\xe2\x80\xaa\\u003e\"");
+    CHECK_TEXT(string_n("a\0b", 3, false), "\"a\\u0000b\"");
+    CHECK_TEXT(string_n(NULL, 0, false), "\"\"");
+}
+
+// One U+FFFD per ill-formed part: alone, cut short, overlong, surrogate, above U+10FFFF.
+static void test_broken_utf8(void) {
+    CHECK_TEXT(string("\xff\xfe"), "\"\xef\xbf\xbd\xef\xbf\xbd\"");
+    CHECK_TEXT(string("\x80x"), "\"\xef\xbf\xbdx\"");
+    CHECK_TEXT(string("\xc3"), "\"\xef\xbf\xbd\"");
+    CHECK_TEXT(string("\xe2\x82"), "\"\xef\xbf\xbd\"");
+    CHECK_TEXT(string("\xe2\x28\xa1"), "\"\xef\xbf\xbd(\xef\xbf\xbd\"");
+    CHECK_TEXT(string("\xf0\x9f\x98<"), "\"\xef\xbf\xbd<\"");
+    CHECK_TEXT(string("\xc0\xaf"), "\"\xef\xbf\xbd\xef\xbf\xbd\"");
+    CHECK_TEXT(string("\xed\xa0\x80"), "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
+    CHECK_TEXT(string("\xf4\x90\x80\x80"), "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
+    CHECK_TEXT(string("\xf4\x8f\xbf\xbf"), "\"\xf4\x8f\xbf\xbf\"");
+}
+
+static void test_limit(void) {
+    struct xpl_buf b;
+    xpl_buf_init(&b, 8);
+    xpl_json_str(&b, XPL_STR("0123456789"), false);
+    CHECK(b.failed);
+    xpl_buf_fini(&b);
+}
+
+int main(void) {
+    xpl_buf_init(&g_buf, 1 << 20);
+    test_gviz_numbers();
+    test_proto_numbers();
+    test_random_numbers();
+    test_strings();
+    test_broken_utf8();
+    test_limit();
+    xpl_buf_fini(&g_buf);
+    return 0;
+}
