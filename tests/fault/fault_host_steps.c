@@ -63,5 +63,9 @@ int main(void) {
     fail_each(mk_cpu_profile(40, 3));
     fail_each(mk_gpu_profile(9));
     fail_each(mk_tpu_profile(9, 2));
+    struct xpl_buf space = mk_tpu_profile(9, 2);
+    mk_sparse_core(&space, 50, 8, 40, true);
+    mk_sparse_core(&space, 51, 0, 40, false);
+    fail_each(space);
     return 0;
 }

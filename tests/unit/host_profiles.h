@@ -117,4 +117,25 @@ static inline struct xpl_buf mk_tpu_profile(int steps, int cores) {
     return space;
 }
 
+// Appends a SparseCore that is at work for 3 ps in every 10, in file order or not, with `marks`
+// steps of its own.
+static inline void mk_sparse_core(struct xpl_buf *space, int64_t id, int marks, int ops,
+                                  bool ordered) {
+    struct mk_plane p;
+    mk_plane_begin(&p, id, "/device:TPU:0 SparseCore 0");
+    mk_name(p.stats, &p.n_stats, "group_id");
+    struct xpl_buf steps = mk_line(1, "Sparse Core Steps"), line = mk_line(2, "Sparse Core Ops");
+    for (int i = 0; i < marks; i++)
+        mk_grouped(&p, &steps, "step", i * 1000, 800, i);
+    for (int i = 0; i < ops; i++) {
+        const int k = ordered ? i : (int)(i * INT64_C(1237) % ops);
+        struct xpl_buf ev = mk_event(&p, "gather", k * 10, 3);
+        mk_stat_str(&p, &ev, "hlo_category", "gather");
+        mk_event_end(&line, &ev);
+    }
+    mk_line_end(&p, &steps);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, space);
+}
+
 #endif
