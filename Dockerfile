@@ -14,7 +14,7 @@ RUN /tmp/setup-debian.sh run && rm -rf /var/lib/apt/lists/* /tmp/setup-debian.sh
 COPY --from=build /out/ /
 USER xplaned
 VOLUME ["/profiles", "/var/lib/xplaned"]
-EXPOSE 50551
+EXPOSE 50551 8795
 # A container's own network needs a listener that is not loopback; put TLS in front or use --tls-cert.
 ENTRYPOINT ["xplaned", "--logdir", "/profiles", "--state-dir", "/var/lib/xplaned"]
-CMD ["--listen", "0.0.0.0:50551", "--insecure"]
+CMD ["--listen", "0.0.0.0:50551", "--http", "0.0.0.0:8795", "--insecure"]

@@ -2,7 +2,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/arena.h"
 
@@ -42,21 +41,6 @@ bool xpl_buf_room(struct xpl_buf *b, size_t n) {
     b->p = p;
     b->cap = cap;
     return true;
-}
-
-void xpl_buf_put(struct xpl_buf *b, const void *p, size_t n) {
-    if (!n || !xpl_buf_room(b, n)) return;
-    memcpy(b->p + b->n, p, n);
-    b->n += n;
-}
-
-void xpl_buf_putc(struct xpl_buf *b, char c) {
-    if (!xpl_buf_room(b, 1)) return;
-    b->p[b->n++] = (uint8_t)c;
-}
-
-void xpl_buf_str(struct xpl_buf *b, xpl_str_t s) {
-    xpl_buf_put(b, s.ptr, s.len);
 }
 
 void xpl_buf_printf(struct xpl_buf *b, const char *fmt, ...) {

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/str.h"
 
@@ -23,9 +24,18 @@ void xpl_buf_fini(struct xpl_buf *b);
 uint8_t *xpl_buf_take(struct xpl_buf *b, size_t *ret_len);
 // Room for n bytes at b->p + b->n; the caller then advances b->n.  False once failed.
 bool xpl_buf_room(struct xpl_buf *b, size_t n);
-void xpl_buf_put(struct xpl_buf *b, const void *p, size_t n);
-void xpl_buf_putc(struct xpl_buf *b, char c);
-void xpl_buf_str(struct xpl_buf *b, xpl_str_t s);
+static inline void xpl_buf_put(struct xpl_buf *b, const void *p, size_t n) {
+    if (!n || ((b->failed || b->cap - b->n < n) && !xpl_buf_room(b, n))) return;
+    memcpy(b->p + b->n, p, n);
+    b->n += n;
+}
+static inline void xpl_buf_putc(struct xpl_buf *b, char c) {
+    if ((b->failed || b->cap == b->n) && !xpl_buf_room(b, 1)) return;
+    b->p[b->n++] = (uint8_t)c;
+}
+static inline void xpl_buf_str(struct xpl_buf *b, xpl_str_t s) {
+    xpl_buf_put(b, s.ptr, s.len);
+}
 void xpl_buf_printf(struct xpl_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

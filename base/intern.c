@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/hash.h"
 
 struct slot {
     uint32_t hash, id;
@@ -15,22 +16,6 @@ struct xpl_intern {
     uint32_t cap, count;
     uint64_t seed;
 };
-
-static uint32_t hash_bytes(uint64_t seed, xpl_str_t s) {
-    uint64_t h = seed ^ (s.len * 0x9e3779b97f4a7c15u);
-    size_t i = 0;
-    for (; i + 8 <= s.len; i += 8) {
-        uint64_t w;
-        memcpy(&w, s.ptr + i, 8);
-        h = (h ^ w) * 0xff51afd7ed558ccdu;
-        h ^= h >> 32;
-    }
-    for (; i < s.len; i++)
-        h = (h ^ (uint8_t)s.ptr[i]) * 0x100000001b3u;
-    h ^= h >> 29;
-    h *= 0xc4ceb9fe1a85ec53u;
-    return (uint32_t)(h >> 32);
-}
 
 static bool grow(struct xpl_intern *in, uint32_t cap) {
     struct slot *slots = xpl_arena_array(in->arena, cap, sizeof *slots);
@@ -64,7 +49,7 @@ bool xpl_intern_put(struct xpl_intern *in, xpl_str_t s, xpl_strid_t *ret) {
         ret->v = 0;
         return true;
     }
-    const uint32_t h = hash_bytes(in->seed, s);
+    const uint32_t h = xpl_hash_str(in->seed, s);
     uint32_t i = h & (in->cap - 1);
     for (; in->slots[i].id; i = (i + 1) & (in->cap - 1)) {
         const xpl_str_t have = in->strs[in->slots[i].id];

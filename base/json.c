@@ -360,3 +360,23 @@ void xpl_json_proto_int64(struct xpl_buf *b, int64_t v) {
 void xpl_json_proto_uint64(struct xpl_buf *b, uint64_t v) {
     put_quoted_integer(b, v, false);
 }
+
+size_t xpl_json_fixed(double v, int decimals, char out[XPL_JSON_FIXED_MAX]) {
+    const double magnitude = fabs(v);
+    if (!(magnitude < 1e14) || decimals < 0 || decimals > 3) return 0;
+    uint64_t digits = 0;
+    if (magnitude > 0) {
+        int q;
+        const uint64_t c = split(magnitude, &q), w = scale(4 * c, q, decimals), rest = w % 4;
+        digits = w / 4;
+        digits += rest > 2 || (rest == 2 && digits % 2); // ties to even
+    }
+    char rev[XPL_JSON_FIXED_MAX], *const end = rev + sizeof rev, *p = end;
+    for (int i = 0; i < decimals; i++, digits /= 10)
+        *--p = (char)('0' + digits % 10);
+    if (decimals) *--p = '.';
+    p = digits_before(p, digits);
+    if (signbit(v)) *--p = '-';
+    memcpy(out, p, (size_t)(end - p));
+    return (size_t)(end - p);
+}

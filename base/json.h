@@ -19,4 +19,9 @@ void xpl_json_proto_double(struct xpl_buf *b, double v);
 void xpl_json_proto_int64(struct xpl_buf *b, int64_t v);
 void xpl_json_proto_uint64(struct xpl_buf *b, uint64_t v);
 
+// v with a fixed count of decimals (0 to 3), as printf's %.*f has it, for a magnitude below 1e14.
+// Returns the length, 0 outside that range; no terminator.
+enum { XPL_JSON_FIXED_MAX = 24 };
+size_t xpl_json_fixed(double v, int decimals, char out[XPL_JSON_FIXED_MAX]);
+
 #endif

@@ -1,7 +1,9 @@
 #include "base/log.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -51,7 +53,7 @@ static bool parse_part(struct levels *l, xpl_str_t part) {
     return parse_level(xpl_str_sub(part, colon + 1, SIZE_MAX), &l->topics[l->n++].level);
 }
 
-bool xpl_log_configure(const char *spec) {
+static bool parse_spec(const char *spec, struct levels *ret) {
     struct levels next = {.all = XPL_LOG_INFO};
     const xpl_str_t s = xpl_str_from(spec);
     for (size_t at = 0; at < s.len;) {
@@ -60,6 +62,18 @@ bool xpl_log_configure(const char *spec) {
         if (!parse_part(&next, xpl_str_sub(s, at, comma - at))) return false;
         at = comma + 1;
     }
+    *ret = next;
+    return true;
+}
+
+bool xpl_log_check(const char *spec) {
+    struct levels unused;
+    return parse_spec(spec, &unused);
+}
+
+bool xpl_log_configure(const char *spec) {
+    struct levels next;
+    if (!parse_spec(spec, &next)) return false;
     pthread_rwlock_wrlock(&lock);
     levels = next;
     pthread_rwlock_unlock(&lock);
@@ -189,7 +203,7 @@ void xpl_log_int(struct xpl_log_line *l, const char *key, int64_t value) {
 
 // ---- writing ----
 
-enum { BATCH = 1 << 20, BATCH_MS = 20 };
+enum { BATCH = 1 << 20, BATCH_MS = 20, WRITE_WAIT_MS = 200 };
 
 static struct {
     pthread_mutex_t mu;
@@ -201,10 +215,18 @@ static struct {
     char lines[BATCH], spare[BATCH];
 } queue = {.mu = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
 
+// A pipe whose other end made it non-blocking: waits a moment for room.
+static bool wait_writable(void) {
+    struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+    return poll(&p, 1, WRITE_WAIT_MS) > 0;
+}
+
 // A log that cannot be written must not stop the daemon.
 static void write_out(const char *p, size_t n) {
     while (n) {
         const ssize_t done = write(STDERR_FILENO, p, n);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0 && errno == EAGAIN && wait_writable()) continue;
         if (done <= 0) return;
         p += done;
         n -= (size_t)done;

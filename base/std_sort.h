@@ -75,8 +75,8 @@ XPL_SORT_INLINE void xpl_sort_pop_(const struct xpl_std_sort *s, size_t first, s
     xpl_sort_sift_(s, first, 0, len, value);
 }
 
-// The `k` least of [first, first + n) come first, in order; the others follow in any.
-XPL_SORT_INLINE void xpl_sort_select_(const struct xpl_std_sort *s, size_t first, size_t k,
+// The `k` least of [first, first + n) come first, as a heap; the others follow in any order.
+XPL_SORT_INLINE void xpl_sort_gather_(const struct xpl_std_sort *s, size_t first, size_t k,
                                       size_t n) {
     uint8_t value[XPL_STD_SORT_MAX_ELEM];
     for (size_t i = k / 2; i-- > 0;) {
@@ -85,6 +85,12 @@ XPL_SORT_INLINE void xpl_sort_select_(const struct xpl_std_sort *s, size_t first
     }
     for (size_t i = k; i < n; i++)
         if (xpl_sort_less_(s, first + i, first)) xpl_sort_pop_(s, first, k, first + i);
+}
+
+// As above, and in order.
+XPL_SORT_INLINE void xpl_sort_select_(const struct xpl_std_sort *s, size_t first, size_t k,
+                                      size_t n) {
+    xpl_sort_gather_(s, first, k, n);
     for (size_t len = k; len-- > 1;)
         xpl_sort_pop_(s, first, len, first + len);
 }
@@ -167,6 +173,13 @@ XPL_SORT_INLINE void xpl_std_partial_sort(void *base, size_t k, size_t n, size_t
                                           xpl_less_fn less, const void *ctx) {
     const struct xpl_std_sort s = {base, size, less, ctx};
     xpl_sort_select_(&s, 0, k, n);
+}
+
+// Which elements std::partial_sort takes, without their order.
+XPL_SORT_INLINE void xpl_std_heap_select(void *base, size_t k, size_t n, size_t size,
+                                         xpl_less_fn less, const void *ctx) {
+    const struct xpl_std_sort s = {base, size, less, ctx};
+    xpl_sort_gather_(&s, 0, k, n);
 }
 
 #endif

@@ -17,6 +17,7 @@ struct host {
     struct xpl_source *source;
     struct xpl_arena arena;
     struct xpl_opstats *stats;
+    struct xpl_trace_memory trace;
     struct xpl_error err;
     xpl_status_t status;
 };
@@ -31,6 +32,15 @@ struct analysis {
     struct xpl_exec *exec;
     struct xpl_buf out;
 };
+
+static xpl_status_t unknown_tool(const char *name, struct xpl_error *err) {
+    char names[160] = "";
+    size_t n, at = 0;
+    const struct xpl_tool *const tools = xpl_tools(&n);
+    for (size_t i = 0; i < n && at < sizeof names - 1; i++)
+        at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", tools[i].name);
+    XPL_FAIL(err, XPL_INVALID_ARGUMENT, "unknown tool \"%.40s\"; tools: %s", name, names);
+}
 
 static int fail(xpl_status_t code, const struct xpl_error *err) {
     (void)fprintf(stderr, "xplanectl: %s: %s\n", xpl_status_name(code), err->msg);
@@ -92,20 +102,27 @@ static xpl_status_t open_hosts(struct analysis *a, bool *ret_device, struct xpl_
     return XPL_OK;
 }
 
+// Whether hosts were chosen: ALL_HOSTS is no choice.
+static bool by_name(const struct xpl_args *args) {
+    for (size_t i = 0; i < args->n_hosts; i++)
+        if (strcmp(args->hosts[i], "ALL_HOSTS") != 0) return true;
+    return false;
+}
+
 // Records a failure of the analysis with the file it is about.
 static xpl_status_t about(const struct host *h, xpl_status_t code, const struct xpl_error *why,
                           struct xpl_error *err) {
     return xpl_error_set(err, code, __FILE__, __LINE__, why->offset, "%s: %s", h->path, why->msg);
 }
 
-static xpl_status_t memory_profile(struct analysis *a, struct xpl_error *err) {
+static xpl_status_t answer_of_host(struct analysis *a, struct xpl_error *err) {
     if (a->n > 1)
         XPL_FAIL(err, XPL_INVALID_ARGUMENT,
                  "%s answers for one host at a time: choose one with --host", a->tool->name);
     const struct host *h = &a->hosts[0];
     struct xpl_error why = {0};
     const xpl_status_t st =
-        xpl_bytes_memory_profile(xpl_source_bytes(h->source), a->exec, LIMIT, &a->out, &why);
+        xpl_bytes_answer(a->tool, xpl_source_bytes(h->source), a->exec, LIMIT, &a->out, &why);
     XPL_TRY(xpl_source_verify(h->source, err));
     return st == XPL_OK ? XPL_OK : about(h, st, &why, err);
 }
@@ -142,7 +159,7 @@ static xpl_status_t render(struct analysis *a, struct xpl_error *err) {
         if (h->status == XPL_OK) continue;
         list[i].stats = NULL;
         list[i].problem = xpl_str_from(h->err.msg);
-        if (a->args->n_hosts || a->n == 1) {
+        if (by_name(a->args) || a->n == 1) {
             *err = h->err;
             return h->status;
         }
@@ -155,13 +172,50 @@ static xpl_status_t render(struct analysis *a, struct xpl_error *err) {
     return xpl_answer_render(a->tool, &a->opt, list, a->n, LIMIT, &a->out, err);
 }
 
+static xpl_status_t index_traces(struct analysis *a, struct xpl_error *err) {
+    for (size_t i = 0; i < a->n; i++) {
+        struct host *h = &a->hosts[i];
+        struct xpl_error why = {0};
+        h->status = xpl_trace_memory_init(&h->trace, xpl_source_bytes(h->source), a->exec, LIMIT,
+                                          &h->arena, &why);
+        XPL_TRY(xpl_source_verify(h->source, err));
+        if (h->status != XPL_OK) (void)about(h, h->status, &why, &h->err);
+        if (h->status == XPL_OK || (h->status == XPL_DATA_LOSS && !by_name(a->args) && a->n > 1))
+            continue;
+        *err = h->err;
+        return h->status;
+    }
+    return XPL_OK;
+}
+
+// The traces of all hosts that are sound, side by side.
+static xpl_status_t trace(struct analysis *a, struct xpl_error *err) {
+    struct xpl_trace_host *list = xpl_arena_array(&a->arena, a->n, sizeof *list);
+    if (!list) XPL_FAIL_OOM(err, "hosts");
+    XPL_TRY(index_traces(a, err));
+    size_t n = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        const struct host *h = &a->hosts[i];
+        if (h->status == XPL_OK)
+            list[n++] =
+                (struct xpl_trace_host){h->name, h->trace.trace, xpl_source_bytes(h->source)};
+        else
+            (void)fprintf(stderr, "xplanectl: warning: %.*s: %s\n", XPL_STR_FMT(h->name),
+                          h->err.msg);
+    }
+    if (n) return xpl_trace_answer(list, n, &a->opt.trace, LIMIT, &a->out, err);
+    *err = a->hosts[0].err;
+    return XPL_DATA_LOSS;
+}
+
 static xpl_status_t run(struct analysis *a, struct xpl_error *err) {
     bool device = false;
     a->tool = xpl_tool_find(xpl_str_from(a->args->rest[1]));
-    if (!a->tool) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "unknown tool \"%s\"", a->args->rest[1]);
+    if (!a->tool) return unknown_tool(a->args->rest[1], err);
     XPL_TRY(parse_options(a, err));
     XPL_TRY(open_hosts(a, &device, err));
-    if (a->tool->product == XPL_PRODUCT_MEMORY_PROFILE) return memory_profile(a, err);
+    if (a->tool->product == XPL_PRODUCT_TRACE) return trace(a, err);
+    if (a->tool->product != XPL_PRODUCT_OP_STATS) return answer_of_host(a, err);
     XPL_TRY(convert(a, a->opt.cpu_as_device && !device, err));
     return render(a, err);
 }
@@ -181,6 +235,7 @@ int xpl_cmd_analyze(const struct xpl_args *args) {
     else if (!xpl_write_out(args, a.out.p, a.out.n))
         status = XPL_EXIT_FAILED;
     for (size_t i = 0; i < a.n; i++) {
+        xpl_trace_memory_fini(&a.hosts[i].trace);
         xpl_arena_fini(&a.hosts[i].arena);
         xpl_source_free(a.hosts[i].source);
     }

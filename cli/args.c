@@ -42,7 +42,7 @@ static bool assign(struct xpl_args *a, const char *name, const char *value) {
     } texts[] = {{"server", &a->server},       {"token-file", &a->token_file},
                  {"tls-roots", &a->tls_roots}, {"tls-cert", &a->tls_cert},
                  {"tls-key", &a->tls_key},     {"tls-name", &a->tls_name},
-                 {"output", &a->out}};
+                 {"output", &a->out},          {"logdir", &a->logdir}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         if (strcmp(texts[i].name, name) != 0) continue;
         *texts[i].to = value;

@@ -10,6 +10,7 @@ enum { XPL_EXIT_OK = 0, XPL_EXIT_FAILED = 1, XPL_EXIT_USAGE = 2 };
 struct xpl_args {
     const char *server, *token_file, *tls_roots, *tls_cert, *tls_key, *tls_name;
     const char *out;    // -o; NULL or "-": standard output
+    const char *logdir; // --logdir, for export
     const char **hosts; // --host, in order
     size_t n_hosts;
     const char **options; // --option key=value as key, value, ...; strings are owned
@@ -33,6 +34,7 @@ int xpl_cmd_tools(const struct xpl_args *a);
 int xpl_cmd_tool(const struct xpl_args *a);
 int xpl_cmd_summary(const struct xpl_args *a);
 int xpl_cmd_analyze(const struct xpl_args *a);
+int xpl_cmd_export(const struct xpl_args *a);
 
 // Writes an answer to -o or standard output.  False after saying why on stderr.
 bool xpl_write_out(const struct xpl_args *a, const void *p, size_t n);

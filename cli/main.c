@@ -17,6 +17,8 @@ static const struct command {
     {"summary", xpl_cmd_summary, 1, 1, "SESSION", "ops, kernels, steps and memory as tables"},
     {"analyze", xpl_cmd_analyze, 2, 4096, "TOOL PATH...",
      "a tool's answer from files or one run directory, without a daemon"},
+    {"export", xpl_cmd_export, 2, 4096, "FORMAT PATH...",
+     "perfetto or chrome: the trace of files, one run directory or a session of --logdir"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
@@ -31,7 +33,8 @@ static void help(FILE *out) {
         "  --host HOST          only this host; may be given several times\n"
         "  --option KEY=VALUE   option of the tool; may be given several times\n"
         "  -o, --output FILE    where the answer goes [standard output]\n"
-        "  -j, --jobs N         threads for analyze [one per processor]\n"
+        "  -j, --jobs N         threads for analyze and export [one per processor]\n"
+        "  --logdir DIR         export: where to find the session that is named instead of paths\n"
         "  --json               listings as JSON\n"
         "  --timeout-ms N       give up after this long [300000]\n"
         "  --tls-roots FILE     use TLS, trusting these PEM roots\n"

@@ -15,10 +15,12 @@
 static const char *read_token(const char *path, char *token, int size) {
     FILE *f = fopen(path, "re");
     const char *const got = f ? fgets(token, size, f) : NULL;
-    if (!got) (void)fprintf(stderr, "xplanectl: %s: %s\n", path, strerror(f ? EINVAL : errno));
-    if (f) (void)fclose(f);
+    if (!f) (void)fprintf(stderr, "xplanectl: %s: %s\n", path, strerror(errno));
     if (got) token[strcspn(token, "\r\n")] = 0;
-    return got;
+    const bool empty = f && (!got || !token[0]);
+    if (empty) (void)fprintf(stderr, "xplanectl: %s: no token in it (its first line)\n", path);
+    if (f) (void)fclose(f);
+    return f && !empty ? token : NULL;
 }
 
 xpl_client *xpl_remote_open(const struct xpl_args *a) {

@@ -148,15 +148,23 @@ static int finish(xpl_answer *a, xpl_status_t st, const struct xpl_error *err, i
     return xpl_client_result(result, st, err, retry_ms);
 }
 
-int xpl_client_tool(xpl_client *c, const xpl_tool_request *request, xpl_answer **ret,
+// The request as this build knows it, whatever size the caller was compiled with.
+static xpl_tool_request request_of(const xpl_tool_request *given) {
+    xpl_tool_request r = {0};
+    memcpy(&r, given, given->size < sizeof r ? given->size : sizeof r);
+    return r;
+}
+
+int xpl_client_tool(xpl_client *c, const xpl_tool_request *given, xpl_answer **ret,
                     xpl_result *result) {
+    const xpl_tool_request request = request_of(given);
     xpl_answer *a = answer_new();
     struct xpl_buf b;
     xpl_buf_init(&b, (size_t)16 << 20);
     struct xpl_error err = {0};
     int64_t retry_ms = 0;
     xpl_status_t st = XPL_RESOURCE_EXHAUSTED;
-    if (!a || !pack(request, request->tool, false, &b)) {
+    if (!a || !pack(&request, request.tool, false, &b)) {
         xpl_buf_fini(&b);
         xpl_answer_free(a);
         return xpl_client_result(result, st, NULL, 0);
@@ -171,8 +179,9 @@ int xpl_client_tool(xpl_client *c, const xpl_tool_request *request, xpl_answer *
     return finish(a, st, &err, retry_ms, ret, result);
 }
 
-int xpl_client_op_stats(xpl_client *c, const xpl_tool_request *request, xpl_answer **ret,
+int xpl_client_op_stats(xpl_client *c, const xpl_tool_request *given, xpl_answer **ret,
                         xpl_result *result) {
+    const xpl_tool_request request = request_of(given);
     xpl_answer *a = answer_new();
     struct xpl_buf b, data;
     xpl_buf_init(&b, (size_t)16 << 20);
@@ -180,7 +189,7 @@ int xpl_client_op_stats(xpl_client *c, const xpl_tool_request *request, xpl_answ
     struct xpl_error err = {0};
     struct xpl_rpc_reply reply = {0};
     xpl_status_t st = XPL_RESOURCE_EXHAUSTED;
-    if (a && pack(request, NULL, true, &b)) {
+    if (a && pack(&request, NULL, true, &b)) {
         const struct xpl_rpc_call_options o = {.size = sizeof o, .timeout_ms = c->timeout_ms};
         st = xpl_rpc_unary(c->channel, "/xplaned.v1.AnalysisService/GetOpStats",
                            (xpl_bytes_t){b.p, b.n}, &o, &reply, &err);

@@ -23,7 +23,7 @@ trap cleanup EXIT
 ctl() { "$bin/xplanectl" --server "$address" "$@"; }
 
 echo "==> xplaned --logdir tests/data/logdir"
-"$bin/xplaned" --logdir tests/data/logdir --state-dir "$work/state" --listen 127.0.0.1:0 2>"$work/log" &
+"$bin/xplaned" --logdir tests/data/logdir --state-dir "$work/state" --listen 127.0.0.1:0 --http off 2>"$work/log" &
 daemon=$!
 for _ in $(seq 100); do
     address=$(sed -n 's/.*msg=listening service=grpc address=\([^ ]*\).*/\1/p' "$work/log")

@@ -1,9 +1,9 @@
 // Calls: their life, and what comes in.  What goes out is in answer.c.
 #include <grpc/support/alloc.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "rpc/internal.h"
 
 enum { MAX_WAITING = 16 }; // answers queued before a client stream is read further
@@ -67,12 +67,6 @@ bool xpl_rpc_call_try_hold(struct xpl_rpc_call *c) {
 }
 
 // ---- requests ----
-
-static int64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 static int64_t to_ns(gpr_timespec t) {
     if (gpr_time_cmp(t, gpr_inf_future(t.clock_type)) == 0) return INT64_MAX;
@@ -206,7 +200,7 @@ static void dispatch(struct xpl_rpc_call *c) {
     struct xpl_rpc_server *const s = c->entry->server;
     const unsigned open = atomic_fetch_add(&s->open, 1);
     atomic_fetch_add_explicit(&s->calls, 1, memory_order_relaxed);
-    c->start_ns = now_ns();
+    c->start_ns = (int64_t)xpl_clock_ns();
     c->deadline_ns = to_ns(c->entry->handle ? c->deadline : c->details.deadline);
     if (!c->entry->handle) {
         atomic_fetch_add(&s->unimplemented, 1);

@@ -134,7 +134,7 @@ static grpc_arg text_arg(const char *key, const char *value) {
 
 static grpc_channel *make_channel(const struct xpl_rpc_channel_options *o,
                                   grpc_channel_credentials *creds) {
-    grpc_arg a[8];
+    grpc_arg a[10];
     size_t n = 0;
     const size_t max = o->max_message_bytes;
     a[n++] = int_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, max && max < INT_MAX ? (int)max : -1);
@@ -144,6 +144,10 @@ static grpc_channel *make_channel(const struct xpl_rpc_channel_options *o,
     // The servers are on this machine or in its network; http_proxy is not meant for them.
     a[n++] = int_arg(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     a[n++] = int_arg(GRPC_ARG_ENABLE_RETRIES, 0);
+    // By default a daemon that was away for a while is tried again after up to two minutes.  What
+    // waits for its next attempt also outlives its channel that long.
+    a[n++] = int_arg(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+    a[n++] = int_arg(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
     a[n++] =
         text_arg(GRPC_ARG_PRIMARY_USER_AGENT_STRING, o->user_agent ? o->user_agent : "xplaned");
     if (o->tls && o->server_name)
@@ -184,12 +188,16 @@ xpl_status_t xpl_rpc_channel_open(const struct xpl_rpc_channel_options *opt,
         xpl_sys_free(ch);
         XPL_FAIL_OOM(err, "channel");
     }
-    grpc_init();
+    sigset_t old;
+    xpl_rpc_library_start(&old);
     grpc_channel_credentials *creds = NULL;
     const xpl_status_t st = make_credentials(opt, &creds, err);
     if (st == XPL_OK) {
         ch->channel = make_channel(opt, creds);
         grpc_channel_credentials_release(creds);
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (st == XPL_OK) {
         *ret = ch;
         return XPL_OK;
     }
@@ -200,7 +208,7 @@ xpl_status_t xpl_rpc_channel_open(const struct xpl_rpc_channel_options *opt,
 void xpl_rpc_channel_close(struct xpl_rpc_channel *ch) {
     if (!ch) return;
     if (ch->channel) grpc_channel_destroy(ch->channel);
-    grpc_shutdown();
+    xpl_rpc_library_stop();
     if (ch->bearer) explicit_bzero(ch->bearer, strlen(ch->bearer));
     xpl_sys_free(ch->bearer);
     xpl_sys_free(ch);

@@ -7,12 +7,19 @@
 #include <grpc/slice.h>
 #include <grpc/support/time.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
 #include "base/str.h"
 #include "rpc/call.h"
 #include "rpc/server.h"
+
+// gRPC is up from start to stop; calls nest.  Start leaves this thread with all signals blocked,
+// for threads that it makes now: the caller restores *ret_old.  The last stop waits for gRPC's
+// threads; never call it from one of them.
+void xpl_rpc_library_start(sigset_t *ret_old);
+void xpl_rpc_library_stop(void);
 
 // What a completion queue gives back: the event runs itself, on the queue's thread.
 struct xpl_rpc_tag {

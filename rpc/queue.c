@@ -3,7 +3,6 @@
 #include <grpc/grpc.h>
 #include <grpc/support/log.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -41,16 +40,8 @@ static void *run(void *arg) {
 xpl_status_t xpl_rpc_queue_new(struct xpl_rpc_queue **ret, struct xpl_error *err) {
     struct xpl_rpc_queue *const q = xpl_sys_alloc(sizeof *q);
     if (!q) XPL_FAIL_OOM(err, "rpc queue");
-    // Signals belong to the main thread.  gRPC's threads inherit the mask of the one that makes
-    // them.
-    sigset_t block, old;
-    sigfillset(&block);
-    sigdelset(&block, SIGBUS);
-    sigdelset(&block, SIGSEGV);
-    sigdelset(&block, SIGFPE);
-    sigdelset(&block, SIGILL);
-    pthread_sigmask(SIG_SETMASK, &block, &old);
-    grpc_init();
+    sigset_t old;
+    xpl_rpc_library_start(&old);
     q->cq = grpc_completion_queue_create_for_next(NULL);
     const int rc = pthread_create(&q->thread, NULL, run, q->cq);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -58,7 +49,7 @@ xpl_status_t xpl_rpc_queue_new(struct xpl_rpc_queue **ret, struct xpl_error *err
         grpc_completion_queue_shutdown(q->cq);
         grpc_completion_queue_next(q->cq, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
         grpc_completion_queue_destroy(q->cq);
-        grpc_shutdown_blocking();
+        xpl_rpc_library_stop();
         xpl_sys_free(q);
         XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "rpc queue: cannot start a thread: %s", strerror(rc));
     }
@@ -72,7 +63,7 @@ void xpl_rpc_queue_free(struct xpl_rpc_queue *q) {
     grpc_completion_queue_shutdown(q->cq);
     pthread_join(q->thread, NULL);
     grpc_completion_queue_destroy(q->cq);
-    grpc_shutdown_blocking();
+    xpl_rpc_library_stop();
     xpl_sys_free(q);
 }
 

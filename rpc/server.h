@@ -58,7 +58,11 @@ xpl_status_t xpl_rpc_server_set_token(struct xpl_rpc_server *s, xpl_str_t token,
 // the last reference.  Streams without an end (health, watches) must be ended by their services.
 // Any thread, once.
 void xpl_rpc_server_shutdown(struct xpl_rpc_server *s, void (*done)(void *arg), void *arg);
-// After shutdown, when patience is over: all calls become cancelled.
+// After shutdown: no call is open, and what was sent has reached the peers' machines.  gRPC then
+// still waits for idle clients to close their connections, which those that do nothing else do
+// after seconds: xpl_rpc_server_cancel_all closes them.
+bool xpl_rpc_server_is_quiet(const struct xpl_rpc_server *s);
+// After shutdown, when patience is over: all calls become cancelled, all connections are closed.
 void xpl_rpc_server_cancel_all(struct xpl_rpc_server *s);
 // After `done` has been called (also from within it), or instead of a shutdown when no call can be
 // under way: then it waits, and not on the queue's thread.  NULL is fine.

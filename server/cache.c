@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "base/map.h"
 
 enum { BUCKETS = 4096, ENTRY_COST = 128 };
@@ -11,7 +12,7 @@ struct entry {
     struct entry *chain;         // same bucket
     struct entry *newer, *older; // by last use
     struct xpl_object *object;
-    uint64_t hash;
+    uint32_t hash;
     size_t key_len;
     uint8_t key[];
 };
@@ -24,23 +25,11 @@ struct xpl_cache {
     struct entry *buckets[BUCKETS];
 };
 
-static uint64_t hash_of(xpl_bytes_t key) {
-    uint64_t h = xpl_hash_seed();
-    size_t i = 0;
-    for (; i + 8 <= key.len; i += 8) {
-        uint64_t w;
-        memcpy(&w, key.ptr + i, 8);
-        h = (h ^ w) * 0xff51afd7ed558ccdu;
-        h ^= h >> 32;
-    }
-    for (; i < key.len; i++)
-        h = (h ^ key.ptr[i]) * 0x100000001b3u;
-    h ^= h >> 29;
-    h *= 0xc4ceb9fe1a85ec53u;
-    return h ^ (h >> 32);
+static uint32_t hash_of(xpl_bytes_t key) {
+    return xpl_hash_str(xpl_hash_seed(), (xpl_str_t){(const char *)key.ptr, key.len});
 }
 
-static struct entry **find(struct xpl_cache *c, uint64_t hash, xpl_bytes_t key) {
+static struct entry **find(struct xpl_cache *c, uint32_t hash, xpl_bytes_t key) {
     struct entry **at = &c->buckets[hash % BUCKETS];
     while (*at && ((*at)->hash != hash || (*at)->key_len != key.len ||
                    memcmp((*at)->key, key.ptr, key.len) != 0))
@@ -106,7 +95,7 @@ void xpl_cache_free(struct xpl_cache *c) {
 }
 
 struct xpl_object *xpl_cache_get(struct xpl_cache *c, xpl_bytes_t key) {
-    const uint64_t hash = hash_of(key);
+    const uint32_t hash = hash_of(key);
     struct xpl_object *o = NULL;
     pthread_mutex_lock(&c->mu);
     struct entry *const e = *find(c, hash, key);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/log.h"
 #include "base/str.h"
 
 enum type { TEXT, FLAG, COUNT, SIZE, TIME };
@@ -42,6 +43,20 @@ static const struct setting settings[] = {
      "group that may read files in --worker-dir"},
     {"worker-fallback", TEXT, 0, AT(worker_fallback), "", 0, 0, "ADDR",
      "real XProf worker that answers what xplaned does not serve yet"},
+    {"http", TEXT, 0, AT(http), "127.0.0.1:8795", 0, 0, "ADDR[,ADDR]",
+     "HTTP listeners: HOST:PORT; port 0 picks a free one; off for none"},
+    {"http-host", TEXT, 0, AT(http_host), "", 0, 0, "NAME[,NAME]",
+     "further host names under which HTTP is asked, such as a proxy's"},
+    {"http-prefix", TEXT, 0, AT(http_prefix), "", 0, 0, "PATH",
+     "path below which a proxy mounts us, such as /xprof"},
+    {"http-connections", COUNT, 0, AT(http_connections), "1024", 1, 60000, "N",
+     "HTTP connections at once; further ones get 503"},
+    {"http-idle", TIME, 0, AT(http_idle_ms), "60s", 100, DAY_MS, "TIME",
+     "how long a connection may take to send its next request"},
+    {"ui-dir", TEXT, 0, AT(ui_dir), "", 0, 0, "DIR",
+     "XProf's static files, as fetch-xprof-ui.sh gets them: its interface is then at /"},
+    {"src-prefix", TEXT, 0, AT(src_prefix), "", 0, 0, "URL",
+     "prefix of links to source files in XProf's interface"},
     {"state-dir", TEXT, 0, AT(state_dir), "", 0, 0, "DIR",
      "where cache.db is kept (default: the user's cache directory)"},
     {"config", TEXT, 0, AT(config), "", 0, 0, "FILE",
@@ -113,6 +128,9 @@ static bool parse_number(const struct setting *s, const char *z, uint64_t *ret) 
     static const uint64_t bytes[] = {1, 1, KIB, MIB, MIB * KIB, MIB * MIB, KIB, MIB, MIB * KIB};
     static const char *const times[] = {"ms", "s", "m", "min", "h"};
     static const uint64_t millis[] = {1, 1000, 60000, 60000, 3600000};
+    // A count is digits and nothing else: not "1.5", "1e3" or "0x10".
+    if (s->type != SIZE && s->type != TIME && strspn(z, "0123456789") != strlen(z)) return false;
+    if (strpbrk(z, "xX")) return false;
     const bool ok = s->type == SIZE   ? parse_scaled(z, sizes, bytes, 9, ret)
                     : s->type == TIME ? parse_scaled(z, times, millis, 5, ret)
                                       : parse_scaled(z, none, one, 1, ret);
@@ -193,8 +211,15 @@ static xpl_status_t read_file(struct xpl_config *c, const char *path, bool requi
     xpl_status_t st = XPL_OK;
     for (int n = 1; st == XPL_OK && fgets(line, sizeof line, f); n++) {
         (void)snprintf(where, sizeof where, "%s:%d", path, n);
-        st = read_line(c, xpl_str_from(line), where, err);
+        if (!strchr(line, '\n') && !feof(f))
+            st = xpl_error_set(err, XPL_INVALID_ARGUMENT, __FILE__, __LINE__, UINT64_MAX,
+                               "%s: the line is too long", where);
+        else
+            st = read_line(c, xpl_str_from(line), where, err);
     }
+    if (st == XPL_OK && ferror(f)) // a directory, for one
+        st = xpl_error_set(err, XPL_INVALID_ARGUMENT, __FILE__, __LINE__, UINT64_MAX, "%s: %s",
+                           path, strerror(errno));
     (void)fclose(f);
     return st;
 }
@@ -257,12 +282,17 @@ static xpl_status_t load(int argc, char **argv, struct xpl_config *c, struct xpl
         XPL_FAIL(err, XPL_INVALID_ARGUMENT, "--logdir DIR is required: where the profiles are");
     if (!c->tls_cert[0] != !c->tls_key[0])
         XPL_FAIL(err, XPL_INVALID_ARGUMENT, "--tls-cert and --tls-key belong together");
+    if (!xpl_log_check(c->log))
+        XPL_FAIL(err, XPL_INVALID_ARGUMENT,
+                 "bad value \"%s\" for log (LEVEL or TOPIC:LEVEL, separated by commas; levels: "
+                 "error, warn, info, debug)",
+                 c->log);
     return XPL_OK;
 }
 
 static void print_help(FILE *out) {
     (void)fprintf(out, "Usage: xplaned --logdir DIR [options]\n\n"
-                       "Serves profiles (*.xplane.pb) below DIR over gRPC.\n\nOptions:\n");
+                       "Serves profiles (*.xplane.pb) below DIR over gRPC and HTTP.\n\nOptions:\n");
     for (size_t i = 0; i < N_SETTINGS; i++) {
         const struct setting *s = &settings[i];
         char left[80];

@@ -13,6 +13,8 @@ struct xpl_config { // strings are owned; NULL or "" means not set
     char *logdir;
     char *listen; // comma-separated addresses
     char *xprof_worker, *worker_dir, *worker_group, *worker_fallback;
+    char *http; // comma-separated addresses; "off"
+    char *http_host, *http_prefix, *ui_dir, *src_prefix;
     char *state_dir;
     char *tls_cert, *tls_key, *tls_client_ca, *token_file;
     char *log;
@@ -22,6 +24,7 @@ struct xpl_config { // strings are owned; NULL or "" means not set
     uint64_t memory_limit, memory_total; // bytes
     uint64_t answer_cache, store_limit;  // bytes
     uint64_t max_concurrent_requests;    // that wait for a worker
+    uint64_t http_connections, http_idle_ms;
     uint64_t request_timeout_ms, grace_ms, scan_interval_ms;
 };
 

@@ -1,5 +1,6 @@
 #include "server/daemon.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
 #include <malloc.h>
@@ -18,16 +19,19 @@
 #include "rpc/health.h"
 #include "rpc/reflection.h"
 #include "rpc/unix.h"
+#include "server/http.h"
 #include "server/loop.h"
 #include "server/notify.h"
 #include "server/pool.h"
 #include "server/prefetch.h"
 #include "server/services.h"
 #include "server/tally.h"
+#include "server/traces.h"
 #include "server/watch.h"
 #include "server/writer.h"
 
 enum { TICK_MS = 200, TIDY_TICKS = 300, DRAIN_MS = 3000, MAX_SOCKETS = 8 };
+enum { QUIET_MS = 50, QUIET_LOOKS = 3 }; // of a stop: all has been said when it was so that often
 enum { N_SERVICES = XPL_SVC_ANALYSIS_METHODS + XPL_SVC_SESSION_METHODS + XPL_SVC_SERVER_METHODS };
 enum { N_METHODS = N_SERVICES + XPL_RPC_HEALTH_METHODS + XPL_RPC_REFLECTION_METHODS };
 
@@ -38,6 +42,7 @@ struct daemon { // members in order of start; NULL until then
     struct xpl_loop *loop;
     struct xpl_catalogue *catalogue;
     struct xpl_store *store;
+    struct xpl_traces *traces;
     struct xpl_writer *writer;
     struct xpl_cache *cache;
     struct xpl_pool *pool;
@@ -58,12 +63,14 @@ struct daemon { // members in order of start; NULL until then
         uv_poll_t poll;
     } sockets[MAX_SOCKETS];
     size_t n_sockets;
+    struct xpl_http *http;
     struct xpl_watch *watch;
     struct xpl_prefetch *prefetch;
     uv_signal_t sigterm, sigint, sighup;
     uv_timer_t tick, grace;
     bool handles, stopping;
-    unsigned ticks;
+    unsigned ticks, quiet;
+    uint64_t grace_end; // in the loop's time
     int servers_down;
 };
 
@@ -82,6 +89,7 @@ static struct xpl_engine_options engine_options(const struct xpl_config *c) {
 // ---- stop ----
 
 static void server_down(void *arg);
+static void finish_stop(void *arg);
 
 // Begins the end: no new calls; those under way may finish until the grace time is over.
 static void begin_stop(struct daemon *d) {
@@ -92,6 +100,7 @@ static void begin_stop(struct daemon *d) {
     xpl_svc_session_stop(d->sessions);
     for (size_t i = 0; i < d->n_sockets; i++)
         uv_poll_stop(&d->sockets[i].poll);
+    if (d->http) xpl_http_stop(d->http, finish_stop, d);
     xpl_rpc_server_shutdown(d->server, server_down, d);
     if (d->worker_server) xpl_rpc_server_shutdown(d->worker_server, server_down, d);
 }
@@ -103,7 +112,7 @@ static void close_handle(uv_handle_t *h) {
 // All calls are over: the rest goes in the order opposite to its start.
 static void finish_stop(void *arg) {
     struct daemon *d = arg;
-    if (++d->servers_down < (d->worker_server ? 2 : 1)) return;
+    if (++d->servers_down < 1 + (d->worker_server != NULL) + (d->http != NULL)) return;
     close_handle((uv_handle_t *)&d->sigterm);
     close_handle((uv_handle_t *)&d->sigint);
     close_handle((uv_handle_t *)&d->sighup);
@@ -120,11 +129,24 @@ static void server_down(void *arg) { // on the queue's thread
     if (!xpl_loop_post(d->loop, finish_stop, d)) abort(); // nothing could ever end the loop
 }
 
+// Until the grace time is over: waits for calls, but not for clients that only stay connected.
 static void on_grace(uv_timer_t *t) {
     struct daemon *d = t->data;
-    xpl_log(XPL_LOG_WARN, "daemon", "requests under way are cancelled: --grace is over");
-    xpl_rpc_server_cancel_all(d->server);
-    if (d->worker_server) xpl_rpc_server_cancel_all(d->worker_server);
+    const bool over = uv_now(xpl_loop_uv(d->loop)) >= d->grace_end;
+    const bool quiet = xpl_rpc_server_is_quiet(d->server) &&
+                       (!d->worker_server || xpl_rpc_server_is_quiet(d->worker_server));
+    d->quiet = quiet ? d->quiet + 1 : 0;
+    if (d->quiet < QUIET_LOOKS && !over) return;
+    if (!quiet)
+        xpl_log(XPL_LOG_WARN, "daemon", "requests under way are cancelled: --grace is over");
+    // A quiet server is told once: the HTTP gateway may still have something under way.
+    if (over || d->quiet == QUIET_LOOKS) {
+        xpl_rpc_server_cancel_all(d->server);
+        if (d->worker_server) xpl_rpc_server_cancel_all(d->worker_server);
+    }
+    if (!over) return;
+    if (d->http) xpl_http_cancel(d->http);
+    uv_timer_stop(t);
 }
 
 static void on_stop_signal(uv_signal_t *s, int number) {
@@ -133,7 +155,8 @@ static void on_stop_signal(uv_signal_t *s, int number) {
         if (number == SIGINT) _exit(1); // a person lost patience
         return;
     }
-    uv_timer_start(&d->grace, on_grace, d->config->grace_ms, 0);
+    d->grace_end = uv_now(xpl_loop_uv(d->loop)) + d->config->grace_ms;
+    uv_timer_start(&d->grace, on_grace, QUIET_MS, QUIET_MS);
     begin_stop(d);
 }
 
@@ -158,6 +181,7 @@ static xpl_status_t reload_credentials(struct daemon *d, struct xpl_error *err) 
     char token[4096];
     if (d->tls) XPL_TRY(xpl_rpc_tls_reload(d->tls, err));
     XPL_TRY(read_token(d->config->token_file, token, sizeof token, err));
+    if (d->http) XPL_TRY(xpl_http_set_token(d->http, token, err));
     return xpl_rpc_server_set_token(d->server, xpl_str_from(token), err);
 }
 
@@ -166,17 +190,19 @@ static void on_reload_signal(uv_signal_t *s, int number) {
     struct daemon *d = s->data;
     xpl_notify("RELOADING=1");
     struct xpl_error err = {0};
+    // Settings are all checked before the first is taken over; certificates and the token stand for
+    // themselves and are read last.
     xpl_status_t st = xpl_config_reload(d->config, d->argc, d->argv, &err);
-    if (st == XPL_OK && !xpl_log_configure(d->config->log))
-        st = xpl_error_set(&err, XPL_INVALID_ARGUMENT, __FILE__, __LINE__, UINT64_MAX,
-                           "bad value for log");
-    if (st == XPL_OK) st = reload_credentials(d, &err);
     if (st == XPL_OK) {
+        (void)xpl_log_configure(d->config->log);
         const struct xpl_engine_options o = engine_options(d->config);
         xpl_engine_set_options(d->engine, &o);
         xpl_cache_set_limit(d->cache, (size_t)d->config->answer_cache);
         xpl_pool_set_limit(d->pool, (size_t)d->config->max_concurrent_requests);
         xpl_prefetch_set_enabled(d->prefetch, d->config->prefetch);
+        st = reload_credentials(d, &err);
+    }
+    if (st == XPL_OK) {
         xpl_log(XPL_LOG_INFO, "daemon", "settings reloaded");
     } else {
         xpl_log(XPL_LOG_ERROR, "daemon", "settings not reloaded: %s", err.msg);
@@ -187,6 +213,7 @@ static void on_reload_signal(uv_signal_t *s, int number) {
 static void on_tick(uv_timer_t *t) {
     struct daemon *d = t->data;
     xpl_engine_sweep(d->engine);
+    if (d->http) xpl_http_tick(d->http);
     if (++d->ticks % TIDY_TICKS == 0 && d->worker) xpl_svc_worker_tidy(d->worker);
 }
 
@@ -245,9 +272,16 @@ static xpl_status_t start_storage(struct daemon *d, struct xpl_error *err) {
     const struct xpl_store_options so = {
         .size = sizeof so, .dir = dir, .limit_bytes = d->config->store_limit};
     XPL_TRY(xpl_store_open(&so, &d->store, err));
+    if (!(d->traces = xpl_traces_new(dir, (uint64_t)d->config->store_limit)))
+        XPL_FAIL_OOM(err, "traces");
     while (xpl_store_next_notice(d->store, text, sizeof text))
         xpl_log(XPL_LOG_WARN, "store", "%s", text);
     if (!(d->writer = xpl_writer_new(d->store, XPL_ANALYSIS_VERSION))) XPL_FAIL_OOM(err, "writer");
+    // A reader is opened, and its statements are prepared, by the first question: this one.
+    const struct xpl_fingerprint none = {0};
+    const struct xpl_store_key any = {
+        .kind = XPL_STORE_ANSWER, .name = XPL_STR("none"), .files = &none, .n_files = 1};
+    (void)xpl_store_has(d->store, &any);
     return XPL_OK;
 }
 
@@ -260,6 +294,7 @@ static xpl_status_t start_engine(struct daemon *d, struct xpl_error *err) {
     if (!d->cache || !d->pool || !d->tally) XPL_FAIL_OOM(err, "workers");
     d->engine = xpl_engine_new(d->catalogue, d->store, d->pool, d->writer, d->cache, &eo);
     if (!d->engine) XPL_FAIL_OOM(err, "engine");
+    xpl_engine_set_traces(d->engine, d->traces);
     d->sessions = xpl_svc_session_new(d->engine, d->catalogue);
     if (!d->sessions) XPL_FAIL_OOM(err, "sessions");
     d->analysis = (struct xpl_svc_analysis){d->engine, d->catalogue, d->cache, d->tally};
@@ -280,7 +315,16 @@ static xpl_status_t start_engine(struct daemon *d, struct xpl_error *err) {
 
 // True for addresses that only this machine's users can reach.
 static bool is_local(const char *a) {
-    static const char *const local[] = {"127.", "localhost:", "[::1]:", "unix:", "unix-abstract:"};
+    static const char *const local[] = {"localhost:", "[::1]:", "unix:", "unix-abstract:"};
+    char host[INET_ADDRSTRLEN]; // 127.0.0.0/8 in numbers: "127.example.com" is anywhere
+    const char *const colon = strrchr(a, ':');
+    struct in_addr ip;
+    const size_t len = colon ? (size_t)(colon - a) : strlen(a);
+    if (len < sizeof host) {
+        memcpy(host, a, len);
+        host[len] = 0;
+        if (inet_pton(AF_INET, host, &ip) == 1) return ntohl(ip.s_addr) >> 24 == 127;
+    }
     for (size_t i = 0; i < sizeof local / sizeof *local; i++)
         if (strncmp(a, local[i], strlen(local[i])) == 0) return true;
     return false;
@@ -394,6 +438,34 @@ static xpl_status_t start_worker(struct daemon *d, struct xpl_error *err) {
     return xpl_rpc_server_start(d->worker_server, err);
 }
 
+static xpl_status_t start_http(struct daemon *d, struct xpl_error *err) {
+    const struct xpl_config *c = d->config;
+    if (!c->http[0] || strcmp(c->http, "off") == 0) return XPL_OK;
+    const struct xpl_http_options o = {.listen = c->http,
+                                       .hosts = c->http_host,
+                                       .prefix = c->http_prefix,
+                                       .ui_dir = c->ui_dir,
+                                       .src_prefix = c->src_prefix,
+                                       .tls_cert = c->tls_cert,
+                                       .tls_key = c->tls_key,
+                                       .client_ca = c->tls_client_ca[0] != 0,
+                                       .insecure = c->insecure,
+                                       .max_connections = (size_t)c->http_connections,
+                                       .memory_limit = (size_t)c->memory_limit,
+                                       .idle_ms = c->http_idle_ms};
+    const struct xpl_http_parts p = {.loop = d->loop,
+                                     .engine = d->engine,
+                                     .catalogue = d->catalogue,
+                                     .cache = d->cache,
+                                     .pool = d->pool,
+                                     .tally = d->tally,
+                                     .stats = &d->stats};
+    char token[4096];
+    XPL_TRY(read_token(c->token_file, token, sizeof token, err));
+    XPL_TRY(xpl_http_new(&o, &p, &d->http, err));
+    return xpl_http_set_token(d->http, token, err);
+}
+
 static xpl_status_t start_handles(struct daemon *d, struct xpl_error *err) {
     uv_loop_t *const uv = xpl_loop_uv(d->loop);
     d->handles = true;
@@ -435,6 +507,7 @@ static xpl_status_t start(struct daemon *d, struct xpl_error *err) {
     XPL_TRY(xpl_rpc_queue_new(&d->queue, err));
     XPL_TRY(start_server(d, err));
     XPL_TRY(start_worker(d, err));
+    XPL_TRY(start_http(d, err));
     XPL_TRY(start_handles(d, err));
     xpl_rpc_health_set(d->health, true);
     xpl_notify("READY=1");
@@ -453,6 +526,7 @@ static void unwind_handles(struct daemon *d) {
             close_handle((uv_handle_t *)&d->sockets[i].poll);
         if (d->watch) xpl_watch_close(d->watch);
     }
+    if (d->http) xpl_http_stop(d->http, NULL, NULL);
     xpl_loop_close(d->loop);
     (void)uv_run(xpl_loop_uv(d->loop), UV_RUN_DEFAULT);
 }
@@ -471,8 +545,10 @@ static void free_all(struct daemon *d) {
     xpl_svc_worker_free(d->worker);
     xpl_svc_session_free(d->sessions);
     xpl_engine_free(d->engine);
+    xpl_traces_free(d->traces);
     xpl_writer_free(d->writer, DRAIN_MS);
     xpl_cache_free(d->cache);
+    xpl_http_free(d->http);
     xpl_tally_free(d->tally);
     xpl_store_close(d->store);
     xpl_catalogue_free(d->catalogue);

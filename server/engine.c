@@ -3,18 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "server/engine_impl.h"
 
 enum { BUSY_RETRY_MS = 500, LARGE_JOB = 64 << 20 };
-
-uint64_t xpl_engine_now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 struct xpl_engine *xpl_engine_new(struct xpl_catalogue *catalogue, struct xpl_store *store,
                                   struct xpl_pool *pool, struct xpl_writer *writer,
@@ -44,6 +38,10 @@ void xpl_engine_set_options(struct xpl_engine *e, const struct xpl_engine_option
     atomic_store(&e->memory_limit, o->memory_limit);
     atomic_store(&e->memory_total, o->memory_total);
     atomic_store(&e->request_timeout_ns, o->request_timeout_ns);
+}
+
+void xpl_engine_set_traces(struct xpl_engine *e, struct xpl_traces *t) {
+    e->traces = t;
 }
 
 // ---- questions ----
@@ -109,6 +107,10 @@ static xpl_status_t parse_options(struct xpl_question *q, const struct xpl_optio
                                   size_t n, bool strict, struct xpl_error *err) {
     XPL_TRY(xpl_tool_options_parse(q->tool, options, n, strict, &q->opt, err));
     q->fresh = q->opt.recompute;
+    struct xpl_trace_options *const t = &q->opt.trace; // its texts outlive the call
+    if (!xpl_arena_str(&q->arena, t->event_name, &t->event_name) ||
+        !xpl_arena_str(&q->arena, t->search_prefix, &t->search_prefix))
+        XPL_FAIL_OOM(err, "question");
     return XPL_OK;
 }
 
@@ -116,6 +118,18 @@ static void put_part(struct xpl_buf *b, xpl_str_t s) {
     const uint64_t len = s.len;
     xpl_buf_put(b, &len, sizeof len);
     xpl_buf_str(b, s);
+}
+
+static void put_trace_options(struct xpl_buf *b, const struct xpl_trace_options *t) {
+    const double times[3] = {t->start_time_ms, t->end_time_ms, t->duration_ms};
+    xpl_buf_put(b, &t->resolution, sizeof t->resolution);
+    xpl_buf_put(b, times, sizeof times);
+    xpl_buf_put(b, &t->unique_id, sizeof t->unique_id);
+    put_part(b, t->event_name);
+    put_part(b, t->search_prefix);
+    xpl_buf_putc(b, (char)t->search_metadata);
+    xpl_buf_putc(b, (char)t->full_dma);
+    xpl_buf_putc(b, (char)t->mpmd_pipeline_view);
 }
 
 // Session and its generation stand for the files: a change of any file is a new generation.
@@ -129,6 +143,7 @@ static xpl_status_t make_key(struct xpl_question *q, struct xpl_error *err) {
     xpl_buf_put(&b, &q->session->changed, sizeof q->session->changed);
     put_part(&b, xpl_str_from(q->tool->name));
     put_part(&b, q->session->name);
+    if (q->tool->product == XPL_PRODUCT_TRACE) put_trace_options(&b, &q->opt.trace);
     for (size_t i = 0; !q->all_hosts && i < q->n_hosts; i++)
         put_part(&b, q->hosts[i]->name);
     xpl_buf_putc(&b, (char)q->by_name); // a broken host asked for by name is an error
@@ -216,7 +231,7 @@ struct xpl_job {
     struct xpl_question *q;
     struct xpl_ticket *waiters; // under the engine's mutex, as `listed`
     bool listed;
-    atomic_bool nobody, timed_out;
+    atomic_bool nobody;
     uint64_t queued_ns;
     size_t reserved; // of memory_total
 };
@@ -226,6 +241,7 @@ struct xpl_ticket {
     struct xpl_ticket *next;
     struct xpl_engine *engine;
     struct xpl_job *job; // NULL once done was, or is about to be, called
+    uint64_t queued_ns;
     void (*done)(void *arg, const struct xpl_outcome *o);
     void *arg;
     bool joined;
@@ -237,8 +253,7 @@ void xpl_ticket_unref(struct xpl_ticket *t) {
 
 static bool job_cancelled(void *arg) {
     const struct xpl_job *j = arg;
-    return atomic_load_explicit(&j->nobody, memory_order_relaxed) ||
-           atomic_load_explicit(&j->timed_out, memory_order_relaxed);
+    return atomic_load_explicit(&j->nobody, memory_order_relaxed);
 }
 
 static void unlist(struct xpl_engine *e, struct xpl_job *j) {
@@ -273,6 +288,8 @@ static void job_finish(struct xpl_job *j, struct xpl_outcome *o) {
     }
     if (o->answer) xpl_object_unref(&o->answer->object);
     atomic_fetch_sub(&e->in_flight, j->reserved);
+    // Everybody has the answer: what the job used goes back to the system.
+    if (j->reserved >= LARGE_JOB && o->source == XPL_COMPUTED) (void)malloc_trim(0);
     xpl_question_free(j->q);
     xpl_sys_free(j);
 }
@@ -293,7 +310,8 @@ static void outcome_fail(struct xpl_outcome *o, xpl_status_t code, int64_t retry
 }
 
 // Reserves what the job may need of --memory-total: the hosts' files stand for their conversion.
-static bool reserve(struct xpl_job *j) {
+static bool reserve(void *arg) {
+    struct xpl_job *j = arg;
     struct xpl_engine *e = j->engine;
     size_t want = (size_t)16 << 20;
     for (size_t i = 0; i < j->q->n_hosts; i++)
@@ -302,34 +320,31 @@ static bool reserve(struct xpl_job *j) {
     if (want > limit) want = limit;
     const size_t before = atomic_fetch_add(&e->in_flight, want);
     j->reserved = want;
-    return before == 0 || before + want <= total; // one job alone may always try
+    const bool ok = before == 0 || before + want <= total; // one job alone may always try
+    if (!ok) atomic_fetch_add(&e->refused, 1);
+    return ok;
 }
 
 static void job_run(void *arg) {
     struct xpl_job *j = arg;
     struct xpl_engine *e = j->engine;
     struct xpl_outcome o = {.retry_ms = -1};
-    o.stage_us[XPL_STAGE_QUEUE] = (xpl_engine_now_ns() - j->queued_ns) / 1000 + 1;
+    o.stage_us[XPL_STAGE_QUEUE] = (xpl_clock_ns() - j->queued_ns) / 1000 + 1;
     struct xpl_pool_exec exec;
     xpl_pool_exec_init(&exec, e->pool, job_cancelled, j);
-    const struct xpl_want want = {
-        .exec = &exec.exec, .cancelled = job_cancelled, .arg = j, .fresh = j->q->fresh};
+    const struct xpl_want want = {.exec = &exec.exec,
+                                  .cancelled = job_cancelled,
+                                  .arg = j,
+                                  .fresh = j->q->fresh,
+                                  .admit = reserve};
     if (job_cancelled(j)) {
         o.code = XPL_CANCELLED;
-    } else if (!reserve(j)) {
-        atomic_fetch_add(&e->refused, 1);
-        outcome_fail(&o, XPL_RESOURCE_EXHAUSTED, BUSY_RETRY_MS,
-                     "the requests under way use all of --memory-total; try again soon");
     } else {
         o.answer = xpl_engine_peek(e, j->q); // another job may have made it since
         o.source = XPL_FROM_MEMORY;
         if (!o.answer) xpl_answer_make(e, j->q, &want, &o);
     }
-    if (o.code != XPL_OK && atomic_load(&j->timed_out)) {
-        atomic_fetch_add(&e->timed_out, 1);
-        outcome_fail(&o, XPL_DEADLINE_EXCEEDED, -1,
-                     "the request took longer than --request-timeout");
-    } else if (o.code == XPL_CANCELLED && !o.err.code) {
+    if (o.code == XPL_CANCELLED && !o.err.code) {
         outcome_fail(&o, XPL_CANCELLED, -1, "cancelled");
     }
     job_finish(j, &o);
@@ -339,7 +354,7 @@ static struct xpl_ticket *
 ticket_new(struct xpl_engine *e, void (*done)(void *arg, const struct xpl_outcome *o), void *arg) {
     struct xpl_ticket *t = xpl_sys_alloc(sizeof *t);
     if (!t) return NULL;
-    *t = (struct xpl_ticket){.engine = e, .done = done, .arg = arg};
+    *t = (struct xpl_ticket){.engine = e, .done = done, .arg = arg, .queued_ns = xpl_clock_ns()};
     atomic_init(&t->refs, 2);
     return t;
 }
@@ -347,7 +362,7 @@ ticket_new(struct xpl_engine *e, void (*done)(void *arg, const struct xpl_outcom
 static struct xpl_job *job_new(struct xpl_engine *e, struct xpl_question *q) {
     struct xpl_job *j = xpl_sys_alloc(sizeof *j);
     if (!j) return NULL;
-    *j = (struct xpl_job){.engine = e, .q = q, .queued_ns = xpl_engine_now_ns()};
+    *j = (struct xpl_job){.engine = e, .q = q, .queued_ns = xpl_clock_ns()};
     return j;
 }
 
@@ -433,12 +448,47 @@ void xpl_engine_cancel(struct xpl_ticket *t) {
     xpl_ticket_unref(t);
 }
 
+// Moves the waiters whose time is over to `late`: each has its own, whoever began the job.  The
+// mutex is held.
+static struct xpl_ticket *take_late(struct xpl_engine *e, struct xpl_job *j, uint64_t now,
+                                    uint64_t limit, struct xpl_ticket *late) {
+    for (struct xpl_ticket **at = &j->waiters; *at;) {
+        struct xpl_ticket *const t = *at;
+        if (now <= t->queued_ns || now - t->queued_ns <= limit) {
+            at = &t->next;
+            continue;
+        }
+        *at = t->next;
+        t->job = NULL;
+        t->next = late;
+        late = t;
+    }
+    if (!j->waiters) {
+        atomic_store(&j->nobody, true);
+        unlist(e, j);
+    }
+    return late;
+}
+
 void xpl_engine_sweep(struct xpl_engine *e) {
-    const uint64_t now = xpl_engine_now_ns(), limit = atomic_load(&e->request_timeout_ns);
+    const uint64_t now = xpl_clock_ns(), limit = atomic_load(&e->request_timeout_ns);
+    struct xpl_ticket *late = NULL;
     pthread_mutex_lock(&e->mu);
-    for (struct xpl_job *j = e->jobs; j; j = j->next)
-        if (now - j->queued_ns > limit) atomic_store(&j->timed_out, true);
+    for (struct xpl_job *j = e->jobs, *next; j; j = next) {
+        next = j->next;
+        late = take_late(e, j, now, limit, late);
+    }
     pthread_mutex_unlock(&e->mu);
+    while (late) {
+        struct xpl_ticket *const t = late;
+        late = t->next;
+        atomic_fetch_add(&e->timed_out, 1);
+        struct xpl_outcome o = {0};
+        outcome_fail(&o, XPL_DEADLINE_EXCEEDED, -1,
+                     "the request took longer than --request-timeout");
+        t->done(t->arg, &o);
+        xpl_ticket_unref(t);
+    }
 }
 
 // ---- ahead of questions ----

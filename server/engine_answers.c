@@ -4,8 +4,10 @@
 #include "analysis/opstats/codec.h"
 #include "analysis/tools/pipeline.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "rpc/message.h"
 #include "server/engine_impl.h"
+#include "server/traces.h"
 #include "server/writer.h"
 
 const char *const xpl_stage_names[XPL_N_STAGES] = {"queue", "open", "convert", "render", "store"};
@@ -63,7 +65,7 @@ struct xpl_answer *xpl_answer_new(uint8_t *b, size_t n, const char *content_type
 
 // Adds a field `warnings` of ToolData, whole or not at all: with thousands of broken hosts the
 // first ones have to do.
-static void warn(struct xpl_buf *w, xpl_str_t host, xpl_str_t text) {
+void xpl_answer_warn(struct xpl_buf *w, xpl_str_t host, xpl_str_t text) {
     enum { HEAD = 16 };
     XPL_AUTO(xpl_buf_fini) struct xpl_buf one;
     xpl_buf_init(&one, 1 << 16);
@@ -134,12 +136,19 @@ static struct xpl_answer *from_store(struct xpl_engine *e, const struct xpl_ques
 
 // ---- products ----
 
+// From so many hosts on they are kept packed: unpacked they are several times as large, and a
+// session of hundreds would fill the memory.
+enum { MANY_HOSTS = 9, BUSY_RETRY_MS = 500 };
+
 struct gather { // one piece per host
     struct xpl_engine *e;
     const struct xpl_question *q;
     const struct xpl_want *want;
     unsigned variant;
     struct xpl_host_product **products;
+    struct xpl_arena *arenas;         // of what was packed
+    const struct xpl_opstats **stats; // of each host
+    atomic_size_t unpacked;           // bytes
     xpl_status_t *status;
     struct xpl_error *errs;
     _Atomic uint64_t stage_us[XPL_N_STAGES];
@@ -151,6 +160,7 @@ static void gather_one(void *ctx, size_t i) {
     if (atomic_load(&g->failed)) return;
     struct xpl_exec serial = xpl_exec_serial();
     struct xpl_want want = *g->want;
+    want.packed = g->q->n_hosts >= MANY_HOSTS;
     // With many hosts the hosts are the pieces; cutting each up as well only adds hand-overs.
     if (g->q->n_hosts >= 2 * (size_t)want.exec->width) {
         serial.cancelled = NULL;
@@ -161,9 +171,27 @@ static void gather_one(void *ctx, size_t i) {
     if (g->status[i] != XPL_OK) atomic_store(&g->failed, true);
 }
 
+static void unpack_one(void *ctx, size_t i) {
+    struct gather *g = ctx;
+    const struct xpl_host_product *const p = g->products[i];
+    g->stats[i] = p->stats;
+    if (!p->packed || atomic_load(&g->failed)) return;
+    const size_t limit = atomic_load(&g->e->memory_limit);
+    xpl_arena_init(&g->arenas[i], limit);
+    xpl_status_t st = xpl_product_unpack(p, &g->arenas[i], &g->stats[i], &g->errs[i]);
+    const size_t used = g->arenas[i].reserved;
+    if (st == XPL_OK && atomic_fetch_add(&g->unpacked, used) + used > limit)
+        st = xpl_error_set(&g->errs[i], XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
+                           "the hosts together are over --memory-limit; ask for fewer");
+    g->status[i] = st;
+    if (st != XPL_OK) atomic_store(&g->failed, true);
+}
+
 static void release_products(struct gather *g) {
-    for (size_t i = 0; i < g->q->n_hosts; i++)
+    for (size_t i = 0; i < g->q->n_hosts; i++) {
         if (g->products[i]) xpl_object_unref(&g->products[i]->object);
+        xpl_arena_fini(&g->arenas[i]);
+    }
 }
 
 // Hosts for the combination; broken ones are left out with a warning, unless that leaves nothing
@@ -174,7 +202,7 @@ static xpl_status_t choose(const struct gather *g, struct xpl_host_opstats *host
     for (size_t i = 0; i < g->q->n_hosts; i++) {
         const struct xpl_host_product *p = g->products[i];
         const xpl_str_t name = g->q->hosts[i]->name;
-        hosts[i] = (struct xpl_host_opstats){.host = name, .stats = p->stats};
+        hosts[i] = (struct xpl_host_opstats){.host = name, .stats = g->stats[i]};
         if (p->status != XPL_OK) {
             if (g->q->by_name || g->q->n_hosts == 1) {
                 *err = p->err;
@@ -182,10 +210,11 @@ static xpl_status_t choose(const struct gather *g, struct xpl_host_opstats *host
             }
             hosts[i].stats = NULL;
             hosts[i].problem = xpl_str_from(p->err.msg);
-            warn(w, name, hosts[i].problem);
+            xpl_answer_warn(w, name, hosts[i].problem);
         } else {
             sound++;
-            if (p->print.size == 0) warn(w, name, XPL_STR("the profile is empty (0 bytes)"));
+            if (p->print.size == 0)
+                xpl_answer_warn(w, name, XPL_STR("the profile is empty (0 bytes)"));
         }
     }
     if (sound) return XPL_OK;
@@ -208,13 +237,16 @@ static xpl_status_t gather_products(struct gather *g, struct xpl_arena *arena,
                                     struct xpl_error *err) {
     const size_t n = g->q->n_hosts;
     g->products = xpl_arena_zalloc(arena, n * sizeof *g->products);
+    g->arenas = xpl_arena_zalloc(arena, n * sizeof *g->arenas);
+    g->stats = xpl_arena_zalloc(arena, n * sizeof *g->stats);
     g->status = xpl_arena_zalloc(arena, n * sizeof *g->status);
     g->errs = xpl_arena_zalloc(arena, n * sizeof *g->errs);
-    if (!g->products || !g->status || !g->errs) {
+    if (!g->products || !g->arenas || !g->stats || !g->status || !g->errs) {
         g->products = NULL;
         XPL_FAIL_OOM(err, "hosts");
     }
     xpl_exec_run(g->want->exec, n, gather_one, g);
+    if (!atomic_load(&g->failed)) xpl_exec_run(g->want->exec, n, unpack_one, g);
     for (size_t i = 0; i < n; i++) {
         if (g->status[i] == XPL_OK) continue;
         *err = g->errs[i];
@@ -260,9 +292,9 @@ static xpl_status_t from_products(struct xpl_engine *e, const struct xpl_questio
                            "out of memory");
     if (st == XPL_OK) st = choose(&g, hosts, &m->warnings, &ret->err);
     if (st == XPL_OK) {
-        const uint64_t began = xpl_engine_now_ns();
+        const uint64_t began = xpl_clock_ns();
         st = render(q, hosts, atomic_load(&e->memory_limit), &m->out, &ret->err);
-        ret->stage_us[XPL_STAGE_RENDER] = (xpl_engine_now_ns() - began) / 1000 + 1;
+        ret->stage_us[XPL_STAGE_RENDER] = (xpl_clock_ns() - began) / 1000 + 1;
         m->keep = products_match(&g);
         m->stored = all_stored(&g);
     }
@@ -272,14 +304,14 @@ static xpl_status_t from_products(struct xpl_engine *e, const struct xpl_questio
     return st;
 }
 
-static xpl_status_t memory_profile(struct xpl_engine *e, const struct xpl_question *q,
+static xpl_status_t answer_of_host(struct xpl_engine *e, const struct xpl_question *q,
                                    const struct xpl_want *want, struct making *m,
                                    struct xpl_outcome *ret) {
     _Atomic uint64_t stage_us[XPL_N_STAGES] = {0};
     struct xpl_fingerprint print = {0};
     bool settled = false;
-    const xpl_status_t st = xpl_product_memory_profile(e, q->snapshot, q->hosts[0], want, stage_us,
-                                                       &m->out, &print, &settled, &ret->err);
+    const xpl_status_t st = xpl_product_host_answer(e, q->tool, q->snapshot, q->hosts[0], want,
+                                                    stage_us, &m->out, &print, &settled, &ret->err);
     for (int i = 0; i < XPL_N_STAGES; i++)
         ret->stage_us[i] += atomic_load(&stage_us[i]);
     m->keep = settled && xpl_fingerprint_eq(&print, &q->hosts[0]->print);
@@ -299,8 +331,13 @@ static void make(struct xpl_engine *e, const struct xpl_question *q, const struc
     struct making m = {0};
     xpl_buf_init(&m.out, atomic_load(&e->memory_limit));
     xpl_buf_init(&m.warnings, XPL_STORE_MAX_META);
-    ret->code = q->tool->product == XPL_PRODUCT_MEMORY_PROFILE ? memory_profile(e, q, want, &m, ret)
-                                                               : from_products(e, q, want, &m, ret);
+    if (q->tool->product == XPL_PRODUCT_OP_STATS)
+        ret->code = from_products(e, q, want, &m, ret);
+    else if (q->tool->product == XPL_PRODUCT_TRACE)
+        ret->code = xpl_traces_answer(e, q, want, ret->stage_us, &m.out, &m.warnings, &m.keep,
+                                      &m.stored, &ret->err);
+    else
+        ret->code = answer_of_host(e, q, want, &m, ret);
     if (ret->code == XPL_OK) {
         size_t n = 0;
         uint8_t *const bytes = xpl_buf_take(&m.out, &n);
@@ -312,7 +349,7 @@ static void make(struct xpl_engine *e, const struct xpl_question *q, const struc
             ret->code = xpl_error_set(&ret->err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__,
                                       UINT64_MAX, "out of memory, or over --memory-limit");
         else if (m.keep)
-            keep_answer(e, q, k, ret->answer, true);
+            keep_answer(e, q, k, ret->answer, q->tool->product != XPL_PRODUCT_TRACE);
     }
     xpl_buf_fini(&m.out);
     xpl_buf_fini(&m.warnings);
@@ -328,16 +365,24 @@ void xpl_answer_make(struct xpl_engine *e, const struct xpl_question *q,
                                   "out of memory");
         return;
     }
-    if (!want->fresh) {
-        const uint64_t began = xpl_engine_now_ns();
+    // Views of a trace are not stored: the index is.
+    if (!want->fresh && q->tool->product != XPL_PRODUCT_TRACE) {
+        const uint64_t began = xpl_clock_ns();
         ret->answer = from_store(e, q, &k);
-        ret->stage_us[XPL_STAGE_STORE] = (xpl_engine_now_ns() - began) / 1000 + 1;
+        ret->stage_us[XPL_STAGE_STORE] = (xpl_clock_ns() - began) / 1000 + 1;
         if (ret->answer) {
             ret->code = XPL_OK;
             ret->source = XPL_FROM_STORE;
             keep_answer(e, q, &k, ret->answer, false);
             return;
         }
+    }
+    if (want->admit && !want->admit(want->arg)) {
+        ret->retry_ms = BUSY_RETRY_MS;
+        ret->code =
+            xpl_error_set(&ret->err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
+                          "the requests under way use all of --memory-total; try again soon");
+        return;
     }
     make(e, q, want, &k, ret);
 }

@@ -16,6 +16,7 @@ struct xpl_engine {
     struct xpl_pool *pool;
     struct xpl_writer *writer;
     struct xpl_cache *cache;
+    struct xpl_traces *traces;
     atomic_size_t memory_limit, memory_total, in_flight;
     atomic_ullong request_timeout_ns;
     pthread_mutex_t mu;       // jobs, tickets, conversions
@@ -27,8 +28,6 @@ struct xpl_engine {
         timed_out, converted_ok, conversions_failed, bytes_converted;
 };
 
-uint64_t xpl_engine_now_ns(void);
-
 // ---- products (engine_products.c) ----
 
 // One host's OpStats, or why there are none.  Immutable.
@@ -37,7 +36,9 @@ struct xpl_host_product {
     xpl_status_t status; // OK; DATA_LOSS, or why the file cannot be opened
     struct xpl_error err;
     struct xpl_arena arena;
-    const struct xpl_opstats *stats;
+    const struct xpl_opstats *stats; // NULL when not OK, or packed:
+    uint8_t *packed; // encoded, a fraction of the size; of many hosts in one session
+    size_t packed_len;
     struct xpl_fingerprint print; // of the bytes it was made from
     bool stored;                  // it came from the store
     bool settled;                 // a later change of the file would show: it may be kept
@@ -52,25 +53,34 @@ struct xpl_want {
     bool (*cancelled)(void *arg);
     void *arg;
     bool fresh;    // neither memory nor store will do
-    bool prefetch; // gives way to requests
+    bool prefetch; // gives way to requests, and leaves memory to what was asked for
+    bool packed;   // a packed product will do
+    // Asked before anything is made that the store has not got; NULL: yes.
+    bool (*admit)(void *arg);
 };
 
 // From memory, from the store, or by converting the host.  *ret is referenced for the caller; its
-// status may tell that the file is broken.  Fails with ABORTED, RESOURCE_EXHAUSTED, CANCELLED...
-// `stage_us` is added to, atomically.
+// status may tell that the file is broken.  It is packed only if that will do.  Fails with ABORTED,
+// RESOURCE_EXHAUSTED, CANCELLED... `stage_us` is added to, atomically.
 xpl_status_t xpl_product_get(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
                              const struct xpl_host *h, unsigned variant,
                              const struct xpl_want *want, _Atomic uint64_t *stage_us,
                              struct xpl_host_product **ret, struct xpl_error *err) XPL_NODISCARD;
+// The OpStats of a packed product, in `arena`.
+xpl_status_t xpl_product_unpack(const struct xpl_host_product *p, struct xpl_arena *arena,
+                                const struct xpl_opstats **ret, struct xpl_error *err)
+    XPL_NODISCARD;
 // The product in memory, referenced, or NULL.
 struct xpl_host_product *xpl_product_peek(struct xpl_engine *e, const struct xpl_fingerprint *print,
                                           unsigned variant);
-// memory_profile's answer for one host, appended to `out`.
-xpl_status_t xpl_product_memory_profile(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
-                                        const struct xpl_host *h, const struct xpl_want *want,
-                                        _Atomic uint64_t *stage_us, struct xpl_buf *out,
-                                        struct xpl_fingerprint *ret_print, bool *ret_settled,
-                                        struct xpl_error *err) XPL_NODISCARD;
+// Adds a field `warnings` of ToolData.
+void xpl_answer_warn(struct xpl_buf *w, xpl_str_t host, xpl_str_t text);
+// For one host, the answer of a tool that needs no more (xpl_bytes_answer), appended to `out`.
+xpl_status_t xpl_product_host_answer(struct xpl_engine *e, const struct xpl_tool *tool,
+                                     const struct xpl_snapshot *snapshot, const struct xpl_host *h,
+                                     const struct xpl_want *want, _Atomic uint64_t *stage_us,
+                                     struct xpl_buf *out, struct xpl_fingerprint *ret_print,
+                                     bool *ret_settled, struct xpl_error *err) XPL_NODISCARD;
 // True when any host of the session has a device plane; reads plane names at most.
 bool xpl_product_session_has_device(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
                                     const struct xpl_session *s);

@@ -6,6 +6,7 @@
 #include "analysis/opstats/codec.h"
 #include "analysis/tools/pipeline.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "server/engine_impl.h"
 #include "server/writer.h"
 
@@ -48,6 +49,7 @@ static xpl_bytes_t key_bytes(const struct key *k) {
 static void product_destroy(struct xpl_object *o) {
     struct xpl_host_product *p = (struct xpl_host_product *)o;
     xpl_arena_fini(&p->arena);
+    xpl_sys_free(p->packed);
     xpl_sys_free(p);
 }
 
@@ -68,12 +70,12 @@ struct xpl_host_product *xpl_product_peek(struct xpl_engine *e, const struct xpl
 
 static void keep(struct xpl_engine *e, struct xpl_host_product *p, unsigned variant) {
     const struct key k = make_key('P', &p->print, variant);
-    p->object.bytes = p->arena.reserved + sizeof *p;
+    p->object.bytes = p->arena.reserved + p->packed_len + sizeof *p;
     xpl_cache_put(e->cache, key_bytes(&k), &p->object);
 }
 
 static void add_us(_Atomic uint64_t *stage_us, enum xpl_stage stage, uint64_t since_ns) {
-    const uint64_t us = (xpl_engine_now_ns() - since_ns) / 1000;
+    const uint64_t us = (xpl_clock_ns() - since_ns) / 1000;
     atomic_fetch_add(&stage_us[stage], us ? us : 1);
 }
 
@@ -92,17 +94,65 @@ static struct xpl_store_key store_key(const struct xpl_fingerprint *print, unsig
     };
 }
 
-// The stored product, decoded; NULL when there is none.
+// ---- packing ----
+
+xpl_status_t xpl_product_unpack(const struct xpl_host_product *p, struct xpl_arena *arena,
+                                const struct xpl_opstats **ret, struct xpl_error *err) {
+    struct xpl_opstats *stats = NULL;
+    XPL_TRY(xpl_opstats_decode((xpl_bytes_t){p->packed, p->packed_len}, arena, &stats, err));
+    *ret = stats;
+    return XPL_OK;
+}
+
+// Makes a product small, when there is memory for that.  Nobody else may have it yet.
+static void pack(struct xpl_host_product *p) {
+    struct xpl_buf b;
+    xpl_buf_init(&b, XPL_STORE_MAX_RESULT);
+    if (p->stats && xpl_opstats_encode(p->stats, &b, NULL) == XPL_OK)
+        p->packed = xpl_buf_take(&b, &p->packed_len);
+    if (p->packed) {
+        p->stats = NULL;
+        xpl_arena_fini(&p->arena);
+    }
+    xpl_buf_fini(&b);
+}
+
+// *at, unpacked: a new one, in memory in its place.  False, and NULL, when it cannot be had.
+static bool unpacked(struct xpl_engine *e, unsigned variant, struct xpl_host_product **at) {
+    struct xpl_host_product *const old = *at;
+    if (!old->packed) return true;
+    struct xpl_host_product *p = product_new(atomic_load(&e->memory_limit));
+    if (p && xpl_product_unpack(old, &p->arena, &p->stats, NULL) != XPL_OK) {
+        xpl_object_unref(&p->object);
+        p = NULL;
+    }
+    if (p) {
+        p->print = old->print;
+        p->stored = old->stored;
+        p->settled = old->settled;
+        if (p->settled) keep(e, p, variant);
+    }
+    xpl_object_unref(&old->object);
+    *at = p;
+    return p != NULL;
+}
+
+// The stored product, decoded unless a packed one will do; NULL when there is none.
 static struct xpl_host_product *from_store(struct xpl_engine *e,
                                            const struct xpl_fingerprint *print, unsigned variant,
-                                           _Atomic uint64_t *stage_us) {
-    const uint64_t began = xpl_engine_now_ns();
+                                           bool packed, _Atomic uint64_t *stage_us) {
+    const uint64_t began = xpl_clock_ns();
     const struct xpl_store_key k = store_key(print, variant);
     struct xpl_store_value v;
     if (xpl_store_get(e->store, &k, atomic_load(&e->memory_limit), &v, NULL) != XPL_OK) return NULL;
     struct xpl_host_product *p = product_new(atomic_load(&e->memory_limit));
     struct xpl_opstats *stats = NULL;
-    if (p && xpl_opstats_decode((xpl_bytes_t){v.data, v.len}, &p->arena, &stats, NULL) != XPL_OK) {
+    const xpl_bytes_t bytes = {v.data, v.len};
+    if (p && packed) {
+        p->packed = v.data;
+        p->packed_len = v.len;
+        v.data = NULL;
+    } else if (p && xpl_opstats_decode(bytes, &p->arena, &stats, NULL) != XPL_OK) {
         xpl_object_unref(&p->object);
         p = NULL;
     }
@@ -117,15 +167,23 @@ static struct xpl_host_product *from_store(struct xpl_engine *e,
     return p;
 }
 
-static void to_store(struct xpl_engine *e, struct xpl_host_product *p, unsigned variant) {
+// The rows that people query are those of the answers that they see by default.
+static bool wants_rows(const struct xpl_opstats *stats, unsigned variant) {
+    const bool cpu_only = stats->run_environment.hardware_type == XPL_HW_CPU_ONLY;
+    return !(variant & XPL_VARIANT_ALL_STEPS) && (variant & XPL_VARIANT_CPU || !cpu_only);
+}
+
+// `rows`: the product's are wanted.
+static void to_store(struct xpl_engine *e, struct xpl_host_product *p, unsigned variant,
+                     bool rows) {
     const struct xpl_store_key k = store_key(&p->print, variant);
     const struct xpl_writer_key w = {
         .kind = k.kind, .name = k.name, .options = k.options, .files = &p->print, .n_files = 1};
-    // The rows that people query are those of the answers that they see by default.
-    const bool cpu_only = p->stats->run_environment.hardware_type == XPL_HW_CPU_ONLY;
-    const bool rows =
-        !(variant & XPL_VARIANT_ALL_STEPS) && (variant & XPL_VARIANT_CPU || !cpu_only);
-    xpl_writer_put_opstats(e->writer, &w, &p->object, p->stats, rows);
+    const xpl_bytes_t packed = {p->packed, p->packed_len};
+    if (!p->stored)
+        xpl_writer_put_opstats(e->writer, &w, &p->object, p->stats, packed, rows);
+    else if (rows && !xpl_store_has_rows(e->store, &p->print, XPL_ANALYSIS_VERSION))
+        xpl_writer_put_rows(e->writer, &w, &p->object, p->stats, packed);
 }
 
 bool xpl_product_is_stored(struct xpl_engine *e, const struct xpl_fingerprint *print) {
@@ -180,10 +238,10 @@ static xpl_status_t convert_once(struct xpl_engine *e, const struct xpl_snapshot
                                  _Atomic uint64_t *stage_us, struct xpl_host_product **ret,
                                  struct xpl_error *err) {
     XPL_AUTO(source_free) struct xpl_source *src = NULL;
-    uint64_t began = xpl_engine_now_ns();
+    uint64_t began = xpl_clock_ns();
     XPL_TRY(xpl_snapshot_open(snapshot, h, 0, &src, err));
     add_us(stage_us, XPL_STAGE_OPEN, began);
-    began = xpl_engine_now_ns();
+    began = xpl_clock_ns();
     const size_t limit = atomic_load(&e->memory_limit);
     struct xpl_host_product *p = product_new(limit);
     if (!p) XPL_FAIL_OOM(err, "conversion");
@@ -340,29 +398,37 @@ static void make(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
                  const struct xpl_host *h, const struct xpl_want *want, struct xpl_conversion *c,
                  _Atomic uint64_t *stage_us) {
     if (!want->fresh) c->product = xpl_product_peek(e, &h->print, c->variant);
-    if (!c->product && !want->fresh) c->product = from_store(e, &h->print, c->variant, stage_us);
+    const bool known = c->product != NULL;
+    if (!known && !want->fresh)
+        c->product = from_store(e, &h->print, c->variant, want->packed, stage_us);
     c->made = !c->product;
     if (c->made)
         c->status = convert(e, snapshot, h, c->variant, want, c, stage_us, &c->product, &c->err);
-    if (c->status == XPL_OK && c->product->settled) keep(e, c->product, c->variant);
+    const bool settled = c->status == XPL_OK && c->product->settled;
+    const bool sound = c->status == XPL_OK && c->product->status == XPL_OK;
+    // Rows that a crash lost are made when the product is read unpacked.
+    const bool rows = sound && c->product->stats && wants_rows(c->product->stats, c->variant);
+    if (sound && !known && want->packed) pack(c->product);
+    if (settled && !(sound && want->prefetch)) keep(e, c->product, c->variant);
     finish(e, c);
-    if (c->made && c->status == XPL_OK && c->product->status == XPL_OK && c->product->settled)
-        to_store(e, c->product, c->variant);
+    if (sound && settled && !known) to_store(e, c->product, c->variant, rows);
 }
 
 xpl_status_t xpl_product_get(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
                              const struct xpl_host *h, unsigned variant,
                              const struct xpl_want *want, _Atomic uint64_t *stage_us,
                              struct xpl_host_product **ret, struct xpl_error *err) {
-    *ret = want->fresh ? NULL : xpl_product_peek(e, &h->print, variant);
-    if (*ret) return XPL_OK;
-    for (;;) {
+    struct xpl_want w = *want;
+    *ret = w.fresh ? NULL : xpl_product_peek(e, &h->print, variant);
+    // Packed bytes that cannot be used are as good as none.
+    if (*ret && !w.packed && !unpacked(e, variant, ret)) w.fresh = true;
+    while (!*ret) {
         struct xpl_conversion *c = NULL;
         bool mine;
-        XPL_TRY(claim(e, &h->print, variant, want, &c, &mine, err));
-        if (mine) make(e, snapshot, h, want, c, stage_us);
+        XPL_TRY(claim(e, &h->print, variant, &w, &c, &mine, err));
+        if (mine) make(e, snapshot, h, &w, c, stage_us);
         // An outcome of another's is ours too, unless its makers gave up or it is not new enough.
-        const bool ours = mine || (c->status != XPL_CANCELLED && (c->made || !want->fresh));
+        const bool ours = mine || (c->status != XPL_CANCELLED && (c->made || !w.fresh));
         const xpl_status_t st = c->status;
         if (ours && st == XPL_OK) {
             xpl_object_ref(&c->product->object);
@@ -371,29 +437,32 @@ xpl_status_t xpl_product_get(struct xpl_engine *e, const struct xpl_snapshot *sn
             *err = c->err;
         }
         drop(e, c);
-        if (ours) return st;
+        if (ours && st != XPL_OK) return st;
     }
+    if (w.packed || unpacked(e, variant, ret)) return XPL_OK;
+    XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "%s: no memory for its OpStats (--memory-limit)",
+             h->path.ptr);
 }
 
-xpl_status_t xpl_product_memory_profile(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
-                                        const struct xpl_host *h, const struct xpl_want *want,
-                                        _Atomic uint64_t *stage_us, struct xpl_buf *out,
-                                        struct xpl_fingerprint *ret_print, bool *ret_settled,
-                                        struct xpl_error *err) {
+xpl_status_t xpl_product_host_answer(struct xpl_engine *e, const struct xpl_tool *tool,
+                                     const struct xpl_snapshot *snapshot, const struct xpl_host *h,
+                                     const struct xpl_want *want, _Atomic uint64_t *stage_us,
+                                     struct xpl_buf *out, struct xpl_fingerprint *ret_print,
+                                     bool *ret_settled, struct xpl_error *err) {
     struct xpl_error last = {0};
     xpl_status_t st = XPL_ABORTED;
     for (int i = 0; i < ATTEMPTS && st == XPL_ABORTED; i++) {
         XPL_AUTO(source_free) struct xpl_source *src = NULL;
         last = (struct xpl_error){0};
         out->n = 0;
-        uint64_t began = xpl_engine_now_ns();
+        uint64_t began = xpl_clock_ns();
         XPL_TRY(xpl_snapshot_open(snapshot, h, 0, &src, err));
         add_us(stage_us, XPL_STAGE_OPEN, began);
-        began = xpl_engine_now_ns();
+        began = xpl_clock_ns();
         struct guarded_exec exec = guard(want, NULL, src);
         struct xpl_error why = {0};
-        st = xpl_bytes_memory_profile(xpl_source_bytes(src), &exec.exec,
-                                      atomic_load(&e->memory_limit), out, &why);
+        st = xpl_bytes_answer(tool, xpl_source_bytes(src), &exec.exec,
+                              atomic_load(&e->memory_limit), out, &why);
         add_us(stage_us, XPL_STAGE_CONVERT, began);
         if (st != XPL_OK)
             xpl_error_set(&last, st, __FILE__, __LINE__, why.offset, "%s: %s", h->path.ptr,

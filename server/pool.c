@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 
 struct job {
     struct job *next;
@@ -34,12 +35,6 @@ struct xpl_pool {
     bool stop;
     pthread_t threads[];
 };
-
-static uint64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void unlink_share(struct xpl_pool *p, struct share *s) {
     for (struct share **at = &p->shares; *at; at = &(*at)->next) {
@@ -80,7 +75,7 @@ static void *worker(void *arg) {
             j->fn(j->arg);
             xpl_sys_free(j);
             pthread_mutex_lock(&p->mu);
-            if (--p->busy == 0 && !p->queued) p->idle_since_ns = now_ns();
+            if (--p->busy == 0 && !p->queued) p->idle_since_ns = xpl_clock_ns();
         } else if (p->stop) {
             break;
         } else {
@@ -98,7 +93,7 @@ struct xpl_pool *xpl_pool_new(unsigned workers, size_t max_queued) {
     }
     struct xpl_pool *p = xpl_sys_alloc(sizeof *p + workers * sizeof p->threads[0]);
     if (!p) return NULL;
-    *p = (struct xpl_pool){.max_queued = max_queued, .idle_since_ns = now_ns()};
+    *p = (struct xpl_pool){.max_queued = max_queued, .idle_since_ns = xpl_clock_ns()};
     p->tail = &p->head;
     pthread_mutex_init(&p->mu, NULL);
     pthread_cond_init(&p->work, NULL);

@@ -2,6 +2,7 @@
 #ifndef XPL_SERVER_SERVICES_H_
 #define XPL_SERVER_SERVICES_H_
 
+#include <protobuf-c/protobuf-c.h>
 #include <sys/types.h>
 
 #include "rpc/server.h"
@@ -56,6 +57,9 @@ struct xpl_svc_server {
     uint64_t started_mono_ns;
 };
 enum { XPL_SVC_SERVER_METHODS = 1 };
+// The counters as a message xplaned.v1.ServerStats in `arena`; NULL when out of memory.  Any
+// thread.
+const ProtobufCMessage *xpl_svc_server_stats(struct xpl_svc_server *s, struct xpl_arena *arena);
 void xpl_svc_server_methods(struct xpl_svc_server *s,
                             struct xpl_rpc_method ret[XPL_SVC_SERVER_METHODS]);
 

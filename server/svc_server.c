@@ -121,35 +121,39 @@ static void fill_rest(struct xpl_svc_server *s, struct parts *p) {
     p->rpc.calls_refused = r.refused;
 }
 
-static void get_server_stats(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
-    (void)request;
-    struct xpl_svc_server *s = service;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, 1 << 20);
-    struct parts p = {0};
-    if (!fill_requests(s, &arena, &p)) {
-        xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");
-        return;
-    }
-    fill_work(s, &p);
-    fill_rest(s, &p);
+const ProtobufCMessage *xpl_svc_server_stats(struct xpl_svc_server *s, struct xpl_arena *arena) {
+    struct parts *p = xpl_arena_zalloc(arena, sizeof *p);
+    Xplaned__V1__ServerStats *r = xpl_arena_alloc(arena, sizeof *r);
+    if (!p || !r || !fill_requests(s, arena, p)) return NULL;
+    fill_work(s, p);
+    fill_rest(s, p);
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    Xplaned__V1__ServerStats r;
-    xplaned__v1__server_stats__init(&r);
-    r.version = (char *)(uintptr_t)XPL_VERSION;
-    r.started_unix_ns = s->started_unix_ns;
-    r.uptime_ms =
+    xplaned__v1__server_stats__init(r);
+    r->version = (char *)(uintptr_t)XPL_VERSION;
+    r->started_unix_ns = s->started_unix_ns;
+    r->uptime_ms =
         ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - s->started_mono_ns) /
         1000000u;
-    r.requests = &p.requests;
-    r.cache = &p.cache;
-    r.queue = &p.queue;
-    r.memory = &p.memory;
-    r.store = &p.store;
-    r.catalogue = &p.catalogue;
-    r.rpc = &p.rpc;
-    xpl_rpc_finish_message(c, &r.base);
+    r->requests = &p->requests;
+    r->cache = &p->cache;
+    r->queue = &p->queue;
+    r->memory = &p->memory;
+    r->store = &p->store;
+    r->catalogue = &p->catalogue;
+    r->rpc = &p->rpc;
+    return &r->base;
+}
+
+static void get_server_stats(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
+    (void)request;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    xpl_arena_init(&arena, 1 << 20);
+    const ProtobufCMessage *const m = xpl_svc_server_stats(service, &arena);
+    if (m)
+        xpl_rpc_finish_message(c, m);
+    else
+        xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");
 }
 
 void xpl_svc_server_methods(struct xpl_svc_server *s,

@@ -7,9 +7,16 @@
 #include "base/cleanup.h"
 #include "proto/xplaned/v1/session.pb-c.h"
 #include "rpc/message.h"
+#include "server/pool.h"
 #include "server/services.h"
 
-enum { DEFAULT_PAGE = 200, MAX_PAGE = 1000, MAX_WATCHERS = 256, MAX_BACKLOG = 10000 };
+enum {
+    DEFAULT_PAGE = 200,
+    MAX_PAGE = 1000,
+    MAX_WATCHERS = 256,
+    MAX_BACKLOG = 10000,
+    MAX_LISTINGS = 256
+};
 
 typedef Xplaned__V1__Session session_msg;
 typedef Xplaned__V1__Host host_msg;
@@ -25,6 +32,7 @@ struct watch { // a call's user data
 struct xpl_svc_session {
     struct xpl_engine *engine;
     struct xpl_catalogue *catalogue;
+    struct xpl_pool *listing; // one thread: states of hundreds of hosts are many look-ups
     pthread_mutex_t mu;
     struct watch *watches; // each holds a reference to its call
     unsigned n_watches;
@@ -36,12 +44,17 @@ struct xpl_svc_session *xpl_svc_session_new(struct xpl_engine *engine,
     struct xpl_svc_session *s = xpl_sys_alloc(sizeof *s);
     if (!s) return NULL;
     *s = (struct xpl_svc_session){.engine = engine, .catalogue = catalogue};
+    if (!(s->listing = xpl_pool_new(1, MAX_LISTINGS))) {
+        xpl_sys_free(s);
+        return NULL;
+    }
     pthread_mutex_init(&s->mu, NULL);
     return s;
 }
 
 void xpl_svc_session_free(struct xpl_svc_session *s) {
     if (!s) return;
+    xpl_pool_free(s->listing);
     pthread_mutex_destroy(&s->mu);
     xpl_sys_free(s);
 }
@@ -207,6 +220,45 @@ static void get_session(struct xpl_rpc_call *c, xpl_bytes_t request, void *servi
     xpl_snapshot_unref(snap);
 }
 
+// Lists and sessions are answered on a thread of their own, in the order asked: gRPC's has others
+// to serve.
+struct listing {
+    struct xpl_svc_session *s;
+    struct xpl_rpc_call *call;
+    void (*answer)(struct xpl_rpc_call *c, xpl_bytes_t request, void *service);
+    size_t n;
+    uint8_t request[];
+};
+
+static void run_listing(void *arg) {
+    struct listing *l = arg;
+    if (!xpl_rpc_call_cancelled(l->call)) l->answer(l->call, (xpl_bytes_t){l->request, l->n}, l->s);
+    xpl_rpc_call_unref(l->call);
+    xpl_sys_free(l);
+}
+
+static void listing_later(struct xpl_svc_session *s, struct xpl_rpc_call *c, xpl_bytes_t request,
+                          void (*answer)(struct xpl_rpc_call *, xpl_bytes_t, void *)) {
+    struct listing *l = xpl_sys_alloc(sizeof *l + request.len);
+    if (l) {
+        *l = (struct listing){.s = s, .call = c, .answer = answer, .n = request.len};
+        if (request.len) memcpy(l->request, request.ptr, request.len);
+        xpl_rpc_call_ref(c);
+        if (xpl_pool_submit(s->listing, run_listing, l)) return;
+        xpl_rpc_call_unref(c);
+        xpl_sys_free(l);
+    }
+    xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "too many listings at once; try again soon");
+}
+
+static void on_list(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
+    listing_later(service, c, request, list_sessions);
+}
+
+static void on_get(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
+    listing_later(service, c, request, get_session);
+}
+
 // ---- Watch ----
 
 // `backlog`: how many events may wait to be read.  A watch that reads too slowly is ended.
@@ -365,11 +417,10 @@ void xpl_svc_session_stop(struct xpl_svc_session *s) {
 
 void xpl_svc_session_methods(struct xpl_svc_session *s,
                              struct xpl_rpc_method ret[XPL_SVC_SESSION_METHODS]) {
-    ret[0] = (struct xpl_rpc_method){.path = "/xplaned.v1.SessionService/ListSessions",
-                                     .on_request = list_sessions,
-                                     .service = s};
+    ret[0] = (struct xpl_rpc_method){
+        .path = "/xplaned.v1.SessionService/ListSessions", .on_request = on_list, .service = s};
     ret[1] = (struct xpl_rpc_method){
-        .path = "/xplaned.v1.SessionService/GetSession", .on_request = get_session, .service = s};
+        .path = "/xplaned.v1.SessionService/GetSession", .on_request = on_get, .service = s};
     ret[2] = (struct xpl_rpc_method){.path = "/xplaned.v1.SessionService/WatchSessions",
                                      .on_request = watch_sessions,
                                      .on_cancel = watch_cancelled,

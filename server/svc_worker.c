@@ -153,7 +153,8 @@ gid_t xpl_svc_worker_group(const struct xpl_svc_worker *w) {
 
 // What follows "LOGDIR/" in `path`, or "".
 static xpl_str_t below(const char *logdir, xpl_str_t path) {
-    const xpl_str_t dir = xpl_str_from(logdir);
+    xpl_str_t dir = xpl_str_from(logdir);
+    if (xpl_str_eq(dir, XPL_STR("/"))) dir.len = 0;
     if (!xpl_str_starts(path, dir) || path.len <= dir.len || path.ptr[dir.len] != '/')
         return (xpl_str_t){0};
     return xpl_str_sub(path, dir.len + 1, SIZE_MAX);

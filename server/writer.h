@@ -26,11 +26,18 @@ struct xpl_writer_key {
     const xpl_str_t *hosts; // or NULL
     size_t n_files;
 };
-// Queues a host's OpStats: the result, and with `rows` what people query.  A reference to `owner`,
-// which holds `stats`, is kept until it is written.  Any thread; never waits.
+// Queues a host's OpStats, as `stats` or, when that is NULL, already encoded: the result, and with
+// `rows` what people query, which is written when nothing else is waiting.  A reference to `owner`,
+// which holds them, is kept until then.  Any thread; when the queue is full it waits for room, for
+// seconds at most: to convert once more would take longer.
 void xpl_writer_put_opstats(struct xpl_writer *w, const struct xpl_writer_key *key,
-                            struct xpl_object *owner, const struct xpl_opstats *stats, bool rows);
-// Queues an answer: its bytes, kept by a reference to `owner`.
+                            struct xpl_object *owner, const struct xpl_opstats *stats,
+                            xpl_bytes_t encoded, bool rows);
+// Queues the rows alone, of a product that is stored.  Never waits.
+void xpl_writer_put_rows(struct xpl_writer *w, const struct xpl_writer_key *key,
+                         struct xpl_object *owner, const struct xpl_opstats *stats,
+                         xpl_bytes_t encoded);
+// Queues an answer: its bytes, kept by a reference to `owner`.  Never waits.
 void xpl_writer_put_bytes(struct xpl_writer *w, const struct xpl_writer_key *key,
                           struct xpl_object *owner, xpl_bytes_t data, xpl_bytes_t meta);
 // Queues the tables of sessions and hosts.

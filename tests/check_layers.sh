@@ -19,8 +19,9 @@ allow base
 allow analysis/wire base/
 allow analysis/xplane analysis/wire/ base/
 allow analysis/hlo analysis/xplane/ analysis/wire/ base/
+allow analysis/trace analysis/hlo/ analysis/xplane/ analysis/wire/ base/
 allow analysis/opstats analysis/hlo/ analysis/xplane/ analysis/wire/ base/
-allow analysis/tools analysis/opstats/ analysis/hlo/ analysis/xplane/ analysis/wire/ base/
+allow analysis/tools analysis/trace/ analysis/opstats/ analysis/hlo/ analysis/xplane/ analysis/wire/ base/
 allow storage base/
 allow rpc base/ proto/
 allow server base/ analysis/ storage/ rpc/ proto/

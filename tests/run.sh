@@ -7,13 +7,14 @@
 #   release  release build with LTO: install, run what was installed, exported symbols
 #   parity   the real XProf (PyPI) on the profiles of tests/data, its aggregator, Python stubs,
 #            and a short differential run
+#   browser  our pages and XProf's interface in chromium; screenshots in build/browser
 # Without a STAGE: all of them, in this order.  Builds go below build/, or $XPL_BUILD.
 # The last line is "N passed, N failed, N skipped".
 set -uo pipefail
 cd "$(dirname "$0")/.."
 build=${XPL_BUILD:-$PWD/build}
 stages=("$@")
-[ ${#stages[@]} -gt 0 ] || stages=(static gcc asan tsan release parity)
+[ ${#stages[@]} -gt 0 ] || stages=(static gcc asan tsan release parity browser)
 mkdir -p "$build"
 results=$build/results.txt # one "passed|failed|skipped NAME" a line
 : >"$results"
@@ -87,10 +88,25 @@ stage_parity() {
     check "parity: environment" tests/parity/setup.sh
     local python=${XPL_PARITY_VENV:-$build/parity-venv}/bin/python
     local step
-    for step in wire_compat run differential aggregator stubs; do
+    for step in wire_compat run differential aggregator stubs http exports; do
         [ -e "tests/parity/ci_$step.sh" ] || continue
         check "parity: $step" tests/parity/ci_$step.sh "$python" "$build/release"
     done
+}
+
+stage_browser() {
+    [ -e "$build/gcc/server/xplaned" ] ||
+        { CC="ccache gcc" configure gcc -Dwerror=true -Dfaults=true && ninja -C "$build/gcc" server/xplaned >"$build/gcc/build.log" 2>&1; } || {
+        tail -40 "$build/gcc/build.log"
+        result failed "browser: build"
+        return
+    }
+    check "browser: environment" env XPL_BUILD="$build" tests/browser/setup.sh
+    local log=$build/browser.log
+    XPL_BUILD="$build" "${XPL_BROWSER_VENV:-$build/browser-venv}/bin/python" tests/browser/run.py "$build/gcc" | tee "$log"
+    # Every test's result; the last line says that the run came to its end.
+    sed -nE 's/^(passed|failed|skipped) +/\1 browser: /p' "$log" >>"$results"
+    tail -1 "$log" | grep -q ' passed, .* failed, .* skipped$' || result failed "browser: the run ended early"
 }
 
 deploy/setup-debian.sh test || { echo "0 passed, 1 failed"; exit 1; }

@@ -203,14 +203,22 @@ static void track_framework_op(struct tpu_plane *t, const struct xpl_line *line,
 
 // ---- TensorCores ----
 
-static struct frame frame_of(const struct xpl_event *ev, const struct event_facts *f) {
-    return (struct frame){
-        .md = ev->md,
-        .num_occurrences = ev->num_occurrences,
-        .event_duration_ps = (uint64_t)ev->duration_ps,
-        .values = f->values,
-        .span = f->span,
-    };
+// (Member by member: a copy would be read in wider pieces than it has just been written in.)
+static void fill_frame(struct frame *frame, const struct xpl_event *ev,
+                       const struct event_facts *f) {
+    frame->md = ev->md;
+    frame->num_occurrences = ev->num_occurrences;
+    frame->event_duration_ps = (uint64_t)ev->duration_ps;
+    frame->values.min_ps = f->values.min_ps;
+    frame->values.dma_stall_ps = f->values.dma_stall_ps;
+    frame->values.vdd_energy_j = f->values.vdd_energy_j;
+    frame->values.time_scale = f->values.time_scale;
+    frame->values.has_vdd_energy_j = f->values.has_vdd_energy_j;
+    frame->values.has_time_scale = f->values.has_time_scale;
+    frame->span.begin_ps = f->span.begin_ps;
+    frame->span.duration_ps = f->span.duration_ps;
+    frame->children_ps = 0;
+    frame->offloaded = NULL;
 }
 
 static bool pop(struct tpu_plane *t) {
@@ -225,7 +233,7 @@ static bool push(struct tpu_plane *t, const struct xpl_event *ev, const struct e
     if (t->stack.n) t->stack.v[t->stack.n - 1].children_ps += f->span.duration_ps;
     struct frame *const frame = xpl_vec_push(&t->arena, &t->stack);
     if (!frame) return false;
-    *frame = frame_of(ev, f);
+    fill_frame(frame, ev, f);
     if (f->has_core_id && f->has_start_id)
         frame->offloaded =
             find_offload(t->offloads, f->core_id, (uint64_t)xpl_stat_int(&f->start_id));
@@ -609,7 +617,7 @@ static bool push_offloaded(struct tpu_plane *t, struct xpl_map *index,
         if (!pop_offloaded(b)) return false;
     if (b->stack.n) b->stack.v[b->stack.n - 1].children_ps += f->span.duration_ps;
     struct frame *const frame = xpl_vec_push(&t->arena, &b->stack);
-    if (frame) *frame = frame_of(ev, f);
+    if (frame) fill_frame(frame, ev, f);
     return frame != NULL;
 }
 

@@ -143,7 +143,10 @@ bool xpl_duty_line_add(struct xpl_duty_line *l, const struct xpl_duty_op *op) {
     struct xpl_duty_frame *const f = xpl_vec_push(l->arena, &l->stack);
     if (!f) return false;
     *f = (struct xpl_duty_frame){
-        .op = *op, .end_ps = end_ps, .free_ps = op->begin_ps, .pending = l->pending.n};
+        .op = {op->begin_ps, op->duration_ps, op->active, op->confident, op->container},
+        .end_ps = end_ps,
+        .free_ps = op->begin_ps,
+        .pending = l->pending.n};
     return true;
 }
 

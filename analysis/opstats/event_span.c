@@ -175,6 +175,13 @@ bool xpl_step_add_span(struct xpl_step *st, enum xpl_span_type type, struct xpl_
     return (type == XPL_SPAN_HOST_COMPUTE && absorb(l, s)) || push_span(l, s, arena);
 }
 
+struct xpl_timespan xpl_step_open_span(const struct xpl_step *st, enum xpl_span_type type) {
+    for (const struct xpl_span_list *l = st->spans; l; l = l->next)
+        if (l->type == type && l->open_block)
+            return (struct xpl_timespan){l->open.begin, l->open.end - l->open.begin};
+    return (struct xpl_timespan){0};
+}
+
 bool xpl_step_add_union(struct xpl_step *st, enum xpl_span_type type, struct xpl_timespan span,
                         struct xpl_arena *arena) {
     struct xpl_span_list *l = list_of(st, type, arena);

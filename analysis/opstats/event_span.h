@@ -124,6 +124,9 @@ bool xpl_step_add_span(struct xpl_step *st, enum xpl_span_type type, struct xpl_
 // As above where only sums matter: spans of a kind that overlap or meet become one.
 bool xpl_step_add_union(struct xpl_step *st, enum xpl_span_type type, struct xpl_timespan span,
                         struct xpl_arena *arena) XPL_NODISCARD;
+// The last span kept of a kind; until another is added, what lies in it changes nothing where only
+// sums matter (all of HOST_COMPUTE, and unions).  Empty when there is none.
+struct xpl_timespan xpl_step_open_span(const struct xpl_step *st, enum xpl_span_type type);
 bool xpl_step_add_collective(struct xpl_step *st, uint32_t core_id,
                              const struct xpl_all_reduce_info *info, struct xpl_arena *arena)
     XPL_NODISCARD;

@@ -87,6 +87,7 @@ static uint8_t wanted(const struct xpl_host_plan *p, enum xpl_stat_type type) {
         case XPL_STAT_HLO_OP: return p->stats & XPL_HOST_HLO_OP ? XPL_HOST_ID_HLO_OP : 0;
         case XPL_STAT_HLO_MODULE: return XPL_HOST_ID_MODULE;
         case XPL_STAT_PROGRAM_ID: return XPL_HOST_ID_PROGRAM;
+        case XPL_STAT_IS_EAGER: return XPL_HOST_ID_EAGER;
         case XPL_STAT_TF_FUNCTION_TRACING_COUNT: return XPL_HOST_ID_HELPS;
         default: return 0;
     }
@@ -194,6 +195,9 @@ xpl_status_t xpl_host_plan_make(const struct xpl_convert *c, const struct xpl_pl
               (!has_device || (c->is_tpu && (inputs || p.stats & XPL_HOST_STAGE_NAME)));
     p.inputs_only = has_device;
     p.groups = p.steps || p.any_ops;
+    for (uint32_t i = 0; i < plane->n_event_md; i++)
+        p.md[i].plain = !p.md[i].op && !p.md[i].flags && p.md[i].span == XPL_SPAN_HOST_COMPUTE &&
+                        !(p.stats & (XPL_HOST_STAGE_ID | XPL_HOST_STAGE_NAME));
     p.whole_lines =
         p.any_ops || p.stats & (XPL_HOST_STAGE_NAME | XPL_HOST_TF_OP | XPL_HOST_TF_CALL);
     *ret = p;

@@ -4,6 +4,7 @@
 // convert/xplane_to_tf_functions.cc; docs/cpu-as-device.md.
 #include "analysis/hlo/hlo_map.h"
 #include "analysis/opstats/host_scan.h"
+#include "analysis/xplane/event_read.h"
 #include "analysis/xplane/tf_op.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
@@ -43,6 +44,8 @@ struct reader {
     struct xpl_steps *steps;
     struct xpl_cpu_memory *memory;
     struct xpl_group_cursor *groups;
+    const struct xpl_group_quick *quick; // of that cursor, or of none
+    uint64_t quiet_begin, quiet_end;     // in the last step, host work in here changes nothing
     int64_t last_group;
     size_t last_step; // index + 1 into steps->v, of last_group
     XPL_VEC(struct stage) stages;
@@ -103,17 +106,24 @@ XPL_INLINE unsigned stat_here(const struct xpl_host_plan *p, const uint8_t *at, 
                               uint8_t tag, size_t *ret_len, const uint8_t **ret_value) {
     const size_t left = (size_t)(end - at);
     *ret_len = left;
-    if (XPL_UNLIKELY(left < 5) || XPL_UNLIKELY(at[0] != tag) || XPL_UNLIKELY(at[1] >= 0x80) ||
-        XPL_UNLIKELY(at[1] < 3) || XPL_UNLIKELY(left - 2 < at[1]) || XPL_UNLIKELY(at[2] != 1 << 3))
-        return XPL_HOST_ID_DECIDES;
-    uint32_t id = at[3];
-    *ret_value = at + 4;
-    if (XPL_UNLIKELY(id >= 0x80)) {
-        if (at[4] >= 0x80) return XPL_HOST_ID_DECIDES;
-        id = (id & 0x7f) | (uint32_t)at[4] << 7;
-        *ret_value = at + 5;
+    if (XPL_UNLIKELY(left < 5) || XPL_UNLIKELY(at[0] != tag)) return XPL_HOST_ID_DECIDES;
+    size_t len = at[1], head = 2;
+    if (XPL_UNLIKELY(len >= 0x80)) { // texts
+        if (at[2] >= 0x80) return XPL_HOST_ID_DECIDES;
+        len = (len & 0x7f) | (size_t)at[2] << 7;
+        head = 3;
     }
-    *ret_len = 2 + (size_t)at[1];
+    if (XPL_UNLIKELY(len < 3) || XPL_UNLIKELY(left - head < len) ||
+        XPL_UNLIKELY(at[head] != 1 << 3))
+        return XPL_HOST_ID_DECIDES;
+    uint32_t id = at[head + 1];
+    *ret_value = at + head + 2;
+    if (XPL_UNLIKELY(id >= 0x80)) {
+        if (at[head + 2] >= 0x80) return XPL_HOST_ID_DECIDES;
+        id = (id & 0x7f) | (uint32_t)at[head + 2] << 7;
+        *ret_value = at + head + 3;
+    }
+    *ret_len = head + len;
     return XPL_LIKELY(id < p->n_wanted) ? p->wanted[id] : XPL_HOST_ID_DECIDES;
 }
 
@@ -137,19 +147,25 @@ XPL_INLINE bool take_value(unsigned what, const uint8_t *at, const uint8_t *end,
 
 enum interest { NOT_OF_INTEREST, KEYED_OP, OF_INTEREST };
 
-// Whether the event may carry a statistic that matters; KEYED_OP when all that does is in *key.
-static enum interest read_key(const struct xpl_host_plan *p, const struct xpl_event *ev,
-                              struct xpl_cpu_key *key) {
-    const uint8_t tag = (uint8_t)(ev->stats.field << 3 | XPL_WIRE_LEN);
-    const uint8_t *const end = ev->stats.end, *value;
+// Whether an event may carry a statistic that matters; KEYED_OP when all that does is in *key. `at`
+// is where its statistics begin.  What is not of interest is well-formed, too.  *ret_eager: it may
+// carry is_eager.
+XPL_INLINE enum interest read_key(const struct xpl_host_plan *p, const uint8_t *at,
+                                  const uint8_t *end, uint32_t md, struct xpl_cpu_key *key,
+                                  bool *ret_eager) {
+    const uint8_t *value;
     bool simple = true;
+    unsigned seen = 0;
     size_t len;
-    *key = (struct xpl_cpu_key){UINT64_MAX, UINT64_MAX, UINT64_MAX, ev->md};
-    for (const uint8_t *at = ev->stats.p; at != end; at += len) {
-        const unsigned what = stat_here(p, at, end, tag, &len, &value);
+    *key = (struct xpl_cpu_key){UINT64_MAX, UINT64_MAX, UINT64_MAX, md};
+    *ret_eager = true;
+    for (; at != end; at += len) {
+        const unsigned what = stat_here(p, at, end, XPL_TAG_FIELD4_LEN, &len, &value);
         if (XPL_UNLIKELY(what & XPL_HOST_ID_DECIDES)) return OF_INTEREST;
-        if (what & ~(unsigned)XPL_HOST_ID_HELPS) simple &= take_value(what, value, at + len, key);
+        if (what & XPL_HOST_ID_KEY) simple &= take_value(what, value, at + len, key);
+        seen |= what;
     }
+    *ret_eager = seen & XPL_HOST_ID_EAGER;
     if (key->hlo_op == UINT64_MAX && simple) return NOT_OF_INTEREST;
     return simple ? KEYED_OP : OF_INTEREST;
 }
@@ -354,21 +370,24 @@ static bool read_step(struct reader *r, const struct xpl_event *ev, enum xpl_spa
 
 // ---- a line, or a piece of one ----
 
-static void look_at_stats(const struct xpl_host_plan *p, const struct xpl_event *ev,
-                          struct wanted *w) {
-    const enum interest i = read_key(p, ev, &w->key);
-    if (i == OF_INTEREST) read_stats(p, ev, w);
-    w->keyed = i == KEYED_OP;
+// Groups matter to steps, eagerness to ops; a cursor may have to see the other events, too.
+static bool needs_group(const struct reader *r, const struct xpl_event *ev, bool eager) {
+    const struct xpl_host_plan *const p = r->plan;
+    const bool op = p->md[ev->md].op || p->stats & XPL_HOST_STAGE_ID;
+    return r->groups && (!r->quick->stateless || p->steps || (op && eager));
 }
 
-static xpl_status_t read_event(struct reader *r, const struct xpl_event *ev) {
+static xpl_status_t read_event(struct reader *r, const struct xpl_event *ev, enum interest interest,
+                               const struct xpl_cpu_key *key, bool eager) {
     const struct xpl_host_plan *p = r->plan;
     struct xpl_event_group g = {0};
     struct wanted w;
     w.has = 0;
-    w.has_consumer_type = w.has_consumer_id = w.keyed = false;
-    if (r->groups) xpl_group_cursor_next(r->groups, ev, &g);
-    if (p->stats && ev->stats.p != ev->stats.end) look_at_stats(p, ev, &w);
+    w.has_consumer_type = w.has_consumer_id = false;
+    w.keyed = interest == KEYED_OP;
+    if (w.keyed) w.key = *key;
+    if (needs_group(r, ev, eager)) xpl_group_cursor_next(r->groups, ev, &g);
+    if (interest == OF_INTEREST) read_stats(p, ev, &w);
     const struct xpl_timespan span = {r->base_ps + (uint64_t)ev->offset_ps,
                                       (uint64_t)ev->duration_ps};
     if ((p->any_ops || w.has & XPL_HOST_TF_OP) && !xpl_is_derived_line_id(r->line->id) &&
@@ -405,20 +424,126 @@ static void begin_piece(const struct xpl_host_piece *piece, const struct xpl_lin
     cur->stop = last.stop;
 }
 
-static xpl_status_t read_piece(struct reader *r) {
-    struct xpl_event_cursor cur;
+// ---- most events ----
+
+// Host work of a step only counts where no other does.
+static void note_quiet(struct reader *r) {
+    r->quiet_begin = 0, r->quiet_end = r->plan->inputs_only ? UINT64_MAX : 0;
+    if (!r->last_step || r->plan->inputs_only) return;
+    const struct xpl_timespan open =
+        xpl_step_open_span(&r->steps->v.v[r->last_step - 1], XPL_SPAN_HOST_COMPUTE);
+    if (open.duration_ps == 0) return;
+    r->quiet_begin = open.begin_ps, r->quiet_end = xpl_timespan_end(open);
+}
+
+// Deals with an event that is host work like any other, when its group is known, too.  False: it
+// has to be looked at.
+XPL_INLINE bool pass_plain(struct reader *r, uint64_t at, uint32_t md, struct xpl_timespan span,
+                           bool *ret_failed) {
+    const struct xpl_group_quick *const q = r->quick;
+    const uint64_t end = xpl_timespan_end(span);
+    if (!xpl_group_quick_knows(q, at, md, span.begin_ps, end))
+        return q->stateless && !r->plan->steps;
+    if (!q->has_group || !r->plan->steps || r->only_ops) return true;
+    if (r->last_step && r->last_group == q->group_id && r->quiet_begin <= span.begin_ps &&
+        span.begin_ps < end && end <= r->quiet_end)
+        return true;
+    struct xpl_step *const st = step_of(r, q->group_id);
+    if (!st || !add_span(r, st, XPL_SPAN_HOST_COMPUTE, span)) *ret_failed = true;
+    note_quiet(r);
+    return true;
+}
+
+// An event by its first fields, and what its statistics are to us.
+struct glance {
+    struct xpl_raw_event raw;
+    const uint8_t *next;
+    uint32_t md;
+    enum interest interest;
+    bool eager; // may carry is_eager
+    struct xpl_cpu_key key;
+};
+
+// False when it is not written as usual, and has to be read in full.
+XPL_INLINE bool glance_at(const struct reader *r, const uint8_t *p, const uint8_t *end,
+                          struct glance *ret) {
+    xpl_bytes_t message;
+    if (XPL_UNLIKELY(xpl_next_message(&p, end, XLINE_EVENTS, &message) != XPL_WIRE_FIELD) ||
+        XPL_UNLIKELY(!xpl_raw_event_head(message, end, &ret->raw)))
+        return false;
+    ret->next = p;
+    ret->md = xpl_event_md_at(r->line->plane, ret->raw.md_id);
+    ret->interest = NOT_OF_INTEREST;
+    ret->eager = false;
+    if (ret->raw.stats != ret->raw.end)
+        ret->interest =
+            read_key(r->plan, ret->raw.stats, ret->raw.end, ret->md, &ret->key, &ret->eager);
+    return ret->interest != OF_INTEREST;
+}
+
+// (Member by member: a copy would be read in wider pieces than it has just been written in.)
+XPL_INLINE void make_event(const struct xpl_event_cursor *c, uint64_t at, const struct glance *g,
+                           struct xpl_event *ret) {
+    ret->md = g->md;
+    ret->offset_ps = (int64_t)g->raw.offset_ps;
+    ret->duration_ps = (int64_t)g->raw.duration_ps;
+    ret->num_occurrences = 0;
+    ret->has_occurrences = false;
+    ret->stats.plane = c->line->plane;
+    ret->stats.p = g->raw.stats;
+    ret->stats.end = g->raw.end;
+    ret->stats.field = XEVENT_STATS;
+    ret->index = c->index;
+    ret->at = at;
+}
+
+// The event at *c; moves behind it.
+XPL_INLINE xpl_status_t read_next(struct reader *r, struct xpl_event_cursor *c) {
+    const struct xpl_host_plan *const p = r->plan;
     struct xpl_event ev;
-    enum xpl_wire_result res;
-    if (r->plan->groups)
+    struct glance g;
+    bool failed = false;
+    const uint8_t *const here = xpl_find_message(c->p, c->end, XLINE_EVENTS);
+    const uint64_t at = (uint64_t)(here - r->line->message.ptr);
+    if (XPL_LIKELY(glance_at(r, here, c->end, &g))) {
+        const struct xpl_timespan span = {r->base_ps + g.raw.offset_ps, g.raw.duration_ps};
+        if (!(g.interest == NOT_OF_INTEREST && p->md[g.md].plain &&
+              pass_plain(r, at, g.md, span, &failed))) {
+            make_event(c, at, &g, &ev);
+            XPL_TRY(read_event(r, &ev, g.interest, &g.key, g.eager));
+            note_quiet(r);
+        }
+        if (XPL_UNLIKELY(failed)) XPL_FAIL_OOM(r->err, "steps");
+        c->p = g.next;
+        c->index++;
+        return XPL_OK;
+    }
+    const enum xpl_wire_result res = xpl_events_next(c, &ev);
+    if (res == XPL_WIRE_MALFORMED) return xpl_events_error(c, r->err);
+    if (res == XPL_WIRE_END) { // the bytes changed: there were more
+        c->index = c->stop;
+        return XPL_OK;
+    }
+    XPL_TRY(read_event(r, &ev, OF_INTEREST, NULL, true));
+    note_quiet(r);
+    return XPL_OK;
+}
+
+static xpl_status_t read_piece(struct reader *r) {
+    static const struct xpl_group_quick no_groups = {.stateless = true};
+    struct xpl_event_cursor cur;
+    r->quick = &no_groups;
+    if (r->plan->groups) {
         XPL_TRY(xpl_group_cursor_new_at(r->plan->c->groups, r->line, r->out->chunk, r->arena,
                                         &r->groups, r->err));
-    begin_piece(r->out, r->line, &cur);
-    while ((res = xpl_events_next(&cur, &ev)) == XPL_WIRE_FIELD) {
-        if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(r->plan->c->exec))
-            XPL_FAIL(r->err, XPL_CANCELLED, "host events: cancelled");
-        XPL_TRY(read_event(r, &ev));
+        r->quick = xpl_group_cursor_quick(r->groups);
     }
-    if (res == XPL_WIRE_MALFORMED) return xpl_events_error(&cur, r->err);
+    begin_piece(r->out, r->line, &cur);
+    while (cur.index != cur.stop) {
+        if (cur.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(r->plan->c->exec))
+            XPL_FAIL(r->err, XPL_CANCELLED, "host events: cancelled");
+        XPL_TRY(read_next(r, &cur));
+    }
     if (r->groups && !xpl_group_cursor_ok(r->groups)) XPL_FAIL_OOM(r->err, "groups of events");
     return XPL_OK;
 }
@@ -456,7 +581,10 @@ static bool counts_as_device(const struct xpl_host_plan *p, const struct xpl_eve
     struct xpl_cpu_key key;
     struct wanted w;
     w.has = 0;
-    if (p->stats && read_key(p, ev, &key) != NOT_OF_INTEREST) read_stats(p, ev, &w);
+    bool eager;
+    if (p->stats &&
+        read_key(p, ev->stats.p, ev->stats.end, ev->md, &key, &eager) != NOT_OF_INTEREST)
+        read_stats(p, ev, &w);
     return w.has & XPL_HOST_HLO_OP || p->md[ev->md].flags & XPL_HOST_FRAMEWORK;
 }
 

@@ -74,12 +74,15 @@ enum {
     XPL_HOST_ID_HLO_OP = 1 << 2,  // decides, too; see read_key in host_read.c
     XPL_HOST_ID_MODULE = 1 << 3,
     XPL_HOST_ID_PROGRAM = 1 << 4,
+    XPL_HOST_ID_KEY = XPL_HOST_ID_HLO_OP | XPL_HOST_ID_MODULE | XPL_HOST_ID_PROGRAM,
+    XPL_HOST_ID_EAGER = 1 << 5, // is_eager, which grouping tells of
 };
 
 struct xpl_host_md {
     uint32_t op; // index + 1 into ops; 0: not an op
     uint8_t flags;
     uint8_t span; // enum xpl_span_type
+    bool plain;   // an event of it is host work like any other, unless its statistics matter
 };
 
 struct xpl_host_plan {

@@ -1,11 +1,11 @@
 #include "analysis/opstats/op_metrics.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/map.h"
+#include "base/std_sort.h"
 
 struct xpl_op_metrics_slot {
     uint32_t hash, entry; // entry: index + 1, 0 for a free slot
@@ -283,12 +283,12 @@ bool xpl_op_metrics_infeed_ratio(const struct xpl_op_metrics_db *db, double *ret
 
 // ---- order ----
 
-static int by_self_time(const void *pa, const void *pb) {
+static bool is_before(const void *ctx, const void *pa, const void *pb) {
+    (void)ctx;
     const struct xpl_op_metrics *a = *(const struct xpl_op_metrics *const *)pa;
     const struct xpl_op_metrics *b = *(const struct xpl_op_metrics *const *)pb;
-    if (a->self_time_ps != b->self_time_ps) return a->self_time_ps > b->self_time_ps ? -1 : 1;
-    const int c = xpl_str_cmp(a->name, b->name);
-    return c ? c : (a > b) - (a < b); // entries of one array: the address is the position
+    if (a->self_time_ps != b->self_time_ps) return a->self_time_ps > b->self_time_ps;
+    return xpl_str_cmp(a->name, b->name) < 0;
 }
 
 bool xpl_op_metrics_sorted(const struct xpl_op_metrics_db *db, size_t max,
@@ -299,7 +299,10 @@ bool xpl_op_metrics_sorted(const struct xpl_op_metrics_db *db, size_t max,
     if (!v) return false;
     for (size_t i = 0; i < n; i++)
         v[i] = &db->metrics_db.v[i];
-    if (n) qsort(v, n, sizeof *v, by_self_time);
+    if (n > max)
+        xpl_std_partial_sort(v, max, n, sizeof *v, is_before, NULL);
+    else
+        xpl_std_sort(v, n, sizeof *v, is_before, NULL);
     *ret = v;
     *ret_n = n < max ? n : max;
     return true;

@@ -89,8 +89,8 @@ double xpl_op_metrics_idle_ratio(const struct xpl_op_metrics_db *db);
 // HostInfeedEnqueueRatio.  False when there is none.
 bool xpl_op_metrics_infeed_ratio(const struct xpl_op_metrics_db *db, double *ret);
 
-// SortedOpMetricsDb: entries by self time, longest first, then by name, then as they stand in `db`;
-// at most `max` of them (SIZE_MAX: all).  `*ret` lives in `scratch`.
+// SortedOpMetricsDb: entries by self time, longest first, then by name; others that tie stand as
+// upstream's sort leaves them.  At most `max` of them (SIZE_MAX: all).  `*ret` lives in `scratch`.
 bool xpl_op_metrics_sorted(const struct xpl_op_metrics_db *db, size_t max,
                            struct xpl_arena *scratch, const struct xpl_op_metrics ***ret,
                            size_t *ret_n) XPL_NODISCARD;

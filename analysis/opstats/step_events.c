@@ -5,6 +5,7 @@
 // A line whose events belong to steps.
 struct task {
     const struct xpl_plane *plane;
+    struct xpl_steps *markers;   // of the plane, shared by its tasks: no other steps count
     const struct xpl_line *line; // NULL: a core without ops
     bool is_core;                // ops of a TPU core; else a stream
     struct xpl_core_steps core;
@@ -39,48 +40,6 @@ static bool is_op_line(const struct xpl_line *l) {
            xpl_str_eq(l->name, XPL_STR(XPL_LINE_SPARSE_CORE_OPS));
 }
 
-static bool add_task(struct job *j, const struct xpl_plane *plane, const struct xpl_line *line,
-                     bool core) {
-    struct task *t = xpl_vec_push(&j->out->arena, &j->tasks);
-    if (!t) return false;
-    *t = (struct task){.plane = plane, .line = line, .is_core = core};
-    return true;
-}
-
-// The lines of a plane that count: all streams, or of a core the last line of ops.  A SparseCore
-// has a say in what is a step by its markers alone.
-static bool add_plane(struct job *j, const struct xpl_plane *p) {
-    const struct xpl_line *ops = NULL;
-    bool marks = false;
-    for (uint32_t i = 0; i < p->n_lines; i++) {
-        const struct xpl_line *l = &p->lines[i];
-        if (is_step_line(l)) marks = p->kind == XPL_PLANE_SPARSE_CORE;
-        if (is_step_line(l) || xpl_is_derived_line_id(l->id)) continue;
-        if (!is_core(p)) {
-            if (l->n_events && !add_task(j, p, l, false)) return false;
-        } else if (is_op_line(l)) {
-            ops = l;
-        }
-    }
-    return (!ops && !marks) || add_task(j, p, ops, true);
-}
-
-static void run_task(struct job *j, struct task *t, struct xpl_arena *arena) {
-    xpl_steps_init(&t->steps, arena);
-    if (!t->line) return;
-    t->status = t->is_core ? xpl_core_line_steps(j->c, t->line, &t->core, &t->steps, &t->err)
-                           : xpl_stream_steps(j->c, t->line, &t->steps, &t->err);
-}
-
-static void run_shard(void *ctx, size_t i) {
-    struct job *j = ctx;
-    for (;;) {
-        const size_t k = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed);
-        if (k >= j->tasks.n) return;
-        run_task(j, &j->tasks.v[k], &j->out->shards[i]);
-    }
-}
-
 static bool read_markers(const struct xpl_convert *c, const struct xpl_plane *p,
                          struct xpl_steps *ret) {
     size_t n;
@@ -98,6 +57,62 @@ static bool read_markers(const struct xpl_convert *c, const struct xpl_plane *p,
     return true;
 }
 
+static bool add_task(struct job *j, const struct xpl_plane *plane, const struct xpl_line *line,
+                     struct xpl_steps *markers, bool core) {
+    struct task *t = xpl_vec_push(&j->out->arena, &j->tasks);
+    if (!t) return false;
+    *t = (struct task){.plane = plane, .markers = markers, .line = line, .is_core = core};
+    return true;
+}
+
+// The lines of a plane that count: all streams, or of a core the last line of ops.  A SparseCore
+// has a say in what is a step by its markers alone.
+static bool add_lines(struct job *j, const struct xpl_plane *p, struct xpl_steps *markers) {
+    const struct xpl_line *ops = NULL;
+    bool marks = false;
+    for (uint32_t i = 0; i < p->n_lines; i++) {
+        const struct xpl_line *l = &p->lines[i];
+        if (is_step_line(l)) marks = p->kind == XPL_PLANE_SPARSE_CORE;
+        if (is_step_line(l) || xpl_is_derived_line_id(l->id)) continue;
+        if (!is_core(p)) {
+            if (l->n_events && !add_task(j, p, l, markers, false)) return false;
+        } else if (is_op_line(l)) {
+            ops = l;
+        }
+    }
+    return (!ops && !marks) || add_task(j, p, ops, markers, true);
+}
+
+// Groups without a marker on the plane are none of its steps, so that of a plane without markers
+// nothing needs to be read.
+static bool add_plane(struct job *j, const struct xpl_plane *p) {
+    struct xpl_steps markers;
+    xpl_steps_init(&markers, &j->out->arena);
+    if (!read_markers(j->c, p, &markers)) return false;
+    if (markers.v.n == 0) return true;
+    struct xpl_steps *const kept = xpl_arena_alloc(&j->out->arena, sizeof *kept);
+    if (!kept) return false;
+    *kept = markers;
+    return add_lines(j, p, kept);
+}
+
+static void run_task(struct job *j, struct task *t, struct xpl_arena *arena) {
+    xpl_steps_init(&t->steps, arena);
+    if (!t->line) return;
+    t->status = t->is_core
+                    ? xpl_core_line_steps(j->c, t->line, t->markers, &t->core, &t->steps, &t->err)
+                    : xpl_stream_steps(j->c, t->line, t->markers, &t->steps, &t->err);
+}
+
+static void run_shard(void *ctx, size_t i) {
+    struct job *j = ctx;
+    for (;;) {
+        const size_t k = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed);
+        if (k >= j->tasks.n) return;
+        run_task(j, &j->tasks.v[k], &j->out->shards[i]);
+    }
+}
+
 // Makes every step of `src` one of `dst` too.
 static bool put_all(const struct xpl_steps *src, struct xpl_steps *dst) {
     for (size_t i = 0; i < src->v.n; i++)
@@ -108,16 +123,15 @@ static bool put_all(const struct xpl_steps *src, struct xpl_steps *dst) {
 // Joins the tasks of one plane, which stand together, and its markers into the result.
 static bool join_plane(struct job *j, struct task *t, size_t n) {
     struct xpl_arena *const arena = &j->out->arena;
-    struct xpl_steps plane, markers;
+    struct xpl_steps *const markers = t->markers;
+    struct xpl_steps plane;
     xpl_steps_init(&plane, arena);
-    xpl_steps_init(&markers, arena);
     for (size_t i = 0; i < n; i++)
         if (!xpl_steps_union(&t[i].steps, &plane)) return false;
     const bool sparse = t->plane->kind == XPL_PLANE_SPARSE_CORE;
     if (plane.v.n == 0 && !sparse) return true;
-    if (!read_markers(j->c, t->plane, &markers)) return false;
-    if (sparse && !put_all(&markers, &plane)) return false;
-    if (!xpl_steps_intersect(&markers, &plane)) return false;
+    if (sparse && !put_all(markers, &plane)) return false;
+    if (!xpl_steps_intersect(markers, &plane)) return false;
     for (size_t i = 0; i < n; i++)
         if (t[i].is_core && !xpl_core_steps_finish(&t[i].core, &plane, j->c->result)) return false;
     if (plane.v.n == 0) return true;

@@ -46,11 +46,24 @@ void xpl_device_steps_fini(struct xpl_device_steps *d);
 xpl_status_t xpl_sparse_core_steps(const struct xpl_convert *c, struct xpl_device_steps *ret,
                                    struct xpl_error *err) XPL_NODISCARD;
 
-// ---- one line; spans live in ret->arena ----
+// ---- one line; spans live in ret->arena.  Events count that are in a step of `markers` ----
+
+// Looks up whether a group is one of the marked steps; events of one group follow each other.
+struct xpl_marked {
+    const struct xpl_steps *markers;
+    int64_t group; // last asked for, when `known`
+    bool known, marked;
+};
+static inline bool xpl_is_marked(struct xpl_marked *m, int64_t group) {
+    if (!m->known || m->group != group)
+        *m = (struct xpl_marked){m->markers, group, true, xpl_steps_find(m->markers, group)};
+    return m->marked;
+}
 
 // A stream of a GPU, or a line of a TPU plane that is no core (step_events_gpu.c).
 xpl_status_t xpl_stream_steps(const struct xpl_convert *c, const struct xpl_line *line,
-                              struct xpl_steps *ret, struct xpl_error *err) XPL_NODISCARD;
+                              const struct xpl_steps *markers, struct xpl_steps *ret,
+                              struct xpl_error *err) XPL_NODISCARD;
 
 // Ops of one step on one core, before they are written down.
 struct xpl_core_step {
@@ -65,8 +78,8 @@ struct xpl_core_steps {
 // The ops of a TensorCore or SparseCore, by step; *ret gets the steps with their collectives
 // (step_events_tpu.c).
 xpl_status_t xpl_core_line_steps(const struct xpl_convert *c, const struct xpl_line *line,
-                                 struct xpl_core_steps *core, struct xpl_steps *ret,
-                                 struct xpl_error *err) XPL_NODISCARD;
+                                 const struct xpl_steps *markers, struct xpl_core_steps *core,
+                                 struct xpl_steps *ret, struct xpl_error *err) XPL_NODISCARD;
 // Writes the ops of the steps that `steps` has; strings go to `result`.  One thread.
 bool xpl_core_steps_finish(struct xpl_core_steps *core, struct xpl_steps *steps,
                            struct xpl_arena *result) XPL_NODISCARD;

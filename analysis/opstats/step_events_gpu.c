@@ -121,8 +121,10 @@ static bool add_event(struct xpl_steps *steps, const struct xpl_line *line,
 }
 
 xpl_status_t xpl_stream_steps(const struct xpl_convert *c, const struct xpl_line *line,
-                              struct xpl_steps *ret, struct xpl_error *err) {
+                              const struct xpl_steps *markers, struct xpl_steps *ret,
+                              struct xpl_error *err) {
     const struct xpl_plane *p = line->plane;
+    struct xpl_marked marked = {.markers = markers};
     struct gpu_md *md = xpl_arena_array(ret->arena, p->n_event_md, sizeof *md);
     if (!md) XPL_FAIL_OOM(err, "GPU steps");
     for (uint32_t i = 0; i < p->n_event_md; i++)
@@ -138,7 +140,7 @@ xpl_status_t xpl_stream_steps(const struct xpl_convert *c, const struct xpl_line
         if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(c->exec))
             XPL_FAIL(err, XPL_CANCELLED, "GPU steps: cancelled");
         xpl_group_cursor_next(groups, &ev, &g);
-        if (!g.has_group || g.group_id < 0) continue;
+        if (!g.has_group || g.group_id < 0 || !xpl_is_marked(&marked, g.group_id)) continue;
         const struct gpu_event e = read_stats(&ev);
         if (e.correlation_id < 0) continue;
         if (!add_event(ret, line, &ev, &e, md[ev.md], g.group_id)) XPL_FAIL_OOM(err, "GPU steps");

@@ -12,11 +12,13 @@ struct open_event {
     struct xpl_timespan span;
     uint64_t children_ps;
     int64_t group;
+    bool marked; // in a step; others matter to what encloses them alone
 };
 
 struct core_reader {
     const struct xpl_line *line;
     struct xpl_core_steps *core;
+    struct xpl_marked marked;
     struct xpl_steps *steps;
     struct xpl_arena *arena;
     XPL_VEC(struct open_event) open;
@@ -69,18 +71,22 @@ static struct xpl_tpu_ops *ops_of(struct core_reader *r, int64_t group) {
 
 static bool close_innermost(struct core_reader *r) {
     const struct open_event o = r->open.v[--r->open.n];
+    if (!o.marked) return true;
     struct xpl_tpu_ops *ops = ops_of(r, o.group);
-    return ops && xpl_tpu_ops_add(ops, &o.ev, o.span.duration_ps, o.children_ps, NULL);
+    // Where children overlap none is left; the device's own table lets the difference wrap.
+    const uint64_t duration = o.span.duration_ps;
+    const uint64_t children = o.children_ps < duration ? o.children_ps : duration;
+    return ops && xpl_tpu_ops_add(ops, &o.ev, duration, children, NULL);
 }
 
 static bool open_op(struct core_reader *r, const struct xpl_event *ev, struct xpl_timespan span,
-                    int64_t group) {
+                    int64_t group, bool marked) {
     while (r->open.n && !xpl_timespan_includes(r->open.v[r->open.n - 1].span, span))
         if (!close_innermost(r)) return false;
     if (r->open.n) r->open.v[r->open.n - 1].children_ps += span.duration_ps;
     struct open_event *o = xpl_vec_push(r->arena, &r->open);
     if (!o) return false;
-    *o = (struct open_event){.ev = *ev, .span = span, .group = group};
+    *o = (struct open_event){.ev = *ev, .span = span, .group = group, .marked = marked};
     return true;
 }
 
@@ -102,9 +108,11 @@ static bool add_collective(struct core_reader *r, const struct xpl_event *ev,
 
 static bool read_event(struct core_reader *r, const struct xpl_event *ev, int64_t group) {
     const struct op_event e = read_stats(r->line, ev);
-    // Every group with an op event is a step, also when the op has no key to be counted under.
-    if (!xpl_steps_put(r->steps, group)) return false;
-    return open_op(r, ev, e.span, group) && (!e.has_unique_id || add_collective(r, ev, &e, group));
+    const bool marked = xpl_is_marked(&r->marked, group);
+    // Every such group with an op event is a step, also when the op has no key to be counted under.
+    if (marked && !xpl_steps_put(r->steps, group)) return false;
+    return open_op(r, ev, e.span, group, marked) &&
+           (!marked || !e.has_unique_id || add_collective(r, ev, &e, group));
 }
 
 static bool close_all(struct core_reader *r) {
@@ -203,26 +211,28 @@ static xpl_status_t read_in_order(struct core_reader *r, const struct xpl_conver
 }
 
 static bool begin_core(struct core_reader *r, const struct xpl_line *line,
-                       struct xpl_core_steps *core, struct xpl_steps *ret) {
+                       const struct xpl_steps *markers, struct xpl_core_steps *core,
+                       struct xpl_steps *ret) {
     struct xpl_arena *const arena = ret->arena;
     *r = (struct core_reader){.line = line, .core = core, .steps = ret, .arena = arena};
+    r->marked.markers = markers;
     *core = (struct xpl_core_steps){.core_id = xpl_plane_core_id(line->plane)};
     xpl_steps_init(ret, arena);
     return xpl_tpu_plane_init(&core->plane, line->plane, arena);
 }
 
 xpl_status_t xpl_core_line_steps(const struct xpl_convert *c, const struct xpl_line *line,
-                                 struct xpl_core_steps *core, struct xpl_steps *ret,
-                                 struct xpl_error *err) {
+                                 const struct xpl_steps *markers, struct xpl_core_steps *core,
+                                 struct xpl_steps *ret, struct xpl_error *err) {
     // Upstream sorts the lines of TensorCores when it groups a profile.
     const bool sorted =
         line->plane->kind == XPL_PLANE_TPU_CORE && !xpl_groups_arrived_grouped(c->groups);
     bool disordered = false;
     struct core_reader r;
-    if (!begin_core(&r, line, core, ret)) XPL_FAIL_OOM(err, "TPU steps");
+    if (!begin_core(&r, line, markers, core, ret)) XPL_FAIL_OOM(err, "TPU steps");
     XPL_TRY(read_as_it_stands(&r, c, sorted, &disordered, err));
     if (!disordered) return XPL_OK;
-    if (!begin_core(&r, line, core, ret)) XPL_FAIL_OOM(err, "TPU steps");
+    if (!begin_core(&r, line, markers, core, ret)) XPL_FAIL_OOM(err, "TPU steps");
     return read_in_order(&r, c, err);
 }
 

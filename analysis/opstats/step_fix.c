@@ -41,7 +41,8 @@ static void add_core(struct across *a, const struct xpl_step_info *info) {
     const uint64_t scv0_out = category_ps(info, XPL_STR("sparsecorev0 outfeed"));
     const uint64_t wait = scv0 ? scv0 - (scv0 < scv0_out ? scv0 : scv0_out)
                                : category_ps(info, XPL_STR("sparsecorev0 infeed wait"));
-    const uint64_t compute = info->duration_ps - (infeed + outfeed + host + idle + wait);
+    const uint64_t waiting = infeed + outfeed + host + idle + wait; // wraps where ops overlap
+    const uint64_t compute = info->duration_ps > waiting ? info->duration_ps - waiting : 0;
     if (a->n == 0 || info->duration_ps < a->shortest) a->shortest = info->duration_ps;
     if (a->n == 0 || compute < a->least_compute) a->least_compute = compute;
     if (infeed > a->most_infeed) a->most_infeed = infeed;

@@ -100,14 +100,26 @@ static bool make_plan(struct plan *p, struct xpl_arena *arena) {
     return p->spans && p->first_span && p->aligned && p->sums;
 }
 
+// The host that is first most often where upstream takes the first of a hash table of `n` hosts:
+// the middle one of the table, which has 2^k - 1 slots.  It is never the host 0.
+static size_t first_in_table(size_t n) {
+    size_t slots = 3;
+    while (slots - slots / 8 < n)
+        slots = 2 * slots + 1;
+    return slots / 2;
+}
+
+// The host whose steps last the shortest; of several that one of first_in_table, else the last.
 static size_t find_chief(struct plan *p) {
+    const size_t preferred = first_in_table(p->n);
     size_t chief = 0, at = 0;
     uint64_t shortest = UINT64_MAX;
     for (size_t i = 0; i < p->n; i++) {
         p->first_span[i] = at;
         const uint64_t duration = host_spans(p->hosts[i], p->spans + at);
         at += p->hosts[i]->step_sequence.n;
-        if (i == 0 || duration < shortest) shortest = duration, chief = i;
+        if (duration < shortest || i == 0 || (duration == shortest && chief != preferred))
+            shortest = duration, chief = i;
     }
     return chief;
 }

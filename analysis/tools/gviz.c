@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 
-static void put_lit(struct xpl_buf *b, const char *z) {
+static inline void put_lit(struct xpl_buf *b, const char *z) {
     xpl_buf_str(b, xpl_str_from(z));
 }
 

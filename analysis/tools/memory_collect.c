@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/exec.h"
 #include "base/intern.h"
+#include "base/std_sort.h"
 
 static xpl_status_t oom(struct xpl_error *err) {
     XPL_FAIL_OOM(err, "memory_profile");
@@ -133,6 +134,7 @@ struct piece {
     const struct xpl_groups *groups;
     const struct xpl_line *line;
     uint32_t chunk; // WHOLE_LINE: all of it
+    bool sorted;    // XProf sorts the line by time
     struct xpl_memory_collection c;
     xpl_status_t status;
     struct xpl_error err;
@@ -178,6 +180,17 @@ static xpl_status_t begin_piece(struct piece *p, struct xpl_arena *scratch,
                  : xpl_group_cursor_new_at(p->groups, p->line, p->chunk, scratch, groups, &p->err);
 }
 
+// What is not of memory matters to the groups of others alone, and mostly not to them.
+static bool may_skip(const struct piece *p, const struct xpl_event *ev,
+                     const struct xpl_group_cursor *groups) {
+    if (xpl_is_memory_event(p->in->host->event_md[ev->md].type)) return false;
+    if (!groups) return true;
+    const struct xpl_group_quick *const q = xpl_group_cursor_quick(groups);
+    return q->stateless ||
+           xpl_group_quick_knows(q, ev->at, ev->md, (uint64_t)xpl_event_begin_ps(p->line, ev),
+                                 (uint64_t)xpl_event_end_ps(p->line, ev));
+}
+
 static xpl_status_t collect_piece(struct piece *p) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
     const struct xpl_event_md *const md = p->in->host->event_md;
@@ -189,26 +202,73 @@ static xpl_status_t collect_piece(struct piece *p) {
     XPL_TRY(begin_piece(p, &scratch, &c, &groups));
     for (const uint8_t *at = c.p; (r = xpl_events_next(&c, &ev)) == XPL_WIRE_FIELD; at = c.p) {
         struct xpl_event_group group = {0};
-        if (groups) xpl_group_cursor_next(groups, &ev, &group);
-        if (xpl_is_memory_event(md[ev.md].type)) XPL_TRY(add_event(p, &ev, at, &group));
         if (ev.index % XPL_MEMORY_EVENTS_PER_CHECK == 0)
             XPL_TRY(xpl_memory_check_cancelled(p->in, &p->err));
+        if (may_skip(p, &ev, groups)) continue;
+        if (groups) xpl_group_cursor_next(groups, &ev, &group);
+        if (xpl_is_memory_event(md[ev.md].type)) XPL_TRY(add_event(p, &ev, at, &group));
     }
     if (groups && !xpl_group_cursor_ok(groups)) return oom(&p->err);
     return r == XPL_WIRE_MALFORMED ? xpl_events_error(&c, &p->err) : XPL_OK;
 }
 
+// An event of memory on a line that XProf sorts.
+struct placed_event {
+    uint64_t rank;
+    struct xpl_event ev;
+    const uint8_t *at;
+    struct xpl_event_group group;
+};
+
+static bool by_rank(const void *ctx, const void *pa, const void *pb) {
+    const struct placed_event *const *const a = pa, *const *const b = pb;
+    (void)ctx;
+    return (*a)->rank < (*b)->rank;
+}
+
+static xpl_status_t collect_sorted(struct piece *p) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
+    XPL_VEC(struct placed_event *) found = {0};
+    struct xpl_group_cursor *groups;
+    struct xpl_event_cursor c;
+    struct xpl_event ev;
+    uint64_t *ranks;
+    xpl_arena_init(&scratch, p->in->limit);
+    XPL_TRY(begin_piece(p, &scratch, &c, &groups));
+    XPL_TRY(xpl_groups_sorted_ranks(p->groups, p->line, &scratch, &ranks, &p->err));
+    enum xpl_wire_result r;
+    for (const uint8_t *at = c.p; (r = xpl_events_next(&c, &ev)) == XPL_WIRE_FIELD; at = c.p) {
+        struct xpl_event_group group = {0};
+        if (may_skip(p, &ev, groups)) continue;
+        if (groups) xpl_group_cursor_next(groups, &ev, &group);
+        if (!xpl_is_memory_event(p->in->host->event_md[ev.md].type)) continue;
+        struct placed_event *const e = xpl_arena_alloc(&scratch, sizeof *e);
+        struct placed_event **const slot = e ? xpl_vec_push(&scratch, &found) : NULL;
+        if (!slot) return oom(&p->err);
+        *e = (struct placed_event){ranks[ev.index], ev, at, group};
+        *slot = e;
+    }
+    if (r == XPL_WIRE_MALFORMED) return xpl_events_error(&c, &p->err);
+    if (groups && !xpl_group_cursor_ok(groups)) return oom(&p->err);
+    xpl_std_sort(found.v, found.n, sizeof *found.v, by_rank, NULL);
+    for (size_t i = 0; i < found.n; i++)
+        XPL_TRY(add_event(p, &found.v[i]->ev, found.v[i]->at, &found.v[i]->group));
+    return XPL_OK;
+}
+
 static void run_piece(void *ctx, size_t i) {
     struct piece *const p = (struct piece *)ctx + i;
-    p->status = collect_piece(p);
+    p->status = p->sorted ? collect_sorted(p) : collect_piece(p);
 }
 
 // ---- which lines, and all together ----
 
 struct finder {
     const struct xpl_memory_input *in;
-    uint8_t *found; // by line
+    uint8_t *found; // by line: NO_MEMORY ...
+    const struct xpl_groups *groups;
 };
+enum { NO_MEMORY, HAS_MEMORY, SORTED_MEMORY }; // the last: XProf sorts the line
 
 // Marks a line that has an event of memory.  What is broken is reported when the line is read.
 static void find_memory(void *ctx, size_t i) {
@@ -225,6 +285,12 @@ static void find_memory(void *ctx, size_t i) {
         if (f->found[i] || (ask && xpl_exec_cancelled(f->in->exec))) return;
     }
     f->found[i] = r == XPL_WIRE_MALFORMED;
+}
+
+static void find_sorted(void *ctx, size_t i) {
+    const struct finder *const f = ctx;
+    if (f->found[i] && xpl_groups_sorts_line(f->groups, &f->in->host->lines[i]))
+        f->found[i] = SORTED_MEMORY;
 }
 
 static bool names_memory(const struct xpl_plane *host) {
@@ -262,14 +328,16 @@ static void fill_wave(struct wave *w, const struct xpl_memory_input *in,
                       const struct xpl_groups *groups, const uint8_t *found) {
     while (w->n < w->room && w->line < in->host->n_lines) {
         const struct xpl_line *const line = &in->host->lines[w->line];
-        const uint32_t parts = found[w->line] ? n_pieces(groups, line) : 0;
+        const bool sorted = found[w->line] == SORTED_MEMORY;
+        const uint32_t parts = !found[w->line] ? 0 : sorted ? 1 : n_pieces(groups, line);
         if (w->chunk == parts) {
             w->line++;
             w->chunk = 0;
             continue;
         }
         struct piece *const p = &w->v[w->n++];
-        *p = (struct piece){.in = in, .groups = groups, .line = line, .chunk = w->chunk++};
+        *p = (struct piece){
+            .in = in, .groups = groups, .line = line, .chunk = w->chunk++, .sorted = sorted};
         if (parts == 1) p->chunk = WHOLE_LINE;
         xpl_memory_collection_init(&p->c, in->limit);
     }
@@ -335,11 +403,13 @@ xpl_status_t xpl_memory_collect(const struct xpl_memory_input *in, struct xpl_me
     xpl_arena_init(&arena, in->limit);
     if (!begin(c)) return oom(err);
     if (!names_memory(in->host)) return XPL_OK;
-    struct finder f = {in, xpl_arena_alloc(&arena, n)};
+    struct finder f = {.in = in, .found = xpl_arena_alloc(&arena, n)};
     if (!f.found) return oom(err);
     xpl_exec_run(in->exec, n, find_memory, &f);
     XPL_TRY(xpl_memory_check_cancelled(in, err));
-    if (!n || !memchr(f.found, true, n)) return XPL_OK;
+    if (!n || !memchr(f.found, HAS_MEMORY, n)) return XPL_OK;
     XPL_TRY(xpl_groups_build(in->xs, &arena, in->exec, &groups, err));
+    f.groups = groups;
+    xpl_exec_run(in->exec, n, find_sorted, &f);
     return collect_lines(in, groups, f.found, c, err);
 }

@@ -1,6 +1,7 @@
 #include "analysis/tools/pipeline.h"
 
 #include "analysis/tools/memory_profile.h"
+#include "analysis/tools/trace_viewer.h"
 #include "analysis/wire/wire.h"
 #include "analysis/xplane/xspace.h"
 #include "base/arena.h"
@@ -49,6 +50,19 @@ xpl_status_t xpl_bytes_memory_profile(xpl_bytes_t bytes, struct xpl_exec *exec, 
     struct xpl_xspace *xs;
     XPL_TRY(xpl_xspace_open(bytes, &view, exec, &xs, err));
     return xpl_memory_profile(xs, exec, limit, out, err);
+}
+
+xpl_status_t xpl_bytes_answer(const struct xpl_tool *tool, xpl_bytes_t bytes, struct xpl_exec *exec,
+                              size_t limit, struct xpl_buf *out, struct xpl_error *err) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena view;
+    struct xpl_xspace *xs;
+    xpl_arena_init(&view, limit);
+    if (tool->product == XPL_PRODUCT_MEMORY_PROFILE)
+        return xpl_bytes_memory_profile(bytes, exec, limit, out, err);
+    if (tool->product != XPL_PRODUCT_TRACE_VIEWER)
+        XPL_FAIL(err, XPL_INTERNAL, "%s is not made of one host's profile", tool->name);
+    XPL_TRY(xpl_xspace_open(bytes, &view, exec, &xs, err));
+    return xpl_trace_viewer(xs, XPL_TRACE_VIEWER_MAX_EVENTS, exec, limit, out, err);
 }
 
 xpl_status_t xpl_answer_render(const struct xpl_tool *tool, const struct xpl_tool_options *opt,

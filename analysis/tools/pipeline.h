@@ -29,6 +29,11 @@ xpl_status_t xpl_bytes_op_stats(xpl_bytes_t bytes, const struct xpl_convert_opti
 xpl_status_t xpl_bytes_memory_profile(xpl_bytes_t bytes, struct xpl_exec *exec, size_t limit,
                                       struct xpl_buf *out, struct xpl_error *err) XPL_NODISCARD;
 
+// The answer of a tool whose product is the finished answer of one host, appended to `out`.
+xpl_status_t xpl_bytes_answer(const struct xpl_tool *tool, xpl_bytes_t bytes, struct xpl_exec *exec,
+                              size_t limit, struct xpl_buf *out, struct xpl_error *err)
+    XPL_NODISCARD;
+
 // Answer of an OpStats tool over one host or several combined.
 xpl_status_t xpl_answer_render(const struct xpl_tool *tool, const struct xpl_tool_options *opt,
                                const struct xpl_host_opstats *hosts, size_t n, size_t limit,

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
+
 void xpl_samples_add(struct xpl_samples *s, double v) {
     // Compared this way round a NaN replaces the extremes, and the next sample replaces the NaN.
     s->max = v < s->max ? s->max : v;
@@ -36,6 +38,9 @@ uint64_t xpl_ps_samples_average(const struct xpl_ps_samples *s) {
 struct xpl_digits xpl_digits(double v, int decimals) {
     struct xpl_digits d;
     if (isnan(v)) return (struct xpl_digits){"-nan"}; // its sign depends on the processor
+    const size_t len = xpl_json_fixed(v, decimals, d.z);
+    d.z[len] = 0;
+    if (len) return d;
     const int n = snprintf(d.z, sizeof d.z, "%.*f", decimals, v);
     if (n < 0 || (size_t)n >= sizeof d.z) d.z[0] = 0;
     return d;

@@ -84,22 +84,26 @@ static void generic_tooltip(const struct xpl_generic_step *g, struct xpl_buf *ti
     xpl_buf_str(tip, XPL_STR("Step "));
     xpl_buf_str(tip, g->name);
     const struct {
-        const char *text;
+        xpl_str_t text;
         double ms;
     } parts[] = {
-        {", duration: ", g->step_time},
-        {"\n-All others: ", g->unknown},
-        {"\n-Compilation: ", g->host_compile},
-        {"\n-Output: ", g->output},
-        {"\n-Input: ", generic_input(g)},
-        {"\n-Kernel launch: ", g->host_prepare},
-        {"\n-Host compute: ", g->host_compute},
-        {"\n-Device collectives: ", g->device_collectives},
-        {"\n-Device to device: ", g->device_to_device},
-        {"\n-Device compute: ", g->device_compute},
+        {XPL_STR(", duration: "), g->step_time},
+        {XPL_STR("\n-All others: "), g->unknown},
+        {XPL_STR("\n-Compilation: "), g->host_compile},
+        {XPL_STR("\n-Output: "), g->output},
+        {XPL_STR("\n-Input: "), generic_input(g)},
+        {XPL_STR("\n-Kernel launch: "), g->host_prepare},
+        {XPL_STR("\n-Host compute: "), g->host_compute},
+        {XPL_STR("\n-Device collectives: "), g->device_collectives},
+        {XPL_STR("\n-Device to device: "), g->device_to_device},
+        {XPL_STR("\n-Device compute: "), g->device_compute},
     };
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        xpl_buf_printf(tip, "%s%s ms", parts[i].text, xpl_digits(parts[i].ms, 2).z);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const struct xpl_digits ms = xpl_digits(parts[i].ms, 2);
+        xpl_buf_str(tip, parts[i].text);
+        xpl_buf_str(tip, xpl_str_from(ms.z));
+        xpl_buf_str(tip, XPL_STR(" ms"));
+    }
 }
 
 static void generic_table(const struct xpl_input_pipeline *ip, struct xpl_arena *scratch,

@@ -43,6 +43,15 @@ static const struct xpl_tool kTools[] = {
      .product = XPL_PRODUCT_OP_STATS,
      .options = kNoOptions,
      .render = xpl_tool_overview_page},
+    {.name = "trace_viewer",
+     .content_type = kJson,
+     .product = XPL_PRODUCT_TRACE_VIEWER,
+     .one_host = true,
+     .options = kNoOptions},
+    {.name = "trace_viewer@",
+     .content_type = kJson,
+     .product = XPL_PRODUCT_TRACE,
+     .options = xpl_trace_option_keys},
 };
 
 const struct xpl_tool *xpl_tools(size_t *ret_n) {
@@ -71,7 +80,7 @@ static bool is_one_of(xpl_str_t key, const char *const *keys) {
 
 const char *xpl_tool_option_values(xpl_str_t key) {
     if (xpl_str_eq(key, XPL_STR("group_by"))) return "program|category|provenance";
-    return is_one_of(key, kCommonOptions) ? "true|false" : NULL;
+    return is_one_of(key, kCommonOptions) ? "true|false" : xpl_trace_option_values(key);
 }
 
 // Python's spelling of a bool is welcome too.
@@ -97,8 +106,9 @@ static bool parse_group_by(xpl_str_t v, struct xpl_tool_options *ret) {
 
 // False when the value is none of the valid ones; *ret is then untouched.
 static bool set(const struct xpl_option *o, struct xpl_tool_options *ret) {
-    bool use_saved_result;
+    bool use_saved_result, valid;
     if (xpl_str_eq(o->key, XPL_STR("group_by"))) return parse_group_by(o->value, ret);
+    if (xpl_trace_option_set(&ret->trace, o->key, o->value, &valid)) return valid;
     if (xpl_str_eq(o->key, XPL_STR("cpu_as_device")))
         return parse_bool(o->value, &ret->cpu_as_device);
     if (xpl_str_eq(o->key, XPL_STR("xprof_exact"))) return parse_bool(o->value, &ret->xprof_exact);
@@ -116,7 +126,7 @@ static void list_options(char *text, size_t size, const char *const *keys) {
 }
 
 static xpl_status_t refuse_key(const struct xpl_tool *tool, xpl_str_t key, struct xpl_error *err) {
-    char valid[160] = "";
+    char valid[200] = "";
     list_options(valid, sizeof valid, tool->options);
     list_options(valid, sizeof valid, kCommonOptions);
     const xpl_str_t shown = xpl_str_sub(key, 0, 32);
@@ -128,6 +138,7 @@ xpl_status_t xpl_tool_options_parse(const struct xpl_tool *tool, const struct xp
                                     size_t n, bool strict, struct xpl_tool_options *ret,
                                     struct xpl_error *err) {
     struct xpl_tool_options parsed = {.group_by = XPL_GROUP_BY_PROGRAM, .cpu_as_device = strict};
+    xpl_trace_options_init(&parsed.trace);
     for (size_t i = 0; i < n; i++) {
         const struct xpl_option *const o = &options[i];
         const bool known = is_one_of(o->key, tool->options) || is_one_of(o->key, kCommonOptions);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "analysis/trace/trace.h"
 #include "base/buf.h"
 #include "base/status.h"
 #include "base/str.h"
@@ -24,11 +25,15 @@ struct xpl_tool_options {
     bool cpu_as_device; // a conversion option: products are kept apart by it
     bool xprof_exact;   // XProf's answer even where it is wrong (docs/differences.md)
     bool recompute;     // use_saved_result=false: nothing stored may be used; no other effect
+    // trace_viewer@; its texts are views of the options they were parsed from
+    struct xpl_trace_options trace;
 };
 
 enum xpl_product {
     XPL_PRODUCT_OP_STATS,       // struct xpl_opstats, of one host or combined
     XPL_PRODUCT_MEMORY_PROFILE, // the finished answer of one host
+    XPL_PRODUCT_TRACE_VIEWER,   // likewise
+    XPL_PRODUCT_TRACE,          // the index of analysis/trace; xpl_trace_answer over the hosts'
 };
 
 struct xpl_tool {

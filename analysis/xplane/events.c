@@ -77,6 +77,25 @@ bool xpl_raw_event_at(const struct xpl_line *line, uint64_t at, struct xpl_raw_e
            xpl_raw_event_read(message, w.end, ret);
 }
 
+xpl_status_t xpl_event_at(const struct xpl_line *line, uint64_t at, struct xpl_event *ret,
+                          struct xpl_error *err) {
+    struct xpl_raw_event raw;
+    if (!xpl_raw_event_at(line, at, &raw)) {
+        const struct xpl_wire w = xpl_wire_begin(line->message);
+        const struct xpl_event_cursor c = {
+            line, w.p + (at < line->message.len ? at : line->message.len), w.end, 0, 0};
+        return xpl_events_error(&c, err);
+    }
+    *ret = (struct xpl_event){.md = xpl_event_md_at(line->plane, raw.md_id),
+                              .offset_ps = (int64_t)raw.offset_ps,
+                              .duration_ps = (int64_t)raw.duration_ps,
+                              .num_occurrences = (int64_t)raw.occurrences,
+                              .has_occurrences = raw.has_occurrences,
+                              .stats = {line->plane, raw.stats, raw.end, XEVENT_STATS},
+                              .at = at};
+    return XPL_OK;
+}
+
 xpl_status_t xpl_events_error(const struct xpl_event_cursor *c, struct xpl_error *err) {
     const struct xpl_plane *const p = c->line->plane;
     const uint64_t off = (uint64_t)(c->p - p->space->bytes.ptr);
@@ -118,15 +137,19 @@ bool xpl_raw_stat_slow(xpl_bytes_t message, struct xpl_raw_stat *ret) {
     return r == XPL_WIRE_END;
 }
 
+// (Texts are copied member by member: a wider copy would be read before what it copies has left the
+// store buffer.)
 XPL_INLINE bool read_stat(const struct xpl_plane *plane, xpl_bytes_t message,
                           struct xpl_stat *ret) {
     struct xpl_raw_stat raw;
     if (XPL_UNLIKELY(!xpl_raw_stat_read(message, xpl_input_end(plane), &raw))) return false;
+    const xpl_str_t *str = &raw.str;
     ret->md = &plane->stat_md[xpl_stat_md_at(plane, raw.md_id)];
     ret->kind = raw.kind;
     ret->u = raw.u;
-    ret->str =
-        raw.kind == XPL_VALUE_REF ? plane->stat_md[xpl_stat_md_at(plane, raw.u)].name : raw.str;
+    if (raw.kind == XPL_VALUE_REF) str = &plane->stat_md[xpl_stat_md_at(plane, raw.u)].name;
+    ret->str.ptr = str->ptr;
+    ret->str.len = str->len;
     return true;
 }
 
@@ -139,22 +162,48 @@ enum xpl_wire_result xpl_stats_next(struct xpl_stats *s, struct xpl_stat *ret) {
     return XPL_WIRE_END;
 }
 
+// The type of a stat by its id, which comes first in all that writers write; false when it does
+// not.
+XPL_INLINE bool quick_type(const struct xpl_plane *p, xpl_bytes_t message,
+                           enum xpl_stat_type *ret) {
+    if (XPL_UNLIKELY(message.len < 3) || XPL_UNLIKELY(message.ptr[0] != XSTAT_MD_ID << 3))
+        return false;
+    uint64_t id = message.ptr[1];
+    if (id >= 0x80) {
+        if (XPL_UNLIKELY(message.ptr[2] >= 0x80)) return false;
+        id = (id & 0x7f) | (uint64_t)message.ptr[2] << 7;
+    }
+    *ret = p->stat_md[xpl_stat_md_at(p, id)].type;
+    return true;
+}
+
 bool xpl_stats_get(struct xpl_stats s, enum xpl_stat_type type, struct xpl_stat *ret) {
+    return xpl_stats_find(s, &type, 1, ret) != 0;
+}
+
+unsigned xpl_stats_find(struct xpl_stats s, const enum xpl_stat_type *types, unsigned n,
+                        struct xpl_stat *ret) {
+    const unsigned all = (1u << n) - 1;
+    unsigned seen = 0, found = 0;
     xpl_bytes_t message;
-    struct xpl_stat stat;
-    while (xpl_next_message(&s.p, s.end, s.field, &message) == XPL_WIRE_FIELD) {
-        // The id comes first in all that writers write: skip the others by it.
-        if (XPL_LIKELY(message.len > 1) && message.ptr[0] == XSTAT_MD_ID << 3 &&
-            message.ptr[1] < 0x80 &&
-            s.plane->stat_md[xpl_stat_md_at(s.plane, message.ptr[1])].type != type)
-            continue;
-        if (!read_stat(s.plane, message, &stat)) return false;
-        if (stat.md->type == type) {
-            *ret = stat;
-            return true;
+    while (seen != all && xpl_next_message(&s.p, s.end, s.field, &message) == XPL_WIRE_FIELD) {
+        struct xpl_stat stat;
+        enum xpl_stat_type type;
+        const bool quick = quick_type(s.plane, message, &type);
+        if (!quick) {
+            if (!read_stat(s.plane, message, &stat)) return found;
+            type = stat.md->type;
+        }
+        for (unsigned i = 0; i < n; i++) {
+            if (XPL_LIKELY(type != types[i]) || seen & 1u << i) continue;
+            seen |= 1u << i; // the first counts, broken or not
+            if (quick && !read_stat(s.plane, message, &stat)) break;
+            ret[i] = stat;
+            found |= 1u << i;
+            break;
         }
     }
-    return false;
+    return found;
 }
 
 int64_t xpl_stat_int(const struct xpl_stat *s) {

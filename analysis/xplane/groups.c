@@ -1,5 +1,6 @@
 // Grouping from the outside: what to look at, in which order, and the answers.
 #include "analysis/xplane/groups.h"
+#include <stdatomic.h>
 
 #include <string.h>
 
@@ -127,6 +128,8 @@ static xpl_status_t list_lines(struct xpl_groups *g, struct plane_groups *pg,
     pg->lines = xpl_arena_zalloc(g->arena, n * sizeof *pg->lines);
     pg->plan.linked = xpl_arena_zalloc(g->arena, p->n_event_md);
     if (!pg->lines || !pg->plan.linked) XPL_FAIL_OOM(err, "event groups");
+    for (uint32_t i = 0; i < p->n_event_md; i++) // cursors say whether it is eager
+        if (p->event_md[i].type == XPL_EVENT_TF_OP_RUN) atomic_init(&pg->plan.linked[i], 1);
     for (uint32_t i = 0; i < p->n_lines; i++)
         if (wants_line(&pg->plan, &p->lines[i], tpu_line))
             pg->lines[pg->n_lines++] = (struct line_groups){
@@ -165,9 +168,29 @@ static xpl_status_t list_scans(struct scan_job *job, const struct outlook *o,
     return XPL_OK;
 }
 
+static uint64_t scan_events(const struct scan *s) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < s->n_lines; i++)
+        n += s->lines[i].line->n_events;
+    return n;
+}
+
+// Scans that would still run when all others have ended are cut into pieces instead.
+static void widen_scans(struct scan_job *job) {
+    uint64_t all = 0;
+    for (size_t i = 0; i < job->n; i++)
+        all += scan_events(&job->scans[i]);
+    for (size_t i = 0; i < job->n; i++) {
+        struct scan *const s = &job->scans[i];
+        const unsigned width = job->g->exec->width;
+        s->wide = width > 1 && !s->plan->tpu && scan_events(s) > all / (2 * (uint64_t)width);
+    }
+}
+
 static void run_scan(void *ctx, size_t i) {
     struct scan_job *const job = ctx;
     struct scan *const s = &job->scans[i];
+    if (s->wide) return;
     if (s->plan->tpu)
         xpl_grp_scan_tpu(s, job->g->exec);
     else
@@ -184,7 +207,10 @@ static xpl_status_t run_scans(struct scan_job *job, bool keep_executors, struct 
         xpl_arena_init(&s->nodes_arena, job->g->arena->limit);
         xpl_arena_init(&s->links_arena, job->g->arena->limit);
     }
+    widen_scans(job);
     xpl_exec_run(job->g->exec, job->n, run_scan, job);
+    for (size_t i = 0; i < job->n; i++)
+        if (job->scans[i].wide) xpl_grp_scan_lines(&job->scans[i], job->g->exec);
     for (size_t i = 0; i < job->n; i++) {
         if (job->scans[i].status == XPL_OK) continue;
         if (err && err->code == XPL_OK) *err = job->scans[i].err;
@@ -290,6 +316,10 @@ const struct xpl_step_event *xpl_groups_steps(const struct xpl_groups *g,
                                               const struct xpl_plane *plane, size_t *ret_n) {
     *ret_n = g->planes[plane->index].n_steps;
     return g->planes[plane->index].steps;
+}
+
+bool xpl_groups_steps_are_recorded(const struct xpl_groups *g, const struct xpl_plane *plane) {
+    return g->planes[plane->index].raw_steps;
 }
 
 bool xpl_groups_replaces_line(const struct xpl_groups *g, const struct xpl_line *line) {

@@ -7,6 +7,8 @@
 #ifndef XPL_ANALYSIS_XPLANE_GROUPS_H_
 #define XPL_ANALYSIS_XPLANE_GROUPS_H_
 
+#include <stdatomic.h>
+
 #include "analysis/xplane/xspace.h"
 
 struct xpl_groups;
@@ -22,8 +24,9 @@ xpl_status_t xpl_groups_build(const struct xpl_xspace *xs, struct xpl_arena *are
 struct xpl_event_group {
     bool has_group, has_step_name, has_is_eager;
     bool is_eager;
-    int64_t group_id;
-    xpl_str_t step_name; // stat step_name: own stat of the event, or that of a user-defined root
+    int64_t group_id;       // where upstream leaves several: the first, which its analysis reads
+    int64_t shown_group_id; // the last, which viewers show
+    xpl_str_t step_name;    // stat step_name: own stat of the event, or that of a user-defined root
 };
 
 // Runs beside an event cursor over one whole line: call next once per event, in file order.
@@ -44,6 +47,26 @@ void xpl_group_cursor_next(struct xpl_group_cursor *c, const struct xpl_event *e
 // False when memory ran out on the way; what next said since may lack groups.
 bool xpl_group_cursor_ok(const struct xpl_group_cursor *c);
 
+// What a reader may know of most events without asking a cursor: they change nothing and have the
+// group of the event before.  Valid until the next call to the cursor.
+struct xpl_group_quick {
+    bool on;        // else every event has to be asked for
+    bool stateless; // what is asked for does not depend on what came before
+    bool has_group;
+    int64_t group_id;
+    uint64_t next_at;               // where the next event stands that has to be asked for
+    uint64_t begin, end;            // it has to be inside of this
+    const _Atomic uint8_t *special; // by event metadata: has to be asked for; NULL: none has
+};
+const struct xpl_group_quick *xpl_group_cursor_quick(const struct xpl_group_cursor *c);
+// True when an event that stands at `at` and lasts from begin to end has the group that `q` says,
+// no step name, and does not have to be given to xpl_group_cursor_next.
+static inline bool xpl_group_quick_knows(const struct xpl_group_quick *q, uint64_t at, uint32_t md,
+                                         uint64_t begin, uint64_t end) {
+    return q->on && at != q->next_at && q->begin <= begin && end <= q->end &&
+           (!q->special || !atomic_load_explicit(&q->special[md], memory_order_relaxed));
+}
+
 // Events that upstream's preprocessing adds to lines of thread pools, one for each pair of
 // ThreadpoolListener::StartRegion and StopRegion (name "ThreadpoolListener::Region", no type), as
 // far as they have a group: what encloses them gives it to them.
@@ -55,6 +78,22 @@ struct xpl_region_event {
 // order: all, before its first event).  Valid until the next call.
 const struct xpl_region_event *xpl_group_cursor_regions(const struct xpl_group_cursor *c,
                                                         size_t *ret_n);
+
+// True for a line on which upstream found a region and which its sort by time may change: whoever
+// depends on the order of a line's events needs the ranks, too.  Reads the line where its plane has
+// regions at all.
+bool xpl_groups_sorts_line(const struct xpl_groups *g, const struct xpl_line *line);
+// (*ret)[i]: the place of event i of such a line in upstream's order; places of regions are left
+// out, so the ranks have gaps.  In `arena`.
+xpl_status_t xpl_groups_sorted_ranks(const struct xpl_groups *g, const struct xpl_line *line,
+                                     struct xpl_arena *arena, uint64_t **ret, struct xpl_error *err)
+    XPL_NODISCARD;
+
+// All of a line that is added so, grouped or not, in the order of their ends in the file; group_id
+// is 0.  In `arena`.  Upstream sorts the events of a line that gets any: begin, longer first.
+xpl_status_t xpl_groups_line_regions(const struct xpl_groups *g, const struct xpl_line *line,
+                                     struct xpl_arena *arena, const struct xpl_region_event **ret,
+                                     size_t *ret_n, struct xpl_error *err) XPL_NODISCARD;
 
 // True when no event of the space has a group.
 bool xpl_groups_empty(const struct xpl_groups *g);
@@ -81,6 +120,8 @@ struct xpl_step_event {
 };
 const struct xpl_step_event *xpl_groups_steps(const struct xpl_groups *g,
                                               const struct xpl_plane *plane, size_t *ret_n);
+// True when these are the events of the step lines as they stand in the file.
+bool xpl_groups_steps_are_recorded(const struct xpl_groups *g, const struct xpl_plane *plane);
 // True when `line` is the step line that xpl_groups_steps replaces: consumers read that instead.
 bool xpl_groups_replaces_line(const struct xpl_groups *g, const struct xpl_line *line);
 

@@ -20,6 +20,7 @@ struct xpl_group_cursor {
     bool failed;
     bool consumers, kernels; // what events of the line can be
     uint32_t node, end_node; // next node, and the end of the line's
+    uint32_t label_hint;
     XPL_VEC(struct frame) stack;
     struct region_list regions;
     XPL_VEC(struct xpl_region_event) added;
@@ -29,6 +30,7 @@ struct xpl_group_cursor {
     uint64_t hint_begin;
     bool cached;
     struct xpl_arena *arena;
+    struct xpl_group_quick quick;
 };
 
 // lg: the line's, or NULL when it was not scanned.
@@ -90,6 +92,33 @@ static bool restore_stack(struct xpl_group_cursor *c, uint32_t top) {
     return true;
 }
 
+static void begin_quick(struct xpl_group_cursor *c) {
+    const struct plan *const plan = &c->pg->plan;
+    const bool own = plan->own_groups || plan->own_step_names || plan->own_eager;
+    const bool alone = !c->pg->n_runs && !c->pg->n_spans;
+    const bool nested = c->kind == LINE_NESTED && c->lg && plan->linked;
+    c->quick = (struct xpl_group_quick){.on = alone && !own && (nested || c->kind == LINE_NONE),
+                                        .stateless = alone && c->kind == LINE_NONE,
+                                        .next_at = UINT64_MAX,
+                                        .end = UINT64_MAX,
+                                        .special = nested ? plan->linked : NULL};
+}
+
+// Inside of the innermost node all that is plain has its label.
+static void set_quick(struct xpl_group_cursor *c) {
+    struct xpl_group_quick *const q = &c->quick;
+    const struct frame *const top = c->stack.n ? &c->stack.v[c->stack.n - 1] : NULL;
+    q->next_at = c->node == c->end_node ? UINT64_MAX : node_at(&c->g->nodes[c->node]);
+    q->begin = top ? top->span.begin : 0;
+    q->end = top ? top->span.end : UINT64_MAX;
+    q->group_id = top ? top->label & LABEL_GROUP : LABEL_NO_GROUP;
+    q->has_group = q->group_id != LABEL_NO_GROUP;
+}
+
+const struct xpl_group_quick *xpl_group_cursor_quick(const struct xpl_group_cursor *c) {
+    return &c->quick;
+}
+
 xpl_status_t xpl_group_cursor_new_at(const struct xpl_groups *g, const struct xpl_line *line,
                                      uint32_t chunk, struct xpl_arena *arena,
                                      struct xpl_group_cursor **ret, struct xpl_error *err) {
@@ -112,6 +141,8 @@ xpl_status_t xpl_group_cursor_new_at(const struct xpl_groups *g, const struct xp
     if (at && c->kind == LINE_NESTED && c->lg->chunk_tops &&
         !restore_stack(c, c->lg->chunk_tops[chunk]))
         XPL_FAIL_OOM(err, "event groups");
+    begin_quick(c);
+    if (c->kind == LINE_NESTED) set_quick(c);
     *ret = c;
     return XPL_OK;
 }
@@ -197,8 +228,8 @@ static uint32_t join_label(uint32_t label, uint32_t other) {
 }
 
 // What is above an event that is no node and that is in a scope of that label.
-static uint32_t linked_label(const struct xpl_group_cursor *c, const struct xpl_event *ev,
-                             uint32_t mask, const struct xpl_raw_event *raw, uint32_t label) {
+static uint32_t linked_label(struct xpl_group_cursor *c, const struct xpl_event *ev, uint32_t mask,
+                             const struct xpl_raw_event *raw, uint32_t label) {
     const struct plan *const plan = &c->pg->plan;
     const uint32_t role = plan->role_of[ev->md];
     struct scan_stats ss;
@@ -211,7 +242,8 @@ static uint32_t linked_label(const struct xpl_group_cursor *c, const struct xpl_
         if (launch) label = join_label(xpl_grp_node_label(&c->g->nodes[launch - 1]), label);
     }
     xpl_grp_event_links(plan, c->line, &ss, role, &links);
-    if (links.consumer) label = join_label(label, xpl_grp_label(c->g, links.consumer_key));
+    if (links.consumer)
+        label = join_label(label, xpl_grp_label(c->g, links.consumer_key, &c->label_hint));
     return label;
 }
 
@@ -221,7 +253,8 @@ struct found {
     bool kernel;   // known to be one
 };
 
-static struct found next_nested(struct xpl_group_cursor *c, const struct xpl_event *ev) {
+// (Inline: through memory, the members of the result would be read before they are written.)
+XPL_INLINE struct found next_nested(struct xpl_group_cursor *c, const struct xpl_event *ev) {
     const struct plan *const plan = &c->pg->plan;
     const uint32_t role = plan->role_of[ev->md];
     const struct span span = span_of(c->line, (uint64_t)ev->offset_ps, (uint64_t)ev->duration_ps);
@@ -324,36 +357,67 @@ static size_t find_overlap(struct xpl_group_cursor *c, struct span span) {
     return 0;
 }
 
+// One more group; the first stays the event's.
+static void add_group(struct xpl_event_group *ret, int64_t group) {
+    if (!ret->has_group) ret->group_id = group;
+    ret->has_group = true;
+    ret->shown_group_id = group;
+}
+
 static void next_overlap(struct xpl_group_cursor *c, const struct xpl_event *ev,
                          struct xpl_event_group *ret) {
     const struct span span = span_of(c->line, (uint64_t)ev->offset_ps, (uint64_t)ev->duration_ps);
     if (!c->cached || !span_overlaps(c->pg->spans[c->span - 1].span, span))
         c->cached = find_overlap(c, span) != 0;
-    if (!c->cached || !c->pg->spans[c->span - 1].has_group) return;
-    ret->has_group = true;
-    ret->group_id = c->pg->spans[c->span - 1].group;
+    if (!c->cached) return;
+    const struct group_span *const s = &c->pg->spans[c->span - 1];
+    const bool after = c->pg->span_line && c->line->index > c->pg->span_line->index;
+    if (after ? s->has_after : s->has_group) add_group(ret, after ? s->after : s->group);
 }
 
 // ---- all ----
 
 static void own_stats(const struct xpl_group_cursor *c, const struct xpl_event *ev,
                       struct xpl_event_group *ret) {
-    struct xpl_stat s;
-    if (!ret->has_group && c->pg->plan.own_groups &&
-        xpl_stats_get(ev->stats, XPL_STAT_GROUP_ID, &s)) {
-        ret->has_group = true;
-        ret->group_id = xpl_stat_int(&s);
+    const struct plan *const plan = &c->pg->plan;
+    enum { GROUP, STEP_NAME, EAGER, N };
+    enum xpl_stat_type types[N];
+    uint8_t what[N];
+    unsigned n = 0;
+    struct xpl_stat s[N];
+    if (!ret->has_group && plan->own_groups) what[n] = GROUP, types[n++] = XPL_STAT_GROUP_ID;
+    if (!ret->has_step_name && plan->own_step_names)
+        what[n] = STEP_NAME, types[n++] = XPL_STAT_STEP_NAME;
+    if (!ret->has_is_eager && plan->own_eager) what[n] = EAGER, types[n++] = XPL_STAT_IS_EAGER;
+    const unsigned found = xpl_stats_find(ev->stats, types, n, s);
+    for (unsigned i = 0; i < n; i++) {
+        if (!(found & 1u << i)) continue;
+        switch (what[i]) {
+            case GROUP:
+                ret->has_group = true;
+                ret->group_id = xpl_stat_int(&s[i]);
+                break;
+            case STEP_NAME:
+                ret->has_step_name = true;
+                ret->step_name = xpl_stat_str(&s[i]);
+                break;
+            default:
+                ret->has_is_eager = true;
+                ret->is_eager = xpl_stat_int(&s[i]) != 0;
+                break;
+        }
     }
-    if (!ret->has_step_name && c->pg->plan.own_step_names &&
-        xpl_stats_get(ev->stats, XPL_STAT_STEP_NAME, &s)) {
-        ret->has_step_name = true;
-        ret->step_name = xpl_stat_str(&s);
-    }
-    if (!ret->has_is_eager && c->pg->plan.own_eager &&
-        xpl_stats_get(ev->stats, XPL_STAT_IS_EAGER, &s)) {
-        ret->has_is_eager = true;
-        ret->is_eager = xpl_stat_int(&s) != 0;
-    }
+}
+
+// Whether grouping sets is_eager, whatever the event said itself [MarkEagerlyExecutedGpuKernels]:
+// it does for all kernels that it looks at.
+static bool is_kernel(const struct xpl_group_cursor *c, const struct xpl_event *ev, bool node) {
+    const struct plan *const plan = &c->pg->plan;
+    const struct xpl_raw_event raw = {.stats = ev->stats.p, .end = ev->stats.end};
+    uint32_t mask;
+    return plan->kernels && !(plan->role_of[ev->md] & ROLE_KNOWN) && (node || !plan->tpu) &&
+           (xpl_grp_quick_mask(plan, &raw, &mask) || xpl_grp_stats_mask(plan, &raw, &mask)) &&
+           (mask & SC_BIT(SC_CORRELATION));
 }
 
 static void set_found(const struct xpl_group_cursor *c, const struct xpl_event *ev, struct found f,
@@ -368,7 +432,8 @@ static void set_found(const struct xpl_group_cursor *c, const struct xpl_event *
         ret->has_step_name = true;
         ret->step_name = xpl_groups_name(g, group);
     }
-    if (c->line->plane->event_md[ev->md].type == XPL_EVENT_TF_OP_RUN || f.kernel) {
+    if (c->line->plane->event_md[ev->md].type == XPL_EVENT_TF_OP_RUN || f.kernel ||
+        (c->pg->plan.own_eager && is_kernel(c, ev, f.node != 0))) {
         ret->has_is_eager = true;
         ret->is_eager = f.label & LABEL_IS_EAGER;
     }
@@ -379,7 +444,10 @@ void xpl_group_cursor_next(struct xpl_group_cursor *c, const struct xpl_event *e
     *ret = (struct xpl_event_group){.step_name = {"", 0}};
     struct found f = {.label = LABEL_NO_GROUP};
     switch (c->kind) {
-        case LINE_NESTED: f = next_nested(c, ev); break;
+        case LINE_NESTED:
+            f = next_nested(c, ev);
+            if (c->quick.on) set_quick(c);
+            break;
         case LINE_EXPLICIT: f = next_explicit(c, ev); break;
         case LINE_NODES:
             f.node = take_node(c, ev->at);
@@ -390,11 +458,16 @@ void xpl_group_cursor_next(struct xpl_group_cursor *c, const struct xpl_event *e
     if (c->g->computed) set_found(c, ev, f, ret);
     if (c->pg->plan.own_groups || c->pg->plan.own_step_names || c->pg->plan.own_eager)
         own_stats(c, ev, ret);
-    if (ret->has_group || !c->fill) return;
-    if (c->pg->n_runs && !xpl_is_derived_line_id(c->line->id)) {
+    ret->shown_group_id = ret->group_id;
+    if (!c->fill) return;
+    if (!ret->has_group && c->pg->n_runs && !xpl_is_derived_line_id(c->line->id)) {
         const struct run *const r = run_before(c, ev);
-        ret->has_group = r != NULL;
-        ret->group_id = r ? r->group : 0;
+        if (r) add_group(ret, r->group);
     }
-    if (c->pg->n_spans && c->line != c->pg->step_line) next_overlap(c, ev, ret);
+    if (!c->pg->n_spans || c->line == c->pg->step_line) return;
+    if (c->line != c->pg->span_line) {
+        next_overlap(c, ev, ret);
+    } else if (ev->index < c->pg->n_spans && c->pg->spans[ev->index].has_shown) {
+        add_group(ret, c->pg->spans[ev->index].shown);
+    }
 }

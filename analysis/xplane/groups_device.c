@@ -382,11 +382,43 @@ static xpl_status_t fill_spans(struct xpl_groups *g, struct plane_groups *pg,
     for (size_t i = 0; i < n; i++) {
         const uint64_t begin = (uint64_t)v[i].begin_ps;
         const struct span span = {begin, begin + (uint64_t)v[i].duration_ps};
-        pg->spans[i] = (struct group_span){span, v[i].group_id, v[i].has_group};
+        pg->spans[i] = (struct group_span){.span = span,
+                                           .group = v[i].group_id,
+                                           .after = v[i].group_id,
+                                           .has_group = v[i].has_group,
+                                           .has_after = v[i].has_group};
         pg->sane_spans &= span.begin <= span.end;
         pg->any_group |= v[i].has_group;
     }
     pg->n_spans = n;
+    return XPL_OK;
+}
+
+// Modules that stand for steps are a line as any other: each looks for the one that it overlaps,
+// and where one begins the moment another ends, that is the other [GroupLine, GetOverlappingEvent].
+static xpl_status_t spread_spans(struct xpl_groups *g, struct plane_groups *pg,
+                                 struct xpl_error *err) {
+    struct group_span *const v = pg->spans;
+    uint64_t steps = 0;
+    for (size_t i = 0, current = 0; i < pg->n_spans; i++) { // current: + 1
+        if (!current || !span_overlaps(v[current - 1].span, v[i].span)) {
+            size_t k = current;
+            for (; k < pg->n_spans && v[k].span.begin <= v[i].span.end &&
+                   v[k].span.end < v[i].span.begin;
+                 k++)
+                if ((++steps & 0xffff) == 0 && xpl_exec_cancelled(g->exec))
+                    XPL_FAIL(err, XPL_CANCELLED, "cancelled");
+            if (k == pg->n_spans || v[k].span.begin > v[i].span.end) continue;
+            current = k + 1;
+            if (!span_overlaps(v[k].span, v[i].span)) continue;
+        }
+        if (!v[current - 1].has_after) continue;
+        v[i].has_shown = true;
+        v[i].shown = v[current - 1].after;
+        if (v[i].has_group) continue;
+        v[i].has_after = true;
+        v[i].after = v[i].shown;
+    }
     return XPL_OK;
 }
 
@@ -396,7 +428,9 @@ static xpl_status_t build_module_spans(struct xpl_groups *g, struct plane_groups
     struct xpl_step_event *const v = xpl_arena_array(temp, line->n_events, sizeof *v);
     if (!v) return no_memory(err);
     XPL_TRY(read_steps(g, line, temp, v, err));
-    return fill_spans(g, pg, v, line->n_events, err);
+    XPL_TRY(fill_spans(g, pg, v, line->n_events, err));
+    pg->span_line = line;
+    return spread_spans(g, pg, err);
 }
 
 static xpl_status_t build_steps(struct xpl_groups *g, struct plane_groups *pg,

@@ -17,7 +17,7 @@ static xpl_status_t no_memory(struct forest *f) {
 
 static bool link_less(const struct link *a, const struct link *b) {
     const uint64_t ka = link_key(a), kb = link_key(b);
-    return ka != kb ? ka < kb : a->node < b->node;
+    return ka != kb ? ka < kb : a->end < b->end;
 }
 
 static void insertion_sort(struct link *v, size_t n) {
@@ -30,18 +30,36 @@ static void insertion_sort(struct link *v, size_t n) {
     }
 }
 
-// Radix of a link at depth 0..11: the bytes of the key, then those of the node.
+// Radix of a link at depth 0..11: the bytes of the key, then those of its end.
 static unsigned digit(const struct link *l, unsigned depth) {
-    const uint32_t w = depth < 4 ? l->key_hi : depth < 8 ? l->key_lo : l->node;
+    const uint32_t w = depth < 4 ? l->key_hi : depth < 8 ? l->key_lo : l->end;
     return w >> (24 - 8 * (depth & 3)) & 0xff;
+}
+
+// The first depth from `depth` on at which not all have the same radix; 12 when they are sorted.
+static unsigned next_depth(const struct link *v, size_t n, unsigned depth) {
+    uint32_t differ[3] = {0};
+    bool sorted = true;
+    for (size_t i = 1; i < n; i++) {
+        differ[0] |= v[i].key_hi ^ v[i - 1].key_hi;
+        differ[1] |= v[i].key_lo ^ v[i - 1].key_lo;
+        differ[2] |= v[i].end ^ v[i - 1].end;
+        sorted &= !link_less(&v[i], &v[i - 1]);
+    }
+    if (sorted) return 12;
+    while (!(differ[depth / 4] >> (24 - 8 * (depth & 3)) & 0xff))
+        depth++;
+    return depth;
 }
 
 // In place, most significant byte first; at most 12 levels deep.
 static void sort_links(struct link *v, size_t n, unsigned depth) {
-    if (n < 48 || depth == 12) {
-        insertion_sort(v, depth == 12 ? 0 : n);
+    if (n < 48) {
+        insertion_sort(v, n);
         return;
     }
+    depth = next_depth(v, n, depth);
+    if (depth == 12) return;
     size_t head[256] = {0}, tail[256];
     for (size_t i = 0; i < n; i++)
         head[digit(&v[i], depth)]++;
@@ -105,7 +123,8 @@ static bool merge_line(struct xpl_groups *g, const struct scan *s, struct line_g
     return true;
 }
 
-static xpl_status_t merge_nodes(struct forest *f) {
+// Room for all nodes, and what lines hold.
+static xpl_status_t merge_lines(struct forest *f) {
     struct xpl_groups *const g = f->g;
     size_t n_lines = 0;
     for (size_t i = 0; i < f->n_scans; i++)
@@ -113,19 +132,19 @@ static xpl_status_t merge_nodes(struct forest *f) {
     g->nodes = xpl_arena_array(g->arena, g->n_nodes, sizeof *g->nodes);
     g->scanned = xpl_arena_array(g->arena, n_lines, sizeof(struct line_groups *));
     if (!g->nodes || !g->scanned) return no_memory(f);
-    for (size_t i = 0; i < f->n_scans; i++) {
-        struct scan *const s = &f->scans[i];
-        struct node *const v = g->nodes + s->base;
-        xpl_grp_seg_copy(&s->nodes, v);
-        for (size_t k = 0; k < s->nodes.n; k++) {
-            if (v[k].parent) v[k].parent += s->base;
-            f->ctx_flags |= v[k].flags;
-        }
-        for (uint32_t k = 0; k < s->n_lines; k++)
-            if (!merge_line(g, s, &s->lines[k])) return no_memory(f);
-        xpl_arena_fini(&s->nodes_arena);
-    }
+    for (size_t i = 0; i < f->n_scans; i++)
+        for (uint32_t k = 0; k < f->scans[i].n_lines; k++)
+            if (!merge_line(g, &f->scans[i], &f->scans[i].lines[k])) return no_memory(f);
     return XPL_OK;
+}
+
+static void take_nodes(struct forest *f, struct scan *s) {
+    struct node *const v = f->g->nodes + s->base;
+    xpl_grp_seg_copy(&s->nodes, v);
+    for (size_t k = 0; k < s->nodes.n; k++) {
+        if (v[k].parent) v[k].parent += s->base;
+        s->flags |= v[k].flags;
+    }
 }
 
 const struct line_groups *xpl_grp_find_line(const struct plane_groups *pg,
@@ -173,7 +192,7 @@ bool xpl_grp_node_stat(const struct xpl_groups *g, uint32_t node, enum xpl_stat_
 // ---- launches of kernels ----
 
 static struct launch *launch_slot(const struct xpl_groups *g, uint64_t correlation) {
-    uint64_t i = xpl_grp_key(0, false, 0, correlation) & (g->n_launch_scopes - 1);
+    uint64_t i = xpl_grp_mix(correlation) & (g->n_launch_scopes - 1);
     while (g->launch_table[i].scope != UINT32_MAX && g->launch_table[i].correlation != correlation)
         i = (i + 1) & (g->n_launch_scopes - 1);
     return &g->launch_table[i];
@@ -239,57 +258,72 @@ static int id_cmp(const void *pa, const void *pb) {
 }
 
 static xpl_status_t alloc_lists(struct forest *f) {
-    size_t producers = 0, consumers = 0, roots = 0, pairs = 0, ids = 0;
     for (size_t i = 0; i < f->n_scans; i++) {
-        const struct scan *const s = &f->scans[i];
-        producers += s->producers.n;
-        consumers += s->consumers.n;
-        roots += s->roots.n;
-        pairs += s->pairs.n;
-        ids += s->tf_data_ids.n;
+        struct scan *const s = &f->scans[i];
+        s->producers_at = f->n_producers, f->n_producers += s->producers.n;
+        s->consumers_at = f->n_consumers, f->n_consumers += s->consumers.n;
+        s->executors_at = f->n_executors, f->n_executors += s->executors.n;
+        s->roots_at = f->n_roots, f->n_roots += s->roots.n;
+        s->pairs_at = f->n_pairs, f->n_pairs += s->pairs.n;
+        s->ids_at = f->n_tf_data_ids, f->n_tf_data_ids += s->tf_data_ids.n;
     }
     // Producers go to the result: in the end they say what each key passes on.
-    f->producers = xpl_arena_array(f->g->arena, producers, sizeof *f->producers);
-    f->consumers = xpl_arena_array(&f->temp, consumers, sizeof *f->consumers);
-    f->roots = xpl_arena_array(&f->temp, roots, sizeof *f->roots);
-    f->pairs = xpl_arena_array(&f->temp, pairs, sizeof *f->pairs);
-    f->tf_data_ids = xpl_arena_array(&f->temp, ids, sizeof *f->tf_data_ids);
-    if (!f->producers || !f->consumers || !f->roots || !f->pairs || !f->tf_data_ids)
+    f->producers = xpl_arena_array(f->g->arena, f->n_producers, sizeof *f->producers);
+    f->consumers = xpl_arena_array(&f->temp, f->n_consumers, sizeof *f->consumers);
+    f->executors = xpl_arena_array(&f->temp, f->n_executors, sizeof *f->executors);
+    f->roots = xpl_arena_array(&f->temp, f->n_roots, sizeof *f->roots);
+    f->pairs = xpl_arena_array(&f->temp, f->n_pairs, sizeof *f->pairs);
+    f->tf_data_ids = xpl_arena_array(&f->temp, f->n_tf_data_ids, sizeof *f->tf_data_ids);
+    if (!f->producers || !f->consumers || !f->executors || !f->roots || !f->pairs ||
+        !f->tf_data_ids)
         return no_memory(f);
     return XPL_OK;
 }
 
-// Copies the lists of one scan behind those of the scans before it.
-static void take_lists(struct forest *f, const struct scan *s) {
-    xpl_grp_seg_copy(&s->producers, f->producers + f->n_producers);
-    for (size_t k = 0; k < s->producers.n; k++)
-        f->producers[f->n_producers++].node += s->base;
-    xpl_grp_seg_copy(&s->consumers, f->consumers + f->n_consumers);
-    for (size_t k = 0; k < s->consumers.n; k++)
-        f->consumers[f->n_consumers++].node += s->base;
-    xpl_grp_seg_copy(&s->roots, f->roots + f->n_roots);
-    for (size_t k = 0; k < s->roots.n; k++)
-        f->roots[f->n_roots++].node += s->base;
-    xpl_grp_seg_copy(&s->pairs, f->pairs + f->n_pairs);
-    for (size_t k = 0; k < s->pairs.n; k++)
-        f->pairs[f->n_pairs++].node += s->base;
-    xpl_grp_seg_copy(&s->tf_data_ids, f->tf_data_ids + f->n_tf_data_ids);
-    f->n_tf_data_ids += s->tf_data_ids.n;
+static void take_links(const struct seg_list *from, struct link *to, uint32_t add) {
+    xpl_grp_seg_copy(from, to);
+    for (size_t i = 0; i < from->n; i++)
+        to[i].end += add;
 }
 
-// The scans' memory goes one by one, so that things are held twice for one of them at a time.
+// Copies what one scan found to its places, and gives its memory back.
+static void run_take(void *ctx, size_t i) {
+    struct forest *const f = ctx;
+    struct scan *const s = &f->scans[i];
+    struct root *const roots = f->roots + s->roots_at;
+    struct pair *const pairs = f->pairs + s->pairs_at;
+    take_nodes(f, s);
+    xpl_arena_fini(&s->nodes_arena);
+    take_links(&s->producers, f->producers + s->producers_at, s->base << LINK_NODE_SHIFT);
+    take_links(&s->consumers, f->consumers + s->consumers_at, s->base << LINK_NODE_SHIFT);
+    take_links(&s->executors, f->executors + s->executors_at, s->base);
+    xpl_grp_seg_copy(&s->roots, roots);
+    for (size_t k = 0; k < s->roots.n; k++)
+        roots[k].node += s->base;
+    xpl_grp_seg_copy(&s->pairs, pairs);
+    for (size_t k = 0; k < s->pairs.n; k++)
+        pairs[k].node += s->base;
+    xpl_grp_seg_copy(&s->tf_data_ids, f->tf_data_ids + s->ids_at);
+    xpl_arena_fini(&s->links_arena);
+}
+
+static void run_sort(void *ctx, size_t i) {
+    struct forest *const f = ctx;
+    if (i == 0) sort_links(f->producers, f->n_producers, 0);
+    if (i == 1) sort_links(f->consumers, f->n_consumers, 0);
+    if (i == 2) xpl_grp_sort(f->tf_data_ids, f->n_tf_data_ids, sizeof *f->tf_data_ids, id_cmp);
+}
+
+// The scans' memory goes one by one, so that things are held twice for a few of them at a time.
 static xpl_status_t merge_lists(struct forest *f) {
     XPL_TRY(size_launches(f));
     XPL_TRY(alloc_lists(f));
-    for (size_t i = 0; i < f->n_scans; i++) {
+    for (size_t i = 0; i < f->n_scans; i++) // in order: of equal ids the last counts
         take_launches(f->g, &f->scans[i]);
-        take_lists(f, &f->scans[i]);
-        xpl_arena_fini(&f->scans[i].links_arena);
-    }
-    sort_links(f->producers, f->n_producers, 0);
-    sort_links(f->consumers, f->n_consumers, 0);
-    if (f->n_tf_data_ids)
-        xpl_grp_sort(f->tf_data_ids, f->n_tf_data_ids, sizeof *f->tf_data_ids, id_cmp);
+    xpl_exec_run(f->g->exec, f->n_scans, run_take, f);
+    for (size_t i = 0; i < f->n_scans; i++)
+        f->ctx_flags |= f->scans[i].flags;
+    xpl_exec_run(f->g->exec, 3, run_sort, f);
     return XPL_OK;
 }
 
@@ -303,10 +337,12 @@ static bool add_edge(struct forest *f, struct extra_links *x, uint64_t hub, uint
                      uint32_t child) {
     struct link *l = xpl_vec_push(&f->temp, &x->v);
     if (!l) return false;
-    *l = (struct link){(uint32_t)hub, (uint32_t)(hub >> 32), parent};
+    *l = (struct link){(uint32_t)hub, (uint32_t)(hub >> 32), parent << LINK_NODE_SHIFT};
     l = xpl_vec_push(&f->temp, &x->v);
     if (!l) return false;
-    *l = (struct link){(uint32_t)hub, (uint32_t)(hub >> 32), LINK_CONSUMER | child};
+    *l = (struct link){(uint32_t)hub, (uint32_t)(hub >> 32),
+                       LINK_CONSUMER | child << LINK_NODE_SHIFT};
+    f->g->nodes[child].flags |= NODE_CONSUMES;
     return true;
 }
 
@@ -318,25 +354,28 @@ static bool executor_ids(const struct xpl_groups *g, uint32_t node, struct xpl_s
            xpl_grp_node_stat(g, node, XPL_STAT_ITER_NUM, iter);
 }
 
-// Launch to kernel, and executor to iterator: of several parents the last counts.
-static bool add_pair_edges(struct forest *f, struct extra_links *x) {
-    struct xpl_map wanted = {0}; // (step, iteration) of iterators: last executor + 1
+// The last executor + 1 of each key that an iterator asks for.
+static bool find_executors(struct forest *f, struct xpl_map *ret) {
     for (size_t i = 0; i < f->n_pairs; i++)
         if (f->pairs[i].kind == PAIR_ITERATOR &&
-            !xpl_map_put(&f->temp, &wanted, f->pairs[i].a, f->pairs[i].b, NULL))
+            !xpl_map_put(&f->temp, ret, f->pairs[i].key, 0, NULL))
             return false;
-    for (uint32_t i = 0; wanted.n && i < f->g->n_nodes; i++) {
-        struct xpl_stat step, iter;
-        if (!executor_ids(f->g, i, &step, &iter)) continue;
-        uint64_t *const v =
-            xpl_map_get(&wanted, xpl_stat_int_or_uint(&step), xpl_stat_int_or_uint(&iter));
-        if (v) *v = i + 1;
+    for (size_t i = 0; ret->n && i < f->n_executors; i++) {
+        uint64_t *const v = xpl_map_get(ret, link_key(&f->executors[i]), 0);
+        if (v) *v = f->executors[i].end + 1;
     }
+    return true;
+}
+
+// Launch to kernel, and executor to iterator: of several parents the last counts.
+static bool add_pair_edges(struct forest *f, struct extra_links *x) {
+    struct xpl_map executors = {0};
+    if (!find_executors(f, &executors)) return false;
     for (size_t i = 0; i < f->n_pairs; i++) {
         const struct pair *const p = &f->pairs[i];
         const uint64_t *const v =
-            p->kind == PAIR_ITERATOR ? xpl_map_get(&wanted, p->a, p->b) : NULL;
-        const uint32_t parent = p->kind == PAIR_KERNEL ? xpl_grp_launch_scope(f->g, p->a)
+            p->kind == PAIR_ITERATOR ? xpl_map_get(&executors, p->key, 0) : NULL;
+        const uint32_t parent = p->kind == PAIR_KERNEL ? xpl_grp_launch_scope(f->g, p->key)
                                 : v                    ? (uint32_t)*v
                                                        : 0;
         if (parent && !add_edge(f, x, xpl_grp_pair_key(p->node), parent - 1, p->node)) return false;
@@ -438,7 +477,7 @@ static void run_count(void *ctx, size_t i) {
     // Those of TPU planes are all credited to grouping events, one link each.
     for (size_t k = 0; k < job->f->n_consumers; k++) {
         const struct link *const l = &job->f->consumers[k];
-        if ((l->node & LINK_NODE) - s->base < s->nodes.n) xpl_grp_count_key(&job->k, link_key(l));
+        if (link_node(l) - s->base < s->nodes.n) xpl_grp_count_key(&job->k, link_key(l));
     }
 }
 
@@ -474,32 +513,42 @@ static xpl_status_t drop_crowded(struct forest *f) {
 
 // ---- hubs ----
 
-// The graph needs the consumers that are nodes, and of the producers those of the same keys.
-static xpl_status_t merge_links(struct forest *f, const struct extra_links *x) {
-    const struct link *const c = f->consumers;
-    const size_t n = f->n_consumers;
-    size_t at = n;
-    size_t total = n + x->v.n, producers = 0;
-    for (unsigned fill = 0; fill < 2; fill++) {
-        at = n;
-        for (size_t i = 0, k = 0; i < f->n_producers && k < n; i++) {
-            while (k < n && link_key(&c[k]) < link_key(&f->producers[i]))
-                k++;
-            if (k == n || link_key(&c[k]) != link_key(&f->producers[i])) continue;
-            if (fill) f->links[at] = f->producers[i];
-            at++;
-        }
-        if (fill) break;
-        producers = at - n;
-        total += producers;
-        if (total >= MAX_LINKS) XPL_FAIL_OOM(f->err, "event groups: links");
-        f->links = xpl_arena_array(&f->temp, total, sizeof *f->links);
-        if (!f->links) return no_memory(f);
+// The graph needs the consumers that are nodes, and of the producers those of the same keys, by key
+// and the producers first.  Returns how many that are; writes them to `to` unless it is NULL.
+static size_t join_links(const struct forest *f, struct link *to) {
+    const struct link *const c = f->consumers, *const p = f->producers;
+    size_t at = 0, next = 0;
+    for (size_t i = 0, end; i < f->n_consumers; i = end) {
+        const uint64_t key = link_key(&c[i]);
+        for (end = i + 1; end < f->n_consumers && link_key(&c[end]) == key;)
+            end++;
+        while (next < f->n_producers && link_key(&p[next]) < key)
+            next++;
+        for (; next < f->n_producers && link_key(&p[next]) == key; next++, at++)
+            if (to) to[at] = p[next];
+        if (to) memcpy(to + at, c + i, (end - i) * sizeof *c);
+        at += end - i;
     }
-    if (n) memcpy(f->links, c, n * sizeof *c);
-    if (x->v.n) memcpy(f->links + n + producers, x->v.v, x->v.n * sizeof *c);
+    return at;
+}
+
+// Merges `extra` into the n links before it, from the end on.
+static void add_sorted(struct link *v, size_t n, const struct link *extra, size_t n_extra) {
+    for (size_t to = n + n_extra; n_extra > 0;) {
+        const bool from_v = n > 0 && link_less(&extra[n_extra - 1], &v[n - 1]);
+        v[--to] = from_v ? v[--n] : extra[--n_extra];
+    }
+}
+
+static xpl_status_t merge_links(struct forest *f, const struct extra_links *x) {
+    const size_t joined = join_links(f, NULL), total = joined + x->v.n;
+    if (total >= MAX_LINKS) XPL_FAIL_OOM(f->err, "event groups: links");
+    f->links = xpl_arena_array(&f->temp, total, sizeof *f->links);
+    if (!f->links) return no_memory(f);
+    join_links(f, f->links);
+    sort_links(x->v.v, x->v.n, 0);
+    add_sorted(f->links, joined, x->v.v, x->v.n);
     f->n_links = (uint32_t)total;
-    sort_links(f->links, total, 0);
     return XPL_OK;
 }
 
@@ -511,12 +560,12 @@ static void make_hubs(struct forest *f) {
         for (end = i + 1; end < f->n_links && link_key(&v[end]) == key;)
             end++;
         // Producers come first; without any there is nothing to link.
-        const bool linked = !(v[i].node & LINK_CONSUMER) && (v[end - 1].node & LINK_CONSUMER);
+        const bool linked = !link_consumes(&v[i]) && link_consumes(&v[end - 1]);
         for (uint32_t k = i; k < end; k++)
             v[k].key_lo = linked ? i : NO_HUB;
     }
     for (uint32_t i = f->n_links; i-- > 0;) { // each node's links in ascending order
-        struct node *const n = &f->g->nodes[v[i].node & LINK_NODE];
+        struct node *const n = &f->g->nodes[link_node(&v[i])];
         if (v[i].key_lo == NO_HUB) continue;
         v[i].key_hi = n->links;
         n->links = i + 1;
@@ -526,64 +575,70 @@ static void make_hubs(struct forest *f) {
 // ---- what keys pass on ----
 
 // Of several producers the group that came first counts, and the first that runs eagerly or not.
-static bool make_labels(struct forest *f) {
+static void make_labels(struct forest *f) {
     struct link *const v = f->producers;
     struct xpl_groups *const g = f->g;
     size_t kept = 0;
     for (size_t i = 0; i < f->n_producers; i++) {
-        const uint32_t label = xpl_grp_node_label(&f->g->nodes[v[i].node & LINK_NODE]);
+        const uint32_t label = xpl_grp_node_label(&f->g->nodes[link_node(&v[i])]);
         if (label == LABEL_NO_GROUP) continue;
         if (kept && link_key(&v[kept - 1]) == link_key(&v[i])) {
-            uint32_t *const have = &v[kept - 1].node;
+            uint32_t *const have = &v[kept - 1].end;
             const uint32_t flags = *have & LABEL_IN_EAGER ? *have : label;
             const uint32_t group = (label & LABEL_GROUP) < (*have & LABEL_GROUP) ? label : *have;
             *have = (flags & ~LABEL_GROUP) | (group & LABEL_GROUP);
             continue;
         }
         v[kept] = v[i];
-        v[kept++].node = label;
+        v[kept++].end = label;
     }
     g->labels = v;
-    g->n_labels = kept;
-    unsigned bits = 10; // most keys that are asked for have no label
-    while (bits < 40 && (size_t)1 << bits < kept * 16)
-        bits++;
-    g->label_shift = 64 - bits;
-    g->label_bits = xpl_arena_zalloc(g->arena, (size_t)1 << bits >> 3);
-    if (!g->label_bits) return false;
-    for (size_t i = 0; i < kept; i++) {
-        const uint64_t bit = link_key(&v[i]) >> g->label_shift;
-        g->label_bits[bit / 64] |= UINT64_C(1) << (bit % 64);
-    }
-    return true;
+    g->n_labels = (uint32_t)kept;
 }
 
-uint32_t xpl_grp_label(const struct xpl_groups *g, uint64_t key) {
-    if (g->n_labels == 0) return LABEL_NO_GROUP;
-    const uint64_t bit = key >> g->label_shift;
-    if (!(g->label_bits[bit / 64] >> (bit % 64) & 1)) return LABEL_NO_GROUP;
-    size_t lo = 0, hi = g->n_labels;
+uint32_t xpl_grp_label(const struct xpl_groups *g, uint64_t key, uint32_t *hint) {
+    const struct link *const v = g->labels;
+    uint32_t lo = *hint, hi = g->n_labels; // once found: v[lo].key <= key < v[hi].key
+    if (hi == 0) return LABEL_NO_GROUP;
+    if (link_key(&v[lo]) <= key) {
+        for (uint32_t step = 1; hi - lo > step; step *= 2) {
+            if (link_key(&v[lo + step]) > key) {
+                hi = lo + step;
+                break;
+            }
+            lo += step;
+        }
+    } else {
+        hi = lo;
+        for (uint32_t step = 1; hi > 0; step *= 2) {
+            lo = hi > step ? hi - step : 0;
+            if (link_key(&v[lo]) <= key) break;
+            hi = lo;
+        }
+    }
     while (hi - lo > 1) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (link_key(&g->labels[mid]) <= key)
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (link_key(&v[mid]) <= key)
             lo = mid;
         else
             hi = mid;
     }
-    return link_key(&g->labels[lo]) == key ? g->labels[lo].node : LABEL_NO_GROUP;
+    *hint = lo;
+    return link_key(&v[lo]) == key ? v[lo].end : LABEL_NO_GROUP;
 }
 
 static xpl_status_t build(struct forest *f, bool want_groups) {
     struct extra_links extra = {0};
     XPL_TRY(number_nodes(f));
-    XPL_TRY(merge_nodes(f));
+    XPL_TRY(merge_lines(f));
     XPL_TRY(merge_lists(f));
     if (!add_loops(f, &extra) || !add_pair_edges(f, &extra)) return no_memory(f);
     XPL_TRY(drop_crowded(f));
     XPL_TRY(merge_links(f, &extra));
     make_hubs(f);
     XPL_TRY(xpl_grp_spread(f, want_groups));
-    return make_labels(f) ? XPL_OK : no_memory(f);
+    make_labels(f);
+    return XPL_OK;
 }
 
 xpl_status_t xpl_grp_build_forest(struct xpl_groups *g, struct scan *scans, size_t n_scans,

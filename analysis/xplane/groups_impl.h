@@ -129,9 +129,26 @@ bool xpl_grp_regions_at(const struct plan *plan, const struct xpl_line *line, ui
 // The longest of them; false when there are none.
 bool xpl_grp_longest_region(const struct plan *plan, const struct xpl_line *line, uint64_t at,
                             struct region *ret);
-// True when that StartRegion counts: it has an id and does not stand at time 0.
+// True when that StartRegion counts, as one that has an id does.
+bool xpl_grp_region_counts(const struct plan *plan, const struct xpl_raw_event *raw);
+// Likewise, and it does not stand at time 0, where it only ends the one before it.
 bool xpl_grp_region_starts(const struct plan *plan, const struct xpl_line *line,
                            const struct xpl_raw_event *raw);
+
+// Events and regions of a line in the order that upstream's sort leaves them in; of a line without
+// regions in that of the file.
+struct placed {
+    uint64_t offset, duration;
+    uint64_t at, index; // of the event; PLACED_REGION: it is a region
+};
+#define PLACED_REGION UINT64_MAX
+struct placed_list {
+    XPL_VEC(struct placed) v;
+    size_t n_regions;
+};
+xpl_status_t xpl_grp_place_events(const struct plan *plan, const struct xpl_line *line,
+                                  struct xpl_arena *arena, struct placed_list *ret,
+                                  struct xpl_error *err) XPL_NODISCARD;
 
 // ---- nodes ----
 
@@ -146,7 +163,7 @@ enum {
     NODE_IMPLICIT = 1 << 7,
     NODE_NAMED = 1 << 8,    // carries its group's name as step_name
     NODE_CONSUMES = 1 << 9, // has parents beside the enclosing one
-    // Of the nearest EagerExecute above: there is one; it runs op by op.
+    // Of the nearest EagerExecute above, or of this one: there is one; it runs op by op.
     NODE_IN_EAGER = 1 << 10,
     NODE_IS_EAGER = 1 << 11,
 };
@@ -166,27 +183,36 @@ static inline uint64_t node_at(const struct node *n) {
 // One end of a link between lines.  All with the same key meet in a hub.
 struct link {
     uint32_t key_lo, key_hi; // in a hub: its first link, and the node's next link + 1
-    uint32_t node;           // LINK_CONSUMER | gap | node; in labels: LABEL_* | group
+    uint32_t end;            // LINK_CONSUMER | node | gap; in labels: LABEL_* | group
 };
-#define LINK_CONSUMER  0x80000000u
-#define LINK_NODE      0x03ffffffu
-#define LINK_GAP_SHIFT 26 // gap: events between the producer and the node, the producer included
-#define LINK_MAX_GAP   31u
-#define LINK_GAP(node) ((node) >> LINK_GAP_SHIFT & LINK_MAX_GAP)
-#define LABEL_IN_EAGER 0x80000000u
-#define LABEL_IS_EAGER 0x40000000u
-#define LABEL_GROUP    0x3fffffffu
-#define LABEL_NO_GROUP LABEL_GROUP
-#define MAX_NODES      0x03fffff0u
-#define MAX_LINKS      0xfffffff0u
+#define LINK_CONSUMER   0x80000000u
+#define LINK_NODE_SHIFT 5
+#define LINK_MAX_GAP    31u // gap: events between the producer and the node, the producer included
+#define LABEL_IN_EAGER  0x80000000u
+#define LABEL_IS_EAGER  0x40000000u
+#define LABEL_GROUP     0x3fffffffu
+#define LABEL_NO_GROUP  LABEL_GROUP
+#define MAX_NODES       0x03fffff0u
+#define MAX_LINKS       0xfffffff0u
 static inline uint64_t link_key(const struct link *l) {
     return (uint64_t)l->key_hi << 32 | l->key_lo;
+}
+static inline bool link_consumes(const struct link *l) {
+    return l->end & LINK_CONSUMER;
+}
+static inline uint32_t link_node(const struct link *l) {
+    return (l->end & ~LINK_CONSUMER) >> LINK_NODE_SHIFT;
+}
+static inline uint32_t link_gap(const struct link *l) {
+    return l->end & LINK_MAX_GAP;
 }
 
 struct root {
     uint32_t node;
     int32_t level;
-    uint64_t begin, duration;
+    uint64_t begin;
+    int64_t step; // that it belongs to
+    bool has_step;
 };
 struct launch {
     uint64_t correlation;
@@ -196,7 +222,7 @@ struct launch {
 // last one counts.
 enum pair_kind { PAIR_ITERATOR, PAIR_KERNEL };
 struct pair {
-    uint64_t a, b; // step id and iteration of the executor; correlation id of the launch
+    uint64_t key; // of step id and iteration of the executor; correlation id of the launch
     uint32_t node;
     enum pair_kind kind;
 };
@@ -247,11 +273,16 @@ struct scan {
     struct line_groups *lines; // neighbours in a plane; of a TPU plane its grouping line
     uint32_t n_lines;
     bool keep_executors; // make all of them nodes
+    bool wide;           // it has the exec for itself: others would wait for it
     // While scanning, nodes are numbered from 0 and what lines hold lives in nodes_arena.
     struct xpl_arena nodes_arena, links_arena;
     struct seg_list nodes, producers, consumers, roots, launches, pairs, tf_data_ids;
-    bool has_loops; // an executor event of another iteration than 0
-    uint32_t base;  // of its nodes, once merged
+    struct seg_list executors; // links: by step id and iteration
+    bool has_loops;            // an executor event of another iteration than 0
+    // Once merged: where its parts begin among those of all scans, and what its nodes' flags say.
+    uint32_t base; // nodes
+    size_t producers_at, consumers_at, executors_at, roots_at, pairs_at, ids_at;
+    uint32_t flags;
     xpl_status_t status;
     struct xpl_error err;
 };
@@ -311,7 +342,18 @@ struct event_links {
 // Links of an event after the rewriting that upstream's PreprocessXPlane does.
 void xpl_grp_event_links(const struct plan *plan, const struct xpl_line *line,
                          const struct scan_stats *st, uint32_t role, struct event_links *ret);
+// The same before keys are made of them: what flows are drawn by.
+struct event_ends {
+    bool produces, consumes;
+    uint32_t producer_type, consumer_type; // as written, known or not
+    uint64_t producer_id, consumer_id;
+};
+void xpl_grp_event_ends(const struct plan *plan, const struct xpl_line *line,
+                        const struct scan_stats *st, uint32_t role, struct event_ends *ret);
+uint64_t xpl_grp_mix(uint64_t x); // a bijection that leaves no pattern
 uint64_t xpl_grp_key(int32_t type, bool has_pid, int32_t pid, uint64_t id);
+// Key of an executor's step and iteration.
+uint64_t xpl_grp_executor_key(uint64_t step, uint64_t iteration);
 // Key of a hub that has one child alone: that node.
 uint64_t xpl_grp_pair_key(uint32_t node);
 
@@ -325,8 +367,8 @@ struct run {
 };
 struct group_span {
     struct span span;
-    int64_t group;
-    bool has_group;
+    int64_t group, after, shown; // after: what lines behind the grouping line see
+    bool has_group, has_after, has_shown;
 };
 
 struct plane_groups {
@@ -341,7 +383,8 @@ struct plane_groups {
     const struct xpl_line *step_line; // TPU: the line that `steps` replaces
     struct group_span *spans;         // TPU: events of the grouping line, merged
     size_t n_spans;
-    bool sane_spans; // begin <= end in all
+    bool sane_spans;                  // begin <= end in all
+    const struct xpl_line *span_line; // modules that stand for steps; NULL where steps do
     bool any_group;
 };
 
@@ -360,9 +403,7 @@ struct xpl_groups {
     bool computed; // groups were looked for
     bool keep_executors;
     struct link *labels; // by key: group and eagerness of its producers
-    size_t n_labels;
-    uint64_t *label_bits; // a bit per leading bits of a key: whether any label has them
-    unsigned label_shift;
+    uint32_t n_labels;
     bool empty;
     // Launches by correlation id: dense from `launch_min`, or hashed.
     uint32_t *launch_scopes; // dense: node + 1
@@ -383,6 +424,8 @@ struct forest {
     size_t n_scans;
     struct link *producers, *consumers; // all, by key
     size_t n_producers, n_consumers;
+    struct link *executors; // in order; `end` is the node
+    size_t n_executors;
     struct pair *pairs;
     size_t n_pairs;
     struct link *links; // of the graph
@@ -430,8 +473,9 @@ static inline uint32_t xpl_grp_node_label(const struct node *n) {
 }
 // Of an EagerExecute: whether the ops inside run eagerly, as LABEL_*.
 uint32_t xpl_grp_event_eager(struct xpl_stats stats);
-// What the producers of a key pass on: LABEL_* | group; LABEL_NO_GROUP for nothing.
-uint32_t xpl_grp_label(const struct xpl_groups *g, uint64_t key);
+// What the producers of a key pass on: LABEL_* | group; LABEL_NO_GROUP for nothing.  *hint: where
+// the last search ended, 0 at first; what is asked for is mostly near to what was asked for before.
+uint32_t xpl_grp_label(const struct xpl_groups *g, uint64_t key, uint32_t *hint);
 // The cursor then says only what spreading said.
 void xpl_grp_cursor_no_fill(struct xpl_group_cursor *c);
 xpl_status_t xpl_grp_build_gpu(struct xpl_groups *g, struct plane_groups *pg,

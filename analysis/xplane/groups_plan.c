@@ -206,7 +206,7 @@ bool xpl_grp_stats_mask(const struct plan *plan, const struct xpl_raw_event *raw
 
 // ---- links ----
 
-static uint64_t mix(uint64_t x) { // a bijection
+uint64_t xpl_grp_mix(uint64_t x) {
     x ^= x >> 32;
     x *= UINT64_C(0xd6e8feb86659fd93);
     x ^= x >> 32;
@@ -215,16 +215,17 @@ static uint64_t mix(uint64_t x) { // a bijection
 }
 
 // Keys of one type and process never collide; across types they do by chance alone, as upstream's
-// hashed ids do.  Unseeded: the order of hubs must not change from run to run, and who crafts
-// collisions only links events of his own profile.
+// hashed ids do.  Ids that are near to one another, as those that were counted up are, have keys
+// that are, too: what is sorted by key is then read almost in order.  Unseeded: the order of hubs
+// must not change from run to run, and who crafts collisions only links events of his own profile.
 uint64_t xpl_grp_key(int32_t type, bool has_pid, int32_t pid, uint64_t id) {
-    uint64_t c = mix((uint64_t)(uint32_t)type + UINT64_C(0x9e3779b97f4a7c15));
-    if (has_pid) c = mix(c ^ ((uint64_t)(uint32_t)pid + UINT64_C(0x632be59bd9b4e019)));
-    return mix(id ^ c);
+    uint64_t c = xpl_grp_mix((uint64_t)(uint32_t)type + UINT64_C(0x9e3779b97f4a7c15));
+    if (has_pid) c = xpl_grp_mix(c ^ ((uint64_t)(uint32_t)pid + UINT64_C(0x632be59bd9b4e019)));
+    return id + c;
 }
 
 uint64_t xpl_grp_pair_key(uint32_t node) {
-    return mix(node ^ UINT64_C(0xc2b2ae3d27d4eb4f));
+    return xpl_grp_mix(node ^ UINT64_C(0xc2b2ae3d27d4eb4f));
 }
 
 static uint64_t int_or_uint(const struct scan_stats *st, enum stat_class c) {
@@ -239,10 +240,15 @@ static bool has(const struct scan_stats *st, uint32_t bits) {
 
 // An id made of several values [absl::HashOf of them].
 static uint64_t hash_ids(uint64_t domain, const uint64_t *v, unsigned n) {
-    uint64_t h = mix(domain + UINT64_C(0x632be59bd9b4e019));
+    uint64_t h = xpl_grp_mix(domain + UINT64_C(0x632be59bd9b4e019));
     for (unsigned i = 0; i < n; i++)
-        h = mix(h ^ v[i]) + UINT64_C(0x9e3779b97f4a7c15);
+        h = xpl_grp_mix(h ^ v[i]) + UINT64_C(0x9e3779b97f4a7c15);
     return h;
+}
+
+uint64_t xpl_grp_executor_key(uint64_t step, uint64_t iteration) {
+    const uint64_t v[] = {step, iteration};
+    return hash_ids(4, v, 2);
 }
 
 // The id that links a program's launch, its execution and its completion.
@@ -306,24 +312,43 @@ static struct endpoint own_endpoint(const struct scan_stats *st, enum stat_class
                              has(st, SC_BIT(id)), (int32_t)int_only(st, type), int_or_uint(st, id)};
 }
 
-void xpl_grp_event_links(const struct plan *plan, const struct xpl_line *line,
-                         const struct scan_stats *st, uint32_t role, struct event_links *ret) {
-    struct endpoint producer = {0}, consumer = {0}, rewritten = {true, true, true, 0, 0};
-    if (st->mask & SC_PRODUCER) producer = own_endpoint(st, SC_PRODUCER_TYPE, SC_PRODUCER_ID);
-    if (st->mask & SC_CONSUMER) consumer = own_endpoint(st, SC_CONSUMER_TYPE, SC_CONSUMER_ID);
+// Both ends after the rewriting; true when an executor's was made by it.
+static inline bool find_ends(const struct plan *plan, const struct xpl_line *line,
+                             const struct scan_stats *st, uint32_t role, struct endpoint *producer,
+                             struct endpoint *consumer) {
+    struct endpoint rewritten = {true, true, true, 0, 0};
+    bool executor = false;
+    if (st->mask & SC_PRODUCER) *producer = own_endpoint(st, SC_PRODUCER_TYPE, SC_PRODUCER_ID);
+    if (st->mask & SC_CONSUMER) *consumer = own_endpoint(st, SC_CONSUMER_TYPE, SC_CONSUMER_ID);
     if ((role & ~(uint32_t)(ROLE_KNOWN | ROLE_IMPLICIT)) &&
         rewritten_id(st, role, &rewritten.type, &rewritten.id)) {
         if (role & (ROLE_QUEUE_IN | ROLE_LAUNCH | ROLE_EXECUTOR))
-            producer = rewritten;
+            *producer = rewritten;
         else
-            consumer = rewritten;
-        // What an executor is rewritten to produce, only a TpuExecuteOp consumes.
-        if ((role & ROLE_EXECUTOR) && !plan->tpu_execute) producer.whole = false;
+            *consumer = rewritten;
+        executor = role & ROLE_EXECUTOR;
     }
     if (plan->tpu && module_id(plan, line, st, &rewritten.id)) {
         rewritten.type = XPL_CONTEXT_TPU_LAUNCH;
-        consumer = rewritten;
+        *consumer = rewritten;
     }
+    return executor;
+}
+
+void xpl_grp_event_ends(const struct plan *plan, const struct xpl_line *line,
+                        const struct scan_stats *st, uint32_t role, struct event_ends *ret) {
+    struct endpoint producer = {0}, consumer = {0};
+    (void)find_ends(plan, line, st, role, &producer, &consumer);
+    *ret = (struct event_ends){producer.whole,          consumer.whole, (uint32_t)producer.type,
+                               (uint32_t)consumer.type, producer.id,    consumer.id};
+}
+
+void xpl_grp_event_links(const struct plan *plan, const struct xpl_line *line,
+                         const struct scan_stats *st, uint32_t role, struct event_links *ret) {
+    struct endpoint producer = {0}, consumer = {0};
+    // What an executor is rewritten to produce, only a TpuExecuteOp consumes.
+    if (find_ends(plan, line, st, role, &producer, &consumer) && !plan->tpu_execute)
+        producer.whole = false;
     // Launches link the device, which no process owns, so their process does not count; and what
     // produces is of the plane's process, whatever it consumes.  (Observed of XProf 2.24.2.)
     const bool launch = (producer.typed && producer.type == XPL_CONTEXT_TPU_LAUNCH) ||
@@ -339,11 +364,14 @@ void xpl_grp_event_links(const struct plan *plan, const struct xpl_line *line,
 
 // ---- regions ----
 
+bool xpl_grp_region_counts(const struct plan *plan, const struct xpl_raw_event *raw) {
+    uint32_t mask;
+    return xpl_grp_stats_mask(plan, raw, &mask) && (mask & SC_BIT(SC_CONSUMER_ID));
+}
+
 bool xpl_grp_region_starts(const struct plan *plan, const struct xpl_line *line,
                            const struct xpl_raw_event *raw) {
-    uint32_t mask;
-    return xpl_grp_stats_mask(plan, raw, &mask) && (mask & SC_BIT(SC_CONSUMER_ID)) &&
-           span_of(line, raw->offset_ps, 0).begin != 0;
+    return xpl_grp_region_counts(plan, raw) && span_of(line, raw->offset_ps, 0).begin != 0;
 }
 
 // Walks the StopRegions that belong to the StartRegion at `at`.
@@ -379,9 +407,7 @@ static bool next_stop(struct stops *s, struct region *ret) {
             return true;
         }
         // A start without an id does not count, one at time 0 ends what came before it.
-        uint32_t mask;
-        if (!xpl_grp_stats_mask(s->plan, &raw, &mask) || (mask & SC_BIT(SC_CONSUMER_ID)))
-            return false;
+        if (xpl_grp_region_counts(s->plan, &raw)) return false;
     }
     return false;
 }

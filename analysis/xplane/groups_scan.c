@@ -69,7 +69,7 @@ struct state {
 
 static void init_lists(struct scan *s) {
     s->nodes = (struct seg_list){.elem = sizeof(struct node)};
-    s->producers = s->consumers = (struct seg_list){.elem = sizeof(struct link)};
+    s->producers = s->consumers = s->executors = (struct seg_list){.elem = sizeof(struct link)};
     s->roots = (struct seg_list){.elem = sizeof(struct root)};
     s->launches = (struct seg_list){.elem = sizeof(struct launch)};
     s->pairs = (struct seg_list){.elem = sizeof(struct pair)};
@@ -86,10 +86,10 @@ static void init_lists(struct scan *s) {
             (st)->failed = true;                                                                   \
     } while (0)
 
-static void push_link(struct state *st, struct seg_list *l, uint64_t key, uint32_t node) {
+static void push_link(struct state *st, struct seg_list *l, uint64_t key, uint32_t end) {
     struct link *const r = xpl_grp_seg_push(&st->s->links_arena, l);
     if (r)
-        *r = (struct link){(uint32_t)key, (uint32_t)(key >> 32), node};
+        *r = (struct link){(uint32_t)key, (uint32_t)(key >> 32), end};
     else
         st->failed = true;
 }
@@ -158,6 +158,17 @@ static bool is_kernel(const struct event *e) {
     return !(e->role & ROLE_KNOWN) && has(&e->ss, SC_BIT(SC_CORRELATION));
 }
 
+static uint64_t executor_key(const struct scan_stats *ss) {
+    return xpl_grp_executor_key(any_value(ss, SC_STEP_ID), any_value(ss, SC_ITER_NUM));
+}
+
+// Of an EagerExecute: what it says itself.
+static uint32_t eager_flags(const struct state *st, const struct xpl_raw_event *raw) {
+    const uint32_t label = xpl_grp_event_eager(
+        (struct xpl_stats){st->line->plane, raw->stats, raw->end, XEVENT_STATS});
+    return NODE_IN_EAGER | (label & LABEL_IS_EAGER ? NODE_IS_EAGER : 0);
+}
+
 // Makes a node of an event whose stats and links were read.  Returns node + 1.
 static uint32_t make_node(struct state *st, const struct event *e, uint32_t parent, uint32_t gap) {
     const uint32_t ids = SC_BIT(SC_STEP_ID) | SC_BIT(SC_ITER_NUM);
@@ -167,18 +178,24 @@ static uint32_t make_node(struct state *st, const struct event *e, uint32_t pare
     const bool iterator = (e->role & ROLE_ITERATOR) && has(&e->ss, ids);
     if (root) flags |= NODE_ROOT;
     if (is_async(e)) flags |= NODE_ASYNC;
+    if (e->role & ROLE_EAGER) flags |= eager_flags(st, e->raw);
     if (e->links.consumer || iterator || kernel) flags |= NODE_CONSUMES;
     const uint32_t self = new_node(st, e->at, parent, gap, flags);
     if (root)
-        PUSH(st, roots, struct root, {self - 1, level, e->span.begin, e->span.end - e->span.begin});
+        PUSH(st, roots, struct root,
+             {.node = self - 1,
+              .level = level,
+              .begin = e->span.begin,
+              .step = int_value(&e->ss, SC_STEP_ID),
+              .has_step = has(&e->ss, SC_BIT(SC_STEP_ID))});
     if (e->links.consumer)
-        push_link(st, &st->s->consumers, e->links.consumer_key, LINK_CONSUMER | (self - 1));
+        push_link(st, &st->s->consumers, e->links.consumer_key,
+                  LINK_CONSUMER | (self - 1) << LINK_NODE_SHIFT);
     if (kernel)
-        PUSH(st, pairs, struct pair, {any_value(&e->ss, SC_CORRELATION), 0, self - 1, PAIR_KERNEL});
-    if (iterator)
-        PUSH(st, pairs, struct pair,
-             {any_value(&e->ss, SC_STEP_ID), any_value(&e->ss, SC_ITER_NUM), self - 1,
-              PAIR_ITERATOR});
+        PUSH(st, pairs, struct pair, {any_value(&e->ss, SC_CORRELATION), self - 1, PAIR_KERNEL});
+    if (iterator) PUSH(st, pairs, struct pair, {executor_key(&e->ss), self - 1, PAIR_ITERATOR});
+    if (st->s->keep_executors && (e->role & ROLE_EXECUTOR) && has(&e->ss, ids))
+        push_link(st, &st->s->executors, executor_key(&e->ss), self - 1);
     return self;
 }
 
@@ -328,7 +345,8 @@ static uint32_t process_event(struct state *st, const struct xpl_raw_event *raw,
     if (self) scope = make_node(st, &e, scope, gap);
     if (e.links.producer && scope) {
         const uint32_t far = self ? 0 : gap < LINK_MAX_GAP ? gap + 1 : LINK_MAX_GAP;
-        push_link(st, &st->s->producers, e.links.producer_key, far << LINK_GAP_SHIFT | (scope - 1));
+        push_link(st, &st->s->producers, e.links.producer_key,
+                  (scope - 1) << LINK_NODE_SHIFT | far);
     }
     if (n.launch) PUSH(st, launches, struct launch, {any_value(&e.ss, SC_CORRELATION), scope});
     if (async) return scope;
@@ -420,6 +438,30 @@ static inline void note_linked(const struct plan *plan, uint32_t md) {
         atomic_store_explicit(&plan->linked[md], 1, memory_order_relaxed);
 }
 
+// One event of a line in file order.
+struct seen {
+    struct xpl_raw_event raw;
+    uint64_t at;
+    uint32_t mask, role;
+};
+
+static inline bool see_next(const struct plan *plan, const struct xpl_line *line,
+                            struct xpl_event_cursor *c, struct seen *e) {
+    c->p = xpl_find_message(c->p, c->end, XLINE_EVENTS);
+    e->at = (uint64_t)(c->p - line->message.ptr);
+    if (XPL_UNLIKELY(!read_next(plan, c, &e->raw, &e->mask))) return false;
+    const uint32_t md = xpl_event_md_at(plan->plane, e->raw.md_id);
+    e->role = plan->role_of[md];
+    if (XPL_UNLIKELY(e->mask & SC_LINKED) || (e->role & ROLE_LINKED)) note_linked(plan, md);
+    return true;
+}
+
+static xpl_status_t begin_chunk(struct state *st, uint32_t chunk, struct xpl_exec *exec) {
+    if (xpl_exec_cancelled(exec)) XPL_FAIL(&st->s->err, XPL_CANCELLED, "cancelled");
+    if (st->lg->chunk_tops) st->lg->chunk_tops[chunk] = settle(st);
+    return XPL_OK;
+}
+
 // *ret_unsorted: the line must be scanned in another order, and nothing of this counts.
 static xpl_status_t scan_in_order(struct state *st, struct xpl_exec *exec, bool *ret_unsorted) {
     struct scan *const s = st->s;
@@ -429,102 +471,202 @@ static xpl_status_t scan_in_order(struct state *st, struct xpl_exec *exec, bool 
     uint64_t next_chunk = 0;
     xpl_events_begin(&c, st->line);
     for (; c.index != c.stop; c.index++) {
+        struct seen e;
         if (XPL_UNLIKELY(c.index == next_chunk)) {
-            if (xpl_exec_cancelled(exec)) XPL_FAIL(&s->err, XPL_CANCELLED, "cancelled");
-            if (st->lg->chunk_tops) st->lg->chunk_tops[chunk] = settle(st);
+            XPL_TRY(begin_chunk(st, chunk, exec));
             next_chunk = xpl_line_chunk_first(st->line, ++chunk);
         }
-        struct xpl_raw_event raw;
-        uint32_t mask;
-        c.p = xpl_find_message(c.p, c.end, XLINE_EVENTS);
-        const uint64_t at = (uint64_t)(c.p - st->line->message.ptr);
-        if (XPL_UNLIKELY(!read_next(st->plan, &c, &raw, &mask))) return scan_failed(s, &c);
-        const uint32_t md = xpl_event_md_at(st->plan->plane, raw.md_id);
-        const uint32_t role = st->plan->role_of[md];
-        if (XPL_UNLIKELY(mask & SC_LINKED) || (role & ROLE_LINKED)) note_linked(st->plan, md);
+        if (XPL_UNLIKELY(!see_next(st->plan, st->line, &c, &e))) return scan_failed(s, &c);
         if (st->plan->has_regions) {
             const uint64_t previous = order.offset;
-            check_order(&order, &raw);
-            if (XPL_UNLIKELY(role & (ROLE_START_REGION | ROLE_STOP_REGION)))
-                pass_marker(st, &order, &raw, at, role, previous);
+            check_order(&order, &e.raw);
+            if (XPL_UNLIKELY(e.role & (ROLE_START_REGION | ROLE_STOP_REGION)))
+                pass_marker(st, &order, &e.raw, e.at, e.role, previous);
         }
-        visit(st, &raw, at, mask, role);
+        visit(st, &e.raw, e.at, e.mask, e.role);
         if (XPL_UNLIKELY(st->failed)) return scan_failed(s, NULL);
     }
     *ret_unsorted = order.has_regions && order.unsorted;
     return XPL_OK;
 }
 
+// ---- a long line, on many threads ----
+
+// Most events are plain: all that they do is to close what they do not lie in, and to stand between
+// what is open and what comes later.  So chunks are read at once, each down to its other events and
+// to what the plain ones before each of those amount to; then, chunk by chunk and in order, those
+// go through the same state as if the line had been read alone.
+
+struct quiet {           // a run of plain events
+    uint64_t begin, end; // the least begin and the greatest end
+    uint32_t n_open;     // spans that are still open at its end; 0: no events
+};
+struct heard { // an event that is not plain
+    struct quiet before;
+    uint32_t mask; // and HEARD_*
+    uint32_t role;
+    uint64_t at, offset, duration;
+    const uint8_t *stats, *end;
+};
+#define HEARD_TIES  0x80000000u // begins where the event before it does
+#define HEARD_FIRST 0x40000000u // of its chunk
+
+struct piece {
+    const struct plan *plan;
+    const struct xpl_line *line;
+    uint32_t chunk;
+    struct xpl_arena arena;
+    XPL_VEC(struct heard) events;
+    XPL_VEC(struct span) open; // of all runs, one after the other
+    struct quiet last;
+    uint64_t first_offset, first_duration;
+    struct order_check order;
+    bool failed;
+    struct xpl_event_cursor broken; // where a malformed event is; line is NULL when there is none
+};
+
+static void add_plain(struct piece *p, struct quiet *q, struct span span) {
+    if (q->n_open == 0 || span.begin < q->begin) q->begin = span.begin;
+    if (q->n_open == 0 || span.end > q->end) q->end = span.end;
+    while (q->n_open && !span_includes(p->open.v[p->open.n - 1], span))
+        p->open.n--, q->n_open--;
+    struct span *const top = xpl_vec_push(&p->arena, &p->open);
+    if (top)
+        *top = span, q->n_open++;
+    else
+        p->failed = true;
+}
+
+static void read_chunk(struct piece *p) {
+    struct xpl_event_cursor c;
+    struct quiet q = {0};
+    bool first = true;
+    p->events.n = p->open.n = 0;
+    p->order = (struct order_check){.duration = UINT64_MAX, .offset = 0};
+    p->broken.line = NULL;
+    xpl_events_begin_chunk(&c, p->line, p->chunk);
+    for (; c.index != c.stop && !p->failed; c.index++, first = false) {
+        struct seen e;
+        if (XPL_UNLIKELY(!see_next(p->plan, p->line, &c, &e))) {
+            p->broken = c;
+            break;
+        }
+        if (first) p->first_offset = e.raw.offset_ps, p->first_duration = e.raw.duration_ps;
+        const bool ties = e.raw.offset_ps == p->order.offset;
+        if (p->plan->has_regions) check_order(&p->order, &e.raw);
+        if (XPL_LIKELY(e.mask == 0) && !(e.role & ~(uint32_t)(ROLE_KNOWN | ROLE_IMPLICIT))) {
+            add_plain(p, &q, span_of(p->line, e.raw.offset_ps, e.raw.duration_ps));
+            continue;
+        }
+        struct heard *const h = xpl_vec_push(&p->arena, &p->events);
+        if (h)
+            *h =
+                (struct heard){.before = q,
+                               .mask = e.mask | (ties ? HEARD_TIES : 0) | (first ? HEARD_FIRST : 0),
+                               .role = e.role,
+                               .at = e.at,
+                               .offset = e.raw.offset_ps,
+                               .duration = e.raw.duration_ps,
+                               .stats = e.raw.stats,
+                               .end = e.raw.end};
+        else
+            p->failed = true;
+        q = (struct quiet){0};
+    }
+    p->last = q;
+}
+
+// *open: where its open spans begin; moves behind them.
+static void pass_quiet(struct state *st, const struct quiet *q, const struct piece *p,
+                       size_t *open) {
+    if (q->n_open == 0) return;
+    pop_until_includes(st, (struct span){q->begin, q->end});
+    for (uint32_t i = 0; st->stack.n && i < q->n_open; i++)
+        push_plain(st, p->open.v[*open + i]);
+    *open += q->n_open;
+}
+
+static xpl_status_t take_event(struct state *st, struct order_check *order, uint64_t previous,
+                               const struct heard *h) {
+    const struct xpl_raw_event raw = {
+        .offset_ps = h->offset, .duration_ps = h->duration, .stats = h->stats, .end = h->end};
+    if (st->plan->has_regions && (h->role & (ROLE_START_REGION | ROLE_STOP_REGION))) {
+        const bool ties = h->mask & HEARD_FIRST ? h->offset == previous : h->mask & HEARD_TIES;
+        pass_marker(st, order, &raw, h->at, h->role, ties ? h->offset : ~h->offset);
+    }
+    process_event(st, &raw, h->at, h->mask & ~(HEARD_TIES | HEARD_FIRST), h->role);
+    return st->failed ? scan_failed(st->s, NULL) : XPL_OK;
+}
+
+static xpl_status_t take_chunk(struct state *st, struct order_check *order, const struct piece *p,
+                               struct xpl_exec *exec) {
+    size_t open = 0;
+    const uint64_t previous = order->offset;
+    if (p->failed) return scan_failed(st->s, NULL);
+    XPL_TRY(begin_chunk(st, p->chunk, exec));
+    check_order(order, &(struct xpl_raw_event){.offset_ps = p->first_offset,
+                                               .duration_ps = p->first_duration});
+    for (size_t i = 0; i < p->events.n; i++) {
+        const struct heard *const h = &p->events.v[i];
+        pass_quiet(st, &h->before, p, &open);
+        XPL_TRY(take_event(st, order, previous, h));
+    }
+    pass_quiet(st, &p->last, p, &open);
+    order->unsorted |= p->order.unsorted;
+    order->offset = p->order.offset;
+    order->duration = p->order.duration;
+    if (p->broken.line) return scan_failed(st->s, &p->broken);
+    return st->failed ? scan_failed(st->s, NULL) : XPL_OK;
+}
+
+enum { MAX_WAVE = 16 };
+struct wide {
+    struct state *st;
+    struct xpl_exec *exec;
+    struct order_check order;
+    struct piece *read, *take; // chunks that are read now, and those that were before
+    uint32_t n_read, n_take;
+    xpl_status_t status;
+};
+
+static void run_wide(void *ctx, size_t i) {
+    struct wide *const w = ctx;
+    if (i > 0) {
+        read_chunk(&w->read[i - 1]);
+        return;
+    }
+    for (uint32_t k = 0; k < w->n_take && w->status == XPL_OK; k++)
+        w->status = take_chunk(w->st, &w->order, &w->take[k], w->exec);
+}
+
+// As scan_in_order, and finds the same.
+static xpl_status_t scan_wide(struct state *st, struct xpl_exec *exec, bool *ret_unsorted) {
+    const uint32_t width = exec->width < MAX_WAVE ? exec->width : MAX_WAVE;
+    struct piece *const pieces = xpl_arena_zalloc(&st->scratch, 2 * width * sizeof *pieces);
+    if (!pieces) return scan_failed(st->s, NULL);
+    struct wide w = {st, exec, {.duration = UINT64_MAX}, pieces, pieces + width, 0, 0, XPL_OK};
+    for (uint32_t i = 0; i < 2 * width; i++) {
+        pieces[i].plan = st->plan, pieces[i].line = st->line;
+        xpl_arena_init(&pieces[i].arena, st->scratch.limit);
+    }
+    for (uint32_t chunk = 0; w.status == XPL_OK;) {
+        for (w.n_read = 0; w.n_read < width && chunk < st->line->n_chunks; w.n_read++)
+            w.read[w.n_read].chunk = chunk++;
+        if (w.n_read + w.n_take == 0) break;
+        xpl_exec_run(exec, 1 + w.n_read, run_wide, &w);
+        struct piece *const done = w.read;
+        w.read = w.take, w.take = done;
+        w.n_take = w.n_read;
+    }
+    for (uint32_t i = 0; i < 2 * width; i++)
+        xpl_arena_fini(&pieces[i].arena);
+    *ret_unsorted = w.order.has_regions && w.order.unsorted;
+    return w.status;
+}
+
 // ---- a line out of order ----
 
-struct sorted_event {
-    uint64_t offset, duration, at, index;
-};
-
-struct sorted_regions {
-    XPL_VEC(struct sorted_event) v;
-};
-
-static void merge_sorted(const struct sorted_event *a, size_t na, const struct sorted_event *b,
-                         size_t nb, struct sorted_event *to) {
-    while (na && nb) {
-        const bool take_b =
-            b->offset < a->offset || (b->offset == a->offset && b->duration > a->duration);
-        if (take_b)
-            *to++ = *b++, nb--;
-        else
-            *to++ = *a++, na--;
-    }
-    memcpy(to, a, na * sizeof *a);
-    memcpy(to + na, b, nb * sizeof *b);
-}
-
-// Stable, bottom up; the result is in `v` or in `tmp`.
-static struct sorted_event *sort_events(struct sorted_event *v, struct sorted_event *tmp,
-                                        size_t n) {
-    for (size_t width = 1; width < n; width *= 2) {
-        for (size_t i = 0; i < n; i += 2 * width) {
-            const size_t mid = i + width < n ? i + width : n;
-            const size_t end = i + 2 * width < n ? i + 2 * width : n;
-            merge_sorted(v + i, mid - i, v + mid, end - mid, tmp + i);
-        }
-        struct sorted_event *const t = v;
-        v = tmp, tmp = t;
-    }
-    return v;
-}
-
-static xpl_status_t gather(struct state *st, struct sorted_event *v,
-                           struct sorted_regions *regions) {
-    struct xpl_event_cursor c;
-    struct xpl_event ev;
-    enum xpl_wire_result r;
-    xpl_events_begin(&c, st->line);
-    while ((r = xpl_events_next(&c, &ev)) == XPL_WIRE_FIELD) {
-        v[ev.index] = (struct sorted_event){(uint64_t)ev.offset_ps, (uint64_t)ev.duration_ps, ev.at,
-                                            ev.index};
-        if (!(st->plan->role_of[ev.md] & ROLE_START_REGION)) continue;
-        struct xpl_raw_event raw;
-        struct region_list list = {0};
-        if (!xpl_raw_event_at(st->line, ev.at, &raw) ||
-            !xpl_grp_region_starts(st->plan, st->line, &raw))
-            continue;
-        if (!xpl_grp_regions_at(st->plan, st->line, ev.at, &st->scratch, &list))
-            return scan_failed(st->s, NULL);
-        for (size_t i = 0; i < list.v.n; i++) {
-            struct sorted_event *const e = xpl_vec_push(&st->scratch, &regions->v);
-            if (!e) return scan_failed(st->s, NULL);
-            *e = (struct sorted_event){list.v.v[i].offset, list.v.v[i].duration, 0, 0};
-        }
-    }
-    return r == XPL_WIRE_END && c.index == c.stop ? XPL_OK : scan_failed(st->s, &c);
-}
-
-static bool region_first(const struct sorted_event *r, const struct sorted_event *e) {
-    return r->offset < e->offset || (r->offset == e->offset && r->duration >= e->duration);
-}
-
-static void visit_region(struct state *st, const struct sorted_event *r) {
+static void visit_region(struct state *st, const struct placed *r) {
     pop_until_includes(st, span_of(st->line, r->offset, r->duration));
     st->lg->regions[st->lg->n_regions++] =
         (struct explicit_region){{r->offset, r->duration}, top_scope(st)};
@@ -532,31 +674,27 @@ static void visit_region(struct state *st, const struct sorted_event *r) {
 
 static xpl_status_t scan_sorted(struct state *st) {
     struct scan *const s = st->s;
-    const size_t n = st->line->n_events;
-    struct sorted_event *v = xpl_arena_array(&st->scratch, n, sizeof *v);
-    struct sorted_event *const tmp = xpl_arena_array(&st->scratch, n, sizeof *v);
-    struct sorted_regions regions = {0};
-    size_t next = 0;
-    uint32_t *const scope = xpl_arena_array(&s->nodes_arena, n, sizeof *scope);
-    if (!v || !tmp || !scope) return scan_failed(s, NULL);
-    XPL_TRY(gather(st, v, &regions));
-    struct sorted_event *const rtmp = xpl_arena_array(&st->scratch, regions.v.n, sizeof *v);
+    struct placed_list list;
+    uint32_t *const scope = xpl_arena_array(&s->nodes_arena, st->line->n_events, sizeof *scope);
+    if (!scope) return scan_failed(s, NULL);
+    XPL_TRY(xpl_grp_place_events(st->plan, st->line, &st->scratch, &list, &s->err));
     st->lg->n_regions = 0;
-    st->lg->regions = xpl_arena_array(&s->nodes_arena, regions.v.n, sizeof *st->lg->regions);
-    if (!rtmp || !st->lg->regions) return scan_failed(s, NULL);
+    st->lg->regions = xpl_arena_array(&s->nodes_arena, list.n_regions, sizeof *st->lg->regions);
+    if (!st->lg->regions) return scan_failed(s, NULL);
     st->lg->explicit_scope = scope;
-    const struct sorted_event *const r = sort_events(regions.v.v, rtmp, regions.v.n);
-    v = sort_events(v, tmp, n);
     st->settle_all = true; // cursors go in file order and cannot repeat this nesting
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < list.v.n; i++) {
+        const struct placed *const e = &list.v.v[i];
         struct xpl_raw_event raw;
-        for (; next < regions.v.n && region_first(&r[next], &v[i]); next++)
-            visit_region(st, &r[next]);
-        if (!xpl_raw_event_at(st->line, v[i].at, &raw)) return scan_failed(s, NULL);
-        const uint32_t role = st->plan->role_of[xpl_event_md_at(st->plan->plane, raw.md_id)];
         uint32_t mask;
-        if (!xpl_grp_stats_mask(st->plan, &raw, &mask)) return scan_failed(s, NULL);
-        scope[v[i].index] = visit(st, &raw, v[i].at, mask, role);
+        if (e->index == PLACED_REGION) {
+            visit_region(st, e);
+            continue;
+        }
+        if (!xpl_raw_event_at(st->line, e->at, &raw) || !xpl_grp_stats_mask(st->plan, &raw, &mask))
+            return scan_failed(s, NULL);
+        const uint32_t role = st->plan->role_of[xpl_event_md_at(st->plan->plane, raw.md_id)];
+        scope[e->index] = visit(st, &raw, e->at, mask, role);
         if (st->failed) return scan_failed(s, NULL);
     }
     return XPL_OK;
@@ -579,7 +717,8 @@ static xpl_status_t scan_line(struct scan *s, struct line_groups *lg, struct xpl
                 xpl_arena_array(&s->nodes_arena, lg->line->n_chunks, sizeof *lg->chunk_tops);
             if (!lg->chunk_tops) status = scan_failed(s, NULL);
         }
-        if (status == XPL_OK) status = scan_in_order(&st, exec, ret_unsorted);
+        const bool wide = s->wide && lg->line->n_chunks > 1;
+        if (status == XPL_OK) status = (wide ? scan_wide : scan_in_order)(&st, exec, ret_unsorted);
     }
     lg->n_nodes = (uint32_t)s->nodes.n - lg->first_node;
     xpl_arena_fini(&st.scratch);
@@ -663,7 +802,9 @@ static void tpu_links(struct state *st, const struct xpl_line *line, const struc
     struct event_links links;
     xpl_grp_event_links(st->plan, line, ss, role, &links);
     if (links.producer) push_link(st, &st->s->producers, links.producer_key, node);
-    if (links.consumer) push_link(st, &st->s->consumers, links.consumer_key, LINK_CONSUMER | node);
+    if (links.consumer)
+        push_link(st, &st->s->consumers, links.consumer_key,
+                  LINK_CONSUMER | node << LINK_NODE_SHIFT);
 }
 
 static xpl_status_t tpu_nodes(struct state *st, struct span *spans) {
@@ -680,14 +821,14 @@ static xpl_status_t tpu_nodes(struct state *st, struct span *spans) {
             !xpl_raw_event_read(message, c.end, &raw) || !xpl_grp_read_stats(s->plan, &raw, &ss))
             return scan_failed(s, &c);
         const uint32_t role = s->plan->role_of[xpl_event_md_at(s->plan->plane, raw.md_id)];
-        const uint32_t self = new_node(st, (uint64_t)(c.p - st->line->message.ptr), 0, 0,
-                                       node_flags(&ss, role) | NODE_CONSUMES | NODE_IMPLICIT);
+        uint32_t flags = node_flags(&ss, role) | NODE_CONSUMES | NODE_IMPLICIT;
+        if (role & ROLE_EAGER) flags |= eager_flags(st, &raw);
+        const uint32_t self = new_node(st, (uint64_t)(c.p - st->line->message.ptr), 0, 0, flags);
         if (st->failed) return scan_failed(s, NULL);
         spans[c.index] = span_of(st->line, raw.offset_ps, raw.duration_ps);
         tpu_links(st, st->line, &ss, role, self - 1);
         if (!(role & ROLE_KNOWN) && (ss.mask & SC_BIT(SC_CORRELATION)))
-            PUSH(st, pairs, struct pair,
-                 {any_value(&ss, SC_CORRELATION), 0, self - 1, PAIR_KERNEL});
+            PUSH(st, pairs, struct pair, {any_value(&ss, SC_CORRELATION), self - 1, PAIR_KERNEL});
         c.p = p;
     }
     return st->failed ? scan_failed(s, NULL) : XPL_OK;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analysis/xplane/groups_impl.h"
+#include "base/std_sort.h"
 
 // Upstream searches the ancestors of each root anew; a profile can be made so that this is
 // quadratic.  This many steps in all are enough for any real one; after that nothing more is found.
@@ -49,13 +50,13 @@ static bool enqueue_parents(struct forest *f, uint32_t node) {
     const struct node *const n = &f->g->nodes[node];
     if (n->parent && !enqueue(f, n->parent - 1, n->gap)) return false;
     for (uint32_t i = n->links; i; i = f->links[i - 1].key_hi) {
-        if (!(f->links[i - 1].node & LINK_CONSUMER)) continue;
+        if (!link_consumes(&f->links[i - 1])) continue;
         const uint32_t hub = f->links[i - 1].key_lo;
         for (uint32_t k = hub; k < f->n_links && f->links[k].key_lo == hub; k++) {
-            const uint32_t from = f->links[k].node;
-            if (from & LINK_CONSUMER) break; // producers come first
+            const struct link *const from = &f->links[k];
+            if (link_consumes(from)) break; // producers come first
             if (f->budget) f->budget--;
-            if (!enqueue(f, from & LINK_NODE, LINK_GAP(from))) return false;
+            if (!enqueue(f, link_node(from), link_gap(from))) return false;
         }
     }
     return true;
@@ -113,10 +114,10 @@ static bool is_same_level(struct forest *f, uint32_t node, void *ctx) {
 // A root that consumes what it produces is its own parent.
 static bool is_own_parent(const struct forest *f, uint32_t node) {
     for (uint32_t i = f->g->nodes[node].links; i; i = f->links[i - 1].key_hi) {
-        if (!(f->links[i - 1].node & LINK_CONSUMER)) continue;
+        if (!link_consumes(&f->links[i - 1])) continue;
         const uint32_t hub = f->links[i - 1].key_lo;
         for (uint32_t k = hub; k < f->n_links && f->links[k].key_lo == hub; k++)
-            if (f->links[k].node == node) return true;
+            if (f->links[k].end == node << LINK_NODE_SHIFT) return true;
     }
     return false;
 }
@@ -132,12 +133,11 @@ static bool starts_group(struct forest *f, uint32_t node, int32_t level, bool *r
     return true;
 }
 
-static int root_order(const void *pa, const void *pb) {
+// [SortRootEventList]
+static bool root_before(const void *ctx, const void *pa, const void *pb) {
     const struct root *const a = pa, *const b = pb;
-    if (a->level != b->level) return a->level > b->level ? -1 : 1;
-    if (a->begin != b->begin) return a->begin < b->begin ? -1 : 1;
-    if (a->duration != b->duration) return a->duration > b->duration ? -1 : 1;
-    return (a->node > b->node) - (a->node < b->node);
+    (void)ctx;
+    return a->level != b->level ? a->level > b->level : (int64_t)a->begin < (int64_t)b->begin;
 }
 
 static int loop_order(const void *pa, const void *pb) {
@@ -164,14 +164,14 @@ static bool find_subtrees(struct forest *f) {
 // Queues what consumes what a node produces.
 static bool queue_consumers(struct forest *f, uint32_t node) {
     for (uint32_t l = f->g->nodes[node].links; l; l = f->links[l - 1].key_hi) {
-        if (f->links[l - 1].node & LINK_CONSUMER) continue;
+        if (link_consumes(&f->links[l - 1])) continue;
         const uint32_t hub = f->links[l - 1].key_lo;
         for (uint32_t k = hub; k < f->n_links && f->links[k].key_lo == hub; k++) {
-            const uint32_t to = f->links[k].node;
-            if (!(to & LINK_CONSUMER) || f->g->nodes[to & LINK_NODE].group != NO_GROUP) continue;
+            const struct link *const to = &f->links[k];
+            if (!link_consumes(to) || f->g->nodes[link_node(to)].group != NO_GROUP) continue;
             uint32_t *const slot = xpl_vec_push(&f->temp, &f->spreading);
             if (!slot) return false;
-            *slot = to & LINK_NODE;
+            *slot = link_node(to);
         }
     }
     return true;
@@ -272,9 +272,11 @@ static bool start_group(struct forest *f, uint32_t root, uint32_t id) {
 
 // ---- groups ----
 
-static bool is_tf_data_root(const struct forest *f, uint32_t node) {
+static bool is_tf_data_root(const struct forest *f, const struct root *r) {
     struct xpl_stat step;
-    return f->n_tf_data_ids && xpl_grp_node_stat(f->g, node, XPL_STAT_STEP_ID, &step) &&
+    if (!f->n_tf_data_ids) return false;
+    if (r->has_step) return xpl_grp_is_tf_data(f, r->step);
+    return xpl_grp_node_stat(f->g, r->node, XPL_STAT_STEP_ID, &step) &&
            xpl_grp_is_tf_data(f, xpl_stat_int(&step));
 }
 
@@ -283,8 +285,8 @@ static bool group_roots(struct forest *f, uint32_t *next) {
     size_t n = 0;
     if (!order) return false;
     for (size_t i = 0; i < f->n_roots; i++)
-        if (!is_tf_data_root(f, f->roots[i].node)) order[n++] = f->roots[i];
-    if (n) xpl_grp_sort(order, n, sizeof *order, root_order);
+        if (!is_tf_data_root(f, &f->roots[i])) order[n++] = f->roots[i];
+    xpl_std_sort(order, n, sizeof *order, root_before, NULL);
     for (size_t i = 0; i < n; i++) {
         bool starts;
         if (!starts_group(f, order[i].node, order[i].level, &starts)) return false;
@@ -349,15 +351,6 @@ uint32_t xpl_grp_event_eager(struct xpl_stats stats) {
     return LABEL_IN_EAGER | (eager ? LABEL_IS_EAGER : 0);
 }
 
-static uint32_t eager_flags(const struct xpl_groups *g, uint32_t node) {
-    const struct line_groups *lg;
-    struct xpl_raw_event raw;
-    if (!xpl_grp_node_event(g, node, &lg, &raw)) return NODE_IN_EAGER;
-    const uint32_t label =
-        xpl_grp_event_eager((struct xpl_stats){lg->line->plane, raw.stats, raw.end, XEVENT_STATS});
-    return NODE_IN_EAGER | (label & LABEL_IS_EAGER ? NODE_IS_EAGER : 0);
-}
-
 // The nearest EagerExecute above decides [EventNode::IsEager].  Plain events have the answer of the
 // node they are in.
 static bool mark_eager(struct forest *f) {
@@ -365,12 +358,11 @@ static bool mark_eager(struct forest *f) {
     if (!(f->ctx_flags & NODE_EAGER)) return true;
     for (uint32_t i = 0; i < f->g->n_nodes; i++) {
         uint32_t flags = 0;
-        if (v[i].flags & NODE_EAGER) {
-            flags = eager_flags(f->g, i);
-        } else if (v[i].flags & NODE_CONSUMES) {
+        if (v[i].flags & NODE_EAGER) continue; // the scan said it
+        if (v[i].flags & NODE_CONSUMES) {
             uint32_t found = 0;
             if (!search(f, i, take_eager, &found)) return false;
-            if (found) flags = eager_flags(f->g, found - 1);
+            if (found) flags = v[found - 1].flags & (NODE_IN_EAGER | NODE_IS_EAGER);
         } else if (v[i].parent) { // stands before it
             flags = v[v[i].parent - 1].flags & (NODE_IN_EAGER | NODE_IS_EAGER);
         }

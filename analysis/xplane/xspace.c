@@ -1,10 +1,12 @@
 #include "analysis/xplane/xspace.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "analysis/xplane/impl.h"
 #include "base/arena.h"
+#include "base/cleanup.h"
 #include "base/exec.h"
 #include "base/map.h"
 #include "base/vec.h"
@@ -18,7 +20,9 @@ struct open_ctx {
     struct xpl_arena *arena;
     struct xpl_exec *exec;
     struct xpl_error *err;
-    struct xpl_id_table *no_ids; // what planes without metadata share
+    struct xpl_arena temp;
+    XPL_VEC(struct xpl_line *) lines; // of all planes, to be indexed
+    struct xpl_id_table *no_ids;      // what planes without metadata share
     struct xpl_event_md *no_event_md;
     struct xpl_stat_md *no_stat_md;
 };
@@ -40,31 +44,32 @@ static xpl_status_t no_memory(const struct open_ctx *c) {
 
 // ---- lines ----
 
-struct chunk_vec {
+// Lines are indexed together once all are known, side by side where the exec has threads.
+
+// Marks of a line while they are made; as many as its length allows for.
+struct chunk_list {
     struct xpl_event_chunk *v;
     size_t n, cap;
 };
 
+static void add_chunk(struct chunk_list *l, const uint8_t *p, uint64_t first) {
+    if (l->n < l->cap) l->v[l->n++] = (struct xpl_event_chunk){p, first};
+}
+
 // The events from w->p on, while they are one after another.
-static bool index_run(struct open_ctx *c, struct xpl_wire *w, uint64_t *n_events,
-                      struct chunk_vec *chunks) {
+static void index_run(struct xpl_wire *w, uint64_t *n_events, struct chunk_list *chunks) {
     const uint8_t *p = w->p, *const end = w->end;
     uint64_t n = *n_events;
     while (p != end && *p == XPL_TAG_FIELD4_LEN) {
         const struct xpl_varint len = end - p > 1 && p[1] < 0x80 ? (struct xpl_varint){p + 2, p[1]}
                                                                  : xpl_varint_slow(p + 1, end);
         if (XPL_UNLIKELY(!len.p) || XPL_UNLIKELY(len.v > (uint64_t)(end - len.p))) break;
-        if (XPL_UNLIKELY(n % CHUNK_EVENTS == 0) && n > 0) {
-            struct xpl_event_chunk *const chunk = xpl_vec_push(c->arena, chunks);
-            if (!chunk) return false;
-            *chunk = (struct xpl_event_chunk){p, n};
-        }
+        if (XPL_UNLIKELY(n % CHUNK_EVENTS == 0) && n > 0) add_chunk(chunks, p, n);
         n++;
         p = len.p + len.v;
     }
     *n_events = n;
     w->p = p;
-    return true;
 }
 
 static void set_line_field(struct xpl_line *line, const struct xpl_field *f) {
@@ -82,28 +87,79 @@ static void set_line_field(struct xpl_line *line, const struct xpl_field *f) {
     }
 }
 
-// One pass over the line: its own fields, and the framing of its events.
-static xpl_status_t index_line(struct open_ctx *c, struct xpl_line *line) {
+// One pass over the line: its own fields, and the framing of its events.  Where it is broken, or
+// NULL.  line->chunks has room for max_chunks.
+static const uint8_t *index_line(struct xpl_line *line, size_t max_chunks,
+                                 struct xpl_event_chunk *v) {
     struct xpl_wire w = xpl_wire_begin(line->message);
-    struct chunk_vec chunks = {0};
-    if (line->message.len > CHUNK_EVENTS * 2) { // the first chunk begins with the message
-        struct xpl_event_chunk *const chunk = xpl_vec_push(c->arena, &chunks);
-        if (!chunk) return no_memory(c);
-        *chunk = (struct xpl_event_chunk){w.p, 0};
-    }
+    struct chunk_list chunks = {.v = v, .cap = max_chunks};
+    add_chunk(&chunks, w.p, 0); // the first chunk begins with the message
     for (;;) {
-        if (!index_run(c, &w, &line->n_events, &chunks)) return no_memory(c);
+        index_run(&w, &line->n_events, &chunks);
         struct xpl_field f;
         const enum xpl_wire_result r = xpl_wire_next(&w, &f);
         if (r == XPL_WIRE_END) break;
-        if (r == XPL_WIRE_MALFORMED) return broken(c, "XLine", w.p);
+        if (r == XPL_WIRE_MALFORMED) return w.p;
         set_line_field(line, &f);
         // A tag of more bytes than needed; rare enough to have no place in the chunk index.
         if (f.num == XLINE_EVENTS && f.type == XPL_WIRE_LEN) line->n_events++;
     }
     if (line->display_id == 0) line->display_id = line->id;
-    line->chunks = chunks.v;
+    line->chunks = v;
     line->n_chunks = line->n_events == 0 ? 0 : chunks.n > 1 ? (uint32_t)chunks.n : 1;
+    return NULL;
+}
+
+// An event takes two bytes at least.  Short lines are not cut.
+static size_t max_chunks(const struct xpl_line *line) {
+    return line->message.len > CHUNK_EVENTS * 2 ? line->message.len / 2 / CHUNK_EVENTS + 1 : 0;
+}
+
+struct line_job {
+    struct open_ctx *c;
+    struct xpl_event_chunk **chunks; // by line
+    const uint8_t **bad;             // by line: where it is broken
+    atomic_size_t next;
+};
+
+static void index_lines_here(void *ctx, size_t shard) {
+    struct line_job *const job = ctx;
+    struct open_ctx *const c = job->c;
+    (void)shard;
+    for (;;) {
+        const size_t i = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
+        if (i >= c->lines.n || (c->exec && xpl_exec_cancelled(c->exec))) return;
+        job->bad[i] = index_line(c->lines.v[i], max_chunks(c->lines.v[i]), job->chunks[i]);
+    }
+}
+
+// Below so many bytes another thread is not worth waking.
+enum { PARALLEL_BYTES = 1 << 20 };
+
+// The first broken line in the order of the file is told.
+static xpl_status_t index_lines(struct open_ctx *c) {
+    struct line_job job = {.c = c};
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena temp;
+    xpl_arena_init(&temp, c->arena->limit);
+    job.chunks = xpl_arena_array(&temp, c->lines.n, sizeof *job.chunks);
+    job.bad = xpl_arena_zalloc(&temp, c->lines.n * sizeof *job.bad);
+    if (!job.chunks || !job.bad) return no_memory(c);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < c->lines.n; i++) {
+        const size_t most = max_chunks(c->lines.v[i]);
+        job.chunks[i] = most ? xpl_arena_array(c->arena, most, sizeof **job.chunks) : NULL;
+        if (most && !job.chunks[i]) return no_memory(c);
+        bytes += c->lines.v[i]->message.len;
+    }
+    atomic_init(&job.next, 0);
+    if (c->exec && bytes > PARALLEL_BYTES)
+        xpl_exec_run(c->exec, c->exec->width < c->lines.n ? c->exec->width : c->lines.n,
+                     index_lines_here, &job);
+    else
+        index_lines_here(&job, 0);
+    if (c->exec && xpl_exec_cancelled(c->exec)) XPL_FAIL(c->err, XPL_CANCELLED, "cancelled");
+    for (size_t i = 0; i < c->lines.n; i++)
+        if (job.bad[i]) return broken(c, "XLine", job.bad[i]);
     return XPL_OK;
 }
 
@@ -395,11 +451,13 @@ static xpl_status_t alloc_plane(struct open_ctx *c, struct xpl_plane *p) {
     return XPL_OK;
 }
 
-static xpl_status_t read_line(struct open_ctx *c, struct xpl_plane *p, xpl_bytes_t message) {
-    struct xpl_line *const line = &p->lines[p->n_lines];
+static xpl_status_t list_line(struct open_ctx *c, struct xpl_plane *p, xpl_bytes_t message) {
+    struct xpl_line *const line = &p->lines[p->n_lines], **slot;
     *line = (struct xpl_line){.message = message, .index = p->n_lines++, .plane = p};
-    if (c->exec && xpl_exec_cancelled(c->exec)) XPL_FAIL(c->err, XPL_CANCELLED, "cancelled");
-    return index_line(c, line);
+    slot = xpl_vec_push(&c->temp, &c->lines);
+    if (!slot) return no_memory(c);
+    *slot = line;
+    return XPL_OK;
 }
 
 // Second pass: lines and metadata, in whatever order they come.  The counts of the first pass are
@@ -413,7 +471,7 @@ static xpl_status_t fill_plane(struct open_ctx *c, xpl_bytes_t message, struct x
     while ((r = xpl_wire_next(&w, &f)) == XPL_WIRE_FIELD) {
         if (f.type != XPL_WIRE_LEN) continue;
         if (f.num == XPLANE_LINES && p->n_lines < max_lines)
-            XPL_TRY(read_line(c, p, f.len));
+            XPL_TRY(list_line(c, p, f.len));
         else if (f.num == XPLANE_EVENT_MD && p->n_event_md <= max_events)
             XPL_TRY(read_event_md(c, f.len, &p->event_md[p->n_event_md++]));
         else if (f.num == XPLANE_STAT_MD && p->n_stat_md <= max_stats)
@@ -481,6 +539,17 @@ static xpl_status_t fill_space(struct open_ctx *c) {
     return XPL_OK;
 }
 
+// Lines come before what else is broken behind them, though they are looked at last.
+static xpl_status_t read_space(struct open_ctx *c) {
+    struct xpl_error *const err = c->err, later = {0};
+    c->err = &later;
+    const xpl_status_t st = fill_space(c);
+    c->err = err;
+    XPL_TRY(index_lines(c));
+    if (st != XPL_OK && err && err->code == XPL_OK) *err = later;
+    return st;
+}
+
 xpl_status_t xpl_xspace_open(xpl_bytes_t bytes, struct xpl_arena *arena, struct xpl_exec *exec,
                              struct xpl_xspace **ret, struct xpl_error *err) {
     struct open_ctx c = {
@@ -495,10 +564,12 @@ xpl_status_t xpl_xspace_open(xpl_bytes_t bytes, struct xpl_arena *arena, struct 
     if (!c.xs || !c.no_ids || !c.no_event_md || !c.no_stat_md) return no_memory(&c);
     static const uint8_t nothing;
     c.xs->bytes = bytes.len ? bytes : (xpl_bytes_t){&nothing, 0};
-    XPL_TRY(count_space(&c));
-    XPL_TRY(fill_space(&c));
-    *ret = c.xs;
-    return XPL_OK;
+    xpl_arena_init(&c.temp, arena->limit);
+    xpl_status_t st = count_space(&c);
+    if (st == XPL_OK) st = read_space(&c);
+    xpl_arena_fini(&c.temp);
+    if (st == XPL_OK) *ret = c.xs;
+    return st;
 }
 
 const struct xpl_plane *xpl_xspace_plane(const struct xpl_xspace *xs, xpl_str_t name) {

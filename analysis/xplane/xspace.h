@@ -158,6 +158,11 @@ enum xpl_wire_result xpl_events_next(struct xpl_event_cursor *c, struct xpl_even
 // DATA_LOSS naming plane, line and offset.
 xpl_status_t xpl_events_error(const struct xpl_event_cursor *c, struct xpl_error *err);
 
+// The event that stands at `at` (as in xpl_event.at) of its line; its index is not known: 0.
+// DATA_LOSS when none stands there.
+xpl_status_t xpl_event_at(const struct xpl_line *line, uint64_t at, struct xpl_event *ret,
+                          struct xpl_error *err) XPL_NODISCARD;
+
 static inline const struct xpl_event_md *xpl_event_get_md(const struct xpl_line *l,
                                                           const struct xpl_event *ev);
 // Picoseconds since the epoch of the profile.  Sums wrap as upstream's int64 does.
@@ -171,6 +176,10 @@ struct xpl_stats xpl_event_md_stats(const struct xpl_plane *p, const struct xpl_
 enum xpl_wire_result xpl_stats_next(struct xpl_stats *s, struct xpl_stat *ret) XPL_NODISCARD;
 // First stat of that type; false when there is none.
 bool xpl_stats_get(struct xpl_stats s, enum xpl_stat_type type, struct xpl_stat *ret);
+// The same for up to 31 different types in one walk: bit i is set when ret[i] is the first of
+// types[i].
+unsigned xpl_stats_find(struct xpl_stats s, const enum xpl_stat_type *types, unsigned n,
+                        struct xpl_stat *ret);
 // Value conversions of upstream's visitor: IntValue, UintValue, IntOrUintValue, DoubleValue,
 // BoolValue read the named member of the oneof and give 0 when another one is set.
 int64_t xpl_stat_int(const struct xpl_stat *s);

@@ -16,6 +16,7 @@ from peers import (GET_TOOL_DATA, HOST, Failure, Logdir, Sampler, Xplaned, Xprof
 OP_STATS_TOOLS = ["overview_page", "input_pipeline_analyzer", "op_profile", "framework_op_stats",
                   "kernel_stats"]
 TOOLS = OP_STATS_TOOLS + ["memory_profile"]
+MAIN_TOOLS = ["overview_page", "framework_op_stats", "memory_profile"]
 MIB = 1 << 20
 FAILS = "peer fails"
 
@@ -30,8 +31,15 @@ class Bench:
     def __init__(self, bins, work, rs, xprof, files, quick):
         self.bins, self.work, self.rs, self.xprof = bins, work, rs, xprof
         self.files, self.quick = files, quick
+        self.until = math.inf  # of the section at hand: what comes later is measured less often
         self.startup = {"xplaned": [], "xprof-rs": [], "xprof": []}
-        self.server = 0
+
+    def late(self):
+        return time.monotonic() > self.until
+
+    def rounds(self, n):
+        """How many rounds of n there are time for."""
+        return 1 if self.late() else n
 
     def xplaned(self, logdir, state_dir=None, **more):
         if state_dir is None:
@@ -78,25 +86,32 @@ class Bench:
 # ---- cold answers ----
 
 
-def _rounds(b, file, tool):
-    """How often each server is asked: large files and slow servers less often."""
-    small = file.size < 200 * MB
-    xplaned = 3 if b.quick or not small else 5
-    rs = 0 if not b.rs else 1 if not small else 3
-    if not small and tool not in ("framework_op_stats", "overview_page", "memory_profile"):
-        rs = 0
-    xprof = 0 if not b.xprof or file.size > 100 * MB else 1
-    if b.quick and (tool not in ("framework_op_stats", "memory_profile") or file.kind == "60"):
-        xprof = 0
-    return {"xplaned": xplaned, "xprof-rs": rs, "xprof": xprof}
+def tools_of(file):
+    return TOOLS if file.size < 200 * MB else MAIN_TOOLS
+
+
+ENOUGH_MS = 4000  # time for one server's rounds of a row; slow ones are asked less often
+
+
+def _servers(b, file, tool):
+    """Which servers are asked, and how often at most."""
+    large, main = file.size > 200 * MB, tool in MAIN_TOOLS
+    most = {"xplaned": 3 if b.quick else 5}
+    if b.rs and (main or not (large or b.late())):
+        most["xprof-rs"] = 3
+    # XProf needs 16 times the file in memory.
+    if b.xprof and file.size <= 100 * MB and (main or not (b.quick or b.late())):
+        most["xprof"] = 1
+    return most
 
 
 def cold_of(b, file, tool):
     """{server: [Answer]}; a server that failed has None."""
-    rounds, got = _rounds(b, file, tool), {}
-    for i in range(max(rounds.values())):
-        for kind, n in rounds.items():  # interleaved, so that noise hits all alike
-            if i >= n or got.get(kind, ()) is None:
+    most, got = _servers(b, file, tool), {}
+    for i in range(max(most.values())):
+        for kind, n in most.items():  # interleaved, so that noise hits all alike
+            have = got.get(kind, [])
+            if i >= b.rounds(n) or have is None or sum(a.ms for a in have) > ENOUGH_MS:
                 continue
             try:
                 got.setdefault(kind, []).append(b.cold(kind, file.path, tool))
@@ -113,7 +128,7 @@ def cold(b, report):
                      ["file", "tool", "answer", "xplaned ms", "its CPU ms", "xprof-rs ms",
                       "times (goal 3; memory_profile 2)", "xprof ms", "times (goal 20)"])
     for file in b.files:
-        for tool in TOOLS:
+        for tool in tools_of(file):
             got = cold_of(b, file, tool)
             ms = {k: median([a.ms for a in v]) if v else None for k, v in got.items()}
             ours = got["xplaned"]
@@ -142,15 +157,14 @@ def walk(b, report):
     t = report.table("walk", "Cold framework_op_stats against a walk of the same bytes",
                      ["file", "cores", "walk best ms", "cold best ms", "cold median ms",
                       "best to best (goal ≤ 2)"])
-    runs = 3 if b.quick else 7
     for file in b.files:
-        n = runs if file.size < 200 * MB else 3
+        n = b.rounds(3 if b.quick or file.size > 200 * MB else 7)
         for cores in (1, 2):
             core = 0 if cores == 1 else None
             floor, ours = [], []
             with Logdir(b.work, {HOST: file.path}) as logdir:
                 for _ in range(n):
-                    floor.append(b.walk(file.path, cores, 3 if n == 7 else 2, core)["best_ms"])
+                    floor.append(b.walk(file.path, cores, 3, core)["best_ms"])
                     server = b.xplaned(logdir, core=core)
                     try:
                         ours.append(server.ask("framework_op_stats").ms)
@@ -199,14 +213,13 @@ def restart(b, report):
     t = report.table("restart", "First answer after a restart",
                      ["file", "tool", "answer", "limit ms", "answer stored, ms",
                       "products stored, ms"])
-    rounds = 3 if b.quick else 5
     for file in [f for f in b.files if f.kind != "1000" or f.name.startswith("tpu")]:
         # A copy: links made elsewhere meanwhile would change the file's ctime.
         with Logdir(b.work, {HOST: file.path}, copy=True) as logdir:
             filled = _fill(b, logdir, TOOLS)
             products = {t_: _fill(b, logdir, [t_]) for t_ in ("overview_page", "kernel_stats")}
             for tool in TOOLS:
-                cells = [file.name, tool]
+                cells, rounds = [file.name, tool], b.rounds(3 if b.quick else 5)
                 stored, answer = _restarted(b, logdir, filled, tool, rounds)
                 limit = 5 + 3 * answer.size / MIB
                 cells += [report.size(answer.size), f"{limit:.1f}"]
@@ -263,9 +276,9 @@ class Bare:
 
 def _warm_pair(b, server, bare, request, inflight):
     """What rpc_load says of both, round by round."""
-    rounds, seconds = (3, "0.6") if b.quick else (7, "1.0")
+    rounds, seconds = (3, "0.6") if b.quick else (5, "1.0")
     ours, theirs = [], []
-    for _ in range(rounds):
+    for _ in range(b.rounds(rounds)):
         for who, to in ((bare, theirs), (server, ours)):
             to.append(who.load(request, "--inflight", inflight, "--seconds", seconds, "--warm",
                                "0.2"))
@@ -340,9 +353,9 @@ def memory(b, report):
                      ["file", "tool", "anonymous MiB", "limit MiB", "resident MiB",
                       "xprof-rs resident MiB", "share (goal ≤ 50 %)", "xprof resident MiB"])
     for file in b.files:
-        for tool in TOOLS:
+        for tool in tools_of(file):
             peers = tool in ("framework_op_stats", "memory_profile") and not (
-                b.quick and file.kind == "60")
+                b.late() or (b.quick and file.kind == "60"))
             answer, m = b.cold("xplaned", file.path, tool, sample=True)
             anon = (m["peak_anon_kb"] - m["first_anon_kb"]) / 1024
             limit = 8 + 0.15 * file.size / MIB + 3 * answer.size / MIB
@@ -394,7 +407,8 @@ def doubled(b, report):
         # From the same real profile: repeating what is repeated would give ids twice.
         source = REAL[file.name.split()[0]][0] if file.kind == "60" else file.path
         repeat(b.bins, source, twice, 2 * file.size)
-        one, two = _best_cold(b, [file.path, twice], "framework_op_stats", 3 if b.quick else 5)
+        one, two = _best_cold(b, [file.path, twice], "framework_op_stats",
+                              b.rounds(3 if b.quick else 5))
         factor = twice.stat().st_size / file.size
         ratio = (two / one) / (factor / 2)
         t.row([file.name, f"{file.mb:.0f}", f"{twice.stat().st_size / MB:.0f}", f"{one:.1f}",
@@ -467,4 +481,6 @@ def startup(b, report):
             t.row([kind, str(len(v)), f"{median(v):.0f}"])
 
 
-ALL = [cold, walk, restart, warm, memory, doubled, hosts, idle, startup]
+# With the share of the time that each may take before it does less.
+ALL = {cold: 0.42, walk: 0.12, restart: 0.13, warm: 0.12, memory: 0.15, doubled: 0.03, hosts: 0.03,
+       idle: 0, startup: 0}

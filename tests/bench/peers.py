@@ -144,7 +144,7 @@ class Xplaned:
     def __init__(self, bins, work, logdir, state_dir, core=None, more=()):
         self.bins, self.work = bins, work
         args = [bins / "server/xplaned", "--logdir", logdir, "--state-dir", state_dir, "--listen",
-                "127.0.0.1:0", "--no-prefetch", *more]
+                "127.0.0.1:0", "--http", "off", "--no-prefetch", *more]
         if core is not None:
             args = ["taskset", "-c", str(core), *args, "--workers", "1"]
         self.log = Path(work) / "xplaned.log"

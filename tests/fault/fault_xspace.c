@@ -58,6 +58,20 @@ static void gpu_plane(struct xpl_buf *space) {
     mk_plane_end(&p, space);
 }
 
+// A line that several threads read in pieces.
+static void long_line(struct xpl_buf *space) {
+    struct mk_plane p;
+    mk_plane_begin(&p, 4, "/host:other");
+    struct xpl_buf line = mk_line(1, "python");
+    for (int64_t i = 0; i < 9000; i++) {
+        event(&p, &line, "x", i * 10, i % 7 ? 5 : 60, NULL, 0, NULL, 0);
+        if (i % 300 == 0) event(&p, &line, "train", i * 10, 2000, "_r", 1, "step_num", i);
+        if (i % 50 == 0) event(&p, &line, "p", i * 10 + 1, 1, "_pt", 2, "_p", i);
+    }
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, space);
+}
+
 static void tpu_plane(struct xpl_buf *space) {
     struct mk_plane p;
     mk_plane_begin(&p, 3, "/device:TPU:0");
@@ -93,6 +107,11 @@ static xpl_status_t digest(const struct xpl_xspace *xs, const struct xpl_groups 
                 *ret = *ret * 31 + (uint64_t)eg.has_group + (uint64_t)eg.group_id;
             }
             if (st == XPL_OK && !xpl_group_cursor_ok(c)) st = XPL_RESOURCE_EXHAUSTED;
+            uint64_t *ranks;
+            if (st == XPL_OK && xpl_groups_sorts_line(g, &xs->planes[i].lines[k])) {
+                st = xpl_groups_sorted_ranks(g, &xs->planes[i].lines[k], &a, &ranks, err);
+                if (st == XPL_OK) *ret = *ret * 31 + ranks[0];
+            }
             xpl_arena_fini(&a);
             if (st != XPL_OK) return st;
         }
@@ -102,6 +121,7 @@ static xpl_status_t digest(const struct xpl_xspace *xs, const struct xpl_groups 
 
 static xpl_status_t run(const struct xpl_buf *bytes, uint64_t *ret) {
     struct xpl_exec exec = xpl_exec_serial();
+    exec.width = 3; // work is cut up as for so many threads
     struct xpl_error err = {0};
     struct xpl_arena a;
     struct xpl_xspace *xs = NULL;
@@ -144,5 +164,6 @@ static void fail_each(void (*device)(struct xpl_buf *)) {
 int main(void) {
     fail_each(gpu_plane);
     fail_each(tpu_plane);
+    fail_each(long_line);
     return 0;
 }

@@ -111,6 +111,18 @@ static xpl_status_t memory(xpl_bytes_t in) {
     return s;
 }
 
+static void trace(xpl_bytes_t in) {
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_error err = {0};
+    struct xpl_buf out;
+    xpl_buf_init(&out, limit);
+    const xpl_status_t s =
+        xpl_bytes_answer(xpl_tool_find(XPL_STR("trace_viewer")), in, &exec, limit, &out, &err);
+    if (s != XPL_RESOURCE_EXHAUSTED) check_error(s, &err, in);
+    if (s == XPL_OK) check_json(&out);
+    xpl_buf_fini(&out);
+}
+
 // All that can be asked of these bytes; the status of the conversion.  `whole`: the framing is
 // either sound throughout or broken for every tool.
 static xpl_status_t ask(xpl_bytes_t in, bool render, bool whole) {
@@ -118,6 +130,7 @@ static xpl_status_t ask(xpl_bytes_t in, bool render, bool whole) {
     const bool device = xpl_bytes_have_device(in);
     if (!device) CHECK((convert(in, true, render) == XPL_OK) == (s == XPL_OK));
     const xpl_status_t m = memory(in);
+    trace(in);
     CHECK(!whole || (m == XPL_OK) == (s == XPL_OK)); // a tool may not look where the damage is
     return s;
 }

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/golden/trace.h"
+
 enum { MAX_COLUMNS = 64 };
 
 struct cmp {
@@ -235,18 +237,30 @@ static bool same_table(struct cmp *c, const struct value *a, const struct value 
 
 static bool same_node(struct cmp *c, const struct value *a, const struct value *b, const void *ctx);
 
-static double raw_time(const struct value *node) {
-    const struct value *const t = value_get(value_get(node, "metrics"), "rawTime");
+// XProf sorts what a fusion contains by flops, all else by time; a group of fusions is no fusion.
+static bool is_fusion(const struct value *node) {
+    const struct value *const category = value_get(value_get(node, "xla"), "category");
+    const struct value *const name = value_get(node, "name");
+    return value_is(category, VALUE_STRING) && xpl_str_ends(category->string, XPL_STR(" fusion")) &&
+           !(value_is(name, VALUE_STRING) &&
+             xpl_str_ends(name->string, XPL_STR(" and its duplicate(s)")));
+}
+
+static double sort_key(const struct value *node, bool by_flops) {
+    const struct value *const metrics = value_get(node, "metrics");
+    const struct value *const t = value_get(metrics, by_flops ? "rawFlops" : "rawTime");
     return value_is(t, VALUE_NUMBER) ? t->number : -1;
 }
 
-static bool same_children(struct cmp *c, const struct value *a, const struct value *b) {
+static bool same_children(struct cmp *c, const struct value *a, const struct value *b,
+                          bool by_flops) {
     if (!value_is(a, VALUE_LIST) || !value_is(b, VALUE_LIST) || a->n != b->n)
         return fail(c, "another number of children");
     bool *const used = calloc(a->n + 1, sizeof *used);
     bool ok = used != NULL;
     for (size_t i = 0, run = 0; ok && i < a->n; i = run) {
-        for (run = i + 1; run < a->n && raw_time(&a->items[i]) == raw_time(&a->items[run]);)
+        const double key = sort_key(&a->items[i], by_flops);
+        for (run = i + 1; run < a->n && key == sort_key(&a->items[run], by_flops);)
             run++;
         const size_t length = enter(c, (xpl_str_t){0}, i);
         ok = match_run(c, &a->items[i], &b->items[i], run - i, same_node, NULL, used);
@@ -292,7 +306,7 @@ static bool same_node(struct cmp *c, const struct value *a, const struct value *
         const struct value *const x = &a->items[i], *const y = &b->items[i];
         if (!xpl_str_eq(key, b->keys[i])) return fail(c, "other members");
         const size_t length = enter(c, key, 0);
-        const bool ok = xpl_str_eq(key, XPL_STR("children"))      ? same_children(c, x, y)
+        const bool ok = xpl_str_eq(key, XPL_STR("children")) ? same_children(c, x, y, is_fusion(a))
                         : text && xpl_str_eq(key, XPL_STR("xla")) ? same_xla(c, x, y)
                         : c->except->hlo_cost && xpl_str_eq(key, XPL_STR("metrics"))
                             ? same_metrics(c, x, y)
@@ -402,6 +416,7 @@ bool canonical_equal(const char *tool, const struct value *want, const struct va
     struct cmp c = {.except = except, .why = why, .why_size = why_size};
     if (strcmp(tool, "op_profile") == 0) return same_profile(&c, want, got);
     if (strcmp(tool, "memory_profile") == 0) return same_memory(&c, want, got);
+    if (strncmp(tool, "trace_viewer", 12) == 0) return trace_equal(want, got, why, why_size);
     if (want->kind != VALUE_LIST || got->kind != VALUE_LIST) return same_table(&c, want, got);
     if (want->n != got->n) return fail(&c, "another number of tables");
     for (size_t i = 0; i < want->n; i++) {

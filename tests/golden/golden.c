@@ -135,14 +135,24 @@ static void compare(struct golden *g, const char *line, const char *tool, const 
     free(got);
 }
 
+// The file of an answer: CASE_DIR/TOOL[.VALUE of group_by].json.gz; trace_viewer@ has one for each
+// set of options, CASE_DIR/trace_viewer@[.KEY=VALUE]...json.gz.
+static void name_of_answer(const struct golden *g, const char *tool, char **options, size_t n,
+                           bool named_by_option, char *ret, size_t size) {
+    const bool every = strcmp(tool, "trace_viewer@") == 0;
+    size_t at = (size_t)snprintf(ret, size, "%s/%s", g->dir, tool);
+    for (size_t i = 0; named_by_option && i < n && at < size; i++) {
+        const bool group = strncmp(options[i], "group_by=", 9) == 0;
+        if (group || every)
+            at += (size_t)snprintf(ret + at, size - at, ".%s", options[i] + (group ? 9 : 0));
+    }
+    if (at < size) snprintf(ret + at, size - at, ".json.gz");
+}
+
 static void answer(struct golden *g, const char *line, const char *tool, char **options, size_t n,
                    bool named_by_option) {
     char expected[PATH_MAX];
-    const char *group = "";
-    for (size_t i = 0; named_by_option && i < n; i++)
-        if (strncmp(options[i], "group_by=", 9) == 0) group = options[i] + 8;
-    snprintf(expected, sizeof expected, "%s/%s%s%s.json.gz", g->dir, tool, group[0] ? "." : "",
-             group[0] ? group + 1 : "");
+    name_of_answer(g, tool, options, n, named_by_option, expected, sizeof expected);
     g->checks++;
     const int status = run(g, tool, options, n);
     if (status == 0) {

@@ -79,6 +79,23 @@ static void test_table(void) {
     CHECK(!equal("framework_op_stats", ab, TABLE(ROW(1, "a", 5, 1, "x")), &nothing));
 }
 
+static void test_trace(void) {
+#define TRACE(events) "{\"unit\":\"ns\",\"traceEvents\":[" events ",{}]}"
+#define A             "{\"name\":\"a\",\"args\":{\"flow\":1},\"ts\":5}"
+#define B             "{\"name\":\"b\",\"args\":{\"flow\":2},\"ts\":6}"
+    static const char tool[] = "trace_viewer",
+                      late[] = TRACE("{\"name\":\"a\",\"args\":{},\"ts\":7}"),
+                      other_flow[] = TRACE("{\"ts\":5,\"name\":\"a\",\"args\":{\"flow\":3}}"),
+                      other_unit[] = "{\"unit\":\"ms\",\"traceEvents\":[" A ",{}]}";
+    CHECK(equal(tool, TRACE(A "," B), TRACE(B "," A), &nothing));
+    CHECK(equal(tool, TRACE(A), other_flow, &nothing));
+    CHECK(!equal(tool, TRACE(A "," A), TRACE(A), &nothing));
+    CHECK(!equal(tool, TRACE(A), late, &nothing));
+    CHECK(!equal(tool, TRACE(A), other_unit, &nothing));
+#undef A
+#undef B
+}
+
 static void test_op_profile(void) {
     static const char a[] =
         "{\"p\":{\"children\":[{\"name\":\"a\",\"metrics\":{\"rawTime\":5,\"flops\":1}},"
@@ -92,6 +109,15 @@ static void test_op_profile(void) {
     static const char time[] =
         "{\"p\":{\"children\":[{\"name\":\"b\",\"metrics\":{\"rawTime\":6,\"flops\":2}},"
         "{\"name\":\"a\",\"metrics\":{\"rawTime\":5,\"flops\":1}}]}}";
+    // A fusion's instructions tie in flops, whatever their times; not so in a group of fusions.
+#define FUSION(name, first, second)                                                                \
+    "{\"p\":{\"name\":\"" name "\",\"children\":[" first "," second                                \
+    "],\"xla\":{\"category\":\"loop fusion\"}}}"
+#define OP(name, time) "{\"name\":\"" name "\",\"metrics\":{\"rawTime\":" #time ",\"rawFlops\":0}}"
+    CHECK(equal("op_profile", FUSION("f", OP("a", 1), OP("b", 2)),
+                FUSION("f", OP("b", 2), OP("a", 1)), &nothing));
+    CHECK(!equal("op_profile", FUSION("f and its duplicate(s)", OP("a", 1), OP("b", 2)),
+                 FUSION("f and its duplicate(s)", OP("b", 2), OP("a", 1)), &nothing));
     CHECK(equal("op_profile", a, swapped, &nothing));
     CHECK(!equal("op_profile", a, flops, &nothing));
     CHECK(equal("op_profile", a, flops, &cost));
@@ -124,6 +150,7 @@ int main(void) {
     test_plain();
     test_table();
     test_op_profile();
+    test_trace();
     test_memory();
     xpl_arena_fini(&arena);
     return 0;

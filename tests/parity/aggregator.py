@@ -99,7 +99,7 @@ def xplaned(top, build, logdir, name, *more):
     """xplaned as a worker; yields the worker's address and its log."""
     log = top / f"{name}.log"
     command = [str(build / "server" / "xplaned"), "--logdir", str(logdir), "--state-dir", str(top / f"{name}.state"),
-               "--listen", "127.0.0.1:0", "--xprof-worker", "127.0.0.1:0", "--worker-dir", str(top / f"{name}.files"), "--no-prefetch",
+               "--listen", "127.0.0.1:0", "--http", "off", "--xprof-worker", "127.0.0.1:0", "--worker-dir", str(top / f"{name}.files"), "--no-prefetch",
                *more]
     with process(command, log):
         found = wait_until("xplaned", lambda: re.search(rb"service=xprof-worker address=(\S+)", log.read_bytes()))

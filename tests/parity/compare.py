@@ -128,10 +128,18 @@ def tree(node):
         return node
     children = [tree(c) for c in node.get("children", [])]
 
-    def raw_time(c):
+    sorted_by = "rawFlops" if is_fusion(node) else "rawTime"
+
+    def key(c):
         m = c.get("metrics") if isinstance(c, dict) else None
-        return m.get("rawTime") if isinstance(m, dict) else None
-    return {**node, "children": settle(children, raw_time)}
+        return m.get(sorted_by) if isinstance(m, dict) else None
+    return {**node, "children": settle(children, key)}
+
+
+def is_fusion(node):
+    """XProf sorts what a fusion contains by flops, all else by time; a group of fusions is no fusion."""
+    category = node["xla"].get("category") if isinstance(node.get("xla"), dict) else None
+    return str(category).endswith(" fusion") and not str(node.get("name")).endswith(" and its duplicate(s)")
 
 
 ALIKE = ("requestedBytes", "allocationBytes", "tfOpName", "regionType", "dataType", "tensorShape")
@@ -161,11 +169,25 @@ def allocator(a):
     return {**a, "activeAllocations": rows, "memoryProfileSnapshots": len(snapshots)}
 
 
+def trace(x):
+    """A trace: its events in any order, without what numbers flows and events."""
+    def event(e):
+        e = {k: v for k, v in e.items() if k not in ("bind_id", "id", "sf", "z")}
+        if isinstance(e.get("args"), dict):
+            e["args"] = {k: v for k, v in e["args"].items() if k not in ("flow", "flow_id", "uid")}
+        return e
+    frames = sorted(f.get("name", "") for f in (x.get("stackFrames") or {}).values())
+    events = sorted((event(e) for e in x.get("traceEvents", [])), key=lambda e: json.dumps(e, sort_keys=True))
+    return {**x, "stackFrames": frames, "traceEvents": events}
+
+
 def normal(tool, x):
     if tool in ("op_profile", "hlo_op_profile") and isinstance(x, dict):
         return {k: tree(v) for k, v in x.items()}
     if tool == "memory_profile" and isinstance(x, dict):
         return memory(x)
+    if tool.startswith("trace_viewer") and isinstance(x, dict):
+        return trace(x)
     if isinstance(x, list):
         return [table(t) for t in x]
     return table(x)

@@ -117,22 +117,52 @@ def planes(buf):
             yield Plane(value)
 
 
+def module_name(proto):
+    """The name of an HloProto's module; Broken where it cannot be read."""
+    name = ""
+    for num, value in fields(proto):
+        if num == 1 and not isinstance(value, int):
+            name = ""
+            for inner, v in fields(value):
+                if inner == 1 and not isinstance(v, int):
+                    name = text(v)
+    return name
+
+
+def program(plane, entry):
+    """(id, module) of an entry of /host:metadata, or None: the id is the number that its name ends with, else its key, unless
+    it has a statistic program_id.  Of several protos the first counts."""
+    key, name, proto, known = 0, "", None, None
+    for num, value in fields(entry):
+        if num == 1 and isinstance(value, int):
+            key = value
+        elif num == 2:
+            for inner, v in fields(value):
+                if inner == 2:
+                    name = text(v)
+                elif inner == 5:
+                    stat, number = plane.stat(v)
+                    known = number if stat == "program_id" and isinstance(number, int) else known
+                    if stat.lower() == "hlo proto" and proto is None:
+                        proto = next((x for n, x in fields(v) if n == 6), proto)
+    if proto is None:
+        return None
+    match = re.fullmatch(r".*\((\d+)\)", name, re.DOTALL)
+    try:
+        return (known if known is not None else int(match.group(1)) & MASK if match else key), module_name(proto)
+    except Broken:
+        return None
+
+
 def module_names(space):
     """Program id to the name of its module, for every HLO program of the profile."""
     names = {}
     for plane in space:
-        if plane.name != "/host:metadata":
-            continue
-        for entry in plane.raw_events:
-            name = ""
-            for num, value in fields(entry):
-                if num == 2:
-                    for inner, v in fields(value):
-                        if inner == 2:
-                            name = text(v)
-            match = re.fullmatch(r"(.*)\((\d+)\)", name, re.DOTALL)
-            if match:
-                names[int(match.group(2)) & MASK] = match.group(1)
+        if plane.name == "/host:metadata":
+            for entry in plane.raw_events:
+                found = program(plane, entry)
+                if found:
+                    names.setdefault(*found)
     return names
 
 

@@ -12,8 +12,8 @@ PATIENCE_S = 30
 
 
 class Daemon:
-    def __init__(self, address, ctl):
-        self.address, self.ctl = address, ctl
+    def __init__(self, address, ctl, log):
+        self.address, self.ctl, self.log = address, ctl, log
 
     def tool(self, tool, session, hosts=(), options=()):
         """`xplanectl tool`'s bytes, or None when it fails."""
@@ -32,12 +32,12 @@ def running(build, logdir=HERE.parent / "data" / "logdir", *options):
     build = pathlib.Path(build).resolve()
     with tempfile.TemporaryDirectory(prefix="xplaned-") as top:
         log = pathlib.Path(top) / "log"
-        command = [str(build / "server" / "xplaned"), "--logdir", str(logdir), "--listen", "127.0.0.1:0",
+        command = [str(build / "server" / "xplaned"), "--logdir", str(logdir), "--listen", "127.0.0.1:0", "--http", "off",
                    "--state-dir", f"{top}/state", *options]
         with open(log, "wb") as out:
             process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
         try:
-            yield Daemon(wait_for_address(process, log), str(build / "cli" / "xplanectl"))
+            yield Daemon(wait_for_address(process, log), str(build / "cli" / "xplanectl"), log)
         finally:
             process.terminate()
             try:

@@ -154,21 +154,29 @@ def excuse(tool, want, got, paths):
     return ""
 
 
-# ---- where we are wiser than XProf unless asked with xprof_exact=true ----
+# ---- where we are wiser than XProf unless asked with xprof_exact=true: our answer says so itself ----
 
-def idle_hosts(tool, want, got, given):
+def idle_hosts(told):
     """A host without steps empties XProf's step tables; ours leaves it out and names it in the diagnostics."""
-    return len(given.paths) > 1 and tool in ("overview_page", "input_pipeline_analyzer", "framework_op_stats", "op_profile", "kernel_stats")
+    return "is left out, it was idle" in told or "has no steps; the step tables are those of the other hosts" in told
 
 
-DELIBERATE = [idle_hosts]
+def stragglers(told):
+    """So does a host whose steps lie beside none of the others'."""
+    return "straggles: its steps lie beside none of the other hosts'" in told
 
 
-def deliberate(tool, want, got, paths):
-    """The name of the deliberate difference that this is, or ""; asked only when xprof_exact=true gives XProf's answer."""
-    a, b = parse(want or b""), parse(got or b"")
-    given = Input(paths)
-    for p in DELIBERATE:
-        if p(tool, a, b, given):
-            return p.__name__
-    return ""
+DELIBERATE = [idle_hosts, stragglers]
+
+
+def deliberate(told):
+    """The name of the deliberate difference that our diagnostics of these hosts tell of, or ""; asked only when xprof_exact=true
+    gives XProf's answer."""
+    return next((p.__name__ for p in DELIBERATE if p(told)), "")
+
+
+def diagnostics(overview):
+    """The messages of an overview_page as one text."""
+    tables = parse(overview or b"")
+    rows = tables[-1].get("rows", []) if isinstance(tables, list) and tables and isinstance(tables[-1], dict) else []
+    return "\n".join(str(cell.get("v")) for row in rows for cell in row.get("c", []))

@@ -63,6 +63,10 @@ class Runner:
             v = self.judge.ask(tool, paths, options)
             counts["answers"] += 1
             counts[v.kind] += 1
+            if v.kind == "unstable":
+                counts["unstable as ours"] += v.name == "ours"
+                if v.name != "ours":
+                    print(f"... case {index} unstable {tool} {options} {[os.path.basename(p) for p in paths]}: {v.lines[:3]}", file=sys.stderr)
             if v.name and v.kind == "excluded":
                 counts["excluded: " + v.name] += 1
             if v.answer is not None:
@@ -162,7 +166,7 @@ class Report:
         c = self.counts
         print(f"seed {self.a.seed}, {self.cases} profiles of {self.a.first} to {self.a.first + self.a.count - 1}, {c['bytes'] / 1e6:.1f} MB, "
               f"{time.monotonic() - self.began:.0f} s")
-        print(f"answers {c['answers']}: equal {c['equal']}, excluded {c['excluded']}, reference unstable {c['unstable']}, different {c['different']}, "
+        print(f"answers {c['answers']}: equal {c['equal']}, excluded {c['excluded']}, reference unstable {c['unstable']} (at times as ours {c['unstable as ours']}), different {c['different']}, "
               f"our crashes {c['our crash']}, XProf crashes {crashes}")
         print(f"profiles with a difference: {c['cases with a difference']}; CPU as a device: the oracle agrees on {c['oracle agrees']} of {c['oracle asked']}")
         for k in sorted(k for k in c if k.startswith("excluded: ")):
@@ -217,6 +221,7 @@ def main():
         open_tasks -= 1
         if message[0] == "case":
             for d in report.add(message[2], message[3]):
+                print(f"... case {d['case']} {d['signature']}: {d['lines'][:1]}", file=sys.stderr)
                 if shrunk < a.shrink:
                     shrunk += 1
                     to_shrink.append(d)

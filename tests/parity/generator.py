@@ -22,7 +22,7 @@ KNOBS = {
     "steps": 0.92,          # step markers at all
     "memory": 0.78,         # memory events on the host
     "hlo": 0.55,            # HLO protos in /host:metadata
-    "opaque_hlo": 0.7,      # ... without anything the cost model knows
+    "opaque_hlo": 0.75,      # ... without anything the cost model knows
     "tf": 0.5,              # TensorFlow-like host threads, else JAX-like
     "tf_data": 0.35,
     "odd": 0.25,            # missing and odd stats, unknown names, ties, unicode, overlaps

@@ -1,7 +1,9 @@
 """One question to both sides, and what the two answers mean together."""
 import os
+import re
 import subprocess
 import tempfile
+import time
 
 import differences
 from compare import compare, parse, signature
@@ -9,6 +11,7 @@ from xprof_worker import TOOLS
 
 EXACT = {"cpu_as_device": "false", "xprof_exact": "true"}
 PLAIN = {"cpu_as_device": "false"}
+PATIENCE_S = 60
 
 
 class Verdict:
@@ -26,8 +29,16 @@ class Verdict:
 
 
 class Judge:
-    def __init__(self, xprof, ours, comparer=None, scratch=None, retries=16):
+    def __init__(self, xprof, ours, comparer=None, scratch=None, retries=16, remember=False):
         self.xprof, self.ours, self.comparer, self.scratch, self.retries = xprof, ours, comparer, scratch, retries
+        self.remember, self.question, self.reply = remember, None, None
+
+    def reference(self, tool, paths, options):
+        """XProf's answer; with `remember`, for files that stay as they are, the same question twice in a row is asked once."""
+        if not self.remember or self.question != (tool, paths, options):
+            self.reply = self.xprof.ask(tool, paths, options)
+            self.question = (tool, list(paths), dict(options))
+        return self.reply
 
     def differ(self, tool, want, got):
         """Lines; the outside comparer has the last word where one is given."""
@@ -46,7 +57,7 @@ class Judge:
     def ask(self, tool, paths, options=None, ours_options=None):
         """A Verdict on one tool's answer for these hosts."""
         shared = options or {}
-        status, want = self.xprof.ask(tool, paths, shared)
+        status, want = self.reference(tool, paths, shared)
         if status in ("crash", "timeout"):
             return Verdict("xprof crash", tool, name=status)
         ours, got = self.ours.ask(tool, paths, {**shared, **(EXACT if ours_options is None else ours_options)})
@@ -62,17 +73,34 @@ class Judge:
         name = differences.excuse(tool, want, got, paths)
         if name:
             return Verdict("excluded", tool, lines, name, want, got)
-        unstable = self.unstable(tool, paths, shared, want)
-        return Verdict("unstable" if unstable else "different", tool, lines, "", want, got)
+        return Verdict(*self.again(tool, paths, shared, want, got, lines))
 
-    def unstable(self, tool, paths, options, want):
-        """Whether XProf, asked again, says something else.  The seeds of its hash tables go on counting inside a process, so
-        asking the same one again helps and a fresh one does not: that always begins alike."""
-        for _ in range(self.retries):
+    def again(self, tool, paths, options, want, got, lines):
+        """What a difference is when XProf is asked again and again: "equal" never, "unstable" when XProf also says what we say
+        ("ours" is its name then) or disagrees with itself in at least the places in which we differ, else "different".  The seeds
+        of its hash tables go on counting inside a process, so asking the same one again helps and a fresh one does not: that
+        always begins alike."""
+        moving, seen, end = set(), False, time.monotonic() + PATIENCE_S
+        for i in range(3 * self.retries):
+            if i >= self.retries and (not seen or time.monotonic() > end):
+                break
             status, again = self.xprof.ask(tool, paths, options)
-            if status != "answer" or compare(tool, parse(want), parse(again)):
-                return True
-        return False
+            if status != "answer":
+                continue
+            if not self.differ(tool, again, got) or differences.excuse(tool, again, got, paths):
+                return "unstable", tool, lines, "ours", want, got
+            found = compare(tool, parse(want), parse(again), limit=10000)
+            seen = seen or bool(found)
+            moving |= places(found)
+        fixed = places(compare(tool, parse(want), parse(got), limit=10000)) - moving
+        if seen and not fixed:
+            return "unstable", tool, lines, "", want, got
+        return "different", tool, lines, "", want, got
+
+
+def places(lines):
+    """Where lines of compare() say that answers differ: which column or field, in whatever row or child."""
+    return {re.sub(r"(rows|children|[a-zA-Z]+s)\[[0-9]+\]", r"\1[]", line.split(": ")[0]) for line in lines}
 
 
 def questions(hosts, rng=None, most=None):

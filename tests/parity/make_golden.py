@@ -29,6 +29,12 @@ def hosts_and_questions(case):
     return hosts, questions
 
 
+def trace_options(options):
+    """As XProf's HTTP server gives them to the tool."""
+    flags = ("full_dma", "search_metadata", "mpmd_pipeline_view")
+    return {"resolution": "8000", **{k: v == "true" if k in flags else v for k, v in options.items()}}
+
+
 def main():
     names = sys.argv[1:] or sorted(os.listdir(CASES))
     bad = 0
@@ -40,6 +46,9 @@ def main():
                 group = options.get("group_by")
                 path = os.path.join(case, tool + (f".{group}" if group else "") + ".json.gz")
                 asked = {"group_by": group} if group else {}
+                if tool == "trace_viewer@":
+                    path = os.path.join(case, tool + "".join(f".{k}={v}" for k, v in options.items()) + ".json.gz")
+                    asked = {"trace_viewer_options": trace_options(options)}
                 (status, data), (again, other) = one.ask(tool, hosts, asked), two.ask(tool, hosts, asked)
                 if (status, again) != ("answer", "answer") or compare(tool, parse(data), parse(other)):
                     print(f"{name}: {tool}: XProf gives {status}, or no stable answer; not written")

@@ -1,5 +1,6 @@
-"""Our answers, from `xplanectl analyze` of a build directory."""
+"""Our answers: from `xplanectl analyze` of a build directory, or from a daemon through `xplanectl tool`."""
 import os
+import shutil
 import subprocess
 
 
@@ -11,7 +12,10 @@ class Ours:
 
     def ask(self, tool, paths, options=None):
         """(status, bytes or message): "answer", "none" (it refused), "crash" or "timeout"."""
-        args = [self.program, "analyze", tool, *paths, "-o", self.out]
+        return self.run(["analyze", tool, *paths], options)
+
+    def run(self, args, options=None):
+        args = [self.program, *args, "-o", self.out]
         for k, v in (options or {}).items():
             args += ["--option", f"{k}={v}"]
         if os.path.exists(self.out):
@@ -28,6 +32,39 @@ class Ours:
             return "none", p.stderr
         self.crashes += 1
         return "crash", p.stderr + f" (exit status {p.returncode})".encode()
+
+
+class Served(Ours):
+    """The same questions to a daemon over the log directory of `make_log_directory`."""
+
+    def __init__(self, daemon, places, out, timeout_s=120):
+        self.program, self.places, self.out, self.timeout_s, self.crashes = daemon.ctl, places, out, timeout_s, 0
+        self.env = dict(os.environ, XPLANED_SERVER=daemon.address)
+
+    def ask(self, tool, paths, options=None):
+        session, hosts = self.places[paths[0]]
+        args = ["tool", tool, session]
+        if len(paths) < hosts:
+            for p in paths:
+                args += ["--host", host_of(p)]
+        return self.run(args, options)
+
+
+def host_of(path):
+    return os.path.basename(path).split(".xplane.pb")[0]
+
+
+def make_log_directory(scratch, sessions):
+    """A log directory of the sessions [(name, [files])], and for each file its session and how many hosts that has."""
+    top, places = os.path.join(scratch, "logdir"), {}
+    for i, (name, files) in enumerate(sessions):
+        session = f"{i:03d}_{host_of(name)}"
+        run = os.path.join(top, "plugins", "profile", session)
+        os.makedirs(run)
+        for f in files:
+            shutil.copy(f, run)
+            places[f] = session, len(files)
+    return top, places
 
 
 def find(build):

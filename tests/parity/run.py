@@ -1,24 +1,26 @@
 #!/usr/bin/env python3
 """All six tools on real profiles, live against the real XProf.
 
-    run.py [--corpus DIR]... [--build DIR] [--comparer PATH] [--oracle]
+    run.py [--corpus DIR]... [--build DIR] [--comparer PATH] [--oracle] [--without-daemon]
 
 Profiles: tests/data, and every DIR given.  A directory of files below DIR is one session, asked host by host and all
-together; files right in DIR are sessions of their own.  Each question is asked three times of us: as XProf answers it
-(xprof_exact=true), plainly (where a difference must be one that docs/differences.md names), and, for CPU-only sessions with
---oracle, as a device (against cpu_oracle.py).  Prints one line per session and a count for each exception.  Exit 1 where
-anything differed.
+together; files right in DIR are sessions of their own.  Each question is asked of `xplanectl analyze` and of a daemon through
+`xplanectl tool`, both times as XProf answers it (xprof_exact=true) and plainly (where a difference must be one that
+docs/differences.md names); with --oracle, CPU-only sessions also as a device (against cpu_oracle.py).  Prints one line per
+session and a count for each exception.  Exit 1 where anything differed.
 """
 import argparse
 import collections
+import contextlib
 import os
 import sys
 import tempfile
 
 import differences
 import oracle
+from daemon import running
 from judge import EXACT, PLAIN, Judge, questions
-from ours import Ours
+from ours import Ours, Served, make_log_directory
 from xprof_worker import XProf
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -38,28 +40,34 @@ def sessions(directory):
 
 
 class Run:
-    def __init__(self, judge):
-        self.judge, self.exceptions, self.counts, self.failed = judge, collections.Counter(), collections.Counter(), []
+    def __init__(self, judge, served):
+        self.judge, self.ways = judge, [("analyze", judge.ours)] + ([("tool", served)] if served else [])
+        self.exceptions, self.counts, self.failed = collections.Counter(), collections.Counter(), []
 
-    def ask(self, name, tool, paths, options, mode, ours_options):
+    def ask(self, name, tool, paths, options, way, mode, ours_options):
+        said, self.judge.ours = way
         v = self.judge.ask(tool, paths, options, ours_options)
-        self.counts[v.kind] += 1
         if v.kind == "different" and mode == "plain":
             exact = self.judge.ask(tool, paths, options, EXACT)
             if exact.kind in ("equal", "excluded", "unstable"):
-                v.name = differences.deliberate(tool, v.answer, v.ours, paths)
+                v.name = differences.deliberate(self.told(paths))
                 v.kind = "excluded" if v.name else v.kind
+        self.counts[v.kind] += 1
         if v.kind == "excluded":
             self.exceptions[v.name] += 1
         if v.kind in ("different", "our crash"):
-            self.failed.append((name, tool, options, [os.path.basename(p) for p in paths], mode, v.lines))
+            self.failed.append((name, tool, options, [os.path.basename(p) for p in paths], f"{said}, {mode}", v.lines))
         return v.kind
+
+    def told(self, paths):
+        return differences.diagnostics(self.judge.ours.ask("overview_page", paths, PLAIN)[1])
 
     def session(self, name, files):
         kinds = collections.Counter()
         for tool, paths, options in questions(files):
-            for mode, ours_options in (("exact", EXACT), ("plain", PLAIN)):
-                kinds[self.ask(name, tool, paths, options, mode, ours_options)] += 1
+            for way in self.ways:
+                for mode, ours_options in (("exact", EXACT), ("plain", PLAIN)):
+                    kinds[self.ask(name, tool, paths, options, way, mode, ours_options)] += 1
         print(f"{name}: " + ", ".join(f"{n} {k}" for k, n in sorted(kinds.items())), flush=True)
 
     def oracle(self, name, files, counter):
@@ -77,16 +85,23 @@ def main():
     p.add_argument("--comparer", help="another program that compares two answers, as compare.py does")
     p.add_argument("--only", help="sessions whose name has this in it")
     p.add_argument("--oracle", action="store_true")
+    p.add_argument("--without-daemon", action="store_true", help="only xplanectl analyze")
     a = p.parse_args()
     found = [s for d in [DATA, *a.corpus] for s in sessions(d) if not a.only or a.only in s[0]]
     with tempfile.TemporaryDirectory() as scratch, XProf(scratch=scratch) as xprof:
-        judge = Judge(xprof, Ours(a.build, scratch), a.comparer, scratch)
-        run = Run(judge)
-        counter = os.path.join(os.path.dirname(judge.ours.program), "..", "tests", "parity", "convert_opstats")
-        for name, files in found:
-            run.session(name, files)
-            if a.oracle:
-                run.oracle(name, files, counter)
+        ours = Ours(a.build, scratch)
+        build = os.path.dirname(os.path.dirname(ours.program))
+        counter = os.path.join(build, "tests", "parity", "convert_opstats")
+        with contextlib.ExitStack() as ends:
+            served = None
+            if not a.without_daemon:
+                log_directory, places = make_log_directory(scratch, found)
+                served = Served(ends.enter_context(running(build, log_directory)), places, ours.out)
+            run = Run(Judge(xprof, ours, a.comparer, scratch, remember=True), served)
+            for name, files in found:
+                run.session(name, files)
+                if a.oracle:
+                    run.oracle(name, files, counter)
         crashes = xprof.crashes + xprof.timeouts
     print(f"{sum(run.counts.values())} answers of {len(found)} sessions: " + ", ".join(f"{n} {k}" for k, n in sorted(run.counts.items())) +
           f"; XProf crashes {crashes}")

@@ -58,9 +58,16 @@ static bool find_address(const char *log, const char *what, char *ret, size_t si
 
 static void exec_daemon(const char *log, const char *logdir, const char *state_dir,
                         const char *const *more) {
-    const char *args[MAX_ARGS] = {getenv("XPLANED"), "--logdir", logdir,       "--state-dir",
-                                  state_dir,         "--listen", "127.0.0.1:0"};
-    size_t n = 7;
+    const char *args[MAX_ARGS] = {getenv("XPLANED"),
+                                  "--logdir",
+                                  logdir,
+                                  "--state-dir",
+                                  state_dir,
+                                  "--listen",
+                                  "127.0.0.1:0",
+                                  "--http",
+                                  "off"}; // of what is given twice the last counts
+    size_t n = 9;
     for (size_t i = 0; more && more[i] && n < MAX_ARGS - 1; i++)
         args[n++] = more[i];
     const int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -78,13 +85,16 @@ struct daemon_proc start_daemon(const char *logdir, const char *state_dir,
     d.pid = fork();
     CHECK(d.pid >= 0);
     if (d.pid == 0) exec_daemon(d.log_path, logdir, state_dir, more);
-    bool worker = false;
-    for (size_t i = 0; more && more[i]; i++)
+    bool worker = false, http = false;
+    for (size_t i = 0; more && more[i]; i++) {
         worker = worker || strcmp(more[i], "--xprof-worker") == 0;
+        http = http || strcmp(more[i], "--http") == 0;
+    }
     for (int i = 0; i < 600; i++) { // sanitizers start slowly
         if (find_address(d.log_path, "grpc", d.address, sizeof d.address) &&
             (!worker ||
-             find_address(d.log_path, "xprof-worker", d.worker_address, sizeof d.worker_address)))
+             find_address(d.log_path, "xprof-worker", d.worker_address, sizeof d.worker_address)) &&
+            (!http || find_address(d.log_path, "http", d.http_address, sizeof d.http_address)))
             return d;
         int status;
         CHECK_EQ(waitpid(d.pid, &status, WNOHANG), 0); // it must not have ended

@@ -12,6 +12,7 @@ struct daemon_proc {
     pid_t pid;
     char address[128];        // of gRPC
     char worker_address[256]; // of the XProf worker, "" without one
+    char http_address[128];   // with --http, "" without
     char log_path[256];       // what it wrote to stderr
 };
 

@@ -3,10 +3,13 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "analysis/opstats/codec.h"
@@ -78,7 +81,7 @@ static void scenario_answers(void) {
     CHECK(strcmp(xpl_sessions_get(s, 0)->state, "stored") == 0);
     xpl_sessions_free(s);
     CHECK_EQ(xpl_client_session(c, "run", &s, NULL), 0);
-    CHECK_EQ(xpl_sessions_get(s, 0)->n_tools, N_TOOLS);
+    CHECK(xpl_sessions_get(s, 0)->n_tools >= N_TOOLS);
     CHECK(strcmp(xpl_sessions_get(s, 0)->hosts[0].name, "vm") == 0);
     xpl_sessions_free(s);
     CHECK(log_has(&d, "tool=overview_page session=run"));
@@ -368,7 +371,13 @@ static void scenario_drain(void) {
     pthread_t t[4];
     for (int i = 0; i < 4; i++)
         CHECK_EQ(pthread_create(&t[i], NULL, asking, &s), 0);
-    sleep_ms(300);
+    bool answered = false;
+    for (int i = 0; i < 400 && !answered; i++) {
+        sleep_ms(i ? 50 : 300);
+        pthread_mutex_lock(&s.mu);
+        answered = s.ok > 0;
+        pthread_mutex_unlock(&s.mu);
+    }
     CHECK_EQ(stop_daemon(&d), 0);
     for (int i = 0; i < 4; i++)
         pthread_join(t[i], NULL);
@@ -377,10 +386,58 @@ static void scenario_drain(void) {
     CHECK(log_has(&d, "msg=stopped"));
 }
 
+// Clients that are connected and do nothing, not even look at their connections, hold nothing up.
+static void scenario_idle_clients(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    add_session(dir, "run", "vm", any_profile());
+    struct daemon_proc d = start_daemon(dir, state, no_prefetch);
+    xpl_client *c[8];
+    for (size_t i = 0; i < 8; i++) {
+        c[i] = open_client(&d, 60000);
+        CHECK_EQ(ask_tool(c[i], "run", "kernel_stats", NULL, NULL, NULL), 0);
+    }
+    struct timespec before, after;
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    CHECK_EQ(stop_daemon(&d), 0);
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    const long ms =
+        (after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000;
+    CHECK(ms < 3000); // 0.3 s on an idle machine; gRPC's clients look after 5 s by themselves
+    for (size_t i = 0; i < 8; i++)
+        xpl_client_close(c[i]);
+}
+
+// Exit status of a daemon that is started with `args`, which are wrong.
+static int refused(const char *logdir, const char *args) {
+    char command[512];
+    (void)snprintf(command, sizeof command, "exec \"$XPLANED\" --logdir %s %s 2>/dev/null", logdir,
+                   args);
+    const int status = system(command);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// Wrong settings are refused before anything starts: counts are digits, a file is a file.
+static void wrong_settings(const char *dir) {
+    char long_line[6000], path[256], args[300];
+    CHECK_EQ(refused(dir, "--workers 1.5"), 2);
+    CHECK_EQ(refused(dir, "--workers 0x2"), 2);
+    CHECK_EQ(refused(dir, "--memory-limit 0x10"), 2);
+    CHECK_EQ(refused(dir, "--log nonsense"), 2);
+    CHECK_EQ(refused(dir, "--config /tmp"), 2);
+    memset(long_line, 'x', sizeof long_line);
+    memcpy(long_line, "listen = ", 9);
+    (void)snprintf(path, sizeof path, "%s/long.conf", dir);
+    write_file(path, long_line, sizeof long_line);
+    (void)snprintf(args, sizeof args, "--config %s", path);
+    CHECK_EQ(refused(dir, args), 2);
+    CHECK_EQ(refused(dir, "--state-dir /dev/null/x --listen 127.example.com:0"), 1);
+}
+
 static void scenario_reload(void) {
     const char *dir = make_dir(), *state = make_dir();
     add_session(dir, "run", "vm", any_profile());
     char path[256];
+    wrong_settings(dir);
     (void)snprintf(path, sizeof path, "%s/xplaned.conf", state);
     write_file(path, "log = info\n", 11);
     const char *const args[] = {"--no-prefetch", "--config", path, NULL};
@@ -715,10 +772,11 @@ static void scenario_storm(void) {
 }
 
 // A program that writes all the time does not hide what else happens in LOGDIR.
+static atomic_bool scribbled_enough;
 static void *scribble(void *arg) {
     FILE *f = fopen(arg, "wb");
     CHECK(f);
-    for (int i = 0; i < 1500; i++) {
+    for (int i = 0; i < 1500 && !atomic_load(&scribbled_enough); i++) {
         CHECK(fputc('x', f) == 'x' && fflush(f) == 0);
         sleep_ms(4);
     }
@@ -744,6 +802,7 @@ static void scenario_busy(void) {
     }
     CHECK_EQ(code, 0);
     xpl_client_close(c);
+    atomic_store(&scribbled_enough, true);
     pthread_join(t, NULL);
     CHECK_EQ(stop_daemon(&d), 0);
 }
@@ -753,16 +812,16 @@ int main(int argc, char **argv) {
         const char *name;
         void (*run)(void);
     } scenarios[] = {
-        {"answers", scenario_answers},     {"errors", scenario_errors},
-        {"restart", scenario_restart},     {"kill", scenario_kill},
-        {"two", scenario_two_daemons},     {"files", scenario_files},
-        {"limits", scenario_limits},       {"cancel", scenario_cancel},
-        {"drain", scenario_drain},         {"reload", scenario_reload},
-        {"prefetch", scenario_prefetch},   {"watch", scenario_watch},
-        {"worker", scenario_worker},       {"unix", scenario_unix},
-        {"token", scenario_token},         {"readonly", scenario_readonly},
-        {"traversal", scenario_traversal}, {"storm", scenario_storm},
-        {"busy", scenario_busy},
+        {"answers", scenario_answers},   {"errors", scenario_errors},
+        {"restart", scenario_restart},   {"kill", scenario_kill},
+        {"two", scenario_two_daemons},   {"files", scenario_files},
+        {"limits", scenario_limits},     {"cancel", scenario_cancel},
+        {"drain", scenario_drain},       {"idle_clients", scenario_idle_clients},
+        {"reload", scenario_reload},     {"prefetch", scenario_prefetch},
+        {"watch", scenario_watch},       {"worker", scenario_worker},
+        {"unix", scenario_unix},         {"token", scenario_token},
+        {"readonly", scenario_readonly}, {"traversal", scenario_traversal},
+        {"storm", scenario_storm},       {"busy", scenario_busy},
     };
     CHECK_EQ(argc, 2);
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {

@@ -150,6 +150,31 @@ static void check_stragglers(void) {
     CHECK_EQ(s->run_environment.task_count, 4); // it still gives its ops
 }
 
+// What XProf takes from the last host, forgets, or divides by hosts that counted nothing.
+static void check_environment(void) {
+    struct xpl_opstats *a = host("TPU v5", 2, 0), *b = host("TPU v5", 2, 1);
+    const struct xpl_opstats *v[] = {a, b};
+    a->run_environment.is_training = true;
+    a->perf_env.has_cmem = a->perf_env.has_megacore = true;
+    b->perf_env.has_merged_vmem = true;
+    a->has_performance_counter_result = true;
+    a->matrix_unit_utilization_percent = 40;
+    a->hbm_utilization_percent = 10;
+    const struct xpl_opstats *s = combine(v, 2, false);
+    CHECK(s->run_environment.is_training);
+    CHECK(s->perf_env.has_cmem && s->perf_env.has_megacore && s->perf_env.has_merged_vmem);
+    CHECK(s->matrix_unit_utilization_percent == 40 && s->hbm_utilization_percent == 10);
+    s = combine(v, 2, true);
+    CHECK(!s->run_environment.is_training);
+    CHECK(!s->perf_env.has_cmem && !s->perf_env.has_megacore && !s->perf_env.has_merged_vmem);
+    CHECK(s->matrix_unit_utilization_percent == 20 && s->hbm_utilization_percent == 5);
+    b->has_performance_counter_result = true; // it counted, and found nothing
+    s = combine(v, 2, false);
+    CHECK(s->matrix_unit_utilization_percent == 20 && s->hbm_utilization_percent == 5);
+    v[0] = b, v[1] = a;
+    CHECK(combine(v, 2, true)->run_environment.is_training);
+}
+
 static void check_many(void) {
     const struct xpl_opstats *v[256];
     for (size_t i = 0; i < 256; i++)
@@ -166,6 +191,7 @@ int main(void) {
     check_idle();
     check_broken();
     check_stragglers();
+    check_environment();
     check_many();
     xpl_arena_fini(&arena);
     return 0;

@@ -115,23 +115,40 @@ static void close_it(struct built *b) {
     free(b->bytes);
 }
 
+// A reader that gives a cursor only the events it does not know of sees the same groups.
+static void check_skimmer(struct xpl_group_cursor *skimmer, const struct xpl_line *line,
+                          const struct xpl_event *ev, const struct xpl_event_group *want) {
+    const struct xpl_group_quick *const q = xpl_group_cursor_quick(skimmer);
+    struct xpl_event_group got = {.has_group = q->has_group, .group_id = q->group_id};
+    if (xpl_group_quick_knows(q, ev->at, ev->md, (uint64_t)xpl_event_begin_ps(line, ev),
+                              (uint64_t)xpl_event_end_ps(line, ev))) {
+        CHECK(!want->has_step_name && !(want->has_is_eager && want->is_eager));
+    } else {
+        xpl_group_cursor_next(skimmer, ev, &got);
+        CHECK(got.has_step_name == want->has_step_name && got.is_eager == want->is_eager);
+    }
+    CHECK(got.has_group == want->has_group && (!got.has_group || got.group_id == want->group_id));
+}
+
 // The line's groups as text: "0 0 - 1", with "*name" after an event that has a step name and "e" or
 // "c" after one known to run eagerly or not.
 static void line_text(const struct built *b, const struct xpl_line *line, char *to, size_t room) {
     struct xpl_event_cursor c;
     struct xpl_event ev;
-    struct xpl_group_cursor *g;
+    struct xpl_group_cursor *g, *skimmer;
     struct xpl_error err = {0};
     struct xpl_arena a;
     size_t n = 0;
     xpl_arena_init(&a, 1 << 24);
     CHECK_EQ(xpl_group_cursor_new(b->groups, line, &a, &g, &err), XPL_OK);
+    CHECK_EQ(xpl_group_cursor_new(b->groups, line, &a, &skimmer, &err), XPL_OK);
     xpl_events_begin(&c, line);
     to[0] = 0;
     while (xpl_events_next(&c, &ev) == XPL_WIRE_FIELD) {
         struct xpl_event_group eg;
         size_t n_regions;
         xpl_group_cursor_next(g, &ev, &eg);
+        check_skimmer(skimmer, line, &ev, &eg);
         const struct xpl_region_event *const r = xpl_group_cursor_regions(g, &n_regions);
         for (size_t i = 0; i < n_regions; i++)
             n += (size_t)snprintf(to + n, room - n, "%sR%" PRId64 ":%" PRId64, n ? " " : "",
@@ -469,6 +486,35 @@ static void test_unsorted(void) {
     }
 }
 
+// Whoever needs upstream's order of a line's events gets their ranks.
+static void test_sorted_lines(void) {
+    struct space s;
+    begin(&s);
+    begin_plane(&s, "/host:CPU");
+    for (int line = 0; line < 4; line++) {
+        begin_line(&s, line, "pool");
+        event(&s, "ThreadpoolListener::StartRegion", 10, 10, line == 1 ? "" : "_c=1");
+        event(&s, "ThreadpoolListener::StopRegion", 20, 20, "");
+        event(&s, "a", line == 2 ? 29 : 30, 40, "");
+        event(&s, "b", 30, line == 3 ? 60 : 35, "");
+        event(&s, "c", 31, 50, "");
+        end_line(&s);
+    }
+    end_plane(&s);
+    struct built b = build(&s);
+    const struct xpl_line *const l = b.xs->planes[0].lines;
+    struct xpl_error err = {0};
+    uint64_t *ranks;
+    CHECK(!xpl_groups_sorts_line(b.groups, &l[0])); // in order
+    CHECK(!xpl_groups_sorts_line(b.groups, &l[1])); // no region without an id
+    CHECK(!xpl_groups_sorts_line(b.groups, &l[2]));
+    CHECK(xpl_groups_sorts_line(b.groups, &l[3])); // the longer comes first
+    CHECK_EQ(xpl_groups_sorted_ranks(b.groups, &l[3], &b.arena, &ranks, &err), XPL_OK);
+    CHECK(ranks[0] == 1 && ranks[1] == 2); // the region comes before its StartRegion
+    CHECK(ranks[2] == 4 && ranks[3] == 3 && ranks[4] == 5);
+    close_it(&b);
+}
+
 // ---- TensorFlow ----
 
 static void test_executors(void) {
@@ -579,6 +625,53 @@ static void test_eager(void) {
     expect_line(&b, 0, 1, "- -e");
     expect_line(&b, 1, 0, "-e -c -c -");
     close_it(&b);
+}
+
+// The events of an iteration are children of its first one, which may run eagerly.
+static void test_eager_loop(void) {
+    struct space s;
+    begin(&s);
+    begin_plane(&s, "/host:CPU");
+    begin_line(&s, 1, "main");
+    event(&s, "EagerExecute", 0, 90, "is_func=0");
+    event(&s, "p", 1, 2, "_pt=2 _p=1");
+    end_line(&s);
+    begin_line(&s, 2, "pool");
+    event(&s, "ExecutorState::Process", 10, 20, "id=1 iter_num=2 _ct=2 _c=1");
+    end_line(&s);
+    begin_line(&s, 3, "pool");
+    event(&s, "ExecutorState::Process", 10, 30, "id=1 iter_num=2");
+    event(&s, "a:MatMul", 11, 12, "");
+    event(&s, "ExecutorState::Process", 40, 50, "id=1 iter_num=3");
+    event(&s, "a:MatMul", 41, 42, "");
+    end_line(&s);
+    end_plane(&s);
+    struct built b = build(&s);
+    expect_line(&b, 0, 2, "0 0e 1 1c");
+    close_it(&b);
+}
+
+// What a kernel says of itself is overwritten, unless nothing at all is grouped.
+static void test_eager_kernels(void) {
+    for (int loop_op = 0; loop_op < 2; loop_op++) {
+        struct space s;
+        begin(&s);
+        begin_plane(&s, "/device:GPU:0");
+        begin_line(&s, 1, "stream");
+        event(&s, "k", 0, 9, "correlation_id=1 is_eager=1");
+        event(&s, "k", 10, 19, "is_eager=1");
+        event(&s, "a:Op", 20, 29, "correlation_id=2 is_eager=1");
+        end_line(&s);
+        end_plane(&s);
+        begin_plane(&s, "/host:CPU");
+        begin_line(&s, 1, "main");
+        event(&s, loop_op ? "WhileOp-StartBody" : "x", 0, 1, "");
+        end_line(&s);
+        end_plane(&s);
+        struct built b = build(&s);
+        expect_line(&b, 0, 0, loop_op ? "-e -e -e" : "-c -e -c");
+        close_it(&b);
+    }
 }
 
 // ---- GPU ----
@@ -916,6 +1009,83 @@ static void test_threads_and_chunks(void) {
     xpl_buf_fini(&bytes);
 }
 
+static uint64_t next_random(uint64_t *x) {
+    *x = *x * 6364136223846793005u + 1442695040888963407u;
+    return *x >> 33;
+}
+
+// Events of all kinds on two long lines; `wild` ones are out of order and overlap.
+static struct xpl_buf random_space(uint64_t x, bool wild) {
+    static const struct {
+        const char *name, *before, *after; // statistics around a number
+        unsigned range;                    // of the number
+    } kinds[] = {{"train", "_r=", "", 3},
+                 {"p", "_pt=2 _p=", "", 3000},
+                 {"c", "_ct=2 _c=", "", 3000},
+                 {"a:MatMul", "x=", "", 9},
+                 {"async", "_a=1 _ct=2 _c=", "", 3000},
+                 {"p", "_a=1 _pt=2 _p=", "", 3000},
+                 {"EagerExecute", "is_func=", "", 2},
+                 {"launch", "correlation_id=", "", 3000},
+                 {"both", "_ct=2 _c=", " _pt=2 _p=4000", 3000}};
+    enum { KINDS = sizeof kinds / sizeof *kinds };
+    struct space s;
+    begin(&s);
+    begin_plane(&s, "/host:CPU");
+    for (int line = 0; line < 2; line++) {
+        begin_line(&s, line, "pool");
+        for (int i = 0; i < 13000; i++) {
+            const size_t kind = next_random(&x) % 60;
+            int64_t t = 1000 + i * 3, length = (int64_t)(next_random(&x) % 6);
+            char st[64];
+            if (wild && next_random(&x) % 40 == 0) t -= (int64_t)(next_random(&x) % 900);
+            if (next_random(&x) % 20 == 0) length = (int64_t)(next_random(&x) % 400);
+            if (next_random(&x) % 900 == 0) length = 9000;
+            if (kind < KINDS)
+                (void)snprintf(st, sizeof st, "%s%d%s", kinds[kind].before,
+                               (int)(next_random(&x) % kinds[kind].range), kinds[kind].after);
+            if (wild && kind == 10)
+                event(&s, "ThreadpoolListener::StartRegion", t, t, "_ct=15 _c=7");
+            else if (wild && kind == 11 && i < 4)
+                event(&s, "ThreadpoolListener::StopRegion", t, t, "");
+            else
+                event(&s, kind < KINDS ? kinds[kind].name : "x", t, t + length,
+                      kind < KINDS ? st : "");
+        }
+        end_line(&s);
+    }
+    begin_line(&s, 9, "markers"); // the plane has both kinds of them
+    event(&s, "ThreadpoolListener::StartRegion", 1, 1, "_ct=15 _c=7");
+    event(&s, "ThreadpoolListener::StopRegion", 3, 3, "");
+    end_line(&s);
+    end_plane(&s);
+    return s.bytes;
+}
+
+// A long line that many threads read in pieces has the groups that it has when one reads it.
+static void test_pieces(void) {
+    static char first[1 << 20], other[1 << 20];
+    struct xpl_exec serial = xpl_exec_serial();
+    struct xpl_exec_pool *const pool = xpl_exec_pool_new(3);
+    CHECK(pool);
+    for (uint64_t seed = 0; seed < 6; seed++) {
+        struct xpl_buf bytes = random_space(seed, seed % 2);
+        struct built a = build_with(&bytes, &serial);
+        struct built b = build_with(&bytes, xpl_exec_pool_get(pool));
+        for (uint32_t i = 0; i < 3; i++) {
+            CHECK(i == 2 || a.xs->planes[0].lines[i].n_chunks > 2);
+            line_text(&a, &a.xs->planes[0].lines[i], first, sizeof first);
+            line_text(&b, &b.xs->planes[0].lines[i], other, sizeof other);
+            CHECK(strcmp(first, other) == 0);
+        }
+        CHECK(!xpl_groups_empty(a.groups));
+        close_it(&a);
+        close_it(&b);
+        xpl_buf_fini(&bytes);
+    }
+    xpl_exec_pool_free(pool);
+}
+
 // A chain of links across many lines, and roots inside of roots: neither may be quadratic.
 static void test_deep(void) {
     enum { LINES = 20000 };
@@ -994,10 +1164,13 @@ int main(void) {
     test_distance();
     test_regions();
     test_unsorted();
+    test_sorted_lines();
     test_executors();
     test_tf_data_steps();
     test_loops();
     test_eager();
+    test_eager_loop();
+    test_eager_kernels();
     test_gpu();
     test_gpu_unsorted();
     test_gpu_nodes();
@@ -1006,6 +1179,7 @@ int main(void) {
     test_tpu_merge();
     test_own_groups();
     test_threads_and_chunks();
+    test_pieces();
     test_deep();
     test_failures();
     return 0;

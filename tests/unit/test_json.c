@@ -1,6 +1,7 @@
 // base/json: both dialects' numbers against printf and strtod, escapes, broken UTF-8.
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -145,6 +146,58 @@ static void test_random_numbers(void) {
     }
 }
 
+static void check_fixed(double v, int decimals) {
+    char out[XPL_JSON_FIXED_MAX + 1], want[400];
+    const size_t n = xpl_json_fixed(v, decimals, out);
+    if (n == 0) {
+        CHECK(!(fabs(v) < 1e14));
+        return;
+    }
+    out[n] = 0;
+    (void)snprintf(want, sizeof want, "%.*f", decimals, v);
+    CHECK(strcmp(out, want) == 0);
+}
+
+static void test_fixed(void) {
+    static const double values[] = {0,
+                                    -0.0,
+                                    0.5,
+                                    1.5,
+                                    2.5,
+                                    0.125,
+                                    0.375,
+                                    0.005,
+                                    0.045,
+                                    1.005,
+                                    999.995,
+                                    0.0005,
+                                    -0.004,
+                                    -1e-300,
+                                    5e-324,
+                                    1e13,
+                                    99999999999999.9,
+                                    1e14,
+                                    1e300,
+                                    INFINITY,
+                                    NAN};
+    for (int decimals = 0; decimals <= 3; decimals++) {
+        for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+            check_fixed(values[i], decimals);
+        uint64_t x = 88172645463325252u;
+        for (int i = 0; i < 20000; i++) {
+            x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+            double any;
+            memcpy(&any, &x, sizeof any);
+            check_fixed(any, decimals);
+            check_fixed((double)(int64_t)(x >> 20) / 8000.0, decimals);
+            check_fixed((double)(x % 2000001) / 1000.0, decimals);
+        }
+    }
+    char out[XPL_JSON_FIXED_MAX];
+    CHECK_EQ(xpl_json_fixed(1, 4, out), 0);
+    CHECK_EQ(xpl_json_fixed(1, -1, out), 0);
+}
+
 static void test_strings(void) {
     CHECK_TEXT(string(""), "\"\"");
     CHECK_TEXT(string("plain <b>&'"), "\"plain <b>&'\"");
@@ -185,6 +238,7 @@ int main(void) {
     test_gviz_numbers();
     test_proto_numbers();
     test_random_numbers();
+    test_fixed();
     test_strings();
     test_broken_utf8();
     test_limit();

@@ -37,6 +37,7 @@ static const struct xpl_opstats *convert(const struct xpl_buf *space, struct xpl
     struct xpl_error err = {0};
     CHECK_EQ(xpl_xspace_open((xpl_bytes_t){space->p, space->n}, arena, &exec, &xs, &err), XPL_OK);
     CHECK_EQ(xpl_opstats_convert(xs, &opt, &exec, arena, 1 << 28, &s, &err), XPL_OK);
+    CHECK(s && s->step_db.step_sequence.v);
     return s;
 }
 
@@ -49,6 +50,7 @@ static const struct xpl_step_info *core_in(const struct xpl_opstats *s, size_t s
 }
 
 static uint64_t category(const struct xpl_step_info *info, const char *name) {
+    CHECK(info);
     for (size_t i = 0; i < info->category_ps.n; i++)
         if (xpl_str_eq(info->category_ps.v[i].category, xpl_str_from(name)))
             return info->category_ps.v[i].ps;

@@ -6,13 +6,13 @@
 static void test_registry(void) {
     size_t n;
     const struct xpl_tool *const tools = xpl_tools(&n);
-    CHECK_EQ(n, 6);
+    CHECK_EQ(n, 8);
     for (size_t i = 0; i < n; i++) {
         const struct xpl_tool *const t = &tools[i];
         CHECK(xpl_tool_find(xpl_str_from(t->name)) == t);
         CHECK(!t->alias || xpl_tool_find(xpl_str_from(t->alias)) == t);
         CHECK(i == 0 || strcmp(tools[i - 1].name, t->name) < 0);
-        CHECK((t->render == NULL) == (t->product == XPL_PRODUCT_MEMORY_PROFILE));
+        CHECK((t->render == NULL) == (t->product != XPL_PRODUCT_OP_STATS));
         CHECK(t->options && t->content_type);
         for (const char *const *o = t->options; *o; o++)
             CHECK(xpl_tool_option_values(xpl_str_from(*o)));

@@ -22,7 +22,7 @@ static void end(struct profile *f, struct mk_plane *p, struct xpl_buf *line) {
     mk_line_end(p, line);
     f->bytes = mk_open();
     mk_plane_end(p, &f->bytes);
-    xpl_arena_init(&f->arena, 1 << 24);
+    xpl_arena_init(&f->arena, (size_t)1 << 29);
     CHECK_EQ(xpl_xspace_open((xpl_bytes_t){f->bytes.p, f->bytes.n}, &f->arena, &exec, &f->xs, &err),
              XPL_OK);
     CHECK(xpl_tpu_plane_init(&f->tp, &f->xs->planes[0], &f->arena));
@@ -150,8 +150,38 @@ static void odd_metadata(void) {
     drop(&f);
 }
 
+static size_t count_below(const struct xpl_op_metrics *m) {
+    size_t n = 0;
+    for (size_t i = 0; m->children && i < m->children->metrics_db.n; i++)
+        n += 1 + count_below(&m->children->metrics_db.v[i]);
+    return n;
+}
+
+// An op that says to be both of its own children: the tree ends.
+static void children_without_end(void) {
+    struct mk_plane p = begin();
+    struct xpl_buf md = mk_open(), entry = mk_open(), line = mk_line(1, "XLA Ops");
+    mk_int(&md, 1, 2000);
+    mk_text(&md, 2, "twins");
+    mk_stat_number(&p, &md, MK_MD_STATS, "program_id", 4, 7);
+    mk_stat_number(&p, &md, MK_MD_STATS, "symbol_id", 4, 1);
+    mk_int(&md, 6, 2000);
+    mk_int(&md, 6, 2000);
+    mk_int(&entry, 1, 2000);
+    mk_close(&entry, 2, &md);
+    mk_close(&p.body, 4, &entry);
+    mk_op_run(&line, 2000, 0, 100);
+    struct profile f;
+    end(&f, &p, &line);
+    const struct xpl_op_metrics_db db = build(&f, XPL_TPU_OPS_TENSOR);
+    CHECK_EQ(db.metrics_db.n, 1);
+    CHECK_EQ(count_below(&db.metrics_db.v[0]), 65536);
+    drop(&f);
+}
+
 int main(void) {
     runs_add_up();
+    children_without_end();
     keys();
     kinds();
     odd_metadata();

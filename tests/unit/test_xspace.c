@@ -163,6 +163,11 @@ static void check_stats(const struct xpl_plane *p, const struct xpl_event *ev) {
     CHECK(xpl_stat_int_or_uint(&s) == (uint64_t)-5 && xpl_stat_bool(&s) && xpl_stat_uint(&s) == 0);
     CHECK_EQ(xpl_stat_str(&s).len, 0);
     CHECK(!xpl_stats_get(ev->stats, XPL_STAT_GROUP_ID, &s));
+    struct xpl_stat several[3];
+    const enum xpl_stat_type types[] = {XPL_STAT_PROGRAM_ID, XPL_STAT_GROUP_ID, XPL_STAT_FLOPS};
+    CHECK_EQ(xpl_stats_find(ev->stats, types, 3, several), 5);
+    CHECK(xpl_stat_int(&several[0]) == -5 && xpl_stat_uint(&several[2]) == UINT64_MAX);
+    CHECK_EQ(xpl_stats_find(ev->stats, types, 0, several), 0);
     CHECK(xpl_stats_get(p->stats, XPL_STAT_PROGRAM_ID, &s) && xpl_stat_int(&s) == 6);
 }
 

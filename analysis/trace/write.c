@@ -1,0 +1,289 @@
+// The index as bytes: blocks level by level, encoded in parallel and written in order; then tables.
+#include <stdatomic.h>
+#include <string.h>
+
+#include "analysis/trace/impl.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the index is little-endian");
+_Static_assert(sizeof(struct trc_block) == 72, "no padding in a block");
+
+enum {
+    JOB_BLOCKS = 32,
+    BLOCK_MAX = (int)sizeof(struct trc_block) + TRC_COLUMNS * 8 * TRC_BLOCK + 8,
+};
+
+struct output {
+    const struct xpl_trace_sink *sink;
+    uint64_t at;
+    bool failed;
+    struct trc_footer footer;
+};
+
+static void put(struct output *o, const void *p, size_t n) {
+    if (o->failed || n == 0) return;
+    if (!o->sink->write(o->sink->ctx, p, n)) o->failed = true;
+    o->at += n;
+}
+
+static void put_table(struct output *o, enum trc_table t, const void *p, size_t n) {
+    static const uint8_t zeros[8] = {0};
+    put(o, zeros, (8 - o->at % 8) % 8);
+    o->footer.tables[t] = (struct trc_extent){o->at, n, trc_sum(p, n)};
+    put(o, p, n);
+}
+
+// ---- events by level ----
+
+struct leveling {
+    struct builder *b;
+    struct rec **by_level;
+    uint64_t (*at)[TRC_LEVELS]; // per bucket
+};
+
+static void count_levels(void *ctx, size_t i) {
+    struct leveling *const l = ctx;
+    for (size_t k = l->b->bucket_first[i]; k < l->b->bucket_first[i + 1]; k++) {
+        const struct rec *const r = l->b->order[k];
+        if (r->serial < 256) l->at[i][r->level]++;
+    }
+}
+
+static void spread_levels(void *ctx, size_t i) {
+    struct leveling *const l = ctx;
+    for (size_t k = l->b->bucket_first[i]; k < l->b->bucket_first[i + 1]; k++) {
+        struct rec *const r = l->b->order[k];
+        if (r->serial < 256) l->by_level[l->at[i][r->level]++] = r;
+    }
+}
+
+static bool sort_levels(struct leveling *l) {
+    struct builder *const b = l->b;
+    l->by_level = xpl_arena_array(b->arena, b->n_events, sizeof(*l->by_level));
+    l->at = xpl_arena_zalloc(b->arena, b->n_buckets * sizeof *l->at);
+    if (!l->by_level || !l->at) return false;
+    xpl_exec_run(b->exec, b->n_buckets, count_levels, l);
+    uint64_t n = 0;
+    for (unsigned level = 0; level < TRC_LEVELS; level++) {
+        const uint64_t begin = n;
+        for (size_t i = 0; i < b->n_buckets; i++) {
+            const uint64_t here = l->at[i][level];
+            l->at[i][level] = n;
+            n += here;
+        }
+        b->level_n[level] = n - begin;
+    }
+    b->n_kept = n;
+    xpl_exec_run(b->exec, b->n_buckets, spread_levels, l);
+    return true;
+}
+
+// ---- blocks ----
+
+struct columns {
+    uint64_t v[TRC_COLUMNS][TRC_BLOCK];
+};
+
+static void fill(const struct builder *b, struct rec *const *recs, size_t n, struct columns *c,
+                 struct trc_block_ref *ref) {
+    for (size_t i = 0; i < n; i++) {
+        const struct rec *const r = recs[i];
+        const uint32_t name = b->slot_string[r->name];
+        c->v[TRC_TS][i] = r->ts;
+        c->v[TRC_DUR][i] = r->dur;
+        c->v[TRC_NAME][i] = name;
+        c->v[TRC_TRACK][i] = r->track;
+        c->v[TRC_META][i] = r->flags | (uint64_t)r->serial << 16;
+        c->v[TRC_GROUP][i] = r->group;
+        c->v[TRC_FLOW][i] = r->flow;
+        c->v[TRC_SRC][i] = r->src == SRC_OF_MD ? b->slot_args[r->name] : r->src;
+        ref->names[name / 64 % TRC_MASK_WORDS] |= UINT64_C(1) << name % 64;
+    }
+}
+
+static uint8_t width_of(uint64_t v) {
+    return (uint8_t)(v == 0 ? 0 : (64 - __builtin_clzll(v) + 7) / 8);
+}
+
+// Packs one column; may write up to 8 bytes beyond, where the next one comes.
+static uint8_t *pack(const uint64_t *v, size_t n, uint64_t *ret_base, uint8_t *ret_width,
+                     uint8_t *to) {
+    uint64_t least = v[0], most = v[0];
+    for (size_t i = 1; i < n; i++) {
+        least = v[i] < least ? v[i] : least;
+        most = v[i] > most ? v[i] : most;
+    }
+    const uint8_t w = width_of(most - least);
+    *ret_base = least;
+    *ret_width = w;
+    for (size_t i = 0; w && i < n; i++, to += w) {
+        const uint64_t d = v[i] - least;
+        memcpy(to, &d, 8);
+    }
+    return to;
+}
+
+static void encode(const struct builder *b, struct rec *const *recs, size_t n, uint8_t *to,
+                   struct trc_block_ref *ref) {
+    struct columns c;
+    struct trc_block head;
+    *ref = (struct trc_block_ref){.first_ts = recs[0]->ts, .n = (uint32_t)n};
+    fill(b, recs, n, &c, ref);
+    uint8_t *p = to + sizeof head;
+    for (unsigned i = 0; i < TRC_COLUMNS; i++)
+        p = pack(c.v[i], n, &head.base[i], &head.width[i], p);
+    memset(p, 0, 8);
+    memcpy(to, &head, sizeof head);
+    ref->size = (uint32_t)(p + 8 - to);
+    ref->sum = trc_sum(to, ref->size);
+}
+
+struct blocks {
+    const struct builder *b;
+    struct rec **by_level;
+    struct trc_block_ref *refs;
+    uint32_t *first; // per block: its first event, in by_level
+    uint64_t n, n_kept;
+    uint64_t wave;    // first block of the wave
+    uint8_t *buffers; // JOB_BLOCKS * BLOCK_MAX each
+    size_t *lengths;
+};
+
+static void encode_job(void *ctx, size_t job) {
+    struct blocks *const bl = ctx;
+    uint8_t *const begin = bl->buffers + job * JOB_BLOCKS * (size_t)BLOCK_MAX, *p = begin;
+    uint64_t i = bl->wave + job * JOB_BLOCKS;
+    const uint64_t end = i + JOB_BLOCKS < bl->n ? i + JOB_BLOCKS : bl->n;
+    for (; i < end; i++) {
+        encode(bl->b, bl->by_level + bl->first[2 * i], bl->first[2 * i + 1], p, &bl->refs[i]);
+        p += bl->refs[i].size;
+    }
+    bl->lengths[job] = (size_t)(p - begin);
+}
+
+static bool plan_blocks(struct blocks *bl, struct trc_footer *f) {
+    const struct builder *const b = bl->b;
+    uint64_t n = 0, at = 0;
+    for (unsigned level = 0; level < TRC_LEVELS; level++) {
+        f->level_first[level] = n;
+        n += (b->level_n[level] + TRC_BLOCK - 1) / TRC_BLOCK;
+    }
+    f->level_first[TRC_LEVELS] = bl->n = n;
+    bl->refs = xpl_arena_array(b->arena, n, sizeof *bl->refs);
+    bl->first = xpl_arena_array(b->arena, 2 * n, sizeof *bl->first);
+    if (!bl->refs || !bl->first || b->n_kept > UINT32_MAX) return false;
+    n = 0;
+    for (unsigned level = 0; level < TRC_LEVELS; level++)
+        for (uint64_t left = b->level_n[level], here; left; left -= here, at += here, n++) {
+            here = left < TRC_BLOCK ? left : TRC_BLOCK;
+            bl->first[2 * n] = (uint32_t)at;
+            bl->first[2 * n + 1] = (uint32_t)here;
+        }
+    return true;
+}
+
+static bool put_blocks(struct blocks *bl, struct output *o) {
+    const size_t jobs = (size_t)bl->b->exec->width * 2;
+    bl->buffers = xpl_arena_array(bl->b->arena, jobs, JOB_BLOCKS * (size_t)BLOCK_MAX);
+    bl->lengths = xpl_arena_zalloc(bl->b->arena, jobs * sizeof *bl->lengths);
+    if (!bl->buffers || !bl->lengths) return false;
+    for (bl->wave = 0; bl->wave < bl->n && !o->failed; bl->wave += jobs * JOB_BLOCKS) {
+        const uint64_t left = bl->n - bl->wave;
+        const size_t run =
+            left < jobs * JOB_BLOCKS ? (size_t)((left + JOB_BLOCKS - 1) / JOB_BLOCKS) : jobs;
+        xpl_exec_run(bl->b->exec, run, encode_job, bl);
+        for (size_t i = 0; i < run; i++) {
+            uint64_t at = o->at;
+            for (uint64_t k = bl->wave + i * JOB_BLOCKS;
+                 k < bl->n && k < bl->wave + (i + 1) * JOB_BLOCKS; k++) {
+                bl->refs[k].offset = at;
+                at += bl->refs[k].size;
+            }
+            put(o, bl->buffers + i * JOB_BLOCKS * (size_t)BLOCK_MAX, bl->lengths[i]);
+        }
+    }
+    return true;
+}
+
+// ---- tables ----
+
+static bool put_strings(struct builder *b, struct output *o) {
+    const size_t n = (size_t)b->n_strings + 1;
+    struct trc_string *const v = xpl_arena_zalloc(b->arena, n * sizeof *v);
+    uint64_t len = 0;
+    if (!v) return false;
+    for (size_t i = 1; i < n; i++) {
+        const xpl_str_t s = xpl_intern_get(b->strings, (xpl_strid_t){(uint32_t)i});
+        if (s.len > UINT32_MAX) return false;
+        v[i] = (struct trc_string){.offset = len, .len = (uint32_t)s.len};
+        len += s.len;
+    }
+    for (size_t i = 0; i < b->frames.n; i++)
+        v[b->frames.v[i]].frame = (uint32_t)i + 1;
+    char *const text = xpl_arena_alloc(b->arena, len);
+    if (!text) return false;
+    for (size_t i = 1; i < n; i++) {
+        const xpl_str_t s = xpl_intern_get(b->strings, (xpl_strid_t){(uint32_t)i});
+        if (s.len) memcpy(text + v[i].offset, s.ptr, s.len);
+    }
+    put_table(o, TRC_STRINGS, v, n * sizeof *v);
+    put_table(o, TRC_TEXT, text, len);
+    return true;
+}
+
+static bool put_tracks(struct builder *b, struct output *o) {
+    struct trc_track *const v = xpl_arena_zalloc(b->arena, b->tracks.n * sizeof *v);
+    if (!v) return false;
+    for (size_t i = 0; i < b->tracks.n; i++) {
+        const struct track *const t = &b->tracks.v[i];
+        v[i] = (struct trc_track){.device = t->device,
+                                  .named = t->named,
+                                  .id = t->resource,
+                                  .name = t->name,
+                                  .plane = t->plane};
+    }
+    put_table(o, TRC_TRACKS, v, b->tracks.n * sizeof *v);
+    return true;
+}
+
+#define PUT_VEC(o, table, vec) put_table((o), (table), (vec).v, (vec).n * sizeof *(vec).v)
+
+static bool put_tables(struct builder *b, const struct blocks *bl, struct output *o) {
+    put_table(o, TRC_BLOCKS, bl->refs, bl->n * sizeof *bl->refs);
+    if (!put_strings(b, o) || !put_tracks(b, o)) return false;
+    PUT_VEC(o, TRC_SORTED, b->sorted_names);
+    PUT_VEC(o, TRC_DEVICES, b->devices);
+    PUT_VEC(o, TRC_RESOURCES, b->resources);
+    PUT_VEC(o, TRC_ARGS, b->args);
+    PUT_VEC(o, TRC_PLANES, b->plane_rows);
+    PUT_VEC(o, TRC_STAT_MDS, b->stat_mds);
+    PUT_VEC(o, TRC_EVENT_MDS, b->event_mds);
+    PUT_VEC(o, TRC_FRAMES, b->frames);
+    return true;
+}
+
+xpl_status_t trc_write(struct builder *b, const struct xpl_trace_sink *sink,
+                       struct xpl_error *err) {
+    static const uint8_t zeros[8] = {0};
+    struct output o = {.sink = sink};
+    struct leveling l = {.b = b};
+    struct blocks bl = {.b = b};
+    struct trc_header head = {.version = XPL_TRACE_VERSION, .endian = TRC_ENDIAN};
+    memcpy(head.magic, TRC_MAGIC, sizeof head.magic);
+    if (!sort_levels(&l)) XPL_FAIL_OOM(err, "trace levels");
+    bl.by_level = l.by_level;
+    put(&o, &head, sizeof head);
+    if (!plan_blocks(&bl, &o.footer) || !put_blocks(&bl, &o) || !put_tables(b, &bl, &o))
+        XPL_FAIL_OOM(err, "trace index");
+    put(&o, zeros, (8 - o.at % 8) % 8);
+    o.footer.n_events = b->n_events;
+    o.footer.has_min = b->has_min, o.footer.has_max = b->has_max;
+    o.footer.min_ts = b->min_ts, o.footer.max_ts = b->max_ts;
+    o.footer.file_size = o.at + sizeof o.footer;
+    memcpy(o.footer.magic, TRC_MAGIC, sizeof o.footer.magic);
+    o.footer.sum = trc_sum(&o.footer, offsetof(struct trc_footer, sum));
+    put(&o, &o.footer, sizeof o.footer);
+    if (o.failed)
+        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "trace: no room for the index beyond %llu bytes",
+                 (unsigned long long)o.at);
+    return XPL_OK;
+}

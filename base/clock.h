@@ -1,0 +1,15 @@
+// The clock that only goes forward.
+#ifndef XPL_BASE_CLOCK_H_
+#define XPL_BASE_CLOCK_H_
+
+#include <stdint.h>
+#include <time.h>
+
+// Nanoseconds since some moment before the process began; never negative.
+static inline uint64_t xpl_clock_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+#endif

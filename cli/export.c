@@ -1,0 +1,156 @@
+// `xplanectl export`: a session's trace for other viewers, straight from files.
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "analysis/trace/export.h"
+#include "analysis/xplane/xspace.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "cli/args.h"
+#include "storage/catalogue.h"
+
+#define LIMIT ((size_t)64 << 30) // of memory: the machine's own limit comes first
+
+struct output {
+    FILE *f;
+    int error; // errno of the first write that failed
+};
+
+static bool write_out(void *ctx, const void *bytes, size_t n) {
+    struct output *const o = ctx;
+    if (fwrite(bytes, 1, n, o->f) == n) return true;
+    o->error = errno;
+    return false;
+}
+
+static void source_free(struct xpl_source **src) {
+    xpl_source_free(*src);
+}
+
+static bool chosen(const struct xpl_args *args, xpl_str_t host) {
+    for (size_t i = 0; i < args->n_hosts; i++)
+        if (xpl_str_eq(host, xpl_str_from(args->hosts[i])) ||
+            strcmp(args->hosts[i], "ALL_HOSTS") == 0)
+            return true;
+    return args->n_hosts == 0;
+}
+
+struct job {
+    const struct xpl_args *args;
+    struct xpl_export e;
+    struct xpl_exec *exec;
+    size_t n; // hosts written
+};
+
+static xpl_status_t export_source(struct job *j, xpl_str_t name, const char *path,
+                                  struct xpl_source *src, struct xpl_error *err) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    struct xpl_xspace *xs;
+    struct xpl_error why = {0};
+    xpl_arena_init(&arena, LIMIT);
+    xpl_status_t st = xpl_xspace_open(xpl_source_bytes(src), &arena, j->exec, &xs, &why);
+    if (st == XPL_OK) st = xpl_export_host(&j->e, xs, name, j->exec, LIMIT, &why);
+    j->n++;
+    XPL_TRY(xpl_source_verify(src, err));
+    if (st == XPL_OK) return st;
+    return xpl_error_set(err, st, __FILE__, __LINE__, why.offset, "%s: %s", path, why.msg);
+}
+
+// Files, or the directory of one run.
+static xpl_status_t export_paths(struct job *j, struct xpl_error *err) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    struct xpl_inputs in;
+    xpl_arena_init(&arena, LIMIT);
+    XPL_TRY(xpl_inputs_from_paths(j->args->rest + 2, j->args->n_rest - 2, &arena, &in, err));
+    for (size_t i = 0; i < in.n_hosts; i++) {
+        XPL_AUTO(source_free) struct xpl_source *src = NULL;
+        if (!chosen(j->args, in.hosts[i].name)) continue;
+        XPL_TRY(xpl_source_open(AT_FDCWD, in.hosts[i].path, 0, &src, err));
+        XPL_TRY(export_source(j, in.hosts[i].name, in.hosts[i].path, src, err));
+    }
+    return XPL_OK;
+}
+
+static xpl_status_t export_hosts(struct job *j, const struct xpl_snapshot *snapshot,
+                                 struct xpl_error *err) {
+    const char *const name = j->args->rest[2];
+    const struct xpl_session *const s = xpl_snapshot_find(snapshot, xpl_str_from(name));
+    if (!s) XPL_FAIL(err, XPL_NOT_FOUND, "no session \"%s\" in %s", name, j->args->logdir);
+    for (size_t i = 0; i < s->n_hosts; i++) {
+        XPL_AUTO(source_free) struct xpl_source *src = NULL;
+        if (!chosen(j->args, s->hosts[i].name)) continue;
+        XPL_TRY(xpl_snapshot_open(snapshot, &s->hosts[i], 0, &src, err));
+        XPL_TRY(export_source(j, s->hosts[i].name, s->hosts[i].path.ptr, src, err));
+    }
+    return XPL_OK;
+}
+
+// A session of a log directory, by the name that a server on it gives it.
+static xpl_status_t export_session(struct job *j, struct xpl_error *err) {
+    const struct xpl_catalogue_options o = {.size = sizeof o, .logdir = j->args->logdir};
+    struct xpl_catalogue *catalogue;
+    if (j->args->n_rest != 3)
+        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "with --logdir, name one session");
+    XPL_TRY(xpl_catalogue_new(&o, &catalogue, err));
+    struct xpl_snapshot *const snapshot = xpl_catalogue_get(catalogue);
+    const xpl_status_t st = export_hosts(j, snapshot, err);
+    xpl_snapshot_unref(snapshot);
+    xpl_catalogue_free(catalogue);
+    return st;
+}
+
+static xpl_status_t export_all(struct job *j, struct xpl_error *err) {
+    XPL_TRY(xpl_export_begin(&j->e, err));
+    XPL_TRY(j->args->logdir ? export_session(j, err) : export_paths(j, err));
+    if (j->n == 0) XPL_FAIL(err, XPL_NOT_FOUND, "no host of that name");
+    return xpl_export_end(&j->e, err);
+}
+
+static int run(const struct xpl_args *args, enum xpl_export_format format, struct output *o) {
+    struct xpl_exec serial = xpl_exec_serial();
+    struct xpl_exec_pool *const pool =
+        args->jobs == 1 ? NULL : xpl_exec_pool_new((unsigned)args->jobs);
+    struct xpl_error err = {0};
+    struct job j = {.args = args,
+                    .e = {.format = format, .sink = {write_out, o}},
+                    .exec = pool ? xpl_exec_pool_get(pool) : &serial};
+    xpl_status_t st = export_all(&j, &err);
+    xpl_exec_pool_free(pool);
+    if (st == XPL_OK && fflush(o->f) != 0) {
+        o->error = errno;
+        st = XPL_ABORTED;
+    }
+    if (st == XPL_OK) return XPL_EXIT_OK;
+    (void)fprintf(stderr, "xplanectl: %s: %s\n", xpl_status_name(st),
+                  o->error ? strerror(o->error) : err.msg);
+    return st == XPL_INVALID_ARGUMENT ? XPL_EXIT_USAGE : XPL_EXIT_FAILED;
+}
+
+int xpl_cmd_export(const struct xpl_args *args) {
+    const char *const format = args->rest[1];
+    const bool perfetto = strcmp(format, "perfetto") == 0;
+    const bool standard = !args->out || strcmp(args->out, "-") == 0;
+    if (!perfetto && strcmp(format, "chrome") != 0) {
+        (void)fprintf(stderr, "xplanectl: no export format \"%s\": perfetto or chrome\n", format);
+        return XPL_EXIT_USAGE;
+    }
+    struct output o = {.f = standard ? stdout : fopen(args->out, "wbe")};
+    if (!o.f) {
+        (void)fprintf(stderr, "xplanectl: cannot write %s: %s\n", args->out, strerror(errno));
+        return XPL_EXIT_FAILED;
+    }
+    struct stat st;
+    const bool file = !standard && fstat(fileno(o.f), &st) == 0 && S_ISREG(st.st_mode);
+    int status = run(args, perfetto ? XPL_EXPORT_PERFETTO : XPL_EXPORT_CHROME, &o);
+    if (!standard && fclose(o.f) != 0 && status == XPL_EXIT_OK) {
+        (void)fprintf(stderr, "xplanectl: cannot write %s: %s\n", args->out, strerror(errno));
+        status = XPL_EXIT_FAILED;
+    }
+    // What is not whole is not left behind.
+    if (file && status != XPL_EXIT_OK) (void)unlink(args->out);
+    return status;
+}

@@ -1,0 +1,51 @@
+// Trace indexes of the daemon: built once per profile, kept as files below DIR/traces, mapped while
+// they are asked, and evicted by bytes, the least recently used first.
+//
+// A file is named by the fingerprint of the profile and the versions of index and analysis; it is
+// written under another name and renamed.  It is not synced: what a power cut leaves of it is found
+// out by its checksums, removed and built again, as any damage is.  A fresh index answers from
+// memory at once; a thread of its own writes it.  Without a directory to write to, the last indexes
+// stay in memory.
+#ifndef XPL_SERVER_TRACES_H_
+#define XPL_SERVER_TRACES_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/trace/trace.h"
+#include "base/status.h"
+#include "storage/source.h"
+
+struct xpl_engine;
+struct xpl_exec;
+struct xpl_question;
+struct xpl_traces;
+struct xpl_want;
+
+// `dir` is DIR, in which "traces" is made; NULL or "": memory alone.  NULL when out of memory.
+struct xpl_traces *xpl_traces_new(const char *dir, uint64_t limit_bytes);
+// Writes what is not written yet.  Nobody may hold an index any more.  NULL is fine.
+void xpl_traces_free(struct xpl_traces *t);
+
+// An index somebody works with.
+struct xpl_trace_held;
+
+// The index of a profile: from memory, from its file, or built.  Requests for the same profile wait
+// for one build.  `fresh`: neither memory nor file will do.  Any thread.
+xpl_status_t xpl_traces_get(struct xpl_traces *t, const struct xpl_source *profile,
+                            struct xpl_exec *exec, size_t memory_limit, bool fresh,
+                            struct xpl_trace_held **ret, struct xpl_error *err) XPL_NODISCARD;
+const struct xpl_trace *xpl_trace_held_get(const struct xpl_trace_held *h);
+bool xpl_trace_held_built(const struct xpl_trace_held *h); // it did not come from a file
+// `damaged`: it turned out so; its file is removed.
+void xpl_trace_held_put(struct xpl_traces *t, struct xpl_trace_held *h, bool damaged);
+
+// Answers a question about traces (traces_answer.c).  Broken hosts are left out and told in
+// `warnings`, unless none is left or they were asked for by name.  *ret_keep: the answer is that of
+// the files the question saw.
+xpl_status_t xpl_traces_answer(struct xpl_engine *e, const struct xpl_question *q,
+                               const struct xpl_want *want, uint64_t *stage_us, struct xpl_buf *out,
+                               struct xpl_buf *warnings, bool *ret_keep, bool *ret_stored,
+                               struct xpl_error *err) XPL_NODISCARD;
+
+#endif

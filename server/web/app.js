@@ -1,0 +1,165 @@
+// The frame around the pages: header, tools, theme, and which page the address asks for.
+
+import {h, announce} from './lib/dom.js';
+import * as api from './lib/api.js';
+import * as router from './lib/router.js';
+import * as theme from './lib/theme.js';
+import {problem, notes, loading} from './lib/notes.js';
+import sessionsPage from './pages/sessions.js';
+import overview from './pages/overview.js';
+import ops from './pages/ops.js';
+import opProfile from './pages/op_profile.js';
+import kernels from './pages/kernels.js';
+import memory from './pages/memory.js';
+import input from './pages/input.js';
+import trace from './pages/trace.js';
+import tables from './pages/tables.js';
+import server from './pages/server.js';
+
+// Pages of one session, in the order of the navigation.
+const PAGES = [
+  ['overview', overview],
+  ['trace', trace],
+  ['op_profile', opProfile],
+  ['ops', ops],
+  ['kernels', kernels],
+  ['memory', memory],
+  ['input', input],
+];
+// Tools that those pages show; any other that the server knows is shown by the page of tables.
+const COVERED = new Set([
+  'overview_page', 'trace_viewer', 'trace_viewer@', 'op_profile', 'framework_op_stats', 'kernel_stats',
+  'memory_profile', 'input_pipeline_analyzer', 'graph_viewer', 'memory_viewer', 'op_stats'
+]);
+
+const top = document.getElementById('top');
+const nav = document.getElementById('nav');
+const main = document.getElementById('main');
+const skip = document.getElementById('skip');
+skip.addEventListener('click', () => main.focus());
+
+let drawing = null;  // AbortController of the page on show
+let toolList = null;
+
+async function knownTools(signal) {
+  try {
+    toolList ||= (await api.tools(signal)).data.tools || [];
+  } catch (e) {
+    if (e.name === 'AbortError') throw e;
+  }
+  return toolList || [];
+}
+
+function drawTop(at, session) {
+  const items = [h('a', {class: 'brand', href: router.link(null, 'sessions')},
+      h('img', {src: 'icon.svg', alt: '', width: '26', height: '26'}), 'xplaned')];
+  if (at.session !== null) {
+    items.push(h('span', {class: 'crumb', 'aria-hidden': 'true'}, '/'),
+        h('span', {class: 'session-name', title: at.session}, at.session));
+    const hosts = session ? session.hosts.map((x) => x.name) : [];
+    const chosen = at.params.getAll('host');
+    if (hosts.length > 1 || chosen.length) {
+      const names = [...new Set([...hosts, ...chosen])];
+      const select = h('select', {
+        'aria-label': 'Host',
+        id: 'host-choice',
+        onchange: () => router.update({host: select.value}, true),
+      },
+          h('option', {value: ''}, `All ${hosts.length} hosts`),
+          names.map((n) => h('option', {value: n}, n)));
+      select.value = chosen[0] || '';
+      items.push(select);
+    } else if (hosts.length === 1)
+      items.push(h('span', {class: 'muted one-host'}, hosts[0]));
+  }
+  items.push(h('span', {class: 'grow'}),
+      h('a', {class: 'quiet', href: router.link(null, 'server')}, 'Server'), theme.button());
+  top.replaceChildren(...items);
+}
+
+function drawNav(at, tools) {
+  nav.hidden = at.session === null;
+  document.body.classList.toggle('with-nav', at.session !== null);
+  if (at.session === null) return;
+  const host = at.params.getAll('host');
+  const entry = (page, title) => h('li', {},
+      h('a', {
+        href: router.link(at.session, page, {host}),
+        'aria-current': at.page === page ? 'page' : null,
+      },
+          title));
+  const known = new Set(tools.map((t) => t.name));
+  const pages = PAGES.filter(([, p]) => !tools.length || known.has(p.tool) || p.always);
+  const rest = tools.filter((t) => !COVERED.has(t.name)).map((t) => t.name);
+  nav.replaceChildren(h('ul', {}, pages.map(([name, p]) => entry(name, p.title))),
+      rest.length ? h('h2', {}, 'Tables') : '',
+      rest.length ? h('ul', {}, rest.map((name) => entry(`tool:${name}`, name.replaceAll('_', ' ')))) : '');
+}
+
+function choose(at) {
+  if (at.session === null) return at.page === 'server' ? server : sessionsPage;
+  if (at.page.startsWith('tool:')) return tables;
+  return (PAGES.find(([name]) => name === at.page) || [null, null])[1];
+}
+
+async function draw() {
+  if (drawing) drawing.abort();
+  const mine = drawing = new AbortController();
+  const at = router.parse();
+  const page = choose(at);
+  const title = page ? (page === tables ? at.page.slice(5) : page.title) : 'Not found';
+  document.title = at.session === null ? `${title} – xplaned` : `${title} – ${at.session} – xplaned`;
+  main.replaceChildren(loading());
+  let session = null, tools = [];
+  drawTop(at, null);
+  drawNav(at, toolList || []);
+  try {
+    if (at.session !== null) {
+      const [list] = await Promise.all([
+        api.sessions(mine.signal), knownTools(mine.signal).then((t) => {
+          tools = t;
+        })
+      ]);
+      session = (list.data.sessions || []).find((s) => s.name === at.session);
+      if (!session) throw new api.ApiError(404, 'NOT_FOUND', `There is no session “${at.session}”.`);
+      drawTop(at, session);
+      drawNav(at, tools);
+    }
+    if (!page) throw new api.ApiError(404, 'NOT_FOUND', `There is no page “${at.page}”.`);
+    const body = h('div', {class: `page page-${at.page.replace(/[^a-z_]/g, '-')}`});
+    const noteBox = h('div', {class: 'notes'});
+    await page.render({
+      at,
+      session,
+      tools,
+      title,
+      signal: mine.signal,
+      root: body,
+      params: at.params,
+      hosts: at.params.getAll('host'),
+      update: router.update,
+      // One tool's answer; its warnings go to the head of the page.
+      load: async (tool, options, hosts) => {
+        const answer =
+            await api.tool(at.session, tool, hosts || at.params.getAll('host'), options, mine.signal);
+        notes(noteBox, answer.warnings);
+        return answer.data;
+      },
+      warn: (list) => notes(noteBox, list),
+    });
+    if (mine.signal.aborted) return;
+    main.replaceChildren(noteBox, body);
+    announce(`${title} loaded`);
+  } catch (e) {
+    if (mine.signal.aborted || e.name === 'AbortError') return;
+    main.replaceChildren(problem(title, e, draw));
+    announce(`${title}: ${e.message}`);
+  }
+}
+
+theme.start();
+window.addEventListener('hashchange', () => {
+  main.scrollTop = 0;
+  draw();
+});
+draw();

@@ -1,0 +1,90 @@
+// Numbers with units.  Every function takes a number in the unit its name says.
+
+const whole = new Intl.NumberFormat('en', {maximumFractionDigits: 0});
+
+// Three significant digits, without an exponent.
+function three(x) {
+  const a = Math.abs(x);
+  if (a >= 100 || a === 0) return whole.format(x);
+  return x.toFixed(a >= 10 ? 1 : a >= 1 ? 2 : 3);
+}
+
+export function count(n) {
+  return Number.isFinite(n) ? whole.format(n) : '–';
+}
+
+export function number(x) {
+  if (!Number.isFinite(x)) return '–';
+  if (Number.isInteger(x)) return whole.format(x);
+  const a = Math.abs(x);
+  if (a >= 1000) return whole.format(x);
+  if (a >= 0.001) return three(x);
+  return x.toExponential(2);
+}
+
+export function us(x) {
+  if (!Number.isFinite(x)) return '–';
+  const a = Math.abs(x);
+  if (a === 0) return '0';
+  if (a >= 3600e6) return `${three(x / 3600e6)} h`;
+  if (a >= 60e6) return `${Math.floor(x / 60e6)} min ${three((x / 1e6) % 60)} s`;
+  if (a >= 1e6) return `${three(x / 1e6)} s`;
+  if (a >= 1e3) return `${three(x / 1e3)} ms`;
+  if (a >= 1) return `${three(x)} µs`;
+  if (a >= 1e-3) return `${three(x * 1e3)} ns`;
+  return `${three(x * 1e6)} ps`;
+}
+
+export const ps = (x) => us(x / 1e6);
+export const ms = (x) => us(x * 1e3);
+
+// A point in time on an axis that goes to LARGEST and whose marks are STEP apart: one unit for all of them,
+// and just enough digits to tell neighbours apart.
+export function axisUs(x, step, largest = x) {
+  const a = Math.abs(largest);
+  const [unit, size] = a >= 1e6 ? ['s', 1e6] : a >= 1e3 ? ['ms', 1e3] : a >= 1 ? ['µs', 1] : ['ns', 1e-3];
+  const digits = Math.max(0, Math.min(9, -Math.floor(Math.log10(step / size) + 1e-9)));
+  return `${(x / size).toFixed(digits)} ${unit}`;
+}
+
+export function bytes(n) {
+  if (!Number.isFinite(n)) return '–';
+  const a = Math.abs(n);
+  if (a < 1024) return `${whole.format(n)} B`;
+  if (a < 1024 ** 2) return `${three(n / 1024)} KiB`;
+  if (a < 1024 ** 3) return `${three(n / 1024 ** 2)} MiB`;
+  if (a < 1024 ** 4) return `${three(n / 1024 ** 3)} GiB`;
+  return `${three(n / 1024 ** 4)} TiB`;
+}
+
+export function fraction(x) {
+  if (!Number.isFinite(x)) return '–';
+  const p = x * 100;
+  if (p !== 0 && Math.abs(p) < 0.1) return p > 0 ? '<0.1 %' : '>-0.1 %';
+  return `${p.toFixed(1)} %`;
+}
+
+export function date(unixMs) {
+  if (!Number.isFinite(unixMs) || unixMs <= 0) return 'unknown';
+  const d = new Date(unixMs);
+  const two = (v) => String(v).padStart(2, '0');
+  return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${two(d.getHours())}:${
+      two(d.getMinutes())}`;
+}
+
+export function ago(unixMs) {
+  const seconds = (Date.now() - unixMs) / 1000;
+  if (!Number.isFinite(seconds) || unixMs <= 0) return '';
+  const steps = [
+    [60, 'second'], [3600, 'minute', 60], [86400, 'hour', 3600], [86400 * 60, 'day', 86400],
+    [86400 * 730, 'month', 86400 * 30.4], [Infinity, 'year', 86400 * 365.25]
+  ];
+  if (seconds < 60) return 'just now';
+  for (const [below, word, size] of steps.slice(1)) {
+    if (seconds < below) {
+      const n = Math.floor(seconds / size);
+      return `${n} ${word}${n === 1 ? '' : 's'} ago`;
+    }
+  }
+  return '';
+}

@@ -1,0 +1,74 @@
+// Input pipeline: where step time goes, and what the host does to feed the device.
+
+import {h, plain} from '../lib/dom.js';
+import * as format from '../lib/format.js';
+import {DataTable} from '../lib/table.js';
+import {columns, column} from '../lib/gviz.js';
+import {empty, diagnostics} from '../lib/notes.js';
+import {steps} from './overview.js';
+import {parts} from '../lib/chart.js';
+
+export default {
+  title: 'Input pipeline',
+  tool: 'input_pipeline_analyzer',
+  async render(ctx) {
+    const all = (await ctx.load('input_pipeline_analyzer')).map(columns);
+    const step = all.find((t) => column(t, 'stepnum')), host = all.find((t) => column(t, 'opName'));
+    const advice = all.find((t) => t.columns.length === 1 && t.columns[0].id === 'link');
+    ctx.root.append(h('h1', {}, 'Input pipeline'));
+    if (step && step.props.input_conclusion) {
+      ctx.root.append(h('section', {class: 'card verdict'}, h('p', {}, step.props.input_conclusion),
+          step.length && step.props.summary_nextstep ? h('p', {class: 'muted'}, step.props.summary_nextstep) :
+                                                       ''));
+    }
+    if (step && step.length) {
+      const names =
+          step.columns.filter((c) => c.type === 'number' && /TimeMs$/.test(c.id) || c.id === 'stepnum');
+      const table = new DataTable({
+        columns: names.map((c) => (c.type === 'number' ? {
+          ...c,
+          label: c.id === 'stepTimeMs' ? 'Step time' : c.label,
+          format: format.ms,
+          title: `${c.label} (ms)`
+        } :
+                                                         c)),
+        length: step.length,
+        caption: 'Steps',
+        csv: 'steps.csv',
+      });
+      ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Steps'), steps(step)),
+          h('section', {class: 'card flush'}, table.element));
+    } else {
+      ctx.root.append(empty('No steps in this profile',
+          'Steps come from jax.profiler.StepTraceAnnotation, Keras callbacks or tf.profiler.experimental.Trace. Annotate the training loop and capture again.'));
+    }
+    if (host) {
+      const p = host.props;
+      const share = [
+        ['Advanced file read', 'advanced_file_read_us'], ['Demanded file read', 'demanded_file_read_us'],
+        ['Preprocessing', 'preprocessing_us'], ['Enqueue', 'enqueue_us'],
+        ['Unclassified', 'unclassified_nonequeue_us']
+      ].map(([label, id], i) => ({label, value: Number(p[id]) || 0, color: i}));
+      const split = parts({label: 'Input time on the host', items: share, format: format.us});
+      const table = new DataTable({
+        columns: host.columns.map((c) => (/TimeInMs|timeInMs/.test(c.id) ? {...c, format: format.ms} :
+                                          /Percent$/.test(c.id) ? {...c, format: format.fraction, bar: true} :
+                                                                  c)),
+        length: host.length,
+        caption: 'Input ops on the host',
+        csv: 'input_ops.csv',
+        facetColumns: ['category'],
+        empty: 'No input op ran on the host.',
+      });
+      if (split) ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Input time on the host'), split));
+      ctx.root.append(h(
+          'section', {class: 'card flush'}, h('h2', {class: 'pad'}, 'Input ops on the host'), table.element));
+    }
+    if (advice && advice.length && step && step.length) {
+      ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'What can be done'),
+          h('ul', {}, advice.columns[0].values.map((v) => h('li', {}, plain(v).text)))));
+    }
+    const d = diagnostics(all.find((t) => column(t, 'severity')));
+    if (d) ctx.root.append(d);
+  },
+};

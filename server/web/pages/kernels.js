@@ -1,0 +1,95 @@
+// GPU kernels.
+
+import {h} from '../lib/dom.js';
+import * as format from '../lib/format.js';
+import {DataTable} from '../lib/table.js';
+import {columns, column} from '../lib/gviz.js';
+import {empty} from '../lib/notes.js';
+import {parts} from '../lib/chart.js';
+import {detail, tableState} from '../lib/detail.js';
+
+const LABELS = {
+  kernel_name: 'Kernel',
+  registers_per_thread: 'Registers',
+  shmem_bytes: 'Shared memory',
+  block_dim: 'Block',
+  grid_dim: 'Grid',
+  occupancy_pct: 'Occupancy',
+  op_name: 'Op',
+  is_op_tensor_core_eligible: 'TensorCore eligible',
+  is_kernel_using_tensor_core: 'Uses TensorCore',
+  occurrences: 'Count',
+  total_duration_us: 'Total time',
+  avg_duration_us: 'Avg. time',
+  min_duration_us: 'Shortest',
+  max_duration_us: 'Longest',
+};
+const ORDER = [
+  'kernel_name', 'total_duration_us', 'occurrences', 'avg_duration_us', 'min_duration_us', 'max_duration_us',
+  'op_name', 'is_kernel_using_tensor_core', 'occupancy_pct'
+];
+
+function shapes(c) {
+  if (/_us$/.test(c.id)) return format.us;
+  if (c.id === 'shmem_bytes') return format.bytes;
+  if (c.id === 'occupancy_pct') return (v) => (v > 0 ? `${format.number(v)} %` : '–');
+  return undefined;
+}
+
+export default {
+  title: 'Kernels',
+  tool: 'kernel_stats',
+  async render(ctx) {
+    const answer = await ctx.load('kernel_stats');
+    const table = columns(Array.isArray(answer) ? answer[0] : answer);
+    ctx.root.append(h('h1', {}, 'Kernels'));
+    if (!table.length) {
+      ctx.root.append(empty('No GPU kernels in this profile',
+          'Kernels are recorded on GPUs only. On TPUs and CPUs look at the op profile or the trace instead.'));
+      return;
+    }
+    const name = column(table, 'kernel_name').values, total = column(table, 'total_duration_us').values,
+          uses = column(table, 'is_kernel_using_tensor_core');
+    const tile = (label, value, note) => h('div', {class: 'tile'}, h('dt', {}, label), h('dd', {}, value),
+        note ? h('dd', {class: 'muted small'}, note) : '');
+    const sum = total.reduce((a, b) => a + b, 0);
+    const tensor = uses ? total.reduce((a, v, i) => a + (uses.values[i] === 'yes' ? v : 0), 0) : 0;
+    const shares = column(table, 'occurrences').values.reduce((a, b) => a + b, 0);
+    ctx.root.append(h('dl', {class: 'tiles'},
+        tile('Time in kernels', format.us(sum), 'summed over all streams'),
+        tile('Launches', format.count(shares), `${format.count(table.length)} different kernels and shapes`),
+        tile('On TensorCores', format.fraction(sum ? tensor / sum : NaN), 'share of kernel time')));
+    const byName = new Map();
+    name.forEach((n, i) => byName.set(n, (byName.get(n) || 0) + total[i]));
+    const sorted = [...byName].sort((a, b) => b[1] - a[1]);
+    const items = sorted.slice(0, 6).map(
+        ([label, value], i) =>
+            ({label: label.length > 60 ? `${label.slice(0, 59)}…` : label, value, color: i}));
+    const rest = sorted.slice(6).reduce((a, x) => a + x[1], 0);
+    if (rest > 0) items.push({label: 'other', value: rest, color: 8});
+    const chart = parts({label: 'Kernel time', items, format: format.us});
+    if (chart) ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Where kernel time goes'), chart));
+    const cols = [
+      ...ORDER.map((id) => column(table, id)).filter(Boolean),
+      ...table.columns.filter((c) => !ORDER.includes(c.id))
+    ];
+    const side = detail('Kernel');
+    const data = new DataTable({
+      columns: cols.map((c) => ({
+        ...c,
+        title: c.label,
+        label: LABELS[c.id] || c.label,
+        format: shapes(c),
+        hidden: c.id === 'rank',
+        width: c.id === 'kernel_name' ? 380 : undefined
+      })),
+      length: table.length,
+      caption: 'Kernels',
+      csv: `kernel_stats_${ctx.session.name.replace(/[^\w.-]+/g, '_')}.csv`,
+      facetColumns: ['is_kernel_using_tensor_core', 'is_op_tensor_core_eligible'],
+      ...tableState(ctx, {id: 'total_duration_us', down: true}),
+      onOpen: (row) => side.show(name[row], cols.map((c) => [c.label, c.values[row]])),
+    });
+    ctx.root.append(h('section', {class: 'card flush'}, data.element), side.element);
+  },
+};

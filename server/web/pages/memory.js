@@ -1,0 +1,140 @@
+// Memory over time, and what was allocated at the peak.
+
+import {h} from '../lib/dom.js';
+import * as format from '../lib/format.js';
+import {DataTable} from '../lib/table.js';
+import {empty} from '../lib/notes.js';
+import {levels, byteTicks} from '../lib/chart.js';
+import {detail, tableState} from '../lib/detail.js';
+
+const num = (x) => Number(x) || 0;
+
+function timeline(name, a) {
+  const samples = a.sampledTimelineSnapshots || [];
+  if (!samples.length)
+    return empty('No timeline for this allocator', 'The profile has no allocation events of it.');
+  const x = Float64Array.from(samples, (s) => num(s.timeOffsetPs));
+  const pick = (f) => Float64Array.from(samples, (s) => num(s.aggregationStats && s.aggregationStats[f]));
+  const fragmentation = pick('fragmentation');
+  const stack = pick('stackReservedBytes'), heap = pick('heapAllocatedBytes');
+  const peak = num(a.profileSummary && a.profileSummary.peakStatsTimePs);
+  const what = samples.map((s) => s.activityMetadata || {});
+  const series = [{label: 'Stack', color: 1, values: stack}, {label: 'Heap', color: 0, values: heap}].filter(
+      (s) => s.values.some((v) => v > 0));
+  return levels({
+    label: `Memory of ${name} over time`,
+    x,
+    series: series.length ? series : [{label: 'Heap', color: 0, values: heap}],
+    marks: peak >= x[0] && peak <= x[x.length - 1] ? [{x: peak, label: 'peak'}] : [],
+    format: format.bytes,
+    formatX: format.ps,
+    scale: byteTicks,
+    describeExtra: (i) => `, fragmentation ${format.fraction(fragmentation[i])}; ${
+        String(what[i].memoryActivity || '').toLowerCase()} of ${format.bytes(num(what[i].allocationBytes))}${
+        what[i].tfOpName ? ` by ${what[i].tfOpName}` : ''}`,
+  });
+}
+
+function peakRows(a) {
+  const rows = [];
+  for (const x of a.activeAllocations || []) {
+    const at = num(x.snapshotIndex);
+    const special = (a.specialAllocations || [])[num(x.specialIndex)];
+    const snapshot = at >= 0 ? (a.memoryProfileSnapshots || [])[at] : null;
+    const m = snapshot ? snapshot.activityMetadata : at < 0 ? special : null;
+    if (m) rows.push({...m, n: num(x.numOccurrences) || 1});
+  }
+  return rows;
+}
+
+function peakTable(ctx, a, csv, side) {
+  const rows = peakRows(a);
+  const text = (id, label, f, width) => ({id, label, type: 'string', values: rows.map((r) => f(r)), width});
+  const cols = [
+    text('op', 'Op', (r) => r.tfOpName || '(not named)', 320),
+    {
+      id: 'bytes',
+      label: 'Allocated',
+      type: 'number',
+      values: Float64Array.from(rows, (r) => num(r.allocationBytes) * r.n),
+      format: format.bytes
+    },
+    {
+      id: 'requested',
+      label: 'Requested',
+      type: 'number',
+      values: Float64Array.from(rows, (r) => num(r.requestedBytes) * r.n),
+      format: format.bytes
+    },
+    {id: 'count', label: 'Count', type: 'number', values: Float64Array.from(rows, (r) => r.n)},
+    text('region', 'Region', (r) => r.regionType || '–'),
+    text('dtype', 'Type', (r) => (r.dataType === 'INVALID' ? '–' : r.dataType || '–')),
+    text('shape', 'Shape', (r) => r.tensorShape || '–'),
+  ];
+  return new DataTable({
+    columns: cols,
+    length: rows.length,
+    caption: 'Allocations at the peak',
+    csv,
+    facetColumns: ['region', 'dtype'],
+    ...tableState(ctx, {id: 'bytes', down: true}),
+    onOpen: (r) => side.show(
+        cols[0].values[r], cols.map((c) => [c.label, c.format ? c.format(c.values[r]) : c.values[r]])),
+    empty: 'Nothing was allocated at the peak.',
+  });
+}
+
+export default {
+  title: 'Memory',
+  tool: 'memory_profile',
+  async render(ctx) {
+    // The tool answers for one host.
+    const host = ctx.hosts[0] || ctx.session.hosts[0].name;
+    if (ctx.session.hosts.length > 1 && !ctx.hosts.length) ctx.update({host});
+    const choice = document.getElementById('host-choice');
+    if (choice) choice.value = host;
+    const data =
+        await ctx.load('memory_profile', {}, ctx.session.hosts.length > 1 || ctx.hosts.length ? [host] : []);
+    const per = (data && data.memoryProfilePerAllocator) || {};
+    const ids = (data && data.memoryIds && data.memoryIds.length ? data.memoryIds : Object.keys(per))
+                    .filter((id) => per[id]);
+    const select = h('select', {
+      'aria-label': 'Allocator',
+      id: 'allocator',
+      onchange: () => ctx.update({allocator: select.value}, true)
+    },
+        ids.map((id) => h('option', {value: id}, id)));
+    ctx.root.append(h('div', {class: 'title'}, h('h1', {}, 'Memory'), ids.length > 1 ? select : '',
+        ctx.session.hosts.length > 1 ? h('span', {class: 'muted'}, host) : ''));
+    if (!ids.length) {
+      ctx.root.append(empty('No allocations in this profile',
+          'Allocators report to the profiler on GPUs and where TensorFlow allocates; JAX on CPU does not record any.'));
+      return;
+    }
+    const busiest = ids.reduce((best, id) => (num(per[id].profileSummary?.peakBytesUsageLifetime) >
+                                           num(per[best].profileSummary?.peakBytesUsageLifetime) ?
+                                       id :
+                                       best),
+        ids[0]);
+    const id = ids.includes(ctx.params.get('allocator')) ? ctx.params.get('allocator') : busiest;
+    select.value = id;
+    const a = per[id], p = a.profileSummary || {}, peak = p.peakStats || {};
+    const tile = (label, value, note) => h('div', {class: 'tile'}, h('dt', {}, label), h('dd', {}, value),
+        note ? h('dd', {class: 'muted small'}, note) : '');
+    const capacity = num(p.memoryCapacity), used = num(peak.peakBytesInUse);
+    ctx.root.append(h('dl', {class: 'tiles'},
+        tile('Peak in this profile', format.bytes(used),
+            capacity ? `${format.fraction(used / capacity)} of ${format.bytes(capacity)}` : ''),
+        tile('Peak since start', format.bytes(num(p.peakBytesUsageLifetime))),
+        tile('Heap at the peak', format.bytes(num(peak.heapAllocatedBytes)),
+            `stack ${format.bytes(num(peak.stackReservedBytes))}, free ${
+                format.bytes(num(peak.freeMemoryBytes))}`),
+        tile('Fragmentation at the peak', format.fraction(num(peak.fragmentation))),
+        tile('Time of the peak', format.ps(num(p.peakStatsTimePs)))));
+    const side = detail('Allocation');
+    ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Memory over time'), timeline(id, a)),
+        h('section', {class: 'card flush'}, h('h2', {class: 'pad'}, 'Allocations at the peak'),
+            peakTable(ctx, a, `memory_${host.replace(/[^\w.-]+/g, '_')}.csv`, side).element),
+        side.element);
+  },
+};

@@ -1,0 +1,97 @@
+// Framework ops: sort, filter, export.
+
+import {h} from '../lib/dom.js';
+import * as format from '../lib/format.js';
+import {DataTable} from '../lib/table.js';
+import {columns, column} from '../lib/gviz.js';
+import {empty} from '../lib/notes.js';
+import {parts} from '../lib/chart.js';
+import {detail, tableState} from '../lib/detail.js';
+
+const FRACTIONS = /percent$|utilization$/;
+const TIMES = /_time$/;
+const RARE = [
+  'rank', 'device_cumulative_total_self_time_percent', 'Host_cumulative_total_self_time_percent',
+  'model_flop_rate', 'operational_intensity', 'eager', 'avg_self_time'
+];
+const LABELS = {
+  operation: 'Op',
+  type: 'Type',
+  host_or_device: 'Where',
+  occurrences: 'Count',
+  total_time: 'Total time',
+  avg_time: 'Avg. time',
+  total_self_time: 'Self time',
+  avg_self_time: 'Avg. self time',
+  device_total_self_time_percent: 'Device share',
+  host_total_self_time_percent: 'Host share',
+  measured_flop_rate: 'GFLOP/s',
+  model_flop_rate: 'Model GFLOP/s',
+  measured_memory_bw: 'GiB/s',
+  operational_intensity: 'FLOP/byte',
+  gpu_tensorcore_utilization: 'TensorCore',
+  bound_by: 'Bound by',
+  eager: 'Mode',
+};
+
+export default {
+  title: 'Framework ops',
+  tool: 'framework_op_stats',
+  async render(ctx) {
+    const idle = ctx.params.get('idle') === '1';
+    const both = (await ctx.load('framework_op_stats')).map(columns);
+    const table = both[idle || both.length < 2 ? 0 : 1];
+    const check = h('label', {class: 'check'}, h('input', {
+      type: 'checkbox',
+      checked: idle,
+      id: 'idle',
+      onchange: (e) => ctx.update({idle: e.target.checked ? '1' : ''}, true)
+    }),
+        ' Idle time');
+    ctx.root.append(h('div', {class: 'title'}, h('h1', {}, 'Framework ops'), check));
+    if (!table || !table.length) {
+      ctx.root.append(empty('No ops in this profile',
+          'The profile holds no events of framework ops. Look at the trace to see what was recorded; a capture needs to run while the program computes.'));
+      return;
+    }
+    const where = column(table, 'host_or_device').values, self = column(table, 'total_self_time').values,
+          type = column(table, 'type').values;
+    const sums = new Map();
+    for (let i = 0; i < table.length; i++)
+      if (where[i] === 'Device') sums.set(type[i], (sums.get(type[i]) || 0) + self[i]);
+    const sorted = [...sums].sort((a, b) => b[1] - a[1]);
+    const items = sorted.slice(0, 8).map(([label, value], i) => ({label, value, color: i}));
+    const rest = sorted.slice(8).reduce((t, x) => t + x[1], 0);
+    if (rest > 0) items.push({label: 'other', value: rest, color: 8});
+    const chart = parts({label: 'Self time on the device by type', items, format: format.us});
+    if (chart)
+      ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Self time on the device by type'), chart));
+    const order = ['operation', 'type', 'host_or_device', 'occurrences', 'total_time', 'total_self_time'];
+    const cols = [
+      ...order.map((id) => column(table, id)).filter(Boolean),
+      ...table.columns.filter((c) => !order.includes(c.id))
+    ];
+    const side = detail('Op');
+    const data = new DataTable({
+      columns: cols.map((c) => ({
+        ...c,
+        title: c.label,
+        label: LABELS[c.id] || c.label,
+        hidden: RARE.includes(c.id),
+        format: c.type !== 'number' ? undefined :
+            FRACTIONS.test(c.id)    ? format.fraction :
+            TIMES.test(c.id)        ? format.us :
+                                      format.number,
+        bar: FRACTIONS.test(c.id) && !/cumulative/.test(c.id),
+      })),
+      length: table.length,
+      caption: 'Framework ops',
+      csv: `framework_op_stats_${ctx.session.name.replace(/[^\w.-]+/g, '_')}.csv`,
+      facetColumns: ['host_or_device', 'type', 'bound_by'],
+      ...tableState(ctx, {id: 'total_self_time', down: true}),
+      onOpen: (row) =>
+          side.show(column(table, 'operation').values[row], cols.map((c) => [c.label, c.values[row]])),
+    });
+    ctx.root.append(h('section', {class: 'card flush'}, data.element), side.element);
+  },
+};

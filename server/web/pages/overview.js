@@ -1,0 +1,189 @@
+// Overview: how long steps take, what they are spent on, and what to do next.
+
+import {h, plain} from '../lib/dom.js';
+import * as format from '../lib/format.js';
+import * as router from '../lib/router.js';
+import {stacked} from '../lib/chart.js';
+import {columns, column} from '../lib/gviz.js';
+import {empty, diagnostics} from '../lib/notes.js';
+
+const MOST_STEPS = 400;  // columns in the chart; more are averaged in groups
+
+// The step table as a chart.
+export function steps(table) {
+  const wanted = String(table.props.step_time_graph_column_ids || '').split(',').map((x) => x.trim());
+  const cols = table.columns.filter(
+      (c) => c.type === 'number' && c.id !== 'stepTimeMs' && (wanted.includes(c.id) || /TimeMs$/.test(c.id)));
+  const n = table.length, group = Math.ceil(n / MOST_STEPS), m = Math.ceil(n / group);
+  const number = column(table, 'stepnum').values;
+  const names = Array.from({length: m},
+      (_, i) => (group === 1 ? String(number[i]) :
+                               `${number[i * group]} to ${number[Math.min(n, (i + 1) * group) - 1]}`));
+  const series = cols.map((c, k) => ({
+                       label: c.label,
+                       color: k % 9,
+                       values: Float64Array.from({length: m},
+                           (_, i) => {
+                             const part = c.values.subarray(i * group, Math.min(n, (i + 1) * group));
+                             return part.reduce((a, b) => a + (b || 0), 0) / part.length;
+                           }),
+                     }))
+                     .filter((x) => x.values.some((v) => v > 0));
+  return stacked({
+    label: `Time of ${n} steps${group > 1 ? `, averages of ${group}` : ''}`,
+    names,
+    series,
+    format: format.ms
+  });
+}
+
+function tile(label, value, note) {
+  return h('div', {class: 'tile'}, h('dt', {}, label), h('dd', {}, value),
+      note ? h('dd', {class: 'muted small'}, note) : '');
+}
+
+function tiles(analysis, step, environment) {
+  const a = analysis.props, s = step.props, e = environment.props;
+  const out = [];
+  if (step.length) {
+    const times = column(step, 'stepTimeMs');
+    const sums = times ? times.values : null;
+    const average = sums ? sums.reduce((x, y) => x + y, 0) / sums.length : Number(s.steptime_ms_average);
+    out.push(tile('Average step time', format.ms(average),
+        sums ? `${format.ms(Math.min(...sums.slice(0, 100000)))} to ${
+                   format.ms(Math.max(...sums.slice(0, 100000)))}, ${step.length} steps` :
+               `${step.length} steps`));
+  }
+  if (e.device_type)
+    out.push(tile('Device', e.device_type,
+        `${e.device_core_count} core${e.device_core_count === '1' ? '' : 's'}, ${e.host_count} host${
+            e.host_count === '1' ? '' : 's'}`));
+  const percent = (id, label, note) => {
+    if (a[id] !== undefined && a[id] !== 'unknown' && a[id] !== '') out.push(tile(label, a[id], note));
+  };
+  if (a.device_duty_cycle_percent && a.device_duty_cycle_percent !== '0.0%')
+    percent('device_duty_cycle_percent', 'Device busy', 'share of the time that the device computes');
+  if (a.device_idle_time_percent && a.device_idle_time_percent !== '0.0%')
+    percent('device_idle_time_percent', 'Device idle');
+  if (a.mxu_utilization_percent && a.mxu_utilization_percent !== '0.0%')
+    percent('mxu_utilization_percent', 'Matrix unit in use');
+  if (a.hbm_utilization_percent && a.hbm_utilization_percent !== '0.0%')
+    percent('hbm_utilization_percent', 'HBM bandwidth in use');
+  if (a.device_compute_16bit_percent && e.device_type && /GPU/.test(e.device_type))
+    percent('device_compute_16bit_percent', '16-bit device compute');
+  percent(
+      'device_tf_op_percent', 'Ops on device', `${a.host_tf_op_percent || ''} on host (counts, not time)`);
+  return h('dl', {class: 'tiles'}, out);
+}
+
+function ops(ctx, analysis) {
+  const time = column(analysis, 'selfTimePercent'), name = column(analysis, 'operation'),
+        category = column(analysis, 'category'), rate = column(analysis, 'flopRate');
+  const open = (text) => router.link(ctx.session.name, 'ops', {host: ctx.hosts, q: text});
+  const head = (text, numeric) => h('th', {scope: 'col', class: numeric ? 'num' : null}, text);
+  const row = (v, i) => {
+    const share = `${Math.min(100, time.values[i] * 100)}%`;
+    const link = h('a', {href: open(v), title: v.slice(0, 2000)}, v.slice(0, 300) || '(no name)');
+    return h('tr', {},
+        h('td', {class: 'num barred', vars: {'--part': share}}, format.fraction(time.values[i])),
+        h('th', {scope: 'row', class: 'clip'}, link), h('td', {class: 'clip kind'}, category.values[i]),
+        h('td', {class: 'num'}, rate && rate.values[i] > 0 ? format.number(rate.values[i]) : '–'));
+  };
+  const table = () => h('table', {class: 'plain', 'aria-labelledby': 'top-ops'},
+      h('thead', {}, h('tr', {}, head('Self time', true), head('Op'), head('Type'), head('GFLOP/s', true))),
+      h('tbody', {}, name.values.map(row)));
+  return h('section', {class: 'card flush', 'aria-labelledby': 'top-ops'},
+      h('h2', {class: 'pad', id: 'top-ops'}, 'Ops that take most time'),
+      analysis.length === 0 ? h('p', {class: 'muted pad'}, 'No device op was recorded.') :
+                              h('div', {class: 'scroll-x'}, table()));
+}
+
+// Tips: the words of XProf, with links to our own pages where they speak of a tool.
+const OURS = [
+  [/^input_pipeline/, 'input'], [/^trace_viewer/, 'trace'], [/^framework_op_stats/, 'ops'],
+  [/^op_profile/, 'op_profile'], [/^kernel_stats/, 'kernels'], [/^memory_profile/, 'memory']
+];
+
+function tip(ctx, text) {
+  const {text: words, href} = plain(text);
+  const own = OURS.find(([re]) => re.test(words));
+  if (own)
+    return h('li', {}, h('a', {href: router.link(ctx.session.name, own[1], {host: ctx.hosts})}, words));
+  if (href) return h('li', {}, h('a', {href, rel: 'noreferrer noopener', target: '_blank'}, words));
+  return h('li', {}, words);
+}
+
+function next(ctx, recommendation) {
+  const p = recommendation.props;
+  const said = [
+    p.statement, p.device_collectives_statement, p.kernel_launch_statement, p.all_other_statement,
+    p.precision_statement
+  ].filter(Boolean).map((x) => plain(x).text);
+  const hidden = String(p.non_bottleneck_tip_types || '').split(',').map((x) => x.trim());
+  const type = column(recommendation, 'tip_type'), text = column(recommendation, 'link'),
+        group = column(recommendation, 'description');
+  const groups = new Map();
+  if (type && text) {
+    type.values.forEach((t, i) => {
+      if (hidden.includes(t)) return;
+      const title = plain(group ? group.values[i] : t).text;
+      if (!groups.has(title)) groups.set(title, []);
+      groups.get(title).push(tip(ctx, text.values[i]));
+    });
+  }
+  return h('section', {class: 'card next', 'aria-labelledby': 'next'},
+      h('h2', {id: 'next'}, 'What to do next'), said.map((x, i) => h('p', {class: i ? '' : 'lead'}, x)),
+      [...groups].map(([title, items]) => [h('h3', {}, title), h('ul', {}, items)]));
+}
+
+function environment(table, session) {
+  const e = table.props;
+  const rows = [
+    ['Device', e.device_type], ['Device cores', e.device_core_count], ['Hosts', e.host_count],
+    ['Tasks', e.task_count],
+    ['Training',
+      e.is_training === 'true'      ? 'yes' :
+          e.is_training === 'false' ? 'no sign of it' :
+                                      ''],
+    ['Replicas', e.replica_count], ['Cores per replica', e.num_cores_per_replica],
+    ['Captured', format.date(session.captured_unix_ms)], ['Size', format.bytes(session.bytes)]
+  ].filter(([, v]) => v);
+  return h('section', {class: 'card', 'aria-labelledby': 'env'}, h('h2', {id: 'env'}, 'Environment'),
+      h('dl', {class: 'facts'}, rows.map(([k, v]) => [h('dt', {}, k), h('dd', {}, v)])));
+}
+
+export default {
+  title: 'Overview',
+  tool: 'overview_page',
+  async render(ctx) {
+    const all = (await ctx.load('overview_page')).map(columns);
+    const [analysis, step, env, recommendation] = all;
+    const warn = diagnostics(all.find((t) => column(t, 'severity')));
+    ctx.root.append(h('h1', {}, 'Overview'), tiles(analysis, step, env));
+    ctx.root.append(step.length ?
+            h('section', {class: 'card', 'aria-labelledby': 'step-time'},
+                h('h2', {id: 'step-time'}, 'Step time'), steps(step)) :
+            empty('No steps in this profile',
+                'Steps come from jax.profiler.StepTraceAnnotation, Keras callbacks or tf.profiler.experimental.Trace. Annotate the training loop and capture again; everything else works without them.'));
+    ctx.root.append(h('div', {class: 'columns'}, h('div', {}, ops(ctx, analysis)),
+        h('div', {}, environment(env, ctx.session))));
+    ctx.root.append(next(ctx, recommendation));
+    if (warn) ctx.root.append(warn);
+    const latency = all.find((t) => column(t, 'percentile'));
+    if (latency && latency.length) {
+      ctx.root.append(h('section', {class: 'card flush'}, h('h2', {class: 'pad'}, 'Inference latency'),
+          h('table', {class: 'plain'},
+              h('thead', {},
+                  h('tr', {},
+                      latency.columns.map(
+                          (c) =>
+                              h('th', {scope: 'col', class: c.type === 'number' ? 'num' : null}, c.label)))),
+              h('tbody', {},
+                  Array.from({length: latency.length},
+                      (_, i) => h('tr', {},
+                          latency.columns.map(
+                              (c) => h('td', {class: c.type === 'number' ? 'num' : null},
+                                  c.type === 'number' ? format.ms(c.values[i]) : c.values[i]))))))));
+    }
+  },
+};

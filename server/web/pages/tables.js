@@ -1,0 +1,59 @@
+// Any tool that answers with tables, as tables.
+
+import {h} from '../lib/dom.js';
+import * as api from '../lib/api.js';
+import {DataTable} from '../lib/table.js';
+import {columns, isTable} from '../lib/gviz.js';
+import {empty} from '../lib/notes.js';
+
+const PERCENT = /percent|utilization/i;
+
+export function plainTable(table, caption, csv, ctx, key) {
+  const cols = table.columns.map(
+      (c) => ({...c, bar: false, title: PERCENT.test(c.id) ? `${c.label} (a fraction)` : c.label}));
+  const sort = ctx && ctx.params.get(`${key}sort`);
+  return new DataTable({
+    columns: cols,
+    length: table.length,
+    caption,
+    csv,
+    sort: sort ? {id: sort.replace(/^-/, ''), down: sort.startsWith('-')} : null,
+    search: ctx ? ctx.params.get(`${key}q`) || '' : '',
+    onState: ctx &&
+        ((s) => ctx.update(
+             {[`${key}sort`]: s.sort ? `${s.sort.down ? '-' : ''}${s.sort.id}` : '', [`${key}q`]: s.search})),
+    empty: 'The profile has nothing for this table.',
+  });
+}
+
+export default {
+  title: 'Table',
+  async render(ctx) {
+    const name = ctx.at.page.slice(5);
+    const options = {};
+    for (const [k, v] of ctx.params)
+      if (k.startsWith('o.')) options[k.slice(2)] = v;
+    const data = await ctx.load(name, options);
+    const all = Array.isArray(data) ? data : [data];
+    ctx.root.append(h('h1', {}, name.replaceAll('_', ' ')));
+    let n = 0;
+    all.forEach((t, i) => {
+      if (!isTable(t) || (!t.rows.length && all.length > 1)) return;
+      n++;
+      const table = plainTable(columns(t), `${name}, table ${i + 1}`,
+          `${name}_${ctx.session.name.replace(/[^\w.-]+/g, '_')}${i ? `_${i + 1}` : ''}.csv`, ctx,
+          i ? `${i}.` : '');
+      ctx.root.append(h('section', {class: 'card flush'}, table.element));
+    });
+    if (!n) {
+      ctx.root.append(
+          empty('This tool has no table for this session', 'Its answer can be downloaded as it is.'),
+          h('p', {},
+              h('a', {
+                href: api.address('tool', api.toolQuery(ctx.session.name, name, ctx.hosts, options)).href,
+                download: `${name}.json`
+              },
+                  'Download the answer')));
+    }
+  },
+};

@@ -1,0 +1,440 @@
+// The trace view: loads trace_viewer@ window by window and keeps the address up to date.
+
+import {h, debounce, every, announce} from '../lib/dom.js';
+import * as api from '../lib/api.js';
+import * as format from '../lib/format.js';
+import {DataTable} from '../lib/table.js';
+import {empty, problem, loading} from '../lib/notes.js';
+import {TraceView} from '../trace/view.js';
+
+const TOOL = 'trace_viewer@';
+const RESOLUTION = 8000;  // columns asked for over the whole trace
+const MOST_MATCHES = 100000;
+const WHOLE = 20000;  // answers with fewer events than this were hardly thinned out
+const KEYS = [
+  ['W / S, wheel', 'zoom in and out at the pointer'], ['A / D, Shift + wheel, drag', 'move left and right'],
+  ['↑ ↓ ← →', 'go to the neighbours of the selected event, or move the window'],
+  ['Enter', 'select the event in the middle'], ['F', 'zoom to the selected event'],
+  ['M', 'mark the selected event’s time'], ['Shift + drag', 'mark a stretch of time and sum it up'],
+  ['0', 'show everything'], ['Page up / down', 'scroll the tracks'], ['/', 'search'],
+  ['N, Shift + N', 'next and previous match'], ['Esc', 'clear selection and mark'], ['?', 'this list']
+];
+
+// Asks the worker; one object per page.
+class Loader {
+  constructor(signal) {
+    this.worker = new Worker(new URL('../trace/worker.js', import.meta.url), {type: 'module'});
+    this.waiting = new Map();
+    this.next = 1;
+    this.worker.onmessage = ({data}) => {
+      const w = this.waiting.get(data.id);
+      if (!w) return;
+      if (data.bytes) {
+        w.progress?.(data.bytes);
+        return;
+      }
+      this.waiting.delete(data.id);
+      if (data.error) {
+        const e = data.error.code ? new api.ApiError(data.error.status, data.error.code, data.error.message) :
+                                    new Error(data.error.message);
+        if (data.error.name === 'AbortError') e.name = 'AbortError';
+        w.reject(e);
+      } else
+        w.resolve(data);
+    };
+    this.worker.onerror = (e) => {
+      for (const w of this.waiting.values()) w.reject(new Error(e.message || 'the worker could not start'));
+      this.waiting.clear();
+    };
+    signal.addEventListener('abort', () => this.worker.terminate());
+  }
+
+  load(url, progress) {
+    const id = this.next++;
+    const promise = new Promise((resolve, reject) => this.waiting.set(id, {resolve, reject, progress}));
+    this.worker.postMessage({id, url: url.href});
+    return {promise, cancel: () => this.worker.postMessage({id, cancel: true})};
+  }
+}
+
+function matcher(text) {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  return words.length ? (name) => {
+    const n = name.toLowerCase();
+    return words.every((w) => n.includes(w));
+  } : null;
+}
+
+// t=12.5-40.25 (ms) as µs
+function windowOf(text) {
+  const m = /^(-?[\d.]+(?:e-?\d+)?)[-~](-?[\d.]+(?:e-?\d+)?)$/.exec(text || '');
+  if (!m) return null;
+  const a = Number(m[1]) * 1000, b = Number(m[2]) * 1000;
+  return Number.isFinite(a) && Number.isFinite(b) && b > a ? [a, b] : null;
+}
+
+const digits = (us, span) =>
+    (us / 1000).toFixed(Math.max(3, Math.min(9, 6 - Math.floor(Math.log10(span / 1000)))));
+
+function eventPanel(ctx, view, panel) {
+  let asked = null;
+  return async (e) => {
+    asked?.abort();
+    if (!e) {
+      panel.replaceChildren(h('p', {class: 'muted'},
+          'Click an event for its details, or Shift + drag to sum up a stretch of time.'));
+      return;
+    }
+    const facts = [
+      ['Duration', format.us(e.dur)], ['Start', format.axisUs(e.ts, 0.001)],
+      ['Track', `${e.process} › ${e.thread}`]
+    ];
+    const args =
+        h('dl', {class: 'facts wide args'}, h('dt', {}, 'Details'), h('dd', {class: 'muted'}, 'loading …'));
+    panel.replaceChildren(h('div', {class: 'title'}, h('h2', {class: 'breakable'}, e.name || '(no name)'),
+                              h('button', {type: 'button', onclick: () => view.focusOn(e)}, 'Zoom to it'),
+                              h('button', {
+                                type: 'button',
+                                onclick: () => {
+                                  ctx.searchFor(e.name);
+                                }
+                              },
+                                  'Find all'),
+                              h('button', {
+                                type: 'button',
+                                'aria-label': 'Clear selection',
+                                onclick: () => {
+                                  view.select(null);
+                                  view.canvas.focus();
+                                }
+                              },
+                                  '✕')),
+        h('div', {class: 'split'},
+            h('div', {},
+                h('dl', {class: 'facts wide'}, facts.map(([k, v]) => [h('dt', {}, k), h('dd', {}, v)])),
+                view.links.length ? h('p', {}, 'Linked events: ', view.links.slice(0, 8).map(([a, b]) => {
+                  const other = a.key === e.key && a.ts === e.ts && a.row === e.row ? b : a;
+                  return h('button', {
+                    type: 'button',
+                    class: 'link',
+                    onclick: () => {
+                      view.select(other, true);
+                      view.canvas.focus();
+                    }
+                  },
+                      `${other.name.slice(0, 60)} on ${other.thread}`);
+                })) :
+                                    ''),
+            args));
+    asked = new AbortController();
+    ctx.signal.addEventListener('abort', () => asked.abort());
+    try {
+      const options =
+          {event_name: e.name, start_time_ms: e.ts / 1000, duration_ms: e.dur / 1000, unique_id: e.uid};
+      const {data} = await api.tool(ctx.session.name, TOOL, ctx.hosts, options, asked.signal);
+      const same = (data.traceEvents ||
+          []).filter((x) => x.name === e.name && x.pid === e.pid && Math.abs(x.ts - e.ts) < 1e-3);
+      const full = same.find((x) => x.tid === e.tid) || same[0];
+      const list = Object.entries((full && full.args) || {}).filter(([k]) => k !== 'uid');
+      const frame = full && full.sf !== undefined && data.stackFrames ? data.stackFrames[full.sf] : null;
+      if (frame) list.push(['stack', frame.name]);
+      args.replaceChildren(
+          ...(list.length ? list : [['Details', 'none recorded']])
+              .flatMap(
+                  ([k, v]) => [h('dt', {}, k.replaceAll('_', ' ')),
+                      h('dd', {class: 'breakable'}, typeof v === 'object' ? JSON.stringify(v) : String(v))]));
+    } catch (error) {
+      if (error.name !== 'AbortError')
+        args.replaceChildren(h('dt', {}, 'Details'), h('dd', {class: 'muted'}, error.message));
+    }
+  };
+}
+
+function rangePanel(view, panel, range) {
+  const {names, total, count} = view.summary(range[0], range[1]);
+  const table = new DataTable({
+    columns: [
+      {id: 'name', label: 'Event', type: 'string', values: names, width: 380},
+      {id: 'total', label: 'Time', type: 'number', values: total, format: format.us},
+      {id: 'count', label: 'Count', type: 'number', values: count}, {
+        id: 'average',
+        label: 'Average',
+        type: 'number',
+        values: total.map((t, i) => t / count[i]),
+        format: format.us
+      }
+    ],
+    length: names.length,
+    caption: 'Events in the marked time',
+    csv: 'trace_range.csv',
+    sort: {id: 'total', down: true},
+  });
+  panel.replaceChildren(
+      h('div', {class: 'title'}, h('h2', {}, `${format.us(range[1] - range[0])} marked`),
+          h('span', {class: 'muted'}, `from ${format.us(range[0])}`),
+          h('button', {type: 'button', onclick: () => view.setWindow(range[0], range[1])}, 'Zoom to it'),
+          h('button', {
+            type: 'button',
+            'aria-label': 'Clear mark',
+            onclick: () => {
+              view.setRange(null);
+              view.canvas.focus();
+            }
+          },
+              '✕')),
+      table.element);
+}
+
+// Loads what the window shows more closely than the base does.  The server thins out large traces only;
+// once a closer look brings nothing new, the base is known to be whole and nothing more is asked.
+class Closer {
+  constructor(ctx, view, loader, url, status) {
+    Object.assign(this, {ctx, view, loader, url, status, whole: false, have: null});
+    this.look = every(160, () => this.now());
+  }
+
+  now() {
+    const v = this.view, span = v.t1 - v.t0, {start, end} = v.base.model;
+    if (this.whole || this.ctx.signal.aborted || span > (end - start) * 0.6) return;
+    const unit = span / v.width;
+    const covers =
+        this.have && this.have.start <= Math.max(start, v.t0) && this.have.end >= Math.min(end, v.t1);
+    if (covers && unit > this.have.unit * 0.5) return;
+    if (unit > (end - start) / RESOLUTION && !covers) return;  // the base is close enough
+    const a = Math.max(start, v.t0 - span / 2), b = Math.min(end, v.t1 + span / 2);
+    const columns = Math.round(Math.max(2000, v.width * 4));
+    if (this.running) {
+      this.again = true;
+      return;
+    }  // one at a time; the last wish is looked at next
+    const job = this.running =
+        this.loader.load(this.url({start_time_ms: a / 1000, end_time_ms: b / 1000, resolution: columns}));
+    job.promise
+        .then(({model}) => {
+          const before = this.count(v.base, a, b);
+          if (model.events <= before) {
+            this.whole = model.events > 50;
+            this.have = {start: a, end: b, unit: 0};
+            return;
+          }
+          this.have = {start: a, end: b, unit: (b - a) / columns};
+          v.setDetail(model, a, b);
+        })
+        .catch((e) => {
+          if (!this.ctx.signal.aborted) this.ctx.warn([`Closer look failed: ${e.message}`]);
+        })
+        .finally(() => {
+          this.running = null;
+          if (this.again) {
+            this.again = false;
+            this.now();
+          }
+        });
+  }
+
+  count(m, a, b) {
+    let n = 0;
+    for (const t of m.tracks.values())
+      for (let i = 0; i < t.ts.length; i++)
+        if (t.ts[i] <= b && t.end[i] >= a) n++;
+    return n;
+  }
+}
+
+export default {
+  title: 'Trace',
+  tool: TOOL,
+  async render(ctx) {
+    const loader = new Loader(ctx.signal);
+    const url = (options) => api.address('tool', api.toolQuery(ctx.session.name, TOOL, ctx.hosts, options));
+    const view = new TraceView();
+    const status = h('span', {class: 'muted status', role: 'status'});
+    const box = h('input', {
+      type: 'search',
+      placeholder: 'Search events',
+      'aria-label': 'Search events',
+      spellcheck: 'false',
+      autocomplete: 'off',
+      value: ctx.params.get('q') || ''
+    });
+    const found = h('span', {class: 'muted counter', role: 'status'});
+    const panel = h('section', {class: 'card trace-detail', 'aria-label': 'Selection'});
+    const help = h('dialog', {class: 'help', 'aria-label': 'Keys'}, h('h2', {}, 'Keys'),
+        h('dl', {class: 'facts wide'}, KEYS.map(([k, v]) => [h('dt', {}, k), h('dd', {}, v)])),
+        h('form', {method: 'dialog'}, h('button', {type: 'submit'}, 'Close')));
+    const button = (label, text, fn) =>
+        h('button', {type: 'button', 'aria-label': label, title: label, onclick: fn}, text);
+    const place = h('div', {class: 'trace-place'}, loading('Loading the trace …'));
+    ctx.root.append(h('h1', {class: 'sr'}, 'Trace'),
+        h('div', {class: 'bar'}, box, button('Previous match', '‹', () => step(-1)),
+            button('Next match', '›', () => step(1)), found, h('span', {class: 'grow'}), status,
+            button('Zoom out', '−', () => view.zoom(1.6)), button('Zoom in', '+', () => view.zoom(1 / 1.6)),
+            button('Show everything', 'Fit', () => view.fit()), button('Keys', '?', () => help.showModal())),
+        place, help);
+
+    let matches = null, at = -1, searching = null;
+    const search = () => {
+      view.setSearch(matcher(box.value));
+      matches = null;
+      at = -1;
+      if (!box.value.trim()) {
+        found.textContent = '';
+        return;
+      }
+      take(view.matching(view.base, MOST_MATCHES));
+      if (view.base.model.events >= WHOLE && !closer.whole) askServer();
+    };
+    const take = (list) => {
+      matches = list;
+      at = -1;
+      found.textContent = `${format.count(list.length)}${list.length === MOST_MATCHES ? '+' : ''} match${
+          list.length === 1 ? '' : 'es'}`;
+    };
+    // A trace that was thinned out hides events from the search above: the server knows them all.
+    const askServer = debounce(400, () => {
+      const text = box.value.trim();
+      searching?.cancel();
+      if (!text || ctx.signal.aborted) return;
+      const job = searching = loader.load(url({search_prefix: text}));
+      job.promise
+          .then(({model}) => {
+            if (searching !== job || box.value.trim() !== text) return;
+            const list = view.matching(view.attach(model, model.start, model.end), MOST_MATCHES);
+            if (list.length > matches.length) take(list);
+          })
+          .catch((e) => {
+            if (e.name !== 'AbortError') ctx.warn([`Search on the server failed: ${e.message}`]);
+          });
+    });
+    const step = (by) => {
+      if (!matches || !matches.length) {
+        announce('No match');
+        return;
+      }
+      if (at < 0) {
+        at = matches.findIndex((m) => m.ts >= view.t0);
+        if (at < 0) at = 0;
+        if (by < 0) at = (at - 1 + matches.length) % matches.length;
+      } else
+        at = (at + by + matches.length) % matches.length;
+      const m = matches[at];
+      view.select(view.eventOf(m.m, m.key, m.row, m.i), true);
+      found.textContent = `${format.count(at + 1)} of ${format.count(matches.length)}`;
+    };
+    ctx.searchFor = (text) => {
+      box.value = text;
+      ctx.update({q: text});
+      search();
+    };
+    box.addEventListener('input', debounce(120, () => {
+      ctx.update({q: box.value});
+      if (view.base) search();
+    }));
+    box.addEventListener('keydown', (e) => {
+      if (e.key === 'Enter') {
+        e.preventDefault();
+        step(e.shiftKey ? -1 : 1);
+      } else if (e.key === 'Escape')
+        view.canvas.focus();
+    });
+    ctx.onKey = (e) => {
+      if (e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName)) return;
+      if (e.key === '/') {
+        e.preventDefault();
+        box.focus();
+        box.select();
+      } else if (e.key === '?')
+        help.showModal();
+      else if (e.key === 'n' || e.key === 'N')
+        step(e.key === 'N' ? -1 : 1);
+      else if (e.target === document.body)
+        view.key(e);
+    };
+    ctx.root.addEventListener('keydown', (e) => ctx.onKey(e));
+
+    // Keys work from the start, before anything has the focus.
+    const stray = (e) => {
+      if (e.target === document.body)
+        (e.type === 'keyup' ? view.keys.delete(e.key.toLowerCase()) : ctx.onKey(e));
+    };
+    for (const type of ['keydown', 'keyup']) addEventListener(type, stray, {signal: ctx.signal});
+
+    const remember = every(300, () => {
+      if (ctx.signal.aborted || !view.base) return;
+      const span = view.t1 - view.t0, all = view.full[1] - view.full[0];
+      const s = view.selected;
+      ctx.update({
+        t: span > all * 0.999 ? '' : `${digits(view.t0, span)}~${digits(view.t1, span)}`,
+        e: s ? `${s.pid}~${s.tid}~${s.ts}~${s.dur}` : '',
+        c: [...view.collapsed].join('~'),
+        r: view.range ? `${digits(view.range[0], span)}~${digits(view.range[1], span)}` : '',
+        y: String(Math.round(view.scroller.scrollTop) || ''),
+      });
+    });
+    const closer = new Closer(ctx, view, loader, url);
+    const show = eventPanel(ctx, view, panel);
+    view.element.addEventListener('view', () => {
+      remember();
+      closer.look();
+    });
+    view.element.addEventListener('select', (e) => {
+      remember();
+      show(e.detail);
+    });
+    view.element.addEventListener('range', (e) => {
+      remember();
+      if (e.detail)
+        rangePanel(view, panel, e.detail);
+      else
+        show(view.selected);
+    });
+    view.element.addEventListener('drawn', () => {
+      const {p95} = view.drawTimes();
+      const text = `${format.us(view.t1 - view.t0)} in sight, ${format.count(view.base.model.events)} events`;
+      if (status.textContent !== text) status.textContent = text;
+      status.title = `drawing: ${p95.toFixed(1)} ms at the 95th percentile`;
+      view.element.dataset.drawn = String(view.drawn);
+    });
+    ctx.signal.addEventListener('abort', () => view.close());
+
+    const start = (answer) => {
+      ctx.warn(answer.warnings);
+      if (!answer.model.events) {
+        place.replaceChildren(empty('No events in this trace',
+            'The capture recorded nothing. Capture again while the program computes, or choose another host.'));
+        return;
+      }
+      for (const pid of (ctx.params.get('c') || '').split('~').filter(Boolean))
+        view.collapsed.add(Number(pid));
+      place.replaceChildren(view.element, panel);
+      view.setBase(answer.model);
+      const wanted = windowOf(ctx.params.get('t'));
+      if (wanted) view.setWindow(wanted[0], wanted[1], true);
+      search();
+      const named = (ctx.params.get('e') || '').split('~').map(Number);
+      const selected = named.length === 4 && named.every(Number.isFinite) ? view.find(...named) : null;
+      if (selected)
+        view.select(selected, true);
+      else
+        show(null);
+      const marked = windowOf(ctx.params.get('r'));
+      if (marked) view.setRange(marked);
+      const y = Number(ctx.params.get('y'));
+      if (y > 0) view.scroller.scrollTop = y;
+      if (answer.model.lost)
+        ctx.warn([`${format.count(answer.model.lost)} events nested too deeply are not drawn.`]);
+      closer.look();
+    };
+    const wait = place.firstChild;
+    loader
+        .load(url({resolution: RESOLUTION}),
+            (bytes) => {
+              wait.lastChild.textContent = `Loading the trace … ${format.bytes(bytes)}`;
+            })
+        .promise.then(start)
+        .catch((e) => {
+          if (!ctx.signal.aborted)
+            place.replaceChildren(problem('Trace', e, () => dispatchEvent(new Event('hashchange'))));
+        });
+  },
+};

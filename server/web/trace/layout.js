@@ -1,0 +1,79 @@
+// Where each track stands, top to bottom (px), whatever is scrolled.
+
+export const ROW = 18, PROCESS = 28, GAP = 5, COUNTER = 40, EMPTY = 18;
+
+export const keyOf = (pid, tid) => `${pid}/${tid}`;
+
+/* models: [base, detail or null]; collapsed: Set of pids.
+ * Items: {kind: 'process' | 'thread' | 'counter', y, height, process, thread, counter, key, rows} */
+export function layout(models, collapsed) {
+  const processes = new Map();
+  for (const model of models) {
+    for (const p of model ? model.processes : []) {
+      let into = processes.get(p.pid);
+      if (!into)
+        processes.set(
+            p.pid, into = {pid: p.pid, name: p.name, sort: p.sort, threads: new Map(), counters: new Map()});
+      for (const t of p.threads) {
+        const rows = t.track ? t.track.rows : 0, old = into.threads.get(t.tid);
+        into.threads.set(
+            t.tid, {tid: t.tid, name: t.name, sort: t.sort, rows: Math.max(rows, old ? old.rows : 0)});
+      }
+      for (const c of p.counters)
+        if (!into.counters.has(c.name)) into.counters.set(c.name, c);
+    }
+  }
+  const by = (a, b) => a.sort - b.sort || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+  const items = [];
+  let y = 0;
+  const put = (item) => {
+    items.push({...item, y});
+    y += item.height;
+  };
+  for (const p of [...processes.values()].sort(by)) {
+    put({kind: 'process', process: p, height: PROCESS});
+    if (collapsed.has(p.pid)) continue;
+    for (const c of p.counters.values())
+      put({kind: 'counter', process: p, counter: c, key: keyOf(p.pid, `counter ${c.name}`), height: COUNTER});
+    for (const t of [...p.threads.values()].sort(by)) {
+      put({
+        kind: 'thread',
+        process: p,
+        thread: t,
+        key: keyOf(p.pid, t.tid),
+        rows: t.rows,
+        height: t.rows ? t.rows * ROW + GAP : EMPTY
+      });
+    }
+  }
+  return {items, height: y};
+}
+
+// Tracks and counters of a model by key.
+export function index(model) {
+  const tracks = new Map(), counters = new Map();
+  for (const p of model.processes) {
+    for (const t of p.threads)
+      if (t.track) tracks.set(keyOf(p.pid, t.tid), t.track);
+    for (const c of p.counters) {
+      let top = 0;
+      for (const v of c.value)
+        if (v > top) top = v;
+      counters.set(keyOf(p.pid, `counter ${c.name}`), {...c, top});
+    }
+  }
+  return {tracks, counters};
+}
+
+// Position in items of the one that covers Y, or of the next one.
+export function itemAt(items, y) {
+  let low = 0, high = items.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (items[middle].y + items[middle].height > y)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}

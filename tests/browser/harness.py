@@ -1,0 +1,263 @@
+"""What the browser tests share: the daemon, a proxy that adds a path prefix, pages that record errors, results."""
+
+import contextlib
+import http.client
+import http.server
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import traceback
+import urllib.parse
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DATA = ROOT / "tests" / "data" / "logdir"
+HOSTILE = "<img src=x onerror=window.pwned=1>"  # a session's and a host's name
+
+
+class Skip(Exception):
+    pass
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def fetch(base, path, timeout=20):
+    """(status, headers, body) of one GET."""
+    url = urllib.parse.urlsplit(base)
+    c = http.client.HTTPConnection(url.hostname, url.port, timeout=timeout)
+    try:
+        c.request("GET", url.path.rstrip("/") + path)
+        r = c.getresponse()
+        return r.status, dict(r.getheaders()), r.read()
+    finally:
+        c.close()
+
+
+def make_logdir(top):
+    """Profiles of tests/data, and one whose session and host carry HTML in their names."""
+    shutil.copytree(DATA, top, dirs_exist_ok=True)
+    odd = top / "cpu" / "plugins" / "profile" / HOSTILE
+    odd.mkdir()
+    source = DATA / "cpu" / "plugins" / "profile" / "jax_odd_names" / "vm.xplane.pb"
+    shutil.copy(source, odd / f"{HOSTILE}.xplane.pb")
+
+
+class Daemon:
+    """xplaned from a build directory, on free ports, stopped by its process id."""
+
+    def __init__(self, build, extra=()):
+        self.program = pathlib.Path(build) / "server" / "xplaned"
+        self.extra = list(extra)
+        self.process = None
+        self.top = None
+
+    def start(self):
+        usage = subprocess.run([self.program, "--help"], capture_output=True, text=True, timeout=20)
+        if "--http" not in usage.stdout:
+            raise Skip("this xplaned has no HTTP gateway")
+        self.top = pathlib.Path(tempfile.mkdtemp(prefix="xplaned-browser-"))
+        make_logdir(self.top / "logs")
+        port = free_port()
+        self.base = f"http://127.0.0.1:{port}"
+        self.log = open(self.top / "log", "w", encoding="utf-8")
+        self.process = subprocess.Popen(
+            [
+                self.program,
+                "--logdir",
+                self.top / "logs",
+                "--state-dir",
+                self.top / "state",
+                "--listen",
+                f"127.0.0.1:{free_port()}",
+                "--http",
+                f"127.0.0.1:{port}",
+                *self.extra,
+            ],
+            stdout=self.log,
+            stderr=self.log,
+        )
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"xplaned ended: {(self.top / 'log').read_text()[-2000:]}")
+            with contextlib.suppress(OSError):
+                status, _, body = fetch(self.base, "/api/v1/sessions")
+                if status == 200 and len(json.loads(body)["sessions"]) > 10:
+                    return self.base
+            time.sleep(0.1)
+        raise RuntimeError("xplaned does not answer")
+
+    def stop(self):
+        if self.process:
+            self.process.terminate()
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+            self.log.close()
+        if self.top:
+            shutil.rmtree(self.top, ignore_errors=True)
+
+
+class Prefix:
+    """A proxy that serves BASE below /some/prefix/ only."""
+
+    PATH = "/some/prefix"
+
+    def __init__(self, base):
+        backend = urllib.parse.urlsplit(base)
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def do_GET(self):
+                status, headers, body = 404, {}, b"outside the prefix"
+                if self.path.startswith(Prefix.PATH + "/"):
+                    status, headers, body = fetch(f"http://{backend.netloc}", self.path[len(Prefix.PATH) :])
+                self.send_response(status)
+                for k, v in headers.items():
+                    if k.lower() not in (
+                        "connection",
+                        "transfer-encoding",
+                        "content-length",
+                        "date",
+                        "server",
+                        "keep-alive",
+                    ):
+                        self.send_header(k, v)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.base = f"http://127.0.0.1:{self.server.server_address[1]}{Prefix.PATH}"
+
+    def stop(self):
+        self.server.shutdown()
+
+
+class Tab:
+    """One page in a context of its own; remembers what went wrong in it."""
+
+    last = None  # the page made last
+
+    def __init__(self, browser, base, size=(1360, 860), **context):
+        self.context = browser.new_context(viewport={"width": size[0], "height": size[1]}, **context)
+        self.page = self.context.new_page()
+        self.base = base
+        self.errors = []
+        self.page.on(
+            "console", lambda m: self.errors.append(f"console: {m.text}") if m.type == "error" else None
+        )
+        self.page.on("pageerror", lambda e: self.errors.append(f"exception: {e}"))
+        self.page.on("dialog", lambda d: (self.errors.append(f"dialog: {d.message}"), d.dismiss()))
+        self.page.set_default_timeout(15000)
+        Tab.last = self.page
+
+    def open(self, place):
+        self.page.goto("about:blank")  # else only the hash changes, and the old page could be taken for the new one
+        self.page.goto(f"{self.base}/ui/#/{place}")
+        self.ready()
+
+    def session(self, name, page, query=""):
+        self.open(f"s/{urllib.parse.quote(name, safe='')}/{page}{'?' + query if query else ''}")
+
+    def ready(self):
+        self.page.wait_for_function(
+            "() => document.querySelector('main h1, main .problem') && !document.querySelector('.loading')"
+        )
+
+    def texts(self, selector):
+        return [t.strip() for t in self.page.locator(selector).all_inner_texts()]
+
+    def hash(self):
+        return self.page.evaluate("location.hash")
+
+    def params(self):
+        h = self.hash()
+        return dict(urllib.parse.parse_qsl(h.split("?", 1)[1])) if "?" in h else {}
+
+    def answer(self, tool, make):
+        """From now on TOOL's answers are what make(query) gives: a JSON value, or (status, JSON value)."""
+
+        def handle(route):
+            url = urllib.parse.urlsplit(route.request.url)
+            query = urllib.parse.parse_qs(url.query)
+            value = make(query)
+            status, value = value if isinstance(value, tuple) else (200, value)
+            route.fulfill(
+                status=status,
+                content_type="application/json",
+                body=value if isinstance(value, (str, bytes)) else json.dumps(value),
+            )
+
+        self.context.route(
+            lambda url: "/api/v1/tool?" in url
+            and urllib.parse.parse_qs(urllib.parse.urlsplit(url).query).get("tool") == [tool],
+            handle,
+        )
+
+    def check_clean(self, allow=()):
+        bad = [e for e in self.errors if not any(a in e for a in allow)]
+        assert not bad, f"errors in the page: {bad[:5]}"
+
+    def close(self):
+        self.context.close()
+
+
+class Results:
+    def __init__(self):
+        self.counts = {"passed": 0, "failed": 0, "skipped": 0}
+
+    def add(self, kind, name, text=""):
+        self.counts[kind] += 1
+        print(f"{kind:8} {name}{': ' + text if text else ''}", flush=True)
+
+    def run(self, name, fn):
+        began = time.monotonic()
+        try:
+            fn()
+            self.add("passed", name, f"{time.monotonic() - began:.1f} s")
+        except Skip as e:
+            self.add("skipped", name, str(e))
+        except Exception:
+            self.add("failed", name)
+            traceback.print_exc()
+
+    def last_line(self):
+        return ", ".join(f"{self.counts[k]} {k}" for k in ("passed", "failed", "skipped"))
+
+
+def find_chromium():
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        path = shutil.which(name)
+        if path:
+            return path
+    raise Skip("no chromium: deploy/setup-debian.sh test installs it")
+
+
+def wait_until(what, test, seconds=20):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if test():
+            return
+        Tab.last.wait_for_timeout(50)  # not time.sleep: the browser's events are taken in meanwhile
+    raise AssertionError(f"never happened: {what}")
+
+
+def environment_path():
+    return pathlib.Path(os.environ.get("XPL_BUILD", ROOT / "build"))

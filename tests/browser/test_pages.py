@@ -1,0 +1,583 @@
+"""Our pages: what they show, sort, filter, remember and refuse to execute."""
+
+import csv
+import io
+import json
+import re
+
+from harness import HOSTILE, fetch, wait_until
+
+GPU, TPU, TF, BFC, ODD = (
+    "accel/mi300_jax_attention",
+    "accel/tpu_inference_a",
+    "cpu/tf_custom_h2p0",
+    "cpu/tf_bfc_memory",
+    "cpu/jax_odd_names",
+)
+FUSED, KERAS, HOSTS, BROKEN, EMPTY = (
+    "accel/mi300_jax_te_fused_attn",
+    "cpu/tf_keras_tensorboard",
+    "cpu/jax_4hosts",
+    "cpu/jax_2proc_samehost",
+    "cpu/jax_empty",
+)
+
+
+def not_hacked(tab):
+    assert tab.page.evaluate("window.pwned") is None, "a name ran as script"
+    assert (
+        tab.page.locator(
+            "main img, #top img[src=x], main script, main b, main i:not(.swatch):not([class^=series]), main svg[onload]"
+        ).count()
+        == 0
+    ), "a name became HTML"
+
+
+def sessions_list(tab):
+    tab.open("sessions")
+    names = tab.texts(".sessions tbody th")
+    assert GPU in names and HOSTS in names and len(names) >= 17, names
+    tab.page.fill("input[type=search]", "tf_")
+    wait_until("search narrows the list", lambda: all("tf_" in n for n in tab.texts(".sessions tbody th")))
+    assert tab.params()["q"] == "tf_"
+    tab.page.fill("input[type=search]", "no such session")
+    tab.page.wait_for_selector("text=No session matches")
+    tab.page.fill("input[type=search]", "")
+    tab.page.click("th[data-column=size] button")
+    assert tab.page.get_attribute("th[data-column=size]", "aria-sort") == "descending"
+    first = tab.texts(".sessions tbody th")[0]
+    tab.page.click("th[data-column=size] button")
+    assert tab.page.get_attribute("th[data-column=size]", "aria-sort") == "ascending"
+    assert tab.texts(".sessions tbody th")[-1] == first
+    assert tab.params()["sort"] == "size"
+
+
+def sessions_states(tab):
+    """A damaged file is named as such after somebody asked for it."""
+    tab.session(BROKEN, "overview")
+    message = tab.page.inner_text(".problem .message")
+    assert "vm.xplane.pb" in message and "corrupt" in message, message
+    assert "/plugins/" not in message or "tests/data" not in message
+    tab.open("sessions")
+    row = tab.page.locator(".sessions tbody tr", has_text=BROKEN)
+    assert row.locator(".state").count() == 1
+
+
+sessions_states.allow = ["Failed to load resource"]
+
+
+def overview_steps(tab):
+    tab.session(TF, "overview")
+    assert tab.page.locator(".chart path[class^=series]").count() >= 2
+    assert "Average step time" in tab.page.inner_text(".tiles")
+    rows = tab.texts(".page .columns table tbody tr")
+    assert len(rows) == 10 and "%" in rows[0]
+    tab.page.focus(".chart")
+    tab.page.keyboard.press("ArrowRight")
+    tab.page.keyboard.press("ArrowRight")
+    assert "train 2" in tab.page.inner_text(".readout") and "ms" in tab.page.inner_text(".readout")
+    assert "What to do next" in tab.page.inner_text("main")
+    hrefs = tab.page.eval_on_selector_all(".next a", "l => l.map(a => a.getAttribute('href'))")
+    assert any("/trace" in h for h in hrefs) and all(re.match(r"#/|https?://", h) for h in hrefs), hrefs
+
+
+def overview_without_steps(tab):
+    tab.session(GPU, "overview")
+    assert "No steps in this profile" in tab.page.inner_text("main")
+    assert "gfx942" in tab.page.inner_text(".tiles")
+
+
+def ops_table(tab):
+    tab.session(KERAS, "ops")
+    rows = lambda: tab.texts("table.data tbody tr:not(.spacer)")
+    total = int(tab.page.get_attribute("table.data", "aria-rowcount")) - 1
+    assert total > 400 and len(rows()) < 60, "only rows in sight are in the document"
+    first = rows()[0]
+    tab.page.click("th[data-column=occurrences] button")
+    assert tab.page.get_attribute("th[data-column=occurrences]", "aria-sort") == "descending"
+    wait_until("another order", lambda: rows()[0] != first)
+    assert tab.params()["sort"] == "-occurrences"
+    tab.page.fill(".datatable input[type=search]", "relu")
+    wait_until("the filter works", lambda: rows() and all("relu" in r.lower() for r in rows()))
+    assert tab.params()["q"] == "relu"
+    filtered = int(tab.page.get_attribute("table.data", "aria-rowcount")) - 1
+    tab.page.select_option("select[data-facet=host_or_device]", "Device")
+    wait_until(
+        "the choice narrows",
+        lambda: int(tab.page.get_attribute("table.data", "aria-rowcount")) - 1 < filtered,
+    )
+    kept = int(tab.page.get_attribute("table.data", "aria-rowcount")) - 1
+    with tab.page.expect_download() as save:
+        tab.page.click("text=Export CSV")
+    table = list(csv.reader(io.StringIO(open(save.value.path(), encoding="utf-8").read())))
+    assert len(table) == kept + 1 and len(table[0]) >= 19, (len(table), kept, table[0])
+    # the address alone brings the same view back
+    address = tab.hash()
+    again = rows()
+    tab.page.reload()
+    tab.ready()
+    assert tab.hash() == address and rows() == again
+
+
+def ops_scrolls_to_the_end(tab):
+    tab.session(KERAS, "ops")
+    tab.page.focus("table.data")
+    tab.page.keyboard.press("End")
+    total = int(tab.page.get_attribute("table.data", "aria-rowcount"))
+    tab.page.wait_for_selector(f"tr[aria-rowindex='{total}'].active")
+    box, view = (
+        tab.page.locator(f"tr[aria-rowindex='{total}']").bounding_box(),
+        tab.page.locator(".scroller").bounding_box(),
+    )
+    assert view["y"] <= box["y"] and box["y"] + box["height"] <= view["y"] + view["height"] + 2, (box, view)
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_selector(".detail:not([hidden])")
+    tab.page.keyboard.press("Home")
+    tab.page.wait_for_selector("tr[aria-rowindex='2'].active")
+
+
+def a_table_of_200000_rows(tab):
+    n = 200000
+    tab.page.set_default_timeout(60000)
+    cols = [
+        {"id": "rank", "label": "Rank", "type": "number"},
+        {"id": "kernel_name", "label": "Kernel Name", "type": "string"},
+        {"id": "total_duration_us", "label": "Total", "type": "number"},
+        {"id": "occurrences", "label": "Occurrences", "type": "number"},
+    ]
+    rows = ",".join(
+        '{"c":[{"v":%d},{"v":"kernel_%d"},{"v":%d},{"v":1}]}' % (i, i, (i * 7919) % n) for i in range(n)
+    )
+    body = '{"cols":%s,"rows":[%s]}' % (json.dumps(cols), rows)
+    tab.answer("kernel_stats", lambda q: body)
+    tab.session(GPU, "kernels")
+    assert tab.page.get_attribute("table.data", "aria-rowcount") == str(n + 1)
+    assert tab.page.locator("table.data tbody tr").count() < 80
+    tab.page.evaluate("document.querySelector('.scroller').scrollTop = 1e9")
+    tab.page.wait_for_selector(f"tr[aria-rowindex='{n + 1}']")
+    tab.page.click("th[data-column=kernel_name] button")
+    wait_until("sorted by name", lambda: "kernel_0" in tab.texts("table.data tbody tr:not(.spacer) td")[0])
+    tab.page.fill(".datatable input[type=search]", "kernel_19999")
+    wait_until("filtered", lambda: tab.page.get_attribute("table.data", "aria-rowcount") == str(1 + 11))
+
+
+def op_profile_flame(tab):
+    tab.session(GPU, "op_profile")
+    bars = lambda: tab.page.locator(".flame [role=treeitem]").count()
+    before = bars()
+    assert before > 20
+    target = tab.page.locator(".flame [aria-level='2']").first
+    name = target.inner_text().split("\n")[0]
+    target.click()
+    wait_until("zoomed into the node", lambda: tab.params().get("node") == "0")
+    assert name in tab.page.inner_text(".crumbs") and bars() != before
+    widths = tab.page.eval_on_selector_all(".flame [aria-level='2']", "l => l.map(b => b.offsetWidth)")
+    assert len(widths) == 1
+    tab.page.keyboard.press("ArrowDown")
+    tab.page.keyboard.press("Enter")
+    wait_until("deeper by keyboard", lambda: tab.params().get("node", "").startswith("0."))
+    tab.page.go_back()
+    tab.ready()
+    assert tab.params().get("node") == "0" and name in tab.page.inner_text(".crumbs")
+    tab.page.select_option("#group", "category")
+    wait_until("other groups", lambda: tab.params().get("group") == "category")
+    tab.ready()
+    assert "custom" in tab.page.inner_text(".flame") or "fusion" in tab.page.inner_text(".flame")
+    tab.page.check("#idle")
+    wait_until("idle time shown", lambda: "IDLE" in tab.page.inner_text("main"))
+
+
+def kernels_page(tab):
+    tab.session(FUSED, "kernels")
+    assert "Time in kernels" in tab.page.inner_text(".tiles")
+    rows = tab.texts("table.data tbody tr:not(.spacer)")
+    assert len(rows) > 5 and any("µs" in r or "ms" in r for r in rows)
+    tab.page.locator("table.data tbody tr:not(.spacer)").first.click()
+    assert "Registers" in tab.page.inner_text(".detail")
+    tab.session(TF, "kernels")
+    assert "No GPU kernels" in tab.page.inner_text("main")
+
+
+def memory_page(tab):
+    tab.session(GPU, "memory")
+    assert "MiB" in tab.page.inner_text(".tiles") and tab.page.locator(".chart .area").count() >= 1
+    tab.page.focus(".chart")
+    tab.page.keyboard.press("End")
+    assert "Heap" in tab.page.inner_text(".readout")
+    before = tab.page.inner_text(".tiles")
+    tab.page.select_option("#allocator", "xla_gpu_host_bfc")
+    wait_until("another allocator", lambda: tab.params().get("allocator") == "xla_gpu_host_bfc")
+    tab.ready()
+    wait_until("other numbers", lambda: tab.page.inner_text(".tiles") != before)
+    assert tab.texts("table.data tbody tr:not(.spacer)")
+    tab.session(HOSTS, "memory")  # one host at a time, by itself
+    assert tab.params().get("host") == "host-0.cluster.local"
+    assert "No allocations" in tab.page.inner_text("main")
+
+
+def input_page(tab):
+    tab.session(TF, "input")
+    assert "input-bound" in tab.page.inner_text(".verdict")
+    assert tab.page.locator("table.data").count() == 2
+
+
+def hosts_choice(tab):
+    tab.session(HOSTS, "overview")
+    assert len(tab.texts("#host-choice option")) == 5
+    tab.page.select_option("#host-choice", "host-2.cluster.local")
+    wait_until("the address names the host", lambda: tab.params().get("host") == "host-2.cluster.local")
+    tab.ready()
+    assert "1 host" in tab.page.inner_text(".tiles")
+    tab.page.click("#nav >> text=Framework ops")
+    tab.page.wait_for_selector("h1 >> text=Framework ops")
+    assert tab.params().get("host") == "host-2.cluster.local"
+    tab.page.go_back()
+    tab.page.wait_for_selector("h1 >> text=Overview")
+    tab.page.go_back()
+    wait_until("back to all hosts", lambda: "host" not in tab.params())
+
+
+def themes(tab):
+    tab.open("sessions")
+    ground = lambda: tab.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    light = ground()
+    tab.page.click("button.theme")
+    dark = ground()
+    assert light != dark
+    tab.page.reload()
+    tab.ready()
+    assert ground() == dark, "the choice stays"
+    tab.page.click("button.theme")
+    assert ground() == light
+    tab.page.click("button.theme")
+    tab.page.emulate_media(color_scheme="dark")
+    assert ground() == dark, "as the system says"
+
+
+CONTRAST = """() => {
+  const parse = (c) => { const m = c.match(/[\\d.]+/g).map(Number); return m.length < 4 ? [...m, 1] : m; };
+  const light = ([r, g, b]) => [r, g, b].map((v) => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }).reduce((s, v, i) => s + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const bad = [];
+  for (const e of document.querySelectorAll('body *')) {
+    if (![...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim()) || !e.offsetParent || e.closest('svg, noscript, .sr, .skip, .flame')) continue;
+    let ground = [255, 255, 255, 0];
+    for (let p = e; p && ground[3] === 0; p = p.parentElement) ground = parse(getComputedStyle(p).backgroundColor);
+    const a = light(parse(getComputedStyle(e).color)), b = light(ground);
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) bad.push(`${e.tagName} ${e.className} "${e.textContent.slice(0, 30)}" ${ratio.toFixed(2)}`);
+  }
+  return bad; }"""
+
+
+UNNAMED = """() => [...document.querySelectorAll('button, select, input, a[href], [role=tree], table')]
+  .filter((e) => e.offsetParent && !(e.getAttribute('aria-label') || e.getAttribute('aria-labelledby') || e.textContent.trim() || e.labels?.length)).map((e) => e.outerHTML.slice(0, 120))"""
+
+
+def accessible(tab):
+    """Landmarks, one h1, names for every control, contrast of all text, in both themes."""
+    for scheme in ("light", "dark"):
+        tab.page.emulate_media(color_scheme=scheme)
+        for session, page in (
+            (None, "sessions"),
+            (TF, "overview"),
+            (KERAS, "ops"),
+            (GPU, "memory"),
+            (GPU, "op_profile"),
+            (FUSED, "kernels"),
+            (TF, "input"),
+        ):
+            if session:
+                tab.session(session, page)
+            else:
+                tab.open(page)
+            where = f"{page}, {scheme}"
+            assert tab.page.locator("main h1").count() == 1, where
+            assert tab.page.locator("header, main").count() >= 2, where
+            unnamed = tab.page.evaluate(UNNAMED)
+            assert not unnamed, (where, unnamed)
+            ids = tab.page.evaluate(
+                "(() => { const all = [...document.querySelectorAll('[id]')].map((e) => e.id); return all.length - new Set(all).size; })()"
+            )
+            assert ids == 0, f"{where}: double ids"
+            bad = tab.page.evaluate(CONTRAST)
+            assert not bad, (where, bad[:6])
+
+
+def keyboard_only(tab):
+    tab.open("sessions")
+    tab.page.keyboard.press("Tab")
+    assert tab.page.evaluate("document.activeElement.id") == "skip"
+    tab.page.keyboard.press("Enter")
+    assert tab.page.evaluate("document.activeElement.id") == "main"
+    seen = []
+    for _ in range(14):
+        tab.page.keyboard.press("Tab")
+        seen.append(
+            tab.page.evaluate(
+                "document.activeElement.getAttribute('aria-label') || document.activeElement.textContent.trim().slice(0, 40)"
+            )
+        )
+    assert "Search sessions and hosts" in seen and any(s.startswith("Captured") for s in seen), seen
+    assert any("/" in s for s in seen), "session links can be reached"
+    tab.page.focus(".sessions tbody a")
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_selector("h1 >> text=Overview")
+
+
+def deep_links(tab):
+    """Every page can be opened by its address alone and gives its name to the tab."""
+    for page, title in (
+        ("overview", "Overview"),
+        ("op_profile", "Op profile"),
+        ("ops", "Framework ops"),
+        ("kernels", "Kernels"),
+        ("memory", "Memory"),
+        ("input", "Input pipeline"),
+    ):
+        tab.session(GPU, page)
+        assert tab.page.title() == f"{title} – {GPU} – xplaned", tab.page.title()
+        assert tab.page.inner_text("main h1") == title
+        assert tab.page.inner_text("#nav [aria-current=page]") == title
+    tab.session("no/such session", "overview")
+    assert "no session" in tab.page.inner_text(".problem") and "no/such session" in tab.page.inner_text(
+        ".problem"
+    )
+    tab.session(GPU, "nonsense")
+    assert "no page" in tab.page.inner_text(".problem")
+    tab.open("")
+    assert tab.page.inner_text("main h1") == "Sessions"
+
+
+def hostile_names(tab):
+    """HTML in the names of sessions, hosts, ops, kernels, allocators and tips is text."""
+    tab.open("sessions")
+    assert any(HOSTILE.split("/")[-1] in n for n in tab.texts(".sessions tbody th")), tab.texts(
+        ".sessions tbody th"
+    )
+    not_hacked(tab)
+    for page in ("overview", "op_profile", "ops", "kernels", "memory", "input"):
+        tab.session(f"cpu/{HOSTILE}", page)
+        assert HOSTILE in tab.page.inner_text("#top")
+        not_hacked(tab)
+    evil = '<img src=x onerror="window.pwned=1"><script>window.pwned=2</script>'
+
+    def poison(value):
+        if isinstance(value, str):
+            return evil + value
+        if isinstance(value, list):
+            return [poison(v) for v in value]
+        if isinstance(value, dict):
+            return {
+                k: (
+                    v
+                    if k
+                    in (
+                        "id",
+                        "type",
+                        "timeOffsetPs",
+                        "snapshotIndex",
+                        "specialIndex",
+                        "numOccurrences",
+                        "role",
+                        "step_time_graph_column_ids",
+                    )
+                    or (isinstance(v, str) and re.fullmatch(r"-?[\d.]+", v))
+                    else poison(v)
+                )
+                for k, v in value.items()
+            }
+        return value
+
+    pages = (
+        ("overview_page", "overview", TF),
+        ("framework_op_stats", "ops", TF),
+        ("op_profile", "op_profile", GPU),
+        ("kernel_stats", "kernels", FUSED),
+        ("memory_profile", "memory", BFC),
+        ("input_pipeline_analyzer", "input", TF),
+    )
+    for tool, page, session in pages:
+        query = f"/api/v1/tool?session={session.replace('/', '%2F')}&tool={tool}" + (
+            "&group_by=program" if tool == "op_profile" else ""
+        )
+        real = json.loads(fetch(tab.base, query)[2])
+        tab.answer(tool, lambda q, real=real: poison(real))
+        tab.session(session, page)
+        assert tab.page.locator("main h1").inner_text() != f"{page}: no answer"
+        not_hacked(tab)
+    assert "window.pwned" in tab.page.inner_text("main"), "shown as text"
+
+
+def links_of_tips(tab):
+    """Only http(s) addresses become links, whatever a tip says."""
+    real = json.loads(fetch(tab.base, f"/api/v1/tool?session={TF.replace('/', '%2F')}&tool=overview_page")[2])
+    real[3]["rows"] = [
+        {"c": [{"v": "doc"}, {"v": v}, {"v": "Links"}]}
+        for v in (
+            '<a href="javascript:window.pwned=1">one</a>',
+            '<a href="https://example.org/x">two</a>',
+            '<a href="data:text/html,x">three</a>',
+        )
+    ]
+    tab.answer("overview_page", lambda q: real)
+    tab.session(TF, "overview")
+    hrefs = tab.page.eval_on_selector_all(".next a", "l => l.map(a => a.getAttribute('href'))")
+    assert hrefs == ["https://example.org/x"], hrefs
+    assert "one" in tab.page.inner_text(".next") and "three" in tab.page.inner_text(".next")
+
+
+def csv_is_safe(tab):
+    """A cell that a spreadsheet would run is quoted."""
+    cols = [
+        {"id": "rank", "label": "Rank", "type": "number"},
+        {"id": "kernel_name", "label": "Kernel Name", "type": "string"},
+        {"id": "total_duration_us", "label": "Total", "type": "number"},
+        {"id": "occurrences", "label": "N", "type": "number"},
+    ]
+    tab.answer(
+        "kernel_stats",
+        lambda q: {"cols": cols, "rows": [{"c": [{"v": 1}, {"v": '=cmd|"x"'}, {"v": -2.5}, {"v": 1}]}]},
+    )
+    tab.session(GPU, "kernels")
+    with tab.page.expect_download() as save:
+        tab.page.click("text=Export CSV")
+    table = list(csv.reader(io.StringIO(open(save.value.path(), encoding="utf-8").read())))
+    assert any(c == '\'=cmd|"x"' for c in table[1]) and "-2.5" in table[1], table
+
+
+def warnings_and_errors(tab):
+    """Warnings of an answer and errors of the API are said in words, and can be tried again."""
+    state = {"n": 0}
+
+    def flaky(route):
+        state["n"] += 1
+        if state["n"] == 1:
+            route.fulfill(
+                status=503,
+                content_type="application/json",
+                headers={"Retry-After": "1"},
+                body=json.dumps(
+                    {"error": {"code": "RESOURCE_EXHAUSTED", "message": "64 requests are waiting already"}}
+                ),
+            )
+        else:
+            r = route.fetch()
+            route.fulfill(
+                response=r,
+                headers={**r.headers, "Xplaned-Warning": "vm%3A%20left%20out%2C%20%3Cb%3Ebroken%3C%2Fb%3E"},
+            )
+
+    tab.context.route(lambda u: "tool=overview_page" in u, flaky)
+    tab.session(TF, "overview")
+    text = tab.page.inner_text(".problem")
+    assert "64 requests are waiting already" in text and "Try again in a moment" in text, text
+    tab.page.click("button >> text=Try again")
+    tab.page.wait_for_selector("h1 >> text=Overview")
+    assert tab.page.inner_text(".note") == "Warning: vm: left out, <b>broken</b>"
+    tab.context.route(lambda u: "tool=op_profile" in u, lambda route: route.abort())
+    tab.session(TF, "op_profile")
+    assert "cannot be reached" in tab.page.inner_text(".problem")
+
+
+warnings_and_errors.allow = ["Failed to load resource"]
+
+
+def empty_states(tab):
+    tab.session(EMPTY, "ops")
+    assert "No ops in this profile" in tab.page.inner_text(".empty")
+    tab.session(EMPTY, "op_profile")
+    assert "No op times" in tab.page.inner_text(".empty")
+    tab.context.route(
+        lambda u: "/api/v1/sessions" in u,
+        lambda route: route.fulfill(status=200, content_type="application/json", body='{"sessions":[]}'),
+    )
+    tab.open("sessions")
+    assert "No profiles here yet" in tab.page.inner_text(".empty") and "--logdir" in tab.page.inner_text(
+        ".empty"
+    )
+
+
+def server_page(tab):
+    tab.open("server")
+    assert len(tab.texts("table tr")) >= 2
+
+
+def any_other_tool(tab):
+    """A tool that has no page of its own is shown as tables, by the list of the server."""
+    tab.context.route(
+        lambda u: u.endswith("/api/v1/tools"),
+        lambda route: route.fulfill(
+            status=200,
+            content_type="application/json",
+            body=json.dumps(
+                {"tools": [{"name": n} for n in ("overview_page", "framework_op_stats", "hlo_stats")]}
+            ),
+        ),
+    )
+    tab.answer(
+        "hlo_stats",
+        lambda q: {
+            "cols": [
+                {"id": "a", "label": "A", "type": "string"},
+                {"id": "b", "label": "B", "type": "number"},
+            ],
+            "rows": [{"c": [{"v": "x"}, {"v": 2}]}, {"c": [{"v": "y"}, None]}],
+        },
+    )
+    tab.session(GPU, "overview")
+    assert tab.texts("#nav a") == ["Overview", "Framework ops", "hlo stats"], tab.texts("#nav a")
+    tab.page.click("#nav >> text=hlo stats")
+    tab.page.wait_for_selector("table.data")
+    assert tab.texts("table.data tbody tr:not(.spacer)") == ["x\t2", "y\t–"], tab.texts(
+        "table.data tbody tr:not(.spacer)"
+    )
+
+
+def headers_of_the_pages(tab):
+    status, headers, body = fetch(tab.base, "/ui/")
+    h = {k.lower(): v for k, v in headers.items()}
+    policy = h.get("content-security-policy", "")
+    assert status == 200 and h["content-type"].startswith("text/html")
+    assert "script-src 'self'" in policy and "unsafe" not in policy and "default-src 'none'" in policy, policy
+    for name in re.findall(r'(?:src|href)="([^"]+)"', body.decode()):
+        status, _, _ = fetch(tab.base, f"/ui/{name}")
+        assert status == 200, name
+    assert fetch(tab.base, "/ui/no-such-file.js")[0] == 404
+
+
+def nothing_from_outside(tab):
+    asked = []
+    tab.page.on("request", lambda r: asked.append(r.url))
+    tab.session(TF, "overview")
+    tab.session(GPU, "op_profile")
+    outside = [u for u in asked if not u.startswith(tab.base) and not u.startswith(("blob:", "data:"))]
+    assert not outside, outside
+
+
+TESTS = [
+    sessions_list,
+    sessions_states,
+    overview_steps,
+    overview_without_steps,
+    ops_table,
+    ops_scrolls_to_the_end,
+    a_table_of_200000_rows,
+    op_profile_flame,
+    kernels_page,
+    memory_page,
+    input_page,
+    hosts_choice,
+    themes,
+    accessible,
+    keyboard_only,
+    deep_links,
+    hostile_names,
+    links_of_tips,
+    csv_is_safe,
+    warnings_and_errors,
+    empty_states,
+    server_page,
+    any_other_tool,
+    headers_of_the_pages,
+    nothing_from_outside,
+]

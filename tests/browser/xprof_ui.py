@@ -1,0 +1,172 @@
+"""XProf's own interface, unmodified, on xplaned: its files come from PyPI by deploy/fetch-xprof-ui.sh.
+
+Without the internet its charts stay empty (they load a library from gstatic.com); everything else is tested.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import urllib.parse
+
+from playwright.sync_api import Error
+
+from harness import ROOT, Daemon, Skip, environment_path, fetch, wait_until
+from test_pages import GPU
+
+FILES = ("index.html", "bundle.js", "trace_viewer_index.html")
+HOST = GPU.split("/")[1]
+# What XProf 2.24.2 shows for this profile, by tool.
+TRACKS = {
+    "trace_viewer@": [
+        "mi300_jax_attention /device:GPU:0 (pid 1001)",
+        "Stream #16(Kernel)",
+        "Framework Name Scope - from #16",
+        "Framework Ops - from #16",
+        "XLA Modules - from #16",
+        "XLA Ops - from #16",
+        "Source code - from #16",
+        "Stream #17(Kernel)",
+        "mi300_jax_attention /host:CPU (pid 1701)",
+        "Host Threads/2356",
+        "Host Threads/2768",
+        "python",
+        "tf_pjrt_thread_pool/7512490089272390147",
+    ],
+    "trace_viewer": [
+        "Framework Name Scope - from #16",
+        "Framework Ops - from #16",
+        "XLA Modules - from #16",
+        "XLA Ops - from #16",
+        "Source code - from #16",
+        "Host Threads/2356",
+        "Host Threads/2768",
+        "python",
+        "tf_pjrt_thread_pool/7512490089272390147",
+    ],
+}
+HEADINGS = """() => {
+  const out = [];
+  const walk = (node) => {
+    if (node.shadowRoot) walk(node.shadowRoot);
+    for (const c of node.children || []) {
+      if (c.tagName === 'TR-UI-B-HEADING' || /process-track-name/.test(c.className || '')) out.push(c.textContent.replace(/[▾▸]/g, '').trim());
+      walk(c);
+    }
+  };
+  walk(document);
+  return out.filter((t) => t); }"""
+
+
+def files():
+    """The folder of XProf's static files; fetched when it is not there."""
+    folder = os.environ.get("XPL_XPROF_UI") or str(environment_path() / "xprof-ui")
+    if not all(os.path.exists(os.path.join(folder, f)) for f in FILES):
+        script = ROOT / "deploy" / "fetch-xprof-ui.sh"
+        if not script.exists():
+            raise Skip("XProf's files are not there, and deploy/fetch-xprof-ui.sh is not either")
+        got = subprocess.run(
+            [script, folder],
+            capture_output=True,
+            text=True,
+            timeout=240,
+            env={**os.environ, "PYTHON": sys.executable},
+        )
+        if got.returncode:
+            raise Skip(f"XProf's files could not be fetched: {(got.stderr or got.stdout).strip()[-200:]}")
+    return folder
+
+
+def choose(tab, n, text):
+    """Takes an entry of XProf's n-th choice (sessions, tools); its drawer may be closed."""
+    box = tab.page.locator("mat-select").nth(n)
+
+    def opened():
+        with contextlib.suppress(Error):
+            tab.page.wait_for_timeout(700)  # the drawer slides
+            if not box.is_visible():
+                tab.page.locator("button").first.click(timeout=2000)
+                return False
+            box.click(timeout=2000)
+        return tab.page.locator("mat-option").count() > 0
+
+    wait_until("the choice opens", opened)
+    tab.page.locator("mat-option", has_text=text).first.click()
+
+
+def session_list(tab):
+    tab.page.goto(tab.base + "/")
+    tab.page.wait_for_selector("mat-select")
+    runs = json.loads(fetch(tab.base, "/data/plugin/profile/runs")[2])
+    tab.page.locator("mat-select").first.click()
+    tab.page.wait_for_selector("mat-option")
+    assert tab.texts("mat-option") == runs and GPU in runs, tab.texts("mat-option")
+
+
+def tool_switch(tab):
+    tab.page.goto(tab.base + "/")
+    tab.page.wait_for_selector("mat-select")
+    choose(tab, 0, GPU)
+    wait_until("the session is in the address", lambda: urllib.parse.quote(GPU, safe="") in tab.page.url)
+    tab.page.wait_for_selector("text=Performance Summary")
+    choose(tab, 1, "Op Profile")
+    tab.page.wait_for_selector("text=jit_matmul(59)")
+    assert "15.01%" in tab.page.inner_text("body")
+    choose(tab, 1, "Memory Profile")
+    tab.page.wait_for_selector("text=/memory profile/i")
+    wait_until("the address names the tool", lambda: "memory_profile" in tab.page.url)
+
+
+def trace_tracks(tab):
+    tools = json.loads(fetch(tab.base, "/data/plugin/profile/run_tools?run=" + urllib.parse.quote(GPU))[2])
+    tool = next((t for t in TRACKS if t in tools), None)
+    if not tool:
+        raise Skip("this xplaned has no trace tool yet")
+    query = urllib.parse.urlencode({"run": GPU, "tag": tool, "host": HOST, "hosts": HOST})
+    tab.page.goto(f"{tab.base}/data/plugin/profile/{tool}?{query}")
+    wait_until(
+        "the trace's frame is there", lambda: any("trace_viewer_index" in f.url for f in tab.page.frames)
+    )
+    frame = next(f for f in tab.page.frames if "trace_viewer_index" in f.url)
+
+    def shown():
+        return frame.evaluate(HEADINGS)
+
+    try:
+        wait_until("every track of XProf is shown", lambda: all(t in shown() for t in TRACKS[tool]), 25)
+    except AssertionError as e:
+        raise AssertionError(f"tracks shown: {shown()}") from e
+    if tool == "trace_viewer@":
+        order = [t for t in shown() if t in TRACKS[tool]]
+        assert order == TRACKS[tool], order
+
+
+def run(run_test, build):
+    """Runs the tests on a daemon of their own, which also serves XProf's files."""
+    state = {"base": None, "daemon": None, "why": None}
+
+    def start():
+        if not state["base"] and not state["why"]:
+            try:
+                state["daemon"] = Daemon(build, ["--ui-dir", files()])
+                state["base"] = state["daemon"].start()
+            except Skip as e:
+                state["why"] = e
+        if state["why"]:
+            raise state["why"]
+        return state["base"]
+
+    try:
+        for test in (session_list, tool_switch, trace_tracks):
+
+            def on_xprof(tab, test=test):
+                tab.base = start()
+                test(tab)
+
+            on_xprof.__name__ = test.__name__
+            on_xprof.allow = [""]  # its own errors, of charts that want the internet, are not ours
+            run_test("xprof", on_xprof, None)
+    finally:
+        if state["daemon"]:
+            state["daemon"].stop()

@@ -1,0 +1,95 @@
+// Building, opening and asking a trace index with every allocation failing once.
+#include "analysis/trace/trace.h"
+#include "base/arena.h"
+#include "base/exec.h"
+#include "tests/xspace_maker.h"
+
+enum { LIMIT = 1 << 26 };
+
+static void device_plane(struct xpl_buf *space) {
+    struct mk_plane p;
+    mk_plane_begin(&p, 1, "/device:GPU:0");
+    struct xpl_buf line = mk_line(16, "Stream #16(Compute)");
+    for (int i = 0; i < 3; i++) {
+        struct xpl_buf ev = mk_event(&p, "kernel", 1000 + i * 10000, 4000);
+        mk_stat_int(&p, &ev, "correlation_id", i);
+        mk_stat_str(&p, &ev, "kernel_details", "regs:16");
+        mk_stat_str(&p, &ev, "tf_op", "jit(f)/add");
+        mk_event_end(&line, &ev);
+    }
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, space);
+}
+
+static void host_plane(struct xpl_buf *space) {
+    struct mk_plane p;
+    mk_plane_begin(&p, 2, "/host:CPU");
+    struct xpl_buf line = mk_line(1, "pool");
+    for (int i = 0; i < 40; i++) {
+        struct xpl_buf ev = mk_event(&p, "ThreadpoolListener::StartRegion", 100 + i * 1000, 0);
+        mk_stat_int(&p, &ev, "_ct", 15);
+        mk_stat_int(&p, &ev, "_c", i);
+        mk_event_end(&line, &ev);
+        ev = mk_event(&p, "launch", 300 + i * 1000, 100);
+        mk_stat_int(&p, &ev, "correlation_id", i);
+        mk_event_end(&line, &ev);
+        mk_plain(&p, &line, "ThreadpoolListener::StopRegion", 900 + i * 1000, 0);
+    }
+    mk_line_end(&p, &line);
+    line = mk_line(2, "_counters_");
+    struct xpl_buf ev = mk_event(&p, "power", 3000, 0);
+    mk_stat_int(&p, &ev, "watts", 40);
+    mk_event_end(&line, &ev);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, space);
+}
+
+static xpl_status_t run(xpl_bytes_t profile, size_t *ret_len) {
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_trace_memory m = {0};
+    struct xpl_trace_options o;
+    struct xpl_error err = {0};
+    struct xpl_arena a;
+    struct xpl_buf out;
+    *ret_len = 0;
+    xpl_arena_init(&a, LIMIT);
+    xpl_status_t st = xpl_trace_memory_init(&m, profile, &exec, LIMIT, &a, &err);
+    for (int round = 0; st == XPL_OK && round < 2; round++) {
+        xpl_trace_options_init(&o);
+        if (round) o.search_prefix = XPL_STR("l"), o.search_metadata = true;
+        const struct xpl_trace_host host = {XPL_STR("h"), m.trace, profile};
+        xpl_buf_init(&out, LIMIT);
+        st = xpl_trace_answer(&host, 1, &o, LIMIT, &out, &err);
+        *ret_len += out.n;
+        xpl_buf_fini(&out);
+    }
+    CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
+    xpl_trace_memory_fini(&m);
+    xpl_arena_fini(&a);
+    return st;
+}
+
+int main(void) {
+    struct xpl_buf space = mk_open();
+    size_t want, got;
+    host_plane(&space);
+    device_plane(&space);
+    const xpl_bytes_t profile = {space.p, space.n};
+    xpl_fault_reset();
+    const int64_t live = xpl_fault_live();
+    CHECK_EQ(run(profile, &want), XPL_OK);
+    const uint64_t n = xpl_fault_count();
+    CHECK(n > 10);
+    for (uint64_t i = 0; i < n; i++) {
+        xpl_fault_reset();
+        xpl_fault_fail_on(i);
+        CHECK_EQ(run(profile, &got), XPL_RESOURCE_EXHAUSTED);
+        CHECK_EQ(xpl_fault_live(), live);
+    }
+    xpl_fault_reset();
+    xpl_fault_fail_on(UINT64_MAX);
+    CHECK_EQ(run(profile, &got), XPL_OK);
+    CHECK_EQ(got, want);
+    xpl_buf_fini(&space);
+    return 0;
+}

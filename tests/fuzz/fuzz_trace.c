@@ -1,0 +1,129 @@
+// Hostile input to the trace viewer.  The first byte says what the rest is: an index, the same with
+// its checksums made right, options of a request, or a profile.
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "analysis/trace/format.h"
+#include "analysis/trace/trace.h"
+#include "base/arena.h"
+#include "base/exec.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { LIMIT = 1 << 26, OUT_LIMIT = 1 << 22 };
+
+static void answer(struct xpl_trace *t, xpl_bytes_t profile, const struct xpl_trace_options *o) {
+    const struct xpl_trace_host hosts[2] = {{XPL_STR("a"), t, profile}, {XPL_STR("b"), t, profile}};
+    struct xpl_error err = {0};
+    struct xpl_buf out;
+    xpl_buf_init(&out, OUT_LIMIT);
+    const xpl_status_t st = xpl_trace_answer(hosts, 2, o, LIMIT, &out, &err);
+    if (st == XPL_OK && (out.n < 2 || out.p[0] != '{' || out.p[out.n - 1] != '}')) abort();
+    if (st != XPL_OK && (err.code != st || !err.msg[0])) abort();
+    xpl_buf_fini(&out);
+}
+
+static void ask_all(xpl_bytes_t index, xpl_bytes_t profile) {
+    struct xpl_arena a;
+    struct xpl_trace *t;
+    xpl_arena_init(&a, LIMIT);
+    if (xpl_trace_open(index, &a, &t, NULL) == XPL_OK) {
+        struct xpl_trace_options o;
+        xpl_trace_options_init(&o);
+        answer(t, profile, &o);
+        o.resolution = 3;
+        o.start_time_ms = 1e-6, o.end_time_ms = 2e-6;
+        answer(t, profile, &o);
+        o.search_prefix = XPL_STR("a"), o.search_metadata = true;
+        answer(t, profile, &o);
+        o.event_name = XPL_STR("a");
+        answer(t, profile, &o);
+    }
+    xpl_arena_fini(&a);
+}
+
+// Checksums as they should be, so that what they protect is reached.
+static void mend(uint8_t *p, size_t n) {
+    struct trc_footer f;
+    if (n < sizeof f + sizeof(struct trc_header)) return;
+    memcpy(&f, p + n - sizeof f, sizeof f);
+    f.file_size = n;
+    memcpy(f.magic, TRC_MAGIC, sizeof f.magic);
+    struct trc_extent *const blocks = &f.tables[TRC_BLOCKS];
+    if (blocks->offset <= n && blocks->len <= n - blocks->offset)
+        for (uint64_t i = 0; i + sizeof(struct trc_block_ref) <= blocks->len;
+             i += sizeof(struct trc_block_ref)) {
+            struct trc_block_ref ref;
+            memcpy(&ref, p + blocks->offset + i, sizeof ref);
+            if (ref.offset > n || ref.size > n - ref.offset) continue;
+            ref.sum = trc_sum(p + ref.offset, ref.size);
+            memcpy(p + blocks->offset + i, &ref, sizeof ref);
+        }
+    for (int i = 0; i < TRC_TABLES; i++)
+        if (f.tables[i].offset <= n && f.tables[i].len <= n - f.tables[i].offset)
+            f.tables[i].sum = trc_sum(p + f.tables[i].offset, (size_t)f.tables[i].len);
+    f.sum = trc_sum(&f, offsetof(struct trc_footer, sum));
+    memcpy(p + n - sizeof f, &f, sizeof f);
+}
+
+// key=value lines over an empty trace.
+static void options(const uint8_t *data, size_t size) {
+    struct xpl_trace_options o;
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_trace_memory m = {0};
+    struct xpl_arena a;
+    xpl_trace_options_init(&o);
+    for (size_t i = 0, end; i < size; i = end + 1) {
+        for (end = i; end < size && data[end] != '\n';)
+            end++;
+        const xpl_str_t line = {(const char *)data + i, end - i};
+        const size_t eq = xpl_str_find(line, XPL_STR("="), 0);
+        bool valid = true;
+        if (eq != SIZE_MAX)
+            (void)xpl_trace_option_set(&o, xpl_str_sub(line, 0, eq),
+                                       xpl_str_sub(line, eq + 1, SIZE_MAX), &valid);
+    }
+    xpl_arena_init(&a, LIMIT);
+    if (xpl_trace_memory_init(&m, (xpl_bytes_t){0}, &exec, LIMIT, &a, NULL) != XPL_OK) abort();
+    answer(m.trace, (xpl_bytes_t){0}, &o);
+    xpl_trace_memory_fini(&m);
+    xpl_arena_fini(&a);
+}
+
+static void profile(const uint8_t *data, size_t size) {
+    struct xpl_exec exec = xpl_exec_serial();
+    const xpl_bytes_t bytes = {data, size};
+    struct xpl_buf index;
+    xpl_buf_init(&index, LIMIT);
+    const struct xpl_trace_sink sink = {xpl_trace_sink_buf, &index};
+    if (xpl_trace_build(bytes, &exec, LIMIT, &sink, NULL) == XPL_OK) {
+        struct xpl_arena a;
+        struct xpl_trace *t;
+        xpl_arena_init(&a, LIMIT);
+        // What was built can be opened.
+        if (xpl_trace_open((xpl_bytes_t){index.p, index.n}, &a, &t, NULL) != XPL_OK) abort();
+        xpl_arena_fini(&a);
+        ask_all((xpl_bytes_t){index.p, index.n}, bytes);
+    }
+    xpl_buf_fini(&index);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size == 0) return 0;
+    // A block of exactly that size, aligned: a byte read too far is seen.
+    const size_t n = size - 1;
+    uint8_t *const copy = malloc(n ? n : 1);
+    if (!copy) return 0;
+    memcpy(copy, data + 1, n);
+    switch (data[0] % 4) {
+        case 0: ask_all((xpl_bytes_t){copy, n}, (xpl_bytes_t){copy, n}); break;
+        case 1:
+            mend(copy, n);
+            ask_all((xpl_bytes_t){copy, n}, (xpl_bytes_t){copy, n});
+            break;
+        case 2: options(copy, n); break;
+        default: profile(copy, n); break;
+    }
+    free(copy);
+    return 0;
+}

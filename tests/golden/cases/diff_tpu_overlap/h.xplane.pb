@@ -1,0 +1,3 @@
+
+µ/device:TPU:3Steps"ÿûñäÛ¡Ì\XLA Ops" ŽÇÕæÉ¶”"{‘ÇÕæ"|É¶”"¯šÚæí¨"¯šÚæí¨"{‘ÇÕæ"|É¶”"ieN%data_formatting.2 = f32[8,128]{1,0:T(8,128)} data_formatting(f32[8,128] %p.0)"data_formatting.2"WS:%while.1 = f32[8,128]{1,0:T(8,128)} while(f32[8,128] %p.0)"while.1*oM*u"	0*oo
+program_id*uu	symbol_id*||device_duration_ps*{{device_offset_ps

@@ -1,0 +1,607 @@
+// The HTTP gateway from outside: routes, conditional requests, ranges, who may ask, limits, slow
+// and vanishing clients, stop.  Usage: test_http SCENARIO
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/check.h"
+#include "tests/server/harness.h"
+#include "tests/server/http_client.h"
+
+#define TRAIN "logdir/cpu/plugins/profile/jax_matmul_nopy/vm.xplane.pb"
+#define TPU   "logdir/accel/plugins/profile/tpu_inference_a/tpu_inference_a.xplane.pb"
+#define DATA  "/data?run=run&tag=overview_page&host=vm"
+
+// ---- help ----
+
+// Starts a daemon with HTTP and up to 8 further arguments.
+static struct daemon_proc start_http(const char *logdir, const char *const *more) {
+    const char *args[16] = {"--no-prefetch", "--http", "127.0.0.1:0"};
+    size_t n = 3;
+    for (size_t i = 0; more && more[i] && i < 12; i++)
+        args[n++] = more[i];
+    return start_daemon(logdir, make_dir(), args);
+}
+
+static const char *one_session(void) {
+    const char *dir = make_dir();
+    add_session(dir, "run", "vm", profile(TRAIN));
+    return dir;
+}
+
+static void expect(const char *address, const char *path, int status, const char *body_part) {
+    struct reply r = http_get(address, path);
+    if (r.status != status || !strstr(r.body, body_part))
+        fprintf(stderr, "%s: %d %s\n", path, r.status, r.body ? r.body : "");
+    CHECK_EQ(r.status, status);
+    CHECK(strstr(r.body, body_part));
+    reply_free(&r);
+}
+
+static void expect_header(const struct reply *r, const char *name, const char *value) {
+    const char *const got = http_header(r, name);
+    if (!got || strcmp(got, value) != 0) fprintf(stderr, "%s: %s\n", name, got ? got : "(none)");
+    CHECK(got && strcmp(got, value) == 0);
+}
+
+// ---- scenarios ----
+
+// XProf's routes and ours, each with its status and what makes it recognisable.
+static void scenario_routes(void) {
+    const char *dir = one_session();
+    add_session(dir, "two", "b-1", profile(TRAIN));
+    add_session(dir, "two", "Z-2", profile(TRAIN));
+    struct daemon_proc d = start_http(dir, NULL);
+    const char *const a = d.http_address;
+    static const struct {
+        const char *path;
+        int status;
+        const char *part;
+    } rows[] = {
+        {"/runs", 200, "[\"two\", \"run\"]"},
+        {"/data/plugin/profile/runs", 200, "[\"two\", \"run\"]"},
+        {"/run_tools?run=run", 200, "[\"overview_page\", "},
+        {"/run_tools?run=nope", 200, "[]"},
+        {"/hosts?run=run&tag=overview_page", 200, "[{\"hostname\": \"vm\"}]"},
+        {"/hosts?run=two&tag=overview_page", 200, "[{\"hostname\": \"ALL_HOSTS\"}]"},
+        {"/hosts?run=two&tag=kernel_stats", 200,
+         "[{\"hostname\": \"ALL_HOSTS\"}, {\"hostname\": \"Z-2\"}, {\"hostname\": \"b-1\"}]"},
+        {"/hosts?run=nope", 200, "[]"},
+        {DATA, 200, "\"cols\""},
+        {"/data?run=two&tag=memory_profile", 400, "b-1"},
+        {"/data?run=nope&tag=overview_page", 404, "No xplane file found for run: nope"},
+        {"/data?run=run&tag=overview_page&host=zz", 404, "No xplane file found for host: zz"},
+        {"/data?run=run&tag=nope", 404, "No Data"},
+        {"/data", 404, "/runs"},
+        {"/data_csv?run=run&tag=framework_op_stats&host=vm", 200, "\"Rank\",\"Host/device\""},
+        {"/data_csv?run=run&tag=memory_profile&host=vm", 500, "missing 'cols'"},
+        {"/module_list?run=run", 200, "("},
+        {"/module_list?run=nope", 200, ""},
+        {"/version", 200, "2.24.2"},
+        {"/config", 200, "\"srcPathPrefix\": null"},
+        {"/capture_profile?service_addr=x", 500, "{\"error\": "},
+        {"/generate_cache?session_path=/tmp", 405, "Method Not Allowed"},
+        {"/ui/", 200, "<html"},
+        {"/ui/index.html", 200, "<html"},
+        {"/ui/nope.js", 404, "/ui/"},
+        {"/nope", 404, "/nope"},
+        {"/index.js", 404, "Fail to read the files."},
+        {"/data/plugin/profile/overview_page", 404, "--ui-dir"},
+        {"/api/v1/sessions", 200, "{\"sessions\":[{\"name\":\"run\","},
+        {"/api/v1/tools", 200, "\"name\":\"overview_page\""},
+        {"/api/v1/server", 200, "\"uptime_ms\":"},
+        {"/api/v1/tool?session=run&tool=op_profile", 200, "byProgram"},
+        {"/api/v1/csv?session=run&tool=framework_op_stats", 200, "\"Rank\""},
+        {"/api/v1/csv?session=run&tool=memory_profile", 400, "INVALID_ARGUMENT"},
+        {"/api/v1/tool?session=nope&tool=op_profile", 404, "\"code\":\"NOT_FOUND\""},
+        {"/api/v1/tool?session=run&tool=nope", 400, "\"code\":\"INVALID_ARGUMENT\""},
+        {"/api/v1/tool?session=run&tool=op_profile&nonsense=1", 400, "INVALID_ARGUMENT"},
+        {"/api/v1/tool?session=run", 400, "tool="},
+        {"/api/v1/nope", 404, "/api/v1/sessions"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        expect(a, rows[i].path, rows[i].status, rows[i].part);
+    struct reply r = http_get(a, "/");
+    CHECK_EQ(r.status, 302);
+    expect_header(&r, "Location", "ui/");
+    reply_free(&r);
+    r = http_get(a, "/api/v1/tool?session=run&tool=op_profile");
+    expect_header(&r, "Xplaned-Source", "memory");
+    reply_free(&r);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+// session_path, run_path and generate_cache: below LOGDIR only.
+static void scenario_paths(void) {
+    const char *dir = one_session();
+    struct daemon_proc d = start_http(dir, NULL);
+    char path[600];
+    (void)snprintf(path, sizeof path, "/runs?session_path=%s/plugins/profile/run", dir);
+    expect(d.http_address, path, 200, "[\"run\"]");
+    (void)snprintf(path, sizeof path, "/runs?run_path=%s/plugins/profile/", dir);
+    expect(d.http_address, path, 200, "[\"run\"]");
+    (void)snprintf(path, sizeof path,
+                   "/data?run=run&tag=kernel_stats&session_path=%s/plugins/profile/run", dir);
+    expect(d.http_address, path, 200, "cols");
+    (void)snprintf(path, sizeof path, "/runs?session_path=%s/plugins/../plugins/profile/run", dir);
+    expect(d.http_address, path, 200, "[]");
+    expect(d.http_address, "/runs?session_path=/etc", 200, "[]");
+    expect(d.http_address, "/data?run=etc&tag=overview_page&session_path=/etc", 404, "No xplane");
+    (void)snprintf(path, sizeof path, "/generate_cache?session_path=%s/plugins/profile/run", dir);
+    struct reply r = http_ask(d.http_address, "POST", path, "Content-Length: 0\r\n");
+    CHECK_EQ(r.status, 202);
+    reply_free(&r);
+    r = http_ask(d.http_address, "POST", "/generate_cache", "Content-Length: 0\r\n");
+    CHECK_EQ(r.status, 400);
+    reply_free(&r);
+    r = http_ask(d.http_address, "POST", "/generate_cache?session_path=/etc",
+                 "Content-Length: 0\r\n");
+    CHECK_EQ(r.status, 404);
+    reply_free(&r);
+    static const char *const hostile[] = {"/../../../etc/passwd",
+                                          "/ui/../../etc/passwd",
+                                          "/ui/%2e%2e/%2e%2e/etc/passwd",
+                                          "/data/plugin/profile/../../../etc/passwd",
+                                          "/data?run=../../../etc&tag=overview_page",
+                                          "/data?run=run&tag=overview_page&host=../../etc/passwd",
+                                          "/data?run=run&tag=..%2f..%2fetc",
+                                          "/api/v1/tool?session=..%2f..&tool=overview_page"};
+    for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++)
+        expect(d.http_address, hostile[i], 404, "");
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+// ETag, 304, HEAD, ranges, encodings.
+static void scenario_conditional(void) {
+    const char *dir = one_session();
+    struct daemon_proc d = start_http(dir, NULL);
+    const char *const a = d.http_address;
+    struct reply whole = http_get(a, DATA), r = http_get(a, DATA);
+    CHECK(whole.status == 200 && whole.n > 1000 && !http_header(&whole, "Content-Encoding"));
+    expect_header(&r, "Xplaned-Source", "memory");
+    expect_header(&r, "Content-Type", "application/json");
+    expect_header(&r, "X-Content-Type-Options", "nosniff");
+    expect_header(&r, "Vary", "Accept-Encoding");
+    CHECK(strstr(http_header(&r, "Content-Security-Policy"), "https://www.gstatic.com"));
+    CHECK(r.n == whole.n && memcmp(r.body, whole.body, r.n) == 0);
+    char etag[64], header[160];
+    (void)snprintf(etag, sizeof etag, "%s", http_header(&whole, "ETag"));
+    reply_free(&r);
+
+    (void)snprintf(header, sizeof header, "If-None-Match: \"x\", W/%s\r\n", etag);
+    r = http_ask(a, "GET", DATA, header);
+    CHECK(r.status == 304 && r.n == 0);
+    expect_header(&r, "ETag", etag);
+    reply_free(&r);
+    r = http_ask(a, "GET", DATA, "If-None-Match: \"x\"\r\n");
+    CHECK_EQ(r.status, 200);
+    reply_free(&r);
+
+    char length[32];
+    (void)snprintf(length, sizeof length, "%zu", whole.n);
+    r = http_ask(a, "HEAD", DATA, "");
+    CHECK_EQ(r.status, 200);
+    expect_header(&r, "Content-Length", length);
+    reply_free(&r);
+
+    r = http_ask(a, "GET", DATA, "Range: bytes=10-19\r\n");
+    CHECK(r.status == 206 && r.n == 10 && memcmp(r.body, whole.body + 10, 10) == 0);
+    (void)snprintf(header, sizeof header, "bytes 10-19/%zu", whole.n);
+    expect_header(&r, "Content-Range", header);
+    reply_free(&r);
+    r = http_ask(a, "GET", DATA, "Range: bytes=-5\r\nAccept-Encoding: gzip\r\n");
+    CHECK(r.status == 206 && r.n == 5 && memcmp(r.body, whole.body + whole.n - 5, 5) == 0);
+    reply_free(&r);
+    r = http_ask(a, "GET", DATA, "Range: bytes=999999999-\r\n");
+    CHECK_EQ(r.status, 416);
+    reply_free(&r);
+    r = http_ask(a, "GET", DATA, "Range: bytes=0-1,4-5\r\n"); // several: the whole
+    CHECK(r.status == 200 && r.n == whole.n);
+    reply_free(&r);
+    r = http_ask(a, "GET", DATA, "Range: bytes=0-1\r\nIf-Range: \"x\"\r\n");
+    CHECK(r.status == 200 && r.n == whole.n);
+    reply_free(&r);
+
+    for (int i = 0; i < 2; i++) { // made, and known
+        r = http_ask(a, "GET", DATA, "Accept-Encoding: br, gzip;q=0.5\r\n");
+        CHECK(r.status == 200 && r.n < whole.n && (unsigned char)r.body[0] == 0x1f);
+        expect_header(&r, "Content-Encoding", "gzip");
+        CHECK(strcmp(http_header(&r, "ETag"), etag) != 0);
+        reply_free(&r);
+    }
+    r = http_ask(a, "GET", DATA, "Accept-Encoding: gzip;q=0, *\r\n");
+    CHECK(r.status == 200 && r.n == whole.n && !http_header(&r, "Content-Encoding"));
+    reply_free(&r);
+    reply_free(&whole);
+
+    const int fd = http_connect(a); // keep-alive, and two requests in one packet
+    http_send_text(fd, "GET /version HTTP/1.1\r\nHost: %s\r\n\r\n", a);
+    r = http_read(fd, false);
+    CHECK(r.status == 200 && strcmp(r.body, "2.24.2") == 0 && !r.closed);
+    reply_free(&r);
+    http_send_text(fd, "GET " DATA " HTTP/1.1\r\nHost: %s\r\n\r\n", a);
+    r = http_read(fd, false);
+    CHECK(r.status == 200 && !r.closed);
+    reply_free(&r);
+    (void)close(fd);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+// XProf's static files, a change of one, and a proxy's prefix.
+static void scenario_ui(void) {
+    const char *dir = one_session(), *ui = make_dir();
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s/index.html", ui);
+    write_file(path, "<html>one</html>", 16);
+    (void)snprintf(path, sizeof path, "%s/trace_viewer_v2.wasm", ui);
+    write_file(path, "\0asm", 4);
+    (void)snprintf(path, sizeof path, "%s/secret.txt", ui);
+    write_file(path, "secret", 6);
+    const char *const args[] = {"--ui-dir",          ui,  "--http-prefix", "/a/b/", "--src-prefix",
+                                "http://x/\xc3\xa4", NULL};
+    struct daemon_proc d = start_http(dir, args);
+    const char *const a = d.http_address;
+    static const char *const pages[] = {"/",
+                                        "/index.html",
+                                        "/local",
+                                        "/data/plugin/profile",
+                                        "/data/plugin/profile/",
+                                        "/data/plugin/profile/overview_page/run",
+                                        "/a/b/",
+                                        "/a/b/data/plugin/profile/index.html",
+                                        "/a/b"};
+    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)
+        expect(a, pages[i], 200, "one");
+    expect(a, "/a/b/runs", 200, "run");
+    expect(a, "/a/bruns", 404, "");
+    expect(a, "/config", 200, "\"srcPathPrefix\": \"http://x/\\u00e4\"");
+    struct reply r = http_get(a, "/data/plugin/profile/trace_viewer_v2.wasm");
+    CHECK(r.status == 200 && r.n == 4);
+    expect_header(&r, "Content-Type", "application/wasm");
+    reply_free(&r);
+    expect(a, "/secret.txt", 404, "");
+    expect(a, "/data/plugin/profile/secret.txt", 404, "");
+    expect(a, "/bundle.js", 404, "Fail to read the files.");
+    (void)snprintf(path, sizeof path, "%s/index.html", ui);
+    write_file(path, "<html>another</html>", 20);
+    expect(a, "/", 200, "another");
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+// Host, Origin, methods, the token.
+static void scenario_gate(void) {
+    const char *dir = one_session();
+    const char *token = make_dir();
+    char path[256];
+    const char *const args[] = {"--http-host", "Proxy.example, other", NULL};
+    struct daemon_proc d = start_http(dir, args);
+    static const struct {
+        const char *headers;
+        int status;
+    } rows[] = {
+        {"Host: localhost\r\n", 200},
+        {"Host: LOCALHOST:1234\r\n", 200},
+        {"Host: [::1]:80\r\n", 200},
+        {"Host: 127.9.9.9\r\n", 200},
+        {"Host: proxy.example\r\n", 200},
+        {"Host: evil.example\r\n", 403},
+        {"Host: localhost.evil.example\r\n", 403},
+        {"Host: 10.0.0.1\r\n", 403},
+        {"Host: \r\n", 403},
+        {"Host: localhost:1\r\nOrigin: http://localhost:1\r\n", 200},
+        {"Host: localhost:1\r\nOrigin: https://proxy.example\r\n", 200},
+        {"Host: localhost:1\r\nOrigin: http://localhost:2\r\n", 403},
+        {"Host: localhost\r\nOrigin: http://evil.example\r\n", 403},
+        {"Host: localhost\r\nOrigin: null\r\n", 403},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const int fd = http_connect(d.http_address);
+        http_send_text(fd, "GET /version HTTP/1.1\r\n%s\r\n", rows[i].headers);
+        struct reply r = http_read(fd, false);
+        if (r.status != rows[i].status) fprintf(stderr, "%s", rows[i].headers);
+        CHECK_EQ(r.status, rows[i].status);
+        reply_free(&r);
+        (void)close(fd);
+    }
+    static const char *const methods[] = {"PUT", "DELETE", "OPTIONS", "FROB"};
+    for (size_t i = 0; i < 4; i++) {
+        struct reply r = http_ask(d.http_address, methods[i], "/version", "Content-Length: 0\r\n");
+        CHECK_EQ(r.status, 405);
+        expect_header(&r, "Allow", "GET, HEAD");
+        reply_free(&r);
+    }
+    struct reply r = http_ask(d.http_address, "POST", "/runs", "Content-Length: 2\r\n\r\nhi");
+    CHECK_EQ(r.status, 405);
+    reply_free(&r);
+    CHECK_EQ(stop_daemon(&d), 0);
+
+    (void)snprintf(path, sizeof path, "%s/token", token);
+    write_file(path, "first\n", 6);
+    const char *const secret[] = {"--token-file", path, NULL};
+    d = start_http(dir, secret);
+    static const struct {
+        const char *header;
+        int status;
+    } tokens[] = {{"", 401},
+                  {"Authorization: Bearer firs\r\n", 401},
+                  {"Authorization: Bearer first\r\n", 200},
+                  {"Authorization: Basic bWU6Zmlyc3Q=\r\n", 200}, // me:first
+                  {"Authorization: Basic bWU6Zmlyc3R4\r\n", 401},
+                  {"Authorization: Basic ???\r\n", 401}};
+    for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
+        r = http_ask(d.http_address, "GET", "/ui/", tokens[i].header);
+        CHECK_EQ(r.status, tokens[i].status);
+        reply_free(&r);
+    }
+    write_file(path, "second\n", 7);
+    CHECK_EQ(kill(d.pid, SIGHUP), 0);
+    CHECK(log_has(&d, "settings reloaded"));
+    r = http_ask(d.http_address, "GET", "/runs", "Authorization: Bearer second\r\n");
+    CHECK_EQ(r.status, 200);
+    reply_free(&r);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+// What is malformed or too large; the daemon goes on.
+static void scenario_malformed(void) {
+    const char *dir = one_session();
+    const char *const args[] = {"--http-idle", "1s", NULL};
+    struct daemon_proc d = start_http(dir, args);
+    static const struct {
+        const char *text;
+        int status; // 0: the connection may just be closed
+    } rows[] = {
+        {"GET /%zz HTTP/1.1\r\nHost: localhost\r\n\r\n", 400},
+        {"GET /data?run=%ff HTTP/1.1\r\nHost: localhost\r\n\r\n", 400},
+        {"GET /data?run=%00 HTTP/1.1\r\nHost: localhost\r\n\r\n", 400},
+        {"GET /data?run=%4 HTTP/1.1\r\nHost: localhost\r\n\r\n", 400},
+        {"GET runs HTTP/1.1\r\nHost: localhost\r\n\r\n", 400},
+        {"GET /runs HTTP/1.1\r\n\r\n", 400}, // no Host
+        {"GET /runs HTTP/1.0\r\n\r\n", 200},
+        {"GET /runs HTTP/9.9\r\nHost: localhost\r\n\r\n", 0},
+        {"\r\n\r\n\r\n", 0},
+        {"\x16\x03\x01\x02\x00\x01\x00\x01", 0}, // TLS
+        {"POST /runs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", 411},
+        {"POST /runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n", 413},
+        {"POST /runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 65537\r\n\r\n", 413},
+        {"POST /runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n", 0},
+        {"POST /runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nhi", 405},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const int fd = http_connect(d.http_address);
+        http_send_text(fd, "%s", rows[i].text);
+        if (rows[i].status == 0) (void)shutdown(fd, SHUT_WR);
+        struct reply r = http_read(fd, false);
+        if (r.status != rows[i].status) fprintf(stderr, "%d for %s\n", r.status, rows[i].text);
+        CHECK(rows[i].status ? r.status == rows[i].status : r.status == 0 || r.status >= 400);
+        reply_free(&r);
+        (void)close(fd);
+    }
+    // headers, one header, the URI, arguments: too large
+    static char large[70000];
+    memset(large, 'x', sizeof large - 1);
+    for (int kind = 0; kind < 3; kind++) {
+        const int fd = http_connect(d.http_address);
+        http_send_text(fd, kind == 0 ? "GET /" : "GET /runs HTTP/1.1\r\nHost: localhost\r\n");
+        if (kind == 1) http_send_text(fd, "A: ");
+        for (int i = 0; kind == 2 && i < 4000; i++)
+            http_send_text(fd, "A%d: 1234567890\r\n", i);
+        if (kind < 2) http_send(fd, large, sizeof large - 1);
+        http_send_text(fd, kind == 0 ? " HTTP/1.1\r\nHost: localhost\r\n\r\n" : "\r\n\r\n");
+        struct reply r = http_read(fd, false);
+        CHECK(r.status == 431 || r.status == 414 || r.status == 413 || r.status == 0);
+        reply_free(&r);
+        (void)close(fd);
+    }
+    expect(d.http_address, "/runs", 200, "run");
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+// Connections that send nothing, or too slowly, are dropped; more than the limit get 503.
+static void scenario_slow(void) {
+    const char *dir = one_session();
+    const char *const args[] = {"--http-idle", "1s", "--http-connections", "4", NULL};
+    struct daemon_proc d = start_http(dir, args);
+    int fd[6];
+    for (int i = 0; i < 4; i++) {
+        fd[i] = http_connect(d.http_address);
+        http_send_text(fd[i], "GET /runs HTTP/1.1\r\n");
+    }
+    sleep_ms(200);
+    struct reply r = http_get(d.http_address, "/runs");
+    CHECK_EQ(r.status, 503);
+    CHECK(http_header(&r, "Retry-After"));
+    CHECK(http_header(&r, "Connection") && strcmp(http_header(&r, "Connection"), "close") == 0);
+    reply_free(&r);
+    for (int i = 0; i < 30; i++) { // a byte now and then is no excuse
+        http_send(fd[0], "A", 1);
+        sleep_ms(50);
+    }
+    for (int i = 0; i < 4; i++) {
+        CHECK(http_closes(fd[i], 5000));
+        (void)close(fd[i]);
+    }
+    expect(d.http_address, "/runs", 200, "run");
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+// Full queue: 503 with Retry-After; clients that go away free the workers.
+static void scenario_busy(void) {
+    const char *dir = make_dir();
+    add_session(dir, "run", "vm", profile(TPU));
+    const char *const args[] = {"--max-concurrent-requests", "1", "--workers", "1", NULL};
+    struct daemon_proc d = start_http(dir, args);
+    enum { N = 24 };
+    static const char *const tools[] = {"overview_page", "op_profile", "kernel_stats"};
+    int fd[N], ok = 0, busy = 0, gone = 0;
+    for (int i = 0; i < N; i++) {
+        fd[i] = http_connect(d.http_address);
+        http_send_text(fd[i],
+                       "GET /data?run=run&tag=%s&use_saved_result=false HTTP/1.1\r\nHost: "
+                       "localhost\r\n\r\n",
+                       tools[i % 3]);
+    }
+    for (int i = 0; i < N; i++) {
+        if (i % 4 == 3) { // gives up
+            (void)close(fd[i]);
+            gone++;
+            continue;
+        }
+        struct reply r = http_read(fd[i], false);
+        CHECK(r.status == 200 || r.status == 503);
+        if (r.status == 503) CHECK(http_header(&r, "Retry-After"));
+        ok += r.status == 200;
+        busy += r.status == 503;
+        reply_free(&r);
+        (void)close(fd[i]);
+    }
+    CHECK(ok > 0 && busy > 0 && ok + busy + gone == N);
+    expect(d.http_address, "/data?run=run&tag=op_profile", 200, "byProgram");
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+struct storm {
+    const char *address;
+    atomic_bool stop;
+    atomic_int ok, cut, other;
+};
+
+static void *storm_client(void *arg) {
+    struct storm *s = arg;
+    static const char *const paths[] = {"/data?run=run&tag=overview_page&use_saved_result=false",
+                                        "/data?run=run&tag=op_profile",
+                                        "/runs",
+                                        "/api/v1/sessions",
+                                        "/module_list?run=run",
+                                        "/nope",
+                                        "/ui/",
+                                        "/api/v1/server"};
+    for (int i = 0; !atomic_load(&s->stop); i++) {
+        const int fd = http_connect(s->address);
+        http_send_text(fd, "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n",
+                       paths[i % 8]);
+        if (i % 5 == 4) { // goes away at once, or in a moment
+            if (i % 2) sleep_ms(i % 7);
+            (void)close(fd);
+            continue;
+        }
+        struct reply r = http_read(fd, false);
+        const bool expected = r.status == 200 || r.status == 503 || r.status == 404;
+        atomic_fetch_add(expected ? &s->ok : r.status == 0 ? &s->cut : &s->other, 1);
+        reply_free(&r);
+        (void)close(fd);
+    }
+    return NULL;
+}
+
+// Everything at once, and a stop in the middle of it.
+static void scenario_storm(void) {
+    const char *dir = make_dir();
+    add_session(dir, "run", "vm", profile(TPU));
+    struct daemon_proc d = start_http(dir, NULL);
+    struct storm s = {.address = d.http_address};
+    enum { N = 6 };
+    pthread_t t[N];
+    for (int i = 0; i < N; i++)
+        CHECK_EQ(pthread_create(&t[i], NULL, storm_client, &s), 0);
+    for (int i = 0; i < 4; i++) { // sessions come and go meanwhile
+        char run[16];
+        sleep_ms(400);
+        (void)snprintf(run, sizeof run, "new-%d", i);
+        add_session(dir, run, "vm", profile(TRAIN));
+    }
+    atomic_store(&s.stop, true);
+    for (int i = 0; i < N; i++)
+        pthread_join(t[i], NULL);
+    CHECK(s.ok > 0);
+    CHECK_EQ(s.cut, 0);
+    CHECK_EQ(s.other, 0);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+// SIGTERM: what is under way is answered, idle connections are closed, status 0.
+static void scenario_drain(void) {
+    const char *dir = make_dir();
+    add_session(dir, "run", "vm", profile(TPU));
+    struct daemon_proc d = start_http(dir, NULL);
+    const int idle = http_connect(d.http_address), busy = http_connect(d.http_address);
+    http_send_text(idle, "GET /runs HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    struct reply r = http_read(idle, false);
+    CHECK_EQ(r.status, 200);
+    reply_free(&r);
+    http_send_text(busy, "GET /data?run=run&tag=op_profile HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    sleep_ms(2);
+    CHECK_EQ(kill(d.pid, SIGTERM), 0);
+    r = http_read(busy, false);
+    CHECK(r.status == 200 || r.status == 0); // 0: SIGTERM came before it was read
+    reply_free(&r);
+    CHECK(http_closes(idle, 10000));
+    (void)close(busy);
+    (void)close(idle);
+    int status;
+    CHECK_EQ(waitpid(d.pid, &status, 0), d.pid); // main's alarm bounds it
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+// Addresses: a name, two of them, none; what other machines reach needs a word.
+static void scenario_listen(void) {
+    const char *dir = one_session(), *state = make_dir();
+    const char *const two[] = {"--http", "127.0.0.1:0,localhost:0", NULL};
+    struct daemon_proc d = start_http(dir, two);
+    expect(d.http_address, "/version", 200, "2.24.2");
+    CHECK_EQ(stop_daemon(&d), 0);
+    const char *const open[] = {"--http", "0.0.0.0:0", "--insecure", NULL};
+    d = start_http(dir, open);
+    char local[64];
+    (void)snprintf(local, sizeof local, "127.0.0.1:%s", strrchr(d.http_address, ':') + 1);
+    struct reply r = http_ask(local, "GET", "/version", "");
+    CHECK_EQ(r.status, 200);
+    reply_free(&r);
+    CHECK_EQ(stop_daemon(&d), 0);
+    static const char *const bad[] = {"0.0.0.0:0", "nonsense", "127.0.0.1:http", "127.0.0.1:99999",
+                                      "no.such.host.invalid:1"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char command[1024];
+        (void)snprintf(command, sizeof command,
+                       "timeout 20 %s --logdir %s --state-dir %s --listen 127.0.0.1:0 --http '%s' "
+                       "2>%s/log",
+                       getenv("XPLANED"), dir, state, bad[i], state);
+        const int status = system(command);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    }
+}
+
+int main(int argc, char **argv) {
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } scenarios[] = {
+        {"routes", scenario_routes},
+        {"paths", scenario_paths},
+        {"conditional", scenario_conditional},
+        {"ui", scenario_ui},
+        {"gate", scenario_gate},
+        {"malformed", scenario_malformed},
+        {"slow", scenario_slow},
+        {"busy", scenario_busy},
+        {"storm", scenario_storm},
+        {"drain", scenario_drain},
+        {"listen", scenario_listen},
+    };
+    CHECK_EQ(argc, 2);
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+        if (strcmp(scenarios[i].name, argv[1]) != 0) continue;
+        (void)alarm(200);
+        scenarios[i].run();
+        return 0;
+    }
+    FAIL_TEST("no such scenario");
+    return 1;
+}

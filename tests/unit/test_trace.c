@@ -1,0 +1,287 @@
+// The trace index: levels against a plain reading of the rule, what answers hold, and what becomes
+// of damaged indexes and odd options.
+#include <stdlib.h>
+
+#include "analysis/trace/trace.h"
+#include "analysis/trace/visibility.h"
+#include "base/arena.h"
+#include "base/exec.h"
+#include "tests/xspace_maker.h"
+
+enum { LIMIT = 1 << 28 };
+
+// ---- visibility, as upstream words it ----
+
+struct plain_row {
+    uint64_t ends[512];
+    size_t n;
+};
+
+static bool plain_visible(struct plain_row *r, uint64_t begin, uint64_t dur, uint64_t resolution) {
+    size_t depth = 0;
+    while (depth < r->n && r->ends[depth] > begin)
+        depth++;
+    const bool visible = dur >= resolution || depth >= r->n || begin - r->ends[depth] >= resolution;
+    if (visible) {
+        CHECK(depth < 512);
+        r->ends[depth] = begin + dur;
+        r->n = depth + 1;
+    }
+    return visible;
+}
+
+static uint64_t next_random(uint64_t *s) {
+    *s ^= *s << 13, *s ^= *s >> 7, *s ^= *s << 17;
+    return *s;
+}
+
+static void test_visibility(void) {
+    uint64_t seed = 0x1234567;
+    for (int round = 0; round < 200; round++) {
+        struct plain_row plain = {.n = 0};
+        struct vis_row row = {0};
+        struct xpl_arena a;
+        const uint64_t resolution = 1 + next_random(&seed) % 200;
+        uint64_t at = 0;
+        xpl_arena_init(&a, LIMIT);
+        for (int i = 0; i < 500; i++) {
+            at += next_random(&seed) % 40;
+            const uint64_t dur = next_random(&seed) % (1 + next_random(&seed) % 400);
+            const uint32_t depth = vis_depth(&row, at);
+            const bool visible = dur >= resolution || vis_apart(&row, depth, at, resolution);
+            if (visible) CHECK(vis_set(&row, depth, at + dur, &a));
+            CHECK_EQ(visible, plain_visible(&plain, at, dur, resolution));
+        }
+        xpl_arena_fini(&a);
+    }
+}
+
+// ---- a small profile ----
+
+static struct xpl_buf small_profile(void) {
+    struct xpl_buf space = mk_open();
+    struct mk_plane p;
+    mk_plane_begin(&p, 3, "/host:CPU");
+    struct xpl_buf line = mk_line(7, "main \"thread\"");
+    struct xpl_buf ev = mk_event(&p, "launch", 1000000, 4000000);
+    mk_stat_int(&p, &ev, "correlation_id", 5);
+    mk_event_end(&line, &ev);
+    mk_plain(&p, &line, "MemoryAllocation", 2000000, 10);
+    mk_plain(&p, &line, "inner", 2000000, 1000000);
+    ev = mk_event(&p, "a name that is longer than thirty-two bytes", 2000000, 500000);
+    mk_stat_str(&p, &ev, "what", "a text");
+    mk_stat_ref(&p, &ev, "which", "one of the names");
+    mk_stat_int(&p, &ev, "many", INT64_C(-9007199254740993));
+    mk_stat_int(&p, &ev, "_r", 1);
+    mk_event_end(&line, &ev);
+    mk_plain(&p, &line, "<late>", 9000000, 0);
+    mk_line_end(&p, &line);
+    line = mk_line(8, "_counters_");
+    ev = mk_event(&p, "power", 3000000, 0);
+    mk_stat_int(&p, &ev, "watts", 40);
+    mk_event_end(&line, &ev);
+    ev = mk_event(&p, "power", 4000000, 0);
+    mk_stat_int(&p, &ev, "watts", 41);
+    mk_event_end(&line, &ev);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    return space;
+}
+
+struct made {
+    struct xpl_buf profile, index;
+};
+
+static struct made make(void) {
+    struct made m = {.profile = small_profile()};
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_error err = {0};
+    xpl_buf_init(&m.index, LIMIT);
+    const struct xpl_trace_sink sink = {xpl_trace_sink_buf, &m.index};
+    CHECK_EQ(xpl_trace_build((xpl_bytes_t){m.profile.p, m.profile.n}, &exec, LIMIT, &sink, &err),
+             XPL_OK);
+    return m;
+}
+
+static void unmake(struct made *m) {
+    xpl_buf_fini(&m->profile);
+    xpl_buf_fini(&m->index);
+}
+
+// Answers, if the index can be opened.
+static xpl_status_t ask(xpl_bytes_t index, xpl_bytes_t profile, const struct xpl_trace_options *o,
+                        struct xpl_buf *out) {
+    struct xpl_arena a;
+    struct xpl_trace *t;
+    struct xpl_error err = {0};
+    xpl_arena_init(&a, LIMIT);
+    xpl_status_t st = xpl_trace_open(index, &a, &t, &err);
+    if (st == XPL_OK) {
+        const struct xpl_trace_host host = {XPL_STR("h"), t, profile};
+        st = xpl_trace_answer(&host, 1, o, LIMIT, out, &err);
+    }
+    CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
+    xpl_arena_fini(&a);
+    return st;
+}
+
+static bool says(const struct xpl_buf *b, const char *text) {
+    return xpl_str_has((xpl_str_t){(const char *)b->p, b->n}, xpl_str_from(text));
+}
+
+static void ask_made(const struct made *m, const struct xpl_trace_options *o, xpl_status_t want,
+                     struct xpl_buf *out) {
+    xpl_buf_init(out, LIMIT);
+    CHECK_EQ(ask((xpl_bytes_t){m->index.p, m->index.n}, (xpl_bytes_t){m->profile.p, m->profile.n},
+                 o, out),
+             want);
+}
+
+static void test_answers(void) {
+    struct made m = make();
+    struct xpl_trace_options o;
+    struct xpl_buf b;
+    xpl_trace_options_init(&o);
+    ask_made(&m, &o, XPL_OK, &b);
+    CHECK(says(&b, "{\"pid\":1701,\"tid\":7,\"name\":\"launch\",\"ts\":1,\"dur\":4,"));
+    CHECK(says(&b, "\"cat\":\"gpu_launch\",\"flow_out\":true,\"ph\":\"X\",\"args\":{\"uid\":0}}"));
+    CHECK(says(&b, "\"name\":\"h /host:CPU\"},\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1701,"
+                   "\"thread_count\":1}"));
+    CHECK(says(&b, "\"dur\":0.5,\"ph\":\"X\",\"args\":{\"group_id\":0,\"uid\":1},\"z\":1}"));
+    CHECK(says(&b, "\\u003clate\\u003e\",\"ts\":9,\"dur\":0.000001,"));
+    CHECK(says(&b, "\"ph\":\"C\",\"event_stats\":\"watts\",\"entries\":[[3,40],[4,41]]}"));
+    CHECK(says(&b, "\"returnedEventsSize\":6,") && says(&b, "\"fullTimespan\":[0.001,0.009]"));
+    CHECK(!says(&b, "MemoryAllocation"));
+    xpl_buf_fini(&b);
+    o.start_time_ms = 0.0060, o.end_time_ms = 1;
+    ask_made(&m, &o, XPL_OK, &b);
+    CHECK(says(&b, "late") && !says(&b, "launch"));
+    xpl_buf_fini(&b);
+    unmake(&m);
+}
+
+static void test_detail_and_search(void) {
+    struct made m = make();
+    struct xpl_trace_options o;
+    struct xpl_buf b;
+    xpl_trace_options_init(&o);
+    o.event_name = XPL_STR("a name that is longer than thirty-two bytes 0"); // a root: a step
+    o.start_time_ms = 0.002, o.duration_ms = 0.0005, o.unique_id = 1;
+    ask_made(&m, &o, XPL_OK, &b);
+    CHECK(says(&b, "\"what\":\"a text\",\"which\":\"one of the names\",\"many\":"
+                   "\"-9007199254740993\""));
+    CHECK(says(&b, "\"returnedEventsSize\":1,") && !says(&b, "\"_r\""));
+    xpl_buf_fini(&b);
+    o.unique_id = 0; // another event begins then
+    ask_made(&m, &o, XPL_NOT_FOUND, &b);
+    xpl_buf_fini(&b);
+    xpl_trace_options_init(&o);
+    o.search_prefix = XPL_STR("in");
+    ask_made(&m, &o, XPL_OK, &b);
+    CHECK(says(&b, "inner") && !says(&b, "launch") && says(&b, "\"returnedEventsSize\":1,"));
+    xpl_buf_fini(&b);
+    // Arguments come from the profile: another one is no profile of this index.
+    o.search_metadata = true;
+    xpl_buf_init(&b, LIMIT);
+    CHECK_EQ(ask((xpl_bytes_t){m.index.p, m.index.n}, (xpl_bytes_t){0}, &o, &b), XPL_DATA_LOSS);
+    xpl_buf_fini(&b);
+    unmake(&m);
+}
+
+// ---- damage ----
+
+// A copy of its own size, so that a byte read too far is seen.
+static xpl_status_t ask_copy(const struct made *m, size_t n, size_t flip, uint8_t bits) {
+    struct xpl_trace_options o;
+    struct xpl_buf out;
+    uint8_t *const copy = malloc(n ? n : 1);
+    CHECK(copy);
+    memcpy(copy, m->index.p, n);
+    if (flip < n) copy[flip] ^= bits;
+    xpl_trace_options_init(&o);
+    xpl_buf_init(&out, LIMIT);
+    const xpl_status_t st =
+        ask((xpl_bytes_t){copy, n}, (xpl_bytes_t){m->profile.p, m->profile.n}, &o, &out);
+    xpl_buf_fini(&out);
+    free(copy);
+    return st;
+}
+
+static void test_damage(void) {
+    struct made m = make();
+    for (size_t n = 0; n < m.index.n; n++)
+        CHECK_EQ(ask_copy(&m, n, SIZE_MAX, 0), XPL_DATA_LOSS);
+    // Every bit is covered by a checksum, but for the padding between tables.
+    size_t unseen = 0;
+    for (size_t i = 0; i < m.index.n; i++) {
+        const xpl_status_t st = ask_copy(&m, m.index.n, i, (uint8_t)(1u << i % 8));
+        CHECK(st == XPL_OK || st == XPL_DATA_LOSS);
+        unseen += st == XPL_OK;
+    }
+    CHECK(unseen < 8 * 13);
+    CHECK_EQ(ask_copy(&m, m.index.n, SIZE_MAX, 0), XPL_OK);
+    unmake(&m);
+}
+
+static void test_sink_and_limits(void) {
+    struct xpl_buf profile = small_profile(), out;
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_error err = {0};
+    xpl_buf_init(&out, 100);
+    const struct xpl_trace_sink sink = {xpl_trace_sink_buf, &out};
+    const xpl_bytes_t bytes = {profile.p, profile.n};
+    CHECK_EQ(xpl_trace_build(bytes, &exec, LIMIT, &sink, &err), XPL_RESOURCE_EXHAUSTED);
+    xpl_buf_fini(&out);
+    xpl_buf_init(&out, LIMIT);
+    err = (struct xpl_error){0};
+    CHECK_EQ(xpl_trace_build(bytes, &exec, 5000, &sink, &err), XPL_RESOURCE_EXHAUSTED);
+    for (size_t n = 1; n < profile.n; n++) { // a profile cut short
+        out.n = 0;
+        err = (struct xpl_error){0};
+        const xpl_status_t st =
+            xpl_trace_build((xpl_bytes_t){profile.p, n}, &exec, LIMIT, &sink, &err);
+        CHECK(st == XPL_DATA_LOSS || st == XPL_OK);
+    }
+    xpl_buf_fini(&out);
+    xpl_buf_fini(&profile);
+}
+
+// ---- options ----
+
+static bool set(struct xpl_trace_options *o, const char *key, const char *value) {
+    bool valid = false;
+    CHECK(xpl_trace_option_set(o, xpl_str_from(key), xpl_str_from(value), &valid));
+    return valid;
+}
+
+static void test_options(void) {
+    struct xpl_trace_options o;
+    bool valid;
+    xpl_trace_options_init(&o);
+    CHECK_EQ(o.resolution, 8000);
+    CHECK(set(&o, "resolution", "100") && o.resolution == 100);
+    CHECK(set(&o, "resolution", "1.5e3") && o.resolution == 1500);
+    CHECK(set(&o, "resolution", "-3") && o.resolution == 0);
+    CHECK(!set(&o, "resolution", "many") && !set(&o, "resolution", ""));
+    CHECK(set(&o, "start_time_ms", " 1.25 ") && o.start_time_ms == 1.25);
+    CHECK(set(&o, "end_time_ms", ""));
+    CHECK(!set(&o, "end_time_ms", "nan") && !set(&o, "end_time_ms", "0x10"));
+    CHECK(!set(&o, "end_time_ms", "inf") && !set(&o, "duration_ms", "1e999"));
+    CHECK(set(&o, "full_dma", "true") && o.full_dma && !set(&o, "full_dma", "perhaps"));
+    CHECK(set(&o, "format", "json") && !set(&o, "format", "pb"));
+    CHECK(set(&o, "event_name", "x") && xpl_str_eq(o.event_name, XPL_STR("x")));
+    CHECK(!xpl_trace_option_set(&o, XPL_STR("group_by"), XPL_STR("program"), &valid));
+    for (const char *const *k = xpl_trace_option_keys; *k; k++)
+        CHECK(xpl_trace_option_values(xpl_str_from(*k)));
+    CHECK(!xpl_trace_option_values(XPL_STR("group_by")));
+}
+
+int main(void) {
+    test_visibility();
+    test_answers();
+    test_detail_and_search();
+    test_damage();
+    test_sink_and_limits();
+    test_options();
+    return 0;
+}
