@@ -7,6 +7,7 @@ Perfetto's trace processor (PyPI package perfetto) counts slices, tracks, flows,
 where its program, which the package fetches when first used, cannot be had, the package's protos decode the trace and the same is
 counted here.  Either way the numbers must be those of the Chrome trace of the same profile.
 """
+import functools
 import json
 import os
 import subprocess
@@ -74,14 +75,24 @@ class Decoded:
         self.flows.update(set(e.flow_ids))
 
 
-def processor_counts(path):
-    """The same from the trace processor; None where there is none."""
+@functools.cache
+def have_processor():
+    """Whether the trace processor's program can be had: fetched once, as a miss takes seconds."""
     try:
         from perfetto.trace_processor import TraceProcessor
-        tp = TraceProcessor(trace=path)
-    except Exception as e:  # no network, no program for this machine: whatever it is, it is not the trace's fault
-        print(f"  no trace processor ({type(e).__name__}); decoded by protos")
+        TraceProcessor().close()
+    except Exception as e:  # no network, no program for this machine: whatever it is, it is no trace's fault
+        print(f"no trace processor ({type(e).__name__}); decoded by protos")
+        return False
+    return True
+
+
+def processor_counts(path):
+    """The same from the trace processor; None where there is none."""
+    if not have_processor():
         return None
+    from perfetto.trace_processor import TraceProcessor
+    tp = TraceProcessor(trace=path)
 
     def one(query):
         return next(iter(tp.query(query))).n

@@ -121,7 +121,7 @@ def main():
     parser.add_argument("--build", required=True)
     args = parser.parse_args()
     count = daemon.Count()
-    with daemon.running(args.build) as d, grpc.insecure_channel(d.address) as channel:
+    with daemon.running(args.build) as d, grpc.insecure_channel(d.address, daemon.ANY_SIZE) as channel:
         caller = check_learning(count, channel)
         check_answers(count, d, caller)
         check_rest(count, caller)

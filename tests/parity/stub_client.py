@@ -43,7 +43,7 @@ class Client:
     def __init__(self, d, count, modules):
         self.d, self.count = d, count
         self.session, session_grpc, self.analysis, analysis_grpc, self.server, server_grpc = modules
-        self.channel = grpc.insecure_channel(d.address)
+        self.channel = grpc.insecure_channel(d.address, daemon.ANY_SIZE)
         self.sessions = session_grpc.SessionServiceStub(self.channel)
         self.answers = analysis_grpc.AnalysisServiceStub(self.channel)
         self.about = server_grpc.ServerServiceStub(self.channel)
