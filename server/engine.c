@@ -130,6 +130,7 @@ static void put_trace_options(struct xpl_buf *b, const struct xpl_trace_options 
     xpl_buf_putc(b, (char)t->search_metadata);
     xpl_buf_putc(b, (char)t->full_dma);
     xpl_buf_putc(b, (char)t->mpmd_pipeline_view);
+    xpl_buf_putc(b, (char)t->pb);
 }
 
 // Session and its generation stand for the files: a change of any file is a new generation.

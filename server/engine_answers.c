@@ -41,6 +41,11 @@ static struct xpl_answer *answer_with_head(const struct xpl_buf *head, xpl_bytes
     return a;
 }
 
+static const char *content_type_of(const struct xpl_question *q) {
+    const bool pb = q->tool->product == XPL_PRODUCT_TRACE && q->opt.trace.pb;
+    return pb ? "application/octet-stream" : q->tool->content_type;
+}
+
 struct xpl_answer *xpl_answer_new(uint8_t *b, size_t n, const char *content_type,
                                   xpl_bytes_t warnings) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf head;
@@ -129,7 +134,7 @@ static struct xpl_answer *from_store(struct xpl_engine *e, const struct xpl_ques
     if (xpl_store_get(e->store, &key, atomic_load(&e->memory_limit), &v, NULL) != XPL_OK)
         return NULL;
     struct xpl_answer *a =
-        xpl_answer_new(v.data, v.len, q->tool->content_type, (xpl_bytes_t){v.meta, v.meta_len});
+        xpl_answer_new(v.data, v.len, content_type_of(q), (xpl_bytes_t){v.meta, v.meta_len});
     xpl_sys_free(v.meta);
     return a;
 }
@@ -341,7 +346,7 @@ static void make(struct xpl_engine *e, const struct xpl_question *q, const struc
     if (ret->code == XPL_OK) {
         size_t n = 0;
         uint8_t *const bytes = xpl_buf_take(&m.out, &n);
-        ret->answer = bytes ? xpl_answer_new(bytes, n, q->tool->content_type,
+        ret->answer = bytes ? xpl_answer_new(bytes, n, content_type_of(q),
                                              (xpl_bytes_t){m.warnings.p, m.warnings.n})
                             : NULL;
         ret->source = m.stored ? XPL_FROM_STORE : XPL_COMPUTED;

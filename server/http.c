@@ -93,6 +93,7 @@ static void on_wake(uv_async_t *a) {
     for (struct xpl_http_request *r; (r = list);) {
         list = r->next_done;
         r->waiting = false;
+        xpl_http_sending(r, 0); // whatever the reply is, it has to be read
         if (r->connection->polling) uv_poll_stop(&r->connection->poll);
         MHD_resume_connection(r->mhd);
     }

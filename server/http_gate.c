@@ -18,8 +18,9 @@ static void to_lower(char *to, size_t size, xpl_str_t s) {
     to[n] = 0;
 }
 
-static bool is_listed(const struct xpl_http *h, const char *name) {
-    for (size_t i = 0; i < h->n_names; i++)
+// Whether the name is among the first `n` of ours.
+static bool is_listed(const struct xpl_http *h, size_t n, const char *name) {
+    for (size_t i = 0; i < n; i++)
         if (strcmp(h->names[i], name) == 0) return true;
     return false;
 }
@@ -33,7 +34,7 @@ static bool is_our_address(const struct xpl_http *h, const char *name) {
         return ntohl(four.s_addr) >> 24 == 127 || h->any_address;
     if (inet_pton(AF_INET6, name, &six) != 1) return false;
     return IN6_IS_ADDR_LOOPBACK(&six) || h->any_address ||
-           (inet_ntop(AF_INET6, &six, text, sizeof text) && is_listed(h, text));
+           (inet_ntop(AF_INET6, &six, text, sizeof text) && is_listed(h, h->n_names, text));
 }
 
 static bool is_ours(const struct xpl_http *h, xpl_str_t host) {
@@ -43,7 +44,7 @@ static bool is_ours(const struct xpl_http *h, xpl_str_t host) {
     to_lower(text, sizeof text, name);
     const xpl_str_t s = xpl_str_from(text);
     return strcmp(text, "localhost") == 0 || xpl_str_ends(s, XPL_STR(".localhost")) ||
-           is_listed(h, text) || is_our_address(h, text);
+           is_listed(h, h->n_names, text) || is_our_address(h, text);
 }
 
 // A page of the same host and port, or of a name that --http-host lists, may ask.
@@ -56,7 +57,7 @@ static bool origin_allowed(const struct xpl_http *h, xpl_str_t origin, xpl_str_t
     char text[256];
     if (!xpl_http_host_name(authority, &name)) return false;
     to_lower(text, sizeof text, name);
-    return is_listed(h, text) && strcmp(text, "localhost") != 0;
+    return is_listed(h, h->n_proxies, text);
 }
 
 // ---- the token ----
@@ -159,6 +160,7 @@ xpl_status_t xpl_http_setup(struct xpl_http *h, struct xpl_error *err) {
         XPL_FAIL(err, XPL_INVALID_ARGUMENT, "--http-prefix %s: want a path such as /xprof", p);
     memcpy(h->prefix, p, n);
     add_hosts(h, xpl_str_from(h->options.hosts));
+    h->n_proxies = h->n_names;
     struct xpl_snapshot *s = xpl_catalogue_get(h->parts.catalogue);
     char real[PATH_MAX];
     (void)snprintf(h->base[0], sizeof h->base[0], "%s", s->base.ptr);

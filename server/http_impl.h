@@ -236,8 +236,8 @@ struct xpl_http {
     char prefix[256];                    // "" or "/a/b"
     char base[2][4096];                  // LOGDIR: as given, and without links; "" where unknown
     char names[XPL_HTTP_MAX_NAMES][256]; // that Host may have, in lower case
-    size_t n_names;
-    bool any_address; // bound to all addresses: Host may be any IP address
+    size_t n_names, n_proxies; // the first are those of --http-host, which Origin may have
+    bool any_address;          // bound to all addresses: Host may be any IP address
 
     struct xpl_http_body *files[XPL_HTTP_UI_FILES]; // XProf's, as last read
     struct xpl_http_file_state {

@@ -7,7 +7,8 @@
 #include "server/http_impl.h"
 
 // Warm answers up to this size are compressed on the loop's thread, larger ones by a worker.
-enum { SMALL_ANSWER = 32 << 10, MAX_WARNINGS = 16, WARNING_BYTES = 900, MAX_HEADERS = 24 };
+// All headers of a reply should fit into 4 KiB: proxies take no more.
+enum { SMALL_ANSWER = 32 << 10, MAX_WARNINGS = 8, WARNING_BYTES = 240, MAX_HEADERS = 16 };
 // Of ToolData and its Warning (proto/xplaned/v1/analysis.proto).
 enum { TOOLDATA_WARNINGS = 4, WARNING_HOST = 1, WARNING_TEXT = 2 };
 
@@ -37,11 +38,14 @@ static void add(struct headers *h, const char *name, xpl_str_t value) {
     if (h->n < MAX_HEADERS) h->at[h->n++] = (struct xpl_http_header){name, value};
 }
 
-// "host: text", percent-encoded where it is not plain ASCII.
+// Percent-encoded where it is not plain ASCII, and commas: they stand between warnings where a
+// client joins them.  Ends with a whole character.
 static void put_encoded(struct xpl_buf *b, xpl_str_t s) {
-    for (size_t i = 0; i < s.len && b->n < WARNING_BYTES; i++) {
+    enum { CHARACTER = 4 * 3 };
+    for (size_t i = 0; i < s.len; i++) {
         const unsigned char c = (unsigned char)s.ptr[i];
-        if (c >= 0x20 && c < 0x7f && c != '%')
+        if ((c & 0xc0) != 0x80 && b->n + CHARACTER > WARNING_BYTES) break;
+        if (c >= 0x20 && c < 0x7f && c != '%' && c != ',')
             xpl_buf_putc(b, (char)c);
         else
             xpl_buf_printf(b, "%%%02X", c);
@@ -58,7 +62,7 @@ static void add_warning(struct headers *h, xpl_bytes_t message) {
         if (f.num == WARNING_TEXT) text = (xpl_str_t){(const char *)f.len.ptr, f.len.len};
     }
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, WARNING_BYTES + 64);
+    xpl_buf_init(&b, (size_t)WARNING_BYTES + 64);
     put_encoded(&b, host);
     xpl_buf_str(&b, XPL_STR(": "));
     put_encoded(&b, text);
@@ -283,7 +287,9 @@ static enum MHD_Result from_memory(struct xpl_http_request *r, struct xpl_answer
     p->answer = a;
     if (p->ask->csv || xpl_rpc_blob_get(a->blob).len > SMALL_ANSWER) {
         if (xpl_http_defer(r, build_warm, deliver)) return MHD_YES;
-        r->gzip = false; // no worker is free to compress it
+        // No worker is free: a table is too much for the loop, and so is compression.
+        if (p->ask->csv) return xpl_http_busy(r);
+        r->gzip = false;
     }
     build(r, a);
     return deliver(r);

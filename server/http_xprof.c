@@ -502,14 +502,17 @@ static bool choose_hosts(struct xpl_http_request *r, const struct xpl_session *s
     return true;
 }
 
-// All other arguments are options; those that a tool does not know are ignored, as by XProf.
+// All other arguments are options; those that a tool does not know are ignored, as by XProf.  An
+// event's details are JSON in whatever format the rest is asked for.
 static bool choose_options(struct xpl_http_request *r, struct xpl_http_ask *a) {
     static const char *const ours[] = {"run", "tag",          "host",     "hosts",
                                        "tqx", "session_path", "run_path", NULL};
     struct xpl_option *o = xpl_arena_array(&r->arena, r->n_args + 1, sizeof *o);
     if (!o) return false;
+    const bool details = xpl_http_arg(r, "event_name").len != 0;
     for (size_t i = r->n_args; i > 0; i--) // the first of equal keys counts, so it comes last
-        if (!is_one_of(r->args[i - 1].key, ours))
+        if (!is_one_of(r->args[i - 1].key, ours) &&
+            !(details && xpl_str_eq(r->args[i - 1].key, XPL_STR("format"))))
             o[a->n_options++] = (struct xpl_option){r->args[i - 1].key, r->args[i - 1].value};
     a->options = o;
     return true;

@@ -18,8 +18,8 @@
 #include "base/exec.h"
 #include "base/log.h"
 
-enum { MAX_ENTRIES = 64, NAME_MAX_LEN = 160 };
-#define MEMORY_BYTES ((size_t)256 << 20) // of indexes that cannot be written
+enum { MAX_ENTRIES = 64, NAME_MAX_LEN = 160, PART_MAX_S = 600 };
+#define MEMORY_BYTES ((size_t)256 << 20) // of indexes that are not written, or not yet
 
 enum state { BUILDING, READY, FAILED };
 
@@ -90,7 +90,7 @@ static void trim(struct xpl_traces *t) {
         struct xpl_trace_held *oldest = NULL;
         for (struct xpl_trace_held *h = t->entries; h; h = h->next) {
             n++;
-            bytes += h->memory.n;
+            if (h->state == READY) bytes += h->memory.n; // else it is being written to
             if (h->refs == 1 && h->state == READY && !h->unsaved &&
                 (!oldest || h->used < oldest->used))
                 oldest = h;
@@ -98,6 +98,15 @@ static void trim(struct xpl_traces *t) {
         if (!oldest || (n <= MAX_ENTRIES && bytes <= MEMORY_BYTES)) return;
         unlist(t, oldest);
     }
+}
+
+// Held.  Whether a fresh index may wait for the saver: one always may, more while they are small.
+// The disk may be slower than those who ask.
+static bool may_wait(const struct xpl_traces *t, size_t bytes) {
+    size_t waiting = 0;
+    for (const struct xpl_trace_held *h = t->entries; h; h = h->next)
+        if (h->unsaved) waiting += h->memory.n;
+    return waiting == 0 || waiting + bytes <= MEMORY_BYTES;
 }
 
 // Held.
@@ -120,19 +129,23 @@ static int older_first(const void *pa, const void *pb) {
     return (a->mtime_ns > b->mtime_ns) - (a->mtime_ns < b->mtime_ns);
 }
 
-// Removes the least recently used files until the rest fits, and what a crash left half written.
-static void evict_files(const struct xpl_traces *t, bool at_start) {
+// Removes the least recently used files until the rest fits, and what a crash left half written:
+// another daemon may be writing what is young.
+static void evict_files(const struct xpl_traces *t) {
     DIR *const d = opendir(t->dir);
+    const time_t now = time(NULL);
     struct file *v = NULL;
     size_t n = 0, cap = 0;
     uint64_t bytes = 0;
     for (struct dirent *e; d && (e = readdir(d));) {
         struct stat st;
         const xpl_str_t name = xpl_str_from(e->d_name);
-        const bool part = xpl_str_ends(name, XPL_STR(".trace.part"));
-        if (!part && !xpl_str_ends(name, XPL_STR(".trace"))) continue;
-        if (part && at_start) (void)unlinkat(dirfd(d), e->d_name, 0);
-        if (part || name.len >= NAME_MAX_LEN || fstatat(dirfd(d), e->d_name, &st, 0) != 0) continue;
+        const bool part = xpl_str_ends(name, XPL_STR(".part"));
+        if ((!part && !xpl_str_ends(name, XPL_STR(".trace"))) || name.len >= NAME_MAX_LEN ||
+            fstatat(dirfd(d), e->d_name, &st, 0) != 0)
+            continue;
+        if (part && now - st.st_mtim.tv_sec > PART_MAX_S) (void)unlinkat(dirfd(d), e->d_name, 0);
+        if (part) continue;
         if (n == cap) {
             struct file *const grown = xpl_sys_realloc(v, (cap ? cap * 2 : 64) * sizeof *v);
             if (!grown) break;
@@ -165,10 +178,13 @@ static bool write_all(int fd, const uint8_t *p, size_t n) {
 static bool save(const struct xpl_traces *t, const struct xpl_trace_held *h) {
     char path[PATH_MAX], part[PATH_MAX];
     if (!path_of(t, &h->print, "", path, sizeof path) ||
-        !path_of(t, &h->print, ".part", part, sizeof part))
+        !path_of(t, &h->print, ".XXXXXX.part", part, sizeof part))
         return false;
-    const int fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0) return false;
+    const int fd = mkostemps(part, sizeof ".part" - 1, O_CLOEXEC); // another daemon has its own
+    if (fd < 0) {
+        xpl_log(XPL_LOG_WARN, "traces", "cannot write a trace index: %s", strerror(errno));
+        return false;
+    }
     bool ok = write_all(fd, h->memory.p, h->memory.n);
     ok = close(fd) == 0 && ok;
     ok = ok && rename(part, path) == 0;
@@ -194,7 +210,7 @@ static void *saver_main(void *arg) {
         h->refs++;
         pthread_mutex_unlock(&t->mu);
         const bool ok = save(t, h);
-        if (ok) evict_files(t, false);
+        if (ok) evict_files(t);
         pthread_mutex_lock(&t->mu);
         h->unsaved = false;
         if (ok) unlist(t, h); // from now on the file is asked
@@ -233,7 +249,7 @@ struct xpl_traces *xpl_traces_new(const char *dir, uint64_t limit_bytes) {
         access(t->dir, W_OK) != 0)
         t->dir[0] = 0;
     if (!t->dir[0]) return t;
-    evict_files(t, true);
+    evict_files(t);
     t->has_saver = pthread_create(&t->saver, NULL, saver_main, t) == 0;
     if (!t->has_saver) t->dir[0] = 0;
     return t;
@@ -321,7 +337,8 @@ xpl_status_t xpl_traces_get(struct xpl_traces *t, const struct xpl_source *profi
     pthread_mutex_lock(&t->mu);
     h->state = st == XPL_OK ? READY : FAILED;
     h->used = ++t->clock;
-    h->unsaved = st == XPL_OK && h->built && t->dir[0] && xpl_source_settled(profile);
+    h->unsaved = st == XPL_OK && h->built && t->dir[0] && xpl_source_settled(profile) &&
+                 may_wait(t, h->memory.n);
     if (st != XPL_OK || (h->built && !xpl_source_settled(profile))) unlist(t, h);
     pthread_cond_broadcast(&t->changed);
     if (st != XPL_OK)
@@ -341,10 +358,14 @@ bool xpl_trace_held_built(const struct xpl_trace_held *h) {
     return h->built;
 }
 
+bool xpl_trace_held_torn(const struct xpl_trace_held *h) {
+    return h->file && xpl_source_torn(h->file);
+}
+
 void xpl_trace_held_put(struct xpl_traces *t, struct xpl_trace_held *h, bool damaged) {
     char path[PATH_MAX];
     pthread_mutex_lock(&t->mu);
-    if (damaged) {
+    if (damaged && h->listed) { // else somebody found it out before, and the file is another
         unlist(t, h);
         if (h->file && path_of(t, &h->print, "", path, sizeof path)) (void)unlink(path);
     }

@@ -2,10 +2,10 @@
 // they are asked, and evicted by bytes, the least recently used first.
 //
 // A file is named by the fingerprint of the profile and the versions of index and analysis; it is
-// written under another name and renamed.  It is not synced: what a power cut leaves of it is found
-// out by its checksums, removed and built again, as any damage is.  A fresh index answers from
-// memory at once; a thread of its own writes it.  Without a directory to write to, the last indexes
-// stay in memory.
+// written under a name of its own (several daemons may share DIR) and renamed.  It is not synced:
+// what a power cut leaves of it is found out by its checksums, removed and built again, as any
+// damage is.  A fresh index answers from memory at once; a thread of its own writes it.  Without a
+// directory to write to, the last indexes stay in memory.
 #ifndef XPL_SERVER_TRACES_H_
 #define XPL_SERVER_TRACES_H_
 
@@ -37,6 +37,8 @@ xpl_status_t xpl_traces_get(struct xpl_traces *t, const struct xpl_source *profi
                             struct xpl_trace_held **ret, struct xpl_error *err) XPL_NODISCARD;
 const struct xpl_trace *xpl_trace_held_get(const struct xpl_trace_held *h);
 bool xpl_trace_held_built(const struct xpl_trace_held *h); // it did not come from a file
+// Its file was cut while it was mapped: whatever was read from it since says nothing.
+bool xpl_trace_held_torn(const struct xpl_trace_held *h);
 // `damaged`: it turned out so; its file is removed.
 void xpl_trace_held_put(struct xpl_traces *t, struct xpl_trace_held *h, bool damaged);
 

@@ -19,6 +19,7 @@ struct asking {
     const struct xpl_want *want;
     struct host *hosts;
     struct xpl_trace_host *list;
+    bool damaged; // one of the indexes that came from files
 };
 
 // An exec that gives up when the asker did, or when the profile is torn.
@@ -68,8 +69,9 @@ static void open_host(struct asking *a, size_t i, bool fresh) {
                             a->q->hosts[i]->path.ptr, why.msg);
 }
 
-static void close_host(struct asking *a, struct host *h, bool damaged) {
-    if (h->held) xpl_trace_held_put(a->e->traces, h->held, damaged);
+static void close_host(struct asking *a, struct host *h) {
+    if (h->held)
+        xpl_trace_held_put(a->e->traces, h->held, a->damaged && !xpl_trace_held_built(h->held));
     xpl_source_free(h->source);
     h->held = NULL;
     h->source = NULL;
@@ -103,12 +105,19 @@ static xpl_status_t verify(const struct asking *a, bool *ret_keep, struct xpl_er
         const struct host *const h = &a->hosts[i];
         if (h->status != XPL_OK) *ret_keep = false;
         if (h->status != XPL_OK) continue;
+        if (xpl_trace_held_torn(h->held)) XPL_FAIL(err, XPL_DATA_LOSS, "its trace index was cut");
         XPL_TRY(xpl_source_verify(h->source, err));
         if (!xpl_source_settled(h->source) ||
             !xpl_fingerprint_eq(xpl_source_fingerprint(h->source), &a->q->hosts[i]->print))
             *ret_keep = false;
     }
     return XPL_OK;
+}
+
+static bool any_from_file(const struct asking *a) {
+    for (size_t i = 0; i < a->q->n_hosts; i++)
+        if (a->hosts[i].held && !xpl_trace_held_built(a->hosts[i].held)) return true;
+    return false;
 }
 
 static xpl_status_t once(struct asking *a, bool fresh, uint64_t *stage_us, struct xpl_buf *out,
@@ -123,13 +132,14 @@ static xpl_status_t once(struct asking *a, bool fresh, uint64_t *stage_us, struc
     }
     stage_us[XPL_STAGE_CONVERT] += (xpl_clock_ns() - began) / 1000 + 1;
     began = xpl_clock_ns();
-    xpl_status_t st = choose(a, &n, warnings, err);
+    xpl_status_t st = choose(a, &n, warnings, err), asked = XPL_OK;
     if (st == XPL_OK)
-        st = xpl_trace_answer(a->list, n, &a->q->opt.trace, atomic_load(&a->e->memory_limit), out,
-                              err);
+        st = asked = xpl_trace_answer(a->list, n, &a->q->opt.trace,
+                                      atomic_load(&a->e->memory_limit), out, err);
     stage_us[XPL_STAGE_RENDER] += (xpl_clock_ns() - began) / 1000 + 1;
     struct xpl_error changed = {0};
     const xpl_status_t same = verify(a, ret_keep, &changed);
+    a->damaged = any_from_file(a) && (asked == XPL_DATA_LOSS || same == XPL_DATA_LOSS);
     if (same == XPL_OK) return st;
     *err = changed;
     return same;
@@ -152,11 +162,10 @@ xpl_status_t xpl_traces_answer(struct xpl_engine *e, const struct xpl_question *
         memset(a.hosts, 0, q->n_hosts * sizeof *a.hosts);
         out->n = warnings->n = 0;
         st = once(&a, want->fresh, stage_us, out, warnings, ret_keep, ret_stored, &why);
-        // A stored index may be damaged; once built anew it is not.
-        const bool again = st == XPL_ABORTED || (st == XPL_DATA_LOSS && *ret_stored && i == 0);
         for (size_t k = 0; k < q->n_hosts; k++)
-            close_host(&a, &a.hosts[k], st == XPL_DATA_LOSS && *ret_stored);
-        if (!again) break;
+            close_host(&a, &a.hosts[k]);
+        // A stored index may be damaged; once built anew it is not.
+        if (st != XPL_ABORTED && !a.damaged) break;
     }
     if (st != XPL_OK && err) *err = why;
     return st;

@@ -147,8 +147,10 @@ static bool put_plane(struct builder *b, const struct plane_src *ps) {
         if (ps->used[i] && !put_event_md(b, ps, i)) return false;
     row.n_stats = b->stat_mds.n - row.first_stat;
     row.n_events = b->event_mds.n - row.first_event;
-    qsort(b->stat_mds.v + row.first_stat, row.n_stats, sizeof *b->stat_mds.v, by_stat_id);
-    qsort(b->event_mds.v + row.first_event, row.n_events, sizeof *b->event_mds.v, by_event_id);
+    if (row.n_stats)
+        qsort(b->stat_mds.v + row.first_stat, row.n_stats, sizeof *b->stat_mds.v, by_stat_id);
+    if (row.n_events)
+        qsort(b->event_mds.v + row.first_event, row.n_events, sizeof *b->event_mds.v, by_event_id);
     struct trc_plane *const slot = xpl_vec_push(b->arena, &b->plane_rows);
     if (!slot) return false;
     *slot = row;
@@ -179,7 +181,7 @@ static bool sort_names(struct builder *b) {
         seen[s] = 1;
         list[n++] = (struct named){xpl_intern_get(b->strings, (xpl_strid_t){s}), s};
     }
-    qsort(list, n, sizeof *list, by_text);
+    if (n) qsort(list, n, sizeof *list, by_text);
     if (!xpl_vec_reserve(b->arena, &b->sorted_names, n)) return false;
     for (size_t i = 0; i < n; i++)
         b->sorted_names.v[b->sorted_names.n++] = list[i].string;

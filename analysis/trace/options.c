@@ -22,7 +22,7 @@ static bool is(xpl_str_t key, const char *name) {
 const char *xpl_trace_option_values(xpl_str_t key) {
     if (is(key, "full_dma") || is(key, "search_metadata") || is(key, "mpmd_pipeline_view"))
         return "true|false";
-    if (is(key, "format")) return "json";
+    if (is(key, "format")) return "json|pb";
     if (is(key, "event_name") || is(key, "search_prefix")) return "TEXT";
     if (is(key, "resolution") || is(key, "unique_id")) return "NUMBER";
     if (is(key, "duration_ms") || is(key, "end_time_ms") || is(key, "start_time_ms"))
@@ -66,6 +66,12 @@ static bool parse_bool(xpl_str_t v, bool *ret) {
     return true;
 }
 
+static bool set_format(struct xpl_trace_options *o, xpl_str_t value) {
+    if (!is(value, "json") && !is(value, "pb")) return false;
+    o->pb = is(value, "pb");
+    return true;
+}
+
 bool xpl_trace_option_set(struct xpl_trace_options *o, xpl_str_t key, xpl_str_t value,
                           bool *ret_valid) {
     bool ok = true;
@@ -90,7 +96,7 @@ bool xpl_trace_option_set(struct xpl_trace_options *o, xpl_str_t key, xpl_str_t 
     else if (is(key, "mpmd_pipeline_view"))
         ok = parse_bool(value, &o->mpmd_pipeline_view);
     else if (is(key, "format"))
-        ok = is(value, "json");
+        ok = set_format(o, value);
     else
         return false;
     *ret_valid = ok;

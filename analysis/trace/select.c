@@ -60,10 +60,12 @@ static xpl_status_t show(struct selection *s, const struct trc_event *e, struct 
 
 // ---- a window ----
 
-// Milliseconds to picoseconds as upstream's conversion gives them; what has no such number is 0.
+// Milliseconds to picoseconds as upstream's conversion gives them: a negative number wraps, and
+// what is too large for 64 bits is 2^63.
 static uint64_t to_ps(double ms) {
     const double ps = ms * 1e9;
-    return ps >= 1 && ps < 18446744073709551616.0 ? (uint64_t)ps : 0;
+    if (ps < 0) return ps > -9223372036854775808.0 ? (uint64_t)(int64_t)ps : UINT64_C(1) << 63;
+    return ps < 18446744073709551616.0 ? (uint64_t)ps : UINT64_C(1) << 63;
 }
 
 static void set_window(struct selection *s) {

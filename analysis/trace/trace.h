@@ -75,6 +75,7 @@ struct xpl_trace_options {
     uint64_t unique_id;                // of the event asked for
     xpl_str_t event_name, search_prefix;
     bool search_metadata, full_dma, mpmd_pipeline_view;
+    bool pb; // the answer is a TraceDataResponse, compressed with zstd, instead of JSON
 };
 // The window of the whole trace at the resolution of XProf's page.
 void xpl_trace_options_init(struct xpl_trace_options *o);

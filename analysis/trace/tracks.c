@@ -123,29 +123,81 @@ static bool add_named(struct builder *b) {
 // ---- sorting ----
 
 struct place {
-    uint64_t ts, dur;
-    size_t at;
+    uint64_t ts, at;
 };
 
+enum { DIGIT = 11, DIGITS = 1 << DIGIT, FEW = DIGITS / 4 };
+
+// Sorts by time, digit by digit from the lowest; what ties stays as it was.  *ret is where the
+// result is, `v` or `other`.
+static void sort_places(struct place *v, struct place *other, size_t n, uint64_t least,
+                        uint64_t most, struct place **ret) {
+    for (unsigned shift = 0; shift < 64 && (most - least) >> shift; shift += DIGIT) {
+        size_t first[DIGITS] = {0}, at = 0;
+        for (size_t i = 0; i < n; i++)
+            first[(v[i].ts - least) >> shift & (DIGITS - 1)]++;
+        for (size_t d = 0; d < DIGITS; d++) {
+            const size_t here = first[d];
+            first[d] = at;
+            at += here;
+        }
+        for (size_t i = 0; i < n; i++)
+            other[first[(v[i].ts - least) >> shift & (DIGITS - 1)]++] = v[i];
+        struct place *const t = v;
+        v = other, other = t;
+    }
+    *ret = v;
+}
+
+// Earlier first, of those that begin together the longer.
 static bool before(const void *ctx, const void *pa, const void *pb) {
+    const struct rec *const recs = ctx;
     const struct place *const a = pa, *const b = pb;
-    (void)ctx;
     if (a->ts != b->ts) return a->ts < b->ts;
-    if (a->dur != b->dur) return a->dur > b->dur;
+    if (recs[a->at].dur != recs[b->at].dur) return recs[a->at].dur > recs[b->at].dur;
     return a->at < b->at;
+}
+
+static void sort_ties(const struct track *t, struct place *v) {
+    for (size_t i = 0, end; i < t->n; i = end) {
+        for (end = i + 1; end < t->n && v[end].ts == v[i].ts; end++)
+            continue;
+        if (end - i > 1) xpl_std_sort(v + i, end - i, sizeof *v, before, t->recs);
+    }
+}
+
+// Puts each record into its place, along the cycles of the permutation: a copy of all would be
+// memory that is touched for the first time.
+static void permute(struct rec *recs, struct place *v, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].at == i) continue;
+        const struct rec first = recs[i];
+        size_t to = i;
+        for (size_t from; (from = v[to].at) != i; to = from) {
+            recs[to] = recs[from];
+            v[to].at = to;
+        }
+        recs[to] = first;
+        v[to].at = to;
+    }
 }
 
 // What ties stays as it was recorded.
 static bool sort_recs(struct track *t) {
-    struct place *const places = xpl_sys_alloc(t->n * (sizeof *places + sizeof *t->recs));
+    uint64_t most = 0;
+    struct place *const places = xpl_sys_alloc(2 * t->n * sizeof *places), *sorted;
     if (!places) return false;
-    struct rec *const copy = (struct rec *)(void *)(places + t->n);
-    for (size_t i = 0; i < t->n; i++)
-        places[i] = (struct place){t->recs[i].ts, t->recs[i].dur, i};
-    xpl_std_sort(places, t->n, sizeof *places, before, NULL);
-    memcpy(copy, t->recs, t->n * sizeof *copy);
-    for (size_t i = 0; i < t->n; i++)
-        t->recs[i] = copy[places[i].at];
+    for (size_t i = 0; i < t->n; i++) {
+        places[i] = (struct place){t->recs[i].ts, i};
+        if (t->recs[i].ts > most) most = t->recs[i].ts;
+    }
+    if (t->n < FEW) {
+        xpl_std_sort(sorted = places, t->n, sizeof *places, before, t->recs);
+    } else {
+        sort_places(places, places + t->n, t->n, t->min_ts, most, &sorted);
+        sort_ties(t, sorted);
+    }
+    permute(t->recs, sorted, t->n);
     xpl_sys_free(places);
     return true;
 }

@@ -80,6 +80,25 @@ def repeat(bins, source, to, size):
     return to
 
 
+def ten_million(folder, bins, corpus, quick, wanted):
+    """Profiles repeated to 10 million events: the corpus' large ones and real ones."""
+    found = []
+    sources = {f.name: (f.path, f.what) for f in corpus} | REAL
+    for name in ("nvidia",) if quick else (*(f.name for f in corpus), "nvidia", "tf-cpu"):
+        source, what = sources[name]
+        to, label = folder / f"{name}.10m.xplane.pb", f"{name} 10 M events"
+        if wanted not in label:
+            continue
+        if not to.exists():
+            note(f"making {to.name}")
+            made = to.with_suffix(".making")
+            run(bins / "tests/bench/repeat_profile", "--events", source, made, 10**7)
+            made.rename(to)
+        warm_cache(to)
+        found.append(Input(label, to, what, "events"))
+    return found
+
+
 def uncompress(source, to):
     with lzma.open(source) as a, tempfile.NamedTemporaryFile(dir=to.parent, delete=False) as b:
         shutil.copyfileobj(a, b, 1 << 20)

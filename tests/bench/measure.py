@@ -9,6 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import viewer
 from inputs import ACCEL, DATA, MB, REAL, note, repeat
 from peers import (GET_TOOL_DATA, HOST, Failure, Logdir, Sampler, Xplaned, Xprof, XprofRs, start,
                    stop, tool_request)
@@ -28,9 +29,10 @@ def median(v):
 class Bench:
     """What the measurements share."""
 
-    def __init__(self, bins, work, rs, xprof, files, quick):
+    def __init__(self, bins, work, rs, xprof, files, quick, ten_million):
         self.bins, self.work, self.rs, self.xprof = bins, work, rs, xprof
         self.files, self.quick = files, quick
+        self.ten_million = ten_million  # makes the profiles of 10 million events
         self.until = math.inf  # of the section at hand: what comes later is measured less often
         self.startup = {"xplaned": [], "xprof-rs": [], "xprof": []}
 
@@ -48,9 +50,9 @@ class Bench:
         self.startup["xplaned"].append(x.startup_ms)
         return x
 
-    def start_peer(self, kind, logdir):
+    def start_peer(self, kind, logdir, http=False):
         if kind == "xplaned":
-            return self.xplaned(logdir)
+            return self.xplaned(logdir, http="127.0.0.1:0" if http else "off")
         p = XprofRs(self.rs, self.work, logdir) if kind == "xprof-rs" else Xprof(self.xprof,
                                                                                  self.work, logdir)
         self.startup[kind].append(p.startup_ms)
@@ -482,5 +484,5 @@ def startup(b, report):
 
 
 # With the share of the time that each may take before it does less.
-ALL = {cold: 0.42, walk: 0.12, restart: 0.13, warm: 0.12, memory: 0.15, doubled: 0.03, hosts: 0.03,
-       idle: 0, startup: 0}
+ALL = {cold: 0.29, walk: 0.09, restart: 0.09, warm: 0.09, memory: 0.11, doubled: 0.03, hosts: 0.03,
+       idle: 0, viewer.trace: 0.16, viewer.zoom: 0.07, viewer.http: 0.06, startup: 0}

@@ -1,7 +1,7 @@
 // Makes a large profile from a real one: every line's events follow again and again, shifted in
 // time by the span of the whole profile, and the ids that link events (correlation_id, run_id,
 // producer and consumer ids, step numbers, ...) are made fresh for each repetition.
-// usage: repeat_profile IN OUT BYTES
+// usage: repeat_profile IN OUT BYTES, or repeat_profile --events IN OUT EVENTS
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,8 +203,8 @@ static void measure_event(struct job *j, xpl_bytes_t event) {
     if (end > j->span_ps) j->span_ps = end;
 }
 
-// Largest end of an event, relative to its line; largest id; and the bytes of all events.
-static void measure(struct job *j, xpl_bytes_t in, uint64_t *event_bytes) {
+// Largest end of an event, relative to its line; largest id; number and bytes of all events.
+static void measure(struct job *j, xpl_bytes_t in, uint64_t *n_events, uint64_t *event_bytes) {
     struct xpl_wire w = xpl_wire_begin(in);
     struct xpl_field f, p, l;
     j->stride = 1;
@@ -218,6 +218,7 @@ static void measure(struct job *j, xpl_bytes_t in, uint64_t *event_bytes) {
             while (next(&line, &l)) {
                 if (l.num != LINE_EVENTS || l.type != XPL_WIRE_LEN) continue;
                 *event_bytes += l.len.len + 2;
+                ++*n_events;
                 measure_event(j, l.len);
             }
         }
@@ -235,17 +236,28 @@ static xpl_bytes_t read_all(const char *path) {
     return (xpl_bytes_t){p, (size_t)n};
 }
 
+// As many repetitions as fit in `want` bytes, or as make at least `want` events.
+static uint64_t repeats_of(uint64_t want, bool events, uint64_t n_events, uint64_t event_bytes,
+                           uint64_t in_bytes) {
+    const uint64_t fixed = in_bytes - event_bytes;
+    uint64_t n = 1;
+    if (events && n_events)
+        n = (want + n_events - 1) / n_events;
+    else if (!events && event_bytes && want > fixed)
+        n = (want - fixed) / event_bytes;
+    return n ? n : 1;
+}
+
 int main(int argc, char **argv) {
-    if (argc != 4) die("usage: repeat_profile IN OUT BYTES");
+    const bool events = argc == 5 && strcmp(argv[1], "--events") == 0;
+    if (argc != 4 && !events) die("usage: repeat_profile IN OUT BYTES | --events IN OUT EVENTS");
+    argv += events;
     const xpl_bytes_t in = read_all(argv[1]);
-    const uint64_t want = strtoull(argv[3], NULL, 10);
     struct job j = {0};
-    uint64_t event_bytes = 0;
-    measure(&j, in, &event_bytes);
+    uint64_t n_events = 0, event_bytes = 0;
+    measure(&j, in, &n_events, &event_bytes);
     j.span_ps += 1000000; // a microsecond between repetitions
-    const uint64_t fixed = in.len - event_bytes;
-    j.repeats = event_bytes && want > fixed ? (want - fixed) / event_bytes : 1;
-    if (j.repeats < 1) j.repeats = 1;
+    j.repeats = repeats_of(strtoull(argv[3], NULL, 10), events, n_events, event_bytes, in.len);
     struct xpl_buf out;
     struct xpl_writer w;
     xpl_buf_init(&out, (size_t)2 << 30);
@@ -255,7 +267,8 @@ int main(int argc, char **argv) {
     if (!xpl_writer_fini(&w)) die("the result is over 2 GiB, or out of memory");
     FILE *f = fopen(argv[2], "wb");
     if (!f || fwrite(out.p, 1, out.n, f) != out.n || fclose(f) != 0) die("cannot write the output");
-    printf("%s: %zu bytes, %llu repetitions\n", argv[2], out.n, (unsigned long long)j.repeats);
+    printf("%s: %zu bytes, %llu events, %llu repetitions\n", argv[2], out.n,
+           (unsigned long long)(j.repeats * n_events), (unsigned long long)j.repeats);
     xpl_buf_fini(&out);
     free((void *)(uintptr_t)in.ptr);
     return 0;

@@ -1,5 +1,6 @@
 """Tables of the measurements, and the summary that holds them against the figures to reach."""
 import platform
+import re
 import time
 
 MET, MISSED = "✓", "✗"
@@ -28,7 +29,7 @@ def _line(cells):
 
 def _numeric(rows, i):
     cells = [r[i] for r in rows if r[i]]
-    return bool(cells) and all(c[0].isdigit() or c.startswith("peer") for c in cells)
+    return bool(cells) and all(c[0].isdigit() or c.startswith(("peer", "-")) for c in cells)
 
 
 class Figure:
@@ -44,36 +45,80 @@ class Figure:
 
 
 class Report:
+    """Tables and figures by section: the part of a run that one function of measure.ALL fills."""
+
     def __init__(self, command):
-        self.command, self.tables, self.figures = command, {}, {}
-        self.load = _load()
-        self.begin = time.time()
+        self.command, self.sections = command, {}
+        self.at = None
+
+    def begin(self, section):
+        self.at = self.sections[section] = Section(self.command)
+
+    def end(self):
+        self.at.seconds = time.time() - self.at.begin
 
     def table(self, key, title, columns):
-        self.tables[key] = Table(title, columns)
-        return self.tables[key]
+        self.at.tables[key] = Table(title, columns)
+        return self.at.tables[key]
 
     def figure(self, name, goal, value, ok, where, least=False, unit=""):
-        self.figures.setdefault(name, Figure(goal, unit, least)).add(value, ok, where)
+        self.at.figures.setdefault(name, Figure(goal, unit, least)).add(value, ok, where)
 
     @staticmethod
     def size(n):
         for unit, step in (("MiB", 1 << 20), ("KiB", 1 << 10)):
             if n >= step:
                 return f"{n / step:.1f} {unit}"
-        return f"{n} B"
+        return f"{n:.0f} B"
+
+    def markdown(self, order, old=""):
+        """All sections in their order; what was not measured is as in `old`."""
+        kept, kept_rows = _read_old(old)
+        rows, texts = [], []
+        for name in order:
+            section = self.sections.get(name)
+            if section:
+                rows += [_line([name, *r]) for r in section.summary()]
+                texts.append(f"{_begin_of(name)}\n{section.markdown()}")
+            else:
+                rows += kept_rows.get(name, [])
+                texts += [f"{_begin_of(name)}\n{kept[name]}"] if name in kept else []
+        t = Table("Figures", ["section", "what", "goal", "worst", "where", "rows that reach it", ""])
+        return "\n".join([t.markdown() + "".join(r + "\n" for r in rows), *texts])
+
+
+class Section:
+    def __init__(self, command):
+        self.command, self.load, self.begin = command, _load(), time.time()
+        self.tables, self.figures, self.seconds = {}, {}, 0
 
     def summary(self):
-        rows = [[name, f.goal, f"{f.worst:.2f}{f.unit}", f.where, f"{f.met} of {f.n}",
+        return [[name, f.goal, f"{f.worst:.2f}{f.unit}", f.where, f"{f.met} of {f.n}",
                  MET if f.met == f.n else MISSED] for name, f in self.figures.items()]
-        t = Table("Figures", ["what", "goal", "worst", "where", "rows that reach it", ""])
-        t.rows = rows
-        return t.markdown()
 
     def markdown(self):
-        head = [f"`{self.command}` on {_machine()}; load average before: {self.load}; "
-                f"{(time.time() - self.begin) / 60:.0f} minutes.", ""]
-        return "\n".join(head + [self.summary()] + [t.markdown() for t in self.tables.values()])
+        if not self.tables:
+            return ""
+        tables = [t.markdown() for t in self.tables.values()]
+        run = (f"`{self.command}` on {_machine()}; load average before: {self.load}; "
+               f"{self.seconds:.0f} s.\n")
+        return "\n".join([*tables, run])
+
+
+def _begin_of(section):
+    return f"<!-- bench:section {section} -->"
+
+
+def _read_old(text):
+    """What an earlier run wrote: {section: text}, and {section: rows of the table of figures}."""
+    head, *parts = re.split(r"^<!-- bench:section (\w+) -->\n", text, flags=re.MULTILINE)
+    kept = {name: body.strip("\n") + "\n" for name, body in zip(parts[::2], parts[1::2])}
+    rows = {}
+    for line in head.splitlines():
+        section = line.strip("| ").split(" ", 1)[0]
+        if section in kept:
+            rows.setdefault(section, []).append(line)
+    return kept, rows
 
 
 def _load():
@@ -90,11 +135,13 @@ def _machine():
             f"{kib / (1 << 20):.0f} GiB, Linux {platform.release()}")
 
 
-def write_between(path, marker, text):
-    """Replaces what stands between `<!-- MARKER:begin -->` and `<!-- MARKER:end -->`."""
+def write_between(path, marker, make):
+    """Replaces what stands between `<!-- MARKER:begin -->` and `<!-- MARKER:end -->` by what
+    `make` makes of it."""
     begin, end = (f"<!-- {marker}:{w} -->" for w in ("begin", "end"))
     old = path.read_text(encoding="utf-8")
     if begin not in old or end not in old:
         raise SystemExit(f"{path} lacks the lines {begin} and {end}")
     head, rest = old.split(begin, 1)
-    path.write_text(f"{head}{begin}\n{text}\n{end}{rest.split(end, 1)[1]}", encoding="utf-8")
+    body, tail = rest.split(end, 1)
+    path.write_text(f"{head}{begin}\n{make(body)}\n{end}{tail}", encoding="utf-8")

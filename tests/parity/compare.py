@@ -14,11 +14,15 @@ import math
 import re
 import sys
 
+import trace_data
+
 RELATIVE, ABSOLUTE = 1e-9, 1e-12
 
 
 def parse(data):
-    """The JSON value, or the bytes where they are no JSON."""
+    """The JSON value, that of a trace in protobuf, or the bytes where they are neither."""
+    if data[:4] == trace_data.MAGIC:
+        return trace_data.decode(data)
     try:
         return json.loads(data)
     except ValueError:

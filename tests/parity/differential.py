@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Random profiles to the real XProf and to us; the answers must be equal.
 
-    differential.py [--seed N] [--count 2000] [--build DIR] [--jobs 2] [--out DIR]
+    differential.py [--seed N] [--count 2000] [--build DIR] [--jobs 2] [--out DIR] [--traces]
 
 Prints seed, count, how many answers were equal, excluded (docs/differences.md), unstable (XProf disagrees with itself),
 different, how often XProf crashed, and the share of answers whose step, op, kernel and memory tables have rows.  The first
-case of each kind of difference is shrunk into DIR.  Exit 1 where anything differed.
+case of each kind of difference is shrunk into DIR.  With --traces the questions are those of the two trace viewers: windows,
+resolutions, searches, details, formats.  Exit 1 where anything differed.
 """
 import argparse
 import collections
@@ -20,7 +21,7 @@ import time
 
 from generator import KNOBS, make_case, parse_knobs
 import oracle
-from judge import Judge, Verdict, filled, questions
+from judge import Judge, Verdict, filled, questions, trace_questions
 from ours import Ours
 from protos import pb
 from realhlo import real_modules
@@ -57,7 +58,8 @@ class Runner:
         rng = random.Random(f"questions {self.a.seed}/{index}")
         counts, found = collections.Counter(), []
         counts["bytes"] = sum(map(len, files.values()))
-        for tool, paths, options in questions(self.paths(files, "case"), rng, most=2):
+        ask = trace_questions if self.a.traces else questions
+        for tool, paths, options in ask(self.paths(files, "case"), rng, most=2):
             if options.get("group_by", "program") != "program" and rng.random() < 0.7:
                 continue
             v = self.judge.ask(tool, paths, options)
@@ -77,7 +79,7 @@ class Runner:
             if v.kind in ("different", "our crash"):
                 found.append({"case": index, "about": about, "tool": tool, "options": options, "hosts": [os.path.basename(p) for p in paths],
                               "signature": v.signature, "lines": v.lines, "kind": v.kind})
-        if about["family"] == "cpu":
+        if about["family"] == "cpu" and not self.a.traces:
             self.oracle(index, about, files, counts, found)
         counts["cases with a difference"] += bool(found)
         return counts, found
@@ -192,6 +194,7 @@ def main():
     p.add_argument("--knob", action="append", help="NAME=VALUE of " + ", ".join(KNOBS))
     p.add_argument("--shrink", type=int, default=12, help="how many kinds of difference to shrink")
     p.add_argument("--shrink-s", type=float, default=60, help="at most that long each")
+    p.add_argument("--traces", action="store_true", help="ask the trace viewers instead of the six tools")
     p.add_argument("--fail-fast", action="store_true")
     a = p.parse_args()
     knobs = parse_knobs(a.knob)

@@ -7,6 +7,7 @@ import time
 
 import differences
 from compare import compare, parse, signature
+from protos import pb
 from xprof_worker import TOOLS
 
 EXACT = {"cpu_as_device": "false", "xprof_exact": "true"}
@@ -29,7 +30,7 @@ class Verdict:
 
 
 class Judge:
-    def __init__(self, xprof, ours, comparer=None, scratch=None, retries=16, remember=False):
+    def __init__(self, xprof, ours, comparer=None, scratch=None, retries=32, remember=False):
         self.xprof, self.ours, self.comparer, self.scratch, self.retries = xprof, ours, comparer, scratch, retries
         self.remember, self.question, self.reply = remember, None, None
 
@@ -118,6 +119,42 @@ def questions(hosts, rng=None, most=None):
                     yield tool, paths, {"group_by": by}
             else:
                 yield tool, paths, {}
+
+
+def trace_questions(hosts, rng, most):
+    """The same for the two trace viewers: what the page asks when it opens, moves about, searches and selects."""
+    alone = rng.sample(list(hosts), min(most, len(hosts)))
+    names = sorted(event_names(alone[0])) or [""]
+    for h in alone:
+        yield "trace_viewer", [h], {}
+    for paths in [[h] for h in alone] + ([list(hosts)] if len(hosts) > 1 else []):
+        yield "trace_viewer@", paths, {}
+        for _ in range(3):
+            o = {"resolution": str(rng.choice((0, 1, 10, 100, 8000, 100.5)))}
+            begin = rng.uniform(-1, 60)
+            if rng.random() < 0.8:
+                o["start_time_ms"] = repr(round(begin, rng.choice((0, 3, 9))))
+            if rng.random() < 0.8:
+                o["end_time_ms"] = repr(begin + rng.choice((0, 1e-6, 1e-3, 1, 10, 1e4)) * rng.random())
+            for k, share in (("full_dma", 0.3), ("mpmd_pipeline_view", 0.2)):
+                if rng.random() < share:
+                    o[k] = rng.choice(("true", "false"))
+            if rng.random() < 0.3:
+                o["format"] = "pb"
+            yield "trace_viewer@", paths, o
+        name = rng.choice(names)
+        if name.isascii():
+            yield "trace_viewer@", paths, {"search_prefix": name[:rng.randint(1, 12)], "search_metadata": rng.choice(("true", "false"))}
+
+
+def event_names(path):
+    out = set()
+    with open(path, "rb") as f:
+        space = pb.XSpace.FromString(f.read())
+    for p in space.planes:
+        for m in p.event_metadata.values():
+            out.add(m.display_name or m.name)
+    return out
 
 
 def filled(tool, data):

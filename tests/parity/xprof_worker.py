@@ -124,6 +124,9 @@ def answer(convert, scratch, question):
     with tempfile.TemporaryDirectory(dir=scratch) as top:
         paths = run_directory(top, question["paths"])
         params = {"use_saved_result": False, **question["options"]}
+        if question["tool"].startswith("trace_viewer"):
+            params["trace_viewer_options"] = {k: {"true": True, "false": False}.get(v, v) for k, v in question["options"].items()}
+            params["trace_viewer_options"].setdefault("resolution", "8000")
         data, _ = convert.xspace_to_tool_data(paths, question["tool"], params)
         keep = question["options"].get("keep_op_stats")
         if keep:

@@ -402,7 +402,7 @@ static void scenario_idle_clients(void) {
     clock_gettime(CLOCK_MONOTONIC, &after);
     const long ms =
         (after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000;
-    CHECK(ms < 3000); // 0.3 s on an idle machine; gRPC's clients look after 5 s by themselves
+    CHECK(ms < 4500); // 0.3 s on an idle machine; gRPC's clients look after 5 s by themselves
     for (size_t i = 0; i < 8; i++)
         xpl_client_close(c[i]);
 }

@@ -1,5 +1,6 @@
 // The HTTP gateway from outside: routes, conditional requests, ranges, who may ask, limits, slow
 // and vanishing clients, stop.  Usage: test_http SCENARIO
+#include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -278,8 +279,6 @@ static void scenario_ui(void) {
 // Host, Origin, methods, the token.
 static void scenario_gate(void) {
     const char *dir = one_session();
-    const char *token = make_dir();
-    char path[256];
     const char *const args[] = {"--http-host", "Proxy.example, other", NULL};
     struct daemon_proc d = start_http(dir, args);
     static const struct {
@@ -298,6 +297,9 @@ static void scenario_gate(void) {
         {"Host: localhost:1\r\nOrigin: http://localhost:1\r\n", 200},
         {"Host: localhost:1\r\nOrigin: https://proxy.example\r\n", 200},
         {"Host: localhost:1\r\nOrigin: http://localhost:2\r\n", 403},
+        {"Host: 127.0.0.1:1\r\nOrigin: http://127.0.0.1:1\r\n", 200},
+        {"Host: 127.0.0.1:1\r\nOrigin: http://127.0.0.1:2\r\n", 403}, // bound, but another's port
+        {"Host: localhost:1\r\nOrigin: http://127.0.0.1:1\r\n", 403},
         {"Host: localhost\r\nOrigin: http://evil.example\r\n", 403},
         {"Host: localhost\r\nOrigin: null\r\n", 403},
     };
@@ -321,11 +323,16 @@ static void scenario_gate(void) {
     CHECK_EQ(r.status, 405);
     reply_free(&r);
     CHECK_EQ(stop_daemon(&d), 0);
+}
 
+// With --token-file: who has the token, as Bearer or Basic; SIGHUP reads it again.
+static void scenario_token(void) {
+    const char *dir = one_session(), *token = make_dir();
+    char path[256];
     (void)snprintf(path, sizeof path, "%s/token", token);
     write_file(path, "first\n", 6);
     const char *const secret[] = {"--token-file", path, NULL};
-    d = start_http(dir, secret);
+    struct daemon_proc d = start_http(dir, secret);
     static const struct {
         const char *header;
         int status;
@@ -336,14 +343,14 @@ static void scenario_gate(void) {
                   {"Authorization: Basic bWU6Zmlyc3R4\r\n", 401},
                   {"Authorization: Basic ???\r\n", 401}};
     for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
-        r = http_ask(d.http_address, "GET", "/ui/", tokens[i].header);
+        struct reply r = http_ask(d.http_address, "GET", "/ui/", tokens[i].header);
         CHECK_EQ(r.status, tokens[i].status);
         reply_free(&r);
     }
     write_file(path, "second\n", 7);
     CHECK_EQ(kill(d.pid, SIGHUP), 0);
     CHECK(log_has(&d, "settings reloaded"));
-    r = http_ask(d.http_address, "GET", "/runs", "Authorization: Bearer second\r\n");
+    struct reply r = http_ask(d.http_address, "GET", "/runs", "Authorization: Bearer second\r\n");
     CHECK_EQ(r.status, 200);
     reply_free(&r);
     CHECK_EQ(stop_daemon(&d), 0);
@@ -401,6 +408,44 @@ static void scenario_malformed(void) {
         (void)close(fd);
     }
     expect(d.http_address, "/runs", 200, "run");
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+// Many hosts are broken, with long names: the warnings are cut so that all headers are small
+// enough for proxies, and each can be decoded by itself.
+static void scenario_warnings(void) {
+    const char *dir = one_session();
+    enum { BROKEN = 12, LONG = 90 };
+    for (int i = 0; i < BROKEN; i++) {
+        char name[400], path[900];
+        int n = snprintf(name, sizeof name, "%.*s", i % 4, "abcd"); // so that cuts fall anywhere
+        for (int k = 0; k < LONG; k++)
+            n += snprintf(name + n, sizeof name - (size_t)n, "\xc3\xa9");
+        (void)snprintf(path, sizeof path, "%s/plugins/profile/run/%s%d.xplane.pb", dir, name, i);
+        write_file(path, "\x0a\xff\xff\xff\x7f", 5);
+    }
+    struct daemon_proc d = start_http(dir, NULL);
+    static char cookie[9000];
+    memset(cookie, 'x', sizeof cookie);
+    const int fd = http_connect(d.http_address);
+    http_send_text(fd,
+                   "GET /data?run=run&tag=overview_page HTTP/1.1\r\nHost: localhost\r\nCookie: ");
+    http_send(fd, cookie, sizeof cookie);
+    http_send_text(fd, "\r\n\r\n");
+    struct reply r = http_read(fd, false);
+    CHECK_EQ(r.status, 200);
+    CHECK(strlen(r.text) < 4096);
+    int n = 0;
+    for (const char *at = r.text; (at = strstr(at, "Xplaned-Warning: ")); n++) {
+        at += strlen("Xplaned-Warning: ");
+        const size_t len = strcspn(at, "\r");
+        CHECK(len <= 250 && !memchr(at, ',', len));
+        const char *const last = at + len - 6;
+        if (at[len - 3] == '%') CHECK(strncmp(last, "%C3%A9", 6) == 0);
+    }
+    CHECK_EQ(n, 9); // 8, and how many more
+    reply_free(&r);
+    (void)close(fd);
     CHECK_EQ(stop_daemon(&d), 0);
 }
 
@@ -482,11 +527,15 @@ static void *storm_client(void *arg) {
                                         "/module_list?run=run",
                                         "/nope",
                                         "/ui/",
+                                        "/data?run=run&tag=trace_viewer@&use_saved_result=false",
+                                        "/data?run=run&tag=trace_viewer@&search_prefix=fusion",
+                                        "/data?run=run&tag=trace_viewer",
                                         "/api/v1/server"};
+    enum { N_PATHS = sizeof paths / sizeof *paths };
     for (int i = 0; !atomic_load(&s->stop); i++) {
         const int fd = http_connect(s->address);
         http_send_text(fd, "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n",
-                       paths[i % 8]);
+                       paths[i % N_PATHS]);
         if (i % 5 == 4) { // goes away at once, or in a moment
             if (i % 2) sleep_ms(i % 7);
             (void)close(fd);
@@ -553,7 +602,11 @@ static void scenario_drain(void) {
 // Addresses: a name, two of them, none; what other machines reach needs a word.
 static void scenario_listen(void) {
     const char *dir = one_session(), *state = make_dir();
-    const char *const two[] = {"--http", "127.0.0.1:0,localhost:0", NULL};
+    struct addrinfo *named = NULL; // a machine without /etc/hosts may not know the name
+    const bool knows = getaddrinfo("localhost", NULL, NULL, &named) == 0;
+    if (knows) freeaddrinfo(named);
+    const char *const two[] = {"--http",
+                               knows ? "127.0.0.1:0,localhost:0" : "127.0.0.1:0,127.0.0.2:0", NULL};
     struct daemon_proc d = start_http(dir, two);
     expect(d.http_address, "/version", 200, "2.24.2");
     CHECK_EQ(stop_daemon(&d), 0);
@@ -565,8 +618,11 @@ static void scenario_listen(void) {
     CHECK_EQ(r.status, 200);
     reply_free(&r);
     CHECK_EQ(stop_daemon(&d), 0);
+    // Longer than a name may be: no resolver is asked.
+    static const char no_name[] =
+        "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn.invalid:1";
     static const char *const bad[] = {"0.0.0.0:0", "nonsense", "127.0.0.1:http", "127.0.0.1:99999",
-                                      "no.such.host.invalid:1"};
+                                      no_name};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char command[1024];
         (void)snprintf(command, sizeof command,
@@ -588,7 +644,9 @@ int main(int argc, char **argv) {
         {"conditional", scenario_conditional},
         {"ui", scenario_ui},
         {"gate", scenario_gate},
+        {"token", scenario_token},
         {"malformed", scenario_malformed},
+        {"warnings", scenario_warnings},
         {"slow", scenario_slow},
         {"busy", scenario_busy},
         {"storm", scenario_storm},

@@ -1,6 +1,7 @@
 // The trace index: levels against a plain reading of the rule, what answers hold, and what becomes
 // of damaged indexes and odd options.
 #include <stdlib.h>
+#include <zstd.h>
 
 #include "analysis/trace/trace.h"
 #include "analysis/trace/visibility.h"
@@ -73,6 +74,10 @@ static struct xpl_buf small_profile(void) {
     mk_stat_ref(&p, &ev, "which", "one of the names");
     mk_stat_int(&p, &ev, "many", INT64_C(-9007199254740993));
     mk_stat_int(&p, &ev, "_r", 1);
+    mk_stat_str(&p, &ev, "long_name", "the words of an instruction");
+    mk_event_end(&line, &ev);
+    ev = mk_event(&p, "\xc3\xa9t\xc3\xa9", 5000000, 1000);
+    mk_stat_str(&p, &ev, "hlo_text", "the words of another instruction");
     mk_event_end(&line, &ev);
     mk_plain(&p, &line, "<late>", 9000000, 0);
     mk_line_end(&p, &line);
@@ -150,12 +155,21 @@ static void test_answers(void) {
     CHECK(says(&b, "\"dur\":0.5,\"ph\":\"X\",\"args\":{\"group_id\":0,\"uid\":1},\"z\":1}"));
     CHECK(says(&b, "\\u003clate\\u003e\",\"ts\":9,\"dur\":0.000001,"));
     CHECK(says(&b, "\"ph\":\"C\",\"event_stats\":\"watts\",\"entries\":[[3,40],[4,41]]}"));
-    CHECK(says(&b, "\"returnedEventsSize\":6,") && says(&b, "\"fullTimespan\":[0.001,0.009]"));
+    CHECK(says(&b, "\"returnedEventsSize\":7,") && says(&b, "\"fullTimespan\":[0.001,0.009]"));
     CHECK(!says(&b, "MemoryAllocation"));
     xpl_buf_fini(&b);
     o.start_time_ms = 0.0060, o.end_time_ms = 1;
     ask_made(&m, &o, XPL_OK, &b);
     CHECK(says(&b, "late") && !says(&b, "launch"));
+    xpl_buf_fini(&b);
+    // A negative time wraps: an instant beyond the end, up to which all of the coarsest level is.
+    o.start_time_ms = -5, o.end_time_ms = 0;
+    ask_made(&m, &o, XPL_OK, &b);
+    CHECK(says(&b, "launch") && !says(&b, "late"));
+    xpl_buf_fini(&b);
+    o.start_time_ms = 1e300; // 2^63 ps
+    ask_made(&m, &o, XPL_OK, &b);
+    CHECK(says(&b, "launch") && !says(&b, "late"));
     xpl_buf_fini(&b);
     unmake(&m);
 }
@@ -171,6 +185,9 @@ static void test_detail_and_search(void) {
     CHECK(says(&b, "\"what\":\"a text\",\"which\":\"one of the names\",\"many\":"
                    "\"-9007199254740993\""));
     CHECK(says(&b, "\"returnedEventsSize\":1,") && !says(&b, "\"_r\""));
+    // Only the event's own stack frame.
+    CHECK(says(&b, "\"stackFrames\":{\"1\":{\"name\":\"the words of an instruction\"}},"));
+    CHECK(says(&b, "},\"sf\":1,\"z\":1}") && !says(&b, "another instruction"));
     xpl_buf_fini(&b);
     o.unique_id = 0; // another event begins then
     ask_made(&m, &o, XPL_NOT_FOUND, &b);
@@ -184,6 +201,131 @@ static void test_detail_and_search(void) {
     o.search_metadata = true;
     xpl_buf_init(&b, LIMIT);
     CHECK_EQ(ask((xpl_bytes_t){m.index.p, m.index.n}, (xpl_bytes_t){0}, &o, &b), XPL_DATA_LOSS);
+    xpl_buf_fini(&b);
+    unmake(&m);
+}
+
+// One event of several hosts: the answer is of the host that has it, under its number.
+static void test_detail_of_hosts(void) {
+    struct made m = make();
+    struct xpl_trace_memory empty = {0};
+    struct xpl_trace_options o;
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_error err = {0};
+    struct xpl_arena a;
+    struct xpl_trace *t;
+    struct xpl_buf b;
+    xpl_arena_init(&a, LIMIT);
+    xpl_buf_init(&b, LIMIT);
+    CHECK_EQ(xpl_trace_open((xpl_bytes_t){m.index.p, m.index.n}, &a, &t, &err), XPL_OK);
+    CHECK_EQ(xpl_trace_memory_init(&empty, (xpl_bytes_t){0}, &exec, LIMIT, &a, &err), XPL_OK);
+    const struct xpl_trace_host hosts[] = {
+        {XPL_STR("a"), empty.trace, {0}},
+        {XPL_STR("b"), t, {m.profile.p, m.profile.n}},
+    };
+    xpl_trace_options_init(&o);
+    o.event_name = XPL_STR("inner"), o.start_time_ms = 0.002, o.duration_ms = 0.001;
+    CHECK_EQ(xpl_trace_answer(hosts, 2, &o, LIMIT, &b, &err), XPL_OK);
+    CHECK(says(&b, "{\"pid\":2701,\"tid\":7,\"name\":\"inner\""));
+    CHECK_EQ(xpl_trace_answer(hosts, 1, &o, LIMIT, &b, &err), XPL_NOT_FOUND);
+    xpl_buf_fini(&b);
+    xpl_trace_memory_fini(&empty);
+    xpl_arena_fini(&a);
+    unmake(&m);
+}
+
+// ---- protobuf ----
+
+// The answer, unpacked.
+static struct xpl_buf unpacked(const struct xpl_buf *b) {
+    struct xpl_buf plain;
+    const unsigned long long n = ZSTD_getFrameContentSize(b->p, b->n);
+    CHECK(n < LIMIT);
+    xpl_buf_init(&plain, LIMIT);
+    CHECK(xpl_buf_room(&plain, (size_t)n + 1));
+    plain.n = ZSTD_decompress(plain.p, (size_t)n, b->p, b->n);
+    CHECK_EQ(plain.n, n);
+    return plain;
+}
+
+static bool holds(const struct xpl_buf *b, const char *text, size_t n) {
+    return xpl_str_has((xpl_str_t){(const char *)b->p, b->n}, (xpl_str_t){text, n});
+}
+#define HOLDS(b, text) holds((b), "" text, sizeof(text) - 1)
+
+static void test_protobuf(void) {
+    struct made m = make();
+    struct xpl_trace_options o;
+    struct xpl_buf b;
+    xpl_trace_options_init(&o);
+    o.pb = true;
+    ask_made(&m, &o, XPL_OK, &b);
+    struct xpl_buf plain = unpacked(&b);
+    // The row of counters: process 1701, named; at 3 and 4 us; of values 40 and 41 it has none, as
+    // only unsigned numbers and fractions are told.
+    CHECK(HOLDS(&plain, "\x08\xa5\x0d"));
+    CHECK(HOLDS(&plain, "\x12\x07\xc0\x8d\xb7\x01\xc0\x84\x3d\x2a\x00\x2a\x00"));
+    // Begins of the other row: 1, 1, 0, 3 and 4 us, each from the one before.
+    CHECK(HOLDS(&plain, "\x12\x0f\xc0\x84\x3d\xc0\x84\x3d\x00\xc0\x8d\xb7\x01\x80\x92\xf4\x01"));
+    // A process, its place, and a thread with its place.
+    CHECK(HOLDS(&plain, "\x0a\x0bh /host:CPU\x10\xa5\x0d\x18\xa5\x0d\x22\x13\x0a\x0dmain "
+                        "\"thread\"\x10\x07\x18\x07"));
+    CHECK(HOLDS(&plain, "\x2a\x00\x2a")); // the first string is empty
+    CHECK(HOLDS(&plain, "\x32\x14\x0a\x12mpmd_pipeline_view"));
+    CHECK(HOLDS(&plain, "\x38\xc0\x84\x3d\x40\xc0\xa8\xa5\x04")); // 1 to 9 us
+    xpl_buf_fini(&plain);
+    xpl_buf_fini(&b);
+    xpl_buf_init(&b, 16); // an answer that finds no room
+    CHECK_EQ(
+        ask((xpl_bytes_t){m.index.p, m.index.n}, (xpl_bytes_t){m.profile.p, m.profile.n}, &o, &b),
+        XPL_RESOURCE_EXHAUSTED);
+    xpl_buf_fini(&b);
+    unmake(&m);
+}
+
+// ---- pipelines ----
+
+static void core(struct xpl_buf *space, int64_t id, const char *name, const char *module,
+                 int64_t at) {
+    struct mk_plane p;
+    mk_plane_begin(&p, id, name);
+    struct xpl_buf line = mk_line(2, "XLA Modules");
+    mk_plain(&p, &line, module, at, 1000);
+    mk_line_end(&p, &line);
+    line = mk_line(3, "Steps");
+    mk_plain(&p, &line, "p0_stage0.elsewhere(1)", 0, 1000); // no module: says nothing
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, space);
+}
+
+static void test_pipeline(void) {
+    struct made m = {.profile = mk_open()};
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_error err = {0};
+    struct xpl_trace_options o;
+    struct xpl_buf b;
+    core(&m.profile, 0, "/device:TPU:0", "p1_loop_1_layer_9_8.step(2)", 5000);
+    core(&m.profile, 1, "/device:TPU:1", "p1_loop_0_layer_12.step_bucket_4k(2)", 7000);
+    core(&m.profile, 2, "/device:TPU:2", "p0_inferred.first", 1000);
+    core(&m.profile, 3, "/device:TPU:3", "nothing that says a stage", 0);
+    core(&m.profile, 4, "/device:TPU:4", "x_stage2.step(3)", 9000);
+    xpl_buf_init(&m.index, LIMIT);
+    const struct xpl_trace_sink sink = {xpl_trace_sink_buf, &m.index};
+    CHECK_EQ(xpl_trace_build((xpl_bytes_t){m.profile.p, m.profile.n}, &exec, LIMIT, &sink, &err),
+             XPL_OK);
+    xpl_trace_options_init(&o);
+    o.mpmd_pipeline_view = true;
+    ask_made(&m, &o, XPL_OK, &b);
+    // By program, which begins with its first process; then by loop and layer.
+    static const char *const orders[] = {
+        "3},\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":1001}",
+        "2},\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":1002}",
+        "0},\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":1003}",
+        "1073742828},\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":1004}",
+        "1},\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":1005}"};
+    for (size_t i = 0; i < 5; i++)
+        CHECK(says(&b, orders[i]));
+    CHECK(says(&b, "\"mpmdPipelineView\": true,"));
     xpl_buf_fini(&b);
     unmake(&m);
 }
@@ -268,7 +410,8 @@ static void test_options(void) {
     CHECK(!set(&o, "end_time_ms", "nan") && !set(&o, "end_time_ms", "0x10"));
     CHECK(!set(&o, "end_time_ms", "inf") && !set(&o, "duration_ms", "1e999"));
     CHECK(set(&o, "full_dma", "true") && o.full_dma && !set(&o, "full_dma", "perhaps"));
-    CHECK(set(&o, "format", "json") && !set(&o, "format", "pb"));
+    CHECK(!set(&o, "format", "xml"));
+    CHECK(set(&o, "format", "pb") && o.pb && set(&o, "format", "json") && !o.pb);
     CHECK(set(&o, "event_name", "x") && xpl_str_eq(o.event_name, XPL_STR("x")));
     CHECK(!xpl_trace_option_set(&o, XPL_STR("group_by"), XPL_STR("program"), &valid));
     for (const char *const *k = xpl_trace_option_keys; *k; k++)
@@ -280,6 +423,9 @@ int main(void) {
     test_visibility();
     test_answers();
     test_detail_and_search();
+    test_detail_of_hosts();
+    test_protobuf();
+    test_pipeline();
     test_damage();
     test_sink_and_limits();
     test_options();

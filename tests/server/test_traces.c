@@ -1,0 +1,130 @@
+// Trace indexes as the daemon keeps them: written beside the store, asked from there, and of no
+// harm when they are cut, overwritten or half written.
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/check.h"
+#include "tests/server/harness.h"
+#include "tests/server/http_client.h"
+
+#define TRAIN "logdir/cpu/plugins/profile/jax_matmul_nopy/vm.xplane.pb"
+#define HOSTS "/api/v1/tool?session=run&tool=trace_viewer@"
+
+static struct daemon_proc start(const char *logdir, const char *state) {
+    const char *const args[] = {"--no-prefetch", "--http", "127.0.0.1:0", NULL};
+    return start_daemon(logdir, state, args);
+}
+
+// The answer, which is the same at any resolution: the trace is small.  No two calls ask the same,
+// so that none is answered from memory.  `source`, where given, is where it came from at last.
+static struct reply ask(const struct daemon_proc *d, const char *more, const char *source) {
+    static int resolution = 8000;
+    struct reply r = {0};
+    for (int i = 0; i < 200; i++) {
+        char path[256];
+        (void)snprintf(path, sizeof path, HOSTS "%s&resolution=%d", more, resolution++);
+        r = http_get(d->http_address, path);
+        CHECK_EQ(r.status, 200);
+        const char *const got = http_header(&r, "Xplaned-Source");
+        CHECK(got);
+        if (!source || strcmp(got, source) == 0) return r;
+        reply_free(&r);
+        sleep_ms(50); // it is being written
+    }
+    FAIL_TEST("never answered from where it should be");
+    return r;
+}
+
+static void expect_same(const struct daemon_proc *d, const char *more, const char *source,
+                        const struct reply *want) {
+    struct reply r = ask(d, more, source);
+    CHECK_EQ(r.n, want->n);
+    CHECK(memcmp(r.body, want->body, r.n) == 0);
+    reply_free(&r);
+}
+
+// Calls f for every index of the state directory; returns how many there are.
+static int each_index(const char *state, void (*f)(const char *path)) {
+    char dir[300], path[600];
+    int n = 0;
+    (void)snprintf(dir, sizeof dir, "%s/traces", state);
+    DIR *const d = opendir(dir);
+    CHECK(d);
+    for (struct dirent *e; (e = readdir(d));) {
+        const size_t len = strlen(e->d_name);
+        if (len < 6 || strcmp(e->d_name + len - 6, ".trace") != 0) continue;
+        (void)snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
+        if (f) f(path);
+        n++;
+    }
+    CHECK_EQ(closedir(d), 0);
+    return n;
+}
+
+static void cut(const char *path) {
+    CHECK_EQ(truncate(path, 100), 0);
+}
+
+static void overwrite(const char *path) {
+    struct stat st;
+    CHECK_EQ(stat(path, &st), 0);
+    const int fd = open(path, O_WRONLY | O_CLOEXEC);
+    CHECK(fd >= 0);
+    CHECK_EQ(pwrite(fd, "nonsense", 8, st.st_size / 2), 8);
+    CHECK_EQ(close(fd), 0);
+}
+
+static void make_part(const char *state, const char *name, bool old) {
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s/traces/%s", state, name);
+    write_file(path, "x", 1);
+    const struct timespec long_ago[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+    if (old) CHECK_EQ(utimensat(AT_FDCWD, path, long_ago, 0), 0);
+}
+
+static bool has_part(const char *state, const char *name) {
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s/traces/%s", state, name);
+    return access(path, F_OK) == 0;
+}
+
+int main(void) {
+    (void)alarm(200);
+    const char *const dir = make_dir(), *const state = make_dir();
+    add_session(dir, "run", "a", profile(TRAIN));
+    add_session(dir, "run", "b", profile(TRAIN));
+    struct daemon_proc d = start(dir, state);
+    struct reply one = ask(&d, "&host=a", "computed");
+    expect_same(&d, "&host=a", "store", &one);
+    CHECK_EQ(each_index(state, NULL), 1);
+    // It is mapped now; what its pages held is gone.
+    CHECK_EQ(each_index(state, cut), 1);
+    expect_same(&d, "&host=a", "computed", &one);
+    expect_same(&d, "&host=a", "store", &one);
+    // A host whose index is new, and one whose index is damaged.
+    CHECK_EQ(each_index(state, cut), 1);
+    struct reply both = ask(&d, "", "computed");
+    expect_same(&d, "", "store", &both);
+    CHECK_EQ(each_index(state, NULL), 2);
+    expect_same(&d, "&host=a", NULL, &one);
+    // Another daemon, which finds what this one writes and what one before it left.
+    make_part(state, "1.trace.young.part", false);
+    make_part(state, "2.trace.old.part", true);
+    struct daemon_proc other = start(dir, state);
+    expect_same(&other, "", "store", &both);
+    CHECK(has_part(state, "1.trace.young.part") && !has_part(state, "2.trace.old.part"));
+    CHECK_EQ(stop_daemon(&other), 0);
+    CHECK_EQ(stop_daemon(&d), 0);
+    CHECK_EQ(each_index(state, overwrite), 2);
+    d = start(dir, state);
+    expect_same(&d, "", "computed", &both);
+    expect_same(&d, "", "store", &both);
+    CHECK_EQ(stop_daemon(&d), 0);
+    reply_free(&one);
+    reply_free(&both);
+    return 0;
+}
