@@ -203,7 +203,8 @@ static xpl_status_t trace(struct analysis *a, struct xpl_error *err) {
             (void)fprintf(stderr, "xplanectl: warning: %.*s: %s\n", XPL_STR_FMT(h->name),
                           h->err.msg);
     }
-    if (n) return xpl_trace_answer(list, n, &a->opt.trace, LIMIT, &a->out, err);
+    struct xpl_exec exec = xpl_exec_serial();
+    if (n) return xpl_trace_answer(list, n, &a->opt.trace, &exec, LIMIT, &a->out, err);
     *err = a->hosts[0].err;
     return XPL_DATA_LOSS;
 }

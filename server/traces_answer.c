@@ -26,12 +26,12 @@ struct asking {
 struct watched_exec {
     struct xpl_exec exec;
     const struct xpl_want *want;
-    const struct xpl_source *source;
+    const struct xpl_source *source; // NULL: no single one
 };
 
 static bool watched_cancelled(struct xpl_exec *x) {
     const struct watched_exec *const w = (const struct watched_exec *)x;
-    if (xpl_source_torn(w->source)) return true;
+    if (w->source && xpl_source_torn(w->source)) return true;
     return w->want->cancelled && w->want->cancelled(w->want->arg);
 }
 
@@ -133,8 +133,10 @@ static xpl_status_t once(struct asking *a, bool fresh, uint64_t *stage_us, struc
     stage_us[XPL_STAGE_CONVERT] += (xpl_clock_ns() - began) / 1000 + 1;
     began = xpl_clock_ns();
     xpl_status_t st = choose(a, &n, warnings, err), asked = XPL_OK;
+    struct watched_exec x = {
+        .exec = {.run = watched_run, .cancelled = watched_cancelled, .width = 1}, .want = a->want};
     if (st == XPL_OK)
-        st = asked = xpl_trace_answer(a->list, n, &a->q->opt.trace,
+        st = asked = xpl_trace_answer(a->list, n, &a->q->opt.trace, &x.exec,
                                       atomic_load(&a->e->memory_limit), out, err);
     stage_us[XPL_STAGE_RENDER] += (xpl_clock_ns() - began) / 1000 + 1;
     struct xpl_error changed = {0};

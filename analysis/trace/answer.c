@@ -6,8 +6,15 @@
 #include "analysis/xplane/flows.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/exec.h"
 
-enum { DEVICES_PER_HOST = 1000 };
+enum { DEVICES_PER_HOST = 1000, ASK_EVERY = 1024 };
+
+xpl_status_t trc_still_wanted(struct writer *w, struct xpl_error *err) {
+    if (w->asked++ % ASK_EVERY == 0 && xpl_exec_cancelled(w->exec))
+        XPL_FAIL(err, XPL_CANCELLED, "trace_viewer@: cancelled");
+    return XPL_OK;
+}
 
 xpl_status_t trc_event_values(struct writer *w, struct shown_host *h, const struct trc_event *e,
                               size_t *ret_n, struct xpl_error *err) {
@@ -15,7 +22,7 @@ xpl_status_t trc_event_values(struct writer *w, struct shown_host *h, const stru
         h->values = xpl_arena_array(w->arena, TRC_MAX_ARGS, sizeof *h->values);
         if (!h->values) XPL_FAIL_OOM(err, "trace arguments");
     }
-    return trc_read_args(h->host->trace, h->host->profile, e, h->values, ret_n, err);
+    return trc_read_args(h->host->trace, h->host->profile, e, &h->by_text, h->values, ret_n, err);
 }
 
 // tsl/profiler/lib/context_types.cc
@@ -156,18 +163,19 @@ bool trc_full_span(const struct writer *w, uint64_t *ret_min, uint64_t *ret_max)
 static xpl_status_t select_host(struct writer *w, struct shown_host *h, size_t i,
                                 const struct xpl_trace_host *host, struct xpl_error *err) {
     h->host = host;
+    h->by_text.arena = w->arena;
     h->first_pid = (uint32_t)(i + 1) * DEVICES_PER_HOST;
     h->names = xpl_arena_zalloc(w->arena, (size_t)host->trace->n[TRC_STRINGS] * sizeof *h->names);
     if (!h->names) XPL_FAIL_OOM(err, "trace names");
-    return trc_select(host->trace, host->name, w->o, w->arena, &h->shown, err);
+    return trc_select(host->trace, host->name, w->o, w->exec, w->arena, &h->shown, err);
 }
 
 xpl_status_t xpl_trace_answer(const struct xpl_trace_host *hosts, size_t n,
-                              const struct xpl_trace_options *o, size_t limit, struct xpl_buf *out,
-                              struct xpl_error *err) {
+                              const struct xpl_trace_options *o, struct xpl_exec *exec,
+                              size_t limit, struct xpl_buf *out, struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, limit);
-    struct writer w = {.out = out, .arena = &arena, .o = o};
+    struct writer w = {.out = out, .arena = &arena, .o = o, .exec = exec};
     w.hosts = xpl_arena_zalloc(&arena, n * sizeof *w.hosts);
     if (!w.hosts) XPL_FAIL_OOM(err, "trace hosts");
     size_t missing = 0;

@@ -11,17 +11,23 @@ struct shown_host {
     xpl_str_t *names;   // of strings, as the writer needs them
     uint32_t *frames;   // numbers of its stack frames among all hosts'
     struct trc_value *values;
+    struct trc_frames by_text;
 };
 
 struct writer {
     struct xpl_buf *out;
     struct xpl_arena *arena;
     const struct xpl_trace_options *o;
+    struct xpl_exec *exec;
     struct shown_host *hosts;
     size_t n;
     bool first; // of a list
     uint64_t n_counters;
+    uint32_t asked; // how often it came by the question below
 };
+
+// CANCELLED once nobody wants the answer; to be called for each event.
+xpl_status_t trc_still_wanted(struct writer *w, struct xpl_error *err) XPL_NODISCARD;
 
 // A process of the answer, and its rows by id.
 struct device_line {

@@ -266,6 +266,7 @@ static xpl_status_t put_counters(struct writer *w, struct shown_host *h, size_t 
          (*at)++) {
         char ts[40];
         w->n_counters++;
+        XPL_TRY(trc_still_wanted(w, err));
         XPL_TRY(trc_event_values(w, h, &v[*at], &n, err));
         if (n == 0) continue;
         if (!first_entry) xpl_buf_putc(w->out, ',');
@@ -286,6 +287,7 @@ static xpl_status_t put_events(struct writer *w, struct xpl_error *err) {
     for (size_t i = 0; i < w->n; i++) {
         struct shown_host *const h = &w->hosts[i];
         for (size_t k = 0; k < h->shown.n;) {
+            XPL_TRY(trc_still_wanted(w, err));
             if (h->shown.events[k].flags & TRC_COUNTER) {
                 XPL_TRY(put_counters(w, h, &k, err));
                 continue;
@@ -299,6 +301,28 @@ static xpl_status_t put_events(struct writer *w, struct xpl_error *err) {
 
 // ---- devices and rows ----
 
+static void put_number(struct xpl_buf *b, uint64_t v) {
+    char digits[20];
+    xpl_buf_put(b, digits, (size_t)(put_u64(digits, v) - digits));
+}
+
+static void put_row(struct xpl_buf *b, uint32_t pid, const struct trc_resource *row,
+                    xpl_str_t name) {
+    xpl_buf_str(b, XPL_STR(",{\"args\":{\"name\":"));
+    xpl_json_str(b, name, true);
+    xpl_buf_str(b, XPL_STR("},\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":"));
+    put_number(b, pid);
+    xpl_buf_str(b, XPL_STR(",\"tid\":"));
+    put_number(b, row->id);
+    xpl_buf_str(b, XPL_STR("},{\"args\":{\"sort_index\":"));
+    put_number(b, row->id);
+    xpl_buf_str(b, XPL_STR("},\"name\":\"thread_sort_index\",\"ph\":\"M\",\"pid\":"));
+    put_number(b, pid);
+    xpl_buf_str(b, XPL_STR(",\"tid\":"));
+    put_number(b, row->id);
+    xpl_buf_putc(b, '}');
+}
+
 static void put_device(struct writer *w, const struct device_line *l) {
     const struct xpl_trace *const t = l->h->host->trace;
     struct xpl_buf *const b = w->out;
@@ -306,25 +330,20 @@ static void put_device(struct writer *w, const struct device_line *l) {
     separate(w);
     xpl_buf_str(b, XPL_STR("{\"args\":{\"name\":"));
     if (trc_device_name(w, l, &name)) xpl_json_str(b, name, true);
-    xpl_buf_printf(
-        b, "},\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%" PRIu32 ",\"thread_count\":%zu}",
-        l->pid, l->n_rows);
-    if (l->has_order)
-        xpl_buf_printf(b,
-                       ",{\"args\":{\"sort_index\":%" PRIu32
-                       "},\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":%" PRIu32 "}",
-                       l->order, l->pid);
-    const struct trc_resource *const rows = l->rows;
-    for (size_t i = 0; i < l->n_rows; i++) {
-        xpl_buf_str(b, XPL_STR(",{\"args\":{\"name\":"));
-        xpl_json_str(b, trc_str(t, rows[i].name), true);
-        xpl_buf_printf(b,
-                       "},\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%" PRIu32
-                       ",\"tid\":%" PRIu32 "},{\"args\":{\"sort_index\":%" PRIu32
-                       "},\"name\":\"thread_sort_index\",\"ph\":\"M\",\"pid\":%" PRIu32
-                       ",\"tid\":%" PRIu32 "}",
-                       l->pid, rows[i].id, rows[i].id, l->pid, rows[i].id);
+    xpl_buf_str(b, XPL_STR("},\"name\":\"process_name\",\"ph\":\"M\",\"pid\":"));
+    put_number(b, l->pid);
+    xpl_buf_str(b, XPL_STR(",\"thread_count\":"));
+    put_number(b, l->n_rows);
+    xpl_buf_putc(b, '}');
+    if (l->has_order) {
+        xpl_buf_str(b, XPL_STR(",{\"args\":{\"sort_index\":"));
+        put_number(b, l->order);
+        xpl_buf_str(b, XPL_STR("},\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":"));
+        put_number(b, l->pid);
+        xpl_buf_putc(b, '}');
     }
+    for (size_t i = 0; i < l->n_rows; i++)
+        put_row(b, l->pid, &l->rows[i], trc_str(t, l->rows[i].name));
 }
 
 static xpl_status_t put_devices(struct writer *w, struct xpl_error *err) {
@@ -354,13 +373,24 @@ static xpl_status_t choose_frames(struct writer *w, struct shown_host *h, bool *
     return XPL_OK;
 }
 
+// What ends with a brace ends with a frame.
+void trc_put_frame(struct xpl_buf *b, uint32_t number, xpl_str_t text) {
+    xpl_buf_printf(b, "%s\"%" PRIu32 "\":{\"name\":", b->n && b->p[b->n - 1] == '}' ? "," : "",
+                   number);
+    xpl_json_str(b, text, true);
+    xpl_buf_putc(b, '}');
+}
+
 static xpl_status_t put_host_frames(struct writer *w, struct shown_host *h, struct xpl_intern *all,
                                     uint32_t *told, struct xpl_error *err) {
     const struct xpl_trace *const t = h->host->trace;
+    // The first host's numbers are its own: all of its frames stand in the index as they are told.
+    const bool ready = *told == 0 && !h->shown.one && t->n[TRC_FRAMES_JSON];
     bool *chosen = NULL;
     h->frames = xpl_arena_zalloc(w->arena, (size_t)t->n[TRC_FRAMES] * sizeof *h->frames);
     if (!h->frames) XPL_FAIL_OOM(err, "stack frames");
     XPL_TRY(choose_frames(w, h, &chosen, err));
+    if (ready) xpl_buf_put(w->out, t->frames_json, (size_t)t->n[TRC_FRAMES_JSON]);
     for (uint64_t k = 0; k < t->n[TRC_FRAMES]; k++) {
         xpl_strid_t id = {*told + 1};
         if (!chosen[k]) continue;
@@ -369,10 +399,7 @@ static xpl_status_t put_host_frames(struct writer *w, struct shown_host *h, stru
         h->frames[k] = id.v;
         if (id.v <= *told) continue;
         *told = id.v;
-        separate(w);
-        xpl_buf_printf(w->out, "\"%" PRIu32 "\":{\"name\":", id.v);
-        xpl_json_str(w->out, trc_str(t, t->frames[k]), true);
-        xpl_buf_putc(w->out, '}');
+        if (!ready) trc_put_frame(w->out, id.v, trc_str(t, t->frames[k]));
     }
     return XPL_OK;
 }
@@ -383,7 +410,6 @@ static xpl_status_t put_frames(struct writer *w, struct xpl_error *err) {
     uint32_t told = 0;
     if (w->n > 1 && !all) XPL_FAIL_OOM(err, "stack frames");
     xpl_buf_str(w->out, XPL_STR("\"stackFrames\":{"));
-    w->first = true;
     for (size_t i = 0; i < w->n; i++)
         XPL_TRY(put_host_frames(w, &w->hosts[i], all, &told, err));
     xpl_buf_str(w->out, XPL_STR("},"));

@@ -3,9 +3,12 @@
 #include <stdlib.h>
 
 #include "analysis/trace/read.h"
+#include "base/arena.h"
+#include "base/std_sort.h"
 
 enum { XLINE_EVENTS = 4, XEVENT_MD_ID = 1, XEVENT_STATS = 4 }; // tsl xplane.proto
 enum { RUN_ID_MASK = (1 << 27) - 1, LONG_ARG = 16 };
+enum { FEW_SCANS = 16 };
 
 struct reader {
     const struct xpl_trace *t;
@@ -13,6 +16,8 @@ struct reader {
     const struct trc_event *e;
     struct trc_value *v;
     size_t n;
+    struct trc_frames *frames;
+    bool oom;
     bool mask_run_id;
 };
 
@@ -57,7 +62,48 @@ static const struct trc_stat_md *stat_md(const struct reader *r, uint64_t id) {
 
 // ---- statistics ----
 
-static uint32_t frame_number(const struct xpl_trace *t, xpl_str_t text) {
+// Any order of texts will do; the shorter first is the quickest.
+static int compare_frames(xpl_str_t a, xpl_str_t b) {
+    return a.len != b.len ? (a.len > b.len) - (a.len < b.len) : xpl_str_cmp(a, b);
+}
+
+static bool frame_before(const void *ctx, const void *pa, const void *pb) {
+    const struct xpl_trace *const t = ctx;
+    const uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
+    const int c = compare_frames(trc_str(t, t->frames[a]), trc_str(t, t->frames[b]));
+    return c ? c < 0 : a < b;
+}
+
+static bool sort_frames(const struct xpl_trace *t, struct trc_frames *f) {
+    const size_t n = (size_t)t->n[TRC_FRAMES];
+    f->by_text = xpl_arena_array(f->arena, n, sizeof *f->by_text);
+    if (!f->by_text) return false;
+    for (size_t i = 0; i < n; i++)
+        f->by_text[i] = (uint32_t)i;
+    xpl_std_sort(f->by_text, n, sizeof *f->by_text, frame_before, t);
+    return true;
+}
+
+static uint32_t find_frame(const struct xpl_trace *t, const uint32_t *by_text, xpl_str_t text) {
+    uint64_t lo = 0, hi = t->n[TRC_FRAMES];
+    while (lo < hi) {
+        const uint64_t mid = lo + (hi - lo) / 2;
+        if (compare_frames(trc_str(t, t->frames[by_text[mid]]), text) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo == t->n[TRC_FRAMES] || !xpl_str_eq(trc_str(t, t->frames[by_text[lo]]), text)) return 0;
+    return by_text[lo] + 1;
+}
+
+// A single event's text is looked for one by one, which is quicker than to sort them all.
+static uint32_t frame_number(struct reader *r, xpl_str_t text) {
+    const struct xpl_trace *const t = r->t;
+    struct trc_frames *const f = r->frames;
+    if (!f->by_text && f->scans++ == FEW_SCANS && !sort_frames(t, f)) r->oom = true;
+    if (r->oom) return 0;
+    if (f->by_text) return find_frame(t, f->by_text, text);
     for (uint64_t i = 0; i < t->n[TRC_FRAMES]; i++)
         if (xpl_str_eq(trc_str(t, t->frames[i]), text)) return (uint32_t)i + 1;
     return 0;
@@ -87,7 +133,7 @@ static void add_text(struct reader *r, xpl_str_t name, xpl_str_t text) {
     *v = (struct trc_value){.name = name, .text = text, .kind = TRC_ARG_STR};
     if (text.len > LONG_ARG &&
         (xpl_str_eq(name, XPL_STR("long_name")) || xpl_str_eq(name, XPL_STR("hlo_text"))))
-        v->frame = frame_number(r->t, text);
+        v->frame = frame_number(r, text);
 }
 
 static void add_stat(struct reader *r, xpl_bytes_t message) {
@@ -151,9 +197,10 @@ static bool read_event(struct reader *r, xpl_bytes_t event) {
 }
 
 xpl_status_t trc_read_args(const struct xpl_trace *t, xpl_bytes_t profile,
-                           const struct trc_event *e, struct trc_value *ret, size_t *ret_n,
-                           struct xpl_error *err) {
-    struct reader r = {.t = t, .plane = &t->planes[t->tracks[e->track].plane], .e = e, .v = ret};
+                           const struct trc_event *e, struct trc_frames *frames,
+                           struct trc_value *ret, size_t *ret_n, struct xpl_error *err) {
+    struct reader r = {
+        .t = t, .plane = &t->planes[t->tracks[e->track].plane], .e = e, .v = ret, .frames = frames};
     xpl_bytes_t event;
     if (e->flags & TRC_OWN_ARGS) {
         add_list(&r, e->src);
@@ -161,6 +208,7 @@ xpl_status_t trc_read_args(const struct xpl_trace *t, xpl_bytes_t profile,
         if (!find_event(&r, profile, &event) || !read_event(&r, event))
             XPL_FAIL_AT(err, XPL_DATA_LOSS, e->src,
                         "the profile is not the one of the trace index");
+        if (r.oom) XPL_FAIL_OOM(err, "stack frames");
     }
     struct trc_value *v;
     if ((e->flags & TRC_HAS_EAGER) && (v = add(&r)))

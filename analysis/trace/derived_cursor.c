@@ -325,7 +325,7 @@ static void next_step(struct xpl_derived_cursor *c, struct xpl_derived_event *re
              (uint64_t)s->duration_ps);
     c->next++;
     ret->has_group = s->has_group;
-    ret->group_id = s->group_id;
+    ret->group_id = s->line ? xpl_groups_shown(&s->ev, s->group_id) : s->group_id;
     ret->has_step_name = s->step_name.len > 0;
     ret->step_name = s->step_name;
     if (!s->line) return;

@@ -431,12 +431,6 @@ static bool put_event(struct tpu *t, const struct tpu_event *e) {
     return !e->offload || put_offload(t, e);
 }
 
-static bool added_less(const void *ctx, const void *pa, const void *pb) {
-    const struct xpl_added *const a = pa, *const b = pb;
-    (void)ctx;
-    return a->begin != b->begin ? a->begin < b->begin : a->duration > b->duration;
-}
-
 static bool begin(struct tpu *t) {
     struct xpl_dplane *const p = t->p;
     for (uint32_t i = 1; i < p->plane->n_stat_md; i++) {
@@ -466,8 +460,5 @@ xpl_status_t xpl_derive_tpu(struct xpl_dplane *p) {
         if (!put_event(&t, &t.events.v[i])) return no_memory(p);
     }
     xpl_dline_close(t.scopes, 0);
-    for (size_t i = 0; i < p->lines.n; i++)
-        xpl_std_sort(p->lines.v[i]->events.v, p->lines.v[i]->events.n, sizeof(struct xpl_added),
-                     added_less, NULL);
     return XPL_OK;
 }

@@ -15,7 +15,7 @@
 #include "base/str.h"
 
 #define TRC_MAGIC "XPLTRACE"
-enum { TRC_ENDIAN = 0x01020304, TRC_LEVELS = 13, TRC_BLOCK = 256, TRC_MASK_WORDS = 4 };
+enum { TRC_ENDIAN = 0x01020304, TRC_LEVELS = 13, TRC_BLOCK = 256 };
 
 struct trc_header {
     char magic[8];
@@ -55,8 +55,14 @@ struct trc_block_ref { // block directory
     uint64_t first_ts;
     uint32_t size, n;
     uint64_t sum;
-    uint64_t names[TRC_MASK_WORDS]; // bit (name % 256): the block may hold that name
 };
+
+struct trc_name {        // of events
+    uint64_t first, len; // blocks that hold such events: its part of the table of them
+    uint64_t sum;        // of that part
+    uint32_t string, pad;
+};
+// The part is varints: a block's number less the one before, which is -1 at the beginning.
 
 struct trc_string {
     uint64_t offset; // in the text
@@ -111,7 +117,8 @@ enum trc_table {
     TRC_BLOCKS,
     TRC_STRINGS,
     TRC_TEXT,
-    TRC_SORTED, // strings that are names of events, bytewise
+    TRC_NAMES,       // bytewise
+    TRC_NAME_BLOCKS, // checked where it is read, name by name: it is long and seldom asked
     TRC_DEVICES,
     TRC_RESOURCES,
     TRC_TRACKS,
@@ -119,7 +126,8 @@ enum trc_table {
     TRC_PLANES,
     TRC_STAT_MDS,
     TRC_EVENT_MDS,
-    TRC_FRAMES, // strings, by number of the frame - 1
+    TRC_FRAMES,      // strings, by number of the frame - 1
+    TRC_FRAMES_JSON, // all of them as an answer tells them; empty when that is too long
     TRC_TABLES,
 };
 struct trc_extent {

@@ -36,6 +36,7 @@ struct rec {
 };
 #define REC_GAP   UINT32_MAX // name of a record that is none
 #define SRC_OF_MD UINT64_MAX // src of an event whose arguments are those of its metadata
+#define NO_RANK   UINT32_MAX
 
 enum { MD_INTERNAL = 1, MD_HAS_FLOW = 2, MD_HAS_GROUP = 4, MD_ASYNC = 8 };
 
@@ -140,6 +141,7 @@ struct builder {
     struct xpl_intern *strings;
     uint32_t n_strings;
     XPL_VEC(uint32_t) sorted_names; // strings that are names of events, bytewise
+    uint32_t *rank_of;              // string -> its position there, NO_RANK for others
     XPL_VEC(uint32_t) frames;       // strings
     struct xpl_map frame_of;        // string -> number of the frame
     XPL_VEC(struct trc_arg) args;

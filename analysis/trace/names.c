@@ -173,7 +173,9 @@ static bool sort_names(struct builder *b) {
     const size_t slots = b->n_md_slots + b->more_slots.n;
     uint8_t *const seen = xpl_arena_zalloc(b->arena, (size_t)b->n_strings + 1);
     struct named *const list = xpl_arena_array(b->arena, (size_t)b->n_strings + 1, sizeof *list);
-    if (!seen || !list) return false;
+    b->rank_of = xpl_arena_array(b->arena, (size_t)b->n_strings + 1, sizeof *b->rank_of);
+    if (!seen || !list || !b->rank_of) return false;
+    memset(b->rank_of, 0xff, ((size_t)b->n_strings + 1) * sizeof *b->rank_of);
     size_t n = 0;
     for (size_t i = 0; i < slots; i++) {
         const uint32_t s = b->slot_string[i];
@@ -183,8 +185,10 @@ static bool sort_names(struct builder *b) {
     }
     if (n) qsort(list, n, sizeof *list, by_text);
     if (!xpl_vec_reserve(b->arena, &b->sorted_names, n)) return false;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        b->rank_of[list[i].string] = (uint32_t)i;
         b->sorted_names.v[b->sorted_names.n++] = list[i].string;
+    }
     return true;
 }
 

@@ -11,7 +11,8 @@ static const size_t kRowSize[TRC_TABLES] = {
     [TRC_BLOCKS] = sizeof(struct trc_block_ref),
     [TRC_STRINGS] = sizeof(struct trc_string),
     [TRC_TEXT] = 1,
-    [TRC_SORTED] = sizeof(uint32_t),
+    [TRC_NAMES] = sizeof(struct trc_name),
+    [TRC_NAME_BLOCKS] = 1,
     [TRC_DEVICES] = sizeof(struct trc_device),
     [TRC_RESOURCES] = sizeof(struct trc_resource),
     [TRC_TRACKS] = sizeof(struct trc_track),
@@ -20,6 +21,7 @@ static const size_t kRowSize[TRC_TABLES] = {
     [TRC_STAT_MDS] = sizeof(struct trc_stat_md),
     [TRC_EVENT_MDS] = sizeof(struct trc_event_md),
     [TRC_FRAMES] = sizeof(uint32_t),
+    [TRC_FRAMES_JSON] = 1,
 };
 
 static xpl_status_t check_ends(struct xpl_trace *t, struct xpl_error *err) {
@@ -46,18 +48,20 @@ static const void *table(struct xpl_trace *t, enum trc_table i) {
     const uint64_t n = t->bytes.len;
     if (e->offset > n || e->len > n - e->offset || e->offset % 8 || e->len % kRowSize[i])
         return NULL;
-    if (trc_sum(t->bytes.ptr + e->offset, (size_t)e->len) != e->sum) return NULL;
+    if (i != TRC_NAME_BLOCKS && trc_sum(t->bytes.ptr + e->offset, (size_t)e->len) != e->sum)
+        return NULL;
     t->n[i] = e->len / kRowSize[i];
     return t->bytes.ptr + e->offset;
 }
 
 static bool find_tables(struct xpl_trace *t) {
     return (t->blocks = table(t, TRC_BLOCKS)) && (t->strings = table(t, TRC_STRINGS)) &&
-           (t->text = table(t, TRC_TEXT)) && (t->sorted = table(t, TRC_SORTED)) &&
-           (t->devices = table(t, TRC_DEVICES)) && (t->resources = table(t, TRC_RESOURCES)) &&
-           (t->tracks = table(t, TRC_TRACKS)) && (t->args = table(t, TRC_ARGS)) &&
-           (t->planes = table(t, TRC_PLANES)) && (t->stat_mds = table(t, TRC_STAT_MDS)) &&
-           (t->event_mds = table(t, TRC_EVENT_MDS)) && (t->frames = table(t, TRC_FRAMES));
+           (t->text = table(t, TRC_TEXT)) && (t->names = table(t, TRC_NAMES)) &&
+           (t->name_blocks = table(t, TRC_NAME_BLOCKS)) && (t->devices = table(t, TRC_DEVICES)) &&
+           (t->resources = table(t, TRC_RESOURCES)) && (t->tracks = table(t, TRC_TRACKS)) &&
+           (t->args = table(t, TRC_ARGS)) && (t->planes = table(t, TRC_PLANES)) &&
+           (t->stat_mds = table(t, TRC_STAT_MDS)) && (t->event_mds = table(t, TRC_EVENT_MDS)) &&
+           (t->frames = table(t, TRC_FRAMES)) && (t->frames_json = table(t, TRC_FRAMES_JSON));
 }
 
 static bool strings_fit(const struct xpl_trace *t) {
@@ -74,6 +78,10 @@ static bool range_fits(uint64_t first, uint64_t n, uint64_t all) {
 }
 
 static bool rows_fit(const struct xpl_trace *t) {
+    for (uint64_t i = 0; i < t->n[TRC_NAMES]; i++)
+        if (t->names[i].string >= t->n[TRC_STRINGS] ||
+            !range_fits(t->names[i].first, t->names[i].len, t->n[TRC_NAME_BLOCKS]))
+            return false;
     for (uint64_t i = 0; i < t->n[TRC_RESOURCES]; i++)
         if (t->resources[i].device >= t->n[TRC_DEVICES]) return false;
     for (uint64_t i = 0; i < t->n[TRC_TRACKS]; i++)
@@ -118,17 +126,10 @@ static xpl_status_t broken_block(const struct trc_block_ref *ref, struct xpl_err
 xpl_status_t trc_view_block(const struct xpl_trace *t, uint64_t block, struct trc_view *ret,
                             struct xpl_error *err) {
     const struct trc_block_ref *const ref = &t->blocks[block];
-    XPL_TRY(trc_glance_block(t, block, ret, err));
-    if (trc_sum(t->bytes.ptr + ref->offset, ref->size) != ref->sum) return broken_block(ref, err);
-    return XPL_OK;
-}
-
-xpl_status_t trc_glance_block(const struct xpl_trace *t, uint64_t block, struct trc_view *ret,
-                              struct xpl_error *err) {
-    const struct trc_block_ref *const ref = &t->blocks[block];
     struct trc_block head;
     if (ref->n == 0 || ref->n > TRC_BLOCK || ref->size < sizeof head + 8 ||
-        !range_fits(ref->offset, ref->size, t->bytes.len))
+        !range_fits(ref->offset, ref->size, t->bytes.len) ||
+        trc_sum(t->bytes.ptr + ref->offset, ref->size) != ref->sum)
         return broken_block(ref, err);
     const uint8_t *p = t->bytes.ptr + ref->offset;
     memcpy(&head, p, sizeof head);

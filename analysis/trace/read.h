@@ -14,7 +14,10 @@ struct xpl_trace {
     const struct trc_block_ref *blocks;
     const struct trc_string *strings;
     const char *text;
-    const uint32_t *sorted, *frames;
+    const struct trc_name *names;
+    const uint8_t *name_blocks;
+    const uint32_t *frames;
+    const char *frames_json;
     const struct trc_device *devices;
     const struct trc_resource *resources;
     const struct trc_track *tracks;
@@ -42,10 +45,6 @@ struct trc_view {
 xpl_status_t trc_view_block(const struct xpl_trace *t, uint64_t block, struct trc_view *ret,
                             struct xpl_error *err) XPL_NODISCARD;
 
-// The same without the checksum: safe to read, but what it says may be wrong.
-xpl_status_t trc_glance_block(const struct xpl_trace *t, uint64_t block, struct trc_view *ret,
-                              struct xpl_error *err) XPL_NODISCARD;
-
 XPL_INLINE uint64_t trc_get(const struct trc_view *v, enum trc_column c, uint32_t i) {
     uint64_t d;
     memcpy(&d, v->column[c] + (size_t)i * v->width[c], 8);
@@ -69,14 +68,19 @@ uint64_t trc_find_block(const struct xpl_trace *t, unsigned level, uint64_t ts);
 // ---- what an answer shows of one host (select.c) ----
 
 struct xpl_arena;
+struct xpl_exec;
 struct trc_shown {
     struct trc_event *events; // row by row, as they are printed
     size_t n;
     bool one; // an event that was asked for: only its own stack frame is told
 };
 xpl_status_t trc_select(const struct xpl_trace *t, xpl_str_t host,
-                        const struct xpl_trace_options *o, struct xpl_arena *arena,
-                        struct trc_shown *ret, struct xpl_error *err) XPL_NODISCARD;
+                        const struct xpl_trace_options *o, struct xpl_exec *exec,
+                        struct xpl_arena *arena, struct trc_shown *ret, struct xpl_error *err)
+    XPL_NODISCARD;
+
+// A stack frame as JSON tells it, after those before (answer_json.c).
+void trc_put_frame(struct xpl_buf *b, uint32_t number, xpl_str_t text);
 
 // ---- arguments of one event (args.c) ----
 
@@ -87,10 +91,17 @@ struct trc_value {
     uint64_t bits;  // INT, UINT, DOUBLE
     uint32_t frame; // number of the stack frame that the text is, 0: none
 };
+// The index's stack frames by their texts, for an answer that asks for many.
+struct trc_frames {
+    struct xpl_arena *arena;
+    uint32_t *by_text; // numbers - 1; NULL until it is worth while
+    uint32_t scans;
+};
 // Arguments of `e`, from the index and from the profile that it was built from; at most
 // TRC_MAX_ARGS.  DATA_LOSS when the profile does not hold the event.
 xpl_status_t trc_read_args(const struct xpl_trace *t, xpl_bytes_t profile,
-                           const struct trc_event *e, struct trc_value *ret, size_t *ret_n,
-                           struct xpl_error *err) XPL_NODISCARD;
+                           const struct trc_event *e, struct trc_frames *frames,
+                           struct trc_value *ret, size_t *ret_n, struct xpl_error *err)
+    XPL_NODISCARD;
 
 #endif

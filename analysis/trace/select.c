@@ -5,17 +5,23 @@
 #include "analysis/trace/read.h"
 #include "analysis/trace/visibility.h"
 #include "analysis/xplane/flows.h"
+#include "base/exec.h"
 #include "base/map.h"
 #include "base/vec.h"
 
-enum { STREAMING_EVENTS = 500000 }; // below, everything in the window is shown
+enum {
+    STREAMING_EVENTS = 500000, // below, everything in the window is shown
+    ASK_EVERY = 16
+}; // blocks
 
 struct selection {
     const struct xpl_trace *t;
     const struct xpl_trace_options *o;
     struct xpl_arena *arena;
-    bool *tpu;     // per device: a TPU's, whose flows have ends only
-    bool tpu_core; // one of them is a core
+    struct xpl_exec *exec;
+    uint32_t blocks; // that were read
+    bool *tpu;       // per device: a TPU's, whose flows have ends only
+    bool tpu_core;   // one of them is a core
     XPL_VEC(struct trc_event) shown;
     // of a window
     uint64_t begin, end, resolution;
@@ -55,6 +61,13 @@ static xpl_status_t show(struct selection *s, const struct trc_event *e, struct 
     struct trc_event *const slot = xpl_vec_push(s->arena, &s->shown);
     if (!slot) XPL_FAIL_OOM(err, "trace answer");
     *slot = *e;
+    return XPL_OK;
+}
+
+// Before a block is read: CANCELLED once nobody wants the answer.
+static xpl_status_t still_wanted(struct selection *s, struct xpl_error *err) {
+    if (s->blocks++ % ASK_EVERY == 0 && xpl_exec_cancelled(s->exec))
+        XPL_FAIL(err, XPL_CANCELLED, "trace_viewer@: cancelled");
     return XPL_OK;
 }
 
@@ -131,6 +144,7 @@ static xpl_status_t next(struct selection *s, struct stream *st, uint64_t from, 
     for (;;) {
         if (st->i >= st->view.n) {
             if (st->block >= st->end_block || s->t->blocks[st->block].first_ts > s->end) break;
+            XPL_TRY(still_wanted(s, err));
             XPL_TRY(trc_view_block(s->t, st->block++, &st->view, err));
             st->i = 0;
         }
@@ -217,21 +231,21 @@ static xpl_status_t select_window(struct selection *s, struct xpl_error *err) {
 
 // ---- a search ----
 
-// Strings [*ret_first, *ret_end) of the sorted ones begin with the prefix.
+// Names [*ret_first, *ret_end) begin with the prefix.
 static void find_prefix(const struct xpl_trace *t, xpl_str_t prefix, uint64_t *ret_first,
                         uint64_t *ret_end) {
-    uint64_t lo = 0, hi = t->n[TRC_SORTED];
+    uint64_t lo = 0, hi = t->n[TRC_NAMES];
     while (lo < hi) {
         const uint64_t mid = lo + (hi - lo) / 2;
-        if (xpl_str_cmp(trc_str(t, t->sorted[mid]), prefix) < 0)
+        if (xpl_str_cmp(trc_str(t, t->names[mid].string), prefix) < 0)
             lo = mid + 1;
         else
             hi = mid;
     }
     *ret_first = lo;
-    for (hi = t->n[TRC_SORTED]; lo < hi;) {
+    for (hi = t->n[TRC_NAMES]; lo < hi;) {
         const uint64_t mid = lo + (hi - lo) / 2;
-        if (xpl_str_starts(trc_str(t, t->sorted[mid]), prefix))
+        if (xpl_str_starts(trc_str(t, t->names[mid].string), prefix))
             lo = mid + 1;
         else
             hi = mid;
@@ -239,22 +253,43 @@ static void find_prefix(const struct xpl_trace *t, xpl_str_t prefix, uint64_t *r
     *ret_end = lo;
 }
 
+static void set_bit(uint64_t *bits, uint64_t i) {
+    bits[i / 64] |= UINT64_C(1) << i % 64;
+}
+
+static bool has_bit(const uint64_t *bits, uint64_t i) {
+    return bits[i / 64] >> i % 64 & 1;
+}
+
+// Adds the blocks in which the name stands.
+static xpl_status_t add_blocks(const struct xpl_trace *t, const struct trc_name *name,
+                               uint64_t *blocks, struct xpl_error *err) {
+    const uint8_t *p = t->name_blocks + name->first;
+    const uint8_t *const end = p + name->len;
+    bool sound = trc_sum(p, (size_t)name->len) == name->sum;
+    for (uint64_t block = UINT64_MAX; sound && p < end;) {
+        uint64_t step = 0;
+        unsigned shift = 0;
+        for (; p < end && shift < 63 && *p & 0x80; shift += 7)
+            step |= (uint64_t)(*p++ & 0x7f) << shift;
+        if (p < end) step |= (uint64_t)*p++ << shift;
+        block += step;
+        sound = block < t->n[TRC_BLOCKS];
+        if (sound) set_bit(blocks, block);
+    }
+    if (!sound) XPL_FAIL(err, XPL_DATA_LOSS, "trace index: the blocks of a name are damaged");
+    return XPL_OK;
+}
+
 static xpl_status_t search_block(struct selection *s, uint64_t block, const uint64_t *wanted,
                                  struct xpl_error *err) {
     struct trc_view v;
-    uint32_t first = 0;
-    // Most blocks have none of the names: their checksums, which take longer, need not match.
-    XPL_TRY(trc_glance_block(s->t, block, &v, err));
-    for (; first < v.n; first++) {
-        const uint64_t name = trc_get(&v, TRC_NAME, first);
-        if (name < s->t->n[TRC_STRINGS] && wanted[name / 64] >> name % 64 & 1) break;
-    }
-    if (first == v.n) return XPL_OK;
+    XPL_TRY(still_wanted(s, err));
     XPL_TRY(trc_view_block(s->t, block, &v, err));
-    for (uint32_t i = first; i < v.n; i++) {
+    for (uint32_t i = 0; i < v.n; i++) {
         const uint64_t name = trc_get(&v, TRC_NAME, i);
         struct trc_event e;
-        if (name >= s->t->n[TRC_STRINGS] || !(wanted[name / 64] >> name % 64 & 1)) continue;
+        if (name >= s->t->n[TRC_STRINGS] || !has_bit(wanted, name)) continue;
         XPL_TRY(trc_get_event(s->t, &v, i, &e, err));
         if (s->tpu_core && !s->o->full_dma && is_middle(s, &e)) continue;
         XPL_TRY(show(s, &e, err));
@@ -264,22 +299,19 @@ static xpl_status_t search_block(struct selection *s, uint64_t block, const uint
 
 static xpl_status_t select_prefix(struct selection *s, struct xpl_error *err) {
     const struct xpl_trace *const t = s->t;
-    uint64_t first, end, mask[TRC_MASK_WORDS] = {0};
+    const size_t words = (size_t)t->n[TRC_BLOCKS] / 64 + 1;
+    uint64_t first, end;
     uint64_t *const wanted = xpl_arena_zalloc(s->arena, (size_t)(t->n[TRC_STRINGS] / 64 + 1) * 8);
-    if (!wanted) XPL_FAIL_OOM(err, "trace search");
+    uint64_t *const blocks = xpl_arena_zalloc(s->arena, words * 8);
+    if (!wanted || !blocks) XPL_FAIL_OOM(err, "trace search");
     find_prefix(t, s->o->search_prefix, &first, &end);
     for (; first < end; first++) {
-        const uint32_t id = t->sorted[first];
-        if (id >= t->n[TRC_STRINGS]) continue;
-        wanted[id / 64] |= UINT64_C(1) << id % 64;
-        mask[id / 64 % TRC_MASK_WORDS] |= UINT64_C(1) << id % 64;
+        set_bit(wanted, t->names[first].string);
+        XPL_TRY(add_blocks(t, &t->names[first], blocks, err));
     }
-    for (uint64_t b = 0; b < t->n[TRC_BLOCKS]; b++) {
-        uint64_t hit = 0;
-        for (unsigned i = 0; i < TRC_MASK_WORDS; i++)
-            hit |= t->blocks[b].names[i] & mask[i];
-        if (hit) XPL_TRY(search_block(s, b, wanted, err));
-    }
+    for (size_t i = 0; i < words; i++)
+        for (uint64_t left = blocks[i]; left; left &= left - 1)
+            XPL_TRY(search_block(s, i * 64 + (unsigned)__builtin_ctzll(left), wanted, err));
     return XPL_OK;
 }
 
@@ -291,6 +323,7 @@ static xpl_status_t find_in_level(struct selection *s, unsigned level, uint64_t 
     for (uint64_t b = trc_find_block(t, level, ts); b < t->footer->level_first[level + 1]; b++) {
         struct trc_view v;
         if (t->blocks[b].first_ts > ts) break;
+        XPL_TRY(still_wanted(s, err));
         XPL_TRY(trc_view_block(t, b, &v, err));
         for (uint32_t i = 0; i < v.n; i++) {
             struct trc_event e;
@@ -351,9 +384,9 @@ static xpl_status_t by_row(struct selection *s, struct trc_shown *ret, struct xp
 }
 
 xpl_status_t trc_select(const struct xpl_trace *t, xpl_str_t host,
-                        const struct xpl_trace_options *o, struct xpl_arena *arena,
-                        struct trc_shown *ret, struct xpl_error *err) {
-    struct selection s = {.t = t, .o = o, .arena = arena};
+                        const struct xpl_trace_options *o, struct xpl_exec *exec,
+                        struct xpl_arena *arena, struct trc_shown *ret, struct xpl_error *err) {
+    struct selection s = {.t = t, .o = o, .exec = exec, .arena = arena};
     *ret = (struct trc_shown){.one = o->event_name.len != 0};
     XPL_TRY(know_devices(&s, host, err));
     if (o->event_name.len)

@@ -4,7 +4,7 @@
 //
 //   xpl_trace_build(profile, exec, limit, sink, err)     profile -> bytes of an index
 //   xpl_trace_open(index bytes, limit, arena, &trace)    checks and opens them
-//   xpl_trace_answer(hosts, n, &options, limit, out)     trace_viewer@'s JSON
+//   xpl_trace_answer(hosts, n, &options, exec, limit, out)   trace_viewer@'s JSON
 //
 // What is shown, at which level and in which words follows XProf:
 // convert/xplane_to_trace_container,
@@ -30,7 +30,7 @@ struct xpl_exec;
 struct xpl_trace;
 
 // Changes whenever the bytes or their meaning do: an index of another version is refused.
-#define XPL_TRACE_VERSION 1
+#define XPL_TRACE_VERSION 2
 
 // Where an index goes, piece by piece, in order.  write returns false when it cannot take more.
 struct xpl_trace_sink {
@@ -95,9 +95,11 @@ struct xpl_trace_host {
     xpl_bytes_t profile;
 };
 // Appends the answer for hosts in that order.  NOT_FOUND when event_name is not there; DATA_LOSS
-// when an index or a profile does not hold what it should.
+// when an index or a profile does not hold what it should; CANCELLED when the exec says so, which
+// is asked nothing else.
 xpl_status_t xpl_trace_answer(const struct xpl_trace_host *hosts, size_t n,
-                              const struct xpl_trace_options *o, size_t limit, struct xpl_buf *out,
-                              struct xpl_error *err) XPL_NODISCARD;
+                              const struct xpl_trace_options *o, struct xpl_exec *exec,
+                              size_t limit, struct xpl_buf *out, struct xpl_error *err)
+    XPL_NODISCARD;
 
 #endif

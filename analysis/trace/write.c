@@ -1,8 +1,12 @@
 // The index as bytes: blocks level by level, encoded in parallel and written in order; then tables.
+// Which names a block holds is found with it, and turned round into the blocks of each name.
 #include <stdatomic.h>
 #include <string.h>
 
 #include "analysis/trace/impl.h"
+#include "analysis/trace/read.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the index is little-endian");
 _Static_assert(sizeof(struct trc_block) == 72, "no padding in a block");
@@ -10,6 +14,7 @@ _Static_assert(sizeof(struct trc_block) == 72, "no padding in a block");
 enum {
     JOB_BLOCKS = 32,
     BLOCK_MAX = (int)sizeof(struct trc_block) + TRC_COLUMNS * 8 * TRC_BLOCK + 8,
+    FRAMES_JSON_MAX = 4 << 20,
 };
 
 struct output {
@@ -83,20 +88,17 @@ struct columns {
     uint64_t v[TRC_COLUMNS][TRC_BLOCK];
 };
 
-static void fill(const struct builder *b, struct rec *const *recs, size_t n, struct columns *c,
-                 struct trc_block_ref *ref) {
+static void fill(const struct builder *b, struct rec *const *recs, size_t n, struct columns *c) {
     for (size_t i = 0; i < n; i++) {
         const struct rec *const r = recs[i];
-        const uint32_t name = b->slot_string[r->name];
         c->v[TRC_TS][i] = r->ts;
         c->v[TRC_DUR][i] = r->dur;
-        c->v[TRC_NAME][i] = name;
+        c->v[TRC_NAME][i] = b->slot_string[r->name];
         c->v[TRC_TRACK][i] = r->track;
         c->v[TRC_META][i] = r->flags | (uint64_t)r->serial << 16;
         c->v[TRC_GROUP][i] = r->group;
         c->v[TRC_FLOW][i] = r->flow;
         c->v[TRC_SRC][i] = r->src == SRC_OF_MD ? b->slot_args[r->name] : r->src;
-        ref->names[name / 64 % TRC_MASK_WORDS] |= UINT64_C(1) << name % 64;
     }
 }
 
@@ -122,31 +124,56 @@ static uint8_t *pack(const uint64_t *v, size_t n, uint64_t *ret_base, uint8_t *r
     return to;
 }
 
-static void encode(const struct builder *b, struct rec *const *recs, size_t n, uint8_t *to,
+static void encode(const struct rec *first, const struct columns *c, size_t n, uint8_t *to,
                    struct trc_block_ref *ref) {
-    struct columns c;
     struct trc_block head;
-    *ref = (struct trc_block_ref){.first_ts = recs[0]->ts, .n = (uint32_t)n};
-    fill(b, recs, n, &c, ref);
+    *ref = (struct trc_block_ref){.first_ts = first->ts, .n = (uint32_t)n};
     uint8_t *p = to + sizeof head;
     for (unsigned i = 0; i < TRC_COLUMNS; i++)
-        p = pack(c.v[i], n, &head.base[i], &head.width[i], p);
+        p = pack(c->v[i], n, &head.base[i], &head.width[i], p);
     memset(p, 0, 8);
     memcpy(to, &head, sizeof head);
     ref->size = (uint32_t)(p + 8 - to);
     ref->sum = trc_sum(to, ref->size);
 }
 
+struct span { // of a block: its events in by_level
+    uint32_t first, n;
+    uint32_t n_names;
+};
+
 struct blocks {
     const struct builder *b;
     struct rec **by_level;
     struct trc_block_ref *refs;
-    uint32_t *first; // per block: its first event, in by_level
+    struct span *spans;
     uint64_t n, n_kept;
     uint64_t wave;    // first block of the wave
     uint8_t *buffers; // JOB_BLOCKS * BLOCK_MAX each
     size_t *lengths;
+    uint64_t *seen; // per job: seen_words of bits, by rank of a name, all 0 between blocks
+    size_t seen_words;
 };
+
+// Ranks of a block's names.  They stand where its events stood in by_level, which are done with.
+static uint32_t *ranks_of(const struct blocks *bl, const struct span *s) {
+    return (uint32_t *)(void *)(bl->by_level + s->first);
+}
+
+static void find_ranks(const struct blocks *bl, const struct columns *c, uint64_t *seen,
+                       struct span *s) {
+    uint32_t *const ranks = ranks_of(bl, s);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const uint32_t rank = bl->b->rank_of[c->v[TRC_NAME][i]];
+        if (rank == NO_RANK || seen[rank / 64] >> rank % 64 & 1) continue;
+        seen[rank / 64] |= UINT64_C(1) << rank % 64;
+        ranks[n++] = rank;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        seen[ranks[i] / 64] = 0;
+    s->n_names = n;
+}
 
 static void encode_job(void *ctx, size_t job) {
     struct blocks *const bl = ctx;
@@ -154,8 +181,13 @@ static void encode_job(void *ctx, size_t job) {
     uint64_t i = bl->wave + job * JOB_BLOCKS;
     const uint64_t end = i + JOB_BLOCKS < bl->n ? i + JOB_BLOCKS : bl->n;
     for (; i < end; i++) {
-        encode(bl->b, bl->by_level + bl->first[2 * i], bl->first[2 * i + 1], p, &bl->refs[i]);
+        struct span *const s = &bl->spans[i];
+        struct rec *const *const recs = bl->by_level + s->first;
+        struct columns c;
+        fill(bl->b, recs, s->n, &c);
+        encode(recs[0], &c, s->n, p, &bl->refs[i]);
         p += bl->refs[i].size;
+        find_ranks(bl, &c, bl->seen + job * bl->seen_words, s);
     }
     bl->lengths[job] = (size_t)(p - begin);
 }
@@ -169,14 +201,13 @@ static bool plan_blocks(struct blocks *bl, struct trc_footer *f) {
     }
     f->level_first[TRC_LEVELS] = bl->n = n;
     bl->refs = xpl_arena_array(b->arena, n, sizeof *bl->refs);
-    bl->first = xpl_arena_array(b->arena, 2 * n, sizeof *bl->first);
-    if (!bl->refs || !bl->first || b->n_kept > UINT32_MAX) return false;
+    bl->spans = xpl_arena_array(b->arena, n, sizeof *bl->spans);
+    if (!bl->refs || !bl->spans || b->n_kept > UINT32_MAX) return false;
     n = 0;
     for (unsigned level = 0; level < TRC_LEVELS; level++)
         for (uint64_t left = b->level_n[level], here; left; left -= here, at += here, n++) {
             here = left < TRC_BLOCK ? left : TRC_BLOCK;
-            bl->first[2 * n] = (uint32_t)at;
-            bl->first[2 * n + 1] = (uint32_t)here;
+            bl->spans[n] = (struct span){.first = (uint32_t)at, .n = (uint32_t)here};
         }
     return true;
 }
@@ -185,7 +216,9 @@ static bool put_blocks(struct blocks *bl, struct output *o) {
     const size_t jobs = (size_t)bl->b->exec->width * 2;
     bl->buffers = xpl_arena_array(bl->b->arena, jobs, JOB_BLOCKS * (size_t)BLOCK_MAX);
     bl->lengths = xpl_arena_zalloc(bl->b->arena, jobs * sizeof *bl->lengths);
-    if (!bl->buffers || !bl->lengths) return false;
+    bl->seen_words = bl->b->sorted_names.n / 64 + 1;
+    bl->seen = xpl_arena_zalloc(bl->b->arena, jobs * bl->seen_words * sizeof *bl->seen);
+    if (!bl->buffers || !bl->lengths || !bl->seen) return false;
     for (bl->wave = 0; bl->wave < bl->n && !o->failed; bl->wave += jobs * JOB_BLOCKS) {
         const uint64_t left = bl->n - bl->wave;
         const size_t run =
@@ -245,12 +278,67 @@ static bool put_tracks(struct builder *b, struct output *o) {
     return true;
 }
 
+// ---- blocks by name ----
+
+static size_t put_varint(uint64_t v, uint8_t *to) {
+    size_t n = 0;
+    for (; v >= 0x80; v >>= 7)
+        to[n++] = (uint8_t)(v | 0x80);
+    to[n++] = (uint8_t)v;
+    return n;
+}
+
+// Tells each name its blocks; without `list` only how long that is.
+static void list_blocks(const struct blocks *bl, struct trc_name *names, uint64_t *next,
+                        uint8_t *list) {
+    uint8_t nothing[10];
+    for (uint64_t i = 0; i < bl->n; i++)
+        for (uint32_t k = 0; k < bl->spans[i].n_names; k++) {
+            const uint32_t rank = ranks_of(bl, &bl->spans[i])[k];
+            struct trc_name *const name = &names[rank];
+            uint8_t *const to = list ? list + name->first + name->len : nothing;
+            name->len += put_varint(i + 1 - next[rank], to);
+            next[rank] = i + 1;
+        }
+}
+
+static bool put_names(const struct builder *b, const struct blocks *bl, struct output *o) {
+    const size_t n = b->sorted_names.n;
+    struct trc_name *const v = xpl_arena_zalloc(b->arena, n * sizeof *v);
+    uint64_t *const next = xpl_arena_zalloc(b->arena, n * sizeof *next);
+    uint64_t all = 0;
+    if (!v || !next) return false;
+    list_blocks(bl, v, next, NULL);
+    for (size_t i = 0; i < n; i++) {
+        v[i].string = b->sorted_names.v[i];
+        v[i].first = all;
+        all += v[i].len;
+        v[i].len = next[i] = 0;
+    }
+    uint8_t *const list = xpl_arena_alloc(b->arena, all);
+    if (!list) return false;
+    list_blocks(bl, v, next, list);
+    for (size_t i = 0; i < n; i++)
+        v[i].sum = trc_sum(list + v[i].first, (size_t)v[i].len);
+    put_table(o, TRC_NAMES, v, n * sizeof *v);
+    put_table(o, TRC_NAME_BLOCKS, list, all);
+    return true;
+}
+
+static void put_frames_json(const struct builder *b, struct output *o) {
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf json;
+    xpl_buf_init(&json, FRAMES_JSON_MAX);
+    for (size_t i = 0; i < b->frames.n; i++)
+        trc_put_frame(&json, (uint32_t)i + 1,
+                      xpl_intern_get(b->strings, (xpl_strid_t){b->frames.v[i]}));
+    put_table(o, TRC_FRAMES_JSON, json.p, json.failed ? 0 : json.n);
+}
+
 #define PUT_VEC(o, table, vec) put_table((o), (table), (vec).v, (vec).n * sizeof *(vec).v)
 
 static bool put_tables(struct builder *b, const struct blocks *bl, struct output *o) {
     put_table(o, TRC_BLOCKS, bl->refs, bl->n * sizeof *bl->refs);
-    if (!put_strings(b, o) || !put_tracks(b, o)) return false;
-    PUT_VEC(o, TRC_SORTED, b->sorted_names);
+    if (!put_strings(b, o) || !put_tracks(b, o) || !put_names(b, bl, o)) return false;
     PUT_VEC(o, TRC_DEVICES, b->devices);
     PUT_VEC(o, TRC_RESOURCES, b->resources);
     PUT_VEC(o, TRC_ARGS, b->args);
@@ -258,6 +346,7 @@ static bool put_tables(struct builder *b, const struct blocks *bl, struct output
     PUT_VEC(o, TRC_STAT_MDS, b->stat_mds);
     PUT_VEC(o, TRC_EVENT_MDS, b->event_mds);
     PUT_VEC(o, TRC_FRAMES, b->frames);
+    put_frames_json(b, o);
     return true;
 }
 

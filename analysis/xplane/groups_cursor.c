@@ -409,6 +409,16 @@ static void own_stats(const struct xpl_group_cursor *c, const struct xpl_event *
     }
 }
 
+// Grouping replaces the first that an event tells itself; what follows that stays the last.
+int64_t xpl_groups_shown(const struct xpl_event *ev, int64_t group) {
+    struct xpl_stats it = ev->stats;
+    struct xpl_stat stat;
+    unsigned n = 0;
+    while (xpl_stats_next(&it, &stat) == XPL_WIRE_FIELD)
+        if (stat.md->type == XPL_STAT_GROUP_ID && n++) group = xpl_stat_int(&stat);
+    return group;
+}
+
 // Whether grouping sets is_eager, whatever the event said itself [MarkEagerlyExecutedGpuKernels]:
 // it does for all kernels that it looks at.
 static bool is_kernel(const struct xpl_group_cursor *c, const struct xpl_event *ev, bool node) {
@@ -460,6 +470,8 @@ void xpl_group_cursor_next(struct xpl_group_cursor *c, const struct xpl_event *e
         own_stats(c, ev, ret);
     ret->shown_group_id = ret->group_id;
     if (!c->fill) return;
+    if (ret->has_group && c->pg->plan.own_groups)
+        ret->shown_group_id = xpl_groups_shown(ev, ret->group_id);
     if (!ret->has_group && c->pg->n_runs && !xpl_is_derived_line_id(c->line->id)) {
         const struct run *const r = run_before(c, ev);
         if (r) add_group(ret, r->group);

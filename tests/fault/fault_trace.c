@@ -59,7 +59,7 @@ static xpl_status_t run(xpl_bytes_t profile, size_t *ret_len) {
         if (round) o.search_prefix = XPL_STR("l"), o.search_metadata = true;
         const struct xpl_trace_host host = {XPL_STR("h"), m.trace, profile};
         xpl_buf_init(&out, LIMIT);
-        st = xpl_trace_answer(&host, 1, &o, LIMIT, &out, &err);
+        st = xpl_trace_answer(&host, 1, &o, &exec, LIMIT, &out, &err);
         *ret_len += out.n;
         xpl_buf_fini(&out);
     }

@@ -14,10 +14,11 @@ enum { LIMIT = 1 << 26, OUT_LIMIT = 1 << 22 };
 
 static void answer(struct xpl_trace *t, xpl_bytes_t profile, const struct xpl_trace_options *o) {
     const struct xpl_trace_host hosts[2] = {{XPL_STR("a"), t, profile}, {XPL_STR("b"), t, profile}};
+    struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err = {0};
     struct xpl_buf out;
     xpl_buf_init(&out, OUT_LIMIT);
-    const xpl_status_t st = xpl_trace_answer(hosts, 2, o, LIMIT, &out, &err);
+    const xpl_status_t st = xpl_trace_answer(hosts, 2, o, &exec, LIMIT, &out, &err);
     if (st == XPL_OK && !o->pb && (out.n < 2 || out.p[0] != '{' || out.p[out.n - 1] != '}'))
         abort();
     if (st != XPL_OK && (err.code != st || !err.msg[0])) abort();
@@ -62,6 +63,17 @@ static void mend(uint8_t *p, size_t n) {
             if (ref.offset > n || ref.size > n - ref.offset) continue;
             ref.sum = trc_sum(p + ref.offset, ref.size);
             memcpy(p + blocks->offset + i, &ref, sizeof ref);
+        }
+    const struct trc_extent *const names = &f.tables[TRC_NAMES], *list = &f.tables[TRC_NAME_BLOCKS];
+    if (names->offset <= n && names->len <= n - names->offset && list->offset <= n &&
+        list->len <= n - list->offset)
+        for (uint64_t i = 0; i + sizeof(struct trc_name) <= names->len;
+             i += sizeof(struct trc_name)) {
+            struct trc_name name;
+            memcpy(&name, p + names->offset + i, sizeof name);
+            if (name.first > list->len || name.len > list->len - name.first) continue;
+            name.sum = trc_sum(p + list->offset + name.first, (size_t)name.len);
+            memcpy(p + names->offset + i, &name, sizeof name);
         }
     for (int i = 0; i < TRC_TABLES; i++)
         if (f.tables[i].offset <= n && f.tables[i].len <= n - f.tables[i].offset)

@@ -71,7 +71,7 @@ class Judge:
         lines = self.differ(tool, want, got)
         if not lines:
             return Verdict("equal", tool, answer=want, ours=got)
-        name = differences.excuse(tool, want, got, paths)
+        name = differences.excuse(tool, want, got, paths, shared)
         if name:
             return Verdict("excluded", tool, lines, name, want, got)
         return Verdict(*self.again(tool, paths, shared, want, got, lines))
@@ -88,7 +88,7 @@ class Judge:
             status, again = self.xprof.ask(tool, paths, options)
             if status != "answer":
                 continue
-            if not self.differ(tool, again, got) or differences.excuse(tool, again, got, paths):
+            if not self.differ(tool, again, got) or differences.excuse(tool, again, got, paths, options):
                 return "unstable", tool, lines, "ours", want, got
             found = compare(tool, parse(want), parse(again), limit=10000)
             seen = seen or bool(found)

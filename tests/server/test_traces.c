@@ -92,6 +92,29 @@ static bool has_part(const char *state, const char *name) {
     return access(path, F_OK) == 0;
 }
 
+// Hosts have their numbers by name, in whatever order they are asked for.
+static void check_hosts(const struct daemon_proc *d) {
+    static const char *const orders[] = {"a,b", "b,a"};
+    struct reply first = {0};
+    for (int i = 0; i < 2; i++) {
+        char path[256];
+        (void)snprintf(path, sizeof path, "/data?run=run&tag=trace_viewer@&resolution=%d&hosts=%s",
+                       7000 + i, orders[i]);
+        struct reply r = http_get(d->http_address, path);
+        CHECK_EQ(r.status, 200);
+        CHECK(strstr(r.body, "\"name\":\"a /host:CPU\"},\"name\":\"process_name\",\"ph\":\"M\","
+                             "\"pid\":1701,"));
+        CHECK(strstr(r.body, "\"name\":\"b /host:CPU\"},\"name\":\"process_name\",\"ph\":\"M\","
+                             "\"pid\":2701,"));
+        CHECK(i == 0 || (r.n == first.n && memcmp(r.body, first.body, r.n) == 0));
+        if (i == 0)
+            first = r;
+        else
+            reply_free(&r);
+    }
+    reply_free(&first);
+}
+
 int main(void) {
     (void)alarm(200);
     const char *const dir = make_dir(), *const state = make_dir();
@@ -111,6 +134,7 @@ int main(void) {
     expect_same(&d, "", "store", &both);
     CHECK_EQ(each_index(state, NULL), 2);
     expect_same(&d, "&host=a", NULL, &one);
+    check_hosts(&d);
     // Another daemon, which finds what this one writes and what one before it left.
     make_part(state, "1.trace.young.part", false);
     make_part(state, "2.trace.old.part", true);
