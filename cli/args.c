@@ -14,16 +14,16 @@ static bool usage(const char *what, const char *arg) {
     return false;
 }
 
-static bool add_option(struct xpl_args *a, const char *kv) {
+static bool add_pair(const char **list, size_t *n, const char *name, const char *kv) {
     const char *const eq = strchr(kv, '=');
-    if (!eq || eq == kv) return usage("--option wants key=value", kv);
+    if (!eq || eq == kv) return usage(name, kv);
     char *key = xpl_sys_alloc(strlen(kv) + 1);
     if (!key) return usage("out of memory", NULL);
     strcpy(key, kv);
     key[eq - kv] = 0;
-    a->options[2 * a->n_options] = key;
-    a->options[2 * a->n_options + 1] = key + (eq - kv) + 1;
-    a->n_options++;
+    list[2 * *n] = key;
+    list[2 * *n + 1] = key + (eq - kv) + 1;
+    ++*n;
     return true;
 }
 
@@ -35,14 +35,79 @@ static bool number(const char *name, const char *value, long *ret) {
     return true;
 }
 
+// "500ms", "2s", "10m", "1h"; without a unit milliseconds.  Or "10GiB"; without a unit bytes.
+static bool scaled(const char *name, const char *value, bool size, long *ret) {
+    static const struct {
+        const char *unit;
+        bool size;
+        double factor;
+    } units[] = {{"", false, 1},         {"ms", false, 1},      {"s", false, 1000},
+                 {"m", false, 60000},    {"min", false, 60000}, {"h", false, 3600000},
+                 {"d", false, 86400000}, {"", true, 1},         {"B", true, 1},
+                 {"KiB", true, 0x1p10},  {"MiB", true, 0x1p20}, {"GiB", true, 0x1p30},
+                 {"TiB", true, 0x1p40}};
+    char *end;
+    errno = 0;
+    const double v = strtod(value, &end);
+    if (end != value && !errno && v >= 0)
+        for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+            if (units[i].size != size || strcmp(end, units[i].unit) != 0) continue;
+            if (v * units[i].factor >= 9e18) break;
+            *ret = (long)(v * units[i].factor);
+            return true;
+        }
+    return usage(size ? "not a size such as 10GiB" : "not a time such as 2s", name);
+}
+
+// The flags of captures and imports.  False: not one of them, or (*ret_known) wrong usage.
+static bool assign_capture(struct xpl_args *a, const char *name, const char *value,
+                           bool *ret_known) {
+    const struct {
+        const char *name;
+        long *to;
+        enum { TIME, SIZE, NUMBER } type;
+    } numbers[] = {{"duration", &a->duration_ms, TIME},
+                   {"delay", &a->delay_ms, TIME},
+                   {"every", &a->every_ms, TIME},
+                   {"keep-age", &a->keep_age_ms, TIME},
+                   {"connect-timeout", &a->connect_timeout_ms, TIME},
+                   {"answer-timeout", &a->answer_timeout_ms, TIME},
+                   {"keep", &a->keep, NUMBER},
+                   {"keep-bytes", &a->keep_bytes, SIZE},
+                   {"retries", &a->retries, NUMBER},
+                   {"host-tracer", &a->host_tracer, NUMBER},
+                   {"device-tracer", &a->device_tracer, NUMBER},
+                   {"python-tracer", &a->python_tracer, NUMBER}};
+    *ret_known = true;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (strcmp(numbers[i].name, name) != 0) continue;
+        if (numbers[i].type == NUMBER) return number(name, value, numbers[i].to);
+        if (!scaled(name, value, numbers[i].type == SIZE, numbers[i].to)) return false;
+        // 0 is what stands for the usual duration.
+        return *numbers[i].to > 0 || numbers[i].to != &a->duration_ms ||
+               usage("not a time such as 2s", name);
+    }
+    if (strcmp(name, "advanced") == 0)
+        return add_pair(a->advanced, &a->n_advanced, "--advanced wants key=value", value);
+    *ret_known = false;
+    return false;
+}
+
 static bool assign(struct xpl_args *a, const char *name, const char *value) {
     const struct {
         const char *name;
         const char **to;
-    } texts[] = {{"server", &a->server},       {"token-file", &a->token_file},
-                 {"tls-roots", &a->tls_roots}, {"tls-cert", &a->tls_cert},
-                 {"tls-key", &a->tls_key},     {"tls-name", &a->tls_name},
-                 {"output", &a->out},          {"logdir", &a->logdir}};
+    } texts[] = {{"server", &a->server},
+                 {"token-file", &a->token_file},
+                 {"tls-roots", &a->tls_roots},
+                 {"tls-cert", &a->tls_cert},
+                 {"tls-key", &a->tls_key},
+                 {"tls-name", &a->tls_name},
+                 {"output", &a->out},
+                 {"logdir", &a->logdir},
+                 {"session", &a->session},
+                 {"host-names", &a->host_names},
+                 {"remote-logdir", &a->remote_logdir}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         if (strcmp(texts[i].name, name) != 0) continue;
         *texts[i].to = value;
@@ -52,7 +117,11 @@ static bool assign(struct xpl_args *a, const char *name, const char *value) {
         a->hosts[a->n_hosts++] = value;
         return true;
     }
-    if (strcmp(name, "option") == 0) return add_option(a, value);
+    if (strcmp(name, "option") == 0)
+        return add_pair(a->options, &a->n_options, "--option wants key=value", value);
+    bool known;
+    const bool ok = assign_capture(a, name, value, &known);
+    if (known) return ok;
     if (strcmp(name, "jobs") == 0) return number("--jobs", value, &a->jobs);
     if (strcmp(name, "timeout-ms") == 0) return number("--timeout-ms", value, &a->timeout_ms);
     return usage("unknown option", name);
@@ -69,6 +138,10 @@ static bool flag(struct xpl_args *a, int argc, char **argv, int *at) {
     const char *value = NULL;
     if (arg[1] == '-') {
         if (strcmp(arg, "--json") == 0) return a->json = true;
+        if (strcmp(arg, "--direct") == 0) return a->direct = true;
+        if (strcmp(arg, "--continuous") == 0) return a->continuous = true;
+        if (strcmp(arg, "--detach") == 0) return a->detach = true;
+        if (strcmp(arg, "--quiet") == 0) return a->quiet = true;
         if (strcmp(arg, "--help") == 0) return a->help = true;
         if (strcmp(arg, "--version") == 0) return a->version = true;
         value = strchr(arg, '=');
@@ -92,12 +165,13 @@ static bool flag(struct xpl_args *a, int argc, char **argv, int *at) {
 }
 
 bool xpl_args_parse(struct xpl_args *a, int argc, char **argv) {
-    *a = (struct xpl_args){0};
+    *a = (struct xpl_args){.host_tracer = -1, .device_tracer = -1, .python_tracer = -1};
     const size_t n = (size_t)argc + 1;
     a->hosts = xpl_sys_alloc(n * sizeof *a->hosts);
     a->options = xpl_sys_alloc(2 * n * sizeof *a->options);
+    a->advanced = xpl_sys_alloc(2 * n * sizeof *a->advanced);
     a->rest = xpl_sys_alloc(n * sizeof *a->rest);
-    if (!a->hosts || !a->options || !a->rest) return usage("out of memory", NULL);
+    if (!a->hosts || !a->options || !a->advanced || !a->rest) return usage("out of memory", NULL);
     bool flags = true;
     for (int at = 1; at < argc;) {
         const char *const arg = argv[at];
@@ -120,7 +194,10 @@ static void free_list(const char **list) {
 void xpl_args_fini(struct xpl_args *a) {
     for (size_t i = 0; i < a->n_options; i++)
         xpl_sys_free((void *)(uintptr_t)a->options[2 * i]);
+    for (size_t i = 0; i < a->n_advanced; i++)
+        xpl_sys_free((void *)(uintptr_t)a->advanced[2 * i]);
     free_list(a->options);
+    free_list(a->advanced);
     free_list(a->hosts);
     free_list(a->rest);
     *a = (struct xpl_args){0};

@@ -5,18 +5,26 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { XPL_EXIT_OK = 0, XPL_EXIT_FAILED = 1, XPL_EXIT_USAGE = 2 };
+enum { XPL_EXIT_OK = 0, XPL_EXIT_FAILED = 1, XPL_EXIT_USAGE = 2, XPL_EXIT_PARTLY = 3 };
 
 struct xpl_args {
     const char *server, *token_file, *tls_roots, *tls_cert, *tls_key, *tls_name;
     const char *out;    // -o; NULL or "-": standard output
-    const char *logdir; // --logdir, for export
+    const char *logdir; // --logdir, for export and capture
     const char **hosts; // --host, in order
     size_t n_hosts;
     const char **options; // --option key=value as key, value, ...; strings are owned
     size_t n_options;     // pairs
     const char **rest;    // what is no flag, the command's name first
     size_t n_rest;
+    // Of captures and imports; times in milliseconds, 0 when not given.
+    const char *session, *host_names, *remote_logdir;
+    const char **advanced; // --advanced key=value, as `options`
+    size_t n_advanced;
+    long duration_ms, delay_ms, every_ms, keep_age_ms, keep, keep_bytes, retries;
+    long connect_timeout_ms, answer_timeout_ms;
+    long host_tracer, device_tracer, python_tracer; // -1: not given
+    bool direct, continuous, detach, quiet;
     long jobs; // -j; 0: all processors
     long timeout_ms;
     bool json, help, version;
@@ -35,6 +43,13 @@ int xpl_cmd_tool(const struct xpl_args *a);
 int xpl_cmd_summary(const struct xpl_args *a);
 int xpl_cmd_analyze(const struct xpl_args *a);
 int xpl_cmd_export(const struct xpl_args *a);
+int xpl_cmd_capture(const struct xpl_args *a);
+int xpl_cmd_captures(const struct xpl_args *a);
+int xpl_cmd_cancel(const struct xpl_args *a);
+int xpl_cmd_schedules(const struct xpl_args *a);
+int xpl_cmd_unschedule(const struct xpl_args *a);
+int xpl_cmd_import(const struct xpl_args *a);
+int xpl_cmd_delete(const struct xpl_args *a);
 
 // Writes an answer to -o or standard output.  False after saying why on stderr.
 bool xpl_write_out(const struct xpl_args *a, const void *p, size_t n);

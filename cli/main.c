@@ -17,6 +17,14 @@ static const struct command {
     {"summary", xpl_cmd_summary, 1, 1, "SESSION", "ops, kernels, steps and memory as tables"},
     {"analyze", xpl_cmd_analyze, 2, 4096, "TOOL PATH...",
      "a tool's answer from files or one run directory, without a daemon"},
+    {"capture", xpl_cmd_capture, 1, 1024, "TARGET[,TARGET...]",
+     "profile running programs (HOST:PORT of their profiler servers); prints the session's name"},
+    {"captures", xpl_cmd_captures, 0, 0, "", "the history of captures, newest first"},
+    {"cancel", xpl_cmd_cancel, 1, 1, "ID", "end a capture that is under way"},
+    {"schedules", xpl_cmd_schedules, 0, 0, "", "captures that begin by themselves (--every)"},
+    {"unschedule", xpl_cmd_unschedule, 1, 1, "ID", "end a schedule; its sessions stay"},
+    {"import", xpl_cmd_import, 1, 4096, "FILE|DIR...", "store profiles as a session of the daemon"},
+    {"delete", xpl_cmd_delete, 1, 1, "SESSION", "remove a session (daemon with --allow-delete)"},
     {"export", xpl_cmd_export, 2, 4096, "FORMAT PATH...",
      "perfetto or chrome: the trace of files, one run directory or a session of --logdir"},
 };
@@ -25,7 +33,7 @@ enum { N_COMMANDS = sizeof commands / sizeof *commands };
 static void help(FILE *out) {
     (void)fputs("Usage: xplanectl [options] COMMAND ...\n\nCommands:\n", out);
     for (size_t i = 0; i < N_COMMANDS; i++)
-        (void)fprintf(out, "  %-9s %-13s %s\n", commands[i].name, commands[i].arguments,
+        (void)fprintf(out, "  %-10s %-13s %s\n", commands[i].name, commands[i].arguments,
                       commands[i].help);
     (void)fputs(
         "\nOptions:\n"
@@ -34,14 +42,32 @@ static void help(FILE *out) {
         "  --option KEY=VALUE   option of the tool; may be given several times\n"
         "  -o, --output FILE    where the answer goes [standard output]\n"
         "  -j, --jobs N         threads for analyze and export [one per processor]\n"
-        "  --logdir DIR         export: where to find the session that is named instead of paths\n"
+        "  --logdir DIR         export: where to find the session that is named instead of paths;\n"
+        "                       capture --direct: where it goes\n"
         "  --json               listings as JSON\n"
         "  --timeout-ms N       give up after this long [300000]\n"
         "  --tls-roots FILE     use TLS, trusting these PEM roots\n"
         "  --tls-cert FILE, --tls-key FILE, --tls-name NAME\n"
         "  --token-file FILE    send the bearer token in FILE\n"
         "  --help, --version\n"
-        "\nExit status: 0 done, 1 the request failed, 2 wrong usage.\n",
+        "\nOptions of capture (times: 500ms, 2s, 1m):\n"
+        "  --direct             ask the targets from here, without a daemon; needs --logdir\n"
+        "  --duration TIME      [1s]\n"
+        "  --delay TIME         begin so much later [0s]\n"
+        "  --session NAME       [the time]\n"
+        "  --host-names A,B     what the files are called [the targets]\n"
+        "  --retries N          ask hosts again that are unreachable, busy or idle [0]\n"
+        "  --host-tracer N, --device-tracer N, --python-tracer N   levels [2, 1, 0]\n"
+        "  --advanced KEY=VALUE of the profiler servers; may be given several times\n"
+        "  --connect-timeout TIME, --answer-timeout TIME   [10s; 60s or twice the duration]\n"
+        "  --remote-logdir DIR  the log directory as the hosts see it, for old servers\n"
+        "  --every TIME         again and again, by the daemon; prints the schedule's number\n"
+        "  --continuous         with --every: fetch what the servers record all the time\n"
+        "  --keep N, --keep-age TIME, --keep-bytes SIZE   which of a schedule's sessions stay\n"
+        "  --detach             go on when this command is ended\n"
+        "  --quiet              no progress\n"
+        "\nOptions of import: --session NAME, --retries N [3]\n"
+        "\nExit status: 0 done, 1 the request failed, 2 wrong usage, 3 partly done (capture).\n",
         out);
 }
 

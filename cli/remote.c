@@ -23,15 +23,21 @@ static const char *read_token(const char *path, char *token, int size) {
     return f && !empty ? token : NULL;
 }
 
+bool xpl_remote_options(const struct xpl_args *a, char token[XPL_REMOTE_TOKEN],
+                        xpl_client_options *ret) {
+    *ret = (xpl_client_options){.size = sizeof *ret,
+                                .tls_roots = a->tls_roots,
+                                .tls_cert = a->tls_cert,
+                                .tls_key = a->tls_key,
+                                .tls_name = a->tls_name,
+                                .timeout_ms = a->timeout_ms};
+    return !a->token_file || (ret->token = read_token(a->token_file, token, XPL_REMOTE_TOKEN));
+}
+
 xpl_client *xpl_remote_open(const struct xpl_args *a) {
-    char token[4096];
-    xpl_client_options o = {.size = sizeof o,
-                            .tls_roots = a->tls_roots,
-                            .tls_cert = a->tls_cert,
-                            .tls_key = a->tls_key,
-                            .tls_name = a->tls_name,
-                            .timeout_ms = a->timeout_ms};
-    if (a->token_file && !(o.token = read_token(a->token_file, token, sizeof token))) return NULL;
+    char token[XPL_REMOTE_TOKEN];
+    xpl_client_options o;
+    if (!xpl_remote_options(a, token, &o)) return NULL;
     xpl_client *c = NULL;
     xpl_result r;
     if (xpl_client_open(a->server, &o, &c, &r) == 0) return c;

@@ -5,8 +5,14 @@
 #include "cli/args.h"
 #include "client/xplaned.h"
 
+enum { XPL_REMOTE_TOKEN = 4096 };
+
 // Opens the client that the flags describe; NULL after saying why on stderr.
 xpl_client *xpl_remote_open(const struct xpl_args *a);
+// TLS, token and time limit as the flags have them; `token` has room for the token, whatever its
+// length. False after saying why on stderr.
+bool xpl_remote_options(const struct xpl_args *a, char token[XPL_REMOTE_TOKEN],
+                        xpl_client_options *ret);
 // Says on stderr why a call failed; returns XPL_EXIT_FAILED.
 int xpl_remote_failed(const xpl_result *r);
 // The request of `tool` on `session` with the flags' hosts and options.

@@ -22,4 +22,7 @@ int xpl_client_result(xpl_result *r, xpl_status_t code, const struct xpl_error *
 xpl_status_t xpl_client_call(xpl_client *c, const char *path, const ProtobufCMessage *request,
                              struct xpl_rpc_reply *reply, xpl_result *r);
 
+// The request as this build knows it, whatever size the caller was compiled with.
+xpl_capture_request xpl_client_capture_request(const xpl_capture_request *given);
+
 #endif

@@ -104,6 +104,135 @@ XPLANED_API const char *xpl_answer_source(const xpl_answer *a);
 XPLANED_API const char *xpl_answer_warning(const xpl_answer *a, size_t i);
 XPLANED_API void xpl_answer_free(xpl_answer *a);
 
+/* ---- captures: profiles of running programs, by their profiler servers ---- */
+
+typedef struct xpl_captured_host {
+    const char *target;
+    const char *state;  /* "connecting" ... "stored", "idle", "failed", "cancelled" */
+    const char *host;   /* what its file is called, once it is stored */
+    const char *reason; /* why it was not stored, and what to do; or "" */
+    int code;           /* likewise, as in xpl_result */
+    uint64_t bytes;
+    unsigned attempts;
+    uint64_t events;       /* of a stored host; 0 also when the daemon does not say */
+    int64_t start_unix_ns; /* when it was asked to begin; likewise */
+} xpl_captured_host;
+
+typedef struct xpl_capture_status {
+    uint64_t id;                    /* of the daemon's job; 0 without a daemon */
+    const char *session;            /* "" while nothing is stored */
+    const xpl_captured_host *hosts; /* in the order of the targets */
+    size_t n_hosts, n_stored;
+    int64_t elapsed_ms;
+    int over;         /* the last one, also when the capture failed */
+    const char *json; /* of a direct capture that is over: what capture.json says; else NULL */
+} xpl_capture_status;
+
+/* Grows at the end; set size, and the levels to -1 for the usual ones. */
+typedef struct xpl_capture_request {
+    size_t size;
+    const char *const *targets; /* "host:port", "[::1]:port", "unix:/path" */
+    size_t n_targets;
+    const char *const *host_names; /* what their files are called; NULL: as they call themselves */
+    const char *session;           /* NULL: named by the time */
+    int64_t duration_ms;           /* 0: one second */
+    int64_t delay_ms;
+    int host_tracer_level, device_tracer_level, python_tracer_level;
+    /* ProfileOptions.advanced_configuration: key, value, key, value ...  "true", "false" and
+     * whole numbers are sent as such, all else as text. */
+    const char *const *advanced;
+    size_t n_advanced; /* pairs */
+    unsigned retries;
+    const char *remote_logdir; /* LOGDIR as the hosts see it, for very old servers; or NULL */
+    int detach;                /* go on when this client goes away */
+    /* Called on the calling thread whenever a host moves on, and last with `over`; may be NULL. */
+    void (*progress)(void *arg, const xpl_capture_status *s);
+    /* Asked at least once a second; not 0 cancels the capture; may be NULL. */
+    int (*cancelled)(void *arg);
+    void *arg;
+    /* Without a daemon only: until a host must have been reached (0: 10 s), and from the end of the
+     * capture to its answer (0: 60 s or twice the duration). */
+    int64_t connect_timeout_ms, answer_timeout_ms;
+} xpl_capture_request;
+
+/* Captures through the daemon, into its log directory.  0 when at least one host was stored; the
+ * last status says which were not, and why.  The client's timeout does not count. */
+XPLANED_API int xpl_client_capture(xpl_client *c, const xpl_capture_request *request,
+                                   xpl_result *result);
+/* Captures without a daemon, into a session below logdir/plugins/profile, with capture.json beside
+ * the profiles.  `channel` (may be NULL): TLS and token for the targets, which profiler servers
+ * usually do not have. */
+XPLANED_API int xpl_capture_direct(const char *logdir, const xpl_client_options *channel,
+                                   const xpl_capture_request *request, xpl_result *result);
+
+/* ---- schedules and history ---- */
+
+typedef struct xpl_schedule_request {
+    size_t size;
+    const xpl_capture_request *capture;
+    int64_t every_ms;
+    int continuous; /* the servers record all the time; each turn fetches what they have */
+    uint64_t keep_count, keep_bytes; /* of its own sessions; 0: no limit */
+    int64_t keep_age_ms;
+} xpl_schedule_request;
+
+XPLANED_API int xpl_client_schedule(xpl_client *c, const xpl_schedule_request *request,
+                                    uint64_t *ret_id, xpl_result *result);
+XPLANED_API int xpl_client_unschedule(xpl_client *c, uint64_t id, xpl_result *result);
+XPLANED_API int xpl_client_cancel_capture(xpl_client *c, uint64_t id, xpl_result *result);
+
+typedef struct xpl_capture_info {
+    uint64_t id, schedule_id; /* schedule_id 0: somebody asked for it */
+    const char *state; /* "running", "done", "partial", "failed", "cancelled", "interrupted" */
+    const char *session, *message;
+    int64_t begin_unix_ms, end_unix_ms;
+    size_t n_hosts, n_stored;
+    const xpl_captured_host *hosts;
+} xpl_capture_info;
+
+typedef struct xpl_schedule_info {
+    uint64_t id;
+    int64_t every_ms, next_unix_ms;
+    size_t n_targets;
+    const char *const *targets;
+    uint64_t last_capture_id, bytes;
+    unsigned sessions;
+    int continuous;
+} xpl_schedule_info;
+
+typedef struct xpl_captures xpl_captures;
+/* The last `limit` captures (0: 100), newest first, and all schedules.  *ret is freed with
+ * xpl_captures_free. */
+XPLANED_API int xpl_client_captures(xpl_client *c, unsigned limit, xpl_captures **ret,
+                                    xpl_result *result);
+/* NULL beyond the end; valid as long as `list`. */
+XPLANED_API const xpl_capture_info *xpl_captures_get(const xpl_captures *list, size_t i);
+XPLANED_API const xpl_schedule_info *xpl_captures_schedule(const xpl_captures *list, size_t i);
+XPLANED_API void xpl_captures_free(xpl_captures *list);
+
+/* ---- import ---- */
+
+typedef struct xpl_import_file {
+    const char *path;
+    const char *host; /* what it is called in the session; NULL: the file's name without suffix */
+} xpl_import_file;
+
+typedef struct xpl_import_request {
+    size_t size;
+    const xpl_import_file *files;
+    size_t n_files;
+    const char *session; /* NULL: named by the time */
+    unsigned retries;    /* of a connection that breaks: it goes on where it was */
+    void (*progress)(void *arg, uint64_t sent_bytes, uint64_t all_bytes); /* may be NULL */
+    void *arg;
+} xpl_import_request;
+
+/* Uploads profiles as one session, all or none.  `session` gets its name, cut to `size`. */
+XPLANED_API int xpl_client_import(xpl_client *c, const xpl_import_request *request, char *session,
+                                  size_t size, xpl_result *result);
+/* Needs a daemon with --allow-delete. */
+XPLANED_API int xpl_client_delete_session(xpl_client *c, const char *session, xpl_result *result);
+
 /* Version of the library, "0.1.0". */
 XPLANED_API const char *xpl_client_version(void);
 

@@ -128,7 +128,7 @@ static void handle_message(struct xpl_rpc_call *c) {
     }
     c->handled = true;
     m->on_message(c, message, m->service);
-    if (!message.ptr || atomic_load(&c->finished)) return;
+    if (!message.ptr || atomic_load(&c->finished) || m->flags & XPL_RPC_PACED) return;
     if (xpl_rpc_call_queued(c) < MAX_WAITING) {
         receive(c);
     } else { // the client asks faster than it reads: it waits until it has read
@@ -142,6 +142,10 @@ void xpl_rpc_call_resume(struct xpl_rpc_call *c) {
     c->paused = false;
     if (!atomic_load(&c->finished)) receive(c);
     xpl_rpc_call_unref(c);
+}
+
+void xpl_rpc_call_read(struct xpl_rpc_call *c) {
+    if (!atomic_load(&c->finished)) receive(c);
 }
 
 static void on_recv(struct xpl_rpc_tag *tag, bool ok) {

@@ -29,6 +29,9 @@ enum xpl_rpc_flags {
     XPL_RPC_NO_AUTH = 2,
     // The client sends any number of messages: on_message instead of on_request.
     XPL_RPC_CLIENT_STREAM = 4,
+    // The service asks for each message after the first by xpl_rpc_call_read: a client is not read
+    // faster than its messages are worked on.
+    XPL_RPC_PACED = 8,
 };
 
 // All callbacks run on the queue's thread.  `service` is the method's.
@@ -47,6 +50,10 @@ struct xpl_rpc_method {
     void (*on_drained)(struct xpl_rpc_call *c, void *service);
     void *service;
 };
+
+// Of a PACED call: the message at hand is done with, and its bytes, which were good until now, may
+// go; the next one may come.  Once for each message, by any thread that holds a reference.
+void xpl_rpc_call_read(struct xpl_rpc_call *c);
 
 void xpl_rpc_call_ref(struct xpl_rpc_call *c);
 void xpl_rpc_call_unref(struct xpl_rpc_call *c);

@@ -13,11 +13,6 @@
 #include "rpc/internal.h"
 #include "rpc/pem.h"
 
-struct xpl_rpc_channel {
-    grpc_channel *channel;
-    char *bearer; // "Bearer TOKEN", NULL without
-};
-
 // One call under way.  Its completion queue is its own, so that any thread can wait for it.
 struct flight {
     grpc_call *call;
@@ -38,7 +33,8 @@ struct xpl_rpc_cancel {
 
 struct xpl_rpc_stream {
     struct flight flight;
-    bool greeted; // the batch that sends the request has been waited for
+    void *hello;  // tag of the batch that brings the server's metadata
+    bool greeted; // it has been waited for
     bool over;
 };
 
@@ -134,7 +130,7 @@ static grpc_arg text_arg(const char *key, const char *value) {
 
 static grpc_channel *make_channel(const struct xpl_rpc_channel_options *o,
                                   grpc_channel_credentials *creds) {
-    grpc_arg a[10];
+    grpc_arg a[11];
     size_t n = 0;
     const size_t max = o->max_message_bytes;
     a[n++] = int_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, max && max < INT_MAX ? (int)max : -1);
@@ -144,6 +140,10 @@ static grpc_channel *make_channel(const struct xpl_rpc_channel_options *o,
     // The servers are on this machine or in its network; http_proxy is not meant for them.
     a[n++] = int_arg(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     a[n++] = int_arg(GRPC_ARG_ENABLE_RETRIES, 0);
+    // gRPC bounds a compressed message, but not what becomes of it.
+    if (o->uncompressed)
+        a[n++] =
+            int_arg(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1 << GRPC_COMPRESS_NONE);
     // By default a daemon that was away for a while is tried again after up to two minutes.  What
     // waits for its next attempt also outlives its channel that long.
     a[n++] = int_arg(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
@@ -332,18 +332,22 @@ static __attribute__((noinline)) void take_details(struct flight *f, struct xpl_
     }
 }
 
-static __attribute__((noinline)) xpl_status_t
-take_status(struct flight *f, struct xpl_rpc_reply *ret, struct xpl_error *err) {
+xpl_status_t xpl_rpc_status_of(grpc_status_code code, grpc_slice message, struct xpl_error *err) {
     char text[XPL_RPC_MAX_MESSAGE];
-    if (f->code == GRPC_STATUS_OK) return XPL_OK;
-    take_details(f, ret);
+    if (code == GRPC_STATUS_OK) return XPL_OK;
     xpl_rpc_status_text(
         text, sizeof text,
-        (xpl_str_t){(const char *)GRPC_SLICE_START_PTR(f->text), GRPC_SLICE_LENGTH(f->text)});
-    const xpl_status_t code = f->code > GRPC_STATUS_OK && f->code <= GRPC_STATUS_UNAUTHENTICATED
-                                  ? (xpl_status_t)f->code
-                                  : XPL_UNKNOWN;
-    XPL_FAIL(err, code, "%s", *text ? text : xpl_status_name(code));
+        (xpl_str_t){(const char *)GRPC_SLICE_START_PTR(message), GRPC_SLICE_LENGTH(message)});
+    const xpl_status_t st = code > GRPC_STATUS_OK && code <= GRPC_STATUS_UNAUTHENTICATED
+                                ? (xpl_status_t)code
+                                : XPL_UNKNOWN;
+    XPL_FAIL(err, st, "%s", *text ? text : xpl_status_name(st));
+}
+
+static __attribute__((noinline)) xpl_status_t
+take_status(struct flight *f, struct xpl_rpc_reply *ret, struct xpl_error *err) {
+    if (f->code != GRPC_STATUS_OK) take_details(f, ret);
+    return xpl_rpc_status_of(f->code, f->text, err);
 }
 
 // ---- the calls ----
@@ -399,12 +403,55 @@ xpl_status_t xpl_rpc_stream_open(struct xpl_rpc_channel *ch, const char *path, x
         xpl_sys_free(st);
         XPL_FAIL(err, XPL_INTERNAL, "%s: the call cannot be started", path);
     }
+    st->hello = &st->flight;
     *ret = st;
     return XPL_OK;
 }
 
+xpl_status_t xpl_rpc_duplex_open(struct xpl_rpc_channel *ch, const char *path,
+                                 const struct xpl_rpc_call_options *opt,
+                                 struct xpl_rpc_stream **ret, struct xpl_error *err) {
+    if (opt && opt->size != sizeof *opt)
+        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "call: options of another version");
+    struct xpl_rpc_stream *const st = xpl_sys_alloc(sizeof *st);
+    grpc_op ops[4] = {0};
+    grpc_metadata auth = {.value = grpc_empty_slice()};
+    if (!st) XPL_FAIL_OOM(err, "stream");
+    *st = (struct xpl_rpc_stream){0};
+    flight_begin(&st->flight, ch, path, opt);
+    (void)put_request(&st->flight, ops, NULL, &auth, ch, opt);
+    // What the server says at first comes with its first message: that is waited for by greet.
+    const bool started = flight_start(&st->flight, ops, 1);
+    if (started) flight_wait(&st->flight);
+    grpc_slice_unref(auth.value);
+    st->hello = &st->greeted;
+    if (!started ||
+        grpc_call_start_batch(st->flight.call, ops + 3, 1, &st->greeted, NULL) != GRPC_CALL_OK) {
+        flight_end(&st->flight);
+        xpl_sys_free(st);
+        XPL_FAIL(err, XPL_INTERNAL, "%s: the call cannot be started", path);
+    }
+    *ret = st;
+    return XPL_OK;
+}
+
+bool xpl_rpc_stream_send(struct xpl_rpc_stream *st, xpl_bytes_t message) {
+    grpc_byte_buffer *const bb = make_request(message);
+    const grpc_op op = {.op = GRPC_OP_SEND_MESSAGE, .data.send_message.send_message = bb};
+    const bool ok = flight_start(&st->flight, &op, 1) && flight_wait(&st->flight);
+    grpc_byte_buffer_destroy(bb);
+    return ok;
+}
+
+void xpl_rpc_stream_send_end(struct xpl_rpc_stream *st) {
+    const grpc_op op = {.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT};
+    if (flight_start(&st->flight, &op, 1)) flight_wait(&st->flight);
+}
+
 static void greet(struct xpl_rpc_stream *st) {
-    if (!st->greeted) flight_wait(&st->flight);
+    if (!st->greeted)
+        (void)grpc_completion_queue_pluck(st->flight.cq, st->hello,
+                                          gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
     st->greeted = true;
 }
 

@@ -25,6 +25,7 @@ struct xpl_rpc_channel_options {
     xpl_str_t token;          // sent as "authorization: Bearer"; empty: none
     size_t max_message_bytes; // of an answer; 0: no limit
     const char *user_agent;   // prefix; NULL: "xplaned"
+    bool uncompressed; // compressed answers are refused: max_message_bytes then bounds memory
 };
 
 // Makes the channel; it connects with the first call.  Fails only for unusable options.
@@ -72,6 +73,15 @@ xpl_status_t xpl_rpc_stream_open(struct xpl_rpc_channel *ch, const char *path, x
 // Each message replaces what `msg` held.
 xpl_status_t xpl_rpc_stream_next(struct xpl_rpc_stream *st, struct xpl_rpc_reply *msg,
                                  bool *ret_more, struct xpl_error *err);
+// A stream of which the client sends many messages, too.
+xpl_status_t xpl_rpc_duplex_open(struct xpl_rpc_channel *ch, const char *path,
+                                 const struct xpl_rpc_call_options *opt,
+                                 struct xpl_rpc_stream **ret, struct xpl_error *err);
+// Sends one message and waits until gRPC took it.  False: the call is over; next tells why.
+bool xpl_rpc_stream_send(struct xpl_rpc_stream *st, xpl_bytes_t message)
+    __attribute__((warn_unused_result));
+// No more messages of ours.
+void xpl_rpc_stream_send_end(struct xpl_rpc_stream *st);
 // Cancels what is still under way and frees.  NULL is fine.
 void xpl_rpc_stream_close(struct xpl_rpc_stream *st);
 

@@ -46,6 +46,14 @@ struct xpl_rpc_tag {
 #define XPL_RPC_TAKE_OVER(tag) ((void)(tag))
 #endif
 
+// A client's channel.
+struct xpl_rpc_channel {
+    grpc_channel *channel;
+    char *bearer; // "Bearer TOKEN", NULL without
+};
+// The status of a call as ours, with the server's message.
+xpl_status_t xpl_rpc_status_of(grpc_status_code code, grpc_slice message, struct xpl_error *err);
+
 grpc_completion_queue *xpl_rpc_queue_get_cq(struct xpl_rpc_queue *q);
 
 // Credentials for a listener; the caller releases them.

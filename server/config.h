@@ -19,7 +19,7 @@ struct xpl_config { // strings are owned; NULL or "" means not set
     char *tls_cert, *tls_key, *tls_client_ca, *token_file;
     char *log;
     char *config;
-    bool insecure, prefetch;
+    bool insecure, prefetch, capture, allow_delete;
     uint64_t workers;                    // 0: number of processors
     uint64_t memory_limit, memory_total; // bytes
     uint64_t answer_cache, store_limit;  // bytes

@@ -19,11 +19,13 @@
 #include "rpc/health.h"
 #include "rpc/reflection.h"
 #include "rpc/unix.h"
+#include "server/captures.h"
 #include "server/http.h"
 #include "server/loop.h"
 #include "server/notify.h"
 #include "server/pool.h"
 #include "server/prefetch.h"
+#include "server/schedules.h"
 #include "server/services.h"
 #include "server/tally.h"
 #include "server/traces.h"
@@ -32,7 +34,10 @@
 
 enum { TICK_MS = 200, TIDY_TICKS = 300, DRAIN_MS = 3000, MAX_SOCKETS = 8 };
 enum { QUIET_MS = 50, QUIET_LOOKS = 3 }; // of a stop: all has been said when it was so that often
-enum { N_SERVICES = XPL_SVC_ANALYSIS_METHODS + XPL_SVC_SESSION_METHODS + XPL_SVC_SERVER_METHODS };
+enum {
+    N_SERVICES = XPL_SVC_ANALYSIS_METHODS + XPL_SVC_SESSION_METHODS + XPL_SVC_CAPTURE_METHODS +
+                 XPL_SVC_IMPORT_METHODS + XPL_SVC_PROFILE_ANALYSIS_METHODS + XPL_SVC_SERVER_METHODS
+};
 enum { N_METHODS = N_SERVICES + XPL_RPC_HEALTH_METHODS + XPL_RPC_REFLECTION_METHODS };
 
 struct daemon { // members in order of start; NULL until then
@@ -48,6 +53,12 @@ struct daemon { // members in order of start; NULL until then
     struct xpl_pool *pool;
     struct xpl_engine *engine;
     struct xpl_tally *tally;
+    struct xpl_history *history;
+    struct xpl_captures *captures;
+    struct xpl_schedules *schedules;
+    struct xpl_svc_capture *capture;
+    struct xpl_svc_import *import;
+    struct xpl_svc_profile_analysis profile_analysis;
     struct xpl_svc_analysis analysis;
     struct xpl_svc_session *sessions;
     struct xpl_svc_server stats;
@@ -98,6 +109,7 @@ static void begin_stop(struct daemon *d) {
     xpl_log(XPL_LOG_INFO, "daemon", "stopping");
     xpl_rpc_health_stop(d->health);
     xpl_svc_session_stop(d->sessions);
+    xpl_captures_stop(d->captures);
     for (size_t i = 0; i < d->n_sockets; i++)
         uv_poll_stop(&d->sockets[i].poll);
     if (d->http) xpl_http_stop(d->http, finish_stop, d);
@@ -145,6 +157,7 @@ static void on_grace(uv_timer_t *t) {
         if (d->worker_server) xpl_rpc_server_cancel_all(d->worker_server);
     }
     if (!over) return;
+    xpl_captures_cancel_all(d->captures);
     if (d->http) xpl_http_cancel(d->http);
     uv_timer_stop(t);
 }
@@ -213,6 +226,7 @@ static void on_reload_signal(uv_signal_t *s, int number) {
 static void on_tick(uv_timer_t *t) {
     struct daemon *d = t->data;
     xpl_engine_sweep(d->engine);
+    xpl_schedules_tick(d->schedules);
     if (d->http) xpl_http_tick(d->http);
     if (++d->ticks % TIDY_TICKS == 0 && d->worker) xpl_svc_worker_tidy(d->worker);
 }
@@ -236,6 +250,7 @@ static void on_catalogue(void *arg, struct xpl_snapshot *before, struct xpl_snap
         if (after == before || !has_problem(before, after->problems[i]))
             xpl_log(XPL_LOG_WARN, "catalogue", "%.*s", XPL_STR_FMT(after->problems[i]));
     if (after != before) xpl_svc_session_changed(d->sessions, before, after);
+    xpl_captures_look_again(d->captures);
     xpl_writer_put_catalogue(d->writer, after);
 }
 
@@ -261,6 +276,72 @@ static xpl_status_t state_dir(const struct xpl_config *c, char *ret, size_t size
         n = snprintf(ret, size, "%s/.cache/xplaned", home);
     if (n < 0 || (size_t)n >= size)
         XPL_FAIL(err, XPL_FAILED_PRECONDITION, "no place for cache.db: set --state-dir DIR");
+    return XPL_OK;
+}
+
+// Where state.db goes.
+static xpl_status_t history_dir(const struct xpl_config *c, char *ret, size_t size,
+                                struct xpl_error *err) {
+    const char *const state = getenv("STATE_DIRECTORY"), *const xdg = getenv("XDG_STATE_HOME"),
+                      *const home = getenv("HOME");
+    int n = -1;
+    if (c->state_dir[0])
+        n = snprintf(ret, size, "%s", c->state_dir);
+    else if (state && state[0])
+        n = snprintf(ret, size, "%s", state);
+    else if (xdg && xdg[0])
+        n = snprintf(ret, size, "%s/xplaned", xdg);
+    else if (home && home[0])
+        n = snprintf(ret, size, "%s/.local/state/xplaned", home);
+    if (n < 0 || (size_t)n >= size)
+        XPL_FAIL(err, XPL_FAILED_PRECONDITION, "no place for state.db: set --state-dir DIR");
+    return XPL_OK;
+}
+
+struct look { // a request to look at a directory, on its way to the loop
+    struct daemon *d;
+    char path[];
+};
+
+static void look_now(void *arg) {
+    struct look *l = arg;
+    if (!l->d->stopping && l->d->watch) xpl_watch_look(l->d->watch, l->path);
+    xpl_sys_free(l);
+}
+
+static void look_soon(void *arg, const char *path) {
+    struct daemon *d = arg;
+    const size_t n = strlen(path) + 1;
+    struct look *l = xpl_sys_alloc(sizeof *l + n);
+    if (!l) return; // the next scan finds it as well
+    l->d = d;
+    memcpy(l->path, path, n);
+    if (!xpl_loop_post(d->loop, look_now, l)) xpl_sys_free(l);
+}
+
+static xpl_status_t start_captures(struct daemon *d, struct xpl_error *err) {
+    char dir[PATH_MAX], text[512];
+    XPL_TRY(history_dir(d->config, dir, sizeof dir, err));
+    XPL_TRY(xpl_history_open(dir, &d->history, err));
+    while (xpl_history_next_notice(d->history, text, sizeof text))
+        xpl_log(XPL_LOG_WARN, "capture", "%s", text);
+    const struct xpl_captures_options o = {.logdir = d->config->logdir,
+                                           .history = d->history,
+                                           .catalogue = d->catalogue,
+                                           .look = look_soon,
+                                           .arg = d,
+                                           .enabled = d->config->capture};
+    if (!(d->captures = xpl_captures_new(&o))) XPL_FAIL_OOM(err, "captures");
+    d->schedules = xpl_schedules_new(d->captures, d->history, d->config->logdir);
+    if (!d->schedules) XPL_FAIL_OOM(err, "schedules");
+    d->capture = xpl_svc_capture_new(d->captures, d->history, d->schedules);
+    if (!d->capture) XPL_FAIL_OOM(err, "captures");
+    char cache[PATH_MAX - 16];
+    XPL_TRY(state_dir(d->config, cache, sizeof cache, err));
+    (void)snprintf(dir, sizeof dir, "%s/incoming", cache);
+    const struct xpl_svc_import_options io = {d->config->logdir, dir, d->config->allow_delete};
+    if (!(d->import = xpl_svc_import_new(d->captures, d->catalogue, &io)))
+        XPL_FAIL_OOM(err, "imports");
     return XPL_OK;
 }
 
@@ -391,6 +472,14 @@ static xpl_status_t start_server(struct daemon *d, struct xpl_error *err) {
     n += XPL_SVC_ANALYSIS_METHODS;
     xpl_svc_session_methods(d->sessions, m + n);
     n += XPL_SVC_SESSION_METHODS;
+    xpl_svc_capture_methods(d->capture, m + n);
+    n += XPL_SVC_CAPTURE_METHODS;
+    xpl_svc_import_methods(d->import, m + n);
+    n += XPL_SVC_IMPORT_METHODS;
+    d->profile_analysis =
+        (struct xpl_svc_profile_analysis){d->engine, d->catalogue, d->captures, c->logdir};
+    xpl_svc_profile_analysis_methods(&d->profile_analysis, m + n);
+    n += XPL_SVC_PROFILE_ANALYSIS_METHODS;
     xpl_svc_server_methods(&d->stats, m + n);
     n += XPL_SVC_SERVER_METHODS;
     XPL_TRY(xpl_rpc_health_new(m, n, &d->health, err));
@@ -459,6 +548,7 @@ static xpl_status_t start_http(struct daemon *d, struct xpl_error *err) {
                                      .cache = d->cache,
                                      .pool = d->pool,
                                      .tally = d->tally,
+                                     .captures = d->captures,
                                      .stats = &d->stats};
     char token[4096];
     XPL_TRY(read_token(c->token_file, token, sizeof token, err));
@@ -503,6 +593,7 @@ static xpl_status_t start(struct daemon *d, struct xpl_error *err) {
     if (!(d->loop = xpl_loop_new())) XPL_FAIL_OOM(err, "loop");
     XPL_TRY(start_storage(d, err));
     XPL_TRY(start_engine(d, err));
+    XPL_TRY(start_captures(d, err));
     xpl_rpc_set_log(on_grpc_log);
     XPL_TRY(xpl_rpc_queue_new(&d->queue, err));
     XPL_TRY(start_server(d, err));
@@ -533,6 +624,7 @@ static void unwind_handles(struct daemon *d) {
 
 static void free_all(struct daemon *d) {
     xpl_prefetch_free(d->prefetch);
+    xpl_captures_free(d->captures);
     xpl_rpc_server_free(d->worker_server);
     xpl_rpc_server_free(d->server);
     xpl_pool_free(d->pool);
@@ -543,6 +635,10 @@ static void free_all(struct daemon *d) {
     xpl_rpc_tls_free(d->tls);
     xpl_rpc_queue_free(d->queue);
     xpl_svc_worker_free(d->worker);
+    xpl_svc_import_free(d->import);
+    xpl_svc_capture_free(d->capture);
+    xpl_schedules_free(d->schedules);
+    xpl_history_close(d->history);
     xpl_svc_session_free(d->sessions);
     xpl_engine_free(d->engine);
     xpl_traces_free(d->traces);

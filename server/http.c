@@ -113,6 +113,7 @@ static void give_up(struct xpl_http_request *r) {
     if (r->gone) return;
     r->gone = true;
     if (r->ticket) xpl_engine_cancel(r->ticket);
+    xpl_http_capture_cancel(r);
 }
 
 static void on_peer(uv_poll_t *p, int status, int events) {
@@ -210,6 +211,7 @@ static enum MHD_Result begin(struct xpl_http_request *r, const char *method) {
     r->connection->deadline_ms = now_ms(h) + h->options.idle_ms; // for the body
     h->n_active++;
     r->post = strcmp(method, MHD_HTTP_METHOD_POST) == 0;
+    r->head = strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
     if (r->connection->surplus) {
         r->refused = true;
         return xpl_http_reply(r, 503, XPL_POLICY_API, "text/plain",

@@ -31,6 +31,7 @@ struct xpl_http_parts { // borrowed
     struct xpl_cache *cache;
     struct xpl_pool *pool;
     struct xpl_tally *tally;
+    struct xpl_captures *captures;
     struct xpl_svc_server *stats;
 };
 

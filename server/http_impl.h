@@ -78,9 +78,10 @@ struct xpl_http_request {
     struct xpl_http_request *next_done;
     struct xpl_arena arena;
     uint64_t began_ns;
-    bool seen;      // the handler was called before
-    bool refused;   // answered before its body arrived
-    bool post;      // else GET or HEAD
+    bool seen;    // the handler was called before
+    bool refused; // answered before its body arrived
+    bool post;    // else GET or HEAD
+    bool head;
     bool gzip;      // the client accepts it
     bool mounted;   // below /data/plugin/profile, where XProf's interface lives
     bool waiting;   // suspended, until it comes back in the done list
@@ -94,7 +95,8 @@ struct xpl_http_request {
     enum MHD_Result (*finish)(struct xpl_http_request *r); // on the loop
     void (*release)(struct xpl_http_request *r);           // of what `data` refers to, or NULL
     struct xpl_ticket *ticket;
-    void *data; // of the route that waits, in `arena`
+    uint64_t capture_id; // 0: none
+    void *data;          // of the route that waits, in `arena`
     struct xpl_http_body *body;
     bool keep; // `body` may be found again by the request's URI
 
@@ -178,6 +180,9 @@ enum MHD_Result xpl_http_route(struct xpl_http_request *r);       // http_route.
 enum MHD_Result xpl_http_route_api(struct xpl_http_request *r);   // http_api.c
 enum MHD_Result xpl_http_route_xprof(struct xpl_http_request *r); // http_xprof.c
 enum MHD_Result xpl_http_route_web(struct xpl_http_request *r);   // http_files.c
+enum MHD_Result xpl_http_capture(struct xpl_http_request *r);     // http_capture.c
+// Nobody waits for its capture any more; does nothing when it has none.
+void xpl_http_capture_cancel(struct xpl_http_request *r);
 // One of XProf's files.
 bool xpl_http_is_ui_file(const char *name);
 enum MHD_Result xpl_http_reply_ui(struct xpl_http_request *r, const char *name);

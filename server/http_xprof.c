@@ -6,6 +6,7 @@
 
 #include "analysis/hlo/hlo_map.h"
 #include "base/cleanup.h"
+#include "server/captures.h"
 #include "server/http_impl.h"
 
 #define COMPATIBLE_VERSION "2.24.2" // of XProf, whose interface and answers ours are
@@ -568,23 +569,17 @@ static enum MHD_Result version(struct xpl_http_request *r) {
 static enum MHD_Result config(struct xpl_http_request *r) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, 1 << 16);
-    // The capture button is hidden while there is nothing behind it.
-    xpl_buf_str(&b, XPL_STR("{\"enableTabNameLabel\": false, \"hideCaptureProfileButton\": true, "
-                            "\"srcPathPrefix\": "));
+    // The capture button is hidden when there is nothing behind it.
+    xpl_buf_printf(&b,
+                   "{\"enableTabNameLabel\": false, \"hideCaptureProfileButton\": %s, "
+                   "\"srcPathPrefix\": ",
+                   xpl_captures_enabled(r->http->parts.captures) ? "false" : "true");
     if (r->http->options.src_prefix[0])
         put_py_str(&b, xpl_str_from(r->http->options.src_prefix));
     else
         xpl_buf_str(&b, XPL_STR("null"));
     xpl_buf_putc(&b, '}');
     return reply_buf(r, &b, "application/json");
-}
-
-static enum MHD_Result capture(struct xpl_http_request *r) {
-    return xpl_http_reply(
-        r, 500, XPL_POLICY_XPROF, "application/json",
-        XPL_STR("{\"error\": \"xplaned does not capture profiles; write them into "
-                "its log directory with the profiler of the training program\"}"),
-        0);
 }
 
 static enum MHD_Result index_page(struct xpl_http_request *r) {
@@ -605,7 +600,7 @@ enum MHD_Result xpl_http_route_xprof(struct xpl_http_request *r) {
         {"/module_list", module_list},
         {"/version", version},
         {"/config", config},
-        {"/capture_profile", capture},
+        {"/capture_profile", xpl_http_capture},
         {"/generate_cache", generate_cache},
         {"/local", index_page},
         {"/index.html", index_page},
@@ -618,6 +613,9 @@ enum MHD_Result xpl_http_route_xprof(struct xpl_http_request *r) {
         if (!xpl_str_eq(path, xpl_str_from(routes[i].path))) continue;
         if (r->post && routes[i].answer != generate_cache)
             return xpl_http_reply_text(r, 405, "this route is read with GET");
+        // Whoever only looks must not begin anything.
+        if (r->head && routes[i].answer == xpl_http_capture)
+            return xpl_http_reply_text(r, 405, "a capture is begun with GET");
         return routes[i].answer(r);
     }
     if (r->post) return xpl_http_reply_text(r, 405, "this route is read with GET");

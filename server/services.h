@@ -42,6 +42,52 @@ void xpl_svc_session_changed(struct xpl_svc_session *s, const struct xpl_snapsho
 // Ends all watches with UNAVAILABLE: before the server shuts down.
 void xpl_svc_session_stop(struct xpl_svc_session *s);
 
+// ---- CaptureService (svc_capture.c) ----
+
+struct xpl_captures;
+struct xpl_history;
+struct xpl_schedules;
+struct xpl_svc_capture;
+enum { XPL_SVC_CAPTURE_METHODS = 6 };
+// Everything is borrowed.  NULL when out of memory.
+struct xpl_svc_capture *xpl_svc_capture_new(struct xpl_captures *captures,
+                                            struct xpl_history *history,
+                                            struct xpl_schedules *schedules);
+// After the servers using it have been freed.  NULL is fine.
+void xpl_svc_capture_free(struct xpl_svc_capture *s);
+void xpl_svc_capture_methods(struct xpl_svc_capture *s,
+                             struct xpl_rpc_method ret[XPL_SVC_CAPTURE_METHODS]);
+
+// ---- ImportSession and DeleteSession of SessionService (svc_import.c) ----
+
+struct xpl_svc_import;
+enum { XPL_SVC_IMPORT_METHODS = 2 };
+struct xpl_svc_import_options {
+    const char *logdir; // borrowed, as the parts
+    const char *dir;    // where uploads are kept until they are whole; made when missing
+    bool allow_delete;
+};
+// NULL when out of memory.
+struct xpl_svc_import *xpl_svc_import_new(struct xpl_captures *captures,
+                                          struct xpl_catalogue *catalogue,
+                                          const struct xpl_svc_import_options *o);
+// After the servers using it have been freed.  NULL is fine.
+void xpl_svc_import_free(struct xpl_svc_import *s);
+void xpl_svc_import_methods(struct xpl_svc_import *s,
+                            struct xpl_rpc_method ret[XPL_SVC_IMPORT_METHODS]);
+
+// ---- tensorflow.ProfileAnalysis (svc_profile_analysis.c) ----
+
+struct xpl_svc_profile_analysis {
+    struct xpl_engine *engine;
+    struct xpl_catalogue *catalogue;
+    struct xpl_captures *captures;
+    const char *logdir;
+};
+enum { XPL_SVC_PROFILE_ANALYSIS_METHODS = 3 };
+void xpl_svc_profile_analysis_methods(struct xpl_svc_profile_analysis *s,
+                                      struct xpl_rpc_method ret[XPL_SVC_PROFILE_ANALYSIS_METHODS]);
+
 // ---- ServerService (svc_server.c) ----
 
 struct xpl_svc_server {

@@ -14,6 +14,9 @@ struct xpl_watch *
 xpl_watch_new(struct xpl_loop *loop, struct xpl_catalogue *catalogue, uint64_t interval_ms,
               void (*changed)(void *arg, struct xpl_snapshot *before, struct xpl_snapshot *after),
               void *arg);
+// A file came to `path` below LOGDIR just now: looks at it and at the directories above it without
+// waiting for notifications.
+void xpl_watch_look(struct xpl_watch *w, const char *path);
 // Closes the handles; memory goes when the last of them is closed.
 void xpl_watch_close(struct xpl_watch *w);
 

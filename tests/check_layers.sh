@@ -24,7 +24,10 @@ allow analysis/opstats analysis/hlo/ analysis/xplane/ analysis/wire/ base/
 allow analysis/tools analysis/trace/ analysis/opstats/ analysis/hlo/ analysis/xplane/ analysis/wire/ base/
 allow storage base/
 allow rpc base/ proto/
-allow server base/ analysis/ storage/ rpc/ proto/
+allow capture analysis/wire/ base/ rpc/ proto/
+allow agent analysis/wire/ base/ rpc/ proto/
+allow agent/inject agent/record.h
+allow server base/ analysis/ storage/ rpc/ proto/ capture/
 allow client base/ rpc/ capture/ proto/
 allow cli base/ analysis/ storage/ rpc/ proto/ client/ capture/
 # What analysis/ must not touch: sockets, SQL, logging, threads of its own.

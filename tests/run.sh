@@ -7,6 +7,7 @@
 #   release  release build with LTO: install, run what was installed, exported symbols
 #   parity   the real XProf (PyPI) on the profiles of tests/data, its aggregator, Python stubs,
 #            and a short differential run
+#   capture  real profiler servers (JAX, PyPI), captured: sessions, outcomes, XProf's answers on them
 #   browser  our pages and XProf's interface in chromium; screenshots in build/browser
 # Without a STAGE: all of them, in this order.  Builds go below build/, or $XPL_BUILD.
 # The last line is "N passed, N failed, N skipped".
@@ -14,7 +15,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 build=${XPL_BUILD:-$PWD/build}
 stages=("$@")
-[ ${#stages[@]} -gt 0 ] || stages=(static gcc asan tsan release parity browser)
+[ ${#stages[@]} -gt 0 ] || stages=(static gcc asan tsan release parity capture browser)
 mkdir -p "$build"
 results=$build/results.txt # one "passed|failed|skipped NAME" a line
 : >"$results"
@@ -92,6 +93,17 @@ stage_parity() {
         [ -e "tests/parity/ci_$step.sh" ] || continue
         check "parity: $step" tests/parity/ci_$step.sh "$python" "$build/release"
     done
+}
+
+stage_capture() {
+    [ -e "$build/release/tests/capture/fake_profiler" ] || stage_release
+    check "capture: environment of XProf" tests/parity/setup.sh
+    check "capture: environment of JAX" env XPL_BUILD="$build" tests/capture/setup.sh
+    local log=$build/capture.log
+    timeout 600 "${XPL_PARITY_VENV:-$build/parity-venv}/bin/python" tests/capture/run.py "$build/release" \
+        "${XPL_CAPTURE_VENV:-$build/capture-venv}/bin/python" | tee "$log"
+    sed -nE 's/^(passed|failed|skipped) +(.*)  \[.*/\1 capture: \2/p' "$log" >>"$results"
+    tail -1 "$log" | grep -q ' passed, .* failed, .* skipped$' || result failed "capture: the run ended early"
 }
 
 stage_browser() {

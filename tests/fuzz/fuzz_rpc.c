@@ -6,7 +6,9 @@
 #include "proto/google/rpc/status.pb-c.h"
 #include "proto/grpc/health/v1/health.pb-c.h"
 #include "proto/grpc/reflection/v1/reflection.pb-c.h"
+#include "proto/tensorflow/profiler_analysis.pb-c.h"
 #include "proto/xplaned/v1/analysis.pb-c.h"
+#include "proto/xplaned/v1/capture.pb-c.h"
 #include "proto/xplaned/v1/session.pb-c.h"
 #include "proto/xprof/worker_service.pb-c.h"
 #include "rpc/message.h"
@@ -87,6 +89,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         case 'l': unpack(&xplaned__v1__list_sessions_request__descriptor, in); break;
         case 'h': unpack(&grpc__health__v1__health_list_response__descriptor, in); break;
         case 'w': unpack(&xprof__pywrap__worker_profile_data_request__descriptor, in); break;
+        case 'c': unpack(&xplaned__v1__create_schedule_request__descriptor, in); break;
+        case 'i': unpack(&xplaned__v1__import_session_request__descriptor, in); break;
+        case 'n': unpack(&tensorflow__new_profile_session_request__descriptor, in); break;
         case 'r': unpack(&grpc__reflection__v1__server_reflection_response__descriptor, in); break;
         case 'a': unpack(&google__rpc__status__descriptor, in); break;
         case 'q': reflect(in); break;

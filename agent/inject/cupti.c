@@ -1,0 +1,86 @@
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/inject/inject.h"
+
+void *find_cuda(void) {
+    return dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+}
+
+// A CUPTI that the program has loaded already is the one to use: two of them get in each other's
+// way.
+static int find_loaded(struct dl_phdr_info *info, size_t size, void *arg) {
+    const char *const slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+    (void)size;
+    if (!slash || strncmp(slash + 1, "libcupti.so", 11) != 0) return 0;
+    snprintf(arg, 4096, "%s", info->dlpi_name);
+    return 1;
+}
+
+static void *open_in(const char *dir, const char *file) {
+    char path[4200];
+    snprintf(path, sizeof path, "%s%s%s", dir, *dir ? "/" : "", file);
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+// CUPTI's major version follows CUDA's, and serves drivers of its own major version and newer.
+static void *open_any(int major) {
+    static const char *const below[] = {"/extras/CUPTI/lib64", "/lib64", "/lib"};
+    const char *const home = getenv("CUDA_HOME") ? getenv("CUDA_HOME") : "/usr/local/cuda";
+    for (int v = major; v >= 12; v--) {
+        char file[32], dir[4100];
+        snprintf(file, sizeof file, "libcupti.so.%d", v);
+        void *handle = open_in("", file);
+        for (size_t i = 0; !handle && i < sizeof below / sizeof *below; i++) {
+            snprintf(dir, sizeof dir, "%.4000s%s", home, below[i]);
+            handle = open_in(dir, file);
+        }
+        if (handle) return handle;
+    }
+    return NULL;
+}
+
+static int driver_major(void *cuda) {
+    int (*const version)(int *) = __extension__(int (*)(int *)) dlsym(cuda, "cuDriverGetVersion");
+    int v = 0;
+    return version && version(&v) == CU_OK && v >= 12000 && v < 100000 ? v / 1000 : 13;
+}
+
+static void *open_cupti(void *cuda, char *why, size_t size) {
+    char path[4096] = "";
+    const char *const given = getenv("XPLANED_CUPTI");
+    if (given && *given) {
+        void *const handle = dlopen(given, RTLD_NOW | RTLD_LOCAL);
+        if (!handle)
+            snprintf(why, size, "XPLANED_CUPTI names a CUPTI that cannot be loaded: %s", dlerror());
+        return handle;
+    }
+    if (dl_iterate_phdr(find_loaded, path)) return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *const handle = open_any(driver_major(cuda));
+    if (!handle)
+        snprintf(
+            why, size,
+            "CUPTI was not found in the program's library path nor below CUDA_HOME: install it "
+            "(package cuda-cupti, or pip install nvidia-cuda-cupti-cu12) or set XPLANED_CUPTI "
+            "to libcupti.so's path");
+    return handle;
+}
+
+bool load_cupti(void *cuda, struct cu_functions *cu, char *why, size_t size) {
+    void *const handle = open_cupti(cuda, why, size);
+    if (!handle) return false;
+#define CU_LOAD(name, args)                                                                        \
+    cu->name = __extension__(__typeof__(cu->name)) dlsym(handle, #name);                           \
+    if (!cu->name) {                                                                               \
+        snprintf(why, size, "the CUPTI that was found has no " #name);                             \
+        return false;                                                                              \
+    }
+    CU_FUNCTIONS(CU_LOAD)
+#define CU_LOAD_OPTIONAL(name, args)                                                               \
+    cu->name = __extension__(__typeof__(cu->name)) dlsym(handle, #name);
+    CU_OPTIONAL(CU_LOAD_OPTIONAL)
+    return true;
+}

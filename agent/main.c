@@ -1,0 +1,165 @@
+// xplaned-agent: see --help.
+#include <errno.h>
+#include <getopt.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/record.h"
+#include "agent/service.h"
+#include "base/log.h"
+#include "base/parse.h"
+#include "rpc/queue.h"
+#include "rpc/server.h"
+
+static const char HELP[] =
+    "usage: xplaned-agent [OPTION]...\n"
+    "Serves tensorflow.ProfilerService for the CUDA programs of this machine that were started\n"
+    "with CUDA_INJECTION64_PATH (or LD_PRELOAD) naming libxplaned-agent.so.\n"
+    "  --listen ADDRESS   host:port; port 0 takes a free one (127.0.0.1:9011)\n"
+    "  --directory DIR    where the programs' sockets are ($XPLANED_AGENT_DIR, or\n"
+    "                     /tmp/xplaned-agent-UID); it must be the user's own\n"
+    "  --buffers N        of 4 MiB each, in each program, 2 to 64 (16)\n"
+    "  --memory MIB       of records held here in a capture (512)\n"
+    "  --help, --version\n";
+
+struct settings {
+    const char *listen, *directory;
+    int64_t buffers, memory_mib;
+};
+
+static bool read_arguments(int argc, char **argv, struct settings *s, int *ret_status) {
+    static const struct option options[] = {{"listen", required_argument, NULL, 'l'},
+                                            {"directory", required_argument, NULL, 'd'},
+                                            {"buffers", required_argument, NULL, 'b'},
+                                            {"memory", required_argument, NULL, 'm'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {"version", no_argument, NULL, 'v'},
+                                            {0}};
+    bool ok = true;
+    *ret_status = 0;
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        switch (c) {
+            case 'l': s->listen = optarg; break;
+            case 'd': s->directory = optarg; break;
+            case 'b':
+                ok &= xpl_parse_int(xpl_str_from(optarg), 2, XPL_AGENT_BUFFERS_MAX, &s->buffers);
+                break;
+            case 'm': ok &= xpl_parse_int(xpl_str_from(optarg), 1, 65536, &s->memory_mib); break;
+            case 'h': (void)fputs(HELP, stdout); return false;
+            case 'v': (void)puts("xplaned-agent " XPL_VERSION); return false;
+            default: ok = false; break;
+        }
+    }
+    if (ok && optind == argc) return true;
+    (void)fputs("xplaned-agent: an option is not known or out of its range; see --help\n", stderr);
+    *ret_status = 2;
+    return false;
+}
+
+// The directory decides whom the agent talks to, so nobody else may write to it.
+static bool make_directory(const char *path) {
+    struct stat st;
+    if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+        xpl_log(XPL_LOG_ERROR, "agent", "%s: cannot be made: %s", path, strerror(errno));
+        return false;
+    }
+    if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & 022) == 0 &&
+        (st.st_uid == geteuid() || geteuid() == 0))
+        return true;
+    xpl_log(XPL_LOG_ERROR, "agent",
+            "%s: must be a directory of this user that nobody else can write to", path);
+    return false;
+}
+
+static void is_down(void *arg) {
+    sem_post(arg);
+}
+
+static bool wait_for(sem_t *down, int seconds) {
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += seconds;
+    while (sem_timedwait(down, &limit) != 0)
+        if (errno != EINTR) return false;
+    return true;
+}
+
+static void stop(struct xpl_rpc_server *server, struct xpl_agent_service *service) {
+    sem_t down;
+    sem_init(&down, 0, 0);
+    xpl_agent_service_stop(service);
+    xpl_rpc_server_shutdown(server, is_down, &down);
+    if (!wait_for(&down, 2)) {
+        xpl_rpc_server_cancel_all(server);
+        while (!wait_for(&down, 60))
+            continue;
+    }
+    sem_destroy(&down);
+}
+
+static xpl_status_t serve(const struct settings *s, struct xpl_rpc_queue *q,
+                          struct xpl_agent_service *service, const sigset_t *ends,
+                          struct xpl_error *err) {
+    const struct xpl_rpc_server_options opt = {.size = sizeof opt};
+    struct xpl_rpc_method methods[XPL_AGENT_METHODS];
+    struct xpl_rpc_server *server = NULL;
+    int port = 0, sig = 0;
+    xpl_agent_service_get_methods(service, methods);
+    XPL_TRY(xpl_rpc_server_new(q, methods, XPL_AGENT_METHODS, &opt, &server, err));
+    xpl_status_t st = xpl_rpc_server_listen(server, s->listen, NULL, &port, err);
+    if (st == XPL_OK) st = xpl_rpc_server_start(server, err);
+    if (st == XPL_OK) {
+        xpl_log(XPL_LOG_INFO, "agent", "serving address=%s port=%d directory=%s", s->listen, port,
+                s->directory);
+        while (sigwait(ends, &sig) != 0)
+            continue;
+        xpl_log(XPL_LOG_INFO, "agent", "stopping");
+        stop(server, service);
+    }
+    xpl_rpc_server_free(server);
+    return st;
+}
+
+static xpl_status_t run(const struct settings *s, const sigset_t *ends, struct xpl_error *err) {
+    const struct xpl_agent_service_options opt = {.size = sizeof opt,
+                                                  .directory = s->directory,
+                                                  .buffers = (uint32_t)s->buffers,
+                                                  .max_bytes = (size_t)s->memory_mib << 20};
+    struct xpl_rpc_queue *q = NULL;
+    struct xpl_agent_service *service = NULL;
+    xpl_rpc_set_log(NULL);
+    XPL_TRY(xpl_rpc_queue_new(&q, err));
+    xpl_status_t st = xpl_agent_service_new(&opt, &service, err);
+    if (st == XPL_OK) st = serve(s, q, service, ends, err);
+    xpl_agent_service_free(service);
+    xpl_rpc_queue_free(q);
+    return st;
+}
+
+int main(int argc, char **argv) {
+    char fallback[64];
+    struct settings s = {
+        .listen = "127.0.0.1:9011", .directory = getenv("XPLANED_AGENT_DIR"), .memory_mib = 512};
+    struct xpl_error err = {0};
+    sigset_t ends;
+    int status;
+    if (!read_arguments(argc, argv, &s, &status)) return status;
+    if (!s.directory || !*s.directory) {
+        snprintf(fallback, sizeof fallback, "/tmp/xplaned-agent-%u", (unsigned)geteuid());
+        s.directory = fallback;
+    }
+    if (!make_directory(s.directory)) return 1;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &ends, NULL);
+    if (run(&s, &ends, &err) == XPL_OK) return 0;
+    xpl_log(XPL_LOG_ERROR, "agent", "%s", err.msg);
+    return 1;
+}

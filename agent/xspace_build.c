@@ -1,0 +1,382 @@
+// Streams -> planes, lines and events in memory.
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "agent/xspace_impl.h"
+
+static const char *const STAT_NAMES[STATS] = {
+    [STAT_DEVICE_ID] = "device_id",
+    [STAT_CORRELATION_ID] = "correlation_id",
+    [STAT_CONTEXT_ID] = "context_id",
+    [STAT_GRAPH_ID] = "cuda_graph_id",
+    [STAT_GRAPH_EXEC_ID] = "cuda_graph_exec_id",
+    [STAT_GRAPH_NODE_ID] = "cuda_graph_node_id",
+    [STAT_OCCUPANCY] = "theoretical_occupancy_pct",
+    [STAT_OCCUPANCY_GRID] = "occupancy_min_grid_size",
+    [STAT_OCCUPANCY_BLOCK] = "occupancy_suggested_block_size",
+    [STAT_KERNEL_DETAILS] = "kernel_details",
+    [STAT_MEMCPY_DETAILS] = "memcpy_details",
+    [STAT_MEMSET_DETAILS] = "Memset_details",
+    [STAT_VALUE] = "value",
+    [STAT_ALLOCATOR] = "allocator_name",
+    [STAT_ALLOCATED] = "bytes_allocated",
+    [STAT_AVAILABLE] = "bytes_available",
+    [STAT_RESERVED] = "bytes_reserved",
+    [STAT_PEAK] = "peak_bytes_in_use",
+    [STAT_REQUESTED] = "requested_bytes",
+    [STAT_ALLOCATION] = "allocation_bytes",
+    [STAT_ADDRESS] = "addr",
+    [STAT_FRAGMENTATION] = "fragmentation",
+    [STAT_VENDOR] = "device_vendor",
+    [STAT_GPU_NAME] = "gpu_device_name",
+    [STAT_CLOCK] = "clock_rate",
+    [STAT_CORES] = "core_count",
+    [STAT_BANDWIDTH] = "memory_bandwidth",
+    [STAT_MEMORY_SIZE] = "memory_size",
+    [STAT_MAJOR] = "compute_cap_major",
+    [STAT_MINOR] = "compute_cap_minor",
+};
+
+// ---- names ----
+
+uint32_t xpl_agent_plane(struct builder *b, xpl_str_t name) {
+    xpl_strid_t id;
+    if (!xpl_intern_put(b->in, name, &id)) return 0;
+    for (size_t i = 0; i < b->planes.n; i++)
+        if (b->planes.v[i].name.v == id.v) return (uint32_t)i + 1;
+    struct plane *const p = xpl_vec_push(b->a, &b->planes);
+    if (!p) return 0;
+    *p = (struct plane){.name = id, .id = (int64_t)b->planes.n + 1000, .next_line = 1 << 30};
+    return (uint32_t)b->planes.n;
+}
+
+uint32_t xpl_agent_event_name(struct builder *b, uint32_t plane, xpl_str_t name) {
+    struct plane *const p = &b->planes.v[plane];
+    xpl_strid_t id;
+    bool is_new;
+    if (!xpl_intern_put(b->in, name, &id)) return 0;
+    uint64_t *const slot = xpl_map_put(b->a, &p->event_ids, id.v, 0, &is_new);
+    if (!slot) return 0;
+    if (is_new) {
+        xpl_strid_t *const e = xpl_vec_push(b->a, &p->events);
+        if (!e) return 0;
+        *e = id;
+        *slot = p->events.n;
+    }
+    return (uint32_t)*slot;
+}
+
+uint32_t xpl_agent_stat_name(struct builder *b, uint32_t plane, xpl_str_t name) {
+    struct plane *const p = &b->planes.v[plane];
+    xpl_strid_t id;
+    bool is_new;
+    if (!xpl_intern_put(b->in, name, &id)) return 0;
+    uint64_t *const slot = xpl_map_put(b->a, &p->stat_ids, id.v, 0, &is_new);
+    if (!slot) return 0;
+    if (is_new) {
+        xpl_strid_t *const e = xpl_vec_push(b->a, &p->stats);
+        if (!e) return 0;
+        *e = id;
+        *slot = p->stats.n;
+    }
+    return (uint32_t)*slot;
+}
+
+bool xpl_agent_use_stat(struct builder *b, uint32_t plane, enum stat s) {
+    if (!b->planes.v[plane].fixed[s])
+        b->planes.v[plane].fixed[s] = xpl_agent_stat_name(b, plane, xpl_str_from(STAT_NAMES[s]));
+    return b->planes.v[plane].fixed[s] != 0;
+}
+
+// A line keeps its stream's number as its id when no other process has one of that number there.
+uint32_t xpl_agent_line(struct builder *b, uint32_t plane, uint32_t process, uint32_t stream) {
+    struct plane *const p = &b->planes.v[plane];
+    bool is_new;
+    uint64_t *const slot = xpl_map_put(b->a, &p->lines, process, stream, &is_new);
+    if (!slot || !is_new) return slot ? (uint32_t)*slot : 0;
+    struct line *const l = xpl_vec_push(b->a, &b->lines);
+    if (!l) return 0;
+    *slot = b->lines.n;
+    int64_t id = stream;
+    for (;; id = p->next_line++) {
+        uint64_t *const used = xpl_map_put(b->a, &p->line_ids, (uint64_t)id, 0, &is_new);
+        if (!used) return 0;
+        if (is_new) break;
+    }
+    *l = (struct line){.id = id, .plane = plane, .process = process, .stream = stream};
+    return (uint32_t)b->lines.n;
+}
+
+// ---- the first pass over a stream: what the second needs to know ----
+
+static xpl_status_t add_name(struct builder *b, struct process *p,
+                             const struct xpl_stream_record *r, struct xpl_error *err) {
+    struct xpl_record_name n;
+    xpl_str_t text;
+    if (!xpl_stream_read(r, &n, sizeof n) || !xpl_stream_text(r, sizeof n, n.text_len, &text) ||
+        n.id != p->names.n + 1) {
+        p->malformed = true;
+        return XPL_OK;
+    }
+    xpl_strid_t *const slot = xpl_vec_push(b->a, &p->names);
+    xpl_strid_t *const plain = xpl_vec_push(b->a, &p->plain);
+    if (!slot || !plain || !xpl_intern_put(b->in, text, slot)) XPL_FAIL_OOM(err, "XSpace");
+    *plain = (xpl_strid_t){0};
+    return XPL_OK;
+}
+
+// The plane of a GPU: the one with its UUID, or a new one, numbered as the process counts when that
+// number is free.
+static xpl_status_t add_device(struct builder *b, struct process *p,
+                               const struct xpl_stream_record *r, struct xpl_error *err) {
+    struct xpl_record_device d;
+    static const uint8_t none[16];
+    xpl_str_t text, name;
+    bool is_new;
+    if (!xpl_stream_read(r, &d, sizeof d) || !xpl_stream_text(r, sizeof d, d.text_len, &text) ||
+        d.ordinal >= 256) {
+        p->malformed = true;
+        return XPL_OK;
+    }
+    uint64_t *const slot = xpl_map_put(b->a, &p->devices, d.ordinal, 0, &is_new);
+    if (!slot) XPL_FAIL_OOM(err, "XSpace");
+    if (!is_new) return XPL_OK;
+    uint32_t number = d.ordinal, at = 0;
+    for (size_t i = 0; i < b->planes.n && !at; i++) {
+        const struct plane *const q = &b->planes.v[i];
+        if (q->is_gpu && memcmp(d.uuid, none, 16) != 0 && memcmp(q->device.uuid, d.uuid, 16) == 0)
+            at = (uint32_t)i + 1;
+    }
+    for (size_t i = 0; i < b->planes.n && !at; i++)
+        if (b->planes.v[i].is_gpu && b->planes.v[i].id == number) number++, i = SIZE_MAX;
+    if (!at) {
+        if (!xpl_arena_printf(b->a, &name, "/device:GPU:%u", number) ||
+            !(at = xpl_agent_plane(b, name)))
+            XPL_FAIL_OOM(err, "XSpace");
+        struct plane *const q = &b->planes.v[at - 1];
+        q->id = number, q->is_gpu = true, q->device = d;
+        if (!xpl_intern_put(b->in, text, &q->device_name)) XPL_FAIL_OOM(err, "XSpace");
+    }
+    b->planes.v[at - 1].n_processes++;
+    if (!p->first_device) p->first_device = at;
+    *slot = at;
+    return XPL_OK;
+}
+
+static void add_clock(struct process *p, const struct xpl_stream_record *r) {
+    struct xpl_record_clock c;
+    if (!xpl_stream_read(r, &c, sizeof c)) {
+        p->malformed = true;
+        return;
+    }
+    p->last = (struct clock_pair){c.cupti_ns, c.real_ns};
+    if (!p->first.real_ns) p->first = p->last;
+}
+
+static void note_correlation(struct process *p, uint32_t correlation) {
+    if (correlation > p->correlation_max) p->correlation_max = correlation;
+}
+
+static bool note_launch(struct builder *b, struct process *p, uint32_t device,
+                        uint32_t correlation) {
+    const uint64_t *const plane = xpl_map_get(&p->devices, device, 0);
+    bool is_new;
+    note_correlation(p, correlation);
+    if (!plane || !correlation) return true;
+    uint64_t *const slot = xpl_map_put(b->a, &p->launches, correlation, 0, &is_new);
+    if (slot) *slot = *plane;
+    return slot != NULL;
+}
+
+static bool note_call(struct builder *b, struct process *p, const struct xpl_record_api *c) {
+    bool is_new;
+    note_correlation(p, c->correlation);
+    return c->domain != 1 || xpl_map_put(b->a, &p->driver_calls, c->correlation, 0, &is_new);
+}
+
+static void add_dropped(struct process *p, const struct xpl_record_dropped *d) {
+    if (d->cause == XPL_DROP_BUFFERS) p->dropped += d->count;
+    if (d->cause == XPL_DROP_NAMES) p->nameless += d->count;
+}
+
+static void add_hello(struct process *p, const struct xpl_stream_record *r) {
+    struct xpl_record_hello h;
+    if (!xpl_stream_read(r, &h, sizeof h) || !xpl_stream_text(r, sizeof h, h.text_len, &p->program))
+        p->malformed = true;
+    else
+        p->pid = h.pid;
+}
+
+static void add_end(struct process *p, const struct xpl_stream_record *r) {
+    struct xpl_record_end e;
+    xpl_str_t text;
+    p->ended = true;
+    if (!xpl_stream_read(r, &e, sizeof e) || !xpl_stream_text(r, sizeof e, e.text_len, &text))
+        p->malformed = true;
+    else if (e.failed)
+        p->failure = text;
+}
+
+#define READ(type, var)                                                                            \
+    struct type var;                                                                               \
+    if (!xpl_stream_read(r, &var, sizeof var)) {                                                   \
+        p->malformed = true;                                                                       \
+        return XPL_OK;                                                                             \
+    }
+
+static xpl_status_t scan_record(struct builder *b, struct process *p,
+                                const struct xpl_stream_record *r, struct xpl_error *err) {
+    bool ok = true;
+    switch (r->kind) {
+        case XPL_RECORD_HELLO: add_hello(p, r); break;
+        case XPL_RECORD_NAME: return add_name(b, p, r, err);
+        case XPL_RECORD_DEVICE: return add_device(b, p, r, err);
+        case XPL_RECORD_CLOCK: add_clock(p, r); break;
+        case XPL_RECORD_END: add_end(p, r); break;
+        case XPL_RECORD_DROPPED: {
+            READ(xpl_record_dropped, d);
+            add_dropped(p, &d);
+            break;
+        }
+        case XPL_RECORD_KERNEL: {
+            READ(xpl_record_kernel, k);
+            ok = note_launch(b, p, k.device, k.correlation);
+            break;
+        }
+        case XPL_RECORD_MEMCPY: {
+            READ(xpl_record_memcpy, m);
+            ok = note_launch(b, p, m.device, m.correlation);
+            break;
+        }
+        case XPL_RECORD_MEMSET: {
+            READ(xpl_record_memset, m);
+            ok = note_launch(b, p, m.device, m.correlation);
+            break;
+        }
+        case XPL_RECORD_GRAPH: {
+            READ(xpl_record_graph, g);
+            ok = note_launch(b, p, g.device, g.correlation);
+            break;
+        }
+        case XPL_RECORD_API: {
+            READ(xpl_record_api, c);
+            ok = note_call(b, p, &c);
+            break;
+        }
+        default: break;
+    }
+    if (!ok) XPL_FAIL_OOM(err, "XSpace");
+    return XPL_OK;
+}
+
+// Goes through the records; the bytes after something malformed are not looked at, in either pass.
+static xpl_status_t scan_process(struct builder *b, struct process *p, struct xpl_error *err) {
+    struct xpl_stream s = {p->in->records.ptr, p->in->records.ptr + p->in->records.len};
+    struct xpl_stream_record r;
+    enum xpl_stream_result got = XPL_STREAM_END;
+    while ((got = xpl_stream_next(&s, &r)) == XPL_STREAM_RECORD) {
+        XPL_TRY(scan_record(b, p, &r, err));
+        if (p->malformed) return XPL_OK;
+        p->used += r.size;
+    }
+    if (got == XPL_STREAM_MALFORMED) p->malformed = true;
+    return XPL_OK;
+}
+
+static xpl_status_t add_process(struct builder *b, uint32_t at, struct xpl_error *err) {
+    const struct process *const p = &b->processes[at];
+    struct xpl_stream s = {p->in->records.ptr, p->in->records.ptr + p->used};
+    struct xpl_stream_record r;
+    if (!p->first.real_ns) return XPL_OK; // nothing was recorded
+    while (xpl_stream_next(&s, &r) == XPL_STREAM_RECORD)
+        XPL_TRY(xpl_agent_add_event(b, at, &r, err));
+    return XPL_OK;
+}
+
+// ---- what the reader should know ----
+
+static xpl_status_t warn(struct builder *b, struct xpl_error *err, const struct process *p,
+                         const char *what, uint64_t count) {
+    xpl_str_t text;
+    xpl_strid_t *const slot = xpl_vec_push(b->a, &b->warnings);
+    const bool ok = count ? xpl_arena_printf(b->a, &text, "%.*s (pid %u): %" PRIu64 " %s",
+                                             XPL_STR_FMT(p->program), p->pid, count, what)
+                          : xpl_arena_printf(b->a, &text, "%.*s (pid %u): %s",
+                                             XPL_STR_FMT(p->program), p->pid, what);
+    if (!slot || !ok || !xpl_intern_put(b->in, text, slot)) XPL_FAIL_OOM(err, "XSpace");
+    return XPL_OK;
+}
+
+static xpl_status_t warn_of(struct builder *b, const struct process *p, struct xpl_error *err) {
+    xpl_str_t text;
+    b->result.dropped += p->dropped;
+    if (p->dropped)
+        XPL_TRY(warn(b, err, p,
+                     "GPU events dropped, because all buffers were full: capture for a shorter "
+                     "time or raise --buffers",
+                     p->dropped));
+    if (p->nameless)
+        XPL_TRY(warn(b, err, p, "events have no name: too many different ones", p->nameless));
+    if (p->malformed)
+        XPL_TRY(warn(b, err, p, "sent records that make no sense; what came after is left out", 0));
+    const xpl_str_t notes[] = {p->failure, p->in->note};
+    for (size_t i = 0; i < 2; i++) {
+        if (!notes[i].len) continue;
+        if (!xpl_arena_printf(b->a, &text, "%.*s", XPL_STR_FMT(notes[i])))
+            XPL_FAIL_OOM(err, "XSpace");
+        XPL_TRY(warn(b, err, p, text.ptr, 0));
+    }
+    return XPL_OK;
+}
+
+static int compare_memory(const void *x, const void *y) {
+    const struct event *const a = *(struct event *const *)x, *const b = *(struct event *const *)y;
+    if (a->start_ns != b->start_ns) return a->start_ns < b->start_ns ? -1 : 1;
+    return (a > b) - (a < b);
+}
+
+static xpl_status_t follow_memory(struct builder *b, struct xpl_error *err) {
+    struct event **const e = xpl_arena_array(b->a, b->memory.n + 1, sizeof *e);
+    bool is_new;
+    if (!e) XPL_FAIL_OOM(err, "XSpace");
+    for (size_t i = 0; i < b->memory.n; i++)
+        e[i] = &b->events.v[b->memory.v[i]];
+    if (b->memory.n) qsort(e, b->memory.n, sizeof *e, compare_memory);
+    for (size_t i = 0; i < b->memory.n; i++) {
+        struct xpl_record_memory m;
+        memcpy(&m, e[i]->record, sizeof m);
+        struct plane *const p = &b->planes.v[e[i]->device - 1];
+        uint64_t *const live =
+            xpl_map_put(b->a, &b->live, (uint64_t)e[i]->device, m.address, &is_new);
+        if (!live) XPL_FAIL_OOM(err, "XSpace");
+        const bool release = m.operation == 2;
+        const uint64_t bytes = release && !is_new && *live ? *live : m.bytes;
+        *live = release ? 0 : bytes;
+        p->allocated = release ? p->allocated - (bytes < p->allocated ? bytes : p->allocated)
+                               : p->allocated + bytes;
+        if (p->allocated > p->peak) p->peak = p->allocated;
+        const uint64_t size = p->device.memory_bytes;
+        e[i]->allocated = p->allocated;
+        e[i]->peak = p->peak;
+        e[i]->available = size > p->allocated ? size - p->allocated : 0;
+        e[i]->correlation = bytes; // of this allocation
+    }
+    return XPL_OK;
+}
+
+xpl_status_t xpl_agent_build(struct builder *b, struct xpl_error *err) {
+    uint64_t correlations = 0;
+    for (size_t i = 0; i < b->n_processes; i++) {
+        struct process *const p = &b->processes[i];
+        XPL_TRY(scan_process(b, p, err));
+        p->correlation_base = correlations;
+        correlations += p->correlation_max;
+        if (p->first.real_ns && (!b->base_ns || p->first.real_ns < b->base_ns))
+            b->base_ns = p->first.real_ns;
+    }
+    for (size_t i = 0; i < b->n_processes; i++) {
+        XPL_TRY(add_process(b, (uint32_t)i, err));
+        XPL_TRY(warn_of(b, &b->processes[i], err));
+    }
+    return follow_memory(b, err);
+}

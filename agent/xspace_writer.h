@@ -1,0 +1,39 @@
+// Record streams of a host's processes -> one XSpace, with the plane, line and statistic names that
+// XLA's GPU profiler gives (openxla/xla, xla/backends/profiler/gpu/cupti_collector.cc):
+//   /device:GPU:N   a line per stream: kernels, copies, memsets, graphs, unified memory, overhead
+//   /host:CUPTI     a line per thread: driver and runtime calls, and overhead
+//   /host:NVTX-CUPTI  NVTX ranges of threads
+//   /host:CPU       MemoryAllocation and MemoryDeallocation, for memory_profile
+// GPUs are known by their UUID: processes that share one share its plane, with lines of their own.
+// Correlation numbers of a second process are moved behind those of the first.
+#ifndef XPL_AGENT_XSPACE_WRITER_H_
+#define XPL_AGENT_XSPACE_WRITER_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/status.h"
+#include "base/str.h"
+
+// What one process sent.
+struct xpl_agent_process {
+    xpl_bytes_t records;
+    xpl_str_t note; // a warning to put into the XSpace: why its records are not complete; or empty
+};
+
+struct xpl_agent_result {
+    uint64_t device_events, host_events;
+    uint64_t dropped; // by CUPTI, all buffers being full
+};
+
+// Writes the XSpace into `out`.  A stream is used up to what is malformed in it; that, and what was
+// dropped, becomes a warning in the XSpace.  Fails only for want of memory (the arena's and the
+// buffer's limits): RESOURCE_EXHAUSTED.
+xpl_status_t xpl_agent_write_xspace(const struct xpl_agent_process *processes, size_t n,
+                                    xpl_str_t hostname, struct xpl_arena *a, struct xpl_buf *out,
+                                    struct xpl_agent_result *ret, struct xpl_error *err)
+    XPL_NODISCARD;
+
+#endif

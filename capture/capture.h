@@ -1,0 +1,149 @@
+// Captures: profiles of many hosts at once, from their ProfilerService, into one session.
+//
+// xpl_capture_run blocks and uses the calling thread alone; any number of threads may capture at
+// once (never one target twice: the second gets "busy").  No global state, no logging.
+#ifndef XPL_CAPTURE_CAPTURE_H_
+#define XPL_CAPTURE_CAPTURE_H_
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/status.h"
+#include "base/str.h"
+#include "capture/intake.h"
+
+enum {
+    XPL_CAPTURE_MAX_TARGETS = 1024,
+    XPL_CAPTURE_MAX_DURATION_MS = 3600000,
+    XPL_CAPTURE_MAX_RETRIES = 100,
+    XPL_CAPTURE_MAX_TARGET = 255, // bytes of an address
+    XPL_CAPTURE_MAX_ADVANCED = 64,
+};
+// What protobuf lets a server send in one message; more needs a shorter capture.
+#define XPL_CAPTURE_MAX_BYTES ((uint64_t)INT32_MAX)
+
+enum xpl_capture_call {
+    XPL_CAPTURE_PROFILE,    // Profile: the usual capture
+    XPL_CAPTURE_SNAPSHOT,   // GetSnapshot of a server in continuous mode
+    XPL_CAPTURE_CONTINUOUS, // StartContinuousProfiling: brings no data, makes no session
+    XPL_CAPTURE_STOP,       // StopContinuousProfiling: likewise
+};
+
+// An entry of ProfileOptions.advanced_configuration.
+struct xpl_capture_advanced {
+    const char *key;
+    enum { XPL_CAPTURE_TEXT, XPL_CAPTURE_BOOL, XPL_CAPTURE_INT } type;
+    const char *text;
+    int64_t number; // of BOOL: 0 or 1
+};
+
+struct xpl_capture_plan {
+    size_t size; // sizeof this
+    enum xpl_capture_call call;
+    const char *const *targets; // "host:port", "[::1]:port", "unix:/path"
+    size_t n_targets;
+    const char *const *host_names; // NULL, or one for each target: what its file is called
+    // NULL, or for each target NULL or why it is left out: it fails with that reason, unasked.
+    const char *const *held;
+    xpl_str_t session;   // empty: named by the time of the capture
+    int64_t duration_ms; // 1 to XPL_CAPTURE_MAX_DURATION_MS
+    int64_t delay_ms;    // until the capture begins, counted from the run's start
+    // Of the tracers; negative: as XProf's client has it (host 2, device 1, python 0).
+    int host_tracer_level, device_tracer_level, python_tracer_level;
+    const struct xpl_capture_advanced *advanced;
+    size_t n_advanced;
+    unsigned retries;           // per host: unreachable, busy or idle hosts are asked again
+    int64_t connect_timeout_ms; // until a host must have been reached; 0: 10 s
+    // From the end of the capture until the host's answer begins, and from then until it is
+    // complete; 0: 60 s or twice the duration, whichever is more.
+    int64_t answer_timeout_ms;
+    uint64_t max_host_bytes;  // of one host's answer; 0: XPL_CAPTURE_MAX_BYTES
+    unsigned receive_at_once; // answers in memory at once, others wait at their hosts; 0: 4
+    // LOGDIR as the hosts see it, for servers older than emit_xspace, which write the profile
+    // themselves; NULL: the same path.
+    const char *remote_logdir;
+    // Of the channels to all targets; no TLS unless tls is set.
+    bool tls;
+    const char *ca_path, *cert_path, *key_path, *server_name;
+    xpl_str_t token;
+};
+
+enum xpl_capture_state {
+    XPL_CAPTURE_CONNECTING,
+    XPL_CAPTURE_READY,      // reached; waits for the common start
+    XPL_CAPTURE_COLLECTING, // the host records and prepares its answer
+    XPL_CAPTURE_WAITING,    // the answer is ready; others are being received
+    XPL_CAPTURE_RECEIVING,
+    XPL_CAPTURE_PAUSING, // before a retry
+    XPL_CAPTURE_STORED,  // the host's file is in the session; of calls without data: done
+    XPL_CAPTURE_IDLE,    // the host had nothing to tell
+    XPL_CAPTURE_FAILED,
+    XPL_CAPTURE_CANCELLED,
+};
+// "connecting", "ready", ...; never NULL.
+const char *xpl_capture_state_name(enum xpl_capture_state s);
+// True for the last four: nothing changes any more.
+static inline bool xpl_capture_is_over(enum xpl_capture_state s) {
+    return s >= XPL_CAPTURE_STORED;
+}
+
+struct xpl_capture_host {
+    const char *target; // the plan's
+    enum xpl_capture_state state;
+    xpl_status_t code;   // of a host that is over and not stored
+    char reason[384];    // the cause and the remedy; of a host that pauses, why it is asked again
+    unsigned attempts;   // calls made
+    int64_t start_ns;    // Unix time at which it was asked to begin
+    int64_t answered_ns; // Unix time at which its answer was complete, 0 before
+    bool shared_dir;     // the server wrote its file itself
+    struct xpl_intake_file file; // of a stored host
+};
+
+// All hosts as they are now.
+struct xpl_capture_progress {
+    const struct xpl_capture_host *hosts;
+    size_t n_hosts;
+    size_t changed;      // which host it is about; n_hosts when only time has passed
+    const char *session; // its name; "" while there is none
+    int64_t elapsed_ms;
+};
+// On the thread of xpl_capture_run; must not block for long.
+typedef void (*xpl_capture_progress_fn)(void *ctx, const struct xpl_capture_progress *p);
+
+struct xpl_capture_outcome {
+    char session[XPL_INTAKE_NAME_SIZE]; // "" when there is none
+    char *path;                         // of its directory; NULL when there is none
+    int64_t begin_ns, end_ns;           // of the run, Unix time
+    struct xpl_capture_host *hosts;     // as in the plan; `target` as long as the plan
+    size_t n_hosts, n_stored, n_idle, n_failed, n_cancelled;
+};
+
+// Checks the plan without doing anything: INVALID_ARGUMENT with what is wrong with it.
+xpl_status_t xpl_capture_check(const struct xpl_capture_plan *plan, struct xpl_error *err)
+    XPL_NODISCARD;
+
+// Whether two addresses are one program's: names are compared without case, and all of "localhost",
+// "127.0.0.1" and "[::1]" are this machine, because profiler servers listen on all its addresses.
+bool xpl_capture_same_target(const char *a, const char *b);
+
+// Captures.  OK when at least one host was stored (of calls without data: done): the outcome says
+// which were not, and why.  Otherwise, and then without a session: INVALID_ARGUMENT (plan),
+// CANCELLED, UNAVAILABLE (all idle, busy or unreachable), the hosts' code when they all failed for
+// the same reason, and what stops a session from being written (LOGDIR, disk).  `logdir` may be
+// NULL for calls without data.  `cancel` (may be NULL) is looked at 20 times a second: once true,
+// calls are cancelled, which frees their hosts, and what was stored is removed again.  `ret` is
+// filled on failure too, unless the plan is refused; the caller frees it with
+// xpl_capture_outcome_fini.
+xpl_status_t xpl_capture_run(const struct xpl_capture_plan *plan, const char *logdir,
+                             const atomic_bool *cancel, xpl_capture_progress_fn progress, void *ctx,
+                             struct xpl_capture_outcome *ret, struct xpl_error *err) XPL_NODISCARD;
+// The account of a capture as JSON, the text of capture.json: plan, session, times, and every host
+// with its outcome.  Check b->failed.
+void xpl_capture_json(const struct xpl_capture_plan *plan, const struct xpl_capture_outcome *o,
+                      struct xpl_buf *b);
+// Accepts a zero-initialised outcome.
+void xpl_capture_outcome_fini(struct xpl_capture_outcome *o);
+
+#endif

@@ -1,0 +1,33 @@
+// Whether bytes that arrive in pieces are an XSpace, and what is in it: a walk over planes, lines
+// and events that keeps nothing and skips what is inside events and metadata.
+#ifndef XPL_CAPTURE_CHECK_H_
+#define XPL_CAPTURE_CHECK_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/str.h"
+#include "capture/walk.h"
+
+struct xpl_check_counts {
+    uint64_t bytes, planes, lines, events;
+};
+
+struct xpl_check {
+    struct xpl_walk walk;
+    struct xpl_check_counts counts;
+    char hostname[256]; // the first of XSpace.hostnames, cut; "" when there is none
+    size_t hostname_len;
+    bool has_hostname;
+};
+
+void xpl_check_init(struct xpl_check *c);
+// DATA_LOSS with the offset of what is no XSpace; further pieces then fail, too.
+xpl_status_t xpl_check_put(struct xpl_check *c, xpl_bytes_t piece, struct xpl_error *err)
+    XPL_NODISCARD;
+// After the last piece.  DATA_LOSS: cut off in the middle, or nothing at all.  An XSpace without
+// events is fine here: counts tell.
+xpl_status_t xpl_check_end(struct xpl_check *c, struct xpl_error *err) XPL_NODISCARD;
+
+#endif

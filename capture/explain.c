@@ -1,0 +1,87 @@
+// Why a host gave nothing, in words that say what to do.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "capture/impl.h"
+
+static bool has(const char *text, const char *part) {
+    return strstr(text, part) != NULL;
+}
+
+bool xpl_capture_is_busy(xpl_status_t code, const char *message) {
+    if (code == XPL_ALREADY_EXISTS) return true; // a second StartContinuousProfiling
+    return code == XPL_INTERNAL &&
+           (has(message, "nother profil") || has(message, "already active") ||
+            has(message, "nly one profil"));
+}
+
+// gRPC's sentences of 1.51, which begin with the generic and end with the cause.
+static const char *why_unreachable(const struct xpl_capture_plan *plan, const char *m) {
+    if (has(m, "Connection refused"))
+        return "connection refused: nothing listens there; is the program running, did it start "
+               "its "
+               "profiler server (jax.profiler.start_server(PORT)), is this its port?";
+    if (has(m, "DNS resolution") || has(m, "Domain name not found") || has(m, "C-ares"))
+        return "the host's name cannot be resolved: check its spelling, or give its IP address";
+    if (has(m, "http1") || has(m, "HTTP/1") || has(m, "parsing HTTP/2"))
+        return "an HTTP server answers there, not a gRPC server: check the port";
+    if (plan->tls &&
+        (has(m, "andshake") || has(m, "SSL") || has(m, "ertificate") || has(m, "ocket closed")))
+        return "no TLS connection: profiler servers speak plain text unless a proxy is before "
+               "them; "
+               "leave the TLS options out, or check the certificates";
+    if (has(m, "o route to host") || has(m, "etwork is unreachable"))
+        return "no route to the host: check the address and the network";
+    if (has(m, "imed out") || has(m, "imeout"))
+        return "nobody answers: check the address, and whether a firewall lets the port through";
+    if (has(m, "ocket closed") || has(m, "onnection reset") || has(m, "closed"))
+        return "the connection was closed at once: the port belongs to another service, or wants "
+               "TLS";
+    return NULL;
+}
+
+// What the end of a call means; NULL where only the server's own words tell.
+static const char *why_refused(xpl_status_t code, const char *m) {
+    if (xpl_capture_is_busy(code, m))
+        return "another profile of this program is being taken: try again when it is over, or "
+               "allow retries";
+    if (has(m, "http2 header with status"))
+        return "a web server answers there, not a profiler server: check the port";
+    switch ((int)code) {
+        case XPL_UNAVAILABLE:
+            return "the connection broke during the capture: the program ended, or the network "
+                   "failed";
+        case XPL_UNIMPLEMENTED:
+            return "a gRPC server answers there, but no profiler server, or one without this call: "
+                   "check the port";
+        case XPL_RESOURCE_EXHAUSTED:
+            return has(m, "larger than max")
+                       ? "the profile is larger than one answer may be: capture for a shorter "
+                         "time, or with lower tracer levels"
+                       : NULL;
+        case XPL_UNAUTHENTICATED:
+        case XPL_PERMISSION_DENIED: return "the server refuses us: check the token or certificate";
+        case XPL_NOT_FOUND:
+            return "the program is not being profiled continuously: start that first";
+        case XPL_CANCELLED: return "the server cancelled the capture";
+        default: return NULL;
+    }
+}
+
+void xpl_capture_explain(struct xpl_capture_host *h, const struct xpl_capture_plan *plan,
+                         enum xpl_capture_phase phase, const struct xpl_error *err) {
+    const bool connecting = phase == XPL_CAPTURE_AT_CONNECT;
+    const char *const m = err->msg;
+    const char *const why = connecting ? why_unreachable(plan, m) : why_refused(err->code, m);
+    h->code = err->code;
+    if (why && connecting)
+        (void)snprintf(h->reason, sizeof h->reason, "%s", why);
+    else if (why)
+        (void)snprintf(h->reason, sizeof h->reason, "%s (%s)", why, m);
+    else if (connecting)
+        (void)snprintf(h->reason, sizeof h->reason, "cannot be reached: %s", m);
+    else
+        (void)snprintf(h->reason, sizeof h->reason, "the server failed with %s: %s",
+                       xpl_status_name(err->code), m);
+}

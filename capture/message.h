@@ -1,0 +1,45 @@
+// The messages of tensorflow.ProfilerService, as a capture needs them.
+#ifndef XPL_CAPTURE_MESSAGE_H_
+#define XPL_CAPTURE_MESSAGE_H_
+
+#include "base/buf.h"
+#include "capture/capture.h"
+#include "capture/walk.h"
+
+// What differs from host to host.
+struct xpl_capture_query {
+    const char *host_name;  // of the file, for servers that write it themselves
+    const char *root;       // the directory below which these servers write
+    const char *session_id; // of this call alone: a Terminate of an id ends later calls with it
+    uint64_t start_ns;      // Unix time; 0: at once
+};
+
+// "/tensorflow.ProfilerService/Profile" and so on.
+const char *xpl_capture_path(enum xpl_capture_call call);
+// Appends the request of plan->call.  Check b->failed.
+void xpl_capture_encode(const struct xpl_capture_plan *plan, const struct xpl_capture_query *q,
+                        struct xpl_buf *b);
+
+// A ProfileResponse in pieces: the bytes of its XSpace are handed on, nothing is kept.
+struct xpl_capture_reply {
+    // The next bytes of the XSpace; false ends the reading.
+    bool (*on_xspace)(void *ctx, xpl_bytes_t piece);
+    void *ctx;
+    bool empty_trace;      // the server says that nothing was recorded
+    uint64_t xspace_bytes; // handed on
+    struct xpl_walk walk;
+    // Where the walk is in a ProfileToolData.
+    char tool_name[16];
+    size_t tool_name_len;
+    uint32_t field;
+    unsigned depth;
+};
+
+void xpl_capture_reply_init(struct xpl_capture_reply *r,
+                            bool (*on_xspace)(void *ctx, xpl_bytes_t piece), void *ctx);
+// False when on_xspace said so, or when the bytes are malformed (r->walk.malformed).
+bool xpl_capture_reply_put(struct xpl_capture_reply *r, xpl_bytes_t piece);
+// Whether all of the answer has come.
+bool xpl_capture_reply_end(const struct xpl_capture_reply *r);
+
+#endif

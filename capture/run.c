@@ -1,0 +1,674 @@
+// One capture, from the plan to the outcome.  A host goes from state to state (capture.h); what
+// moves it is an event of its flight or its clock running out.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "capture/impl.h"
+
+enum {
+    TICK_MS = 50,
+    CONNECT_MS = 10000,
+    ANSWER_MS = 60000,
+    AT_ONCE = 4,
+    STRAGGLER_MS = 3000, // how long hosts that are ready wait for those that are not
+    LEAD_MS = 250,       // from the last host's readiness to the common start: all requests arrive
+    FIRST_PAUSE_MS = 500,
+    LAST_PAUSE_MS = 5000,
+};
+#define NEVER INT64_MAX
+#define MS    ((int64_t)1000000)
+
+struct job {
+    struct run *run;
+    struct xpl_capture_host *h;
+    struct xpl_rpc_channel *channel;
+    struct xpl_rpc_flight *flight;
+    struct xpl_intake *intake;
+    struct xpl_error error; // of the intake
+    int64_t due;            // when its patience is over, CLOCK_MONOTONIC
+    unsigned retries;       // left
+    int pause_ms;
+    bool probing; // the flight asks for nothing but the reason why it cannot be made
+    char name[XPL_INTAKE_NAME_SIZE];
+    char hidden[32]; // where a server that writes itself puts its profile
+};
+
+struct run {
+    const struct xpl_capture_plan *plan;
+    const atomic_bool *cancel;
+    xpl_capture_progress_fn progress;
+    void *ctx;
+    struct xpl_capture_outcome *out;
+    struct xpl_rpc_flights *flights;
+    struct xpl_intake_session *session;
+    struct job *jobs;
+    char *root; // the session's directory as the hosts see it
+    int64_t begin;
+    int64_t connect_ns, answer_ns;
+    size_t n_open, receiving, at_once;
+    bool started;
+};
+
+static int64_t now(void) {
+    return (int64_t)xpl_clock_ns();
+}
+static int64_t unix_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 * MS + t.tv_nsec;
+}
+static bool cancelled(const struct run *r) {
+    return r->cancel && atomic_load_explicit(r->cancel, memory_order_relaxed);
+}
+static bool brings_data(const struct run *r) {
+    return r->plan->call == XPL_CAPTURE_PROFILE || r->plan->call == XPL_CAPTURE_SNAPSHOT;
+}
+
+static void tell(struct run *r, size_t changed) {
+    if (!r->progress) return;
+    const struct xpl_capture_progress p = {
+        .hosts = r->out->hosts,
+        .n_hosts = r->out->n_hosts,
+        .changed = changed,
+        .session = r->session ? xpl_intake_session_get_name(r->session) : "",
+        .elapsed_ms = (now() - r->begin) / MS,
+    };
+    r->progress(r->ctx, &p);
+}
+
+// ---- states ----
+
+static void enter(struct job *j, enum xpl_capture_state state, int64_t due) {
+    struct run *const r = j->run;
+    if (j->h->state == XPL_CAPTURE_RECEIVING) r->receiving--;
+    if (state == XPL_CAPTURE_RECEIVING) r->receiving++;
+    if (xpl_capture_is_over(state)) r->n_open--;
+    j->h->state = state;
+    j->due = due;
+    tell(r, (size_t)(j - r->jobs));
+}
+
+static void remove_hidden(struct job *j) {
+    if (j->hidden[0] && j->run->session) xpl_capture_shared_remove(j->run->session, j->hidden);
+}
+
+static void land(struct job *j) {
+    xpl_rpc_flight_free(j->flight);
+    j->flight = NULL;
+    j->probing = false;
+    remove_hidden(j);
+}
+
+static void finish(struct job *j, enum xpl_capture_state state, xpl_status_t code) {
+    remove_hidden(j);
+    j->h->code = code;
+    enter(j, state, NEVER); // told before a large answer is freed, which takes its time
+    land(j);
+}
+
+static void finish_error(struct job *j, const struct xpl_error *err) {
+    (void)snprintf(j->h->reason, sizeof j->h->reason, "%s", err->msg);
+    finish(j, XPL_CAPTURE_FAILED, err->code);
+}
+
+static void finish_oom(struct job *j) {
+    struct xpl_error err = {0};
+    (void)xpl_error_set(&err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
+                        "out of memory for the capture");
+    finish_error(j, &err);
+}
+
+// Asks again later if there are retries left; h->reason says why.
+static void again_or(struct job *j, enum xpl_capture_state state) {
+    if (j->retries == 0) {
+        finish(j, state, j->h->code);
+        return;
+    }
+    j->retries--;
+    land(j);
+    enter(j, XPL_CAPTURE_PAUSING, now() + j->pause_ms * MS);
+    j->pause_ms = j->pause_ms < LAST_PAUSE_MS / 2 ? j->pause_ms * 2 : LAST_PAUSE_MS;
+}
+
+// ---- connecting ----
+
+static void connect_host(struct job *j) {
+    struct run *const r = j->run;
+    j->flight = xpl_rpc_flight_new(r->flights, j->channel, j);
+    if (!j->flight) {
+        finish_oom(j);
+        return;
+    }
+    enter(j, XPL_CAPTURE_CONNECTING, now() + r->connect_ns);
+    xpl_rpc_flight_connect(j->flight);
+}
+
+// Only a call learns why there is no connection.  If there is one by now, the method that no server
+// has does no harm.
+static void probe(struct job *j) {
+    struct xpl_error err = {0};
+    xpl_rpc_flight_free(j->flight);
+    j->flight = xpl_rpc_flight_new(j->run->flights, j->channel, j);
+    j->probing = true;
+    if (!j->flight)
+        finish_oom(j);
+    else if (xpl_rpc_flight_call(j->flight, "/tensorflow.ProfilerService/Probe", (xpl_bytes_t){0},
+                                 &err) != XPL_OK)
+        finish_error(j, &err);
+}
+
+// Connects to all but those that are left out.
+static void begin_hosts(struct run *r) {
+    for (size_t i = 0; i < r->plan->n_targets; i++) {
+        struct job *const j = &r->jobs[i];
+        const char *const held = r->plan->held ? r->plan->held[i] : NULL;
+        if (!held) {
+            connect_host(j);
+            continue;
+        }
+        (void)snprintf(j->h->reason, sizeof j->h->reason, "%s", held);
+        finish(j, XPL_CAPTURE_FAILED, XPL_UNAVAILABLE);
+    }
+}
+
+static void random_name(char out[32]) {
+    uint64_t x = 0;
+    if (getrandom(&x, sizeof x, 0) != sizeof x) x = xpl_clock_ns();
+    (void)snprintf(out, 32, ".xplaned-%016" PRIx64, x);
+}
+
+// start_ns: Unix time, 0 for at once.
+static void call(struct job *j, int64_t start_ns) {
+    struct run *const r = j->run;
+    struct xpl_error err = {0};
+    struct xpl_buf b;
+    random_name(j->hidden);
+    const struct xpl_capture_query q = {.host_name = j->name,
+                                        .root = r->root,
+                                        .session_id = j->hidden,
+                                        .start_ns = (uint64_t)start_ns};
+    xpl_buf_init(&b, (size_t)4 << 20);
+    xpl_capture_encode(r->plan, &q, &b);
+    j->flight = b.failed ? NULL : xpl_rpc_flight_new(r->flights, j->channel, j);
+    if (!j->flight) {
+        finish_oom(j);
+    } else if (xpl_rpc_flight_call(j->flight, xpl_capture_path(r->plan->call),
+                                   (xpl_bytes_t){b.p, b.n}, &err) != XPL_OK) {
+        finish_error(j, &err);
+    } else {
+        const int64_t t = unix_now();
+        const int64_t wait = start_ns > t ? start_ns - t : 0;
+        const int64_t length = r->plan->call == XPL_CAPTURE_PROFILE ? r->plan->duration_ms * MS : 0;
+        j->h->attempts++;
+        j->h->start_ns = t + wait;
+        j->h->reason[0] = '\0';
+        enter(j, XPL_CAPTURE_COLLECTING, now() + wait + length + r->answer_ns);
+    }
+    xpl_buf_fini(&b);
+}
+
+static void on_ready(struct job *j) {
+    land(j);
+    j->hidden[0] = '\0';
+    enter(j, XPL_CAPTURE_READY, NEVER);
+    if (j->run->started) call(j, 0);
+}
+
+// Begins as soon as there is nobody to wait for.
+static void maybe_start(struct run *r) {
+    const struct xpl_capture_plan *const p = r->plan;
+    size_t ready = 0, coming = 0;
+    for (size_t i = 0; i < p->n_targets; i++) {
+        ready += r->jobs[i].h->state == XPL_CAPTURE_READY;
+        coming += r->jobs[i].h->state == XPL_CAPTURE_CONNECTING;
+    }
+    const int64_t patience = p->delay_ms > STRAGGLER_MS ? p->delay_ms : STRAGGLER_MS;
+    if (ready == 0 || (coming > 0 && now() - r->begin < patience * MS)) return;
+    r->started = true;
+    int64_t start = 0;
+    if (p->call == XPL_CAPTURE_PROFILE && (p->n_targets > 1 || p->delay_ms > 0)) {
+        start = unix_now() + (p->n_targets > 1 ? LEAD_MS * MS : 0);
+        const int64_t wanted = r->out->begin_ns + p->delay_ms * MS;
+        if (start < wanted) start = wanted;
+    }
+    for (size_t i = 0; i < p->n_targets; i++)
+        if (r->jobs[i].h->state == XPL_CAPTURE_READY) call(&r->jobs[i], start);
+}
+
+// ---- the answer ----
+
+static bool begin_intake(struct job *j) {
+    const struct xpl_intake_options o = {.size = sizeof o,
+                                         .host = xpl_str_from(j->name),
+                                         .flags = XPL_INTAKE_UNIQUE | XPL_INTAKE_SYNC_LATER,
+                                         .max_bytes = j->run->plan->max_host_bytes};
+    return j->intake || xpl_intake_begin(j->run->session, &o, &j->intake, &j->error) == XPL_OK;
+}
+
+static bool on_xspace(void *ctx, xpl_bytes_t piece) {
+    struct job *const j = ctx;
+    return begin_intake(j) && xpl_intake_put(j->intake, piece, &j->error) == XPL_OK;
+}
+
+struct reading {
+    struct job *job;
+    struct xpl_capture_reply reply;
+};
+
+static bool on_piece(void *ctx, xpl_bytes_t piece) {
+    struct reading *const rd = ctx;
+    return !cancelled(rd->job->run) && xpl_capture_reply_put(&rd->reply, piece);
+}
+
+static void give_up_intake(struct job *j) {
+    xpl_intake_abort(j->intake);
+    j->intake = NULL;
+}
+
+// Bytes that are no profile are the host's fault, all else is ours.
+static void finish_store_error(struct job *j) {
+    struct xpl_error *const err = &j->error;
+    if (err->code != XPL_DATA_LOSS) {
+        finish_error(j, err);
+        return;
+    }
+    (void)snprintf(j->h->reason, sizeof j->h->reason,
+                   "the profile it sent is broken (%s): capture again; if that does not help, its "
+                   "profiler is at fault",
+                   err->msg);
+    finish(j, XPL_CAPTURE_FAILED, XPL_DATA_LOSS);
+}
+
+static void commit(struct job *j) {
+    struct xpl_intake *const in = j->intake;
+    j->intake = NULL;
+    const xpl_status_t st = xpl_intake_commit(in, &j->h->file, &j->error);
+    if (st == XPL_OK) {
+        finish(j, XPL_CAPTURE_STORED, XPL_OK);
+    } else if (st == XPL_FAILED_PRECONDITION) {
+        j->h->code = XPL_UNAVAILABLE;
+        (void)snprintf(j->h->reason, sizeof j->h->reason,
+                       "no events: the program did nothing that is traced; is it working? Capture "
+                       "for longer, or allow retries");
+        again_or(j, XPL_CAPTURE_IDLE);
+    } else {
+        finish_store_error(j);
+    }
+}
+
+// The answer has no XSpace: the server wrote it itself, or has nothing.
+static void take_shared(struct job *j, bool empty_trace) {
+    xpl_status_t st = XPL_NOT_FOUND;
+    if (!begin_intake(j)) {
+        finish_error(j, &j->error);
+        return;
+    }
+    if (j->run->plan->call == XPL_CAPTURE_PROFILE)
+        st = xpl_capture_shared_take(j->run->session, j->hidden, j->intake, &j->error);
+    if (st == XPL_OK) {
+        j->h->shared_dir = true;
+        commit(j);
+        return;
+    }
+    give_up_intake(j);
+    if (st != XPL_NOT_FOUND) {
+        finish_error(j, &j->error);
+    } else if (empty_trace || j->run->plan->call == XPL_CAPTURE_SNAPSHOT) {
+        j->h->code = XPL_UNAVAILABLE;
+        (void)snprintf(j->h->reason, sizeof j->h->reason,
+                       "idle: the program did nothing that is traced; is it working? Capture for "
+                       "longer, or allow retries");
+        again_or(j, XPL_CAPTURE_IDLE);
+    } else {
+        (void)snprintf(j->h->reason, sizeof j->h->reason,
+                       "its profiler is too old to send the profile (no emit_xspace) and wrote it "
+                       "on its own machine, below %.150s: update it, or give it a directory that "
+                       "this machine sees, too",
+                       j->run->root);
+        finish(j, XPL_CAPTURE_FAILED, XPL_FAILED_PRECONDITION);
+    }
+}
+
+static void store(struct job *j) {
+    struct reading rd = {.job = j};
+    xpl_capture_reply_init(&rd.reply, on_xspace, j);
+    j->error = (struct xpl_error){0};
+    const bool read = xpl_rpc_flight_pieces(j->flight, on_piece, &rd);
+    if (cancelled(j->run)) {
+        give_up_intake(j); // the run ends
+        return;
+    }
+    if (!read && j->error.code != XPL_OK) {
+        give_up_intake(j);
+        finish_store_error(j);
+    } else if (!read || !xpl_capture_reply_end(&rd.reply)) {
+        give_up_intake(j);
+        (void)xpl_error_set(&j->error, XPL_DATA_LOSS, __FILE__, __LINE__, UINT64_MAX,
+                            "the answer is no ProfileResponse: is this a profiler server?");
+        finish_error(j, &j->error);
+    } else if (j->intake) {
+        commit(j);
+    } else {
+        take_shared(j, rd.reply.empty_trace);
+    }
+}
+
+static void on_done(struct job *j) {
+    struct xpl_error err = {0};
+    const xpl_status_t st = xpl_rpc_flight_status(j->flight, &err);
+    if (j->probing) {
+        if (st != XPL_UNAVAILABLE) {
+            on_ready(j);
+            return;
+        }
+        xpl_capture_explain(j->h, j->run->plan, XPL_CAPTURE_AT_CONNECT, &err);
+        again_or(j, XPL_CAPTURE_FAILED);
+        return;
+    }
+    j->h->answered_ns = unix_now();
+    if (st == XPL_OK && brings_data(j->run)) {
+        store(j);
+    } else if (st == XPL_OK) {
+        finish(j, XPL_CAPTURE_STORED, XPL_OK);
+    } else {
+        xpl_capture_explain(j->h, j->run->plan, XPL_CAPTURE_AT_CALL, &err);
+        if (st == XPL_UNAVAILABLE || xpl_capture_is_busy(st, err.msg))
+            again_or(j, XPL_CAPTURE_FAILED);
+        else
+            finish(j, XPL_CAPTURE_FAILED, st);
+    }
+}
+
+static void receive(struct job *j) {
+    xpl_rpc_flight_receive(j->flight);
+    enter(j, XPL_CAPTURE_RECEIVING, now() + j->run->answer_ns);
+}
+
+static void handle(struct job *j, enum xpl_rpc_flight_event ev) {
+    switch (ev) {
+        case XPL_RPC_FLIGHT_CONNECTED: on_ready(j); break;
+        case XPL_RPC_FLIGHT_UNREACHABLE: probe(j); break;
+        case XPL_RPC_FLIGHT_ANSWERING:
+            if (j->probing)
+                xpl_rpc_flight_receive(j->flight);
+            else if (j->run->receiving < j->run->at_once)
+                receive(j);
+            else
+                enter(j, XPL_CAPTURE_WAITING, NEVER);
+            break;
+        case XPL_RPC_FLIGHT_DONE: on_done(j); break;
+        case XPL_RPC_FLIGHT_NONE:
+        default: break;
+    }
+}
+
+// ---- time ----
+
+static void on_due(struct job *j) {
+    const int64_t connect_s = j->run->connect_ns / (1000 * MS);
+    const int64_t answer_s = j->run->answer_ns / (1000 * MS);
+    char *const why = j->h->reason;
+    const size_t size = sizeof j->h->reason;
+    if (j->h->state == XPL_CAPTURE_PAUSING) {
+        connect_host(j);
+        return;
+    }
+    if (j->h->state == XPL_CAPTURE_CONNECTING)
+        (void)snprintf(why, size,
+                       "no gRPC server answered in %" PRId64 " s: the address may be wrong, a "
+                       "firewall may hold it back, or another kind of service listens there",
+                       connect_s);
+    else if (j->h->state == XPL_CAPTURE_RECEIVING)
+        (void)snprintf(why, size,
+                       "its answer was not complete after %" PRId64 " s: capture for a shorter "
+                       "time, or allow more time for the answer",
+                       answer_s);
+    else
+        (void)snprintf(why, size,
+                       "no answer %" PRId64 " s after the capture's end: the program may hang, or "
+                       "its profile is large; capture for a shorter time, or allow more time for "
+                       "the answer",
+                       answer_s);
+    finish(j, XPL_CAPTURE_FAILED, XPL_DEADLINE_EXCEEDED);
+}
+
+// Looks at all clocks, and gives free places to answers that wait.  Returns how long nothing will
+// happen by itself.
+static int look(struct run *r) {
+    int64_t next = now() + TICK_MS * MS;
+    for (size_t i = 0; i < r->plan->n_targets; i++) {
+        struct job *const j = &r->jobs[i];
+        if (j->h->state == XPL_CAPTURE_WAITING && r->receiving < r->at_once) receive(j);
+        if (j->due <= now()) on_due(j);
+        if (j->due < next) next = j->due;
+    }
+    if (!r->started) maybe_start(r);
+    const int64_t left = (next - now()) / MS;
+    return left < 0 ? 0 : (int)left;
+}
+
+static void drive(struct run *r) {
+    while (r->n_open > 0 && !cancelled(r)) {
+        struct xpl_rpc_flight *f;
+        const int wait_ms = look(r);
+        if (r->n_open == 0) break;
+        enum xpl_rpc_flight_event ev = xpl_rpc_flights_next(r->flights, wait_ms, &f);
+        if (ev == XPL_RPC_FLIGHT_NONE) tell(r, r->plan->n_targets);
+        while (ev != XPL_RPC_FLIGHT_NONE && !cancelled(r)) {
+            handle(xpl_rpc_flight_get_user(f), ev);
+            ev = xpl_rpc_flights_next(r->flights, 0, &f);
+        }
+    }
+}
+
+// ---- beginning and end ----
+
+static xpl_status_t open_channel(struct job *j, const char *target, struct xpl_error *err) {
+    const struct xpl_capture_plan *const p = j->run->plan;
+    const uint64_t max = p->max_host_bytes ? p->max_host_bytes : XPL_CAPTURE_MAX_BYTES;
+    const struct xpl_rpc_channel_options o = {
+        .size = sizeof o,
+        .target = target,
+        .tls = p->tls,
+        .ca_path = p->ca_path,
+        .cert_path = p->cert_path,
+        .key_path = p->key_path,
+        .server_name = p->server_name,
+        .token = p->token,
+        .max_message_bytes = (size_t)max,
+        .uncompressed = true,
+    };
+    return xpl_rpc_channel_open(&o, &j->channel, err);
+}
+
+static xpl_status_t set_root(struct run *r, struct xpl_error *err) {
+    static const char middle[] = "/plugins/profile/";
+    const char *const path = r->session ? xpl_intake_session_get_path(r->session) : "";
+    const char *const name = r->session ? xpl_intake_session_get_name(r->session) : "";
+    const char *const remote = r->session ? r->plan->remote_logdir : NULL;
+    const size_t size = strlen(path) + (remote ? strlen(remote) : 0) + sizeof middle + strlen(name);
+    r->root = xpl_sys_alloc(size);
+    if (!r->root) XPL_FAIL_OOM(err, "capture");
+    if (remote)
+        (void)snprintf(r->root, size, "%s%s%s", remote, middle, name);
+    else
+        (void)snprintf(r->root, size, "%s", path);
+    return XPL_OK;
+}
+
+static xpl_status_t start_session(struct run *r, const char *logdir, struct xpl_error *err) {
+    if (brings_data(r)) {
+        const struct xpl_intake_session_options o = {
+            .size = sizeof o, .logdir = logdir, .name = r->plan->session, .fresh = true};
+        XPL_TRY(xpl_intake_session_open(&o, &r->session, err));
+    }
+    return set_root(r, err);
+}
+
+static xpl_status_t set_up(struct run *r, const char *logdir, struct xpl_error *err) {
+    const struct xpl_capture_plan *const p = r->plan;
+    const int64_t twice = 2 * p->duration_ms;
+    r->connect_ns = (p->connect_timeout_ms ? p->connect_timeout_ms : CONNECT_MS) * MS;
+    r->answer_ns = MS * (p->answer_timeout_ms ? p->answer_timeout_ms
+                         : twice > ANSWER_MS  ? twice
+                                              : ANSWER_MS);
+    r->at_once = p->receive_at_once ? p->receive_at_once : AT_ONCE;
+    XPL_TRY(xpl_rpc_flights_new(&r->flights, err));
+    XPL_TRY(start_session(r, logdir, err));
+    for (size_t i = 0; i < p->n_targets; i++) {
+        struct job *const j = &r->jobs[i];
+        const char *const given = p->host_names ? p->host_names[i] : NULL;
+        if (given && given[0])
+            (void)xpl_intake_safe_name(j->name, xpl_str_from(given));
+        else
+            xpl_capture_target_name(j->name, p->targets[i]);
+        XPL_TRY(open_channel(j, p->targets[i], err));
+    }
+    return XPL_OK;
+}
+
+static bool allocate(struct run *r) {
+    const size_t n = r->plan->n_targets;
+    struct xpl_capture_host *const hosts = xpl_sys_alloc(n * sizeof *hosts);
+    r->jobs = hosts ? xpl_sys_alloc(n * sizeof *r->jobs) : NULL;
+    if (!r->jobs) {
+        xpl_sys_free(hosts);
+        return false;
+    }
+    memset(hosts, 0, n * sizeof *hosts);
+    memset(r->jobs, 0, n * sizeof *r->jobs);
+    for (size_t i = 0; i < n; i++) {
+        hosts[i].target = r->plan->targets[i];
+        r->jobs[i] = (struct job){.run = r,
+                                  .h = &hosts[i],
+                                  .due = NEVER,
+                                  .retries = r->plan->retries,
+                                  .pause_ms = FIRST_PAUSE_MS};
+    }
+    r->out->hosts = hosts;
+    r->out->n_hosts = r->n_open = n;
+    return true;
+}
+
+// Hosts that are not over when the run ends: it was cancelled, or could not begin (`err`).
+static void close_hosts(struct run *r, const struct xpl_error *err) {
+    const bool cancel = cancelled(r);
+    for (size_t i = 0; i < r->plan->n_targets; i++) {
+        struct job *const j = &r->jobs[i];
+        if (cancel && j->h->state == XPL_CAPTURE_STORED) {
+            j->h->state = XPL_CAPTURE_CANCELLED;
+            j->h->code = XPL_CANCELLED;
+            j->h->file = (struct xpl_intake_file){0}; // it is removed
+        } else if (cancel && !xpl_capture_is_over(j->h->state)) {
+            (void)snprintf(j->h->reason, sizeof j->h->reason, "the capture was cancelled");
+            finish(j, XPL_CAPTURE_CANCELLED, XPL_CANCELLED);
+        } else if (!xpl_capture_is_over(j->h->state)) {
+            finish_error(j, err);
+        }
+    }
+}
+
+// What was stored is told only when it is on the disk.
+static void sync_session(struct run *r) {
+    struct xpl_error err = {0};
+    if (!r->session || cancelled(r) || xpl_intake_session_sync(r->session, &err) == XPL_OK) return;
+    for (size_t i = 0; i < r->plan->n_targets; i++) {
+        struct xpl_capture_host *const h = r->jobs[i].h;
+        if (h->state != XPL_CAPTURE_STORED) continue;
+        h->state = XPL_CAPTURE_FAILED;
+        h->code = err.code;
+        h->file = (struct xpl_intake_file){0};
+        (void)snprintf(h->reason, sizeof h->reason, "%s", err.msg);
+    }
+}
+
+static void count(struct xpl_capture_outcome *o) {
+    for (size_t i = 0; i < o->n_hosts; i++) {
+        const enum xpl_capture_state s = o->hosts[i].state;
+        o->n_stored += s == XPL_CAPTURE_STORED;
+        o->n_idle += s == XPL_CAPTURE_IDLE;
+        o->n_failed += s == XPL_CAPTURE_FAILED;
+        o->n_cancelled += s == XPL_CAPTURE_CANCELLED;
+    }
+}
+
+// Writes the account, and closes the session; one without hosts vanishes.
+static void close_session(struct run *r) {
+    struct xpl_capture_outcome *const o = r->out;
+    if (!r->session) return;
+    if (o->n_stored > 0) {
+        const char *const path = xpl_intake_session_get_path(r->session);
+        (void)snprintf(o->session, sizeof o->session, "%s",
+                       xpl_intake_session_get_name(r->session));
+        o->path = xpl_sys_alloc(strlen(path) + 1);
+        if (o->path) memcpy(o->path, path, strlen(path) + 1);
+        struct xpl_buf b;
+        xpl_buf_init(&b, (size_t)64 << 20);
+        xpl_capture_json(r->plan, o, &b);
+        // Without it the profiles are as good, and the caller has the same account.
+        if (!b.failed)
+            (void)!xpl_intake_note(r->session, "capture", ".json", (xpl_bytes_t){b.p, b.n}, NULL);
+        xpl_buf_fini(&b);
+    } else {
+        xpl_intake_session_undo(r->session);
+    }
+    xpl_intake_session_close(r->session);
+    r->session = NULL;
+}
+
+// The one sentence about a capture without any profile.
+static xpl_status_t judge(const struct xpl_capture_outcome *o, struct xpl_error *err) {
+    if (o->n_stored > 0) return XPL_OK;
+    if (o->n_cancelled > 0) XPL_FAIL(err, XPL_CANCELLED, "the capture was cancelled");
+    const struct xpl_capture_host *const h = o->hosts;
+    xpl_status_t code = h[0].code;
+    for (size_t i = 1; i < o->n_hosts; i++)
+        if (h[i].code != code) code = XPL_UNAVAILABLE;
+    if (o->n_hosts == 1) XPL_FAIL(err, code, "%.60s: %s", h[0].target, h[0].reason);
+    XPL_FAIL(err, code, "none of %zu hosts gave a profile; %.50s: %s", o->n_hosts, h[0].target,
+             h[0].reason);
+}
+
+xpl_status_t xpl_capture_run(const struct xpl_capture_plan *plan, const char *logdir,
+                             const atomic_bool *cancel, xpl_capture_progress_fn progress, void *ctx,
+                             struct xpl_capture_outcome *ret, struct xpl_error *err) {
+    *ret = (struct xpl_capture_outcome){0};
+    XPL_TRY(xpl_capture_check(plan, err));
+    struct run r = {.plan = plan,
+                    .cancel = cancel,
+                    .progress = progress,
+                    .ctx = ctx,
+                    .out = ret,
+                    .begin = now()};
+    struct xpl_error first = {0};
+    ret->begin_ns = unix_now();
+    if (!allocate(&r)) XPL_FAIL_OOM(err, "capture");
+    xpl_status_t st = set_up(&r, logdir, &first);
+    if (st == XPL_OK) {
+        begin_hosts(&r);
+        drive(&r);
+    }
+    if (st == XPL_OK) sync_session(&r);
+    close_hosts(&r, &first);
+    ret->end_ns = unix_now();
+    count(ret);
+    close_session(&r);
+    xpl_rpc_flights_free(r.flights);
+    for (size_t i = 0; i < plan->n_targets; i++)
+        xpl_rpc_channel_close(r.jobs[i].channel);
+    xpl_sys_free(r.root);
+    xpl_sys_free(r.jobs);
+    if (st == XPL_OK) return judge(ret, err);
+    XPL_FAIL(err, st, "%s", first.msg);
+}
+
+void xpl_capture_outcome_fini(struct xpl_capture_outcome *o) {
+    xpl_sys_free(o->hosts);
+    xpl_sys_free(o->path);
+    *o = (struct xpl_capture_outcome){0};
+}

@@ -1,0 +1,51 @@
+// Servers older than emit_xspace write the profile themselves.  Where their disk is ours, too, it
+// lies in a hidden directory of the session afterwards, and is taken in like any other bytes.
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture/impl.h"
+
+static DIR *open_hidden(struct xpl_intake_session *s, const char *hidden) {
+    const int fd = openat(xpl_intake_session_get_fd(s), hidden,
+                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *const d = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!d && fd >= 0) (void)close(fd);
+    return d;
+}
+
+// The first regular file that is called like a profile; -1 when there is none.
+static int find_profile(DIR *d) {
+    for (const struct dirent *e; (e = readdir(d));) {
+        struct stat st;
+        if (!xpl_str_ends(xpl_str_from(e->d_name), XPL_STR(".xplane.pb"))) continue;
+        const int fd = openat(dirfd(d), e->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) return fd;
+        if (fd >= 0) (void)close(fd);
+    }
+    return -1;
+}
+
+xpl_status_t xpl_capture_shared_take(struct xpl_intake_session *s, const char *hidden,
+                                     struct xpl_intake *in, struct xpl_error *err) {
+    DIR *const d = open_hidden(s, hidden);
+    const int fd = d ? find_profile(d) : -1;
+    if (d) (void)closedir(d);
+    if (fd < 0) XPL_FAIL(err, XPL_NOT_FOUND, "no profile in the shared directory");
+    const xpl_status_t st = xpl_intake_put_fd(in, fd, err);
+    (void)close(fd);
+    return st;
+}
+
+void xpl_capture_shared_remove(struct xpl_intake_session *s, const char *hidden) {
+    DIR *const d = open_hidden(s, hidden);
+    if (!d) return;
+    for (const struct dirent *e; (e = readdir(d));)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            (void)unlinkat(dirfd(d), e->d_name, 0);
+    (void)closedir(d);
+    (void)unlinkat(xpl_intake_session_get_fd(s), hidden, AT_REMOVEDIR);
+}

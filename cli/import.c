@@ -1,0 +1,60 @@
+// What changes a daemon's LOGDIR: import, delete.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "cli/remote.h"
+#include "storage/catalogue.h"
+
+static int failed(const struct xpl_error *err) {
+    (void)fprintf(stderr, "xplanectl: %s\n", err->msg);
+    return err->code == XPL_INVALID_ARGUMENT ? XPL_EXIT_USAGE : XPL_EXIT_FAILED;
+}
+
+int xpl_cmd_import(const struct xpl_args *a) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    xpl_arena_init(&arena, (size_t)64 << 20);
+    struct xpl_inputs in;
+    struct xpl_error err = {0};
+    // The hosts of one session: files, or the files of one directory.
+    if (xpl_inputs_from_paths(a->rest + 1, a->n_rest - 1, &arena, &in, &err) != XPL_OK)
+        return failed(&err);
+    xpl_import_file *files = xpl_arena_array(&arena, in.n_hosts, sizeof *files);
+    if (!files) {
+        (void)fputs("xplanectl: out of memory\n", stderr);
+        return XPL_EXIT_FAILED;
+    }
+    for (size_t i = 0; i < in.n_hosts; i++) {
+        xpl_str_t name;
+        if (!xpl_arena_printf(&arena, &name, "%.*s", XPL_STR_FMT(in.hosts[i].name)))
+            return XPL_EXIT_FAILED;
+        files[i] = (xpl_import_file){.path = in.hosts[i].path, .host = name.ptr};
+    }
+    xpl_client *c = xpl_remote_open(a);
+    if (!c) return XPL_EXIT_FAILED;
+    const xpl_import_request q = {.size = sizeof q,
+                                  .files = files,
+                                  .n_files = in.n_hosts,
+                                  .session = a->session,
+                                  .retries = a->retries ? (unsigned)a->retries : 3};
+    char session[512];
+    xpl_result r;
+    int status = XPL_EXIT_OK;
+    if (xpl_client_import(c, &q, session, sizeof session, &r) == 0)
+        (void)puts(session);
+    else
+        status = xpl_remote_failed(&r);
+    xpl_client_close(c);
+    return status;
+}
+
+int xpl_cmd_delete(const struct xpl_args *a) {
+    xpl_client *c = xpl_remote_open(a);
+    if (!c) return XPL_EXIT_FAILED;
+    xpl_result r;
+    const int status =
+        xpl_client_delete_session(c, a->rest[1], &r) == 0 ? XPL_EXIT_OK : xpl_remote_failed(&r);
+    xpl_client_close(c);
+    return status;
+}
