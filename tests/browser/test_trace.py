@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import os
 
 import synthetic
@@ -209,7 +210,7 @@ def closer_looks(tab):
     wait_until("a closer look was asked for", lambda: asked)
 
     def covered():  # by what was asked for last; the address follows a moment later
-        a, b = window(tab)
+        a, b = window(tab) or (-math.inf, math.inf)
         last = asked[-1]
         return last["start_time_ms"] <= a and last["end_time_ms"] >= b and last["resolution"] >= 1000
 

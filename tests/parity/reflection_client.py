@@ -16,7 +16,8 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoRe
 import daemon
 
 TIMEOUT_S = 30
-OWN = ["xplaned.v1.AnalysisService", "xplaned.v1.ServerService", "xplaned.v1.SessionService"]
+OWN = ["xplaned.v1.AnalysisService", "xplaned.v1.CaptureService", "xplaned.v1.ServerService", "xplaned.v1.SessionService",
+       "tensorflow.ProfileAnalysis"]
 SERVICES = OWN + ["grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"]
 
 
@@ -113,6 +114,10 @@ def check_rest(count, caller):
     first = next(stream)
     stream.cancel()
     count.check("a watch", first.session.name.startswith("cpu/"))
+    captures = caller.call("xplaned.v1.CaptureService", "ListCaptures").captures
+    count.check("no captures yet", len(captures) == 0, captures)
+    of_old = caller.call("tensorflow.ProfileAnalysis", "EnumSessions").sessions
+    count.check("sessions as TensorFlow's clients list them", len(of_old) > 10, len(of_old))
     count.check("health", caller.call("grpc.health.v1.Health", "Check", service="xplaned.v1.AnalysisService").status == 1)
 
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -72,6 +73,7 @@ static void exec_daemon(const char *log, const char *logdir, const char *state_d
         args[n++] = more[i];
     const int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (fd < 0 || dup2(fd, 2) < 0 || !args[0]) _exit(127);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); // a test that aborts leaves no daemon behind
     (void)execv(args[0], (char *const *)(uintptr_t)args);
     _exit(127);
 }
