@@ -176,8 +176,8 @@ static xpl_status_t index_traces(struct analysis *a, struct xpl_error *err) {
     for (size_t i = 0; i < a->n; i++) {
         struct host *h = &a->hosts[i];
         struct xpl_error why = {0};
-        h->status = xpl_trace_memory_init(&h->trace, xpl_source_bytes(h->source), a->exec, LIMIT,
-                                          &h->arena, &why);
+        h->status = xpl_trace_memory_init(&h->trace, xpl_source_bytes(h->source), &a->opt.trace,
+                                          a->exec, LIMIT, &h->arena, &why);
         XPL_TRY(xpl_source_verify(h->source, err));
         if (h->status != XPL_OK) (void)about(h, h->status, &why, &h->err);
         if (h->status == XPL_OK || (h->status == XPL_DATA_LOSS && !by_name(a->args) && a->n > 1))

@@ -266,12 +266,14 @@ static void unlist(struct xpl_engine *e, struct xpl_job *j) {
     j->listed = false;
 }
 
-// Ends the job: calls every waiter back, then frees it.
-static void job_finish(struct xpl_job *j, struct xpl_outcome *o) {
+// Calls every waiter back.  From then on nobody joins the job, or cancels it.
+static void job_deliver(void *arg, struct xpl_outcome *o) {
+    struct xpl_job *const j = arg;
     struct xpl_engine *e = j->engine;
     pthread_mutex_lock(&e->mu);
     unlist(e, j);
     struct xpl_ticket *list = j->waiters;
+    j->waiters = NULL;
     for (struct xpl_ticket *t = list; t; t = t->next)
         t->job = NULL;
     pthread_mutex_unlock(&e->mu);
@@ -287,8 +289,13 @@ static void job_finish(struct xpl_job *j, struct xpl_outcome *o) {
         t->done(t->arg, o);
         xpl_ticket_unref(t);
     }
+}
+
+// Ends the job: what was not delivered is, then it is freed.
+static void job_finish(struct xpl_job *j, struct xpl_outcome *o) {
+    job_deliver(j, o);
     if (o->answer) xpl_object_unref(&o->answer->object);
-    atomic_fetch_sub(&e->in_flight, j->reserved);
+    atomic_fetch_sub(&j->engine->in_flight, j->reserved);
     // Everybody has the answer: what the job used goes back to the system.
     if (j->reserved >= LARGE_JOB && o->source == XPL_COMPUTED) (void)malloc_trim(0);
     xpl_question_free(j->q);
@@ -337,12 +344,14 @@ static void job_run(void *arg) {
                                   .cancelled = job_cancelled,
                                   .arg = j,
                                   .fresh = j->q->fresh,
-                                  .admit = reserve};
+                                  .admit = reserve,
+                                  .deliver = job_deliver};
     if (job_cancelled(j)) {
         o.code = XPL_CANCELLED;
     } else {
         o.answer = xpl_engine_peek(e, j->q); // another job may have made it since
         o.source = XPL_FROM_MEMORY;
+        o.kept = o.answer != NULL;
         if (!o.answer) xpl_answer_make(e, j->q, &want, &o);
     }
     if (o.code == XPL_CANCELLED && !o.err.code) {
@@ -494,13 +503,13 @@ void xpl_engine_sweep(struct xpl_engine *e) {
 
 // ---- ahead of questions ----
 
-static bool prefetch_cancelled(void *arg) {
+bool xpl_engine_is_stopping(void *arg) {
     const struct xpl_engine *e = arg;
-    return atomic_load_explicit(&e->stop_prefetch, memory_order_relaxed);
+    return atomic_load_explicit(&e->stopping, memory_order_relaxed);
 }
 
-void xpl_engine_stop_prefetch(struct xpl_engine *e) {
-    atomic_store(&e->stop_prefetch, true);
+void xpl_engine_stop_background(struct xpl_engine *e) {
+    atomic_store(&e->stopping, true);
 }
 
 bool xpl_engine_knows(struct xpl_engine *e, const struct xpl_session *s, const struct xpl_host *h) {
@@ -513,7 +522,7 @@ bool xpl_engine_prefetch(struct xpl_engine *e, struct xpl_snapshot *snapshot,
                          const struct xpl_session *s, const struct xpl_host *h) {
     struct xpl_exec serial = xpl_exec_serial();
     const struct xpl_want want = {
-        .exec = &serial, .cancelled = prefetch_cancelled, .arg = e, .prefetch = true};
+        .exec = &serial, .cancelled = xpl_engine_is_stopping, .arg = e, .prefetch = true};
     _Atomic uint64_t stage_us[XPL_N_STAGES] = {0};
     struct xpl_host_product *p = NULL;
     struct xpl_error err = {0};

@@ -92,6 +92,8 @@ struct xpl_outcome {
     int64_t retry_ms;          // negative: none
     struct xpl_answer *answer; // when OK; borrowed during the callback
     enum xpl_answer_source source;
+    bool kept; // the engine gives it again until the catalogue changes: else a file may be another
+               // by then, and the answer holds for this asker alone
     uint64_t stage_us[XPL_N_STAGES]; // 0: did not happen
     bool joined;                     // shared another's job
 };
@@ -123,7 +125,8 @@ void xpl_engine_sweep(struct xpl_engine *e);
 bool xpl_engine_prefetch(struct xpl_engine *e, struct xpl_snapshot *snapshot,
                          const struct xpl_session *s, const struct xpl_host *h);
 bool xpl_engine_knows(struct xpl_engine *e, const struct xpl_session *s, const struct xpl_host *h);
-void xpl_engine_stop_prefetch(struct xpl_engine *e);
+// Stops that, and whatever else nobody waits for; for good.
+void xpl_engine_stop_background(struct xpl_engine *e);
 
 enum xpl_host_state {
     XPL_HOST_NEW = 1,

@@ -334,13 +334,14 @@ static void keep_answer(struct xpl_engine *e, const struct xpl_question *q,
 static void make(struct xpl_engine *e, const struct xpl_question *q, const struct xpl_want *want,
                  const struct xpl_writer_key *k, struct xpl_outcome *ret) {
     struct making m = {0};
+    struct xpl_traces_rest rest = {0};
     xpl_buf_init(&m.out, atomic_load(&e->memory_limit));
     xpl_buf_init(&m.warnings, XPL_STORE_MAX_META);
     if (q->tool->product == XPL_PRODUCT_OP_STATS)
         ret->code = from_products(e, q, want, &m, ret);
     else if (q->tool->product == XPL_PRODUCT_TRACE)
         ret->code = xpl_traces_answer(e, q, want, ret->stage_us, &m.out, &m.warnings, &m.keep,
-                                      &m.stored, &ret->err);
+                                      &m.stored, &rest, &ret->err);
     else
         ret->code = answer_of_host(e, q, want, &m, ret);
     if (ret->code == XPL_OK) {
@@ -353,11 +354,14 @@ static void make(struct xpl_engine *e, const struct xpl_question *q, const struc
         if (!ret->answer)
             ret->code = xpl_error_set(&ret->err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__,
                                       UINT64_MAX, "out of memory, or over --memory-limit");
-        else if (m.keep)
+        else if ((ret->kept = m.keep))
             keep_answer(e, q, k, ret->answer, q->tool->product != XPL_PRODUCT_TRACE);
     }
     xpl_buf_fini(&m.out);
     xpl_buf_fini(&m.warnings);
+    if (!rest.held) return;
+    want->deliver(want->arg, ret);
+    xpl_traces_do_rest(e, want->exec, &rest);
 }
 
 void xpl_answer_make(struct xpl_engine *e, const struct xpl_question *q,
@@ -378,6 +382,7 @@ void xpl_answer_make(struct xpl_engine *e, const struct xpl_question *q,
         if (ret->answer) {
             ret->code = XPL_OK;
             ret->source = XPL_FROM_STORE;
+            ret->kept = true;
             keep_answer(e, q, &k, ret->answer, false);
             return;
         }

@@ -23,7 +23,7 @@ struct xpl_engine {
     pthread_cond_t converted; // a conversion ended
     struct xpl_job *jobs;
     struct xpl_conversion *conversions;
-    atomic_bool stop_prefetch;
+    atomic_bool stopping;
     atomic_ullong from_memory, from_store, computed, joined, prefetched, refused, cancelled,
         timed_out, converted_ok, conversions_failed, bytes_converted;
 };
@@ -57,7 +57,13 @@ struct xpl_want {
     bool packed;   // a packed product will do
     // Asked before anything is made that the store has not got; NULL: yes.
     bool (*admit)(void *arg);
+    // Gives the outcome to all who wait, before work that goes on for later questions.  NULL: all
+    // there is to do is done first.
+    void (*deliver)(void *arg, struct xpl_outcome *o);
 };
+
+// `cancelled` of work that nobody waits for; arg is the engine.
+bool xpl_engine_is_stopping(void *arg);
 
 // From memory, from the store, or by converting the host.  *ret is referenced for the caller; its
 // status may tell that the file is broken.  It is packed only if that will do.  Fails with ABORTED,

@@ -57,6 +57,14 @@ static void drop_blob(void *arg) {
     xpl_rpc_blob_unref(arg);
 }
 
+struct MHD_Response *xpl_http_blob_response(struct xpl_rpc_blob *blob, uint64_t from,
+                                            uint64_t len) {
+    struct MHD_Response *m = MHD_create_response_from_buffer_with_free_callback_cls(
+        len, (void *)(uintptr_t)(xpl_rpc_blob_get(blob).ptr + from), drop_blob, blob);
+    if (m) (void)xpl_rpc_blob_ref(blob); // the response drops it
+    return m;
+}
+
 static bool add_headers(struct MHD_Response *m, const struct xpl_http_body *b, int encoding,
                         const struct xpl_http_body_options *o) {
     bool ok = xpl_http_add_policy(m, o->policy) &&
@@ -78,11 +86,8 @@ static bool add_headers(struct MHD_Response *m, const struct xpl_http_body *b, i
 static struct MHD_Response *make_response(struct xpl_http_body *b, int encoding,
                                           const struct xpl_http_body_options *o) {
     struct xpl_rpc_blob *const blob = b->bytes[encoding];
-    const xpl_bytes_t bytes = xpl_rpc_blob_get(blob);
-    struct MHD_Response *m = MHD_create_response_from_buffer_with_free_callback_cls(
-        bytes.len, (void *)(uintptr_t)bytes.ptr, drop_blob, blob);
+    struct MHD_Response *m = xpl_http_blob_response(blob, 0, xpl_rpc_blob_get(blob).len);
     if (!m) return NULL;
-    (void)xpl_rpc_blob_ref(blob); // the response drops it
     if (add_headers(m, b, encoding, o)) return m;
     MHD_destroy_response(m);
     return NULL;

@@ -139,16 +139,25 @@ enum MHD_Result xpl_http_turn_away(struct xpl_http_request *r, enum xpl_http_gat
 
 // ---- settings ----
 
-static void add_hosts(struct xpl_http *h, xpl_str_t list) {
-    while (list.len && h->n_names < XPL_HTTP_MAX_NAMES) {
+static xpl_status_t add_hosts(struct xpl_http *h, xpl_str_t list, struct xpl_error *err) {
+    while (list.len) {
         const size_t comma = xpl_str_find(list, XPL_STR(","), 0);
         xpl_str_t one = xpl_str_sub(list, 0, comma), name;
+        list = comma == SIZE_MAX ? (xpl_str_t){0} : xpl_str_sub(list, comma + 1, SIZE_MAX);
         while (one.len && one.ptr[0] == ' ')
             one = xpl_str_sub(one, 1, SIZE_MAX);
-        if (xpl_http_host_name(one, &name))
-            to_lower(h->names[h->n_names++], sizeof h->names[0], name);
-        list = comma == SIZE_MAX ? (xpl_str_t){0} : xpl_str_sub(list, comma + 1, SIZE_MAX);
+        while (one.len && one.ptr[one.len - 1] == ' ')
+            one.len--;
+        if (!one.len) continue;
+        if (!xpl_http_host_name(one, &name))
+            XPL_FAIL(err, XPL_INVALID_ARGUMENT, "--http-host: \"%.*s\" is no name of a host",
+                     XPL_STR_FMT(xpl_str_sub(one, 0, 300)));
+        if (h->n_names == XPL_HTTP_MAX_PROXIES)
+            XPL_FAIL(err, XPL_INVALID_ARGUMENT, "--http-host: more than %d names",
+                     XPL_HTTP_MAX_PROXIES);
+        to_lower(h->names[h->n_names++], sizeof h->names[0], name);
     }
+    return XPL_OK;
 }
 
 xpl_status_t xpl_http_setup(struct xpl_http *h, struct xpl_error *err) {
@@ -159,7 +168,7 @@ xpl_status_t xpl_http_setup(struct xpl_http *h, struct xpl_error *err) {
     if (n && (p[0] != '/' || n >= sizeof h->prefix))
         XPL_FAIL(err, XPL_INVALID_ARGUMENT, "--http-prefix %s: want a path such as /xprof", p);
     memcpy(h->prefix, p, n);
-    add_hosts(h, xpl_str_from(h->options.hosts));
+    XPL_TRY(add_hosts(h, xpl_str_from(h->options.hosts), err));
     h->n_proxies = h->n_names;
     struct xpl_snapshot *s = xpl_catalogue_get(h->parts.catalogue);
     char real[PATH_MAX];

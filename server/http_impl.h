@@ -60,6 +60,8 @@ struct xpl_http_body *xpl_http_body_new(struct xpl_rpc_blob *bytes,
 // Takes the buffer's bytes.
 struct xpl_http_body *xpl_http_body_from_buf(struct xpl_buf *b,
                                              const struct xpl_http_body_options *o);
+// A response that sends `len` of the blob's bytes, which it refers to.  NULL when out of memory.
+struct MHD_Response *xpl_http_blob_response(struct xpl_rpc_blob *blob, uint64_t from, uint64_t len);
 // The headers that every reply of this policy has.  False when out of memory.
 bool xpl_http_add_policy(struct MHD_Response *r, enum xpl_http_policy p);
 
@@ -207,7 +209,12 @@ xpl_status_t xpl_http_csv(xpl_str_t json, struct xpl_arena *scratch, struct xpl_
 
 // ---- the gateway ----
 
-enum { XPL_HTTP_UI_FILES = 16, XPL_HTTP_MAX_NAMES = 32, XPL_HTTP_MAX_LISTENERS = 8 };
+enum {
+    XPL_HTTP_UI_FILES = 16,
+    XPL_HTTP_MAX_PROXIES = 32, // names of --http-host
+    XPL_HTTP_MAX_LISTENERS = 8,
+    XPL_HTTP_MAX_NAMES = XPL_HTTP_MAX_PROXIES + XPL_HTTP_MAX_LISTENERS
+};
 
 struct xpl_http {
     struct xpl_http_options options;

@@ -79,6 +79,7 @@ static void log_listening(int fd, bool tls) {
     xpl_log_end(&l);
 }
 
+// At most once for a listener, for which there is room.
 static void add_name(struct xpl_http *h, const char *name) {
     if (h->n_names < XPL_HTTP_MAX_NAMES)
         (void)snprintf(h->names[h->n_names++], sizeof h->names[0], "%s", name);

@@ -7,10 +7,6 @@
 #include "base/json.h"
 #include "server/http_impl.h"
 
-static void drop_blob(void *arg) {
-    xpl_rpc_blob_unref(arg);
-}
-
 // ---- 304 and 206 ----
 
 static enum MHD_Result not_modified(struct xpl_http_request *r, const struct xpl_http_body *b,
@@ -30,14 +26,11 @@ static enum MHD_Result not_modified(struct xpl_http_request *r, const struct xpl
 static enum MHD_Result send_range(struct xpl_http_request *r, const struct xpl_http_body *b,
                                   uint64_t from, uint64_t len) {
     struct xpl_rpc_blob *const blob = b->bytes[XPL_HTTP_PLAIN];
-    const xpl_bytes_t bytes = xpl_rpc_blob_get(blob);
-    struct MHD_Response *m = MHD_create_response_from_buffer_with_free_callback_cls(
-        len, (void *)(uintptr_t)(bytes.ptr + from), drop_blob, blob);
+    struct MHD_Response *m = xpl_http_blob_response(blob, from, len);
     if (!m) return MHD_NO;
-    (void)xpl_rpc_blob_ref(blob);
     char text[96];
     (void)snprintf(text, sizeof text, "bytes %llu-%llu/%zu", (unsigned long long)from,
-                   (unsigned long long)(from + len - 1), bytes.len);
+                   (unsigned long long)(from + len - 1), xpl_rpc_blob_get(blob).len);
     enum MHD_Result got = MHD_NO;
     if (xpl_http_add_policy(m, b->policy) &&
         MHD_add_response_header(m, MHD_HTTP_HEADER_CONTENT_TYPE, b->type) &&

@@ -18,6 +18,7 @@ struct pending { // r->data
     size_t n_hosts; // 0: all
     uint64_t generation;
     bool fresh;
+    bool kept;                 // by the engine: it may be remembered here as well
     struct xpl_answer *answer; // from memory, referenced, until the body is made
     struct xpl_error err;
     int64_t retry_ms;
@@ -180,9 +181,9 @@ static void build(struct xpl_http_request *r, const struct xpl_answer *a) {
     if (!r->body)
         (void)xpl_error_set(&p->err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
                             "out of memory");
-    else if (!p->fresh && strcmp(p->source, "memory") == 0)
+    else if (p->kept && !p->fresh && strcmp(p->source, "memory") == 0)
         r->keep = true;
-    else if (!p->fresh)
+    else if (p->kept && !p->fresh)
         p->warm = make_body(r, p, bytes, a, "memory", r->body);
     xpl_rpc_blob_unref(csv);
 }
@@ -254,6 +255,7 @@ static void on_answer(void *arg, const struct xpl_outcome *o) {
     struct pending *p = r->data;
     p->source = xpl_outcome_source(o);
     p->retry_ms = o->retry_ms;
+    p->kept = o->kept;
     memcpy(p->stage_us, o->stage_us, sizeof p->stage_us);
     if (o->code == XPL_OK)
         build(r, o->answer);
@@ -284,6 +286,7 @@ static struct pending *pending_new(struct xpl_http_request *r, const struct xpl_
 static enum MHD_Result from_memory(struct xpl_http_request *r, struct xpl_answer *a) {
     struct pending *p = r->data;
     p->source = "memory";
+    p->kept = true;
     p->answer = a;
     if (p->ask->csv || xpl_rpc_blob_get(a->blob).len > SMALL_ANSWER) {
         if (xpl_http_defer(r, build_warm, deliver)) return MHD_YES;

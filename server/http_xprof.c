@@ -1,18 +1,16 @@
 // XProf's routes, as its plugin/xprof/profile_plugin.py answers them (docs/http.md tells where we
 // differ).
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "analysis/hlo/hlo_map.h"
 #include "base/cleanup.h"
 #include "server/captures.h"
-#include "server/http_impl.h"
+#include "server/http_xprof.h"
 
 #define COMPATIBLE_VERSION "2.24.2" // of XProf, whose interface and answers ours are
 #define ALL_HOSTS          XPL_STR("ALL_HOSTS")
 
-enum { MAX_REPLY = 256 << 20, MAX_HOSTS = 4096 };
+enum { MAX_HOSTS = 4096 };
 
 // ---- json.dumps ----
 
@@ -50,10 +48,14 @@ static void put_py_str(struct xpl_buf *b, xpl_str_t s) {
     xpl_buf_putc(b, '"');
 }
 
-static enum MHD_Result reply_buf(struct xpl_http_request *r, struct xpl_buf *b, const char *type) {
+void xpl_http_xprof_body(struct xpl_http_request *r, struct xpl_buf *b, const char *type) {
     const struct xpl_http_body_options o = {
         .policy = XPL_POLICY_XPROF, .type = type, .gzip = r->gzip, .validators = true};
     r->body = xpl_http_body_from_buf(b, &o);
+}
+
+static enum MHD_Result reply_json(struct xpl_http_request *r, struct xpl_buf *b) {
+    xpl_http_xprof_body(r, b, "application/json");
     return xpl_http_result(r);
 }
 
@@ -129,9 +131,8 @@ static xpl_str_t name_in(const struct scope *s, const struct xpl_session *one) {
     return s->kind == EVERYTHING ? one->name : last_part(one->path);
 }
 
-// The session of argument `run`; NULL when there is none.
-static const struct xpl_session *find_run(struct xpl_http_request *r,
-                                          const struct xpl_snapshot *snap) {
+const struct xpl_session *xpl_http_find_run(struct xpl_http_request *r,
+                                            const struct xpl_snapshot *snap) {
     xpl_str_t run = xpl_http_arg(r, "run");
     while (run.len && run.ptr[run.len - 1] == '/')
         run.len--;
@@ -144,9 +145,21 @@ static const struct xpl_session *find_run(struct xpl_http_request *r,
     return NULL;
 }
 
+const struct xpl_session *xpl_http_find_session(struct xpl_http_request *r,
+                                                const struct xpl_snapshot *snap,
+                                                xpl_str_t *ret_name) {
+    const struct scope s = scope_of(r);
+    for (size_t i = 0; s.kind == ONE_SESSION && i < snap->n_sessions; i++) {
+        if (!in_scope(&s, &snap->sessions[i])) continue;
+        *ret_name = name_in(&s, &snap->sessions[i]);
+        return &snap->sessions[i];
+    }
+    return NULL;
+}
+
 static enum MHD_Result runs(struct xpl_http_request *r) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, MAX_REPLY);
+    xpl_buf_init(&b, XPL_HTTP_XPROF_MAX_REPLY);
     struct xpl_snapshot *snap = xpl_catalogue_get(r->http->parts.catalogue);
     const struct scope s = scope_of(r);
     bool first = true;
@@ -160,7 +173,7 @@ static enum MHD_Result runs(struct xpl_http_request *r) {
     }
     xpl_buf_putc(&b, ']');
     xpl_snapshot_unref(snap);
-    return reply_buf(r, &b, "application/json");
+    return reply_json(r, &b);
 }
 
 // ---- hosts ----
@@ -184,9 +197,9 @@ static enum MHD_Result hosts(struct xpl_http_request *r) {
     static const char *const together_too[] = {"input_pipeline_analyzer", "framework_op_stats",
                                                "kernel_stats", "megascale_stats", NULL};
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, MAX_REPLY);
+    xpl_buf_init(&b, XPL_HTTP_XPROF_MAX_REPLY);
     struct xpl_snapshot *snap = xpl_catalogue_get(r->http->parts.catalogue);
-    const struct xpl_session *const s = find_run(r, snap);
+    const struct xpl_session *const s = xpl_http_find_run(r, snap);
     const xpl_str_t tool = xpl_http_arg(r, "tag");
     const bool several = s && s->n_hosts > 1, only = several && is_one_of(tool, together_only);
     bool all = several && is_one_of(tool, together_too);
@@ -201,272 +214,7 @@ static enum MHD_Result hosts(struct xpl_http_request *r) {
     if (only || all) put_host(&b, ALL_HOSTS);
     xpl_buf_putc(&b, ']');
     xpl_snapshot_unref(snap);
-    return reply_buf(r, &b, "application/json");
-}
-
-// ---- run_tools, module_list, generate_cache: they look into profiles ----
-
-struct look { // r->data
-    struct xpl_snapshot *snap;
-    const struct xpl_session *session; // NULL: unknown
-    bool tools[64];                    // by position in `order`
-    bool accepted;
-};
-
-// In the order of XProf's tool list.
-static const struct listed_tool {
-    const char *name;
-    enum { ALWAYS, WITH_GPU, WITHOUT_STREAMING } when;
-} order[] = {
-    {"overview_page", ALWAYS},  {"trace_viewer", WITHOUT_STREAMING}, {"trace_viewer@", ALWAYS},
-    {"op_profile", ALWAYS},     {"input_pipeline_analyzer", ALWAYS}, {"kernel_stats", WITH_GPU},
-    {"memory_profile", ALWAYS}, {"roofline_model", ALWAYS},          {"framework_op_stats", ALWAYS},
-    {"hlo_stats", ALWAYS},
-};
-enum { N_ORDER = sizeof order / sizeof *order };
-
-static bool have_tool(const char *name) {
-    const struct xpl_tool *const t = xpl_tool_find(xpl_str_from(name));
-    return t && strcmp(t->name, name) == 0;
-}
-
-static void look_release(struct xpl_http_request *r) {
-    struct look *l = r->data;
-    xpl_snapshot_unref(l->snap);
-    l->snap = NULL;
-}
-
-static struct look *look_new(struct xpl_http_request *r) {
-    struct look *l = xpl_arena_zalloc(&r->arena, sizeof *l);
-    if (!l) return NULL;
-    l->snap = xpl_catalogue_get(r->http->parts.catalogue);
-    l->session = find_run(r, l->snap);
-    r->data = l;
-    r->release = look_release;
-    return l;
-}
-
-// Views the host's profile; false when it cannot be read.
-static bool view(struct xpl_http_request *r, const struct xpl_host *host, struct xpl_arena *arena,
-                 struct xpl_source **ret_source, struct xpl_xspace **ret) {
-    const struct look *const l = r->data;
-    struct xpl_exec serial = xpl_exec_serial();
-    if (xpl_snapshot_open(l->snap, host, UINT64_MAX, ret_source, NULL) != XPL_OK) return false;
-    if (xpl_xspace_open(xpl_source_bytes(*ret_source), arena, &serial, ret, NULL) == XPL_OK)
-        return true;
-    xpl_source_free(*ret_source);
-    *ret_source = NULL;
-    return false;
-}
-
-// The first readable host says which tools there are; no host, no tools.
-static void find_tools(struct xpl_http_request *r) {
-    struct look *l = r->data;
-    bool readable = false, gpu = false;
-    for (size_t i = 0; l->session && !readable && i < l->session->n_hosts; i++) {
-        XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-        xpl_arena_init(&arena, r->http->options.memory_limit);
-        struct xpl_source *source = NULL;
-        struct xpl_xspace *xs = NULL;
-        readable = view(r, &l->session->hosts[i], &arena, &source, &xs);
-        for (uint32_t k = 0; readable && k < xs->n_planes; k++)
-            gpu = gpu || xs->planes[k].kind == XPL_PLANE_GPU;
-        if (source) xpl_source_free(source);
-    }
-    const bool streaming = have_tool("trace_viewer@");
-    for (size_t i = 0; i < N_ORDER; i++)
-        l->tools[i] = readable && have_tool(order[i].name) &&
-                      (order[i].when == ALWAYS || (order[i].when == WITH_GPU && gpu) ||
-                       (order[i].when == WITHOUT_STREAMING && !streaming));
-}
-
-static enum MHD_Result tools_found(struct xpl_http_request *r) {
-    struct look *l = r->data;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, MAX_REPLY);
-    xpl_buf_putc(&b, '[');
-    for (size_t i = 0; i < N_ORDER; i++)
-        if (l->tools[i]) xpl_buf_printf(&b, "%s\"%s\"", b.n > 1 ? ", " : "", order[i].name);
-    xpl_buf_putc(&b, ']');
-    const struct xpl_http_body_options o = {.policy = XPL_POLICY_XPROF,
-                                            .type = "application/json",
-                                            .gzip = r->gzip,
-                                            .validators = true};
-    r->body = xpl_http_body_from_buf(&b, &o);
-    if (r->body) r->body->generation = l->snap->generation;
-    r->keep = true; // what it looked at changes with the catalogue
-    look_release(r);
-    return xpl_http_result(r);
-}
-
-static enum MHD_Result look(struct xpl_http_request *r, void (*work)(struct xpl_http_request *),
-                            enum MHD_Result (*finish)(struct xpl_http_request *)) {
-    struct look *l = look_new(r);
-    if (!l) return xpl_http_busy(r);
-    if (xpl_http_defer(r, work, finish)) return MHD_YES;
-    look_release(r);
-    return xpl_http_busy(r);
-}
-
-static int by_text(const void *a, const void *b) {
-    return xpl_str_cmp(*(const xpl_str_t *)a, *(const xpl_str_t *)b);
-}
-
-struct module_list {
-    xpl_str_t *names;
-    size_t n, room;
-};
-
-static bool add_module(struct module_list *m, struct xpl_arena *arena, xpl_str_t name) {
-    if (m->n == m->room) {
-        const size_t room = m->room ? m->room * 2 : 64;
-        xpl_str_t *more = xpl_arena_array(arena, room, sizeof *more);
-        if (!more) return false;
-        if (m->n) memcpy(more, m->names, m->n * sizeof *more);
-        m->names = more;
-        m->room = room;
-    }
-    m->names[m->n++] = name;
-    return true;
-}
-
-static bool add_modules(struct module_list *m, const struct xpl_xspace *xs, size_t limit,
-                        struct xpl_arena *arena) {
-    struct xpl_hlo_map *map = NULL;
-    if (xpl_hlo_map_new(xs, limit, &map, NULL) != XPL_OK) return false;
-    size_t n;
-    const struct xpl_hlo_program *const p = xpl_hlo_map_programs(map, &n);
-    bool ok = true;
-    for (size_t i = 0; ok && i < n; i++) {
-        xpl_str_t name;
-        ok = xpl_arena_printf(arena, &name, "%.*s(%llu)", XPL_STR_FMT(p[i].name),
-                              (unsigned long long)p[i].program_id) &&
-             add_module(m, arena, name);
-    }
-    xpl_hlo_map_free(map);
-    return ok;
-}
-
-// The programs of all hosts.
-static void find_modules(struct xpl_http_request *r) {
-    const struct look *const l = r->data;
-    const size_t limit = r->http->options.memory_limit;
-    struct module_list m = {0};
-    bool any = false;
-    for (size_t i = 0; l->session && i < l->session->n_hosts; i++) {
-        XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-        xpl_arena_init(&arena, limit);
-        struct xpl_source *source = NULL;
-        struct xpl_xspace *xs = NULL;
-        if (!view(r, &l->session->hosts[i], &arena, &source, &xs)) continue;
-        any = true;
-        (void)add_modules(&m, xs, limit, &r->arena);
-        xpl_source_free(source);
-    }
-    // XProf leaves a file of this name behind where it found no program.
-    if (any && !m.n) (void)add_module(&m, &r->arena, XPL_STR("NO_MODULE"));
-    if (m.n) qsort(m.names, m.n, sizeof *m.names, by_text);
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, MAX_REPLY);
-    for (size_t i = 0; i < m.n; i++) {
-        if (i && xpl_str_eq(m.names[i], m.names[i - 1])) continue;
-        if (b.n) xpl_buf_putc(&b, ',');
-        xpl_buf_str(&b, m.names[i]);
-    }
-    const struct xpl_http_body_options o = {
-        .policy = XPL_POLICY_XPROF, .type = "text/plain", .gzip = r->gzip, .validators = true};
-    r->body = xpl_http_body_from_buf(&b, &o);
-}
-
-static enum MHD_Result modules_found(struct xpl_http_request *r) {
-    struct look *l = r->data;
-    if (r->body) r->body->generation = l->snap->generation;
-    r->keep = r->body != NULL;
-    look_release(r);
-    return xpl_http_result(r);
-}
-
-// ---- generate_cache ----
-
-struct errand { // a question that nobody waits for
-    struct xpl_ticket *ticket;
-};
-
-static void errand_done(void *arg, const struct xpl_outcome *o) {
-    (void)o; // the engine keeps the answer, or the next one who asks gets the error
-    struct errand *e = arg;
-    if (e->ticket) xpl_ticket_unref(e->ticket);
-    xpl_sys_free(e);
-}
-
-static void ask_ahead(struct xpl_http *h, const struct look *l, const char *tool) {
-    const struct xpl_tool *const t = xpl_tool_find(xpl_str_from(tool));
-    for (size_t i = 0; i < (t->one_host ? l->session->n_hosts : 1); i++) {
-        struct xpl_question *q = NULL;
-        struct errand *e = xpl_sys_alloc(sizeof *e);
-        if (!e) return;
-        *e = (struct errand){0};
-        if (xpl_engine_resolve(h->parts.engine, l->session->name, &l->session->hosts[i].name,
-                               t->one_host, xpl_str_from(tool), NULL, 0, false, &q, NULL) == XPL_OK)
-            xpl_engine_submit(h->parts.engine, q, errand_done, e, &e->ticket);
-        else
-            xpl_sys_free(e);
-    }
-}
-
-static bool wanted(xpl_str_t list, const char *tool) {
-    if (!list.len) list = XPL_STR("overview_page,trace_viewer@");
-    while (list.len) {
-        const size_t comma = xpl_str_find(list, XPL_STR(","), 0);
-        xpl_str_t one = xpl_str_sub(list, 0, comma);
-        while (one.len && one.ptr[0] == ' ')
-            one = xpl_str_sub(one, 1, SIZE_MAX);
-        while (one.len && one.ptr[one.len - 1] == ' ')
-            one.len--;
-        if (xpl_str_eq(one, xpl_str_from(tool))) return true;
-        list = comma == SIZE_MAX ? (xpl_str_t){0} : xpl_str_sub(list, comma + 1, SIZE_MAX);
-    }
-    return false;
-}
-
-static enum MHD_Result cache_begun(struct xpl_http_request *r) {
-    struct look *l = r->data;
-    const xpl_str_t list = xpl_http_arg(r, "tools");
-    bool any = false;
-    for (size_t i = 0; i < N_ORDER; i++) {
-        if (!l->tools[i] || !wanted(list, order[i].name)) continue;
-        any = true;
-        ask_ahead(r->http, l, order[i].name);
-    }
-    xpl_str_t name = {0};
-    const bool ok = xpl_arena_str(&r->arena, last_part(l->session->path), &name);
-    look_release(r);
-    if (r->gone) return MHD_NO;
-    if (!ok) return xpl_http_busy(r);
-    if (!any)
-        return xpl_http_reply_text(
-            r, 400, "No valid XPlane tools found or specified for caching in run %.*s.",
-            XPL_STR_FMT(name));
-    return xpl_http_reply(
-        r, 202, XPL_POLICY_XPROF, "application/json",
-        XPL_STR("{\"message\": \"Cache generation started\", \"status\": \"ACCEPTED\"}"), 0);
-}
-
-static enum MHD_Result generate_cache(struct xpl_http_request *r) {
-    if (!r->post) return xpl_http_reply_text(r, 405, "Method Not Allowed");
-    if (!xpl_http_arg(r, "session_path").len)
-        return xpl_http_reply_text(r, 400, "Missing \"session_path\" parameter");
-    struct look *l = look_new(r);
-    if (!l) return xpl_http_busy(r);
-    const struct scope s = scope_of(r);
-    l->session = NULL;
-    for (size_t i = 0; i < l->snap->n_sessions; i++)
-        if (in_scope(&s, &l->snap->sessions[i])) l->session = &l->snap->sessions[i];
-    if (l->session && xpl_http_defer(r, find_tools, cache_begun)) return MHD_YES;
-    const bool found = l->session != NULL;
-    look_release(r);
-    return found ? xpl_http_busy(r)
-                 : xpl_http_reply_text(r, 404, "No XPlane files found in session_path");
+    return reply_json(r, &b);
 }
 
 // ---- data ----
@@ -535,7 +283,7 @@ static enum MHD_Result data_or_csv(struct xpl_http_request *r, bool csv) {
         return xpl_http_reply_text(r, 404, "run=NAME is missing; the route /runs lists them");
     if (!tool.len || !xpl_tool_find(tool)) return no_tool(r, tool, csv);
     struct xpl_snapshot *snap = xpl_catalogue_get(r->http->parts.catalogue);
-    const struct xpl_session *const s = find_run(r, snap);
+    const struct xpl_session *const s = xpl_http_find_run(r, snap);
     const enum MHD_Result got =
         s && s->n_hosts
             ? ask(r, s, csv)
@@ -555,13 +303,6 @@ static enum MHD_Result data_csv(struct xpl_http_request *r) {
 
 // ---- the rest ----
 
-static enum MHD_Result run_tools(struct xpl_http_request *r) {
-    return look(r, find_tools, tools_found);
-}
-static enum MHD_Result module_list(struct xpl_http_request *r) {
-    return look(r, find_modules, modules_found);
-}
-
 static enum MHD_Result version(struct xpl_http_request *r) {
     return xpl_http_reply(r, 200, XPL_POLICY_XPROF, "text/plain", XPL_STR(COMPATIBLE_VERSION), 0);
 }
@@ -579,7 +320,7 @@ static enum MHD_Result config(struct xpl_http_request *r) {
     else
         xpl_buf_str(&b, XPL_STR("null"));
     xpl_buf_putc(&b, '}');
-    return reply_buf(r, &b, "application/json");
+    return reply_json(r, &b);
 }
 
 static enum MHD_Result index_page(struct xpl_http_request *r) {
@@ -595,13 +336,13 @@ enum MHD_Result xpl_http_route_xprof(struct xpl_http_request *r) {
         {"/data", data},
         {"/data_csv", data_csv},
         {"/runs", runs},
-        {"/run_tools", run_tools},
+        {"/run_tools", xpl_http_run_tools},
         {"/hosts", hosts},
-        {"/module_list", module_list},
+        {"/module_list", xpl_http_module_list},
         {"/version", version},
         {"/config", config},
         {"/capture_profile", xpl_http_capture},
-        {"/generate_cache", generate_cache},
+        {"/generate_cache", xpl_http_generate_cache},
         {"/local", index_page},
         {"/index.html", index_page},
         {"/", index_page},
@@ -611,7 +352,7 @@ enum MHD_Result xpl_http_route_xprof(struct xpl_http_request *r) {
     if (path.len > 1 && path.ptr[path.len - 1] == '/') path.len--;
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
         if (!xpl_str_eq(path, xpl_str_from(routes[i].path))) continue;
-        if (r->post && routes[i].answer != generate_cache)
+        if (r->post && routes[i].answer != xpl_http_generate_cache)
             return xpl_http_reply_text(r, 405, "this route is read with GET");
         // Whoever only looks must not begin anything.
         if (r->head && routes[i].answer == xpl_http_capture)

@@ -150,7 +150,7 @@ void xpl_prefetch_set_enabled(struct xpl_prefetch *p, bool enabled) {
 
 void xpl_prefetch_free(struct xpl_prefetch *p) {
     if (!p) return;
-    xpl_engine_stop_prefetch(p->engine);
+    xpl_engine_stop_background(p->engine);
     pthread_mutex_lock(&p->mu);
     atomic_store(&p->stop, true);
     pthread_cond_signal(&p->wake);

@@ -26,6 +26,7 @@ enum state { BUILDING, READY, FAILED };
 struct xpl_trace_held { // an entry
     struct xpl_trace_held *next;
     struct xpl_fingerprint print;
+    size_t limit; // of memory
     enum state state;
     unsigned refs; // whoever works with it, and the list
     bool listed, built, unsaved;
@@ -34,6 +35,7 @@ struct xpl_trace_held { // an entry
     struct xpl_source *file; // or a mapped one
     struct xpl_arena arena;
     struct xpl_trace *trace;
+    struct xpl_trace_build *build; // unfinished: memory and trace are for one answer
 };
 
 struct xpl_traces {
@@ -62,6 +64,7 @@ static bool path_of(const struct xpl_traces *t, const struct xpl_fingerprint *p,
 static void destroy(struct xpl_trace_held *h) {
     xpl_arena_fini(&h->arena);
     xpl_buf_fini(&h->memory);
+    xpl_trace_build_free(h->build);
     xpl_source_free(h->file);
     xpl_sys_free(h);
 }
@@ -291,25 +294,57 @@ static struct xpl_trace_held *new_entry(struct xpl_traces *t, const struct xpl_f
                                         size_t limit) {
     struct xpl_trace_held *const h = xpl_sys_alloc(sizeof *h);
     if (!h) return NULL;
-    *h = (struct xpl_trace_held){.print = *print, .refs = 2, .listed = true, .next = t->entries};
+    *h = (struct xpl_trace_held){
+        .print = *print, .limit = limit, .refs = 2, .listed = true, .next = t->entries};
     xpl_arena_init(&h->arena, limit);
     xpl_buf_init(&h->memory, limit);
     t->entries = h;
     return h;
 }
 
+static xpl_status_t open_memory(struct xpl_trace_held *h, struct xpl_error *err) {
+    return xpl_trace_open((xpl_bytes_t){h->memory.p, h->memory.n}, &h->arena, &h->trace, err);
+}
+
+static xpl_status_t build_rest(struct xpl_trace_held *h, struct xpl_exec *exec,
+                               struct xpl_error *err) {
+    const struct xpl_trace_sink sink = {xpl_trace_sink_buf, &h->memory};
+    XPL_TRY(xpl_trace_build_finish(h->build, exec, &sink, err));
+    xpl_trace_build_free(h->build);
+    h->build = NULL;
+    return open_memory(h, err);
+}
+
 static xpl_status_t fill(struct xpl_traces *t, struct xpl_trace_held *h, xpl_bytes_t profile,
-                         struct xpl_exec *exec, size_t limit, bool fresh, struct xpl_error *err) {
+                         struct xpl_exec *exec, bool fresh, const struct xpl_trace_options *first,
+                         struct xpl_error *err) {
     if (!fresh && from_file(t, h) == XPL_OK) return XPL_OK;
     const struct xpl_trace_sink sink = {xpl_trace_sink_buf, &h->memory};
     h->built = true;
-    XPL_TRY(xpl_trace_build(profile, exec, limit, &sink, err));
-    return xpl_trace_open((xpl_bytes_t){h->memory.p, h->memory.n}, &h->arena, &h->trace, err);
+    XPL_TRY(xpl_trace_build_begin(profile, exec, h->limit, &h->build, err));
+    if (!first || !xpl_trace_build_has_part(h->build, first)) return build_rest(h, exec, err);
+    XPL_TRY(xpl_trace_build_part(h->build, first, &sink, err));
+    return open_memory(h, err);
+}
+
+// What a build came to.
+static void settle(struct xpl_traces *t, struct xpl_trace_held *h, const struct xpl_source *profile,
+                   xpl_status_t st) {
+    const bool settled = xpl_source_settled(profile);
+    pthread_mutex_lock(&t->mu);
+    h->state = st == XPL_OK ? READY : FAILED;
+    h->used = ++t->clock;
+    h->unsaved = st == XPL_OK && h->built && t->dir[0] && settled && may_wait(t, h->memory.n);
+    if (st != XPL_OK || (h->built && !settled)) unlist(t, h);
+    pthread_cond_broadcast(&t->changed);
+    if (st == XPL_OK) trim(t);
+    pthread_mutex_unlock(&t->mu);
 }
 
 xpl_status_t xpl_traces_get(struct xpl_traces *t, const struct xpl_source *profile,
                             struct xpl_exec *exec, size_t memory_limit, bool fresh,
-                            struct xpl_trace_held **ret, struct xpl_error *err) {
+                            const struct xpl_trace_options *first, struct xpl_trace_held **ret,
+                            struct xpl_error *err) {
     const struct xpl_fingerprint *const print = xpl_source_fingerprint(profile);
     pthread_mutex_lock(&t->mu);
     for (struct xpl_trace_held *h; (h = find(t, print));) {
@@ -331,23 +366,34 @@ xpl_status_t xpl_traces_get(struct xpl_traces *t, const struct xpl_source *profi
     struct xpl_trace_held *const h = new_entry(t, print, memory_limit);
     pthread_mutex_unlock(&t->mu);
     if (!h) XPL_FAIL_OOM(err, "trace index");
-    xpl_status_t st = fill(t, h, xpl_source_bytes(profile), exec, memory_limit, fresh, err);
+    xpl_status_t st = fill(t, h, xpl_source_bytes(profile), exec, fresh, first, err);
     // What was read from a file that changed meanwhile is nobody's index.
     if (st == XPL_OK && h->built) st = xpl_source_verify(profile, err);
-    pthread_mutex_lock(&t->mu);
-    h->state = st == XPL_OK ? READY : FAILED;
-    h->used = ++t->clock;
-    h->unsaved = st == XPL_OK && h->built && t->dir[0] && xpl_source_settled(profile) &&
-                 may_wait(t, h->memory.n);
-    if (st != XPL_OK || (h->built && !xpl_source_settled(profile))) unlist(t, h);
-    pthread_cond_broadcast(&t->changed);
-    if (st != XPL_OK)
-        unref(h);
+    if (st != XPL_OK || !h->build) settle(t, h, profile, st);
+    if (st == XPL_OK)
+        *ret = h;
     else
-        trim(t);
-    pthread_mutex_unlock(&t->mu);
-    if (st == XPL_OK) *ret = h;
+        xpl_trace_held_put(t, h, false);
     return st;
+}
+
+bool xpl_trace_held_unfinished(const struct xpl_trace_held *h) {
+    return h->build != NULL;
+}
+
+void xpl_traces_finish(struct xpl_traces *t, struct xpl_trace_held *h,
+                       const struct xpl_source *profile, struct xpl_exec *exec) {
+    struct xpl_error err = {0};
+    xpl_buf_fini(&h->memory);
+    xpl_arena_fini(&h->arena);
+    xpl_buf_init(&h->memory, h->limit);
+    xpl_arena_init(&h->arena, h->limit);
+    h->trace = NULL;
+    xpl_status_t st = build_rest(h, exec, &err);
+    if (st == XPL_OK) st = xpl_source_verify(profile, &err);
+    if (st != XPL_OK && st != XPL_CANCELLED)
+        xpl_log(XPL_LOG_WARN, "traces", "an index could not be finished: %s", err.msg);
+    settle(t, h, profile, st);
 }
 
 const struct xpl_trace *xpl_trace_held_get(const struct xpl_trace_held *h) {
@@ -365,6 +411,11 @@ bool xpl_trace_held_torn(const struct xpl_trace_held *h) {
 void xpl_trace_held_put(struct xpl_traces *t, struct xpl_trace_held *h, bool damaged) {
     char path[PATH_MAX];
     pthread_mutex_lock(&t->mu);
+    if (h->state == BUILDING) { // unfinished, and given up
+        h->state = FAILED;
+        unlist(t, h);
+        pthread_cond_broadcast(&t->changed);
+    }
     if (damaged && h->listed) { // else somebody found it out before, and the file is another
         unlist(t, h);
         if (h->file && path_of(t, &h->print, "", path, sizeof path)) (void)unlink(path);

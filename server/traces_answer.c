@@ -19,7 +19,8 @@ struct asking {
     const struct xpl_want *want;
     struct host *hosts;
     struct xpl_trace_host *list;
-    bool damaged; // one of the indexes that came from files
+    const struct xpl_trace_options *first; // NULL: whole indexes are wanted
+    bool damaged;                          // one of the indexes that came from files
 };
 
 // An exec that gives up when the asker did, or when the profile is torn.
@@ -54,8 +55,9 @@ static void open_host(struct asking *a, size_t i, bool fresh) {
                                           .width = a->want->exec->width},
                                  .want = a->want,
                                  .source = h->source};
-        h->status = xpl_traces_get(a->e->traces, h->source, &x.exec,
-                                   atomic_load(&a->e->memory_limit), fresh, &h->held, &why);
+        h->status =
+            xpl_traces_get(a->e->traces, h->source, &x.exec, atomic_load(&a->e->memory_limit),
+                           fresh, a->first, &h->held, &why);
         if (h->status == XPL_OK || h->status == XPL_ABORTED) continue;
         // A torn file looks like anything.
         struct xpl_error changed = {0};
@@ -150,11 +152,13 @@ static xpl_status_t once(struct asking *a, bool fresh, uint64_t *stage_us, struc
 xpl_status_t xpl_traces_answer(struct xpl_engine *e, const struct xpl_question *q,
                                const struct xpl_want *want, uint64_t *stage_us, struct xpl_buf *out,
                                struct xpl_buf *warnings, bool *ret_keep, bool *ret_stored,
-                               struct xpl_error *err) {
+                               struct xpl_traces_rest *ret_rest, struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct asking a = {.e = e, .q = q, .want = want};
     xpl_status_t st = XPL_DATA_LOSS;
     struct xpl_error why = {0};
+    // With several hosts, each would be held half built until the last is.
+    if (want->deliver && q->n_hosts == 1) a.first = &q->opt.trace;
     xpl_arena_init(&arena, (size_t)64 << 20);
     a.hosts = xpl_arena_array(&arena, q->n_hosts, sizeof *a.hosts);
     a.list = xpl_arena_array(&arena, q->n_hosts, sizeof *a.list);
@@ -164,6 +168,10 @@ xpl_status_t xpl_traces_answer(struct xpl_engine *e, const struct xpl_question *
         memset(a.hosts, 0, q->n_hosts * sizeof *a.hosts);
         out->n = warnings->n = 0;
         st = once(&a, want->fresh, stage_us, out, warnings, ret_keep, ret_stored, &why);
+        if (st == XPL_OK && a.first && xpl_trace_held_unfinished(a.hosts[0].held)) {
+            *ret_rest = (struct xpl_traces_rest){a.hosts[0].held, a.hosts[0].source};
+            break;
+        }
         for (size_t k = 0; k < q->n_hosts; k++)
             close_host(&a, &a.hosts[k]);
         // A stored index may be damaged; once built anew it is not.
@@ -171,4 +179,16 @@ xpl_status_t xpl_traces_answer(struct xpl_engine *e, const struct xpl_question *
     }
     if (st != XPL_OK && err) *err = why;
     return st;
+}
+
+void xpl_traces_do_rest(struct xpl_engine *e, struct xpl_exec *exec, struct xpl_traces_rest *rest) {
+    const struct xpl_want nobody = {.exec = exec, .cancelled = xpl_engine_is_stopping, .arg = e};
+    struct watched_exec x = {
+        .exec = {.run = watched_run, .cancelled = watched_cancelled, .width = exec->width},
+        .want = &nobody,
+        .source = rest->source};
+    xpl_traces_finish(e->traces, rest->held, rest->source, &x.exec);
+    xpl_trace_held_put(e->traces, rest->held, false);
+    xpl_source_free(rest->source);
+    *rest = (struct xpl_traces_rest){0};
 }

@@ -77,6 +77,18 @@ static void put_memset(struct out *o, const struct cu_memset *m) {
     out_record(o, XPL_RECORD_MEMSET, &r, sizeof r, NULL, 0);
 }
 
+// CUPTI is asked once for each function, not for each call.
+static uint32_t api_name(struct out *o, const struct cu_functions *cu, uint16_t domain,
+                         uint32_t callback) {
+    uint32_t *const known = callback < API_NAMES ? &o->api_names[domain - 1][callback] : NULL;
+    if (known && *known) return *known;
+    const char *name = NULL;
+    if (cu->cuptiGetCallbackName(domain, callback, &name) != CU_OK) return 0;
+    const uint32_t id = out_name(o, name);
+    if (known) *known = id;
+    return id;
+}
+
 static void put_api(struct out *o, const struct cu_functions *cu, const struct cu_api *a) {
     const uint16_t domain = a->kind == CU_DRIVER ? CU_DOMAIN_DRIVER : CU_DOMAIN_RUNTIME;
     struct xpl_record_api r = {
@@ -85,9 +97,8 @@ static void put_api(struct out *o, const struct cu_functions *cu, const struct c
         .thread = a->thread,
         .correlation = a->correlation,
         .domain = domain,
+        .name = api_name(o, cu, domain, a->callback),
     };
-    const char *name = NULL;
-    if (cu->cuptiGetCallbackName(domain, a->callback, &name) == CU_OK) r.name = out_name(o, name);
     out_record(o, XPL_RECORD_API, &r, sizeof r, NULL, 0);
 }
 

@@ -19,7 +19,7 @@
 
 // ---- out.c: records to the socket, in blocks ----
 
-enum { OUT_BYTES = 256 << 10, NAME_SLOTS = 1 << 16 };
+enum { OUT_BYTES = 256 << 10, NAME_SLOTS = 1 << 16, API_NAMES = 1024 };
 
 struct name_slot {
     uint64_t hash; // 0: free
@@ -34,6 +34,7 @@ struct out {
     uint64_t nameless; // records whose name did not fit the table
     uint8_t *bytes;    // OUT_BYTES
     struct name_slot *names;
+    uint32_t api_names[2][API_NAMES]; // names of the driver's and the runtime's calls; 0: not yet
 };
 
 // False when there is no memory.

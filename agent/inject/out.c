@@ -53,12 +53,21 @@ void out_record(struct out *o, uint16_t kind, void *record, size_t size, const c
     o->n += padded;
 }
 
-// FNV-1a, spread; never 0.  Two names with one hash of 64 bits would become one name.
+static uint64_t mix(uint64_t h) {
+    h *= UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ h >> 32;
+}
+
+// Eight bytes at a time, as names of templates are long; never 0.  Two names with one hash of 64
+// bits would become one name.
 static uint64_t hash_name(const char *s, size_t n) {
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ (uint8_t)s[i]) * UINT64_C(0x100000001b3);
-    h ^= h >> 29;
+    uint64_t h = n;
+    for (size_t i = 0; i < n; i += 8) {
+        uint64_t word = 0;
+        memcpy(&word, s + i, n - i < 8 ? n - i : 8);
+        h = mix(h ^ word);
+    }
+    h = mix(h); // the last bytes have not yet reached the bits that choose the slot
     return h ? h : 1;
 }
 

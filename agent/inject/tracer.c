@@ -10,7 +10,7 @@
 
 #include "agent/inject/inject.h"
 
-enum { FLUSH_MS = 1000, CLOCK_TRIES = 16 };
+enum { FLUSH_MS = 1000, CLOCK_TRIES = 16, READY = 2 };
 
 // ---- buffers: CUPTI's threads take and return them, ours empties them ----
 
@@ -32,18 +32,24 @@ static struct {
     int full; // eventfd
 } pool = {.mu = PTHREAD_MUTEX_INITIALIZER, .full = -1};
 
+static uint8_t *map_buffer(int flags) {
+    void *const p = mmap(NULL, XPL_AGENT_BUFFER_BYTES, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+static struct buffer *pool_find(enum buffer_state state) { // under mu
+    for (uint32_t i = 0; i < pool.limit; i++)
+        if (pool.v[i].state == state) return &pool.v[i];
+    return NULL;
+}
+
 static void buffer_requested(uint8_t **bytes, size_t *size, size_t *max_records) {
     *bytes = NULL, *size = 0, *max_records = 0; // CUPTI drops, and counts what it drops
     pthread_mutex_lock(&pool.mu);
-    for (uint32_t i = 0; i < pool.limit && !*bytes; i++) {
-        struct buffer *const b = &pool.v[i];
-        if (b->state == BUFFER_NONE) {
-            void *const p = mmap(NULL, XPL_AGENT_BUFFER_BYTES, PROT_READ | PROT_WRITE,
-                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-            if (p == MAP_FAILED) break;
-            b->bytes = p, b->state = BUFFER_FREE;
-        }
-        if (b->state != BUFFER_FREE) continue;
+    struct buffer *b = pool_find(BUFFER_FREE);
+    if (!b && (b = pool_find(BUFFER_NONE)) && !(b->bytes = map_buffer(0))) b = NULL;
+    if (b) {
         b->state = BUFFER_TAKEN;
         *bytes = b->bytes, *size = XPL_AGENT_BUFFER_BYTES;
     }
@@ -84,6 +90,26 @@ static void pool_give_back(struct buffer *b) {
     pthread_mutex_unlock(&pool.mu);
 }
 
+// Some buffers ahead, with their pages: else the program's threads would wait for the kernel to
+// clear each page that CUPTI writes to first.
+static void pool_prepare(void) {
+    for (;;) {
+        uint32_t ready = 0;
+        pthread_mutex_lock(&pool.mu);
+        for (uint32_t i = 0; i < pool.limit; i++)
+            ready += pool.v[i].state == BUFFER_FREE;
+        const bool enough = ready >= READY || !pool_find(BUFFER_NONE);
+        pthread_mutex_unlock(&pool.mu);
+        uint8_t *const p = enough ? NULL : map_buffer(MAP_POPULATE);
+        if (!p) return;
+        pthread_mutex_lock(&pool.mu);
+        struct buffer *const b = pool_find(BUFFER_NONE);
+        if (b) b->bytes = p, b->state = BUFFER_FREE;
+        pthread_mutex_unlock(&pool.mu);
+        if (!b) munmap(p, XPL_AGENT_BUFFER_BYTES); // CUPTI asked for it meanwhile
+    }
+}
+
 static bool pool_open(uint32_t buffers) {
     const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (fd < 0) return false;
@@ -91,6 +117,7 @@ static bool pool_open(uint32_t buffers) {
     pool.full = fd;
     pool.limit = buffers;
     pthread_mutex_unlock(&pool.mu);
+    pool_prepare();
     return true;
 }
 
@@ -121,6 +148,7 @@ struct tracer {
 static void drain(struct tracer *t) {
     for (struct buffer *b; (b = pool_oldest_full());) {
         void *record = NULL;
+        pool_prepare(); // the one after this was taken as this became full
         while (!t->out.failed &&
                t->cu.cuptiActivityGetNextRecord(b->bytes, b->valid, &record) == CU_OK)
             convert_record(&t->out, &t->cu, record);

@@ -28,7 +28,7 @@ static bool is_frame_arg(xpl_str_t name, xpl_str_t value) {
 // What the event's own stats say beyond flows and groups.
 static bool scan_stats(struct reading *r, struct xpl_stats s, struct rec *rec, bool *ret_async) {
     struct xpl_stat stat;
-    while (xpl_stats_next(&s, &stat) == XPL_WIRE_FIELD) {
+    while (xpl_stats_next_of(&s, r->ps->scan, &stat) == XPL_WIRE_FIELD) {
         const bool number = stat.kind == XPL_VALUE_INT || stat.kind == XPL_VALUE_UINT;
         if (number && stat.md->type == XPL_STAT_FLOW) {
             rec->flags |= TRC_HAS_FLOW;
@@ -180,7 +180,7 @@ static bool take_derived(struct reading *r, const struct xpl_derived_event *ev) 
 
 // ---- regions of thread pools ----
 
-// A StartRegion: room for its region before it, as a region is the longer of the two.
+// A StartRegion: what its region will need.
 static void start_region(struct reading *r, const struct xpl_event *ev) {
     struct piece *const p = r->p;
     struct xpl_stat stat;
@@ -191,8 +191,6 @@ static void start_region(struct reading *r, const struct xpl_event *ev) {
     p->start = (uint64_t)xpl_event_begin_ps(r->ls->line, ev);
     p->start_grouped = n != 0;
     p->start_group = n ? (uint64_t)list[0].group_id : 0;
-    p->hole = &p->out[p->n++]; // there is room for two records per event
-    p->hole->name = REC_GAP;
 }
 
 static struct rec region_rec(const struct builder *b, uint64_t begin, uint64_t end, bool grouped,
@@ -213,9 +211,7 @@ static bool stop_region(struct reading *r, const struct xpl_event *ev) {
         return slot != NULL;
     }
     if (p->start == 0) return true; // upstream takes a start at time 0 for none
-    struct rec *slot = p->hole;
-    p->hole = NULL;
-    if (!slot) slot = xpl_vec_push(&p->arena, &p->extra);
+    struct rec *const slot = xpl_vec_push(&p->arena, &p->extra);
     if (!slot) return false;
     *slot = region_rec(r->b, p->start, end, p->start_grouped, p->start_group);
     return true;
@@ -322,9 +318,10 @@ static uint64_t first_of_chunk(const struct line_src *ls, uint32_t chunk) {
 }
 
 static xpl_status_t cut_line(struct builder *b, struct line_src *ls, struct xpl_error *err) {
-    // An event may bring a region with it; where lines are derived they count already.
-    const uint64_t share = ls->counter ? 0 : ls->ps->regions && !ls->derived ? 2 : 1;
-    ls->cap = ls->n_events * share;
+    // An event may bring a region with it, for which there is room behind all events; where lines
+    // are derived they count already.
+    const uint64_t share = ls->counter ? 0 : 1;
+    ls->cap = ls->n_events * (ls->ps->regions && !ls->derived ? 2 * share : share);
     ls->recs = xpl_arena_array(b->arena, ls->cap, sizeof *ls->recs);
     if (!ls->recs) XPL_FAIL_OOM(err, "trace events");
     for (uint32_t i = 0; i < ls->n_pieces; i++) {
@@ -390,20 +387,14 @@ static void give_region_group(const struct line_src *ls, struct rec *rec) {
     rec->flags |= TRC_HAS_GROUP;
 }
 
-// The records of a line side by side, gaps closed.
+// The records of a line side by side: events that are not shown left gaps.
 static void close_gaps(struct builder *b, struct line_src *ls) {
-    struct rec *to = ls->recs;
     for (uint32_t i = 0; i < ls->n_pieces; i++) {
         const struct piece *const p = &b->pieces[ls->first_piece + i];
-        for (size_t k = 0; k < p->n; k++) {
-            if (p->out[k].name == REC_GAP) continue;
-            if (to != &p->out[k]) *to = p->out[k];
-            if (XPL_UNLIKELY(ls->n_regions) && to->name == b->region_slot)
-                give_region_group(ls, to);
-            to++;
-        }
+        if (p->n && ls->recs + ls->n != p->out)
+            memmove(ls->recs + ls->n, p->out, p->n * sizeof *ls->recs);
+        ls->n += p->n;
     }
-    ls->n = (size_t)(to - ls->recs);
     for (size_t k = 0; ls->n_regions && k < ls->extra.n; k++)
         give_region_group(ls, &ls->extra.v[k]);
 }

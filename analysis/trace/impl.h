@@ -4,8 +4,8 @@
 //   collect  events of all lines, in parallel, into records
 //   tracks   the records of a row together, in order of time
 //   order    one order over all tracks; serial numbers of events that begin together
-//   levels   the coarsest level at which each event is seen
-//   write    blocks and tables
+//   levels   the coarsest level at which each event is seen, coarse levels first
+//   write    blocks and tables, of the levels that are known
 #ifndef XPL_ANALYSIS_TRACE_IMPL_H_
 #define XPL_ANALYSIS_TRACE_IMPL_H_
 
@@ -30,13 +30,14 @@ struct rec {
     uint64_t flow;  // see TRC_FLOW
     uint32_t name;  // slot
     uint32_t track;
-    uint8_t flags; // TRC_*
-    uint8_t level;
+    uint8_t flags;   // TRC_*
+    uint8_t level;   // builder.n_levels: of none that is known yet
     uint16_t serial; // 256: too many events begin together, this one is not kept
 };
-#define REC_GAP   UINT32_MAX // name of a record that is none
 #define SRC_OF_MD UINT64_MAX // src of an event whose arguments are those of its metadata
 #define NO_RANK   UINT32_MAX
+
+enum { TRC_DECIDED = TRC_LEVELS - 1 }; // levels with a resolution; what none shows is of the last
 
 enum { MD_INTERNAL = 1, MD_HAS_FLOW = 2, MD_HAS_GROUP = 4, MD_ASYNC = 8 };
 
@@ -49,7 +50,7 @@ struct plane_src {
     uint8_t *used;      // per metadata: 1 when an event that is shown has it
     uint8_t *md_flags;
     uint64_t *md_flow, *md_group; // NULL when no metadata has such a stat
-    bool scan;                    // stats of events can say more than flows and groups do
+    uint8_t *scan;                // stat metadata to look for among an event's stats, NULL: none
     bool regions;                 // thread pools: regions are added
     uint32_t start_md, stop_md;   // markers of regions, 0: none
 };
@@ -65,7 +66,7 @@ struct line_src {
     struct xpl_flow_reader flows;
     struct rec *recs; // of all its pieces; after collecting, the first n are the events
     size_t cap, n;
-    XPL_VEC(struct rec) extra;        // regions that found no room among the recs
+    XPL_VEC(struct rec) extra;        // regions
     struct xpl_region_event *regions; // of a line out of order, known at its first event
     size_t n_regions;
     uint32_t first_piece, n_pieces;
@@ -110,14 +111,16 @@ struct piece {
     XPL_VEC(uint64_t) stops; // ends of regions that began in an earlier piece
     bool has_start, start_grouped;
     uint64_t start, start_group;
-    struct rec *hole; // for the region that the last start begins
     struct xpl_arena arena;
     xpl_status_t status;
     struct xpl_error err;
 };
 
+struct trc_flow_pass;
+
 struct builder {
-    const struct xpl_xspace *xs;
+    struct xpl_arena view, own; // of the profile's view; of all else, as `arena`
+    struct xpl_xspace *xs;
     struct xpl_groups *groups;
     struct xpl_hlo_map *hlo;
     struct xpl_derived *derived; // NULL when the profile has no device
@@ -148,13 +151,14 @@ struct builder {
     XPL_VEC(struct trc_stat_md) stat_mds;
     XPL_VEC(struct trc_event_md) event_mds;
     XPL_VEC(struct trc_plane) plane_rows;
-    // The order of all events, and of those kept, level by level.
-    uint64_t n_events, n_kept;
+    // The order of all events.
+    uint64_t n_events;
     struct rec **order;
     size_t n_buckets, *bucket_first; // pieces of the order, each a range of time
-    uint64_t level_n[TRC_LEVELS];
     bool has_min, has_max;
     uint64_t min_ts, max_ts;
+    unsigned n_levels;           // that were found, TRC_DECIDED: all
+    struct trc_flow_pass *flows; // between coarse levels and fine ones
 };
 
 xpl_status_t trc_plan(struct builder *b, struct xpl_error *err);
@@ -162,7 +166,11 @@ xpl_status_t trc_collect(struct builder *b, struct xpl_error *err);
 xpl_status_t trc_name_slots(struct builder *b, struct xpl_error *err);
 xpl_status_t trc_make_tracks(struct builder *b, struct xpl_error *err);
 xpl_status_t trc_put_in_order(struct builder *b, struct xpl_error *err);
-xpl_status_t trc_find_levels(struct builder *b, struct xpl_error *err);
+// Finds the levels before `end` that are not found yet; trc_end_flows frees what it keeps
+// meanwhile.
+xpl_status_t trc_find_levels(struct builder *b, unsigned end, struct xpl_error *err);
+void trc_end_flows(struct builder *b);
+// Writes an index of the levels that were found; it has no events of the others.
 xpl_status_t trc_write(struct builder *b, const struct xpl_trace_sink *sink, struct xpl_error *err);
 
 // A flow as the index holds it, from the value of a stat "flow" in the file (XFlow: the direction

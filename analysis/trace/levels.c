@@ -7,7 +7,7 @@
 #include "analysis/trace/impl.h"
 #include "analysis/trace/visibility.h"
 
-enum { DECIDED = TRC_LEVELS - 1 }; // levels with a resolution; what none shows is of the last
+enum { DECIDED = TRC_DECIDED };
 
 static unsigned level_of_duration(uint64_t dur) {
     unsigned level = 0;
@@ -18,42 +18,49 @@ static unsigned level_of_duration(uint64_t dur) {
 
 // ---- flows ----
 
-struct flow_slot {
+enum {
+    FLOW_LEVEL = DECIDED,    // at which its first event was seen
+    FLOW_PASS = DECIDED + 1, // the last pass that came by
+    FLOW_STATES
+};
+struct flow {
     uint64_t id;
-    uint32_t at; // position of the flow + 1, 0: empty
+    uint8_t state[FLOW_STATES]; // at each level, then as above
 };
 
-struct flow_pass {
+struct trc_flow_pass {
     struct builder *b;
     struct xpl_arena arena;
     struct rec **events; // of flows, in order
-    size_t n_events;
-    struct flow_slot *slots; // open addressing, half full at most
+    uint8_t *found; // per event: the level at which it was seen, or the first not looked at yet
+    size_t n_events, *bucket_first; // as the builder's
+    struct flow *flows;
+    uint32_t n;
+    uint32_t *slots; // position of the flow + 1, 0: none; open addressing, four fifths full at most
     uint64_t seed;
     unsigned shift;
-    uint8_t (*state)[16]; // of a flow at each level; [12]: level of the flow + 1
-    uint32_t n;
     struct vis_row (*rows)[DECIDED]; // of each track
 };
 
-static size_t slot_of(const struct flow_pass *f, uint64_t id) {
+static size_t slot_of(const struct trc_flow_pass *f, uint64_t id) {
     const __uint128_t m = (__uint128_t)(id ^ f->seed) * UINT64_C(0x9e3779b97f4a7c15);
     return (size_t)(((uint64_t)m ^ (uint64_t)(m >> 64)) >> f->shift);
 }
 
-static uint8_t *flow_state(struct flow_pass *f, uint64_t id) {
+static uint8_t *flow_state(struct trc_flow_pass *f, uint64_t id) {
     const size_t mask = ((size_t)1 << (64 - f->shift)) - 1;
     size_t i = slot_of(f, id);
-    while (f->slots[i].at && f->slots[i].id != id)
+    while (f->slots[i] && f->flows[f->slots[i] - 1].id != id)
         i = (i + 1) & mask;
-    if (!f->slots[i].at) {
-        f->slots[i] = (struct flow_slot){id, ++f->n};
-        memset(f->state[f->n - 1], 0, sizeof *f->state);
+    if (!f->slots[i]) {
+        f->flows[f->n] = (struct flow){.id = id};
+        f->slots[i] = ++f->n;
     }
-    return f->state[f->slots[i].at - 1];
+    return f->flows[f->slots[i] - 1].state;
 }
 
-static bool flow_visible(struct flow_pass *f, const struct rec *r, unsigned level, uint8_t *state) {
+static bool flow_visible(struct trc_flow_pass *f, const struct rec *r, unsigned level,
+                         uint8_t *state) {
     struct vis_row *const row = &f->rows[r->track][level];
     const uint64_t res = trc_resolutions[level], end = r->ts + r->dur;
     if (r->flags & TRC_ASYNC) return vis_counter(row, r->ts, res);
@@ -63,7 +70,7 @@ static bool flow_visible(struct flow_pass *f, const struct rec *r, unsigned leve
 }
 
 // Records the event as visible: at the level that found it, and at all finer ones.
-static bool flow_set(struct flow_pass *f, const struct rec *r, unsigned level) {
+static bool flow_set(struct trc_flow_pass *f, const struct rec *r, unsigned level) {
     struct vis_row *const row = &f->rows[r->track][level];
     if (r->flags & TRC_ASYNC) {
         row->has_counter = true, row->last_counter = r->ts;
@@ -72,7 +79,8 @@ static bool flow_set(struct flow_pass *f, const struct rec *r, unsigned level) {
     return vis_set(row, vis_depth(row, r->ts), r->ts + r->dur, &f->arena);
 }
 
-static void flow_force(struct flow_pass *f, const struct rec *r, unsigned level, uint8_t *state) {
+static void flow_force(struct trc_flow_pass *f, const struct rec *r, unsigned level,
+                       uint8_t *state) {
     struct vis_row *const row = &f->rows[r->track][level];
     if (r->flags & TRC_ASYNC) return;
     if ((r->flow & 3) == XPL_FLOW_IN)
@@ -82,19 +90,27 @@ static void flow_force(struct flow_pass *f, const struct rec *r, unsigned level,
     row->has_flow = true, row->last_flow = r->ts + r->dur;
 }
 
-static bool flow_event(struct flow_pass *f, struct rec *r) {
+static bool flow_event(struct trc_flow_pass *f, size_t k, unsigned first, unsigned end) {
+    struct rec *const r = f->events[k];
     uint8_t *const state = flow_state(f, r->flow >> 8);
-    unsigned level = 0;
-    while (level < DECIDED && !flow_visible(f, r, level, &state[level]))
-        level++;
-    if (level < DECIDED && !flow_set(f, r, level)) return false;
-    for (unsigned i = level + 1; i < DECIDED; i++) {
-        flow_force(f, r, i, &state[i]);
+    unsigned found = f->found[k];
+    for (unsigned i = first; i < end; i++) {
+        if (found < i)
+            flow_force(f, r, i, &state[i]);
+        else if (!flow_visible(f, r, i, &state[i])) {
+            found = i + 1;
+            continue;
+        }
         if (!flow_set(f, r, i)) return false;
     }
-    if (state[DECIDED] == 0) state[DECIDED] = (uint8_t)(level + 1); // its first event decides
-    const unsigned own = level_of_duration(r->dur), flow = state[DECIDED] - 1U;
-    r->level = (uint8_t)(own < flow ? own : flow);
+    f->found[k] = (uint8_t)found;
+    if (state[FLOW_PASS] != end) { // its first event decides
+        state[FLOW_PASS] = (uint8_t)end;
+        state[FLOW_LEVEL] = (uint8_t)found;
+    }
+    const unsigned own = level_of_duration(r->dur);
+    const unsigned level = own < state[FLOW_LEVEL] ? own : state[FLOW_LEVEL];
+    r->level = (uint8_t)(level < end ? level : end);
     return true;
 }
 
@@ -104,34 +120,73 @@ static bool any_flows(const struct builder *b) {
     return false;
 }
 
-// The events of flows, and room for what is known of each flow.
-static bool find_flow_events(struct flow_pass *f) {
-    struct builder *const b = f->b;
+static void count_flow_events(void *ctx, size_t i) {
+    const struct trc_flow_pass *const f = ctx;
+    const struct builder *const b = f->b;
     size_t n = 0;
-    for (size_t i = 0; i < b->tracks.n; i++)
-        n += b->tracks.v[i].n_flows;
-    if (n > UINT32_MAX / 4) return false;
-    f->shift = 60;
-    while (f->shift > 1 && ((size_t)1 << (64 - f->shift)) < 2 * n)
-        f->shift--;
-    f->seed = xpl_hash_seed();
-    f->events = xpl_arena_array(&f->arena, n, sizeof(*f->events));
-    f->slots = xpl_arena_zalloc(&f->arena, sizeof *f->slots << (64 - f->shift));
-    f->state = xpl_arena_array(&f->arena, n, sizeof *f->state);
-    f->rows = xpl_arena_zalloc(&f->arena, b->tracks.n * sizeof *f->rows);
-    if (!f->events || !f->slots || !f->state || !f->rows) return false;
-    for (size_t i = 0; i < b->n_events; i++)
-        if (b->order[i]->flags & TRC_HAS_FLOW) f->events[f->n_events++] = b->order[i];
+    for (size_t k = b->bucket_first[i]; k < b->bucket_first[i + 1]; k++)
+        n += (b->order[k]->flags & TRC_HAS_FLOW) != 0;
+    f->bucket_first[i + 1] = n;
+}
+
+static void list_flow_events(void *ctx, size_t i) {
+    const struct trc_flow_pass *const f = ctx;
+    const struct builder *const b = f->b;
+    struct rec **to = f->events + f->bucket_first[i];
+    for (size_t k = b->bucket_first[i]; k < b->bucket_first[i + 1]; k++)
+        if (b->order[k]->flags & TRC_HAS_FLOW) *to++ = b->order[k];
+}
+
+static bool find_flow_events(struct trc_flow_pass *f) {
+    struct builder *const b = f->b;
+    f->bucket_first = xpl_arena_zalloc(&f->arena, (b->n_buckets + 1) * sizeof *f->bucket_first);
+    if (!f->bucket_first) return false;
+    xpl_exec_run(b->exec, b->n_buckets, count_flow_events, f);
+    for (size_t i = 0; i < b->n_buckets; i++)
+        f->bucket_first[i + 1] += f->bucket_first[i];
+    f->n_events = f->bucket_first[b->n_buckets];
+    f->events = xpl_arena_array(&f->arena, f->n_events, sizeof(*f->events));
+    if (!f->events) return false;
+    xpl_exec_run(b->exec, b->n_buckets, list_flow_events, f);
     return true;
 }
 
-static bool run_flows(struct flow_pass *f) {
-    enum { AHEAD = 8 }; // slots are all over the table: ask for them early
+// The events of flows, and room for what is known of each flow.
+static bool make_flows(struct trc_flow_pass *f) {
     if (!find_flow_events(f)) return false;
+    const size_t n = f->n_events;
+    if (n > UINT32_MAX / 4) return false;
+    f->shift = 60;
+    while (f->shift > 1 && ((size_t)1 << (64 - f->shift)) < n + n / 4) // most have two events
+        f->shift--;
+    f->seed = xpl_hash_seed();
+    f->found = xpl_arena_zalloc(&f->arena, n);
+    f->slots = xpl_arena_zalloc(&f->arena, sizeof *f->slots << (64 - f->shift));
+    f->flows = xpl_arena_array(&f->arena, n, sizeof *f->flows);
+    f->rows = xpl_arena_zalloc(&f->arena, f->b->tracks.n * sizeof *f->rows);
+    return f->found && f->slots && f->flows && f->rows;
+}
+
+static bool begin_flows(struct builder *b) {
+    if (b->flows || !any_flows(b)) return true;
+    b->flows = xpl_arena_alloc(b->arena, sizeof *b->flows);
+    if (!b->flows) return false;
+    *b->flows = (struct trc_flow_pass){.b = b};
+    xpl_arena_init(&b->flows->arena, b->limit);
+    return make_flows(b->flows);
+}
+
+void trc_end_flows(struct builder *b) {
+    if (b->flows) xpl_arena_fini(&b->flows->arena);
+    b->flows = NULL;
+}
+
+static bool run_flows(struct trc_flow_pass *f, unsigned first, unsigned end) {
+    enum { AHEAD = 8 }; // slots are all over the table: ask for them early
     for (size_t i = 0; i < f->n_events; i++) {
         if (i + AHEAD < f->n_events)
             __builtin_prefetch(&f->slots[slot_of(f, f->events[i + AHEAD]->flow >> 8)]);
-        if (!flow_event(f, f->events[i])) return false;
+        if (!flow_event(f, i, first, end)) return false;
     }
     return true;
 }
@@ -140,66 +195,117 @@ static bool run_flows(struct flow_pass *f) {
 
 struct track_pass {
     struct builder *b;
+    unsigned first, end; // levels to find
     atomic_bool no_memory;
 };
 
-static bool set_from(struct vis_row *rows, unsigned level, uint64_t begin, uint64_t end,
-                     struct xpl_arena *a) {
-    for (; level < DECIDED; level++)
-        if (!vis_set(&rows[level], vis_depth(&rows[level], begin), end, a)) return false;
+// What is visible in a row at each level.  Levels from `same` on have shown the same events so far
+// and share what rows[same] says.
+//
+// Most events are seen at none of the levels that are looked for, which is told without a search:
+// `last` is the earliest end that a row remembers.  What begins after it, but not by the
+// resolution, is neither deeper than all that is visible nor far enough from it: of the ends before
+// it, that one is the farthest.
+struct row_levels {
+    struct vis_row rows[DECIDED];
+    uint64_t last[DECIDED];
+    unsigned same, first, end;
+    struct xpl_arena arena;
+};
+
+static bool is_hidden(const struct row_levels *l, uint64_t begin) {
+    bool seen = l->rows[l->first].n == 0;
+    for (unsigned i = l->first; i < l->end; i++)
+        seen |= begin - l->last[i] >= trc_resolutions[i];
+    return !seen;
+}
+
+static bool copy_row(struct vis_row *to, const struct vis_row *from, struct xpl_arena *a) {
+    *to = *from;
+    to->cap = 0, to->ends = NULL;
+    while (to->cap < from->n) { // grows from nothing, by doubling
+        to->n = 0;
+        if (!vis_grow(to, a)) return false;
+    }
+    to->n = from->n;
+    if (to->n) memcpy(to->ends, from->ends, to->n * sizeof *to->ends);
     return true;
 }
 
-static bool row_event(struct vis_row *rows, struct rec *r, struct xpl_arena *a) {
-    const uint64_t begin = r->ts, end = r->ts + r->dur;
-    if (r->flags & TRC_HAS_FLOW) return set_from(rows, r->level, begin, end, a);
-    const unsigned own = level_of_duration(r->dur);
-    unsigned level = 0;
-    for (; level < own; level++) {
-        const uint32_t depth = vis_depth(&rows[level], begin);
-        if (vis_apart(&rows[level], depth, begin, trc_resolutions[level])) break;
+// The event is visible at `level`, if that is looked for, and all finer ones, and at no coarser
+// one.
+static bool set_from(struct row_levels *l, unsigned level, uint64_t begin, uint64_t end) {
+    if (level >= l->end) return true;
+    for (; l->same < level; l->same++) // they part here
+        if (!copy_row(&l->rows[l->same + 1], &l->rows[l->same], &l->arena)) return false;
+    for (; level < l->end && level <= l->same; level++) {
+        struct vis_row *const row = &l->rows[level];
+        if (!vis_set(row, vis_depth(row, begin), end, &l->arena)) return false;
+        l->last[level] = row->ends[row->n - 1];
     }
-    r->level = (uint8_t)level;
-    return set_from(rows, level, begin, end, a);
+    for (; level < l->end; level++)
+        l->last[level] = l->last[l->same];
+    return true;
 }
 
-static void counter_event(struct vis_row *rows, struct rec *r) {
-    unsigned level = r->flags & TRC_HAS_FLOW ? r->level : 0;
-    if (!(r->flags & TRC_HAS_FLOW)) {
-        while (level < DECIDED && !vis_counter(&rows[level], r->ts, trc_resolutions[level]))
+static bool row_event(struct row_levels *l, struct rec *r) {
+    const uint64_t begin = r->ts, end = r->ts + r->dur;
+    if (r->level < l->first) return set_from(l, l->first, begin, end);
+    if (r->flags & TRC_HAS_FLOW) return set_from(l, r->level, begin, end);
+    const bool is_short = r->dur < trc_resolutions[l->end - 1];
+    if (XPL_LIKELY(is_short) && XPL_LIKELY(is_hidden(l, begin))) {
+        r->level = (uint8_t)l->end;
+        return true;
+    }
+    const unsigned last = is_short ? l->end : level_of_duration(r->dur);
+    unsigned level = l->first;
+    uint32_t depth = 0;
+    for (; level < last; level++) {
+        struct vis_row *const row = &l->rows[level < l->same ? level : l->same];
+        if (level <= l->same) depth = vis_depth(row, begin);
+        if (vis_apart(row, depth, begin, trc_resolutions[level])) break;
+    }
+    r->level = (uint8_t)level;
+    return set_from(l, level, begin, end);
+}
+
+static void counter_event(struct vis_row *rows, struct rec *r, unsigned first, unsigned end) {
+    unsigned level = r->level < first ? first : r->level;
+    if (!(r->flags & TRC_HAS_FLOW) && r->level >= first) {
+        level = first;
+        while (level < end && !vis_counter(&rows[level], r->ts, trc_resolutions[level]))
             level++;
         r->level = (uint8_t)level;
     }
-    for (; level < DECIDED; level++)
+    for (; level < end; level++)
         rows[level].has_counter = true, rows[level].last_counter = r->ts;
 }
 
 static void run_track(void *ctx, size_t i) {
     struct track_pass *const p = ctx;
     const struct track *const t = &p->b->tracks.v[i];
-    struct vis_row rows[DECIDED] = {0};
-    struct xpl_arena arena;
-    xpl_arena_init(&arena, p->b->limit);
+    struct row_levels l = {.same = p->first, .first = p->first, .end = p->end};
+    xpl_arena_init(&l.arena, p->b->limit);
     bool ok = true;
     for (size_t k = 0; ok && k < t->n; k++) {
         if (t->named)
-            counter_event(rows, &t->recs[k]);
+            counter_event(l.rows, &t->recs[k], p->first, p->end);
         else
-            ok = row_event(rows, &t->recs[k], &arena);
+            ok = row_event(&l, &t->recs[k]);
     }
     if (!ok) atomic_store(&p->no_memory, true);
-    xpl_arena_fini(&arena);
+    xpl_arena_fini(&l.arena);
 }
 
-xpl_status_t trc_find_levels(struct builder *b, struct xpl_error *err) {
-    struct flow_pass f = {.b = b};
-    struct track_pass p = {.b = b};
-    xpl_arena_init(&f.arena, b->limit);
-    const bool ok = !any_flows(b) || run_flows(&f);
-    xpl_arena_fini(&f.arena);
-    if (!ok) XPL_FAIL_OOM(err, "trace flows");
+xpl_status_t trc_find_levels(struct builder *b, unsigned end, struct xpl_error *err) {
+    struct track_pass p = {.b = b, .first = b->n_levels, .end = end < DECIDED ? end : DECIDED};
+    if (p.first >= p.end) return XPL_OK;
+    if (!begin_flows(b) || (b->flows && !run_flows(b->flows, p.first, p.end)))
+        XPL_FAIL_OOM(err, "trace flows");
     xpl_exec_run(b->exec, b->tracks.n, run_track, &p);
     if (atomic_load(&p.no_memory)) XPL_FAIL_OOM(err, "trace levels");
     if (xpl_exec_cancelled(b->exec)) XPL_FAIL(err, XPL_CANCELLED, "trace: cancelled");
+    b->n_levels = p.end;
+    if (b->n_levels == DECIDED) trc_end_flows(b);
     return XPL_OK;
 }

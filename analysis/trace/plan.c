@@ -14,16 +14,27 @@ enum { // xla tsl/profiler/utils/trace_utils.h
 
 // ---- metadata ----
 
-static bool has_stat_named(const struct xpl_plane *p, xpl_str_t name) {
-    for (uint32_t i = 1; i < p->n_stat_md; i++)
-        if (xpl_str_eq(p->stat_md[i].name, name)) return true;
-    return false;
-}
-
 static bool has_stat(const struct xpl_plane *p, enum xpl_stat_type type) {
     for (uint32_t i = 1; i < p->n_stat_md; i++)
         if (p->stat_md[i].type == type) return true;
     return false;
+}
+
+// What is looked for among the stats of events: what says more than flows and groups do.
+static xpl_status_t mark_scanned(struct builder *b, struct plane_src *ps, struct xpl_error *err) {
+    const struct xpl_plane *const p = ps->plane;
+    bool any = false;
+    uint8_t *const marks = xpl_arena_zalloc(b->arena, p->n_stat_md);
+    if (!marks) XPL_FAIL_OOM(err, "trace metadata");
+    for (uint32_t i = 1; i < p->n_stat_md; i++) {
+        const struct xpl_stat_md *const md = &p->stat_md[i];
+        marks[i] = md->type == XPL_STAT_FLOW || md->type == XPL_STAT_IS_ASYNC ||
+                   xpl_str_eq(md->name, XPL_STR("long_name")) ||
+                   xpl_str_eq(md->name, XPL_STR("hlo_text"));
+        any = any || marks[i];
+    }
+    ps->scan = any ? marks : NULL;
+    return XPL_OK;
 }
 
 // What stats of the metadata say, for all its events.
@@ -67,9 +78,7 @@ static xpl_status_t read_metadata(struct builder *b, struct plane_src *ps, struc
     for (uint32_t i = p->n_event_md; i < ps->n_md; i++)
         if (xpl_derived_is_internal_event(trc_md(ps, i).type)) ps->md_flags[i] = MD_INTERNAL;
     ps->regions = ps->start_md && ps->stop_md;
-    ps->scan = has_stat(p, XPL_STAT_FLOW) || has_stat(p, XPL_STAT_IS_ASYNC) ||
-               has_stat_named(p, XPL_STR("long_name")) || has_stat_named(p, XPL_STR("hlo_text"));
-    return XPL_OK;
+    return mark_scanned(b, ps, err);
 }
 
 // ---- lines ----

@@ -79,6 +79,10 @@ xpl_status_t trc_select(const struct xpl_trace *t, xpl_str_t host,
                         struct xpl_arena *arena, struct trc_shown *ret, struct xpl_error *err)
     XPL_NODISCARD;
 
+// How many levels, from the coarsest, an answer reads at most.  Of the footer: has_min and what
+// follows it, and n_events.
+unsigned trc_levels_shown(const struct trc_footer *f, const struct xpl_trace_options *o);
+
 // A stack frame as JSON tells it, after those before (answer_json.c).
 void trc_put_frame(struct xpl_buf *b, uint32_t number, xpl_str_t text);
 

@@ -14,6 +14,11 @@ enum {
     ASK_EVERY = 16
 }; // blocks
 
+struct window { // ps
+    uint64_t begin, end;
+    uint64_t resolution; // what events of a row must be apart, 0: nothing
+};
+
 struct selection {
     const struct xpl_trace *t;
     const struct xpl_trace_options *o;
@@ -23,8 +28,7 @@ struct selection {
     bool *tpu;       // per device: a TPU's, whose flows have ends only
     bool tpu_core;   // one of them is a core
     XPL_VEC(struct trc_event) shown;
-    // of a window
-    uint64_t begin, end, resolution;
+    struct window window;
     struct vis_row *rows; // per track
     struct xpl_map flows;
 };
@@ -81,24 +85,32 @@ static uint64_t to_ps(double ms) {
     return ps < 18446744073709551616.0 ? (uint64_t)ps : UINT64_C(1) << 63;
 }
 
-static void set_window(struct selection *s) {
-    const struct trc_footer *const f = s->t->footer;
-    uint64_t begin = to_ps(s->o->start_time_ms), end = to_ps(s->o->end_time_ms);
+static struct window window_of(const struct trc_footer *f, const struct xpl_trace_options *o) {
+    uint64_t begin = to_ps(o->start_time_ms), end = to_ps(o->end_time_ms), resolution = 0;
     if (begin > end) end = begin;
     if (f->has_min && begin < f->min_ts) begin = f->min_ts;
     if (f->has_max && (end == 0 || end > f->max_ts)) end = f->max_ts;
     if (begin > end) end = begin;
-    s->begin = begin, s->end = end;
-    s->resolution = 0;
-    if (s->o->resolution == 0 || f->n_events < STREAMING_EVENTS) return;
-    const double r = (double)(end - begin) / (double)s->o->resolution;
-    s->resolution = r < 9e18 ? (uint64_t)llround(r) : 0;
+    if (o->resolution && f->n_events >= STREAMING_EVENTS) {
+        const double r = (double)(end - begin) / (double)o->resolution;
+        resolution = r < 9e18 ? (uint64_t)llround(r) : 0;
+    }
+    return (struct window){begin, end, resolution};
+}
+
+unsigned trc_levels_shown(const struct trc_footer *f, const struct xpl_trace_options *o) {
+    const uint64_t resolution = window_of(f, o).resolution;
+    unsigned level = 0;
+    if (o->event_name.len || o->search_prefix.len) return TRC_LEVELS;
+    while (level < TRC_LEVELS && resolution < trc_resolutions[level])
+        level++;
+    return level < TRC_LEVELS ? level + 1 : TRC_LEVELS;
 }
 
 static xpl_status_t far_enough(struct selection *s, const struct trc_event *e, bool *ret,
                                struct xpl_error *err) {
     struct vis_row *const row = &s->rows[e->track];
-    const uint64_t end = e->ts + e->dur, res = s->resolution;
+    const uint64_t end = e->ts + e->dur, res = s->window.resolution;
     if (s->t->tracks[e->track].named) {
         *ret = vis_counter(row, e->ts, res);
         return XPL_OK;
@@ -124,10 +136,10 @@ static xpl_status_t visible(struct selection *s, const struct trc_event *e, bool
         *ret = s->o->full_dma;
         return XPL_OK;
     }
-    *ret = s->begin == s->end; // of an instant nothing can be left out
+    *ret = s->window.begin == s->window.end; // of an instant nothing can be left out
     if (*ret) return XPL_OK;
-    if (s->begin > e->ts + e->dur || e->ts > s->end) return XPL_OK;
-    *ret = s->resolution == 0;
+    if (s->window.begin > e->ts + e->dur || e->ts > s->window.end) return XPL_OK;
+    *ret = s->window.resolution == 0;
     return *ret ? XPL_OK : far_enough(s, e, ret, err);
 }
 
@@ -143,13 +155,14 @@ static xpl_status_t next(struct selection *s, struct stream *st, uint64_t from, 
                          struct xpl_error *err) {
     for (;;) {
         if (st->i >= st->view.n) {
-            if (st->block >= st->end_block || s->t->blocks[st->block].first_ts > s->end) break;
+            if (st->block >= st->end_block || s->t->blocks[st->block].first_ts > s->window.end)
+                break;
             XPL_TRY(still_wanted(s, err));
             XPL_TRY(trc_view_block(s->t, st->block++, &st->view, err));
             st->i = 0;
         }
         const uint64_t ts = trc_get(&st->view, TRC_TS, st->i);
-        if (ts > s->end) break;
+        if (ts > s->window.end) break;
         if (ts < from) {
             st->i++;
             continue;
@@ -196,14 +209,14 @@ static xpl_status_t open_streams(struct selection *s, struct merge *m, struct xp
         struct stream *const st = &m->streams[level];
         // What is seen first at a level is shorter than the resolution of the one before.
         const uint64_t reach = level ? trc_resolutions[level - 1] : UINT64_MAX;
-        const uint64_t from = s->begin > reach ? s->begin - reach : 0;
+        const uint64_t from = s->window.begin > reach ? s->window.begin - reach : 0;
         bool more;
         m->from[level] = from;
         *st = (struct stream){.block = trc_find_block(s->t, level, from),
                               .end_block = s->t->footer->level_first[level + 1]};
         XPL_TRY(next(s, st, from, &more, err));
         if (more) m->heap[m->n++] = st;
-        if (s->resolution >= trc_resolutions[level]) break;
+        if (s->window.resolution >= trc_resolutions[level]) break;
     }
     for (unsigned i = m->n / 2; i-- > 0;)
         sift_down(s, m, i);
@@ -212,7 +225,7 @@ static xpl_status_t open_streams(struct selection *s, struct merge *m, struct xp
 
 static xpl_status_t select_window(struct selection *s, struct xpl_error *err) {
     struct merge m = {.n = 0};
-    set_window(s);
+    s->window = window_of(s->t->footer, s->o);
     s->rows = xpl_arena_zalloc(s->arena, (size_t)s->t->n[TRC_TRACKS] * sizeof *s->rows);
     if (!s->rows) XPL_FAIL_OOM(err, "trace rows");
     XPL_TRY(open_streams(s, &m, err));

@@ -46,6 +46,25 @@ xpl_status_t xpl_trace_build(xpl_bytes_t profile, struct xpl_exec *exec, size_t 
                              const struct xpl_trace_sink *sink, struct xpl_error *err)
     XPL_NODISCARD;
 
+// The same in steps, for whoever waits for one answer and wants the index afterwards: begin reads
+// the profile (its bytes are not needed any more then); part, at most once, writes an index for the
+// answer to these options and no other, where that is quicker (has_part); finish writes the index.
+// *ret and what it keeps is freed by xpl_trace_build_free, NULL is fine.
+struct xpl_trace_build;
+struct xpl_trace_options;
+xpl_status_t xpl_trace_build_begin(xpl_bytes_t profile, struct xpl_exec *exec, size_t limit,
+                                   struct xpl_trace_build **ret, struct xpl_error *err)
+    XPL_NODISCARD;
+bool xpl_trace_build_has_part(const struct xpl_trace_build *t, const struct xpl_trace_options *o);
+// In the exec that it began in.
+xpl_status_t xpl_trace_build_part(struct xpl_trace_build *t, const struct xpl_trace_options *o,
+                                  const struct xpl_trace_sink *sink, struct xpl_error *err)
+    XPL_NODISCARD;
+xpl_status_t xpl_trace_build_finish(struct xpl_trace_build *t, struct xpl_exec *exec,
+                                    const struct xpl_trace_sink *sink, struct xpl_error *err)
+    XPL_NODISCARD;
+void xpl_trace_build_free(struct xpl_trace_build *t);
+
 // Opens an index.  `index` must be aligned to 8 and stay as long as the trace; *ret lives in
 // `arena`.  DATA_LOSS for anything that is no sound index of this version; the blocks that hold
 // events are checked when they are read.
@@ -54,15 +73,16 @@ xpl_status_t xpl_trace_open(xpl_bytes_t index, struct xpl_arena *arena, struct x
 // Events of the profile that the viewer can show.
 uint64_t xpl_trace_n_events(const struct xpl_trace *t);
 
-// An index in memory, for whoever keeps none.
+// An index in memory, for whoever keeps none: for the answer to `o` alone, or for all (NULL).
 struct xpl_trace_memory {
     struct xpl_buf index;
     struct xpl_arena *arena; // the caller's; holds the trace
     struct xpl_trace *trace;
 };
 xpl_status_t xpl_trace_memory_init(struct xpl_trace_memory *m, xpl_bytes_t profile,
-                                   struct xpl_exec *exec, size_t limit, struct xpl_arena *arena,
-                                   struct xpl_error *err) XPL_NODISCARD;
+                                   const struct xpl_trace_options *o, struct xpl_exec *exec,
+                                   size_t limit, struct xpl_arena *arena, struct xpl_error *err)
+    XPL_NODISCARD;
 // Accepts a zero-initialised one.
 void xpl_trace_memory_fini(struct xpl_trace_memory *m);
 

@@ -29,7 +29,11 @@ static bool add_row(struct builder *b, struct line_src *const *lines, size_t n_l
                         .plane = (uint32_t)(lines[0]->ps - b->planes.v),
                         .recs = lines[0]->recs,
                         .n = n};
-    if (n_lines == 1 && lines[0]->extra.n == 0) return true;
+    if (n_lines == 1 && n <= lines[0]->cap) { // regions found room behind the events
+        if (lines[0]->extra.n)
+            memcpy(t->recs + lines[0]->n, lines[0]->extra.v, lines[0]->extra.n * sizeof *t->recs);
+        return true;
+    }
     t->recs = xpl_arena_array(b->arena, n, sizeof *t->recs);
     if (!t->recs) return false;
     struct rec *to = t->recs;
@@ -202,10 +206,48 @@ static bool sort_recs(struct track *t) {
     return true;
 }
 
+static bool comes_before(const struct rec *a, const struct rec *b) {
+    return a->ts != b->ts ? a->ts < b->ts : a->dur > b->dur;
+}
+
+// Records from `first` on that are in order.
+static size_t run_from(const struct track *t, size_t first) {
+    size_t k = first + 1;
+    while (k < t->n && !comes_before(&t->recs[k], &t->recs[k - 1]))
+        k++;
+    return k - first;
+}
+
+static void sort_tail(const struct track *t, size_t m, struct place *places, struct rec *to) {
+    const size_t n = t->n - m;
+    for (size_t i = 0; i < n; i++)
+        places[i] = (struct place){t->recs[m + i].ts, m + i};
+    xpl_std_sort(places, n, sizeof *places, before, t->recs);
+    for (size_t i = 0; i < n; i++)
+        to[i] = t->recs[places[i].at];
+}
+
+// Puts what stands behind the first m records, which are in order, in between.
+static bool merge_tail(struct track *t, size_t m, bool tail_sorted) {
+    const size_t tail = t->n - m;
+    struct rec *const copy = xpl_sys_alloc(tail * (sizeof *copy + sizeof(struct place)));
+    if (!copy) return false;
+    if (tail_sorted)
+        memcpy(copy, t->recs + m, tail * sizeof *copy);
+    else
+        sort_tail(t, m, (struct place *)(void *)(copy + tail), copy);
+    for (size_t left = tail, to = t->n; left;) // from behind; of a tie the first stays first
+        t->recs[--to] =
+            m && comes_before(&copy[left - 1], &t->recs[m - 1]) ? t->recs[--m] : copy[--left];
+    xpl_sys_free(copy);
+    return true;
+}
+
 static void sort_track(void *ctx, size_t i) {
+    enum { SMALL_PART = 8 };
     struct builder *const b = ctx;
     struct track *const t = &b->tracks.v[i];
-    bool sorted = true;
+    size_t in_order = 0; // so many from the beginning
     t->min_ts = UINT64_MAX;
     for (size_t k = 0; k < t->n; k++) {
         struct rec *const r = &t->recs[k];
@@ -216,9 +258,14 @@ static void sort_track(void *ctx, size_t i) {
             t->has_max = true, t->max_ts = end;
         t->n_flows += (r->flags & TRC_HAS_FLOW) != 0;
         r->track = (uint32_t)i;
-        if (k && (r[-1].ts != r->ts ? r[-1].ts > r->ts : r[-1].dur < r->dur)) sorted = false;
+        if (in_order == k && (k == 0 || !comes_before(r, r - 1))) in_order++;
     }
-    t->failed = !sorted && !sort_recs(t);
+    if (in_order == t->n) return;
+    const bool two_runs = run_from(t, in_order) == t->n - in_order; // events, then regions
+    if (two_runs || t->n - in_order < t->n / SMALL_PART)
+        t->failed = !merge_tail(t, in_order, two_runs);
+    else
+        t->failed = !sort_recs(t);
 }
 
 // Order of tracks, in which events stand that begin and end together.

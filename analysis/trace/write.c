@@ -1,4 +1,4 @@
-// The index as bytes: blocks level by level, encoded in parallel and written in order; then tables.
+// An index as bytes: blocks level by level, encoded in parallel and written in order; then tables.
 // Which names a block holds is found with it, and turned round into the blocks of each name.
 #include <stdatomic.h>
 #include <string.h>
@@ -41,15 +41,21 @@ static void put_table(struct output *o, enum trc_table t, const void *p, size_t 
 
 struct leveling {
     struct builder *b;
+    unsigned end; // levels before are written
     struct rec **by_level;
+    uint64_t n, level_n[TRC_LEVELS];
     uint64_t (*at)[TRC_LEVELS]; // per bucket
 };
+
+static bool is_written(const struct leveling *l, const struct rec *r) {
+    return r->level < l->end && r->serial < 256;
+}
 
 static void count_levels(void *ctx, size_t i) {
     struct leveling *const l = ctx;
     for (size_t k = l->b->bucket_first[i]; k < l->b->bucket_first[i + 1]; k++) {
         const struct rec *const r = l->b->order[k];
-        if (r->serial < 256) l->at[i][r->level]++;
+        if (is_written(l, r)) l->at[i][r->level]++;
     }
 }
 
@@ -57,27 +63,27 @@ static void spread_levels(void *ctx, size_t i) {
     struct leveling *const l = ctx;
     for (size_t k = l->b->bucket_first[i]; k < l->b->bucket_first[i + 1]; k++) {
         struct rec *const r = l->b->order[k];
-        if (r->serial < 256) l->by_level[l->at[i][r->level]++] = r;
+        if (is_written(l, r)) l->by_level[l->at[i][r->level]++] = r;
     }
 }
 
-static bool sort_levels(struct leveling *l) {
+static bool sort_levels(struct leveling *l, struct xpl_arena *arena) {
     struct builder *const b = l->b;
-    l->by_level = xpl_arena_array(b->arena, b->n_events, sizeof(*l->by_level));
-    l->at = xpl_arena_zalloc(b->arena, b->n_buckets * sizeof *l->at);
-    if (!l->by_level || !l->at) return false;
+    l->end = b->n_levels < TRC_DECIDED ? b->n_levels : TRC_LEVELS;
+    l->at = xpl_arena_zalloc(arena, b->n_buckets * sizeof *l->at);
+    if (!l->at) return false;
     xpl_exec_run(b->exec, b->n_buckets, count_levels, l);
-    uint64_t n = 0;
-    for (unsigned level = 0; level < TRC_LEVELS; level++) {
-        const uint64_t begin = n;
+    for (unsigned level = 0; level < l->end; level++) {
+        const uint64_t begin = l->n;
         for (size_t i = 0; i < b->n_buckets; i++) {
             const uint64_t here = l->at[i][level];
-            l->at[i][level] = n;
-            n += here;
+            l->at[i][level] = l->n;
+            l->n += here;
         }
-        b->level_n[level] = n - begin;
+        l->level_n[level] = l->n - begin;
     }
-    b->n_kept = n;
+    l->by_level = xpl_arena_array(arena, l->n, sizeof(*l->by_level));
+    if (!l->by_level) return false;
     xpl_exec_run(b->exec, b->n_buckets, spread_levels, l);
     return true;
 }
@@ -144,10 +150,11 @@ struct span { // of a block: its events in by_level
 
 struct blocks {
     const struct builder *b;
+    struct xpl_arena *arena;
     struct rec **by_level;
     struct trc_block_ref *refs;
     struct span *spans;
-    uint64_t n, n_kept;
+    uint64_t n;
     uint64_t wave;    // first block of the wave
     uint8_t *buffers; // JOB_BLOCKS * BLOCK_MAX each
     size_t *lengths;
@@ -192,20 +199,19 @@ static void encode_job(void *ctx, size_t job) {
     bl->lengths[job] = (size_t)(p - begin);
 }
 
-static bool plan_blocks(struct blocks *bl, struct trc_footer *f) {
-    const struct builder *const b = bl->b;
+static bool plan_blocks(struct blocks *bl, const struct leveling *l, struct trc_footer *f) {
     uint64_t n = 0, at = 0;
     for (unsigned level = 0; level < TRC_LEVELS; level++) {
         f->level_first[level] = n;
-        n += (b->level_n[level] + TRC_BLOCK - 1) / TRC_BLOCK;
+        n += (l->level_n[level] + TRC_BLOCK - 1) / TRC_BLOCK;
     }
     f->level_first[TRC_LEVELS] = bl->n = n;
-    bl->refs = xpl_arena_array(b->arena, n, sizeof *bl->refs);
-    bl->spans = xpl_arena_array(b->arena, n, sizeof *bl->spans);
-    if (!bl->refs || !bl->spans || b->n_kept > UINT32_MAX) return false;
+    bl->refs = xpl_arena_array(bl->arena, n, sizeof *bl->refs);
+    bl->spans = xpl_arena_array(bl->arena, n, sizeof *bl->spans);
+    if (!bl->refs || !bl->spans || l->n > UINT32_MAX) return false;
     n = 0;
     for (unsigned level = 0; level < TRC_LEVELS; level++)
-        for (uint64_t left = b->level_n[level], here; left; left -= here, at += here, n++) {
+        for (uint64_t left = l->level_n[level], here; left; left -= here, at += here, n++) {
             here = left < TRC_BLOCK ? left : TRC_BLOCK;
             bl->spans[n] = (struct span){.first = (uint32_t)at, .n = (uint32_t)here};
         }
@@ -214,10 +220,10 @@ static bool plan_blocks(struct blocks *bl, struct trc_footer *f) {
 
 static bool put_blocks(struct blocks *bl, struct output *o) {
     const size_t jobs = (size_t)bl->b->exec->width * 2;
-    bl->buffers = xpl_arena_array(bl->b->arena, jobs, JOB_BLOCKS * (size_t)BLOCK_MAX);
-    bl->lengths = xpl_arena_zalloc(bl->b->arena, jobs * sizeof *bl->lengths);
+    bl->buffers = xpl_arena_array(bl->arena, jobs, JOB_BLOCKS * (size_t)BLOCK_MAX);
+    bl->lengths = xpl_arena_zalloc(bl->arena, jobs * sizeof *bl->lengths);
     bl->seen_words = bl->b->sorted_names.n / 64 + 1;
-    bl->seen = xpl_arena_zalloc(bl->b->arena, jobs * bl->seen_words * sizeof *bl->seen);
+    bl->seen = xpl_arena_zalloc(bl->arena, jobs * bl->seen_words * sizeof *bl->seen);
     if (!bl->buffers || !bl->lengths || !bl->seen) return false;
     for (bl->wave = 0; bl->wave < bl->n && !o->failed; bl->wave += jobs * JOB_BLOCKS) {
         const uint64_t left = bl->n - bl->wave;
@@ -239,9 +245,9 @@ static bool put_blocks(struct blocks *bl, struct output *o) {
 
 // ---- tables ----
 
-static bool put_strings(struct builder *b, struct output *o) {
+static bool put_strings(const struct builder *b, struct xpl_arena *arena, struct output *o) {
     const size_t n = (size_t)b->n_strings + 1;
-    struct trc_string *const v = xpl_arena_zalloc(b->arena, n * sizeof *v);
+    struct trc_string *const v = xpl_arena_zalloc(arena, n * sizeof *v);
     uint64_t len = 0;
     if (!v) return false;
     for (size_t i = 1; i < n; i++) {
@@ -252,7 +258,7 @@ static bool put_strings(struct builder *b, struct output *o) {
     }
     for (size_t i = 0; i < b->frames.n; i++)
         v[b->frames.v[i]].frame = (uint32_t)i + 1;
-    char *const text = xpl_arena_alloc(b->arena, len);
+    char *const text = xpl_arena_alloc(arena, len);
     if (!text) return false;
     for (size_t i = 1; i < n; i++) {
         const xpl_str_t s = xpl_intern_get(b->strings, (xpl_strid_t){(uint32_t)i});
@@ -263,8 +269,8 @@ static bool put_strings(struct builder *b, struct output *o) {
     return true;
 }
 
-static bool put_tracks(struct builder *b, struct output *o) {
-    struct trc_track *const v = xpl_arena_zalloc(b->arena, b->tracks.n * sizeof *v);
+static bool put_tracks(const struct builder *b, struct xpl_arena *arena, struct output *o) {
+    struct trc_track *const v = xpl_arena_zalloc(arena, b->tracks.n * sizeof *v);
     if (!v) return false;
     for (size_t i = 0; i < b->tracks.n; i++) {
         const struct track *const t = &b->tracks.v[i];
@@ -302,20 +308,20 @@ static void list_blocks(const struct blocks *bl, struct trc_name *names, uint64_
         }
 }
 
-static bool put_names(const struct builder *b, const struct blocks *bl, struct output *o) {
-    const size_t n = b->sorted_names.n;
-    struct trc_name *const v = xpl_arena_zalloc(b->arena, n * sizeof *v);
-    uint64_t *const next = xpl_arena_zalloc(b->arena, n * sizeof *next);
+static bool put_names(const struct blocks *bl, struct output *o) {
+    const size_t n = bl->b->sorted_names.n;
+    struct trc_name *const v = xpl_arena_zalloc(bl->arena, n * sizeof *v);
+    uint64_t *const next = xpl_arena_zalloc(bl->arena, n * sizeof *next);
     uint64_t all = 0;
     if (!v || !next) return false;
     list_blocks(bl, v, next, NULL);
     for (size_t i = 0; i < n; i++) {
-        v[i].string = b->sorted_names.v[i];
+        v[i].string = bl->b->sorted_names.v[i];
         v[i].first = all;
         all += v[i].len;
         v[i].len = next[i] = 0;
     }
-    uint8_t *const list = xpl_arena_alloc(b->arena, all);
+    uint8_t *const list = xpl_arena_alloc(bl->arena, all);
     if (!list) return false;
     list_blocks(bl, v, next, list);
     for (size_t i = 0; i < n; i++)
@@ -336,9 +342,11 @@ static void put_frames_json(const struct builder *b, struct output *o) {
 
 #define PUT_VEC(o, table, vec) put_table((o), (table), (vec).v, (vec).n * sizeof *(vec).v)
 
-static bool put_tables(struct builder *b, const struct blocks *bl, struct output *o) {
+static bool put_tables(const struct blocks *bl, struct output *o) {
+    const struct builder *const b = bl->b;
     put_table(o, TRC_BLOCKS, bl->refs, bl->n * sizeof *bl->refs);
-    if (!put_strings(b, o) || !put_tracks(b, o) || !put_names(b, bl, o)) return false;
+    if (!put_strings(b, bl->arena, o) || !put_tracks(b, bl->arena, o) || !put_names(bl, o))
+        return false;
     PUT_VEC(o, TRC_DEVICES, b->devices);
     PUT_VEC(o, TRC_RESOURCES, b->resources);
     PUT_VEC(o, TRC_ARGS, b->args);
@@ -350,27 +358,33 @@ static bool put_tables(struct builder *b, const struct blocks *bl, struct output
     return true;
 }
 
+static void put_footer(const struct builder *b, struct output *o) {
+    static const uint8_t zeros[8] = {0};
+    struct trc_footer *const f = &o->footer;
+    put(o, zeros, (8 - o->at % 8) % 8);
+    f->n_events = b->n_events;
+    f->has_min = b->has_min, f->has_max = b->has_max;
+    f->min_ts = b->min_ts, f->max_ts = b->max_ts;
+    f->file_size = o->at + sizeof *f;
+    memcpy(f->magic, TRC_MAGIC, sizeof f->magic);
+    f->sum = trc_sum(f, offsetof(struct trc_footer, sum));
+    put(o, f, sizeof *f);
+}
+
 xpl_status_t trc_write(struct builder *b, const struct xpl_trace_sink *sink,
                        struct xpl_error *err) {
-    static const uint8_t zeros[8] = {0};
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct output o = {.sink = sink};
     struct leveling l = {.b = b};
-    struct blocks bl = {.b = b};
     struct trc_header head = {.version = XPL_TRACE_VERSION, .endian = TRC_ENDIAN};
+    xpl_arena_init(&arena, b->limit);
     memcpy(head.magic, TRC_MAGIC, sizeof head.magic);
-    if (!sort_levels(&l)) XPL_FAIL_OOM(err, "trace levels");
-    bl.by_level = l.by_level;
+    if (!sort_levels(&l, &arena)) XPL_FAIL_OOM(err, "trace levels");
+    struct blocks bl = {.b = b, .arena = &arena, .by_level = l.by_level};
     put(&o, &head, sizeof head);
-    if (!plan_blocks(&bl, &o.footer) || !put_blocks(&bl, &o) || !put_tables(b, &bl, &o))
+    if (!plan_blocks(&bl, &l, &o.footer) || !put_blocks(&bl, &o) || !put_tables(&bl, &o))
         XPL_FAIL_OOM(err, "trace index");
-    put(&o, zeros, (8 - o.at % 8) % 8);
-    o.footer.n_events = b->n_events;
-    o.footer.has_min = b->has_min, o.footer.has_max = b->has_max;
-    o.footer.min_ts = b->min_ts, o.footer.max_ts = b->max_ts;
-    o.footer.file_size = o.at + sizeof o.footer;
-    memcpy(o.footer.magic, TRC_MAGIC, sizeof o.footer.magic);
-    o.footer.sum = trc_sum(&o.footer, offsetof(struct trc_footer, sum));
-    put(&o, &o.footer, sizeof o.footer);
+    put_footer(b, &o);
     if (o.failed)
         XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "trace: no room for the index beyond %llu bytes",
                  (unsigned long long)o.at);

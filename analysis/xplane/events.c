@@ -162,10 +162,9 @@ enum xpl_wire_result xpl_stats_next(struct xpl_stats *s, struct xpl_stat *ret) {
     return XPL_WIRE_END;
 }
 
-// The type of a stat by its id, which comes first in all that writers write; false when it does
-// not.
-XPL_INLINE bool quick_type(const struct xpl_plane *p, xpl_bytes_t message,
-                           enum xpl_stat_type *ret) {
+// Where the metadata of a stat stands, by its id, which comes first in all that writers write;
+// false when it does not.
+XPL_INLINE bool quick_md(const struct xpl_plane *p, xpl_bytes_t message, uint32_t *ret) {
     if (XPL_UNLIKELY(message.len < 3) || XPL_UNLIKELY(message.ptr[0] != XSTAT_MD_ID << 3))
         return false;
     uint64_t id = message.ptr[1];
@@ -173,8 +172,35 @@ XPL_INLINE bool quick_type(const struct xpl_plane *p, xpl_bytes_t message,
         if (XPL_UNLIKELY(message.ptr[2] >= 0x80)) return false;
         id = (id & 0x7f) | (uint64_t)message.ptr[2] << 7;
     }
-    *ret = p->stat_md[xpl_stat_md_at(p, id)].type;
+    *ret = xpl_stat_md_at(p, id);
     return true;
+}
+
+// The next stat that is wanted, by its metadata, or without `wanted` by its type.
+XPL_INLINE enum xpl_wire_result next_wanted(struct xpl_stats *s, const uint8_t *wanted,
+                                            enum xpl_stat_type type, struct xpl_stat *ret) {
+    const struct xpl_stat_md *const md = s->plane->stat_md;
+    xpl_bytes_t message;
+    while (XPL_LIKELY(xpl_next_message(&s->p, s->end, s->field, &message) == XPL_WIRE_FIELD)) {
+        uint32_t at;
+        if (XPL_LIKELY(quick_md(s->plane, message, &at)) &&
+            !(wanted ? wanted[at] : md[at].type == type))
+            continue;
+        if (!read_stat(s->plane, message, ret)) break;
+        if (wanted ? wanted[ret->md - md] : ret->md->type == type) return XPL_WIRE_FIELD;
+    }
+    s->p = s->end;
+    return XPL_WIRE_END;
+}
+
+enum xpl_wire_result xpl_stats_next_of(struct xpl_stats *s, const uint8_t *wanted,
+                                       struct xpl_stat *ret) {
+    return next_wanted(s, wanted, XPL_STAT_UNKNOWN, ret);
+}
+
+enum xpl_wire_result xpl_stats_next_type(struct xpl_stats *s, enum xpl_stat_type type,
+                                         struct xpl_stat *ret) {
+    return next_wanted(s, NULL, type, ret);
 }
 
 bool xpl_stats_get(struct xpl_stats s, enum xpl_stat_type type, struct xpl_stat *ret) {
@@ -188,12 +214,10 @@ unsigned xpl_stats_find(struct xpl_stats s, const enum xpl_stat_type *types, uns
     xpl_bytes_t message;
     while (seen != all && xpl_next_message(&s.p, s.end, s.field, &message) == XPL_WIRE_FIELD) {
         struct xpl_stat stat;
-        enum xpl_stat_type type;
-        const bool quick = quick_type(s.plane, message, &type);
-        if (!quick) {
-            if (!read_stat(s.plane, message, &stat)) return found;
-            type = stat.md->type;
-        }
+        uint32_t at = 0;
+        const bool quick = quick_md(s.plane, message, &at);
+        if (!quick && !read_stat(s.plane, message, &stat)) return found;
+        const enum xpl_stat_type type = quick ? s.plane->stat_md[at].type : stat.md->type;
         for (unsigned i = 0; i < n; i++) {
             if (XPL_LIKELY(type != types[i]) || seen & 1u << i) continue;
             seen |= 1u << i; // the first counts, broken or not

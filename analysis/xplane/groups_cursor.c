@@ -414,8 +414,8 @@ int64_t xpl_groups_shown(const struct xpl_event *ev, int64_t group) {
     struct xpl_stats it = ev->stats;
     struct xpl_stat stat;
     unsigned n = 0;
-    while (xpl_stats_next(&it, &stat) == XPL_WIRE_FIELD)
-        if (stat.md->type == XPL_STAT_GROUP_ID && n++) group = xpl_stat_int(&stat);
+    while (xpl_stats_next_type(&it, XPL_STAT_GROUP_ID, &stat) == XPL_WIRE_FIELD)
+        if (n++) group = xpl_stat_int(&stat);
     return group;
 }
 

@@ -174,6 +174,12 @@ int64_t xpl_event_end_ps(const struct xpl_line *l, const struct xpl_event *ev);
 struct xpl_stats xpl_event_md_stats(const struct xpl_plane *p, const struct xpl_event_md *md);
 // Takes the next stat off `s`.  A broken XStat ends the list (END), as if it were the last.
 enum xpl_wire_result xpl_stats_next(struct xpl_stats *s, struct xpl_stat *ret) XPL_NODISCARD;
+// The same, but only stats whose metadata is wanted, by its position in the plane's stat_md. Others
+// are passed over unread, broken or not.
+enum xpl_wire_result xpl_stats_next_of(struct xpl_stats *s, const uint8_t *wanted,
+                                       struct xpl_stat *ret) XPL_NODISCARD;
+enum xpl_wire_result xpl_stats_next_type(struct xpl_stats *s, enum xpl_stat_type type,
+                                         struct xpl_stat *ret) XPL_NODISCARD;
 // First stat of that type; false when there is none.
 bool xpl_stats_get(struct xpl_stats s, enum xpl_stat_type type, struct xpl_stat *ret);
 // The same for up to 31 different types in one walk: bit i is set when ret[i] is the first of

@@ -130,6 +130,33 @@ def select_shows_details(tab):
     wait_until("the address forgets it", lambda: "e" not in tab.params())
 
 
+def instants(tab):
+    """What has no length is told as a picosecond long, and known by its own duration."""
+    ps = {"marker": 0, "shortest": 1, "kernel": 400000}
+    start = {"marker": 2000, "shortest": 4000.5, "kernel": 6000.25}
+
+    def exact(query):
+        if "event_name" not in query:
+            rows = [synthetic.event(1001, 1, n, start[n], max(ps[n], 1) / 1e6) for n in ps]
+            return synthetic.answer(synthetic.PROCESSES, rows, [0, 10])
+        name = query["event_name"][0]
+        if round(float(query["duration_ms"][0]) * 1e9) != ps[name]:
+            return 404, {"error": {"code": "NOT_FOUND", "message": "no such event in the trace"}}
+        full = synthetic.event(1001, 1, name, start[name], max(ps[name], 1) / 1e6)
+        return synthetic.answer(
+            synthetic.PROCESSES, [{**full, "args": {"uid": 0, "note": f"of the {name}"}}], [0, 10]
+        )
+
+    tab.answer("trace_viewer@", exact)
+    for name in ps:
+        tab.session(GPU, "trace", f"e=1001~1~{start[name]}~{max(ps[name], 1) / 1e6}")
+        tab.page.wait_for_selector(f".trace-detail >> text=of the {name}")
+        tab.open("sessions")
+
+
+instants.allow = ["Failed to load resource"]  # an event of a picosecond is taken for an instant at first
+
+
 def arrows_walk(tab):
     open_small(tab)
     tab.page.mouse.click(*point(tab, 4.4, "Stream #1"))
@@ -398,6 +425,16 @@ def real_profiles(tab):
     )
 
 
+def real_instants(tab):
+    """The server finds an instant by what the page asks with."""
+    needs_trace(tab)
+    url = f"/api/v1/tool?session={ODD.replace('/', '%2F')}&tool=trace_viewer@&resolution=8000"
+    events = json.loads(fetch(tab.base, url)[2])["traceEvents"]
+    e = next(e for e in events if e["name"] == "ThreadpoolListener::StartRegion")
+    tab.session(ODD, "trace", f"e={e['pid']}~{e['tid']}~{e['ts']}~{e['dur']}")
+    tab.page.wait_for_selector(".trace-detail >> text=threadpool_listener.cc")
+
+
 def real_hosts(tab):
     """All hosts one below the other, or one of them."""
     needs_trace(tab)
@@ -425,6 +462,7 @@ TESTS = [
     zoom_by_keys,
     drag_moves,
     select_shows_details,
+    instants,
     arrows_walk,
     search_marks,
     mark_a_range,
@@ -438,6 +476,7 @@ TESTS = [
     a_large_answer,
     a_million_events,
     real_profiles,
+    real_instants,
     real_hosts,
     real_damage,
 ]

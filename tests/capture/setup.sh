@@ -1,8 +1,8 @@
 #!/bin/sh
 # Makes the Python environment whose programs are captured, from PyPI.  Prints the path of its python.
-#   tests/capture/setup.sh           JAX for the CPU, in build/capture-venv or $XPL_CAPTURE_VENV
-#   tests/capture/setup.sh slow      TensorFlow, in build/capture-slow-venv or $XPL_CAPTURE_SLOW_VENV
-# Does nothing when it is there already.
+#   tests/capture/setup.sh           JAX for the CPU, in $XPL_CAPTURE_VENV or capture-venv
+#   tests/capture/setup.sh slow      TensorFlow, in $XPL_CAPTURE_SLOW_VENV or capture-slow-venv
+# below $XPL_BUILD (default build/).  Does nothing when it is there already.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=${XPL_BUILD:-$(cd "$here/../.." && pwd)/build}

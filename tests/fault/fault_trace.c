@@ -53,7 +53,7 @@ static xpl_status_t run(xpl_bytes_t profile, size_t *ret_len) {
     struct xpl_buf out;
     *ret_len = 0;
     xpl_arena_init(&a, LIMIT);
-    xpl_status_t st = xpl_trace_memory_init(&m, profile, &exec, LIMIT, &a, &err);
+    xpl_status_t st = xpl_trace_memory_init(&m, profile, NULL, &exec, LIMIT, &a, &err);
     for (int round = 0; st == XPL_OK && round < 2; round++) {
         xpl_trace_options_init(&o);
         if (round) o.search_prefix = XPL_STR("l"), o.search_metadata = true;

@@ -100,7 +100,8 @@ static void options(const uint8_t *data, size_t size) {
                                        xpl_str_sub(line, eq + 1, SIZE_MAX), &valid);
     }
     xpl_arena_init(&a, LIMIT);
-    if (xpl_trace_memory_init(&m, (xpl_bytes_t){0}, &exec, LIMIT, &a, NULL) != XPL_OK) abort();
+    if (xpl_trace_memory_init(&m, (xpl_bytes_t){0}, NULL, &exec, LIMIT, &a, NULL) != XPL_OK)
+        abort();
     answer(m.trace, (xpl_bytes_t){0}, &o);
     xpl_trace_memory_fini(&m);
     xpl_arena_fini(&a);

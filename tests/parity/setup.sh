@@ -1,10 +1,11 @@
 #!/bin/sh
 # Makes the virtual environment of the parity tests: the real XProf and gRPC's Python stubs, from PyPI.
 #   tests/parity/setup.sh            prints the path of its python
-# XPL_PARITY_VENV names another place than build/parity-venv.  Does nothing when it is there already.
+# It is $XPL_PARITY_VENV, or parity-venv below $XPL_BUILD (default build/).  Does nothing when it is there already.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-venv=${XPL_PARITY_VENV:-$(cd "$here/../.." && pwd)/build/parity-venv}
+build=${XPL_BUILD:-$(cd "$here/../.." && pwd)/build}
+venv=${XPL_PARITY_VENV:-$build/parity-venv}
 stamp=$venv/.xplaned-requirements
 if ! [ -x "$venv/bin/python" ]; then
     mkdir -p "$(dirname "$venv")"

@@ -1,4 +1,4 @@
-// Captures, imports, schedules and removals by a real daemon, from profiler servers of our own.
+// Captures, schedules and removals by a real daemon, from profiler servers of our own.
 // Usage: test_captures SCENARIO
 #include <dirent.h>
 #include <fcntl.h>
@@ -13,21 +13,13 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/crc32.h"
 #include "base/status.h"
 #include "proto/tensorflow/profiler_analysis.pb-c.h"
 #include "proto/xplaned/v1/capture.pb-c.h"
-#include "proto/xplaned/v1/session.pb-c.h"
-#include "rpc/client.h"
 #include "rpc/message.h"
 #include "tests/capture/fake_profiler.h"
-#include "tests/check.h"
-#include "tests/server/harness.h"
+#include "tests/server/captures_fixture.h"
 #include "tests/server/http_client.h"
-
-#define TRAIN "logdir/cpu/plugins/profile/jax_matmul_nopy/vm.xplane.pb"
-
-static const char *const plain[] = {"--no-prefetch", NULL};
 
 // ---- helpers ----
 
@@ -106,30 +98,6 @@ static bool host_becomes(xpl_client *c, size_t i, const char *state, char sessio
         sleep_ms(50);
     }
     return false;
-}
-
-static size_t count_sessions(xpl_client *c) {
-    xpl_sessions *s = NULL;
-    CHECK_EQ(xpl_client_sessions(c, &s, NULL), 0);
-    const size_t n = xpl_sessions_count(s);
-    xpl_sessions_free(s);
-    return n;
-}
-
-// The catalogue may still show the directory of a capture that was given up.
-static bool has_sessions(xpl_client *c, size_t n) {
-    for (int i = 0; i < 400; i++) {
-        if (count_sessions(c) == n) return true;
-        sleep_ms(50);
-    }
-    return false;
-}
-
-static struct xpl_rpc_channel *open_channel(const char *address) {
-    const struct xpl_rpc_channel_options o = {.size = sizeof o, .target = address};
-    struct xpl_rpc_channel *ch = NULL;
-    CHECK_EQ(xpl_rpc_channel_open(&o, &ch, NULL), XPL_OK);
-    return ch;
 }
 
 static xpl_status_t call(struct xpl_rpc_channel *ch, const char *path, const ProtobufCMessage *q,
@@ -588,153 +556,6 @@ static void scenario_continuous(void) {
     fake_set_free(set);
 }
 
-// ---- imports ----
-
-static bool same_files(const char *a, const char *b) {
-    char command[1200];
-    (void)snprintf(command, sizeof command, "cmp -s '%s' '%s'", a, b);
-    return system(command) == 0;
-}
-
-static void scenario_import(void) {
-    const char *dir = make_dir(), *state = make_dir(), *mine = make_dir();
-    char path[300], garbage[300], session[64];
-    static const char *const deletes[] = {"--no-prefetch", "--allow-delete", NULL};
-    struct daemon_proc d = start_daemon(dir, state, deletes);
-    xpl_client *c = open_client(&d, 60000);
-    xpl_result r;
-    const xpl_import_file two[] = {{.path = profile(TRAIN)}, {.path = profile(TRAIN), .host = "b"}};
-    xpl_import_request q = {.size = sizeof q, .files = two, .n_files = 2, .session = "run"};
-    CHECK_EQ(xpl_client_import(c, &q, session, sizeof session, &r), 0);
-    CHECK(strcmp(session, "run") == 0);
-    CHECK_EQ(ask_tool(c, "run", "overview_page", NULL, NULL, &r), 0);
-    (void)snprintf(path, sizeof path, "%s/plugins/profile/run/vm.xplane.pb", dir);
-    CHECK(same_files(path, profile(TRAIN)));
-    CHECK_EQ(xpl_client_import(c, &q, session, sizeof session, &r), XPL_ALREADY_EXISTS);
-    // One that is no profile: nothing of the session is there.
-    (void)snprintf(garbage, sizeof garbage, "%s/bad.xplane.pb", mine);
-    write_file(garbage, "\x0a\xff\xff\x03zz", 6);
-    const xpl_import_file mixed[] = {{.path = profile(TRAIN)}, {.path = garbage}};
-    q.files = mixed;
-    q.session = "mixed";
-    CHECK_EQ(xpl_client_import(c, &q, session, sizeof session, &r), XPL_DATA_LOSS);
-    (void)snprintf(path, sizeof path, "%s/plugins/profile/mixed", dir);
-    CHECK(access(path, F_OK) != 0);
-    write_file(garbage, "", 0);
-    CHECK_EQ(xpl_client_import(c, &q, session, sizeof session, &r), XPL_DATA_LOSS);
-    CHECK(access(path, F_OK) != 0);
-    CHECK(unlink(garbage) == 0 && mkfifo(garbage, 0600) == 0); // nobody writes to it
-    CHECK_EQ(xpl_client_import(c, &q, session, sizeof session, &r), XPL_INVALID_ARGUMENT);
-    q.files = two;
-    q.session = "../up";
-    CHECK_EQ(xpl_client_import(c, &q, session, sizeof session, &r), XPL_INVALID_ARGUMENT);
-    // Without a name it gets one, and never joins another session.
-    q.session = NULL;
-    q.n_files = 1;
-    CHECK_EQ(xpl_client_import(c, &q, session, sizeof session, &r), 0);
-    CHECK(has_sessions(c, 2));
-    CHECK_EQ(xpl_client_delete_session(c, session, &r), 0);
-    CHECK(has_sessions(c, 1));
-    CHECK_EQ(xpl_client_delete_session(c, session, &r), XPL_NOT_FOUND);
-    xpl_client_close(c);
-    CHECK_EQ(stop_daemon(&d), 0);
-    d = start_daemon(dir, state, plain);
-    c = open_client(&d, 60000);
-    CHECK_EQ(xpl_client_delete_session(c, "run", &r), XPL_PERMISSION_DENIED);
-    CHECK(has_sessions(c, 1));
-    xpl_client_close(c);
-    CHECK_EQ(stop_daemon(&d), 0);
-}
-
-typedef Xplaned__V1__ImportSessionRequest import_msg;
-
-static void send_import(struct xpl_rpc_stream *s, const import_msg *m) {
-    struct xpl_buf b;
-    xpl_buf_init(&b, 8 << 20);
-    xpl_rpc_message_put(&b, &m->base);
-    CHECK(!b.failed && xpl_rpc_stream_send(s, (xpl_bytes_t){b.p, b.n}));
-    xpl_buf_fini(&b);
-}
-
-static uint8_t *read_all(const char *path, size_t *ret_n) {
-    FILE *f = fopen(path, "rb");
-    uint8_t *p = malloc(1 << 20);
-    CHECK(f && p);
-    *ret_n = fread(p, 1, 1 << 20, f);
-    (void)fclose(f);
-    return p;
-}
-
-// Begins an import of `n` bytes and sends the first `send`; returns the offset to go on from.
-static uint64_t send_part(struct xpl_rpc_channel *ch, const uint8_t *p, size_t n, size_t send,
-                          uint32_t crc, bool end, xpl_status_t *ret_status) {
-    const struct xpl_rpc_call_options o = {.size = sizeof o, .timeout_ms = 60000};
-    struct xpl_rpc_stream *s = NULL;
-    struct xpl_rpc_reply reply = {0};
-    struct xpl_arena arena;
-    ProtobufCMessage *msg = NULL;
-    bool more = false;
-    import_msg m;
-    Xplaned__V1__ImportSessionRequest__File f;
-    xplaned__v1__import_session_request__init(&m);
-    xplaned__v1__import_session_request__file__init(&f);
-    f.host = (char *)(uintptr_t) "h";
-    f.bytes = n;
-    f.crc32 = crc;
-    m.session = (char *)(uintptr_t) "resumed";
-    m.file = &f;
-    CHECK_EQ(xpl_rpc_duplex_open(ch, "/xplaned.v1.SessionService/ImportSession", &o, &s, NULL),
-             XPL_OK);
-    send_import(s, &m);
-    CHECK_EQ(xpl_rpc_stream_next(s, &reply, &more, NULL), XPL_OK);
-    CHECK(more);
-    xpl_arena_init(&arena, 1 << 20);
-    CHECK_EQ(xpl_rpc_message_unpack(&xplaned__v1__import_session_response__descriptor, reply.bytes,
-                                    &arena, &msg, NULL),
-             XPL_OK);
-    const uint64_t at = ((Xplaned__V1__ImportSessionResponse *)msg)->offset;
-    xplaned__v1__import_session_request__init(&m);
-    m.data.data = (uint8_t *)(uintptr_t)p + at;
-    m.data.len = send - (size_t)at;
-    send_import(s, &m);
-    if (end) xpl_rpc_stream_send_end(s);
-    if (end) *ret_status = xpl_rpc_stream_next(s, &reply, &more, NULL);
-    xpl_rpc_reply_fini(&reply);
-    xpl_rpc_stream_close(s);
-    xpl_arena_fini(&arena);
-    return at;
-}
-
-static void scenario_resume(void) {
-    const char *dir = make_dir(), *state = make_dir();
-    struct daemon_proc d = start_daemon(dir, state, plain);
-    struct xpl_rpc_channel *ch = open_channel(d.address);
-    size_t n;
-    uint8_t *p = read_all(profile(TRAIN), &n);
-    const uint32_t crc = xpl_crc32(0, (xpl_bytes_t){p, n});
-    xpl_status_t st = XPL_OK;
-    // Half of it, then the connection is gone: the rest is taken once it is noticed.
-    CHECK_EQ(send_part(ch, p, n, n, crc + 1, true, &st), 0);
-    CHECK_EQ(st, XPL_DATA_LOSS); // the checksum is another one
-    CHECK_EQ(send_part(ch, p, n, n / 2, crc, true, &st), 0);
-    CHECK_EQ(st, XPL_INVALID_ARGUMENT); // it ended too early
-    xpl_rpc_channel_close(ch);
-    kill_daemon(&d, SIGKILL); // what came is kept by the disk
-    d = start_daemon(dir, state, plain);
-    ch = open_channel(d.address);
-    CHECK_EQ(send_part(ch, p, n, n, crc, true, &st), n / 2);
-    CHECK_EQ(st, XPL_OK);
-    char path[300];
-    (void)snprintf(path, sizeof path, "%s/plugins/profile/resumed/h.xplane.pb", dir);
-    CHECK(same_files(path, profile(TRAIN)));
-    // The part is gone.
-    CHECK_EQ(send_part(ch, p, n, n, crc, true, &st), 0);
-    CHECK_EQ(st, XPL_ALREADY_EXISTS);
-    free(p);
-    xpl_rpc_channel_close(ch);
-    CHECK_EQ(stop_daemon(&d), 0);
-}
-
 // ---- tensorflow.ProfileAnalysis ----
 
 static void scenario_analysis(void) {
@@ -891,8 +712,7 @@ int main(int argc, char **argv) {
     } scenarios[] = {{"analysis", scenario_analysis}, {"cancel", scenario_cancel},
                      {"capture", scenario_capture},   {"continuous", scenario_continuous},
                      {"full", scenario_full},         {"http", scenario_http},
-                     {"import", scenario_import},     {"killed", scenario_killed},
-                     {"logdir", scenario_logdir},     {"resume", scenario_resume},
+                     {"killed", scenario_killed},     {"logdir", scenario_logdir},
                      {"schedule", scenario_schedule}, {"trouble", scenario_trouble}};
     (void)signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)

@@ -18,6 +18,7 @@
 
 #define TRAIN "logdir/cpu/plugins/profile/jax_matmul_nopy/vm.xplane.pb"
 #define TPU   "logdir/accel/plugins/profile/tpu_inference_a/tpu_inference_a.xplane.pb"
+#define GPU   "logdir/accel/plugins/profile/mi300_jax_gemm/mi300_jax_gemm.xplane.pb"
 #define DATA  "/data?run=run&tag=overview_page&host=vm"
 
 // ---- help ----
@@ -599,6 +600,24 @@ static void scenario_drain(void) {
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+// The daemon does not start with this, and says so.
+static void expect_refused(const char *dir, const char *state, const char *option,
+                           const char *value, const char *why) {
+    char command[4096], path[300], text[4096] = "";
+    (void)snprintf(path, sizeof path, "%s/log", state);
+    (void)snprintf(command, sizeof command,
+                   "timeout 20 %s --logdir %s --state-dir %s --listen 127.0.0.1:0 "
+                   "--http 127.0.0.1:0 %s '%s' 2>%s",
+                   getenv("XPLANED"), dir, state, option, value, path);
+    const int status = system(command);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    FILE *const f = fopen(path, "r");
+    CHECK(f && fread(text, 1, sizeof text - 1, f));
+    (void)fclose(f);
+    if (!strstr(text, why)) fprintf(stderr, "%s %s: %s", option, value, text);
+    CHECK(strstr(text, why));
+}
+
 // Addresses: a name, two of them, none; what other machines reach needs a word.
 static void scenario_listen(void) {
     const char *dir = one_session(), *state = make_dir();
@@ -623,15 +642,114 @@ static void scenario_listen(void) {
         "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn.invalid:1";
     static const char *const bad[] = {"0.0.0.0:0", "nonsense", "127.0.0.1:http", "127.0.0.1:99999",
                                       no_name};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        char command[1024];
-        (void)snprintf(command, sizeof command,
-                       "timeout 20 %s --logdir %s --state-dir %s --listen 127.0.0.1:0 --http '%s' "
-                       "2>%s/log",
-                       getenv("XPLANED"), dir, state, bad[i], state);
-        const int status = system(command);
-        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        expect_refused(dir, state, "--http", bad[i], "--http");
+}
+
+// Names of --http-host: as many as there may be are known, one more is an error.
+static void scenario_names(void) {
+    enum { MOST = 32 };
+    const char *dir = one_session(), *state = make_dir();
+    char names[2000] = "";
+    size_t n = 0;
+    for (int i = 1; i <= MOST; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "p%d.example, ", i);
+    const char *const args[] = {"--http-host", names, NULL};
+    struct daemon_proc d = start_http(dir, args);
+    for (int i = 0; i <= MOST; i++) {
+        const int fd = http_connect(d.http_address);
+        http_send_text(fd, "GET /version HTTP/1.1\r\nHost: p%d.example\r\n\r\n", i);
+        struct reply r = http_read(fd, false);
+        CHECK_EQ(r.status, i ? 200 : 403);
+        reply_free(&r);
+        (void)close(fd);
     }
+    expect(d.http_address, "/version", 200, "2.24.2"); // by the listener's own name
+    CHECK_EQ(stop_daemon(&d), 0);
+    (void)snprintf(names + n, sizeof names - n, "more.example");
+    expect_refused(dir, state, "--http-host", names, "more than 32 names");
+    expect_refused(dir, state, "--http-host", "a.example,b.example:http", "b.example:http");
+}
+
+static void replace(const char *path, const char *with) {
+    char fresh[400];
+    (void)snprintf(fresh, sizeof fresh, "%s.new", path);
+    copy_file(with, fresh);
+    CHECK_EQ(rename(fresh, path), 0);
+}
+
+// A file that the catalogue does not see change: what was made of other bytes than it saw is not
+// remembered.
+static void scenario_replaced(void) {
+    static const char *const paths[] = {DATA, "/run_tools?run=run", "/module_list?run=run"};
+    const char *dir = make_dir(), *elsewhere = make_dir();
+    char file[300], link[400];
+    add_session(dir, "run", "x", profile(TRAIN));
+    (void)snprintf(file, sizeof file, "%s/vm", elsewhere);
+    (void)snprintf(link, sizeof link, "%s/plugins/profile/run/x.xplane.pb", dir);
+    CHECK_EQ(unlink(link), 0);
+    (void)snprintf(link, sizeof link, "%s/plugins/profile/run/vm.xplane.pb", dir);
+    copy_file(profile(TPU), file);
+    CHECK_EQ(symlink(file, link), 0);
+    const char *const args[] = {"--scan-interval", "1h", NULL};
+    struct daemon_proc d = start_http(dir, args);
+    replace(file, profile(GPU));
+    struct reply before[3];
+    for (size_t i = 0; i < 3; i++) {
+        before[i] = http_get(d.http_address, paths[i]);
+        CHECK_EQ(before[i].status, 200);
+    }
+    replace(file, profile(TRAIN));
+    for (size_t i = 0; i < 3; i++) {
+        struct reply r = http_get(d.http_address, paths[i]);
+        CHECK_EQ(r.status, 200);
+        if (strcmp(r.body, before[i].body) == 0) fprintf(stderr, "%s: %s\n", paths[i], r.body);
+        CHECK(strcmp(r.body, before[i].body) != 0);
+        reply_free(&r);
+        reply_free(&before[i]);
+    }
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+// A profile that takes more memory than its bytes: a plane with this many names of events.
+static void write_wide(const char *path, uint32_t names) {
+    enum { ENTRY = 12 };
+    const uint32_t n = names * ENTRY;
+    unsigned char *const p = malloc(n + 6);
+    CHECK(p);
+    const unsigned char head[] = {0x0a, (unsigned char)(n | 0x80), (unsigned char)(n >> 7 | 0x80),
+                                  (unsigned char)(n >> 14 | 0x80), (unsigned char)(n >> 21)};
+    memcpy(p, head, sizeof head);
+    for (uint32_t i = 0; i < names; i++) {
+        const unsigned char a = (unsigned char)(i | 0x80), b = (unsigned char)(i >> 7 | 0x80),
+                            c = (unsigned char)(i >> 14 & 0x7f);
+        const unsigned char entry[ENTRY] = {0x22, 10, 0x08, a, b, c, 0x12, 4, 0x08, a, b, c};
+        memcpy(p + sizeof head + (size_t)i * ENTRY, entry, ENTRY);
+    }
+    write_file(path, p, sizeof head + n);
+    free(p);
+}
+
+// Without the memory to look into a profile there is an error, and no shorter list.
+static void scenario_memory(void) {
+    const char *dir = one_session();
+    char path[300];
+    add_session(dir, "wide", "a", profile(TRAIN));
+    (void)snprintf(path, sizeof path, "%s/plugins/profile/wide/a.xplane.pb", dir);
+    write_wide(path, 50000);
+    (void)snprintf(path, sizeof path, "%s/plugins/profile/run/wide.xplane.pb", dir);
+    write_wide(path, 50000);
+    const char *const args[] = {"--memory-limit", "1MiB", NULL};
+    struct daemon_proc d = start_http(dir, args);
+    expect(d.http_address, "/run_tools?run=run", 200, "overview_page"); // as its first host says
+    expect(d.http_address, "/run_tools?run=wide", 503, "memory");
+    expect(d.http_address, "/module_list?run=run", 503, "memory");
+    CHECK_EQ(stop_daemon(&d), 0);
+    const char *const more[] = {"--memory-limit", "64MiB", NULL};
+    d = start_http(dir, more);
+    expect(d.http_address, "/run_tools?run=wide", 200, "overview_page");
+    expect(d.http_address, "/module_list?run=run", 200, "(");
+    CHECK_EQ(stop_daemon(&d), 0);
 }
 
 int main(int argc, char **argv) {
@@ -652,6 +770,9 @@ int main(int argc, char **argv) {
         {"storm", scenario_storm},
         {"drain", scenario_drain},
         {"listen", scenario_listen},
+        {"names", scenario_names},
+        {"replaced", scenario_replaced},
+        {"memory", scenario_memory},
     };
     CHECK_EQ(argc, 2);
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {

@@ -1,12 +1,14 @@
 // Trace indexes as the daemon keeps them: written beside the store, asked from there, and of no
-// harm when they are cut, overwritten or half written.
+// harm when they are cut, overwritten, half written or half built.
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/big_trace.h"
 #include "tests/check.h"
 #include "tests/server/harness.h"
 #include "tests/server/http_client.h"
@@ -115,6 +117,92 @@ static void check_hosts(const struct daemon_proc *d) {
     reply_free(&first);
 }
 
+// ---- an index that is not finished when its first answer leaves ----
+
+static struct reply ask_big(const struct daemon_proc *d, const char *more) {
+    char path[256];
+    (void)snprintf(path, sizeof path, "/api/v1/tool?session=big&tool=trace_viewer@%s", more);
+    const struct reply r = http_get(d->http_address, path);
+    CHECK_EQ(r.status, 200);
+    return r;
+}
+
+static void expect_big(const struct daemon_proc *d, const char *more, const struct reply *want) {
+    struct reply r = ask_big(d, more);
+    CHECK_EQ(r.n, want->n);
+    CHECK(memcmp(r.body, want->body, r.n) == 0);
+    reply_free(&r);
+}
+
+static void wait_for_index(const char *state) {
+    for (int i = 0; i < 600 && each_index(state, NULL) == 0; i++)
+        sleep_ms(50);
+    CHECK_EQ(each_index(state, NULL), 1);
+}
+
+static void remove_it(const char *path) {
+    CHECK_EQ(unlink(path), 0);
+}
+
+static void add_big(const char *dir) {
+    struct big_event *const v = big_events(7);
+    struct xpl_buf b = big_profile(v);
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s/big.pb", make_dir());
+    write_file(path, b.p, b.n);
+    add_session(dir, "big", "h", path);
+    xpl_buf_fini(&b);
+    free(v);
+}
+
+// The profile becomes another while its index is built: nobody gets the old one for long.
+static void check_replaced(const struct daemon_proc *d, const char *dir, const struct reply *old) {
+    char path[300];
+    struct reply r = ask_big(d, "");
+    (void)snprintf(path, sizeof path, "%s/plugins/profile/big/h.xplane.pb", dir);
+    CHECK_EQ(unlink(path), 0);
+    copy_file(profile(TRAIN), path);
+    for (int i = 0; i < 200 && r.n == old->n; i++) {
+        reply_free(&r);
+        sleep_ms(50);
+        r = http_get(d->http_address, "/api/v1/tool?session=big&tool=trace_viewer@");
+        if (r.status != 200) r.n = old->n; // between two files
+    }
+    CHECK(r.n != old->n && strstr(r.body, "/host:CPU"));
+    reply_free(&r);
+}
+
+static void test_first_answer(void) {
+    static const char zoom[] = "&start_time_ms=100&end_time_ms=130";
+    const char *const dir = make_dir(), *const state = make_dir();
+    add_big(dir);
+    struct daemon_proc d = start(dir, state);
+    struct reply first = ask_big(&d, ""), near = ask_big(&d, zoom); // which waits for the rest
+    CHECK_EQ(strcmp(http_header(&first, "Xplaned-Source"), "computed"), 0);
+    CHECK(first.n > 100000 && near.n > 100000);
+    wait_for_index(state);
+    CHECK_EQ(stop_daemon(&d), 0);
+    d = start(dir, state);
+    expect_big(&d, "", &first);
+    expect_big(&d, zoom, &near);
+    CHECK_EQ(stop_daemon(&d), 0);
+    // Stopped in the middle: nothing half done is kept.
+    CHECK_EQ(each_index(state, remove_it), 1);
+    d = start(dir, state);
+    expect_big(&d, "", &first);
+    CHECK_EQ(stop_daemon(&d), 0);
+    d = start(dir, state);
+    expect_big(&d, zoom, &near);
+    wait_for_index(state);
+    CHECK_EQ(stop_daemon(&d), 0);
+    CHECK_EQ(each_index(state, remove_it), 1);
+    d = start(dir, state);
+    check_replaced(&d, dir, &first);
+    CHECK_EQ(stop_daemon(&d), 0);
+    reply_free(&first);
+    reply_free(&near);
+}
+
 int main(void) {
     (void)alarm(200);
     const char *const dir = make_dir(), *const state = make_dir();
@@ -150,5 +238,6 @@ int main(void) {
     CHECK_EQ(stop_daemon(&d), 0);
     reply_free(&one);
     reply_free(&both);
+    test_first_answer();
     return 0;
 }

@@ -220,7 +220,7 @@ static void test_detail_of_hosts(void) {
     xpl_arena_init(&a, LIMIT);
     xpl_buf_init(&b, LIMIT);
     CHECK_EQ(xpl_trace_open((xpl_bytes_t){m.index.p, m.index.n}, &a, &t, &err), XPL_OK);
-    CHECK_EQ(xpl_trace_memory_init(&empty, (xpl_bytes_t){0}, &exec, LIMIT, &a, &err), XPL_OK);
+    CHECK_EQ(xpl_trace_memory_init(&empty, (xpl_bytes_t){0}, NULL, &exec, LIMIT, &a, &err), XPL_OK);
     const struct xpl_trace_host hosts[] = {
         {XPL_STR("a"), empty.trace, {0}},
         {XPL_STR("b"), t, {m.profile.p, m.profile.n}},

@@ -22,8 +22,8 @@ static void make(struct made *m, struct xpl_buf profile) {
     struct xpl_error err = {0};
     *m = (struct made){.profile = profile};
     xpl_arena_init(&m->arena, LIMIT);
-    CHECK_EQ(xpl_trace_memory_init(&m->memory, (xpl_bytes_t){profile.p, profile.n}, &exec, LIMIT,
-                                   &m->arena, &err),
+    CHECK_EQ(xpl_trace_memory_init(&m->memory, (xpl_bytes_t){profile.p, profile.n}, NULL, &exec,
+                                   LIMIT, &m->arena, &err),
              XPL_OK);
 }
 

@@ -12,6 +12,11 @@ const WORDS = {
   dark: 'Theme: dark',
   light: 'Theme: light'
 };
+const MEDIA = {  // in which dark.css applies
+  auto: '(prefers-color-scheme: dark)',
+  dark: 'all',
+  light: 'not all'
+};
 const SIGN = {
   auto: '◐',
   dark: '☾',
@@ -26,18 +31,18 @@ function stored() {
   }
 }
 
+const sheet = document.getElementById('dark');
+const tell = () => dispatchEvent(new Event('themechange'));  // canvases draw their colours anew
+
 function apply(name) {
-  if (name === 'auto')
-    delete document.documentElement.dataset.theme;
-  else
-    document.documentElement.dataset.theme = name;
-  dispatchEvent(new Event('themechange'));  // canvases draw their colours anew
+  sheet.media = MEDIA[name];
+  tell();
 }
 
 export function start() {
   apply(stored());
-  matchMedia('(prefers-color-scheme: dark)')
-      .addEventListener('change', () => dispatchEvent(new Event('themechange')));
+  sheet.addEventListener('load', tell);  // what does not apply may come late
+  matchMedia(MEDIA.auto).addEventListener('change', tell);
 }
 
 export function button() {
@@ -62,9 +67,4 @@ export function button() {
   };
   show();
   return b;
-}
-
-export function isDark() {
-  const t = document.documentElement.dataset.theme;
-  return t ? t === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
 }

@@ -10,6 +10,7 @@ import {TraceView} from '../trace/view.js';
 const TOOL = 'trace_viewer@';
 const RESOLUTION = 8000;  // columns asked for over the whole trace
 const MOST_MATCHES = 100000;
+const PS = 1e-6;  // µs
 const WHOLE = 20000;  // answers with fewer events than this were hardly thinned out
 const KEYS = [
   ['W / S, wheel', 'zoom in and out at the pointer'], ['A / D, Shift + wheel, drag', 'move left and right'],
@@ -76,6 +77,20 @@ function windowOf(text) {
 const digits = (us, span) =>
     (us / 1000).toFixed(Math.max(3, Math.min(9, 6 - Math.floor(Math.log10(span / 1000)))));
 
+// The event with its arguments.  The server tells what has no length as one picosecond long, or viewers would
+// not end it, but knows an event by its own duration.
+async function wholeEvent(ctx, e, signal) {
+  const ask = (ms) => api.tool(ctx.session.name, TOOL, ctx.hosts,
+      {event_name: e.name, start_time_ms: e.ts / 1000, duration_ms: ms, unique_id: e.uid}, signal);
+  if (e.dur >= 1.5 * PS) return ask(e.dur / 1000);
+  try {
+    return await ask(0);
+  } catch (error) {
+    if (error.code !== 'NOT_FOUND') throw error;
+    return ask(PS / 1000);  // it is that short
+  }
+}
+
 function eventPanel(ctx, view, panel) {
   let asked = null;
   return async (e) => {
@@ -129,9 +144,7 @@ function eventPanel(ctx, view, panel) {
     asked = new AbortController();
     ctx.signal.addEventListener('abort', () => asked.abort());
     try {
-      const options =
-          {event_name: e.name, start_time_ms: e.ts / 1000, duration_ms: e.dur / 1000, unique_id: e.uid};
-      const {data} = await api.tool(ctx.session.name, TOOL, ctx.hosts, options, asked.signal);
+      const {data} = await wholeEvent(ctx, e, asked.signal);
       const same = (data.traceEvents ||
           []).filter((x) => x.name === e.name && x.pid === e.pid && Math.abs(x.ts - e.ts) < 1e-3);
       const full = same.find((x) => x.tid === e.tid) || same[0];

@@ -101,6 +101,18 @@ int cuDeviceGetAttribute(int *ret, int which, int device) {
 
 // ---- the program's calls ----
 
+// Asked for once: two system calls would be most of what a launch costs here.
+static uint32_t process_id(void) {
+    static _Thread_local uint32_t id;
+    if (!id) id = (uint32_t)getpid();
+    return id;
+}
+static uint32_t thread_id(void) {
+    static _Thread_local uint32_t id;
+    if (!id) id = (uint32_t)gettid();
+    return id;
+}
+
 // A runtime call, the driver call within it, and the number both share.
 static uint32_t call(uint32_t callback) {
     const uint32_t correlation = atomic_fetch_add(&correlations, 1);
@@ -109,8 +121,8 @@ static uint32_t call(uint32_t callback) {
                        .callback = callback,
                        .start = t + 1000,
                        .end = t + 4000,
-                       .process = (uint32_t)getpid(),
-                       .thread = (uint32_t)gettid(),
+                       .process = process_id(),
+                       .thread = thread_id(),
                        .correlation = correlation};
     emit(&a, sizeof a);
     a.kind = CU_RUNTIME, a.start = t, a.end = t + 5000;
