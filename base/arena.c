@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define XPL_ASAN 1
@@ -67,6 +69,17 @@ void xpl_sys_free(void *p) {
     fault_live_blocks -= p != NULL;
 #endif
     free(p);
+}
+
+void xpl_sys_populate(void *p, size_t n) {
+#ifdef MADV_POPULATE_WRITE // Linux 5.14; older ones say EINVAL
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t begin = ((uintptr_t)p + page - 1) / page * page,
+                    end = ((uintptr_t)p + n) / page * page;
+    if (begin < end) (void)madvise((void *)begin, end - begin, MADV_POPULATE_WRITE);
+#else
+    (void)p, (void)n;
+#endif
 }
 
 struct xpl_arena_block {

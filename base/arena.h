@@ -41,6 +41,9 @@ void *xpl_sys_alloc(size_t size) __attribute__((warn_unused_result));
 // As realloc(); on failure the old block is untouched.
 void *xpl_sys_realloc(void *p, size_t size) __attribute__((warn_unused_result));
 void xpl_sys_free(void *p);
+// Asks for the pages of memory that is about to be written, at once: a fault for each costs as much
+// again as the page.  A hint.
+void xpl_sys_populate(void *p, size_t n);
 #if XPL_FAULTS
 void xpl_fault_reset(void);
 void xpl_fault_fail_on(uint64_t nth); // 0-based; UINT64_MAX disarms

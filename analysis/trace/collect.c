@@ -292,6 +292,7 @@ static void run_piece(void *ctx, size_t i) {
                                   "trace: cancelled");
         return;
     }
+    xpl_sys_populate(p->out, p->cap * sizeof *p->out);
     if (p->ls->line) r.line_at = (uint64_t)(p->ls->line->message.ptr - b->xs->bytes.ptr);
     if (!p->ls->derived) p->status = read_piece(&r, &p->err);
     for (uint32_t c = p->chunk; p->ls->derived && c < p->end_chunk && p->status == XPL_OK; c++)

@@ -155,6 +155,9 @@ struct builder {
     uint64_t n_events;
     struct rec **order;
     size_t n_buckets, *bucket_first; // pieces of the order, each a range of time
+    // Those of flows, from where each bucket begins, and how many; NULL: none.
+    struct rec **flow_events;
+    size_t *bucket_flows;
     bool has_min, has_max;
     uint64_t min_ts, max_ts;
     unsigned n_levels;           // that were found, TRC_DECIDED: all

@@ -7,7 +7,7 @@
 #include "analysis/trace/impl.h"
 #include "analysis/trace/visibility.h"
 
-enum { DECIDED = TRC_DECIDED };
+enum { DECIDED = TRC_DECIDED, CANCEL_EVERY = 1 << 16 };
 
 static unsigned level_of_duration(uint64_t dur) {
     unsigned level = 0;
@@ -33,7 +33,7 @@ struct trc_flow_pass {
     struct xpl_arena arena;
     struct rec **events; // of flows, in order
     uint8_t *found; // per event: the level at which it was seen, or the first not looked at yet
-    size_t n_events, *bucket_first; // as the builder's
+    size_t n_events;
     struct flow *flows;
     uint32_t n;
     uint32_t *slots; // position of the flow + 1, 0: none; open addressing, four fifths full at most
@@ -114,46 +114,22 @@ static bool flow_event(struct trc_flow_pass *f, size_t k, unsigned first, unsign
     return true;
 }
 
-static bool any_flows(const struct builder *b) {
-    for (size_t i = 0; i < b->tracks.n; i++)
-        if (b->tracks.v[i].n_flows) return true;
-    return false;
-}
-
-static void count_flow_events(void *ctx, size_t i) {
-    const struct trc_flow_pass *const f = ctx;
-    const struct builder *const b = f->b;
-    size_t n = 0;
-    for (size_t k = b->bucket_first[i]; k < b->bucket_first[i + 1]; k++)
-        n += (b->order[k]->flags & TRC_HAS_FLOW) != 0;
-    f->bucket_first[i + 1] = n;
-}
-
-static void list_flow_events(void *ctx, size_t i) {
-    const struct trc_flow_pass *const f = ctx;
-    const struct builder *const b = f->b;
-    struct rec **to = f->events + f->bucket_first[i];
-    for (size_t k = b->bucket_first[i]; k < b->bucket_first[i + 1]; k++)
-        if (b->order[k]->flags & TRC_HAS_FLOW) *to++ = b->order[k];
-}
-
-static bool find_flow_events(struct trc_flow_pass *f) {
+// Closes the gaps between the buckets' flow events.
+static void list_flow_events(struct trc_flow_pass *f) {
     struct builder *const b = f->b;
-    f->bucket_first = xpl_arena_zalloc(&f->arena, (b->n_buckets + 1) * sizeof *f->bucket_first);
-    if (!f->bucket_first) return false;
-    xpl_exec_run(b->exec, b->n_buckets, count_flow_events, f);
-    for (size_t i = 0; i < b->n_buckets; i++)
-        f->bucket_first[i + 1] += f->bucket_first[i];
-    f->n_events = f->bucket_first[b->n_buckets];
-    f->events = xpl_arena_array(&f->arena, f->n_events, sizeof(*f->events));
-    if (!f->events) return false;
-    xpl_exec_run(b->exec, b->n_buckets, list_flow_events, f);
-    return true;
+    f->events = b->flow_events;
+    for (size_t i = 0; i < b->n_buckets; i++) {
+        const size_t n = b->bucket_flows[i];
+        struct rec *const *const from = b->flow_events + b->bucket_first[i];
+        if (n && f->events + f->n_events != from)
+            memmove(f->events + f->n_events, from, n * sizeof(*from));
+        f->n_events += n;
+    }
 }
 
 // The events of flows, and room for what is known of each flow.
 static bool make_flows(struct trc_flow_pass *f) {
-    if (!find_flow_events(f)) return false;
+    list_flow_events(f);
     const size_t n = f->n_events;
     if (n > UINT32_MAX / 4) return false;
     f->shift = 60;
@@ -168,7 +144,7 @@ static bool make_flows(struct trc_flow_pass *f) {
 }
 
 static bool begin_flows(struct builder *b) {
-    if (b->flows || !any_flows(b)) return true;
+    if (b->flows || !b->flow_events) return true;
     b->flows = xpl_arena_alloc(b->arena, sizeof *b->flows);
     if (!b->flows) return false;
     *b->flows = (struct trc_flow_pass){.b = b};
@@ -184,6 +160,7 @@ void trc_end_flows(struct builder *b) {
 static bool run_flows(struct trc_flow_pass *f, unsigned first, unsigned end) {
     enum { AHEAD = 8 }; // slots are all over the table: ask for them early
     for (size_t i = 0; i < f->n_events; i++) {
+        if (i % CANCEL_EVERY == 0 && xpl_exec_cancelled(f->b->exec)) break;
         if (i + AHEAD < f->n_events)
             __builtin_prefetch(&f->slots[slot_of(f, f->events[i + AHEAD]->flow >> 8)]);
         if (!flow_event(f, i, first, end)) return false;
@@ -201,23 +178,40 @@ struct track_pass {
 
 // What is visible in a row at each level.  Levels from `same` on have shown the same events so far
 // and share what rows[same] says.
-//
-// Most events are seen at none of the levels that are looked for, which is told without a search:
-// `last` is the earliest end that a row remembers.  What begins after it, but not by the
-// resolution, is neither deeper than all that is visible nor far enough from it: of the ends before
-// it, that one is the farthest.
 struct row_levels {
     struct vis_row rows[DECIDED];
-    uint64_t last[DECIDED];
     unsigned same, first, end;
+    // Events that begin in [quiet, quiet + quiet_for) are seen at none of the levels, unless they
+    // are long; unknown after a change.
+    bool quiet_known;
+    uint64_t quiet, quiet_for;
     struct xpl_arena arena;
 };
 
-static bool is_hidden(const struct row_levels *l, uint64_t begin) {
-    bool seen = l->rows[l->first].n == 0;
-    for (unsigned i = l->first; i < l->end; i++)
-        seen |= begin - l->last[i] >= trc_resolutions[i];
-    return !seen;
+static struct vis_row *row_at(struct row_levels *l, unsigned level) {
+    return &l->rows[level < l->same ? level : l->same];
+}
+
+// Most events are seen nowhere, and that is told without a search: what begins after the earliest
+// end that a row remembers, but not by the resolution, is neither deeper than all that is visible
+// nor far enough from it, as of the ends before it that one is the farthest.
+static void find_quiet(struct row_levels *l) {
+    uint64_t from = 0, until = UINT64_MAX;
+    for (unsigned i = l->first; i < l->end; i++) {
+        const struct vis_row *const row = row_at(l, i);
+        const uint64_t last = row->n ? row->ends[row->n - 1] : UINT64_MAX;
+        const uint64_t apart = last + trc_resolutions[i];
+        if (last > from) from = last;
+        if (apart >= last && apart < until) until = apart;
+    }
+    l->quiet_known = true;
+    l->quiet = from;
+    l->quiet_for = until > from ? until - from : 0;
+}
+
+static bool is_hidden(struct row_levels *l, uint64_t begin) {
+    if (!l->quiet_known) find_quiet(l);
+    return begin - l->quiet < l->quiet_for;
 }
 
 static bool copy_row(struct vis_row *to, const struct vis_row *from, struct xpl_arena *a) {
@@ -235,16 +229,14 @@ static bool copy_row(struct vis_row *to, const struct vis_row *from, struct xpl_
 // The event is visible at `level`, if that is looked for, and all finer ones, and at no coarser
 // one.
 static bool set_from(struct row_levels *l, unsigned level, uint64_t begin, uint64_t end) {
+    l->quiet_known = false;
     if (level >= l->end) return true;
     for (; l->same < level; l->same++) // they part here
         if (!copy_row(&l->rows[l->same + 1], &l->rows[l->same], &l->arena)) return false;
     for (; level < l->end && level <= l->same; level++) {
         struct vis_row *const row = &l->rows[level];
         if (!vis_set(row, vis_depth(row, begin), end, &l->arena)) return false;
-        l->last[level] = row->ends[row->n - 1];
     }
-    for (; level < l->end; level++)
-        l->last[level] = l->last[l->same];
     return true;
 }
 
@@ -253,7 +245,7 @@ static bool row_event(struct row_levels *l, struct rec *r) {
     if (r->level < l->first) return set_from(l, l->first, begin, end);
     if (r->flags & TRC_HAS_FLOW) return set_from(l, r->level, begin, end);
     const bool is_short = r->dur < trc_resolutions[l->end - 1];
-    if (XPL_LIKELY(is_short) && XPL_LIKELY(is_hidden(l, begin))) {
+    if (is_short && XPL_LIKELY(is_hidden(l, begin))) {
         r->level = (uint8_t)l->end;
         return true;
     }
@@ -261,7 +253,7 @@ static bool row_event(struct row_levels *l, struct rec *r) {
     unsigned level = l->first;
     uint32_t depth = 0;
     for (; level < last; level++) {
-        struct vis_row *const row = &l->rows[level < l->same ? level : l->same];
+        struct vis_row *const row = row_at(l, level);
         if (level <= l->same) depth = vis_depth(row, begin);
         if (vis_apart(row, depth, begin, trc_resolutions[level])) break;
     }
@@ -288,6 +280,7 @@ static void run_track(void *ctx, size_t i) {
     xpl_arena_init(&l.arena, p->b->limit);
     bool ok = true;
     for (size_t k = 0; ok && k < t->n; k++) {
+        if (k % CANCEL_EVERY == 0 && xpl_exec_cancelled(p->b->exec)) break;
         if (t->named)
             counter_event(l.rows, &t->recs[k], p->first, p->end);
         else

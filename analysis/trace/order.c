@@ -107,6 +107,13 @@ static void number_serials(struct rec *const *v, size_t n) {
     }
 }
 
+static size_t list_flows(struct rec *const *v, size_t n, struct rec **to) {
+    size_t found = 0;
+    for (size_t i = 0; i < n; i++)
+        if (v[i]->flags & TRC_HAS_FLOW) to[found++] = v[i];
+    return found;
+}
+
 static void order_bucket(void *ctx, size_t i) {
     struct ordering *const o = ctx;
     struct builder *const b = o->b;
@@ -132,7 +139,21 @@ static void order_bucket(void *ctx, size_t i) {
     }
     merge_all(v, other, ends, n_ends);
     number_serials(v, n);
+    if (b->flow_events) b->bucket_flows[i] = list_flows(v, n, b->flow_events + b->bucket_first[i]);
     xpl_sys_free(other);
+}
+
+static bool any_flows(const struct builder *b) {
+    for (size_t i = 0; i < b->tracks.n; i++)
+        if (b->tracks.v[i].n_flows) return true;
+    return false;
+}
+
+static bool make_room_for_flows(struct builder *b) {
+    if (!any_flows(b)) return true;
+    b->flow_events = xpl_arena_array(b->arena, b->n_events, sizeof(*b->flow_events));
+    b->bucket_flows = xpl_arena_zalloc(b->arena, b->n_buckets * sizeof *b->bucket_flows);
+    return b->flow_events && b->bucket_flows;
 }
 
 xpl_status_t trc_put_in_order(struct builder *b, struct xpl_error *err) {
@@ -143,6 +164,7 @@ xpl_status_t trc_put_in_order(struct builder *b, struct xpl_error *err) {
     if (!b->bucket_first) XPL_FAIL_OOM(err, "trace order");
     b->n_buckets = o.n;
     b->bucket_first[o.n] = b->n_events;
+    if (!make_room_for_flows(b)) XPL_FAIL_OOM(err, "trace flows");
     xpl_exec_run(b->exec, o.n, count_before, &o);
     xpl_exec_run(b->exec, o.n, order_bucket, &o);
     if (atomic_load(&o.no_memory)) XPL_FAIL_OOM(err, "trace order");

@@ -41,38 +41,47 @@ static void put_table(struct output *o, enum trc_table t, const void *p, size_t 
 
 struct leveling {
     struct builder *b;
-    unsigned end; // levels before are written
+    unsigned end;       // levels before are written
+    struct rec **picks; // what is written of a bucket, from where the bucket begins in the order
     struct rec **by_level;
     uint64_t n, level_n[TRC_LEVELS];
     uint64_t (*at)[TRC_LEVELS]; // per bucket
+    size_t *n_picks;            // per bucket
 };
 
 static bool is_written(const struct leveling *l, const struct rec *r) {
     return r->level < l->end && r->serial < 256;
 }
 
-static void count_levels(void *ctx, size_t i) {
+static void pick_levels(void *ctx, size_t i) {
     struct leveling *const l = ctx;
+    struct rec **to = l->picks + l->b->bucket_first[i];
     for (size_t k = l->b->bucket_first[i]; k < l->b->bucket_first[i + 1]; k++) {
-        const struct rec *const r = l->b->order[k];
-        if (is_written(l, r)) l->at[i][r->level]++;
+        struct rec *const r = l->b->order[k];
+        if (!is_written(l, r)) continue;
+        l->at[i][r->level]++;
+        *to++ = r;
     }
+    l->n_picks[i] = (size_t)(to - (l->picks + l->b->bucket_first[i]));
 }
 
 static void spread_levels(void *ctx, size_t i) {
     struct leveling *const l = ctx;
-    for (size_t k = l->b->bucket_first[i]; k < l->b->bucket_first[i + 1]; k++) {
-        struct rec *const r = l->b->order[k];
-        if (is_written(l, r)) l->by_level[l->at[i][r->level]++] = r;
-    }
+    struct rec *const *const from = l->picks + l->b->bucket_first[i];
+    for (size_t k = 0; k < l->n_picks[i]; k++)
+        l->by_level[l->at[i][from[k]->level]++] = from[k];
 }
 
 static bool sort_levels(struct leveling *l, struct xpl_arena *arena) {
     struct builder *const b = l->b;
     l->end = b->n_levels < TRC_DECIDED ? b->n_levels : TRC_LEVELS;
     l->at = xpl_arena_zalloc(arena, b->n_buckets * sizeof *l->at);
-    if (!l->at) return false;
-    xpl_exec_run(b->exec, b->n_buckets, count_levels, l);
+    l->n_picks = xpl_arena_zalloc(arena, b->n_buckets * sizeof *l->n_picks);
+    // At last nobody needs the order any more.
+    l->picks =
+        l->end == TRC_LEVELS ? b->order : xpl_arena_array(arena, b->n_events, sizeof(*l->picks));
+    if (!l->at || !l->n_picks || !l->picks) return false;
+    xpl_exec_run(b->exec, b->n_buckets, pick_levels, l);
     for (unsigned level = 0; level < l->end; level++) {
         const uint64_t begin = l->n;
         for (size_t i = 0; i < b->n_buckets; i++) {
@@ -226,6 +235,7 @@ static bool put_blocks(struct blocks *bl, struct output *o) {
     bl->seen = xpl_arena_zalloc(bl->arena, jobs * bl->seen_words * sizeof *bl->seen);
     if (!bl->buffers || !bl->lengths || !bl->seen) return false;
     for (bl->wave = 0; bl->wave < bl->n && !o->failed; bl->wave += jobs * JOB_BLOCKS) {
+        if (xpl_exec_cancelled(bl->b->exec)) return true; // the caller asks, too
         const uint64_t left = bl->n - bl->wave;
         const size_t run =
             left < jobs * JOB_BLOCKS ? (size_t)((left + JOB_BLOCKS - 1) / JOB_BLOCKS) : jobs;
@@ -382,8 +392,9 @@ xpl_status_t trc_write(struct builder *b, const struct xpl_trace_sink *sink,
     if (!sort_levels(&l, &arena)) XPL_FAIL_OOM(err, "trace levels");
     struct blocks bl = {.b = b, .arena = &arena, .by_level = l.by_level};
     put(&o, &head, sizeof head);
-    if (!plan_blocks(&bl, &l, &o.footer) || !put_blocks(&bl, &o) || !put_tables(&bl, &o))
-        XPL_FAIL_OOM(err, "trace index");
+    if (!plan_blocks(&bl, &l, &o.footer) || !put_blocks(&bl, &o)) XPL_FAIL_OOM(err, "trace index");
+    if (xpl_exec_cancelled(b->exec)) XPL_FAIL(err, XPL_CANCELLED, "trace: cancelled");
+    if (!put_tables(&bl, &o)) XPL_FAIL_OOM(err, "trace index");
     put_footer(b, &o);
     if (o.failed)
         XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "trace: no room for the index beyond %llu bytes",

@@ -380,12 +380,11 @@ static void next_overlap(struct xpl_group_cursor *c, const struct xpl_event *ev,
 static void own_stats(const struct xpl_group_cursor *c, const struct xpl_event *ev,
                       struct xpl_event_group *ret) {
     const struct plan *const plan = &c->pg->plan;
-    enum { GROUP, STEP_NAME, EAGER, N };
+    enum { STEP_NAME, EAGER, N };
     enum xpl_stat_type types[N];
     uint8_t what[N];
     unsigned n = 0;
     struct xpl_stat s[N];
-    if (!ret->has_group && plan->own_groups) what[n] = GROUP, types[n++] = XPL_STAT_GROUP_ID;
     if (!ret->has_step_name && plan->own_step_names)
         what[n] = STEP_NAME, types[n++] = XPL_STAT_STEP_NAME;
     if (!ret->has_is_eager && plan->own_eager) what[n] = EAGER, types[n++] = XPL_STAT_IS_EAGER;
@@ -393,10 +392,6 @@ static void own_stats(const struct xpl_group_cursor *c, const struct xpl_event *
     for (unsigned i = 0; i < n; i++) {
         if (!(found & 1u << i)) continue;
         switch (what[i]) {
-            case GROUP:
-                ret->has_group = true;
-                ret->group_id = xpl_stat_int(&s[i]);
-                break;
             case STEP_NAME:
                 ret->has_step_name = true;
                 ret->step_name = xpl_stat_str(&s[i]);
@@ -406,6 +401,21 @@ static void own_stats(const struct xpl_group_cursor *c, const struct xpl_event *
                 ret->is_eager = xpl_stat_int(&s[i]) != 0;
                 break;
         }
+    }
+}
+
+// Of groups that an event tells itself the first counts, and the last is shown.
+static void own_groups(const struct xpl_group_cursor *c, const struct xpl_event *ev,
+                       struct xpl_event_group *ret) {
+    struct xpl_stats it = ev->stats;
+    struct xpl_stat stat;
+    bool replaced = ret->has_group; // the first, by grouping
+    while (xpl_stats_next_type(&it, XPL_STAT_GROUP_ID, &stat) == XPL_WIRE_FIELD) {
+        if (!replaced) ret->shown_group_id = xpl_stat_int(&stat);
+        replaced = false;
+        if (!ret->has_group) ret->group_id = ret->shown_group_id;
+        ret->has_group = true;
+        if (!c->fill) return; // nobody asks what is shown
     }
 }
 
@@ -466,12 +476,10 @@ void xpl_group_cursor_next(struct xpl_group_cursor *c, const struct xpl_event *e
         case LINE_NONE: break;
     }
     if (c->g->computed) set_found(c, ev, f, ret);
-    if (c->pg->plan.own_groups || c->pg->plan.own_step_names || c->pg->plan.own_eager)
-        own_stats(c, ev, ret);
     ret->shown_group_id = ret->group_id;
+    if (c->pg->plan.own_groups) own_groups(c, ev, ret);
+    if (c->pg->plan.own_step_names || c->pg->plan.own_eager) own_stats(c, ev, ret);
     if (!c->fill) return;
-    if (ret->has_group && c->pg->plan.own_groups)
-        ret->shown_group_id = xpl_groups_shown(ev, ret->group_id);
     if (!ret->has_group && c->pg->n_runs && !xpl_is_derived_line_id(c->line->id)) {
         const struct run *const r = run_before(c, ev);
         if (r) add_group(ret, r->group);
