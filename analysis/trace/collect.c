@@ -211,9 +211,9 @@ static bool stop_region(struct reading *r, const struct xpl_event *ev) {
         return slot != NULL;
     }
     if (p->start == 0) return true; // upstream takes a start at time 0 for none
-    struct rec *const slot = xpl_vec_push(&p->arena, &p->extra);
-    if (!slot) return false;
-    *slot = region_rec(r->b, p->start, end, p->start_grouped, p->start_group);
+    if (!r->ls->counter)            // where there are no rows
+        p->regions[p->n_regions++] =
+            region_rec(r->b, p->start, end, p->start_grouped, p->start_group);
     return true;
 }
 
@@ -322,8 +322,8 @@ static xpl_status_t cut_line(struct builder *b, struct line_src *ls, struct xpl_
     // An event may bring a region with it, for which there is room behind all events; where lines
     // are derived they count already.
     const uint64_t share = ls->counter ? 0 : 1;
-    ls->cap = ls->n_events * (ls->ps->regions && !ls->derived ? 2 * share : share);
-    ls->recs = xpl_arena_array(b->arena, ls->cap, sizeof *ls->recs);
+    const uint64_t room = ls->ps->regions && !ls->derived ? 2 * share : share;
+    ls->recs = xpl_arena_array(b->arena, ls->n_events * room, sizeof *ls->recs);
     if (!ls->recs) XPL_FAIL_OOM(err, "trace events");
     for (uint32_t i = 0; i < ls->n_pieces; i++) {
         struct piece *const p = &b->pieces[ls->first_piece + i];
@@ -335,6 +335,7 @@ static xpl_status_t cut_line(struct builder *b, struct line_src *ls, struct xpl_
         const uint64_t end = first_of_chunk(ls, p->end_chunk);
         p->out = ls->recs + first * share;
         p->cap = (end - first) * share;
+        if (room == 2) p->regions = p->out + ls->n_events;
     }
     return XPL_OK;
 }
@@ -357,27 +358,6 @@ static xpl_status_t cut_lines(struct builder *b, struct xpl_error *err) {
 
 // ---- afterwards ----
 
-// Ends of regions that began in an earlier piece of the line.
-static bool settle_stops(struct builder *b, struct line_src *ls) {
-    const struct piece *from = NULL; // that holds the start
-    for (uint32_t i = 0; i < ls->n_pieces; i++) {
-        struct piece *const p = &b->pieces[ls->first_piece + i];
-        for (size_t k = 0; from && from->start && k < p->stops.n; k++) {
-            struct rec *const slot = xpl_vec_push(b->arena, &ls->extra);
-            if (!slot) return false;
-            *slot =
-                region_rec(b, from->start, p->stops.v[k], from->start_grouped, from->start_group);
-        }
-        for (size_t k = 0; k < p->extra.n; k++) {
-            struct rec *const slot = xpl_vec_push(b->arena, &ls->extra);
-            if (!slot) return false;
-            *slot = p->extra.v[k];
-        }
-        if (p->has_start) from = p;
-    }
-    return true;
-}
-
 static void give_region_group(const struct line_src *ls, struct rec *rec) {
     const struct xpl_region_event key = {.begin_ps = (int64_t)rec->ts,
                                          .duration_ps = (int64_t)rec->dur};
@@ -389,20 +369,39 @@ static void give_region_group(const struct line_src *ls, struct rec *rec) {
 }
 
 // The records of a line side by side: events that are not shown left gaps.
-static void close_gaps(struct builder *b, struct line_src *ls) {
+static void close_gaps(const struct builder *b, struct line_src *ls) {
     for (uint32_t i = 0; i < ls->n_pieces; i++) {
         const struct piece *const p = &b->pieces[ls->first_piece + i];
         if (p->n && ls->recs + ls->n != p->out)
             memmove(ls->recs + ls->n, p->out, p->n * sizeof *ls->recs);
         ls->n += p->n;
     }
-    for (size_t k = 0; ls->n_regions && k < ls->extra.n; k++)
-        give_region_group(ls, &ls->extra.v[k]);
+}
+
+// Regions behind the events of their line; those first that began in an earlier piece.
+static void add_regions(const struct builder *b, struct line_src *ls) {
+    const struct piece *from = NULL; // that holds the start
+    const size_t first = ls->n;
+    for (uint32_t i = 0; i < ls->n_pieces; i++) {
+        const struct piece *const p = &b->pieces[ls->first_piece + i];
+        const size_t early = from && from->start ? p->stops.n : 0;
+        struct rec *const to = ls->recs + ls->n;
+        if (p->n_regions) memmove(to + early, p->regions, p->n_regions * sizeof *to);
+        for (size_t k = 0; k < early; k++)
+            to[k] =
+                region_rec(b, from->start, p->stops.v[k], from->start_grouped, from->start_group);
+        ls->n += early + p->n_regions;
+        if (p->has_start) from = p;
+    }
+    for (size_t k = first; ls->n_regions && k < ls->n; k++)
+        give_region_group(ls, &ls->recs[k]);
 }
 
 static void finish_line(void *ctx, size_t i) {
-    struct builder *const b = ctx;
-    close_gaps(b, &b->lines.v[i]);
+    const struct builder *const b = ctx;
+    struct line_src *const ls = &b->lines.v[i];
+    close_gaps(b, ls);
+    if (!ls->counter) add_regions(b, ls);
 }
 
 // A slot for the name of a step.
@@ -458,8 +457,6 @@ xpl_status_t trc_collect(struct builder *b, struct xpl_error *err) {
         if (!name_steps(b, &b->pieces[i]) || !settle_args(b, &b->pieces[i]))
             XPL_FAIL_OOM(err, "trace steps");
     }
-    for (size_t i = 0; i < b->lines.n; i++)
-        if (!settle_stops(b, &b->lines.v[i])) XPL_FAIL_OOM(err, "trace regions");
     xpl_exec_run(b->exec, b->lines.n, finish_line, b);
     return XPL_OK;
 }

@@ -64,9 +64,8 @@ struct line_src {
     uint64_t n_events;
     uint32_t n_chunks; // where it may be cut
     struct xpl_flow_reader flows;
-    struct rec *recs; // of all its pieces; after collecting, the first n are the events
-    size_t cap, n;
-    XPL_VEC(struct rec) extra;        // regions
+    struct rec *recs; // of all its pieces; after collecting, the first n count
+    size_t n;
     struct xpl_region_event *regions; // of a line out of order, known at its first event
     size_t n_regions;
     uint32_t first_piece, n_pieces;
@@ -103,7 +102,9 @@ struct piece {
     uint32_t chunk, end_chunk;
     struct rec *out;
     size_t cap, n;
-    XPL_VEC(struct rec) named, extra;
+    XPL_VEC(struct rec) named;
+    struct rec *regions; // that ended here; there is room for as many as events
+    size_t n_regions;
     XPL_VEC(struct named_step) steps;
     XPL_VEC(struct own_args) own;
     XPL_VEC(struct xpl_stat) own_stats;

@@ -20,7 +20,7 @@ static int by_row(const void *pa, const void *pb) {
 static bool add_row(struct builder *b, struct line_src *const *lines, size_t n_lines) {
     size_t n = 0;
     for (size_t i = 0; i < n_lines; i++)
-        n += lines[i]->n + lines[i]->extra.n;
+        n += lines[i]->n;
     if (n == 0) return true;
     struct track *const t = xpl_vec_push(b->arena, &b->tracks);
     if (!t) return false;
@@ -29,20 +29,13 @@ static bool add_row(struct builder *b, struct line_src *const *lines, size_t n_l
                         .plane = (uint32_t)(lines[0]->ps - b->planes.v),
                         .recs = lines[0]->recs,
                         .n = n};
-    if (n_lines == 1 && n <= lines[0]->cap) { // regions found room behind the events
-        if (lines[0]->extra.n)
-            memcpy(t->recs + lines[0]->n, lines[0]->extra.v, lines[0]->extra.n * sizeof *t->recs);
-        return true;
-    }
+    if (n_lines == 1) return true;
     t->recs = xpl_arena_array(b->arena, n, sizeof *t->recs);
     if (!t->recs) return false;
     struct rec *to = t->recs;
     for (size_t i = 0; i < n_lines; i++) {
-        const struct line_src *const ls = lines[i];
-        if (ls->n) memcpy(to, ls->recs, ls->n * sizeof *to);
-        to += ls->n;
-        if (ls->extra.n) memcpy(to, ls->extra.v, ls->extra.n * sizeof *to);
-        to += ls->extra.n;
+        if (lines[i]->n) memcpy(to, lines[i]->recs, lines[i]->n * sizeof *to);
+        to += lines[i]->n;
     }
     return true;
 }
