@@ -235,6 +235,7 @@ struct xpl_job {
     atomic_bool nobody;
     uint64_t queued_ns;
     size_t reserved; // of memory_total
+    bool delivered;
 };
 
 struct xpl_ticket {
@@ -274,6 +275,8 @@ static void job_deliver(void *arg, struct xpl_outcome *o) {
     unlist(e, j);
     struct xpl_ticket *list = j->waiters;
     j->waiters = NULL;
+    if (!j->delivered) atomic_fetch_add(&e->delivered, j->reserved);
+    j->delivered = true;
     for (struct xpl_ticket *t = list; t; t = t->next)
         t->job = NULL;
     pthread_mutex_unlock(&e->mu);
@@ -296,6 +299,7 @@ static void job_finish(struct xpl_job *j, struct xpl_outcome *o) {
     job_deliver(j, o);
     if (o->answer) xpl_object_unref(&o->answer->object);
     atomic_fetch_sub(&j->engine->in_flight, j->reserved);
+    atomic_fetch_sub(&j->engine->delivered, j->reserved);
     // Everybody has the answer: what the job used goes back to the system.
     if (j->reserved >= LARGE_JOB && o->source == XPL_COMPUTED) (void)malloc_trim(0);
     xpl_question_free(j->q);
@@ -328,7 +332,8 @@ static bool reserve(void *arg) {
     if (want > limit) want = limit;
     const size_t before = atomic_fetch_add(&e->in_flight, want);
     j->reserved = want;
-    const bool ok = before == 0 || before + want <= total; // one job alone may always try
+    // One job alone may always try; who has his answer does not wait for what goes on after it.
+    const bool ok = before <= atomic_load(&e->delivered) || before + want <= total;
     if (!ok) atomic_fetch_add(&e->refused, 1);
     return ok;
 }

@@ -17,7 +17,8 @@ struct xpl_engine {
     struct xpl_writer *writer;
     struct xpl_cache *cache;
     struct xpl_traces *traces;
-    atomic_size_t memory_limit, memory_total, in_flight;
+    atomic_size_t memory_limit, memory_total, in_flight; // bytes
+    atomic_size_t delivered; // of in_flight: of jobs that go on after their answer
     atomic_ullong request_timeout_ns;
     pthread_mutex_t mu;       // jobs, tickets, conversions
     pthread_cond_t converted; // a conversion ended

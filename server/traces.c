@@ -391,7 +391,7 @@ void xpl_traces_finish(struct xpl_traces *t, struct xpl_trace_held *h,
     h->trace = NULL;
     xpl_status_t st = build_rest(h, exec, &err);
     if (st == XPL_OK) st = xpl_source_verify(profile, &err);
-    if (st != XPL_OK && st != XPL_CANCELLED)
+    if (st != XPL_OK && st != XPL_CANCELLED && st != XPL_ABORTED)
         xpl_log(XPL_LOG_WARN, "traces", "an index could not be finished: %s", err.msg);
     settle(t, h, profile, st);
 }

@@ -168,7 +168,9 @@ xpl_status_t xpl_traces_answer(struct xpl_engine *e, const struct xpl_question *
         memset(a.hosts, 0, q->n_hosts * sizeof *a.hosts);
         out->n = warnings->n = 0;
         st = once(&a, want->fresh, stage_us, out, warnings, ret_keep, ret_stored, &why);
-        if (st == XPL_OK && a.first && xpl_trace_held_unfinished(a.hosts[0].held)) {
+        // What was read is not in vain when only the answer did not fit.
+        if ((st == XPL_OK || st == XPL_RESOURCE_EXHAUSTED) && a.first && a.hosts[0].held &&
+            xpl_trace_held_unfinished(a.hosts[0].held)) {
             *ret_rest = (struct xpl_traces_rest){a.hosts[0].held, a.hosts[0].source};
             break;
         }

@@ -116,19 +116,31 @@ static bool is_dead(const struct sockaddr_un *addr) {
     return dead;
 }
 
-// Containers may share the directory and not the process numbers: hence more than one name.
-static bool bind_name(int fd, const char *dir) {
-    struct sockaddr_un *const a = &self.addr;
-    for (int i = 0; i < NAMES; i++) {
+// Listens under a name of ours.  The name that others look for comes last, with link(), which
+// replaces nothing: a socket that is bound and does not listen yet looks like one of a dead
+// program. Containers may share the directory and not the process numbers: hence more than one
+// name.
+static bool listen_at(int fd, const char *dir) {
+    struct sockaddr_un *const a = &self.addr, own = {.sun_family = AF_UNIX};
+    struct timespec now;
+    bool ok = false, taken = true;
+    clock_gettime(CLOCK_REALTIME, &now);
+    int n = snprintf(own.sun_path, sizeof own.sun_path, "%s/.%d-%lx", dir, (int)getpid(),
+                     (unsigned long)now.tv_nsec);
+    if (n < 0 || (size_t)n >= sizeof own.sun_path) return false;
+    if (bind(fd, (const struct sockaddr *)&own, sizeof own) != 0) return false;
+    const bool listens = listen(fd, BACKLOG) == 0;
+    for (int i = 0; listens && taken && !ok && i < NAMES; i++) {
         *a = (struct sockaddr_un){.sun_family = AF_UNIX};
-        const int n = snprintf(a->sun_path, sizeof a->sun_path, i ? "%s/%d-%d.sock" : "%s/%d.sock",
-                               dir, (int)getpid(), i);
-        if (n < 0 || (size_t)n >= sizeof a->sun_path) return false;
+        n = snprintf(a->sun_path, sizeof a->sun_path, i ? "%s/%d-%d.sock" : "%s/%d.sock", dir,
+                     (int)getpid(), i);
+        if (n < 0 || (size_t)n >= sizeof a->sun_path) break;
         if (is_dead(a)) unlink(a->sun_path);
-        if (bind(fd, (const struct sockaddr *)a, sizeof *a) == 0) return true;
-        if (errno != EADDRINUSE) return false;
+        ok = link(own.sun_path, a->sun_path) == 0;
+        taken = !ok && errno == EEXIST;
     }
-    return false;
+    unlink(own.sun_path);
+    return ok;
 }
 
 static int open_listener(void) {
@@ -141,7 +153,7 @@ static int open_listener(void) {
     if (!make_directory(dir)) return -1;
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return -1;
-    if (fchmod(fd, 0600) == 0 && bind_name(fd, dir) && listen(fd, BACKLOG) == 0) return fd;
+    if (fchmod(fd, 0600) == 0 && listen_at(fd, dir)) return fd;
     close(fd);
     return -1;
 }

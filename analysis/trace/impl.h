@@ -156,7 +156,8 @@ struct builder {
     uint64_t n_events;
     struct rec **order;
     size_t n_buckets, *bucket_first; // pieces of the order, each a range of time
-    // Those of flows, from where each bucket begins, and how many; NULL: none.
+    // Those of flows, from where each bucket begins (until levels are found), and how many; NULL:
+    // none.
     struct rec **flow_events;
     size_t *bucket_flows;
     bool has_min, has_max;
@@ -189,6 +190,11 @@ static inline struct xpl_derived_md trc_md(const struct plane_src *ps, uint32_t 
     if (ps->derived) return xpl_derived_md_at(ps->derived, i);
     const struct xpl_event_md *const md = &ps->plane->event_md[i];
     return (struct xpl_derived_md){md->name, md->display_name, md->type, md};
+}
+
+// Earlier first, of those that begin together the longer (XProf: TraceEventLiteComparator).
+static inline bool comes_before(const struct rec *a, const struct rec *b) {
+    return a->ts != b->ts ? a->ts < b->ts : a->dur > b->dur;
 }
 
 // Names that upstream interns; where it compares names, these are all alike.

@@ -64,10 +64,6 @@ static void count_before(void *ctx, size_t i) {
 
 // ---- merging ----
 
-static inline bool comes_before(const struct rec *a, const struct rec *b) {
-    return a->ts != b->ts ? a->ts < b->ts : a->dur > b->dur;
-}
-
 static void merge(struct rec *const *a, size_t n, struct rec *const *b, size_t m, struct rec **to) {
     while (n && m) {
         if (comes_before(*b, *a)) // a tie goes to the first: its track comes first

@@ -215,7 +215,7 @@ xpl_status_t trc_plan(struct builder *b, struct xpl_error *err) {
     b->arrived = xpl_groups_arrived_grouped(b->groups);
     if (find_planes(b->xs, XPL_STR("/device:"), list)) {
         XPL_TRY(xpl_hlo_map_new(b->xs, b->limit, &b->hlo, err));
-        XPL_TRY(xpl_derived_build(b->xs, b->groups, b->hlo, b->arena, b->exec, &b->derived, err));
+        XPL_TRY(xpl_derived_build(b->xs, b->groups, b->hlo, &b->view, b->exec, &b->derived, err));
     }
     XPL_TRY(add_planes(b, list, err));
     // Names that are no metadata's follow.

@@ -1,6 +1,6 @@
 // The trace index: everything the streaming trace viewer shows of one host, laid out so that a view
 // of any window at any resolution touches only the blocks it draws from.  Built from the profile in
-// one go, kept as bytes (a file of ours, mapped), and asked any number of times.
+// one go, or in two steps, kept as bytes (a file of ours, mapped), and asked any number of times.
 //
 //   xpl_trace_build(profile, exec, limit, sink, err)     profile -> bytes of an index
 //   xpl_trace_open(index bytes, limit, arena, &trace)    checks and opens them
@@ -47,8 +47,9 @@ xpl_status_t xpl_trace_build(xpl_bytes_t profile, struct xpl_exec *exec, size_t 
     XPL_NODISCARD;
 
 // The same in steps, for whoever waits for one answer and wants the index afterwards: begin reads
-// the profile (its bytes are not needed any more then); part, at most once, writes an index for the
-// answer to these options and no other, where that is quicker (has_part); finish writes the index.
+// the profile (its bytes are not needed any more then); part, at most once and only where it is
+// quicker (has_part), writes an index for the answer to these options and no other; finish writes
+// the index.
 // *ret and what it keeps is freed by xpl_trace_build_free, NULL is fine.
 struct xpl_trace_build;
 struct xpl_trace_options;

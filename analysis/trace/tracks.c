@@ -199,10 +199,6 @@ static bool sort_recs(struct track *t) {
     return true;
 }
 
-static bool comes_before(const struct rec *a, const struct rec *b) {
-    return a->ts != b->ts ? a->ts < b->ts : a->dur > b->dur;
-}
-
 // Records from `first` on that are in order.
 static size_t run_from(const struct track *t, size_t first) {
     size_t k = first + 1;
@@ -223,7 +219,8 @@ static void sort_tail(const struct track *t, size_t m, struct place *places, str
 // Puts what stands behind the first m records, which are in order, in between.
 static bool merge_tail(struct track *t, size_t m, bool tail_sorted) {
     const size_t tail = t->n - m;
-    struct rec *const copy = xpl_sys_alloc(tail * (sizeof *copy + sizeof(struct place)));
+    struct rec *const copy =
+        xpl_sys_alloc(tail * (sizeof *copy + (tail_sorted ? 0 : sizeof(struct place))));
     if (!copy) return false;
     if (tail_sorted)
         memcpy(copy, t->recs + m, tail * sizeof *copy);

@@ -172,6 +172,31 @@ static void check_replaced(const struct daemon_proc *d, const char *dir, const s
     reply_free(&r);
 }
 
+// Little memory: whoever waits for each answer is not refused for what goes on after it, and an
+// answer that does not fit leaves the index behind.
+static void check_little_memory(const char *dir, const struct reply *first, const char *zoom,
+                                const struct reply *near) {
+    const char *const state = make_dir();
+    const char *const total[] = {"--no-prefetch",  "--http", "127.0.0.1:0",
+                                 "--memory-total", "32MiB",  NULL};
+    const char *const limit[] = {"--no-prefetch",  "--http", "127.0.0.1:0",
+                                 "--memory-limit", "60MiB",  NULL};
+    struct daemon_proc d = start_daemon(dir, state, total);
+    expect_big(&d, "", first);
+    expect_big(&d, zoom, near);
+    wait_for_index(state);
+    CHECK_EQ(stop_daemon(&d), 0);
+    CHECK_EQ(each_index(state, remove_it), 1);
+    d = start_daemon(dir, state, limit);
+    struct reply r =
+        http_get(d.http_address, "/api/v1/tool?session=big&tool=trace_viewer@&resolution=100000");
+    CHECK_EQ(r.status, 503);
+    reply_free(&r);
+    wait_for_index(state);
+    expect_big(&d, zoom, near);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
 static void test_first_answer(void) {
     static const char zoom[] = "&start_time_ms=100&end_time_ms=130";
     const char *const dir = make_dir(), *const state = make_dir();
@@ -196,6 +221,7 @@ static void test_first_answer(void) {
     wait_for_index(state);
     CHECK_EQ(stop_daemon(&d), 0);
     CHECK_EQ(each_index(state, remove_it), 1);
+    check_little_memory(dir, &first, zoom, &near);
     d = start(dir, state);
     check_replaced(&d, dir, &first);
     CHECK_EQ(stop_daemon(&d), 0);

@@ -12,7 +12,7 @@
 #include "tests/agent/fake/fake.h"
 
 static void pause_ms(long ms) {
-    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
 }
 
 static void step(uint64_t i) {
