@@ -30,7 +30,7 @@ class Verdict:
 
 
 class Judge:
-    def __init__(self, xprof, ours, comparer=None, scratch=None, retries=32, remember=False):
+    def __init__(self, xprof, ours, comparer=None, scratch=None, retries=96, remember=False):
         self.xprof, self.ours, self.comparer, self.scratch, self.retries = xprof, ours, comparer, scratch, retries
         self.remember, self.question, self.reply = remember, None, None
 
