@@ -73,8 +73,8 @@ static inline struct xpl_buf big_profile(const struct big_event *v) {
             const struct big_event *const e = &v[l == 4 ? BIG_EVENTS - 1 - i : i];
             if (e->line == l && !(l == 1 && i % 1000 == 7)) big_put(&p, &line, e);
         }
-        for (size_t i = 7; l == 1 && i < BIG_EVENTS; i += 1000)
-            if (v[i].line == l) big_put(&p, &line, &v[i]);
+        for (size_t i = BIG_EVENTS; l == 1 && i-- > 0;)
+            if (v[i].line == l && i % 1000 == 7) big_put(&p, &line, &v[i]);
         mk_line_end(&p, &line);
     }
     mk_plane_end(&p, &space);
