@@ -230,7 +230,7 @@ static void test_first_answer(void) {
 }
 
 int main(void) {
-    (void)alarm(200);
+    (void)alarm(600);
     const char *const dir = make_dir(), *const state = make_dir();
     add_session(dir, "run", "a", profile(TRAIN));
     add_session(dir, "run", "b", profile(TRAIN));
