@@ -184,15 +184,20 @@ int xpl_client_capture(xpl_client *c, const xpl_capture_request *given, xpl_resu
     return xpl_client_result(result, st, err.code ? &err : NULL, retry_ms);
 }
 
-int xpl_client_cancel_capture(xpl_client *c, uint64_t id, xpl_result *result) {
-    Xplaned__V1__CancelCaptureRequest q;
+// A call whose answer says nothing but that it was done.
+static int have_done(xpl_client *c, const char *method, const ProtobufCMessage *request,
+                     xpl_result *result) {
     struct xpl_rpc_reply reply = {0};
-    xplaned__v1__cancel_capture_request__init(&q);
-    q.id = id;
-    const xpl_status_t st =
-        xpl_client_call(c, "/xplaned.v1.CaptureService/CancelCapture", &q.base, &reply, result);
+    const xpl_status_t st = xpl_client_call(c, method, request, &reply, result);
     xpl_rpc_reply_fini(&reply);
     return (int)st;
+}
+
+int xpl_client_cancel_capture(xpl_client *c, uint64_t id, xpl_result *result) {
+    Xplaned__V1__CancelCaptureRequest q;
+    xplaned__v1__cancel_capture_request__init(&q);
+    q.id = id;
+    return have_done(c, "/xplaned.v1.CaptureService/CancelCapture", &q.base, result);
 }
 
 // ---- schedules ----
@@ -237,13 +242,9 @@ int xpl_client_schedule(xpl_client *c, const xpl_schedule_request *given, uint64
 
 int xpl_client_unschedule(xpl_client *c, uint64_t id, xpl_result *result) {
     Xplaned__V1__DeleteScheduleRequest q;
-    struct xpl_rpc_reply reply = {0};
     xplaned__v1__delete_schedule_request__init(&q);
     q.id = id;
-    const xpl_status_t st =
-        xpl_client_call(c, "/xplaned.v1.CaptureService/DeleteSchedule", &q.base, &reply, result);
-    xpl_rpc_reply_fini(&reply);
-    return (int)st;
+    return have_done(c, "/xplaned.v1.CaptureService/DeleteSchedule", &q.base, result);
 }
 
 // ---- lists ----

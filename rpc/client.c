@@ -382,27 +382,38 @@ xpl_status_t xpl_rpc_unary(struct xpl_rpc_channel *ch, const char *path, xpl_byt
     return st;
 }
 
-xpl_status_t xpl_rpc_stream_open(struct xpl_rpc_channel *ch, const char *path, xpl_bytes_t request,
-                                 const struct xpl_rpc_call_options *opt,
-                                 struct xpl_rpc_stream **ret, struct xpl_error *err) {
+static xpl_status_t new_stream(const struct xpl_rpc_call_options *opt, struct xpl_rpc_stream **ret,
+                               struct xpl_error *err) {
     if (opt && opt->size != sizeof *opt)
         XPL_FAIL(err, XPL_INVALID_ARGUMENT, "call: options of another version");
     struct xpl_rpc_stream *const st = xpl_sys_alloc(sizeof *st);
-    grpc_op ops[4] = {0};
-    grpc_metadata auth = {.value = grpc_empty_slice()};
     if (!st) XPL_FAIL_OOM(err, "stream");
     *st = (struct xpl_rpc_stream){0};
+    *ret = st;
+    return XPL_OK;
+}
+
+static xpl_status_t not_started(struct xpl_rpc_stream *st, const char *path,
+                                struct xpl_error *err) {
+    flight_end(&st->flight);
+    xpl_sys_free(st);
+    XPL_FAIL(err, XPL_INTERNAL, "%s: the call cannot be started", path);
+}
+
+xpl_status_t xpl_rpc_stream_open(struct xpl_rpc_channel *ch, const char *path, xpl_bytes_t request,
+                                 const struct xpl_rpc_call_options *opt,
+                                 struct xpl_rpc_stream **ret, struct xpl_error *err) {
+    struct xpl_rpc_stream *st;
+    grpc_op ops[4] = {0};
+    grpc_metadata auth = {.value = grpc_empty_slice()};
+    XPL_TRY(new_stream(opt, &st, err));
     grpc_byte_buffer *const bb = make_request(request);
     flight_begin(&st->flight, ch, path, opt);
     const size_t n = put_request(&st->flight, ops, bb, &auth, ch, opt);
     const bool started = flight_start(&st->flight, ops, n);
     grpc_byte_buffer_destroy(bb);
     grpc_slice_unref(auth.value);
-    if (!started) {
-        flight_end(&st->flight);
-        xpl_sys_free(st);
-        XPL_FAIL(err, XPL_INTERNAL, "%s: the call cannot be started", path);
-    }
+    if (!started) return not_started(st, path, err);
     st->hello = &st->flight;
     *ret = st;
     return XPL_OK;
@@ -411,13 +422,10 @@ xpl_status_t xpl_rpc_stream_open(struct xpl_rpc_channel *ch, const char *path, x
 xpl_status_t xpl_rpc_duplex_open(struct xpl_rpc_channel *ch, const char *path,
                                  const struct xpl_rpc_call_options *opt,
                                  struct xpl_rpc_stream **ret, struct xpl_error *err) {
-    if (opt && opt->size != sizeof *opt)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "call: options of another version");
-    struct xpl_rpc_stream *const st = xpl_sys_alloc(sizeof *st);
+    struct xpl_rpc_stream *st;
     grpc_op ops[4] = {0};
     grpc_metadata auth = {.value = grpc_empty_slice()};
-    if (!st) XPL_FAIL_OOM(err, "stream");
-    *st = (struct xpl_rpc_stream){0};
+    XPL_TRY(new_stream(opt, &st, err));
     flight_begin(&st->flight, ch, path, opt);
     (void)put_request(&st->flight, ops, NULL, &auth, ch, opt);
     // What the server says at first comes with its first message: that is waited for by greet.
@@ -426,11 +434,8 @@ xpl_status_t xpl_rpc_duplex_open(struct xpl_rpc_channel *ch, const char *path,
     grpc_slice_unref(auth.value);
     st->hello = &st->greeted;
     if (!started ||
-        grpc_call_start_batch(st->flight.call, ops + 3, 1, &st->greeted, NULL) != GRPC_CALL_OK) {
-        flight_end(&st->flight);
-        xpl_sys_free(st);
-        XPL_FAIL(err, XPL_INTERNAL, "%s: the call cannot be started", path);
-    }
+        grpc_call_start_batch(st->flight.call, ops + 3, 1, &st->greeted, NULL) != GRPC_CALL_OK)
+        return not_started(st, path, err);
     *ret = st;
     return XPL_OK;
 }

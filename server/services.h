@@ -13,6 +13,17 @@ struct xpl_pool;
 struct xpl_tally;
 struct xpl_writer;
 
+// ---- what methods share (svc_call.c) ----
+
+// The request's message, in `arena`.  False: the call was finished with the reason.
+bool xpl_svc_decode(struct xpl_rpc_call *c, const ProtobufCMessageDescriptor *type,
+                    xpl_bytes_t request, struct xpl_arena *arena, ProtobufCMessage **ret);
+// Has `answer` finish the call on a thread of the pool, with a copy of the request, unless the call
+// is cancelled before; at once with RESOURCE_EXHAUSTED and `busy` when too many wait.
+typedef void (*xpl_svc_answer_fn)(struct xpl_rpc_call *c, xpl_bytes_t request, void *service);
+void xpl_svc_later(struct xpl_pool *pool, struct xpl_rpc_call *c, xpl_bytes_t request,
+                   xpl_svc_answer_fn answer, void *service, const char *busy);
+
 // ---- AnalysisService (svc_analysis.c) ----
 
 struct xpl_svc_analysis {

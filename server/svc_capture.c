@@ -17,6 +17,7 @@ enum {
     PAUSE_MS = 50,    // between two messages of one stream
     MAX_BACKLOG = 16, // messages that may wait to be read; each tells all
 };
+#define ANSWER_BYTES ((size_t)256 << 20)
 
 struct xpl_svc_capture {
     struct xpl_captures *captures;
@@ -40,14 +41,6 @@ void xpl_svc_capture_free(struct xpl_svc_capture *s) {
     if (!s) return;
     xpl_pool_free(s->errands);
     xpl_sys_free(s);
-}
-
-static bool decode(struct xpl_rpc_call *c, const ProtobufCMessageDescriptor *type,
-                   xpl_bytes_t request, struct xpl_arena *arena, ProtobufCMessage **ret) {
-    struct xpl_error err = {0};
-    if (xpl_rpc_message_unpack(type, request, arena, ret, &err) == XPL_OK) return true;
-    xpl_rpc_finish_error(c, &err);
-    return false;
 }
 
 // ---- Capture ----
@@ -109,7 +102,8 @@ static void capture(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) 
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, (size_t)16 << 20);
     ProtobufCMessage *msg = NULL;
-    if (!decode(c, &xplaned__v1__capture_request__descriptor, request, &arena, &msg)) return;
+    if (!xpl_svc_decode(c, &xplaned__v1__capture_request__descriptor, request, &arena, &msg))
+        return;
     const Xplaned__V1__CaptureRequest *const q = (const Xplaned__V1__CaptureRequest *)msg;
     struct xpl_capture_plan plan;
     struct xpl_error err = {0};
@@ -144,7 +138,8 @@ static void cancel_capture(struct xpl_rpc_call *c, xpl_bytes_t request, void *se
     xpl_arena_init(&arena, 1 << 16);
     ProtobufCMessage *msg = NULL;
     struct xpl_error err = {0};
-    if (!decode(c, &xplaned__v1__cancel_capture_request__descriptor, request, &arena, &msg)) return;
+    if (!xpl_svc_decode(c, &xplaned__v1__cancel_capture_request__descriptor, request, &arena, &msg))
+        return;
     Xplaned__V1__CancelCaptureResponse r;
     xplaned__v1__cancel_capture_response__init(&r);
     if (xpl_captures_cancel(svc->captures, ((Xplaned__V1__CancelCaptureRequest *)msg)->id, &err) ==
@@ -156,61 +151,34 @@ static void cancel_capture(struct xpl_rpc_call *c, xpl_bytes_t request, void *se
 
 // ---- what waits for the disk ----
 
-struct errand {
-    struct xpl_svc_capture *svc;
-    struct xpl_rpc_call *call;
-    void (*answer)(struct xpl_svc_capture *svc, struct xpl_rpc_call *c, xpl_bytes_t request,
-                   struct xpl_arena *arena);
-    size_t n;
-    uint8_t request[];
-};
-
-static void run_errand(void *arg) {
-    struct errand *const e = arg;
-    struct xpl_arena arena;
-    xpl_arena_init(&arena, (size_t)256 << 20);
-    if (!xpl_rpc_call_cancelled(e->call))
-        e->answer(e->svc, e->call, (xpl_bytes_t){e->request, e->n}, &arena);
-    xpl_arena_fini(&arena);
-    xpl_rpc_call_unref(e->call);
-    xpl_sys_free(e);
-}
-
 static void later(struct xpl_svc_capture *svc, struct xpl_rpc_call *c, xpl_bytes_t request,
-                  void (*answer)(struct xpl_svc_capture *, struct xpl_rpc_call *, xpl_bytes_t,
-                                 struct xpl_arena *)) {
-    struct errand *e = xpl_sys_alloc(sizeof *e + request.len);
-    if (e) {
-        *e = (struct errand){.svc = svc, .call = c, .answer = answer, .n = request.len};
-        if (request.len) memcpy(e->request, request.ptr, request.len);
-        xpl_rpc_call_ref(c);
-        if (xpl_pool_submit(svc->errands, run_errand, e)) return;
-        xpl_rpc_call_unref(c);
-        xpl_sys_free(e);
-    }
-    xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "too much at once; try again soon");
+                  xpl_svc_answer_fn answer) {
+    xpl_svc_later(svc->errands, c, request, answer, svc, "too much at once; try again soon");
 }
 
-static void answer_list(struct xpl_svc_capture *svc, struct xpl_rpc_call *c, xpl_bytes_t request,
-                        struct xpl_arena *arena) {
+static void answer_list(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
+    struct xpl_svc_capture *const svc = service;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    xpl_arena_init(&arena, ANSWER_BYTES);
     ProtobufCMessage *msg = NULL;
-    if (!decode(c, &xplaned__v1__list_captures_request__descriptor, request, arena, &msg)) return;
+    if (!xpl_svc_decode(c, &xplaned__v1__list_captures_request__descriptor, request, &arena, &msg))
+        return;
     const Xplaned__V1__ListCapturesRequest *const q = (const Xplaned__V1__ListCapturesRequest *)msg;
     const size_t limit = !q->limit ? DEFAULT_LIMIT : q->limit > MAX_LIMIT ? MAX_LIMIT : q->limit;
     struct xpl_history_capture *list;
     size_t n;
     struct xpl_error err = {0};
-    if (xpl_history_list(svc->history, q->before_id, limit, arena, &list, &n, &err) != XPL_OK) {
+    if (xpl_history_list(svc->history, q->before_id, limit, &arena, &list, &n, &err) != XPL_OK) {
         xpl_rpc_finish_error(c, &err);
         return;
     }
     Xplaned__V1__ListCapturesResponse r;
     xplaned__v1__list_captures_response__init(&r);
-    r.captures = xpl_arena_array(arena, n, sizeof *r.captures);
+    r.captures = xpl_arena_array(&arena, n, sizeof *r.captures);
     while (r.captures && r.n_captures < n &&
            (list[r.n_captures].state != XPL_HISTORY_RUNNING ||
-            xpl_captures_show(svc->captures, arena, &list[r.n_captures])) &&
-           (r.captures[r.n_captures] = xpl_capture_message(&list[r.n_captures], arena)))
+            xpl_captures_show(svc->captures, &arena, &list[r.n_captures])) &&
+           (r.captures[r.n_captures] = xpl_capture_message(&list[r.n_captures], &arena)))
         r.n_captures++;
     if (r.n_captures == n)
         xpl_rpc_finish_message(c, &r.base);
@@ -233,31 +201,42 @@ static void reply_schedules(struct xpl_svc_capture *svc, struct xpl_rpc_call *c,
         xpl_rpc_finish_status(c, XPL_ABORTED, "the schedule was deleted at once");
 }
 
-static void answer_create(struct xpl_svc_capture *svc, struct xpl_rpc_call *c, xpl_bytes_t request,
-                          struct xpl_arena *arena) {
+static void answer_create(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
+    struct xpl_svc_capture *const svc = service;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    xpl_arena_init(&arena, ANSWER_BYTES);
     ProtobufCMessage *msg = NULL;
     struct xpl_error err = {0};
     uint64_t id = 0;
-    if (!decode(c, &xplaned__v1__create_schedule_request__descriptor, request, arena, &msg)) return;
+    if (!xpl_svc_decode(c, &xplaned__v1__create_schedule_request__descriptor, request, &arena,
+                        &msg))
+        return;
     if (xpl_schedules_create(svc->schedules, (const Xplaned__V1__CreateScheduleRequest *)msg, &id,
                              &err) != XPL_OK)
         xpl_rpc_finish_error(c, &err);
     else
-        reply_schedules(svc, c, id, arena);
+        reply_schedules(svc, c, id, &arena);
 }
 
-static void answer_schedules(struct xpl_svc_capture *svc, struct xpl_rpc_call *c,
-                             xpl_bytes_t request, struct xpl_arena *arena) {
+static void answer_schedules(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
+    struct xpl_svc_capture *const svc = service;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    xpl_arena_init(&arena, ANSWER_BYTES);
     ProtobufCMessage *msg = NULL;
-    if (!decode(c, &xplaned__v1__list_schedules_request__descriptor, request, arena, &msg)) return;
-    reply_schedules(svc, c, 0, arena);
+    if (!xpl_svc_decode(c, &xplaned__v1__list_schedules_request__descriptor, request, &arena, &msg))
+        return;
+    reply_schedules(svc, c, 0, &arena);
 }
 
-static void answer_delete(struct xpl_svc_capture *svc, struct xpl_rpc_call *c, xpl_bytes_t request,
-                          struct xpl_arena *arena) {
+static void answer_delete(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
+    struct xpl_svc_capture *const svc = service;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    xpl_arena_init(&arena, ANSWER_BYTES);
     ProtobufCMessage *msg = NULL;
     struct xpl_error err = {0};
-    if (!decode(c, &xplaned__v1__delete_schedule_request__descriptor, request, arena, &msg)) return;
+    if (!xpl_svc_decode(c, &xplaned__v1__delete_schedule_request__descriptor, request, &arena,
+                        &msg))
+        return;
     Xplaned__V1__DeleteScheduleResponse r;
     xplaned__v1__delete_schedule_response__init(&r);
     if (xpl_schedules_delete(svc->schedules, ((Xplaned__V1__DeleteScheduleRequest *)msg)->id,

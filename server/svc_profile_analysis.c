@@ -19,14 +19,6 @@ enum {
 typedef Tensorflow__NewProfileSessionRequest new_request;
 typedef Tensorflow__ProfileSessionDataRequest data_request;
 
-static bool decode(struct xpl_rpc_call *c, const ProtobufCMessageDescriptor *type,
-                   xpl_bytes_t request, struct xpl_arena *arena, ProtobufCMessage **ret) {
-    struct xpl_error err = {0};
-    if (xpl_rpc_message_unpack(type, request, arena, ret, &err) == XPL_OK) return true;
-    xpl_rpc_finish_error(c, &err);
-    return false;
-}
-
 // ---- NewSession ----
 
 static xpl_str_t without_slashes(xpl_str_t s) {
@@ -122,7 +114,8 @@ static void new_session(struct xpl_rpc_call *c, xpl_bytes_t request, void *servi
     xpl_arena_init(&arena, (size_t)16 << 20);
     ProtobufCMessage *msg = NULL;
     struct xpl_error err = {0};
-    if (!decode(c, &tensorflow__new_profile_session_request__descriptor, request, &arena, &msg))
+    if (!xpl_svc_decode(c, &tensorflow__new_profile_session_request__descriptor, request, &arena,
+                        &msg))
         return;
     const new_request *const q = (const new_request *)msg;
     const struct xpl_capture_plan plan = plan_of(q);
@@ -181,8 +174,8 @@ static void enum_sessions(struct xpl_rpc_call *c, xpl_bytes_t request, void *ser
     xpl_arena_init(&arena, (size_t)256 << 20);
     ProtobufCMessage *msg = NULL;
     struct xpl_error err = {0};
-    if (!decode(c, &tensorflow__enum_profile_sessions_and_tools_request__descriptor, request,
-                &arena, &msg))
+    if (!xpl_svc_decode(c, &tensorflow__enum_profile_sessions_and_tools_request__descriptor,
+                        request, &arena, &msg))
         return;
     const char *const root =
         ((Tensorflow__EnumProfileSessionsAndToolsRequest *)msg)->repository_root;
@@ -260,7 +253,8 @@ static void get_data(struct xpl_rpc_call *c, xpl_bytes_t request, void *service)
     ProtobufCMessage *msg = NULL;
     struct xpl_error err = {0};
     struct xpl_question *question = NULL;
-    if (!decode(c, &tensorflow__profile_session_data_request__descriptor, request, &arena, &msg))
+    if (!xpl_svc_decode(c, &tensorflow__profile_session_data_request__descriptor, request, &arena,
+                        &msg))
         return;
     if (resolve(s, (const data_request *)msg, &arena, &question, &err) != XPL_OK) {
         xpl_rpc_finish_error(c, &err);

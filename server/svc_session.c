@@ -148,14 +148,6 @@ static session_msg *make_session(struct xpl_svc_session *s, struct xpl_arena *ar
 
 // ---- List, Get ----
 
-static bool decode(struct xpl_rpc_call *c, const ProtobufCMessageDescriptor *type,
-                   xpl_bytes_t request, struct xpl_arena *arena, ProtobufCMessage **ret) {
-    struct xpl_error err = {0};
-    if (xpl_rpc_message_unpack(type, request, arena, ret, &err) == XPL_OK) return true;
-    xpl_rpc_finish_error(c, &err);
-    return false;
-}
-
 static bool has_prefix(xpl_str_t name, const char *prefix) {
     return xpl_str_starts(name, xpl_str_from(prefix));
 }
@@ -165,7 +157,8 @@ static void list_sessions(struct xpl_rpc_call *c, xpl_bytes_t request, void *ser
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, (size_t)256 << 20);
     ProtobufCMessage *msg = NULL;
-    if (!decode(c, &xplaned__v1__list_sessions_request__descriptor, request, &arena, &msg)) return;
+    if (!xpl_svc_decode(c, &xplaned__v1__list_sessions_request__descriptor, request, &arena, &msg))
+        return;
     const Xplaned__V1__ListSessionsRequest *q = (const Xplaned__V1__ListSessionsRequest *)msg;
     const size_t page = q->page_size == 0         ? DEFAULT_PAGE
                         : q->page_size > MAX_PAGE ? MAX_PAGE
@@ -201,7 +194,8 @@ static void get_session(struct xpl_rpc_call *c, xpl_bytes_t request, void *servi
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, (size_t)256 << 20);
     ProtobufCMessage *msg = NULL;
-    if (!decode(c, &xplaned__v1__get_session_request__descriptor, request, &arena, &msg)) return;
+    if (!xpl_svc_decode(c, &xplaned__v1__get_session_request__descriptor, request, &arena, &msg))
+        return;
     const xpl_str_t name = xpl_str_from(((Xplaned__V1__GetSessionRequest *)msg)->session);
     struct xpl_snapshot *snap = xpl_catalogue_get(s->catalogue);
     const struct xpl_session *one = xpl_snapshot_find(snap, name);
@@ -222,33 +216,9 @@ static void get_session(struct xpl_rpc_call *c, xpl_bytes_t request, void *servi
 
 // Lists and sessions are answered on a thread of their own, in the order asked: gRPC's has others
 // to serve.
-struct listing {
-    struct xpl_svc_session *s;
-    struct xpl_rpc_call *call;
-    void (*answer)(struct xpl_rpc_call *c, xpl_bytes_t request, void *service);
-    size_t n;
-    uint8_t request[];
-};
-
-static void run_listing(void *arg) {
-    struct listing *l = arg;
-    if (!xpl_rpc_call_cancelled(l->call)) l->answer(l->call, (xpl_bytes_t){l->request, l->n}, l->s);
-    xpl_rpc_call_unref(l->call);
-    xpl_sys_free(l);
-}
-
 static void listing_later(struct xpl_svc_session *s, struct xpl_rpc_call *c, xpl_bytes_t request,
-                          void (*answer)(struct xpl_rpc_call *, xpl_bytes_t, void *)) {
-    struct listing *l = xpl_sys_alloc(sizeof *l + request.len);
-    if (l) {
-        *l = (struct listing){.s = s, .call = c, .answer = answer, .n = request.len};
-        if (request.len) memcpy(l->request, request.ptr, request.len);
-        xpl_rpc_call_ref(c);
-        if (xpl_pool_submit(s->listing, run_listing, l)) return;
-        xpl_rpc_call_unref(c);
-        xpl_sys_free(l);
-    }
-    xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "too many listings at once; try again soon");
+                          xpl_svc_answer_fn answer) {
+    xpl_svc_later(s->listing, c, request, answer, s, "too many listings at once; try again soon");
 }
 
 static void on_list(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
@@ -337,7 +307,8 @@ static void watch_sessions(struct xpl_rpc_call *c, xpl_bytes_t request, void *se
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, 1 << 20);
     ProtobufCMessage *msg = NULL;
-    if (!decode(c, &xplaned__v1__watch_sessions_request__descriptor, request, &arena, &msg)) return;
+    if (!xpl_svc_decode(c, &xplaned__v1__watch_sessions_request__descriptor, request, &arena, &msg))
+        return;
     const Xplaned__V1__WatchSessionsRequest *q = (const Xplaned__V1__WatchSessionsRequest *)msg;
     const size_t len = strlen(q->prefix);
     struct watch *w = xpl_sys_alloc(sizeof *w + len + 1);

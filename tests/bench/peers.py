@@ -138,7 +138,20 @@ def read_tool_data(b):
     return ("", "memory", "store", "computed")[source], size
 
 
-class Xplaned:
+class Server:
+    """What a running server answers to; it has `pid`, and `port` where it speaks HTTP."""
+
+    def cpu_seconds(self):
+        return cpu_seconds(self.pid)
+
+    def wire(self):
+        return Wire(self.port, self.pid)
+
+    def get(self, path):
+        return self.wire().get(path)
+
+
+class Xplaned(Server):
     name = "xplaned"
 
     def __init__(self, bins, work, logdir, state_dir, core=None, http="off", more=()):
@@ -187,15 +200,6 @@ class Xplaned:
         cpu = cpu_seconds(self.pid) - cpu
         source, size = read_tool_data(save.read_bytes())
         return Answer(got["max_us"] / 1e3, size, source, cpu * 1e3)
-
-    def cpu_seconds(self):
-        return cpu_seconds(self.pid)
-
-    def wire(self):
-        return Wire(self.port, self.pid)
-
-    def get(self, path):
-        return self.wire().get(path)
 
     def stop(self):
         stop(self.process)
@@ -258,7 +262,7 @@ class Wire:
         return head, length
 
 
-class Http:
+class Http(Server):
     """A server of XProf's HTTP routes."""
 
     def __init__(self, args, port, log):
@@ -276,15 +280,6 @@ class Http:
                     raise Failure("does not start") from None
                 time.sleep(0.002)
         self.startup_ms = (time.monotonic() - begin) * 1e3
-
-    def cpu_seconds(self):
-        return cpu_seconds(self.pid)
-
-    def wire(self):
-        return Wire(self.port, self.pid)
-
-    def get(self, path):
-        return self.wire().get(path)
 
     def ask(self, tool):
         host = HOST if tool == "memory_profile" else self.all_hosts

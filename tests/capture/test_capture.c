@@ -17,6 +17,7 @@
 #include "rpc/queue.h"
 #include "tests/capture/fake_profiler.h"
 #include "tests/check.h"
+#include "tests/dir_entries.h"
 
 enum { MANY = 64 };
 
@@ -25,17 +26,6 @@ static char logdir[64];
 static void make_logdir(void) {
     (void)snprintf(logdir, sizeof logdir, "/tmp/xpl_capture_XXXXXX");
     CHECK(mkdtemp(logdir));
-}
-
-// How many entries a directory has, hidden ones included; -1 when it is not there.
-static int entries(const char *path) {
-    DIR *const d = opendir(path);
-    int n = 0;
-    if (!d) return -1;
-    while (readdir(d))
-        n++;
-    (void)closedir(d);
-    return n - 2;
 }
 
 static void remove_all(const char *path) {

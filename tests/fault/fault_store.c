@@ -5,29 +5,8 @@
 
 #include "storage/catalogue.h"
 #include "storage/store.h"
+#include "tests/fault/sqlite_faults.h"
 #include "tests/unit/store_helpers.h"
-
-// --- SQLite's allocations ---
-
-static sqlite3_mem_methods real;
-static int64_t seen, fail_at = -1;
-
-static void *f_malloc(int n) {
-    return seen++ == fail_at ? NULL : real.xMalloc(n);
-}
-static void *f_realloc(void *p, int n) {
-    return seen++ == fail_at ? NULL : real.xRealloc(p, n);
-}
-
-static void wrap_sqlite(void) {
-    CHECK_EQ(sqlite3_config(SQLITE_CONFIG_GETMALLOC, &real), SQLITE_OK);
-    sqlite3_mem_methods wrapped = real;
-    wrapped.xMalloc = f_malloc;
-    wrapped.xRealloc = f_realloc;
-    CHECK_EQ(sqlite3_config(SQLITE_CONFIG_MALLOC, &wrapped), SQLITE_OK);
-    CHECK_EQ(sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0), SQLITE_OK); // or small ones hide
-    CHECK_EQ(sqlite3_initialize(), SQLITE_OK);
-}
 
 // --- The scenario ---
 

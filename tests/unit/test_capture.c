@@ -1,5 +1,4 @@
 // The parts of capture/ that need no server: pieces, checks, names, files.
-#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,6 +7,7 @@
 #include "capture/intake.h"
 #include "capture/message.h"
 #include "tests/check.h"
+#include "tests/dir_entries.h"
 #include "tests/xspace_maker.h"
 
 static struct xpl_buf small_xspace(void) {
@@ -192,16 +192,6 @@ static void test_names(void) {
 // ---- files ----
 
 static char logdir[] = "/tmp/xpl_intake_XXXXXX";
-
-static int entries(const char *path) {
-    DIR *const d = opendir(path);
-    int n = 0;
-    if (!d) return -1;
-    while (readdir(d))
-        n++;
-    (void)closedir(d);
-    return n - 2;
-}
 
 static struct xpl_intake_session *open_session(const char *name, bool fresh) {
     const struct xpl_intake_session_options o = {
