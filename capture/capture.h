@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/status.h"
 #include "base/str.h"
-#include "capture/intake.h"
+#include "capture/profile_writer.h"
 
 enum {
     XPL_CAPTURE_MAX_TARGETS = 1024,

@@ -4,7 +4,7 @@
 
 #include "capture/capture.h"
 #include "capture/message.h"
-#include "rpc/flights.h"
+#include "rpc/calls.h"
 
 // How far a host was when something went wrong: it decides what is advised.
 enum xpl_capture_phase { XPL_CAPTURE_AT_CONNECT, XPL_CAPTURE_AT_CALL };

@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "cli/args.h"
-#include "storage/catalogue.h"
+#include "storage/sessions/catalogue.h"
 
 #define LIMIT ((size_t)64 << 30) // of memory: the machine's own limit comes first
 

@@ -6,12 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analysis/trace/export.h"
+#include "analysis/trace/export/export.h"
 #include "analysis/xplane/xspace.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "cli/args.h"
-#include "storage/catalogue.h"
+#include "storage/sessions/catalogue.h"
 
 #define LIMIT ((size_t)64 << 30) // of memory: the machine's own limit comes first
 

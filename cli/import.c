@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "cli/remote.h"
-#include "storage/catalogue.h"
+#include "storage/sessions/catalogue.h"
 
 static int failed(const struct xpl_error *err) {
     (void)fprintf(stderr, "xplanectl: %s\n", err->msg);

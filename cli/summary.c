@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/opstats/codec.h"
+#include "analysis/opstats/codec/codec.h"
 #include "base/arena.h"
 #include "cli/remote.h"
 #include "cli/table.h"

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "rpc/internal.h"
+#include "rpc/impl.h"
 #include "rpc/message.h"
 
 static const uint8_t EMPTY[1];

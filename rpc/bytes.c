@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 
 #include "base/arena.h"
-#include "rpc/internal.h"
+#include "rpc/impl.h"
 
 struct xpl_rpc_blob {
     atomic_uint refs;

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "rpc/internal.h"
+#include "rpc/impl.h"
 
 enum { MAX_WAITING = 16 }; // answers queued before a client stream is read further
 

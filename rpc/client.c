@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "rpc/internal.h"
+#include "rpc/impl.h"
 #include "rpc/pem.h"
 
 // One call under way.  Its completion queue is its own, so that any thread can wait for it.

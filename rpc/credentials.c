@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "rpc/internal.h"
+#include "rpc/impl.h"
 #include "rpc/pem.h"
 
 enum { CERT, KEY, CLIENT_CA, FILES };

@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <time.h>
 
-#include "rpc/internal.h"
+#include "rpc/impl.h"
 
 enum { END_MS = 1500 }; // more than a client's longest pause between two attempts to connect
 

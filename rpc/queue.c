@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "rpc/internal.h"
+#include "rpc/impl.h"
 
 struct xpl_rpc_queue {
     grpc_completion_queue *cq;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "rpc/internal.h"
+#include "rpc/impl.h"
 
 // Calls put up per method ahead of the requests.  More than a few only cost memory: the queue's
 // thread puts up the next one before it looks at a request.

@@ -4,7 +4,7 @@
 #define XPL_SERVER_WATCH_H_
 
 #include "server/loop.h"
-#include "storage/catalogue.h"
+#include "storage/sessions/catalogue.h"
 
 struct xpl_watch;
 

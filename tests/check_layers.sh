@@ -18,10 +18,11 @@ allow() {
 allow base
 allow analysis/wire base/
 allow analysis/xplane analysis/wire/ base/
-allow analysis/hlo analysis/xplane/ analysis/wire/ base/
-allow analysis/trace analysis/hlo/ analysis/xplane/ analysis/wire/ base/
-allow analysis/opstats analysis/hlo/ analysis/xplane/ analysis/wire/ base/
-allow analysis/tools analysis/trace/ analysis/opstats/ analysis/hlo/ analysis/xplane/ analysis/wire/ base/
+allow analysis/grouping analysis/xplane/ analysis/wire/ base/
+allow analysis/hlo analysis/grouping/ analysis/xplane/ analysis/wire/ base/
+allow analysis/trace analysis/hlo/ analysis/grouping/ analysis/xplane/ analysis/wire/ base/
+allow analysis/opstats analysis/hlo/ analysis/grouping/ analysis/xplane/ analysis/wire/ base/
+allow analysis/tools analysis/trace/ analysis/opstats/ analysis/hlo/ analysis/grouping/ analysis/xplane/ analysis/wire/ base/
 allow storage base/
 allow rpc base/ proto/
 allow capture analysis/wire/ base/ rpc/ proto/

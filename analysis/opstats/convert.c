@@ -1,7 +1,7 @@
 #include "analysis/opstats/convert.h"
 
 #include "analysis/hlo/hlo_map.h"
-#include "analysis/opstats/host_scan.h"
+#include "analysis/opstats/host/host_scan.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 

@@ -3,8 +3,8 @@
 #ifndef XPL_ANALYSIS_OPSTATS_CONVERT_H_
 #define XPL_ANALYSIS_OPSTATS_CONVERT_H_
 
+#include "analysis/grouping/groups.h"
 #include "analysis/opstats/opstats.h"
-#include "analysis/xplane/groups.h"
 #include "analysis/xplane/xspace.h"
 #include "base/exec.h"
 #include "base/status.h"
@@ -34,7 +34,7 @@ xpl_status_t xpl_opstats_convert(const struct xpl_xspace *xs, const struct xpl_c
 // ---- parts; each fills its fields of *s and touches no others ----
 
 struct xpl_hlo_map;   // analysis/hlo/hlo_map.h
-struct xpl_host_scan; // analysis/opstats/host_scan.h
+struct xpl_host_scan; // analysis/opstats/host/host_scan.h
 
 struct xpl_convert {
     const struct xpl_xspace *xs;

@@ -2,10 +2,10 @@
 // once without (XProf: op_stats_to_tf_stats.cc, model_tracker.cc).
 #include <stdlib.h>
 
-#include "analysis/opstats/op_metrics.h"
+#include "analysis/opstats/metrics/op_metrics.h"
 #include "analysis/opstats/opstats.h"
-#include "analysis/tools/gviz.h"
-#include "analysis/tools/op_record.h"
+#include "analysis/tools/lib/gviz.h"
+#include "analysis/tools/lib/op_record.h"
 #include "analysis/tools/tool.h"
 #include "analysis/xplane/tf_op.h"
 #include "base/arena.h"

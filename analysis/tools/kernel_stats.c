@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "analysis/opstats/opstats.h"
-#include "analysis/tools/gviz.h"
+#include "analysis/tools/lib/gviz.h"
 #include "analysis/tools/tool.h"
 
 static void put_columns(struct xpl_gviz *g) {

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/opstats/codec.h"
-#include "analysis/opstats/op_metrics.h"
+#include "analysis/opstats/codec/codec.h"
+#include "analysis/opstats/metrics/op_metrics.h"
 #include "analysis/opstats/opstats.h"
-#include "analysis/tools/kernel_metadata.h"
-#include "analysis/tools/op_record.h"
+#include "analysis/tools/lib/kernel_metadata.h"
+#include "analysis/tools/lib/op_record.h"
 #include "analysis/tools/tool.h"
 #include "analysis/wire/wire.h"
 #include "base/arena.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/opstats/op_metrics.h"
-#include "analysis/tools/input_pipeline.h"
+#include "analysis/opstats/metrics/op_metrics.h"
+#include "analysis/tools/input_pipeline/input_pipeline.h"
 #include "analysis/tools/tool.h"
 #include "base/arena.h"
 

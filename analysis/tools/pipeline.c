@@ -1,7 +1,7 @@
 #include "analysis/tools/pipeline.h"
 
-#include "analysis/tools/memory_profile.h"
-#include "analysis/tools/trace_viewer.h"
+#include "analysis/tools/memory_profile/memory_profile.h"
+#include "analysis/tools/trace_viewer/trace_viewer.h"
 #include "analysis/wire/wire.h"
 #include "analysis/xplane/xspace.h"
 #include "base/arena.h"

@@ -7,7 +7,7 @@
 #ifndef XPL_ANALYSIS_TOOLS_PIPELINE_H_
 #define XPL_ANALYSIS_TOOLS_PIPELINE_H_
 
-#include "analysis/opstats/combine.h"
+#include "analysis/opstats/combine/combine.h"
 #include "analysis/opstats/convert.h"
 #include "analysis/tools/tool.h"
 #include "base/exec.h"

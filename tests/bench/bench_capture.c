@@ -15,7 +15,7 @@
 #include "capture/capture.h"
 #include "capture/message.h"
 #include "rpc/call.h"
-#include "rpc/flights.h"
+#include "rpc/calls.h"
 #include "rpc/server.h"
 #include "tests/capture/fake_profiler.h"
 #include "tests/check.h"

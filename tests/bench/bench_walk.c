@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analysis/xplane/groups.h"
+#include "analysis/grouping/groups.h"
 #include "base/arena.h"
 #include "base/exec.h"
 

@@ -1,9 +1,9 @@
 // Converting device planes, with every allocation failing once: a clean error, nothing leaked, and
 // with memory back the same answer as before.
-#include "analysis/opstats/codec.h"
+#include "analysis/opstats/codec/codec.h"
 #include "analysis/opstats/convert.h"
 #include "base/arena.h"
-#include "tests/unit/device_profiles.h"
+#include "tests/unit/opstats/device_profiles.h"
 
 static xpl_status_t convert(const struct xpl_buf *space, struct xpl_arena *arena,
                             struct xpl_buf *out, struct xpl_error *err) {

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "storage/history.h"
+#include "storage/store/history.h"
 #include "tests/check.h"
 #include "tests/fault/sqlite_faults.h"
 

@@ -1,10 +1,10 @@
 // Converting profiles of each kind of hardware and combining hosts, with every allocation failing
 // once: a clean error, nothing leaked, and with memory back the same answer as before.
-#include "analysis/opstats/codec.h"
-#include "analysis/opstats/combine.h"
+#include "analysis/opstats/codec/codec.h"
+#include "analysis/opstats/combine/combine.h"
 #include "analysis/opstats/convert.h"
 #include "base/arena.h"
-#include "tests/unit/host_profiles.h"
+#include "tests/unit/opstats/host_profiles.h"
 
 // What one run makes: converts the space, combines the result with itself, encodes that.
 static xpl_status_t convert(const struct xpl_buf *space, struct xpl_arena *arena,

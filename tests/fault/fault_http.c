@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "server/http_impl.h"
+#include "server/http/impl.h"
 #include "tests/check.h"
 
 static const char uri[] = "/x/data?run=a%20b&tag=overview_page&host=&option=1";

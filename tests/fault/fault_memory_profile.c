@@ -2,12 +2,12 @@
 // back the same answer as before.
 #include <string.h>
 
-#include "analysis/tools/memory_profile.h"
+#include "analysis/tools/memory_profile/memory_profile.h"
 #include "analysis/xplane/xspace.h"
 #include "base/arena.h"
 #include "base/exec.h"
 #include "tests/check.h"
-#include "tests/unit/memory_fixture.h"
+#include "tests/unit/tools/memory_fixture.h"
 
 static struct xpl_buf make(void) {
     struct xpl_buf line = new_line(1);

@@ -1,7 +1,7 @@
 // Reading and writing OpStats, and the tools that show ops, with every allocation failing once.
 #include <string.h>
 
-#include "analysis/opstats/codec.h"
+#include "analysis/opstats/codec/codec.h"
 #include "analysis/tools/tool.h"
 #include "base/arena.h"
 #include "tests/check.h"

@@ -9,10 +9,10 @@
 #include "proto/descriptors.h"
 #include "proto/xplaned/v1/analysis.pb-c.h"
 #include "rpc/client.h"
-#include "rpc/health.h"
 #include "rpc/message.h"
-#include "rpc/reflection.h"
 #include "rpc/server.h"
+#include "rpc/standard/health.h"
+#include "rpc/standard/reflection.h"
 #include "rpc/unix.h"
 #include "tests/check.h"
 

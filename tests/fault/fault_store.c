@@ -3,10 +3,10 @@
 #include <fcntl.h>
 #include <sqlite3.h>
 
-#include "storage/catalogue.h"
-#include "storage/store.h"
+#include "storage/sessions/catalogue.h"
+#include "storage/store/store.h"
 #include "tests/fault/sqlite_faults.h"
-#include "tests/unit/store_helpers.h"
+#include "tests/unit/storage/store_helpers.h"
 
 // --- The scenario ---
 

@@ -1,6 +1,6 @@
 // Rendering the overview and the input-pipeline analysis with every allocation failing once: a
 // clean error, nothing leaked, and with memory back the same answer as before.
-#include "tests/unit/opstats_fixture.h"
+#include "tests/unit/opstats/opstats_fixture.h"
 
 #include "base/status.h"
 

@@ -2,8 +2,8 @@
 // nothing leaked, and with memory back the same output as before.
 #include <string.h>
 
-#include "analysis/tools/trace_viewer.h"
-#include "analysis/trace/export.h"
+#include "analysis/tools/trace_viewer/trace_viewer.h"
+#include "analysis/trace/export/export.h"
 #include "analysis/xplane/xspace.h"
 #include "base/arena.h"
 #include "base/exec.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/xplane/groups.h"
+#include "analysis/grouping/groups.h"
 #include "base/arena.h"
 #include "base/exec.h"
 #include "tests/xspace_maker.h"

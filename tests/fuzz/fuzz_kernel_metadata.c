@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "analysis/tools/json_value.h"
-#include "analysis/tools/kernel_metadata.h"
+#include "analysis/tools/lib/json_value.h"
+#include "analysis/tools/lib/kernel_metadata.h"
 #include "base/arena.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/tools/memory_profile.h"
+#include "analysis/tools/memory_profile/memory_profile.h"
 #include "analysis/xplane/xspace.h"
 #include "base/arena.h"
 #include "base/exec.h"

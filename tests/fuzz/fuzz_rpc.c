@@ -12,7 +12,7 @@
 #include "proto/xplaned/v1/session.pb-c.h"
 #include "proto/xprof/worker_service.pb-c.h"
 #include "rpc/message.h"
-#include "rpc/reflection.h"
+#include "rpc/standard/reflection.h"
 #include "rpc/status.h"
 #include "tests/check.h"
 

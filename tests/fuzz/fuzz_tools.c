@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "analysis/opstats/codec.h"
+#include "analysis/opstats/codec/codec.h"
 #include "analysis/tools/tool.h"
 #include "base/arena.h"
 

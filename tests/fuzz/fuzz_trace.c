@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "analysis/trace/format.h"
+#include "analysis/trace/index/format.h"
 #include "analysis/trace/trace.h"
 #include "base/arena.h"
 #include "base/exec.h"

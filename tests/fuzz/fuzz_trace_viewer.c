@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/tools/trace_viewer.h"
-#include "analysis/trace/export.h"
+#include "analysis/tools/trace_viewer/trace_viewer.h"
+#include "analysis/trace/export/export.h"
 #include "analysis/xplane/xspace.h"
 #include "base/arena.h"
 #include "base/buf.h"

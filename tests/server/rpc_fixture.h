@@ -13,9 +13,9 @@
 #include "base/arena.h"
 #include "proto/descriptors.h"
 #include "rpc/client.h"
-#include "rpc/health.h"
-#include "rpc/reflection.h"
 #include "rpc/server.h"
+#include "rpc/standard/health.h"
+#include "rpc/standard/reflection.h"
 #include "tests/check.h"
 
 // Every race that ThreadSanitizer sees inside gRPC and suppresses costs it a millisecond.

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analysis/opstats/codec.h"
+#include "analysis/opstats/codec/codec.h"
 #include "base/arena.h"
 #include "base/status.h"
 #include "proto/xplaned/v1/server.pb-c.h"

@@ -1,0 +1,132 @@
+// Grouping of events into steps: which group (step) each event belongs to, what the groups are
+// called, and the step events of device planes.  Computes what upstream's preprocessing writes back
+// into the XSpace (PreprocessXPlane, GroupTfEvents or GroupTpuEventsOSS, the Steps line of
+// GenerateDerivedTimeLines) without changing or copying the profile: only events that can start,
+// join or carry a group across lines are kept, everything else takes its group from the innermost
+// kept event that encloses it, by a cursor that runs beside the event cursor.
+#ifndef XPL_ANALYSIS_GROUPING_GROUPS_H_
+#define XPL_ANALYSIS_GROUPING_GROUPS_H_
+
+#include <stdatomic.h>
+
+#include "analysis/xplane/xspace.h"
+
+struct xpl_groups;
+
+// Groups the whole space.  `*ret` lives in `arena` and refers to `xs`.  A profile that arrives
+// grouped (every host and device plane already has stat metadata "group_id") keeps its own groups:
+// cursors then read each event's own stats.
+xpl_status_t xpl_groups_build(const struct xpl_xspace *xs, struct xpl_arena *arena,
+                              struct xpl_exec *exec, struct xpl_groups **ret, struct xpl_error *err)
+    XPL_NODISCARD;
+
+// What grouping says of one event.
+struct xpl_event_group {
+    bool has_group, has_step_name, has_is_eager;
+    bool is_eager;
+    int64_t group_id;       // where upstream leaves several: the first, which its analysis reads
+    int64_t shown_group_id; // the last, which viewers show
+    xpl_str_t step_name;    // stat step_name: own stat of the event, or that of a user-defined root
+};
+
+// The group that viewers show of an event whose first is `group`: of several that it tells itself
+// the last.
+int64_t xpl_groups_shown(const struct xpl_event *ev, int64_t group);
+
+// Runs beside an event cursor over one whole line: call next once per event, in file order.
+struct xpl_group_cursor;
+// In `arena`; one thread.
+xpl_status_t xpl_group_cursor_new(const struct xpl_groups *g, const struct xpl_line *line,
+                                  struct xpl_arena *arena, struct xpl_group_cursor **ret,
+                                  struct xpl_error *err) XPL_NODISCARD;
+// As above, beside xpl_events_begin_chunk(.., i): starts in the middle of the line.  Only for lines
+// of which xpl_groups_can_start_at_chunk says so; i == 0 always works.
+xpl_status_t xpl_group_cursor_new_at(const struct xpl_groups *g, const struct xpl_line *line,
+                                     uint32_t chunk, struct xpl_arena *arena,
+                                     struct xpl_group_cursor **ret, struct xpl_error *err)
+    XPL_NODISCARD;
+bool xpl_groups_can_start_at_chunk(const struct xpl_groups *g, const struct xpl_line *line);
+void xpl_group_cursor_next(struct xpl_group_cursor *c, const struct xpl_event *ev,
+                           struct xpl_event_group *ret);
+// False when memory ran out on the way; what next said since may lack groups.
+bool xpl_group_cursor_ok(const struct xpl_group_cursor *c);
+
+// What a reader may know of most events without asking a cursor: they change nothing and have the
+// group of the event before.  Valid until the next call to the cursor.
+struct xpl_group_quick {
+    bool on;        // else every event has to be asked for
+    bool stateless; // what is asked for does not depend on what came before
+    bool has_group;
+    int64_t group_id;
+    uint64_t next_at;               // where the next event stands that has to be asked for
+    uint64_t begin, end;            // it has to be inside of this
+    const _Atomic uint8_t *special; // by event metadata: has to be asked for; NULL: none has
+};
+const struct xpl_group_quick *xpl_group_cursor_quick(const struct xpl_group_cursor *c);
+// True when an event that stands at `at` and lasts from begin to end has the group that `q` says,
+// no step name, and does not have to be given to xpl_group_cursor_next.
+static inline bool xpl_group_quick_knows(const struct xpl_group_quick *q, uint64_t at, uint32_t md,
+                                         uint64_t begin, uint64_t end) {
+    return q->on && at != q->next_at && q->begin <= begin && end <= q->end &&
+           (!q->special || !atomic_load_explicit(&q->special[md], memory_order_relaxed));
+}
+
+// Events that upstream's preprocessing adds to lines of thread pools, one for each pair of
+// ThreadpoolListener::StartRegion and StopRegion (name "ThreadpoolListener::Region", no type), as
+// far as they have a group: what encloses them gives it to them.
+struct xpl_region_event {
+    int64_t begin_ps, duration_ps;
+    int64_t group_id;
+};
+// Those that belong right before the event last given to next, in order (of a line that is out of
+// order: all, before its first event).  Valid until the next call.
+const struct xpl_region_event *xpl_group_cursor_regions(const struct xpl_group_cursor *c,
+                                                        size_t *ret_n);
+
+// True for a line on which upstream found a region and which its sort by time may change: whoever
+// depends on the order of a line's events needs the ranks, too.  Reads the line where its plane has
+// regions at all.
+bool xpl_groups_sorts_line(const struct xpl_groups *g, const struct xpl_line *line);
+// (*ret)[i]: the place of event i of such a line in upstream's order; places of regions are left
+// out, so the ranks have gaps.  In `arena`.
+xpl_status_t xpl_groups_sorted_ranks(const struct xpl_groups *g, const struct xpl_line *line,
+                                     struct xpl_arena *arena, uint64_t **ret, struct xpl_error *err)
+    XPL_NODISCARD;
+
+// All of a line that is added so, grouped or not, in the order of their ends in the file; group_id
+// is 0.  In `arena`.  Upstream sorts the events of a line that gets any: begin, longer first.
+xpl_status_t xpl_groups_line_regions(const struct xpl_groups *g, const struct xpl_line *line,
+                                     struct xpl_arena *arena, const struct xpl_region_event **ret,
+                                     size_t *ret_n, struct xpl_error *err) XPL_NODISCARD;
+
+// True when no event of the space has a group.
+bool xpl_groups_empty(const struct xpl_groups *g);
+// True for a profile that arrived grouped: upstream takes such as they are, and sorts no lines.
+bool xpl_groups_arrived_grouped(const struct xpl_groups *g);
+// Name of a group, "" when unknown ("train 3", ...).
+xpl_str_t xpl_groups_name(const struct xpl_groups *g, int64_t group_id);
+
+// Step events of a device plane after preprocessing: for a GPU plane the derived Steps line; for a
+// TPU or SparseCore plane its own step line with equal neighbours merged and ungrouped ones removed
+// (see group_events.cc).  Empty for other planes.
+struct xpl_step_event {
+    struct xpl_event ev; // the original event (first of a merged run); zero for derived ones
+    const struct xpl_line *line; // the line it stands on; NULL for derived ones
+    xpl_str_t name;              // event name: the decimal group id for derived ones
+    xpl_str_t step_name;         // "" when absent
+    bool has_group;
+    int64_t group_id;
+    int64_t begin_ps, duration_ps; // as XEventVisitor::GetTimespan sees it
+    bool has_device_time;          // stats device_offset_ps and device_duration_ps
+    int64_t device_offset_ps, device_duration_ps;
+    bool has_idle_time;
+    uint64_t step_idle_time_ps; // stat step_idle_time_ps, summed over a merged run
+};
+const struct xpl_step_event *xpl_groups_steps(const struct xpl_groups *g,
+                                              const struct xpl_plane *plane, size_t *ret_n);
+// True when these are the events of the step lines as they stand in the file.
+bool xpl_groups_steps_are_recorded(const struct xpl_groups *g, const struct xpl_plane *plane);
+// True when `line` is the step line that xpl_groups_steps replaces: consumers read that instead.
+bool xpl_groups_replaces_line(const struct xpl_groups *g, const struct xpl_line *line);
+
+#endif

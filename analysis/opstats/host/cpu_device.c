@@ -1,0 +1,177 @@
+// The CPU as a device: ops on host threads, counted line by line, become the device's op metrics.
+// docs/cpu-as-device.md states the rule; XProf has nothing like it.
+#include <stdlib.h>
+
+#include "analysis/hlo/hlo_map.h"
+#include "analysis/opstats/host/host_scan.h"
+#include "analysis/opstats/metrics/op_metrics.h"
+#include "analysis/opstats/steps/step_events.h"
+#include "base/cleanup.h"
+
+struct cpu_device {
+    const struct xpl_convert *c;
+    struct xpl_opstats *s;
+    struct xpl_op_metrics_builder ops;
+    struct xpl_arena *scratch;
+    XPL_VEC(uint32_t) last_line; // by entry: the last line it ran on, plus 1
+    XPL_VEC(struct xpl_program_name) programs;
+    struct xpl_map program_seen;
+    uint64_t begin_ps, end_ps;
+    int32_t n_lines; // that ran ops
+    uint32_t line;   // the last of them
+    struct xpl_error *err;
+};
+
+// An id for a module whose events name it but give no program id (FNV-1a).
+static uint64_t hash_name(xpl_str_t name) {
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < name.len; i++)
+        h = (h ^ (uint8_t)name.ptr[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+static uint64_t module_id(const struct cpu_device *d, const struct xpl_cpu_op *op) {
+    if (op->framework) return 0;
+    if (op->has_program_id) return op->program_id;
+    if (op->module.len == 0) return 0;
+    size_t n;
+    const struct xpl_hlo_program *v = xpl_hlo_map_programs(d->c->hlo, &n);
+    for (size_t i = 0; i < n; i++)
+        if (xpl_str_eq(v[i].name, op->module)) return v[i].program_id;
+    return hash_name(op->module);
+}
+
+static bool note_program(struct cpu_device *d, uint64_t id, const struct xpl_cpu_op *op) {
+    bool fresh;
+    if (op->framework || op->module.len == 0) return true;
+    if (!xpl_map_put(d->scratch, &d->program_seen, id, 0, &fresh)) return false;
+    if (!fresh) return true;
+    struct xpl_program_name *p = xpl_vec_push(d->scratch, &d->programs);
+    if (!p) return false;
+    *p = (struct xpl_program_name){id, op->module};
+    return true;
+}
+
+// ---- what an op is called ----
+
+static xpl_status_t describe_xla(struct cpu_device *d, const struct xpl_cpu_op *op,
+                                 struct xpl_op_metrics *m) {
+    struct xpl_arena *const a = d->c->result;
+    struct xpl_hlo_instruction in;
+    bool found = false;
+    XPL_TRY(xpl_hlo_map_find(d->c->hlo, m->hlo_module_id, m->name, &in, &found, d->err));
+    m->category = XPL_STR("unknown");
+    m->has_source_info = true;
+    if (op->tf_op.len && !xpl_arena_str(a, op->tf_op, &m->provenance))
+        XPL_FAIL_OOM(d->err, "device ops");
+    if (!found) return XPL_OK;
+    struct xpl_hlo_source src;
+    if (!xpl_arena_str(a, in.category, &m->category) ||
+        !xpl_arena_str(a, in.deduplicated_name, &m->deduplicated_name) ||
+        (!m->provenance.len && !xpl_hlo_tf_op_name(&in, a, &m->provenance)) ||
+        !xpl_hlo_source(&in, a, &src))
+        XPL_FAIL_OOM(d->err, "device ops");
+    m->source_info = (struct xpl_source_info){
+        .file_name = src.file, .stack_frame = src.stack, .line_number = src.line};
+    return XPL_OK;
+}
+
+static xpl_status_t describe_framework(struct cpu_device *d, const struct xpl_host_op *op,
+                                       struct xpl_op_metrics *m) {
+    if (!xpl_arena_str(d->c->result, op->type, &m->category) ||
+        !xpl_arena_printf(d->c->result, &m->provenance, "%.*s:%.*s", XPL_STR_FMT(op->name),
+                          XPL_STR_FMT(op->type)))
+        XPL_FAIL_OOM(d->err, "device ops");
+    return XPL_OK;
+}
+
+// ---- adding up ----
+
+static xpl_status_t add_op(struct cpu_device *d, const struct xpl_cpu_op *op, uint32_t line) {
+    const uint64_t id = module_id(d, op);
+    struct xpl_op_metrics *m = xpl_op_metrics_put(&d->ops, id, op->name);
+    if (!m || !note_program(d, id, op)) XPL_FAIL_OOM(d->err, "device ops");
+    const size_t entry = (size_t)(m - d->ops.db->metrics_db.v);
+    while (d->last_line.n <= entry) {
+        uint32_t *slot = xpl_vec_push(d->scratch, &d->last_line);
+        if (!slot) XPL_FAIL_OOM(d->err, "device ops");
+        *slot = 0;
+    }
+    if (m->occurrences == 0)
+        XPL_TRY(op->framework ? describe_framework(d, op->framework, m) : describe_xla(d, op, m));
+    if (d->last_line.v[entry] != line + 1) m->num_cores++;
+    d->last_line.v[entry] = line + 1;
+    m->is_eager |= op->is_eager;
+    m->occurrences += op->occurrences;
+    m->time_ps += op->time_ps;
+    m->self_time_ps += op->self_time_ps;
+    d->ops.db->total_op_time_ps += op->self_time_ps;
+    return XPL_OK;
+}
+
+static xpl_status_t add_piece(struct cpu_device *d, const struct xpl_cpu_line *l, uint32_t line) {
+    if (d->n_lines == 0 || l->begin_ps < d->begin_ps) d->begin_ps = l->begin_ps;
+    if (l->end_ps > d->end_ps) d->end_ps = l->end_ps;
+    if (d->n_lines == 0 || line != d->line) d->n_lines++;
+    d->line = line;
+    for (size_t i = 0; i < l->ops.n; i++)
+        XPL_TRY(add_op(d, &l->ops.v[i], line));
+    return XPL_OK;
+}
+
+static int by_program(const void *pa, const void *pb) {
+    const struct xpl_program_name *a = pa, *b = pb;
+    return (a->program_id > b->program_id) - (a->program_id < b->program_id);
+}
+
+// Names of modules without an HLO proto, beside those that have one.
+static bool add_programs(struct cpu_device *d) {
+    struct xpl_opstats *s = d->s;
+    const size_t known = s->program_id_to_name_map.n;
+    for (size_t i = 0; i < d->programs.n; i++) {
+        const struct xpl_program_name *p = &d->programs.v[i];
+        if (known && bsearch(p, s->program_id_to_name_map.v, known, sizeof *p, by_program))
+            continue;
+        struct xpl_program_name *slot = xpl_vec_push(d->c->result, &s->program_id_to_name_map);
+        if (!slot) return false;
+        slot->program_id = p->program_id;
+        if (!xpl_arena_str(d->c->result, p->name, &slot->name)) return false;
+        // Sorted only at the end: the search above looks at what was known before.
+    }
+    if (s->program_id_to_name_map.n > known)
+        qsort(s->program_id_to_name_map.v, s->program_id_to_name_map.n,
+              sizeof *s->program_id_to_name_map.v, by_program);
+    return true;
+}
+
+static xpl_status_t add_totals(struct cpu_device *d) {
+    struct xpl_op_metrics_db *db = d->ops.db;
+    // Every thread that ran an op stands for a core, and all of them are there for as long as any.
+    xpl_op_metrics_set_total_time(db, (uint64_t)d->n_lines * (d->end_ps - d->begin_ps));
+    db->busy_time_ps = db->total_op_time_ps;
+    db->idle_time_ps = xpl_op_metrics_idle_time(db);
+    if (!xpl_op_metrics_add_idle(db, d->c->result) || !add_programs(d))
+        XPL_FAIL_OOM(d->err, "device ops");
+    d->s->run_environment.device_core_count = d->n_lines;
+    d->s->has_run_environment = true;
+    return XPL_OK;
+}
+
+xpl_status_t xpl_convert_cpu_device(const struct xpl_convert *c, struct xpl_opstats *s,
+                                    struct xpl_error *err) {
+    if (!c->opt->cpu_as_device || xpl_convert_has_device(c)) return XPL_OK;
+    XPL_AUTO(xpl_host_scan_fini) struct xpl_host_scan own = {0};
+    struct xpl_host_scan *scan = c->host ? c->host : &own;
+    XPL_TRY(xpl_host_scan_run(c, scan, err));
+    if (!scan->plane) return XPL_OK;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
+    xpl_arena_init(&scratch, c->scratch_limit);
+    struct cpu_device d = {.c = c, .s = s, .scratch = &scratch, .err = err};
+    s->device_op_metrics_db = (struct xpl_op_metrics_db){0};
+    s->has_device_op_metrics_db = true;
+    xpl_op_metrics_begin(&d.ops, &s->device_op_metrics_db, XPL_OP_METRICS_COPY, c->result,
+                         &scratch);
+    for (size_t i = 0; i < scan->n_pieces; i++)
+        if (scan->pieces[i].cpu) XPL_TRY(add_piece(&d, scan->pieces[i].cpu, scan->pieces[i].line));
+    return d.n_lines ? add_totals(&d) : XPL_OK;
+}

@@ -1,0 +1,183 @@
+#include "analysis/opstats/steps/step_events.h"
+
+#include <stdatomic.h>
+
+// A line whose events belong to steps.
+struct task {
+    const struct xpl_plane *plane;
+    struct xpl_steps *markers;   // of the plane, shared by its tasks: no other steps count
+    const struct xpl_line *line; // NULL: a core without ops
+    bool is_core;                // ops of a TPU core; else a stream
+    struct xpl_core_steps core;
+    struct xpl_steps steps;
+    xpl_status_t status;
+    struct xpl_error err;
+};
+
+struct job {
+    const struct xpl_convert *c;
+    struct xpl_device_steps *out;
+    XPL_VEC(struct task) tasks; // in plane and line order
+    atomic_size_t next;
+};
+
+static bool is_core(const struct xpl_plane *p) {
+    return p->kind == XPL_PLANE_TPU_CORE || p->kind == XPL_PLANE_SPARSE_CORE;
+}
+
+static bool is_step_line(const struct xpl_line *l) {
+    const xpl_str_t steps = l->plane->kind == XPL_PLANE_SPARSE_CORE
+                                ? XPL_STR(XPL_LINE_SPARSE_CORE_STEPS)
+                                : XPL_STR(XPL_LINE_STEPS);
+    return is_core(l->plane) && xpl_str_eq(l->name, steps);
+}
+
+static bool is_op_line(const struct xpl_line *l) {
+    if (l->plane->kind == XPL_PLANE_SPARSE_CORE)
+        return xpl_str_eq(l->name, XPL_STR(XPL_LINE_SPARSE_CORE_OPS));
+    return xpl_str_eq(l->name, XPL_STR(XPL_LINE_XLA_OPS)) ||
+           xpl_str_eq(l->name, XPL_STR(XPL_LINE_FRAMEWORK_OPS)) ||
+           xpl_str_eq(l->name, XPL_STR(XPL_LINE_SPARSE_CORE_OPS));
+}
+
+static bool read_markers(const struct xpl_convert *c, const struct xpl_plane *p,
+                         struct xpl_steps *ret) {
+    size_t n;
+    const struct xpl_step_event *v = xpl_groups_steps(c->groups, p, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (!v[i].has_group) continue;
+        struct xpl_timespan span = {(uint64_t)v[i].begin_ps, (uint64_t)v[i].duration_ps};
+        if (v[i].has_device_time)
+            span = (struct xpl_timespan){(uint64_t)v[i].device_offset_ps,
+                                         (uint64_t)v[i].device_duration_ps};
+        struct xpl_step *st = xpl_steps_put(ret, v[i].group_id);
+        if (!st || !xpl_step_add_device_marker(st, xpl_plane_core_id(p), span, ret->arena))
+            return false;
+    }
+    return true;
+}
+
+static bool add_task(struct job *j, const struct xpl_plane *plane, const struct xpl_line *line,
+                     struct xpl_steps *markers, bool core) {
+    struct task *t = xpl_vec_push(&j->out->arena, &j->tasks);
+    if (!t) return false;
+    *t = (struct task){.plane = plane, .markers = markers, .line = line, .is_core = core};
+    return true;
+}
+
+// The lines of a plane that count: all streams, or of a core the last line of ops.  A SparseCore
+// has a say in what is a step by its markers alone.
+static bool add_lines(struct job *j, const struct xpl_plane *p, struct xpl_steps *markers) {
+    const struct xpl_line *ops = NULL;
+    bool marks = false;
+    for (uint32_t i = 0; i < p->n_lines; i++) {
+        const struct xpl_line *l = &p->lines[i];
+        if (is_step_line(l)) marks = p->kind == XPL_PLANE_SPARSE_CORE;
+        if (is_step_line(l) || xpl_is_derived_line_id(l->id)) continue;
+        if (!is_core(p)) {
+            if (l->n_events && !add_task(j, p, l, markers, false)) return false;
+        } else if (is_op_line(l)) {
+            ops = l;
+        }
+    }
+    return (!ops && !marks) || add_task(j, p, ops, markers, true);
+}
+
+// Groups without a marker on the plane are none of its steps, so that of a plane without markers
+// nothing needs to be read.
+static bool add_plane(struct job *j, const struct xpl_plane *p) {
+    struct xpl_steps markers;
+    xpl_steps_init(&markers, &j->out->arena);
+    if (!read_markers(j->c, p, &markers)) return false;
+    if (markers.v.n == 0) return true;
+    struct xpl_steps *const kept = xpl_arena_alloc(&j->out->arena, sizeof *kept);
+    if (!kept) return false;
+    *kept = markers;
+    return add_lines(j, p, kept);
+}
+
+static void run_task(struct job *j, struct task *t, struct xpl_arena *arena) {
+    xpl_steps_init(&t->steps, arena);
+    if (!t->line) return;
+    t->status = t->is_core
+                    ? xpl_core_line_steps(j->c, t->line, t->markers, &t->core, &t->steps, &t->err)
+                    : xpl_stream_steps(j->c, t->line, t->markers, &t->steps, &t->err);
+}
+
+static void run_shard(void *ctx, size_t i) {
+    struct job *j = ctx;
+    for (;;) {
+        const size_t k = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed);
+        if (k >= j->tasks.n) return;
+        run_task(j, &j->tasks.v[k], &j->out->shards[i]);
+    }
+}
+
+// Makes every step of `src` one of `dst` too.
+static bool put_all(const struct xpl_steps *src, struct xpl_steps *dst) {
+    for (size_t i = 0; i < src->v.n; i++)
+        if (!xpl_steps_put(dst, src->v.v[i].id)) return false;
+    return true;
+}
+
+// Joins the tasks of one plane, which stand together, and its markers into the result.
+static bool join_plane(struct job *j, struct task *t, size_t n) {
+    struct xpl_arena *const arena = &j->out->arena;
+    struct xpl_steps *const markers = t->markers;
+    struct xpl_steps plane;
+    xpl_steps_init(&plane, arena);
+    for (size_t i = 0; i < n; i++)
+        if (!xpl_steps_union(&t[i].steps, &plane)) return false;
+    const bool sparse = t->plane->kind == XPL_PLANE_SPARSE_CORE;
+    if (plane.v.n == 0 && !sparse) return true;
+    if (sparse && !put_all(markers, &plane)) return false;
+    if (!xpl_steps_intersect(markers, &plane)) return false;
+    for (size_t i = 0; i < n; i++)
+        if (t[i].is_core && !xpl_core_steps_finish(&t[i].core, &plane, j->c->result)) return false;
+    if (plane.v.n == 0) return true;
+    return j->c->is_tpu ? xpl_steps_intersect(&plane, &j->out->steps)
+                        : xpl_steps_union(&plane, &j->out->steps);
+}
+
+static xpl_status_t join(struct job *j, struct xpl_error *err) {
+    for (size_t i = 0, n; i < j->tasks.n; i += n) {
+        const struct xpl_plane *p = j->tasks.v[i].plane;
+        for (n = 0; i + n < j->tasks.n && j->tasks.v[i + n].plane == p; n++) {
+            const struct task *t = &j->tasks.v[i + n];
+            if (t->status == XPL_OK) continue;
+            if (err && err->code == XPL_OK) *err = t->err;
+            return t->status;
+        }
+        if (!join_plane(j, &j->tasks.v[i], n)) XPL_FAIL_OOM(err, "device steps");
+    }
+    return XPL_OK;
+}
+
+xpl_status_t xpl_device_steps_run(const struct xpl_convert *c, struct xpl_device_steps *ret,
+                                  struct xpl_error *err) {
+    struct job j = {.c = c, .out = ret};
+    atomic_init(&j.next, 0);
+    xpl_arena_init(&ret->arena, c->scratch_limit);
+    xpl_steps_init(&ret->steps, &ret->arena);
+    if (xpl_groups_empty(c->groups)) return XPL_OK;
+    for (uint32_t i = 0; i < c->xs->n_planes; i++)
+        if (xpl_convert_is_device_plane(c, &c->xs->planes[i]) && !add_plane(&j, &c->xs->planes[i]))
+            XPL_FAIL_OOM(err, "device steps");
+    unsigned width = c->exec->width ? c->exec->width : 1;
+    if (width > j.tasks.n) width = (unsigned)j.tasks.n;
+    ret->shards = xpl_arena_array(&ret->arena, width, sizeof *ret->shards);
+    if (!ret->shards) XPL_FAIL_OOM(err, "device steps");
+    for (unsigned i = 0; i < width; i++)
+        xpl_arena_init(&ret->shards[i], c->scratch_limit);
+    ret->n_shards = width;
+    xpl_exec_run(c->exec, width, run_shard, &j);
+    XPL_TRY(join(&j, err));
+    return c->is_tpu ? xpl_sparse_core_steps(c, ret, err) : XPL_OK;
+}
+
+void xpl_device_steps_fini(struct xpl_device_steps *d) {
+    for (unsigned i = 0; i < d->n_shards; i++)
+        xpl_arena_fini(&d->shards[i]);
+    xpl_arena_fini(&d->arena);
+    *d = (struct xpl_device_steps){0};
+}

@@ -1,0 +1,235 @@
+// How long SparseCores were at work in each step.
+// Rules: those of XProf 2.24.2, which the public source does not have; found by asking it.
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/opstats/device/duty.h"
+#include "analysis/opstats/steps/step_events.h"
+#include "base/arena.h"
+
+enum { CANCEL_EVERY = 8192, DRAIN_ABOVE = 1024 };
+
+// A step as one core sees it.
+struct window {
+    uint64_t begin_ps, end_ps;
+    uint64_t latest_end_ps; // of this and all windows before
+    uint64_t *busy_ps;
+};
+
+struct walk {
+    const struct xpl_convert *c;
+    const struct xpl_plane *plane;
+    struct xpl_arena arena;
+    struct window *windows; // by begin
+    size_t n_windows;
+    struct xpl_duty_plane duty;
+    struct xpl_tpu_plane tp;
+    bool any; // some interval was handed out
+};
+
+// Planes are worked on in batches: a profile may have any number of them.
+enum { BATCH = 64 };
+struct piece {
+    xpl_status_t status;
+    struct xpl_error err;
+};
+struct job {
+    const struct xpl_convert *c;
+    struct xpl_device_steps *out;
+    const struct xpl_plane **planes; // of out->sparse
+    size_t from;
+    struct piece *pieces; // of planes[from...]
+};
+
+static bool is_duty_line(const struct xpl_line *l) {
+    return xpl_str_eq(l->name, XPL_STR(XPL_LINE_XLA_OPS)) ||
+           xpl_str_eq(l->name, XPL_STR(XPL_LINE_SPARSE_CORE_OPS));
+}
+
+static int by_begin(const void *pa, const void *pb) {
+    const struct window *a = pa, *b = pb;
+    return (a->begin_ps > b->begin_ps) - (a->begin_ps < b->begin_ps);
+}
+
+static bool make_windows(struct walk *w, const struct xpl_steps *steps, struct xpl_sparse_core *s) {
+    const size_t n = steps->v.n;
+    w->windows = xpl_arena_array(&w->arena, n, sizeof *w->windows);
+    if (!w->windows) return false;
+    for (size_t i = 0; i < n; i++) {
+        const struct xpl_step *st = &steps->v.v[i];
+        const struct xpl_timespan time = xpl_step_has_marker(st, s->core_id)
+                                             ? xpl_step_time_on_core(st, s->core_id)
+                                             : xpl_step_time(st);
+        if (xpl_timespan_end(time) <= time.begin_ps) continue;
+        w->windows[w->n_windows++] = (struct window){
+            .begin_ps = time.begin_ps, .end_ps = xpl_timespan_end(time), .busy_ps = &s->busy_ps[i]};
+    }
+    if (w->n_windows) qsort(w->windows, w->n_windows, sizeof *w->windows, by_begin);
+    for (size_t i = 0; i < w->n_windows; i++) {
+        struct window *win = &w->windows[i];
+        const uint64_t before = i ? win[-1].latest_end_ps : 0;
+        win->latest_end_ps = win->end_ps > before ? win->end_ps : before;
+    }
+    return true;
+}
+
+static void hand_out(struct walk *w, const struct xpl_duty_interval *iv) {
+    size_t lo = 0, hi = w->n_windows;
+    w->any = true;
+    while (lo < hi) { // the first window that may reach into the interval
+        const size_t mid = lo + (hi - lo) / 2;
+        if (w->windows[mid].latest_end_ps > iv->begin_ps)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    for (; lo < w->n_windows && w->windows[lo].begin_ps < iv->end_ps; lo++) {
+        const struct window *win = &w->windows[lo];
+        const struct xpl_timespan span = {win->begin_ps, win->end_ps - win->begin_ps};
+        *win->busy_ps += xpl_timespan_overlap(span, iv->begin_ps, iv->end_ps);
+    }
+}
+
+// Hands out the intervals that are complete, and forgets them.
+static void drain(struct walk *w) {
+    struct xpl_duty_set *set = &w->duty.busy;
+    for (size_t i = 0; i < set->v.n; i++)
+        hand_out(w, &set->v.v[i]);
+    set->v.n = 0;
+}
+
+// As they stand: upstream does not sort them here.
+static xpl_status_t walk_line(struct walk *w, const struct xpl_line *line, bool keep,
+                              struct xpl_error *err) {
+    const bool sparse = xpl_str_eq(line->name, XPL_STR(XPL_LINE_SPARSE_CORE_OPS));
+    struct xpl_duty_line duty;
+    struct xpl_event_cursor cur;
+    struct xpl_event ev;
+    enum xpl_wire_result res;
+    xpl_duty_line_begin(&duty, &w->duty, &w->arena);
+    xpl_events_begin(&cur, line);
+    while ((res = xpl_events_next(&cur, &ev)) == XPL_WIRE_FIELD) {
+        struct xpl_duty_op op;
+        if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(w->c->exec))
+            XPL_FAIL(err, XPL_CANCELLED, "SparseCore steps: cancelled");
+        xpl_duty_classify(&w->tp, line, &ev, sparse, &op);
+        if (!xpl_duty_line_add(&duty, &op)) XPL_FAIL_OOM(err, "SparseCore steps");
+        if (!keep && w->duty.busy.disordered) return XPL_OK; // all over again, then
+        if (!keep && w->duty.busy.v.n > DRAIN_ABOVE) drain(w);
+    }
+    if (res == XPL_WIRE_MALFORMED) return xpl_events_error(&cur, err);
+    if (!xpl_duty_line_end(&duty)) XPL_FAIL_OOM(err, "SparseCore steps");
+    return XPL_OK;
+}
+
+static xpl_status_t walk_lines(struct walk *w, bool keep, struct xpl_error *err) {
+    w->duty = (struct xpl_duty_plane){.busy.arena = &w->arena};
+    for (uint32_t i = 0; i < w->plane->n_lines; i++) {
+        if (!is_duty_line(&w->plane->lines[i])) continue;
+        XPL_TRY(walk_line(w, &w->plane->lines[i], keep, err));
+        if (!keep && w->duty.busy.disordered) return XPL_OK;
+    }
+    return XPL_OK;
+}
+
+static int by_interval(const void *pa, const void *pb) {
+    const struct xpl_duty_interval *a = pa, *b = pb;
+    return (a->begin_ps > b->begin_ps) - (a->begin_ps < b->begin_ps);
+}
+
+// Makes the intervals those of a union; `last` is one of them afterwards.
+static bool merge(struct xpl_duty_set *set, struct xpl_arena *arena) {
+    if (set->open) {
+        struct xpl_duty_interval *iv = xpl_vec_push(arena, &set->v);
+        if (!iv) return false;
+        *iv = set->last;
+        set->open = false;
+    }
+    if (set->v.n) qsort(set->v.v, set->v.n, sizeof *set->v.v, by_interval);
+    size_t n = 0;
+    for (size_t i = 0; i < set->v.n; i++) {
+        const struct xpl_duty_interval iv = set->v.v[i];
+        struct xpl_duty_interval *last = n ? &set->v.v[n - 1] : NULL;
+        if (!last || iv.begin_ps > last->end_ps)
+            set->v.v[n++] = iv;
+        else if (iv.end_ps > last->end_ps)
+            last->end_ps = iv.end_ps;
+    }
+    set->v.n = n;
+    return true;
+}
+
+static xpl_status_t walk_plane(struct walk *w, struct xpl_device_steps *out,
+                               struct xpl_sparse_core *s, struct xpl_error *err) {
+    if (!xpl_tpu_plane_init(&w->tp, w->plane, &w->arena) || !make_windows(w, &out->steps, s))
+        XPL_FAIL_OOM(err, "SparseCore steps");
+    XPL_TRY(walk_lines(w, false, err));
+    if (w->duty.busy.disordered) {
+        for (size_t i = 0; i < out->steps.v.n; i++)
+            s->busy_ps[i] = 0;
+        XPL_TRY(walk_lines(w, true, err));
+    }
+    if (!merge(&w->duty.busy, &w->arena)) XPL_FAIL_OOM(err, "SparseCore steps");
+    drain(w);
+    s->any = w->any;
+    return XPL_OK;
+}
+
+static void run_plane(void *ctx, size_t i) {
+    struct job *j = ctx;
+    struct walk w = {.c = j->c, .plane = j->planes[j->from + i]};
+    xpl_arena_init(&w.arena, j->c->scratch_limit);
+    j->pieces[i].status = walk_plane(&w, j->out, &j->out->sparse[j->from + i], &j->pieces[i].err);
+    xpl_arena_fini(&w.arena);
+}
+
+// Whether the plane can have been busy at all.
+static bool is_core(const struct xpl_plane *p) {
+    if (p->kind != XPL_PLANE_SPARSE_CORE || xpl_plane_core_id(p) < XPL_SPARSE_CORE_INDEX_START)
+        return false;
+    for (uint32_t i = 0; i < p->n_lines; i++)
+        if (is_duty_line(&p->lines[i]) && p->lines[i].n_events) return true;
+    return false;
+}
+
+static bool list_planes(struct job *j) {
+    struct xpl_arena *const arena = &j->out->arena;
+    const struct xpl_xspace *xs = j->c->xs;
+    size_t n = 0;
+    for (uint32_t i = 0; i < xs->n_planes; i++)
+        n += is_core(&xs->planes[i]);
+    j->planes = xpl_arena_array(arena, n, sizeof *j->planes);
+    j->out->sparse = xpl_arena_array(arena, n, sizeof *j->out->sparse);
+    if (!j->planes || !j->out->sparse) return false;
+    for (uint32_t i = 0; i < xs->n_planes; i++) {
+        const struct xpl_plane *p = &xs->planes[i];
+        if (!is_core(p)) continue;
+        struct xpl_sparse_core *s = &j->out->sparse[j->out->n_sparse];
+        *s = (struct xpl_sparse_core){.core_id = xpl_plane_core_id(p)};
+        s->busy_ps = xpl_arena_zalloc(arena, j->out->steps.v.n * sizeof *s->busy_ps);
+        if (!s->busy_ps) return false;
+        j->planes[j->out->n_sparse++] = p;
+    }
+    return true;
+}
+
+xpl_status_t xpl_sparse_core_steps(const struct xpl_convert *c, struct xpl_device_steps *out,
+                                   struct xpl_error *err) {
+    struct job j = {.c = c, .out = out};
+    if (out->steps.v.n == 0) return XPL_OK;
+    if (!list_planes(&j)) XPL_FAIL_OOM(err, "SparseCore steps");
+    if (out->n_sparse == 0) return XPL_OK;
+    j.pieces = xpl_arena_array(&out->arena, BATCH, sizeof *j.pieces);
+    if (!j.pieces) XPL_FAIL_OOM(err, "SparseCore steps");
+    for (; j.from < out->n_sparse; j.from += BATCH) {
+        const size_t n = out->n_sparse - j.from < BATCH ? out->n_sparse - j.from : BATCH;
+        memset(j.pieces, 0, n * sizeof *j.pieces);
+        xpl_exec_run(c->exec, n, run_plane, &j);
+        for (size_t i = 0; i < n; i++) {
+            if (j.pieces[i].status == XPL_OK) continue;
+            if (err && err->code == XPL_OK) *err = j.pieces[i].err;
+            return j.pieces[i].status;
+        }
+    }
+    return XPL_OK;
+}

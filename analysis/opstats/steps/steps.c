@@ -1,0 +1,87 @@
+// The steps of a profile: of its devices, or of the host where it has none.
+// Rules: the step part of XProf's convert/xplane_to_op_stats.cc (ConvertXSpaceToOpStats).
+#include "analysis/opstats/convert.h"
+#include "analysis/opstats/host/host_scan.h"
+#include "analysis/opstats/metrics/op_metrics.h"
+#include "analysis/opstats/steps/step_db.h"
+#include "analysis/opstats/steps/step_events.h"
+#include "analysis/opstats/steps/step_fix.h"
+#include "base/cleanup.h"
+
+static bool sum_complete_steps(const struct xpl_convert *c, struct xpl_opstats *s) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
+    xpl_arena_init(&scratch, c->scratch_limit);
+    struct xpl_op_metrics_builder b;
+    s->hlo_metrics_db_complete_steps_only = (struct xpl_op_metrics_db){0};
+    s->has_hlo_metrics_db_complete_steps_only = true;
+    xpl_op_metrics_begin(&b, &s->hlo_metrics_db_complete_steps_only, XPL_OP_METRICS_SHARE,
+                         c->result, &scratch);
+    for (size_t i = 0; i < s->step_db.step_sequence.n; i++) {
+        const struct xpl_op_metrics_db *db = s->step_db.step_sequence.v[i].hlo_metrics_db;
+        static const struct xpl_op_metrics_db none;
+        if (!xpl_op_metrics_combine(&b, db ? db : &none, true)) return false;
+    }
+    return true;
+}
+
+static void set_precision(struct xpl_opstats *s, const struct xpl_precision_ps *p) {
+    s->device_op_metrics_db.compute_16bit_ps = p->compute_16bit_ps;
+    s->device_op_metrics_db.compute_32bit_ps = p->compute_32bit_ps;
+    s->device_op_metrics_db.has_precision_stats = true;
+    s->has_device_op_metrics_db = true;
+}
+
+static xpl_status_t convert_tpu(const struct xpl_convert *c, struct xpl_host_scan *host,
+                                struct xpl_opstats *s, struct xpl_error *err) {
+    XPL_AUTO(xpl_device_steps_fini) struct xpl_device_steps device = {0};
+    struct xpl_precision_ps precision;
+    XPL_TRY(xpl_device_steps_run(c, &device, err));
+    const struct xpl_step_db_rules rules = {
+        .has_device = true, .sparse = device.sparse, .n_sparse = device.n_sparse};
+    XPL_TRY(xpl_steps_to_db(&device.steps, &rules, c->exec, c->scratch_limit, c->result,
+                            &s->step_db, &precision, err));
+    set_precision(s, &precision);
+    if (!sum_complete_steps(c, s)) XPL_FAIL_OOM(err, "step database");
+    if (!host->plane) return XPL_OK;
+    if (!xpl_steps_fix_tpu(&host->steps, &s->device_op_metrics_db, &s->step_db, c->result))
+        XPL_FAIL_OOM(err, "step database");
+    return XPL_OK;
+}
+
+static xpl_status_t convert_gpu(const struct xpl_convert *c, struct xpl_opstats *s,
+                                struct xpl_error *err) {
+    XPL_AUTO(xpl_device_steps_fini) struct xpl_device_steps device = {0};
+    const struct xpl_step_db_rules rules = {.has_device = true,
+                                            .remove_overlaps = true,
+                                            .drop_incomplete = !c->opt->keep_incomplete_steps};
+    struct xpl_precision_ps precision;
+    XPL_TRY(xpl_device_steps_run(c, &device, err));
+    XPL_TRY(xpl_steps_to_db(&device.steps, &rules, c->exec, c->scratch_limit, c->result,
+                            &s->step_db, &precision, err));
+    set_precision(s, &precision);
+    return XPL_OK;
+}
+
+static xpl_status_t convert_cpu(const struct xpl_convert *c, struct xpl_host_scan *host,
+                                struct xpl_opstats *s, struct xpl_error *err) {
+    const struct xpl_step_db_rules rules = {.remove_overlaps = true,
+                                            .drop_incomplete = !c->opt->keep_incomplete_steps,
+                                            .cpu_device = c->opt->cpu_as_device,
+                                            .loose = &host->loose};
+    struct xpl_precision_ps precision;
+    XPL_TRY(xpl_steps_to_db(&host->steps, &rules, c->exec, c->scratch_limit, c->result, &s->step_db,
+                            &precision, err));
+    set_precision(s, &precision);
+    return XPL_OK;
+}
+
+xpl_status_t xpl_convert_steps(const struct xpl_convert *c, struct xpl_opstats *s,
+                               struct xpl_error *err) {
+    XPL_AUTO(xpl_host_scan_fini) struct xpl_host_scan own = {0};
+    struct xpl_host_scan *host = c->host ? c->host : &own;
+    XPL_TRY(xpl_host_scan_run(c, host, err));
+    s->has_step_db = true;
+    if (c->is_tpu) return convert_tpu(c, host, s, err);
+    if (xpl_convert_has_device(c)) return convert_gpu(c, s, err);
+    return convert_cpu(c, host, s, err);
+}

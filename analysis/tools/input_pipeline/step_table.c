@@ -1,0 +1,250 @@
+// The table of steps that the input-pipeline analyzer and the overview page show.
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analysis/tools/input_pipeline/input_pipeline.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+
+static void prop_digits(struct xpl_gviz_props *p, const char *name, double v, int decimals) {
+    xpl_gviz_prop_printf(p, name, "%s", xpl_digits(v, decimals).z);
+}
+
+static void props_of_steps(struct xpl_gviz_props *p, const struct xpl_input_pipeline *ip,
+                           int decimals) {
+    xpl_gviz_prop(p, "hardware_type", xpl_str_from(ip->hardware_type));
+    prop_digits(p, "steptime_ms_average", ip->step_time.average, decimals);
+    prop_digits(p, "steptime_ms_standard_deviation", ip->step_time.standard_deviation, decimals);
+    prop_digits(p, "steptime_ms_minimum", ip->step_time.minimum, decimals);
+    prop_digits(p, "steptime_ms_maximum", ip->step_time.maximum, decimals);
+    xpl_gviz_prop(p, "input_conclusion", ip->bottleneck.input);
+    xpl_gviz_prop(p, "summary_nextstep", xpl_str_from(ip->next_step));
+}
+
+// ---- GPUs and CPUs ----
+
+static double generic_input(const struct xpl_generic_step *g) {
+    return g->host_wait_input + g->host_to_device;
+}
+
+// Columns that are summarized in properties: average and deviation.
+static void generic_columns(const struct xpl_generic_step *g, double v[9]) {
+    v[0] = g->device_compute;
+    v[1] = g->device_to_device;
+    v[2] = g->device_collectives;
+    v[3] = g->host_compute;
+    v[4] = g->host_prepare;
+    v[5] = generic_input(g);
+    v[6] = g->output;
+    v[7] = g->host_compile;
+    v[8] = g->unknown;
+}
+
+static void generic_props(const struct xpl_input_pipeline *ip, struct xpl_gviz_props *p) {
+    static const char *const kNames[9][2] = {
+        {"device_compute_time_ms_avg", "device_compute_time_ms_sdv"},
+        {"device_to_device_time_ms_avg", "device_to_device_time_ms_sdv"},
+        {"device_collectives_time_ms_avg", "device_collectives_time_ms_sdv"},
+        {"host_compute_time_ms_avg", "host_compute_time_ms_sdv"},
+        {"kernel_launch_time_ms_avg", "kernel_launch_time_ms_sdv"},
+        {"infeed_time_ms_avg", "infeed_time_ms_sdv"},
+        {"outfeed_time_ms_avg", "outfeed_time_ms_sdv"},
+        {"compile_time_ms_avg", "compile_time_ms_sdv"},
+        {"other_time_ms_avg", "other_time_ms_sdv"},
+    };
+    struct xpl_samples samples[9];
+    for (size_t c = 0; c < 9; c++)
+        samples[c] = XPL_SAMPLES_INIT;
+    for (size_t i = 0; i < ip->generic_steps.n; i++) {
+        double v[9];
+        generic_columns(&ip->generic_steps.v[i], v);
+        for (size_t c = 0; c < 9; c++)
+            xpl_samples_add(&samples[c], v[c]);
+    }
+    for (size_t c = 0; c < 9 && !ip->unreadable; c++) {
+        const struct xpl_step_summary sum = xpl_samples_summary(&samples[c]);
+        prop_digits(p, kNames[c][0], sum.average, 1);
+        prop_digits(p, kNames[c][1], sum.standard_deviation, 1);
+    }
+    const struct xpl_bottleneck *const b = &ip->bottleneck;
+    xpl_gviz_prop(p, "device_collectives_bottleneck", b->collectives);
+    xpl_gviz_prop(p, "device_collectives_statement", b->collectives);
+    xpl_gviz_prop(p, "kernel_launch_bottleneck", b->kernel_launch);
+    xpl_gviz_prop(p, "kernel_launch_statement", b->kernel_launch);
+    xpl_gviz_prop(p, "all_other_bottleneck", b->all_other);
+    xpl_gviz_prop(p, "all_other_statement", b->all_other);
+    xpl_gviz_prop(p, "step_time_graph_column_ids",
+                  XPL_STR("stepnum,deviceComputeTimeMs,deviceToDeviceTimeMs,"
+                          "deviceCollectivesTimeMs,hostComputeTimeMs,kernelLaunchTimeMs,"
+                          "infeedTimeMs,outfeedTimeMs,compileTimeMs,otherTimeMs, tooltip"));
+}
+
+static void generic_tooltip(const struct xpl_generic_step *g, struct xpl_buf *tip) {
+    tip->n = 0;
+    xpl_buf_str(tip, XPL_STR("Step "));
+    xpl_buf_str(tip, g->name);
+    const struct {
+        xpl_str_t text;
+        double ms;
+    } parts[] = {
+        {XPL_STR(", duration: "), g->step_time},
+        {XPL_STR("\n-All others: "), g->unknown},
+        {XPL_STR("\n-Compilation: "), g->host_compile},
+        {XPL_STR("\n-Output: "), g->output},
+        {XPL_STR("\n-Input: "), generic_input(g)},
+        {XPL_STR("\n-Kernel launch: "), g->host_prepare},
+        {XPL_STR("\n-Host compute: "), g->host_compute},
+        {XPL_STR("\n-Device collectives: "), g->device_collectives},
+        {XPL_STR("\n-Device to device: "), g->device_to_device},
+        {XPL_STR("\n-Device compute: "), g->device_compute},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const struct xpl_digits ms = xpl_digits(parts[i].ms, 2);
+        xpl_buf_str(tip, parts[i].text);
+        xpl_buf_str(tip, xpl_str_from(ms.z));
+        xpl_buf_str(tip, XPL_STR(" ms"));
+    }
+}
+
+static void generic_table(const struct xpl_input_pipeline *ip, struct xpl_arena *scratch,
+                          struct xpl_buf *out) {
+    struct xpl_gviz g;
+    xpl_gviz_begin(&g, out);
+    xpl_gviz_column(&g, "stepnum", "string", "Step number");
+    xpl_gviz_column(&g, "deviceComputeTimeMs", "number", "Device compute");
+    xpl_gviz_column(&g, "deviceToDeviceTimeMs", "number", "Device to device");
+    xpl_gviz_column(&g, "deviceCollectivesTimeMs", "number", "Device collective communication");
+    xpl_gviz_column(&g, "hostComputeTimeMs", "number", "Host compute");
+    xpl_gviz_column(&g, "kernelLaunchTimeMs", "number", "Kernel launch");
+    xpl_gviz_column(&g, "infeedTimeMs", "number", "Input");
+    xpl_gviz_column(&g, "outfeedTimeMs", "number", "Output");
+    xpl_gviz_column(&g, "compileTimeMs", "number", "Compilation");
+    xpl_gviz_column(&g, "otherTimeMs", "number", "All others");
+    xpl_gviz_column_role(&g, "tooltip", "string", "tooltip", "tooltip");
+    xpl_gviz_column(&g, "stepTimeMs", "number", "Step time");
+    struct xpl_gviz_props p;
+    xpl_gviz_props_init(&p, scratch);
+    props_of_steps(&p, ip, 1);
+    generic_props(ip, &p);
+    xpl_gviz_put_props(&g, &p);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf tip;
+    xpl_buf_init(&tip, out->max);
+    for (size_t i = 0; i < ip->generic_steps.n; i++) {
+        const struct xpl_generic_step *const step = &ip->generic_steps.v[i];
+        double v[9];
+        generic_columns(step, v);
+        generic_tooltip(step, &tip);
+        xpl_gviz_row(&g);
+        xpl_gviz_text(&g, step->name);
+        for (size_t c = 0; c < 9; c++)
+            xpl_gviz_number(&g, v[c]);
+        xpl_gviz_text(&g, (xpl_str_t){(const char *)tip.p, tip.n});
+        xpl_gviz_number(&g, step->step_time);
+    }
+    if (tip.failed) out->failed = true;
+    xpl_gviz_end(&g);
+}
+
+// ---- TPUs ----
+
+// Properties of the averages.
+static const char *const kTpuAverages[XPL_TPU_AVERAGES] = {
+    [XPL_TPU_TC_COMPUTE] = "tc_compute_ms_average",
+    [XPL_TPU_TC_INFEED] = "tc_infeed_ms_average",
+    [XPL_TPU_TC_OUTFEED] = "tc_outfeed_ms_average",
+    [XPL_TPU_TC_IDLE] = "tc_idle_ms_average",
+    [XPL_TPU_TC_ACTIVE] = "tc_active_ms_average",
+    [XPL_TPU_HOST_TRANSFER] = "host_transfer_ms_average",
+    [XPL_TPU_ACTIVE_STEP] = "active_steptime_ms_average",
+    [XPL_TPU_SCV0_COMPUTE] = "scv0_compute_ms_average",
+    [XPL_TPU_SCV0_INFEED] = "scv0_infeed_ms_average",
+    [XPL_TPU_SC_COMPUTE] = "sc_compute_ms_average",
+    [XPL_TPU_SC_INFEED] = "sc_infeed_ms_average",
+    [XPL_TPU_SC_OUTFEED] = "sc_outfeed_ms_average",
+    [XPL_TPU_SC_IDLE] = "sc_idle_ms_average",
+    [XPL_TPU_SC_ACTIVE] = "sc_active_ms_average",
+    [XPL_TPU_SC_STEP_TIME] = "sc_step_time_ms_average",
+};
+
+static void tpu_props(const struct xpl_input_pipeline *ip, struct xpl_gviz_props *p) {
+    const bool sc = ip->tpu_averages[XPL_TPU_SC_STEP_TIME] > 0;
+    for (size_t c = 0; c < XPL_TPU_AVERAGES; c++) {
+        const bool is_scv0 = c == XPL_TPU_SCV0_COMPUTE || c == XPL_TPU_SCV0_INFEED;
+        if ((is_scv0 && ip->has_sparse_core) || (c >= XPL_TPU_SC_COMPUTE && !sc)) continue;
+        prop_digits(p, kTpuAverages[c], ip->tpu_averages[c], c == XPL_TPU_SC_STEP_TIME ? 1 : 2);
+    }
+    prop_digits(p, "infeed_percent_average", ip->input_percent.average, 1);
+    prop_digits(p, "infeed_percent_standard_deviation", ip->input_percent.standard_deviation, 1);
+    prop_digits(p, "infeed_percent_minimum", ip->input_percent.minimum, 1);
+    prop_digits(p, "infeed_percent_maximum", ip->input_percent.maximum, 1);
+    xpl_gviz_prop(p, "output_conclusion", ip->bottleneck.output);
+    xpl_gviz_prop(p, "step_time_graph_column_ids",
+                  ip->has_sparse_core
+                      ? XPL_STR("stepnum,tcComputeTimeMs,tcInfeedTimeMs,tcOutfeedTimeMs,"
+                                "tcIdleTimeMs,hostTransferTimeMs,tooltip")
+                      : XPL_STR("stepnum,tcComputeTimeMs,scv0ComputeTimeMs,scv0InfeedTimeMs,"
+                                "tcInfeedTimeMs,tcOutfeedTimeMs,tcIdleTimeMs,hostTransferTimeMs,"
+                                "tooltip"));
+}
+
+static void tpu_row(const struct xpl_input_pipeline *ip, const struct xpl_tpu_step *t,
+                    struct xpl_gviz *g) {
+    char text[160];
+    int n = snprintf(text, sizeof text, "%" PRId32, t->step_number);
+    xpl_gviz_row(g);
+    xpl_gviz_text(g, (xpl_str_t){text, (size_t)n});
+    xpl_gviz_number(g, t->tc_compute);
+    if (!ip->has_sparse_core) {
+        xpl_gviz_number(g, t->scv0_compute);
+        xpl_gviz_number(g, t->scv0_infeed);
+    }
+    xpl_gviz_number(g, t->tc_infeed);
+    xpl_gviz_number(g, t->tc_outfeed);
+    xpl_gviz_number(g, t->tc_idle);
+    xpl_gviz_number(g, t->host_transfer);
+    const double step = xpl_tpu_step_time(t) - (t->all_reduce_compute + t->all_reduce_sync);
+    n = snprintf(text, sizeof text,
+                 "step %" PRId32 ":\nTime waiting for input data = %s ms, Step time = %s ms",
+                 t->step_number, xpl_digits(t->tc_infeed + t->scv0_infeed, 3).z,
+                 xpl_digits(step, 3).z);
+    xpl_gviz_text(g, (xpl_str_t){text, (size_t)n});
+    xpl_gviz_number(g, t->infeed_percent_average);
+    xpl_gviz_number(g, t->infeed_percent_minimum);
+    xpl_gviz_number(g, t->infeed_percent_maximum);
+}
+
+static void tpu_table(const struct xpl_input_pipeline *ip, struct xpl_arena *scratch,
+                      struct xpl_buf *out) {
+    struct xpl_gviz g;
+    xpl_gviz_begin(&g, out);
+    xpl_gviz_column(&g, "stepnum", "string", "stepnum");
+    xpl_gviz_column(&g, "tcComputeTimeMs", "number", "TensorCore compute (in ms)");
+    if (!ip->has_sparse_core) {
+        xpl_gviz_column(&g, "scv0ComputeTimeMs", "number", "SparseCoreV0 compute (in ms)");
+        xpl_gviz_column(&g, "scv0InfeedTimeMs", "number", "SparseCoreV0 input (in ms)");
+    }
+    xpl_gviz_column(&g, "tcInfeedTimeMs", "number", "TensorCore input (in ms)");
+    xpl_gviz_column(&g, "tcOutfeedTimeMs", "number", "TensorCore output (in ms)");
+    xpl_gviz_column(&g, "tcIdleTimeMs", "number", "TensorCore idle (in ms)");
+    xpl_gviz_column(&g, "hostTransferTimeMs", "number", "Host transfer (in ms)");
+    xpl_gviz_column_role(&g, "tooltip", "string", "tooltip", "tooltip");
+    xpl_gviz_column(&g, "infeedPercentAverage", "number", "% step time waiting for input data");
+    xpl_gviz_column_role(&g, "infeedPercentMin", "number", "Infeed percent min", "interval");
+    xpl_gviz_column_role(&g, "infeedPercentMax", "number", "Infeed percent max", "interval");
+    struct xpl_gviz_props p;
+    xpl_gviz_props_init(&p, scratch);
+    props_of_steps(&p, ip, 2);
+    tpu_props(ip, &p);
+    xpl_gviz_put_props(&g, &p);
+    for (size_t i = 0; i < ip->tpu_steps.n; i++)
+        tpu_row(ip, &ip->tpu_steps.v[i], &g);
+    xpl_gviz_end(&g);
+}
+
+void xpl_step_table(const struct xpl_input_pipeline *ip, struct xpl_arena *scratch,
+                    struct xpl_buf *out) {
+    if (ip->is_tpu)
+        tpu_table(ip, scratch, out);
+    else
+        generic_table(ip, scratch, out);
+}

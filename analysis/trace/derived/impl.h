@@ -1,0 +1,194 @@
+// Private to derived*.c: what a plane looks like while its lines are derived, and what remains.
+#ifndef XPL_ANALYSIS_TRACE_DERIVED_IMPL_H_
+#define XPL_ANALYSIS_TRACE_DERIVED_IMPL_H_
+
+#include "analysis/trace/derived/derived.h"
+#include "base/arena.h"
+#include "base/intern.h"
+#include "base/map.h"
+#include "base/vec.h"
+
+// ---- what remains ----
+
+// One added event.
+struct xpl_added {
+    uint64_t begin, duration; // unsigned, as upstream's Timespan
+    int64_t group;
+    uint32_t md;
+    uint32_t extra; // position in the plane's extras << 1 | has a group; position 0: none
+};
+
+// Statistics of an added event beside its group.
+enum xpl_extra_kind { XPL_EXTRA_NONE, XPL_EXTRA_GRAPH, XPL_EXTRA_LAUNCHES, XPL_EXTRA_OFFLOAD };
+struct xpl_extra {
+    uint8_t kind;
+    bool has_first, has_second; // correlation and graph; raw bytes and shape
+    union {
+        struct {
+            int64_t correlation;
+            uint64_t graph;
+        };
+        struct {
+            int64_t launches;
+            double max_us, avg_us;
+        };
+        struct {
+            int64_t raw_bytes;
+            xpl_str_t shape;
+        };
+    };
+};
+
+struct xpl_derived_names {
+    const struct xpl_derived_md *added;
+    const xpl_str_t *display; // by position of recorded metadata: what was given it; NULL: nothing
+    const struct xpl_extra *extras;
+};
+
+// Where the events of a line come from: the recorded ones or the steps that stand for them, then
+// the added ones.
+struct xpl_derived_part {
+    const struct xpl_added *added;
+    const struct xpl_step_event *steps;
+    const struct xpl_region_event *regions;
+    size_t n_added, n_steps, n_regions;
+    bool use_steps; // instead of the recorded events
+    bool sort;      // recorded events and regions by begin, the longer first
+    uint32_t region_md;
+    const uint32_t *step_md; // of steps that were added
+};
+
+struct xpl_derived {
+    const struct xpl_xspace *xs;
+    const struct xpl_groups *groups;
+    struct xpl_derived_plane *planes;
+    uint32_t n_planes;
+    bool eager; // grouping looks at which ops ran eagerly
+};
+
+// ---- while a plane is built ----
+
+// The last event of a nesting level, which the next one may extend.
+struct xpl_dlevel {
+    uint32_t event, md;
+    bool has_group, has_scope;
+    int64_t group, scope;
+};
+
+struct xpl_dline {
+    struct xpl_dplane *plane;
+    int64_t id;
+    xpl_str_t name;
+    int64_t timestamp_ns;
+    XPL_VEC(struct xpl_added) events;
+    XPL_VEC(struct xpl_dlevel) open; // by level
+    struct xpl_dline *dependents[3];
+    uint32_t n_dependents;
+    bool gpu;
+};
+
+// A framework op by its full name.
+struct xpl_dop {
+    uint32_t first_scope, n_scopes, md; // scopes: metadata, outermost first
+};
+
+// An XLA op by program and path.
+struct xpl_dxla {
+    uint32_t first_level, n_levels; // metadata, outermost first
+    uint32_t op, source;            // position of a framework op + 1; metadata; 0: none
+};
+
+struct xpl_dplane {
+    const struct xpl_derived *space;
+    const struct xpl_plane *plane;
+    struct xpl_hlo_map *hlo;
+    struct xpl_exec *exec;
+    struct xpl_arena temp;
+    struct xpl_error err;
+    xpl_status_t status;
+    int64_t start_ns; // where its first line begins
+
+    // names
+    XPL_VEC(struct xpl_derived_md) md; // added
+    xpl_str_t *display;
+    struct xpl_map md_by_name;
+    bool names_read;
+    XPL_VEC(struct xpl_extra) extras;
+
+    // texts of statistics, and what they stand for
+    struct xpl_intern *texts;
+    uint32_t *text_of_md;         // of references, + 1; by position of statistics' metadata
+    XPL_VEC(uint32_t) op_of_text; // + 1
+    XPL_VEC(uint32_t) md_of_text; // 0: not looked for yet
+    XPL_VEC(struct xpl_dop) ops;
+    XPL_VEC(struct xpl_dxla) xla;
+    XPL_VEC(uint32_t) lists; // metadata: scopes of ops, levels of XLA ops
+    struct xpl_map xla_index, module_index;
+
+    XPL_VEC(struct xpl_dline *) lines; // added, in order of creation
+    struct xpl_dline *launches;        // stays though it may be empty
+    XPL_VEC(int64_t) display_order;    // ids of lines, GPU
+    bool *out_of_order;                // by recorded line
+    bool remove_empty;
+    uint32_t gpu; // number among the GPUs
+};
+
+// Where the first line of a plane begins; 0 without lines.
+int64_t xpl_dplane_start_ns(const struct xpl_plane *p);
+// Metadata of that name, recorded or added; 0 when out of memory.  Copies a new name; the caller's
+// must not change meanwhile.
+uint32_t xpl_dplane_md(struct xpl_dplane *p, xpl_str_t name);
+// Metadata that has a text as its name.
+uint32_t xpl_dplane_md_of_text(struct xpl_dplane *p, uint32_t text);
+// New metadata without a name.
+uint32_t xpl_dplane_nameless_md(struct xpl_dplane *p, xpl_str_t display);
+// Gives a display name to metadata that has none.  False when out of memory.
+bool xpl_dplane_set_display(struct xpl_dplane *p, uint32_t md, xpl_str_t display);
+// Number of a text, equal for equal texts; from 0, which is "".
+bool xpl_dplane_text(struct xpl_dplane *p, const struct xpl_stat *s, uint32_t *ret);
+// Framework op of that text: position in p->ops.
+bool xpl_dplane_op(struct xpl_dplane *p, uint32_t text, uint32_t *ret);
+// Number of an extra; 0 when out of memory.
+uint32_t xpl_dplane_extra(struct xpl_dplane *p, enum xpl_extra_kind kind);
+
+// ---- added lines ----
+
+struct xpl_dspan {
+    uint64_t begin, duration;
+    bool has_group;
+    int64_t group;
+};
+struct xpl_dscope {
+    bool set;
+    int64_t id;
+};
+
+struct xpl_dline *xpl_dline_new(struct xpl_dplane *p, int64_t id, xpl_str_t name);
+// [ExpandOrAddLevelEvent] Extends the last event of the level or begins one.
+bool xpl_dline_put(struct xpl_dline *l, uint32_t level, uint32_t md, const struct xpl_dspan *span,
+                   struct xpl_dscope scope);
+// [ResetLastEvents] Closes levels from `level` on.
+void xpl_dline_close(struct xpl_dline *l, size_t level);
+// The last event of a level, whose extra of that kind is made when it has none; NULL: no memory.
+struct xpl_extra *xpl_dline_extra(struct xpl_dline *l, uint32_t level, enum xpl_extra_kind kind);
+// [ProcessTfOpEvent]
+bool xpl_dline_put_op(struct xpl_dline *scopes, struct xpl_dline *ops, uint32_t op,
+                      const struct xpl_dspan *span);
+
+// ---- parts ----
+
+struct xpl_scope_tree; // child scope range to its parent
+xpl_status_t xpl_scope_tree_new(const struct xpl_xspace *xs, struct xpl_arena *arena,
+                                struct xpl_scope_tree **ret, struct xpl_error *err);
+
+xpl_status_t xpl_derive_gpu(struct xpl_dplane *p, const struct xpl_scope_tree *scopes);
+xpl_status_t xpl_derive_tpu(struct xpl_dplane *p);
+// How long the host took to launch kernels on its GPUs, by GPU and step.
+struct xpl_launches;
+xpl_status_t xpl_find_launches(const struct xpl_derived *d, uint32_t n_gpus, struct xpl_arena *temp,
+                               struct xpl_exec *exec, struct xpl_launches **ret,
+                               struct xpl_error *err);
+// Those of the GPU with that number, after its other lines.
+xpl_status_t xpl_derive_launches(struct xpl_dplane *p, const struct xpl_launches *l, uint32_t gpu);
+
+#endif

@@ -1,0 +1,499 @@
+#include "server/capture_jobs/captures.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "server/capture_jobs/removal.h"
+
+enum { SEEN_MS = 2000, PLAN_BYTES = 8 << 20 };
+
+struct job {
+    struct job *next;
+    struct xpl_captures *captures;
+    pthread_t thread;
+    uint64_t id, schedule_id;
+    struct xpl_arena arena; // the plan
+    struct xpl_capture_plan plan;
+    struct xpl_capture_listener listener;
+    atomic_bool cancel;
+    bool released; // its targets may be captured again
+    bool noted;    // its directory is in the history
+    // As they are now; the mutex.
+    struct xpl_capture_host *live;
+    char session[XPL_INTAKE_NAME_SIZE];
+    bool over; // the thread is about to end: it can be joined
+};
+
+struct xpl_captures {
+    struct xpl_captures_options o;
+    pthread_mutex_t mu;
+    pthread_cond_t changed; // the catalogue has a new snapshot, or all stops
+    struct job *jobs;       // over ones are joined by the next start
+    unsigned running;
+    uint64_t last_id;
+    bool stopping;
+};
+
+static int64_t now_ms(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+// What captures left that the last daemon did not end.
+static void recover(struct xpl_captures *c) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    xpl_arena_init(&arena, 1 << 20);
+    struct xpl_history_directory *list;
+    size_t n;
+    struct xpl_error err = {0};
+    xpl_status_t st = xpl_history_directories(c->o.history, &arena, &list, &n, &err);
+    for (size_t i = 0; st == XPL_OK && i < n; i++) {
+        xpl_str_t path;
+        if (!xpl_arena_printf(&arena, &path, "%.*s", XPL_STR_FMT(list[i].path))) return;
+        xpl_session_clean(path.ptr, list[i].dev, list[i].ino);
+        st = xpl_history_forget_directory(c->o.history, list[i].capture_id, &err);
+    }
+    if (st != XPL_OK) xpl_log(XPL_LOG_WARN, "capture", "%s", err.msg);
+}
+
+struct xpl_captures *xpl_captures_new(const struct xpl_captures_options *o) {
+    struct xpl_captures *c = xpl_sys_alloc(sizeof *c);
+    if (!c) return NULL;
+    *c = (struct xpl_captures){.o = *o};
+    pthread_condattr_t a;
+    pthread_condattr_init(&a);
+    pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
+    pthread_cond_init(&c->changed, &a);
+    pthread_condattr_destroy(&a);
+    pthread_mutex_init(&c->mu, NULL);
+    c->last_id = xpl_history_last_id(o->history);
+    recover(c);
+    return c;
+}
+
+bool xpl_captures_enabled(const struct xpl_captures *c) {
+    return c->o.enabled;
+}
+
+static void free_job(struct job *j) {
+    xpl_arena_fini(&j->arena);
+    xpl_sys_free(j);
+}
+
+// Joins jobs that are over, or all.  The mutex is held.
+static void reap(struct xpl_captures *c, bool all) {
+    for (struct job **at = &c->jobs; *at;) {
+        struct job *const j = *at;
+        if (!j->over && !all) {
+            at = &j->next;
+            continue;
+        }
+        *at = j->next;
+        pthread_mutex_unlock(&c->mu);
+        (void)pthread_join(j->thread, NULL);
+        free_job(j);
+        pthread_mutex_lock(&c->mu);
+        at = &c->jobs; // it may have changed meanwhile
+    }
+}
+
+void xpl_captures_stop(struct xpl_captures *c) {
+    pthread_mutex_lock(&c->mu);
+    c->stopping = true;
+    pthread_cond_broadcast(&c->changed);
+    pthread_mutex_unlock(&c->mu);
+}
+
+void xpl_captures_cancel_all(struct xpl_captures *c) {
+    pthread_mutex_lock(&c->mu);
+    for (struct job *j = c->jobs; j; j = j->next)
+        atomic_store(&j->cancel, true);
+    pthread_mutex_unlock(&c->mu);
+}
+
+void xpl_captures_free(struct xpl_captures *c) {
+    if (!c) return;
+    xpl_captures_stop(c);
+    xpl_captures_cancel_all(c);
+    pthread_mutex_lock(&c->mu);
+    reap(c, true);
+    pthread_mutex_unlock(&c->mu);
+    pthread_cond_destroy(&c->changed);
+    pthread_mutex_destroy(&c->mu);
+    xpl_sys_free(c);
+}
+
+void xpl_captures_look_again(struct xpl_captures *c) {
+    pthread_mutex_lock(&c->mu);
+    pthread_cond_broadcast(&c->changed);
+    pthread_mutex_unlock(&c->mu);
+}
+
+// ---- the copy of a plan ----
+
+static const char *copy(struct xpl_arena *a, const char *z, bool *ok) {
+    xpl_str_t s = {0};
+    if (!z) return NULL;
+    if (!xpl_arena_str(a, xpl_str_from(z), &s)) *ok = false;
+    return s.ptr;
+}
+
+static const char *const *copy_list(struct xpl_arena *a, const char *const *list, size_t n,
+                                    bool *ok) {
+    if (!list) return NULL;
+    const char **const all = xpl_arena_array(a, n, sizeof *all);
+    *ok = *ok && all;
+    for (size_t i = 0; *ok && i < n; i++)
+        all[i] = copy(a, list[i], ok);
+    return all;
+}
+
+static bool copy_plan(struct job *j, const struct xpl_capture_plan *from) {
+    struct xpl_arena *const a = &j->arena;
+    struct xpl_capture_plan *const p = &j->plan;
+    bool ok = true;
+    *p = *from;
+    p->held = NULL;
+    j->live = xpl_arena_array(a, from->n_targets, sizeof *j->live);
+    if (!j->live) return false;
+    p->targets = copy_list(a, from->targets, from->n_targets, &ok);
+    p->host_names = copy_list(a, from->host_names, from->n_targets, &ok);
+    p->remote_logdir = copy(a, from->remote_logdir, &ok);
+    ok = ok && xpl_arena_str(a, from->session, &p->session);
+    struct xpl_capture_advanced *const more = xpl_arena_array(a, from->n_advanced, sizeof *more);
+    ok = ok && more;
+    for (size_t i = 0; ok && i < from->n_advanced; i++) {
+        more[i] = from->advanced[i];
+        more[i].key = copy(a, from->advanced[i].key, &ok);
+        more[i].text = copy(a, from->advanced[i].text, &ok);
+    }
+    p->advanced = more;
+    p->ca_path = copy(a, from->ca_path, &ok);
+    p->cert_path = copy(a, from->cert_path, &ok);
+    p->key_path = copy(a, from->key_path, &ok);
+    p->server_name = copy(a, from->server_name, &ok);
+    for (size_t i = 0; ok && i < from->n_targets; i++)
+        j->live[i] = (struct xpl_capture_host){.target = p->targets[i]};
+    return ok && xpl_arena_str(a, from->token, &p->token);
+}
+
+// ---- history ----
+
+static void note(const struct job *j, const struct xpl_history_capture *h) {
+    struct xpl_error err = {0};
+    if (!xpl_history_is_on(j->captures->o.history)) return;
+    if (xpl_history_put(j->captures->o.history, h, &err) != XPL_OK)
+        xpl_log(XPL_LOG_WARN, "capture", "capture %" PRIu64 " is not in the history: %s", j->id,
+                err.msg);
+}
+
+static void note_begin(struct job *j, int64_t begin_ms) {
+    const size_t n = j->plan.n_targets;
+    struct xpl_history_host *hosts = xpl_arena_array(&j->arena, n, sizeof *hosts);
+    for (size_t i = 0; hosts && i < n; i++)
+        hosts[i] = (struct xpl_history_host){.target = xpl_str_from(j->plan.targets[i]),
+                                             .state = XPL_CAPTURE_CONNECTING + 1};
+    note(j, &(struct xpl_history_capture){.id = j->id,
+                                          .state = XPL_CAPTURED_RUNNING,
+                                          .session = j->plan.session,
+                                          .begin_ms = begin_ms,
+                                          .duration_ms = (uint64_t)j->plan.duration_ms,
+                                          .schedule_id = j->schedule_id,
+                                          .hosts = hosts,
+                                          .n_hosts = hosts ? n : 0});
+}
+
+static void set_host(struct xpl_history_host *to, const struct xpl_capture_host *h) {
+    *to = (struct xpl_history_host){.target = xpl_str_from(h->target),
+                                    .host = xpl_str_from(h->file.name),
+                                    .reason = xpl_str_from(h->reason),
+                                    .state = (int)h->state + 1,
+                                    .code = (int)h->code,
+                                    .bytes = h->file.counts.bytes,
+                                    .attempts = h->attempts};
+}
+
+static void note_end(struct job *j, const struct xpl_capture_result *r,
+                     struct xpl_history_capture *ret) {
+    const struct xpl_capture_outcome *const o = r->outcome;
+    struct xpl_history_host *hosts = xpl_arena_array(&j->arena, o->n_hosts, sizeof *hosts);
+    for (size_t i = 0; hosts && i < o->n_hosts; i++)
+        set_host(&hosts[i], &o->hosts[i]);
+    *ret = (struct xpl_history_capture){.id = j->id,
+                                        .state = (int)r->state,
+                                        .code = (int)r->code,
+                                        .session = xpl_str_from(o->session),
+                                        .message = xpl_str_from(r->err.msg),
+                                        .begin_ms = r->begin_ms,
+                                        .end_ms = r->end_ms,
+                                        .duration_ms = (uint64_t)j->plan.duration_ms,
+                                        .schedule_id = j->schedule_id,
+                                        .hosts = hosts,
+                                        .n_hosts = hosts ? o->n_hosts : 0};
+    note(j, ret);
+}
+
+// ---- a job ----
+
+// For the next daemon, should this one be killed.
+static void note_directory(struct job *j, const char *session) {
+    struct xpl_history *const h = j->captures->o.history;
+    char path[PATH_MAX + XPL_INTAKE_NAME_SIZE + 32];
+    struct stat sb;
+    struct xpl_error err = {0};
+    char *const root = realpath(j->captures->o.logdir, NULL);
+    j->noted = true;
+    if (!root || !xpl_history_is_on(h)) {
+        free(root);
+        return;
+    }
+    (void)snprintf(path, sizeof path, "%s/plugins/profile/%s", root, session);
+    free(root);
+    if (lstat(path, &sb) != 0) return;
+    const struct xpl_history_directory d = {.capture_id = j->id,
+                                            .path = xpl_str_from(path),
+                                            .dev = (uint64_t)sb.st_dev,
+                                            .ino = (uint64_t)sb.st_ino};
+    if (xpl_history_put_directory(h, &d, &err) != XPL_OK)
+        xpl_log(XPL_LOG_WARN, "capture", "capture %" PRIu64 ": %s", j->id, err.msg);
+}
+
+static void look_at_session(struct xpl_captures *c, const char *session) {
+    char path[XPL_INTAKE_NAME_SIZE + 32];
+    (void)snprintf(path, sizeof path, "plugins/profile/%s", session);
+    c->o.look(c->o.arg, path);
+}
+
+static void on_progress(void *ctx, const struct xpl_capture_progress *p) {
+    struct job *const j = ctx;
+    if (!j->noted && p->session[0]) note_directory(j, p->session);
+    if (p->changed < p->n_hosts) {
+        pthread_mutex_lock(&j->captures->mu);
+        j->live[p->changed] = p->hosts[p->changed];
+        (void)snprintf(j->session, sizeof j->session, "%s", p->session);
+        pthread_mutex_unlock(&j->captures->mu);
+    }
+    // The watch would see it, too, but only when the directory is quiet.
+    if (p->changed < p->n_hosts && p->hosts[p->changed].state == XPL_CAPTURE_STORED)
+        look_at_session(j->captures, p->session);
+    if (j->listener.progress) j->listener.progress(j->listener.arg, j->id, p);
+}
+
+static bool is_listed(struct xpl_captures *c, const char *path, size_t n_hosts) {
+    struct xpl_snapshot *snap = xpl_catalogue_get(c->o.catalogue);
+    const struct xpl_session *found = NULL;
+    for (size_t i = 0; !found && i < snap->n_sessions; i++)
+        if (xpl_str_eq(snap->sessions[i].path, xpl_str_from(path))) found = &snap->sessions[i];
+    const bool as_wanted = n_hosts ? found && found->n_hosts >= n_hosts : !found;
+    xpl_snapshot_unref(snap);
+    return as_wanted;
+}
+
+void xpl_captures_await(struct xpl_captures *c, const char *path, size_t n_hosts) {
+    struct timespec end;
+    (void)clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += SEEN_MS / 1000;
+    c->o.look(c->o.arg, path);
+    pthread_mutex_lock(&c->mu);
+    while (!c->stopping && !is_listed(c, path, n_hosts))
+        if (pthread_cond_timedwait(&c->changed, &c->mu, &end) != 0) break;
+    pthread_mutex_unlock(&c->mu);
+}
+
+// Whoever is told of the session can ask for it at once.
+static void await_session(struct xpl_captures *c, const struct xpl_capture_outcome *o) {
+    char path[XPL_INTAKE_NAME_SIZE + 32];
+    (void)snprintf(path, sizeof path, "plugins/profile/%s", o->session);
+    xpl_captures_await(c, path, o->n_stored);
+}
+
+static enum xpl_captured state_of(xpl_status_t code, const struct xpl_capture_outcome *o) {
+    if (code == XPL_CANCELLED) return XPL_CAPTURED_CANCELLED;
+    if (code != XPL_OK) return XPL_CAPTURED_NOTHING;
+    return o->n_stored == o->n_hosts ? XPL_CAPTURED_ALL : XPL_CAPTURED_SOME;
+}
+
+static void log_end(const struct xpl_capture_result *r) {
+    static const char *const names[] = {"", "running", "done", "partial", "failed", "cancelled"};
+    struct xpl_log_line l;
+    const enum xpl_log_level level = r->state == XPL_CAPTURED_NOTHING ? XPL_LOG_WARN : XPL_LOG_INFO;
+    xpl_log_begin(&l, level, "capture", "capture ended");
+    xpl_log_int(&l, "id", (int64_t)r->id);
+    if (r->schedule_id) xpl_log_int(&l, "schedule", (int64_t)r->schedule_id);
+    xpl_log_z(&l, "state", names[r->state]);
+    xpl_log_z(&l, "session", r->outcome->session);
+    xpl_log_int(&l, "stored", (int64_t)r->outcome->n_stored);
+    xpl_log_int(&l, "hosts", (int64_t)r->outcome->n_hosts);
+    xpl_log_int(&l, "ms", r->end_ms - r->begin_ms);
+    if (r->code != XPL_OK) xpl_log_z(&l, "error", r->err.msg);
+    xpl_log_end(&l);
+}
+
+static void *run(void *arg) {
+    struct job *const j = arg;
+    struct xpl_captures *const c = j->captures;
+    struct xpl_capture_outcome o = {0};
+    struct xpl_history_capture record;
+    struct xpl_capture_result r = {.id = j->id,
+                                   .schedule_id = j->schedule_id,
+                                   .plan = &j->plan,
+                                   .outcome = &o,
+                                   .begin_ms = now_ms()};
+    note_begin(j, r.begin_ms);
+    r.code = xpl_capture_run(&j->plan, c->o.logdir, &j->cancel, on_progress, j, &o, &r.err);
+    r.end_ms = now_ms();
+    r.state = state_of(r.code, &o);
+    if (r.code == XPL_OK && o.session[0])
+        await_session(c, &o);
+    else
+        c->o.look(c->o.arg, "plugins/profile"); // a scan may have seen what is gone again
+    note_end(j, &r, &record);
+    r.record = &record;
+    log_end(&r);
+    // Before the listener hears of it, so that he can start the next one.
+    pthread_mutex_lock(&c->mu);
+    c->running--;
+    j->released = true;
+    pthread_mutex_unlock(&c->mu);
+    j->listener.done(j->listener.arg, &r);
+    xpl_capture_outcome_fini(&o);
+    pthread_mutex_lock(&c->mu);
+    j->over = true;
+    pthread_mutex_unlock(&c->mu);
+    return NULL;
+}
+
+// ---- start and cancel ----
+
+// The capture under way that has this target, or NULL.  The mutex is held.
+static const struct job *holder(const struct xpl_captures *c, const char *target) {
+    for (const struct job *j = c->jobs; j; j = j->next)
+        for (size_t i = 0; !j->released && i < j->plan.n_targets; i++)
+            if (xpl_capture_same_target(j->plan.targets[i], target)) return j;
+    return NULL;
+}
+
+// Never two captures of one host at once.  Where others are left, the capture goes on with those.
+static xpl_status_t check_free(const struct xpl_captures *c, struct job *j, struct xpl_error *err) {
+    struct xpl_capture_plan *const p = &j->plan;
+    const char **const held = xpl_arena_zalloc(&j->arena, p->n_targets * sizeof *held);
+    size_t n = 0;
+    if (!held) XPL_FAIL_OOM(err, "capture");
+    for (size_t i = 0; i < p->n_targets; i++) {
+        const struct job *const other = holder(c, p->targets[i]);
+        xpl_str_t why;
+        if (!other) continue;
+        if (!xpl_arena_printf(&j->arena, &why,
+                              "it is being captured by capture %" PRIu64
+                              " of this daemon: wait until that is over, or cancel it",
+                              other->id))
+            XPL_FAIL_OOM(err, "capture");
+        held[i] = why.ptr;
+        n++;
+    }
+    if (n == p->n_targets)
+        XPL_FAIL(err, XPL_FAILED_PRECONDITION, "%.100s: %s", p->targets[0], held[0]);
+    p->held = held;
+    return XPL_OK;
+}
+
+// Takes `j` in and begins its thread; the mutex is held.
+static xpl_status_t launch(struct xpl_captures *c, struct job *j, uint64_t *ret_id,
+                           struct xpl_error *err) {
+    if (c->stopping) XPL_FAIL(err, XPL_UNAVAILABLE, "the daemon is stopping");
+    if (c->running == XPL_CAPTURES_AT_ONCE)
+        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "%d captures are running; wait until one is over",
+                 (int)XPL_CAPTURES_AT_ONCE);
+    XPL_TRY(check_free(c, j, err));
+    j->id = c->last_id + 1;
+    if (ret_id) *ret_id = j->id;
+    if (pthread_create(&j->thread, NULL, run, j) != 0)
+        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "no thread for the capture; try again later");
+    c->last_id = j->id;
+    c->running++;
+    j->next = c->jobs;
+    c->jobs = j;
+    return XPL_OK;
+}
+
+xpl_status_t xpl_captures_start(struct xpl_captures *c, const struct xpl_capture_plan *plan,
+                                uint64_t schedule_id, const struct xpl_capture_listener *l,
+                                uint64_t *ret_id, struct xpl_error *err) {
+    if (!c->o.enabled)
+        XPL_FAIL(err, XPL_PERMISSION_DENIED,
+                 "this daemon captures nothing: it was started with --no-capture");
+    XPL_TRY(xpl_capture_check(plan, err));
+    struct job *j = xpl_sys_alloc(sizeof *j);
+    if (!j) XPL_FAIL_OOM(err, "capture");
+    *j = (struct job){.captures = c, .schedule_id = schedule_id, .listener = *l};
+    xpl_arena_init(&j->arena, PLAN_BYTES);
+    xpl_status_t st = XPL_RESOURCE_EXHAUSTED;
+    if (!copy_plan(j, plan)) {
+        (void)xpl_error_set(err, st, __FILE__, __LINE__, UINT64_MAX, "capture: out of memory");
+    } else {
+        pthread_mutex_lock(&c->mu);
+        reap(c, false);
+        st = launch(c, j, ret_id, err);
+        pthread_mutex_unlock(&c->mu);
+    }
+    if (st != XPL_OK) free_job(j);
+    return st;
+}
+
+xpl_status_t xpl_captures_cancel(struct xpl_captures *c, uint64_t id, struct xpl_error *err) {
+    pthread_mutex_lock(&c->mu);
+    struct job *j = c->jobs;
+    while (j && (j->id != id || j->released))
+        j = j->next;
+    if (j) atomic_store(&j->cancel, true);
+    pthread_mutex_unlock(&c->mu);
+    if (!j)
+        XPL_FAIL(err, XPL_NOT_FOUND,
+                 "no capture %" PRIu64 " is running; ListCaptures tells which are", id);
+    return XPL_OK;
+}
+
+bool xpl_captures_show(struct xpl_captures *c, struct xpl_arena *arena,
+                       struct xpl_history_capture *h) {
+    bool ok = true;
+    pthread_mutex_lock(&c->mu);
+    const struct job *j = c->jobs;
+    while (j && (j->id != h->id || j->released))
+        j = j->next;
+    const size_t n = j ? j->plan.n_targets : 0;
+    struct xpl_history_host *const hosts = xpl_arena_array(arena, n, sizeof *hosts);
+    ok = hosts && (!j || xpl_arena_str(arena, xpl_str_from(j->session), &h->session));
+    for (size_t i = 0; ok && i < n; i++) {
+        set_host(&hosts[i], &j->live[i]);
+        ok = xpl_arena_str(arena, hosts[i].target, &hosts[i].target) &&
+             xpl_arena_str(arena, hosts[i].host, &hosts[i].host) &&
+             xpl_arena_str(arena, hosts[i].reason, &hosts[i].reason);
+    }
+    pthread_mutex_unlock(&c->mu);
+    if (!ok || !n) return ok;
+    h->hosts = hosts;
+    h->n_hosts = n;
+    return true;
+}
+
+void xpl_captures_explain(const struct xpl_capture_result *r, char *buf, size_t size) {
+    size_t n = 0;
+    buf[0] = 0;
+    for (size_t i = 0; i < r->outcome->n_hosts && n + 1 < size; i++) {
+        const struct xpl_capture_host *const h = &r->outcome->hosts[i];
+        if (h->state == XPL_CAPTURE_STORED) continue;
+        const int k = snprintf(buf + n, size - n, "%s%s: %s", n ? "; " : "", h->target, h->reason);
+        if (k < 0) return;
+        n += (size_t)k < size - n ? (size_t)k : size - n - 1;
+    }
+}

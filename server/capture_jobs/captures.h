@@ -1,0 +1,86 @@
+// Capture jobs: each runs xpl_capture_run on a thread of its own and is noted in the history.
+//
+// Any thread may call anything here.  Listeners are called on the job's thread, in order, and must
+// not block for long.
+#ifndef XPL_SERVER_CAPTURE_JOBS_CAPTURES_H_
+#define XPL_SERVER_CAPTURE_JOBS_CAPTURES_H_
+
+#include "capture/capture.h"
+#include "storage/sessions/catalogue.h"
+#include "storage/store/history.h"
+
+struct xpl_captures;
+
+enum { XPL_CAPTURES_AT_ONCE = 16 };
+
+struct xpl_captures_options {    // all but the flag is borrowed and must outlive the jobs
+    const char *logdir;          // where sessions go
+    struct xpl_history *history; // what happened
+    struct xpl_catalogue *catalogue;
+    // Asks for a look at LOGDIR's directory `path` soon (any thread).
+    void (*look)(void *arg, const char *path);
+    void *arg;
+    bool enabled; // false: every start is PERMISSION_DENIED
+};
+// Cleans up what captures left that the history calls interrupted.  NULL when out of memory.
+struct xpl_captures *xpl_captures_new(const struct xpl_captures_options *o);
+// Cancels what runs, and waits for it.  NULL is fine.
+void xpl_captures_free(struct xpl_captures *c);
+bool xpl_captures_enabled(const struct xpl_captures *c);
+// From now on starts are UNAVAILABLE, and nobody waits for the catalogue.
+void xpl_captures_stop(struct xpl_captures *c);
+// Cancels what runs.
+void xpl_captures_cancel_all(struct xpl_captures *c);
+
+// Numbers are those of xplaned.v1.Capture.State.
+enum xpl_captured {
+    XPL_CAPTURED_RUNNING = 1,
+    XPL_CAPTURED_ALL,
+    XPL_CAPTURED_SOME,
+    XPL_CAPTURED_NOTHING,
+    XPL_CAPTURED_CANCELLED,
+};
+
+struct xpl_capture_result {
+    uint64_t id, schedule_id;
+    enum xpl_captured state;
+    xpl_status_t code;
+    struct xpl_error err; // when code is not OK
+    const struct xpl_capture_plan *plan;
+    const struct xpl_capture_outcome *outcome;
+    const struct xpl_history_capture *record; // the same as the history has it
+    int64_t begin_ms, end_ms;                 // since 1970
+};
+
+struct xpl_capture_listener {
+    // May be NULL.
+    void (*progress)(void *arg, uint64_t id, const struct xpl_capture_progress *p);
+    // Once, last.  The session is in the catalogue by then, unless that took too long.
+    void (*done)(void *arg, const struct xpl_capture_result *r);
+    void *arg;
+};
+
+// Starts a job with a copy of the plan.  INVALID_ARGUMENT (plan), PERMISSION_DENIED (switched off),
+// FAILED_PRECONDITION (one of its targets is being captured), RESOURCE_EXHAUSTED, UNAVAILABLE;
+// the listener then hears nothing.  *ret_id (may be NULL) is set before anybody is called.
+xpl_status_t xpl_captures_start(struct xpl_captures *c, const struct xpl_capture_plan *plan,
+                                uint64_t schedule_id, const struct xpl_capture_listener *l,
+                                uint64_t *ret_id, struct xpl_error *err) XPL_NODISCARD;
+// NOT_FOUND when no such job runs.
+xpl_status_t xpl_captures_cancel(struct xpl_captures *c, uint64_t id, struct xpl_error *err)
+    XPL_NODISCARD;
+// Of a capture that runs: puts in the session's name and the hosts as they are now, copied to
+// `arena`; otherwise leaves `h` as it is.  False when out of memory.
+bool xpl_captures_show(struct xpl_captures *c, struct xpl_arena *arena,
+                       struct xpl_history_capture *h);
+// There is a new snapshot of the catalogue: jobs that wait for their session look again.
+void xpl_captures_look_again(struct xpl_captures *c);
+
+// Waits until the session at `path` below LOGDIR is in the catalogue with so many hosts (0: until
+// it is gone), but not for long.
+void xpl_captures_await(struct xpl_captures *c, const char *path, size_t n_hosts);
+
+// Why hosts were not stored, "target: reason; ...", cut to `size`.  "" when all were.
+void xpl_captures_explain(const struct xpl_capture_result *r, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,161 @@
+#include "server/engine/cache.h"
+
+#include <pthread.h>
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/map.h"
+
+enum { BUCKETS = 4096, ENTRY_COST = 128 };
+
+struct entry {
+    struct entry *chain;         // same bucket
+    struct entry *newer, *older; // by last use
+    struct xpl_object *object;
+    uint32_t hash;
+    size_t key_len;
+    uint8_t key[];
+};
+
+struct xpl_cache {
+    pthread_mutex_t mu;
+    size_t limit, bytes, n;
+    uint64_t evicted;
+    struct entry *newest, *oldest;
+    struct entry *buckets[BUCKETS];
+};
+
+static uint32_t hash_of(xpl_bytes_t key) {
+    return xpl_hash_str(xpl_hash_seed(), (xpl_str_t){(const char *)key.ptr, key.len});
+}
+
+static struct entry **find(struct xpl_cache *c, uint32_t hash, xpl_bytes_t key) {
+    struct entry **at = &c->buckets[hash % BUCKETS];
+    while (*at && ((*at)->hash != hash || (*at)->key_len != key.len ||
+                   memcmp((*at)->key, key.ptr, key.len) != 0))
+        at = &(*at)->chain;
+    return at;
+}
+
+static void unlink_use(struct xpl_cache *c, struct entry *e) {
+    *(e->newer ? &e->newer->older : &c->newest) = e->older;
+    *(e->older ? &e->older->newer : &c->oldest) = e->newer;
+}
+
+static void link_newest(struct xpl_cache *c, struct entry *e) {
+    e->newer = NULL;
+    e->older = c->newest;
+    *(c->newest ? &c->newest->newer : &c->oldest) = e;
+    c->newest = e;
+}
+
+static size_t cost(const struct entry *e) {
+    return e->object->bytes + e->key_len + ENTRY_COST;
+}
+
+// Takes *at out; returns its object, whose reference passes to the caller.
+static struct xpl_object *remove_at(struct xpl_cache *c, struct entry **at) {
+    struct entry *const e = *at;
+    *at = e->chain;
+    unlink_use(c, e);
+    c->bytes -= cost(e);
+    c->n--;
+    struct xpl_object *const o = e->object;
+    xpl_sys_free(e);
+    return o;
+}
+
+// Drops the oldest until the limit is kept.  Objects are destroyed under the lock: they only free.
+static void evict(struct xpl_cache *c) {
+    while (c->bytes > c->limit && c->oldest) {
+        struct entry *const e = c->oldest;
+        struct entry **at = &c->buckets[e->hash % BUCKETS];
+        while (*at != e)
+            at = &(*at)->chain;
+        xpl_object_unref(remove_at(c, at));
+        c->evicted++;
+    }
+}
+
+struct xpl_cache *xpl_cache_new(size_t limit) {
+    struct xpl_cache *c = xpl_sys_alloc(sizeof *c);
+    if (!c) return NULL;
+    memset(c, 0, sizeof *c);
+    c->limit = limit;
+    pthread_mutex_init(&c->mu, NULL);
+    return c;
+}
+
+void xpl_cache_free(struct xpl_cache *c) {
+    if (!c) return;
+    c->limit = 0;
+    evict(c);
+    pthread_mutex_destroy(&c->mu);
+    xpl_sys_free(c);
+}
+
+struct xpl_object *xpl_cache_get(struct xpl_cache *c, xpl_bytes_t key) {
+    const uint32_t hash = hash_of(key);
+    struct xpl_object *o = NULL;
+    pthread_mutex_lock(&c->mu);
+    struct entry *const e = *find(c, hash, key);
+    if (e) {
+        o = e->object;
+        xpl_object_ref(o);
+        if (e != c->newest) {
+            unlink_use(c, e);
+            link_newest(c, e);
+        }
+    }
+    pthread_mutex_unlock(&c->mu);
+    return o;
+}
+
+void xpl_cache_put(struct xpl_cache *c, xpl_bytes_t key, struct xpl_object *o) {
+    struct entry *e = xpl_sys_alloc(sizeof *e + key.len);
+    if (!e) return;
+    *e = (struct entry){.object = o, .hash = hash_of(key), .key_len = key.len};
+    memcpy(e->key, key.ptr, key.len);
+    struct xpl_object *old = NULL;
+    pthread_mutex_lock(&c->mu);
+    if (cost(e) > c->limit) {
+        pthread_mutex_unlock(&c->mu);
+        xpl_sys_free(e);
+        return;
+    }
+    struct entry **at = find(c, e->hash, key);
+    if (*at) old = remove_at(c, at);
+    at = &c->buckets[e->hash % BUCKETS];
+    e->chain = *at;
+    *at = e;
+    xpl_object_ref(o);
+    link_newest(c, e);
+    c->bytes += cost(e);
+    c->n++;
+    evict(c);
+    pthread_mutex_unlock(&c->mu);
+    xpl_object_unref(old);
+}
+
+void xpl_cache_drop(struct xpl_cache *c, xpl_bytes_t key) {
+    struct xpl_object *old = NULL;
+    pthread_mutex_lock(&c->mu);
+    struct entry **at = find(c, hash_of(key), key);
+    if (*at) old = remove_at(c, at);
+    pthread_mutex_unlock(&c->mu);
+    xpl_object_unref(old);
+}
+
+void xpl_cache_set_limit(struct xpl_cache *c, size_t limit) {
+    pthread_mutex_lock(&c->mu);
+    c->limit = limit;
+    evict(c);
+    pthread_mutex_unlock(&c->mu);
+}
+
+struct xpl_cache_stats xpl_cache_get_stats(struct xpl_cache *c) {
+    pthread_mutex_lock(&c->mu);
+    const struct xpl_cache_stats s = {c->bytes, c->limit, c->n, c->evicted};
+    pthread_mutex_unlock(&c->mu);
+    return s;
+}

@@ -1,0 +1,48 @@
+// What the daemon keeps in memory: finished answers and hosts' op statistics, by key, the least
+// recently used going first when the limit in bytes is reached.
+#ifndef XPL_SERVER_ENGINE_CACHE_H_
+#define XPL_SERVER_ENGINE_CACHE_H_
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+// Begins every object that the cache can hold.  Immutable once it is put, but for the count.
+struct xpl_object {
+    atomic_uint refs;
+    size_t bytes; // what it costs to keep
+    void (*destroy)(struct xpl_object *);
+};
+
+static inline void xpl_object_ref(struct xpl_object *o) {
+    atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed);
+}
+// NULL is fine.
+static inline void xpl_object_unref(struct xpl_object *o) {
+    if (o && atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) == 1) o->destroy(o);
+}
+
+struct xpl_cache;
+
+// NULL when out of memory.
+struct xpl_cache *xpl_cache_new(size_t limit);
+void xpl_cache_free(struct xpl_cache *c);
+// The object under `key`, referenced for the caller, or NULL.  Any thread, as all that follow; the
+// lock is held for the look-up alone.
+struct xpl_object *xpl_cache_get(struct xpl_cache *c, xpl_bytes_t key);
+// Keeps a reference to `o`, in place of what was there.  Does nothing when `o` alone is over the
+// limit, or without memory.
+void xpl_cache_put(struct xpl_cache *c, xpl_bytes_t key, struct xpl_object *o);
+void xpl_cache_drop(struct xpl_cache *c, xpl_bytes_t key);
+void xpl_cache_set_limit(struct xpl_cache *c, size_t limit);
+
+struct xpl_cache_stats {
+    size_t bytes, limit, objects;
+    uint64_t evicted;
+};
+struct xpl_cache_stats xpl_cache_get_stats(struct xpl_cache *c);
+
+#endif

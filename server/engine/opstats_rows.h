@@ -1,0 +1,14 @@
+// From an OpStats to the rows that people query with sqlite3.
+#ifndef XPL_SERVER_ENGINE_OPSTATS_ROWS_H_
+#define XPL_SERVER_ENGINE_OPSTATS_ROWS_H_
+
+#include "analysis/opstats/opstats.h"
+#include "base/arena.h"
+#include "base/status.h"
+#include "storage/store/rows.h"
+
+// Fills *ret with views of `s` and arrays in `arena`.
+xpl_status_t xpl_rows_from_opstats(const struct xpl_opstats *s, struct xpl_arena *arena,
+                                   struct xpl_rows *ret, struct xpl_error *err) XPL_NODISCARD;
+
+#endif

@@ -1,0 +1,519 @@
+// AnalysisService: requests in, answers out.  Runs on gRPC's queue thread, so it only looks things
+// up; what must be made goes to the engine.
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "proto/xplaned/v1/analysis.pb-c.h"
+#include "rpc/message.h"
+#include "server/grpc/services.h"
+#include "server/metrics.h"
+
+// Field numbers of ToolData, in which OpStatsData is the same.
+enum {
+    TOOLDATA_CONTENT_TYPE = 1,
+    TOOLDATA_STAGES = 2,
+    TOOLDATA_SOURCE = 3,
+    TOOLDATA_TOTAL = 5,
+    TOOLDATA_DATA = 15,
+    STAGE_NAME = 1,
+    STAGE_MICROS = 2
+};
+// Stubs accept 4 MiB by default; the rest is for the header.
+enum { SMALL_REPLY = (4 << 20) - (64 << 10), CHUNK = 256 << 10 };
+
+enum method { TOOL_DATA, STREAM_TOOL_DATA, OP_STATS };
+
+// ---- replies ----
+
+static void put_head(struct xpl_buf *b, const struct xpl_answer *a, enum xpl_answer_source source,
+                     const uint64_t *stage_us) {
+    xpl_rpc_put_text(b, TOOLDATA_CONTENT_TYPE, xpl_str_from(a->content_type));
+    for (int i = 0; stage_us && i < XPL_N_STAGES; i++) {
+        if (!stage_us[i]) continue;
+        XPL_AUTO(xpl_buf_fini) struct xpl_buf one;
+        xpl_buf_init(&one, 256);
+        xpl_rpc_put_text(&one, STAGE_NAME, xpl_str_from(xpl_stage_names[i]));
+        xpl_rpc_put_uint(&one, STAGE_MICROS, stage_us[i]);
+        xpl_rpc_put_len(b, TOOLDATA_STAGES, one.n);
+        xpl_buf_put(b, one.p, one.n);
+    }
+    xpl_rpc_put_uint(b, TOOLDATA_SOURCE, source);
+    xpl_buf_put(b, a->warnings.ptr, a->warnings.len);
+    xpl_rpc_put_uint(b, TOOLDATA_TOTAL, xpl_rpc_blob_get(a->blob).len);
+}
+
+// Finishes the call with the answer.  Returns the status the client sees.
+static xpl_status_t reply(struct xpl_rpc_call *c, enum method m, bool allow_large,
+                          const struct xpl_answer *a, enum xpl_answer_source source,
+                          const uint64_t *stage_us) {
+    const size_t len = xpl_rpc_blob_get(a->blob).len;
+    if (m != STREAM_TOOL_DATA && !allow_large && len > SMALL_REPLY) {
+        xpl_rpc_finish_status(c, XPL_OUT_OF_RANGE,
+                              m == OP_STATS ? "the OpStats are too large for one message: set "
+                                              "allow_large and raise the stub's message limit"
+                                            : "the answer is too large for one message: use "
+                                              "StreamToolData, or set allow_large");
+        return XPL_OUT_OF_RANGE;
+    }
+    if (m != STREAM_TOOL_DATA && source == XPL_FROM_MEMORY) {
+        xpl_rpc_finish(c, a->warm_head, len ? a->blob : NULL);
+        return XPL_OK;
+    }
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf head;
+    xpl_buf_init(&head, (size_t)64 << 20);
+    put_head(&head, a, source, stage_us);
+    if (m == STREAM_TOOL_DATA) {
+        const xpl_status_t st = head.failed ? XPL_RESOURCE_EXHAUSTED
+                                            : xpl_rpc_send_chunks(c, (xpl_bytes_t){head.p, head.n},
+                                                                  TOOLDATA_DATA, a->blob, CHUNK);
+        if (st == XPL_OK)
+            xpl_rpc_finish_ok(c);
+        else
+            xpl_rpc_finish_status(c, st, "out of memory");
+        return st;
+    }
+    if (len) xpl_rpc_put_len(&head, TOOLDATA_DATA, len);
+    if (head.failed) {
+        xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");
+        return XPL_RESOURCE_EXHAUSTED;
+    }
+    xpl_rpc_finish(c, (xpl_bytes_t){head.p, head.n}, len ? a->blob : NULL);
+    return XPL_OK;
+}
+
+static uint64_t since_us(const struct xpl_rpc_call *c) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    const int64_t now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    return (uint64_t)(now - xpl_rpc_call_get_start_ns(c)) / 1000;
+}
+
+// ---- requests seen before: no decoding, no look-up of names ----
+
+struct known { // cached under the raw request
+    struct xpl_object object;
+    uint64_t generation; // of the catalogue for which the answer holds
+    struct xpl_answer *answer;
+    bool allow_large;
+    size_t n_hosts;
+    xpl_str_t tool, session, host; // in `text`
+    char text[];
+};
+
+static void known_destroy(struct xpl_object *o) {
+    struct known *k = (struct known *)o;
+    xpl_object_unref(&k->answer->object);
+    xpl_sys_free(k);
+}
+
+// `raw` with the method in front: 'R', method, request.  False when the request is too long to be
+// worth it.
+enum { MAX_KNOWN = 1024 };
+struct known_key {
+    uint8_t b[MAX_KNOWN + 2];
+    size_t n;
+};
+static bool known_key(struct known_key *k, enum method m, xpl_bytes_t raw) {
+    if (raw.len > MAX_KNOWN) return false;
+    k->b[0] = 'R';
+    k->b[1] = (uint8_t)m;
+    if (raw.len) memcpy(k->b + 2, raw.ptr, raw.len);
+    k->n = raw.len + 2;
+    return true;
+}
+
+static xpl_str_t append(char *text, size_t *at, xpl_str_t s) {
+    if (s.len) memcpy(text + *at, s.ptr, s.len);
+    *at += s.len;
+    return (xpl_str_t){text + *at - s.len, s.len};
+}
+
+static void remember(struct xpl_svc_analysis *s, enum method m, xpl_bytes_t raw, bool allow_large,
+                     const struct xpl_question *q, struct xpl_answer *a) {
+    struct known_key key;
+    if (q->fresh || !known_key(&key, m, raw)) return;
+    const xpl_str_t tool = xpl_str_from(q->tool->name), session = q->session->name;
+    const xpl_str_t host = q->n_hosts == 1 ? q->hosts[0]->name : (xpl_str_t){0};
+    struct known *k = xpl_sys_alloc(sizeof *k + tool.len + session.len + host.len);
+    if (!k) return;
+    // It holds the answer even when the answer's own entry has gone from the cache.
+    const size_t bytes = sizeof *k + tool.len + session.len + host.len + a->object.bytes;
+    *k = (struct known){.object = {.bytes = bytes, .destroy = known_destroy},
+                        .generation = q->snapshot->generation,
+                        .answer = a,
+                        .allow_large = allow_large,
+                        .n_hosts = q->all_hosts ? 0 : q->n_hosts};
+    atomic_init(&k->object.refs, 1);
+    xpl_object_ref(&a->object);
+    size_t at = 0;
+    k->tool = append(k->text, &at, tool);
+    k->session = append(k->text, &at, session);
+    k->host = append(k->text, &at, host);
+    xpl_cache_put(s->cache, (xpl_bytes_t){key.b, key.n}, &k->object);
+    xpl_object_unref(&k->object);
+}
+
+static bool answer_known(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enum method m,
+                         xpl_bytes_t raw) {
+    struct known_key key;
+    if (!known_key(&key, m, raw)) return false;
+    struct known *k = (struct known *)xpl_cache_get(s->cache, (xpl_bytes_t){key.b, key.n});
+    if (!k) return false;
+    struct xpl_snapshot *snap = xpl_catalogue_get(s->catalogue);
+    const bool holds = snap->generation == k->generation;
+    xpl_snapshot_unref(snap);
+    if (holds) {
+        const size_t len = xpl_rpc_blob_get(k->answer->blob).len;
+        const xpl_status_t st = reply(c, m, k->allow_large, k->answer, XPL_FROM_MEMORY, NULL);
+        xpl_engine_count_memory(s->engine);
+        xpl_tally_request(s->tally, &(struct xpl_request_line){.service = "grpc",
+                                                               .tool = k->tool,
+                                                               .session = k->session,
+                                                               .n_hosts = k->n_hosts,
+                                                               .host = k->host,
+                                                               .code = st,
+                                                               .source = "memory",
+                                                               .bytes = len,
+                                                               .micros = since_us(c)});
+    }
+    xpl_object_unref(&k->object);
+    return holds;
+}
+
+// ---- requests that the engine works on ----
+
+struct pending { // the call's user data
+    struct xpl_svc_analysis *svc;
+    struct xpl_rpc_call *call;
+    struct xpl_ticket *ticket;
+    enum method method;
+    bool allow_large;
+    struct xpl_arena arena; // names for the log line
+    xpl_str_t tool, session, host;
+    size_t n_hosts;
+};
+
+static void pending_release(void *user) {
+    struct pending *p = user;
+    xpl_ticket_unref(p->ticket);
+    xpl_arena_fini(&p->arena);
+    xpl_sys_free(p);
+}
+
+static void log_failure(struct xpl_svc_analysis *s, const struct xpl_rpc_call *c, xpl_str_t tool,
+                        xpl_str_t session, const struct xpl_error *err) {
+    xpl_tally_request(s->tally, &(struct xpl_request_line){.service = "grpc",
+                                                           .tool = tool,
+                                                           .session = session,
+                                                           .code = err->code,
+                                                           .micros = since_us(c),
+                                                           .error = err->msg});
+}
+
+static void fail(struct xpl_rpc_call *c, const struct xpl_error *err, int64_t retry_ms) {
+    if (retry_ms < 0) {
+        xpl_rpc_finish_error(c, err);
+        return;
+    }
+    xpl_rpc_finish_failure(c, &(struct xpl_rpc_failure){.code = err->code,
+                                                        .message = xpl_str_from(err->msg),
+                                                        .retry_ms = retry_ms,
+                                                        .reason = "BUSY"});
+}
+
+static void on_done(void *arg, const struct xpl_outcome *o) {
+    struct pending *p = arg;
+    xpl_status_t st = o->code;
+    if (st == XPL_OK)
+        st = reply(p->call, p->method, p->allow_large, o->answer, o->source, o->stage_us);
+    else
+        fail(p->call, &o->err, o->retry_ms);
+    xpl_tally_request(p->svc->tally,
+                      &(struct xpl_request_line){
+                          .service = "grpc",
+                          .tool = p->tool,
+                          .session = p->session,
+                          .n_hosts = p->n_hosts,
+                          .host = p->host,
+                          .code = st,
+                          .source = xpl_outcome_source(o),
+                          .bytes = o->code == XPL_OK ? xpl_rpc_blob_get(o->answer->blob).len : 0,
+                          .micros = since_us(p->call),
+                          .stage_us = o->stage_us,
+                          .error = o->code == XPL_OK ? NULL : o->err.msg});
+    xpl_rpc_call_unref(p->call);
+}
+
+static void on_cancel(struct xpl_rpc_call *c, void *service) {
+    (void)service;
+    struct pending *p = xpl_rpc_call_get_user(c);
+    if (p && p->ticket) xpl_engine_cancel(p->ticket);
+}
+
+static struct pending *pending_new(struct xpl_svc_analysis *s, struct xpl_rpc_call *c,
+                                   enum method m, bool allow_large, const struct xpl_question *q) {
+    struct pending *p = xpl_sys_alloc(sizeof *p);
+    if (!p) return NULL;
+    *p = (struct pending){.svc = s,
+                          .call = c,
+                          .method = m,
+                          .allow_large = allow_large,
+                          .tool = xpl_str_from(q->tool->name),
+                          .n_hosts = q->all_hosts ? 0 : q->n_hosts};
+    xpl_arena_init(&p->arena, 1 << 20);
+    if (xpl_arena_str(&p->arena, q->session->name, &p->session) &&
+        xpl_arena_str(&p->arena, q->hosts[0]->name, &p->host))
+        return p;
+    pending_release(p);
+    return NULL;
+}
+
+static void submit(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enum method m,
+                   bool allow_large, struct xpl_question *q) {
+    struct pending *p = pending_new(s, c, m, allow_large, q);
+    if (!p) {
+        xpl_question_free(q);
+        xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");
+        return;
+    }
+    xpl_rpc_call_set_user(c, p, pending_release);
+    xpl_rpc_call_ref(c);
+    xpl_engine_submit(s->engine, q, on_done, p, &p->ticket);
+}
+
+struct asked { // a request, decoded
+    xpl_str_t session, tool;
+    const xpl_str_t *hosts;
+    size_t n_hosts;
+    const struct xpl_option *options;
+    size_t n_options;
+    bool allow_large;
+};
+
+static void ask(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enum method m, xpl_bytes_t raw,
+                const struct asked *a) {
+    struct xpl_question *q = NULL;
+    struct xpl_error err = {0};
+    if (xpl_engine_resolve(s->engine, a->session, a->hosts, a->n_hosts, a->tool, a->options,
+                           a->n_options, true, &q, &err) != XPL_OK) {
+        fail(c, &err, -1);
+        log_failure(s, c, a->tool, a->session, &err);
+        return;
+    }
+    struct xpl_answer *answer = xpl_engine_peek(s->engine, q);
+    if (!answer) {
+        submit(s, c, m, a->allow_large, q);
+        return;
+    }
+    const xpl_status_t st = reply(c, m, a->allow_large, answer, XPL_FROM_MEMORY, NULL);
+    remember(s, m, raw, a->allow_large, q, answer);
+    xpl_tally_request(s->tally,
+                      &(struct xpl_request_line){.service = "grpc",
+                                                 .tool = xpl_str_from(q->tool->name),
+                                                 .session = q->session->name,
+                                                 .n_hosts = q->all_hosts ? 0 : q->n_hosts,
+                                                 .host = q->hosts[0]->name,
+                                                 .code = st,
+                                                 .source = "memory",
+                                                 .bytes = xpl_rpc_blob_get(answer->blob).len,
+                                                 .micros = since_us(c)});
+    xpl_object_unref(&answer->object);
+    xpl_question_free(q);
+}
+
+static bool copy_hosts(struct xpl_arena *arena, char *const *hosts, size_t n, struct asked *a) {
+    xpl_str_t *list = xpl_arena_array(arena, n, sizeof *list);
+    if (!list) return false;
+    for (size_t i = 0; i < n; i++)
+        list[i] = xpl_str_from(hosts[i]);
+    a->hosts = list;
+    a->n_hosts = n;
+    return true;
+}
+
+typedef Xplaned__V1__GetToolDataRequest tool_request;
+typedef Xplaned__V1__GetOpStatsRequest stats_request;
+
+static xpl_status_t decode_tool(xpl_bytes_t raw, struct xpl_arena *arena, struct asked *a,
+                                struct xpl_error *err) {
+    ProtobufCMessage *msg = NULL;
+    XPL_TRY(xpl_rpc_message_unpack(&xplaned__v1__get_tool_data_request__descriptor, raw, arena,
+                                   &msg, err));
+    const tool_request *r = (const tool_request *)msg;
+    struct xpl_option *options = xpl_arena_array(arena, r->n_options, sizeof *options);
+    if (!options || !copy_hosts(arena, r->hosts, r->n_hosts, a)) XPL_FAIL_OOM(err, "request");
+    for (size_t i = 0; i < r->n_options; i++)
+        options[i] = (struct xpl_option){xpl_str_from(r->options[i]->key),
+                                         xpl_str_from(r->options[i]->value)};
+    a->session = xpl_str_from(r->session);
+    a->tool = xpl_str_from(r->tool);
+    a->options = options;
+    a->n_options = r->n_options;
+    a->allow_large = r->allow_large;
+    if (!a->tool.len) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "no tool named; ListTools tells which");
+    return XPL_OK;
+}
+
+static xpl_status_t decode_stats(xpl_bytes_t raw, struct xpl_arena *arena, struct asked *a,
+                                 struct xpl_error *err) {
+    ProtobufCMessage *msg = NULL;
+    XPL_TRY(xpl_rpc_message_unpack(&xplaned__v1__get_op_stats_request__descriptor, raw, arena, &msg,
+                                   err));
+    const stats_request *r = (const stats_request *)msg;
+    struct xpl_option *options = xpl_arena_array(arena, r->n_options, sizeof *options);
+    if (!options || !copy_hosts(arena, r->hosts, r->n_hosts, a)) XPL_FAIL_OOM(err, "request");
+    for (size_t i = 0; i < r->n_options; i++)
+        options[i] = (struct xpl_option){xpl_str_from(r->options[i]->key),
+                                         xpl_str_from(r->options[i]->value)};
+    a->session = xpl_str_from(r->session);
+    a->options = options;
+    a->n_options = r->n_options;
+    a->allow_large = r->allow_large;
+    return XPL_OK;
+}
+
+static void handle(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enum method m,
+                   xpl_bytes_t raw) {
+    if (answer_known(s, c, m, raw)) return;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    xpl_arena_init(&arena, (size_t)64 << 20);
+    struct asked a = {0};
+    struct xpl_error err = {0};
+    const xpl_status_t st =
+        m == OP_STATS ? decode_stats(raw, &arena, &a, &err) : decode_tool(raw, &arena, &a, &err);
+    if (st == XPL_OK) {
+        ask(s, c, m, raw, &a);
+        return;
+    }
+    fail(c, &err, -1);
+    log_failure(s, c, a.tool, a.session, &err);
+}
+
+static void get_tool_data(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
+    handle(service, c, TOOL_DATA, request);
+}
+static void stream_tool_data(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
+    handle(service, c, STREAM_TOOL_DATA, request);
+}
+static void get_op_stats(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
+    handle(service, c, OP_STATS, request);
+}
+
+// ---- ListTools ----
+
+typedef Xplaned__V1__ToolInfo tool_info;
+typedef Xplaned__V1__ToolOption tool_option;
+
+static char *unconst(const char *s) { // protobuf-c's structs have no const
+    return (char *)(uintptr_t)s;
+}
+
+// Splits "a|b|c".
+static bool split_values(struct xpl_arena *arena, const char *values, tool_option *o) {
+    xpl_str_t copy;
+    if (!xpl_arena_str(arena, xpl_str_from(values), &copy)) return false;
+    size_t n = 1;
+    for (size_t i = 0; i < copy.len; i++)
+        n += copy.ptr[i] == '|';
+    o->values = xpl_arena_array(arena, n, sizeof *o->values);
+    if (!o->values) return false;
+    char *at = unconst(copy.ptr);
+    while (o->n_values < n) {
+        o->values[o->n_values++] = at;
+        char *const bar = strchr(at, '|');
+        if (bar) *bar = 0, at = bar + 1;
+    }
+    return true;
+}
+
+static const char *default_of(const char *key, const tool_option *o) {
+    if (strcmp(key, "cpu_as_device") == 0 || strcmp(key, "use_saved_result") == 0) return "true";
+    return strcmp(key, "xprof_exact") == 0 ? "false" : o->n_values ? o->values[0] : "";
+}
+
+static bool add_options(struct xpl_arena *arena, tool_info *info, const char *const *keys) {
+    for (; *keys; keys++) {
+        tool_option *o = xpl_arena_alloc(arena, sizeof *o);
+        if (!o) return false;
+        xplaned__v1__tool_option__init(o);
+        o->name = unconst(*keys);
+        const char *const values = xpl_tool_option_values(xpl_str_from(*keys));
+        if (values && !split_values(arena, values, o)) return false;
+        o->default_value = unconst(default_of(*keys, o));
+        info->options[info->n_options++] = o;
+    }
+    return true;
+}
+
+static tool_info *describe(struct xpl_arena *arena, const struct xpl_tool *t) {
+    enum { MAX_OPTIONS = 32 };
+    tool_info *info = xpl_arena_alloc(arena, sizeof *info);
+    char **aliases = xpl_arena_array(arena, 1, sizeof *aliases);
+    if (!info || !aliases) return NULL;
+    xplaned__v1__tool_info__init(info);
+    info->options = xpl_arena_array(arena, MAX_OPTIONS, sizeof *info->options);
+    if (!info->options) return NULL;
+    info->name = unconst(t->name);
+    info->content_type = unconst(t->content_type);
+    info->one_host = t->one_host;
+    info->aliases = aliases;
+    if (t->alias) aliases[info->n_aliases++] = unconst(t->alias);
+    if (!add_options(arena, info, t->options) ||
+        !add_options(arena, info, xpl_tool_common_options()))
+        return NULL;
+    return info;
+}
+
+static void list_tools(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
+    struct xpl_svc_analysis *s = service;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    xpl_arena_init(&arena, 1 << 20);
+    ProtobufCMessage *msg = NULL;
+    struct xpl_error err = {0};
+    if (xpl_rpc_message_unpack(&xplaned__v1__list_tools_request__descriptor, request, &arena, &msg,
+                               &err) != XPL_OK) {
+        fail(c, &err, -1);
+        return;
+    }
+    const char *const session = ((Xplaned__V1__ListToolsRequest *)msg)->session;
+    struct xpl_snapshot *snap = xpl_catalogue_get(s->catalogue);
+    const bool known = !session[0] || xpl_snapshot_find(snap, xpl_str_from(session));
+    xpl_snapshot_unref(snap);
+    if (!known) {
+        xpl_rpc_finish_status(c, XPL_NOT_FOUND,
+                              "no such session; ListSessions tells what there is");
+        return;
+    }
+    size_t n;
+    const struct xpl_tool *const tools = xpl_tools(&n);
+    Xplaned__V1__ListToolsResponse r;
+    xplaned__v1__list_tools_response__init(&r);
+    r.tools = xpl_arena_array(&arena, n, sizeof *r.tools);
+    for (size_t i = 0; r.tools && i < n; i++) {
+        if (!(r.tools[i] = describe(&arena, &tools[i]))) break;
+        r.n_tools++;
+    }
+    if (r.n_tools == n)
+        xpl_rpc_finish_message(c, &r.base);
+    else
+        xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");
+}
+
+void xpl_svc_analysis_methods(struct xpl_svc_analysis *s,
+                              struct xpl_rpc_method ret[XPL_SVC_ANALYSIS_METHODS]) {
+    ret[0] = (struct xpl_rpc_method){.path = "/xplaned.v1.AnalysisService/GetToolData",
+                                     .on_request = get_tool_data,
+                                     .on_cancel = on_cancel,
+                                     .service = s};
+    ret[1] = (struct xpl_rpc_method){.path = "/xplaned.v1.AnalysisService/StreamToolData",
+                                     .on_request = stream_tool_data,
+                                     .on_cancel = on_cancel,
+                                     .service = s};
+    ret[2] = (struct xpl_rpc_method){.path = "/xplaned.v1.AnalysisService/GetOpStats",
+                                     .on_request = get_op_stats,
+                                     .on_cancel = on_cancel,
+                                     .service = s};
+    ret[3] = (struct xpl_rpc_method){
+        .path = "/xplaned.v1.AnalysisService/ListTools", .on_request = list_tools, .service = s};
+}

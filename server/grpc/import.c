@@ -1,0 +1,487 @@
+// SessionService's ImportSession and DeleteSession: what clients write to LOGDIR.
+//
+// An upload is kept in a file of its own below incoming/, named by what the client says of it, so
+// that a later call goes on where a broken one ended.  When all files of a call are whole, they go
+// through capture/profile_writer.h into the session.
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/crc32.h"
+#include "base/log.h"
+#include "capture/profile_writer.h"
+#include "proto/xplaned/v1/session.pb-c.h"
+#include "rpc/message.h"
+#include "server/capture_jobs/captures.h"
+#include "server/capture_jobs/removal.h"
+#include "server/engine/pool.h"
+#include "server/grpc/services.h"
+#include "storage/store/sqlite/hash.h"
+
+enum {
+    THREADS = 4,
+    MAX_QUEUED = 256,
+    MAX_FILES = 256,  // of one call; each holds a descriptor
+    MAX_IMPORTS = 32, // calls at once
+    KEEP_S = 86400,   // parts that nobody goes on with
+    PIECE = 1 << 18,  // when a part is read again
+    PATH_ROOM = PATH_MAX + 64
+};
+#define MAX_FILE_BYTES ((uint64_t)16 << 30)
+
+struct xpl_svc_import {
+    struct xpl_captures *captures;
+    struct xpl_catalogue *catalogue;
+    struct xpl_svc_import_options o;
+    char dir[PATH_MAX];
+    struct xpl_pool *pool; // these calls wait for disks
+    atomic_uint open;
+};
+
+struct part { // one file of a call
+    xpl_str_t host;
+    uint64_t bytes, got;
+    uint32_t crc, crc_now;
+    int fd;
+    char path[PATH_ROOM];
+};
+
+struct import { // a call's user data; belongs to the job that works on its message
+    struct xpl_svc_import *svc;
+    struct xpl_rpc_call *call;
+    xpl_bytes_t message; // the one at hand; NULL ptr: the client has ended its side
+    struct xpl_arena arena;
+    bool begun;
+    xpl_str_t session;
+    struct part *parts[MAX_FILES];
+    size_t n_parts;
+};
+
+static xpl_status_t os_fail(const char *what, struct xpl_error *err) {
+    const bool full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
+    XPL_FAIL(err, full ? XPL_RESOURCE_EXHAUSTED : XPL_UNAVAILABLE, "%s: %s%s", what,
+             strerror(errno), full ? "; free some space in the daemon's cache directory" : "");
+}
+
+// ---- parts ----
+
+static uint64_t key_of(const struct import *m, const struct part *p) {
+    struct xpl_buf b;
+    xpl_buf_init(&b, 1 << 16);
+    xpl_buf_printf(&b, "%zu:", m->session.len);
+    xpl_buf_str(&b, m->session);
+    xpl_buf_printf(&b, "/%zu:", p->host.len);
+    xpl_buf_str(&b, p->host);
+    xpl_buf_printf(&b, "/%llu/%08x", (unsigned long long)p->bytes, p->crc);
+    const uint64_t key = xpl_digest64((xpl_bytes_t){b.p, b.n}, 0);
+    xpl_buf_fini(&b);
+    return key;
+}
+
+// What an earlier call left of the same file is read again: its checksum is not kept anywhere.
+static xpl_status_t take_up(struct part *p, struct xpl_error *err) {
+    uint8_t *piece = xpl_sys_alloc(PIECE);
+    if (!piece) XPL_FAIL_OOM(err, "import");
+    ssize_t n;
+    while ((n = pread(p->fd, piece, PIECE, (off_t)p->got)) > 0) {
+        p->crc_now = xpl_crc32(p->crc_now, (xpl_bytes_t){piece, (size_t)n});
+        p->got += (uint64_t)n;
+    }
+    xpl_sys_free(piece);
+    if (n < 0) return os_fail("import", err);
+    if (p->got <= p->bytes) return XPL_OK;
+    p->got = p->crc_now = 0; // not what it should be
+    return ftruncate(p->fd, 0) == 0 ? XPL_OK : os_fail("import", err);
+}
+
+static xpl_status_t open_part(struct import *m, struct part *p, struct xpl_error *err) {
+    (void)snprintf(p->path, sizeof p->path, "%s/%016llx.part", m->svc->dir,
+                   (unsigned long long)key_of(m, p));
+    p->fd = open(p->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (p->fd < 0) return os_fail("import: the daemon's cache directory", err);
+    if (flock(p->fd, LOCK_EX | LOCK_NB) != 0)
+        XPL_FAIL(err, XPL_ABORTED,
+                 "another import of the same file is under way; wait until it ends");
+    return take_up(p, err);
+}
+
+static void drop_part(struct part *p) {
+    (void)unlink(p->path);
+}
+
+// Parts that were left behind long ago.
+static void tidy(const char *dir) {
+    DIR *const d = opendir(dir);
+    const time_t old = time(NULL) - KEEP_S;
+    struct stat sb;
+    for (const struct dirent *e; d && (e = readdir(d));)
+        if (xpl_str_ends(xpl_str_from(e->d_name), XPL_STR(".part")) &&
+            fstatat(dirfd(d), e->d_name, &sb, AT_SYMLINK_NOFOLLOW) == 0 && sb.st_mtime < old)
+            (void)unlinkat(dirfd(d), e->d_name, 0);
+    if (d) (void)closedir(d);
+}
+
+// ---- messages of a call; on a thread of the pool ----
+
+static xpl_status_t begin_file(struct import *m, const Xplaned__V1__ImportSessionRequest__File *f,
+                               struct xpl_error *err) {
+    if (m->n_parts && m->parts[m->n_parts - 1]->got != m->parts[m->n_parts - 1]->bytes)
+        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "a file begins before the one before it is whole");
+    if (m->n_parts == MAX_FILES)
+        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "at most %d files in one import", (int)MAX_FILES);
+    if (f->bytes > MAX_FILE_BYTES)
+        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "%.100s: longer than 16 GiB", f->host);
+    struct part *p = xpl_arena_zalloc(&m->arena, sizeof *p);
+    if (!p || !xpl_arena_str(&m->arena, xpl_str_from(f->host), &p->host))
+        XPL_FAIL_OOM(err, "import");
+    p->bytes = f->bytes;
+    p->crc = f->crc32;
+    p->fd = -1;
+    m->parts[m->n_parts++] = p;
+    XPL_TRY(open_part(m, p, err));
+    Xplaned__V1__ImportSessionResponse r;
+    xplaned__v1__import_session_response__init(&r);
+    r.offset = p->got;
+    return xpl_rpc_send_message(m->call, &r.base);
+}
+
+static xpl_status_t add_data(struct import *m, xpl_bytes_t data, struct xpl_error *err) {
+    struct part *const p = m->n_parts ? m->parts[m->n_parts - 1] : NULL;
+    if (!p) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "data without a file: the first message names one");
+    if (data.len > p->bytes - p->got)
+        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "%.*s: more bytes than were announced",
+                 XPL_STR_FMT(xpl_str_sub(p->host, 0, 100)));
+    p->crc_now = xpl_crc32(p->crc_now, data);
+    while (data.len) {
+        const ssize_t n = pwrite(p->fd, data.ptr, data.len, (off_t)p->got);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return os_fail("import: the daemon's cache directory", err);
+        data.ptr += n;
+        data.len -= (size_t)n;
+        p->got += (uint64_t)n;
+    }
+    return XPL_OK;
+}
+
+static xpl_status_t begin_session(struct import *m, const Xplaned__V1__ImportSessionRequest *q,
+                                  struct xpl_error *err) {
+    if (m->begun) {
+        if (q->session[0])
+            XPL_FAIL(err, XPL_INVALID_ARGUMENT, "the session is named in the first message only");
+        return XPL_OK;
+    }
+    m->begun = true;
+    if (q->session[0]) XPL_TRY(xpl_intake_check_session(xpl_str_from(q->session), err));
+    if (!xpl_arena_str(&m->arena, xpl_str_from(q->session), &m->session))
+        XPL_FAIL_OOM(err, "import");
+    return XPL_OK;
+}
+
+static xpl_status_t take_message(struct import *m, struct xpl_error *err) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    xpl_arena_init(&arena, (size_t)16 << 20);
+    ProtobufCMessage *msg = NULL;
+    XPL_TRY(xpl_rpc_message_unpack(&xplaned__v1__import_session_request__descriptor, m->message,
+                                   &arena, &msg, err));
+    const Xplaned__V1__ImportSessionRequest *const q =
+        (const Xplaned__V1__ImportSessionRequest *)msg;
+    XPL_TRY(begin_session(m, q, err));
+    if (q->file && q->data.len)
+        XPL_FAIL(err, XPL_INVALID_ARGUMENT,
+                 "data beside `file`: wait for the offset to go on from");
+    if (q->file) return begin_file(m, q->file, err);
+    return add_data(m, (xpl_bytes_t){q->data.data, q->data.len}, err);
+}
+
+// ---- the end ----
+
+static xpl_status_t check_whole(struct import *m, struct xpl_error *err) {
+    if (!m->n_parts) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "no file to import");
+    for (size_t i = 0; i < m->n_parts; i++) {
+        struct part *const p = m->parts[i];
+        const xpl_str_t host = xpl_str_sub(p->host, 0, 100);
+        if (p->got != p->bytes)
+            XPL_FAIL(err, XPL_INVALID_ARGUMENT, "%.*s: %llu of %llu bytes came", XPL_STR_FMT(host),
+                     (unsigned long long)p->got, (unsigned long long)p->bytes);
+        if (p->crc_now == p->crc) continue;
+        drop_part(p);
+        XPL_FAIL(err, XPL_DATA_LOSS,
+                 "%.*s: the checksum is wrong (it changed while it was read, or on the way); "
+                 "import it again",
+                 XPL_STR_FMT(host));
+    }
+    return XPL_OK;
+}
+
+static xpl_status_t store_part(struct xpl_intake_session *s, struct part *p,
+                               struct xpl_intake_file *ret, struct xpl_error *err) {
+    struct xpl_intake *in = NULL;
+    const struct xpl_intake_options o = {
+        .size = sizeof o, .host = p->host, .flags = XPL_INTAKE_ALLOW_IDLE};
+    if (lseek(p->fd, 0, SEEK_SET) != 0) return os_fail("import", err);
+    XPL_TRY(xpl_intake_begin(s, &o, &in, err));
+    struct xpl_error why = {0};
+    xpl_status_t st = xpl_intake_put_fd(in, p->fd, &why);
+    if (st == XPL_OK)
+        st = xpl_intake_commit(in, ret, &why);
+    else
+        xpl_intake_abort(in);
+    if (st == XPL_OK) return XPL_OK;
+    XPL_FAIL(err, st, "%.*s: %s", XPL_STR_FMT(xpl_str_sub(p->host, 0, 100)), why.msg);
+}
+
+// Stores all parts, or none.
+static xpl_status_t store_all(struct import *m, struct xpl_intake_session *s,
+                              struct xpl_intake_file *files, struct xpl_error *err) {
+    xpl_status_t st = XPL_OK;
+    size_t n = 0;
+    while (st == XPL_OK && n < m->n_parts) {
+        st = store_part(s, m->parts[n], &files[n], err);
+        n += st == XPL_OK;
+    }
+    while (st != XPL_OK && n > 0) {
+        char name[XPL_INTAKE_NAME_SIZE + 16];
+        (void)snprintf(name, sizeof name, "%s.xplane.pb", files[--n].name);
+        (void)unlinkat(xpl_intake_session_get_fd(s), name, 0);
+    }
+    return st;
+}
+
+static void reply(struct import *m, const char *session, const struct xpl_intake_file *files) {
+    char *names[MAX_FILES];
+    Xplaned__V1__ImportSessionResponse r;
+    Xplaned__V1__ImportedSession done;
+    xplaned__v1__import_session_response__init(&r);
+    xplaned__v1__imported_session__init(&done);
+    for (size_t i = 0; i < m->n_parts; i++) {
+        names[i] = (char *)(uintptr_t)files[i].name;
+        done.bytes += m->parts[i]->bytes;
+    }
+    done.session = (char *)(uintptr_t)session;
+    done.hosts = names;
+    done.n_hosts = m->n_parts;
+    r.imported = &done;
+    (void)xpl_rpc_send_message(m->call, &r.base);
+    xpl_rpc_finish_ok(m->call);
+}
+
+static void log_import(const char *session, size_t n) {
+    struct xpl_log_line l;
+    xpl_log_begin(&l, XPL_LOG_INFO, "import", "imported");
+    xpl_log_z(&l, "session", session);
+    xpl_log_int(&l, "hosts", (int64_t)n);
+    xpl_log_end(&l);
+}
+
+static xpl_status_t finish(struct import *m, struct xpl_error *err) {
+    XPL_TRY(check_whole(m, err));
+    struct xpl_intake_session *s = NULL;
+    const struct xpl_intake_session_options o = {
+        .size = sizeof o, .logdir = m->svc->o.logdir, .name = m->session, .fresh = !m->session.len};
+    struct xpl_intake_file *files = xpl_arena_array(&m->arena, m->n_parts, sizeof *files);
+    if (!files) XPL_FAIL_OOM(err, "import");
+    XPL_TRY(xpl_intake_session_open(&o, &s, err));
+    const xpl_status_t st = store_all(m, s, files, err);
+    // With no space, or no permission, a later try needs not send them again.
+    for (size_t i = 0; st == XPL_OK || st == XPL_DATA_LOSS || st == XPL_ALREADY_EXISTS; i++) {
+        if (i == m->n_parts) break;
+        drop_part(m->parts[i]);
+    }
+    if (st == XPL_OK) {
+        char path[XPL_INTAKE_NAME_SIZE + 32];
+        const char *const name = xpl_intake_session_get_name(s);
+        (void)snprintf(path, sizeof path, "plugins/profile/%s", name);
+        xpl_captures_await(m->svc->captures, path, m->n_parts);
+        log_import(name, m->n_parts);
+        reply(m, name, files);
+    }
+    xpl_intake_session_close(s);
+    tidy(m->svc->dir);
+    return st;
+}
+
+// ---- the call ----
+
+static void import_release(void *user) {
+    struct import *m = user;
+    for (size_t i = 0; i < m->n_parts; i++)
+        if (m->parts[i]->fd >= 0) (void)close(m->parts[i]->fd);
+    atomic_fetch_sub(&m->svc->open, 1);
+    xpl_arena_fini(&m->arena);
+    xpl_sys_free(m);
+}
+
+static void work(void *arg) {
+    struct import *const m = arg;
+    struct xpl_rpc_call *const c = m->call;
+    struct xpl_error err = {0};
+    const bool end = !m->message.ptr;
+    if (!xpl_rpc_call_cancelled(c)) {
+        const xpl_status_t st = end ? finish(m, &err) : take_message(m, &err);
+        if (st != XPL_OK) {
+            if (!err.code) (void)xpl_error_set(&err, st, __FILE__, __LINE__, UINT64_MAX, "import");
+            xpl_log(XPL_LOG_INFO, "import", "an import failed: %s", xpl_status_name(st));
+            xpl_rpc_finish_error(c, &err);
+        }
+    }
+    // From here on the next message may come: `m` is another's.
+    if (!end) xpl_rpc_call_read(c);
+    xpl_rpc_call_unref(c);
+}
+
+static struct import *import_new(struct xpl_svc_import *s, struct xpl_rpc_call *c) {
+    if (atomic_fetch_add(&s->open, 1) >= MAX_IMPORTS) {
+        atomic_fetch_sub(&s->open, 1);
+        return NULL;
+    }
+    struct import *m = xpl_sys_alloc(sizeof *m);
+    if (!m) {
+        atomic_fetch_sub(&s->open, 1);
+        return NULL;
+    }
+    memset(m, 0, sizeof *m);
+    m->svc = s;
+    m->call = c;
+    xpl_arena_init(&m->arena, (size_t)8 << 20);
+    xpl_rpc_call_set_user(c, m, import_release);
+    return m;
+}
+
+static void on_import(struct xpl_rpc_call *c, xpl_bytes_t message, void *service) {
+    struct xpl_svc_import *const s = service;
+    struct import *m = xpl_rpc_call_get_user(c);
+    if (!m) m = import_new(s, c);
+    if (m) {
+        m->message = message;
+        xpl_rpc_call_ref(c);
+        if (xpl_pool_submit(s->pool, work, m)) return;
+        xpl_rpc_call_unref(c);
+    }
+    xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "too many imports at once; try again soon");
+}
+
+// ---- DeleteSession ----
+
+struct removal {
+    struct xpl_svc_import *svc;
+    struct xpl_rpc_call *call;
+    struct xpl_arena arena;
+    xpl_str_t base, path;
+};
+
+static void removal_free(struct removal *r) {
+    xpl_arena_fini(&r->arena);
+    xpl_sys_free(r);
+}
+
+static void run_removal(void *arg) {
+    struct removal *const r = arg;
+    struct xpl_error err = {0};
+    struct stat sb;
+    // What lies below plugins/profile is XProf's, and nobody else puts files there.
+    const bool all = xpl_str_has(r->path, XPL_STR("plugins/profile/"));
+    xpl_status_t st = XPL_OK;
+    if (stat(r->svc->o.logdir, &sb) != 0 || !S_ISDIR(sb.st_mode))
+        st = xpl_error_set(&err, XPL_FAILED_PRECONDITION, __FILE__, __LINE__, UINT64_MAX,
+                           "the log directory is one file, which is not deleted");
+    else
+        st = xpl_session_remove(r->base.ptr, r->path.ptr, all, 0, 0, &err);
+    if (st == XPL_OK) {
+        xpl_captures_await(r->svc->captures, r->path.ptr, 0);
+        xpl_log(XPL_LOG_INFO, "import", "a session was deleted for a client");
+        Xplaned__V1__DeleteSessionResponse done;
+        xplaned__v1__delete_session_response__init(&done);
+        xpl_rpc_finish_message(r->call, &done.base);
+    } else {
+        xpl_rpc_finish_error(r->call, &err);
+    }
+    xpl_rpc_call_unref(r->call);
+    removal_free(r);
+}
+
+static xpl_status_t find(struct removal *r, xpl_bytes_t request, struct xpl_error *err) {
+    ProtobufCMessage *msg = NULL;
+    XPL_TRY(xpl_rpc_message_unpack(&xplaned__v1__delete_session_request__descriptor, request,
+                                   &r->arena, &msg, err));
+    const xpl_str_t name = xpl_str_from(((Xplaned__V1__DeleteSessionRequest *)msg)->session);
+    if (!r->svc->o.allow_delete)
+        XPL_FAIL(err, XPL_PERMISSION_DENIED,
+                 "this daemon deletes nothing: it was started without --allow-delete");
+    struct xpl_snapshot *snap = xpl_catalogue_get(r->svc->catalogue);
+    const struct xpl_session *const one = xpl_snapshot_find(snap, name);
+    const bool copied = one &&
+                        xpl_arena_printf(&r->arena, &r->path, "%.*s", XPL_STR_FMT(one->path)) &&
+                        xpl_arena_printf(&r->arena, &r->base, "%.*s", XPL_STR_FMT(snap->base));
+    xpl_snapshot_unref(snap);
+    if (!one)
+        XPL_FAIL(err, XPL_NOT_FOUND, "no session \"%.*s\"; ListSessions tells what there is",
+                 XPL_STR_FMT(xpl_str_sub(name, 0, 150)));
+    if (!copied) XPL_FAIL_OOM(err, "delete");
+    return XPL_OK;
+}
+
+static void delete_session(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
+    struct xpl_error err = {0};
+    struct removal *r = xpl_sys_alloc(sizeof *r);
+    if (!r) {
+        xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");
+        return;
+    }
+    *r = (struct removal){.svc = service, .call = c};
+    xpl_arena_init(&r->arena, 1 << 20);
+    if (find(r, request, &err) != XPL_OK) {
+        xpl_rpc_finish_error(c, &err);
+        removal_free(r);
+        return;
+    }
+    xpl_rpc_call_ref(c);
+    if (xpl_pool_submit(r->svc->pool, run_removal, r)) return;
+    xpl_rpc_call_unref(c);
+    removal_free(r);
+    xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "too much at once; try again soon");
+}
+
+// ---- life ----
+
+struct xpl_svc_import *xpl_svc_import_new(struct xpl_captures *captures,
+                                          struct xpl_catalogue *catalogue,
+                                          const struct xpl_svc_import_options *o) {
+    struct xpl_svc_import *s = xpl_sys_alloc(sizeof *s);
+    if (!s) return NULL;
+    memset(s, 0, sizeof *s);
+    s->captures = captures;
+    s->catalogue = catalogue;
+    s->o = *o;
+    (void)snprintf(s->dir, sizeof s->dir, "%s", o->dir);
+    (void)mkdir(s->dir, 0700); // what fails is told when somebody imports
+    tidy(s->dir);
+    if ((s->pool = xpl_pool_new(THREADS, MAX_QUEUED)) != NULL) return s;
+    xpl_sys_free(s);
+    return NULL;
+}
+
+void xpl_svc_import_free(struct xpl_svc_import *s) {
+    if (!s) return;
+    xpl_pool_free(s->pool);
+    xpl_sys_free(s);
+}
+
+void xpl_svc_import_methods(struct xpl_svc_import *s,
+                            struct xpl_rpc_method ret[XPL_SVC_IMPORT_METHODS]) {
+    ret[0] =
+        (struct xpl_rpc_method){.path = "/xplaned.v1.SessionService/ImportSession",
+                                .flags = XPL_RPC_LATE_BODY | XPL_RPC_CLIENT_STREAM | XPL_RPC_PACED,
+                                .on_message = on_import,
+                                .service = s};
+    ret[1] = (struct xpl_rpc_method){.path = "/xplaned.v1.SessionService/DeleteSession",
+                                     .on_request = delete_session,
+                                     .service = s};
+}

@@ -1,0 +1,144 @@
+// The daemon's gRPC services: what each needs, and the method tables.
+#ifndef XPL_SERVER_GRPC_SERVICES_H_
+#define XPL_SERVER_GRPC_SERVICES_H_
+
+#include <protobuf-c/protobuf-c.h>
+#include <sys/types.h>
+
+#include "rpc/server.h"
+#include "server/engine/cache.h"
+#include "server/engine/engine.h"
+
+struct xpl_pool;
+struct xpl_tally;
+struct xpl_writer;
+
+// ---- what methods share (svc_call.c) ----
+
+// The request's message, in `arena`.  False: the call was finished with the reason.
+bool xpl_svc_decode(struct xpl_rpc_call *c, const ProtobufCMessageDescriptor *type,
+                    xpl_bytes_t request, struct xpl_arena *arena, ProtobufCMessage **ret);
+// Has `answer` finish the call on a thread of the pool, with a copy of the request, unless the call
+// is cancelled before; at once with RESOURCE_EXHAUSTED and `busy` when too many wait.
+typedef void (*xpl_svc_answer_fn)(struct xpl_rpc_call *c, xpl_bytes_t request, void *service);
+void xpl_svc_later(struct xpl_pool *pool, struct xpl_rpc_call *c, xpl_bytes_t request,
+                   xpl_svc_answer_fn answer, void *service, const char *busy);
+
+// ---- AnalysisService (svc_analysis.c) ----
+
+struct xpl_svc_analysis {
+    struct xpl_engine *engine;
+    struct xpl_catalogue *catalogue;
+    struct xpl_cache *cache; // also knows raw requests that were answered before
+    struct xpl_tally *tally;
+};
+enum { XPL_SVC_ANALYSIS_METHODS = 4 };
+void xpl_svc_analysis_methods(struct xpl_svc_analysis *s,
+                              struct xpl_rpc_method ret[XPL_SVC_ANALYSIS_METHODS]);
+
+// ---- SessionService (svc_session.c) ----
+
+struct xpl_svc_session;
+enum { XPL_SVC_SESSION_METHODS = 3 };
+// NULL when out of memory.
+struct xpl_svc_session *xpl_svc_session_new(struct xpl_engine *engine,
+                                            struct xpl_catalogue *catalogue);
+void xpl_svc_session_free(struct xpl_svc_session *s);
+void xpl_svc_session_methods(struct xpl_svc_session *s,
+                             struct xpl_rpc_method ret[XPL_SVC_SESSION_METHODS]);
+// There is a new snapshot: tells the watchers what changed between the two.  Any thread, one at a
+// time.
+void xpl_svc_session_changed(struct xpl_svc_session *s, const struct xpl_snapshot *before,
+                             const struct xpl_snapshot *after);
+// Ends all watches with UNAVAILABLE: before the server shuts down.
+void xpl_svc_session_stop(struct xpl_svc_session *s);
+
+// ---- CaptureService (svc_capture.c) ----
+
+struct xpl_captures;
+struct xpl_history;
+struct xpl_schedules;
+struct xpl_svc_capture;
+enum { XPL_SVC_CAPTURE_METHODS = 6 };
+// Everything is borrowed.  NULL when out of memory.
+struct xpl_svc_capture *xpl_svc_capture_new(struct xpl_captures *captures,
+                                            struct xpl_history *history,
+                                            struct xpl_schedules *schedules);
+// After the servers using it have been freed.  NULL is fine.
+void xpl_svc_capture_free(struct xpl_svc_capture *s);
+void xpl_svc_capture_methods(struct xpl_svc_capture *s,
+                             struct xpl_rpc_method ret[XPL_SVC_CAPTURE_METHODS]);
+
+// ---- ImportSession and DeleteSession of SessionService (svc_import.c) ----
+
+struct xpl_svc_import;
+enum { XPL_SVC_IMPORT_METHODS = 2 };
+struct xpl_svc_import_options {
+    const char *logdir; // borrowed, as the parts
+    const char *dir;    // where uploads are kept until they are whole; made when missing
+    bool allow_delete;
+};
+// NULL when out of memory.
+struct xpl_svc_import *xpl_svc_import_new(struct xpl_captures *captures,
+                                          struct xpl_catalogue *catalogue,
+                                          const struct xpl_svc_import_options *o);
+// After the servers using it have been freed.  NULL is fine.
+void xpl_svc_import_free(struct xpl_svc_import *s);
+void xpl_svc_import_methods(struct xpl_svc_import *s,
+                            struct xpl_rpc_method ret[XPL_SVC_IMPORT_METHODS]);
+
+// ---- tensorflow.ProfileAnalysis (svc_profile_analysis.c) ----
+
+struct xpl_svc_profile_analysis {
+    struct xpl_engine *engine;
+    struct xpl_catalogue *catalogue;
+    struct xpl_captures *captures;
+    const char *logdir;
+};
+enum { XPL_SVC_PROFILE_ANALYSIS_METHODS = 3 };
+void xpl_svc_profile_analysis_methods(struct xpl_svc_profile_analysis *s,
+                                      struct xpl_rpc_method ret[XPL_SVC_PROFILE_ANALYSIS_METHODS]);
+
+// ---- ServerService (svc_server.c) ----
+
+struct xpl_svc_server {
+    struct xpl_engine *engine;
+    struct xpl_catalogue *catalogue;
+    struct xpl_store *store;
+    struct xpl_writer *writer;
+    struct xpl_cache *cache;
+    struct xpl_pool *pool;
+    struct xpl_tally *tally;
+    struct xpl_rpc_server *rpc; // set once there is one
+    int64_t started_unix_ns;
+    uint64_t started_mono_ns;
+};
+enum { XPL_SVC_SERVER_METHODS = 1 };
+// The counters as a message xplaned.v1.ServerStats in `arena`; NULL when out of memory.  Any
+// thread.
+const ProtobufCMessage *xpl_svc_server_stats(struct xpl_svc_server *s, struct xpl_arena *arena);
+void xpl_svc_server_methods(struct xpl_svc_server *s,
+                            struct xpl_rpc_method ret[XPL_SVC_SERVER_METHODS]);
+
+// ---- XprofAnalysisWorkerService (svc_worker.c) ----
+
+struct xpl_svc_worker;
+enum { XPL_SVC_WORKER_METHODS = 1 };
+struct xpl_svc_worker_options {
+    const char *logdir, *dir, *group, *fallback; // as configured; "" for none
+    struct xpl_tally *tally;
+};
+// Makes the directory for files that aggregators read.  FAILED_PRECONDITION with a sentence when
+// that cannot be.
+xpl_status_t xpl_svc_worker_new(struct xpl_engine *engine, struct xpl_catalogue *catalogue,
+                                const struct xpl_svc_worker_options *o, struct xpl_svc_worker **ret,
+                                struct xpl_error *err) XPL_NODISCARD;
+void xpl_svc_worker_free(struct xpl_svc_worker *w);
+void xpl_svc_worker_methods(struct xpl_svc_worker *w,
+                            struct xpl_rpc_method ret[XPL_SVC_WORKER_METHODS]);
+// The group of --worker-group, or (gid_t)-1.
+gid_t xpl_svc_worker_group(const struct xpl_svc_worker *w);
+// Removes files that nobody reads any more (10 minutes old).  The loop calls it now and then.
+void xpl_svc_worker_tidy(struct xpl_svc_worker *w);
+
+#endif

@@ -1,0 +1,399 @@
+// SessionService: what the catalogue holds and how far each host is.
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "proto/xplaned/v1/session.pb-c.h"
+#include "rpc/message.h"
+#include "server/engine/pool.h"
+#include "server/grpc/services.h"
+
+enum {
+    DEFAULT_PAGE = 200,
+    MAX_PAGE = 1000,
+    MAX_WATCHERS = 256,
+    MAX_BACKLOG = 10000,
+    MAX_LISTINGS = 256
+};
+
+typedef Xplaned__V1__Session session_msg;
+typedef Xplaned__V1__Host host_msg;
+
+struct watch { // a call's user data
+    struct watch *next;
+    struct xpl_rpc_call *call;
+    bool listed;
+    size_t backlog; // events that may wait to be read
+    char prefix[];  // NUL-terminated
+};
+
+struct xpl_svc_session {
+    struct xpl_engine *engine;
+    struct xpl_catalogue *catalogue;
+    struct xpl_pool *listing; // one thread: states of hundreds of hosts are many look-ups
+    pthread_mutex_t mu;
+    struct watch *watches; // each holds a reference to its call
+    unsigned n_watches;
+    bool stopping;
+};
+
+struct xpl_svc_session *xpl_svc_session_new(struct xpl_engine *engine,
+                                            struct xpl_catalogue *catalogue) {
+    struct xpl_svc_session *s = xpl_sys_alloc(sizeof *s);
+    if (!s) return NULL;
+    *s = (struct xpl_svc_session){.engine = engine, .catalogue = catalogue};
+    if (!(s->listing = xpl_pool_new(1, MAX_LISTINGS))) {
+        xpl_sys_free(s);
+        return NULL;
+    }
+    pthread_mutex_init(&s->mu, NULL);
+    return s;
+}
+
+void xpl_svc_session_free(struct xpl_svc_session *s) {
+    if (!s) return;
+    xpl_pool_free(s->listing);
+    pthread_mutex_destroy(&s->mu);
+    xpl_sys_free(s);
+}
+
+static char *unconst(const char *s) { // protobuf-c's structs have no const
+    return (char *)(uintptr_t)s;
+}
+
+// ---- messages ----
+
+static char *text(struct xpl_arena *arena, xpl_str_t s) {
+    xpl_str_t copy;
+    return xpl_arena_str(arena, s, &copy) ? unconst(copy.ptr) : NULL;
+}
+
+static bool add_tools(struct xpl_arena *arena, session_msg *m) {
+    size_t n;
+    const struct xpl_tool *const tools = xpl_tools(&n);
+    m->tools = xpl_arena_array(arena, n, sizeof *m->tools);
+    for (size_t i = 0; m->tools && i < n; i++)
+        m->tools[m->n_tools++] = unconst(tools[i].name);
+    return m->tools != NULL;
+}
+
+static host_msg *make_host(struct xpl_arena *arena, const struct xpl_host *h,
+                           const struct xpl_host_status *st) {
+    host_msg *m = xpl_arena_alloc(arena, sizeof *m);
+    if (!m) return NULL;
+    xplaned__v1__host__init(m);
+    m->name = text(arena, h->name);
+    m->bytes = h->print.size;
+    m->modified_unix_ns = h->print.mtime_ns;
+    m->state = (Xplaned__V1__State)st->state;
+    m->error = text(arena, xpl_str_from(st->error));
+    return m->name && m->error ? m : NULL;
+}
+
+struct progress { // over the hosts of a session
+    uint64_t done_bytes, all_bytes;
+    size_t broken, converting, stored;
+    int64_t oldest_ns;
+    const char *error;
+};
+
+static void count_host(struct xpl_arena *arena, const struct xpl_host *h,
+                       const struct xpl_host_status *st, struct progress *p) {
+    p->all_bytes += h->print.size;
+    if (st->state == XPL_HOST_STORED || st->state == XPL_HOST_BROKEN)
+        p->done_bytes += h->print.size;
+    p->broken += st->state == XPL_HOST_BROKEN;
+    p->converting += st->state == XPL_HOST_CONVERTING;
+    p->stored += st->state == XPL_HOST_STORED;
+    if (!p->oldest_ns || h->print.mtime_ns < p->oldest_ns) p->oldest_ns = h->print.mtime_ns;
+    if (st->state == XPL_HOST_BROKEN && !p->error) p->error = text(arena, xpl_str_from(st->error));
+}
+
+static Xplaned__V1__State state_of(const struct progress *p, size_t n_hosts) {
+    if (n_hosts && p->broken == n_hosts) return XPLANED__V1__STATE__STATE_BROKEN;
+    if (p->converting) return XPLANED__V1__STATE__STATE_CONVERTING;
+    if (p->stored && p->stored + p->broken == n_hosts) return XPLANED__V1__STATE__STATE_STORED;
+    return XPLANED__V1__STATE__STATE_NEW;
+}
+
+// NULL when out of memory.
+static session_msg *make_session(struct xpl_svc_session *s, struct xpl_arena *arena,
+                                 const struct xpl_session *in, bool with_hosts) {
+    session_msg *m = xpl_arena_alloc(arena, sizeof *m);
+    if (!m) return NULL;
+    xplaned__v1__session__init(m);
+    if (with_hosts) m->hosts = xpl_arena_array(arena, in->n_hosts, sizeof *m->hosts);
+    if (with_hosts && (!m->hosts || !add_tools(arena, m))) return NULL;
+    struct progress p = {0};
+    for (size_t i = 0; i < in->n_hosts; i++) {
+        struct xpl_host_status st;
+        xpl_engine_host_status(s->engine, in, &in->hosts[i], &st);
+        count_host(arena, &in->hosts[i], &st, &p);
+        if (!with_hosts) continue;
+        if (!(m->hosts[i] = make_host(arena, &in->hosts[i], &st))) return NULL;
+        m->n_hosts++;
+    }
+    m->name = text(arena, in->name);
+    m->state = state_of(&p, in->n_hosts);
+    m->progress = p.all_bytes ? (double)p.done_bytes / (double)p.all_bytes : 0;
+    m->created_unix_ns = p.oldest_ns;
+    m->modified_unix_ns = in->mtime_ns;
+    m->bytes = in->bytes;
+    m->host_count = (uint32_t)in->n_hosts;
+    if (p.error) m->error = unconst(p.error);
+    return m->name ? m : NULL;
+}
+
+// ---- List, Get ----
+
+static bool has_prefix(xpl_str_t name, const char *prefix) {
+    return xpl_str_starts(name, xpl_str_from(prefix));
+}
+
+static void list_sessions(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
+    struct xpl_svc_session *s = service;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    xpl_arena_init(&arena, (size_t)256 << 20);
+    ProtobufCMessage *msg = NULL;
+    if (!xpl_svc_decode(c, &xplaned__v1__list_sessions_request__descriptor, request, &arena, &msg))
+        return;
+    const Xplaned__V1__ListSessionsRequest *q = (const Xplaned__V1__ListSessionsRequest *)msg;
+    const size_t page = q->page_size == 0         ? DEFAULT_PAGE
+                        : q->page_size > MAX_PAGE ? MAX_PAGE
+                                                  : q->page_size;
+    struct xpl_snapshot *snap = xpl_catalogue_get(s->catalogue);
+    Xplaned__V1__ListSessionsResponse r;
+    xplaned__v1__list_sessions_response__init(&r);
+    r.sessions = xpl_arena_array(&arena, page, sizeof *r.sessions);
+    bool ok = r.sessions != NULL;
+    // The token is the last name sent: pages stay right when sessions come and go between them.
+    const xpl_str_t after = xpl_str_from(q->page_token);
+    for (size_t i = 0; ok && i < snap->n_sessions; i++) {
+        const struct xpl_session *one = &snap->sessions[i];
+        if (!has_prefix(one->name, q->prefix)) continue;
+        if (after.len && xpl_str_cmp(one->name, after) <= 0) continue;
+        if (r.n_sessions == page) {
+            r.next_page_token = r.sessions[page - 1]->name;
+            break;
+        }
+        session_msg *m = make_session(s, &arena, one, q->with_hosts);
+        ok = m != NULL;
+        if (ok) r.sessions[r.n_sessions++] = m;
+    }
+    xpl_snapshot_unref(snap);
+    if (ok)
+        xpl_rpc_finish_message(c, &r.base);
+    else
+        xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory; ask for smaller pages");
+}
+
+static void get_session(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
+    struct xpl_svc_session *s = service;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    xpl_arena_init(&arena, (size_t)256 << 20);
+    ProtobufCMessage *msg = NULL;
+    if (!xpl_svc_decode(c, &xplaned__v1__get_session_request__descriptor, request, &arena, &msg))
+        return;
+    const xpl_str_t name = xpl_str_from(((Xplaned__V1__GetSessionRequest *)msg)->session);
+    struct xpl_snapshot *snap = xpl_catalogue_get(s->catalogue);
+    const struct xpl_session *one = xpl_snapshot_find(snap, name);
+    session_msg *m = one ? make_session(s, &arena, one, true) : NULL;
+    if (m) {
+        xpl_rpc_finish_message(c, &m->base);
+    } else if (one) {
+        xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");
+    } else {
+        struct xpl_error err = {0};
+        (void)xpl_error_set(&err, XPL_NOT_FOUND, __FILE__, __LINE__, UINT64_MAX,
+                            "no session \"%.*s\"; ListSessions tells what there is",
+                            XPL_STR_FMT(name));
+        xpl_rpc_finish_error(c, &err);
+    }
+    xpl_snapshot_unref(snap);
+}
+
+// Lists and sessions are answered on a thread of their own, in the order asked: gRPC's has others
+// to serve.
+static void listing_later(struct xpl_svc_session *s, struct xpl_rpc_call *c, xpl_bytes_t request,
+                          xpl_svc_answer_fn answer) {
+    xpl_svc_later(s->listing, c, request, answer, s, "too many listings at once; try again soon");
+}
+
+static void on_list(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
+    listing_later(service, c, request, list_sessions);
+}
+
+static void on_get(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
+    listing_later(service, c, request, get_session);
+}
+
+// ---- Watch ----
+
+// `backlog`: how many events may wait to be read.  A watch that reads too slowly is ended.
+static void send_event(struct watch *w, Xplaned__V1__SessionEvent__Kind kind, session_msg *m,
+                       size_t backlog) {
+    Xplaned__V1__SessionEvent ev;
+    xplaned__v1__session_event__init(&ev);
+    ev.kind = kind;
+    ev.session = m;
+    if (xpl_rpc_call_queued(w->call) > backlog) {
+        xpl_rpc_finish_status(w->call, XPL_RESOURCE_EXHAUSTED, "events are read too slowly");
+        return;
+    }
+    (void)xpl_rpc_send_message(w->call, &ev.base);
+}
+
+static void send_session(struct xpl_svc_session *s, struct watch *w,
+                         Xplaned__V1__SessionEvent__Kind kind, const struct xpl_session *one,
+                         size_t backlog) {
+    if (!has_prefix(one->name, w->prefix) || xpl_rpc_call_finished(w->call)) return;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    xpl_arena_init(&arena, 1 << 20);
+    session_msg gone;
+    xplaned__v1__session__init(&gone);
+    session_msg *m = &gone;
+    if (kind == XPLANED__V1__SESSION_EVENT__KIND__KIND_REMOVED)
+        gone.name = text(&arena, one->name);
+    else
+        m = make_session(s, &arena, one, false);
+    if (m && m->name) send_event(w, kind, m, backlog);
+}
+
+static void watch_release(void *user) {
+    xpl_sys_free(user);
+}
+
+// Takes w off the list; true when it was on it, and the caller now owns the list's reference.  The
+// mutex is held.
+static bool delist(struct xpl_svc_session *s, struct watch *w) {
+    const bool was = w->listed;
+    for (struct watch **at = &s->watches; was && *at; at = &(*at)->next) {
+        if (*at != w) continue;
+        *at = w->next;
+        s->n_watches--;
+        break;
+    }
+    w->listed = false;
+    return was;
+}
+
+// Tells what is there and puts w on the list, in one go: a change meanwhile is told afterwards.
+static bool enlist(struct xpl_svc_session *s, struct watch *w, bool only_changes) {
+    pthread_mutex_lock(&s->mu);
+    const bool room = !s->stopping && s->n_watches < MAX_WATCHERS;
+    if (room) {
+        struct xpl_snapshot *snap = xpl_catalogue_get(s->catalogue);
+        const size_t backlog = MAX_BACKLOG + snap->n_sessions;
+        for (size_t i = 0; !only_changes && i < snap->n_sessions; i++)
+            send_session(s, w, XPLANED__V1__SESSION_EVENT__KIND__KIND_PRESENT, &snap->sessions[i],
+                         backlog);
+        xpl_snapshot_unref(snap);
+        send_event(w, XPLANED__V1__SESSION_EVENT__KIND__KIND_SYNCED, NULL, backlog);
+        w->backlog = backlog;
+        w->next = s->watches;
+        s->watches = w;
+        s->n_watches++;
+        w->listed = true;
+        xpl_rpc_call_ref(w->call);
+    }
+    pthread_mutex_unlock(&s->mu);
+    return room;
+}
+
+static void watch_sessions(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
+    struct xpl_svc_session *s = service;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    xpl_arena_init(&arena, 1 << 20);
+    ProtobufCMessage *msg = NULL;
+    if (!xpl_svc_decode(c, &xplaned__v1__watch_sessions_request__descriptor, request, &arena, &msg))
+        return;
+    const Xplaned__V1__WatchSessionsRequest *q = (const Xplaned__V1__WatchSessionsRequest *)msg;
+    const size_t len = strlen(q->prefix);
+    struct watch *w = xpl_sys_alloc(sizeof *w + len + 1);
+    if (!w) {
+        xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");
+        return;
+    }
+    *w = (struct watch){.call = c};
+    memcpy(w->prefix, q->prefix, len + 1);
+    xpl_rpc_call_set_user(c, w, watch_release);
+    if (!enlist(s, w, q->only_changes))
+        xpl_rpc_finish_status(c, XPL_UNAVAILABLE, "stopping, or too many watches");
+}
+
+static void watch_cancelled(struct xpl_rpc_call *c, void *service) {
+    struct xpl_svc_session *s = service;
+    struct watch *w = xpl_rpc_call_get_user(c);
+    if (!w) return;
+    pthread_mutex_lock(&s->mu);
+    const bool was = delist(s, w);
+    pthread_mutex_unlock(&s->mu);
+    if (was) xpl_rpc_call_unref(c);
+}
+
+static void tell_all(struct xpl_svc_session *s, Xplaned__V1__SessionEvent__Kind kind,
+                     const struct xpl_session *one) {
+    pthread_mutex_lock(&s->mu);
+    for (struct watch *w = s->watches, *next; w; w = next) {
+        next = w->next;
+        struct xpl_rpc_call *const c = w->call;
+        send_session(s, w, kind, one, w->backlog);
+        // One that was ended for reading too slowly gets no on_cancel.  w goes with its call.
+        if (xpl_rpc_call_finished(c) && delist(s, w)) xpl_rpc_call_unref(c);
+    }
+    pthread_mutex_unlock(&s->mu);
+}
+
+void xpl_svc_session_changed(struct xpl_svc_session *s, const struct xpl_snapshot *before,
+                             const struct xpl_snapshot *after) {
+    pthread_mutex_lock(&s->mu);
+    const bool anybody = s->watches != NULL;
+    pthread_mutex_unlock(&s->mu);
+    if (!anybody) return;
+    size_t i = 0, k = 0; // both are sorted by name
+    while (i < before->n_sessions || k < after->n_sessions) {
+        const struct xpl_session *a = i < before->n_sessions ? &before->sessions[i] : NULL;
+        const struct xpl_session *b = k < after->n_sessions ? &after->sessions[k] : NULL;
+        const int order = !a ? 1 : !b ? -1 : xpl_str_cmp(a->name, b->name);
+        if (order < 0)
+            tell_all(s, XPLANED__V1__SESSION_EVENT__KIND__KIND_REMOVED, a);
+        else if (order > 0)
+            tell_all(s, XPLANED__V1__SESSION_EVENT__KIND__KIND_ADDED, b);
+        else if (a->changed != b->changed)
+            tell_all(s, XPLANED__V1__SESSION_EVENT__KIND__KIND_CHANGED, b);
+        i += order <= 0;
+        k += order >= 0;
+    }
+}
+
+void xpl_svc_session_stop(struct xpl_svc_session *s) {
+    pthread_mutex_lock(&s->mu);
+    s->stopping = true;
+    struct watch *list = s->watches;
+    s->watches = NULL;
+    s->n_watches = 0;
+    for (struct watch *w = list; w; w = w->next)
+        w->listed = false;
+    pthread_mutex_unlock(&s->mu);
+    while (list) {
+        struct watch *const w = list;
+        list = w->next; // w goes with its call
+        struct xpl_rpc_call *const c = w->call;
+        xpl_rpc_finish_status(c, XPL_UNAVAILABLE, "the daemon is stopping");
+        xpl_rpc_call_unref(c);
+    }
+}
+
+void xpl_svc_session_methods(struct xpl_svc_session *s,
+                             struct xpl_rpc_method ret[XPL_SVC_SESSION_METHODS]) {
+    ret[0] = (struct xpl_rpc_method){
+        .path = "/xplaned.v1.SessionService/ListSessions", .on_request = on_list, .service = s};
+    ret[1] = (struct xpl_rpc_method){
+        .path = "/xplaned.v1.SessionService/GetSession", .on_request = on_get, .service = s};
+    ret[2] = (struct xpl_rpc_method){.path = "/xplaned.v1.SessionService/WatchSessions",
+                                     .on_request = watch_sessions,
+                                     .on_cancel = watch_cancelled,
+                                     .service = s};
+}

@@ -1,0 +1,469 @@
+// XprofAnalysisWorkerService: xplaned as the worker of an unmodified XProf.  The aggregator names
+// one host's file by its path and reads the OpStats from a file that we name in the answer; what
+// we do not serve is UNIMPLEMENTED (it then computes by itself) or goes to a real worker.
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "analysis/tools/pipeline.h"
+#include "base/cleanup.h"
+#include "proto/xprof/worker_service.pb-c.h"
+#include "rpc/client.h"
+#include "rpc/message.h"
+#include "server/engine/pool.h"
+#include "server/grpc/services.h"
+#include "server/metrics.h"
+
+enum { KEEP_S = 600, FALLBACK_TIMEOUT_MS = 1800000, FORWARDS = 8, MAX_FORWARDS = 256 };
+
+static const char method_path[] = "/xprof.pywrap.XprofAnalysisWorkerService/GetProfileData";
+
+struct xpl_svc_worker {
+    struct xpl_engine *engine;
+    struct xpl_catalogue *catalogue;
+    struct xpl_tally *tally;
+    struct xpl_rpc_channel *fallback; // NULL: none
+    struct xpl_pool *forwards;        // threads that wait for it; conversions have others
+    char logdir[PATH_MAX], real_logdir[PATH_MAX]; // as configured, made absolute; and resolved
+    char dir[PATH_MAX];
+    int dirfd;
+    gid_t group;
+    char id[HOST_NAME_MAX + 1];
+    atomic_ullong temporary; // numbers temporary files
+};
+
+// ---- start ----
+
+static xpl_status_t make_dir(char *path, mode_t mode, struct xpl_error *err) {
+    for (char *p = path + 1; *p; p++) {
+        if (*p != '/') continue;
+        *p = 0;
+        const int failed = mkdir(path, 0755);
+        *p = '/';
+        if (failed && errno != EEXIST && errno != EROFS) break;
+    }
+    if (mkdir(path, mode) == 0 || errno == EEXIST) return XPL_OK;
+    XPL_FAIL(err, XPL_FAILED_PRECONDITION, "--worker-dir %s: %s", path, strerror(errno));
+}
+
+static xpl_status_t choose_dir(struct xpl_svc_worker *w, const char *dir, struct xpl_error *err) {
+    const char *base = getenv("RUNTIME_DIRECTORY"), *sub = "/worker";
+    if (!base) base = getenv("XDG_RUNTIME_DIR"), sub = "/xplaned/worker";
+    int n;
+    if (dir[0])
+        n = snprintf(w->dir, sizeof w->dir, "%s", dir);
+    else if (base)
+        n = snprintf(w->dir, sizeof w->dir, "%s%s", base, sub);
+    else
+        n = snprintf(w->dir, sizeof w->dir, "/tmp/xplaned-%u/worker", (unsigned)getuid());
+    if (n < 0 || (size_t)n >= sizeof w->dir)
+        XPL_FAIL(err, XPL_FAILED_PRECONDITION, "--worker-dir: the path is too long");
+    XPL_TRY(make_dir(w->dir, w->group == (gid_t)-1 ? 0700 : 0750, err));
+    char real[PATH_MAX]; // aggregators run elsewhere: the path must be absolute
+    if (realpath(w->dir, real)) memcpy(w->dir, real, sizeof real);
+    w->dirfd = open(w->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat st;
+    if (w->dirfd < 0 || fstat(w->dirfd, &st) != 0)
+        XPL_FAIL(err, XPL_FAILED_PRECONDITION, "--worker-dir %s: %s", w->dir, strerror(errno));
+    if (st.st_uid != getuid())
+        XPL_FAIL(err, XPL_FAILED_PRECONDITION, "--worker-dir %s belongs to another user", w->dir);
+    // The mode again: the umask may have cut it.
+    if (w->group != (gid_t)-1 && (fchown(w->dirfd, (uid_t)-1, w->group) != 0 ||
+                                  fchmod(w->dirfd, (st.st_mode & 0777) | 0050) != 0))
+        XPL_FAIL(err, XPL_FAILED_PRECONDITION, "--worker-dir %s: cannot give it to the group: %s",
+                 w->dir, strerror(errno));
+    return XPL_OK;
+}
+
+static xpl_status_t choose_group(struct xpl_svc_worker *w, const char *name,
+                                 struct xpl_error *err) {
+    w->group = (gid_t)-1;
+    if (!name[0]) return XPL_OK;
+    const struct group *g = getgrnam(name);
+    if (!g) XPL_FAIL(err, XPL_FAILED_PRECONDITION, "--worker-group: no group \"%s\"", name);
+    w->group = g->gr_gid;
+    return XPL_OK;
+}
+
+static xpl_status_t set_logdir(struct xpl_svc_worker *w, const char *logdir,
+                               struct xpl_error *err) {
+    char cwd[PATH_MAX] = "";
+    if (logdir[0] != '/' && !getcwd(cwd, sizeof cwd))
+        XPL_FAIL(err, XPL_FAILED_PRECONDITION, "working directory: %s", strerror(errno));
+    const int n = snprintf(w->logdir, sizeof w->logdir, "%s%s%s", cwd, cwd[0] ? "/" : "", logdir);
+    if (n < 0 || (size_t)n >= sizeof w->logdir || !realpath(logdir, w->real_logdir))
+        XPL_FAIL(err, XPL_FAILED_PRECONDITION, "--logdir %s: cannot be resolved", logdir);
+    for (size_t len = strlen(w->logdir); len > 1 && w->logdir[len - 1] == '/';)
+        w->logdir[--len] = 0;
+    return XPL_OK;
+}
+
+static xpl_status_t start(struct xpl_svc_worker *w, const struct xpl_svc_worker_options *o,
+                          struct xpl_error *err) {
+    if (gethostname(w->id, sizeof w->id - 1) != 0) strcpy(w->id, "xplaned");
+    XPL_TRY(set_logdir(w, o->logdir, err));
+    XPL_TRY(choose_group(w, o->group, err));
+    XPL_TRY(choose_dir(w, o->dir, err));
+    if (!o->fallback[0]) return XPL_OK;
+    if (!(w->forwards = xpl_pool_new(FORWARDS, MAX_FORWARDS))) XPL_FAIL_OOM(err, "forwarding");
+    const struct xpl_rpc_channel_options c = {.size = sizeof c, .target = o->fallback};
+    return xpl_rpc_channel_open(&c, &w->fallback, err);
+}
+
+xpl_status_t xpl_svc_worker_new(struct xpl_engine *engine, struct xpl_catalogue *catalogue,
+                                const struct xpl_svc_worker_options *o, struct xpl_svc_worker **ret,
+                                struct xpl_error *err) {
+    struct xpl_svc_worker *w = xpl_sys_alloc(sizeof *w);
+    if (!w) XPL_FAIL_OOM(err, "worker service");
+    memset(w, 0, sizeof *w);
+    w->engine = engine;
+    w->catalogue = catalogue;
+    w->tally = o->tally;
+    w->dirfd = -1;
+    const xpl_status_t st = start(w, o, err);
+    if (st == XPL_OK)
+        *ret = w;
+    else
+        xpl_svc_worker_free(w);
+    return st;
+}
+
+void xpl_svc_worker_free(struct xpl_svc_worker *w) {
+    if (!w) return;
+    xpl_pool_free(w->forwards);
+    xpl_rpc_channel_close(w->fallback);
+    if (w->dirfd >= 0) (void)close(w->dirfd);
+    xpl_sys_free(w);
+}
+
+gid_t xpl_svc_worker_group(const struct xpl_svc_worker *w) {
+    return w->group;
+}
+
+// ---- the file named in a request ----
+
+// What follows "LOGDIR/" in `path`, or "".
+static xpl_str_t below(const char *logdir, xpl_str_t path) {
+    xpl_str_t dir = xpl_str_from(logdir);
+    if (xpl_str_eq(dir, XPL_STR("/"))) dir.len = 0;
+    if (!xpl_str_starts(path, dir) || path.len <= dir.len || path.ptr[dir.len] != '/')
+        return (xpl_str_t){0};
+    return xpl_str_sub(path, dir.len + 1, SIZE_MAX);
+}
+
+static bool find_path(const struct xpl_snapshot *snap, xpl_str_t relative, xpl_str_t *ret_session,
+                      xpl_str_t *ret_host) {
+    xpl_str_t dir = relative; // without the file's name
+    while (dir.len && dir.ptr[dir.len - 1] != '/')
+        dir.len--;
+    dir = dir.len ? xpl_str_sub(dir, 0, dir.len - 1) : XPL_STR(".");
+    for (size_t i = 0; relative.len && i < snap->n_sessions; i++) {
+        const struct xpl_session *s = &snap->sessions[i];
+        if (!xpl_str_eq(s->path, dir)) continue;
+        for (size_t h = 0; h < s->n_hosts; h++) {
+            if (!xpl_str_eq(s->hosts[h].path, relative)) continue;
+            *ret_session = s->name;
+            *ret_host = s->hosts[h].name;
+            return true;
+        }
+    }
+    return false;
+}
+
+// The session and host whose file `path` is; only names that a scan of LOGDIR found count.
+static bool find_host(const struct xpl_svc_worker *w, const struct xpl_snapshot *snap,
+                      xpl_str_t path, xpl_str_t *ret_session, xpl_str_t *ret_host) {
+    return find_path(snap, below(w->logdir, path), ret_session, ret_host) ||
+           find_path(snap, below(w->real_logdir, path), ret_session, ret_host);
+}
+
+// ---- the file named in an answer ----
+
+static bool write_all(int fd, xpl_bytes_t b) {
+    while (b.len) {
+        const ssize_t n = write(fd, b.ptr, b.len);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        b.ptr += n;
+        b.len -= (size_t)n;
+    }
+    return true;
+}
+
+// Puts the bytes at `name` in the worker directory, whole or not at all.
+static xpl_status_t put_file(struct xpl_svc_worker *w, const char *name, xpl_bytes_t bytes,
+                             struct xpl_error *err) {
+    char tmp[64];
+    (void)snprintf(tmp, sizeof tmp, ".%ld-%" PRIu64 ".tmp", (long)getpid(),
+                   (uint64_t)atomic_fetch_add(&w->temporary, 1));
+    const bool group = w->group != (gid_t)-1;
+    const int fd =
+        openat(w->dirfd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, group ? 0640 : 0600);
+    if (fd < 0)
+        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "cannot write in %s: %s", w->dir, strerror(errno));
+    bool ok = write_all(fd, bytes);
+    if (ok && group) ok = fchown(fd, (uid_t)-1, w->group) == 0 && fchmod(fd, 0640) == 0;
+    if (close(fd) != 0) ok = false;
+    if (ok && renameat(w->dirfd, tmp, w->dirfd, name) == 0) return XPL_OK;
+    const int why = errno;
+    (void)unlinkat(w->dirfd, tmp, 0);
+    XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "cannot write in %s: %s", w->dir, strerror(why));
+}
+
+void xpl_svc_worker_tidy(struct xpl_svc_worker *w) {
+    const int fd = openat(w->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        if (fd >= 0) (void)close(fd);
+        return;
+    }
+    const time_t now = time(NULL);
+    for (struct dirent *e; (e = readdir(d)) != NULL;) {
+        struct stat st;
+        const xpl_str_t name = xpl_str_from(e->d_name);
+        const bool ours =
+            xpl_str_ends(name, XPL_STR(".op_stats.pb")) || xpl_str_ends(name, XPL_STR(".tmp"));
+        if (ours && fstatat(w->dirfd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            now - st.st_mtime > KEEP_S)
+            (void)unlinkat(w->dirfd, e->d_name, 0);
+    }
+    (void)closedir(d);
+}
+
+// ---- requests ----
+
+struct ask { // the call's user data
+    struct xpl_svc_worker *w;
+    struct xpl_rpc_call *call;
+    struct xpl_ticket *ticket;
+    struct xpl_rpc_cancel *cancel; // of what is forwarded
+    char name[96];                 // of the answer's file
+    struct xpl_arena arena;        // holds what follows
+    xpl_bytes_t request;           // for the fallback
+    xpl_str_t tool, session, host;
+};
+
+static void ask_release(void *user) {
+    struct ask *a = user;
+    xpl_ticket_unref(a->ticket);
+    xpl_rpc_cancel_free(a->cancel);
+    xpl_arena_fini(&a->arena);
+    xpl_sys_free(a);
+}
+
+static uint64_t since_us(int64_t start_ns) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)((int64_t)t.tv_sec * 1000000000 + t.tv_nsec - start_ns) / 1000;
+}
+
+// Counts and logs a request that the engine did not get, or that it answered with `o`.
+static void count(const struct ask *a, xpl_status_t code, const struct xpl_outcome *o,
+                  const char *source, const char *error) {
+    const bool ok = code == XPL_OK && o;
+    xpl_tally_request(a->w->tally, &(struct xpl_request_line){
+                                       .service = "xprof",
+                                       .tool = a->tool,
+                                       .session = a->session,
+                                       .n_hosts = 1,
+                                       .host = a->host,
+                                       .code = code,
+                                       .source = source,
+                                       .bytes = ok ? xpl_rpc_blob_get(o->answer->blob).len : 0,
+                                       .micros = since_us(xpl_rpc_call_get_start_ns(a->call)),
+                                       .stage_us = o ? o->stage_us : NULL,
+                                       .error = code == XPL_OK ? NULL : error});
+}
+
+// Codes as the worker contract wants them: nothing permanent may look like something to retry.
+static xpl_status_t contract_code(xpl_status_t code) {
+    switch ((int)code) {
+        case XPL_DATA_LOSS: return XPL_OUT_OF_RANGE;
+        case XPL_NOT_FOUND:
+        case XPL_FAILED_PRECONDITION:
+        case XPL_PERMISSION_DENIED:
+        case XPL_INVALID_ARGUMENT: return XPL_UNIMPLEMENTED;
+        default: return code;
+    }
+}
+
+static void answer_path(struct ask *a) {
+    char path[PATH_MAX + 128];
+    (void)snprintf(path, sizeof path, "%s/%s", a->w->dir, a->name);
+    Xprof__Pywrap__WorkerProfileDataResponse r;
+    xprof__pywrap__worker_profile_data_response__init(&r);
+    r.output = (ProtobufCBinaryData){.len = strlen(path), .data = (uint8_t *)path};
+    r.worker_id = a->w->id;
+    xpl_rpc_finish_message(a->call, &r.base);
+}
+
+static void on_done(void *arg, const struct xpl_outcome *o) {
+    struct ask *a = arg;
+    struct xpl_error err = o->err;
+    xpl_status_t st = o->code;
+    if (st == XPL_OK) st = put_file(a->w, a->name, xpl_rpc_blob_get(o->answer->blob), &err);
+    if (st == XPL_OK)
+        answer_path(a);
+    else
+        xpl_rpc_finish_status(a->call, contract_code(st), err.msg);
+    count(a, st, o, xpl_outcome_source(o), err.msg);
+    xpl_rpc_call_unref(a->call);
+}
+
+static void on_cancel(struct xpl_rpc_call *c, void *service) {
+    (void)service;
+    struct ask *a = xpl_rpc_call_get_user(c);
+    if (a && a->ticket) xpl_engine_cancel(a->ticket);
+    if (a && a->cancel) xpl_rpc_cancel_fire(a->cancel);
+}
+
+// On a thread of its own: asks the real worker and passes its answer on.
+static void forward(void *arg) {
+    struct ask *a = arg;
+    struct xpl_rpc_reply reply = {0};
+    struct xpl_error err = {0};
+    const struct xpl_rpc_call_options o = {
+        .size = sizeof o, .timeout_ms = FALLBACK_TIMEOUT_MS, .cancel = a->cancel};
+    const xpl_status_t st =
+        xpl_rpc_unary(a->w->fallback, method_path, a->request, &o, &reply, &err);
+    if (st == XPL_OK)
+        xpl_rpc_finish(a->call, reply.bytes, NULL);
+    else
+        xpl_rpc_finish_status(a->call, st, err.msg);
+    xpl_rpc_reply_fini(&reply);
+    count(a, st, NULL, "fallback", err.msg);
+    xpl_rpc_call_unref(a->call);
+}
+
+static bool fill_ask(struct ask *a, xpl_bytes_t request, const char *tool, xpl_str_t session,
+                     xpl_str_t host) {
+    xpl_str_t raw;
+    if (!xpl_arena_str(&a->arena, (xpl_str_t){(const char *)request.ptr, request.len}, &raw) ||
+        !xpl_arena_str(&a->arena, xpl_str_from(tool), &a->tool) ||
+        !xpl_arena_str(&a->arena, session, &a->session) ||
+        !xpl_arena_str(&a->arena, host, &a->host))
+        return false;
+    a->request = (xpl_bytes_t){(const uint8_t *)raw.ptr, raw.len};
+    return true;
+}
+
+// The call's state, with a reference to the call; NULL, and the call answered, without memory.
+static struct ask *ask_new(struct xpl_svc_worker *w, struct xpl_rpc_call *c, xpl_bytes_t request,
+                           const char *tool, xpl_str_t session, xpl_str_t host) {
+    struct ask *a = xpl_sys_alloc(sizeof *a);
+    if (a) {
+        *a = (struct ask){.w = w, .call = c, .cancel = xpl_rpc_cancel_new()};
+        xpl_arena_init(&a->arena, (size_t)16 << 20);
+        if (a->cancel && fill_ask(a, request, tool, session, host)) {
+            xpl_rpc_call_set_user(c, a, ask_release);
+            xpl_rpc_call_ref(c);
+            return a;
+        }
+        ask_release(a);
+    }
+    xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");
+    return NULL;
+}
+
+static void not_served(struct xpl_svc_worker *w, struct xpl_rpc_call *c, xpl_bytes_t request,
+                       const char *tool, const char *why) {
+    struct ask *a = ask_new(w, c, request, tool, (xpl_str_t){0}, (xpl_str_t){0});
+    if (!a || (w->fallback && xpl_pool_submit(w->forwards, forward, a))) return;
+    const xpl_status_t st = w->fallback ? XPL_RESOURCE_EXHAUSTED : XPL_UNIMPLEMENTED;
+    const char *const text = w->fallback ? "too many requests are waiting" : why;
+    xpl_rpc_finish_status(c, st, text);
+    count(a, st, NULL, "", text);
+    xpl_rpc_call_unref(c);
+}
+
+// Tools whose product is the host's OpStats and whose pages need nothing that ours lack
+// (docs/differences.md: hlo_stats and roofline_model print HLO text and costs).
+static bool served(const char *tool) {
+    static const char *const tools[] = {"overview_page",      "input_pipeline_analyzer",
+                                        "framework_op_stats", "kernel_stats",
+                                        "op_profile",         "pod_viewer"};
+    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
+        if (strcmp(tools[i], tool) == 0) return true;
+    return false;
+}
+
+static bool wants_fresh(const Xprof__Pywrap__ProfileDataRequest *r) {
+    for (size_t i = 0; i < r->n_parameters; i++)
+        if (strcmp(r->parameters[i]->key, "use_saved_result") == 0 &&
+            strcmp(r->parameters[i]->value, "false") == 0)
+            return true;
+    return false;
+}
+
+// A name that is the same for the same bytes of the same file.
+static void name_file(struct ask *a, const struct xpl_host *h) {
+    (void)snprintf(a->name, sizeof a->name,
+                   "%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-v%d.op_stats.pb", h->print.dev,
+                   h->print.ino, h->print.size, (uint64_t)h->print.mtime_ns, XPL_ANALYSIS_VERSION);
+}
+
+static void ask_engine(struct xpl_svc_worker *w, struct xpl_rpc_call *c, xpl_bytes_t raw,
+                       const Xprof__Pywrap__ProfileDataRequest *r, xpl_str_t session,
+                       xpl_str_t host) {
+    struct xpl_option saved = {XPL_STR("use_saved_result"),
+                               wants_fresh(r) ? XPL_STR("false") : XPL_STR("true")};
+    struct xpl_question *q = NULL;
+    struct xpl_error err = {0};
+    if (xpl_engine_resolve(w->engine, session, &host, 1, XPL_WORKER_OP_STATS, &saved, 1, false, &q,
+                           &err) != XPL_OK) {
+        xpl_rpc_finish_status(c, contract_code(err.code), err.msg);
+        return;
+    }
+    struct ask *a = ask_new(w, c, raw, r->tool_name, session, host);
+    if (!a) {
+        xpl_question_free(q);
+        return;
+    }
+    name_file(a, q->hosts[0]);
+    xpl_engine_submit(w->engine, q, on_done, a, &a->ticket);
+}
+
+static void get_profile_data(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
+    struct xpl_svc_worker *w = service;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    xpl_arena_init(&arena, 1 << 20);
+    ProtobufCMessage *msg = NULL;
+    struct xpl_error err = {0};
+    if (xpl_rpc_message_unpack(&xprof__pywrap__worker_profile_data_request__descriptor, request,
+                               &arena, &msg, &err) != XPL_OK) {
+        xpl_rpc_finish_error(c, &err);
+        return;
+    }
+    const Xprof__Pywrap__ProfileDataRequest *r =
+        ((Xprof__Pywrap__WorkerProfileDataRequest *)msg)->origin_request;
+    if (!r) {
+        xpl_rpc_finish_status(c, XPL_UNIMPLEMENTED, "no origin_request");
+        return;
+    }
+    const xpl_str_t path = xpl_str_from(r->session_id);
+    struct xpl_snapshot *snap = xpl_catalogue_get(w->catalogue);
+    xpl_str_t session, host;
+    if (!served(r->tool_name)) {
+        not_served(w, c, request, r->tool_name, "this tool is not served yet");
+    } else if (!find_host(w, snap, path, &session, &host)) {
+        not_served(w, c, request, r->tool_name, "not a profile below --logdir");
+    } else {
+        ask_engine(w, c, request, r, session, host);
+    }
+    xpl_snapshot_unref(snap);
+}
+
+void xpl_svc_worker_methods(struct xpl_svc_worker *w,
+                            struct xpl_rpc_method ret[XPL_SVC_WORKER_METHODS]) {
+    ret[0] = (struct xpl_rpc_method){
+        .path = method_path, .on_request = get_profile_data, .on_cancel = on_cancel, .service = w};
+}

@@ -1,0 +1,191 @@
+// Who may ask: Host and Origin against DNS rebinding, the token, the method.
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/http/impl.h"
+
+// ---- names ----
+
+static void to_lower(char *to, size_t size, xpl_str_t s) {
+    size_t n = 0;
+    for (; n < s.len && n < size - 1; n++)
+        to[n] = (char)tolower((unsigned char)s.ptr[n]);
+    if (n && to[n - 1] == '.') n--; // "localhost." is localhost
+    to[n] = 0;
+}
+
+// Whether the name is among the first `n` of ours.
+static bool is_listed(const struct xpl_http *h, size_t n, const char *name) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(h->names[i], name) == 0) return true;
+    return false;
+}
+
+// An IP address cannot be rebound, but only those that lead here are names of ours.
+static bool is_our_address(const struct xpl_http *h, const char *name) {
+    struct in6_addr six;
+    struct in_addr four;
+    char text[INET6_ADDRSTRLEN];
+    if (inet_pton(AF_INET, name, &four) == 1)
+        return ntohl(four.s_addr) >> 24 == 127 || h->any_address;
+    if (inet_pton(AF_INET6, name, &six) != 1) return false;
+    return IN6_IS_ADDR_LOOPBACK(&six) || h->any_address ||
+           (inet_ntop(AF_INET6, &six, text, sizeof text) && is_listed(h, h->n_names, text));
+}
+
+static bool is_ours(const struct xpl_http *h, xpl_str_t host) {
+    xpl_str_t name;
+    char text[256];
+    if (!xpl_http_host_name(host, &name)) return false;
+    to_lower(text, sizeof text, name);
+    const xpl_str_t s = xpl_str_from(text);
+    return strcmp(text, "localhost") == 0 || xpl_str_ends(s, XPL_STR(".localhost")) ||
+           is_listed(h, h->n_names, text) || is_our_address(h, text);
+}
+
+// A page of the same host and port, or of a name that --http-host lists, may ask.
+static bool origin_allowed(const struct xpl_http *h, xpl_str_t origin, xpl_str_t host) {
+    const size_t at = xpl_str_find(origin, XPL_STR("://"), 0);
+    if (at == SIZE_MAX) return false; // "null" too
+    const xpl_str_t authority = xpl_str_sub(origin, at + 3, SIZE_MAX);
+    if (xpl_str_eq(authority, host)) return true;
+    xpl_str_t name;
+    char text[256];
+    if (!xpl_http_host_name(authority, &name)) return false;
+    to_lower(text, sizeof text, name);
+    return is_listed(h, h->n_proxies, text);
+}
+
+// ---- the token ----
+
+static bool equal_secret(xpl_str_t given, const char *token) {
+    const size_t n = strlen(token);
+    unsigned char differ = given.len != n;
+    for (size_t i = 0; i < n; i++)
+        differ = (unsigned char)(differ | (token[i] ^ (i < given.len ? given.ptr[i] : 0)));
+    return !differ;
+}
+
+// Bearer for programs; Basic for browsers, with any user name and the token as password.
+static bool token_given(const struct xpl_http_request *r) {
+    const xpl_str_t header = xpl_http_header(r, MHD_HTTP_HEADER_AUTHORIZATION);
+    const char *const token = r->http->token;
+    if (xpl_str_starts(header, XPL_STR("Bearer ")))
+        return equal_secret(xpl_str_sub(header, 7, SIZE_MAX), token);
+    char *password = NULL;
+    char *const user = MHD_basic_auth_get_username_password(r->mhd, &password);
+    const bool ok = password && equal_secret(xpl_str_from(password), token);
+    if (user) MHD_free(user);
+    if (password) MHD_free(password);
+    return ok;
+}
+
+// ---- together ----
+
+enum xpl_http_gate xpl_http_admit(struct xpl_http_request *r, const char *method,
+                                  const char *version) {
+    struct xpl_http *h = r->http;
+    const xpl_str_t host = xpl_http_header(r, MHD_HTTP_HEADER_HOST);
+    const xpl_str_t origin = xpl_http_header(r, MHD_HTTP_HEADER_ORIGIN);
+    // Browsers, of which the checks are about, send Host; HTTP/1.0 does without.
+    if (host.ptr ? !is_ours(h, host) : strcmp(version, MHD_HTTP_VERSION_1_0) != 0)
+        return XPL_GATE_HOST;
+    if (origin.ptr && !origin_allowed(h, origin, host)) return XPL_GATE_ORIGIN;
+    if (h->token && !token_given(r)) return XPL_GATE_TOKEN;
+    if (!r->post && strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
+        strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
+        return XPL_GATE_METHOD;
+    r->gzip = xpl_http_accepts_gzip(xpl_http_header(r, MHD_HTTP_HEADER_ACCEPT_ENCODING));
+    return XPL_GATE_OPEN;
+}
+
+static enum MHD_Result ask_for_token(struct xpl_http_request *r) {
+    static const char text[] = "this daemon asks for its token (--token-file): as Bearer token, or "
+                               "as password of any user\n";
+    struct MHD_Response *m = MHD_create_response_from_buffer(
+        sizeof text - 1, (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
+    if (!m) return MHD_NO;
+    enum MHD_Result got = MHD_NO;
+    if (xpl_http_add_policy(m, XPL_POLICY_API) &&
+        MHD_add_response_header(m, MHD_HTTP_HEADER_CONTENT_TYPE, "text/plain; charset=utf-8") &&
+        MHD_add_response_header(m, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Basic realm=\"xplaned\""))
+        got = MHD_queue_response(r->mhd, 401, m);
+    MHD_destroy_response(m);
+    return got;
+}
+
+enum MHD_Result xpl_http_turn_away(struct xpl_http_request *r, enum xpl_http_gate why) {
+    switch (why) {
+        case XPL_GATE_HOST:
+            return xpl_http_reply_text(r, 403,
+                                       "this host name is not known here; a proxy's name has to be "
+                                       "listed with --http-host");
+        case XPL_GATE_ORIGIN:
+            return xpl_http_reply_text(r, 403,
+                                       "pages of other origins may not ask here; a proxy's name "
+                                       "has to be listed with --http-host");
+        case XPL_GATE_TOKEN: return ask_for_token(r);
+        case XPL_GATE_METHOD:
+            return xpl_http_reply_text(r, 405, "only GET, HEAD and POST are understood");
+        case XPL_GATE_MALFORMED:
+        case XPL_GATE_OPEN: break;
+    }
+    return xpl_http_reply_text(r, 400, "the URL is malformed");
+}
+
+// ---- settings ----
+
+static xpl_status_t add_hosts(struct xpl_http *h, xpl_str_t list, struct xpl_error *err) {
+    while (list.len) {
+        const size_t comma = xpl_str_find(list, XPL_STR(","), 0);
+        xpl_str_t one = xpl_str_sub(list, 0, comma), name;
+        list = comma == SIZE_MAX ? (xpl_str_t){0} : xpl_str_sub(list, comma + 1, SIZE_MAX);
+        while (one.len && one.ptr[0] == ' ')
+            one = xpl_str_sub(one, 1, SIZE_MAX);
+        while (one.len && one.ptr[one.len - 1] == ' ')
+            one.len--;
+        if (!one.len) continue;
+        if (!xpl_http_host_name(one, &name))
+            XPL_FAIL(err, XPL_INVALID_ARGUMENT, "--http-host: \"%.*s\" is no name of a host",
+                     XPL_STR_FMT(xpl_str_sub(one, 0, 300)));
+        if (h->n_names == XPL_HTTP_MAX_PROXIES)
+            XPL_FAIL(err, XPL_INVALID_ARGUMENT, "--http-host: more than %d names",
+                     XPL_HTTP_MAX_PROXIES);
+        to_lower(h->names[h->n_names++], sizeof h->names[0], name);
+    }
+    return XPL_OK;
+}
+
+xpl_status_t xpl_http_setup(struct xpl_http *h, struct xpl_error *err) {
+    const char *p = h->options.prefix;
+    size_t n = strlen(p);
+    while (n && p[n - 1] == '/')
+        n--;
+    if (n && (p[0] != '/' || n >= sizeof h->prefix))
+        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "--http-prefix %s: want a path such as /xprof", p);
+    memcpy(h->prefix, p, n);
+    XPL_TRY(add_hosts(h, xpl_str_from(h->options.hosts), err));
+    h->n_proxies = h->n_names;
+    struct xpl_snapshot *s = xpl_catalogue_get(h->parts.catalogue);
+    char real[PATH_MAX];
+    (void)snprintf(h->base[0], sizeof h->base[0], "%s", s->base.ptr);
+    if (realpath(s->base.ptr, real)) (void)snprintf(h->base[1], sizeof h->base[1], "%s", real);
+    xpl_snapshot_unref(s);
+    return XPL_OK;
+}
+
+xpl_status_t xpl_http_set_token(struct xpl_http *h, const char *token, struct xpl_error *err) {
+    char *copy = NULL;
+    if (token[0]) {
+        copy = xpl_sys_alloc(strlen(token) + 1);
+        if (!copy) XPL_FAIL_OOM(err, "token");
+        memcpy(copy, token, strlen(token) + 1);
+    }
+    xpl_sys_free(h->token);
+    h->token = copy;
+    return XPL_OK;
+}

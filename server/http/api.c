@@ -1,0 +1,224 @@
+// /api/v1: what our own pages ask.
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "proto/xplaned/v1/server.pb-c.h"
+#include "server/http/impl.h"
+
+enum { MAX_HOSTS = 4096, MAX_REPLY = 256 << 20 };
+
+static enum MHD_Result fail(struct xpl_http_request *r, xpl_status_t code, const char *text) {
+    struct xpl_error err = {0};
+    (void)xpl_error_set(&err, code, __FILE__, __LINE__, UINT64_MAX, "%s", text);
+    return xpl_http_reply_api_error(r, &err, -1);
+}
+
+static void finish_json(struct xpl_http_request *r, struct xpl_buf *b) {
+    const struct xpl_http_body_options o = {
+        .policy = XPL_POLICY_API, .type = "application/json", .gzip = r->gzip, .validators = true};
+    r->body = xpl_http_body_from_buf(b, &o);
+}
+
+// ---- /api/v1/sessions ----
+
+static const char *state_name(enum xpl_host_state s) {
+    switch (s) {
+        case XPL_HOST_CONVERTING: return "converting";
+        case XPL_HOST_STORED: return "stored";
+        case XPL_HOST_BROKEN: return "broken";
+        case XPL_HOST_NEW: break;
+    }
+    return "new";
+}
+
+static void put_host(struct xpl_http *h, struct xpl_buf *b, const struct xpl_session *s,
+                     const struct xpl_host *host) {
+    struct xpl_host_status st;
+    xpl_engine_host_status(h->parts.engine, s, host, &st);
+    xpl_buf_str(b, XPL_STR("{\"name\":"));
+    xpl_json_str(b, host->name, false);
+    xpl_buf_printf(b, ",\"bytes\":%llu,\"modified_unix_ms\":%lld,\"state\":\"%s\",\"error\":",
+                   (unsigned long long)host->print.size,
+                   (long long)(host->print.mtime_ns / 1000000), state_name(st.state));
+    xpl_json_str(b, xpl_str_from(st.error), false);
+    xpl_buf_putc(b, '}');
+}
+
+static void put_session(struct xpl_http *h, struct xpl_buf *b, const struct xpl_session *s) {
+    int64_t oldest = 0; // the first host's file was written when the capture ended
+    for (size_t i = 0; i < s->n_hosts; i++)
+        if (!oldest || s->hosts[i].print.mtime_ns < oldest) oldest = s->hosts[i].print.mtime_ns;
+    xpl_buf_str(b, XPL_STR("{\"name\":"));
+    xpl_json_str(b, s->name, false);
+    xpl_buf_printf(b, ",\"captured_unix_ms\":%lld,\"bytes\":%llu,\"hosts\":[",
+                   (long long)(oldest / 1000000), (unsigned long long)s->bytes);
+    for (size_t i = 0; i < s->n_hosts; i++) {
+        if (i) xpl_buf_putc(b, ',');
+        put_host(h, b, s, &s->hosts[i]);
+    }
+    xpl_buf_str(b, XPL_STR("]}"));
+}
+
+// On a worker: the hosts' states are looked up in the store.
+static void sessions(struct xpl_http_request *r) {
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    xpl_buf_init(&b, MAX_REPLY);
+    struct xpl_snapshot *s = xpl_catalogue_get(r->http->parts.catalogue);
+    xpl_buf_str(&b, XPL_STR("{\"sessions\":["));
+    for (size_t i = 0; i < s->n_sessions; i++) {
+        if (i) xpl_buf_putc(&b, ',');
+        put_session(r->http, &b, &s->sessions[i]);
+    }
+    xpl_buf_str(&b, XPL_STR("]}"));
+    xpl_snapshot_unref(s);
+    finish_json(r, &b);
+}
+
+// ---- /api/v1/tools ----
+
+static void put_key(struct xpl_buf *b, const char *key, bool *first) {
+    xpl_buf_printf(b, "%s{\"key\":\"%s\",\"values\":[", *first ? "" : ",", key);
+    const char *at = xpl_tool_option_values(xpl_str_from(key));
+    for (size_t i = 0; at && *at; i++) { // "a|b|c"
+        const size_t n = strcspn(at, "|");
+        if (i) xpl_buf_putc(b, ',');
+        xpl_json_str(b, (xpl_str_t){at, n}, false);
+        at += n + (at[n] == '|');
+    }
+    xpl_buf_str(b, XPL_STR("]}"));
+    *first = false;
+}
+
+static void tools(struct xpl_http_request *r) {
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    xpl_buf_init(&b, MAX_REPLY);
+    size_t n;
+    const struct xpl_tool *const all = xpl_tools(&n);
+    xpl_buf_str(&b, XPL_STR("{\"tools\":["));
+    for (size_t i = 0; i < n; i++) {
+        const struct xpl_tool *const t = &all[i];
+        bool first = true;
+        xpl_buf_printf(&b,
+                       "%s{\"name\":\"%s\",\"alias\":\"%s\",\"content_type\":\"%s\","
+                       "\"one_host\":%s,\"options\":[",
+                       i ? "," : "", t->name, t->alias ? t->alias : "", t->content_type,
+                       t->one_host ? "true" : "false");
+        for (const char *const *k = t->options; *k; k++)
+            put_key(&b, *k, &first);
+        for (const char *const *k = xpl_tool_common_options(); *k; k++)
+            put_key(&b, *k, &first);
+        xpl_buf_str(&b, XPL_STR("]}"));
+    }
+    xpl_buf_str(&b, XPL_STR("]}"));
+    finish_json(r, &b);
+}
+
+// ---- /api/v1/server ----
+
+// Any of our messages as JSON: fields by name, numbers as numbers.
+static void put_message(struct xpl_buf *b, const ProtobufCMessage *m);
+
+static void put_field(struct xpl_buf *b, const ProtobufCFieldDescriptor *f, const void *at) {
+    // These messages have no other types.
+    if (f->type == PROTOBUF_C_TYPE_MESSAGE) {
+        const ProtobufCMessage *const *const m = at;
+        if (*m)
+            put_message(b, *m);
+        else
+            xpl_buf_str(b, XPL_STR("null"));
+    } else if (f->type == PROTOBUF_C_TYPE_STRING) {
+        const char *const *const s = at;
+        xpl_json_str(b, xpl_str_from(*s ? *s : ""), false);
+    } else if (f->type == PROTOBUF_C_TYPE_BOOL) {
+        const protobuf_c_boolean *const v = at;
+        xpl_buf_str(b, *v ? XPL_STR("true") : XPL_STR("false"));
+    } else if (f->type == PROTOBUF_C_TYPE_UINT32) {
+        const uint32_t *const v = at;
+        xpl_buf_printf(b, "%u", *v);
+    } else if (f->type == PROTOBUF_C_TYPE_INT64) {
+        const int64_t *const v = at;
+        xpl_buf_printf(b, "%lld", (long long)*v);
+    } else if (f->type == PROTOBUF_C_TYPE_UINT64) {
+        const uint64_t *const v = at;
+        xpl_buf_printf(b, "%llu", (unsigned long long)*v);
+    } else {
+        xpl_buf_str(b, XPL_STR("null"));
+    }
+}
+
+static void put_message(struct xpl_buf *b, const ProtobufCMessage *m) {
+    const ProtobufCMessageDescriptor *const d = m->descriptor;
+    xpl_buf_putc(b, '{');
+    for (unsigned i = 0; i < d->n_fields; i++) {
+        const ProtobufCFieldDescriptor *const f = &d->fields[i];
+        const char *const at = (const char *)m + f->offset;
+        xpl_buf_printf(b, "%s\"%s\":", i ? "," : "", f->name);
+        if (f->label != PROTOBUF_C_LABEL_REPEATED) {
+            put_field(b, f, at);
+            continue;
+        }
+        const size_t n = *(const size_t *)(const void *)((const char *)m + f->quantifier_offset);
+        const char *const *const list = (const void *)at;
+        xpl_buf_putc(b, '[');
+        for (size_t k = 0; k < n; k++) { // messages alone are repeated
+            if (k) xpl_buf_putc(b, ',');
+            put_field(b, f, *list + k * sizeof(void *));
+        }
+        xpl_buf_putc(b, ']');
+    }
+    xpl_buf_putc(b, '}');
+}
+
+static void server(struct xpl_http_request *r) {
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    xpl_buf_init(&b, MAX_REPLY);
+    const ProtobufCMessage *const m = xpl_svc_server_stats(r->http->parts.stats, &r->arena);
+    if (!m) return;
+    put_message(&b, m);
+    finish_json(r, &b);
+}
+
+// ---- /api/v1/tool, /api/v1/csv ----
+
+static enum MHD_Result tool(struct xpl_http_request *r, bool csv) {
+    struct xpl_http_ask a = {.dialect = XPL_DIALECT_API, .csv = csv};
+    xpl_str_t *hosts = xpl_arena_array(&r->arena, r->n_args + 1, sizeof *hosts);
+    struct xpl_option *options = xpl_arena_array(&r->arena, r->n_args + 1, sizeof *options);
+    if (!hosts || !options) return xpl_http_busy(r);
+    for (size_t i = 0; i < r->n_args; i++) {
+        const xpl_str_t key = r->args[i].key, value = r->args[i].value;
+        if (xpl_str_eq(key, XPL_STR("session")))
+            a.session = value;
+        else if (xpl_str_eq(key, XPL_STR("tool")))
+            a.tool = value;
+        else if (!xpl_str_eq(key, XPL_STR("host")))
+            options[a.n_options++] = (struct xpl_option){key, value};
+        else if (value.len && a.n_hosts < MAX_HOSTS)
+            hosts[a.n_hosts++] = value;
+    }
+    a.hosts = hosts;
+    a.options = options;
+    if (!a.session.len)
+        return fail(r, XPL_INVALID_ARGUMENT,
+                    "session=NAME is missing; /api/v1/sessions lists them");
+    if (!a.tool.len)
+        return fail(r, XPL_INVALID_ARGUMENT, "tool=NAME is missing; /api/v1/tools lists them");
+    return xpl_http_ask(r, &a);
+}
+
+enum MHD_Result xpl_http_route_api(struct xpl_http_request *r) {
+    static const struct {
+        const char *path;
+        void (*work)(struct xpl_http_request *r);
+    } routes[] = {
+        {"/api/v1/sessions", sessions}, {"/api/v1/tools", tools}, {"/api/v1/server", server}};
+    if (r->post) return xpl_http_reply_text(r, 405, "this route is read with GET");
+    if (xpl_str_eq(r->path, XPL_STR("/api/v1/tool"))) return tool(r, false);
+    if (xpl_str_eq(r->path, XPL_STR("/api/v1/csv"))) return tool(r, true);
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
+        if (xpl_str_eq(r->path, xpl_str_from(routes[i].path)))
+            return xpl_http_defer(r, routes[i].work, xpl_http_result) ? MHD_YES : xpl_http_busy(r);
+    return fail(r, XPL_NOT_FOUND,
+                "no such route; there are /api/v1/sessions, tools, tool, csv and server");
+}

@@ -1,0 +1,129 @@
+// A tool's table as CSV, as XProf's convert/csv_writer.py writes it: every cell quoted, numbers and
+// truth values as Python prints them.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/tools/lib/json_value.h"
+#include "base/json.h"
+#include "server/http/impl.h"
+
+// Moves the digits of "1.25e+20" or "0.00001" to where Python's repr puts the point: an exponent
+// below 1e-4 and from 1e16 on.
+static void put_float(struct xpl_buf *out, double v) {
+    if (isnan(v) || isinf(v)) {
+        xpl_buf_str(out, isnan(v) ? XPL_STR("nan") : v < 0 ? XPL_STR("-inf") : XPL_STR("inf"));
+        return;
+    }
+    char text[40], digits[24];
+    int exponent = 0, n = 0;
+    // The shortest of 17 forms that reads back; most numbers of a table need 15 digits or fewer.
+    for (int precision = 14; precision < 17; precision++) {
+        (void)snprintf(text, sizeof text, "%.*e", precision, v);
+        if (strtod(text, NULL) == v) break;
+    }
+    const char *const e = strchr(text, 'e');
+    exponent = (int)strtol(e + 1, NULL, 10);
+    for (const char *p = text; p < e; p++)
+        if (*p >= '0' && *p <= '9') digits[n++] = *p;
+    while (n > 1 && digits[n - 1] == '0')
+        n--;
+    if (signbit(v)) xpl_buf_putc(out, '-');
+    if (exponent < -4 || exponent >= 16) {
+        xpl_buf_putc(out, digits[0]);
+        if (n > 1) xpl_buf_printf(out, ".%.*s", n - 1, digits + 1);
+        xpl_buf_printf(out, "e%c%02d", exponent < 0 ? '-' : '+', abs(exponent));
+        return;
+    }
+    if (exponent < 0) {
+        xpl_buf_printf(out, "0.%.*s%.*s", -exponent - 1, "000", n, digits);
+        return;
+    }
+    for (int i = 0; i <= exponent || i < n; i++) {
+        if (i == exponent + 1) xpl_buf_putc(out, '.');
+        xpl_buf_putc(out, i < n ? digits[i] : '0');
+    }
+    if (n <= exponent + 1) xpl_buf_str(out, XPL_STR(".0"));
+}
+
+static void put_text(struct xpl_buf *out, xpl_str_t s) {
+    while (s.len) {
+        const size_t quote = xpl_str_find(s, XPL_STR("\""), 0);
+        const size_t n = quote == SIZE_MAX ? s.len : quote + 1;
+        xpl_buf_put(out, s.ptr, n);
+        if (quote != SIZE_MAX) xpl_buf_putc(out, '"');
+        s = xpl_str_sub(s, n, SIZE_MAX);
+    }
+}
+
+static void put_value(struct xpl_buf *out, const struct xpl_json_value *v) {
+    xpl_buf_putc(out, '"');
+    switch (v ? v->type : XPL_JSON_NULL) {
+        case XPL_JSON_NULL: break;
+        case XPL_JSON_BOOL: xpl_buf_str(out, v->b ? XPL_STR("True") : XPL_STR("False")); break;
+        case XPL_JSON_INT: xpl_buf_str(out, v->text); break;
+        case XPL_JSON_REAL: put_float(out, v->real); break;
+        case XPL_JSON_STRING: put_text(out, v->text); break;
+        case XPL_JSON_ARRAY:
+        case XPL_JSON_OBJECT: { // no table has them
+            struct xpl_buf text;
+            xpl_buf_init(&text, out->max);
+            xpl_json_write(v, &text);
+            put_text(out, (xpl_str_t){(char *)text.p, text.n});
+            out->failed = out->failed || text.failed;
+            xpl_buf_fini(&text);
+            break;
+        }
+    }
+    xpl_buf_putc(out, '"');
+}
+
+static const struct xpl_json_value *member(const struct xpl_json_value *v, const char *key) {
+    return v->type == XPL_JSON_OBJECT ? xpl_json_member(v, xpl_str_from(key)) : NULL;
+}
+
+static void put_header(struct xpl_buf *out, const struct xpl_json_value *columns) {
+    for (size_t i = 0; i < columns->n; i++) {
+        const struct xpl_json_value *const c = &columns->children[i];
+        const struct xpl_json_value *label = member(c, "label");
+        if (!label) label = member(c, "id");
+        if (i) xpl_buf_putc(out, ',');
+        put_value(out, label);
+    }
+    xpl_buf_putc(out, '\n');
+}
+
+static void put_row(struct xpl_buf *out, const struct xpl_json_value *row) {
+    const struct xpl_json_value *const cells = member(row, "c");
+    if (!cells || cells->type != XPL_JSON_ARRAY || !cells->n) return;
+    for (size_t i = 0; i < cells->n; i++) {
+        if (i) xpl_buf_putc(out, ',');
+        put_value(out, member(&cells->children[i], "v"));
+    }
+    xpl_buf_putc(out, '\n');
+}
+
+xpl_status_t xpl_http_csv(xpl_str_t json, struct xpl_arena *scratch, struct xpl_buf *out,
+                          struct xpl_error *err) {
+    struct xpl_json_value all;
+    switch (xpl_json_parse(json, scratch, &all)) {
+        case XPL_JSON_OK: break;
+        case XPL_JSON_OOM: XPL_FAIL_OOM(err, "csv");
+        case XPL_JSON_INVALID: XPL_FAIL(err, XPL_INTERNAL, "the answer is no valid JSON");
+    }
+    const struct xpl_json_value *table = &all;
+    if (all.type == XPL_JSON_ARRAY) {
+        if (!all.n) return XPL_OK;
+        table = &all.children[0];
+    }
+    const struct xpl_json_value *const columns = member(table, "cols"), *const rows =
+                                                                            member(table, "rows");
+    if (!columns || columns->type != XPL_JSON_ARRAY)
+        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "Data format not suitable for CSV (missing 'cols')");
+    put_header(out, columns);
+    for (size_t i = 0; rows && rows->type == XPL_JSON_ARRAY && i < rows->n; i++)
+        put_row(out, &rows->children[i]);
+    if (out->failed) XPL_FAIL_OOM(err, "csv");
+    return XPL_OK;
+}

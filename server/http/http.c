@@ -1,0 +1,480 @@
+// The gateway's life: libmicrohttpd on the loop, connections and their time limits, requests that
+// wait for workers, start and stop.
+#include "server/http/impl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "server/engine/pool.h"
+#include "server/http/listen.h"
+
+enum {
+    POOL_BYTES = 32 << 10,  // of libmicrohttpd for one connection: bounds the headers
+    MAX_BODY = 64 << 10,    // no route reads one
+    SPARE_CONNECTIONS = 64, // beyond the limit, to be told 503
+    SEND_MS = 60000,
+    SEND_BYTES_PER_MS = 32, // a client that reads more slowly is dropped
+    ACCEPT_BATCH = 64,
+};
+
+struct xpl_http_connection {
+    struct xpl_http *http;
+    struct xpl_http_connection *next, *prev;
+    struct MHD_Connection *mhd;
+    int fd;
+    bool surplus; // over --http-connections
+    bool polling;
+    uint64_t deadline_ms; // of the loop's clock; UINT64_MAX: none
+    struct xpl_http_request *request;
+    uv_poll_t poll; // tells while a request waits that the client has gone
+};
+
+static uint64_t now_ms(struct xpl_http *h) {
+    return uv_now(xpl_loop_uv(h->parts.loop));
+}
+
+static void maybe_stopped(struct xpl_http *h) {
+    if (!h->stopped || h->open_handles) return;
+    if (h->on_stopped) h->on_stopped(h->on_stopped_arg);
+}
+
+// ---- libmicrohttpd's turns ----
+
+static void on_again(uv_idle_t *i);
+
+static void run(struct xpl_http *h) {
+    bool again = false;
+    for (int i = 0; i < 2; i++) {
+        struct MHD_Daemon *const d = h->engines[i].mhd;
+        MHD_UNSIGNED_LONG_LONG ms = 1;
+        if (!d) continue;
+        (void)MHD_run(d);
+        if (MHD_get_timeout(d, &ms) == MHD_YES && ms == 0) again = true;
+    }
+    if (again)
+        uv_idle_start(&h->again, on_again);
+    else
+        uv_idle_stop(&h->again);
+}
+
+static void finish_stop(struct xpl_http *h);
+
+static void turn(struct xpl_http *h) {
+    if (h->stopped) return;
+    run(h);
+    if (h->stopping && !h->n_active) finish_stop(h);
+}
+
+static void on_again(uv_idle_t *i) {
+    turn(i->data);
+}
+
+static void on_engine(uv_poll_t *p, int status, int events) {
+    (void)status, (void)events;
+    struct xpl_http_engine *e = p->data;
+    turn(e->http);
+}
+
+// ---- waiting requests ----
+
+// Takes what workers have finished, and lets libmicrohttpd call the handler again.
+static void on_wake(uv_async_t *a) {
+    struct xpl_http *h = a->data;
+    pthread_mutex_lock(&h->mu);
+    struct xpl_http_request *list = h->done;
+    h->done = NULL;
+    pthread_mutex_unlock(&h->mu);
+    for (struct xpl_http_request *r; (r = list);) {
+        list = r->next_done;
+        r->waiting = false;
+        xpl_http_sending(r, 0); // whatever the reply is, it has to be read
+        if (r->connection->polling) uv_poll_stop(&r->connection->poll);
+        MHD_resume_connection(r->mhd);
+    }
+    turn(h);
+}
+
+void xpl_http_done(struct xpl_http_request *r) {
+    struct xpl_http *h = r->http;
+    pthread_mutex_lock(&h->mu);
+    r->next_done = h->done;
+    h->done = r;
+    uv_async_send(&h->wake); // under the lock: r may go as soon as it is released
+    pthread_mutex_unlock(&h->mu);
+}
+
+static void give_up(struct xpl_http_request *r) {
+    if (r->gone) return;
+    r->gone = true;
+    if (r->ticket) xpl_engine_cancel(r->ticket);
+    xpl_http_capture_cancel(r);
+}
+
+static void on_peer(uv_poll_t *p, int status, int events) {
+    (void)status, (void)events;
+    struct xpl_http_connection *c = p->data;
+    uv_poll_stop(p);
+    if (c->request && c->request->waiting) give_up(c->request);
+}
+
+static void handle_closed(uv_handle_t *handle) {
+    struct xpl_http *h = handle->data;
+    h->open_handles--;
+    maybe_stopped(h);
+}
+
+void xpl_http_wait(struct xpl_http_request *r,
+                   enum MHD_Result (*finish)(struct xpl_http_request *)) {
+    struct xpl_http_connection *c = r->connection;
+    r->finish = finish;
+    r->waiting = true;
+    c->deadline_ms = UINT64_MAX;
+    MHD_suspend_connection(r->mhd);
+    // libmicrohttpd does not look at connections that wait.
+    if (!c->polling && uv_poll_init(xpl_loop_uv(r->http->parts.loop), &c->poll, c->fd) == 0) {
+        c->polling = true;
+        c->poll.data = c;
+    }
+    if (c->polling) uv_poll_start(&c->poll, UV_DISCONNECT, on_peer);
+}
+
+static void do_work(void *arg) {
+    struct xpl_http_request *r = arg;
+    r->work(r);
+    xpl_http_done(r);
+}
+
+bool xpl_http_defer(struct xpl_http_request *r, void (*work)(struct xpl_http_request *),
+                    enum MHD_Result (*finish)(struct xpl_http_request *)) {
+    r->work = work;
+    if (!xpl_pool_submit(r->http->parts.pool, do_work, r)) return false;
+    xpl_http_wait(r, finish); // the worker's end is looked at on this thread, so not before
+    return true;
+}
+
+// ---- requests ----
+
+static void request_free(struct xpl_http_request *r) {
+    if (!r) return;
+    if (r->release) r->release(r); // also when a client's end came before `finish`
+    if (r->ticket) xpl_ticket_unref(r->ticket);
+    if (r->body) xpl_object_unref(&r->body->object);
+    xpl_arena_fini(&r->arena);
+    xpl_sys_free(r);
+}
+
+static struct xpl_http_connection *connection_of(struct MHD_Connection *m) {
+    const union MHD_ConnectionInfo *i =
+        MHD_get_connection_info(m, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return i ? i->socket_context : NULL;
+}
+
+// The request line is here.
+static void *on_uri(void *arg, const char *uri, struct MHD_Connection *m) {
+    struct xpl_http *h = arg;
+    struct xpl_http_connection *c = connection_of(m);
+    if (!c) return NULL;
+    request_free(c->request);
+    const size_t n = strlen(uri);
+    struct xpl_http_request *r = c->request = xpl_sys_alloc(sizeof *r + n + 1);
+    if (!r) return NULL;
+    *r = (struct xpl_http_request){
+        .http = h, .mhd = m, .connection = c, .began_ns = xpl_clock_ns(), .n_uri = n};
+    xpl_arena_init(&r->arena, (size_t)64 << 20);
+    memcpy(r->uri, uri, n + 1);
+    return r;
+}
+
+// A body that no route wants is read if it is small, refused before it is sent if it is not.
+static enum MHD_Result check_body(struct xpl_http_request *r) {
+    const xpl_str_t length = xpl_http_header(r, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    if (xpl_http_header(r, MHD_HTTP_HEADER_TRANSFER_ENCODING).ptr) {
+        r->refused = true;
+        return xpl_http_reply_text(r, 411, "a body needs a Content-Length");
+    }
+    if (length.ptr && (length.len > 9 || strtoul(length.ptr, NULL, 10) > MAX_BODY)) {
+        r->refused = true;
+        return xpl_http_reply_text(r, 413, "at most %d bytes of body are taken", MAX_BODY);
+    }
+    return MHD_YES;
+}
+
+static enum MHD_Result begin(struct xpl_http_request *r, const char *method) {
+    struct xpl_http *h = r->http;
+    r->seen = true;
+    r->connection->deadline_ms = now_ms(h) + h->options.idle_ms; // for the body
+    h->n_active++;
+    r->post = strcmp(method, MHD_HTTP_METHOD_POST) == 0;
+    r->head = strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
+    if (r->connection->surplus) {
+        r->refused = true;
+        return xpl_http_reply(r, 503, XPL_POLICY_API, "text/plain",
+                              XPL_STR("too many connections (--http-connections); try again soon"),
+                              1);
+    }
+    return check_body(r);
+}
+
+static enum MHD_Result on_request(void *arg, struct MHD_Connection *m, const char *url,
+                                  const char *method, const char *version, const char *data,
+                                  size_t *n_data, void **context) {
+    (void)arg, (void)m, (void)url, (void)data;
+    struct xpl_http_request *r = *context;
+    if (!r) return MHD_NO; // out of memory
+    if (!r->seen) return begin(r, method);
+    if (*n_data) {
+        *n_data = 0;
+        return MHD_YES;
+    }
+    if (r->refused || r->waiting) return MHD_YES;
+    if (r->finish) return r->finish(r);
+    const enum xpl_http_gate gate = xpl_http_admit(r, method, version);
+    return gate == XPL_GATE_OPEN ? xpl_http_route(r) : xpl_http_turn_away(r, gate);
+}
+
+static void on_completed(void *arg, struct MHD_Connection *m, void **context,
+                         enum MHD_RequestTerminationCode why) {
+    (void)m, (void)why;
+    struct xpl_http *h = arg;
+    struct xpl_http_request *r = *context;
+    *context = NULL;
+    if (!r) return;
+    struct xpl_http_connection *c = r->connection;
+    c->deadline_ms = now_ms(h) + h->options.idle_ms;
+    c->request = NULL;
+    if (r->seen) h->n_active--;
+    request_free(r);
+}
+
+void xpl_http_sending(struct xpl_http_request *r, uint64_t bytes) {
+    r->connection->deadline_ms = now_ms(r->http) + SEND_MS + bytes / SEND_BYTES_PER_MS;
+}
+
+// ---- connections ----
+
+static void connection_closed(uv_handle_t *handle) {
+    struct xpl_http_connection *c = handle->data;
+    struct xpl_http *h = c->http;
+    xpl_sys_free(c);
+    h->open_handles--;
+    maybe_stopped(h);
+}
+
+static void connection_gone(struct xpl_http *h, struct xpl_http_connection *c) {
+    *(c->prev ? &c->prev->next : &h->connections) = c->next;
+    if (c->next) c->next->prev = c->prev;
+    h->n_connections--;
+    request_free(c->request);
+    c->request = NULL;
+    h->open_handles += c->polling;
+    if (c->polling)
+        uv_close((uv_handle_t *)&c->poll, connection_closed);
+    else
+        xpl_sys_free(c);
+}
+
+static void on_connection(void *arg, struct MHD_Connection *m, void **context,
+                          enum MHD_ConnectionNotificationCode what) {
+    struct xpl_http *h = arg;
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (*context) connection_gone(h, *context);
+        *context = NULL;
+        return;
+    }
+    struct xpl_http_connection *c = xpl_sys_alloc(sizeof *c);
+    if (!c) return; // on_uri finds none, and the connection is closed
+    *c = (struct xpl_http_connection){
+        .http = h,
+        .mhd = m,
+        .fd = MHD_get_connection_info(m, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
+        .surplus = h->n_connections >= h->options.max_connections,
+        .deadline_ms = now_ms(h) + h->options.idle_ms,
+        .next = h->connections};
+    if (c->next) c->next->prev = c;
+    h->connections = c;
+    h->n_connections++;
+    *context = c;
+}
+
+static void on_listener(uv_poll_t *p, int status, int events) {
+    (void)events;
+    struct xpl_http_listener *l = p->data;
+    struct xpl_http *h = l->http;
+    for (int i = 0; status == 0 && i < ACCEPT_BATCH; i++) {
+        struct sockaddr_storage from;
+        socklen_t n = sizeof from;
+        const bool room = h->n_connections < h->options.max_connections + SPARE_CONNECTIONS;
+        const int fd =
+            room ? accept4(l->fd, (struct sockaddr *)&from, &n, SOCK_NONBLOCK | SOCK_CLOEXEC) : -1;
+        if (fd < 0) {
+            if (room && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)) break;
+            uv_poll_stop(p); // no room, or no descriptors: the tick tries again
+            l->paused = true;
+            break;
+        }
+        (void)MHD_add_connection(h->engines[l->tls].mhd, fd, (struct sockaddr *)&from, n);
+    }
+    turn(h);
+}
+
+void xpl_http_tick(struct xpl_http *h) {
+    if (h->stopped) return;
+    const uint64_t now = now_ms(h);
+    for (struct xpl_http_connection *c = h->connections; c; c = c->next)
+        if (now > c->deadline_ms) {
+            c->deadline_ms = UINT64_MAX;
+            (void)shutdown(c->fd, SHUT_RDWR); // libmicrohttpd sees the end and closes
+        }
+    for (size_t i = 0; i < h->n_listeners && !h->stopping; i++)
+        if (h->listeners[i].paused) {
+            h->listeners[i].paused = false;
+            uv_poll_start(&h->listeners[i].poll, UV_READABLE, on_listener);
+        }
+}
+
+// ---- start ----
+
+__attribute__((format(printf, 2, 0))) static void on_log(void *arg, const char *fmt, va_list ap) {
+    (void)arg;
+    char text[512];
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    text[strcspn(text, "\n")] = 0;
+    xpl_log(XPL_LOG_DEBUG, "http", "%s", text);
+}
+
+static xpl_status_t start_engine(struct xpl_http *h, bool tls, struct xpl_error *err) {
+    struct xpl_http_engine *e = &h->engines[tls];
+    if (e->mhd) return XPL_OK;
+    XPL_AUTO(xpl_http_pem_fini) struct xpl_http_pem pem = {0};
+    if (tls) XPL_TRY(xpl_http_pem_read(&h->options, &pem, err));
+    struct MHD_OptionItem more[] = {
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, pem.cert},
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, pem.key},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    const unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
+                           MHD_USE_ERROR_LOG | (tls ? MHD_USE_TLS : 0u);
+    e->http = h;
+    e->mhd = MHD_start_daemon(
+        flags, 0, NULL, NULL, on_request, h, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, h, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
+        h, MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)POOL_BYTES, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)h->options.max_connections + SPARE_CONNECTIONS, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY, tls ? more : more + 2,
+        MHD_OPTION_END);
+    const union MHD_DaemonInfo *i =
+        e->mhd ? MHD_get_daemon_info(e->mhd, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
+    uv_loop_t *const uv = xpl_loop_uv(h->parts.loop);
+    if (!i || uv_poll_init(uv, &e->poll, i->epoll_fd) != 0) {
+        if (e->mhd) MHD_stop_daemon(e->mhd);
+        e->mhd = NULL;
+        XPL_FAIL(err, XPL_UNAVAILABLE, "--http: libmicrohttpd did not start%s",
+                 tls ? "; are --tls-cert and --tls-key right?" : "");
+    }
+    e->poll.data = e;
+    h->open_handles++;
+    uv_poll_start(&e->poll, UV_READABLE, on_engine);
+    return XPL_OK;
+}
+
+static xpl_status_t start_listeners(struct xpl_http *h, struct xpl_error *err) {
+    XPL_TRY(xpl_http_listen(h, err));
+    uv_loop_t *const uv = xpl_loop_uv(h->parts.loop);
+    for (size_t i = 0; i < h->n_listeners; i++) {
+        struct xpl_http_listener *l = &h->listeners[i];
+        XPL_TRY(start_engine(h, l->tls, err));
+        if (uv_poll_init(uv, &l->poll, l->fd) != 0)
+            XPL_FAIL(err, XPL_UNAVAILABLE, "--http: the loop takes no more sockets");
+        l->http = h;
+        l->polled = true;
+        l->poll.data = l;
+        h->open_handles++;
+        uv_poll_start(&l->poll, UV_READABLE, on_listener);
+    }
+    return XPL_OK;
+}
+
+xpl_status_t xpl_http_new(const struct xpl_http_options *o, const struct xpl_http_parts *parts,
+                          struct xpl_http **ret, struct xpl_error *err) {
+    struct xpl_http *h = xpl_sys_alloc(sizeof *h);
+    if (!h) XPL_FAIL_OOM(err, "http");
+    memset(h, 0, sizeof *h);
+    h->options = *o;
+    h->parts = *parts;
+    pthread_mutex_init(&h->mu, NULL);
+    *ret = h; // the caller stops and frees it even when the rest fails
+    uv_loop_t *const uv = xpl_loop_uv(parts->loop);
+    uv_idle_init(uv, &h->again);
+    h->again.data = h;
+    h->open_handles++;
+    if (uv_async_init(uv, &h->wake, on_wake) != 0) XPL_FAIL(err, XPL_UNAVAILABLE, "http: no loop");
+    h->wake.data = h;
+    h->wake_open = true;
+    h->open_handles++;
+    XPL_TRY(xpl_http_setup(h, err));
+    return start_listeners(h, err);
+}
+
+// ---- stop ----
+
+static void close_handle(struct xpl_http *h, void *handle) {
+    ((uv_handle_t *)handle)->data = h;
+    uv_close(handle, handle_closed);
+}
+
+static void stop_listening(struct xpl_http *h) {
+    for (size_t i = 0; i < h->n_listeners; i++) {
+        struct xpl_http_listener *l = &h->listeners[i];
+        if (l->polled) close_handle(h, &l->poll);
+        (void)close(l->fd);
+        l->polled = false;
+    }
+    h->n_listeners = 0;
+}
+
+// All requests are answered: closes what is left.
+static void finish_stop(struct xpl_http *h) {
+    h->stopped = true;
+    for (int i = 0; i < 2; i++) {
+        struct xpl_http_engine *e = &h->engines[i];
+        if (!e->mhd) continue;
+        close_handle(h, &e->poll); // before its descriptor goes
+        MHD_stop_daemon(e->mhd);   // closes the connections
+        e->mhd = NULL;
+    }
+    if (h->wake_open) close_handle(h, &h->wake);
+    close_handle(h, &h->again);
+}
+
+void xpl_http_stop(struct xpl_http *h, void (*done)(void *arg), void *arg) {
+    h->stopping = true;
+    h->on_stopped = done;
+    h->on_stopped_arg = arg;
+    stop_listening(h);
+    if (!h->n_active) finish_stop(h);
+}
+
+void xpl_http_cancel(struct xpl_http *h) {
+    for (struct xpl_http_connection *c = h->connections; c; c = c->next) {
+        if (c->request && c->request->waiting)
+            give_up(c->request);
+        else if (c->request)
+            (void)shutdown(c->fd, SHUT_RDWR);
+    }
+}
+
+void xpl_http_free(struct xpl_http *h) {
+    if (!h) return;
+    for (int i = 0; i < XPL_HTTP_UI_FILES; i++)
+        if (h->files[i]) xpl_object_unref(&h->files[i]->object);
+    xpl_sys_free(h->token);
+    pthread_mutex_destroy(&h->mu);
+    xpl_sys_free(h);
+}

@@ -1,0 +1,56 @@
+// The HTTP gateway: XProf's routes, our pages and their JSON, answered by the engine that answers
+// gRPC.  libmicrohttpd reads and writes HTTP; everything of it runs on the loop's thread.
+// Routes, headers, limits and errors: docs/http.md.
+#ifndef XPL_SERVER_HTTP_HTTP_H_
+#define XPL_SERVER_HTTP_HTTP_H_
+
+#include "base/status.h"
+#include "server/grpc/services.h"
+#include "server/loop.h"
+
+struct xpl_http;
+
+struct xpl_http_options { // strings are borrowed and must outlive the gateway; "" for none
+    const char *listen;   // comma-separated HOST:PORT
+    const char *hosts;    // comma-separated further names for Host and Origin
+    const char *prefix;   // path below which a proxy mounts us, such as "/xprof"
+    const char *ui_dir;   // XProf's static files
+    const char *src_prefix;
+    const char *tls_cert, *tls_key; // for listeners that are not loopback
+    bool client_ca;                 // gRPC's clients must show certificates
+    bool insecure;
+    size_t max_connections;
+    size_t memory_limit;
+    uint64_t idle_ms; // time for the next whole request to arrive
+};
+
+struct xpl_http_parts { // borrowed
+    struct xpl_loop *loop;
+    struct xpl_engine *engine;
+    struct xpl_catalogue *catalogue;
+    struct xpl_cache *cache;
+    struct xpl_pool *pool;
+    struct xpl_tally *tally;
+    struct xpl_captures *captures;
+    struct xpl_svc_server *stats;
+};
+
+// Listens and serves as soon as the loop runs.  FAILED_PRECONDITION, INVALID_ARGUMENT or
+// UNAVAILABLE with a sentence.  On the loop's thread, as all that follow.
+xpl_status_t xpl_http_new(const struct xpl_http_options *o, const struct xpl_http_parts *parts,
+                          struct xpl_http **ret, struct xpl_error *err) XPL_NODISCARD;
+// The bearer token that clients must send; "" for none.  RESOURCE_EXHAUSTED when out of memory.
+xpl_status_t xpl_http_set_token(struct xpl_http *h, const char *token, struct xpl_error *err)
+    XPL_NODISCARD;
+// Drops slow clients; the daemon calls it a few times a second.
+void xpl_http_tick(struct xpl_http *h);
+// No new requests.  When the last one under way is answered, all handles are closed and done(arg)
+// is called.
+void xpl_http_stop(struct xpl_http *h, void (*done)(void *arg), void *arg);
+// After xpl_http_stop: requests under way are given up.
+void xpl_http_cancel(struct xpl_http *h);
+// After uv_run has returned (or, when the loop never ran, after xpl_http_stop and a run of it).
+// No worker may run any more.  NULL is fine.
+void xpl_http_free(struct xpl_http *h);
+
+#endif

@@ -1,0 +1,213 @@
+// What a request says: path, arguments, and the headers that need reading.
+#include <arpa/inet.h>
+#include <string.h>
+#include <strings.h>
+
+#include "rpc/message.h"
+#include "server/http/impl.h"
+
+enum { MAX_ARGS = 1000 };
+
+static int hex(char c) {
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+bool xpl_http_decode(xpl_str_t in, bool form, struct xpl_arena *arena, xpl_str_t *ret) {
+    char *out = xpl_arena_alloc(arena, in.len + 1);
+    size_t n = 0;
+    if (!out) return false;
+    for (size_t i = 0; i < in.len; i++) {
+        char c = in.ptr[i];
+        if (c == '+' && form) {
+            c = ' ';
+        } else if (c == '%') {
+            const int high = i + 2 < in.len ? hex(in.ptr[i + 1]) : -1;
+            const int low = i + 2 < in.len ? hex(in.ptr[i + 2]) : -1;
+            if (high < 0 || low < 0) return false;
+            c = (char)(high << 4 | low);
+            i += 2;
+        }
+        if (c == 0) return false;
+        out[n++] = c;
+    }
+    out[n] = 0;
+    *ret = (xpl_str_t){out, n};
+    return xpl_rpc_utf8_valid(*ret);
+}
+
+static bool add_arg(struct xpl_http_request *r, xpl_str_t pair) {
+    const size_t eq = xpl_str_find(pair, XPL_STR("="), 0);
+    const xpl_str_t key = eq == SIZE_MAX ? pair : xpl_str_sub(pair, 0, eq);
+    const xpl_str_t value = eq == SIZE_MAX ? XPL_STR("") : xpl_str_sub(pair, eq + 1, SIZE_MAX);
+    struct xpl_http_arg *a = &r->args[r->n_args];
+    if (!xpl_http_decode(key, true, &r->arena, &a->key) ||
+        !xpl_http_decode(value, true, &r->arena, &a->value))
+        return false;
+    r->n_args++;
+    return true;
+}
+
+static bool parse_query(struct xpl_http_request *r, xpl_str_t query) {
+    size_t n = 1;
+    for (size_t i = 0; i < query.len; i++)
+        n += query.ptr[i] == '&';
+    if (n > MAX_ARGS || !(r->args = xpl_arena_array(&r->arena, n, sizeof *r->args))) return false;
+    while (query.len) {
+        const size_t amp = xpl_str_find(query, XPL_STR("&"), 0);
+        const size_t len = amp == SIZE_MAX ? query.len : amp;
+        if (len && !add_arg(r, xpl_str_sub(query, 0, len))) return false;
+        query = xpl_str_sub(query, len + 1, SIZE_MAX);
+    }
+    return true;
+}
+
+// Takes `prefix` off the path where it ends a component; true when it was there.
+static bool strip(xpl_str_t *path, xpl_str_t prefix) {
+    if (!prefix.len || !xpl_str_starts(*path, prefix)) return false;
+    if (path->len > prefix.len && path->ptr[prefix.len] != '/') return false;
+    *path = xpl_str_sub(*path, prefix.len, SIZE_MAX);
+    return true;
+}
+
+bool xpl_http_request_parse(struct xpl_http_request *r) {
+    const xpl_str_t uri = {r->uri, r->n_uri};
+    const size_t mark = xpl_str_find(uri, XPL_STR("?"), 0);
+    if (!xpl_http_decode(xpl_str_sub(uri, 0, mark), false, &r->arena, &r->path)) return false;
+    if (!xpl_str_starts(r->path, XPL_STR("/"))) return false;
+    (void)strip(&r->path, xpl_str_from(r->http->prefix));
+    r->mounted = strip(&r->path, XPL_STR("/data/plugin/profile"));
+    return mark == SIZE_MAX || parse_query(r, xpl_str_sub(uri, mark + 1, SIZE_MAX));
+}
+
+xpl_str_t xpl_http_arg(const struct xpl_http_request *r, const char *key) {
+    for (size_t i = 0; i < r->n_args; i++)
+        if (xpl_str_eq(r->args[i].key, xpl_str_from(key))) return r->args[i].value;
+    return (xpl_str_t){0};
+}
+
+xpl_str_t xpl_http_header(const struct xpl_http_request *r, const char *name) {
+    const char *const v = MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, name);
+    return v ? xpl_str_from(v) : (xpl_str_t){0};
+}
+
+// ---- lists ----
+
+static xpl_str_t trim(xpl_str_t s) {
+    while (s.len && (s.ptr[0] == ' ' || s.ptr[0] == '\t'))
+        s = xpl_str_sub(s, 1, SIZE_MAX);
+    while (s.len && (s.ptr[s.len - 1] == ' ' || s.ptr[s.len - 1] == '\t'))
+        s.len--;
+    return s;
+}
+
+// Takes the next element off a list; false at its end.
+static bool next_element(xpl_str_t *list, char separator, xpl_str_t *ret) {
+    if (!list->len) return false;
+    const char *const hit = memchr(list->ptr, separator, list->len);
+    const size_t n = hit ? (size_t)(hit - list->ptr) : list->len;
+    *ret = trim(xpl_str_sub(*list, 0, n));
+    *list = xpl_str_sub(*list, n + 1, SIZE_MAX);
+    return true;
+}
+
+static bool same_word(xpl_str_t a, const char *b) {
+    return a.len == strlen(b) && strncasecmp(a.ptr, b, a.len) == 0;
+}
+
+// The weight "q=0", "q=0.0" and so on means: not this one.
+static bool is_refused(xpl_str_t parameters) {
+    xpl_str_t p;
+    while (next_element(&parameters, ';', &p)) {
+        if (p.len < 3 || (p.ptr[0] != 'q' && p.ptr[0] != 'Q') || p.ptr[1] != '=') continue;
+        bool zero = true;
+        for (size_t i = 2; i < p.len; i++)
+            zero = zero && (p.ptr[i] == '0' || p.ptr[i] == '.');
+        return zero;
+    }
+    return false;
+}
+
+bool xpl_http_accepts_gzip(xpl_str_t list) {
+    xpl_str_t one;
+    bool any = false;
+    while (next_element(&list, ',', &one)) {
+        const size_t semicolon = xpl_str_find(one, XPL_STR(";"), 0);
+        const xpl_str_t name = trim(xpl_str_sub(one, 0, semicolon));
+        const bool refused =
+            semicolon != SIZE_MAX && is_refused(xpl_str_sub(one, semicolon + 1, SIZE_MAX));
+        if (same_word(name, "gzip") || same_word(name, "x-gzip")) return !refused;
+        if (same_word(name, "*")) any = !refused;
+    }
+    return any;
+}
+
+bool xpl_http_etag_listed(xpl_str_t list, const struct xpl_http_body *b) {
+    xpl_str_t one;
+    while (next_element(&list, ',', &one)) {
+        if (xpl_str_eq(one, XPL_STR("*"))) return true;
+        if (xpl_str_starts(one, XPL_STR("W/"))) one = xpl_str_sub(one, 2, SIZE_MAX);
+        for (int i = 0; i < XPL_HTTP_ENCODINGS; i++)
+            if (b->etag[i][0] && xpl_str_eq(one, xpl_str_from(b->etag[i]))) return true;
+    }
+    return false;
+}
+
+// ---- ranges ----
+
+static bool number(xpl_str_t s, uint64_t *ret) {
+    *ret = 0;
+    if (!s.len || s.len > 18) return false;
+    for (size_t i = 0; i < s.len; i++) {
+        if (s.ptr[i] < '0' || s.ptr[i] > '9') return false;
+        *ret = *ret * 10 + (uint64_t)(s.ptr[i] - '0');
+    }
+    return true;
+}
+
+enum xpl_http_range xpl_http_range(xpl_str_t header, uint64_t size, uint64_t *ret_from,
+                                   uint64_t *ret_len) {
+    const size_t eq = xpl_str_find(header, XPL_STR("="), 0);
+    if (eq == SIZE_MAX || !same_word(xpl_str_sub(header, 0, eq), "bytes")) return XPL_RANGE_NONE;
+    const xpl_str_t set = trim(xpl_str_sub(header, eq + 1, SIZE_MAX));
+    const size_t dash = xpl_str_find(set, XPL_STR("-"), 0);
+    if (dash == SIZE_MAX || xpl_str_has(set, XPL_STR(","))) return XPL_RANGE_NONE;
+    const xpl_str_t a = trim(xpl_str_sub(set, 0, dash)),
+                    b = trim(xpl_str_sub(set, dash + 1, SIZE_MAX));
+    uint64_t first = 0, last = UINT64_MAX;
+    if ((a.len && !number(a, &first)) || (b.len && !number(b, &last)) || (!a.len && !b.len))
+        return XPL_RANGE_NONE;
+    if (!a.len) { // the last so many
+        if (last == 0 || size == 0) return XPL_RANGE_BAD;
+        first = last < size ? size - last : 0;
+        last = size - 1;
+    }
+    if (last < first) return XPL_RANGE_NONE;
+    if (first >= size) return XPL_RANGE_BAD;
+    *ret_from = first;
+    *ret_len = (last < size ? last : size - 1) - first + 1;
+    return XPL_RANGE_OK;
+}
+
+// ---- hosts ----
+
+bool xpl_http_host_name(xpl_str_t host, xpl_str_t *ret) {
+    xpl_str_t name = host, port = {0};
+    uint64_t n;
+    if (xpl_str_starts(host, XPL_STR("["))) {
+        const size_t end = xpl_str_find(host, XPL_STR("]"), 0);
+        if (end == SIZE_MAX) return false;
+        name = xpl_str_sub(host, 1, end - 1);
+        port = xpl_str_sub(host, end + 1, SIZE_MAX);
+        if (port.len && port.ptr[0] != ':') return false;
+    } else {
+        const size_t colon = xpl_str_find(host, XPL_STR(":"), 0);
+        name = xpl_str_sub(host, 0, colon);
+        if (colon != SIZE_MAX) port = xpl_str_sub(host, colon, SIZE_MAX);
+    }
+    if (port.len > 1 && (!number(xpl_str_sub(port, 1, SIZE_MAX), &n) || n > 65535)) return false;
+    *ret = name;
+    return name.len > 0 && name.len < 256;
+}

@@ -1,0 +1,28 @@
+// What the files of XProf's routes share; nobody else includes it.
+#ifndef XPL_SERVER_HTTP_XPROF_H_
+#define XPL_SERVER_HTTP_XPROF_H_
+
+#include "server/http/impl.h"
+
+enum { XPL_HTTP_XPROF_MAX_REPLY = 256 << 20 }; // bytes, of lists of names
+
+// ---- http_xprof.c; all on the loop but for the body ----
+
+// The session of argument `run`, as session_path or run_path restrict it; NULL when there is none.
+const struct xpl_session *xpl_http_find_run(struct xpl_http_request *r,
+                                            const struct xpl_snapshot *snap);
+// The session of argument session_path, with its name, a view of the snapshot; NULL when there is
+// none.
+const struct xpl_session *xpl_http_find_session(struct xpl_http_request *r,
+                                                const struct xpl_snapshot *snap,
+                                                xpl_str_t *ret_name);
+// Makes r->body of the buffer's bytes, which it takes; NULL when out of memory.  Any thread.
+void xpl_http_xprof_body(struct xpl_http_request *r, struct xpl_buf *b, const char *type);
+
+// ---- http_look.c: routes that look into profiles, on a worker ----
+
+enum MHD_Result xpl_http_run_tools(struct xpl_http_request *r);
+enum MHD_Result xpl_http_module_list(struct xpl_http_request *r);
+enum MHD_Result xpl_http_generate_cache(struct xpl_http_request *r);
+
+#endif

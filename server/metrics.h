@@ -1,0 +1,34 @@
+// Counts finished requests by tool and outcome, and writes each one's log line.
+#ifndef XPL_SERVER_METRICS_H_
+#define XPL_SERVER_METRICS_H_
+
+#include "server/engine/engine.h"
+
+struct xpl_tally;
+
+struct xpl_tally *xpl_tally_new(void); // NULL when out of memory
+void xpl_tally_free(struct xpl_tally *t);
+
+struct xpl_request_line {
+    const char *service; // "grpc", "xprof"
+    xpl_str_t tool, session;
+    size_t n_hosts; // 0: all
+    xpl_str_t host; // the only one, if there is only one
+    xpl_status_t code;
+    const char *source; // "memory", "store", "computed", "joined"; "" on failure
+    size_t bytes;
+    uint64_t micros;
+    const uint64_t *stage_us; // XPL_N_STAGES of them, or NULL
+    const char *error;        // message of a failure, or NULL
+};
+// Any thread.
+void xpl_tally_request(struct xpl_tally *t, const struct xpl_request_line *l);
+
+struct xpl_tally_row {
+    const char *tool, *code;
+    uint64_t count, micros;
+};
+// Rows with a count, by tool and code; returns how many were written to ret[0..max).
+size_t xpl_tally_rows(struct xpl_tally *t, struct xpl_tally_row *ret, size_t max);
+
+#endif

@@ -1,0 +1,146 @@
+// The catalogue: which profile sessions LOGDIR holds, and which hosts each has.
+//
+// A session is a directory with at least one HOST.xplane.pb, or a directory directly below
+// **/plugins/profile (which may still be empty).  Names, in this order of claim:
+//   PREFIX/plugins/profile/RUN   "PREFIX/RUN", or "RUN" without a prefix, as XProf names it
+//   LOGDIR itself                the last part of its path
+//   any other directory          its path relative to LOGDIR
+//   LOGDIR that is a file        its host's name, with that one host
+// Where two directories claim one name, the later in that order (or the later path) is called
+// "./" and its relative path instead.  Names that are not UTF-8 get their bad bytes, and their '%',
+// written as %XX.  Files that start with '.' are no hosts (such as the ._x files of macOS).
+//
+// Symbolic links are followed, for files and directories; a link to a directory that we are inside
+// of is a cycle and is not entered.  A link is LOGDIR's owner saying that its target belongs to
+// LOGDIR; with `links_inside` set, links that lead out of LOGDIR are left out instead.
+// Clients give names only.  A name is looked up among what a scan found, and is never part of a
+// path that is opened.
+//
+// Threads: scans serialise among themselves; everybody else reads snapshots, which never change,
+// and waits for no scan.
+#ifndef XPL_STORAGE_SESSIONS_CATALOGUE_H_
+#define XPL_STORAGE_SESSIONS_CATALOGUE_H_
+
+#include "storage/sessions/source.h"
+
+struct xpl_arena;
+
+struct xpl_host {
+    xpl_str_t name;               // file name without .xplane.pb; valid UTF-8
+    xpl_str_t path;               // relative to LOGDIR, bytes as on disk, NUL-terminated
+    struct xpl_fingerprint print; // at the time of the scan
+};
+
+struct xpl_session {
+    xpl_str_t name;               // valid UTF-8
+    xpl_str_t path;               // relative to LOGDIR, bytes as on disk; "." is LOGDIR itself
+    const struct xpl_host *hosts; // by name; 0 hosts only below plugins/profile
+    size_t n_hosts;
+    // Hosts that have a HOST.xplane.riegeli and no HOST.xplane.pb: noticed, so that a request can
+    // be refused by name.  They are not among `hosts`.
+    const xpl_str_t *riegeli;
+    size_t n_riegeli;
+    uint64_t bytes;   // sum of the hosts' files
+    int64_t mtime_ns; // of the newest host; 0 without hosts
+    // The generation of the catalogue in which this session was last different.  Equal name and
+    // equal `changed` mean: nothing changed as far as scans can see.
+    uint64_t changed;
+};
+
+// A directory that a watcher should watch.
+struct xpl_watch_dir {
+    xpl_str_t path; // relative to LOGDIR, "." is LOGDIR itself; NUL-terminated
+    bool poll;      // watching is not enough (links to files): scans look at it every time
+};
+
+struct xpl_snapshot_inner;
+
+// Everything reachable from here lives as long as the snapshot.
+struct xpl_snapshot {
+    uint64_t generation; // grows with every change
+    uint64_t removed;    // generation of the last change in which a session went away
+    // The directory that all paths in here are relative to: LOGDIR as it was given, or, when LOGDIR
+    // is a file, the directory of that file.  NUL-terminated.
+    xpl_str_t base;
+    const struct xpl_session *sessions; // by name
+    size_t n_sessions;
+    const struct xpl_watch_dir *dirs; // parents before children
+    size_t n_dirs;
+    // What the scan had to leave out, and why ("a/b: Permission denied"): at most one sentence for
+    // each directory and 32 in all; n_problems counts them all.
+    const xpl_str_t *problems;
+    size_t n_problems, n_problems_kept;
+    struct xpl_snapshot_inner *inner;
+};
+
+struct xpl_catalogue_options {
+    size_t size;        // sizeof(struct xpl_catalogue_options)
+    const char *logdir; // directory or one *.xplane.pb file
+    bool links_inside;  // leave out links that lead out of LOGDIR
+    uint32_t max_dirs;  // 0: 200,000; more are left out and reported as a problem
+    uint32_t max_hosts; // 0: 1,000,000; likewise
+};
+
+struct xpl_catalogue;
+
+// Opens LOGDIR and scans it once.  NOT_FOUND, PERMISSION_DENIED or INVALID_ARGUMENT with a
+// sentence when LOGDIR cannot be used.
+xpl_status_t xpl_catalogue_new(const struct xpl_catalogue_options *o, struct xpl_catalogue **ret,
+                               struct xpl_error *err) XPL_NODISCARD;
+// Snapshots that are still referenced stay valid.  NULL is fine.
+void xpl_catalogue_free(struct xpl_catalogue *c);
+
+enum xpl_scan {
+    XPL_SCAN_MARKED, // directories marked, not watched, to be polled, or read too soon after a
+                     // change
+    XPL_SCAN_ALL     // every directory and host is looked at; only changed directories are read
+};
+// Brings the catalogue up to date; *ret_changed (may be NULL) tells whether there is a new
+// snapshot.  When LOGDIR itself cannot be read (unmounted, say) the last snapshot stays and the
+// error says why.  Any thread; one scan at a time.
+xpl_status_t xpl_catalogue_scan(struct xpl_catalogue *c, enum xpl_scan what, bool *ret_changed,
+                                struct xpl_error *err) XPL_NODISCARD;
+// The directory `path` of xpl_watch_dir saw an event: the next scan looks at it.  Unknown paths
+// are ignored.  Any thread.
+void xpl_catalogue_mark(struct xpl_catalogue *c, xpl_str_t path);
+// Tells whether a watcher sees this directory; unwatched ones (how they all begin) are looked at
+// by every scan.  Any thread.
+void xpl_catalogue_set_watched(struct xpl_catalogue *c, xpl_str_t path, bool watched);
+
+// The newest snapshot, referenced for the caller.  Any thread; waits for no scan.
+struct xpl_snapshot *xpl_catalogue_get(struct xpl_catalogue *c);
+struct xpl_snapshot *xpl_snapshot_ref(struct xpl_snapshot *s);
+// NULL is fine.
+void xpl_snapshot_unref(struct xpl_snapshot *s);
+
+// O(1).  NULL when there is none of that name.
+const struct xpl_session *xpl_snapshot_find(const struct xpl_snapshot *s, xpl_str_t name);
+// O(log n).  NULL when there is none of that name.
+const struct xpl_host *xpl_session_find_host(const struct xpl_session *s, xpl_str_t name);
+// Whether that host is there, but only as .xplane.riegeli.
+bool xpl_session_has_riegeli(const struct xpl_session *s, xpl_str_t name);
+// Opens a host of this snapshot.  Errors are those of xpl_source_open(); the file is opened below
+// the LOGDIR that was scanned.  Any thread.
+xpl_status_t xpl_snapshot_open(const struct xpl_snapshot *s, const struct xpl_host *h,
+                               uint64_t max_bytes, struct xpl_source **ret, struct xpl_error *err)
+    XPL_NODISCARD;
+
+// --- Without a LOGDIR: what `xplanectl analyze PATH...` is given ---
+
+struct xpl_input {
+    xpl_str_t name;   // of the host
+    const char *path; // for xpl_source_open(AT_FDCWD, path, ...)
+};
+struct xpl_inputs {
+    xpl_str_t session;             // name to show: the directory's, or the first host's
+    const struct xpl_input *hosts; // by name
+    size_t n_hosts;
+};
+// Each path is a profile file (a host named by its file), or the only path is a run directory.
+// INVALID_ARGUMENT is wrong usage: two equal host names, a directory among several paths, a
+// .xplane.riegeli file.  NOT_FOUND: no such file, or a directory without profiles.  Everything in
+// *ret lives in `arena`.
+xpl_status_t xpl_inputs_from_paths(const char *const *paths, size_t n, struct xpl_arena *arena,
+                                   struct xpl_inputs *ret, struct xpl_error *err) XPL_NODISCARD;
+
+#endif

@@ -1,0 +1,127 @@
+#include "storage/sessions/path.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "storage/sessions/source.h"
+
+size_t xpl_utf8_next(xpl_str_t s) {
+    const uint8_t *p = (const uint8_t *)s.ptr;
+    if (s.len == 0) return 0;
+    if (p[0] < 0x80) return 1;
+    const size_t need = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+    if (p[0] < 0xc2 || p[0] > 0xf4 || s.len < need) return 0;
+    for (size_t i = 1; i < need; i++)
+        if ((p[i] & 0xc0) != 0x80) return 0;
+    if (p[0] == 0xe0 && p[1] < 0xa0) return 0; // overlong
+    if (p[0] == 0xed && p[1] > 0x9f) return 0; // surrogate
+    if (p[0] == 0xf0 && p[1] < 0x90) return 0; // overlong
+    if (p[0] == 0xf4 && p[1] > 0x8f) return 0; // above U+10FFFF
+    return need;
+}
+
+void xpl_utf8_clean(struct xpl_buf *b, xpl_str_t s, size_t max) {
+    static const char replacement[] = "\xef\xbf\xbd";
+    size_t out = 0;
+    for (size_t i = 0; i < s.len;) {
+        const size_t n = xpl_utf8_next(xpl_str_sub(s, i, 4));
+        const bool good = n != 0 && s.ptr[i] != 0;
+        const size_t w = good ? n : sizeof replacement - 1;
+        if (w > max - out) return;
+        xpl_buf_put(b, good ? s.ptr + i : replacement, w);
+        out += w;
+        i += n ? n : 1;
+    }
+}
+
+bool xpl_name_escape(struct xpl_arena *arena, xpl_str_t raw, xpl_str_t *ret) {
+    size_t bad = 0, percent = 0;
+    for (size_t i = 0, n; i < raw.len; i += n ? n : 1) {
+        n = xpl_utf8_next(xpl_str_sub(raw, i, 4));
+        bad += n == 0;
+        percent += raw.ptr[i] == '%';
+    }
+    if (!bad) return xpl_arena_str(arena, raw, ret);
+    char *out = xpl_arena_alloc(arena, raw.len + 2 * (bad + percent) + 1), *p = out;
+    if (!out) return false;
+    for (size_t i = 0, n; i < raw.len; i += n ? n : 1) {
+        n = xpl_utf8_next(xpl_str_sub(raw, i, 4));
+        if (n == 0 || raw.ptr[i] == '%') {
+            static const char hex[] = "0123456789ABCDEF";
+            const unsigned char c = (unsigned char)raw.ptr[i];
+            *p++ = '%', *p++ = hex[c >> 4], *p++ = hex[c & 15];
+        } else {
+            memcpy(p, raw.ptr + i, n);
+            p += n;
+        }
+    }
+    *p = 0;
+    *ret = (xpl_str_t){out, (size_t)(p - out)};
+    return true;
+}
+
+xpl_str_t xpl_path_last(const char *path) {
+    size_t end = strlen(path);
+    while (end > 1 && path[end - 1] == '/')
+        end--;
+    size_t at = end;
+    while (at > 0 && path[at - 1] != '/')
+        at--;
+    return (xpl_str_t){path + at, end - at};
+}
+
+size_t xpl_path_cut(const char *path) {
+    enum { SHOWN = 120 };
+    const size_t n = strlen(path);
+    if (n <= SHOWN) return 0;
+    size_t cut = n - SHOWN;
+    while (cut < n && ((unsigned char)path[cut] & 0xc0) == 0x80)
+        cut++; // not in the middle of a character
+    return cut;
+}
+
+xpl_status_t xpl_path_fail(int errnum, const char *what, const char *path, struct xpl_error *err) {
+    xpl_status_t code = XPL_INTERNAL;
+    if (errnum == ENOENT || errnum == ENOTDIR || errnum == ELOOP || errnum == ENAMETOOLONG)
+        code = XPL_NOT_FOUND;
+    else if (errnum == EACCES || errnum == EPERM)
+        code = XPL_PERMISSION_DENIED;
+    else if (errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM)
+        code = XPL_RESOURCE_EXHAUSTED;
+    char buf[96];
+    XPL_FAIL(err, code, XPL_PATH_FMT ": cannot %s: %s", XPL_PATH_ARGS(path), what,
+             strerror_r(errnum, buf, sizeof buf));
+}
+
+bool xpl_path_inside(int fd, const char *root) {
+    char link[48], real[PATH_MAX];
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    const ssize_t n = readlink(link, real, sizeof real - 1);
+    if (n <= 0) return false;
+    real[n] = 0;
+    size_t len = strlen(root);
+    if (len && root[len - 1] == '/') len--; // the root of the file system
+    return (size_t)n >= len && memcmp(real, root, len) == 0 && (real[len] == 0 || real[len] == '/');
+}
+
+static int64_t ns_of(struct timespec t) {
+    return (int64_t)((uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec);
+}
+
+struct xpl_fingerprint xpl_fingerprint_of(const struct stat *st) {
+    return (struct xpl_fingerprint){.dev = st->st_dev,
+                                    .ino = st->st_ino,
+                                    .size = (uint64_t)st->st_size,
+                                    .mtime_ns = ns_of(st->st_mtim),
+                                    .ctime_ns = ns_of(st->st_ctim)};
+}
+
+bool xpl_fingerprint_eq(const struct xpl_fingerprint *a, const struct xpl_fingerprint *b) {
+    return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
+           a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
+}

@@ -1,0 +1,41 @@
+// Small helpers about paths and names, for storage/ only.
+#ifndef XPL_STORAGE_SESSIONS_PATH_H_
+#define XPL_STORAGE_SESSIONS_PATH_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/status.h"
+#include "base/str.h"
+
+struct xpl_arena;
+struct xpl_buf;
+struct xpl_fingerprint;
+
+// Length of the well-formed UTF-8 sequence at the front of `s` (1 to 4), or 0.
+size_t xpl_utf8_next(xpl_str_t s);
+// Appends `s` with U+FFFD in place of ill-formed bytes and of NULs, at most `max` bytes, cut
+// between characters.
+void xpl_utf8_clean(struct xpl_buf *b, xpl_str_t s, size_t max);
+// A name for clients: `raw` itself when it is UTF-8, else with each ill-formed byte and each '%'
+// written as %XX.  In `arena`, NUL-terminated; false on OOM.
+bool xpl_name_escape(struct xpl_arena *arena, xpl_str_t raw, xpl_str_t *ret);
+
+// What follows the last slash, slashes at the end aside; "/" for the root.
+xpl_str_t xpl_path_last(const char *path);
+// The end of a path that fits an error text: use with "%s%s" (an ellipsis or "", then the rest).
+#define XPL_PATH_FMT     "%s%s"
+#define XPL_PATH_ARGS(p) xpl_path_cut(p) ? "..." : "", (p) + xpl_path_cut(p)
+size_t xpl_path_cut(const char *path);
+
+// Records what errno means for opening or reading `path`.
+xpl_status_t xpl_path_fail(int errnum, const char *what, const char *path, struct xpl_error *err);
+
+// Whether the open file `fd` really lies at or below `root` (absolute, without links).
+bool xpl_path_inside(int fd, const char *root);
+
+struct xpl_fingerprint xpl_fingerprint_of(const struct stat *st);
+
+#endif

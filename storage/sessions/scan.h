@@ -1,0 +1,67 @@
+// Between catalogue.c, which walks LOGDIR, and snapshot.c, which names what was found.
+#ifndef XPL_STORAGE_SESSIONS_SCAN_H_
+#define XPL_STORAGE_SESSIONS_SCAN_H_
+
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "base/vec.h"
+#include "storage/sessions/catalogue.h"
+
+// LOGDIR as opened; shared by the catalogue and its snapshots, so that a host is opened in the
+// directory that was scanned even when another took its place.
+struct xpl_root {
+    atomic_uint refs;
+    int fd;           // of the directory (that of the file when LOGDIR is one)
+    char *links_root; // real path to stay below, or NULL
+};
+struct xpl_root *xpl_root_ref(struct xpl_root *r);
+void xpl_root_unref(struct xpl_root *r);
+
+struct xpl_dir_file {
+    char *name; // as on disk, with suffix
+    size_t len; // without suffix: the host's name
+    bool riegeli, link;
+    struct xpl_fingerprint print;
+};
+
+struct xpl_dir {
+    struct xpl_dir *parent, **children; // children by name
+    size_t n_children;
+    char *path; // relative to LOGDIR; "." is LOGDIR
+    size_t path_len, name_at;
+    struct xpl_dir_file *files; // by name
+    size_t n_files;
+    uint64_t dev, ino;
+    int64_t mtime_ns, ctime_ns;
+    uint64_t changed; // generation in which its files, or its session's name, last changed
+    bool known;       // was read at least once
+    bool fresh;       // was read too soon after its last change to trust its times
+    bool marked, watched, links;
+    bool left_out; // its profiles are over the limit
+    char *problem; // first of what could not be read in here, or NULL
+    size_t n_problems;
+};
+
+enum { XPL_PROBLEMS_KEPT = 32 };
+
+// The suffix-less name of a profile file, or an empty view when it is none.
+xpl_str_t xpl_profile_name(const char *file, bool *ret_riegeli);
+
+struct xpl_snapshot_spec {
+    struct xpl_root *root;
+    struct xpl_dir *const *dirs; // parents before children
+    size_t n_dirs;
+    const char *base;      // see struct xpl_snapshot
+    xpl_str_t logdir_name; // what LOGDIR's own session is called
+    uint64_t generation;
+    const struct xpl_snapshot *before; // NULL for the first
+    const char *const *limits;         // sentences about limits that cut something off
+    size_t n_limits;
+};
+// Names the sessions and copies everything.  Notes in dirs[i]->changed where a name came to mean
+// another directory.  RESOURCE_EXHAUSTED on OOM.
+xpl_status_t xpl_snapshot_build(const struct xpl_snapshot_spec *spec, struct xpl_snapshot **ret,
+                                struct xpl_error *err) XPL_NODISCARD;
+
+#endif

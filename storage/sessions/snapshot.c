@@ -1,0 +1,380 @@
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "storage/sessions/path.h"
+#include "storage/sessions/scan.h"
+#include "storage/store/sqlite/hash.h"
+
+struct xpl_snapshot_inner {
+    atomic_uint refs;
+    struct xpl_arena arena;
+    struct xpl_root *root;
+    uint32_t *table; // index into sessions + 1, open addressing by name
+    size_t table_cap;
+    struct xpl_snapshot snap; // what the outside sees
+};
+
+struct xpl_root *xpl_root_ref(struct xpl_root *r) {
+    atomic_fetch_add(&r->refs, 1);
+    return r;
+}
+
+void xpl_root_unref(struct xpl_root *r) {
+    if (!r || atomic_fetch_sub(&r->refs, 1) != 1) return;
+    if (r->fd >= 0) (void)close(r->fd);
+    xpl_sys_free(r->links_root);
+    xpl_sys_free(r);
+}
+
+struct xpl_snapshot *xpl_snapshot_ref(struct xpl_snapshot *s) {
+    atomic_fetch_add(&s->inner->refs, 1);
+    return s;
+}
+
+void xpl_snapshot_unref(struct xpl_snapshot *s) {
+    if (!s || atomic_fetch_sub(&s->inner->refs, 1) != 1) return;
+    struct xpl_snapshot_inner *in = s->inner;
+    xpl_root_unref(in->root);
+    xpl_arena_fini(&in->arena);
+    xpl_sys_free(in);
+}
+
+xpl_str_t xpl_profile_name(const char *file, bool *ret_riegeli) {
+    const xpl_str_t f = xpl_str_from(file), pb = XPL_STR(".xplane.pb"),
+                    riegeli = XPL_STR(".xplane.riegeli");
+    *ret_riegeli = xpl_str_ends(f, riegeli);
+    if (file[0] == '.' || !(*ret_riegeli || xpl_str_ends(f, pb))) return (xpl_str_t){file, 0};
+    return (xpl_str_t){file, f.len - (*ret_riegeli ? riegeli.len : pb.len)};
+}
+
+// --- Names ---
+
+enum claim { CLAIM_PLUGIN, CLAIM_LOGDIR, CLAIM_PATH };
+
+struct draft {
+    struct xpl_dir *dir;
+    xpl_str_t name;
+    enum claim claim;
+    bool renamed;
+};
+
+// "PREFIX/plugins/profile/RUN" -> "PREFIX/RUN".  False when the path is of another form.
+static bool plugin_name(struct xpl_arena *a, xpl_str_t path, xpl_str_t *ret, bool *ret_oom) {
+    static const char dir[] = "plugins/profile/";
+    enum { LEN = sizeof dir - 1 };
+    const char *const slash = path.len ? memrchr(path.ptr, '/', path.len) : NULL;
+    const size_t run = slash ? (size_t)(slash - path.ptr) + 1 : 0;
+    if (run < LEN || memcmp(path.ptr + run - LEN, dir, LEN) != 0) return false;
+    const size_t prefix = run - LEN;
+    if (prefix && path.ptr[prefix - 1] != '/') return false;
+    const xpl_str_t name = xpl_str_sub(path, run, path.len);
+    *ret_oom = prefix
+                   ? !xpl_arena_printf(a, ret, "%.*s%.*s", (int)prefix, path.ptr, XPL_STR_FMT(name))
+                   : !xpl_arena_str(a, name, ret);
+    return true;
+}
+
+// *ret_is: whether the directory is a session at all; only then it gets a name.
+static bool draft_name(const struct xpl_snapshot_spec *spec, struct xpl_dir *d, struct xpl_arena *a,
+                       struct xpl_arena *scratch, struct draft *ret, bool *ret_is) {
+    const xpl_str_t path = {d->path, d->path_len};
+    bool oom = false;
+    xpl_str_t raw = path;
+    *ret = (struct draft){.dir = d, .claim = CLAIM_PATH};
+    if (!d->parent) {
+        ret->claim = CLAIM_LOGDIR;
+        raw = spec->logdir_name;
+    } else if (plugin_name(scratch, path, &raw, &oom)) {
+        ret->claim = CLAIM_PLUGIN;
+    }
+    *ret_is = !d->left_out && (d->n_files > 0 || ret->claim == CLAIM_PLUGIN);
+    return !oom && (!*ret_is || xpl_name_escape(a, raw, &ret->name));
+}
+
+static int by_name(const void *pa, const void *pb) {
+    const struct draft *a = pa, *b = pb;
+    const int c = xpl_str_cmp(a->name, b->name);
+    if (c) return c;
+    if (a->renamed != b->renamed) return a->renamed - b->renamed;
+    if (a->claim != b->claim) return (a->claim > b->claim) - (a->claim < b->claim);
+    return strcmp(a->dir->path, b->dir->path);
+}
+
+static bool rename_draft(struct xpl_arena *a, struct draft *d, size_t nth) {
+    xpl_str_t next, path;
+    if (d->renamed) {
+        if (!xpl_arena_printf(a, &next, "%.*s~%zu", XPL_STR_FMT(d->name), nth)) return false;
+    } else {
+        if (!xpl_name_escape(a, (xpl_str_t){d->dir->path, d->dir->path_len}, &path) ||
+            !xpl_arena_printf(a, &next, "./%.*s", XPL_STR_FMT(path)))
+            return false;
+    }
+    d->name = next;
+    d->renamed = true;
+    return true;
+}
+
+// Gives every draft a name of its own.  The first round handles what people do (a directory that
+// is called like a run); more are only needed for names built to collide.
+static bool settle_names(struct xpl_arena *a, struct draft *d, size_t n) {
+    for (bool clash = true; clash;) {
+        clash = false;
+        qsort(d, n, sizeof *d, by_name);
+        for (size_t i = 1, first = 0; i < n; i++) {
+            // d[first] has the better claim and keeps the name, which its followers lose.
+            if (!xpl_str_eq(d[i].name, d[first].name)) {
+                first = i;
+                continue;
+            }
+            if (!rename_draft(a, &d[i], i - first + 1)) return false;
+            clash = true;
+        }
+    }
+    return true;
+}
+
+// --- Building ---
+
+static int host_by_name(const void *pa, const void *pb) {
+    const struct xpl_host *a = pa, *b = pb;
+    const int c = xpl_str_cmp(a->name, b->name);
+    return c ? c : strcmp(a->path.ptr, b->path.ptr);
+}
+
+static bool host_path(struct xpl_arena *a, const struct xpl_dir *d, const char *file,
+                      xpl_str_t *ret) {
+    return d->parent ? xpl_arena_printf(a, ret, "%s/%s", d->path, file)
+                     : xpl_arena_str(a, xpl_str_from(file), ret);
+}
+
+// Two files of one name (one of them escaped): the later gets a suffix.
+static bool settle_hosts(struct xpl_arena *a, struct xpl_host *h, size_t n) {
+    for (bool clash = true; clash;) {
+        clash = false;
+        qsort(h, n, sizeof *h, host_by_name);
+        for (size_t i = 1, first = 0; i < n; i++) {
+            if (!xpl_str_eq(h[i].name, h[first].name)) {
+                first = i;
+                continue;
+            }
+            xpl_str_t next;
+            if (!xpl_arena_printf(a, &next, "%.*s~%zu", XPL_STR_FMT(h[i].name), i - first + 1))
+                return false;
+            h[i].name = next;
+            clash = true;
+        }
+    }
+    return true;
+}
+
+// Whether `riegeli` has a twin that ends in .xplane.pb.
+static bool has_pb(const struct xpl_dir *d, const struct xpl_dir_file *riegeli) {
+    size_t lo = 0, hi = d->n_files;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        const char *const name = d->files[mid].name;
+        int c = strncmp(name, riegeli->name, riegeli->len);
+        if (c == 0) c = strcmp(name + riegeli->len, ".xplane.pb");
+        if (c == 0) return true;
+        if (c < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return false;
+}
+
+static bool fill_session(struct xpl_arena *a, const struct draft *d, struct xpl_session *s) {
+    const struct xpl_dir *dir = d->dir;
+    size_t n_riegeli = 0;
+    for (size_t i = 0; i < dir->n_files; i++)
+        n_riegeli += dir->files[i].riegeli;
+    struct xpl_host *hosts = xpl_arena_array(a, dir->n_files - n_riegeli, sizeof *hosts);
+    xpl_str_t *riegeli = xpl_arena_array(a, n_riegeli, sizeof *riegeli);
+    *s = (struct xpl_session){
+        .name = d->name, .changed = dir->changed, .hosts = hosts, .riegeli = riegeli};
+    if (!hosts || !riegeli || !xpl_arena_str(a, (xpl_str_t){dir->path, dir->path_len}, &s->path))
+        return false;
+    for (size_t i = 0; i < dir->n_files; i++) {
+        const struct xpl_dir_file *f = &dir->files[i];
+        const xpl_str_t raw = {f->name, f->len};
+        if (f->riegeli) {
+            if (has_pb(dir, f)) continue;
+            if (!xpl_name_escape(a, raw, &riegeli[s->n_riegeli++])) return false;
+            continue;
+        }
+        struct xpl_host *h = &hosts[s->n_hosts++];
+        h->print = f->print;
+        if (!xpl_name_escape(a, raw, &h->name) || !host_path(a, dir, f->name, &h->path))
+            return false;
+        s->bytes += f->print.size;
+        if (s->n_hosts == 1 || f->print.mtime_ns > s->mtime_ns) s->mtime_ns = f->print.mtime_ns;
+    }
+    return settle_hosts(a, hosts, s->n_hosts);
+}
+
+static uint64_t name_hash(xpl_str_t name) {
+    return xpl_digest64((xpl_bytes_t){(const uint8_t *)name.ptr, name.len}, xpl_hash_seed());
+}
+
+static bool index_names(struct xpl_snapshot_inner *in) {
+    size_t cap = 16;
+    while (cap < in->snap.n_sessions * 2)
+        cap *= 2;
+    in->table = xpl_arena_array(&in->arena, cap, sizeof *in->table);
+    if (!in->table) return false;
+    memset(in->table, 0, cap * sizeof *in->table);
+    in->table_cap = cap;
+    for (size_t i = 0; i < in->snap.n_sessions; i++) {
+        size_t at = name_hash(in->snap.sessions[i].name) & (cap - 1);
+        while (in->table[at])
+            at = (at + 1) & (cap - 1);
+        in->table[at] = (uint32_t)i + 1;
+    }
+    return true;
+}
+
+static bool build_sessions(struct xpl_snapshot_inner *in, const struct xpl_snapshot_spec *spec,
+                           struct xpl_arena *scratch) {
+    struct xpl_arena *a = &in->arena;
+    struct draft *drafts = xpl_arena_array(scratch, spec->n_dirs, sizeof *drafts);
+    size_t n = 0;
+    if (!drafts) return false;
+    for (size_t i = 0; i < spec->n_dirs; i++) {
+        bool is;
+        if (!draft_name(spec, spec->dirs[i], a, scratch, &drafts[n], &is)) return false;
+        n += is;
+    }
+    if (!settle_names(a, drafts, n)) return false;
+    struct xpl_session *sessions = xpl_arena_array(a, n, sizeof *sessions);
+    if (!sessions) return false;
+    size_t kept = 0; // sessions of before that are still there
+    for (size_t i = 0; i < n; i++) {
+        const struct xpl_session *was =
+            spec->before ? xpl_snapshot_find(spec->before, drafts[i].name) : NULL;
+        kept += was != NULL;
+        if (!was || strcmp(was->path.ptr, drafts[i].dir->path) != 0)
+            drafts[i].dir->changed = spec->generation;
+        if (!fill_session(a, &drafts[i], &sessions[i])) return false;
+    }
+    in->snap.sessions = sessions;
+    in->snap.n_sessions = n;
+    if (spec->before)
+        in->snap.removed =
+            kept < spec->before->n_sessions ? spec->generation : spec->before->removed;
+    return index_names(in);
+}
+
+static bool add_problem(struct xpl_arena *a, struct xpl_snapshot *snap, xpl_str_t *kept,
+                        const char *text) {
+    return snap->n_problems_kept == XPL_PROBLEMS_KEPT ||
+           xpl_arena_str(a, xpl_str_from(text), &kept[snap->n_problems_kept++]);
+}
+
+static bool build_problems(struct xpl_snapshot_inner *in, const struct xpl_snapshot_spec *spec) {
+    xpl_str_t *kept = xpl_arena_array(&in->arena, XPL_PROBLEMS_KEPT, sizeof *kept);
+    if (!kept) return false;
+    in->snap.problems = kept;
+    in->snap.n_problems = spec->n_limits;
+    for (size_t i = 0; i < spec->n_limits; i++)
+        if (!add_problem(&in->arena, &in->snap, kept, spec->limits[i])) return false;
+    for (size_t i = 0; i < spec->n_dirs; i++) {
+        const struct xpl_dir *d = spec->dirs[i];
+        in->snap.n_problems += d->n_problems;
+        if (d->problem && !add_problem(&in->arena, &in->snap, kept, d->problem)) return false;
+    }
+    return true;
+}
+
+static bool build_dirs(struct xpl_snapshot_inner *in, const struct xpl_snapshot_spec *spec) {
+    struct xpl_arena *a = &in->arena;
+    if (!xpl_arena_str(a, xpl_str_from(spec->base), &in->snap.base)) return false;
+    struct xpl_watch_dir *dirs = xpl_arena_array(a, spec->n_dirs, sizeof *dirs);
+    if (!dirs) return false;
+    for (size_t i = 0; i < spec->n_dirs; i++) {
+        const struct xpl_dir *d = spec->dirs[i];
+        dirs[i].poll = d->links;
+        if (!xpl_arena_str(a, (xpl_str_t){d->path, d->path_len}, &dirs[i].path)) return false;
+    }
+    in->snap.dirs = dirs;
+    in->snap.n_dirs = spec->n_dirs;
+    return build_problems(in, spec);
+}
+
+xpl_status_t xpl_snapshot_build(const struct xpl_snapshot_spec *spec, struct xpl_snapshot **ret,
+                                struct xpl_error *err) {
+    struct xpl_snapshot_inner *in = xpl_sys_alloc(sizeof *in);
+    if (!in) XPL_FAIL_OOM(err, "catalogue");
+    *in = (struct xpl_snapshot_inner){.root = xpl_root_ref(spec->root)};
+    atomic_init(&in->refs, 1);
+    xpl_arena_init(&in->arena, (size_t)4 << 30);
+    in->snap.inner = in;
+    in->snap.generation = spec->generation;
+    struct xpl_arena scratch;
+    xpl_arena_init(&scratch, (size_t)1 << 30);
+    const bool ok = build_sessions(in, spec, &scratch) && build_dirs(in, spec);
+    xpl_arena_fini(&scratch);
+    if (!ok) {
+        xpl_snapshot_unref(&in->snap);
+        XPL_FAIL_OOM(err, "catalogue");
+    }
+    *ret = &in->snap;
+    return XPL_OK;
+}
+
+// --- Looking up ---
+
+static const struct xpl_session *bisect(const struct xpl_snapshot *s, xpl_str_t name) {
+    size_t lo = 0, hi = s->n_sessions;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        const int c = xpl_str_cmp(s->sessions[mid].name, name);
+        if (c == 0) return &s->sessions[mid];
+        if (c < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return NULL;
+}
+
+const struct xpl_session *xpl_snapshot_find(const struct xpl_snapshot *s, xpl_str_t name) {
+    const struct xpl_snapshot_inner *in = s->inner;
+    if (!in) return bisect(s, name); // made by hand
+    for (size_t at = name_hash(name) & (in->table_cap - 1); in->table[at];
+         at = (at + 1) & (in->table_cap - 1)) {
+        const struct xpl_session *found = &s->sessions[in->table[at] - 1];
+        if (xpl_str_eq(found->name, name)) return found;
+    }
+    return NULL;
+}
+
+const struct xpl_host *xpl_session_find_host(const struct xpl_session *s, xpl_str_t name) {
+    size_t lo = 0, hi = s->n_hosts;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        const int c = xpl_str_cmp(s->hosts[mid].name, name);
+        if (c == 0) return &s->hosts[mid];
+        if (c < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return NULL;
+}
+
+bool xpl_session_has_riegeli(const struct xpl_session *s, xpl_str_t name) {
+    for (size_t i = 0; i < s->n_riegeli; i++)
+        if (xpl_str_eq(s->riegeli[i], name)) return true;
+    return false;
+}
+
+xpl_status_t xpl_snapshot_open(const struct xpl_snapshot *s, const struct xpl_host *h,
+                               uint64_t max_bytes, struct xpl_source **ret, struct xpl_error *err) {
+    const struct xpl_root *root = s->inner->root;
+    return xpl_source_open_inside(root->fd, h->path.ptr, root->links_root, max_bytes, ret, err);
+}

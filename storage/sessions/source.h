@@ -1,0 +1,63 @@
+// The bytes of one host: a profile file mapped for reading, and the means to tell whether it
+// stayed the same meanwhile.
+//
+// A program may still write, truncate or replace the file while it is mapped.  Reading a page that
+// the file no longer has raises SIGBUS; the handler installed here puts zero pages there and marks
+// the source torn, so the reader goes on, reads zeros, and learns at xpl_source_verify() that its
+// result is worth nothing.  Any number of threads may read the bytes of one source.
+#ifndef XPL_STORAGE_SESSIONS_SOURCE_H_
+#define XPL_STORAGE_SESSIONS_SOURCE_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/str.h"
+
+// What makes two looks at a file the same bytes.  Times are nanoseconds since 1970.
+struct xpl_fingerprint {
+    uint64_t dev, ino, size;
+    int64_t mtime_ns, ctime_ns;
+};
+
+bool xpl_fingerprint_eq(const struct xpl_fingerprint *a, const struct xpl_fingerprint *b);
+
+struct xpl_source;
+
+// Maps `path`, taken from the directory `dirfd` (AT_FDCWD: the working directory; absolute paths
+// are used as they are).  Symbolic links are followed.  Never give it a path made by a client:
+// hosts of LOGDIR are opened by xpl_snapshot_open() of catalogue.h.
+// `max_bytes` 0 means no limit but the address space.  An empty file gives empty bytes.
+// Fails, each with a sentence that names the file: NOT_FOUND, PERMISSION_DENIED,
+// FAILED_PRECONDITION (no regular file), RESOURCE_EXHAUSTED (larger than max_bytes, no memory, no
+// descriptor, XPL_SOURCE_MAX_OPEN sources open), INTERNAL.
+// A file whose last change is less than 10 ms old is looked at again after at most 20 ms: a further
+// change in the same tick of the clock would leave no trace in its times.
+#define XPL_SOURCE_MAX_OPEN 4096
+xpl_status_t xpl_source_open(int dirfd, const char *path, uint64_t max_bytes,
+                             struct xpl_source **ret, struct xpl_error *err) XPL_NODISCARD;
+// The same, but the file must really lie below `root` (an absolute path without links in it), links
+// followed: PERMISSION_DENIED otherwise.  root NULL: anywhere.
+xpl_status_t xpl_source_open_inside(int dirfd, const char *path, const char *root,
+                                    uint64_t max_bytes, struct xpl_source **ret,
+                                    struct xpl_error *err) XPL_NODISCARD;
+// Unmaps and frees; nobody may read the bytes any more.  NULL is fine.
+void xpl_source_free(struct xpl_source *s);
+
+// Borrowed until xpl_source_free().  Never NULL.  As long as the file when it was opened.
+xpl_bytes_t xpl_source_bytes(const struct xpl_source *s);
+// As it was when the file was opened.
+const struct xpl_fingerprint *xpl_source_fingerprint(const struct xpl_source *s);
+// False when the file system's clock is so coarse (whole seconds) that a change could go unseen:
+// the result may be handed out, but must not be kept under this fingerprint.
+bool xpl_source_settled(const struct xpl_source *s);
+// True once a reader met a page that the file had lost.  Cheap: long readers may ask often and
+// stop.
+bool xpl_source_torn(const struct xpl_source *s);
+// To be asked after the last read of the bytes: OK, or ABORTED with a sentence ("truncated",
+// "changed") that names the file.  What was made from the bytes may be used only after an OK.
+// Any thread.
+xpl_status_t xpl_source_verify(const struct xpl_source *s, struct xpl_error *err) XPL_NODISCARD;
+
+#endif

@@ -1,0 +1,13 @@
+// A fast 64-bit hash of bytes: for finding keys, and for noticing that stored bytes are not what
+// was stored.  Not cryptographic: whoever relies on it against malice compares the bytes as well,
+// or seeds it with xpl_hash_seed().  Stable for ever, as it is written into databases.
+#ifndef XPL_STORAGE_STORE_SQLITE_HASH_H_
+#define XPL_STORAGE_STORE_SQLITE_HASH_H_
+
+#include <stdint.h>
+
+#include "base/str.h"
+
+uint64_t xpl_digest64(xpl_bytes_t bytes, uint64_t seed);
+
+#endif

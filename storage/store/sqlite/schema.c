@@ -1,0 +1,160 @@
+// The schema of cache.db, by version.  docs/schema.md describes it for people; keep both equal.
+#include <stdio.h>
+
+#include "storage/store/sqlite/db.h"
+
+// "XPLc" in the database header: whose file this is.
+enum { APPLICATION_ID = 0x58504c63 };
+
+// Times are milliseconds since 1970 (_ms), seconds (gone_at) or nanoseconds (mtime_ns).
+static const char v1_catalogue[] =
+    // One row per version of a profile's bytes that something was made from.
+    "CREATE TABLE profiles("
+    " id INTEGER PRIMARY KEY,"
+    " fingerprint BLOB NOT NULL UNIQUE,"
+    " size_bytes INTEGER, mtime_ns INTEGER,"
+    " device_type TEXT, device_cores INTEGER,"
+    " rows_version INTEGER, rows_at_ms INTEGER,"
+    " gone_at INTEGER);"
+    "CREATE INDEX profiles_by_rows ON profiles(rows_at_ms) WHERE rows_at_ms IS NOT NULL;"
+    "CREATE INDEX profiles_gone ON profiles(gone_at) WHERE gone_at IS NOT NULL;"
+    // What LOGDIR holds.
+    "CREATE TABLE sessions("
+    " id INTEGER PRIMARY KEY,"
+    " name TEXT NOT NULL UNIQUE, path TEXT NOT NULL,"
+    " mtime_ns INTEGER, size_bytes INTEGER, n_hosts INTEGER NOT NULL,"
+    " digest INTEGER NOT NULL);"
+    "CREATE TABLE hosts("
+    " session_id INTEGER NOT NULL REFERENCES sessions(id),"
+    " name TEXT NOT NULL,"
+    " fingerprint BLOB NOT NULL,"
+    " size_bytes INTEGER, mtime_ns INTEGER,"
+    " PRIMARY KEY(session_id, name)) WITHOUT ROWID;"
+    "CREATE INDEX hosts_by_file ON hosts(fingerprint);";
+
+// Products and answers: opaque bytes.  The bytes lie apart, so that marking a result as used does
+// not rewrite them.
+static const char v1_results[] =
+    "CREATE TABLE results("
+    " id INTEGER PRIMARY KEY,"
+    " digest INTEGER NOT NULL, key BLOB NOT NULL,"
+    " kind TEXT NOT NULL, name TEXT NOT NULL, options TEXT NOT NULL, version INTEGER NOT NULL,"
+    " n_hosts INTEGER NOT NULL,"
+    " size_bytes INTEGER NOT NULL, checksum INTEGER NOT NULL,"
+    " made_at_ms INTEGER NOT NULL, used_at_ms INTEGER NOT NULL,"
+    " meta BLOB);"
+    "CREATE INDEX results_by_digest ON results(digest);"
+    "CREATE INDEX results_by_use ON results(used_at_ms);"
+    "CREATE INDEX results_by_version ON results(version);"
+    "CREATE TABLE result_data(id INTEGER PRIMARY KEY REFERENCES results(id), data BLOB NOT NULL);"
+    "CREATE TABLE result_files("
+    " profile_id INTEGER NOT NULL REFERENCES profiles(id),"
+    " result_id INTEGER NOT NULL REFERENCES results(id),"
+    " PRIMARY KEY(profile_id, result_id)) WITHOUT ROWID;"
+    "CREATE INDEX result_files_by_result ON result_files(result_id);";
+
+// Rows.  Texts repeat over hosts and sessions, so they are kept once.
+static const char v1_rows[] =
+    "CREATE TABLE names(id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);"
+    "CREATE TABLE op_rows("
+    " profile_id INTEGER NOT NULL REFERENCES profiles(id), seq INTEGER NOT NULL,"
+    " on_device INTEGER NOT NULL,"
+    " name_id INTEGER NOT NULL, module_id INTEGER, category_id INTEGER,"
+    " framework_op_id INTEGER, source_id INTEGER,"
+    " occurrences INTEGER, time_ps INTEGER, self_time_ps INTEGER, min_time_ps INTEGER,"
+    " dma_stall_ps INTEGER, flops INTEGER, bytes_accessed INTEGER, num_cores INTEGER,"
+    " PRIMARY KEY(profile_id, seq)) WITHOUT ROWID;"
+    "CREATE INDEX op_rows_by_name ON op_rows(name_id);"
+    "CREATE TABLE kernel_rows("
+    " profile_id INTEGER NOT NULL REFERENCES profiles(id), seq INTEGER NOT NULL,"
+    " name_id INTEGER NOT NULL, op_name_id INTEGER,"
+    " occurrences INTEGER, total_ns INTEGER, min_ns INTEGER, max_ns INTEGER,"
+    " registers_per_thread INTEGER, static_shmem_bytes INTEGER, dynamic_shmem_bytes INTEGER,"
+    " block_x INTEGER, block_y INTEGER, block_z INTEGER,"
+    " grid_x INTEGER, grid_y INTEGER, grid_z INTEGER,"
+    " occupancy_percent REAL, uses_tensor_core INTEGER, tensor_core_eligible INTEGER,"
+    " PRIMARY KEY(profile_id, seq)) WITHOUT ROWID;"
+    "CREATE INDEX kernel_rows_by_name ON kernel_rows(name_id);"
+    "CREATE TABLE step_rows("
+    " profile_id INTEGER NOT NULL REFERENCES profiles(id), seq INTEGER NOT NULL,"
+    " step_num INTEGER, core_id INTEGER, name_id INTEGER,"
+    " begin_ps INTEGER, duration_ps INTEGER,"
+    " compute_ps INTEGER, input_ps INTEGER, output_ps INTEGER, collective_ps INTEGER,"
+    " compile_ps INTEGER, host_ps INTEGER, idle_ps INTEGER, other_ps INTEGER,"
+    " PRIMARY KEY(profile_id, seq)) WITHOUT ROWID;";
+
+// What people query.
+static const char v1_views[] =
+    "CREATE VIEW ops AS SELECT s.name AS session, s.mtime_ns AS session_mtime_ns, h.name AS host,"
+    " r.on_device, m.text AS module, n.text AS name, c.text AS category,"
+    " f.text AS framework_op, o.text AS source,"
+    " r.occurrences, r.time_ps, r.self_time_ps, r.min_time_ps, r.dma_stall_ps, r.flops,"
+    " r.bytes_accessed, r.num_cores"
+    " FROM op_rows r JOIN names n ON n.id=r.name_id JOIN profiles p ON p.id=r.profile_id"
+    " JOIN hosts h ON h.fingerprint=p.fingerprint JOIN sessions s ON s.id=h.session_id"
+    " LEFT JOIN names m ON m.id=r.module_id LEFT JOIN names c ON c.id=r.category_id"
+    " LEFT JOIN names f ON f.id=r.framework_op_id LEFT JOIN names o ON o.id=r.source_id;"
+    "CREATE VIEW kernels AS SELECT s.name AS session, s.mtime_ns AS session_mtime_ns,"
+    " h.name AS host, n.text AS name, o.text AS op_name,"
+    " r.occurrences, r.total_ns, r.min_ns, r.max_ns, r.registers_per_thread,"
+    " r.static_shmem_bytes, r.dynamic_shmem_bytes, r.block_x, r.block_y, r.block_z,"
+    " r.grid_x, r.grid_y, r.grid_z, r.occupancy_percent, r.uses_tensor_core,"
+    " r.tensor_core_eligible"
+    " FROM kernel_rows r JOIN names n ON n.id=r.name_id JOIN profiles p ON p.id=r.profile_id"
+    " JOIN hosts h ON h.fingerprint=p.fingerprint JOIN sessions s ON s.id=h.session_id"
+    " LEFT JOIN names o ON o.id=r.op_name_id;"
+    "CREATE VIEW steps AS SELECT s.name AS session, s.mtime_ns AS session_mtime_ns,"
+    " h.name AS host, r.step_num, r.core_id, n.text AS name, r.begin_ps, r.duration_ps,"
+    " r.compute_ps, r.input_ps, r.output_ps, r.collective_ps, r.compile_ps, r.host_ps,"
+    " r.idle_ps, r.other_ps"
+    " FROM step_rows r JOIN profiles p ON p.id=r.profile_id"
+    " JOIN hosts h ON h.fingerprint=p.fingerprint JOIN sessions s ON s.id=h.session_id"
+    " LEFT JOIN names n ON n.id=r.name_id;";
+
+// steps[v] brings a database of version v to version v + 1.  Never change one that was released.
+static const char *const step_1[] = {v1_catalogue, v1_results, v1_rows, v1_views, NULL};
+static const char *const *const steps[] = {step_1};
+enum { VERSION = sizeof steps / sizeof *steps };
+
+static int pragma_int(struct xpl_db *db, const char *sql, int64_t *ret) {
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(db->h, sql, -1, &st, NULL);
+    if (rc == SQLITE_OK) rc = xpl_db_int(st, 0, ret);
+    sqlite3_finalize(st);
+    return rc;
+}
+
+int xpl_db_kind(struct xpl_db *db, enum xpl_db_kind *ret) {
+    int64_t app = 0, version = 0, tables = 0;
+    int rc = pragma_int(db, "PRAGMA application_id", &app);
+    if (rc == SQLITE_OK) rc = pragma_int(db, "PRAGMA user_version", &version);
+    if (rc == SQLITE_OK) rc = pragma_int(db, "SELECT count(*) FROM sqlite_schema", &tables);
+    if (rc != SQLITE_OK) return rc;
+    if (app == 0 && version == 0 && tables == 0)
+        *ret = XPL_DB_EMPTY;
+    else if (app != APPLICATION_ID)
+        *ret = XPL_DB_FOREIGN;
+    else if (version > VERSION)
+        *ret = XPL_DB_NEWER;
+    else
+        *ret = version == VERSION ? XPL_DB_OURS : XPL_DB_OLDER;
+    return SQLITE_OK;
+}
+
+int xpl_db_migrate(struct xpl_db *db, enum xpl_db_kind kind) {
+    if (kind != XPL_DB_EMPTY && kind != XPL_DB_OLDER) return SQLITE_OK;
+    int64_t version = 0;
+    int rc = xpl_db_exec(db, "BEGIN EXCLUSIVE");
+    if (rc != SQLITE_OK) return rc;
+    rc = pragma_int(db, "PRAGMA user_version", &version);
+    for (; rc == SQLITE_OK && version < VERSION; version++)
+        for (const char *const *part = steps[version]; rc == SQLITE_OK && *part; part++)
+            rc = xpl_db_exec(db, *part);
+    char mark[96];
+    (void)snprintf(mark, sizeof mark, "PRAGMA application_id=%d; PRAGMA user_version=%d;",
+                   (int)APPLICATION_ID, (int)VERSION);
+    if (rc == SQLITE_OK) rc = xpl_db_exec(db, mark);
+    if (rc == SQLITE_OK) rc = xpl_db_exec(db, "COMMIT");
+    if (!sqlite3_get_autocommit(db->h)) (void)xpl_db_exec(db, "ROLLBACK");
+    return rc;
+}

@@ -1,0 +1,145 @@
+// The store: what xplaned has made of profiles, in the SQLite database DIR/cache.db.
+//
+// Everything in it can be made again, so the store never stands in the way: what cannot be read is
+// a miss, what cannot be written is dropped and counted.  A result comes back only when it was
+// committed whole, for exactly the key asked for, and with its checksum right.  No SQL leaves
+// storage/.
+//
+// Threads: xpl_store_get/has/stats/next_notice/check may be called by any number of threads.  The
+// functions that write are for one thread at a time (they serialise by themselves, and block each
+// other for as long as a transaction lasts); between begin and commit they belong to one thread.
+// Errors: texts name the database file.
+#ifndef XPL_STORAGE_STORE_STORE_H_
+#define XPL_STORAGE_STORE_STORE_H_
+
+#include "storage/sessions/source.h"
+#include "storage/store/rows.h"
+
+struct xpl_snapshot;
+struct xpl_store;
+
+// A result is at most this long (SQLite's limit is 10^9 bytes with its record around it).
+#define XPL_STORE_MAX_RESULT ((size_t)900 << 20)
+// And what stands beside it (warnings, ...) at most this long.
+#define XPL_STORE_MAX_META ((size_t)1 << 20)
+
+enum xpl_store_role {
+    XPL_STORE_OFF,    // no database: every get misses, every put is dropped
+    XPL_STORE_READER, // another daemon writes it, or the file or directory cannot be written
+    XPL_STORE_WRITER
+};
+
+struct xpl_store_options {
+    size_t size;     // sizeof(struct xpl_store_options)
+    const char *dir; // made, with its parents, when missing
+    uint64_t
+        limit_bytes;  // of the database's used pages; the least recently used results go; 0: none
+    unsigned readers; // gets that run at once; 0: 4
+    bool read_only;   // never write, even if nobody else does
+};
+
+// Opens or makes the database.  Fails only when going on would be wrong: FAILED_PRECONDITION when
+// the database is of a newer xplaned or of another program, INVALID_ARGUMENT, RESOURCE_EXHAUSTED.
+// All else gives a store that works less: see xpl_store_role() and the notices.  A broken database
+// is renamed to cache.db.broken-<time> and a new one begun.
+xpl_status_t xpl_store_open(const struct xpl_store_options *o, struct xpl_store **ret,
+                            struct xpl_error *err) XPL_NODISCARD;
+// Writes what is pending, checkpoints, closes, marks the stop as clean, frees.  No other call may
+// be in progress.  NULL is fine.
+void xpl_store_close(struct xpl_store *s);
+
+enum xpl_store_role xpl_store_role(struct xpl_store *s);
+
+// Things the daemon should log once, oldest first ("cache.db was broken and is now
+// cache.db.broken-1700000000: ...").  False when there is none left.
+bool xpl_store_next_notice(struct xpl_store *s, char *buf, size_t size);
+
+// --- Results: products of one host, and answers of tools for one or more hosts ---
+
+enum xpl_store_kind { XPL_STORE_PRODUCT = 1, XPL_STORE_ANSWER = 2 };
+
+// What a result was made from, of which kind it is, and how it was made.
+struct xpl_store_key {
+    enum xpl_store_kind kind;
+    xpl_str_t name;                      // product or tool
+    xpl_str_t options;                   // canonical text; equal options must give equal text
+    uint32_t version;                    // of the analysis
+    const struct xpl_fingerprint *files; // of the hosts, in the order used
+    const xpl_str_t *hosts;              // their names, or NULL when the result shows none
+    size_t n_files;
+};
+
+struct xpl_store_value {
+    uint8_t *data; // from xpl_sys_alloc, the caller's (xpl_sys_free); not NULL even when len is 0
+    size_t len;
+    uint8_t *meta; // what was put beside it; NULL when meta_len is 0; the caller's as well
+    size_t meta_len;
+};
+
+// Fetches a result, with one copy, into memory of the caller.  NOT_FOUND, leaving `err` alone, when
+// it is not there or cannot be read; RESOURCE_EXHAUSTED when longer than max_bytes or without
+// memory.  Waits while all reader connections are in use.
+xpl_status_t xpl_store_get(struct xpl_store *s, const struct xpl_store_key *key, size_t max_bytes,
+                           struct xpl_store_value *ret, struct xpl_error *err) XPL_NODISCARD;
+// Whether there is such a result (its bytes are not looked at).
+bool xpl_store_has(struct xpl_store *s, const struct xpl_store_key *key);
+
+// --- Writing ---
+
+// Everything between begin and commit becomes visible, and durable, together or not at all.  A put
+// outside is a transaction of its own.  After a failure inside, the rest up to and including the
+// commit is dropped and returns that failure.  Codes: FAILED_PRECONDITION (not the writer),
+// RESOURCE_EXHAUSTED (disk full, no memory, result too long), UNAVAILABLE (I/O error or another
+// program holds the database), DATA_LOSS (database broken: it was moved aside, and the next put
+// goes into a new one).
+xpl_status_t xpl_store_begin(struct xpl_store *s, struct xpl_error *err) XPL_NODISCARD;
+xpl_status_t xpl_store_commit(struct xpl_store *s, struct xpl_error *err) XPL_NODISCARD;
+// Gives up what was put since begin.
+void xpl_store_rollback(struct xpl_store *s);
+
+// Stores a result, in place of an older one of the same key.  May first remove results that were
+// not used for long, to stay under the limit.
+xpl_status_t xpl_store_put(struct xpl_store *s, const struct xpl_store_key *key, xpl_bytes_t data,
+                           xpl_bytes_t meta, struct xpl_error *err) XPL_NODISCARD;
+// Replaces all rows of this file.  `version` is the analysis version that made them.
+xpl_status_t xpl_store_put_rows(struct xpl_store *s, const struct xpl_fingerprint *file,
+                                uint32_t version, const struct xpl_rows *rows,
+                                struct xpl_error *err) XPL_NODISCARD;
+// Whether rows of this analysis version are there for this file.
+bool xpl_store_has_rows(struct xpl_store *s, const struct xpl_fingerprint *file, uint32_t version);
+// Makes the tables of sessions and hosts equal to the snapshot (only what changed since the last
+// call is written).  Files that belong to no host any more are remembered as gone.
+xpl_status_t xpl_store_put_catalogue(struct xpl_store *s, const struct xpl_snapshot *snap,
+                                     struct xpl_error *err) XPL_NODISCARD;
+
+// Housekeeping, for the writer thread when it has nothing else to do (every minute or so, and soon
+// after a notice): moves a broken database aside, writes down which results were used, removes
+// results and rows of files gone for longer than `gone_s` seconds and results whose version is not
+// `version` (0: any is fine), evicts, gives free space back, checkpoints.  *ret_more (may be NULL):
+// there is more to do, call again.
+xpl_status_t xpl_store_maintain(struct xpl_store *s, uint32_t version, int64_t gone_s,
+                                bool *ret_more, struct xpl_error *err) XPL_NODISCARD;
+
+// --- Health ---
+
+// Whether the last writer ended without xpl_store_close().
+bool xpl_store_was_unclean(struct xpl_store *s);
+// Reads the whole database and checks it: OK, CANCELLED (`stop` returned true; asked every few
+// milliseconds; may be NULL), or DATA_LOSS; the next call of the writer then moves it aside.  For a
+// thread of low priority.
+xpl_status_t xpl_store_check(struct xpl_store *s, bool (*stop)(void *ctx), void *ctx,
+                             struct xpl_error *err) XPL_NODISCARD;
+
+struct xpl_store_stats {
+    enum xpl_store_role role;
+    uint64_t hits, misses;            // of xpl_store_get
+    uint64_t read_errors;             // misses because the database could not be read
+    uint64_t puts;                    // writing calls whose work was committed
+    uint64_t dropped;                 // those whose work was not
+    uint64_t evicted;                 // results removed to stay under the limit
+    uint64_t rebuilds;                // databases moved aside
+    uint64_t used_bytes, limit_bytes; // pages in use, as of the last write or open
+};
+void xpl_store_get_stats(struct xpl_store *s, struct xpl_store_stats *ret);
+
+#endif

@@ -1,0 +1,299 @@
+// The parts of capture/ that need no server: pieces, checks, names, files.
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture/message.h"
+#include "capture/profile_writer.h"
+#include "tests/check.h"
+#include "tests/dir_entries.h"
+#include "tests/xspace_maker.h"
+
+static struct xpl_buf small_xspace(void) {
+    struct xpl_buf b = mk_open();
+    for (int p = 0; p < 2; p++) {
+        struct xpl_buf plane = mk_open();
+        mk_int(&plane, 1, 7);
+        mk_text(&plane, 2, "/host:CPU");
+        for (int l = 0; l < 3; l++) {
+            struct xpl_buf line = mk_open();
+            mk_text(&line, 2, "a line");
+            for (int e = 0; e < 4; e++) {
+                struct xpl_buf event = mk_open();
+                mk_int(&event, 1, 1);
+                mk_int(&event, 2, 123456789012);
+                mk_close(&line, 4, &event);
+            }
+            mk_close(&plane, 3, &line);
+        }
+        mk_close(&b, 1, &plane);
+    }
+    mk_text(&b, 4, "the-host");
+    mk_text(&b, 4, "another");
+    return b;
+}
+
+static xpl_status_t check_in_pieces(xpl_bytes_t x, size_t size, struct xpl_check *c) {
+    xpl_check_init(c);
+    for (size_t at = 0; at < x.len; at += size)
+        XPL_TRY(xpl_check_put(c, (xpl_bytes_t){x.ptr + at, x.len - at < size ? x.len - at : size},
+                              NULL));
+    return xpl_check_end(c, NULL);
+}
+
+static void test_check(void) {
+    struct xpl_buf b = small_xspace();
+    const xpl_bytes_t x = {b.p, b.n};
+    struct xpl_check c;
+    for (size_t size = 1; size <= x.len; size++) {
+        CHECK_EQ(check_in_pieces(x, size, &c), XPL_OK);
+        CHECK(c.counts.planes == 2 && c.counts.lines == 6 && c.counts.events == 24);
+        CHECK_EQ(c.counts.bytes, x.len);
+        CHECK(strcmp(c.hostname, "the-host") == 0);
+    }
+    // Every proper prefix is cut off, unless it ends between two fields.
+    size_t whole = 0;
+    for (size_t n = 0; n < x.len; n++)
+        for (size_t size = 1; size < 9; size += 7)
+            whole += check_in_pieces((xpl_bytes_t){x.ptr, n}, size, &c) == XPL_OK;
+    CHECK_EQ(whole, 2 * 3); // after the first plane, the second, the first host name
+    // A plane that claims one byte more than there is, and one whose line does.
+    b.p[1]++;
+    CHECK_EQ(check_in_pieces(x, 5, &c), XPL_DATA_LOSS);
+    xpl_buf_fini(&b);
+    // A line that is longer than its plane, and a tag that does not end within its plane, are seen
+    // where they are, not at the end of it all.
+    static const uint8_t beyond[][9] = {{0x0a, 3, 0x1a, 2, 0x20, 1, 0x0a, 0, 0},
+                                        {0x0a, 2, 0x82, 0x80, 0x01, 0x0a, 0, 0x0a, 0},
+                                        {0x0a, 2, 0x1a, 0x80, 0x01, 0x0a, 0, 0x0a, 0}};
+    for (size_t i = 0; i < 3; i++)
+        for (size_t size = 1; size <= sizeof beyond[i]; size++) {
+            xpl_check_init(&c);
+            xpl_status_t st = XPL_OK;
+            for (size_t at = 0; at < 5 && st == XPL_OK; at += size)
+                st = xpl_check_put(&c,
+                                   (xpl_bytes_t){beyond[i] + at, sizeof beyond[i] - at < size
+                                                                     ? sizeof beyond[i] - at
+                                                                     : size},
+                                   NULL);
+            CHECK_EQ(st, XPL_DATA_LOSS);
+            CHECK_EQ(c.walk.at, 2);
+        }
+    static const uint8_t group[] = {0x0b};
+    CHECK_EQ(check_in_pieces((xpl_bytes_t){group, 1}, 1, &c), XPL_DATA_LOSS);
+    // A tag and a length of ten bytes each are fine, one more is not.
+    static const uint8_t longest[] = {0xa2, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0,
+                                      0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0};
+    for (size_t size = 1; size <= sizeof longest; size++)
+        CHECK_EQ(check_in_pieces((xpl_bytes_t){longest, sizeof longest}, size, &c), XPL_OK);
+    static const uint8_t endless[] = {0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+                                      0x80, 0x80, 0x80, 0x80, 0x80};
+    CHECK_EQ(check_in_pieces((xpl_bytes_t){endless, sizeof endless}, 1, &c), XPL_DATA_LOSS);
+}
+
+// Lines of many events: short ones are counted where they lie, long ones and those that are cut
+// field by field, with the same outcome.
+static void test_check_long_lines(void) {
+    struct xpl_buf b = mk_open(), plane = mk_open();
+    struct xpl_check c;
+    uint64_t n_events = 0;
+    for (int i = 0; i < 3; i++) {
+        struct xpl_buf line = mk_open();
+        mk_text(&line, 2, "line");
+        for (int k = 0; k < 400; k++, n_events++) {
+            static const uint8_t zeros[300];
+            mk_len(&line, 4, zeros, (size_t)(k % 50 == 49 ? 100 + k / 2 : k * 7 % 31));
+            if (k % 97 == 0) mk_int(&line, 3, k);
+        }
+        mk_close(&plane, 3, &line);
+    }
+    mk_close(&b, 1, &plane);
+    const xpl_bytes_t x = {b.p, b.n};
+    for (size_t size = 1; size <= x.len; size += size < 400 ? 1 : 331) {
+        CHECK_EQ(check_in_pieces(x, size, &c), XPL_OK);
+        CHECK(c.counts.planes == 1 && c.counts.lines == 3 && c.counts.events == n_events);
+    }
+    CHECK_EQ(check_in_pieces(x, x.len, &c), XPL_OK);
+    // A changed byte gives the same verdict, at the same place, in one piece and in small ones.
+    for (size_t at = 0; at < x.len; at += 3) {
+        struct xpl_check cut;
+        b.p[at] ^= 0x15;
+        const xpl_status_t whole = check_in_pieces(x, x.len, &c),
+                           small = check_in_pieces(x, 100, &cut);
+        CHECK_EQ(small, whole);
+        CHECK_EQ(cut.walk.at, c.walk.at);
+        CHECK_EQ(cut.counts.events, c.counts.events);
+        b.p[at] ^= 0x15;
+    }
+    xpl_buf_fini(&b);
+}
+
+static bool collect(void *ctx, xpl_bytes_t piece) {
+    xpl_buf_put(ctx, piece.ptr, piece.len);
+    return true;
+}
+
+static void test_reply(void) {
+    struct xpl_buf x = small_xspace(), answer = mk_open(), tool = mk_open();
+    mk_text(&tool, 1, "overview.json");
+    mk_text(&tool, 2, "not the profile");
+    mk_close(&answer, 6, &tool);
+    mk_int(&answer, 7, 1);
+    mk_len(&answer, 8, x.p, x.n);
+    tool = mk_open();
+    mk_text(&tool, 1, "xplane.pb");
+    mk_len(&tool, 2, x.p, x.n);
+    mk_close(&answer, 6, &tool);
+    for (size_t size = 1; size <= answer.n; size++) {
+        struct xpl_capture_reply r;
+        struct xpl_buf got = mk_open();
+        xpl_capture_reply_init(&r, collect, &got);
+        for (size_t at = 0; at < answer.n; at += size)
+            CHECK(xpl_capture_reply_put(
+                &r, (xpl_bytes_t){answer.p + at, answer.n - at < size ? answer.n - at : size}));
+        CHECK(xpl_capture_reply_end(&r) && r.empty_trace);
+        CHECK(got.n == 2 * x.n && r.xspace_bytes == got.n);
+        CHECK(memcmp(got.p, x.p, x.n) == 0 && memcmp(got.p + x.n, x.p, x.n) == 0);
+        xpl_buf_fini(&got);
+    }
+    xpl_buf_fini(&answer);
+    xpl_buf_fini(&x);
+}
+
+static void test_names(void) {
+    static const struct {
+        const char *given, *safe;
+    } names[] = {{"host-1.example", "host-1.example"},
+                 {"a:9999", "a_9999"},
+                 {"../../etc/passwd", "_._.._etc_passwd"},
+                 {".hidden", "_hidden"},
+                 {"", "host"},
+                 {"..", "_."},
+                 {"\x01\xff\n", "___"},
+                 {"ALL_HOSTS", "ALL_HOSTS_"},
+                 {"\xc3\xa4", "__"}};
+    char out[XPL_INTAKE_NAME_SIZE];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        CHECK_EQ(xpl_intake_safe_name(out, xpl_str_from(names[i].given)), strlen(names[i].safe));
+        CHECK(strcmp(out, names[i].safe) == 0);
+    }
+    char longest[400];
+    memset(longest, 'x', sizeof longest);
+    CHECK_EQ(xpl_intake_safe_name(out, (xpl_str_t){longest, sizeof longest}), XPL_INTAKE_MAX_NAME);
+    static const char *const bad[] = {"", ".", "..", ".x", "a/b", "a b", "a\n", "\xc3\xa4"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        CHECK_EQ(xpl_intake_check_session(xpl_str_from(bad[i]), NULL), XPL_INVALID_ARGUMENT);
+    CHECK_EQ(xpl_intake_check_session((xpl_str_t){longest, XPL_INTAKE_MAX_NAME + 1}, NULL),
+             XPL_INVALID_ARGUMENT);
+    CHECK_EQ(xpl_intake_check_session(XPL_STR("2026_11_21_14_05_09"), NULL), XPL_OK);
+}
+
+// ---- files ----
+
+static char logdir[] = "/tmp/xpl_intake_XXXXXX";
+
+static struct xpl_intake_session *open_session(const char *name, bool fresh) {
+    const struct xpl_intake_session_options o = {
+        .size = sizeof o, .logdir = logdir, .name = xpl_str_from(name), .fresh = fresh};
+    struct xpl_intake_session *s = NULL;
+    CHECK_EQ(xpl_intake_session_open(&o, &s, NULL), XPL_OK);
+    return s;
+}
+
+static struct xpl_intake *begin(struct xpl_intake_session *s, const char *host, unsigned flags,
+                                uint64_t max) {
+    const struct xpl_intake_options o = {
+        .size = sizeof o, .host = xpl_str_from(host), .flags = flags, .max_bytes = max};
+    struct xpl_intake *in = NULL;
+    CHECK_EQ(xpl_intake_begin(s, &o, &in, NULL), XPL_OK);
+    return in;
+}
+
+static void test_intake(void) {
+    struct xpl_buf b = small_xspace();
+    const xpl_bytes_t x = {b.p, b.n};
+    struct xpl_intake_session *const s = open_session("run", false);
+    struct xpl_intake_file f;
+    struct xpl_intake *in = begin(s, "a:1", 0, 0);
+    CHECK_EQ(xpl_intake_put(in, x, NULL), XPL_OK);
+    CHECK_EQ(xpl_intake_get_bytes(in), x.len);
+    CHECK_EQ(xpl_intake_commit(in, &f, NULL), XPL_OK);
+    CHECK(strcmp(f.name, "a_1") == 0 && f.counts.events == 24);
+    // The same host again: refused, or another name; the same through a second view of the session.
+    in = begin(s, "a:1", 0, 0);
+    CHECK_EQ(xpl_intake_put(in, x, NULL), XPL_OK);
+    CHECK_EQ(xpl_intake_commit(in, NULL, NULL), XPL_ALREADY_EXISTS);
+    struct xpl_intake_session *const again = open_session("run", false);
+    in = begin(again, "a:1", XPL_INTAKE_UNIQUE, 0);
+    CHECK_EQ(xpl_intake_put(in, x, NULL), XPL_OK);
+    CHECK_EQ(xpl_intake_commit(in, &f, NULL), XPL_OK);
+    CHECK(strcmp(f.name, "a_1_2") == 0);
+    CHECK_EQ(entries(xpl_intake_session_get_path(s)), 2);
+    CHECK_EQ(xpl_intake_note(s, "capture", ".json", x, NULL), XPL_OK);
+    CHECK_EQ(xpl_intake_note(s, "capture", ".json", x, NULL), XPL_OK);
+    CHECK_EQ(faccessat(xpl_intake_session_get_fd(s), "capture_2.json", R_OK, 0), 0);
+    // Nothing, half of it, too much, no events: nothing is left.
+    static const uint8_t no_events[] = {0x0a, 0};
+    CHECK_EQ(xpl_intake_commit(begin(s, "b", 0, 0), NULL, NULL), XPL_DATA_LOSS);
+    in = begin(s, "b", 0, 0);
+    CHECK_EQ(xpl_intake_put(in, (xpl_bytes_t){x.ptr, x.len - 1}, NULL), XPL_OK);
+    CHECK_EQ(xpl_intake_commit(in, NULL, NULL), XPL_DATA_LOSS);
+    in = begin(s, "b", 0, x.len - 1);
+    CHECK_EQ(xpl_intake_put(in, x, NULL), XPL_RESOURCE_EXHAUSTED);
+    xpl_intake_abort(in);
+    in = begin(s, "b", 0, 0);
+    CHECK_EQ(xpl_intake_put(in, (xpl_bytes_t){no_events, 2}, NULL), XPL_OK);
+    CHECK_EQ(xpl_intake_commit(in, NULL, NULL), XPL_FAILED_PRECONDITION);
+    in = begin(s, "b", XPL_INTAKE_ALLOW_IDLE, 0);
+    CHECK_EQ(xpl_intake_put(in, (xpl_bytes_t){no_events, 2}, NULL), XPL_OK);
+    CHECK_EQ(xpl_intake_commit(in, NULL, NULL), XPL_OK);
+    CHECK_EQ(entries(xpl_intake_session_get_path(s)), 5);
+    // A fresh session gets another name, and vanishes unused.
+    struct xpl_intake_session *const fresh = open_session("run", true);
+    CHECK(strcmp(xpl_intake_session_get_name(fresh), "run_2") == 0);
+    xpl_intake_session_close(fresh);
+    // From a file: the one just written.
+    const int fd = openat(xpl_intake_session_get_fd(s), "a_1.xplane.pb", O_RDONLY | O_CLOEXEC);
+    in = begin(s, "c", 0, 0);
+    CHECK_EQ(xpl_intake_put_fd(in, fd, NULL), XPL_OK);
+    CHECK_EQ(xpl_intake_commit(in, &f, NULL), XPL_OK);
+    CHECK_EQ(f.counts.bytes, x.len);
+    (void)close(fd);
+    xpl_intake_session_undo(again);
+    xpl_intake_session_close(again);
+    xpl_intake_session_undo(s);
+    CHECK_EQ(entries(xpl_intake_session_get_path(s)), 0);
+    xpl_intake_session_close(s);
+    CHECK_EQ(entries(logdir), 0);
+    xpl_buf_fini(&b);
+}
+
+// One gives up and removes the directories it made, which another has open already.
+static void test_intake_race(void) {
+    struct xpl_buf b = small_xspace();
+    struct xpl_intake_session *const maker = open_session("race", false);
+    struct xpl_intake_session *const other = open_session("race", false);
+    xpl_intake_session_close(maker);
+    CHECK_EQ(entries(logdir), 0);
+    struct xpl_intake *const in = begin(other, "h", 0, 0);
+    CHECK_EQ(xpl_intake_put(in, (xpl_bytes_t){b.p, b.n}, NULL), XPL_OK);
+    CHECK_EQ(xpl_intake_commit(in, NULL, NULL), XPL_OK);
+    CHECK_EQ(entries(xpl_intake_session_get_path(other)), 1);
+    xpl_intake_session_undo(other);
+    xpl_intake_session_close(other);
+    CHECK_EQ(entries(logdir), 0);
+    xpl_buf_fini(&b);
+}
+
+int main(void) {
+    test_check();
+    test_check_long_lines();
+    test_reply();
+    test_names();
+    CHECK(mkdtemp(logdir));
+    test_intake();
+    test_intake_race();
+    CHECK(rmdir(logdir) == 0);
+    return 0;
+}

@@ -1,0 +1,87 @@
+// Small OpStats by hand, for tests of tools.
+#ifndef XPL_TESTS_UNIT_OPSTATS_OPSTATS_FIXTURE_H_
+#define XPL_TESTS_UNIT_OPSTATS_OPSTATS_FIXTURE_H_
+
+#include <string.h>
+
+#include "analysis/opstats/opstats.h"
+#include "analysis/tools/tool.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "tests/check.h"
+
+static const uint64_t kMs = 1000000000; // ps
+
+#define PUSH(arena, vec)                                                                           \
+    __extension__({                                                                                \
+        __typeof__((vec)->v) push_ = xpl_vec_push((arena), (vec));                                 \
+        CHECK(push_);                                                                              \
+        memset(push_, 0, sizeof *push_);                                                           \
+        push_;                                                                                     \
+    })
+
+static inline struct xpl_step_info *add_core(struct xpl_arena *a, struct xpl_per_core_step_info *s,
+                                             uint32_t core, uint64_t duration_ps,
+                                             enum xpl_breakdown breakdown) {
+    struct xpl_step_info *const info = PUSH(a, &s->step_info_per_core);
+    info->core_id = core;
+    info->step_num = s->step_num;
+    info->duration_ps = duration_ps;
+    info->breakdown = breakdown;
+    return info;
+}
+
+static inline struct xpl_per_core_step_info *add_step(struct xpl_arena *a, struct xpl_opstats *s,
+                                                      uint32_t number) {
+    struct xpl_per_core_step_info *const step = PUSH(a, &s->step_db.step_sequence);
+    step->step_num = number;
+    return step;
+}
+
+static inline void add_type(struct xpl_arena *a, struct xpl_step_info *info, int32_t type,
+                            uint64_t ps) {
+    *PUSH(a, &info->type_ps) = (struct xpl_type_ps){type, ps};
+}
+
+static inline void add_category(struct xpl_arena *a, struct xpl_step_info *info, const char *name,
+                                uint64_t ps) {
+    *PUSH(a, &info->category_ps) = (struct xpl_category_ps){xpl_str_from(name), ps};
+}
+
+static inline struct xpl_op_metrics *add_op(struct xpl_arena *a, struct xpl_op_metrics_db *db,
+                                            const char *name, const char *category,
+                                            uint64_t self_ps) {
+    struct xpl_op_metrics *const m = PUSH(a, &db->metrics_db);
+    m->name = xpl_str_from(name);
+    m->category = xpl_str_from(category);
+    m->occurrences = 2;
+    m->time_ps = m->self_time_ps = self_ps;
+    db->total_op_time_ps += self_ps;
+    db->total_time_ps += self_ps;
+    return m;
+}
+
+typedef xpl_status_t tool_fn(const struct xpl_opstats *, const struct xpl_tool_options *,
+                             struct xpl_arena *, struct xpl_buf *, struct xpl_error *);
+
+// The answer, NUL-terminated, in a buffer that the next call overwrites.
+static inline const char *render(tool_fn *tool, const struct xpl_opstats *s, struct xpl_arena *a,
+                                 struct xpl_buf *out) {
+    const struct xpl_tool_options opt = {0};
+    struct xpl_error err = {0};
+    out->n = 0;
+    CHECK_EQ(tool(s, &opt, a, out, &err), XPL_OK);
+    xpl_buf_putc(out, 0);
+    CHECK(!out->failed);
+    return (const char *)out->p;
+}
+
+#define CHECK_HAS(text, part)                                                                      \
+    do {                                                                                           \
+        const char *const text_ = (text);                                                          \
+        if (!strstr(text_, (part))) fprintf(stderr, "%s\nlacks %s\n", text_, (part));              \
+        CHECK(strstr(text_, (part)));                                                              \
+    } while (0)
+#define CHECK_LACKS(text, part) CHECK(!strstr((text), (part)))
+
+#endif

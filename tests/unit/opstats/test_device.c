@@ -1,0 +1,337 @@
+// The device part of a conversion, whole: TPU with a SparseCore, GPUs that run an HLO program,
+// profiles without devices, odd and hostile ones.  Expected numbers are XProf 2.24.2's answers for
+// the same bytes.
+#include "analysis/opstats/codec/codec.h"
+#include "analysis/opstats/convert.h"
+#include "analysis/opstats/metrics/op_metrics.h"
+#include "base/arena.h"
+#include "tests/data_file.h"
+#include "tests/unit/opstats/device_profiles.h"
+
+struct converted {
+    struct xpl_arena arena;
+    struct xpl_buf bytes;
+    struct xpl_opstats *s;
+    xpl_status_t status;
+};
+
+static struct converted convert_on(struct xpl_buf space, struct xpl_exec *exec, size_t limit) {
+    struct converted c = {.bytes = space};
+    struct xpl_error err = {0};
+    const struct xpl_convert_options opt = {0};
+    struct xpl_xspace *xs;
+    xpl_arena_init(&c.arena, (size_t)1 << 30);
+    CHECK_EQ(xpl_xspace_open((xpl_bytes_t){space.p, space.n}, &c.arena, exec, &xs, &err), XPL_OK);
+    c.status = xpl_opstats_convert(xs, &opt, exec, &c.arena, limit, &c.s, &err);
+    CHECK(c.status == err.code);
+    return c;
+}
+static struct converted convert(struct xpl_buf space) {
+    struct xpl_exec exec = xpl_exec_serial();
+    const struct converted c = convert_on(space, &exec, (size_t)1 << 30);
+    CHECK_EQ(c.status, XPL_OK);
+    return c;
+}
+static void drop(struct converted *c) {
+    xpl_arena_fini(&c->arena);
+    xpl_buf_fini(&c->bytes);
+}
+static bool is(xpl_str_t s, const char *want) {
+    return xpl_str_eq(s, xpl_str_from(want));
+}
+static const struct xpl_op_metrics *find(const struct xpl_op_metrics_db *db, const char *name) {
+    for (size_t i = 0; db && i < db->metrics_db.n; i++)
+        if (is(db->metrics_db.v[i].name, name)) return &db->metrics_db.v[i];
+    fprintf(stderr, "no op %s\n", name);
+    abort();
+}
+
+// ---- TPU ----
+
+static void check_tpu_ops(const struct xpl_op_metrics_db *db) {
+    CHECK_EQ(db->metrics_db.n, 5); // the nameless op is none
+    const struct xpl_op_metrics *m = find(db, "fusion.1");
+    CHECK(m->time_ps == 600 && m->self_time_ps == 600 && m->min_time_ps == 100);
+    CHECK(m->occurrences == 6 && m->flops == 6000 && m->bytes_accessed == 384);
+    CHECK(m->model_flops == 6000 && m->flops_v2 == 6000 && m->core_type == XPL_CORE_TENSOR);
+    CHECK(is(m->provenance, "jit(f)/add:") && is(m->long_name, "%fusion.1 = f32[8] fusion(...)"));
+    CHECK(is(m->source_info.file_name, "model.py") && m->source_info.line_number == 12);
+    CHECK_EQ(m->children->metrics_db.n, 3); // one by metadata, two from the program
+    const struct xpl_op_metrics *const mul = find(m->children, "mul.1");
+    CHECK(is(mul->category, "non-fusion elementwise") && is(mul->provenance, "jit(f)/layer/mul:"));
+    CHECK_EQ(find(m->children, "add.5")->hlo_module_id, 7);
+    m = find(db, "while.2");
+    CHECK(m->time_ps == 1000 && m->self_time_ps == 340);
+    m = find(db, "custom-call.4"); // with what the SparseCore did for it
+    const struct xpl_op_metrics *const gather = find(m->children, "gather.6");
+    CHECK(gather->time_ps == 80 && gather->core_type == XPL_CORE_SPARSE);
+    CHECK_EQ(find(m->children, "IDLE")->time_ps, 220);
+    CHECK(m->children->total_time_ps == 300 && m->children->total_op_time_ps == 80);
+    CHECK_EQ(find(db, "IDLE")->time_ps, 510);
+    CHECK(db->total_time_ps == 1600 && db->total_op_time_ps == 1090);
+    CHECK(db->busy_time_ps == 1130 && db->idle_time_ps == 1170);
+    CHECK(db->busy_time_high_confidence_ps == 1030 && db->idle_time_high_confidence_ps == 1270);
+}
+
+static void tpu(bool sorted) {
+    struct converted c = convert(mk_tpu_device(sorted));
+    const struct xpl_opstats *const s = c.s;
+    CHECK(s->has_device_op_metrics_db && s->has_perf_env && s->has_kernel_stats_db);
+    check_tpu_ops(&s->device_op_metrics_db);
+    const struct xpl_run_environment *const env = &s->run_environment;
+    CHECK(env->hardware_type == XPL_HW_TPU && env->device_core_count == 1 && env->is_training);
+    CHECK(is(env->device_type, "TPU v5") && is(env->hostnames.v[0], "worker-0"));
+    CHECK(s->perf_env.peak_tera_flops_per_second == 200 && s->perf_env.ridge_point == 250);
+    CHECK(s->perf_env.has_cmem && s->perf_env.has_megacore);
+    CHECK(s->diagnostics.errors.n == 1 && is(s->diagnostics.errors.v[0], "bad thing"));
+    CHECK(s->diagnostics.warnings.n == 1 && is(s->diagnostics.warnings.v[0], "beware"));
+    CHECK_EQ(s->core_id_to_details.n, 1);
+    const struct xpl_core_details *const core = s->core_id_to_details.v;
+    CHECK(core->core_id == 3 && core->core_num == 1 && core->local_chip_id == 2);
+    CHECK(core->global_chip_id == 3 && core->global_core_id == 4 && is(core->hostname, "worker-0"));
+    CHECK(s->program_id_to_name_map.n == 1 && s->program_id_to_name_map.v[0].program_id == 7);
+    CHECK(is(s->program_id_to_name_map.v[0].name, "jit_step"));
+    drop(&c);
+}
+
+// Decoding steps of a server count when the program only infers.
+static void serving(void) {
+    struct xpl_buf space = mk_open();
+    mk_tpu_plane(&space, true);
+    struct mk_plane p;
+    mk_plane_begin(&p, 0, "/host:CPU");
+    struct xpl_buf line = mk_line(1, "main");
+    mk_plain(&p, &line, "WizServable::Run", 0, 10);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    struct converted c = convert(space);
+    CHECK(c.s->has_disaggregated_serving_latency && c.s->num_decode_steps == 1);
+    CHECK(c.s->decode_step_time_us.avg == 0.002);
+    drop(&c);
+}
+
+// Events with kernel_details are kernels wherever they stand.
+static void kernels_of_a_tpu(void) {
+    struct xpl_buf space = mk_open();
+    struct mk_plane p;
+    mk_plane_begin(&p, 1, "/device:TPU:0");
+    struct xpl_buf line = mk_line(77, "Stream #1(Kernel)");
+    mk_kernel(&p, &line, "k", 0, 5999, NULL, "a/b:C", "regs:3");
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    struct converted c = convert(space);
+    CHECK_EQ(c.s->kernel_reports.n, 1);
+    const struct xpl_kernel_report *const k = c.s->kernel_reports.v;
+    CHECK(is(k->name, "k") && is(k->op_name, "a/b") && k->total_duration_ns == 5);
+    CHECK(c.s->device_op_metrics_db.metrics_db.n == 1); // idle
+    drop(&c);
+}
+
+// ---- GPU ----
+
+static void gpu(void) {
+    struct converted c = convert(mk_gpu_device(2));
+    const struct xpl_opstats *const s = c.s;
+    const struct xpl_op_metrics_db *const db = &s->device_op_metrics_db;
+    CHECK_EQ(db->metrics_db.n, 4); // what the program does not know is no op
+    const struct xpl_op_metrics *m = find(db, "fusion.1");
+    CHECK(m->time_ps == 12000 && m->self_time_ps == 12000 && m->occurrences == 4);
+    CHECK(is(m->category, "loop fusion") && is(m->provenance, "jit(f)/layer/add:"));
+    CHECK(is(m->deduplicated_name, "fusion.0") && m->hlo_module_id == 7 && m->num_cores == 2);
+    CHECK(is(m->source_info.file_name, "model.py") && m->source_info.line_number == 31);
+    m = find(db, "dot.2");
+    CHECK(m->time_ps == 22000 && is(m->category, "dot") && m->source_info.line_number == -1);
+    m = find(db, "layer/MatMul/gemm");
+    CHECK(m->time_ps == 7000 && is(m->category, "MatMul") && m->hlo_module_id == 0);
+    CHECK_EQ(find(db, "IDLE")->time_ps, 59000);
+    CHECK(db->total_time_ps == 100000 && db->total_op_time_ps == 41000);
+    CHECK_EQ(s->kernel_reports.n, 4);
+    const struct xpl_kernel_report *const k = s->kernel_reports.v;
+    CHECK(is(k[0].name, "h884gemm") && k[0].total_duration_ns == 22 && k[0].occurrences == 4);
+    CHECK(k[0].is_kernel_using_tensor_core && k[0].is_op_tensor_core_eligible);
+    CHECK(is(k[0].op_name, "jit(f)/transpose(jvp(layer))/dot_general"));
+    CHECK(is(k[1].name, "fused_add") && k[1].occupancy_pct == 50 && k[1].grid_dim[0] == 8);
+    CHECK(is(k[2].name, "gemm") && k[2].total_duration_ns == 6 && is(k[2].op_name, "layer/MatMul"));
+    CHECK(is(k[3].name, "lost") && k[3].op_name.len == 0);
+    CHECK(s->run_environment.hardware_type == XPL_HW_GPU && s->run_environment.is_training);
+    CHECK(is(s->run_environment.device_type, "Nvidia GPU (Hopper)"));
+    CHECK_EQ(s->run_environment.device_core_count, 2);
+    CHECK(s->core_id_to_details.n == 1 && s->core_id_to_details.v[0].core_id == 1);
+    CHECK(s->perf_env.peak_tera_flops_per_second == 819.2 && s->perf_env.ridge_point == 409.6);
+    drop(&c);
+}
+
+// ---- odd profiles ----
+
+static void without_devices(void) {
+    struct xpl_buf space = mk_open();
+    struct converted c = convert(space);
+    CHECK(c.s->run_environment.hardware_type == XPL_HW_CPU_ONLY);
+    CHECK(is(c.s->run_environment.device_type, "CPU") && !c.s->has_perf_env);
+    CHECK(is(c.s->run_environment.hostnames.v[0], "localhost"));
+    CHECK(c.s->core_id_to_details.n == 1 && !c.s->run_environment.is_training);
+    CHECK_EQ(c.s->device_op_metrics_db.metrics_db.n, 0);
+    drop(&c);
+}
+
+static void many_empty_planes(const char *name) {
+    struct xpl_buf space = mk_open();
+    for (int i = 0; i < 200000; i++) {
+        struct mk_plane p;
+        mk_plane_begin(&p, i, name);
+        mk_plane_end(&p, &space);
+    }
+    struct xpl_exec exec = xpl_exec_serial();
+    struct converted c = convert_on(space, &exec, (size_t)1 << 28);
+    CHECK_EQ(c.status, XPL_OK);
+    drop(&c);
+}
+
+// Times at the ends of their range, in every line, with every kind of plane.
+static void extreme_times(void) {
+    static const int64_t v[] = {0, 1, -1, INT64_MAX, INT64_MIN, INT64_MAX - 1};
+    enum { N = sizeof v / sizeof *v };
+    struct xpl_buf space = mk_open();
+    struct mk_plane p;
+    static const char *const planes[] = {"/device:TPU:0", "/device:TPU:0 SparseCore 1"};
+    static const char *const lines[] = {"XLA Ops", "XLA Modules", "Sparse Core Ops",
+                                        "Sparse Core Modules", "Steps"};
+    for (int k = 0; k < 2; k++) {
+        mk_plane_begin(&p, k, planes[k]);
+        mk_tpu_ops(&p);
+        for (int l = 0; l < 5; l++) {
+            struct xpl_buf line = mk_line(l, lines[l]);
+            mk_int(&line, 3, INT64_MAX); // timestamp_ns
+            for (int i = 0; i < N * N; i++)
+                mk_op_run(&line, MK_FUSION + i % 4, v[i / N], v[i % N]);
+            mk_line_end(&p, &line);
+        }
+        mk_plane_end(&p, &space);
+    }
+    struct converted c = convert(space);
+    drop(&c);
+    space = mk_open();
+    mk_plane_begin(&p, 0, "/device:GPU:0");
+    struct xpl_buf line = mk_line(1, "Stream #1");
+    for (int i = 0; i < N * N; i++)
+        mk_kernel(&p, &line, "k", v[i / N], v[i % N], i % 2 ? "op" : NULL, "a:b", "regs:1");
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    c = convert(space);
+    drop(&c);
+}
+
+// Metadata whose children form a wide graph: every op has the next one twice as child.
+static void explosive_children(void) {
+    struct xpl_buf space = mk_open();
+    struct mk_plane p;
+    mk_plane_begin(&p, 0, "/device:TPU:0");
+    enum { DEPTH = 60 };
+    for (int i = 0; i < DEPTH; i++) {
+        struct xpl_buf md = mk_open(), entry = mk_open();
+        mk_int(&md, 1, i + 1);
+        mk_text(&md, 2, "op");
+        mk_stat_number(&p, &md, MK_MD_STATS, "program_id", 4, 1);
+        mk_stat_number(&p, &md, MK_MD_STATS, "symbol_id", 4, 1);
+        mk_int(&md, 6, i + 2);
+        mk_int(&md, 6, (i + 2) % DEPTH); // and the last one the first: a cycle
+        mk_int(&entry, 1, i + 1);
+        mk_close(&entry, 2, &md);
+        mk_close(&p.body, 4, &entry);
+    }
+    struct xpl_buf line = mk_line(1, "XLA Ops");
+    mk_op_run(&line, 1, 0, 10);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    struct converted c = convert(space);
+    CHECK(find(&c.s->device_op_metrics_db, "op")->children);
+    drop(&c);
+}
+
+static void small_limits(void) {
+    struct xpl_exec exec = xpl_exec_serial();
+    for (size_t limit = 0; limit < 1 << 20; limit = limit * 2 + 512) {
+        struct converted c = convert_on(mk_tpu_device(true), &exec, limit);
+        CHECK(c.status == XPL_OK || c.status == XPL_RESOURCE_EXHAUSTED);
+        drop(&c);
+        c = convert_on(mk_gpu_device(2), &exec, limit);
+        CHECK(c.status == XPL_OK || c.status == XPL_RESOURCE_EXHAUSTED);
+        drop(&c);
+    }
+}
+
+// The same bytes on one thread and on four.
+static void same_on_all_threads(struct xpl_buf (*make)(void)) {
+    struct xpl_exec_pool *const pool = xpl_exec_pool_new(4);
+    CHECK(pool);
+    struct xpl_buf out[2];
+    for (int i = 0; i < 2; i++) {
+        struct xpl_exec serial = xpl_exec_serial();
+        struct xpl_error err = {0};
+        struct converted c =
+            convert_on(make(), i ? xpl_exec_pool_get(pool) : &serial, (size_t)1 << 30);
+        CHECK_EQ(c.status, XPL_OK);
+        xpl_buf_init(&out[i], (size_t)1 << 30);
+        CHECK_EQ(xpl_opstats_encode(c.s, &out[i], &err), XPL_OK);
+        drop(&c);
+    }
+    CHECK(out[0].n == out[1].n && memcmp(out[0].p, out[1].p, out[0].n) == 0);
+    xpl_buf_fini(&out[0]);
+    xpl_buf_fini(&out[1]);
+    xpl_exec_pool_free(pool);
+}
+static struct xpl_buf many_gpus(void) {
+    return mk_gpu_device(70);
+}
+static struct xpl_buf many_tpus(void) {
+    struct xpl_buf space = mk_open();
+    for (int i = 0; i < 70; i++)
+        mk_tpu_plane(&space, i % 2);
+    mk_sparse_plane(&space);
+    return space;
+}
+static struct xpl_buf real_gpu(void) {
+    return read_data_file("logdir/accel/plugins/profile/mi300_jax_gemm/mi300_jax_gemm.xplane.pb");
+}
+
+static bool always(struct xpl_exec *e) {
+    (void)e;
+    return true;
+}
+static void cancelled(void) {
+    struct xpl_exec exec = xpl_exec_serial();
+    exec.cancelled = always;
+    struct xpl_buf file =
+        read_data_file("logdir/accel/plugins/profile/tpu_inference_a/tpu_inference_a.xplane.pb");
+    struct converted c = {.bytes = file};
+    struct xpl_error err = {0};
+    const struct xpl_convert_options opt = {0};
+    struct xpl_xspace *xs;
+    xpl_arena_init(&c.arena, (size_t)1 << 30);
+    const xpl_status_t st =
+        xpl_xspace_open((xpl_bytes_t){file.p, file.n}, &c.arena, &exec, &xs, &err);
+    if (st == XPL_OK)
+        CHECK_EQ(xpl_opstats_convert(xs, &opt, &exec, &c.arena, (size_t)1 << 30, &c.s, &err),
+                 XPL_CANCELLED);
+    drop(&c);
+}
+
+int main(void) {
+    tpu(true);
+    tpu(false);
+    serving();
+    kernels_of_a_tpu();
+    gpu();
+    without_devices();
+    many_empty_planes("/device:TPU:0");
+    many_empty_planes("/device:TPU:0 SparseCore 1");
+    many_empty_planes("/device:GPU:0");
+    extreme_times();
+    explosive_children();
+    small_limits();
+    same_on_all_threads(many_gpus);
+    same_on_all_threads(many_tpus);
+    same_on_all_threads(real_gpu);
+    cancelled();
+    return 0;
+}

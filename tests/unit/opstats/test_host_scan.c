@@ -1,0 +1,159 @@
+// The host's side of a conversion, and the steps of each kind of hardware.
+#include "analysis/opstats/codec/codec.h"
+#include "analysis/opstats/convert.h"
+#include "base/arena.h"
+#include "tests/unit/opstats/host_profiles.h"
+
+static struct xpl_opstats *convert(const struct xpl_buf *space, bool cpu, struct xpl_exec *exec,
+                                   struct xpl_arena *arena) {
+    const struct xpl_convert_options opt = {.cpu_as_device = cpu};
+    struct xpl_xspace *xs = NULL;
+    struct xpl_opstats *s = NULL;
+    struct xpl_error err = {0};
+    CHECK_EQ(xpl_xspace_open((xpl_bytes_t){space->p, space->n}, arena, exec, &xs, &err), XPL_OK);
+    CHECK_EQ(xpl_opstats_convert(xs, &opt, exec, arena, 1 << 28, &s, &err), XPL_OK);
+    return s;
+}
+
+static const struct xpl_op_metrics *find(const struct xpl_op_metrics_db *db, uint64_t module,
+                                         const char *name) {
+    for (size_t i = 0; i < db->metrics_db.n; i++)
+        if (db->metrics_db.v[i].hlo_module_id == module &&
+            xpl_str_eq(db->metrics_db.v[i].name, xpl_str_from(name)))
+            return &db->metrics_db.v[i];
+    return NULL;
+}
+
+static uint64_t time_of(const struct xpl_opstats *s, size_t step, int32_t type) {
+    const struct xpl_step_info *info = &s->step_db.step_sequence.v[step].step_info_per_core.v[0];
+    for (size_t i = 0; i < info->type_ps.n; i++)
+        if (info->type_ps.v[i].type == type) return info->type_ps.v[i].ps;
+    return 0;
+}
+
+static uint64_t category_of(const struct xpl_step_info *info, const char *category) {
+    for (size_t i = 0; i < info->category_ps.n; i++)
+        if (xpl_str_eq(info->category_ps.v[i].category, xpl_str_from(category)))
+            return info->category_ps.v[i].ps;
+    return 0;
+}
+
+static void check_cpu(void) {
+    struct xpl_arena arena;
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_buf space = mk_cpu_profile(3, 0);
+    xpl_arena_init(&arena, 1 << 28);
+    // As XProf sees it: host time only, and no device ops.
+    const struct xpl_opstats *s = convert(&space, false, &exec, &arena);
+    CHECK_EQ(s->step_db.step_sequence.n, 3);
+    CHECK_EQ(s->step_db.step_sequence.v[1].step_info_per_core.v[0].duration_ps, 900 * MK_NS);
+    CHECK_EQ(time_of(s, 1, 10), (200 + 50 + 500) * MK_NS);
+    CHECK_EQ(time_of(s, 1, 0), 150 * MK_NS);
+    CHECK_EQ(s->device_op_metrics_db.metrics_db.n, 0);
+    const struct xpl_op_metrics *m = find(&s->host_op_metrics_db, 0, "a/MatMul");
+    CHECK(m);
+    CHECK_EQ(m->occurrences, 3);
+    CHECK_EQ(m->self_time_ps, 3 * 15 * MK_NS);
+    // As a device.
+    s = convert(&space, true, &exec, &arena);
+    CHECK_EQ(s->step_db.step_sequence.n, 3);
+    CHECK_EQ(time_of(s, 1, 140), (400 + 50 + 15) * MK_NS);
+    CHECK_EQ(time_of(s, 1, 10), (750 - 465) * MK_NS);
+    CHECK_EQ(s->device_op_metrics_db.compute_32bit_ps, 3 * 465 * MK_NS);
+    m = find(&s->device_op_metrics_db, 6, "while");
+    CHECK(m);
+    CHECK_EQ(m->occurrences, 3);
+    CHECK_EQ(m->time_ps, 3 * 400 * MK_NS);
+    CHECK_EQ(m->self_time_ps, 3 * 270 * MK_NS);
+    m = find(&s->device_op_metrics_db, 6, "dot");
+    CHECK(m);
+    CHECK_EQ(m->occurrences, 6);
+    CHECK_EQ(m->self_time_ps, 3 * 150 * MK_NS);
+    m = find(&s->device_op_metrics_db, 0, "a/MatMul");
+    CHECK(m && xpl_str_eq(m->provenance, XPL_STR("a/MatMul:MatMul")));
+    CHECK_EQ(m->self_time_ps, 3 * 10 * MK_NS);
+    CHECK_EQ(s->run_environment.device_core_count, 1);
+    CHECK_EQ(s->device_op_metrics_db.total_time_ps, (2000 + 795 - 310) * MK_NS);
+    CHECK_EQ(s->device_op_metrics_db.total_op_time_ps, 3 * 465 * MK_NS);
+    CHECK_EQ(s->program_id_to_name_map.n, 2); // program 6, and one known by its name alone
+    xpl_arena_fini(&arena);
+    xpl_buf_fini(&space);
+}
+
+static void check_gpu(void) {
+    struct xpl_arena arena;
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_buf space = mk_gpu_profile(7);
+    xpl_arena_init(&arena, 1 << 28);
+    const struct xpl_opstats *s = convert(&space, true, &exec, &arena);
+    CHECK_EQ(s->step_db.step_sequence.n, 5); // the first and the last are cut
+    CHECK_EQ(s->step_db.step_sequence.v[0].step_num, 1);
+    CHECK_EQ(time_of(s, 0, 80), 100);
+    CHECK_EQ(time_of(s, 0, 140), 250);
+    CHECK_EQ(time_of(s, 0, 150), 200);
+    CHECK_EQ(time_of(s, 0, 100), 100);
+    CHECK_EQ(time_of(s, 0, 130), 50);
+    CHECK_EQ(time_of(s, 0, 0), 300);
+    CHECK_EQ(s->device_op_metrics_db.compute_16bit_ps, 7 * 200);
+    const struct xpl_per_core_step_info *step = &s->step_db.step_sequence.v[0];
+    CHECK_EQ(step->device_memory_transfers.n, 3);
+    CHECK_EQ(step->device_memory_transfers.v[0].bytes_transferred, 64);
+    CHECK_EQ(step->all_reduce_db_per_core.n, 1);
+    CHECK_EQ(step->all_reduce_db_per_core.v[0].core_id, 3);
+    xpl_arena_fini(&arena);
+    xpl_buf_fini(&space);
+}
+
+static void check_tpu(void) {
+    struct xpl_arena arena;
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_buf space = mk_tpu_profile(7, 2);
+    xpl_arena_init(&arena, 1 << 28);
+    const struct xpl_opstats *s = convert(&space, true, &exec, &arena);
+    CHECK_EQ(s->step_db.step_sequence.n, 7);
+    const struct xpl_per_core_step_info *step = &s->step_db.step_sequence.v[3];
+    CHECK_EQ(step->step_info_per_core.n, 2);
+    CHECK_EQ(step->step_info_per_core.v[1].core_id, 5);
+    CHECK_EQ(step->step_info_per_core.v[1].duration_ps, 1000);
+    // The ops have no key and are not counted, so all is idle; the host spent 100 of it on input.
+    CHECK_EQ(category_of(&step->step_info_per_core.v[0], "infeed"), 100);
+    CHECK_EQ(category_of(&step->step_info_per_core.v[0], "IDLE"), 900);
+    CHECK_EQ(step->all_reduce_db_per_core.n, 2);
+    CHECK_EQ(step->all_reduce_db_per_core.v[1].all_reduce_info.n, 2);
+    CHECK(s->has_hlo_metrics_db_complete_steps_only);
+    xpl_arena_fini(&arena);
+    xpl_buf_fini(&space);
+}
+
+// Long lines are cut into pieces where there are threads: that shows nowhere.
+static void check_pieces(void) {
+    struct xpl_exec serial = xpl_exec_serial();
+    struct xpl_exec_pool *pool = xpl_exec_pool_new(4);
+    CHECK(pool);
+    struct xpl_buf space = mk_cpu_profile(2500, 40), bytes[2];
+    for (int k = 0; k < 2; k++) {
+        struct xpl_arena arena;
+        struct xpl_error err = {0};
+        xpl_arena_init(&arena, 1 << 29);
+        xpl_buf_init(&bytes[k], 1 << 28);
+        const struct xpl_opstats *s =
+            convert(&space, true, k ? xpl_exec_pool_get(pool) : &serial, &arena);
+        CHECK_EQ(s->step_db.step_sequence.n, 2498);
+        CHECK_EQ(xpl_opstats_encode(s, &bytes[k], &err), XPL_OK);
+        xpl_arena_fini(&arena);
+    }
+    CHECK_EQ(bytes[0].n, bytes[1].n);
+    CHECK(memcmp(bytes[0].p, bytes[1].p, bytes[0].n) == 0);
+    xpl_buf_fini(&bytes[0]);
+    xpl_buf_fini(&bytes[1]);
+    xpl_buf_fini(&space);
+    xpl_exec_pool_free(pool);
+}
+
+int main(void) {
+    check_cpu();
+    check_gpu();
+    check_tpu();
+    check_pieces();
+    return 0;
+}

@@ -1,0 +1,210 @@
+// Databases of op metrics: entries by module and name, merging, copies, idle time, order.
+#include "analysis/opstats/metrics/op_metrics.h"
+
+#include "base/arena.h"
+#include "tests/check.h"
+
+static bool is(xpl_str_t s, const char *want) {
+    return xpl_str_eq(s, xpl_str_from(want));
+}
+
+static void entries_by_module_and_name(void) {
+    struct xpl_arena a;
+    struct xpl_op_metrics_db db = {0};
+    struct xpl_op_metrics_builder b;
+    xpl_arena_init(&a, 1 << 24);
+    xpl_op_metrics_begin(&b, &db, XPL_OP_METRICS_COPY, &a, &a);
+    char name[16];
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < 1000; i++) {
+            (void)snprintf(name, sizeof name, "op%d", i % 500); // reused: must have been copied
+            struct xpl_op_metrics *const m =
+                xpl_op_metrics_put(&b, (uint64_t)i / 500, xpl_str_from(name));
+            CHECK(m);
+            CHECK_EQ(m->time_ps, round);
+            m->time_ps++;
+        }
+    CHECK_EQ(db.metrics_db.n, 1000);
+    CHECK(is(db.metrics_db.v[501].name, "op1") && db.metrics_db.v[501].hlo_module_id == 1);
+    xpl_arena_fini(&a);
+}
+
+// What the second of two equal ops adds, and what it cannot change.
+static void merging(void) {
+    struct xpl_arena a;
+    xpl_arena_init(&a, 1 << 24);
+    struct xpl_op_metrics_db child = {0}, first = {0}, second = {0}, sum = {0};
+    struct xpl_memory_accessed bytes[] = {{XPL_MEM_OP_READ, 1, 10}, {XPL_MEM_OP_WRITE, 1, 5}};
+    struct xpl_op_metrics one = {
+        .name = XPL_STR("x"),
+        .category = XPL_STR("fusion"),
+        .time_ps = 10,
+        .self_time_ps = 7,
+        .min_time_ps = 10,
+        .occurrences = 1,
+        .flops = UINT64_MAX,
+        .num_cores = 1,
+        .children = &child,
+        .memory_accessed_breakdown = {.v = bytes, .n = 1},
+    };
+    struct xpl_op_metrics two = one;
+    two.category = XPL_STR("late"), two.provenance = XPL_STR("a/b:C");
+    two.min_time_ps = 4, two.flops = 3, two.core_type = XPL_CORE_TENSOR, two.is_eager = true;
+    two.memory_accessed_breakdown.n = 2;
+    two.vdd_energy_j = 0.5, two.has_vdd_energy_j = true;
+    first.metrics_db.v = &one, first.metrics_db.n = 1;
+    second.metrics_db.v = &two, second.metrics_db.n = 1;
+    first.total_time_ps = 20, second.total_time_ps = 30;
+    second.busy_time_high_confidence_ps = 9, second.idle_time_high_confidence_ps = 8;
+    struct xpl_op_metrics_builder b;
+    xpl_op_metrics_begin(&b, &sum, XPL_OP_METRICS_COPY, &a, &a);
+    CHECK(xpl_op_metrics_combine(&b, &first, true));
+    CHECK(xpl_op_metrics_combine(&b, &second, false));
+    CHECK_EQ(sum.metrics_db.n, 1);
+    const struct xpl_op_metrics *const m = sum.metrics_db.v;
+    CHECK(is(m->category, "fusion") && is(m->provenance, "a/b:C"));
+    CHECK(m->time_ps == 20 && m->self_time_ps == 14 && m->min_time_ps == 4);
+    CHECK(m->occurrences == 2 && m->flops == 2 && m->num_cores == 1); // wraps as upstream does
+    CHECK(m->is_eager && m->core_type == XPL_CORE_TENSOR && m->children && m->children != &child);
+    CHECK(m->has_vdd_energy_j && m->vdd_energy_j == 0.5);
+    CHECK_EQ(m->memory_accessed_breakdown.n, 2);
+    CHECK_EQ(m->memory_accessed_breakdown.v[0].bytes_accessed, 20);
+    CHECK_EQ(m->memory_accessed_breakdown.v[1].bytes_accessed, 5);
+    CHECK_EQ(one.memory_accessed_breakdown.v[0].bytes_accessed, 10); // the source is untouched
+    CHECK(sum.total_time_ps == 50 && sum.has_precision_stats);
+    CHECK(sum.busy_time_high_confidence_ps == 9 && sum.idle_time_high_confidence_ps == 8);
+    xpl_arena_fini(&a);
+}
+
+// Children nested deeper than the limit are left out of copies.
+static void deep_children(void) {
+    enum { DEPTH = 4 * XPL_OP_METRICS_MAX_DEPTH };
+    struct xpl_arena a;
+    xpl_arena_init(&a, 1 << 24);
+    static struct xpl_op_metrics_db dbs[DEPTH];
+    static struct xpl_op_metrics ops[DEPTH];
+    for (int i = 0; i < DEPTH; i++) {
+        ops[i].name = XPL_STR("level");
+        ops[i].children = i + 1 < DEPTH ? &dbs[i + 1] : NULL;
+        dbs[i].metrics_db.v = &ops[i], dbs[i].metrics_db.n = 1;
+    }
+    struct xpl_op_metrics_db copy;
+    CHECK(xpl_op_metrics_db_copy(&dbs[0], &a, &copy));
+    int depth = 0;
+    for (const struct xpl_op_metrics_db *d = &copy; d; d = d->metrics_db.v[0].children)
+        depth++;
+    CHECK_EQ(depth, XPL_OP_METRICS_MAX_DEPTH + 1);
+    xpl_arena_fini(&a);
+}
+
+static void many_memory_spaces(void) {
+    struct xpl_arena a;
+    xpl_arena_init(&a, 1 << 24);
+    struct xpl_op_metrics m = {0};
+    for (uint64_t i = 0; i < 100000; i++) {
+        const struct xpl_memory_accessed one = {XPL_MEM_OP_READ, i, 1};
+        CHECK(xpl_op_metrics_add_breakdown(&one, 1, &m, &a));
+    }
+    CHECK(m.memory_accessed_breakdown.n < 1000);
+    xpl_arena_fini(&a);
+}
+
+static void totals_and_idle(void) {
+    struct xpl_arena a;
+    xpl_arena_init(&a, 1 << 20);
+    struct xpl_op_metrics_db db = {.total_op_time_ps = 30};
+    CHECK(xpl_op_metrics_idle_ratio(&db) == 1.0); // no total at all
+    xpl_op_metrics_set_total_time(&db, 20);
+    CHECK_EQ(db.total_time_ps, 30); // never below the time of the ops
+    xpl_op_metrics_set_total_time(&db, 40);
+    CHECK(xpl_op_metrics_add_idle(&db, &a));
+    const struct xpl_op_metrics *const m = &db.metrics_db.v[0];
+    CHECK(xpl_op_metrics_is_idle(m) && is(m->name, "IDLE"));
+    CHECK(m->time_ps == 10 && m->self_time_ps == 10 && m->occurrences == 0);
+    CHECK(xpl_op_metrics_idle_ratio(&db) == 0.25);
+    double ratio;
+    CHECK(!xpl_op_metrics_infeed_ratio(&db, &ratio));
+    db.total_host_infeed_enq_start_timestamp_ps_diff = 4;
+    db.total_host_infeed_enq_duration_ps = 1;
+    CHECK(xpl_op_metrics_infeed_ratio(&db, &ratio) && ratio == 0.25);
+    xpl_arena_fini(&a);
+}
+
+static void order(void) {
+    struct xpl_arena a;
+    xpl_arena_init(&a, 1 << 20);
+    struct xpl_op_metrics_db db = {0};
+    struct xpl_op_metrics ops[] = {
+        {.name = XPL_STR("b"), .self_time_ps = 1},
+        {.name = XPL_STR("c"), .self_time_ps = 9},
+        {.name = XPL_STR("a"), .self_time_ps = 1},
+        {.name = XPL_STR("a"), .self_time_ps = 1, .hlo_module_id = 2},
+    };
+    db.metrics_db.v = ops, db.metrics_db.n = 4;
+    const struct xpl_op_metrics **v;
+    size_t n;
+    CHECK(xpl_op_metrics_sorted(&db, SIZE_MAX, &a, &v, &n));
+    CHECK(n == 4 && v[0] == &ops[1] && v[1] == &ops[2] && v[2] == &ops[3] && v[3] == &ops[0]);
+    CHECK(xpl_op_metrics_sorted(&db, 2, &a, &v, &n));
+    CHECK_EQ(n, 2);
+    db.metrics_db.n = 0;
+    CHECK(xpl_op_metrics_sorted(&db, 2, &a, &v, &n));
+    CHECK_EQ(n, 0);
+    xpl_arena_fini(&a);
+}
+
+static void regrouping(void) {
+    struct xpl_arena a;
+    xpl_arena_init(&a, 1 << 20);
+    struct xpl_op_metrics_db db = {.total_time_ps = 100, .total_op_time_ps = 90}, tf;
+    struct xpl_op_metrics ops[] = {
+        {.name = XPL_STR("f.1"),
+         .provenance = XPL_STR("l/MatMul:MatMul"),
+         .time_ps = 30,
+         .self_time_ps = 30,
+         .occurrences = 2},
+        {.name = XPL_STR("f.2"),
+         .provenance = XPL_STR("l/MatMul:MatMul"),
+         .time_ps = 20,
+         .self_time_ps = 20,
+         .occurrences = 5},
+        {.name = XPL_STR("IDLE"), .category = XPL_STR("IDLE"), .time_ps = 10, .self_time_ps = 10},
+        {.name = XPL_STR("copy"), .time_ps = 40, .self_time_ps = 40, .occurrences = 1},
+    };
+    db.metrics_db.v = ops, db.metrics_db.n = 4;
+    CHECK(xpl_op_metrics_by_framework_op(&db, false, &a, &tf));
+    bool found = false;
+    for (size_t i = 0; i < tf.metrics_db.n; i++) {
+        const struct xpl_op_metrics *const m = &tf.metrics_db.v[i];
+        CHECK(!xpl_op_metrics_is_idle(m));
+        if (!is(m->name, "l/MatMul")) continue;
+        found = true;
+        CHECK(is(m->category, "MatMul") && m->time_ps == 50 && m->occurrences == 5);
+    }
+    CHECK(found);
+    xpl_arena_fini(&a);
+}
+
+static void limits(void) {
+    struct xpl_arena a;
+    xpl_arena_init(&a, 0);
+    struct xpl_op_metrics_db db = {0};
+    struct xpl_op_metrics_builder b;
+    xpl_op_metrics_begin(&b, &db, XPL_OP_METRICS_COPY, &a, &a);
+    CHECK(!xpl_op_metrics_put(&b, 1, XPL_STR("x")));
+    CHECK(!xpl_op_metrics_add_idle(&db, &a));
+    CHECK_EQ(db.metrics_db.n, 0);
+    xpl_arena_fini(&a);
+}
+
+int main(void) {
+    entries_by_module_and_name();
+    merging();
+    deep_children();
+    many_memory_spaces();
+    totals_and_idle();
+    order();
+    regrouping();
+    limits();
+    return 0;
+}

@@ -1,0 +1,71 @@
+// Steps that several hosts have in common.
+#include "analysis/opstats/combine/step_intersection.h"
+
+#include "base/arena.h"
+#include "tests/check.h"
+
+static struct xpl_arena arena;
+
+// n steps of `duration`, one every `period`, the first at `begin`.
+static struct xpl_step_db *steps(size_t n, uint64_t begin, uint64_t period, uint64_t duration) {
+    struct xpl_step_db *db = xpl_arena_zalloc(&arena, sizeof *db);
+    CHECK(db && xpl_vec_reserve(&arena, &db->step_sequence, n));
+    for (size_t i = 0; i < n; i++) {
+        struct xpl_per_core_step_info *s = xpl_vec_push(&arena, &db->step_sequence);
+        CHECK(s);
+        *s = (struct xpl_per_core_step_info){0};
+        struct xpl_step_info *c = xpl_vec_push(&arena, &s->step_info_per_core);
+        CHECK(c);
+        *c = (struct xpl_step_info){.begin_ps = begin + i * period, .duration_ps = duration};
+    }
+    return db;
+}
+
+static struct xpl_step_intersection of(const struct xpl_step_db *a, const struct xpl_step_db *b,
+                                       const struct xpl_step_db *c, uint32_t max) {
+    const struct xpl_step_db *const v[] = {a, b, c};
+    struct xpl_step_intersection r;
+    CHECK(xpl_step_intersect(v, c ? 3 : b ? 2 : a ? 1 : 0, max, &arena, &r));
+    return r;
+}
+
+int main(void) {
+    xpl_arena_init(&arena, 1 << 22);
+    struct xpl_step_intersection r = of(NULL, NULL, NULL, 100);
+    CHECK_EQ(r.n_steps, 0);
+    // The same steps everywhere.
+    r = of(steps(5, 0, 10, 9), steps(5, 0, 10, 9), steps(5, 1, 10, 9), 100);
+    CHECK_EQ(r.n_steps, 5);
+    CHECK_EQ(r.chief, 1); // of equals the one that upstream's hash table yields most often
+    CHECK_EQ(r.first[2], 0);
+    // The second began two steps later and the third missed the last: three in common.
+    r = of(steps(5, 0, 10, 9), steps(5, 20, 10, 9), steps(4, 0, 10, 9), 100);
+    CHECK_EQ(r.chief, 2);
+    CHECK_EQ(r.n_steps, 2);
+    CHECK_EQ(r.first[0], 2);
+    CHECK_EQ(r.first[1], 0);
+    CHECK_EQ(r.first[2], 2);
+    CHECK(!r.empty);
+    // Not more than asked for.
+    r = of(steps(9, 0, 10, 9), steps(9, 0, 10, 9), NULL, 4);
+    CHECK_EQ(r.n_steps, 4);
+    CHECK_EQ(r.dropped, 5);
+    // A host without steps is the shortest: nothing in common, and that is no conflict.
+    r = of(steps(5, 0, 10, 9), steps(0, 0, 0, 0), NULL, 100);
+    CHECK_EQ(r.n_steps, 0);
+    CHECK(!r.empty);
+    // One meets the chief's first steps only, the other the last.
+    r = of(steps(3, 100, 10, 10), steps(8, 38, 10, 10), steps(8, 121, 10, 10), 100);
+    CHECK_EQ(r.chief, 0);
+    CHECK(r.empty || r.n_steps <= 1);
+    r = of(steps(3, 100, 10, 10), steps(8, 30, 10, 10), steps(8, 120, 10, 10), 100);
+    CHECK_EQ(r.n_steps, 0);
+    // Times that make no sense do not do harm.
+    r = of(steps(3, UINT64_MAX - 5, 10, 10), steps(3, 0, UINT64_MAX / 2, UINT64_MAX), NULL, 100);
+    CHECK(r.n_steps <= 3);
+    // One host alone keeps all.
+    r = of(steps(7, 5, 10, 9), NULL, NULL, 100);
+    CHECK_EQ(r.n_steps, 7);
+    xpl_arena_fini(&arena);
+    return 0;
+}

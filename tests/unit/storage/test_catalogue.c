@@ -1,0 +1,535 @@
+// Finding sessions: names, links, cycles, odd files, what a rescan notices, and inputs by path.
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "storage/sessions/catalogue.h"
+#include "tests/check.h"
+
+static char top[PATH_MAX];
+
+static const char *at(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static const char *at(const char *fmt, ...) {
+    static char buf[4][PATH_MAX];
+    static int turn;
+    char *p = buf[turn++ & 3];
+    va_list ap;
+    va_start(ap, fmt);
+    const int n = snprintf(p, PATH_MAX, "%s/", top);
+    (void)vsnprintf(p + n, PATH_MAX - (size_t)n, fmt, ap);
+    va_end(ap);
+    return p;
+}
+
+// Writes `size` bytes to a file below the top, making its directories.
+static void put(const char *rel, size_t size) {
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s", at("%s", rel));
+    for (char *p = path + strlen(top) + 1; *p; p++)
+        if (*p == '/') *p = 0, (void)mkdir(path, 0700), *p = '/';
+    FILE *f = fopen(path, "wb");
+    CHECK(f);
+    for (size_t i = 0; i < size; i++)
+        CHECK(fputc('x', f) != EOF);
+    CHECK(fclose(f) == 0);
+}
+
+static void sh(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void sh(const char *fmt, ...) {
+    char cmd[PATH_MAX];
+    va_list ap;
+    va_start(ap, fmt);
+    const int n = snprintf(cmd, sizeof cmd, "cd %s && ", top);
+    (void)vsnprintf(cmd + n, sizeof cmd - (size_t)n, fmt, ap);
+    va_end(ap);
+    CHECK(system(cmd) == 0);
+}
+
+static struct xpl_catalogue *open_at(const char *path, bool inside) {
+    const struct xpl_catalogue_options o = {
+        .size = sizeof o, .logdir = path, .links_inside = inside};
+    struct xpl_catalogue *c = NULL;
+    struct xpl_error err = {0};
+    CHECK_EQ(xpl_catalogue_new(&o, &c, &err), XPL_OK);
+    return c;
+}
+
+static bool scan(struct xpl_catalogue *c, enum xpl_scan what) {
+    bool changed = false;
+    CHECK_EQ(xpl_catalogue_scan(c, what, &changed, NULL), XPL_OK);
+    return changed;
+}
+
+// "NAME=HOST,HOST NAME=..." of everything in the catalogue, to be compared as text.
+static const char *shown(struct xpl_catalogue *c) {
+    static char buf[8192];
+    struct xpl_snapshot *s = xpl_catalogue_get(c);
+    size_t n = 0;
+    buf[0] = 0;
+    for (size_t i = 0; i < s->n_sessions; i++) {
+        const struct xpl_session *se = &s->sessions[i];
+        n += (size_t)snprintf(buf + n, sizeof buf - n, "%s%.*s=", i ? " " : "",
+                              XPL_STR_FMT(se->name));
+        for (size_t h = 0; h < se->n_hosts; h++)
+            n += (size_t)snprintf(buf + n, sizeof buf - n, "%s%.*s", h ? "," : "",
+                                  XPL_STR_FMT(se->hosts[h].name));
+        for (size_t h = 0; h < se->n_riegeli; h++)
+            n += (size_t)snprintf(buf + n, sizeof buf - n, "!%.*s", XPL_STR_FMT(se->riegeli[h]));
+        CHECK(xpl_snapshot_find(s, se->name) == se);
+    }
+    CHECK(!xpl_snapshot_find(s, XPL_STR("no such session")));
+    CHECK(!xpl_snapshot_find(s, XPL_STR("")));
+    xpl_snapshot_unref(s);
+    return buf;
+}
+
+static void check_shown(struct xpl_catalogue *c, const char *want) {
+    const char *got = shown(c);
+    if (strcmp(got, want) != 0) fprintf(stderr, "got  %s\nwant %s\n", got, want);
+    CHECK(strcmp(got, want) == 0);
+}
+
+static void fresh_top(void) {
+    const bool shm = access("/dev/shm", W_OK) == 0; // thousands of files are made here
+    (void)snprintf(top, sizeof top, "%s/xpl-catalogue-XXXXXX", shm ? "/dev/shm" : "/tmp");
+    CHECK(mkdtemp(top));
+}
+
+static void remove_top(void) {
+    sh("chmod -R u+rwx . && rm -rf %s", top);
+}
+
+static void test_names(void) {
+    fresh_top();
+    put("logs/plugins/profile/run1/h2.xplane.pb", 5);
+    put("logs/plugins/profile/run1/h1.xplane.pb", 7);
+    put("logs/plugins/profile/run1/h1.op_stats_v2.pb", 9);
+    put("logs/plugins/profile/run1/._h1.xplane.pb", 9);
+    put("logs/plugins/profile/run1/.xplane.pb", 9);
+    put("logs/train/plugins/profile/run1/h.xplane.pb", 1);
+    put("logs/plugins/profile/run1/sub/h.xplane.pb", 1);
+    put("logs/plugins/profile/loose.xplane.pb", 1);
+    put("logs/plugins/profile/empty/trace.json.gz", 1);
+    put("logs/other/deep/h.xplane.pb", 1);
+    put("logs/xplugins/profile/r/h.xplane.pb", 1);
+    put("logs/here.xplane.pb", 1);
+    struct xpl_catalogue *c = open_at(at("logs"), false);
+    check_shown(c, "empty= logs=here other/deep=h plugins/profile=loose "
+                   "plugins/profile/run1/sub=h run1=h1,h2 train/run1=h xplugins/profile/r=h");
+    struct xpl_snapshot *s = xpl_catalogue_get(c);
+    const struct xpl_session *se = xpl_snapshot_find(s, XPL_STR("run1"));
+    CHECK_EQ(se->bytes, 12);
+    CHECK_EQ(se->hosts[0].print.size, 7);
+    CHECK(xpl_str_eq(se->path, XPL_STR("plugins/profile/run1")));
+    CHECK(xpl_str_eq(se->hosts[1].path, XPL_STR("plugins/profile/run1/h2.xplane.pb")));
+    CHECK(xpl_session_find_host(se, XPL_STR("h1")) == &se->hosts[0]);
+    CHECK(!xpl_session_find_host(se, XPL_STR("../run1/h1")));
+    struct xpl_source *src = NULL;
+    CHECK_EQ(xpl_snapshot_open(s, &se->hosts[1], 0, &src, NULL), XPL_OK);
+    CHECK_EQ(xpl_source_bytes(src).len, 5);
+    CHECK(xpl_fingerprint_eq(xpl_source_fingerprint(src), &se->hosts[1].print));
+    xpl_source_free(src);
+    struct xpl_error err = {0};
+    CHECK_EQ(xpl_snapshot_open(s, &se->hosts[1], 4, &src, &err), XPL_RESOURCE_EXHAUSTED);
+    xpl_catalogue_free(c);
+    CHECK_EQ(xpl_snapshot_open(s, &se->hosts[0], 0, &src, NULL), XPL_OK); // outlives the catalogue
+    xpl_source_free(src);
+    xpl_snapshot_unref(s);
+    remove_top();
+}
+
+static void test_claims(void) {
+    fresh_top();
+    put("d/plugins/profile/run/h.xplane.pb", 1);
+    put("d/run/h.xplane.pb", 2); // same name, weaker claim
+    put("d/d/h.xplane.pb", 3);   // LOGDIR's own name
+    put("d/top.xplane.pb", 4);
+    struct xpl_catalogue *c = open_at(at("d/"), false);
+    check_shown(c, "./d=h ./run=h d=top run=h");
+    struct xpl_snapshot *s = xpl_catalogue_get(c);
+    CHECK_EQ(xpl_snapshot_find(s, XPL_STR("run"))->bytes, 1);
+    CHECK_EQ(xpl_snapshot_find(s, XPL_STR("./run"))->bytes, 2);
+    const uint64_t before = xpl_snapshot_find(s, XPL_STR("run"))->changed;
+    xpl_snapshot_unref(s);
+    sh("rm -r d/plugins"); // now the name means the other directory
+    CHECK(scan(c, XPL_SCAN_ALL));
+    check_shown(c, "./d=h d=top run=h");
+    s = xpl_catalogue_get(c);
+    CHECK(xpl_snapshot_find(s, XPL_STR("run"))->changed != before);
+    CHECK_EQ(s->removed, s->generation);
+    xpl_snapshot_unref(s);
+    xpl_catalogue_free(c);
+    CHECK(chdir(at("d")) == 0);
+    c = open_at(".", false);
+    check_shown(c, "./d=h d=top run=h");
+    xpl_catalogue_free(c);
+    CHECK(chdir("/") == 0);
+    remove_top();
+}
+
+static void test_escapes(void) {
+    fresh_top();
+    put("plugins/profile/a\xff%b/h\xfe.xplane.pb", 1);
+    put("plugins/profile/100%/h%41.xplane.pb", 1);
+    put("plugins/profile/\xc3\xa4\xe4\xb8\xad\xf0\x9f\x98\x80/h.xplane.pb", 1);
+    put("plugins/profile/\xed\xa0\x80\xc0\xaf/h.xplane.pb", 1); // surrogate, overlong
+    put("plugins/profile/twin/\xff.xplane.pb", 1);
+    put("plugins/profile/twin/%FF.xplane.pb", 2);
+    put("x\xff/h.xplane.pb", 1);
+    put("x%FF/h.xplane.pb", 1);
+    put("new\nline/h\"q.xplane.pb", 1);
+    struct xpl_catalogue *c = open_at(top, false);
+    check_shown(c, "%ED%A0%80%C0%AF=h ./x%FF=h 100%=h%41 a%FF%25b=h%FE new\nline=h\"q "
+                   "twin=%FF,%FF~2 x%FF=h \xc3\xa4\xe4\xb8\xad\xf0\x9f\x98\x80=h");
+    struct xpl_snapshot *s = xpl_catalogue_get(c);
+    const struct xpl_session *twin = xpl_snapshot_find(s, XPL_STR("twin"));
+    CHECK_EQ(xpl_session_find_host(twin, XPL_STR("%FF"))->print.size, 2);
+    struct xpl_source *src = NULL;
+    CHECK_EQ(xpl_snapshot_open(s, xpl_session_find_host(twin, XPL_STR("%FF~2")), 0, &src, NULL),
+             XPL_OK);
+    CHECK_EQ(xpl_source_bytes(src).len, 1);
+    xpl_source_free(src);
+    xpl_snapshot_unref(s);
+    xpl_catalogue_free(c);
+    remove_top();
+}
+
+static void test_odd_files(void) {
+    fresh_top();
+    put("r/h.xplane.pb", 1);
+    put("r/h.xplane.riegeli", 1);
+    put("r/only.xplane.riegeli", 1);
+    put("r/old.xplane.pb.bak", 1);
+    sh("mkfifo r/pipe.xplane.pb && ln -s /nowhere r/dangling.xplane.pb && "
+       "mkdir r/dir.xplane.pb && ln -s h.xplane.pb r/link.xplane.pb");
+    put("r/dir.xplane.pb/inner.xplane.pb", 1);
+    put("rg/a.xplane.riegeli", 1);
+    struct xpl_catalogue *c = open_at(top, false);
+    check_shown(c, "r=h,link!only r/dir.xplane.pb=inner rg=!a");
+    struct xpl_snapshot *s = xpl_catalogue_get(c);
+    CHECK(xpl_session_has_riegeli(xpl_snapshot_find(s, XPL_STR("r")), XPL_STR("only")));
+    CHECK(!xpl_session_has_riegeli(xpl_snapshot_find(s, XPL_STR("r")), XPL_STR("h")));
+    CHECK_EQ(s->n_problems, 2);
+    CHECK_EQ(s->n_problems_kept, 1); // one sentence for each directory
+    CHECK(s->problems[0].len > 0);
+    xpl_snapshot_unref(s);
+    xpl_catalogue_free(c);
+    // A log directory that is one file.
+    c = open_at(at("r/h.xplane.pb"), false);
+    check_shown(c, "h=h");
+    s = xpl_catalogue_get(c);
+    struct xpl_source *src = NULL;
+    CHECK_EQ(xpl_snapshot_open(s, &s->sessions[0].hosts[0], 0, &src, NULL), XPL_OK);
+    xpl_source_free(src);
+    CHECK(xpl_str_eq(s->base, xpl_str_from(at("r"))));
+    xpl_snapshot_unref(s);
+    CHECK(!scan(c, XPL_SCAN_MARKED));
+    put("r/h.xplane.pb", 9);
+    CHECK(scan(c, XPL_SCAN_MARKED));
+    sh("rm r/h.xplane.pb");
+    CHECK(scan(c, XPL_SCAN_ALL));
+    check_shown(c, "");
+    xpl_catalogue_free(c);
+    remove_top();
+}
+
+static void refused(const char *path, xpl_status_t code, const char *word) {
+    const struct xpl_catalogue_options o = {.size = sizeof o, .logdir = path};
+    struct xpl_catalogue *c = NULL;
+    struct xpl_error err = {0};
+    CHECK_EQ(xpl_catalogue_new(&o, &c, &err), code);
+    CHECK(!c);
+    CHECK(strstr(err.msg, word));
+}
+
+static void test_refused(void) {
+    fresh_top();
+    put("x.txt", 1);
+    refused(at("none"), XPL_NOT_FOUND, "none: cannot open");
+    refused(at("x.txt"), XPL_INVALID_ARGUMENT, "neither a directory nor");
+    refused("", XPL_INVALID_ARGUMENT, "no log directory");
+    remove_top();
+}
+
+static void test_links(void) {
+    fresh_top();
+    put("outside/run9/h.xplane.pb", 1);
+    put("outside/file.xplane.pb", 1);
+    put("logs/plugins/profile/run1/h.xplane.pb", 1);
+    sh("cd logs && ln -s run1 plugins/profile/latest && ln -s ../outside out && "
+       "ln -s .. up && ln -s ../.. plugins/profile/self && ln -s loop loop && "
+       "ln -s ../../../../outside/file.xplane.pb plugins/profile/run1/far.xplane.pb");
+    struct xpl_catalogue *c = open_at(at("logs"), false);
+    check_shown(c, "latest=far,h out=file out/run9=h run1=far,h self= up/outside=file "
+                   "up/outside/run9=h");
+    struct xpl_snapshot *s = xpl_catalogue_get(c);
+    CHECK(s->n_problems >= 2); // the cycles
+    xpl_snapshot_unref(s);
+    xpl_catalogue_free(c);
+    c = open_at(at("logs"), true);
+    check_shown(c, "latest=h run1=h self=");
+    s = xpl_catalogue_get(c);
+    // A link that comes in later, before the next scan, is refused too.
+    sh("cd logs/plugins/profile/run1 && rm h.xplane.pb && "
+       "ln -s ../../../../outside/file.xplane.pb h.xplane.pb");
+    struct xpl_source *src = NULL;
+    CHECK_EQ(xpl_snapshot_open(s, &xpl_snapshot_find(s, XPL_STR("run1"))->hosts[0], 0, &src, NULL),
+             XPL_PERMISSION_DENIED);
+    xpl_snapshot_unref(s);
+    xpl_catalogue_free(c);
+    remove_top();
+}
+
+// Links that multiply: 2^n paths to one directory.  The limit ends it, and what lies near survives.
+static void test_explosion(void) {
+    fresh_top();
+    put("near/h.xplane.pb", 1);
+    for (int i = 0; i < 24; i++)
+        sh("mkdir -p z/%d && ln -s ../%d z/%d/a && ln -s ../%d z/%d/b", i, i + 1, i, i + 1, i);
+    const struct xpl_catalogue_options o = {.size = sizeof o, .logdir = top, .max_dirs = 1000};
+    struct xpl_catalogue *c = NULL;
+    CHECK_EQ(xpl_catalogue_new(&o, &c, NULL), XPL_OK);
+    struct xpl_snapshot *s = xpl_catalogue_get(c);
+    CHECK_EQ(s->n_dirs, 1000);
+    CHECK(s->n_problems > 0);
+    CHECK(xpl_snapshot_find(s, XPL_STR("near")));
+    xpl_snapshot_unref(s);
+    xpl_catalogue_free(c);
+    const struct xpl_catalogue_options few = {.size = sizeof few, .logdir = top, .max_hosts = 2};
+    put("zz/1.xplane.pb", 1);
+    put("zz/2.xplane.pb", 1);
+    sh("rm -r z");
+    CHECK_EQ(xpl_catalogue_new(&few, &c, NULL), XPL_OK);
+    check_shown(c, "near=h");
+    sh("rm zz/2.xplane.pb");
+    CHECK(scan(c, XPL_SCAN_ALL));
+    check_shown(c, "near=h zz=1");
+    xpl_catalogue_free(c);
+    remove_top();
+}
+
+static void test_deep(void) {
+    fresh_top();
+    char path[PATH_MAX];
+    size_t n = 0;
+    for (int i = 0; i < 70; i++)
+        n += (size_t)snprintf(path + n, sizeof path - n, "d%d/", i);
+    (void)snprintf(path + n, sizeof path - n, "h.xplane.pb");
+    put(path, 1);
+    put("d0/ok/h.xplane.pb", 1);
+    struct xpl_catalogue *c = open_at(top, false);
+    check_shown(c, "d0/ok=h");
+    xpl_catalogue_free(c);
+    remove_top();
+}
+
+// Makes every time of a directory look old, so that scans trust them.
+static void settle(void) {
+    struct timespec pause = {.tv_sec = 2, .tv_nsec = 100000000};
+    (void)nanosleep(&pause, NULL);
+}
+
+static void test_rescan(void) {
+    fresh_top();
+    put("a/h.xplane.pb", 1);
+    put("b/c/h.xplane.pb", 1);
+    struct xpl_catalogue *c = open_at(top, false);
+    struct xpl_snapshot *first = xpl_catalogue_get(c);
+    CHECK(!scan(c, XPL_SCAN_ALL));
+    put("a/h2.xplane.pb", 1); // within the clock's coarseness: still seen
+    CHECK(scan(c, XPL_SCAN_MARKED));
+    check_shown(c, "a=h,h2 b/c=h");
+    struct xpl_snapshot *s = xpl_catalogue_get(c);
+    CHECK_EQ(s->generation, first->generation + 1);
+    CHECK_EQ(xpl_snapshot_find(s, XPL_STR("a"))->changed, s->generation);
+    CHECK_EQ(xpl_snapshot_find(s, XPL_STR("b/c"))->changed, first->generation);
+    CHECK_EQ(first->n_sessions, 2); // old snapshots stay as they were
+    CHECK_EQ(xpl_snapshot_find(first, XPL_STR("a"))->n_hosts, 1);
+    xpl_snapshot_unref(first);
+    // Watched directories are left alone unless marked.
+    for (size_t i = 0; i < s->n_dirs; i++)
+        xpl_catalogue_set_watched(c, s->dirs[i].path, true);
+    xpl_snapshot_unref(s);
+    settle();
+    CHECK(!scan(c, XPL_SCAN_MARKED)); // becomes settled
+    put("a/h.xplane.pb", 4);
+    put("b/c/new.xplane.pb", 4);
+    CHECK(!scan(c, XPL_SCAN_MARKED));
+    xpl_catalogue_mark(c, XPL_STR("b/c"));
+    xpl_catalogue_mark(c, XPL_STR("b/none"));
+    CHECK(scan(c, XPL_SCAN_MARKED));
+    check_shown(c, "a=h,h2 b/c=h,new");
+    CHECK(scan(c, XPL_SCAN_ALL)); // a file's bytes changed, not its directory
+    s = xpl_catalogue_get(c);
+    CHECK_EQ(xpl_snapshot_find(s, XPL_STR("a"))->hosts[0].print.size, 4);
+    CHECK_EQ(xpl_snapshot_find(s, XPL_STR("a"))->changed, s->generation);
+    xpl_snapshot_unref(s);
+    xpl_catalogue_set_watched(c, XPL_STR("a"), false);
+    sh("rm a/h.xplane.pb");
+    CHECK(scan(c, XPL_SCAN_MARKED));
+    check_shown(c, "a=h2 b/c=h,new");
+    sh("mv b moved");
+    CHECK(scan(c, XPL_SCAN_ALL));
+    check_shown(c, "a=h2 moved/c=h,new");
+    sh("rm -r a moved");
+    CHECK(scan(c, XPL_SCAN_ALL));
+    check_shown(c, "");
+    xpl_catalogue_free(c);
+    remove_top();
+}
+
+// LOGDIR itself goes away, comes back, or is replaced.
+static void test_logdir_moves(void) {
+    fresh_top();
+    put("logs/a/h.xplane.pb", 1);
+    struct xpl_catalogue *c = open_at(at("logs"), false);
+    sh("mv logs away");
+    struct xpl_error err = {0};
+    CHECK_EQ(xpl_catalogue_scan(c, XPL_SCAN_ALL, NULL, &err), XPL_NOT_FOUND);
+    check_shown(c, "a=h"); // what was known stays
+    put("logs/b/h.xplane.pb", 1);
+    CHECK(scan(c, XPL_SCAN_ALL));
+    check_shown(c, "b=h");
+    xpl_catalogue_free(c);
+    if (getuid() != 0) { // root may read everything
+        put("logs/secret/h.xplane.pb", 1);
+        CHECK(chmod(at("logs/secret"), 0) == 0);
+        c = open_at(at("logs"), false);
+        check_shown(c, "b=h");
+        struct xpl_snapshot *s = xpl_catalogue_get(c);
+        CHECK_EQ(s->n_problems, 1);
+        xpl_snapshot_unref(s);
+        CHECK(chmod(at("logs/secret"), 0700) == 0);
+        CHECK(scan(c, XPL_SCAN_ALL));
+        check_shown(c, "b=h secret=h");
+        xpl_catalogue_free(c);
+    }
+    remove_top();
+}
+
+// Readers while scans publish; and the time of a scan over many sessions.
+static struct xpl_catalogue *busy;
+static atomic_bool stop;
+static atomic_long lookups;
+
+static void *reader(void *arg) {
+    (void)arg;
+    while (!atomic_load(&stop)) {
+        struct xpl_snapshot *s = xpl_catalogue_get(busy);
+        const struct xpl_session *se = xpl_snapshot_find(s, XPL_STR("run7"));
+        CHECK(se && se->n_hosts >= 1);
+        CHECK(xpl_session_find_host(se, XPL_STR("h")));
+        xpl_snapshot_unref(s);
+        atomic_fetch_add(&lookups, 1);
+    }
+    return NULL;
+}
+
+static double now_ms(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static void test_many(void) {
+    fresh_top();
+    enum { N = 3000 };
+    for (int i = 0; i < N; i++) {
+        char rel[64];
+        (void)snprintf(rel, sizeof rel, "plugins/profile/run%d/h.xplane.pb", i);
+        put(rel, 1);
+    }
+    double t = now_ms();
+    busy = open_at(top, false);
+    fprintf(stderr, "first scan of %d sessions: %.1f ms\n", N, now_ms() - t);
+    pthread_t readers[2];
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_create(&readers[i], NULL, reader, NULL) == 0);
+    for (int i = 0; i < 20; i++) {
+        char rel[64];
+        (void)snprintf(rel, sizeof rel, "plugins/profile/run%d/i%d.xplane.pb", i % 10, i);
+        put(rel, 1);
+        CHECK(scan(busy, XPL_SCAN_ALL));
+        xpl_catalogue_mark(busy, XPL_STR("plugins/profile/run3"));
+    }
+    atomic_store(&stop, true);
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_join(readers[i], NULL) == 0);
+    settle();
+    (void)scan(busy, XPL_SCAN_ALL);
+    t = now_ms();
+    CHECK(!scan(busy, XPL_SCAN_ALL));
+    fprintf(stderr, "scan with nothing new: %.1f ms; lookups meanwhile %ld\n", now_ms() - t,
+            atomic_load(&lookups));
+    xpl_catalogue_free(busy);
+    remove_top();
+}
+
+static void inputs_fail(struct xpl_arena *a, const char *p, const char *q, xpl_status_t code,
+                        const char *word) {
+    const char *paths[2] = {p, q};
+    struct xpl_inputs in = {0};
+    struct xpl_error err = {0};
+    CHECK_EQ(xpl_inputs_from_paths(paths, q ? 2 : 1, a, &in, &err), code);
+    if (!strstr(err.msg, word)) fprintf(stderr, "%s\n", err.msg);
+    CHECK(strstr(err.msg, word));
+}
+
+static void test_inputs(void) {
+    fresh_top();
+    put("run/b.xplane.pb", 1);
+    put("run/a.xplane.pb", 1);
+    put("run/x.xplane.riegeli", 1);
+    put("rg/x.xplane.riegeli", 1);
+    put("other/a.xplane.pb", 1);
+    put("other/odd.pb", 1);
+    sh("mkdir none");
+    struct xpl_arena a;
+    xpl_arena_init(&a, 1 << 20);
+    struct xpl_inputs in = {0};
+    const char *dir[] = {at("run/")};
+    CHECK_EQ(xpl_inputs_from_paths(dir, 1, &a, &in, NULL), XPL_OK);
+    CHECK_EQ(in.n_hosts, 2);
+    CHECK(xpl_str_eq(in.session, XPL_STR("run")));
+    CHECK(xpl_str_eq(in.hosts[0].name, XPL_STR("a")));
+    CHECK(access(in.hosts[0].path, R_OK) == 0);
+    const char *files[] = {at("run/b.xplane.pb"), at("other/odd.pb"), at("other/a.xplane.pb")};
+    CHECK_EQ(xpl_inputs_from_paths(files, 3, &a, &in, NULL), XPL_OK);
+    CHECK_EQ(in.n_hosts, 3);
+    CHECK(xpl_str_eq(in.session, XPL_STR("a")));
+    CHECK(xpl_str_eq(in.hosts[2].name, XPL_STR("odd.pb")));
+    inputs_fail(&a, at("run/a.xplane.pb"), at("other/a.xplane.pb"), XPL_INVALID_ARGUMENT,
+                "two files for host a");
+    inputs_fail(&a, at("run"), at("other/a.xplane.pb"), XPL_INVALID_ARGUMENT, "a directory; give");
+    inputs_fail(&a, at("run/x.xplane.riegeli"), NULL, XPL_INVALID_ARGUMENT, "Riegeli");
+    inputs_fail(&a, at("rg"), NULL, XPL_INVALID_ARGUMENT, "Riegeli");
+    inputs_fail(&a, at("none"), NULL, XPL_NOT_FOUND, "no *.xplane.pb in this directory");
+    inputs_fail(&a, at("missing"), NULL, XPL_NOT_FOUND, "cannot open");
+    CHECK_EQ(xpl_inputs_from_paths(files, 0, &a, &in, NULL), XPL_INVALID_ARGUMENT);
+    xpl_arena_fini(&a);
+    remove_top();
+}
+
+int main(void) {
+    test_names();
+    test_claims();
+    test_escapes();
+    test_odd_files();
+    test_refused();
+    test_links();
+    test_explosion();
+    test_deep();
+    test_rescan();
+    test_logdir_moves();
+    test_many();
+    test_inputs();
+    return 0;
+}

@@ -1,0 +1,160 @@
+// state.db: captures, schedules and their sessions, over restarts, damage and a second daemon.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/crc32.h"
+#include "storage/store/history.h"
+#include "tests/check.h"
+
+static char dir[] = "/tmp/xplaned-test-XXXXXX";
+
+static struct xpl_history *open_history(void) {
+    struct xpl_history *h = NULL;
+    struct xpl_error err = {0};
+    if (xpl_history_open(dir, &h, &err) != XPL_OK) FAIL_TEST(err.msg);
+    return h;
+}
+
+static void put(struct xpl_history *h, uint64_t id, int state) {
+    const struct xpl_history_host hosts[] = {
+        {.target = XPL_STR("a:1"), .host = XPL_STR("a"), .state = 7, .bytes = UINT64_MAX},
+        {.target = XPL_STR("b:1"), .reason = XPL_STR("refused"), .state = 9, .code = 14}};
+    const struct xpl_history_capture c = {.id = id,
+                                          .state = state,
+                                          .session = XPL_STR("s"),
+                                          .begin_ms = 5,
+                                          .duration_ms = 7,
+                                          .hosts = hosts,
+                                          .n_hosts = 2};
+    CHECK_EQ(xpl_history_put(h, &c, NULL), XPL_OK);
+}
+
+static void test_captures(void) {
+    struct xpl_arena a;
+    struct xpl_history_capture *list;
+    size_t n;
+    xpl_arena_init(&a, 1 << 20);
+    struct xpl_history *h = open_history();
+    CHECK_EQ(xpl_history_last_id(h), 0);
+    put(h, 1, XPL_HISTORY_RUNNING);
+    put(h, 1, 3); // in place of the first
+    put(h, 2, XPL_HISTORY_RUNNING);
+    xpl_history_close(h);
+    h = open_history();
+    CHECK_EQ(xpl_history_last_id(h), 2);
+    CHECK_EQ(xpl_history_list(h, 0, 10, &a, &list, &n, NULL), XPL_OK);
+    CHECK_EQ(n, 2);
+    CHECK(list[0].id == 2 && list[0].state == XPL_HISTORY_INTERRUPTED);
+    CHECK(list[1].state == 3 && list[1].n_hosts == 2 && list[1].duration_ms == 7);
+    CHECK(xpl_str_eq(list[1].hosts[1].reason, XPL_STR("refused")));
+    CHECK(list[1].hosts[0].bytes == UINT64_MAX && list[1].hosts[1].code == 14);
+    CHECK_EQ(xpl_history_list(h, 2, 10, &a, &list, &n, NULL), XPL_OK);
+    CHECK(n == 1 && list[0].id == 1);
+    // The oldest go.
+    put(h, XPL_HISTORY_CAPTURES + 1, 2);
+    CHECK_EQ(xpl_history_list(h, 0, 10, &a, &list, &n, NULL), XPL_OK);
+    CHECK(n == 2 && list[1].id == 2);
+    xpl_history_close(h);
+    xpl_arena_fini(&a);
+}
+
+static void test_schedules(void) {
+    struct xpl_arena a;
+    struct xpl_history_schedule *list;
+    struct xpl_history_session *sessions;
+    size_t n;
+    uint64_t id = 0;
+    xpl_arena_init(&a, 1 << 20);
+    struct xpl_history *h = open_history();
+    struct xpl_history_schedule s = {
+        .request = {(const uint8_t *)"a\0b", 3}, .created_ms = 1, .next_ms = 2};
+    CHECK_EQ(xpl_history_add_schedule(h, &s, &id, NULL), XPL_OK);
+    s.id = id;
+    s.next_ms = 9;
+    s.last_capture_id = 4;
+    CHECK_EQ(xpl_history_set_schedule(h, &s, NULL), XPL_OK);
+    const struct xpl_history_session one = {.name = XPL_STR("x"), .ino = 7, .made_ms = 3},
+                                     two = {.name = XPL_STR("y"), .ino = 8, .made_ms = 2};
+    CHECK_EQ(xpl_history_add_session(h, id, &one, NULL), XPL_OK);
+    CHECK_EQ(xpl_history_add_session(h, id, &two, NULL), XPL_OK);
+    xpl_history_close(h);
+    h = open_history();
+    CHECK_EQ(xpl_history_schedules(h, &a, &list, &n, NULL), XPL_OK);
+    CHECK(n == 1 && list[0].id == id && list[0].next_ms == 9 && list[0].last_capture_id == 4);
+    CHECK(list[0].request.len == 3 && memcmp(list[0].request.ptr, "a\0b", 3) == 0);
+    CHECK_EQ(xpl_history_sessions(h, id, &a, &sessions, &n, NULL), XPL_OK);
+    CHECK(n == 2 && sessions[0].ino == 8 && xpl_str_eq(sessions[1].name, XPL_STR("x")));
+    CHECK_EQ(xpl_history_forget_session(h, id, XPL_STR("y"), NULL), XPL_OK);
+    CHECK_EQ(xpl_history_sessions(h, id, &a, &sessions, &n, NULL), XPL_OK);
+    CHECK_EQ(n, 1);
+    CHECK_EQ(xpl_history_delete_schedule(h, id, NULL), XPL_OK);
+    CHECK_EQ(xpl_history_sessions(h, id, &a, &sessions, &n, NULL), XPL_OK);
+    CHECK_EQ(n, 0);
+    uint64_t later = 0;
+    CHECK_EQ(xpl_history_add_schedule(h, &s, &later, NULL), XPL_OK);
+    CHECK(later > id); // a number never means another one
+    // A second daemon has none.
+    struct xpl_history *other = open_history();
+    char text[512];
+    CHECK(!xpl_history_is_on(other) && xpl_history_next_notice(other, text, sizeof text));
+    CHECK(strstr(text, "another daemon"));
+    CHECK_EQ(xpl_history_add_schedule(other, &s, &later, NULL), XPL_FAILED_PRECONDITION);
+    CHECK_EQ(xpl_history_schedules(other, &a, &list, &n, NULL), XPL_OK);
+    CHECK_EQ(n, 0);
+    xpl_history_close(other);
+    xpl_history_close(h);
+    xpl_arena_fini(&a);
+}
+
+static void write_db(const char *text, long offset) {
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/state.db", dir);
+    FILE *f = fopen(path, offset ? "r+b" : "wb");
+    CHECK(f && fseek(f, offset, SEEK_SET) == 0);
+    CHECK_EQ(fwrite(text, 1, strlen(text), f), strlen(text));
+    CHECK_EQ(fclose(f), 0);
+}
+
+static void test_damage(void) {
+    char text[512];
+    write_db("no database, and long enough not to be taken for an empty one: .......", 0);
+    struct xpl_history *h = open_history();
+    CHECK(xpl_history_is_on(h) && xpl_history_next_notice(h, text, sizeof text));
+    CHECK(strstr(text, "state.db.broken-") && !xpl_history_next_notice(h, text, sizeof text));
+    put(h, 1, 2);
+    xpl_history_close(h);
+    h = open_history();
+    CHECK_EQ(xpl_history_last_id(h), 1);
+    xpl_history_close(h);
+    // One of a newer xplaned, or of another program, is left alone.
+    write_db("\1\1\1\1", 60); // user_version
+    struct xpl_error err = {0};
+    CHECK_EQ(xpl_history_open(dir, &h, &err), XPL_FAILED_PRECONDITION);
+    CHECK(strstr(err.msg, "newer"));
+    write_db("Xyzz", 68); // application_id
+    err = (struct xpl_error){0};
+    CHECK_EQ(xpl_history_open(dir, &h, &err), XPL_FAILED_PRECONDITION);
+    CHECK(strstr(err.msg, "another program"));
+}
+
+static void test_crc32(void) {
+    const xpl_bytes_t b = {(const uint8_t *)"123456789", 9};
+    CHECK_EQ(xpl_crc32(0, b), 0xcbf43926);
+    CHECK_EQ(xpl_crc32(xpl_crc32(0, (xpl_bytes_t){b.ptr, 4}), (xpl_bytes_t){b.ptr + 4, 5}),
+             0xcbf43926);
+}
+
+int main(void) {
+    CHECK(mkdtemp(dir));
+    test_captures();
+    test_schedules();
+    test_damage();
+    test_crc32();
+    char command[128];
+    (void)snprintf(command, sizeof command, "rm -rf %s", dir);
+    return system(command) != 0;
+}

@@ -1,0 +1,295 @@
+// docs/schema.md is true: it describes every table, view and column there is, and its queries give
+// what they should on rows that went in through the store.
+#include <math.h>
+#include <sqlite3.h>
+
+#include "storage/sessions/catalogue.h"
+#include "storage/store/store.h"
+#include "tests/unit/storage/store_helpers.h"
+
+static char *doc;
+static sqlite3 *db;
+
+static void read_doc(void) {
+    FILE *f = fopen(XPL_TEST_DATA "/../../docs/schema.md", "rb");
+    CHECK(f && fseek(f, 0, SEEK_END) == 0);
+    const long n = ftell(f);
+    rewind(f);
+    doc = malloc((size_t)n + 1);
+    CHECK(doc && fread(doc, 1, (size_t)n, f) == (size_t)n);
+    doc[n] = 0;
+    CHECK(fclose(f) == 0);
+}
+
+// --- What goes in: three sessions, a month apart; the last is slow on one of its two hosts ---
+
+enum { SESSIONS = 3, HOSTS = 2, STEPS = 3 };
+static const uint64_t MS = 1000000000; // in picoseconds
+static const int64_t MAY = 1714521600; // 2024-05-01
+
+static struct xpl_fingerprint file_of(int session, int host) {
+    return (struct xpl_fingerprint){.dev = 1,
+                                    .ino = (uint64_t)(session * HOSTS + host + 1),
+                                    .size = (uint64_t)(session + 1) << 20,
+                                    .mtime_ns = (MAY + session * 30 * 86400) * 1000000000};
+}
+
+static void put_host(struct xpl_store *s, int session, int host) {
+    const uint64_t slow = session == 2 && host == 1 ? 2 : 1;
+    const struct xpl_op_row ops[] = {
+        {.on_device = true,
+         .module = XPL_STR("jit_step"),
+         .name = XPL_STR("fusion.1"),
+         .category = XPL_STR("loop fusion"),
+         .occurrences = 10,
+         .self_time_ps = (uint64_t)(session + 1) * slow * 3 * MS,
+         .flops = UINT64_MAX},
+        {.on_device = true,
+         .module = XPL_STR("jit_step"),
+         .name = XPL_STR("dot.2"),
+         .category = XPL_STR("convolution"),
+         .occurrences = 10,
+         .self_time_ps = 9 * MS},
+        {.name = XPL_STR("fusion.1"), .occurrences = 1, .self_time_ps = MS}};
+    const struct xpl_kernel_row kernels[] = {{.name = XPL_STR("gemm"),
+                                              .op_name = XPL_STR("dot.2"),
+                                              .occurrences = 4,
+                                              .total_ns = 8000000,
+                                              .max_ns = 2500000,
+                                              .occupancy_percent = 50},
+                                             {.name = XPL_STR("copy"),
+                                              .occurrences = 1,
+                                              .total_ns = 1000,
+                                              .max_ns = 1000,
+                                              .occupancy_percent = NAN}};
+    struct xpl_step_row steps[STEPS];
+    for (uint64_t i = 0; i < STEPS; i++)
+        steps[i] = (struct xpl_step_row){.step_num = 100 + i,
+                                         .name = XPL_STR("step"),
+                                         .duration_ps = (10 + i) * slow * MS,
+                                         .input_ps = host ? XPL_ROW_NULL : MS};
+    const struct xpl_rows rows = {.ops = ops,
+                                  .n_ops = 3,
+                                  .steps = steps,
+                                  .n_steps = STEPS,
+                                  .kernels = kernels,
+                                  .n_kernels = session == 0 ? 2 : 0,
+                                  .device_type = XPL_STR("TPU v6 Lite"),
+                                  .device_cores = 4};
+    const struct xpl_fingerprint file = file_of(session, host);
+    CHECK_EQ(xpl_store_put_rows(s, &file, 1, &rows, NULL), XPL_OK);
+}
+
+static void fill(void) {
+    static const char *const names[SESSIONS] = {"a/run1", "a/run2", "b/run1"};
+    struct xpl_host hosts[SESSIONS][HOSTS];
+    struct xpl_session se[SESSIONS];
+    struct xpl_store *s = open_store(0);
+    for (int i = 0; i < SESSIONS; i++) {
+        for (int h = 0; h < HOSTS; h++) {
+            hosts[i][h] = (struct xpl_host){.name = h ? XPL_STR("h1") : XPL_STR("h0"),
+                                            .path = XPL_STR("x"),
+                                            .print = file_of(i, h)};
+            put_host(s, i, h);
+        }
+        se[i] = (struct xpl_session){.name = xpl_str_from(names[i]),
+                                     .path = XPL_STR("x"),
+                                     .hosts = hosts[i],
+                                     .n_hosts = i == 1 ? 1 : 2,
+                                     .changed = 1,
+                                     .bytes = 5,
+                                     .mtime_ns = hosts[i][0].print.mtime_ns};
+    }
+    const struct xpl_snapshot snap = {.generation = 1, .sessions = se, .n_sessions = SESSIONS};
+    CHECK_EQ(xpl_store_put_catalogue(s, &snap, NULL), XPL_OK);
+    xpl_store_close(s);
+    CHECK(sqlite3_open_v2(in_dir("cache.db"), &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK);
+}
+
+// --- The queries ---
+
+// The text between "<!-- query: NAME -->" and the end of its fence.
+static char *query_of(const char *name) {
+    char mark[64];
+    (void)snprintf(mark, sizeof mark, "<!-- query: %s -->\n```sql\n", name);
+    const char *p = strstr(doc, mark);
+    if (!p) fprintf(stderr, "no query %s\n", name);
+    CHECK(p);
+    p += strlen(mark);
+    const char *end = strstr(p, "```");
+    CHECK(end);
+    return strndup(p, (size_t)(end - p));
+}
+
+static void check_query(const char *name, const char *want) {
+    char got[2048];
+    size_t n = 0;
+    sqlite3_stmt *st = NULL;
+    char *sql = query_of(name);
+    if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) != SQLITE_OK)
+        fprintf(stderr, "%s: %s\n", name, sqlite3_errmsg(db));
+    CHECK(st);
+    for (got[0] = 0; sqlite3_step(st) == SQLITE_ROW;)
+        for (int c = 0; c < sqlite3_column_count(st); c++) {
+            const char *text = (const char *)sqlite3_column_text(st, c);
+            n += (size_t)snprintf(got + n, sizeof got - n, "%s%s", text ? text : "NULL",
+                                  c + 1 < sqlite3_column_count(st) ? "|" : "\n");
+            CHECK(n < sizeof got);
+        }
+    if (strcmp(got, want) != 0) fprintf(stderr, "%s gave\n%swanted\n%s", name, got, want);
+    CHECK(strcmp(got, want) == 0);
+    CHECK(sqlite3_finalize(st) == SQLITE_OK);
+    free(sql);
+}
+
+static void test_queries(void) {
+    check_query("op-over-time", "a/run1|2024-05-01 00:00:00|20|6.0\n"
+                                "a/run2|2024-05-31 00:00:00|10|6.0\n"
+                                "b/run1|2024-06-30 00:00:00|20|27.0\n");
+    check_query("slowest-steps", "b/run1|h1|102|24.0|NULL\n"
+                                 "b/run1|h1|101|22.0|NULL\n"
+                                 "b/run1|h1|100|20.0|NULL\n"
+                                 "a/run1|h0|102|12.0|1.0\n"
+                                 "a/run1|h1|102|12.0|NULL\n");
+    check_query("top-kernels", "gemm|8|16.0|2500.0\n"
+                               "copy|2|0.002|1.0\n");
+    check_query("regressions", "b/run1|a/run2|16.5|50.0\n");
+    check_query("sizes", "b/run1|2|6.0|2\n"
+                         "a/run1|2|2.0|2\n"
+                         "a/run2|1|2.0|1\n");
+    check_query("slow-hosts", "b/run1|h1|2.0\n"
+                              "a/run1|h0|1.0\n"
+                              "a/run1|h1|1.0\n");
+    check_query("categories", "a/run1|convolution|75.0\na/run1|loop fusion|25.0\n"
+                              "a/run2|convolution|60.0\na/run2|loop fusion|40.0\n"
+                              "b/run1|loop fusion|60.0\nb/run1|convolution|40.0\n");
+    int documented = 0; // none is left out here
+    for (const char *p = doc; (p = strstr(p, "<!-- query: ")); p++)
+        documented++;
+    CHECK_EQ(documented, 7);
+}
+
+// --- The tables ---
+
+// The part of the document from "### `NAME`" to the next heading.
+static char *section_of(const char *name) {
+    char mark[64];
+    (void)snprintf(mark, sizeof mark, "\n### `%s`\n", name);
+    const char *p = strstr(doc, mark);
+    if (!p) fprintf(stderr, "%s is not described\n", name);
+    CHECK(p);
+    const char *end = strstr(p + 1, "\n##");
+    return end ? strndup(p, (size_t)(end - p)) : strdup(p);
+}
+
+static int check_columns(const char *table) {
+    char *section = section_of(table);
+    sqlite3_stmt *st;
+    int n = 0;
+    CHECK(sqlite3_prepare_v2(db, "SELECT name FROM pragma_table_info(?)", -1, &st, NULL) ==
+          SQLITE_OK);
+    CHECK(sqlite3_bind_text(st, 1, table, -1, SQLITE_STATIC) == SQLITE_OK);
+    for (; sqlite3_step(st) == SQLITE_ROW; n++) {
+        char row[80];
+        (void)snprintf(row, sizeof row, "\n| `%s` |", (const char *)sqlite3_column_text(st, 0));
+        if (!strstr(section, row)) fprintf(stderr, "%s: no%s\n", table, row);
+        CHECK(strstr(section, row));
+    }
+    CHECK(sqlite3_finalize(st) == SQLITE_OK);
+    int rows = 0;
+    for (const char *p = section; (p = strstr(p, "\n| `")); p++)
+        rows++;
+    if (rows != n) fprintf(stderr, "%s: %d columns, %d described\n", table, n, rows);
+    CHECK_EQ(rows, n);
+    free(section);
+    return n;
+}
+
+static void test_tables(void) {
+    sqlite3_stmt *st;
+    int tables = 0, described = 0;
+    CHECK(sqlite3_prepare_v2(db, "SELECT name FROM sqlite_schema WHERE type IN ('table','view')",
+                             -1, &st, NULL) == SQLITE_OK);
+    for (; sqlite3_step(st) == SQLITE_ROW; tables++)
+        CHECK(check_columns((const char *)sqlite3_column_text(st, 0)) > 0);
+    CHECK(sqlite3_finalize(st) == SQLITE_OK);
+    const char *const other = strstr(doc, "\n## state.db"); // another database's tables follow
+    CHECK(other);
+    for (const char *p = doc; (p = strstr(p, "\n### `")) && p < other; p++)
+        described++;
+    CHECK_EQ(described, tables);
+}
+
+// An index answers "one op over all sessions", however many rows there are.
+static void test_plan(void) {
+    sqlite3_stmt *st;
+    bool by_name = false;
+    CHECK(sqlite3_prepare_v2(db,
+                             "EXPLAIN QUERY PLAN SELECT session, self_time_ps FROM ops "
+                             "WHERE name='fusion.1'",
+                             -1, &st, NULL) == SQLITE_OK);
+    while (sqlite3_step(st) == SQLITE_ROW) {
+        const char *step = (const char *)sqlite3_column_text(st, 3);
+        CHECK(strncmp(step, "SCAN", 4) != 0);
+        by_name |= strstr(step, "op_rows_by_name") != NULL;
+    }
+    CHECK(by_name);
+    CHECK(sqlite3_finalize(st) == SQLITE_OK);
+}
+
+static int64_t ask(const char *sql) {
+    sqlite3_stmt *st;
+    CHECK(sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK);
+    CHECK(sqlite3_step(st) == SQLITE_ROW);
+    const int64_t n = sqlite3_column_type(st, 0) == SQLITE_NULL ? -1 : sqlite3_column_int64(st, 0);
+    CHECK(sqlite3_finalize(st) == SQLITE_OK);
+    return n;
+}
+
+static void test_values(void) {
+    CHECK_EQ(ask("SELECT flops FROM ops WHERE name='fusion.1' AND on_device LIMIT 1"), -1);
+    CHECK_EQ(ask("SELECT flops FROM ops WHERE name='dot.2' LIMIT 1"), 0);
+    CHECK_EQ(ask("SELECT occupancy_percent FROM kernels WHERE name='copy' LIMIT 1"), -1);
+    CHECK_EQ(ask("SELECT count(*) FROM names"), 8); // each text once
+    CHECK_EQ(ask("SELECT count(*) FROM profiles WHERE device_type='TPU v6 Lite'"), 6);
+}
+
+// Names from a profile are whatever it says; what is stored is text.
+static void test_odd_names(void) {
+    static char longest[10000];
+    CHECK(sqlite3_close(db) == SQLITE_OK);
+    memset(longest, 'n', sizeof longest);
+    longest[4095] = '\xc3', longest[4096] = '\xa4'; // a character across the cut
+    const struct xpl_op_row ops[] = {{.name = {"a\xff\0b\xc3", 5}},
+                                     {.name = {longest, sizeof longest}},
+                                     {.name = XPL_STR("")},
+                                     {.name = XPL_STR("'; DROP TABLE ops; --")}};
+    const struct xpl_rows rows = {.ops = ops, .n_ops = 4, .device_type = {"\xed\xa0\x80", 3}};
+    const struct xpl_fingerprint file = file_of(0, 0);
+    struct xpl_store *s = open_store(0);
+    CHECK_EQ(xpl_store_put_rows(s, &file, 1, &rows, NULL), XPL_OK);
+    xpl_store_close(s);
+    CHECK(sqlite3_open_v2(in_dir("cache.db"), &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK);
+    const char *of = "SELECT count(*) FROM ops WHERE session='a/run1' AND host='h0'";
+    CHECK_EQ(ask(of), 4);
+    CHECK_EQ(ask("SELECT count(*) FROM names WHERE text='a\xef\xbf\xbd\xef\xbf\xbd"
+                 "b\xef\xbf\xbd'"),
+             1);
+    CHECK_EQ(ask("SELECT max(length(CAST(text AS BLOB))) FROM names"), 4095);
+    CHECK_EQ(ask("SELECT count(*) FROM ops WHERE name=''"), 1);
+}
+
+int main(void) {
+    new_dir();
+    read_doc();
+    fill();
+    test_queries();
+    test_tables();
+    test_plan();
+    test_values();
+    test_odd_names();
+    CHECK(sqlite3_close(db) == SQLITE_OK);
+    free(doc);
+    remove_dir();
+    return 0;
+}

@@ -1,0 +1,342 @@
+// The store in good weather: results, keys, transactions, roles, eviction, maintenance.
+#include "storage/store/store.h"
+
+#include <sqlite3.h>
+#include <time.h>
+
+#include "storage/sessions/catalogue.h"
+#include "tests/unit/storage/store_helpers.h"
+
+static struct xpl_store_stats stats_of(struct xpl_store *s) {
+    struct xpl_store_stats st;
+    xpl_store_get_stats(s, &st);
+    return st;
+}
+
+static int64_t ask(const char *sql) {
+    sqlite3 *db;
+    sqlite3_stmt *st;
+    CHECK(sqlite3_open_v2(in_dir("cache.db"), &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK);
+    CHECK(sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK);
+    CHECK(sqlite3_step(st) == SQLITE_ROW);
+    const int64_t n = sqlite3_column_int64(st, 0);
+    CHECK(sqlite3_finalize(st) == SQLITE_OK);
+    CHECK(sqlite3_close(db) == SQLITE_OK);
+    return n;
+}
+
+static void do_sql(const char *sql) {
+    sqlite3 *db;
+    CHECK(sqlite3_open(in_dir("cache.db"), &db) == SQLITE_OK);
+    CHECK(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK);
+    CHECK(sqlite3_close(db) == SQLITE_OK);
+}
+
+static void test_results(void) {
+    static const size_t lens[] = {0, 1, 100, 16384, 100000, 3000000};
+    new_dir();
+    struct xpl_store *s = open_store(0);
+    CHECK_EQ(xpl_store_role(s), XPL_STORE_WRITER);
+    CHECK(!xpl_store_was_unclean(s));
+    for (uint64_t i = 0; i < 6; i++) {
+        struct test_key k;
+        CHECK(!get_n(s, i, 0));
+        CHECK(!xpl_store_has(s, key_of(i, &k)));
+        CHECK_EQ(put_n(s, i, lens[i], NULL), XPL_OK);
+        CHECK(xpl_store_has(s, key_of(i, &k)));
+    }
+    for (int reopened = 0; reopened < 2; reopened++) {
+        for (uint64_t i = 0; i < 6; i++)
+            CHECK(get_n(s, i, lens[i]));
+        if (reopened) break;
+        xpl_store_close(s);
+        CHECK_EQ(count_files("cache.db-wal"), 0); // taken over
+        s = open_store(0);
+        CHECK(!xpl_store_was_unclean(s));
+    }
+    CHECK_EQ(put_n(s, 3, 77, NULL), XPL_OK); // in place of the old
+    CHECK(get_n(s, 3, 77));
+    CHECK_EQ(stats_of(s).hits, 7);
+    CHECK_EQ(stats_of(s).puts, 1);
+    CHECK(stats_of(s).used_bytes > 3000000);
+    struct test_key k;
+    struct xpl_store_value v;
+    struct xpl_error err = {0};
+    CHECK_EQ(xpl_store_get(s, key_of(5, &k), 2999999, &v, &err), XPL_RESOURCE_EXHAUSTED);
+    CHECK(strstr(err.msg, "2999999"));
+    expect_quiet(s);
+    xpl_store_close(s);
+    remove_dir();
+}
+
+// Every part of the key counts.
+static void test_keys(void) {
+    new_dir();
+    struct xpl_store *s = open_store(0);
+    struct test_key k;
+    CHECK_EQ(put_n(s, 10, 50, NULL), XPL_OK);
+    for (int what = 0; what < 10; what++) {
+        (void)key_of(10, &k);
+        if (what == 0) k.key.kind = XPL_STORE_ANSWER;
+        if (what == 1) k.key.name = XPL_STR("op_stat");
+        if (what == 2) k.key.options = XPL_STR("n=1");
+        if (what == 3) k.key.version++;
+        if (what == 4) k.key.n_files--;
+        if (what == 5) k.files[7].ctime_ns++;
+        if (what == 6) k.files[0].ino++;
+        if (what == 7) k.hosts[3] = XPL_STR("hos");
+        if (what == 8) k.key.hosts = NULL;
+        if (what == 9) { // the border between name and options moved
+            k.key.name = XPL_STR("op_statsn");
+            k.key.options = XPL_STR("=10");
+        }
+        CHECK(!xpl_store_has(s, &k.key));
+    }
+    CHECK(get_n(s, 10, 50));
+    xpl_store_close(s);
+    remove_dir();
+}
+
+static void test_transactions(void) {
+    new_dir();
+    struct xpl_store *s = open_store(0);
+    CHECK_EQ(xpl_store_commit(s, NULL), XPL_FAILED_PRECONDITION);
+    CHECK_EQ(xpl_store_begin(s, NULL), XPL_OK);
+    CHECK_EQ(xpl_store_begin(s, NULL), XPL_FAILED_PRECONDITION);
+    for (uint64_t i = 0; i < 4; i++)
+        CHECK_EQ(put_n(s, i, 1000, NULL), XPL_OK);
+    CHECK(!get_n(s, 1, 1000)); // not before it is committed
+    CHECK_EQ(xpl_store_commit(s, NULL), XPL_OK);
+    CHECK(get_n(s, 1, 1000));
+    CHECK_EQ(xpl_store_begin(s, NULL), XPL_OK);
+    CHECK_EQ(put_n(s, 9, 1000, NULL), XPL_OK);
+    CHECK_EQ(put_n(s, 1, 5, NULL), XPL_OK);
+    xpl_store_rollback(s);
+    CHECK(!get_n(s, 9, 1000));
+    CHECK(get_n(s, 1, 1000));
+    CHECK_EQ(stats_of(s).puts, 4);
+    CHECK_EQ(stats_of(s).dropped, 2);
+    // One that can never be kept does not take the others with it.
+    struct test_key k;
+    const xpl_bytes_t absurd = {(const uint8_t *)"", XPL_STORE_MAX_RESULT + 1};
+    struct xpl_error err = {0};
+    CHECK_EQ(xpl_store_begin(s, NULL), XPL_OK);
+    CHECK_EQ(put_n(s, 9, 1000, NULL), XPL_OK);
+    CHECK_EQ(xpl_store_put(s, key_of(20, &k), absurd, (xpl_bytes_t){0}, &err),
+             XPL_RESOURCE_EXHAUSTED);
+    CHECK_EQ(put_n(s, 11, 1000, NULL), XPL_OK);
+    CHECK_EQ(xpl_store_commit(s, NULL), XPL_OK);
+    CHECK(get_n(s, 9, 1000) && get_n(s, 11, 1000));
+    xpl_store_close(s);
+    remove_dir();
+}
+
+static void test_two_daemons(void) {
+    new_dir();
+    struct xpl_store *w = open_store(0);
+    struct xpl_store *r = open_store(0);
+    CHECK_EQ(xpl_store_role(r), XPL_STORE_READER);
+    expect_notice(r, "another daemon writes it");
+    CHECK_EQ(put_n(w, 1, 5000, NULL), XPL_OK);
+    CHECK(get_n(r, 1, 5000)); // what one commits the other sees
+    struct xpl_error err = {0};
+    CHECK_EQ(put_n(r, 2, 5000, &err), XPL_FAILED_PRECONDITION);
+    CHECK_EQ(xpl_store_begin(r, NULL), XPL_FAILED_PRECONDITION);
+    CHECK_EQ(xpl_store_maintain(r, 0, 0, NULL, NULL), XPL_FAILED_PRECONDITION);
+    CHECK_EQ(stats_of(r).dropped, 2);
+    CHECK(!get_n(w, 2, 5000));
+    xpl_store_close(w); // the writer goes; the reader stays a reader
+    CHECK(get_n(r, 1, 5000));
+    CHECK_EQ(put_n(r, 2, 5000, NULL), XPL_FAILED_PRECONDITION);
+    w = open_store(0);
+    CHECK_EQ(xpl_store_role(w), XPL_STORE_WRITER);
+    CHECK_EQ(put_n(w, 3, 10, NULL), XPL_OK);
+    CHECK(get_n(r, 3, 10));
+    xpl_store_close(r);
+    xpl_store_close(w);
+    const struct xpl_store_options o = {.size = sizeof o, .dir = store_dir, .read_only = true};
+    CHECK_EQ(xpl_store_open(&o, &r, NULL), XPL_OK);
+    CHECK_EQ(xpl_store_role(r), XPL_STORE_READER);
+    CHECK(get_n(r, 3, 10));
+    xpl_store_close(r);
+    remove_dir();
+}
+
+static void open_refused(const char *word) {
+    const struct xpl_store_options o = {.size = sizeof o, .dir = store_dir};
+    struct xpl_store *s = NULL;
+    struct xpl_error err = {0};
+    CHECK_EQ(xpl_store_open(&o, &s, &err), XPL_FAILED_PRECONDITION);
+    CHECK(!s);
+    CHECK(strstr(err.msg, word));
+}
+
+static void test_versions(void) {
+    new_dir();
+    xpl_store_close(open_store(0));
+    do_sql("PRAGMA user_version=99");
+    open_refused("newer xplaned");
+    CHECK_EQ(count_files("cache.db.broken"), 0);
+    do_sql("PRAGMA user_version=1; PRAGMA application_id=5");
+    open_refused("another program");
+    CHECK(unlink(in_dir("cache.db")) == 0);
+    do_sql("CREATE TABLE mine(x); INSERT INTO mine VALUES(42);");
+    open_refused("another program");
+    CHECK_EQ(ask("SELECT x FROM mine"), 42);
+    CHECK_EQ(ask("SELECT count(*) FROM pragma_journal_mode WHERE journal_mode='delete'"), 1);
+    CHECK(unlink(in_dir("cache.db")) == 0);
+    do_sql("PRAGMA user_version=0"); // an empty database is as good as none
+    struct xpl_store *s = open_store(0);
+    CHECK_EQ(put_n(s, 1, 10, NULL), XPL_OK);
+    xpl_store_close(s);
+    // Tables that are not what they should be: begun anew.
+    do_sql("DROP TABLE result_data");
+    s = open_store(0);
+    expect_notice(s, "no such table: result_data");
+    CHECK_EQ(put_n(s, 1, 10, NULL), XPL_OK);
+    CHECK_EQ(count_files("cache.db.broken-"), 1);
+    xpl_store_close(s);
+    remove_dir();
+}
+
+static void test_eviction(void) {
+    enum { LEN = 200000, LIMIT = 8 << 20, N = 200 };
+    new_dir();
+    struct xpl_store *s = open_store(LIMIT);
+    for (uint64_t i = 0; i < N; i++) {
+        CHECK_EQ(put_n(s, i, LEN, NULL), XPL_OK);
+        CHECK(get_n(s, 0, LEN) || i == 0); // always in use
+        CHECK(stats_of(s).used_bytes <= LIMIT);
+        const struct timespec ms = {.tv_nsec = 1500000};
+        (void)nanosleep(&ms, NULL);
+    }
+    CHECK(get_n(s, 0, LEN));
+    CHECK(get_n(s, N - 1, LEN));
+    CHECK(!get_n(s, 1, LEN));
+    CHECK(stats_of(s).evicted > N / 2);
+    struct xpl_error err = {0};
+    CHECK_EQ(put_n(s, 999, LIMIT / 2 + 1, &err), XPL_RESOURCE_EXHAUSTED); // not for one alone
+    CHECK(get_n(s, N - 1, LEN));
+    CHECK_EQ(ask("SELECT count(*) FROM result_files f LEFT JOIN results r ON r.id=f.result_id "
+                 "WHERE r.id IS NULL"),
+             0);
+    // A transaction never evicts its own.
+    CHECK_EQ(xpl_store_begin(s, NULL), XPL_OK);
+    uint64_t kept = 0;
+    for (uint64_t i = 1000; i < 1060; i++)
+        kept += put_n(s, i, LEN, &err) == XPL_OK;
+    CHECK_EQ(xpl_store_commit(s, NULL), XPL_OK);
+    CHECK(kept > 30 && kept < 42);
+    for (uint64_t i = 1000; i < 1000 + kept; i++)
+        CHECK(get_n(s, i, LEN));
+    xpl_store_close(s);
+    struct stat st;
+    CHECK(stat(in_dir("cache.db"), &st) == 0);
+    CHECK(st.st_size <= LIMIT + (1 << 20));
+    s = open_store(1 << 20); // a smaller limit: the file shrinks
+    bool more = true;
+    for (int i = 0; more && i < 100; i++)
+        CHECK_EQ(xpl_store_maintain(s, 0, 0, &more, NULL), XPL_OK);
+    CHECK(!more);
+    CHECK(stats_of(s).used_bytes <= 1 << 20);
+    xpl_store_close(s);
+    CHECK(stat(in_dir("cache.db"), &st) == 0);
+    CHECK(st.st_size <= 6 << 20);
+    remove_dir();
+}
+
+static void put_row(struct xpl_store *s, uint64_t file, const char *op) {
+    const struct xpl_op_row row = {.name = xpl_str_from(op), .self_time_ps = 5};
+    const struct xpl_rows rows = {.ops = &row, .n_ops = 1, .device_type = XPL_STR("TPU")};
+    struct test_key k;
+    (void)key_of(file, &k);
+    CHECK_EQ(xpl_store_put_rows(s, &k.files[0], 7, &rows, NULL), XPL_OK);
+}
+
+// A catalogue in which only the files of keys 1 and 3 exist.
+static void put_catalogue(struct xpl_store *s, bool third, uint64_t generation) {
+    struct test_key k1, k3;
+    (void)key_of(1, &k1);
+    (void)key_of(3, &k3);
+    const struct xpl_host h1 = {.name = XPL_STR("h"), .path = XPL_STR("a/h"), .print = k1.files[0]},
+                          h3 = {.name = XPL_STR("h"), .path = XPL_STR("c/h"), .print = k3.files[0]};
+    const struct xpl_session se[] = {
+        {.name = XPL_STR("a"), .path = XPL_STR("a"), .hosts = &h1, .n_hosts = 1, .changed = 1},
+        {.name = XPL_STR("c"), .path = XPL_STR("c"), .hosts = &h3, .n_hosts = 1, .changed = 1}};
+    const struct xpl_snapshot snap = {
+        .sessions = se, .n_sessions = third ? 2 : 1, .generation = generation};
+    CHECK_EQ(xpl_store_put_catalogue(s, &snap, NULL), XPL_OK);
+}
+
+static void test_maintenance(void) {
+    new_dir();
+    struct xpl_store *s = open_store(0);
+    for (uint64_t i = 1; i < 6; i++)
+        CHECK_EQ(put_n(s, i, 1000, NULL), XPL_OK);
+    put_row(s, 1, "kept");
+    put_row(s, 2, "gone");
+    bool more = true;
+    CHECK_EQ(xpl_store_maintain(s, 0, 0, &more, NULL), XPL_OK);
+    CHECK(get_n(s, 2, 1000)); // without a catalogue nothing is known to be gone
+    CHECK(!more);
+    put_catalogue(s, true, 1);
+    CHECK_EQ(xpl_store_maintain(s, 7, 3600, NULL, NULL), XPL_OK);
+    CHECK(get_n(s, 2, 1000)); // not long enough
+    CHECK_EQ(ask("SELECT count(*) FROM names"), 2);
+    const struct timespec pause = {.tv_sec = 1, .tv_nsec = 100000000};
+    (void)nanosleep(&pause, NULL);
+    CHECK_EQ(xpl_store_maintain(s, 7, 1, NULL, NULL), XPL_OK);
+    CHECK(get_n(s, 1, 1000) && get_n(s, 3, 1000));
+    CHECK(!get_n(s, 2, 1000) && !get_n(s, 4, 1000) && !get_n(s, 5, 1000));
+    CHECK_EQ(ask("SELECT count(*) FROM profiles"), 2);
+    CHECK_EQ(ask("SELECT count(*) FROM op_rows"), 1);
+    CHECK_EQ(ask("SELECT count(*) FROM names"), 1);
+    CHECK_EQ(ask("SELECT count(*) FROM result_files"), 2);
+    CHECK_EQ(xpl_store_maintain(s, 8, 1, NULL, NULL), XPL_OK); // a new version of the analysis
+    CHECK(!get_n(s, 1, 1000));
+    CHECK_EQ(ask("SELECT count(*) FROM result_data"), 0);
+    struct test_key k;
+    (void)key_of(1, &k);
+    CHECK(xpl_store_has_rows(s, &k.files[0], 7));
+    CHECK(!xpl_store_has_rows(s, &k.files[0], 8));
+    xpl_store_close(s);
+    s = open_store(0);
+    put_catalogue(s, false, 1); // after a restart the whole catalogue is compared
+    CHECK_EQ(ask("SELECT count(*) FROM sessions"), 1);
+    CHECK_EQ(ask("SELECT count(*) FROM hosts"), 1);
+    CHECK_EQ(ask("SELECT sum(self_time_ps) FROM ops WHERE session='a' AND name='kept'"), 5);
+    xpl_store_close(s);
+    remove_dir();
+}
+
+static void test_removed_under_us(void) {
+    new_dir();
+    struct xpl_store *s = open_store(0);
+    CHECK_EQ(put_n(s, 1, 1000, NULL), XPL_OK);
+    CHECK(get_n(s, 1, 1000));
+    char cmd[200];
+    (void)snprintf(cmd, sizeof cmd, "rm -rf %s", store_dir);
+    CHECK(system(cmd) == 0);
+    CHECK(!get_n(s, 1, 1000));
+    CHECK_EQ(put_n(s, 2, 1000, NULL), XPL_OK);
+    expect_notice(s, "was removed while it was in use");
+    CHECK(get_n(s, 2, 1000));
+    CHECK(!get_n(s, 1, 1000));
+    xpl_store_close(s);
+    s = open_store(0);
+    CHECK(get_n(s, 2, 1000));
+    xpl_store_close(s);
+    remove_dir();
+}
+
+int main(void) {
+    test_results();
+    test_keys();
+    test_transactions();
+    test_two_daemons();
+    test_versions();
+    test_eviction();
+    test_maintenance();
+    test_removed_under_us();
+    return 0;
+}

@@ -1,0 +1,251 @@
+// op_profile, framework_op_stats and kernel_stats against what XProf answers, and at their limits.
+#include "tests/unit/opstats/opstats_fixture.h"
+
+#include <stdio.h>
+
+#include "analysis/opstats/codec/codec.h"
+#include "base/status.h"
+#include "tests/data_file.h"
+
+enum { LIMIT = 64 << 20 };
+
+static void answer(const char *tool, const char *group_by, const struct xpl_opstats *s,
+                   struct xpl_buf *out) {
+    const struct xpl_option o = {XPL_STR("group_by"), xpl_str_from(group_by)};
+    const struct xpl_tool *const t = xpl_tool_find(xpl_str_from(tool));
+    struct xpl_tool_options opt;
+    struct xpl_error err = {0};
+    struct xpl_arena scratch;
+    CHECK_EQ(xpl_tool_options_parse(t, &o, *group_by != 0, true, &opt, &err), XPL_OK);
+    xpl_arena_init(&scratch, LIMIT);
+    out->n = 0;
+    CHECK_EQ(t->render(s, &opt, &scratch, out, &err), XPL_OK);
+    xpl_buf_putc(out, 0);
+    CHECK(!out->failed);
+    out->n--;
+    xpl_arena_fini(&scratch);
+}
+
+static void check_golden(const char *stats, const char *tool, const char *group_by) {
+    char name[100];
+    struct xpl_arena a;
+    struct xpl_opstats *s;
+    struct xpl_error err = {0};
+    struct xpl_buf out;
+    (void)snprintf(name, sizeof name, "opstats/%s.pb", stats);
+    struct xpl_buf in = read_data_file(name);
+    (void)snprintf(name, sizeof name, "opstats/%s.%s%s%s.json", stats, tool, *group_by ? "." : "",
+                   group_by);
+    struct xpl_buf want = read_data_file(name);
+    xpl_arena_init(&a, LIMIT);
+    xpl_buf_init(&out, LIMIT);
+    CHECK_EQ(xpl_opstats_decode((xpl_bytes_t){in.p, in.n}, &a, &s, &err), XPL_OK);
+    answer(tool, group_by, s, &out);
+    if (out.n != want.n || memcmp(out.p, want.p, want.n) != 0) {
+        size_t at = 0;
+        while (at < out.n && at < want.n && out.p[at] == want.p[at])
+            at++;
+        fprintf(stderr, "%s: differs at byte %zu: ...%.120s\n", name, at,
+                (const char *)out.p + (at > 40 ? at - 40 : 0));
+        CHECK(false);
+    }
+    xpl_buf_fini(&out);
+    xpl_buf_fini(&want);
+    xpl_buf_fini(&in);
+    xpl_arena_fini(&a);
+}
+
+static size_t count(const char *text, const char *part) {
+    size_t n = 0;
+    for (const char *p = text; (p = strstr(p, part)); p += strlen(part))
+        n++;
+    return n;
+}
+
+static xpl_str_t numbered(struct xpl_arena *a, const char *prefix, unsigned i) {
+    xpl_str_t s;
+    CHECK(xpl_arena_printf(a, &s, "%s%u", prefix, i));
+    return s;
+}
+
+// 150 ops in one group, and 150 groups.
+static void test_cut(void) {
+    struct xpl_arena a;
+    struct xpl_buf out;
+    struct xpl_opstats s = {0};
+    xpl_arena_init(&a, LIMIT);
+    xpl_buf_init(&out, LIMIT);
+    for (unsigned i = 0; i < 150; i++) {
+        struct xpl_op_metrics *m = add_op(&a, &s.device_op_metrics_db, "x", "same", 1000 + i);
+        m->name = numbered(&a, "twin.", i);
+        m->deduplicated_name = XPL_STR("twin");
+        m->provenance = XPL_STR("f/g");
+        m = add_op(&a, &s.device_op_metrics_db, "x", "other", 1000 + i);
+        m->name = numbered(&a, "single.", i);
+        m->provenance = XPL_STR("f/g");
+    }
+    answer("op_profile", "program", &s, &out);
+    const char *const text = (const char *)out.p;
+    CHECK_EQ(count(text, "\"name\":\"twin."),
+             2 * (100 + 1)); // and the group called after its first
+    CHECK_EQ(count(text, "\"name\":\"single."), 2 * 100);
+    CHECK_EQ(count(text, "\"numChildren\":150"), 2 * 2);
+    CHECK_HAS(text, "\"twin.149 and its duplicate(s)\"");
+    CHECK_LACKS(text, "\"twin.49\"");
+    answer("op_profile", "provenance", &s, &out);
+    CHECK_EQ(count((const char *)out.p, "\"name\":\"twin."), 2 * (150 + 1));
+    xpl_buf_fini(&out);
+    xpl_arena_fini(&a);
+}
+
+static void test_deep_names(void) {
+    struct xpl_arena a;
+    struct xpl_buf out;
+    struct xpl_opstats s = {0};
+    char path[60001];
+    xpl_arena_init(&a, LIMIT);
+    xpl_buf_init(&out, LIMIT);
+    for (size_t i = 0; i < sizeof path; i++)
+        path[i] = i % 2 ? '/' : 'p';
+    struct xpl_op_metrics *const m = add_op(&a, &s.device_op_metrics_db, "op", "category", 5);
+    m->provenance = (xpl_str_t){path, sizeof path};
+    answer("op_profile", "provenance", &s, &out);
+    CHECK_EQ(count((const char *)out.p, "\"name\":\"p\""), 2 * 1999);
+    CHECK_HAS((const char *)out.p, "\"name\":\"category\"");
+    xpl_buf_fini(&out);
+    xpl_arena_fini(&a);
+}
+
+static void test_long_tables(void) {
+    struct xpl_arena a;
+    struct xpl_buf out;
+    struct xpl_opstats s = {0};
+    xpl_arena_init(&a, LIMIT);
+    xpl_buf_init(&out, LIMIT);
+    for (unsigned i = 0; i < 600; i++) {
+        add_op(&a, &s.device_op_metrics_db, "x", "fusion", 10)->name = numbered(&a, "d", i);
+        add_op(&a, &s.host_op_metrics_db, "x", "Type", 10)->name = numbered(&a, "h", i);
+    }
+    add_op(&a, &s.host_op_metrics_db, "IDLE", "IDLE", 20);
+    answer("framework_op_stats", "", &s, &out);
+    const char *const text = (const char *)out.p, *const second = strstr(text, "},{\"cols\"");
+    CHECK(second);
+    CHECK_EQ(count(text, "\"Device\""), 2 * 500);
+    CHECK_EQ(count(text, "\"Host\""), 500 + 499); // idle time had a place among the 500
+    CHECK_EQ(count(second, "\"Host\""), 499);
+    CHECK_EQ(count(second, "\"IDLE\""), 0);
+    CHECK_HAS(second, "{\"v\":999.0}");
+    CHECK_LACKS(second, "{\"v\":1000.0}");
+    CHECK_LACKS(text, "gpu_tensorcore_utilization");
+    xpl_buf_fini(&out);
+    xpl_arena_fini(&a);
+}
+
+static void test_odd_values(void) {
+    struct xpl_arena a;
+    struct xpl_buf out;
+    struct xpl_opstats s = {0};
+    xpl_arena_init(&a, LIMIT);
+    xpl_buf_init(&out, LIMIT);
+    struct xpl_kernel_report *const k = PUSH(&a, &s.kernel_reports);
+    k->name = (xpl_str_t){"a\0\xff", 3};
+    k->total_duration_ns = UINT64_MAX; // of no occurrence
+    k->n_grid_dim = 2;
+    answer("kernel_stats", "", &s, &out);
+    CHECK_HAS((const char *)out.p, "\"a\\u0000\xef\xbf\xbd\"");
+    CHECK_HAS((const char *)out.p, "{\"v\":\"0,0\"}");
+    struct xpl_op_metrics *const m = add_op(&a, &s.device_op_metrics_db, "op\"", "c", UINT64_MAX);
+    m->flops_v2 = __builtin_nan("");
+    m->model_flops_v2 = __builtin_inf();
+    m->layout = (xpl_bytes_t){(const uint8_t *)"\x0a\x02\x18\x09\x0a\x7f", 6}; // ends too early
+    m->has_layout = true;
+    answer("op_profile", "category", &s, &out);
+    CHECK_HAS((const char *)out.p, "\"rawFlops\":\"Infinity\"");
+    CHECK_HAS((const char *)out.p, "{\"size\":0,\"alignment\":0,\"semantics\":\"\"}]}");
+    answer("framework_op_stats", "", &s, &out);
+    CHECK_HAS((const char *)out.p, "{\"v\":null}");
+    xpl_buf_fini(&out);
+    xpl_arena_fini(&a);
+}
+
+static void test_task_type(void) {
+    static const struct {
+        const char *name, *type, *task;
+    } cases[] = {
+        {"model/gradients/MatMul", "MatMul", "Training"},
+        {"gradient_tape/x", "Mul", "Training"},
+        {"x/gradient_tapes/y", "Mul", "Inference"},
+        {"gradients", "Mul", "Inference"}, // the op itself, not a scope
+        {"jit(f)/transpose(jvp(g))/mul", "mul", "Training"},
+        {"jit(f)/mytranspose(x)/mul", "mul", "Inference"},
+        {"jit(f)/transpose[permutation=(1, 0)]", "", "Inference"},
+        {"transpose(x)", "", "Training"},
+        {"transpose(x)", "no type at all", "Inference"},
+    };
+    struct xpl_arena a;
+    struct xpl_buf out;
+    xpl_arena_init(&a, LIMIT);
+    xpl_buf_init(&out, LIMIT);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct xpl_opstats s = {0};
+        char want[64];
+        add_op(&a, &s.host_op_metrics_db, cases[i].name, cases[i].type, 1);
+        answer("framework_op_stats", "", &s, &out);
+        (void)snprintf(want, sizeof want, "\"task_type\":\"%s\"", cases[i].task);
+        CHECK_HAS((const char *)out.p, want);
+    }
+    xpl_buf_fini(&out);
+    xpl_arena_fini(&a);
+}
+
+static void test_bound_by(void) {
+    static const struct {
+        enum xpl_hardware hardware;
+        uint64_t space;
+        int32_t kind;
+        const char *bound;
+    } cases[] = {
+        {XPL_HW_TPU, 1, XPL_MEM_OP_READ, "HBM"},
+        {XPL_HW_TPU, 2, XPL_MEM_OP_READ, "CMEM Read"},
+        {XPL_HW_TPU, 2, XPL_MEM_OP_WRITE, "CMEM Write"},
+        {XPL_HW_TPU, 3, XPL_MEM_OP_READ, "VMEM Read"},
+        {XPL_HW_TPU, 3, XPL_MEM_OP_WRITE, "VMEM Write"},
+        {XPL_HW_TPU, 3, XPL_MEM_OP_UNKNOWN, "Unknown"},
+        {XPL_HW_GPU, 3, XPL_MEM_OP_READ, "Unknown"},
+        {XPL_HW_GPU, 1, XPL_MEM_OP_READ, "Shm/L1"}, // its peak is made smaller than HBM's below
+    };
+    struct xpl_arena a;
+    struct xpl_buf out;
+    xpl_arena_init(&a, LIMIT);
+    xpl_buf_init(&out, LIMIT);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct xpl_opstats s = {.run_environment.hardware_type = cases[i].hardware};
+        char want[64];
+        for (int k = 0; k < 7; k++)
+            *PUSH(&a, &s.perf_env.peak_bws_giga_bytes_per_second) = 100 - k;
+        struct xpl_op_metrics *const m = add_op(&a, &s.host_op_metrics_db, "x", "X", 1000);
+        *PUSH(&a, &m->memory_accessed_breakdown) =
+            (struct xpl_memory_accessed){cases[i].kind, cases[i].space, 1000};
+        answer("framework_op_stats", "", &s, &out);
+        (void)snprintf(want, sizeof want, "{\"v\":\"%s\"}", cases[i].bound);
+        CHECK_HAS((const char *)out.p, want);
+    }
+    xpl_buf_fini(&out);
+    xpl_arena_fini(&a);
+}
+
+int main(void) {
+    check_golden("tree", "op_profile", "program");
+    check_golden("tree", "op_profile", "category");
+    check_golden("tree", "op_profile", "provenance");
+    check_golden("tree", "framework_op_stats", "");
+    check_golden("kernels", "framework_op_stats", "");
+    check_golden("kernels", "kernel_stats", "");
+    test_cut();
+    test_deep_names();
+    test_long_tables();
+    test_odd_values();
+    test_task_type();
+    test_bound_by();
+    return 0;
+}

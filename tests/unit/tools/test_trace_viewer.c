@@ -1,0 +1,97 @@
+// trace_viewer's text: numbers, escapes, and which events remain of too many.
+#include <string.h>
+
+#include "analysis/tools/trace_viewer/json.h"
+#include "analysis/tools/trace_viewer/trace_viewer.h"
+#include "analysis/xplane/xspace.h"
+#include "base/arena.h"
+#include "base/exec.h"
+#include "tests/check.h"
+#include "tests/xspace_maker.h"
+
+static bool us_is(uint64_t ps, const char *want) {
+    struct xpl_buf b;
+    xpl_buf_init(&b, 100);
+    xpl_trace_json_us(&b, ps);
+    const bool same = b.n == strlen(want) && memcmp(b.p, want, b.n) == 0;
+    xpl_buf_fini(&b);
+    return same;
+}
+
+static bool str_is(xpl_str_t s, const char *want) {
+    struct xpl_buf b;
+    xpl_buf_init(&b, 1000);
+    xpl_trace_json_str(&b, s);
+    const bool same = b.n == strlen(want) && memcmp(b.p, want, b.n) == 0;
+    xpl_buf_fini(&b);
+    return same;
+}
+
+static void test_text(void) {
+    CHECK(us_is(0, "0.0"));
+    CHECK(us_is(1, "1e-06"));
+    CHECK(us_is(99, "9.9e-05"));
+    CHECK(us_is(100, "0.0001"));
+    CHECK(us_is(1500000, "1.5"));
+    CHECK(us_is(1373002000, "1373.002"));
+    CHECK(us_is(999999999999999, "999999999.999999"));
+    CHECK(us_is(UINT64_MAX, "18446744073709.55"));
+    CHECK(str_is(XPL_STR("a\"\\\n\x01\x7f/<"), "\"a\\\"\\\\\\n\\u0001\\u007f/<\""));
+    CHECK(str_is(XPL_STR("\xc3\xa9\xf0\x9f\x9a\x80"), "\"\\u00e9\\ud83d\\ude80\""));
+    CHECK(str_is(XPL_STR("\xff\xe2\x82x"), "\"\\ufffd\\ufffdx\""));
+    CHECK(str_is((xpl_str_t){NULL, 0}, "\"\""));
+}
+
+static struct xpl_buf ask(const struct xpl_buf *space, uint64_t max_events) {
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_arena a;
+    struct xpl_xspace *xs;
+    struct xpl_buf out;
+    xpl_arena_init(&a, 16 << 20);
+    xpl_buf_init(&out, 16 << 20);
+    CHECK_EQ(xpl_xspace_open((xpl_bytes_t){space->p, space->n}, &a, &exec, &xs, NULL), XPL_OK);
+    CHECK_EQ(xpl_trace_viewer(xs, max_events, &exec, 16 << 20, &out, NULL), XPL_OK);
+    xpl_buf_putc(&out, 0);
+    CHECK(!out.failed);
+    xpl_arena_fini(&a);
+    return out;
+}
+
+static unsigned count(const struct xpl_buf *b, const char *what) {
+    unsigned n = 0;
+    for (const char *p = (const char *)b->p; (p = strstr(p, what)) != NULL; p++)
+        n++;
+    return n;
+}
+
+// The earliest events remain, in whatever line they are.
+static void test_too_many(void) {
+    struct mk_plane p;
+    struct xpl_buf space = mk_open();
+    mk_plane_begin(&p, 1, "/host:CPU");
+    for (int64_t l = 0; l < 2; l++) {
+        struct xpl_buf line = mk_line(l + 1, "thread");
+        for (int64_t i = 0; i < 10; i++)
+            mk_plain(&p, &line, i < 5 ? "early" : "late", i * 1000 + l, 10);
+        mk_plain(&p, &line, "MemoryAllocation", 1, 0); // is not shown
+        mk_line_end(&p, &line);
+    }
+    mk_plane_end(&p, &space);
+    struct xpl_buf all = ask(&space, 20), some = ask(&space, 10), one = ask(&space, 1);
+    CHECK_EQ(count(&all, "\"ph\": \"X\""), 20);
+    CHECK_EQ(count(&all, "Memory"), 0);
+    CHECK_EQ(count(&some, "early"), 10);
+    CHECK_EQ(count(&some, "late"), 0);
+    CHECK_EQ(count(&one, "\"ph\": \"X\""), 1);
+    CHECK_EQ(count(&one, "\"tid\": 1, \"ts\": 0.0}"), 1);
+    xpl_buf_fini(&all);
+    xpl_buf_fini(&some);
+    xpl_buf_fini(&one);
+    xpl_buf_fini(&space);
+}
+
+int main(void) {
+    test_text();
+    test_too_many();
+    return 0;
+}

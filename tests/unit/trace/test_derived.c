@@ -1,0 +1,267 @@
+// Derived lines and the events that cursors yield: what golden cases cannot show.
+#include <string.h>
+
+#include "analysis/trace/derived/derived.h"
+#include "base/arena.h"
+#include "tests/check.h"
+#include "tests/xspace_maker.h"
+
+struct view {
+    struct xpl_arena arena;
+    struct xpl_buf bytes;
+    struct xpl_xspace *xs;
+    struct xpl_groups *groups;
+    struct xpl_hlo_map *hlo;
+    struct xpl_derived *d;
+};
+
+static void open_view(struct view *v, struct xpl_buf bytes) {
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_error err = {0};
+    *v = (struct view){.bytes = bytes};
+    xpl_arena_init(&v->arena, 64 << 20);
+    CHECK_EQ(xpl_xspace_open((xpl_bytes_t){bytes.p, bytes.n}, &v->arena, &exec, &v->xs, &err),
+             XPL_OK);
+    CHECK_EQ(xpl_groups_build(v->xs, &v->arena, &exec, &v->groups, &err), XPL_OK);
+    CHECK_EQ(xpl_hlo_map_new(v->xs, 64 << 20, &v->hlo, &err), XPL_OK);
+    CHECK_EQ(xpl_derived_build(v->xs, v->groups, v->hlo, &v->arena, &exec, &v->d, &err), XPL_OK);
+}
+
+static void close_view(struct view *v) {
+    xpl_hlo_map_free(v->hlo);
+    xpl_arena_fini(&v->arena);
+    xpl_buf_fini(&v->bytes);
+}
+
+static const struct xpl_derived_line *line_named(const struct view *v, uint32_t plane,
+                                                 const char *name) {
+    uint32_t n;
+    const struct xpl_derived_plane *const p = &xpl_derived_planes(v->d, &n)[plane];
+    CHECK(plane < n);
+    for (uint32_t i = 0; i < p->n_lines; i++)
+        if (xpl_str_eq(p->lines[i].display_name, xpl_str_from(name))) return &p->lines[i];
+    return NULL;
+}
+
+// Name, begin and duration of event `at` of a line, read in its pieces' order.
+static bool event_is(const struct xpl_derived_line *l, uint64_t at, const char *name,
+                     int64_t begin_ps, int64_t duration_ps) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < l->n_pieces; i++) {
+        struct xpl_arena a;
+        struct xpl_derived_cursor *c;
+        struct xpl_derived_event ev;
+        xpl_arena_init(&a, 64 << 20);
+        CHECK_EQ(xpl_derived_cursor_new(l, i, &a, &c, NULL), XPL_OK);
+        while (xpl_derived_cursor_next(c, &ev) == XPL_WIRE_FIELD) {
+            const struct xpl_derived_md md = xpl_derived_md_at(l->plane, ev.md);
+            const xpl_str_t shown = md.display_name.len ? md.display_name : md.name;
+            if (n++ != at) continue;
+            const bool same = xpl_str_eq(shown, xpl_str_from(name)) && ev.begin_ps == begin_ps &&
+                              ev.duration_ps == duration_ps;
+            xpl_arena_fini(&a);
+            return same;
+        }
+        xpl_arena_fini(&a);
+    }
+    return false;
+}
+
+static void put_kernel(struct mk_plane *p, struct xpl_buf *line, int64_t at, const char *op) {
+    struct xpl_buf ev = mk_event(p, "kernel", at, 1000);
+    mk_stat_str(p, &ev, "kernel_details", "regs:1");
+    mk_stat_str(p, &ev, "hlo_module", "m");
+    mk_stat_ref(p, &ev, "hlo_op", op);
+    mk_event_end(line, &ev);
+}
+
+// A stream stands before its derived lines; neighbours join, a change of module or op splits.
+static void test_gpu(void) {
+    struct view v;
+    struct mk_plane p;
+    struct xpl_buf space = mk_open();
+    mk_plane_begin(&p, 1, "/device:GPU:0");
+    struct xpl_buf line = mk_line(7, "Stream");
+    put_kernel(&p, &line, 1000, "a");
+    put_kernel(&p, &line, 3000, "a");
+    put_kernel(&p, &line, 9000, "b");
+    mk_line_end(&p, &line);
+    line = mk_line(8, "Empty");
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    open_view(&v, space);
+    const struct xpl_derived_line *const stream = line_named(&v, 0, "Stream");
+    const struct xpl_derived_line *const ops = line_named(&v, 0, "XLA Ops - from #7");
+    const struct xpl_derived_line *const modules = line_named(&v, 0, "XLA Modules - from #7");
+    CHECK(stream && ops && modules);
+    CHECK(!line_named(&v, 0, "Empty") && !line_named(&v, 0, "Framework Ops - from #7"));
+    CHECK_EQ(stream->display_id, 1);
+    CHECK_EQ(modules->display_id, 4);
+    CHECK_EQ(ops->display_id, 5);
+    CHECK_EQ(ops->n_events, 2);
+    CHECK(event_is(ops, 0, "a", 1000, 3000));
+    CHECK(event_is(ops, 1, "b", 9000, 1000));
+    CHECK_EQ(modules->n_events, 1);
+    CHECK(event_is(modules, 0, "m", 1000, 9000));
+    close_view(&v);
+}
+
+// What arrives grouped stays as it is.
+static void test_grouped(void) {
+    struct view v;
+    struct mk_plane p;
+    struct xpl_buf space = mk_open();
+    mk_plane_begin(&p, 1, "/device:GPU:0");
+    struct xpl_buf line = mk_line(7, "Stream"), ev = mk_event(&p, "kernel", 5, 6);
+    mk_stat_str(&p, &ev, "kernel_details", "regs:1");
+    mk_stat_str(&p, &ev, "hlo_module", "m");
+    mk_stat_int(&p, &ev, "group_id", 3);
+    mk_event_end(&line, &ev);
+    mk_line_end(&p, &line);
+    line = mk_line(8, "Empty");
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    open_view(&v, space);
+    uint32_t n;
+    CHECK_EQ(xpl_derived_planes(v.d, &n)[0].n_lines, 2);
+    CHECK(event_is(line_named(&v, 0, "Stream"), 0, "kernel", 5, 6));
+    close_view(&v);
+}
+
+// Pieces of a long line are the line; the sorted cursor yields it by time.
+static void test_pieces(void) {
+    enum { N = 40000 };
+    struct view v;
+    struct mk_plane p;
+    struct xpl_buf space = mk_open();
+    mk_plane_begin(&p, 1, "/host:CPU");
+    struct xpl_buf line = mk_line(1, "thread");
+    for (int64_t i = 0; i < N; i++)
+        mk_plain(&p, &line, "e", (N - i) * 100, 50);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    open_view(&v, space);
+    const struct xpl_derived_line *const l = line_named(&v, 0, "thread");
+    CHECK(l && l->n_events == N);
+    CHECK(event_is(l, 0, "e", N * 100, 50));
+    CHECK(event_is(l, N - 1, "e", 100, 50));
+    struct xpl_arena a;
+    struct xpl_derived_cursor *c;
+    struct xpl_derived_event ev;
+    xpl_arena_init(&a, 64 << 20);
+    CHECK_EQ(xpl_derived_cursor_new_sorted(l, &a, &c, NULL), XPL_OK);
+    int64_t n = 0;
+    while (xpl_derived_cursor_next(c, &ev) == XPL_WIRE_FIELD)
+        CHECK_EQ(ev.begin_ps, ++n * 100);
+    CHECK_EQ(n, N);
+    xpl_arena_fini(&a);
+    close_view(&v);
+}
+
+// A limit ends in RESOURCE_EXHAUSTED, not in a partial view.
+static void test_limit(void) {
+    struct mk_plane p;
+    struct xpl_buf space = mk_open();
+    struct xpl_exec exec = xpl_exec_serial();
+    mk_plane_begin(&p, 1, "/device:GPU:0");
+    struct xpl_buf line = mk_line(7, "Stream");
+    for (int64_t i = 0; i < 20000; i++)
+        put_kernel(&p, &line, i * 2000, i % 2 ? "a" : "b");
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    struct xpl_arena big, small;
+    struct xpl_xspace *xs;
+    struct xpl_groups *groups;
+    struct xpl_hlo_map *hlo;
+    struct xpl_derived *d = NULL;
+    struct xpl_error err = {0};
+    xpl_arena_init(&big, 64 << 20);
+    xpl_arena_init(&small, 256 << 10);
+    CHECK_EQ(xpl_xspace_open((xpl_bytes_t){space.p, space.n}, &big, &exec, &xs, &err), XPL_OK);
+    CHECK_EQ(xpl_groups_build(xs, &big, &exec, &groups, &err), XPL_OK);
+    CHECK_EQ(xpl_hlo_map_new(xs, 1 << 20, &hlo, &err), XPL_OK);
+    CHECK_EQ(xpl_derived_build(xs, groups, hlo, &small, &exec, &d, &err), XPL_RESOURCE_EXHAUSTED);
+    CHECK(d == NULL && err.code == XPL_RESOURCE_EXHAUSTED);
+    xpl_hlo_map_free(hlo);
+    xpl_arena_fini(&small);
+    xpl_arena_fini(&big);
+    xpl_buf_fini(&space);
+}
+
+// A statistic of an unsigned number: correlation ids are read from such alone.
+static void put_uint(struct mk_plane *p, struct xpl_buf *ev, const char *name, uint64_t v) {
+    struct xpl_buf s = mk_open();
+    mk_int(&s, 1, mk_name(p->stats, &p->n_stats, name));
+    mk_int(&s, 3, (int64_t)v);
+    mk_close(ev, 4, &s);
+}
+
+static struct xpl_flow flow_of(const struct xpl_derived_line *l, uint64_t at, uint32_t *ret_n) {
+    struct xpl_arena a;
+    struct xpl_derived_cursor *c;
+    struct xpl_derived_event ev = {0};
+    xpl_arena_init(&a, 1 << 20);
+    CHECK_EQ(xpl_derived_cursor_new(l, 0, &a, &c, NULL), XPL_OK);
+    for (uint64_t i = 0; i <= at; i++)
+        CHECK_EQ(xpl_derived_cursor_next(c, &ev), XPL_WIRE_FIELD);
+    *ret_n = ev.n_flows;
+    xpl_arena_fini(&a);
+    return ev.flows[0];
+}
+
+// Launch and kernel, producer and consumer share a flow; others do not.
+static void test_flows(void) {
+    struct view v;
+    struct mk_plane p;
+    struct xpl_buf space = mk_open(), line, ev;
+    mk_plane_begin(&p, 1, "/device:GPU:0");
+    line = mk_line(7, "Stream");
+    for (uint64_t i = 0; i < 2; i++) {
+        ev = mk_event(&p, "kernel", (int64_t)i * 100, 10);
+        put_uint(&p, &ev, "correlation_id", 40 + i);
+        mk_event_end(&line, &ev);
+    }
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    mk_plane_begin(&p, 2, "/host:CPU");
+    line = mk_line(8, "thread");
+    ev = mk_event(&p, "launch", 0, 10);
+    put_uint(&p, &ev, "correlation_id", 40);
+    mk_event_end(&line, &ev);
+    ev = mk_event(&p, "produce", 20, 10);
+    mk_stat_int(&p, &ev, "_pt", 14);
+    mk_stat_int(&p, &ev, "_p", 3);
+    mk_event_end(&line, &ev);
+    ev = mk_event(&p, "consume", 40, 10);
+    mk_stat_int(&p, &ev, "_ct", 14);
+    mk_stat_int(&p, &ev, "_c", 3);
+    mk_event_end(&line, &ev);
+    mk_plain(&p, &line, "alone", 60, 10);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    open_view(&v, space);
+    const struct xpl_derived_line *const stream = line_named(&v, 0, "Stream");
+    const struct xpl_derived_line *const thread = line_named(&v, 1, "thread");
+    uint32_t n;
+    const struct xpl_flow in = flow_of(stream, 0, &n), out = flow_of(thread, 0, &n);
+    CHECK(n == 1 && in.id == out.id && in.id != flow_of(stream, 1, &n).id);
+    CHECK(in.direction == XPL_FLOW_IN && out.direction == XPL_FLOW_OUT);
+    CHECK(in.category == XPL_CONTEXT_GPU_LAUNCH && in.of_kernel);
+    const struct xpl_flow from = flow_of(thread, 1, &n), to = flow_of(thread, 2, &n);
+    CHECK(n == 1 && from.id == to.id && from.category == XPL_CONTEXT_PJRT_LIBRARY_CALL);
+    CHECK(from.direction == XPL_FLOW_OUT && to.direction == XPL_FLOW_IN);
+    CHECK_EQ(xpl_flow_stat(&from) >> 58, XPL_CONTEXT_PJRT_LIBRARY_CALL);
+    CHECK_EQ((xpl_flow_stat(&from) >> 2) & ((UINT64_C(1) << 56) - 1), from.id);
+    (void)flow_of(thread, 3, &n);
+    CHECK_EQ(n, 0);
+    close_view(&v);
+}
+
+int main(void) {
+    test_flows();
+    test_gpu();
+    test_grouped();
+    test_pieces();
+    test_limit();
+    return 0;
+}

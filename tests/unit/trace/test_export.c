@@ -1,0 +1,107 @@
+// Exports: what the sink sees.  That the formats are right, tests/parity/check_export.py tells.
+#include <string.h>
+
+#include "analysis/trace/export/export.h"
+#include "analysis/xplane/xspace.h"
+#include "base/arena.h"
+#include "base/exec.h"
+#include "tests/check.h"
+#include "tests/trace_fixture.h"
+
+struct sink {
+    struct xpl_buf all;
+    size_t calls, most, fail_at; // fail_at: call that fails, 0: none
+};
+
+static bool sink_write(void *ctx, const void *bytes, size_t n) {
+    struct sink *const s = ctx;
+    if (++s->calls == s->fail_at) return false;
+    if (n > s->most) s->most = n;
+    xpl_buf_put(&s->all, bytes, n);
+    return true;
+}
+
+static xpl_status_t run(const struct xpl_buf *space, enum xpl_export_format format,
+                        const char *host, struct sink *s) {
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_export e = {.format = format, .sink = {sink_write, s}};
+    struct xpl_error err = {0};
+    struct xpl_xspace *xs;
+    struct xpl_arena a;
+    xpl_arena_init(&a, 64 << 20);
+    xpl_buf_init(&s->all, 64 << 20);
+    CHECK_EQ(xpl_xspace_open((xpl_bytes_t){space->p, space->n}, &a, &exec, &xs, &err), XPL_OK);
+    xpl_status_t st = xpl_export_begin(&e, &err);
+    if (st == XPL_OK) st = xpl_export_host(&e, xs, xpl_str_from(host), &exec, 64 << 20, &err);
+    if (st == XPL_OK) st = xpl_export_end(&e, &err);
+    CHECK(st == err.code);
+    xpl_arena_fini(&a);
+    return st;
+}
+
+static bool has(const struct sink *s, const char *text) {
+    return xpl_str_has((xpl_str_t){(const char *)s->all.p, s->all.n}, xpl_str_from(text));
+}
+
+static void test_chrome(void) {
+    struct xpl_buf space = trace_fixture();
+    struct sink s = {.fail_at = 0};
+    CHECK_EQ(run(&space, XPL_EXPORT_CHROME, "box", &s), XPL_OK);
+    CHECK(has(&s, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{\"ph\":\"M\""));
+    CHECK(has(&s, "\"args\":{\"name\":\"box /device:GPU:0\"}"));
+    CHECK(has(&s, "\"args\":{\"name\":\"Launch Stats\"}"));
+    CHECK(has(&s, "\"name\":\"Launch Stats for train 1\""));
+    CHECK(
+        has(&s, "{\"ph\":\"C\",\"pid\":2,\"ts\":0.002,\"args\":{\"value\":4},\"name\":\"load\"}"));
+    CHECK(has(&s, "{\"ph\":\"s\"") && has(&s, "{\"ph\":\"f\"") && has(&s, "\"bp\":\"e\"}"));
+    CHECK(has(&s, "}\n]}\n"));
+    CHECK(!has(&s, ",\n,") && !has(&s, "[\n,"));
+    xpl_buf_fini(&s.all);
+    xpl_buf_fini(&space);
+}
+
+// Every write may be the one that fails.
+static void test_sink_fails(void) {
+    struct xpl_buf space = trace_fixture();
+    for (int format = 0; format < 2; format++) {
+        struct sink good = {.fail_at = 0};
+        CHECK_EQ(run(&space, (enum xpl_export_format)format, "h", &good), XPL_OK);
+        for (size_t i = 1; i <= good.calls; i++) {
+            struct sink s = {.fail_at = i};
+            CHECK_EQ(run(&space, (enum xpl_export_format)format, "h", &s), XPL_ABORTED);
+            CHECK_EQ(s.calls, i);
+            xpl_buf_fini(&s.all);
+        }
+        xpl_buf_fini(&good.all);
+    }
+    xpl_buf_fini(&space);
+}
+
+// A long trace comes in pieces; hosts of other names share no track.
+static void test_pieces(void) {
+    struct mk_plane p;
+    struct xpl_buf space = mk_open();
+    mk_plane_begin(&p, 1, "/host:CPU");
+    struct xpl_buf line = mk_line(1, "thread");
+    for (int64_t i = 0; i < 50000; i++)
+        mk_plain(&p, &line, "event", i * 1000, 500);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    struct sink one = {.fail_at = 0}, two = {.fail_at = 0}, json = {.fail_at = 0};
+    CHECK_EQ(run(&space, XPL_EXPORT_PERFETTO, "one", &one), XPL_OK);
+    CHECK_EQ(run(&space, XPL_EXPORT_PERFETTO, "two", &two), XPL_OK);
+    CHECK_EQ(run(&space, XPL_EXPORT_CHROME, "one", &json), XPL_OK);
+    CHECK(one.all.n > 1 << 20 && one.most < 1 << 17 && json.most < 1 << 17);
+    CHECK(one.all.n != two.all.n || memcmp(one.all.p, two.all.p, one.all.n) != 0);
+    xpl_buf_fini(&one.all);
+    xpl_buf_fini(&two.all);
+    xpl_buf_fini(&json.all);
+    xpl_buf_fini(&space);
+}
+
+int main(void) {
+    test_chrome();
+    test_sink_fails();
+    test_pieces();
+    return 0;
+}

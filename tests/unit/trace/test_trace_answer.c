@@ -1,0 +1,487 @@
+// What answers of the trace index rest on: the order of records, stack frames by their texts,
+// windows over lines that are out of order, and that an answer under way can be given up.
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "analysis/trace/index/read.h"
+#include "analysis/trace/trace.h"
+#include "base/arena.h"
+#include "base/exec.h"
+#include "tests/xspace_maker.h"
+
+enum { LIMIT = 1 << 28 };
+
+struct made {
+    struct xpl_buf profile;
+    struct xpl_arena arena;
+    struct xpl_trace_memory memory;
+};
+
+static void make(struct made *m, struct xpl_buf profile) {
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_error err = {0};
+    *m = (struct made){.profile = profile};
+    xpl_arena_init(&m->arena, LIMIT);
+    CHECK_EQ(xpl_trace_memory_init(&m->memory, (xpl_bytes_t){profile.p, profile.n}, NULL, &exec,
+                                   LIMIT, &m->arena, &err),
+             XPL_OK);
+}
+
+static void unmake(struct made *m) {
+    xpl_trace_memory_fini(&m->memory);
+    xpl_arena_fini(&m->arena);
+    xpl_buf_fini(&m->profile);
+}
+
+static xpl_status_t ask(const struct made *m, const struct xpl_trace_options *o,
+                        struct xpl_exec *exec, struct xpl_buf *out) {
+    const struct xpl_trace_host host = {
+        XPL_STR("h"), m->memory.trace, {m->profile.p, m->profile.n}};
+    struct xpl_error err = {0};
+    xpl_buf_init(out, LIMIT);
+    const xpl_status_t st = xpl_trace_answer(&host, 1, o, exec, LIMIT, out, &err);
+    CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
+    xpl_buf_putc(out, '\0');
+    CHECK(!out->failed);
+    return st;
+}
+
+static xpl_status_t ask_serial(const struct made *m, const struct xpl_trace_options *o,
+                               struct xpl_buf *out) {
+    struct xpl_exec exec = xpl_exec_serial();
+    return ask(m, o, &exec, out);
+}
+
+static bool says(const struct xpl_buf *b, const char *text) {
+    return strstr((const char *)b->p, text) != NULL;
+}
+
+// ---- order ----
+
+enum { N_RECS = 3000 };
+struct told {
+    uint64_t ts, dur;
+    int number;
+};
+static struct told told[N_RECS];
+
+static int by_time(const void *pa, const void *pb) {
+    const struct told *const a = pa, *const b = pb;
+    if (a->ts != b->ts) return a->ts < b->ts ? -1 : 1;
+    if (a->dur != b->dur) return a->dur > b->dur ? -1 : 1;
+    return a->number - b->number;
+}
+
+static uint64_t next_random(uint64_t *s) {
+    *s ^= *s << 13, *s ^= *s >> 7, *s ^= *s << 17;
+    return *s;
+}
+
+// All last a second at least, so that all stand at one level of the index and a search tells them
+// as they were sorted.  With `wide`, times are all over 64 bits: what is negative begins at the
+// end.
+static void check_order(size_t n, bool wide, uint64_t least) {
+    struct xpl_buf space = mk_open();
+    struct mk_plane p;
+    uint64_t seed = 0x7654321 + n;
+    mk_plane_begin(&p, 3, "/host:CPU");
+    struct xpl_buf line = mk_line(7, "t");
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t spread = wide ? next_random(&seed) >> next_random(&seed) % 64 : i % 300;
+        const uint64_t ts = wide && i % 7 == 0 ? UINT64_MAX - spread : least + spread;
+        const uint64_t dur = UINT64_C(1000000000000) + next_random(&seed) % 3;
+        told[i] = (struct told){ts, dur, (int)i};
+        struct xpl_buf ev = mk_event(&p, "e", (int64_t)ts, (int64_t)dur);
+        mk_stat_int(&p, &ev, "number", (int64_t)i);
+        mk_event_end(&line, &ev);
+    }
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    struct made m;
+    struct xpl_trace_options o;
+    struct xpl_buf b;
+    make(&m, space);
+    xpl_trace_options_init(&o);
+    o.search_prefix = XPL_STR("e"), o.search_metadata = true;
+    CHECK_EQ(ask_serial(&m, &o, &b), XPL_OK);
+    qsort(told, n, sizeof *told, by_time);
+    const char *at = (const char *)b.p;
+    for (size_t i = 0; i < n; i++) {
+        at = strstr(at, "\"number\":");
+        CHECK(at);
+        at += strlen("\"number\":");
+        CHECK_EQ(atoi(at), told[i].number);
+    }
+    CHECK(!strstr(at, "\"number\":"));
+    xpl_buf_fini(&b);
+    unmake(&m);
+}
+
+static void test_order(void) {
+    static const size_t sizes[] = {2, 100, 511, 512, 513, N_RECS};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        check_order(sizes[i], false, 5);
+        check_order(sizes[i], false, UINT64_C(1) << 62); // a least far from 0
+        check_order(sizes[i], true, 0);
+        check_order(sizes[i], true, UINT64_C(1) << 40);
+    }
+}
+
+// ---- threads ----
+
+static struct xpl_buf index_of(xpl_bytes_t profile, struct xpl_exec *exec) {
+    struct xpl_error err = {0};
+    struct xpl_buf index;
+    xpl_buf_init(&index, LIMIT);
+    const struct xpl_trace_sink sink = {xpl_trace_sink_buf, &index};
+    CHECK_EQ(xpl_trace_build(profile, exec, LIMIT, &sink, &err), XPL_OK);
+    return index;
+}
+
+// Who does what shows nowhere: lines in order and out of it, flows, counters, names of their own.
+static void test_threads(void) {
+    struct xpl_buf space = mk_open();
+    struct mk_plane p;
+    uint64_t seed = 99;
+    mk_plane_begin(&p, 3, "/host:CPU");
+    for (int k = 0; k < 6; k++) {
+        struct xpl_buf line = mk_line(k, k == 5 ? "_counters_" : "t");
+        for (int i = 0; i < 6000; i++) {
+            const int64_t at = k % 2 ? (int64_t)(next_random(&seed) % 9000000) : 1500 * (int64_t)i;
+            struct xpl_buf ev = mk_event(&p, i % 3 ? "a" : "b", at, 700 + i % 5);
+            if (i % 7 == 0) mk_stat_int(&p, &ev, "correlation_id", i);
+            mk_stat_int(&p, &ev, "number", i);
+            mk_event_end(&line, &ev);
+        }
+        mk_line_end(&p, &line);
+    }
+    mk_plane_end(&p, &space);
+    const xpl_bytes_t profile = {space.p, space.n};
+    struct xpl_exec serial = xpl_exec_serial();
+    struct xpl_buf want = index_of(profile, &serial);
+    for (unsigned width = 2; width <= 5; width++) {
+        struct xpl_exec_pool *const pool = xpl_exec_pool_new(width);
+        CHECK(pool);
+        struct xpl_buf got = index_of(profile, xpl_exec_pool_get(pool));
+        CHECK_EQ(got.n, want.n);
+        CHECK(memcmp(got.p, want.p, got.n) == 0);
+        xpl_buf_fini(&got);
+        xpl_exec_pool_free(pool);
+    }
+    xpl_buf_fini(&want);
+    xpl_buf_fini(&space);
+}
+
+// ---- stack frames ----
+
+enum { N_FRAMES = 2000, FRAME_SIZE = 32 };
+
+static struct xpl_buf profile_of_frames(void) {
+    struct xpl_buf space = mk_open();
+    struct mk_plane p;
+    mk_plane_begin(&p, 3, "/host:CPU");
+    struct xpl_buf line = mk_line(7, "t");
+    for (int i = 0; i < N_FRAMES; i++) {
+        char text[FRAME_SIZE];
+        CHECK(snprintf(text, sizeof text, "words of instruction %d", i % 1000) < FRAME_SIZE);
+        struct xpl_buf ev = mk_event(&p, "op", 1000 * (int64_t)i, 900);
+        mk_stat_int(&p, &ev, "number", i % 1000);
+        mk_stat_str(&p, &ev, i % 2 ? "long_name" : "hlo_text", text);
+        mk_event_end(&line, &ev);
+    }
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    return space;
+}
+
+// Each event of a search refers to the frame that has its text.
+static void test_frames(void) {
+    struct made m;
+    struct xpl_trace_options o;
+    struct xpl_buf b;
+    make(&m, profile_of_frames());
+    xpl_trace_options_init(&o);
+    o.search_prefix = XPL_STR("op"), o.search_metadata = true;
+    CHECK_EQ(ask_serial(&m, &o, &b), XPL_OK);
+    const char *at = strstr((const char *)b.p, "\"traceEvents\":");
+    int n = 0;
+    for (; at && (at = strstr(at, "\"number\":")); n++) {
+        char frame[64];
+        at += strlen("\"number\":");
+        const int number = atoi(at);
+        at = strstr(at, ",\"sf\":");
+        CHECK(at);
+        at += strlen(",\"sf\":");
+        CHECK(snprintf(frame, sizeof frame, "\"%d\":{\"name\":\"words of instruction %d\"}",
+                       atoi(at), number) < (int)sizeof frame);
+        CHECK(says(&b, frame));
+    }
+    CHECK_EQ(n, N_FRAMES);
+    xpl_buf_fini(&b);
+    unmake(&m);
+}
+
+// A few texts are looked for among all frames, many in order of text.
+static void test_frame_scans(void) {
+    struct made m;
+    struct trc_view v;
+    struct trc_value *const values = calloc(TRC_MAX_ARGS, sizeof *values);
+    struct xpl_error err = {0};
+    make(&m, profile_of_frames());
+    const struct xpl_trace *const t = m.memory.trace;
+    struct trc_frames frames = {.arena = &m.arena};
+    CHECK(values);
+    CHECK_EQ(t->n[TRC_FRAMES], 1000);
+    CHECK_EQ(trc_view_block(t, 0, &v, &err), XPL_OK);
+    for (uint32_t i = 0; i < v.n; i++) {
+        struct trc_event e;
+        size_t n;
+        CHECK_EQ(trc_get_event(t, &v, i, &e, &err), XPL_OK);
+        CHECK_EQ(trc_read_args(t, (xpl_bytes_t){m.profile.p, m.profile.n}, &e, &frames, values, &n,
+                               &err),
+                 XPL_OK);
+        CHECK_EQ(n, 2);
+        CHECK(values[1].frame);
+        CHECK(xpl_str_eq(trc_str(t, t->frames[values[1].frame - 1]), values[1].text));
+        CHECK((frames.by_text == NULL) == (i < 16));
+    }
+    CHECK(frames.scans < 20);
+    free(values);
+    unmake(&m);
+}
+
+// ---- giving up ----
+
+struct impatient {
+    struct xpl_exec exec;
+    int patience;
+};
+
+static bool impatient_cancelled(struct xpl_exec *x) {
+    return ((struct impatient *)x)->patience-- <= 0;
+}
+
+// Whenever it is asked, an answer can be given up; returns how often it asks.
+static int give_up(const struct made *m, const struct xpl_trace_options *o) {
+    for (int n = 0;; n++) {
+        struct impatient x = {.exec = xpl_exec_serial(), .patience = n};
+        struct xpl_buf b;
+        x.exec.cancelled = impatient_cancelled;
+        const xpl_status_t st = ask(m, o, &x.exec, &b);
+        xpl_buf_fini(&b);
+        if (st == XPL_OK) return n;
+        CHECK_EQ(st, XPL_CANCELLED);
+        CHECK(n < 1000);
+    }
+}
+
+static void test_give_up(void) {
+    struct made m;
+    struct xpl_trace_options o;
+    make(&m, profile_of_frames());
+    xpl_trace_options_init(&o);
+    CHECK(give_up(&m, &o) >= 3); // while choosing, and more than once while writing
+    o.pb = true;
+    CHECK(give_up(&m, &o) >= 3);
+    xpl_trace_options_init(&o);
+    o.search_prefix = XPL_STR("op"), o.search_metadata = true;
+    CHECK(give_up(&m, &o) >= 3);
+    xpl_trace_options_init(&o);
+    o.event_name = XPL_STR("op"), o.start_time_ms = 1e-6, o.duration_ms = 900e-9;
+    CHECK(give_up(&m, &o) >= 1);
+    unmake(&m);
+}
+
+// ---- one event ----
+
+// What lasts no time is shown with a picosecond, and found only without, as in XProf.
+static void test_instants(void) {
+    struct xpl_buf space = mk_open();
+    struct mk_plane p;
+    mk_plane_begin(&p, 3, "/host:CPU");
+    struct xpl_buf line = mk_line(7, "t");
+    mk_plain(&p, &line, "instant", 2000000, 0);
+    mk_plain(&p, &line, "short", 3000000, 1);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    struct made m;
+    make(&m, space);
+    static const struct {
+        const char *name;
+        double start_ms, duration_ms;
+        xpl_status_t want;
+    } cases[] = {{"instant", 0.002, 0, XPL_OK},
+                 {"instant", 0.002, 1e-9, XPL_NOT_FOUND},
+                 {"short", 0.003, 1e-9, XPL_OK},
+                 {"short", 0.003, 0, XPL_NOT_FOUND},
+                 {"short", 0.0030000004, 1.4e-9, XPL_OK}}; // the nearest picosecond
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct xpl_trace_options o;
+        struct xpl_buf b;
+        xpl_trace_options_init(&o);
+        o.event_name = xpl_str_from(cases[i].name);
+        o.start_time_ms = cases[i].start_ms, o.duration_ms = cases[i].duration_ms;
+        CHECK_EQ(ask_serial(&m, &o, &b), cases[i].want);
+        CHECK(cases[i].want != XPL_OK || says(&b, "\"dur\":0.000001,"));
+        xpl_buf_fini(&b);
+    }
+    unmake(&m);
+}
+
+// ---- rows ----
+
+// A line that is recorded out of order: a window shows what lies in it.
+static void test_rows(void) {
+    struct xpl_buf space = mk_open();
+    struct mk_plane p;
+    mk_plane_begin(&p, 3, "/host:CPU");
+    struct xpl_buf line = mk_line(7, "t");
+    mk_plain(&p, &line, "last", 9000000, 1000000);
+    mk_plain(&p, &line, "first", 1000000, 1000000);
+    mk_plain(&p, &line, "middle", 5000000, 1000000);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    struct made m;
+    struct xpl_trace_options o;
+    struct xpl_buf b;
+    make(&m, space);
+    xpl_trace_options_init(&o);
+    o.start_time_ms = 0.0045, o.end_time_ms = 0.0065;
+    CHECK_EQ(ask_serial(&m, &o, &b), XPL_OK);
+    CHECK(says(&b, "\"middle\"") && !says(&b, "\"first\"") && !says(&b, "\"last\""));
+    xpl_buf_fini(&b);
+    o.start_time_ms = 0, o.end_time_ms = 0;
+    CHECK_EQ(ask_serial(&m, &o, &b), XPL_OK);
+    const char *const first = strstr((const char *)b.p, "\"first\"");
+    const char *const middle = strstr((const char *)b.p, "\"middle\"");
+    const char *const last = strstr((const char *)b.p, "\"last\"");
+    CHECK(first && middle && last && first < middle && middle < last);
+    xpl_buf_fini(&b);
+    unmake(&m);
+}
+
+// ---- searches ----
+
+// Names that are not ASCII are found, and do not hide others.
+static void test_search(void) {
+    static const char *const names[] = {
+        "zebra", "\xc3\xa9t\xc3\xa9", "apple", "\xe2\x82\xac 5", "Zoo", "\x7f", "\xff"};
+    static const struct {
+        const char *prefix, *found;
+        int n;
+    } cases[] = {{"z", "\"zebra\"", 1},
+                 {"a", "\"apple\"", 1},
+                 {"\xc3", "\"\xc3\xa9t\xc3\xa9\"", 1},
+                 {"\xe2\x82\xac", " 5\"", 1},
+                 {"Z", "\"Zoo\"", 1},
+                 {"ze", "\"zebra\"", 1},
+                 {"q", "", 0},
+                 {"\x7f", "", 1}};
+    struct xpl_buf space = mk_open();
+    struct mk_plane p;
+    mk_plane_begin(&p, 3, "/host:CPU");
+    struct xpl_buf line = mk_line(7, "t");
+    for (int i = 0; i < 7; i++)
+        mk_plain(&p, &line, names[i], 1000 * (int64_t)i, 500);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    struct made m;
+    make(&m, space);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct xpl_trace_options o;
+        struct xpl_buf b;
+        char size[64];
+        xpl_trace_options_init(&o);
+        o.search_prefix = xpl_str_from(cases[i].prefix);
+        CHECK_EQ(ask_serial(&m, &o, &b), XPL_OK);
+        CHECK(snprintf(size, sizeof size, "\"returnedEventsSize\":%d,", cases[i].n) < 64);
+        CHECK(says(&b, size) && says(&b, cases[i].found));
+        xpl_buf_fini(&b);
+    }
+    unmake(&m);
+}
+
+// ---- groups ----
+
+// Of an event that tells several groups the last is shown.
+static void test_groups(void) {
+    struct xpl_buf space = mk_open();
+    struct mk_plane p;
+    for (int core = 0; core < 2; core++) {
+        mk_plane_begin(&p, core + 3, core ? "/device:TPU:0" : "/host:CPU");
+        struct xpl_buf line = mk_line(1, core ? "Steps" : "t");
+        struct xpl_buf ev = mk_event(&p, core ? "8" : "work", 1000, 5000);
+        mk_stat_int(&p, &ev, "group_id", 41);
+        mk_stat_int(&p, &ev, "group_id", 42 + core);
+        mk_event_end(&line, &ev);
+        ev = mk_event(&p, core ? "9" : "more", 7000, 5000);
+        mk_stat_int(&p, &ev, "group_id", 51 + core);
+        mk_event_end(&line, &ev);
+        mk_line_end(&p, &line);
+        mk_plane_end(&p, &space);
+    }
+    struct made m;
+    struct xpl_trace_options o;
+    struct xpl_buf b;
+    make(&m, space);
+    xpl_trace_options_init(&o);
+    CHECK_EQ(ask_serial(&m, &o, &b), XPL_OK);
+    CHECK(!says(&b, "\"group_id\":41"));
+    CHECK(says(&b, "\"group_id\":42") && says(&b, "\"group_id\":43"));
+    CHECK(says(&b, "\"group_id\":51") && says(&b, "\"group_id\":52"));
+    xpl_buf_fini(&b);
+    unmake(&m);
+}
+
+// ---- ties ----
+
+// Name scopes of ops that last no time: the outer comes first, and has the lesser number.
+static void test_ties(void) {
+    struct xpl_buf space = mk_open();
+    struct mk_plane p;
+    mk_plane_begin(&p, 3, "/device:TPU:0");
+    struct xpl_buf line = mk_line(2, "XLA Ops");
+    for (int i = 0; i < 60; i++) {
+        struct xpl_buf ev = mk_event(&p, i % 2 ? "copy.1" : "fusion.2", 3000 * (int64_t)i, 0);
+        mk_stat_str(&p, &ev, "tf_op",
+                    i % 2 ? "outer1/inner1/leaf1/Op:Op" : "outer0/inner0/leaf0/Op:Op");
+        mk_event_end(&line, &ev);
+    }
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    struct made m;
+    struct xpl_trace_options o;
+    struct xpl_buf b;
+    make(&m, space);
+    xpl_trace_options_init(&o);
+    CHECK_EQ(ask_serial(&m, &o, &b), XPL_OK);
+    for (int i = 0; i < 60; i++) {
+        static const char *const names[] = {"outer", "inner", "leaf"};
+        int last = -1;
+        for (int k = 0; k < 3; k++) {
+            char begin[80];
+            CHECK(snprintf(begin, sizeof begin, "\"name\":\"%s%d\",\"ts\":%g,", names[k], i % 2,
+                           i * 0.003) < (int)sizeof begin);
+            const char *const at = strstr((const char *)b.p, begin);
+            const char *const number = at ? strstr(at, "\"uid\":") : NULL;
+            CHECK(number && atoi(number + 6) > last);
+            last = atoi(number + 6);
+        }
+    }
+    xpl_buf_fini(&b);
+    unmake(&m);
+}
+
+int main(void) {
+    test_order();
+    test_threads();
+    test_frames();
+    test_frame_scans();
+    test_give_up();
+    test_instants();
+    test_rows();
+    test_search();
+    test_groups();
+    test_ties();
+    return 0;
+}
