@@ -235,22 +235,24 @@ static void give_up_on(struct collector *c, enum phase phase, const char *why) {
 static xpl_status_t nobody(const struct collector *c, struct xpl_error *err) {
     for (size_t i = 0; i < c->n; i++)
         if (c->v[i].refusal[0])
-            XPL_FAIL(err, XPL_FAILED_PRECONDITION, "%.60s (pid %u): %s", c->v[i].program,
-                     c->v[i].pid, c->v[i].refusal);
+            XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%.60s (pid %u): %s", c->v[i].program,
+                             c->v[i].pid, c->v[i].refusal);
     if (c->without_cuda)
-        XPL_FAIL(err, XPL_FAILED_PRECONDITION,
-                 "%u program(s) run with libxplaned-agent.so, but none has begun to use CUDA",
-                 c->without_cuda);
+        XPL_RETURN_ERROR(
+            err, XPL_FAILED_PRECONDITION,
+            "%u program(s) run with libxplaned-agent.so, but none has begun to use CUDA",
+            c->without_cuda);
     void *const cuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
     if (cuda) dlclose(cuda);
     if (!cuda)
-        XPL_FAIL(err, XPL_FAILED_PRECONDITION,
-                 "nothing to capture: this machine has no NVIDIA driver (libcuda.so.1), and no "
-                 "program with libxplaned-agent.so");
-    XPL_FAIL(err, XPL_FAILED_PRECONDITION,
-             "no CUDA program with libxplaned-agent.so runs here: start it with "
-             "CUDA_INJECTION64_PATH naming that library, as this user, and the same "
-             "XPLANED_AGENT_DIR");
+        XPL_RETURN_ERROR(
+            err, XPL_FAILED_PRECONDITION,
+            "nothing to capture: this machine has no NVIDIA driver (libcuda.so.1), and no "
+            "program with libxplaned-agent.so");
+    XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                     "no CUDA program with libxplaned-agent.so runs here: start it with "
+                     "CUDA_INJECTION64_PATH naming that library, as this user, and the same "
+                     "XPLANED_AGENT_DIR");
 }
 
 static xpl_status_t hand_over(struct collector *c, struct xpl_arena *a, struct xpl_collection *ret,
@@ -262,7 +264,7 @@ static xpl_status_t hand_over(struct collector *c, struct xpl_arena *a, struct x
     ret->v = xpl_arena_zalloc(a, ret->n * sizeof *ret->v);
     const size_t n = ret->n;
     ret->n = 0;
-    if (!ret->v) XPL_FAIL_OOM(err, "capture");
+    if (!ret->v) XPL_RETURN_OOM(err, "capture");
     for (size_t i = 0; i < c->n && ret->n < n; i++) {
         struct peer *const p = &c->v[i];
         if (!p->recorded) continue;
@@ -286,19 +288,21 @@ static xpl_status_t run(struct collector *c, struct xpl_arena *a, struct xpl_col
     }
     for (size_t i = 0; i < c->n; i++)
         if (c->v[i].phase != OVER) send_command(&c->v[i], c->opt, XPL_AGENT_STOP);
-    if (state(c) == XPL_COLLECT_CANCEL) XPL_FAIL(err, XPL_CANCELLED, "the capture was cancelled");
+    if (state(c) == XPL_COLLECT_CANCEL)
+        XPL_RETURN_ERROR(err, XPL_CANCELLED, "the capture was cancelled");
     serve(c, OVER, now_ms() + END_MS, XPL_COLLECT_FINISH);
     give_up_on(c, WAIT_STARTED, "did not begin to record in time");
     for (size_t i = 0; i < c->n; i++)
         if (c->v[i].phase == RECORDING) c->v[i].note = "did not come to an end in time";
-    if (state(c) == XPL_COLLECT_CANCEL) XPL_FAIL(err, XPL_CANCELLED, "the capture was cancelled");
+    if (state(c) == XPL_COLLECT_CANCEL)
+        XPL_RETURN_ERROR(err, XPL_CANCELLED, "the capture was cancelled");
     return hand_over(c, a, ret, err);
 }
 
 xpl_status_t xpl_collect(const struct xpl_collect_options *opt, struct xpl_arena *a,
                          struct xpl_collection *ret, struct xpl_error *err) {
     struct collector *const c = xpl_sys_alloc(sizeof *c);
-    if (!c) XPL_FAIL_OOM(err, "capture");
+    if (!c) XPL_RETURN_OOM(err, "capture");
     *c = (struct collector){.opt = opt};
     const xpl_status_t st = run(c, a, ret, err);
     for (size_t i = 0; i < c->n; i++) {

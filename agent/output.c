@@ -10,8 +10,8 @@
 
 static xpl_status_t check_name(const char *what, const char *name, struct xpl_error *err) {
     if (!*name || *name == '.' || strchr(name, '/') || strlen(name) > 200)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "%s must be a name without '/', not beginning with '.'",
-                 what);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "%s must be a name without '/', not beginning with '.'", what);
     return XPL_OK;
 }
 
@@ -21,7 +21,8 @@ static xpl_status_t make_directories(char *path, struct xpl_error *err) {
         const char was = *p;
         *p = 0;
         const bool ok = mkdir(path, 0777) == 0 || errno == EEXIST;
-        if (!ok) XPL_FAIL(err, XPL_INTERNAL, "%s: cannot be made: %s", path, strerror(errno));
+        if (!ok)
+            XPL_RETURN_ERROR(err, XPL_INTERNAL, "%s: cannot be made: %s", path, strerror(errno));
         *p = was;
         if (!was) return XPL_OK;
     }
@@ -47,17 +48,18 @@ xpl_status_t xpl_agent_write_file(const char *root, const char *session, const c
         *p = '_';
     const int n = snprintf(dir, sizeof dir, "%s/%s", root, session);
     if (n < 0 || (size_t)n >= sizeof dir)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "repository_root is too long");
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "repository_root is too long");
     XPL_TRY(make_directories(dir, err));
     snprintf(path, sizeof path, "%s/%s.xplane.pb", dir, name);
     snprintf(aside, sizeof aside, "%s/.%s.%d.part", dir, name, (int)getpid());
     const int fd = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (fd < 0) XPL_FAIL(err, XPL_INTERNAL, "%s: cannot be written: %s", dir, strerror(errno));
+    if (fd < 0)
+        XPL_RETURN_ERROR(err, XPL_INTERNAL, "%s: cannot be written: %s", dir, strerror(errno));
     const bool ok = write_all(fd, xspace);
     int failed = ok ? 0 : errno;
     if (close(fd) != 0 && !failed) failed = errno;
     if (!failed && rename(aside, path) != 0) failed = errno;
     if (!failed) return XPL_OK;
     unlink(aside);
-    XPL_FAIL(err, XPL_INTERNAL, "%s: cannot be written: %s", path, strerror(failed));
+    XPL_RETURN_ERROR(err, XPL_INTERNAL, "%s: cannot be written: %s", path, strerror(failed));
 }

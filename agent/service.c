@@ -119,7 +119,7 @@ static xpl_status_t convert(struct xpl_agent_service *s, const struct xpl_collec
     struct xpl_agent_result result;
     struct xpl_buf xspace;
     char name[256];
-    if (!p) XPL_FAIL_OOM(err, "capture");
+    if (!p) XPL_RETURN_OOM(err, "capture");
     for (size_t i = 0; i < c->n; i++) {
         p[i].records = (xpl_bytes_t){c->v[i].bytes.p, c->v[i].bytes.n};
         p[i].note = xpl_str_from(c->v[i].note);
@@ -194,10 +194,10 @@ static uint32_t wanted_options(const request_t *q) {
 
 static xpl_status_t check_request(const request_t *q, struct xpl_error *err) {
     if (q->opts->duration_ms > MAX_DURATION_MS)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "duration_ms is at most %d", MAX_DURATION_MS);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "duration_ms is at most %d", MAX_DURATION_MS);
     if (!q->emit_xspace && (!q->repository_root[0] || !q->session_id[0]))
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT,
-                 "either emit_xspace, or repository_root and session_id must be set");
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "either emit_xspace, or repository_root and session_id must be set");
     return XPL_OK;
 }
 
@@ -326,11 +326,11 @@ void xpl_agent_service_get_methods(struct xpl_agent_service *s,
 xpl_status_t xpl_agent_service_new(const struct xpl_agent_service_options *opt,
                                    struct xpl_agent_service **ret, struct xpl_error *err) {
     struct xpl_agent_service *const s = xpl_sys_alloc(sizeof *s);
-    if (!s) XPL_FAIL_OOM(err, "service");
+    if (!s) XPL_RETURN_OOM(err, "service");
     *s = (struct xpl_agent_service){.opt = *opt, .wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     if (s->wake < 0) {
         xpl_sys_free(s);
-        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "no file descriptor left");
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "no file descriptor left");
     }
     pthread_mutex_init(&s->mu, NULL);
     *ret = s;

@@ -120,7 +120,7 @@ static xpl_status_t add_name(struct builder *b, struct process *p,
     }
     xpl_strid_t *const slot = xpl_vec_push(b->a, &p->names);
     xpl_strid_t *const plain = xpl_vec_push(b->a, &p->plain);
-    if (!slot || !plain || !xpl_intern_put(b->in, text, slot)) XPL_FAIL_OOM(err, "XSpace");
+    if (!slot || !plain || !xpl_intern_put(b->in, text, slot)) XPL_RETURN_OOM(err, "XSpace");
     *plain = (xpl_strid_t){0};
     return XPL_OK;
 }
@@ -139,7 +139,7 @@ static xpl_status_t add_device(struct builder *b, struct process *p,
         return XPL_OK;
     }
     uint64_t *const slot = xpl_map_put(b->a, &p->devices, d.ordinal, 0, &is_new);
-    if (!slot) XPL_FAIL_OOM(err, "XSpace");
+    if (!slot) XPL_RETURN_OOM(err, "XSpace");
     if (!is_new) return XPL_OK;
     uint32_t number = d.ordinal, at = 0;
     for (size_t i = 0; i < b->planes.n && !at; i++) {
@@ -152,10 +152,10 @@ static xpl_status_t add_device(struct builder *b, struct process *p,
     if (!at) {
         if (!xpl_arena_printf(b->a, &name, "/device:GPU:%u", number) ||
             !(at = xpl_agent_plane(b, name)))
-            XPL_FAIL_OOM(err, "XSpace");
+            XPL_RETURN_OOM(err, "XSpace");
         struct plane *const q = &b->planes.v[at - 1];
         q->id = number, q->is_gpu = true, q->device = d;
-        if (!xpl_intern_put(b->in, text, &q->device_name)) XPL_FAIL_OOM(err, "XSpace");
+        if (!xpl_intern_put(b->in, text, &q->device_name)) XPL_RETURN_OOM(err, "XSpace");
     }
     b->planes.v[at - 1].n_processes++;
     if (!p->first_device) p->first_device = at;
@@ -265,7 +265,7 @@ static xpl_status_t scan_record(struct builder *b, struct process *p,
         }
         default: break;
     }
-    if (!ok) XPL_FAIL_OOM(err, "XSpace");
+    if (!ok) XPL_RETURN_OOM(err, "XSpace");
     return XPL_OK;
 }
 
@@ -303,7 +303,7 @@ static xpl_status_t warn(struct builder *b, struct xpl_error *err, const struct 
                                              XPL_STR_FMT(p->program), p->pid, count, what)
                           : xpl_arena_printf(b->a, &text, "%.*s (pid %u): %s",
                                              XPL_STR_FMT(p->program), p->pid, what);
-    if (!slot || !ok || !xpl_intern_put(b->in, text, slot)) XPL_FAIL_OOM(err, "XSpace");
+    if (!slot || !ok || !xpl_intern_put(b->in, text, slot)) XPL_RETURN_OOM(err, "XSpace");
     return XPL_OK;
 }
 
@@ -323,7 +323,7 @@ static xpl_status_t warn_of(struct builder *b, const struct process *p, struct x
     for (size_t i = 0; i < 2; i++) {
         if (!notes[i].len) continue;
         if (!xpl_arena_printf(b->a, &text, "%.*s", XPL_STR_FMT(notes[i])))
-            XPL_FAIL_OOM(err, "XSpace");
+            XPL_RETURN_OOM(err, "XSpace");
         XPL_TRY(warn(b, err, p, text.ptr, 0));
     }
     return XPL_OK;
@@ -338,7 +338,7 @@ static int compare_memory(const void *x, const void *y) {
 static xpl_status_t follow_memory(struct builder *b, struct xpl_error *err) {
     struct event **const e = xpl_arena_array(b->a, b->memory.n + 1, sizeof *e);
     bool is_new;
-    if (!e) XPL_FAIL_OOM(err, "XSpace");
+    if (!e) XPL_RETURN_OOM(err, "XSpace");
     for (size_t i = 0; i < b->memory.n; i++)
         e[i] = &b->events.v[b->memory.v[i]];
     if (b->memory.n) qsort(e, b->memory.n, sizeof *e, compare_memory);
@@ -348,7 +348,7 @@ static xpl_status_t follow_memory(struct builder *b, struct xpl_error *err) {
         struct plane *const p = &b->planes.v[e[i]->device - 1];
         uint64_t *const live =
             xpl_map_put(b->a, &b->live, (uint64_t)e[i]->device, m.address, &is_new);
-        if (!live) XPL_FAIL_OOM(err, "XSpace");
+        if (!live) XPL_RETURN_OOM(err, "XSpace");
         const bool release = m.operation == 2;
         const uint64_t bytes = release && !is_new && *live ? *live : m.bytes;
         *live = release ? 0 : bytes;

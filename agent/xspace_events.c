@@ -86,7 +86,7 @@ static uint64_t correlation(const struct process *p, uint32_t id) {
     return id ? p->correlation_base + id : 0;
 }
 
-#define OOM(err) XPL_FAIL_OOM((err), "XSpace")
+#define OOM(err) XPL_RETURN_OOM((err), "XSpace")
 // In a function with b, process, r and err: the record's fixed part.  Its size was checked before.
 #define TAKE(type, var)                                                                            \
     struct type var;                                                                               \

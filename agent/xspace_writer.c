@@ -304,21 +304,22 @@ xpl_status_t xpl_agent_write_xspace(const struct xpl_agent_process *processes, s
     struct xpl_writer w;
     b.in = xpl_intern_new(a, xpl_hash_seed());
     b.processes = xpl_arena_zalloc(a, (n + 1) * sizeof *b.processes);
-    if (!b.in || !b.processes) XPL_FAIL_OOM(err, "XSpace");
+    if (!b.in || !b.processes) XPL_RETURN_OOM(err, "XSpace");
     for (size_t i = 0; i < n; i++)
         b.processes[i].in = &processes[i];
     XPL_TRY(xpl_agent_build(&b, err));
     bool ok = use_device_stats(&b) && sort_events(&b, &m.order);
     for (size_t i = 0; ok && i < b.lines.n; i++)
         ok = name_line(&b, &b.lines.v[i]);
-    if (!ok) XPL_FAIL_OOM(err, "XSpace");
+    if (!ok) XPL_RETURN_OOM(err, "XSpace");
     xpl_writer_init(&w, out);
     m.w = &w;
     put_space(&m, hostname);
     if (xpl_writer_measured(&w)) put_space(&m, hostname);
     if (!xpl_writer_fini(&w))
-        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED,
-                 "XSpace: out of memory, or above %zu bytes: capture for a shorter time", out->max);
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
+                         "XSpace: out of memory, or above %zu bytes: capture for a shorter time",
+                         out->max);
     *ret = b.result;
     return XPL_OK;
 }

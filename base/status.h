@@ -44,13 +44,14 @@ xpl_status_t xpl_error_set(struct xpl_error *err, xpl_status_t code, const char 
 // "DATA_LOSS" and so on; "UNKNOWN" for a number that is no code.
 const char *xpl_status_name(xpl_status_t code);
 
-#define XPL_FAIL(err, code, ...)                                                                   \
+#define XPL_RETURN_ERROR(err, code, ...)                                                           \
     return xpl_error_set((err), (code), __FILE__, __LINE__, UINT64_MAX, __VA_ARGS__)
-#define XPL_FAIL_AT(err, code, off, ...)                                                           \
+#define XPL_RETURN_ERROR_AT(err, code, off, ...)                                                   \
     return xpl_error_set((err), (code), __FILE__, __LINE__, (off), __VA_ARGS__)
 // The one way to report that memory, or an arena's limit, ran out.
-#define XPL_FAIL_OOM(err, what)                                                                    \
-    XPL_FAIL((err), XPL_RESOURCE_EXHAUSTED, "%s: out of memory or over the request's limit", (what))
+#define XPL_RETURN_OOM(err, what)                                                                  \
+    XPL_RETURN_ERROR((err), XPL_RESOURCE_EXHAUSTED,                                                \
+                     "%s: out of memory or over the request's limit", (what))
 #define XPL_TRY(expr)                                                                              \
     do {                                                                                           \
         const xpl_status_t xpl_try_ = (expr);                                                      \

@@ -98,7 +98,7 @@ struct xpl_capture_host {
     int64_t start_ns;    // Unix time at which it was asked to begin
     int64_t answered_ns; // Unix time at which its answer was complete, 0 before
     bool shared_dir;     // the server wrote its file itself
-    struct xpl_intake_file file; // of a stored host
+    struct xpl_profile_writer_file file; // of a stored host
 };
 
 // All hosts as they are now.
@@ -113,10 +113,10 @@ struct xpl_capture_progress {
 typedef void (*xpl_capture_progress_fn)(void *ctx, const struct xpl_capture_progress *p);
 
 struct xpl_capture_outcome {
-    char session[XPL_INTAKE_NAME_SIZE]; // "" when there is none
-    char *path;                         // of its directory; NULL when there is none
-    int64_t begin_ns, end_ns;           // of the run, Unix time
-    struct xpl_capture_host *hosts;     // as in the plan; `target` as long as the plan
+    char session[XPL_PROFILE_WRITER_NAME_SIZE]; // "" when there is none
+    char *path;                                 // of its directory; NULL when there is none
+    int64_t begin_ns, end_ns;                   // of the run, Unix time
+    struct xpl_capture_host *hosts;             // as in the plan; `target` as long as the plan
     size_t n_hosts, n_stored, n_idle, n_failed, n_cancelled;
 };
 

@@ -52,15 +52,16 @@ xpl_status_t xpl_check_put(struct xpl_check *c, xpl_bytes_t piece, struct xpl_er
     c->counts.events += c->walk.counted;
     c->walk.counted = 0;
     if (!ok)
-        XPL_FAIL_AT(err, XPL_DATA_LOSS, c->walk.at, "not an XSpace: malformed at byte %" PRIu64,
-                    c->walk.at);
+        XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, c->walk.at,
+                            "not an XSpace: malformed at byte %" PRIu64, c->walk.at);
     return XPL_OK;
 }
 
 xpl_status_t xpl_check_end(struct xpl_check *c, struct xpl_error *err) {
-    if (c->counts.bytes == 0) XPL_FAIL_AT(err, XPL_DATA_LOSS, 0, "empty: not a single byte");
+    if (c->counts.bytes == 0)
+        XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, 0, "empty: not a single byte");
     if (!xpl_walk_complete(&c->walk))
-        XPL_FAIL_AT(err, XPL_DATA_LOSS, c->walk.at, "cut off after %" PRIu64 " bytes",
-                    c->counts.bytes);
+        XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, c->walk.at, "cut off after %" PRIu64 " bytes",
+                            c->counts.bytes);
     return XPL_OK;
 }

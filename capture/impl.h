@@ -19,13 +19,14 @@ bool xpl_capture_is_busy(xpl_status_t code, const char *message);
 // Checks an address: "host:port", "[::1]:port", "unix:/path".
 xpl_status_t xpl_capture_check_target(const char *target, struct xpl_error *err) XPL_NODISCARD;
 // The name of its file as XProf has it: "host_port".
-void xpl_capture_target_name(char out[XPL_INTAKE_NAME_SIZE], const char *target);
+void xpl_capture_target_name(char out[XPL_PROFILE_WRITER_NAME_SIZE], const char *target);
 
 // A profile that a server wrote itself, below the hidden directory `hidden` of the session, into
 // `in`.  NOT_FOUND when there is none.
-xpl_status_t xpl_capture_shared_take(struct xpl_intake_session *s, const char *hidden,
-                                     struct xpl_intake *in, struct xpl_error *err) XPL_NODISCARD;
+xpl_status_t xpl_capture_shared_take(struct xpl_session_writer *s, const char *hidden,
+                                     struct xpl_profile_writer *in, struct xpl_error *err)
+    XPL_NODISCARD;
 // Removes the hidden directory and what is in it, if it is there.
-void xpl_capture_shared_remove(struct xpl_intake_session *s, const char *hidden);
+void xpl_capture_shared_remove(struct xpl_session_writer *s, const char *hidden);
 
 #endif

@@ -24,33 +24,35 @@ xpl_status_t xpl_capture_check_target(const char *target, struct xpl_error *err)
     const xpl_str_t t = xpl_str_from(target);
     int64_t port;
     if (t.len == 0 || t.len > XPL_CAPTURE_MAX_TARGET)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "a target is HOST:PORT of up to %d characters",
-                 XPL_CAPTURE_MAX_TARGET);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "a target is HOST:PORT of up to %d characters",
+                         XPL_CAPTURE_MAX_TARGET);
     for (size_t i = 0; i < t.len; i++)
         if (t.ptr[i] <= ' ' || t.ptr[i] > '~')
-            XPL_FAIL(err, XPL_INVALID_ARGUMENT,
-                     "a target has printable ASCII characters only, and no spaces");
+            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                             "a target has printable ASCII characters only, and no spaces");
     if (xpl_str_starts(t, XPL_STR("unix:/")) && t.len > 6) return XPL_OK;
     if (xpl_str_has(t, XPL_STR("://")))
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "%.100s: write HOST:PORT, without \"%.*s\"", target,
-                 (int)xpl_str_find(t, XPL_STR("://"), 0) + 3, target);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%.100s: write HOST:PORT, without \"%.*s\"",
+                         target, (int)xpl_str_find(t, XPL_STR("://"), 0) + 3, target);
     const char *const colon = strrchr(target, ':');
     const bool bracketed = target[0] == '[';
     const size_t host = colon ? (size_t)(colon - target) : 0;
     if (!colon || host == 0 || (bracketed && (host < 3 || colon[-1] != ']')))
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT,
-                 "%.100s: a target is HOST:PORT, with the port that the program gave its profiler "
-                 "server",
-                 target);
+        XPL_RETURN_ERROR(
+            err, XPL_INVALID_ARGUMENT,
+            "%.100s: a target is HOST:PORT, with the port that the program gave its profiler "
+            "server",
+            target);
     if (!bracketed && memchr(target, ':', host))
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "%.100s: write IPv6 addresses as [ADDRESS]:PORT",
-                 target);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "%.100s: write IPv6 addresses as [ADDRESS]:PORT", target);
     if (memchr(target, '/', t.len) || memchr(target, '%', t.len))
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "%.100s: a target is HOST:PORT, without a path",
-                 target);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%.100s: a target is HOST:PORT, without a path",
+                         target);
     if (!xpl_parse_int(xpl_str_from(colon + 1), 1, 65535, &port) || colon[1] < '0' ||
         colon[1] > '9')
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "%.100s: the port is a number from 1 to 65535", target);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%.100s: the port is a number from 1 to 65535",
+                         target);
     return XPL_OK;
 }
 
@@ -82,7 +84,7 @@ bool xpl_capture_same_target(const char *a, const char *b) {
     return x.len == y.len && strncasecmp(x.ptr, y.ptr, x.len) == 0;
 }
 
-void xpl_capture_target_name(char out[XPL_INTAKE_NAME_SIZE], const char *target) {
+void xpl_capture_target_name(char out[XPL_PROFILE_WRITER_NAME_SIZE], const char *target) {
     xpl_str_t t = xpl_str_from(target);
     if (xpl_str_starts(t, XPL_STR("unix:"))) {
         const char *const last = strrchr(target, '/');
@@ -94,60 +96,60 @@ void xpl_capture_target_name(char out[XPL_INTAKE_NAME_SIZE], const char *target)
     size_t n = 0;
     for (size_t i = 0; i < t.len && n < sizeof whole - 1; i++)
         if (t.ptr[i] != ']') whole[n++] = t.ptr[i];
-    const size_t cut = n > XPL_INTAKE_MAX_NAME ? n - XPL_INTAKE_MAX_NAME : 0;
-    (void)xpl_intake_safe_name(out, (xpl_str_t){whole + cut, n - cut});
+    const size_t cut = n > XPL_PROFILE_WRITER_MAX_NAME ? n - XPL_PROFILE_WRITER_MAX_NAME : 0;
+    (void)xpl_profile_writer_safe_name(out, (xpl_str_t){whole + cut, n - cut});
 }
 
 static xpl_status_t check_targets(const struct xpl_capture_plan *p, struct xpl_error *err) {
     if (p->n_targets == 0 || p->n_targets > XPL_CAPTURE_MAX_TARGETS)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "a capture has 1 to %d targets, not %zu",
-                 XPL_CAPTURE_MAX_TARGETS, p->n_targets);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "a capture has 1 to %d targets, not %zu",
+                         XPL_CAPTURE_MAX_TARGETS, p->n_targets);
     for (size_t i = 0; i < p->n_targets; i++) {
         XPL_TRY(xpl_capture_check_target(p->targets[i], err));
         for (size_t j = 0; j < i; j++)
             if (xpl_capture_same_target(p->targets[i], p->targets[j]))
-                XPL_FAIL(err, XPL_INVALID_ARGUMENT,
-                         "%.100s is given twice: a program gives one profile at a time",
-                         p->targets[i]);
+                XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                                 "%.100s is given twice: a program gives one profile at a time",
+                                 p->targets[i]);
     }
     return XPL_OK;
 }
 
 static xpl_status_t check_advanced(const struct xpl_capture_plan *p, struct xpl_error *err) {
     if (p->n_advanced > XPL_CAPTURE_MAX_ADVANCED)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "at most %d advanced options, not %zu",
-                 XPL_CAPTURE_MAX_ADVANCED, p->n_advanced);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "at most %d advanced options, not %zu",
+                         XPL_CAPTURE_MAX_ADVANCED, p->n_advanced);
     for (size_t i = 0; i < p->n_advanced; i++)
         if (!p->advanced[i].key || !p->advanced[i].key[0] ||
             (p->advanced[i].type == XPL_CAPTURE_TEXT && !p->advanced[i].text))
-            XPL_FAIL(err, XPL_INVALID_ARGUMENT, "an advanced option has a key and a value");
+            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "an advanced option has a key and a value");
     return XPL_OK;
 }
 
 xpl_status_t xpl_capture_check(const struct xpl_capture_plan *p, struct xpl_error *err) {
     if (p->size != sizeof *p)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "capture: plan of another version");
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "capture: plan of another version");
     XPL_TRY(check_targets(p, err));
     XPL_TRY(check_advanced(p, err));
-    if (p->session.len) XPL_TRY(xpl_intake_check_session(p->session, err));
+    if (p->session.len) XPL_TRY(xpl_profile_writer_check_session(p->session, err));
     const bool timed = p->call == XPL_CAPTURE_PROFILE;
     if (timed && (p->duration_ms < 1 || p->duration_ms > XPL_CAPTURE_MAX_DURATION_MS))
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "a capture takes 1 ms to 1 hour, not %" PRId64 " ms",
-                 p->duration_ms);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "a capture takes 1 ms to 1 hour, not %" PRId64 " ms", p->duration_ms);
     if (p->delay_ms < 0 || p->delay_ms > XPL_CAPTURE_MAX_DURATION_MS)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "the delay is 0 to 1 hour, not %" PRId64 " ms",
-                 p->delay_ms);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "the delay is 0 to 1 hour, not %" PRId64 " ms",
+                         p->delay_ms);
     if (p->retries > XPL_CAPTURE_MAX_RETRIES)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "at most %d retries, not %u", XPL_CAPTURE_MAX_RETRIES,
-                 p->retries);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "at most %d retries, not %u",
+                         XPL_CAPTURE_MAX_RETRIES, p->retries);
     if (p->connect_timeout_ms < 0 || p->answer_timeout_ms < 0 ||
         p->connect_timeout_ms > 24 * (int64_t)XPL_CAPTURE_MAX_DURATION_MS ||
         p->answer_timeout_ms > 24 * (int64_t)XPL_CAPTURE_MAX_DURATION_MS)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "a time limit is 0 to 24 hours");
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "a time limit is 0 to 24 hours");
     if (p->max_host_bytes > XPL_CAPTURE_MAX_BYTES)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT,
-                 "a profile over the wire has at most %" PRIu64
-                 " bytes: capture for a shorter time",
-                 XPL_CAPTURE_MAX_BYTES);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "a profile over the wire has at most %" PRIu64
+                         " bytes: capture for a shorter time",
+                         XPL_CAPTURE_MAX_BYTES);
     return XPL_OK;
 }

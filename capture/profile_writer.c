@@ -31,8 +31,8 @@ struct done {
     char file[];
 };
 
-struct xpl_intake_session {
-    char name[XPL_INTAKE_NAME_SIZE];
+struct xpl_session_writer {
+    char name[XPL_PROFILE_WRITER_NAME_SIZE];
     char *path; // absolute, of the session's directory
     // LOGDIR, plugins, profile, the session: each open, and whether open made it.
     int fd[4];
@@ -40,10 +40,10 @@ struct xpl_intake_session {
     struct done *done;
 };
 
-struct xpl_intake {
-    struct xpl_intake_session *session;
+struct xpl_profile_writer {
+    struct xpl_session_writer *session;
     struct xpl_check check;
-    char host[XPL_INTAKE_NAME_SIZE];
+    char host[XPL_PROFILE_WRITER_NAME_SIZE];
     char temp[TEMP_SIZE];
     int fd;
     unsigned flags;
@@ -59,9 +59,9 @@ static bool is_plain(char c) {
            (c != '\0' && strchr("._-+=@", c));
 }
 
-size_t xpl_intake_safe_name(char out[XPL_INTAKE_NAME_SIZE], xpl_str_t given) {
+size_t xpl_profile_writer_safe_name(char out[XPL_PROFILE_WRITER_NAME_SIZE], xpl_str_t given) {
     size_t n = 0;
-    for (; n < given.len && n < XPL_INTAKE_MAX_NAME; n++)
+    for (; n < given.len && n < XPL_PROFILE_WRITER_MAX_NAME; n++)
         out[n] = is_plain(given.ptr[n]) ? given.ptr[n] : '_';
     if (n == 0) n = (size_t)sprintf(out, "host");
     if (out[0] == '.') out[0] = '_';
@@ -70,23 +70,26 @@ size_t xpl_intake_safe_name(char out[XPL_INTAKE_NAME_SIZE], xpl_str_t given) {
     return n;
 }
 
-xpl_status_t xpl_intake_check_session(xpl_str_t name, struct xpl_error *err) {
-    if (name.len == 0 || name.len > XPL_INTAKE_MAX_NAME)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "a session's name has 1 to %d characters, not %zu",
-                 XPL_INTAKE_MAX_NAME, name.len);
+xpl_status_t xpl_profile_writer_check_session(xpl_str_t name, struct xpl_error *err) {
+    if (name.len == 0 || name.len > XPL_PROFILE_WRITER_MAX_NAME)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "a session's name has 1 to %d characters, not %zu",
+                         XPL_PROFILE_WRITER_MAX_NAME, name.len);
     for (size_t i = 0; i < name.len; i++)
         if (!is_plain(name.ptr[i]) || (i == 0 && name.ptr[0] == '.'))
-            XPL_FAIL(err, XPL_INVALID_ARGUMENT,
-                     "a session's name has letters, digits and . _ - + = @ only, and no dot at its "
-                     "beginning");
+            XPL_RETURN_ERROR(
+                err, XPL_INVALID_ARGUMENT,
+                "a session's name has letters, digits and . _ - + = @ only, and no dot at its "
+                "beginning");
     return XPL_OK;
 }
 
-void xpl_intake_session_name(char out[XPL_INTAKE_NAME_SIZE], int64_t unix_s) {
+void xpl_session_writer_name(char out[XPL_PROFILE_WRITER_NAME_SIZE], int64_t unix_s) {
     const time_t t = (time_t)unix_s;
     struct tm tm;
-    if (!localtime_r(&t, &tm) || !strftime(out, XPL_INTAKE_NAME_SIZE, "%Y_%m_%d_%H_%M_%S", &tm))
-        (void)snprintf(out, XPL_INTAKE_NAME_SIZE, "session");
+    if (!localtime_r(&t, &tm) ||
+        !strftime(out, XPL_PROFILE_WRITER_NAME_SIZE, "%Y_%m_%d_%H_%M_%S", &tm))
+        (void)snprintf(out, XPL_PROFILE_WRITER_NAME_SIZE, "session");
 }
 
 // ---- what goes wrong ----
@@ -98,36 +101,39 @@ static xpl_status_t fail(struct xpl_error *err, int errnum, const char *what, co
     switch (errnum) {
         case ENOSPC:
         case EDQUOT:
-            XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED,
-                     "%s %s%s: no space left: make room there, or use another directory", what,
-                     dots, path + cut);
+            XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
+                             "%s %s%s: no space left: make room there, or use another directory",
+                             what, dots, path + cut);
         case EACCES:
         case EPERM:
-            XPL_FAIL(err, XPL_PERMISSION_DENIED,
-                     "%s %s%s: not permitted: let this user write there, or use another directory",
-                     what, dots, path + cut);
+            XPL_RETURN_ERROR(
+                err, XPL_PERMISSION_DENIED,
+                "%s %s%s: not permitted: let this user write there, or use another directory", what,
+                dots, path + cut);
         case EROFS:
-            XPL_FAIL(err, XPL_PERMISSION_DENIED,
-                     "%s %s%s: the file system is read-only: use another directory", what, dots,
-                     path + cut);
+            XPL_RETURN_ERROR(err, XPL_PERMISSION_DENIED,
+                             "%s %s%s: the file system is read-only: use another directory", what,
+                             dots, path + cut);
         case EFBIG:
-            XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED,
-                     "%s %s%s: larger than files may be: raise the process's limit (ulimit -f) or "
-                     "the file system's, or capture for a shorter time",
-                     what, dots, path + cut);
+            XPL_RETURN_ERROR(
+                err, XPL_RESOURCE_EXHAUSTED,
+                "%s %s%s: larger than files may be: raise the process's limit (ulimit -f) or "
+                "the file system's, or capture for a shorter time",
+                what, dots, path + cut);
         case ENOENT:
-            XPL_FAIL(err, XPL_NOT_FOUND, "%s %s%s: no such directory: create it first", what, dots,
-                     path + cut);
+            XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "%s %s%s: no such directory: create it first",
+                             what, dots, path + cut);
         case ENOTDIR:
-            XPL_FAIL(err, XPL_FAILED_PRECONDITION,
-                     "%s %s%s: something there is not a directory: move it away, or use another "
-                     "directory",
-                     what, dots, path + cut);
+            XPL_RETURN_ERROR(
+                err, XPL_FAILED_PRECONDITION,
+                "%s %s%s: something there is not a directory: move it away, or use another "
+                "directory",
+                what, dots, path + cut);
         default: break;
     }
     const bool out = errnum == ENOMEM || errnum == EMFILE || errnum == ENFILE;
-    XPL_FAIL(err, out ? XPL_RESOURCE_EXHAUSTED : XPL_INTERNAL, "%s %s%s: %s", what, dots,
-             path + cut, strerror_r(errnum, text, sizeof text));
+    XPL_RETURN_ERROR(err, out ? XPL_RESOURCE_EXHAUSTED : XPL_INTERNAL, "%s %s%s: %s", what, dots,
+                     path + cut, strerror_r(errnum, text, sizeof text));
 }
 
 // ---- a session's directory ----
@@ -138,7 +144,7 @@ static int open_dir(int at, const char *name) {
 
 // Opens directory `i` below the one before it, and makes it when it is missing.  *ret_errno is 0
 // when it is open, EEXIST when it had to be new and is not.
-static void enter(struct xpl_intake_session *s, int i, const char *name, bool fresh,
+static void enter(struct xpl_session_writer *s, int i, const char *name, bool fresh,
                   int *ret_errno) {
     *ret_errno = 0;
     s->fd[i] = -1;
@@ -152,7 +158,7 @@ static void enter(struct xpl_intake_session *s, int i, const char *name, bool fr
     *ret_errno = errno;
 }
 
-static bool set_path(struct xpl_intake_session *s, const char *root) {
+static bool set_path(struct xpl_session_writer *s, const char *root) {
     static const char middle[] = "/plugins/profile/";
     const size_t size = strlen(root) + sizeof middle + strlen(s->name);
     s->path = xpl_sys_alloc(size);
@@ -160,9 +166,9 @@ static bool set_path(struct xpl_intake_session *s, const char *root) {
     return s->path != NULL;
 }
 
-static xpl_status_t open_all(struct xpl_intake_session *s, const char *logdir, bool fresh,
+static xpl_status_t open_all(struct xpl_session_writer *s, const char *logdir, bool fresh,
                              struct xpl_error *err) {
-    char stem[XPL_INTAKE_NAME_SIZE];
+    char stem[XPL_PROFILE_WRITER_NAME_SIZE];
     int e;
     s->fd[0] = open_dir(AT_FDCWD, logdir);
     if (s->fd[0] < 0) return fail(err, errno, "opening", logdir);
@@ -172,21 +178,21 @@ static xpl_status_t open_all(struct xpl_intake_session *s, const char *logdir, b
     memcpy(stem, s->name, sizeof stem);
     enter(s, 3, s->name, fresh, &e);
     for (int i = 2; e == EEXIST && i <= MAX_SUFFIX; i++) {
-        (void)snprintf(s->name, sizeof s->name, "%.*s_%d", XPL_INTAKE_MAX_NAME, stem, i);
+        (void)snprintf(s->name, sizeof s->name, "%.*s_%d", XPL_PROFILE_WRITER_MAX_NAME, stem, i);
         enter(s, 3, s->name, fresh, &e);
     }
     if (e) return fail(err, e, "making the session's directory in", logdir);
     return XPL_OK;
 }
 
-static xpl_status_t start_session(struct xpl_intake_session *s,
-                                  const struct xpl_intake_session_options *opt,
+static xpl_status_t start_session(struct xpl_session_writer *s,
+                                  const struct xpl_session_writer_options *opt,
                                   struct xpl_error *err) {
     if (opt->name.len) {
-        XPL_TRY(xpl_intake_check_session(opt->name, err));
+        XPL_TRY(xpl_profile_writer_check_session(opt->name, err));
         memcpy(s->name, opt->name.ptr, opt->name.len);
     } else {
-        xpl_intake_session_name(s->name, (int64_t)time(NULL));
+        xpl_session_writer_name(s->name, (int64_t)time(NULL));
     }
     char *const root = realpath(opt->logdir, NULL);
     if (!root) return fail(err, errno, "opening", opt->logdir);
@@ -198,24 +204,24 @@ static xpl_status_t start_session(struct xpl_intake_session *s,
     return st;
 }
 
-xpl_status_t xpl_intake_session_open(const struct xpl_intake_session_options *opt,
-                                     struct xpl_intake_session **ret, struct xpl_error *err) {
+xpl_status_t xpl_session_writer_open(const struct xpl_session_writer_options *opt,
+                                     struct xpl_session_writer **ret, struct xpl_error *err) {
     if (opt->size != sizeof *opt)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "session: options of another version");
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "session: options of another version");
     if (!opt->logdir || !*opt->logdir)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "no directory for profiles");
-    struct xpl_intake_session *const s = xpl_sys_alloc(sizeof *s);
-    if (!s) XPL_FAIL_OOM(err, "session");
-    *s = (struct xpl_intake_session){.fd = {-1, -1, -1, -1}};
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "no directory for profiles");
+    struct xpl_session_writer *const s = xpl_sys_alloc(sizeof *s);
+    if (!s) XPL_RETURN_OOM(err, "session");
+    *s = (struct xpl_session_writer){.fd = {-1, -1, -1, -1}};
     const xpl_status_t st = start_session(s, opt, err);
     if (st == XPL_OK)
         *ret = s;
     else
-        xpl_intake_session_close(s);
+        xpl_session_writer_close(s);
     return st;
 }
 
-void xpl_intake_session_close(struct xpl_intake_session *s) {
+void xpl_session_writer_close(struct xpl_session_writer *s) {
     if (!s) return;
     const char *const names[] = {NULL, "plugins", "profile", s->name};
     for (int i = 3; i >= 0; i--) {
@@ -230,12 +236,12 @@ void xpl_intake_session_close(struct xpl_intake_session *s) {
     xpl_sys_free(s);
 }
 
-void xpl_intake_session_undo(struct xpl_intake_session *s) {
+void xpl_session_writer_undo(struct xpl_session_writer *s) {
     for (struct done *d = s->done; d; d = d->next)
         (void)unlinkat(s->fd[3], d->file, 0);
 }
 
-xpl_status_t xpl_intake_session_sync(struct xpl_intake_session *s, struct xpl_error *err) {
+xpl_status_t xpl_session_writer_sync(struct xpl_session_writer *s, struct xpl_error *err) {
     for (struct done *d = s->done; d; d = d->next) {
         if (d->synced) continue;
         const int fd = openat(s->fd[3], d->file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -248,20 +254,20 @@ xpl_status_t xpl_intake_session_sync(struct xpl_intake_session *s, struct xpl_er
     return XPL_OK;
 }
 
-const char *xpl_intake_session_get_name(const struct xpl_intake_session *s) {
+const char *xpl_session_writer_get_name(const struct xpl_session_writer *s) {
     return s->name;
 }
-const char *xpl_intake_session_get_path(const struct xpl_intake_session *s) {
+const char *xpl_session_writer_get_path(const struct xpl_session_writer *s) {
     return s->path;
 }
-int xpl_intake_session_get_fd(const struct xpl_intake_session *s) {
+int xpl_session_writer_get_fd(const struct xpl_session_writer *s) {
     return s->fd[3];
 }
 
 // ---- files ----
 
 // Makes the directories again that another removed, who had made them and given up.
-static bool reenter(struct xpl_intake_session *s) {
+static bool reenter(struct xpl_session_writer *s) {
     const char *const names[] = {NULL, "plugins", "profile", s->name};
     int e = 0;
     for (int i = 1; i < 4 && e == 0; i++) {
@@ -273,11 +279,11 @@ static bool reenter(struct xpl_intake_session *s) {
     return e == 0;
 }
 
-static xpl_status_t open_temp(struct xpl_intake_session *s, char name[TEMP_SIZE], int *ret,
+static xpl_status_t open_temp(struct xpl_session_writer *s, char name[TEMP_SIZE], int *ret,
                               struct xpl_error *err) {
     uint64_t random;
     if (getrandom(&random, sizeof random, 0) != sizeof random)
-        XPL_FAIL(err, XPL_INTERNAL, "no random numbers");
+        XPL_RETURN_ERROR(err, XPL_INTERNAL, "no random numbers");
     (void)snprintf(name, TEMP_SIZE, ".xplaned-%016llx.part", (unsigned long long)random);
     int tries = 0;
     do
@@ -289,7 +295,7 @@ static xpl_status_t open_temp(struct xpl_intake_session *s, char name[TEMP_SIZE]
     return XPL_OK;
 }
 
-static xpl_status_t write_all(struct xpl_intake_session *s, int fd, const uint8_t *p, size_t n,
+static xpl_status_t write_all(struct xpl_session_writer *s, int fd, const uint8_t *p, size_t n,
                               struct xpl_error *err) {
     while (n > 0) {
         const ssize_t w = write(fd, p, n);
@@ -310,24 +316,26 @@ static int rename_to_new(int dir, const char *from, const char *to) {
 }
 
 // Gives a temporary file its name: stem + suffix, or, if several are allowed, stem_2 + suffix and
-// so on.  `name` (XPL_INTAKE_NAME_SIZE) becomes the stem that was free.
-static xpl_status_t publish(struct xpl_intake_session *s, const char *temp, char *name,
+// so on.  `name` (XPL_PROFILE_WRITER_NAME_SIZE) becomes the stem that was free.
+static xpl_status_t publish(struct xpl_session_writer *s, const char *temp, char *name,
                             const char *suffix, bool unique, bool synced, struct xpl_error *err) {
-    char stem[XPL_INTAKE_NAME_SIZE];
+    char stem[XPL_PROFILE_WRITER_NAME_SIZE];
     memcpy(stem, name, sizeof stem);
-    struct done *const d = xpl_sys_alloc(sizeof *d + XPL_INTAKE_NAME_SIZE + 16);
-    if (!d) XPL_FAIL_OOM(err, "session");
+    struct done *const d = xpl_sys_alloc(sizeof *d + XPL_PROFILE_WRITER_NAME_SIZE + 16);
+    if (!d) XPL_RETURN_OOM(err, "session");
     int e = EEXIST;
     for (int i = 1; e == EEXIST && i <= (unique ? MAX_SUFFIX : 1); i++) {
         if (i > 1)
-            (void)snprintf(name, XPL_INTAKE_NAME_SIZE, "%.*s_%d", XPL_INTAKE_MAX_NAME, stem, i);
-        (void)snprintf(d->file, XPL_INTAKE_NAME_SIZE + 16, "%s%s", name, suffix);
+            (void)snprintf(name, XPL_PROFILE_WRITER_NAME_SIZE, "%.*s_%d",
+                           XPL_PROFILE_WRITER_MAX_NAME, stem, i);
+        (void)snprintf(d->file, XPL_PROFILE_WRITER_NAME_SIZE + 16, "%s%s", name, suffix);
         e = rename_to_new(s->fd[3], temp, d->file);
     }
     if (e) {
         xpl_sys_free(d);
         if (e == EEXIST)
-            XPL_FAIL(err, XPL_ALREADY_EXISTS, "session %.100s has %.100s already", s->name, stem);
+            XPL_RETURN_ERROR(err, XPL_ALREADY_EXISTS, "session %.100s has %.100s already", s->name,
+                             stem);
         return fail(err, e, "writing to", s->path);
     }
     d->synced = synced;
@@ -337,9 +345,9 @@ static xpl_status_t publish(struct xpl_intake_session *s, const char *temp, char
     return XPL_OK;
 }
 
-xpl_status_t xpl_intake_note(struct xpl_intake_session *s, const char *stem, const char *suffix,
-                             xpl_bytes_t bytes, struct xpl_error *err) {
-    char temp[TEMP_SIZE], name[XPL_INTAKE_NAME_SIZE] = {0};
+xpl_status_t xpl_profile_writer_note(struct xpl_session_writer *s, const char *stem,
+                                     const char *suffix, xpl_bytes_t bytes, struct xpl_error *err) {
+    char temp[TEMP_SIZE], name[XPL_PROFILE_WRITER_NAME_SIZE] = {0};
     int fd;
     (void)snprintf(name, sizeof name, "%.100s", stem);
     XPL_TRY(open_temp(s, temp, &fd, err));
@@ -353,19 +361,20 @@ xpl_status_t xpl_intake_note(struct xpl_intake_session *s, const char *stem, con
 
 // ---- one host's file ----
 
-xpl_status_t xpl_intake_begin(struct xpl_intake_session *s, const struct xpl_intake_options *opt,
-                              struct xpl_intake **ret, struct xpl_error *err) {
+xpl_status_t xpl_profile_writer_begin(struct xpl_session_writer *s,
+                                      const struct xpl_profile_writer_options *opt,
+                                      struct xpl_profile_writer **ret, struct xpl_error *err) {
     if (opt->size != sizeof *opt)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "intake: options of another version");
-    struct xpl_intake *const in = xpl_sys_alloc(sizeof *in);
-    if (!in) XPL_FAIL_OOM(err, "intake");
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "intake: options of another version");
+    struct xpl_profile_writer *const in = xpl_sys_alloc(sizeof *in);
+    if (!in) XPL_RETURN_OOM(err, "intake");
     in->session = s;
     in->flags = opt->flags;
     in->max_bytes = opt->max_bytes ? opt->max_bytes : UINT64_MAX;
     in->written = in->told = 0;
     in->n_buffer = 0;
     memset(in->host, 0, sizeof in->host);
-    (void)xpl_intake_safe_name(in->host, opt->host);
+    (void)xpl_profile_writer_safe_name(in->host, opt->host);
     xpl_check_init(&in->check);
     const xpl_status_t st = open_temp(s, in->temp, &in->fd, err);
     if (st == XPL_OK)
@@ -376,7 +385,7 @@ xpl_status_t xpl_intake_begin(struct xpl_intake_session *s, const struct xpl_int
 }
 
 // Writes, and lets the disk begin, so that the sync at the end has little left to wait for.
-static xpl_status_t put_out(struct xpl_intake *in, const uint8_t *p, size_t n,
+static xpl_status_t put_out(struct xpl_profile_writer *in, const uint8_t *p, size_t n,
                             struct xpl_error *err) {
     XPL_TRY(write_all(in->session, in->fd, p, n, err));
     in->written += n;
@@ -388,11 +397,12 @@ static xpl_status_t put_out(struct xpl_intake *in, const uint8_t *p, size_t n,
     return XPL_OK;
 }
 
-xpl_status_t xpl_intake_put(struct xpl_intake *in, xpl_bytes_t piece, struct xpl_error *err) {
+xpl_status_t xpl_profile_writer_put(struct xpl_profile_writer *in, xpl_bytes_t piece,
+                                    struct xpl_error *err) {
     if (piece.len > in->max_bytes - in->check.counts.bytes)
-        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED,
-                 "the profile is larger than %llu bytes: capture for a shorter time",
-                 (unsigned long long)in->max_bytes);
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
+                         "the profile is larger than %llu bytes: capture for a shorter time",
+                         (unsigned long long)in->max_bytes);
     XPL_TRY(xpl_check_put(&in->check, piece, err));
     if (piece.len >= LARGE || piece.len > BUFFER - in->n_buffer) {
         XPL_TRY(put_out(in, in->buffer, in->n_buffer, err));
@@ -404,11 +414,12 @@ xpl_status_t xpl_intake_put(struct xpl_intake *in, xpl_bytes_t piece, struct xpl
     return XPL_OK;
 }
 
-uint64_t xpl_intake_get_bytes(const struct xpl_intake *in) {
+uint64_t xpl_profile_writer_get_bytes(const struct xpl_profile_writer *in) {
     return in->check.counts.bytes;
 }
 
-xpl_status_t xpl_intake_put_fd(struct xpl_intake *in, int fd, struct xpl_error *err) {
+xpl_status_t xpl_profile_writer_put_fd(struct xpl_profile_writer *in, int fd,
+                                       struct xpl_error *err) {
     for (;;) {
         // Its own buffer when that is free, so that nothing is copied twice.
         XPL_TRY(put_out(in, in->buffer, in->n_buffer, err));
@@ -418,36 +429,36 @@ xpl_status_t xpl_intake_put_fd(struct xpl_intake *in, int fd, struct xpl_error *
         if (n < 0) return fail(err, errno, "reading for", in->session->path);
         if (n == 0) return XPL_OK;
         if ((uint64_t)n > in->max_bytes - in->check.counts.bytes)
-            XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "the profile is larger than %llu bytes",
-                     (unsigned long long)in->max_bytes);
+            XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "the profile is larger than %llu bytes",
+                             (unsigned long long)in->max_bytes);
         XPL_TRY(xpl_check_put(&in->check, (xpl_bytes_t){in->buffer, (size_t)n}, err));
         in->n_buffer = (size_t)n;
     }
 }
 
-static xpl_status_t finish(struct xpl_intake *in, struct xpl_error *err) {
+static xpl_status_t finish(struct xpl_profile_writer *in, struct xpl_error *err) {
     XPL_TRY(xpl_check_end(&in->check, err));
-    if (in->check.counts.events == 0 && !(in->flags & XPL_INTAKE_ALLOW_IDLE))
-        XPL_FAIL(err, XPL_FAILED_PRECONDITION, "the profile has no events");
+    if (in->check.counts.events == 0 && !(in->flags & XPL_PROFILE_WRITER_ALLOW_IDLE))
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "the profile has no events");
     XPL_TRY(put_out(in, in->buffer, in->n_buffer, err));
-    const bool sync = !(in->flags & XPL_INTAKE_SYNC_LATER);
+    const bool sync = !(in->flags & XPL_PROFILE_WRITER_SYNC_LATER);
     if (sync && fsync(in->fd) != 0) return fail(err, errno, "writing to", in->session->path);
     const int fd = in->fd;
     in->fd = -1;
     if (close(fd) != 0) return fail(err, errno, "writing to", in->session->path);
-    return publish(in->session, in->temp, in->host, SUFFIX, (in->flags & XPL_INTAKE_UNIQUE) != 0,
-                   sync, err);
+    return publish(in->session, in->temp, in->host, SUFFIX,
+                   (in->flags & XPL_PROFILE_WRITER_UNIQUE) != 0, sync, err);
 }
 
-xpl_status_t xpl_intake_commit(struct xpl_intake *in, struct xpl_intake_file *ret,
-                               struct xpl_error *err) {
+xpl_status_t xpl_profile_writer_commit(struct xpl_profile_writer *in,
+                                       struct xpl_profile_writer_file *ret, struct xpl_error *err) {
     const xpl_status_t st = finish(in, err);
     if (st != XPL_OK) {
-        xpl_intake_abort(in);
+        xpl_profile_writer_abort(in);
         return st;
     }
     if (ret) {
-        *ret = (struct xpl_intake_file){.counts = in->check.counts};
+        *ret = (struct xpl_profile_writer_file){.counts = in->check.counts};
         memcpy(ret->name, in->host, sizeof ret->name);
         memcpy(ret->hostname, in->check.hostname, sizeof ret->hostname);
     }
@@ -455,7 +466,7 @@ xpl_status_t xpl_intake_commit(struct xpl_intake *in, struct xpl_intake_file *re
     return XPL_OK;
 }
 
-void xpl_intake_abort(struct xpl_intake *in) {
+void xpl_profile_writer_abort(struct xpl_profile_writer *in) {
     if (!in) return;
     if (in->fd >= 0) (void)close(in->fd);
     (void)unlinkat(in->session->fd[3], in->temp, 0);

@@ -27,14 +27,14 @@ struct job {
     struct run *run;
     struct xpl_capture_host *h;
     struct xpl_rpc_channel *channel;
-    struct xpl_rpc_flight *flight;
-    struct xpl_intake *intake;
+    struct xpl_rpc_async_call *flight;
+    struct xpl_profile_writer *intake;
     struct xpl_error error; // of the intake
     int64_t due;            // when its patience is over, CLOCK_MONOTONIC
     unsigned retries;       // left
     int pause_ms;
     bool probing; // the flight asks for nothing but the reason why it cannot be made
-    char name[XPL_INTAKE_NAME_SIZE];
+    char name[XPL_PROFILE_WRITER_NAME_SIZE];
     char hidden[32]; // where a server that writes itself puts its profile
 };
 
@@ -44,8 +44,8 @@ struct run {
     xpl_capture_progress_fn progress;
     void *ctx;
     struct xpl_capture_outcome *out;
-    struct xpl_rpc_flights *flights;
-    struct xpl_intake_session *session;
+    struct xpl_rpc_async_calls *flights;
+    struct xpl_session_writer *session;
     struct job *jobs;
     char *root; // the session's directory as the hosts see it
     int64_t begin;
@@ -75,7 +75,7 @@ static void tell(struct run *r, size_t changed) {
         .hosts = r->out->hosts,
         .n_hosts = r->out->n_hosts,
         .changed = changed,
-        .session = r->session ? xpl_intake_session_get_name(r->session) : "",
+        .session = r->session ? xpl_session_writer_get_name(r->session) : "",
         .elapsed_ms = (now() - r->begin) / MS,
     };
     r->progress(r->ctx, &p);
@@ -98,7 +98,7 @@ static void remove_hidden(struct job *j) {
 }
 
 static void land(struct job *j) {
-    xpl_rpc_flight_free(j->flight);
+    xpl_rpc_async_call_free(j->flight);
     j->flight = NULL;
     j->probing = false;
     remove_hidden(j);
@@ -139,26 +139,26 @@ static void again_or(struct job *j, enum xpl_capture_state state) {
 
 static void connect_host(struct job *j) {
     struct run *const r = j->run;
-    j->flight = xpl_rpc_flight_new(r->flights, j->channel, j);
+    j->flight = xpl_rpc_async_call_new(r->flights, j->channel, j);
     if (!j->flight) {
         finish_oom(j);
         return;
     }
     enter(j, XPL_CAPTURE_CONNECTING, now() + r->connect_ns);
-    xpl_rpc_flight_connect(j->flight);
+    xpl_rpc_async_call_connect(j->flight);
 }
 
 // Only a call learns why there is no connection.  If there is one by now, the method that no server
 // has does no harm.
 static void probe(struct job *j) {
     struct xpl_error err = {0};
-    xpl_rpc_flight_free(j->flight);
-    j->flight = xpl_rpc_flight_new(j->run->flights, j->channel, j);
+    xpl_rpc_async_call_free(j->flight);
+    j->flight = xpl_rpc_async_call_new(j->run->flights, j->channel, j);
     j->probing = true;
     if (!j->flight)
         finish_oom(j);
-    else if (xpl_rpc_flight_call(j->flight, "/tensorflow.ProfilerService/Probe", (xpl_bytes_t){0},
-                                 &err) != XPL_OK)
+    else if (xpl_rpc_async_call_call(j->flight, "/tensorflow.ProfilerService/Probe",
+                                     (xpl_bytes_t){0}, &err) != XPL_OK)
         finish_error(j, &err);
 }
 
@@ -194,11 +194,11 @@ static void call(struct job *j, int64_t start_ns) {
                                         .start_ns = (uint64_t)start_ns};
     xpl_buf_init(&b, (size_t)4 << 20);
     xpl_capture_encode(r->plan, &q, &b);
-    j->flight = b.failed ? NULL : xpl_rpc_flight_new(r->flights, j->channel, j);
+    j->flight = b.failed ? NULL : xpl_rpc_async_call_new(r->flights, j->channel, j);
     if (!j->flight) {
         finish_oom(j);
-    } else if (xpl_rpc_flight_call(j->flight, xpl_capture_path(r->plan->call),
-                                   (xpl_bytes_t){b.p, b.n}, &err) != XPL_OK) {
+    } else if (xpl_rpc_async_call_call(j->flight, xpl_capture_path(r->plan->call),
+                                       (xpl_bytes_t){b.p, b.n}, &err) != XPL_OK) {
         finish_error(j, &err);
     } else {
         const int64_t t = unix_now();
@@ -243,16 +243,18 @@ static void maybe_start(struct run *r) {
 // ---- the answer ----
 
 static bool begin_intake(struct job *j) {
-    const struct xpl_intake_options o = {.size = sizeof o,
-                                         .host = xpl_str_from(j->name),
-                                         .flags = XPL_INTAKE_UNIQUE | XPL_INTAKE_SYNC_LATER,
-                                         .max_bytes = j->run->plan->max_host_bytes};
-    return j->intake || xpl_intake_begin(j->run->session, &o, &j->intake, &j->error) == XPL_OK;
+    const struct xpl_profile_writer_options o = {.size = sizeof o,
+                                                 .host = xpl_str_from(j->name),
+                                                 .flags = XPL_PROFILE_WRITER_UNIQUE |
+                                                          XPL_PROFILE_WRITER_SYNC_LATER,
+                                                 .max_bytes = j->run->plan->max_host_bytes};
+    return j->intake ||
+           xpl_profile_writer_begin(j->run->session, &o, &j->intake, &j->error) == XPL_OK;
 }
 
 static bool on_xspace(void *ctx, xpl_bytes_t piece) {
     struct job *const j = ctx;
-    return begin_intake(j) && xpl_intake_put(j->intake, piece, &j->error) == XPL_OK;
+    return begin_intake(j) && xpl_profile_writer_put(j->intake, piece, &j->error) == XPL_OK;
 }
 
 struct reading {
@@ -266,7 +268,7 @@ static bool on_piece(void *ctx, xpl_bytes_t piece) {
 }
 
 static void give_up_intake(struct job *j) {
-    xpl_intake_abort(j->intake);
+    xpl_profile_writer_abort(j->intake);
     j->intake = NULL;
 }
 
@@ -285,9 +287,9 @@ static void finish_store_error(struct job *j) {
 }
 
 static void commit(struct job *j) {
-    struct xpl_intake *const in = j->intake;
+    struct xpl_profile_writer *const in = j->intake;
     j->intake = NULL;
-    const xpl_status_t st = xpl_intake_commit(in, &j->h->file, &j->error);
+    const xpl_status_t st = xpl_profile_writer_commit(in, &j->h->file, &j->error);
     if (st == XPL_OK) {
         finish(j, XPL_CAPTURE_STORED, XPL_OK);
     } else if (st == XPL_FAILED_PRECONDITION) {
@@ -338,7 +340,7 @@ static void store(struct job *j) {
     struct reading rd = {.job = j};
     xpl_capture_reply_init(&rd.reply, on_xspace, j);
     j->error = (struct xpl_error){0};
-    const bool read = xpl_rpc_flight_pieces(j->flight, on_piece, &rd);
+    const bool read = xpl_rpc_async_call_pieces(j->flight, on_piece, &rd);
     if (cancelled(j->run)) {
         give_up_intake(j); // the run ends
         return;
@@ -360,7 +362,7 @@ static void store(struct job *j) {
 
 static void on_done(struct job *j) {
     struct xpl_error err = {0};
-    const xpl_status_t st = xpl_rpc_flight_status(j->flight, &err);
+    const xpl_status_t st = xpl_rpc_async_call_status(j->flight, &err);
     if (j->probing) {
         if (st != XPL_UNAVAILABLE) {
             on_ready(j);
@@ -385,17 +387,17 @@ static void on_done(struct job *j) {
 }
 
 static void receive(struct job *j) {
-    xpl_rpc_flight_receive(j->flight);
+    xpl_rpc_async_call_receive(j->flight);
     enter(j, XPL_CAPTURE_RECEIVING, now() + j->run->answer_ns);
 }
 
-static void handle(struct job *j, enum xpl_rpc_flight_event ev) {
+static void handle(struct job *j, enum xpl_rpc_async_call_event ev) {
     switch (ev) {
         case XPL_RPC_FLIGHT_CONNECTED: on_ready(j); break;
         case XPL_RPC_FLIGHT_UNREACHABLE: probe(j); break;
         case XPL_RPC_FLIGHT_ANSWERING:
             if (j->probing)
-                xpl_rpc_flight_receive(j->flight);
+                xpl_rpc_async_call_receive(j->flight);
             else if (j->run->receiving < j->run->at_once)
                 receive(j);
             else
@@ -454,14 +456,14 @@ static int look(struct run *r) {
 
 static void drive(struct run *r) {
     while (r->n_open > 0 && !cancelled(r)) {
-        struct xpl_rpc_flight *f;
+        struct xpl_rpc_async_call *f;
         const int wait_ms = look(r);
         if (r->n_open == 0) break;
-        enum xpl_rpc_flight_event ev = xpl_rpc_flights_next(r->flights, wait_ms, &f);
+        enum xpl_rpc_async_call_event ev = xpl_rpc_async_calls_next(r->flights, wait_ms, &f);
         if (ev == XPL_RPC_FLIGHT_NONE) tell(r, r->plan->n_targets);
         while (ev != XPL_RPC_FLIGHT_NONE && !cancelled(r)) {
-            handle(xpl_rpc_flight_get_user(f), ev);
-            ev = xpl_rpc_flights_next(r->flights, 0, &f);
+            handle(xpl_rpc_async_call_get_user(f), ev);
+            ev = xpl_rpc_async_calls_next(r->flights, 0, &f);
         }
     }
 }
@@ -488,12 +490,12 @@ static xpl_status_t open_channel(struct job *j, const char *target, struct xpl_e
 
 static xpl_status_t set_root(struct run *r, struct xpl_error *err) {
     static const char middle[] = "/plugins/profile/";
-    const char *const path = r->session ? xpl_intake_session_get_path(r->session) : "";
-    const char *const name = r->session ? xpl_intake_session_get_name(r->session) : "";
+    const char *const path = r->session ? xpl_session_writer_get_path(r->session) : "";
+    const char *const name = r->session ? xpl_session_writer_get_name(r->session) : "";
     const char *const remote = r->session ? r->plan->remote_logdir : NULL;
     const size_t size = strlen(path) + (remote ? strlen(remote) : 0) + sizeof middle + strlen(name);
     r->root = xpl_sys_alloc(size);
-    if (!r->root) XPL_FAIL_OOM(err, "capture");
+    if (!r->root) XPL_RETURN_OOM(err, "capture");
     if (remote)
         (void)snprintf(r->root, size, "%s%s%s", remote, middle, name);
     else
@@ -503,9 +505,9 @@ static xpl_status_t set_root(struct run *r, struct xpl_error *err) {
 
 static xpl_status_t start_session(struct run *r, const char *logdir, struct xpl_error *err) {
     if (brings_data(r)) {
-        const struct xpl_intake_session_options o = {
+        const struct xpl_session_writer_options o = {
             .size = sizeof o, .logdir = logdir, .name = r->plan->session, .fresh = true};
-        XPL_TRY(xpl_intake_session_open(&o, &r->session, err));
+        XPL_TRY(xpl_session_writer_open(&o, &r->session, err));
     }
     return set_root(r, err);
 }
@@ -518,13 +520,13 @@ static xpl_status_t set_up(struct run *r, const char *logdir, struct xpl_error *
                          : twice > ANSWER_MS  ? twice
                                               : ANSWER_MS);
     r->at_once = p->receive_at_once ? p->receive_at_once : AT_ONCE;
-    XPL_TRY(xpl_rpc_flights_new(&r->flights, err));
+    XPL_TRY(xpl_rpc_async_calls_new(&r->flights, err));
     XPL_TRY(start_session(r, logdir, err));
     for (size_t i = 0; i < p->n_targets; i++) {
         struct job *const j = &r->jobs[i];
         const char *const given = p->host_names ? p->host_names[i] : NULL;
         if (given && given[0])
-            (void)xpl_intake_safe_name(j->name, xpl_str_from(given));
+            (void)xpl_profile_writer_safe_name(j->name, xpl_str_from(given));
         else
             xpl_capture_target_name(j->name, p->targets[i]);
         XPL_TRY(open_channel(j, p->targets[i], err));
@@ -563,7 +565,7 @@ static void close_hosts(struct run *r, const struct xpl_error *err) {
         if (cancel && j->h->state == XPL_CAPTURE_STORED) {
             j->h->state = XPL_CAPTURE_CANCELLED;
             j->h->code = XPL_CANCELLED;
-            j->h->file = (struct xpl_intake_file){0}; // it is removed
+            j->h->file = (struct xpl_profile_writer_file){0}; // it is removed
         } else if (cancel && !xpl_capture_is_over(j->h->state)) {
             (void)snprintf(j->h->reason, sizeof j->h->reason, "the capture was cancelled");
             finish(j, XPL_CAPTURE_CANCELLED, XPL_CANCELLED);
@@ -576,13 +578,13 @@ static void close_hosts(struct run *r, const struct xpl_error *err) {
 // What was stored is told only when it is on the disk.
 static void sync_session(struct run *r) {
     struct xpl_error err = {0};
-    if (!r->session || cancelled(r) || xpl_intake_session_sync(r->session, &err) == XPL_OK) return;
+    if (!r->session || cancelled(r) || xpl_session_writer_sync(r->session, &err) == XPL_OK) return;
     for (size_t i = 0; i < r->plan->n_targets; i++) {
         struct xpl_capture_host *const h = r->jobs[i].h;
         if (h->state != XPL_CAPTURE_STORED) continue;
         h->state = XPL_CAPTURE_FAILED;
         h->code = err.code;
-        h->file = (struct xpl_intake_file){0};
+        h->file = (struct xpl_profile_writer_file){0};
         (void)snprintf(h->reason, sizeof h->reason, "%s", err.msg);
     }
 }
@@ -602,9 +604,9 @@ static void close_session(struct run *r) {
     struct xpl_capture_outcome *const o = r->out;
     if (!r->session) return;
     if (o->n_stored > 0) {
-        const char *const path = xpl_intake_session_get_path(r->session);
+        const char *const path = xpl_session_writer_get_path(r->session);
         (void)snprintf(o->session, sizeof o->session, "%s",
-                       xpl_intake_session_get_name(r->session));
+                       xpl_session_writer_get_name(r->session));
         o->path = xpl_sys_alloc(strlen(path) + 1);
         if (o->path) memcpy(o->path, path, strlen(path) + 1);
         struct xpl_buf b;
@@ -612,26 +614,27 @@ static void close_session(struct run *r) {
         xpl_capture_json(r->plan, o, &b);
         // Without it the profiles are as good, and the caller has the same account.
         if (!b.failed)
-            (void)!xpl_intake_note(r->session, "capture", ".json", (xpl_bytes_t){b.p, b.n}, NULL);
+            (void)!xpl_profile_writer_note(r->session, "capture", ".json", (xpl_bytes_t){b.p, b.n},
+                                           NULL);
         xpl_buf_fini(&b);
     } else {
-        xpl_intake_session_undo(r->session);
+        xpl_session_writer_undo(r->session);
     }
-    xpl_intake_session_close(r->session);
+    xpl_session_writer_close(r->session);
     r->session = NULL;
 }
 
 // The one sentence about a capture without any profile.
 static xpl_status_t judge(const struct xpl_capture_outcome *o, struct xpl_error *err) {
     if (o->n_stored > 0) return XPL_OK;
-    if (o->n_cancelled > 0) XPL_FAIL(err, XPL_CANCELLED, "the capture was cancelled");
+    if (o->n_cancelled > 0) XPL_RETURN_ERROR(err, XPL_CANCELLED, "the capture was cancelled");
     const struct xpl_capture_host *const h = o->hosts;
     xpl_status_t code = h[0].code;
     for (size_t i = 1; i < o->n_hosts; i++)
         if (h[i].code != code) code = XPL_UNAVAILABLE;
-    if (o->n_hosts == 1) XPL_FAIL(err, code, "%.60s: %s", h[0].target, h[0].reason);
-    XPL_FAIL(err, code, "none of %zu hosts gave a profile; %.50s: %s", o->n_hosts, h[0].target,
-             h[0].reason);
+    if (o->n_hosts == 1) XPL_RETURN_ERROR(err, code, "%.60s: %s", h[0].target, h[0].reason);
+    XPL_RETURN_ERROR(err, code, "none of %zu hosts gave a profile; %.50s: %s", o->n_hosts,
+                     h[0].target, h[0].reason);
 }
 
 xpl_status_t xpl_capture_run(const struct xpl_capture_plan *plan, const char *logdir,
@@ -647,7 +650,7 @@ xpl_status_t xpl_capture_run(const struct xpl_capture_plan *plan, const char *lo
                     .begin = now()};
     struct xpl_error first = {0};
     ret->begin_ns = unix_now();
-    if (!allocate(&r)) XPL_FAIL_OOM(err, "capture");
+    if (!allocate(&r)) XPL_RETURN_OOM(err, "capture");
     xpl_status_t st = set_up(&r, logdir, &first);
     if (st == XPL_OK) {
         begin_hosts(&r);
@@ -658,13 +661,13 @@ xpl_status_t xpl_capture_run(const struct xpl_capture_plan *plan, const char *lo
     ret->end_ns = unix_now();
     count(ret);
     close_session(&r);
-    xpl_rpc_flights_free(r.flights);
+    xpl_rpc_async_calls_free(r.flights);
     for (size_t i = 0; i < plan->n_targets; i++)
         xpl_rpc_channel_close(r.jobs[i].channel);
     xpl_sys_free(r.root);
     xpl_sys_free(r.jobs);
     if (st == XPL_OK) return judge(ret, err);
-    XPL_FAIL(err, st, "%s", first.msg);
+    XPL_RETURN_ERROR(err, st, "%s", first.msg);
 }
 
 void xpl_capture_outcome_fini(struct xpl_capture_outcome *o) {

@@ -9,8 +9,8 @@
 
 #include "capture/impl.h"
 
-static DIR *open_hidden(struct xpl_intake_session *s, const char *hidden) {
-    const int fd = openat(xpl_intake_session_get_fd(s), hidden,
+static DIR *open_hidden(struct xpl_session_writer *s, const char *hidden) {
+    const int fd = openat(xpl_session_writer_get_fd(s), hidden,
                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *const d = fd >= 0 ? fdopendir(fd) : NULL;
     if (!d && fd >= 0) (void)close(fd);
@@ -29,23 +29,23 @@ static int find_profile(DIR *d) {
     return -1;
 }
 
-xpl_status_t xpl_capture_shared_take(struct xpl_intake_session *s, const char *hidden,
-                                     struct xpl_intake *in, struct xpl_error *err) {
+xpl_status_t xpl_capture_shared_take(struct xpl_session_writer *s, const char *hidden,
+                                     struct xpl_profile_writer *in, struct xpl_error *err) {
     DIR *const d = open_hidden(s, hidden);
     const int fd = d ? find_profile(d) : -1;
     if (d) (void)closedir(d);
-    if (fd < 0) XPL_FAIL(err, XPL_NOT_FOUND, "no profile in the shared directory");
-    const xpl_status_t st = xpl_intake_put_fd(in, fd, err);
+    if (fd < 0) XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no profile in the shared directory");
+    const xpl_status_t st = xpl_profile_writer_put_fd(in, fd, err);
     (void)close(fd);
     return st;
 }
 
-void xpl_capture_shared_remove(struct xpl_intake_session *s, const char *hidden) {
+void xpl_capture_shared_remove(struct xpl_session_writer *s, const char *hidden) {
     DIR *const d = open_hidden(s, hidden);
     if (!d) return;
     for (const struct dirent *e; (e = readdir(d));)
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
             (void)unlinkat(dirfd(d), e->d_name, 0);
     (void)closedir(d);
-    (void)unlinkat(xpl_intake_session_get_fd(s), hidden, AT_REMOVEDIR);
+    (void)unlinkat(xpl_session_writer_get_fd(s), hidden, AT_REMOVEDIR);
 }

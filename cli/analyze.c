@@ -39,7 +39,7 @@ static xpl_status_t unknown_tool(const char *name, struct xpl_error *err) {
     const struct xpl_tool *const tools = xpl_tools(&n);
     for (size_t i = 0; i < n && at < sizeof names - 1; i++)
         at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", tools[i].name);
-    XPL_FAIL(err, XPL_INVALID_ARGUMENT, "unknown tool \"%.40s\"; tools: %s", name, names);
+    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "unknown tool \"%.40s\"; tools: %s", name, names);
 }
 
 static int fail(xpl_status_t code, const struct xpl_error *err) {
@@ -50,7 +50,7 @@ static int fail(xpl_status_t code, const struct xpl_error *err) {
 static xpl_status_t parse_options(struct analysis *a, struct xpl_error *err) {
     const struct xpl_args *const args = a->args;
     struct xpl_option *list = xpl_arena_array(&a->arena, args->n_options, sizeof *list);
-    if (!list) XPL_FAIL_OOM(err, "options");
+    if (!list) XPL_RETURN_OOM(err, "options");
     for (size_t i = 0; i < args->n_options; i++)
         list[i] = (struct xpl_option){xpl_str_from(args->options[2 * i]),
                                       xpl_str_from(args->options[2 * i + 1])};
@@ -71,7 +71,8 @@ static xpl_status_t check_hosts(const struct xpl_args *args, const struct xpl_in
         bool found = strcmp(args->hosts[i], "ALL_HOSTS") == 0;
         for (size_t h = 0; h < in->n_hosts && !found; h++)
             found = xpl_str_eq(in->hosts[h].name, xpl_str_from(args->hosts[i]));
-        if (!found) XPL_FAIL(err, XPL_NOT_FOUND, "no host \"%s\" among the files", args->hosts[i]);
+        if (!found)
+            XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no host \"%s\" among the files", args->hosts[i]);
     }
     return XPL_OK;
 }
@@ -83,7 +84,7 @@ static xpl_status_t open_hosts(struct analysis *a, bool *ret_device, struct xpl_
     XPL_TRY(xpl_inputs_from_paths(args->rest + 2, args->n_rest - 2, &a->arena, &in, err));
     XPL_TRY(check_hosts(args, &in, err));
     a->hosts = xpl_arena_zalloc(&a->arena, in.n_hosts * sizeof *a->hosts);
-    if (!a->hosts) XPL_FAIL_OOM(err, "hosts");
+    if (!a->hosts) XPL_RETURN_OOM(err, "hosts");
     *ret_device = false;
     for (size_t i = 0; i < in.n_hosts; i++) {
         struct xpl_source *src = NULL;
@@ -117,8 +118,9 @@ static xpl_status_t about(const struct host *h, xpl_status_t code, const struct 
 
 static xpl_status_t answer_of_host(struct analysis *a, struct xpl_error *err) {
     if (a->n > 1)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT,
-                 "%s answers for one host at a time: choose one with --host", a->tool->name);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "%s answers for one host at a time: choose one with --host",
+                         a->tool->name);
     const struct host *h = &a->hosts[0];
     struct xpl_error why = {0};
     const xpl_status_t st =
@@ -150,7 +152,7 @@ static xpl_status_t convert(struct analysis *a, bool cpu, struct xpl_error *err)
 // Leaves broken hosts out, unless that leaves none or they were asked for by name.
 static xpl_status_t render(struct analysis *a, struct xpl_error *err) {
     struct xpl_host_opstats *list = xpl_arena_array(&a->arena, a->n, sizeof *list);
-    if (!list) XPL_FAIL_OOM(err, "hosts");
+    if (!list) XPL_RETURN_OOM(err, "hosts");
     size_t sound = 0;
     for (size_t i = 0; i < a->n; i++) {
         const struct host *h = &a->hosts[i];
@@ -191,7 +193,7 @@ static xpl_status_t index_traces(struct analysis *a, struct xpl_error *err) {
 // The traces of all hosts that are sound, side by side.
 static xpl_status_t trace(struct analysis *a, struct xpl_error *err) {
     struct xpl_trace_host *list = xpl_arena_array(&a->arena, a->n, sizeof *list);
-    if (!list) XPL_FAIL_OOM(err, "hosts");
+    if (!list) XPL_RETURN_OOM(err, "hosts");
     XPL_TRY(index_traces(a, err));
     size_t n = 0;
     for (size_t i = 0; i < a->n; i++) {

@@ -79,7 +79,7 @@ static xpl_status_t export_hosts(struct job *j, const struct xpl_snapshot *snaps
                                  struct xpl_error *err) {
     const char *const name = j->args->rest[2];
     const struct xpl_session *const s = xpl_snapshot_find(snapshot, xpl_str_from(name));
-    if (!s) XPL_FAIL(err, XPL_NOT_FOUND, "no session \"%s\" in %s", name, j->args->logdir);
+    if (!s) XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no session \"%s\" in %s", name, j->args->logdir);
     for (size_t i = 0; i < s->n_hosts; i++) {
         XPL_AUTO(source_free) struct xpl_source *src = NULL;
         if (!chosen(j->args, s->hosts[i].name)) continue;
@@ -94,7 +94,7 @@ static xpl_status_t export_session(struct job *j, struct xpl_error *err) {
     const struct xpl_catalogue_options o = {.size = sizeof o, .logdir = j->args->logdir};
     struct xpl_catalogue *catalogue;
     if (j->args->n_rest != 3)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "with --logdir, name one session");
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "with --logdir, name one session");
     XPL_TRY(xpl_catalogue_new(&o, &catalogue, err));
     struct xpl_snapshot *const snapshot = xpl_catalogue_get(catalogue);
     const xpl_status_t st = export_hosts(j, snapshot, err);
@@ -106,7 +106,7 @@ static xpl_status_t export_session(struct job *j, struct xpl_error *err) {
 static xpl_status_t export_all(struct job *j, struct xpl_error *err) {
     XPL_TRY(xpl_export_begin(&j->e, err));
     XPL_TRY(j->args->logdir ? export_session(j, err) : export_paths(j, err));
-    if (j->n == 0) XPL_FAIL(err, XPL_NOT_FOUND, "no host of that name");
+    if (j->n == 0) XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no host of that name");
     return xpl_export_end(&j->e, err);
 }
 

@@ -106,13 +106,13 @@ static xpl_status_t run(const char *logdir, const xpl_client_options *o,
                         const xpl_capture_request *q, struct xpl_arena *arena,
                         struct xpl_error *err) {
     if (q->n_targets > XPL_CAPTURE_MAX_TARGETS || q->n_advanced > XPL_CAPTURE_MAX_ADVANCED)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "at most %d targets and %d advanced options",
-                 XPL_CAPTURE_MAX_TARGETS, XPL_CAPTURE_MAX_ADVANCED);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "at most %d targets and %d advanced options",
+                         XPL_CAPTURE_MAX_TARGETS, XPL_CAPTURE_MAX_ADVANCED);
     struct xpl_capture_advanced *const advanced =
         xpl_arena_array(arena, q->n_advanced, sizeof *advanced);
     struct relay relay = {.request = q,
                           .hosts = xpl_arena_array(arena, q->n_targets, sizeof *relay.hosts)};
-    if (!advanced || !relay.hosts) XPL_FAIL_OOM(err, "capture");
+    if (!advanced || !relay.hosts) XPL_RETURN_OOM(err, "capture");
     for (size_t i = 0; i < q->n_advanced; i++)
         advanced[i] = advanced_of(q->advanced[2 * i], q->advanced[2 * i + 1]);
     const struct xpl_capture_plan plan = plan_of(q, o, advanced);

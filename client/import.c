@@ -52,7 +52,7 @@ static xpl_status_t fail_file(const char *path, struct xpl_error *err) {
     const xpl_status_t code = errno == ENOENT   ? XPL_NOT_FOUND
                               : errno == EACCES ? XPL_PERMISSION_DENIED
                                                 : XPL_UNAVAILABLE;
-    XPL_FAIL(err, code, "%.160s: %s", path, strerror(errno));
+    XPL_RETURN_ERROR(err, code, "%.160s: %s", path, strerror(errno));
 }
 
 // Opens the file and takes its size and checksum.
@@ -63,7 +63,7 @@ static xpl_status_t open_file(struct upload *u, size_t i, struct xpl_error *err)
     f->fd = open(from->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe is refused below
     if (f->fd < 0 || fstat(f->fd, &st) != 0) return fail_file(from->path, err);
     if (!S_ISREG(st.st_mode))
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "%.160s: not a regular file", from->path);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%.160s: not a regular file", from->path);
     name_file(f, from->path);
     if (from->host) f->host = from->host;
     ssize_t n;
@@ -197,12 +197,12 @@ static xpl_status_t upload(xpl_client *c, struct upload *u, struct xpl_error *er
 }
 
 static xpl_status_t import(xpl_client *c, struct upload *u, struct xpl_error *err) {
-    if (!u->r.n_files) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "no file to import");
+    if (!u->r.n_files) XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "no file to import");
     u->chunk = xpl_sys_alloc(CHUNK);
     u->files = xpl_sys_alloc(u->r.n_files * sizeof *u->files);
     if (!u->chunk || !u->files) {
         u->r.n_files = 0;
-        XPL_FAIL_OOM(err, "import");
+        XPL_RETURN_OOM(err, "import");
     }
     for (size_t i = 0; i < u->r.n_files; i++)
         u->files[i] = (struct file){.fd = -1};

@@ -10,14 +10,14 @@
 // little time, again and again.
 enum { WATCH_MS = 50 };
 
-struct xpl_rpc_flights {
+struct xpl_rpc_async_calls {
     grpc_completion_queue *cq;
-    struct xpl_rpc_flight *first; // all, also those that wait for gRPC to let go of them
+    struct xpl_rpc_async_call *first; // all, also those that wait for gRPC to let go of them
 };
 
-struct xpl_rpc_flight {
-    struct xpl_rpc_flights *set;
-    struct xpl_rpc_flight *prev, *next;
+struct xpl_rpc_async_call {
+    struct xpl_rpc_async_calls *set;
+    struct xpl_rpc_async_call *prev, *next;
     struct xpl_rpc_channel *channel;
     void *user;
     struct xpl_rpc_tag on_watch, on_begun, on_message, on_status;
@@ -25,7 +25,7 @@ struct xpl_rpc_flight {
     bool dropped;     // by its owner: goes when pending is 0
     bool connecting, announced, receiving, begun, ended, done;
     grpc_connectivity_state state;
-    enum xpl_rpc_flight_event event; // what a tag has brought
+    enum xpl_rpc_async_call_event event; // what a tag has brought
     grpc_call *call;
     grpc_metadata_array initial, trailing;
     grpc_byte_buffer *message;
@@ -35,7 +35,7 @@ struct xpl_rpc_flight {
 
 // ---- what gRPC brings ----
 
-static void start_watch(struct xpl_rpc_flight *f) {
+static void start_watch(struct xpl_rpc_async_call *f) {
     f->pending++;
     XPL_RPC_HAND_OVER(&f->on_watch);
     grpc_channel_watch_connectivity_state(
@@ -45,7 +45,7 @@ static void start_watch(struct xpl_rpc_flight *f) {
 }
 
 static void on_watch(struct xpl_rpc_tag *tag, bool ok) {
-    struct xpl_rpc_flight *const f = XPL_RPC_OWNER(tag, struct xpl_rpc_flight, on_watch);
+    struct xpl_rpc_async_call *const f = XPL_RPC_OWNER(tag, struct xpl_rpc_async_call, on_watch);
     (void)ok; // false when only the time is over
     if (f->dropped || !f->connecting) return;
     f->state = grpc_channel_check_connectivity_state(f->channel->channel, 1);
@@ -59,14 +59,14 @@ static void on_watch(struct xpl_rpc_tag *tag, bool ok) {
 }
 
 // The call is over when its status is there and no other batch is out.
-static void look_for_end(struct xpl_rpc_flight *f) {
+static void look_for_end(struct xpl_rpc_async_call *f) {
     if (!f->ended || f->done || f->pending) return;
     f->done = true;
     f->event = XPL_RPC_FLIGHT_DONE;
 }
 
 static void on_begun(struct xpl_rpc_tag *tag, bool ok) {
-    struct xpl_rpc_flight *const f = XPL_RPC_OWNER(tag, struct xpl_rpc_flight, on_begun);
+    struct xpl_rpc_async_call *const f = XPL_RPC_OWNER(tag, struct xpl_rpc_async_call, on_begun);
     f->begun = ok;
     if (ok && !f->ended && !f->announced) {
         f->announced = true;
@@ -76,17 +76,17 @@ static void on_begun(struct xpl_rpc_tag *tag, bool ok) {
 }
 static void on_message(struct xpl_rpc_tag *tag, bool ok) {
     (void)ok; // a failure shows in the status
-    look_for_end(XPL_RPC_OWNER(tag, struct xpl_rpc_flight, on_message));
+    look_for_end(XPL_RPC_OWNER(tag, struct xpl_rpc_async_call, on_message));
 }
 static void on_status(struct xpl_rpc_tag *tag, bool ok) {
-    struct xpl_rpc_flight *const f = XPL_RPC_OWNER(tag, struct xpl_rpc_flight, on_status);
+    struct xpl_rpc_async_call *const f = XPL_RPC_OWNER(tag, struct xpl_rpc_async_call, on_status);
     (void)ok;
     f->ended = true;
     look_for_end(f);
 }
 
-static void start(struct xpl_rpc_flight *f, const grpc_op *ops, size_t n, struct xpl_rpc_tag *tag,
-                  bool *ret_started) {
+static void start(struct xpl_rpc_async_call *f, const grpc_op *ops, size_t n,
+                  struct xpl_rpc_tag *tag, bool *ret_started) {
     XPL_RPC_HAND_OVER(tag);
     *ret_started = grpc_call_start_batch(f->call, ops, n, tag, NULL) == GRPC_CALL_OK;
     if (*ret_started) f->pending++;
@@ -94,18 +94,18 @@ static void start(struct xpl_rpc_flight *f, const grpc_op *ops, size_t n, struct
 
 // ---- life ----
 
-xpl_status_t xpl_rpc_flights_new(struct xpl_rpc_flights **ret, struct xpl_error *err) {
-    struct xpl_rpc_flights *const fl = xpl_sys_alloc(sizeof *fl);
+xpl_status_t xpl_rpc_async_calls_new(struct xpl_rpc_async_calls **ret, struct xpl_error *err) {
+    struct xpl_rpc_async_calls *const fl = xpl_sys_alloc(sizeof *fl);
     sigset_t old;
-    if (!fl) XPL_FAIL_OOM(err, "calls");
+    if (!fl) XPL_RETURN_OOM(err, "calls");
     xpl_rpc_library_start(&old);
-    *fl = (struct xpl_rpc_flights){.cq = grpc_completion_queue_create_for_next(NULL)};
+    *fl = (struct xpl_rpc_async_calls){.cq = grpc_completion_queue_create_for_next(NULL)};
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     *ret = fl;
     return XPL_OK;
 }
 
-static void destroy(struct xpl_rpc_flight *f) {
+static void destroy(struct xpl_rpc_async_call *f) {
     if (f->prev)
         f->prev->next = f->next;
     else
@@ -119,11 +119,11 @@ static void destroy(struct xpl_rpc_flight *f) {
     xpl_sys_free(f);
 }
 
-struct xpl_rpc_flight *xpl_rpc_flight_new(struct xpl_rpc_flights *fl, struct xpl_rpc_channel *ch,
-                                          void *user) {
-    struct xpl_rpc_flight *const f = xpl_sys_alloc(sizeof *f);
+struct xpl_rpc_async_call *xpl_rpc_async_call_new(struct xpl_rpc_async_calls *fl,
+                                                  struct xpl_rpc_channel *ch, void *user) {
+    struct xpl_rpc_async_call *const f = xpl_sys_alloc(sizeof *f);
     if (!f) return NULL;
-    *f = (struct xpl_rpc_flight){
+    *f = (struct xpl_rpc_async_call){
         .set = fl,
         .next = fl->first,
         .channel = ch,
@@ -141,11 +141,11 @@ struct xpl_rpc_flight *xpl_rpc_flight_new(struct xpl_rpc_flights *fl, struct xpl
     return f;
 }
 
-void *xpl_rpc_flight_get_user(const struct xpl_rpc_flight *f) {
+void *xpl_rpc_async_call_get_user(const struct xpl_rpc_async_call *f) {
     return f->user;
 }
 
-void xpl_rpc_flight_free(struct xpl_rpc_flight *f) {
+void xpl_rpc_async_call_free(struct xpl_rpc_async_call *f) {
     if (!f) return;
     f->dropped = true;
     if (f->call && !f->ended) grpc_call_cancel(f->call, NULL);
@@ -153,17 +153,18 @@ void xpl_rpc_flight_free(struct xpl_rpc_flight *f) {
 }
 
 // Takes one event off the queue.  False when there is none within the time.
-static bool turn(struct xpl_rpc_flights *fl, gpr_timespec until, struct xpl_rpc_flight **ret) {
+static bool turn(struct xpl_rpc_async_calls *fl, gpr_timespec until,
+                 struct xpl_rpc_async_call **ret) {
     const grpc_event ev = grpc_completion_queue_next(fl->cq, until, NULL);
     *ret = NULL;
     if (ev.type != GRPC_OP_COMPLETE) return false;
     struct xpl_rpc_tag *const tag = ev.tag;
     XPL_RPC_TAKE_OVER(tag);
-    struct xpl_rpc_flight *const f =
-        tag->fn == on_watch     ? XPL_RPC_OWNER(tag, struct xpl_rpc_flight, on_watch)
-        : tag->fn == on_begun   ? XPL_RPC_OWNER(tag, struct xpl_rpc_flight, on_begun)
-        : tag->fn == on_message ? XPL_RPC_OWNER(tag, struct xpl_rpc_flight, on_message)
-                                : XPL_RPC_OWNER(tag, struct xpl_rpc_flight, on_status);
+    struct xpl_rpc_async_call *const f =
+        tag->fn == on_watch     ? XPL_RPC_OWNER(tag, struct xpl_rpc_async_call, on_watch)
+        : tag->fn == on_begun   ? XPL_RPC_OWNER(tag, struct xpl_rpc_async_call, on_begun)
+        : tag->fn == on_message ? XPL_RPC_OWNER(tag, struct xpl_rpc_async_call, on_message)
+                                : XPL_RPC_OWNER(tag, struct xpl_rpc_async_call, on_status);
     f->pending--;
     f->event = XPL_RPC_FLIGHT_NONE;
     tag->fn(tag, ev.success != 0);
@@ -174,12 +175,12 @@ static bool turn(struct xpl_rpc_flights *fl, gpr_timespec until, struct xpl_rpc_
     return true;
 }
 
-void xpl_rpc_flights_free(struct xpl_rpc_flights *fl) {
-    struct xpl_rpc_flight *f;
+void xpl_rpc_async_calls_free(struct xpl_rpc_async_calls *fl) {
+    struct xpl_rpc_async_call *f;
     if (!fl) return;
     for (f = fl->first; f;) {
-        struct xpl_rpc_flight *const next = f->next;
-        xpl_rpc_flight_free(f);
+        struct xpl_rpc_async_call *const next = f->next;
+        xpl_rpc_async_call_free(f);
         f = next;
     }
     while (fl->first)
@@ -193,8 +194,8 @@ void xpl_rpc_flights_free(struct xpl_rpc_flights *fl) {
     xpl_sys_free(fl);
 }
 
-enum xpl_rpc_flight_event xpl_rpc_flights_next(struct xpl_rpc_flights *fl, int wait_ms,
-                                               struct xpl_rpc_flight **ret) {
+enum xpl_rpc_async_call_event xpl_rpc_async_calls_next(struct xpl_rpc_async_calls *fl, int wait_ms,
+                                                       struct xpl_rpc_async_call **ret) {
     const gpr_timespec until =
         gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(wait_ms, GPR_TIMESPAN));
     while (turn(fl, until, ret))
@@ -205,7 +206,7 @@ enum xpl_rpc_flight_event xpl_rpc_flights_next(struct xpl_rpc_flights *fl, int w
 
 // ---- one flight ----
 
-void xpl_rpc_flight_connect(struct xpl_rpc_flight *f) {
+void xpl_rpc_async_call_connect(struct xpl_rpc_async_call *f) {
     f->connecting = true;
     f->state = grpc_channel_check_connectivity_state(f->channel->channel, 1);
     // Where nothing is to be waited for, the queue still brings the event.
@@ -214,12 +215,12 @@ void xpl_rpc_flight_connect(struct xpl_rpc_flight *f) {
     start_watch(f);
 }
 
-void xpl_rpc_flight_stop_connecting(struct xpl_rpc_flight *f) {
+void xpl_rpc_async_call_stop_connecting(struct xpl_rpc_async_call *f) {
     f->connecting = false;
 }
 
-xpl_status_t xpl_rpc_flight_call(struct xpl_rpc_flight *f, const char *path, xpl_bytes_t request,
-                                 struct xpl_error *err) {
+xpl_status_t xpl_rpc_async_call_call(struct xpl_rpc_async_call *f, const char *path,
+                                     xpl_bytes_t request, struct xpl_error *err) {
     const grpc_slice method = grpc_slice_from_copied_string(path);
     grpc_slice bytes = grpc_slice_from_copied_buffer((const char *)request.ptr, request.len);
     grpc_byte_buffer *const message = grpc_raw_byte_buffer_create(&bytes, 1);
@@ -249,11 +250,11 @@ xpl_status_t xpl_rpc_flight_call(struct xpl_rpc_flight *f, const char *path, xpl
     grpc_slice_unref(bytes);
     grpc_slice_unref(auth.value);
     grpc_slice_unref(method);
-    if (!watched) XPL_FAIL(err, XPL_INTERNAL, "%s: the call cannot be started", path);
+    if (!watched) XPL_RETURN_ERROR(err, XPL_INTERNAL, "%s: the call cannot be started", path);
     return XPL_OK;
 }
 
-void xpl_rpc_flight_receive(struct xpl_rpc_flight *f) {
+void xpl_rpc_async_call_receive(struct xpl_rpc_async_call *f) {
     const grpc_op op = {.op = GRPC_OP_RECV_MESSAGE, .data.recv_message.recv_message = &f->message};
     bool started;
     if (f->receiving || f->done) return;
@@ -261,24 +262,24 @@ void xpl_rpc_flight_receive(struct xpl_rpc_flight *f) {
     start(f, &op, 1, &f->on_message, &started);
 }
 
-void xpl_rpc_flight_cancel(struct xpl_rpc_flight *f) {
+void xpl_rpc_async_call_cancel(struct xpl_rpc_async_call *f) {
     if (f->call && !f->ended) grpc_call_cancel(f->call, NULL);
 }
 
 // ---- the answer ----
 
-xpl_status_t xpl_rpc_flight_status(const struct xpl_rpc_flight *f, struct xpl_error *err) {
+xpl_status_t xpl_rpc_async_call_status(const struct xpl_rpc_async_call *f, struct xpl_error *err) {
     XPL_TRY(xpl_rpc_status_of(f->code, f->text, err));
-    if (!f->message) XPL_FAIL(err, XPL_INTERNAL, "OK without an answer");
+    if (!f->message) XPL_RETURN_ERROR(err, XPL_INTERNAL, "OK without an answer");
     return XPL_OK;
 }
 
-uint64_t xpl_rpc_flight_length(const struct xpl_rpc_flight *f) {
+uint64_t xpl_rpc_async_call_length(const struct xpl_rpc_async_call *f) {
     return f->message ? grpc_byte_buffer_length(f->message) : 0;
 }
 
-bool xpl_rpc_flight_pieces(struct xpl_rpc_flight *f, bool (*fn)(void *ctx, xpl_bytes_t piece),
-                           void *ctx) {
+bool xpl_rpc_async_call_pieces(struct xpl_rpc_async_call *f,
+                               bool (*fn)(void *ctx, xpl_bytes_t piece), void *ctx) {
     grpc_byte_buffer_reader r;
     grpc_slice *s;
     bool ok = true;

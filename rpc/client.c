@@ -97,9 +97,9 @@ static xpl_status_t make_credentials(const struct xpl_rpc_channel_options *o,
         return XPL_OK;
     }
     if (!o->cert_path != !o->key_path)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT,
-                 "TLS: a client certificate needs its key, and a key "
-                 "its certificate");
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "TLS: a client certificate needs its key, and a key "
+                         "its certificate");
     if (o->ca_path) st = xpl_rpc_pem_read(o->ca_path, "BEGIN CERTIFICATE", &ca, err);
     if (st == XPL_OK && o->cert_path)
         st = xpl_rpc_pem_read(o->cert_path, "BEGIN CERTIFICATE", &cert, err);
@@ -177,16 +177,18 @@ static bool is_header_text(xpl_str_t s) {
 xpl_status_t xpl_rpc_channel_open(const struct xpl_rpc_channel_options *opt,
                                   struct xpl_rpc_channel **ret, struct xpl_error *err) {
     if (opt->size != sizeof *opt)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "channel: options of another version");
-    if (!opt->target || !*opt->target) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "no server address");
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "channel: options of another version");
+    if (!opt->target || !*opt->target)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "no server address");
     if (!is_header_text(opt->token))
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "the token has characters other than printable ASCII");
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "the token has characters other than printable ASCII");
     struct xpl_rpc_channel *const ch = xpl_sys_alloc(sizeof *ch);
-    if (!ch) XPL_FAIL_OOM(err, "channel");
+    if (!ch) XPL_RETURN_OOM(err, "channel");
     *ch = (struct xpl_rpc_channel){0};
     if (!copy_token(ch, opt->token)) {
         xpl_sys_free(ch);
-        XPL_FAIL_OOM(err, "channel");
+        XPL_RETURN_OOM(err, "channel");
     }
     sigset_t old;
     xpl_rpc_library_start(&old);
@@ -310,7 +312,7 @@ static xpl_status_t take_message(struct flight *f, struct xpl_rpc_reply *ret,
                                  struct xpl_error *err) {
     const size_t len = grpc_byte_buffer_length(f->message);
     uint8_t *const p = xpl_sys_alloc(len ? len : 1);
-    if (!p) XPL_FAIL_OOM(err, "answer");
+    if (!p) XPL_RETURN_OOM(err, "answer");
     const size_t n = xpl_rpc_gather(f->message, p);
     grpc_byte_buffer_destroy(f->message);
     f->message = NULL;
@@ -341,7 +343,7 @@ xpl_status_t xpl_rpc_status_of(grpc_status_code code, grpc_slice message, struct
     const xpl_status_t st = code > GRPC_STATUS_OK && code <= GRPC_STATUS_UNAUTHENTICATED
                                 ? (xpl_status_t)code
                                 : XPL_UNKNOWN;
-    XPL_FAIL(err, st, "%s", *text ? text : xpl_status_name(st));
+    XPL_RETURN_ERROR(err, st, "%s", *text ? text : xpl_status_name(st));
 }
 
 static __attribute__((noinline)) xpl_status_t
@@ -357,7 +359,7 @@ xpl_status_t xpl_rpc_unary(struct xpl_rpc_channel *ch, const char *path, xpl_byt
                            struct xpl_error *err) {
     struct flight f;
     if (opt && opt->size != sizeof *opt)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "call: options of another version");
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "call: options of another version");
     grpc_op ops[6] = {0};
     grpc_metadata auth = {.value = grpc_empty_slice()};
     grpc_byte_buffer *const bb = make_request(request);
@@ -385,9 +387,9 @@ xpl_status_t xpl_rpc_unary(struct xpl_rpc_channel *ch, const char *path, xpl_byt
 static xpl_status_t new_stream(const struct xpl_rpc_call_options *opt, struct xpl_rpc_stream **ret,
                                struct xpl_error *err) {
     if (opt && opt->size != sizeof *opt)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "call: options of another version");
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "call: options of another version");
     struct xpl_rpc_stream *const st = xpl_sys_alloc(sizeof *st);
-    if (!st) XPL_FAIL_OOM(err, "stream");
+    if (!st) XPL_RETURN_OOM(err, "stream");
     *st = (struct xpl_rpc_stream){0};
     *ret = st;
     return XPL_OK;
@@ -397,7 +399,7 @@ static xpl_status_t not_started(struct xpl_rpc_stream *st, const char *path,
                                 struct xpl_error *err) {
     flight_end(&st->flight);
     xpl_sys_free(st);
-    XPL_FAIL(err, XPL_INTERNAL, "%s: the call cannot be started", path);
+    XPL_RETURN_ERROR(err, XPL_INTERNAL, "%s: the call cannot be started", path);
 }
 
 xpl_status_t xpl_rpc_stream_open(struct xpl_rpc_channel *ch, const char *path, xpl_bytes_t request,

@@ -44,7 +44,7 @@ xpl_status_t xpl_rpc_pem_read(const char *path, const char *what, char **ret,
                               struct xpl_error *err) {
     struct xpl_buf b;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0) XPL_FAIL(err, XPL_NOT_FOUND, "%s: %s", path, strerror(errno));
+    if (fd < 0) XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "%s: %s", path, strerror(errno));
     xpl_buf_init(&b, MAX_PEM);
     ssize_t got = 1;
     while (got > 0 && xpl_buf_room(&b, 4096)) {
@@ -62,9 +62,11 @@ xpl_status_t xpl_rpc_pem_read(const char *path, const char *what, char **ret,
         *ret = (char *)b.p;
     else
         xpl_buf_fini(&b);
-    if (got < 0) XPL_FAIL(err, XPL_UNAVAILABLE, "%s: %s", path, strerror(saved));
-    if (failed) XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "%s: larger than 1 MiB, or no memory", path);
-    if (!pem) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "%s: not a PEM file with a '%s'", path, what);
+    if (got < 0) XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "%s: %s", path, strerror(saved));
+    if (failed)
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "%s: larger than 1 MiB, or no memory", path);
+    if (!pem)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s: not a PEM file with a '%s'", path, what);
     return XPL_OK;
 }
 
@@ -164,11 +166,11 @@ static bool copy_path(struct pem_file *f, const char *path) {
 xpl_status_t xpl_rpc_tls_new(const struct xpl_rpc_tls_options *opt, struct xpl_rpc_tls **ret,
                              struct xpl_error *err) {
     if (opt->size != sizeof *opt)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "TLS: options of another version");
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "TLS: options of another version");
     if (!opt->cert_path || !opt->key_path)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "TLS needs a certificate and its key");
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "TLS needs a certificate and its key");
     struct xpl_rpc_tls *const t = xpl_sys_alloc(sizeof *t);
-    if (!t) XPL_FAIL_OOM(err, "TLS");
+    if (!t) XPL_RETURN_OOM(err, "TLS");
     *t = (struct xpl_rpc_tls){0};
     pthread_mutex_init(&t->mu, NULL);
     xpl_status_t rc = XPL_OK;

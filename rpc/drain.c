@@ -30,6 +30,6 @@ static bool all_delivered(void) {
     return all;
 }
 
-bool xpl_rpc_server_is_quiet(const struct xpl_rpc_server *s) {
+bool xpl_rpc_server_is_drained(const struct xpl_rpc_server *s) {
     return atomic_load(&s->open) == 0 && all_delivered();
 }

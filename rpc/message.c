@@ -69,13 +69,13 @@ static xpl_status_t check_field(const ProtobufCMessageDescriptor *type,
     const ProtobufCFieldDescriptor *const d = find_field(type, f->num);
     *elements += 1 + (f->wire == 2 ? packed_elements(d, f) : 0);
     if (*elements > XPL_RPC_MAX_ELEMENTS)
-        XPL_FAIL_AT(err, XPL_RESOURCE_EXHAUSTED, at, "%s: more than %d elements", type->name,
-                    XPL_RPC_MAX_ELEMENTS);
+        XPL_RETURN_ERROR_AT(err, XPL_RESOURCE_EXHAUSTED, at, "%s: more than %d elements",
+                            type->name, XPL_RPC_MAX_ELEMENTS);
     if (!d || f->wire != 2) return XPL_OK;
     if (d->type == PROTOBUF_C_TYPE_STRING && !text_is_sound(f))
-        XPL_FAIL_AT(err, XPL_INVALID_ARGUMENT, at,
-                    "%s.%s: not UTF-8, or with a NUL in it, at byte %" PRIu64, type->name, d->name,
-                    at);
+        XPL_RETURN_ERROR_AT(err, XPL_INVALID_ARGUMENT, at,
+                            "%s.%s: not UTF-8, or with a NUL in it, at byte %" PRIu64, type->name,
+                            d->name, at);
     if (d->type == PROTOBUF_C_TYPE_MESSAGE) *ret_in = d->descriptor;
     return XPL_OK;
 }
@@ -91,8 +91,8 @@ xpl_status_t xpl_rpc_message_scan(const ProtobufCMessageDescriptor *type, xpl_by
         struct xpl_rpc_field f;
         const int got = xpl_rpc_field_next(&l->r, &f);
         if (got < 0)
-            XPL_FAIL_AT(err, XPL_INVALID_ARGUMENT, at, "%s: malformed at byte %" PRIu64, type->name,
-                        at);
+            XPL_RETURN_ERROR_AT(err, XPL_INVALID_ARGUMENT, at, "%s: malformed at byte %" PRIu64,
+                                type->name, at);
         if (got == 0) {
             depth--;
             continue;
@@ -101,9 +101,9 @@ xpl_status_t xpl_rpc_message_scan(const ProtobufCMessageDescriptor *type, xpl_by
         XPL_TRY(check_field(l->type, &f, at, &elements, &in, err));
         if (!in) continue;
         if (depth == XPL_RPC_MAX_DEPTH)
-            XPL_FAIL_AT(err, XPL_INVALID_ARGUMENT, at,
-                        "%s: nested more than %d deep at byte %" PRIu64, type->name,
-                        XPL_RPC_MAX_DEPTH, at);
+            XPL_RETURN_ERROR_AT(err, XPL_INVALID_ARGUMENT, at,
+                                "%s: nested more than %d deep at byte %" PRIu64, type->name,
+                                XPL_RPC_MAX_DEPTH, at);
         stack[depth++] = (struct level){xpl_rpc_reader(f.bytes), in};
     }
     return XPL_OK;
@@ -133,9 +133,10 @@ xpl_status_t xpl_rpc_message_unpack(const ProtobufCMessageDescriptor *type, xpl_
     struct bounded b = {.arena = a};
     ProtobufCAllocator alloc = {bounded_alloc, bounded_free, &b};
     ProtobufCMessage *const m = protobuf_c_message_unpack(type, &alloc, bytes.len, bytes.ptr);
-    if (b.full) XPL_FAIL_OOM(err, type->name);
+    if (b.full) XPL_RETURN_OOM(err, type->name);
     // Sound to the scan, but a field has the wire type of another.
-    if (!m) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "%s: a field of the wrong type", type->name);
+    if (!m)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s: a field of the wrong type", type->name);
     *ret = m;
     return XPL_OK;
 }

@@ -39,7 +39,7 @@ static void *run(void *arg) {
 
 xpl_status_t xpl_rpc_queue_new(struct xpl_rpc_queue **ret, struct xpl_error *err) {
     struct xpl_rpc_queue *const q = xpl_sys_alloc(sizeof *q);
-    if (!q) XPL_FAIL_OOM(err, "rpc queue");
+    if (!q) XPL_RETURN_OOM(err, "rpc queue");
     sigset_t old;
     xpl_rpc_library_start(&old);
     q->cq = grpc_completion_queue_create_for_next(NULL);
@@ -51,7 +51,8 @@ xpl_status_t xpl_rpc_queue_new(struct xpl_rpc_queue **ret, struct xpl_error *err
         grpc_completion_queue_destroy(q->cq);
         xpl_rpc_library_stop();
         xpl_sys_free(q);
-        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "rpc queue: cannot start a thread: %s", strerror(rc));
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "rpc queue: cannot start a thread: %s",
+                         strerror(rc));
     }
     pthread_setname_np(q->thread, "xpl-grpc");
     *ret = q;

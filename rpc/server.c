@@ -38,10 +38,10 @@ bool xpl_rpc_server_authorized(struct xpl_rpc_server *s, xpl_str_t header) {
 xpl_status_t xpl_rpc_server_set_token(struct xpl_rpc_server *s, xpl_str_t token,
                                       struct xpl_error *err) {
     if (token.len && !s->has_token)
-        XPL_FAIL(err, XPL_FAILED_PRECONDITION,
-                 "a token cannot be introduced while running: restart the daemon");
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                         "a token cannot be introduced while running: restart the daemon");
     char *const copy = xpl_sys_alloc(token.len + 1);
-    if (!copy) XPL_FAIL_OOM(err, "token");
+    if (!copy) XPL_RETURN_OOM(err, "token");
     if (token.len) memcpy(copy, token.ptr, token.len);
     copy[token.len] = '\0';
     pthread_mutex_lock(&s->mu);
@@ -137,7 +137,8 @@ static xpl_status_t register_methods(struct xpl_rpc_server *s, struct xpl_error 
             s->server, e->m.path, NULL,
             e->late ? GRPC_SRM_PAYLOAD_NONE : GRPC_SRM_PAYLOAD_READ_INITIAL_BYTE_BUFFER, 0);
         if (!e->handle)
-            XPL_FAIL(err, XPL_INVALID_ARGUMENT, "rpc method %s: twice in the table", e->m.path);
+            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "rpc method %s: twice in the table",
+                             e->m.path);
     }
     return XPL_OK;
 }
@@ -154,9 +155,9 @@ xpl_status_t xpl_rpc_server_new(struct xpl_rpc_queue *q, const struct xpl_rpc_me
                                 size_t n, const struct xpl_rpc_server_options *opt,
                                 struct xpl_rpc_server **ret, struct xpl_error *err) {
     if (opt->size != sizeof *opt)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "rpc server: options of another version");
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "rpc server: options of another version");
     struct xpl_rpc_server *const s = xpl_sys_alloc(sizeof *s);
-    if (!s) XPL_FAIL_OOM(err, "rpc server");
+    if (!s) XPL_RETURN_OOM(err, "rpc server");
     *s = (struct xpl_rpc_server){.queue = q, .cq = xpl_rpc_queue_get_cq(q)};
     s->max_calls = opt->max_calls ? opt->max_calls : 4096;
     s->has_token = opt->token.len > 0;
@@ -164,7 +165,7 @@ xpl_status_t xpl_rpc_server_new(struct xpl_rpc_queue *q, const struct xpl_rpc_me
     pthread_mutex_init(&s->mu, NULL);
     if (!copy_entries(s, methods, n) || xpl_rpc_server_set_token(s, opt->token, NULL)) {
         free_memory(s);
-        XPL_FAIL_OOM(err, "rpc server");
+        XPL_RETURN_OOM(err, "rpc server");
     }
     s->server = make_server(opt);
     grpc_server_register_completion_queue(s->server, s->cq, NULL);
@@ -182,16 +183,16 @@ xpl_status_t xpl_rpc_server_new(struct xpl_rpc_queue *q, const struct xpl_rpc_me
 xpl_status_t xpl_rpc_server_listen(struct xpl_rpc_server *s, const char *address,
                                    struct xpl_rpc_tls *tls, int *ret_port, struct xpl_error *err) {
     if (strncmp(address, "unix", 4) == 0 && strchr("-:", address[4]))
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "%s: unix sockets are opened apart", address);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s: unix sockets are opened apart", address);
     grpc_server_credentials *const creds =
         tls ? xpl_rpc_tls_make(tls) : grpc_insecure_server_credentials_create();
-    if (!creds) XPL_FAIL_OOM(err, "TLS");
+    if (!creds) XPL_RETURN_OOM(err, "TLS");
     const int port = grpc_server_add_http2_port(s->server, address, creds);
     grpc_server_credentials_release(creds);
     if (port <= 0)
-        XPL_FAIL(err, XPL_UNAVAILABLE,
-                 "cannot listen on %s: not an address of this machine, or in use%s", address,
-                 tls ? ", or the certificate does not fit its key" : "");
+        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE,
+                         "cannot listen on %s: not an address of this machine, or in use%s",
+                         address, tls ? ", or the certificate does not fit its key" : "");
     if (ret_port) *ret_port = port;
     return XPL_OK;
 }
@@ -203,7 +204,7 @@ xpl_status_t xpl_rpc_server_start(struct xpl_rpc_server *s, struct xpl_error *er
     for (size_t i = 0; i <= s->n_entries && ok; i++)
         for (unsigned k = 0; k < ARMED_CALLS && ok; k++)
             ok = xpl_rpc_call_arm(&s->entries[i], NULL);
-    if (!ok) XPL_FAIL_OOM(err, "rpc server");
+    if (!ok) XPL_RETURN_OOM(err, "rpc server");
     return XPL_OK;
 }
 
@@ -216,7 +217,7 @@ xpl_status_t xpl_rpc_server_adopt(struct xpl_rpc_server *s, int fd, struct xpl_e
     grpc_server_credentials_release(creds);
     if (ok) return XPL_OK;
     close(fd);
-    XPL_FAIL(err, XPL_UNAVAILABLE, "the server is not running");
+    XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "the server is not running");
 }
 
 // ---- the end ----

@@ -61,7 +61,7 @@ void xpl_rpc_server_shutdown(struct xpl_rpc_server *s, void (*done)(void *arg), 
 // After shutdown: no call is open, and what was sent has reached the peers' machines.  gRPC then
 // still waits for idle clients to close their connections, which those that do nothing else do
 // after seconds: xpl_rpc_server_cancel_all closes them.
-bool xpl_rpc_server_is_quiet(const struct xpl_rpc_server *s);
+bool xpl_rpc_server_is_drained(const struct xpl_rpc_server *s);
 // After shutdown, when patience is over: all calls become cancelled, all connections are closed.
 void xpl_rpc_server_cancel_all(struct xpl_rpc_server *s);
 // After `done` has been called (also from within it), or instead of a shutdown when no call can be

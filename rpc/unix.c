@@ -35,15 +35,16 @@ static xpl_status_t clear_path(const struct sockaddr_un *addr, struct xpl_error 
     struct stat st;
     if (lstat(addr->sun_path, &st) != 0) {
         if (errno == ENOENT) return XPL_OK;
-        XPL_FAIL(err, XPL_UNAVAILABLE, "%s: %s", addr->sun_path, strerror(errno));
+        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "%s: %s", addr->sun_path, strerror(errno));
     }
     if (!S_ISSOCK(st.st_mode))
-        XPL_FAIL(err, XPL_ALREADY_EXISTS, "%s: is there and is no socket", addr->sun_path);
+        XPL_RETURN_ERROR(err, XPL_ALREADY_EXISTS, "%s: is there and is no socket", addr->sun_path);
     if (is_alive(addr))
-        XPL_FAIL(err, XPL_ALREADY_EXISTS, "%s: another process listens there", addr->sun_path);
+        XPL_RETURN_ERROR(err, XPL_ALREADY_EXISTS, "%s: another process listens there",
+                         addr->sun_path);
     if (unlink(addr->sun_path) != 0 && errno != ENOENT)
-        XPL_FAIL(err, XPL_UNAVAILABLE, "%s: cannot be replaced: %s", addr->sun_path,
-                 strerror(errno));
+        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "%s: cannot be replaced: %s", addr->sun_path,
+                         strerror(errno));
     return XPL_OK;
 }
 
@@ -54,14 +55,15 @@ static xpl_status_t bind_path(struct xpl_rpc_unix *u, struct xpl_error *err) {
     const char *const path = u->addr.sun_path;
     if (fchmod(u->fd, 0600) != 0 ||
         bind(u->fd, (const struct sockaddr *)&u->addr, sizeof u->addr) != 0)
-        XPL_FAIL(err, XPL_UNAVAILABLE, "%s: cannot bind: %s", path, strerror(errno));
-    if (lstat(path, &st) != 0) XPL_FAIL(err, XPL_UNAVAILABLE, "%s: %s", path, strerror(errno));
+        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "%s: cannot bind: %s", path, strerror(errno));
+    if (lstat(path, &st) != 0)
+        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "%s: %s", path, strerror(errno));
     u->dev = st.st_dev, u->ino = st.st_ino;
     if (u->group != (gid_t)-1 && (lchown(path, (uid_t)-1, u->group) != 0 || chmod(path, 0660) != 0))
-        XPL_FAIL(err, XPL_PERMISSION_DENIED, "%s: cannot be given to group %u: %s", path,
-                 (unsigned)u->group, strerror(errno));
+        XPL_RETURN_ERROR(err, XPL_PERMISSION_DENIED, "%s: cannot be given to group %u: %s", path,
+                         (unsigned)u->group, strerror(errno));
     if (listen(u->fd, BACKLOG) != 0)
-        XPL_FAIL(err, XPL_UNAVAILABLE, "%s: cannot listen: %s", path, strerror(errno));
+        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "%s: cannot listen: %s", path, strerror(errno));
     return XPL_OK;
 }
 
@@ -69,7 +71,7 @@ xpl_status_t xpl_rpc_unix_new(const char *path, gid_t group, struct xpl_rpc_unix
                               struct xpl_error *err) {
     const size_t n = strlen(path);
     struct xpl_rpc_unix *const u = xpl_sys_alloc(sizeof *u);
-    if (!u) XPL_FAIL_OOM(err, "unix socket");
+    if (!u) XPL_RETURN_OOM(err, "unix socket");
     *u = (struct xpl_rpc_unix){.fd = -1, .group = group, .addr.sun_family = AF_UNIX};
     xpl_status_t st = XPL_OK;
     if (n == 0 || n >= sizeof u->addr.sun_path)

@@ -153,7 +153,7 @@ static bool parse_flag(const char *z, bool *ret) {
 static xpl_status_t assign(struct xpl_config *c, const struct setting *s, const char *value,
                            size_t len, const char *where, struct xpl_error *err) {
     char *z = copy(value, len);
-    if (!z) XPL_FAIL_OOM(err, "settings");
+    if (!z) XPL_RETURN_OOM(err, "settings");
     void *const field = (char *)c + s->offset;
     bool ok = true;
     if (s->type == TEXT) {
@@ -165,12 +165,12 @@ static xpl_status_t assign(struct xpl_config *c, const struct setting *s, const 
     ok = s->type == FLAG ? parse_flag(z, field) : parse_number(s, z, field);
     xpl_sys_free(z);
     if (ok) return XPL_OK;
-    XPL_FAIL(err, XPL_INVALID_ARGUMENT, "%s: bad value \"%.*s\" for %s (%s)", where, (int)len,
-             value, s->name,
-             s->type == SIZE   ? "a size such as 256MiB, within its bounds"
-             : s->type == TIME ? "a time such as 2s, within its bounds"
-             : s->type == FLAG ? "true or false"
-                               : "a number within its bounds");
+    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s: bad value \"%.*s\" for %s (%s)", where,
+                     (int)len, value, s->name,
+                     s->type == SIZE   ? "a size such as 256MiB, within its bounds"
+                     : s->type == TIME ? "a time such as 2s, within its bounds"
+                     : s->type == FLAG ? "true or false"
+                                       : "a number within its bounds");
 }
 
 static const struct setting *find(const char *name, size_t len) {
@@ -193,13 +193,14 @@ static xpl_status_t read_line(struct xpl_config *c, xpl_str_t line, const char *
     line = trim(line);
     if (!line.len || line.ptr[0] == '#') return XPL_OK;
     const size_t eq = xpl_str_find(line, XPL_STR("="), 0);
-    if (eq == SIZE_MAX) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "%s: expected `key = value`", where);
+    if (eq == SIZE_MAX)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s: expected `key = value`", where);
     const xpl_str_t key = trim(xpl_str_sub(line, 0, eq));
     const xpl_str_t value = trim(xpl_str_sub(line, eq + 1, SIZE_MAX));
     const struct setting *s = find(key.ptr, key.len);
     if (!s || s->offset == AT(config))
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "%s: unknown setting \"%.*s\"", where,
-                 XPL_STR_FMT(key));
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s: unknown setting \"%.*s\"", where,
+                         XPL_STR_FMT(key));
     return assign(c, s, value.ptr, value.len, where, err);
 }
 
@@ -208,7 +209,7 @@ static xpl_status_t read_file(struct xpl_config *c, const char *path, bool requi
     FILE *f = fopen(path, "re");
     if (!f) {
         if (!required && errno == ENOENT) return XPL_OK;
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "%s: %s", path, strerror(errno));
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s: %s", path, strerror(errno));
     }
     char line[4096], where[512];
     xpl_status_t st = XPL_OK;
@@ -245,7 +246,7 @@ static xpl_status_t read_flag(struct xpl_config *c, int argc, char **argv, int *
                               struct xpl_error *err) {
     const char *const arg = argv[(*at)++];
     if (strncmp(arg, "--", 2) != 0)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "unexpected argument \"%s\"", arg);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "unexpected argument \"%s\"", arg);
     const char *const name = arg + 2, *const eq = strchr(name, '=');
     const size_t len = eq ? (size_t)(eq - name) : strlen(name);
     const struct setting *s = find(name, len);
@@ -253,10 +254,11 @@ static xpl_status_t read_flag(struct xpl_config *c, int argc, char **argv, int *
         return s->type == FLAG ? assign(c, s, "false", 5, arg, err)
                                : xpl_error_set(err, XPL_INVALID_ARGUMENT, __FILE__, __LINE__,
                                                UINT64_MAX, "%s is no switch", arg);
-    if (!s) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "unknown option \"%s\"", arg);
+    if (!s) XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "unknown option \"%s\"", arg);
     if (eq) return assign(c, s, eq + 1, strlen(eq + 1), arg, err);
     if (s->type == FLAG) return assign(c, s, "true", 4, arg, err);
-    if (*at >= argc) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "option \"%s\" needs a value", arg);
+    if (*at >= argc)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "option \"%s\" needs a value", arg);
     const char *const v = argv[(*at)++];
     return assign(c, s, v, strlen(v), arg, err);
 }
@@ -282,14 +284,16 @@ static xpl_status_t load(int argc, char **argv, struct xpl_config *c, struct xpl
     for (int at = 1; at < argc;)
         XPL_TRY(read_flag(c, argc, argv, &at, err));
     if (!c->logdir[0])
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "--logdir DIR is required: where the profiles are");
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "--logdir DIR is required: where the profiles are");
     if (!c->tls_cert[0] != !c->tls_key[0])
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "--tls-cert and --tls-key belong together");
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--tls-cert and --tls-key belong together");
     if (!xpl_log_check(c->log))
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT,
-                 "bad value \"%s\" for log (LEVEL or TOPIC:LEVEL, separated by commas; levels: "
-                 "error, warn, info, debug)",
-                 c->log);
+        XPL_RETURN_ERROR(
+            err, XPL_INVALID_ARGUMENT,
+            "bad value \"%s\" for log (LEVEL or TOPIC:LEVEL, separated by commas; levels: "
+            "error, warn, info, debug)",
+            c->log);
     return XPL_OK;
 }
 

@@ -48,13 +48,13 @@ struct daemon { // members in order of start; NULL until then
     struct xpl_catalogue *catalogue;
     struct xpl_store *store;
     struct xpl_traces *traces;
-    struct xpl_writer *writer;
+    struct xpl_store_writer *writer;
     struct xpl_cache *cache;
     struct xpl_pool *pool;
     struct xpl_engine *engine;
-    struct xpl_tally *tally;
+    struct xpl_metrics *tally;
     struct xpl_history *history;
-    struct xpl_captures *captures;
+    struct xpl_capture_jobs *captures;
     struct xpl_schedules *schedules;
     struct xpl_svc_capture *capture;
     struct xpl_svc_import *import;
@@ -109,7 +109,7 @@ static void begin_stop(struct daemon *d) {
     xpl_log(XPL_LOG_INFO, "daemon", "stopping");
     xpl_rpc_health_stop(d->health);
     xpl_svc_session_stop(d->sessions);
-    xpl_captures_stop(d->captures);
+    xpl_capture_jobs_stop(d->captures);
     for (size_t i = 0; i < d->n_sockets; i++)
         uv_poll_stop(&d->sockets[i].poll);
     if (d->http) xpl_http_stop(d->http, finish_stop, d);
@@ -145,8 +145,8 @@ static void server_down(void *arg) { // on the queue's thread
 static void on_grace(uv_timer_t *t) {
     struct daemon *d = t->data;
     const bool over = uv_now(xpl_loop_uv(d->loop)) >= d->grace_end;
-    const bool quiet = xpl_rpc_server_is_quiet(d->server) &&
-                       (!d->worker_server || xpl_rpc_server_is_quiet(d->worker_server));
+    const bool quiet = xpl_rpc_server_is_drained(d->server) &&
+                       (!d->worker_server || xpl_rpc_server_is_drained(d->worker_server));
     d->quiet = quiet ? d->quiet + 1 : 0;
     if (d->quiet < QUIET_LOOKS && !over) return;
     if (!quiet)
@@ -157,7 +157,7 @@ static void on_grace(uv_timer_t *t) {
         if (d->worker_server) xpl_rpc_server_cancel_all(d->worker_server);
     }
     if (!over) return;
-    xpl_captures_cancel_all(d->captures);
+    xpl_capture_jobs_cancel_all(d->captures);
     if (d->http) xpl_http_cancel(d->http);
     uv_timer_stop(t);
 }
@@ -180,12 +180,14 @@ static xpl_status_t read_token(const char *path, char *ret, size_t size, struct 
     ret[0] = 0;
     if (!path[0]) return XPL_OK;
     FILE *f = fopen(path, "re");
-    if (!f) XPL_FAIL(err, XPL_FAILED_PRECONDITION, "--token-file %s: %s", path, strerror(errno));
+    if (!f)
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "--token-file %s: %s", path,
+                         strerror(errno));
     const bool got = fgets(ret, (int)size, f) != NULL;
     (void)fclose(f);
     ret[strcspn(ret, "\r\n")] = 0;
     if (!got || !ret[0])
-        XPL_FAIL(err, XPL_FAILED_PRECONDITION, "--token-file %s: no token in it", path);
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "--token-file %s: no token in it", path);
     return XPL_OK;
 }
 
@@ -250,8 +252,8 @@ static void on_catalogue(void *arg, struct xpl_snapshot *before, struct xpl_snap
         if (after == before || !has_problem(before, after->problems[i]))
             xpl_log(XPL_LOG_WARN, "catalogue", "%.*s", XPL_STR_FMT(after->problems[i]));
     if (after != before) xpl_svc_session_changed(d->sessions, before, after);
-    xpl_captures_look_again(d->captures);
-    xpl_writer_put_catalogue(d->writer, after);
+    xpl_capture_jobs_rescan(d->captures);
+    xpl_store_writer_put_catalogue(d->writer, after);
 }
 
 static void on_grpc_log(int severity, const char *file, int line, const char *text) {
@@ -275,7 +277,8 @@ static xpl_status_t state_dir(const struct xpl_config *c, char *ret, size_t size
     else if (home && home[0])
         n = snprintf(ret, size, "%s/.cache/xplaned", home);
     if (n < 0 || (size_t)n >= size)
-        XPL_FAIL(err, XPL_FAILED_PRECONDITION, "no place for cache.db: set --state-dir DIR");
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                         "no place for cache.db: set --state-dir DIR");
     return XPL_OK;
 }
 
@@ -294,7 +297,8 @@ static xpl_status_t history_dir(const struct xpl_config *c, char *ret, size_t si
     else if (home && home[0])
         n = snprintf(ret, size, "%s/.local/state/xplaned", home);
     if (n < 0 || (size_t)n >= size)
-        XPL_FAIL(err, XPL_FAILED_PRECONDITION, "no place for state.db: set --state-dir DIR");
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                         "no place for state.db: set --state-dir DIR");
     return XPL_OK;
 }
 
@@ -305,7 +309,7 @@ struct look { // a request to look at a directory, on its way to the loop
 
 static void look_now(void *arg) {
     struct look *l = arg;
-    if (!l->d->stopping && l->d->watch) xpl_watch_look(l->d->watch, l->path);
+    if (!l->d->stopping && l->d->watch) xpl_watch_scan(l->d->watch, l->path);
     xpl_sys_free(l);
 }
 
@@ -325,23 +329,23 @@ static xpl_status_t start_captures(struct daemon *d, struct xpl_error *err) {
     XPL_TRY(xpl_history_open(dir, &d->history, err));
     while (xpl_history_next_notice(d->history, text, sizeof text))
         xpl_log(XPL_LOG_WARN, "capture", "%s", text);
-    const struct xpl_captures_options o = {.logdir = d->config->logdir,
-                                           .history = d->history,
-                                           .catalogue = d->catalogue,
-                                           .look = look_soon,
-                                           .arg = d,
-                                           .enabled = d->config->capture};
-    if (!(d->captures = xpl_captures_new(&o))) XPL_FAIL_OOM(err, "captures");
+    const struct xpl_capture_jobs_options o = {.logdir = d->config->logdir,
+                                               .history = d->history,
+                                               .catalogue = d->catalogue,
+                                               .look = look_soon,
+                                               .arg = d,
+                                               .enabled = d->config->capture};
+    if (!(d->captures = xpl_capture_jobs_new(&o))) XPL_RETURN_OOM(err, "captures");
     d->schedules = xpl_schedules_new(d->captures, d->history, d->config->logdir);
-    if (!d->schedules) XPL_FAIL_OOM(err, "schedules");
+    if (!d->schedules) XPL_RETURN_OOM(err, "schedules");
     d->capture = xpl_svc_capture_new(d->captures, d->history, d->schedules);
-    if (!d->capture) XPL_FAIL_OOM(err, "captures");
+    if (!d->capture) XPL_RETURN_OOM(err, "captures");
     char cache[PATH_MAX - 16];
     XPL_TRY(state_dir(d->config, cache, sizeof cache, err));
     (void)snprintf(dir, sizeof dir, "%s/incoming", cache);
     const struct xpl_svc_import_options io = {d->config->logdir, dir, d->config->allow_delete};
     if (!(d->import = xpl_svc_import_new(d->captures, d->catalogue, &io)))
-        XPL_FAIL_OOM(err, "imports");
+        XPL_RETURN_OOM(err, "imports");
     return XPL_OK;
 }
 
@@ -354,10 +358,11 @@ static xpl_status_t start_storage(struct daemon *d, struct xpl_error *err) {
         .size = sizeof so, .dir = dir, .limit_bytes = d->config->store_limit};
     XPL_TRY(xpl_store_open(&so, &d->store, err));
     if (!(d->traces = xpl_traces_new(dir, (uint64_t)d->config->store_limit)))
-        XPL_FAIL_OOM(err, "traces");
+        XPL_RETURN_OOM(err, "traces");
     while (xpl_store_next_notice(d->store, text, sizeof text))
         xpl_log(XPL_LOG_WARN, "store", "%s", text);
-    if (!(d->writer = xpl_writer_new(d->store, XPL_ANALYSIS_VERSION))) XPL_FAIL_OOM(err, "writer");
+    if (!(d->writer = xpl_store_writer_new(d->store, XPL_ANALYSIS_VERSION)))
+        XPL_RETURN_OOM(err, "writer");
     // A reader is opened, and its statements are prepared, by the first question: this one.
     const struct xpl_fingerprint none = {0};
     const struct xpl_store_key any = {
@@ -371,13 +376,13 @@ static xpl_status_t start_engine(struct daemon *d, struct xpl_error *err) {
     const struct xpl_engine_options eo = engine_options(c);
     d->cache = xpl_cache_new((size_t)c->answer_cache);
     d->pool = xpl_pool_new((unsigned)c->workers, (size_t)c->max_concurrent_requests);
-    d->tally = xpl_tally_new();
-    if (!d->cache || !d->pool || !d->tally) XPL_FAIL_OOM(err, "workers");
+    d->tally = xpl_metrics_new();
+    if (!d->cache || !d->pool || !d->tally) XPL_RETURN_OOM(err, "workers");
     d->engine = xpl_engine_new(d->catalogue, d->store, d->pool, d->writer, d->cache, &eo);
-    if (!d->engine) XPL_FAIL_OOM(err, "engine");
+    if (!d->engine) XPL_RETURN_OOM(err, "engine");
     xpl_engine_set_traces(d->engine, d->traces);
     d->sessions = xpl_svc_session_new(d->engine, d->catalogue);
-    if (!d->sessions) XPL_FAIL_OOM(err, "sessions");
+    if (!d->sessions) XPL_RETURN_OOM(err, "sessions");
     d->analysis = (struct xpl_svc_analysis){d->engine, d->catalogue, d->cache, d->tally};
     struct timespec mono;
     clock_gettime(CLOCK_MONOTONIC, &mono);
@@ -432,7 +437,7 @@ static xpl_status_t listen_on(struct daemon *d, struct xpl_rpc_server *server, c
     int port = 0;
     if (strncmp(address, "unix:", 5) == 0) {
         if (d->n_sockets == MAX_SOCKETS)
-            XPL_FAIL(err, XPL_INVALID_ARGUMENT, "at most %d unix sockets", MAX_SOCKETS);
+            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "at most %d unix sockets", MAX_SOCKETS);
         struct unix_listener *u = &d->sockets[d->n_sockets];
         XPL_TRY(xpl_rpc_unix_new(address + 5, group, &u->socket, err));
         u->server = server;
@@ -450,15 +455,16 @@ static xpl_status_t listen_all(struct daemon *d, struct xpl_error *err) {
     while (*at) {
         char address[PATH_MAX];
         const size_t n = strcspn(at, ",");
-        if (n >= sizeof address) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "--listen: address too long");
+        if (n >= sizeof address)
+            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--listen: address too long");
         memcpy(address, at, n);
         address[n] = 0;
         at += n + (at[n] == ',');
         if (!is_local(address) && !d->tls && !d->config->insecure)
-            XPL_FAIL(err, XPL_FAILED_PRECONDITION,
-                     "--listen %s can be reached from other machines: use --tls-cert and "
-                     "--tls-key, or say --insecure",
-                     address);
+            XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                             "--listen %s can be reached from other machines: use --tls-cert and "
+                             "--tls-key, or say --insecure",
+                             address);
         XPL_TRY(listen_on(d, d->server, "grpc", address, d->tls, (gid_t)-1, err));
     }
     return XPL_OK;
@@ -513,8 +519,8 @@ static xpl_status_t start_worker(struct daemon *d, struct xpl_error *err) {
     const char *const address = c->xprof_worker;
     if (!address[0]) return XPL_OK;
     if (!is_local(address))
-        XPL_FAIL(err, XPL_FAILED_PRECONDITION,
-                 "--xprof-worker %s: must be unix:/PATH or a loopback address", address);
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                         "--xprof-worker %s: must be unix:/PATH or a loopback address", address);
     const struct xpl_svc_worker_options o = {c->logdir, c->worker_dir, c->worker_group,
                                              c->worker_fallback, d->tally};
     XPL_TRY(xpl_svc_worker_new(d->engine, d->catalogue, &o, &d->worker, err));
@@ -577,7 +583,7 @@ static xpl_status_t start_handles(struct daemon *d, struct xpl_error *err) {
     }
     d->watch = xpl_watch_new(d->loop, d->catalogue, d->config->scan_interval_ms, on_catalogue, d);
     d->prefetch = xpl_prefetch_new(d->engine, d->catalogue, d->store, d->pool, d->config->prefetch);
-    if (!d->watch || !d->prefetch) XPL_FAIL_OOM(err, "watching");
+    if (!d->watch || !d->prefetch) XPL_RETURN_OOM(err, "watching");
     return XPL_OK;
 }
 
@@ -588,9 +594,10 @@ static xpl_status_t start(struct daemon *d, struct xpl_error *err) {
     // Arenas of our own do the small allocations; more than two of malloc's only keep memory apart.
     (void)mallopt(M_ARENA_MAX, 2);
     if (!xpl_log_configure(d->config->log))
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "--log %s: want LEVEL[,TOPIC:LEVEL]", d->config->log);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--log %s: want LEVEL[,TOPIC:LEVEL]",
+                         d->config->log);
     xpl_log_start();
-    if (!(d->loop = xpl_loop_new())) XPL_FAIL_OOM(err, "loop");
+    if (!(d->loop = xpl_loop_new())) XPL_RETURN_OOM(err, "loop");
     XPL_TRY(start_storage(d, err));
     XPL_TRY(start_engine(d, err));
     XPL_TRY(start_captures(d, err));
@@ -624,7 +631,7 @@ static void unwind_handles(struct daemon *d) {
 
 static void free_all(struct daemon *d) {
     xpl_prefetch_free(d->prefetch);
-    xpl_captures_free(d->captures);
+    xpl_capture_jobs_free(d->captures);
     xpl_rpc_server_free(d->worker_server);
     xpl_rpc_server_free(d->server);
     xpl_pool_free(d->pool);
@@ -642,10 +649,10 @@ static void free_all(struct daemon *d) {
     xpl_svc_session_free(d->sessions);
     xpl_engine_free(d->engine);
     xpl_traces_free(d->traces);
-    xpl_writer_free(d->writer, DRAIN_MS);
+    xpl_store_writer_free(d->writer, DRAIN_MS);
     xpl_cache_free(d->cache);
     xpl_http_free(d->http);
-    xpl_tally_free(d->tally);
+    xpl_metrics_free(d->tally);
     xpl_store_close(d->store);
     xpl_catalogue_free(d->catalogue);
     if (d->loop) xpl_loop_free(d->loop);

@@ -7,19 +7,19 @@
 
 enum { MAX_TOOLS = 32, N_CODES = 17 };
 
-struct xpl_tally {
+struct xpl_metrics {
     struct {
         atomic_ullong count, micros;
     } at[MAX_TOOLS + 2][N_CODES]; // tools by registry position, then op_stats, then all others
 };
 
-struct xpl_tally *xpl_tally_new(void) {
-    struct xpl_tally *t = xpl_sys_alloc(sizeof *t);
+struct xpl_metrics *xpl_metrics_new(void) {
+    struct xpl_metrics *t = xpl_sys_alloc(sizeof *t);
     if (t) memset(t, 0, sizeof *t);
     return t;
 }
 
-void xpl_tally_free(struct xpl_tally *t) {
+void xpl_metrics_free(struct xpl_metrics *t) {
     xpl_sys_free(t);
 }
 
@@ -60,7 +60,7 @@ static void log_line(const struct xpl_request_line *r) {
     xpl_log_end(&l);
 }
 
-void xpl_tally_request(struct xpl_tally *t, const struct xpl_request_line *l) {
+void xpl_metrics_request(struct xpl_metrics *t, const struct xpl_request_line *l) {
     const size_t row = row_of(l->tool);
     const unsigned code = (unsigned)l->code < N_CODES ? (unsigned)l->code : XPL_UNKNOWN;
     atomic_fetch_add_explicit(&t->at[row][code].count, 1, memory_order_relaxed);
@@ -68,14 +68,14 @@ void xpl_tally_request(struct xpl_tally *t, const struct xpl_request_line *l) {
     if (xpl_log_enabled(XPL_LOG_WARN, "request")) log_line(l);
 }
 
-size_t xpl_tally_rows(struct xpl_tally *t, struct xpl_tally_row *ret, size_t max) {
+size_t xpl_metrics_rows(struct xpl_metrics *t, struct xpl_metrics_row *ret, size_t max) {
     size_t n_tools, n = 0;
     const struct xpl_tool *const tools = xpl_tools(&n_tools);
     for (size_t row = 0; row < MAX_TOOLS + 2; row++) {
         for (unsigned code = 0; code < N_CODES && n < max; code++) {
             const uint64_t count = atomic_load(&t->at[row][code].count);
             if (!count) continue;
-            ret[n++] = (struct xpl_tally_row){
+            ret[n++] = (struct xpl_metrics_row){
                 .tool = row < n_tools      ? tools[row].name
                         : row == MAX_TOOLS ? "op_stats"
                                            : "other",

@@ -4,10 +4,10 @@
 
 #include "server/engine/engine.h"
 
-struct xpl_tally;
+struct xpl_metrics;
 
-struct xpl_tally *xpl_tally_new(void); // NULL when out of memory
-void xpl_tally_free(struct xpl_tally *t);
+struct xpl_metrics *xpl_metrics_new(void); // NULL when out of memory
+void xpl_metrics_free(struct xpl_metrics *t);
 
 struct xpl_request_line {
     const char *service; // "grpc", "xprof"
@@ -22,13 +22,13 @@ struct xpl_request_line {
     const char *error;        // message of a failure, or NULL
 };
 // Any thread.
-void xpl_tally_request(struct xpl_tally *t, const struct xpl_request_line *l);
+void xpl_metrics_request(struct xpl_metrics *t, const struct xpl_request_line *l);
 
-struct xpl_tally_row {
+struct xpl_metrics_row {
     const char *tool, *code;
     uint64_t count, micros;
 };
 // Rows with a count, by tool and code; returns how many were written to ret[0..max).
-size_t xpl_tally_rows(struct xpl_tally *t, struct xpl_tally_row *ret, size_t max);
+size_t xpl_metrics_rows(struct xpl_metrics *t, struct xpl_metrics_row *ret, size_t max);
 
 #endif

@@ -241,7 +241,7 @@ xpl_watch_new(struct xpl_loop *loop, struct xpl_catalogue *catalogue, uint64_t i
     return w;
 }
 
-void xpl_watch_look(struct xpl_watch *w, const char *path) {
+void xpl_watch_scan(struct xpl_watch *w, const char *path) {
     for (size_t n = strlen(path); n > 0; n--)
         if (path[n] == 0 || path[n] == '/') xpl_catalogue_mark(w->catalogue, (xpl_str_t){path, n});
     xpl_catalogue_mark(w->catalogue, XPL_STR("."));

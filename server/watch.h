@@ -16,7 +16,7 @@ xpl_watch_new(struct xpl_loop *loop, struct xpl_catalogue *catalogue, uint64_t i
               void *arg);
 // A file came to `path` below LOGDIR just now: looks at it and at the directories above it without
 // waiting for notifications.
-void xpl_watch_look(struct xpl_watch *w, const char *path);
+void xpl_watch_scan(struct xpl_watch *w, const char *path);
 // Closes the handles; memory goes when the last of them is closed.
 void xpl_watch_close(struct xpl_watch *w);
 

@@ -124,7 +124,7 @@ xpl_status_t xpl_group_cursor_new_at(const struct xpl_groups *g, const struct xp
                                      struct xpl_group_cursor **ret, struct xpl_error *err) {
     const struct plane_groups *const pg = &g->planes[line->plane->index];
     struct xpl_group_cursor *const c = xpl_arena_zalloc(arena, sizeof *c);
-    if (!c) XPL_FAIL_OOM(err, "event groups");
+    if (!c) XPL_RETURN_OOM(err, "event groups");
     c->g = g, c->pg = pg, c->line = line, c->arena = arena;
     c->lg = xpl_grp_find_line(pg, line);
     c->kind = kind_of(g, pg, c->lg);
@@ -140,7 +140,7 @@ xpl_status_t xpl_group_cursor_new_at(const struct xpl_groups *g, const struct xp
     }
     if (at && c->kind == LINE_NESTED && c->lg->chunk_tops &&
         !restore_stack(c, c->lg->chunk_tops[chunk]))
-        XPL_FAIL_OOM(err, "event groups");
+        XPL_RETURN_OOM(err, "event groups");
     begin_quick(c);
     if (c->kind == LINE_NESTED) set_quick(c);
     *ret = c;

@@ -7,7 +7,7 @@
 #include "analysis/grouping/impl.h"
 
 static xpl_status_t no_memory(struct xpl_error *err) {
-    XPL_FAIL_OOM(err, "device steps");
+    XPL_RETURN_OOM(err, "device steps");
 }
 
 bool xpl_grp_is_host_plane(const struct xpl_plane *p) {
@@ -224,7 +224,7 @@ static xpl_status_t merge_feeds(struct gpu_build *b) {
         const struct timed_event head = b->heap[0];
         struct feed *const f = &b->feeds[head.order];
         if ((n++ & 4095) == 0 && xpl_exec_cancelled(b->g->exec))
-            XPL_FAIL(b->err, XPL_CANCELLED, "cancelled");
+            XPL_RETURN_ERROR(b->err, XPL_CANCELLED, "cancelled");
         if (!feed_event(b, &head, f->line)) return no_memory(b->err);
         XPL_TRY(read_feed(b, f, &next));
         if (f->done) {
@@ -407,7 +407,7 @@ static xpl_status_t spread_spans(struct xpl_groups *g, struct plane_groups *pg,
                    v[k].span.end < v[i].span.begin;
                  k++)
                 if ((++steps & 0xffff) == 0 && xpl_exec_cancelled(g->exec))
-                    XPL_FAIL(err, XPL_CANCELLED, "cancelled");
+                    XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
             if (k == pg->n_spans || v[k].span.begin > v[i].span.end) continue;
             current = k + 1;
             if (!span_overlaps(v[k].span, v[i].span)) continue;

@@ -10,7 +10,7 @@
 enum { HUB_LIMIT = 64 };
 
 static xpl_status_t no_memory(struct forest *f) {
-    XPL_FAIL_OOM(f->err, "event groups");
+    XPL_RETURN_OOM(f->err, "event groups");
 }
 
 // ---- sorting links by key ----
@@ -89,7 +89,7 @@ static xpl_status_t number_nodes(struct forest *f) {
     for (size_t i = 0; i < f->n_scans; i++) {
         f->scans[i].base = (uint32_t)n;
         n += f->scans[i].nodes.n;
-        if (n >= MAX_NODES) XPL_FAIL_OOM(f->err, "event groups: nodes");
+        if (n >= MAX_NODES) XPL_RETURN_OOM(f->err, "event groups: nodes");
     }
     f->g->n_nodes = (uint32_t)n;
     return XPL_OK;
@@ -542,7 +542,7 @@ static void add_sorted(struct link *v, size_t n, const struct link *extra, size_
 
 static xpl_status_t merge_links(struct forest *f, const struct extra_links *x) {
     const size_t joined = join_links(f, NULL), total = joined + x->v.n;
-    if (total >= MAX_LINKS) XPL_FAIL_OOM(f->err, "event groups: links");
+    if (total >= MAX_LINKS) XPL_RETURN_OOM(f->err, "event groups: links");
     f->links = xpl_arena_array(&f->temp, total, sizeof *f->links);
     if (!f->links) return no_memory(f);
     join_links(f, f->links);
@@ -636,13 +636,13 @@ static xpl_status_t build(struct forest *f, bool want_groups) {
     XPL_TRY(drop_crowded(f));
     XPL_TRY(merge_links(f, &extra));
     make_hubs(f);
-    XPL_TRY(xpl_grp_spread(f, want_groups));
+    XPL_TRY(xpl_grp_propagate(f, want_groups));
     make_labels(f);
     return XPL_OK;
 }
 
-xpl_status_t xpl_grp_build_forest(struct xpl_groups *g, struct scan *scans, size_t n_scans,
-                                  bool want_groups, struct xpl_error *err) {
+xpl_status_t xpl_grp_build_graph(struct xpl_groups *g, struct scan *scans, size_t n_scans,
+                                 bool want_groups, struct xpl_error *err) {
     struct forest f = {.g = g, .scans = scans, .n_scans = n_scans, .err = err};
     xpl_arena_init(&f.temp, g->arena->limit);
     const xpl_status_t status = build(&f, want_groups);

@@ -127,7 +127,7 @@ static xpl_status_t list_lines(struct xpl_groups *g, struct plane_groups *pg,
     if (n == 0) return XPL_OK;
     pg->lines = xpl_arena_zalloc(g->arena, n * sizeof *pg->lines);
     pg->plan.linked = xpl_arena_zalloc(g->arena, p->n_event_md);
-    if (!pg->lines || !pg->plan.linked) XPL_FAIL_OOM(err, "event groups");
+    if (!pg->lines || !pg->plan.linked) XPL_RETURN_OOM(err, "event groups");
     for (uint32_t i = 0; i < p->n_event_md; i++) // cursors say whether it is eager
         if (p->event_md[i].type == XPL_EVENT_TF_OP_RUN) atomic_init(&pg->plan.linked[i], 1);
     for (uint32_t i = 0; i < p->n_lines; i++)
@@ -162,7 +162,7 @@ static xpl_status_t list_scans(struct scan_job *job, const struct outlook *o,
         n += cut_lines(&g->planes[i], NULL);
     }
     job->scans = xpl_arena_array(temp, n, sizeof *job->scans);
-    if (!job->scans) XPL_FAIL_OOM(err, "event groups");
+    if (!job->scans) XPL_RETURN_OOM(err, "event groups");
     for (uint32_t i = 0; i < g->xs->n_planes; i++)
         job->n += cut_lines(&g->planes[i], job->scans + job->n);
     return XPL_OK;
@@ -235,7 +235,7 @@ static xpl_status_t build_forest(struct scan_job *job, const struct outlook *o,
         status = run_scans(job, true, err);
     }
     if (status == XPL_OK)
-        status = xpl_grp_build_forest(job->g, job->scans, job->n, o->roots || o->lock_step, err);
+        status = xpl_grp_build_graph(job->g, job->scans, job->n, o->roots || o->lock_step, err);
     end_scans(job);
     return status;
 }
@@ -270,13 +270,13 @@ xpl_status_t xpl_groups_build(const struct xpl_xspace *xs, struct xpl_arena *are
                               struct xpl_error *err) {
     struct xpl_groups *const g = xpl_arena_zalloc(arena, sizeof *g);
     struct outlook o = {0};
-    if (!g) XPL_FAIL_OOM(err, "event groups");
+    if (!g) XPL_RETURN_OOM(err, "event groups");
     g->xs = xs, g->arena = arena, g->exec = exec;
     g->planes = xpl_arena_zalloc(arena, xs->n_planes * sizeof *g->planes);
-    if (!g->planes) XPL_FAIL_OOM(err, "event groups");
+    if (!g->planes) XPL_RETURN_OOM(err, "event groups");
     for (uint32_t i = 0; i < xs->n_planes; i++) {
         if (!xpl_grp_plan_init(&g->planes[i].plan, &xs->planes[i], arena))
-            XPL_FAIL_OOM(err, "event groups");
+            XPL_RETURN_OOM(err, "event groups");
         look_at(&g->planes[i].plan, &o);
     }
     for (uint32_t i = 0; i < xs->n_planes; i++)

@@ -448,7 +448,7 @@ struct forest {
 #define NO_HUB 0xffffffffu
 bool xpl_grp_is_tf_data(const struct forest *f, int64_t step);
 // Finds the roots' groups and spreads them (unless only is_eager is wanted); marks NODE_IS_EAGER.
-xpl_status_t xpl_grp_spread(struct forest *f, bool want_groups);
+xpl_status_t xpl_grp_propagate(struct forest *f, bool want_groups);
 // First stat of that type of a node's event.
 bool xpl_grp_node_stat(const struct xpl_groups *g, uint32_t node, enum xpl_stat_type type,
                        struct xpl_stat *ret);
@@ -463,8 +463,8 @@ const struct line_groups *xpl_grp_line_of(const struct xpl_groups *g, uint32_t n
 bool xpl_grp_node_event(const struct xpl_groups *g, uint32_t node, const struct line_groups **lg,
                         struct xpl_raw_event *ret);
 // Merges scans into the graph and finds the groups.
-xpl_status_t xpl_grp_build_forest(struct xpl_groups *g, struct scan *scans, size_t n_scans,
-                                  bool want_groups, struct xpl_error *err);
+xpl_status_t xpl_grp_build_graph(struct xpl_groups *g, struct scan *scans, size_t n_scans,
+                                 bool want_groups, struct xpl_error *err);
 // What a node passes on: LABEL_* | group.
 static inline uint32_t xpl_grp_node_label(const struct node *n) {
     return (n->flags & NODE_IN_EAGER ? LABEL_IN_EAGER : 0) |

@@ -14,7 +14,7 @@ static bool placed_before(const void *ctx, const void *pa, const void *pb) {
 }
 
 static xpl_status_t no_memory(struct xpl_error *err) {
-    XPL_FAIL_OOM(err, "event groups");
+    XPL_RETURN_OOM(err, "event groups");
 }
 
 xpl_status_t xpl_grp_place_events(const struct plan *plan, const struct xpl_line *line,

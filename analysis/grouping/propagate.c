@@ -18,7 +18,7 @@
 enum { SEARCH_BUDGET = 1 << 26 };
 
 static xpl_status_t no_memory(struct forest *f) {
-    XPL_FAIL_OOM(f->err, "event groups");
+    XPL_RETURN_OOM(f->err, "event groups");
 }
 
 bool xpl_grp_is_tf_data(const struct forest *f, int64_t step) {
@@ -371,7 +371,7 @@ static bool mark_eager(struct forest *f) {
     return true;
 }
 
-xpl_status_t xpl_grp_spread(struct forest *f, bool want_groups) {
+xpl_status_t xpl_grp_propagate(struct forest *f, bool want_groups) {
     struct xpl_groups *const g = f->g;
     uint32_t next = 0;
     f->budget = SEARCH_BUDGET;

@@ -39,12 +39,12 @@ xpl_status_t xpl_groups_line_regions(const struct xpl_groups *g, const struct xp
          xpl_next_message(&w.p, w.end, XLINE_EVENTS, &message) == XPL_WIRE_FIELD;) {
         struct xpl_raw_event raw;
         if ((++n & 0xffff) == 0 && xpl_exec_cancelled(g->exec))
-            XPL_FAIL(err, XPL_CANCELLED, "cancelled");
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
         if (!xpl_raw_event_head(message, w.end, &raw)) break; // whoever reads the line reports it
         const uint32_t role = s.plan->role_of[xpl_event_md_at(s.plan->plane, raw.md_id)];
         if (XPL_LIKELY(!(role & (ROLE_START_REGION | ROLE_STOP_REGION)))) continue;
         if (!xpl_raw_event_read(message, w.end, &raw)) break;
-        if (!on_marker(&s, role, &raw, arena)) XPL_FAIL_OOM(err, "thread pool regions");
+        if (!on_marker(&s, role, &raw, arena)) XPL_RETURN_OOM(err, "thread pool regions");
     }
     *ret = s.found.v;
     *ret_n = s.found.n;

@@ -370,7 +370,7 @@ static void begin_state(struct state *st, struct scan *s, struct line_groups *lg
 
 static xpl_status_t scan_failed(struct scan *s, const struct xpl_event_cursor *c) {
     if (c) return xpl_events_error(c, &s->err);
-    XPL_FAIL_OOM(&s->err, "event groups");
+    XPL_RETURN_OOM(&s->err, "event groups");
 }
 
 // One event: keeps it, or only closes what it is not inside of.  Returns its scope.
@@ -457,7 +457,7 @@ static inline bool see_next(const struct plan *plan, const struct xpl_line *line
 }
 
 static xpl_status_t begin_chunk(struct state *st, uint32_t chunk, struct xpl_exec *exec) {
-    if (xpl_exec_cancelled(exec)) XPL_FAIL(&st->s->err, XPL_CANCELLED, "cancelled");
+    if (xpl_exec_cancelled(exec)) XPL_RETURN_ERROR(&st->s->err, XPL_CANCELLED, "cancelled");
     if (st->lg->chunk_tops) st->lg->chunk_tops[chunk] = settle(st);
     return XPL_OK;
 }
@@ -847,7 +847,7 @@ static xpl_status_t tpu_credit(struct state *st, const struct xpl_line *line,
         struct xpl_raw_event raw;
         struct scan_stats ss;
         if ((c.index & 4095) == 0 && xpl_exec_cancelled(exec))
-            XPL_FAIL(&s->err, XPL_CANCELLED, "cancelled");
+            XPL_RETURN_ERROR(&s->err, XPL_CANCELLED, "cancelled");
         c.p = xpl_find_message(c.p, c.end, XLINE_EVENTS);
         const uint8_t *p = c.p;
         if (xpl_next_message(&p, c.end, XLINE_EVENTS, &message) != XPL_WIRE_FIELD ||

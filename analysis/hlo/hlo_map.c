@@ -97,14 +97,14 @@ static bool keep_first_of_each(struct xpl_hlo_map *m, found_vec *v) {
 xpl_status_t xpl_hlo_map_new(const struct xpl_xspace *xs, size_t limit, struct xpl_hlo_map **ret,
                              struct xpl_error *err) {
     struct xpl_hlo_map *const m = xpl_sys_alloc(sizeof *m);
-    if (!m) XPL_FAIL_OOM(err, "HLO programs");
+    if (!m) XPL_RETURN_OOM(err, "HLO programs");
     *m = (struct xpl_hlo_map){0};
     xpl_arena_init(&m->arena, limit);
     pthread_mutex_init(&m->lock, NULL);
     found_vec v = {0};
     if (!collect(xs, &m->arena, &v) || !keep_first_of_each(m, &v)) {
         xpl_hlo_map_free(m);
-        XPL_FAIL_OOM(err, "HLO programs");
+        XPL_RETURN_OOM(err, "HLO programs");
     }
     *ret = m;
     return XPL_OK;
@@ -248,8 +248,8 @@ xpl_status_t xpl_hlo_map_is_training(struct xpl_hlo_map *m, struct xpl_exec *exe
                                      struct xpl_error *err) {
     struct training_scan s = {.map = m, .exec = exec};
     xpl_exec_run(exec, m->n, scan_program, &s);
-    if (xpl_exec_cancelled(exec)) XPL_FAIL(err, XPL_CANCELLED, "conversion cancelled");
-    if (!atomic_load(&s.found) && atomic_load(&s.status)) XPL_FAIL_OOM(err, "HLO module");
+    if (xpl_exec_cancelled(exec)) XPL_RETURN_ERROR(err, XPL_CANCELLED, "conversion cancelled");
+    if (!atomic_load(&s.found) && atomic_load(&s.status)) XPL_RETURN_OOM(err, "HLO module");
     *ret = atomic_load(&s.found);
     return XPL_OK;
 }

@@ -389,10 +389,10 @@ static enum outcome read_module(struct reader *r, xpl_bytes_t bytes) {
 xpl_status_t xpl_hlo_module_read(xpl_bytes_t bytes, struct xpl_arena *a,
                                  struct xpl_hlo_module **ret, struct xpl_error *err) {
     struct xpl_hlo_module *const m = xpl_arena_zalloc(a, sizeof *m);
-    if (!m) XPL_FAIL_OOM(err, "HLO module");
+    if (!m) XPL_RETURN_OOM(err, "HLO module");
     struct reader r = {.arena = a, .m = m};
     const enum outcome o = read_module(&r, bytes);
-    if (o == NO_MEMORY) XPL_FAIL_OOM(err, "HLO module");
+    if (o == NO_MEMORY) XPL_RETURN_OOM(err, "HLO module");
     m->valid = o == FINE;
     *ret = m;
     return XPL_OK;

@@ -50,7 +50,7 @@ xpl_status_t xpl_opstats_convert(const struct xpl_xspace *xs, const struct xpl_c
     XPL_TRY(xpl_hlo_map_new(xs, scratch_limit, &hlo, err));
     XPL_TRY(xpl_groups_build(xs, &arena, exec, &groups, err));
     struct xpl_opstats *const s = xpl_arena_zalloc(result, sizeof *s);
-    if (!s) XPL_FAIL_OOM(err, "op statistics");
+    if (!s) XPL_RETURN_OOM(err, "op statistics");
     const struct xpl_convert c = {
         .xs = xs,
         .groups = groups,

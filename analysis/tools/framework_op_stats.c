@@ -68,7 +68,7 @@ static xpl_status_t prepare(struct stats *t, struct xpl_arena *a, struct xpl_err
         !xpl_op_metrics_by_framework_op(&s->device_op_metrics_db, true, a, &t->device) ||
         !xpl_op_metrics_sorted(&t->device, MAX_OPS, a, &t->device_ops, &t->n_device) ||
         !xpl_op_metrics_sorted(&s->host_op_metrics_db, MAX_OPS, a, &t->host_ops, &t->n_host))
-        XPL_FAIL_OOM(err, "framework_op_stats");
+        XPL_RETURN_OOM(err, "framework_op_stats");
     return XPL_OK;
 }
 
@@ -244,6 +244,6 @@ xpl_status_t xpl_tool_framework_op_stats(const struct xpl_opstats *s,
     xpl_buf_putc(out, ',');
     put_table(&t, true, scratch, out);
     xpl_buf_putc(out, ']');
-    if (out->failed) XPL_FAIL_OOM(err, "framework_op_stats");
+    if (out->failed) XPL_RETURN_OOM(err, "framework_op_stats");
     return XPL_OK;
 }

@@ -73,6 +73,6 @@ xpl_status_t xpl_tool_kernel_stats(const struct xpl_opstats *s, const struct xpl
     for (size_t i = 0; i < s->kernel_reports.n; i++)
         put_row(&g, &s->kernel_reports.v[i], (uint32_t)(i + 1));
     xpl_gviz_end(&g);
-    if (out->failed) XPL_FAIL_OOM(err, "kernel_stats");
+    if (out->failed) XPL_RETURN_OOM(err, "kernel_stats");
     return XPL_OK;
 }

@@ -530,6 +530,6 @@ xpl_status_t xpl_tool_op_profile(const struct xpl_opstats *s, const struct xpl_t
         out, ",\"aggDvfsTimeScaleMultiplier\":",
         xpl_safe_divide((double)db->normalized_total_op_time_ps, (double)db->total_op_time_ps));
     xpl_buf_putc(out, '}');
-    if (!ok || out->failed) XPL_FAIL_OOM(err, "op_profile");
+    if (!ok || out->failed) XPL_RETURN_OOM(err, "op_profile");
     return XPL_OK;
 }

@@ -355,9 +355,9 @@ xpl_status_t xpl_tool_overview_page(const struct xpl_opstats *stats,
     struct xpl_input_pipeline ip;
     struct xpl_bottleneck bottleneck;
     XPL_TRY(xpl_input_pipeline_analyze(stats, scratch, &ip, err));
-    if (!xpl_bottleneck_generic(&ip, scratch, &bottleneck)) XPL_FAIL_OOM(err, "overview_page");
+    if (!xpl_bottleneck_generic(&ip, scratch, &bottleneck)) XPL_RETURN_OOM(err, "overview_page");
     xpl_buf_putc(out, '[');
-    if (!analysis_table(stats, &ip, scratch, out)) XPL_FAIL_OOM(err, "overview_page");
+    if (!analysis_table(stats, &ip, scratch, out)) XPL_RETURN_OOM(err, "overview_page");
     xpl_buf_putc(out, ',');
     xpl_step_table(&ip, scratch, out);
     xpl_buf_putc(out, ',');
@@ -367,8 +367,8 @@ xpl_status_t xpl_tool_overview_page(const struct xpl_opstats *stats,
     xpl_buf_putc(out, ',');
     latency_table(out);
     xpl_buf_str(out, XPL_STR(", {},"));
-    if (!diagnostics(stats, scratch, out)) XPL_FAIL_OOM(err, "overview_page");
+    if (!diagnostics(stats, scratch, out)) XPL_RETURN_OOM(err, "overview_page");
     xpl_buf_putc(out, ']');
-    if (out->failed) XPL_FAIL_OOM(err, "overview_page");
+    if (out->failed) XPL_RETURN_OOM(err, "overview_page");
     return XPL_OK;
 }

@@ -60,7 +60,7 @@ xpl_status_t xpl_bytes_answer(const struct xpl_tool *tool, xpl_bytes_t bytes, st
     if (tool->product == XPL_PRODUCT_MEMORY_PROFILE)
         return xpl_bytes_memory_profile(bytes, exec, limit, out, err);
     if (tool->product != XPL_PRODUCT_TRACE_VIEWER)
-        XPL_FAIL(err, XPL_INTERNAL, "%s is not made of one host's profile", tool->name);
+        XPL_RETURN_ERROR(err, XPL_INTERNAL, "%s is not made of one host's profile", tool->name);
     XPL_TRY(xpl_xspace_open(bytes, &view, exec, &xs, err));
     return xpl_trace_viewer(xs, XPL_TRACE_VIEWER_MAX_EVENTS, exec, limit, out, err);
 }
@@ -74,7 +74,7 @@ xpl_status_t xpl_answer_render(const struct xpl_tool *tool, const struct xpl_too
     XPL_TRY(xpl_opstats_combine(hosts, n, opt->xprof_exact, &scratch, &all, err));
     XPL_TRY(tool->render(all, opt, &scratch, out, err));
     if (out->failed)
-        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "%s: the answer is over the limit of %zu bytes",
-                 tool->name, limit);
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
+                         "%s: the answer is over the limit of %zu bytes", tool->name, limit);
     return XPL_OK;
 }

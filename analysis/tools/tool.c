@@ -130,8 +130,8 @@ static xpl_status_t refuse_key(const struct xpl_tool *tool, xpl_str_t key, struc
     list_options(valid, sizeof valid, tool->options);
     list_options(valid, sizeof valid, kCommonOptions);
     const xpl_str_t shown = xpl_str_sub(key, 0, 32);
-    XPL_FAIL(err, XPL_INVALID_ARGUMENT, "%s has no option '%.*s'; it takes %s", tool->name,
-             XPL_STR_FMT(shown), valid);
+    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s has no option '%.*s'; it takes %s", tool->name,
+                     XPL_STR_FMT(shown), valid);
 }
 
 xpl_status_t xpl_tool_options_parse(const struct xpl_tool *tool, const struct xpl_option *options,
@@ -148,8 +148,9 @@ xpl_status_t xpl_tool_options_parse(const struct xpl_tool *tool, const struct xp
         if (!known || (ours && !strict)) continue;
         const xpl_str_t value = xpl_str_sub(o->value, 0, 32);
         if (!set(o, &parsed) && strict)
-            XPL_FAIL(err, XPL_INVALID_ARGUMENT, "option %.*s cannot be '%.*s'; use %s",
-                     XPL_STR_FMT(o->key), XPL_STR_FMT(value), xpl_tool_option_values(o->key));
+            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "option %.*s cannot be '%.*s'; use %s",
+                             XPL_STR_FMT(o->key), XPL_STR_FMT(value),
+                             xpl_tool_option_values(o->key));
     }
     *ret = parsed;
     return XPL_OK;

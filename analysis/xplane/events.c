@@ -100,10 +100,11 @@ xpl_status_t xpl_events_error(const struct xpl_event_cursor *c, struct xpl_error
     const struct xpl_plane *const p = c->line->plane;
     const uint64_t off = (uint64_t)(c->p - p->space->bytes.ptr);
     const xpl_str_t plane = xpl_str_sub(p->name, 0, 60), line = xpl_str_sub(c->line->name, 0, 40);
-    XPL_FAIL_AT(err, XPL_DATA_LOSS, off,
-                "corrupt profile: bad event at byte %" PRIu64 " of %zu (plane '%.*s', line '%.*s', "
-                "event %" PRIu64 ")",
-                off, p->space->bytes.len, XPL_STR_FMT(plane), XPL_STR_FMT(line), c->index);
+    XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, off,
+                        "corrupt profile: bad event at byte %" PRIu64
+                        " of %zu (plane '%.*s', line '%.*s', "
+                        "event %" PRIu64 ")",
+                        off, p->space->bytes.len, XPL_STR_FMT(plane), XPL_STR_FMT(line), c->index);
 }
 
 int64_t xpl_event_begin_ps(const struct xpl_line *l, const struct xpl_event *ev) {

@@ -33,13 +33,13 @@ static uint64_t offset_of(const struct open_ctx *c, const uint8_t *p) {
 
 static xpl_status_t broken(const struct open_ctx *c, const char *message, const uint8_t *at) {
     const uint64_t off = offset_of(c, at);
-    XPL_FAIL_AT(c->err, XPL_DATA_LOSS, off,
-                "truncated or corrupt profile: bad field in %s at byte %" PRIu64 " of %zu", message,
-                off, c->xs->bytes.len);
+    XPL_RETURN_ERROR_AT(c->err, XPL_DATA_LOSS, off,
+                        "truncated or corrupt profile: bad field in %s at byte %" PRIu64 " of %zu",
+                        message, off, c->xs->bytes.len);
 }
 
 static xpl_status_t no_memory(const struct open_ctx *c) {
-    XPL_FAIL_OOM(c->err, "profile index");
+    XPL_RETURN_OOM(c->err, "profile index");
 }
 
 // ---- lines ----
@@ -157,7 +157,8 @@ static xpl_status_t index_lines(struct open_ctx *c) {
                      index_lines_here, &job);
     else
         index_lines_here(&job, 0);
-    if (c->exec && xpl_exec_cancelled(c->exec)) XPL_FAIL(c->err, XPL_CANCELLED, "cancelled");
+    if (c->exec && xpl_exec_cancelled(c->exec))
+        XPL_RETURN_ERROR(c->err, XPL_CANCELLED, "cancelled");
     for (size_t i = 0; i < c->lines.n; i++)
         if (job.bad[i]) return broken(c, "XLine", job.bad[i]);
     return XPL_OK;

@@ -58,7 +58,7 @@ static bool add_name(struct xpl_rpc_health *h, xpl_str_t name) {
 xpl_status_t xpl_rpc_health_new(const struct xpl_rpc_method *methods, size_t n,
                                 struct xpl_rpc_health **ret, struct xpl_error *err) {
     struct xpl_rpc_health *const h = xpl_sys_alloc(sizeof *h);
-    if (!h) XPL_FAIL_OOM(err, "health");
+    if (!h) XPL_RETURN_OOM(err, "health");
     *h = (struct xpl_rpc_health){0};
     pthread_mutex_init(&h->mu, NULL);
     h->names = xpl_sys_alloc((n + 1) * sizeof *h->names);
@@ -67,7 +67,7 @@ xpl_status_t xpl_rpc_health_new(const struct xpl_rpc_method *methods, size_t n,
         ok = add_name(h, service_of(methods[i].path));
     if (!ok) {
         xpl_rpc_health_free(h);
-        XPL_FAIL_OOM(err, "health");
+        XPL_RETURN_OOM(err, "health");
     }
     *ret = h;
     return XPL_OK;

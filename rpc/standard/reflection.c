@@ -80,10 +80,11 @@ static xpl_status_t index_one(struct xpl_rpc_reflection *r, size_t file, xpl_str
                               struct xpl_error *err) {
     const xpl_bytes_t short_name = xpl_rpc_field_find(bytes, 1);
     xpl_str_t name;
-    if (depth > MAX_NESTING) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "descriptors: nested too deep");
+    if (depth > MAX_NESTING)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "descriptors: nested too deep");
     if (!full_name(r, scope, (xpl_str_t){(const char *)short_name.ptr, short_name.len}, &name) ||
         !add_symbol(r, name, file, kind))
-        XPL_FAIL_OOM(err, "descriptors");
+        XPL_RETURN_OOM(err, "descriptors");
     struct xpl_rpc_reader reader = xpl_rpc_reader(bytes);
     struct xpl_rpc_field f;
     enum kind in;
@@ -101,7 +102,7 @@ static xpl_status_t index_file(struct xpl_rpc_reflection *r, size_t i, struct xp
     while ((got = xpl_rpc_field_next(&reader, &f)) == 1)
         if (f.wire == 2 && f.num >= 4 && f.num <= 7)
             XPL_TRY(index_one(r, i, r->files[i].package, f.bytes, top[f.num - 4], 0, err));
-    if (got < 0) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "descriptors: malformed");
+    if (got < 0) XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "descriptors: malformed");
     return XPL_OK;
 }
 
@@ -116,7 +117,7 @@ static xpl_status_t collect_needs(struct xpl_rpc_reflection *r, size_t i, struct
     struct file *const file = &r->files[i];
     bool seen[MAX_FILES] = {0};
     file->needs = xpl_arena_array(&r->arena, r->n_files, sizeof *file->needs);
-    if (!file->needs) XPL_FAIL_OOM(err, "descriptors");
+    if (!file->needs) XPL_RETURN_OOM(err, "descriptors");
     file->needs[file->n_needs++] = (uint16_t)i;
     seen[i] = true;
     for (size_t at = 0; at < file->n_needs; at++) {
@@ -126,9 +127,9 @@ static xpl_status_t collect_needs(struct xpl_rpc_reflection *r, size_t i, struct
             if (f.wire != 2 || f.num != 3) continue; // dependency
             const size_t k = find_file(r, xpl_rpc_field_text(&f));
             if (k == SIZE_MAX)
-                XPL_FAIL(err, XPL_INVALID_ARGUMENT,
-                         "descriptors: %.*s imports %.*s, which is absent", XPL_STR_FMT(file->name),
-                         XPL_STR_FMT(xpl_rpc_field_text(&f)));
+                XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                                 "descriptors: %.*s imports %.*s, which is absent",
+                                 XPL_STR_FMT(file->name), XPL_STR_FMT(xpl_rpc_field_text(&f)));
             if (!seen[k]) file->needs[file->n_needs++] = (uint16_t)k;
             seen[k] = true;
         }
@@ -142,17 +143,18 @@ static xpl_status_t index_set(struct xpl_rpc_reflection *r, xpl_bytes_t set,
     struct xpl_rpc_field f;
     int got;
     r->files = xpl_arena_array(&r->arena, MAX_FILES, sizeof *r->files);
-    if (!r->files) XPL_FAIL_OOM(err, "descriptors");
+    if (!r->files) XPL_RETURN_OOM(err, "descriptors");
     while ((got = xpl_rpc_field_next(&reader, &f)) == 1) {
         if (f.num != 1 || f.wire != 2) continue;
-        if (r->n_files == MAX_FILES) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "descriptors: too many");
+        if (r->n_files == MAX_FILES)
+            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "descriptors: too many");
         const xpl_bytes_t name = xpl_rpc_field_find(f.bytes, 1);
         const xpl_bytes_t package = xpl_rpc_field_find(f.bytes, 2);
         r->files[r->n_files++] = (struct file){.bytes = f.bytes,
                                                .name = {(const char *)name.ptr, name.len},
                                                .package = {(const char *)package.ptr, package.len}};
     }
-    if (got < 0) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "descriptors: malformed");
+    if (got < 0) XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "descriptors: malformed");
     for (size_t i = 0; i < r->n_files; i++) {
         XPL_TRY(index_file(r, i, err));
         XPL_TRY(collect_needs(r, i, err));
@@ -173,7 +175,7 @@ xpl_status_t xpl_rpc_reflection_new(xpl_bytes_t set, const struct xpl_rpc_method
                                     struct xpl_rpc_reflection **ret, struct xpl_error *err) {
     struct xpl_rpc_method own[XPL_RPC_REFLECTION_METHODS];
     struct xpl_rpc_reflection *const r = xpl_sys_alloc(sizeof *r);
-    if (!r) XPL_FAIL_OOM(err, "reflection");
+    if (!r) XPL_RETURN_OOM(err, "reflection");
     *r = (struct xpl_rpc_reflection){0};
     xpl_arena_init(&r->arena, MAX_ARENA);
     const xpl_status_t st = index_set(r, set, err);
@@ -284,7 +286,7 @@ xpl_status_t xpl_rpc_reflection_answer(const struct xpl_rpc_reflection *r, xpl_b
     put_answer(ret, r, question, text, &inner);
     const bool failed = inner.failed || ret->failed;
     xpl_buf_fini(&inner);
-    if (failed) XPL_FAIL_OOM(err, "reflection");
+    if (failed) XPL_RETURN_OOM(err, "reflection");
     return XPL_OK;
 }
 

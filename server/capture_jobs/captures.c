@@ -18,7 +18,7 @@ enum { SEEN_MS = 2000, PLAN_BYTES = 8 << 20 };
 
 struct job {
     struct job *next;
-    struct xpl_captures *captures;
+    struct xpl_capture_jobs *captures;
     pthread_t thread;
     uint64_t id, schedule_id;
     struct xpl_arena arena; // the plan
@@ -29,12 +29,12 @@ struct job {
     bool noted;    // its directory is in the history
     // As they are now; the mutex.
     struct xpl_capture_host *live;
-    char session[XPL_INTAKE_NAME_SIZE];
+    char session[XPL_PROFILE_WRITER_NAME_SIZE];
     bool over; // the thread is about to end: it can be joined
 };
 
-struct xpl_captures {
-    struct xpl_captures_options o;
+struct xpl_capture_jobs {
+    struct xpl_capture_jobs_options o;
     pthread_mutex_t mu;
     pthread_cond_t changed; // the catalogue has a new snapshot, or all stops
     struct job *jobs;       // over ones are joined by the next start
@@ -50,7 +50,7 @@ static int64_t now_ms(void) {
 }
 
 // What captures left that the last daemon did not end.
-static void recover(struct xpl_captures *c) {
+static void recover(struct xpl_capture_jobs *c) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, 1 << 20);
     struct xpl_history_directory *list;
@@ -66,10 +66,10 @@ static void recover(struct xpl_captures *c) {
     if (st != XPL_OK) xpl_log(XPL_LOG_WARN, "capture", "%s", err.msg);
 }
 
-struct xpl_captures *xpl_captures_new(const struct xpl_captures_options *o) {
-    struct xpl_captures *c = xpl_sys_alloc(sizeof *c);
+struct xpl_capture_jobs *xpl_capture_jobs_new(const struct xpl_capture_jobs_options *o) {
+    struct xpl_capture_jobs *c = xpl_sys_alloc(sizeof *c);
     if (!c) return NULL;
-    *c = (struct xpl_captures){.o = *o};
+    *c = (struct xpl_capture_jobs){.o = *o};
     pthread_condattr_t a;
     pthread_condattr_init(&a);
     pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
@@ -81,7 +81,7 @@ struct xpl_captures *xpl_captures_new(const struct xpl_captures_options *o) {
     return c;
 }
 
-bool xpl_captures_enabled(const struct xpl_captures *c) {
+bool xpl_capture_jobs_enabled(const struct xpl_capture_jobs *c) {
     return c->o.enabled;
 }
 
@@ -91,7 +91,7 @@ static void free_job(struct job *j) {
 }
 
 // Joins jobs that are over, or all.  The mutex is held.
-static void reap(struct xpl_captures *c, bool all) {
+static void reap(struct xpl_capture_jobs *c, bool all) {
     for (struct job **at = &c->jobs; *at;) {
         struct job *const j = *at;
         if (!j->over && !all) {
@@ -107,24 +107,24 @@ static void reap(struct xpl_captures *c, bool all) {
     }
 }
 
-void xpl_captures_stop(struct xpl_captures *c) {
+void xpl_capture_jobs_stop(struct xpl_capture_jobs *c) {
     pthread_mutex_lock(&c->mu);
     c->stopping = true;
     pthread_cond_broadcast(&c->changed);
     pthread_mutex_unlock(&c->mu);
 }
 
-void xpl_captures_cancel_all(struct xpl_captures *c) {
+void xpl_capture_jobs_cancel_all(struct xpl_capture_jobs *c) {
     pthread_mutex_lock(&c->mu);
     for (struct job *j = c->jobs; j; j = j->next)
         atomic_store(&j->cancel, true);
     pthread_mutex_unlock(&c->mu);
 }
 
-void xpl_captures_free(struct xpl_captures *c) {
+void xpl_capture_jobs_free(struct xpl_capture_jobs *c) {
     if (!c) return;
-    xpl_captures_stop(c);
-    xpl_captures_cancel_all(c);
+    xpl_capture_jobs_stop(c);
+    xpl_capture_jobs_cancel_all(c);
     pthread_mutex_lock(&c->mu);
     reap(c, true);
     pthread_mutex_unlock(&c->mu);
@@ -133,7 +133,7 @@ void xpl_captures_free(struct xpl_captures *c) {
     xpl_sys_free(c);
 }
 
-void xpl_captures_look_again(struct xpl_captures *c) {
+void xpl_capture_jobs_rescan(struct xpl_capture_jobs *c) {
     pthread_mutex_lock(&c->mu);
     pthread_cond_broadcast(&c->changed);
     pthread_mutex_unlock(&c->mu);
@@ -248,7 +248,7 @@ static void note_end(struct job *j, const struct xpl_capture_result *r,
 // For the next daemon, should this one be killed.
 static void note_directory(struct job *j, const char *session) {
     struct xpl_history *const h = j->captures->o.history;
-    char path[PATH_MAX + XPL_INTAKE_NAME_SIZE + 32];
+    char path[PATH_MAX + XPL_PROFILE_WRITER_NAME_SIZE + 32];
     struct stat sb;
     struct xpl_error err = {0};
     char *const root = realpath(j->captures->o.logdir, NULL);
@@ -268,8 +268,8 @@ static void note_directory(struct job *j, const char *session) {
         xpl_log(XPL_LOG_WARN, "capture", "capture %" PRIu64 ": %s", j->id, err.msg);
 }
 
-static void look_at_session(struct xpl_captures *c, const char *session) {
-    char path[XPL_INTAKE_NAME_SIZE + 32];
+static void look_at_session(struct xpl_capture_jobs *c, const char *session) {
+    char path[XPL_PROFILE_WRITER_NAME_SIZE + 32];
     (void)snprintf(path, sizeof path, "plugins/profile/%s", session);
     c->o.look(c->o.arg, path);
 }
@@ -289,7 +289,7 @@ static void on_progress(void *ctx, const struct xpl_capture_progress *p) {
     if (j->listener.progress) j->listener.progress(j->listener.arg, j->id, p);
 }
 
-static bool is_listed(struct xpl_captures *c, const char *path, size_t n_hosts) {
+static bool is_listed(struct xpl_capture_jobs *c, const char *path, size_t n_hosts) {
     struct xpl_snapshot *snap = xpl_catalogue_get(c->o.catalogue);
     const struct xpl_session *found = NULL;
     for (size_t i = 0; !found && i < snap->n_sessions; i++)
@@ -299,7 +299,7 @@ static bool is_listed(struct xpl_captures *c, const char *path, size_t n_hosts) 
     return as_wanted;
 }
 
-void xpl_captures_await(struct xpl_captures *c, const char *path, size_t n_hosts) {
+void xpl_capture_jobs_await(struct xpl_capture_jobs *c, const char *path, size_t n_hosts) {
     struct timespec end;
     (void)clock_gettime(CLOCK_MONOTONIC, &end);
     end.tv_sec += SEEN_MS / 1000;
@@ -311,10 +311,10 @@ void xpl_captures_await(struct xpl_captures *c, const char *path, size_t n_hosts
 }
 
 // Whoever is told of the session can ask for it at once.
-static void await_session(struct xpl_captures *c, const struct xpl_capture_outcome *o) {
-    char path[XPL_INTAKE_NAME_SIZE + 32];
+static void await_session(struct xpl_capture_jobs *c, const struct xpl_capture_outcome *o) {
+    char path[XPL_PROFILE_WRITER_NAME_SIZE + 32];
     (void)snprintf(path, sizeof path, "plugins/profile/%s", o->session);
-    xpl_captures_await(c, path, o->n_stored);
+    xpl_capture_jobs_await(c, path, o->n_stored);
 }
 
 static enum xpl_captured state_of(xpl_status_t code, const struct xpl_capture_outcome *o) {
@@ -341,7 +341,7 @@ static void log_end(const struct xpl_capture_result *r) {
 
 static void *run(void *arg) {
     struct job *const j = arg;
-    struct xpl_captures *const c = j->captures;
+    struct xpl_capture_jobs *const c = j->captures;
     struct xpl_capture_outcome o = {0};
     struct xpl_history_capture record;
     struct xpl_capture_result r = {.id = j->id,
@@ -376,7 +376,7 @@ static void *run(void *arg) {
 // ---- start and cancel ----
 
 // The capture under way that has this target, or NULL.  The mutex is held.
-static const struct job *holder(const struct xpl_captures *c, const char *target) {
+static const struct job *holder(const struct xpl_capture_jobs *c, const char *target) {
     for (const struct job *j = c->jobs; j; j = j->next)
         for (size_t i = 0; !j->released && i < j->plan.n_targets; i++)
             if (xpl_capture_same_target(j->plan.targets[i], target)) return j;
@@ -384,11 +384,12 @@ static const struct job *holder(const struct xpl_captures *c, const char *target
 }
 
 // Never two captures of one host at once.  Where others are left, the capture goes on with those.
-static xpl_status_t check_free(const struct xpl_captures *c, struct job *j, struct xpl_error *err) {
+static xpl_status_t check_free(const struct xpl_capture_jobs *c, struct job *j,
+                               struct xpl_error *err) {
     struct xpl_capture_plan *const p = &j->plan;
     const char **const held = xpl_arena_zalloc(&j->arena, p->n_targets * sizeof *held);
     size_t n = 0;
-    if (!held) XPL_FAIL_OOM(err, "capture");
+    if (!held) XPL_RETURN_OOM(err, "capture");
     for (size_t i = 0; i < p->n_targets; i++) {
         const struct job *const other = holder(c, p->targets[i]);
         xpl_str_t why;
@@ -397,28 +398,29 @@ static xpl_status_t check_free(const struct xpl_captures *c, struct job *j, stru
                               "it is being captured by capture %" PRIu64
                               " of this daemon: wait until that is over, or cancel it",
                               other->id))
-            XPL_FAIL_OOM(err, "capture");
+            XPL_RETURN_OOM(err, "capture");
         held[i] = why.ptr;
         n++;
     }
     if (n == p->n_targets)
-        XPL_FAIL(err, XPL_FAILED_PRECONDITION, "%.100s: %s", p->targets[0], held[0]);
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%.100s: %s", p->targets[0], held[0]);
     p->held = held;
     return XPL_OK;
 }
 
 // Takes `j` in and begins its thread; the mutex is held.
-static xpl_status_t launch(struct xpl_captures *c, struct job *j, uint64_t *ret_id,
+static xpl_status_t launch(struct xpl_capture_jobs *c, struct job *j, uint64_t *ret_id,
                            struct xpl_error *err) {
-    if (c->stopping) XPL_FAIL(err, XPL_UNAVAILABLE, "the daemon is stopping");
+    if (c->stopping) XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "the daemon is stopping");
     if (c->running == XPL_CAPTURES_AT_ONCE)
-        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "%d captures are running; wait until one is over",
-                 (int)XPL_CAPTURES_AT_ONCE);
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
+                         "%d captures are running; wait until one is over",
+                         (int)XPL_CAPTURES_AT_ONCE);
     XPL_TRY(check_free(c, j, err));
     j->id = c->last_id + 1;
     if (ret_id) *ret_id = j->id;
     if (pthread_create(&j->thread, NULL, run, j) != 0)
-        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "no thread for the capture; try again later");
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "no thread for the capture; try again later");
     c->last_id = j->id;
     c->running++;
     j->next = c->jobs;
@@ -426,15 +428,15 @@ static xpl_status_t launch(struct xpl_captures *c, struct job *j, uint64_t *ret_
     return XPL_OK;
 }
 
-xpl_status_t xpl_captures_start(struct xpl_captures *c, const struct xpl_capture_plan *plan,
-                                uint64_t schedule_id, const struct xpl_capture_listener *l,
-                                uint64_t *ret_id, struct xpl_error *err) {
+xpl_status_t xpl_capture_jobs_start(struct xpl_capture_jobs *c, const struct xpl_capture_plan *plan,
+                                    uint64_t schedule_id, const struct xpl_capture_listener *l,
+                                    uint64_t *ret_id, struct xpl_error *err) {
     if (!c->o.enabled)
-        XPL_FAIL(err, XPL_PERMISSION_DENIED,
-                 "this daemon captures nothing: it was started with --no-capture");
+        XPL_RETURN_ERROR(err, XPL_PERMISSION_DENIED,
+                         "this daemon captures nothing: it was started with --no-capture");
     XPL_TRY(xpl_capture_check(plan, err));
     struct job *j = xpl_sys_alloc(sizeof *j);
-    if (!j) XPL_FAIL_OOM(err, "capture");
+    if (!j) XPL_RETURN_OOM(err, "capture");
     *j = (struct job){.captures = c, .schedule_id = schedule_id, .listener = *l};
     xpl_arena_init(&j->arena, PLAN_BYTES);
     xpl_status_t st = XPL_RESOURCE_EXHAUSTED;
@@ -450,7 +452,8 @@ xpl_status_t xpl_captures_start(struct xpl_captures *c, const struct xpl_capture
     return st;
 }
 
-xpl_status_t xpl_captures_cancel(struct xpl_captures *c, uint64_t id, struct xpl_error *err) {
+xpl_status_t xpl_capture_jobs_cancel(struct xpl_capture_jobs *c, uint64_t id,
+                                     struct xpl_error *err) {
     pthread_mutex_lock(&c->mu);
     struct job *j = c->jobs;
     while (j && (j->id != id || j->released))
@@ -458,13 +461,13 @@ xpl_status_t xpl_captures_cancel(struct xpl_captures *c, uint64_t id, struct xpl
     if (j) atomic_store(&j->cancel, true);
     pthread_mutex_unlock(&c->mu);
     if (!j)
-        XPL_FAIL(err, XPL_NOT_FOUND,
-                 "no capture %" PRIu64 " is running; ListCaptures tells which are", id);
+        XPL_RETURN_ERROR(err, XPL_NOT_FOUND,
+                         "no capture %" PRIu64 " is running; ListCaptures tells which are", id);
     return XPL_OK;
 }
 
-bool xpl_captures_show(struct xpl_captures *c, struct xpl_arena *arena,
-                       struct xpl_history_capture *h) {
+bool xpl_capture_jobs_show(struct xpl_capture_jobs *c, struct xpl_arena *arena,
+                           struct xpl_history_capture *h) {
     bool ok = true;
     pthread_mutex_lock(&c->mu);
     const struct job *j = c->jobs;
@@ -486,7 +489,7 @@ bool xpl_captures_show(struct xpl_captures *c, struct xpl_arena *arena,
     return true;
 }
 
-void xpl_captures_explain(const struct xpl_capture_result *r, char *buf, size_t size) {
+void xpl_capture_jobs_explain(const struct xpl_capture_result *r, char *buf, size_t size) {
     size_t n = 0;
     buf[0] = 0;
     for (size_t i = 0; i < r->outcome->n_hosts && n + 1 < size; i++) {

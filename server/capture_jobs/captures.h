@@ -9,13 +9,13 @@
 #include "storage/sessions/catalogue.h"
 #include "storage/store/history.h"
 
-struct xpl_captures;
+struct xpl_capture_jobs;
 
 enum { XPL_CAPTURES_AT_ONCE = 16 };
 
-struct xpl_captures_options {    // all but the flag is borrowed and must outlive the jobs
-    const char *logdir;          // where sessions go
-    struct xpl_history *history; // what happened
+struct xpl_capture_jobs_options { // all but the flag is borrowed and must outlive the jobs
+    const char *logdir;           // where sessions go
+    struct xpl_history *history;  // what happened
     struct xpl_catalogue *catalogue;
     // Asks for a look at LOGDIR's directory `path` soon (any thread).
     void (*look)(void *arg, const char *path);
@@ -23,14 +23,14 @@ struct xpl_captures_options {    // all but the flag is borrowed and must outliv
     bool enabled; // false: every start is PERMISSION_DENIED
 };
 // Cleans up what captures left that the history calls interrupted.  NULL when out of memory.
-struct xpl_captures *xpl_captures_new(const struct xpl_captures_options *o);
+struct xpl_capture_jobs *xpl_capture_jobs_new(const struct xpl_capture_jobs_options *o);
 // Cancels what runs, and waits for it.  NULL is fine.
-void xpl_captures_free(struct xpl_captures *c);
-bool xpl_captures_enabled(const struct xpl_captures *c);
+void xpl_capture_jobs_free(struct xpl_capture_jobs *c);
+bool xpl_capture_jobs_enabled(const struct xpl_capture_jobs *c);
 // From now on starts are UNAVAILABLE, and nobody waits for the catalogue.
-void xpl_captures_stop(struct xpl_captures *c);
+void xpl_capture_jobs_stop(struct xpl_capture_jobs *c);
 // Cancels what runs.
-void xpl_captures_cancel_all(struct xpl_captures *c);
+void xpl_capture_jobs_cancel_all(struct xpl_capture_jobs *c);
 
 // Numbers are those of xplaned.v1.Capture.State.
 enum xpl_captured {
@@ -63,24 +63,24 @@ struct xpl_capture_listener {
 // Starts a job with a copy of the plan.  INVALID_ARGUMENT (plan), PERMISSION_DENIED (switched off),
 // FAILED_PRECONDITION (one of its targets is being captured), RESOURCE_EXHAUSTED, UNAVAILABLE;
 // the listener then hears nothing.  *ret_id (may be NULL) is set before anybody is called.
-xpl_status_t xpl_captures_start(struct xpl_captures *c, const struct xpl_capture_plan *plan,
-                                uint64_t schedule_id, const struct xpl_capture_listener *l,
-                                uint64_t *ret_id, struct xpl_error *err) XPL_NODISCARD;
+xpl_status_t xpl_capture_jobs_start(struct xpl_capture_jobs *c, const struct xpl_capture_plan *plan,
+                                    uint64_t schedule_id, const struct xpl_capture_listener *l,
+                                    uint64_t *ret_id, struct xpl_error *err) XPL_NODISCARD;
 // NOT_FOUND when no such job runs.
-xpl_status_t xpl_captures_cancel(struct xpl_captures *c, uint64_t id, struct xpl_error *err)
+xpl_status_t xpl_capture_jobs_cancel(struct xpl_capture_jobs *c, uint64_t id, struct xpl_error *err)
     XPL_NODISCARD;
 // Of a capture that runs: puts in the session's name and the hosts as they are now, copied to
 // `arena`; otherwise leaves `h` as it is.  False when out of memory.
-bool xpl_captures_show(struct xpl_captures *c, struct xpl_arena *arena,
-                       struct xpl_history_capture *h);
+bool xpl_capture_jobs_show(struct xpl_capture_jobs *c, struct xpl_arena *arena,
+                           struct xpl_history_capture *h);
 // There is a new snapshot of the catalogue: jobs that wait for their session look again.
-void xpl_captures_look_again(struct xpl_captures *c);
+void xpl_capture_jobs_rescan(struct xpl_capture_jobs *c);
 
 // Waits until the session at `path` below LOGDIR is in the catalogue with so many hosts (0: until
 // it is gone), but not for long.
-void xpl_captures_await(struct xpl_captures *c, const char *path, size_t n_hosts);
+void xpl_capture_jobs_await(struct xpl_capture_jobs *c, const char *path, size_t n_hosts);
 
 // Why hosts were not stored, "target: reason; ...", cut to `size`.  "" when all were.
-void xpl_captures_explain(const struct xpl_capture_result *r, char *buf, size_t size);
+void xpl_capture_jobs_explain(const struct xpl_capture_result *r, char *buf, size_t size);
 
 #endif

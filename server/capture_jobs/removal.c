@@ -16,9 +16,9 @@ static xpl_status_t fail(const char *path, struct xpl_error *err) {
                                   ? XPL_PERMISSION_DENIED
                               : errno == ENOTDIR || errno == ELOOP ? XPL_FAILED_PRECONDITION
                                                                    : XPL_UNAVAILABLE;
-    XPL_FAIL(err, code, "cannot remove %.120s: %s", path,
-             errno == ENOTDIR || errno == ELOOP ? "it is not a directory, or a link to one"
-                                                : strerror(errno));
+    XPL_RETURN_ERROR(err, code, "cannot remove %.120s: %s", path,
+                     errno == ENOTDIR || errno == ELOOP ? "it is not a directory, or a link to one"
+                                                        : strerror(errno));
 }
 
 // A profile, or what stands beside profiles that we stored.

@@ -40,7 +40,7 @@ struct schedule {
 };
 
 struct xpl_schedules {
-    struct xpl_captures *captures;
+    struct xpl_capture_jobs *captures;
     struct xpl_history *history;
     const char *logdir;
     pthread_mutex_t mu;
@@ -68,23 +68,23 @@ static xpl_status_t check(const request_msg *r, const struct xpl_capture_plan *p
     const uint64_t least =
         (uint64_t)MIN_PAUSE_MS + (r->continuous ? 0 : (uint64_t)(p->duration_ms + p->delay_ms));
     if (r->every_ms < least || r->every_ms > MAX_EVERY_MS)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT,
-                 "every %" PRIu64 " ms: at least %" PRIu64
-                 " (1 s more than the capture takes), at most a year",
-                 r->every_ms, least);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "every %" PRIu64 " ms: at least %" PRIu64
+                         " (1 s more than the capture takes), at most a year",
+                         r->every_ms, least);
     return XPL_OK;
 }
 
 static xpl_status_t decode(struct schedule *s, xpl_bytes_t raw, struct xpl_error *err) {
     ProtobufCMessage *m = NULL;
     uint8_t *copy = xpl_arena_alloc(&s->arena, raw.len);
-    if (!copy) XPL_FAIL_OOM(err, "schedule");
+    if (!copy) XPL_RETURN_OOM(err, "schedule");
     if (raw.len) memcpy(copy, raw.ptr, raw.len);
     s->row.request = (xpl_bytes_t){copy, raw.len};
     XPL_TRY(xpl_rpc_message_unpack(&xplaned__v1__create_schedule_request__descriptor,
                                    s->row.request, &s->arena, &m, err));
     s->request = (const request_msg *)m;
-    if (!s->request->capture) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "no capture to repeat");
+    if (!s->request->capture) XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "no capture to repeat");
     XPL_TRY(xpl_capture_plan_of(s->request->capture, &s->arena, &s->plan, err));
     return check(s->request, &s->plan, err);
 }
@@ -140,8 +140,8 @@ static bool load(struct xpl_schedules *all) {
     return true;
 }
 
-struct xpl_schedules *xpl_schedules_new(struct xpl_captures *captures, struct xpl_history *history,
-                                        const char *logdir) {
+struct xpl_schedules *xpl_schedules_new(struct xpl_capture_jobs *captures,
+                                        struct xpl_history *history, const char *logdir) {
     struct xpl_schedules *all = xpl_sys_alloc(sizeof *all);
     if (!all) return NULL;
     *all = (struct xpl_schedules){.captures = captures, .history = history, .logdir = logdir};
@@ -282,7 +282,7 @@ static void stop_recording(struct xpl_schedules *all, const struct schedule *s) 
     struct xpl_error err = {0};
     p.call = XPL_CAPTURE_STOP;
     const struct xpl_capture_listener l = {.done = stop_done};
-    if (xpl_captures_start(all->captures, &p, s->row.id, &l, NULL, &err) != XPL_OK)
+    if (xpl_capture_jobs_start(all->captures, &p, s->row.id, &l, NULL, &err) != XPL_OK)
         xpl_log(XPL_LOG_WARN, "capture", "schedule %" PRIu64 ": its servers go on recording: %s",
                 s->row.id, err.msg);
 }
@@ -311,11 +311,11 @@ static void on_done(void *arg, const struct xpl_capture_result *r) {
 
 static struct xpl_capture_plan plan_of(const struct schedule *s, char *name, size_t size) {
     struct xpl_capture_plan p = s->plan;
-    char at[XPL_INTAKE_NAME_SIZE];
+    char at[XPL_PROFILE_WRITER_NAME_SIZE];
     if (s->request->continuous)
         p.call = s->recording ? XPL_CAPTURE_SNAPSHOT : XPL_CAPTURE_CONTINUOUS;
     if (p.session.len) {
-        xpl_intake_session_name(at, now_ms() / 1000);
+        xpl_session_writer_name(at, now_ms() / 1000);
         const int n = snprintf(name, size, "%.*s_%s", XPL_STR_FMT(p.session), at);
         if (n > 0 && (size_t)n < size) p.session = (xpl_str_t){name, (size_t)n};
     }
@@ -324,12 +324,12 @@ static struct xpl_capture_plan plan_of(const struct schedule *s, char *name, siz
 
 // The mutex is held.
 static void begin(struct xpl_schedules *all, struct schedule *s, int64_t now) {
-    char name[2 * XPL_INTAKE_NAME_SIZE];
+    char name[2 * XPL_PROFILE_WRITER_NAME_SIZE];
     const struct xpl_capture_plan p = plan_of(s, name, sizeof name);
     const struct xpl_capture_listener l = {.done = on_done, .arg = s};
     struct xpl_error err = {0};
     const xpl_status_t st =
-        xpl_captures_start(all->captures, &p, s->row.id, &l, &s->capture_id, &err);
+        xpl_capture_jobs_start(all->captures, &p, s->row.id, &l, &s->capture_id, &err);
     if (st == XPL_OK) return;
     s->capture_id = 0;
     if (st == XPL_FAILED_PRECONDITION || st == XPL_RESOURCE_EXHAUSTED) {
@@ -357,12 +357,13 @@ xpl_status_t xpl_schedules_create(struct xpl_schedules *all, const request_msg *
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, MAX_REQUEST);
     xpl_rpc_message_put(&b, &r->base);
-    if (b.failed) XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "the schedule is longer than 1 MiB");
-    if (!xpl_captures_enabled(all->captures))
-        XPL_FAIL(err, XPL_PERMISSION_DENIED,
-                 "this daemon captures nothing: it was started with --no-capture");
+    if (b.failed)
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "the schedule is longer than 1 MiB");
+    if (!xpl_capture_jobs_enabled(all->captures))
+        XPL_RETURN_ERROR(err, XPL_PERMISSION_DENIED,
+                         "this daemon captures nothing: it was started with --no-capture");
     struct schedule *s = new_schedule(all);
-    if (!s) XPL_FAIL_OOM(err, "schedule");
+    if (!s) XPL_RETURN_OOM(err, "schedule");
     xpl_status_t st = decode(s, (xpl_bytes_t){b.p, b.n}, err);
     s->row.created_ms = s->row.next_ms = s->try_ms = now_ms();
     pthread_mutex_lock(&all->mu);
@@ -395,7 +396,7 @@ xpl_status_t xpl_schedules_delete(struct xpl_schedules *all, uint64_t id, struct
         s->deleted = true;
         if (!s->capture_id)
             drop(all, s);
-        else if (xpl_captures_cancel(all->captures, s->capture_id, NULL) != XPL_OK)
+        else if (xpl_capture_jobs_cancel(all->captures, s->capture_id, NULL) != XPL_OK)
             xpl_log(XPL_LOG_DEBUG, "capture", "its capture is over already");
     }
     pthread_mutex_unlock(&all->mu);

@@ -12,8 +12,8 @@ enum { XPL_SCHEDULES_MAX = 256 };
 struct xpl_schedules;
 
 // Reads the schedules of the history.  Everything is borrowed.  NULL when out of memory.
-struct xpl_schedules *xpl_schedules_new(struct xpl_captures *captures, struct xpl_history *history,
-                                        const char *logdir);
+struct xpl_schedules *xpl_schedules_new(struct xpl_capture_jobs *captures,
+                                        struct xpl_history *history, const char *logdir);
 // No capture may be running.  NULL is fine.
 void xpl_schedules_free(struct xpl_schedules *s);
 // Begins what is due; the loop calls it a few times a second.  Never waits for a disk.

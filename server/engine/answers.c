@@ -24,15 +24,15 @@ enum {
 };
 
 static void answer_destroy(struct xpl_object *o) {
-    struct xpl_answer *a = (struct xpl_answer *)o;
+    struct xpl_tool_data *a = (struct xpl_tool_data *)o;
     xpl_rpc_blob_unref(a->blob);
     xpl_sys_free(a);
 }
 
-static struct xpl_answer *answer_with_head(const struct xpl_buf *head, xpl_bytes_t warnings) {
-    struct xpl_answer *a = xpl_sys_alloc(sizeof *a + warnings.len + head->n);
+static struct xpl_tool_data *answer_with_head(const struct xpl_buf *head, xpl_bytes_t warnings) {
+    struct xpl_tool_data *a = xpl_sys_alloc(sizeof *a + warnings.len + head->n);
     if (!a) return NULL;
-    *a = (struct xpl_answer){.object = {.destroy = answer_destroy}};
+    *a = (struct xpl_tool_data){.object = {.destroy = answer_destroy}};
     atomic_init(&a->object.refs, 1);
     if (warnings.len) memcpy(a->text, warnings.ptr, warnings.len);
     memcpy(a->text + warnings.len, head->p, head->n);
@@ -41,13 +41,13 @@ static struct xpl_answer *answer_with_head(const struct xpl_buf *head, xpl_bytes
     return a;
 }
 
-static const char *content_type_of(const struct xpl_question *q) {
+static const char *content_type_of(const struct xpl_request *q) {
     const bool pb = q->tool->product == XPL_PRODUCT_TRACE && q->opt.trace.pb;
     return pb ? "application/octet-stream" : q->tool->content_type;
 }
 
-struct xpl_answer *xpl_answer_new(uint8_t *b, size_t n, const char *content_type,
-                                  xpl_bytes_t warnings) {
+struct xpl_tool_data *xpl_answer_new(uint8_t *b, size_t n, const char *content_type,
+                                     xpl_bytes_t warnings) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf head;
     xpl_buf_init(&head, (size_t)64 << 20);
     xpl_rpc_put_text(&head, TOOLDATA_CONTENT_TYPE, xpl_str_from(content_type));
@@ -55,7 +55,7 @@ struct xpl_answer *xpl_answer_new(uint8_t *b, size_t n, const char *content_type
     xpl_buf_put(&head, warnings.ptr, warnings.len);
     xpl_rpc_put_uint(&head, TOOLDATA_TOTAL, n);
     if (n) xpl_rpc_put_len(&head, TOOLDATA_DATA, n);
-    struct xpl_answer *a = head.failed ? NULL : answer_with_head(&head, warnings);
+    struct xpl_tool_data *a = head.failed ? NULL : answer_with_head(&head, warnings);
     struct xpl_rpc_blob *blob = a ? xpl_rpc_blob_take(b, n) : NULL;
     if (!blob) {
         xpl_sys_free(b);
@@ -83,7 +83,7 @@ void xpl_answer_warn(struct xpl_buf *w, xpl_str_t host, xpl_str_t text) {
 
 // ---- store ----
 
-xpl_str_t xpl_question_options_text(const struct xpl_question *q, struct xpl_arena *arena) {
+xpl_str_t xpl_request_options_text(const struct xpl_request *q, struct xpl_arena *arena) {
     static const char *const groups[] = {"program", "category", "provenance"};
     // Whether the CPU counts as a device depends on all hosts of the session, chosen or not.
     uint64_t session = 0;
@@ -103,8 +103,8 @@ xpl_str_t xpl_question_options_text(const struct xpl_question *q, struct xpl_are
 }
 
 // The store's key of the question, in `arena`; false when out of memory.
-static bool answer_key(const struct xpl_question *q, struct xpl_arena *arena,
-                       struct xpl_writer_key *ret) {
+static bool answer_key(const struct xpl_request *q, struct xpl_arena *arena,
+                       struct xpl_store_writer_key *ret) {
     struct xpl_fingerprint *files = xpl_arena_array(arena, q->n_hosts, sizeof *files);
     xpl_str_t *hosts = xpl_arena_array(arena, q->n_hosts, sizeof *hosts);
     if (!files || !hosts) return false;
@@ -112,17 +112,17 @@ static bool answer_key(const struct xpl_question *q, struct xpl_arena *arena,
         files[i] = q->hosts[i]->print;
         hosts[i] = q->hosts[i]->name;
     }
-    *ret = (struct xpl_writer_key){.kind = XPL_STORE_ANSWER,
-                                   .name = xpl_str_from(q->tool->name),
-                                   .options = xpl_question_options_text(q, arena),
-                                   .files = files,
-                                   .hosts = hosts,
-                                   .n_files = q->n_hosts};
+    *ret = (struct xpl_store_writer_key){.kind = XPL_STORE_ANSWER,
+                                         .name = xpl_str_from(q->tool->name),
+                                         .options = xpl_request_options_text(q, arena),
+                                         .files = files,
+                                         .hosts = hosts,
+                                         .n_files = q->n_hosts};
     return ret->options.ptr != NULL;
 }
 
-static struct xpl_answer *from_store(struct xpl_engine *e, const struct xpl_question *q,
-                                     const struct xpl_writer_key *k) {
+static struct xpl_tool_data *from_store(struct xpl_engine *e, const struct xpl_request *q,
+                                        const struct xpl_store_writer_key *k) {
     const struct xpl_store_key key = {.kind = k->kind,
                                       .name = k->name,
                                       .options = k->options,
@@ -133,7 +133,7 @@ static struct xpl_answer *from_store(struct xpl_engine *e, const struct xpl_ques
     struct xpl_store_value v;
     if (xpl_store_get(e->store, &key, atomic_load(&e->memory_limit), &v, NULL) != XPL_OK)
         return NULL;
-    struct xpl_answer *a =
+    struct xpl_tool_data *a =
         xpl_answer_new(v.data, v.len, content_type_of(q), (xpl_bytes_t){v.meta, v.meta_len});
     xpl_sys_free(v.meta);
     return a;
@@ -147,8 +147,8 @@ enum { MANY_HOSTS = 9, BUSY_RETRY_MS = 500 };
 
 struct gather { // one piece per host
     struct xpl_engine *e;
-    const struct xpl_question *q;
-    const struct xpl_want *want;
+    const struct xpl_request *q;
+    const struct xpl_build_context *want;
     unsigned variant;
     struct xpl_host_product **products;
     struct xpl_arena *arenas;         // of what was packed
@@ -164,7 +164,7 @@ static void gather_one(void *ctx, size_t i) {
     struct gather *g = ctx;
     if (atomic_load(&g->failed)) return;
     struct xpl_exec serial = xpl_exec_serial();
-    struct xpl_want want = *g->want;
+    struct xpl_build_context want = *g->want;
     want.packed = g->q->n_hosts >= MANY_HOSTS;
     // With many hosts the hosts are the pieces; cutting each up as well only adds hand-overs.
     if (g->q->n_hosts >= 2 * (size_t)want.exec->width) {
@@ -227,7 +227,7 @@ static xpl_status_t choose(const struct gather *g, struct xpl_host_opstats *host
     return g->products[0]->status;
 }
 
-static xpl_status_t render(const struct xpl_question *q, const struct xpl_host_opstats *hosts,
+static xpl_status_t render(const struct xpl_request *q, const struct xpl_host_opstats *hosts,
                            size_t limit, struct xpl_buf *out, struct xpl_error *err) {
     if (q->tool->render)
         return xpl_answer_render(q->tool, &q->opt, hosts, q->n_hosts, limit, out, err);
@@ -248,7 +248,7 @@ static xpl_status_t gather_products(struct gather *g, struct xpl_arena *arena,
     g->errs = xpl_arena_zalloc(arena, n * sizeof *g->errs);
     if (!g->products || !g->arenas || !g->stats || !g->status || !g->errs) {
         g->products = NULL;
-        XPL_FAIL_OOM(err, "hosts");
+        XPL_RETURN_OOM(err, "hosts");
     }
     xpl_exec_run(g->want->exec, n, gather_one, g);
     if (!atomic_load(&g->failed)) xpl_exec_run(g->want->exec, n, unpack_one, g);
@@ -281,8 +281,8 @@ struct making { // an answer on its way
     bool keep, stored;
 };
 
-static xpl_status_t from_products(struct xpl_engine *e, const struct xpl_question *q,
-                                  const struct xpl_want *want, struct making *m,
+static xpl_status_t from_products(struct xpl_engine *e, const struct xpl_request *q,
+                                  const struct xpl_build_context *want, struct making *m,
                                   struct xpl_outcome *ret) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, atomic_load(&e->memory_limit));
@@ -309,8 +309,8 @@ static xpl_status_t from_products(struct xpl_engine *e, const struct xpl_questio
     return st;
 }
 
-static xpl_status_t answer_of_host(struct xpl_engine *e, const struct xpl_question *q,
-                                   const struct xpl_want *want, struct making *m,
+static xpl_status_t answer_of_host(struct xpl_engine *e, const struct xpl_request *q,
+                                   const struct xpl_build_context *want, struct making *m,
                                    struct xpl_outcome *ret) {
     _Atomic uint64_t stage_us[XPL_N_STAGES] = {0};
     struct xpl_fingerprint print = {0};
@@ -324,15 +324,17 @@ static xpl_status_t answer_of_host(struct xpl_engine *e, const struct xpl_questi
 }
 
 // Keeps a finished answer: in memory, and by way of the writer in the store.
-static void keep_answer(struct xpl_engine *e, const struct xpl_question *q,
-                        const struct xpl_writer_key *k, struct xpl_answer *a, bool write) {
+static void keep_answer(struct xpl_engine *e, const struct xpl_request *q,
+                        const struct xpl_store_writer_key *k, struct xpl_tool_data *a, bool write) {
     xpl_cache_put(e->cache, q->key, &a->object);
     if (write)
-        xpl_writer_put_bytes(e->writer, k, &a->object, xpl_rpc_blob_get(a->blob), a->warnings);
+        xpl_store_writer_put_bytes(e->writer, k, &a->object, xpl_rpc_blob_get(a->blob),
+                                   a->warnings);
 }
 
-static void make(struct xpl_engine *e, const struct xpl_question *q, const struct xpl_want *want,
-                 const struct xpl_writer_key *k, struct xpl_outcome *ret) {
+static void make(struct xpl_engine *e, const struct xpl_request *q,
+                 const struct xpl_build_context *want, const struct xpl_store_writer_key *k,
+                 struct xpl_outcome *ret) {
     struct making m = {0};
     struct xpl_traces_rest rest = {0};
     xpl_buf_init(&m.out, atomic_load(&e->memory_limit));
@@ -364,11 +366,11 @@ static void make(struct xpl_engine *e, const struct xpl_question *q, const struc
     xpl_traces_do_rest(e, want->exec, &rest);
 }
 
-void xpl_answer_make(struct xpl_engine *e, const struct xpl_question *q,
-                     const struct xpl_want *want, struct xpl_outcome *ret) {
+void xpl_answer_make(struct xpl_engine *e, const struct xpl_request *q,
+                     const struct xpl_build_context *want, struct xpl_outcome *ret) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, (size_t)256 << 20);
-    struct xpl_writer_key k;
+    struct xpl_store_writer_key k;
     if (!answer_key(q, &arena, &k)) {
         ret->code = xpl_error_set(&ret->err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
                                   "out of memory");

@@ -11,7 +11,7 @@
 enum { BUSY_RETRY_MS = 500, LARGE_JOB = 64 << 20 };
 
 struct xpl_engine *xpl_engine_new(struct xpl_catalogue *catalogue, struct xpl_store *store,
-                                  struct xpl_pool *pool, struct xpl_writer *writer,
+                                  struct xpl_pool *pool, struct xpl_store_writer *writer,
                                   struct xpl_cache *cache, const struct xpl_engine_options *o) {
     struct xpl_engine *e = xpl_sys_alloc(sizeof *e);
     if (!e) return NULL;
@@ -46,7 +46,7 @@ void xpl_engine_set_traces(struct xpl_engine *e, struct xpl_traces *t) {
 
 // ---- questions ----
 
-void xpl_question_free(struct xpl_question *q) {
+void xpl_request_free(struct xpl_request *q) {
     if (!q) return;
     xpl_snapshot_unref(q->snapshot);
     xpl_arena_fini(&q->arena);
@@ -55,12 +55,14 @@ void xpl_question_free(struct xpl_question *q) {
 
 static xpl_status_t no_host(const struct xpl_session *s, xpl_str_t host, struct xpl_error *err) {
     if (xpl_session_has_riegeli(s, host))
-        XPL_FAIL(err, XPL_FAILED_PRECONDITION,
-                 "host %.*s of %.*s is a .xplane.riegeli file, which xplaned does not read; "
-                 "convert it to .xplane.pb",
-                 XPL_STR_FMT(host), XPL_STR_FMT(s->name));
-    XPL_FAIL(err, XPL_NOT_FOUND, "session %.*s has no host \"%.*s\"; GetSession lists its hosts",
-             XPL_STR_FMT(s->name), XPL_STR_FMT(host));
+        XPL_RETURN_ERROR(
+            err, XPL_FAILED_PRECONDITION,
+            "host %.*s of %.*s is a .xplane.riegeli file, which xplaned does not read; "
+            "convert it to .xplane.pb",
+            XPL_STR_FMT(host), XPL_STR_FMT(s->name));
+    XPL_RETURN_ERROR(err, XPL_NOT_FOUND,
+                     "session %.*s has no host \"%.*s\"; GetSession lists its hosts",
+                     XPL_STR_FMT(s->name), XPL_STR_FMT(host));
 }
 
 static int by_name(const void *a, const void *b) {
@@ -69,14 +71,14 @@ static int by_name(const void *a, const void *b) {
 }
 
 // Fills q->hosts: all of them, or those named, each once, by name.
-static xpl_status_t choose_hosts(struct xpl_question *q, const xpl_str_t *hosts, size_t n,
+static xpl_status_t choose_hosts(struct xpl_request *q, const xpl_str_t *hosts, size_t n,
                                  struct xpl_error *err) {
     const struct xpl_session *s = q->session;
     q->all_hosts = n == 0 || (n == 1 && xpl_str_eq(hosts[0], XPL_STR("ALL_HOSTS")));
     q->by_name = !q->all_hosts;
     const size_t room = q->all_hosts ? s->n_hosts : n;
     const struct xpl_host **list = xpl_arena_array(&q->arena, room, sizeof *list);
-    if (!list) XPL_FAIL_OOM(err, "question");
+    if (!list) XPL_RETURN_OOM(err, "question");
     for (size_t i = 0; i < room; i++) {
         list[i] = q->all_hosts ? &s->hosts[i] : xpl_session_find_host(s, hosts[i]);
         if (!list[i]) return no_host(s, hosts[i], err);
@@ -88,29 +90,29 @@ static xpl_status_t choose_hosts(struct xpl_question *q, const xpl_str_t *hosts,
     if (q->n_hosts == s->n_hosts) q->all_hosts = true;
     if (q->n_hosts) return XPL_OK;
     if (s->n_riegeli) return no_host(s, s->riegeli[0], err);
-    XPL_FAIL(err, XPL_NOT_FOUND, "session %.*s has no profile (HOST.xplane.pb) yet",
-             XPL_STR_FMT(s->name));
+    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "session %.*s has no profile (HOST.xplane.pb) yet",
+                     XPL_STR_FMT(s->name));
 }
 
 // Names the session's hosts in a sentence, as far as they fit.
-static xpl_status_t one_host_only(const struct xpl_question *q, struct xpl_error *err) {
+static xpl_status_t one_host_only(const struct xpl_request *q, struct xpl_error *err) {
     char names[120] = "";
     size_t at = 0;
     for (size_t i = 0; i < q->n_hosts && at < sizeof names - 1; i++)
         at += (size_t)snprintf(names + at, sizeof names - at, "%s%.*s", i ? ", " : "",
                                XPL_STR_FMT(q->hosts[i]->name));
-    XPL_FAIL(err, XPL_INVALID_ARGUMENT, "%s answers for one host at a time; ask for one of: %s",
-             q->tool->name, names);
+    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                     "%s answers for one host at a time; ask for one of: %s", q->tool->name, names);
 }
 
-static xpl_status_t parse_options(struct xpl_question *q, const struct xpl_option *options,
-                                  size_t n, bool strict, struct xpl_error *err) {
+static xpl_status_t parse_options(struct xpl_request *q, const struct xpl_option *options, size_t n,
+                                  bool strict, struct xpl_error *err) {
     XPL_TRY(xpl_tool_options_parse(q->tool, options, n, strict, &q->opt, err));
     q->fresh = q->opt.recompute;
     struct xpl_trace_options *const t = &q->opt.trace; // its texts outlive the call
     if (!xpl_arena_str(&q->arena, t->event_name, &t->event_name) ||
         !xpl_arena_str(&q->arena, t->search_prefix, &t->search_prefix))
-        XPL_FAIL_OOM(err, "question");
+        XPL_RETURN_OOM(err, "question");
     return XPL_OK;
 }
 
@@ -134,7 +136,7 @@ static void put_trace_options(struct xpl_buf *b, const struct xpl_trace_options 
 }
 
 // Session and its generation stand for the files: a change of any file is a new generation.
-static xpl_status_t make_key(struct xpl_question *q, struct xpl_error *err) {
+static xpl_status_t make_key(struct xpl_request *q, struct xpl_error *err) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, (size_t)64 << 20);
     xpl_buf_putc(&b, 'A');
@@ -150,7 +152,7 @@ static xpl_status_t make_key(struct xpl_question *q, struct xpl_error *err) {
     xpl_buf_putc(&b, (char)q->by_name); // a broken host asked for by name is an error
     xpl_str_t key;
     if (b.failed || !xpl_arena_str(&q->arena, (xpl_str_t){(char *)b.p, b.n}, &key))
-        XPL_FAIL_OOM(err, "question");
+        XPL_RETURN_OOM(err, "question");
     q->key = (xpl_bytes_t){(const uint8_t *)key.ptr, key.len};
     return XPL_OK;
 }
@@ -167,7 +169,7 @@ static const struct xpl_tool worker_op_stats = {.name = "worker_op_stats",
                                                 .product = XPL_PRODUCT_OP_STATS,
                                                 .options = no_options};
 
-static xpl_status_t find_tool(struct xpl_question *q, xpl_str_t name, struct xpl_error *err) {
+static xpl_status_t find_tool(struct xpl_request *q, xpl_str_t name, struct xpl_error *err) {
     q->all_steps = xpl_str_eq(name, XPL_WORKER_OP_STATS);
     q->tool = q->all_steps ? &worker_op_stats : name.len ? xpl_tool_find(name) : &op_stats;
     if (q->tool) return XPL_OK;
@@ -177,17 +179,18 @@ static xpl_status_t find_tool(struct xpl_question *q, xpl_str_t name, struct xpl
     for (size_t i = 0; i < n && at < sizeof names - 1; i++)
         at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", tools[i].name);
     const xpl_str_t shown = xpl_str_sub(name, 0, 40); // or the tools would not fit
-    XPL_FAIL(err, XPL_INVALID_ARGUMENT, "unknown tool \"%.*s\"; tools: %s", XPL_STR_FMT(shown),
-             names);
+    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "unknown tool \"%.*s\"; tools: %s",
+                     XPL_STR_FMT(shown), names);
 }
 
-static xpl_status_t resolve(struct xpl_question *q, xpl_str_t session, const xpl_str_t *hosts,
+static xpl_status_t resolve(struct xpl_request *q, xpl_str_t session, const xpl_str_t *hosts,
                             size_t n_hosts, xpl_str_t tool, const struct xpl_option *options,
                             size_t n_options, bool strict, struct xpl_error *err) {
     q->session = xpl_snapshot_find(q->snapshot, session);
     if (!q->session)
-        XPL_FAIL(err, XPL_NOT_FOUND, "no session \"%.*s\"; ListSessions tells what there is",
-                 XPL_STR_FMT(session));
+        XPL_RETURN_ERROR(err, XPL_NOT_FOUND,
+                         "no session \"%.*s\"; ListSessions tells what there is",
+                         XPL_STR_FMT(session));
     XPL_TRY(find_tool(q, tool, err));
     XPL_TRY(parse_options(q, options, n_options, strict, err));
     XPL_TRY(choose_hosts(q, hosts, n_hosts, err));
@@ -197,11 +200,11 @@ static xpl_status_t resolve(struct xpl_question *q, xpl_str_t session, const xpl
 
 xpl_status_t xpl_engine_resolve(struct xpl_engine *e, xpl_str_t session, const xpl_str_t *hosts,
                                 size_t n_hosts, xpl_str_t tool, const struct xpl_option *options,
-                                size_t n_options, bool strict, struct xpl_question **ret,
+                                size_t n_options, bool strict, struct xpl_request **ret,
                                 struct xpl_error *err) {
-    struct xpl_question *q = xpl_sys_alloc(sizeof *q);
-    if (!q) XPL_FAIL_OOM(err, "question");
-    *q = (struct xpl_question){0};
+    struct xpl_request *q = xpl_sys_alloc(sizeof *q);
+    if (!q) XPL_RETURN_OOM(err, "question");
+    *q = (struct xpl_request){0};
     xpl_arena_init(&q->arena, (size_t)64 << 20);
     q->snapshot = xpl_catalogue_get(e->catalogue);
     const xpl_status_t st =
@@ -209,13 +212,13 @@ xpl_status_t xpl_engine_resolve(struct xpl_engine *e, xpl_str_t session, const x
     if (st == XPL_OK)
         *ret = q;
     else
-        xpl_question_free(q);
+        xpl_request_free(q);
     return st;
 }
 
-struct xpl_answer *xpl_engine_peek(struct xpl_engine *e, const struct xpl_question *q) {
+struct xpl_tool_data *xpl_engine_lookup(struct xpl_engine *e, const struct xpl_request *q) {
     if (q->fresh) return NULL;
-    struct xpl_answer *a = (struct xpl_answer *)xpl_cache_get(e->cache, q->key);
+    struct xpl_tool_data *a = (struct xpl_tool_data *)xpl_cache_get(e->cache, q->key);
     if (a) atomic_fetch_add(&e->from_memory, 1);
     return a;
 }
@@ -229,7 +232,7 @@ void xpl_engine_count_memory(struct xpl_engine *e) {
 struct xpl_job {
     struct xpl_job *next; // among the engine's jobs
     struct xpl_engine *engine;
-    struct xpl_question *q;
+    struct xpl_request *q;
     struct xpl_ticket *waiters; // under the engine's mutex, as `listed`
     bool listed;
     atomic_bool nobody;
@@ -302,7 +305,7 @@ static void job_finish(struct xpl_job *j, struct xpl_outcome *o) {
     atomic_fetch_sub(&j->engine->delivered, j->reserved);
     // Everybody has the answer: what the job used goes back to the system.
     if (j->reserved >= LARGE_JOB && o->source == XPL_COMPUTED) (void)malloc_trim(0);
-    xpl_question_free(j->q);
+    xpl_request_free(j->q);
     xpl_sys_free(j);
 }
 
@@ -345,16 +348,16 @@ static void job_run(void *arg) {
     o.stage_us[XPL_STAGE_QUEUE] = (xpl_clock_ns() - j->queued_ns) / 1000 + 1;
     struct xpl_pool_exec exec;
     xpl_pool_exec_init(&exec, e->pool, job_cancelled, j);
-    const struct xpl_want want = {.exec = &exec.exec,
-                                  .cancelled = job_cancelled,
-                                  .arg = j,
-                                  .fresh = j->q->fresh,
-                                  .admit = reserve,
-                                  .deliver = job_deliver};
+    const struct xpl_build_context want = {.exec = &exec.exec,
+                                           .cancelled = job_cancelled,
+                                           .arg = j,
+                                           .fresh = j->q->fresh,
+                                           .admit = reserve,
+                                           .deliver = job_deliver};
     if (job_cancelled(j)) {
         o.code = XPL_CANCELLED;
     } else {
-        o.answer = xpl_engine_peek(e, j->q); // another job may have made it since
+        o.answer = xpl_engine_lookup(e, j->q); // another job may have made it since
         o.source = XPL_FROM_MEMORY;
         o.kept = o.answer != NULL;
         if (!o.answer) xpl_answer_make(e, j->q, &want, &o);
@@ -374,14 +377,14 @@ ticket_new(struct xpl_engine *e, void (*done)(void *arg, const struct xpl_outcom
     return t;
 }
 
-static struct xpl_job *job_new(struct xpl_engine *e, struct xpl_question *q) {
+static struct xpl_job *job_new(struct xpl_engine *e, struct xpl_request *q) {
     struct xpl_job *j = xpl_sys_alloc(sizeof *j);
     if (!j) return NULL;
     *j = (struct xpl_job){.engine = e, .q = q, .queued_ns = xpl_clock_ns()};
     return j;
 }
 
-static struct xpl_job *find_job(struct xpl_engine *e, const struct xpl_question *q) {
+static struct xpl_job *find_job(struct xpl_engine *e, const struct xpl_request *q) {
     for (struct xpl_job *j = e->jobs; j; j = j->next)
         if (!q->fresh && !j->q->fresh && j->q->key.len == q->key.len &&
             memcmp(j->q->key.ptr, q->key.ptr, q->key.len) == 0 && !job_cancelled(j))
@@ -395,15 +398,15 @@ static void wait_for(struct xpl_job *j, struct xpl_ticket *t) {
     j->waiters = t;
 }
 
-static void refuse(struct xpl_question *q, void (*done)(void *, const struct xpl_outcome *),
+static void refuse(struct xpl_request *q, void (*done)(void *, const struct xpl_outcome *),
                    void *arg, xpl_status_t code, int64_t retry_ms, const char *text) {
     struct xpl_outcome o = {0};
     outcome_fail(&o, code, retry_ms, text);
-    xpl_question_free(q);
+    xpl_request_free(q);
     done(arg, &o);
 }
 
-void xpl_engine_submit(struct xpl_engine *e, struct xpl_question *q,
+void xpl_engine_submit(struct xpl_engine *e, struct xpl_request *q,
                        void (*done)(void *arg, const struct xpl_outcome *o), void *arg,
                        struct xpl_ticket **ret) {
     struct xpl_ticket *t = ticket_new(e, done, arg);
@@ -426,7 +429,7 @@ void xpl_engine_submit(struct xpl_engine *e, struct xpl_question *q,
     }
     pthread_mutex_unlock(&e->mu);
     if (other) {
-        xpl_question_free(q);
+        xpl_request_free(q);
         xpl_sys_free(mine);
         return;
     }
@@ -526,7 +529,7 @@ bool xpl_engine_knows(struct xpl_engine *e, const struct xpl_session *s, const s
 bool xpl_engine_prefetch(struct xpl_engine *e, struct xpl_snapshot *snapshot,
                          const struct xpl_session *s, const struct xpl_host *h) {
     struct xpl_exec serial = xpl_exec_serial();
-    const struct xpl_want want = {
+    const struct xpl_build_context want = {
         .exec = &serial, .cancelled = xpl_engine_is_stopping, .arg = e, .prefetch = true};
     _Atomic uint64_t stage_us[XPL_N_STAGES] = {0};
     struct xpl_host_product *p = NULL;

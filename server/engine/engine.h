@@ -1,8 +1,8 @@
 // Questions and answers: finds what was asked for in memory, in the store, or makes it, once.
 //
 // A question is resolved against the newest snapshot of the catalogue, looked up in memory
-// (xpl_engine_peek, no waiting), and else submitted: equal questions share one job, and jobs share
-// conversions of the same host.  Workers call the waiters back.
+// (xpl_engine_lookup, no waiting), and else submitted: equal questions share one job, and jobs
+// share conversions of the same host.  Workers call the waiters back.
 #ifndef XPL_SERVER_ENGINE_ENGINE_H_
 #define XPL_SERVER_ENGINE_ENGINE_H_
 
@@ -15,7 +15,7 @@
 
 struct xpl_engine;
 struct xpl_pool;
-struct xpl_writer;
+struct xpl_store_writer;
 
 struct xpl_engine_options {
     size_t memory_limit; // bytes one request may use
@@ -25,7 +25,7 @@ struct xpl_engine_options {
 
 // The parts are borrowed and must outlive the engine.  NULL when out of memory.
 struct xpl_engine *xpl_engine_new(struct xpl_catalogue *catalogue, struct xpl_store *store,
-                                  struct xpl_pool *pool, struct xpl_writer *writer,
+                                  struct xpl_pool *pool, struct xpl_store_writer *writer,
                                   struct xpl_cache *cache, const struct xpl_engine_options *o);
 // No job may be running.  NULL is fine.
 void xpl_engine_free(struct xpl_engine *e);
@@ -36,7 +36,7 @@ void xpl_engine_set_traces(struct xpl_engine *e, struct xpl_traces *t);
 
 // ---- questions ----
 
-struct xpl_question {
+struct xpl_request {
     struct xpl_arena arena; // holds all below
     struct xpl_snapshot *snapshot;
     const struct xpl_session *session;
@@ -55,19 +55,19 @@ struct xpl_question {
 #define XPL_WORKER_OP_STATS XPL_STR("\x01worker")
 
 // Checks and resolves names.  `strict`: unknown options are refused, else ignored.  NOT_FOUND,
-// INVALID_ARGUMENT, FAILED_PRECONDITION with a sentence.  *ret is freed by xpl_question_free or
+// INVALID_ARGUMENT, FAILED_PRECONDITION with a sentence.  *ret is freed by xpl_request_free or
 // handed to xpl_engine_submit.
 xpl_status_t xpl_engine_resolve(struct xpl_engine *e, xpl_str_t session, const xpl_str_t *hosts,
                                 size_t n_hosts, xpl_str_t tool, const struct xpl_option *options,
-                                size_t n_options, bool strict, struct xpl_question **ret,
+                                size_t n_options, bool strict, struct xpl_request **ret,
                                 struct xpl_error *err) XPL_NODISCARD;
-void xpl_question_free(struct xpl_question *q);
+void xpl_request_free(struct xpl_request *q);
 
 // ---- answers ----
 
 enum xpl_answer_source { XPL_FROM_MEMORY = 1, XPL_FROM_STORE = 2, XPL_COMPUTED = 3 };
 
-struct xpl_answer {
+struct xpl_tool_data {
     struct xpl_object object;
     struct xpl_rpc_blob *blob;
     const char *content_type;
@@ -88,9 +88,9 @@ extern const char *const xpl_stage_names[XPL_N_STAGES];
 
 struct xpl_outcome {
     xpl_status_t code;
-    struct xpl_error err;      // when code is not OK
-    int64_t retry_ms;          // negative: none
-    struct xpl_answer *answer; // when OK; borrowed during the callback
+    struct xpl_error err;         // when code is not OK
+    int64_t retry_ms;             // negative: none
+    struct xpl_tool_data *answer; // when OK; borrowed during the callback
     enum xpl_answer_source source;
     bool kept; // the engine gives it again until the catalogue changes: else a file may be another
                // by then, and the answer holds for this asker alone
@@ -102,13 +102,13 @@ struct xpl_outcome {
 const char *xpl_outcome_source(const struct xpl_outcome *o);
 
 // The answer in memory, referenced for the caller, or NULL.
-struct xpl_answer *xpl_engine_peek(struct xpl_engine *e, const struct xpl_question *q);
+struct xpl_tool_data *xpl_engine_lookup(struct xpl_engine *e, const struct xpl_request *q);
 
 struct xpl_ticket;
 // Takes `q` over in every case.  done(arg, outcome) is called exactly once: from a worker, or from
 // here when the question cannot even be queued.  *ret (set before any worker can call back) is good
 // for one xpl_engine_cancel, and must be given back by xpl_ticket_unref.
-void xpl_engine_submit(struct xpl_engine *e, struct xpl_question *q,
+void xpl_engine_submit(struct xpl_engine *e, struct xpl_request *q,
                        void (*done)(void *arg, const struct xpl_outcome *o), void *arg,
                        struct xpl_ticket **ret);
 // The asker is gone: done is called with CANCELLED soon, and the work stops unless others wait for

@@ -14,7 +14,7 @@ struct xpl_engine {
     struct xpl_catalogue *catalogue;
     struct xpl_store *store;
     struct xpl_pool *pool;
-    struct xpl_writer *writer;
+    struct xpl_store_writer *writer;
     struct xpl_cache *cache;
     struct xpl_traces *traces;
     atomic_size_t memory_limit, memory_total, in_flight; // bytes
@@ -49,7 +49,7 @@ struct xpl_host_product {
 enum { XPL_VARIANT_CPU = 1, XPL_VARIANT_ALL_STEPS = 2, XPL_N_VARIANTS = 4 };
 
 // Who wants a product, and how to tell that nobody does any more.
-struct xpl_want {
+struct xpl_build_context {
     struct xpl_exec *exec;
     bool (*cancelled)(void *arg);
     void *arg;
@@ -71,7 +71,7 @@ bool xpl_engine_is_stopping(void *arg);
 // RESOURCE_EXHAUSTED, CANCELLED... `stage_us` is added to, atomically.
 xpl_status_t xpl_product_get(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
                              const struct xpl_host *h, unsigned variant,
-                             const struct xpl_want *want, _Atomic uint64_t *stage_us,
+                             const struct xpl_build_context *want, _Atomic uint64_t *stage_us,
                              struct xpl_host_product **ret, struct xpl_error *err) XPL_NODISCARD;
 // The OpStats of a packed product, in `arena`.
 xpl_status_t xpl_product_unpack(const struct xpl_host_product *p, struct xpl_arena *arena,
@@ -85,9 +85,10 @@ void xpl_answer_warn(struct xpl_buf *w, xpl_str_t host, xpl_str_t text);
 // For one host, the answer of a tool that needs no more (xpl_bytes_answer), appended to `out`.
 xpl_status_t xpl_product_host_answer(struct xpl_engine *e, const struct xpl_tool *tool,
                                      const struct xpl_snapshot *snapshot, const struct xpl_host *h,
-                                     const struct xpl_want *want, _Atomic uint64_t *stage_us,
-                                     struct xpl_buf *out, struct xpl_fingerprint *ret_print,
-                                     bool *ret_settled, struct xpl_error *err) XPL_NODISCARD;
+                                     const struct xpl_build_context *want,
+                                     _Atomic uint64_t *stage_us, struct xpl_buf *out,
+                                     struct xpl_fingerprint *ret_print, bool *ret_settled,
+                                     struct xpl_error *err) XPL_NODISCARD;
 // True when any host of the session has a device plane; reads plane names at most.
 bool xpl_product_session_has_device(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
                                     const struct xpl_session *s);
@@ -98,12 +99,12 @@ bool xpl_product_running(struct xpl_engine *e, const struct xpl_fingerprint *pri
 
 // ---- answers (engine_answers.c) ----
 
-xpl_str_t xpl_question_options_text(const struct xpl_question *q, struct xpl_arena *arena);
+xpl_str_t xpl_request_options_text(const struct xpl_request *q, struct xpl_arena *arena);
 // Takes `b` (xpl_sys_alloc) over in every case; copies the warnings.  NULL when out of memory.
-struct xpl_answer *xpl_answer_new(uint8_t *b, size_t n, const char *content_type,
-                                  xpl_bytes_t warnings);
+struct xpl_tool_data *xpl_answer_new(uint8_t *b, size_t n, const char *content_type,
+                                     xpl_bytes_t warnings);
 // Makes the answer of `q`: from the store, or from products.
-void xpl_answer_make(struct xpl_engine *e, const struct xpl_question *q,
-                     const struct xpl_want *want, struct xpl_outcome *ret);
+void xpl_answer_make(struct xpl_engine *e, const struct xpl_request *q,
+                     const struct xpl_build_context *want, struct xpl_outcome *ret);
 
 #endif

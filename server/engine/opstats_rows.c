@@ -58,7 +58,7 @@ static xpl_status_t fill_ops(const struct xpl_opstats *s, const struct xpl_op_me
         if (m->has_source_info && m->source_info.file_name.len &&
             !xpl_arena_printf(arena, &r->source, "%.*s:%d", XPL_STR_FMT(m->source_info.file_name),
                               m->source_info.line_number))
-            XPL_FAIL_OOM(err, "rows");
+            XPL_RETURN_OOM(err, "rows");
     }
     return XPL_OK;
 }
@@ -133,7 +133,7 @@ static xpl_status_t fill_steps(const struct xpl_opstats *s, struct xpl_arena *ar
     for (size_t i = 0; i < s->step_db.step_sequence.n; i++)
         n += s->step_db.step_sequence.v[i].step_info_per_core.n;
     struct xpl_step_row *rows = xpl_arena_array(arena, n, sizeof *rows);
-    if (!rows) XPL_FAIL_OOM(err, "rows");
+    if (!rows) XPL_RETURN_OOM(err, "rows");
     ret->steps = rows;
     for (size_t i = 0; i < s->step_db.step_sequence.n; i++) {
         const struct xpl_per_core_step_info *step = &s->step_db.step_sequence.v[i];
@@ -149,7 +149,7 @@ xpl_status_t xpl_rows_from_opstats(const struct xpl_opstats *s, struct xpl_arena
     struct xpl_op_row *ops =
         xpl_arena_array(arena, dev->metrics_db.n + host->metrics_db.n, sizeof *ops);
     struct xpl_kernel_row *kernels = xpl_arena_array(arena, s->kernel_reports.n, sizeof *kernels);
-    if (!ops || !kernels) XPL_FAIL_OOM(err, "rows");
+    if (!ops || !kernels) XPL_RETURN_OOM(err, "rows");
     *ret = (struct xpl_rows){.ops = ops,
                              .kernels = kernels,
                              .n_kernels = s->kernel_reports.n,

@@ -177,13 +177,13 @@ static bool wants_rows(const struct xpl_opstats *stats, unsigned variant) {
 static void to_store(struct xpl_engine *e, struct xpl_host_product *p, unsigned variant,
                      bool rows) {
     const struct xpl_store_key k = store_key(&p->print, variant);
-    const struct xpl_writer_key w = {
+    const struct xpl_store_writer_key w = {
         .kind = k.kind, .name = k.name, .options = k.options, .files = &p->print, .n_files = 1};
     const xpl_bytes_t packed = {p->packed, p->packed_len};
     if (!p->stored)
-        xpl_writer_put_opstats(e->writer, &w, &p->object, p->stats, packed, rows);
+        xpl_store_writer_put_opstats(e->writer, &w, &p->object, p->stats, packed, rows);
     else if (rows && !xpl_store_has_rows(e->store, &p->print, XPL_ANALYSIS_VERSION))
-        xpl_writer_put_rows(e->writer, &w, &p->object, p->stats, packed);
+        xpl_store_writer_put_rows(e->writer, &w, &p->object, p->stats, packed);
 }
 
 bool xpl_product_is_stored(struct xpl_engine *e, const struct xpl_fingerprint *print) {
@@ -195,7 +195,7 @@ bool xpl_product_is_stored(struct xpl_engine *e, const struct xpl_fingerprint *p
 // ---- converting ----
 
 struct nobody { // decides for one conversion whether anyone still wants it
-    const struct xpl_want *want;
+    const struct xpl_build_context *want;
     struct xpl_conversion *conversion;
     const struct xpl_source *source;
 };
@@ -208,7 +208,7 @@ struct guarded_exec {
 
 static bool guarded_cancelled(struct xpl_exec *x) {
     const struct nobody *n = &((struct guarded_exec *)x)->nobody;
-    if (xpl_source_torn(n->source)) return true; // whatever comes out is worth nothing
+    if (xpl_source_is_truncated(n->source)) return true; // whatever comes out is worth nothing
     if (n->conversion && atomic_load(&n->conversion->give_way)) return true;
     if (n->conversion && atomic_load(&n->conversion->others)) return false;
     return n->want->cancelled && n->want->cancelled(n->want->arg);
@@ -218,7 +218,7 @@ static void guarded_run(struct xpl_exec *x, size_t n, xpl_exec_fn fn, void *ctx)
     xpl_exec_run(((struct guarded_exec *)x)->inner, n, fn, ctx);
 }
 
-static struct guarded_exec guard(const struct xpl_want *want, struct xpl_conversion *c,
+static struct guarded_exec guard(const struct xpl_build_context *want, struct xpl_conversion *c,
                                  const struct xpl_source *s) {
     return (struct guarded_exec){
         .exec = {.run = guarded_run, .cancelled = guarded_cancelled, .width = want->exec->width},
@@ -234,7 +234,7 @@ static void source_free(struct xpl_source **s) {
 // One attempt.  *ret may carry DATA_LOSS; ABORTED when the file changed meanwhile.
 static xpl_status_t convert_once(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
                                  const struct xpl_host *h, unsigned variant,
-                                 const struct xpl_want *want, struct xpl_conversion *c,
+                                 const struct xpl_build_context *want, struct xpl_conversion *c,
                                  _Atomic uint64_t *stage_us, struct xpl_host_product **ret,
                                  struct xpl_error *err) {
     XPL_AUTO(source_free) struct xpl_source *src = NULL;
@@ -244,7 +244,7 @@ static xpl_status_t convert_once(struct xpl_engine *e, const struct xpl_snapshot
     began = xpl_clock_ns();
     const size_t limit = atomic_load(&e->memory_limit);
     struct xpl_host_product *p = product_new(limit);
-    if (!p) XPL_FAIL_OOM(err, "conversion");
+    if (!p) XPL_RETURN_OOM(err, "conversion");
     struct guarded_exec exec = guard(want, c, src);
     struct xpl_opstats *stats = NULL;
     struct xpl_error why = {0};
@@ -271,16 +271,17 @@ static xpl_status_t convert_once(struct xpl_engine *e, const struct xpl_snapshot
     }
     p->stats = stats;
     p->print = *xpl_source_fingerprint(src);
-    p->settled = xpl_source_settled(src);
+    p->settled = xpl_source_is_stable(src);
     atomic_fetch_add(&e->bytes_converted, p->print.size);
     *ret = p;
     return XPL_OK;
 }
 
 static xpl_status_t convert(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
-                            const struct xpl_host *h, unsigned variant, const struct xpl_want *want,
-                            struct xpl_conversion *c, _Atomic uint64_t *stage_us,
-                            struct xpl_host_product **ret, struct xpl_error *err) {
+                            const struct xpl_host *h, unsigned variant,
+                            const struct xpl_build_context *want, struct xpl_conversion *c,
+                            _Atomic uint64_t *stage_us, struct xpl_host_product **ret,
+                            struct xpl_error *err) {
     struct xpl_error last = {0};
     struct xpl_host_product *p = NULL;
     xpl_status_t st = XPL_ABORTED;
@@ -329,7 +330,8 @@ static void drop(struct xpl_engine *e, struct xpl_conversion *c) {
 }
 
 // Waits until c is done, or this asker gave up.  The mutex is held.
-static void wait_done(struct xpl_engine *e, struct xpl_conversion *c, const struct xpl_want *want) {
+static void wait_done(struct xpl_engine *e, struct xpl_conversion *c,
+                      const struct xpl_build_context *want) {
     while (!c->done && !(want->cancelled && want->cancelled(want->arg))) {
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
@@ -343,10 +345,10 @@ static void wait_done(struct xpl_engine *e, struct xpl_conversion *c, const stru
 // Begins a conversion (*ret_mine), or waits for the one under way.  *ret is dropped by the caller.
 // CANCELLED when this asker gave up while waiting.
 static xpl_status_t claim(struct xpl_engine *e, const struct xpl_fingerprint *print,
-                          unsigned variant, const struct xpl_want *want,
+                          unsigned variant, const struct xpl_build_context *want,
                           struct xpl_conversion **ret, bool *ret_mine, struct xpl_error *err) {
     struct xpl_conversion *mine = xpl_sys_alloc(sizeof *mine);
-    if (!mine) XPL_FAIL_OOM(err, "conversion");
+    if (!mine) XPL_RETURN_OOM(err, "conversion");
     *mine = (struct xpl_conversion){
         .print = *print, .variant = variant, .prefetch = want->prefetch, .refs = 1};
     pthread_mutex_lock(&e->mu);
@@ -370,7 +372,7 @@ static xpl_status_t claim(struct xpl_engine *e, const struct xpl_fingerprint *pr
     if (c) xpl_sys_free(mine);
     if (done) return XPL_OK;
     if (!want->prefetch) drop(e, c);
-    XPL_FAIL(err, XPL_CANCELLED, "cancelled");
+    XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
 }
 
 static void finish(struct xpl_engine *e, struct xpl_conversion *mine) {
@@ -395,8 +397,8 @@ bool xpl_product_running(struct xpl_engine *e, const struct xpl_fingerprint *pri
 
 // Makes what `c` was begun for.
 static void make(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
-                 const struct xpl_host *h, const struct xpl_want *want, struct xpl_conversion *c,
-                 _Atomic uint64_t *stage_us) {
+                 const struct xpl_host *h, const struct xpl_build_context *want,
+                 struct xpl_conversion *c, _Atomic uint64_t *stage_us) {
     if (!want->fresh) c->product = xpl_product_peek(e, &h->print, c->variant);
     const bool known = c->product != NULL;
     if (!known && !want->fresh)
@@ -416,9 +418,9 @@ static void make(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
 
 xpl_status_t xpl_product_get(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
                              const struct xpl_host *h, unsigned variant,
-                             const struct xpl_want *want, _Atomic uint64_t *stage_us,
+                             const struct xpl_build_context *want, _Atomic uint64_t *stage_us,
                              struct xpl_host_product **ret, struct xpl_error *err) {
-    struct xpl_want w = *want;
+    struct xpl_build_context w = *want;
     *ret = w.fresh ? NULL : xpl_product_peek(e, &h->print, variant);
     // Packed bytes that cannot be used are as good as none.
     if (*ret && !w.packed && !unpacked(e, variant, ret)) w.fresh = true;
@@ -440,15 +442,16 @@ xpl_status_t xpl_product_get(struct xpl_engine *e, const struct xpl_snapshot *sn
         if (ours && st != XPL_OK) return st;
     }
     if (w.packed || unpacked(e, variant, ret)) return XPL_OK;
-    XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "%s: no memory for its OpStats (--memory-limit)",
-             h->path.ptr);
+    XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "%s: no memory for its OpStats (--memory-limit)",
+                     h->path.ptr);
 }
 
 xpl_status_t xpl_product_host_answer(struct xpl_engine *e, const struct xpl_tool *tool,
                                      const struct xpl_snapshot *snapshot, const struct xpl_host *h,
-                                     const struct xpl_want *want, _Atomic uint64_t *stage_us,
-                                     struct xpl_buf *out, struct xpl_fingerprint *ret_print,
-                                     bool *ret_settled, struct xpl_error *err) {
+                                     const struct xpl_build_context *want,
+                                     _Atomic uint64_t *stage_us, struct xpl_buf *out,
+                                     struct xpl_fingerprint *ret_print, bool *ret_settled,
+                                     struct xpl_error *err) {
     struct xpl_error last = {0};
     xpl_status_t st = XPL_ABORTED;
     for (int i = 0; i < ATTEMPTS && st == XPL_ABORTED; i++) {
@@ -474,7 +477,7 @@ xpl_status_t xpl_product_host_answer(struct xpl_engine *e, const struct xpl_tool
             last = changed;
         }
         *ret_print = *xpl_source_fingerprint(src);
-        *ret_settled = xpl_source_settled(src);
+        *ret_settled = xpl_source_is_stable(src);
     }
     if (st != XPL_OK && err) *err = last;
     return st;

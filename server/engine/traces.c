@@ -23,8 +23,8 @@ enum { MAX_ENTRIES = 64, NAME_MAX_LEN = 160, PART_MAX_S = 600 };
 
 enum state { BUILDING, READY, FAILED };
 
-struct xpl_trace_held { // an entry
-    struct xpl_trace_held *next;
+struct xpl_trace_handle { // an entry
+    struct xpl_trace_handle *next;
     struct xpl_fingerprint print;
     size_t limit; // of memory
     enum state state;
@@ -43,7 +43,7 @@ struct xpl_traces {
     uint64_t limit, clock;
     pthread_mutex_t mu;
     pthread_cond_t changed; // an entry is built, or is to be saved, or stop
-    struct xpl_trace_held *entries;
+    struct xpl_trace_handle *entries;
     pthread_t saver;
     bool has_saver, stop;
 };
@@ -61,7 +61,7 @@ static bool path_of(const struct xpl_traces *t, const struct xpl_fingerprint *p,
 
 // ---- entries; the mutex is held where it says so ----
 
-static void destroy(struct xpl_trace_held *h) {
+static void destroy(struct xpl_trace_handle *h) {
     xpl_arena_fini(&h->arena);
     xpl_buf_fini(&h->memory);
     xpl_trace_build_free(h->build);
@@ -70,14 +70,14 @@ static void destroy(struct xpl_trace_held *h) {
 }
 
 // Held.
-static void unref(struct xpl_trace_held *h) {
+static void unref(struct xpl_trace_handle *h) {
     if (--h->refs == 0) destroy(h);
 }
 
 // Held.
-static void unlist(struct xpl_traces *t, struct xpl_trace_held *h) {
+static void unlist(struct xpl_traces *t, struct xpl_trace_handle *h) {
     if (!h->listed) return;
-    for (struct xpl_trace_held **at = &t->entries; *at; at = &(*at)->next) {
+    for (struct xpl_trace_handle **at = &t->entries; *at; at = &(*at)->next) {
         if (*at != h) continue;
         *at = h->next;
         break;
@@ -90,8 +90,8 @@ static void unlist(struct xpl_traces *t, struct xpl_trace_held *h) {
 static void trim(struct xpl_traces *t) {
     for (;;) {
         size_t n = 0, bytes = 0;
-        struct xpl_trace_held *oldest = NULL;
-        for (struct xpl_trace_held *h = t->entries; h; h = h->next) {
+        struct xpl_trace_handle *oldest = NULL;
+        for (struct xpl_trace_handle *h = t->entries; h; h = h->next) {
             n++;
             if (h->state == READY) bytes += h->memory.n; // else it is being written to
             if (h->refs == 1 && h->state == READY && !h->unsaved &&
@@ -107,14 +107,14 @@ static void trim(struct xpl_traces *t) {
 // The disk may be slower than those who ask.
 static bool may_wait(const struct xpl_traces *t, size_t bytes) {
     size_t waiting = 0;
-    for (const struct xpl_trace_held *h = t->entries; h; h = h->next)
+    for (const struct xpl_trace_handle *h = t->entries; h; h = h->next)
         if (h->unsaved) waiting += h->memory.n;
     return waiting == 0 || waiting + bytes <= MEMORY_BYTES;
 }
 
 // Held.
-static struct xpl_trace_held *find(struct xpl_traces *t, const struct xpl_fingerprint *p) {
-    for (struct xpl_trace_held *h = t->entries; h; h = h->next)
+static struct xpl_trace_handle *find(struct xpl_traces *t, const struct xpl_fingerprint *p) {
+    for (struct xpl_trace_handle *h = t->entries; h; h = h->next)
         if (xpl_fingerprint_eq(&h->print, p)) return h;
     return NULL;
 }
@@ -178,7 +178,7 @@ static bool write_all(int fd, const uint8_t *p, size_t n) {
     return true;
 }
 
-static bool save(const struct xpl_traces *t, const struct xpl_trace_held *h) {
+static bool save(const struct xpl_traces *t, const struct xpl_trace_handle *h) {
     char path[PATH_MAX], part[PATH_MAX];
     if (!path_of(t, &h->print, "", path, sizeof path) ||
         !path_of(t, &h->print, ".XXXXXX.part", part, sizeof part))
@@ -202,7 +202,7 @@ static void *saver_main(void *arg) {
     struct xpl_traces *const t = arg;
     pthread_mutex_lock(&t->mu);
     for (;;) {
-        struct xpl_trace_held *h = t->entries;
+        struct xpl_trace_handle *h = t->entries;
         while (h && !(h->unsaved && h->state == READY))
             h = h->next;
         if (!h && t->stop) break;
@@ -224,7 +224,7 @@ static void *saver_main(void *arg) {
     return NULL;
 }
 
-static xpl_status_t from_file(const struct xpl_traces *t, struct xpl_trace_held *h) {
+static xpl_status_t from_file(const struct xpl_traces *t, struct xpl_trace_handle *h) {
     char path[PATH_MAX];
     if (!t->dir[0] || !path_of(t, &h->print, "", path, sizeof path)) return XPL_NOT_FOUND;
     XPL_TRY(xpl_source_open(AT_FDCWD, path, 0, &h->file, NULL));
@@ -277,7 +277,7 @@ void xpl_traces_free(struct xpl_traces *t) {
 // ---- asking ----
 
 // Held.  Waits until the entry is no longer being built; false when nobody wants it any more.
-static bool wait_built(struct xpl_traces *t, struct xpl_trace_held *h, struct xpl_exec *exec) {
+static bool wait_built(struct xpl_traces *t, struct xpl_trace_handle *h, struct xpl_exec *exec) {
     while (h->state == BUILDING) {
         struct timespec until;
         if (xpl_exec_cancelled(exec)) return false;
@@ -290,11 +290,11 @@ static bool wait_built(struct xpl_traces *t, struct xpl_trace_held *h, struct xp
     return true;
 }
 
-static struct xpl_trace_held *new_entry(struct xpl_traces *t, const struct xpl_fingerprint *print,
-                                        size_t limit) {
-    struct xpl_trace_held *const h = xpl_sys_alloc(sizeof *h);
+static struct xpl_trace_handle *new_entry(struct xpl_traces *t, const struct xpl_fingerprint *print,
+                                          size_t limit) {
+    struct xpl_trace_handle *const h = xpl_sys_alloc(sizeof *h);
     if (!h) return NULL;
-    *h = (struct xpl_trace_held){
+    *h = (struct xpl_trace_handle){
         .print = *print, .limit = limit, .refs = 2, .listed = true, .next = t->entries};
     xpl_arena_init(&h->arena, limit);
     xpl_buf_init(&h->memory, limit);
@@ -302,11 +302,11 @@ static struct xpl_trace_held *new_entry(struct xpl_traces *t, const struct xpl_f
     return h;
 }
 
-static xpl_status_t open_memory(struct xpl_trace_held *h, struct xpl_error *err) {
+static xpl_status_t open_memory(struct xpl_trace_handle *h, struct xpl_error *err) {
     return xpl_trace_open((xpl_bytes_t){h->memory.p, h->memory.n}, &h->arena, &h->trace, err);
 }
 
-static xpl_status_t build_rest(struct xpl_trace_held *h, struct xpl_exec *exec,
+static xpl_status_t build_rest(struct xpl_trace_handle *h, struct xpl_exec *exec,
                                struct xpl_error *err) {
     const struct xpl_trace_sink sink = {xpl_trace_sink_buf, &h->memory};
     XPL_TRY(xpl_trace_build_finish(h->build, exec, &sink, err));
@@ -315,7 +315,7 @@ static xpl_status_t build_rest(struct xpl_trace_held *h, struct xpl_exec *exec,
     return open_memory(h, err);
 }
 
-static xpl_status_t fill(struct xpl_traces *t, struct xpl_trace_held *h, xpl_bytes_t profile,
+static xpl_status_t fill(struct xpl_traces *t, struct xpl_trace_handle *h, xpl_bytes_t profile,
                          struct xpl_exec *exec, bool fresh, const struct xpl_trace_options *first,
                          struct xpl_error *err) {
     if (!fresh && from_file(t, h) == XPL_OK) return XPL_OK;
@@ -328,9 +328,9 @@ static xpl_status_t fill(struct xpl_traces *t, struct xpl_trace_held *h, xpl_byt
 }
 
 // What a build came to.
-static void settle(struct xpl_traces *t, struct xpl_trace_held *h, const struct xpl_source *profile,
-                   xpl_status_t st) {
-    const bool settled = xpl_source_settled(profile);
+static void settle(struct xpl_traces *t, struct xpl_trace_handle *h,
+                   const struct xpl_source *profile, xpl_status_t st) {
+    const bool settled = xpl_source_is_stable(profile);
     pthread_mutex_lock(&t->mu);
     h->state = st == XPL_OK ? READY : FAILED;
     h->used = ++t->clock;
@@ -343,11 +343,11 @@ static void settle(struct xpl_traces *t, struct xpl_trace_held *h, const struct 
 
 xpl_status_t xpl_traces_get(struct xpl_traces *t, const struct xpl_source *profile,
                             struct xpl_exec *exec, size_t memory_limit, bool fresh,
-                            const struct xpl_trace_options *first, struct xpl_trace_held **ret,
+                            const struct xpl_trace_options *first, struct xpl_trace_handle **ret,
                             struct xpl_error *err) {
     const struct xpl_fingerprint *const print = xpl_source_fingerprint(profile);
     pthread_mutex_lock(&t->mu);
-    for (struct xpl_trace_held *h; (h = find(t, print));) {
+    for (struct xpl_trace_handle *h; (h = find(t, print));) {
         h->refs++;
         const bool wanted = wait_built(t, h, exec);
         const bool ready = wanted && h->state == READY && !fresh;
@@ -361,11 +361,11 @@ xpl_status_t xpl_traces_get(struct xpl_traces *t, const struct xpl_source *profi
         unref(h);
         if (wanted) continue;
         pthread_mutex_unlock(&t->mu);
-        XPL_FAIL(err, XPL_CANCELLED, "cancelled");
+        XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
     }
-    struct xpl_trace_held *const h = new_entry(t, print, memory_limit);
+    struct xpl_trace_handle *const h = new_entry(t, print, memory_limit);
     pthread_mutex_unlock(&t->mu);
-    if (!h) XPL_FAIL_OOM(err, "trace index");
+    if (!h) XPL_RETURN_OOM(err, "trace index");
     xpl_status_t st = fill(t, h, xpl_source_bytes(profile), exec, fresh, first, err);
     // What was read from a file that changed meanwhile is nobody's index.
     if (st == XPL_OK && h->built) st = xpl_source_verify(profile, err);
@@ -377,11 +377,11 @@ xpl_status_t xpl_traces_get(struct xpl_traces *t, const struct xpl_source *profi
     return st;
 }
 
-bool xpl_trace_held_unfinished(const struct xpl_trace_held *h) {
+bool xpl_trace_held_unfinished(const struct xpl_trace_handle *h) {
     return h->build != NULL;
 }
 
-void xpl_traces_finish(struct xpl_traces *t, struct xpl_trace_held *h,
+void xpl_traces_finish(struct xpl_traces *t, struct xpl_trace_handle *h,
                        const struct xpl_source *profile, struct xpl_exec *exec) {
     struct xpl_error err = {0};
     xpl_buf_fini(&h->memory);
@@ -396,19 +396,19 @@ void xpl_traces_finish(struct xpl_traces *t, struct xpl_trace_held *h,
     settle(t, h, profile, st);
 }
 
-const struct xpl_trace *xpl_trace_held_get(const struct xpl_trace_held *h) {
+const struct xpl_trace *xpl_trace_held_get(const struct xpl_trace_handle *h) {
     return h->trace;
 }
 
-bool xpl_trace_held_built(const struct xpl_trace_held *h) {
+bool xpl_trace_held_built(const struct xpl_trace_handle *h) {
     return h->built;
 }
 
-bool xpl_trace_held_torn(const struct xpl_trace_held *h) {
-    return h->file && xpl_source_torn(h->file);
+bool xpl_trace_held_torn(const struct xpl_trace_handle *h) {
+    return h->file && xpl_source_is_truncated(h->file);
 }
 
-void xpl_trace_held_put(struct xpl_traces *t, struct xpl_trace_held *h, bool damaged) {
+void xpl_trace_held_put(struct xpl_traces *t, struct xpl_trace_handle *h, bool damaged) {
     char path[PATH_MAX];
     pthread_mutex_lock(&t->mu);
     if (h->state == BUILDING) { // unfinished, and given up

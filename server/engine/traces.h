@@ -21,9 +21,9 @@
 
 struct xpl_engine;
 struct xpl_exec;
-struct xpl_question;
+struct xpl_request;
 struct xpl_traces;
-struct xpl_want;
+struct xpl_build_context;
 
 // `dir` is DIR, in which "traces" is made; NULL or "": memory alone.  NULL when out of memory.
 struct xpl_traces *xpl_traces_new(const char *dir, uint64_t limit_bytes);
@@ -31,7 +31,7 @@ struct xpl_traces *xpl_traces_new(const char *dir, uint64_t limit_bytes);
 void xpl_traces_free(struct xpl_traces *t);
 
 // An index somebody works with.
-struct xpl_trace_held;
+struct xpl_trace_handle;
 
 // The index of a profile: from memory, from its file, or built.  Requests for the same profile wait
 // for one build.  `fresh`: neither memory nor file will do.  Any thread.
@@ -40,31 +40,31 @@ struct xpl_trace_held;
 // All others wait until xpl_traces_finish; put before that, it is given up.
 xpl_status_t xpl_traces_get(struct xpl_traces *t, const struct xpl_source *profile,
                             struct xpl_exec *exec, size_t memory_limit, bool fresh,
-                            const struct xpl_trace_options *first, struct xpl_trace_held **ret,
+                            const struct xpl_trace_options *first, struct xpl_trace_handle **ret,
                             struct xpl_error *err) XPL_NODISCARD;
-bool xpl_trace_held_unfinished(const struct xpl_trace_held *h);
-void xpl_traces_finish(struct xpl_traces *t, struct xpl_trace_held *h,
+bool xpl_trace_held_unfinished(const struct xpl_trace_handle *h);
+void xpl_traces_finish(struct xpl_traces *t, struct xpl_trace_handle *h,
                        const struct xpl_source *profile, struct xpl_exec *exec);
-const struct xpl_trace *xpl_trace_held_get(const struct xpl_trace_held *h);
-bool xpl_trace_held_built(const struct xpl_trace_held *h); // it did not come from a file
+const struct xpl_trace *xpl_trace_held_get(const struct xpl_trace_handle *h);
+bool xpl_trace_held_built(const struct xpl_trace_handle *h); // it did not come from a file
 // Its file was cut while it was mapped: whatever was read from it since says nothing.
-bool xpl_trace_held_torn(const struct xpl_trace_held *h);
+bool xpl_trace_held_torn(const struct xpl_trace_handle *h);
 // `damaged`: it turned out so; its file is removed.
-void xpl_trace_held_put(struct xpl_traces *t, struct xpl_trace_held *h, bool damaged);
+void xpl_trace_held_put(struct xpl_traces *t, struct xpl_trace_handle *h, bool damaged);
 
 // Answers a question about traces (traces_answer.c).  Broken hosts are left out and told in
 // `warnings`, unless none is left or they were asked for by name.  *ret_keep: the answer is that of
 // the files the question saw.  *ret_rest: what is left to do once the asker has the answer, by
 // xpl_traces_do_rest; nothing unless want->deliver can give it.
 struct xpl_traces_rest {
-    struct xpl_trace_held *held; // NULL: nothing
+    struct xpl_trace_handle *held; // NULL: nothing
     struct xpl_source *source;
 };
-xpl_status_t xpl_traces_answer(struct xpl_engine *e, const struct xpl_question *q,
-                               const struct xpl_want *want, uint64_t *stage_us, struct xpl_buf *out,
-                               struct xpl_buf *warnings, bool *ret_keep, bool *ret_stored,
-                               struct xpl_traces_rest *ret_rest, struct xpl_error *err)
-    XPL_NODISCARD;
+xpl_status_t xpl_traces_answer(struct xpl_engine *e, const struct xpl_request *q,
+                               const struct xpl_build_context *want, uint64_t *stage_us,
+                               struct xpl_buf *out, struct xpl_buf *warnings, bool *ret_keep,
+                               bool *ret_stored, struct xpl_traces_rest *ret_rest,
+                               struct xpl_error *err) XPL_NODISCARD;
 void xpl_traces_do_rest(struct xpl_engine *e, struct xpl_exec *exec, struct xpl_traces_rest *rest);
 
 #endif

@@ -8,15 +8,15 @@ enum { ATTEMPTS = 3 };
 
 struct host {
     struct xpl_source *source;
-    struct xpl_trace_held *held;
+    struct xpl_trace_handle *held;
     xpl_status_t status;
     struct xpl_error err;
 };
 
 struct asking {
     struct xpl_engine *e;
-    const struct xpl_question *q;
-    const struct xpl_want *want;
+    const struct xpl_request *q;
+    const struct xpl_build_context *want;
     struct host *hosts;
     struct xpl_trace_host *list;
     const struct xpl_trace_options *first; // NULL: whole indexes are wanted
@@ -26,13 +26,13 @@ struct asking {
 // An exec that gives up when the asker did, or when the profile is torn.
 struct watched_exec {
     struct xpl_exec exec;
-    const struct xpl_want *want;
+    const struct xpl_build_context *want;
     const struct xpl_source *source; // NULL: no single one
 };
 
 static bool watched_cancelled(struct xpl_exec *x) {
     const struct watched_exec *const w = (const struct watched_exec *)x;
-    if (w->source && xpl_source_torn(w->source)) return true;
+    if (w->source && xpl_source_is_truncated(w->source)) return true;
     return w->want->cancelled && w->want->cancelled(w->want->arg);
 }
 
@@ -107,9 +107,10 @@ static xpl_status_t verify(const struct asking *a, bool *ret_keep, struct xpl_er
         const struct host *const h = &a->hosts[i];
         if (h->status != XPL_OK) *ret_keep = false;
         if (h->status != XPL_OK) continue;
-        if (xpl_trace_held_torn(h->held)) XPL_FAIL(err, XPL_DATA_LOSS, "its trace index was cut");
+        if (xpl_trace_held_torn(h->held))
+            XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "its trace index was cut");
         XPL_TRY(xpl_source_verify(h->source, err));
-        if (!xpl_source_settled(h->source) ||
+        if (!xpl_source_is_stable(h->source) ||
             !xpl_fingerprint_eq(xpl_source_fingerprint(h->source), &a->q->hosts[i]->print))
             *ret_keep = false;
     }
@@ -149,10 +150,11 @@ static xpl_status_t once(struct asking *a, bool fresh, uint64_t *stage_us, struc
     return same;
 }
 
-xpl_status_t xpl_traces_answer(struct xpl_engine *e, const struct xpl_question *q,
-                               const struct xpl_want *want, uint64_t *stage_us, struct xpl_buf *out,
-                               struct xpl_buf *warnings, bool *ret_keep, bool *ret_stored,
-                               struct xpl_traces_rest *ret_rest, struct xpl_error *err) {
+xpl_status_t xpl_traces_answer(struct xpl_engine *e, const struct xpl_request *q,
+                               const struct xpl_build_context *want, uint64_t *stage_us,
+                               struct xpl_buf *out, struct xpl_buf *warnings, bool *ret_keep,
+                               bool *ret_stored, struct xpl_traces_rest *ret_rest,
+                               struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct asking a = {.e = e, .q = q, .want = want};
     xpl_status_t st = XPL_DATA_LOSS;
@@ -162,7 +164,7 @@ xpl_status_t xpl_traces_answer(struct xpl_engine *e, const struct xpl_question *
     xpl_arena_init(&arena, (size_t)64 << 20);
     a.hosts = xpl_arena_array(&arena, q->n_hosts, sizeof *a.hosts);
     a.list = xpl_arena_array(&arena, q->n_hosts, sizeof *a.list);
-    if (!a.hosts || !a.list) XPL_FAIL_OOM(err, "hosts");
+    if (!a.hosts || !a.list) XPL_RETURN_OOM(err, "hosts");
     for (int i = 0; i < ATTEMPTS; i++) {
         why = (struct xpl_error){0};
         memset(a.hosts, 0, q->n_hosts * sizeof *a.hosts);
@@ -184,7 +186,8 @@ xpl_status_t xpl_traces_answer(struct xpl_engine *e, const struct xpl_question *
 }
 
 void xpl_traces_do_rest(struct xpl_engine *e, struct xpl_exec *exec, struct xpl_traces_rest *rest) {
-    const struct xpl_want nobody = {.exec = exec, .cancelled = xpl_engine_is_stopping, .arg = e};
+    const struct xpl_build_context nobody = {
+        .exec = exec, .cancelled = xpl_engine_is_stopping, .arg = e};
     struct watched_exec x = {
         .exec = {.run = watched_run, .cancelled = watched_cancelled, .width = exec->width},
         .want = &nobody,

@@ -42,13 +42,13 @@ struct queue {
     size_t n, bytes;
 };
 
-struct xpl_writer {
+struct xpl_store_writer {
     struct xpl_store *store;
     uint32_t version;
     pthread_mutex_t mu;
     pthread_cond_t work, room;
     struct queue first, rows; // rows have time
-    struct xpl_writer_stats stats;
+    struct xpl_store_writer_stats stats;
     bool stop, abandon;
     uint64_t stop_at_ns, rows_end_ns;
     pthread_t thread;
@@ -65,7 +65,7 @@ static void task_free(struct task *t) {
     xpl_sys_free(t);
 }
 
-static xpl_status_t write_product(struct xpl_writer *w, const struct task *t,
+static xpl_status_t write_product(struct xpl_store_writer *w, const struct task *t,
                                   struct xpl_error *err) {
     if (!t->stats) return xpl_store_put(w->store, &t->key, t->data, t->meta, err);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf bytes;
@@ -74,7 +74,8 @@ static xpl_status_t write_product(struct xpl_writer *w, const struct task *t,
     return xpl_store_put(w->store, &t->key, (xpl_bytes_t){bytes.p, bytes.n}, t->meta, err);
 }
 
-static xpl_status_t write_rows(struct xpl_writer *w, const struct task *t, struct xpl_error *err) {
+static xpl_status_t write_rows(struct xpl_store_writer *w, const struct task *t,
+                               struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, (size_t)1 << 30);
     const struct xpl_opstats *stats = t->stats;
@@ -88,7 +89,8 @@ static xpl_status_t write_rows(struct xpl_writer *w, const struct task *t, struc
     return xpl_store_put_rows(w->store, &t->key.files[0], w->version, &rows, err);
 }
 
-static xpl_status_t write_task(struct xpl_writer *w, const struct task *t, struct xpl_error *err) {
+static xpl_status_t write_task(struct xpl_store_writer *w, const struct task *t,
+                               struct xpl_error *err) {
     switch (t->kind) {
         case PRODUCT: return write_product(w, t, err);
         case ROWS: return write_rows(w, t, err);
@@ -98,7 +100,7 @@ static xpl_status_t write_task(struct xpl_writer *w, const struct task *t, struc
     }
 }
 
-static void run_task(struct xpl_writer *w, struct task *t) {
+static void run_task(struct xpl_store_writer *w, struct task *t) {
     struct xpl_error err = {0};
     const xpl_status_t st = write_task(w, t, &err);
     pthread_mutex_lock(&w->mu);
@@ -114,13 +116,13 @@ static void run_task(struct xpl_writer *w, struct task *t) {
     if (news) xpl_log(XPL_LOG_WARN, "store", "not stored: %s", err.msg);
 }
 
-static void log_notices(struct xpl_writer *w) {
+static void log_notices(struct xpl_store_writer *w) {
     char text[512];
     while (xpl_store_next_notice(w->store, text, sizeof text))
         xpl_log(XPL_LOG_WARN, "store", "%s", text);
 }
 
-static void maintain(struct xpl_writer *w) {
+static void maintain(struct xpl_store_writer *w) {
     struct xpl_error err = {0};
     bool more = true;
     while (more) {
@@ -133,7 +135,7 @@ static void maintain(struct xpl_writer *w) {
 
 // ---- queues; the mutex is held ----
 
-static void enqueue(struct xpl_writer *w, struct queue *q, struct task *t) {
+static void enqueue(struct xpl_store_writer *w, struct queue *q, struct task *t) {
     t->next = NULL;
     *q->tail = t;
     q->tail = &t->next;
@@ -143,7 +145,7 @@ static void enqueue(struct xpl_writer *w, struct queue *q, struct task *t) {
     pthread_cond_signal(&w->work);
 }
 
-static struct task *dequeue(struct xpl_writer *w, struct queue *q) {
+static struct task *dequeue(struct xpl_store_writer *w, struct queue *q) {
     struct task *const t = q->head;
     if (!t) return NULL;
     q->head = t->next;
@@ -161,7 +163,7 @@ static bool has_room(const struct queue *q, const struct task *t) {
 }
 
 // The next task, or NULL: nothing came for MAINTAIN_S, or the end.
-static struct task *next_task(struct xpl_writer *w, bool *ret_stop) {
+static struct task *next_task(struct xpl_store_writer *w, bool *ret_stop) {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += MAINTAIN_S;
@@ -179,7 +181,7 @@ static struct task *next_task(struct xpl_writer *w, bool *ret_stop) {
 }
 
 // The rows of a product that is written now.
-static void queue_rows(struct xpl_writer *w, struct task *t) {
+static void queue_rows(struct xpl_store_writer *w, struct task *t) {
     t->kind = ROWS;
     pthread_mutex_lock(&w->mu);
     const bool room = has_room(&w->rows, t);
@@ -189,7 +191,7 @@ static void queue_rows(struct xpl_writer *w, struct task *t) {
 }
 
 // Gives back what a long queue has kept alive.
-static void trim(struct xpl_writer *w, size_t *done_bytes) {
+static void trim(struct xpl_store_writer *w, size_t *done_bytes) {
     pthread_mutex_lock(&w->mu);
     const bool idle = !w->first.head && !w->rows.head;
     pthread_mutex_unlock(&w->mu);
@@ -199,7 +201,7 @@ static void trim(struct xpl_writer *w, size_t *done_bytes) {
 }
 
 static void *writer_main(void *arg) {
-    struct xpl_writer *w = arg;
+    struct xpl_store_writer *w = arg;
     uint64_t maintained = xpl_clock_ns();
     size_t done_bytes = 0;
     // Who waits for an answer comes first.
@@ -224,10 +226,10 @@ static void *writer_main(void *arg) {
     return NULL;
 }
 
-struct xpl_writer *xpl_writer_new(struct xpl_store *store, uint32_t analysis_version) {
-    struct xpl_writer *w = xpl_sys_alloc(sizeof *w);
+struct xpl_store_writer *xpl_store_writer_new(struct xpl_store *store, uint32_t analysis_version) {
+    struct xpl_store_writer *w = xpl_sys_alloc(sizeof *w);
     if (!w) return NULL;
-    *w = (struct xpl_writer){.store = store, .version = analysis_version};
+    *w = (struct xpl_store_writer){.store = store, .version = analysis_version};
     w->first.tail = &w->first.head;
     w->rows.tail = &w->rows.head;
     pthread_mutex_init(&w->mu, NULL);
@@ -238,7 +240,7 @@ struct xpl_writer *xpl_writer_new(struct xpl_store *store, uint32_t analysis_ver
     return NULL;
 }
 
-void xpl_writer_free(struct xpl_writer *w, uint64_t drain_ms) {
+void xpl_store_writer_free(struct xpl_store_writer *w, uint64_t drain_ms) {
     if (!w) return;
     pthread_mutex_lock(&w->mu);
     w->stop = true;
@@ -255,7 +257,7 @@ void xpl_writer_free(struct xpl_writer *w, uint64_t drain_ms) {
     xpl_sys_free(w);
 }
 
-static bool copy_key(struct task *t, const struct xpl_writer_key *k, uint32_t version) {
+static bool copy_key(struct task *t, const struct xpl_store_writer_key *k, uint32_t version) {
     struct xpl_fingerprint *files = xpl_arena_array(&t->arena, k->n_files, sizeof *files);
     xpl_str_t *hosts = k->hosts ? xpl_arena_array(&t->arena, k->n_files, sizeof *hosts) : NULL;
     t->key = (struct xpl_store_key){
@@ -279,7 +281,7 @@ static struct task *task_new(void) {
 }
 
 // Queues t, or drops it when the queue is full, and stays so for `wait_ms`.
-static void push(struct xpl_writer *w, struct task *t, uint64_t wait_ms) {
+static void push(struct xpl_store_writer *w, struct task *t, uint64_t wait_ms) {
     struct queue *const q = t->kind == ROWS ? &w->rows : &w->first;
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -297,8 +299,8 @@ static void push(struct xpl_writer *w, struct task *t, uint64_t wait_ms) {
 }
 
 // NULL when nothing is to be written, or without memory.
-static struct task *task_for(struct xpl_writer *w, enum task_kind kind,
-                             const struct xpl_writer_key *key, struct xpl_object *owner,
+static struct task *task_for(struct xpl_store_writer *w, enum task_kind kind,
+                             const struct xpl_store_writer_key *key, struct xpl_object *owner,
                              xpl_bytes_t data, xpl_bytes_t meta) {
     if (xpl_store_role(w->store) != XPL_STORE_WRITER) return NULL;
     struct task *t = task_new();
@@ -317,9 +319,9 @@ static struct task *task_for(struct xpl_writer *w, enum task_kind kind,
     return t;
 }
 
-void xpl_writer_put_opstats(struct xpl_writer *w, const struct xpl_writer_key *key,
-                            struct xpl_object *owner, const struct xpl_opstats *stats,
-                            xpl_bytes_t encoded, bool rows) {
+void xpl_store_writer_put_opstats(struct xpl_store_writer *w,
+                                  const struct xpl_store_writer_key *key, struct xpl_object *owner,
+                                  const struct xpl_opstats *stats, xpl_bytes_t encoded, bool rows) {
     struct task *t = task_for(w, PRODUCT, key, owner, encoded, (xpl_bytes_t){0});
     if (!t) return;
     t->stats = stats;
@@ -327,22 +329,22 @@ void xpl_writer_put_opstats(struct xpl_writer *w, const struct xpl_writer_key *k
     push(w, t, WAIT_MS);
 }
 
-void xpl_writer_put_rows(struct xpl_writer *w, const struct xpl_writer_key *key,
-                         struct xpl_object *owner, const struct xpl_opstats *stats,
-                         xpl_bytes_t encoded) {
+void xpl_store_writer_put_rows(struct xpl_store_writer *w, const struct xpl_store_writer_key *key,
+                               struct xpl_object *owner, const struct xpl_opstats *stats,
+                               xpl_bytes_t encoded) {
     struct task *t = task_for(w, ROWS, key, owner, encoded, (xpl_bytes_t){0});
     if (!t) return;
     t->stats = stats;
     push(w, t, 0);
 }
 
-void xpl_writer_put_bytes(struct xpl_writer *w, const struct xpl_writer_key *key,
-                          struct xpl_object *owner, xpl_bytes_t data, xpl_bytes_t meta) {
+void xpl_store_writer_put_bytes(struct xpl_store_writer *w, const struct xpl_store_writer_key *key,
+                                struct xpl_object *owner, xpl_bytes_t data, xpl_bytes_t meta) {
     struct task *t = task_for(w, ANSWER, key, owner, data, meta);
     if (t) push(w, t, 0);
 }
 
-void xpl_writer_put_catalogue(struct xpl_writer *w, struct xpl_snapshot *snapshot) {
+void xpl_store_writer_put_catalogue(struct xpl_store_writer *w, struct xpl_snapshot *snapshot) {
     if (xpl_store_role(w->store) != XPL_STORE_WRITER) return;
     struct task *t = task_new();
     if (!t) return;
@@ -351,7 +353,7 @@ void xpl_writer_put_catalogue(struct xpl_writer *w, struct xpl_snapshot *snapsho
     push(w, t, 0);
 }
 
-void xpl_writer_get_stats(struct xpl_writer *w, struct xpl_writer_stats *ret) {
+void xpl_store_writer_get_stats(struct xpl_store_writer *w, struct xpl_store_writer_stats *ret) {
     pthread_mutex_lock(&w->mu);
     *ret = w->stats;
     pthread_mutex_unlock(&w->mu);

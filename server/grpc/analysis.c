@@ -26,8 +26,8 @@ enum method { TOOL_DATA, STREAM_TOOL_DATA, OP_STATS };
 
 // ---- replies ----
 
-static void put_head(struct xpl_buf *b, const struct xpl_answer *a, enum xpl_answer_source source,
-                     const uint64_t *stage_us) {
+static void put_head(struct xpl_buf *b, const struct xpl_tool_data *a,
+                     enum xpl_answer_source source, const uint64_t *stage_us) {
     xpl_rpc_put_text(b, TOOLDATA_CONTENT_TYPE, xpl_str_from(a->content_type));
     for (int i = 0; stage_us && i < XPL_N_STAGES; i++) {
         if (!stage_us[i]) continue;
@@ -45,7 +45,7 @@ static void put_head(struct xpl_buf *b, const struct xpl_answer *a, enum xpl_ans
 
 // Finishes the call with the answer.  Returns the status the client sees.
 static xpl_status_t reply(struct xpl_rpc_call *c, enum method m, bool allow_large,
-                          const struct xpl_answer *a, enum xpl_answer_source source,
+                          const struct xpl_tool_data *a, enum xpl_answer_source source,
                           const uint64_t *stage_us) {
     const size_t len = xpl_rpc_blob_get(a->blob).len;
     if (m != STREAM_TOOL_DATA && !allow_large && len > SMALL_REPLY) {
@@ -94,7 +94,7 @@ static uint64_t since_us(const struct xpl_rpc_call *c) {
 struct known { // cached under the raw request
     struct xpl_object object;
     uint64_t generation; // of the catalogue for which the answer holds
-    struct xpl_answer *answer;
+    struct xpl_tool_data *answer;
     bool allow_large;
     size_t n_hosts;
     xpl_str_t tool, session, host; // in `text`
@@ -130,7 +130,7 @@ static xpl_str_t append(char *text, size_t *at, xpl_str_t s) {
 }
 
 static void remember(struct xpl_svc_analysis *s, enum method m, xpl_bytes_t raw, bool allow_large,
-                     const struct xpl_question *q, struct xpl_answer *a) {
+                     const struct xpl_request *q, struct xpl_tool_data *a) {
     struct known_key key;
     if (q->fresh || !known_key(&key, m, raw)) return;
     const xpl_str_t tool = xpl_str_from(q->tool->name), session = q->session->name;
@@ -167,15 +167,15 @@ static bool answer_known(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enu
         const size_t len = xpl_rpc_blob_get(k->answer->blob).len;
         const xpl_status_t st = reply(c, m, k->allow_large, k->answer, XPL_FROM_MEMORY, NULL);
         xpl_engine_count_memory(s->engine);
-        xpl_tally_request(s->tally, &(struct xpl_request_line){.service = "grpc",
-                                                               .tool = k->tool,
-                                                               .session = k->session,
-                                                               .n_hosts = k->n_hosts,
-                                                               .host = k->host,
-                                                               .code = st,
-                                                               .source = "memory",
-                                                               .bytes = len,
-                                                               .micros = since_us(c)});
+        xpl_metrics_request(s->tally, &(struct xpl_request_line){.service = "grpc",
+                                                                 .tool = k->tool,
+                                                                 .session = k->session,
+                                                                 .n_hosts = k->n_hosts,
+                                                                 .host = k->host,
+                                                                 .code = st,
+                                                                 .source = "memory",
+                                                                 .bytes = len,
+                                                                 .micros = since_us(c)});
     }
     xpl_object_unref(&k->object);
     return holds;
@@ -203,12 +203,12 @@ static void pending_release(void *user) {
 
 static void log_failure(struct xpl_svc_analysis *s, const struct xpl_rpc_call *c, xpl_str_t tool,
                         xpl_str_t session, const struct xpl_error *err) {
-    xpl_tally_request(s->tally, &(struct xpl_request_line){.service = "grpc",
-                                                           .tool = tool,
-                                                           .session = session,
-                                                           .code = err->code,
-                                                           .micros = since_us(c),
-                                                           .error = err->msg});
+    xpl_metrics_request(s->tally, &(struct xpl_request_line){.service = "grpc",
+                                                             .tool = tool,
+                                                             .session = session,
+                                                             .code = err->code,
+                                                             .micros = since_us(c),
+                                                             .error = err->msg});
 }
 
 static void fail(struct xpl_rpc_call *c, const struct xpl_error *err, int64_t retry_ms) {
@@ -229,19 +229,19 @@ static void on_done(void *arg, const struct xpl_outcome *o) {
         st = reply(p->call, p->method, p->allow_large, o->answer, o->source, o->stage_us);
     else
         fail(p->call, &o->err, o->retry_ms);
-    xpl_tally_request(p->svc->tally,
-                      &(struct xpl_request_line){
-                          .service = "grpc",
-                          .tool = p->tool,
-                          .session = p->session,
-                          .n_hosts = p->n_hosts,
-                          .host = p->host,
-                          .code = st,
-                          .source = xpl_outcome_source(o),
-                          .bytes = o->code == XPL_OK ? xpl_rpc_blob_get(o->answer->blob).len : 0,
-                          .micros = since_us(p->call),
-                          .stage_us = o->stage_us,
-                          .error = o->code == XPL_OK ? NULL : o->err.msg});
+    xpl_metrics_request(p->svc->tally,
+                        &(struct xpl_request_line){
+                            .service = "grpc",
+                            .tool = p->tool,
+                            .session = p->session,
+                            .n_hosts = p->n_hosts,
+                            .host = p->host,
+                            .code = st,
+                            .source = xpl_outcome_source(o),
+                            .bytes = o->code == XPL_OK ? xpl_rpc_blob_get(o->answer->blob).len : 0,
+                            .micros = since_us(p->call),
+                            .stage_us = o->stage_us,
+                            .error = o->code == XPL_OK ? NULL : o->err.msg});
     xpl_rpc_call_unref(p->call);
 }
 
@@ -252,7 +252,7 @@ static void on_cancel(struct xpl_rpc_call *c, void *service) {
 }
 
 static struct pending *pending_new(struct xpl_svc_analysis *s, struct xpl_rpc_call *c,
-                                   enum method m, bool allow_large, const struct xpl_question *q) {
+                                   enum method m, bool allow_large, const struct xpl_request *q) {
     struct pending *p = xpl_sys_alloc(sizeof *p);
     if (!p) return NULL;
     *p = (struct pending){.svc = s,
@@ -270,10 +270,10 @@ static struct pending *pending_new(struct xpl_svc_analysis *s, struct xpl_rpc_ca
 }
 
 static void submit(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enum method m,
-                   bool allow_large, struct xpl_question *q) {
+                   bool allow_large, struct xpl_request *q) {
     struct pending *p = pending_new(s, c, m, allow_large, q);
     if (!p) {
-        xpl_question_free(q);
+        xpl_request_free(q);
         xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");
         return;
     }
@@ -293,7 +293,7 @@ struct asked { // a request, decoded
 
 static void ask(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enum method m, xpl_bytes_t raw,
                 const struct asked *a) {
-    struct xpl_question *q = NULL;
+    struct xpl_request *q = NULL;
     struct xpl_error err = {0};
     if (xpl_engine_resolve(s->engine, a->session, a->hosts, a->n_hosts, a->tool, a->options,
                            a->n_options, true, &q, &err) != XPL_OK) {
@@ -301,25 +301,25 @@ static void ask(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enum method 
         log_failure(s, c, a->tool, a->session, &err);
         return;
     }
-    struct xpl_answer *answer = xpl_engine_peek(s->engine, q);
+    struct xpl_tool_data *answer = xpl_engine_lookup(s->engine, q);
     if (!answer) {
         submit(s, c, m, a->allow_large, q);
         return;
     }
     const xpl_status_t st = reply(c, m, a->allow_large, answer, XPL_FROM_MEMORY, NULL);
     remember(s, m, raw, a->allow_large, q, answer);
-    xpl_tally_request(s->tally,
-                      &(struct xpl_request_line){.service = "grpc",
-                                                 .tool = xpl_str_from(q->tool->name),
-                                                 .session = q->session->name,
-                                                 .n_hosts = q->all_hosts ? 0 : q->n_hosts,
-                                                 .host = q->hosts[0]->name,
-                                                 .code = st,
-                                                 .source = "memory",
-                                                 .bytes = xpl_rpc_blob_get(answer->blob).len,
-                                                 .micros = since_us(c)});
+    xpl_metrics_request(s->tally,
+                        &(struct xpl_request_line){.service = "grpc",
+                                                   .tool = xpl_str_from(q->tool->name),
+                                                   .session = q->session->name,
+                                                   .n_hosts = q->all_hosts ? 0 : q->n_hosts,
+                                                   .host = q->hosts[0]->name,
+                                                   .code = st,
+                                                   .source = "memory",
+                                                   .bytes = xpl_rpc_blob_get(answer->blob).len,
+                                                   .micros = since_us(c)});
     xpl_object_unref(&answer->object);
-    xpl_question_free(q);
+    xpl_request_free(q);
 }
 
 static bool copy_hosts(struct xpl_arena *arena, char *const *hosts, size_t n, struct asked *a) {
@@ -342,7 +342,7 @@ static xpl_status_t decode_tool(xpl_bytes_t raw, struct xpl_arena *arena, struct
                                    &msg, err));
     const tool_request *r = (const tool_request *)msg;
     struct xpl_option *options = xpl_arena_array(arena, r->n_options, sizeof *options);
-    if (!options || !copy_hosts(arena, r->hosts, r->n_hosts, a)) XPL_FAIL_OOM(err, "request");
+    if (!options || !copy_hosts(arena, r->hosts, r->n_hosts, a)) XPL_RETURN_OOM(err, "request");
     for (size_t i = 0; i < r->n_options; i++)
         options[i] = (struct xpl_option){xpl_str_from(r->options[i]->key),
                                          xpl_str_from(r->options[i]->value)};
@@ -351,7 +351,8 @@ static xpl_status_t decode_tool(xpl_bytes_t raw, struct xpl_arena *arena, struct
     a->options = options;
     a->n_options = r->n_options;
     a->allow_large = r->allow_large;
-    if (!a->tool.len) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "no tool named; ListTools tells which");
+    if (!a->tool.len)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "no tool named; ListTools tells which");
     return XPL_OK;
 }
 
@@ -362,7 +363,7 @@ static xpl_status_t decode_stats(xpl_bytes_t raw, struct xpl_arena *arena, struc
                                    err));
     const stats_request *r = (const stats_request *)msg;
     struct xpl_option *options = xpl_arena_array(arena, r->n_options, sizeof *options);
-    if (!options || !copy_hosts(arena, r->hosts, r->n_hosts, a)) XPL_FAIL_OOM(err, "request");
+    if (!options || !copy_hosts(arena, r->hosts, r->n_hosts, a)) XPL_RETURN_OOM(err, "request");
     for (size_t i = 0; i < r->n_options; i++)
         options[i] = (struct xpl_option){xpl_str_from(r->options[i]->key),
                                          xpl_str_from(r->options[i]->value)};

@@ -20,13 +20,13 @@ enum {
 #define ANSWER_BYTES ((size_t)256 << 20)
 
 struct xpl_svc_capture {
-    struct xpl_captures *captures;
+    struct xpl_capture_jobs *captures;
     struct xpl_history *history;
     struct xpl_schedules *schedules;
     struct xpl_pool *errands; // one thread: these calls wait for the disk
 };
 
-struct xpl_svc_capture *xpl_svc_capture_new(struct xpl_captures *captures,
+struct xpl_svc_capture *xpl_svc_capture_new(struct xpl_capture_jobs *captures,
                                             struct xpl_history *history,
                                             struct xpl_schedules *schedules) {
     struct xpl_svc_capture *s = xpl_sys_alloc(sizeof *s);
@@ -117,7 +117,7 @@ static void capture(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) 
     xpl_rpc_call_ref(c); // on_done's
     const struct xpl_capture_listener l = {on_progress, on_done, s};
     if (xpl_capture_plan_of(q, &arena, &plan, &err) == XPL_OK &&
-        xpl_captures_start(svc->captures, &plan, 0, &l, &s->id, &err) == XPL_OK)
+        xpl_capture_jobs_start(svc->captures, &plan, 0, &l, &s->id, &err) == XPL_OK)
         return;
     s->id = 0;
     xpl_rpc_finish_error(c, &err);
@@ -128,7 +128,7 @@ static void capture_cancelled(struct xpl_rpc_call *c, void *service) {
     struct xpl_svc_capture *const svc = service;
     const struct stream *const s = xpl_rpc_call_get_user(c);
     // NOT_FOUND: it is over.
-    if (s && s->id && !s->detach && xpl_captures_cancel(svc->captures, s->id, NULL) != XPL_OK)
+    if (s && s->id && !s->detach && xpl_capture_jobs_cancel(svc->captures, s->id, NULL) != XPL_OK)
         return;
 }
 
@@ -142,8 +142,8 @@ static void cancel_capture(struct xpl_rpc_call *c, xpl_bytes_t request, void *se
         return;
     Xplaned__V1__CancelCaptureResponse r;
     xplaned__v1__cancel_capture_response__init(&r);
-    if (xpl_captures_cancel(svc->captures, ((Xplaned__V1__CancelCaptureRequest *)msg)->id, &err) ==
-        XPL_OK)
+    if (xpl_capture_jobs_cancel(svc->captures, ((Xplaned__V1__CancelCaptureRequest *)msg)->id,
+                                &err) == XPL_OK)
         xpl_rpc_finish_message(c, &r.base);
     else
         xpl_rpc_finish_error(c, &err);
@@ -177,7 +177,7 @@ static void answer_list(struct xpl_rpc_call *c, xpl_bytes_t request, void *servi
     r.captures = xpl_arena_array(&arena, n, sizeof *r.captures);
     while (r.captures && r.n_captures < n &&
            (list[r.n_captures].state != XPL_HISTORY_RUNNING ||
-            xpl_captures_show(svc->captures, &arena, &list[r.n_captures])) &&
+            xpl_capture_jobs_show(svc->captures, &arena, &list[r.n_captures])) &&
            (r.captures[r.n_captures] = xpl_capture_message(&list[r.n_captures], &arena)))
         r.n_captures++;
     if (r.n_captures == n)

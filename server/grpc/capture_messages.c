@@ -49,11 +49,11 @@ static int level(uint32_t v) {
 xpl_status_t xpl_capture_plan_of(const Xplaned__V1__CaptureRequest *r, struct xpl_arena *arena,
                                  struct xpl_capture_plan *ret, struct xpl_error *err) {
     if (r->n_host_names && r->n_host_names != r->n_targets)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT,
-                 "%zu host names for %zu targets: give one for each, or none", r->n_host_names,
-                 r->n_targets);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "%zu host names for %zu targets: give one for each, or none",
+                         r->n_host_names, r->n_targets);
     struct xpl_capture_advanced *more = xpl_arena_array(arena, r->n_advanced, sizeof *more);
-    if (!more) XPL_FAIL_OOM(err, "capture");
+    if (!more) XPL_RETURN_OOM(err, "capture");
     for (size_t i = 0; i < r->n_advanced; i++)
         more[i] = advanced_of(r->advanced[i]);
     *ret = (struct xpl_capture_plan){

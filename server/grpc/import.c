@@ -38,7 +38,7 @@ enum {
 #define MAX_FILE_BYTES ((uint64_t)16 << 30)
 
 struct xpl_svc_import {
-    struct xpl_captures *captures;
+    struct xpl_capture_jobs *captures;
     struct xpl_catalogue *catalogue;
     struct xpl_svc_import_options o;
     char dir[PATH_MAX];
@@ -67,8 +67,9 @@ struct import { // a call's user data; belongs to the job that works on its mess
 
 static xpl_status_t os_fail(const char *what, struct xpl_error *err) {
     const bool full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
-    XPL_FAIL(err, full ? XPL_RESOURCE_EXHAUSTED : XPL_UNAVAILABLE, "%s: %s%s", what,
-             strerror(errno), full ? "; free some space in the daemon's cache directory" : "");
+    XPL_RETURN_ERROR(err, full ? XPL_RESOURCE_EXHAUSTED : XPL_UNAVAILABLE, "%s: %s%s", what,
+                     strerror(errno),
+                     full ? "; free some space in the daemon's cache directory" : "");
 }
 
 // ---- parts ----
@@ -89,7 +90,7 @@ static uint64_t key_of(const struct import *m, const struct part *p) {
 // What an earlier call left of the same file is read again: its checksum is not kept anywhere.
 static xpl_status_t take_up(struct part *p, struct xpl_error *err) {
     uint8_t *piece = xpl_sys_alloc(PIECE);
-    if (!piece) XPL_FAIL_OOM(err, "import");
+    if (!piece) XPL_RETURN_OOM(err, "import");
     ssize_t n;
     while ((n = pread(p->fd, piece, PIECE, (off_t)p->got)) > 0) {
         p->crc_now = xpl_crc32(p->crc_now, (xpl_bytes_t){piece, (size_t)n});
@@ -108,8 +109,8 @@ static xpl_status_t open_part(struct import *m, struct part *p, struct xpl_error
     p->fd = open(p->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (p->fd < 0) return os_fail("import: the daemon's cache directory", err);
     if (flock(p->fd, LOCK_EX | LOCK_NB) != 0)
-        XPL_FAIL(err, XPL_ABORTED,
-                 "another import of the same file is under way; wait until it ends");
+        XPL_RETURN_ERROR(err, XPL_ABORTED,
+                         "another import of the same file is under way; wait until it ends");
     return take_up(p, err);
 }
 
@@ -134,14 +135,16 @@ static void tidy(const char *dir) {
 static xpl_status_t begin_file(struct import *m, const Xplaned__V1__ImportSessionRequest__File *f,
                                struct xpl_error *err) {
     if (m->n_parts && m->parts[m->n_parts - 1]->got != m->parts[m->n_parts - 1]->bytes)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "a file begins before the one before it is whole");
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "a file begins before the one before it is whole");
     if (m->n_parts == MAX_FILES)
-        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "at most %d files in one import", (int)MAX_FILES);
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "at most %d files in one import",
+                         (int)MAX_FILES);
     if (f->bytes > MAX_FILE_BYTES)
-        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "%.100s: longer than 16 GiB", f->host);
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "%.100s: longer than 16 GiB", f->host);
     struct part *p = xpl_arena_zalloc(&m->arena, sizeof *p);
     if (!p || !xpl_arena_str(&m->arena, xpl_str_from(f->host), &p->host))
-        XPL_FAIL_OOM(err, "import");
+        XPL_RETURN_OOM(err, "import");
     p->bytes = f->bytes;
     p->crc = f->crc32;
     p->fd = -1;
@@ -155,10 +158,12 @@ static xpl_status_t begin_file(struct import *m, const Xplaned__V1__ImportSessio
 
 static xpl_status_t add_data(struct import *m, xpl_bytes_t data, struct xpl_error *err) {
     struct part *const p = m->n_parts ? m->parts[m->n_parts - 1] : NULL;
-    if (!p) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "data without a file: the first message names one");
+    if (!p)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "data without a file: the first message names one");
     if (data.len > p->bytes - p->got)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "%.*s: more bytes than were announced",
-                 XPL_STR_FMT(xpl_str_sub(p->host, 0, 100)));
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%.*s: more bytes than were announced",
+                         XPL_STR_FMT(xpl_str_sub(p->host, 0, 100)));
     p->crc_now = xpl_crc32(p->crc_now, data);
     while (data.len) {
         const ssize_t n = pwrite(p->fd, data.ptr, data.len, (off_t)p->got);
@@ -175,13 +180,14 @@ static xpl_status_t begin_session(struct import *m, const Xplaned__V1__ImportSes
                                   struct xpl_error *err) {
     if (m->begun) {
         if (q->session[0])
-            XPL_FAIL(err, XPL_INVALID_ARGUMENT, "the session is named in the first message only");
+            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                             "the session is named in the first message only");
         return XPL_OK;
     }
     m->begun = true;
-    if (q->session[0]) XPL_TRY(xpl_intake_check_session(xpl_str_from(q->session), err));
+    if (q->session[0]) XPL_TRY(xpl_profile_writer_check_session(xpl_str_from(q->session), err));
     if (!xpl_arena_str(&m->arena, xpl_str_from(q->session), &m->session))
-        XPL_FAIL_OOM(err, "import");
+        XPL_RETURN_OOM(err, "import");
     return XPL_OK;
 }
 
@@ -195,8 +201,8 @@ static xpl_status_t take_message(struct import *m, struct xpl_error *err) {
         (const Xplaned__V1__ImportSessionRequest *)msg;
     XPL_TRY(begin_session(m, q, err));
     if (q->file && q->data.len)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT,
-                 "data beside `file`: wait for the offset to go on from");
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "data beside `file`: wait for the offset to go on from");
     if (q->file) return begin_file(m, q->file, err);
     return add_data(m, (xpl_bytes_t){q->data.data, q->data.len}, err);
 }
@@ -204,43 +210,45 @@ static xpl_status_t take_message(struct import *m, struct xpl_error *err) {
 // ---- the end ----
 
 static xpl_status_t check_whole(struct import *m, struct xpl_error *err) {
-    if (!m->n_parts) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "no file to import");
+    if (!m->n_parts) XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "no file to import");
     for (size_t i = 0; i < m->n_parts; i++) {
         struct part *const p = m->parts[i];
         const xpl_str_t host = xpl_str_sub(p->host, 0, 100);
         if (p->got != p->bytes)
-            XPL_FAIL(err, XPL_INVALID_ARGUMENT, "%.*s: %llu of %llu bytes came", XPL_STR_FMT(host),
-                     (unsigned long long)p->got, (unsigned long long)p->bytes);
+            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%.*s: %llu of %llu bytes came",
+                             XPL_STR_FMT(host), (unsigned long long)p->got,
+                             (unsigned long long)p->bytes);
         if (p->crc_now == p->crc) continue;
         drop_part(p);
-        XPL_FAIL(err, XPL_DATA_LOSS,
-                 "%.*s: the checksum is wrong (it changed while it was read, or on the way); "
-                 "import it again",
-                 XPL_STR_FMT(host));
+        XPL_RETURN_ERROR(
+            err, XPL_DATA_LOSS,
+            "%.*s: the checksum is wrong (it changed while it was read, or on the way); "
+            "import it again",
+            XPL_STR_FMT(host));
     }
     return XPL_OK;
 }
 
-static xpl_status_t store_part(struct xpl_intake_session *s, struct part *p,
-                               struct xpl_intake_file *ret, struct xpl_error *err) {
-    struct xpl_intake *in = NULL;
-    const struct xpl_intake_options o = {
-        .size = sizeof o, .host = p->host, .flags = XPL_INTAKE_ALLOW_IDLE};
+static xpl_status_t store_part(struct xpl_session_writer *s, struct part *p,
+                               struct xpl_profile_writer_file *ret, struct xpl_error *err) {
+    struct xpl_profile_writer *in = NULL;
+    const struct xpl_profile_writer_options o = {
+        .size = sizeof o, .host = p->host, .flags = XPL_PROFILE_WRITER_ALLOW_IDLE};
     if (lseek(p->fd, 0, SEEK_SET) != 0) return os_fail("import", err);
-    XPL_TRY(xpl_intake_begin(s, &o, &in, err));
+    XPL_TRY(xpl_profile_writer_begin(s, &o, &in, err));
     struct xpl_error why = {0};
-    xpl_status_t st = xpl_intake_put_fd(in, p->fd, &why);
+    xpl_status_t st = xpl_profile_writer_put_fd(in, p->fd, &why);
     if (st == XPL_OK)
-        st = xpl_intake_commit(in, ret, &why);
+        st = xpl_profile_writer_commit(in, ret, &why);
     else
-        xpl_intake_abort(in);
+        xpl_profile_writer_abort(in);
     if (st == XPL_OK) return XPL_OK;
-    XPL_FAIL(err, st, "%.*s: %s", XPL_STR_FMT(xpl_str_sub(p->host, 0, 100)), why.msg);
+    XPL_RETURN_ERROR(err, st, "%.*s: %s", XPL_STR_FMT(xpl_str_sub(p->host, 0, 100)), why.msg);
 }
 
 // Stores all parts, or none.
-static xpl_status_t store_all(struct import *m, struct xpl_intake_session *s,
-                              struct xpl_intake_file *files, struct xpl_error *err) {
+static xpl_status_t store_all(struct import *m, struct xpl_session_writer *s,
+                              struct xpl_profile_writer_file *files, struct xpl_error *err) {
     xpl_status_t st = XPL_OK;
     size_t n = 0;
     while (st == XPL_OK && n < m->n_parts) {
@@ -248,14 +256,15 @@ static xpl_status_t store_all(struct import *m, struct xpl_intake_session *s,
         n += st == XPL_OK;
     }
     while (st != XPL_OK && n > 0) {
-        char name[XPL_INTAKE_NAME_SIZE + 16];
+        char name[XPL_PROFILE_WRITER_NAME_SIZE + 16];
         (void)snprintf(name, sizeof name, "%s.xplane.pb", files[--n].name);
-        (void)unlinkat(xpl_intake_session_get_fd(s), name, 0);
+        (void)unlinkat(xpl_session_writer_get_fd(s), name, 0);
     }
     return st;
 }
 
-static void reply(struct import *m, const char *session, const struct xpl_intake_file *files) {
+static void reply(struct import *m, const char *session,
+                  const struct xpl_profile_writer_file *files) {
     char *names[MAX_FILES];
     Xplaned__V1__ImportSessionResponse r;
     Xplaned__V1__ImportedSession done;
@@ -283,12 +292,12 @@ static void log_import(const char *session, size_t n) {
 
 static xpl_status_t finish(struct import *m, struct xpl_error *err) {
     XPL_TRY(check_whole(m, err));
-    struct xpl_intake_session *s = NULL;
-    const struct xpl_intake_session_options o = {
+    struct xpl_session_writer *s = NULL;
+    const struct xpl_session_writer_options o = {
         .size = sizeof o, .logdir = m->svc->o.logdir, .name = m->session, .fresh = !m->session.len};
-    struct xpl_intake_file *files = xpl_arena_array(&m->arena, m->n_parts, sizeof *files);
-    if (!files) XPL_FAIL_OOM(err, "import");
-    XPL_TRY(xpl_intake_session_open(&o, &s, err));
+    struct xpl_profile_writer_file *files = xpl_arena_array(&m->arena, m->n_parts, sizeof *files);
+    if (!files) XPL_RETURN_OOM(err, "import");
+    XPL_TRY(xpl_session_writer_open(&o, &s, err));
     const xpl_status_t st = store_all(m, s, files, err);
     // With no space, or no permission, a later try needs not send them again.
     for (size_t i = 0; st == XPL_OK || st == XPL_DATA_LOSS || st == XPL_ALREADY_EXISTS; i++) {
@@ -296,14 +305,14 @@ static xpl_status_t finish(struct import *m, struct xpl_error *err) {
         drop_part(m->parts[i]);
     }
     if (st == XPL_OK) {
-        char path[XPL_INTAKE_NAME_SIZE + 32];
-        const char *const name = xpl_intake_session_get_name(s);
+        char path[XPL_PROFILE_WRITER_NAME_SIZE + 32];
+        const char *const name = xpl_session_writer_get_name(s);
         (void)snprintf(path, sizeof path, "plugins/profile/%s", name);
-        xpl_captures_await(m->svc->captures, path, m->n_parts);
+        xpl_capture_jobs_await(m->svc->captures, path, m->n_parts);
         log_import(name, m->n_parts);
         reply(m, name, files);
     }
-    xpl_intake_session_close(s);
+    xpl_session_writer_close(s);
     tidy(m->svc->dir);
     return st;
 }
@@ -395,7 +404,7 @@ static void run_removal(void *arg) {
     else
         st = xpl_session_remove(r->base.ptr, r->path.ptr, all, 0, 0, &err);
     if (st == XPL_OK) {
-        xpl_captures_await(r->svc->captures, r->path.ptr, 0);
+        xpl_capture_jobs_await(r->svc->captures, r->path.ptr, 0);
         xpl_log(XPL_LOG_INFO, "import", "a session was deleted for a client");
         Xplaned__V1__DeleteSessionResponse done;
         xplaned__v1__delete_session_response__init(&done);
@@ -413,8 +422,8 @@ static xpl_status_t find(struct removal *r, xpl_bytes_t request, struct xpl_erro
                                    &r->arena, &msg, err));
     const xpl_str_t name = xpl_str_from(((Xplaned__V1__DeleteSessionRequest *)msg)->session);
     if (!r->svc->o.allow_delete)
-        XPL_FAIL(err, XPL_PERMISSION_DENIED,
-                 "this daemon deletes nothing: it was started without --allow-delete");
+        XPL_RETURN_ERROR(err, XPL_PERMISSION_DENIED,
+                         "this daemon deletes nothing: it was started without --allow-delete");
     struct xpl_snapshot *snap = xpl_catalogue_get(r->svc->catalogue);
     const struct xpl_session *const one = xpl_snapshot_find(snap, name);
     const bool copied = one &&
@@ -422,9 +431,10 @@ static xpl_status_t find(struct removal *r, xpl_bytes_t request, struct xpl_erro
                         xpl_arena_printf(&r->arena, &r->base, "%.*s", XPL_STR_FMT(snap->base));
     xpl_snapshot_unref(snap);
     if (!one)
-        XPL_FAIL(err, XPL_NOT_FOUND, "no session \"%.*s\"; ListSessions tells what there is",
-                 XPL_STR_FMT(xpl_str_sub(name, 0, 150)));
-    if (!copied) XPL_FAIL_OOM(err, "delete");
+        XPL_RETURN_ERROR(err, XPL_NOT_FOUND,
+                         "no session \"%.*s\"; ListSessions tells what there is",
+                         XPL_STR_FMT(xpl_str_sub(name, 0, 150)));
+    if (!copied) XPL_RETURN_OOM(err, "delete");
     return XPL_OK;
 }
 
@@ -451,7 +461,7 @@ static void delete_session(struct xpl_rpc_call *c, xpl_bytes_t request, void *se
 
 // ---- life ----
 
-struct xpl_svc_import *xpl_svc_import_new(struct xpl_captures *captures,
+struct xpl_svc_import *xpl_svc_import_new(struct xpl_capture_jobs *captures,
                                           struct xpl_catalogue *catalogue,
                                           const struct xpl_svc_import_options *o) {
     struct xpl_svc_import *s = xpl_sys_alloc(sizeof *s);

@@ -42,10 +42,11 @@ static xpl_status_t check_root(const struct xpl_svc_profile_analysis *s, const c
     if (!root[0] || is_logdir(xpl_str_from(root), s->logdir) ||
         (realpath(s->logdir, real) && is_logdir(xpl_str_from(root), real)))
         return XPL_OK;
-    XPL_FAIL(err, XPL_INVALID_ARGUMENT,
-             "repository_root \"%.80s\": this daemon stores sessions in its log directory alone; "
-             "leave it empty, or give that",
-             root);
+    XPL_RETURN_ERROR(
+        err, XPL_INVALID_ARGUMENT,
+        "repository_root \"%.80s\": this daemon stores sessions in its log directory alone; "
+        "leave it empty, or give that",
+        root);
 }
 
 static int64_t delay_of(const Tensorflow__ProfileOptions *o) {
@@ -102,7 +103,7 @@ static void capture_done(void *arg, const struct xpl_capture_result *r) {
         xpl_rpc_finish_message(c, &m.base);
     } else {
         char text[XPL_RPC_MAX_MESSAGE];
-        xpl_captures_explain(r, text, sizeof text);
+        xpl_capture_jobs_explain(r, text, sizeof text);
         xpl_rpc_finish_status(c, r->code, text[0] ? text : r->err.msg);
     }
     xpl_rpc_call_unref(c);
@@ -129,7 +130,7 @@ static void new_session(struct xpl_rpc_call *c, xpl_bytes_t request, void *servi
     xpl_rpc_call_ref(c); // capture_done's
     const struct xpl_capture_listener l = {.done = capture_done, .arg = k};
     if (check_root(s, q->repository_root, &err) == XPL_OK &&
-        xpl_captures_start(s->captures, &plan, 0, &l, &k->id, &err) == XPL_OK)
+        xpl_capture_jobs_start(s->captures, &plan, 0, &l, &k->id, &err) == XPL_OK)
         return;
     k->id = 0;
     xpl_rpc_finish_error(c, &err);
@@ -140,7 +141,7 @@ static void new_session_cancelled(struct xpl_rpc_call *c, void *service) {
     struct xpl_svc_profile_analysis *const s = service;
     const struct capture *const k = xpl_rpc_call_get_user(c);
     // NOT_FOUND: it is over.
-    if (k && k->id && xpl_captures_cancel(s->captures, k->id, NULL) != XPL_OK) return;
+    if (k && k->id && xpl_capture_jobs_cancel(s->captures, k->id, NULL) != XPL_OK) return;
 }
 
 // ---- EnumSessions ----
@@ -206,7 +207,7 @@ static void pending_release(void *user) {
     xpl_sys_free(p);
 }
 
-static void reply(struct xpl_rpc_call *c, const struct xpl_answer *a) {
+static void reply(struct xpl_rpc_call *c, const struct xpl_tool_data *a) {
     const xpl_str_t type = xpl_str_from(a->content_type);
     struct xpl_buf b;
     xpl_buf_init(&b, 4096);
@@ -230,16 +231,16 @@ static void data_done(void *arg, const struct xpl_outcome *o) {
 }
 
 static xpl_status_t resolve(struct xpl_svc_profile_analysis *s, const data_request *q,
-                            struct xpl_arena *arena, struct xpl_question **ret,
+                            struct xpl_arena *arena, struct xpl_request **ret,
                             struct xpl_error *err) {
     const xpl_str_t host = xpl_str_from(q->host_name);
     struct xpl_option *options = xpl_arena_array(arena, q->n_parameters, sizeof *options);
-    if (!options) XPL_FAIL_OOM(err, "request");
+    if (!options) XPL_RETURN_OOM(err, "request");
     for (size_t i = 0; i < q->n_parameters; i++)
         options[i] = (struct xpl_option){xpl_str_from(q->parameters[i]->key),
                                          xpl_str_from(q->parameters[i]->value)};
     XPL_TRY(check_root(s, q->repository_root, err));
-    if (!q->tool_name[0]) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "no tool named");
+    if (!q->tool_name[0]) XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "no tool named");
     const bool all = !host.len || xpl_str_eq(host, XPL_STR("ALL_HOSTS"));
     return xpl_engine_resolve(s->engine, xpl_str_from(q->session_id), &host, all ? 0 : 1,
                               xpl_str_from(q->tool_name), options, q->n_parameters, false, ret,
@@ -252,7 +253,7 @@ static void get_data(struct xpl_rpc_call *c, xpl_bytes_t request, void *service)
     xpl_arena_init(&arena, (size_t)16 << 20);
     ProtobufCMessage *msg = NULL;
     struct xpl_error err = {0};
-    struct xpl_question *question = NULL;
+    struct xpl_request *question = NULL;
     if (!xpl_svc_decode(c, &tensorflow__profile_session_data_request__descriptor, request, &arena,
                         &msg))
         return;
@@ -260,16 +261,16 @@ static void get_data(struct xpl_rpc_call *c, xpl_bytes_t request, void *service)
         xpl_rpc_finish_error(c, &err);
         return;
     }
-    struct xpl_answer *known = xpl_engine_peek(s->engine, question);
+    struct xpl_tool_data *known = xpl_engine_lookup(s->engine, question);
     if (known) {
         reply(c, known);
         xpl_object_unref(&known->object);
-        xpl_question_free(question);
+        xpl_request_free(question);
         return;
     }
     struct pending *p = xpl_sys_alloc(sizeof *p);
     if (!p) {
-        xpl_question_free(question);
+        xpl_request_free(question);
         xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");
         return;
     }

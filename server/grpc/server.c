@@ -32,14 +32,14 @@ struct parts {
     Xplaned__V1__StoreStats store;
     Xplaned__V1__CatalogueStats catalogue;
     Xplaned__V1__RpcStats rpc;
-    struct xpl_writer_stats writer;
+    struct xpl_store_writer_stats writer;
 };
 
 static bool fill_requests(struct xpl_svc_server *s, struct xpl_arena *arena, struct parts *p) {
     xplaned__v1__request_stats__init(&p->requests);
-    struct xpl_tally_row *rows = xpl_arena_array(arena, MAX_ROWS, sizeof *rows);
+    struct xpl_metrics_row *rows = xpl_arena_array(arena, MAX_ROWS, sizeof *rows);
     if (!rows) return false;
-    const size_t n = xpl_tally_rows(s->tally, rows, MAX_ROWS);
+    const size_t n = xpl_metrics_rows(s->tally, rows, MAX_ROWS);
     p->requests.outcomes = xpl_arena_array(arena, n, sizeof *p->requests.outcomes);
     if (!p->requests.outcomes) return false;
     for (size_t i = 0; i < n; i++) {
@@ -91,7 +91,7 @@ static void fill_work(struct xpl_svc_server *s, struct parts *p) {
 static void fill_rest(struct xpl_svc_server *s, struct parts *p) {
     struct xpl_store_stats st;
     xpl_store_get_stats(s->store, &st);
-    xpl_writer_get_stats(s->writer, &p->writer);
+    xpl_store_writer_get_stats(s->writer, &p->writer);
     xplaned__v1__store_stats__init(&p->store);
     p->store.read_only = st.role != XPL_STORE_WRITER;
     p->store.rebuilt = st.rebuilds != 0;

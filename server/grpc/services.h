@@ -10,8 +10,8 @@
 #include "server/engine/engine.h"
 
 struct xpl_pool;
-struct xpl_tally;
-struct xpl_writer;
+struct xpl_metrics;
+struct xpl_store_writer;
 
 // ---- what methods share (svc_call.c) ----
 
@@ -30,7 +30,7 @@ struct xpl_svc_analysis {
     struct xpl_engine *engine;
     struct xpl_catalogue *catalogue;
     struct xpl_cache *cache; // also knows raw requests that were answered before
-    struct xpl_tally *tally;
+    struct xpl_metrics *tally;
 };
 enum { XPL_SVC_ANALYSIS_METHODS = 4 };
 void xpl_svc_analysis_methods(struct xpl_svc_analysis *s,
@@ -55,13 +55,13 @@ void xpl_svc_session_stop(struct xpl_svc_session *s);
 
 // ---- CaptureService (svc_capture.c) ----
 
-struct xpl_captures;
+struct xpl_capture_jobs;
 struct xpl_history;
 struct xpl_schedules;
 struct xpl_svc_capture;
 enum { XPL_SVC_CAPTURE_METHODS = 6 };
 // Everything is borrowed.  NULL when out of memory.
-struct xpl_svc_capture *xpl_svc_capture_new(struct xpl_captures *captures,
+struct xpl_svc_capture *xpl_svc_capture_new(struct xpl_capture_jobs *captures,
                                             struct xpl_history *history,
                                             struct xpl_schedules *schedules);
 // After the servers using it have been freed.  NULL is fine.
@@ -79,7 +79,7 @@ struct xpl_svc_import_options {
     bool allow_delete;
 };
 // NULL when out of memory.
-struct xpl_svc_import *xpl_svc_import_new(struct xpl_captures *captures,
+struct xpl_svc_import *xpl_svc_import_new(struct xpl_capture_jobs *captures,
                                           struct xpl_catalogue *catalogue,
                                           const struct xpl_svc_import_options *o);
 // After the servers using it have been freed.  NULL is fine.
@@ -92,7 +92,7 @@ void xpl_svc_import_methods(struct xpl_svc_import *s,
 struct xpl_svc_profile_analysis {
     struct xpl_engine *engine;
     struct xpl_catalogue *catalogue;
-    struct xpl_captures *captures;
+    struct xpl_capture_jobs *captures;
     const char *logdir;
 };
 enum { XPL_SVC_PROFILE_ANALYSIS_METHODS = 3 };
@@ -105,10 +105,10 @@ struct xpl_svc_server {
     struct xpl_engine *engine;
     struct xpl_catalogue *catalogue;
     struct xpl_store *store;
-    struct xpl_writer *writer;
+    struct xpl_store_writer *writer;
     struct xpl_cache *cache;
     struct xpl_pool *pool;
-    struct xpl_tally *tally;
+    struct xpl_metrics *tally;
     struct xpl_rpc_server *rpc; // set once there is one
     int64_t started_unix_ns;
     uint64_t started_mono_ns;
@@ -126,7 +126,7 @@ struct xpl_svc_worker;
 enum { XPL_SVC_WORKER_METHODS = 1 };
 struct xpl_svc_worker_options {
     const char *logdir, *dir, *group, *fallback; // as configured; "" for none
-    struct xpl_tally *tally;
+    struct xpl_metrics *tally;
 };
 // Makes the directory for files that aggregators read.  FAILED_PRECONDITION with a sentence when
 // that cannot be.

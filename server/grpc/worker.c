@@ -30,7 +30,7 @@ static const char method_path[] = "/xprof.pywrap.XprofAnalysisWorkerService/GetP
 struct xpl_svc_worker {
     struct xpl_engine *engine;
     struct xpl_catalogue *catalogue;
-    struct xpl_tally *tally;
+    struct xpl_metrics *tally;
     struct xpl_rpc_channel *fallback; // NULL: none
     struct xpl_pool *forwards;        // threads that wait for it; conversions have others
     char logdir[PATH_MAX], real_logdir[PATH_MAX]; // as configured, made absolute; and resolved
@@ -52,7 +52,7 @@ static xpl_status_t make_dir(char *path, mode_t mode, struct xpl_error *err) {
         if (failed && errno != EEXIST && errno != EROFS) break;
     }
     if (mkdir(path, mode) == 0 || errno == EEXIST) return XPL_OK;
-    XPL_FAIL(err, XPL_FAILED_PRECONDITION, "--worker-dir %s: %s", path, strerror(errno));
+    XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "--worker-dir %s: %s", path, strerror(errno));
 }
 
 static xpl_status_t choose_dir(struct xpl_svc_worker *w, const char *dir, struct xpl_error *err) {
@@ -66,21 +66,24 @@ static xpl_status_t choose_dir(struct xpl_svc_worker *w, const char *dir, struct
     else
         n = snprintf(w->dir, sizeof w->dir, "/tmp/xplaned-%u/worker", (unsigned)getuid());
     if (n < 0 || (size_t)n >= sizeof w->dir)
-        XPL_FAIL(err, XPL_FAILED_PRECONDITION, "--worker-dir: the path is too long");
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "--worker-dir: the path is too long");
     XPL_TRY(make_dir(w->dir, w->group == (gid_t)-1 ? 0700 : 0750, err));
     char real[PATH_MAX]; // aggregators run elsewhere: the path must be absolute
     if (realpath(w->dir, real)) memcpy(w->dir, real, sizeof real);
     w->dirfd = open(w->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct stat st;
     if (w->dirfd < 0 || fstat(w->dirfd, &st) != 0)
-        XPL_FAIL(err, XPL_FAILED_PRECONDITION, "--worker-dir %s: %s", w->dir, strerror(errno));
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "--worker-dir %s: %s", w->dir,
+                         strerror(errno));
     if (st.st_uid != getuid())
-        XPL_FAIL(err, XPL_FAILED_PRECONDITION, "--worker-dir %s belongs to another user", w->dir);
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "--worker-dir %s belongs to another user",
+                         w->dir);
     // The mode again: the umask may have cut it.
     if (w->group != (gid_t)-1 && (fchown(w->dirfd, (uid_t)-1, w->group) != 0 ||
                                   fchmod(w->dirfd, (st.st_mode & 0777) | 0050) != 0))
-        XPL_FAIL(err, XPL_FAILED_PRECONDITION, "--worker-dir %s: cannot give it to the group: %s",
-                 w->dir, strerror(errno));
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                         "--worker-dir %s: cannot give it to the group: %s", w->dir,
+                         strerror(errno));
     return XPL_OK;
 }
 
@@ -89,7 +92,7 @@ static xpl_status_t choose_group(struct xpl_svc_worker *w, const char *name,
     w->group = (gid_t)-1;
     if (!name[0]) return XPL_OK;
     const struct group *g = getgrnam(name);
-    if (!g) XPL_FAIL(err, XPL_FAILED_PRECONDITION, "--worker-group: no group \"%s\"", name);
+    if (!g) XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "--worker-group: no group \"%s\"", name);
     w->group = g->gr_gid;
     return XPL_OK;
 }
@@ -98,10 +101,10 @@ static xpl_status_t set_logdir(struct xpl_svc_worker *w, const char *logdir,
                                struct xpl_error *err) {
     char cwd[PATH_MAX] = "";
     if (logdir[0] != '/' && !getcwd(cwd, sizeof cwd))
-        XPL_FAIL(err, XPL_FAILED_PRECONDITION, "working directory: %s", strerror(errno));
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "working directory: %s", strerror(errno));
     const int n = snprintf(w->logdir, sizeof w->logdir, "%s%s%s", cwd, cwd[0] ? "/" : "", logdir);
     if (n < 0 || (size_t)n >= sizeof w->logdir || !realpath(logdir, w->real_logdir))
-        XPL_FAIL(err, XPL_FAILED_PRECONDITION, "--logdir %s: cannot be resolved", logdir);
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "--logdir %s: cannot be resolved", logdir);
     for (size_t len = strlen(w->logdir); len > 1 && w->logdir[len - 1] == '/';)
         w->logdir[--len] = 0;
     return XPL_OK;
@@ -114,7 +117,7 @@ static xpl_status_t start(struct xpl_svc_worker *w, const struct xpl_svc_worker_
     XPL_TRY(choose_group(w, o->group, err));
     XPL_TRY(choose_dir(w, o->dir, err));
     if (!o->fallback[0]) return XPL_OK;
-    if (!(w->forwards = xpl_pool_new(FORWARDS, MAX_FORWARDS))) XPL_FAIL_OOM(err, "forwarding");
+    if (!(w->forwards = xpl_pool_new(FORWARDS, MAX_FORWARDS))) XPL_RETURN_OOM(err, "forwarding");
     const struct xpl_rpc_channel_options c = {.size = sizeof c, .target = o->fallback};
     return xpl_rpc_channel_open(&c, &w->fallback, err);
 }
@@ -123,7 +126,7 @@ xpl_status_t xpl_svc_worker_new(struct xpl_engine *engine, struct xpl_catalogue 
                                 const struct xpl_svc_worker_options *o, struct xpl_svc_worker **ret,
                                 struct xpl_error *err) {
     struct xpl_svc_worker *w = xpl_sys_alloc(sizeof *w);
-    if (!w) XPL_FAIL_OOM(err, "worker service");
+    if (!w) XPL_RETURN_OOM(err, "worker service");
     memset(w, 0, sizeof *w);
     w->engine = engine;
     w->catalogue = catalogue;
@@ -209,14 +212,15 @@ static xpl_status_t put_file(struct xpl_svc_worker *w, const char *name, xpl_byt
     const int fd =
         openat(w->dirfd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, group ? 0640 : 0600);
     if (fd < 0)
-        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "cannot write in %s: %s", w->dir, strerror(errno));
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "cannot write in %s: %s", w->dir,
+                         strerror(errno));
     bool ok = write_all(fd, bytes);
     if (ok && group) ok = fchown(fd, (uid_t)-1, w->group) == 0 && fchmod(fd, 0640) == 0;
     if (close(fd) != 0) ok = false;
     if (ok && renameat(w->dirfd, tmp, w->dirfd, name) == 0) return XPL_OK;
     const int why = errno;
     (void)unlinkat(w->dirfd, tmp, 0);
-    XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "cannot write in %s: %s", w->dir, strerror(why));
+    XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "cannot write in %s: %s", w->dir, strerror(why));
 }
 
 void xpl_svc_worker_tidy(struct xpl_svc_worker *w) {
@@ -270,18 +274,18 @@ static uint64_t since_us(int64_t start_ns) {
 static void count(const struct ask *a, xpl_status_t code, const struct xpl_outcome *o,
                   const char *source, const char *error) {
     const bool ok = code == XPL_OK && o;
-    xpl_tally_request(a->w->tally, &(struct xpl_request_line){
-                                       .service = "xprof",
-                                       .tool = a->tool,
-                                       .session = a->session,
-                                       .n_hosts = 1,
-                                       .host = a->host,
-                                       .code = code,
-                                       .source = source,
-                                       .bytes = ok ? xpl_rpc_blob_get(o->answer->blob).len : 0,
-                                       .micros = since_us(xpl_rpc_call_get_start_ns(a->call)),
-                                       .stage_us = o ? o->stage_us : NULL,
-                                       .error = code == XPL_OK ? NULL : error});
+    xpl_metrics_request(a->w->tally, &(struct xpl_request_line){
+                                         .service = "xprof",
+                                         .tool = a->tool,
+                                         .session = a->session,
+                                         .n_hosts = 1,
+                                         .host = a->host,
+                                         .code = code,
+                                         .source = source,
+                                         .bytes = ok ? xpl_rpc_blob_get(o->answer->blob).len : 0,
+                                         .micros = since_us(xpl_rpc_call_get_start_ns(a->call)),
+                                         .stage_us = o ? o->stage_us : NULL,
+                                         .error = code == XPL_OK ? NULL : error});
 }
 
 // Codes as the worker contract wants them: nothing permanent may look like something to retry.
@@ -416,7 +420,7 @@ static void ask_engine(struct xpl_svc_worker *w, struct xpl_rpc_call *c, xpl_byt
                        xpl_str_t host) {
     struct xpl_option saved = {XPL_STR("use_saved_result"),
                                wants_fresh(r) ? XPL_STR("false") : XPL_STR("true")};
-    struct xpl_question *q = NULL;
+    struct xpl_request *q = NULL;
     struct xpl_error err = {0};
     if (xpl_engine_resolve(w->engine, session, &host, 1, XPL_WORKER_OP_STATS, &saved, 1, false, &q,
                            &err) != XPL_OK) {
@@ -425,7 +429,7 @@ static void ask_engine(struct xpl_svc_worker *w, struct xpl_rpc_call *c, xpl_byt
     }
     struct ask *a = ask_new(w, c, raw, r->tool_name, session, host);
     if (!a) {
-        xpl_question_free(q);
+        xpl_request_free(q);
         return;
     }
     name_file(a, q->hosts[0]);

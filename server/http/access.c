@@ -86,8 +86,8 @@ static bool token_given(const struct xpl_http_request *r) {
 
 // ---- together ----
 
-enum xpl_http_gate xpl_http_admit(struct xpl_http_request *r, const char *method,
-                                  const char *version) {
+enum xpl_http_check_access xpl_http_admit(struct xpl_http_request *r, const char *method,
+                                          const char *version) {
     struct xpl_http *h = r->http;
     const xpl_str_t host = xpl_http_header(r, MHD_HTTP_HEADER_HOST);
     const xpl_str_t origin = xpl_http_header(r, MHD_HTTP_HEADER_ORIGIN);
@@ -118,7 +118,7 @@ static enum MHD_Result ask_for_token(struct xpl_http_request *r) {
     return got;
 }
 
-enum MHD_Result xpl_http_turn_away(struct xpl_http_request *r, enum xpl_http_gate why) {
+enum MHD_Result xpl_http_reject(struct xpl_http_request *r, enum xpl_http_check_access why) {
     switch (why) {
         case XPL_GATE_HOST:
             return xpl_http_reply_text(r, 403,
@@ -150,11 +150,12 @@ static xpl_status_t add_hosts(struct xpl_http *h, xpl_str_t list, struct xpl_err
             one.len--;
         if (!one.len) continue;
         if (!xpl_http_host_name(one, &name))
-            XPL_FAIL(err, XPL_INVALID_ARGUMENT, "--http-host: \"%.*s\" is no name of a host",
-                     XPL_STR_FMT(xpl_str_sub(one, 0, 300)));
+            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                             "--http-host: \"%.*s\" is no name of a host",
+                             XPL_STR_FMT(xpl_str_sub(one, 0, 300)));
         if (h->n_names == XPL_HTTP_MAX_PROXIES)
-            XPL_FAIL(err, XPL_INVALID_ARGUMENT, "--http-host: more than %d names",
-                     XPL_HTTP_MAX_PROXIES);
+            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--http-host: more than %d names",
+                             XPL_HTTP_MAX_PROXIES);
         to_lower(h->names[h->n_names++], sizeof h->names[0], name);
     }
     return XPL_OK;
@@ -166,7 +167,8 @@ xpl_status_t xpl_http_setup(struct xpl_http *h, struct xpl_error *err) {
     while (n && p[n - 1] == '/')
         n--;
     if (n && (p[0] != '/' || n >= sizeof h->prefix))
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "--http-prefix %s: want a path such as /xprof", p);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--http-prefix %s: want a path such as /xprof",
+                         p);
     memcpy(h->prefix, p, n);
     XPL_TRY(add_hosts(h, xpl_str_from(h->options.hosts), err));
     h->n_proxies = h->n_names;
@@ -182,7 +184,7 @@ xpl_status_t xpl_http_set_token(struct xpl_http *h, const char *token, struct xp
     char *copy = NULL;
     if (token[0]) {
         copy = xpl_sys_alloc(strlen(token) + 1);
-        if (!copy) XPL_FAIL_OOM(err, "token");
+        if (!copy) XPL_RETURN_OOM(err, "token");
         memcpy(copy, token, strlen(token) + 1);
     }
     xpl_sys_free(h->token);

@@ -47,7 +47,7 @@ static void on_done(void *arg, const struct xpl_capture_result *c) {
     struct outcome *const o = r->data;
     static const char done[] = "Capture profile successfully. Please refresh.";
     char why[MAX_TEXT - 256];
-    xpl_captures_explain(c, why, sizeof why);
+    xpl_capture_jobs_explain(c, why, sizeof why);
     o->ok = c->code == XPL_OK;
     if (o->ok && why[0])
         (void)snprintf(o->text, sizeof o->text, "%s Not captured: %s", done, why);
@@ -61,7 +61,7 @@ static void on_done(void *arg, const struct xpl_capture_result *c) {
 void xpl_http_capture_cancel(struct xpl_http_request *r) {
     // NOT_FOUND: it is over.
     if (r->capture_id &&
-        xpl_captures_cancel(r->http->parts.captures, r->capture_id, NULL) != XPL_OK)
+        xpl_capture_jobs_cancel(r->http->parts.captures, r->capture_id, NULL) != XPL_OK)
         r->capture_id = 0;
 }
 
@@ -147,7 +147,8 @@ enum MHD_Result xpl_http_capture(struct xpl_http_request *r) {
     r->data = xpl_arena_zalloc(&r->arena, sizeof(struct outcome));
     if (!r->data) return xpl_http_busy(r);
     const struct xpl_capture_listener l = {.done = on_done, .arg = r};
-    if (xpl_captures_start(r->http->parts.captures, &plan, 0, &l, &r->capture_id, &err) != XPL_OK) {
+    if (xpl_capture_jobs_start(r->http->parts.captures, &plan, 0, &l, &r->capture_id, &err) !=
+        XPL_OK) {
         r->capture_id = 0;
         return reply_error(r, err.msg);
     }

@@ -109,8 +109,8 @@ xpl_status_t xpl_http_csv(xpl_str_t json, struct xpl_arena *scratch, struct xpl_
     struct xpl_json_value all;
     switch (xpl_json_parse(json, scratch, &all)) {
         case XPL_JSON_OK: break;
-        case XPL_JSON_OOM: XPL_FAIL_OOM(err, "csv");
-        case XPL_JSON_INVALID: XPL_FAIL(err, XPL_INTERNAL, "the answer is no valid JSON");
+        case XPL_JSON_OOM: XPL_RETURN_OOM(err, "csv");
+        case XPL_JSON_INVALID: XPL_RETURN_ERROR(err, XPL_INTERNAL, "the answer is no valid JSON");
     }
     const struct xpl_json_value *table = &all;
     if (all.type == XPL_JSON_ARRAY) {
@@ -120,10 +120,11 @@ xpl_status_t xpl_http_csv(xpl_str_t json, struct xpl_arena *scratch, struct xpl_
     const struct xpl_json_value *const columns = member(table, "cols"), *const rows =
                                                                             member(table, "rows");
     if (!columns || columns->type != XPL_JSON_ARRAY)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "Data format not suitable for CSV (missing 'cols')");
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "Data format not suitable for CSV (missing 'cols')");
     put_header(out, columns);
     for (size_t i = 0; rows && rows->type == XPL_JSON_ARRAY && i < rows->n; i++)
         put_row(out, &rows->children[i]);
-    if (out->failed) XPL_FAIL_OOM(err, "csv");
+    if (out->failed) XPL_RETURN_OOM(err, "csv");
     return XPL_OK;
 }

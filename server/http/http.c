@@ -234,8 +234,8 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *m, const cha
     }
     if (r->refused || r->waiting) return MHD_YES;
     if (r->finish) return r->finish(r);
-    const enum xpl_http_gate gate = xpl_http_admit(r, method, version);
-    return gate == XPL_GATE_OPEN ? xpl_http_route(r) : xpl_http_turn_away(r, gate);
+    const enum xpl_http_check_access gate = xpl_http_admit(r, method, version);
+    return gate == XPL_GATE_OPEN ? xpl_http_route(r) : xpl_http_reject(r, gate);
 }
 
 static void on_completed(void *arg, struct MHD_Connection *m, void **context,
@@ -375,8 +375,8 @@ static xpl_status_t start_engine(struct xpl_http *h, bool tls, struct xpl_error 
     if (!i || uv_poll_init(uv, &e->poll, i->epoll_fd) != 0) {
         if (e->mhd) MHD_stop_daemon(e->mhd);
         e->mhd = NULL;
-        XPL_FAIL(err, XPL_UNAVAILABLE, "--http: libmicrohttpd did not start%s",
-                 tls ? "; are --tls-cert and --tls-key right?" : "");
+        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "--http: libmicrohttpd did not start%s",
+                         tls ? "; are --tls-cert and --tls-key right?" : "");
     }
     e->poll.data = e;
     h->open_handles++;
@@ -391,7 +391,7 @@ static xpl_status_t start_listeners(struct xpl_http *h, struct xpl_error *err) {
         struct xpl_http_listener *l = &h->listeners[i];
         XPL_TRY(start_engine(h, l->tls, err));
         if (uv_poll_init(uv, &l->poll, l->fd) != 0)
-            XPL_FAIL(err, XPL_UNAVAILABLE, "--http: the loop takes no more sockets");
+            XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "--http: the loop takes no more sockets");
         l->http = h;
         l->polled = true;
         l->poll.data = l;
@@ -404,7 +404,7 @@ static xpl_status_t start_listeners(struct xpl_http *h, struct xpl_error *err) {
 xpl_status_t xpl_http_new(const struct xpl_http_options *o, const struct xpl_http_parts *parts,
                           struct xpl_http **ret, struct xpl_error *err) {
     struct xpl_http *h = xpl_sys_alloc(sizeof *h);
-    if (!h) XPL_FAIL_OOM(err, "http");
+    if (!h) XPL_RETURN_OOM(err, "http");
     memset(h, 0, sizeof *h);
     h->options = *o;
     h->parts = *parts;
@@ -414,7 +414,8 @@ xpl_status_t xpl_http_new(const struct xpl_http_options *o, const struct xpl_htt
     uv_idle_init(uv, &h->again);
     h->again.data = h;
     h->open_handles++;
-    if (uv_async_init(uv, &h->wake, on_wake) != 0) XPL_FAIL(err, XPL_UNAVAILABLE, "http: no loop");
+    if (uv_async_init(uv, &h->wake, on_wake) != 0)
+        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "http: no loop");
     h->wake.data = h;
     h->wake_open = true;
     h->open_handles++;

@@ -30,8 +30,8 @@ struct xpl_http_parts { // borrowed
     struct xpl_catalogue *catalogue;
     struct xpl_cache *cache;
     struct xpl_pool *pool;
-    struct xpl_tally *tally;
-    struct xpl_captures *captures;
+    struct xpl_metrics *tally;
+    struct xpl_capture_jobs *captures;
     struct xpl_svc_server *stats;
 };
 

@@ -141,7 +141,7 @@ unsigned xpl_http_status_of(xpl_status_t code);
 
 // ---- who may ask (http_gate.c) ----
 
-enum xpl_http_gate {
+enum xpl_http_check_access {
     XPL_GATE_OPEN,
     XPL_GATE_HOST,
     XPL_GATE_ORIGIN,
@@ -150,9 +150,9 @@ enum xpl_http_gate {
     XPL_GATE_MALFORMED
 };
 // Checks Host, Origin, token and method, and reads the URI.
-enum xpl_http_gate xpl_http_admit(struct xpl_http_request *r, const char *method,
-                                  const char *version);
-enum MHD_Result xpl_http_turn_away(struct xpl_http_request *r, enum xpl_http_gate why);
+enum xpl_http_check_access xpl_http_admit(struct xpl_http_request *r, const char *method,
+                                          const char *version);
+enum MHD_Result xpl_http_reject(struct xpl_http_request *r, enum xpl_http_check_access why);
 // Reads prefix and names of the options; LOGDIR's paths.
 xpl_status_t xpl_http_setup(struct xpl_http *h, struct xpl_error *err) XPL_NODISCARD;
 

@@ -90,15 +90,17 @@ static xpl_status_t check_access(const struct xpl_http *h, const struct sockaddr
     *ret_tls = !is_loopback(a) && h->options.tls_cert[0];
     if (is_loopback(a)) return XPL_OK;
     if (!*ret_tls && !h->options.insecure)
-        XPL_FAIL(err, XPL_FAILED_PRECONDITION,
-                 "--http %s can be reached from other machines: use --tls-cert and --tls-key, or "
-                 "say --insecure",
-                 text);
+        XPL_RETURN_ERROR(
+            err, XPL_FAILED_PRECONDITION,
+            "--http %s can be reached from other machines: use --tls-cert and --tls-key, or "
+            "say --insecure",
+            text);
     if (h->options.client_ca)
-        XPL_FAIL(err, XPL_FAILED_PRECONDITION,
-                 "--http %s cannot ask browsers for the certificates of --tls-client-ca: bind it "
-                 "to loopback, or switch it off",
-                 text);
+        XPL_RETURN_ERROR(
+            err, XPL_FAILED_PRECONDITION,
+            "--http %s cannot ask browsers for the certificates of --tls-client-ca: bind it "
+            "to loopback, or switch it off",
+            text);
     return XPL_OK;
 }
 
@@ -121,9 +123,10 @@ static xpl_status_t listen_one(struct xpl_http *h, const struct addrinfo *a, con
     bool tls;
     XPL_TRY(check_access(h, a->ai_addr, text, &tls, err));
     if (h->n_listeners == XPL_HTTP_MAX_LISTENERS)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "--http: at most %d addresses", XPL_HTTP_MAX_LISTENERS);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--http: at most %d addresses",
+                         XPL_HTTP_MAX_LISTENERS);
     const int fd = open_socket(a);
-    if (fd < 0) XPL_FAIL(err, XPL_UNAVAILABLE, "--http %s: %s", text, strerror(errno));
+    if (fd < 0) XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "--http %s: %s", text, strerror(errno));
     h->listeners[h->n_listeners++] = (struct xpl_http_listener){.fd = fd, .tls = tls};
     char host[64];
     if (is_any(a->ai_addr))
@@ -143,9 +146,9 @@ static xpl_status_t split(const char *text, char *host, size_t size, const char 
     const char *from = text;
     if (n >= 2 && text[0] == '[' && text[n - 1] == ']') from++, n -= 2;
     if (!n || n >= size || !colon[1] || strspn(colon + 1, "0123456789") != strlen(colon + 1))
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "--http %s: want HOST:PORT, or off", text);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--http %s: want HOST:PORT, or off", text);
     if (strlen(colon + 1) > 5 || strtoul(colon + 1, NULL, 10) > 65535)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "--http %s: there is no such port", text);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--http %s: there is no such port", text);
     memcpy(host, from, n);
     host[n] = 0;
     *ret_port = colon + 1;
@@ -160,7 +163,8 @@ static xpl_status_t listen_text(struct xpl_http *h, const char *text, struct xpl
                                    .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
     struct addrinfo *all = NULL;
     const int e = getaddrinfo(host, port, &hints, &all);
-    if (e != 0) XPL_FAIL(err, XPL_FAILED_PRECONDITION, "--http %s: %s", text, gai_strerror(e));
+    if (e != 0)
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "--http %s: %s", text, gai_strerror(e));
     xpl_status_t st = XPL_OK;
     size_t n = 0;
     for (const struct addrinfo *a = all; a; a = a->ai_next) {
@@ -185,7 +189,8 @@ xpl_status_t xpl_http_listen(struct xpl_http *h, struct xpl_error *err) {
     while (*at) {
         char text[300];
         const size_t n = strcspn(at, ",");
-        if (n >= sizeof text) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "--http: address too long");
+        if (n >= sizeof text)
+            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--http: address too long");
         memcpy(text, at, n);
         text[n] = 0;
         at += n + (at[n] == ',');

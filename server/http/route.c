@@ -42,7 +42,7 @@ static struct xpl_http_body *known(const struct xpl_http_request *r) {
 static void count(const struct xpl_http_request *r, const struct xpl_http_body *b) {
     if (!b->is_answer) return;
     xpl_engine_count_memory(r->http->parts.engine);
-    xpl_tally_request(
+    xpl_metrics_request(
         r->http->parts.tally,
         &(struct xpl_request_line){.service = "http",
                                    .tool = b->tool,
@@ -63,7 +63,7 @@ enum MHD_Result xpl_http_route(struct xpl_http_request *r) {
         count(r, b);
         return xpl_http_reply_body(r, b);
     }
-    if (!xpl_http_request_parse(r)) return xpl_http_turn_away(r, XPL_GATE_MALFORMED);
+    if (!xpl_http_request_parse(r)) return xpl_http_reject(r, XPL_GATE_MALFORMED);
     if (!r->mounted && xpl_str_eq(r->path, XPL_STR("/ui"))) return xpl_http_redirect(r, "ui/");
     if (!r->mounted && xpl_str_starts(r->path, XPL_STR("/ui/"))) return xpl_http_route_web(r);
     if (!r->mounted && xpl_str_starts(r->path, XPL_STR("/api/"))) return xpl_http_route_api(r);

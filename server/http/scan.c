@@ -65,7 +65,7 @@ static xpl_status_t look_at(struct xpl_http_request *r, const struct xpl_host *h
         l->any = true;
         st = see(r, xs, err);
     }
-    if (!source || !xpl_source_settled(source) || xpl_source_verify(source, NULL) != XPL_OK ||
+    if (!source || !xpl_source_is_stable(source) || xpl_source_verify(source, NULL) != XPL_OK ||
         !xpl_fingerprint_eq(xpl_source_fingerprint(source), &host->print))
         l->unsure = true;
     return st == XPL_RESOURCE_EXHAUSTED ? st : XPL_OK;
@@ -200,7 +200,7 @@ static xpl_status_t see_modules(struct xpl_http_request *r, const struct xpl_xsp
              add_module(&l->modules, &r->arena, name);
     }
     xpl_hlo_map_free(map);
-    if (!ok) XPL_FAIL_OOM(err, "names of modules");
+    if (!ok) XPL_RETURN_OOM(err, "names of modules");
     return XPL_OK;
 }
 
@@ -243,7 +243,7 @@ static void errand_done(void *arg, const struct xpl_outcome *o) {
 static void ask_ahead(struct xpl_http *h, const struct look *l, const char *tool) {
     const struct xpl_tool *const t = xpl_tool_find(xpl_str_from(tool));
     for (size_t i = 0; i < (t->one_host ? l->session->n_hosts : 1); i++) {
-        struct xpl_question *q = NULL;
+        struct xpl_request *q = NULL;
         struct errand *e = xpl_sys_alloc(sizeof *e);
         if (!e) return;
         *e = (struct errand){0};

@@ -18,8 +18,8 @@ struct pending { // r->data
     size_t n_hosts; // 0: all
     uint64_t generation;
     bool fresh;
-    bool kept;                 // by the engine: it may be remembered here as well
-    struct xpl_answer *answer; // from memory, referenced, until the body is made
+    bool kept;                    // by the engine: it may be remembered here as well
+    struct xpl_tool_data *answer; // from memory, referenced, until the body is made
     struct xpl_error err;
     int64_t retry_ms;
     const char *source;
@@ -131,7 +131,7 @@ static void add_file_name(struct headers *h, const struct xpl_http_request *r,
 // ---- bodies ----
 
 static struct xpl_http_body *make_body(struct xpl_http_request *r, const struct pending *p,
-                                       struct xpl_rpc_blob *bytes, const struct xpl_answer *a,
+                                       struct xpl_rpc_blob *bytes, const struct xpl_tool_data *a,
                                        const char *source, const struct xpl_http_body *like) {
     struct headers h = {.arena = &r->arena};
     add(&h, "Xplaned-Source", xpl_str_from(source));
@@ -156,10 +156,10 @@ static struct xpl_http_body *make_body(struct xpl_http_request *r, const struct 
 }
 
 // The answer as CSV.  Takes nothing over; *ret is the caller's.
-static xpl_status_t make_csv(struct xpl_http_request *r, const struct xpl_answer *a,
+static xpl_status_t make_csv(struct xpl_http_request *r, const struct xpl_tool_data *a,
                              struct xpl_rpc_blob **ret, struct xpl_error *err) {
     if (strcmp(a->content_type, "application/json") != 0)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT, "CSV format not supported for this tool type");
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "CSV format not supported for this tool type");
     const xpl_bytes_t json = xpl_rpc_blob_get(a->blob);
     XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
     XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
@@ -167,12 +167,12 @@ static xpl_status_t make_csv(struct xpl_http_request *r, const struct xpl_answer
     xpl_buf_init(&out, r->http->options.memory_limit);
     XPL_TRY(xpl_http_csv((xpl_str_t){(const char *)json.ptr, json.len}, &scratch, &out, err));
     *ret = xpl_rpc_blob_copy((xpl_bytes_t){out.p, out.n});
-    if (out.failed || !*ret) XPL_FAIL_OOM(err, "csv");
+    if (out.failed || !*ret) XPL_RETURN_OOM(err, "csv");
     return XPL_OK;
 }
 
 // Fills r->body, and p->warm where it is another.  On a worker, or for small answers on the loop.
-static void build(struct xpl_http_request *r, const struct xpl_answer *a) {
+static void build(struct xpl_http_request *r, const struct xpl_tool_data *a) {
     struct pending *p = r->data;
     struct xpl_rpc_blob *csv = NULL;
     if (p->ask->csv && make_csv(r, a, &csv, &p->err) != XPL_OK) return;
@@ -210,7 +210,7 @@ static enum MHD_Result fail(struct xpl_http_request *r, const struct xpl_http_as
 }
 
 static void tally(const struct xpl_http_request *r, const struct pending *p, size_t bytes) {
-    xpl_tally_request(
+    xpl_metrics_request(
         r->http->parts.tally,
         &(struct xpl_request_line){.service = "http",
                                    .tool = p->tool,
@@ -265,7 +265,7 @@ static void on_answer(void *arg, const struct xpl_outcome *o) {
 }
 
 static struct pending *pending_new(struct xpl_http_request *r, const struct xpl_http_ask *a,
-                                   const struct xpl_question *q) {
+                                   const struct xpl_request *q) {
     struct pending *p = xpl_arena_zalloc(&r->arena, sizeof *p);
     struct xpl_http_ask *copy = xpl_arena_zalloc(&r->arena, sizeof *copy);
     if (!p || !copy) return NULL;
@@ -283,7 +283,7 @@ static struct pending *pending_new(struct xpl_http_request *r, const struct xpl_
     return p;
 }
 
-static enum MHD_Result from_memory(struct xpl_http_request *r, struct xpl_answer *a) {
+static enum MHD_Result from_memory(struct xpl_http_request *r, struct xpl_tool_data *a) {
     struct pending *p = r->data;
     p->source = "memory";
     p->kept = true;
@@ -300,7 +300,7 @@ static enum MHD_Result from_memory(struct xpl_http_request *r, struct xpl_answer
 
 enum MHD_Result xpl_http_ask(struct xpl_http_request *r, const struct xpl_http_ask *a) {
     struct xpl_engine *e = r->http->parts.engine;
-    struct xpl_question *q = NULL;
+    struct xpl_request *q = NULL;
     struct xpl_error err = {0};
     if (xpl_engine_resolve(e, a->session, a->hosts, a->n_hosts, a->tool, a->options, a->n_options,
                            a->dialect == XPL_DIALECT_API, &q, &err) != XPL_OK) {
@@ -310,13 +310,13 @@ enum MHD_Result xpl_http_ask(struct xpl_http_request *r, const struct xpl_http_a
     }
     r->data = pending_new(r, a, q);
     if (!r->data) {
-        xpl_question_free(q);
+        xpl_request_free(q);
         return xpl_http_busy(r);
     }
     r->release = release;
-    struct xpl_answer *answer = xpl_engine_peek(e, q);
+    struct xpl_tool_data *answer = xpl_engine_lookup(e, q);
     if (answer) {
-        xpl_question_free(q);
+        xpl_request_free(q);
         return from_memory(r, answer);
     }
     xpl_http_wait(r, deliver);

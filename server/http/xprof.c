@@ -314,7 +314,7 @@ static enum MHD_Result config(struct xpl_http_request *r) {
     xpl_buf_printf(&b,
                    "{\"enableTabNameLabel\": false, \"hideCaptureProfileButton\": %s, "
                    "\"srcPathPrefix\": ",
-                   xpl_captures_enabled(r->http->parts.captures) ? "false" : "true");
+                   xpl_capture_jobs_enabled(r->http->parts.captures) ? "false" : "true");
     if (r->http->options.src_prefix[0])
         put_py_str(&b, xpl_str_from(r->http->options.src_prefix));
     else

@@ -357,7 +357,7 @@ static xpl_status_t read_dir(struct xpl_catalogue *c, struct xpl_dir *d, struct 
     }
     listing_free(&l);
     if (!errnum || errnum == ENOMEM || errnum == EMFILE || errnum == ENFILE)
-        XPL_FAIL_OOM(err, "scanning the log directory"); // the old contents stay
+        XPL_RETURN_OOM(err, "scanning the log directory"); // the old contents stay
     if (!d->parent) return xpl_path_fail(errnum, "read", c->o.logdir, err);
     char buf[96];
     problem(d, d->path, strerror_r(errnum, buf, sizeof buf));
@@ -455,11 +455,11 @@ static bool queue_children(struct xpl_catalogue *c, struct xpl_dir *d) {
 // Breadth first, so that limits cut off what is deep, not what comes late.
 static xpl_status_t walk(struct xpl_catalogue *c, enum xpl_scan what, struct xpl_error *err) {
     c->n_dirs = c->n_hosts = c->n_limits = 0;
-    if (!push_dir(c, c->top)) XPL_FAIL_OOM(err, "scanning the log directory");
+    if (!push_dir(c, c->top)) XPL_RETURN_OOM(err, "scanning the log directory");
     for (size_t i = 0; i < c->n_dirs; i++) {
         struct xpl_dir *const d = c->dirs[i];
         if (due(d, what)) XPL_TRY(visit(c, d, err));
-        if (!queue_children(c, d)) XPL_FAIL_OOM(err, "scanning the log directory");
+        if (!queue_children(c, d)) XPL_RETURN_OOM(err, "scanning the log directory");
     }
     return XPL_OK;
 }
@@ -552,10 +552,11 @@ static xpl_status_t real_path(const struct xpl_catalogue *c, int fd, char **ret,
     (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     const ssize_t n = readlink(link, real, sizeof real);
     if (n <= 0 || (size_t)n == sizeof real)
-        XPL_FAIL(err, XPL_INTERNAL, XPL_PATH_FMT ": cannot tell where it lies (is /proc mounted?)",
-                 XPL_PATH_ARGS(c->o.logdir));
+        XPL_RETURN_ERROR(err, XPL_INTERNAL,
+                         XPL_PATH_FMT ": cannot tell where it lies (is /proc mounted?)",
+                         XPL_PATH_ARGS(c->o.logdir));
     *ret = copy_text(real, (size_t)n);
-    if (!*ret) XPL_FAIL_OOM(err, "catalogue");
+    if (!*ret) XPL_RETURN_OOM(err, "catalogue");
     return XPL_OK;
 }
 
@@ -572,7 +573,7 @@ static xpl_status_t open_root(struct xpl_catalogue *c, struct xpl_error *err) {
     struct xpl_root *r = xpl_sys_alloc(sizeof *r);
     if (!r) {
         (void)close(fd);
-        XPL_FAIL_OOM(err, "catalogue");
+        XPL_RETURN_OOM(err, "catalogue");
     }
     *r = (struct xpl_root){.fd = fd};
     atomic_init(&r->refs, 1);
@@ -632,22 +633,22 @@ static xpl_status_t set_base(struct xpl_catalogue *c, const char *logdir, struct
     const char *const slash = strrchr(logdir, '/');
     if (S_ISDIR(st.st_mode)) {
         c->base = copy_text(logdir, strlen(logdir));
-        if (!c->base) XPL_FAIL_OOM(err, "catalogue");
+        if (!c->base) XPL_RETURN_OOM(err, "catalogue");
         return XPL_OK;
     }
     const char *const file = slash ? slash + 1 : logdir;
     bool riegeli;
     const xpl_str_t host = xpl_profile_name(file, &riegeli);
     if (!S_ISREG(st.st_mode) || host.len == 0 || riegeli)
-        XPL_FAIL(err, XPL_INVALID_ARGUMENT,
-                 XPL_PATH_FMT ": neither a directory nor a HOST.xplane.pb file",
-                 XPL_PATH_ARGS(logdir));
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         XPL_PATH_FMT ": neither a directory nor a HOST.xplane.pb file",
+                         XPL_PATH_ARGS(logdir));
     c->base = !slash            ? copy_text(".", 1)
               : slash == logdir ? copy_text("/", 1)
                                 : copy_text(logdir, (size_t)(slash - logdir));
     c->single = copy_text(file, strlen(file));
     c->logdir_name = copy_text(host.ptr, host.len);
-    if (!c->base || !c->single || !c->logdir_name) XPL_FAIL_OOM(err, "catalogue");
+    if (!c->base || !c->single || !c->logdir_name) XPL_RETURN_OOM(err, "catalogue");
     return XPL_OK;
 }
 
@@ -660,7 +661,7 @@ static xpl_status_t set_name(struct xpl_catalogue *c, struct xpl_error *err) {
         name = realpath(c->base, real) ? xpl_path_last(real) : XPL_STR("");
     if (!name.len) name = XPL_STR("/"); // the root of the file system
     c->logdir_name = copy_text(name.ptr, name.len);
-    if (!c->logdir_name) XPL_FAIL_OOM(err, "catalogue");
+    if (!c->logdir_name) XPL_RETURN_OOM(err, "catalogue");
     return XPL_OK;
 }
 
@@ -669,15 +670,16 @@ static xpl_status_t start(struct xpl_catalogue *c, const char *logdir, struct xp
     XPL_TRY(set_name(c, err));
     c->o.logdir = c->base;
     c->top = dir_new(NULL, ".");
-    if (!c->top) XPL_FAIL_OOM(err, "catalogue");
+    if (!c->top) XPL_RETURN_OOM(err, "catalogue");
     return xpl_catalogue_scan(c, XPL_SCAN_ALL, NULL, err);
 }
 
 xpl_status_t xpl_catalogue_new(const struct xpl_catalogue_options *o, struct xpl_catalogue **ret,
                                struct xpl_error *err) {
-    if (!o->logdir || !o->logdir[0]) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "no log directory given");
+    if (!o->logdir || !o->logdir[0])
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "no log directory given");
     struct xpl_catalogue *c = xpl_sys_alloc(sizeof *c);
-    if (!c) XPL_FAIL_OOM(err, "catalogue");
+    if (!c) XPL_RETURN_OOM(err, "catalogue");
     *c = (struct xpl_catalogue){.o = *o};
     if (!c->o.max_dirs) c->o.max_dirs = 200000;
     if (!c->o.max_hosts) c->o.max_hosts = 1000000;

@@ -22,9 +22,9 @@ static int by_name(const void *pa, const void *pb) {
 }
 
 static xpl_status_t refuse_riegeli(const char *path, struct xpl_error *err) {
-    XPL_FAIL(err, XPL_INVALID_ARGUMENT,
-             XPL_PATH_FMT ": Riegeli files are not read; write the profile as .xplane.pb",
-             XPL_PATH_ARGS(path));
+    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                     XPL_PATH_FMT ": Riegeli files are not read; write the profile as .xplane.pb",
+                     XPL_PATH_ARGS(path));
 }
 
 // `name` is the raw host name; `path` is copied unless it lives long enough (`keep`).
@@ -33,7 +33,7 @@ static xpl_status_t add(struct list *l, struct xpl_arena *a, xpl_str_t name, con
     struct xpl_input *in = xpl_vec_push(a, &l->hosts);
     xpl_str_t copy;
     if (!in || !xpl_name_escape(a, name, &in->name) || !xpl_arena_str(a, xpl_str_from(path), &copy))
-        XPL_FAIL_OOM(err, "list of profiles");
+        XPL_RETURN_OOM(err, "list of profiles");
     in->path = copy.ptr;
     return XPL_OK;
 }
@@ -72,20 +72,21 @@ static xpl_status_t add_dir(struct list *l, struct xpl_arena *a, const char *pat
     XPL_TRY(st);
     if (l->hosts.n) return XPL_OK;
     if (n_riegeli) return refuse_riegeli(path, err);
-    XPL_FAIL(err, XPL_NOT_FOUND,
-             XPL_PATH_FMT ": no *.xplane.pb in this directory; give a run directory, such as "
-                          "LOGDIR/plugins/profile/RUN",
-             XPL_PATH_ARGS(path));
+    XPL_RETURN_ERROR(err, XPL_NOT_FOUND,
+                     XPL_PATH_FMT
+                     ": no *.xplane.pb in this directory; give a run directory, such as "
+                     "LOGDIR/plugins/profile/RUN",
+                     XPL_PATH_ARGS(path));
 }
 
 static xpl_status_t refuse_twins(const struct list *l, struct xpl_error *err) {
     for (size_t i = 1; i < l->hosts.n; i++)
         if (xpl_str_eq(l->hosts.v[i - 1].name, l->hosts.v[i].name))
-            XPL_FAIL(err, XPL_INVALID_ARGUMENT,
-                     "two files for host %.*s: " XPL_PATH_FMT
-                     " is one; the hosts of a session need different names",
-                     (int)(l->hosts.v[i].name.len < 60 ? l->hosts.v[i].name.len : 60),
-                     l->hosts.v[i].name.ptr, XPL_PATH_ARGS(l->hosts.v[i].path));
+            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                             "two files for host %.*s: " XPL_PATH_FMT
+                             " is one; the hosts of a session need different names",
+                             (int)(l->hosts.v[i].name.len < 60 ? l->hosts.v[i].name.len : 60),
+                             l->hosts.v[i].name.ptr, XPL_PATH_ARGS(l->hosts.v[i].path));
     return XPL_OK;
 }
 
@@ -93,15 +94,16 @@ xpl_status_t xpl_inputs_from_paths(const char *const *paths, size_t n, struct xp
                                    struct xpl_inputs *ret, struct xpl_error *err) {
     struct list l = {0};
     bool dir = false;
-    if (n == 0) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "no profile given");
+    if (n == 0) XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "no profile given");
     for (size_t i = 0; i < n; i++) {
         struct stat sb;
         if (stat(paths[i], &sb) != 0) return xpl_path_fail(errno, "open", paths[i], err);
         dir = S_ISDIR(sb.st_mode);
         if (dir && n > 1)
-            XPL_FAIL(err, XPL_INVALID_ARGUMENT,
-                     XPL_PATH_FMT ": a directory; give one run directory alone, or only files",
-                     XPL_PATH_ARGS(paths[i]));
+            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                             XPL_PATH_FMT
+                             ": a directory; give one run directory alone, or only files",
+                             XPL_PATH_ARGS(paths[i]));
         XPL_TRY(dir ? add_dir(&l, arena, paths[i], err) : add_file(&l, arena, paths[i], err));
     }
     qsort(l.hosts.v, l.hosts.n, sizeof *l.hosts.v, by_name);
@@ -111,7 +113,7 @@ xpl_status_t xpl_inputs_from_paths(const char *const *paths, size_t n, struct xp
     char real[PATH_MAX];
     if (dir && realpath(paths[0], real) &&
         !xpl_name_escape(arena, xpl_path_last(real), &out.session))
-        XPL_FAIL_OOM(err, "list of profiles");
+        XPL_RETURN_OOM(err, "list of profiles");
     *ret = out;
     return XPL_OK;
 }

@@ -94,8 +94,8 @@ xpl_status_t xpl_path_fail(int errnum, const char *what, const char *path, struc
     else if (errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM)
         code = XPL_RESOURCE_EXHAUSTED;
     char buf[96];
-    XPL_FAIL(err, code, XPL_PATH_FMT ": cannot %s: %s", XPL_PATH_ARGS(path), what,
-             strerror_r(errnum, buf, sizeof buf));
+    XPL_RETURN_ERROR(err, code, XPL_PATH_FMT ": cannot %s: %s", XPL_PATH_ARGS(path), what,
+                     strerror_r(errnum, buf, sizeof buf));
 }
 
 bool xpl_path_inside(int fd, const char *root) {

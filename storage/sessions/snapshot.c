@@ -308,7 +308,7 @@ static bool build_dirs(struct xpl_snapshot_inner *in, const struct xpl_snapshot_
 xpl_status_t xpl_snapshot_build(const struct xpl_snapshot_spec *spec, struct xpl_snapshot **ret,
                                 struct xpl_error *err) {
     struct xpl_snapshot_inner *in = xpl_sys_alloc(sizeof *in);
-    if (!in) XPL_FAIL_OOM(err, "catalogue");
+    if (!in) XPL_RETURN_OOM(err, "catalogue");
     *in = (struct xpl_snapshot_inner){.root = xpl_root_ref(spec->root)};
     atomic_init(&in->refs, 1);
     xpl_arena_init(&in->arena, (size_t)4 << 30);
@@ -320,7 +320,7 @@ xpl_status_t xpl_snapshot_build(const struct xpl_snapshot_spec *spec, struct xpl
     xpl_arena_fini(&scratch);
     if (!ok) {
         xpl_snapshot_unref(&in->snap);
-        XPL_FAIL_OOM(err, "catalogue");
+        XPL_RETURN_OOM(err, "catalogue");
     }
     *ret = &in->snap;
     return XPL_OK;

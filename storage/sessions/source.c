@@ -139,8 +139,8 @@ static xpl_status_t look(int fd, const char *path, struct xpl_fingerprint *ret, 
     for (int waits = 0;; waits++) {
         if (fstat(fd, &st) != 0) return xpl_path_fail(errno, "read", path, err);
         if (!S_ISREG(st.st_mode))
-            XPL_FAIL(err, XPL_FAILED_PRECONDITION, XPL_PATH_FMT ": not a regular file",
-                     XPL_PATH_ARGS(path));
+            XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, XPL_PATH_FMT ": not a regular file",
+                             XPL_PATH_ARGS(path));
         *ret = xpl_fingerprint_of(&st);
         const int64_t age = now_ns() - ret->ctime_ns;
         const bool coarse = ret->ctime_ns % 1000000000 == 0 && ret->mtime_ns % 1000000000 == 0;
@@ -158,14 +158,14 @@ static xpl_status_t open_regular(int dirfd, const char *path, const char *root, 
     struct stat st;
     if (fstatat(dirfd, path, &st, 0) != 0) return xpl_path_fail(errno, "open", path, err);
     if (!S_ISREG(st.st_mode))
-        XPL_FAIL(err, XPL_FAILED_PRECONDITION, XPL_PATH_FMT ": not a regular file",
-                 XPL_PATH_ARGS(path));
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, XPL_PATH_FMT ": not a regular file",
+                         XPL_PATH_ARGS(path));
     const int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return xpl_path_fail(errno, "open", path, err);
     if (root && !xpl_path_inside(fd, root)) {
         (void)close(fd);
-        XPL_FAIL(err, XPL_PERMISSION_DENIED, XPL_PATH_FMT ": leads out of the log directory",
-                 XPL_PATH_ARGS(path));
+        XPL_RETURN_ERROR(err, XPL_PERMISSION_DENIED,
+                         XPL_PATH_FMT ": leads out of the log directory", XPL_PATH_ARGS(path));
     }
     *ret = fd;
     return XPL_OK;
@@ -174,16 +174,16 @@ static xpl_status_t open_regular(int dirfd, const char *path, const char *root, 
 static xpl_status_t map_it(struct xpl_source *s, uint64_t max_bytes, struct xpl_error *err) {
     const uint64_t size = s->print.size;
     if (max_bytes && size > max_bytes)
-        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED,
-                 XPL_PATH_FMT ": %llu bytes, more than the limit of %llu", XPL_PATH_ARGS(s->path),
-                 (unsigned long long)size, (unsigned long long)max_bytes);
+        XPL_RETURN_ERROR(
+            err, XPL_RESOURCE_EXHAUSTED, XPL_PATH_FMT ": %llu bytes, more than the limit of %llu",
+            XPL_PATH_ARGS(s->path), (unsigned long long)size, (unsigned long long)max_bytes);
     s->bytes = (xpl_bytes_t){(const uint8_t *)"", 0};
     if (size == 0) return XPL_OK;
     if (size > SIZE_MAX / 2) return xpl_path_fail(ENOMEM, "map", s->path, err);
     s->slot = slot_claim();
     if (!s->slot)
-        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, XPL_PATH_FMT ": %d files are open already",
-                 XPL_PATH_ARGS(s->path), XPL_SOURCE_MAX_OPEN);
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, XPL_PATH_FMT ": %d files are open already",
+                         XPL_PATH_ARGS(s->path), XPL_SOURCE_MAX_OPEN);
     void *p = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, s->fd, 0);
     if (p == MAP_FAILED) return xpl_path_fail(errno, "map", s->path, err);
     s->mapped = (size_t)size;
@@ -199,7 +199,7 @@ xpl_status_t xpl_source_open_inside(int dirfd, const char *path, const char *roo
     (void)pthread_once(&installed, install);
     const size_t len = strlen(path) + 1;
     struct xpl_source *s = xpl_sys_alloc(sizeof *s + len);
-    if (!s) XPL_FAIL_OOM(err, "opening a profile");
+    if (!s) XPL_RETURN_OOM(err, "opening a profile");
     *s = (struct xpl_source){.fd = -1};
     memcpy(s->path, path, len);
     xpl_status_t st = open_regular(dirfd, path, root, &s->fd, err);
@@ -236,11 +236,11 @@ const struct xpl_fingerprint *xpl_source_fingerprint(const struct xpl_source *s)
     return &s->print;
 }
 
-bool xpl_source_settled(const struct xpl_source *s) {
+bool xpl_source_is_stable(const struct xpl_source *s) {
     return s->settled;
 }
 
-bool xpl_source_torn(const struct xpl_source *s) {
+bool xpl_source_is_truncated(const struct xpl_source *s) {
     return s->slot && atomic_load_explicit(&s->slot->torn, memory_order_relaxed);
 }
 
@@ -248,17 +248,19 @@ xpl_status_t xpl_source_verify(const struct xpl_source *s, struct xpl_error *err
     struct stat st;
     if (fstat(s->fd, &st) != 0) return xpl_path_fail(errno, "read", s->path, err);
     const struct xpl_fingerprint now = xpl_fingerprint_of(&st);
-    if (now.size < s->print.size || xpl_source_torn(s))
-        XPL_FAIL(err, XPL_ABORTED,
-                 XPL_PATH_FMT ": truncated while it was read (%llu of %llu bytes are left); try "
-                              "again when it is written completely",
-                 XPL_PATH_ARGS(s->path), (unsigned long long)now.size,
-                 (unsigned long long)s->print.size);
+    if (now.size < s->print.size || xpl_source_is_truncated(s))
+        XPL_RETURN_ERROR(err, XPL_ABORTED,
+                         XPL_PATH_FMT
+                         ": truncated while it was read (%llu of %llu bytes are left); try "
+                         "again when it is written completely",
+                         XPL_PATH_ARGS(s->path), (unsigned long long)now.size,
+                         (unsigned long long)s->print.size);
     if (!xpl_fingerprint_eq(&now, &s->print))
-        XPL_FAIL(err, XPL_ABORTED,
-                 XPL_PATH_FMT ": changed while it was read (%llu bytes then, %llu now); try again "
-                              "when it is written completely",
-                 XPL_PATH_ARGS(s->path), (unsigned long long)s->print.size,
-                 (unsigned long long)now.size);
+        XPL_RETURN_ERROR(err, XPL_ABORTED,
+                         XPL_PATH_FMT
+                         ": changed while it was read (%llu bytes then, %llu now); try again "
+                         "when it is written completely",
+                         XPL_PATH_ARGS(s->path), (unsigned long long)s->print.size,
+                         (unsigned long long)now.size);
     return XPL_OK;
 }

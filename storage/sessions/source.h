@@ -51,10 +51,10 @@ xpl_bytes_t xpl_source_bytes(const struct xpl_source *s);
 const struct xpl_fingerprint *xpl_source_fingerprint(const struct xpl_source *s);
 // False when the file system's clock is so coarse (whole seconds) that a change could go unseen:
 // the result may be handed out, but must not be kept under this fingerprint.
-bool xpl_source_settled(const struct xpl_source *s);
+bool xpl_source_is_stable(const struct xpl_source *s);
 // True once a reader met a page that the file had lost.  Cheap: long readers may ask often and
 // stop.
-bool xpl_source_torn(const struct xpl_source *s);
+bool xpl_source_is_truncated(const struct xpl_source *s);
 // To be asked after the last read of the bytes: OK, or ABORTED with a sentence ("truncated",
 // "changed") that names the file.  What was made from the bytes may be used only after an OK.
 // Any thread.

@@ -89,23 +89,23 @@ static uint64_t message(const char *address, const char *logdir) {
     const struct xpl_capture_query q = {.host_name = "h", .root = "r", .session_id = "s"};
     const struct xpl_rpc_channel_options o = {.size = sizeof o, .target = address};
     struct xpl_rpc_channel *ch = NULL;
-    struct xpl_rpc_flights *fl = NULL;
-    struct xpl_rpc_flight *f;
+    struct xpl_rpc_async_calls *fl = NULL;
+    struct xpl_rpc_async_call *f;
     struct xpl_buf b;
     (void)logdir;
     xpl_buf_init(&b, 10000);
     xpl_capture_encode(&p, &q, &b);
-    CHECK(xpl_rpc_flights_new(&fl, NULL) == XPL_OK);
+    CHECK(xpl_rpc_async_calls_new(&fl, NULL) == XPL_OK);
     CHECK(xpl_rpc_channel_open(&o, &ch, NULL) == XPL_OK);
-    f = xpl_rpc_flight_new(fl, ch, NULL);
-    CHECK(f && xpl_rpc_flight_call(f, "/tensorflow.ProfilerService/Profile",
-                                   (xpl_bytes_t){b.p, b.n}, NULL) == XPL_OK);
-    for (enum xpl_rpc_flight_event ev;
-         (ev = xpl_rpc_flights_next(fl, 1000, &f)) != XPL_RPC_FLIGHT_DONE;)
-        if (ev == XPL_RPC_FLIGHT_ANSWERING) xpl_rpc_flight_receive(f);
-    CHECK(xpl_rpc_flight_status(f, NULL) == XPL_OK);
-    const uint64_t n = xpl_rpc_flight_length(f);
-    xpl_rpc_flights_free(fl);
+    f = xpl_rpc_async_call_new(fl, ch, NULL);
+    CHECK(f && xpl_rpc_async_call_call(f, "/tensorflow.ProfilerService/Profile",
+                                       (xpl_bytes_t){b.p, b.n}, NULL) == XPL_OK);
+    for (enum xpl_rpc_async_call_event ev;
+         (ev = xpl_rpc_async_calls_next(fl, 1000, &f)) != XPL_RPC_FLIGHT_DONE;)
+        if (ev == XPL_RPC_FLIGHT_ANSWERING) xpl_rpc_async_call_receive(f);
+    CHECK(xpl_rpc_async_call_status(f, NULL) == XPL_OK);
+    const uint64_t n = xpl_rpc_async_call_length(f);
+    xpl_rpc_async_calls_free(fl);
     xpl_rpc_channel_close(ch);
     xpl_buf_fini(&b);
     return n;

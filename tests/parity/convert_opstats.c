@@ -33,7 +33,7 @@ static xpl_status_t convert(char **files, size_t n, const struct xpl_convert_opt
         struct xpl_buf in;
         struct xpl_opstats *one = NULL;
         xpl_buf_init(&in, limit);
-        if (!slurp(files[i], &in)) XPL_FAIL(err, XPL_NOT_FOUND, "cannot read %s", files[i]);
+        if (!slurp(files[i], &in)) XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "cannot read %s", files[i]);
         const xpl_status_t s =
             xpl_bytes_op_stats((xpl_bytes_t){in.p, in.n}, opt, &exec, limit, arena, &one, err);
         xpl_buf_fini(&in);

@@ -44,10 +44,11 @@ static xpl_status_t decode(struct decoder *d, const struct xpl_codec_message *m,
                            void *base);
 
 static xpl_status_t malformed(const struct decoder *d, const uint8_t *p) {
-    XPL_FAIL_AT(d->err, XPL_DATA_LOSS, (uint64_t)(p - d->start), "malformed OpStats message");
+    XPL_RETURN_ERROR_AT(d->err, XPL_DATA_LOSS, (uint64_t)(p - d->start),
+                        "malformed OpStats message");
 }
 static xpl_status_t oom(const struct decoder *d) {
-    XPL_FAIL_OOM(d->err, "OpStats");
+    XPL_RETURN_OOM(d->err, "OpStats");
 }
 
 // A new zeroed element of a vector of structs; NULL at the arena's limit.
@@ -150,8 +151,8 @@ static xpl_status_t decode_dim3(struct decoder *d, const struct xpl_field *f, ui
 static xpl_status_t decode_ptr(struct decoder *d, const struct xpl_codec_field *f, xpl_bytes_t in,
                                void **slot) {
     if (f->nests && d->nesting == XPL_OPSTATS_MAX_DEPTH)
-        XPL_FAIL_AT(d->err, XPL_DATA_LOSS, (uint64_t)(in.ptr - d->start),
-                    "OpStats: ops nested deeper than %d", (int)XPL_OPSTATS_MAX_DEPTH);
+        XPL_RETURN_ERROR_AT(d->err, XPL_DATA_LOSS, (uint64_t)(in.ptr - d->start),
+                            "OpStats: ops nested deeper than %d", (int)XPL_OPSTATS_MAX_DEPTH);
     if (!*slot && !(*slot = xpl_arena_zalloc(d->arena, f->size))) return oom(d);
     d->nesting += f->nests;
     XPL_TRY(decode(d, f->sub, in, *slot));
@@ -497,7 +498,7 @@ xpl_status_t xpl_opstats_encode(const struct xpl_opstats *s, struct xpl_buf *out
     if (ok) return XPL_OK;
     out->n = before;
     if (e.too_deep)
-        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "OpStats: ops nested deeper than %d",
-                 (int)XPL_OPSTATS_MAX_DEPTH);
-    XPL_FAIL_OOM(err, "OpStats");
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "OpStats: ops nested deeper than %d",
+                         (int)XPL_OPSTATS_MAX_DEPTH);
+    XPL_RETURN_OOM(err, "OpStats");
 }

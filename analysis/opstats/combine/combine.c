@@ -446,14 +446,14 @@ xpl_status_t xpl_opstats_combine(const struct xpl_host_opstats *hosts, size_t n,
     xpl_arena_init(&scratch, arena->limit);
     struct xpl_combine_hosts h;
     struct xpl_opstats *out = xpl_arena_zalloc(arena, sizeof *out);
-    if (!out) XPL_FAIL_OOM(err, "combining hosts");
+    if (!out) XPL_RETURN_OOM(err, "combining hosts");
     XPL_TRY(xpl_combine_choose(hosts, n, xprof_exact, arena, &h, err));
     const struct merge m = {&h, arena, &scratch, out, xprof_exact};
     if (h.v.n == 1)
         *out = *stats_of(&m, 0);
     else if (!combine_all(&m))
-        XPL_FAIL_OOM(err, "combining hosts");
-    if (!add_warnings(&m)) XPL_FAIL_OOM(err, "combining hosts");
+        XPL_RETURN_OOM(err, "combining hosts");
+    if (!add_warnings(&m)) XPL_RETURN_OOM(err, "combining hosts");
     *ret = out;
     return XPL_OK;
 }

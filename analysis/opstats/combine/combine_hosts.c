@@ -43,18 +43,18 @@ static xpl_status_t leave_out_broken(const struct xpl_host_opstats *hosts, size_
         if (!hosts[i].stats) {
             if (!warn(h, arena, "is left out, its profile cannot be read", hosts[i].host,
                       hosts[i].problem))
-                XPL_FAIL_OOM(err, "combining hosts");
+                XPL_RETURN_OOM(err, "combining hosts");
             continue;
         }
         struct xpl_combine_host *slot = xpl_vec_push(arena, &h->v);
-        if (!slot) XPL_FAIL_OOM(err, "combining hosts");
+        if (!slot) XPL_RETURN_OOM(err, "combining hosts");
         *slot = (struct xpl_combine_host){.host = &hosts[i]};
     }
     if (h->v.n || n == 0) return XPL_OK;
     const xpl_str_t name = xpl_str_sub(hosts[0].host, 0, 60);
     const xpl_str_t why = xpl_str_sub(hosts[0].problem, 0, 140);
-    XPL_FAIL(err, XPL_DATA_LOSS, "no profile of %zu can be read; host %.*s: %.*s", n,
-             XPL_STR_FMT(name), XPL_STR_FMT(why));
+    XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "no profile of %zu can be read; host %.*s: %.*s", n,
+                     XPL_STR_FMT(name), XPL_STR_FMT(why));
 }
 
 // A host without accelerator beside hosts with one coordinates them: it may well look idle.
@@ -174,10 +174,10 @@ xpl_status_t xpl_combine_choose(const struct xpl_host_opstats *hosts, size_t n, 
     XPL_TRY(leave_out_broken(hosts, n, arena, &h, err));
     const bool accelerated = any_accelerator(&h);
     if (!xprof_exact && !leave_out_idle(&h, accelerated, arena))
-        XPL_FAIL_OOM(err, "combining hosts");
+        XPL_RETURN_OOM(err, "combining hosts");
     for (size_t i = 0; i < h.v.n; i++)
         h.v.v[i].has_steps = !is_coordinator(&h.v.v[i], accelerated);
-    if (h.v.n > 1 && !choose_steps(&h, xprof_exact, arena)) XPL_FAIL_OOM(err, "combining hosts");
+    if (h.v.n > 1 && !choose_steps(&h, xprof_exact, arena)) XPL_RETURN_OOM(err, "combining hosts");
     *ret = h;
     return XPL_OK;
 }

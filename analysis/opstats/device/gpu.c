@@ -63,7 +63,7 @@ struct gpu_plane {
 };
 
 static xpl_status_t out_of_memory(struct gpu_plane *g) {
-    XPL_FAIL_OOM(&g->piece.error, "GPU op metrics");
+    XPL_RETURN_OOM(&g->piece.error, "GPU op metrics");
 }
 
 // Number of a statistic's text: equal text, equal number.
@@ -398,7 +398,7 @@ static xpl_status_t walk_line(struct gpu_plane *g, const struct xpl_line *line) 
         if (groups) xpl_group_cursor_next(groups, &ev, &group);
         XPL_TRY(add_event(g, line, &ev, &group, &run));
         if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(g->c->exec))
-            XPL_FAIL(&g->piece.error, XPL_CANCELLED, "conversion cancelled");
+            XPL_RETURN_ERROR(&g->piece.error, XPL_CANCELLED, "conversion cancelled");
     }
     if (r == XPL_WIRE_MALFORMED) return xpl_events_error(&cursor, &g->piece.error);
     if (groups && !xpl_group_cursor_ok(groups)) return out_of_memory(g);
@@ -467,8 +467,8 @@ static xpl_status_t keep(struct gpu_run *r, const struct gpu_plane *g, struct xp
         return g->piece.status;
     }
     if (!r->kernels_only && !xpl_op_metrics_combine(&r->builder, &g->db, true))
-        XPL_FAIL_OOM(err, "GPU op metrics");
-    if (!push_kernels(r, g)) XPL_FAIL_OOM(err, "GPU kernels");
+        XPL_RETURN_OOM(err, "GPU op metrics");
+    if (!push_kernels(r, g)) XPL_RETURN_OOM(err, "GPU kernels");
     return XPL_OK;
 }
 
@@ -495,15 +495,15 @@ static xpl_status_t finish_kernels(struct gpu_run *r, struct xpl_opstats *s,
                                    struct xpl_error *err) {
     struct xpl_arena *const a = r->c->result;
     size_t n = r->kernels.n;
-    if (!xpl_kernels_merge_equal(r->kernels.v, &n, r->scratch)) XPL_FAIL_OOM(err, "GPU kernels");
+    if (!xpl_kernels_merge_equal(r->kernels.v, &n, r->scratch)) XPL_RETURN_OOM(err, "GPU kernels");
     xpl_kernels_sort_and_cut(r->kernels.v, &n);
-    if (n && !xpl_vec_reserve(a, &s->kernel_reports, n)) XPL_FAIL_OOM(err, "GPU kernels");
+    if (n && !xpl_vec_reserve(a, &s->kernel_reports, n)) XPL_RETURN_OOM(err, "GPU kernels");
     for (size_t i = 0; i < n; i++) {
         struct xpl_kernel_report *const k = xpl_vec_push(a, &s->kernel_reports);
-        if (!k) XPL_FAIL_OOM(err, "GPU kernels");
+        if (!k) XPL_RETURN_OOM(err, "GPU kernels");
         *k = r->kernels.v[i];
         if (!xpl_arena_str(a, k->name, &k->name) || !xpl_arena_str(a, k->op_name, &k->op_name))
-            XPL_FAIL_OOM(err, "GPU kernels");
+            XPL_RETURN_OOM(err, "GPU kernels");
     }
     return XPL_OK;
 }
@@ -514,7 +514,7 @@ static xpl_status_t run_planes(const struct xpl_convert *c, bool kernels_only,
     XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = {0};
     xpl_arena_init(&scratch, c->scratch_limit);
     struct gpu_run *const r = xpl_arena_zalloc(&scratch, sizeof *r);
-    if (!r) XPL_FAIL_OOM(err, "GPU planes");
+    if (!r) XPL_RETURN_OOM(err, "GPU planes");
     r->c = c, r->scratch = &scratch, r->kernels_only = kernels_only;
     if (!kernels_only)
         xpl_op_metrics_begin(&r->builder, &s->device_op_metrics_db, XPL_OP_METRICS_COPY, c->result,
@@ -540,7 +540,7 @@ xpl_status_t xpl_device_kernels(const struct xpl_convert *c, const struct xpl_pl
     XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = {0};
     xpl_arena_init(&scratch, c->scratch_limit);
     const struct xpl_plane **const v = xpl_arena_array(&scratch, n, sizeof *v);
-    if (!v) XPL_FAIL_OOM(err, "kernels");
+    if (!v) XPL_RETURN_OOM(err, "kernels");
     size_t count = 0;
     for (size_t i = 0; i < n; i++)
         if (may_have_kernels(planes[i])) v[count++] = planes[i];

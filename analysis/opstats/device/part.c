@@ -111,7 +111,7 @@ static xpl_status_t fill_environment(const struct xpl_convert *c, struct xpl_ops
     env->task_count = 1;
     xpl_str_t *const name = xpl_vec_push(c->result, &env->hostnames);
     if (!name || !xpl_arena_str(c->result, hostname(c->xs), name) || !fill_device_type(c, env))
-        XPL_FAIL_OOM(err, "run environment");
+        XPL_RETURN_OOM(err, "run environment");
     return xpl_hlo_map_is_training(c->hlo, c->exec, &env->is_training, err);
 }
 
@@ -257,7 +257,7 @@ xpl_status_t xpl_convert_device(const struct xpl_convert *c, struct xpl_opstats 
     const struct xpl_plane **const planes = xpl_device_planes(c, &scratch, &n);
     struct xpl_plane_details *const details =
         planes ? xpl_arena_array(&scratch, n, sizeof *details) : NULL;
-    if (!details) XPL_FAIL_OOM(err, "device planes");
+    if (!details) XPL_RETURN_OOM(err, "device planes");
     for (size_t i = 0; i < n; i++)
         find_details(planes[i], &details[i]);
     s->has_device_op_metrics_db = s->has_kernel_stats_db = true;
@@ -265,7 +265,7 @@ xpl_status_t xpl_convert_device(const struct xpl_convert *c, struct xpl_opstats 
     if (!fill_diagnostics(c, &scratch, &s->diagnostics) ||
         !fill_core_details(c, details, n, &scratch, s) || !fill_programs(c, s) ||
         (n && !xpl_perf_env_fill(planes[0], c->result, &s->perf_env)))
-        XPL_FAIL_OOM(err, "device part");
+        XPL_RETURN_OOM(err, "device part");
     XPL_TRY(fill_environment(c, s, err));
     if (c->is_tpu) {
         XPL_TRY(xpl_device_tpu(c, planes, details, n, s, err));

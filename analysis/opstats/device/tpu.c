@@ -103,12 +103,12 @@ struct tpu_plane {
 };
 
 static xpl_status_t out_of_memory(struct tpu_plane *t) {
-    XPL_FAIL_OOM(&t->piece.error, "TPU op metrics");
+    XPL_RETURN_OOM(&t->piece.error, "TPU op metrics");
 }
 
 static xpl_status_t check_cancelled(struct tpu_plane *t, const struct xpl_event *ev) {
     if (ev->index % CANCEL_EVERY == 0 && xpl_exec_cancelled(t->c->exec))
-        XPL_FAIL(&t->piece.error, XPL_CANCELLED, "conversion cancelled");
+        XPL_RETURN_ERROR(&t->piece.error, XPL_CANCELLED, "conversion cancelled");
     return XPL_OK;
 }
 
@@ -782,12 +782,12 @@ static xpl_status_t keep(struct tpu_run *r, size_t i, struct tpu_plane *t, struc
         o.db = xpl_arena_alloc(r->scratch, sizeof *o.db);
         if (!o.db || !xpl_op_metrics_db_copy(t->results.v[k].db, r->scratch, o.db) ||
             !put_offload(&r->offloads, r->scratch, o))
-            XPL_FAIL_OOM(err, "SparseCore op metrics");
+            XPL_RETURN_OOM(err, "SparseCore op metrics");
     }
-    if (!xpl_op_metrics_combine(&r->builder, &t->db, true)) XPL_FAIL_OOM(err, "TPU op metrics");
+    if (!xpl_op_metrics_combine(&r->builder, &t->db, true)) XPL_RETURN_OOM(err, "TPU op metrics");
     struct chip *const chip = chip_of(r, i);
     if (!chip) add_times(r->db, &t->duty);
-    if (chip && !xpl_duty_plane_join(&chip->duty, &t->duty)) XPL_FAIL_OOM(err, "duty cycle");
+    if (chip && !xpl_duty_plane_join(&chip->duty, &t->duty)) XPL_RETURN_OOM(err, "duty cycle");
     return XPL_OK;
 }
 
@@ -826,12 +826,12 @@ xpl_status_t xpl_device_tpu(const struct xpl_convert *c, const struct xpl_plane 
     XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = {0};
     xpl_arena_init(&scratch, c->scratch_limit);
     struct tpu_run *const r = xpl_arena_zalloc(&scratch, sizeof *r);
-    if (!r) XPL_FAIL_OOM(err, "TPU planes");
+    if (!r) XPL_RETURN_OOM(err, "TPU planes");
     r->c = c, r->planes = planes, r->details = details, r->n = n, r->scratch = &scratch;
     r->db = &s->device_op_metrics_db;
     r->arrives_grouped = arrives_grouped(c->xs);
     xpl_op_metrics_begin(&r->builder, r->db, XPL_OP_METRICS_COPY, c->result, &scratch);
-    if (!index_chips(r)) XPL_FAIL_OOM(err, "TPU chips");
+    if (!index_chips(r)) XPL_RETURN_OOM(err, "TPU chips");
     XPL_TRY(run_kind(r, true, err));
     XPL_TRY(run_kind(r, false, err));
     for (size_t i = 0; i < r->chips.n; i++)

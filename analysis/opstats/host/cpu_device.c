@@ -63,14 +63,14 @@ static xpl_status_t describe_xla(struct cpu_device *d, const struct xpl_cpu_op *
     m->category = XPL_STR("unknown");
     m->has_source_info = true;
     if (op->tf_op.len && !xpl_arena_str(a, op->tf_op, &m->provenance))
-        XPL_FAIL_OOM(d->err, "device ops");
+        XPL_RETURN_OOM(d->err, "device ops");
     if (!found) return XPL_OK;
     struct xpl_hlo_source src;
     if (!xpl_arena_str(a, in.category, &m->category) ||
         !xpl_arena_str(a, in.deduplicated_name, &m->deduplicated_name) ||
         (!m->provenance.len && !xpl_hlo_tf_op_name(&in, a, &m->provenance)) ||
         !xpl_hlo_source(&in, a, &src))
-        XPL_FAIL_OOM(d->err, "device ops");
+        XPL_RETURN_OOM(d->err, "device ops");
     m->source_info = (struct xpl_source_info){
         .file_name = src.file, .stack_frame = src.stack, .line_number = src.line};
     return XPL_OK;
@@ -81,7 +81,7 @@ static xpl_status_t describe_framework(struct cpu_device *d, const struct xpl_ho
     if (!xpl_arena_str(d->c->result, op->type, &m->category) ||
         !xpl_arena_printf(d->c->result, &m->provenance, "%.*s:%.*s", XPL_STR_FMT(op->name),
                           XPL_STR_FMT(op->type)))
-        XPL_FAIL_OOM(d->err, "device ops");
+        XPL_RETURN_OOM(d->err, "device ops");
     return XPL_OK;
 }
 
@@ -90,11 +90,11 @@ static xpl_status_t describe_framework(struct cpu_device *d, const struct xpl_ho
 static xpl_status_t add_op(struct cpu_device *d, const struct xpl_cpu_op *op, uint32_t line) {
     const uint64_t id = module_id(d, op);
     struct xpl_op_metrics *m = xpl_op_metrics_put(&d->ops, id, op->name);
-    if (!m || !note_program(d, id, op)) XPL_FAIL_OOM(d->err, "device ops");
+    if (!m || !note_program(d, id, op)) XPL_RETURN_OOM(d->err, "device ops");
     const size_t entry = (size_t)(m - d->ops.db->metrics_db.v);
     while (d->last_line.n <= entry) {
         uint32_t *slot = xpl_vec_push(d->scratch, &d->last_line);
-        if (!slot) XPL_FAIL_OOM(d->err, "device ops");
+        if (!slot) XPL_RETURN_OOM(d->err, "device ops");
         *slot = 0;
     }
     if (m->occurrences == 0)
@@ -151,7 +151,7 @@ static xpl_status_t add_totals(struct cpu_device *d) {
     db->busy_time_ps = db->total_op_time_ps;
     db->idle_time_ps = xpl_op_metrics_idle_time(db);
     if (!xpl_op_metrics_add_idle(db, d->c->result) || !add_programs(d))
-        XPL_FAIL_OOM(d->err, "device ops");
+        XPL_RETURN_OOM(d->err, "device ops");
     d->s->run_environment.device_core_count = d->n_lines;
     d->s->has_run_environment = true;
     return XPL_OK;

@@ -168,7 +168,7 @@ static xpl_status_t join_ops(const struct xpl_host_plan *plan, struct xpl_host_p
     for (size_t i = 0; n > 1 && i < n; i++) {
         XPL_TRY(xpl_host_piece_pass(plan, &pieces[i], &carry, err));
         if (pieces[i].cpu && !xpl_cpu_carry_take(&carry, pieces[i].cpu))
-            XPL_FAIL_OOM(err, "host ops");
+            XPL_RETURN_OOM(err, "host ops");
     }
     xpl_cpu_carry_finish(&carry);
     return XPL_OK;
@@ -179,7 +179,7 @@ static xpl_status_t join(struct scan_job *job, struct xpl_arena *arena, struct x
     for (size_t i = 0, n; i < scan->n_pieces; i += n) {
         for (n = 1; i + n < scan->n_pieces && scan->pieces[i + n].line == scan->pieces[i].line;)
             n++;
-        if (!join_steps(&job->steps[i], n, &scan->steps)) XPL_FAIL_OOM(err, "steps");
+        if (!join_steps(&job->steps[i], n, &scan->steps)) XPL_RETURN_OOM(err, "steps");
         for (size_t k = 0; k < n; k++)
             xpl_step_join_spans(&scan->pieces[i + k].loose, &scan->loose);
         if (job->plan->cpu) XPL_TRY(join_ops(job->plan, &scan->pieces[i], n, arena, err));
@@ -193,12 +193,12 @@ static xpl_status_t scan_lines(const struct xpl_host_plan *plan, struct xpl_host
     xpl_arena_init(&scratch, plan->c->scratch_limit);
     struct scan_job job = {.plan = plan, .scan = scan};
     atomic_init(&job.next, 0);
-    if (!cut_lines(plan, scan)) XPL_FAIL_OOM(err, "host events");
+    if (!cut_lines(plan, scan)) XPL_RETURN_OOM(err, "host events");
     job.steps = xpl_arena_array(&scratch, scan->n_pieces, sizeof *job.steps);
-    if (!job.steps || !order_pieces(&job, &scratch)) XPL_FAIL_OOM(err, "host events");
+    if (!job.steps || !order_pieces(&job, &scratch)) XPL_RETURN_OOM(err, "host events");
     unsigned width = width_of(plan->c->exec);
     if (width > scan->n_pieces) width = (unsigned)scan->n_pieces;
-    if (!make_shards(&job, width, &scratch)) XPL_FAIL_OOM(err, "host events");
+    if (!make_shards(&job, width, &scratch)) XPL_RETURN_OOM(err, "host events");
     xpl_exec_run(plan->c->exec, width, run_shard, &job);
     XPL_TRY(first_failure(&job, width, err));
     return join(&job, &scratch, err);
@@ -213,7 +213,7 @@ xpl_status_t xpl_host_scan_run(const struct xpl_convert *c, struct xpl_host_scan
     scan->plane = xpl_xspace_plane(c->xs, XPL_STR(XPL_PLANE_NAME_HOST_THREADS));
     if (!scan->plane) return XPL_OK;
     struct xpl_host_plan *plan = xpl_arena_zalloc(&scan->arena, sizeof *plan);
-    if (!plan) XPL_FAIL_OOM(err, "host events");
+    if (!plan) XPL_RETURN_OOM(err, "host events");
     XPL_TRY(xpl_host_plan_make(c, scan->plane, &scan->arena, plan, err));
     const bool nothing = !plan->steps && !plan->any_ops && !plan->cpu &&
                          !(plan->stats & (XPL_HOST_TF_OP | XPL_HOST_TF_CALL));

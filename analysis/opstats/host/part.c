@@ -84,8 +84,8 @@ xpl_status_t xpl_convert_host(const struct xpl_convert *c, struct xpl_opstats *s
     struct xpl_host_scan *scan = c->host ? c->host : &own;
     XPL_TRY(xpl_host_scan_run(c, scan, err));
     if (!scan->plane) return XPL_OK;
-    if (!add_ops(c, scan, s)) XPL_FAIL_OOM(err, "host ops");
-    if (!add_tf_functions(c, scan, s)) XPL_FAIL_OOM(err, "tf.functions");
+    if (!add_ops(c, scan, s)) XPL_RETURN_OOM(err, "host ops");
+    if (!add_tf_functions(c, scan, s)) XPL_RETURN_OOM(err, "tf.functions");
     add_counters(scan->plane, s);
     return XPL_OK;
 }

@@ -165,12 +165,13 @@ static xpl_status_t read_stages(struct xpl_host_plan *p, struct xpl_arena *arena
         struct xpl_event_cursor cur;
         struct xpl_event ev;
         enum xpl_wire_result r;
-        if (xpl_exec_cancelled(p->c->exec)) XPL_FAIL(err, XPL_CANCELLED, "host events: cancelled");
+        if (xpl_exec_cancelled(p->c->exec))
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "host events: cancelled");
         xpl_events_begin(&cur, &p->plane->lines[i]);
         while ((r = xpl_events_next(&cur, &ev)) == XPL_WIRE_FIELD) {
             if ((p->stats & XPL_HOST_STAGE_ID && !read_stage(p, arena, &ev)) ||
                 (p->stats & XPL_HOST_STAGE_NAME && !note_producer(p, arena, &ev)))
-                XPL_FAIL_OOM(err, "input pipeline stages");
+                XPL_RETURN_OOM(err, "input pipeline stages");
         }
         if (r == XPL_WIRE_MALFORMED) return xpl_events_error(&cur, err);
     }
@@ -185,11 +186,11 @@ xpl_status_t xpl_host_plan_make(const struct xpl_convert *c, const struct xpl_pl
     bool inputs = false;
     p.cpu = c->opt->cpu_as_device && !has_device;
     p.md = xpl_arena_array(arena, plane->n_event_md, sizeof *p.md);
-    if (!p.md) XPL_FAIL_OOM(err, "host events");
+    if (!p.md) XPL_RETURN_OOM(err, "host events");
     for (uint32_t i = 0; i < plane->n_event_md; i++)
-        if (!read_md(&p, arena, i, &inputs)) XPL_FAIL_OOM(err, "host ops");
+        if (!read_md(&p, arena, i, &inputs)) XPL_RETURN_OOM(err, "host ops");
     read_stat_md(&p);
-    if (!list_wanted(&p, arena)) XPL_FAIL_OOM(err, "host events");
+    if (!list_wanted(&p, arena)) XPL_RETURN_OOM(err, "host events");
     if (p.stats & (XPL_HOST_STAGE_ID | XPL_HOST_STAGE_NAME)) XPL_TRY(read_stages(&p, arena, err));
     p.steps = !xpl_groups_empty(c->groups) &&
               (!has_device || (c->is_tpu && (inputs || p.stats & XPL_HOST_STAGE_NAME)));

@@ -279,10 +279,10 @@ static xpl_status_t read_cpu(struct reader *r, const struct xpl_event *ev, struc
         return XPL_OK;
     struct xpl_cpu_line *l = r->out->cpu;
     if (!l) l = r->out->cpu = xpl_cpu_line_new(r->memory, r->arena);
-    if (!l) XPL_FAIL_OOM(r->err, "host ops");
+    if (!l) XPL_RETURN_OOM(r->err, "host ops");
     struct xpl_cpu_op *op = NULL;
     if (w->keyed && !xpl_cpu_line_add_known(l, &w->key, span, &op))
-        XPL_FAIL_OOM(r->err, "host ops");
+        XPL_RETURN_OOM(r->err, "host ops");
     if (!op && w->keyed) read_stats(r->plan, ev, w);
     if (!op && w->has & XPL_HOST_HLO_OP)
         op = xpl_cpu_line_add_xla(l, &w->cpu, w->keyed ? &w->key : NULL, span);
@@ -291,7 +291,7 @@ static xpl_status_t read_cpu(struct reader *r, const struct xpl_event *ev, struc
                                         g->has_is_eager && g->is_eager, span);
     else if (!op)
         return XPL_OK; // hlo_op was there, but empty
-    if (!op) XPL_FAIL_OOM(r->err, "host ops");
+    if (!op) XPL_RETURN_OOM(r->err, "host ops");
     if (!op->span) XPL_TRY(classify_cpu_op(r, op));
     if (*ret_span == XPL_SPAN_HOST_COMPUTE) *ret_span = op->span;
     return XPL_OK;
@@ -392,13 +392,13 @@ static xpl_status_t read_event(struct reader *r, const struct xpl_event *ev, enu
                                       (uint64_t)ev->duration_ps};
     if ((p->any_ops || w.has & XPL_HOST_TF_OP) && !xpl_is_derived_line_id(r->line->id) &&
         !read_ops(r, ev, &w, &g, span))
-        XPL_FAIL_OOM(r->err, "host ops");
+        XPL_RETURN_OOM(r->err, "host ops");
     if (r->only_ops) return XPL_OK;
     if (w.has & XPL_HOST_TF_CALL && w.call.len) {
         struct xpl_tf_calls *calls = r->out->calls;
         if (!calls) calls = r->out->calls = xpl_arena_zalloc(r->arena, sizeof *calls);
         struct xpl_tf_call *c = calls ? xpl_vec_push(r->arena, &calls->v) : NULL;
-        if (!c) XPL_FAIL_OOM(r->err, "tf.functions");
+        if (!c) XPL_RETURN_OOM(r->err, "tf.functions");
         *c = (struct xpl_tf_call){.name = p->plane->event_md[ev->md].name,
                                   .mode = w.call,
                                   .span = span,
@@ -407,11 +407,11 @@ static xpl_status_t read_event(struct reader *r, const struct xpl_event *ev, enu
     enum xpl_span_type kind = p->md[ev->md].span;
     if (p->stats & XPL_HOST_STAGE_NAME) {
         bool root;
-        if (!read_stage(r, &w, span, &root)) XPL_FAIL_OOM(r->err, "input pipeline stages");
+        if (!read_stage(r, &w, span, &root)) XPL_RETURN_OOM(r->err, "input pipeline stages");
         if (root && kind == XPL_SPAN_HOST_COMPUTE) kind = XPL_SPAN_HOST_WAIT_INPUT;
     }
     if (p->cpu) XPL_TRY(read_cpu(r, ev, &w, &g, span, &kind));
-    if (p->steps && !read_step(r, ev, kind, &g, span)) XPL_FAIL_OOM(r->err, "steps");
+    if (p->steps && !read_step(r, ev, kind, &g, span)) XPL_RETURN_OOM(r->err, "steps");
     return XPL_OK;
 }
 
@@ -513,7 +513,7 @@ XPL_INLINE xpl_status_t read_next(struct reader *r, struct xpl_event_cursor *c) 
             XPL_TRY(read_event(r, &ev, g.interest, &g.key, g.eager));
             note_quiet(r);
         }
-        if (XPL_UNLIKELY(failed)) XPL_FAIL_OOM(r->err, "steps");
+        if (XPL_UNLIKELY(failed)) XPL_RETURN_OOM(r->err, "steps");
         c->p = g.next;
         c->index++;
         return XPL_OK;
@@ -541,10 +541,10 @@ static xpl_status_t read_piece(struct reader *r) {
     begin_piece(r->out, r->line, &cur);
     while (cur.index != cur.stop) {
         if (cur.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(r->plan->c->exec))
-            XPL_FAIL(r->err, XPL_CANCELLED, "host events: cancelled");
+            XPL_RETURN_ERROR(r->err, XPL_CANCELLED, "host events: cancelled");
         XPL_TRY(read_next(r, &cur));
     }
-    if (r->groups && !xpl_group_cursor_ok(r->groups)) XPL_FAIL_OOM(r->err, "groups of events");
+    if (r->groups && !xpl_group_cursor_ok(r->groups)) XPL_RETURN_OOM(r->err, "groups of events");
     return XPL_OK;
 }
 
@@ -563,15 +563,16 @@ xpl_status_t xpl_host_piece_read(const struct xpl_host_plan *plan, struct xpl_ho
     XPL_TRY(read_piece(&r));
     if (piece->cpu && piece->end_chunk >= r.line->n_chunks && piece->chunk == 0)
         xpl_cpu_line_finish(piece->cpu);
-    if (piece->calls && !xpl_tf_calls_nest(piece->calls, arena)) XPL_FAIL_OOM(err, "tf.functions");
+    if (piece->calls && !xpl_tf_calls_nest(piece->calls, arena))
+        XPL_RETURN_OOM(err, "tf.functions");
     if (!piece->ops) return XPL_OK;
     if (piece->ops->out_of_order) {
         r.only_ops = true;
         XPL_TRY(read_piece(&r));
         if (!xpl_op_line_sort(piece->ops, r.op_events.v, r.op_events.n))
-            XPL_FAIL_OOM(err, "host ops");
+            XPL_RETURN_OOM(err, "host ops");
     }
-    if (!xpl_op_line_finish(piece->ops)) XPL_FAIL_OOM(err, "host ops");
+    if (!xpl_op_line_finish(piece->ops)) XPL_RETURN_OOM(err, "host ops");
     return XPL_OK;
 }
 
@@ -607,7 +608,7 @@ xpl_status_t xpl_host_piece_pass(const struct xpl_host_plan *plan,
             open.n--;
         if (!open.n) xpl_cpu_carry_pass(carry, span);
         struct xpl_timespan *o = xpl_vec_push(&scratch, &open);
-        if (!o) XPL_FAIL_OOM(err, "host ops");
+        if (!o) XPL_RETURN_OOM(err, "host ops");
         *o = span;
     }
     return res == XPL_WIRE_MALFORMED ? xpl_events_error(&cur, err) : XPL_OK;

@@ -357,11 +357,11 @@ static bool write_step(struct writer *w, struct xpl_step *st, struct xpl_span_su
 static xpl_status_t write_all(struct writer *w, struct xpl_step **v, size_t n,
                               struct xpl_precision_ps *precision, struct xpl_error *err) {
     struct batch *b = xpl_arena_alloc(w->scratch, sizeof *b);
-    if (!b) XPL_FAIL_OOM(err, "steps");
+    if (!b) XPL_RETURN_OOM(err, "steps");
     b->w = w;
     for (size_t from = 0; from < n; from += BATCH) {
         const size_t m = n - from < BATCH ? n - from : BATCH;
-        if (xpl_exec_cancelled(w->exec)) XPL_FAIL(err, XPL_CANCELLED, "steps: cancelled");
+        if (xpl_exec_cancelled(w->exec)) XPL_RETURN_ERROR(err, XPL_CANCELLED, "steps: cancelled");
         b->steps = v + from;
         memset(b->failed, 0, sizeof b->failed);
         xpl_exec_run(w->exec, m, sum_one, b);
@@ -369,7 +369,7 @@ static xpl_status_t write_all(struct writer *w, struct xpl_step **v, size_t n,
             precision->compute_16bit_ps += b->sums[i].total[XPL_SPAN_DEVICE_COMPUTE_16 / 10];
             precision->compute_32bit_ps += b->sums[i].total[XPL_SPAN_DEVICE_COMPUTE_32 / 10];
             if (b->failed[i] || !write_step(w, v[from + i], &b->sums[i]))
-                XPL_FAIL_OOM(err, "step database");
+                XPL_RETURN_OOM(err, "step database");
         }
     }
     return XPL_OK;
@@ -393,9 +393,9 @@ xpl_status_t xpl_steps_to_db(struct xpl_steps *steps, const struct xpl_step_db_r
     const size_t n = steps->v.n;
     struct xpl_step **v = xpl_arena_array(&scratch, n, sizeof *v);
     w.cats.names = xpl_intern_new(&scratch, xpl_hash_seed());
-    if (!v || !w.cats.names) XPL_FAIL_OOM(err, "steps");
+    if (!v || !w.cats.names) XPL_RETURN_OOM(err, "steps");
     if (rules->loose && !xpl_span_index_make(rules->loose, &scratch, &w.loose))
-        XPL_FAIL_OOM(err, "steps");
+        XPL_RETURN_OOM(err, "steps");
     for (size_t i = 0; i < n; i++)
         v[i] = &steps->v.v[i];
     if (n) qsort(v, n, sizeof *v, by_id);

@@ -148,7 +148,7 @@ static xpl_status_t join(struct job *j, struct xpl_error *err) {
             if (err && err->code == XPL_OK) *err = t->err;
             return t->status;
         }
-        if (!join_plane(j, &j->tasks.v[i], n)) XPL_FAIL_OOM(err, "device steps");
+        if (!join_plane(j, &j->tasks.v[i], n)) XPL_RETURN_OOM(err, "device steps");
     }
     return XPL_OK;
 }
@@ -162,11 +162,11 @@ xpl_status_t xpl_device_steps_run(const struct xpl_convert *c, struct xpl_device
     if (xpl_groups_empty(c->groups)) return XPL_OK;
     for (uint32_t i = 0; i < c->xs->n_planes; i++)
         if (xpl_convert_is_device_plane(c, &c->xs->planes[i]) && !add_plane(&j, &c->xs->planes[i]))
-            XPL_FAIL_OOM(err, "device steps");
+            XPL_RETURN_OOM(err, "device steps");
     unsigned width = c->exec->width ? c->exec->width : 1;
     if (width > j.tasks.n) width = (unsigned)j.tasks.n;
     ret->shards = xpl_arena_array(&ret->arena, width, sizeof *ret->shards);
-    if (!ret->shards) XPL_FAIL_OOM(err, "device steps");
+    if (!ret->shards) XPL_RETURN_OOM(err, "device steps");
     for (unsigned i = 0; i < width; i++)
         xpl_arena_init(&ret->shards[i], c->scratch_limit);
     ret->n_shards = width;

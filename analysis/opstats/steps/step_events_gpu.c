@@ -126,7 +126,7 @@ xpl_status_t xpl_stream_steps(const struct xpl_convert *c, const struct xpl_line
     const struct xpl_plane *p = line->plane;
     struct xpl_marked marked = {.markers = markers};
     struct gpu_md *md = xpl_arena_array(ret->arena, p->n_event_md, sizeof *md);
-    if (!md) XPL_FAIL_OOM(err, "GPU steps");
+    if (!md) XPL_RETURN_OOM(err, "GPU steps");
     for (uint32_t i = 0; i < p->n_event_md; i++)
         md[i] = classify(p->event_md[i].name);
     struct xpl_group_cursor *groups;
@@ -138,14 +138,14 @@ xpl_status_t xpl_stream_steps(const struct xpl_convert *c, const struct xpl_line
     while ((r = xpl_events_next(&cur, &ev)) == XPL_WIRE_FIELD) {
         struct xpl_event_group g;
         if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(c->exec))
-            XPL_FAIL(err, XPL_CANCELLED, "GPU steps: cancelled");
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "GPU steps: cancelled");
         xpl_group_cursor_next(groups, &ev, &g);
         if (!g.has_group || g.group_id < 0 || !xpl_is_marked(&marked, g.group_id)) continue;
         const struct gpu_event e = read_stats(&ev);
         if (e.correlation_id < 0) continue;
-        if (!add_event(ret, line, &ev, &e, md[ev.md], g.group_id)) XPL_FAIL_OOM(err, "GPU steps");
+        if (!add_event(ret, line, &ev, &e, md[ev.md], g.group_id)) XPL_RETURN_OOM(err, "GPU steps");
     }
     if (r == XPL_WIRE_MALFORMED) return xpl_events_error(&cur, err);
-    if (!xpl_group_cursor_ok(groups)) XPL_FAIL_OOM(err, "groups of events");
+    if (!xpl_group_cursor_ok(groups)) XPL_RETURN_OOM(err, "groups of events");
     return XPL_OK;
 }

@@ -111,14 +111,14 @@ static xpl_status_t walk_line(struct walk *w, const struct xpl_line *line, bool 
     while ((res = xpl_events_next(&cur, &ev)) == XPL_WIRE_FIELD) {
         struct xpl_duty_op op;
         if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(w->c->exec))
-            XPL_FAIL(err, XPL_CANCELLED, "SparseCore steps: cancelled");
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "SparseCore steps: cancelled");
         xpl_duty_classify(&w->tp, line, &ev, sparse, &op);
-        if (!xpl_duty_line_add(&duty, &op)) XPL_FAIL_OOM(err, "SparseCore steps");
+        if (!xpl_duty_line_add(&duty, &op)) XPL_RETURN_OOM(err, "SparseCore steps");
         if (!keep && w->duty.busy.disordered) return XPL_OK; // all over again, then
         if (!keep && w->duty.busy.v.n > DRAIN_ABOVE) drain(w);
     }
     if (res == XPL_WIRE_MALFORMED) return xpl_events_error(&cur, err);
-    if (!xpl_duty_line_end(&duty)) XPL_FAIL_OOM(err, "SparseCore steps");
+    if (!xpl_duty_line_end(&duty)) XPL_RETURN_OOM(err, "SparseCore steps");
     return XPL_OK;
 }
 
@@ -162,14 +162,14 @@ static bool merge(struct xpl_duty_set *set, struct xpl_arena *arena) {
 static xpl_status_t walk_plane(struct walk *w, struct xpl_device_steps *out,
                                struct xpl_sparse_core *s, struct xpl_error *err) {
     if (!xpl_tpu_plane_init(&w->tp, w->plane, &w->arena) || !make_windows(w, &out->steps, s))
-        XPL_FAIL_OOM(err, "SparseCore steps");
+        XPL_RETURN_OOM(err, "SparseCore steps");
     XPL_TRY(walk_lines(w, false, err));
     if (w->duty.busy.disordered) {
         for (size_t i = 0; i < out->steps.v.n; i++)
             s->busy_ps[i] = 0;
         XPL_TRY(walk_lines(w, true, err));
     }
-    if (!merge(&w->duty.busy, &w->arena)) XPL_FAIL_OOM(err, "SparseCore steps");
+    if (!merge(&w->duty.busy, &w->arena)) XPL_RETURN_OOM(err, "SparseCore steps");
     drain(w);
     s->any = w->any;
     return XPL_OK;
@@ -217,10 +217,10 @@ xpl_status_t xpl_sparse_core_steps(const struct xpl_convert *c, struct xpl_devic
                                    struct xpl_error *err) {
     struct job j = {.c = c, .out = out};
     if (out->steps.v.n == 0) return XPL_OK;
-    if (!list_planes(&j)) XPL_FAIL_OOM(err, "SparseCore steps");
+    if (!list_planes(&j)) XPL_RETURN_OOM(err, "SparseCore steps");
     if (out->n_sparse == 0) return XPL_OK;
     j.pieces = xpl_arena_array(&out->arena, BATCH, sizeof *j.pieces);
-    if (!j.pieces) XPL_FAIL_OOM(err, "SparseCore steps");
+    if (!j.pieces) XPL_RETURN_OOM(err, "SparseCore steps");
     for (; j.from < out->n_sparse; j.from += BATCH) {
         const size_t n = out->n_sparse - j.from < BATCH ? out->n_sparse - j.from : BATCH;
         memset(j.pieces, 0, n * sizeof *j.pieces);

@@ -134,17 +134,17 @@ static xpl_status_t read_as_it_stands(struct core_reader *r, const struct xpl_co
     while ((res = xpl_events_next(&cur, &ev)) == XPL_WIRE_FIELD) {
         struct xpl_event_group g;
         if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(c->exec))
-            XPL_FAIL(err, XPL_CANCELLED, "TPU steps: cancelled");
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "TPU steps: cancelled");
         xpl_group_cursor_next(groups, &ev, &g);
         const uint64_t b = (uint64_t)ev.offset_ps, d = (uint64_t)ev.duration_ps;
         *ret_disordered |= sorted && (b < begin || (b == begin && d > duration));
         if (*ret_disordered) return XPL_OK;
         begin = b, duration = d;
-        if (g.has_group && !read_event(r, &ev, g.group_id)) XPL_FAIL_OOM(err, "TPU steps");
+        if (g.has_group && !read_event(r, &ev, g.group_id)) XPL_RETURN_OOM(err, "TPU steps");
     }
     if (res == XPL_WIRE_MALFORMED) return xpl_events_error(&cur, err);
-    if (!xpl_group_cursor_ok(groups)) XPL_FAIL_OOM(err, "groups of events");
-    if (!close_all(r)) XPL_FAIL_OOM(err, "TPU steps");
+    if (!xpl_group_cursor_ok(groups)) XPL_RETURN_OOM(err, "groups of events");
+    if (!close_all(r)) XPL_RETURN_OOM(err, "TPU steps");
     return XPL_OK;
 }
 
@@ -176,16 +176,16 @@ static xpl_status_t list_places(const struct core_reader *r, const struct xpl_co
          at = cur.p) {
         struct xpl_event_group g;
         if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(c->exec))
-            XPL_FAIL(err, XPL_CANCELLED, "TPU steps: cancelled");
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "TPU steps: cancelled");
         xpl_group_cursor_next(groups, &ev, &g);
         if (!g.has_group) continue;
         struct place *place = xpl_vec_push(arena, ret);
-        if (!place) XPL_FAIL_OOM(err, "TPU steps");
+        if (!place) XPL_RETURN_OOM(err, "TPU steps");
         *place = (struct place){(uint64_t)ev.offset_ps, (uint64_t)ev.duration_ps, ev.index, at,
                                 g.group_id};
     }
     if (res == XPL_WIRE_MALFORMED) return xpl_events_error(&cur, err);
-    if (!xpl_group_cursor_ok(groups)) XPL_FAIL_OOM(err, "groups of events");
+    if (!xpl_group_cursor_ok(groups)) XPL_RETURN_OOM(err, "groups of events");
     return XPL_OK;
 }
 
@@ -204,9 +204,9 @@ static xpl_status_t read_in_order(struct core_reader *r, const struct xpl_conver
         cur.p = places.v[i].p;
         cur.index = places.v[i].index;
         if (xpl_events_next(&cur, &ev) != XPL_WIRE_FIELD) return xpl_events_error(&cur, err);
-        if (!read_event(r, &ev, places.v[i].group)) XPL_FAIL_OOM(err, "TPU steps");
+        if (!read_event(r, &ev, places.v[i].group)) XPL_RETURN_OOM(err, "TPU steps");
     }
-    if (!close_all(r)) XPL_FAIL_OOM(err, "TPU steps");
+    if (!close_all(r)) XPL_RETURN_OOM(err, "TPU steps");
     return XPL_OK;
 }
 
@@ -229,10 +229,10 @@ xpl_status_t xpl_core_line_steps(const struct xpl_convert *c, const struct xpl_l
         line->plane->kind == XPL_PLANE_TPU_CORE && !xpl_groups_arrived_grouped(c->groups);
     bool disordered = false;
     struct core_reader r;
-    if (!begin_core(&r, line, markers, core, ret)) XPL_FAIL_OOM(err, "TPU steps");
+    if (!begin_core(&r, line, markers, core, ret)) XPL_RETURN_OOM(err, "TPU steps");
     XPL_TRY(read_as_it_stands(&r, c, sorted, &disordered, err));
     if (!disordered) return XPL_OK;
-    if (!begin_core(&r, line, markers, core, ret)) XPL_FAIL_OOM(err, "TPU steps");
+    if (!begin_core(&r, line, markers, core, ret)) XPL_RETURN_OOM(err, "TPU steps");
     return read_in_order(&r, c, err);
 }
 

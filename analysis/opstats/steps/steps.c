@@ -41,10 +41,10 @@ static xpl_status_t convert_tpu(const struct xpl_convert *c, struct xpl_host_sca
     XPL_TRY(xpl_steps_to_db(&device.steps, &rules, c->exec, c->scratch_limit, c->result,
                             &s->step_db, &precision, err));
     set_precision(s, &precision);
-    if (!sum_complete_steps(c, s)) XPL_FAIL_OOM(err, "step database");
+    if (!sum_complete_steps(c, s)) XPL_RETURN_OOM(err, "step database");
     if (!host->plane) return XPL_OK;
     if (!xpl_steps_fix_tpu(&host->steps, &s->device_op_metrics_db, &s->step_db, c->result))
-        XPL_FAIL_OOM(err, "step database");
+        XPL_RETURN_OOM(err, "step database");
     return XPL_OK;
 }
 

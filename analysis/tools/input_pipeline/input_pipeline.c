@@ -49,7 +49,7 @@ xpl_status_t xpl_input_pipeline_analyze(const struct xpl_opstats *s, struct xpl_
                     xpl_host_input_ops(&s->host_op_metrics_db, arena, &ip) &&
                     (ip.is_tpu ? xpl_bottleneck_tpu(&ip, arena, &ip.bottleneck)
                                : xpl_bottleneck_generic(&ip, arena, &ip.bottleneck));
-    if (!ok) XPL_FAIL_OOM(err, "input pipeline analysis");
+    if (!ok) XPL_RETURN_OOM(err, "input pipeline analysis");
     ip.next_step = xpl_bottleneck_next_step(&ip.bottleneck, &ip.input_time);
     *ret = ip;
     return XPL_OK;
@@ -171,6 +171,6 @@ xpl_status_t xpl_tool_input_pipeline(const struct xpl_opstats *stats,
     xpl_buf_putc(out, ',');
     xpl_diagnostics_table(&stats->step_db, NULL, 0, NULL, 0, out);
     xpl_buf_putc(out, ']');
-    if (out->failed) XPL_FAIL_OOM(err, "input_pipeline_analyzer");
+    if (out->failed) XPL_RETURN_OOM(err, "input_pipeline_analyzer");
     return XPL_OK;
 }

@@ -13,11 +13,12 @@
 #include "base/std_sort.h"
 
 static xpl_status_t oom(struct xpl_error *err) {
-    XPL_FAIL_OOM(err, "memory_profile");
+    XPL_RETURN_OOM(err, "memory_profile");
 }
 
 xpl_status_t xpl_memory_check_cancelled(const struct xpl_memory_input *in, struct xpl_error *err) {
-    if (xpl_exec_cancelled(in->exec)) XPL_FAIL(err, XPL_CANCELLED, "memory_profile: cancelled");
+    if (xpl_exec_cancelled(in->exec))
+        XPL_RETURN_ERROR(err, XPL_CANCELLED, "memory_profile: cancelled");
     return XPL_OK;
 }
 
@@ -79,8 +80,8 @@ static xpl_status_t get_step(struct xpl_memory_collection *c, int64_t step, uint
     }
     *ret = *slot;
     if (*ret >= XPL_MEMORY_MAX_STEPS)
-        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "memory_profile: more than %d steps",
-                 XPL_MEMORY_MAX_STEPS);
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "memory_profile: more than %d steps",
+                         XPL_MEMORY_MAX_STEPS);
     return XPL_OK;
 }
 

@@ -155,6 +155,6 @@ xpl_status_t xpl_memory_put_allocator(const struct xpl_memory_reader *reader,
     put_specials(&w);
     ok = ok && put_samples(&w) && !w.text.failed;
     xpl_buf_fini(&w.text);
-    if (!ok || out->failed) XPL_FAIL_OOM(err, "memory_profile");
+    if (!ok || out->failed) XPL_RETURN_OOM(err, "memory_profile");
     return XPL_OK;
 }

@@ -17,7 +17,7 @@ struct profile {
 };
 
 static xpl_status_t oom(const struct profile *p) {
-    XPL_FAIL_OOM(p->err, "memory_profile");
+    XPL_RETURN_OOM(p->err, "memory_profile");
 }
 
 static void free_profile(struct profile *p) {
@@ -396,9 +396,10 @@ xpl_status_t xpl_memory_profile(const struct xpl_xspace *xs, struct xpl_exec *ex
     p.in = (struct xpl_memory_input){.xs = xs, .exec = exec, .limit = limit};
     p.in.host = xpl_xspace_plane(xs, XPL_STR(XPL_PLANE_NAME_HOST_THREADS));
     if (!p.in.host)
-        XPL_FAIL(err, XPL_FAILED_PRECONDITION,
-                 "memory_profile: the profile has no plane %s, where allocations are recorded",
-                 XPL_PLANE_NAME_HOST_THREADS);
+        XPL_RETURN_ERROR(
+            err, XPL_FAILED_PRECONDITION,
+            "memory_profile: the profile has no plane %s, where allocations are recorded",
+            XPL_PLANE_NAME_HOST_THREADS);
     xpl_memory_reader_init(&p.in.reader, p.in.host);
     xpl_memory_collection_init(&p.c, limit);
     XPL_TRY(xpl_memory_collect(&p.in, &p.c, err));

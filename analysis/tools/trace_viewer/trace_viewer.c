@@ -44,7 +44,7 @@ struct viewer {
 };
 
 static xpl_status_t no_memory(struct viewer *v) {
-    XPL_FAIL_OOM(v->err, "trace viewer");
+    XPL_RETURN_OOM(v->err, "trace viewer");
 }
 
 // ---- what is shown ----
@@ -384,7 +384,7 @@ static xpl_status_t walk_piece(struct viewer *v, const struct xpl_derived_line *
     while ((r = xpl_derived_cursor_next(c, &ev)) == XPL_WIRE_FIELD) {
         const struct xpl_derived_md md = xpl_derived_md_at(line->plane, ev.md);
         if ((++n & (CANCEL_EVERY - 1)) == 0 && xpl_exec_cancelled(v->exec))
-            XPL_FAIL(v->err, XPL_CANCELLED, "cancelled");
+            XPL_RETURN_ERROR(v->err, XPL_CANCELLED, "cancelled");
         if (xpl_derived_is_internal_event(md.type)) continue;
         if (!fn(ctx, &ev, &md)) return no_memory(v);
     }
@@ -414,8 +414,8 @@ static void begin_line(struct writer *w, const struct xpl_derived_line *line, ui
 }
 
 static xpl_status_t over_limit(struct viewer *v) {
-    XPL_FAIL(v->err, XPL_RESOURCE_EXHAUSTED,
-             "trace_viewer: the answer is over the limit of %zu bytes", v->out->max);
+    XPL_RETURN_ERROR(v->err, XPL_RESOURCE_EXHAUSTED,
+                     "trace_viewer: the answer is over the limit of %zu bytes", v->out->max);
 }
 
 static xpl_status_t write_plane(struct viewer *v, const struct xpl_derived_plane *plane,

@@ -12,7 +12,7 @@ enum { DEVICES_PER_HOST = 1000, ASK_EVERY = 1024 };
 
 xpl_status_t trc_still_wanted(struct writer *w, struct xpl_error *err) {
     if (w->asked++ % ASK_EVERY == 0 && xpl_exec_cancelled(w->exec))
-        XPL_FAIL(err, XPL_CANCELLED, "trace_viewer@: cancelled");
+        XPL_RETURN_ERROR(err, XPL_CANCELLED, "trace_viewer@: cancelled");
     return XPL_OK;
 }
 
@@ -20,7 +20,7 @@ xpl_status_t trc_event_values(struct writer *w, struct shown_host *h, const stru
                               size_t *ret_n, struct xpl_error *err) {
     if (!h->values) {
         h->values = xpl_arena_array(w->arena, TRC_MAX_ARGS, sizeof *h->values);
-        if (!h->values) XPL_FAIL_OOM(err, "trace arguments");
+        if (!h->values) XPL_RETURN_OOM(err, "trace arguments");
     }
     return trc_read_args(h->host->trace, h->host->profile, e, &h->by_text, h->values, ret_n, err);
 }
@@ -92,7 +92,7 @@ xpl_status_t trc_device_lines(struct writer *w, struct device_line **ret, size_t
     for (size_t i = 0; i < w->n; i++)
         n += (size_t)w->hosts[i].host->trace->n[TRC_DEVICES];
     struct device_line *const v = xpl_arena_array(w->arena, n, sizeof *v);
-    if (!v) XPL_FAIL_OOM(err, "trace devices");
+    if (!v) XPL_RETURN_OOM(err, "trace devices");
     n = 0;
     for (size_t i = 0; i < w->n; i++) {
         const struct xpl_trace *const t = w->hosts[i].host->trace;
@@ -110,7 +110,7 @@ xpl_status_t trc_device_lines(struct writer *w, struct device_line **ret, size_t
     for (size_t i = 0; i < n; i++) {
         if (out && v[out - 1].pid == v[i].pid) continue; // the first host's
         v[out] = v[i];
-        if (!find_rows(w, &v[out++])) XPL_FAIL_OOM(err, "trace rows");
+        if (!find_rows(w, &v[out++])) XPL_RETURN_OOM(err, "trace rows");
     }
     *ret = v;
     *ret_n = out;
@@ -166,7 +166,7 @@ static xpl_status_t select_host(struct writer *w, struct shown_host *h, size_t i
     h->by_text.arena = w->arena;
     h->first_pid = (uint32_t)(i + 1) * DEVICES_PER_HOST;
     h->names = xpl_arena_zalloc(w->arena, (size_t)host->trace->n[TRC_STRINGS] * sizeof *h->names);
-    if (!h->names) XPL_FAIL_OOM(err, "trace names");
+    if (!h->names) XPL_RETURN_OOM(err, "trace names");
     return trc_select(host->trace, host->name, w->o, w->exec, w->arena, &h->shown, err);
 }
 
@@ -177,7 +177,7 @@ xpl_status_t xpl_trace_answer(const struct xpl_trace_host *hosts, size_t n,
     xpl_arena_init(&arena, limit);
     struct writer w = {.out = out, .arena = &arena, .o = o, .exec = exec};
     w.hosts = xpl_arena_zalloc(&arena, n * sizeof *w.hosts);
-    if (!w.hosts) XPL_FAIL_OOM(err, "trace hosts");
+    if (!w.hosts) XPL_RETURN_OOM(err, "trace hosts");
     size_t missing = 0;
     for (size_t i = 0; i < n; i++) {
         struct xpl_error why = {0};
@@ -191,7 +191,7 @@ xpl_status_t xpl_trace_answer(const struct xpl_trace_host *hosts, size_t n,
     }
     XPL_TRY(o->pb ? trc_put_pb(&w, err) : trc_put_json(&w, err));
     if (out->failed)
-        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED,
-                 "trace_viewer@: the answer is over the limit of %zu bytes", limit);
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
+                         "trace_viewer@: the answer is over the limit of %zu bytes", limit);
     return XPL_OK;
 }

@@ -206,9 +206,9 @@ xpl_status_t trc_read_args(const struct xpl_trace *t, xpl_bytes_t profile,
         add_list(&r, e->src);
     } else {
         if (!find_event(&r, profile, &event) || !read_event(&r, event))
-            XPL_FAIL_AT(err, XPL_DATA_LOSS, e->src,
-                        "the profile is not the one of the trace index");
-        if (r.oom) XPL_FAIL_OOM(err, "stack frames");
+            XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, e->src,
+                                "the profile is not the one of the trace index");
+        if (r.oom) XPL_RETURN_OOM(err, "stack frames");
     }
     struct trc_value *v;
     if ((e->flags & TRC_HAS_EAGER) && (v = add(&r)))

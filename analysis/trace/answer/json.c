@@ -216,7 +216,7 @@ static bool full_args(const struct writer *w) {
 static xpl_status_t put_event(struct writer *w, struct shown_host *h, const struct trc_event *e,
                               bool bare, struct xpl_error *err) {
     xpl_str_t name;
-    if (!name_of(w, h, e->name, &name)) XPL_FAIL_OOM(err, "trace names");
+    if (!name_of(w, h, e->name, &name)) XPL_RETURN_OOM(err, "trace names");
     separate(w);
     if (!xpl_buf_room(w->out, name.len + EVENT_ROOM)) return XPL_OK; // told at the end
     char *p = put_head((char *)(w->out->p + w->out->n), h, e, name);
@@ -363,7 +363,7 @@ static xpl_status_t choose_frames(struct writer *w, struct shown_host *h, bool *
     const size_t n_frames = (size_t)h->host->trace->n[TRC_FRAMES];
     size_t n = 0;
     bool *const told = xpl_arena_zalloc(w->arena, n_frames + 1);
-    if (!told) XPL_FAIL_OOM(err, "stack frames");
+    if (!told) XPL_RETURN_OOM(err, "stack frames");
     *ret = told;
     if (!h->shown.one) memset(told, 1, n_frames);
     if (!h->shown.one || h->shown.n == 0) return XPL_OK;
@@ -388,14 +388,14 @@ static xpl_status_t put_host_frames(struct writer *w, struct shown_host *h, stru
     const bool ready = *told == 0 && !h->shown.one && t->n[TRC_FRAMES_JSON];
     bool *chosen = NULL;
     h->frames = xpl_arena_zalloc(w->arena, (size_t)t->n[TRC_FRAMES] * sizeof *h->frames);
-    if (!h->frames) XPL_FAIL_OOM(err, "stack frames");
+    if (!h->frames) XPL_RETURN_OOM(err, "stack frames");
     XPL_TRY(choose_frames(w, h, &chosen, err));
     if (ready) xpl_buf_put(w->out, t->frames_json, (size_t)t->n[TRC_FRAMES_JSON]);
     for (uint64_t k = 0; k < t->n[TRC_FRAMES]; k++) {
         xpl_strid_t id = {*told + 1};
         if (!chosen[k]) continue;
         if (all && !xpl_intern_put(all, trc_str(t, t->frames[k]), &id))
-            XPL_FAIL_OOM(err, "stack frames");
+            XPL_RETURN_OOM(err, "stack frames");
         h->frames[k] = id.v;
         if (id.v <= *told) continue;
         *told = id.v;
@@ -408,7 +408,7 @@ static xpl_status_t put_host_frames(struct writer *w, struct shown_host *h, stru
 static xpl_status_t put_frames(struct writer *w, struct xpl_error *err) {
     struct xpl_intern *const all = w->n > 1 ? xpl_intern_new(w->arena, xpl_hash_seed()) : NULL;
     uint32_t told = 0;
-    if (w->n > 1 && !all) XPL_FAIL_OOM(err, "stack frames");
+    if (w->n > 1 && !all) XPL_RETURN_OOM(err, "stack frames");
     xpl_buf_str(w->out, XPL_STR("\"stackFrames\":{"));
     for (size_t i = 0; i < w->n; i++)
         XPL_TRY(put_host_frames(w, &w->hosts[i], all, &told, err));

@@ -286,9 +286,9 @@ static size_t keep_firsts(struct use *v, size_t n) {
 xpl_status_t trc_mpmd_order(const struct writer *w, struct device_line *lines, size_t n,
                             struct xpl_error *err) {
     struct uses u = {.arena = w->arena};
-    if (!find_modules(&u, lines, n)) XPL_FAIL_OOM(err, "trace programs");
+    if (!find_modules(&u, lines, n)) XPL_RETURN_OOM(err, "trace programs");
     for (size_t i = 0; i < w->n; i++)
-        if (!find_uses(&u, &w->hosts[i])) XPL_FAIL_OOM(err, "trace programs");
+        if (!find_uses(&u, &w->hosts[i])) XPL_RETURN_OOM(err, "trace programs");
     for (size_t i = 0; i < n; i++)
         lines[i].has_order = u.v.n != 0, lines[i].order = UNRANKED + lines[i].pid;
     if (u.v.n == 0) return XPL_OK;

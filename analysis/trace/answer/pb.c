@@ -97,7 +97,7 @@ static xpl_status_t counted(struct response *r, struct shown_host *h, const stru
     XPL_TRY(trc_event_values(r->w, h, e, &n, err));
     *ret_any = n != 0;
     *ret = 0;
-    if (n && !number(r, h->values[0].name, ret)) XPL_FAIL_OOM(err, "trace strings");
+    if (n && !number(r, h->values[0].name, ret)) XPL_RETURN_OOM(err, "trace strings");
     return XPL_OK;
 }
 
@@ -113,10 +113,10 @@ static xpl_status_t number_strings(struct response *r, struct xpl_error *err) {
     r->names = xpl_arena_zalloc(w->arena, (w->n + 1) * sizeof(*r->names));
     r->line_names = xpl_arena_zalloc(w->arena, (r->n_lines + 1) * sizeof *r->line_names);
     r->strings = xpl_intern_new(w->arena, xpl_hash_seed());
-    if (!r->names || !r->line_names || !r->strings) XPL_FAIL_OOM(err, "trace strings");
+    if (!r->names || !r->line_names || !r->strings) XPL_RETURN_OOM(err, "trace strings");
     for (size_t i = 0; i < w->n; i++) {
         struct shown_host *const h = &w->hosts[i];
-        if (!number_events(r, i)) XPL_FAIL_OOM(err, "trace strings");
+        if (!number_events(r, i)) XPL_RETURN_OOM(err, "trace strings");
         for (size_t k = 0; k < h->shown.n; k = end_of_row(h, k)) {
             bool any;
             uint32_t id;
@@ -126,7 +126,7 @@ static xpl_status_t number_strings(struct response *r, struct xpl_error *err) {
     }
     for (size_t i = 0; i < r->n_lines; i++)
         if (!trc_device_name(w, &r->lines[i], &r->line_names[i]))
-            XPL_FAIL_OOM(err, "trace devices");
+            XPL_RETURN_OOM(err, "trace devices");
     return XPL_OK;
 }
 
@@ -286,12 +286,12 @@ static xpl_status_t put_response(struct response *r, struct xpl_error *err) {
 static xpl_status_t compress(const struct xpl_buf *in, struct xpl_buf *out, struct xpl_error *err) {
     const size_t room = ZSTD_compressBound(in->n);
     ZSTD_CCtx *const z = ZSTD_createCCtx();
-    if (!z) XPL_FAIL_OOM(err, "zstd");
+    if (!z) XPL_RETURN_OOM(err, "zstd");
     size_t n = 0;
     if (xpl_buf_room(out, room)) // else told by the buffer
         n = ZSTD_compressCCtx(z, out->p + out->n, room, in->p, in->n, ZSTD_LEVEL);
     ZSTD_freeCCtx(z);
-    if (ZSTD_isError(n)) XPL_FAIL_OOM(err, "zstd");
+    if (ZSTD_isError(n)) XPL_RETURN_OOM(err, "zstd");
     out->n += n;
     return XPL_OK;
 }
@@ -309,6 +309,7 @@ xpl_status_t trc_put_pb(struct writer *w, struct xpl_error *err) {
     const bool ok = xpl_writer_fini(&r.out);
     XPL_TRY(st);
     if (!measured || !ok)
-        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "trace_viewer@: the answer is over the limit");
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
+                         "trace_viewer@: the answer is over the limit");
     return compress(&plain, w->out, err);
 }

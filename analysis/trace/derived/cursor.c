@@ -97,7 +97,7 @@ static xpl_status_t sort_line(struct xpl_derived_cursor *c, struct xpl_arena *ar
     enum xpl_wire_result r;
     const size_t n = c->line->recorded->n_events + c->part->n_regions;
     c->sorted = xpl_arena_array(arena, n, sizeof *c->sorted);
-    if (!c->sorted) XPL_FAIL_OOM(err, "sorted line");
+    if (!c->sorted) XPL_RETURN_OOM(err, "sorted line");
     while ((r = xpl_events_next(&c->events, &ev)) == XPL_WIRE_FIELD) {
         struct xpl_event_group eg;
         size_t n_regions;
@@ -106,7 +106,7 @@ static xpl_status_t sort_line(struct xpl_derived_cursor *c, struct xpl_arena *ar
             xpl_group_cursor_regions(c->cursor, &n_regions);
         for (size_t i = 0; i < n_regions; i++) {
             struct xpl_region_event *const slot = xpl_vec_push(arena, &grouped);
-            if (!slot) XPL_FAIL_OOM(err, "sorted line");
+            if (!slot) XPL_RETURN_OOM(err, "sorted line");
             *slot = regions[i];
         }
         c->sorted[c->n_sorted++] = sorted_of(c, &ev, &eg);
@@ -114,7 +114,7 @@ static xpl_status_t sort_line(struct xpl_derived_cursor *c, struct xpl_arena *ar
     if (r == XPL_WIRE_MALFORMED || c->events.index != c->events.stop)
         return xpl_events_error(&c->events, err);
     if (!xpl_group_cursor_ok(c->cursor) || !add_regions(c, grouped.v, grouped.n))
-        XPL_FAIL_OOM(err, "sorted line");
+        XPL_RETURN_OOM(err, "sorted line");
     xpl_std_sort(c->sorted, c->n_sorted, sizeof *c->sorted, sorted_less, NULL);
     return XPL_OK;
 }
@@ -123,7 +123,7 @@ static xpl_status_t new_cursor(const struct xpl_derived_line *line, uint32_t pie
                                struct xpl_arena *arena, struct xpl_derived_cursor **ret,
                                struct xpl_error *err) {
     struct xpl_derived_cursor *const c = xpl_arena_zalloc(arena, sizeof *c);
-    if (!c) XPL_FAIL_OOM(err, "line cursor");
+    if (!c) XPL_RETURN_OOM(err, "line cursor");
     c->line = line;
     c->part = line->part;
     c->groups = line->plane->space->groups;

@@ -25,7 +25,7 @@ struct publish {
 };
 
 static xpl_status_t no_memory(struct xpl_error *err) {
-    XPL_FAIL_OOM(err, "derived lines");
+    XPL_RETURN_OOM(err, "derived lines");
 }
 
 static struct xpl_derived_line *push_line(struct publish *b) {
@@ -298,7 +298,7 @@ static xpl_status_t build(struct build *b, struct xpl_arena *temp, struct xpl_er
     b->d->n_planes = xs->n_planes;
     for (uint32_t i = 0; i < xs->n_planes; i += BATCH) {
         const uint32_t left = xs->n_planes - i;
-        if (xpl_exec_cancelled(b->exec)) XPL_FAIL(err, XPL_CANCELLED, "cancelled");
+        if (xpl_exec_cancelled(b->exec)) XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
         XPL_TRY(build_batch(b, i, left < BATCH ? left : BATCH, err));
     }
     return XPL_OK;

@@ -66,7 +66,7 @@ xpl_status_t xpl_scope_tree_new(const struct xpl_xspace *xs, struct xpl_arena *a
                                 struct xpl_scope_tree **ret, struct xpl_error *err) {
     const struct xpl_plane *const p = xpl_xspace_plane(xs, XPL_STR(XPL_PLANE_NAME_SCOPE_RANGE_ID));
     struct xpl_scope_tree *const t = xpl_arena_zalloc(arena, sizeof *t);
-    if (!t) XPL_FAIL_OOM(err, "scope ranges");
+    if (!t) XPL_RETURN_OOM(err, "scope ranges");
     *ret = t;
     if (!p) return XPL_OK;
     struct xpl_wire w = {p->stats.p, p->stats.end};
@@ -75,7 +75,7 @@ xpl_status_t xpl_scope_tree_new(const struct xpl_xspace *xs, struct xpl_arena *a
         int64_t child, parent;
         if (f.num != p->stats.field || f.type != XPL_WIRE_LEN) continue;
         if (!read_edge(f.len, &child, &parent)) break;
-        if (!add_edge(t, arena, child, parent)) XPL_FAIL_OOM(err, "scope ranges");
+        if (!add_edge(t, arena, child, parent)) XPL_RETURN_OOM(err, "scope ranges");
     }
     for (size_t i = 0; i < t->nodes.n; i++) {
         const uint64_t *const slot = xpl_map_get(&t->index, (uint64_t)t->nodes.v[i].parent, 0);
@@ -125,7 +125,7 @@ struct timed { // when a line is not in order
 };
 
 static xpl_status_t no_memory(struct xpl_dplane *p) {
-    XPL_FAIL_OOM(&p->err, "derived lines");
+    XPL_RETURN_OOM(&p->err, "derived lines");
 }
 
 // The walk up from a scope marks all that it comes by, so that each is walked once.  A cycle ends
@@ -447,7 +447,7 @@ static xpl_status_t read_line(struct stream *s, const struct xpl_line *line,
     while ((r = xpl_events_next(&c, &ev)) == XPL_WIRE_FIELD) {
         struct xpl_event_group eg;
         if ((c.index & (CANCEL_EVERY - 1)) == 0 && xpl_exec_cancelled(p->exec))
-            XPL_FAIL(&p->err, XPL_CANCELLED, "cancelled");
+            XPL_RETURN_ERROR(&p->err, XPL_CANCELLED, "cancelled");
         xpl_group_cursor_next(groups, &ev, &eg);
         const struct xpl_dspan span = {(uint64_t)xpl_event_begin_ps(line, &ev),
                                        (uint64_t)ev.duration_ps, eg.has_group, eg.group_id};
@@ -484,7 +484,7 @@ static xpl_status_t sort_lines(struct stream *s, int64_t id, struct xpl_arena *s
         struct xpl_event ev;
         const struct xpl_dspan span = {v[i].begin, v[i].duration, v[i].has_group, v[i].group};
         if ((i & (CANCEL_EVERY - 1)) == 0 && xpl_exec_cancelled(s->p->exec))
-            XPL_FAIL(&s->p->err, XPL_CANCELLED, "cancelled");
+            XPL_RETURN_ERROR(&s->p->err, XPL_CANCELLED, "cancelled");
         XPL_TRY(xpl_event_at(&plane->lines[v[i].line], v[i].at, &ev, &s->p->err));
         XPL_TRY(put_event(s, ev.stats, &span));
     }

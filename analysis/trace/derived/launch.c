@@ -72,15 +72,15 @@ static xpl_status_t search_line(struct search *s, const struct xpl_line *line) {
     while ((r = xpl_events_next(&c, &ev)) == XPL_WIRE_FIELD) {
         struct xpl_event_group eg;
         if ((c.index & (CANCEL_EVERY - 1)) == 0 && xpl_exec_cancelled(s->exec))
-            XPL_FAIL(s->err, XPL_CANCELLED, "cancelled");
+            XPL_RETURN_ERROR(s->err, XPL_CANCELLED, "cancelled");
         xpl_group_cursor_next(groups, &ev, &eg);
         if (!eg.has_group || ev.stats.p == ev.stats.end ||
             xpl_str_starts(xpl_event_get_md(line, &ev)->name, XPL_STR("cu")))
             continue;
-        if (!on_event(s, line, &ev, eg.group_id)) XPL_FAIL_OOM(s->err, "kernel launches");
+        if (!on_event(s, line, &ev, eg.group_id)) XPL_RETURN_OOM(s->err, "kernel launches");
     }
     if (r == XPL_WIRE_MALFORMED || c.index != c.stop) return xpl_events_error(&c, s->err);
-    if (!xpl_group_cursor_ok(groups)) XPL_FAIL_OOM(s->err, "kernel launches");
+    if (!xpl_group_cursor_ok(groups)) XPL_RETURN_OOM(s->err, "kernel launches");
     return XPL_OK;
 }
 
@@ -140,7 +140,7 @@ xpl_status_t xpl_find_launches(const struct xpl_derived *d, uint32_t n_gpus, str
         xpl_xspace_plane(d->xs, XPL_STR(XPL_PLANE_NAME_HOST_THREADS));
     struct search s = {.d = d, .n_gpus = n_gpus, .arena = temp, .exec = exec, .err = err};
     struct xpl_launches *const l = xpl_arena_zalloc(temp, sizeof *l);
-    if (!l) XPL_FAIL_OOM(err, "kernel launches");
+    if (!l) XPL_RETURN_OOM(err, "kernel launches");
     *ret = l;
     if (!host || n_gpus == 0 || xpl_groups_arrived_grouped(d->groups) ||
         xpl_groups_empty(d->groups) || !has_stat(host, XPL_STAT_DEVICE_ID) ||
@@ -166,6 +166,6 @@ xpl_status_t xpl_derive_launches(struct xpl_dplane *p, const struct xpl_launches
     }
     for (; lo < l->n && l->v[lo].gpu == gpu; lo++)
         if ((!p->launches && !begin_line(p, l->start_ns)) || !put_launches(p, &l->v[lo]))
-            XPL_FAIL_OOM(&p->err, "kernel launches");
+            XPL_RETURN_OOM(&p->err, "kernel launches");
     return XPL_OK;
 }

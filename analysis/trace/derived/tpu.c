@@ -12,7 +12,7 @@ enum { CANCEL_EVERY = 4096 };
 enum { ID_SCOPES = 2, ID_OPS = 3, ID_SOURCE = 7, ID_OFFLOAD = 8, MAX_OFFLOAD_LINES = 41 };
 
 static xpl_status_t no_memory(struct xpl_dplane *p) {
-    XPL_FAIL_OOM(&p->err, "derived lines");
+    XPL_RETURN_OOM(&p->err, "derived lines");
 }
 
 // ---- what metadata says, once per entry ----
@@ -152,7 +152,7 @@ static xpl_status_t collect_line(struct tpu *t, const struct xpl_line *line) {
     while ((r = xpl_events_next(&c, &ev)) == XPL_WIRE_FIELD) {
         struct xpl_event_group eg;
         if ((c.index & (CANCEL_EVERY - 1)) == 0 && xpl_exec_cancelled(p->exec))
-            XPL_FAIL(&p->err, XPL_CANCELLED, "cancelled");
+            XPL_RETURN_ERROR(&p->err, XPL_CANCELLED, "cancelled");
         xpl_group_cursor_next(groups, &ev, &eg);
         const uint64_t offset = (uint64_t)ev.offset_ps, duration = (uint64_t)ev.duration_ps;
         p->out_of_order[line->index] |= !in_order(offset, duration, last, last_duration);
@@ -456,7 +456,7 @@ xpl_status_t xpl_derive_tpu(struct xpl_dplane *p) {
     XPL_TRY(sort_events(&t));
     for (size_t i = 0; i < t.events.n; i++) {
         if ((i & (CANCEL_EVERY - 1)) == 0 && xpl_exec_cancelled(p->exec))
-            XPL_FAIL(&p->err, XPL_CANCELLED, "cancelled");
+            XPL_RETURN_ERROR(&p->err, XPL_CANCELLED, "cancelled");
         if (!put_event(&t, &t.events.v[i])) return no_memory(p);
     }
     xpl_dline_close(t.scopes, 0);

@@ -15,14 +15,15 @@ bool xpl_export_flush(struct xpl_exporter *x) {
 }
 
 static xpl_status_t flush(struct xpl_exporter *x) {
-    if (x->out.failed) XPL_FAIL_OOM(x->err, "export");
-    if (!xpl_export_flush(x)) XPL_FAIL(x->err, XPL_ABORTED, "the output could not be written");
+    if (x->out.failed) XPL_RETURN_OOM(x->err, "export");
+    if (!xpl_export_flush(x))
+        XPL_RETURN_ERROR(x->err, XPL_ABORTED, "the output could not be written");
     return XPL_OK;
 }
 
 static xpl_status_t put_text(struct xpl_export *e, xpl_str_t s, struct xpl_error *err) {
     if (!e->sink.write(e->sink.ctx, s.ptr, s.len))
-        XPL_FAIL(err, XPL_ABORTED, "the output could not be written");
+        XPL_RETURN_ERROR(err, XPL_ABORTED, "the output could not be written");
     return XPL_OK;
 }
 
@@ -41,7 +42,7 @@ xpl_status_t xpl_export_end(struct xpl_export *e, struct xpl_error *err) {
 static xpl_status_t failed(struct xpl_exporter *x, const struct xpl_derived_cursor *c,
                            enum xpl_wire_result r) {
     if (r == XPL_WIRE_MALFORMED) return xpl_derived_cursor_error(c, x->err);
-    XPL_FAIL_OOM(x->err, "export");
+    XPL_RETURN_OOM(x->err, "export");
 }
 
 // Whether cursors yield the line by time, the longer first.
@@ -56,7 +57,7 @@ static xpl_status_t is_in_order(struct xpl_exporter *x, struct xpl_arena *arena,
         while (*ret && (r = xpl_derived_cursor_next(c, &ev)) == XPL_WIRE_FIELD) {
             const uint64_t b = (uint64_t)ev.begin_ps, d = (uint64_t)ev.duration_ps;
             if ((++n & (CANCEL_EVERY - 1)) == 0 && xpl_exec_cancelled(x->exec))
-                XPL_FAIL(x->err, XPL_CANCELLED, "cancelled");
+                XPL_RETURN_ERROR(x->err, XPL_CANCELLED, "cancelled");
             *ret = b > begin || (b == begin && d <= duration);
             begin = b, duration = d;
         }
@@ -73,7 +74,7 @@ static xpl_status_t write_events(struct xpl_exporter *x, const struct xpl_export
     while ((r = xpl_derived_cursor_next(c, &ev)) == XPL_WIRE_FIELD) {
         const struct xpl_derived_md md = xpl_derived_md_at(x->plane, ev.md);
         if ((++n & (CANCEL_EVERY - 1)) == 0 && xpl_exec_cancelled(x->exec))
-            XPL_FAIL(x->err, XPL_CANCELLED, "cancelled");
+            XPL_RETURN_ERROR(x->err, XPL_CANCELLED, "cancelled");
         if (xpl_derived_is_internal_event(md.type)) continue;
         if (!f->event(w, &ev, &md)) return failed(x, c, r);
         if (x->out.n >= XPL_EXPORT_CHUNK) XPL_TRY(flush(x));
@@ -91,13 +92,13 @@ static xpl_status_t write_line(struct xpl_exporter *x, const struct xpl_export_w
     xpl_arena_init(&arena, x->limit);
     x->tid = ++x->n_tids;
     x->counters = xpl_str_eq(x->line->name, XPL_STR(XPL_LINE_COUNTERS));
-    if (!f->line(w)) XPL_FAIL_OOM(x->err, "export");
+    if (!f->line(w)) XPL_RETURN_OOM(x->err, "export");
     for (uint32_t i = 0; i < (in_order ? x->line->n_pieces : 1); i++) {
         XPL_TRY(in_order ? xpl_derived_cursor_new(x->line, i, &arena, &c, x->err)
                          : xpl_derived_cursor_new_sorted(x->line, &arena, &c, x->err));
         XPL_TRY(write_events(x, f, w, c));
     }
-    if (!f->line_end(w)) XPL_FAIL_OOM(x->err, "export");
+    if (!f->line_end(w)) XPL_RETURN_OOM(x->err, "export");
     return flush(x);
 }
 
@@ -115,7 +116,7 @@ static xpl_status_t write_plane(struct xpl_exporter *x, const struct xpl_export_
     xpl_arena_init(&arena, x->limit);
     x->arena = &arena;
     x->pid = ++x->n_pids | x->e->n_hosts << 12;
-    if (!f->plane(w)) XPL_FAIL_OOM(x->err, "export");
+    if (!f->plane(w)) XPL_RETURN_OOM(x->err, "export");
     for (uint32_t i = 0; i < x->plane->n_lines; i++) {
         x->line = &x->plane->lines[i];
         if (x->line->n_events) XPL_TRY(write_line(x, f, w));
@@ -129,7 +130,7 @@ static xpl_status_t write_planes(struct xpl_exporter *x, const struct xpl_export
     const struct xpl_derived_plane *const planes = xpl_derived_planes(d, &n);
     xpl_status_t status = XPL_OK;
     void *const w = f->begin(x, arena);
-    if (!w) XPL_FAIL_OOM(x->err, "export");
+    if (!w) XPL_RETURN_OOM(x->err, "export");
     for (uint32_t i = 0; i < n && status == XPL_OK; i++) {
         x->plane = &planes[i];
         if (has_events(x->plane)) status = write_plane(x, f, w);

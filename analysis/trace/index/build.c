@@ -32,7 +32,7 @@ static xpl_status_t read_profile(struct builder *b, xpl_bytes_t profile, struct 
     XPL_TRY(xpl_xspace_open(profile, &b->view, b->exec, &b->xs, err));
     XPL_TRY(xpl_groups_build(b->xs, &b->view, b->exec, &b->groups, err));
     b->strings = xpl_intern_new(b->arena, xpl_hash_seed());
-    if (!b->strings) XPL_FAIL_OOM(err, "trace strings");
+    if (!b->strings) XPL_RETURN_OOM(err, "trace strings");
     XPL_TRY(trc_plan(b, err));
     XPL_TRY(trc_collect(b, err));
     XPL_TRY(trc_name_slots(b, err));
@@ -43,7 +43,7 @@ static xpl_status_t read_profile(struct builder *b, xpl_bytes_t profile, struct 
 xpl_status_t xpl_trace_build_begin(xpl_bytes_t profile, struct xpl_exec *exec, size_t limit,
                                    struct xpl_trace_build **ret, struct xpl_error *err) {
     struct xpl_trace_build *const t = xpl_sys_alloc(sizeof *t);
-    if (!t) XPL_FAIL_OOM(err, "trace index");
+    if (!t) XPL_RETURN_OOM(err, "trace index");
     struct builder *const b = &t->b;
     *b = (struct builder){.exec = exec, .limit = limit};
     b->arena = &b->own;

@@ -258,12 +258,12 @@ static xpl_status_t read_piece(struct reading *r, struct xpl_error *err) {
             if (ev.md == r->ps->stop_md) ok = ok && stop_region(r, &ev);
         }
         if (XPL_LIKELY(!(r->ps->md_flags[ev.md] & MD_INTERNAL))) ok = ok && take_event(r, &ev, &g);
-        if (XPL_UNLIKELY(!ok)) XPL_FAIL_OOM(err, "trace events");
+        if (XPL_UNLIKELY(!ok)) XPL_RETURN_OOM(err, "trace events");
         if (n % CANCEL_EVERY == 0 && xpl_exec_cancelled(r->b->exec))
-            XPL_FAIL(err, XPL_CANCELLED, "trace: cancelled");
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "trace: cancelled");
     }
     if (got == XPL_WIRE_MALFORMED) return xpl_events_error(&c, err);
-    if (!xpl_group_cursor_ok(r->cursor)) XPL_FAIL_OOM(err, "event groups");
+    if (!xpl_group_cursor_ok(r->cursor)) XPL_RETURN_OOM(err, "event groups");
     return XPL_OK;
 }
 
@@ -274,11 +274,11 @@ static xpl_status_t read_derived(struct reading *r, uint32_t chunk, struct xpl_e
     XPL_TRY(xpl_derived_cursor_new(r->ls->derived, chunk, &r->p->arena, &c, err));
     for (uint64_t n = 0; (got = xpl_derived_cursor_next(c, &ev)) == XPL_WIRE_FIELD; n++) {
         if (r->p->n == r->p->cap && !r->ls->counter)
-            XPL_FAIL(err, XPL_DATA_LOSS, "trace: a line has more events than it says");
+            XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "trace: a line has more events than it says");
         if (r->ps->md_flags[ev.md] & MD_INTERNAL) continue;
-        if (!take_derived(r, &ev)) XPL_FAIL_OOM(err, "trace events");
+        if (!take_derived(r, &ev)) XPL_RETURN_OOM(err, "trace events");
         if (n % CANCEL_EVERY == 0 && xpl_exec_cancelled(r->b->exec))
-            XPL_FAIL(err, XPL_CANCELLED, "trace: cancelled");
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "trace: cancelled");
     }
     return got == XPL_WIRE_MALFORMED ? xpl_derived_cursor_error(c, err) : XPL_OK;
 }
@@ -324,7 +324,7 @@ static xpl_status_t cut_line(struct builder *b, struct line_src *ls, struct xpl_
     const uint64_t share = ls->counter ? 0 : 1;
     const uint64_t room = ls->ps->regions && !ls->derived ? 2 * share : share;
     ls->recs = xpl_arena_array(b->arena, ls->n_events * room, sizeof *ls->recs);
-    if (!ls->recs) XPL_FAIL_OOM(err, "trace events");
+    if (!ls->recs) XPL_RETURN_OOM(err, "trace events");
     for (uint32_t i = 0; i < ls->n_pieces; i++) {
         struct piece *const p = &b->pieces[ls->first_piece + i];
         xpl_arena_init(&p->arena, b->limit);
@@ -349,7 +349,7 @@ static xpl_status_t cut_lines(struct builder *b, struct xpl_error *err) {
         n += ls->n_pieces;
     }
     b->pieces = xpl_arena_zalloc(b->arena, n * sizeof *b->pieces);
-    if (!b->pieces) XPL_FAIL_OOM(err, "trace pieces");
+    if (!b->pieces) XPL_RETURN_OOM(err, "trace pieces");
     b->n_pieces = n;
     for (size_t i = 0; i < b->lines.n; i++)
         XPL_TRY(cut_line(b, &b->lines.v[i], err));
@@ -455,7 +455,7 @@ xpl_status_t trc_collect(struct builder *b, struct xpl_error *err) {
             return b->pieces[i].status;
         }
         if (!name_steps(b, &b->pieces[i]) || !settle_args(b, &b->pieces[i]))
-            XPL_FAIL_OOM(err, "trace steps");
+            XPL_RETURN_OOM(err, "trace steps");
     }
     xpl_exec_run(b->exec, b->lines.n, finish_line, b);
     return XPL_OK;

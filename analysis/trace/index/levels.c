@@ -294,10 +294,10 @@ xpl_status_t trc_find_levels(struct builder *b, unsigned end, struct xpl_error *
     struct track_pass p = {.b = b, .first = b->n_levels, .end = end < DECIDED ? end : DECIDED};
     if (p.first >= p.end) return XPL_OK;
     if (!begin_flows(b) || (b->flows && !run_flows(b->flows, p.first, p.end)))
-        XPL_FAIL_OOM(err, "trace flows");
+        XPL_RETURN_OOM(err, "trace flows");
     xpl_exec_run(b->exec, b->tracks.n, run_track, &p);
-    if (atomic_load(&p.no_memory)) XPL_FAIL_OOM(err, "trace levels");
-    if (xpl_exec_cancelled(b->exec)) XPL_FAIL(err, XPL_CANCELLED, "trace: cancelled");
+    if (atomic_load(&p.no_memory)) XPL_RETURN_OOM(err, "trace levels");
+    if (xpl_exec_cancelled(b->exec)) XPL_RETURN_ERROR(err, XPL_CANCELLED, "trace: cancelled");
     b->n_levels = p.end;
     if (b->n_levels == DECIDED) trc_end_flows(b);
     return XPL_OK;

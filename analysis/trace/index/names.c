@@ -214,8 +214,8 @@ static bool name_slots(struct builder *b) {
 }
 
 xpl_status_t trc_name_slots(struct builder *b, struct xpl_error *err) {
-    if (!name_slots(b)) XPL_FAIL_OOM(err, "trace names");
+    if (!name_slots(b)) XPL_RETURN_OOM(err, "trace names");
     if (b->args.n > UINT32_MAX - 1)
-        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "trace: too many arguments");
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "trace: too many arguments");
     return XPL_OK;
 }

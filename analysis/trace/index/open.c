@@ -4,7 +4,7 @@
 #include "base/arena.h"
 
 static xpl_status_t broken(struct xpl_error *err, uint64_t at, const char *what) {
-    XPL_FAIL_AT(err, XPL_DATA_LOSS, at, "trace index: %s", what);
+    XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, at, "trace index: %s", what);
 }
 
 static const size_t kRowSize[TRC_TABLES] = {
@@ -103,7 +103,7 @@ static bool levels_fit(const struct xpl_trace *t) {
 xpl_status_t xpl_trace_open(xpl_bytes_t index, struct xpl_arena *arena, struct xpl_trace **ret,
                             struct xpl_error *err) {
     struct xpl_trace *const t = xpl_arena_zalloc(arena, sizeof *t);
-    if (!t) XPL_FAIL_OOM(err, "trace index");
+    if (!t) XPL_RETURN_OOM(err, "trace index");
     t->bytes = index;
     XPL_TRY(check_ends(t, err));
     if (!find_tables(t)) return broken(err, UINT64_MAX, "a table does not match its checksum");
@@ -120,7 +120,7 @@ uint64_t xpl_trace_n_events(const struct xpl_trace *t) {
 // ---- blocks ----
 
 static xpl_status_t broken_block(const struct trc_block_ref *ref, struct xpl_error *err) {
-    XPL_FAIL_AT(err, XPL_DATA_LOSS, ref->offset, "trace index: a block is damaged");
+    XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, ref->offset, "trace index: a block is damaged");
 }
 
 xpl_status_t trc_view_block(const struct xpl_trace *t, uint64_t block, struct trc_view *ret,
@@ -155,7 +155,7 @@ xpl_status_t trc_get_event(const struct xpl_trace *t, const struct trc_view *v, 
     const uint64_t name = trc_get(v, TRC_NAME, i), track = trc_get(v, TRC_TRACK, i);
     const uint64_t meta = trc_get(v, TRC_META, i);
     if (name >= t->n[TRC_STRINGS] || track >= t->n[TRC_TRACKS])
-        XPL_FAIL(err, XPL_DATA_LOSS, "trace index: an event names what is not there");
+        XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "trace index: an event names what is not there");
     *ret = (struct trc_event){.ts = trc_get(v, TRC_TS, i),
                               .dur = trc_get(v, TRC_DUR, i),
                               .group = trc_get(v, TRC_GROUP, i),

@@ -155,15 +155,15 @@ static bool make_room_for_flows(struct builder *b) {
 xpl_status_t trc_put_in_order(struct builder *b, struct xpl_error *err) {
     struct ordering o = {.b = b};
     b->order = xpl_arena_array(b->arena, b->n_events, sizeof(*b->order));
-    if (!b->order || !choose_bounds(&o)) XPL_FAIL_OOM(err, "trace order");
+    if (!b->order || !choose_bounds(&o)) XPL_RETURN_OOM(err, "trace order");
     b->bucket_first = xpl_arena_array(b->arena, o.n + 1, sizeof *b->bucket_first);
-    if (!b->bucket_first) XPL_FAIL_OOM(err, "trace order");
+    if (!b->bucket_first) XPL_RETURN_OOM(err, "trace order");
     b->n_buckets = o.n;
     b->bucket_first[o.n] = b->n_events;
-    if (!make_room_for_flows(b)) XPL_FAIL_OOM(err, "trace flows");
+    if (!make_room_for_flows(b)) XPL_RETURN_OOM(err, "trace flows");
     xpl_exec_run(b->exec, o.n, count_before, &o);
     xpl_exec_run(b->exec, o.n, order_bucket, &o);
-    if (atomic_load(&o.no_memory)) XPL_FAIL_OOM(err, "trace order");
-    if (xpl_exec_cancelled(b->exec)) XPL_FAIL(err, XPL_CANCELLED, "trace: cancelled");
+    if (atomic_load(&o.no_memory)) XPL_RETURN_OOM(err, "trace order");
+    if (xpl_exec_cancelled(b->exec)) XPL_RETURN_ERROR(err, XPL_CANCELLED, "trace: cancelled");
     return XPL_OK;
 }

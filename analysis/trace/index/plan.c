@@ -25,7 +25,7 @@ static xpl_status_t mark_scanned(struct builder *b, struct plane_src *ps, struct
     const struct xpl_plane *const p = ps->plane;
     bool any = false;
     uint8_t *const marks = xpl_arena_zalloc(b->arena, p->n_stat_md);
-    if (!marks) XPL_FAIL_OOM(err, "trace metadata");
+    if (!marks) XPL_RETURN_OOM(err, "trace metadata");
     for (uint32_t i = 1; i < p->n_stat_md; i++) {
         const struct xpl_stat_md *const md = &p->stat_md[i];
         marks[i] = md->type == XPL_STAT_FLOW || md->type == XPL_STAT_IS_ASYNC ||
@@ -61,11 +61,11 @@ static xpl_status_t read_metadata(struct builder *b, struct plane_src *ps, struc
                          has_stat(p, XPL_STAT_GROUP_ID);
     ps->used = xpl_arena_zalloc(b->arena, ps->n_md);
     ps->md_flags = xpl_arena_zalloc(b->arena, ps->n_md);
-    if (!ps->used || !ps->md_flags) XPL_FAIL_OOM(err, "trace metadata");
+    if (!ps->used || !ps->md_flags) XPL_RETURN_OOM(err, "trace metadata");
     if (special) {
         ps->md_flow = xpl_arena_array(b->arena, ps->n_md, sizeof *ps->md_flow);
         ps->md_group = xpl_arena_array(b->arena, ps->n_md, sizeof *ps->md_group);
-        if (!ps->md_flow || !ps->md_group) XPL_FAIL_OOM(err, "trace metadata");
+        if (!ps->md_flow || !ps->md_group) XPL_RETURN_OOM(err, "trace metadata");
     }
     for (uint32_t i = 0; i < p->n_event_md; i++) {
         const struct xpl_event_md *const md = &p->event_md[i];
@@ -86,7 +86,7 @@ static xpl_status_t read_metadata(struct builder *b, struct plane_src *ps, struc
 static xpl_status_t add_string(struct builder *b, xpl_str_t s, uint32_t *ret,
                                struct xpl_error *err) {
     xpl_strid_t id;
-    if (!xpl_intern_put(b->strings, s, &id)) XPL_FAIL_OOM(err, "trace strings");
+    if (!xpl_intern_put(b->strings, s, &id)) XPL_RETURN_OOM(err, "trace strings");
     *ret = id.v;
     return XPL_OK;
 }
@@ -94,7 +94,7 @@ static xpl_status_t add_string(struct builder *b, xpl_str_t s, uint32_t *ret,
 static xpl_status_t add_resource(struct builder *b, const struct line_src *ls, xpl_str_t name,
                                  struct xpl_error *err) {
     struct trc_resource *const r = xpl_vec_push(b->arena, &b->resources);
-    if (!r) XPL_FAIL_OOM(err, "trace rows");
+    if (!r) XPL_RETURN_OOM(err, "trace rows");
     r->device = ls->ps->device;
     r->id = ls->resource;
     return add_string(b, name, &r->name, err);
@@ -106,7 +106,7 @@ static xpl_status_t add_line(struct builder *b, struct line_src *ls, xpl_str_t n
     ls->counter = xpl_str_eq(name, XPL_STR(XPL_LINE_COUNTERS));
     if (!ls->counter) XPL_TRY(add_resource(b, ls, display_name.len ? display_name : name, err));
     struct line_src *const slot = xpl_vec_push(b->arena, &b->lines);
-    if (!slot) XPL_FAIL_OOM(err, "trace lines");
+    if (!slot) XPL_RETURN_OOM(err, "trace lines");
     *slot = *ls;
     return XPL_OK;
 }
@@ -159,14 +159,14 @@ static xpl_status_t add_plane(struct builder *b, const struct xpl_plane *p, uint
         d++;
     if (d == b->devices.n) {
         struct trc_device *const slot = xpl_vec_push(b->arena, &b->devices);
-        if (!slot) XPL_FAIL_OOM(err, "trace devices");
+        if (!slot) XPL_RETURN_OOM(err, "trace devices");
         slot->id = id;
     }
     ps->device = (uint32_t)d;
     XPL_TRY(add_string(b, p->name, &b->devices.v[d].name, err));
     XPL_TRY(read_metadata(b, ps, err));
     if (UINT32_MAX / 2 - b->n_md_slots < ps->n_md)
-        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "trace: too many kinds of events");
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "trace: too many kinds of events");
     ps->slot_base = b->n_md_slots;
     b->n_md_slots += ps->n_md;
     return ps->derived ? add_derived(b, ps, err) : add_recorded(b, ps, err);
@@ -211,7 +211,7 @@ static xpl_status_t add_planes(struct builder *b, const struct xpl_plane **list,
 xpl_status_t trc_plan(struct builder *b, struct xpl_error *err) {
     const struct xpl_plane **const list = xpl_arena_array(b->arena, b->xs->n_planes, sizeof(*list));
     if (!list || !xpl_vec_reserve(b->arena, &b->planes, b->xs->n_planes))
-        XPL_FAIL_OOM(err, "trace planes");
+        XPL_RETURN_OOM(err, "trace planes");
     b->arrived = xpl_groups_arrived_grouped(b->groups);
     if (find_planes(b->xs, XPL_STR("/device:"), list)) {
         XPL_TRY(xpl_hlo_map_new(b->xs, b->limit, &b->hlo, err));
@@ -220,7 +220,7 @@ xpl_status_t trc_plan(struct builder *b, struct xpl_error *err) {
     XPL_TRY(add_planes(b, list, err));
     // Names that are no metadata's follow.
     xpl_str_t *const region = xpl_vec_push(b->arena, &b->more_slots);
-    if (!region) XPL_FAIL_OOM(err, "trace names");
+    if (!region) XPL_RETURN_OOM(err, "trace names");
     *region = XPL_STR("ThreadpoolListener::Region");
     b->region_slot = b->n_md_slots;
     return XPL_OK;

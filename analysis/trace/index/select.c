@@ -42,7 +42,7 @@ static bool has(xpl_str_t a, xpl_str_t b, const char *what) {
 
 static xpl_status_t know_devices(struct selection *s, xpl_str_t host, struct xpl_error *err) {
     s->tpu = xpl_arena_zalloc(s->arena, (size_t)s->t->n[TRC_DEVICES]);
-    if (!s->tpu) XPL_FAIL_OOM(err, "trace devices");
+    if (!s->tpu) XPL_RETURN_OOM(err, "trace devices");
     for (uint64_t i = 0; i < s->t->n[TRC_DEVICES]; i++) {
         const xpl_str_t name = trc_str(s->t, s->t->devices[i].name);
         const bool core = has(host, name, "/device:TPU:") || has(host, name, "TensorNode") ||
@@ -63,7 +63,7 @@ static bool is_middle(const struct selection *s, const struct trc_event *e) {
 
 static xpl_status_t show(struct selection *s, const struct trc_event *e, struct xpl_error *err) {
     struct trc_event *const slot = xpl_vec_push(s->arena, &s->shown);
-    if (!slot) XPL_FAIL_OOM(err, "trace answer");
+    if (!slot) XPL_RETURN_OOM(err, "trace answer");
     *slot = *e;
     return XPL_OK;
 }
@@ -71,7 +71,7 @@ static xpl_status_t show(struct selection *s, const struct trc_event *e, struct 
 // Before a block is read: CANCELLED once nobody wants the answer.
 static xpl_status_t still_wanted(struct selection *s, struct xpl_error *err) {
     if (s->blocks++ % ASK_EVERY == 0 && xpl_exec_cancelled(s->exec))
-        XPL_FAIL(err, XPL_CANCELLED, "trace_viewer@: cancelled");
+        XPL_RETURN_ERROR(err, XPL_CANCELLED, "trace_viewer@: cancelled");
     return XPL_OK;
 }
 
@@ -120,13 +120,13 @@ static xpl_status_t far_enough(struct selection *s, const struct trc_event *e, b
     if (e->flags & TRC_HAS_FLOW) {
         bool added;
         uint64_t *const state = xpl_map_put(s->arena, &s->flows, e->flow >> 8, 0, &added);
-        if (!state) XPL_FAIL_OOM(err, "trace flows");
+        if (!state) XPL_RETURN_OOM(err, "trace flows");
         uint8_t now = (uint8_t)*state;
         visible = vis_flow(row, &now, visible, (e->flow & 3) == XPL_FLOW_IN, end, res);
         *state = now;
     }
     *ret = visible;
-    if (visible && !vis_set(row, depth, end, s->arena)) XPL_FAIL_OOM(err, "trace rows");
+    if (visible && !vis_set(row, depth, end, s->arena)) XPL_RETURN_OOM(err, "trace rows");
     return XPL_OK;
 }
 
@@ -227,7 +227,7 @@ static xpl_status_t select_window(struct selection *s, struct xpl_error *err) {
     struct merge m = {.n = 0};
     s->window = window_of(s->t->footer, s->o);
     s->rows = xpl_arena_zalloc(s->arena, (size_t)s->t->n[TRC_TRACKS] * sizeof *s->rows);
-    if (!s->rows) XPL_FAIL_OOM(err, "trace rows");
+    if (!s->rows) XPL_RETURN_OOM(err, "trace rows");
     XPL_TRY(open_streams(s, &m, err));
     while (m.n) {
         struct stream *const st = m.heap[0];
@@ -290,7 +290,8 @@ static xpl_status_t add_blocks(const struct xpl_trace *t, const struct trc_name 
         sound = block < t->n[TRC_BLOCKS];
         if (sound) set_bit(blocks, block);
     }
-    if (!sound) XPL_FAIL(err, XPL_DATA_LOSS, "trace index: the blocks of a name are damaged");
+    if (!sound)
+        XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "trace index: the blocks of a name are damaged");
     return XPL_OK;
 }
 
@@ -316,7 +317,7 @@ static xpl_status_t select_prefix(struct selection *s, struct xpl_error *err) {
     uint64_t first, end;
     uint64_t *const wanted = xpl_arena_zalloc(s->arena, (size_t)(t->n[TRC_STRINGS] / 64 + 1) * 8);
     uint64_t *const blocks = xpl_arena_zalloc(s->arena, words * 8);
-    if (!wanted || !blocks) XPL_FAIL_OOM(err, "trace search");
+    if (!wanted || !blocks) XPL_RETURN_OOM(err, "trace search");
     find_prefix(t, s->o->search_prefix, &first, &end);
     for (; first < end; first++) {
         set_bit(wanted, t->names[first].string);
@@ -362,7 +363,7 @@ static xpl_status_t select_one(struct selection *s, struct xpl_error *err) {
     bool found = false;
     for (unsigned level = 0; !found && level < TRC_LEVELS; level++)
         XPL_TRY(find_in_level(s, level, ts, dur, &found, err));
-    if (!found) XPL_FAIL(err, XPL_NOT_FOUND, "no such event in the trace");
+    if (!found) XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no such event in the trace");
     return XPL_OK;
 }
 
@@ -374,7 +375,7 @@ static xpl_status_t by_row(struct selection *s, struct trc_shown *ret, struct xp
     const uint64_t tracks = s->t->n[TRC_TRACKS];
     size_t *const at = xpl_arena_zalloc(s->arena, ((size_t)tracks + 1) * sizeof *at);
     struct trc_event *const v = xpl_arena_array(s->arena, s->shown.n, sizeof *v);
-    if (!at || !v) XPL_FAIL_OOM(err, "trace answer");
+    if (!at || !v) XPL_RETURN_OOM(err, "trace answer");
     for (size_t i = 0; i < s->shown.n; i++)
         at[s->shown.v[i].track]++;
     size_t n = 0;

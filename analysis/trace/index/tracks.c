@@ -282,11 +282,11 @@ static void find_span(struct builder *b) {
 }
 
 xpl_status_t trc_make_tracks(struct builder *b, struct xpl_error *err) {
-    if (!add_rows(b) || !add_named(b)) XPL_FAIL_OOM(err, "trace rows");
+    if (!add_rows(b) || !add_named(b)) XPL_RETURN_OOM(err, "trace rows");
     if (b->tracks.n) qsort_r(b->tracks.v, b->tracks.n, sizeof *b->tracks.v, by_place, b);
     xpl_exec_run(b->exec, b->tracks.n, sort_track, b);
     for (size_t i = 0; i < b->tracks.n; i++)
-        if (b->tracks.v[i].failed) XPL_FAIL_OOM(err, "trace order");
+        if (b->tracks.v[i].failed) XPL_RETURN_OOM(err, "trace order");
     find_span(b);
     return XPL_OK;
 }

@@ -389,15 +389,17 @@ xpl_status_t trc_write(struct builder *b, const struct xpl_trace_sink *sink,
     struct trc_header head = {.version = XPL_TRACE_VERSION, .endian = TRC_ENDIAN};
     xpl_arena_init(&arena, b->limit);
     memcpy(head.magic, TRC_MAGIC, sizeof head.magic);
-    if (!sort_levels(&l, &arena)) XPL_FAIL_OOM(err, "trace levels");
+    if (!sort_levels(&l, &arena)) XPL_RETURN_OOM(err, "trace levels");
     struct blocks bl = {.b = b, .arena = &arena, .by_level = l.by_level};
     put(&o, &head, sizeof head);
-    if (!plan_blocks(&bl, &l, &o.footer) || !put_blocks(&bl, &o)) XPL_FAIL_OOM(err, "trace index");
-    if (xpl_exec_cancelled(b->exec)) XPL_FAIL(err, XPL_CANCELLED, "trace: cancelled");
-    if (!put_tables(&bl, &o)) XPL_FAIL_OOM(err, "trace index");
+    if (!plan_blocks(&bl, &l, &o.footer) || !put_blocks(&bl, &o))
+        XPL_RETURN_OOM(err, "trace index");
+    if (xpl_exec_cancelled(b->exec)) XPL_RETURN_ERROR(err, XPL_CANCELLED, "trace: cancelled");
+    if (!put_tables(&bl, &o)) XPL_RETURN_OOM(err, "trace index");
     put_footer(b, &o);
     if (o.failed)
-        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "trace: no room for the index beyond %llu bytes",
-                 (unsigned long long)o.at);
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
+                         "trace: no room for the index beyond %llu bytes",
+                         (unsigned long long)o.at);
     return XPL_OK;
 }

@@ -73,7 +73,7 @@ xpl_status_t xpl_store_fail(struct xpl_store *s, int rc, struct xpl_error *err) 
         code = XPL_UNAVAILABLE;
     else if (xpl_store_is_damage(rc))
         code = XPL_DATA_LOSS;
-    XPL_FAIL(err, code, XPL_PATH_FMT ": %s", XPL_PATH_ARGS(s->path), sqlite3_errstr(rc));
+    XPL_RETURN_ERROR(err, code, XPL_PATH_FMT ": %s", XPL_PATH_ARGS(s->path), sqlite3_errstr(rc));
 }
 
 // --- Readers ---
@@ -272,13 +272,14 @@ static bool move_aside(struct xpl_store *s, const char *why) {
 
 static xpl_status_t refuse(struct xpl_store *s, enum xpl_db_kind kind, struct xpl_error *err) {
     if (kind == XPL_DB_NEWER)
-        XPL_FAIL(err, XPL_FAILED_PRECONDITION,
-                 XPL_PATH_FMT ": written by a newer xplaned; use that one, or another state "
-                              "directory, or delete the file (it is only a cache)",
-                 XPL_PATH_ARGS(s->path));
-    XPL_FAIL(err, XPL_FAILED_PRECONDITION,
-             XPL_PATH_FMT ": a database of another program; use another state directory",
-             XPL_PATH_ARGS(s->path));
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                         XPL_PATH_FMT
+                         ": written by a newer xplaned; use that one, or another state "
+                         "directory, or delete the file (it is only a cache)",
+                         XPL_PATH_ARGS(s->path));
+    XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                     XPL_PATH_FMT ": a database of another program; use another state directory",
+                     XPL_PATH_ARGS(s->path));
 }
 
 // Damage is repaired once, by beginning anew.
@@ -320,7 +321,7 @@ static xpl_status_t attach_writer(struct xpl_store *s, bool *ret_read, struct xp
     char why[128] = "";
     const int rc = open_writer(s, &db, &kind, why, sizeof why);
     if (rc == SQLITE_OK && !db) return refuse(s, kind, err);
-    if (rc == SQLITE_NOMEM) XPL_FAIL_OOM(err, "opening the store");
+    if (rc == SQLITE_NOMEM) XPL_RETURN_OOM(err, "opening the store");
     if (rc != SQLITE_OK) {
         *ret_read = cannot_write(rc);
         if (!*ret_read)
@@ -359,7 +360,7 @@ static xpl_status_t attach_reader(struct xpl_store *s, bool others, const char *
     int rc = open_reader(s, &db, &kind);
     if (cannot_write(rc) && try_immutable(s)) rc = open_reader(s, &db, &kind);
     if (rc == SQLITE_OK) xpl_db_close(db);
-    if (rc == SQLITE_NOMEM) XPL_FAIL_OOM(err, "opening the store");
+    if (rc == SQLITE_NOMEM) XPL_RETURN_OOM(err, "opening the store");
     if (rc == SQLITE_OK && (kind == XPL_DB_NEWER || kind == XPL_DB_FOREIGN))
         return refuse(s, kind, err);
     if (others || (rc == SQLITE_OK && kind == XPL_DB_OURS)) {

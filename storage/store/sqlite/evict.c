@@ -163,7 +163,8 @@ xpl_status_t xpl_store_maintain(struct xpl_store *s, uint32_t version, int64_t g
     int budget = BATCH;
     if (ret_more) *ret_more = false;
     XPL_TRY(xpl_store_enter(s, &own, err));
-    if (!own) XPL_FAIL(err, XPL_FAILED_PRECONDITION, "store: maintenance inside a transaction");
+    if (!own)
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "store: maintenance inside a transaction");
     int rc = sweep(s, version, gone_s, &budget);
     if (rc == SQLITE_OK) rc = shrink(s, &more);
     XPL_TRY(xpl_store_leave(s, own, rc, err));

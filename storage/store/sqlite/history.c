@@ -192,13 +192,13 @@ static xpl_status_t set_up(struct xpl_history *h, sqlite3 *db, int *ret_rc, stru
     *ret_rc = rc;
     if (rc != SQLITE_OK) return XPL_OK;
     if (app != APPLICATION_ID && (app || version || tables))
-        XPL_FAIL(err, XPL_FAILED_PRECONDITION,
-                 XPL_PATH_FMT ": a database of another program; set another --state-dir",
-                 XPL_PATH_ARGS(h->path));
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                         XPL_PATH_FMT ": a database of another program; set another --state-dir",
+                         XPL_PATH_ARGS(h->path));
     if (version > VERSION)
-        XPL_FAIL(err, XPL_FAILED_PRECONDITION,
-                 XPL_PATH_FMT ": made by a newer xplaned (version %lld, this one knows %d)",
-                 XPL_PATH_ARGS(h->path), (long long)version, (int)VERSION);
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                         XPL_PATH_FMT ": made by a newer xplaned (version %lld, this one knows %d)",
+                         XPL_PATH_ARGS(h->path), (long long)version, (int)VERSION);
     if (sqlite3_db_readonly(db, "main") == 1) rc = SQLITE_READONLY;
     if (rc == SQLITE_OK) rc = exec(db, "PRAGMA journal_mode=WAL");
     if (rc == SQLITE_OK && version < VERSION) rc = migrate(db, version);
@@ -278,7 +278,7 @@ static bool take_lock(struct xpl_history *h) {
 
 xpl_status_t xpl_history_open(const char *dir, struct xpl_history **ret, struct xpl_error *err) {
     struct xpl_history *h = xpl_sys_alloc(sizeof *h);
-    if (!h) XPL_FAIL_OOM(err, "history");
+    if (!h) XPL_RETURN_OOM(err, "history");
     memset(h, 0, sizeof *h);
     h->lock_fd = -1;
     pthread_mutex_init(&h->mu, NULL);
@@ -320,7 +320,7 @@ static bool enter(struct xpl_history *h, int *rc) {
 }
 
 static xpl_status_t fail_off(struct xpl_error *err) {
-    XPL_FAIL(
+    XPL_RETURN_ERROR(
         err, XPL_FAILED_PRECONDITION,
         "this daemon keeps no history and no schedules: its state directory cannot be written, "
         "or another daemon has it");
@@ -344,7 +344,7 @@ static xpl_status_t leave(struct xpl_history *h, int rc, struct xpl_error *err) 
         code = XPL_RESOURCE_EXHAUSTED;
     else if (is_damage(rc))
         code = XPL_DATA_LOSS;
-    XPL_FAIL(err, code, "state.db: %s", sqlite3_errstr(rc));
+    XPL_RETURN_ERROR(err, code, "state.db: %s", sqlite3_errstr(rc));
 }
 
 // A text column, copied; false on OOM.
@@ -464,7 +464,7 @@ xpl_status_t xpl_history_directories(struct xpl_history *h, struct xpl_arena *ar
     }
     sqlite3_finalize(st);
     XPL_TRY(leave(h, rc, err));
-    if (!ok) XPL_FAIL_OOM(err, "directories");
+    if (!ok) XPL_RETURN_OOM(err, "directories");
     *ret = list.v;
     *ret_n = list.n;
     return XPL_OK;
@@ -536,7 +536,7 @@ xpl_status_t xpl_history_list(struct xpl_history *h, uint64_t before, size_t lim
     }
     sqlite3_finalize(st);
     XPL_TRY(leave(h, rc, err));
-    if (!ok) XPL_FAIL_OOM(err, "history");
+    if (!ok) XPL_RETURN_OOM(err, "history");
     *ret = list.v;
     *ret_n = list.n;
     return XPL_OK;
@@ -621,7 +621,7 @@ xpl_status_t xpl_history_schedules(struct xpl_history *h, struct xpl_arena *aren
     }
     sqlite3_finalize(st);
     XPL_TRY(leave(h, rc, err));
-    if (!ok) XPL_FAIL_OOM(err, "schedules");
+    if (!ok) XPL_RETURN_OOM(err, "schedules");
     *ret = list.v;
     *ret_n = list.n;
     return XPL_OK;
@@ -676,7 +676,7 @@ xpl_status_t xpl_history_sessions(struct xpl_history *h, uint64_t schedule_id,
     }
     sqlite3_finalize(st);
     XPL_TRY(leave(h, rc, err));
-    if (!ok) XPL_FAIL_OOM(err, "sessions");
+    if (!ok) XPL_RETURN_OOM(err, "sessions");
     *ret = list.v;
     *ret_n = list.n;
     return XPL_OK;

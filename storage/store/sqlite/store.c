@@ -33,9 +33,10 @@ static void store_free(struct xpl_store *s) {
 
 xpl_status_t xpl_store_open(const struct xpl_store_options *o, struct xpl_store **ret,
                             struct xpl_error *err) {
-    if (!o->dir || !o->dir[0]) XPL_FAIL(err, XPL_INVALID_ARGUMENT, "store: no directory given");
+    if (!o->dir || !o->dir[0])
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "store: no directory given");
     struct xpl_store *s = xpl_sys_alloc(sizeof *s);
-    if (!s) XPL_FAIL_OOM(err, "opening the store");
+    if (!s) XPL_RETURN_OOM(err, "opening the store");
     memset(s, 0, sizeof *s);
     s->o = *o;
     s->o.dir = NULL;
@@ -241,9 +242,9 @@ static xpl_status_t get_with(struct xpl_store *s, xpl_bytes_t key, size_t max,
     value_free(v);
     if (rc == SQLITE_DONE) return XPL_NOT_FOUND;
     if (rc == SQLITE_TOOBIG)
-        XPL_FAIL(err, XPL_RESOURCE_EXHAUSTED, "stored result: larger than the limit of %zu bytes",
-                 max);
-    if (rc == SQLITE_NOMEM) XPL_FAIL_OOM(err, "stored result");
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
+                         "stored result: larger than the limit of %zu bytes", max);
+    if (rc == SQLITE_NOMEM) XPL_RETURN_OOM(err, "stored result");
     return XPL_NOT_FOUND;
 }
 
@@ -418,7 +419,7 @@ static int integrity_twice(struct xpl_db *db, struct watch *watch) {
 xpl_status_t xpl_store_check(struct xpl_store *s, bool (*stop)(void *ctx), void *ctx,
                              struct xpl_error *err) {
     if (atomic_load(&s->role) == XPL_STORE_OFF)
-        XPL_FAIL(err, XPL_FAILED_PRECONDITION, "%s: not in use", s->path);
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%s: not in use", s->path);
     struct watch watch = {.stop = stop, .ctx = ctx};
     struct xpl_db *db = NULL;
     char why[128];
@@ -427,9 +428,10 @@ xpl_status_t xpl_store_check(struct xpl_store *s, bool (*stop)(void *ctx), void 
     if (rc == SQLITE_OK) rc = integrity_twice(db, &watch);
     if (db && xpl_store_is_damage(rc)) read_failed(s, db, rc);
     xpl_db_close(db);
-    if (watch.stopped) XPL_FAIL(err, XPL_CANCELLED, "%s: check was stopped", s->path);
+    if (watch.stopped) XPL_RETURN_ERROR(err, XPL_CANCELLED, "%s: check was stopped", s->path);
     if (rc == SQLITE_CORRUPT && watch.found[0])
-        XPL_FAIL(err, XPL_DATA_LOSS, XPL_PATH_FMT ": %s", XPL_PATH_ARGS(s->path), watch.found);
+        XPL_RETURN_ERROR(err, XPL_DATA_LOSS, XPL_PATH_FMT ": %s", XPL_PATH_ARGS(s->path),
+                         watch.found);
     errno = 0;
     if (rc != SQLITE_OK) return xpl_store_fail(s, rc, err);
     pthread_mutex_lock(&s->write_mu);

@@ -21,7 +21,7 @@ static xpl_status_t get_ready(struct xpl_store *s, struct xpl_error *err) {
         XPL_TRY(xpl_store_attach(s, err));
     }
     if (s->w) return XPL_OK;
-    XPL_FAIL(err, XPL_FAILED_PRECONDITION, "%s: not written by this process", s->path);
+    XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%s: not written by this process", s->path);
 }
 
 static void roll_back(struct xpl_store *s) {
@@ -134,12 +134,13 @@ xpl_status_t xpl_store_leave(struct xpl_store *s, bool own, int rc, struct xpl_e
 }
 
 xpl_status_t xpl_store_begin(struct xpl_store *s, struct xpl_error *err) {
-    if (tx_of == s) XPL_FAIL(err, XPL_FAILED_PRECONDITION, "store: a transaction is open already");
+    if (tx_of == s)
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "store: a transaction is open already");
     return open_tx(s, err);
 }
 
 xpl_status_t xpl_store_commit(struct xpl_store *s, struct xpl_error *err) {
-    if (tx_of != s) XPL_FAIL(err, XPL_FAILED_PRECONDITION, "store: no transaction is open");
+    if (tx_of != s) XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "store: no transaction is open");
     return close_tx(s, true, err);
 }
 

@@ -173,98 +173,102 @@ static void test_names(void) {
                  {"\x01\xff\n", "___"},
                  {"ALL_HOSTS", "ALL_HOSTS_"},
                  {"\xc3\xa4", "__"}};
-    char out[XPL_INTAKE_NAME_SIZE];
+    char out[XPL_PROFILE_WRITER_NAME_SIZE];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        CHECK_EQ(xpl_intake_safe_name(out, xpl_str_from(names[i].given)), strlen(names[i].safe));
+        CHECK_EQ(xpl_profile_writer_safe_name(out, xpl_str_from(names[i].given)),
+                 strlen(names[i].safe));
         CHECK(strcmp(out, names[i].safe) == 0);
     }
     char longest[400];
     memset(longest, 'x', sizeof longest);
-    CHECK_EQ(xpl_intake_safe_name(out, (xpl_str_t){longest, sizeof longest}), XPL_INTAKE_MAX_NAME);
+    CHECK_EQ(xpl_profile_writer_safe_name(out, (xpl_str_t){longest, sizeof longest}),
+             XPL_PROFILE_WRITER_MAX_NAME);
     static const char *const bad[] = {"", ".", "..", ".x", "a/b", "a b", "a\n", "\xc3\xa4"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        CHECK_EQ(xpl_intake_check_session(xpl_str_from(bad[i]), NULL), XPL_INVALID_ARGUMENT);
-    CHECK_EQ(xpl_intake_check_session((xpl_str_t){longest, XPL_INTAKE_MAX_NAME + 1}, NULL),
+        CHECK_EQ(xpl_profile_writer_check_session(xpl_str_from(bad[i]), NULL),
+                 XPL_INVALID_ARGUMENT);
+    CHECK_EQ(xpl_profile_writer_check_session((xpl_str_t){longest, XPL_PROFILE_WRITER_MAX_NAME + 1},
+                                              NULL),
              XPL_INVALID_ARGUMENT);
-    CHECK_EQ(xpl_intake_check_session(XPL_STR("2026_11_21_14_05_09"), NULL), XPL_OK);
+    CHECK_EQ(xpl_profile_writer_check_session(XPL_STR("2026_11_21_14_05_09"), NULL), XPL_OK);
 }
 
 // ---- files ----
 
-static char logdir[] = "/tmp/xpl_intake_XXXXXX";
+static char logdir[] = "/tmp/xpl_profile_writer_XXXXXX";
 
-static struct xpl_intake_session *open_session(const char *name, bool fresh) {
-    const struct xpl_intake_session_options o = {
+static struct xpl_session_writer *open_session(const char *name, bool fresh) {
+    const struct xpl_session_writer_options o = {
         .size = sizeof o, .logdir = logdir, .name = xpl_str_from(name), .fresh = fresh};
-    struct xpl_intake_session *s = NULL;
-    CHECK_EQ(xpl_intake_session_open(&o, &s, NULL), XPL_OK);
+    struct xpl_session_writer *s = NULL;
+    CHECK_EQ(xpl_session_writer_open(&o, &s, NULL), XPL_OK);
     return s;
 }
 
-static struct xpl_intake *begin(struct xpl_intake_session *s, const char *host, unsigned flags,
-                                uint64_t max) {
-    const struct xpl_intake_options o = {
+static struct xpl_profile_writer *begin(struct xpl_session_writer *s, const char *host,
+                                        unsigned flags, uint64_t max) {
+    const struct xpl_profile_writer_options o = {
         .size = sizeof o, .host = xpl_str_from(host), .flags = flags, .max_bytes = max};
-    struct xpl_intake *in = NULL;
-    CHECK_EQ(xpl_intake_begin(s, &o, &in, NULL), XPL_OK);
+    struct xpl_profile_writer *in = NULL;
+    CHECK_EQ(xpl_profile_writer_begin(s, &o, &in, NULL), XPL_OK);
     return in;
 }
 
 static void test_intake(void) {
     struct xpl_buf b = small_xspace();
     const xpl_bytes_t x = {b.p, b.n};
-    struct xpl_intake_session *const s = open_session("run", false);
-    struct xpl_intake_file f;
-    struct xpl_intake *in = begin(s, "a:1", 0, 0);
-    CHECK_EQ(xpl_intake_put(in, x, NULL), XPL_OK);
-    CHECK_EQ(xpl_intake_get_bytes(in), x.len);
-    CHECK_EQ(xpl_intake_commit(in, &f, NULL), XPL_OK);
+    struct xpl_session_writer *const s = open_session("run", false);
+    struct xpl_profile_writer_file f;
+    struct xpl_profile_writer *in = begin(s, "a:1", 0, 0);
+    CHECK_EQ(xpl_profile_writer_put(in, x, NULL), XPL_OK);
+    CHECK_EQ(xpl_profile_writer_get_bytes(in), x.len);
+    CHECK_EQ(xpl_profile_writer_commit(in, &f, NULL), XPL_OK);
     CHECK(strcmp(f.name, "a_1") == 0 && f.counts.events == 24);
     // The same host again: refused, or another name; the same through a second view of the session.
     in = begin(s, "a:1", 0, 0);
-    CHECK_EQ(xpl_intake_put(in, x, NULL), XPL_OK);
-    CHECK_EQ(xpl_intake_commit(in, NULL, NULL), XPL_ALREADY_EXISTS);
-    struct xpl_intake_session *const again = open_session("run", false);
-    in = begin(again, "a:1", XPL_INTAKE_UNIQUE, 0);
-    CHECK_EQ(xpl_intake_put(in, x, NULL), XPL_OK);
-    CHECK_EQ(xpl_intake_commit(in, &f, NULL), XPL_OK);
+    CHECK_EQ(xpl_profile_writer_put(in, x, NULL), XPL_OK);
+    CHECK_EQ(xpl_profile_writer_commit(in, NULL, NULL), XPL_ALREADY_EXISTS);
+    struct xpl_session_writer *const again = open_session("run", false);
+    in = begin(again, "a:1", XPL_PROFILE_WRITER_UNIQUE, 0);
+    CHECK_EQ(xpl_profile_writer_put(in, x, NULL), XPL_OK);
+    CHECK_EQ(xpl_profile_writer_commit(in, &f, NULL), XPL_OK);
     CHECK(strcmp(f.name, "a_1_2") == 0);
-    CHECK_EQ(entries(xpl_intake_session_get_path(s)), 2);
-    CHECK_EQ(xpl_intake_note(s, "capture", ".json", x, NULL), XPL_OK);
-    CHECK_EQ(xpl_intake_note(s, "capture", ".json", x, NULL), XPL_OK);
-    CHECK_EQ(faccessat(xpl_intake_session_get_fd(s), "capture_2.json", R_OK, 0), 0);
+    CHECK_EQ(entries(xpl_session_writer_get_path(s)), 2);
+    CHECK_EQ(xpl_profile_writer_note(s, "capture", ".json", x, NULL), XPL_OK);
+    CHECK_EQ(xpl_profile_writer_note(s, "capture", ".json", x, NULL), XPL_OK);
+    CHECK_EQ(faccessat(xpl_session_writer_get_fd(s), "capture_2.json", R_OK, 0), 0);
     // Nothing, half of it, too much, no events: nothing is left.
     static const uint8_t no_events[] = {0x0a, 0};
-    CHECK_EQ(xpl_intake_commit(begin(s, "b", 0, 0), NULL, NULL), XPL_DATA_LOSS);
+    CHECK_EQ(xpl_profile_writer_commit(begin(s, "b", 0, 0), NULL, NULL), XPL_DATA_LOSS);
     in = begin(s, "b", 0, 0);
-    CHECK_EQ(xpl_intake_put(in, (xpl_bytes_t){x.ptr, x.len - 1}, NULL), XPL_OK);
-    CHECK_EQ(xpl_intake_commit(in, NULL, NULL), XPL_DATA_LOSS);
+    CHECK_EQ(xpl_profile_writer_put(in, (xpl_bytes_t){x.ptr, x.len - 1}, NULL), XPL_OK);
+    CHECK_EQ(xpl_profile_writer_commit(in, NULL, NULL), XPL_DATA_LOSS);
     in = begin(s, "b", 0, x.len - 1);
-    CHECK_EQ(xpl_intake_put(in, x, NULL), XPL_RESOURCE_EXHAUSTED);
-    xpl_intake_abort(in);
+    CHECK_EQ(xpl_profile_writer_put(in, x, NULL), XPL_RESOURCE_EXHAUSTED);
+    xpl_profile_writer_abort(in);
     in = begin(s, "b", 0, 0);
-    CHECK_EQ(xpl_intake_put(in, (xpl_bytes_t){no_events, 2}, NULL), XPL_OK);
-    CHECK_EQ(xpl_intake_commit(in, NULL, NULL), XPL_FAILED_PRECONDITION);
-    in = begin(s, "b", XPL_INTAKE_ALLOW_IDLE, 0);
-    CHECK_EQ(xpl_intake_put(in, (xpl_bytes_t){no_events, 2}, NULL), XPL_OK);
-    CHECK_EQ(xpl_intake_commit(in, NULL, NULL), XPL_OK);
-    CHECK_EQ(entries(xpl_intake_session_get_path(s)), 5);
+    CHECK_EQ(xpl_profile_writer_put(in, (xpl_bytes_t){no_events, 2}, NULL), XPL_OK);
+    CHECK_EQ(xpl_profile_writer_commit(in, NULL, NULL), XPL_FAILED_PRECONDITION);
+    in = begin(s, "b", XPL_PROFILE_WRITER_ALLOW_IDLE, 0);
+    CHECK_EQ(xpl_profile_writer_put(in, (xpl_bytes_t){no_events, 2}, NULL), XPL_OK);
+    CHECK_EQ(xpl_profile_writer_commit(in, NULL, NULL), XPL_OK);
+    CHECK_EQ(entries(xpl_session_writer_get_path(s)), 5);
     // A fresh session gets another name, and vanishes unused.
-    struct xpl_intake_session *const fresh = open_session("run", true);
-    CHECK(strcmp(xpl_intake_session_get_name(fresh), "run_2") == 0);
-    xpl_intake_session_close(fresh);
+    struct xpl_session_writer *const fresh = open_session("run", true);
+    CHECK(strcmp(xpl_session_writer_get_name(fresh), "run_2") == 0);
+    xpl_session_writer_close(fresh);
     // From a file: the one just written.
-    const int fd = openat(xpl_intake_session_get_fd(s), "a_1.xplane.pb", O_RDONLY | O_CLOEXEC);
+    const int fd = openat(xpl_session_writer_get_fd(s), "a_1.xplane.pb", O_RDONLY | O_CLOEXEC);
     in = begin(s, "c", 0, 0);
-    CHECK_EQ(xpl_intake_put_fd(in, fd, NULL), XPL_OK);
-    CHECK_EQ(xpl_intake_commit(in, &f, NULL), XPL_OK);
+    CHECK_EQ(xpl_profile_writer_put_fd(in, fd, NULL), XPL_OK);
+    CHECK_EQ(xpl_profile_writer_commit(in, &f, NULL), XPL_OK);
     CHECK_EQ(f.counts.bytes, x.len);
     (void)close(fd);
-    xpl_intake_session_undo(again);
-    xpl_intake_session_close(again);
-    xpl_intake_session_undo(s);
-    CHECK_EQ(entries(xpl_intake_session_get_path(s)), 0);
-    xpl_intake_session_close(s);
+    xpl_session_writer_undo(again);
+    xpl_session_writer_close(again);
+    xpl_session_writer_undo(s);
+    CHECK_EQ(entries(xpl_session_writer_get_path(s)), 0);
+    xpl_session_writer_close(s);
     CHECK_EQ(entries(logdir), 0);
     xpl_buf_fini(&b);
 }
@@ -272,16 +276,16 @@ static void test_intake(void) {
 // One gives up and removes the directories it made, which another has open already.
 static void test_intake_race(void) {
     struct xpl_buf b = small_xspace();
-    struct xpl_intake_session *const maker = open_session("race", false);
-    struct xpl_intake_session *const other = open_session("race", false);
-    xpl_intake_session_close(maker);
+    struct xpl_session_writer *const maker = open_session("race", false);
+    struct xpl_session_writer *const other = open_session("race", false);
+    xpl_session_writer_close(maker);
     CHECK_EQ(entries(logdir), 0);
-    struct xpl_intake *const in = begin(other, "h", 0, 0);
-    CHECK_EQ(xpl_intake_put(in, (xpl_bytes_t){b.p, b.n}, NULL), XPL_OK);
-    CHECK_EQ(xpl_intake_commit(in, NULL, NULL), XPL_OK);
-    CHECK_EQ(entries(xpl_intake_session_get_path(other)), 1);
-    xpl_intake_session_undo(other);
-    xpl_intake_session_close(other);
+    struct xpl_profile_writer *const in = begin(other, "h", 0, 0);
+    CHECK_EQ(xpl_profile_writer_put(in, (xpl_bytes_t){b.p, b.n}, NULL), XPL_OK);
+    CHECK_EQ(xpl_profile_writer_commit(in, NULL, NULL), XPL_OK);
+    CHECK_EQ(entries(xpl_session_writer_get_path(other)), 1);
+    xpl_session_writer_undo(other);
+    xpl_session_writer_close(other);
     CHECK_EQ(entries(logdir), 0);
     xpl_buf_fini(&b);
 }

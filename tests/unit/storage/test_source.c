@@ -61,8 +61,8 @@ static void test_plain(void) {
     CHECK_EQ(xpl_source_bytes(s).len, 10000);
     CHECK_EQ(sum(xpl_source_bytes(s)), 30000);
     CHECK_EQ(xpl_source_fingerprint(s)->size, 10000);
-    CHECK(xpl_source_settled(s));
-    CHECK(!xpl_source_torn(s));
+    CHECK(xpl_source_is_stable(s));
+    CHECK(!xpl_source_is_truncated(s));
     verify_is(s, XPL_OK, "");
     struct xpl_source *again = open_ok();
     CHECK(xpl_fingerprint_eq(xpl_source_fingerprint(s), xpl_source_fingerprint(again)));
@@ -123,11 +123,11 @@ static void test_truncated(void) {
         CHECK(truncate(path, to[i]) == 0);
         CHECK_EQ(sum(xpl_source_bytes(s)), to[i]);
         const bool lost_page = to[i] <= 98304 - 4096; // else the end is in the last page
-        if (lost_page) CHECK(xpl_source_torn(s));
+        if (lost_page) CHECK(xpl_source_is_truncated(s));
         verify_is(s, XPL_ABORTED, "truncated while it was read");
         xpl_source_free(s);
         struct xpl_source *again = open_ok(); // the slot is as new
-        CHECK(!xpl_source_torn(again));
+        CHECK(!xpl_source_is_truncated(again));
         xpl_source_free(again);
     }
 }
@@ -177,7 +177,7 @@ static void test_huge(void) {
     CHECK(truncate(path, 0) == 0);
     for (size_t at = b.len - 1; at > (size_t)1 << 22; at -= (size_t)1 << 22) // each a new fault
         CHECK_EQ(b.ptr[at], 0);
-    CHECK(xpl_source_torn(s));
+    CHECK(xpl_source_is_truncated(s));
     xpl_source_free(s);
     CHECK(unlink(path) == 0);
 }
@@ -203,7 +203,7 @@ static void *opener(void *arg) { // other slots come and go meanwhile
         struct xpl_source *s = NULL;
         CHECK_EQ(xpl_source_open(AT_FDCWD, own, 0, &s, NULL), XPL_OK);
         CHECK_EQ(sum(xpl_source_bytes(s)), 2 * 9000);
-        CHECK(!xpl_source_torn(s));
+        CHECK(!xpl_source_is_truncated(s));
         xpl_source_free(s);
     }
     return NULL;
