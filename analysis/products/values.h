@@ -1,0 +1,42 @@
+// What the values of products are, for the tools that need them.
+#ifndef XPL_ANALYSIS_PRODUCTS_VALUES_H_
+#define XPL_ANALYSIS_PRODUCTS_VALUES_H_
+
+#include "base/arena.h"
+#include "base/buf.h"
+
+struct xpl_opstats;
+struct xpl_trace;
+
+// Bits of op_stats' variant.
+enum { XPL_OP_STATS_CPU_AS_DEVICE = 1, XPL_OP_STATS_ALL_STEPS = 2 };
+
+struct xpl_op_stats_value {
+    struct xpl_arena arena; // holds `stats`
+    struct xpl_opstats *stats;
+};
+
+// An index, opened.
+struct xpl_trace_index_value {
+    struct xpl_buf index;          // its bytes, of one that was made; empty for one that was decoded
+    struct xpl_arena arena;        // holds `trace`
+    struct xpl_trace *trace;
+    struct xpl_trace_build *build; // not NULL: partial
+    size_t limit;                  // bytes, of what `finish` may use
+};
+
+// Which devices a profile has.  Made from the names of its planes alone, so that bytes that are
+// broken further on have devices too; their conversion tells that they are broken.
+struct xpl_devices_value {
+    bool accelerator; // a plane /device:TPU:… or /device:GPU:…
+    bool gpu;
+};
+
+// The programs of a profile, "name(id)", sorted, each once.
+struct xpl_module_list_value {
+    struct xpl_arena arena;
+    xpl_str_t *names;
+    size_t n;
+};
+
+#endif
