@@ -52,7 +52,7 @@ struct daemon { // members in order of start; NULL until then
     struct xpl_cache *cache;
     struct xpl_pool *pool;
     struct xpl_engine *engine;
-    struct xpl_metrics *tally;
+    struct xpl_metrics *metrics;
     struct xpl_history *history;
     struct xpl_capture_jobs *captures;
     struct xpl_schedules *schedules;
@@ -376,14 +376,14 @@ static xpl_status_t start_engine(struct daemon *d, struct xpl_error *err) {
     const struct xpl_engine_options eo = engine_options(c);
     d->cache = xpl_cache_new((size_t)c->answer_cache);
     d->pool = xpl_pool_new((unsigned)c->workers, (size_t)c->max_concurrent_requests);
-    d->tally = xpl_metrics_new();
-    if (!d->cache || !d->pool || !d->tally) XPL_RETURN_OOM(err, "workers");
+    d->metrics = xpl_metrics_new();
+    if (!d->cache || !d->pool || !d->metrics) XPL_RETURN_OOM(err, "workers");
     d->engine = xpl_engine_new(d->catalogue, d->store, d->pool, d->writer, d->cache, &eo);
     if (!d->engine) XPL_RETURN_OOM(err, "engine");
     xpl_engine_set_traces(d->engine, d->traces);
     d->sessions = xpl_svc_session_new(d->engine, d->catalogue);
     if (!d->sessions) XPL_RETURN_OOM(err, "sessions");
-    d->analysis = (struct xpl_svc_analysis){d->engine, d->catalogue, d->cache, d->tally};
+    d->analysis = (struct xpl_svc_analysis){d->engine, d->catalogue, d->cache, d->metrics};
     struct timespec mono;
     clock_gettime(CLOCK_MONOTONIC, &mono);
     d->stats = (struct xpl_svc_server){.engine = d->engine,
@@ -392,7 +392,7 @@ static xpl_status_t start_engine(struct daemon *d, struct xpl_error *err) {
                                        .writer = d->writer,
                                        .cache = d->cache,
                                        .pool = d->pool,
-                                       .tally = d->tally,
+                                       .metrics = d->metrics,
                                        .started_unix_ns = unix_ns(),
                                        .started_mono_ns = (uint64_t)mono.tv_sec * 1000000000u +
                                                           (uint64_t)mono.tv_nsec};
@@ -522,7 +522,7 @@ static xpl_status_t start_worker(struct daemon *d, struct xpl_error *err) {
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
                          "--xprof-worker %s: must be unix:/PATH or a loopback address", address);
     const struct xpl_svc_worker_options o = {c->logdir, c->worker_dir, c->worker_group,
-                                             c->worker_fallback, d->tally};
+                                             c->worker_fallback, d->metrics};
     XPL_TRY(xpl_svc_worker_new(d->engine, d->catalogue, &o, &d->worker, err));
     struct xpl_rpc_method m[XPL_SVC_WORKER_METHODS];
     xpl_svc_worker_methods(d->worker, m);
@@ -553,7 +553,7 @@ static xpl_status_t start_http(struct daemon *d, struct xpl_error *err) {
                                      .catalogue = d->catalogue,
                                      .cache = d->cache,
                                      .pool = d->pool,
-                                     .tally = d->tally,
+                                     .metrics = d->metrics,
                                      .captures = d->captures,
                                      .stats = &d->stats};
     char token[4096];
@@ -652,7 +652,7 @@ static void free_all(struct daemon *d) {
     xpl_store_writer_free(d->writer, DRAIN_MS);
     xpl_cache_free(d->cache);
     xpl_http_free(d->http);
-    xpl_metrics_free(d->tally);
+    xpl_metrics_free(d->metrics);
     xpl_store_close(d->store);
     xpl_catalogue_free(d->catalogue);
     if (d->loop) xpl_loop_free(d->loop);

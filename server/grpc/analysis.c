@@ -167,15 +167,15 @@ static bool answer_known(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enu
         const size_t len = xpl_rpc_blob_get(k->answer->blob).len;
         const xpl_status_t st = reply(c, m, k->allow_large, k->answer, XPL_FROM_MEMORY, NULL);
         xpl_engine_count_memory(s->engine);
-        xpl_metrics_request(s->tally, &(struct xpl_request_line){.service = "grpc",
-                                                                 .tool = k->tool,
-                                                                 .session = k->session,
-                                                                 .n_hosts = k->n_hosts,
-                                                                 .host = k->host,
-                                                                 .code = st,
-                                                                 .source = "memory",
-                                                                 .bytes = len,
-                                                                 .micros = since_us(c)});
+        xpl_metrics_request(s->metrics, &(struct xpl_request_line){.service = "grpc",
+                                                                   .tool = k->tool,
+                                                                   .session = k->session,
+                                                                   .n_hosts = k->n_hosts,
+                                                                   .host = k->host,
+                                                                   .code = st,
+                                                                   .source = "memory",
+                                                                   .bytes = len,
+                                                                   .micros = since_us(c)});
     }
     xpl_object_unref(&k->object);
     return holds;
@@ -203,12 +203,12 @@ static void pending_release(void *user) {
 
 static void log_failure(struct xpl_svc_analysis *s, const struct xpl_rpc_call *c, xpl_str_t tool,
                         xpl_str_t session, const struct xpl_error *err) {
-    xpl_metrics_request(s->tally, &(struct xpl_request_line){.service = "grpc",
-                                                             .tool = tool,
-                                                             .session = session,
-                                                             .code = err->code,
-                                                             .micros = since_us(c),
-                                                             .error = err->msg});
+    xpl_metrics_request(s->metrics, &(struct xpl_request_line){.service = "grpc",
+                                                               .tool = tool,
+                                                               .session = session,
+                                                               .code = err->code,
+                                                               .micros = since_us(c),
+                                                               .error = err->msg});
 }
 
 static void fail(struct xpl_rpc_call *c, const struct xpl_error *err, int64_t retry_ms) {
@@ -229,7 +229,7 @@ static void on_done(void *arg, const struct xpl_outcome *o) {
         st = reply(p->call, p->method, p->allow_large, o->answer, o->source, o->stage_us);
     else
         fail(p->call, &o->err, o->retry_ms);
-    xpl_metrics_request(p->svc->tally,
+    xpl_metrics_request(p->svc->metrics,
                         &(struct xpl_request_line){
                             .service = "grpc",
                             .tool = p->tool,
@@ -308,7 +308,7 @@ static void ask(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enum method 
     }
     const xpl_status_t st = reply(c, m, a->allow_large, answer, XPL_FROM_MEMORY, NULL);
     remember(s, m, raw, a->allow_large, q, answer);
-    xpl_metrics_request(s->tally,
+    xpl_metrics_request(s->metrics,
                         &(struct xpl_request_line){.service = "grpc",
                                                    .tool = xpl_str_from(q->tool->name),
                                                    .session = q->session->name,

@@ -30,7 +30,7 @@ static const char method_path[] = "/xprof.pywrap.XprofAnalysisWorkerService/GetP
 struct xpl_svc_worker {
     struct xpl_engine *engine;
     struct xpl_catalogue *catalogue;
-    struct xpl_metrics *tally;
+    struct xpl_metrics *metrics;
     struct xpl_rpc_channel *fallback; // NULL: none
     struct xpl_pool *forwards;        // threads that wait for it; conversions have others
     char logdir[PATH_MAX], real_logdir[PATH_MAX]; // as configured, made absolute; and resolved
@@ -130,7 +130,7 @@ xpl_status_t xpl_svc_worker_new(struct xpl_engine *engine, struct xpl_catalogue 
     memset(w, 0, sizeof *w);
     w->engine = engine;
     w->catalogue = catalogue;
-    w->tally = o->tally;
+    w->metrics = o->metrics;
     w->dirfd = -1;
     const xpl_status_t st = start(w, o, err);
     if (st == XPL_OK)
@@ -274,18 +274,18 @@ static uint64_t since_us(int64_t start_ns) {
 static void count(const struct ask *a, xpl_status_t code, const struct xpl_outcome *o,
                   const char *source, const char *error) {
     const bool ok = code == XPL_OK && o;
-    xpl_metrics_request(a->w->tally, &(struct xpl_request_line){
-                                         .service = "xprof",
-                                         .tool = a->tool,
-                                         .session = a->session,
-                                         .n_hosts = 1,
-                                         .host = a->host,
-                                         .code = code,
-                                         .source = source,
-                                         .bytes = ok ? xpl_rpc_blob_get(o->answer->blob).len : 0,
-                                         .micros = since_us(xpl_rpc_call_get_start_ns(a->call)),
-                                         .stage_us = o ? o->stage_us : NULL,
-                                         .error = code == XPL_OK ? NULL : error});
+    xpl_metrics_request(a->w->metrics, &(struct xpl_request_line){
+                                           .service = "xprof",
+                                           .tool = a->tool,
+                                           .session = a->session,
+                                           .n_hosts = 1,
+                                           .host = a->host,
+                                           .code = code,
+                                           .source = source,
+                                           .bytes = ok ? xpl_rpc_blob_get(o->answer->blob).len : 0,
+                                           .micros = since_us(xpl_rpc_call_get_start_ns(a->call)),
+                                           .stage_us = o ? o->stage_us : NULL,
+                                           .error = code == XPL_OK ? NULL : error});
 }
 
 // Codes as the worker contract wants them: nothing permanent may look like something to retry.

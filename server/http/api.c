@@ -4,7 +4,10 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "proto/xplaned/v1/server.pb-c.h"
-#include "server/http/impl.h"
+#include "server/http/gateway.h"
+#include "server/http/reply.h"
+#include "server/http/routes.h"
+#include "server/http/wait.h"
 
 enum { MAX_HOSTS = 4096, MAX_REPLY = 256 << 20 };
 
@@ -182,7 +185,7 @@ static void server(struct xpl_http_request *r) {
 // ---- /api/v1/tool, /api/v1/csv ----
 
 static enum MHD_Result tool(struct xpl_http_request *r, bool csv) {
-    struct xpl_http_ask a = {.dialect = XPL_DIALECT_API, .csv = csv};
+    struct xpl_http_tool_request a = {.dialect = XPL_DIALECT_API, .csv = csv};
     xpl_str_t *hosts = xpl_arena_array(&r->arena, r->n_args + 1, sizeof *hosts);
     struct xpl_option *options = xpl_arena_array(&r->arena, r->n_args + 1, sizeof *options);
     if (!hosts || !options) return xpl_http_busy(r);
@@ -204,7 +207,7 @@ static enum MHD_Result tool(struct xpl_http_request *r, bool csv) {
                     "session=NAME is missing; /api/v1/sessions lists them");
     if (!a.tool.len)
         return fail(r, XPL_INVALID_ARGUMENT, "tool=NAME is missing; /api/v1/tools lists them");
-    return xpl_http_ask(r, &a);
+    return xpl_http_answer_tool(r, &a);
 }
 
 enum MHD_Result xpl_http_route_api(struct xpl_http_request *r) {

@@ -4,6 +4,9 @@
 
 #include "analysis/hlo/hlo_map.h"
 #include "base/cleanup.h"
+#include "server/http/gateway.h"
+#include "server/http/reply.h"
+#include "server/http/wait.h"
 #include "server/http/xprof.h"
 
 struct module_list {

@@ -4,7 +4,14 @@
 
 #include "analysis/wire/wire.h"
 #include "base/cleanup.h"
-#include "server/http/impl.h"
+#include "base/clock.h"
+#include "server/http/csv.h"
+#include "server/http/gateway.h"
+#include "server/http/known.h"
+#include "server/http/reply.h"
+#include "server/http/routes.h"
+#include "server/http/wait.h"
+#include "server/metrics.h"
 
 // Warm answers up to this size are compressed on the loop's thread, larger ones by a worker.
 // All headers of a reply should fit into 4 KiB: proxies take no more.
@@ -13,7 +20,7 @@ enum { SMALL_ANSWER = 32 << 10, MAX_WARNINGS = 8, WARNING_BYTES = 240, MAX_HEADE
 enum { TOOLDATA_WARNINGS = 4, WARNING_HOST = 1, WARNING_TEXT = 2 };
 
 struct pending { // r->data
-    const struct xpl_http_ask *ask;
+    const struct xpl_http_tool_request *ask;
     xpl_str_t tool, session, host;
     size_t n_hosts; // 0: all
     uint64_t generation;
@@ -190,7 +197,7 @@ static void build(struct xpl_http_request *r, const struct xpl_tool_data *a) {
 
 // ---- failures ----
 
-static enum MHD_Result fail(struct xpl_http_request *r, const struct xpl_http_ask *a,
+static enum MHD_Result fail(struct xpl_http_request *r, const struct xpl_http_tool_request *a,
                             const struct xpl_error *err, int64_t retry_ms) {
     if (a->dialect == XPL_DIALECT_API) return xpl_http_reply_api_error(r, err, retry_ms);
     const char *const none = a->csv ? "No Data Found: " : "No Data: ";
@@ -209,9 +216,9 @@ static enum MHD_Result fail(struct xpl_http_request *r, const struct xpl_http_as
                           retry_ms < 0 ? 0 : (unsigned)(retry_ms / 1000 + 1));
 }
 
-static void tally(const struct xpl_http_request *r, const struct pending *p, size_t bytes) {
+static void count_request(const struct xpl_http_request *r, const struct pending *p, size_t bytes) {
     xpl_metrics_request(
-        r->http->parts.tally,
+        r->http->parts.metrics,
         &(struct xpl_request_line){.service = "http",
                                    .tool = p->tool,
                                    .session = p->session,
@@ -240,7 +247,7 @@ static enum MHD_Result deliver(struct xpl_http_request *r) {
     struct pending *p = r->data;
     if (p->warm) xpl_http_remember(r, p->warm);
     release(r);
-    tally(r, p, r->body ? xpl_rpc_blob_get(r->body->bytes[XPL_HTTP_PLAIN]).len : 0);
+    count_request(r, p, r->body ? xpl_rpc_blob_get(r->body->bytes[XPL_HTTP_PLAIN]).len : 0);
     if (r->gone) return MHD_NO;
     return p->err.code == XPL_OK ? xpl_http_result(r) : fail(r, p->ask, &p->err, p->retry_ms);
 }
@@ -264,12 +271,13 @@ static void on_answer(void *arg, const struct xpl_outcome *o) {
     xpl_http_done(r);
 }
 
-static struct pending *pending_new(struct xpl_http_request *r, const struct xpl_http_ask *a,
+static struct pending *pending_new(struct xpl_http_request *r,
+                                   const struct xpl_http_tool_request *a,
                                    const struct xpl_request *q) {
     struct pending *p = xpl_arena_zalloc(&r->arena, sizeof *p);
-    struct xpl_http_ask *copy = xpl_arena_zalloc(&r->arena, sizeof *copy);
+    struct xpl_http_tool_request *copy = xpl_arena_zalloc(&r->arena, sizeof *copy);
     if (!p || !copy) return NULL;
-    *copy = (struct xpl_http_ask){.dialect = a->dialect, .csv = a->csv};
+    *copy = (struct xpl_http_tool_request){.dialect = a->dialect, .csv = a->csv};
     p->ask = copy;
     p->source = "";
     p->retry_ms = -1;
@@ -298,14 +306,15 @@ static enum MHD_Result from_memory(struct xpl_http_request *r, struct xpl_tool_d
     return deliver(r);
 }
 
-enum MHD_Result xpl_http_ask(struct xpl_http_request *r, const struct xpl_http_ask *a) {
+enum MHD_Result xpl_http_answer_tool(struct xpl_http_request *r,
+                                     const struct xpl_http_tool_request *a) {
     struct xpl_engine *e = r->http->parts.engine;
     struct xpl_request *q = NULL;
     struct xpl_error err = {0};
     if (xpl_engine_resolve(e, a->session, a->hosts, a->n_hosts, a->tool, a->options, a->n_options,
                            a->dialect == XPL_DIALECT_API, &q, &err) != XPL_OK) {
         const struct pending p = {.tool = a->tool, .session = a->session, .err = err, .source = ""};
-        tally(r, &p, 0);
+        count_request(r, &p, 0);
         return fail(r, a, &err, -1);
     }
     r->data = pending_new(r, a, q);

@@ -5,6 +5,8 @@
 
 #include "base/cleanup.h"
 #include "server/capture_jobs/captures.h"
+#include "server/http/gateway.h"
+#include "server/http/reply.h"
 #include "server/http/xprof.h"
 
 #define COMPATIBLE_VERSION "2.24.2" // of XProf, whose interface and answers ours are
@@ -63,7 +65,7 @@ static enum MHD_Result no_tool(struct xpl_http_request *r, xpl_str_t tool, bool 
 
 // The hosts asked for, or an error reply.  False when there was one.
 static bool choose_hosts(struct xpl_http_request *r, const struct xpl_session *s,
-                         struct xpl_http_ask *a, enum MHD_Result *ret) {
+                         struct xpl_http_tool_request *a, enum MHD_Result *ret) {
     const xpl_str_t several = xpl_http_arg(r, "hosts"), one = xpl_http_arg(r, "host");
     const bool lists = several.len && xpl_str_starts(a->tool, XPL_STR("trace_viewer"));
     xpl_str_t rest = lists ? several : one;
@@ -89,7 +91,7 @@ static bool choose_hosts(struct xpl_http_request *r, const struct xpl_session *s
 
 // All other arguments are options; those that a tool does not know are ignored, as by XProf.  An
 // event's details are JSON in whatever format the rest is asked for.
-static bool choose_options(struct xpl_http_request *r, struct xpl_http_ask *a) {
+static bool choose_options(struct xpl_http_request *r, struct xpl_http_tool_request *a) {
     static const char *const ours[] = {"run", "tag",          "host",     "hosts",
                                        "tqx", "session_path", "run_path", NULL};
     struct xpl_option *o = xpl_arena_array(&r->arena, r->n_args + 1, sizeof *o);
@@ -104,13 +106,13 @@ static bool choose_options(struct xpl_http_request *r, struct xpl_http_ask *a) {
 }
 
 static enum MHD_Result ask(struct xpl_http_request *r, const struct xpl_session *s, bool csv) {
-    struct xpl_http_ask a = {
+    struct xpl_http_tool_request a = {
         .dialect = XPL_DIALECT_XPROF, .csv = csv, .tool = xpl_http_arg(r, "tag")};
     enum MHD_Result got;
     if (!choose_hosts(r, s, &a, &got)) return got;
     if (!choose_options(r, &a) || !xpl_arena_str(&r->arena, s->name, &a.session))
         return xpl_http_busy(r);
-    return xpl_http_ask(r, &a);
+    return xpl_http_answer_tool(r, &a);
 }
 
 static enum MHD_Result data_or_csv(struct xpl_http_request *r, bool csv) {

@@ -1,8 +1,8 @@
-// What the files of XProf's routes share; nobody else includes it.
+// What the files of XProf's routes share.  Private to server/http.
 #ifndef XPL_SERVER_HTTP_XPROF_H_
 #define XPL_SERVER_HTTP_XPROF_H_
 
-#include "server/http/impl.h"
+#include "server/http/routes.h"
 
 enum { XPL_HTTP_XPROF_MAX_REPLY = 256 << 20 }; // bytes, of lists of names
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "server/http/gateway.h"
 #include "server/http/xprof.h"
 
 // Where below LOGDIR an absolute path leads; false when it leads elsewhere.
