@@ -1,4 +1,4 @@
-#include "server/grpc/capture_messages.h"
+#include "server/capture_jobs/messages.h"
 
 #include "rpc/status.h"
 

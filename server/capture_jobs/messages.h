@@ -1,6 +1,6 @@
 // Captures and schedules as messages of xplaned.v1, and back.
-#ifndef XPL_SERVER_GRPC_CAPTURE_MESSAGES_H_
-#define XPL_SERVER_GRPC_CAPTURE_MESSAGES_H_
+#ifndef XPL_SERVER_CAPTURE_JOBS_MESSAGES_H_
+#define XPL_SERVER_CAPTURE_JOBS_MESSAGES_H_
 
 #include "base/arena.h"
 #include "proto/xplaned/v1/capture.pb-c.h"
