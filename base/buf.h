@@ -1,5 +1,5 @@
 // Growable output buffer on the heap, with a hard maximum.  The first failure sticks: later writes
-// do nothing, and the owner asks once at the end.
+// do nothing, and the owner checks `failed` once at the end.
 #ifndef XPL_BASE_BUF_H_
 #define XPL_BASE_BUF_H_
 

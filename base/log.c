@@ -123,7 +123,7 @@ static void quoted(struct xpl_log_line *l, xpl_str_t s) {
 }
 
 // "2026-01-31T12:00:00.123Z ", or the priority for journald, which stamps the time itself.  Each
-// thread keeps the text of its last second: a busy one logs thousands of lines in it.
+// thread caches the text of its last second: a busy one logs thousands of lines in it.
 static void put_time(struct xpl_log_line *l, enum xpl_log_level level) {
     static _Thread_local time_t second;
     static _Thread_local char text[32];
@@ -215,7 +215,7 @@ static struct {
     char lines[BATCH], spare[BATCH];
 } queue = {.mu = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
 
-// A pipe whose other end made it non-blocking: waits a moment for room.
+// Waits for room in a pipe whose other end made it non-blocking.  False after WRITE_WAIT_MS.
 static bool wait_writable(void) {
     struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
     return poll(&p, 1, WRITE_WAIT_MS) > 0;
@@ -233,7 +233,7 @@ static void write_out(const char *p, size_t n) {
     }
 }
 
-// Writes what is queued.  The mutex is held, but not while writing.
+// Writes what is queued.  The caller holds queue.mu; it is released while writing.
 static void flush(void) {
     const size_t n = queue.n;
     const uint64_t dropped = queue.dropped;
@@ -262,7 +262,7 @@ static void *writer(void *arg) {
             pthread_cond_wait(&queue.work, &queue.mu);
             queue.waiting = false;
         }
-        if (!queue.stop) { // let a batch gather
+        if (!queue.stop) { // more lines join the batch
             pthread_mutex_unlock(&queue.mu);
             const struct timespec pause = {.tv_nsec = BATCH_MS * 1000000L};
             (void)nanosleep(&pause, NULL);

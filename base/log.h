@@ -15,7 +15,7 @@ enum xpl_log_level { XPL_LOG_ERROR = 3, XPL_LOG_WARN = 4, XPL_LOG_INFO = 6, XPL_
 // Applies "LEVEL[,TOPIC:LEVEL]..." with LEVEL of error, warn, info, debug.  False, and nothing
 // changed, when the text is not of that form.  Safe while others log.
 bool xpl_log_configure(const char *spec);
-// Whether xpl_log_configure would take it.
+// Whether xpl_log_configure would accept it.
 bool xpl_log_check(const char *spec);
 bool xpl_log_enabled(enum xpl_log_level level, const char *topic);
 

@@ -1,5 +1,5 @@
-// Whole numbers from text, as absl::SimpleAtoi takes them: decimal, blanks around and one sign
-// allowed, everything else and what does not fit refused.
+// Whole numbers from text, as absl::SimpleAtoi parses them: decimal, blanks around and one sign
+// allowed; anything else, and what does not fit, is refused.
 #ifndef XPL_BASE_PARSE_H_
 #define XPL_BASE_PARSE_H_
 
@@ -17,7 +17,7 @@ static inline xpl_str_t xpl_str_strip(xpl_str_t s) {
     return s;
 }
 
-// Values within [min, max] only.  False leaves *ret alone.
+// Values within [min, max] only.  On false *ret is untouched.
 static inline bool xpl_parse_int(xpl_str_t s, int64_t min, int64_t max, int64_t *ret) {
     s = xpl_str_strip(s);
     const bool minus = s.len && s.ptr[0] == '-';
