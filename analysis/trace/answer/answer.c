@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "analysis/grouping/flows.h"
-#include "analysis/trace/answer/answer.h"
+#include "analysis/trace/answer/impl.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/exec.h"

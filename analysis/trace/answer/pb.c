@@ -3,7 +3,7 @@
 // convert/trace_viewer/delta_series/trace_data_to_compressed_delta_series_proto).
 #include <zstd.h>
 
-#include "analysis/trace/answer/answer.h"
+#include "analysis/trace/answer/impl.h"
 #include "analysis/wire/writer.h"
 #include "base/arena.h"
 #include "base/buf.h"

@@ -1,6 +1,6 @@
 // Private to analysis/trace: what JSON and protobuf answers share.
-#ifndef XPL_ANALYSIS_TRACE_ANSWER_ANSWER_H_
-#define XPL_ANALYSIS_TRACE_ANSWER_ANSWER_H_
+#ifndef XPL_ANALYSIS_TRACE_ANSWER_IMPL_H_
+#define XPL_ANALYSIS_TRACE_ANSWER_IMPL_H_
 
 #include "analysis/trace/index/read.h"
 
