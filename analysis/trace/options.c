@@ -1,9 +1,8 @@
-// Options of trace_viewer@ by XProf's names (XProf: convert/trace_view_options.cc).
-#include <errno.h>
+#include "analysis/trace/options.h"
+
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis/trace/trace.h"
 #include "base/parse.h"
 
 const char *const xpl_trace_option_keys[] = {

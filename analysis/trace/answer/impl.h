@@ -1,19 +1,28 @@
-// Private to analysis/trace: what JSON and protobuf answers share.
+// Private to analysis/trace/answer: what JSON and protobuf answers share.
+//
+//   answer.c   the entry: selects the events of each host, then writes JSON or protobuf
+//   json.c, pb.c   the two forms
+//   common.c   devices, rows, names and arguments, for both
+//   args.c     arguments of one event
+//   mpmd.c     order of processes
 #ifndef XPL_ANALYSIS_TRACE_ANSWER_IMPL_H_
 #define XPL_ANALYSIS_TRACE_ANSWER_IMPL_H_
 
+#include "analysis/trace/answer/args.h"
 #include "analysis/trace/index/read.h"
 
+// One host, and what the answer shows of it.
 struct shown_host {
     const struct xpl_trace_host *host;
     struct trc_shown shown;
-    uint32_t first_pid; // what device ids are counted from
-    xpl_str_t *names;   // of strings, as the writer needs them
-    uint32_t *frames;   // numbers of its stack frames among all hosts'
+    uint32_t first_pid; // process id of device 0
+    xpl_str_t *names;   // by string: JSON's `,"name":"..."`, made when first needed
+    uint32_t *frames;   // by stack frame: its number in the answer
     struct trc_value *values;
     struct trc_frames by_text;
 };
 
+// The state of one answer.
 struct writer {
     struct xpl_buf *out;
     struct xpl_arena *arena;
@@ -23,11 +32,11 @@ struct writer {
     size_t n;
     bool first; // of a list
     uint64_t n_counters;
-    uint32_t asked; // how often it came by the question below
+    uint32_t n_checks; // calls of trc_check_cancelled
 };
 
-// CANCELLED once nobody wants the answer; to be called for each event.
-xpl_status_t trc_still_wanted(struct writer *w, struct xpl_error *err) XPL_NODISCARD;
+// CANCELLED once the answer is not needed any more.  Called for each event.
+xpl_status_t trc_check_cancelled(struct writer *w, struct xpl_error *err) XPL_NODISCARD;
 
 // A process of the answer, and its rows by id.
 struct device_line {
@@ -50,7 +59,7 @@ xpl_status_t trc_mpmd_order(const struct writer *w, struct device_line *lines, s
 // "<host> <device>"; false when out of memory.
 bool trc_device_name(struct writer *w, const struct device_line *l, xpl_str_t *ret);
 
-// The event's arguments, into values of the host.
+// Reads the event's arguments into h->values.
 xpl_status_t trc_event_values(struct writer *w, struct shown_host *h, const struct trc_event *e,
                               size_t *ret_n, struct xpl_error *err) XPL_NODISCARD;
 const char *trc_category_name(unsigned category);

@@ -4,13 +4,6 @@
 
 #include <string.h>
 
-int64_t xpl_dplane_start_ns(const struct xpl_plane *p) {
-    int64_t start = p->n_lines ? INT64_MAX : 0;
-    for (uint32_t i = 0; i < p->n_lines; i++)
-        if (p->lines[i].timestamp_ns < start) start = p->lines[i].timestamp_ns;
-    return start;
-}
-
 // ---- what a plane becomes ----
 
 struct publish {

@@ -1,0 +1,32 @@
+// Options of trace_viewer@: which event, search or window an answer shows, and in which form.
+// Rules and names: XProf's convert/trace_view_options.cc.
+#ifndef XPL_ANALYSIS_TRACE_OPTIONS_H_
+#define XPL_ANALYSIS_TRACE_OPTIONS_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+// With event_name: that event with its arguments.  Else with search_prefix: all events whose names
+// begin with it.  Else the window at the resolution.
+struct xpl_trace_options {
+    uint64_t resolution;               // distinguishable events per row; 0: no limit
+    double start_time_ms, end_time_ms; // the window; an end of 0 is the end of the trace
+    double duration_ms;                // of the event event_name
+    uint64_t unique_id;                // of the event event_name
+    xpl_str_t event_name, search_prefix;
+    bool search_metadata, full_dma, mpmd_pipeline_view;
+    bool pb; // the answer is a TraceDataResponse, compressed with zstd, instead of JSON
+};
+// The window of the whole trace at the resolution of XProf's page.
+void xpl_trace_options_init(struct xpl_trace_options *o);
+// Sets one option by XProf's name; texts are views of `value`, not copies.  False: the key is not
+// one of these.  *ret_valid is whether the value was valid; the option is untouched if not.
+bool xpl_trace_option_set(struct xpl_trace_options *o, xpl_str_t key, xpl_str_t value,
+                          bool *ret_valid);
+// The values of an option, for a person; NULL for unknown keys.
+const char *xpl_trace_option_values(xpl_str_t key);
+extern const char *const xpl_trace_option_keys[]; // NULL-terminated
+
+#endif
