@@ -1,6 +1,7 @@
 // Puts the view of a space together: derives lines plane by plane, side by side, then keeps what
 // remains of them in memory of the right size.
 #include "analysis/trace/derived/impl.h"
+#include "analysis/trace/derived/scopes.h"
 
 #include <string.h>
 
