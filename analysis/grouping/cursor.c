@@ -1,9 +1,14 @@
 // What grouping says of one event after the other.  A cursor repeats the nesting that the scan saw,
 // with the nodes alone on its stack, so that nothing is stored per event.
-#include <stdatomic.h>
-#include <string.h>
+#include "analysis/grouping/cursor.h"
 
-#include "analysis/grouping/impl.h"
+#include <stdatomic.h>
+
+#include "analysis/grouping/graph/result.h"
+#include "analysis/grouping/plan/event_links.h"
+#include "analysis/grouping/plan/event_stats.h"
+#include "analysis/grouping/plan/regions.h"
+#include "base/vec.h"
 
 struct frame {
     struct span span;
@@ -283,7 +288,8 @@ XPL_INLINE struct found next_nested(struct xpl_group_cursor *c, const struct xpl
     const uint32_t outer = top_label(c);
     const uint32_t label = linked_label(c, ev, mask, &raw, outer);
     if (XPL_UNLIKELY(role & ROLE_EAGER)) { // what is inside runs as this says
-        const uint32_t flags = xpl_grp_event_eager(ev->stats);
+        const uint32_t flags =
+            LABEL_IN_EAGER | (xpl_grp_runs_eagerly(ev->stats) ? LABEL_IS_EAGER : 0);
         push(c, span, (label & LABEL_GROUP) | flags);
     } else if (label != outer) {
         push(c, span, label);

@@ -1,86 +1,19 @@
-// Roots, the spreading of groups over the graph, the names of groups, and is_eager.
-// Counterpart of EventForest::CreateEventGroups and what it calls in
-// xla/tsl/profiler/utils/group_events.cc.
-//
-// A group reaches a node from its parents: the node that encloses it and, through hubs, the
+// A group reaches a node from its parents: the node that encloses it and, through joins, the
 // producers of what it consumes.  Roots take turns (level descending, then time); each that has no
-// group yet and no ancestor root of its own level starts one, which spreads to all that is
-// reachable and has none.  So every node and every hub is visited once.
-#include <inttypes.h>
-#include <stdio.h>
+// group yet and no ancestor root of its own level starts one, which is propagated to all that is
+// reachable and has none.  So every node and every join is visited once.
+#include "analysis/grouping/graph/propagate.h"
+
 #include <string.h>
 
-#include "analysis/grouping/impl.h"
+#include "analysis/grouping/graph/ancestors.h"
+#include "analysis/grouping/graph/group_name.h"
+#include "analysis/grouping/plan/sort.h"
 #include "base/std_sort.h"
 
 // Upstream searches the ancestors of each root anew; a profile can be made so that this is
 // quadratic.  This many steps in all are enough for any real one; after that nothing more is found.
 enum { SEARCH_BUDGET = 1 << 26 };
-
-static xpl_status_t no_memory(struct forest *f) {
-    XPL_RETURN_OOM(f->err, "event groups");
-}
-
-bool xpl_grp_is_tf_data(const struct forest *f, int64_t step) {
-    size_t lo = 0, hi = f->n_tf_data_ids;
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (f->tf_data_ids[mid] == step) return true;
-        if (f->tf_data_ids[mid] < step)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return false;
-}
-
-// ---- search among ancestors, nearest first ----
-
-static bool enqueue(struct forest *f, uint32_t node, uint32_t delay) {
-    uint64_t *const word = &f->seen[node / 64], bit = UINT64_C(1) << (node % 64);
-    if (*word & bit) return true;
-    struct search_entry *const slot = xpl_vec_push(&f->temp, &f->queue);
-    if (!slot) return false;
-    *slot = (struct search_entry){node, delay};
-    if (delay == 0) *word |= bit;
-    return true;
-}
-
-static bool enqueue_parents(struct forest *f, uint32_t node) {
-    const struct node *const n = &f->g->nodes[node];
-    if (n->parent && !enqueue(f, n->parent - 1, n->gap)) return false;
-    for (uint32_t i = n->links; i; i = f->links[i - 1].key_hi) {
-        if (!link_consumes(&f->links[i - 1])) continue;
-        const uint32_t hub = f->links[i - 1].key_lo;
-        for (uint32_t k = hub; k < f->n_links && f->links[k].key_lo == hub; k++) {
-            const struct link *const from = &f->links[k];
-            if (link_consumes(from)) break; // producers come first
-            if (f->budget) f->budget--;
-            if (!enqueue(f, link_node(from), link_gap(from))) return false;
-        }
-    }
-    return true;
-}
-
-// Calls fn for `start` and its ancestors until it returns true.  False when out of memory.
-static bool search(struct forest *f, uint32_t start,
-                   bool (*fn)(struct forest *f, uint32_t node, void *ctx), void *ctx) {
-    bool ok = enqueue(f, start, 0);
-    for (size_t i = 0; ok && i < f->queue.n && f->budget; i++) {
-        const struct search_entry e = f->queue.v[i];
-        f->budget--;
-        if (e.delay) { // a plain event in between
-            ok = enqueue(f, e.node, e.delay - 1);
-            continue;
-        }
-        if (fn(f, e.node, ctx)) break;
-        ok = enqueue_parents(f, e.node);
-    }
-    for (size_t i = 0; i < f->queue.n; i++)
-        f->seen[f->queue.v[i].node / 64] = 0;
-    f->queue.n = 0;
-    return ok;
-}
 
 // ---- roots ----
 
@@ -128,7 +61,7 @@ static bool starts_group(struct forest *f, uint32_t node, int32_t level, bool *r
     *ret = false;
     if (f->g->nodes[node].group != NO_GROUP) return true;
     if ((f->g->nodes[node].flags & NODE_ROOT) && is_own_parent(f, node)) return true;
-    if (!search(f, node, is_same_level, &s)) return false;
+    if (!xpl_grp_search(f, node, is_same_level, &s)) return false;
     *ret = !s.found;
     return true;
 }
@@ -146,7 +79,7 @@ static int loop_order(const void *pa, const void *pb) {
     return (a->node > b->node) - (a->node < b->node);
 }
 
-// ---- spreading ----
+// ---- propagation ----
 
 // The nodes that a node encloses stand right behind it.
 static bool find_subtrees(struct forest *f) {
@@ -204,62 +137,10 @@ static bool spread(struct forest *f, uint32_t root, uint32_t group) {
     return ok;
 }
 
-// ---- names ----
-
-struct context {
-    uint32_t wanted;                         // flags still looked for
-    uint32_t graph_type, iter_num, step_num; // nodes + 1
-};
-
-static bool take_context(struct forest *f, uint32_t node, void *ctx) {
-    struct context *const c = ctx;
-    const uint32_t have = f->g->nodes[node].flags & c->wanted;
-    if (have & NODE_GRAPH_TYPE) c->graph_type = node + 1;
-    if (have & NODE_ITER_NUM) c->iter_num = node + 1;
-    if (have & NODE_STEP_NUM) c->step_num = node + 1;
-    c->wanted &= ~have;
-    return c->wanted == 0;
-}
-
-static xpl_str_t event_name(const struct xpl_groups *g, uint32_t node) {
-    const struct line_groups *lg;
-    struct xpl_raw_event raw;
-    if (!xpl_grp_node_event(g, node, &lg, &raw)) return (xpl_str_t){"", 0};
-    const struct xpl_plane *const p = lg->line->plane;
-    return p->event_md[xpl_event_md_at(p, raw.md_id)].name;
-}
-
-// "<graph type or event name> <iteration, step or group number>" [EventNode::GetGroupName].
-static bool group_name(struct forest *f, uint32_t root, xpl_str_t *ret) {
-    const struct xpl_groups *const g = f->g;
-    struct context c = {.wanted = f->ctx_flags & (NODE_GRAPH_TYPE | NODE_ITER_NUM | NODE_STEP_NUM)};
-    struct xpl_stat stat;
-    xpl_str_t text = {"", 0};
-    int64_t number = g->nodes[root].group;
-    if (c.wanted && !search(f, root, take_context, &c)) return false;
-    if (c.graph_type && xpl_grp_node_stat(g, c.graph_type - 1, XPL_STAT_GRAPH_TYPE, &stat))
-        text = xpl_stat_str(&stat);
-    else if (!(g->nodes[root].flags & NODE_IMPLICIT))
-        text = event_name(g, root);
-    if (c.iter_num && xpl_grp_node_stat(g, c.iter_num - 1, XPL_STAT_ITER_NUM, &stat))
-        number = xpl_stat_int(&stat);
-    else if (c.step_num && xpl_grp_node_stat(g, c.step_num - 1, XPL_STAT_STEP_NUM, &stat))
-        number = xpl_stat_int(&stat);
-    const bool titled = c.graph_type || !(g->nodes[root].flags & NODE_IMPLICIT);
-    char digits[24];
-    const int n = snprintf(digits, sizeof digits, "%s%" PRId64, titled ? " " : "", number);
-    char *const p = n < 0 ? NULL : xpl_arena_alloc(g->arena, text.len + (size_t)n);
-    if (!p) return false;
-    if (text.len) memcpy(p, text.ptr, text.len);
-    memcpy(p + text.len, digits, (size_t)n);
-    *ret = (xpl_str_t){p, text.len + (size_t)n};
-    return true;
-}
-
 // Starts group `id` at a root [ProcessRootEvent].
 static bool start_group(struct forest *f, uint32_t root, uint32_t id) {
     xpl_str_t name;
-    if (!spread(f, root, id) || !group_name(f, root, &name)) return false;
+    if (!spread(f, root, id) || !xpl_grp_make_name(f, root, &name)) return false;
     while (f->names.n <= id) {
         xpl_str_t *const slot = xpl_vec_push(&f->temp, &f->names);
         if (!slot) return false;
@@ -342,15 +223,6 @@ static bool take_eager(struct forest *f, uint32_t node, void *ctx) {
     return true;
 }
 
-// What an EagerExecute says of the ops below it: they run eagerly unless it is that of a compiled
-// function [EventNode::IsCompiledFunc].
-uint32_t xpl_grp_event_eager(struct xpl_stats stats) {
-    struct xpl_stat is_func;
-    const bool eager =
-        xpl_stats_get(stats, XPL_STAT_IS_FUNC, &is_func) && xpl_stat_int(&is_func) == 0;
-    return LABEL_IN_EAGER | (eager ? LABEL_IS_EAGER : 0);
-}
-
 // The nearest EagerExecute above decides [EventNode::IsEager].  Plain events have the answer of the
 // node they are in.
 static bool mark_eager(struct forest *f) {
@@ -361,7 +233,7 @@ static bool mark_eager(struct forest *f) {
         if (v[i].flags & NODE_EAGER) continue; // the scan said it
         if (v[i].flags & NODE_CONSUMES) {
             uint32_t found = 0;
-            if (!search(f, i, take_eager, &found)) return false;
+            if (!xpl_grp_search(f, i, take_eager, &found)) return false;
             if (found) flags = v[found - 1].flags & (NODE_IN_EAGER | NODE_IS_EAGER);
         } else if (v[i].parent) { // stands before it
             flags = v[v[i].parent - 1].flags & (NODE_IN_EAGER | NODE_IS_EAGER);
@@ -376,15 +248,15 @@ xpl_status_t xpl_grp_propagate(struct forest *f, bool want_groups) {
     uint32_t next = 0;
     f->budget = SEARCH_BUDGET;
     f->seen = xpl_arena_zalloc(&f->temp, (g->n_nodes / 64 + 1) * sizeof *f->seen);
-    if (!f->seen) return no_memory(f);
+    if (!f->seen) return xpl_grp_no_memory(f);
     if (want_groups) {
-        if (!find_subtrees(f)) return no_memory(f);
+        if (!find_subtrees(f)) return xpl_grp_no_memory(f);
         const bool ok = f->loop_roots.n ? group_loops(f, &next) : group_roots(f, &next);
-        if (!ok || !group_cores(f, next)) return no_memory(f);
+        if (!ok || !group_cores(f, next)) return xpl_grp_no_memory(f);
     }
-    if (!mark_eager(f)) return no_memory(f);
+    if (!mark_eager(f)) return xpl_grp_no_memory(f);
     g->names = xpl_arena_array(g->arena, f->names.n, sizeof *g->names);
-    if (!g->names) return no_memory(f);
+    if (!g->names) return xpl_grp_no_memory(f);
     if (f->names.n) memcpy(g->names, f->names.v, f->names.n * sizeof *g->names);
     g->n_groups = (uint32_t)f->names.n;
     return XPL_OK;

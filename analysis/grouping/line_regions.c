@@ -1,6 +1,11 @@
 // Regions of thread pools, for viewers: all that upstream adds to a line, whether something gives
 // them a group or not.  Rule: ThreadpoolLineMutator (xla tsl/profiler/utils/preprocess_xplane.h).
-#include "analysis/grouping/impl.h"
+#include "analysis/grouping/graph/result.h"
+#include "analysis/grouping/groups.h"
+#include "analysis/grouping/plan/event_stats.h"
+#include "analysis/grouping/plan/span.h"
+#include "base/exec.h"
+#include "base/vec.h"
 
 struct search {
     const struct plan *plan;
