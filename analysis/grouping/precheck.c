@@ -19,23 +19,25 @@ static bool has_is_func(const struct xpl_plane *p) {
     return false;
 }
 
-void xpl_grp_precheck_plane(const struct plan *p, struct outlook *o) {
+void xpl_grp_precheck_plane(const struct plan *p, struct precheck *check) {
     const uint32_t loop = SC_BIT(SC_STEP_ID) | SC_BIT(SC_ITER_NUM);
-    o->loops |= has_loop_op(p->plane);
-    o->tpu |= p->tpu;
-    o->iterators |= (p->roles & ROLE_ITERATOR) != 0;
-    o->tpu_execute |= (p->roles & ROLE_TPU_EXECUTE) != 0;
+    check->loops |= has_loop_op(p->plane);
+    check->tpu |= p->tpu;
+    check->iterators |= (p->roles & ROLE_ITERATOR) != 0;
+    check->tpu_execute |= (p->roles & ROLE_TPU_EXECUTE) != 0;
     if (p->tpu) {
-        o->lock_step |= p->plane->kind == XPL_PLANE_TPU_CORE && xpl_grp_tpu_line(p->plane, NULL);
-        o->from_device |= (p->classes & SC_PRODUCER) == SC_PRODUCER;
+        check->lock_step |=
+            p->plane->kind == XPL_PLANE_TPU_CORE && xpl_grp_tpu_line(p->plane, NULL);
+        check->from_device |= (p->classes & SC_PRODUCER) == SC_PRODUCER;
         return;
     }
-    o->roots |= (p->classes & SC_BIT(SC_IS_ROOT)) ||
-                (p->roles & (ROLE_TRACE_CONTEXT | ROLE_ROOT_1 | ROLE_ROOT_2)) ||
-                ((p->roles & ROLE_EXECUTOR) && (p->classes & loop) == loop);
-    o->context |= (p->classes & SC_CONTEXT) != 0;
-    o->eager |= (p->roles & ROLE_EAGER) && has_is_func(p->plane);
-    o->kernels |= p->plane->kind != XPL_PLANE_HOST_THREADS && (p->classes & SC_BIT(SC_CORRELATION));
+    check->roots |= (p->classes & SC_BIT(SC_IS_ROOT)) ||
+                    (p->roles & (ROLE_TRACE_CONTEXT | ROLE_ROOT_1 | ROLE_ROOT_2)) ||
+                    ((p->roles & ROLE_EXECUTOR) && (p->classes & loop) == loop);
+    check->context |= (p->classes & SC_CONTEXT) != 0;
+    check->eager |= (p->roles & ROLE_EAGER) && has_is_func(p->plane);
+    check->kernels |=
+        p->plane->kind != XPL_PLANE_HOST_THREADS && (p->classes & SC_BIT(SC_CORRELATION));
 }
 
 // [IsXSpaceGrouped]

@@ -7,7 +7,7 @@
 #include "analysis/grouping/graph/result.h"
 #include "analysis/grouping/plan/plan.h"
 
-struct outlook {
+struct precheck {
     bool roots;       // a host event can start a group
     bool lock_step;   // TPU steps get numbers of their own
     bool context;     // names can come from the host
@@ -21,7 +21,7 @@ struct outlook {
 };
 
 // Adds what the metadata of one plane says.
-void xpl_grp_precheck_plane(const struct plan *p, struct outlook *o);
+void xpl_grp_precheck_plane(const struct plan *p, struct precheck *check);
 // Whether the space arrived grouped [IsXSpaceGrouped].
 bool xpl_grp_is_grouped(const struct xpl_groups *g);
 

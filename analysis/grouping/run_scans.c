@@ -13,12 +13,13 @@ static bool wants_line(const struct plan *p, const struct xpl_line *l,
 }
 
 static xpl_status_t list_lines(struct xpl_groups *g, struct plane_groups *pg,
-                               const struct outlook *o, struct xpl_error *err) {
+                               const struct precheck *check, struct xpl_error *err) {
     const struct xpl_plane *const p = pg->plan.plane;
     const struct xpl_line *tpu_line = NULL;
     const bool core = p->kind == XPL_PLANE_TPU_CORE || p->kind == XPL_PLANE_SPARSE_CORE;
     if (pg->plan.tpu && core && p->core_id >= 0) tpu_line = xpl_grp_tpu_line(p, NULL);
-    if (!pg->plan.tpu && !(o->roots || o->eager || o->context || o->from_device)) return XPL_OK;
+    if (!pg->plan.tpu && !(check->roots || check->eager || check->context || check->from_device))
+        return XPL_OK;
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->n_lines; i++)
         n += wants_line(&pg->plan, &p->lines[i], tpu_line);
@@ -51,12 +52,12 @@ static size_t cut_lines(struct plane_groups *pg, struct scan *to) {
     return n;
 }
 
-xpl_status_t xpl_grp_list_scans(struct scan_job *job, const struct outlook *o,
+xpl_status_t xpl_grp_list_scans(struct scan_job *job, const struct precheck *check,
                                 struct xpl_arena *temp, struct xpl_error *err) {
     struct xpl_groups *const g = job->g;
     size_t n = 0;
     for (uint32_t i = 0; i < g->xs->n_planes; i++) {
-        XPL_TRY(list_lines(g, &g->planes[i], o, err));
+        XPL_TRY(list_lines(g, &g->planes[i], check, err));
         n += cut_lines(&g->planes[i], NULL);
     }
     job->scans = xpl_arena_array(temp, n, sizeof *job->scans);

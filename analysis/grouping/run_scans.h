@@ -16,7 +16,7 @@ struct scan_job {
 };
 
 // Lists the scans of the space in `temp`.
-xpl_status_t xpl_grp_list_scans(struct scan_job *job, const struct outlook *o,
+xpl_status_t xpl_grp_list_scans(struct scan_job *job, const struct precheck *check,
                                 struct xpl_arena *temp, struct xpl_error *err) XPL_NODISCARD;
 // Runs them.  keep_executors: every executor event becomes a node.
 xpl_status_t xpl_grp_run_scans(struct scan_job *job, bool keep_executors, struct xpl_error *err)

@@ -9,7 +9,7 @@
 
 // Calls fn for `start` and its ancestors until it returns true, or the budget of the graph is
 // spent.  False when out of memory.
-bool xpl_grp_search(struct forest *f, uint32_t start,
-                    bool (*fn)(struct forest *f, uint32_t node, void *ctx), void *ctx);
+bool xpl_grp_search(struct graph *gr, uint32_t start,
+                    bool (*fn)(struct graph *gr, uint32_t node, void *ctx), void *ctx);
 
 #endif

@@ -6,8 +6,8 @@
 #include "analysis/grouping/plan/event_stats.h"
 #include "base/exec.h"
 
-// A hub with that many producers and that many consumers links nothing [ConnectContextGroups].
-enum { HUB_LIMIT = 64 };
+// A join with that many producers and that many consumers links nothing [ConnectContextGroups].
+enum { JOIN_LIMIT = 64 };
 
 // How many consumers each of some keys has; counted on many threads at once.
 struct key_counts {
@@ -52,48 +52,48 @@ static void count_consumers(const struct scan *s, const struct key_counts *k) {
 }
 
 struct count_job {
-    struct forest *f;
+    struct graph *gr;
     struct key_counts k;
 };
 
 static void run_count(void *ctx, size_t i) {
     struct count_job *const job = ctx;
-    const struct scan *const s = &job->f->scans[i];
+    const struct scan *const s = &job->gr->scans[i];
     if (!s->plan->tpu) {
         count_consumers(s, &job->k);
         return;
     }
     // Those of TPU planes are all credited to grouping events, one link each.
-    for (size_t k = 0; k < job->f->n_consumers; k++) {
-        const struct link *const l = &job->f->consumers[k];
+    for (size_t k = 0; k < job->gr->n_consumers; k++) {
+        const struct link *const l = &job->gr->consumers[k];
         if (link_node(l) - s->base < s->nodes.n) count_key(&job->k, link_key(l));
     }
 }
 
-xpl_status_t xpl_grp_drop_crowded(struct forest *f) {
-    struct link *const v = f->producers;
+xpl_status_t xpl_grp_drop_crowded(struct graph *gr) {
+    struct link *const v = gr->producers;
     XPL_VEC(uint64_t) keys = {0};
-    for (size_t i = 0, end; i < f->n_producers; i = end) {
-        for (end = i + 1; end < f->n_producers && link_key(&v[end]) == link_key(&v[i]);)
+    for (size_t i = 0, end; i < gr->n_producers; i = end) {
+        for (end = i + 1; end < gr->n_producers && link_key(&v[end]) == link_key(&v[i]);)
             end++;
-        if (end - i < HUB_LIMIT) continue;
-        uint64_t *const k = xpl_vec_push(&f->temp, &keys);
-        if (!k) return xpl_grp_no_memory(f);
+        if (end - i < JOIN_LIMIT) continue;
+        uint64_t *const k = xpl_vec_push(&gr->temp, &keys);
+        if (!k) return xpl_grp_no_memory(gr);
         *k = link_key(&v[i]);
     }
     if (keys.n == 0) return XPL_OK;
     struct count_job job = {
-        f, {keys.v, keys.n, xpl_arena_zalloc(&f->temp, keys.n * sizeof(_Atomic uint32_t))}};
-    if (!job.k.counts) return xpl_grp_no_memory(f);
-    xpl_exec_run(f->g->exec, f->n_scans, run_count, &job);
+        gr, {keys.v, keys.n, xpl_arena_zalloc(&gr->temp, keys.n * sizeof(_Atomic uint32_t))}};
+    if (!job.k.counts) return xpl_grp_no_memory(gr);
+    xpl_exec_run(gr->g->exec, gr->n_scans, run_count, &job);
     size_t kept = 0, next = 0;
-    for (size_t i = 0; i < f->n_producers; i++) {
+    for (size_t i = 0; i < gr->n_producers; i++) {
         while (next < keys.n && keys.v[next] < link_key(&v[i]))
             next++;
         const bool crowded =
-            next < keys.n && keys.v[next] == link_key(&v[i]) && job.k.counts[next] >= HUB_LIMIT;
+            next < keys.n && keys.v[next] == link_key(&v[i]) && job.k.counts[next] >= JOIN_LIMIT;
         if (!crowded) v[kept++] = v[i];
     }
-    f->n_producers = kept;
+    gr->n_producers = kept;
     return XPL_OK;
 }

@@ -7,6 +7,6 @@
 
 // Drops the producers of keys that have too many producers and too many consumers.  (Producers that
 // nothing of interest encloses are not stored and not counted.)
-xpl_status_t xpl_grp_drop_crowded(struct forest *f) XPL_NODISCARD;
+xpl_status_t xpl_grp_drop_crowded(struct graph *gr) XPL_NODISCARD;
 
 #endif

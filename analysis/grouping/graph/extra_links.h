@@ -12,7 +12,7 @@ struct extra_links {
     XPL_VEC(struct link) v;
 };
 
-// Finds them.  Also fills f->loop_roots.  False when out of memory.
-bool xpl_grp_find_extra_links(struct forest *f, struct extra_links *ret);
+// Finds them.  Also fills gr->loop_roots.  False when out of memory.
+bool xpl_grp_find_extra_links(struct graph *gr, struct extra_links *ret);
 
 #endif

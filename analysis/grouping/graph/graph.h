@@ -17,7 +17,7 @@ struct search_entry {
     uint32_t node, delay; // so many plain events before it
 };
 
-struct forest {
+struct graph {
     struct xpl_groups *g;
     struct xpl_arena temp;
     struct scan *scans;
@@ -38,17 +38,17 @@ struct forest {
     uint64_t *seen;         // a bit per node, for searches
     uint32_t *subtree_ends; // node behind the last one that a node encloses
     XPL_VEC(struct search_entry) queue;
-    XPL_VEC(uint32_t) spreading; // nodes to spread a group from
-    XPL_VEC(xpl_str_t) names;    // of groups
-    uint64_t budget;             // steps left for searches
-    uint32_t ctx_flags;          // which context stats occur at all
+    XPL_VEC(uint32_t) to_visit; // nodes from which a group is still propagated
+    XPL_VEC(xpl_str_t) names;   // of groups
+    uint64_t budget;            // steps left for searches
+    uint32_t ctx_flags;         // which context stats occur at all
     struct xpl_error *err;
 };
 
-#define NO_HUB 0xffffffffu
-bool xpl_grp_is_tf_data(const struct forest *f, int64_t step);
+#define NO_JOIN 0xffffffffu
+bool xpl_grp_is_tf_data(const struct graph *gr, int64_t step);
 
 // Records that memory ran out.
-xpl_status_t xpl_grp_no_memory(struct forest *f) XPL_NODISCARD;
+xpl_status_t xpl_grp_no_memory(struct graph *gr) XPL_NODISCARD;
 
 #endif

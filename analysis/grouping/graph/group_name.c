@@ -7,13 +7,13 @@
 #include "analysis/grouping/graph/ancestors.h"
 
 struct context {
-    uint32_t wanted;                         // flags still looked for
+    uint32_t wanted;                         // flags that are still searched for
     uint32_t graph_type, iter_num, step_num; // nodes + 1
 };
 
-static bool take_context(struct forest *f, uint32_t node, void *ctx) {
+static bool note_context(struct graph *gr, uint32_t node, void *ctx) {
     struct context *const c = ctx;
-    const uint32_t have = f->g->nodes[node].flags & c->wanted;
+    const uint32_t have = gr->g->nodes[node].flags & c->wanted;
     if (have & NODE_GRAPH_TYPE) c->graph_type = node + 1;
     if (have & NODE_ITER_NUM) c->iter_num = node + 1;
     if (have & NODE_STEP_NUM) c->step_num = node + 1;
@@ -30,13 +30,14 @@ static xpl_str_t event_name(const struct xpl_groups *g, uint32_t node) {
 }
 
 // "<graph type or event name> <iteration, step or group number>" [EventNode::GetGroupName].
-bool xpl_grp_make_name(struct forest *f, uint32_t root, xpl_str_t *ret) {
-    const struct xpl_groups *const g = f->g;
-    struct context c = {.wanted = f->ctx_flags & (NODE_GRAPH_TYPE | NODE_ITER_NUM | NODE_STEP_NUM)};
+bool xpl_grp_make_name(struct graph *gr, uint32_t root, xpl_str_t *ret) {
+    const struct xpl_groups *const g = gr->g;
+    struct context c = {.wanted =
+                            gr->ctx_flags & (NODE_GRAPH_TYPE | NODE_ITER_NUM | NODE_STEP_NUM)};
     struct xpl_stat stat;
     xpl_str_t text = {"", 0};
     int64_t number = g->nodes[root].group;
-    if (c.wanted && !xpl_grp_search(f, root, take_context, &c)) return false;
+    if (c.wanted && !xpl_grp_search(gr, root, note_context, &c)) return false;
     if (c.graph_type && xpl_grp_node_stat(g, c.graph_type - 1, XPL_STAT_GRAPH_TYPE, &stat))
         text = xpl_stat_str(&stat);
     else if (!(g->nodes[root].flags & NODE_IMPLICIT))

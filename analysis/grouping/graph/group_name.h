@@ -9,6 +9,6 @@
 
 // Makes the name of the group that a root starts, in the arena of the result: "<graph type or event
 // name> <iteration, step or group number>" [EventNode::GetGroupName].  False when out of memory.
-bool xpl_grp_make_name(struct forest *f, uint32_t root, xpl_str_t *ret);
+bool xpl_grp_make_name(struct graph *gr, uint32_t root, xpl_str_t *ret);
 
 #endif

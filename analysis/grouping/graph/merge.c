@@ -4,14 +4,14 @@
 #include "analysis/grouping/plan/sort.h"
 #include "base/exec.h"
 
-static xpl_status_t number_nodes(struct forest *f) {
+static xpl_status_t number_nodes(struct graph *gr) {
     uint64_t n = 0;
-    for (size_t i = 0; i < f->n_scans; i++) {
-        f->scans[i].base = (uint32_t)n;
-        n += f->scans[i].nodes.n;
-        if (n >= MAX_NODES) XPL_RETURN_OOM(f->err, "event groups: nodes");
+    for (size_t i = 0; i < gr->n_scans; i++) {
+        gr->scans[i].base = (uint32_t)n;
+        n += gr->scans[i].nodes.n;
+        if (n >= MAX_NODES) XPL_RETURN_OOM(gr->err, "event groups: nodes");
     }
-    f->g->n_nodes = (uint32_t)n;
+    gr->g->n_nodes = (uint32_t)n;
     return XPL_OK;
 }
 
@@ -44,22 +44,22 @@ static bool merge_line(struct xpl_groups *g, const struct scan *s, struct line_g
 }
 
 // Room for all nodes, and what lines hold.
-static xpl_status_t merge_lines(struct forest *f) {
-    struct xpl_groups *const g = f->g;
+static xpl_status_t merge_lines(struct graph *gr) {
+    struct xpl_groups *const g = gr->g;
     size_t n_lines = 0;
-    for (size_t i = 0; i < f->n_scans; i++)
-        n_lines += f->scans[i].n_lines;
+    for (size_t i = 0; i < gr->n_scans; i++)
+        n_lines += gr->scans[i].n_lines;
     g->nodes = xpl_arena_array(g->arena, g->n_nodes, sizeof *g->nodes);
     g->scanned = xpl_arena_array(g->arena, n_lines, sizeof(struct line_groups *));
-    if (!g->nodes || !g->scanned) return xpl_grp_no_memory(f);
-    for (size_t i = 0; i < f->n_scans; i++)
-        for (uint32_t k = 0; k < f->scans[i].n_lines; k++)
-            if (!merge_line(g, &f->scans[i], &f->scans[i].lines[k])) return xpl_grp_no_memory(f);
+    if (!g->nodes || !g->scanned) return xpl_grp_no_memory(gr);
+    for (size_t i = 0; i < gr->n_scans; i++)
+        for (uint32_t k = 0; k < gr->scans[i].n_lines; k++)
+            if (!merge_line(g, &gr->scans[i], &gr->scans[i].lines[k])) return xpl_grp_no_memory(gr);
     return XPL_OK;
 }
 
-static void take_nodes(struct forest *f, struct scan *s) {
-    struct node *const v = f->g->nodes + s->base;
+static void copy_nodes(struct graph *gr, struct scan *s) {
+    struct node *const v = gr->g->nodes + s->base;
     xpl_grp_seg_copy(&s->nodes, v);
     for (size_t k = 0; k < s->nodes.n; k++) {
         if (v[k].parent) v[k].parent += s->base;
@@ -70,11 +70,11 @@ static void take_nodes(struct forest *f, struct scan *s) {
 // ---- launches of kernels ----
 
 // Of launches with the same id the last counts, in the order of the file.
-static xpl_status_t size_launches(struct forest *f) {
-    struct xpl_groups *const g = f->g;
+static xpl_status_t size_launches(struct graph *gr) {
+    struct xpl_groups *const g = gr->g;
     uint64_t least = UINT64_MAX, most = 0, n = 0;
-    for (size_t i = 0; i < f->n_scans; i++)
-        for (struct seg *s = f->scans[i].launches.first; s; s = s->next) {
+    for (size_t i = 0; i < gr->n_scans; i++)
+        for (struct seg *s = gr->scans[i].launches.first; s; s = s->next) {
             const struct launch *const l = seg_at(s);
             for (uint32_t k = 0; k < s->n; k++) {
                 least = l[k].correlation < least ? l[k].correlation : least;
@@ -87,18 +87,18 @@ static xpl_status_t size_launches(struct forest *f) {
         g->launch_min = least;
         g->n_launch_scopes = most - least + 1;
         g->launch_scopes = xpl_arena_zalloc(g->arena, g->n_launch_scopes * sizeof(uint32_t));
-        return g->launch_scopes ? XPL_OK : xpl_grp_no_memory(f);
+        return g->launch_scopes ? XPL_OK : xpl_grp_no_memory(gr);
     }
     for (g->n_launch_scopes = 16; g->n_launch_scopes < n * 2; g->n_launch_scopes *= 2)
         continue;
     g->launch_table = xpl_arena_array(g->arena, g->n_launch_scopes, sizeof *g->launch_table);
-    if (!g->launch_table) return xpl_grp_no_memory(f);
+    if (!g->launch_table) return xpl_grp_no_memory(gr);
     for (uint64_t i = 0; i < g->n_launch_scopes; i++)
         g->launch_table[i] = (struct launch){0, UINT32_MAX};
     return XPL_OK;
 }
 
-static void take_launches(struct xpl_groups *g, const struct scan *scan) {
+static void copy_launches(struct xpl_groups *g, const struct scan *scan) {
     for (struct seg *s = scan->launches.first; s; s = s->next) {
         const struct launch *const l = seg_at(s);
         for (uint32_t k = 0; k < s->n; k++) {
@@ -119,78 +119,78 @@ static int id_cmp(const void *pa, const void *pb) {
     return (a > b) - (a < b);
 }
 
-static xpl_status_t alloc_lists(struct forest *f) {
-    for (size_t i = 0; i < f->n_scans; i++) {
-        struct scan *const s = &f->scans[i];
-        s->producers_at = f->n_producers, f->n_producers += s->producers.n;
-        s->consumers_at = f->n_consumers, f->n_consumers += s->consumers.n;
-        s->executors_at = f->n_executors, f->n_executors += s->executors.n;
-        s->roots_at = f->n_roots, f->n_roots += s->roots.n;
-        s->pairs_at = f->n_pairs, f->n_pairs += s->pairs.n;
-        s->ids_at = f->n_tf_data_ids, f->n_tf_data_ids += s->tf_data_ids.n;
+static xpl_status_t alloc_lists(struct graph *gr) {
+    for (size_t i = 0; i < gr->n_scans; i++) {
+        struct scan *const s = &gr->scans[i];
+        s->producers_at = gr->n_producers, gr->n_producers += s->producers.n;
+        s->consumers_at = gr->n_consumers, gr->n_consumers += s->consumers.n;
+        s->executors_at = gr->n_executors, gr->n_executors += s->executors.n;
+        s->roots_at = gr->n_roots, gr->n_roots += s->roots.n;
+        s->pairs_at = gr->n_pairs, gr->n_pairs += s->pairs.n;
+        s->ids_at = gr->n_tf_data_ids, gr->n_tf_data_ids += s->tf_data_ids.n;
     }
     // Producers go to the result: in the end they say what each key passes on.
-    f->producers = xpl_arena_array(f->g->arena, f->n_producers, sizeof *f->producers);
-    f->consumers = xpl_arena_array(&f->temp, f->n_consumers, sizeof *f->consumers);
-    f->executors = xpl_arena_array(&f->temp, f->n_executors, sizeof *f->executors);
-    f->roots = xpl_arena_array(&f->temp, f->n_roots, sizeof *f->roots);
-    f->pairs = xpl_arena_array(&f->temp, f->n_pairs, sizeof *f->pairs);
-    f->tf_data_ids = xpl_arena_array(&f->temp, f->n_tf_data_ids, sizeof *f->tf_data_ids);
-    if (!f->producers || !f->consumers || !f->executors || !f->roots || !f->pairs ||
-        !f->tf_data_ids)
-        return xpl_grp_no_memory(f);
+    gr->producers = xpl_arena_array(gr->g->arena, gr->n_producers, sizeof *gr->producers);
+    gr->consumers = xpl_arena_array(&gr->temp, gr->n_consumers, sizeof *gr->consumers);
+    gr->executors = xpl_arena_array(&gr->temp, gr->n_executors, sizeof *gr->executors);
+    gr->roots = xpl_arena_array(&gr->temp, gr->n_roots, sizeof *gr->roots);
+    gr->pairs = xpl_arena_array(&gr->temp, gr->n_pairs, sizeof *gr->pairs);
+    gr->tf_data_ids = xpl_arena_array(&gr->temp, gr->n_tf_data_ids, sizeof *gr->tf_data_ids);
+    if (!gr->producers || !gr->consumers || !gr->executors || !gr->roots || !gr->pairs ||
+        !gr->tf_data_ids)
+        return xpl_grp_no_memory(gr);
     return XPL_OK;
 }
 
-static void take_links(const struct seg_list *from, struct link *to, uint32_t add) {
+static void copy_links(const struct seg_list *from, struct link *to, uint32_t add) {
     xpl_grp_seg_copy(from, to);
     for (size_t i = 0; i < from->n; i++)
         to[i].end += add;
 }
 
 // Copies what one scan found to its places, and gives its memory back.
-static void run_take(void *ctx, size_t i) {
-    struct forest *const f = ctx;
-    struct scan *const s = &f->scans[i];
-    struct root *const roots = f->roots + s->roots_at;
-    struct pair *const pairs = f->pairs + s->pairs_at;
-    take_nodes(f, s);
+static void run_copy(void *ctx, size_t i) {
+    struct graph *const gr = ctx;
+    struct scan *const s = &gr->scans[i];
+    struct root *const roots = gr->roots + s->roots_at;
+    struct pair *const pairs = gr->pairs + s->pairs_at;
+    copy_nodes(gr, s);
     xpl_arena_fini(&s->nodes_arena);
-    take_links(&s->producers, f->producers + s->producers_at, s->base << LINK_NODE_SHIFT);
-    take_links(&s->consumers, f->consumers + s->consumers_at, s->base << LINK_NODE_SHIFT);
-    take_links(&s->executors, f->executors + s->executors_at, s->base);
+    copy_links(&s->producers, gr->producers + s->producers_at, s->base << LINK_NODE_SHIFT);
+    copy_links(&s->consumers, gr->consumers + s->consumers_at, s->base << LINK_NODE_SHIFT);
+    copy_links(&s->executors, gr->executors + s->executors_at, s->base);
     xpl_grp_seg_copy(&s->roots, roots);
     for (size_t k = 0; k < s->roots.n; k++)
         roots[k].node += s->base;
     xpl_grp_seg_copy(&s->pairs, pairs);
     for (size_t k = 0; k < s->pairs.n; k++)
         pairs[k].node += s->base;
-    xpl_grp_seg_copy(&s->tf_data_ids, f->tf_data_ids + s->ids_at);
+    xpl_grp_seg_copy(&s->tf_data_ids, gr->tf_data_ids + s->ids_at);
     xpl_arena_fini(&s->links_arena);
 }
 
 static void run_sort(void *ctx, size_t i) {
-    struct forest *const f = ctx;
-    if (i == 0) xpl_grp_sort_links(f->producers, f->n_producers);
-    if (i == 1) xpl_grp_sort_links(f->consumers, f->n_consumers);
-    if (i == 2) xpl_grp_sort(f->tf_data_ids, f->n_tf_data_ids, sizeof *f->tf_data_ids, id_cmp);
+    struct graph *const gr = ctx;
+    if (i == 0) xpl_grp_sort_links(gr->producers, gr->n_producers);
+    if (i == 1) xpl_grp_sort_links(gr->consumers, gr->n_consumers);
+    if (i == 2) xpl_grp_sort(gr->tf_data_ids, gr->n_tf_data_ids, sizeof *gr->tf_data_ids, id_cmp);
 }
 
 // The scans' memory goes one by one, so that things are held twice for a few of them at a time.
-static xpl_status_t merge_lists(struct forest *f) {
-    XPL_TRY(size_launches(f));
-    XPL_TRY(alloc_lists(f));
-    for (size_t i = 0; i < f->n_scans; i++) // in order: of equal ids the last counts
-        take_launches(f->g, &f->scans[i]);
-    xpl_exec_run(f->g->exec, f->n_scans, run_take, f);
-    for (size_t i = 0; i < f->n_scans; i++)
-        f->ctx_flags |= f->scans[i].flags;
-    xpl_exec_run(f->g->exec, 3, run_sort, f);
+static xpl_status_t merge_lists(struct graph *gr) {
+    XPL_TRY(size_launches(gr));
+    XPL_TRY(alloc_lists(gr));
+    for (size_t i = 0; i < gr->n_scans; i++) // in order: of equal ids the last counts
+        copy_launches(gr->g, &gr->scans[i]);
+    xpl_exec_run(gr->g->exec, gr->n_scans, run_copy, gr);
+    for (size_t i = 0; i < gr->n_scans; i++)
+        gr->ctx_flags |= gr->scans[i].flags;
+    xpl_exec_run(gr->g->exec, 3, run_sort, gr);
     return XPL_OK;
 }
 
-xpl_status_t xpl_grp_merge_scans(struct forest *f) {
-    XPL_TRY(number_nodes(f));
-    XPL_TRY(merge_lines(f));
-    return merge_lists(f);
+xpl_status_t xpl_grp_merge_scans(struct graph *gr) {
+    XPL_TRY(number_nodes(gr));
+    XPL_TRY(merge_lines(gr));
+    return merge_lists(gr);
 }

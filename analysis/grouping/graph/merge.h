@@ -5,6 +5,6 @@
 #include "analysis/grouping/graph/graph.h"
 
 // Numbers the nodes of all scans, brings lines and lists over, and gives the scans' memory back.
-xpl_status_t xpl_grp_merge_scans(struct forest *f) XPL_NODISCARD;
+xpl_status_t xpl_grp_merge_scans(struct graph *gr) XPL_NODISCARD;
 
 #endif

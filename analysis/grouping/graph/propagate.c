@@ -17,12 +17,12 @@ enum { SEARCH_BUDGET = 1 << 26 };
 
 // ---- roots ----
 
-static const struct root *root_of(const struct forest *f, uint32_t node) {
-    size_t lo = 0, hi = f->n_roots; // in the order of nodes
+static const struct root *root_of(const struct graph *gr, uint32_t node) {
+    size_t lo = 0, hi = gr->n_roots; // in the order of nodes
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
-        if (f->roots[mid].node == node) return &f->roots[mid];
-        if (f->roots[mid].node < node)
+        if (gr->roots[mid].node == node) return &gr->roots[mid];
+        if (gr->roots[mid].node < node)
             lo = mid + 1;
         else
             hi = mid;
@@ -36,32 +36,32 @@ struct same_level {
     bool found;
 };
 
-static bool is_same_level(struct forest *f, uint32_t node, void *ctx) {
+static bool is_same_level(struct graph *gr, uint32_t node, void *ctx) {
     struct same_level *const s = ctx;
-    if (node == s->self || !(f->g->nodes[node].flags & NODE_ROOT)) return false;
-    const struct root *const r = root_of(f, node);
+    if (node == s->self || !(gr->g->nodes[node].flags & NODE_ROOT)) return false;
+    const struct root *const r = root_of(gr, node);
     s->found = r && r->level == s->level;
     return s->found;
 }
 
 // A root that consumes what it produces is its own parent.
-static bool is_own_parent(const struct forest *f, uint32_t node) {
-    for (uint32_t i = f->g->nodes[node].links; i; i = f->links[i - 1].key_hi) {
-        if (!link_consumes(&f->links[i - 1])) continue;
-        const uint32_t hub = f->links[i - 1].key_lo;
-        for (uint32_t k = hub; k < f->n_links && f->links[k].key_lo == hub; k++)
-            if (f->links[k].end == node << LINK_NODE_SHIFT) return true;
+static bool is_own_parent(const struct graph *gr, uint32_t node) {
+    for (uint32_t i = gr->g->nodes[node].links; i; i = gr->links[i - 1].key_hi) {
+        if (!link_consumes(&gr->links[i - 1])) continue;
+        const uint32_t join = gr->links[i - 1].key_lo;
+        for (uint32_t k = join; k < gr->n_links && gr->links[k].key_lo == join; k++)
+            if (gr->links[k].end == node << LINK_NODE_SHIFT) return true;
     }
     return false;
 }
 
 // Whether a root starts a group [RootNeedsGrouping].
-static bool starts_group(struct forest *f, uint32_t node, int32_t level, bool *ret) {
+static bool starts_group(struct graph *gr, uint32_t node, int32_t level, bool *ret) {
     struct same_level s = {node, level, false};
     *ret = false;
-    if (f->g->nodes[node].group != NO_GROUP) return true;
-    if ((f->g->nodes[node].flags & NODE_ROOT) && is_own_parent(f, node)) return true;
-    if (!xpl_grp_search(f, node, is_same_level, &s)) return false;
+    if (gr->g->nodes[node].group != NO_GROUP) return true;
+    if ((gr->g->nodes[node].flags & NODE_ROOT) && is_own_parent(gr, node)) return true;
+    if (!xpl_grp_search(gr, node, is_same_level, &s)) return false;
     *ret = !s.found;
     return true;
 }
@@ -82,27 +82,27 @@ static int loop_order(const void *pa, const void *pb) {
 // ---- propagation ----
 
 // The nodes that a node encloses stand right behind it.
-static bool find_subtrees(struct forest *f) {
-    const struct node *const v = f->g->nodes;
-    uint32_t *const ends = xpl_arena_array(&f->temp, f->g->n_nodes, sizeof *ends);
-    f->subtree_ends = ends;
+static bool find_subtrees(struct graph *gr) {
+    const struct node *const v = gr->g->nodes;
+    uint32_t *const ends = xpl_arena_array(&gr->temp, gr->g->n_nodes, sizeof *ends);
+    gr->subtree_ends = ends;
     if (!ends) return false;
-    for (uint32_t i = 0; i < f->g->n_nodes; i++)
+    for (uint32_t i = 0; i < gr->g->n_nodes; i++)
         ends[i] = i + 1;
-    for (uint32_t i = f->g->n_nodes; i-- > 0;)
+    for (uint32_t i = gr->g->n_nodes; i-- > 0;)
         if (v[i].parent && ends[v[i].parent - 1] < ends[i]) ends[v[i].parent - 1] = ends[i];
     return true;
 }
 
 // Queues what consumes what a node produces.
-static bool queue_consumers(struct forest *f, uint32_t node) {
-    for (uint32_t l = f->g->nodes[node].links; l; l = f->links[l - 1].key_hi) {
-        if (link_consumes(&f->links[l - 1])) continue;
-        const uint32_t hub = f->links[l - 1].key_lo;
-        for (uint32_t k = hub; k < f->n_links && f->links[k].key_lo == hub; k++) {
-            const struct link *const to = &f->links[k];
-            if (!link_consumes(to) || f->g->nodes[link_node(to)].group != NO_GROUP) continue;
-            uint32_t *const slot = xpl_vec_push(&f->temp, &f->spreading);
+static bool queue_consumers(struct graph *gr, uint32_t node) {
+    for (uint32_t l = gr->g->nodes[node].links; l; l = gr->links[l - 1].key_hi) {
+        if (link_consumes(&gr->links[l - 1])) continue;
+        const uint32_t join = gr->links[l - 1].key_lo;
+        for (uint32_t k = join; k < gr->n_links && gr->links[k].key_lo == join; k++) {
+            const struct link *const to = &gr->links[k];
+            if (!link_consumes(to) || gr->g->nodes[link_node(to)].group != NO_GROUP) continue;
+            uint32_t *const slot = xpl_vec_push(&gr->temp, &gr->to_visit);
             if (!slot) return false;
             *slot = link_node(to);
         }
@@ -110,76 +110,77 @@ static bool queue_consumers(struct forest *f, uint32_t node) {
     return true;
 }
 
-// Gives the group to a node and what it encloses.  What has a group already gave it to all inside.
-static bool spread_from(struct forest *f, uint32_t node, uint32_t group) {
-    struct node *const v = f->g->nodes;
-    const uint32_t end = f->subtree_ends[node];
+// Gives the group to a node and to what it encloses.  A node that has a group already has given it
+// to all inside.
+static bool mark_subtree(struct graph *gr, uint32_t node, uint32_t group) {
+    struct node *const v = gr->g->nodes;
+    const uint32_t end = gr->subtree_ends[node];
     for (uint32_t i = node; i < end;) {
         const bool passed = i != node && (v[i].flags & NODE_ASYNC);
         if (passed || v[i].group != NO_GROUP) {
-            i = f->subtree_ends[i];
+            i = gr->subtree_ends[i];
             continue;
         }
         v[i].group = group;
-        if (!queue_consumers(f, i)) return false;
+        if (!queue_consumers(gr, i)) return false;
         i++;
     }
     return true;
 }
 
-static bool spread(struct forest *f, uint32_t root, uint32_t group) {
-    bool ok = f->g->nodes[root].group != NO_GROUP || spread_from(f, root, group);
-    while (ok && f->spreading.n) {
-        const uint32_t node = f->spreading.v[--f->spreading.n];
-        if (f->g->nodes[node].group == NO_GROUP) ok = spread_from(f, node, group);
+static bool propagate_group(struct graph *gr, uint32_t root, uint32_t group) {
+    bool ok = gr->g->nodes[root].group != NO_GROUP || mark_subtree(gr, root, group);
+    while (ok && gr->to_visit.n) {
+        const uint32_t node = gr->to_visit.v[--gr->to_visit.n];
+        if (gr->g->nodes[node].group == NO_GROUP) ok = mark_subtree(gr, node, group);
     }
-    f->spreading.n = 0;
+    gr->to_visit.n = 0;
     return ok;
 }
 
 // Starts group `id` at a root [ProcessRootEvent].
-static bool start_group(struct forest *f, uint32_t root, uint32_t id) {
+static bool start_group(struct graph *gr, uint32_t root, uint32_t id) {
     xpl_str_t name;
-    if (!spread(f, root, id) || !xpl_grp_make_name(f, root, &name)) return false;
-    while (f->names.n <= id) {
-        xpl_str_t *const slot = xpl_vec_push(&f->temp, &f->names);
+    if (!propagate_group(gr, root, id) || !xpl_grp_make_name(gr, root, &name)) return false;
+    while (gr->names.n <= id) {
+        xpl_str_t *const slot = xpl_vec_push(&gr->temp, &gr->names);
         if (!slot) return false;
         *slot = (xpl_str_t){"", 0};
     }
-    f->names.v[id] = name;
-    if (!(f->g->nodes[root].flags & NODE_IMPLICIT)) f->g->nodes[root].flags |= NODE_NAMED;
+    gr->names.v[id] = name;
+    if (!(gr->g->nodes[root].flags & NODE_IMPLICIT)) gr->g->nodes[root].flags |= NODE_NAMED;
     return true;
 }
 
 // ---- groups ----
 
-static bool is_tf_data_root(const struct forest *f, const struct root *r) {
+static bool is_tf_data_root(const struct graph *gr, const struct root *r) {
     struct xpl_stat step;
-    if (!f->n_tf_data_ids) return false;
-    if (r->has_step) return xpl_grp_is_tf_data(f, r->step);
-    return xpl_grp_node_stat(f->g, r->node, XPL_STAT_STEP_ID, &step) &&
-           xpl_grp_is_tf_data(f, xpl_stat_int(&step));
+    if (!gr->n_tf_data_ids) return false;
+    if (r->has_step) return xpl_grp_is_tf_data(gr, r->step);
+    return xpl_grp_node_stat(gr->g, r->node, XPL_STAT_STEP_ID, &step) &&
+           xpl_grp_is_tf_data(gr, xpl_stat_int(&step));
 }
 
-static bool group_roots(struct forest *f, uint32_t *next) {
-    struct root *const order = xpl_arena_array(&f->temp, f->n_roots, sizeof *order);
+static bool group_roots(struct graph *gr, uint32_t *next) {
+    struct root *const order = xpl_arena_array(&gr->temp, gr->n_roots, sizeof *order);
     size_t n = 0;
     if (!order) return false;
-    for (size_t i = 0; i < f->n_roots; i++)
-        if (!is_tf_data_root(f, &f->roots[i])) order[n++] = f->roots[i];
+    for (size_t i = 0; i < gr->n_roots; i++)
+        if (!is_tf_data_root(gr, &gr->roots[i])) order[n++] = gr->roots[i];
     xpl_std_sort(order, n, sizeof *order, root_before, NULL);
     for (size_t i = 0; i < n; i++) {
         bool starts;
-        if (!starts_group(f, order[i].node, order[i].level, &starts)) return false;
-        if (starts && !start_group(f, order[i].node, (*next)++)) return false;
+        if (!starts_group(gr, order[i].node, order[i].level, &starts)) return false;
+        if (starts && !start_group(gr, order[i].node, (*next)++)) return false;
     }
     return true;
 }
 
-static bool group_loops(struct forest *f, uint32_t *next) {
-    xpl_grp_sort(f->loop_roots.v, f->loop_roots.n, sizeof *f->loop_roots.v, loop_order);
-    for (size_t i = 0; i < f->loop_roots.n; i++)
-        if (!start_group(f, f->loop_roots.v[i].node, (*next)++)) return false;
+static bool group_loops(struct graph *gr, uint32_t *next) {
+    xpl_grp_sort(gr->loop_roots.v, gr->loop_roots.n, sizeof *gr->loop_roots.v, loop_order);
+    for (size_t i = 0; i < gr->loop_roots.n; i++)
+        if (!start_group(gr, gr->loop_roots.v[i].node, (*next)++)) return false;
     return true;
 }
 
@@ -189,27 +190,27 @@ static bool is_core_scan(const struct scan *s) {
 }
 
 // Calls starts_group for the events of all TensorCores; true when each of them starts one.
-static bool cores_need_grouping(struct forest *f, bool *ret) {
+static bool cores_need_grouping(struct graph *gr, bool *ret) {
     *ret = true;
-    for (size_t i = 0; i < f->n_scans && *ret; i++) {
-        const struct scan *const s = &f->scans[i];
+    for (size_t i = 0; i < gr->n_scans && *ret; i++) {
+        const struct scan *const s = &gr->scans[i];
         for (size_t k = 0; is_core_scan(s) && k < s->nodes.n && *ret; k++)
-            if (!starts_group(f, s->base + (uint32_t)k, 0, ret)) return false;
+            if (!starts_group(gr, s->base + (uint32_t)k, 0, ret)) return false;
     }
     return true;
 }
 
 // When the host groups no device step, the steps of all cores are numbered in lock step.
-static bool group_cores(struct forest *f, uint32_t next) {
+static bool group_cores(struct graph *gr, uint32_t next) {
     bool all;
-    if (!cores_need_grouping(f, &all)) return false;
-    for (size_t i = 0; all && i < f->n_scans; i++) {
-        const struct scan *const s = &f->scans[i];
+    if (!cores_need_grouping(gr, &all)) return false;
+    for (size_t i = 0; all && i < gr->n_scans; i++) {
+        const struct scan *const s = &gr->scans[i];
         uint32_t id = next;
         for (size_t k = 0; is_core_scan(s) && k < s->nodes.n; k++) {
             bool starts;
-            if (!starts_group(f, s->base + (uint32_t)k, 0, &starts)) return false;
-            if (starts && !start_group(f, s->base + (uint32_t)k, id++)) return false;
+            if (!starts_group(gr, s->base + (uint32_t)k, 0, &starts)) return false;
+            if (starts && !start_group(gr, s->base + (uint32_t)k, id++)) return false;
         }
     }
     return true;
@@ -217,23 +218,23 @@ static bool group_cores(struct forest *f, uint32_t next) {
 
 // ---- is_eager ----
 
-static bool take_eager(struct forest *f, uint32_t node, void *ctx) {
-    if (!(f->g->nodes[node].flags & NODE_EAGER)) return false;
+static bool find_eager(struct graph *gr, uint32_t node, void *ctx) {
+    if (!(gr->g->nodes[node].flags & NODE_EAGER)) return false;
     *(uint32_t *)ctx = node + 1;
     return true;
 }
 
 // The nearest EagerExecute above decides [EventNode::IsEager].  Plain events have the answer of the
 // node they are in.
-static bool mark_eager(struct forest *f) {
-    struct node *const v = f->g->nodes;
-    if (!(f->ctx_flags & NODE_EAGER)) return true;
-    for (uint32_t i = 0; i < f->g->n_nodes; i++) {
+static bool mark_eager(struct graph *gr) {
+    struct node *const v = gr->g->nodes;
+    if (!(gr->ctx_flags & NODE_EAGER)) return true;
+    for (uint32_t i = 0; i < gr->g->n_nodes; i++) {
         uint32_t flags = 0;
         if (v[i].flags & NODE_EAGER) continue; // the scan said it
         if (v[i].flags & NODE_CONSUMES) {
             uint32_t found = 0;
-            if (!xpl_grp_search(f, i, take_eager, &found)) return false;
+            if (!xpl_grp_search(gr, i, find_eager, &found)) return false;
             if (found) flags = v[found - 1].flags & (NODE_IN_EAGER | NODE_IS_EAGER);
         } else if (v[i].parent) { // stands before it
             flags = v[v[i].parent - 1].flags & (NODE_IN_EAGER | NODE_IS_EAGER);
@@ -243,21 +244,21 @@ static bool mark_eager(struct forest *f) {
     return true;
 }
 
-xpl_status_t xpl_grp_propagate(struct forest *f, bool want_groups) {
-    struct xpl_groups *const g = f->g;
+xpl_status_t xpl_grp_propagate(struct graph *gr, bool want_groups) {
+    struct xpl_groups *const g = gr->g;
     uint32_t next = 0;
-    f->budget = SEARCH_BUDGET;
-    f->seen = xpl_arena_zalloc(&f->temp, (g->n_nodes / 64 + 1) * sizeof *f->seen);
-    if (!f->seen) return xpl_grp_no_memory(f);
+    gr->budget = SEARCH_BUDGET;
+    gr->seen = xpl_arena_zalloc(&gr->temp, (g->n_nodes / 64 + 1) * sizeof *gr->seen);
+    if (!gr->seen) return xpl_grp_no_memory(gr);
     if (want_groups) {
-        if (!find_subtrees(f)) return xpl_grp_no_memory(f);
-        const bool ok = f->loop_roots.n ? group_loops(f, &next) : group_roots(f, &next);
-        if (!ok || !group_cores(f, next)) return xpl_grp_no_memory(f);
+        if (!find_subtrees(gr)) return xpl_grp_no_memory(gr);
+        const bool ok = gr->loop_roots.n ? group_loops(gr, &next) : group_roots(gr, &next);
+        if (!ok || !group_cores(gr, next)) return xpl_grp_no_memory(gr);
     }
-    if (!mark_eager(f)) return xpl_grp_no_memory(f);
-    g->names = xpl_arena_array(g->arena, f->names.n, sizeof *g->names);
-    if (!g->names) return xpl_grp_no_memory(f);
-    if (f->names.n) memcpy(g->names, f->names.v, f->names.n * sizeof *g->names);
-    g->n_groups = (uint32_t)f->names.n;
+    if (!mark_eager(gr)) return xpl_grp_no_memory(gr);
+    g->names = xpl_arena_array(g->arena, gr->names.n, sizeof *g->names);
+    if (!g->names) return xpl_grp_no_memory(gr);
+    if (gr->names.n) memcpy(g->names, gr->names.v, gr->names.n * sizeof *g->names);
+    g->n_groups = (uint32_t)gr->names.n;
     return XPL_OK;
 }

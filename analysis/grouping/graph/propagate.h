@@ -8,6 +8,6 @@
 #include "analysis/grouping/graph/graph.h"
 
 // Gives nodes their groups (unless only is_eager is wanted) and sets NODE_IS_EAGER.
-xpl_status_t xpl_grp_propagate(struct forest *f, bool want_groups) XPL_NODISCARD;
+xpl_status_t xpl_grp_propagate(struct graph *gr, bool want_groups) XPL_NODISCARD;
 
 #endif

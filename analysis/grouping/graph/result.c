@@ -113,12 +113,12 @@ const struct xpl_step_event *xpl_groups_steps(const struct xpl_groups *g,
 }
 
 bool xpl_groups_steps_are_recorded(const struct xpl_groups *g, const struct xpl_plane *plane) {
-    return g->planes[plane->index].raw_steps;
+    return g->planes[plane->index].steps_recorded;
 }
 
 bool xpl_groups_replaces_line(const struct xpl_groups *g, const struct xpl_line *line) {
     const struct plane_groups *const pg = &g->planes[line->plane->index];
-    if (pg->raw_steps)
+    if (pg->steps_recorded)
         return xpl_str_eq(line->name, XPL_STR(XPL_LINE_STEPS)) ||
                xpl_str_eq(line->name, XPL_STR(XPL_LINE_SPARSE_CORE_STEPS));
     if (pg->step_line) return pg->step_line == line;

@@ -20,7 +20,7 @@ struct run {
 };
 struct group_span {
     struct span span;
-    int64_t group, after, shown; // after: what lines behind the grouping line see
+    int64_t group, after, shown; // after: for lines behind the grouping line
     bool has_group, has_after, has_shown;
 };
 
@@ -32,11 +32,11 @@ struct plane_groups {
     size_t n_runs;
     struct xpl_step_event *steps;
     size_t n_steps;
-    bool raw_steps;                   // as they stand in the file, from all step lines
+    bool steps_recorded;              // as they stand in the file, from all step lines
     const struct xpl_line *step_line; // TPU: the line that `steps` replaces
     struct group_span *spans;         // TPU: events of the grouping line, merged
     size_t n_spans;
-    bool sane_spans;                  // begin <= end in all
+    bool spans_valid;                 // begin <= end in all
     const struct xpl_line *span_line; // modules that stand for steps; NULL where steps do
     bool any_group;
 };
@@ -52,9 +52,8 @@ struct xpl_groups {
     uint32_t n_scanned;
     xpl_str_t *names; // of groups
     uint32_t n_groups;
-    bool grouped;  // the space arrived grouped: own stats count
-    bool computed; // groups were looked for
-    bool keep_executors;
+    bool grouped;        // the space arrived grouped: own stats count
+    bool computed;       // groups were searched for
     struct link *labels; // by key: group and eagerness of its producers
     uint32_t n_labels;
     bool empty;

@@ -12,8 +12,8 @@ uint64_t xpl_grp_mix(uint64_t x) {
 
 // Keys of one type and process never collide; across types they do by chance alone, as upstream's
 // hashed ids do.  Ids that are near to one another, as those that were counted up are, have keys
-// that are, too: what is sorted by key is then read almost in order.  Unseeded: the order of hubs
-// must not change from run to run, and who crafts collisions only links events of his own profile.
+// that are, too: what is sorted by key is then read almost in order.  Unseeded: the order of joins
+// must not change from run to run, and a crafted collision only links events of its own profile.
 uint64_t xpl_grp_key(int32_t type, bool has_pid, int32_t pid, uint64_t id) {
     uint64_t c = xpl_grp_mix((uint64_t)(uint32_t)type + UINT64_C(0x9e3779b97f4a7c15));
     if (has_pid) c = xpl_grp_mix(c ^ ((uint64_t)(uint32_t)pid + UINT64_C(0x632be59bd9b4e019)));

@@ -28,7 +28,7 @@ uint64_t xpl_grp_mix(uint64_t x); // a bijection that leaves no pattern
 uint64_t xpl_grp_key(int32_t type, bool has_pid, int32_t pid, uint64_t id);
 // Key of an executor's step and iteration.
 uint64_t xpl_grp_executor_key(uint64_t step, uint64_t iteration);
-// Key of a hub that has one child alone: that node.
+// Key of a join that has one child alone: that node.
 uint64_t xpl_grp_pair_key(uint32_t node);
 
 #endif

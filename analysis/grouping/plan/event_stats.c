@@ -1,7 +1,7 @@
 #include "analysis/grouping/plan/event_stats.h"
 
-static void take_stat(const struct plan *plan, enum stat_class c, xpl_bytes_t message,
-                      struct scan_stats *st) {
+static void store_stat(const struct plan *plan, enum stat_class c, xpl_bytes_t message,
+                       struct scan_stats *st) {
     struct xpl_raw_stat raw;
     // Where upstream walks all stats the last of a type counts, where it asks for one the first.
     const bool last = c <= SC_IS_ASYNC;
@@ -29,7 +29,7 @@ bool xpl_grp_read_stats(const struct plan *plan, const struct xpl_raw_event *raw
             if (!xpl_raw_stat_read(m, xpl_input_end(plan->plane), &s)) return false;
             c = plan->class_of[xpl_stat_md_at(plan->plane, s.md_id)];
         }
-        if (c != SC_NONE) take_stat(plan, (enum stat_class)c, m, st);
+        if (c != SC_NONE) store_stat(plan, (enum stat_class)c, m, st);
     }
 }
 

@@ -9,8 +9,8 @@
 #include "analysis/grouping/plan/event_stats.h"
 #include "analysis/grouping/plan/plan.h"
 
-static bool read_next(const struct plan *plan, struct xpl_event_cursor *c,
-                      struct xpl_raw_event *raw, uint32_t *mask) {
+static bool read_raw(const struct plan *plan, struct xpl_event_cursor *c, struct xpl_raw_event *raw,
+                     uint32_t *mask) {
     xpl_bytes_t message;
     const uint8_t *p = c->p;
     if (XPL_UNLIKELY(xpl_next_message(&p, c->end, XLINE_EVENTS, &message) != XPL_WIRE_FIELD) ||
@@ -23,24 +23,24 @@ static bool read_next(const struct plan *plan, struct xpl_event_cursor *c,
     return true;
 }
 
-// Many threads may do so at once; looking first keeps the cache line shared.
+// Several threads may store at once; the load first keeps the cache line shared.
 static inline void note_linked(const struct plan *plan, uint32_t md) {
     if (plan->linked && !atomic_load_explicit(&plan->linked[md], memory_order_relaxed))
         atomic_store_explicit(&plan->linked[md], 1, memory_order_relaxed);
 }
 
 // One event of a line in file order.
-struct seen {
+struct line_event {
     struct xpl_raw_event raw;
     uint64_t at;
     uint32_t mask, role;
 };
 
-static inline bool see_next(const struct plan *plan, const struct xpl_line *line,
-                            struct xpl_event_cursor *c, struct seen *e) {
+static inline bool read_line_event(const struct plan *plan, const struct xpl_line *line,
+                                   struct xpl_event_cursor *c, struct line_event *e) {
     c->p = xpl_find_message(c->p, c->end, XLINE_EVENTS);
     e->at = (uint64_t)(c->p - line->message.ptr);
-    if (XPL_UNLIKELY(!read_next(plan, c, &e->raw, &e->mask))) return false;
+    if (XPL_UNLIKELY(!read_raw(plan, c, &e->raw, &e->mask))) return false;
     const uint32_t md = xpl_event_md_at(plan->plane, e->raw.md_id);
     e->role = plan->role_of[md];
     if (XPL_UNLIKELY(e->mask & SC_LINKED) || (e->role & ROLE_LINKED)) note_linked(plan, md);

@@ -1,6 +1,6 @@
 #include "analysis/grouping/scan/line_state.h"
 
-void xpl_grp_push_link(struct state *st, struct seg_list *l, uint64_t key, uint32_t end) {
+void xpl_grp_push_link(struct line_state *st, struct seg_list *l, uint64_t key, uint32_t end) {
     struct link *const r = xpl_grp_seg_push(&st->s->links_arena, l);
     if (r)
         *r = (struct link){(uint32_t)key, (uint32_t)(key >> 32), end};
@@ -8,7 +8,7 @@ void xpl_grp_push_link(struct state *st, struct seg_list *l, uint64_t key, uint3
         st->failed = true;
 }
 
-static void push_root(struct state *st, struct root root) {
+static void push_root(struct line_state *st, struct root root) {
     struct root *const r = xpl_grp_seg_push(&st->s->links_arena, &st->s->roots);
     if (r)
         *r = root;
@@ -16,7 +16,7 @@ static void push_root(struct state *st, struct root root) {
         st->failed = true;
 }
 
-static void push_launch(struct state *st, struct launch launch) {
+static void push_launch(struct line_state *st, struct launch launch) {
     struct launch *const l = xpl_grp_seg_push(&st->s->links_arena, &st->s->launches);
     if (l)
         *l = launch;
@@ -24,7 +24,7 @@ static void push_launch(struct state *st, struct launch launch) {
         st->failed = true;
 }
 
-void xpl_grp_push_pair(struct state *st, struct pair pair) {
+void xpl_grp_push_pair(struct line_state *st, struct pair pair) {
     struct pair *const p = xpl_grp_seg_push(&st->s->links_arena, &st->s->pairs);
     if (p)
         *p = pair;
@@ -32,7 +32,7 @@ void xpl_grp_push_pair(struct state *st, struct pair pair) {
         st->failed = true;
 }
 
-static void push_tf_data_id(struct state *st, int64_t id) {
+static void push_tf_data_id(struct line_state *st, int64_t id) {
     int64_t *const slot = xpl_grp_seg_push(&st->s->links_arena, &st->s->tf_data_ids);
     if (slot)
         *slot = id;
@@ -40,7 +40,7 @@ static void push_tf_data_id(struct state *st, int64_t id) {
         st->failed = true;
 }
 
-uint32_t xpl_grp_new_node(struct state *st, uint64_t at, uint32_t parent, uint32_t gap,
+uint32_t xpl_grp_new_node(struct line_state *st, uint64_t at, uint32_t parent, uint32_t gap,
                           uint32_t flags) {
     struct node *const n = xpl_grp_seg_push(&st->s->nodes_arena, &st->s->nodes);
     if (!n || st->s->nodes.n >= MAX_NODES) {
@@ -100,13 +100,14 @@ static uint64_t executor_key(const struct scan_stats *ss) {
 }
 
 // Of an EagerExecute: what it says itself.
-uint32_t xpl_grp_eager_flags(const struct state *st, const struct xpl_raw_event *raw) {
+uint32_t xpl_grp_eager_flags(const struct line_state *st, const struct xpl_raw_event *raw) {
     const struct xpl_stats stats = {st->line->plane, raw->stats, raw->end, XEVENT_STATS};
     return NODE_IN_EAGER | (xpl_grp_runs_eagerly(stats) ? NODE_IS_EAGER : 0);
 }
 
 // Makes a node of an event whose stats and links were read.  Returns node + 1.
-static uint32_t make_node(struct state *st, const struct event *e, uint32_t parent, uint32_t gap) {
+static uint32_t make_node(struct line_state *st, const struct event *e, uint32_t parent,
+                          uint32_t gap) {
     const uint32_t ids = SC_BIT(SC_STEP_ID) | SC_BIT(SC_ITER_NUM);
     uint32_t flags = xpl_grp_node_flags(&e->ss, e->role);
     int32_t level;
@@ -136,7 +137,7 @@ static uint32_t make_node(struct state *st, const struct event *e, uint32_t pare
     return self;
 }
 
-static bool read_event(const struct state *st, const struct xpl_raw_event *raw, uint64_t at,
+static bool read_event(const struct line_state *st, const struct xpl_raw_event *raw, uint64_t at,
                        uint32_t role, struct event *e) {
     e->at = at;
     e->span = span_of(st->line, raw->offset_ps, raw->duration_ps);
@@ -147,7 +148,7 @@ static bool read_event(const struct state *st, const struct xpl_raw_event *raw, 
     return true;
 }
 
-static void settle_entry(struct state *st, struct entry *entry, uint32_t parent) {
+static void resolve_entry(struct line_state *st, struct open_event *entry, uint32_t parent) {
     struct xpl_raw_event raw;
     struct event e;
     if (!xpl_raw_event_at(st->line, entry->at, &raw)) {
@@ -164,10 +165,10 @@ static void settle_entry(struct state *st, struct entry *entry, uint32_t parent)
 }
 
 // Makes nodes of all that is pending; returns the innermost (+ 1), 0 when nothing encloses.
-uint32_t xpl_grp_settle(struct state *st) {
+uint32_t xpl_grp_resolve_pending(struct line_state *st) {
     uint32_t scope = 0;
     for (size_t i = 0; i < st->stack.n; i++) {
-        if (st->stack.v[i].pending) settle_entry(st, &st->stack.v[i], scope);
+        if (st->stack.v[i].pending) resolve_entry(st, &st->stack.v[i], scope);
         scope = st->stack.v[i].scope;
     }
     return scope;
@@ -176,16 +177,16 @@ uint32_t xpl_grp_settle(struct state *st) {
 // ---- one event ----
 
 // Plain events between an event that is next and the top of the stack.
-static uint32_t gap_to_top(const struct state *st) {
+static uint32_t gap_to_top(const struct line_state *st) {
     if (st->stack.n == 0) return 0;
     const size_t gap = st->plain.n - st->stack.v[st->stack.n - 1].plain;
     return gap < UINT32_MAX ? (uint32_t)gap : UINT32_MAX;
 }
 
-static void push_entry(struct state *st, struct entry e) {
+static void push_entry(struct line_state *st, struct open_event e) {
     if (st->stack.n == 0) st->plain.n = 0;
     e.plain = st->plain.n;
-    struct entry *const top = xpl_vec_push(&st->scratch, &st->stack);
+    struct open_event *const top = xpl_vec_push(&st->scratch, &st->stack);
     if (top)
         *top = e;
     else
@@ -200,7 +201,7 @@ struct nature {
     bool launch;   // it launches a kernel
 };
 
-static struct nature nature_of(const struct state *st, uint32_t mask, uint32_t role) {
+static struct nature nature_of(const struct line_state *st, uint32_t mask, uint32_t role) {
     const bool kernel = !(role & ROLE_KNOWN) && (mask & SC_BIT(SC_CORRELATION));
     return (struct nature){
         .node = (mask & SC_BIT(SC_IS_ROOT)) ||
@@ -217,13 +218,13 @@ static struct nature nature_of(const struct state *st, uint32_t mask, uint32_t r
 
 // Whether its stats must be read now; what it is not inside of was popped, unless it may be
 // asynchronous.
-static bool must_read(const struct state *st, struct nature n, uint32_t mask, uint32_t role) {
+static bool must_read(const struct line_state *st, struct nature n, uint32_t mask, uint32_t role) {
     return n.node || n.launch || (mask & SC_BIT(SC_IS_ASYNC)) ||
-           (role & (ROLE_TF_DATA | ROLE_EXECUTOR)) || (n.pending && st->settle_all) ||
+           (role & (ROLE_TF_DATA | ROLE_EXECUTOR)) || (n.pending && st->none_pending) ||
            (n.producer && (n.pending || st->stack.n));
 }
 
-static void note_ids(struct state *st, const struct event *e) {
+static void note_ids(struct line_state *st, const struct event *e) {
     if (!stats_have(&e->ss, SC_BIT(SC_STEP_ID))) return;
     if (e->role & ROLE_TF_DATA) push_tf_data_id(st, stats_int(&e->ss, SC_STEP_ID));
     if ((e->role & ROLE_EXECUTOR) && stats_have(&e->ss, SC_BIT(SC_ITER_NUM)))
@@ -231,7 +232,7 @@ static void note_ids(struct state *st, const struct event *e) {
 }
 
 // An event that is not plain.  Returns the scope it is in: itself when it becomes a node.
-uint32_t xpl_grp_process_event(struct state *st, const struct xpl_raw_event *raw, uint64_t at,
+uint32_t xpl_grp_process_event(struct line_state *st, const struct xpl_raw_event *raw, uint64_t at,
                                uint32_t mask, uint32_t role) {
     const struct nature n = nature_of(st, mask, role);
     const struct span span = span_of(st->line, raw->offset_ps, raw->duration_ps);
@@ -250,11 +251,11 @@ uint32_t xpl_grp_process_event(struct state *st, const struct xpl_raw_event *raw
     if (!async && (mask & SC_BIT(SC_IS_ASYNC))) pop_until_includes(st, span);
     const bool passes = e.links.producer || n.launch;
     // (An asynchronous consumer that passes nothing on is a leaf.)
-    const bool self = n.node || (n.pending && (passes || st->settle_all));
+    const bool self = n.node || (n.pending && (passes || st->none_pending));
     const uint32_t gap = async ? 0 : gap_to_top(st);
     uint32_t scope = 0;
     // (Nodes are numbered in the order of the line, so what is open comes first in any case.)
-    if (self || (passes && !async)) scope = xpl_grp_settle(st);
+    if (self || (passes && !async)) scope = xpl_grp_resolve_pending(st);
     if (async) scope = 0;
     if (self) scope = make_node(st, &e, scope, gap);
     if (e.links.producer && scope) {
@@ -265,11 +266,11 @@ uint32_t xpl_grp_process_event(struct state *st, const struct xpl_raw_event *raw
     if (n.launch) push_launch(st, (struct launch){stats_int_or_uint(&e.ss, SC_CORRELATION), scope});
     if (async) return scope;
     if (self || n.pending)
-        push_entry(st, (struct entry){.span = span,
-                                      .at = at,
-                                      .gap = gap,
-                                      .pending = !self,
-                                      .scope = self ? scope : top_scope(st)});
+        push_entry(st, (struct open_event){.span = span,
+                                           .at = at,
+                                           .gap = gap,
+                                           .pending = !self,
+                                           .scope = self ? scope : top_scope(st)});
     else if (st->stack.n)
         push_plain(st, span);
     return top_scope(st);
@@ -277,15 +278,15 @@ uint32_t xpl_grp_process_event(struct state *st, const struct xpl_raw_event *raw
 
 // ---- a line ----
 
-void xpl_grp_begin_line(struct state *st, struct scan *s, struct line_groups *lg) {
-    *st = (struct state){.s = s, .plan = s->plan, .lg = lg, .line = lg->line};
+void xpl_grp_begin_line(struct line_state *st, struct scan *s, struct line_groups *lg) {
+    *st = (struct line_state){.s = s, .plan = s->plan, .lg = lg, .line = lg->line};
     xpl_arena_init(&st->scratch, s->links_arena.limit);
     st->kernel_host = s->plan->plane->kind == XPL_PLANE_HOST_THREADS;
     st->kernel_device = !st->kernel_host && (s->plan->classes & SC_BIT(SC_CORRELATION));
 }
 
-xpl_status_t xpl_grp_begin_chunk(struct state *st, uint32_t chunk, struct xpl_exec *exec) {
+xpl_status_t xpl_grp_begin_chunk(struct line_state *st, uint32_t chunk, struct xpl_exec *exec) {
     if (xpl_exec_cancelled(exec)) XPL_RETURN_ERROR(&st->s->err, XPL_CANCELLED, "cancelled");
-    if (st->lg->chunk_tops) st->lg->chunk_tops[chunk] = xpl_grp_settle(st);
+    if (st->lg->chunk_tops) st->lg->chunk_tops[chunk] = xpl_grp_resolve_pending(st);
     return XPL_OK;
 }

@@ -38,9 +38,9 @@ static inline uint64_t node_at(const struct node *n) {
     return (uint64_t)n->at_hi << 32 | n->at_lo;
 }
 
-// One end of a link between lines.  All with the same key meet in a hub.
+// One end of a link between lines.  All with the same key meet in a join.
 struct link {
-    uint32_t key_lo, key_hi; // in a hub: its first link, and the node's next link + 1
+    uint32_t key_lo, key_hi; // in a join: its first link, and the node's next link + 1
     uint32_t end;            // LINK_CONSUMER | node | gap; in labels: LABEL_* | group
 };
 #define LINK_CONSUMER   0x80000000u

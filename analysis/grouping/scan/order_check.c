@@ -3,7 +3,7 @@
 #include "analysis/grouping/plan/regions.h"
 
 // The markers of regions: what a region does not lie in is closed before its StartRegion.
-void xpl_grp_pass_marker(struct state *st, struct order_check *o, const struct seen *e,
+void xpl_grp_pass_marker(struct line_state *st, struct order_check *o, const struct line_event *e,
                          uint64_t previous_offset) {
     struct region longest;
     if (e->role & ROLE_STOP_REGION) {

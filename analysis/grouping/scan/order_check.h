@@ -23,7 +23,7 @@ static inline void check_order(struct order_check *o, const struct xpl_raw_event
 }
 
 // The markers of regions: what a region does not lie in is closed before its StartRegion.
-void xpl_grp_pass_marker(struct state *st, struct order_check *o, const struct seen *e,
+void xpl_grp_pass_marker(struct line_state *st, struct order_check *o, const struct line_event *e,
                          uint64_t previous_offset);
 
 #endif

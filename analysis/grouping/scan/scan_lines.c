@@ -9,7 +9,8 @@
 // ---- a line in file order ----
 
 // *ret_unsorted: the line must be scanned in another order, and nothing of this counts.
-static xpl_status_t scan_in_order(struct state *st, struct xpl_exec *exec, bool *ret_unsorted) {
+static xpl_status_t scan_in_order(struct line_state *st, struct xpl_exec *exec,
+                                  bool *ret_unsorted) {
     struct scan *const s = st->s;
     struct order_check order = {.duration = UINT64_MAX, .offset = 0};
     struct xpl_event_cursor c;
@@ -17,12 +18,13 @@ static xpl_status_t scan_in_order(struct state *st, struct xpl_exec *exec, bool 
     uint64_t next_chunk = 0;
     xpl_events_begin(&c, st->line);
     for (; c.index != c.stop; c.index++) {
-        struct seen e;
+        struct line_event e;
         if (XPL_UNLIKELY(c.index == next_chunk)) {
             XPL_TRY(xpl_grp_begin_chunk(st, chunk, exec));
             next_chunk = xpl_line_chunk_first(st->line, ++chunk);
         }
-        if (XPL_UNLIKELY(!see_next(st->plan, st->line, &c, &e))) return xpl_grp_scan_failed(s, &c);
+        if (XPL_UNLIKELY(!read_line_event(st->plan, st->line, &c, &e)))
+            return xpl_grp_scan_failed(s, &c);
         if (st->plan->has_regions) {
             const uint64_t previous = order.offset;
             check_order(&order, &e.raw);
@@ -38,13 +40,13 @@ static xpl_status_t scan_in_order(struct state *st, struct xpl_exec *exec, bool 
 
 // ---- a line out of order ----
 
-static void visit_region(struct state *st, const struct placed *r) {
+static void visit_region(struct line_state *st, const struct placed *r) {
     pop_until_includes(st, span_of(st->line, r->offset, r->duration));
     st->lg->regions[st->lg->n_regions++] =
         (struct explicit_region){{r->offset, r->duration}, top_scope(st)};
 }
 
-static xpl_status_t scan_sorted(struct state *st) {
+static xpl_status_t scan_sorted(struct line_state *st) {
     struct scan *const s = st->s;
     struct placed_list list;
     uint32_t *const scope = xpl_arena_array(&s->nodes_arena, st->line->n_events, sizeof *scope);
@@ -54,7 +56,7 @@ static xpl_status_t scan_sorted(struct state *st) {
     st->lg->regions = xpl_arena_array(&s->nodes_arena, list.n_regions, sizeof *st->lg->regions);
     if (!st->lg->regions) return xpl_grp_scan_failed(s, NULL);
     st->lg->explicit_scope = scope;
-    st->settle_all = true; // cursors go in file order and cannot repeat this nesting
+    st->none_pending = true; // cursors go in file order and cannot repeat this nesting
     for (size_t i = 0; i < list.v.n; i++) {
         const struct placed *const e = &list.v.v[i];
         struct xpl_raw_event raw;
@@ -77,7 +79,7 @@ static xpl_status_t scan_sorted(struct state *st) {
 // One line; *ret_unsorted as for scan_in_order.
 static xpl_status_t scan_line(struct scan *s, struct line_groups *lg, struct xpl_exec *exec,
                               bool *ret_unsorted) {
-    struct state st;
+    struct line_state st;
     xpl_status_t status = XPL_OK;
     xpl_grp_begin_line(&st, s, lg);
     lg->first_node = (uint32_t)s->nodes.n;

@@ -7,35 +7,35 @@
 #include "analysis/grouping/scan/line_reader.h"
 #include "analysis/grouping/scan/order_check.h"
 
-struct quiet {           // a run of plain events
+struct plain_run {       // a run of plain events
     uint64_t begin, end; // the least begin and the greatest end
     uint32_t n_open;     // spans that are still open at its end; 0: no events
 };
-struct heard { // an event that is not plain
-    struct quiet before;
-    uint32_t mask; // and HEARD_*
+struct marked_event { // an event that is not plain
+    struct plain_run before;
+    uint32_t mask; // and EVENT_*
     uint32_t role;
     uint64_t at, offset, duration;
     const uint8_t *stats, *end;
 };
-#define HEARD_TIES  0x80000000u // begins where the event before it does
-#define HEARD_FIRST 0x40000000u // of its chunk
+#define EVENT_TIES  0x80000000u // begins where the event before it does
+#define EVENT_FIRST 0x40000000u // of its chunk
 
 struct piece {
     const struct plan *plan;
     const struct xpl_line *line;
     uint32_t chunk;
     struct xpl_arena arena;
-    XPL_VEC(struct heard) events;
+    XPL_VEC(struct marked_event) events;
     XPL_VEC(struct span) open; // of all runs, one after the other
-    struct quiet last;
+    struct plain_run last;
     uint64_t first_offset, first_duration;
     struct order_check order;
     bool failed;
     struct xpl_event_cursor broken; // where a malformed event is; line is NULL when there is none
 };
 
-static void add_plain(struct piece *p, struct quiet *q, struct span span) {
+static void add_plain(struct piece *p, struct plain_run *q, struct span span) {
     if (q->n_open == 0 || span.begin < q->begin) q->begin = span.begin;
     if (q->n_open == 0 || span.end > q->end) q->end = span.end;
     while (q->n_open && !span_includes(p->open.v[p->open.n - 1], span))
@@ -49,15 +49,15 @@ static void add_plain(struct piece *p, struct quiet *q, struct span span) {
 
 static void read_chunk(struct piece *p) {
     struct xpl_event_cursor c;
-    struct quiet q = {0};
+    struct plain_run q = {0};
     bool first = true;
     p->events.n = p->open.n = 0;
     p->order = (struct order_check){.duration = UINT64_MAX, .offset = 0};
     p->broken.line = NULL;
     xpl_events_begin_chunk(&c, p->line, p->chunk);
     for (; c.index != c.stop && !p->failed; c.index++, first = false) {
-        struct seen e;
-        if (XPL_UNLIKELY(!see_next(p->plan, p->line, &c, &e))) {
+        struct line_event e;
+        if (XPL_UNLIKELY(!read_line_event(p->plan, p->line, &c, &e))) {
             p->broken = c;
             break;
         }
@@ -68,27 +68,27 @@ static void read_chunk(struct piece *p) {
             add_plain(p, &q, span_of(p->line, e.raw.offset_ps, e.raw.duration_ps));
             continue;
         }
-        struct heard *const h = xpl_vec_push(&p->arena, &p->events);
+        struct marked_event *const h = xpl_vec_push(&p->arena, &p->events);
         if (h)
-            *h =
-                (struct heard){.before = q,
-                               .mask = e.mask | (ties ? HEARD_TIES : 0) | (first ? HEARD_FIRST : 0),
-                               .role = e.role,
-                               .at = e.at,
-                               .offset = e.raw.offset_ps,
-                               .duration = e.raw.duration_ps,
-                               .stats = e.raw.stats,
-                               .end = e.raw.end};
+            *h = (struct marked_event){.before = q,
+                                       .mask = e.mask | (ties ? EVENT_TIES : 0) |
+                                               (first ? EVENT_FIRST : 0),
+                                       .role = e.role,
+                                       .at = e.at,
+                                       .offset = e.raw.offset_ps,
+                                       .duration = e.raw.duration_ps,
+                                       .stats = e.raw.stats,
+                                       .end = e.raw.end};
         else
             p->failed = true;
-        q = (struct quiet){0};
+        q = (struct plain_run){0};
     }
     p->last = q;
 }
 
 // *open: where its open spans begin; moves behind them.
-static void pass_quiet(struct state *st, const struct quiet *q, const struct piece *p,
-                       size_t *open) {
+static void apply_plain(struct line_state *st, const struct plain_run *q, const struct piece *p,
+                        size_t *open) {
     if (q->n_open == 0) return;
     pop_until_includes(st, (struct span){q->begin, q->end});
     for (uint32_t i = 0; st->stack.n && i < q->n_open; i++)
@@ -96,24 +96,24 @@ static void pass_quiet(struct state *st, const struct quiet *q, const struct pie
     *open += q->n_open;
 }
 
-static xpl_status_t take_event(struct state *st, struct order_check *order, uint64_t previous,
-                               const struct heard *h) {
-    const struct seen e = {.raw = {.offset_ps = h->offset,
-                                   .duration_ps = h->duration,
-                                   .stats = h->stats,
-                                   .end = h->end},
-                           .at = h->at,
-                           .role = h->role};
+static xpl_status_t apply_event(struct line_state *st, struct order_check *order, uint64_t previous,
+                                const struct marked_event *h) {
+    const struct line_event e = {.raw = {.offset_ps = h->offset,
+                                         .duration_ps = h->duration,
+                                         .stats = h->stats,
+                                         .end = h->end},
+                                 .at = h->at,
+                                 .role = h->role};
     if (st->plan->has_regions && (h->role & (ROLE_START_REGION | ROLE_STOP_REGION))) {
-        const bool ties = h->mask & HEARD_FIRST ? h->offset == previous : h->mask & HEARD_TIES;
+        const bool ties = h->mask & EVENT_FIRST ? h->offset == previous : h->mask & EVENT_TIES;
         xpl_grp_pass_marker(st, order, &e, ties ? h->offset : ~h->offset);
     }
-    xpl_grp_process_event(st, &e.raw, h->at, h->mask & ~(HEARD_TIES | HEARD_FIRST), h->role);
+    xpl_grp_process_event(st, &e.raw, h->at, h->mask & ~(EVENT_TIES | EVENT_FIRST), h->role);
     return st->failed ? xpl_grp_scan_failed(st->s, NULL) : XPL_OK;
 }
 
-static xpl_status_t take_chunk(struct state *st, struct order_check *order, const struct piece *p,
-                               struct xpl_exec *exec) {
+static xpl_status_t apply_chunk(struct line_state *st, struct order_check *order,
+                                const struct piece *p, struct xpl_exec *exec) {
     size_t open = 0;
     const uint64_t previous = order->offset;
     if (p->failed) return xpl_grp_scan_failed(st->s, NULL);
@@ -121,11 +121,11 @@ static xpl_status_t take_chunk(struct state *st, struct order_check *order, cons
     check_order(order, &(struct xpl_raw_event){.offset_ps = p->first_offset,
                                                .duration_ps = p->first_duration});
     for (size_t i = 0; i < p->events.n; i++) {
-        const struct heard *const h = &p->events.v[i];
-        pass_quiet(st, &h->before, p, &open);
-        XPL_TRY(take_event(st, order, previous, h));
+        const struct marked_event *const h = &p->events.v[i];
+        apply_plain(st, &h->before, p, &open);
+        XPL_TRY(apply_event(st, order, previous, h));
     }
-    pass_quiet(st, &p->last, p, &open);
+    apply_plain(st, &p->last, p, &open);
     order->unsorted |= p->order.unsorted;
     order->offset = p->order.offset;
     order->duration = p->order.duration;
@@ -135,11 +135,11 @@ static xpl_status_t take_chunk(struct state *st, struct order_check *order, cons
 
 enum { MAX_WAVE = 16 };
 struct wide {
-    struct state *st;
+    struct line_state *st;
     struct xpl_exec *exec;
     struct order_check order;
-    struct piece *read, *take; // chunks that are read now, and those that were before
-    uint32_t n_read, n_take;
+    struct piece *read, *apply; // chunks that are read now, and those that were before
+    uint32_t n_read, n_apply;
     xpl_status_t status;
 };
 
@@ -149,12 +149,12 @@ static void run_wide(void *ctx, size_t i) {
         read_chunk(&w->read[i - 1]);
         return;
     }
-    for (uint32_t k = 0; k < w->n_take && w->status == XPL_OK; k++)
-        w->status = take_chunk(w->st, &w->order, &w->take[k], w->exec);
+    for (uint32_t k = 0; k < w->n_apply && w->status == XPL_OK; k++)
+        w->status = apply_chunk(w->st, &w->order, &w->apply[k], w->exec);
 }
 
 // As scan_in_order, and finds the same.
-xpl_status_t xpl_grp_scan_long(struct state *st, struct xpl_exec *exec, bool *ret_unsorted) {
+xpl_status_t xpl_grp_scan_long(struct line_state *st, struct xpl_exec *exec, bool *ret_unsorted) {
     const uint32_t width = exec->width < MAX_WAVE ? exec->width : MAX_WAVE;
     struct piece *const pieces = xpl_arena_zalloc(&st->scratch, 2 * width * sizeof *pieces);
     if (!pieces) return xpl_grp_scan_failed(st->s, NULL);
@@ -166,11 +166,11 @@ xpl_status_t xpl_grp_scan_long(struct state *st, struct xpl_exec *exec, bool *re
     for (uint32_t chunk = 0; w.status == XPL_OK;) {
         for (w.n_read = 0; w.n_read < width && chunk < st->line->n_chunks; w.n_read++)
             w.read[w.n_read].chunk = chunk++;
-        if (w.n_read + w.n_take == 0) break;
+        if (w.n_read + w.n_apply == 0) break;
         xpl_exec_run(exec, 1 + w.n_read, run_wide, &w);
         struct piece *const done = w.read;
-        w.read = w.take, w.take = done;
-        w.n_take = w.n_read;
+        w.read = w.apply, w.apply = done;
+        w.n_apply = w.n_read;
     }
     for (uint32_t i = 0; i < 2 * width; i++)
         xpl_arena_fini(&pieces[i].arena);

@@ -7,7 +7,7 @@
 
 // Scans the chunks of a line side by side; finds what a scan in file order finds.  *ret_unsorted:
 // the line must be scanned in another order, and nothing of this counts.
-xpl_status_t xpl_grp_scan_long(struct state *st, struct xpl_exec *exec, bool *ret_unsorted)
+xpl_status_t xpl_grp_scan_long(struct line_state *st, struct xpl_exec *exec, bool *ret_unsorted)
     XPL_NODISCARD;
 
 #endif

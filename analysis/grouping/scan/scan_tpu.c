@@ -3,8 +3,8 @@
 #include "analysis/grouping/plan/event_links.h"
 #include "analysis/grouping/scan/line_state.h"
 
-static void tpu_links(struct state *st, const struct xpl_line *line, const struct scan_stats *ss,
-                      uint32_t role, uint32_t node) {
+static void tpu_links(struct line_state *st, const struct xpl_line *line,
+                      const struct scan_stats *ss, uint32_t role, uint32_t node) {
     struct event_links links;
     xpl_grp_event_links(st->plan, line, ss, role, &links);
     if (links.producer) xpl_grp_push_link(st, &st->s->producers, links.producer_key, node);
@@ -13,7 +13,7 @@ static void tpu_links(struct state *st, const struct xpl_line *line, const struc
                           LINK_CONSUMER | node << LINK_NODE_SHIFT);
 }
 
-static xpl_status_t tpu_nodes(struct state *st, struct span *spans) {
+static xpl_status_t tpu_nodes(struct line_state *st, struct span *spans) {
     struct scan *const s = st->s;
     struct xpl_event_cursor c;
     xpl_events_begin(&c, st->line);
@@ -43,7 +43,7 @@ static xpl_status_t tpu_nodes(struct state *st, struct span *spans) {
 }
 
 // Links of the other lines go to the grouping event that encloses them.
-static xpl_status_t tpu_credit(struct state *st, const struct xpl_line *line,
+static xpl_status_t tpu_credit(struct line_state *st, const struct xpl_line *line,
                                const struct span *spans, struct xpl_exec *exec) {
     struct scan *const s = st->s;
     const uint64_t n = st->line->n_events;
@@ -80,7 +80,7 @@ static bool has_tpu_links(const struct plan *p) {
 }
 
 void xpl_grp_scan_tpu(struct scan *s, struct xpl_exec *exec) {
-    struct state st;
+    struct line_state st;
     const struct xpl_plane *const plane = s->plan->plane;
     xpl_grp_begin_line(&st, s, &s->lines[0]);
     xpl_grp_init_lists(s);

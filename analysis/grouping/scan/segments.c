@@ -7,14 +7,14 @@ void *xpl_grp_seg_push(struct xpl_arena *a, struct seg_list *l) {
     if (!s || s->n == s->cap) {
         uint32_t cap = s ? s->cap * 2 : 16; // many scans find little
         if (cap * l->elem > 1u << 16) cap = (1u << 16) / l->elem;
-        struct seg *const fresh = xpl_arena_alloc(a, sizeof *fresh + (size_t)cap * l->elem);
-        if (!fresh) return NULL;
-        *fresh = (struct seg){.cap = cap};
+        struct seg *const next = xpl_arena_alloc(a, sizeof *next + (size_t)cap * l->elem);
+        if (!next) return NULL;
+        *next = (struct seg){.cap = cap};
         if (s)
-            s->next = fresh;
+            s->next = next;
         else
-            l->first = fresh;
-        l->last = s = fresh;
+            l->first = next;
+        l->last = s = next;
     }
     l->n++;
     return (uint8_t *)seg_at(s) + (size_t)s->n++ * l->elem;

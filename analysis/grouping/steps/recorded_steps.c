@@ -18,7 +18,7 @@ static void set_own_stats(struct xpl_step_event *s) {
     }
 }
 
-// All events of a line, with the groups that spreading or their own stats gave them.
+// All events of a line, with the groups that to_visit or their own stats gave them.
 xpl_status_t xpl_grp_read_steps(const struct xpl_groups *g, const struct xpl_line *line,
                                 struct xpl_arena *temp, struct xpl_step_event *to,
                                 struct xpl_error *err) {
@@ -49,13 +49,13 @@ xpl_status_t xpl_grp_read_steps(const struct xpl_groups *g, const struct xpl_lin
 }
 
 // The step lines of a space that arrived grouped, or of one that is not grouped at all.
-xpl_status_t xpl_grp_raw_steps(struct xpl_groups *g, struct plane_groups *pg,
-                               struct xpl_error *err) {
+xpl_status_t xpl_grp_keep_recorded_steps(struct xpl_groups *g, struct plane_groups *pg,
+                                         struct xpl_error *err) {
     const struct xpl_plane *const p = pg->plan.plane;
     size_t n = 0;
     for (uint32_t i = 0; i < p->n_lines; i++)
         if (xpl_grp_is_step_line(&p->lines[i])) n += p->lines[i].n_events;
-    pg->raw_steps = true;
+    pg->steps_recorded = true;
     if (n == 0) return XPL_OK;
     pg->steps = xpl_arena_array(g->arena, n, sizeof *pg->steps);
     if (!pg->steps) XPL_RETURN_OOM(err, "device steps");

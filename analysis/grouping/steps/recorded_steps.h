@@ -11,8 +11,9 @@
 xpl_status_t xpl_grp_read_steps(const struct xpl_groups *g, const struct xpl_line *line,
                                 struct xpl_arena *temp, struct xpl_step_event *to,
                                 struct xpl_error *err) XPL_NODISCARD;
-// Takes the step lines of a space that arrived grouped, or of one that is not grouped at all.
-xpl_status_t xpl_grp_raw_steps(struct xpl_groups *g, struct plane_groups *pg, struct xpl_error *err)
-    XPL_NODISCARD;
+// Copies the step lines of a space that arrived grouped, or of one that is not grouped at all, to
+// pg->steps.
+xpl_status_t xpl_grp_keep_recorded_steps(struct xpl_groups *g, struct plane_groups *pg,
+                                         struct xpl_error *err) XPL_NODISCARD;
 
 #endif

@@ -71,7 +71,7 @@ static xpl_status_t fill_spans(struct xpl_groups *g, struct plane_groups *pg,
                                const struct xpl_step_event *v, size_t n, struct xpl_error *err) {
     pg->spans = xpl_arena_array(g->arena, n, sizeof *pg->spans);
     if (!pg->spans) return no_memory(err);
-    pg->sane_spans = true;
+    pg->spans_valid = true;
     for (size_t i = 0; i < n; i++) {
         const uint64_t begin = (uint64_t)v[i].begin_ps;
         const struct span span = {begin, begin + (uint64_t)v[i].duration_ps};
@@ -80,17 +80,17 @@ static xpl_status_t fill_spans(struct xpl_groups *g, struct plane_groups *pg,
                                            .after = v[i].group_id,
                                            .has_group = v[i].has_group,
                                            .has_after = v[i].has_group};
-        pg->sane_spans &= span.begin <= span.end;
+        pg->spans_valid &= span.begin <= span.end;
         pg->any_group |= v[i].has_group;
     }
     pg->n_spans = n;
     return XPL_OK;
 }
 
-// Modules that stand for steps are a line as any other: each looks for the one that it overlaps,
+// Modules that stand for steps are a line as any other: each joins the one that it overlaps,
 // and where one begins the moment another ends, that is the other [GroupLine, GetOverlappingEvent].
-static xpl_status_t spread_spans(struct xpl_groups *g, struct plane_groups *pg,
-                                 struct xpl_error *err) {
+static xpl_status_t propagate_spans(struct xpl_groups *g, struct plane_groups *pg,
+                                    struct xpl_error *err) {
     struct group_span *const v = pg->spans;
     uint64_t steps = 0;
     for (size_t i = 0, current = 0; i < pg->n_spans; i++) { // current: + 1
@@ -123,7 +123,7 @@ static xpl_status_t build_module_spans(struct xpl_groups *g, struct plane_groups
     XPL_TRY(xpl_grp_read_steps(g, line, temp, v, err));
     XPL_TRY(fill_spans(g, pg, v, line->n_events, err));
     pg->span_line = line;
-    return spread_spans(g, pg, err);
+    return propagate_spans(g, pg, err);
 }
 
 static xpl_status_t build_steps(struct xpl_groups *g, struct plane_groups *pg,
