@@ -18,14 +18,15 @@ allow() {
 allow base
 allow analysis/wire base/
 allow analysis/xplane analysis/wire/ base/
+allow analysis/formats analysis/xplane/ analysis/wire/ base/
 allow analysis/grouping analysis/xplane/ analysis/wire/ base/
 allow analysis/hlo analysis/grouping/ analysis/xplane/ analysis/wire/ base/
 allow analysis/trace analysis/hlo/ analysis/grouping/ analysis/xplane/ analysis/wire/ base/
 allow analysis/opstats analysis/hlo/ analysis/grouping/ analysis/xplane/ analysis/wire/ base/
-allow analysis/tools analysis/trace/ analysis/opstats/ analysis/hlo/ analysis/grouping/ analysis/xplane/ analysis/wire/ base/
+allow analysis/tools analysis/formats/ analysis/trace/ analysis/opstats/ analysis/hlo/ analysis/grouping/ analysis/xplane/ analysis/wire/ base/
 allow storage base/
 allow rpc base/ proto/
-allow capture analysis/wire/ base/ rpc/ proto/
+allow capture analysis/formats/format.h analysis/wire/ base/ rpc/ proto/
 allow agent analysis/wire/ base/ rpc/ proto/
 allow agent/inject agent/record.h
 allow server base/ analysis/ storage/ rpc/ proto/ capture/
