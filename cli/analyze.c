@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/formats/format.h"
 #include "analysis/tools/pipeline.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -15,6 +16,7 @@ struct host {
     xpl_str_t name;
     const char *path;
     struct xpl_source *source;
+    struct xpl_profile profile; // of the source's bytes
     struct xpl_arena arena;
     struct xpl_opstats *stats;
     struct xpl_trace_memory trace;
@@ -77,28 +79,64 @@ static xpl_status_t check_hosts(const struct xpl_args *args, const struct xpl_in
     return XPL_OK;
 }
 
+// Records a failure of the analysis with the file it is about.
+static xpl_status_t about(const struct host *h, xpl_status_t code, const struct xpl_error *why,
+                          struct xpl_error *err) {
+    return xpl_error_set(err, code, __FILE__, __LINE__, why->offset, "%s: %s", h->path, why->msg);
+}
+
+static void close_host(struct host *h) {
+    xpl_trace_memory_fini(&h->trace);
+    xpl_arena_fini(&h->arena);
+    xpl_profile_close(&h->profile);
+    xpl_source_free(h->source);
+}
+
+// Opens a host's file.  One that is broken is noted in h->status: others may answer without it.
+static xpl_status_t open_host(const struct analysis *a, struct host *h, struct xpl_error *err) {
+    const struct xpl_format_limits limits = {.max_bytes = LIMIT, .exec = a->exec};
+    struct xpl_error why = {0};
+    xpl_arena_init(&h->arena, LIMIT);
+    XPL_TRY(xpl_source_open(AT_FDCWD, h->path, 0, &h->source, err));
+    h->status = xpl_profile_open(xpl_str_from(h->path), xpl_source_bytes(h->source), &limits,
+                                 &h->profile, &why);
+    if (h->status == XPL_OK) return XPL_OK;
+    XPL_TRY(xpl_source_verify(h->source, err));
+    (void)about(h, h->status, &why, &h->err);
+    if (h->status == XPL_DATA_LOSS) return XPL_OK;
+    *err = h->err;
+    return h->status;
+}
+
+static xpl_status_t check_tool(const struct analysis *a, const char *path, struct xpl_error *err) {
+    const struct xpl_format *const f = xpl_format_of_name(xpl_str_from(path), NULL);
+    if (!f || xpl_format_has_tool(f, xpl_str_from(a->tool->name))) return XPL_OK;
+    XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                     "%.120s: %s does not work with files of this kind", path, a->tool->name);
+}
+
 // Opens the hosts that were asked for; the device planes of all decide cpu_as_device.
 static xpl_status_t open_hosts(struct analysis *a, bool *ret_device, struct xpl_error *err) {
     struct xpl_inputs in;
     const struct xpl_args *const args = a->args;
-    XPL_TRY(xpl_inputs_from_paths(args->rest + 2, args->n_rest - 2, &a->arena, &in, err));
+    XPL_TRY(xpl_inputs_from_paths(args->rest + 2, args->n_rest - 2, xpl_format_match, &a->arena,
+                                  &in, err));
     XPL_TRY(check_hosts(args, &in, err));
     a->hosts = xpl_arena_zalloc(&a->arena, in.n_hosts * sizeof *a->hosts);
     if (!a->hosts) XPL_RETURN_OOM(err, "hosts");
     *ret_device = false;
+    xpl_warn_left_out(&in);
     for (size_t i = 0; i < in.n_hosts; i++) {
-        struct xpl_source *src = NULL;
-        XPL_TRY(xpl_source_open(AT_FDCWD, in.hosts[i].path, 0, &src, err));
-        if (xpl_bytes_have_device(xpl_source_bytes(src))) *ret_device = true;
-        if (!chosen(args, in.hosts[i].name)) {
-            xpl_source_free(src);
-            continue;
-        }
-        struct host *h = &a->hosts[a->n++];
-        h->name = in.hosts[i].name;
-        h->path = in.hosts[i].path;
-        h->source = src;
-        xpl_arena_init(&h->arena, LIMIT);
+        struct host *const h = &a->hosts[a->n];
+        const bool answers = chosen(args, in.hosts[i].name);
+        *h = (struct host){.name = in.hosts[i].name, .path = in.hosts[i].path};
+        a->n++;
+        XPL_TRY(check_tool(a, h->path, err));
+        XPL_TRY(open_host(a, h, err));
+        if (h->profile.bytes.ptr && xpl_bytes_have_device(h->profile.bytes)) *ret_device = true;
+        if (answers) continue;
+        close_host(h);
+        a->n--;
     }
     return XPL_OK;
 }
@@ -110,12 +148,6 @@ static bool by_name(const struct xpl_args *args) {
     return false;
 }
 
-// Records a failure of the analysis with the file it is about.
-static xpl_status_t about(const struct host *h, xpl_status_t code, const struct xpl_error *why,
-                          struct xpl_error *err) {
-    return xpl_error_set(err, code, __FILE__, __LINE__, why->offset, "%s: %s", h->path, why->msg);
-}
-
 static xpl_status_t answer_of_host(struct analysis *a, struct xpl_error *err) {
     if (a->n > 1)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
@@ -123,8 +155,12 @@ static xpl_status_t answer_of_host(struct analysis *a, struct xpl_error *err) {
                          a->tool->name);
     const struct host *h = &a->hosts[0];
     struct xpl_error why = {0};
+    if (h->status != XPL_OK) {
+        *err = h->err;
+        return h->status;
+    }
     const xpl_status_t st =
-        xpl_bytes_answer(a->tool, xpl_source_bytes(h->source), a->exec, LIMIT, &a->out, &why);
+        xpl_bytes_answer(a->tool, h->profile.bytes, a->exec, LIMIT, &a->out, &why);
     XPL_TRY(xpl_source_verify(h->source, err));
     return st == XPL_OK ? XPL_OK : about(h, st, &why, err);
 }
@@ -134,11 +170,12 @@ static xpl_status_t convert(struct analysis *a, bool cpu, struct xpl_error *err)
     for (size_t i = 0; i < a->n; i++) {
         struct host *h = &a->hosts[i];
         struct xpl_error why = {0};
-        h->status = xpl_bytes_op_stats(xpl_source_bytes(h->source), &opt, a->exec, LIMIT, &h->arena,
-                                       &h->stats, &why);
+        if (h->status != XPL_OK) continue;
+        h->status =
+            xpl_bytes_op_stats(h->profile.bytes, &opt, a->exec, LIMIT, &h->arena, &h->stats, &why);
         XPL_TRY(xpl_source_verify(h->source, err));
         if (h->status != XPL_OK) (void)about(h, h->status, &why, &h->err);
-        if (h->status == XPL_OK && xpl_source_bytes(h->source).len == 0)
+        if (h->status == XPL_OK && h->profile.bytes.len == 0)
             (void)fprintf(stderr, "xplanectl: warning: %.*s: the profile is empty (0 bytes)\n",
                           XPL_STR_FMT(h->name));
         if (h->status != XPL_OK && h->status != XPL_DATA_LOSS) {
@@ -153,11 +190,11 @@ static xpl_status_t convert(struct analysis *a, bool cpu, struct xpl_error *err)
 static xpl_status_t render(struct analysis *a, struct xpl_error *err) {
     struct xpl_host_opstats *list = xpl_arena_array(&a->arena, a->n, sizeof *list);
     if (!list) XPL_RETURN_OOM(err, "hosts");
-    size_t sound = 0;
+    size_t valid = 0;
     for (size_t i = 0; i < a->n; i++) {
         const struct host *h = &a->hosts[i];
         list[i] = (struct xpl_host_opstats){.host = h->name, .stats = h->stats};
-        sound += h->status == XPL_OK;
+        valid += h->status == XPL_OK;
         if (h->status == XPL_OK) continue;
         list[i].stats = NULL;
         list[i].problem = xpl_str_from(h->err.msg);
@@ -167,7 +204,7 @@ static xpl_status_t render(struct analysis *a, struct xpl_error *err) {
         }
         (void)fprintf(stderr, "xplanectl: warning: %.*s: %s\n", XPL_STR_FMT(h->name), h->err.msg);
     }
-    if (!sound) {
+    if (!valid) {
         *err = a->hosts[0].err;
         return XPL_DATA_LOSS;
     }
@@ -178,10 +215,12 @@ static xpl_status_t index_traces(struct analysis *a, struct xpl_error *err) {
     for (size_t i = 0; i < a->n; i++) {
         struct host *h = &a->hosts[i];
         struct xpl_error why = {0};
-        h->status = xpl_trace_memory_init(&h->trace, xpl_source_bytes(h->source), &a->opt.trace,
-                                          a->exec, LIMIT, &h->arena, &why);
-        XPL_TRY(xpl_source_verify(h->source, err));
-        if (h->status != XPL_OK) (void)about(h, h->status, &why, &h->err);
+        if (h->status == XPL_OK) {
+            h->status = xpl_trace_memory_init(&h->trace, h->profile.bytes, &a->opt.trace, a->exec,
+                                              LIMIT, &h->arena, &why);
+            XPL_TRY(xpl_source_verify(h->source, err));
+            if (h->status != XPL_OK) (void)about(h, h->status, &why, &h->err);
+        }
         if (h->status == XPL_OK || (h->status == XPL_DATA_LOSS && !by_name(a->args) && a->n > 1))
             continue;
         *err = h->err;
@@ -190,7 +229,7 @@ static xpl_status_t index_traces(struct analysis *a, struct xpl_error *err) {
     return XPL_OK;
 }
 
-// The traces of all hosts that are sound, side by side.
+// The traces of all valid hosts, side by side.
 static xpl_status_t trace(struct analysis *a, struct xpl_error *err) {
     struct xpl_trace_host *list = xpl_arena_array(&a->arena, a->n, sizeof *list);
     if (!list) XPL_RETURN_OOM(err, "hosts");
@@ -199,8 +238,7 @@ static xpl_status_t trace(struct analysis *a, struct xpl_error *err) {
     for (size_t i = 0; i < a->n; i++) {
         const struct host *h = &a->hosts[i];
         if (h->status == XPL_OK)
-            list[n++] =
-                (struct xpl_trace_host){h->name, h->trace.trace, xpl_source_bytes(h->source)};
+            list[n++] = (struct xpl_trace_host){h->name, h->trace.trace, h->profile.bytes};
         else
             (void)fprintf(stderr, "xplanectl: warning: %.*s: %s\n", XPL_STR_FMT(h->name),
                           h->err.msg);
@@ -237,11 +275,8 @@ int xpl_cmd_analyze(const struct xpl_args *args) {
         status = fail(st, &err);
     else if (!xpl_write_out(args, a.out.p, a.out.n))
         status = XPL_EXIT_FAILED;
-    for (size_t i = 0; i < a.n; i++) {
-        xpl_trace_memory_fini(&a.hosts[i].trace);
-        xpl_arena_fini(&a.hosts[i].arena);
-        xpl_source_free(a.hosts[i].source);
-    }
+    for (size_t i = 0; i < a.n; i++)
+        close_host(&a.hosts[i]);
     xpl_exec_pool_free(pool);
     xpl_buf_fini(&a.out);
     xpl_arena_fini(&a.arena);

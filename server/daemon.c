@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "analysis/formats/format.h"
 #include "analysis/tools/pipeline.h"
 #include "base/arena.h"
 #include "base/log.h"
@@ -350,7 +351,8 @@ static xpl_status_t start_captures(struct daemon *d, struct xpl_error *err) {
 }
 
 static xpl_status_t start_storage(struct daemon *d, struct xpl_error *err) {
-    const struct xpl_catalogue_options co = {.size = sizeof co, .logdir = d->config->logdir};
+    const struct xpl_catalogue_options co = {
+        .size = sizeof co, .logdir = d->config->logdir, .match = xpl_format_match};
     XPL_TRY(xpl_catalogue_new(&co, &d->catalogue, err));
     char dir[PATH_MAX], text[512];
     XPL_TRY(state_dir(d->config, dir, sizeof dir, err));

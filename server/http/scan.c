@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/formats/format.h"
 #include "analysis/hlo/hlo_map.h"
 #include "base/cleanup.h"
 #include "server/http/xprof.h"
@@ -56,11 +57,15 @@ static xpl_status_t look_at(struct xpl_http_request *r, const struct xpl_host *h
     struct look *const l = r->data;
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     XPL_AUTO(source_free) struct xpl_source *source = NULL;
+    XPL_AUTO(xpl_profile_close) struct xpl_profile profile = {0};
     struct xpl_exec serial = xpl_exec_serial();
+    const struct xpl_format_limits limits = {.max_bytes = r->http->options.memory_limit};
     struct xpl_xspace *xs = NULL;
     xpl_arena_init(&arena, r->http->options.memory_limit);
     xpl_status_t st = xpl_snapshot_open(l->snap, host, 0, &source, err);
-    if (st == XPL_OK) st = xpl_xspace_open(xpl_source_bytes(source), &arena, &serial, &xs, err);
+    if (st == XPL_OK)
+        st = xpl_profile_open(host->path, xpl_source_bytes(source), &limits, &profile, err);
+    if (st == XPL_OK) st = xpl_xspace_open(profile.bytes, &arena, &serial, &xs, err);
     if (st == XPL_OK) {
         l->any = true;
         st = see(r, xs, err);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sqlite3.h>
 
+#include "analysis/formats/format.h"
 #include "storage/sessions/catalogue.h"
 #include "storage/store/store.h"
 #include "tests/fault/sqlite_faults.h"
@@ -99,13 +100,14 @@ static void use_inputs(void) {
     struct xpl_error err = {0};
     (void)snprintf(run, sizeof run, "%s/plugins/profile/run", logdir);
     xpl_arena_init(&a, 1 << 20);
-    if (ok(xpl_inputs_from_paths(paths, 1, &a, &in, &err), &err)) CHECK_EQ(in.n_hosts, 2);
+    if (ok(xpl_inputs_from_paths(paths, 1, xpl_format_match, &a, &in, &err), &err))
+        CHECK_EQ(in.n_hosts, 2);
     xpl_arena_fini(&a);
 }
 
 static struct xpl_catalogue *use_catalogue(void) {
     const struct xpl_catalogue_options o = {
-        .size = sizeof o, .logdir = logdir, .links_inside = true};
+        .size = sizeof o, .logdir = logdir, .match = xpl_format_match, .links_inside = true};
     struct xpl_catalogue *c = NULL;
     struct xpl_error err = {0};
     if (!ok(xpl_catalogue_new(&o, &c, &err), &err)) return NULL;
