@@ -31,6 +31,7 @@
 #include "server/metrics.h"
 #include "server/notify.h"
 #include "server/watch.h"
+#include "storage/sessions/identity.h"
 
 enum { TICK_MS = 200, TIDY_TICKS = 300, DRAIN_MS = 3000, MAX_SOCKETS = 8 };
 enum { QUIET_MS = 50, QUIET_LOOKS = 3 }; // of a stop: all has been said when it was so that often
@@ -47,6 +48,8 @@ struct daemon { // members in order of start; NULL until then
     struct xpl_loop *loop;
     struct xpl_catalogue *catalogue;
     struct xpl_store *store;
+    struct xpl_identity *identity;
+    struct xpl_store_version *versions; // of all results
     struct xpl_traces *traces;
     struct xpl_store_writer *writer;
     struct xpl_cache *cache;
@@ -349,6 +352,32 @@ static xpl_status_t start_captures(struct daemon *d, struct xpl_error *err) {
     return XPL_OK;
 }
 
+static xpl_status_t start_writer(struct daemon *d, struct xpl_error *err) {
+    size_t n = 0;
+    const struct xpl_tool *tools = xpl_tools(&n);
+    struct xpl_store_version *v = xpl_sys_alloc((n + 3) * sizeof *v);
+    if (!v) XPL_RETURN_OOM(err, "writer");
+    d->versions = v;
+    v[0] = (struct xpl_store_version){XPL_STORE_PRODUCT, XPL_STR("op_stats"), XPL_ANALYSIS_VERSION};
+    v[1] = (struct xpl_store_version){XPL_STORE_ANSWER, XPL_STR("op_stats"), XPL_ANALYSIS_VERSION};
+    v[2] = (struct xpl_store_version){XPL_STORE_ANSWER, XPL_WORKER_OP_STATS, XPL_ANALYSIS_VERSION};
+    for (size_t i = 0; i < n; i++)
+        v[3 + i] = (struct xpl_store_version){XPL_STORE_ANSWER, xpl_str_from(tools[i].name),
+                                              XPL_ANALYSIS_VERSION};
+    const struct xpl_store_writer_options wo = {.store = d->store,
+                                                .identity = d->identity,
+                                                .current = v,
+                                                .n_current = n + 3,
+                                                .rows_version = XPL_ANALYSIS_VERSION};
+    d->writer = xpl_store_writer_new(&wo);
+    if (!d->writer) XPL_RETURN_OOM(err, "writer");
+    return XPL_OK;
+}
+
+static bool pool_is_busy(void *pool) {
+    return xpl_pool_get_state(pool).idle_since_ns == 0;
+}
+
 static xpl_status_t start_storage(struct daemon *d, struct xpl_error *err) {
     const struct xpl_catalogue_options co = {.size = sizeof co, .logdir = d->config->logdir};
     XPL_TRY(xpl_catalogue_new(&co, &d->catalogue, err));
@@ -361,12 +390,12 @@ static xpl_status_t start_storage(struct daemon *d, struct xpl_error *err) {
         XPL_RETURN_OOM(err, "traces");
     while (xpl_store_next_notice(d->store, text, sizeof text))
         xpl_log(XPL_LOG_WARN, "store", "%s", text);
-    if (!(d->writer = xpl_store_writer_new(d->store, XPL_ANALYSIS_VERSION)))
-        XPL_RETURN_OOM(err, "writer");
+    XPL_TRY(xpl_identity_new(d->store, &d->identity, err));
+    XPL_TRY(start_writer(d, err));
     // A reader is opened, and its statements are prepared, by the first question: this one.
-    const struct xpl_fingerprint none = {0};
+    const struct xpl_profile_id none = {0};
     const struct xpl_store_key any = {
-        .kind = XPL_STORE_ANSWER, .name = XPL_STR("none"), .files = &none, .n_files = 1};
+        .kind = XPL_STORE_ANSWER, .name = XPL_STR("none"), .profiles = &none, .n_profiles = 1};
     (void)xpl_store_has(d->store, &any);
     return XPL_OK;
 }
@@ -380,7 +409,9 @@ static xpl_status_t start_engine(struct daemon *d, struct xpl_error *err) {
     if (!d->cache || !d->pool || !d->tally) XPL_RETURN_OOM(err, "workers");
     d->engine = xpl_engine_new(d->catalogue, d->store, d->pool, d->writer, d->cache, &eo);
     if (!d->engine) XPL_RETURN_OOM(err, "engine");
+    xpl_engine_set_identity(d->engine, d->identity);
     xpl_engine_set_traces(d->engine, d->traces);
+    xpl_store_writer_set_busy(d->writer, pool_is_busy, d->pool);
     d->sessions = xpl_svc_session_new(d->engine, d->catalogue);
     if (!d->sessions) XPL_RETURN_OOM(err, "sessions");
     d->analysis = (struct xpl_svc_analysis){d->engine, d->catalogue, d->cache, d->tally};
@@ -634,6 +665,7 @@ static void free_all(struct daemon *d) {
     xpl_capture_jobs_free(d->captures);
     xpl_rpc_server_free(d->worker_server);
     xpl_rpc_server_free(d->server);
+    if (d->writer) xpl_store_writer_set_busy(d->writer, NULL, NULL);
     xpl_pool_free(d->pool);
     for (size_t i = 0; i < d->n_sockets; i++)
         xpl_rpc_unix_free(d->sockets[i].socket);
@@ -653,6 +685,8 @@ static void free_all(struct daemon *d) {
     xpl_cache_free(d->cache);
     xpl_http_free(d->http);
     xpl_metrics_free(d->tally);
+    xpl_identity_free(d->identity);
+    xpl_sys_free(d->versions);
     xpl_store_close(d->store);
     xpl_catalogue_free(d->catalogue);
     if (d->loop) xpl_loop_free(d->loop);

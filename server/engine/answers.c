@@ -105,31 +105,35 @@ xpl_str_t xpl_request_options_text(const struct xpl_request *q, struct xpl_arena
 // The store's key of the question, in `arena`; false when out of memory.
 static bool answer_key(const struct xpl_request *q, struct xpl_arena *arena,
                        struct xpl_store_writer_key *ret) {
-    struct xpl_fingerprint *files = xpl_arena_array(arena, q->n_hosts, sizeof *files);
-    xpl_str_t *hosts = xpl_arena_array(arena, q->n_hosts, sizeof *hosts);
-    if (!files || !hosts) return false;
-    for (size_t i = 0; i < q->n_hosts; i++) {
-        files[i] = q->hosts[i]->print;
-        hosts[i] = q->hosts[i]->name;
-    }
     *ret = (struct xpl_store_writer_key){.kind = XPL_STORE_ANSWER,
                                          .name = xpl_str_from(q->tool->name),
                                          .options = xpl_request_options_text(q, arena),
-                                         .files = files,
-                                         .hosts = hosts,
-                                         .n_files = q->n_hosts};
+                                         .version = XPL_ANALYSIS_VERSION,
+                                         .snapshot = q->snapshot,
+                                         .hosts = q->hosts,
+                                         .n_hosts = q->n_hosts,
+                                         .names_shown = true};
     return ret->options.ptr != NULL;
 }
 
 static struct xpl_tool_data *from_store(struct xpl_engine *e, const struct xpl_request *q,
-                                        const struct xpl_store_writer_key *k) {
+                                        const struct xpl_build_context *want,
+                                        const struct xpl_store_writer_key *k,
+                                        struct xpl_arena *arena) {
+    struct xpl_profile_id *ids = xpl_arena_array(arena, q->n_hosts, sizeof *ids);
+    xpl_str_t *hosts = xpl_arena_array(arena, q->n_hosts, sizeof *hosts);
+    if (!ids || !hosts) return NULL;
+    for (size_t i = 0; i < q->n_hosts; i++) {
+        hosts[i] = q->hosts[i]->name;
+        if (!xpl_product_profile_id(e, q->snapshot, q->hosts[i], want, &ids[i])) return NULL;
+    }
     const struct xpl_store_key key = {.kind = k->kind,
                                       .name = k->name,
                                       .options = k->options,
-                                      .version = XPL_ANALYSIS_VERSION,
-                                      .files = k->files,
-                                      .hosts = k->hosts,
-                                      .n_files = k->n_files};
+                                      .version = k->version,
+                                      .profiles = ids,
+                                      .hosts = hosts,
+                                      .n_profiles = q->n_hosts};
     struct xpl_store_value v;
     if (xpl_store_get(e->store, &key, atomic_load(&e->memory_limit), &v, NULL) != XPL_OK)
         return NULL;
@@ -379,7 +383,7 @@ void xpl_answer_make(struct xpl_engine *e, const struct xpl_request *q,
     // Views of a trace are not stored: the index is.
     if (!want->fresh && q->tool->product != XPL_PRODUCT_TRACE) {
         const uint64_t began = xpl_clock_ns();
-        ret->answer = from_store(e, q, &k);
+        ret->answer = from_store(e, q, want, &k, &arena);
         ret->stage_us[XPL_STAGE_STORE] = (xpl_clock_ns() - began) / 1000 + 1;
         if (ret->answer) {
             ret->code = XPL_OK;

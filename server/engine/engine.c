@@ -40,6 +40,10 @@ void xpl_engine_set_options(struct xpl_engine *e, const struct xpl_engine_option
     atomic_store(&e->request_timeout_ns, o->request_timeout_ns);
 }
 
+void xpl_engine_set_identity(struct xpl_engine *e, struct xpl_identity *i) {
+    e->identity = i;
+}
+
 void xpl_engine_set_traces(struct xpl_engine *e, struct xpl_traces *t) {
     e->traces = t;
 }

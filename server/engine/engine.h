@@ -30,6 +30,9 @@ struct xpl_engine *xpl_engine_new(struct xpl_catalogue *catalogue, struct xpl_st
 // No job may be running.  NULL is fine.
 void xpl_engine_free(struct xpl_engine *e);
 void xpl_engine_set_options(struct xpl_engine *e, const struct xpl_engine_options *o);
+// Whose ids profiles have; borrowed.  Before the first question.
+struct xpl_identity;
+void xpl_engine_set_identity(struct xpl_engine *e, struct xpl_identity *i);
 // Where trace indexes are kept; borrowed.  Before the first question.
 struct xpl_traces;
 void xpl_engine_set_traces(struct xpl_engine *e, struct xpl_traces *t);

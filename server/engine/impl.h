@@ -9,10 +9,12 @@
 #include "base/exec.h"
 #include "server/engine/engine.h"
 #include "server/engine/pool.h"
+#include "storage/store/profile_id.h"
 
 struct xpl_engine {
     struct xpl_catalogue *catalogue;
     struct xpl_store *store;
+    struct xpl_identity *identity;
     struct xpl_pool *pool;
     struct xpl_store_writer *writer;
     struct xpl_cache *cache;
@@ -69,7 +71,7 @@ bool xpl_engine_is_stopping(void *arg);
 // From memory, from the store, or by converting the host.  *ret is referenced for the caller; its
 // status may tell that the file is broken.  It is packed only if that will do.  Fails with ABORTED,
 // RESOURCE_EXHAUSTED, CANCELLED... `stage_us` is added to, atomically.
-xpl_status_t xpl_product_get(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
+xpl_status_t xpl_product_get(struct xpl_engine *e, struct xpl_snapshot *snapshot,
                              const struct xpl_host *h, unsigned variant,
                              const struct xpl_build_context *want, _Atomic uint64_t *stage_us,
                              struct xpl_host_product **ret, struct xpl_error *err) XPL_NODISCARD;
@@ -92,6 +94,11 @@ xpl_status_t xpl_product_host_answer(struct xpl_engine *e, const struct xpl_tool
 // True when any host of the session has a device plane; reads plane names at most.
 bool xpl_product_session_has_device(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
                                     const struct xpl_session *s);
+// The id of a host's profile, when it is known, or when the store may know the profile: then the
+// file is hashed.  False when the host is not the one any more that the snapshot saw.
+bool xpl_product_profile_id(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
+                            const struct xpl_host *h, const struct xpl_build_context *want,
+                            struct xpl_profile_id *ret);
 // Whether the store has the host's product for our own clients.
 bool xpl_product_is_stored(struct xpl_engine *e, const struct xpl_fingerprint *print);
 // True while the host is being converted.

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "analysis/opstats/codec/codec.h"
+
 // Slices of a step by what the device did, from the event types of event_span.h (reference A5).
 enum {
     HOST_COMPUTE = 10,
@@ -160,4 +162,12 @@ xpl_status_t xpl_rows_from_opstats(const struct xpl_opstats *s, struct xpl_arena
     for (size_t i = 0; i < s->kernel_reports.n; i++)
         fill_kernel(&s->kernel_reports.v[i], &kernels[i]);
     return fill_steps(s, arena, ret, err);
+}
+
+xpl_status_t xpl_rows_from_product(const void *opstats, xpl_bytes_t encoded,
+                                   struct xpl_arena *arena, struct xpl_rows *ret,
+                                   struct xpl_error *err) {
+    struct xpl_opstats *decoded = NULL;
+    if (!opstats) XPL_TRY(xpl_opstats_decode(encoded, arena, &decoded, err));
+    return xpl_rows_from_opstats(opstats ? opstats : decoded, arena, ret, err);
 }

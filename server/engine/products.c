@@ -8,7 +8,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "server/engine/impl.h"
+#include "server/engine/opstats_rows.h"
 #include "server/engine/writer.h"
+#include "storage/sessions/identity.h"
 
 enum { ATTEMPTS = 4 }; // one, and three more when the file changed meanwhile
 
@@ -81,7 +83,25 @@ static void add_us(_Atomic uint64_t *stage_us, enum xpl_stage stage, uint64_t si
 
 // ---- store ----
 
-static struct xpl_store_key store_key(const struct xpl_fingerprint *print, unsigned variant) {
+static void source_free(struct xpl_source **s) {
+    xpl_source_free(*s);
+}
+
+bool xpl_product_profile_id(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
+                            const struct xpl_host *h, const struct xpl_build_context *want,
+                            struct xpl_profile_id *ret) {
+    if (xpl_identity_lookup(e->identity, &h->print, ret)) return true;
+    if (!xpl_identity_must_hash_first(e->identity, h->print.size)) return false;
+    XPL_AUTO(source_free) struct xpl_source *src = NULL;
+    if (xpl_snapshot_open(snapshot, h, 0, &src, NULL) != XPL_OK || !xpl_source_is_stable(src) ||
+        !xpl_fingerprint_eq(xpl_source_fingerprint(src), &h->print) ||
+        xpl_identity_hash(e->identity, src, want->cancelled, want->arg, ret, NULL) != XPL_OK)
+        return false;
+    xpl_store_writer_wake(e->writer);
+    return true;
+}
+
+static struct xpl_store_key store_key(const struct xpl_profile_id *profile, unsigned variant) {
     static const char *const options[XPL_N_VARIANTS] = {"", "cpu_as_device", "all_steps",
                                                         "cpu_as_device all_steps"};
     return (struct xpl_store_key){
@@ -89,8 +109,8 @@ static struct xpl_store_key store_key(const struct xpl_fingerprint *print, unsig
         .name = XPL_STR("op_stats"),
         .options = xpl_str_from(options[variant]),
         .version = XPL_ANALYSIS_VERSION,
-        .files = print,
-        .n_files = 1,
+        .profiles = profile,
+        .n_profiles = 1,
     };
 }
 
@@ -138,17 +158,19 @@ static bool unpacked(struct xpl_engine *e, unsigned variant, struct xpl_host_pro
 }
 
 // The stored product, decoded unless a packed one will do; NULL when there is none.
-static struct xpl_host_product *from_store(struct xpl_engine *e,
-                                           const struct xpl_fingerprint *print, unsigned variant,
-                                           bool packed, _Atomic uint64_t *stage_us) {
+static struct xpl_host_product *
+from_store(struct xpl_engine *e, const struct xpl_snapshot *snapshot, const struct xpl_host *h,
+           unsigned variant, const struct xpl_build_context *want, _Atomic uint64_t *stage_us) {
     const uint64_t began = xpl_clock_ns();
-    const struct xpl_store_key k = store_key(print, variant);
+    struct xpl_profile_id id;
+    if (!xpl_product_profile_id(e, snapshot, h, want, &id)) return NULL;
+    const struct xpl_store_key k = store_key(&id, variant);
     struct xpl_store_value v;
     if (xpl_store_get(e->store, &k, atomic_load(&e->memory_limit), &v, NULL) != XPL_OK) return NULL;
     struct xpl_host_product *p = product_new(atomic_load(&e->memory_limit));
     struct xpl_opstats *stats = NULL;
     const xpl_bytes_t bytes = {v.data, v.len};
-    if (p && packed) {
+    if (p && want->packed) {
         p->packed = v.data;
         p->packed_len = v.len;
         v.data = NULL;
@@ -160,7 +182,7 @@ static struct xpl_host_product *from_store(struct xpl_engine *e,
     xpl_sys_free(v.meta);
     if (!p) return NULL;
     p->stats = stats;
-    p->print = *print;
+    p->print = h->print;
     p->stored = true;
     p->settled = true;
     add_us(stage_us, XPL_STAGE_STORE, began);
@@ -173,22 +195,40 @@ static bool wants_rows(const struct xpl_opstats *stats, unsigned variant) {
     return !(variant & XPL_VARIANT_ALL_STEPS) && (variant & XPL_VARIANT_CPU || !cpu_only);
 }
 
+static xpl_status_t encode(const void *value, struct xpl_buf *out, struct xpl_error *err) {
+    return xpl_opstats_encode(value, out, err);
+}
+
 // `rows`: the product's are wanted.
-static void to_store(struct xpl_engine *e, struct xpl_host_product *p, unsigned variant,
-                     bool rows) {
-    const struct xpl_store_key k = store_key(&p->print, variant);
-    const struct xpl_store_writer_key w = {
-        .kind = k.kind, .name = k.name, .options = k.options, .files = &p->print, .n_files = 1};
-    const xpl_bytes_t packed = {p->packed, p->packed_len};
+static void to_store(struct xpl_engine *e, struct xpl_snapshot *snapshot, const struct xpl_host *h,
+                     struct xpl_host_product *p, unsigned variant, bool rows) {
+    const struct xpl_store_key k = store_key(NULL, variant);
+    const struct xpl_store_writer_key w = {.kind = k.kind,
+                                           .name = k.name,
+                                           .options = k.options,
+                                           .version = k.version,
+                                           .snapshot = snapshot,
+                                           .hosts = &h,
+                                           .files = &p->print,
+                                           .n_hosts = 1};
+    const struct xpl_store_writer_product product = {.owner = &p->object,
+                                                     .value = p->stats,
+                                                     .encoded = {p->packed, p->packed_len},
+                                                     .encode = encode,
+                                                     .rows = rows ? xpl_rows_from_product : NULL};
+    struct xpl_profile_id id;
     if (!p->stored)
-        xpl_store_writer_put_opstats(e->writer, &w, &p->object, p->stats, packed, rows);
-    else if (rows && !xpl_store_has_rows(e->store, &p->print, XPL_ANALYSIS_VERSION))
-        xpl_store_writer_put_rows(e->writer, &w, &p->object, p->stats, packed);
+        xpl_store_writer_put_product(e->writer, &w, &product);
+    else if (rows && xpl_identity_lookup(e->identity, &p->print, &id) &&
+             !xpl_store_has_rows(e->store, &id, XPL_ANALYSIS_VERSION))
+        xpl_store_writer_put_rows(e->writer, &w, &product);
 }
 
 bool xpl_product_is_stored(struct xpl_engine *e, const struct xpl_fingerprint *print) {
-    const struct xpl_store_key device = store_key(print, 0);
-    const struct xpl_store_key cpu = store_key(print, XPL_VARIANT_CPU);
+    struct xpl_profile_id id;
+    if (!xpl_identity_lookup(e->identity, print, &id)) return false;
+    const struct xpl_store_key device = store_key(&id, 0);
+    const struct xpl_store_key cpu = store_key(&id, XPL_VARIANT_CPU);
     return xpl_store_has(e->store, &cpu) || xpl_store_has(e->store, &device);
 }
 
@@ -225,10 +265,6 @@ static struct guarded_exec guard(const struct xpl_build_context *want, struct xp
         .inner = want->exec,
         .nobody = {want, c, s},
     };
-}
-
-static void source_free(struct xpl_source **s) {
-    xpl_source_free(*s);
 }
 
 // One attempt.  *ret may carry DATA_LOSS; ABORTED when the file changed meanwhile.
@@ -396,13 +432,12 @@ bool xpl_product_running(struct xpl_engine *e, const struct xpl_fingerprint *pri
 }
 
 // Makes what `c` was begun for.
-static void make(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
-                 const struct xpl_host *h, const struct xpl_build_context *want,
-                 struct xpl_conversion *c, _Atomic uint64_t *stage_us) {
+static void make(struct xpl_engine *e, struct xpl_snapshot *snapshot, const struct xpl_host *h,
+                 const struct xpl_build_context *want, struct xpl_conversion *c,
+                 _Atomic uint64_t *stage_us) {
     if (!want->fresh) c->product = xpl_product_peek(e, &h->print, c->variant);
     const bool known = c->product != NULL;
-    if (!known && !want->fresh)
-        c->product = from_store(e, &h->print, c->variant, want->packed, stage_us);
+    if (!known && !want->fresh) c->product = from_store(e, snapshot, h, c->variant, want, stage_us);
     c->made = !c->product;
     if (c->made)
         c->status = convert(e, snapshot, h, c->variant, want, c, stage_us, &c->product, &c->err);
@@ -413,10 +448,10 @@ static void make(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
     if (sound && !known && want->packed) pack(c->product);
     if (settled && !(sound && want->prefetch)) keep(e, c->product, c->variant);
     finish(e, c);
-    if (sound && settled && !known) to_store(e, c->product, c->variant, rows);
+    if (sound && settled && !known) to_store(e, snapshot, h, c->product, c->variant, rows);
 }
 
-xpl_status_t xpl_product_get(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
+xpl_status_t xpl_product_get(struct xpl_engine *e, struct xpl_snapshot *snapshot,
                              const struct xpl_host *h, unsigned variant,
                              const struct xpl_build_context *want, _Atomic uint64_t *stage_us,
                              struct xpl_host_product **ret, struct xpl_error *err) {
