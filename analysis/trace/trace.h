@@ -99,14 +99,9 @@ struct xpl_trace_options {
     bool pb; // the answer is a TraceDataResponse, compressed with zstd, instead of JSON
 };
 // The window of the whole trace at the resolution of XProf's page.
-void xpl_trace_options_init(struct xpl_trace_options *o);
-// Takes one option by XProf's name (views are kept, not copied).  false: the key is not one of
-// these.  *ret_valid says whether the value was understood; it is left alone where not.
-bool xpl_trace_option_set(struct xpl_trace_options *o, xpl_str_t key, xpl_str_t value,
-                          bool *ret_valid);
-// What an option may be set to, for a person; NULL for unknown keys.
-const char *xpl_trace_option_values(xpl_str_t key);
-extern const char *const xpl_trace_option_keys[]; // NULL-terminated
+static inline void xpl_trace_options_init(struct xpl_trace_options *o) {
+    *o = (struct xpl_trace_options){.resolution = 8000};
+}
 
 // One host of an answer.  `profile` is what the index was built from: arguments of events are read
 // there, where they are asked for (event_name, search_metadata); otherwise it may be empty.

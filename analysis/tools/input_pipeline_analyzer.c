@@ -1,12 +1,12 @@
 // Tool input_pipeline_analyzer: which core waits longest for input, the steps, the input ops of the
 // host, what to do about them, diagnostics.
+#include "analysis/opstats/metrics/op_metrics.h"
 #include "analysis/tools/input_pipeline/input_pipeline.h"
+#include "analysis/tools/lib/op_stats_tool.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "analysis/opstats/metrics/op_metrics.h"
-#include "analysis/tools/tool.h"
 #include "base/arena.h"
 
 enum { SPARSE_CORE_ID_START = 1000000 };
@@ -154,10 +154,10 @@ static void recommendation_table(struct xpl_buf *out) {
     xpl_gviz_end(&g);
 }
 
-xpl_status_t xpl_tool_input_pipeline(const struct xpl_opstats *stats,
-                                     const struct xpl_tool_options *opt, struct xpl_arena *scratch,
-                                     struct xpl_buf *out, struct xpl_error *err) {
-    (void)opt;
+static xpl_status_t write_answer(const struct xpl_opstats *stats, const void *options,
+                                 struct xpl_arena *scratch, struct xpl_buf *out,
+                                 struct xpl_error *err) {
+    (void)options;
     struct xpl_input_pipeline ip;
     XPL_TRY(xpl_input_pipeline_analyze(stats, scratch, &ip, err));
     xpl_buf_putc(out, '[');
@@ -174,3 +174,25 @@ xpl_status_t xpl_tool_input_pipeline(const struct xpl_opstats *stats,
     if (out->failed) XPL_RETURN_OOM(err, "input_pipeline_analyzer");
     return XPL_OK;
 }
+
+static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
+                           struct xpl_error *err) {
+    return xpl_op_stats_render(in, write_answer, out, err);
+}
+
+static const char *const kAliases[] = {"input_pipeline", NULL};
+
+const struct xpl_tool xpl_tool_input_pipeline_analyzer = {
+    .name = "input_pipeline_analyzer",
+    .aliases = kAliases,
+    .version = 1,
+    .needs = xpl_op_stats_needs,
+    .hosts = XPL_HOSTS_EACH_OR_ALL,
+    .shown = XPL_SHOWN_ALWAYS,
+    .list_position = 5,
+    .content_type = "application/json",
+    .worker_served = true,
+    .variant = xpl_op_stats_variant,
+    .asks_device = true,
+    .render = render,
+};
