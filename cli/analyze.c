@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/tools/pipeline.h"
+#include "analysis/formats/format.h"
+#include "analysis/tools/resolve.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "cli/args.h"
@@ -11,34 +12,28 @@
 
 #define LIMIT ((size_t)64 << 30) // of memory: the machine's own limit comes first
 
-struct host {
-    xpl_str_t name;
-    const char *path;
+struct file { // of a host
     struct xpl_source *source;
-    struct xpl_arena arena;
-    struct xpl_opstats *stats;
-    struct xpl_trace_memory trace;
-    struct xpl_error err;
-    xpl_status_t status;
+    struct xpl_profile profile; // of the source's bytes
+    struct xpl_error broken;    // why there is none
 };
 
 struct analysis {
     const struct xpl_args *args;
     const struct xpl_tool *tool;
-    struct xpl_tool_options opt;
+    void *options; // the tool's, in `arena`
     struct xpl_arena arena;
-    struct host *hosts;
+    struct xpl_resolve_host *hosts;
+    struct file *files; // of `hosts`
     size_t n;
+    bool has_device; // some host among the files
     struct xpl_exec *exec;
     struct xpl_buf out;
 };
 
 static xpl_status_t unknown_tool(const char *name, struct xpl_error *err) {
-    char names[160] = "";
-    size_t n, at = 0;
-    const struct xpl_tool *const tools = xpl_tools(&n);
-    for (size_t i = 0; i < n && at < sizeof names - 1; i++)
-        at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", tools[i].name);
+    char names[160];
+    xpl_tool_names(names, sizeof names);
     XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "unknown tool \"%.40s\"; tools: %s", name, names);
 }
 
@@ -54,7 +49,8 @@ static xpl_status_t parse_options(struct analysis *a, struct xpl_error *err) {
     for (size_t i = 0; i < args->n_options; i++)
         list[i] = (struct xpl_option){xpl_str_from(args->options[2 * i]),
                                       xpl_str_from(args->options[2 * i + 1])};
-    return xpl_tool_options_parse(a->tool, list, args->n_options, true, &a->opt, err);
+    return xpl_tool_options_parse(a->tool, list, args->n_options, true, &a->arena, &a->options,
+                                  err);
 }
 
 static bool chosen(const struct xpl_args *args, xpl_str_t host) {
@@ -77,29 +73,74 @@ static xpl_status_t check_hosts(const struct xpl_args *args, const struct xpl_in
     return XPL_OK;
 }
 
-// Opens the hosts that were asked for; the device planes of all decide cpu_as_device.
-static xpl_status_t open_hosts(struct analysis *a, bool *ret_device, struct xpl_error *err) {
+static void close_file(struct file *f) {
+    xpl_profile_close(&f->profile);
+    xpl_source_free(f->source);
+}
+
+// A file that is broken is noted in *f: others may answer without it.
+static xpl_status_t open_file(const struct analysis *a, const char *path, struct file *f,
+                              struct xpl_error *err) {
+    const struct xpl_format_limits limits = {.max_bytes = LIMIT, .exec = a->exec};
+    struct xpl_error why = {0};
+    *f = (struct file){0};
+    XPL_TRY(xpl_source_open(AT_FDCWD, path, 0, &f->source, err));
+    const xpl_status_t st = xpl_profile_open(xpl_str_from(path), xpl_source_bytes(f->source),
+                                             &limits, &f->profile, &why);
+    if (st == XPL_OK) return XPL_OK;
+    xpl_status_t now = xpl_source_verify(f->source, err);
+    (void)xpl_error_set(&f->broken, st, __FILE__, __LINE__, why.offset, "%s: %s", path, why.msg);
+    if (now == XPL_OK && st == XPL_DATA_LOSS) return XPL_OK;
+    if (now == XPL_OK) {
+        *err = f->broken;
+        now = st;
+    }
+    close_file(f);
+    return now;
+}
+
+static xpl_status_t check_tool(const struct analysis *a, const char *path, struct xpl_error *err) {
+    const struct xpl_format *const f = xpl_format_of_name(xpl_str_from(path), NULL);
+    if (!f || xpl_format_has_tool(f, xpl_str_from(a->tool->name))) return XPL_OK;
+    XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                     "%.120s: %s does not work with files of this kind", path, a->tool->name);
+}
+
+// Opens a host and adds it to those that answer, when it was asked for.
+static xpl_status_t add_host(struct analysis *a, const struct xpl_input *in,
+                             struct xpl_error *err) {
+    struct file *const f = &a->files[a->n];
+    bool device = false;
+    XPL_TRY(check_tool(a, in->path, err));
+    XPL_TRY(open_file(a, in->path, f, err));
+    const bool readable = f->broken.code == XPL_OK;
+    const xpl_status_t st =
+        readable ? xpl_resolve_has_device(f->profile.bytes, &device, err) : XPL_OK;
+    a->has_device |= device;
+    if (st != XPL_OK || !chosen(a->args, in->name)) {
+        close_file(f);
+        return st;
+    }
+    a->hosts[a->n++] = (struct xpl_resolve_host){.name = in->name,
+                                                 .path = in->path,
+                                                 .profile = f->profile.bytes,
+                                                 .broken = readable ? NULL : &f->broken};
+    return XPL_OK;
+}
+
+// Opens the hosts that were asked for; the devices of all decide what cpu_as_device means.
+static xpl_status_t open_hosts(struct analysis *a, struct xpl_error *err) {
     struct xpl_inputs in;
     const struct xpl_args *const args = a->args;
-    XPL_TRY(xpl_inputs_from_paths(args->rest + 2, args->n_rest - 2, &a->arena, &in, err));
+    XPL_TRY(xpl_inputs_from_paths(args->rest + 2, args->n_rest - 2, xpl_format_match, &a->arena,
+                                  &in, err));
     XPL_TRY(check_hosts(args, &in, err));
-    a->hosts = xpl_arena_zalloc(&a->arena, in.n_hosts * sizeof *a->hosts);
-    if (!a->hosts) XPL_RETURN_OOM(err, "hosts");
-    *ret_device = false;
-    for (size_t i = 0; i < in.n_hosts; i++) {
-        struct xpl_source *src = NULL;
-        XPL_TRY(xpl_source_open(AT_FDCWD, in.hosts[i].path, 0, &src, err));
-        if (xpl_bytes_have_device(xpl_source_bytes(src))) *ret_device = true;
-        if (!chosen(args, in.hosts[i].name)) {
-            xpl_source_free(src);
-            continue;
-        }
-        struct host *h = &a->hosts[a->n++];
-        h->name = in.hosts[i].name;
-        h->path = in.hosts[i].path;
-        h->source = src;
-        xpl_arena_init(&h->arena, LIMIT);
-    }
+    a->hosts = xpl_arena_array(&a->arena, in.n_hosts, sizeof *a->hosts);
+    a->files = xpl_arena_array(&a->arena, in.n_hosts, sizeof *a->files);
+    if (!a->hosts || !a->files) XPL_RETURN_OOM(err, "hosts");
+    xpl_warn_left_out(&in);
+    for (size_t i = 0; i < in.n_hosts; i++)
+        XPL_TRY(add_host(a, &in.hosts[i], err));
     return XPL_OK;
 }
 
@@ -110,117 +151,36 @@ static bool by_name(const struct xpl_args *args) {
     return false;
 }
 
-// Records a failure of the analysis with the file it is about.
-static xpl_status_t about(const struct host *h, xpl_status_t code, const struct xpl_error *why,
-                          struct xpl_error *err) {
-    return xpl_error_set(err, code, __FILE__, __LINE__, why->offset, "%s: %s", h->path, why->msg);
+static xpl_status_t verify(void *arg, size_t host, struct xpl_error *err) {
+    return xpl_source_verify(((const struct analysis *)arg)->files[host].source, err);
 }
 
-static xpl_status_t answer_of_host(struct analysis *a, struct xpl_error *err) {
-    if (a->n > 1)
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
-                         "%s answers for one host at a time: choose one with --host",
-                         a->tool->name);
-    const struct host *h = &a->hosts[0];
-    struct xpl_error why = {0};
-    const xpl_status_t st =
-        xpl_bytes_answer(a->tool, xpl_source_bytes(h->source), a->exec, LIMIT, &a->out, &why);
-    XPL_TRY(xpl_source_verify(h->source, err));
-    return st == XPL_OK ? XPL_OK : about(h, st, &why, err);
-}
-
-static xpl_status_t convert(struct analysis *a, bool cpu, struct xpl_error *err) {
-    const struct xpl_convert_options opt = {.cpu_as_device = cpu};
-    for (size_t i = 0; i < a->n; i++) {
-        struct host *h = &a->hosts[i];
-        struct xpl_error why = {0};
-        h->status = xpl_bytes_op_stats(xpl_source_bytes(h->source), &opt, a->exec, LIMIT, &h->arena,
-                                       &h->stats, &why);
-        XPL_TRY(xpl_source_verify(h->source, err));
-        if (h->status != XPL_OK) (void)about(h, h->status, &why, &h->err);
-        if (h->status == XPL_OK && xpl_source_bytes(h->source).len == 0)
-            (void)fprintf(stderr, "xplanectl: warning: %.*s: the profile is empty (0 bytes)\n",
-                          XPL_STR_FMT(h->name));
-        if (h->status != XPL_OK && h->status != XPL_DATA_LOSS) {
-            *err = h->err;
-            return h->status;
-        }
-    }
-    return XPL_OK;
-}
-
-// Leaves broken hosts out, unless that leaves none or they were asked for by name.
-static xpl_status_t render(struct analysis *a, struct xpl_error *err) {
-    struct xpl_host_opstats *list = xpl_arena_array(&a->arena, a->n, sizeof *list);
-    if (!list) XPL_RETURN_OOM(err, "hosts");
-    size_t sound = 0;
-    for (size_t i = 0; i < a->n; i++) {
-        const struct host *h = &a->hosts[i];
-        list[i] = (struct xpl_host_opstats){.host = h->name, .stats = h->stats};
-        sound += h->status == XPL_OK;
-        if (h->status == XPL_OK) continue;
-        list[i].stats = NULL;
-        list[i].problem = xpl_str_from(h->err.msg);
-        if (by_name(a->args) || a->n == 1) {
-            *err = h->err;
-            return h->status;
-        }
-        (void)fprintf(stderr, "xplanectl: warning: %.*s: %s\n", XPL_STR_FMT(h->name), h->err.msg);
-    }
-    if (!sound) {
-        *err = a->hosts[0].err;
-        return XPL_DATA_LOSS;
-    }
-    return xpl_answer_render(a->tool, &a->opt, list, a->n, LIMIT, &a->out, err);
-}
-
-static xpl_status_t index_traces(struct analysis *a, struct xpl_error *err) {
-    for (size_t i = 0; i < a->n; i++) {
-        struct host *h = &a->hosts[i];
-        struct xpl_error why = {0};
-        h->status = xpl_trace_memory_init(&h->trace, xpl_source_bytes(h->source), &a->opt.trace,
-                                          a->exec, LIMIT, &h->arena, &why);
-        XPL_TRY(xpl_source_verify(h->source, err));
-        if (h->status != XPL_OK) (void)about(h, h->status, &why, &h->err);
-        if (h->status == XPL_OK || (h->status == XPL_DATA_LOSS && !by_name(a->args) && a->n > 1))
-            continue;
-        *err = h->err;
-        return h->status;
-    }
-    return XPL_OK;
-}
-
-// The traces of all hosts that are sound, side by side.
-static xpl_status_t trace(struct analysis *a, struct xpl_error *err) {
-    struct xpl_trace_host *list = xpl_arena_array(&a->arena, a->n, sizeof *list);
-    if (!list) XPL_RETURN_OOM(err, "hosts");
-    XPL_TRY(index_traces(a, err));
-    size_t n = 0;
-    for (size_t i = 0; i < a->n; i++) {
-        const struct host *h = &a->hosts[i];
-        if (h->status == XPL_OK)
-            list[n++] =
-                (struct xpl_trace_host){h->name, h->trace.trace, xpl_source_bytes(h->source)};
-        else
-            (void)fprintf(stderr, "xplanectl: warning: %.*s: %s\n", XPL_STR_FMT(h->name),
-                          h->err.msg);
-    }
-    struct xpl_exec exec = xpl_exec_serial();
-    if (n) return xpl_trace_answer(list, n, &a->opt.trace, &exec, LIMIT, &a->out, err);
-    *err = a->hosts[0].err;
-    return XPL_DATA_LOSS;
+static void warn(void *arg, xpl_str_t host, xpl_str_t text) {
+    (void)arg;
+    (void)fprintf(stderr, "xplanectl: warning: %.*s: %.*s\n", XPL_STR_FMT(host), XPL_STR_FMT(text));
 }
 
 static xpl_status_t run(struct analysis *a, struct xpl_error *err) {
-    bool device = false;
     a->tool = xpl_tool_find(xpl_str_from(a->args->rest[1]));
     if (!a->tool) return unknown_tool(a->args->rest[1], err);
     XPL_TRY(parse_options(a, err));
-    XPL_TRY(open_hosts(a, &device, err));
-    if (a->tool->product == XPL_PRODUCT_TRACE) return trace(a, err);
-    if (a->tool->product != XPL_PRODUCT_OP_STATS) return answer_of_host(a, err);
-    XPL_TRY(convert(a, a->opt.cpu_as_device && !device, err));
-    return render(a, err);
+    XPL_TRY(open_hosts(a, err));
+    if (a->tool->hosts == XPL_HOSTS_ONE && a->n > 1)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "%s answers for one host at a time: choose one with --host",
+                         a->tool->name);
+    const struct xpl_resolve r = {.tool = a->tool,
+                                  .options = a->options,
+                                  .hosts = a->hosts,
+                                  .n_hosts = a->n,
+                                  .by_name = by_name(a->args),
+                                  .session_has_device = a->has_device,
+                                  .exec = a->exec,
+                                  .limit = LIMIT,
+                                  .verify = verify,
+                                  .warn = warn,
+                                  .arg = a};
+    return xpl_resolve(&r, &a->out, err);
 }
 
 int xpl_cmd_analyze(const struct xpl_args *args) {
@@ -237,11 +197,8 @@ int xpl_cmd_analyze(const struct xpl_args *args) {
         status = fail(st, &err);
     else if (!xpl_write_out(args, a.out.p, a.out.n))
         status = XPL_EXIT_FAILED;
-    for (size_t i = 0; i < a.n; i++) {
-        xpl_trace_memory_fini(&a.hosts[i].trace);
-        xpl_arena_fini(&a.hosts[i].arena);
-        xpl_source_free(a.hosts[i].source);
-    }
+    for (size_t i = 0; i < a.n; i++)
+        close_file(&a.files[i]);
     xpl_exec_pool_free(pool);
     xpl_buf_fini(&a.out);
     xpl_arena_fini(&a.arena);

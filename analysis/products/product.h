@@ -19,7 +19,10 @@
 
 // Where a product stays once it is made.
 enum xpl_residency {
-    XPL_RESIDENCY_NONE,   // it is an answer's own bytes, and the answer is what is kept
+    // It is an answer's own bytes, a struct xpl_buf, and the answer is what is kept: a value is
+    // made
+    // for one request and never shared, and its tool's render takes the bytes out of it.
+    XPL_RESIDENCY_NONE,
     XPL_RESIDENCY_MEMORY, // small, and quickly made again
     XPL_RESIDENCY_STORE,  // in memory, and encoded in the store
     XPL_RESIDENCY_FILE,   // encoded in a file of the store, which is mapped while it is used
@@ -44,15 +47,17 @@ struct xpl_product {
     // Names of the bits of a variant, NULL-terminated; they stand in the store's keys.  NULL: the
     // product has no variants.
     const char *const *variants;
-    // Makes a value; *ret is freed by `free` below.  DATA_LOSS for a broken profile, with the offset;
-    // RESOURCE_EXHAUSTED at the limit; CANCELLED when the exec says so.  *ret refers to nothing of
-    // the input once the call is over.
+    // Makes a value; *ret is freed by `free` below.  DATA_LOSS for a broken profile, with the
+    // offset; RESOURCE_EXHAUSTED at the limit; CANCELLED when the exec says so.  *ret refers to
+    // nothing of the input once the call is over.
     xpl_status_t (*make)(const struct xpl_product_input *in, void **ret, struct xpl_error *err);
-    // Appends the encoded value to `out`.  NULL where nothing is stored.
+    // RESIDENCY_STORE: appends the encoded value to `out`.
     xpl_status_t (*encode)(const void *value, struct xpl_buf *out, struct xpl_error *err);
-    // A value from its encoding; DATA_LOSS when it is none.  RESIDENCY_STORE: *ret does not refer to
-    // `bytes`.  RESIDENCY_FILE: it does; they are aligned to 8 and outlive it.
+    // A value from its encoding; DATA_LOSS when it is none.  RESIDENCY_STORE: *ret does not refer
+    // to `bytes`.  RESIDENCY_FILE: it does; they are aligned to 8 and outlive it.
     xpl_status_t (*decode)(xpl_bytes_t bytes, size_t limit, void **ret, struct xpl_error *err);
+    // The encoding, where the value holds it: `encode` without a copy.  Borrowed; NULL: encode.
+    xpl_bytes_t (*encoded)(const void *value);
     // Bytes of memory the value holds.
     size_t (*size)(const void *value);
     void (*free)(void *value); // NULL is fine
@@ -61,8 +66,8 @@ struct xpl_product {
 
     // Whether the value was made for in->first alone.
     bool (*is_partial)(const void *value);
-    // Makes it whole.  On failure it is still partial, and only good for `free`.  The value must not
-    // be in use.
+    // Makes it whole.  On failure it is still partial, and only good for `free`.  The value must
+    // not be in use.
     xpl_status_t (*finish)(void *value, struct xpl_exec *exec, struct xpl_error *err);
 };
 

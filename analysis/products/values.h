@@ -18,8 +18,8 @@ struct xpl_op_stats_value {
 
 // An index, opened.
 struct xpl_trace_index_value {
-    struct xpl_buf index;          // its bytes, of one that was made; empty for one that was decoded
-    struct xpl_arena arena;        // holds `trace`
+    struct xpl_buf index;   // its bytes, of one that was made; empty for one that was decoded
+    struct xpl_arena arena; // holds `trace`
     struct xpl_trace *trace;
     struct xpl_trace_build *build; // not NULL: partial
     size_t limit;                  // bytes, of what `finish` may use

@@ -6,7 +6,7 @@
 #include "analysis/opstats/opstats.h"
 #include "analysis/tools/lib/gviz.h"
 #include "analysis/tools/lib/op_record.h"
-#include "analysis/tools/tool.h"
+#include "analysis/tools/lib/op_stats_tool.h"
 #include "analysis/xplane/tf_op.h"
 #include "base/arena.h"
 #include "base/std_sort.h"
@@ -232,11 +232,10 @@ static void put_table(const struct stats *t, bool exclude_idle, struct xpl_arena
     xpl_gviz_end(&g);
 }
 
-xpl_status_t xpl_tool_framework_op_stats(const struct xpl_opstats *s,
-                                         const struct xpl_tool_options *opt,
-                                         struct xpl_arena *scratch, struct xpl_buf *out,
-                                         struct xpl_error *err) {
-    (void)opt;
+static xpl_status_t write_answer(const struct xpl_opstats *s, const void *options,
+                                 struct xpl_arena *scratch, struct xpl_buf *out,
+                                 struct xpl_error *err) {
+    (void)options;
     struct stats t = {.s = s};
     XPL_TRY(prepare(&t, scratch, err));
     xpl_buf_putc(out, '[');
@@ -247,3 +246,25 @@ xpl_status_t xpl_tool_framework_op_stats(const struct xpl_opstats *s,
     if (out->failed) XPL_RETURN_OOM(err, "framework_op_stats");
     return XPL_OK;
 }
+
+static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
+                           struct xpl_error *err) {
+    return xpl_op_stats_render(in, write_answer, out, err);
+}
+
+static const char *const kAliases[] = {"tensorflow_stats", NULL};
+
+const struct xpl_tool xpl_tool_framework_op_stats = {
+    .name = "framework_op_stats",
+    .aliases = kAliases,
+    .version = 1,
+    .needs = xpl_op_stats_needs,
+    .hosts = XPL_HOSTS_EACH_OR_ALL,
+    .shown = XPL_SHOWN_ALWAYS,
+    .list_position = 9,
+    .content_type = "application/json",
+    .worker_served = true,
+    .variant = xpl_op_stats_variant,
+    .asks_device = true,
+    .render = render,
+};

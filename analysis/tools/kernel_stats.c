@@ -6,7 +6,7 @@
 
 #include "analysis/opstats/opstats.h"
 #include "analysis/tools/lib/gviz.h"
-#include "analysis/tools/tool.h"
+#include "analysis/tools/lib/op_stats_tool.h"
 
 static void put_columns(struct xpl_gviz *g) {
     static const char *const columns[][3] = {
@@ -62,10 +62,10 @@ static void put_row(struct xpl_gviz *g, const struct xpl_kernel_report *k, uint3
     put_microseconds(g, k->max_duration_ns);
 }
 
-xpl_status_t xpl_tool_kernel_stats(const struct xpl_opstats *s, const struct xpl_tool_options *opt,
-                                   struct xpl_arena *scratch, struct xpl_buf *out,
-                                   struct xpl_error *err) {
-    (void)opt;
+static xpl_status_t write_answer(const struct xpl_opstats *s, const void *options,
+                                 struct xpl_arena *scratch, struct xpl_buf *out,
+                                 struct xpl_error *err) {
+    (void)options;
     (void)scratch;
     struct xpl_gviz g;
     xpl_gviz_begin(&g, out);
@@ -76,3 +76,22 @@ xpl_status_t xpl_tool_kernel_stats(const struct xpl_opstats *s, const struct xpl
     if (out->failed) XPL_RETURN_OOM(err, "kernel_stats");
     return XPL_OK;
 }
+
+static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
+                           struct xpl_error *err) {
+    return xpl_op_stats_render(in, write_answer, out, err);
+}
+
+const struct xpl_tool xpl_tool_kernel_stats = {
+    .name = "kernel_stats",
+    .version = 1,
+    .needs = xpl_op_stats_needs,
+    .hosts = XPL_HOSTS_EACH_OR_ALL,
+    .shown = XPL_SHOWN_WITH_GPU,
+    .list_position = 6,
+    .content_type = "application/json",
+    .worker_served = true,
+    .variant = xpl_op_stats_variant,
+    .asks_device = true,
+    .render = render,
+};

@@ -12,7 +12,7 @@
 #include "analysis/opstats/opstats.h"
 #include "analysis/tools/lib/kernel_metadata.h"
 #include "analysis/tools/lib/op_record.h"
-#include "analysis/tools/tool.h"
+#include "analysis/tools/lib/op_stats_tool.h"
 #include "analysis/wire/wire.h"
 #include "base/arena.h"
 #include "base/intern.h"
@@ -24,6 +24,21 @@ enum {
     MAX_CHILDREN = 100,    // of a node that is cut
     NEVER_CUT_DEPTH = 100, // by provenance: nodes above this depth keep all
     MAX_PATH_DEPTH = 2000, // the rest of longer paths is left out; XProf dies of ten times that
+};
+
+struct op_profile_options {
+    struct xpl_common_options common;
+    int group_by;
+};
+enum { BY_PROGRAM, BY_CATEGORY, BY_PROVENANCE }; // group_by
+
+static const struct xpl_tool_option kOptions[] = {
+    {.key = "group_by",
+     .type = XPL_OPTION_CHOICE,
+     .offset = offsetof(struct op_profile_options, group_by),
+     .values = "program|category|provenance",
+     .preset = "program",
+     .help = "what the tree's first levels are"},
 };
 
 // What a node stands for under its parent: two of the same name but not of the same kind are two.
@@ -48,7 +63,7 @@ struct node {
 
 struct tree {
     const struct xpl_opstats *s;
-    const struct xpl_tool_options *opt;
+    const struct op_profile_options *opt;
     struct xpl_arena *arena;
     struct xpl_intern *names;
     struct xpl_map by_key; // (kind and parent, name) to node
@@ -196,7 +211,7 @@ static bool is_container(const struct xpl_op_metrics *m) {
 static bool add_grouped(struct tree *t, uint32_t program, const struct xpl_op_metrics *m) {
     uint32_t above = program;
     enum node_kind kind = CATEGORY;
-    if (t->opt->group_by == XPL_GROUP_BY_PROVENANCE && m->provenance.len) {
+    if (t->opt->group_by == BY_PROVENANCE && m->provenance.len) {
         kind = PATH_CATEGORY;
         above = get_path(t, program, m);
         if (!above) return false;
@@ -215,7 +230,7 @@ static bool add_op(struct tree *t, const struct xpl_op_metrics *m) {
     const bool idle = xpl_op_metrics_is_idle(m);
     uint32_t program = 0; // by category: the root stands for all programs
     add_upwards(m, &t->nodes.v[0].sums);
-    if (!idle && t->opt->group_by != XPL_GROUP_BY_CATEGORY) {
+    if (!idle && t->opt->group_by != BY_CATEGORY) {
         program = get_program(t, m->hlo_module_id);
         if (!program) return false;
         add_upwards(m, &t->nodes.v[program].sums);
@@ -257,9 +272,9 @@ static bool comes_before(const void *ctx, const void *a, const void *b) {
 
 static uint32_t depth_without_cut(const struct tree *t) {
     switch (t->opt->group_by) {
-        case XPL_GROUP_BY_PROGRAM: return 2;
-        case XPL_GROUP_BY_CATEGORY: return 1;
-        case XPL_GROUP_BY_PROVENANCE: return NEVER_CUT_DEPTH;
+        case BY_PROGRAM: return 2;
+        case BY_CATEGORY: return 1;
+        case BY_PROVENANCE: return NEVER_CUT_DEPTH;
     }
     return 0;
 }
@@ -471,16 +486,16 @@ static bool put_tree(struct tree *t, struct xpl_buf *b) {
     return true;
 }
 
-static const char *group_name(const struct xpl_tool_options *opt) {
+static const char *group_name(const struct op_profile_options *opt) {
     switch (opt->group_by) {
-        case XPL_GROUP_BY_PROGRAM: return "program";
-        case XPL_GROUP_BY_CATEGORY: return "category";
-        case XPL_GROUP_BY_PROVENANCE: return "provenance";
+        case BY_PROGRAM: return "program";
+        case BY_CATEGORY: return "category";
+        case BY_PROVENANCE: return "provenance";
     }
     return "";
 }
 
-static bool put_profile(const struct xpl_opstats *s, const struct xpl_tool_options *opt,
+static bool put_profile(const struct xpl_opstats *s, const struct op_profile_options *opt,
                         bool exclude_idle, struct xpl_arena *scratch, struct xpl_buf *b) {
     struct tree t = {.s = s, .opt = opt, .arena = scratch, .exclude_idle = exclude_idle};
     xpl_str_t name;
@@ -508,17 +523,18 @@ static const char *hardware_name(const struct xpl_run_environment *e) {
     return xpl_str_has(e->device_type, XPL_STR("TPU")) ? "TPU" : "UNKNOWN_HARDWARE";
 }
 
-xpl_status_t xpl_tool_op_profile(const struct xpl_opstats *s, const struct xpl_tool_options *opt,
+static xpl_status_t write_answer(const struct xpl_opstats *s, const void *options,
                                  struct xpl_arena *scratch, struct xpl_buf *out,
                                  struct xpl_error *err) {
+    const struct op_profile_options *const opt = options;
     const struct xpl_op_metrics_db *const db = &s->device_op_metrics_db;
     // Fields stand by their number in the message, which puts the device type between the two
     // trees except by provenance, whose trees came later.
-    const bool last = opt->group_by == XPL_GROUP_BY_PROVENANCE;
+    const bool last = opt->group_by == BY_PROVENANCE;
     const char *const hardware = hardware_name(&s->run_environment);
-    const char *const camel = opt->group_by == XPL_GROUP_BY_PROGRAM    ? "byProgram"
-                              : opt->group_by == XPL_GROUP_BY_CATEGORY ? "byCategory"
-                                                                       : "byProvenance";
+    const char *const camel = opt->group_by == BY_PROGRAM    ? "byProgram"
+                              : opt->group_by == BY_CATEGORY ? "byCategory"
+                                                             : "byProvenance";
     xpl_buf_putc(out, '{');
     if (last) xpl_buf_printf(out, "\"deviceType\":\"%s\",", hardware);
     xpl_buf_printf(out, "\"%s\":", camel);
@@ -533,3 +549,28 @@ xpl_status_t xpl_tool_op_profile(const struct xpl_opstats *s, const struct xpl_t
     if (!ok || out->failed) XPL_RETURN_OOM(err, "op_profile");
     return XPL_OK;
 }
+
+static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
+                           struct xpl_error *err) {
+    return xpl_op_stats_render(in, write_answer, out, err);
+}
+
+static const char *const kAliases[] = {"hlo_op_profile", NULL};
+
+const struct xpl_tool xpl_tool_op_profile = {
+    .name = "op_profile",
+    .aliases = kAliases,
+    .version = 1,
+    .needs = xpl_op_stats_needs,
+    .options = kOptions,
+    .n_options = sizeof kOptions / sizeof *kOptions,
+    .options_size = sizeof(struct op_profile_options),
+    .hosts = XPL_HOSTS_EACH,
+    .shown = XPL_SHOWN_ALWAYS,
+    .list_position = 4,
+    .content_type = "application/json",
+    .worker_served = true,
+    .variant = xpl_op_stats_variant,
+    .asks_device = true,
+    .render = render,
+};

@@ -8,7 +8,7 @@
 
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "analysis/tools/input_pipeline/input_pipeline.h"
-#include "analysis/tools/tool.h"
+#include "analysis/tools/lib/op_stats_tool.h"
 #include "base/arena.h"
 
 enum { TOP_OPS = 10 };
@@ -348,10 +348,10 @@ static bool diagnostics(const struct xpl_opstats *s, struct xpl_arena *scratch,
     return true;
 }
 
-xpl_status_t xpl_tool_overview_page(const struct xpl_opstats *stats,
-                                    const struct xpl_tool_options *opt, struct xpl_arena *scratch,
-                                    struct xpl_buf *out, struct xpl_error *err) {
-    (void)opt;
+static xpl_status_t write_answer(const struct xpl_opstats *stats, const void *options,
+                                 struct xpl_arena *scratch, struct xpl_buf *out,
+                                 struct xpl_error *err) {
+    (void)options;
     struct xpl_input_pipeline ip;
     struct xpl_bottleneck bottleneck;
     XPL_TRY(xpl_input_pipeline_analyze(stats, scratch, &ip, err));
@@ -372,3 +372,22 @@ xpl_status_t xpl_tool_overview_page(const struct xpl_opstats *stats,
     if (out->failed) XPL_RETURN_OOM(err, "overview_page");
     return XPL_OK;
 }
+
+static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
+                           struct xpl_error *err) {
+    return xpl_op_stats_render(in, write_answer, out, err);
+}
+
+const struct xpl_tool xpl_tool_overview_page = {
+    .name = "overview_page",
+    .version = 1,
+    .needs = xpl_op_stats_needs,
+    .hosts = XPL_HOSTS_ALL,
+    .shown = XPL_SHOWN_ALWAYS,
+    .list_position = 1,
+    .content_type = "application/json",
+    .worker_served = true,
+    .variant = xpl_op_stats_variant,
+    .asks_device = true,
+    .render = render,
+};

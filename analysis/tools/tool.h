@@ -1,83 +1,163 @@
-// The registry of tools: name, the options it takes, the product it needs, and the function that
-// turns the product into the tool's answer.  One file per tool.
+// The table of tools: what is shown of products.
+//
+// A tool is one file with one row (struct xpl_tool) and one line in rows.h.  From the row follow
+// the lists of tools, the parsing, copying and naming of options, the keys under which answers are
+// kept, help, documents, and what XProf's pages and workers are told.  A tool is a pure function:
+// equal products and options, equal bytes.
 #ifndef XPL_ANALYSIS_TOOLS_TOOL_H_
 #define XPL_ANALYSIS_TOOLS_TOOL_H_
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-#include "analysis/trace/trace.h"
+#include "analysis/products/product.h"
 #include "base/buf.h"
+#include "base/exec.h"
 #include "base/status.h"
 #include "base/str.h"
 
 struct xpl_arena;
-struct xpl_opstats;
 
+// --- Options ---
+
+// An option as a client gives it.
 struct xpl_option {
     xpl_str_t key, value;
 };
 
-// Parsed options that shape an answer.  Unknown keys were refused (or, for XProf's clients,
-// dropped) before.
-struct xpl_tool_options {
-    enum { XPL_GROUP_BY_PROGRAM, XPL_GROUP_BY_CATEGORY, XPL_GROUP_BY_PROVENANCE } group_by;
-    bool cpu_as_device; // a conversion option: products are kept apart by it
-    bool xprof_exact;   // XProf's answer even where it is wrong (docs/differences.md)
-    bool recompute;     // use_saved_result=false: nothing stored may be used; no other effect
-    // trace_viewer@; its texts are views of the options they were parsed from
-    struct xpl_trace_options trace;
+enum xpl_option_type {       // type of the member in the tool's option struct
+    XPL_OPTION_BOOL,         // bool
+    XPL_OPTION_CHOICE,       // int: position among the values
+    XPL_OPTION_COUNT,        // uint64_t; of a fraction the whole part
+    XPL_OPTION_MILLISECONDS, // double
+    XPL_OPTION_TEXT,         // xpl_str_t
 };
 
-enum xpl_product {
-    XPL_PRODUCT_OP_STATS,       // struct xpl_opstats, of one host or combined
-    XPL_PRODUCT_MEMORY_PROFILE, // the finished answer of one host
-    XPL_PRODUCT_TRACE_VIEWER,   // likewise
-    XPL_PRODUCT_TRACE,          // the index of analysis/trace; xpl_trace_answer over the hosts'
+enum xpl_option_shapes {
+    XPL_SHAPES_ANSWER,  // two values may give two answers
+    XPL_SHAPES_PRODUCT, // two values may also need two variants of a product
+    XPL_SHAPES_NOTHING, // how to come by the answer (use_saved_result)
+};
+
+struct xpl_tool_option {
+    const char *key;
+    enum xpl_option_type type;
+    enum xpl_option_shapes shapes;
+    size_t offset;      // of the member in the tool's option struct
+    const char *values; // CHOICE: "a|b|c"; others: what a person is told ("true|false", "NUMBER")
+    const char *preset; // the default, as text that a client could give; NULL: zero
+    bool ours;          // XProf's clients do not know it: it keeps its lenient default for them
+    const char *lenient_preset; // their default where it is another (cpu_as_device); NULL: `preset`
+    bool internal;              // no client may set it
+    const char *help;           // one line
+};
+
+// Begins every tool's option struct.
+struct xpl_common_options {
+    bool cpu_as_device;
+    bool xprof_exact;
+    bool use_saved_result;
+};
+// For the tables of tools: the options that every tool takes.
+extern const struct xpl_tool_option xpl_common_option_rows[];
+enum { XPL_N_COMMON_OPTIONS = 3 };
+
+// --- Tools ---
+
+struct xpl_tool_host {
+    xpl_str_t name;
+    const void *const *products; // values of the tool's needs, in their order; NULL: left out,
+    xpl_str_t problem;           // and why
+    xpl_bytes_t profile;         // of a tool that reads profiles: an XSpace
+};
+
+struct xpl_tool_input {
+    const struct xpl_tool_host *hosts; // by name
+    size_t n_hosts;
+    const void *options; // the tool's option struct
+    struct xpl_exec *exec;
+    size_t limit; // bytes of each arena and buffer
+};
+
+// For which hosts a tool answers, and what XProf's page offers.
+enum xpl_tool_hosts {
+    XPL_HOSTS_ONE,         // one at a time; more are refused
+    XPL_HOSTS_EACH,        // any choice; the page offers each
+    XPL_HOSTS_EACH_OR_ALL, // any choice; the page offers each, and all together
+    XPL_HOSTS_ALL,         // any choice; the page offers all together alone
+};
+
+// When XProf's page shows a tool.
+enum xpl_tool_shown {
+    XPL_SHOWN_NEVER, // no tool of XProf's list
+    XPL_SHOWN_ALWAYS,
+    XPL_SHOWN_WITH_GPU,
+    XPL_SHOWN_WITHOUT_STREAMING, // when there is no trace_viewer@
 };
 
 struct xpl_tool {
     const char *name;
-    const char *alias; // XProf's other name for it, or NULL
+    const char *const *aliases; // XProf's other names, NULL-terminated; NULL: none
+    // Changes whenever an answer could differ from what an earlier build gave for the same
+    // products.
+    uint32_t version;
+    const struct xpl_product *const *needs; // NULL-terminated, at most XPL_TOOL_MAX_NEEDS
+    const struct xpl_tool_option *options;  // besides the common ones
+    size_t n_options;
+    size_t options_size; // bytes of the option struct, which begins with struct xpl_common_options;
+                         // 0: it is that one
+    enum xpl_tool_hosts hosts;
+    enum xpl_tool_shown shown;
+    unsigned list_position; // in XProf's list of tools, from 1
     const char *content_type;
-    enum xpl_product product;
-    bool one_host;              // refuses more than one host
-    const char *const *options; // NULL-terminated keys besides the common ones
-    // Appends the answer to `out`.  `scratch` is for temporaries.  Deterministic.  NULL where the
-    // product is the answer.
-    xpl_status_t (*render)(const struct xpl_opstats *stats, const struct xpl_tool_options *opt,
-                           struct xpl_arena *scratch, struct xpl_buf *out, struct xpl_error *err);
+    // For tools whose content type depends on options; NULL: content_type.
+    const char *(*content_type_of)(const void *options);
+    bool worker_served;   // an XProf aggregator gets this tool's OpStats from us
+    bool reads_profile;   // render is given the hosts' profiles as well
+    bool keeps_no_answer; // answers are not stored: the product is, and views of it are many
+    bool hidden;          // no client's tool (GetOpStats and the worker ask for it)
+    // The variant of needs[i] for these options.  NULL: 0.
+    unsigned (*variant)(const void *options, size_t i, bool session_has_device);
+    // Whether `variant` asks whether the session has a device.
+    bool asks_device;
+    // Appends the answer to `out`.  DATA_LOSS, NOT_FOUND, RESOURCE_EXHAUSTED, CANCELLED.
+    xpl_status_t (*render)(const struct xpl_tool_input *in, struct xpl_buf *out,
+                           struct xpl_error *err);
 };
+enum { XPL_TOOL_MAX_NEEDS = 4 };
 
-// All tools, by name; *ret_n of them.
-const struct xpl_tool *xpl_tools(size_t *ret_n);
-// By name or alias; NULL when there is none.
+// All tools but the hidden ones, by name; *ret_n of them.
+const struct xpl_tool *const *xpl_tools(size_t *ret_n);
+// By name or alias; NULL when there is none.  Finds no hidden tool.
 const struct xpl_tool *xpl_tool_find(xpl_str_t name);
+// The OpStats themselves, for GetOpStats; and for XProf aggregators, with no step dropped.
+extern const struct xpl_tool xpl_tool_op_stats, xpl_tool_worker_op_stats;
+// "a, b, c": the names of all tools, as far as they fit.
+void xpl_tool_names(char *ret, size_t size);
 
-// Options that every tool takes, as in xpl_tool.options.
-const char *const *xpl_tool_common_options(void);
-// What an option may be set to, such as "program|category|provenance"; NULL for unknown keys.
-const char *xpl_tool_option_values(xpl_str_t key);
-// Reads options for `tool`; of a key given twice the last one counts, absent ones have defaults
-// (group_by program, xprof_exact false, use_saved_result true).
-// strict (our own clients): an unknown key or value is INVALID_ARGUMENT, and the message lists what
-// is valid; cpu_as_device is true by default.  Not strict (XProf's clients): unknown keys and
-// values are passed over as XProf does, and cpu_as_device and xprof_exact are not looked at, so the
-// answer is the one XProf would give as far as our options go.
+// Calls each option of a tool, its own first: xpl_tool_option_at(t, i) for i < n.
+size_t xpl_tool_n_options(const struct xpl_tool *tool);
+const struct xpl_tool_option *xpl_tool_option_at(const struct xpl_tool *tool, size_t i);
+
+// Reads options into a new option struct of the tool, in `arena`, texts copied; of a key given
+// twice the last one counts, absent ones have their defaults. strict (our own clients): an unknown
+// key or value is INVALID_ARGUMENT, and the message lists what is valid.  Not strict (XProf's
+// clients): unknown keys and values are passed over as XProf does, and options that are ours keep
+// their lenient defaults, so that the answer is XProf's.
 xpl_status_t xpl_tool_options_parse(const struct xpl_tool *tool, const struct xpl_option *options,
-                                    size_t n, bool strict, struct xpl_tool_options *ret,
+                                    size_t n, bool strict, struct xpl_arena *arena, void **ret,
                                     struct xpl_error *err) XPL_NODISCARD;
+// The defaults of strict clients.
+xpl_status_t xpl_tool_options_default(const struct xpl_tool *tool, struct xpl_arena *arena,
+                                      void **ret, struct xpl_error *err) XPL_NODISCARD;
+// Appends what tells answers apart: every option that shapes an answer or a product, as
+// "key=value" separated by blanks, in the order of the rows; texts quoted so that two different
+// option structs never give the same bytes.
+void xpl_tool_options_text(const struct xpl_tool *tool, const void *options, struct xpl_buf *out);
 
-xpl_status_t xpl_tool_overview_page(const struct xpl_opstats *, const struct xpl_tool_options *,
-                                    struct xpl_arena *, struct xpl_buf *, struct xpl_error *);
-xpl_status_t xpl_tool_input_pipeline(const struct xpl_opstats *, const struct xpl_tool_options *,
-                                     struct xpl_arena *, struct xpl_buf *, struct xpl_error *);
-xpl_status_t xpl_tool_op_profile(const struct xpl_opstats *, const struct xpl_tool_options *,
-                                 struct xpl_arena *, struct xpl_buf *, struct xpl_error *);
-xpl_status_t xpl_tool_framework_op_stats(const struct xpl_opstats *,
-                                         const struct xpl_tool_options *, struct xpl_arena *,
-                                         struct xpl_buf *, struct xpl_error *);
-xpl_status_t xpl_tool_kernel_stats(const struct xpl_opstats *, const struct xpl_tool_options *,
-                                   struct xpl_arena *, struct xpl_buf *, struct xpl_error *);
+static inline const char *xpl_tool_content_type(const struct xpl_tool *t, const void *options) {
+    return t->content_type_of ? t->content_type_of(options) : t->content_type;
+}
 
 #endif

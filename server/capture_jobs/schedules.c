@@ -13,8 +13,8 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "rpc/message.h"
+#include "server/capture_jobs/messages.h"
 #include "server/capture_jobs/removal.h"
-#include "server/grpc/capture_messages.h"
 
 enum {
     MIN_PAUSE_MS = 1000,   // between the end of a capture and the next

@@ -2,19 +2,18 @@
 #include <string.h>
 
 #include "analysis/opstats/codec/codec.h"
-#include "analysis/tools/tool.h"
 #include "base/arena.h"
 #include "tests/check.h"
 #include "tests/data_file.h"
+#include "tests/render.h"
 
 // Decodes, encodes again and renders; the answer goes to `out`.
 static xpl_status_t run(xpl_bytes_t in, const struct xpl_tool *tool, struct xpl_buf *out) {
-    const struct xpl_tool_options opt = {.group_by = XPL_GROUP_BY_PROVENANCE};
-    struct xpl_arena a, scratch;
+    static const char *const by_provenance[] = {"group_by", "provenance", NULL};
+    struct xpl_arena a;
     struct xpl_error err = {0};
     struct xpl_opstats *s = NULL;
     xpl_arena_init(&a, 16 << 20);
-    xpl_arena_init(&scratch, 16 << 20);
     xpl_buf_init(out, 16 << 20);
     xpl_status_t st = xpl_opstats_decode(in, &a, &s, &err);
     CHECK((st == XPL_OK) == (s != NULL));
@@ -22,15 +21,15 @@ static xpl_status_t run(xpl_bytes_t in, const struct xpl_tool *tool, struct xpl_
         st = xpl_opstats_encode(s, out, &err);
         CHECK(st == XPL_OK || out->n == 0);
     }
-    if (st == XPL_OK) st = tool->render(s, &opt, &scratch, out, &err);
+    const char *const *const options = tool->n_options ? by_provenance : NULL;
+    if (st == XPL_OK) st = render_op_stats(tool, s, options, 16 << 20, out, &err);
     CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
-    xpl_arena_fini(&scratch);
     xpl_arena_fini(&a);
     return st;
 }
 
 static void fail_each(const char *file, const char *tool_name) {
-    const struct xpl_tool *const tool = xpl_tool_find(xpl_str_from(tool_name));
+    const struct xpl_tool *const tool = named_tool(tool_name);
     struct xpl_buf in = read_data_file(file), want, got;
     const xpl_bytes_t bytes = {in.p, in.n};
     xpl_fault_reset();

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/opstats/codec/codec.h"
-#include "analysis/tools/tool.h"
-#include "base/arena.h"
+#include "tests/render.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -68,16 +67,12 @@ static void check_value(struct json *j) {
     }
 }
 
-static void render(const struct xpl_tool *tool, const struct xpl_opstats *s, int group_by) {
-    struct xpl_tool_options opt = {0};
-    if (group_by == 1) opt.group_by = XPL_GROUP_BY_CATEGORY;
-    if (group_by == 2) opt.group_by = XPL_GROUP_BY_PROVENANCE;
-    struct xpl_arena scratch;
+static void render(const struct xpl_tool *tool, const struct xpl_opstats *s,
+                   const char *const *options) {
     struct xpl_buf out;
     struct xpl_error err = {0};
-    xpl_arena_init(&scratch, 64 << 20);
     xpl_buf_init(&out, 64 << 20);
-    if (tool->render(s, &opt, &scratch, &out, &err) == XPL_OK) {
+    if (render_op_stats(tool, s, options, 64 << 20, &out, &err) == XPL_OK) {
         struct json j = {out.p, out.p + out.n};
         check_value(&j);
         require(j.p == j.end);
@@ -85,7 +80,20 @@ static void render(const struct xpl_tool *tool, const struct xpl_opstats *s, int
         require(err.code == XPL_RESOURCE_EXHAUSTED || err.code == XPL_FAILED_PRECONDITION);
     }
     xpl_buf_fini(&out);
-    xpl_arena_fini(&scratch);
+}
+
+// Once with each value of each of the tool's own options that has a few.
+static void render_each_choice(const struct xpl_tool *tool, const struct xpl_opstats *s) {
+    render(tool, s, NULL);
+    for (size_t i = 0; i < tool->n_options; i++) {
+        const struct xpl_tool_option *const o = &tool->options[i];
+        if (o->type != XPL_OPTION_CHOICE && o->type != XPL_OPTION_BOOL) continue;
+        char values[128];
+        if (strlen(o->values) >= sizeof values) abort();
+        strcpy(values, o->values);
+        for (char *rest = values, *v; (v = strsep(&rest, "|"));)
+            render(tool, s, (const char *const[]){o->key, v, NULL});
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -95,10 +103,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct xpl_error err = {0};
     if (xpl_opstats_decode((xpl_bytes_t){data, size}, &arena, &s, &err) == XPL_OK) {
         size_t n;
-        const struct xpl_tool *const tools = xpl_tools(&n);
+        const struct xpl_tool *const *const tools = xpl_tools(&n);
         for (size_t i = 0; i < n; i++)
-            for (int group_by = 0; group_by < 3 && tools[i].render; group_by++)
-                render(&tools[i], s, group_by);
+            if (tool_shows_op_stats(tools[i])) render_each_choice(tools[i], s);
     }
     xpl_arena_fini(&arena);
     return 0;

@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "analysis/tools/trace_viewer/options.h"
 #include "analysis/trace/index/format.h"
-#include "analysis/trace/trace.h"
 #include "base/arena.h"
 #include "base/exec.h"
 
@@ -84,25 +84,30 @@ static void mend(uint8_t *p, size_t n) {
 
 // key=value lines over an empty trace.
 static void options(const uint8_t *data, size_t size) {
-    struct xpl_trace_options o;
+    const struct xpl_tool *const tool = xpl_tool_find(XPL_STR("trace_viewer@"));
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_trace_memory m = {0};
     struct xpl_arena a;
-    xpl_trace_options_init(&o);
-    for (size_t i = 0, end; i < size; i = end + 1) {
+    struct xpl_option list[64];
+    size_t n = 0;
+    void *parsed;
+    for (size_t i = 0, end; i < size && n < sizeof list / sizeof *list; i = end + 1) {
         for (end = i; end < size && data[end] != '\n';)
             end++;
         const xpl_str_t line = {(const char *)data + i, end - i};
         const size_t eq = xpl_str_find(line, XPL_STR("="), 0);
-        bool valid = true;
         if (eq != SIZE_MAX)
-            (void)xpl_trace_option_set(&o, xpl_str_sub(line, 0, eq),
-                                       xpl_str_sub(line, eq + 1, SIZE_MAX), &valid);
+            list[n++] =
+                (struct xpl_option){xpl_str_sub(line, 0, eq), xpl_str_sub(line, eq + 1, SIZE_MAX)};
     }
     xpl_arena_init(&a, LIMIT);
+    if (xpl_tool_options_parse(tool, list, n, false, &a, &parsed, NULL) != XPL_OK) abort();
+    const struct xpl_trace_viewer_options *const o = parsed;
+    struct xpl_trace_options trace = o->trace;
+    trace.pb = o->format == XPL_TRACE_FORMAT_PB;
     if (xpl_trace_memory_init(&m, (xpl_bytes_t){0}, NULL, &exec, LIMIT, &a, NULL) != XPL_OK)
         abort();
-    answer(m.trace, (xpl_bytes_t){0}, &o);
+    answer(m.trace, (xpl_bytes_t){0}, &trace);
     xpl_trace_memory_fini(&m);
     xpl_arena_fini(&a);
 }

@@ -5,7 +5,8 @@
 // are no UTF-8.
 #include <stdio.h>
 
-#include "analysis/tools/pipeline.h"
+#include "analysis/products/values.h"
+#include "analysis/tools/tool.h"
 #include "analysis/wire/wire.h"
 #include "base/arena.h"
 #include "tests/check.h"
@@ -61,76 +62,109 @@ static void check_error(xpl_status_t s, const struct xpl_error *err, xpl_bytes_t
     if (s == XPL_DATA_LOSS) CHECK(err->offset <= in.len);
 }
 
-static void render_all(const struct xpl_host_opstats *hosts, size_t n) {
+// Makes a product; `*ret` is NULL when that failed.
+static xpl_status_t make(const struct xpl_product *p, xpl_bytes_t in, unsigned variant, void **ret,
+                         struct xpl_error *err) {
+    struct xpl_exec exec = xpl_exec_serial();
+    const struct xpl_product_input input = {
+        .profile = in, .variant = variant, .exec = &exec, .limit = limit};
+    *ret = NULL;
+    return p->make(&input, ret, err);
+}
+
+static void render_one(const struct xpl_tool *t, bool exact, const struct xpl_tool_host *hosts,
+                       size_t n) {
+    const struct xpl_option o = {XPL_STR("xprof_exact"), exact ? XPL_STR("1") : XPL_STR("0")};
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_arena arena;
+    struct xpl_buf out;
+    struct xpl_error err = {0};
+    void *options;
+    xpl_arena_init(&arena, limit);
+    xpl_buf_init(&out, limit);
+    CHECK_EQ(xpl_tool_options_parse(t, &o, 1, true, &arena, &options, &err), XPL_OK);
+    const struct xpl_tool_input in = {
+        .hosts = hosts, .n_hosts = n, .options = options, .exec = &exec, .limit = limit};
+    const xpl_status_t s = t->render(&in, &out, &err);
+    if (s != XPL_OK) fprintf(stderr, "%s: %s\n", t->name, err.msg);
+    CHECK(s == XPL_OK || s == XPL_RESOURCE_EXHAUSTED);
+    if (s == XPL_OK) check_json(&out);
+    xpl_buf_fini(&out);
+    xpl_arena_fini(&arena);
+}
+
+static void render_all(const struct xpl_tool_host *hosts, size_t n) {
     size_t n_tools = 0;
-    const struct xpl_tool *const tools = xpl_tools(&n_tools);
-    for (size_t i = 0; i < n_tools * 2; i++) {
-        const struct xpl_tool *const t = &tools[i / 2];
-        const struct xpl_tool_options opt = {.xprof_exact = i % 2 != 0};
-        if (t->product != XPL_PRODUCT_OP_STATS) continue;
-        struct xpl_buf out;
-        struct xpl_error err = {0};
-        xpl_buf_init(&out, limit);
-        const xpl_status_t s = xpl_answer_render(t, &opt, hosts, n, limit, &out, &err);
-        if (s != XPL_OK) fprintf(stderr, "%s: %s\n", t->name, err.msg);
-        CHECK(s == XPL_OK || s == XPL_RESOURCE_EXHAUSTED);
-        if (s == XPL_OK) check_json(&out);
-        xpl_buf_fini(&out);
-    }
+    const struct xpl_tool *const *const tools = xpl_tools(&n_tools);
+    for (size_t i = 0; i < n_tools * 2; i++)
+        if (tools[i / 2]->needs[0] == &xpl_product_op_stats)
+            render_one(tools[i / 2], i % 2 != 0, hosts, n);
 }
 
 static xpl_status_t convert(xpl_bytes_t in, bool cpu_as_device, bool render) {
-    struct xpl_arena result;
-    struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_opstats *stats = NULL;
     struct xpl_error err = {0};
-    const struct xpl_convert_options opt = {.cpu_as_device = cpu_as_device};
-    xpl_arena_init(&result, limit);
-    const xpl_status_t s = xpl_bytes_op_stats(in, &opt, &exec, limit, &result, &stats, &err);
+    void *stats;
+    const xpl_status_t s = make(&xpl_product_op_stats, in,
+                                cpu_as_device ? XPL_OP_STATS_CPU_AS_DEVICE : 0, &stats, &err);
     check_error(s, &err, in);
-    const struct xpl_host_opstats host = {.host = XPL_STR("h"), .stats = stats};
-    if (s == XPL_OK && render) {
-        const struct xpl_host_opstats two[] = {host, {.host = XPL_STR("i"), .stats = stats}};
-        render_all(&host, 1);
-        render_all(two, 2);
-    }
-    xpl_arena_fini(&result);
+    const void *const products[] = {stats};
+    const struct xpl_tool_host two[] = {{.name = XPL_STR("h"), .products = products},
+                                        {.name = XPL_STR("i"), .products = products}};
+    for (size_t n = 1; n <= 2 && s == XPL_OK && render; n++)
+        render_all(two, n);
+    xpl_product_op_stats.free(stats);
     return s;
 }
 
 static xpl_status_t memory(xpl_bytes_t in) {
-    struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err = {0};
-    struct xpl_buf out;
-    xpl_buf_init(&out, limit);
-    xpl_status_t s = xpl_bytes_memory_profile(in, &exec, limit, &out, &err);
+    void *out;
+    xpl_status_t s = make(&xpl_product_memory_profile, in, 0, &out, &err);
+    const bool answered = s == XPL_OK;
     if (s == XPL_FAILED_PRECONDITION) s = XPL_OK; // no host plane: XProf has no answer either
     check_error(s, &err, in);
-    if (s == XPL_OK && out.n) check_json(&out);
-    xpl_buf_fini(&out);
+    if (answered) check_json(out);
+    xpl_product_memory_profile.free(out);
     return s;
 }
 
 static void trace(xpl_bytes_t in) {
-    struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err = {0};
-    struct xpl_buf out;
-    xpl_buf_init(&out, limit);
-    const xpl_status_t s =
-        xpl_bytes_answer(xpl_tool_find(XPL_STR("trace_viewer")), in, &exec, limit, &out, &err);
+    void *out;
+    const xpl_status_t s = make(&xpl_product_trace_viewer, in, 0, &out, &err);
     if (s != XPL_RESOURCE_EXHAUSTED) check_error(s, &err, in);
-    if (s == XPL_OK) check_json(&out);
-    xpl_buf_fini(&out);
+    if (s == XPL_OK) check_json(out);
+    xpl_product_trace_viewer.free(out);
+}
+
+static bool has_device(xpl_bytes_t in) {
+    struct xpl_error err = {0};
+    void *value;
+    CHECK_EQ(make(&xpl_product_devices, in, 0, &value, &err), XPL_OK);
+    const struct xpl_devices_value v = *(const struct xpl_devices_value *)value;
+    CHECK(v.accelerator || !v.gpu);
+    xpl_product_devices.free(value);
+    return v.accelerator;
+}
+
+// The list of programs says whether the whole can be opened, which conversions need too.
+static void modules(xpl_bytes_t in, xpl_status_t converted) {
+    struct xpl_error err = {0};
+    void *value;
+    const xpl_status_t s = make(&xpl_product_module_list, in, 0, &value, &err);
+    check_error(s, &err, in);
+    CHECK(s == XPL_OK || converted != XPL_OK);
+    xpl_product_module_list.free(value);
 }
 
 // All that can be asked of these bytes; the status of the conversion.  `whole`: the framing is
 // either sound throughout or broken for every tool.
 static xpl_status_t ask(xpl_bytes_t in, bool render, bool whole) {
     const xpl_status_t s = convert(in, false, render);
-    const bool device = xpl_bytes_have_device(in);
-    if (!device) CHECK((convert(in, true, render) == XPL_OK) == (s == XPL_OK));
+    if (!has_device(in)) CHECK((convert(in, true, render) == XPL_OK) == (s == XPL_OK));
     const xpl_status_t m = memory(in);
     trace(in);
+    modules(in, s);
     CHECK(!whole || (m == XPL_OK) == (s == XPL_OK)); // a tool may not look where the damage is
     return s;
 }

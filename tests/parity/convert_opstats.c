@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "analysis/opstats/codec/codec.h"
-#include "analysis/tools/pipeline.h"
+#include "analysis/opstats/combine/combine.h"
+#include "analysis/products/product.h"
+#include "analysis/products/values.h"
 #include "base/arena.h"
 
 enum { MAX_HOSTS = 64 };
@@ -24,34 +26,44 @@ static bool slurp(const char *path, struct xpl_buf *ret) {
     return ok;
 }
 
-static xpl_status_t convert(char **files, size_t n, const struct xpl_convert_options *opt,
-                            struct xpl_arena *arena, struct xpl_buf *out, struct xpl_error *err) {
-    struct xpl_host_opstats hosts[MAX_HOSTS] = {0};
+// One host's OpStats, a value of the product.
+static xpl_status_t convert_file(const char *path, unsigned variant, void **ret,
+                                 struct xpl_error *err) {
     struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_buf file;
+    xpl_buf_init(&file, limit);
+    if (!slurp(path, &file)) XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "cannot read %s", path);
+    const struct xpl_product_input in = {
+        .profile = {file.p, file.n}, .variant = variant, .exec = &exec, .limit = limit};
+    const xpl_status_t s = xpl_product_op_stats.make(&in, ret, err);
+    xpl_buf_fini(&file);
+    return s;
+}
+
+// Values are the process's until it ends.
+static xpl_status_t convert(char **files, size_t n, unsigned variant, struct xpl_arena *arena,
+                            struct xpl_buf *out, struct xpl_error *err) {
+    struct xpl_host_opstats hosts[MAX_HOSTS] = {0};
     struct xpl_opstats *all = NULL;
     for (size_t i = 0; i < n; i++) {
-        struct xpl_buf in;
-        struct xpl_opstats *one = NULL;
-        xpl_buf_init(&in, limit);
-        if (!slurp(files[i], &in)) XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "cannot read %s", files[i]);
-        const xpl_status_t s =
-            xpl_bytes_op_stats((xpl_bytes_t){in.p, in.n}, opt, &exec, limit, arena, &one, err);
-        xpl_buf_fini(&in);
-        XPL_TRY(s);
-        hosts[i] = (struct xpl_host_opstats){.host = xpl_str_from(files[i]), .stats = one};
+        void *one = NULL;
+        XPL_TRY(convert_file(files[i], variant, &one, err));
+        hosts[i] =
+            (struct xpl_host_opstats){.host = xpl_str_from(files[i]),
+                                      .stats = ((const struct xpl_op_stats_value *)one)->stats};
     }
     XPL_TRY(xpl_opstats_combine(hosts, n, true, arena, &all, err));
     return xpl_opstats_encode(all, out, err);
 }
 
 int main(int argc, char **argv) {
-    struct xpl_convert_options opt = {0};
+    unsigned variant = 0;
     int at = 1;
     for (; at < argc && argv[at][0] == '-'; at++) {
         if (strcmp(argv[at], "--cpu") == 0)
-            opt.cpu_as_device = true;
+            variant |= XPL_OP_STATS_CPU_AS_DEVICE;
         else if (strcmp(argv[at], "--keep") == 0)
-            opt.keep_incomplete_steps = true;
+            variant |= XPL_OP_STATS_ALL_STEPS;
         else
             break;
     }
@@ -64,7 +76,7 @@ int main(int argc, char **argv) {
     struct xpl_error err = {0};
     xpl_arena_init(&arena, limit);
     xpl_buf_init(&out, limit);
-    const xpl_status_t s = convert(argv + at, (size_t)(argc - at), &opt, &arena, &out, &err);
+    const xpl_status_t s = convert(argv + at, (size_t)(argc - at), variant, &arena, &out, &err);
     if (s != XPL_OK)
         fprintf(stderr, "%s: %s\n", xpl_status_name(s), err.msg);
     else if (fwrite(out.p, 1, out.n, stdout) != out.n)

@@ -1,14 +1,13 @@
 // A tool's answer from a file with XProf's OpStats bytes:
-//   render_opstats TOOL FILE [group_by=program|category|provenance] [xprof_exact=true]
+//   render_opstats TOOL FILE [KEY=VALUE]...
 // The answer goes to standard output.  Exit 1: the tool failed; 2: wrong usage.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/opstats/codec/codec.h"
-#include "analysis/tools/tool.h"
-#include "base/arena.h"
 #include "base/cleanup.h"
+#include "tests/render.h"
 
 static const size_t kLimit = (size_t)4 << 30;
 
@@ -25,36 +24,26 @@ static bool read_file(const char *path, struct xpl_buf *ret) {
     return ok;
 }
 
-static bool parse_option(const char *arg, struct xpl_tool_options *opt) {
-    if (strcmp(arg, "group_by=program") == 0)
-        opt->group_by = XPL_GROUP_BY_PROGRAM;
-    else if (strcmp(arg, "group_by=category") == 0)
-        opt->group_by = XPL_GROUP_BY_CATEGORY;
-    else if (strcmp(arg, "group_by=provenance") == 0)
-        opt->group_by = XPL_GROUP_BY_PROVENANCE;
-    else if (strcmp(arg, "xprof_exact=true") == 0)
-        opt->xprof_exact = true;
-    else
-        return false;
-    return true;
-}
-
-static xpl_status_t render(const struct xpl_tool *tool, const struct xpl_tool_options *opt,
+static xpl_status_t render(const struct xpl_tool *tool, const char *const *options,
                            const struct xpl_buf *in, struct xpl_buf *out, struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena, scratch;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, kLimit);
-    xpl_arena_init(&scratch, kLimit);
     struct xpl_opstats *stats;
     XPL_TRY(xpl_opstats_decode((xpl_bytes_t){in->p, in->n}, &arena, &stats, err));
-    return tool->render(stats, opt, &scratch, out, err);
+    return render_op_stats(tool, stats, options, kLimit, out, err);
 }
 
 int main(int argc, char **argv) {
     const struct xpl_tool *const tool = argc >= 3 ? xpl_tool_find(xpl_str_from(argv[1])) : NULL;
-    struct xpl_tool_options opt = {0};
-    bool ok = tool && tool->render;
-    for (int i = 3; i < argc; i++)
-        ok = ok && parse_option(argv[i], &opt);
+    const char *options[9] = {NULL};
+    bool ok = tool && tool_shows_op_stats(tool) && argc <= 7;
+    for (int i = 3; ok && i < argc; i++) {
+        char *const eq = strchr(argv[i], '=');
+        if (!(ok = eq != NULL)) break;
+        *eq = 0;
+        options[2 * (i - 3)] = argv[i];
+        options[2 * (i - 3) + 1] = eq + 1;
+    }
     if (!ok) {
         fprintf(stderr, "usage: render_opstats TOOL FILE [KEY=VALUE]...\n");
         return 2;
@@ -67,7 +56,7 @@ int main(int argc, char **argv) {
         return 1;
     }
     struct xpl_error err = {0};
-    if (render(tool, &opt, &in, &out, &err) != XPL_OK) {
+    if (render(tool, options, &in, &out, &err) != XPL_OK) {
         fprintf(stderr, "%s: %s: %s\n", argv[2], xpl_status_name(err.code), err.msg);
         return 1;
     }

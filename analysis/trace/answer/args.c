@@ -2,7 +2,7 @@
 // profile, where the index knows it stands.
 #include <stdlib.h>
 
-#include "analysis/trace/index/read.h"
+#include "analysis/trace/answer/args.h"
 #include "base/arena.h"
 #include "base/std_sort.h"
 

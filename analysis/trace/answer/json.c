@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "analysis/grouping/flows.h"
-#include "analysis/trace/answer/answer.h"
+#include "analysis/trace/answer/impl.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
@@ -16,11 +16,10 @@ enum { MAX_COUNTERS = 10000000, EVENT_ROOM = 512 };
 
 // ---- small texts, into room that is there ----
 
-static char *put_lit(char *p, const char *s, size_t n) {
-    memcpy(p, s, n);
-    return p + n;
+static char *put_str(char *p, xpl_str_t s) {
+    memcpy(p, s.ptr, s.len);
+    return p + s.len;
 }
-#define LIT(p, s) put_lit((p), "" s, sizeof(s) - 1)
 
 static char *put_u64(char *p, uint64_t v) {
     char digits[20];
@@ -136,32 +135,32 @@ static bool name_of(struct writer *w, struct shown_host *h, uint32_t name, xpl_s
 static char *put_category(char *p, const struct trc_event *e, bool always) {
     const char *const name = trc_category_name((unsigned)(e->flow >> 2 & 63));
     if (!*name && !always) return p;
-    p = LIT(p, ",\"cat\":\"");
-    p = put_lit(p, name, strlen(name));
+    p = put_str(p, XPL_STR(",\"cat\":\""));
+    p = put_str(p, xpl_str_from(name));
     *p++ = '"';
     return p;
 }
 
 static char *put_flow(char *p, const struct trc_event *e) {
-    p = LIT(p, ",\"bind_id\":");
+    p = put_str(p, XPL_STR(",\"bind_id\":"));
     p = put_u64(p, e->flow >> 8);
     p = put_category(p, e, false);
     switch ((unsigned)(e->flow & 3)) {
-        case XPL_FLOW_OUT: return LIT(p, ",\"flow_out\":true");
-        case XPL_FLOW_INOUT: return LIT(p, ",\"flow_in\":true,\"flow_out\":true");
-        case XPL_FLOW_IN: return LIT(p, ",\"flow_in\":true");
+        case XPL_FLOW_OUT: return put_str(p, XPL_STR(",\"flow_out\":true"));
+        case XPL_FLOW_INOUT: return put_str(p, XPL_STR(",\"flow_in\":true,\"flow_out\":true"));
+        case XPL_FLOW_IN: return put_str(p, XPL_STR(",\"flow_in\":true"));
         default: return p;
     }
 }
 
 static char *put_async(char *p, const struct trc_event *e) {
-    p = LIT(p, ",\"id\":");
+    p = put_str(p, XPL_STR(",\"id\":"));
     p = put_u64(p, e->flow >> 8);
     p = put_category(p, e, true);
     switch ((unsigned)(e->flow & 3)) {
         case XPL_FLOW_OUT:
-        case XPL_FLOW_INOUT: return LIT(p, ",\"ph\":\"b\"");
-        case XPL_FLOW_IN: return LIT(p, ",\"ph\":\"e\"");
+        case XPL_FLOW_INOUT: return put_str(p, XPL_STR(",\"ph\":\"b\""));
+        case XPL_FLOW_IN: return put_str(p, XPL_STR(",\"ph\":\"e\""));
         default: return p;
     }
 }
@@ -169,16 +168,16 @@ static char *put_async(char *p, const struct trc_event *e) {
 // Arguments of an event that nobody asked more of.
 static char *put_few_args(char *p, const struct trc_event *e, bool uid) {
     if (!uid && !(e->flags & TRC_HAS_GROUP)) return p;
-    p = LIT(p, ",\"args\":{");
+    p = put_str(p, XPL_STR(",\"args\":{"));
     if (e->flags & TRC_HAS_GROUP) {
         const int64_t group = (int64_t)e->group;
-        p = LIT(p, "\"group_id\":");
+        p = put_str(p, XPL_STR("\"group_id\":"));
         if (group < 0) *p++ = '-';
         p = put_u64(p, group < 0 ? 0 - (uint64_t)group : (uint64_t)group);
         if (uid) *p++ = ',';
     }
     if (uid) {
-        p = LIT(p, "\"uid\":");
+        p = put_str(p, XPL_STR("\"uid\":"));
         p = put_u64(p, e->serial);
     }
     *p++ = '}';
@@ -189,20 +188,20 @@ static char *put_few_args(char *p, const struct trc_event *e, bool uid) {
 static char *put_head(char *p, const struct shown_host *h, const struct trc_event *e,
                       xpl_str_t name) {
     const struct trc_track *const t = &h->host->trace->tracks[e->track];
-    p = LIT(p, "{\"pid\":");
+    p = put_str(p, XPL_STR("{\"pid\":"));
     p = put_u64(p, (uint32_t)(h->first_pid + h->host->trace->devices[t->device].id));
     if (!t->named) {
-        p = LIT(p, ",\"tid\":");
+        p = put_str(p, XPL_STR(",\"tid\":"));
         p = put_u64(p, t->id);
     }
-    p = put_lit(p, name.ptr, name.len);
-    p = LIT(p, ",\"ts\":");
+    p = put_str(p, name);
+    p = put_str(p, XPL_STR(",\"ts\":"));
     p = put_us(p, e->ts);
     if (t->named) return put_async(p, e);
-    p = LIT(p, ",\"dur\":");
+    p = put_str(p, XPL_STR(",\"dur\":"));
     p = put_us(p, e->dur ? e->dur : 1); // without a duration it would not end
     if (e->flags & TRC_HAS_FLOW) p = put_flow(p, e);
-    return LIT(p, ",\"ph\":\"X\"");
+    return put_str(p, XPL_STR(",\"ph\":\"X\""));
 }
 
 static void advance(struct writer *w, const char *p) {
@@ -229,7 +228,7 @@ static xpl_status_t put_event(struct writer *w, struct shown_host *h, const stru
         p = put_few_args(p, e, !bare);
     }
     if (e->serial) {
-        p = LIT(p, ",\"z\":");
+        p = put_str(p, XPL_STR(",\"z\":"));
         p = put_u64(p, e->serial);
     }
     *p++ = '}';
@@ -266,7 +265,7 @@ static xpl_status_t put_counters(struct writer *w, struct shown_host *h, size_t 
          (*at)++) {
         char ts[40];
         w->n_counters++;
-        XPL_TRY(trc_still_wanted(w, err));
+        XPL_TRY(trc_check_cancelled(w, err));
         XPL_TRY(trc_event_values(w, h, &v[*at], &n, err));
         if (n == 0) continue;
         if (!first_entry) xpl_buf_putc(w->out, ',');
@@ -287,7 +286,7 @@ static xpl_status_t put_events(struct writer *w, struct xpl_error *err) {
     for (size_t i = 0; i < w->n; i++) {
         struct shown_host *const h = &w->hosts[i];
         for (size_t k = 0; k < h->shown.n;) {
-            XPL_TRY(trc_still_wanted(w, err));
+            XPL_TRY(trc_check_cancelled(w, err));
             if (h->shown.events[k].flags & TRC_COUNTER) {
                 XPL_TRY(put_counters(w, h, &k, err));
                 continue;
@@ -371,14 +370,6 @@ static xpl_status_t choose_frames(struct writer *w, struct shown_host *h, bool *
     for (size_t i = 0; i < n; i++)
         if (h->values[i].frame) told[h->values[i].frame - 1] = true;
     return XPL_OK;
-}
-
-// What ends with a brace ends with a frame.
-void trc_put_frame(struct xpl_buf *b, uint32_t number, xpl_str_t text) {
-    xpl_buf_printf(b, "%s\"%" PRIu32 "\":{\"name\":", b->n && b->p[b->n - 1] == '}' ? "," : "",
-                   number);
-    xpl_json_str(b, text, true);
-    xpl_buf_putc(b, '}');
 }
 
 static xpl_status_t put_host_frames(struct writer *w, struct shown_host *h, struct xpl_intern *all,

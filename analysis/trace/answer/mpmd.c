@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/trace/answer/answer.h"
+#include "analysis/trace/answer/impl.h"
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/vec.h"

@@ -3,7 +3,7 @@
 // convert/trace_viewer/delta_series/trace_data_to_compressed_delta_series_proto).
 #include <zstd.h>
 
-#include "analysis/trace/answer/answer.h"
+#include "analysis/trace/answer/impl.h"
 #include "analysis/wire/writer.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -219,7 +219,7 @@ static xpl_status_t put_row(struct response *r, size_t host, size_t begin, size_
     XPL_TRY(put_row_metadata(r, host, v, err));
     put_columns(r, host, v, end - begin, !named);
     for (size_t i = 0; i < end - begin; i++) {
-        XPL_TRY(trc_still_wanted(r->w, err));
+        XPL_TRY(trc_check_cancelled(r->w, err));
         if (counter)
             XPL_TRY(put_counter(r, h, &v[i], err));
         else

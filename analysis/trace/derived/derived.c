@@ -1,15 +1,9 @@
 // Puts the view of a space together: derives lines plane by plane, side by side, then keeps what
 // remains of them in memory of the right size.
 #include "analysis/trace/derived/impl.h"
+#include "analysis/trace/derived/scopes.h"
 
 #include <string.h>
-
-int64_t xpl_dplane_start_ns(const struct xpl_plane *p) {
-    int64_t start = p->n_lines ? INT64_MAX : 0;
-    for (uint32_t i = 0; i < p->n_lines; i++)
-        if (p->lines[i].timestamp_ns < start) start = p->lines[i].timestamp_ns;
-    return start;
-}
 
 // ---- what a plane becomes ----
 

@@ -1,4 +1,4 @@
-// Private to derived*.c: what a plane looks like while its lines are derived, and what remains.
+// Private to analysis/trace/derived: a plane while its lines are derived, and what remains of it.
 #ifndef XPL_ANALYSIS_TRACE_DERIVED_IMPL_H_
 #define XPL_ANALYSIS_TRACE_DERIVED_IMPL_H_
 
@@ -177,10 +177,7 @@ bool xpl_dline_put_op(struct xpl_dline *scopes, struct xpl_dline *ops, uint32_t 
 
 // ---- parts ----
 
-struct xpl_scope_tree; // child scope range to its parent
-xpl_status_t xpl_scope_tree_new(const struct xpl_xspace *xs, struct xpl_arena *arena,
-                                struct xpl_scope_tree **ret, struct xpl_error *err);
-
+struct xpl_scope_tree; // scopes.h
 xpl_status_t xpl_derive_gpu(struct xpl_dplane *p, const struct xpl_scope_tree *scopes);
 xpl_status_t xpl_derive_tpu(struct xpl_dplane *p);
 // How long the host took to launch kernels on its GPUs, by GPU and step.

@@ -350,20 +350,18 @@ static void put_frames_json(const struct builder *b, struct output *o) {
     put_table(o, TRC_FRAMES_JSON, json.p, json.failed ? 0 : json.n);
 }
 
-#define PUT_VEC(o, table, vec) put_table((o), (table), (vec).v, (vec).n * sizeof *(vec).v)
-
 static bool put_tables(const struct blocks *bl, struct output *o) {
     const struct builder *const b = bl->b;
     put_table(o, TRC_BLOCKS, bl->refs, bl->n * sizeof *bl->refs);
     if (!put_strings(b, bl->arena, o) || !put_tracks(b, bl->arena, o) || !put_names(bl, o))
         return false;
-    PUT_VEC(o, TRC_DEVICES, b->devices);
-    PUT_VEC(o, TRC_RESOURCES, b->resources);
-    PUT_VEC(o, TRC_ARGS, b->args);
-    PUT_VEC(o, TRC_PLANES, b->plane_rows);
-    PUT_VEC(o, TRC_STAT_MDS, b->stat_mds);
-    PUT_VEC(o, TRC_EVENT_MDS, b->event_mds);
-    PUT_VEC(o, TRC_FRAMES, b->frames);
+    put_table(o, TRC_DEVICES, b->devices.v, b->devices.n * sizeof *b->devices.v);
+    put_table(o, TRC_RESOURCES, b->resources.v, b->resources.n * sizeof *b->resources.v);
+    put_table(o, TRC_ARGS, b->args.v, b->args.n * sizeof *b->args.v);
+    put_table(o, TRC_PLANES, b->plane_rows.v, b->plane_rows.n * sizeof *b->plane_rows.v);
+    put_table(o, TRC_STAT_MDS, b->stat_mds.v, b->stat_mds.n * sizeof *b->stat_mds.v);
+    put_table(o, TRC_EVENT_MDS, b->event_mds.v, b->event_mds.n * sizeof *b->event_mds.v);
+    put_table(o, TRC_FRAMES, b->frames.v, b->frames.n * sizeof *b->frames.v);
     put_frames_json(b, o);
     return true;
 }

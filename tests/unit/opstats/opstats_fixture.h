@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "tests/check.h"
+#include "tests/render.h"
 
 static const uint64_t kMs = 1000000000; // ps
 
@@ -61,16 +62,12 @@ static inline struct xpl_op_metrics *add_op(struct xpl_arena *a, struct xpl_op_m
     return m;
 }
 
-typedef xpl_status_t tool_fn(const struct xpl_opstats *, const struct xpl_tool_options *,
-                             struct xpl_arena *, struct xpl_buf *, struct xpl_error *);
-
 // The answer, NUL-terminated, in a buffer that the next call overwrites.
-static inline const char *render(tool_fn *tool, const struct xpl_opstats *s, struct xpl_arena *a,
+static inline const char *render(const char *tool, const struct xpl_opstats *s,
                                  struct xpl_buf *out) {
-    const struct xpl_tool_options opt = {0};
     struct xpl_error err = {0};
     out->n = 0;
-    CHECK_EQ(tool(s, &opt, a, out, &err), XPL_OK);
+    CHECK_EQ(render_op_stats(named_tool(tool), s, NULL, 8 << 20, out, &err), XPL_OK);
     xpl_buf_putc(out, 0);
     CHECK(!out->failed);
     return (const char *)out->p;

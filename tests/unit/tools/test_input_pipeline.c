@@ -5,7 +5,7 @@ static struct xpl_arena g_arena;
 static struct xpl_buf g_out;
 
 static const char *answer(const struct xpl_opstats *s) {
-    return render(xpl_tool_input_pipeline, s, &g_arena, &g_out);
+    return render("input_pipeline_analyzer", s, &g_out);
 }
 
 static struct xpl_opstats tpu(void) {
@@ -205,17 +205,15 @@ static void test_odd_tpu_steps(void) {
 static void test_limits(void) {
     struct xpl_opstats s = tpu();
     add_core(&g_arena, add_step(&g_arena, &s, 0), 0, kMs, XPL_BREAKDOWN_GENERIC);
-    const struct xpl_tool_options opt = {0};
+    const struct xpl_tool *const tool = named_tool("input_pipeline_analyzer");
     struct xpl_error err = {0};
     struct xpl_buf small;
     xpl_buf_init(&small, 100);
-    CHECK_EQ(xpl_tool_input_pipeline(&s, &opt, &g_arena, &small, &err), XPL_RESOURCE_EXHAUSTED);
+    CHECK_EQ(render_op_stats(tool, &s, NULL, 8 << 20, &small, &err), XPL_RESOURCE_EXHAUSTED);
     xpl_buf_fini(&small);
-    struct xpl_arena tiny;
-    xpl_arena_init(&tiny, 16);
     g_out.n = 0;
-    CHECK_EQ(xpl_tool_input_pipeline(&s, &opt, &tiny, &g_out, &err), XPL_RESOURCE_EXHAUSTED);
-    xpl_arena_fini(&tiny);
+    for (size_t limit = 16; limit <= 4096; limit *= 2)
+        CHECK_EQ(render_op_stats(tool, &s, NULL, limit, &g_out, &err), XPL_RESOURCE_EXHAUSTED);
 }
 
 int main(void) {

@@ -11,19 +11,13 @@ enum { LIMIT = 64 << 20 };
 
 static void answer(const char *tool, const char *group_by, const struct xpl_opstats *s,
                    struct xpl_buf *out) {
-    const struct xpl_option o = {XPL_STR("group_by"), xpl_str_from(group_by)};
-    const struct xpl_tool *const t = xpl_tool_find(xpl_str_from(tool));
-    struct xpl_tool_options opt;
+    const char *const options[] = {*group_by ? "group_by" : NULL, group_by, NULL};
     struct xpl_error err = {0};
-    struct xpl_arena scratch;
-    CHECK_EQ(xpl_tool_options_parse(t, &o, *group_by != 0, true, &opt, &err), XPL_OK);
-    xpl_arena_init(&scratch, LIMIT);
     out->n = 0;
-    CHECK_EQ(t->render(s, &opt, &scratch, out, &err), XPL_OK);
+    CHECK_EQ(render_op_stats(named_tool(tool), s, options, LIMIT, out, &err), XPL_OK);
     xpl_buf_putc(out, 0);
     CHECK(!out->failed);
     out->n--;
-    xpl_arena_fini(&scratch);
 }
 
 static void check_golden(const char *stats, const char *tool, const char *group_by) {

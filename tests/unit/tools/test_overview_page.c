@@ -5,7 +5,7 @@ static struct xpl_arena g_arena;
 static struct xpl_buf g_out;
 
 static const char *answer(const struct xpl_opstats *s) {
-    return render(xpl_tool_overview_page, s, &g_arena, &g_out);
+    return render("overview_page", s, &g_out);
 }
 
 static void test_empty(void) {

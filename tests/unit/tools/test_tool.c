@@ -1,115 +1,106 @@
+// The registry of tools.
 #include "analysis/tools/tool.h"
 
-#include "base/status.h"
+#include "analysis/products/values.h"
 #include "tests/check.h"
 
-static void test_registry(void) {
-    size_t n;
-    const struct xpl_tool *const tools = xpl_tools(&n);
-    CHECK_EQ(n, 8);
-    for (size_t i = 0; i < n; i++) {
-        const struct xpl_tool *const t = &tools[i];
-        CHECK(xpl_tool_find(xpl_str_from(t->name)) == t);
-        CHECK(!t->alias || xpl_tool_find(xpl_str_from(t->alias)) == t);
-        CHECK(i == 0 || strcmp(tools[i - 1].name, t->name) < 0);
-        CHECK((t->render == NULL) == (t->product != XPL_PRODUCT_OP_STATS));
-        CHECK(t->options && t->content_type);
-        for (const char *const *o = t->options; *o; o++)
-            CHECK(xpl_tool_option_values(xpl_str_from(*o)));
+static void check_options(const struct xpl_tool *t) {
+    CHECK(t->options_size == 0 || t->options_size >= sizeof(struct xpl_common_options));
+    CHECK_EQ(xpl_tool_n_options(t), t->n_options + XPL_N_COMMON_OPTIONS);
+    for (size_t i = 0; i < xpl_tool_n_options(t); i++) {
+        const struct xpl_tool_option *const o = xpl_tool_option_at(t, i);
+        CHECK(o->key && o->values && o->help && o->help[0]);
+        CHECK(i >= t->n_options || o->offset >= sizeof(struct xpl_common_options));
+        CHECK(i >= t->n_options || o->offset < t->options_size);
+        for (size_t k = 0; k < i; k++)
+            CHECK(strcmp(xpl_tool_option_at(t, k)->key, o->key) != 0);
     }
-    CHECK(xpl_tool_find(XPL_STR("memory_profile"))->one_host);
+}
+
+static void check_row(const struct xpl_tool *t) {
+    size_t n_needs = 0;
+    CHECK(t->version && t->needs && t->content_type && t->render);
+    while (t->needs[n_needs])
+        n_needs++;
+    CHECK(n_needs >= 1 && n_needs <= XPL_TOOL_MAX_NEEDS);
+    for (size_t i = 0; i < n_needs; i++)
+        CHECK(!t->variant || t->needs[i]->variants || t->variant(NULL, i, true) == 0);
+    CHECK(!t->asks_device || t->variant);
+    CHECK(!t->worker_served || t->needs[0] == &xpl_product_op_stats);
+    CHECK((t->shown == XPL_SHOWN_NEVER) == (t->list_position == 0));
+    check_options(t);
+}
+
+static void test_rows(void) {
+    size_t n;
+    const struct xpl_tool *const *const tools = xpl_tools(&n);
+    CHECK(n >= 8);
+    for (size_t i = 0; i < n; i++) {
+        const struct xpl_tool *const t = tools[i];
+        CHECK(!t->hidden);
+        CHECK(xpl_tool_find(xpl_str_from(t->name)) == t);
+        for (const char *const *a = t->aliases; a && *a; a++)
+            CHECK(xpl_tool_find(xpl_str_from(*a)) == t);
+        CHECK(i == 0 || strcmp(tools[i - 1]->name, t->name) < 0);
+        for (size_t k = 0; k < i; k++)
+            CHECK(t->list_position == 0 || tools[k]->list_position != t->list_position);
+        check_row(t);
+    }
+    CHECK(xpl_tool_op_stats.hidden && xpl_tool_worker_op_stats.hidden);
+    check_row(&xpl_tool_op_stats);
+    check_row(&xpl_tool_worker_op_stats);
+}
+
+static void test_find(void) {
+    CHECK_EQ(xpl_tool_find(XPL_STR("memory_profile"))->hosts, XPL_HOSTS_ONE);
     CHECK(!xpl_tool_find(XPL_STR("op_profile "))); // no prefix, no blanks
     CHECK(!xpl_tool_find(XPL_STR("")));
-    CHECK(xpl_str_eq(xpl_str_from(xpl_tool_find(XPL_STR("hlo_op_profile"))->name),
-                     XPL_STR("op_profile")));
+    CHECK(!xpl_tool_find(XPL_STR("op_stats")) && !xpl_tool_find(XPL_STR("worker_op_stats")));
+    CHECK(strcmp(xpl_tool_find(XPL_STR("hlo_op_profile"))->name, "op_profile") == 0);
     CHECK(xpl_tool_find(XPL_STR("tensorflow_stats")) ==
           xpl_tool_find(XPL_STR("framework_op_stats")));
     CHECK(xpl_tool_find(XPL_STR("input_pipeline")) ==
           xpl_tool_find(XPL_STR("input_pipeline_analyzer")));
-    for (const char *const *o = xpl_tool_common_options(); *o; o++)
-        CHECK(xpl_str_eq(xpl_str_from(xpl_tool_option_values(xpl_str_from(*o))),
-                         XPL_STR("true|false")));
-    CHECK(!xpl_tool_option_values(XPL_STR("groupby")));
 }
 
-static xpl_status_t parse(const char *tool, const char *key, const char *value, bool strict,
-                          struct xpl_tool_options *ret, struct xpl_error *err) {
-    const struct xpl_option o = {xpl_str_from(key), xpl_str_from(value)};
-    *err = (struct xpl_error){0};
-    return xpl_tool_options_parse(xpl_tool_find(xpl_str_from(tool)), &o, 1, strict, ret, err);
+static void test_names(void) {
+    char names[1000], few[20];
+    xpl_tool_names(names, sizeof names);
+    CHECK(strstr(names, "framework_op_stats, ") == names);
+    CHECK(strstr(names, ", kernel_stats, "));
+    for (size_t size = 0; size < sizeof few; size++) {
+        memset(few, 'x', sizeof few);
+        xpl_tool_names(few, size);
+        CHECK(size == 0 || strnlen(few, size) == size - 1);
+        CHECK(size == 0 || strncmp(few, names, size - 1) == 0);
+        CHECK_EQ(few[size], 'x');
+    }
 }
 
-static void test_values(void) {
-    struct xpl_tool_options o;
-    struct xpl_error e;
-    CHECK_EQ(parse("op_profile", "group_by", "category", true, &o, &e), XPL_OK);
-    CHECK(o.group_by == XPL_GROUP_BY_CATEGORY && o.cpu_as_device && !o.xprof_exact && !o.recompute);
-    CHECK_EQ(parse("op_profile", "group_by", "provenance", false, &o, &e), XPL_OK);
-    CHECK(o.group_by == XPL_GROUP_BY_PROVENANCE && !o.cpu_as_device);
-    CHECK_EQ(parse("kernel_stats", "cpu_as_device", "False", true, &o, &e), XPL_OK);
-    CHECK(!o.cpu_as_device);
-    CHECK_EQ(parse("memory_profile", "xprof_exact", "1", true, &o, &e), XPL_OK);
-    CHECK(o.xprof_exact && o.cpu_as_device);
-    CHECK_EQ(parse("memory_profile", "use_saved_result", "false", false, &o, &e), XPL_OK);
-    CHECK(o.recompute);
-    CHECK_EQ(parse("memory_profile", "use_saved_result", "true", true, &o, &e), XPL_OK);
-    CHECK(!o.recompute);
+static void test_op_stats_variants(void) {
+    const struct xpl_common_options cpu = {.cpu_as_device = true}, none = {0};
+    for (size_t all_steps = 0; all_steps < 2; all_steps++) {
+        const struct xpl_tool *const t = all_steps ? &xpl_tool_worker_op_stats : &xpl_tool_op_stats;
+        const unsigned base = all_steps ? XPL_OP_STATS_ALL_STEPS : 0;
+        CHECK_EQ(t->variant(&cpu, 0, false), base | XPL_OP_STATS_CPU_AS_DEVICE);
+        CHECK_EQ(t->variant(&cpu, 0, true), base);
+        CHECK_EQ(t->variant(&none, 0, false), base);
+    }
 }
 
-static bool mentions(const struct xpl_error *e, const char *text) {
-    return xpl_str_has(xpl_str_from(e->msg), xpl_str_from(text));
-}
-
-static void test_refusals(void) {
-    struct xpl_tool_options o = {.recompute = true};
-    struct xpl_error e;
-    CHECK_EQ(parse("op_profile", "group", "category", true, &o, &e), XPL_INVALID_ARGUMENT);
-    CHECK(mentions(&e, "'group'") && mentions(&e, "group_by=program|category|provenance") &&
-          mentions(&e, "xprof_exact=true|false"));
-    CHECK(o.recompute); // untouched
-    CHECK_EQ(parse("kernel_stats", "group_by", "category", true, &o, &e), XPL_INVALID_ARGUMENT);
-    CHECK(!mentions(&e, "provenance") && mentions(&e, "kernel_stats"));
-    CHECK_EQ(parse("op_profile", "group_by", "Category", true, &o, &e), XPL_INVALID_ARGUMENT);
-    CHECK(mentions(&e, "program|category|provenance"));
-    CHECK_EQ(parse("op_profile", "cpu_as_device", "", true, &o, &e), XPL_INVALID_ARGUMENT);
-    char key[4000];
-    memset(key, 'k', sizeof key - 1);
-    key[sizeof key - 1] = 0;
-    CHECK_EQ(parse("op_profile", key, key, true, &o, &e), XPL_INVALID_ARGUMENT);
-    CHECK(mentions(&e, "xprof_exact=true|false"));
-    CHECK_EQ(parse("op_profile", "group_by", key, true, &o, &e), XPL_INVALID_ARGUMENT);
-    CHECK(mentions(&e, "program|category|provenance"));
-}
-
-// XProf's clients: what it does not know it passes over, and our own options are not theirs.
-static void test_lenient(void) {
-    struct xpl_tool_options o;
-    struct xpl_error e;
-    CHECK_EQ(parse("op_profile", "resolution", "8000", false, &o, &e), XPL_OK);
-    CHECK_EQ(parse("op_profile", "group_by", "nothing", false, &o, &e), XPL_OK);
-    CHECK_EQ(o.group_by, XPL_GROUP_BY_PROGRAM);
-    CHECK_EQ(parse("op_profile", "cpu_as_device", "true", false, &o, &e), XPL_OK);
-    CHECK(!o.cpu_as_device);
-    CHECK_EQ(parse("op_profile", "xprof_exact", "true", false, &o, &e), XPL_OK);
-    CHECK(!o.xprof_exact);
-}
-
-static void test_last_wins(void) {
-    const struct xpl_option twice[] = {{XPL_STR("group_by"), XPL_STR("category")},
-                                       {XPL_STR("group_by"), XPL_STR("program")}};
-    struct xpl_tool_options o;
-    CHECK_EQ(xpl_tool_options_parse(xpl_tool_find(XPL_STR("op_profile")), twice, 2, true, &o, NULL),
-             XPL_OK);
-    CHECK_EQ(o.group_by, XPL_GROUP_BY_PROGRAM);
-    CHECK_EQ(xpl_tool_options_parse(xpl_tool_find(XPL_STR("op_profile")), NULL, 0, true, &o, NULL),
-             XPL_OK);
+static void test_content_type(void) {
+    size_t n;
+    const struct xpl_tool *const *const tools = xpl_tools(&n);
+    for (size_t i = 0; i < n; i++)
+        CHECK(tools[i]->content_type_of ||
+              strcmp(xpl_tool_content_type(tools[i], NULL), tools[i]->content_type) == 0);
 }
 
 int main(void) {
-    test_registry();
-    test_values();
-    test_refusals();
-    test_lenient();
-    test_last_wins();
+    test_rows();
+    test_find();
+    test_names();
+    test_op_stats_variants();
+    test_content_type();
     return 0;
 }

@@ -426,37 +426,6 @@ static void test_sink_and_limits(void) {
     xpl_buf_fini(&profile);
 }
 
-// ---- options ----
-
-static bool set(struct xpl_trace_options *o, const char *key, const char *value) {
-    bool valid = false;
-    CHECK(xpl_trace_option_set(o, xpl_str_from(key), xpl_str_from(value), &valid));
-    return valid;
-}
-
-static void test_options(void) {
-    struct xpl_trace_options o;
-    bool valid;
-    xpl_trace_options_init(&o);
-    CHECK_EQ(o.resolution, 8000);
-    CHECK(set(&o, "resolution", "100") && o.resolution == 100);
-    CHECK(set(&o, "resolution", "1.5e3") && o.resolution == 1500);
-    CHECK(set(&o, "resolution", "-3") && o.resolution == 0);
-    CHECK(!set(&o, "resolution", "many") && !set(&o, "resolution", ""));
-    CHECK(set(&o, "start_time_ms", " 1.25 ") && o.start_time_ms == 1.25);
-    CHECK(set(&o, "end_time_ms", ""));
-    CHECK(!set(&o, "end_time_ms", "nan") && !set(&o, "end_time_ms", "0x10"));
-    CHECK(!set(&o, "end_time_ms", "inf") && !set(&o, "duration_ms", "1e999"));
-    CHECK(set(&o, "full_dma", "true") && o.full_dma && !set(&o, "full_dma", "perhaps"));
-    CHECK(!set(&o, "format", "xml"));
-    CHECK(set(&o, "format", "pb") && o.pb && set(&o, "format", "json") && !o.pb);
-    CHECK(set(&o, "event_name", "x") && xpl_str_eq(o.event_name, XPL_STR("x")));
-    CHECK(!xpl_trace_option_set(&o, XPL_STR("group_by"), XPL_STR("program"), &valid));
-    for (const char *const *k = xpl_trace_option_keys; *k; k++)
-        CHECK(xpl_trace_option_values(xpl_str_from(*k)));
-    CHECK(!xpl_trace_option_values(XPL_STR("group_by")));
-}
-
 int main(void) {
     test_visibility();
     test_answers();
@@ -467,6 +436,5 @@ int main(void) {
     test_damage();
     test_damaged_search();
     test_sink_and_limits();
-    test_options();
     return 0;
 }

@@ -1,0 +1,13 @@
+// The registry of products.
+#include "analysis/products/product.h"
+
+static const struct xpl_product *const kProducts[] = {
+#define XPL_PRODUCT_ROW(name) &xpl_product_##name,
+#include "analysis/products/rows.h"
+#undef XPL_PRODUCT_ROW
+};
+
+const struct xpl_product *const *xpl_products(size_t *ret_n) {
+    *ret_n = sizeof kProducts / sizeof *kProducts;
+    return kProducts;
+}

@@ -1,0 +1,198 @@
+// Tool input_pipeline_analyzer: which core waits longest for input, the steps, the input ops of the
+// host, what to do about them, diagnostics.
+#include "analysis/opstats/metrics/op_metrics.h"
+#include "analysis/tools/input_pipeline/input_pipeline.h"
+#include "analysis/tools/lib/op_stats_tool.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+
+enum { SPARSE_CORE_ID_START = 1000000 };
+
+const char *xpl_hardware_name(enum xpl_hardware h) {
+    switch (h) {
+        case XPL_HW_UNKNOWN: return "UNKNOWN_HARDWARE";
+        case XPL_HW_CPU_ONLY: return "CPU_ONLY";
+        case XPL_HW_GPU: return "GPU";
+        case XPL_HW_TPU: return "TPU";
+    }
+    return "";
+}
+
+// A step takes as long as its slowest core.
+static struct xpl_step_summary step_times(const struct xpl_step_db *db) {
+    struct xpl_samples samples = XPL_SAMPLES_INIT;
+    for (size_t i = 0; i < db->step_sequence.n; i++) {
+        const struct xpl_per_core_step_info *const step = &db->step_sequence.v[i];
+        uint64_t longest_ps = 0;
+        for (size_t c = 0; c < step->step_info_per_core.n; c++) {
+            const struct xpl_step_info *const info = &step->step_info_per_core.v[c];
+            if (info->core_id < SPARSE_CORE_ID_START && info->duration_ps > longest_ps)
+                longest_ps = info->duration_ps;
+        }
+        xpl_samples_add(&samples, xpl_ps_to_ms(longest_ps));
+    }
+    return xpl_samples_summary(&samples);
+}
+
+xpl_status_t xpl_input_pipeline_analyze(const struct xpl_opstats *s, struct xpl_arena *arena,
+                                        struct xpl_input_pipeline *ret, struct xpl_error *err) {
+    const enum xpl_hardware hardware = s->run_environment.hardware_type;
+    struct xpl_input_pipeline ip = {
+        .is_tpu = hardware == XPL_HW_TPU,
+        .hardware_type = xpl_hardware_name(hardware),
+        .step_time = step_times(&s->step_db),
+    };
+    const bool ok = (ip.is_tpu ? xpl_tpu_steps(s, arena, &ip) : xpl_generic_steps(s, arena, &ip)) &&
+                    xpl_host_input_ops(&s->host_op_metrics_db, arena, &ip) &&
+                    (ip.is_tpu ? xpl_bottleneck_tpu(&ip, arena, &ip.bottleneck)
+                               : xpl_bottleneck_generic(&ip, arena, &ip.bottleneck));
+    if (!ok) XPL_RETURN_OOM(err, "input pipeline analysis");
+    ip.next_step = xpl_bottleneck_next_step(&ip.bottleneck, &ip.input_time);
+    *ret = ip;
+    return XPL_OK;
+}
+
+static void max_infeed_core_table(const struct xpl_input_pipeline *ip, struct xpl_buf *out) {
+    struct xpl_gviz g;
+    xpl_gviz_begin(&g, out);
+    if (ip->is_tpu) {
+        char text[24];
+        xpl_gviz_column(&g, "index", "string", "Index");
+        for (size_t i = 0; i < ip->tpu_steps.n; i++) {
+            (void)snprintf(text, sizeof text, "%zu", i);
+            xpl_gviz_column(&g, text, "string", text);
+        }
+        xpl_gviz_row(&g);
+        xpl_gviz_text(&g, XPL_STR("Step number"));
+        for (size_t i = 0; i < ip->tpu_steps.n; i++) {
+            (void)snprintf(text, sizeof text, "%" PRId32, ip->tpu_steps.v[i].step_number);
+            xpl_gviz_text(&g, xpl_str_from(text));
+        }
+        xpl_gviz_row(&g);
+        xpl_gviz_text(&g, XPL_STR("Core name"));
+        for (size_t i = 0; i < ip->tpu_steps.n; i++) {
+            const xpl_str_t name = ip->tpu_steps.v[i].max_infeed_core_name;
+            xpl_gviz_text(&g, name.len ? name : XPL_STR("unknown"));
+        }
+    }
+    xpl_gviz_end(&g);
+}
+
+static void host_op_props(const struct xpl_input_time *t, struct xpl_gviz_props *p) {
+    xpl_gviz_prop_printf(p, "enqueue_us", "%.3f", t->enqueue_us);
+    xpl_gviz_prop_printf(p, "demanded_file_read_us", "%.3f", t->demanded_file_read_us);
+    xpl_gviz_prop_printf(p, "advanced_file_read_us", "%.3f", t->advanced_file_read_us);
+    xpl_gviz_prop_printf(p, "preprocessing_us", "%.3f", t->preprocessing_us);
+    xpl_gviz_prop_printf(p, "unclassified_nonequeue_us", "%.3f", t->unclassified_non_enqueue_us);
+}
+
+static void host_op_table(const struct xpl_input_pipeline *ip, struct xpl_arena *scratch,
+                          struct xpl_buf *out) {
+    static const char kShare[] = "Total Time (as % of total input-processing time)";
+    static const char kSelfShare[] = "Total Self Time (as % of total input-processing time)";
+    struct xpl_gviz g;
+    xpl_gviz_begin(&g, out);
+    xpl_gviz_column(&g, "opName", "string", "Input Op");
+    xpl_gviz_column(&g, "count", "number", "Count");
+    xpl_gviz_column(&g, "timeInMs", "number", "Total Time (in ms)");
+    xpl_gviz_column(&g, "timeInPercent", "number", kShare);
+    xpl_gviz_column(&g, "selfTimeInMs", "number", "Total Self Time (in ms)");
+    xpl_gviz_column(&g, "selfTimeInPercent", "number", kSelfShare);
+    xpl_gviz_column(&g, "category", "string", "Category");
+    struct xpl_gviz_props p;
+    xpl_gviz_props_init(&p, scratch);
+    host_op_props(&ip->input_time, &p);
+    xpl_gviz_put_props(&g, &p);
+    const double total = (double)ip->input_ops_self_time_ps;
+    for (size_t i = 0; i < ip->input_ops.n; i++) {
+        const struct xpl_op_metrics *const op = ip->input_ops.v[i].op;
+        xpl_gviz_row(&g);
+        xpl_gviz_text(&g, op->name);
+        xpl_gviz_number(&g, op->occurrences);
+        xpl_gviz_number(&g, xpl_ps_to_ms(op->time_ps));
+        // A percentage upstream, printed as a fraction: the roundings of both.
+        xpl_gviz_number(&g, 100.0 * xpl_safe_divide((double)op->time_ps, total) / 100.0);
+        xpl_gviz_number(&g, xpl_ps_to_ms(op->self_time_ps));
+        xpl_gviz_number(&g, 100.0 * xpl_safe_divide((double)op->self_time_ps, total) / 100.0);
+        xpl_gviz_text(&g, xpl_str_from(ip->input_ops.v[i].category));
+    }
+    xpl_gviz_end(&g);
+}
+
+#define DATASET_DOC "https://www.tensorflow.org/api_docs/python/tf/data/Dataset#"
+#define RECORD_DOC                                                                                 \
+    "https://www.tensorflow.org/api_docs/python/tf/data/TFRecordDataset#class_tfrecorddataset"
+#define GUIDE_DOC           "https://www.tensorflow.org/programmers_guide/datasets"
+#define LINK(address, text) "<a href=\"" address "\" target=\"_blank\">" text "</a>"
+
+static void recommendation_table(struct xpl_buf *out) {
+    static const char *const kTips[] = {
+        "Enqueuing data: you may want to combine small input data chunks into fewer but larger "
+        "chunks.",
+        "Data preprocessing: you may increase num_parallel_calls in " LINK(
+            DATASET_DOC "map", "Dataset map()") " or preprocess the data OFFLINE.",
+        "Reading data from files in advance: you may tune parameters in the following tf.data API "
+        "(" LINK(DATASET_DOC "prefetch", "prefetch size") ", " LINK(
+            DATASET_DOC "interleave",
+            "interleave cycle_length") ", " LINK(RECORD_DOC, "reader buffer_size") ")",
+        "Reading data from files on demand: you should read data IN ADVANCE using the following "
+        "tf.data API (" LINK(DATASET_DOC "prefetch", "prefetch") ", " LINK(
+            DATASET_DOC "interleave", "interleave") ", " LINK(RECORD_DOC, "reader buffer") ")",
+        "Other data reading or processing: you may consider using the " LINK(
+            GUIDE_DOC, "tf.data API") " (if you are not using it now)",
+    };
+    struct xpl_gviz g;
+    xpl_gviz_begin(&g, out);
+    xpl_gviz_column(&g, "link", "string", "link");
+    for (size_t i = 0; i < sizeof kTips / sizeof *kTips; i++) {
+        xpl_gviz_row(&g);
+        xpl_gviz_text(&g, xpl_str_from(kTips[i]));
+    }
+    xpl_gviz_end(&g);
+}
+
+static xpl_status_t write_answer(const struct xpl_opstats *stats, const void *options,
+                                 struct xpl_arena *scratch, struct xpl_buf *out,
+                                 struct xpl_error *err) {
+    (void)options;
+    struct xpl_input_pipeline ip;
+    XPL_TRY(xpl_input_pipeline_analyze(stats, scratch, &ip, err));
+    xpl_buf_putc(out, '[');
+    max_infeed_core_table(&ip, out);
+    xpl_buf_putc(out, ',');
+    xpl_step_table(&ip, scratch, out);
+    xpl_buf_putc(out, ',');
+    host_op_table(&ip, scratch, out);
+    xpl_buf_putc(out, ',');
+    recommendation_table(out);
+    xpl_buf_putc(out, ',');
+    xpl_diagnostics_table(&stats->step_db, NULL, 0, NULL, 0, out);
+    xpl_buf_putc(out, ']');
+    if (out->failed) XPL_RETURN_OOM(err, "input_pipeline_analyzer");
+    return XPL_OK;
+}
+
+static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
+                           struct xpl_error *err) {
+    return xpl_op_stats_render(in, write_answer, out, err);
+}
+
+static const char *const kAliases[] = {"input_pipeline", NULL};
+
+const struct xpl_tool xpl_tool_input_pipeline_analyzer = {
+    .name = "input_pipeline_analyzer",
+    .aliases = kAliases,
+    .version = 1,
+    .needs = xpl_op_stats_needs,
+    .hosts = XPL_HOSTS_EACH_OR_ALL,
+    .shown = XPL_SHOWN_ALWAYS,
+    .list_position = 5,
+    .content_type = "application/json",
+    .worker_served = true,
+    .variant = xpl_op_stats_variant,
+    .asks_device = true,
+    .render = render,
+};

@@ -1,0 +1,242 @@
+// Options of tools, by their tables: defaults, parsing, and the texts that tell answers apart.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analysis/tools/tool.h"
+#include "base/arena.h"
+#include "base/parse.h"
+
+const struct xpl_tool_option xpl_common_option_rows[XPL_N_COMMON_OPTIONS] = {
+    {
+        .key = "cpu_as_device",
+        .type = XPL_OPTION_BOOL,
+        .shapes = XPL_SHAPES_PRODUCT,
+        .offset = offsetof(struct xpl_common_options, cpu_as_device),
+        .values = "true|false",
+        .preset = "true",
+        .ours = true,
+        .lenient_preset = "false",
+        .help = "where no host of the session has a device, ops of the CPU count as device ops",
+    },
+    {
+        .key = "use_saved_result",
+        .type = XPL_OPTION_BOOL,
+        .shapes = XPL_SHAPES_NOTHING,
+        .offset = offsetof(struct xpl_common_options, use_saved_result),
+        .values = "true|false",
+        .preset = "true",
+        .help = "false: nothing that was kept is used",
+    },
+    {
+        .key = "xprof_exact",
+        .type = XPL_OPTION_BOOL,
+        .shapes = XPL_SHAPES_ANSWER,
+        .offset = offsetof(struct xpl_common_options, xprof_exact),
+        .values = "true|false",
+        .preset = "false",
+        .ours = true,
+        .help = "XProf's answer even where it is wrong",
+    },
+};
+
+size_t xpl_tool_n_options(const struct xpl_tool *tool) {
+    return tool->n_options + XPL_N_COMMON_OPTIONS;
+}
+
+const struct xpl_tool_option *xpl_tool_option_at(const struct xpl_tool *tool, size_t i) {
+    return i < tool->n_options ? &tool->options[i] : &xpl_common_option_rows[i - tool->n_options];
+}
+
+// ---- values ----
+
+// Position of `v` among the names "a|b|c", or -1.
+static int choice_of(const char *names, xpl_str_t v) {
+    int i = 0;
+    for (const char *p = names;; i++) {
+        const size_t len = strcspn(p, "|");
+        if (xpl_str_eq(v, (xpl_str_t){p, len})) return i;
+        if (!p[len]) return -1;
+        p += len + 1;
+    }
+}
+
+// The name at a position of "a|b|c".
+static xpl_str_t choice_name(const char *names, int position) {
+    const char *p = names;
+    for (int i = 0; i < position && p[strcspn(p, "|")]; i++)
+        p += strcspn(p, "|") + 1;
+    return (xpl_str_t){p, strcspn(p, "|")};
+}
+
+// Python's spelling of a bool is welcome too.
+static bool parse_bool(xpl_str_t v, bool *ret) {
+    const int yes = choice_of("true|True|1", v), no = choice_of("false|False|0", v);
+    if (yes < 0 && no < 0) return false;
+    *ret = yes >= 0;
+    return true;
+}
+
+// A decimal number, blanks around it allowed; no NaN.  Empty: false.
+static bool parse_double(xpl_str_t v, double *ret) {
+    char text[64];
+    v = xpl_str_strip(v);
+    if (v.len == 0 || v.len >= sizeof text) return false;
+    memcpy(text, v.ptr, v.len);
+    text[v.len] = '\0';
+    for (size_t i = 0; i < v.len; i++)
+        if (!text[i] || !strchr("0123456789+-.eE", text[i])) return false;
+    char *end;
+    const double d = strtod(text, &end);
+    if (end != text + v.len || !isfinite(d)) return false;
+    *ret = d;
+    return true;
+}
+
+// A whole number, or what is left of another one.
+static bool parse_count(xpl_str_t v, uint64_t *ret) {
+    int64_t n;
+    double d;
+    if (xpl_parse_int(v, 0, INT64_MAX, &n)) {
+        *ret = (uint64_t)n;
+        return true;
+    }
+    if (!parse_double(v, &d)) return false;
+    *ret = d >= 1 && d < 18446744073709551616.0 ? (uint64_t)d : 0;
+    return true;
+}
+
+static bool parse_choice(const char *names, xpl_str_t v, int *ret) {
+    const int i = choice_of(names, v);
+    if (i >= 0) *ret = i;
+    return i >= 0;
+}
+
+// Sets the option's member of `options`; false, and nothing set, for a value that is not valid.
+static bool set(const struct xpl_tool_option *o, xpl_str_t value, void *options) {
+    void *const member = (char *)options + o->offset;
+    switch (o->type) {
+        case XPL_OPTION_BOOL: return parse_bool(value, member);
+        case XPL_OPTION_CHOICE: return parse_choice(o->values, value, member);
+        case XPL_OPTION_COUNT: return parse_count(value, member);
+        // Nothing given is as good as no option.
+        case XPL_OPTION_MILLISECONDS: return value.len == 0 || parse_double(value, member);
+        case XPL_OPTION_TEXT: *(xpl_str_t *)member = value; return true;
+    }
+    return false;
+}
+
+// ---- parsing ----
+
+static const struct xpl_tool_option *find_option(const struct xpl_tool *tool, xpl_str_t key) {
+    for (size_t i = 0; i < xpl_tool_n_options(tool); i++) {
+        const struct xpl_tool_option *const o = xpl_tool_option_at(tool, i);
+        if (!o->internal && xpl_str_eq(key, xpl_str_from(o->key))) return o;
+    }
+    return NULL;
+}
+
+static xpl_status_t refuse_key(const struct xpl_tool *tool, xpl_str_t key, struct xpl_error *err) {
+    char valid[200] = "";
+    for (size_t i = 0, len = 0; i < xpl_tool_n_options(tool) && len + 1 < sizeof valid; i++) {
+        const struct xpl_tool_option *const o = xpl_tool_option_at(tool, i);
+        if (o->internal) continue;
+        (void)snprintf(valid + len, sizeof valid - len, "%s%s=%s", len ? ", " : "", o->key,
+                       o->values);
+        len = strlen(valid);
+    }
+    const xpl_str_t shown = xpl_str_sub(key, 0, 32);
+    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s has no option '%.*s'; it takes %s", tool->name,
+                     XPL_STR_FMT(shown), valid);
+}
+
+static xpl_status_t refuse_value(const struct xpl_tool_option *o, xpl_str_t value,
+                                 struct xpl_error *err) {
+    const xpl_str_t shown = xpl_str_sub(value, 0, 32);
+    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "option %s cannot be '%.*s'; use %s", o->key,
+                     XPL_STR_FMT(shown), o->values);
+}
+
+static void set_defaults(const struct xpl_tool *tool, bool strict, void *options) {
+    for (size_t i = 0; i < xpl_tool_n_options(tool); i++) {
+        const struct xpl_tool_option *const o = xpl_tool_option_at(tool, i);
+        const char *const preset = !strict && o->lenient_preset ? o->lenient_preset : o->preset;
+        if (preset) (void)set(o, xpl_str_from(preset), options);
+    }
+}
+
+static xpl_status_t copy_texts(const struct xpl_tool *tool, struct xpl_arena *arena, void *options,
+                               struct xpl_error *err) {
+    for (size_t i = 0; i < tool->n_options; i++) {
+        if (tool->options[i].type != XPL_OPTION_TEXT) continue;
+        xpl_str_t *const text = (xpl_str_t *)(void *)((char *)options + tool->options[i].offset);
+        if (!xpl_arena_str(arena, *text, text)) XPL_RETURN_OOM(err, "options");
+    }
+    return XPL_OK;
+}
+
+xpl_status_t xpl_tool_options_parse(const struct xpl_tool *tool, const struct xpl_option *options,
+                                    size_t n, bool strict, struct xpl_arena *arena, void **ret,
+                                    struct xpl_error *err) {
+    const size_t common = sizeof(struct xpl_common_options);
+    void *const parsed =
+        xpl_arena_zalloc(arena, tool->options_size > common ? tool->options_size : common);
+    if (!parsed) XPL_RETURN_OOM(err, "options");
+    set_defaults(tool, strict, parsed);
+    for (size_t i = 0; i < n; i++) {
+        const struct xpl_tool_option *const o = find_option(tool, options[i].key);
+        if (!o && strict) return refuse_key(tool, options[i].key, err);
+        if (!o || (o->ours && !strict)) continue;
+        if (!set(o, options[i].value, parsed) && strict)
+            return refuse_value(o, options[i].value, err);
+    }
+    XPL_TRY(copy_texts(tool, arena, parsed, err));
+    *ret = parsed;
+    return XPL_OK;
+}
+
+xpl_status_t xpl_tool_options_default(const struct xpl_tool *tool, struct xpl_arena *arena,
+                                      void **ret, struct xpl_error *err) {
+    return xpl_tool_options_parse(tool, NULL, 0, true, arena, ret, err);
+}
+
+// ---- texts ----
+
+static void put_quoted(struct xpl_buf *out, xpl_str_t s) {
+    xpl_buf_putc(out, '"');
+    for (size_t i = 0; i < s.len; i++) {
+        const unsigned char c = (unsigned char)s.ptr[i];
+        if (c < 0x20 || c >= 0x7f || c == '"' || c == '\\')
+            xpl_buf_printf(out, "\\%02x", c);
+        else
+            xpl_buf_putc(out, (char)c);
+    }
+    xpl_buf_putc(out, '"');
+}
+
+static void put_value(const struct xpl_tool_option *o, const void *member, struct xpl_buf *out) {
+    switch (o->type) {
+        case XPL_OPTION_BOOL:
+            xpl_buf_str(out, *(const bool *)member ? XPL_STR("true") : XPL_STR("false"));
+            break;
+        case XPL_OPTION_CHOICE:
+            xpl_buf_str(out, choice_name(o->values, *(const int *)member));
+            break;
+        case XPL_OPTION_COUNT:
+            xpl_buf_printf(out, "%llu", (unsigned long long)*(const uint64_t *)member);
+            break;
+        case XPL_OPTION_MILLISECONDS: xpl_buf_printf(out, "%.17g", *(const double *)member); break;
+        case XPL_OPTION_TEXT: put_quoted(out, *(const xpl_str_t *)member); break;
+    }
+}
+
+void xpl_tool_options_text(const struct xpl_tool *tool, const void *options, struct xpl_buf *out) {
+    const char *before = "";
+    for (size_t i = 0; i < xpl_tool_n_options(tool); i++) {
+        const struct xpl_tool_option *const o = xpl_tool_option_at(tool, i);
+        if (o->shapes == XPL_SHAPES_NOTHING) continue;
+        xpl_buf_printf(out, "%s%s=", before, o->key);
+        put_value(o, (const char *)options + o->offset, out);
+        before = " ";
+    }
+}
