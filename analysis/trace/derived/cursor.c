@@ -1,4 +1,4 @@
-// Reads the events of a line as they stand after preprocessing, and their statistics.
+// Reads the events of a line as they are after preprocessing, and their statistics.
 #include <string.h>
 
 #include "analysis/trace/derived/impl.h"
@@ -25,12 +25,12 @@ struct xpl_derived_cursor {
     struct xpl_group_cursor *cursor;
     struct xpl_flow_reader flows;
     bool recorded; // recorded events are still to come
-    bool eager;    // events are told whether they ran eagerly
+    bool eager;    // events get has_is_eager
     bool sort;     // recorded events by time
     struct sorted *sorted;
     size_t n_sorted;
     size_t next;      // step, sorted or added event
-    int64_t shift_ps; // a recorded line that an added one took over begins elsewhere
+    int64_t shift_ps; // from the recorded line's begin to that of the added line that extends it
     struct xpl_stat stats[3];
     struct xpl_error err;
     xpl_status_t status;
@@ -50,7 +50,7 @@ static bool region_less(const void *ctx, const void *pa, const void *pb) {
 }
 
 // Regions in the order of the file, with the groups that the cursor found for some of them.
-static bool add_regions(struct xpl_derived_cursor *c, struct xpl_region_event *grouped,
+static void add_regions(struct xpl_derived_cursor *c, struct xpl_region_event *grouped,
                         size_t n_grouped) {
     xpl_std_sort(grouped, n_grouped, sizeof *grouped, region_less, NULL);
     for (size_t i = 0; i < c->part->n_regions; i++) {
@@ -70,7 +70,6 @@ static bool add_regions(struct xpl_derived_cursor *c, struct xpl_region_event *g
         s->has_group = true;
         s->group = grouped[lo].group_id;
     }
-    return true;
 }
 
 static struct sorted sorted_of(const struct xpl_derived_cursor *c, const struct xpl_event *ev,
@@ -113,8 +112,8 @@ static xpl_status_t sort_line(struct xpl_derived_cursor *c, struct xpl_arena *ar
     }
     if (r == XPL_WIRE_MALFORMED || c->events.index != c->events.stop)
         return xpl_events_error(&c->events, err);
-    if (!xpl_group_cursor_ok(c->cursor) || !add_regions(c, grouped.v, grouped.n))
-        XPL_RETURN_OOM(err, "sorted line");
+    if (!xpl_group_cursor_ok(c->cursor)) XPL_RETURN_OOM(err, "sorted line");
+    add_regions(c, grouped.v, grouped.n);
     xpl_std_sort(c->sorted, c->n_sorted, sizeof *c->sorted, sorted_less, NULL);
     return XPL_OK;
 }
@@ -171,7 +170,7 @@ xpl_status_t xpl_derived_cursor_error(const struct xpl_derived_cursor *c, struct
     return c->status;
 }
 
-// Kernels and TensorFlow ops that no EagerExecute is above of are marked as well: not eager.
+// Kernels and TensorFlow ops without an EagerExecute above them are marked as well: not eager.
 static bool is_kernel_or_op(const struct xpl_derived_cursor *c,
                             const struct xpl_derived_event *ev) {
     const struct xpl_plane *const p = c->line->recorded->plane;
@@ -258,7 +257,7 @@ static enum xpl_wire_result next_recorded(struct xpl_derived_cursor *c,
     return XPL_WIRE_END;
 }
 
-// ---- steps and added events: statistics are made when they are asked for ----
+// ---- steps and added events: their statistics are made when they are read ----
 
 #define STAT_MD(var, t, text)                                                                      \
     static const struct xpl_stat_md var = {0, {"" text, sizeof(text) - 1}, t}
@@ -405,14 +404,14 @@ void xpl_derived_stats_begin(struct xpl_derived_stats *it, const struct xpl_deri
     if (ev->md >= plane->n_event_md) return;
     const struct xpl_event_md *const md = &plane->event_md[ev->md];
     if (md->has_stats) it->recorded = xpl_event_md_stats(plane, md);
-    // What of a run id reaches the device [HostRunIdMutator].
+    // Only the low bits of a run id reach the device [HostRunIdMutator].
     it->mask_run_id =
         !xpl_groups_arrived_grouped(p->space->groups) &&
         (md->type == XPL_EVENT_DO_ENQUEUE_PROGRAM || md->type == XPL_EVENT_COMPLETE_CALLBACKS ||
          md->type == XPL_EVENT_DO_ENQUEUE_CONTINUATION_PROGRAM);
 }
 
-// A statistic of the file with what preprocessing made of it; false to pass it over.
+// Replaces a recorded statistic by what preprocessing made of it; false to skip it.
 static bool amend(struct xpl_derived_stats *it, struct xpl_stat *s) {
     const struct xpl_derived_event *const ev = it->ev;
     for (uint32_t i = 0; i < ev->n_added; i++)

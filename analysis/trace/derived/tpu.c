@@ -1,6 +1,6 @@
-// Lines that are derived for a TensorCore: name scopes, framework ops and source code from what
-// its events (or their metadata) say, and copies between host and device from pairs of their starts
-// and ends.  Rules: DeriveLinesFromStats (XProf utils/derived_timeline.cc),
+// Lines that are derived for a TensorCore: name scopes, framework ops and source code from the
+// statistics of its events (or of their metadata), and copies between host and device from pairs of
+// their starts and ends.  Rules: DeriveLinesFromStats (XProf utils/derived_timeline.cc),
 // utils/host_offload_utils.cc.
 #include <inttypes.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static xpl_status_t no_memory(struct xpl_dplane *p) {
     XPL_RETURN_OOM(&p->err, "derived lines");
 }
 
-// ---- what metadata says, once per entry ----
+// ---- statistics of metadata, read once per entry ----
 
 enum { TPU_SEEN = 1, TPU_ASYNC = 2, TPU_OFFLOAD = 4, TPU_GROUP = 8 };
 
@@ -25,8 +25,8 @@ struct tpu_md {
     int64_t group;
 };
 
-struct offload_queue { // starts that wait for their ends, by name
-    uint32_t display;  // metadata of what is made of them + 1 of this name
+struct offload_queue { // starts without an end so far, by name
+    uint32_t display; // metadata of the derived events, which have this display name
     uint32_t first, last;
 };
 struct offload_start {
@@ -38,7 +38,7 @@ struct offload_row {
     uint64_t frontier; // where its last event ends
 };
 
-// An event that says something.
+// An event with an op or a source, or of host offloading.
 struct tpu_event {
     uint64_t begin, duration, order;
     uint32_t md, tf_op, source;
@@ -52,7 +52,7 @@ struct timed { // any event
 struct tpu {
     struct xpl_dplane *p;
     struct tpu_md *mds;
-    bool own; // events themselves may say something
+    bool own; // events themselves may have such statistics
     XPL_VEC(struct tpu_event) events;
     uint64_t n_all; // events of the plane
     XPL_VEC(struct offload_queue) queues;
@@ -64,7 +64,7 @@ struct tpu {
     struct xpl_dline *scopes, *ops, *source;
 };
 
-static bool take_stat(struct tpu *t, const struct xpl_stat *s, struct tpu_md *m) {
+static bool read_stat(struct tpu *t, const struct xpl_stat *s, struct tpu_md *m) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wswitch-enum"
     switch (s->md->type) { // most types play no part
@@ -84,10 +84,10 @@ static bool take_stat(struct tpu *t, const struct xpl_stat *s, struct tpu_md *m)
     return true;
 }
 
-static bool take_stats(struct tpu *t, struct xpl_stats stats, struct tpu_md *m) {
+static bool read_stats(struct tpu *t, struct xpl_stats stats, struct tpu_md *m) {
     struct xpl_stat s;
     while (xpl_stats_next(&stats, &s) == XPL_WIRE_FIELD)
-        if (!take_stat(t, &s, m)) return false;
+        if (!read_stat(t, &s, m)) return false;
     return true;
 }
 
@@ -104,20 +104,20 @@ static bool is_offload(xpl_str_t display, xpl_str_t name) {
     return false;
 }
 
-static bool look_at_md(struct tpu *t, uint32_t md) {
+static bool read_metadata(struct tpu *t, uint32_t md) {
     const struct xpl_event_md *const e = &t->p->plane->event_md[md];
     struct tpu_md *const m = &t->mds[md];
     m->flags = TPU_SEEN | (is_offload(e->display_name, e->name) ? TPU_OFFLOAD : 0);
-    return !e->has_stats || take_stats(t, xpl_event_md_stats(t->p->plane, e), m);
+    return !e->has_stats || read_stats(t, xpl_event_md_stats(t->p->plane, e), m);
 }
 
 // ---- collecting ----
 
-static bool collect(struct tpu *t, uint32_t md, struct xpl_stats stats, uint64_t begin,
-                    uint64_t duration, bool has_group, int64_t group) {
-    if (!t->mds[md].flags && !look_at_md(t, md)) return false;
+static bool collect_event(struct tpu *t, uint32_t md, struct xpl_stats stats, uint64_t begin,
+                          uint64_t duration, bool has_group, int64_t group) {
+    if (!t->mds[md].flags && !read_metadata(t, md)) return false;
     struct tpu_md m = t->mds[md];
-    if (t->own && stats.p != stats.end && !take_stats(t, stats, &m)) return false;
+    if (t->own && stats.p != stats.end && !read_stats(t, stats, &m)) return false;
     const uint64_t order = t->n_all++;
     if ((m.flags & TPU_ASYNC) || (!m.tf_op && !m.source && !(m.flags & TPU_OFFLOAD))) return true;
     struct tpu_event *const e = xpl_vec_push(&t->p->temp, &t->events);
@@ -157,15 +157,15 @@ static xpl_status_t collect_line(struct tpu *t, const struct xpl_line *line) {
         const uint64_t offset = (uint64_t)ev.offset_ps, duration = (uint64_t)ev.duration_ps;
         p->out_of_order[line->index] |= !in_order(offset, duration, last, last_duration);
         last = offset, last_duration = duration;
-        if (!collect(t, ev.md, ev.stats, (uint64_t)xpl_event_begin_ps(line, &ev), duration,
-                     eg.has_group, eg.shown_group_id))
+        if (!collect_event(t, ev.md, ev.stats, (uint64_t)xpl_event_begin_ps(line, &ev), duration,
+                           eg.has_group, eg.shown_group_id))
             return no_memory(p);
     }
     if (r == XPL_WIRE_MALFORMED || c.index != c.stop) return xpl_events_error(&c, &p->err);
     return xpl_group_cursor_ok(groups) ? XPL_OK : no_memory(p);
 }
 
-// The steps that stand for the plane's step line, if any do.
+// The steps that replace the plane's step line, if any do.
 static const struct xpl_step_event *merged_steps(const struct tpu *t, size_t *ret_n) {
     *ret_n = 0;
     if (xpl_groups_steps_are_recorded(t->p->space->groups, t->p->plane)) return NULL;
@@ -176,8 +176,8 @@ static xpl_status_t collect_steps(struct tpu *t) {
     size_t n;
     const struct xpl_step_event *const v = merged_steps(t, &n);
     for (size_t i = 0; i < n; i++)
-        if (!collect(t, v[i].ev.md, v[i].ev.stats, (uint64_t)v[i].begin_ps,
-                     (uint64_t)v[i].duration_ps, v[i].has_group, v[i].group_id))
+        if (!collect_event(t, v[i].ev.md, v[i].ev.stats, (uint64_t)v[i].begin_ps,
+                           (uint64_t)v[i].duration_ps, v[i].has_group, v[i].group_id))
             return no_memory(t->p);
     return XPL_OK;
 }
@@ -227,7 +227,7 @@ static uint64_t put_times(const struct xpl_line *line, struct timed *to, uint64_
     return n;
 }
 
-// All events of the plane; false when they are not as many as before.
+// Times of all events of the plane; false when their number has changed since.
 static bool all_times(const struct tpu *t, struct timed *v) {
     const struct xpl_groups *const g = t->p->space->groups;
     const struct xpl_plane *const plane = t->p->plane;
@@ -246,7 +246,8 @@ static bool all_times(const struct tpu *t, struct timed *v) {
     return at == t->n_all;
 }
 
-// Ties between events that matter: they stand as XProf's sort of all events leaves them.
+// Sorts when relevant events tie: they get the order in which XProf's sort of all events leaves
+// them.
 static xpl_status_t sort_ties(struct tpu *t) {
     struct xpl_dplane *const p = t->p;
     struct xpl_arena scratch;
@@ -303,13 +304,13 @@ static bool offload_name(struct tpu *t, xpl_str_t display, xpl_str_t *ret) {
 static struct offload_queue *queue_for(struct tpu *t, uint32_t md) {
     xpl_str_t name;
     uint32_t text;
-    bool fresh;
+    bool is_new;
     if (!offload_name(t, t->p->plane->event_md[md].display_name, &name)) return NULL;
     const struct xpl_stat s = {.kind = XPL_VALUE_STR, .str = name};
     if (!xpl_dplane_text(t->p, &s, &text)) return NULL;
-    uint64_t *const slot = xpl_map_put(&t->p->temp, &t->queue_of, text, 0, &fresh);
+    uint64_t *const slot = xpl_map_put(&t->p->temp, &t->queue_of, text, 0, &is_new);
     if (!slot) return NULL;
-    if (fresh) {
+    if (is_new) {
         struct offload_queue *const q = xpl_vec_push(&t->p->temp, &t->queues);
         if (!q) return NULL;
         *q = (struct offload_queue){.display = xpl_dplane_nameless_md(t->p, name)};
@@ -319,12 +320,12 @@ static struct offload_queue *queue_for(struct tpu *t, uint32_t md) {
     return &t->queues.v[*slot];
 }
 
-// The queue of each metadata is looked up once.
+// The queue of an event's metadata, found by name once.
 static struct offload_queue *queue_of(struct tpu *t, uint32_t md) {
-    bool fresh;
-    uint64_t *const slot = xpl_map_put(&t->p->temp, &t->queue_of, md, 1, &fresh);
+    bool is_new;
+    uint64_t *const slot = xpl_map_put(&t->p->temp, &t->queue_of, md, 1, &is_new);
     if (!slot) return NULL;
-    if (!fresh) return &t->queues.v[*slot];
+    if (!is_new) return &t->queues.v[*slot];
     struct offload_queue *const q = queue_for(t, md);
     uint64_t *const again = q ? xpl_map_get(&t->queue_of, md, 1) : NULL;
     if (!again) return NULL;
@@ -372,10 +373,10 @@ static struct offload_row *row_for(struct tpu *t, uint64_t begin, uint64_t end) 
 static uint32_t offload_extra(struct tpu *t, uint32_t start, uint32_t done) {
     const struct xpl_plane *const plane = t->p->plane;
     struct xpl_stat s;
-    bool fresh;
-    uint64_t *const slot = xpl_map_put(&t->p->temp, &t->extra_of, start, done, &fresh);
+    bool is_new;
+    uint64_t *const slot = xpl_map_put(&t->p->temp, &t->extra_of, start, done, &is_new);
     if (!slot) return 0;
-    if (!fresh) return (uint32_t)*slot;
+    if (!is_new) return (uint32_t)*slot;
     *slot = xpl_dplane_extra(t->p, XPL_EXTRA_OFFLOAD);
     if (*slot == 0) return 0;
     struct xpl_extra *const x = &t->p->extras.v[*slot];
@@ -431,7 +432,7 @@ static bool put_event(struct tpu *t, const struct tpu_event *e) {
     return !e->offload || put_offload(t, e);
 }
 
-static bool begin(struct tpu *t) {
+static bool init_lines(struct tpu *t) {
     struct xpl_dplane *const p = t->p;
     for (uint32_t i = 1; i < p->plane->n_stat_md; i++) {
         const enum xpl_stat_type type = p->plane->stat_md[i].type;
@@ -451,7 +452,7 @@ xpl_status_t xpl_derive_tpu(struct xpl_dplane *p) {
     struct tpu t = {.p = p};
     p->remove_empty = true;
     p->out_of_order = xpl_arena_zalloc(&p->temp, p->plane->n_lines * sizeof *p->out_of_order);
-    if (!p->out_of_order || !begin(&t)) return no_memory(p);
+    if (!p->out_of_order || !init_lines(&t)) return no_memory(p);
     XPL_TRY(collect_all(&t));
     XPL_TRY(sort_events(&t));
     for (size_t i = 0; i < t.events.n; i++) {
