@@ -39,7 +39,7 @@ struct viewer {
     size_t limit;
     struct xpl_buf *out;
     struct xpl_error *err;
-    uint8_t *kept; // bit per event when there are too many; NULL: all
+    uint8_t *chosen; // bit per event when there are too many; NULL: all
     uint64_t ordinal;
 };
 
@@ -157,9 +157,9 @@ static xpl_status_t name_tracks(struct viewer *v) {
 
 // Texts of a plane as JSON, made when first used.
 struct plane_texts {
-    xpl_str_t *names; // by metadata: what an event is called
+    xpl_str_t *names; // by metadata: the names of events
     xpl_str_t *long_names;
-    xpl_str_t *keys;   // by metadata of statistics, with ": " behind
+    xpl_str_t *keys;   // by metadata of statistics, followed by ": "
     xpl_str_t *values; // of references to it
 };
 
@@ -182,7 +182,7 @@ struct writer {
     size_t pid_len, tid_len;
 };
 
-static bool remember(struct writer *w, xpl_str_t *slot, xpl_str_t s, const char *behind) {
+static bool cache_json(struct writer *w, xpl_str_t *slot, xpl_str_t s, const char *behind) {
     w->scratch.n = 0;
     xpl_trace_json_str(&w->scratch, s);
     xpl_buf_str(&w->scratch, xpl_str_from(behind));
@@ -225,7 +225,7 @@ static void put_value(struct writer *w, const struct xpl_stat *s) {
         case XPL_VALUE_REF: {
             const uint32_t md = xpl_plane_stat_md(w->plane->recorded, s->u);
             xpl_str_t *const known = &w->texts.values[md];
-            if (!known->len && !remember(w, known, s->str, "")) out->failed = true;
+            if (!known->len && !cache_json(w, known, s->str, "")) out->failed = true;
             xpl_buf_str(out, *known);
             break;
         }
@@ -267,7 +267,7 @@ static const xpl_str_t *key_json(struct writer *w, const struct xpl_stat_md *md)
     const uint32_t own = own_md(w, md);
     if (own != UINT32_MAX) {
         xpl_str_t *const known = &w->texts.keys[own];
-        return known->len || remember(w, known, md->name, ": ") ? known : NULL;
+        return known->len || cache_json(w, known, md->name, ": ") ? known : NULL;
     }
     for (size_t i = 0; i < sizeof added / sizeof *added; i++)
         if (xpl_str_eq(md->name, xpl_str_from(added[i].name))) return &added[i].json;
@@ -319,7 +319,7 @@ static void put_args(struct writer *w, const xpl_str_t *long_name) {
 // ---- events ----
 
 static const xpl_str_t *text_of(struct writer *w, xpl_str_t *slot, xpl_str_t s) {
-    return slot->len || remember(w, slot, s, "") ? slot : NULL;
+    return slot->len || cache_json(w, slot, s, "") ? slot : NULL;
 }
 
 static bool put_event(struct writer *w, const struct xpl_derived_event *ev,
@@ -402,7 +402,7 @@ static bool write_event(void *ctx, const struct xpl_derived_event *ev,
                         const struct xpl_derived_md *md) {
     struct writer *const w = ctx;
     const uint64_t i = w->v->ordinal++;
-    if (w->v->kept && !(w->v->kept[i >> 3] >> (i & 7) & 1)) return true;
+    if (w->v->chosen && !(w->v->chosen[i >> 3] >> (i & 7) & 1)) return true;
     return put_event(w, ev, md) && !w->v->out->failed;
 }
 
@@ -455,18 +455,18 @@ static bool stamp_less(const void *ctx, const void *pa, const void *pb) {
     return ((const struct stamp *)pa)->begin < ((const struct stamp *)pb)->begin;
 }
 
-static bool take_stamp(void *ctx, const struct xpl_derived_event *ev,
-                       const struct xpl_derived_md *md) {
+static bool add_stamp(void *ctx, const struct xpl_derived_event *ev,
+                      const struct xpl_derived_md *md) {
     struct stamps *const s = ctx;
     (void)md;
-    if (s->n == s->cap) return false; // the bytes changed meanwhile
+    if (s->n == s->cap) return false; // the file has changed since
     s->v[s->n] = (struct stamp){(uint64_t)ev->begin_ps, s->n};
     s->n++;
     return true;
 }
 
-// The earliest events stay; of several at the time of the last of these, those that XProf's
-// std::partial_sort keeps.
+// Chooses the earliest events; of several at the time of the last of these, those that XProf's
+// std::partial_sort selects.
 static xpl_status_t choose_events(struct viewer *v, uint64_t total, uint64_t max_events) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena temp;
     xpl_arena_init(&temp, v->limit);
@@ -475,13 +475,13 @@ static xpl_status_t choose_events(struct viewer *v, uint64_t total, uint64_t max
     for (uint32_t p = 0; p < v->n_planes; p++)
         for (uint32_t i = 0; i < v->planes[p]->n_lines; i++)
             if (is_shown_line(&v->planes[p]->lines[i]))
-                XPL_TRY(walk_line(v, &v->planes[p]->lines[i], take_stamp, &s));
+                XPL_TRY(walk_line(v, &v->planes[p]->lines[i], add_stamp, &s));
     if (s.n <= max_events) return XPL_OK;
     xpl_std_heap_select(s.v, max_events, s.n, sizeof *s.v, stamp_less, NULL);
-    v->kept = xpl_arena_zalloc(v->arena, (s.n + 7) / 8);
-    if (!v->kept) return no_memory(v);
+    v->chosen = xpl_arena_zalloc(v->arena, (s.n + 7) / 8);
+    if (!v->chosen) return no_memory(v);
     for (uint64_t i = 0; i < max_events; i++)
-        v->kept[s.v[i].ordinal >> 3] |= (uint8_t)(1u << (s.v[i].ordinal & 7));
+        v->chosen[s.v[i].ordinal >> 3] |= (uint8_t)(1u << (s.v[i].ordinal & 7));
     return XPL_OK;
 }
 
