@@ -84,7 +84,7 @@ static void put_value(struct xpl_buf *b, const struct trc_value *v, bool counter
     }
 }
 
-// ,"args":{...} with all the event's arguments; the first that is a stack frame stands behind.
+// ,"args":{...} with all the event's arguments; the first that is a stack frame follows as "sf".
 static xpl_status_t put_all_args(struct writer *w, struct shown_host *h, const struct trc_event *e,
                                  struct xpl_error *err) {
     struct xpl_buf *const b = w->out;
@@ -165,7 +165,7 @@ static char *put_async(char *p, const struct trc_event *e) {
     }
 }
 
-// Arguments of an event that nobody asked more of.
+// Arguments of an event in a window or in a search for names: group and uid, both from the index.
 static char *put_few_args(char *p, const struct trc_event *e, bool uid) {
     if (!uid && !(e->flags & TRC_HAS_GROUP)) return p;
     p = put_str(p, XPL_STR(",\"args\":{"));
@@ -217,7 +217,7 @@ static xpl_status_t put_event(struct writer *w, struct shown_host *h, const stru
     xpl_str_t name;
     if (!name_of(w, h, e->name, &name)) XPL_RETURN_OOM(err, "trace names");
     separate(w);
-    if (!xpl_buf_room(w->out, name.len + EVENT_ROOM)) return XPL_OK; // told at the end
+    if (!xpl_buf_room(w->out, name.len + EVENT_ROOM)) return XPL_OK; // reported at the end
     char *p = put_head((char *)(w->out->p + w->out->n), h, e, name);
     if (!bare && full_args(w)) {
         advance(w, p);
@@ -233,7 +233,7 @@ static xpl_status_t put_event(struct writer *w, struct shown_host *h, const stru
     }
     *p++ = '}';
     advance(w, p);
-    // What begins and ends at once is told as two.
+    // An event that begins and ends a flow is written as two.
     if (bare || !(e->flags & TRC_ASYNC) || (e->flow & 3) != XPL_FLOW_INOUT) return XPL_OK;
     struct trc_event end = *e;
     end.flow = (end.flow & ~(uint64_t)3) | XPL_FLOW_IN;
@@ -354,42 +354,42 @@ static xpl_status_t put_devices(struct writer *w, struct xpl_error *err) {
     return XPL_OK;
 }
 
-// ---- what stands before the events ----
+// ---- stack frames and the header, before the events ----
 
-// Which frames of a host are told: all, or of an event that was asked for those it refers to.
+// Which frames of a host are written: all, or for a single event those that it refers to.
 static xpl_status_t choose_frames(struct writer *w, struct shown_host *h, bool **ret,
                                   struct xpl_error *err) {
     const size_t n_frames = (size_t)h->host->trace->n[TRC_FRAMES];
     size_t n = 0;
-    bool *const told = xpl_arena_zalloc(w->arena, n_frames + 1);
-    if (!told) XPL_RETURN_OOM(err, "stack frames");
-    *ret = told;
-    if (!h->shown.one) memset(told, 1, n_frames);
+    bool *const chosen = xpl_arena_zalloc(w->arena, n_frames + 1);
+    if (!chosen) XPL_RETURN_OOM(err, "stack frames");
+    *ret = chosen;
+    if (!h->shown.one) memset(chosen, 1, n_frames);
     if (!h->shown.one || h->shown.n == 0) return XPL_OK;
     XPL_TRY(trc_event_values(w, h, &h->shown.events[0], &n, err));
     for (size_t i = 0; i < n; i++)
-        if (h->values[i].frame) told[h->values[i].frame - 1] = true;
+        if (h->values[i].frame) chosen[h->values[i].frame - 1] = true;
     return XPL_OK;
 }
 
 static xpl_status_t put_host_frames(struct writer *w, struct shown_host *h, struct xpl_intern *all,
-                                    uint32_t *told, struct xpl_error *err) {
+                                    uint32_t *n_written, struct xpl_error *err) {
     const struct xpl_trace *const t = h->host->trace;
-    // The first host's numbers are its own: all of its frames stand in the index as they are told.
-    const bool ready = *told == 0 && !h->shown.one && t->n[TRC_FRAMES_JSON];
+    // The first host's numbers are its own: the index has the text of all its frames.
+    const bool ready = *n_written == 0 && !h->shown.one && t->n[TRC_FRAMES_JSON];
     bool *chosen = NULL;
     h->frames = xpl_arena_zalloc(w->arena, (size_t)t->n[TRC_FRAMES] * sizeof *h->frames);
     if (!h->frames) XPL_RETURN_OOM(err, "stack frames");
     XPL_TRY(choose_frames(w, h, &chosen, err));
     if (ready) xpl_buf_put(w->out, t->frames_json, (size_t)t->n[TRC_FRAMES_JSON]);
     for (uint64_t k = 0; k < t->n[TRC_FRAMES]; k++) {
-        xpl_strid_t id = {*told + 1};
+        xpl_strid_t id = {*n_written + 1};
         if (!chosen[k]) continue;
         if (all && !xpl_intern_put(all, trc_str(t, t->frames[k]), &id))
             XPL_RETURN_OOM(err, "stack frames");
         h->frames[k] = id.v;
-        if (id.v <= *told) continue;
-        *told = id.v;
+        if (id.v <= *n_written) continue;
+        *n_written = id.v;
         if (!ready) trc_put_frame(w->out, id.v, trc_str(t, t->frames[k]));
     }
     return XPL_OK;
@@ -398,11 +398,11 @@ static xpl_status_t put_host_frames(struct writer *w, struct shown_host *h, stru
 // Hosts share the frames they have in common.
 static xpl_status_t put_frames(struct writer *w, struct xpl_error *err) {
     struct xpl_intern *const all = w->n > 1 ? xpl_intern_new(w->arena, xpl_hash_seed()) : NULL;
-    uint32_t told = 0;
+    uint32_t n_written = 0;
     if (w->n > 1 && !all) XPL_RETURN_OOM(err, "stack frames");
     xpl_buf_str(w->out, XPL_STR("\"stackFrames\":{"));
     for (size_t i = 0; i < w->n; i++)
-        XPL_TRY(put_host_frames(w, &w->hosts[i], all, &told, err));
+        XPL_TRY(put_host_frames(w, &w->hosts[i], all, &n_written, err));
     xpl_buf_str(w->out, XPL_STR("},"));
     return XPL_OK;
 }

@@ -1,4 +1,4 @@
-// Added lines: neighbours that say the same become one event, by nesting level.
+// Added lines: equal neighbours become one event, by nesting level.
 // Rules: DerivedXLineBuilder (XProf utils/derived_timeline.cc).
 #include "analysis/trace/derived/impl.h"
 
