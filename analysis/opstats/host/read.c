@@ -2,8 +2,8 @@
 // Rules: XProf's convert/xplane_to_op_metrics_db.cc (CollectTfActivities),
 // convert/xplane_to_step_events.cc (ConvertHostThreadsXLineToStepEvents) and
 // convert/xplane_to_tf_functions.cc; docs/cpu-as-device.md.
+#include "analysis/opstats/host/read.h"
 #include "analysis/hlo/hlo_map.h"
-#include "analysis/opstats/host/host_scan.h"
 #include "analysis/xplane/event_read.h"
 #include "analysis/xplane/fast_stat.h"
 #include "analysis/xplane/fields.h"
