@@ -8,6 +8,7 @@
 #include "analysis/grouping/plan/event_links.h"
 #include "analysis/grouping/plan/event_stats.h"
 #include "analysis/grouping/plan/regions.h"
+#include "analysis/xplane/line_index.h"
 #include "base/vec.h"
 
 struct frame {

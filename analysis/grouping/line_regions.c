@@ -4,6 +4,8 @@
 #include "analysis/grouping/groups.h"
 #include "analysis/grouping/plan/event_stats.h"
 #include "analysis/grouping/plan/span.h"
+#include "analysis/xplane/fields.h"
+#include "analysis/xplane/metadata.h"
 #include "base/exec.h"
 #include "base/vec.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/grouping/graph/ancestors.h"
+#include "analysis/xplane/metadata.h"
 
 struct context {
     uint32_t wanted;                         // flags that are still searched for

@@ -1,5 +1,21 @@
 #include "analysis/grouping/plan/event_stats.h"
 
+#include "analysis/xplane/fields.h"
+#include "analysis/xplane/metadata.h"
+
+// The class of a stat.  False when it is malformed.
+XPL_INLINE bool read_class(const struct plan *plan, xpl_bytes_t m, uint32_t *ret) {
+    uint32_t id;
+    if (XPL_LIKELY(xpl_fast_stat_id(m, &id)) && XPL_LIKELY(id < sizeof plan->by_id)) {
+        *ret = plan->by_id[id];
+        return true;
+    }
+    struct xpl_raw_stat s;
+    if (!xpl_raw_stat_read(m, xpl_input_end(plan->plane), &s)) return false;
+    *ret = plan->class_of[xpl_stat_md_at(plan->plane, s.md_id)];
+    return true;
+}
+
 static void store_stat(const struct plan *plan, enum stat_class c, xpl_bytes_t message,
                        struct scan_stats *st) {
     struct xpl_raw_stat raw;
@@ -21,14 +37,7 @@ bool xpl_grp_read_stats(const struct plan *plan, const struct xpl_raw_event *raw
         const enum xpl_wire_result r = xpl_next_message(&p, raw->end, XEVENT_STATS, &m);
         if (XPL_UNLIKELY(r != XPL_WIRE_FIELD)) return r == XPL_WIRE_END;
         uint32_t c;
-        if (XPL_LIKELY(m.len > 1) && XPL_LIKELY(m.ptr[0] == XSTAT_MD_ID << 3) &&
-            XPL_LIKELY(m.ptr[1] < 0x80)) {
-            c = plan->by_id[m.ptr[1]];
-        } else {
-            struct xpl_raw_stat s;
-            if (!xpl_raw_stat_read(m, xpl_input_end(plan->plane), &s)) return false;
-            c = plan->class_of[xpl_stat_md_at(plan->plane, s.md_id)];
-        }
+        if (XPL_UNLIKELY(!read_class(plan, m, &c))) return false;
         if (c != SC_NONE) store_stat(plan, (enum stat_class)c, m, st);
     }
 }
@@ -49,14 +58,9 @@ bool xpl_grp_stats_mask(const struct plan *plan, const struct xpl_raw_event *raw
             *ret = mask & ~SC_BIT(SC_NONE);
             return r == XPL_WIRE_END;
         }
-        if (XPL_LIKELY(m.len > 1) && XPL_LIKELY(m.ptr[0] == XSTAT_MD_ID << 3) &&
-            XPL_LIKELY(m.ptr[1] < 0x80)) {
-            mask |= SC_BIT(plan->by_id[m.ptr[1]]);
-        } else {
-            struct xpl_raw_stat s;
-            if (!xpl_raw_stat_read(m, xpl_input_end(plan->plane), &s)) return false;
-            mask |= SC_BIT(plan->class_of[xpl_stat_md_at(plan->plane, s.md_id)]);
-        }
+        uint32_t c;
+        if (XPL_UNLIKELY(!read_class(plan, m, &c))) return false;
+        mask |= SC_BIT(c);
     }
 }
 

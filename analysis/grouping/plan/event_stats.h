@@ -7,6 +7,8 @@
 
 #include "analysis/grouping/plan/plan.h"
 #include "analysis/xplane/event_read.h"
+#include "analysis/xplane/fast_stat.h"
+#include "analysis/xplane/fields.h"
 
 // What the stats of one event say.
 struct scan_stats {
@@ -39,12 +41,12 @@ static inline bool xpl_grp_quick_mask(const struct plan *plan, const struct xpl_
     const uint8_t *p = raw->stats, *const end = raw->end;
     uint32_t mask = 0;
     while (p != end) {
-        if (XPL_UNLIKELY(end - p < 4) || XPL_UNLIKELY(p[0] != XPL_TAG_FIELD4_LEN) ||
-            XPL_UNLIKELY(p[2] != XSTAT_MD_ID << 3) || XPL_UNLIKELY((p[1] | p[3]) >= 0x80) ||
-            XPL_UNLIKELY(p[1] < 2) || XPL_UNLIKELY(p[1] > end - p - 2))
+        struct xpl_fast_stat s;
+        if (XPL_UNLIKELY(!xpl_fast_stat_head(p, end, XPL_TAG_FIELD4_LEN, &s)) ||
+            XPL_UNLIKELY(s.id >= sizeof plan->by_id))
             return false;
-        mask |= SC_BIT(plan->by_id[p[3]]);
-        p += 2 + p[1];
+        mask |= SC_BIT(plan->by_id[s.id]);
+        p += s.len;
     }
     *ret = mask & ~SC_BIT(SC_NONE);
     return true;

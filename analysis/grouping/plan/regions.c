@@ -3,6 +3,8 @@
 #include "analysis/grouping/plan/event_stats.h"
 #include "analysis/grouping/plan/sort.h"
 #include "analysis/grouping/plan/span.h"
+#include "analysis/xplane/fields.h"
+#include "analysis/xplane/metadata.h"
 
 bool xpl_grp_region_counts(const struct plan *plan, const struct xpl_raw_event *raw) {
     uint32_t mask;

@@ -8,6 +8,8 @@
 
 #include "analysis/grouping/plan/event_stats.h"
 #include "analysis/grouping/plan/plan.h"
+#include "analysis/xplane/fields.h"
+#include "analysis/xplane/metadata.h"
 
 static bool read_raw(const struct plan *plan, struct xpl_event_cursor *c, struct xpl_raw_event *raw,
                      uint32_t *mask) {

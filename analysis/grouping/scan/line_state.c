@@ -1,5 +1,8 @@
 #include "analysis/grouping/scan/line_state.h"
 
+#include "analysis/xplane/fields.h"
+#include "analysis/xplane/metadata.h"
+
 void xpl_grp_push_link(struct line_state *st, struct seg_list *l, uint64_t key, uint32_t end) {
     struct link *const r = xpl_grp_seg_push(&st->s->links_arena, l);
     if (r)

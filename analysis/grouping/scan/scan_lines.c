@@ -5,6 +5,8 @@
 #include "analysis/grouping/scan/line_state.h"
 #include "analysis/grouping/scan/order_check.h"
 #include "analysis/grouping/scan/scan_long.h"
+#include "analysis/xplane/line_index.h"
+#include "analysis/xplane/metadata.h"
 
 // ---- a line in file order ----
 

@@ -2,6 +2,8 @@
 
 #include "analysis/grouping/plan/event_links.h"
 #include "analysis/grouping/scan/line_state.h"
+#include "analysis/xplane/fields.h"
+#include "analysis/xplane/metadata.h"
 
 static void tpu_links(struct line_state *st, const struct xpl_line *line,
                       const struct scan_stats *ss, uint32_t role, uint32_t node) {
