@@ -32,7 +32,7 @@ allow analysis/tools analysis/products/ analysis/trace/ analysis/opstats/ analys
 allow storage base/
 allow rpc base/ proto/
 allow capture analysis/formats/format.h analysis/wire/ base/ rpc/ proto/
-allow agent analysis/wire/ base/ rpc/ proto/
+allow agent analysis/formats/format.h analysis/xplane/writer.h analysis/wire/ base/ rpc/ proto/
 allow agent/inject agent/record.h
 allow server base/ analysis/ storage/ rpc/ proto/ capture/
 allow client base/ rpc/ capture/ proto/

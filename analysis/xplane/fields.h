@@ -35,10 +35,12 @@ enum {
     XSTAT_BYTES = 6,
     XSTAT_REF = 7,
     XEVENT_MD_NAME = 2,
+    XEVENT_MD_METADATA = 3,
     XEVENT_MD_DISPLAY_NAME = 4,
     XEVENT_MD_STATS = 5,
     XEVENT_MD_CHILD_ID = 6,
     XSTAT_MD_NAME = 2,
+    XSTAT_MD_DESCRIPTION = 3,
 };
 
 // A repeated message field 4 (XLine.events, XEvent.stats): the first byte of nearly all there is.

@@ -1,13 +1,15 @@
-// What the two halves of the XSpace writer share: xspace_build.c collects, xspace_writer.c emits.
-#ifndef XPL_AGENT_XSPACE_IMPL_H_
-#define XPL_AGENT_XSPACE_IMPL_H_
+// A host's records as planes, lines and events in memory, on their way to an XSpace: xspace_events
+// adds what one record says, xspace_build all records of all processes; xspace_writer writes it.
+#ifndef XPL_AGENT_XSPACE_MODEL_H_
+#define XPL_AGENT_XSPACE_MODEL_H_
 
 #include "agent/occupancy.h"
+#include "agent/process.h"
 #include "agent/record.h"
-#include "agent/stream.h"
-#include "agent/xspace_writer.h"
+#include "base/arena.h"
 #include "base/intern.h"
 #include "base/map.h"
+#include "base/status.h"
 #include "base/vec.h"
 
 // What is told apart in a line's name, in XLA's order.
@@ -142,16 +144,17 @@ struct builder {
     struct xpl_agent_result result;
 };
 
-xpl_status_t xpl_agent_build(struct builder *b, struct xpl_error *err) XPL_NODISCARD;
-// The kinds of records, one by one, for xspace_build.c.
-xpl_status_t xpl_agent_add_event(struct builder *b, uint32_t process,
-                                 const struct xpl_stream_record *r, struct xpl_error *err)
-    XPL_NODISCARD;
-// Planes, lines, names: numbers + 1, or 0 for want of memory.
+// Finds or adds planes, lines and names: their number + 1, or 0 for want of memory.  A name's
+// number is its metadata id in the plane.
 uint32_t xpl_agent_plane(struct builder *b, xpl_str_t name);
 uint32_t xpl_agent_line(struct builder *b, uint32_t plane, uint32_t process, uint32_t stream);
 uint32_t xpl_agent_event_name(struct builder *b, uint32_t plane, xpl_str_t name);
 uint32_t xpl_agent_stat_name(struct builder *b, uint32_t plane, xpl_str_t name);
+// Declares statistics in a plane, in the order of their numbers.  False for want of memory.
 bool xpl_agent_use_stat(struct builder *b, uint32_t plane, enum stat s);
+static inline uint32_t xpl_stat_bit(enum stat s) {
+    return UINT32_C(1) << s;
+}
+bool xpl_agent_use_stats(struct builder *b, uint32_t plane, uint32_t bits);
 
 #endif
