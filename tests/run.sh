@@ -1,6 +1,6 @@
 #!/bin/bash
 # Sets up, builds and runs the tests.  Usage: tests/run.sh [STAGE...]
-#   static   formatting, layers, headers
+#   static   formatting, layers, circles, names, sizes of folders, headers, documents
 #   gcc      gcc, -Werror, allocation faults on, every suite
 #   asan     clang, AddressSanitizer and UndefinedBehaviorSanitizer, every suite
 #   tsan     gcc, ThreadSanitizer: server and storage
@@ -61,6 +61,12 @@ stage_static() {
     check "static: clang-format" sh -c \
         'git ls-files "*.c" "*.h" | xargs clang-format-14 --dry-run -Werror'
     check "static: layers" tests/check_layers.sh
+    local part
+    for part in folders names parameters markdown; do
+        check "static: $part" tests/check_structure.py --only "$part"
+    done
+    check "static: headers alone" tests/headers.sh gcc
+    check "static: the checks themselves" tests/test_checks.py
 }
 stage_gcc() {
     CC="ccache gcc" configure gcc -Dfaults=true && suites gcc gcc
