@@ -16,7 +16,10 @@ struct xpl_arena {
     size_t next_block, reserved, limit;
 };
 
-// Prepares an empty arena; never fails and allocates nothing until first use.
+// Prepares an empty arena; never fails and allocates nothing until first use.  What counts towards
+// the limit are whole blocks with their headers: 4 KiB first, each twice as large as the one before
+// up to 1 MiB, larger where one allocation needs it.  So an arena may refuse with up to a block
+// left.
 void xpl_arena_init(struct xpl_arena *a, size_t limit);
 // Frees every block.  Accepts an arena that was only zero-initialised.
 void xpl_arena_fini(struct xpl_arena *a);
