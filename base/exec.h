@@ -29,10 +29,12 @@ struct xpl_exec xpl_exec_serial(void);
 
 // A fixed set of threads for one caller at a time; the caller works too, so width - 1 are started.
 struct xpl_exec_pool;
-// NULL when threads cannot be had.  width 0 means the number of processors.
+// width 0 means the number of processors.  Where fewer threads can be had, the pool is as wide as
+// those allow: 1 without any.  NULL on OOM.
 struct xpl_exec_pool *xpl_exec_pool_new(unsigned width);
 // Joins the threads.  NULL is fine.
 void xpl_exec_pool_free(struct xpl_exec_pool *p);
+// Owned by the pool.
 struct xpl_exec *xpl_exec_pool_get(struct xpl_exec_pool *p);
 
 #endif
