@@ -147,7 +147,8 @@ static void test_text(void) {
     CHECK_EQ(copy.ptr[3], 0);
     CHECK(xpl_arena_str(&a, (xpl_str_t){NULL, 0}, &copy));
     CHECK_STR(copy, "");
-    CHECK(copy.ptr && copy.ptr[0] == 0);
+    CHECK(copy.ptr);
+    CHECK_EQ(copy.ptr[0], 0);
     CHECK(xpl_arena_str(&a, (xpl_str_t){"a\0b", 3}, &copy));
     CHECK_BYTES(copy.ptr, copy.len + 1, "a\0b", 4);
     CHECK(xpl_arena_printf(&a, &copy, "%s-%d", "host", -7));
@@ -204,7 +205,8 @@ static void test_heap(void) {
     p = moved;
     CHECK_STR(p, "123456789");
     char *const handed = XPL_TAKE(p); // so that nothing is freed at the end of the scope
-    CHECK(!p && handed == moved);
+    CHECK(!p);
+    CHECK(handed == moved);
     xpl_sys_free(handed);
     xpl_sys_free(NULL);
     char *const fresh = xpl_sys_realloc(NULL, 3);
