@@ -11,6 +11,8 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/cond.h"
 #include "base/log.h"
 #include "server/capture_jobs/removal.h"
 
@@ -70,11 +72,7 @@ struct xpl_capture_jobs *xpl_capture_jobs_new(const struct xpl_capture_jobs_opti
     struct xpl_capture_jobs *c = xpl_sys_alloc(sizeof *c);
     if (!c) return NULL;
     *c = (struct xpl_capture_jobs){.o = *o};
-    pthread_condattr_t a;
-    pthread_condattr_init(&a);
-    pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
-    pthread_cond_init(&c->changed, &a);
-    pthread_condattr_destroy(&a);
+    xpl_cond_init(&c->changed);
     pthread_mutex_init(&c->mu, NULL);
     c->last_id = xpl_history_last_id(o->history);
     recover(c);
@@ -91,7 +89,7 @@ static void free_job(struct job *j) {
 }
 
 // Joins jobs that are over, or all.  The mutex is held.
-static void reap(struct xpl_capture_jobs *c, bool all) {
+static void join_jobs(struct xpl_capture_jobs *c, bool all) {
     for (struct job **at = &c->jobs; *at;) {
         struct job *const j = *at;
         if (!j->over && !all) {
@@ -121,13 +119,18 @@ void xpl_capture_jobs_cancel_all(struct xpl_capture_jobs *c) {
     pthread_mutex_unlock(&c->mu);
 }
 
-void xpl_capture_jobs_free(struct xpl_capture_jobs *c) {
+void xpl_capture_jobs_join(struct xpl_capture_jobs *c) {
     if (!c) return;
     xpl_capture_jobs_stop(c);
     xpl_capture_jobs_cancel_all(c);
     pthread_mutex_lock(&c->mu);
-    reap(c, true);
+    join_jobs(c, true);
     pthread_mutex_unlock(&c->mu);
+}
+
+void xpl_capture_jobs_free(struct xpl_capture_jobs *c) {
+    if (!c) return;
+    xpl_capture_jobs_join(c);
     pthread_cond_destroy(&c->changed);
     pthread_mutex_destroy(&c->mu);
     xpl_sys_free(c);
@@ -268,10 +271,10 @@ static void note_directory(struct job *j, const char *session) {
         xpl_log(XPL_LOG_WARN, "capture", "capture %" PRIu64 ": %s", j->id, err.msg);
 }
 
-static void look_at_session(struct xpl_capture_jobs *c, const char *session) {
+static void scan_session(struct xpl_capture_jobs *c, const char *session) {
     char path[XPL_PROFILE_WRITER_NAME_SIZE + 32];
     (void)snprintf(path, sizeof path, "plugins/profile/%s", session);
-    c->o.look(c->o.arg, path);
+    c->o.scan(c->o.arg, path);
 }
 
 static void on_progress(void *ctx, const struct xpl_capture_progress *p) {
@@ -285,7 +288,7 @@ static void on_progress(void *ctx, const struct xpl_capture_progress *p) {
     }
     // The watch would see it, too, but only when the directory is quiet.
     if (p->changed < p->n_hosts && p->hosts[p->changed].state == XPL_CAPTURE_STORED)
-        look_at_session(j->captures, p->session);
+        scan_session(j->captures, p->session);
     if (j->listener.progress) j->listener.progress(j->listener.arg, j->id, p);
 }
 
@@ -300,13 +303,11 @@ static bool is_listed(struct xpl_capture_jobs *c, const char *path, size_t n_hos
 }
 
 void xpl_capture_jobs_await(struct xpl_capture_jobs *c, const char *path, size_t n_hosts) {
-    struct timespec end;
-    (void)clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += SEEN_MS / 1000;
-    c->o.look(c->o.arg, path);
+    const uint64_t until_ns = xpl_clock_ns() + (uint64_t)SEEN_MS * 1000000;
+    c->o.scan(c->o.arg, path);
     pthread_mutex_lock(&c->mu);
     while (!c->stopping && !is_listed(c, path, n_hosts))
-        if (pthread_cond_timedwait(&c->changed, &c->mu, &end) != 0) break;
+        if (!xpl_cond_wait_until(&c->changed, &c->mu, until_ns)) break;
     pthread_mutex_unlock(&c->mu);
 }
 
@@ -356,7 +357,7 @@ static void *run(void *arg) {
     if (r.code == XPL_OK && o.session[0])
         await_session(c, &o);
     else
-        c->o.look(c->o.arg, "plugins/profile"); // a scan may have seen what is gone again
+        c->o.scan(c->o.arg, "plugins/profile"); // a scan may have seen what is gone again
     note_end(j, &r, &record);
     r.record = &record;
     log_end(&r);
@@ -444,7 +445,7 @@ xpl_status_t xpl_capture_jobs_start(struct xpl_capture_jobs *c, const struct xpl
         (void)xpl_error_set(err, st, __FILE__, __LINE__, UINT64_MAX, "capture: out of memory");
     } else {
         pthread_mutex_lock(&c->mu);
-        reap(c, false);
+        join_jobs(c, false);
         st = launch(c, j, ret_id, err);
         pthread_mutex_unlock(&c->mu);
     }
