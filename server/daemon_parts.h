@@ -1,5 +1,5 @@
-// The daemon's components, which daemon.c starts in the order of its table and stops and frees in
-// reverse.  Private to server/*.c.  All functions on the loop's thread.
+// Private to server.  The daemon's components, which daemon.c starts in the order of its table and
+// stops and frees in reverse.  All functions on the loop's thread.
 #ifndef XPL_SERVER_DAEMON_PARTS_H_
 #define XPL_SERVER_DAEMON_PARTS_H_
 

@@ -1,4 +1,4 @@
-// The warnings of an answer, for headers.  Private to server/http.  Any thread.
+// Private to server/http.  The warnings of an answer, for headers.  Any thread.
 #ifndef XPL_SERVER_HTTP_WARNINGS_H_
 #define XPL_SERVER_HTTP_WARNINGS_H_
 
