@@ -64,7 +64,7 @@ struct xpl_capture_listener {
 
 // Starts a job with a copy of the plan.  INVALID_ARGUMENT (plan), PERMISSION_DENIED (switched off),
 // FAILED_PRECONDITION (one of its targets is being captured), RESOURCE_EXHAUSTED, UNAVAILABLE;
-// the listener then hears nothing.  *ret_id (may be NULL) is set before anybody is called.
+// the listener is then not called.  *ret_id (may be NULL) is set before anybody is called.
 xpl_status_t xpl_capture_jobs_start(struct xpl_capture_jobs *c, const struct xpl_capture_plan *plan,
                                     uint64_t schedule_id, const struct xpl_capture_listener *l,
                                     uint64_t *ret_id, struct xpl_error *err) XPL_NODISCARD;
