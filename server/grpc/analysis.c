@@ -331,7 +331,8 @@ static xpl_status_t decode_tool(xpl_bytes_t raw, struct xpl_arena *arena, struct
                                    &msg, err));
     const tool_request *r = (const tool_request *)msg;
     struct xpl_option *options = xpl_arena_array(arena, r->n_options, sizeof *options);
-    if (!options || !copy_hosts(arena, r->hosts, r->n_hosts, &a->words)) XPL_RETURN_OOM(err, "request");
+    if (!options || !copy_hosts(arena, r->hosts, r->n_hosts, &a->words))
+        XPL_RETURN_OOM(err, "request");
     for (size_t i = 0; i < r->n_options; i++)
         options[i] = (struct xpl_option){xpl_str_from(r->options[i]->key),
                                          xpl_str_from(r->options[i]->value)};
@@ -352,7 +353,8 @@ static xpl_status_t decode_stats(xpl_bytes_t raw, struct xpl_arena *arena, struc
                                    err));
     const stats_request *r = (const stats_request *)msg;
     struct xpl_option *options = xpl_arena_array(arena, r->n_options, sizeof *options);
-    if (!options || !copy_hosts(arena, r->hosts, r->n_hosts, &a->words)) XPL_RETURN_OOM(err, "request");
+    if (!options || !copy_hosts(arena, r->hosts, r->n_hosts, &a->words))
+        XPL_RETURN_OOM(err, "request");
     for (size_t i = 0; i < r->n_options; i++)
         options[i] = (struct xpl_option){xpl_str_from(r->options[i]->key),
                                          xpl_str_from(r->options[i]->value)};

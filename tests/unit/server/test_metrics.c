@@ -72,16 +72,16 @@ static void test_every_tool(void) {
     struct xpl_metrics *const m = xpl_metrics_new();
     CHECK(m);
     size_t n_tools;
-    const struct xpl_tool *const tools = xpl_tools(&n_tools);
+    const struct xpl_tool *const *const tools = xpl_tools(&n_tools);
     CHECK(n_tools > 0 && 2 * n_tools < ROWS);
     for (size_t i = n_tools; i-- > 0;) {
-        xpl_metrics_request(m, line_of(tools[i].name, XPL_OK, i));
-        if (tools[i].alias) xpl_metrics_request(m, line_of(tools[i].alias, XPL_OK, i));
+        xpl_metrics_request(m, line_of(tools[i]->name, XPL_OK, i));
+        if (tools[i]->aliases) xpl_metrics_request(m, line_of(tools[i]->aliases[0], XPL_OK, i));
     }
     CHECK_EQ(xpl_metrics_rows(m, rows, ROWS), n_tools);
     for (size_t i = 0; i < n_tools; i++) {
-        const uint64_t asked = 1 + (tools[i].alias != NULL);
-        CHECK_STR(rows[i].tool, tools[i].name);
+        const uint64_t asked = 1 + (tools[i]->aliases != NULL);
+        CHECK_STR(rows[i].tool, tools[i]->name);
         CHECK_EQ(rows[i].count, asked);
         CHECK_EQ(rows[i].micros, asked * i);
     }
