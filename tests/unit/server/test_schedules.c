@@ -1,5 +1,6 @@
 // Schedules: what can be scheduled, turns that were missed, restarts, deleting, and which sessions
 // stay.  Captures go to a socket that is not there, so each is over soon.
+#include "analysis/formats/format.h"
 #include "server/capture_jobs/schedules.h"
 
 #include <inttypes.h>
@@ -45,7 +46,8 @@ static void no_scan(void *arg, const char *path) {
 // What a daemon starts, also once more on what an earlier one left.
 static void start(struct fixture *f) {
     struct xpl_error err = {0};
-    const struct xpl_catalogue_options co = {.size = sizeof co, .logdir = f->logdir};
+    const struct xpl_catalogue_options co = {
+        .size = sizeof co, .logdir = f->logdir, .match = xpl_format_match};
     CHECK_EQ(xpl_history_open(f->top, &f->history, &err), XPL_OK);
     CHECK(xpl_history_is_on(f->history));
     CHECK_EQ(xpl_catalogue_new(&co, &f->catalogue, &err), XPL_OK);

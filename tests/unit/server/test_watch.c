@@ -1,5 +1,6 @@
 // Watching LOGDIR: notifications, scans that are asked for, the timer for what nothing notifies,
 // and closing at any moment.
+#include "analysis/formats/format.h"
 #include "server/watch.h"
 
 #include <fcntl.h>
@@ -67,7 +68,8 @@ static void on_changed(void *arg, struct xpl_snapshot *before, struct xpl_snapsh
 
 static void begin(struct fixture *f, uint64_t interval_ms) {
     struct xpl_error err = {0};
-    const struct xpl_catalogue_options o = {.size = sizeof o, .logdir = logdir};
+    const struct xpl_catalogue_options o = {
+        .size = sizeof o, .logdir = logdir, .match = xpl_format_match};
     *f = (struct fixture){.loop = xpl_loop_new()};
     CHECK(f->loop);
     CHECK_EQ(xpl_catalogue_new(&o, &f->catalogue, &err), XPL_OK);
