@@ -191,16 +191,31 @@ static const struct xpl_component ready_component = {
 
 // ---- the table ----
 
-static const struct xpl_component *const components[] = {
-    // in the order of start
-    &loop_component,        &xpl_catalogue_component,   &xpl_cache_component,
-    &xpl_store_component,   &xpl_index_files_component, &xpl_writer_component,
-    &xpl_workers_component, &xpl_engine_component,      &xpl_sessions_component,
-    &xpl_history_component, &xpl_captures_component,    &xpl_imports_component,
-    &xpl_queue_component,   &xpl_grpc_component,        &xpl_worker_component,
-    &xpl_http_component,    &xpl_threads_component,     &xpl_long_calls_component,
-    &watch_component,       &xpl_prefetch_component,    &ready_component,
+// clang-format off
+static const struct xpl_component *const components[] = { // in the order of start
+    &loop_component,
+    &xpl_catalogue_component,
+    &xpl_cache_component,
+    &xpl_store_component,
+    &xpl_index_files_component,
+    &xpl_writer_component,
+    &xpl_workers_component,
+    &xpl_engine_component,
+    &xpl_sessions_component,
+    &xpl_history_component,
+    &xpl_captures_component,
+    &xpl_imports_component,
+    &xpl_queue_component,
+    &xpl_grpc_component,
+    &xpl_worker_component,
+    &xpl_http_component,
+    &xpl_threads_component,
+    &xpl_long_calls_component,
+    &watch_component,
+    &xpl_prefetch_component,
+    &ready_component,
 };
+// clang-format on
 enum { N_COMPONENTS = sizeof components / sizeof *components };
 
 static xpl_status_t start_components(struct process *p, struct xpl_error *err) {

@@ -41,13 +41,23 @@ static void check_fields(const char *text, const uint64_t *stage_us, size_t n_st
                          enum xpl_answer_source source) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, 1 << 20);
-    struct xpl_tool_data a = {.content_type = "application/json", .blob = blob_of(text)};
+    const struct xpl_warning warnings[] = {{XPL_STR("vm"), XPL_STR("broken")},
+                                           {XPL_STR(""), XPL_STR("\xc3\xa9, dropped")}};
+    struct xpl_tool_data a = {.content_type = "application/json",
+                              .blob = blob_of(text),
+                              .warnings = warnings,
+                              .n_warnings = n_stages % 3};
     const Xplaned__V1__ToolData *const m = decode(&a, stage_us, source, &arena);
     CHECK(strcmp(m->content_type, "application/json") == 0);
     CHECK_EQ(m->source, source);
     CHECK_EQ(m->total_bytes, strlen(text));
     CHECK_EQ(m->data.len, strlen(text));
     CHECK(!m->data.len || memcmp(m->data.data, text, m->data.len) == 0);
+    CHECK_EQ(m->n_warnings, a.n_warnings);
+    for (size_t i = 0; i < a.n_warnings; i++) {
+        CHECK(xpl_str_eq(xpl_str_from(m->warnings[i]->host), warnings[i].host));
+        CHECK(xpl_str_eq(xpl_str_from(m->warnings[i]->text), warnings[i].text));
+    }
     CHECK_EQ(m->n_stages, n_stages);
     for (size_t i = 0, k = 0; stage_us && i < XPL_N_STAGES; i++) {
         if (!stage_us[i]) continue; // left out
