@@ -433,7 +433,7 @@ static xpl_status_t set_root(struct run *r, struct xpl_error *err) {
 static xpl_status_t start_session(struct run *r, const char *logdir, struct xpl_error *err) {
     if (brings_data(r)) {
         const struct xpl_session_writer_options o = {
-            .size = sizeof o, .logdir = logdir, .name = r->plan->session, .fresh = true};
+            .size = sizeof o, .logdir = logdir, .name = r->plan->session, .unique = true};
         XPL_TRY(xpl_session_writer_open(&o, &r->session, err));
     }
     return set_root(r, err);
