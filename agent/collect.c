@@ -160,7 +160,7 @@ static void parse(struct collector *c, struct peer *p) {
 }
 
 // What passes the limit ends that program's part.
-static void keep(struct collector *c, struct peer *p, size_t n) {
+static void append_records(struct collector *c, struct peer *p, size_t n) {
     if (c->bytes + n > c->opt->max_bytes) {
         p->note = "sent more records than fit the memory: capture for a shorter time or raise "
                   "--memory";
@@ -180,7 +180,7 @@ static void keep(struct collector *c, struct peer *p, size_t n) {
 static void on_readable(struct collector *c, struct peer *p) {
     const ssize_t n = recv(p->fd, c->scratch, sizeof c->scratch, 0);
     if (n > 0) {
-        keep(c, p, (size_t)n);
+        append_records(c, p, (size_t)n);
     } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
         p->note = p->recorded ? "ended in the middle of the capture: its last records are missing"
                               : "ended before the capture began";

@@ -1,4 +1,4 @@
-// Captures: profiles of many hosts at once, from their ProfilerService, into one session.
+// Captures: profiles of many hosts at once, from their profiler servers, into one session.
 //
 // xpl_capture_run blocks and uses the calling thread alone; any number of threads may capture at
 // once (never one target twice: the second gets "busy").  No global state, no logging.
@@ -20,6 +20,7 @@ enum {
     XPL_CAPTURE_MAX_RETRIES = 100,
     XPL_CAPTURE_MAX_TARGET = 255, // bytes of an address
     XPL_CAPTURE_MAX_ADVANCED = 64,
+    XPL_CAPTURE_REASON_SIZE = 384, // of the text that says why a host gave nothing
 };
 // What protobuf lets a server send in one message; more needs a shorter capture.
 #define XPL_CAPTURE_MAX_BYTES ((uint64_t)INT32_MAX)
@@ -39,14 +40,18 @@ struct xpl_capture_advanced {
     int64_t number; // of BOOL: 0 or 1
 };
 
+struct xpl_capture_driver;
+
 struct xpl_capture_plan {
     size_t size; // sizeof this
+    // The protocol that the targets speak (capture/driver.h); NULL: TensorFlow's profiler service.
+    const struct xpl_capture_driver *driver;
     enum xpl_capture_call call;
     const char *const *targets; // "host:port", "[::1]:port", "unix:/path"
     size_t n_targets;
     const char *const *host_names; // NULL, or one for each target: what its file is called
     // NULL, or for each target NULL or why it is left out: it fails with that reason, unasked.
-    const char *const *held;
+    const char *const *left_out;
     xpl_str_t session;   // empty: named by the time of the capture
     int64_t duration_ms; // 1 to XPL_CAPTURE_MAX_DURATION_MS
     int64_t delay_ms;    // until the capture begins, counted from the run's start
@@ -92,13 +97,14 @@ static inline bool xpl_capture_is_over(enum xpl_capture_state s) {
 struct xpl_capture_host {
     const char *target; // the plan's
     enum xpl_capture_state state;
-    xpl_status_t code;   // of a host that is over and not stored
-    char reason[384];    // the cause and the remedy; of a host that pauses, why it is asked again
-    unsigned attempts;   // calls made
-    int64_t start_ns;    // Unix time at which it was asked to begin
-    int64_t answered_ns; // Unix time at which its answer was complete, 0 before
-    bool shared_dir;     // the server wrote its file itself
-    struct xpl_profile_writer_file file; // of a stored host
+    xpl_status_t code;                    // of a host that is over and not stored
+    char reason[XPL_CAPTURE_REASON_SIZE]; // the cause and the remedy; of a host that pauses, why it
+                                          // is asked again
+    unsigned attempts;                    // calls made
+    int64_t start_ns;                     // Unix time at which it was asked to begin
+    int64_t answered_ns;                  // Unix time at which its answer was complete, 0 before
+    bool shared_dir;                      // the server wrote its file itself
+    struct xpl_profile_writer_file file;  // of a stored host
 };
 
 // All hosts as they are now.
@@ -132,14 +138,14 @@ bool xpl_capture_same_target(const char *a, const char *b);
 // which were not, and why.  Otherwise, and then without a session: INVALID_ARGUMENT (plan),
 // CANCELLED, UNAVAILABLE (all idle, busy or unreachable), the hosts' code when they all failed for
 // the same reason, and what stops a session from being written (LOGDIR, disk).  `logdir` may be
-// NULL for calls without data.  `cancel` (may be NULL) is looked at 20 times a second: once true,
+// NULL for calls without data.  `cancel` (may be NULL) is read 20 times a second: once true,
 // calls are cancelled, which frees their hosts, and what was stored is removed again.  `ret` is
 // filled on failure too, unless the plan is refused; the caller frees it with
 // xpl_capture_outcome_fini.
 xpl_status_t xpl_capture_run(const struct xpl_capture_plan *plan, const char *logdir,
                              const atomic_bool *cancel, xpl_capture_progress_fn progress, void *ctx,
                              struct xpl_capture_outcome *ret, struct xpl_error *err) XPL_NODISCARD;
-// The account of a capture as JSON, the text of capture.json: plan, session, times, and every host
+// The report of a capture as JSON, the text of capture.json: plan, session, times, and every host
 // with its outcome.  Check b->failed.
 void xpl_capture_json(const struct xpl_capture_plan *plan, const struct xpl_capture_outcome *o,
                       struct xpl_buf *b);

@@ -1,9 +1,8 @@
-// Why a host gave nothing, in words that say what to do.
+#include "capture/explain.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "capture/impl.h"
 
 static bool has(const char *text, const char *part) {
     return strstr(text, part) != NULL;
@@ -69,19 +68,18 @@ static const char *why_refused(xpl_status_t code, const char *m) {
     }
 }
 
-void xpl_capture_explain(struct xpl_capture_host *h, const struct xpl_capture_plan *plan,
+void xpl_capture_explain(char reason[XPL_CAPTURE_REASON_SIZE], const struct xpl_capture_plan *plan,
                          enum xpl_capture_phase phase, const struct xpl_error *err) {
     const bool connecting = phase == XPL_CAPTURE_AT_CONNECT;
     const char *const m = err->msg;
     const char *const why = connecting ? why_unreachable(plan, m) : why_refused(err->code, m);
-    h->code = err->code;
     if (why && connecting)
-        (void)snprintf(h->reason, sizeof h->reason, "%s", why);
+        (void)snprintf(reason, XPL_CAPTURE_REASON_SIZE, "%s", why);
     else if (why)
-        (void)snprintf(h->reason, sizeof h->reason, "%s (%s)", why, m);
+        (void)snprintf(reason, XPL_CAPTURE_REASON_SIZE, "%s (%s)", why, m);
     else if (connecting)
-        (void)snprintf(h->reason, sizeof h->reason, "cannot be reached: %s", m);
+        (void)snprintf(reason, XPL_CAPTURE_REASON_SIZE, "cannot be reached: %s", m);
     else
-        (void)snprintf(h->reason, sizeof h->reason, "the server failed with %s: %s",
+        (void)snprintf(reason, XPL_CAPTURE_REASON_SIZE, "the server failed with %s: %s",
                        xpl_status_name(err->code), m);
 }

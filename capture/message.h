@@ -3,16 +3,8 @@
 #define XPL_CAPTURE_MESSAGE_H_
 
 #include "base/buf.h"
-#include "capture/capture.h"
+#include "capture/driver.h"
 #include "capture/walk.h"
-
-// What differs from host to host.
-struct xpl_capture_query {
-    const char *host_name;  // of the file, for servers that write it themselves
-    const char *root;       // the directory below which these servers write
-    const char *session_id; // of this call alone: a Terminate of an id ends later calls with it
-    uint64_t start_ns;      // Unix time; 0: at once
-};
 
 // "/tensorflow.ProfilerService/Profile" and so on.
 const char *xpl_capture_path(enum xpl_capture_call call);

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/parse.h"
+#include "capture/driver.h"
 #include "capture/impl.h"
 
 static const char *const state_names[] = {
@@ -152,4 +153,8 @@ xpl_status_t xpl_capture_check(const struct xpl_capture_plan *p, struct xpl_erro
                          " bytes: capture for a shorter time",
                          XPL_CAPTURE_MAX_BYTES);
     return XPL_OK;
+}
+
+const struct xpl_capture_driver *xpl_capture_driver_of(const struct xpl_capture_plan *plan) {
+    return plan->driver ? plan->driver : &xpl_capture_tensorflow;
 }

@@ -16,7 +16,7 @@
 enum {
     BUFFER = 256 << 10,
     LARGE = 32 << 10,     // a piece that is worth a write of its own
-    WRITE_BACK = 8 << 20, // how often the kernel is told to begin writing to the disk
+    WRITE_BACK = 8 << 20, // how often the kernel is asked to begin writing to the disk
     MAX_SUFFIX = 9999,
     TRIES = 100, // against others who remove the directory that we are about to use
     TEMP_SIZE = 40,
@@ -45,7 +45,7 @@ struct xpl_profile_writer {
     char temp[TEMP_SIZE];
     int fd;
     unsigned flags;
-    uint64_t max_bytes, written, told; // told: what the kernel was told to write back
+    uint64_t max_bytes, written, begun; // begun: what the kernel was asked to write back
     size_t n_buffer;
     uint8_t buffer[BUFFER];
 };
@@ -142,13 +142,13 @@ static int open_dir(int at, const char *name) {
 
 // Opens directory `i` below the one before it, and makes it when it is missing.  *ret_errno is 0
 // when it is open, EEXIST when it had to be new and is not.
-static void enter(struct xpl_session_writer *s, int i, const char *name, bool fresh,
+static void enter(struct xpl_session_writer *s, int i, const char *name, bool unique,
                   int *ret_errno) {
     *ret_errno = 0;
     s->fd[i] = -1;
     for (int tries = 0; tries < TRIES; tries++) {
         s->made[i] = mkdirat(s->fd[i - 1], name, 0777) == 0;
-        if (!s->made[i] && (errno != EEXIST || fresh)) break;
+        if (!s->made[i] && (errno != EEXIST || unique)) break;
         s->fd[i] = open_dir(s->fd[i - 1], name);
         if (s->fd[i] >= 0) return;
         if (errno != ENOENT) break; // ENOENT: removed by another who had made it
@@ -164,7 +164,7 @@ static bool set_path(struct xpl_session_writer *s, const char *root) {
     return s->path != NULL;
 }
 
-static xpl_status_t open_all(struct xpl_session_writer *s, const char *logdir, bool fresh,
+static xpl_status_t open_all(struct xpl_session_writer *s, const char *logdir, bool unique,
                              struct xpl_error *err) {
     char stem[XPL_PROFILE_WRITER_NAME_SIZE];
     int e;
@@ -174,10 +174,10 @@ static xpl_status_t open_all(struct xpl_session_writer *s, const char *logdir, b
     if (e == 0) enter(s, 2, "profile", false, &e);
     if (e) return fail(err, e, "making plugins/profile in", logdir);
     memcpy(stem, s->name, sizeof stem);
-    enter(s, 3, s->name, fresh, &e);
+    enter(s, 3, s->name, unique, &e);
     for (int i = 2; e == EEXIST && i <= MAX_SUFFIX; i++) {
         (void)snprintf(s->name, sizeof s->name, "%.*s_%d", XPL_PROFILE_WRITER_MAX_NAME, stem, i);
-        enter(s, 3, s->name, fresh, &e);
+        enter(s, 3, s->name, unique, &e);
     }
     if (e) return fail(err, e, "making the session's directory in", logdir);
     return XPL_OK;
@@ -194,7 +194,7 @@ static xpl_status_t start_session(struct xpl_session_writer *s,
     }
     char *const root = realpath(opt->logdir, NULL);
     if (!root) return fail(err, errno, "opening", opt->logdir);
-    xpl_status_t st = open_all(s, root, opt->fresh, err);
+    xpl_status_t st = open_all(s, root, opt->unique, err);
     if (st == XPL_OK && !set_path(s, root))
         st = xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
                            "session: out of memory");
@@ -363,13 +363,13 @@ xpl_status_t xpl_profile_writer_begin(struct xpl_session_writer *s,
                                       const struct xpl_profile_writer_options *opt,
                                       struct xpl_profile_writer **ret, struct xpl_error *err) {
     if (opt->size != sizeof *opt)
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "intake: options of another version");
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "profile writer: options of another version");
     struct xpl_profile_writer *const in = xpl_sys_alloc(sizeof *in);
-    if (!in) XPL_RETURN_OOM(err, "intake");
+    if (!in) XPL_RETURN_OOM(err, "profile writer");
     in->session = s;
     in->flags = opt->flags;
     in->max_bytes = opt->max_bytes ? opt->max_bytes : UINT64_MAX;
-    in->written = in->told = 0;
+    in->written = in->begun = 0;
     in->n_buffer = 0;
     memset(in->host, 0, sizeof in->host);
     (void)xpl_profile_writer_safe_name(in->host, opt->host);
@@ -387,10 +387,10 @@ static xpl_status_t put_out(struct xpl_profile_writer *in, const uint8_t *p, siz
                             struct xpl_error *err) {
     XPL_TRY(write_all(in->session, in->fd, p, n, err));
     in->written += n;
-    if (in->written - in->told >= WRITE_BACK) {
-        (void)sync_file_range(in->fd, (off_t)in->told, (off_t)(in->written - in->told),
+    if (in->written - in->begun >= WRITE_BACK) {
+        (void)sync_file_range(in->fd, (off_t)in->begun, (off_t)(in->written - in->begun),
                               SYNC_FILE_RANGE_WRITE);
-        in->told = in->written;
+        in->begun = in->written;
     }
     return XPL_OK;
 }

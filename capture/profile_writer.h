@@ -6,7 +6,7 @@
 // without ever replacing anything.  Whatever is given up leaves nothing, not even an empty session
 // directory.
 //
-// A session and its intakes belong to one thread at a time.  Any number of threads and processes
+// A session and its writers belong to one thread at a time.  Any number of threads and processes
 // may feed one directory.
 #ifndef XPL_CAPTURE_PROFILE_WRITER_H_
 #define XPL_CAPTURE_PROFILE_WRITER_H_
@@ -47,7 +47,7 @@ struct xpl_session_writer_options {
     xpl_str_t name;     // empty: xpl_session_writer_name of now
     // False: files are added to a session of that name if there is one.  True: a session of that
     // name leads to another name ("_2" appended, and so on).
-    bool fresh;
+    bool unique;
 };
 
 // Opens the session's directory, and makes it and plugins/profile when they are missing.
@@ -55,7 +55,7 @@ struct xpl_session_writer_options {
 xpl_status_t xpl_session_writer_open(const struct xpl_session_writer_options *opt,
                                      struct xpl_session_writer **ret, struct xpl_error *err)
     XPL_NODISCARD;
-// Removes the directories that open made if they are empty.  All its intakes must be over.  NULL is
+// Removes the directories that open made if they are empty.  All its writers must be over.  NULL is
 // fine.
 void xpl_session_writer_close(struct xpl_session_writer *s);
 // Waits until everything that was committed is on the disk.  On failure the caller decides what of
@@ -114,7 +114,7 @@ struct xpl_profile_writer_file {
     char hostname[256]; // what the XSpace calls its host, as it is; "" when it does not say
 };
 // Checks the whole, syncs it, gives it its name.  DATA_LOSS: truncated or no XSpace;
-// FAILED_PRECONDITION: no events; ALREADY_EXISTS.  Frees the intake in any case; on failure nothing
+// FAILED_PRECONDITION: no events; ALREADY_EXISTS.  Frees the writer in any case; on failure nothing
 // is left.  `ret` may be NULL.
 xpl_status_t xpl_profile_writer_commit(struct xpl_profile_writer *in,
                                        struct xpl_profile_writer_file *ret, struct xpl_error *err)
@@ -122,7 +122,7 @@ xpl_status_t xpl_profile_writer_commit(struct xpl_profile_writer *in,
 // Gives up and frees.  NULL is fine.
 void xpl_profile_writer_abort(struct xpl_profile_writer *in);
 
-// Reads an open file from its position to its end into the intake.
+// Reads an open file from its position to its end into the writer.
 xpl_status_t xpl_profile_writer_put_fd(struct xpl_profile_writer *in, int fd, struct xpl_error *err)
     XPL_NODISCARD;
 

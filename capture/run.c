@@ -1,5 +1,5 @@
 // One capture, from the plan to the outcome.  A host goes from state to state (capture.h); what
-// moves it is an event of its flight or its clock running out.
+// moves it is an event of the driver or its clock running out.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "capture/driver.h"
 #include "capture/impl.h"
 
 enum {
@@ -26,14 +27,12 @@ enum {
 struct job {
     struct run *run;
     struct xpl_capture_host *h;
-    struct xpl_rpc_channel *channel;
-    struct xpl_rpc_async_call *flight;
-    struct xpl_profile_writer *intake;
-    struct xpl_error error; // of the intake
-    int64_t due;            // when its patience is over, CLOCK_MONOTONIC
-    unsigned retries;       // left
+    struct xpl_capture_connection *connection;
+    struct xpl_profile_writer *writer; // NULL: no bytes have come
+    struct xpl_error error;            // of the writer
+    int64_t due;                       // when its patience is over, CLOCK_MONOTONIC
+    unsigned retries;                  // left
     int pause_ms;
-    bool probing; // the flight asks for nothing but the reason why it cannot be made
     char name[XPL_PROFILE_WRITER_NAME_SIZE];
     char hidden[32]; // where a server that writes itself puts its profile
 };
@@ -44,7 +43,8 @@ struct run {
     xpl_capture_progress_fn progress;
     void *ctx;
     struct xpl_capture_outcome *out;
-    struct xpl_rpc_async_calls *flights;
+    const struct xpl_capture_driver *driver;
+    struct xpl_capture_connections *connections;
     struct xpl_session_writer *session;
     struct job *jobs;
     char *root; // the session's directory as the hosts see it
@@ -69,7 +69,7 @@ static bool brings_data(const struct run *r) {
     return r->plan->call == XPL_CAPTURE_PROFILE || r->plan->call == XPL_CAPTURE_SNAPSHOT;
 }
 
-static void tell(struct run *r, size_t changed) {
+static void report_progress(struct run *r, size_t changed) {
     if (!r->progress) return;
     const struct xpl_capture_progress p = {
         .hosts = r->out->hosts,
@@ -90,37 +90,28 @@ static void enter(struct job *j, enum xpl_capture_state state, int64_t due) {
     if (xpl_capture_is_over(state)) r->n_open--;
     j->h->state = state;
     j->due = due;
-    tell(r, (size_t)(j - r->jobs));
+    report_progress(r, (size_t)(j - r->jobs));
 }
 
 static void remove_hidden(struct job *j) {
     if (j->hidden[0] && j->run->session) xpl_capture_shared_remove(j->run->session, j->hidden);
 }
 
-static void land(struct job *j) {
-    xpl_rpc_async_call_free(j->flight);
-    j->flight = NULL;
-    j->probing = false;
+static void end_attempt(struct job *j) {
+    if (j->connection) j->run->driver->cancel(j->connection);
     remove_hidden(j);
 }
 
 static void finish(struct job *j, enum xpl_capture_state state, xpl_status_t code) {
     remove_hidden(j);
     j->h->code = code;
-    enter(j, state, NEVER); // told before a large answer is freed, which takes its time
-    land(j);
+    enter(j, state, NEVER); // reported before a large answer is freed, which takes its time
+    end_attempt(j);
 }
 
 static void finish_error(struct job *j, const struct xpl_error *err) {
     (void)snprintf(j->h->reason, sizeof j->h->reason, "%s", err->msg);
     finish(j, XPL_CAPTURE_FAILED, err->code);
-}
-
-static void finish_oom(struct job *j) {
-    struct xpl_error err = {0};
-    (void)xpl_error_set(&err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
-                        "out of memory for the capture");
-    finish_error(j, &err);
 }
 
 // Asks again later if there are retries left; h->reason says why.
@@ -130,7 +121,7 @@ static void again_or(struct job *j, enum xpl_capture_state state) {
         return;
     }
     j->retries--;
-    land(j);
+    end_attempt(j);
     enter(j, XPL_CAPTURE_PAUSING, now() + j->pause_ms * MS);
     j->pause_ms = j->pause_ms < LAST_PAUSE_MS / 2 ? j->pause_ms * 2 : LAST_PAUSE_MS;
 }
@@ -138,27 +129,10 @@ static void again_or(struct job *j, enum xpl_capture_state state) {
 // ---- connecting ----
 
 static void connect_host(struct job *j) {
-    struct run *const r = j->run;
-    j->flight = xpl_rpc_async_call_new(r->flights, j->channel, j);
-    if (!j->flight) {
-        finish_oom(j);
-        return;
-    }
-    enter(j, XPL_CAPTURE_CONNECTING, now() + r->connect_ns);
-    xpl_rpc_async_call_connect(j->flight);
-}
-
-// Only a call learns why there is no connection.  If there is one by now, the method that no server
-// has does no harm.
-static void probe(struct job *j) {
     struct xpl_error err = {0};
-    xpl_rpc_async_call_free(j->flight);
-    j->flight = xpl_rpc_async_call_new(j->run->flights, j->channel, j);
-    j->probing = true;
-    if (!j->flight)
-        finish_oom(j);
-    else if (xpl_rpc_async_call_call(j->flight, "/tensorflow.ProfilerService/Probe",
-                                     (xpl_bytes_t){0}, &err) != XPL_OK)
+    if (j->run->driver->connect(j->connection, &err) == XPL_OK)
+        enter(j, XPL_CAPTURE_CONNECTING, now() + j->run->connect_ns);
+    else
         finish_error(j, &err);
 }
 
@@ -166,12 +140,12 @@ static void probe(struct job *j) {
 static void begin_hosts(struct run *r) {
     for (size_t i = 0; i < r->plan->n_targets; i++) {
         struct job *const j = &r->jobs[i];
-        const char *const held = r->plan->held ? r->plan->held[i] : NULL;
-        if (!held) {
+        const char *const why = r->plan->left_out ? r->plan->left_out[i] : NULL;
+        if (!why) {
             connect_host(j);
             continue;
         }
-        (void)snprintf(j->h->reason, sizeof j->h->reason, "%s", held);
+        (void)snprintf(j->h->reason, sizeof j->h->reason, "%s", why);
         finish(j, XPL_CAPTURE_FAILED, XPL_UNAVAILABLE);
     }
 }
@@ -183,40 +157,32 @@ static void random_name(char out[32]) {
 }
 
 // start_ns: Unix time, 0 for at once.
-static void call(struct job *j, int64_t start_ns) {
+static void start_host(struct job *j, int64_t start_ns) {
     struct run *const r = j->run;
     struct xpl_error err = {0};
-    struct xpl_buf b;
     random_name(j->hidden);
     const struct xpl_capture_query q = {.host_name = j->name,
                                         .root = r->root,
                                         .session_id = j->hidden,
                                         .start_ns = (uint64_t)start_ns};
-    xpl_buf_init(&b, (size_t)4 << 20);
-    xpl_capture_encode(r->plan, &q, &b);
-    j->flight = b.failed ? NULL : xpl_rpc_async_call_new(r->flights, j->channel, j);
-    if (!j->flight) {
-        finish_oom(j);
-    } else if (xpl_rpc_async_call_call(j->flight, xpl_capture_path(r->plan->call),
-                                       (xpl_bytes_t){b.p, b.n}, &err) != XPL_OK) {
+    if (r->driver->start(j->connection, &q, &err) != XPL_OK) {
         finish_error(j, &err);
-    } else {
-        const int64_t t = unix_now();
-        const int64_t wait = start_ns > t ? start_ns - t : 0;
-        const int64_t length = r->plan->call == XPL_CAPTURE_PROFILE ? r->plan->duration_ms * MS : 0;
-        j->h->attempts++;
-        j->h->start_ns = t + wait;
-        j->h->reason[0] = '\0';
-        enter(j, XPL_CAPTURE_COLLECTING, now() + wait + length + r->answer_ns);
+        return;
     }
-    xpl_buf_fini(&b);
+    const int64_t t = unix_now();
+    const int64_t wait = start_ns > t ? start_ns - t : 0;
+    const int64_t length = r->plan->call == XPL_CAPTURE_PROFILE ? r->plan->duration_ms * MS : 0;
+    j->h->attempts++;
+    j->h->start_ns = t + wait;
+    j->h->reason[0] = '\0';
+    enter(j, XPL_CAPTURE_COLLECTING, now() + wait + length + r->answer_ns);
 }
 
 static void on_ready(struct job *j) {
-    land(j);
+    end_attempt(j);
     j->hidden[0] = '\0';
     enter(j, XPL_CAPTURE_READY, NEVER);
-    if (j->run->started) call(j, 0);
+    if (j->run->started) start_host(j, 0);
 }
 
 // Begins as soon as there is nobody to wait for.
@@ -237,39 +203,30 @@ static void maybe_start(struct run *r) {
         if (start < wanted) start = wanted;
     }
     for (size_t i = 0; i < p->n_targets; i++)
-        if (r->jobs[i].h->state == XPL_CAPTURE_READY) call(&r->jobs[i], start);
+        if (r->jobs[i].h->state == XPL_CAPTURE_READY) start_host(&r->jobs[i], start);
 }
 
 // ---- the answer ----
 
-static bool begin_intake(struct job *j) {
+static bool begin_file(struct job *j) {
     const struct xpl_profile_writer_options o = {.size = sizeof o,
                                                  .host = xpl_str_from(j->name),
                                                  .flags = XPL_PROFILE_WRITER_UNIQUE |
                                                           XPL_PROFILE_WRITER_SYNC_LATER,
                                                  .max_bytes = j->run->plan->max_host_bytes};
-    return j->intake ||
-           xpl_profile_writer_begin(j->run->session, &o, &j->intake, &j->error) == XPL_OK;
+    return j->writer ||
+           xpl_profile_writer_begin(j->run->session, &o, &j->writer, &j->error) == XPL_OK;
 }
 
 static bool on_xspace(void *ctx, xpl_bytes_t piece) {
     struct job *const j = ctx;
-    return begin_intake(j) && xpl_profile_writer_put(j->intake, piece, &j->error) == XPL_OK;
+    return !cancelled(j->run) && begin_file(j) &&
+           xpl_profile_writer_put(j->writer, piece, &j->error) == XPL_OK;
 }
 
-struct reading {
-    struct job *job;
-    struct xpl_capture_reply reply;
-};
-
-static bool on_piece(void *ctx, xpl_bytes_t piece) {
-    struct reading *const rd = ctx;
-    return !cancelled(rd->job->run) && xpl_capture_reply_put(&rd->reply, piece);
-}
-
-static void give_up_intake(struct job *j) {
-    xpl_profile_writer_abort(j->intake);
-    j->intake = NULL;
+static void abort_file(struct job *j) {
+    xpl_profile_writer_abort(j->writer);
+    j->writer = NULL;
 }
 
 // Bytes that are no profile are the host's fault, all else is ours.
@@ -287,9 +244,9 @@ static void finish_store_error(struct job *j) {
 }
 
 static void commit(struct job *j) {
-    struct xpl_profile_writer *const in = j->intake;
-    j->intake = NULL;
-    const xpl_status_t st = xpl_profile_writer_commit(in, &j->h->file, &j->error);
+    struct xpl_profile_writer *const w = j->writer;
+    j->writer = NULL;
+    const xpl_status_t st = xpl_profile_writer_commit(w, &j->h->file, &j->error);
     if (st == XPL_OK) {
         finish(j, XPL_CAPTURE_STORED, XPL_OK);
     } else if (st == XPL_FAILED_PRECONDITION) {
@@ -304,107 +261,95 @@ static void commit(struct job *j) {
 }
 
 // The answer has no XSpace: the server wrote it itself, or has nothing.
-static void take_shared(struct job *j, bool empty_trace) {
+static void store_shared(struct job *j, const struct xpl_capture_answer *answer) {
     xpl_status_t st = XPL_NOT_FOUND;
-    if (!begin_intake(j)) {
+    if (!begin_file(j)) {
         finish_error(j, &j->error);
         return;
     }
     if (j->run->plan->call == XPL_CAPTURE_PROFILE)
-        st = xpl_capture_shared_take(j->run->session, j->hidden, j->intake, &j->error);
+        st = xpl_capture_shared_copy(j->run->session, j->hidden, j->writer, &j->error);
     if (st == XPL_OK) {
         j->h->shared_dir = true;
         commit(j);
         return;
     }
-    give_up_intake(j);
+    abort_file(j);
     if (st != XPL_NOT_FOUND) {
         finish_error(j, &j->error);
-    } else if (empty_trace || j->run->plan->call == XPL_CAPTURE_SNAPSHOT) {
+    } else if (answer->idle) {
         j->h->code = XPL_UNAVAILABLE;
         (void)snprintf(j->h->reason, sizeof j->h->reason,
                        "idle: the program did nothing that is traced; is it working? Capture for "
                        "longer, or allow retries");
         again_or(j, XPL_CAPTURE_IDLE);
     } else {
-        (void)snprintf(j->h->reason, sizeof j->h->reason,
-                       "its profiler is too old to send the profile (no emit_xspace) and wrote it "
-                       "on its own machine, below %.150s: update it, or give it a directory that "
-                       "this machine sees, too",
-                       j->run->root);
+        (void)snprintf(j->h->reason, sizeof j->h->reason, "%s", answer->reason);
         finish(j, XPL_CAPTURE_FAILED, XPL_FAILED_PRECONDITION);
     }
 }
 
 static void store(struct job *j) {
-    struct reading rd = {.job = j};
-    xpl_capture_reply_init(&rd.reply, on_xspace, j);
+    const struct xpl_capture_sink sink = {on_xspace, j};
+    struct xpl_capture_answer answer;
+    struct xpl_error err = {0};
     j->error = (struct xpl_error){0};
-    const bool read = xpl_rpc_async_call_pieces(j->flight, on_piece, &rd);
+    const xpl_status_t st = j->run->driver->read(j->connection, &sink, &answer, &err);
     if (cancelled(j->run)) {
-        give_up_intake(j); // the run ends
+        abort_file(j); // the run ends
         return;
     }
-    if (!read && j->error.code != XPL_OK) {
-        give_up_intake(j);
+    if (st != XPL_OK) abort_file(j);
+    if (st == XPL_CANCELLED)
         finish_store_error(j);
-    } else if (!read || !xpl_capture_reply_end(&rd.reply)) {
-        give_up_intake(j);
-        (void)xpl_error_set(&j->error, XPL_DATA_LOSS, __FILE__, __LINE__, UINT64_MAX,
-                            "the answer is no ProfileResponse: is this a profiler server?");
-        finish_error(j, &j->error);
-    } else if (j->intake) {
+    else if (st != XPL_OK)
+        finish_error(j, &err);
+    else if (j->writer)
         commit(j);
-    } else {
-        take_shared(j, rd.reply.empty_trace);
-    }
+    else
+        store_shared(j, &answer);
 }
 
-static void on_done(struct job *j) {
-    struct xpl_error err = {0};
-    const xpl_status_t st = xpl_rpc_async_call_status(j->flight, &err);
-    if (j->probing) {
-        if (st != XPL_UNAVAILABLE) {
-            on_ready(j);
-            return;
-        }
-        xpl_capture_explain(j->h, j->run->plan, XPL_CAPTURE_AT_CONNECT, &err);
+// ---- events ----
+
+static void on_failure(struct job *j, const struct xpl_capture_event *ev) {
+    j->h->code = ev->code;
+    memcpy(j->h->reason, ev->reason, sizeof j->h->reason);
+    if (ev->again)
         again_or(j, XPL_CAPTURE_FAILED);
-        return;
-    }
+    else
+        finish(j, XPL_CAPTURE_FAILED, ev->code);
+}
+
+static void on_answered(struct job *j, const struct xpl_capture_event *ev) {
     j->h->answered_ns = unix_now();
-    if (st == XPL_OK && brings_data(j->run)) {
+    if (ev->code != XPL_OK)
+        on_failure(j, ev);
+    else if (brings_data(j->run))
         store(j);
-    } else if (st == XPL_OK) {
+    else
         finish(j, XPL_CAPTURE_STORED, XPL_OK);
-    } else {
-        xpl_capture_explain(j->h, j->run->plan, XPL_CAPTURE_AT_CALL, &err);
-        if (st == XPL_UNAVAILABLE || xpl_capture_is_busy(st, err.msg))
-            again_or(j, XPL_CAPTURE_FAILED);
-        else
-            finish(j, XPL_CAPTURE_FAILED, st);
-    }
 }
 
 static void receive(struct job *j) {
-    xpl_rpc_async_call_receive(j->flight);
+    j->run->driver->receive(j->connection);
     enter(j, XPL_CAPTURE_RECEIVING, now() + j->run->answer_ns);
 }
 
-static void handle(struct job *j, enum xpl_rpc_async_call_event ev) {
-    switch (ev) {
-        case XPL_RPC_ASYNC_CALL_CONNECTED: on_ready(j); break;
-        case XPL_RPC_ASYNC_CALL_UNREACHABLE: probe(j); break;
-        case XPL_RPC_ASYNC_CALL_ANSWERING:
-            if (j->probing)
-                xpl_rpc_async_call_receive(j->flight);
-            else if (j->run->receiving < j->run->at_once)
+static void on_event(const struct xpl_capture_event *ev) {
+    struct job *const j = ev->user;
+    switch (ev->kind) {
+        case XPL_CAPTURE_EVENT_CONNECTED: on_ready(j); break;
+        case XPL_CAPTURE_EVENT_UNREACHABLE: on_failure(j, ev); break;
+        case XPL_CAPTURE_EVENT_ANSWERING:
+            if (j->run->receiving < j->run->at_once)
                 receive(j);
             else
                 enter(j, XPL_CAPTURE_WAITING, NEVER);
             break;
-        case XPL_RPC_ASYNC_CALL_DONE: on_done(j); break;
-        case XPL_RPC_ASYNC_CALL_NONE:
+        case XPL_CAPTURE_EVENT_ANSWERED: on_answered(j, ev); break;
+        case XPL_CAPTURE_EVENT_INTERNAL:
+        case XPL_CAPTURE_EVENT_NONE:
         default: break;
     }
 }
@@ -439,9 +384,9 @@ static void on_due(struct job *j) {
     finish(j, XPL_CAPTURE_FAILED, XPL_DEADLINE_EXCEEDED);
 }
 
-// Looks at all clocks, and gives free places to answers that wait.  Returns how long nothing will
-// happen by itself.
-static int look(struct run *r) {
+// Handles all clocks that have run out, and gives free places to answers that wait.  Returns for
+// how many milliseconds nothing will happen by itself.
+static int run_clocks(struct run *r) {
     int64_t next = now() + TICK_MS * MS;
     for (size_t i = 0; i < r->plan->n_targets; i++) {
         struct job *const j = &r->jobs[i];
@@ -456,37 +401,19 @@ static int look(struct run *r) {
 
 static void drive(struct run *r) {
     while (r->n_open > 0 && !cancelled(r)) {
-        struct xpl_rpc_async_call *f;
-        const int wait_ms = look(r);
+        struct xpl_capture_event ev;
+        const int wait_ms = run_clocks(r);
         if (r->n_open == 0) break;
-        enum xpl_rpc_async_call_event ev = xpl_rpc_async_calls_next(r->flights, wait_ms, &f);
-        if (ev == XPL_RPC_ASYNC_CALL_NONE) tell(r, r->plan->n_targets);
-        while (ev != XPL_RPC_ASYNC_CALL_NONE && !cancelled(r)) {
-            handle(xpl_rpc_async_call_get_user(f), ev);
-            ev = xpl_rpc_async_calls_next(r->flights, 0, &f);
+        r->driver->next_event(r->connections, wait_ms, &ev);
+        if (ev.kind == XPL_CAPTURE_EVENT_NONE) report_progress(r, r->plan->n_targets);
+        while (ev.kind != XPL_CAPTURE_EVENT_NONE && !cancelled(r)) {
+            on_event(&ev);
+            r->driver->next_event(r->connections, 0, &ev);
         }
     }
 }
 
 // ---- beginning and end ----
-
-static xpl_status_t open_channel(struct job *j, const char *target, struct xpl_error *err) {
-    const struct xpl_capture_plan *const p = j->run->plan;
-    const uint64_t max = p->max_host_bytes ? p->max_host_bytes : XPL_CAPTURE_MAX_BYTES;
-    const struct xpl_rpc_channel_options o = {
-        .size = sizeof o,
-        .target = target,
-        .tls = p->tls,
-        .ca_path = p->ca_path,
-        .cert_path = p->cert_path,
-        .key_path = p->key_path,
-        .server_name = p->server_name,
-        .token = p->token,
-        .max_message_bytes = (size_t)max,
-        .uncompressed = true,
-    };
-    return xpl_rpc_channel_open(&o, &j->channel, err);
-}
 
 static xpl_status_t set_root(struct run *r, struct xpl_error *err) {
     static const char middle[] = "/plugins/profile/";
@@ -506,7 +433,7 @@ static xpl_status_t set_root(struct run *r, struct xpl_error *err) {
 static xpl_status_t start_session(struct run *r, const char *logdir, struct xpl_error *err) {
     if (brings_data(r)) {
         const struct xpl_session_writer_options o = {
-            .size = sizeof o, .logdir = logdir, .name = r->plan->session, .fresh = true};
+            .size = sizeof o, .logdir = logdir, .name = r->plan->session, .unique = true};
         XPL_TRY(xpl_session_writer_open(&o, &r->session, err));
     }
     return set_root(r, err);
@@ -520,7 +447,7 @@ static xpl_status_t set_up(struct run *r, const char *logdir, struct xpl_error *
                          : twice > ANSWER_MS  ? twice
                                               : ANSWER_MS);
     r->at_once = p->receive_at_once ? p->receive_at_once : AT_ONCE;
-    XPL_TRY(xpl_rpc_async_calls_new(&r->flights, err));
+    XPL_TRY(r->driver->open(p, &r->connections, err));
     XPL_TRY(start_session(r, logdir, err));
     for (size_t i = 0; i < p->n_targets; i++) {
         struct job *const j = &r->jobs[i];
@@ -529,7 +456,7 @@ static xpl_status_t set_up(struct run *r, const char *logdir, struct xpl_error *
             (void)xpl_profile_writer_safe_name(j->name, xpl_str_from(given));
         else
             xpl_capture_target_name(j->name, p->targets[i]);
-        XPL_TRY(open_channel(j, p->targets[i], err));
+        XPL_TRY(r->driver->add(r->connections, p->targets[i], j, &j->connection, err));
     }
     return XPL_OK;
 }
@@ -575,7 +502,7 @@ static void close_hosts(struct run *r, const struct xpl_error *err) {
     }
 }
 
-// What was stored is told only when it is on the disk.
+// What was stored is reported only when it is on the disk.
 static void sync_session(struct run *r) {
     struct xpl_error err = {0};
     if (!r->session || cancelled(r) || xpl_session_writer_sync(r->session, &err) == XPL_OK) return;
@@ -599,7 +526,7 @@ static void count(struct xpl_capture_outcome *o) {
     }
 }
 
-// Writes the account, and closes the session; one without hosts vanishes.
+// Writes the report, and closes the session; one without hosts vanishes.
 static void close_session(struct run *r) {
     struct xpl_capture_outcome *const o = r->out;
     if (!r->session) return;
@@ -612,7 +539,7 @@ static void close_session(struct run *r) {
         struct xpl_buf b;
         xpl_buf_init(&b, (size_t)64 << 20);
         xpl_capture_json(r->plan, o, &b);
-        // Without it the profiles are as good, and the caller has the same account.
+        // Without it the profiles are as good, and the caller has the same report.
         if (!b.failed)
             (void)!xpl_profile_writer_note(r->session, "capture", ".json", (xpl_bytes_t){b.p, b.n},
                                            NULL);
@@ -625,7 +552,7 @@ static void close_session(struct run *r) {
 }
 
 // The one sentence about a capture without any profile.
-static xpl_status_t judge(const struct xpl_capture_outcome *o, struct xpl_error *err) {
+static xpl_status_t verdict(const struct xpl_capture_outcome *o, struct xpl_error *err) {
     if (o->n_stored > 0) return XPL_OK;
     if (o->n_cancelled > 0) XPL_RETURN_ERROR(err, XPL_CANCELLED, "the capture was cancelled");
     const struct xpl_capture_host *const h = o->hosts;
@@ -643,6 +570,7 @@ xpl_status_t xpl_capture_run(const struct xpl_capture_plan *plan, const char *lo
     *ret = (struct xpl_capture_outcome){0};
     XPL_TRY(xpl_capture_check(plan, err));
     struct run r = {.plan = plan,
+                    .driver = xpl_capture_driver_of(plan),
                     .cancel = cancel,
                     .progress = progress,
                     .ctx = ctx,
@@ -661,12 +589,10 @@ xpl_status_t xpl_capture_run(const struct xpl_capture_plan *plan, const char *lo
     ret->end_ns = unix_now();
     count(ret);
     close_session(&r);
-    xpl_rpc_async_calls_free(r.flights);
-    for (size_t i = 0; i < plan->n_targets; i++)
-        xpl_rpc_channel_close(r.jobs[i].channel);
+    r.driver->close(r.connections);
     xpl_sys_free(r.root);
     xpl_sys_free(r.jobs);
-    if (st == XPL_OK) return judge(ret, err);
+    if (st == XPL_OK) return verdict(ret, err);
     XPL_RETURN_ERROR(err, st, "%s", first.msg);
 }
 

@@ -1,5 +1,6 @@
 // Servers older than emit_xspace write the profile themselves.  Where their disk is ours, too, it
-// lies in a hidden directory of the session afterwards, and is taken in like any other bytes.
+// lies in a hidden directory of the session afterwards, and is checked and copied like any other
+// bytes.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,13 +30,13 @@ static int find_profile(DIR *d) {
     return -1;
 }
 
-xpl_status_t xpl_capture_shared_take(struct xpl_session_writer *s, const char *hidden,
-                                     struct xpl_profile_writer *in, struct xpl_error *err) {
+xpl_status_t xpl_capture_shared_copy(struct xpl_session_writer *s, const char *hidden,
+                                     struct xpl_profile_writer *w, struct xpl_error *err) {
     DIR *const d = open_hidden(s, hidden);
     const int fd = d ? find_profile(d) : -1;
     if (d) (void)closedir(d);
     if (fd < 0) XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no profile in the shared directory");
-    const xpl_status_t st = xpl_profile_writer_put_fd(in, fd, err);
+    const xpl_status_t st = xpl_profile_writer_put_fd(w, fd, err);
     (void)close(fd);
     return st;
 }

@@ -372,7 +372,7 @@ static xpl_status_t check_free(const struct xpl_capture_jobs *c, struct job *j,
     }
     if (n == p->n_targets)
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%.100s: %s", p->targets[0], busy[0]);
-    p->held = busy;
+    p->left_out = busy;
     return XPL_OK;
 }
 

@@ -206,7 +206,7 @@ static char logdir[] = "/tmp/xpl_profile_writer_XXXXXX";
 
 static struct xpl_session_writer *open_session(const char *name, bool fresh) {
     const struct xpl_session_writer_options o = {
-        .size = sizeof o, .logdir = logdir, .name = xpl_str_from(name), .fresh = fresh};
+        .size = sizeof o, .logdir = logdir, .name = xpl_str_from(name), .unique = fresh};
     struct xpl_session_writer *s = NULL;
     CHECK_OK(xpl_session_writer_open(&o, &s, NULL), NULL);
     return s;
@@ -221,7 +221,7 @@ static struct xpl_profile_writer *begin(struct xpl_session_writer *s, const char
     return in;
 }
 
-static void test_intake(void) {
+static void test_profile_writer(void) {
     struct xpl_buf b = small_xspace();
     const xpl_bytes_t x = {b.p, b.n};
     struct xpl_session_writer *const s = open_session("run", false);
@@ -282,7 +282,7 @@ static void test_intake(void) {
 }
 
 // One gives up and removes the directories it made, which another has open already.
-static void test_intake_race(void) {
+static void test_profile_writer_race(void) {
     struct xpl_buf b = small_xspace();
     struct xpl_session_writer *const maker = open_session("race", false);
     struct xpl_session_writer *const other = open_session("race", false);
@@ -304,8 +304,8 @@ int main(void) {
     test_reply();
     test_names();
     CHECK(mkdtemp(logdir));
-    test_intake();
-    test_intake_race();
+    test_profile_writer();
+    test_profile_writer_race();
     CHECK_EQ(rmdir(logdir), 0);
     return 0;
 }

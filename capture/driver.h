@@ -1,0 +1,94 @@
+// How programs are asked for profiles: a table of functions for each protocol.
+//
+// A run (capture/run.c) decides when hosts are asked, how long they are waited for, how many
+// answers are in memory at once and where bytes go; a driver knows connections, messages and what
+// failures mean.  A driver logs nothing, keeps no global state and uses the calling thread alone;
+// one set of connections belongs to one run.
+//
+//   open → add (each host) → connect → CONNECTED → start → ANSWERING → receive → ANSWERED → read
+//
+// After UNREACHABLE or ANSWERED, or in between, the run cancels the connection's attempt, and may
+// connect it again later.
+#ifndef XPL_CAPTURE_DRIVER_H_
+#define XPL_CAPTURE_DRIVER_H_
+
+#include "capture/capture.h"
+
+struct xpl_capture_connections; // of one run; each driver's own
+struct xpl_capture_connection;  // to one host; likewise
+
+// What differs from host to host and from attempt to attempt.
+struct xpl_capture_query {
+    const char *host_name; // of the file, for hosts that write it themselves
+    const char *root; // the session's directory as the hosts see it, for the same; outlives the
+                      // connection
+    const char *session_id; // of this attempt alone; also a hidden directory of the session, below
+                            // which a host that writes its profile itself is to put it
+    uint64_t start_ns;      // Unix time; 0: at once
+};
+
+enum xpl_capture_event_kind {
+    XPL_CAPTURE_EVENT_NONE,        // time has passed
+    XPL_CAPTURE_EVENT_INTERNAL,    // something that concerns the driver alone
+    XPL_CAPTURE_EVENT_CONNECTED,   // the host can be asked
+    XPL_CAPTURE_EVENT_UNREACHABLE, // it cannot: `code`, `reason` and `again` say more
+    XPL_CAPTURE_EVENT_ANSWERING,   // its answer has begun, and waits for `receive`
+    XPL_CAPTURE_EVENT_ANSWERED,    // the answer is complete (code XPL_OK), or the host failed
+};
+
+struct xpl_capture_event {
+    enum xpl_capture_event_kind kind;
+    void *user; // the connection's
+    xpl_status_t code;
+    bool again;                           // a failure that another attempt may overcome
+    char reason[XPL_CAPTURE_REASON_SIZE]; // of a failure: the cause and the remedy
+};
+
+struct xpl_capture_sink {
+    // The next bytes of an XSpace; false ends the reading.
+    bool (*put)(void *ctx, xpl_bytes_t piece);
+    void *ctx;
+};
+
+// What an answer says beside the bytes.
+struct xpl_capture_answer {
+    bool idle; // when there are none: nothing was recorded; otherwise `reason` says where they are
+    char reason[XPL_CAPTURE_REASON_SIZE];
+};
+
+struct xpl_capture_driver {
+    const char *name; // of the protocol, for documents
+    // Prepares connections for a plan, which outlives them.
+    xpl_status_t (*open)(const struct xpl_capture_plan *plan, struct xpl_capture_connections **ret,
+                         struct xpl_error *err);
+    // Cancels what is under way and frees everything.  NULL is fine.
+    void (*close)(struct xpl_capture_connections *set);
+    // Prepares a connection; events about it carry `user`.  Freed by close.
+    xpl_status_t (*add)(struct xpl_capture_connections *set, const char *target, void *user,
+                        struct xpl_capture_connection **ret, struct xpl_error *err);
+    // Begins to connect: CONNECTED or UNREACHABLE comes once, or nothing while the host is silent.
+    xpl_status_t (*connect)(struct xpl_capture_connection *c, struct xpl_error *err);
+    // After CONNECTED and `cancel`: asks the host to do what the plan says.  ANSWERING comes at
+    // most once, and ANSWERED once.
+    xpl_status_t (*start)(struct xpl_capture_connection *c, const struct xpl_capture_query *q,
+                          struct xpl_error *err);
+    // After ANSWERING: lets the answer come.
+    void (*receive)(struct xpl_capture_connection *c);
+    // After ANSWERED with XPL_OK: hands the bytes of the XSpace to the sink, in order; there may be
+    // none.  CANCELLED when the sink said false; DATA_LOSS when the answer is none.
+    xpl_status_t (*read)(struct xpl_capture_connection *c, const struct xpl_capture_sink *sink,
+                         struct xpl_capture_answer *ret, struct xpl_error *err);
+    // Gives up the attempt, which frees its host and its answer; no event of it comes any more.
+    // Without an attempt it does nothing.
+    void (*cancel)(struct xpl_capture_connection *c);
+    // The next event within wait_ms (0: only what has happened already).
+    void (*next_event)(struct xpl_capture_connections *set, int wait_ms,
+                       struct xpl_capture_event *ret);
+};
+
+// tensorflow.ProfilerService over gRPC: JAX, TensorFlow, PyTorch/XLA, Reactant.jl, xplaned-agent.
+extern const struct xpl_capture_driver xpl_capture_tensorflow;
+// The plan's, or the one above.
+const struct xpl_capture_driver *xpl_capture_driver_of(const struct xpl_capture_plan *plan);
+
+#endif

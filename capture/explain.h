@@ -1,0 +1,16 @@
+// Private to capture/: why a profiler server gave nothing, in words that say what to do.
+#ifndef XPL_CAPTURE_EXPLAIN_H_
+#define XPL_CAPTURE_EXPLAIN_H_
+
+#include "capture/capture.h"
+
+// How far a host was when something went wrong: it decides what is advised.
+enum xpl_capture_phase { XPL_CAPTURE_AT_CONNECT, XPL_CAPTURE_AT_CALL };
+
+// Writes into `reason`, in words that say what to do, what the server or gRPC said (`err`).
+void xpl_capture_explain(char reason[XPL_CAPTURE_REASON_SIZE], const struct xpl_capture_plan *plan,
+                         enum xpl_capture_phase phase, const struct xpl_error *err);
+// Whether the host refuses because another profile is being taken.
+bool xpl_capture_is_busy(xpl_status_t code, const char *message);
+
+#endif

@@ -1,0 +1,207 @@
+// A capture through a driver of our own: the run knows no protocol.
+#include "capture/driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "tests/check.h"
+#include "tests/xspace_maker.h"
+
+// ---- the driver: hosts are called after what they do ----
+
+struct xpl_capture_connection {
+    struct xpl_capture_connections *set;
+    struct xpl_capture_connection *next;
+    const char *target;
+    void *user;
+    enum xpl_capture_event_kind pending; // NONE: nothing
+    unsigned attempts;
+};
+
+struct xpl_capture_connections {
+    struct xpl_capture_connection *first;
+    unsigned receiving, most_receiving;
+};
+
+static struct xpl_buf xspace; // what hosts send
+static unsigned opened, closed, most_receiving;
+
+static xpl_status_t toy_open(const struct xpl_capture_plan *plan,
+                             struct xpl_capture_connections **ret, struct xpl_error *err) {
+    (void)plan;
+    if (!(*ret = xpl_sys_alloc(sizeof **ret))) XPL_RETURN_OOM(err, "toy");
+    **ret = (struct xpl_capture_connections){0};
+    opened++;
+    return XPL_OK;
+}
+
+static void toy_close(struct xpl_capture_connections *set) {
+    if (!set) return;
+    most_receiving = set->most_receiving;
+    while (set->first) {
+        struct xpl_capture_connection *const c = set->first;
+        set->first = c->next;
+        xpl_sys_free(c);
+    }
+    xpl_sys_free(set);
+    closed++;
+}
+
+static xpl_status_t toy_add(struct xpl_capture_connections *set, const char *target, void *user,
+                            struct xpl_capture_connection **ret, struct xpl_error *err) {
+    struct xpl_capture_connection *const c = xpl_sys_alloc(sizeof *c);
+    if (!c) XPL_RETURN_OOM(err, "toy");
+    *c = (struct xpl_capture_connection){set, set->first, target, user, 0, 0};
+    *ret = set->first = c;
+    return XPL_OK;
+}
+
+static bool is(const struct xpl_capture_connection *c, const char *what) {
+    return strncmp(c->target, what, strlen(what)) == 0;
+}
+
+static xpl_status_t toy_connect(struct xpl_capture_connection *c, struct xpl_error *err) {
+    (void)err;
+    c->pending = is(c, "absent") ? XPL_CAPTURE_EVENT_UNREACHABLE : XPL_CAPTURE_EVENT_CONNECTED;
+    return XPL_OK;
+}
+
+static xpl_status_t toy_start(struct xpl_capture_connection *c, const struct xpl_capture_query *q,
+                              struct xpl_error *err) {
+    CHECK(q->host_name[0] && q->session_id[0] && q->root[0]);
+    if (is(c, "refusing")) XPL_RETURN_ERROR(err, XPL_UNIMPLEMENTED, "the toy refuses");
+    c->attempts++;
+    const bool busy = is(c, "busy") && c->attempts == 1;
+    c->pending = busy ? XPL_CAPTURE_EVENT_ANSWERED : XPL_CAPTURE_EVENT_ANSWERING;
+    return XPL_OK;
+}
+
+static void toy_receive(struct xpl_capture_connection *c) {
+    c->pending = XPL_CAPTURE_EVENT_ANSWERED;
+    if (++c->set->receiving > c->set->most_receiving) c->set->most_receiving = c->set->receiving;
+}
+
+static xpl_status_t toy_read(struct xpl_capture_connection *c, const struct xpl_capture_sink *sink,
+                             struct xpl_capture_answer *ret, struct xpl_error *err) {
+    *ret = (struct xpl_capture_answer){.idle = is(c, "idle")};
+    (void)strcpy(ret->reason, "the toy keeps it");
+    c->set->receiving--;
+    if (is(c, "idle") || is(c, "keeping")) return XPL_OK;
+    if (is(c, "garbage")) XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "no toy");
+    for (size_t i = 0; i < xspace.n; i++)
+        if (!sink->put(sink->ctx, (xpl_bytes_t){xspace.p + i, 1})) return XPL_CANCELLED;
+    return XPL_OK;
+}
+
+static void toy_cancel(struct xpl_capture_connection *c) {
+    c->pending = XPL_CAPTURE_EVENT_NONE;
+}
+
+static void toy_next_event(struct xpl_capture_connections *set, int wait_ms,
+                           struct xpl_capture_event *ret) {
+    *ret = (struct xpl_capture_event){0};
+    for (struct xpl_capture_connection *c = set->first; c; c = c->next) {
+        if (!c->pending) continue;
+        ret->kind = c->pending;
+        ret->user = c->user;
+        c->pending = XPL_CAPTURE_EVENT_NONE;
+        const bool busy = is(c, "busy") && c->attempts == 1;
+        if (ret->kind == XPL_CAPTURE_EVENT_UNREACHABLE ||
+            (ret->kind == XPL_CAPTURE_EVENT_ANSWERED && busy)) {
+            ret->code = XPL_UNAVAILABLE;
+            ret->again = true;
+            (void)strcpy(ret->reason, busy ? "the toy is busy" : "no toy there");
+        }
+        return;
+    }
+    (void)usleep(1000 * (unsigned)(wait_ms < 5 ? wait_ms : 5));
+}
+
+static const struct xpl_capture_driver toy = {
+    .name = "toy",
+    .open = toy_open,
+    .close = toy_close,
+    .add = toy_add,
+    .connect = toy_connect,
+    .start = toy_start,
+    .receive = toy_receive,
+    .read = toy_read,
+    .cancel = toy_cancel,
+    .next_event = toy_next_event,
+};
+
+// ---- captures ----
+
+static char logdir[] = "/tmp/xpl_capture_driver_XXXXXX";
+
+static const struct xpl_capture_host *host(const struct xpl_capture_outcome *o, const char *what) {
+    for (size_t i = 0; i < o->n_hosts; i++)
+        if (strncmp(o->hosts[i].target, what, strlen(what)) == 0) return &o->hosts[i];
+    FAIL_TEST(what);
+}
+
+static void test_run(void) {
+    static const char *const targets[] = {"good:1",     "fine:1", "busy:1",    "absent:1",
+                                          "refusing:1", "idle:1", "garbage:1", "keeping:1"};
+    const struct xpl_capture_plan plan = {.size = sizeof plan,
+                                          .driver = &toy,
+                                          .targets = targets,
+                                          .n_targets = sizeof targets / sizeof *targets,
+                                          .duration_ms = 1,
+                                          .host_tracer_level = -1,
+                                          .device_tracer_level = -1,
+                                          .python_tracer_level = -1,
+                                          .retries = 1,
+                                          .receive_at_once = 1};
+    struct xpl_capture_outcome o;
+    struct xpl_error err = {0};
+    const xpl_status_t st = xpl_capture_run(&plan, logdir, NULL, NULL, NULL, &o, &err);
+    if (st != XPL_OK) fprintf(stderr, "%s\n", err.msg);
+    CHECK_EQ(st, XPL_OK);
+    CHECK_EQ(o.n_stored, 3);
+    CHECK(host(&o, "good")->state == XPL_CAPTURE_STORED && host(&o, "good")->attempts == 1);
+    CHECK(host(&o, "fine")->file.counts.bytes == xspace.n);
+    CHECK(host(&o, "busy")->state == XPL_CAPTURE_STORED && host(&o, "busy")->attempts == 2);
+    CHECK(host(&o, "absent")->code == XPL_UNAVAILABLE);
+    CHECK(strcmp(host(&o, "absent")->reason, "no toy there") == 0);
+    CHECK(host(&o, "refusing")->code == XPL_UNIMPLEMENTED);
+    CHECK(host(&o, "idle")->state == XPL_CAPTURE_IDLE && host(&o, "idle")->attempts == 2);
+    CHECK(host(&o, "garbage")->code == XPL_DATA_LOSS);
+    CHECK(strcmp(host(&o, "garbage")->reason, "no toy") == 0);
+    CHECK(host(&o, "keeping")->code == XPL_FAILED_PRECONDITION);
+    CHECK(strcmp(host(&o, "keeping")->reason, "the toy keeps it") == 0);
+    CHECK(opened == 1 && closed == 1 && most_receiving == 1);
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/good_1.xplane.pb", o.path);
+    CHECK(access(path, R_OK) == 0);
+    (void)snprintf(path, sizeof path, "rm -rf %s", o.path);
+    CHECK(system(path) == 0);
+    xpl_capture_outcome_fini(&o);
+}
+
+static void test_default(void) {
+    const struct xpl_capture_plan plan = {.size = sizeof plan}, other = {.driver = &toy};
+    CHECK(xpl_capture_driver_of(&plan) == &xpl_capture_tensorflow);
+    CHECK(xpl_capture_driver_of(&other) == &toy);
+}
+
+int main(void) {
+    struct mk_plane p;
+    xspace = mk_open();
+    mk_plane_begin(&p, 1, "p");
+    struct xpl_buf line = mk_open();
+    mk_text(&line, 2, "l");
+    mk_len(&line, 4, "\x08\x01", 2);
+    mk_close(&p.body, 3, &line);
+    mk_close(&xspace, 1, &p.body);
+    CHECK(mkdtemp(logdir));
+    test_default();
+    test_run();
+    char command[4200];
+    (void)snprintf(command, sizeof command, "rm -rf %s", logdir);
+    CHECK(system(command) == 0);
+    xpl_buf_fini(&xspace);
+    return 0;
+}
