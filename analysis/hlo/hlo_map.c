@@ -4,7 +4,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "analysis/hlo/impl.h"
+#include "analysis/hlo/fields.h"
+#include "analysis/hlo/hlo_module.h"
+#include "analysis/hlo/instruction.h"
 #include "analysis/xplane/tf_op.h"
 #include "base/arena.h"
 #include "base/vec.h"

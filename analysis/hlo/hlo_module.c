@@ -1,7 +1,10 @@
 // Reading one HloModuleProto: which computations and instructions there are and where.  Everything
 // that XLA's HloModule::CreateFromProto checks about names, ids and references is checked here,
 // because XProf knows nothing of a program that XLA refuses.
-#include "analysis/hlo/impl.h"
+#include "analysis/hlo/hlo_module.h"
+
+#include "analysis/hlo/fields.h"
+#include "analysis/hlo/opcodes.h"
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/map.h"
