@@ -2,7 +2,7 @@
 // Rules: XProf's convert/xplane_to_op_metrics_db.cc (ConvertDeviceTraceXPlaneToOpMetricsDb),
 // convert/xplane_to_kernel_stats_db.cc, utils/{gpu_event_stats,op_utils}.cc.
 //
-// Events name ops and kernels by strings; each distinct combination is looked at once and gets a
+// Events name ops and kernels by strings; each distinct combination is decoded once and gets a
 // small number, so that an event costs a few table look-ups and some additions.
 #include <string.h>
 
@@ -294,7 +294,7 @@ static xpl_status_t add_to_run(struct gpu_plane *g, struct op_run *run, uint32_t
     run->runs.occurrences++;
     run->runs.time_ps += (uint64_t)ev->duration_ps;
     run->runs.vdd_energy_j += e->vdd_energy_j;
-    // Costs of one run: taken to be the same each time.
+    // Costs of one run: assumed to be the same each time.
     if (e->has_flops) run->runs.flops = e->flops;
     if (e->has_bytes) run->runs.bytes_accessed = e->bytes_accessed;
     return XPL_OK;
@@ -465,7 +465,8 @@ static bool push_kernels(struct gpu_run *r, const struct gpu_plane *g) {
     return true;
 }
 
-static xpl_status_t keep(struct gpu_run *r, const struct gpu_plane *g, struct xpl_error *err) {
+static xpl_status_t merge_plane(struct gpu_run *r, const struct gpu_plane *g,
+                                struct xpl_error *err) {
     if (g->piece.status != XPL_OK) {
         if (err && err->code == XPL_OK) *err = g->piece.error;
         return g->piece.status;
@@ -489,7 +490,7 @@ static xpl_status_t run_batch(struct gpu_run *r, const struct xpl_plane *const *
     xpl_exec_run(r->c->exec, n, walk_piece, r->batch);
     xpl_status_t st = XPL_OK;
     for (size_t i = 0; i < n; i++) {
-        if (st == XPL_OK) st = keep(r, &r->batch[i], err);
+        if (st == XPL_OK) st = merge_plane(r, &r->batch[i], err);
         xpl_arena_fini(&r->batch[i].arena);
     }
     return st;

@@ -85,12 +85,12 @@ struct xpl_step *xpl_steps_put(struct xpl_steps *s, int64_t id) {
 
 // ---- collecting ----
 
-static void keep_longer(struct xpl_timespan *kept, struct xpl_timespan span) {
-    if (span.duration_ps > kept->duration_ps) *kept = span;
+static void set_if_longer(struct xpl_timespan *to, struct xpl_timespan span) {
+    if (span.duration_ps > to->duration_ps) *to = span;
 }
 
 void xpl_step_add_host_marker(struct xpl_step *st, struct xpl_timespan span) {
-    keep_longer(&st->host_marker, span);
+    set_if_longer(&st->host_marker, span);
 }
 
 static bool add_core_marker(struct xpl_step *st, uint32_t core_id, struct xpl_timespan span,
@@ -103,13 +103,13 @@ static bool add_core_marker(struct xpl_step *st, uint32_t core_id, struct xpl_ti
         if (!*m) return false;
         (*m)->core_id = core_id;
     }
-    keep_longer(&(*m)->span, span);
+    set_if_longer(&(*m)->span, span);
     return true;
 }
 
 bool xpl_step_add_device_marker(struct xpl_step *st, uint32_t core_id, struct xpl_timespan span,
                                 struct xpl_arena *arena) {
-    keep_longer(&st->device_marker, span);
+    set_if_longer(&st->device_marker, span);
     return add_core_marker(st, core_id, span, arena);
 }
 
@@ -278,8 +278,8 @@ static bool join_cores(struct xpl_step *src, struct xpl_step *dst, struct xpl_ar
 }
 
 static bool join_step(struct xpl_step *src, struct xpl_step *dst, struct xpl_arena *arena) {
-    keep_longer(&dst->host_marker, src->host_marker);
-    keep_longer(&dst->device_marker, src->device_marker);
+    set_if_longer(&dst->host_marker, src->host_marker);
+    set_if_longer(&dst->device_marker, src->device_marker);
     dst->input_ps += src->input_ps;
     if (!dst->name.len) dst->name = src->name;
     xpl_step_join_spans(src, dst);
