@@ -5,6 +5,7 @@
 
 #include "analysis/opstats/device/tpu_ops.h"
 #include "analysis/opstats/metrics/op_metrics.h"
+#include "analysis/opstats/steps/span_sums.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
