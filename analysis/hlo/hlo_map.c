@@ -4,7 +4,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "analysis/hlo/impl.h"
+#include "analysis/hlo/fields.h"
+#include "analysis/hlo/hlo_module.h"
+#include "analysis/hlo/instruction.h"
 #include "analysis/xplane/tf_op.h"
 #include "base/arena.h"
 #include "base/vec.h"
@@ -122,7 +124,7 @@ const struct xpl_hlo_program *xpl_hlo_map_programs(const struct xpl_hlo_map *m, 
     return m->programs;
 }
 
-// ---- looking up ----
+// ---- look-up ----
 
 static xpl_status_t get_module(struct xpl_hlo_map *m, size_t i, struct xpl_hlo_module **ret,
                                struct xpl_error *err) {
@@ -229,7 +231,7 @@ struct training_scan {
 };
 
 // A program counts only when XLA would accept it, which takes reading it: done for the few that
-// look like training.
+// seem to train.
 static void scan_program(void *ctx, size_t i) {
     struct training_scan *const s = ctx;
     if (atomic_load_explicit(&s->found, memory_order_relaxed) || xpl_exec_cancelled(s->exec))

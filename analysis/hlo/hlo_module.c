@@ -1,7 +1,10 @@
 // Reading one HloModuleProto: which computations and instructions there are and where.  Everything
 // that XLA's HloModule::CreateFromProto checks about names, ids and references is checked here,
 // because XProf knows nothing of a program that XLA refuses.
-#include "analysis/hlo/impl.h"
+#include "analysis/hlo/hlo_module.h"
+
+#include "analysis/hlo/fields.h"
+#include "analysis/hlo/opcodes.h"
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/map.h"
@@ -121,7 +124,7 @@ static enum outcome put_id(struct reader *r, uint32_t instruction, int64_t id) {
     return fresh ? FINE : REFUSED;
 }
 
-// Takes note of the id of the instruction just read, the next of its computation.
+// Notes the id of the instruction just read, the next of its computation.
 static enum outcome note_id(struct reader *r, int64_t id) {
     struct hlo_computation *const c = &r->m->computations[r->computation];
     const uint32_t at = r->instruction;
@@ -323,7 +326,7 @@ static enum outcome read_frames(struct reader *r, xpl_bytes_t bytes) {
 
 // ---- the module ----
 
-// How many computations and instructions there are; REFUSED when that cannot be told.
+// How many computations and instructions there are; REFUSED when that cannot be known.
 static enum outcome count(xpl_bytes_t bytes, struct xpl_hlo_module *m) {
     struct xpl_wire w = xpl_wire_begin(bytes), v;
     struct xpl_field f, g;

@@ -1,7 +1,9 @@
-// What an instruction says: category, framework op, source.
+#include "analysis/hlo/instruction.h"
+
 #include <stdio.h>
 
-#include "analysis/hlo/impl.h"
+#include "analysis/hlo/fields.h"
+#include "analysis/hlo/opcodes.h"
 #include "base/arena.h"
 #include "base/parse.h"
 

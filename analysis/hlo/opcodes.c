@@ -1,4 +1,4 @@
-#include "analysis/hlo/impl.h"
+#include "analysis/hlo/opcodes.h"
 
 #include <stdlib.h>
 

@@ -193,10 +193,13 @@ struct xpl_core_details { // map entry of core_id_to_details
     bool is_sparse_core;
 };
 
+// As XPL_VEC(xpl_str_t), with a name.
+struct xpl_str_list {
+    xpl_str_t *v;
+    size_t n, cap;
+};
 struct xpl_diagnostics {
-    XPL_VEC(xpl_str_t) info;
-    XPL_VEC(xpl_str_t) warnings;
-    XPL_VEC(xpl_str_t) errors;
+    struct xpl_str_list info, warnings, errors;
 };
 
 struct xpl_program_name {

@@ -24,7 +24,7 @@ bool xpl_writer_fini(struct xpl_writer *w) {
 }
 
 // Room for `n` bytes: counts them while measuring; NULL then, and after a failure.
-static uint8_t *take(struct xpl_writer *w, uint64_t n) {
+static uint8_t *reserve(struct xpl_writer *w, uint64_t n) {
     if (!w->writing) {
         w->n += n;
         return NULL;
@@ -45,37 +45,37 @@ static uint64_t tag(uint32_t num, enum xpl_wire_type type) {
 
 void xpl_writer_varint(struct xpl_writer *w, uint32_t num, uint64_t v) {
     const uint64_t t = tag(num, XPL_WIRE_VARINT);
-    uint8_t *const p = take(w, xpl_varint_size(t) + xpl_varint_size(v));
+    uint8_t *const p = reserve(w, xpl_varint_size(t) + xpl_varint_size(v));
     if (p) xpl_varint_put(xpl_varint_put(p, t), v);
 }
 
 void xpl_writer_fixed32(struct xpl_writer *w, uint32_t num, uint32_t v) {
     const uint64_t t = tag(num, XPL_WIRE_I32);
-    uint8_t *const p = take(w, xpl_varint_size(t) + sizeof v);
+    uint8_t *const p = reserve(w, xpl_varint_size(t) + sizeof v);
     if (p) memcpy(xpl_varint_put(p, t), &v, sizeof v);
 }
 
 void xpl_writer_fixed64(struct xpl_writer *w, uint32_t num, uint64_t v) {
     const uint64_t t = tag(num, XPL_WIRE_I64);
-    uint8_t *const p = take(w, xpl_varint_size(t) + sizeof v);
+    uint8_t *const p = reserve(w, xpl_varint_size(t) + sizeof v);
     if (p) memcpy(xpl_varint_put(p, t), &v, sizeof v);
 }
 
 void xpl_writer_bytes(struct xpl_writer *w, uint32_t num, const void *src, size_t n) {
     const uint64_t t = tag(num, XPL_WIRE_LEN);
-    uint8_t *p = take(w, xpl_varint_size(t) + xpl_varint_size(n) + n);
+    uint8_t *p = reserve(w, xpl_varint_size(t) + xpl_varint_size(n) + n);
     if (!p) return;
     p = xpl_varint_put(xpl_varint_put(p, t), n);
     if (n) memcpy(p, src, n);
 }
 
 void xpl_writer_raw64(struct xpl_writer *w, uint64_t v) {
-    uint8_t *const p = take(w, sizeof v);
+    uint8_t *const p = reserve(w, sizeof v);
     if (p) memcpy(p, &v, sizeof v);
 }
 
 void xpl_writer_raw_varint(struct xpl_writer *w, uint64_t v) {
-    uint8_t *const p = take(w, xpl_varint_size(v));
+    uint8_t *const p = reserve(w, xpl_varint_size(v));
     if (p) xpl_varint_put(p, v);
 }
 
@@ -105,7 +105,7 @@ struct xpl_writer_mark xpl_writer_open(struct xpl_writer *w, uint32_t num) {
         return (struct xpl_writer_mark){0};
     }
     const uint64_t size = w->sizes[index];
-    uint8_t *const p = take(w, xpl_varint_size(t) + xpl_varint_size(size));
+    uint8_t *const p = reserve(w, xpl_varint_size(t) + xpl_varint_size(size));
     if (p) xpl_varint_put(xpl_varint_put(p, t), size);
     return (struct xpl_writer_mark){index, w->n};
 }

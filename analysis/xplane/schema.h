@@ -1,6 +1,6 @@
 // Names that carry meaning in an XSpace: planes, lines, statistics, host events, and the id ranges
 // that mark derived lines.  Names are XProf's (openxla/xla xplane_schema.cc); a name found here is
-// looked up once per metadata entry, so that events are told apart by a small number.
+// looked up once per metadata entry, so that events are distinguished by a small number.
 #ifndef XPL_ANALYSIS_XPLANE_SCHEMA_H_
 #define XPL_ANALYSIS_XPLANE_SCHEMA_H_
 

@@ -4,7 +4,7 @@
 // inside; events are decoded by cursors afterwards, so nothing is kept per event.
 // Strings and byte views ALIAS THE INPUT, which another process may rewrite while we read: nothing
 // may rely on reading the same bytes twice, and whatever outlives the conversion is copied
-// (xpl_arena_str, xpl_intern_put) before it is looked at closely.  Everything else lives in the
+// (xpl_arena_str, xpl_intern_put) before it is examined.  Everything else lives in the
 // arena given to open.  A finished view is immutable; any number of threads may run cursors on it.
 //
 // Meaning follows the visitor that XProf uses (openxla/xla xplane_visitor): an event starts at
@@ -172,7 +172,7 @@ int64_t xpl_event_end_ps(const struct xpl_line *l, const struct xpl_event *ev);
 // ---- stats ----
 
 struct xpl_stats xpl_event_md_stats(const struct xpl_plane *p, const struct xpl_event_md *md);
-// Takes the next stat off `s`.  A broken XStat ends the list (END), as if it were the last.
+// Reads the next stat of `s`.  A broken XStat ends the list (END), as if it were the last.
 enum xpl_wire_result xpl_stats_next(struct xpl_stats *s, struct xpl_stat *ret) XPL_NODISCARD;
 // The same, but only stats whose metadata is wanted, by its position in the plane's stat_md. Others
 // are passed over unread, broken or not.

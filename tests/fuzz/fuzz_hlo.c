@@ -1,7 +1,8 @@
 // Arbitrary bytes as an HloModuleProto: every instruction of what is accepted can be described.
 #include <stdlib.h>
 
-#include "analysis/hlo/impl.h"
+#include "analysis/hlo/hlo_module.h"
+#include "analysis/hlo/instruction.h"
 #include "base/arena.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

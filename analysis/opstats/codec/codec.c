@@ -227,7 +227,7 @@ static bool type_fits(enum xpl_codec_kind kind, uint32_t type) {
         case XPL_CODEC_BLOBS:
         case XPL_CODEC_ANY: return type == XPL_WIRE_LEN;
         case XPL_CODEC_PACKED:
-        case XPL_CODEC_DIM3: return true; // they look for themselves
+        case XPL_CODEC_DIM3: return true; // both types are checked where they are read
         case XPL_CODEC_NONE:
         case XPL_CODEC_TRUE: return false;
     }
@@ -283,24 +283,24 @@ static bool by_key_then_place(const void *ctx, const void *a, const void *b) {
 }
 
 // A map is what remains when later entries replace earlier ones of the same key.
-static xpl_status_t settle_map(struct decoder *d, const struct xpl_codec_field *f, struct vec *v) {
+static xpl_status_t finish_map(struct decoder *d, const struct xpl_codec_field *f, struct vec *v) {
     uint8_t *const old = v->v;
     bool sorted = true;
     for (size_t i = 1; sorted && i < v->n; i++)
         sorted = f->cmp(old + (i - 1) * f->size, old + i * f->size) < 0;
     if (sorted) return XPL_OK;
     struct keyed *const k = xpl_arena_array(d->arena, v->n, sizeof *k);
-    uint8_t *const fresh = xpl_arena_array(d->arena, v->n, f->size);
-    if (!k || !fresh) return oom(d);
+    uint8_t *const unique = xpl_arena_array(d->arena, v->n, f->size);
+    if (!k || !unique) return oom(d);
     for (size_t i = 0; i < v->n; i++)
         k[i] = (struct keyed){old + i * f->size, f->cmp};
     xpl_std_sort(k, v->n, sizeof *k, by_key_then_place, NULL);
     size_t n = 0;
     for (size_t i = 0; i < v->n; i++) {
         if (i + 1 < v->n && f->cmp(k[i].elem, k[i + 1].elem) == 0) continue;
-        memcpy(fresh + n++ * f->size, k[i].elem, f->size);
+        memcpy(unique + n++ * f->size, k[i].elem, f->size);
     }
-    *v = (struct vec){fresh, n, v->n};
+    *v = (struct vec){unique, n, v->n};
     return XPL_OK;
 }
 
@@ -316,7 +316,7 @@ static xpl_status_t decode(struct decoder *d, const struct xpl_codec_message *m,
     if (m->repeats)
         for (uint32_t i = 0; i < m->n; i++)
             if (m->fields[i].kind == XPL_CODEC_MAP)
-                XPL_TRY(settle_map(d, &m->fields[i], (void *)at(base, m->fields[i].off)));
+                XPL_TRY(finish_map(d, &m->fields[i], (void *)at(base, m->fields[i].off)));
     return XPL_OK;
 }
 

@@ -390,18 +390,21 @@ static bool combine_details(const struct merge *m) {
                           sizeof *m->out->core_id_to_details.v, m->scratch);
 }
 
-#define APPEND(arena, dst, src)                                                                    \
-    (xpl_vec_reserve((arena), (dst), (src)->n) &&                                                  \
-     ((src)->n == 0 || memcpy((dst)->v + (dst)->n, (src)->v, (src)->n * sizeof *(src)->v)) &&      \
-     ((dst)->n += (src)->n, true))
+static bool append_texts(struct xpl_arena *a, struct xpl_str_list *dst,
+                         const struct xpl_str_list *src) {
+    if (!xpl_vec_reserve(a, dst, src->n)) return false;
+    if (src->n) memcpy(dst->v + dst->n, src->v, src->n * sizeof *src->v);
+    dst->n += src->n;
+    return true;
+}
 
 static bool combine_diagnostics(const struct merge *m) {
     struct xpl_diagnostics *dst = &m->out->diagnostics;
     for (size_t i = 0; i < m->h->v.n; i++) {
         const struct xpl_diagnostics *src = &stats_of(m, i)->diagnostics;
-        if (!APPEND(m->result, &dst->info, &src->info) ||
-            !APPEND(m->result, &dst->warnings, &src->warnings) ||
-            !APPEND(m->result, &dst->errors, &src->errors))
+        if (!append_texts(m->result, &dst->info, &src->info) ||
+            !append_texts(m->result, &dst->warnings, &src->warnings) ||
+            !append_texts(m->result, &dst->errors, &src->errors))
             return false;
     }
     return true;
@@ -429,14 +432,14 @@ static bool combine_all(const struct merge *m) {
            combine_programs(m) && combine_details(m) && combine_diagnostics(m);
 }
 
-// What is told of hosts comes after what they told themselves.
+// Warnings about hosts come after those that the hosts have themselves.
 static bool add_warnings(const struct merge *m) {
     struct xpl_diagnostics *d = &m->out->diagnostics;
     const struct xpl_diagnostics old = *d;
     if (m->h->warnings.n == 0) return true;
     d->warnings.v = NULL, d->warnings.n = d->warnings.cap = 0;
-    return APPEND(m->result, &d->warnings, &old.warnings) &&
-           APPEND(m->result, &d->warnings, &m->h->warnings);
+    return append_texts(m->result, &d->warnings, &old.warnings) &&
+           append_texts(m->result, &d->warnings, &m->h->warnings);
 }
 
 xpl_status_t xpl_opstats_combine(const struct xpl_host_opstats *hosts, size_t n, bool xprof_exact,

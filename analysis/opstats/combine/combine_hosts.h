@@ -19,7 +19,7 @@ struct xpl_combine_hosts {
     XPL_VEC(struct xpl_combine_host) v; // in the order given
     uint32_t n_steps, steps_dropped;
     bool empty_intersect;
-    XPL_VEC(xpl_str_t) warnings;
+    struct xpl_str_list warnings;
 };
 
 // Arrays and texts of *ret live in `arena`.  DATA_LOSS, with the first problem, when every host is

@@ -108,7 +108,7 @@ static bool own_time(struct xpl_duty_line *l, struct xpl_duty_frame *f, uint64_t
 }
 
 // Takes a child out of the frame's own time.  Children that begin before an earlier one ended are
-// not looked back for, as upstream does.
+// not searched for, as upstream does.
 static bool cover(struct xpl_duty_line *l, struct xpl_duty_frame *f, uint64_t begin_ps,
                   uint64_t end_ps) {
     if (!own_time(l, f, begin_ps)) return false;

@@ -2,8 +2,8 @@
 // runs is none that only waits; a chip is while one of its cores is.
 // Rules: XProf's convert/duty_cycle_{tracker,combiner}.cc, and what release 2.24.2 does beyond the
 // public source, found by asking it: an op's own time alone counts, not that of the ops inside it;
-// ops that wait are told by their names too (xpl_tpu_op_waits); and a second, "high confidence"
-// figure leaves out custom calls that neither compute nor communicate.
+// ops that wait are recognized by their names too (xpl_tpu_op_waits); and a second, "high
+// confidence" figure leaves out custom calls that neither compute nor communicate.
 #ifndef XPL_ANALYSIS_OPSTATS_DEVICE_DUTY_H_
 #define XPL_ANALYSIS_OPSTATS_DEVICE_DUTY_H_
 

@@ -36,13 +36,9 @@ static xpl_str_t hostname(const struct xpl_xspace *xs) {
 
 // ---- diagnostics ----
 
-typedef struct text_list {
-    XPL_VEC(xpl_str_t) list;
-} text_list_t;
-
 // Each text once, in order of first appearance.
 static bool push_unique(const xpl_str_t *v, uint32_t n, struct xpl_arena *scratch,
-                        struct xpl_arena *result, text_list_t *ret) {
+                        struct xpl_arena *result, struct xpl_str_list *ret) {
     struct xpl_intern *const seen = xpl_intern_new(scratch, xpl_hash_seed());
     if (!seen) return false;
     bool seen_empty = false;
@@ -54,7 +50,7 @@ static bool push_unique(const xpl_str_t *v, uint32_t n, struct xpl_arena *scratc
         if (id.v == 0) seen_empty = true;
         if (id.v > newest) newest = id.v;
         if (!fresh) continue;
-        xpl_str_t *const slot = xpl_vec_push(result, &ret->list);
+        xpl_str_t *const slot = xpl_vec_push(result, ret);
         if (!slot || !xpl_arena_str(result, xpl_intern_get(seen, id), slot)) return false;
     }
     return true;
@@ -62,15 +58,10 @@ static bool push_unique(const xpl_str_t *v, uint32_t n, struct xpl_arena *scratc
 
 static bool fill_diagnostics(const struct xpl_convert *c, struct xpl_arena *scratch,
                              struct xpl_diagnostics *d) {
-    text_list_t errors = {0}, warnings = {0};
     const struct xpl_xspace *const xs = c->xs;
-    if (!push_unique(xs->errors, xs->n_errors, scratch, c->result, &errors) ||
-        !push_unique(xs->warnings, xs->n_warnings, scratch, c->result, &warnings))
-        return false;
-    d->errors.v = errors.list.v, d->errors.n = errors.list.n, d->errors.cap = errors.list.cap;
-    d->warnings.v = warnings.list.v, d->warnings.n = warnings.list.n;
-    d->warnings.cap = warnings.list.cap;
-    return true;
+    d->errors = d->warnings = (struct xpl_str_list){0};
+    return push_unique(xs->errors, xs->n_errors, scratch, c->result, &d->errors) &&
+           push_unique(xs->warnings, xs->n_warnings, scratch, c->result, &d->warnings);
 }
 
 // ---- run environment ----

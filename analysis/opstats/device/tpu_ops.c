@@ -279,28 +279,27 @@ bool xpl_tpu_ops_add(struct xpl_tpu_ops *b, const struct xpl_event *ev, uint64_t
     struct xpl_stat s;
     while (xpl_stats_next(&stats, &s) == XPL_WIRE_FIELD)
         xpl_tpu_values_note(b->plane, &s, &v);
-    return xpl_tpu_ops_add_values(b, ev->md, (uint64_t)ev->duration_ps, ev->num_occurrences, &v,
-                                  time_ps, children_ps, offloaded);
+    return xpl_tpu_ops_add_run(b, &(struct xpl_tpu_run){ev->md, ev->num_occurrences,
+                                                        (uint64_t)ev->duration_ps, &v, time_ps,
+                                                        children_ps, offloaded});
 }
 
-bool xpl_tpu_ops_add_values(struct xpl_tpu_ops *b, uint32_t md_index, uint64_t event_duration_ps,
-                            int64_t num_occurrences, const struct xpl_tpu_values *v,
-                            uint64_t time_ps, uint64_t children_ps,
-                            struct xpl_op_metrics_db *offloaded) {
-    if (!xpl_tpu_md_get(b->plane, md_index)->has_key) return true;
-    struct xpl_tpu_op_sums *const s = sums_of(b, md_index);
+bool xpl_tpu_ops_add_run(struct xpl_tpu_ops *b, const struct xpl_tpu_run *run) {
+    const struct xpl_tpu_values *const v = run->values;
+    if (!xpl_tpu_md_get(b->plane, run->md)->has_key) return true;
+    struct xpl_tpu_op_sums *const s = sums_of(b, run->md);
     if (!s) return false;
     // The first event decides what the op is called; occurrences wrap to 32 bits, so that upstream
     // may take an event for the first again.
     if (s->occurrences == 0)
         *s = (struct xpl_tpu_op_sums){
-            .md = md_index, .min_time_ps = v->min_ps, .offloaded = offloaded};
+            .md = run->md, .min_time_ps = v->min_ps, .offloaded = run->offloaded};
     else if (v->min_ps < s->min_time_ps)
         s->min_time_ps = v->min_ps;
-    s->occurrences += (uint32_t)(num_occurrences > 1 ? num_occurrences : 1);
-    s->time_ps += time_ps;
-    s->self_time_ps += time_ps - children_ps;
-    s->normalized_time_ps += normalized_time(b, event_duration_ps, v, time_ps);
+    s->occurrences += (uint32_t)(run->num_occurrences > 1 ? run->num_occurrences : 1);
+    s->time_ps += run->time_ps;
+    s->self_time_ps += run->time_ps - run->children_ps;
+    s->normalized_time_ps += normalized_time(b, run->event_duration_ps, v, run->time_ps);
     s->dma_stall_ps += v->dma_stall_ps;
     s->vdd_energy_j += v->vdd_energy_j;
     s->has_vdd_energy_j |= v->has_vdd_energy_j;

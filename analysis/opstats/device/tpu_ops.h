@@ -62,7 +62,7 @@ struct xpl_tpu_values {
     double vdd_energy_j, time_scale;
     bool has_vdd_energy_j, has_time_scale;
 };
-// Prepares the values of an event without any statistics, and takes note of one statistic.
+// Prepares the values of an event without any statistics, and notes one statistic.
 static inline struct xpl_tpu_values xpl_tpu_values_of(const struct xpl_event *ev) {
     return (struct xpl_tpu_values){.min_ps = (uint64_t)ev->duration_ps};
 }
@@ -94,10 +94,15 @@ void xpl_tpu_ops_begin(struct xpl_tpu_ops *b, struct xpl_tpu_plane *plane,
 bool xpl_tpu_ops_add(struct xpl_tpu_ops *b, const struct xpl_event *ev, uint64_t time_ps,
                      uint64_t children_ps, struct xpl_op_metrics_db *offloaded) XPL_NODISCARD;
 // The same for callers that read the statistics themselves.
-bool xpl_tpu_ops_add_values(struct xpl_tpu_ops *b, uint32_t md, uint64_t event_duration_ps,
-                            int64_t num_occurrences, const struct xpl_tpu_values *v,
-                            uint64_t time_ps, uint64_t children_ps,
-                            struct xpl_op_metrics_db *offloaded) XPL_NODISCARD;
+struct xpl_tpu_run {
+    uint32_t md; // xpl_event.md
+    int64_t num_occurrences;
+    uint64_t event_duration_ps;
+    const struct xpl_tpu_values *values;
+    uint64_t time_ps, children_ps;
+    struct xpl_op_metrics_db *offloaded;
+};
+bool xpl_tpu_ops_add_run(struct xpl_tpu_ops *b, const struct xpl_tpu_run *run) XPL_NODISCARD;
 // Writes the entries, in order of first appearance, and the totals of op time to `*ret`, in `arena`
 // and sharing strings with the plane; total time and idle op are the caller's.
 bool xpl_tpu_ops_finish(struct xpl_tpu_ops *b, struct xpl_arena *arena,

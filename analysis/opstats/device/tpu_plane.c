@@ -112,8 +112,8 @@ static void track_framework_op(struct tpu_plane *t, const struct xpl_line *line,
 
 static bool pop(struct tpu_plane *t) {
     const struct frame *const f = &t->stack.v[--t->stack.n];
-    return xpl_tpu_ops_add_values(&t->ops, f->md, f->event_duration_ps, f->num_occurrences,
-                                  &f->values, f->span.duration_ps, f->children_ps, f->offloaded);
+    const struct xpl_tpu_run run = frame_run(f);
+    return xpl_tpu_ops_add_run(&t->ops, &run);
 }
 
 static bool push(struct tpu_plane *t, const struct xpl_event *ev, const struct event_facts *f) {

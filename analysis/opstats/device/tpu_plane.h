@@ -97,6 +97,17 @@ static inline void fill_frame(struct frame *frame, const struct xpl_event *ev,
     frame->offloaded = NULL;
 }
 
+// What a frame adds when its op ends.
+static inline struct xpl_tpu_run frame_run(const struct frame *f) {
+    return (struct xpl_tpu_run){.md = f->md,
+                                .num_occurrences = f->num_occurrences,
+                                .event_duration_ps = f->event_duration_ps,
+                                .values = &f->values,
+                                .time_ps = f->span.duration_ps,
+                                .children_ps = f->children_ps,
+                                .offloaded = f->offloaded};
+}
+
 // The duty cycle, and of a TensorCore its ops.
 xpl_status_t xpl_tpu_walk_lines(struct tpu_plane *t) XPL_NODISCARD;
 // Reads a TensorCore whole: t->db and t->duty.

@@ -58,8 +58,8 @@ static void sort_modules(module_spans_t *m) {
 
 static bool pop_offloaded(struct offload_builder *b) {
     const struct frame *const f = &b->stack.v[--b->stack.n];
-    return xpl_tpu_ops_add_values(&b->ops, f->md, f->event_duration_ps, f->num_occurrences,
-                                  &f->values, f->span.duration_ps, f->children_ps, NULL);
+    const struct xpl_tpu_run run = frame_run(f);
+    return xpl_tpu_ops_add_run(&b->ops, &run);
 }
 
 static bool push_offloaded(struct tpu_plane *t, struct xpl_map *index,

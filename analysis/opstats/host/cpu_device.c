@@ -136,7 +136,7 @@ static bool add_programs(struct cpu_device *d) {
         if (!slot) return false;
         slot->program_id = p->program_id;
         if (!xpl_arena_str(d->c->result, p->name, &slot->name)) return false;
-        // Sorted only at the end: the search above looks at what was known before.
+        // Sorted only at the end: the search above uses what was known before.
     }
     if (s->program_id_to_name_map.n > known)
         qsort(s->program_id_to_name_map.v, s->program_id_to_name_map.n,

@@ -158,7 +158,7 @@ void xpl_cpu_carry_pass(struct xpl_cpu_carry *c, struct xpl_timespan span) {
     if (c->v.n) c->v.v[c->v.n - 1].children_ps += span.duration_ps;
 }
 
-bool xpl_cpu_carry_take(struct xpl_cpu_carry *c, struct xpl_cpu_line *l) {
+bool xpl_cpu_carry_merge(struct xpl_cpu_carry *c, struct xpl_cpu_line *l) {
     if (!xpl_vec_reserve(c->arena, &c->v, l->open.n)) return false;
     for (size_t i = 0; i < l->open.n; i++) {
         const struct xpl_cpu_open o = l->open.v[i];

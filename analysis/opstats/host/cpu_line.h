@@ -16,7 +16,7 @@ struct xpl_cpu_op {
     xpl_str_t name, module, tf_op;
     uint64_t program_id;
     bool has_program_id, is_eager;
-    uint8_t span; // what it is to its step, enum xpl_span_type; 0 until somebody sets it
+    uint8_t span; // what it is to its step, enum xpl_span_type; 0 until it is set
     uint32_t occurrences;
     uint64_t time_ps, self_time_ps;
 };
@@ -78,8 +78,8 @@ struct xpl_cpu_carry {
 };
 // An event of the next piece that counts, and that nothing in its own piece encloses.
 void xpl_cpu_carry_pass(struct xpl_cpu_carry *c, struct xpl_timespan span);
-// Takes over what the piece left open.  The piece must last as long as *c.
-bool xpl_cpu_carry_take(struct xpl_cpu_carry *c, struct xpl_cpu_line *l) XPL_NODISCARD;
+// Adds what the piece left open.  The piece must last as long as *c.
+bool xpl_cpu_carry_merge(struct xpl_cpu_carry *c, struct xpl_cpu_line *l) XPL_NODISCARD;
 // The line is over.
 void xpl_cpu_carry_finish(struct xpl_cpu_carry *c);
 

@@ -85,7 +85,7 @@ static void run_shard(void *ctx, size_t i) {
         struct xpl_error err = {0};
         const xpl_status_t st = xpl_host_piece_read(job->plan, &job->scan->pieces[at], &sh->memory,
                                                     sh->arena, &job->steps[at], &err);
-        // Of several failures the one that comes first in the file is told.
+        // Of several failures the one that comes first in the file is reported.
         if (st == XPL_OK || at > sh->failed) continue;
         sh->failed = at, sh->status = st, sh->err = err;
     }
@@ -167,7 +167,7 @@ static xpl_status_t join_ops(const struct xpl_host_plan *plan, struct xpl_host_p
     struct xpl_cpu_carry carry = {.arena = arena};
     for (size_t i = 0; n > 1 && i < n; i++) {
         XPL_TRY(xpl_host_piece_pass(plan, &pieces[i], &carry, err));
-        if (pieces[i].cpu && !xpl_cpu_carry_take(&carry, pieces[i].cpu))
+        if (pieces[i].cpu && !xpl_cpu_carry_merge(&carry, pieces[i].cpu))
             XPL_RETURN_OOM(err, "host ops");
     }
     xpl_cpu_carry_finish(&carry);

@@ -1,7 +1,7 @@
 // One pass over the events of all host threads.  It finds what three parts of the conversion need:
 // host ops (with calls of tf.functions), the steps of the host, and, with cpu_as_device, the ops
-// that stand for a device.  Decoding an event costs more than anything done with it, so nobody
-// decodes it twice.
+// that stand for a device.  Decoding an event costs more than anything done with it, so none
+// is decoded twice.
 //
 // What an event can mean is decided once per metadata entry (plan.c); statistics are only read
 // where the plane has metadata for one that matters (read.c).  Lines are scanned in parallel,

@@ -1,4 +1,4 @@
-// What the metadata of host events mean, looked at once per entry before any event is read.
+// What the metadata of host events mean, decided once per entry before any event is read.
 // Rules: XProf's convert/xplane_to_op_metrics_db.cc (CollectTfOpsFromHostThreadsXPlane) and
 // convert/xplane_to_step_events.cc (ClassifyCpuEvent, IsRealCpuCompute).
 #include "analysis/opstats/host/plan.h"

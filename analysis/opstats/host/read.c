@@ -4,32 +4,15 @@
 // convert/xplane_to_tf_functions.cc; docs/cpu-as-device.md.
 #include "analysis/opstats/host/read.h"
 #include "analysis/hlo/hlo_map.h"
+#include "analysis/opstats/host/event_stats.h"
 #include "analysis/xplane/event_read.h"
-#include "analysis/xplane/fast_stat.h"
 #include "analysis/xplane/fields.h"
 #include "analysis/xplane/metadata.h"
 #include "analysis/xplane/tf_op.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
 
-enum { CANCEL_EVERY = 8192 }; // events between two looks at whether anybody still waits
-
-// ---- one event ----
-
-// Statistics of an event that somebody wants.  Where upstream takes the first of several equal
-// ones, so do we; elsewhere the last.
-struct wanted {
-    unsigned has; // XPL_HOST_...
-    bool has_consumer_type, has_consumer_id;
-    int64_t stage_id, tracing_count;
-    uint64_t consumer_type, consumer_id;
-    xpl_str_t stage_name, call;
-    struct xpl_stat tf_op;
-    struct xpl_cpu_event cpu;
-    // All there is is an op of an XLA program, and this says which; nothing else was read yet.
-    bool keyed;
-    struct xpl_cpu_key key;
-};
+enum { CANCEL_EVERY = 8192 }; // events between two checks for cancellation
 
 // An event on the way from the root: is it a stage of an input pipeline, or inside one?
 struct stage {
@@ -48,7 +31,7 @@ struct reader {
     struct xpl_cpu_memory *memory;
     struct xpl_group_cursor *groups;
     const struct xpl_group_quick *quick; // of that cursor, or of none
-    uint64_t quiet_begin, quiet_end;     // in the last step, host work in here changes nothing
+    uint64_t covered_begin, covered_end; // in the last step, host work in here changes nothing
     int64_t last_group;
     size_t last_step; // index + 1 into steps->v, of last_group
     XPL_VEC(struct stage) stages;
@@ -58,124 +41,6 @@ struct reader {
     XPL_VEC(struct xpl_op_event) op_events;
     struct xpl_error *err;
 };
-
-static void want_stat(const struct xpl_host_plan *p, const struct xpl_stat *s, struct wanted *w) {
-    switch ((int)s->md->type) {
-        case XPL_STAT_INPUT_PIPELINE_STAGE_ID:
-            if (!(w->has & XPL_HOST_STAGE_ID)) w->stage_id = xpl_stat_int(s);
-            w->has |= XPL_HOST_STAGE_ID;
-            break;
-        case XPL_STAT_INPUT_PIPELINE_STAGE_NAME:
-            w->stage_name = xpl_stat_str(s);
-            w->has |= XPL_HOST_STAGE_NAME;
-            break;
-        case XPL_STAT_CONSUMER_TYPE:
-            w->consumer_type = xpl_stat_int_or_uint(s), w->has_consumer_type = true;
-            break;
-        case XPL_STAT_CONSUMER_ID:
-            w->consumer_id = xpl_stat_int_or_uint(s), w->has_consumer_id = true;
-            break;
-        case XPL_STAT_TF_OP:
-            if (!(w->has & XPL_HOST_TF_OP)) w->tf_op = *s;
-            w->has |= XPL_HOST_TF_OP;
-            w->cpu.tf_op = xpl_stat_str(&w->tf_op);
-            break;
-        case XPL_STAT_TF_FUNCTION_CALL:
-            w->call = xpl_stat_str(s);
-            w->has |= XPL_HOST_TF_CALL;
-            break;
-        case XPL_STAT_TF_FUNCTION_TRACING_COUNT: w->tracing_count = xpl_stat_int(s); break;
-        case XPL_STAT_HLO_OP:
-            if (!p->cpu || xpl_stat_str(s).len == 0) break;
-            w->cpu.hlo_op = *s;
-            w->has |= XPL_HOST_HLO_OP;
-            break;
-        case XPL_STAT_HLO_MODULE:
-            w->cpu.module = *s;
-            w->cpu.has_module = xpl_stat_str(s).len != 0;
-            break;
-        case XPL_STAT_PROGRAM_ID:
-            w->cpu.program_id = xpl_stat_int_or_uint(s);
-            w->cpu.has_program_id = w->cpu.program_id != 0; // TensorFlow has 0 for all
-            break;
-        default: break;
-    }
-}
-
-// What the statistic at the head of the list is, by its id alone, which writers put first:
-// XPL_HOST_ID_...; DECIDES when in doubt.  *ret_len is the length of its message and what is around
-// it, *ret_value where the field after the id begins.
-XPL_INLINE unsigned stat_here(const struct xpl_host_plan *p, const uint8_t *at, const uint8_t *end,
-                              uint8_t tag, size_t *ret_len, const uint8_t **ret_value) {
-    struct xpl_fast_stat s;
-    if (XPL_UNLIKELY(!xpl_fast_stat_head(at, end, tag, &s))) {
-        *ret_len = (size_t)(end - at);
-        return XPL_HOST_ID_DECIDES;
-    }
-    *ret_len = s.len;
-    *ret_value = s.value;
-    return XPL_LIKELY(s.id < p->n_wanted) ? p->wanted[s.id] : XPL_HOST_ID_DECIDES;
-}
-
-enum { TAG_UINT = XSTAT_UINT << 3, TAG_INT = XSTAT_INT << 3, TAG_REF = XSTAT_REF << 3 };
-
-// Takes the one value of a statistic into the key.  False when it is not of the kind that writers
-// use there, or not the first.
-XPL_INLINE bool take_value(unsigned what, const uint8_t *at, const uint8_t *end,
-                           struct xpl_cpu_key *key) {
-    uint64_t *const slot = what & XPL_HOST_ID_HLO_OP   ? &key->hlo_op
-                           : what & XPL_HOST_ID_MODULE ? &key->module
-                                                       : &key->program_id;
-    if (XPL_UNLIKELY(at == end) || XPL_UNLIKELY(*slot != UINT64_MAX)) return false;
-    const uint8_t tag = *at;
-    if (what & XPL_HOST_ID_PROGRAM ? tag != TAG_INT && tag != TAG_UINT : tag != TAG_REF)
-        return false;
-    const struct xpl_varint v = xpl_varint_read(at + 1, end);
-    *slot = v.v;
-    return v.p == end;
-}
-
-enum interest { NOT_OF_INTEREST, KEYED_OP, OF_INTEREST };
-
-// Whether an event may carry a statistic that matters; KEYED_OP when all that does is in *key. `at`
-// is where its statistics begin.  What is not of interest is well-formed, too.  *ret_eager: it may
-// carry is_eager.
-XPL_INLINE enum interest read_key(const struct xpl_host_plan *p, const uint8_t *at,
-                                  const uint8_t *end, uint32_t md, struct xpl_cpu_key *key,
-                                  bool *ret_eager) {
-    const uint8_t *value;
-    bool simple = true;
-    unsigned seen = 0;
-    size_t len;
-    *key = (struct xpl_cpu_key){UINT64_MAX, UINT64_MAX, UINT64_MAX, md};
-    *ret_eager = true;
-    for (; at != end; at += len) {
-        const unsigned what = stat_here(p, at, end, XPL_TAG_FIELD4_LEN, &len, &value);
-        if (XPL_UNLIKELY(what & XPL_HOST_ID_DECIDES)) return OF_INTEREST;
-        if (what & XPL_HOST_ID_KEY) simple &= take_value(what, value, at + len, key);
-        seen |= what;
-    }
-    *ret_eager = seen & XPL_HOST_ID_EAGER;
-    if (key->hlo_op == UINT64_MAX && simple) return NOT_OF_INTEREST;
-    return simple ? KEYED_OP : OF_INTEREST;
-}
-
-static void read_stats(const struct xpl_host_plan *p, const struct xpl_event *ev,
-                       struct wanted *w) {
-    const uint8_t tag = (uint8_t)(ev->stats.field << 3 | XPL_WIRE_LEN), *value;
-    struct xpl_stats stats = ev->stats;
-    struct xpl_stat s;
-    size_t len;
-    w->tracing_count = 0;
-    w->has_consumer_type = w->has_consumer_id = false;
-    w->cpu = (struct xpl_cpu_event){0};
-    while (stats.p != stats.end) {
-        if (!stat_here(p, stats.p, stats.end, tag, &len, &value))
-            stats.p += len;
-        else if (xpl_stats_next(&stats, &s) == XPL_WIRE_FIELD)
-            want_stat(p, &s, w);
-    }
-}
 
 // ---- ops ----
 
@@ -196,7 +61,7 @@ static bool add_op(struct reader *r, const struct xpl_host_op *op, struct xpl_ti
 }
 
 static const struct xpl_host_op *op_of(const struct reader *r, const struct xpl_event *ev,
-                                       const struct wanted *w) {
+                                       const struct host_event_stats *w) {
     const struct xpl_host_plan *p = r->plan;
     uint64_t op = p->md[ev->md].op;
     if (p->stats & XPL_HOST_STAGE_ID) {
@@ -231,7 +96,7 @@ static const struct xpl_host_op *op_of_stat(struct reader *r, const struct xpl_s
     return (const struct xpl_host_op *)(uintptr_t)*slot;
 }
 
-static bool read_ops(struct reader *r, const struct xpl_event *ev, const struct wanted *w,
+static bool read_ops(struct reader *r, const struct xpl_event *ev, const struct host_event_stats *w,
                      const struct xpl_event_group *g, struct xpl_timespan span) {
     const struct xpl_host_op *op = op_of(r, ev, w);
     if (op && !add_op(r, op, span, g->has_is_eager && g->is_eager)) return false;
@@ -261,9 +126,9 @@ static xpl_status_t classify_cpu_op(const struct reader *r, struct xpl_cpu_op *o
 }
 
 // *ret_span: what the event is to its step, when it counts as a device's op.
-static xpl_status_t read_cpu(struct reader *r, const struct xpl_event *ev, struct wanted *w,
-                             const struct xpl_event_group *g, struct xpl_timespan span,
-                             enum xpl_span_type *ret_span) {
+static xpl_status_t read_cpu(struct reader *r, const struct xpl_event *ev,
+                             struct host_event_stats *w, const struct xpl_event_group *g,
+                             struct xpl_timespan span, enum xpl_span_type *ret_span) {
     const struct xpl_host_md *md = &r->plan->md[ev->md];
     if (!w->keyed && !(w->has & XPL_HOST_HLO_OP) && !(md->flags & XPL_HOST_FRAMEWORK))
         return XPL_OK;
@@ -273,7 +138,7 @@ static xpl_status_t read_cpu(struct reader *r, const struct xpl_event *ev, struc
     struct xpl_cpu_op *op = NULL;
     if (w->keyed && !xpl_cpu_line_add_known(l, &w->key, span, &op))
         XPL_RETURN_OOM(r->err, "host ops");
-    if (!op && w->keyed) read_stats(r->plan, ev, w);
+    if (!op && w->keyed) xpl_host_read_stats(r->plan, ev, w);
     if (!op && w->has & XPL_HOST_HLO_OP)
         op = xpl_cpu_line_add_xla(l, &w->cpu, w->keyed ? &w->key : NULL, span);
     else if (!op && md->flags & XPL_HOST_FRAMEWORK)
@@ -306,7 +171,7 @@ static struct stage *push_stage(struct reader *r, struct xpl_timespan span, bool
 
 // Whether the event is a stage of an input pipeline that no other stage encloses.  Sees every
 // event, for any may enclose a later one.
-static bool read_stage(struct reader *r, const struct wanted *w, struct xpl_timespan span,
+static bool read_stage(struct reader *r, const struct host_event_stats *w, struct xpl_timespan span,
                        bool *ret_is_root) {
     const bool inside =
         w->has_consumer_type && w->has_consumer_id &&
@@ -371,13 +236,13 @@ static xpl_status_t read_event(struct reader *r, const struct xpl_event *ev, enu
                                const struct xpl_cpu_key *key, bool eager) {
     const struct xpl_host_plan *p = r->plan;
     struct xpl_event_group g = {0};
-    struct wanted w;
+    struct host_event_stats w;
     w.has = 0;
     w.has_consumer_type = w.has_consumer_id = false;
     w.keyed = interest == KEYED_OP;
     if (w.keyed) w.key = *key;
     if (needs_group(r, ev, eager)) xpl_group_cursor_next(r->groups, ev, &g);
-    if (interest == OF_INTEREST) read_stats(p, ev, &w);
+    if (interest == OF_INTEREST) xpl_host_read_stats(p, ev, &w);
     const struct xpl_timespan span = {r->base_ps + (uint64_t)ev->offset_ps,
                                       (uint64_t)ev->duration_ps};
     if ((p->any_ops || w.has & XPL_HOST_TF_OP) && !xpl_is_derived_line_id(r->line->id) &&
@@ -417,35 +282,35 @@ static void begin_piece(const struct xpl_host_piece *piece, const struct xpl_lin
 // ---- most events ----
 
 // Host work of a step only counts where no other does.
-static void note_quiet(struct reader *r) {
-    r->quiet_begin = 0, r->quiet_end = r->plan->inputs_only ? UINT64_MAX : 0;
+static void note_covered(struct reader *r) {
+    r->covered_begin = 0, r->covered_end = r->plan->inputs_only ? UINT64_MAX : 0;
     if (!r->last_step || r->plan->inputs_only) return;
     const struct xpl_timespan open =
         xpl_step_open_span(&r->steps->v.v[r->last_step - 1], XPL_SPAN_HOST_COMPUTE);
     if (open.duration_ps == 0) return;
-    r->quiet_begin = open.begin_ps, r->quiet_end = xpl_timespan_end(open);
+    r->covered_begin = open.begin_ps, r->covered_end = xpl_timespan_end(open);
 }
 
 // Deals with an event that is host work like any other, when its group is known, too.  False: it
-// has to be looked at.
-XPL_INLINE bool pass_plain(struct reader *r, uint64_t at, uint32_t md, struct xpl_timespan span,
+// has to be read.
+XPL_INLINE bool skip_plain(struct reader *r, uint64_t at, uint32_t md, struct xpl_timespan span,
                            bool *ret_failed) {
     const struct xpl_group_quick *const q = r->quick;
     const uint64_t end = xpl_timespan_end(span);
     if (!xpl_group_quick_knows(q, at, md, span.begin_ps, end))
         return q->stateless && !r->plan->steps;
     if (!q->has_group || !r->plan->steps || r->only_ops) return true;
-    if (r->last_step && r->last_group == q->group_id && r->quiet_begin <= span.begin_ps &&
-        span.begin_ps < end && end <= r->quiet_end)
+    if (r->last_step && r->last_group == q->group_id && r->covered_begin <= span.begin_ps &&
+        span.begin_ps < end && end <= r->covered_end)
         return true;
     struct xpl_step *const st = step_of(r, q->group_id);
     if (!st || !add_span(r, st, XPL_SPAN_HOST_COMPUTE, span)) *ret_failed = true;
-    note_quiet(r);
+    note_covered(r);
     return true;
 }
 
 // An event by its first fields, and what its statistics are to us.
-struct glance {
+struct event_head {
     struct xpl_raw_event raw;
     const uint8_t *next;
     uint32_t md;
@@ -455,8 +320,8 @@ struct glance {
 };
 
 // False when it is not written as usual, and has to be read in full.
-XPL_INLINE bool glance_at(const struct reader *r, const uint8_t *p, const uint8_t *end,
-                          struct glance *ret) {
+XPL_INLINE bool read_head(const struct reader *r, const uint8_t *p, const uint8_t *end,
+                          struct event_head *ret) {
     xpl_bytes_t message;
     if (XPL_UNLIKELY(xpl_next_message(&p, end, XLINE_EVENTS, &message) != XPL_WIRE_FIELD) ||
         XPL_UNLIKELY(!xpl_raw_event_head(message, end, &ret->raw)))
@@ -466,14 +331,14 @@ XPL_INLINE bool glance_at(const struct reader *r, const uint8_t *p, const uint8_
     ret->interest = NOT_OF_INTEREST;
     ret->eager = false;
     if (ret->raw.stats != ret->raw.end)
-        ret->interest =
-            read_key(r->plan, ret->raw.stats, ret->raw.end, ret->md, &ret->key, &ret->eager);
+        ret->interest = xpl_host_read_key(r->plan, ret->raw.stats, ret->raw.end, ret->md, &ret->key,
+                                          &ret->eager);
     return ret->interest != OF_INTEREST;
 }
 
 // (Member by member: a copy would be read in wider pieces than it has just been written in.)
-XPL_INLINE void make_event(const struct xpl_event_cursor *c, uint64_t at, const struct glance *g,
-                           struct xpl_event *ret) {
+XPL_INLINE void make_event(const struct xpl_event_cursor *c, uint64_t at,
+                           const struct event_head *g, struct xpl_event *ret) {
     ret->md = g->md;
     ret->offset_ps = (int64_t)g->raw.offset_ps;
     ret->duration_ps = (int64_t)g->raw.duration_ps;
@@ -491,17 +356,17 @@ XPL_INLINE void make_event(const struct xpl_event_cursor *c, uint64_t at, const 
 XPL_INLINE xpl_status_t read_next(struct reader *r, struct xpl_event_cursor *c) {
     const struct xpl_host_plan *const p = r->plan;
     struct xpl_event ev;
-    struct glance g;
+    struct event_head g;
     bool failed = false;
     const uint8_t *const here = xpl_find_message(c->p, c->end, XLINE_EVENTS);
     const uint64_t at = (uint64_t)(here - r->line->message.ptr);
-    if (XPL_LIKELY(glance_at(r, here, c->end, &g))) {
+    if (XPL_LIKELY(read_head(r, here, c->end, &g))) {
         const struct xpl_timespan span = {r->base_ps + g.raw.offset_ps, g.raw.duration_ps};
         if (!(g.interest == NOT_OF_INTEREST && p->md[g.md].plain &&
-              pass_plain(r, at, g.md, span, &failed))) {
+              skip_plain(r, at, g.md, span, &failed))) {
             make_event(c, at, &g, &ev);
             XPL_TRY(read_event(r, &ev, g.interest, &g.key, g.eager));
-            note_quiet(r);
+            note_covered(r);
         }
         if (XPL_UNLIKELY(failed)) XPL_RETURN_OOM(r->err, "steps");
         c->p = g.next;
@@ -515,7 +380,7 @@ XPL_INLINE xpl_status_t read_next(struct reader *r, struct xpl_event_cursor *c) 
         return XPL_OK;
     }
     XPL_TRY(read_event(r, &ev, OF_INTEREST, NULL, true));
-    note_quiet(r);
+    note_covered(r);
     return XPL_OK;
 }
 
@@ -570,12 +435,12 @@ xpl_status_t xpl_host_piece_read(const struct xpl_host_plan *plan, struct xpl_ho
 
 static bool counts_as_device(const struct xpl_host_plan *p, const struct xpl_event *ev) {
     struct xpl_cpu_key key;
-    struct wanted w;
+    struct host_event_stats w;
     w.has = 0;
     bool eager;
     if (p->stats &&
-        read_key(p, ev->stats.p, ev->stats.end, ev->md, &key, &eager) != NOT_OF_INTEREST)
-        read_stats(p, ev, &w);
+        xpl_host_read_key(p, ev->stats.p, ev->stats.end, ev->md, &key, &eager) != NOT_OF_INTEREST)
+        xpl_host_read_stats(p, ev, &w);
     return w.has & XPL_HOST_HLO_OP || p->md[ev->md].flags & XPL_HOST_FRAMEWORK;
 }
 

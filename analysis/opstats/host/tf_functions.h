@@ -12,7 +12,7 @@
 
 struct xpl_arena;
 
-// One call, as its event tells it.  `mode` is the text of stat tf_function_call.
+// One call, as its event states it.  `mode` is the text of stat tf_function_call.
 struct xpl_tf_call {
     xpl_str_t name, mode;
     struct xpl_timespan span;

@@ -8,12 +8,12 @@
 
 // ---- matrix cores ----
 
-static bool has_any(xpl_str_t s, const char *const *words, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (xpl_str_has(s, xpl_str_from(words[i]))) return true;
+// `words` ends with NULL.
+static bool has_any(xpl_str_t s, const char *const *words) {
+    for (; *words; words++)
+        if (xpl_str_has(s, xpl_str_from(*words))) return true;
     return false;
 }
-#define HAS_ANY(s, words) has_any((s), (words), sizeof(words) / sizeof *(words))
 
 static bool nvidia_uses_tensor_core(xpl_str_t name) {
     static const char *const words[] = {
@@ -36,8 +36,9 @@ static bool nvidia_uses_tensor_core(xpl_str_t name) {
         "xmma_sparse_conv",
         "xmma_sparse_gemm",
         "xmma_warp_specialized_implicit_gemm",
+        NULL,
     };
-    return HAS_ANY(name, words);
+    return has_any(name, words);
 }
 
 static size_t skip_digits(xpl_str_t s, size_t at) {
@@ -64,8 +65,8 @@ static bool has_mfma_shape(xpl_str_t s) {
 }
 
 static bool amd_uses_matrix_core(xpl_str_t name) {
-    static const char *const not_words[] = {"_odo_", "dq_convert", "dq_shuffle", "topksoftmax",
-                                            "DqAccPrezeroKernel"};
+    static const char *const not_words[] = {"_odo_",       "dq_convert",         "dq_shuffle",
+                                            "topksoftmax", "DqAccPrezeroKernel", NULL};
     static const char *const words[] = {
         "Custom_Cijk_",
         "gtcx",
@@ -82,9 +83,10 @@ static bool amd_uses_matrix_core(xpl_str_t name) {
         "TileFmhaBwdShape<",
         "TileFlatmmShape<",
         "TileSageAttnShape<",
+        NULL,
     };
-    if (HAS_ANY(name, not_words)) return false;
-    return HAS_ANY(name, words) || has_mfma_shape(name);
+    if (has_any(name, not_words)) return false;
+    return has_any(name, words) || has_mfma_shape(name);
 }
 
 bool xpl_kernel_uses_tensor_core(xpl_str_t kernel_name, enum xpl_gpu_vendor vendor) {
@@ -111,11 +113,12 @@ bool xpl_op_tensor_core_eligible(xpl_str_t op_name) {
         "XlaDot",
         "XlaDotV2",
     };
-    static const char *const parts[] = {"BatchMatMul",      "CudnnRNNV",   "CudnnRNNForward",
-                                        "CudnnRNNBackprop", "dot_general", "conv_general_dilated"};
+    static const char *const parts[] = {
+        "BatchMatMul",          "CudnnRNNV", "CudnnRNNForward", "CudnnRNNBackprop", "dot_general",
+        "conv_general_dilated", NULL};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         if (xpl_str_ends(op_name, xpl_str_from(ends[i]))) return true;
-    return HAS_ANY(op_name, parts);
+    return has_any(op_name, parts);
 }
 
 bool xpl_einsum_tensor_core_eligible(xpl_str_t equation) {
@@ -129,7 +132,7 @@ bool xpl_einsum_tensor_core_eligible(xpl_str_t equation) {
 
 // ---- launch parameters ----
 
-// absl::SimpleAtod, which takes hexadecimal too, for text of a sane length.
+// absl::SimpleAtod, which takes hexadecimal too, for text of a reasonable length.
 static bool parse_double(xpl_str_t s, double *ret) {
     char buf[64], *end;
     s = xpl_str_strip(s);
@@ -201,7 +204,7 @@ static int cmp_dims(const uint32_t *a, const uint32_t *b) {
     return 0;
 }
 
-// By everything that tells kernels apart (KernelReportLessThanComparator).
+// By everything in which kernels differ (KernelReportLessThanComparator).
 static int cmp_identity(const struct xpl_kernel_report *a, const struct xpl_kernel_report *b) {
     int c = xpl_str_cmp(a->name, b->name);
     if (!c) c = cmp_dims(a->grid_dim, b->grid_dim);

@@ -1,6 +1,6 @@
 // GPU kernels by launch parameters and op: message KernelStatsDb.
 // Rules: XProf's utils/kernel_stats_utils.cc and convert/xplane_to_kernel_stats_db.cc; which
-// kernels use matrix cores and which ops could follows release 2.24.2, which tells vendors apart.
+// kernels use matrix cores and which ops could follows release 2.24.2, which distinguishes vendors.
 #ifndef XPL_ANALYSIS_OPSTATS_METRICS_KERNELS_H_
 #define XPL_ANALYSIS_OPSTATS_METRICS_KERNELS_H_
 

@@ -73,7 +73,6 @@ static inline uint64_t xpl_timespan_overlap(struct xpl_timespan a, uint64_t begi
 enum xpl_step_marker { XPL_MARKER_HOST, XPL_MARKER_DEVICE };
 
 struct xpl_span_list;
-struct xpl_span_index;
 
 // The longest marker of one core.
 struct xpl_core_marker {
@@ -158,26 +157,5 @@ struct xpl_timespan xpl_step_time(const struct xpl_step *st);
 bool xpl_step_has_marker(const struct xpl_step *st, uint32_t core_id);
 // The longest marker of that core (StepTimeOnCore).
 struct xpl_timespan xpl_step_time_on_core(const struct xpl_step *st, uint32_t core_id);
-
-// Who owned each instant of a step once overlaps are removed (ToNonOverlappedEvents).
-struct xpl_span_sums {
-    uint64_t ps[XPL_SPAN_TYPES];    // inside `within`, by type / 10
-    uint64_t total[XPL_SPAN_TYPES]; // everywhere
-    uint32_t present;               // bit type / 10: the kind owned a slice, maybe an empty one
-};
-// `scratch` is used for 64 bytes per span and not freed.
-bool xpl_step_sum_spans(const struct xpl_step *st, struct xpl_timespan within,
-                        struct xpl_arena *scratch, struct xpl_span_sums *ret) XPL_NODISCARD;
-// The same, together with what of `more` (may be NULL) lies inside `within`.
-bool xpl_step_sum_spans_and(const struct xpl_step *st, const struct xpl_span_index *more,
-                            struct xpl_timespan within, struct xpl_arena *scratch,
-                            struct xpl_span_sums *ret) XPL_NODISCARD;
-// Spans that belong to no step of their own, to be looked up by time.  Those of `st` were added by
-// xpl_step_add_union, and must last as long as the index; any thread may use that.
-bool xpl_span_index_make(const struct xpl_step *st, struct xpl_arena *arena,
-                         struct xpl_span_index **ret) XPL_NODISCARD;
-// The same without removing overlaps: every span counts in full.
-void xpl_step_sum_overlapped(const struct xpl_step *st, struct xpl_timespan within,
-                             struct xpl_span_sums *ret);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "analysis/opstats/device/tpu_ops.h"
 #include "analysis/opstats/metrics/op_metrics.h"
+#include "analysis/opstats/steps/span_sums.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
@@ -31,11 +32,6 @@ struct writer {
     struct xpl_step_db *db;
     struct xpl_span_index *loose;
 };
-
-// There are many steps, with a few elements each: none is allocated that is not used.
-#define RESERVE_EXACTLY(arena, vec, want)                                                          \
-    ((vec)->v = xpl_arena_array((arena), (want), sizeof *(vec)->v), (vec)->cap = (want),           \
-     (vec)->v != NULL)
 
 // ---- steps made of spans ----
 
@@ -83,10 +79,37 @@ static bool well_formed(const struct writer *w, const struct xpl_step *st,
 static bool write_collectives(const struct writer *w, const struct xpl_step *st,
                               struct xpl_per_core_step_info *out);
 
+// There are many steps, with a few elements each: their arrays have the size that is used.
+
+static bool write_type_times(const struct writer *w, const struct xpl_span_sums *sums,
+                             struct xpl_step_info *info) {
+    const size_t n = (size_t)__builtin_popcount(sums->present);
+    info->type_ps.v = xpl_arena_array(w->result, n, sizeof *info->type_ps.v);
+    info->type_ps.cap = n;
+    if (!info->type_ps.v) return false;
+    for (uint32_t t = 0; t < XPL_SPAN_TYPES; t++)
+        if (sums->present >> t & 1)
+            info->type_ps.v[info->type_ps.n++] = (struct xpl_type_ps){(int32_t)t * 10, sums->ps[t]};
+    return true;
+}
+
+static bool write_transfers(const struct writer *w, const struct xpl_step *st,
+                            struct xpl_per_core_step_info *out) {
+    struct xpl_device_memory_transfer *const v =
+        xpl_arena_zalloc(w->result, XPL_STEP_TRANSFERS * sizeof *v);
+    if (!v) return false;
+    if (st->transfers) memcpy(v, st->transfers, XPL_STEP_TRANSFERS * sizeof *v);
+    out->device_memory_transfers.v = v;
+    out->device_memory_transfers.n = out->device_memory_transfers.cap = XPL_STEP_TRANSFERS;
+    return true;
+}
+
 static bool write_generic(const struct writer *w, const struct xpl_step *st,
                           const struct xpl_span_sums *sums, struct xpl_per_core_step_info *out) {
-    if (!RESERVE_EXACTLY(w->result, &out->step_info_per_core, 1)) return false;
-    struct xpl_step_info *info = &out->step_info_per_core.v[out->step_info_per_core.n++];
+    struct xpl_step_info *const info = xpl_arena_alloc(w->result, sizeof *info);
+    if (!info) return false;
+    out->step_info_per_core.v = info;
+    out->step_info_per_core.n = out->step_info_per_core.cap = 1;
     const struct xpl_timespan time = xpl_step_time(st);
     *info = (struct xpl_step_info){.core_id = GENERIC_CORE_ID,
                                    .step_num = (uint32_t)st->id,
@@ -94,17 +117,8 @@ static bool write_generic(const struct writer *w, const struct xpl_step *st,
                                    .duration_ps = time.duration_ps,
                                    .breakdown = XPL_BREAKDOWN_GENERIC};
     if (!xpl_arena_str(w->result, st->name, &info->step_name)) return false;
-    const size_t n_types = (size_t)__builtin_popcount(sums->present);
-    if (!RESERVE_EXACTLY(w->result, &info->type_ps, n_types) ||
-        !RESERVE_EXACTLY(w->result, &out->device_memory_transfers, (size_t)XPL_STEP_TRANSFERS))
-        return false;
-    for (uint32_t t = 0; t < XPL_SPAN_TYPES; t++)
-        if (sums->present >> t & 1)
-            info->type_ps.v[info->type_ps.n++] = (struct xpl_type_ps){(int32_t)t * 10, sums->ps[t]};
-    for (int i = 0; i < XPL_STEP_TRANSFERS; i++)
-        out->device_memory_transfers.v[out->device_memory_transfers.n++] =
-            st->transfers ? st->transfers[i] : (struct xpl_device_memory_transfer){0};
-    return write_collectives(w, st, out);
+    return write_type_times(w, sums, info) && write_transfers(w, st, out) &&
+           write_collectives(w, st, out);
 }
 
 // ---- steps made of op metrics ----
@@ -193,8 +207,8 @@ static bool add_op(struct xpl_op_metrics_db *db, xpl_str_t category, uint64_t se
 
 // Leaves out the ops during which the core did not work, except feeds; then makes up for the work
 // that no op accounts for, and for the rest of the step.
-static bool settle_sparse(struct xpl_op_metrics_db *db, uint64_t duration_ps, uint64_t busy_ps,
-                          struct xpl_arena *arena) {
+static bool finish_sparse_ops(struct xpl_op_metrics_db *db, uint64_t duration_ps, uint64_t busy_ps,
+                              struct xpl_arena *arena) {
     uint64_t on = 0, feeds = 0;
     size_t n = 0;
     for (size_t i = 0; i < db->metrics_db.n; i++) {
@@ -219,7 +233,7 @@ static bool write_sparse_core(struct writer *w, const struct xpl_step *st, uint3
     const struct xpl_timespan time = xpl_step_time_on_core(st, core_id);
     const struct xpl_sparse_core *core = sparse_core(w, core_id);
     const uint64_t busy = core ? core->busy_ps[st - w->steps->v.v] : 0;
-    if (!settle_sparse(db, time.duration_ps, busy, w->scratch)) return false;
+    if (!finish_sparse_ops(db, time.duration_ps, busy, w->scratch)) return false;
     struct xpl_step_info *info = put_info(w, st, core_id, time, out);
     return info && write_categories(w, db, info);
 }
@@ -375,19 +389,18 @@ static xpl_status_t write_all(struct writer *w, struct xpl_step **v, size_t n,
     return XPL_OK;
 }
 
-xpl_status_t xpl_steps_to_db(struct xpl_steps *steps, const struct xpl_step_db_rules *rules,
-                             struct xpl_exec *exec, size_t scratch_limit, struct xpl_arena *result,
-                             struct xpl_step_db *ret, struct xpl_precision_ps *ret_precision,
-                             struct xpl_error *err) {
+xpl_status_t xpl_steps_to_db(const struct xpl_convert *c, struct xpl_steps *steps,
+                             const struct xpl_step_db_rules *rules, struct xpl_step_db *ret,
+                             struct xpl_precision_ps *ret_precision, struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
-    xpl_arena_init(&scratch, scratch_limit);
+    xpl_arena_init(&scratch, c->scratch_limit);
     struct xpl_step_db db = {0};
     struct xpl_precision_ps precision = {0};
     struct writer w = {.steps = steps,
                        .rules = rules,
-                       .exec = exec,
-                       .scratch_limit = scratch_limit,
-                       .result = result,
+                       .exec = c->exec,
+                       .scratch_limit = c->scratch_limit,
+                       .result = c->result,
                        .scratch = &scratch,
                        .db = &db};
     const size_t n = steps->v.n;

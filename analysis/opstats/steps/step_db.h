@@ -3,8 +3,8 @@
 #ifndef XPL_ANALYSIS_OPSTATS_STEPS_STEP_DB_H_
 #define XPL_ANALYSIS_OPSTATS_STEPS_STEP_DB_H_
 
+#include "analysis/opstats/conversion.h"
 #include "analysis/opstats/steps/event_span.h"
-#include "base/exec.h"
 
 // A SparseCore: how long it was at work in each step.
 struct xpl_sparse_core {
@@ -31,12 +31,11 @@ struct xpl_precision_ps {
     uint64_t compute_16bit_ps, compute_32bit_ps;
 };
 
-// Fills *ret, whose arrays and strings live in `result`; op metrics share the strings of `steps`.
-// Temporaries go to arenas of `scratch_limit` bytes each.  RESOURCE_EXHAUSTED at a limit,
-// CANCELLED.
-xpl_status_t xpl_steps_to_db(struct xpl_steps *steps, const struct xpl_step_db_rules *rules,
-                             struct xpl_exec *exec, size_t scratch_limit, struct xpl_arena *result,
-                             struct xpl_step_db *ret, struct xpl_precision_ps *ret_precision,
-                             struct xpl_error *err) XPL_NODISCARD;
+// Fills *ret, whose arrays and strings live in c->result; op metrics share the strings of `steps`.
+// RESOURCE_EXHAUSTED at a limit, CANCELLED.
+xpl_status_t xpl_steps_to_db(const struct xpl_convert *c, struct xpl_steps *steps,
+                             const struct xpl_step_db_rules *rules, struct xpl_step_db *ret,
+                             struct xpl_precision_ps *ret_precision, struct xpl_error *err)
+    XPL_NODISCARD;
 
 #endif

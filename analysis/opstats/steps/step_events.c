@@ -142,7 +142,7 @@ static bool join_plane(struct job *j, struct task *t, size_t n) {
                         : xpl_steps_union(&plane, &j->out->steps);
 }
 
-static xpl_status_t join(struct job *j, struct xpl_error *err) {
+static xpl_status_t join_planes(struct job *j, struct xpl_error *err) {
     for (size_t i = 0, n; i < j->tasks.n; i += n) {
         const struct xpl_plane *p = j->tasks.v[i].plane;
         for (n = 0; i + n < j->tasks.n && j->tasks.v[i + n].plane == p; n++) {
@@ -174,7 +174,7 @@ xpl_status_t xpl_device_steps_run(const struct xpl_convert *c, struct xpl_device
         xpl_arena_init(&ret->shards[i], c->scratch_limit);
     ret->n_shards = width;
     xpl_exec_run(c->exec, width, run_shard, &j);
-    XPL_TRY(join(&j, err));
+    XPL_TRY(join_planes(&j, err));
     if (!c->is_tpu) return XPL_OK;
     return xpl_sparse_core_steps(c, &ret->steps, &ret->arena, &ret->sparse, err);
 }

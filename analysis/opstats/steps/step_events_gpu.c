@@ -7,7 +7,8 @@
 
 enum { CANCEL_EVERY = 8192 };
 
-// Decided once per metadata entry; compute kernels without tensor shapes are told by name alone.
+// Decided once per metadata entry; compute kernels without tensor shapes are recognized by name
+// alone.
 struct gpu_md {
     uint8_t kind; // enum xpl_span_type
     bool compute; // statistic `shape` may change the precision

@@ -101,7 +101,7 @@ static void drain(struct walk *w) {
 }
 
 // As they stand: upstream does not sort them here.
-static xpl_status_t walk_line(struct walk *w, const struct xpl_line *line, bool keep,
+static xpl_status_t walk_line(struct walk *w, const struct xpl_line *line, bool keep_all,
                               struct xpl_error *err) {
     const bool sparse = xpl_str_eq(line->name, XPL_STR(XPL_LINE_SPARSE_CORE_OPS));
     struct xpl_duty_line duty;
@@ -116,20 +116,20 @@ static xpl_status_t walk_line(struct walk *w, const struct xpl_line *line, bool 
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "SparseCore steps: cancelled");
         xpl_duty_classify(&w->tp, line, &ev, sparse, &op);
         if (!xpl_duty_line_add(&duty, &op)) XPL_RETURN_OOM(err, "SparseCore steps");
-        if (!keep && w->duty.busy.disordered) return XPL_OK; // all over again, then
-        if (!keep && w->duty.busy.v.n > DRAIN_ABOVE) drain(w);
+        if (!keep_all && w->duty.busy.disordered) return XPL_OK; // all over again, then
+        if (!keep_all && w->duty.busy.v.n > DRAIN_ABOVE) drain(w);
     }
     if (res == XPL_WIRE_MALFORMED) return xpl_events_error(&cur, err);
     if (!xpl_duty_line_end(&duty)) XPL_RETURN_OOM(err, "SparseCore steps");
     return XPL_OK;
 }
 
-static xpl_status_t walk_lines(struct walk *w, bool keep, struct xpl_error *err) {
+static xpl_status_t walk_lines(struct walk *w, bool keep_all, struct xpl_error *err) {
     w->duty = (struct xpl_duty_plane){.busy.arena = &w->arena};
     for (uint32_t i = 0; i < w->plane->n_lines; i++) {
         if (!is_duty_line(&w->plane->lines[i])) continue;
-        XPL_TRY(walk_line(w, &w->plane->lines[i], keep, err));
-        if (!keep && w->duty.busy.disordered) return XPL_OK;
+        XPL_TRY(walk_line(w, &w->plane->lines[i], keep_all, err));
+        if (!keep_all && w->duty.busy.disordered) return XPL_OK;
     }
     return XPL_OK;
 }

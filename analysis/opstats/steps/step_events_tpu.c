@@ -34,7 +34,7 @@ struct op_event {
 };
 
 // The first of equal statistics counts.
-static void take(const struct xpl_stat *s, bool *has, uint64_t *value) {
+static void read_first(const struct xpl_stat *s, bool *has, uint64_t *value) {
     if (!*has) *value = xpl_stat_int_or_uint(s);
     *has = true;
 }
@@ -46,10 +46,16 @@ static struct op_event read_stats(const struct xpl_line *line, const struct xpl_
     struct xpl_stat s;
     while (xpl_stats_next(&stats, &s) == XPL_WIRE_FIELD)
         switch ((int)s.md->type) {
-            case XPL_STAT_DEVICE_OFFSET_PS: take(&s, &e.has_offset, &e.offset_ps); break;
-            case XPL_STAT_DEVICE_DURATION_PS: take(&s, &e.has_duration, &e.duration_ps); break;
-            case XPL_STAT_ALL_REDUCE_UNIQUE_ID: take(&s, &e.has_unique_id, &e.unique_id); break;
-            case XPL_STAT_ALL_REDUCE_ID: take(&s, &e.has_all_reduce_id, &e.all_reduce_id); break;
+            case XPL_STAT_DEVICE_OFFSET_PS: read_first(&s, &e.has_offset, &e.offset_ps); break;
+            case XPL_STAT_DEVICE_DURATION_PS:
+                read_first(&s, &e.has_duration, &e.duration_ps);
+                break;
+            case XPL_STAT_ALL_REDUCE_UNIQUE_ID:
+                read_first(&s, &e.has_unique_id, &e.unique_id);
+                break;
+            case XPL_STAT_ALL_REDUCE_ID:
+                read_first(&s, &e.has_all_reduce_id, &e.all_reduce_id);
+                break;
             default: break;
         }
     if (e.has_offset && e.has_duration) e.span = (struct xpl_timespan){e.offset_ps, e.duration_ps};

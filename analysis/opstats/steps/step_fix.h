@@ -1,4 +1,4 @@
-// Steps of a TPU whose input comes from the host without an infeed: part of what looks idle was
+// Steps of a TPU whose input comes from the host without an infeed: part of what seems idle was
 // waiting for input.  Rules: XProf's MayFixTpuStepAnalysis and ComputeTpuPerStepDataAcrossCores
 // (convert/op_stats_to_input_pipeline_analysis.cc).
 #ifndef XPL_ANALYSIS_OPSTATS_STEPS_STEP_FIX_H_

@@ -38,8 +38,7 @@ static xpl_status_t convert_tpu(const struct xpl_convert *c, struct xpl_host_sca
     XPL_TRY(xpl_device_steps_run(c, &device, err));
     const struct xpl_step_db_rules rules = {
         .has_device = true, .sparse = device.sparse.v, .n_sparse = device.sparse.n};
-    XPL_TRY(xpl_steps_to_db(&device.steps, &rules, c->exec, c->scratch_limit, c->result,
-                            &s->step_db, &precision, err));
+    XPL_TRY(xpl_steps_to_db(c, &device.steps, &rules, &s->step_db, &precision, err));
     set_precision(s, &precision);
     if (!sum_complete_steps(c, s)) XPL_RETURN_OOM(err, "step database");
     if (!host->plane) return XPL_OK;
@@ -56,8 +55,7 @@ static xpl_status_t convert_gpu(const struct xpl_convert *c, struct xpl_opstats 
                                             .drop_incomplete = !c->opt->keep_incomplete_steps};
     struct xpl_precision_ps precision;
     XPL_TRY(xpl_device_steps_run(c, &device, err));
-    XPL_TRY(xpl_steps_to_db(&device.steps, &rules, c->exec, c->scratch_limit, c->result,
-                            &s->step_db, &precision, err));
+    XPL_TRY(xpl_steps_to_db(c, &device.steps, &rules, &s->step_db, &precision, err));
     set_precision(s, &precision);
     return XPL_OK;
 }
@@ -69,8 +67,7 @@ static xpl_status_t convert_cpu(const struct xpl_convert *c, struct xpl_host_sca
                                             .cpu_device = c->opt->cpu_as_device,
                                             .loose = &host->loose};
     struct xpl_precision_ps precision;
-    XPL_TRY(xpl_steps_to_db(&host->steps, &rules, c->exec, c->scratch_limit, c->result, &s->step_db,
-                            &precision, err));
+    XPL_TRY(xpl_steps_to_db(c, &host->steps, &rules, &s->step_db, &precision, err));
     set_precision(s, &precision);
     return XPL_OK;
 }

@@ -83,7 +83,7 @@ static void in_pieces(const struct event *e, size_t n, struct xpl_arena *arena, 
             if (!depth) xpl_cpu_carry_pass(&carry, e[i].span);
             open[depth++] = e[i].span;
         }
-        CHECK(xpl_cpu_carry_take(&carry, piece[p]));
+        CHECK(xpl_cpu_carry_merge(&carry, piece[p]));
     }
     xpl_cpu_carry_finish(&carry);
     for (int p = 0; p < 3; p++)

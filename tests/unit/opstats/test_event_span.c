@@ -1,5 +1,6 @@
 // Spans of steps: overlaps removed as upstream does, whatever order and overlap events come in.
 #include "analysis/opstats/steps/event_span.h"
+#include "analysis/opstats/steps/span_sums.h"
 
 #include <string.h>
 

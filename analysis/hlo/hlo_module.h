@@ -1,0 +1,60 @@
+// One HLO module as read: positions of its instructions, and tables to find them.
+#ifndef XPL_ANALYSIS_HLO_HLO_MODULE_H_
+#define XPL_ANALYSIS_HLO_HLO_MODULE_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/wire/wire.h"
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/status.h"
+#include "base/str.h"
+
+struct hlo_computation {
+    int64_t id;
+    uint32_t first, n; // instructions
+    uint32_t fusion;   // the fusion instruction it belongs to; UINT32_MAX: none
+    bool ids_rise;     // instruction ids ascend, as nearly always: they can be searched
+};
+
+struct hlo_instruction {
+    xpl_str_t name; // sanitized; aliases the input unless it had to change
+    const uint8_t *p;
+    uint32_t len;
+    uint32_t computation;
+    int64_t id;
+};
+
+struct hlo_location {
+    int32_t file, function, line, column;
+};
+struct hlo_frame {
+    int32_t location, parent;
+};
+
+struct xpl_hlo_module {
+    bool valid; // false: XLA refuses it
+    struct hlo_computation *computations;
+    struct hlo_instruction *instructions;
+    uint32_t n_computations, n_instructions;
+    uint32_t *slots, n_slots; // by name: index + 1
+    struct xpl_map computation_ids;
+    struct xpl_map instruction_ids; // (computation, id), where ids do not rise
+    xpl_str_t *files, *functions;
+    struct hlo_location *locations;
+    struct hlo_frame *frames;
+    uint32_t n_files, n_functions, n_locations, n_frames;
+};
+
+// Reads a module (bytes of an HloModuleProto).  A module that XLA refuses gives *ret with !valid.
+// RESOURCE_EXHAUSTED at the arena's limit.
+xpl_status_t xpl_hlo_module_read(xpl_bytes_t bytes, struct xpl_arena *a,
+                                 struct xpl_hlo_module **ret, struct xpl_error *err) XPL_NODISCARD;
+// UINT32_MAX when there is no such instruction.
+uint32_t xpl_hlo_module_find(const struct xpl_hlo_module *m, xpl_str_t name);
+// Position of an instruction id in a computation; UINT32_MAX when absent.
+uint32_t xpl_hlo_module_by_id(const struct xpl_hlo_module *m, const struct hlo_computation *c,
+                              int64_t id);
+
+#endif

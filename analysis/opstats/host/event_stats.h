@@ -1,0 +1,93 @@
+// The statistics of a host event that matter to the scan.
+#ifndef XPL_ANALYSIS_OPSTATS_HOST_EVENT_STATS_H_
+#define XPL_ANALYSIS_OPSTATS_HOST_EVENT_STATS_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/opstats/host/cpu_line.h"
+#include "analysis/opstats/host/plan.h"
+#include "analysis/xplane/fast_stat.h"
+#include "analysis/xplane/fields.h"
+#include "analysis/xplane/xspace.h"
+
+// Statistics of an event that the scan uses.  Where upstream takes the first of several equal
+// ones, so do we; elsewhere the last.
+struct host_event_stats {
+    unsigned has; // XPL_HOST_...
+    bool has_consumer_type, has_consumer_id;
+    int64_t stage_id, tracing_count;
+    uint64_t consumer_type, consumer_id;
+    xpl_str_t stage_name, call;
+    struct xpl_stat tf_op;
+    struct xpl_cpu_event cpu;
+    // All there is is an op of an XLA program, and this says which; nothing else was read yet.
+    bool keyed;
+    struct xpl_cpu_key key;
+};
+
+// Decodes them.
+void xpl_host_read_stats(const struct xpl_host_plan *p, const struct xpl_event *ev,
+                         struct host_event_stats *w);
+
+// What the statistic at the head of the list is, by its id alone, which writers put first:
+// XPL_HOST_ID_...; DECIDES when in doubt.  *ret_len is the length of its message and what is around
+// it, *ret_value where the field after the id begins.
+XPL_INLINE unsigned xpl_host_stat_role(const struct xpl_host_plan *p, const uint8_t *at,
+                                       const uint8_t *end, uint8_t tag, size_t *ret_len,
+                                       const uint8_t **ret_value) {
+    struct xpl_fast_stat s;
+    if (XPL_UNLIKELY(!xpl_fast_stat_head(at, end, tag, &s))) {
+        *ret_len = (size_t)(end - at);
+        return XPL_HOST_ID_DECIDES;
+    }
+    *ret_len = s.len;
+    *ret_value = s.value;
+    return XPL_LIKELY(s.id < p->n_wanted) ? p->wanted[s.id] : XPL_HOST_ID_DECIDES;
+}
+
+enum { TAG_UINT = XSTAT_UINT << 3, TAG_INT = XSTAT_INT << 3, TAG_REF = XSTAT_REF << 3 };
+
+// Stores the one value of a statistic in the key.  False when it is not of the kind that writers
+// use there, or not the first.
+XPL_INLINE bool xpl_host_store_key(unsigned what, const uint8_t *at, const uint8_t *end,
+                                   struct xpl_cpu_key *key) {
+    uint64_t *const slot = what & XPL_HOST_ID_HLO_OP   ? &key->hlo_op
+                           : what & XPL_HOST_ID_MODULE ? &key->module
+                                                       : &key->program_id;
+    if (XPL_UNLIKELY(at == end) || XPL_UNLIKELY(*slot != UINT64_MAX)) return false;
+    const uint8_t tag = *at;
+    if (what & XPL_HOST_ID_PROGRAM ? tag != TAG_INT && tag != TAG_UINT : tag != TAG_REF)
+        return false;
+    const struct xpl_varint v = xpl_varint_read(at + 1, end);
+    *slot = v.v;
+    return v.p == end;
+}
+
+enum interest { NOT_OF_INTEREST, KEYED_OP, OF_INTEREST };
+
+// Whether an event may carry a statistic that matters; KEYED_OP when all that does is in *key. `at`
+// is where its statistics begin.  What is not of interest is well-formed, too.  *ret_eager: it may
+// carry is_eager.
+XPL_INLINE enum interest xpl_host_read_key(const struct xpl_host_plan *p, const uint8_t *at,
+                                           const uint8_t *end, uint32_t md, struct xpl_cpu_key *key,
+                                           bool *ret_eager) {
+    const uint8_t *value;
+    bool simple = true;
+    unsigned seen = 0;
+    size_t len;
+    *key = (struct xpl_cpu_key){UINT64_MAX, UINT64_MAX, UINT64_MAX, md};
+    *ret_eager = true;
+    for (; at != end; at += len) {
+        const unsigned what = xpl_host_stat_role(p, at, end, XPL_TAG_FIELD4_LEN, &len, &value);
+        if (XPL_UNLIKELY(what & XPL_HOST_ID_DECIDES)) return OF_INTEREST;
+        if (what & XPL_HOST_ID_KEY) simple &= xpl_host_store_key(what, value, at + len, key);
+        seen |= what;
+    }
+    *ret_eager = seen & XPL_HOST_ID_EAGER;
+    if (key->hlo_op == UINT64_MAX && simple) return NOT_OF_INTEREST;
+    return simple ? KEYED_OP : OF_INTEREST;
+}
+
+#endif
