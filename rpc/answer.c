@@ -1,5 +1,5 @@
 // Calls: what goes out.
-// Group of files "rpc call": call.c, answer.c (see impl.h).
+// One of the group `calls` (impl.h).
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // Calls: their life, and what comes in.  What goes out is in answer.c.
-// Group of files "rpc call": call.c, answer.c (see impl.h).
+// One of the group `calls` (impl.h).
 #include <grpc/support/alloc.h>
 #include <string.h>
 

@@ -1,8 +1,9 @@
 // Private to rpc: what its files share, with gRPC's types.
 //
-// Group of files "rpc call": call.c and answer.c refer to each other.  Both are one state machine
-// under one mutex: an arriving message may be answered at once, and a sent one lets the next
-// arrive.
+// Group calls: answer.c call.c
+//
+// These two refer to each other: they are one state machine under one mutex.  An arriving message
+// may be answered at once, and a message that was sent lets the next one be read.
 #ifndef XPL_RPC_IMPL_H_
 #define XPL_RPC_IMPL_H_
 

@@ -14,24 +14,24 @@ static uint64_t next(uint64_t *s) {
 // Against an array, while entries come and go.
 static void test_random(void) {
     struct xpl_address_map m;
-    uint32_t want[N_ADDRESSES];
+    uint32_t expected[N_ADDRESSES];
     size_t live = 0;
-    memset(want, 0, sizeof want); // 0: not there
+    memset(expected, 0, sizeof expected); // 0: not there
     xpl_address_map_init(&m, 1 << 20);
     uint64_t seed = 1;
     for (uint32_t i = 1; i < 200000; i++) {
         const uint64_t a = next(&seed) % N_ADDRESSES, address = a * 256;
         const bool grows = i / 20000 % 2 == 0;
         const uint32_t *const got = xpl_address_map_get(&m, address);
-        CHECK(got ? *got == want[a] : want[a] == 0);
+        CHECK(got ? *got == expected[a] : expected[a] == 0);
         if (next(&seed) % 8 < (grows ? 6 : 2)) {
             CHECK(xpl_address_map_put(&m, address, i));
-            live += want[a] == 0;
-            want[a] = i;
+            live += expected[a] == 0;
+            expected[a] = i;
         } else {
-            CHECK(xpl_address_map_remove(&m, address) == (want[a] != 0));
-            live -= want[a] != 0;
-            want[a] = 0;
+            CHECK(xpl_address_map_remove(&m, address) == (expected[a] != 0));
+            live -= expected[a] != 0;
+            expected[a] = 0;
         }
         CHECK_EQ(m.n, live);
     }

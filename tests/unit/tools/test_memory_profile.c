@@ -52,12 +52,12 @@ static void test_golden(const char *name) {
     (void)snprintf(path, sizeof path, "memory/%s.pb", name);
     struct xpl_buf in = read_data_file(path);
     (void)snprintf(path, sizeof path, "memory/%s.json", name);
-    struct xpl_buf want = read_data_file(path);
+    struct xpl_buf expected = read_data_file(path);
     (void)answer(&in, &out);
-    CHECK_EQ(out.n, want.n + 1);
-    CHECK(memcmp(out.p, want.p, want.n) == 0);
+    CHECK_EQ(out.n, expected.n + 1);
+    CHECK(memcmp(out.p, expected.p, expected.n) == 0);
     xpl_buf_fini(&out);
-    xpl_buf_fini(&want);
+    xpl_buf_fini(&expected);
     xpl_buf_fini(&in);
 }
 
@@ -93,10 +93,10 @@ static void test_sampling(size_t n) {
         size_t best = first;
         for (size_t i = first; i < end; i++)
             if (used[i] > used[best]) best = i;
-        char want[64];
-        (void)snprintf(want, sizeof want, "\"timeOffsetPs\":\"%zu\",", best);
+        char expected[64];
+        (void)snprintf(expected, sizeof expected, "\"timeOffsetPs\":\"%zu\",", best);
         p = strstr(p + 1, "\"timeOffsetPs\"");
-        CHECK(p && strncmp(p, want, strlen(want)) == 0);
+        CHECK(p && strncmp(p, expected, strlen(expected)) == 0);
         first = end;
     }
     CHECK_EQ(first, n);
@@ -134,10 +134,10 @@ static void test_lines_in_any_order(void) {
     struct xpl_buf space = memory_space(lines, 3);
     const char *p = strstr(answer(&space, &out), "\"sampledTimelineSnapshots\":");
     for (unsigned i = 0; i < 90; i++) {
-        char want[64];
-        (void)snprintf(want, sizeof want, "\"timeOffsetPs\":\"%u\",", i / 3 * 10 + i % 3);
+        char expected[64];
+        (void)snprintf(expected, sizeof expected, "\"timeOffsetPs\":\"%u\",", i / 3 * 10 + i % 3);
         p = strstr(p + 1, "\"timeOffsetPs\"");
-        CHECK(p && strncmp(p, want, strlen(want)) == 0);
+        CHECK(p && strncmp(p, expected, strlen(expected)) == 0);
     }
     xpl_buf_fini(&space);
     xpl_buf_fini(&out);
@@ -147,10 +147,10 @@ static void test_lines_in_any_order(void) {
 static void test_threads(void) {
     struct xpl_exec_pool *const pool = xpl_exec_pool_new(4);
     struct xpl_error err;
-    struct xpl_buf lines[3], want, got;
+    struct xpl_buf lines[3], expected, got;
     uint64_t seed = 7;
     CHECK(pool);
-    xpl_buf_init(&want, LIMIT);
+    xpl_buf_init(&expected, LIMIT);
     xpl_buf_init(&got, LIMIT);
     for (unsigned l = 0; l < 3; l++) {
         static const char *const names[] = {"a", "b", "c"};
@@ -163,16 +163,16 @@ static void test_threads(void) {
         }
     }
     struct xpl_buf space = memory_space(lines, 3);
-    (void)answer(&space, &want);
+    (void)answer(&space, &expected);
     for (int round = 0; round < 3; round++) {
         CHECK_EQ(
             profile((xpl_bytes_t){space.p, space.n}, LIMIT, xpl_exec_pool_get(pool), &got, &err),
             XPL_OK);
-        CHECK(got.n == want.n && memcmp(got.p, want.p, want.n) == 0);
+        CHECK(got.n == expected.n && memcmp(got.p, expected.p, expected.n) == 0);
     }
     xpl_buf_fini(&space);
     xpl_buf_fini(&got);
-    xpl_buf_fini(&want);
+    xpl_buf_fini(&expected);
     xpl_exec_pool_free(pool);
 }
 

@@ -9,20 +9,20 @@
 #include "tests/check.h"
 #include "tests/xspace_maker.h"
 
-static bool us_is(uint64_t ps, const char *want) {
+static bool us_is(uint64_t ps, const char *expected) {
     struct xpl_buf b;
     xpl_buf_init(&b, 100);
     xpl_trace_json_us(&b, ps);
-    const bool same = b.n == strlen(want) && memcmp(b.p, want, b.n) == 0;
+    const bool same = b.n == strlen(expected) && memcmp(b.p, expected, b.n) == 0;
     xpl_buf_fini(&b);
     return same;
 }
 
-static bool str_is(xpl_str_t s, const char *want) {
+static bool str_is(xpl_str_t s, const char *expected) {
     struct xpl_buf b;
     xpl_buf_init(&b, 1000);
     xpl_trace_json_str(&b, s);
-    const bool same = b.n == strlen(want) && memcmp(b.p, want, b.n) == 0;
+    const bool same = b.n == strlen(expected) && memcmp(b.p, expected, b.n) == 0;
     xpl_buf_fini(&b);
     return same;
 }
@@ -42,7 +42,7 @@ static void test_text(void) {
     CHECK(str_is((xpl_str_t){NULL, 0}, "\"\""));
 }
 
-static struct xpl_buf ask(const struct xpl_buf *space, uint64_t max_events) {
+static struct xpl_buf answer(const struct xpl_buf *space, uint64_t max_events) {
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_arena a;
     struct xpl_xspace *xs;
@@ -77,7 +77,7 @@ static void test_too_many(void) {
         mk_line_end(&p, &line);
     }
     mk_plane_end(&p, &space);
-    struct xpl_buf all = ask(&space, 20), some = ask(&space, 10), one = ask(&space, 1);
+    struct xpl_buf all = answer(&space, 20), some = answer(&space, 10), one = answer(&space, 1);
     CHECK_EQ(count(&all, "\"ph\": \"X\""), 20);
     CHECK_EQ(count(&all, "Memory"), 0);
     CHECK_EQ(count(&some, "early"), 10);

@@ -75,7 +75,7 @@ static void put_kernel(struct mk_plane *p, struct xpl_buf *line, int64_t at, con
     mk_event_end(line, &ev);
 }
 
-// A stream stands before its derived lines; neighbours join, a change of module or op splits.
+// A stream comes before its derived lines; neighbours join, a change of module or op splits.
 static void test_gpu(void) {
     struct view v;
     struct mk_plane p;

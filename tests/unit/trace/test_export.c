@@ -1,4 +1,4 @@
-// Exports: what the sink sees.  That the formats are right, tests/parity/check_export.py tells.
+// Exports: what the sink receives.  tests/parity/check_export.py checks the formats.
 #include <string.h>
 
 #include "analysis/trace/export/export.h"

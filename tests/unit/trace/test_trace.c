@@ -115,8 +115,8 @@ static void unmake(struct made *m) {
 }
 
 // Answers, if the index can be opened.
-static xpl_status_t ask(xpl_bytes_t index, xpl_bytes_t profile, const struct xpl_trace_options *o,
-                        struct xpl_buf *out) {
+static xpl_status_t answer(xpl_bytes_t index, xpl_bytes_t profile,
+                           const struct xpl_trace_options *o, struct xpl_buf *out) {
     struct xpl_arena a;
     struct xpl_trace *t;
     struct xpl_error err = {0};
@@ -132,16 +132,16 @@ static xpl_status_t ask(xpl_bytes_t index, xpl_bytes_t profile, const struct xpl
     return st;
 }
 
-static bool says(const struct xpl_buf *b, const char *text) {
+static bool contains(const struct xpl_buf *b, const char *text) {
     return xpl_str_has((xpl_str_t){(const char *)b->p, b->n}, xpl_str_from(text));
 }
 
-static void ask_made(const struct made *m, const struct xpl_trace_options *o, xpl_status_t want,
-                     struct xpl_buf *out) {
+static void answer_made(const struct made *m, const struct xpl_trace_options *o,
+                        xpl_status_t expected, struct xpl_buf *out) {
     xpl_buf_init(out, LIMIT);
-    CHECK_EQ(ask((xpl_bytes_t){m->index.p, m->index.n}, (xpl_bytes_t){m->profile.p, m->profile.n},
-                 o, out),
-             want);
+    CHECK_EQ(answer((xpl_bytes_t){m->index.p, m->index.n},
+                    (xpl_bytes_t){m->profile.p, m->profile.n}, o, out),
+             expected);
 }
 
 static void test_answers(void) {
@@ -149,29 +149,32 @@ static void test_answers(void) {
     struct xpl_trace_options o;
     struct xpl_buf b;
     xpl_trace_options_init(&o);
-    ask_made(&m, &o, XPL_OK, &b);
-    CHECK(says(&b, "{\"pid\":1701,\"tid\":7,\"name\":\"launch\",\"ts\":1,\"dur\":4,"));
-    CHECK(says(&b, "\"cat\":\"gpu_launch\",\"flow_out\":true,\"ph\":\"X\",\"args\":{\"uid\":0}}"));
-    CHECK(says(&b, "\"name\":\"h /host:CPU\"},\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1701,"
+    answer_made(&m, &o, XPL_OK, &b);
+    CHECK(contains(&b, "{\"pid\":1701,\"tid\":7,\"name\":\"launch\",\"ts\":1,\"dur\":4,"));
+    CHECK(contains(&b,
+                   "\"cat\":\"gpu_launch\",\"flow_out\":true,\"ph\":\"X\",\"args\":{\"uid\":0}}"));
+    CHECK(contains(&b,
+                   "\"name\":\"h /host:CPU\"},\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1701,"
                    "\"thread_count\":1}"));
-    CHECK(says(&b, "\"dur\":0.5,\"ph\":\"X\",\"args\":{\"group_id\":0,\"uid\":1},\"z\":1}"));
-    CHECK(says(&b, "\\u003clate\\u003e\",\"ts\":9,\"dur\":0.000001,"));
-    CHECK(says(&b, "\"ph\":\"C\",\"event_stats\":\"watts\",\"entries\":[[3,40],[4,41]]}"));
-    CHECK(says(&b, "\"returnedEventsSize\":7,") && says(&b, "\"fullTimespan\":[0.001,0.009]"));
-    CHECK(!says(&b, "MemoryAllocation"));
+    CHECK(contains(&b, "\"dur\":0.5,\"ph\":\"X\",\"args\":{\"group_id\":0,\"uid\":1},\"z\":1}"));
+    CHECK(contains(&b, "\\u003clate\\u003e\",\"ts\":9,\"dur\":0.000001,"));
+    CHECK(contains(&b, "\"ph\":\"C\",\"event_stats\":\"watts\",\"entries\":[[3,40],[4,41]]}"));
+    CHECK(contains(&b, "\"returnedEventsSize\":7,") &&
+          contains(&b, "\"fullTimespan\":[0.001,0.009]"));
+    CHECK(!contains(&b, "MemoryAllocation"));
     xpl_buf_fini(&b);
     o.start_time_ms = 0.0060, o.end_time_ms = 1;
-    ask_made(&m, &o, XPL_OK, &b);
-    CHECK(says(&b, "late") && !says(&b, "launch"));
+    answer_made(&m, &o, XPL_OK, &b);
+    CHECK(contains(&b, "late") && !contains(&b, "launch"));
     xpl_buf_fini(&b);
     // A negative time wraps: an instant beyond the end, up to which all of the coarsest level is.
     o.start_time_ms = -5, o.end_time_ms = 0;
-    ask_made(&m, &o, XPL_OK, &b);
-    CHECK(says(&b, "launch") && !says(&b, "late"));
+    answer_made(&m, &o, XPL_OK, &b);
+    CHECK(contains(&b, "launch") && !contains(&b, "late"));
     xpl_buf_fini(&b);
     o.start_time_ms = 1e300; // 2^63 ps
-    ask_made(&m, &o, XPL_OK, &b);
-    CHECK(says(&b, "launch") && !says(&b, "late"));
+    answer_made(&m, &o, XPL_OK, &b);
+    CHECK(contains(&b, "launch") && !contains(&b, "late"));
     xpl_buf_fini(&b);
     unmake(&m);
 }
@@ -183,26 +186,27 @@ static void test_detail_and_search(void) {
     xpl_trace_options_init(&o);
     o.event_name = XPL_STR("a name that is longer than thirty-two bytes 0"); // a root: a step
     o.start_time_ms = 0.002, o.duration_ms = 0.0005, o.unique_id = 1;
-    ask_made(&m, &o, XPL_OK, &b);
-    CHECK(says(&b, "\"what\":\"a text\",\"which\":\"one of the names\",\"many\":"
-                   "\"-9007199254740993\""));
-    CHECK(says(&b, "\"returnedEventsSize\":1,") && !says(&b, "\"_r\""));
+    answer_made(&m, &o, XPL_OK, &b);
+    CHECK(contains(&b, "\"what\":\"a text\",\"which\":\"one of the names\",\"many\":"
+                       "\"-9007199254740993\""));
+    CHECK(contains(&b, "\"returnedEventsSize\":1,") && !contains(&b, "\"_r\""));
     // Only the event's own stack frame.
-    CHECK(says(&b, "\"stackFrames\":{\"1\":{\"name\":\"the words of an instruction\"}},"));
-    CHECK(says(&b, "},\"sf\":1,\"z\":1}") && !says(&b, "another instruction"));
+    CHECK(contains(&b, "\"stackFrames\":{\"1\":{\"name\":\"the words of an instruction\"}},"));
+    CHECK(contains(&b, "},\"sf\":1,\"z\":1}") && !contains(&b, "another instruction"));
     xpl_buf_fini(&b);
     o.unique_id = 0; // another event begins then
-    ask_made(&m, &o, XPL_NOT_FOUND, &b);
+    answer_made(&m, &o, XPL_NOT_FOUND, &b);
     xpl_buf_fini(&b);
     xpl_trace_options_init(&o);
     o.search_prefix = XPL_STR("in");
-    ask_made(&m, &o, XPL_OK, &b);
-    CHECK(says(&b, "inner") && !says(&b, "launch") && says(&b, "\"returnedEventsSize\":1,"));
+    answer_made(&m, &o, XPL_OK, &b);
+    CHECK(contains(&b, "inner") && !contains(&b, "launch") &&
+          contains(&b, "\"returnedEventsSize\":1,"));
     xpl_buf_fini(&b);
     // Arguments come from the profile: another one is no profile of this index.
     o.search_metadata = true;
     xpl_buf_init(&b, LIMIT);
-    CHECK_EQ(ask((xpl_bytes_t){m.index.p, m.index.n}, (xpl_bytes_t){0}, &o, &b), XPL_DATA_LOSS);
+    CHECK_EQ(answer((xpl_bytes_t){m.index.p, m.index.n}, (xpl_bytes_t){0}, &o, &b), XPL_DATA_LOSS);
     xpl_buf_fini(&b);
     unmake(&m);
 }
@@ -228,7 +232,7 @@ static void test_detail_of_hosts(void) {
     xpl_trace_options_init(&o);
     o.event_name = XPL_STR("inner"), o.start_time_ms = 0.002, o.duration_ms = 0.001;
     CHECK_EQ(xpl_trace_answer(hosts, 2, &o, &exec, LIMIT, &b, &err), XPL_OK);
-    CHECK(says(&b, "{\"pid\":2701,\"tid\":7,\"name\":\"inner\""));
+    CHECK(contains(&b, "{\"pid\":2701,\"tid\":7,\"name\":\"inner\""));
     CHECK_EQ(xpl_trace_answer(hosts, 1, &o, &exec, LIMIT, &b, &err), XPL_NOT_FOUND);
     xpl_buf_fini(&b);
     xpl_trace_memory_fini(&empty);
@@ -261,10 +265,10 @@ static void test_protobuf(void) {
     struct xpl_buf b;
     xpl_trace_options_init(&o);
     o.pb = true;
-    ask_made(&m, &o, XPL_OK, &b);
+    answer_made(&m, &o, XPL_OK, &b);
     struct xpl_buf plain = unpacked(&b);
     // The row of counters: process 1701, named; at 3 and 4 us; of values 40 and 41 it has none, as
-    // only unsigned numbers and fractions are told.
+    // only unsigned numbers and fractions are written.
     CHECK(HOLDS(&plain, "\x08\xa5\x0d"));
     CHECK(HOLDS(&plain, "\x12\x07\xc0\x8d\xb7\x01\xc0\x84\x3d\x2a\x00\x2a\x00"));
     // Begins of the other row: 1, 1, 0, 3 and 4 us, each from the one before.
@@ -278,9 +282,9 @@ static void test_protobuf(void) {
     xpl_buf_fini(&plain);
     xpl_buf_fini(&b);
     xpl_buf_init(&b, 16); // an answer that finds no room
-    CHECK_EQ(
-        ask((xpl_bytes_t){m.index.p, m.index.n}, (xpl_bytes_t){m.profile.p, m.profile.n}, &o, &b),
-        XPL_RESOURCE_EXHAUSTED);
+    CHECK_EQ(answer((xpl_bytes_t){m.index.p, m.index.n}, (xpl_bytes_t){m.profile.p, m.profile.n},
+                    &o, &b),
+             XPL_RESOURCE_EXHAUSTED);
     xpl_buf_fini(&b);
     unmake(&m);
 }
@@ -295,7 +299,7 @@ static void core(struct xpl_buf *space, int64_t id, const char *name, const char
     mk_plain(&p, &line, module, at, 1000);
     mk_line_end(&p, &line);
     line = mk_line(3, "Steps");
-    mk_plain(&p, &line, "p0_stage0.elsewhere(1)", 0, 1000); // no module: says nothing
+    mk_plain(&p, &line, "p0_stage0.elsewhere(1)", 0, 1000); // no module: no stage
     mk_line_end(&p, &line);
     mk_plane_end(&p, space);
 }
@@ -317,7 +321,7 @@ static void test_pipeline(void) {
              XPL_OK);
     xpl_trace_options_init(&o);
     o.mpmd_pipeline_view = true;
-    ask_made(&m, &o, XPL_OK, &b);
+    answer_made(&m, &o, XPL_OK, &b);
     // By program, which begins with its first process; then by loop and layer.
     static const char *const orders[] = {
         "3},\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":1001}",
@@ -326,8 +330,8 @@ static void test_pipeline(void) {
         "1073742828},\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":1004}",
         "1},\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":1005}"};
     for (size_t i = 0; i < 5; i++)
-        CHECK(says(&b, orders[i]));
-    CHECK(says(&b, "\"mpmdPipelineView\": true,"));
+        CHECK(contains(&b, orders[i]));
+    CHECK(contains(&b, "\"mpmdPipelineView\": true,"));
     xpl_buf_fini(&b);
     unmake(&m);
 }
@@ -335,7 +339,7 @@ static void test_pipeline(void) {
 // ---- damage ----
 
 // A copy of its own size, so that a byte read too far is seen.
-static xpl_status_t ask_copy(const struct made *m, size_t n, size_t flip, uint8_t bits) {
+static xpl_status_t answer_copy(const struct made *m, size_t n, size_t flip, uint8_t bits) {
     struct xpl_trace_options o;
     struct xpl_buf out;
     uint8_t *const copy = malloc(n ? n : 1);
@@ -345,7 +349,7 @@ static xpl_status_t ask_copy(const struct made *m, size_t n, size_t flip, uint8_
     xpl_trace_options_init(&o);
     xpl_buf_init(&out, LIMIT);
     const xpl_status_t st =
-        ask((xpl_bytes_t){copy, n}, (xpl_bytes_t){m->profile.p, m->profile.n}, &o, &out);
+        answer((xpl_bytes_t){copy, n}, (xpl_bytes_t){m->profile.p, m->profile.n}, &o, &out);
     xpl_buf_fini(&out);
     free(copy);
     return st;
@@ -354,21 +358,21 @@ static xpl_status_t ask_copy(const struct made *m, size_t n, size_t flip, uint8_
 static void test_damage(void) {
     struct made m = make();
     for (size_t n = 0; n < m.index.n; n++)
-        CHECK_EQ(ask_copy(&m, n, SIZE_MAX, 0), XPL_DATA_LOSS);
+        CHECK_EQ(answer_copy(&m, n, SIZE_MAX, 0), XPL_DATA_LOSS);
     // Every bit is covered by a checksum, but for the padding between tables; the blocks of names
-    // are looked at by searches alone.
+    // are read by searches alone.
     size_t unseen = 0;
     for (size_t i = 0; i < m.index.n; i++) {
-        const xpl_status_t st = ask_copy(&m, m.index.n, i, (uint8_t)(1u << i % 8));
+        const xpl_status_t st = answer_copy(&m, m.index.n, i, (uint8_t)(1u << i % 8));
         CHECK(st == XPL_OK || st == XPL_DATA_LOSS);
         unseen += st == XPL_OK;
     }
     CHECK(unseen < 8 * TRC_TABLES + 32);
-    CHECK_EQ(ask_copy(&m, m.index.n, SIZE_MAX, 0), XPL_OK);
+    CHECK_EQ(answer_copy(&m, m.index.n, SIZE_MAX, 0), XPL_OK);
     unmake(&m);
 }
 
-// A search reads a part of the index, and never says less than there is.
+// A search reads a part of the index, and never finds less than there is.
 static void test_damaged_search(void) {
     struct made m = make();
     struct trc_footer f;
@@ -381,8 +385,9 @@ static void test_damaged_search(void) {
     for (size_t i = 0; i < m.index.n; i++) {
         m.index.p[i] ^= 1;
         xpl_buf_init(&b, LIMIT);
-        const xpl_status_t st = ask((xpl_bytes_t){m.index.p, m.index.n}, (xpl_bytes_t){0}, &o, &b);
-        CHECK(st == XPL_DATA_LOSS || (st == XPL_OK && says(&b, "\"returnedEventsSize\":1,")));
+        const xpl_status_t st =
+            answer((xpl_bytes_t){m.index.p, m.index.n}, (xpl_bytes_t){0}, &o, &b);
+        CHECK(st == XPL_DATA_LOSS || (st == XPL_OK && contains(&b, "\"returnedEventsSize\":1,")));
         found += st == XPL_OK, lost += st == XPL_DATA_LOSS;
         xpl_buf_fini(&b);
         m.index.p[i] ^= 1;
@@ -394,11 +399,11 @@ static void test_damaged_search(void) {
         memcpy(&ref, m.index.p + f.tables[TRC_BLOCKS].offset + at, sizeof ref);
         memset(m.index.p + ref.offset, 0, ref.size);
     }
-    ask_made(&m, &o, XPL_DATA_LOSS, &b);
+    answer_made(&m, &o, XPL_DATA_LOSS, &b);
     xpl_buf_fini(&b);
     o.search_prefix = XPL_STR("no name begins so");
-    ask_made(&m, &o, XPL_OK, &b);
-    CHECK(says(&b, "\"returnedEventsSize\":0,"));
+    answer_made(&m, &o, XPL_OK, &b);
+    CHECK(contains(&b, "\"returnedEventsSize\":0,"));
     xpl_buf_fini(&b);
     unmake(&m);
 }

@@ -1,5 +1,5 @@
 // What answers of the trace index rest on: the order of records, stack frames by their texts,
-// windows over lines that are out of order, and that an answer under way can be given up.
+// windows over lines that are out of order, and that an answer under way can be cancelled.
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -33,8 +33,8 @@ static void unmake(struct made *m) {
     xpl_buf_fini(&m->profile);
 }
 
-static xpl_status_t ask(const struct made *m, const struct xpl_trace_options *o,
-                        struct xpl_exec *exec, struct xpl_buf *out) {
+static xpl_status_t answer(const struct made *m, const struct xpl_trace_options *o,
+                           struct xpl_exec *exec, struct xpl_buf *out) {
     const struct xpl_trace_host host = {
         XPL_STR("h"), m->memory.trace, {m->profile.p, m->profile.n}};
     struct xpl_error err = {0};
@@ -46,27 +46,27 @@ static xpl_status_t ask(const struct made *m, const struct xpl_trace_options *o,
     return st;
 }
 
-static xpl_status_t ask_serial(const struct made *m, const struct xpl_trace_options *o,
-                               struct xpl_buf *out) {
+static xpl_status_t answer_serial(const struct made *m, const struct xpl_trace_options *o,
+                                  struct xpl_buf *out) {
     struct xpl_exec exec = xpl_exec_serial();
-    return ask(m, o, &exec, out);
+    return answer(m, o, &exec, out);
 }
 
-static bool says(const struct xpl_buf *b, const char *text) {
+static bool contains(const struct xpl_buf *b, const char *text) {
     return strstr((const char *)b->p, text) != NULL;
 }
 
 // ---- order ----
 
 enum { N_RECS = 3000 };
-struct told {
+struct recorded_times {
     uint64_t ts, dur;
     int number;
 };
-static struct told told[N_RECS];
+static struct recorded_times recorded[N_RECS];
 
 static int by_time(const void *pa, const void *pb) {
-    const struct told *const a = pa, *const b = pb;
+    const struct recorded_times *const a = pa, *const b = pb;
     if (a->ts != b->ts) return a->ts < b->ts ? -1 : 1;
     if (a->dur != b->dur) return a->dur > b->dur ? -1 : 1;
     return a->number - b->number;
@@ -77,9 +77,8 @@ static uint64_t next_random(uint64_t *s) {
     return *s;
 }
 
-// All last a second at least, so that all stand at one level of the index and a search tells them
-// as they were sorted.  With `wide`, times are all over 64 bits: what is negative begins at the
-// end.
+// All last a second at least, so that all are of one level of the index and a search finds them in
+// sorted order.  With `wide`, times use all 64 bits: negative ones begin at the end.
 static void check_order(size_t n, bool wide, uint64_t least) {
     struct xpl_buf space = mk_open();
     struct mk_plane p;
@@ -90,7 +89,7 @@ static void check_order(size_t n, bool wide, uint64_t least) {
         const uint64_t spread = wide ? next_random(&seed) >> next_random(&seed) % 64 : i % 300;
         const uint64_t ts = wide && i % 7 == 0 ? UINT64_MAX - spread : least + spread;
         const uint64_t dur = UINT64_C(1000000000000) + next_random(&seed) % 3;
-        told[i] = (struct told){ts, dur, (int)i};
+        recorded[i] = (struct recorded_times){ts, dur, (int)i};
         struct xpl_buf ev = mk_event(&p, "e", (int64_t)ts, (int64_t)dur);
         mk_stat_int(&p, &ev, "number", (int64_t)i);
         mk_event_end(&line, &ev);
@@ -103,14 +102,14 @@ static void check_order(size_t n, bool wide, uint64_t least) {
     make(&m, space);
     xpl_trace_options_init(&o);
     o.search_prefix = XPL_STR("e"), o.search_metadata = true;
-    CHECK_EQ(ask_serial(&m, &o, &b), XPL_OK);
-    qsort(told, n, sizeof *told, by_time);
+    CHECK_EQ(answer_serial(&m, &o, &b), XPL_OK);
+    qsort(recorded, n, sizeof *recorded, by_time);
     const char *at = (const char *)b.p;
     for (size_t i = 0; i < n; i++) {
         at = strstr(at, "\"number\":");
         CHECK(at);
         at += strlen("\"number\":");
-        CHECK_EQ(atoi(at), told[i].number);
+        CHECK_EQ(atoi(at), recorded[i].number);
     }
     CHECK(!strstr(at, "\"number\":"));
     xpl_buf_fini(&b);
@@ -158,17 +157,17 @@ static void test_threads(void) {
     mk_plane_end(&p, &space);
     const xpl_bytes_t profile = {space.p, space.n};
     struct xpl_exec serial = xpl_exec_serial();
-    struct xpl_buf want = index_of(profile, &serial);
+    struct xpl_buf expected = index_of(profile, &serial);
     for (unsigned width = 2; width <= 5; width++) {
         struct xpl_exec_pool *const pool = xpl_exec_pool_new(width);
         CHECK(pool);
         struct xpl_buf got = index_of(profile, xpl_exec_pool_get(pool));
-        CHECK_EQ(got.n, want.n);
-        CHECK(memcmp(got.p, want.p, got.n) == 0);
+        CHECK_EQ(got.n, expected.n);
+        CHECK(memcmp(got.p, expected.p, got.n) == 0);
         xpl_buf_fini(&got);
         xpl_exec_pool_free(pool);
     }
-    xpl_buf_fini(&want);
+    xpl_buf_fini(&expected);
     xpl_buf_fini(&space);
 }
 
@@ -202,7 +201,7 @@ static void test_frames(void) {
     make(&m, profile_of_frames());
     xpl_trace_options_init(&o);
     o.search_prefix = XPL_STR("op"), o.search_metadata = true;
-    CHECK_EQ(ask_serial(&m, &o, &b), XPL_OK);
+    CHECK_EQ(answer_serial(&m, &o, &b), XPL_OK);
     const char *at = strstr((const char *)b.p, "\"traceEvents\":");
     int n = 0;
     for (; at && (at = strstr(at, "\"number\":")); n++) {
@@ -214,14 +213,14 @@ static void test_frames(void) {
         at += strlen(",\"sf\":");
         CHECK(snprintf(frame, sizeof frame, "\"%d\":{\"name\":\"words of instruction %d\"}",
                        atoi(at), number) < (int)sizeof frame);
-        CHECK(says(&b, frame));
+        CHECK(contains(&b, frame));
     }
     CHECK_EQ(n, N_FRAMES);
     xpl_buf_fini(&b);
     unmake(&m);
 }
 
-// A few texts are looked for among all frames, many in order of text.
+// A few texts are compared with all frames, many are found in order of text.
 static void test_frame_scans(void) {
     struct made m;
     struct trc_view v;
@@ -252,22 +251,22 @@ static void test_frame_scans(void) {
 
 // ---- giving up ----
 
-struct impatient {
+struct cancelling {
     struct xpl_exec exec;
-    int patience;
+    int checks_left;
 };
 
-static bool impatient_cancelled(struct xpl_exec *x) {
-    return ((struct impatient *)x)->patience-- <= 0;
+static bool cancelled_after_checks(struct xpl_exec *x) {
+    return ((struct cancelling *)x)->checks_left-- <= 0;
 }
 
-// Whenever it is asked, an answer can be given up; returns how often it asks.
+// An answer can be cancelled at each check; returns the number of checks.
 static int give_up(const struct made *m, const struct xpl_trace_options *o) {
     for (int n = 0;; n++) {
-        struct impatient x = {.exec = xpl_exec_serial(), .patience = n};
+        struct cancelling x = {.exec = xpl_exec_serial(), .checks_left = n};
         struct xpl_buf b;
-        x.exec.cancelled = impatient_cancelled;
-        const xpl_status_t st = ask(m, o, &x.exec, &b);
+        x.exec.cancelled = cancelled_after_checks;
+        const xpl_status_t st = answer(m, o, &x.exec, &b);
         xpl_buf_fini(&b);
         if (st == XPL_OK) return n;
         CHECK_EQ(st, XPL_CANCELLED);
@@ -309,7 +308,7 @@ static void test_instants(void) {
     static const struct {
         const char *name;
         double start_ms, duration_ms;
-        xpl_status_t want;
+        xpl_status_t expected;
     } cases[] = {{"instant", 0.002, 0, XPL_OK},
                  {"instant", 0.002, 1e-9, XPL_NOT_FOUND},
                  {"short", 0.003, 1e-9, XPL_OK},
@@ -321,8 +320,8 @@ static void test_instants(void) {
         xpl_trace_options_init(&o);
         o.event_name = xpl_str_from(cases[i].name);
         o.start_time_ms = cases[i].start_ms, o.duration_ms = cases[i].duration_ms;
-        CHECK_EQ(ask_serial(&m, &o, &b), cases[i].want);
-        CHECK(cases[i].want != XPL_OK || says(&b, "\"dur\":0.000001,"));
+        CHECK_EQ(answer_serial(&m, &o, &b), cases[i].expected);
+        CHECK(cases[i].expected != XPL_OK || contains(&b, "\"dur\":0.000001,"));
         xpl_buf_fini(&b);
     }
     unmake(&m);
@@ -347,11 +346,11 @@ static void test_rows(void) {
     make(&m, space);
     xpl_trace_options_init(&o);
     o.start_time_ms = 0.0045, o.end_time_ms = 0.0065;
-    CHECK_EQ(ask_serial(&m, &o, &b), XPL_OK);
-    CHECK(says(&b, "\"middle\"") && !says(&b, "\"first\"") && !says(&b, "\"last\""));
+    CHECK_EQ(answer_serial(&m, &o, &b), XPL_OK);
+    CHECK(contains(&b, "\"middle\"") && !contains(&b, "\"first\"") && !contains(&b, "\"last\""));
     xpl_buf_fini(&b);
     o.start_time_ms = 0, o.end_time_ms = 0;
-    CHECK_EQ(ask_serial(&m, &o, &b), XPL_OK);
+    CHECK_EQ(answer_serial(&m, &o, &b), XPL_OK);
     const char *const first = strstr((const char *)b.p, "\"first\"");
     const char *const middle = strstr((const char *)b.p, "\"middle\"");
     const char *const last = strstr((const char *)b.p, "\"last\"");
@@ -393,9 +392,9 @@ static void test_search(void) {
         char size[64];
         xpl_trace_options_init(&o);
         o.search_prefix = xpl_str_from(cases[i].prefix);
-        CHECK_EQ(ask_serial(&m, &o, &b), XPL_OK);
+        CHECK_EQ(answer_serial(&m, &o, &b), XPL_OK);
         CHECK(snprintf(size, sizeof size, "\"returnedEventsSize\":%d,", cases[i].n) < 64);
-        CHECK(says(&b, size) && says(&b, cases[i].found));
+        CHECK(contains(&b, size) && contains(&b, cases[i].found));
         xpl_buf_fini(&b);
     }
     unmake(&m);
@@ -403,7 +402,7 @@ static void test_search(void) {
 
 // ---- groups ----
 
-// Of an event that tells several groups the last is shown.
+// Of an event with several groups the last is shown.
 static void test_groups(void) {
     struct xpl_buf space = mk_open();
     struct mk_plane p;
@@ -425,10 +424,10 @@ static void test_groups(void) {
     struct xpl_buf b;
     make(&m, space);
     xpl_trace_options_init(&o);
-    CHECK_EQ(ask_serial(&m, &o, &b), XPL_OK);
-    CHECK(!says(&b, "\"group_id\":41"));
-    CHECK(says(&b, "\"group_id\":42") && says(&b, "\"group_id\":43"));
-    CHECK(says(&b, "\"group_id\":51") && says(&b, "\"group_id\":52"));
+    CHECK_EQ(answer_serial(&m, &o, &b), XPL_OK);
+    CHECK(!contains(&b, "\"group_id\":41"));
+    CHECK(contains(&b, "\"group_id\":42") && contains(&b, "\"group_id\":43"));
+    CHECK(contains(&b, "\"group_id\":51") && contains(&b, "\"group_id\":52"));
     xpl_buf_fini(&b);
     unmake(&m);
 }
@@ -454,7 +453,7 @@ static void test_ties(void) {
     struct xpl_buf b;
     make(&m, space);
     xpl_trace_options_init(&o);
-    CHECK_EQ(ask_serial(&m, &o, &b), XPL_OK);
+    CHECK_EQ(answer_serial(&m, &o, &b), XPL_OK);
     for (int i = 0; i < 60; i++) {
         static const char *const names[] = {"outer", "inner", "leaf"};
         int last = -1;

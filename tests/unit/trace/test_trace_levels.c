@@ -174,7 +174,7 @@ static const struct big_event *find(const struct big_event *v, uint64_t ts) {
 }
 
 static void check_levels(const struct xpl_trace *t, const struct big_event *v) {
-    unsigned *const want = plain_levels(v);
+    unsigned *const expected = plain_levels(v);
     size_t n = 0, at_level[TRC_LEVELS] = {0};
     for (unsigned level = 0; level < TRC_LEVELS; level++)
         for (uint64_t b = t->footer->level_first[level]; b < t->footer->level_first[level + 1];
@@ -183,14 +183,14 @@ static void check_levels(const struct xpl_trace *t, const struct big_event *v) {
             CHECK_EQ(trc_view_block(t, b, &view, NULL), XPL_OK);
             for (uint32_t i = 0; i < view.n; i++, n++) {
                 const struct big_event *const e = find(v, trc_get(&view, TRC_TS, i));
-                CHECK_EQ(want[e - v], level);
+                CHECK_EQ(expected[e - v], level);
                 at_level[level]++;
             }
         }
     CHECK_EQ(n, BIG_EVENTS);
     for (unsigned level = 0; level < TRC_LEVELS; level++)
         CHECK(at_level[level] > 0); // or the levels were not tried
-    free(want);
+    free(expected);
 }
 
 static void answer(xpl_bytes_t index, xpl_bytes_t profile, const struct xpl_trace_options *o,
@@ -247,15 +247,15 @@ static void check_parts(xpl_bytes_t profile, xpl_bytes_t whole, double end_ms) {
         uint64_t resolution;
         double begin, end; // of the trace
         bool has_part;
-    } asked[] = {{8000, 0, 0, true},         {3, 0, 0, true},         {100000, 0, 0, true},
-                 {1000, 0.4, 0.6, true},     {500, 0.5, 0.501, true}, {0, 0, 0, false},
-                 {8000, 0.3, 0.3001, false}, {8000, 2, 3, false}};
-    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+    } requests[] = {{8000, 0, 0, true},         {3, 0, 0, true},         {100000, 0, 0, true},
+                    {1000, 0.4, 0.6, true},     {500, 0.5, 0.501, true}, {0, 0, 0, false},
+                    {8000, 0.3, 0.3001, false}, {8000, 2, 3, false}};
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
         struct xpl_trace_options o;
         xpl_trace_options_init(&o);
-        o.resolution = asked[i].resolution;
-        o.start_time_ms = asked[i].begin * end_ms, o.end_time_ms = asked[i].end * end_ms;
-        check_part(profile, whole, &o, asked[i].has_part);
+        o.resolution = requests[i].resolution;
+        o.start_time_ms = requests[i].begin * end_ms, o.end_time_ms = requests[i].end * end_ms;
+        check_part(profile, whole, &o, requests[i].has_part);
     }
     struct xpl_trace_options o;
     xpl_trace_options_init(&o);
