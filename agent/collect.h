@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/xspace_writer.h"
+#include "agent/process.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/status.h"

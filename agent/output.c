@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analysis/formats/format.h"
+
 static xpl_status_t check_name(const char *what, const char *name, struct xpl_error *err) {
     if (!*name || *name == '.' || strchr(name, '/') || strlen(name) > 200)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
@@ -50,7 +52,7 @@ xpl_status_t xpl_agent_write_file(const char *root, const char *session, const c
     if (n < 0 || (size_t)n >= sizeof dir)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "repository_root is too long");
     XPL_TRY(make_directories(dir, err));
-    snprintf(path, sizeof path, "%s/%s.xplane.pb", dir, name);
+    snprintf(path, sizeof path, "%s/%s" XPL_FORMAT_SUFFIX, dir, name);
     snprintf(aside, sizeof aside, "%s/.%s.%d.part", dir, name, (int)getpid());
     const int fd = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (fd < 0)

@@ -1,111 +1,10 @@
-// Streams -> planes, lines and events in memory.
+#include "agent/xspace_build.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "agent/xspace_impl.h"
-
-static const char *const STAT_NAMES[STATS] = {
-    [STAT_DEVICE_ID] = "device_id",
-    [STAT_CORRELATION_ID] = "correlation_id",
-    [STAT_CONTEXT_ID] = "context_id",
-    [STAT_GRAPH_ID] = "cuda_graph_id",
-    [STAT_GRAPH_EXEC_ID] = "cuda_graph_exec_id",
-    [STAT_GRAPH_NODE_ID] = "cuda_graph_node_id",
-    [STAT_OCCUPANCY] = "theoretical_occupancy_pct",
-    [STAT_OCCUPANCY_GRID] = "occupancy_min_grid_size",
-    [STAT_OCCUPANCY_BLOCK] = "occupancy_suggested_block_size",
-    [STAT_KERNEL_DETAILS] = "kernel_details",
-    [STAT_MEMCPY_DETAILS] = "memcpy_details",
-    [STAT_MEMSET_DETAILS] = "Memset_details",
-    [STAT_VALUE] = "value",
-    [STAT_ALLOCATOR] = "allocator_name",
-    [STAT_ALLOCATED] = "bytes_allocated",
-    [STAT_AVAILABLE] = "bytes_available",
-    [STAT_RESERVED] = "bytes_reserved",
-    [STAT_PEAK] = "peak_bytes_in_use",
-    [STAT_REQUESTED] = "requested_bytes",
-    [STAT_ALLOCATION] = "allocation_bytes",
-    [STAT_ADDRESS] = "addr",
-    [STAT_FRAGMENTATION] = "fragmentation",
-    [STAT_VENDOR] = "device_vendor",
-    [STAT_GPU_NAME] = "gpu_device_name",
-    [STAT_CLOCK] = "clock_rate",
-    [STAT_CORES] = "core_count",
-    [STAT_BANDWIDTH] = "memory_bandwidth",
-    [STAT_MEMORY_SIZE] = "memory_size",
-    [STAT_MAJOR] = "compute_cap_major",
-    [STAT_MINOR] = "compute_cap_minor",
-};
-
-// ---- names ----
-
-uint32_t xpl_agent_plane(struct builder *b, xpl_str_t name) {
-    xpl_strid_t id;
-    if (!xpl_intern_put(b->in, name, &id)) return 0;
-    for (size_t i = 0; i < b->planes.n; i++)
-        if (b->planes.v[i].name.v == id.v) return (uint32_t)i + 1;
-    struct plane *const p = xpl_vec_push(b->a, &b->planes);
-    if (!p) return 0;
-    *p = (struct plane){.name = id, .id = (int64_t)b->planes.n + 1000, .next_line = 1 << 30};
-    return (uint32_t)b->planes.n;
-}
-
-uint32_t xpl_agent_event_name(struct builder *b, uint32_t plane, xpl_str_t name) {
-    struct plane *const p = &b->planes.v[plane];
-    xpl_strid_t id;
-    bool is_new;
-    if (!xpl_intern_put(b->in, name, &id)) return 0;
-    uint64_t *const slot = xpl_map_put(b->a, &p->event_ids, id.v, 0, &is_new);
-    if (!slot) return 0;
-    if (is_new) {
-        xpl_strid_t *const e = xpl_vec_push(b->a, &p->events);
-        if (!e) return 0;
-        *e = id;
-        *slot = p->events.n;
-    }
-    return (uint32_t)*slot;
-}
-
-uint32_t xpl_agent_stat_name(struct builder *b, uint32_t plane, xpl_str_t name) {
-    struct plane *const p = &b->planes.v[plane];
-    xpl_strid_t id;
-    bool is_new;
-    if (!xpl_intern_put(b->in, name, &id)) return 0;
-    uint64_t *const slot = xpl_map_put(b->a, &p->stat_ids, id.v, 0, &is_new);
-    if (!slot) return 0;
-    if (is_new) {
-        xpl_strid_t *const e = xpl_vec_push(b->a, &p->stats);
-        if (!e) return 0;
-        *e = id;
-        *slot = p->stats.n;
-    }
-    return (uint32_t)*slot;
-}
-
-bool xpl_agent_use_stat(struct builder *b, uint32_t plane, enum stat s) {
-    if (!b->planes.v[plane].fixed[s])
-        b->planes.v[plane].fixed[s] = xpl_agent_stat_name(b, plane, xpl_str_from(STAT_NAMES[s]));
-    return b->planes.v[plane].fixed[s] != 0;
-}
-
-// A line keeps its stream's number as its id when no other process has one of that number there.
-uint32_t xpl_agent_line(struct builder *b, uint32_t plane, uint32_t process, uint32_t stream) {
-    struct plane *const p = &b->planes.v[plane];
-    bool is_new;
-    uint64_t *const slot = xpl_map_put(b->a, &p->lines, process, stream, &is_new);
-    if (!slot || !is_new) return slot ? (uint32_t)*slot : 0;
-    struct line *const l = xpl_vec_push(b->a, &b->lines);
-    if (!l) return 0;
-    *slot = b->lines.n;
-    int64_t id = stream;
-    for (;; id = p->next_line++) {
-        uint64_t *const used = xpl_map_put(b->a, &p->line_ids, (uint64_t)id, 0, &is_new);
-        if (!used) return 0;
-        if (is_new) break;
-    }
-    *l = (struct line){.id = id, .plane = plane, .process = process, .stream = stream};
-    return (uint32_t)b->lines.n;
-}
+#include "agent/stream.h"
+#include "agent/xspace_events.h"
 
 // ---- the first pass over a stream: what the second needs to know ----
 
@@ -217,59 +116,58 @@ static void add_end(struct process *p, const struct xpl_stream_record *r) {
         p->failure = text;
 }
 
-#define READ(type, var)                                                                            \
-    struct type var;                                                                               \
-    if (!xpl_stream_read(r, &var, sizeof var)) {                                                   \
-        p->malformed = true;                                                                       \
-        return XPL_OK;                                                                             \
+// Notes what the second pass needs to know of a kind of record that becomes events.  False for want
+// of memory.
+static bool note_event(struct builder *b, struct process *p, const struct xpl_stream_record *r) {
+    union {
+        struct xpl_record_kernel kernel;
+        struct xpl_record_memcpy memcpy;
+        struct xpl_record_memset memset;
+        struct xpl_record_graph graph;
+        struct xpl_record_api api;
+        struct xpl_record_dropped dropped;
+    } u;
+    const size_t size = r->kind == XPL_RECORD_KERNEL   ? sizeof u.kernel
+                        : r->kind == XPL_RECORD_MEMCPY ? sizeof u.memcpy
+                        : r->kind == XPL_RECORD_MEMSET ? sizeof u.memset
+                        : r->kind == XPL_RECORD_GRAPH  ? sizeof u.graph
+                        : r->kind == XPL_RECORD_API    ? sizeof u.api
+                                                       : sizeof u.dropped;
+    if (!xpl_stream_read(r, &u, size)) {
+        p->malformed = true;
+        return true;
     }
+    switch (r->kind) {
+        case XPL_RECORD_KERNEL: return note_launch(b, p, u.kernel.device, u.kernel.correlation);
+        case XPL_RECORD_MEMCPY: return note_launch(b, p, u.memcpy.device, u.memcpy.correlation);
+        case XPL_RECORD_MEMSET: return note_launch(b, p, u.memset.device, u.memset.correlation);
+        case XPL_RECORD_GRAPH: return note_launch(b, p, u.graph.device, u.graph.correlation);
+        case XPL_RECORD_API: return note_call(b, p, &u.api);
+        default: add_dropped(p, &u.dropped); return true;
+    }
+}
 
 static xpl_status_t scan_record(struct builder *b, struct process *p,
                                 const struct xpl_stream_record *r, struct xpl_error *err) {
-    bool ok = true;
     switch (r->kind) {
-        case XPL_RECORD_HELLO: add_hello(p, r); break;
+        case XPL_RECORD_HELLO: add_hello(p, r); return XPL_OK;
         case XPL_RECORD_NAME: return add_name(b, p, r, err);
         case XPL_RECORD_DEVICE: return add_device(b, p, r, err);
-        case XPL_RECORD_CLOCK: add_clock(p, r); break;
-        case XPL_RECORD_END: add_end(p, r); break;
-        case XPL_RECORD_DROPPED: {
-            READ(xpl_record_dropped, d);
-            add_dropped(p, &d);
-            break;
-        }
-        case XPL_RECORD_KERNEL: {
-            READ(xpl_record_kernel, k);
-            ok = note_launch(b, p, k.device, k.correlation);
-            break;
-        }
-        case XPL_RECORD_MEMCPY: {
-            READ(xpl_record_memcpy, m);
-            ok = note_launch(b, p, m.device, m.correlation);
-            break;
-        }
-        case XPL_RECORD_MEMSET: {
-            READ(xpl_record_memset, m);
-            ok = note_launch(b, p, m.device, m.correlation);
-            break;
-        }
-        case XPL_RECORD_GRAPH: {
-            READ(xpl_record_graph, g);
-            ok = note_launch(b, p, g.device, g.correlation);
-            break;
-        }
-        case XPL_RECORD_API: {
-            READ(xpl_record_api, c);
-            ok = note_call(b, p, &c);
-            break;
-        }
-        default: break;
+        case XPL_RECORD_CLOCK: add_clock(p, r); return XPL_OK;
+        case XPL_RECORD_END: add_end(p, r); return XPL_OK;
+        case XPL_RECORD_DROPPED:
+        case XPL_RECORD_KERNEL:
+        case XPL_RECORD_MEMCPY:
+        case XPL_RECORD_MEMSET:
+        case XPL_RECORD_GRAPH:
+        case XPL_RECORD_API: break;
+        default: return XPL_OK;
     }
-    if (!ok) XPL_RETURN_OOM(err, "XSpace");
+    if (!note_event(b, p, r)) XPL_RETURN_OOM(err, "XSpace");
     return XPL_OK;
 }
 
-// Goes through the records; the bytes after something malformed are not looked at, in either pass.
+// Goes through the records; what comes after something malformed is left out, in both passes.
 static xpl_status_t scan_process(struct builder *b, struct process *p, struct xpl_error *err) {
     struct xpl_stream s = {p->in->records.ptr, p->in->records.ptr + p->in->records.len};
     struct xpl_stream_record r;

@@ -1,9 +1,8 @@
-// One record -> one event: which plane and line, what name, which details.
+#include "agent/xspace_events.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "agent/xspace_impl.h"
 
 // From the C++ runtime that gRPC brings along.
 extern char *__cxa_demangle(const char *name, char *out, size_t *size, int *status);
@@ -30,6 +29,12 @@ struct place {
     uint32_t plane, line; // + 1
 };
 
+// A record and the time that it takes, as CUPTI counts.
+struct span {
+    const struct xpl_stream_record *record;
+    uint64_t start, end;
+};
+
 static xpl_str_t name_of(const struct builder *b, const struct process *p, uint32_t number) {
     return number && number <= p->names.n ? xpl_intern_get(b->in, p->names.v[number - 1])
                                           : (xpl_str_t){0};
@@ -37,8 +42,9 @@ static xpl_str_t name_of(const struct builder *b, const struct process *p, uint3
 
 // Events from before the capture, and those that end before they begin, are left out, as XLA does.
 static struct event *push(struct builder *b, const struct process *p, const struct place *at,
-                          const struct xpl_stream_record *r, uint64_t start, uint64_t end,
-                          xpl_str_t name, bool *ret_skip) {
+                          const struct span *span, xpl_str_t name, bool *ret_skip) {
+    const struct xpl_stream_record *const r = span->record;
+    const uint64_t start = span->start, end = span->end;
     *ret_skip = start < p->first.cupti_ns || end < start;
     if (*ret_skip) return NULL;
     const uint32_t id = xpl_agent_event_name(b, at->plane - 1, name);
@@ -73,26 +79,13 @@ static bool find_thread(struct builder *b, uint32_t *plane, const char *name, ui
     return ret->line != 0;
 }
 
-static bool use(struct builder *b, const struct place *at, const enum stat *stats, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (!xpl_agent_use_stat(b, at->plane - 1, stats[i])) return false;
-    return true;
+static bool use(struct builder *b, const struct place *at, uint32_t stats) {
+    return xpl_agent_use_stats(b, at->plane - 1, stats);
 }
-#define USE(b, at, ...)                                                                            \
-    use((b), (at), (const enum stat[]){__VA_ARGS__},                                               \
-        sizeof((const enum stat[]){__VA_ARGS__}) / sizeof(enum stat))
 
 static uint64_t correlation(const struct process *p, uint32_t id) {
     return id ? p->correlation_base + id : 0;
 }
-
-#define OOM(err) XPL_RETURN_OOM((err), "XSpace")
-// In a function with b, process, r and err: the record's fixed part.  Its size was checked before.
-#define TAKE(type, var)                                                                            \
-    struct type var;                                                                               \
-    if (!xpl_stream_read(r, &var, sizeof var)) return XPL_OK
-#define ARGS                                                                                       \
-    struct builder *b, uint32_t process, const struct xpl_stream_record *r, struct xpl_error *err
 
 // ---- on the GPU ----
 
@@ -137,12 +130,12 @@ static xpl_status_t find_config(struct builder *b, const struct xpl_record_kerne
                  k->registers, k->static_shared, k->dynamic_shared, k->grid[0], k->grid[1],
                  k->grid[2], k->block[0], k->block[1], k->block[2], o.percent);
     const uint32_t detail = xpl_agent_stat_name(b, plane, (xpl_str_t){text, (size_t)n});
-    if (!detail) OOM(err);
+    if (!detail) XPL_RETURN_OOM(err, "XSpace");
     uint64_t *const slot = xpl_map_put(b->a, &b->config_ids, plane, detail, &is_new);
-    if (!slot) OOM(err);
+    if (!slot) XPL_RETURN_OOM(err, "XSpace");
     if (is_new) {
         struct config *const c = xpl_vec_push(b->a, &b->configs);
-        if (!c) OOM(err);
+        if (!c) XPL_RETURN_OOM(err, "XSpace");
         *c = (struct config){detail, o};
         *slot = b->configs.n;
     }
@@ -151,23 +144,29 @@ static xpl_status_t find_config(struct builder *b, const struct xpl_record_kerne
 }
 
 static bool use_common(struct builder *b, const struct place *at) {
-    return USE(b, at, STAT_CORRELATION_ID, STAT_CONTEXT_ID, STAT_GRAPH_ID, STAT_GRAPH_NODE_ID);
+    return use(b, at,
+               xpl_stat_bit(STAT_CORRELATION_ID) | xpl_stat_bit(STAT_CONTEXT_ID) |
+                   xpl_stat_bit(STAT_GRAPH_ID) | xpl_stat_bit(STAT_GRAPH_NODE_ID));
 }
 
-static xpl_status_t add_kernel(ARGS) {
-    TAKE(xpl_record_kernel, k);
+static xpl_status_t add_kernel(struct builder *b, uint32_t process,
+                               const struct xpl_stream_record *r, struct xpl_error *err) {
+    struct xpl_record_kernel k;
+    if (!xpl_stream_read(r, &k, sizeof k)) return XPL_OK;
     const struct process *const p = &b->processes[process];
     struct place at;
     xpl_str_t name;
     bool skip;
-    if (!find_stream(b, process, k.device, k.stream, LINE_COMPUTE, &at)) OOM(err);
+    if (!find_stream(b, process, k.device, k.stream, LINE_COMPUTE, &at))
+        XPL_RETURN_OOM(err, "XSpace");
     if (!at.plane) return XPL_OK;
     if (!kernel_name(b, p, k.name, &name) || !use_common(b, &at) ||
-        !USE(b, &at, STAT_OCCUPANCY, STAT_OCCUPANCY_GRID, STAT_OCCUPANCY_BLOCK,
-             STAT_KERNEL_DETAILS))
-        OOM(err);
-    struct event *const e = push(b, p, &at, r, k.start_ns, k.end_ns, name, &skip);
-    if (!e && !skip) OOM(err);
+        !use(b, &at,
+             xpl_stat_bit(STAT_OCCUPANCY) | xpl_stat_bit(STAT_OCCUPANCY_GRID) |
+                 xpl_stat_bit(STAT_OCCUPANCY_BLOCK) | xpl_stat_bit(STAT_KERNEL_DETAILS)))
+        XPL_RETURN_OOM(err, "XSpace");
+    struct event *const e = push(b, p, &at, &(struct span){r, k.start_ns, k.end_ns}, name, &skip);
+    if (!e && !skip) XPL_RETURN_OOM(err, "XSpace");
     if (skip) return XPL_OK;
     const size_t index = b->events.n - 1;
     e->correlation = correlation(p, k.correlation);
@@ -195,65 +194,85 @@ static enum line_kind copy_kind(unsigned kind, xpl_str_t *ret) {
 }
 
 // An event on a stream with one text that says more.
+struct copy {
+    struct span span;
+    uint32_t correlation;
+    xpl_str_t name, text;
+    enum stat detail; // what the text is
+};
+
 static xpl_status_t add_copy(struct builder *b, uint32_t process, const struct place *at,
-                             const struct xpl_stream_record *r, uint64_t start, uint64_t end,
-                             uint32_t id, xpl_str_t name, enum stat detail, xpl_str_t text,
-                             struct xpl_error *err) {
+                             const struct copy *c, struct xpl_error *err) {
     const struct process *const p = &b->processes[process];
     bool skip;
-    if (!use_common(b, at) || !USE(b, at, detail)) OOM(err);
-    struct event *const e = push(b, p, at, r, start, end, name, &skip);
-    if (!e && !skip) OOM(err);
+    if (!use_common(b, at) || !use(b, at, xpl_stat_bit(c->detail))) XPL_RETURN_OOM(err, "XSpace");
+    struct event *const e = push(b, p, at, &c->span, c->name, &skip);
+    if (!e && !skip) XPL_RETURN_OOM(err, "XSpace");
     if (skip) return XPL_OK;
-    e->correlation = correlation(p, id);
-    e->detail = xpl_agent_stat_name(b, at->plane - 1, text);
-    if (!e->detail) OOM(err);
+    e->correlation = correlation(p, c->correlation);
+    e->detail = xpl_agent_stat_name(b, at->plane - 1, c->text);
+    if (!e->detail) XPL_RETURN_OOM(err, "XSpace");
     b->result.device_events++;
     return XPL_OK;
 }
 
-static xpl_status_t add_memcpy(ARGS) {
-    TAKE(xpl_record_memcpy, m);
+static xpl_status_t add_memcpy(struct builder *b, uint32_t process,
+                               const struct xpl_stream_record *r, struct xpl_error *err) {
+    struct xpl_record_memcpy m;
+    if (!xpl_stream_read(r, &m, sizeof m)) return XPL_OK;
     struct place at;
     char text[160];
     xpl_str_t name;
     const enum line_kind kind = copy_kind(m.copy_kind, &name);
-    if (!find_stream(b, process, m.device, m.stream, kind, &at)) OOM(err);
+    if (!find_stream(b, process, m.device, m.stream, kind, &at)) XPL_RETURN_OOM(err, "XSpace");
     if (!at.plane) return XPL_OK;
     const int n =
         snprintf(text, sizeof text, "kind_src:%s kind_dst:%s size:%" PRIu64 " dest:%u async:%u",
                  memory_kind(m.source_kind), memory_kind(m.destination_kind), m.bytes,
                  m.destination, m.async != 0);
-    return add_copy(b, process, &at, r, m.start_ns, m.end_ns, m.correlation, name,
-                    STAT_MEMCPY_DETAILS, (xpl_str_t){text, (size_t)n}, err);
+    const struct copy c = {
+        {r, m.start_ns, m.end_ns}, m.correlation, name, {text, (size_t)n}, STAT_MEMCPY_DETAILS};
+    return add_copy(b, process, &at, &c, err);
 }
 
-static xpl_status_t add_memset(ARGS) {
-    TAKE(xpl_record_memset, m);
+static xpl_status_t add_memset(struct builder *b, uint32_t process,
+                               const struct xpl_stream_record *r, struct xpl_error *err) {
+    struct xpl_record_memset m;
+    if (!xpl_stream_read(r, &m, sizeof m)) return XPL_OK;
     struct place at;
     char name[32], text[96];
-    if (!find_stream(b, process, m.device, m.stream, LINE_MEMSET, &at)) OOM(err);
+    if (!find_stream(b, process, m.device, m.stream, LINE_MEMSET, &at))
+        XPL_RETURN_OOM(err, "XSpace");
     if (!at.plane) return XPL_OK;
     snprintf(name, sizeof name, "Memset %u", m.memory_kind);
     snprintf(text, sizeof text, "kind:%s num_bytes:%" PRIu64 " async:%u",
              memory_kind(m.memory_kind), m.bytes, m.async != 0);
     const uint64_t end = m.end_ns > m.start_ns ? m.end_ns : m.start_ns + 1;
-    return add_copy(b, process, &at, r, m.start_ns, end, m.correlation, xpl_str_from(name),
-                    STAT_MEMSET_DETAILS, xpl_str_from(text), err);
+    const struct copy c = {{r, m.start_ns, end},
+                           m.correlation,
+                           xpl_str_from(name),
+                           xpl_str_from(text),
+                           STAT_MEMSET_DETAILS};
+    return add_copy(b, process, &at, &c, err);
 }
 
-static xpl_status_t add_graph(ARGS) {
-    TAKE(xpl_record_graph, g);
+static xpl_status_t add_graph(struct builder *b, uint32_t process,
+                              const struct xpl_stream_record *r, struct xpl_error *err) {
+    struct xpl_record_graph g;
+    if (!xpl_stream_read(r, &g, sizeof g)) return XPL_OK;
     const struct process *const p = &b->processes[process];
     struct place at;
     char name[32];
     bool skip;
-    if (!find_stream(b, process, g.device, g.stream, LINE_GRAPH, &at)) OOM(err);
+    if (!find_stream(b, process, g.device, g.stream, LINE_GRAPH, &at))
+        XPL_RETURN_OOM(err, "XSpace");
     if (!at.plane) return XPL_OK;
     snprintf(name, sizeof name, "CudaGraphExec:%u", g.graph);
-    if (!use_common(b, &at) || !USE(b, &at, STAT_GRAPH_EXEC_ID)) OOM(err);
-    struct event *const e = push(b, p, &at, r, g.start_ns, g.end_ns, xpl_str_from(name), &skip);
-    if (!e && !skip) OOM(err);
+    if (!use_common(b, &at) || !use(b, &at, xpl_stat_bit(STAT_GRAPH_EXEC_ID)))
+        XPL_RETURN_OOM(err, "XSpace");
+    struct event *const e =
+        push(b, p, &at, &(struct span){r, g.start_ns, g.end_ns}, xpl_str_from(name), &skip);
+    if (!e && !skip) XPL_RETURN_OOM(err, "XSpace");
     if (skip) return XPL_OK;
     e->correlation = correlation(p, g.correlation);
     b->result.device_events++;
@@ -261,12 +280,14 @@ static xpl_status_t add_graph(ARGS) {
 }
 
 // A counter has a line of its own on the GPU that the memory came from, or else went to.
-static xpl_status_t add_unified(ARGS) {
+static xpl_status_t add_unified(struct builder *b, uint32_t process,
+                                const struct xpl_stream_record *r, struct xpl_error *err) {
     static const char *const names[] = {
         "<UNKNOWN>",         "UM_BYTES_TRANSFER_HTOD", "UM_BYTES_TRANSFER_DTOH",
         "UM_CPU_PAGE_FAULT", "UM_GPU_PAGE_FAULT",      "UM_THRASHING",
         "UM_THROTTLING",     "UM_REMOTE_MAP",          "UM_BYTES_TRANSFER_DTOD"};
-    TAKE(xpl_record_unified, u);
+    struct xpl_record_unified u;
+    if (!xpl_stream_read(r, &u, sizeof u)) return XPL_OK;
     const struct process *const p = &b->processes[process];
     const uint32_t counter = u.counter < sizeof names / sizeof *names ? u.counter : 0;
     const uint32_t device = xpl_map_get(&p->devices, u.source, 0)
@@ -274,32 +295,35 @@ static xpl_status_t add_unified(ARGS) {
                                 : (xpl_map_get(&p->devices, u.destination, 0) ? u.destination : 0);
     struct place at;
     bool skip;
-    if (!find_stream(b, process, device, UNIFIED_LINE + counter, LINE_UNIFIED, &at)) OOM(err);
+    if (!find_stream(b, process, device, UNIFIED_LINE + counter, LINE_UNIFIED, &at))
+        XPL_RETURN_OOM(err, "XSpace");
     if (!at.plane) return XPL_OK;
-    if (!USE(b, &at, STAT_VALUE)) OOM(err);
+    if (!use(b, &at, xpl_stat_bit(STAT_VALUE))) XPL_RETURN_OOM(err, "XSpace");
     const bool moment = counter == 3 || counter == 5 || counter == 7 || u.end_ns <= u.start_ns;
     const uint64_t end = moment ? u.start_ns + 1 : u.end_ns;
     const struct event *const e =
-        push(b, p, &at, r, u.start_ns, end, xpl_str_from(names[counter]), &skip);
-    if (!e && !skip) OOM(err);
+        push(b, p, &at, &(struct span){r, u.start_ns, end}, xpl_str_from(names[counter]), &skip);
+    if (!e && !skip) XPL_RETURN_OOM(err, "XSpace");
     b->result.device_events += !skip;
     return XPL_OK;
 }
 
 // ---- on the host ----
 
-static xpl_status_t add_call(ARGS) {
-    TAKE(xpl_record_api, c);
+static xpl_status_t add_call(struct builder *b, uint32_t process, const struct xpl_stream_record *r,
+                             struct xpl_error *err) {
+    struct xpl_record_api c;
+    if (!xpl_stream_read(r, &c, sizeof c)) return XPL_OK;
     struct process *const p = &b->processes[process];
     struct place at;
     bool skip;
     xpl_str_t name = name_of(b, p, c.name);
     if (!name.len) name = XPL_STR("CUDA call");
     if (!find_thread(b, &b->host_calls, "/host:CUPTI", process, c.thread, &at) ||
-        !USE(b, &at, STAT_DEVICE_ID, STAT_CORRELATION_ID))
-        OOM(err);
-    struct event *const e = push(b, p, &at, r, c.start_ns, c.end_ns, name, &skip);
-    if (!e && !skip) OOM(err);
+        !use(b, &at, xpl_stat_bit(STAT_DEVICE_ID) | xpl_stat_bit(STAT_CORRELATION_ID)))
+        XPL_RETURN_OOM(err, "XSpace");
+    struct event *const e = push(b, p, &at, &(struct span){r, c.start_ns, c.end_ns}, name, &skip);
+    if (!e && !skip) XPL_RETURN_OOM(err, "XSpace");
     if (skip) return XPL_OK;
     const uint64_t *const launch = xpl_map_get(&p->launches, c.correlation, 0);
     if (launch) e->device = (uint32_t)b->planes.v[*launch - 1].id + 1;
@@ -310,21 +334,24 @@ static xpl_status_t add_call(ARGS) {
     return XPL_OK;
 }
 
-static xpl_status_t add_sync(ARGS) {
+static xpl_status_t add_sync(struct builder *b, uint32_t process, const struct xpl_stream_record *r,
+                             struct xpl_error *err) {
     static const char *const names[] = {"unknown synchronization event", "cuEventSynchronize",
                                         "cuStreamWaitEvent", "cuStreamSynchronize",
                                         "cuCtxSynchronize"};
-    TAKE(xpl_record_sync, s);
+    struct xpl_record_sync s;
+    if (!xpl_stream_read(r, &s, sizeof s)) return XPL_OK;
     const uint32_t type = s.type < sizeof names / sizeof *names ? s.type : 0;
     struct place at;
     bool skip;
     if (!find_thread(b, &b->host_calls, "/host:CUPTI", process, SYNC_LINE, &at) ||
-        !USE(b, &at, STAT_CONTEXT_ID))
-        OOM(err);
+        !use(b, &at, xpl_stat_bit(STAT_CONTEXT_ID)))
+        XPL_RETURN_OOM(err, "XSpace");
     const uint64_t end = s.end_ns > s.start_ns ? s.end_ns : s.start_ns + 1;
     const struct event *const e =
-        push(b, &b->processes[process], &at, r, s.start_ns, end, xpl_str_from(names[type]), &skip);
-    if (!e && !skip) OOM(err);
+        push(b, &b->processes[process], &at, &(struct span){r, s.start_ns, end},
+             xpl_str_from(names[type]), &skip);
+    if (!e && !skip) XPL_RETURN_OOM(err, "XSpace");
     b->result.host_events += !skip;
     return XPL_OK;
 }
@@ -340,20 +367,23 @@ static xpl_status_t begin_range(struct builder *b, uint32_t process,
     if (!find_thread(b, &b->nvtx, "/host:NVTX-CUPTI", process, m->thread, &at) ||
         !xpl_arena_printf(b->a, &full, "NVTX:%.*s%s%.*s", XPL_STR_FMT(domain),
                           domain.len ? ":" : "", XPL_STR_FMT(name)))
-        OOM(err);
-    const struct event *const e = push(b, p, &at, r, m->time_ns, m->time_ns, full, &skip);
-    if (!e && !skip) OOM(err);
+        XPL_RETURN_OOM(err, "XSpace");
+    const struct event *const e =
+        push(b, p, &at, &(struct span){r, m->time_ns, m->time_ns}, full, &skip);
+    if (!e && !skip) XPL_RETURN_OOM(err, "XSpace");
     if (skip) return XPL_OK;
     uint64_t *const slot = xpl_map_put(b->a, &p->markers, m->id, 0, &is_new);
-    if (!slot) OOM(err);
+    if (!slot) XPL_RETURN_OOM(err, "XSpace");
     *slot = b->events.n;
     b->result.host_events++;
     return XPL_OK;
 }
 
 // Ranges of threads, as XLA; other markers are points without a length.
-static xpl_status_t add_marker(ARGS) {
-    TAKE(xpl_record_marker, m);
+static xpl_status_t add_marker(struct builder *b, uint32_t process,
+                               const struct xpl_stream_record *r, struct xpl_error *err) {
+    struct xpl_record_marker m;
+    if (!xpl_stream_read(r, &m, sizeof m)) return XPL_OK;
     const struct process *const p = &b->processes[process];
     if (m.object_kind != THREAD_OBJECT) return XPL_OK;
     if (m.flags & MARKER_START) return begin_range(b, process, r, &m, err);
@@ -366,8 +396,10 @@ static xpl_status_t add_marker(ARGS) {
     return XPL_OK;
 }
 
-static xpl_status_t add_overhead(ARGS) {
-    TAKE(xpl_record_overhead, h);
+static xpl_status_t add_overhead(struct builder *b, uint32_t process,
+                                 const struct xpl_stream_record *r, struct xpl_error *err) {
+    struct xpl_record_overhead h;
+    if (!xpl_stream_read(r, &h, sizeof h)) return XPL_OK;
     const struct process *const p = &b->processes[process];
     const xpl_str_t name = h.overhead == 1         ? XPL_STR("COMPILER")
                            : h.overhead == 1 << 16 ? XPL_STR("BUFFER_FLUSH")
@@ -378,39 +410,47 @@ static xpl_status_t add_overhead(ARGS) {
     bool skip;
     const bool ok = h.thread ? find_thread(b, &b->host_calls, "/host:CUPTI", process, h.thread, &at)
                              : find_stream(b, process, h.device, OVERHEAD_LINE, LINE_OVERHEAD, &at);
-    if (!ok) OOM(err);
+    if (!ok) XPL_RETURN_OOM(err, "XSpace");
     if (!at.plane) return XPL_OK;
-    const struct event *const e = push(b, p, &at, r, h.start_ns, h.end_ns, name, &skip);
-    if (!e && !skip) OOM(err);
+    const struct event *const e =
+        push(b, p, &at, &(struct span){r, h.start_ns, h.end_ns}, name, &skip);
+    if (!e && !skip) XPL_RETURN_OOM(err, "XSpace");
     return XPL_OK;
 }
 
 // Allocations of a GPU's own memory, as memory_profile reads them.
-static xpl_status_t add_memory(ARGS) {
-    TAKE(xpl_record_memory, m);
+static xpl_status_t add_memory(struct builder *b, uint32_t process,
+                               const struct xpl_stream_record *r, struct xpl_error *err) {
+    struct xpl_record_memory m;
+    if (!xpl_stream_read(r, &m, sizeof m)) return XPL_OK;
     const struct process *const p = &b->processes[process];
     const uint64_t *const gpu = xpl_map_get(&p->devices, m.device, 0);
     struct place at;
     bool skip;
     if (!gpu || (m.operation != 1 && m.operation != 2) || m.memory_kind != 3) return XPL_OK;
     const uint32_t device = (uint32_t)*gpu;
-    if (!find_thread(b, &b->host_cpu, "/host:CPU", process, 0, &at)) OOM(err);
-    if (!USE(b, &at, STAT_ALLOCATOR, STAT_ALLOCATED, STAT_AVAILABLE, STAT_RESERVED, STAT_PEAK,
-             STAT_REQUESTED, STAT_ALLOCATION, STAT_ADDRESS, STAT_FRAGMENTATION))
-        OOM(err);
+    if (!find_thread(b, &b->host_cpu, "/host:CPU", process, 0, &at)) XPL_RETURN_OOM(err, "XSpace");
+    if (!use(b, &at,
+             xpl_stat_bit(STAT_ALLOCATOR) | xpl_stat_bit(STAT_ALLOCATED) |
+                 xpl_stat_bit(STAT_AVAILABLE) | xpl_stat_bit(STAT_RESERVED) |
+                 xpl_stat_bit(STAT_PEAK) | xpl_stat_bit(STAT_REQUESTED) |
+                 xpl_stat_bit(STAT_ALLOCATION) | xpl_stat_bit(STAT_ADDRESS) |
+                 xpl_stat_bit(STAT_FRAGMENTATION)))
+        XPL_RETURN_OOM(err, "XSpace");
     struct event *const e =
-        push(b, p, &at, r, m.time_ns, m.time_ns,
+        push(b, p, &at, &(struct span){r, m.time_ns, m.time_ns},
              m.operation == 1 ? XPL_STR("MemoryAllocation") : XPL_STR("MemoryDeallocation"), &skip);
-    if (!e && !skip) OOM(err);
+    if (!e && !skip) XPL_RETURN_OOM(err, "XSpace");
     if (skip) return XPL_OK;
     e->device = device;
     size_t *const slot = xpl_vec_push(b->a, &b->memory);
-    if (!slot) OOM(err);
+    if (!slot) XPL_RETURN_OOM(err, "XSpace");
     *slot = b->events.n - 1;
     return XPL_OK;
 }
 
-xpl_status_t xpl_agent_add_event(ARGS) {
+xpl_status_t xpl_agent_add_event(struct builder *b, uint32_t process,
+                                 const struct xpl_stream_record *r, struct xpl_error *err) {
     switch (r->kind) {
         case XPL_RECORD_KERNEL: return add_kernel(b, process, r, err);
         case XPL_RECORD_MEMCPY: return add_memcpy(b, process, r, err);

@@ -5,58 +5,34 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "agent/xspace_impl.h"
-#include "analysis/wire/writer.h"
+#include "agent/xspace_build.h"
+#include "analysis/xplane/writer.h"
 
-// Field numbers of xplane.proto.
-enum { SPACE_PLANES = 1, SPACE_WARNINGS = 3, SPACE_HOSTNAMES = 4 };
-enum { PLANE_ID = 1, PLANE_NAME, PLANE_LINES, PLANE_EVENT_NAMES, PLANE_STAT_NAMES, PLANE_STATS };
-enum { LINE_ID = 1, LINE_NAME = 2, LINE_TIME = 3, LINE_EVENTS = 4 };
-enum { EVENT_NAME = 1, EVENT_OFFSET = 2, EVENT_DURATION = 3, EVENT_STATS = 4 };
-enum { STAT_NAME = 1, STAT_DOUBLE, STAT_UINT, STAT_INT, STAT_TEXT, STAT_BYTES, STAT_REF };
 enum { THOUSAND = 1000 }; // ps of a ns
 
 struct emitter {
-    struct xpl_writer *w;
+    struct xpl_xspace_writer *w;
     const struct builder *b;
     const struct plane *plane;
     uint32_t *order; // indexes of events, sorted by line and time
-    uint32_t field;  // of the statistics: an event's or a plane's
 };
 
 // ---- statistics ----
 
 static void put_uint(struct emitter *m, enum stat s, uint64_t v) {
-    const struct xpl_writer_mark k = xpl_writer_open(m->w, m->field);
-    xpl_writer_varint(m->w, STAT_NAME, m->plane->fixed[s]);
-    xpl_writer_varint(m->w, STAT_UINT, v);
-    xpl_writer_close(m->w, k);
+    xpl_xspace_writer_uint(m->w, m->plane->fixed[s], v);
 }
 static void put_int(struct emitter *m, enum stat s, int64_t v) {
-    const struct xpl_writer_mark k = xpl_writer_open(m->w, m->field);
-    xpl_writer_varint(m->w, STAT_NAME, m->plane->fixed[s]);
-    xpl_writer_varint(m->w, STAT_INT, (uint64_t)v);
-    xpl_writer_close(m->w, k);
+    xpl_xspace_writer_int(m->w, m->plane->fixed[s], v);
 }
 static void put_double(struct emitter *m, enum stat s, double v) {
-    const struct xpl_writer_mark k = xpl_writer_open(m->w, m->field);
-    uint64_t bits;
-    memcpy(&bits, &v, sizeof bits);
-    xpl_writer_varint(m->w, STAT_NAME, m->plane->fixed[s]);
-    xpl_writer_fixed64(m->w, STAT_DOUBLE, bits);
-    xpl_writer_close(m->w, k);
+    xpl_xspace_writer_double(m->w, m->plane->fixed[s], v);
 }
 static void put_text(struct emitter *m, enum stat s, xpl_str_t v) {
-    const struct xpl_writer_mark k = xpl_writer_open(m->w, m->field);
-    xpl_writer_varint(m->w, STAT_NAME, m->plane->fixed[s]);
-    xpl_writer_bytes(m->w, STAT_TEXT, v.ptr, v.len);
-    xpl_writer_close(m->w, k);
+    xpl_xspace_writer_str(m->w, m->plane->fixed[s], v);
 }
 static void put_ref(struct emitter *m, enum stat s, uint32_t v) {
-    const struct xpl_writer_mark k = xpl_writer_open(m->w, m->field);
-    xpl_writer_varint(m->w, STAT_NAME, m->plane->fixed[s]);
-    xpl_writer_varint(m->w, STAT_REF, v);
-    xpl_writer_close(m->w, k);
+    xpl_xspace_writer_ref(m->w, m->plane->fixed[s], v);
 }
 
 static void put_context(struct emitter *m, uint32_t context) {
@@ -150,42 +126,37 @@ static void put_stats(struct emitter *m, const struct event *e) {
 // ---- lines and planes ----
 
 static void put_event(struct emitter *m, const struct event *e) {
-    const struct xpl_writer_mark k = xpl_writer_open(m->w, LINE_EVENTS);
-    xpl_writer_varint(m->w, EVENT_NAME, e->name);
-    xpl_writer_varint(m->w, EVENT_OFFSET, (e->start_ns - m->b->base_ns) * THOUSAND);
-    xpl_writer_varint(m->w, EVENT_DURATION, (e->end_ns - e->start_ns) * THOUSAND);
-    m->field = EVENT_STATS;
+    xpl_xspace_writer_begin_event(m->w, e->name,
+                                  (int64_t)((e->start_ns - m->b->base_ns) * THOUSAND),
+                                  (int64_t)((e->end_ns - e->start_ns) * THOUSAND));
     put_stats(m, e);
-    xpl_writer_close(m->w, k);
+    xpl_xspace_writer_end_event(m->w);
 }
 
 static void put_line(struct emitter *m, const struct line *l) {
-    const xpl_str_t name = xpl_intern_get(m->b->in, l->name);
-    const struct xpl_writer_mark k = xpl_writer_open(m->w, PLANE_LINES);
-    xpl_writer_varint(m->w, LINE_ID, (uint64_t)l->id);
-    xpl_writer_bytes(m->w, LINE_NAME, name.ptr, name.len);
-    xpl_writer_varint(m->w, LINE_TIME, m->b->base_ns);
+    const struct xpl_xspace_writer_line line = {.id = l->id,
+                                                .name = xpl_intern_get(m->b->in, l->name),
+                                                .timestamp_ns = (int64_t)m->b->base_ns};
+    xpl_xspace_writer_begin_line(m->w, &line);
     for (size_t i = 0; i < l->n; i++)
         put_event(m, &m->b->events.v[m->order[l->first + i]]);
-    xpl_writer_close(m->w, k);
+    xpl_xspace_writer_end_line(m->w);
 }
 
-static void put_names(struct emitter *m, uint32_t field, const xpl_strid_t *names, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        const xpl_str_t name = xpl_intern_get(m->b->in, names[i]);
-        const struct xpl_writer_mark entry = xpl_writer_open(m->w, field);
-        xpl_writer_varint(m->w, 1, i + 1);
-        const struct xpl_writer_mark value = xpl_writer_open(m->w, 2);
-        xpl_writer_varint(m->w, 1, i + 1);
-        xpl_writer_bytes(m->w, 2, name.ptr, name.len);
-        xpl_writer_close(m->w, value);
-        xpl_writer_close(m->w, entry);
+static void put_names(struct emitter *m) {
+    const struct plane *const p = m->plane;
+    for (size_t i = 0; i < p->events.n; i++) {
+        xpl_xspace_writer_begin_event_md(m->w, (int64_t)i + 1,
+                                         xpl_intern_get(m->b->in, p->events.v[i]), XPL_STR(""));
+        xpl_xspace_writer_end_event_md(m->w);
     }
+    for (size_t i = 0; i < p->stats.n; i++)
+        xpl_xspace_writer_stat_md(m->w, (int64_t)i + 1, xpl_intern_get(m->b->in, p->stats.v[i]),
+                                  XPL_STR(""));
 }
 
 static void put_device(struct emitter *m) {
     const struct xpl_record_device *const d = &m->plane->device;
-    m->field = PLANE_STATS;
     put_text(m, STAT_VENDOR, XPL_STR("Nvidia"));
     put_text(m, STAT_GPU_NAME, xpl_intern_get(m->b->in, m->plane->device_name));
     if (d->clock_khz >= 0) put_int(m, STAT_CLOCK, d->clock_khz);
@@ -202,26 +173,20 @@ static void put_device(struct emitter *m) {
 static void put_plane(struct emitter *m, size_t at) {
     const struct builder *const b = m->b;
     const struct plane *const p = m->plane = &b->planes.v[at];
-    const xpl_str_t name = xpl_intern_get(b->in, p->name);
-    const struct xpl_writer_mark k = xpl_writer_open(m->w, SPACE_PLANES);
-    xpl_writer_varint(m->w, PLANE_ID, (uint64_t)p->id);
-    xpl_writer_bytes(m->w, PLANE_NAME, name.ptr, name.len);
+    xpl_xspace_writer_begin_plane(m->w, p->id, xpl_intern_get(b->in, p->name));
     for (size_t i = 0; i < b->lines.n; i++)
         if (b->lines.v[i].plane == at) put_line(m, &b->lines.v[i]);
-    put_names(m, PLANE_EVENT_NAMES, p->events.v, p->events.n);
-    put_names(m, PLANE_STAT_NAMES, p->stats.v, p->stats.n);
+    put_names(m);
     if (p->is_gpu) put_device(m);
-    xpl_writer_close(m->w, k);
+    xpl_xspace_writer_end_plane(m->w);
 }
 
 static void put_space(struct emitter *m, xpl_str_t hostname) {
     for (size_t i = 0; i < m->b->planes.n; i++)
         put_plane(m, i);
-    for (size_t i = 0; i < m->b->warnings.n; i++) {
-        const xpl_str_t text = xpl_intern_get(m->b->in, m->b->warnings.v[i]);
-        xpl_writer_bytes(m->w, SPACE_WARNINGS, text.ptr, text.len);
-    }
-    if (hostname.len) xpl_writer_bytes(m->w, SPACE_HOSTNAMES, hostname.ptr, hostname.len);
+    for (size_t i = 0; i < m->b->warnings.n; i++)
+        xpl_xspace_writer_warning(m->w, xpl_intern_get(m->b->in, m->b->warnings.v[i]));
+    if (hostname.len) xpl_xspace_writer_hostname(m->w, hostname);
 }
 
 // ---- names of lines, order of events ----
@@ -296,12 +261,19 @@ static bool use_device_stats(struct builder *b) {
     return true;
 }
 
+static bool append(void *ctx, xpl_bytes_t bytes) {
+    struct xpl_buf *const out = ctx;
+    xpl_buf_put(out, bytes.ptr, bytes.len);
+    return !out->failed;
+}
+
 xpl_status_t xpl_agent_write_xspace(const struct xpl_agent_process *processes, size_t n,
                                     xpl_str_t hostname, struct xpl_arena *a, struct xpl_buf *out,
                                     struct xpl_agent_result *ret, struct xpl_error *err) {
     struct builder b = {.a = a, .n_processes = n};
     struct emitter m = {.b = &b};
-    struct xpl_writer w;
+    struct xpl_xspace_writer w;
+    const struct xpl_xspace_sink sink = {append, out};
     b.in = xpl_intern_new(a, xpl_hash_seed());
     b.processes = xpl_arena_zalloc(a, (n + 1) * sizeof *b.processes);
     if (!b.in || !b.processes) XPL_RETURN_OOM(err, "XSpace");
@@ -312,11 +284,14 @@ xpl_status_t xpl_agent_write_xspace(const struct xpl_agent_process *processes, s
     for (size_t i = 0; ok && i < b.lines.n; i++)
         ok = name_line(&b, &b.lines.v[i]);
     if (!ok) XPL_RETURN_OOM(err, "XSpace");
-    xpl_writer_init(&w, out);
+    xpl_xspace_writer_init(&w, &sink);
     m.w = &w;
     put_space(&m, hostname);
-    if (xpl_writer_measured(&w)) put_space(&m, hostname);
-    if (!xpl_writer_fini(&w))
+    // All of it is reserved at once.
+    if (xpl_xspace_writer_measured(&w) && xpl_xspace_writer_size(&w) <= SIZE_MAX &&
+        xpl_buf_room(out, (size_t)xpl_xspace_writer_size(&w)))
+        put_space(&m, hostname);
+    if (!xpl_xspace_writer_fini(&w))
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
                          "XSpace: out of memory, or above %zu bytes: capture for a shorter time",
                          out->max);

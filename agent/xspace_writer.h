@@ -9,24 +9,10 @@
 #ifndef XPL_AGENT_XSPACE_WRITER_H_
 #define XPL_AGENT_XSPACE_WRITER_H_
 
-#include <stddef.h>
-#include <stdint.h>
-
+#include "agent/process.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/status.h"
-#include "base/str.h"
-
-// What one process sent.
-struct xpl_agent_process {
-    xpl_bytes_t records;
-    xpl_str_t note; // a warning to put into the XSpace: why its records are not complete; or empty
-};
-
-struct xpl_agent_result {
-    uint64_t device_events, host_events;
-    uint64_t dropped; // by CUPTI, all buffers being full
-};
 
 // Writes the XSpace into `out`.  A stream is used up to what is malformed in it; that, and what was
 // dropped, becomes a warning in the XSpace.  Fails only for want of memory (the arena's and the

@@ -148,7 +148,7 @@ void *xpl_arena_zalloc(struct xpl_arena *a, size_t size) {
 }
 
 bool xpl_arena_str(struct xpl_arena *a, xpl_str_t s, xpl_str_t *ret) {
-    char *p = xpl_arena_alloc(a, s.len + 1);
+    char *p = s.len < SIZE_MAX ? xpl_arena_alloc(a, s.len + 1) : NULL;
     if (!p) return false;
     if (s.len) memcpy(p, s.ptr, s.len);
     p[s.len] = 0;

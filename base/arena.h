@@ -16,7 +16,10 @@ struct xpl_arena {
     size_t next_block, reserved, limit;
 };
 
-// Prepares an empty arena; never fails and allocates nothing until first use.
+// Prepares an empty arena; never fails and allocates nothing until first use.  What counts towards
+// the limit are whole blocks with their headers: 4 KiB first, each twice as large as the one before
+// up to 1 MiB, larger where one allocation needs it.  So an arena may refuse with up to a block
+// left.
 void xpl_arena_init(struct xpl_arena *a, size_t limit);
 // Frees every block.  Accepts an arena that was only zero-initialised.
 void xpl_arena_fini(struct xpl_arena *a);
@@ -36,13 +39,13 @@ bool xpl_arena_str(struct xpl_arena *a, xpl_str_t s, xpl_str_t *ret)
 bool xpl_arena_printf(struct xpl_arena *a, xpl_str_t *ret, const char *fmt, ...)
     __attribute__((format(printf, 3, 4), warn_unused_result));
 
-// Every heap block in the project comes through these two, so faults can be injected in one place.
+// All heap memory of the project comes from these functions, so faults are injected in one place.
 void *xpl_sys_alloc(size_t size) __attribute__((warn_unused_result));
 // As realloc(); on failure the old block is untouched.
 void *xpl_sys_realloc(void *p, size_t size) __attribute__((warn_unused_result));
 void xpl_sys_free(void *p);
-// Asks for the pages of memory that is about to be written, at once: a fault for each costs as much
-// again as the page.  A hint.
+// Populates the pages of memory that is about to be written, at once: a fault for each costs as
+// much again as the page.  A hint.
 void xpl_sys_populate(void *p, size_t n);
 #if XPL_FAULTS
 void xpl_fault_reset(void);

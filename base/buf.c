@@ -15,8 +15,9 @@ void xpl_buf_fini(struct xpl_buf *b) {
 }
 
 uint8_t *xpl_buf_take(struct xpl_buf *b, size_t *ret_len) {
-    if (b->failed || (!b->p && !xpl_buf_room(b, 1))) return NULL;
-    uint8_t *p = b->p;
+    if (b->failed) return NULL;
+    uint8_t *p = b->p ? b->p : xpl_sys_alloc(1);
+    if (!p) return NULL;
     *ret_len = b->n;
     *b = (struct xpl_buf){.max = b->max};
     return p;
@@ -33,7 +34,8 @@ bool xpl_buf_room(struct xpl_buf *b, size_t n) {
     while (cap - b->n < n)
         cap = cap > b->max / 2 ? b->max : cap * 2;
     if (cap > b->max) cap = b->max;
-    uint8_t *p = xpl_sys_realloc(b->p, cap);
+    // One more for the NUL that ends the text of xpl_buf_printf.
+    uint8_t *p = cap < SIZE_MAX ? xpl_sys_realloc(b->p, cap + 1) : NULL;
     if (!p) {
         b->failed = true;
         return false;
@@ -53,7 +55,7 @@ void xpl_buf_printf(struct xpl_buf *b, const char *fmt, ...) {
         b->failed = true;
     } else if ((size_t)n < sizeof small) {
         xpl_buf_put(b, small, (size_t)n);
-    } else if (xpl_buf_room(b, (size_t)n + 1)) {
+    } else if (xpl_buf_room(b, (size_t)n)) {
         va_start(ap, fmt);
         (void)vsnprintf((char *)b->p + b->n, (size_t)n + 1, fmt, ap);
         va_end(ap);

@@ -1,5 +1,5 @@
 // Growable output buffer on the heap, with a hard maximum.  The first failure sticks: later writes
-// do nothing, and the owner asks once at the end.
+// do nothing, and the owner checks `failed` once at the end.
 #ifndef XPL_BASE_BUF_H_
 #define XPL_BASE_BUF_H_
 
@@ -20,7 +20,8 @@ struct xpl_buf {
 void xpl_buf_init(struct xpl_buf *b, size_t max);
 // Frees.  Accepts a zero-initialised buffer.
 void xpl_buf_fini(struct xpl_buf *b);
-// Hands the bytes over (free with xpl_sys_free) and leaves the buffer empty; NULL if it failed.
+// Hands the bytes over (free with xpl_sys_free) and leaves the buffer empty; NULL, with *ret_len
+// untouched, if it failed or, when it is empty, on OOM.
 uint8_t *xpl_buf_take(struct xpl_buf *b, size_t *ret_len);
 // Room for n bytes at b->p + b->n; the caller then advances b->n.  False once failed.
 bool xpl_buf_room(struct xpl_buf *b, size_t n);

@@ -3,11 +3,5 @@
 #define XPL_BASE_CLEANUP_H_
 
 #define XPL_AUTO(fn) __attribute__((cleanup(fn)))
-#define XPL_TAKE(p)                                                                                \
-    __extension__({                                                                                \
-        __typeof__(p) xpl_take_ = (p);                                                             \
-        (p) = NULL;                                                                                \
-        xpl_take_;                                                                                 \
-    })
 
 #endif

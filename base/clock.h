@@ -1,11 +1,11 @@
-// The clock that only goes forward.
+// The monotonic clock.
 #ifndef XPL_BASE_CLOCK_H_
 #define XPL_BASE_CLOCK_H_
 
 #include <stdint.h>
 #include <time.h>
 
-// Nanoseconds since some moment before the process began; never negative.
+// Nanoseconds of CLOCK_MONOTONIC: since an unspecified moment before the process began.
 static inline uint64_t xpl_clock_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);

@@ -81,7 +81,7 @@ struct xpl_exec_pool *xpl_exec_pool_new(unsigned width) {
     }
     struct xpl_exec_pool *p = xpl_sys_alloc(sizeof *p);
     if (!p) return NULL;
-    *p = (struct xpl_exec_pool){.exec = {.run = pool_run, .width = width}};
+    *p = (struct xpl_exec_pool){.exec.run = pool_run};
     p->threads = xpl_sys_alloc(sizeof *p->threads * width);
     if (!p->threads) {
         xpl_sys_free(p);
@@ -93,6 +93,7 @@ struct xpl_exec_pool *xpl_exec_pool_new(unsigned width) {
     while (p->started + 1 < width &&
            pthread_create(&p->threads[p->started], NULL, thread_main, p) == 0)
         p->started++;
+    p->exec.width = p->started + 1;
     return p;
 }
 

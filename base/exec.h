@@ -1,5 +1,5 @@
-// How work spreads over threads.  All that analysis/ knows of threads: it is given an exec and asks
-// it to run n independent pieces.  Results must not depend on which thread ran what, or when.
+// Runs independent pieces of work on threads.  analysis/ has no other access to threads: its caller
+// passes an exec.  Results must not depend on which thread ran what, or when.
 #ifndef XPL_BASE_EXEC_H_
 #define XPL_BASE_EXEC_H_
 
@@ -11,8 +11,8 @@ typedef void (*xpl_exec_fn)(void *ctx, size_t i);
 struct xpl_exec {
     // Calls fn(ctx, i) once for each i < n, on any threads, and returns when all have returned.
     void (*run)(struct xpl_exec *e, size_t n, xpl_exec_fn fn, void *ctx);
-    // True once nobody wants the result (client gone, deadline passed).  May be NULL: never.
-    // Callable from any thread running a piece; long loops ask every few thousand events.
+    // True once the result is not needed (client gone, deadline passed).  May be NULL: never.
+    // Callable from any thread running a piece; long loops call it every few thousand events.
     bool (*cancelled)(struct xpl_exec *e);
     unsigned width; // how many pieces run at once, at least 1: a hint for cutting work up
 };
@@ -29,10 +29,12 @@ struct xpl_exec xpl_exec_serial(void);
 
 // A fixed set of threads for one caller at a time; the caller works too, so width - 1 are started.
 struct xpl_exec_pool;
-// NULL when threads cannot be had.  width 0 means the number of processors.
+// width 0 means the number of processors.  Where fewer threads can be had, the pool is as wide as
+// those allow: 1 without any.  NULL on OOM.
 struct xpl_exec_pool *xpl_exec_pool_new(unsigned width);
 // Joins the threads.  NULL is fine.
 void xpl_exec_pool_free(struct xpl_exec_pool *p);
+// Owned by the pool.
 struct xpl_exec *xpl_exec_pool_get(struct xpl_exec_pool *p);
 
 #endif

@@ -1,4 +1,4 @@
-// Seeded hash of a string for hash tables: quick, not cryptographic.  Take the seed from
+// Seeded hash of a string for hash tables: quick, not cryptographic.  The seed is
 // xpl_hash_seed() (map.h), so that input cannot be written to collide.
 #ifndef XPL_BASE_HASH_H_
 #define XPL_BASE_HASH_H_

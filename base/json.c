@@ -16,22 +16,22 @@ static const char kReplacement[] = "\xef\xbf\xbd"; // U+FFFD
 // length of the ill-formed part (the "maximal subpart" of the Unicode standard, at least 1).
 static size_t utf8_length(const uint8_t *p, size_t n, size_t *ret_skip) {
     const uint8_t c = p[0];
-    size_t want = 0;
+    size_t length = 0;
     uint8_t lo = 0x80, hi = 0xbf; // what the second byte may be: no overlong form, no surrogate
-    if (c >= 0xc2 && c <= 0xdf) want = 2;
-    if (c >= 0xe0 && c <= 0xef) want = 3;
-    if (c >= 0xf0 && c <= 0xf4) want = 4;
+    if (c >= 0xc2 && c <= 0xdf) length = 2;
+    if (c >= 0xe0 && c <= 0xef) length = 3;
+    if (c >= 0xf0 && c <= 0xf4) length = 4;
     if (c == 0xe0) lo = 0xa0;
     if (c == 0xed) hi = 0x9f;
     if (c == 0xf0) lo = 0x90;
     if (c == 0xf4) hi = 0x8f;
     size_t i = 1;
-    for (; i < want && i < n && p[i] >= lo && p[i] <= hi; i++) {
+    for (; i < length && i < n && p[i] >= lo && p[i] <= hi; i++) {
         lo = 0x80;
         hi = 0xbf;
     }
     *ret_skip = i;
-    return want && i == want ? want : 0;
+    return length && i == length ? length : 0;
 }
 
 static bool is_plain(uint8_t c, bool html) {
@@ -89,7 +89,7 @@ void xpl_json_str(struct xpl_buf *b, xpl_str_t s, bool html) {
 //
 // A double v = c * 2^q.  Times, rates and shares lie between 1e-30 and 1e16, where v * 10^n for the
 // n of interest is an integer product of at most 181 bits, c * 5^n, shifted by q + n.  So digits
-// come from exact integer arithmetic there (about 30 ns, printf and strtod take 30 times that);
+// come from exact integer arithmetic there (about 30 ns, printf and strtod need 30 times that);
 // anything else goes through printf and strtod.
 
 // At most 17 digits as an integer: value = digits * 10^exp10.  `digits` has no trailing zero.

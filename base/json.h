@@ -1,4 +1,4 @@
-// JSON text into a buffer, in the two dialects XProf's clients read (reference A7).
+// JSON text into a buffer, in the two dialects that XProf's clients read.
 #ifndef XPL_BASE_JSON_H_
 #define XPL_BASE_JSON_H_
 

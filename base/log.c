@@ -1,7 +1,6 @@
 #include "base/log.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
@@ -9,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -94,7 +94,7 @@ bool xpl_log_enabled(enum xpl_log_level level, const char *topic) {
 
 static void add(struct xpl_log_line *l, const char *p, size_t n) {
     const size_t room = sizeof l->text - 5 - l->n; // "...\n" and NUL fit always
-    if (n > room) n = room;
+    if (n > room) n = room, l->cut = true;
     memcpy(l->text + l->n, p, n);
     l->n += n;
 }
@@ -122,8 +122,19 @@ static void quoted(struct xpl_log_line *l, xpl_str_t s) {
     addz(l, "\"");
 }
 
+// Whether stderr is the stream whose device and inode systemd put into the environment.  The
+// variable alone says little: children with another stderr inherit it.
+static bool stderr_is_journal(void) {
+    const char *const named = getenv("JOURNAL_STREAM");
+    struct stat st;
+    if (!named || fstat(STDERR_FILENO, &st) != 0) return false;
+    char *end;
+    const unsigned long long dev = strtoull(named, &end, 10);
+    return *end == ':' && dev == st.st_dev && strtoull(end + 1, &end, 10) == st.st_ino && !*end;
+}
+
 // "2026-01-31T12:00:00.123Z ", or the priority for journald, which stamps the time itself.  Each
-// thread keeps the text of its last second: a busy one logs thousands of lines in it.
+// thread caches the text of its last second: a busy one logs thousands of lines in it.
 static void put_time(struct xpl_log_line *l, enum xpl_log_level level) {
     static _Thread_local time_t second;
     static _Thread_local char text[32];
@@ -131,7 +142,7 @@ static void put_time(struct xpl_log_line *l, enum xpl_log_level level) {
     static atomic_int journal; // 0 not asked yet, 1 no, 2 yes
     int j = atomic_load_explicit(&journal, memory_order_relaxed);
     if (!j) {
-        j = getenv("JOURNAL_STREAM") ? 2 : 1;
+        j = stderr_is_journal() ? 2 : 1;
         atomic_store(&journal, j);
     }
     if (j == 2) {
@@ -161,11 +172,13 @@ void xpl_log_begin(struct xpl_log_line *l, enum xpl_log_level level, const char 
                                         [XPL_LOG_INFO] = "info",
                                         [XPL_LOG_DEBUG] = "debug"};
     l->n = 0;
+    l->cut = false;
     l->level = level;
     l->off = !xpl_log_enabled(level, topic);
     if (l->off) return;
     put_time(l, level);
-    xpl_log_z(l, "level", names[level]);
+    addz(l, "level=");
+    addz(l, names[level]);
     xpl_log_z(l, "topic", topic);
     xpl_log_str(l, "msg", xpl_str_from(message));
 }
@@ -177,7 +190,7 @@ void xpl_log_str(struct xpl_log_line *l, const char *key, xpl_str_t v) {
         const char c = v.ptr[i];
         simple = c > ' ' && c != '"' && c != '\\' && c != '=' && c < 0x7f;
     }
-    if (l->n && l->text[l->n - 1] != ' ' && l->text[l->n - 1] != '>') addz(l, " ");
+    addz(l, " ");
     addz(l, key);
     addz(l, "=");
     if (simple)
@@ -215,7 +228,7 @@ static struct {
     char lines[BATCH], spare[BATCH];
 } queue = {.mu = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
 
-// A pipe whose other end made it non-blocking: waits a moment for room.
+// Waits for room in a pipe whose other end made it non-blocking.  False after WRITE_WAIT_MS.
 static bool wait_writable(void) {
     struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
     return poll(&p, 1, WRITE_WAIT_MS) > 0;
@@ -233,6 +246,22 @@ static void write_out(const char *p, size_t n) {
     }
 }
 
+// Ends the text, for which xpl_log_begin and add leave room.
+static void finish_line(struct xpl_log_line *l) {
+    const char *const end = l->cut ? "...\n" : "\n";
+    memcpy(l->text + l->n, end, strlen(end));
+    l->n += strlen(end);
+}
+
+static void write_dropped(uint64_t dropped) {
+    struct xpl_log_line l;
+    xpl_log_begin(&l, XPL_LOG_WARN, "log", "lines dropped");
+    if (l.off) return;
+    xpl_log_int(&l, "count", (int64_t)dropped);
+    finish_line(&l);
+    write_out(l.text, l.n);
+}
+
 // Writes what is queued.  The mutex is held, but not while writing.
 static void flush(void) {
     const size_t n = queue.n;
@@ -242,14 +271,7 @@ static void flush(void) {
     queue.dropped = 0;
     pthread_mutex_unlock(&queue.mu);
     write_out(queue.spare, n);
-    if (dropped) {
-        char text[80];
-        const int len = snprintf(text, sizeof text,
-                                 "level=warn topic=log msg=\"lines dropped\" "
-                                 "count=%" PRIu64 "\n",
-                                 dropped);
-        write_out(text, (size_t)len);
-    }
+    if (dropped) write_dropped(dropped);
     pthread_mutex_lock(&queue.mu);
 }
 
@@ -262,7 +284,7 @@ static void *writer(void *arg) {
             pthread_cond_wait(&queue.work, &queue.mu);
             queue.waiting = false;
         }
-        if (!queue.stop) { // let a batch gather
+        if (!queue.stop) { // more lines join the batch
             pthread_mutex_unlock(&queue.mu);
             const struct timespec pause = {.tv_nsec = BATCH_MS * 1000000L};
             (void)nanosleep(&pause, NULL);
@@ -275,8 +297,10 @@ static void *writer(void *arg) {
 }
 
 void xpl_log_start(void) {
+    pthread_mutex_lock(&queue.mu); // others may log already
     queue.stop = false;
     queue.running = pthread_create(&queue.thread, NULL, writer, NULL) == 0;
+    pthread_mutex_unlock(&queue.mu);
 }
 
 void xpl_log_stop(void) {
@@ -304,9 +328,7 @@ static void enqueue(const char *p, size_t n) {
 
 void xpl_log_end(struct xpl_log_line *l) {
     if (l->off) return;
-    const bool cut = l->n == sizeof l->text - 5;
-    memcpy(l->text + l->n, cut ? "...\n" : "\n", cut ? 4 : 1);
-    l->n += cut ? 4 : 1;
+    finish_line(l);
     pthread_mutex_lock(&queue.mu);
     const bool later = queue.running && l->level != XPL_LOG_ERROR;
     if (later) enqueue(l->text, l->n);
@@ -316,7 +338,7 @@ void xpl_log_end(struct xpl_log_line *l) {
 
 void xpl_log(enum xpl_log_level level, const char *topic, const char *fmt, ...) {
     if (!xpl_log_enabled(level, topic)) return;
-    char msg[1024];
+    char msg[sizeof((struct xpl_log_line *)NULL)->text]; // as long as a line: cut there, if at all
     va_list ap;
     va_start(ap, fmt);
     (void)vsnprintf(msg, sizeof msg, fmt, ap);

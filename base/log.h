@@ -1,7 +1,8 @@
-// Log lines on stderr: one line each, key=value, with the <N> priority prefix when stderr goes to
-// journald.  Topics have levels: XPLANED_LOG=info,grpc:debug.
-// Any thread may log.  Between xpl_log_start and xpl_log_stop a thread of the log's own writes, in
-// batches, so that a busy server does not pay a system call per line; errors are written at once.
+// Log lines on stderr: one line each, key=value, after the time, or after the <N> priority prefix
+// when stderr goes to journald ($JOURNAL_STREAM names it), which stamps the time itself. Topics
+// have levels: XPLANED_LOG=info,grpc:debug. Any thread may log.  Between xpl_log_start and
+// xpl_log_stop a thread of the log's own writes, in batches, so that a busy server does not pay a
+// system call per line; errors are written at once.
 #ifndef XPL_BASE_LOG_H_
 #define XPL_BASE_LOG_H_
 
@@ -12,14 +13,18 @@
 
 enum xpl_log_level { XPL_LOG_ERROR = 3, XPL_LOG_WARN = 4, XPL_LOG_INFO = 6, XPL_LOG_DEBUG = 7 };
 
-// Applies "LEVEL[,TOPIC:LEVEL]..." with LEVEL of error, warn, info, debug.  False, and nothing
-// changed, when the text is not of that form.  Safe while others log.
+// Applies a list of LEVEL and TOPIC:LEVEL, with LEVEL of error, warn, info, debug and commas
+// between (one at the end does no harm).  The last of a kind wins; without a LEVEL it is info.  At
+// most 16 topics of at most 15 bytes.  False, and nothing changed, for any other text.  Safe while
+// others log.
 bool xpl_log_configure(const char *spec);
-// Whether xpl_log_configure would take it.
+// Whether xpl_log_configure would apply it.
 bool xpl_log_check(const char *spec);
 bool xpl_log_enabled(enum xpl_log_level level, const char *topic);
 
-// Starts and ends the log's own thread.  Without it every line is written where it is logged.
+// Starts and ends the log's own thread, from one thread.  Without it every line is written where it
+// is logged.  Lines that come faster than stderr takes them are dropped beyond 1 MiB, and counted
+// in a line of their own.
 void xpl_log_start(void);
 void xpl_log_stop(void);
 
@@ -28,7 +33,7 @@ struct xpl_log_line {
     char text[2000];
     size_t n;
     enum xpl_log_level level;
-    bool off;
+    bool off, cut;
 };
 // Starts a line: level, topic and message.  The message is a fixed sentence, not user data.
 void xpl_log_begin(struct xpl_log_line *l, enum xpl_log_level level, const char *topic,

@@ -15,10 +15,10 @@ uint64_t xpl_hash_seed(void) {
     static _Atomic uint64_t seed;
     uint64_t s = atomic_load_explicit(&seed, memory_order_relaxed);
     if (s) return s;
-    uint64_t fresh = 0, none = 0;
-    if (getrandom(&fresh, sizeof fresh, 0) != (ssize_t)sizeof fresh) fresh = (uintptr_t)&seed;
-    fresh |= 1;
-    return atomic_compare_exchange_strong(&seed, &none, fresh) ? fresh : none;
+    uint64_t drawn = 0, none = 0;
+    if (getrandom(&drawn, sizeof drawn, 0) != (ssize_t)sizeof drawn) drawn = (uintptr_t)&seed;
+    drawn |= 1;
+    return atomic_compare_exchange_strong(&seed, &none, drawn) ? drawn : none;
 }
 
 static uint64_t mix(uint64_t k1, uint64_t k2) {
@@ -55,15 +55,15 @@ static bool grow(struct xpl_arena *a, struct xpl_map *m) {
 uint64_t *xpl_map_put(struct xpl_arena *a, struct xpl_map *m, uint64_t k1, uint64_t k2,
                       bool *ret_new) {
     struct xpl_map_slot *s = m->cap ? find(m, k1, k2) : NULL;
-    const bool fresh = !s || !s->used;
-    if (fresh && m->n >= m->cap / 2) {
+    const bool is_new = !s || !s->used;
+    if (is_new && m->n >= m->cap / 2) {
         if (!grow(a, m)) return NULL;
         s = find(m, k1, k2);
     }
-    if (fresh) {
+    if (is_new) {
         *s = (struct xpl_map_slot){.k1 = k1, .k2 = k2, .used = 1};
         m->n++;
     }
-    if (ret_new) *ret_new = fresh;
+    if (ret_new) *ret_new = is_new;
     return &s->value;
 }

@@ -1,6 +1,6 @@
 // Hash map from a pair of 64-bit keys to a 64-bit value, inside an arena.  Seeded, so that a
-// profile cannot be written to collide.  Iteration is by insertion order through the caller's own
-// arrays: store indexes as values and keep the things themselves in a vector.
+// profile cannot be written to collide.  There is no iteration: values are indexes of the caller's
+// own array, whose order is that of insertion.
 #ifndef XPL_BASE_MAP_H_
 #define XPL_BASE_MAP_H_
 

@@ -1,5 +1,5 @@
-// Whole numbers from text, as absl::SimpleAtoi takes them: decimal, blanks around and one sign
-// allowed, everything else and what does not fit refused.
+// Whole numbers from text, as absl::SimpleAtoi parses them: decimal, blanks around and one sign
+// allowed; anything else, and what does not fit, is refused.
 #ifndef XPL_BASE_PARSE_H_
 #define XPL_BASE_PARSE_H_
 
@@ -17,7 +17,8 @@ static inline xpl_str_t xpl_str_strip(xpl_str_t s) {
     return s;
 }
 
-// Values within [min, max] only.  False leaves *ret alone.
+// Values within [min, max] only; with a min of 0 or more there may be no minus, not even before 0.
+// False leaves *ret alone.
 static inline bool xpl_parse_int(xpl_str_t s, int64_t min, int64_t max, int64_t *ret) {
     s = xpl_str_strip(s);
     const bool minus = s.len && s.ptr[0] == '-';
@@ -30,8 +31,8 @@ static inline bool xpl_parse_int(xpl_str_t s, int64_t min, int64_t max, int64_t 
             __builtin_add_overflow(v, (uint64_t)(s.ptr[i] - '0'), &v))
             return false;
     }
-    if (v > (uint64_t)INT64_MAX) return false;
-    const int64_t n = minus ? -(int64_t)v : (int64_t)v;
+    if (v > (uint64_t)INT64_MAX + minus) return false;
+    const int64_t n = (int64_t)(minus ? 0 - v : v);
     if (n < min || n > max) return false;
     *ret = n;
     return true;

@@ -1,7 +1,7 @@
 // Sorting that leaves elements which compare equal in the order in which XProf's build leaves them.
 // Where XProf sorts a list that is the same in every process, the order of ties shows in its answer
-// and is as stable as everything else; it follows from the steps of introsort and heap selection as
-// GNU's C++ library takes them.  So these take the same steps.
+// and is as stable as everything else; it follows from the steps of introsort and heap selection in
+// GNU's C++ library.  So these functions do the same steps.
 //
 // Generic over element size and comparison; everything is inlined where it is called with constant
 // arguments, so a record with an integer key sorts about as fast as code written for it.
@@ -175,7 +175,7 @@ XPL_SORT_INLINE void xpl_std_partial_sort(void *base, size_t k, size_t n, size_t
     xpl_sort_select_(&s, 0, k, n);
 }
 
-// Which elements std::partial_sort takes, without their order.
+// The elements that std::partial_sort selects, without their order.
 XPL_SORT_INLINE void xpl_std_heap_select(void *base, size_t k, size_t n, size_t size,
                                          xpl_less_fn less, const void *ctx) {
     const struct xpl_std_sort s = {base, size, less, ctx};

@@ -22,8 +22,6 @@ enum {
     TEMP_SIZE = 40,
 };
 
-#define SUFFIX ".xplane.pb"
-
 // Something that was committed, in case it must go again.
 struct done {
     struct done *next;
@@ -446,7 +444,7 @@ static xpl_status_t finish(struct xpl_profile_writer *in, struct xpl_error *err)
     const int fd = in->fd;
     in->fd = -1;
     if (close(fd) != 0) return fail(err, errno, "writing to", in->session->path);
-    return publish(in->session, in->temp, in->host, SUFFIX,
+    return publish(in->session, in->temp, in->host, XPL_PROFILE_WRITER_SUFFIX,
                    (in->flags & XPL_PROFILE_WRITER_UNIQUE) != 0, sync, err);
 }
 

@@ -14,9 +14,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/formats/format.h"
 #include "base/status.h"
 #include "base/str.h"
 #include "capture/check.h"
+
+// Of the files that are written.
+#define XPL_PROFILE_WRITER_SUFFIX XPL_FORMAT_SUFFIX
 
 enum {
     XPL_PROFILE_WRITER_MAX_NAME = 128, // of a session or host, without terminator and suffix

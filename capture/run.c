@@ -393,9 +393,9 @@ static void receive(struct job *j) {
 
 static void handle(struct job *j, enum xpl_rpc_async_call_event ev) {
     switch (ev) {
-        case XPL_RPC_FLIGHT_CONNECTED: on_ready(j); break;
-        case XPL_RPC_FLIGHT_UNREACHABLE: probe(j); break;
-        case XPL_RPC_FLIGHT_ANSWERING:
+        case XPL_RPC_ASYNC_CALL_CONNECTED: on_ready(j); break;
+        case XPL_RPC_ASYNC_CALL_UNREACHABLE: probe(j); break;
+        case XPL_RPC_ASYNC_CALL_ANSWERING:
             if (j->probing)
                 xpl_rpc_async_call_receive(j->flight);
             else if (j->run->receiving < j->run->at_once)
@@ -403,8 +403,8 @@ static void handle(struct job *j, enum xpl_rpc_async_call_event ev) {
             else
                 enter(j, XPL_CAPTURE_WAITING, NEVER);
             break;
-        case XPL_RPC_FLIGHT_DONE: on_done(j); break;
-        case XPL_RPC_FLIGHT_NONE:
+        case XPL_RPC_ASYNC_CALL_DONE: on_done(j); break;
+        case XPL_RPC_ASYNC_CALL_NONE:
         default: break;
     }
 }
@@ -460,8 +460,8 @@ static void drive(struct run *r) {
         const int wait_ms = look(r);
         if (r->n_open == 0) break;
         enum xpl_rpc_async_call_event ev = xpl_rpc_async_calls_next(r->flights, wait_ms, &f);
-        if (ev == XPL_RPC_FLIGHT_NONE) tell(r, r->plan->n_targets);
-        while (ev != XPL_RPC_FLIGHT_NONE && !cancelled(r)) {
+        if (ev == XPL_RPC_ASYNC_CALL_NONE) tell(r, r->plan->n_targets);
+        while (ev != XPL_RPC_ASYNC_CALL_NONE && !cancelled(r)) {
             handle(xpl_rpc_async_call_get_user(f), ev);
             ev = xpl_rpc_async_calls_next(r->flights, 0, &f);
         }

@@ -21,7 +21,7 @@ static DIR *open_hidden(struct xpl_session_writer *s, const char *hidden) {
 static int find_profile(DIR *d) {
     for (const struct dirent *e; (e = readdir(d));) {
         struct stat st;
-        if (!xpl_str_ends(xpl_str_from(e->d_name), XPL_STR(".xplane.pb"))) continue;
+        if (!xpl_str_ends(xpl_str_from(e->d_name), XPL_STR(XPL_PROFILE_WRITER_SUFFIX))) continue;
         const int fd = openat(dirfd(d), e->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) return fd;
         if (fd >= 0) (void)close(fd);

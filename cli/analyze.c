@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/formats/format.h"
 #include "analysis/tools/resolve.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -11,13 +12,19 @@
 
 #define LIMIT ((size_t)64 << 30) // of memory: the machine's own limit comes first
 
+struct file { // of a host
+    struct xpl_source *source;
+    struct xpl_profile profile; // of the source's bytes
+    struct xpl_error broken;    // why there is none
+};
+
 struct analysis {
     const struct xpl_args *args;
     const struct xpl_tool *tool;
     void *options; // the tool's, in `arena`
     struct xpl_arena arena;
     struct xpl_resolve_host *hosts;
-    struct xpl_source **sources;
+    struct file *files; // of `hosts`
     size_t n;
     bool has_device; // some host among the files
     struct xpl_exec *exec;
@@ -66,30 +73,74 @@ static xpl_status_t check_hosts(const struct xpl_args *args, const struct xpl_in
     return XPL_OK;
 }
 
+static void close_file(struct file *f) {
+    xpl_profile_close(&f->profile);
+    xpl_source_free(f->source);
+}
+
+// A file that is broken is noted in *f: others may answer without it.
+static xpl_status_t open_file(const struct analysis *a, const char *path, struct file *f,
+                              struct xpl_error *err) {
+    const struct xpl_format_limits limits = {.max_bytes = LIMIT, .exec = a->exec};
+    struct xpl_error why = {0};
+    *f = (struct file){0};
+    XPL_TRY(xpl_source_open(AT_FDCWD, path, 0, &f->source, err));
+    const xpl_status_t st = xpl_profile_open(xpl_str_from(path), xpl_source_bytes(f->source),
+                                             &limits, &f->profile, &why);
+    if (st == XPL_OK) return XPL_OK;
+    xpl_status_t now = xpl_source_verify(f->source, err);
+    (void)xpl_error_set(&f->broken, st, __FILE__, __LINE__, why.offset, "%s: %s", path, why.msg);
+    if (now == XPL_OK && st == XPL_DATA_LOSS) return XPL_OK;
+    if (now == XPL_OK) {
+        *err = f->broken;
+        now = st;
+    }
+    close_file(f);
+    return now;
+}
+
+static xpl_status_t check_tool(const struct analysis *a, const char *path, struct xpl_error *err) {
+    const struct xpl_format *const f = xpl_format_of_name(xpl_str_from(path), NULL);
+    if (!f || xpl_format_has_tool(f, xpl_str_from(a->tool->name))) return XPL_OK;
+    XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                     "%.120s: %s does not work with files of this kind", path, a->tool->name);
+}
+
+// Opens a host and adds it to those that answer, when it was asked for.
+static xpl_status_t add_host(struct analysis *a, const struct xpl_input *in,
+                             struct xpl_error *err) {
+    struct file *const f = &a->files[a->n];
+    bool device = false;
+    XPL_TRY(check_tool(a, in->path, err));
+    XPL_TRY(open_file(a, in->path, f, err));
+    const bool readable = f->broken.code == XPL_OK;
+    const xpl_status_t st =
+        readable ? xpl_resolve_has_device(f->profile.bytes, &device, err) : XPL_OK;
+    a->has_device |= device;
+    if (st != XPL_OK || !chosen(a->args, in->name)) {
+        close_file(f);
+        return st;
+    }
+    a->hosts[a->n++] = (struct xpl_resolve_host){.name = in->name,
+                                                 .path = in->path,
+                                                 .profile = f->profile.bytes,
+                                                 .broken = readable ? NULL : &f->broken};
+    return XPL_OK;
+}
+
 // Opens the hosts that were asked for; the devices of all decide what cpu_as_device means.
 static xpl_status_t open_hosts(struct analysis *a, struct xpl_error *err) {
     struct xpl_inputs in;
     const struct xpl_args *const args = a->args;
-    XPL_TRY(xpl_inputs_from_paths(args->rest + 2, args->n_rest - 2, &a->arena, &in, err));
+    XPL_TRY(xpl_inputs_from_paths(args->rest + 2, args->n_rest - 2, xpl_format_match, &a->arena,
+                                  &in, err));
     XPL_TRY(check_hosts(args, &in, err));
     a->hosts = xpl_arena_array(&a->arena, in.n_hosts, sizeof *a->hosts);
-    a->sources = xpl_arena_array(&a->arena, in.n_hosts, sizeof(struct xpl_source *));
-    if (!a->hosts || !a->sources) XPL_RETURN_OOM(err, "hosts");
-    for (size_t i = 0; i < in.n_hosts; i++) {
-        struct xpl_source *src = NULL;
-        bool device = false;
-        XPL_TRY(xpl_source_open(AT_FDCWD, in.hosts[i].path, 0, &src, err));
-        const xpl_bytes_t profile = xpl_source_bytes(src);
-        const xpl_status_t st = xpl_resolve_has_device(profile, &device, err);
-        a->has_device |= device;
-        if (st != XPL_OK || !chosen(args, in.hosts[i].name)) {
-            xpl_source_free(src);
-            XPL_TRY(st);
-            continue;
-        }
-        a->sources[a->n] = src;
-        a->hosts[a->n++] = (struct xpl_resolve_host){in.hosts[i].name, in.hosts[i].path, profile};
-    }
+    a->files = xpl_arena_array(&a->arena, in.n_hosts, sizeof *a->files);
+    if (!a->hosts || !a->files) XPL_RETURN_OOM(err, "hosts");
+    xpl_warn_left_out(&in);
+    for (size_t i = 0; i < in.n_hosts; i++)
+        XPL_TRY(add_host(a, &in.hosts[i], err));
     return XPL_OK;
 }
 
@@ -101,7 +152,7 @@ static bool by_name(const struct xpl_args *args) {
 }
 
 static xpl_status_t verify(void *arg, size_t host, struct xpl_error *err) {
-    return xpl_source_verify(((const struct analysis *)arg)->sources[host], err);
+    return xpl_source_verify(((const struct analysis *)arg)->files[host].source, err);
 }
 
 static void warn(void *arg, xpl_str_t host, xpl_str_t text) {
@@ -147,7 +198,7 @@ int xpl_cmd_analyze(const struct xpl_args *args) {
     else if (!xpl_write_out(args, a.out.p, a.out.n))
         status = XPL_EXIT_FAILED;
     for (size_t i = 0; i < a.n; i++)
-        xpl_source_free(a.sources[i]);
+        close_file(&a.files[i]);
     xpl_exec_pool_free(pool);
     xpl_buf_fini(&a.out);
     xpl_arena_fini(&a.arena);

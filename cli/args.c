@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "storage/sessions/catalogue.h"
 
 static bool usage(const char *what, const char *arg) {
     (void)fprintf(stderr, "xplanectl: %s%s%s\nTry: xplanectl --help\n", what, arg ? ": " : "",
@@ -203,6 +204,13 @@ void xpl_args_fini(struct xpl_args *a) {
     free_list(a->hosts);
     free_list(a->rest);
     *a = (struct xpl_args){0};
+}
+
+void xpl_warn_left_out(const struct xpl_inputs *in) {
+    for (size_t i = 0; i < in->n_left_out; i++)
+        (void)fprintf(stderr,
+                      "xplanectl: warning: %s is left out: its host has another file there\n",
+                      in->left_out[i]);
 }
 
 bool xpl_write_out(const struct xpl_args *a, const void *p, size_t n) {

@@ -51,6 +51,9 @@ int xpl_cmd_unschedule(const struct xpl_args *a);
 int xpl_cmd_import(const struct xpl_args *a);
 int xpl_cmd_delete(const struct xpl_args *a);
 
+// Says on stderr which files of a directory do not count.
+struct xpl_inputs;
+void xpl_warn_left_out(const struct xpl_inputs *in);
 // Writes an answer to -o or standard output.  False after saying why on stderr.
 bool xpl_write_out(const struct xpl_args *a, const void *p, size_t n);
 

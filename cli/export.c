@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analysis/formats/format.h"
 #include "analysis/trace/export/export.h"
 #include "analysis/xplane/xspace.h"
 #include "base/arena.h"
@@ -49,10 +50,14 @@ struct job {
 static xpl_status_t export_source(struct job *j, xpl_str_t name, const char *path,
                                   struct xpl_source *src, struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_profile_close) struct xpl_profile profile = {0};
+    const struct xpl_format_limits limits = {.max_bytes = LIMIT, .exec = j->exec};
     struct xpl_xspace *xs;
     struct xpl_error why = {0};
     xpl_arena_init(&arena, LIMIT);
-    xpl_status_t st = xpl_xspace_open(xpl_source_bytes(src), &arena, j->exec, &xs, &why);
+    xpl_status_t st =
+        xpl_profile_open(xpl_str_from(path), xpl_source_bytes(src), &limits, &profile, &why);
+    if (st == XPL_OK) st = xpl_xspace_open(profile.bytes, &arena, j->exec, &xs, &why);
     if (st == XPL_OK) st = xpl_export_host(&j->e, xs, name, j->exec, LIMIT, &why);
     j->n++;
     XPL_TRY(xpl_source_verify(src, err));
@@ -65,7 +70,9 @@ static xpl_status_t export_paths(struct job *j, struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_inputs in;
     xpl_arena_init(&arena, LIMIT);
-    XPL_TRY(xpl_inputs_from_paths(j->args->rest + 2, j->args->n_rest - 2, &arena, &in, err));
+    XPL_TRY(xpl_inputs_from_paths(j->args->rest + 2, j->args->n_rest - 2, xpl_format_match, &arena,
+                                  &in, err));
+    xpl_warn_left_out(&in);
     for (size_t i = 0; i < in.n_hosts; i++) {
         XPL_AUTO(source_free) struct xpl_source *src = NULL;
         if (!chosen(j->args, in.hosts[i].name)) continue;
@@ -91,7 +98,8 @@ static xpl_status_t export_hosts(struct job *j, const struct xpl_snapshot *snaps
 
 // A session of a log directory, by the name that a server on it gives it.
 static xpl_status_t export_session(struct job *j, struct xpl_error *err) {
-    const struct xpl_catalogue_options o = {.size = sizeof o, .logdir = j->args->logdir};
+    const struct xpl_catalogue_options o = {
+        .size = sizeof o, .logdir = j->args->logdir, .match = xpl_format_match};
     struct xpl_catalogue *catalogue;
     if (j->args->n_rest != 3)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "with --logdir, name one session");

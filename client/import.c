@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/crc32.h"
+#include "capture/profile_writer.h"
 #include "client/impl.h"
 #include "proto/xplaned/v1/session.pb-c.h"
 #include "rpc/message.h"
@@ -36,12 +37,13 @@ struct upload {
 
 // ---- files ----
 
-// The file's name without its directory and ".xplane.pb" or ".pb".
+// The file's name without its directory and its suffix, that of profiles or ".pb".
 static void name_file(struct file *f, const char *path) {
     const char *const slash = strrchr(path, '/');
     xpl_str_t s = xpl_str_from(slash ? slash + 1 : path);
-    if (xpl_str_ends(s, XPL_STR(".xplane.pb")))
-        s.len -= 10;
+    const xpl_str_t suffix = XPL_STR(XPL_PROFILE_WRITER_SUFFIX);
+    if (xpl_str_ends(s, suffix))
+        s.len -= suffix.len;
     else if (xpl_str_ends(s, XPL_STR(".pb")))
         s.len -= 3;
     (void)snprintf(f->name, sizeof f->name, "%.*s", XPL_STR_FMT(s));

@@ -2,12 +2,12 @@
 # Installs what xplaned needs from Debian 12.  Usage: deploy/setup-debian.sh [run|build|test]
 #   run    libraries of a finished build
 #   build  compilers, meson and headers (default)
-#   test   also sanitizers, clang, formatters, Python and chromium for the test suites
+#   test   also sanitizers, clang and its checkers, Python, chromium and mmdebstrap for the tests
 # Does nothing, quickly, where everything is there already.
 set -eu
-run="libgrpc29 libprotobuf-c1 libuv1 libsqlite3-0 zlib1g libjansson4 libmicrohttpd12 libdeflate0 libzstd1"
-build="gcc meson ninja-build pkg-config libgrpc-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libuv1-dev libsqlite3-dev zlib1g-dev libjansson-dev libmicrohttpd-dev libdeflate-dev libzstd-dev python3"
-test="clang clang-format-14 libclang-rt-14-dev llvm ccache sqlite3 python3-venv xz-utils git man-db gcovr chromium fonts-dejavu-core wrk"
+run="libgrpc29 libprotobuf-c1 libuv1 libsqlite3-0 zlib1g libjansson4 libmicrohttpd12 libdeflate0 libzstd1 libxxhash0"
+build="gcc libstdc++-12-dev meson ninja-build pkg-config libgrpc-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libuv1-dev libsqlite3-dev zlib1g-dev libjansson-dev libmicrohttpd-dev libdeflate-dev libzstd-dev libxxhash-dev python3"
+test="clang clang-format-14 clang-tidy-14 libclang-rt-14-dev llvm ccache sqlite3 python3-venv xz-utils git man-db gcovr chromium fonts-dejavu-core openssl mmdebstrap wrk"
 case ${1:-build} in
     run) want=$run ;;
     build) want=$build ;;

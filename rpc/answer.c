@@ -1,4 +1,5 @@
 // Calls: what goes out.
+// Group of files "rpc call": call.c, answer.c (see impl.h).
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +11,12 @@
 
 static const uint8_t EMPTY[1];
 
-// ---- sending; c->mu is held ----
+// ---- sending; the caller holds c->mu ----
 
 void xpl_rpc_call_start(struct xpl_rpc_call *c, const grpc_op *ops, size_t n,
                         struct xpl_rpc_tag *tag) {
     atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
-    XPL_RPC_HAND_OVER(tag);
+    xpl_rpc_tag_release(tag);
     const grpc_call_error e = grpc_call_start_batch(c->call, ops, n, tag, NULL);
     // Only a mistake of ours in the order of operations is refused.
     if (e != GRPC_CALL_OK) abort();
@@ -36,8 +37,8 @@ static size_t op_metadata(struct xpl_rpc_call *c, grpc_op *op) {
     return 1;
 }
 
-// Everything that is left to say in one batch: for a call answered by its handler that is all there
-// is, with one trip through the completion queue.
+// Sends all that is left in one batch.  A call that its handler answers needs no other batch, and
+// so one trip through the completion queue.
 static void send_final(struct xpl_rpc_call *c) {
     grpc_op ops[4] = {0};
     grpc_metadata trailer = {0};
@@ -102,7 +103,7 @@ static void send_next(struct xpl_rpc_call *c) {
     grpc_byte_buffer_destroy(bb); // gRPC has moved its slices
 }
 
-static void pump(struct xpl_rpc_call *c) {
+static void send_pending(struct xpl_rpc_call *c) {
     if (c->sending || c->final_sent) return;
     if (c->head)
         send_next(c);
@@ -110,7 +111,7 @@ static void pump(struct xpl_rpc_call *c) {
         send_final(c);
 }
 
-// Takes the first piece off the queue when it has been sent whole.
+// Removes the first piece from the queue when all of it was sent; else NULL.
 static struct xpl_rpc_out *pop_sent(struct xpl_rpc_call *c) {
     struct xpl_rpc_out *const o = c->head;
     if (o->chunk && o->at < GRPC_SLICE_LENGTH(o->body) && !atomic_load(&c->cancelled)) return NULL;
@@ -127,7 +128,7 @@ void xpl_rpc_call_on_sent(struct xpl_rpc_tag *tag, bool ok) {
     c->sending = false;
     struct xpl_rpc_out *const o = pop_sent(c);
     const bool empty = !c->head, drained = ok && empty && !atomic_load(&c->finished);
-    pump(c);
+    send_pending(c);
     pthread_mutex_unlock(&c->mu);
     if (o) {
         grpc_slice_unref(o->head);
@@ -150,8 +151,8 @@ void xpl_rpc_call_on_final(struct xpl_rpc_tag *tag, bool ok) {
 
 // ---- answers ----
 
-// True for the one who may answer; c->mu is then held.
-static bool claim(struct xpl_rpc_call *c) {
+// True for the first caller, who then holds c->mu and sends the answer.
+static bool claim_finish(struct xpl_rpc_call *c) {
     pthread_mutex_lock(&c->mu);
     if (!atomic_load_explicit(&c->finished, memory_order_relaxed)) {
         atomic_store(&c->finished, true);
@@ -175,25 +176,26 @@ static grpc_byte_buffer *make_message(xpl_bytes_t head, struct xpl_rpc_blob *bod
 
 void xpl_rpc_finish(struct xpl_rpc_call *c, xpl_bytes_t head, struct xpl_rpc_blob *body) {
     grpc_byte_buffer *const bb = make_message(head, body);
-    if (!claim(c)) {
+    if (!claim_finish(c)) {
         grpc_byte_buffer_destroy(bb);
         return;
     }
     c->final_message = bb;
-    pump(c);
+    send_pending(c);
     pthread_mutex_unlock(&c->mu);
 }
 
 void xpl_rpc_finish_ok(struct xpl_rpc_call *c) {
-    if (!claim(c)) return;
-    pump(c);
+    if (!claim_finish(c)) return;
+    send_pending(c);
     pthread_mutex_unlock(&c->mu);
 }
 
-static void fail(struct xpl_rpc_call *c, xpl_status_t code, xpl_str_t text, xpl_bytes_t detail) {
+static void finish_with_error(struct xpl_rpc_call *c, xpl_status_t code, xpl_str_t text,
+                              xpl_bytes_t detail) {
     char buf[XPL_RPC_MAX_MESSAGE];
     const size_t n = xpl_rpc_status_text(buf, sizeof buf, text);
-    if (!claim(c)) return;
+    if (!claim_finish(c)) return;
     c->code = (grpc_status_code)code;
     c->text = grpc_slice_from_copied_buffer(buf, n);
     c->has_text = true;
@@ -201,19 +203,20 @@ static void fail(struct xpl_rpc_call *c, xpl_status_t code, xpl_str_t text, xpl_
         c->detail = grpc_slice_from_copied_buffer((const char *)detail.ptr, detail.len);
         c->has_detail = true;
     }
-    pump(c);
+    send_pending(c);
     pthread_mutex_unlock(&c->mu);
 }
 
 void xpl_rpc_finish_status(struct xpl_rpc_call *c, xpl_status_t code, const char *message) {
-    fail(c, code, xpl_str_from(message), (xpl_bytes_t){0});
+    finish_with_error(c, code, xpl_str_from(message), (xpl_bytes_t){0});
 }
 
 void xpl_rpc_finish_failure(struct xpl_rpc_call *c, const struct xpl_rpc_failure *f) {
     uint8_t bytes[XPL_RPC_MAX_MESSAGE + XPL_RPC_MAX_ERROR_INFO + 512];
     struct xpl_buf b = {.p = bytes, .cap = sizeof bytes, .max = sizeof bytes};
     xpl_rpc_status_encode(&b, f);
-    fail(c, f->code, f->message, b.failed ? (xpl_bytes_t){0} : (xpl_bytes_t){b.p, b.n});
+    finish_with_error(c, f->code, f->message,
+                      b.failed ? (xpl_bytes_t){0} : (xpl_bytes_t){b.p, b.n});
 }
 
 void xpl_rpc_finish_error(struct xpl_rpc_call *c, const struct xpl_error *err) {
@@ -234,7 +237,7 @@ void xpl_rpc_finish_error(struct xpl_rpc_call *c, const struct xpl_error *err) {
 }
 
 // A packed message as a blob; NULL on OOM.
-static struct xpl_rpc_blob *pack(const ProtobufCMessage *m) {
+static struct xpl_rpc_blob *pack_message(const ProtobufCMessage *m) {
     const size_t n = protobuf_c_message_get_packed_size(m);
     uint8_t *const bytes = xpl_sys_alloc(n ? n : 1);
     if (!bytes) return NULL;
@@ -245,7 +248,7 @@ static struct xpl_rpc_blob *pack(const ProtobufCMessage *m) {
 }
 
 void xpl_rpc_finish_message(struct xpl_rpc_call *c, const ProtobufCMessage *m) {
-    struct xpl_rpc_blob *const b = pack(m);
+    struct xpl_rpc_blob *const b = pack_message(m);
     if (!b) {
         xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "no memory for the answer");
         return;
@@ -266,7 +269,7 @@ xpl_status_t xpl_rpc_send_chunks(struct xpl_rpc_call *c, xpl_bytes_t head, uint3
     if (!over) {
         *c->tail = o, c->tail = &o->next;
         c->queued++;
-        pump(c);
+        send_pending(c);
     }
     pthread_mutex_unlock(&c->mu);
     if (!over) return XPL_OK;
@@ -281,7 +284,7 @@ xpl_status_t xpl_rpc_send(struct xpl_rpc_call *c, xpl_bytes_t head, struct xpl_r
 }
 
 xpl_status_t xpl_rpc_send_message(struct xpl_rpc_call *c, const ProtobufCMessage *m) {
-    struct xpl_rpc_blob *const b = pack(m);
+    struct xpl_rpc_blob *const b = pack_message(m);
     if (!b) return XPL_RESOURCE_EXHAUSTED;
     const xpl_status_t st = xpl_rpc_send(c, (xpl_bytes_t){EMPTY, 0}, b);
     xpl_rpc_blob_unref(b);

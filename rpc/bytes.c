@@ -19,7 +19,7 @@ static void free_bytes(void *arg) {
     xpl_sys_free(arg);
 }
 
-// gRPC and the owner have both let go.
+// Neither gRPC nor the owner has a reference any more.
 static void destroy(void *arg) {
     struct xpl_rpc_blob *const b = arg;
     if (b->release) b->release(b->arg);

@@ -1,4 +1,5 @@
 // Calls: their life, and what comes in.  What goes out is in answer.c.
+// Group of files "rpc call": call.c, answer.c (see impl.h).
 #include <grpc/support/alloc.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@ static const uint8_t EMPTY[1];
 
 // ---- life ----
 
-// All that gRPC made, on whatever thread of its own; apart, for ThreadSanitizer's suppressions.
+// Frees what gRPC allocated, on any of its threads.  A function of its own, because
+// ThreadSanitizer's suppressions name it.
 static __attribute__((noinline)) void drop_grpc_parts(struct xpl_rpc_call *c) {
     for (struct xpl_rpc_out *o = c->head, *next; o; o = next) {
         next = o->next;
@@ -38,12 +40,12 @@ static void free_call(struct xpl_rpc_call *c) {
     xpl_sys_free(c->joined);
     pthread_mutex_destroy(&c->mu);
     if (c->spare && !atomic_load(&s->stopping)) {
-        // There was no memory to arm another when this one came in: its own serves again.
+        // No memory was left to arm another call when this one arrived, so this one is armed again.
         xpl_rpc_call_arm(c->entry, c);
         return;
     }
     xpl_sys_free(c);
-    xpl_rpc_server_dropped(s);
+    xpl_rpc_server_drop_record(s);
 }
 
 void xpl_rpc_call_drop(struct xpl_rpc_call *c) {
@@ -77,7 +79,7 @@ static int64_t to_ns(gpr_timespec t) {
 }
 
 // The payload's bytes in one piece; they live as long as the call, or the next message.
-static bool take_payload(struct xpl_rpc_call *c, xpl_bytes_t *ret) {
+static bool join_payload(struct xpl_rpc_call *c, xpl_bytes_t *ret) {
     const size_t len = grpc_byte_buffer_length(c->payload);
     if (c->has_request) grpc_slice_unref(c->request);
     c->has_request = xpl_rpc_only_slice(c->payload, &c->request);
@@ -97,9 +99,9 @@ static bool take_payload(struct xpl_rpc_call *c, xpl_bytes_t *ret) {
     return ok;
 }
 
-static void receive(struct xpl_rpc_call *c) {
+static void receive_message(struct xpl_rpc_call *c) {
     const grpc_op op = {.op = GRPC_OP_RECV_MESSAGE, .data.recv_message.recv_message = &c->payload};
-    xpl_rpc_call_ref(c); // as long as a message may come, somebody is there to answer
+    xpl_rpc_call_ref(c); // the call cannot be dropped before the message arrived
     pthread_mutex_lock(&c->mu);
     xpl_rpc_call_start(c, &op, 1, &c->on_recv);
     pthread_mutex_unlock(&c->mu);
@@ -110,7 +112,7 @@ static void handle_request(struct xpl_rpc_call *c) {
     xpl_bytes_t request;
     if (!c->payload)
         xpl_rpc_finish_status(c, XPL_INVALID_ARGUMENT, "the call came without a request message");
-    else if (!take_payload(c, &request))
+    else if (!join_payload(c, &request))
         xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "no memory for the request");
     else {
         c->handled = true;
@@ -122,7 +124,7 @@ static void handle_message(struct xpl_rpc_call *c) {
     const struct xpl_rpc_method *const m = &c->entry->m;
     xpl_bytes_t message = {0};
     if (atomic_load(&c->finished)) return;
-    if (c->payload && !take_payload(c, &message)) {
+    if (c->payload && !join_payload(c, &message)) {
         xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "no memory for the message");
         return;
     }
@@ -130,8 +132,8 @@ static void handle_message(struct xpl_rpc_call *c) {
     m->on_message(c, message, m->service);
     if (!message.ptr || atomic_load(&c->finished) || m->flags & XPL_RPC_PACED) return;
     if (xpl_rpc_call_queued(c) < MAX_WAITING) {
-        receive(c);
-    } else { // the client asks faster than it reads: it waits until it has read
+        receive_message(c);
+    } else { // the client does not read: its next message is read when answers were sent
         c->paused = true;
         xpl_rpc_call_ref(c);
     }
@@ -140,12 +142,12 @@ static void handle_message(struct xpl_rpc_call *c) {
 void xpl_rpc_call_resume(struct xpl_rpc_call *c) {
     if (!c->paused) return;
     c->paused = false;
-    if (!atomic_load(&c->finished)) receive(c);
+    if (!atomic_load(&c->finished)) receive_message(c);
     xpl_rpc_call_unref(c);
 }
 
 void xpl_rpc_call_read(struct xpl_rpc_call *c) {
-    if (!atomic_load(&c->finished)) receive(c);
+    if (!atomic_load(&c->finished)) receive_message(c);
 }
 
 static void on_recv(struct xpl_rpc_tag *tag, bool ok) {
@@ -170,7 +172,7 @@ static void on_close(struct xpl_rpc_tag *tag, bool ok) {
             m->on_cancel(c, m->service);
             xpl_rpc_call_unref(c);
         }
-        // Goes nowhere, but releases what waits.
+        // Nobody receives this, but it completes the call.
         xpl_rpc_finish_status(c, XPL_CANCELLED, "cancelled");
     }
     xpl_rpc_call_drop(c);
@@ -216,7 +218,7 @@ static void dispatch(struct xpl_rpc_call *c) {
         xpl_rpc_finish_status(c, XPL_UNAUTHENTICATED,
                               "no or a wrong token: send metadata 'authorization: Bearer TOKEN'");
     } else if (c->entry->late) {
-        receive(c);
+        receive_message(c);
     } else {
         handle_request(c);
     }
@@ -232,7 +234,7 @@ static void on_new(struct xpl_rpc_tag *tag, bool ok) {
     }
     if (!atomic_load(&s->stopping) && !xpl_rpc_call_arm(c->entry, NULL)) c->spare = true;
     dispatch(c);
-    // Answered already: then RECV_CLOSE went along with the answer.
+    // If the call was answered already, RECV_CLOSE was part of that batch.
     arm_close(c);
     xpl_rpc_call_unref(c);
 }
@@ -252,7 +254,7 @@ bool xpl_rpc_call_arm(struct xpl_rpc_entry *e, struct xpl_rpc_call *spare) {
     pthread_mutex_init(&c->mu, NULL);
     grpc_metadata_array_init(&c->metadata);
     if (!e->handle) grpc_call_details_init(&c->details);
-    XPL_RPC_HAND_OVER(&c->on_new);
+    xpl_rpc_tag_release(&c->on_new);
     if (e->handle) {
         rc = grpc_server_request_registered_call(s->server, e->handle, &c->call, &c->deadline,
                                                  &c->metadata, e->late ? NULL : &c->payload, s->cq,

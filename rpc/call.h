@@ -1,7 +1,7 @@
 // One call on the server's side.
 //
-// A handler gets a call and a request, both valid until it returns.  It answers at once, or takes a
-// reference and lets any other thread answer later.  Answering is thread-safe and never blocks;
+// A handler gets a call and a request, both valid until it returns.  It answers at once, or adds a
+// reference and any other thread answers later.  Answering is thread-safe and never blocks;
 // only the first finish counts, later ones do nothing.  A call whose last reference goes without an
 // answer is finished with INTERNAL, so that no client hangs and a shutdown never waits for it.
 //
@@ -22,15 +22,15 @@
 struct xpl_rpc_call;
 
 enum xpl_rpc_flags {
-    // See the metadata (token) before the body is read, and let the body wait in the socket until
+    // The metadata (token) is checked before the body is read, which stays in the socket until
     // then.  For methods with big requests; all methods of a server with a token work so.
     XPL_RPC_LATE_BODY = 1,
     // Needs no token: health, reflection.
     XPL_RPC_NO_AUTH = 2,
     // The client sends any number of messages: on_message instead of on_request.
     XPL_RPC_CLIENT_STREAM = 4,
-    // The service asks for each message after the first by xpl_rpc_call_read: a client is not read
-    // faster than its messages are worked on.
+    // The service requests each message after the first by xpl_rpc_call_read: a client is not read
+    // faster than its messages are processed.
     XPL_RPC_PACED = 8,
 };
 
@@ -46,13 +46,13 @@ struct xpl_rpc_method {
     // The client is gone, or its deadline has passed.  At most once, always after on_request has
     // returned, perhaps after the call was finished; not for calls that ended well.  May be NULL.
     void (*on_cancel)(struct xpl_rpc_call *c, void *service);
-    // All messages queued by xpl_rpc_send have been written: time for more.  May be NULL.
+    // All messages queued by xpl_rpc_send have been written.  May be NULL.
     void (*on_drained)(struct xpl_rpc_call *c, void *service);
     void *service;
 };
 
-// Of a PACED call: the message at hand is done with, and its bytes, which were good until now, may
-// go; the next one may come.  Once for each message, by any thread that holds a reference.
+// Of a PACED call: the current message has been processed; its bytes, valid until now, are freed,
+// and the next one is read.  Once for each message, by any thread that holds a reference.
 void xpl_rpc_call_read(struct xpl_rpc_call *c);
 
 void xpl_rpc_call_ref(struct xpl_rpc_call *c);
@@ -63,10 +63,10 @@ void xpl_rpc_call_unref(struct xpl_rpc_call *c);
 void xpl_rpc_call_set_user(struct xpl_rpc_call *c, void *user, void (*release)(void *user));
 void *xpl_rpc_call_get_user(const struct xpl_rpc_call *c);
 
-// True once the client is gone or its deadline has passed: the answer would go nowhere.  One atomic
-// read, so it may be asked often, from any thread.
+// True once the client is gone or its deadline has passed: nobody receives the answer.  One atomic
+// read, so it may be called often, from any thread.
 bool xpl_rpc_call_cancelled(const struct xpl_rpc_call *c);
-// True once the call was finished, by whomever.
+// True once the call was finished, by any thread.
 bool xpl_rpc_call_finished(const struct xpl_rpc_call *c);
 // CLOCK_MONOTONIC nanoseconds; INT64_MAX without a deadline.  A handler that watches the clock
 // itself answers DEADLINE_EXCEEDED when time runs out, never OK for work left undone.
@@ -83,7 +83,7 @@ void xpl_rpc_call_get_peer(struct xpl_rpc_call *c, char *buf, size_t size);
 // ---- answers: any thread that holds a reference ----
 
 // OK with one message: `head` (copied; may be empty), then the bytes of `body` (its own reference
-// is taken; may be NULL), as they are.
+// is added; may be NULL), as they are.
 void xpl_rpc_finish(struct xpl_rpc_call *c, xpl_bytes_t head, struct xpl_rpc_blob *body);
 // OK with this message, packed here.
 void xpl_rpc_finish_message(struct xpl_rpc_call *c, const ProtobufCMessage *m);
@@ -96,9 +96,10 @@ void xpl_rpc_finish_failure(struct xpl_rpc_call *c, const struct xpl_rpc_failure
 // The error as it was recorded: code, message, and the offset as detail when there is one.
 void xpl_rpc_finish_error(struct xpl_rpc_call *c, const struct xpl_error *err);
 
-// Messages of a stream; finish afterwards.  They are written in order, one at a time; what waits is
-// kept in memory, so a service with unbounded streams looks at xpl_rpc_call_queued, or goes on
-// when on_drained tells.  CANCELLED when the call is over, RESOURCE_EXHAUSTED on OOM.
+// Messages of a stream; finish afterwards.  They are written in order, one at a time; the queue is
+// in memory and has no limit, so a service with unbounded streams checks xpl_rpc_call_queued, or
+// sends the next message from on_drained.  CANCELLED when the call is over, RESOURCE_EXHAUSTED on
+// OOM.
 xpl_status_t xpl_rpc_send(struct xpl_rpc_call *c, xpl_bytes_t head, struct xpl_rpc_blob *body);
 xpl_status_t xpl_rpc_send_message(struct xpl_rpc_call *c, const ProtobufCMessage *m);
 // `body` cut into messages of at most `chunk` bytes, each as field `field` (a bytes field) of its

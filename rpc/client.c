@@ -14,7 +14,7 @@
 #include "rpc/pem.h"
 
 // One call under way.  Its completion queue is its own, so that any thread can wait for it.
-struct flight {
+struct client_call {
     grpc_call *call;
     grpc_completion_queue *cq;
     grpc_metadata_array initial, trailing;
@@ -22,19 +22,19 @@ struct flight {
     grpc_status_code code;
     grpc_slice text;
     struct xpl_rpc_cancel *cancel;
-    struct flight *prev, *next; // of those that `cancel` knows
+    struct client_call *prev, *next; // of those that `cancel` cancels
 };
 
 struct xpl_rpc_cancel {
     pthread_mutex_t mu;
     bool fired;
-    struct flight *flights;
+    struct client_call *calls;
 };
 
 struct xpl_rpc_stream {
-    struct flight flight;
-    void *hello;  // tag of the batch that brings the server's metadata
-    bool greeted; // it has been waited for
+    struct client_call c;
+    void *metadata_tag;     // tag of the batch that receives the server's metadata
+    bool metadata_received; // that batch is complete
     bool over;
 };
 
@@ -51,8 +51,8 @@ struct xpl_rpc_cancel *xpl_rpc_cancel_new(void) {
 void xpl_rpc_cancel_fire(struct xpl_rpc_cancel *x) {
     pthread_mutex_lock(&x->mu);
     x->fired = true;
-    for (struct flight *f = x->flights; f; f = f->next)
-        grpc_call_cancel(f->call, NULL);
+    for (struct client_call *c = x->calls; c; c = c->next)
+        grpc_call_cancel(c->call, NULL);
     pthread_mutex_unlock(&x->mu);
 }
 
@@ -62,26 +62,26 @@ void xpl_rpc_cancel_free(struct xpl_rpc_cancel *x) {
     xpl_sys_free(x);
 }
 
-static void cancel_attach(struct flight *f) {
-    struct xpl_rpc_cancel *const x = f->cancel;
+static void cancel_attach(struct client_call *c) {
+    struct xpl_rpc_cancel *const x = c->cancel;
     if (!x) return;
     pthread_mutex_lock(&x->mu);
-    f->next = x->flights;
-    if (f->next) f->next->prev = f;
-    x->flights = f;
-    if (x->fired) grpc_call_cancel(f->call, NULL);
+    c->next = x->calls;
+    if (c->next) c->next->prev = c;
+    x->calls = c;
+    if (x->fired) grpc_call_cancel(c->call, NULL);
     pthread_mutex_unlock(&x->mu);
 }
 
-static void cancel_detach(struct flight *f) {
-    struct xpl_rpc_cancel *const x = f->cancel;
+static void cancel_detach(struct client_call *c) {
+    struct xpl_rpc_cancel *const x = c->cancel;
     if (!x) return;
     pthread_mutex_lock(&x->mu);
-    if (f->prev)
-        f->prev->next = f->next;
+    if (c->prev)
+        c->prev->next = c->next;
     else
-        x->flights = f->next;
-    if (f->next) f->next->prev = f->prev;
+        x->calls = c->next;
+    if (c->next) c->next->prev = c->prev;
     pthread_mutex_unlock(&x->mu);
 }
 
@@ -167,7 +167,7 @@ static bool copy_token(struct xpl_rpc_channel *ch, xpl_str_t token) {
     return true;
 }
 
-// What may stand in a header: gRPC aborts nothing, but fails the call in a way nobody understands.
+// What a header may contain: gRPC does not abort, but fails the call with an unclear error.
 static bool is_header_text(xpl_str_t s) {
     for (size_t i = 0; i < s.len; i++)
         if (s.ptr[i] < 0x20 || s.ptr[i] > 0x7e) return false;
@@ -224,44 +224,44 @@ static gpr_timespec deadline_of(const struct xpl_rpc_call_options *opt) {
                         gpr_time_from_millis(opt->timeout_ms, GPR_TIMESPAN));
 }
 
-static void flight_begin(struct flight *f, struct xpl_rpc_channel *ch, const char *path,
-                         const struct xpl_rpc_call_options *opt) {
-    *f = (struct flight){.cq = grpc_completion_queue_create_for_pluck(NULL),
-                         .cancel = opt ? opt->cancel : NULL};
-    grpc_metadata_array_init(&f->initial);
-    grpc_metadata_array_init(&f->trailing);
-    f->text = grpc_empty_slice();
+static void call_begin(struct client_call *c, struct xpl_rpc_channel *ch, const char *path,
+                       const struct xpl_rpc_call_options *opt) {
+    *c = (struct client_call){.cq = grpc_completion_queue_create_for_pluck(NULL),
+                              .cancel = opt ? opt->cancel : NULL};
+    grpc_metadata_array_init(&c->initial);
+    grpc_metadata_array_init(&c->trailing);
+    c->text = grpc_empty_slice();
     const grpc_slice method = grpc_slice_from_copied_string(path);
-    f->call = grpc_channel_create_call(ch->channel, NULL, GRPC_PROPAGATE_DEFAULTS, f->cq, method,
+    c->call = grpc_channel_create_call(ch->channel, NULL, GRPC_PROPAGATE_DEFAULTS, c->cq, method,
                                        NULL, deadline_of(opt), NULL);
     grpc_slice_unref(method);
-    cancel_attach(f);
+    cancel_attach(c);
 }
 
-static void flight_end(struct flight *f) {
-    cancel_detach(f);
-    grpc_call_unref(f->call);
-    grpc_completion_queue_shutdown(f->cq);
-    grpc_completion_queue_destroy(f->cq);
-    if (f->message) grpc_byte_buffer_destroy(f->message);
-    grpc_metadata_array_destroy(&f->initial);
-    grpc_metadata_array_destroy(&f->trailing);
-    grpc_slice_unref(f->text);
+static void call_end(struct client_call *c) {
+    cancel_detach(c);
+    grpc_call_unref(c->call);
+    grpc_completion_queue_shutdown(c->cq);
+    grpc_completion_queue_destroy(c->cq);
+    if (c->message) grpc_byte_buffer_destroy(c->message);
+    grpc_metadata_array_destroy(&c->initial);
+    grpc_metadata_array_destroy(&c->trailing);
+    grpc_slice_unref(c->text);
 }
 
 // False when gRPC refuses the batch, which needs an unusable path or token.
-static bool flight_start(struct flight *f, const grpc_op *ops, size_t n) {
-    return grpc_call_start_batch(f->call, ops, n, f, NULL) == GRPC_CALL_OK;
+static bool call_start(struct client_call *c, const grpc_op *ops, size_t n) {
+    return grpc_call_start_batch(c->call, ops, n, c, NULL) == GRPC_CALL_OK;
 }
-static bool flight_wait(struct flight *f) {
+static bool call_wait(struct client_call *c) {
     const grpc_event ev =
-        grpc_completion_queue_pluck(f->cq, f, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
+        grpc_completion_queue_pluck(c->cq, c, gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL);
     return ev.type == GRPC_OP_COMPLETE && ev.success;
 }
 
 // The four operations that send a request; the auth metadata and the buffer live as long as the
 // start.
-static size_t put_request(struct flight *f, grpc_op *ops, grpc_byte_buffer *request,
+static size_t put_request(struct client_call *c, grpc_op *ops, grpc_byte_buffer *request,
                           grpc_metadata *auth, const struct xpl_rpc_channel *ch,
                           const struct xpl_rpc_call_options *opt) {
     size_t n = 0;
@@ -281,15 +281,15 @@ static size_t put_request(struct flight *f, grpc_op *ops, grpc_byte_buffer *requ
     ops[n++].data.send_message.send_message = request;
     ops[n++].op = GRPC_OP_SEND_CLOSE_FROM_CLIENT;
     ops[n].op = GRPC_OP_RECV_INITIAL_METADATA;
-    ops[n++].data.recv_initial_metadata.recv_initial_metadata = &f->initial;
+    ops[n++].data.recv_initial_metadata.recv_initial_metadata = &c->initial;
     return n;
 }
 
-static void put_status(struct flight *f, grpc_op *op) {
+static void put_status(struct client_call *c, grpc_op *op) {
     op->op = GRPC_OP_RECV_STATUS_ON_CLIENT;
-    op->data.recv_status_on_client.trailing_metadata = &f->trailing;
-    op->data.recv_status_on_client.status = &f->code;
-    op->data.recv_status_on_client.status_details = &f->text;
+    op->data.recv_status_on_client.trailing_metadata = &c->trailing;
+    op->data.recv_status_on_client.status = &c->code;
+    op->data.recv_status_on_client.status_details = &c->text;
 }
 
 static grpc_byte_buffer *make_request(xpl_bytes_t bytes) {
@@ -299,7 +299,7 @@ static grpc_byte_buffer *make_request(xpl_bytes_t bytes) {
     return bb;
 }
 
-// ---- what comes back ----
+// ---- replies ----
 
 void xpl_rpc_reply_fini(struct xpl_rpc_reply *r) {
     xpl_sys_free(r->message);
@@ -307,27 +307,28 @@ void xpl_rpc_reply_fini(struct xpl_rpc_reply *r) {
     *r = (struct xpl_rpc_reply){.details.retry_ms = -1};
 }
 
-// Moves the message out of gRPC's pieces.
-static xpl_status_t take_message(struct flight *f, struct xpl_rpc_reply *ret,
-                                 struct xpl_error *err) {
-    const size_t len = grpc_byte_buffer_length(f->message);
+// Copies the message into one piece, and frees gRPC's.
+static xpl_status_t read_reply_message(struct client_call *c, struct xpl_rpc_reply *ret,
+                                       struct xpl_error *err) {
+    const size_t len = grpc_byte_buffer_length(c->message);
     uint8_t *const p = xpl_sys_alloc(len ? len : 1);
     if (!p) XPL_RETURN_OOM(err, "answer");
-    const size_t n = xpl_rpc_gather(f->message, p);
-    grpc_byte_buffer_destroy(f->message);
-    f->message = NULL;
+    const size_t n = xpl_rpc_gather(c->message, p);
+    grpc_byte_buffer_destroy(c->message);
+    c->message = NULL;
     ret->message = p;
     ret->bytes = (xpl_bytes_t){p, n};
     return XPL_OK;
 }
 
-static __attribute__((noinline)) void take_details(struct flight *f, struct xpl_rpc_reply *ret) {
-    for (size_t i = 0; i < f->trailing.count; i++) {
-        const grpc_metadata *const m = &f->trailing.metadata[i];
+static __attribute__((noinline)) void read_reply_details(struct client_call *c,
+                                                         struct xpl_rpc_reply *ret) {
+    for (size_t i = 0; i < c->trailing.count; i++) {
+        const grpc_metadata *const m = &c->trailing.metadata[i];
         const size_t len = GRPC_SLICE_LENGTH(m->value);
         if (grpc_slice_str_cmp(m->key, "grpc-status-details-bin") != 0 || ret->trailer) continue;
         uint8_t *const p = xpl_sys_alloc(len + 1);
-        if (!p) return; // the code and the text still tell
+        if (!p) return; // the reply still has the code and the text
         memcpy(p, GRPC_SLICE_START_PTR(m->value), len);
         ret->trailer = p;
         xpl_rpc_status_decode((xpl_bytes_t){p, len}, &ret->details);
@@ -347,9 +348,9 @@ xpl_status_t xpl_rpc_status_of(grpc_status_code code, grpc_slice message, struct
 }
 
 static __attribute__((noinline)) xpl_status_t
-take_status(struct flight *f, struct xpl_rpc_reply *ret, struct xpl_error *err) {
-    if (f->code != GRPC_STATUS_OK) take_details(f, ret);
-    return xpl_rpc_status_of(f->code, f->text, err);
+read_reply_status(struct client_call *c, struct xpl_rpc_reply *ret, struct xpl_error *err) {
+    if (c->code != GRPC_STATUS_OK) read_reply_details(c, ret);
+    return xpl_rpc_status_of(c->code, c->text, err);
 }
 
 // ---- the calls ----
@@ -357,30 +358,30 @@ take_status(struct flight *f, struct xpl_rpc_reply *ret, struct xpl_error *err) 
 xpl_status_t xpl_rpc_unary(struct xpl_rpc_channel *ch, const char *path, xpl_bytes_t request,
                            const struct xpl_rpc_call_options *opt, struct xpl_rpc_reply *ret,
                            struct xpl_error *err) {
-    struct flight f;
+    struct client_call c;
     if (opt && opt->size != sizeof *opt)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "call: options of another version");
     grpc_op ops[6] = {0};
     grpc_metadata auth = {.value = grpc_empty_slice()};
     grpc_byte_buffer *const bb = make_request(request);
     xpl_rpc_reply_fini(ret);
-    flight_begin(&f, ch, path, opt);
-    size_t n = put_request(&f, ops, bb, &auth, ch, opt);
+    call_begin(&c, ch, path, opt);
+    size_t n = put_request(&c, ops, bb, &auth, ch, opt);
     ops[n].op = GRPC_OP_RECV_MESSAGE;
-    ops[n++].data.recv_message.recv_message = &f.message;
-    put_status(&f, &ops[n++]);
-    const bool started = flight_start(&f, ops, n);
+    ops[n++].data.recv_message.recv_message = &c.message;
+    put_status(&c, &ops[n++]);
+    const bool started = call_start(&c, ops, n);
     grpc_byte_buffer_destroy(bb);
     grpc_slice_unref(auth.value);
-    if (started) flight_wait(&f); // a failure shows in the status
-    xpl_status_t st = started ? take_status(&f, ret, err)
+    if (started) call_wait(&c); // a failure shows in the status
+    xpl_status_t st = started ? read_reply_status(&c, ret, err)
                               : xpl_error_set(err, XPL_INTERNAL, __FILE__, __LINE__, UINT64_MAX,
                                               "%s: the call cannot be started", path);
     if (st == XPL_OK)
-        st = f.message ? take_message(&f, ret, err)
+        st = c.message ? read_reply_message(&c, ret, err)
                        : xpl_error_set(err, XPL_INTERNAL, __FILE__, __LINE__, UINT64_MAX,
                                        "%s: OK without an answer", path);
-    flight_end(&f);
+    call_end(&c);
     return st;
 }
 
@@ -397,7 +398,7 @@ static xpl_status_t new_stream(const struct xpl_rpc_call_options *opt, struct xp
 
 static xpl_status_t not_started(struct xpl_rpc_stream *st, const char *path,
                                 struct xpl_error *err) {
-    flight_end(&st->flight);
+    call_end(&st->c);
     xpl_sys_free(st);
     XPL_RETURN_ERROR(err, XPL_INTERNAL, "%s: the call cannot be started", path);
 }
@@ -410,13 +411,13 @@ xpl_status_t xpl_rpc_stream_open(struct xpl_rpc_channel *ch, const char *path, x
     grpc_metadata auth = {.value = grpc_empty_slice()};
     XPL_TRY(new_stream(opt, &st, err));
     grpc_byte_buffer *const bb = make_request(request);
-    flight_begin(&st->flight, ch, path, opt);
-    const size_t n = put_request(&st->flight, ops, bb, &auth, ch, opt);
-    const bool started = flight_start(&st->flight, ops, n);
+    call_begin(&st->c, ch, path, opt);
+    const size_t n = put_request(&st->c, ops, bb, &auth, ch, opt);
+    const bool started = call_start(&st->c, ops, n);
     grpc_byte_buffer_destroy(bb);
     grpc_slice_unref(auth.value);
     if (!started) return not_started(st, path, err);
-    st->hello = &st->flight;
+    st->metadata_tag = &st->c;
     *ret = st;
     return XPL_OK;
 }
@@ -428,15 +429,15 @@ xpl_status_t xpl_rpc_duplex_open(struct xpl_rpc_channel *ch, const char *path,
     grpc_op ops[4] = {0};
     grpc_metadata auth = {.value = grpc_empty_slice()};
     XPL_TRY(new_stream(opt, &st, err));
-    flight_begin(&st->flight, ch, path, opt);
-    (void)put_request(&st->flight, ops, NULL, &auth, ch, opt);
-    // What the server says at first comes with its first message: that is waited for by greet.
-    const bool started = flight_start(&st->flight, ops, 1);
-    if (started) flight_wait(&st->flight);
+    call_begin(&st->c, ch, path, opt);
+    (void)put_request(&st->c, ops, NULL, &auth, ch, opt);
+    // The server's metadata arrives with its first message: receive_metadata waits for it.
+    const bool started = call_start(&st->c, ops, 1);
+    if (started) call_wait(&st->c);
     grpc_slice_unref(auth.value);
-    st->hello = &st->greeted;
+    st->metadata_tag = &st->metadata_received;
     if (!started ||
-        grpc_call_start_batch(st->flight.call, ops + 3, 1, &st->greeted, NULL) != GRPC_CALL_OK)
+        grpc_call_start_batch(st->c.call, ops + 3, 1, &st->metadata_received, NULL) != GRPC_CALL_OK)
         return not_started(st, path, err);
     *ret = st;
     return XPL_OK;
@@ -445,49 +446,49 @@ xpl_status_t xpl_rpc_duplex_open(struct xpl_rpc_channel *ch, const char *path,
 bool xpl_rpc_stream_send(struct xpl_rpc_stream *st, xpl_bytes_t message) {
     grpc_byte_buffer *const bb = make_request(message);
     const grpc_op op = {.op = GRPC_OP_SEND_MESSAGE, .data.send_message.send_message = bb};
-    const bool ok = flight_start(&st->flight, &op, 1) && flight_wait(&st->flight);
+    const bool ok = call_start(&st->c, &op, 1) && call_wait(&st->c);
     grpc_byte_buffer_destroy(bb);
     return ok;
 }
 
 void xpl_rpc_stream_send_end(struct xpl_rpc_stream *st) {
     const grpc_op op = {.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT};
-    if (flight_start(&st->flight, &op, 1)) flight_wait(&st->flight);
+    if (call_start(&st->c, &op, 1)) call_wait(&st->c);
 }
 
-static void greet(struct xpl_rpc_stream *st) {
-    if (!st->greeted)
-        (void)grpc_completion_queue_pluck(st->flight.cq, st->hello,
-                                          gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
-    st->greeted = true;
+static void receive_metadata(struct xpl_rpc_stream *st) {
+    if (!st->metadata_received)
+        (void)grpc_completion_queue_pluck(st->c.cq, st->metadata_tag,
+                                          gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL);
+    st->metadata_received = true;
 }
 
 xpl_status_t xpl_rpc_stream_next(struct xpl_rpc_stream *st, struct xpl_rpc_reply *msg,
                                  bool *ret_more, struct xpl_error *err) {
-    struct flight *const f = &st->flight;
-    grpc_op op = {.op = GRPC_OP_RECV_MESSAGE, .data.recv_message.recv_message = &f->message};
+    struct client_call *const c = &st->c;
+    grpc_op op = {.op = GRPC_OP_RECV_MESSAGE, .data.recv_message.recv_message = &c->message};
     xpl_rpc_reply_fini(msg);
     *ret_more = false;
-    greet(st);
+    receive_metadata(st);
     if (!st->over) {
-        if (flight_start(f, &op, 1)) flight_wait(f);
-        if (f->message) {
-            XPL_TRY(take_message(f, msg, err));
+        if (call_start(c, &op, 1)) call_wait(c);
+        if (c->message) {
+            XPL_TRY(read_reply_message(c, msg, err));
             *ret_more = true;
             return XPL_OK;
         }
         st->over = true;
         op = (grpc_op){0};
-        put_status(f, &op);
-        if (flight_start(f, &op, 1)) flight_wait(f);
+        put_status(c, &op);
+        if (call_start(c, &op, 1)) call_wait(c);
     }
-    return take_status(f, msg, err);
+    return read_reply_status(c, msg, err);
 }
 
 void xpl_rpc_stream_close(struct xpl_rpc_stream *st) {
     if (!st) return;
-    if (!st->over) grpc_call_cancel(st->flight.call, NULL);
-    greet(st);
-    flight_end(&st->flight);
+    if (!st->over) grpc_call_cancel(st->c.call, NULL);
+    receive_metadata(st);
+    call_end(&st->c);
     xpl_sys_free(st);
 }

@@ -49,7 +49,7 @@ struct xpl_rpc_call_options {
     bool wait_for_ready;           // wait for a server to come up instead of failing
 };
 
-// What a call brought.  Zero-initialise; each use frees what was in it before, fini the last.
+// The answer of a call.  Zero-initialise; each use frees what was in it before, fini the last.
 struct xpl_rpc_reply {
     xpl_bytes_t bytes;              // the message in one piece, empty when the call failed
     struct xpl_rpc_details details; // of a failure; retry_ms is -1 when the server gave none
@@ -70,14 +70,15 @@ xpl_status_t xpl_rpc_stream_open(struct xpl_rpc_channel *ch, const char *path, x
                                  const struct xpl_rpc_call_options *opt,
                                  struct xpl_rpc_stream **ret, struct xpl_error *err);
 // Waits for the next message.  *ret_more false: the stream has ended with the status returned.
-// Each message replaces what `msg` held.
+// Each message replaces the one in `msg`.
 xpl_status_t xpl_rpc_stream_next(struct xpl_rpc_stream *st, struct xpl_rpc_reply *msg,
                                  bool *ret_more, struct xpl_error *err);
 // A stream of which the client sends many messages, too.
 xpl_status_t xpl_rpc_duplex_open(struct xpl_rpc_channel *ch, const char *path,
                                  const struct xpl_rpc_call_options *opt,
                                  struct xpl_rpc_stream **ret, struct xpl_error *err);
-// Sends one message and waits until gRPC took it.  False: the call is over; next tells why.
+// Sends one message and waits until gRPC has accepted it.  False: the call is over; next returns
+// its status.
 bool xpl_rpc_stream_send(struct xpl_rpc_stream *st, xpl_bytes_t message)
     __attribute__((warn_unused_result));
 // No more messages of ours.

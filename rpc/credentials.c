@@ -24,7 +24,7 @@ struct pem_file {
     off_t size;
 };
 
-// What one listener has been given.
+// The configuration that one listener was last given.
 struct fetcher {
     struct fetcher *next;
     struct xpl_rpc_tls *tls;
@@ -78,8 +78,8 @@ void xpl_rpc_pem_free(char *text) {
 
 static const char *const WHAT[FILES] = {"BEGIN CERTIFICATE", "PRIVATE KEY", "BEGIN CERTIFICATE"};
 
-// Reads all files, and takes them only together.
-static xpl_status_t load(struct xpl_rpc_tls *t, struct xpl_error *err) {
+// Reads all files.  They replace the ones in use together, or not at all.
+static xpl_status_t load_files(struct xpl_rpc_tls *t, struct xpl_error *err) {
     char *text[FILES] = {0};
     struct stat st[FILES];
     xpl_status_t rc = XPL_OK;
@@ -101,7 +101,7 @@ static xpl_status_t load(struct xpl_rpc_tls *t, struct xpl_error *err) {
     return rc;
 }
 
-static bool changed(const struct xpl_rpc_tls *t) {
+static bool files_changed(const struct xpl_rpc_tls *t) {
     for (int i = 0; i < FILES; i++) {
         const struct pem_file *const f = &t->files[i];
         struct stat st;
@@ -113,7 +113,7 @@ static bool changed(const struct xpl_rpc_tls *t) {
     return false;
 }
 
-// ---- gRPC asks here at the start and before each handshake ----
+// ---- called by gRPC at the start and before each handshake ----
 
 static grpc_ssl_server_certificate_config *make_config(const struct xpl_rpc_tls *t) {
     const grpc_ssl_pem_key_cert_pair pair = {t->files[KEY].text, t->files[CERT].text};
@@ -122,13 +122,14 @@ static grpc_ssl_server_certificate_config *make_config(const struct xpl_rpc_tls 
     return grpc_ssl_server_certificate_config_create(roots, &pair, 1);
 }
 
-static grpc_ssl_certificate_config_reload_status fetch(void *arg,
-                                                       grpc_ssl_server_certificate_config **ret) {
+static grpc_ssl_certificate_config_reload_status
+fetch_config(void *arg, grpc_ssl_server_certificate_config **ret) {
     struct fetcher *const f = arg;
     struct xpl_rpc_tls *const t = f->tls;
     grpc_ssl_certificate_config_reload_status st = GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
     pthread_mutex_lock(&t->mu);
-    if (changed(t)) (void)load(t, NULL); // half-written or unreadable: the old pair still serves
+    if (files_changed(t))
+        (void)load_files(t, NULL); // half-written or unreadable: the old pair stays in use
     const unsigned loads = atomic_load(&t->loads);
     if (f->seen != loads) {
         *ret = make_config(t);
@@ -150,7 +151,7 @@ grpc_server_credentials *xpl_rpc_tls_make(struct xpl_rpc_tls *t) {
         t->files[CLIENT_CA].path ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
                                  : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE;
     return grpc_ssl_server_credentials_create_with_options(
-        grpc_ssl_server_credentials_create_options_using_config_fetcher(ask, fetch, f));
+        grpc_ssl_server_credentials_create_options_using_config_fetcher(ask, fetch_config, f));
 }
 
 // ---- life ----
@@ -178,7 +179,7 @@ xpl_status_t xpl_rpc_tls_new(const struct xpl_rpc_tls_options *opt, struct xpl_r
         !copy_path(&t->files[CLIENT_CA], opt->client_ca_path))
         rc = xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
                            "TLS: out of memory");
-    if (rc == XPL_OK) rc = load(t, err);
+    if (rc == XPL_OK) rc = load_files(t, err);
     if (rc != XPL_OK) {
         xpl_rpc_tls_free(t);
         return rc;
@@ -203,7 +204,7 @@ void xpl_rpc_tls_free(struct xpl_rpc_tls *t) {
 
 xpl_status_t xpl_rpc_tls_reload(struct xpl_rpc_tls *t, struct xpl_error *err) {
     pthread_mutex_lock(&t->mu);
-    const xpl_status_t rc = load(t, err);
+    const xpl_status_t rc = load_files(t, err);
     pthread_mutex_unlock(&t->mu);
     return rc;
 }

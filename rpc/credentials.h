@@ -1,7 +1,7 @@
-// Who may talk: transport credentials of listeners and channels, and the bearer token.
+// Transport credentials of listeners and channels.
 //
-// The token travels as metadata `authorization: Bearer TOKEN`.  It guards nothing on an insecure
-// listener that others can read along.
+// The bearer token (server.h) travels as metadata `authorization: Bearer TOKEN`.  It protects
+// nothing on an insecure listener whose traffic others can read.
 #ifndef XPL_RPC_CREDENTIALS_H_
 #define XPL_RPC_CREDENTIALS_H_
 

@@ -1,4 +1,4 @@
-// Whether the connections of a server that is shutting down have anything left to say.
+// Whether the connections of a server that is shutting down have delivered all that was sent.
 #include <dirent.h>
 #include <linux/sockios.h>
 #include <stdlib.h>
@@ -17,12 +17,12 @@ static bool is_connection(int fd) {
 }
 
 // True when the peers' kernels have all that was sent over any connection of this process.  gRPC
-// does not tell its sockets, so all of them are looked at.
+// does not expose its sockets, so all sockets of the process are checked.
 static bool all_delivered(void) {
     DIR *const d = opendir("/proc/self/fd");
     bool all = d != NULL;
     for (struct dirent *e; all && (e = readdir(d)) != NULL;) {
-        const int fd = atoi(e->d_name); // "." and ".." give 0, standard input
+        const int fd = atoi(e->d_name); // 0 for "." and "..": standard input
         int unsent = 0;
         if (is_connection(fd) && ioctl(fd, SIOCOUTQ, &unsent) == 0 && unsent > 0) all = false;
     }

@@ -1,5 +1,5 @@
-// A minimal protobuf field reader for the few places in rpc/ that look at bytes without a schema.
-// Not for anybody else: analysis/wire is the project's reader, and rpc/ may not include it.
+// Private to rpc: a minimal protobuf field reader for the few places that decode without a schema.
+// analysis/wire is the project's reader, but rpc/ may not include it.
 #ifndef XPL_RPC_FIELD_H_
 #define XPL_RPC_FIELD_H_
 

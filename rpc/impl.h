@@ -1,4 +1,8 @@
-// What the files of rpc/ share.  Not for anybody else: it shows gRPC's types.
+// Private to rpc: what its files share, with gRPC's types.
+//
+// Group of files "rpc call": call.c and answer.c refer to each other.  Both are one state machine
+// under one mutex: an arriving message may be answered at once, and a sent one lets the next
+// arrive.
 #ifndef XPL_RPC_IMPL_H_
 #define XPL_RPC_IMPL_H_
 
@@ -21,15 +25,15 @@
 void xpl_rpc_library_start(sigset_t *ret_old);
 void xpl_rpc_library_stop(void);
 
-// What a completion queue gives back: the event runs itself, on the queue's thread.
+// A completion queue's event: fn is called when it completes, on the queue's thread.
 struct xpl_rpc_tag {
     void (*fn)(struct xpl_rpc_tag *tag, bool ok);
 };
 #define XPL_RPC_OWNER(tag, type, member) ((type *)(void *)((char *)(tag)-offsetof(type, member)))
 
 // What is written before a tag is given to gRPC is seen by the thread that gets it back: gRPC's
-// completion queue orders them.  ThreadSanitizer cannot see into the packaged library, so it is
-// told.
+// completion queue orders them.  ThreadSanitizer cannot see into the packaged library, so these two
+// functions, called before a tag is given away and after it came back, declare that order to it.
 #if defined(__SANITIZE_THREAD__)
 #define XPL_RPC_TSAN 1
 #elif defined(__has_feature)
@@ -39,11 +43,19 @@ struct xpl_rpc_tag {
 #endif
 #ifdef XPL_RPC_TSAN
 #include <sanitizer/tsan_interface.h>
-#define XPL_RPC_HAND_OVER(tag) __tsan_release(tag)
-#define XPL_RPC_TAKE_OVER(tag) __tsan_acquire(tag)
+static inline void xpl_rpc_tag_release(struct xpl_rpc_tag *tag) {
+    __tsan_release(tag);
+}
+static inline void xpl_rpc_tag_acquire(struct xpl_rpc_tag *tag) {
+    __tsan_acquire(tag);
+}
 #else
-#define XPL_RPC_HAND_OVER(tag) ((void)(tag))
-#define XPL_RPC_TAKE_OVER(tag) ((void)(tag))
+static inline void xpl_rpc_tag_release(struct xpl_rpc_tag *tag) {
+    (void)tag;
+}
+static inline void xpl_rpc_tag_acquire(struct xpl_rpc_tag *tag) {
+    (void)tag;
+}
 #endif
 
 // A client's channel.
@@ -62,12 +74,12 @@ grpc_server_credentials *xpl_rpc_tls_make(struct xpl_rpc_tls *t);
 // The blob's bytes as a slice with a reference of its own.
 grpc_slice xpl_rpc_blob_slice(const struct xpl_rpc_blob *b);
 
-// What came in: true, with a reference, when it is one slice.
+// True when bb is one slice: *ret is that slice, with a reference.
 bool xpl_rpc_only_slice(grpc_byte_buffer *bb, grpc_slice *ret);
-// Copies all slices to `to`, which has room for grpc_byte_buffer_length; returns how much.
+// Copies all slices to `to`, which has room for grpc_byte_buffer_length; returns the bytes copied.
 size_t xpl_rpc_gather(grpc_byte_buffer *bb, uint8_t *to);
 
-// A method as the server keeps it.
+// A method of the server's table.
 struct xpl_rpc_entry {
     struct xpl_rpc_method m;
     struct xpl_rpc_server *server;
@@ -84,10 +96,10 @@ struct xpl_rpc_out {
     bool started;
 };
 
-// Two counts keep a call.  `holders` are those who may still answer it: the handler while it runs,
-// the read of a next message, and every xpl_rpc_call_ref.  When they are gone without an answer,
-// the call is finished for them.  `refs` keep the memory: the holders together, and each batch that
-// gRPC works on.
+// A call has two counts.  `holders` may still answer it: the handler while it runs, the read of a
+// next message, and every xpl_rpc_call_ref.  When the last holder goes without an answer, the call
+// is finished with INTERNAL.  `refs` own the memory: one for all holders, and one for each batch
+// that gRPC works on.
 struct xpl_rpc_call {
     struct xpl_rpc_tag on_new, on_close, on_recv, on_sent, on_final;
     struct xpl_rpc_entry *entry;
@@ -101,7 +113,7 @@ struct xpl_rpc_call {
     grpc_slice request;
     bool has_request;
     bool spare;    // serves again: there was no memory to arm another
-    bool paused;   // queue's thread: the next message is not asked for, and a hold is kept
+    bool paused;   // queue's thread only: no message is being read; counted in holders
     int peer_gone; // gRPC's answer to RECV_CLOSE
     atomic_bool cancelled, finished;
     atomic_uint holders, refs;
@@ -112,7 +124,7 @@ struct xpl_rpc_call {
     bool close_armed;            // RECV_CLOSE is under way
     bool metadata_sent, sending; // a batch with a message or the status is under way
     bool final_sent;
-    bool handled; // the handler was called, so it hears of a cancellation
+    bool handled; // the handler was called: it is notified of a cancellation
     unsigned queued;
     struct xpl_rpc_out *head, **tail;
     grpc_byte_buffer *final_message;
@@ -122,19 +134,20 @@ struct xpl_rpc_call {
 };
 
 void xpl_rpc_call_drop(struct xpl_rpc_call *c); // one of `refs`
-// For callbacks that come on their own, when nobody may hold the call any more.
+// Adds a holder, unless there is none left.  For callbacks that no holder causes.
 bool xpl_rpc_call_try_hold(struct xpl_rpc_call *c);
-// All queued messages are written: read on, if that was waiting for it.
+// Continues to read a client's stream that waited until all queued messages were written.
 void xpl_rpc_call_resume(struct xpl_rpc_call *c);
-// Starts a batch; c->mu is held.
+// Starts a batch; the caller holds c->mu.
 void xpl_rpc_call_start(struct xpl_rpc_call *c, const grpc_op *ops, size_t n,
                         struct xpl_rpc_tag *tag);
-// Adds RECV_CLOSE, unless it is under way; c->mu is held.  Returns the number of operations.
+// Adds RECV_CLOSE, unless it is under way; the caller holds c->mu.  Returns the number of
+// operations.
 size_t xpl_rpc_call_op_close(struct xpl_rpc_call *c, grpc_op *op);
 void xpl_rpc_call_on_sent(struct xpl_rpc_tag *tag, bool ok);
 void xpl_rpc_call_on_final(struct xpl_rpc_tag *tag, bool ok);
 
-// Puts one empty call up for the next request of this method.  `spare` (may be NULL) is memory to
+// Registers an empty call for the next request of this method.  `spare` (may be NULL) is memory to
 // use; else it is allocated, and false means OOM.
 bool xpl_rpc_call_arm(struct xpl_rpc_entry *e, struct xpl_rpc_call *spare);
 
@@ -159,8 +172,11 @@ struct xpl_rpc_server {
     atomic_ullong calls, cancelled, unauthenticated, unimplemented, refused;
 };
 
+// Whether a value of the metadata "authorization" carries the server's token (token.c).
 bool xpl_rpc_server_authorized(struct xpl_rpc_server *s, xpl_str_t header);
-// One of `records` is gone; the last one tells the owner, who may free the server.
-void xpl_rpc_server_dropped(struct xpl_rpc_server *s);
+// Subtracts one of `records`.  The last one calls the owner, which may free the server.
+static inline void xpl_rpc_server_drop_record(struct xpl_rpc_server *s) {
+    if (atomic_fetch_sub(&s->records, 1) == 1) s->done(s->done_arg);
+}
 
 #endif

@@ -1,4 +1,4 @@
-// PEM files, for the two ends of TLS.  Not for anybody outside rpc/.
+// Private to rpc: PEM files, for both ends of TLS.
 #ifndef XPL_RPC_PEM_H_
 #define XPL_RPC_PEM_H_
 

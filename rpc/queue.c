@@ -28,11 +28,11 @@ static void *run(void *arg) {
     grpc_completion_queue *const cq = arg;
     for (;;) {
         const grpc_event ev =
-            grpc_completion_queue_next(cq, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
+            grpc_completion_queue_next(cq, gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL);
         if (ev.type == GRPC_QUEUE_SHUTDOWN) return NULL;
         if (ev.type != GRPC_OP_COMPLETE) continue;
         struct xpl_rpc_tag *const tag = ev.tag;
-        XPL_RPC_TAKE_OVER(tag);
+        xpl_rpc_tag_acquire(tag);
         tag->fn(tag, ev.success);
     }
 }
@@ -47,7 +47,7 @@ xpl_status_t xpl_rpc_queue_new(struct xpl_rpc_queue **ret, struct xpl_error *err
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (rc) {
         grpc_completion_queue_shutdown(q->cq);
-        grpc_completion_queue_next(q->cq, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
+        grpc_completion_queue_next(q->cq, gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL);
         grpc_completion_queue_destroy(q->cq);
         xpl_rpc_library_stop();
         xpl_sys_free(q);

@@ -11,47 +11,9 @@
 #include "base/arena.h"
 #include "rpc/impl.h"
 
-// Calls put up per method ahead of the requests.  More than a few only cost memory: the queue's
-// thread puts up the next one before it looks at a request.
+// Calls armed per method ahead of the requests.  More than a few only cost memory: the queue's
+// thread arms the next one before it dispatches a request.
 enum { ARMED_CALLS = 16 };
-
-// ---- token ----
-
-// Takes the same time wherever the difference is.
-static bool same_secret(const char *want, size_t n_want, const char *got, size_t n_got) {
-    volatile unsigned diff = (unsigned)(n_want != n_got);
-    for (size_t i = 0; i < n_got; i++)
-        diff |= (unsigned char)got[i] ^ (unsigned)(unsigned char)want[n_want ? i % n_want : 0];
-    return diff == 0;
-}
-
-bool xpl_rpc_server_authorized(struct xpl_rpc_server *s, xpl_str_t header) {
-    const xpl_str_t scheme = XPL_STR("Bearer ");
-    pthread_mutex_lock(&s->mu);
-    const bool ok = s->n_token == 0 || (xpl_str_starts(header, scheme) &&
-                                        same_secret(s->token, s->n_token, header.ptr + scheme.len,
-                                                    header.len - scheme.len));
-    pthread_mutex_unlock(&s->mu);
-    return ok;
-}
-
-xpl_status_t xpl_rpc_server_set_token(struct xpl_rpc_server *s, xpl_str_t token,
-                                      struct xpl_error *err) {
-    if (token.len && !s->has_token)
-        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "a token cannot be introduced while running: restart the daemon");
-    char *const copy = xpl_sys_alloc(token.len + 1);
-    if (!copy) XPL_RETURN_OOM(err, "token");
-    if (token.len) memcpy(copy, token.ptr, token.len);
-    copy[token.len] = '\0';
-    pthread_mutex_lock(&s->mu);
-    char *const old = s->token;
-    s->token = copy, s->n_token = token.len;
-    pthread_mutex_unlock(&s->mu);
-    if (old) explicit_bzero(old, strlen(old));
-    xpl_sys_free(old);
-    return XPL_OK;
-}
 
 // ---- making ----
 
@@ -75,7 +37,7 @@ static grpc_server *make_server(const struct xpl_rpc_server_options *o) {
         int_arg(GRPC_ARG_MAX_CONCURRENT_STREAMS, clamp_int(o->max_streams ? o->max_streams : 256));
     // Two daemons must not share a port by accident.
     a[n++] = int_arg(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    // A peer that vanished is noticed within half a minute; one that only pings is thrown out.
+    // A peer that vanished is detected within half a minute; one that only pings is disconnected.
     a[n++] = int_arg(GRPC_ARG_KEEPALIVE_TIME_MS, 20000);
     a[n++] = int_arg(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10000);
     a[n++] = int_arg(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
@@ -84,7 +46,7 @@ static grpc_server *make_server(const struct xpl_rpc_server_options *o) {
     a[n++] = int_arg(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 2);
     a[n++] = int_arg(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 20000);
     a[n++] = int_arg(GRPC_ARG_MAX_METADATA_SIZE, 16384);
-    // No bookkeeping that nobody asks for.
+    // No statistics that nobody reads.
     a[n++] = int_arg(GRPC_ARG_ENABLE_CHANNELZ, 0);
     if (o->max_connection_age_ms > 0) {
         a[n++] = int_arg(GRPC_ARG_MAX_CONNECTION_AGE_MS, o->max_connection_age_ms);
@@ -110,7 +72,7 @@ static void free_entries(struct xpl_rpc_server *s) {
     xpl_sys_free(s->entries);
 }
 
-// Copies the table; the last entry answers what is not in it.
+// Copies the table; the last entry answers calls of methods that are not in it.
 static bool copy_entries(struct xpl_rpc_server *s, const struct xpl_rpc_method *methods, size_t n) {
     s->entries = xpl_sys_alloc((n + 1) * sizeof *s->entries);
     if (!s->entries) return false;
@@ -222,14 +184,10 @@ xpl_status_t xpl_rpc_server_adopt(struct xpl_rpc_server *s, int fd, struct xpl_e
 
 // ---- the end ----
 
-void xpl_rpc_server_dropped(struct xpl_rpc_server *s) {
-    if (atomic_fetch_sub(&s->records, 1) == 1) s->done(s->done_arg);
-}
-
-// gRPC says so when the connections are gone; calls may still be in memory.
+// gRPC reports that all connections are closed; calls may still be in memory.
 static void on_down(struct xpl_rpc_tag *tag, bool ok) {
     (void)ok;
-    xpl_rpc_server_dropped(XPL_RPC_OWNER(tag, struct xpl_rpc_server, on_down));
+    xpl_rpc_server_drop_record(XPL_RPC_OWNER(tag, struct xpl_rpc_server, on_down));
 }
 
 void xpl_rpc_server_shutdown(struct xpl_rpc_server *s, void (*done)(void *arg), void *arg) {
@@ -238,7 +196,7 @@ void xpl_rpc_server_shutdown(struct xpl_rpc_server *s, void (*done)(void *arg), 
     s->done = done, s->done_arg = arg;
     s->on_down.fn = on_down;
     pthread_mutex_unlock(&s->mu);
-    XPL_RPC_HAND_OVER(&s->on_down);
+    xpl_rpc_tag_release(&s->on_down);
     grpc_server_shutdown_and_notify(s->server, s->cq, &s->on_down);
 }
 
@@ -252,7 +210,7 @@ static void wake(void *sem) {
 
 void xpl_rpc_server_free(struct xpl_rpc_server *s) {
     if (!s) return;
-    if (!atomic_load(&s->stopping)) { // gRPC wants its listeners shut down even if they never ran
+    if (!atomic_load(&s->stopping)) { // gRPC requires a shutdown even of listeners that never ran
         sem_t sem;
         sem_init(&sem, 0, 0);
         xpl_rpc_server_shutdown(s, wake, &sem);

@@ -3,8 +3,8 @@
 //   queue_new -> server_new -> listen... -> start -> ... -> shutdown -> (done) -> free ->
 //   queue_free
 //
-// Several servers may share a queue, such as one for everybody and one on a unix socket for an
-// XProf aggregator, each with its own methods, token and limits.
+// Several servers may share a queue, such as a public one and one on a unix socket for an XProf
+// aggregator, each with its own methods, token and limits.
 #ifndef XPL_RPC_SERVER_H_
 #define XPL_RPC_SERVER_H_
 
@@ -26,10 +26,10 @@ struct xpl_rpc_server_options {
     uint32_t max_calls;        // calls at once on this server; 0: 4096; more: RESOURCE_EXHAUSTED
     size_t memory_quota_bytes; // gRPC's own buffers, all connections together; 0: no limit
     int max_connection_age_ms; // 0: none
-    xpl_str_t token;           // copied; empty: nobody needs one
+    xpl_str_t token;           // copied; empty: no call needs one
 };
 
-// Copies the table and what it says (not the services).  The paths must be unique.
+// Copies the table and its texts (not the services).  The paths must be unique.
 xpl_status_t xpl_rpc_server_new(struct xpl_rpc_queue *q, const struct xpl_rpc_method *methods,
                                 size_t n, const struct xpl_rpc_server_options *opt,
                                 struct xpl_rpc_server **ret, struct xpl_error *err);
@@ -37,32 +37,32 @@ xpl_status_t xpl_rpc_server_new(struct xpl_rpc_queue *q, const struct xpl_rpc_me
 // "127.0.0.1:50551", "[::1]:0", "localhost:50551".  tls NULL: in the clear.  Several listeners are
 // fine, all before start.  An address in use is an error, also where another process would share
 // the port.  *ret_port (may be NULL) is the port chosen, for port 0.  Unix sockets are
-// rpc/unix.h's: gRPC would take one over from a living process, and leave its mode to the umask.
+// rpc/unix.h's: gRPC would replace the one of a running process, and leave its mode to the umask.
 xpl_status_t xpl_rpc_server_listen(struct xpl_rpc_server *s, const char *address,
                                    struct xpl_rpc_tls *tls, int *ret_port, struct xpl_error *err);
 
-// From here on calls come in.
+// Calls are served from here on.
 xpl_status_t xpl_rpc_server_start(struct xpl_rpc_server *s, struct xpl_error *err);
 
-// Takes over a connected socket, in the clear, after start; closes it on failure or when the server
-// is shutting down.  Any thread.
+// Serves a connected socket, in the clear, after start.  Owns fd: closes it on failure or when the
+// server is shutting down.  Any thread.
 xpl_status_t xpl_rpc_server_adopt(struct xpl_rpc_server *s, int fd, struct xpl_error *err);
 
-// Replaces the token (SIGHUP); empty: nobody needs one.  A server that was made without a token
-// refuses one: its methods do not wait with their bodies.  Any thread.
+// Replaces the token (SIGHUP); empty: no call needs one.  FAILED_PRECONDITION for a server that was
+// made without a token: its methods read bodies before they check metadata.  Any thread.
 xpl_status_t xpl_rpc_server_set_token(struct xpl_rpc_server *s, xpl_str_t token,
                                       struct xpl_error *err);
 
 // No new calls or connections; calls under way go on.  `done(arg)` is called once, when the last
-// call is over and nobody refers to one any more: on the queue's thread, or on the one that dropped
+// call is over and no reference to one is left: on the queue's thread, or on the one that dropped
 // the last reference.  Streams without an end (health, watches) must be ended by their services.
 // Any thread, once.
 void xpl_rpc_server_shutdown(struct xpl_rpc_server *s, void (*done)(void *arg), void *arg);
 // After shutdown: no call is open, and what was sent has reached the peers' machines.  gRPC then
-// still waits for idle clients to close their connections, which those that do nothing else do
-// after seconds: xpl_rpc_server_cancel_all closes them.
+// still waits for idle clients to close their connections, which can take them seconds:
+// xpl_rpc_server_cancel_all closes them.
 bool xpl_rpc_server_is_drained(const struct xpl_rpc_server *s);
-// After shutdown, when patience is over: all calls become cancelled, all connections are closed.
+// After shutdown, when the grace period is over: cancels all calls and closes all connections.
 void xpl_rpc_server_cancel_all(struct xpl_rpc_server *s);
 // After `done` has been called (also from within it), or instead of a shutdown when no call can be
 // under way: then it waits, and not on the queue's thread.  NULL is fine.

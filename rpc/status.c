@@ -13,10 +13,10 @@ size_t xpl_rpc_status_text(char *buf, size_t size, xpl_str_t text) {
     size_t n = 0;
     for (size_t i = 0, step; i < text.len; i += step) {
         const size_t len = xpl_rpc_utf8_next(text, i);
-        const bool sound = len && text.ptr[i] != '\0';
-        step = sound ? len : 1;
+        const bool valid = len && text.ptr[i] != '\0';
+        step = valid ? len : 1;
         if (n + step >= size) break;
-        if (sound)
+        if (valid)
             memcpy(buf + n, text.ptr + i, len);
         else
             buf[n] = '?';

@@ -21,7 +21,7 @@ struct xpl_rpc_unix {
     struct sockaddr_un addr;
 };
 
-// Somebody listens there; a socket whose process is dead refuses.
+// Whether a process listens there: a socket whose process is dead refuses.
 static bool is_alive(const struct sockaddr_un *addr) {
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return true; // not known: leave it alone

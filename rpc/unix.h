@@ -12,7 +12,7 @@
 struct xpl_rpc_unix;
 
 // Listens on `path`, mode 0600, or 0660 with `group` when that is not (gid_t)-1.  A socket left
-// behind by a dead process is replaced; one that somebody answers on is ALREADY_EXISTS; anything
+// behind by a dead process is replaced; one that a process answers on is ALREADY_EXISTS; anything
 // that is no socket is left alone.
 xpl_status_t xpl_rpc_unix_new(const char *path, gid_t group, struct xpl_rpc_unix **ret,
                               struct xpl_error *err);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/formats/format.h"
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -299,7 +300,8 @@ static xpl_status_t load(int argc, char **argv, struct xpl_config *c, struct xpl
 
 static void print_help(FILE *out) {
     (void)fprintf(out, "Usage: xplaned --logdir DIR [options]\n\n"
-                       "Serves profiles (*.xplane.pb) below DIR over gRPC and HTTP.\n\nOptions:\n");
+                       "Serves profiles (*" XPL_FORMAT_SUFFIX
+                       ") below DIR over gRPC and HTTP.\n\nOptions:\n");
     for (size_t i = 0; i < N_SETTINGS; i++) {
         const struct setting *s = &settings[i];
         char left[80];

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "analysis/tools/pipeline.h"
+#include "analysis/formats/format.h"
 #include "base/arena.h"
 #include "base/log.h"
 #include "proto/descriptors.h"
@@ -21,16 +21,20 @@
 #include "rpc/unix.h"
 #include "server/capture_jobs/captures.h"
 #include "server/capture_jobs/schedules.h"
+#include "server/engine/index_files.h"
+#include "server/engine/opstats_rows.h"
 #include "server/engine/pool.h"
 #include "server/engine/prefetch.h"
-#include "server/engine/traces.h"
+#include "server/engine/versions.h"
 #include "server/engine/writer.h"
 #include "server/grpc/services.h"
+#include "server/grpc/tool_data.h"
 #include "server/http/http.h"
 #include "server/loop.h"
 #include "server/metrics.h"
 #include "server/notify.h"
 #include "server/watch.h"
+#include "storage/sessions/identity.h"
 
 enum { TICK_MS = 200, TIDY_TICKS = 300, DRAIN_MS = 3000, MAX_SOCKETS = 8 };
 enum { QUIET_MS = 50, QUIET_LOOKS = 3 }; // of a stop: all has been said when it was so that often
@@ -47,12 +51,14 @@ struct daemon { // members in order of start; NULL until then
     struct xpl_loop *loop;
     struct xpl_catalogue *catalogue;
     struct xpl_store *store;
-    struct xpl_traces *traces;
+    struct xpl_identity *identity;
+    struct xpl_store_version *versions; // of all results
+    struct xpl_index_files *index_files;
     struct xpl_store_writer *writer;
     struct xpl_cache *cache;
     struct xpl_pool *pool;
     struct xpl_engine *engine;
-    struct xpl_metrics *tally;
+    struct xpl_metrics *metrics;
     struct xpl_history *history;
     struct xpl_capture_jobs *captures;
     struct xpl_schedules *schedules;
@@ -349,24 +355,43 @@ static xpl_status_t start_captures(struct daemon *d, struct xpl_error *err) {
     return XPL_OK;
 }
 
+static xpl_status_t start_writer(struct daemon *d, struct xpl_error *err) {
+    size_t n;
+    d->versions = xpl_versions_new(&n);
+    if (!d->versions) XPL_RETURN_OOM(err, "writer");
+    const struct xpl_store_writer_options wo = {.store = d->store,
+                                                .identity = d->identity,
+                                                .current = d->versions,
+                                                .n_current = n,
+                                                .rows_version = XPL_ROWS_VERSION};
+    d->writer = xpl_store_writer_new(&wo);
+    if (!d->writer) XPL_RETURN_OOM(err, "writer");
+    return XPL_OK;
+}
+
+static bool pool_is_busy(void *pool) {
+    return xpl_pool_get_state(pool).idle_since_ns == 0;
+}
+
 static xpl_status_t start_storage(struct daemon *d, struct xpl_error *err) {
-    const struct xpl_catalogue_options co = {.size = sizeof co, .logdir = d->config->logdir};
+    const struct xpl_catalogue_options co = {
+        .size = sizeof co, .logdir = d->config->logdir, .match = xpl_format_match};
     XPL_TRY(xpl_catalogue_new(&co, &d->catalogue, err));
     char dir[PATH_MAX], text[512];
     XPL_TRY(state_dir(d->config, dir, sizeof dir, err));
     const struct xpl_store_options so = {
         .size = sizeof so, .dir = dir, .limit_bytes = d->config->store_limit};
     XPL_TRY(xpl_store_open(&so, &d->store, err));
-    if (!(d->traces = xpl_traces_new(dir, (uint64_t)d->config->store_limit)))
+    if (!(d->index_files = xpl_index_files_new(dir, (uint64_t)d->config->store_limit)))
         XPL_RETURN_OOM(err, "traces");
     while (xpl_store_next_notice(d->store, text, sizeof text))
         xpl_log(XPL_LOG_WARN, "store", "%s", text);
-    if (!(d->writer = xpl_store_writer_new(d->store, XPL_ANALYSIS_VERSION)))
-        XPL_RETURN_OOM(err, "writer");
+    XPL_TRY(xpl_identity_new(d->store, &d->identity, err));
+    XPL_TRY(start_writer(d, err));
     // A reader is opened, and its statements are prepared, by the first question: this one.
-    const struct xpl_fingerprint none = {0};
+    const struct xpl_profile_id none = {0};
     const struct xpl_store_key any = {
-        .kind = XPL_STORE_ANSWER, .name = XPL_STR("none"), .files = &none, .n_files = 1};
+        .kind = XPL_STORE_ANSWER, .name = XPL_STR("none"), .profiles = &none, .n_profiles = 1};
     (void)xpl_store_has(d->store, &any);
     return XPL_OK;
 }
@@ -376,14 +401,22 @@ static xpl_status_t start_engine(struct daemon *d, struct xpl_error *err) {
     const struct xpl_engine_options eo = engine_options(c);
     d->cache = xpl_cache_new((size_t)c->answer_cache);
     d->pool = xpl_pool_new((unsigned)c->workers, (size_t)c->max_concurrent_requests);
-    d->tally = xpl_metrics_new();
-    if (!d->cache || !d->pool || !d->tally) XPL_RETURN_OOM(err, "workers");
-    d->engine = xpl_engine_new(d->catalogue, d->store, d->pool, d->writer, d->cache, &eo);
+    d->metrics = xpl_metrics_new();
+    if (!d->cache || !d->pool || !d->metrics) XPL_RETURN_OOM(err, "workers");
+    const struct xpl_engine_parts parts = {.catalogue = d->catalogue,
+                                           .store = d->store,
+                                           .identity = d->identity,
+                                           .pool = d->pool,
+                                           .writer = d->writer,
+                                           .cache = d->cache,
+                                           .files = d->index_files,
+                                           .head = xpl_tool_data_put_head};
+    d->engine = xpl_engine_new(&parts, &eo);
     if (!d->engine) XPL_RETURN_OOM(err, "engine");
-    xpl_engine_set_traces(d->engine, d->traces);
+    xpl_store_writer_set_busy(d->writer, pool_is_busy, d->pool);
     d->sessions = xpl_svc_session_new(d->engine, d->catalogue);
     if (!d->sessions) XPL_RETURN_OOM(err, "sessions");
-    d->analysis = (struct xpl_svc_analysis){d->engine, d->catalogue, d->cache, d->tally};
+    d->analysis = (struct xpl_svc_analysis){d->engine, d->catalogue, d->cache, d->metrics};
     struct timespec mono;
     clock_gettime(CLOCK_MONOTONIC, &mono);
     d->stats = (struct xpl_svc_server){.engine = d->engine,
@@ -392,7 +425,7 @@ static xpl_status_t start_engine(struct daemon *d, struct xpl_error *err) {
                                        .writer = d->writer,
                                        .cache = d->cache,
                                        .pool = d->pool,
-                                       .tally = d->tally,
+                                       .metrics = d->metrics,
                                        .started_unix_ns = unix_ns(),
                                        .started_mono_ns = (uint64_t)mono.tv_sec * 1000000000u +
                                                           (uint64_t)mono.tv_nsec};
@@ -522,7 +555,7 @@ static xpl_status_t start_worker(struct daemon *d, struct xpl_error *err) {
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
                          "--xprof-worker %s: must be unix:/PATH or a loopback address", address);
     const struct xpl_svc_worker_options o = {c->logdir, c->worker_dir, c->worker_group,
-                                             c->worker_fallback, d->tally};
+                                             c->worker_fallback, d->metrics};
     XPL_TRY(xpl_svc_worker_new(d->engine, d->catalogue, &o, &d->worker, err));
     struct xpl_rpc_method m[XPL_SVC_WORKER_METHODS];
     xpl_svc_worker_methods(d->worker, m);
@@ -553,7 +586,7 @@ static xpl_status_t start_http(struct daemon *d, struct xpl_error *err) {
                                      .catalogue = d->catalogue,
                                      .cache = d->cache,
                                      .pool = d->pool,
-                                     .tally = d->tally,
+                                     .metrics = d->metrics,
                                      .captures = d->captures,
                                      .stats = &d->stats};
     char token[4096];
@@ -634,6 +667,7 @@ static void free_all(struct daemon *d) {
     xpl_capture_jobs_free(d->captures);
     xpl_rpc_server_free(d->worker_server);
     xpl_rpc_server_free(d->server);
+    if (d->writer) xpl_store_writer_set_busy(d->writer, NULL, NULL);
     xpl_pool_free(d->pool);
     for (size_t i = 0; i < d->n_sockets; i++)
         xpl_rpc_unix_free(d->sockets[i].socket);
@@ -648,11 +682,13 @@ static void free_all(struct daemon *d) {
     xpl_history_close(d->history);
     xpl_svc_session_free(d->sessions);
     xpl_engine_free(d->engine);
-    xpl_traces_free(d->traces);
+    xpl_index_files_free(d->index_files);
     xpl_store_writer_free(d->writer, DRAIN_MS);
     xpl_cache_free(d->cache);
     xpl_http_free(d->http);
-    xpl_metrics_free(d->tally);
+    xpl_metrics_free(d->metrics);
+    xpl_identity_free(d->identity);
+    xpl_sys_free(d->versions);
     xpl_store_close(d->store);
     xpl_catalogue_free(d->catalogue);
     if (d->loop) xpl_loop_free(d->loop);

@@ -26,8 +26,9 @@ void xpl_metrics_free(struct xpl_metrics *t) {
 static size_t row_of(xpl_str_t tool) {
     const struct xpl_tool *const found = xpl_tool_find(tool);
     size_t n;
-    const struct xpl_tool *const all = xpl_tools(&n);
-    if (found && found - all < MAX_TOOLS) return (size_t)(found - all);
+    const struct xpl_tool *const *const all = xpl_tools(&n);
+    for (size_t i = 0; found && i < n && i < MAX_TOOLS; i++)
+        if (all[i] == found) return i;
     return xpl_str_eq(tool, XPL_STR("op_stats")) ? MAX_TOOLS : MAX_TOOLS + 1;
 }
 
@@ -70,13 +71,13 @@ void xpl_metrics_request(struct xpl_metrics *t, const struct xpl_request_line *l
 
 size_t xpl_metrics_rows(struct xpl_metrics *t, struct xpl_metrics_row *ret, size_t max) {
     size_t n_tools, n = 0;
-    const struct xpl_tool *const tools = xpl_tools(&n_tools);
+    const struct xpl_tool *const *const tools = xpl_tools(&n_tools);
     for (size_t row = 0; row < MAX_TOOLS + 2; row++) {
         for (unsigned code = 0; code < N_CODES && n < max; code++) {
             const uint64_t count = atomic_load(&t->at[row][code].count);
             if (!count) continue;
             ret[n++] = (struct xpl_metrics_row){
-                .tool = row < n_tools      ? tools[row].name
+                .tool = row < n_tools      ? tools[row]->name
                         : row == MAX_TOOLS ? "op_stats"
                                            : "other",
                 .code = xpl_status_name((xpl_status_t)code),

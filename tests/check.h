@@ -1,9 +1,19 @@
+// Checks of tests.  Not assert(): they live under NDEBUG, print the values that differ, and end the
+// program.  Every argument is evaluated once.
 #ifndef XPL_TESTS_CHECK_H_
 #define XPL_TESTS_CHECK_H_
+
 #include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-// Not assert(): must survive -DNDEBUG.
+#include <string.h>
+
+#include "base/status.h"
+#include "base/str.h"
+
+// For conditions that have no two values to print.
 #define CHECK(e)                                                                                   \
     do {                                                                                           \
         if (!(e)) {                                                                                \
@@ -17,13 +27,144 @@
         fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, (text));                                \
         abort();                                                                                   \
     } while (0)
-#define CHECK_EQ(a, b)                                                                             \
+
+// Whole numbers of any type, compared as numbers: -1 differs from UINT64_MAX.  Floating-point
+// numbers and pointers do not compile.
+#define CHECK_EQ(got, want)                                                                        \
     do {                                                                                           \
-        const int64_t a_ = (int64_t)(a), b_ = (int64_t)(b);                                        \
-        if (a_ != b_) {                                                                            \
-            fprintf(stderr, "%s:%d: %s == %s (%" PRId64 " vs %" PRId64 ")\n", __FILE__, __LINE__,  \
-                    #a, #b, a_, b_);                                                               \
-            abort();                                                                               \
-        }                                                                                          \
+        const __typeof__((got) + 0) got_ = (got);                                                  \
+        const __typeof__((want) + 0) want_ = (want);                                               \
+        chk_whole(__FILE__, __LINE__, #got " == " #want, CHECK_WHOLE_(got_), CHECK_WHOLE_(want_)); \
     } while (0)
+// Floating-point numbers no further apart than `tolerance`; with 0, equal.  NaN equals nothing.
+#define CHECK_REAL(got, want, tolerance)                                                           \
+    chk_real(__FILE__, __LINE__, #got " == " #want, (double)(got), (double)(want),                 \
+             (double)(tolerance))
+// Texts, each a char * or an xpl_str_t.  Two NULLs are equal.
+#define CHECK_STR(got, want)                                                                       \
+    chk_text(__FILE__, __LINE__, #got " == " #want, CHECK_TEXT_(got), CHECK_TEXT_(want))
+// Memory; prints the first difference in hexadecimal.
+#define CHECK_BYTES(got, got_len, want, want_len)                                                  \
+    chk_bytes(__FILE__, __LINE__, #got " == " #want, (got), (got_len), (want), (want_len))
+// A status of XPL_OK; else prints it with the message of `err`, a struct xpl_error * or NULL.
+#define CHECK_OK(status, err)                                                                      \
+    do {                                                                                           \
+        const xpl_status_t status_ = (status);                                                     \
+        chk_status(__FILE__, __LINE__, #status, status_, XPL_OK, (err));                           \
+    } while (0)
+// A certain status, as CHECK_OK.
+#define CHECK_STATUS(status, want, err)                                                            \
+    do {                                                                                           \
+        const xpl_status_t status_ = (status);                                                     \
+        chk_status(__FILE__, __LINE__, #status " == " #want, status_, (want), (err));              \
+    } while (0)
+
+// ---- what the macros are made of ----
+
+struct chk_whole {
+    bool is_unsigned;
+    uint64_t bits;
+};
+#define CHECK_WHOLE_(v)                                                                            \
+    ((struct chk_whole){_Generic((v), int                                                          \
+                                 : false, long                                                     \
+                                 : false, long long                                                \
+                                 : false, unsigned                                                 \
+                                 : true, unsigned long                                             \
+                                 : true, unsigned long long                                        \
+                                 : true),                                                          \
+                        (uint64_t)(v)})
+#define CHECK_TEXT_(v)                                                                             \
+    _Generic((v), xpl_str_t : chk_text_str, char * : chk_text_z, const char * : chk_text_z)(v)
+
+static inline xpl_str_t chk_text_str(xpl_str_t s) {
+    return s;
+}
+static inline xpl_str_t chk_text_z(const char *z) {
+    return z ? xpl_str_from(z) : (xpl_str_t){NULL, SIZE_MAX};
+}
+
+static inline void chk_print_whole(struct chk_whole v) {
+    if (v.is_unsigned)
+        fprintf(stderr, "%" PRIu64, v.bits);
+    else
+        fprintf(stderr, "%" PRId64, (int64_t)v.bits);
+    if (v.bits > 9 && (v.is_unsigned || (int64_t)v.bits > 0))
+        fprintf(stderr, " = 0x%" PRIx64, v.bits);
+}
+
+static inline void chk_whole(const char *file, int line, const char *what, struct chk_whole got,
+                             struct chk_whole want) {
+    const bool signs_differ = got.is_unsigned != want.is_unsigned &&
+                              (int64_t)got.bits < 0; // a negative one and a big one
+    if (got.bits == want.bits && !signs_differ) return;
+    fprintf(stderr, "%s:%d: %s\n  got  ", file, line, what);
+    chk_print_whole(got);
+    fprintf(stderr, "\n  want ");
+    chk_print_whole(want);
+    fprintf(stderr, "\n");
+    abort();
+}
+
+static inline void chk_real(const char *file, int line, const char *what, double got, double want,
+                            double tolerance) {
+    if (got >= want && got <= want) return; // infinities too
+    if (fabs(got - want) <= tolerance) return;
+    fprintf(stderr, "%s:%d: %s\n  got  %.17g\n  want %.17g\n  off by %g, at most %g\n", file, line,
+            what, got, want, got - want, tolerance);
+    abort();
+}
+
+static inline void chk_print_text(const char *name, xpl_str_t s) {
+    if (s.len == SIZE_MAX)
+        fprintf(stderr, "  %s NULL\n", name);
+    else
+        fprintf(stderr, "  %s %zu bytes \"%.*s\"\n", name, s.len,
+                (int)(s.len < 4096 ? s.len : 4096), s.len ? s.ptr : "");
+}
+
+static inline void chk_text(const char *file, int line, const char *what, xpl_str_t got,
+                            xpl_str_t want) {
+    if (got.len == want.len && (got.len == SIZE_MAX || xpl_str_eq(got, want))) return;
+    fprintf(stderr, "%s:%d: %s\n", file, line, what);
+    chk_print_text("got ", got);
+    chk_print_text("want", want);
+    size_t at = 0;
+    while (got.ptr && want.ptr && at < got.len && at < want.len && got.ptr[at] == want.ptr[at])
+        at++;
+    fprintf(stderr, "  first difference at byte %zu\n", at);
+    abort();
+}
+
+// Up to 16 bytes from `at`.
+static inline void chk_print_bytes(const char *name, const uint8_t *p, size_t n, size_t at) {
+    fprintf(stderr, "  %s %zu bytes, from %zu:", name, n, at);
+    for (size_t i = at; i < n && i < at + 16; i++)
+        fprintf(stderr, " %02x", p[i]);
+    fprintf(stderr, "\n");
+}
+
+static inline void chk_bytes(const char *file, int line, const char *what, const void *got,
+                             size_t got_len, const void *want, size_t want_len) {
+    if (got_len == want_len && (got_len == 0 || memcmp(got, want, got_len) == 0)) return;
+    const uint8_t *const g = got, *const w = want;
+    size_t at = 0;
+    while (at < got_len && at < want_len && g[at] == w[at])
+        at++;
+    fprintf(stderr, "%s:%d: %s\n", file, line, what);
+    chk_print_bytes("got ", g, got_len, at);
+    chk_print_bytes("want", w, want_len, at);
+    abort();
+}
+
+static inline void chk_status(const char *file, int line, const char *what, xpl_status_t got,
+                              xpl_status_t want, const struct xpl_error *err) {
+    if (got == want) return;
+    fprintf(stderr, "%s:%d: %s\n  got  %s\n  want %s\n", file, line, what, xpl_status_name(got),
+            xpl_status_name(want));
+    if (err && err->code != XPL_OK)
+        fprintf(stderr, "  error of %s:%d: %s\n", err->file, err->line, err->msg);
+    abort();
+}
+
 #endif

@@ -18,6 +18,7 @@ allow() {
 allow base
 allow analysis/wire base/
 allow analysis/xplane analysis/wire/ base/
+allow analysis/formats analysis/xplane/ analysis/wire/ base/
 allow analysis/grouping analysis/xplane/ analysis/wire/ base/
 allow analysis/hlo analysis/grouping/ analysis/xplane/ analysis/wire/ base/
 allow analysis/trace analysis/hlo/ analysis/grouping/ analysis/xplane/ analysis/wire/ base/
@@ -26,12 +27,12 @@ allow analysis/opstats analysis/hlo/ analysis/grouping/ analysis/xplane/ analysi
 # themselves products know nothing.
 allow analysis/products analysis/tools/memory_profile/memory_profile.h \
     analysis/tools/trace_viewer/trace_viewer.h analysis/tools/trace_viewer/options.h \
-    analysis/trace/ analysis/opstats/ analysis/hlo/ analysis/xplane/ analysis/wire/ base/
+    analysis/trace/ analysis/opstats/ analysis/hlo/ analysis/grouping/ analysis/xplane/ analysis/wire/ base/
 allow analysis/tools analysis/products/ analysis/trace/ analysis/opstats/ analysis/hlo/ analysis/grouping/ analysis/xplane/ analysis/wire/ base/
 allow storage base/
 allow rpc base/ proto/
-allow capture analysis/wire/ base/ rpc/ proto/
-allow agent analysis/wire/ base/ rpc/ proto/
+allow capture analysis/formats/format.h analysis/wire/ base/ rpc/ proto/
+allow agent analysis/formats/format.h analysis/xplane/writer.h analysis/wire/ base/ rpc/ proto/
 allow agent/inject agent/record.h
 allow server base/ analysis/ storage/ rpc/ proto/ capture/
 allow client base/ rpc/ capture/ proto/

@@ -5,17 +5,19 @@
 #   asan     clang, AddressSanitizer and UndefinedBehaviorSanitizer, every suite
 #   tsan     gcc, ThreadSanitizer: server and storage
 #   release  release build with LTO: install, run what was installed, exported symbols
+#   roots    each package set by itself in a root with nothing else: the README's first command,
+#            the installed programs, the static stage (needs root and mmdebstrap)
 #   parity   the real XProf (PyPI) on the profiles of tests/data, its aggregator, Python stubs,
 #            and a short differential run
 #   capture  real profiler servers (JAX, PyPI), captured: sessions, outcomes, XProf's answers on them
 #   browser  our pages and XProf's interface in chromium; screenshots in build/browser
-# Without a STAGE: all of them, in this order.  Builds go below build/, or $XPL_BUILD.
-# The last line is "N passed, N failed, N skipped".
+# Without a STAGE: all of them, in this order.  Builds go below build/, or $XPL_BUILD.  Ends with
+# the time of each stage; the last line is "N passed, N failed, N skipped".
 set -uo pipefail
 cd "$(dirname "$0")/.."
 build=${XPL_BUILD:-$PWD/build}
 stages=("$@")
-[ ${#stages[@]} -gt 0 ] || stages=(static gcc asan tsan release parity capture browser)
+[ ${#stages[@]} -gt 0 ] || stages=(static gcc asan tsan release roots parity capture browser)
 mkdir -p "$build"
 results=$build/results.txt # one "passed|failed|skipped NAME" a line
 : >"$results"
@@ -28,10 +30,12 @@ check() {
     shift
     if "$@"; then result passed "$name"; else result failed "$name"; fi
 }
-# configure DIR OPTION...: a meson build directory, made anew when it cannot be reused.
+# configure DIR OPTION...: a meson build directory with tests and -Werror, made anew when it cannot
+# be reused.
 configure() {
     local dir=$build/$1
     shift
+    set -- -Dwerror=true -Dtests=enabled "$@"
     if [ -e "$dir/build.ninja" ]; then
         meson configure "$dir" "$@" >/dev/null && return 0
         rm -rf "$dir"
@@ -59,21 +63,21 @@ stage_static() {
     check "static: layers" tests/check_layers.sh
 }
 stage_gcc() {
-    CC="ccache gcc" configure gcc -Dwerror=true -Dfaults=true && suites gcc gcc
+    CC="ccache gcc" configure gcc -Dfaults=true && suites gcc gcc
 }
 stage_asan() {
-    CC="ccache clang" configure asan -Dwerror=true -Dfaults=true -Db_lundef=false \
+    CC="ccache clang" configure asan -Dfaults=true -Db_lundef=false \
         -Db_sanitize=address,undefined || { result failed "asan: configure"; return; }
     ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
         suites asan asan --timeout-multiplier 4
 }
 stage_tsan() {
-    CC="ccache gcc" configure tsan -Dwerror=true -Db_sanitize=thread || { result failed "tsan: configure"; return; }
+    CC="ccache gcc" configure tsan -Db_sanitize=thread || { result failed "tsan: configure"; return; }
     TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp halt_on_error=1" \
         suites tsan tsan --suite server --suite threads --timeout-multiplier 4
 }
 stage_release() {
-    CC=gcc configure release -Dwerror=true -Dbuildtype=release -Db_lto=true --prefix=/usr &&
+    CC=gcc configure release -Dbuildtype=release -Db_lto=true --prefix=/usr &&
         ninja -C "$build/release" >"$build/release/build.log" 2>&1 || {
         tail -40 "$build/release/build.log"
         result failed "release: build"
@@ -83,6 +87,13 @@ stage_release() {
     rm -rf "$build/dest"
     check "release: install" sh -c "DESTDIR='$build/dest' meson install -C '$build/release' --no-rebuild >/dev/null"
     check "release: installed programs" tests/installed.sh "$build/dest"
+}
+stage_roots() {
+    [ -e "$build/dest/usr/bin/xplaned" ] || stage_release
+    local log=$build/roots.log
+    timeout 1200 tests/roots.sh "$build/roots" "$build/dest" | tee "$log"
+    grep -E '^(passed|failed|skipped) roots: ' "$log" >>"$results" ||
+        result failed "roots: the run ended early"
 }
 stage_parity() {
     [ -e "$build/release/cli/xplanectl" ] || stage_release
@@ -108,7 +119,7 @@ stage_capture() {
 
 stage_browser() {
     [ -e "$build/gcc/server/xplaned" ] ||
-        { CC="ccache gcc" configure gcc -Dwerror=true -Dfaults=true && ninja -C "$build/gcc" server/xplaned >"$build/gcc/build.log" 2>&1; } || {
+        { CC="ccache gcc" configure gcc -Dfaults=true && ninja -C "$build/gcc" server/xplaned >"$build/gcc/build.log" 2>&1; } || {
         tail -40 "$build/gcc/build.log"
         result failed "browser: build"
         return
@@ -122,10 +133,15 @@ stage_browser() {
 }
 
 deploy/setup-debian.sh test || { echo "0 passed, 1 failed"; exit 1; }
+times=()
 for stage in "${stages[@]}"; do
     note "$stage"
+    began=$SECONDS
     "stage_$stage" || result failed "$stage"
+    times+=("$(printf '%-10s %3d min %02d s' "$stage" $(((SECONDS - began) / 60)) $(((SECONDS - began) % 60)))")
 done
+note "times"
+printf '%s\n' "${times[@]}" "$(printf '%-10s %3d min %02d s' total $((SECONDS / 60)) $((SECONDS % 60)))"
 passed=$(grep -c ^passed "$results") failed=$(grep -c ^failed "$results") skipped=$(grep -c ^skipped "$results")
 if [ "$failed" -gt 0 ]; then
     note "failed"

@@ -1,9 +1,15 @@
 // What grouping says of one event after the other.  A cursor repeats the nesting that the scan saw,
 // with the nodes alone on its stack, so that nothing is stored per event.
-#include <stdatomic.h>
-#include <string.h>
+#include "analysis/grouping/cursor.h"
 
-#include "analysis/grouping/impl.h"
+#include <stdatomic.h>
+
+#include "analysis/grouping/graph/result.h"
+#include "analysis/grouping/plan/event_links.h"
+#include "analysis/grouping/plan/event_stats.h"
+#include "analysis/grouping/plan/regions.h"
+#include "analysis/xplane/line_index.h"
+#include "base/vec.h"
 
 struct frame {
     struct span span;
@@ -179,7 +185,7 @@ static uint32_t top_label(const struct xpl_group_cursor *c) {
 }
 
 // The node of the event + 1, 0 when it is none.
-static uint32_t take_node(struct xpl_group_cursor *c, uint64_t at) {
+static uint32_t match_node(struct xpl_group_cursor *c, uint64_t at) {
     if (XPL_LIKELY(c->node == c->end_node) || XPL_LIKELY(node_at(&c->g->nodes[c->node]) != at))
         return 0;
     return ++c->node;
@@ -259,7 +265,7 @@ XPL_INLINE struct found next_nested(struct xpl_group_cursor *c, const struct xpl
     const uint32_t role = plan->role_of[ev->md];
     const struct span span = span_of(c->line, (uint64_t)ev->offset_ps, (uint64_t)ev->duration_ps);
     const struct xpl_raw_event raw = {.stats = ev->stats.p, .end = ev->stats.end};
-    const uint32_t node = take_node(c, ev->at);
+    const uint32_t node = match_node(c, ev->at);
     uint32_t mask = 0;
     c->added.n = 0;
     if (node && (c->g->nodes[node - 1].flags & NODE_ASYNC))
@@ -283,7 +289,8 @@ XPL_INLINE struct found next_nested(struct xpl_group_cursor *c, const struct xpl
     const uint32_t outer = top_label(c);
     const uint32_t label = linked_label(c, ev, mask, &raw, outer);
     if (XPL_UNLIKELY(role & ROLE_EAGER)) { // what is inside runs as this says
-        const uint32_t flags = xpl_grp_event_eager(ev->stats);
+        const uint32_t flags =
+            LABEL_IN_EAGER | (xpl_grp_runs_eagerly(ev->stats) ? LABEL_IS_EAGER : 0);
         push(c, span, (label & LABEL_GROUP) | flags);
     } else if (label != outer) {
         push(c, span, label);
@@ -341,7 +348,7 @@ static size_t find_overlap(struct xpl_group_cursor *c, struct span span) {
     const struct group_span *const v = c->pg->spans;
     if (c->span && span_overlaps(v[c->span - 1].span, span)) return c->span;
     size_t i = c->span;
-    const bool hinted = c->pg->sane_spans && span.begin <= span.end;
+    const bool hinted = c->pg->spans_valid && span.begin <= span.end;
     // What ended before an earlier event still has ended; upstream looks at it again each time.
     if (hinted && c->span_hint > i && span.begin >= c->hint_begin) i = c->span_hint;
     for (; i < c->pg->n_spans; i++) {
@@ -404,7 +411,7 @@ static void own_stats(const struct xpl_group_cursor *c, const struct xpl_event *
     }
 }
 
-// Of groups that an event tells itself the first counts, and the last is shown.
+// Of several groups among an event's own stats the first counts, and the last is shown.
 static void own_groups(const struct xpl_group_cursor *c, const struct xpl_event *ev,
                        struct xpl_event_group *ret) {
     struct xpl_stats it = ev->stats;
@@ -415,11 +422,11 @@ static void own_groups(const struct xpl_group_cursor *c, const struct xpl_event 
         replaced = false;
         if (!ret->has_group) ret->group_id = ret->shown_group_id;
         ret->has_group = true;
-        if (!c->fill) return; // nobody asks what is shown
+        if (!c->fill) return; // shown_group_id is not used
     }
 }
 
-// Grouping replaces the first that an event tells itself; what follows that stays the last.
+// Grouping replaces the first of an event's own groups; those that follow stay.
 int64_t xpl_groups_shown(const struct xpl_event *ev, int64_t group) {
     struct xpl_stats it = ev->stats;
     struct xpl_stat stat;
@@ -430,7 +437,7 @@ int64_t xpl_groups_shown(const struct xpl_event *ev, int64_t group) {
 }
 
 // Whether grouping sets is_eager, whatever the event said itself [MarkEagerlyExecutedGpuKernels]:
-// it does for all kernels that it looks at.
+// it does so for all kernels that it visits.
 static bool is_kernel(const struct xpl_group_cursor *c, const struct xpl_event *ev, bool node) {
     const struct plan *const plan = &c->pg->plan;
     const struct xpl_raw_event raw = {.stats = ev->stats.p, .end = ev->stats.end};
@@ -470,7 +477,7 @@ void xpl_group_cursor_next(struct xpl_group_cursor *c, const struct xpl_event *e
             break;
         case LINE_EXPLICIT: f = next_explicit(c, ev); break;
         case LINE_NODES:
-            f.node = take_node(c, ev->at);
+            f.node = match_node(c, ev->at);
             if (f.node) f.label = xpl_grp_node_label(&c->g->nodes[f.node - 1]);
             break;
         case LINE_NONE: break;

@@ -1,8 +1,11 @@
 // Flows between events.  Rules: AddFlowsToXplane (xla tsl/profiler/utils/xplane_utils.cc) after the
-// rewriting of producers and consumers that PreprocessXPlane does (groups_plan.c).
+// rewriting of producers and consumers that PreprocessXPlane does (plan/event_links.c).
 #include "analysis/grouping/flows.h"
 
-#include "analysis/grouping/impl.h"
+#include "analysis/grouping/graph/result.h"
+#include "analysis/grouping/plan/event_links.h"
+#include "analysis/grouping/plan/event_stats.h"
+#include "analysis/grouping/plan/planes.h"
 
 static uint64_t mix(uint64_t h) {
     const __uint128_t m =

@@ -29,8 +29,8 @@ struct xpl_event_group {
     xpl_str_t step_name;    // stat step_name: own stat of the event, or that of a user-defined root
 };
 
-// The group that viewers show of an event whose first is `group`: of several that it tells itself
-// the last.
+// The group that viewers show of an event whose first is `group`: the last of several among its own
+// stats.
 int64_t xpl_groups_shown(const struct xpl_event *ev, int64_t group);
 
 // Runs beside an event cursor over one whole line: call next once per event, in file order.

@@ -1,7 +1,12 @@
 #include "analysis/opstats/convert.h"
 
 #include "analysis/hlo/hlo_map.h"
+#include "analysis/opstats/conversion.h"
+#include "analysis/opstats/device/part.h"
+#include "analysis/opstats/host/cpu_device.h"
 #include "analysis/opstats/host/host_scan.h"
+#include "analysis/opstats/host/part.h"
+#include "analysis/opstats/steps/steps.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 

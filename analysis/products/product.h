@@ -51,12 +51,12 @@ struct xpl_product {
     // offset; RESOURCE_EXHAUSTED at the limit; CANCELLED when the exec says so.  *ret refers to
     // nothing of the input once the call is over.
     xpl_status_t (*make)(const struct xpl_product_input *in, void **ret, struct xpl_error *err);
-    // Appends the encoded value to `out`.  NULL where nothing is stored.
+    // RESIDENCY_STORE: appends the encoded value to `out`.
     xpl_status_t (*encode)(const void *value, struct xpl_buf *out, struct xpl_error *err);
     // A value from its encoding; DATA_LOSS when it is none.  RESIDENCY_STORE: *ret does not refer
     // to `bytes`.  RESIDENCY_FILE: it does; they are aligned to 8 and outlive it.
     xpl_status_t (*decode)(xpl_bytes_t bytes, size_t limit, void **ret, struct xpl_error *err);
-    // The encoding, where the value holds it: `encode` without a copy.  Borrowed; NULL: encode.
+    // RESIDENCY_FILE: the encoding, which the value holds.
     xpl_bytes_t (*encoded)(const void *value);
     // Bytes of memory the value holds.
     size_t (*size)(const void *value);

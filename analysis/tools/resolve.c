@@ -78,15 +78,19 @@ static xpl_status_t make_products(const struct xpl_resolve *r, size_t i, struct 
 static xpl_status_t make_host(struct resolving *x, size_t i, struct xpl_error *err) {
     const struct xpl_resolve *const r = x->r;
     struct host *const h = &x->hosts[i];
+    const struct xpl_error *const broken = r->hosts[i].broken;
     struct xpl_error why = {0};
-    const xpl_status_t st = make_products(r, i, h, &why);
+    const xpl_status_t st = broken ? broken->code : make_products(r, i, h, &why);
     if (r->verify) XPL_TRY(r->verify(r->arg, i, err));
     x->outcomes[i] = (struct xpl_host_outcome){st, &h->err, r->hosts[i].profile.len == 0};
     x->list[i] = (struct xpl_tool_host){
         .name = r->hosts[i].name, .products = h->products, .profile = r->hosts[i].profile};
     if (st == XPL_OK) return XPL_OK;
-    (void)xpl_error_set(&h->err, st, __FILE__, __LINE__, why.offset, "%s: %s", r->hosts[i].path,
-                        why.msg);
+    if (broken)
+        h->err = *broken;
+    else
+        (void)xpl_error_set(&h->err, st, __FILE__, __LINE__, why.offset, "%s: %s", r->hosts[i].path,
+                            why.msg);
     if (may_leave_out(r->tool, st)) return XPL_OK;
     if (err) *err = h->err;
     return st;

@@ -31,6 +31,7 @@ struct xpl_resolve_host {
     xpl_str_t name;
     const char *path; // for messages
     xpl_bytes_t profile;
+    const struct xpl_error *broken; // why there is no profile, with its path; NULL: there is
 };
 
 struct xpl_resolve {

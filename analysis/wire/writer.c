@@ -23,10 +23,6 @@ bool xpl_writer_fini(struct xpl_writer *w) {
     return ok;
 }
 
-static unsigned varint_size(uint64_t v) {
-    return (unsigned)(70 - __builtin_clzll(v | 1)) / 7;
-}
-
 // Room for `n` bytes: counts them while measuring; NULL then, and after a failure.
 static uint8_t *take(struct xpl_writer *w, uint64_t n) {
     if (!w->writing) {
@@ -43,42 +39,33 @@ static uint8_t *take(struct xpl_writer *w, uint64_t n) {
     return p;
 }
 
-static uint8_t *put_varint(uint8_t *p, uint64_t v) {
-    while (v >= 0x80) {
-        *p++ = (uint8_t)(v | 0x80);
-        v >>= 7;
-    }
-    *p++ = (uint8_t)v;
-    return p;
-}
-
 static uint64_t tag(uint32_t num, enum xpl_wire_type type) {
     return (uint64_t)num << 3 | type;
 }
 
 void xpl_writer_varint(struct xpl_writer *w, uint32_t num, uint64_t v) {
     const uint64_t t = tag(num, XPL_WIRE_VARINT);
-    uint8_t *const p = take(w, varint_size(t) + varint_size(v));
-    if (p) put_varint(put_varint(p, t), v);
+    uint8_t *const p = take(w, xpl_varint_size(t) + xpl_varint_size(v));
+    if (p) xpl_varint_put(xpl_varint_put(p, t), v);
 }
 
 void xpl_writer_fixed32(struct xpl_writer *w, uint32_t num, uint32_t v) {
     const uint64_t t = tag(num, XPL_WIRE_I32);
-    uint8_t *const p = take(w, varint_size(t) + sizeof v);
-    if (p) memcpy(put_varint(p, t), &v, sizeof v);
+    uint8_t *const p = take(w, xpl_varint_size(t) + sizeof v);
+    if (p) memcpy(xpl_varint_put(p, t), &v, sizeof v);
 }
 
 void xpl_writer_fixed64(struct xpl_writer *w, uint32_t num, uint64_t v) {
     const uint64_t t = tag(num, XPL_WIRE_I64);
-    uint8_t *const p = take(w, varint_size(t) + sizeof v);
-    if (p) memcpy(put_varint(p, t), &v, sizeof v);
+    uint8_t *const p = take(w, xpl_varint_size(t) + sizeof v);
+    if (p) memcpy(xpl_varint_put(p, t), &v, sizeof v);
 }
 
 void xpl_writer_bytes(struct xpl_writer *w, uint32_t num, const void *src, size_t n) {
     const uint64_t t = tag(num, XPL_WIRE_LEN);
-    uint8_t *p = take(w, varint_size(t) + varint_size(n) + n);
+    uint8_t *p = take(w, xpl_varint_size(t) + xpl_varint_size(n) + n);
     if (!p) return;
-    p = put_varint(put_varint(p, t), n);
+    p = xpl_varint_put(xpl_varint_put(p, t), n);
     if (n) memcpy(p, src, n);
 }
 
@@ -88,8 +75,8 @@ void xpl_writer_raw64(struct xpl_writer *w, uint64_t v) {
 }
 
 void xpl_writer_raw_varint(struct xpl_writer *w, uint64_t v) {
-    uint8_t *const p = take(w, varint_size(v));
-    if (p) put_varint(p, v);
+    uint8_t *const p = take(w, xpl_varint_size(v));
+    if (p) xpl_varint_put(p, v);
 }
 
 static bool push_size(struct xpl_writer *w) {
@@ -109,7 +96,7 @@ struct xpl_writer_mark xpl_writer_open(struct xpl_writer *w, uint32_t num) {
     const uint64_t t = tag(num, XPL_WIRE_LEN);
     if (!w->writing) {
         if (w->failed || !push_size(w)) w->failed = true;
-        w->n += varint_size(t); // the length's own size is added when it is known
+        w->n += xpl_varint_size(t); // the length's own size is added when it is known
         return (struct xpl_writer_mark){w->n_sizes - 1, w->n};
     }
     const size_t index = w->next++;
@@ -118,8 +105,8 @@ struct xpl_writer_mark xpl_writer_open(struct xpl_writer *w, uint32_t num) {
         return (struct xpl_writer_mark){0};
     }
     const uint64_t size = w->sizes[index];
-    uint8_t *const p = take(w, varint_size(t) + varint_size(size));
-    if (p) put_varint(put_varint(p, t), size);
+    uint8_t *const p = take(w, xpl_varint_size(t) + xpl_varint_size(size));
+    if (p) xpl_varint_put(xpl_varint_put(p, t), size);
     return (struct xpl_writer_mark){index, w->n};
 }
 
@@ -130,5 +117,5 @@ void xpl_writer_close(struct xpl_writer *w, struct xpl_writer_mark m) {
         return;
     }
     w->sizes[m.index] = w->n - m.start;
-    w->n += varint_size(w->n - m.start);
+    w->n += xpl_varint_size(w->n - m.start);
 }

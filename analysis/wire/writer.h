@@ -20,6 +20,20 @@
 #include "base/buf.h"
 #include "base/str.h"
 
+// Bytes of a varint.
+static inline unsigned xpl_varint_size(uint64_t v) {
+    return (unsigned)(70 - __builtin_clzll(v | 1)) / 7;
+}
+// Writes xpl_varint_size(v) bytes; returns where they end.
+static inline uint8_t *xpl_varint_put(uint8_t *p, uint64_t v) {
+    while (v >= 0x80) {
+        *p++ = (uint8_t)(v | 0x80);
+        v >>= 7;
+    }
+    *p++ = (uint8_t)v;
+    return p;
+}
+
 struct xpl_writer {
     struct xpl_buf *out;
     uint64_t *sizes; // of submessages, in the order in which they are opened

@@ -1,68 +1,15 @@
-// Private to analysis/xplane: decoding of one XEvent and one XStat, inline, for the cursors and for
-// the scan that looks for groups.
+// Decoding of one XEvent, inline, for the cursors and for the few loops that see every event: the
+// scan of grouping and the host part of opstats.
 #ifndef XPL_ANALYSIS_XPLANE_EVENT_READ_H_
 #define XPL_ANALYSIS_XPLANE_EVENT_READ_H_
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "analysis/wire/wire.h"
-#include "analysis/xplane/impl.h"
+#include "analysis/xplane/fast_stat.h"
+#include "analysis/xplane/fields.h"
 #include "analysis/xplane/xspace.h"
-
-// ---- stats ----
-
-// Kind of value by the tag of the field that holds it; NONE for other fields.
-static const uint8_t xpl_kind_of_tag[] = {
-    [XSTAT_DOUBLE << 3 | XPL_WIRE_I64] = XPL_VALUE_DOUBLE,
-    [XSTAT_UINT << 3 | XPL_WIRE_VARINT] = XPL_VALUE_UINT,
-    [XSTAT_INT << 3 | XPL_WIRE_VARINT] = XPL_VALUE_INT,
-    [XSTAT_STR << 3 | XPL_WIRE_LEN] = XPL_VALUE_STR,
-    [XSTAT_BYTES << 3 | XPL_WIRE_LEN] = XPL_VALUE_BYTES,
-    [XSTAT_REF << 3 | XPL_WIRE_VARINT] = XPL_VALUE_REF,
-};
-
-// A stat before its ids are looked up.
-struct xpl_raw_stat {
-    uint64_t md_id, u;
-    xpl_str_t str; // STR, BYTES
-    enum xpl_stat_kind kind;
-};
-
-// Fields in any order, last wins.  False when the message is malformed.
-bool xpl_raw_stat_slow(xpl_bytes_t message, struct xpl_raw_stat *ret);
-
-// A stat as writers write it: the id, then one value; else the slow way.  `limit` ends the input:
-// reading eight bytes at once is safe up to there.
-XPL_INLINE bool xpl_raw_stat_read(xpl_bytes_t message, const uint8_t *limit,
-                                  struct xpl_raw_stat *ret) {
-    const uint8_t *const end = message.ptr + message.len;
-    struct xpl_varint id = {message.ptr, 0}, v;
-    if (XPL_LIKELY(message.len > 2) && *id.p == XSTAT_MD_ID << 3)
-        id = xpl_varint_read(id.p + 1, end);
-    if (XPL_UNLIKELY(!id.p) || id.p == end || *id.p >= sizeof xpl_kind_of_tag)
-        return xpl_raw_stat_slow(message, ret);
-    *ret = (struct xpl_raw_stat){.md_id = id.v, .kind = (enum xpl_stat_kind)xpl_kind_of_tag[*id.p]};
-    if ((*id.p & 7) == XPL_WIRE_VARINT) {
-        v = xpl_varint_wide(id.p + 1, limit);
-        ret->u = v.v;
-    } else if ((*id.p & 7) == XPL_WIRE_LEN) {
-        v = xpl_varint_read(id.p + 1, end);
-        if (XPL_UNLIKELY(!v.p) || v.v != (uint64_t)(end - v.p))
-            return xpl_raw_stat_slow(message, ret);
-        ret->str = (xpl_str_t){(const char *)v.p, (size_t)v.v};
-        v.p = end;
-    } else if ((*id.p & 7) == XPL_WIRE_I64 && end - id.p == 9) {
-        memcpy(&ret->u, id.p + 1, 8);
-        v.p = end;
-    } else {
-        return xpl_raw_stat_slow(message, ret);
-    }
-    if (XPL_UNLIKELY(v.p != end) || XPL_UNLIKELY(ret->kind == XPL_VALUE_NONE))
-        return xpl_raw_stat_slow(message, ret);
-    return true;
-}
 
 // Skips fields up to the next message of a repeated field; stops at `end`, or at what is malformed.
 XPL_INLINE const uint8_t *xpl_find_message(const uint8_t *p, const uint8_t *end, uint32_t field) {
@@ -76,7 +23,7 @@ XPL_INLINE const uint8_t *xpl_find_message(const uint8_t *p, const uint8_t *end,
     return p;
 }
 
-// Takes the next message of a repeated field off [*p, end).  END at the end.
+// Reads the next message of a repeated field in [*p, end) and moves *p behind it.  END at the end.
 XPL_INLINE enum xpl_wire_result xpl_next_message(const uint8_t **p, const uint8_t *end,
                                                  uint32_t field, xpl_bytes_t *ret) {
     const uint8_t *const q = xpl_find_message(*p, end, field);
@@ -100,8 +47,6 @@ XPL_INLINE enum xpl_wire_result xpl_next_message(const uint8_t **p, const uint8_
     return XPL_WIRE_FIELD;
 }
 
-// ---- events ----
-
 // An event before its metadata is looked up.
 struct xpl_raw_event {
     uint64_t md_id, offset_ps, duration_ps, occurrences;
@@ -113,8 +58,8 @@ struct xpl_raw_event {
 bool xpl_raw_event_slow(xpl_bytes_t message, struct xpl_raw_event *ret);
 
 // One varint field, if it is next.
-XPL_INLINE bool xpl_take_varint(const uint8_t **p, const uint8_t *end, const uint8_t *limit,
-                                unsigned num, uint64_t *ret) {
+XPL_INLINE bool xpl_read_varint_field(const uint8_t **p, const uint8_t *end, const uint8_t *limit,
+                                      unsigned num, uint64_t *ret) {
     if (*p == end || **p != num << 3) return true;
     const struct xpl_varint v = xpl_varint_wide(*p + 1, limit);
     if (XPL_UNLIKELY(!v.p) || XPL_UNLIKELY(v.p > end)) return false;
@@ -129,9 +74,9 @@ XPL_INLINE bool xpl_raw_event_head(xpl_bytes_t message, const uint8_t *limit,
                                    struct xpl_raw_event *ret) {
     const uint8_t *q = message.ptr, *const end = message.ptr + message.len;
     *ret = (struct xpl_raw_event){.end = end};
-    if (XPL_UNLIKELY(!xpl_take_varint(&q, end, limit, XEVENT_MD_ID, &ret->md_id)) ||
-        XPL_UNLIKELY(!xpl_take_varint(&q, end, limit, XEVENT_OFFSET_PS, &ret->offset_ps)) ||
-        XPL_UNLIKELY(!xpl_take_varint(&q, end, limit, XEVENT_DURATION_PS, &ret->duration_ps)))
+    if (XPL_UNLIKELY(!xpl_read_varint_field(&q, end, limit, XEVENT_MD_ID, &ret->md_id)) ||
+        XPL_UNLIKELY(!xpl_read_varint_field(&q, end, limit, XEVENT_OFFSET_PS, &ret->offset_ps)) ||
+        XPL_UNLIKELY(!xpl_read_varint_field(&q, end, limit, XEVENT_DURATION_PS, &ret->duration_ps)))
         return false;
     ret->stats = q;
     return true;

@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "analysis/xplane/event_read.h"
-#include "analysis/xplane/impl.h"
+#include "analysis/xplane/fast_stat.h"
+#include "analysis/xplane/fields.h"
+#include "analysis/xplane/line_index.h"
+#include "analysis/xplane/metadata.h"
 #include "analysis/xplane/xspace.h"
 
 void xpl_events_begin(struct xpl_event_cursor *c, const struct xpl_line *line) {
@@ -163,16 +166,10 @@ enum xpl_wire_result xpl_stats_next(struct xpl_stats *s, struct xpl_stat *ret) {
     return XPL_WIRE_END;
 }
 
-// Where the metadata of a stat stands, by its id, which comes first in all that writers write;
-// false when it does not.
-XPL_INLINE bool quick_md(const struct xpl_plane *p, xpl_bytes_t message, uint32_t *ret) {
-    if (XPL_UNLIKELY(message.len < 3) || XPL_UNLIKELY(message.ptr[0] != XSTAT_MD_ID << 3))
-        return false;
-    uint64_t id = message.ptr[1];
-    if (id >= 0x80) {
-        if (XPL_UNLIKELY(message.ptr[2] >= 0x80)) return false;
-        id = (id & 0x7f) | (uint64_t)message.ptr[2] << 7;
-    }
+// Where the metadata of a stat stands, by its first bytes; false when they do not say.
+XPL_INLINE bool fast_md(const struct xpl_plane *p, xpl_bytes_t message, uint32_t *ret) {
+    uint32_t id;
+    if (XPL_UNLIKELY(!xpl_fast_stat_id(message, &id))) return false;
     *ret = xpl_stat_md_at(p, id);
     return true;
 }
@@ -184,7 +181,7 @@ XPL_INLINE enum xpl_wire_result next_wanted(struct xpl_stats *s, const uint8_t *
     xpl_bytes_t message;
     while (XPL_LIKELY(xpl_next_message(&s->p, s->end, s->field, &message) == XPL_WIRE_FIELD)) {
         uint32_t at;
-        if (XPL_LIKELY(quick_md(s->plane, message, &at)) &&
+        if (XPL_LIKELY(fast_md(s->plane, message, &at)) &&
             !(wanted ? wanted[at] : md[at].type == type))
             continue;
         if (!read_stat(s->plane, message, ret)) break;
@@ -216,13 +213,13 @@ unsigned xpl_stats_find(struct xpl_stats s, const enum xpl_stat_type *types, uns
     while (seen != all && xpl_next_message(&s.p, s.end, s.field, &message) == XPL_WIRE_FIELD) {
         struct xpl_stat stat;
         uint32_t at = 0;
-        const bool quick = quick_md(s.plane, message, &at);
-        if (!quick && !read_stat(s.plane, message, &stat)) return found;
-        const enum xpl_stat_type type = quick ? s.plane->stat_md[at].type : stat.md->type;
+        const bool fast = fast_md(s.plane, message, &at);
+        if (!fast && !read_stat(s.plane, message, &stat)) return found;
+        const enum xpl_stat_type type = fast ? s.plane->stat_md[at].type : stat.md->type;
         for (unsigned i = 0; i < n; i++) {
             if (XPL_LIKELY(type != types[i]) || seen & 1u << i) continue;
             seen |= 1u << i; // the first counts, broken or not
-            if (quick && !read_stat(s.plane, message, &stat)) break;
+            if (fast && !read_stat(s.plane, message, &stat)) break;
             ret[i] = stat;
             found |= 1u << i;
             break;
@@ -271,4 +268,14 @@ void xpl_event_md_children(const struct xpl_plane *p, const struct xpl_event_md 
             fn(ctx, &p->event_md[xpl_event_md_at(p, v.v)]);
         }
     }
+}
+
+// ---- metadata ----
+
+uint32_t xpl_plane_event_md(const struct xpl_plane *p, int64_t id) {
+    return xpl_event_md_at(p, (uint64_t)id);
+}
+
+uint32_t xpl_plane_stat_md(const struct xpl_plane *p, uint64_t id) {
+    return xpl_stat_md_at(p, id);
 }

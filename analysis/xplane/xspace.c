@@ -1,19 +1,15 @@
 #include "analysis/xplane/xspace.h"
 
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <string.h>
 
-#include "analysis/xplane/impl.h"
+#include "analysis/xplane/fields.h"
+#include "analysis/xplane/id_table.h"
+#include "analysis/xplane/line_index.h"
+#include "analysis/xplane/plane_kind.h"
 #include "base/arena.h"
-#include "base/cleanup.h"
 #include "base/exec.h"
-#include "base/map.h"
 #include "base/vec.h"
-
-// Events between two marks of the chunk index: small enough to share a line among many threads,
-// large enough that the index is nothing beside the events.
-enum { CHUNK_EVENTS = 4096 };
 
 struct open_ctx {
     struct xpl_xspace *xs;
@@ -40,128 +36,6 @@ static xpl_status_t broken(const struct open_ctx *c, const char *message, const 
 
 static xpl_status_t no_memory(const struct open_ctx *c) {
     XPL_RETURN_OOM(c->err, "profile index");
-}
-
-// ---- lines ----
-
-// Lines are indexed together once all are known, side by side where the exec has threads.
-
-// Marks of a line while they are made; as many as its length allows for.
-struct chunk_list {
-    struct xpl_event_chunk *v;
-    size_t n, cap;
-};
-
-static void add_chunk(struct chunk_list *l, const uint8_t *p, uint64_t first) {
-    if (l->n < l->cap) l->v[l->n++] = (struct xpl_event_chunk){p, first};
-}
-
-// The events from w->p on, while they are one after another.
-static void index_run(struct xpl_wire *w, uint64_t *n_events, struct chunk_list *chunks) {
-    const uint8_t *p = w->p, *const end = w->end;
-    uint64_t n = *n_events;
-    while (p != end && *p == XPL_TAG_FIELD4_LEN) {
-        const struct xpl_varint len = end - p > 1 && p[1] < 0x80 ? (struct xpl_varint){p + 2, p[1]}
-                                                                 : xpl_varint_slow(p + 1, end);
-        if (XPL_UNLIKELY(!len.p) || XPL_UNLIKELY(len.v > (uint64_t)(end - len.p))) break;
-        if (XPL_UNLIKELY(n % CHUNK_EVENTS == 0) && n > 0) add_chunk(chunks, p, n);
-        n++;
-        p = len.p + len.v;
-    }
-    *n_events = n;
-    w->p = p;
-}
-
-static void set_line_field(struct xpl_line *line, const struct xpl_field *f) {
-    if (f->type == XPL_WIRE_VARINT) {
-        switch (f->num) {
-            case XLINE_ID: line->id = (int64_t)f->u; break;
-            case XLINE_TIMESTAMP_NS: line->timestamp_ns = (int64_t)f->u; break;
-            case XLINE_DURATION_PS: line->duration_ps = (int64_t)f->u; break;
-            case XLINE_DISPLAY_ID: line->display_id = (int64_t)f->u; break;
-            default: break;
-        }
-    } else if (f->type == XPL_WIRE_LEN) {
-        if (f->num == XLINE_NAME) line->name = xpl_wire_str(f);
-        if (f->num == XLINE_DISPLAY_NAME) line->display_name = xpl_wire_str(f);
-    }
-}
-
-// One pass over the line: its own fields, and the framing of its events.  Where it is broken, or
-// NULL.  line->chunks has room for max_chunks.
-static const uint8_t *index_line(struct xpl_line *line, size_t max_chunks,
-                                 struct xpl_event_chunk *v) {
-    struct xpl_wire w = xpl_wire_begin(line->message);
-    struct chunk_list chunks = {.v = v, .cap = max_chunks};
-    add_chunk(&chunks, w.p, 0); // the first chunk begins with the message
-    for (;;) {
-        index_run(&w, &line->n_events, &chunks);
-        struct xpl_field f;
-        const enum xpl_wire_result r = xpl_wire_next(&w, &f);
-        if (r == XPL_WIRE_END) break;
-        if (r == XPL_WIRE_MALFORMED) return w.p;
-        set_line_field(line, &f);
-        // A tag of more bytes than needed; rare enough to have no place in the chunk index.
-        if (f.num == XLINE_EVENTS && f.type == XPL_WIRE_LEN) line->n_events++;
-    }
-    if (line->display_id == 0) line->display_id = line->id;
-    line->chunks = v;
-    line->n_chunks = line->n_events == 0 ? 0 : chunks.n > 1 ? (uint32_t)chunks.n : 1;
-    return NULL;
-}
-
-// An event takes two bytes at least.  Short lines are not cut.
-static size_t max_chunks(const struct xpl_line *line) {
-    return line->message.len > CHUNK_EVENTS * 2 ? line->message.len / 2 / CHUNK_EVENTS + 1 : 0;
-}
-
-struct line_job {
-    struct open_ctx *c;
-    struct xpl_event_chunk **chunks; // by line
-    const uint8_t **bad;             // by line: where it is broken
-    atomic_size_t next;
-};
-
-static void index_lines_here(void *ctx, size_t shard) {
-    struct line_job *const job = ctx;
-    struct open_ctx *const c = job->c;
-    (void)shard;
-    for (;;) {
-        const size_t i = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
-        if (i >= c->lines.n || (c->exec && xpl_exec_cancelled(c->exec))) return;
-        job->bad[i] = index_line(c->lines.v[i], max_chunks(c->lines.v[i]), job->chunks[i]);
-    }
-}
-
-// Below so many bytes another thread is not worth waking.
-enum { PARALLEL_BYTES = 1 << 20 };
-
-// The first broken line in the order of the file is told.
-static xpl_status_t index_lines(struct open_ctx *c) {
-    struct line_job job = {.c = c};
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena temp;
-    xpl_arena_init(&temp, c->arena->limit);
-    job.chunks = xpl_arena_array(&temp, c->lines.n, sizeof *job.chunks);
-    job.bad = xpl_arena_zalloc(&temp, c->lines.n * sizeof *job.bad);
-    if (!job.chunks || !job.bad) return no_memory(c);
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < c->lines.n; i++) {
-        const size_t most = max_chunks(c->lines.v[i]);
-        job.chunks[i] = most ? xpl_arena_array(c->arena, most, sizeof **job.chunks) : NULL;
-        if (most && !job.chunks[i]) return no_memory(c);
-        bytes += c->lines.v[i]->message.len;
-    }
-    atomic_init(&job.next, 0);
-    if (c->exec && bytes > PARALLEL_BYTES)
-        xpl_exec_run(c->exec, c->exec->width < c->lines.n ? c->exec->width : c->lines.n,
-                     index_lines_here, &job);
-    else
-        index_lines_here(&job, 0);
-    if (c->exec && xpl_exec_cancelled(c->exec))
-        XPL_RETURN_ERROR(c->err, XPL_CANCELLED, "cancelled");
-    for (size_t i = 0; i < c->lines.n; i++)
-        if (job.bad[i]) return broken(c, "XLine", job.bad[i]);
-    return XPL_OK;
 }
 
 // ---- metadata ----
@@ -218,82 +92,24 @@ static xpl_status_t read_stat_md(struct open_ctx *c, xpl_bytes_t entry, struct x
 
 // ---- ids ----
 
-// Ids of metadata arrays, whichever struct they are in: the id is the first member of both.
-struct id_list {
-    uint8_t *first; // element 1
-    size_t stride;
-    uint32_t n;
-};
-
-static uint64_t id_at(const struct id_list *l, uint32_t pos) {
-    uint64_t id;
-    memcpy(&id, l->first + (pos - 1) * l->stride, sizeof id);
-    return id;
-}
 _Static_assert(offsetof(struct xpl_event_md, id) == 0 && offsetof(struct xpl_stat_md, id) == 0,
-               "id_at reads the first member");
-
-static struct xpl_id_table *new_table(struct xpl_arena *arena, const struct id_list *l) {
-    uint64_t most = 0;
-    for (uint32_t i = 1; i <= l->n; i++)
-        if (id_at(l, i) > most) most = id_at(l, i);
-    struct xpl_id_table *const t = xpl_arena_zalloc(arena, sizeof *t);
-    if (!t) return NULL;
-    t->hashed = most >= (uint64_t)l->n * 4 + 64;
-    t->size = most + 1;
-    if (t->hashed) {
-        t->seed = xpl_hash_seed();
-        for (t->size = 16; t->size < (uint64_t)l->n * 2; t->size *= 2)
-            continue;
-    }
-    t->slots = xpl_arena_array(arena, t->size, sizeof *t->slots);
-    if (!t->slots) return NULL;
-    memset(t->slots, 0, t->size * sizeof *t->slots);
-    return t;
-}
-
-// The slot of `id`, empty (0) when it is new.
-static uint32_t *slot_of(const struct xpl_id_table *t, const struct id_list *l, uint64_t id) {
-    if (!t->hashed) return &t->slots[id];
-    uint64_t i = xpl_id_hash(t, id);
-    while (t->slots[i] && id_at(l, t->slots[i]) != id)
-        i = (i + 1) & (t->size - 1);
-    return &t->slots[i];
-}
-
-// Fills the table and removes duplicates: the last entry of an id takes the place of the first,
-// except that one marked in `strong` (may be NULL) gives way to another such entry only.
-static void fill_table(struct xpl_id_table *t, struct id_list *l, bool *strong) {
-    uint32_t kept = 0;
-    for (uint32_t i = 1; i <= l->n; i++) {
-        const uint8_t *const entry = l->first + (i - 1) * l->stride;
-        uint32_t *const slot = slot_of(t, l, id_at(l, i));
-        if (*slot == 0)
-            *slot = ++kept;
-        else if (strong && strong[*slot] && !strong[i])
-            continue;
-        uint8_t *const to = l->first + (*slot - 1) * l->stride;
-        if (to != entry) memcpy(to, entry, l->stride);
-        if (strong) strong[*slot] = strong[i];
-    }
-    l->n = kept;
-}
+               "ids are read as the first member");
 
 static xpl_status_t index_event_ids(struct open_ctx *c, struct xpl_plane *p, bool *strong) {
-    struct id_list list = {(uint8_t *)&p->event_md[1], sizeof *p->event_md, p->n_event_md - 1};
-    struct xpl_id_table *const t = list.n ? new_table(c->arena, &list) : c->no_ids;
+    struct xpl_id_list list = {(uint8_t *)&p->event_md[1], sizeof *p->event_md, p->n_event_md - 1};
+    struct xpl_id_table *const t = list.n ? xpl_id_table_new(c->arena, &list) : c->no_ids;
     if (!t) return no_memory(c);
-    if (list.n) fill_table(t, &list, strong);
+    if (list.n) xpl_id_table_fill(t, &list, strong);
     p->n_event_md = list.n + 1;
     p->event_ids = t;
     return XPL_OK;
 }
 
 static xpl_status_t index_stat_ids(struct open_ctx *c, struct xpl_plane *p) {
-    struct id_list list = {(uint8_t *)&p->stat_md[1], sizeof *p->stat_md, p->n_stat_md - 1};
-    struct xpl_id_table *const t = list.n ? new_table(c->arena, &list) : c->no_ids;
+    struct xpl_id_list list = {(uint8_t *)&p->stat_md[1], sizeof *p->stat_md, p->n_stat_md - 1};
+    struct xpl_id_table *const t = list.n ? xpl_id_table_new(c->arena, &list) : c->no_ids;
     if (!t) return no_memory(c);
-    if (list.n) fill_table(t, &list, NULL);
+    if (list.n) xpl_id_table_fill(t, &list, NULL);
     p->n_stat_md = list.n + 1;
     p->stat_ids = t;
     return XPL_OK;
@@ -348,65 +164,6 @@ static xpl_status_t fix_hlo_ids(struct open_ctx *c, struct xpl_plane *p) {
 
 // ---- planes ----
 
-static bool is_all(xpl_str_t s, bool (*test)(char)) {
-    for (size_t i = 0; i < s.len; i++)
-        if (!test(s.ptr[i])) return false;
-    return true;
-}
-static bool is_digit(char ch) {
-    return ch >= '0' && ch <= '9';
-}
-static bool is_letter(char ch) {
-    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z');
-}
-
-// A core number as XProf's int: -1 when there is none or it does not fit.
-static int64_t core_number(xpl_str_t digits) {
-    int64_t v = 0;
-    for (size_t i = 0; i < digits.len; i++) {
-        v = v * 10 + (digits.ptr[i] - '0');
-        if (v > INT32_MAX) return -1;
-    }
-    return digits.len ? v : -1;
-}
-
-static void set_tpu_kind(struct xpl_plane *p, xpl_str_t rest) {
-    p->kind = XPL_PLANE_TPU_OTHER;
-    if (is_all(rest, is_digit)) {
-        p->kind = XPL_PLANE_TPU_CORE;
-        p->core_id = core_number(rest);
-        return;
-    }
-    static const xpl_str_t words = {" SparseCore ", 12};
-    const size_t at = xpl_str_find(rest, words, 0);
-    if (at == SIZE_MAX || at == 0 || !is_all(xpl_str_sub(rest, 0, at), is_digit)) return;
-    xpl_str_t number = xpl_str_sub(rest, at + words.len, SIZE_MAX);
-    const size_t space = xpl_str_find(number, XPL_STR(" "), 0);
-    if (space != SIZE_MAX) { // "SparseCore abc 3"
-        if (space == 0 || !is_all(xpl_str_sub(number, 0, space), is_letter)) return;
-        number = xpl_str_sub(number, space + 1, SIZE_MAX);
-    }
-    if (number.len == 0 || !is_all(number, is_digit)) return;
-    p->kind = XPL_PLANE_SPARSE_CORE;
-    p->core_id = core_number(number);
-}
-
-static void set_kind(struct xpl_plane *p) {
-    static const xpl_str_t tpu = {XPL_PLANE_NAME_TPU_PREFIX, sizeof XPL_PLANE_NAME_TPU_PREFIX - 1};
-    p->core_id = -1;
-    p->kind = XPL_PLANE_OTHER;
-    if (xpl_str_eq(p->name, XPL_STR(XPL_PLANE_NAME_HOST_THREADS)))
-        p->kind = XPL_PLANE_HOST_THREADS;
-    else if (xpl_str_eq(p->name, XPL_STR(XPL_PLANE_NAME_METADATA)))
-        p->kind = XPL_PLANE_METADATA;
-    else if (xpl_str_starts(p->name, XPL_STR(XPL_PLANE_NAME_GPU_PREFIX)))
-        p->kind = XPL_PLANE_GPU;
-    else if (xpl_str_starts(p->name, XPL_STR(XPL_PLANE_NAME_CUSTOM_PREFIX)))
-        p->kind = XPL_PLANE_CUSTOM;
-    else if (xpl_str_starts(p->name, tpu))
-        set_tpu_kind(p, xpl_str_sub(p->name, tpu.len, SIZE_MAX));
-}
-
 // First pass over a plane: its own fields, and how many of everything there is.
 static xpl_status_t count_plane(struct open_ctx *c, xpl_bytes_t message, struct xpl_plane *p) {
     struct xpl_wire w = xpl_wire_begin(message);
@@ -432,7 +189,7 @@ static xpl_status_t count_plane(struct open_ctx *c, xpl_bytes_t message, struct 
     p->stats.end = w.end;
     p->stats.field = XPLANE_STATS;
     if (!p->stats.p) p->stats.p = w.end;
-    set_kind(p);
+    xpl_plane_set_kind(p);
     return XPL_OK;
 }
 
@@ -540,13 +297,15 @@ static xpl_status_t fill_space(struct open_ctx *c) {
     return XPL_OK;
 }
 
-// Lines come before what else is broken behind them, though they are looked at last.
+// Lines come before what else is broken behind them, though they are indexed last.
 static xpl_status_t read_space(struct open_ctx *c) {
     struct xpl_error *const err = c->err, later = {0};
     c->err = &later;
     const xpl_status_t st = fill_space(c);
     c->err = err;
-    XPL_TRY(index_lines(c));
+    const uint8_t *bad;
+    XPL_TRY(xpl_index_lines(c->lines.v, c->lines.n, c->arena, c->exec, &bad, err));
+    if (bad) return broken(c, "XLine", bad);
     if (st != XPL_OK && err && err->code == XPL_OK) *err = later;
     return st;
 }
@@ -577,12 +336,4 @@ const struct xpl_plane *xpl_xspace_plane(const struct xpl_xspace *xs, xpl_str_t 
     for (uint32_t i = 0; i < xs->n_planes; i++)
         if (xpl_str_eq(xs->planes[i].name, name)) return &xs->planes[i];
     return NULL;
-}
-
-uint32_t xpl_plane_event_md(const struct xpl_plane *p, int64_t id) {
-    return xpl_event_md_at(p, (uint64_t)id);
-}
-
-uint32_t xpl_plane_stat_md(const struct xpl_plane *p, uint64_t id) {
-    return xpl_stat_md_at(p, id);
 }

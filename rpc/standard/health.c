@@ -14,7 +14,7 @@
 
 enum { MAX_LIST = 1 << 20 };
 
-// One open Watch; a member of the list as long as it may be told anything.
+// One open Watch; listed as long as it is to be notified.
 struct watch {
     struct watch *prev, *next;
     struct xpl_rpc_call *call; // referenced while listed
@@ -154,7 +154,7 @@ static void on_list(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) 
     xpl_buf_fini(&b);
 }
 
-// ---- watches; h->mu is held ----
+// ---- watches; the caller holds h->mu ----
 
 static void list_watch(struct xpl_rpc_health *h, struct watch *w) {
     w->next = h->watches;
@@ -177,7 +177,7 @@ static bool unlist_watch(struct xpl_rpc_health *h, struct watch *w) {
     return true;
 }
 
-static xpl_status_t tell(const struct xpl_rpc_health *h, const struct watch *w) {
+static xpl_status_t send_state(const struct xpl_rpc_health *h, const struct watch *w) {
     uint8_t out[2];
     return xpl_rpc_send(w->call, (xpl_bytes_t){out, encode(out, state_of(h, w->known))}, NULL);
 }
@@ -195,7 +195,7 @@ static void on_watch(struct xpl_rpc_call *c, xpl_bytes_t request, void *service)
     xpl_rpc_call_set_user(c, w, xpl_sys_free);
     pthread_mutex_lock(&h->mu);
     const bool stopped = h->stopped, full = h->n_watches >= XPL_RPC_HEALTH_WATCHERS;
-    const bool ok = !stopped && !full && tell(h, w) == XPL_OK;
+    const bool ok = !stopped && !full && send_state(h, w) == XPL_OK;
     if (ok) list_watch(h, w);
     pthread_mutex_unlock(&h->mu);
     if (ok) return;
@@ -233,10 +233,10 @@ void xpl_rpc_health_set(struct xpl_rpc_health *h, bool serving) {
     pthread_mutex_lock(&h->mu);
     const bool news = h->serving != serving && !h->stopped;
     if (news) h->serving = serving;
-    // A watcher that cannot be told now (no memory) is told with the next change; one that is
-    // gone is unlisted by its cancellation.
+    // A watcher for which there is no memory now is notified of the next change; one that is gone
+    // is unlisted by its cancellation.
     for (struct watch *w = h->watches; news && w; w = w->next)
-        if (w->known) (void)tell(h, w);
+        if (w->known) (void)send_state(h, w);
     pthread_mutex_unlock(&h->mu);
 }
 

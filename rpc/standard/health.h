@@ -25,7 +25,7 @@ void xpl_rpc_health_get_methods(struct xpl_rpc_health *h,
 // Appends a serialized HealthListResponse: all services and their state.  Check ret->failed.
 void xpl_rpc_health_list(struct xpl_rpc_health *h, struct xpl_buf *ret);
 
-// Sets all services and tells the watchers.  Any thread.
+// Sets all services and notifies the watchers.  Any thread.
 void xpl_rpc_health_set(struct xpl_rpc_health *h, bool serving);
 // NOT_SERVING, and all watches end with UNAVAILABLE: call before xpl_rpc_server_shutdown.
 void xpl_rpc_health_stop(struct xpl_rpc_health *h);

@@ -244,21 +244,21 @@ static const struct symbol *find_symbol(const struct xpl_rpc_reflection *r, xpl_
     return NULL;
 }
 
-static void put_answer(struct xpl_buf *b, const struct xpl_rpc_reflection *r, uint32_t question,
+static void put_answer(struct xpl_buf *b, const struct xpl_rpc_reflection *r, uint32_t kind,
                        xpl_str_t text, struct xpl_buf *inner) {
     const struct symbol *const s =
-        question == BY_SYMBOL || question == EXTENSIONS_OF ? find_symbol(r, text) : NULL;
-    const size_t file = question == BY_FILENAME      ? find_file(r, text)
-                        : question == BY_SYMBOL && s ? s->file
-                                                     : SIZE_MAX;
+        kind == BY_SYMBOL || kind == EXTENSIONS_OF ? find_symbol(r, text) : NULL;
+    const size_t file = kind == BY_FILENAME      ? find_file(r, text)
+                        : kind == BY_SYMBOL && s ? s->file
+                                                 : SIZE_MAX;
     if (file != SIZE_MAX) {
         put_files(b, r, file, inner);
-    } else if (question == LIST_SERVICES) {
+    } else if (kind == LIST_SERVICES) {
         put_services(b, r, inner);
-    } else if (question == EXTENSIONS_OF && s && s->kind == MESSAGE) { // proto3: it has none
+    } else if (kind == EXTENSIONS_OF && s && s->kind == MESSAGE) { // proto3: it has none
         xpl_rpc_put_text(inner, 1, s->name);
         put_bytes(b, EXTENSION_NUMBERS, (xpl_bytes_t){inner->p, inner->n});
-    } else if (question == 0) {
+    } else if (kind == 0) {
         put_error(b, XPL_INVALID_ARGUMENT, XPL_STR("the request asks nothing"));
     } else {
         put_error(b, XPL_NOT_FOUND, XPL_STR("not found"));
@@ -271,19 +271,19 @@ xpl_status_t xpl_rpc_reflection_answer(const struct xpl_rpc_reflection *r, xpl_b
                                  request, err));
     struct xpl_rpc_reader reader = xpl_rpc_reader(request);
     struct xpl_rpc_field f;
-    uint32_t question = 0;
+    uint32_t kind = 0;
     xpl_str_t text = {0}, host = {0};
     while (xpl_rpc_field_next(&reader, &f) == 1) {
         if (f.wire != 2) continue;
         if (f.num == 1) host = xpl_rpc_field_text(&f);
         if (f.num < BY_FILENAME || f.num > LIST_SERVICES) continue;
-        question = f.num, text = xpl_rpc_field_text(&f); // of a oneof the last one counts
+        kind = f.num, text = xpl_rpc_field_text(&f); // of a oneof the last one counts
     }
     struct xpl_buf inner;
     xpl_buf_init(&inner, MAX_ANSWER);
     xpl_rpc_put_text(ret, VALID_HOST, host);
     put_bytes(ret, ORIGINAL, request);
-    put_answer(ret, r, question, text, &inner);
+    put_answer(ret, r, kind, text, &inner);
     const bool failed = inner.failed || ret->failed;
     xpl_buf_fini(&inner);
     if (failed) XPL_RETURN_OOM(err, "reflection");

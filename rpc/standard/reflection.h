@@ -24,7 +24,7 @@ void xpl_rpc_reflection_free(struct xpl_rpc_reflection *r);
 void xpl_rpc_reflection_get_methods(struct xpl_rpc_reflection *r,
                                     struct xpl_rpc_method ret[XPL_RPC_REFLECTION_METHODS]);
 
-// One question, one answer, both serialized; what the methods do with each message.
+// One request, one response, both serialized; what the methods do with each message.
 xpl_status_t xpl_rpc_reflection_answer(const struct xpl_rpc_reflection *r, xpl_bytes_t request,
                                        struct xpl_buf *ret, struct xpl_error *err);
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analysis/formats/format.h"
 #include "base/str.h"
 
 static xpl_status_t fail(const char *path, struct xpl_error *err) {
@@ -24,7 +25,8 @@ static xpl_status_t fail(const char *path, struct xpl_error *err) {
 // A profile, or what stands beside profiles that we stored.
 static bool is_ours(const char *name) {
     const xpl_str_t s = xpl_str_from(name);
-    return xpl_str_ends(s, XPL_STR(".xplane.pb")) ||
+    const struct xpl_format *const f = xpl_format_of_name(s, NULL);
+    return (f && f->open) ||
            (xpl_str_starts(s, XPL_STR("capture")) && xpl_str_ends(s, XPL_STR(".json")));
 }
 

@@ -9,12 +9,13 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "analysis/formats/format.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "rpc/message.h"
+#include "server/capture_jobs/messages.h"
 #include "server/capture_jobs/removal.h"
-#include "server/grpc/capture_messages.h"
 
 enum {
     MIN_PAUSE_MS = 1000,   // between the end of a capture and the next
@@ -173,7 +174,7 @@ static bool has_others(const struct xpl_schedules *all, const char *path, uint64
     (void)snprintf(whole, sizeof whole, "%s/%s", all->logdir, path);
     DIR *const d = opendir(whole);
     for (const struct dirent *e; d && (e = readdir(d));)
-        n += xpl_str_ends(xpl_str_from(e->d_name), XPL_STR(".xplane.pb")) ||
+        n += xpl_format_of_name(xpl_str_from(e->d_name), NULL) != NULL ||
              xpl_str_ends(xpl_str_from(e->d_name), XPL_STR(".part"));
     if (d) (void)closedir(d);
     return n > n_hosts;

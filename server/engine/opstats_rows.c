@@ -1,6 +1,10 @@
 #include "server/engine/opstats_rows.h"
 
+#include "analysis/products/values.h"
+
 #include <math.h>
+
+#include "analysis/opstats/codec/codec.h"
 
 // Slices of a step by what the device did, from the event types of event_span.h (reference A5).
 enum {
@@ -143,6 +147,12 @@ static xpl_status_t fill_steps(const struct xpl_opstats *s, struct xpl_arena *ar
     return XPL_OK;
 }
 
+bool xpl_opstats_has_rows(const struct xpl_opstats *s, unsigned variant) {
+    const bool cpu_only = s->run_environment.hardware_type == XPL_HW_CPU_ONLY;
+    if (variant & XPL_OP_STATS_ALL_STEPS) return false;
+    return variant & XPL_OP_STATS_CPU_AS_DEVICE || !cpu_only;
+}
+
 xpl_status_t xpl_rows_from_opstats(const struct xpl_opstats *s, struct xpl_arena *arena,
                                    struct xpl_rows *ret, struct xpl_error *err) {
     const struct xpl_op_metrics_db *dev = &s->device_op_metrics_db, *host = &s->host_op_metrics_db;
@@ -160,4 +170,12 @@ xpl_status_t xpl_rows_from_opstats(const struct xpl_opstats *s, struct xpl_arena
     for (size_t i = 0; i < s->kernel_reports.n; i++)
         fill_kernel(&s->kernel_reports.v[i], &kernels[i]);
     return fill_steps(s, arena, ret, err);
+}
+
+xpl_status_t xpl_rows_from_product(const void *opstats, xpl_bytes_t encoded,
+                                   struct xpl_arena *arena, struct xpl_rows *ret,
+                                   struct xpl_error *err) {
+    struct xpl_opstats *decoded = NULL;
+    if (!opstats) XPL_TRY(xpl_opstats_decode(encoded, arena, &decoded, err));
+    return xpl_rows_from_opstats(opstats ? opstats : decoded, arena, ret, err);
 }

@@ -67,7 +67,7 @@ static bool one_session(struct xpl_prefetch *p, struct xpl_snapshot *snap,
             *ret_growing = true;
             continue;
         }
-        if (!xpl_engine_knows(p->engine, s, h) && has_room(p)) convert(p, snap, s, h);
+        if (!xpl_engine_knows(p->engine, h) && has_room(p)) convert(p, snap, s, h);
     }
     return true;
 }

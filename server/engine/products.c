@@ -1,527 +1,734 @@
-// Hosts' OpStats: memory, store, conversion; each host is converted by one thread at a time, and
-// everybody who wants it waits for that and shares its outcome.
+#include "server/engine/products.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#include "analysis/opstats/codec/codec.h"
-#include "analysis/tools/pipeline.h"
+#include "analysis/products/values.h"
+#include "base/arena.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
-#include "server/engine/impl.h"
+#include "base/cond.h"
+#include "base/log.h"
+#include "server/engine/handle.h"
+#include "server/engine/index_files.h"
+#include "server/engine/opstats_rows.h"
 #include "server/engine/writer.h"
+#include "storage/sessions/identity.h"
 
-enum { ATTEMPTS = 4 }; // one, and three more when the file changed meanwhile
+enum { CANCEL_POLL_NS = 50000000 }; // how soon one who waits notices that he is cancelled
 
-struct xpl_conversion { // one that is under way, or whose outcome somebody still reads
-    struct xpl_conversion *next;
-    struct xpl_fingerprint print;
+enum build_state {
+    BUILD_MAKING,
+    BUILD_PARTIAL, // one request has its answer; the rest is still to be made
+    BUILD_READY,
+    BUILD_FAILED,
+};
+
+// A product that is being made, or whose outcome somebody still reads, or that is not saved yet.
+struct xpl_product_build {
+    struct xpl_product_build *next;
+    const struct xpl_product *product;
+    struct xpl_fingerprint fingerprint;
     unsigned variant;
-    bool prefetch;
-    unsigned refs;        // the maker's and one for each who waits; under the engine's mutex
-    atomic_bool others;   // somebody waits: readable without it
+    unsigned refs;        // the maker's, one for each who waits, the saver's; under the mutex
+    bool prefetch;        // made ahead of requests
+    bool listed, unsaved; // unsaved: READY, and found here until its file is written
+    atomic_bool others;   // somebody waits: readable without the mutex
     atomic_bool give_way; // a request wants what a prefetch is making
-    bool done, made;      // made: from the profile, not from memory or the store
-    xpl_status_t status;  // when done, as what follows
+    enum build_state state;
+    bool made;           // from the profile, not from memory or the store
+    xpl_status_t status; // when READY or FAILED, as what follows
     struct xpl_error err;
-    struct xpl_host_product *product;
+    struct xpl_product_handle *handle;
 };
 
-struct key {
-    char kind; // 'P' product, 'D' device flag
-    uint8_t variant;
-    char pad[6];
-    struct xpl_fingerprint print;
+struct xpl_product_manager {
+    struct xpl_product_manager_parts parts;
+    atomic_size_t limit;    // bytes
+    pthread_mutex_t mu;     // protects builds and what they point to
+    pthread_cond_t changed; // a build changed its state
+    struct xpl_product_build *builds;
+    atomic_ullong made, failed, bytes_made;
 };
 
-static struct key make_key(char kind, const struct xpl_fingerprint *print, unsigned variant) {
-    struct key k;
+// ---- builds; the caller holds m->mu ----
+
+static void build_set_state(struct xpl_product_manager *m, struct xpl_product_build *b,
+                            enum build_state state) {
+    assert(b->state == BUILD_MAKING || (b->state == BUILD_PARTIAL && state >= BUILD_READY));
+    assert(state > b->state);
+    b->state = state;
+    pthread_cond_broadcast(&m->changed);
+}
+
+static bool build_is_done(const struct xpl_product_build *b) {
+    return b->state >= BUILD_READY;
+}
+
+static void build_list(struct xpl_product_manager *m, struct xpl_product_build *b) {
+    assert(!b->listed);
+    b->next = m->builds;
+    m->builds = b;
+    b->listed = true;
+}
+
+static void build_unlist(struct xpl_product_manager *m, struct xpl_product_build *b) {
+    struct xpl_product_build **at = &m->builds;
+    while (b->listed && *at != b)
+        at = &(*at)->next;
+    if (b->listed) *at = b->next;
+    b->listed = false;
+}
+
+static void build_unref(struct xpl_product_build *b) {
+    assert(b->refs > 0);
+    atomic_store(&b->others, --b->refs > 1);
+    if (b->refs) return;
+    if (b->handle) xpl_object_unref(&b->handle->object);
+    xpl_sys_free(b);
+}
+
+static bool build_is_for(const struct xpl_product_build *b, const struct xpl_product *product,
+                         unsigned variant, const struct xpl_fingerprint *fingerprint) {
+    return b->product == product && b->variant == variant &&
+           xpl_fingerprint_eq(&b->fingerprint, fingerprint);
+}
+
+// A build that a prefetch makes counts only with `prefetches`.
+static struct xpl_product_build *build_find(struct xpl_product_manager *m,
+                                            const struct xpl_product *product, unsigned variant,
+                                            const struct xpl_fingerprint *fingerprint,
+                                            bool prefetches) {
+    struct xpl_product_build *b = m->builds;
+    while (b && (!build_is_for(b, product, variant, fingerprint) || (b->prefetch && !prefetches)))
+        b = b->next;
+    return b;
+}
+
+// ---- memory ----
+
+struct memory_key {
+    char kind; // tells these keys from those of answers
+    char pad[3];
+    unsigned variant;
+    const struct xpl_product *product;
+    struct xpl_fingerprint fingerprint;
+};
+
+static struct memory_key memory_key(const struct xpl_product *product, unsigned variant,
+                                    const struct xpl_fingerprint *fingerprint) {
+    struct memory_key k;
     memset(&k, 0, sizeof k); // compared as bytes
-    k.kind = kind;
-    k.variant = (uint8_t)variant;
-    k.print = *print;
+    k.kind = 'P';
+    k.variant = variant;
+    k.product = product;
+    k.fingerprint = *fingerprint;
     return k;
 }
 
-static xpl_bytes_t key_bytes(const struct key *k) {
-    return (xpl_bytes_t){(const uint8_t *)k, sizeof *k};
+static void keep_in_memory(struct xpl_product_manager *m, struct xpl_product_handle *h) {
+    const struct memory_key k = memory_key(h->product, h->variant, &h->fingerprint);
+    h->object.bytes = xpl_product_handle_bytes(h);
+    xpl_cache_put(m->parts.cache, (xpl_bytes_t){(const uint8_t *)&k, sizeof k}, &h->object);
 }
 
-static void product_destroy(struct xpl_object *o) {
-    struct xpl_host_product *p = (struct xpl_host_product *)o;
-    xpl_arena_fini(&p->arena);
-    xpl_sys_free(p->packed);
-    xpl_sys_free(p);
+static void forget_in_memory(struct xpl_product_manager *m, const struct xpl_product_handle *h) {
+    const struct memory_key k = memory_key(h->product, h->variant, &h->fingerprint);
+    xpl_cache_drop(m->parts.cache, (xpl_bytes_t){(const uint8_t *)&k, sizeof k});
 }
 
-static struct xpl_host_product *product_new(size_t limit) {
-    struct xpl_host_product *p = xpl_sys_alloc(sizeof *p);
-    if (!p) return NULL;
-    *p = (struct xpl_host_product){.object = {.destroy = product_destroy}};
-    atomic_init(&p->object.refs, 1);
-    xpl_arena_init(&p->arena, limit);
-    return p;
-}
-
-struct xpl_host_product *xpl_product_peek(struct xpl_engine *e, const struct xpl_fingerprint *print,
-                                          unsigned variant) {
-    const struct key k = make_key('P', print, variant);
-    return (struct xpl_host_product *)xpl_cache_get(e->cache, key_bytes(&k));
-}
-
-static void keep(struct xpl_engine *e, struct xpl_host_product *p, unsigned variant) {
-    const struct key k = make_key('P', &p->print, variant);
-    p->object.bytes = p->arena.reserved + p->packed_len + sizeof *p;
-    xpl_cache_put(e->cache, key_bytes(&k), &p->object);
-}
-
-static void add_us(_Atomic uint64_t *stage_us, enum xpl_stage stage, uint64_t since_ns) {
-    const uint64_t us = (xpl_clock_ns() - since_ns) / 1000;
-    atomic_fetch_add(&stage_us[stage], us ? us : 1);
+struct xpl_product_handle *xpl_product_lookup(struct xpl_product_manager *m,
+                                              const struct xpl_product *product, unsigned variant,
+                                              const struct xpl_fingerprint *fingerprint) {
+    const struct memory_key k = memory_key(product, variant, fingerprint);
+    struct xpl_product_handle *h = (struct xpl_product_handle *)xpl_cache_get(
+        m->parts.cache, (xpl_bytes_t){(const uint8_t *)&k, sizeof k});
+    if (h || product->residency != XPL_RESIDENCY_FILE) return h;
+    pthread_mutex_lock(&m->mu);
+    const struct xpl_product_build *const b = build_find(m, product, variant, fingerprint, true);
+    if (b && b->unsaved && b->handle) {
+        h = b->handle;
+        xpl_object_ref(&h->object);
+    }
+    pthread_mutex_unlock(&m->mu);
+    return h;
 }
 
 // ---- store ----
 
-static struct xpl_store_key store_key(const struct xpl_fingerprint *print, unsigned variant) {
-    static const char *const options[XPL_N_VARIANTS] = {"", "cpu_as_device", "all_steps",
-                                                        "cpu_as_device all_steps"};
+bool xpl_product_profile_id(struct xpl_product_manager *m, const struct xpl_snapshot *snapshot,
+                            const struct xpl_host *host, struct xpl_work_owner owner,
+                            struct xpl_profile_id *ret) {
+    struct xpl_opened_profile opened = {0};
+    if (xpl_identity_lookup(m->parts.identity, &host->print, ret)) return true;
+    if (!xpl_identity_must_hash_first(m->parts.identity, host->print.size)) return false;
+    if (xpl_snapshot_open(snapshot, host, 0, &opened.source, NULL) != XPL_OK) return false;
+    const bool found = xpl_source_is_stable(opened.source) &&
+                       xpl_fingerprint_eq(xpl_source_fingerprint(opened.source), &host->print) &&
+                       xpl_identity_hash(m->parts.identity, opened.source, owner.is_cancelled,
+                                         owner.arg, ret, NULL) == XPL_OK;
+    xpl_opened_profile_close(&opened);
+    if (found) xpl_store_writer_wake(m->parts.writer);
+    return found;
+}
+
+// The variant's names, "a b"; "" for 0.
+static xpl_str_t variant_text(const struct xpl_product *p, unsigned variant, char *buf,
+                              size_t size) {
+    size_t n = 0;
+    buf[0] = 0;
+    for (unsigned i = 0; p->variants && p->variants[i]; i++)
+        if (variant & 1u << i)
+            n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? " " : "", p->variants[i]);
+    assert(n < size);
+    return (xpl_str_t){buf, n};
+}
+
+enum { MAX_VARIANT_TEXT = 128 };
+
+static struct xpl_store_key store_key(const struct xpl_product *p, unsigned variant,
+                                      const struct xpl_profile_id *id, char *buf) {
     return (struct xpl_store_key){
         .kind = XPL_STORE_PRODUCT,
-        .name = XPL_STR("op_stats"),
-        .options = xpl_str_from(options[variant]),
-        .version = XPL_ANALYSIS_VERSION,
-        .files = print,
-        .n_files = 1,
+        .name = xpl_str_from(p->name),
+        .options = variant_text(p, variant, buf, MAX_VARIANT_TEXT),
+        .version = p->version,
+        .profiles = id,
+        .n_profiles = 1,
     };
 }
 
-// ---- packing ----
-
-xpl_status_t xpl_product_unpack(const struct xpl_host_product *p, struct xpl_arena *arena,
-                                const struct xpl_opstats **ret, struct xpl_error *err) {
-    struct xpl_opstats *stats = NULL;
-    XPL_TRY(xpl_opstats_decode((xpl_bytes_t){p->packed, p->packed_len}, arena, &stats, err));
-    *ret = stats;
-    return XPL_OK;
+bool xpl_product_is_stored(struct xpl_product_manager *m, const struct xpl_product *product,
+                           unsigned variant, const struct xpl_fingerprint *fingerprint) {
+    char buf[MAX_VARIANT_TEXT];
+    struct xpl_profile_id id;
+    if (!xpl_identity_lookup(m->parts.identity, fingerprint, &id)) return false;
+    const struct xpl_store_key k = store_key(product, variant, &id, buf);
+    return xpl_store_has(m->parts.store, &k);
 }
 
-// Makes a product small, when there is memory for that.  Nobody else may have it yet.
-static void pack(struct xpl_host_product *p) {
-    struct xpl_buf b;
-    xpl_buf_init(&b, XPL_STORE_MAX_RESULT);
-    if (p->stats && xpl_opstats_encode(p->stats, &b, NULL) == XPL_OK)
-        p->packed = xpl_buf_take(&b, &p->packed_len);
-    if (p->packed) {
-        p->stats = NULL;
-        xpl_arena_fini(&p->arena);
-    }
-    xpl_buf_fini(&b);
-}
-
-// *at, unpacked: a new one, in memory in its place.  False, and NULL, when it cannot be had.
-static bool unpacked(struct xpl_engine *e, unsigned variant, struct xpl_host_product **at) {
-    struct xpl_host_product *const old = *at;
-    if (!old->packed) return true;
-    struct xpl_host_product *p = product_new(atomic_load(&e->memory_limit));
-    if (p && xpl_product_unpack(old, &p->arena, &p->stats, NULL) != XPL_OK) {
-        xpl_object_unref(&p->object);
-        p = NULL;
-    }
-    if (p) {
-        p->print = old->print;
-        p->stored = old->stored;
-        p->settled = old->settled;
-        if (p->settled) keep(e, p, variant);
-    }
-    xpl_object_unref(&old->object);
-    *at = p;
-    return p != NULL;
-}
-
-// The stored product, decoded unless a packed one will do; NULL when there is none.
-static struct xpl_host_product *from_store(struct xpl_engine *e,
-                                           const struct xpl_fingerprint *print, unsigned variant,
-                                           bool packed, _Atomic uint64_t *stage_us) {
-    const uint64_t began = xpl_clock_ns();
-    const struct xpl_store_key k = store_key(print, variant);
+static struct xpl_product_handle *read_store(struct xpl_product_manager *m,
+                                             const struct xpl_product_build *b,
+                                             const struct xpl_profile_id *id, bool packed) {
+    char buf[MAX_VARIANT_TEXT];
+    const struct xpl_store_key k = store_key(b->product, b->variant, id, buf);
+    const size_t limit = atomic_load(&m->limit);
     struct xpl_store_value v;
-    if (xpl_store_get(e->store, &k, atomic_load(&e->memory_limit), &v, NULL) != XPL_OK) return NULL;
-    struct xpl_host_product *p = product_new(atomic_load(&e->memory_limit));
-    struct xpl_opstats *stats = NULL;
-    const xpl_bytes_t bytes = {v.data, v.len};
-    if (p && packed) {
-        p->packed = v.data;
-        p->packed_len = v.len;
-        v.data = NULL;
-    } else if (p && xpl_opstats_decode(bytes, &p->arena, &stats, NULL) != XPL_OK) {
-        xpl_object_unref(&p->object);
-        p = NULL;
-    }
-    xpl_sys_free(v.data);
+    if (xpl_store_get(m->parts.store, &k, limit, &v, NULL) != XPL_OK) return NULL;
     xpl_sys_free(v.meta);
-    if (!p) return NULL;
-    p->stats = stats;
-    p->print = *print;
-    p->stored = true;
-    p->settled = true;
-    add_us(stage_us, XPL_STAGE_STORE, began);
-    return p;
+    return xpl_product_handle_from_bytes(b->product, b->variant, v.data, v.len, packed, limit);
 }
 
-// The rows that people query are those of the answers that they see by default.
-static bool wants_rows(const struct xpl_opstats *stats, unsigned variant) {
-    const bool cpu_only = stats->run_environment.hardware_type == XPL_HW_CPU_ONLY;
-    return !(variant & XPL_VARIANT_ALL_STEPS) && (variant & XPL_VARIANT_CPU || !cpu_only);
+static struct xpl_product_handle *read_file(struct xpl_product_manager *m,
+                                            const struct xpl_product_build *b) {
+    struct xpl_source *file = NULL;
+    xpl_status_t st;
+    if (xpl_index_files_open(m->parts.files, &b->fingerprint, b->product->version, &file) != XPL_OK)
+        return NULL;
+    struct xpl_product_handle *const h =
+        xpl_product_handle_from_file(b->product, b->variant, file, atomic_load(&m->limit), &st);
+    if (h) return h;
+    xpl_source_free(file);
+    if (st == XPL_DATA_LOSS)
+        xpl_index_files_remove(m->parts.files, &b->fingerprint, b->product->version);
+    return NULL;
 }
 
-// `rows`: the product's are wanted.
-static void to_store(struct xpl_engine *e, struct xpl_host_product *p, unsigned variant,
-                     bool rows) {
-    const struct xpl_store_key k = store_key(&p->print, variant);
+// The product that is kept outside of memory, packed where that will do; NULL when there is none.
+static struct xpl_product_handle *read_kept(struct xpl_product_manager *m,
+                                            const struct xpl_product_request *r,
+                                            const struct xpl_product_build *b,
+                                            const struct xpl_build_context *ctx,
+                                            struct xpl_stage_times *times) {
+    const uint64_t began = xpl_clock_ns();
+    struct xpl_product_handle *h = NULL;
+    struct xpl_profile_id id;
+    if (b->product->residency == XPL_RESIDENCY_STORE &&
+        xpl_product_profile_id(m, r->snapshot, r->host, ctx->owner, &id)) {
+        h = read_store(m, b, &id, ctx->packed);
+        xpl_stage_add(times, XPL_STAGE_STORE, began);
+    }
+    if (b->product->residency == XPL_RESIDENCY_FILE) h = read_file(m, b);
+    if (!h) return NULL;
+    h->fingerprint = b->fingerprint;
+    h->from_store = true;
+    h->stable = true;
+    return h;
+}
+
+static xpl_status_t op_stats_rows(const void *value, xpl_bytes_t encoded, struct xpl_arena *arena,
+                                  struct xpl_rows *ret, struct xpl_error *err) {
+    const struct xpl_op_stats_value *const v = value;
+    return xpl_rows_from_product(v ? v->stats : NULL, encoded, arena, ret, err);
+}
+
+// Hands a product, and the rows that people query, to the store's writer.
+static void write_to_store(struct xpl_product_manager *m, const struct xpl_product_request *r,
+                           struct xpl_product_handle *h) {
+    // Rows that a crash lost are made when the product is read unpacked.
+    const struct xpl_op_stats_value *const v =
+        h->product == &xpl_product_op_stats ? h->value : NULL;
+    const bool rows = v && xpl_opstats_has_rows(v->stats, h->variant);
+    char buf[MAX_VARIANT_TEXT];
     const struct xpl_store_writer_key w = {
-        .kind = k.kind, .name = k.name, .options = k.options, .files = &p->print, .n_files = 1};
-    const xpl_bytes_t packed = {p->packed, p->packed_len};
-    if (!p->stored)
-        xpl_store_writer_put_opstats(e->writer, &w, &p->object, p->stats, packed, rows);
-    else if (rows && !xpl_store_has_rows(e->store, &p->print, XPL_ANALYSIS_VERSION))
-        xpl_store_writer_put_rows(e->writer, &w, &p->object, p->stats, packed);
+        .kind = XPL_STORE_PRODUCT,
+        .name = xpl_str_from(h->product->name),
+        .options = variant_text(h->product, h->variant, buf, sizeof buf),
+        .version = h->product->version,
+        .snapshot = r->snapshot,
+        .hosts = &r->host,
+        .files = &h->fingerprint,
+        .n_hosts = 1};
+    const struct xpl_store_writer_product p = {.owner = &h->object,
+                                               .value = h->value,
+                                               .encoded = {h->packed, h->packed_len},
+                                               .encode = h->product->encode,
+                                               .rows = rows ? op_stats_rows : NULL};
+    struct xpl_profile_id id;
+    if (!h->from_store)
+        xpl_store_writer_put_product(m->parts.writer, &w, &p);
+    else if (rows && xpl_identity_lookup(m->parts.identity, &h->fingerprint, &id) &&
+             !xpl_store_has_rows(m->parts.store, &id, XPL_ROWS_VERSION))
+        xpl_store_writer_put_rows(m->parts.writer, &w, &p);
 }
 
-bool xpl_product_is_stored(struct xpl_engine *e, const struct xpl_fingerprint *print) {
-    const struct xpl_store_key device = store_key(print, 0);
-    const struct xpl_store_key cpu = store_key(print, XPL_VARIANT_CPU);
-    return xpl_store_has(e->store, &cpu) || xpl_store_has(e->store, &device);
+// On the saver's thread: from now on the file is read, or, without one, memory.
+static void saved(void *manager, void *build, bool ok) {
+    struct xpl_product_manager *const m = manager;
+    struct xpl_product_build *const b = build;
+    if (!ok) keep_in_memory(m, b->handle);
+    pthread_mutex_lock(&m->mu);
+    b->unsaved = false;
+    build_unlist(m, b);
+    build_unref(b);
+    pthread_mutex_unlock(&m->mu);
 }
 
-// ---- converting ----
+// Has the file written; until then the build stays listed, and the product is found there.
+static void write_to_file(struct xpl_product_manager *m, struct xpl_product_build *b) {
+    pthread_mutex_lock(&m->mu);
+    b->refs++; // the saver's
+    b->unsaved = true;
+    pthread_mutex_unlock(&m->mu);
+    const struct xpl_index_file_save s = {.fingerprint = b->fingerprint,
+                                          .version = b->product->version,
+                                          .handle = b->handle,
+                                          .done = saved,
+                                          .manager = m,
+                                          .build = b};
+    if (!xpl_index_files_save(m->parts.files, &s)) saved(m, b, false);
+}
 
-struct nobody { // decides for one conversion whether anyone still wants it
-    const struct xpl_build_context *want;
-    struct xpl_conversion *conversion;
-    const struct xpl_source *source;
+// ---- making ----
+
+struct build_owner { // decides for one build whether anyone still wants it
+    const struct xpl_build_context *ctx;
+    const struct xpl_product_build *build;
 };
 
-struct guarded_exec {
-    struct xpl_exec exec;
-    struct xpl_exec *inner;
-    struct nobody nobody;
-};
-
-static bool guarded_cancelled(struct xpl_exec *x) {
-    const struct nobody *n = &((struct guarded_exec *)x)->nobody;
-    if (xpl_source_is_truncated(n->source)) return true; // whatever comes out is worth nothing
-    if (n->conversion && atomic_load(&n->conversion->give_way)) return true;
-    if (n->conversion && atomic_load(&n->conversion->others)) return false;
-    return n->want->cancelled && n->want->cancelled(n->want->arg);
+static bool build_is_unwanted(void *arg) {
+    const struct build_owner *const o = arg;
+    if (atomic_load(&o->build->give_way)) return true;
+    if (atomic_load(&o->build->others)) return false;
+    return o->ctx->owner.is_cancelled && o->ctx->owner.is_cancelled(o->ctx->owner.arg);
 }
 
-static void guarded_run(struct xpl_exec *x, size_t n, xpl_exec_fn fn, void *ctx) {
-    xpl_exec_run(((struct guarded_exec *)x)->inner, n, fn, ctx);
-}
-
-static struct guarded_exec guard(const struct xpl_build_context *want, struct xpl_conversion *c,
-                                 const struct xpl_source *s) {
-    return (struct guarded_exec){
-        .exec = {.run = guarded_run, .cancelled = guarded_cancelled, .width = want->exec->width},
-        .inner = want->exec,
-        .nobody = {want, c, s},
-    };
-}
-
-static void source_free(struct xpl_source **s) {
-    xpl_source_free(*s);
-}
-
-// One attempt.  *ret may carry DATA_LOSS; ABORTED when the file changed meanwhile.
-static xpl_status_t convert_once(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
-                                 const struct xpl_host *h, unsigned variant,
-                                 const struct xpl_build_context *want, struct xpl_conversion *c,
-                                 _Atomic uint64_t *stage_us, struct xpl_host_product **ret,
-                                 struct xpl_error *err) {
-    XPL_AUTO(source_free) struct xpl_source *src = NULL;
-    uint64_t began = xpl_clock_ns();
-    XPL_TRY(xpl_snapshot_open(snapshot, h, 0, &src, err));
-    add_us(stage_us, XPL_STAGE_OPEN, began);
-    began = xpl_clock_ns();
-    const size_t limit = atomic_load(&e->memory_limit);
-    struct xpl_host_product *p = product_new(limit);
-    if (!p) XPL_RETURN_OOM(err, "conversion");
-    struct guarded_exec exec = guard(want, c, src);
-    struct xpl_opstats *stats = NULL;
+// One attempt with an open profile.  *ret may carry DATA_LOSS; ABORTED when the file changed.
+static xpl_status_t make_of_opened(struct xpl_product_manager *m,
+                                   const struct xpl_product_request *r,
+                                   const struct xpl_opened_profile *opened, struct xpl_exec *exec,
+                                   struct xpl_product_handle *h, struct xpl_error *err) {
     struct xpl_error why = {0};
-    const struct xpl_convert_options opt = {.cpu_as_device = variant & XPL_VARIANT_CPU,
-                                            .keep_incomplete_steps =
-                                                variant & XPL_VARIANT_ALL_STEPS};
-    const xpl_status_t st =
-        xpl_bytes_op_stats(xpl_source_bytes(src), &opt, &exec.exec, limit, &p->arena, &stats, &why);
-    add_us(stage_us, XPL_STAGE_CONVERT, began);
-    const xpl_status_t same = xpl_source_verify(src, err);
-    if (same != XPL_OK) {
-        xpl_object_unref(&p->object);
-        return same;
-    }
-    if (st != XPL_OK && st != XPL_DATA_LOSS) {
-        xpl_object_unref(&p->object);
-        return xpl_error_set(err, st, __FILE__, __LINE__, why.offset, "%s: %s", h->path.ptr,
+    const struct xpl_product_input in = {.profile = opened->bytes,
+                                         .variant = r->variant,
+                                         .exec = exec,
+                                         .limit = atomic_load(&m->limit),
+                                         .first = r->first};
+    const xpl_status_t st = r->product->make(&in, &h->value, &why);
+    XPL_TRY(xpl_source_verify(opened->source, err));
+    if (st != XPL_OK && st != XPL_DATA_LOSS)
+        return xpl_error_set(err, st, __FILE__, __LINE__, why.offset, "%s: %s", r->host->path.ptr,
                              why.msg);
-    }
-    p->status = st;
-    if (st == XPL_DATA_LOSS) {
-        xpl_arena_fini(&p->arena);
-        xpl_error_set(&p->err, st, __FILE__, __LINE__, why.offset, "%s: %s", h->path.ptr, why.msg);
-    }
-    p->stats = stats;
-    p->print = *xpl_source_fingerprint(src);
-    p->settled = xpl_source_is_stable(src);
-    atomic_fetch_add(&e->bytes_converted, p->print.size);
-    *ret = p;
+    h->status = st;
+    if (st == XPL_DATA_LOSS)
+        (void)xpl_error_set(&h->err, st, __FILE__, __LINE__, why.offset, "%s: %s",
+                            r->host->path.ptr, why.msg);
+    h->fingerprint = *xpl_source_fingerprint(opened->source);
+    h->stable = xpl_source_is_stable(opened->source);
     return XPL_OK;
 }
 
-static xpl_status_t convert(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
-                            const struct xpl_host *h, unsigned variant,
-                            const struct xpl_build_context *want, struct xpl_conversion *c,
-                            _Atomic uint64_t *stage_us, struct xpl_host_product **ret,
-                            struct xpl_error *err) {
-    struct xpl_error last = {0};
-    struct xpl_host_product *p = NULL;
-    xpl_status_t st = XPL_ABORTED;
-    for (int i = 0; i < ATTEMPTS && st == XPL_ABORTED; i++) {
-        last = (struct xpl_error){0};
-        st = convert_once(e, snapshot, h, variant, want, c, stage_us, &p, &last);
+static xpl_status_t make_once(struct xpl_product_manager *m, const struct xpl_product_request *r,
+                              const struct xpl_build_context *ctx, struct xpl_work_owner owner,
+                              struct xpl_stage_times *times, struct xpl_product_handle **ret,
+                              struct xpl_error *err) {
+    struct xpl_opened_profile own = {0};
+    uint64_t began = xpl_clock_ns();
+    if (!r->opened) {
+        XPL_TRY(xpl_opened_profile_open(r->snapshot, r->host, atomic_load(&m->limit), &own, err));
+        xpl_stage_add(times, XPL_STAGE_OPEN, began);
+        began = xpl_clock_ns();
     }
-    const bool sound = p && p->status == XPL_OK;
-    if (st != XPL_CANCELLED) atomic_fetch_add(sound ? &e->converted_ok : &e->conversions_failed, 1);
+    const struct xpl_opened_profile *const opened = r->opened ? r->opened : &own;
+    struct xpl_product_handle *const h = xpl_product_handle_new(r->product, r->variant);
+    struct xpl_guarded_exec exec;
+    xpl_guarded_exec_init(&exec, ctx->exec, owner, opened->source);
+    const xpl_status_t st = h ? make_of_opened(m, r, opened, &exec.exec, h, err)
+                              : xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__,
+                                              UINT64_MAX, "%s: out of memory", r->product->name);
+    xpl_stage_add(times, XPL_STAGE_CONVERT, began);
+    if (st == XPL_OK)
+        *ret = h;
+    else if (h)
+        xpl_object_unref(&h->object);
+    xpl_opened_profile_close(&own);
+    return st;
+}
+
+// With an open profile the caller tries again: he has to open it anew.
+static xpl_status_t make_with_retries(struct xpl_product_manager *m,
+                                      const struct xpl_product_request *r,
+                                      const struct xpl_build_context *ctx,
+                                      struct xpl_work_owner owner, struct xpl_stage_times *times,
+                                      struct xpl_product_handle **ret, struct xpl_error *err) {
+    struct xpl_error last = {0};
+    struct xpl_product_handle *h = NULL;
+    xpl_status_t st = XPL_ABORTED;
+    const int attempts = r->opened ? 1 : XPL_OPEN_ATTEMPTS;
+    for (int i = 0; i < attempts && st == XPL_ABORTED; i++) {
+        last = (struct xpl_error){0};
+        st = make_once(m, r, ctx, owner, times, &h, &last);
+    }
+    if (st == XPL_OK)
+        *ret = h;
+    else if (err)
+        *err = last;
+    return st;
+}
+
+static void count_made(struct xpl_product_manager *m, const struct xpl_product_request *r,
+                       xpl_status_t st, const struct xpl_product_handle *h) {
+    if (r->product->residency != XPL_RESIDENCY_STORE || st == XPL_CANCELLED) return;
+    atomic_fetch_add(h && h->status == XPL_OK ? &m->made : &m->failed, 1);
+    if (h) atomic_fetch_add(&m->bytes_made, h->fingerprint.size);
+}
+
+static xpl_status_t make_for_build(struct xpl_product_manager *m,
+                                   const struct xpl_product_request *r,
+                                   const struct xpl_build_context *ctx, struct xpl_product_build *b,
+                                   struct xpl_stage_times *times) {
+    struct build_owner owner = {.ctx = ctx, .build = b};
+    const struct xpl_work_owner work = {build_is_unwanted, &owner};
+    xpl_status_t st = make_with_retries(m, r, ctx, work, times, &b->handle, &b->err);
+    count_made(m, r, st, b->handle);
     if (st == XPL_NOT_FOUND || st == XPL_PERMISSION_DENIED || st == XPL_FAILED_PRECONDITION) {
         // A file that cannot be opened is left out of a combination as a broken one is.
-        p = product_new(0);
-        if (p) {
-            p->status = st;
-            p->err = last;
-            p->print = h->print;
+        b->handle = xpl_product_handle_new(r->product, r->variant);
+        if (b->handle) {
+            b->handle->status = st;
+            b->handle->err = b->err;
+            b->handle->fingerprint = b->fingerprint;
             st = XPL_OK;
         }
     }
-    if (st != XPL_OK && err) *err = last;
-    if (st == XPL_OK) *ret = p;
     return st;
 }
 
-// ---- one conversion at a time for each host ----
+// ---- one build at a time for each product ----
 
-// One that a prefetch makes counts only when `prefetches`.
-static struct xpl_conversion *find_running(struct xpl_engine *e,
-                                           const struct xpl_fingerprint *print, unsigned variant,
-                                           bool prefetches) {
-    struct xpl_conversion *c = e->conversions;
-    while (c && (c->variant != variant || !xpl_fingerprint_eq(&c->print, print) ||
-                 (c->prefetch && !prefetches)))
-        c = c->next;
-    return c;
+// Waits until b is done, or this asker gave up.  The caller holds m->mu.
+static void build_wait(struct xpl_product_manager *m, struct xpl_product_build *b,
+                       const struct xpl_build_context *ctx) {
+    while (!build_is_done(b) &&
+           !(ctx->owner.is_cancelled && ctx->owner.is_cancelled(ctx->owner.arg)))
+        (void)xpl_cond_wait_until(&m->changed, &m->mu, xpl_clock_ns() + CANCEL_POLL_NS);
 }
 
-static void drop(struct xpl_engine *e, struct xpl_conversion *c) {
-    pthread_mutex_lock(&e->mu);
-    const unsigned left = --c->refs;
-    atomic_store(&c->others, left > 1);
-    pthread_mutex_unlock(&e->mu);
-    if (left) return;
-    if (c->product) xpl_object_unref(&c->product->object);
-    xpl_sys_free(c);
+static struct xpl_product_build *build_new(const struct xpl_product_request *r,
+                                           const struct xpl_fingerprint *fingerprint,
+                                           bool prefetch) {
+    struct xpl_product_build *const b = xpl_sys_alloc(sizeof *b);
+    if (b)
+        *b = (struct xpl_product_build){.product = r->product,
+                                        .fingerprint = *fingerprint,
+                                        .variant = r->variant,
+                                        .prefetch = prefetch,
+                                        .refs = 1};
+    return b;
 }
 
-// Waits until c is done, or this asker gave up.  The mutex is held.
-static void wait_done(struct xpl_engine *e, struct xpl_conversion *c,
-                      const struct xpl_build_context *want) {
-    while (!c->done && !(want->cancelled && want->cancelled(want->arg))) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += 50000000; // to notice our own cancellation
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        pthread_cond_timedwait(&e->converted, &e->mu, &until);
-    }
-}
-
-// Begins a conversion (*ret_mine), or waits for the one under way.  *ret is dropped by the caller.
+// Begins a build (*ret_mine), or waits for the one under way.  The caller gives *ret back.
 // CANCELLED when this asker gave up while waiting.
-static xpl_status_t claim(struct xpl_engine *e, const struct xpl_fingerprint *print,
-                          unsigned variant, const struct xpl_build_context *want,
-                          struct xpl_conversion **ret, bool *ret_mine, struct xpl_error *err) {
-    struct xpl_conversion *mine = xpl_sys_alloc(sizeof *mine);
-    if (!mine) XPL_RETURN_OOM(err, "conversion");
-    *mine = (struct xpl_conversion){
-        .print = *print, .variant = variant, .prefetch = want->prefetch, .refs = 1};
-    pthread_mutex_lock(&e->mu);
-    struct xpl_conversion *c = find_running(e, print, variant, want->prefetch);
+static xpl_status_t claim_build(struct xpl_product_manager *m, const struct xpl_product_request *r,
+                                const struct xpl_fingerprint *fingerprint,
+                                const struct xpl_build_context *ctx, struct xpl_product_build **ret,
+                                bool *ret_mine, struct xpl_error *err) {
+    struct xpl_product_build *const mine = build_new(r, fingerprint, ctx->prefetch);
+    if (!mine) XPL_RETURN_OOM(err, r->product->name);
+    pthread_mutex_lock(&m->mu);
+    struct xpl_product_build *b = build_find(m, r->product, r->variant, fingerprint, ctx->prefetch);
     // A prefetch runs at the lowest priority and may hardly get on: it is not waited for.
-    struct xpl_conversion *const slow = c ? NULL : find_running(e, print, variant, true);
+    struct xpl_product_build *const slow =
+        b ? NULL : build_find(m, r->product, r->variant, fingerprint, true);
     if (slow) atomic_store(&slow->give_way, true);
-    *ret_mine = !c;
-    if (!c) {
-        mine->next = e->conversions;
-        e->conversions = mine;
-        *ret = mine;
-    } else if (!want->prefetch) {
-        c->refs++;
-        atomic_store(&c->others, true);
-        wait_done(e, c, want);
-        *ret = c;
+    if (b && b->unsaved && ctx->bypass_cache) { // made anew beside it
+        build_unlist(m, b);
+        b = NULL;
     }
-    const bool done = !c || (!want->prefetch && c->done);
-    pthread_mutex_unlock(&e->mu);
-    if (c) xpl_sys_free(mine);
+    *ret_mine = !b;
+    if (!b) {
+        build_list(m, mine);
+        *ret = mine;
+    } else if (!ctx->prefetch) {
+        b->refs++;
+        atomic_store(&b->others, true);
+        build_wait(m, b, ctx);
+        *ret = b;
+    }
+    const bool done = !b || (!ctx->prefetch && build_is_done(b));
+    if (!done && !ctx->prefetch) build_unref(b);
+    pthread_mutex_unlock(&m->mu);
+    if (b) xpl_sys_free(mine);
     if (done) return XPL_OK;
-    if (!want->prefetch) drop(e, c);
     XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
 }
 
-static void finish(struct xpl_engine *e, struct xpl_conversion *mine) {
-    pthread_mutex_lock(&e->mu);
-    for (struct xpl_conversion **at = &e->conversions; *at; at = &(*at)->next) {
-        if (*at != mine) continue;
-        *at = mine->next;
-        break;
+// The build has its outcome: tells all who wait, and keeps the product.
+static void conclude_build(struct xpl_product_manager *m, const struct xpl_product_request *r,
+                           struct xpl_product_build *b, xpl_status_t st, bool known,
+                           bool for_memory) {
+    struct xpl_product_handle *const h = st == XPL_OK ? b->handle : NULL;
+    const bool stable = h && h->stable, valid = h && h->status == XPL_OK;
+    const bool to_file = valid && stable && b->made &&
+                         b->product->residency == XPL_RESIDENCY_FILE &&
+                         xpl_index_files_enabled(m->parts.files);
+    if (stable && for_memory && !to_file) keep_in_memory(m, h);
+    if (to_file) write_to_file(m, b);
+    pthread_mutex_lock(&m->mu);
+    b->status = st;
+    if (!b->unsaved) build_unlist(m, b);
+    build_set_state(m, b, st == XPL_OK ? BUILD_READY : BUILD_FAILED);
+    pthread_mutex_unlock(&m->mu);
+    if (valid && stable && !known && b->product->residency == XPL_RESIDENCY_STORE)
+        write_to_store(m, r, h);
+}
+
+// Makes what `b` was begun for.
+static void run_build(struct xpl_product_manager *m, const struct xpl_product_request *r,
+                      const struct xpl_build_context *ctx, struct xpl_product_build *b,
+                      struct xpl_stage_times *times) {
+    if (!ctx->bypass_cache)
+        b->handle = xpl_product_lookup(m, b->product, b->variant, &b->fingerprint);
+    const bool known = b->handle != NULL;
+    if (!known && !ctx->bypass_cache) b->handle = read_kept(m, r, b, ctx, times);
+    b->made = !b->handle;
+    const xpl_status_t st = b->made ? make_for_build(m, r, ctx, b, times) : XPL_OK;
+    struct xpl_product_handle *const h = st == XPL_OK ? b->handle : NULL;
+    if (h && h->value && b->product->is_partial && b->product->is_partial(h->value)) {
+        h->build = b;
+        pthread_mutex_lock(&m->mu);
+        b->refs++; // the partial handle's
+        build_set_state(m, b, BUILD_PARTIAL);
+        pthread_mutex_unlock(&m->mu);
+        return;
     }
-    mine->done = true;
-    pthread_cond_broadcast(&e->converted);
-    pthread_mutex_unlock(&e->mu);
+    const bool valid = h && h->status == XPL_OK;
+    if (valid && !known && ctx->packed) xpl_product_handle_pack(h);
+    conclude_build(m, r, b, st, known, !(valid && ctx->prefetch));
 }
 
-bool xpl_product_running(struct xpl_engine *e, const struct xpl_fingerprint *print) {
-    pthread_mutex_lock(&e->mu);
-    const bool running =
-        find_running(e, print, XPL_VARIANT_CPU, true) || find_running(e, print, 0, true);
-    pthread_mutex_unlock(&e->mu);
-    return running;
+// *at, unpacked: a new handle, in memory in its place.  False, and NULL, when it cannot be had.
+static bool unpack_in_place(struct xpl_product_manager *m, struct xpl_product_handle **at) {
+    struct xpl_product_handle *const old = *at;
+    if (!old->packed) return true;
+    struct xpl_product_handle *const h = xpl_product_handle_unpacked(old, atomic_load(&m->limit));
+    if (h && h->stable) keep_in_memory(m, h);
+    xpl_object_unref(&old->object);
+    *at = h;
+    return h != NULL;
 }
 
-// Makes what `c` was begun for.
-static void make(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
-                 const struct xpl_host *h, const struct xpl_build_context *want,
-                 struct xpl_conversion *c, _Atomic uint64_t *stage_us) {
-    if (!want->fresh) c->product = xpl_product_peek(e, &h->print, c->variant);
-    const bool known = c->product != NULL;
-    if (!known && !want->fresh)
-        c->product = from_store(e, &h->print, c->variant, want->packed, stage_us);
-    c->made = !c->product;
-    if (c->made)
-        c->status = convert(e, snapshot, h, c->variant, want, c, stage_us, &c->product, &c->err);
-    const bool settled = c->status == XPL_OK && c->product->settled;
-    const bool sound = c->status == XPL_OK && c->product->status == XPL_OK;
-    // Rows that a crash lost are made when the product is read unpacked.
-    const bool rows = sound && c->product->stats && wants_rows(c->product->stats, c->variant);
-    if (sound && !known && want->packed) pack(c->product);
-    if (settled && !(sound && want->prefetch)) keep(e, c->product, c->variant);
-    finish(e, c);
-    if (sound && settled && !known) to_store(e, c->product, c->variant, rows);
+// One round: the product of a build, another's or our own.  *ret stays NULL when the outcome is not
+// for this asker: its makers gave up, or it is not new enough.
+static xpl_status_t get_from_build(struct xpl_product_manager *m,
+                                   const struct xpl_product_request *r,
+                                   const struct xpl_fingerprint *fingerprint,
+                                   const struct xpl_build_context *ctx,
+                                   struct xpl_stage_times *times, struct xpl_product_handle **ret,
+                                   struct xpl_error *err) {
+    struct xpl_product_build *b = NULL;
+    bool mine;
+    XPL_TRY(claim_build(m, r, fingerprint, ctx, &b, &mine, err));
+    if (mine) run_build(m, r, ctx, b, times);
+    pthread_mutex_lock(&m->mu);
+    const bool partial = mine && b->state == BUILD_PARTIAL;
+    const bool ours = mine || (b->status != XPL_CANCELLED && (b->made || !ctx->bypass_cache));
+    const xpl_status_t st = partial ? XPL_OK : b->status;
+    if (ours && st == XPL_OK) {
+        xpl_object_ref(&b->handle->object);
+        *ret = b->handle;
+    } else if (ours && err) {
+        *err = b->err;
+    }
+    build_unref(b);
+    pthread_mutex_unlock(&m->mu);
+    return ours ? st : XPL_OK;
 }
 
-xpl_status_t xpl_product_get(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
-                             const struct xpl_host *h, unsigned variant,
-                             const struct xpl_build_context *want, _Atomic uint64_t *stage_us,
-                             struct xpl_host_product **ret, struct xpl_error *err) {
-    struct xpl_build_context w = *want;
-    *ret = w.fresh ? NULL : xpl_product_peek(e, &h->print, variant);
+xpl_status_t xpl_product_get(struct xpl_product_manager *m, const struct xpl_product_request *r,
+                             const struct xpl_build_context *ctx, struct xpl_stage_times *times,
+                             struct xpl_product_handle **ret, struct xpl_error *err) {
+    assert(r->product->residency != XPL_RESIDENCY_NONE);
+    const struct xpl_fingerprint fingerprint =
+        r->opened ? *xpl_source_fingerprint(r->opened->source) : r->host->print;
+    struct xpl_build_context c = *ctx;
+    struct xpl_product_handle *h =
+        c.bypass_cache ? NULL : xpl_product_lookup(m, r->product, r->variant, &fingerprint);
     // Packed bytes that cannot be used are as good as none.
-    if (*ret && !w.packed && !unpacked(e, variant, ret)) w.fresh = true;
-    while (!*ret) {
-        struct xpl_conversion *c = NULL;
-        bool mine;
-        XPL_TRY(claim(e, &h->print, variant, &w, &c, &mine, err));
-        if (mine) make(e, snapshot, h, &w, c, stage_us);
-        // An outcome of another's is ours too, unless its makers gave up or it is not new enough.
-        const bool ours = mine || (c->status != XPL_CANCELLED && (c->made || !w.fresh));
-        const xpl_status_t st = c->status;
-        if (ours && st == XPL_OK) {
-            xpl_object_ref(&c->product->object);
-            *ret = c->product;
-        } else if (ours && err) {
-            *err = c->err;
-        }
-        drop(e, c);
-        if (ours && st != XPL_OK) return st;
-    }
-    if (w.packed || unpacked(e, variant, ret)) return XPL_OK;
-    XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "%s: no memory for its OpStats (--memory-limit)",
-                     h->path.ptr);
+    if (h && !c.packed && !unpack_in_place(m, &h)) c.bypass_cache = true;
+    while (!h)
+        XPL_TRY(get_from_build(m, r, &fingerprint, &c, times, &h, err));
+    if (!c.packed && !unpack_in_place(m, &h))
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "%s: no memory for its %s (--memory-limit)",
+                         r->host->path.ptr, r->product->name);
+    *ret = h;
+    return XPL_OK;
 }
 
-xpl_status_t xpl_product_host_answer(struct xpl_engine *e, const struct xpl_tool *tool,
-                                     const struct xpl_snapshot *snapshot, const struct xpl_host *h,
-                                     const struct xpl_build_context *want,
-                                     _Atomic uint64_t *stage_us, struct xpl_buf *out,
-                                     struct xpl_fingerprint *ret_print, bool *ret_settled,
-                                     struct xpl_error *err) {
-    struct xpl_error last = {0};
-    xpl_status_t st = XPL_ABORTED;
-    for (int i = 0; i < ATTEMPTS && st == XPL_ABORTED; i++) {
-        XPL_AUTO(source_free) struct xpl_source *src = NULL;
-        last = (struct xpl_error){0};
-        out->n = 0;
-        uint64_t began = xpl_clock_ns();
-        XPL_TRY(xpl_snapshot_open(snapshot, h, 0, &src, err));
-        add_us(stage_us, XPL_STAGE_OPEN, began);
-        began = xpl_clock_ns();
-        struct guarded_exec exec = guard(want, NULL, src);
-        struct xpl_error why = {0};
-        st = xpl_bytes_answer(tool, xpl_source_bytes(src), &exec.exec,
-                              atomic_load(&e->memory_limit), out, &why);
-        add_us(stage_us, XPL_STAGE_CONVERT, began);
-        if (st != XPL_OK)
-            xpl_error_set(&last, st, __FILE__, __LINE__, why.offset, "%s: %s", h->path.ptr,
-                          why.msg);
-        struct xpl_error changed = {0};
-        const xpl_status_t same = xpl_source_verify(src, &changed);
-        if (same != XPL_OK) {
-            st = same;
-            last = changed;
-        }
-        *ret_print = *xpl_source_fingerprint(src);
-        *ret_settled = xpl_source_is_stable(src);
+xpl_status_t xpl_product_make(struct xpl_product_manager *m, const struct xpl_product_request *r,
+                              const struct xpl_build_context *ctx, struct xpl_stage_times *times,
+                              void **ret, struct xpl_fingerprint *ret_fingerprint, bool *ret_stable,
+                              struct xpl_error *err) {
+    assert(r->product->residency == XPL_RESIDENCY_NONE);
+    struct xpl_product_handle *h = NULL;
+    XPL_TRY(make_with_retries(m, r, ctx, ctx->owner, times, &h, err));
+    const xpl_status_t st = h->status;
+    if (st == XPL_OK) {
+        *ret = h->value;
+        h->value = NULL;
+        *ret_fingerprint = h->fingerprint;
+        *ret_stable = h->stable;
+    } else if (err) {
+        *err = h->err;
     }
-    if (st != XPL_OK && err) *err = last;
+    xpl_object_unref(&h->object);
     return st;
 }
 
-// ---- devices ----
+// ---- partial products ----
 
-struct device_flag {
-    struct xpl_object object;
-    bool has;
-};
-
-static void flag_destroy(struct xpl_object *o) {
-    xpl_sys_free(o);
+void xpl_product_finish(struct xpl_product_manager *m, struct xpl_product_handle *h,
+                        const struct xpl_opened_profile *opened,
+                        const struct xpl_build_context *ctx) {
+    struct xpl_product_build *const b = h->build;
+    assert(b && b->state == BUILD_PARTIAL && b->handle == h);
+    struct xpl_guarded_exec exec;
+    xpl_guarded_exec_init(&exec, ctx->exec, ctx->owner, opened->source);
+    struct xpl_error err = {0};
+    xpl_status_t st = h->product->finish(h->value, &exec.exec, &err);
+    if (st == XPL_OK) st = xpl_source_verify(opened->source, &err);
+    if (st != XPL_OK && st != XPL_CANCELLED && st != XPL_ABORTED)
+        xpl_log(XPL_LOG_WARN, "products", "a %s could not be finished: %s", h->product->name,
+                err.msg);
+    h->build = NULL;
+    b->err = err;
+    conclude_build(m, NULL, b, st, false, true);
+    pthread_mutex_lock(&m->mu);
+    build_unref(b);
+    pthread_mutex_unlock(&m->mu);
+    xpl_object_unref(&h->object);
 }
 
-static bool host_has_device(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
+void xpl_product_give_up(struct xpl_product_manager *m, struct xpl_product_handle *h) {
+    struct xpl_product_build *const b = h->build;
+    assert(b && b->state == BUILD_PARTIAL);
+    h->build = NULL;
+    pthread_mutex_lock(&m->mu);
+    b->status = XPL_CANCELLED; // those who wait make it themselves
+    build_unlist(m, b);
+    build_set_state(m, b, BUILD_FAILED);
+    build_unref(b);
+    pthread_mutex_unlock(&m->mu);
+    xpl_object_unref(&h->object);
+}
+
+// ---- the rest ----
+
+bool xpl_product_is_truncated(const struct xpl_product_handle *h) {
+    return h->file && xpl_source_is_truncated(h->file);
+}
+
+void xpl_product_report_damage(struct xpl_product_manager *m, const struct xpl_product_handle *h) {
+    struct xpl_product_handle *const now =
+        xpl_product_lookup(m, h->product, h->variant, &h->fingerprint);
+    // Else somebody found it out before, and the file is another.
+    if (now == h && h->file) {
+        forget_in_memory(m, h);
+        xpl_index_files_remove(m->parts.files, &h->fingerprint, h->product->version);
+    }
+    if (now) xpl_object_unref(&now->object);
+}
+
+bool xpl_product_is_running(struct xpl_product_manager *m, const struct xpl_product *product,
+                            const struct xpl_fingerprint *fingerprint) {
+    pthread_mutex_lock(&m->mu);
+    const struct xpl_product_build *b = m->builds;
+    while (b && (b->product != product || build_is_done(b) ||
+                 !xpl_fingerprint_eq(&b->fingerprint, fingerprint)))
+        b = b->next;
+    pthread_mutex_unlock(&m->mu);
+    return b != NULL;
+}
+
+static bool host_has_device(struct xpl_product_manager *m, struct xpl_snapshot *snapshot,
                             const struct xpl_host *h) {
-    const struct key k = make_key('D', &h->print, 0);
-    struct device_flag *f = (struct device_flag *)xpl_cache_get(e->cache, key_bytes(&k));
-    if (f) {
-        const bool has = f->has;
-        xpl_object_unref(&f->object);
-        return has;
-    }
-    struct xpl_source *src = NULL;
-    if (xpl_snapshot_open(snapshot, h, 0, &src, NULL) != XPL_OK) return false;
-    const bool has = xpl_bytes_have_device(xpl_source_bytes(src));
-    const bool same = xpl_source_verify(src, NULL) == XPL_OK;
-    xpl_source_free(src);
-    f = same ? xpl_sys_alloc(sizeof *f) : NULL;
-    if (f) {
-        *f = (struct device_flag){.object = {.bytes = sizeof *f, .destroy = flag_destroy},
-                                  .has = has};
-        atomic_init(&f->object.refs, 1);
-        xpl_cache_put(e->cache, key_bytes(&k), &f->object);
-        xpl_object_unref(&f->object);
-    }
+    struct xpl_exec serial = xpl_exec_serial();
+    const struct xpl_build_context ctx = {.exec = &serial};
+    const struct xpl_product_request r = {
+        .product = &xpl_product_devices, .snapshot = snapshot, .host = h};
+    struct xpl_stage_times times = {0};
+    struct xpl_product_handle *p = NULL;
+    if (xpl_product_get(m, &r, &ctx, &times, &p, NULL) != XPL_OK) return false;
+    const struct xpl_devices_value *const v = p->value;
+    const bool has = v && v->accelerator;
+    xpl_object_unref(&p->object);
     return has;
 }
 
-bool xpl_product_session_has_device(struct xpl_engine *e, const struct xpl_snapshot *snapshot,
+bool xpl_product_session_has_device(struct xpl_product_manager *m, struct xpl_snapshot *snapshot,
                                     const struct xpl_session *s) {
     for (size_t i = 0; i < s->n_hosts; i++)
-        if (host_has_device(e, snapshot, &s->hosts[i])) return true;
+        if (host_has_device(m, snapshot, &s->hosts[i])) return true;
     return false;
+}
+
+struct xpl_product_stats xpl_product_get_stats(struct xpl_product_manager *m) {
+    return (struct xpl_product_stats){.conversions = atomic_load(&m->made),
+                                      .conversions_failed = atomic_load(&m->failed),
+                                      .bytes_converted = atomic_load(&m->bytes_made)};
+}
+
+struct xpl_product_manager *xpl_product_manager_new(const struct xpl_product_manager_parts *parts,
+                                                    size_t memory_limit) {
+    struct xpl_product_manager *const m = xpl_sys_alloc(sizeof *m);
+    if (!m) return NULL;
+    *m = (struct xpl_product_manager){.parts = *parts};
+    xpl_product_manager_set_limit(m, memory_limit);
+    pthread_mutex_init(&m->mu, NULL);
+    xpl_cond_init(&m->changed);
+    return m;
+}
+
+void xpl_product_manager_set_limit(struct xpl_product_manager *m, size_t memory_limit) {
+    atomic_store(&m->limit, memory_limit);
+}
+
+void xpl_product_manager_free(struct xpl_product_manager *m) {
+    if (!m) return;
+    xpl_index_files_drain(m->parts.files);
+    assert(!m->builds);
+    pthread_mutex_destroy(&m->mu);
+    pthread_cond_destroy(&m->changed);
+    xpl_sys_free(m);
 }

@@ -8,16 +8,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analysis/opstats/codec/codec.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/cond.h"
 #include "base/log.h"
-#include "server/engine/opstats_rows.h"
+#include "storage/sessions/identity.h"
 
 enum { MAX_QUEUED = 4096, MAINTAIN_S = 30, GONE_S = 7 * 86400, WAIT_MS = 5000, NICE = 5 };
 enum { ROWS_AT_STOP_MS = 500, LARGE = 64 << 20 };
+// A task that needs a hash waits for a quiet moment: at most so long, asking so often.
+enum { QUIET_MS = 1000, QUIET_POLL_MS = 5 };
 
 // What a queue may keep alive; one task may always wait.  Answers may go over it by as much again:
 // their makers do not wait.
@@ -28,13 +30,16 @@ enum task_kind { PRODUCT, ROWS, ANSWER, CATALOGUE };
 struct task {
     struct task *next;
     enum task_kind kind;
-    struct xpl_store_key key;
-    struct xpl_object *owner;
-    const struct xpl_opstats *stats; // PRODUCT, ROWS: or NULL, and `data` is them encoded
-    bool rows;                       // PRODUCT: its rows are wanted, too
-    xpl_bytes_t data, meta;
-    struct xpl_snapshot *snapshot; // CATALOGUE
-    struct xpl_arena arena;        // the key's parts and `meta`
+    uint64_t queued_ns;
+    struct xpl_store_key key; // `profiles` are known once `identified`
+    struct xpl_profile_id *profiles;
+    const struct xpl_host **hosts; // of `snapshot`, one for each profile
+    struct xpl_fingerprint *files; // that the result was made from
+    bool identified;
+    struct xpl_store_writer_product product; // PRODUCT, ROWS
+    xpl_bytes_t data, meta;                  // ANSWER
+    struct xpl_snapshot *snapshot;
+    struct xpl_arena arena; // the key's parts and `meta`
 };
 
 struct queue {
@@ -43,8 +48,7 @@ struct queue {
 };
 
 struct xpl_store_writer {
-    struct xpl_store *store;
-    uint32_t version;
+    struct xpl_store_writer_options o;
     pthread_mutex_t mu;
     pthread_cond_t work, room;
     struct queue first, rows; // rows have time
@@ -55,58 +59,123 @@ struct xpl_store_writer {
 };
 
 static size_t task_bytes(const struct task *t) {
-    return sizeof *t + t->arena.reserved + (t->owner ? t->owner->bytes : 0);
+    return sizeof *t + t->arena.reserved + (t->product.owner ? t->product.owner->bytes : 0);
 }
 
 static void task_free(struct task *t) {
-    xpl_object_unref(t->owner);
+    xpl_object_unref(t->product.owner);
     xpl_snapshot_unref(t->snapshot);
     xpl_arena_fini(&t->arena);
     xpl_sys_free(t);
 }
 
+// ---- ids ----
+
+static bool stopping(void *arg) {
+    struct xpl_store_writer *w = arg;
+    pthread_mutex_lock(&w->mu);
+    const bool late = w->stop && xpl_clock_ns() > w->stop_at_ns;
+    pthread_mutex_unlock(&w->mu);
+    return late;
+}
+
+// Waits until no request is running.  Whoever waits for room in the queue is not kept waiting.
+static void wait_quiet(struct xpl_store_writer *w, const struct task *t) {
+    const uint64_t end = t->queued_ns + (uint64_t)QUIET_MS * 1000000u;
+    pthread_mutex_lock(&w->mu);
+    while (!w->stop && w->first.bytes < MAX_BYTES / 2 && w->first.n < MAX_QUEUED / 2) {
+        const uint64_t now = xpl_clock_ns();
+        if (now >= end || !w->o.busy || !w->o.busy(w->o.arg)) break;
+        (void)xpl_cond_wait_until(&w->work, &w->mu, now + (uint64_t)QUIET_POLL_MS * 1000000u);
+    }
+    pthread_mutex_unlock(&w->mu);
+}
+
+static void source_free(struct xpl_source **s) {
+    xpl_source_free(*s);
+}
+
+static xpl_status_t hash_file(struct xpl_store_writer *w, const struct task *t, size_t i,
+                              struct xpl_error *err) {
+    XPL_AUTO(source_free) struct xpl_source *src = NULL;
+    XPL_TRY(xpl_snapshot_open(t->snapshot, t->hosts[i], 0, &src, err));
+    if (!xpl_fingerprint_eq(xpl_source_fingerprint(src), &t->files[i]) ||
+        !xpl_source_is_stable(src))
+        XPL_RETURN_ERROR(err, XPL_ABORTED, "%s: changed since", t->hosts[i]->path.ptr);
+    XPL_TRY(xpl_identity_hash(w->o.identity, src, stopping, w, &t->profiles[i], err));
+    pthread_mutex_lock(&w->mu);
+    w->stats.hashed_bytes += t->files[i].size;
+    pthread_mutex_unlock(&w->mu);
+    return XPL_OK;
+}
+
+static xpl_status_t identify(struct xpl_store_writer *w, struct task *t, struct xpl_error *err) {
+    for (size_t i = 0; !t->identified && i < t->key.n_profiles; i++) {
+        if (xpl_identity_lookup(w->o.identity, &t->files[i], &t->profiles[i])) continue;
+        wait_quiet(w, t);
+        XPL_TRY(hash_file(w, t, i, err));
+    }
+    t->identified = true;
+    return XPL_OK;
+}
+
+// ---- writing ----
+
 static xpl_status_t write_product(struct xpl_store_writer *w, const struct task *t,
                                   struct xpl_error *err) {
-    if (!t->stats) return xpl_store_put(w->store, &t->key, t->data, t->meta, err);
+    const struct xpl_store_writer_product *const p = &t->product;
+    if (!p->value) return xpl_store_put(w->o.store, &t->key, p->encoded, t->meta, err);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf bytes;
     xpl_buf_init(&bytes, XPL_STORE_MAX_RESULT);
-    XPL_TRY(xpl_opstats_encode(t->stats, &bytes, err));
-    return xpl_store_put(w->store, &t->key, (xpl_bytes_t){bytes.p, bytes.n}, t->meta, err);
+    XPL_TRY(p->encode(p->value, &bytes, err));
+    return xpl_store_put(w->o.store, &t->key, (xpl_bytes_t){bytes.p, bytes.n}, t->meta, err);
 }
 
 static xpl_status_t write_rows(struct xpl_store_writer *w, const struct task *t,
                                struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, (size_t)1 << 30);
-    const struct xpl_opstats *stats = t->stats;
-    struct xpl_opstats *decoded = NULL;
-    if (!stats) {
-        XPL_TRY(xpl_opstats_decode(t->data, &arena, &decoded, err));
-        stats = decoded;
-    }
     struct xpl_rows rows;
-    XPL_TRY(xpl_rows_from_opstats(stats, &arena, &rows, err));
-    return xpl_store_put_rows(w->store, &t->key.files[0], w->version, &rows, err);
+    XPL_TRY(t->product.rows(t->product.value, t->product.encoded, &arena, &rows, err));
+    return xpl_store_put_rows(w->o.store, &t->profiles[0], w->o.rows_version, &rows, err);
 }
 
-static xpl_status_t write_task(struct xpl_store_writer *w, const struct task *t,
-                               struct xpl_error *err) {
-    switch (t->kind) {
-        case PRODUCT: return write_product(w, t, err);
-        case ROWS: return write_rows(w, t, err);
-        case CATALOGUE: return xpl_store_put_catalogue(w->store, t->snapshot, err);
-        case ANSWER:
-        default: return xpl_store_put(w->store, &t->key, t->data, t->meta, err);
-    }
+static xpl_status_t write_result(struct xpl_store_writer *w, const struct task *t,
+                                 struct xpl_error *err) {
+    if (t->kind == PRODUCT) return write_product(w, t, err);
+    if (t->kind == ROWS) return write_rows(w, t, err);
+    return xpl_store_put(w->o.store, &t->key, t->data, t->meta, err);
+}
+
+// The files are noted together with what was made from them: a crash does not part them.
+static xpl_status_t write_task(struct xpl_store_writer *w, struct task *t, struct xpl_error *err) {
+    if (t->kind == CATALOGUE) return xpl_store_put_catalogue(w->o.store, t->snapshot, err);
+    XPL_TRY(identify(w, t, err));
+    XPL_TRY(xpl_store_begin(w->o.store, err));
+    xpl_status_t st = XPL_OK;
+    for (size_t i = 0; st == XPL_OK && i < t->key.n_profiles; i++)
+        st = xpl_store_put_file(w->o.store, &t->files[i], &t->profiles[i], err);
+    if (st == XPL_OK) st = write_result(w, t, err);
+    const xpl_status_t committed = xpl_store_commit(w->o.store, err);
+    return st != XPL_OK ? st : committed;
+}
+
+// Whether the task failed as the file is not the one any more that it was made from.
+static bool is_outdated(xpl_status_t st) {
+    return st == XPL_ABORTED || st == XPL_CANCELLED || st == XPL_NOT_FOUND ||
+           st == XPL_PERMISSION_DENIED;
 }
 
 static void run_task(struct xpl_store_writer *w, struct task *t) {
     struct xpl_error err = {0};
     const xpl_status_t st = write_task(w, t, &err);
     pthread_mutex_lock(&w->mu);
-    const bool news = st != XPL_OK && strcmp(w->stats.error, err.msg) != 0;
+    const bool outdated = is_outdated(st);
+    const bool news = st != XPL_OK && !outdated && strcmp(w->stats.error, err.msg) != 0;
     if (st == XPL_OK) {
         w->stats.writes++;
+    } else if (outdated) {
+        w->stats.dropped++;
     } else {
         w->stats.failed++;
         (void)snprintf(w->stats.error, sizeof w->stats.error, "%s", err.msg);
@@ -118,22 +187,24 @@ static void run_task(struct xpl_store_writer *w, struct task *t) {
 
 static void log_notices(struct xpl_store_writer *w) {
     char text[512];
-    while (xpl_store_next_notice(w->store, text, sizeof text))
+    while (xpl_store_next_notice(w->o.store, text, sizeof text))
         xpl_log(XPL_LOG_WARN, "store", "%s", text);
 }
 
 static void maintain(struct xpl_store_writer *w) {
     struct xpl_error err = {0};
     bool more = true;
+    const struct xpl_store_maintenance m = {
+        .current = w->o.current, .n_current = w->o.n_current, .gone_s = GONE_S};
     while (more) {
-        if (xpl_store_maintain(w->store, w->version, GONE_S, &more, &err) != XPL_OK) break;
+        if (xpl_store_maintain(w->o.store, &m, &more, &err) != XPL_OK) break;
         pthread_mutex_lock(&w->mu);
         if (w->first.head || w->rows.head || w->stop) more = false;
         pthread_mutex_unlock(&w->mu);
     }
 }
 
-// ---- queues; the mutex is held ----
+// ---- queues; the caller holds the mutex ----
 
 static void enqueue(struct xpl_store_writer *w, struct queue *q, struct task *t) {
     t->next = NULL;
@@ -162,14 +233,12 @@ static bool has_room(const struct queue *q, const struct task *t) {
     return q->n < MAX_QUEUED * more && (!q->head || q->bytes + task_bytes(t) <= MAX_BYTES * more);
 }
 
-// The next task, or NULL: nothing came for MAINTAIN_S, or the end.
+// The next task, or NULL: nothing came for MAINTAIN_S, there are ids to save, or the end.
 static struct task *next_task(struct xpl_store_writer *w, bool *ret_stop) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += MAINTAIN_S;
+    const uint64_t until = xpl_clock_ns() + (uint64_t)MAINTAIN_S * 1000000000u;
     pthread_mutex_lock(&w->mu);
-    while (!w->first.head && !w->rows.head && !w->stop)
-        if (pthread_cond_timedwait(&w->work, &w->mu, &until) != 0) break;
+    while (!w->first.head && !w->rows.head && !w->stop && !xpl_identity_is_unsaved(w->o.identity))
+        if (!xpl_cond_wait_until(&w->work, &w->mu, until)) break;
     struct task *t = dequeue(w, &w->first);
     if (!t) t = dequeue(w, &w->rows);
     *ret_stop = w->stop && !t;
@@ -211,12 +280,14 @@ static void *writer_main(void *arg) {
         if (t) {
             done_bytes += task_bytes(t);
             if (!w->abandon) run_task(w, t);
-            if (t->kind == PRODUCT && t->rows)
+            if (t->kind == PRODUCT && t->product.rows && t->identified)
                 queue_rows(w, t);
             else
                 task_free(t);
             trim(w, &done_bytes);
         }
+        // Right after a hash, so that they are not in doubt for long.
+        if (xpl_identity_is_unsaved(w->o.identity)) xpl_identity_save(w->o.identity);
         log_notices(w);
         if (!stop && xpl_clock_ns() - maintained > (uint64_t)MAINTAIN_S * 1000000000u) {
             maintain(w);
@@ -226,18 +297,31 @@ static void *writer_main(void *arg) {
     return NULL;
 }
 
-struct xpl_store_writer *xpl_store_writer_new(struct xpl_store *store, uint32_t analysis_version) {
+struct xpl_store_writer *xpl_store_writer_new(const struct xpl_store_writer_options *o) {
     struct xpl_store_writer *w = xpl_sys_alloc(sizeof *w);
     if (!w) return NULL;
-    *w = (struct xpl_store_writer){.store = store, .version = analysis_version};
+    *w = (struct xpl_store_writer){.o = *o};
     w->first.tail = &w->first.head;
     w->rows.tail = &w->rows.head;
     pthread_mutex_init(&w->mu, NULL);
-    pthread_cond_init(&w->work, NULL);
-    pthread_cond_init(&w->room, NULL);
+    xpl_cond_init(&w->work);
+    xpl_cond_init(&w->room);
     if (pthread_create(&w->thread, NULL, writer_main, w) == 0) return w;
     xpl_sys_free(w);
     return NULL;
+}
+
+void xpl_store_writer_set_busy(struct xpl_store_writer *w, bool (*busy)(void *arg), void *arg) {
+    pthread_mutex_lock(&w->mu);
+    w->o.busy = busy;
+    w->o.arg = arg;
+    pthread_mutex_unlock(&w->mu);
+}
+
+void xpl_store_writer_wake(struct xpl_store_writer *w) {
+    pthread_mutex_lock(&w->mu);
+    pthread_cond_signal(&w->work);
+    pthread_mutex_unlock(&w->mu);
 }
 
 void xpl_store_writer_free(struct xpl_store_writer *w, uint64_t drain_ms) {
@@ -257,18 +341,27 @@ void xpl_store_writer_free(struct xpl_store_writer *w, uint64_t drain_ms) {
     xpl_sys_free(w);
 }
 
-static bool copy_key(struct task *t, const struct xpl_store_writer_key *k, uint32_t version) {
-    struct xpl_fingerprint *files = xpl_arena_array(&t->arena, k->n_files, sizeof *files);
-    xpl_str_t *hosts = k->hosts ? xpl_arena_array(&t->arena, k->n_files, sizeof *hosts) : NULL;
-    t->key = (struct xpl_store_key){
-        .kind = k->kind, .version = version, .files = files, .hosts = hosts, .n_files = k->n_files};
-    if (!files || (k->hosts && !hosts) || !xpl_arena_str(&t->arena, k->name, &t->key.name) ||
+static bool copy_key(struct task *t, const struct xpl_store_writer_key *k) {
+    const size_t n = k->n_hosts;
+    xpl_str_t *names = k->names_shown ? xpl_arena_array(&t->arena, n, sizeof *names) : NULL;
+    t->profiles = xpl_arena_array(&t->arena, n, sizeof *t->profiles);
+    t->files = xpl_arena_array(&t->arena, n, sizeof *t->files);
+    t->hosts = xpl_arena_array(&t->arena, n, sizeof *t->hosts);
+    t->key = (struct xpl_store_key){.kind = k->kind,
+                                    .version = k->version,
+                                    .profiles = t->profiles,
+                                    .hosts = names,
+                                    .n_profiles = n};
+    if (!t->profiles || !t->files || !t->hosts || (k->names_shown && !names) ||
+        !xpl_arena_str(&t->arena, k->name, &t->key.name) ||
         !xpl_arena_str(&t->arena, k->options, &t->key.options))
         return false;
-    for (size_t i = 0; i < k->n_files; i++) {
-        files[i] = k->files[i];
-        if (hosts && !xpl_arena_str(&t->arena, k->hosts[i], &hosts[i])) return false;
+    for (size_t i = 0; i < n; i++) {
+        t->hosts[i] = k->hosts[i];
+        t->files[i] = k->files ? k->files[i] : k->hosts[i]->print;
+        if (names) names[i] = k->hosts[i]->name; // the snapshot's
     }
+    t->snapshot = xpl_snapshot_ref(k->snapshot);
     return true;
 }
 
@@ -283,12 +376,11 @@ static struct task *task_new(void) {
 // Queues t, or drops it when the queue is full, and stays so for `wait_ms`.
 static void push(struct xpl_store_writer *w, struct task *t, uint64_t wait_ms) {
     struct queue *const q = t->kind == ROWS ? &w->rows : &w->first;
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += (time_t)(wait_ms / 1000);
+    t->queued_ns = xpl_clock_ns();
+    const uint64_t until = t->queued_ns + wait_ms * 1000000u;
     pthread_mutex_lock(&w->mu);
     while (wait_ms && !w->stop && !has_room(q, t))
-        if (pthread_cond_timedwait(&w->room, &w->mu, &until) != 0) break;
+        if (!xpl_cond_wait_until(&w->room, &w->mu, until)) break;
     const bool room = !w->stop && has_room(q, t);
     if (room)
         enqueue(w, q, t);
@@ -300,52 +392,54 @@ static void push(struct xpl_store_writer *w, struct task *t, uint64_t wait_ms) {
 
 // NULL when nothing is to be written, or without memory.
 static struct task *task_for(struct xpl_store_writer *w, enum task_kind kind,
-                             const struct xpl_store_writer_key *key, struct xpl_object *owner,
-                             xpl_bytes_t data, xpl_bytes_t meta) {
-    if (xpl_store_role(w->store) != XPL_STORE_WRITER) return NULL;
+                             const struct xpl_store_writer_key *key, xpl_bytes_t meta) {
+    if (xpl_store_role(w->o.store) != XPL_STORE_WRITER) return NULL;
     struct task *t = task_new();
     if (!t) return NULL;
     xpl_str_t meta_copy = {0};
-    if (!copy_key(t, key, w->version) ||
+    if (!copy_key(t, key) ||
         !xpl_arena_str(&t->arena, (xpl_str_t){(const char *)meta.ptr, meta.len}, &meta_copy)) {
         task_free(t);
         return NULL;
     }
-    xpl_object_ref(owner);
     t->kind = kind;
-    t->owner = owner;
-    t->data = data;
     t->meta = (xpl_bytes_t){(const uint8_t *)meta_copy.ptr, meta_copy.len};
     return t;
 }
 
-void xpl_store_writer_put_opstats(struct xpl_store_writer *w,
-                                  const struct xpl_store_writer_key *key, struct xpl_object *owner,
-                                  const struct xpl_opstats *stats, xpl_bytes_t encoded, bool rows) {
-    struct task *t = task_for(w, PRODUCT, key, owner, encoded, (xpl_bytes_t){0});
+static void put_product(struct xpl_store_writer *w, enum task_kind kind,
+                        const struct xpl_store_writer_key *key,
+                        const struct xpl_store_writer_product *p, uint64_t wait_ms) {
+    struct task *t = task_for(w, kind, key, (xpl_bytes_t){0});
     if (!t) return;
-    t->stats = stats;
-    t->rows = rows;
-    push(w, t, WAIT_MS);
+    t->product = *p;
+    xpl_object_ref(p->owner);
+    push(w, t, wait_ms);
+}
+
+void xpl_store_writer_put_product(struct xpl_store_writer *w,
+                                  const struct xpl_store_writer_key *key,
+                                  const struct xpl_store_writer_product *p) {
+    put_product(w, PRODUCT, key, p, WAIT_MS);
 }
 
 void xpl_store_writer_put_rows(struct xpl_store_writer *w, const struct xpl_store_writer_key *key,
-                               struct xpl_object *owner, const struct xpl_opstats *stats,
-                               xpl_bytes_t encoded) {
-    struct task *t = task_for(w, ROWS, key, owner, encoded, (xpl_bytes_t){0});
-    if (!t) return;
-    t->stats = stats;
-    push(w, t, 0);
+                               const struct xpl_store_writer_product *p) {
+    put_product(w, ROWS, key, p, 0);
 }
 
 void xpl_store_writer_put_bytes(struct xpl_store_writer *w, const struct xpl_store_writer_key *key,
                                 struct xpl_object *owner, xpl_bytes_t data, xpl_bytes_t meta) {
-    struct task *t = task_for(w, ANSWER, key, owner, data, meta);
-    if (t) push(w, t, 0);
+    struct task *t = task_for(w, ANSWER, key, meta);
+    if (!t) return;
+    t->product.owner = owner;
+    t->data = data;
+    xpl_object_ref(owner);
+    push(w, t, 0);
 }
 
 void xpl_store_writer_put_catalogue(struct xpl_store_writer *w, struct xpl_snapshot *snapshot) {
-    if (xpl_store_role(w->store) != XPL_STORE_WRITER) return;
+    if (xpl_store_role(w->o.store) != XPL_STORE_WRITER) return;
     struct task *t = task_new();
     if (!t) return;
     t->kind = CATALOGUE;

@@ -7,41 +7,15 @@
 #include "proto/xplaned/v1/analysis.pb-c.h"
 #include "rpc/message.h"
 #include "server/grpc/services.h"
+#include "server/grpc/tool_data.h"
 #include "server/metrics.h"
 
-// Field numbers of ToolData, in which OpStatsData is the same.
-enum {
-    TOOLDATA_CONTENT_TYPE = 1,
-    TOOLDATA_STAGES = 2,
-    TOOLDATA_SOURCE = 3,
-    TOOLDATA_TOTAL = 5,
-    TOOLDATA_DATA = 15,
-    STAGE_NAME = 1,
-    STAGE_MICROS = 2
-};
 // Stubs accept 4 MiB by default; the rest is for the header.
 enum { SMALL_REPLY = (4 << 20) - (64 << 10), CHUNK = 256 << 10 };
 
 enum method { TOOL_DATA, STREAM_TOOL_DATA, OP_STATS };
 
 // ---- replies ----
-
-static void put_head(struct xpl_buf *b, const struct xpl_tool_data *a,
-                     enum xpl_answer_source source, const uint64_t *stage_us) {
-    xpl_rpc_put_text(b, TOOLDATA_CONTENT_TYPE, xpl_str_from(a->content_type));
-    for (int i = 0; stage_us && i < XPL_N_STAGES; i++) {
-        if (!stage_us[i]) continue;
-        XPL_AUTO(xpl_buf_fini) struct xpl_buf one;
-        xpl_buf_init(&one, 256);
-        xpl_rpc_put_text(&one, STAGE_NAME, xpl_str_from(xpl_stage_names[i]));
-        xpl_rpc_put_uint(&one, STAGE_MICROS, stage_us[i]);
-        xpl_rpc_put_len(b, TOOLDATA_STAGES, one.n);
-        xpl_buf_put(b, one.p, one.n);
-    }
-    xpl_rpc_put_uint(b, TOOLDATA_SOURCE, source);
-    xpl_buf_put(b, a->warnings.ptr, a->warnings.len);
-    xpl_rpc_put_uint(b, TOOLDATA_TOTAL, xpl_rpc_blob_get(a->blob).len);
-}
 
 // Finishes the call with the answer.  Returns the status the client sees.
 static xpl_status_t reply(struct xpl_rpc_call *c, enum method m, bool allow_large,
@@ -57,23 +31,24 @@ static xpl_status_t reply(struct xpl_rpc_call *c, enum method m, bool allow_larg
         return XPL_OUT_OF_RANGE;
     }
     if (m != STREAM_TOOL_DATA && source == XPL_FROM_MEMORY) {
-        xpl_rpc_finish(c, a->warm_head, len ? a->blob : NULL);
+        xpl_rpc_finish(c, a->head, len ? a->blob : NULL);
         return XPL_OK;
     }
     XPL_AUTO(xpl_buf_fini) struct xpl_buf head;
     xpl_buf_init(&head, (size_t)64 << 20);
-    put_head(&head, a, source, stage_us);
+    xpl_tool_data_put_fields(&head, a, source, stage_us);
     if (m == STREAM_TOOL_DATA) {
-        const xpl_status_t st = head.failed ? XPL_RESOURCE_EXHAUSTED
-                                            : xpl_rpc_send_chunks(c, (xpl_bytes_t){head.p, head.n},
-                                                                  TOOLDATA_DATA, a->blob, CHUNK);
+        const xpl_status_t st = head.failed
+                                    ? XPL_RESOURCE_EXHAUSTED
+                                    : xpl_rpc_send_chunks(c, (xpl_bytes_t){head.p, head.n},
+                                                          XPL_TOOL_DATA_FIELD_DATA, a->blob, CHUNK);
         if (st == XPL_OK)
             xpl_rpc_finish_ok(c);
         else
             xpl_rpc_finish_status(c, st, "out of memory");
         return st;
     }
-    if (len) xpl_rpc_put_len(&head, TOOLDATA_DATA, len);
+    xpl_tool_data_put_data_tag(&head, a);
     if (head.failed) {
         xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");
         return XPL_RESOURCE_EXHAUSTED;
@@ -132,7 +107,7 @@ static xpl_str_t append(char *text, size_t *at, xpl_str_t s) {
 static void remember(struct xpl_svc_analysis *s, enum method m, xpl_bytes_t raw, bool allow_large,
                      const struct xpl_request *q, struct xpl_tool_data *a) {
     struct known_key key;
-    if (q->fresh || !known_key(&key, m, raw)) return;
+    if (q->bypass_cache || !known_key(&key, m, raw)) return;
     const xpl_str_t tool = xpl_str_from(q->tool->name), session = q->session->name;
     const xpl_str_t host = q->n_hosts == 1 ? q->hosts[0]->name : (xpl_str_t){0};
     struct known *k = xpl_sys_alloc(sizeof *k + tool.len + session.len + host.len);
@@ -167,15 +142,15 @@ static bool answer_known(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enu
         const size_t len = xpl_rpc_blob_get(k->answer->blob).len;
         const xpl_status_t st = reply(c, m, k->allow_large, k->answer, XPL_FROM_MEMORY, NULL);
         xpl_engine_count_memory(s->engine);
-        xpl_metrics_request(s->tally, &(struct xpl_request_line){.service = "grpc",
-                                                                 .tool = k->tool,
-                                                                 .session = k->session,
-                                                                 .n_hosts = k->n_hosts,
-                                                                 .host = k->host,
-                                                                 .code = st,
-                                                                 .source = "memory",
-                                                                 .bytes = len,
-                                                                 .micros = since_us(c)});
+        xpl_metrics_request(s->metrics, &(struct xpl_request_line){.service = "grpc",
+                                                                   .tool = k->tool,
+                                                                   .session = k->session,
+                                                                   .n_hosts = k->n_hosts,
+                                                                   .host = k->host,
+                                                                   .code = st,
+                                                                   .source = "memory",
+                                                                   .bytes = len,
+                                                                   .micros = since_us(c)});
     }
     xpl_object_unref(&k->object);
     return holds;
@@ -203,12 +178,12 @@ static void pending_release(void *user) {
 
 static void log_failure(struct xpl_svc_analysis *s, const struct xpl_rpc_call *c, xpl_str_t tool,
                         xpl_str_t session, const struct xpl_error *err) {
-    xpl_metrics_request(s->tally, &(struct xpl_request_line){.service = "grpc",
-                                                             .tool = tool,
-                                                             .session = session,
-                                                             .code = err->code,
-                                                             .micros = since_us(c),
-                                                             .error = err->msg});
+    xpl_metrics_request(s->metrics, &(struct xpl_request_line){.service = "grpc",
+                                                               .tool = tool,
+                                                               .session = session,
+                                                               .code = err->code,
+                                                               .micros = since_us(c),
+                                                               .error = err->msg});
 }
 
 static void fail(struct xpl_rpc_call *c, const struct xpl_error *err, int64_t retry_ms) {
@@ -229,7 +204,7 @@ static void on_done(void *arg, const struct xpl_outcome *o) {
         st = reply(p->call, p->method, p->allow_large, o->answer, o->source, o->stage_us);
     else
         fail(p->call, &o->err, o->retry_ms);
-    xpl_metrics_request(p->svc->tally,
+    xpl_metrics_request(p->svc->metrics,
                         &(struct xpl_request_line){
                             .service = "grpc",
                             .tool = p->tool,
@@ -282,33 +257,23 @@ static void submit(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enum meth
     xpl_engine_submit(s->engine, q, on_done, p, &p->ticket);
 }
 
-struct asked { // a request, decoded
-    xpl_str_t session, tool;
-    const xpl_str_t *hosts;
-    size_t n_hosts;
-    const struct xpl_option *options;
-    size_t n_options;
-    bool allow_large;
-};
-
 static void ask(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enum method m, xpl_bytes_t raw,
-                const struct asked *a) {
+                const struct xpl_request_words *words, bool allow_large) {
     struct xpl_request *q = NULL;
     struct xpl_error err = {0};
-    if (xpl_engine_resolve(s->engine, a->session, a->hosts, a->n_hosts, a->tool, a->options,
-                           a->n_options, true, &q, &err) != XPL_OK) {
+    if (xpl_engine_resolve(s->engine, words, &q, &err) != XPL_OK) {
         fail(c, &err, -1);
-        log_failure(s, c, a->tool, a->session, &err);
+        log_failure(s, c, words->tool, words->session, &err);
         return;
     }
     struct xpl_tool_data *answer = xpl_engine_lookup(s->engine, q);
     if (!answer) {
-        submit(s, c, m, a->allow_large, q);
+        submit(s, c, m, allow_large, q);
         return;
     }
-    const xpl_status_t st = reply(c, m, a->allow_large, answer, XPL_FROM_MEMORY, NULL);
-    remember(s, m, raw, a->allow_large, q, answer);
-    xpl_metrics_request(s->tally,
+    const xpl_status_t st = reply(c, m, allow_large, answer, XPL_FROM_MEMORY, NULL);
+    remember(s, m, raw, allow_large, q, answer);
+    xpl_metrics_request(s->metrics,
                         &(struct xpl_request_line){.service = "grpc",
                                                    .tool = xpl_str_from(q->tool->name),
                                                    .session = q->session->name,
@@ -322,7 +287,8 @@ static void ask(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enum method 
     xpl_request_free(q);
 }
 
-static bool copy_hosts(struct xpl_arena *arena, char *const *hosts, size_t n, struct asked *a) {
+static bool copy_hosts(struct xpl_arena *arena, char *const *hosts, size_t n,
+                       struct xpl_request_words *a) {
     xpl_str_t *list = xpl_arena_array(arena, n, sizeof *list);
     if (!list) return false;
     for (size_t i = 0; i < n; i++)
@@ -335,7 +301,8 @@ static bool copy_hosts(struct xpl_arena *arena, char *const *hosts, size_t n, st
 typedef Xplaned__V1__GetToolDataRequest tool_request;
 typedef Xplaned__V1__GetOpStatsRequest stats_request;
 
-static xpl_status_t decode_tool(xpl_bytes_t raw, struct xpl_arena *arena, struct asked *a,
+static xpl_status_t decode_tool(xpl_bytes_t raw, struct xpl_arena *arena,
+                                struct xpl_request_words *a, bool *ret_allow_large,
                                 struct xpl_error *err) {
     ProtobufCMessage *msg = NULL;
     XPL_TRY(xpl_rpc_message_unpack(&xplaned__v1__get_tool_data_request__descriptor, raw, arena,
@@ -350,13 +317,14 @@ static xpl_status_t decode_tool(xpl_bytes_t raw, struct xpl_arena *arena, struct
     a->tool = xpl_str_from(r->tool);
     a->options = options;
     a->n_options = r->n_options;
-    a->allow_large = r->allow_large;
+    *ret_allow_large = r->allow_large;
     if (!a->tool.len)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "no tool named; ListTools tells which");
     return XPL_OK;
 }
 
-static xpl_status_t decode_stats(xpl_bytes_t raw, struct xpl_arena *arena, struct asked *a,
+static xpl_status_t decode_stats(xpl_bytes_t raw, struct xpl_arena *arena,
+                                 struct xpl_request_words *a, bool *ret_allow_large,
                                  struct xpl_error *err) {
     ProtobufCMessage *msg = NULL;
     XPL_TRY(xpl_rpc_message_unpack(&xplaned__v1__get_op_stats_request__descriptor, raw, arena, &msg,
@@ -368,9 +336,10 @@ static xpl_status_t decode_stats(xpl_bytes_t raw, struct xpl_arena *arena, struc
         options[i] = (struct xpl_option){xpl_str_from(r->options[i]->key),
                                          xpl_str_from(r->options[i]->value)};
     a->session = xpl_str_from(r->session);
+    a->row = &xpl_tool_op_stats;
     a->options = options;
     a->n_options = r->n_options;
-    a->allow_large = r->allow_large;
+    *ret_allow_large = r->allow_large;
     return XPL_OK;
 }
 
@@ -379,16 +348,17 @@ static void handle(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enum meth
     if (answer_known(s, c, m, raw)) return;
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, (size_t)64 << 20);
-    struct asked a = {0};
+    struct xpl_request_words words = {.strict = true};
+    bool allow_large = false;
     struct xpl_error err = {0};
-    const xpl_status_t st =
-        m == OP_STATS ? decode_stats(raw, &arena, &a, &err) : decode_tool(raw, &arena, &a, &err);
+    const xpl_status_t st = m == OP_STATS ? decode_stats(raw, &arena, &words, &allow_large, &err)
+                                          : decode_tool(raw, &arena, &words, &allow_large, &err);
     if (st == XPL_OK) {
-        ask(s, c, m, raw, &a);
+        ask(s, c, m, raw, &words, allow_large);
         return;
     }
     fail(c, &err, -1);
-    log_failure(s, c, a.tool, a.session, &err);
+    log_failure(s, c, words.tool, words.session, &err);
 }
 
 static void get_tool_data(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
@@ -428,42 +398,40 @@ static bool split_values(struct xpl_arena *arena, const char *values, tool_optio
     return true;
 }
 
-static const char *default_of(const char *key, const tool_option *o) {
-    if (strcmp(key, "cpu_as_device") == 0 || strcmp(key, "use_saved_result") == 0) return "true";
-    return strcmp(key, "xprof_exact") == 0 ? "false" : o->n_values ? o->values[0] : "";
-}
-
-static bool add_options(struct xpl_arena *arena, tool_info *info, const char *const *keys) {
-    for (; *keys; keys++) {
+static bool add_options(struct xpl_arena *arena, tool_info *info, const struct xpl_tool *t) {
+    const size_t n = xpl_tool_n_options(t);
+    info->options = xpl_arena_array(arena, n, sizeof *info->options);
+    for (size_t i = 0; info->options && i < n; i++) {
+        const struct xpl_tool_option *const row = xpl_tool_option_at(t, i);
+        if (row->internal) continue;
         tool_option *o = xpl_arena_alloc(arena, sizeof *o);
         if (!o) return false;
         xplaned__v1__tool_option__init(o);
-        o->name = unconst(*keys);
-        const char *const values = xpl_tool_option_values(xpl_str_from(*keys));
-        if (values && !split_values(arena, values, o)) return false;
-        o->default_value = unconst(default_of(*keys, o));
+        o->name = unconst(row->key);
+        if (row->values && !split_values(arena, row->values, o)) return false;
+        o->default_value = unconst(row->preset ? row->preset : "");
         info->options[info->n_options++] = o;
     }
-    return true;
+    return info->options != NULL;
 }
 
 static tool_info *describe(struct xpl_arena *arena, const struct xpl_tool *t) {
-    enum { MAX_OPTIONS = 32 };
     tool_info *info = xpl_arena_alloc(arena, sizeof *info);
-    char **aliases = xpl_arena_array(arena, 1, sizeof *aliases);
+    size_t n = 0;
+    while (t->aliases && t->aliases[n])
+        n++;
+    char **aliases = xpl_arena_array(arena, n, sizeof *aliases);
     if (!info || !aliases) return NULL;
     xplaned__v1__tool_info__init(info);
-    info->options = xpl_arena_array(arena, MAX_OPTIONS, sizeof *info->options);
-    if (!info->options) return NULL;
     info->name = unconst(t->name);
     info->content_type = unconst(t->content_type);
-    info->one_host = t->one_host;
+    info->one_host = t->hosts == XPL_HOSTS_ONE;
     info->aliases = aliases;
-    if (t->alias) aliases[info->n_aliases++] = unconst(t->alias);
-    if (!add_options(arena, info, t->options) ||
-        !add_options(arena, info, xpl_tool_common_options()))
-        return NULL;
-    return info;
+    while (info->n_aliases < n) {
+        aliases[info->n_aliases] = unconst(t->aliases[info->n_aliases]);
+        info->n_aliases++;
+    }
+    return add_options(arena, info, t) ? info : NULL;
 }
 
 static void list_tools(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
@@ -487,12 +455,12 @@ static void list_tools(struct xpl_rpc_call *c, xpl_bytes_t request, void *servic
         return;
     }
     size_t n;
-    const struct xpl_tool *const tools = xpl_tools(&n);
+    const struct xpl_tool *const *const tools = xpl_tools(&n);
     Xplaned__V1__ListToolsResponse r;
     xplaned__v1__list_tools_response__init(&r);
     r.tools = xpl_arena_array(&arena, n, sizeof *r.tools);
     for (size_t i = 0; r.tools && i < n; i++) {
-        if (!(r.tools[i] = describe(&arena, &tools[i]))) break;
+        if (!(r.tools[i] = describe(&arena, tools[i]))) break;
         r.n_tools++;
     }
     if (r.n_tools == n)

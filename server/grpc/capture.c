@@ -5,9 +5,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "rpc/message.h"
+#include "server/capture_jobs/messages.h"
 #include "server/capture_jobs/schedules.h"
 #include "server/engine/pool.h"
-#include "server/grpc/capture_messages.h"
 #include "server/grpc/services.h"
 
 enum {

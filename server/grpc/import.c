@@ -257,7 +257,7 @@ static xpl_status_t store_all(struct import *m, struct xpl_session_writer *s,
     }
     while (st != XPL_OK && n > 0) {
         char name[XPL_PROFILE_WRITER_NAME_SIZE + 16];
-        (void)snprintf(name, sizeof name, "%s.xplane.pb", files[--n].name);
+        (void)snprintf(name, sizeof name, "%s" XPL_PROFILE_WRITER_SUFFIX, files[--n].name);
         (void)unlinkat(xpl_session_writer_get_fd(s), name, 0);
     }
     return st;

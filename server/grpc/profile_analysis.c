@@ -149,13 +149,13 @@ static void new_session_cancelled(struct xpl_rpc_call *c, void *service) {
 static bool fill_sessions(const struct xpl_snapshot *snap, struct xpl_arena *arena,
                           Tensorflow__EnumProfileSessionsAndToolsResponse *m) {
     size_t n_tools;
-    const struct xpl_tool *const tools = xpl_tools(&n_tools);
+    const struct xpl_tool *const *const tools = xpl_tools(&n_tools);
     char **const names = xpl_arena_array(arena, n_tools, sizeof *names);
     Tensorflow__ProfileSessionInfo *all = xpl_arena_array(arena, snap->n_sessions, sizeof *all);
     m->sessions = xpl_arena_array(arena, snap->n_sessions, sizeof *m->sessions);
     if (!names || !all || !m->sessions) return false;
     for (size_t i = 0; i < n_tools; i++)
-        names[i] = (char *)(uintptr_t)tools[i].name;
+        names[i] = (char *)(uintptr_t)tools[i]->name;
     for (size_t i = 0; i < snap->n_sessions; i++) {
         xpl_str_t name;
         if (!snap->sessions[i].n_hosts) continue;
@@ -242,9 +242,13 @@ static xpl_status_t resolve(struct xpl_svc_profile_analysis *s, const data_reque
     XPL_TRY(check_root(s, q->repository_root, err));
     if (!q->tool_name[0]) XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "no tool named");
     const bool all = !host.len || xpl_str_eq(host, XPL_STR("ALL_HOSTS"));
-    return xpl_engine_resolve(s->engine, xpl_str_from(q->session_id), &host, all ? 0 : 1,
-                              xpl_str_from(q->tool_name), options, q->n_parameters, false, ret,
-                              err);
+    const struct xpl_request_words words = {.session = xpl_str_from(q->session_id),
+                                            .hosts = &host,
+                                            .n_hosts = all ? 0 : 1,
+                                            .tool = xpl_str_from(q->tool_name),
+                                            .options = options,
+                                            .n_options = q->n_parameters};
+    return xpl_engine_resolve(s->engine, &words, ret, err);
 }
 
 static void get_data(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {

@@ -39,7 +39,7 @@ static bool fill_requests(struct xpl_svc_server *s, struct xpl_arena *arena, str
     xplaned__v1__request_stats__init(&p->requests);
     struct xpl_metrics_row *rows = xpl_arena_array(arena, MAX_ROWS, sizeof *rows);
     if (!rows) return false;
-    const size_t n = xpl_metrics_rows(s->tally, rows, MAX_ROWS);
+    const size_t n = xpl_metrics_rows(s->metrics, rows, MAX_ROWS);
     p->requests.outcomes = xpl_arena_array(arena, n, sizeof *p->requests.outcomes);
     if (!p->requests.outcomes) return false;
     for (size_t i = 0; i < n; i++) {

@@ -30,7 +30,7 @@ struct xpl_svc_analysis {
     struct xpl_engine *engine;
     struct xpl_catalogue *catalogue;
     struct xpl_cache *cache; // also knows raw requests that were answered before
-    struct xpl_metrics *tally;
+    struct xpl_metrics *metrics;
 };
 enum { XPL_SVC_ANALYSIS_METHODS = 4 };
 void xpl_svc_analysis_methods(struct xpl_svc_analysis *s,
@@ -108,7 +108,7 @@ struct xpl_svc_server {
     struct xpl_store_writer *writer;
     struct xpl_cache *cache;
     struct xpl_pool *pool;
-    struct xpl_metrics *tally;
+    struct xpl_metrics *metrics;
     struct xpl_rpc_server *rpc; // set once there is one
     int64_t started_unix_ns;
     uint64_t started_mono_ns;
@@ -126,7 +126,7 @@ struct xpl_svc_worker;
 enum { XPL_SVC_WORKER_METHODS = 1 };
 struct xpl_svc_worker_options {
     const char *logdir, *dir, *group, *fallback; // as configured; "" for none
-    struct xpl_metrics *tally;
+    struct xpl_metrics *metrics;
 };
 // Makes the directory for files that aggregators read.  FAILED_PRECONDITION with a sentence when
 // that cannot be.

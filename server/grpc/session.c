@@ -72,10 +72,10 @@ static char *text(struct xpl_arena *arena, xpl_str_t s) {
 
 static bool add_tools(struct xpl_arena *arena, session_msg *m) {
     size_t n;
-    const struct xpl_tool *const tools = xpl_tools(&n);
+    const struct xpl_tool *const *const tools = xpl_tools(&n);
     m->tools = xpl_arena_array(arena, n, sizeof *m->tools);
     for (size_t i = 0; m->tools && i < n; i++)
-        m->tools[m->n_tools++] = unconst(tools[i].name);
+        m->tools[m->n_tools++] = unconst(tools[i]->name);
     return m->tools != NULL;
 }
 
@@ -129,7 +129,7 @@ static session_msg *make_session(struct xpl_svc_session *s, struct xpl_arena *ar
     struct progress p = {0};
     for (size_t i = 0; i < in->n_hosts; i++) {
         struct xpl_host_status st;
-        xpl_engine_host_status(s->engine, in, &in->hosts[i], &st);
+        xpl_engine_host_status(s->engine, &in->hosts[i], &st);
         count_host(arena, &in->hosts[i], &st, &p);
         if (!with_hosts) continue;
         if (!(m->hosts[i] = make_host(arena, &in->hosts[i], &st))) return NULL;

@@ -14,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analysis/tools/pipeline.h"
 #include "base/cleanup.h"
 #include "proto/xprof/worker_service.pb-c.h"
 #include "rpc/client.h"
@@ -30,7 +29,7 @@ static const char method_path[] = "/xprof.pywrap.XprofAnalysisWorkerService/GetP
 struct xpl_svc_worker {
     struct xpl_engine *engine;
     struct xpl_catalogue *catalogue;
-    struct xpl_metrics *tally;
+    struct xpl_metrics *metrics;
     struct xpl_rpc_channel *fallback; // NULL: none
     struct xpl_pool *forwards;        // threads that wait for it; conversions have others
     char logdir[PATH_MAX], real_logdir[PATH_MAX]; // as configured, made absolute; and resolved
@@ -130,7 +129,7 @@ xpl_status_t xpl_svc_worker_new(struct xpl_engine *engine, struct xpl_catalogue 
     memset(w, 0, sizeof *w);
     w->engine = engine;
     w->catalogue = catalogue;
-    w->tally = o->tally;
+    w->metrics = o->metrics;
     w->dirfd = -1;
     const xpl_status_t st = start(w, o, err);
     if (st == XPL_OK)
@@ -274,18 +273,18 @@ static uint64_t since_us(int64_t start_ns) {
 static void count(const struct ask *a, xpl_status_t code, const struct xpl_outcome *o,
                   const char *source, const char *error) {
     const bool ok = code == XPL_OK && o;
-    xpl_metrics_request(a->w->tally, &(struct xpl_request_line){
-                                         .service = "xprof",
-                                         .tool = a->tool,
-                                         .session = a->session,
-                                         .n_hosts = 1,
-                                         .host = a->host,
-                                         .code = code,
-                                         .source = source,
-                                         .bytes = ok ? xpl_rpc_blob_get(o->answer->blob).len : 0,
-                                         .micros = since_us(xpl_rpc_call_get_start_ns(a->call)),
-                                         .stage_us = o ? o->stage_us : NULL,
-                                         .error = code == XPL_OK ? NULL : error});
+    xpl_metrics_request(a->w->metrics, &(struct xpl_request_line){
+                                           .service = "xprof",
+                                           .tool = a->tool,
+                                           .session = a->session,
+                                           .n_hosts = 1,
+                                           .host = a->host,
+                                           .code = code,
+                                           .source = source,
+                                           .bytes = ok ? xpl_rpc_blob_get(o->answer->blob).len : 0,
+                                           .micros = since_us(xpl_rpc_call_get_start_ns(a->call)),
+                                           .stage_us = o ? o->stage_us : NULL,
+                                           .error = code == XPL_OK ? NULL : error});
 }
 
 // Codes as the worker contract wants them: nothing permanent may look like something to retry.
@@ -412,7 +411,8 @@ static bool wants_fresh(const Xprof__Pywrap__ProfileDataRequest *r) {
 static void name_file(struct ask *a, const struct xpl_host *h) {
     (void)snprintf(a->name, sizeof a->name,
                    "%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-v%d.op_stats.pb", h->print.dev,
-                   h->print.ino, h->print.size, (uint64_t)h->print.mtime_ns, XPL_ANALYSIS_VERSION);
+                   h->print.ino, h->print.size, (uint64_t)h->print.mtime_ns,
+                   (int)xpl_product_op_stats.version);
 }
 
 static void ask_engine(struct xpl_svc_worker *w, struct xpl_rpc_call *c, xpl_bytes_t raw,
@@ -422,8 +422,13 @@ static void ask_engine(struct xpl_svc_worker *w, struct xpl_rpc_call *c, xpl_byt
                                wants_fresh(r) ? XPL_STR("false") : XPL_STR("true")};
     struct xpl_request *q = NULL;
     struct xpl_error err = {0};
-    if (xpl_engine_resolve(w->engine, session, &host, 1, XPL_WORKER_OP_STATS, &saved, 1, false, &q,
-                           &err) != XPL_OK) {
+    const struct xpl_request_words words = {.session = session,
+                                            .hosts = &host,
+                                            .n_hosts = 1,
+                                            .row = &xpl_tool_worker_op_stats,
+                                            .options = &saved,
+                                            .n_options = 1};
+    if (xpl_engine_resolve(w->engine, &words, &q, &err) != XPL_OK) {
         xpl_rpc_finish_status(c, contract_code(err.code), err.msg);
         return;
     }

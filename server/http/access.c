@@ -1,4 +1,5 @@
-// Who may ask: Host and Origin against DNS rebinding, the token, the method.
+#include "server/http/access.h"
+
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <limits.h>
@@ -6,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/http/impl.h"
+#include "server/http/gateway.h"
+#include "server/http/reply.h"
 
 // ---- names ----
 
@@ -86,21 +88,21 @@ static bool token_given(const struct xpl_http_request *r) {
 
 // ---- together ----
 
-enum xpl_http_check_access xpl_http_admit(struct xpl_http_request *r, const char *method,
-                                          const char *version) {
+enum xpl_http_access xpl_http_check_access(struct xpl_http_request *r, const char *method,
+                                           const char *version) {
     struct xpl_http *h = r->http;
     const xpl_str_t host = xpl_http_header(r, MHD_HTTP_HEADER_HOST);
     const xpl_str_t origin = xpl_http_header(r, MHD_HTTP_HEADER_ORIGIN);
     // Browsers, of which the checks are about, send Host; HTTP/1.0 does without.
     if (host.ptr ? !is_ours(h, host) : strcmp(version, MHD_HTTP_VERSION_1_0) != 0)
-        return XPL_GATE_HOST;
-    if (origin.ptr && !origin_allowed(h, origin, host)) return XPL_GATE_ORIGIN;
-    if (h->token && !token_given(r)) return XPL_GATE_TOKEN;
+        return XPL_ACCESS_BAD_HOST;
+    if (origin.ptr && !origin_allowed(h, origin, host)) return XPL_ACCESS_BAD_ORIGIN;
+    if (h->token && !token_given(r)) return XPL_ACCESS_NO_TOKEN;
     if (!r->post && strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
         strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
-        return XPL_GATE_METHOD;
+        return XPL_ACCESS_BAD_METHOD;
     r->gzip = xpl_http_accepts_gzip(xpl_http_header(r, MHD_HTTP_HEADER_ACCEPT_ENCODING));
-    return XPL_GATE_OPEN;
+    return XPL_ACCESS_OK;
 }
 
 static enum MHD_Result ask_for_token(struct xpl_http_request *r) {
@@ -118,21 +120,21 @@ static enum MHD_Result ask_for_token(struct xpl_http_request *r) {
     return got;
 }
 
-enum MHD_Result xpl_http_reject(struct xpl_http_request *r, enum xpl_http_check_access why) {
+enum MHD_Result xpl_http_reject(struct xpl_http_request *r, enum xpl_http_access why) {
     switch (why) {
-        case XPL_GATE_HOST:
+        case XPL_ACCESS_BAD_HOST:
             return xpl_http_reply_text(r, 403,
                                        "this host name is not known here; a proxy's name has to be "
                                        "listed with --http-host");
-        case XPL_GATE_ORIGIN:
+        case XPL_ACCESS_BAD_ORIGIN:
             return xpl_http_reply_text(r, 403,
                                        "pages of other origins may not ask here; a proxy's name "
                                        "has to be listed with --http-host");
-        case XPL_GATE_TOKEN: return ask_for_token(r);
-        case XPL_GATE_METHOD:
+        case XPL_ACCESS_NO_TOKEN: return ask_for_token(r);
+        case XPL_ACCESS_BAD_METHOD:
             return xpl_http_reply_text(r, 405, "only GET, HEAD and POST are understood");
-        case XPL_GATE_MALFORMED:
-        case XPL_GATE_OPEN: break;
+        case XPL_ACCESS_BAD_URI:
+        case XPL_ACCESS_OK: break;
     }
     return xpl_http_reply_text(r, 400, "the URL is malformed");
 }
@@ -161,7 +163,7 @@ static xpl_status_t add_hosts(struct xpl_http *h, xpl_str_t list, struct xpl_err
     return XPL_OK;
 }
 
-xpl_status_t xpl_http_setup(struct xpl_http *h, struct xpl_error *err) {
+xpl_status_t xpl_http_setup_access(struct xpl_http *h, struct xpl_error *err) {
     const char *p = h->options.prefix;
     size_t n = strlen(p);
     while (n && p[n - 1] == '/')

@@ -4,7 +4,10 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "proto/xplaned/v1/server.pb-c.h"
-#include "server/http/impl.h"
+#include "server/http/gateway.h"
+#include "server/http/reply.h"
+#include "server/http/routes.h"
+#include "server/http/wait.h"
 
 enum { MAX_HOSTS = 4096, MAX_REPLY = 256 << 20 };
 
@@ -32,10 +35,9 @@ static const char *state_name(enum xpl_host_state s) {
     return "new";
 }
 
-static void put_host(struct xpl_http *h, struct xpl_buf *b, const struct xpl_session *s,
-                     const struct xpl_host *host) {
+static void put_host(struct xpl_http *h, struct xpl_buf *b, const struct xpl_host *host) {
     struct xpl_host_status st;
-    xpl_engine_host_status(h->parts.engine, s, host, &st);
+    xpl_engine_host_status(h->parts.engine, host, &st);
     xpl_buf_str(b, XPL_STR("{\"name\":"));
     xpl_json_str(b, host->name, false);
     xpl_buf_printf(b, ",\"bytes\":%llu,\"modified_unix_ms\":%lld,\"state\":\"%s\",\"error\":",
@@ -55,7 +57,7 @@ static void put_session(struct xpl_http *h, struct xpl_buf *b, const struct xpl_
                    (long long)(oldest / 1000000), (unsigned long long)s->bytes);
     for (size_t i = 0; i < s->n_hosts; i++) {
         if (i) xpl_buf_putc(b, ',');
-        put_host(h, b, s, &s->hosts[i]);
+        put_host(h, b, &s->hosts[i]);
     }
     xpl_buf_str(b, XPL_STR("]}"));
 }
@@ -77,9 +79,10 @@ static void sessions(struct xpl_http_request *r) {
 
 // ---- /api/v1/tools ----
 
-static void put_key(struct xpl_buf *b, const char *key, bool *first) {
-    xpl_buf_printf(b, "%s{\"key\":\"%s\",\"values\":[", *first ? "" : ",", key);
-    const char *at = xpl_tool_option_values(xpl_str_from(key));
+static void put_option(struct xpl_buf *b, const struct xpl_tool_option *o, bool *first) {
+    if (o->internal) return;
+    xpl_buf_printf(b, "%s{\"key\":\"%s\",\"values\":[", *first ? "" : ",", o->key);
+    const char *at = o->values;
     for (size_t i = 0; at && *at; i++) { // "a|b|c"
         const size_t n = strcspn(at, "|");
         if (i) xpl_buf_putc(b, ',');
@@ -94,20 +97,18 @@ static void tools(struct xpl_http_request *r) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, MAX_REPLY);
     size_t n;
-    const struct xpl_tool *const all = xpl_tools(&n);
+    const struct xpl_tool *const *const all = xpl_tools(&n);
     xpl_buf_str(&b, XPL_STR("{\"tools\":["));
     for (size_t i = 0; i < n; i++) {
-        const struct xpl_tool *const t = &all[i];
+        const struct xpl_tool *const t = all[i];
         bool first = true;
         xpl_buf_printf(&b,
                        "%s{\"name\":\"%s\",\"alias\":\"%s\",\"content_type\":\"%s\","
                        "\"one_host\":%s,\"options\":[",
-                       i ? "," : "", t->name, t->alias ? t->alias : "", t->content_type,
-                       t->one_host ? "true" : "false");
-        for (const char *const *k = t->options; *k; k++)
-            put_key(&b, *k, &first);
-        for (const char *const *k = xpl_tool_common_options(); *k; k++)
-            put_key(&b, *k, &first);
+                       i ? "," : "", t->name, t->aliases ? t->aliases[0] : "", t->content_type,
+                       t->hosts == XPL_HOSTS_ONE ? "true" : "false");
+        for (size_t k = 0; k < xpl_tool_n_options(t); k++)
+            put_option(&b, xpl_tool_option_at(t, k), &first);
         xpl_buf_str(&b, XPL_STR("]}"));
     }
     xpl_buf_str(&b, XPL_STR("]}"));
@@ -182,7 +183,7 @@ static void server(struct xpl_http_request *r) {
 // ---- /api/v1/tool, /api/v1/csv ----
 
 static enum MHD_Result tool(struct xpl_http_request *r, bool csv) {
-    struct xpl_http_ask a = {.dialect = XPL_DIALECT_API, .csv = csv};
+    struct xpl_http_tool_request a = {.dialect = XPL_DIALECT_API, .csv = csv};
     xpl_str_t *hosts = xpl_arena_array(&r->arena, r->n_args + 1, sizeof *hosts);
     struct xpl_option *options = xpl_arena_array(&r->arena, r->n_args + 1, sizeof *options);
     if (!hosts || !options) return xpl_http_busy(r);
@@ -204,7 +205,7 @@ static enum MHD_Result tool(struct xpl_http_request *r, bool csv) {
                     "session=NAME is missing; /api/v1/sessions lists them");
     if (!a.tool.len)
         return fail(r, XPL_INVALID_ARGUMENT, "tool=NAME is missing; /api/v1/tools lists them");
-    return xpl_http_ask(r, &a);
+    return xpl_http_answer_tool(r, &a);
 }
 
 enum MHD_Result xpl_http_route_api(struct xpl_http_request *r) {

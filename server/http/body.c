@@ -1,10 +1,11 @@
-// Bodies: bytes, their compressed form, and the responses that send either.
+#include "server/http/body.h"
+
 #include <libdeflate.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/cleanup.h"
-#include "server/http/impl.h"
 #include "server/web/web.h"
 #include "storage/store/sqlite/hash.h"
 

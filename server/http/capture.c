@@ -6,7 +6,10 @@
 #include "base/parse.h"
 #include "rpc/status.h"
 #include "server/capture_jobs/captures.h"
-#include "server/http/impl.h"
+#include "server/http/gateway.h"
+#include "server/http/reply.h"
+#include "server/http/routes.h"
+#include "server/http/wait.h"
 
 enum { MAX_TEXT = 4096 };
 
@@ -58,7 +61,7 @@ static void on_done(void *arg, const struct xpl_capture_result *c) {
     xpl_http_done(r);
 }
 
-void xpl_http_capture_cancel(struct xpl_http_request *r) {
+static void cancel(struct xpl_http_request *r) {
     // NOT_FOUND: it is over.
     if (r->capture_id &&
         xpl_capture_jobs_cancel(r->http->parts.captures, r->capture_id, NULL) != XPL_OK)
@@ -152,6 +155,7 @@ enum MHD_Result xpl_http_capture(struct xpl_http_request *r) {
         r->capture_id = 0;
         return reply_error(r, err.msg);
     }
+    r->cancel = cancel;
     xpl_http_wait(r, finish); // its end is looked at on this thread, so not before
     return MHD_YES;
 }

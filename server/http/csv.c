@@ -1,5 +1,7 @@
-// A tool's table as CSV, as XProf's convert/csv_writer.py writes it: every cell quoted, numbers and
-// truth values as Python prints them.
+// As XProf's convert/csv_writer.py writes it: every cell quoted, numbers and truth values as Python
+// prints them.
+#include "server/http/csv.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +9,6 @@
 
 #include "analysis/tools/lib/json_value.h"
 #include "base/json.h"
-#include "server/http/impl.h"
 
 // Moves the digits of "1.25e+20" or "0.00001" to where Python's repr puts the point: an exponent
 // below 1e-4 and from 1e16 on.

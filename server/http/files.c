@@ -7,7 +7,11 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "server/http/impl.h"
+#include "server/http/gateway.h"
+#include "server/http/known.h"
+#include "server/http/reply.h"
+#include "server/http/routes.h"
+#include "server/http/wait.h"
 #include "server/web/web.h"
 
 // ---- our pages ----

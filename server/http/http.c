@@ -1,6 +1,5 @@
-// The gateway's life: libmicrohttpd on the loop, connections and their time limits, requests that
-// wait for workers, start and stop.
-#include "server/http/impl.h"
+// The gateway's life: libmicrohttpd on the loop, connections, start and stop.
+#include "server/http/http.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,34 +9,20 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
-#include "server/engine/pool.h"
+#include "server/http/access.h"
 #include "server/http/listen.h"
+#include "server/http/reply.h"
+#include "server/http/routes.h"
+#include "server/http/wait.h"
 
 enum {
     POOL_BYTES = 32 << 10,  // of libmicrohttpd for one connection: bounds the headers
     MAX_BODY = 64 << 10,    // no route reads one
     SPARE_CONNECTIONS = 64, // beyond the limit, to be told 503
-    SEND_MS = 60000,
-    SEND_BYTES_PER_MS = 32, // a client that reads more slowly is dropped
     ACCEPT_BATCH = 64,
 };
-
-struct xpl_http_connection {
-    struct xpl_http *http;
-    struct xpl_http_connection *next, *prev;
-    struct MHD_Connection *mhd;
-    int fd;
-    bool surplus; // over --http-connections
-    bool polling;
-    uint64_t deadline_ms; // of the loop's clock; UINT64_MAX: none
-    struct xpl_http_request *request;
-    uv_poll_t poll; // tells while a request waits that the client has gone
-};
-
-static uint64_t now_ms(struct xpl_http *h) {
-    return uv_now(xpl_loop_uv(h->parts.loop));
-}
 
 static void maybe_stopped(struct xpl_http *h) {
     if (!h->stopped || h->open_handles) return;
@@ -83,79 +68,16 @@ static void on_engine(uv_poll_t *p, int status, int events) {
 
 // ---- waiting requests ----
 
-// Takes what workers have finished, and lets libmicrohttpd call the handler again.
 static void on_wake(uv_async_t *a) {
     struct xpl_http *h = a->data;
-    pthread_mutex_lock(&h->mu);
-    struct xpl_http_request *list = h->done;
-    h->done = NULL;
-    pthread_mutex_unlock(&h->mu);
-    for (struct xpl_http_request *r; (r = list);) {
-        list = r->next_done;
-        r->waiting = false;
-        xpl_http_sending(r, 0); // whatever the reply is, it has to be read
-        if (r->connection->polling) uv_poll_stop(&r->connection->poll);
-        MHD_resume_connection(r->mhd);
-    }
+    xpl_http_resume_done(h);
     turn(h);
-}
-
-void xpl_http_done(struct xpl_http_request *r) {
-    struct xpl_http *h = r->http;
-    pthread_mutex_lock(&h->mu);
-    r->next_done = h->done;
-    h->done = r;
-    uv_async_send(&h->wake); // under the lock: r may go as soon as it is released
-    pthread_mutex_unlock(&h->mu);
-}
-
-static void give_up(struct xpl_http_request *r) {
-    if (r->gone) return;
-    r->gone = true;
-    if (r->ticket) xpl_engine_cancel(r->ticket);
-    xpl_http_capture_cancel(r);
-}
-
-static void on_peer(uv_poll_t *p, int status, int events) {
-    (void)status, (void)events;
-    struct xpl_http_connection *c = p->data;
-    uv_poll_stop(p);
-    if (c->request && c->request->waiting) give_up(c->request);
 }
 
 static void handle_closed(uv_handle_t *handle) {
     struct xpl_http *h = handle->data;
     h->open_handles--;
     maybe_stopped(h);
-}
-
-void xpl_http_wait(struct xpl_http_request *r,
-                   enum MHD_Result (*finish)(struct xpl_http_request *)) {
-    struct xpl_http_connection *c = r->connection;
-    r->finish = finish;
-    r->waiting = true;
-    c->deadline_ms = UINT64_MAX;
-    MHD_suspend_connection(r->mhd);
-    // libmicrohttpd does not look at connections that wait.
-    if (!c->polling && uv_poll_init(xpl_loop_uv(r->http->parts.loop), &c->poll, c->fd) == 0) {
-        c->polling = true;
-        c->poll.data = c;
-    }
-    if (c->polling) uv_poll_start(&c->poll, UV_DISCONNECT, on_peer);
-}
-
-static void do_work(void *arg) {
-    struct xpl_http_request *r = arg;
-    r->work(r);
-    xpl_http_done(r);
-}
-
-bool xpl_http_defer(struct xpl_http_request *r, void (*work)(struct xpl_http_request *),
-                    enum MHD_Result (*finish)(struct xpl_http_request *)) {
-    r->work = work;
-    if (!xpl_pool_submit(r->http->parts.pool, do_work, r)) return false;
-    xpl_http_wait(r, finish); // the worker's end is looked at on this thread, so not before
-    return true;
 }
 
 // ---- requests ----
@@ -208,7 +130,7 @@ static enum MHD_Result check_body(struct xpl_http_request *r) {
 static enum MHD_Result begin(struct xpl_http_request *r, const char *method) {
     struct xpl_http *h = r->http;
     r->seen = true;
-    r->connection->deadline_ms = now_ms(h) + h->options.idle_ms; // for the body
+    r->connection->deadline_ms = xpl_http_now_ms(h) + h->options.idle_ms; // for the body
     h->n_active++;
     r->post = strcmp(method, MHD_HTTP_METHOD_POST) == 0;
     r->head = strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
@@ -234,8 +156,8 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *m, const cha
     }
     if (r->refused || r->waiting) return MHD_YES;
     if (r->finish) return r->finish(r);
-    const enum xpl_http_check_access gate = xpl_http_admit(r, method, version);
-    return gate == XPL_GATE_OPEN ? xpl_http_route(r) : xpl_http_reject(r, gate);
+    const enum xpl_http_access access = xpl_http_check_access(r, method, version);
+    return access == XPL_ACCESS_OK ? xpl_http_route(r) : xpl_http_reject(r, access);
 }
 
 static void on_completed(void *arg, struct MHD_Connection *m, void **context,
@@ -246,14 +168,10 @@ static void on_completed(void *arg, struct MHD_Connection *m, void **context,
     *context = NULL;
     if (!r) return;
     struct xpl_http_connection *c = r->connection;
-    c->deadline_ms = now_ms(h) + h->options.idle_ms;
+    c->deadline_ms = xpl_http_now_ms(h) + h->options.idle_ms;
     c->request = NULL;
     if (r->seen) h->n_active--;
     request_free(r);
-}
-
-void xpl_http_sending(struct xpl_http_request *r, uint64_t bytes) {
-    r->connection->deadline_ms = now_ms(r->http) + SEND_MS + bytes / SEND_BYTES_PER_MS;
 }
 
 // ---- connections ----
@@ -294,7 +212,7 @@ static void on_connection(void *arg, struct MHD_Connection *m, void **context,
         .mhd = m,
         .fd = MHD_get_connection_info(m, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
         .surplus = h->n_connections >= h->options.max_connections,
-        .deadline_ms = now_ms(h) + h->options.idle_ms,
+        .deadline_ms = xpl_http_now_ms(h) + h->options.idle_ms,
         .next = h->connections};
     if (c->next) c->next->prev = c;
     h->connections = c;
@@ -325,7 +243,7 @@ static void on_listener(uv_poll_t *p, int status, int events) {
 
 void xpl_http_tick(struct xpl_http *h) {
     if (h->stopped) return;
-    const uint64_t now = now_ms(h);
+    const uint64_t now = xpl_http_now_ms(h);
     for (struct xpl_http_connection *c = h->connections; c; c = c->next)
         if (now > c->deadline_ms) {
             c->deadline_ms = UINT64_MAX;
@@ -419,7 +337,7 @@ xpl_status_t xpl_http_new(const struct xpl_http_options *o, const struct xpl_htt
     h->wake.data = h;
     h->wake_open = true;
     h->open_handles++;
-    XPL_TRY(xpl_http_setup(h, err));
+    XPL_TRY(xpl_http_setup_access(h, err));
     return start_listeners(h, err);
 }
 
@@ -465,7 +383,7 @@ void xpl_http_stop(struct xpl_http *h, void (*done)(void *arg), void *arg) {
 void xpl_http_cancel(struct xpl_http *h) {
     for (struct xpl_http_connection *c = h->connections; c; c = c->next) {
         if (c->request && c->request->waiting)
-            give_up(c->request);
+            xpl_http_give_up(c->request);
         else if (c->request)
             (void)shutdown(c->fd, SHUT_RDWR);
     }

@@ -30,7 +30,7 @@ struct xpl_http_parts { // borrowed
     struct xpl_catalogue *catalogue;
     struct xpl_cache *cache;
     struct xpl_pool *pool;
-    struct xpl_metrics *tally;
+    struct xpl_metrics *metrics;
     struct xpl_capture_jobs *captures;
     struct xpl_svc_server *stats;
 };

@@ -1,8 +1,8 @@
-// The gateway's sockets, and the certificate of those that need one.
+// The gateway's sockets, and the certificate of those that need one.  Private to server/http.
 #ifndef XPL_SERVER_HTTP_LISTEN_H_
 #define XPL_SERVER_HTTP_LISTEN_H_
 
-#include "server/http/impl.h"
+#include "server/http/gateway.h"
 
 // Fills h->listeners from the options: loopback without TLS, all else with it.
 xpl_status_t xpl_http_listen(struct xpl_http *h, struct xpl_error *err) XPL_NODISCARD;

@@ -1,11 +1,13 @@
-// Replies.
+#include "server/http/reply.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "server/http/impl.h"
+#include "server/http/known.h"
+#include "server/http/wait.h"
 
 // ---- 304 and 206 ----
 

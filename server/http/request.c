@@ -1,10 +1,10 @@
-// What a request says: path, arguments, and the headers that need reading.
+#include "server/http/request.h"
+
 #include <arpa/inet.h>
 #include <string.h>
 #include <strings.h>
 
 #include "rpc/message.h"
-#include "server/http/impl.h"
 
 enum { MAX_ARGS = 1000 };
 
@@ -72,12 +72,12 @@ static bool strip(xpl_str_t *path, xpl_str_t prefix) {
     return true;
 }
 
-bool xpl_http_request_parse(struct xpl_http_request *r) {
+bool xpl_http_request_parse(struct xpl_http_request *r, const char *prefix) {
     const xpl_str_t uri = {r->uri, r->n_uri};
     const size_t mark = xpl_str_find(uri, XPL_STR("?"), 0);
     if (!xpl_http_decode(xpl_str_sub(uri, 0, mark), false, &r->arena, &r->path)) return false;
     if (!xpl_str_starts(r->path, XPL_STR("/"))) return false;
-    (void)strip(&r->path, xpl_str_from(r->http->prefix));
+    (void)strip(&r->path, xpl_str_from(prefix));
     r->mounted = strip(&r->path, XPL_STR("/data/plugin/profile"));
     return mark == SIZE_MAX || parse_query(r, xpl_str_sub(uri, mark + 1, SIZE_MAX));
 }

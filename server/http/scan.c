@@ -2,8 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/formats/format.h"
 #include "analysis/hlo/hlo_map.h"
 #include "base/cleanup.h"
+#include "server/http/gateway.h"
+#include "server/http/reply.h"
+#include "server/http/wait.h"
 #include "server/http/xprof.h"
 
 struct module_list {
@@ -56,11 +60,15 @@ static xpl_status_t look_at(struct xpl_http_request *r, const struct xpl_host *h
     struct look *const l = r->data;
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     XPL_AUTO(source_free) struct xpl_source *source = NULL;
+    XPL_AUTO(xpl_profile_close) struct xpl_profile profile = {0};
     struct xpl_exec serial = xpl_exec_serial();
+    const struct xpl_format_limits limits = {.max_bytes = r->http->options.memory_limit};
     struct xpl_xspace *xs = NULL;
     xpl_arena_init(&arena, r->http->options.memory_limit);
     xpl_status_t st = xpl_snapshot_open(l->snap, host, 0, &source, err);
-    if (st == XPL_OK) st = xpl_xspace_open(xpl_source_bytes(source), &arena, &serial, &xs, err);
+    if (st == XPL_OK)
+        st = xpl_profile_open(host->path, xpl_source_bytes(source), &limits, &profile, err);
+    if (st == XPL_OK) st = xpl_xspace_open(profile.bytes, &arena, &serial, &xs, err);
     if (st == XPL_OK) {
         l->any = true;
         st = see(r, xs, err);
@@ -242,13 +250,17 @@ static void errand_done(void *arg, const struct xpl_outcome *o) {
 
 static void ask_ahead(struct xpl_http *h, const struct look *l, const char *tool) {
     const struct xpl_tool *const t = xpl_tool_find(xpl_str_from(tool));
-    for (size_t i = 0; i < (t->one_host ? l->session->n_hosts : 1); i++) {
+    const bool one_host = t->hosts == XPL_HOSTS_ONE;
+    for (size_t i = 0; i < (one_host ? l->session->n_hosts : 1); i++) {
         struct xpl_request *q = NULL;
         struct errand *e = xpl_sys_alloc(sizeof *e);
         if (!e) return;
         *e = (struct errand){0};
-        if (xpl_engine_resolve(h->parts.engine, l->session->name, &l->session->hosts[i].name,
-                               t->one_host, xpl_str_from(tool), NULL, 0, false, &q, NULL) == XPL_OK)
+        const struct xpl_request_words words = {.session = l->session->name,
+                                                .hosts = &l->session->hosts[i].name,
+                                                .n_hosts = one_host,
+                                                .tool = xpl_str_from(tool)};
+        if (xpl_engine_resolve(h->parts.engine, &words, &q, NULL) == XPL_OK)
             xpl_engine_submit(h->parts.engine, q, errand_done, e, &e->ticket);
         else
             xpl_sys_free(e);

@@ -2,22 +2,26 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/wire/wire.h"
 #include "base/cleanup.h"
-#include "server/http/impl.h"
+#include "base/clock.h"
+#include "server/http/csv.h"
+#include "server/http/gateway.h"
+#include "server/http/known.h"
+#include "server/http/reply.h"
+#include "server/http/routes.h"
+#include "server/http/wait.h"
+#include "server/metrics.h"
 
 // Warm answers up to this size are compressed on the loop's thread, larger ones by a worker.
 // All headers of a reply should fit into 4 KiB: proxies take no more.
 enum { SMALL_ANSWER = 32 << 10, MAX_WARNINGS = 8, WARNING_BYTES = 240, MAX_HEADERS = 16 };
-// Of ToolData and its Warning (proto/xplaned/v1/analysis.proto).
-enum { TOOLDATA_WARNINGS = 4, WARNING_HOST = 1, WARNING_TEXT = 2 };
 
 struct pending { // r->data
-    const struct xpl_http_ask *ask;
+    const struct xpl_http_tool_request *ask;
     xpl_str_t tool, session, host;
     size_t n_hosts; // 0: all
     uint64_t generation;
-    bool fresh;
+    bool bypass_cache;
     bool kept;                    // by the engine: it may be remembered here as well
     struct xpl_tool_data *answer; // from memory, referenced, until the body is made
     struct xpl_error err;
@@ -53,34 +57,23 @@ static void put_encoded(struct xpl_buf *b, xpl_str_t s) {
     }
 }
 
-static void add_warning(struct headers *h, xpl_bytes_t message) {
-    struct xpl_wire w = xpl_wire_begin(message);
-    struct xpl_field f;
-    xpl_str_t host = {0}, text = {0}, copy;
-    while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD) {
-        if (f.type != XPL_WIRE_LEN) continue;
-        if (f.num == WARNING_HOST) host = (xpl_str_t){(const char *)f.len.ptr, f.len.len};
-        if (f.num == WARNING_TEXT) text = (xpl_str_t){(const char *)f.len.ptr, f.len.len};
-    }
+static void add_warning(struct headers *h, const struct xpl_warning *w) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    xpl_str_t copy;
     xpl_buf_init(&b, (size_t)WARNING_BYTES + 64);
-    put_encoded(&b, host);
+    put_encoded(&b, w->host);
     xpl_buf_str(&b, XPL_STR(": "));
-    put_encoded(&b, text);
+    put_encoded(&b, w->text);
     if (!b.failed && xpl_arena_str(h->arena, (xpl_str_t){(char *)b.p, b.n}, &copy))
         add(h, "Xplaned-Warning", copy);
 }
 
-static void add_warnings(struct headers *h, xpl_bytes_t warnings) {
-    struct xpl_wire w = xpl_wire_begin(warnings);
-    struct xpl_field f;
-    size_t n = 0;
-    while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD)
-        if (f.num == TOOLDATA_WARNINGS && f.type == XPL_WIRE_LEN && n++ < MAX_WARNINGS)
-            add_warning(h, f.len);
+static void add_warnings(struct headers *h, const struct xpl_tool_data *a) {
+    for (size_t i = 0; i < a->n_warnings && i < MAX_WARNINGS; i++)
+        add_warning(h, &a->warnings[i]);
     xpl_str_t more;
-    if (n > MAX_WARNINGS &&
-        xpl_arena_printf(h->arena, &more, "and %zu more warnings", n - MAX_WARNINGS))
+    if (a->n_warnings > MAX_WARNINGS &&
+        xpl_arena_printf(h->arena, &more, "and %zu more warnings", a->n_warnings - MAX_WARNINGS))
         add(h, "Xplaned-Warning", more);
 }
 
@@ -136,7 +129,7 @@ static struct xpl_http_body *make_body(struct xpl_http_request *r, const struct 
     struct headers h = {.arena = &r->arena};
     add(&h, "Xplaned-Source", xpl_str_from(source));
     if (strcmp(source, "memory") != 0) add_stages(&h, p->stage_us);
-    add_warnings(&h, a->warnings);
+    add_warnings(&h, a);
     if (p->ask->csv) add_file_name(&h, r, p);
     const bool xprof = p->ask->dialect == XPL_DIALECT_XPROF;
     const struct xpl_http_body_options o = {.policy = xprof ? XPL_POLICY_XPROF : XPL_POLICY_API,
@@ -181,16 +174,16 @@ static void build(struct xpl_http_request *r, const struct xpl_tool_data *a) {
     if (!r->body)
         (void)xpl_error_set(&p->err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
                             "out of memory");
-    else if (p->kept && !p->fresh && strcmp(p->source, "memory") == 0)
+    else if (p->kept && !p->bypass_cache && strcmp(p->source, "memory") == 0)
         r->keep = true;
-    else if (p->kept && !p->fresh)
+    else if (p->kept && !p->bypass_cache)
         p->warm = make_body(r, p, bytes, a, "memory", r->body);
     xpl_rpc_blob_unref(csv);
 }
 
 // ---- failures ----
 
-static enum MHD_Result fail(struct xpl_http_request *r, const struct xpl_http_ask *a,
+static enum MHD_Result fail(struct xpl_http_request *r, const struct xpl_http_tool_request *a,
                             const struct xpl_error *err, int64_t retry_ms) {
     if (a->dialect == XPL_DIALECT_API) return xpl_http_reply_api_error(r, err, retry_ms);
     const char *const none = a->csv ? "No Data Found: " : "No Data: ";
@@ -209,9 +202,9 @@ static enum MHD_Result fail(struct xpl_http_request *r, const struct xpl_http_as
                           retry_ms < 0 ? 0 : (unsigned)(retry_ms / 1000 + 1));
 }
 
-static void tally(const struct xpl_http_request *r, const struct pending *p, size_t bytes) {
+static void count_request(const struct xpl_http_request *r, const struct pending *p, size_t bytes) {
     xpl_metrics_request(
-        r->http->parts.tally,
+        r->http->parts.metrics,
         &(struct xpl_request_line){.service = "http",
                                    .tool = p->tool,
                                    .session = p->session,
@@ -240,7 +233,7 @@ static enum MHD_Result deliver(struct xpl_http_request *r) {
     struct pending *p = r->data;
     if (p->warm) xpl_http_remember(r, p->warm);
     release(r);
-    tally(r, p, r->body ? xpl_rpc_blob_get(r->body->bytes[XPL_HTTP_PLAIN]).len : 0);
+    count_request(r, p, r->body ? xpl_rpc_blob_get(r->body->bytes[XPL_HTTP_PLAIN]).len : 0);
     if (r->gone) return MHD_NO;
     return p->err.code == XPL_OK ? xpl_http_result(r) : fail(r, p->ask, &p->err, p->retry_ms);
 }
@@ -264,18 +257,19 @@ static void on_answer(void *arg, const struct xpl_outcome *o) {
     xpl_http_done(r);
 }
 
-static struct pending *pending_new(struct xpl_http_request *r, const struct xpl_http_ask *a,
+static struct pending *pending_new(struct xpl_http_request *r,
+                                   const struct xpl_http_tool_request *a,
                                    const struct xpl_request *q) {
     struct pending *p = xpl_arena_zalloc(&r->arena, sizeof *p);
-    struct xpl_http_ask *copy = xpl_arena_zalloc(&r->arena, sizeof *copy);
+    struct xpl_http_tool_request *copy = xpl_arena_zalloc(&r->arena, sizeof *copy);
     if (!p || !copy) return NULL;
-    *copy = (struct xpl_http_ask){.dialect = a->dialect, .csv = a->csv};
+    *copy = (struct xpl_http_tool_request){.dialect = a->dialect, .csv = a->csv};
     p->ask = copy;
     p->source = "";
     p->retry_ms = -1;
     p->n_hosts = q->all_hosts ? 0 : q->n_hosts;
     p->generation = q->snapshot->generation;
-    p->fresh = q->fresh;
+    p->bypass_cache = q->bypass_cache;
     if (!xpl_arena_str(&r->arena, xpl_str_from(q->tool->name), &p->tool) ||
         !xpl_arena_str(&r->arena, q->session->name, &p->session) ||
         (p->n_hosts == 1 && !xpl_arena_str(&r->arena, q->hosts[0]->name, &p->host)))
@@ -298,14 +292,21 @@ static enum MHD_Result from_memory(struct xpl_http_request *r, struct xpl_tool_d
     return deliver(r);
 }
 
-enum MHD_Result xpl_http_ask(struct xpl_http_request *r, const struct xpl_http_ask *a) {
+enum MHD_Result xpl_http_answer_tool(struct xpl_http_request *r,
+                                     const struct xpl_http_tool_request *a) {
     struct xpl_engine *e = r->http->parts.engine;
     struct xpl_request *q = NULL;
     struct xpl_error err = {0};
-    if (xpl_engine_resolve(e, a->session, a->hosts, a->n_hosts, a->tool, a->options, a->n_options,
-                           a->dialect == XPL_DIALECT_API, &q, &err) != XPL_OK) {
+    const struct xpl_request_words words = {.session = a->session,
+                                            .hosts = a->hosts,
+                                            .n_hosts = a->n_hosts,
+                                            .tool = a->tool,
+                                            .options = a->options,
+                                            .n_options = a->n_options,
+                                            .strict = a->dialect == XPL_DIALECT_API};
+    if (xpl_engine_resolve(e, &words, &q, &err) != XPL_OK) {
         const struct pending p = {.tool = a->tool, .session = a->session, .err = err, .source = ""};
-        tally(r, &p, 0);
+        count_request(r, &p, 0);
         return fail(r, a, &err, -1);
     }
     r->data = pending_new(r, a, q);

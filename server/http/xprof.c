@@ -5,176 +5,14 @@
 
 #include "base/cleanup.h"
 #include "server/capture_jobs/captures.h"
+#include "server/http/gateway.h"
+#include "server/http/reply.h"
 #include "server/http/xprof.h"
 
 #define COMPATIBLE_VERSION "2.24.2" // of XProf, whose interface and answers ours are
 #define ALL_HOSTS          XPL_STR("ALL_HOSTS")
 
 enum { MAX_HOSTS = 4096 };
-
-// ---- json.dumps ----
-
-static void put_py_str(struct xpl_buf *b, xpl_str_t s) {
-    xpl_buf_putc(b, '"');
-    for (size_t i = 0; i < s.len;) {
-        const unsigned char c = (unsigned char)s.ptr[i];
-        if (c == '"' || c == '\\') {
-            xpl_buf_printf(b, "\\%c", c);
-        } else if (c == '\n' || c == '\r' || c == '\t' || c == '\b' || c == '\f') {
-            xpl_buf_printf(b, "\\%c",
-                           c == '\n'   ? 'n'
-                           : c == '\r' ? 'r'
-                           : c == '\t' ? 't'
-                           : c == '\b' ? 'b'
-                                       : 'f');
-        } else if (c < 0x20 || c == 0x7f) {
-            xpl_buf_printf(b, "\\u%04x", c);
-        } else if (c < 0x80) {
-            xpl_buf_putc(b, (char)c);
-        } else { // names are valid UTF-8
-            const size_t n = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
-            uint32_t u = c & (0xffu >> (n + 1));
-            for (size_t k = 1; k < n && i + k < s.len; k++)
-                u = u << 6 | ((unsigned char)s.ptr[i + k] & 0x3f);
-            if (u >= 0x10000)
-                xpl_buf_printf(b, "\\u%04x\\u%04x", 0xd800 + ((u - 0x10000) >> 10),
-                               0xdc00 + ((u - 0x10000) & 0x3ff));
-            else
-                xpl_buf_printf(b, "\\u%04x", u);
-            i += n - 1;
-        }
-        i++;
-    }
-    xpl_buf_putc(b, '"');
-}
-
-void xpl_http_xprof_body(struct xpl_http_request *r, struct xpl_buf *b, const char *type) {
-    const struct xpl_http_body_options o = {
-        .policy = XPL_POLICY_XPROF, .type = type, .gzip = r->gzip, .validators = true};
-    r->body = xpl_http_body_from_buf(b, &o);
-}
-
-static enum MHD_Result reply_json(struct xpl_http_request *r, struct xpl_buf *b) {
-    xpl_http_xprof_body(r, b, "application/json");
-    return xpl_http_result(r);
-}
-
-// ---- runs ----
-
-// Where below LOGDIR an absolute path leads; false when it leads elsewhere.
-static bool below_logdir(const struct xpl_http *h, xpl_str_t path, struct xpl_arena *arena,
-                         xpl_str_t *ret) {
-    char *text = xpl_arena_alloc(arena, path.len + 2);
-    size_t n = 0;
-    if (!text || !xpl_str_starts(path, XPL_STR("/"))) return false;
-    while (path.len) { // without empty parts and "."; with ".." it is refused
-        path = xpl_str_sub(path, 1, SIZE_MAX);
-        const size_t slash = xpl_str_find(path, XPL_STR("/"), 0);
-        const xpl_str_t part = xpl_str_sub(path, 0, slash);
-        path = slash == SIZE_MAX ? (xpl_str_t){0} : xpl_str_sub(path, slash, SIZE_MAX);
-        if (xpl_str_eq(part, XPL_STR(".."))) return false;
-        if (!part.len || xpl_str_eq(part, XPL_STR("."))) continue;
-        text[n++] = '/';
-        memcpy(text + n, part.ptr, part.len);
-        n += part.len;
-    }
-    for (int i = 0; i < 2; i++) {
-        xpl_str_t base = xpl_str_from(h->base[i]);
-        while (base.len > 1 && base.ptr[base.len - 1] == '/')
-            base.len--;
-        if (!xpl_str_starts(base, XPL_STR("/")) || !xpl_str_starts((xpl_str_t){text, n}, base))
-            continue;
-        if (n == base.len)
-            *ret = XPL_STR(".");
-        else if (text[base.len] == '/')
-            *ret = (xpl_str_t){text + base.len + 1, n - base.len - 1};
-        else
-            continue;
-        return true;
-    }
-    return false;
-}
-
-static xpl_str_t last_part(xpl_str_t path) {
-    for (size_t i = path.len; i > 0; i--)
-        if (path.ptr[i - 1] == '/') return xpl_str_sub(path, i, SIZE_MAX);
-    return path;
-}
-
-// Which of the catalogue's sessions a request is about: all, the one of session_path, or those
-// directly below run_path.
-struct scope {
-    enum { EVERYTHING, ONE_SESSION, CHILDREN } kind;
-    bool inside; // the path leads below LOGDIR
-    xpl_str_t path;
-};
-
-static struct scope scope_of(struct xpl_http_request *r) {
-    struct scope s = {.kind = EVERYTHING};
-    xpl_str_t path = xpl_http_arg(r, "session_path");
-    s.kind = path.len ? ONE_SESSION : EVERYTHING;
-    if (!path.len && (path = xpl_http_arg(r, "run_path")).len) s.kind = CHILDREN;
-    s.inside = s.kind != EVERYTHING && below_logdir(r->http, path, &r->arena, &s.path);
-    return s;
-}
-
-static bool in_scope(const struct scope *s, const struct xpl_session *one) {
-    if (s->kind == EVERYTHING) return true;
-    if (!s->inside || !one->n_hosts) return false;
-    if (s->kind == ONE_SESSION) return xpl_str_eq(one->path, s->path);
-    const xpl_str_t name = last_part(one->path);
-    if (name.len == one->path.len) return xpl_str_eq(s->path, XPL_STR("."));
-    return xpl_str_eq(xpl_str_sub(one->path, 0, one->path.len - name.len - 1), s->path);
-}
-
-static xpl_str_t name_in(const struct scope *s, const struct xpl_session *one) {
-    return s->kind == EVERYTHING ? one->name : last_part(one->path);
-}
-
-const struct xpl_session *xpl_http_find_run(struct xpl_http_request *r,
-                                            const struct xpl_snapshot *snap) {
-    xpl_str_t run = xpl_http_arg(r, "run");
-    while (run.len && run.ptr[run.len - 1] == '/')
-        run.len--;
-    const struct scope s = scope_of(r);
-    if (s.kind == EVERYTHING) return xpl_snapshot_find(snap, run);
-    for (size_t i = 0; i < snap->n_sessions; i++) {
-        const struct xpl_session *const one = &snap->sessions[i];
-        if (in_scope(&s, one) && xpl_str_eq(name_in(&s, one), run)) return one;
-    }
-    return NULL;
-}
-
-const struct xpl_session *xpl_http_find_session(struct xpl_http_request *r,
-                                                const struct xpl_snapshot *snap,
-                                                xpl_str_t *ret_name) {
-    const struct scope s = scope_of(r);
-    for (size_t i = 0; s.kind == ONE_SESSION && i < snap->n_sessions; i++) {
-        if (!in_scope(&s, &snap->sessions[i])) continue;
-        *ret_name = name_in(&s, &snap->sessions[i]);
-        return &snap->sessions[i];
-    }
-    return NULL;
-}
-
-static enum MHD_Result runs(struct xpl_http_request *r) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_buf_init(&b, XPL_HTTP_XPROF_MAX_REPLY);
-    struct xpl_snapshot *snap = xpl_catalogue_get(r->http->parts.catalogue);
-    const struct scope s = scope_of(r);
-    bool first = true;
-    xpl_buf_putc(&b, '[');
-    for (size_t i = snap->n_sessions; i > 0; i--) { // sorted downwards
-        const struct xpl_session *const one = &snap->sessions[i - 1];
-        if (!in_scope(&s, one)) continue;
-        if (!first) xpl_buf_str(&b, XPL_STR(", "));
-        put_py_str(&b, name_in(&s, one));
-        first = false;
-    }
-    xpl_buf_putc(&b, ']');
-    xpl_snapshot_unref(snap);
-    return reply_json(r, &b);
-}
 
 // ---- hosts ----
 
@@ -187,7 +25,7 @@ static bool is_one_of(xpl_str_t s, const char *const *list) {
 static void put_host(struct xpl_buf *b, xpl_str_t name) {
     if (b->n > 1) xpl_buf_str(b, XPL_STR(", "));
     xpl_buf_str(b, XPL_STR("{\"hostname\": "));
-    put_py_str(b, name);
+    xpl_http_put_py_str(b, name);
     xpl_buf_putc(b, '}');
 }
 
@@ -214,7 +52,7 @@ static enum MHD_Result hosts(struct xpl_http_request *r) {
     if (only || all) put_host(&b, ALL_HOSTS);
     xpl_buf_putc(&b, ']');
     xpl_snapshot_unref(snap);
-    return reply_json(r, &b);
+    return xpl_http_reply_py_json(r, &b);
 }
 
 // ---- data ----
@@ -227,7 +65,7 @@ static enum MHD_Result no_tool(struct xpl_http_request *r, xpl_str_t tool, bool 
 
 // The hosts asked for, or an error reply.  False when there was one.
 static bool choose_hosts(struct xpl_http_request *r, const struct xpl_session *s,
-                         struct xpl_http_ask *a, enum MHD_Result *ret) {
+                         struct xpl_http_tool_request *a, enum MHD_Result *ret) {
     const xpl_str_t several = xpl_http_arg(r, "hosts"), one = xpl_http_arg(r, "host");
     const bool lists = several.len && xpl_str_starts(a->tool, XPL_STR("trace_viewer"));
     xpl_str_t rest = lists ? several : one;
@@ -253,7 +91,7 @@ static bool choose_hosts(struct xpl_http_request *r, const struct xpl_session *s
 
 // All other arguments are options; those that a tool does not know are ignored, as by XProf.  An
 // event's details are JSON in whatever format the rest is asked for.
-static bool choose_options(struct xpl_http_request *r, struct xpl_http_ask *a) {
+static bool choose_options(struct xpl_http_request *r, struct xpl_http_tool_request *a) {
     static const char *const ours[] = {"run", "tag",          "host",     "hosts",
                                        "tqx", "session_path", "run_path", NULL};
     struct xpl_option *o = xpl_arena_array(&r->arena, r->n_args + 1, sizeof *o);
@@ -268,13 +106,13 @@ static bool choose_options(struct xpl_http_request *r, struct xpl_http_ask *a) {
 }
 
 static enum MHD_Result ask(struct xpl_http_request *r, const struct xpl_session *s, bool csv) {
-    struct xpl_http_ask a = {
+    struct xpl_http_tool_request a = {
         .dialect = XPL_DIALECT_XPROF, .csv = csv, .tool = xpl_http_arg(r, "tag")};
     enum MHD_Result got;
     if (!choose_hosts(r, s, &a, &got)) return got;
     if (!choose_options(r, &a) || !xpl_arena_str(&r->arena, s->name, &a.session))
         return xpl_http_busy(r);
-    return xpl_http_ask(r, &a);
+    return xpl_http_answer_tool(r, &a);
 }
 
 static enum MHD_Result data_or_csv(struct xpl_http_request *r, bool csv) {
@@ -316,11 +154,11 @@ static enum MHD_Result config(struct xpl_http_request *r) {
                    "\"srcPathPrefix\": ",
                    xpl_capture_jobs_enabled(r->http->parts.captures) ? "false" : "true");
     if (r->http->options.src_prefix[0])
-        put_py_str(&b, xpl_str_from(r->http->options.src_prefix));
+        xpl_http_put_py_str(&b, xpl_str_from(r->http->options.src_prefix));
     else
         xpl_buf_str(&b, XPL_STR("null"));
     xpl_buf_putc(&b, '}');
-    return reply_json(r, &b);
+    return xpl_http_reply_py_json(r, &b);
 }
 
 static enum MHD_Result index_page(struct xpl_http_request *r) {
@@ -335,7 +173,7 @@ enum MHD_Result xpl_http_route_xprof(struct xpl_http_request *r) {
     } routes[] = {
         {"/data", data},
         {"/data_csv", data_csv},
-        {"/runs", runs},
+        {"/runs", xpl_http_runs},
         {"/run_tools", xpl_http_run_tools},
         {"/hosts", hosts},
         {"/module_list", xpl_http_module_list},
@@ -365,7 +203,7 @@ enum MHD_Result xpl_http_route_xprof(struct xpl_http_request *r) {
         memcpy(name, path.ptr + 1, path.len - 1);
     if (xpl_http_is_ui_file(name)) return xpl_http_reply_ui(r, name);
     // XProf's own pages have no routes on the server: the interface reads the address itself.
-    if (r->mounted && !xpl_str_has(last_part(path), XPL_STR("."))) return index_page(r);
+    if (r->mounted && !xpl_str_has(xpl_http_last_part(path), XPL_STR("."))) return index_page(r);
     return xpl_http_reply_text(r, 404,
                                "there is nothing at %.*s; see / for the interface and /runs for "
                                "the profiles",

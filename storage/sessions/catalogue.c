@@ -1,5 +1,6 @@
 #include "storage/sessions/catalogue.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -151,8 +152,8 @@ static void listing_free(struct listing *l) {
     xpl_sys_free(l->children);
 }
 
-static bool list_file(struct listing *l, const char *name, xpl_str_t host, bool riegeli, bool link,
-                      const struct stat *st) {
+static bool list_file(struct listing *l, const char *name, xpl_str_t host,
+                      const struct xpl_profile_kind *kind, bool link, const struct stat *st) {
     struct xpl_dir_file *files = grown(l->files, l->n_files, &l->cap_files, sizeof *files);
     if (!files) return false;
     l->files = files;
@@ -160,7 +161,8 @@ static bool list_file(struct listing *l, const char *name, xpl_str_t host, bool 
     if (!copy) return false;
     files[l->n_files++] = (struct xpl_dir_file){.name = copy,
                                                 .len = host.len,
-                                                .riegeli = riegeli,
+                                                .riegeli = kind->refusal != NULL,
+                                                .rank = (uint8_t)kind->rank,
                                                 .link = link,
                                                 .print = xpl_fingerprint_of(st)};
     return true;
@@ -198,8 +200,8 @@ static bool list_entry(struct xpl_catalogue *c, struct xpl_dir *d, int fd, const
                        struct listing *l) {
     const char *const name = e->d_name;
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) return true;
-    bool riegeli;
-    const xpl_str_t host = xpl_profile_name(name, &riegeli);
+    struct xpl_profile_kind kind;
+    const xpl_str_t host = xpl_profile_name(c->o.match, name, &kind);
     if (e->d_type == DT_DIR) return list_child(l, d, name);
     const bool maybe_link = e->d_type == DT_LNK || e->d_type == DT_UNKNOWN;
     if (!host.len && !maybe_link) return true;
@@ -220,17 +222,47 @@ static bool list_entry(struct xpl_catalogue *c, struct xpl_dir *d, int fd, const
     }
     if (S_ISDIR(st.st_mode)) return list_child(l, d, name);
     if (!host.len) return true;
-    if (S_ISREG(st.st_mode)) return list_file(l, name, host, riegeli, link, &st);
+    if (S_ISREG(st.st_mode)) return list_file(l, name, host, &kind, link, &st);
     problem_in(d, name, "not a regular file");
     return true;
 }
 
 static bool list_single(struct xpl_catalogue *c, int fd, struct listing *l) {
     struct stat st;
-    bool riegeli;
-    const xpl_str_t host = xpl_profile_name(c->single, &riegeli);
+    struct xpl_profile_kind kind;
+    const xpl_str_t host = xpl_profile_name(c->o.match, c->single, &kind);
     if (fstatat(fd, c->single, &st, 0) != 0 || !S_ISREG(st.st_mode)) return true;
-    return list_file(l, c->single, host, riegeli, true, &st); // as a link: looked at every time
+    return list_file(l, c->single, host, &kind, true, &st); // as a link: looked at every time
+}
+
+// Files by host, the one that counts first.
+static int twin_cmp(const void *pa, const void *pb) {
+    const struct xpl_dir_file *a = pa, *b = pb;
+    const int c = xpl_str_cmp((xpl_str_t){a->name, a->len}, (xpl_str_t){b->name, b->len});
+    if (c) return c;
+    if (a->riegeli != b->riegeli) return a->riegeli - b->riegeli;
+    return a->rank != b->rank ? a->rank - b->rank : strcmp(a->name, b->name);
+}
+
+// Of several files of one host only that of the best format stays in the list.
+static void drop_twins(struct xpl_dir *d, struct listing *l) {
+    bool several = false;
+    size_t n = 0;
+    for (size_t i = 0; i < l->n_files; i++)
+        several |= l->files[i].rank > 0;
+    if (!several) return; // names of the first format differ
+    qsort(l->files, l->n_files, sizeof *l->files, twin_cmp);
+    for (size_t i = 0; i < l->n_files; i++) {
+        struct xpl_dir_file *const f = &l->files[i];
+        const struct xpl_dir_file *const best = n ? &l->files[n - 1] : NULL;
+        if (!best || best->len != f->len || memcmp(best->name, f->name, f->len) != 0) {
+            l->files[n++] = *f;
+            continue;
+        }
+        if (!f->riegeli) problem_in(d, f->name, "left out: its host has another file here");
+        xpl_sys_free(f->name);
+    }
+    l->n_files = n;
 }
 
 static int open_dir(struct xpl_catalogue *c, const struct xpl_dir *d) {
@@ -352,6 +384,7 @@ static xpl_status_t read_dir(struct xpl_catalogue *c, struct xpl_dir *d, struct 
     xpl_sys_free(d->problem);
     d->problem = NULL, d->n_problems = 0;
     if (list_dir(c, d, &l, &errnum)) {
+        drop_twins(d, &l);
         take_listing(c, d, &l);
         return XPL_OK;
     }
@@ -637,11 +670,11 @@ static xpl_status_t set_base(struct xpl_catalogue *c, const char *logdir, struct
         return XPL_OK;
     }
     const char *const file = slash ? slash + 1 : logdir;
-    bool riegeli;
-    const xpl_str_t host = xpl_profile_name(file, &riegeli);
-    if (!S_ISREG(st.st_mode) || host.len == 0 || riegeli)
+    struct xpl_profile_kind kind;
+    const xpl_str_t host = xpl_profile_name(c->o.match, file, &kind);
+    if (!S_ISREG(st.st_mode) || host.len == 0 || kind.refusal)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
-                         XPL_PATH_FMT ": neither a directory nor a HOST.xplane.pb file",
+                         XPL_PATH_FMT ": neither a directory nor a profile that is read",
                          XPL_PATH_ARGS(logdir));
     c->base = !slash            ? copy_text(".", 1)
               : slash == logdir ? copy_text("/", 1)
@@ -676,6 +709,7 @@ static xpl_status_t start(struct xpl_catalogue *c, const char *logdir, struct xp
 
 xpl_status_t xpl_catalogue_new(const struct xpl_catalogue_options *o, struct xpl_catalogue **ret,
                                struct xpl_error *err) {
+    assert(o->match);
     if (!o->logdir || !o->logdir[0])
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "no log directory given");
     struct xpl_catalogue *c = xpl_sys_alloc(sizeof *c);

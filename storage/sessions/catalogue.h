@@ -1,7 +1,10 @@
 // The catalogue: which profile sessions LOGDIR holds, and which hosts each has.
 //
-// A session is a directory with at least one HOST.xplane.pb, or a directory directly below
-// **/plugins/profile (which may still be empty).  Names, in this order of claim:
+// A session is a directory with at least one profile, or a directory directly below
+// **/plugins/profile (which may still be empty).  Which files are profiles, and of which host, the
+// caller says (xpl_profile_match_fn): storage knows no formats.  Of several files of one host in a
+// directory the one of the best format counts; the others are reported as problems.  Names, in this
+// order of claim:
 //   PREFIX/plugins/profile/RUN   "PREFIX/RUN", or "RUN" without a prefix, as XProf names it
 //   LOGDIR itself                the last part of its path
 //   any other directory          its path relative to LOGDIR
@@ -25,8 +28,14 @@
 
 struct xpl_arena;
 
+// Whether a file of this name is a profile: of which host, and of which format.  *ret_rank: 0 is
+// the best of the formats, of several files of one host the best counts.  *ret_refusal: NULL, or
+// why files of this format are not read.  Outputs are written when it is one.  Any thread.
+typedef bool (*xpl_profile_match_fn)(xpl_str_t file, xpl_str_t *ret_host, unsigned *ret_rank,
+                                     const char **ret_refusal);
+
 struct xpl_host {
-    xpl_str_t name;               // file name without .xplane.pb; valid UTF-8
+    xpl_str_t name;               // file name without its format's suffix; valid UTF-8
     xpl_str_t path;               // relative to LOGDIR, bytes as on disk, NUL-terminated
     struct xpl_fingerprint print; // at the time of the scan
 };
@@ -36,8 +45,8 @@ struct xpl_session {
     xpl_str_t path;               // relative to LOGDIR, bytes as on disk; "." is LOGDIR itself
     const struct xpl_host *hosts; // by name; 0 hosts only below plugins/profile
     size_t n_hosts;
-    // Hosts that have a HOST.xplane.riegeli and no HOST.xplane.pb: noticed, so that a request can
-    // be refused by name.  They are not among `hosts`.
+    // Hosts whose only file is of a format that is not read: noticed, so that a request can be
+    // refused by name.  They are not among `hosts`.
     const xpl_str_t *riegeli;
     size_t n_riegeli;
     uint64_t bytes;   // sum of the hosts' files
@@ -75,7 +84,8 @@ struct xpl_snapshot {
 
 struct xpl_catalogue_options {
     size_t size;        // sizeof(struct xpl_catalogue_options)
-    const char *logdir; // directory or one *.xplane.pb file
+    const char *logdir; // directory or one profile
+    xpl_profile_match_fn match;
     bool links_inside;  // leave out links that lead out of LOGDIR
     uint32_t max_dirs;  // 0: 200,000; more are left out and reported as a problem
     uint32_t max_hosts; // 0: 1,000,000; likewise
@@ -117,7 +127,7 @@ void xpl_snapshot_unref(struct xpl_snapshot *s);
 const struct xpl_session *xpl_snapshot_find(const struct xpl_snapshot *s, xpl_str_t name);
 // O(log n).  NULL when there is none of that name.
 const struct xpl_host *xpl_session_find_host(const struct xpl_session *s, xpl_str_t name);
-// Whether that host is there, but only as .xplane.riegeli.
+// Whether that host is there, but only in a format that is not read.
 bool xpl_session_has_riegeli(const struct xpl_session *s, xpl_str_t name);
 // Opens a host of this snapshot.  Errors are those of xpl_source_open(); the file is opened below
 // the LOGDIR that was scanned.  Any thread.
@@ -135,12 +145,16 @@ struct xpl_inputs {
     xpl_str_t session;             // name to show: the directory's, or the first host's
     const struct xpl_input *hosts; // by name
     size_t n_hosts;
+    // Files of the directory that do not count, because their host has one of a better format.
+    const char *const *left_out;
+    size_t n_left_out;
 };
 // Each path is a profile file (a host named by its file), or the only path is a run directory.
 // INVALID_ARGUMENT is wrong usage: two equal host names, a directory among several paths, a
-// .xplane.riegeli file.  NOT_FOUND: no such file, or a directory without profiles.  Everything in
-// *ret lives in `arena`.
-xpl_status_t xpl_inputs_from_paths(const char *const *paths, size_t n, struct xpl_arena *arena,
-                                   struct xpl_inputs *ret, struct xpl_error *err) XPL_NODISCARD;
+// format that is not read.  NOT_FOUND: no such file, or a directory without profiles.  Everything
+// in *ret lives in `arena`.
+xpl_status_t xpl_inputs_from_paths(const char *const *paths, size_t n, xpl_profile_match_fn match,
+                                   struct xpl_arena *arena, struct xpl_inputs *ret,
+                                   struct xpl_error *err) XPL_NODISCARD;
 
 #endif

@@ -11,88 +11,117 @@
 #include "storage/sessions/path.h"
 #include "storage/sessions/scan.h"
 
+struct file {
+    struct xpl_input input;
+    unsigned rank; // of its format
+};
+
 struct list {
-    XPL_VEC(struct xpl_input) hosts;
+    XPL_VEC(struct file) files;
+    xpl_profile_match_fn match;
 };
 
 static int by_name(const void *pa, const void *pb) {
-    const struct xpl_input *a = pa, *b = pb;
-    const int c = xpl_str_cmp(a->name, b->name);
-    return c ? c : strcmp(a->path, b->path);
+    const struct file *a = pa, *b = pb;
+    const int c = xpl_str_cmp(a->input.name, b->input.name);
+    if (c) return c;
+    return a->rank != b->rank ? (a->rank > b->rank) - (a->rank < b->rank)
+                              : strcmp(a->input.path, b->input.path);
 }
 
-static xpl_status_t refuse_riegeli(const char *path, struct xpl_error *err) {
-    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
-                     XPL_PATH_FMT ": Riegeli files are not read; write the profile as .xplane.pb",
-                     XPL_PATH_ARGS(path));
+static xpl_status_t refuse(const char *path, const char *why, struct xpl_error *err) {
+    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, XPL_PATH_FMT ": %s", XPL_PATH_ARGS(path), why);
 }
 
-// `name` is the raw host name; `path` is copied unless it lives long enough (`keep`).
-static xpl_status_t add(struct list *l, struct xpl_arena *a, xpl_str_t name, const char *path,
-                        struct xpl_error *err) {
-    struct xpl_input *in = xpl_vec_push(a, &l->hosts);
+// `name` is the raw host name; it and `path` are copied.
+static xpl_status_t add(struct list *l, struct xpl_arena *a, xpl_str_t name, unsigned rank,
+                        const char *path, struct xpl_error *err) {
+    struct file *f = xpl_vec_push(a, &l->files);
     xpl_str_t copy;
-    if (!in || !xpl_name_escape(a, name, &in->name) || !xpl_arena_str(a, xpl_str_from(path), &copy))
+    if (!f || !xpl_name_escape(a, name, &f->input.name) ||
+        !xpl_arena_str(a, xpl_str_from(path), &copy))
         XPL_RETURN_OOM(err, "list of profiles");
-    in->path = copy.ptr;
+    f->input.path = copy.ptr;
+    f->rank = rank;
     return XPL_OK;
 }
 
+// Any name will do for a file that is given by its name.
 static xpl_status_t add_file(struct list *l, struct xpl_arena *a, const char *path,
                              struct xpl_error *err) {
-    const xpl_str_t file = xpl_path_last(path);
-    if (xpl_str_ends(file, XPL_STR(".xplane.riegeli"))) return refuse_riegeli(path, err);
-    xpl_str_t name = file;
-    const xpl_str_t suffix = XPL_STR(".xplane.pb");
-    if (name.len > suffix.len && xpl_str_ends(name, suffix)) name.len -= suffix.len;
-    return add(l, a, name, path, err);
+    xpl_str_t name = xpl_path_last(path), host;
+    struct xpl_profile_kind kind = {0};
+    if (l->match(name, &host, &kind.rank, &kind.refusal)) name = host;
+    if (kind.refusal) return refuse(path, kind.refusal, err);
+    return add(l, a, name, kind.rank, path, err);
 }
 
 static xpl_status_t add_dir(struct list *l, struct xpl_arena *a, const char *path,
                             struct xpl_error *err) {
     DIR *dir = opendir(path);
     if (!dir) return xpl_path_fail(errno, "read", path, err);
-    size_t n_riegeli = 0;
+    const char *refusal = NULL;
     xpl_status_t st = XPL_OK;
     for (const struct dirent *e; st == XPL_OK && (e = readdir(dir));) {
-        bool riegeli;
-        const xpl_str_t name = xpl_profile_name(e->d_name, &riegeli);
+        struct xpl_profile_kind kind;
+        const xpl_str_t name = xpl_profile_name(l->match, e->d_name, &kind);
         if (!name.len) continue;
-        n_riegeli += riegeli;
-        if (riegeli) continue;
+        if (kind.refusal) refusal = kind.refusal;
+        if (kind.refusal) continue;
         xpl_str_t full;
         struct stat sb;
         if (!xpl_arena_printf(a, &full, "%s/%s", path, e->d_name))
             st = xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
                                "list of profiles: out of memory");
         else if (stat(full.ptr, &sb) != 0 || !S_ISDIR(sb.st_mode))
-            st = add(l, a, name, full.ptr, err);
+            st = add(l, a, name, kind.rank, full.ptr, err);
     }
     (void)closedir(dir);
     XPL_TRY(st);
-    if (l->hosts.n) return XPL_OK;
-    if (n_riegeli) return refuse_riegeli(path, err);
+    if (l->files.n) return XPL_OK;
+    if (refusal) return refuse(path, refusal, err);
     XPL_RETURN_ERROR(err, XPL_NOT_FOUND,
-                     XPL_PATH_FMT
-                     ": no *.xplane.pb in this directory; give a run directory, such as "
-                     "LOGDIR/plugins/profile/RUN",
+                     XPL_PATH_FMT ": no profile in this directory; give a run directory, such as "
+                                  "LOGDIR/plugins/profile/RUN",
                      XPL_PATH_ARGS(path));
 }
 
-static xpl_status_t refuse_twins(const struct list *l, struct xpl_error *err) {
-    for (size_t i = 1; i < l->hosts.n; i++)
-        if (xpl_str_eq(l->hosts.v[i - 1].name, l->hosts.v[i].name))
-            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
-                             "two files for host %.*s: " XPL_PATH_FMT
-                             " is one; the hosts of a session need different names",
-                             (int)(l->hosts.v[i].name.len < 60 ? l->hosts.v[i].name.len : 60),
-                             l->hosts.v[i].name.ptr, XPL_PATH_ARGS(l->hosts.v[i].path));
+static xpl_status_t refuse_twin(const struct xpl_input *in, struct xpl_error *err) {
+    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                     "two files for host %.*s: " XPL_PATH_FMT
+                     " is one; the hosts of a session need different names",
+                     (int)(in->name.len < 60 ? in->name.len : 60), in->name.ptr,
+                     XPL_PATH_ARGS(in->path));
+}
+
+// Makes the list of hosts.  Of a directory's files of one host and of different formats the best
+// counts.
+static xpl_status_t list_hosts(const struct list *l, bool dir, struct xpl_arena *a,
+                               struct xpl_inputs *ret, struct xpl_error *err) {
+    struct xpl_input *const hosts = xpl_arena_array(a, l->files.n, sizeof *hosts);
+    const char **const left_out = xpl_arena_array(a, l->files.n, sizeof *left_out);
+    if (!hosts || !left_out) XPL_RETURN_OOM(err, "list of profiles");
+    *ret = (struct xpl_inputs){.hosts = hosts, .left_out = left_out};
+    unsigned rank = 0;
+    for (size_t i = 0; i < l->files.n; i++) {
+        const struct file *const f = &l->files.v[i];
+        const bool twin = ret->n_hosts && xpl_str_eq(hosts[ret->n_hosts - 1].name, f->input.name);
+        if (twin && (!dir || f->rank == rank)) return refuse_twin(&f->input, err);
+        rank = f->rank;
+        if (twin)
+            left_out[ret->n_left_out++] = f->input.path;
+        else
+            hosts[ret->n_hosts++] = f->input;
+    }
+    ret->session = hosts[0].name;
     return XPL_OK;
 }
 
-xpl_status_t xpl_inputs_from_paths(const char *const *paths, size_t n, struct xpl_arena *arena,
-                                   struct xpl_inputs *ret, struct xpl_error *err) {
-    struct list l = {0};
+xpl_status_t xpl_inputs_from_paths(const char *const *paths, size_t n, xpl_profile_match_fn match,
+                                   struct xpl_arena *arena, struct xpl_inputs *ret,
+                                   struct xpl_error *err) {
+    struct list l = {.match = match};
+    struct xpl_inputs out;
     bool dir = false;
     if (n == 0) XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "no profile given");
     for (size_t i = 0; i < n; i++) {
@@ -106,10 +135,8 @@ xpl_status_t xpl_inputs_from_paths(const char *const *paths, size_t n, struct xp
                              XPL_PATH_ARGS(paths[i]));
         XPL_TRY(dir ? add_dir(&l, arena, paths[i], err) : add_file(&l, arena, paths[i], err));
     }
-    qsort(l.hosts.v, l.hosts.n, sizeof *l.hosts.v, by_name);
-    XPL_TRY(refuse_twins(&l, err));
-    struct xpl_inputs out = {
-        .hosts = l.hosts.v, .n_hosts = l.hosts.n, .session = l.hosts.v[0].name};
+    qsort(l.files.v, l.files.n, sizeof *l.files.v, by_name);
+    XPL_TRY(list_hosts(&l, dir, arena, &out, err));
     char real[PATH_MAX];
     if (dir && realpath(paths[0], real) &&
         !xpl_name_escape(arena, xpl_path_last(real), &out.session))

@@ -19,9 +19,11 @@ struct xpl_root *xpl_root_ref(struct xpl_root *r);
 void xpl_root_unref(struct xpl_root *r);
 
 struct xpl_dir_file {
-    char *name; // as on disk, with suffix
-    size_t len; // without suffix: the host's name
-    bool riegeli, link;
+    char *name;   // as on disk, with suffix
+    size_t len;   // without suffix: the host's name
+    bool riegeli; // of a format that is not read
+    bool link;
+    uint8_t rank; // of its format
     struct xpl_fingerprint print;
 };
 
@@ -45,8 +47,14 @@ struct xpl_dir {
 
 enum { XPL_PROBLEMS_KEPT = 32 };
 
-// The suffix-less name of a profile file, or an empty view when it is none.
-xpl_str_t xpl_profile_name(const char *file, bool *ret_riegeli);
+// What the name of a profile says of its format.
+struct xpl_profile_kind {
+    unsigned rank;
+    const char *refusal; // NULL when it is read
+};
+// The host's name in the name of a profile, or an empty view when the file is none.
+xpl_str_t xpl_profile_name(xpl_profile_match_fn match, const char *file,
+                           struct xpl_profile_kind *ret);
 
 struct xpl_snapshot_spec {
     struct xpl_root *root;

@@ -43,12 +43,12 @@ void xpl_snapshot_unref(struct xpl_snapshot *s) {
     xpl_sys_free(in);
 }
 
-xpl_str_t xpl_profile_name(const char *file, bool *ret_riegeli) {
-    const xpl_str_t f = xpl_str_from(file), pb = XPL_STR(".xplane.pb"),
-                    riegeli = XPL_STR(".xplane.riegeli");
-    *ret_riegeli = xpl_str_ends(f, riegeli);
-    if (file[0] == '.' || !(*ret_riegeli || xpl_str_ends(f, pb))) return (xpl_str_t){file, 0};
-    return (xpl_str_t){file, f.len - (*ret_riegeli ? riegeli.len : pb.len)};
+xpl_str_t xpl_profile_name(xpl_profile_match_fn match, const char *file,
+                           struct xpl_profile_kind *ret) {
+    xpl_str_t host;
+    *ret = (struct xpl_profile_kind){0};
+    if (file[0] != '.' && match(xpl_str_from(file), &host, &ret->rank, &ret->refusal)) return host;
+    return (xpl_str_t){file, 0};
 }
 
 // --- Names ---
@@ -171,23 +171,6 @@ static bool settle_hosts(struct xpl_arena *a, struct xpl_host *h, size_t n) {
     return true;
 }
 
-// Whether `riegeli` has a twin that ends in .xplane.pb.
-static bool has_pb(const struct xpl_dir *d, const struct xpl_dir_file *riegeli) {
-    size_t lo = 0, hi = d->n_files;
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        const char *const name = d->files[mid].name;
-        int c = strncmp(name, riegeli->name, riegeli->len);
-        if (c == 0) c = strcmp(name + riegeli->len, ".xplane.pb");
-        if (c == 0) return true;
-        if (c < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return false;
-}
-
 static bool fill_session(struct xpl_arena *a, const struct draft *d, struct xpl_session *s) {
     const struct xpl_dir *dir = d->dir;
     size_t n_riegeli = 0;
@@ -203,7 +186,6 @@ static bool fill_session(struct xpl_arena *a, const struct draft *d, struct xpl_
         const struct xpl_dir_file *f = &dir->files[i];
         const xpl_str_t raw = {f->name, f->len};
         if (f->riegeli) {
-            if (has_pb(dir, f)) continue;
             if (!xpl_name_escape(a, raw, &riegeli[s->n_riegeli++])) return false;
             continue;
         }

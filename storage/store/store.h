@@ -5,14 +5,18 @@
 // committed whole, for exactly the key asked for, and with its checksum right.  No SQL leaves
 // storage/.
 //
-// Threads: xpl_store_get/has/stats/next_notice/check may be called by any number of threads.  The
-// functions that write are for one thread at a time (they serialise by themselves, and block each
-// other for as long as a transaction lasts); between begin and commit they belong to one thread.
-// Errors: texts name the database file.
+// What is kept hangs on the ids of profiles, not on the files they lie in: a copy, another path or
+// a remount find it again.
+//
+// Threads: xpl_store_get/has/find/stats/next_notice/check/secret may be called by any number of
+// threads.  The functions that write are for one thread at a time (they serialise by themselves,
+// and block each other for as long as a transaction lasts); between begin and commit they belong to
+// one thread. Errors: texts name the database file.
 #ifndef XPL_STORAGE_STORE_STORE_H_
 #define XPL_STORAGE_STORE_STORE_H_
 
 #include "storage/sessions/source.h"
+#include "storage/store/profile_id.h"
 #include "storage/store/rows.h"
 
 struct xpl_snapshot;
@@ -61,12 +65,12 @@ enum xpl_store_kind { XPL_STORE_PRODUCT = 1, XPL_STORE_ANSWER = 2 };
 // What a result was made from, of which kind it is, and how it was made.
 struct xpl_store_key {
     enum xpl_store_kind kind;
-    xpl_str_t name;                      // product or tool
-    xpl_str_t options;                   // canonical text; equal options must give equal text
-    uint32_t version;                    // of the analysis
-    const struct xpl_fingerprint *files; // of the hosts, in the order used
-    const xpl_str_t *hosts;              // their names, or NULL when the result shows none
-    size_t n_files;
+    xpl_str_t name;                        // product or tool
+    xpl_str_t options;                     // canonical text; equal options must give equal text
+    uint32_t version;                      // of the product or tool
+    const struct xpl_profile_id *profiles; // of the hosts, in the order used
+    const xpl_str_t *hosts;                // their names, or NULL when the result shows none
+    size_t n_profiles;
 };
 
 struct xpl_store_value {
@@ -83,6 +87,20 @@ xpl_status_t xpl_store_get(struct xpl_store *s, const struct xpl_store_key *key,
                            struct xpl_store_value *ret, struct xpl_error *err) XPL_NODISCARD;
 // Whether there is such a result (its bytes are not looked at).
 bool xpl_store_has(struct xpl_store *s, const struct xpl_store_key *key);
+
+// --- Profiles, and the files they lie in ---
+
+// Key of the hash that profile ids are made with: random, made with the store and kept in it; of
+// this process alone while there is no store.  Returns its generation, which changes when another
+// secret takes its place.
+enum { XPL_STORE_SECRET = 192 };
+uint64_t xpl_store_get_secret(struct xpl_store *s, uint8_t ret[XPL_STORE_SECRET]);
+uint64_t xpl_store_secret_generation(struct xpl_store *s);
+// The id of the profile that the file holds; false when nothing is remembered of it.
+bool xpl_store_find_file(struct xpl_store *s, const struct xpl_fingerprint *file,
+                         struct xpl_profile_id *ret);
+// Whether a profile of so many bytes is known.
+bool xpl_store_has_size(struct xpl_store *s, uint64_t bytes);
 
 // --- Writing ---
 
@@ -101,23 +119,40 @@ void xpl_store_rollback(struct xpl_store *s);
 // not used for long, to stay under the limit.
 xpl_status_t xpl_store_put(struct xpl_store *s, const struct xpl_store_key *key, xpl_bytes_t data,
                            xpl_bytes_t meta, struct xpl_error *err) XPL_NODISCARD;
-// Replaces all rows of this file.  `version` is the analysis version that made them.
-xpl_status_t xpl_store_put_rows(struct xpl_store *s, const struct xpl_fingerprint *file,
+// Remembers which profile a file holds.  Writes nothing when that is known.
+xpl_status_t xpl_store_put_file(struct xpl_store *s, const struct xpl_fingerprint *file,
+                                const struct xpl_profile_id *profile, struct xpl_error *err)
+    XPL_NODISCARD;
+// Replaces all rows of this profile.  `version` is that of the rows.
+xpl_status_t xpl_store_put_rows(struct xpl_store *s, const struct xpl_profile_id *profile,
                                 uint32_t version, const struct xpl_rows *rows,
                                 struct xpl_error *err) XPL_NODISCARD;
-// Whether rows of this analysis version are there for this file.
-bool xpl_store_has_rows(struct xpl_store *s, const struct xpl_fingerprint *file, uint32_t version);
+// Whether rows of this version are there for this profile.
+bool xpl_store_has_rows(struct xpl_store *s, const struct xpl_profile_id *profile,
+                        uint32_t version);
 // Makes the tables of sessions and hosts equal to the snapshot (only what changed since the last
-// call is written).  Files that belong to no host any more are remembered as gone.
+// call is written).  A profile none of whose remembered files belongs to a host any more is marked
+// as gone by the next maintenance, unless a host's file of its size is still unknown.
 xpl_status_t xpl_store_put_catalogue(struct xpl_store *s, const struct xpl_snapshot *snap,
                                      struct xpl_error *err) XPL_NODISCARD;
 
+// The version in which the results of a product or tool are made now.
+struct xpl_store_version {
+    enum xpl_store_kind kind;
+    xpl_str_t name;
+    uint32_t version;
+};
+struct xpl_store_maintenance {
+    // Results of these names in other versions are removed; those of other names stay.
+    const struct xpl_store_version *current;
+    size_t n_current;
+    int64_t gone_s; // results and rows of profiles gone for longer than so many seconds go
+};
 // Housekeeping, for the writer thread when it has nothing else to do (every minute or so, and soon
-// after a notice): moves a broken database aside, writes down which results were used, removes
-// results and rows of files gone for longer than `gone_s` seconds and results whose version is not
-// `version` (0: any is fine), evicts, gives free space back, checkpoints.  *ret_more (may be NULL):
-// there is more to do, call again.
-xpl_status_t xpl_store_maintain(struct xpl_store *s, uint32_t version, int64_t gone_s,
+// after a notice): moves a broken database aside, writes down which results were used, removes what
+// `m` says, evicts, gives free space back, checkpoints.  *ret_more (may be NULL): there is more to
+// do, call again.
+xpl_status_t xpl_store_maintain(struct xpl_store *s, const struct xpl_store_maintenance *m,
                                 bool *ret_more, struct xpl_error *err) XPL_NODISCARD;
 
 // --- Health ---

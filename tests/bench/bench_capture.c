@@ -101,8 +101,8 @@ static uint64_t message(const char *address, const char *logdir) {
     CHECK(f && xpl_rpc_async_call_call(f, "/tensorflow.ProfilerService/Profile",
                                        (xpl_bytes_t){b.p, b.n}, NULL) == XPL_OK);
     for (enum xpl_rpc_async_call_event ev;
-         (ev = xpl_rpc_async_calls_next(fl, 1000, &f)) != XPL_RPC_FLIGHT_DONE;)
-        if (ev == XPL_RPC_FLIGHT_ANSWERING) xpl_rpc_async_call_receive(f);
+         (ev = xpl_rpc_async_calls_next(fl, 1000, &f)) != XPL_RPC_ASYNC_CALL_DONE;)
+        if (ev == XPL_RPC_ASYNC_CALL_ANSWERING) xpl_rpc_async_call_receive(f);
     CHECK(xpl_rpc_async_call_status(f, NULL) == XPL_OK);
     const uint64_t n = xpl_rpc_async_call_length(f);
     xpl_rpc_async_calls_free(fl);

@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "server/http/impl.h"
+#include "server/http/csv.h"
+#include "server/http/request.h"
 #include "tests/check.h"
 
 static const char uri[] = "/x/data?run=a%20b&tag=overview_page&host=&option=1";
@@ -11,13 +12,12 @@ static const char table[] = "[{\"cols\":[{\"label\":\"a\"},{\"id\":\"b\"}],\"row
                             "\"v\":1.5},{\"v\":\"x\"}]}]}]";
 
 static bool read_uri(void) {
-    static struct xpl_http http = {.prefix = "/x"};
     struct xpl_http_request *r = xpl_sys_alloc(sizeof *r + sizeof uri);
     if (!r) return false;
-    *r = (struct xpl_http_request){.http = &http, .n_uri = sizeof uri - 1};
+    *r = (struct xpl_http_request){.n_uri = sizeof uri - 1};
     memcpy(r->uri, uri, sizeof uri);
     xpl_arena_init(&r->arena, 1 << 20);
-    const bool ok = xpl_http_request_parse(r);
+    const bool ok = xpl_http_request_parse(r, "/x");
     if (ok) {
         CHECK(xpl_str_eq(r->path, XPL_STR("/data")));
         CHECK(xpl_str_eq(xpl_http_arg(r, "run"), XPL_STR("a b")));

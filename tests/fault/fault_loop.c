@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analysis/formats/format.h"
 #include "base/arena.h"
 #include "server/loop.h"
 #include "server/watch.h"
@@ -56,7 +57,8 @@ static void on_end(uv_timer_t *t) {
 static bool run(void) {
     struct scenario s = {0};
     struct xpl_catalogue *catalogue = NULL;
-    const struct xpl_catalogue_options co = {.size = sizeof co, .logdir = logdir};
+    const struct xpl_catalogue_options co = {
+        .size = sizeof co, .logdir = logdir, .match = xpl_format_match};
     struct xpl_error err = {0};
     if (xpl_catalogue_new(&co, &catalogue, &err) != XPL_OK) return false;
     s.loop = xpl_loop_new();

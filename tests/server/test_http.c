@@ -278,7 +278,7 @@ static void scenario_ui(void) {
 }
 
 // Host, Origin, methods, the token.
-static void scenario_gate(void) {
+static void scenario_access(void) {
     const char *dir = one_session();
     const char *const args[] = {"--http-host", "Proxy.example, other", NULL};
     struct daemon_proc d = start_http(dir, args);
@@ -761,7 +761,7 @@ int main(int argc, char **argv) {
         {"paths", scenario_paths},
         {"conditional", scenario_conditional},
         {"ui", scenario_ui},
-        {"gate", scenario_gate},
+        {"access", scenario_access},
         {"token", scenario_token},
         {"malformed", scenario_malformed},
         {"warnings", scenario_warnings},

@@ -7,9 +7,13 @@
 #include <string.h>
 
 #include "analysis/hlo/hlo_map.h"
-#include "analysis/opstats/device/device.h"
+#include "analysis/opstats/device/gpu.h"
+#include "analysis/opstats/device/perf_env.h"
+#include "analysis/opstats/device/planes.h"
+#include "analysis/opstats/metrics/kernels.h"
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "analysis/xplane/tf_op.h"
+#include "base/cleanup.h"
 #include "base/intern.h"
 #include "base/map.h"
 

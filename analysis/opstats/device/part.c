@@ -3,23 +3,30 @@
 #include <stdlib.h>
 
 #include "analysis/hlo/hlo_map.h"
-#include "analysis/opstats/device/device.h"
+#include "analysis/opstats/device/gpu.h"
+#include "analysis/opstats/device/part.h"
+#include "analysis/opstats/device/perf_env.h"
+#include "analysis/opstats/device/planes.h"
+#include "analysis/opstats/device/tpu.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
 #include "base/intern.h"
 #include "base/map.h"
 
 // Key under which a host without TPU states its own name.
 enum { HOST_CORE_ID = 1 };
 
-const struct xpl_plane **xpl_device_planes(const struct xpl_convert *c, struct xpl_arena *arena,
-                                           size_t *ret_n) {
+// The planes that count as devices, in file order; NULL at the arena's limit.
+static const struct xpl_plane **device_planes(const struct xpl_convert *c, struct xpl_arena *arena,
+                                              size_t *ret_n) {
     size_t n = 0;
     for (uint32_t i = 0; i < c->xs->n_planes; i++)
-        n += xpl_is_device_plane(c, &c->xs->planes[i]);
+        n += xpl_convert_is_device_plane(c, &c->xs->planes[i]);
     const struct xpl_plane **const v = xpl_arena_array(arena, n, sizeof *v);
     if (!v) return NULL;
     *ret_n = 0;
     for (uint32_t i = 0; i < c->xs->n_planes; i++)
-        if (xpl_is_device_plane(c, &c->xs->planes[i])) v[(*ret_n)++] = &c->xs->planes[i];
+        if (xpl_convert_is_device_plane(c, &c->xs->planes[i])) v[(*ret_n)++] = &c->xs->planes[i];
     return v;
 }
 
@@ -254,7 +261,7 @@ xpl_status_t xpl_convert_device(const struct xpl_convert *c, struct xpl_opstats 
     XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch = {0};
     xpl_arena_init(&scratch, c->scratch_limit);
     size_t n = 0;
-    const struct xpl_plane **const planes = xpl_device_planes(c, &scratch, &n);
+    const struct xpl_plane **const planes = device_planes(c, &scratch, &n);
     struct xpl_plane_details *const details =
         planes ? xpl_arena_array(&scratch, n, sizeof *details) : NULL;
     if (!details) XPL_RETURN_OOM(err, "device planes");

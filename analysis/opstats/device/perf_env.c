@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/opstats/device/device.h"
+#include "analysis/opstats/device/perf_env.h"
 
 struct caps { // message DeviceCapabilities
     double clock_ghz;

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "analysis/hlo/hlo_map.h"
+#include "analysis/opstats/host/cpu_device.h"
 #include "analysis/opstats/host/host_scan.h"
 #include "analysis/opstats/metrics/op_metrics.h"
-#include "analysis/opstats/steps/step_events.h"
 #include "base/cleanup.h"
 
 struct cpu_device {

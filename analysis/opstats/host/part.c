@@ -1,6 +1,7 @@
 // What the host contributes: its op metrics, calls of tf.functions and performance counters.
 // Rules: XProf's convert/xplane_to_op_metrics_db.cc (ConvertHostThreadsXPlaneToOpMetricsDb) and the
 // host part of convert/xplane_to_op_stats.cc.
+#include "analysis/opstats/host/part.h"
 #include "analysis/opstats/host/host_scan.h"
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "base/cleanup.h"

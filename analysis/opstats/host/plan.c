@@ -1,11 +1,11 @@
 // What the metadata of host events mean, looked at once per entry before any event is read.
 // Rules: XProf's convert/xplane_to_op_metrics_db.cc (CollectTfOpsFromHostThreadsXPlane) and
 // convert/xplane_to_step_events.cc (ClassifyCpuEvent, IsRealCpuCompute).
-#include "analysis/opstats/host/host_scan.h"
+#include "analysis/opstats/host/plan.h"
 
 #include <strings.h>
 
-#include "analysis/opstats/steps/step_events.h"
+#include "analysis/opstats/steps/event_span.h"
 #include "analysis/xplane/tf_op.h"
 
 static bool starts_ignoring_case(xpl_str_t s, xpl_str_t prefix) {

@@ -2,9 +2,12 @@
 // Rules: XProf's convert/xplane_to_op_metrics_db.cc (CollectTfActivities),
 // convert/xplane_to_step_events.cc (ConvertHostThreadsXLineToStepEvents) and
 // convert/xplane_to_tf_functions.cc; docs/cpu-as-device.md.
+#include "analysis/opstats/host/read.h"
 #include "analysis/hlo/hlo_map.h"
-#include "analysis/opstats/host/host_scan.h"
 #include "analysis/xplane/event_read.h"
+#include "analysis/xplane/fast_stat.h"
+#include "analysis/xplane/fields.h"
+#include "analysis/xplane/metadata.h"
 #include "analysis/xplane/tf_op.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
@@ -104,30 +107,17 @@ static void want_stat(const struct xpl_host_plan *p, const struct xpl_stat *s, s
 // it, *ret_value where the field after the id begins.
 XPL_INLINE unsigned stat_here(const struct xpl_host_plan *p, const uint8_t *at, const uint8_t *end,
                               uint8_t tag, size_t *ret_len, const uint8_t **ret_value) {
-    const size_t left = (size_t)(end - at);
-    *ret_len = left;
-    if (XPL_UNLIKELY(left < 5) || XPL_UNLIKELY(at[0] != tag)) return XPL_HOST_ID_DECIDES;
-    size_t len = at[1], head = 2;
-    if (XPL_UNLIKELY(len >= 0x80)) { // texts
-        if (at[2] >= 0x80) return XPL_HOST_ID_DECIDES;
-        len = (len & 0x7f) | (size_t)at[2] << 7;
-        head = 3;
-    }
-    if (XPL_UNLIKELY(len < 3) || XPL_UNLIKELY(left - head < len) ||
-        XPL_UNLIKELY(at[head] != 1 << 3))
+    struct xpl_fast_stat s;
+    if (XPL_UNLIKELY(!xpl_fast_stat_head(at, end, tag, &s))) {
+        *ret_len = (size_t)(end - at);
         return XPL_HOST_ID_DECIDES;
-    uint32_t id = at[head + 1];
-    *ret_value = at + head + 2;
-    if (XPL_UNLIKELY(id >= 0x80)) {
-        if (at[head + 2] >= 0x80) return XPL_HOST_ID_DECIDES;
-        id = (id & 0x7f) | (uint32_t)at[head + 2] << 7;
-        *ret_value = at + head + 3;
     }
-    *ret_len = head + len;
-    return XPL_LIKELY(id < p->n_wanted) ? p->wanted[id] : XPL_HOST_ID_DECIDES;
+    *ret_len = s.len;
+    *ret_value = s.value;
+    return XPL_LIKELY(s.id < p->n_wanted) ? p->wanted[s.id] : XPL_HOST_ID_DECIDES;
 }
 
-enum { TAG_UINT = 3 << 3, TAG_INT = 4 << 3, TAG_REF = 7 << 3 };
+enum { TAG_UINT = XSTAT_UINT << 3, TAG_INT = XSTAT_INT << 3, TAG_REF = XSTAT_REF << 3 };
 
 // Takes the one value of a statistic into the key.  False when it is not of the kind that writers
 // use there, or not the first.

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "analysis/opstats/opstats.h"
+#include "analysis/xplane/xspace.h"
 #include "base/map.h"
 #include "base/status.h"
 #include "base/vec.h"
@@ -46,6 +47,11 @@ enum { XPL_SPAN_TYPES = 18 };
 
 // XProf numbers the cores of SparseCore planes from here on.
 enum { XPL_SPARSE_CORE_INDEX_START = 1000000 };
+// The number XProf gives a core in steps.
+static inline uint32_t xpl_plane_core_id(const struct xpl_plane *p) {
+    return (p->kind == XPL_PLANE_SPARSE_CORE ? (uint32_t)XPL_SPARSE_CORE_INDEX_START : 0) +
+           (uint32_t)p->id;
+}
 
 // A span of time; sums wrap as upstream's uint64 does (tsl/profiler/utils/timespan.h).
 struct xpl_timespan {

@@ -2,6 +2,9 @@
 
 #include <stdatomic.h>
 
+#include "analysis/opstats/steps/step_events_gpu.h"
+#include "analysis/opstats/steps/step_events_tpu.h"
+
 // A line whose events belong to steps.
 struct task {
     const struct xpl_plane *plane;
@@ -172,7 +175,8 @@ xpl_status_t xpl_device_steps_run(const struct xpl_convert *c, struct xpl_device
     ret->n_shards = width;
     xpl_exec_run(c->exec, width, run_shard, &j);
     XPL_TRY(join(&j, err));
-    return c->is_tpu ? xpl_sparse_core_steps(c, ret, err) : XPL_OK;
+    if (!c->is_tpu) return XPL_OK;
+    return xpl_sparse_core_steps(c, &ret->steps, &ret->arena, &ret->sparse, err);
 }
 
 void xpl_device_steps_fini(struct xpl_device_steps *d) {

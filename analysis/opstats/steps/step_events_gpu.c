@@ -1,7 +1,8 @@
 // Steps of GPU streams: what each kernel and memory copy was, by its name and statistics.
 #include <strings.h>
 
-#include "analysis/opstats/steps/step_events.h"
+#include "analysis/opstats/steps/step_events_gpu.h"
+#include "analysis/opstats/steps/step_markers.h"
 #include "analysis/xplane/tf_op.h"
 
 enum { CANCEL_EVERY = 8192 };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/opstats/device/duty.h"
-#include "analysis/opstats/steps/step_events.h"
+#include "analysis/opstats/steps/step_events_sparse.h"
 #include "base/arena.h"
 
 enum { CANCEL_EVERY = 8192, DRAIN_ABOVE = 1024 };
@@ -35,8 +35,10 @@ struct piece {
 };
 struct job {
     const struct xpl_convert *c;
-    struct xpl_device_steps *out;
-    const struct xpl_plane **planes; // of out->sparse
+    const struct xpl_steps *steps;
+    struct xpl_arena *arena;
+    struct xpl_sparse_cores *out;
+    const struct xpl_plane **planes; // of out->v
     size_t from;
     struct piece *pieces; // of planes[from...]
 };
@@ -159,13 +161,13 @@ static bool merge(struct xpl_duty_set *set, struct xpl_arena *arena) {
     return true;
 }
 
-static xpl_status_t walk_plane(struct walk *w, struct xpl_device_steps *out,
+static xpl_status_t walk_plane(struct walk *w, const struct xpl_steps *steps,
                                struct xpl_sparse_core *s, struct xpl_error *err) {
-    if (!xpl_tpu_plane_init(&w->tp, w->plane, &w->arena) || !make_windows(w, &out->steps, s))
+    if (!xpl_tpu_plane_init(&w->tp, w->plane, &w->arena) || !make_windows(w, steps, s))
         XPL_RETURN_OOM(err, "SparseCore steps");
     XPL_TRY(walk_lines(w, false, err));
     if (w->duty.busy.disordered) {
-        for (size_t i = 0; i < out->steps.v.n; i++)
+        for (size_t i = 0; i < steps->v.n; i++)
             s->busy_ps[i] = 0;
         XPL_TRY(walk_lines(w, true, err));
     }
@@ -179,7 +181,7 @@ static void run_plane(void *ctx, size_t i) {
     struct job *j = ctx;
     struct walk w = {.c = j->c, .plane = j->planes[j->from + i]};
     xpl_arena_init(&w.arena, j->c->scratch_limit);
-    j->pieces[i].status = walk_plane(&w, j->out, &j->out->sparse[j->from + i], &j->pieces[i].err);
+    j->pieces[i].status = walk_plane(&w, j->steps, &j->out->v[j->from + i], &j->pieces[i].err);
     xpl_arena_fini(&w.arena);
 }
 
@@ -193,36 +195,37 @@ static bool is_core(const struct xpl_plane *p) {
 }
 
 static bool list_planes(struct job *j) {
-    struct xpl_arena *const arena = &j->out->arena;
+    struct xpl_arena *const arena = j->arena;
     const struct xpl_xspace *xs = j->c->xs;
     size_t n = 0;
     for (uint32_t i = 0; i < xs->n_planes; i++)
         n += is_core(&xs->planes[i]);
     j->planes = xpl_arena_array(arena, n, sizeof *j->planes);
-    j->out->sparse = xpl_arena_array(arena, n, sizeof *j->out->sparse);
-    if (!j->planes || !j->out->sparse) return false;
+    j->out->v = xpl_arena_array(arena, n, sizeof *j->out->v);
+    if (!j->planes || !j->out->v) return false;
     for (uint32_t i = 0; i < xs->n_planes; i++) {
         const struct xpl_plane *p = &xs->planes[i];
         if (!is_core(p)) continue;
-        struct xpl_sparse_core *s = &j->out->sparse[j->out->n_sparse];
+        struct xpl_sparse_core *s = &j->out->v[j->out->n];
         *s = (struct xpl_sparse_core){.core_id = xpl_plane_core_id(p)};
-        s->busy_ps = xpl_arena_zalloc(arena, j->out->steps.v.n * sizeof *s->busy_ps);
+        s->busy_ps = xpl_arena_zalloc(arena, j->steps->v.n * sizeof *s->busy_ps);
         if (!s->busy_ps) return false;
-        j->planes[j->out->n_sparse++] = p;
+        j->planes[j->out->n++] = p;
     }
     return true;
 }
 
-xpl_status_t xpl_sparse_core_steps(const struct xpl_convert *c, struct xpl_device_steps *out,
+xpl_status_t xpl_sparse_core_steps(const struct xpl_convert *c, const struct xpl_steps *steps,
+                                   struct xpl_arena *arena, struct xpl_sparse_cores *ret,
                                    struct xpl_error *err) {
-    struct job j = {.c = c, .out = out};
-    if (out->steps.v.n == 0) return XPL_OK;
+    struct job j = {.c = c, .steps = steps, .arena = arena, .out = ret};
+    if (steps->v.n == 0) return XPL_OK;
     if (!list_planes(&j)) XPL_RETURN_OOM(err, "SparseCore steps");
-    if (out->n_sparse == 0) return XPL_OK;
-    j.pieces = xpl_arena_array(&out->arena, BATCH, sizeof *j.pieces);
+    if (ret->n == 0) return XPL_OK;
+    j.pieces = xpl_arena_array(arena, BATCH, sizeof *j.pieces);
     if (!j.pieces) XPL_RETURN_OOM(err, "SparseCore steps");
-    for (; j.from < out->n_sparse; j.from += BATCH) {
-        const size_t n = out->n_sparse - j.from < BATCH ? out->n_sparse - j.from : BATCH;
+    for (; j.from < ret->n; j.from += BATCH) {
+        const size_t n = ret->n - j.from < BATCH ? ret->n - j.from : BATCH;
         memset(j.pieces, 0, n * sizeof *j.pieces);
         xpl_exec_run(c->exec, n, run_plane, &j);
         for (size_t i = 0; i < n; i++) {

@@ -1,7 +1,8 @@
 // Steps of TPU cores: the ops that ran in each, and its collectives.
 #include <stdlib.h>
 
-#include "analysis/opstats/steps/step_events.h"
+#include "analysis/opstats/steps/step_events_tpu.h"
+#include "analysis/opstats/steps/step_markers.h"
 #include "base/cleanup.h"
 
 enum { CANCEL_EVERY = 8192 };

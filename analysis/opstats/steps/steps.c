@@ -1,6 +1,6 @@
 // The steps of a profile: of its devices, or of the host where it has none.
 // Rules: the step part of XProf's convert/xplane_to_op_stats.cc (ConvertXSpaceToOpStats).
-#include "analysis/opstats/convert.h"
+#include "analysis/opstats/steps/steps.h"
 #include "analysis/opstats/host/host_scan.h"
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "analysis/opstats/steps/step_db.h"
@@ -37,7 +37,7 @@ static xpl_status_t convert_tpu(const struct xpl_convert *c, struct xpl_host_sca
     struct xpl_precision_ps precision;
     XPL_TRY(xpl_device_steps_run(c, &device, err));
     const struct xpl_step_db_rules rules = {
-        .has_device = true, .sparse = device.sparse, .n_sparse = device.n_sparse};
+        .has_device = true, .sparse = device.sparse.v, .n_sparse = device.sparse.n};
     XPL_TRY(xpl_steps_to_db(&device.steps, &rules, c->exec, c->scratch_limit, c->result,
                             &s->step_db, &precision, err));
     set_precision(s, &precision);

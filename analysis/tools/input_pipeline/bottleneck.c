@@ -1,64 +1,70 @@
-// What the steps' times mean, in the words that XProf uses: thresholds and sentences.
+// Bottlenecks from the steps' times: XProf's thresholds and sentences.
 #include <string.h>
 
-#include "analysis/tools/input_pipeline/input_pipeline.h"
+#include "analysis/tools/input_pipeline/impl.h"
 #include "base/arena.h"
 
-// Percent of the step time from which on something is called moderate or high.
+// Percent of the step time from which on a share is moderate or high.
 static const double kModerateInput = 5, kHighInput = 20;
 static const double kModerateOutput = 5, kHighOutput = 20;
 static const double kModerateOther = 3, kHighOther = 15; // launches, collectives, all others
 
-static bool say(struct xpl_arena *arena, xpl_str_t *ret, const char *before, double percent,
-                const char *after) {
+static bool put_sentence(struct xpl_arena *arena, xpl_str_t *ret, const char *before,
+                         double percent, const char *after) {
     return xpl_arena_printf(arena, ret, "%s%s%s", before, xpl_digits(percent, 1).z, after);
 }
 
 // *ret_other_reported: the sentence is about "All Others" already.
-static bool judge_input(double input, double all_other, struct xpl_arena *arena,
-                        struct xpl_bottleneck *b, bool *ret_other_reported) {
+static bool rate_input(double input, double all_other, struct xpl_arena *arena,
+                       struct xpl_bottleneck *b, bool *ret_other_reported) {
     *ret_other_reported = false;
     if (input >= kHighInput) {
         b->input_class = "host";
-        return say(arena, &b->input, "Your program is HIGHLY input-bound because ", input,
-                   "% of the total step time sampled is waiting for input. Therefore, you should "
-                   "first focus on reducing the input time.");
+        return put_sentence(
+            arena, &b->input, "Your program is HIGHLY input-bound because ", input,
+            "% of the total step time sampled is waiting for input. Therefore, you should "
+            "first focus on reducing the input time.");
     }
     if (input >= kModerateInput) {
         b->input_class = "both";
-        return say(arena, &b->input, "Your program is MODERATELY input-bound because ", input,
-                   "% of the total step time sampled is waiting for input. Therefore, you would "
-                   "need to reduce both the input time and other time.");
+        return put_sentence(
+            arena, &b->input, "Your program is MODERATELY input-bound because ", input,
+            "% of the total step time sampled is waiting for input. Therefore, you would "
+            "need to reduce both the input time and other time.");
     }
     if (all_other >= kModerateOther) {
         b->input_class = "both";
         *ret_other_reported = true;
-        return say(arena, &b->input, "Your program is POTENTIALLY input-bound because ", all_other,
-                   "% of the total step time sampled is spent on 'All Others' time (which could "
-                   "be due to I/O or Python execution or both).");
+        return put_sentence(
+            arena, &b->input, "Your program is POTENTIALLY input-bound because ", all_other,
+            "% of the total step time sampled is spent on 'All Others' time (which could "
+            "be due to I/O or Python execution or both).");
     }
     b->input_class = "device";
-    return say(arena, &b->input, "Your program is NOT input-bound because only ", input,
-               "% of the total step time sampled is waiting for input. Therefore, you should "
-               "focus on reducing other time.");
+    return put_sentence(
+        arena, &b->input, "Your program is NOT input-bound because only ", input,
+        "% of the total step time sampled is waiting for input. Therefore, you should "
+        "focus on reducing other time.");
 }
 
-static bool judge_output(double output, struct xpl_arena *arena, struct xpl_bottleneck *b) {
+static bool rate_output(double output, struct xpl_arena *arena, struct xpl_bottleneck *b) {
     if (output >= kHighOutput)
-        return say(arena, &b->output, "Your program is HIGHLY output-bound because ", output,
-                   "% of the total step time sampled is spent on output. Therefore, you should "
-                   "first focus on reducing the output time.");
+        return put_sentence(
+            arena, &b->output, "Your program is HIGHLY output-bound because ", output,
+            "% of the total step time sampled is spent on output. Therefore, you should "
+            "first focus on reducing the output time.");
     if (output >= kModerateOutput)
-        return say(arena, &b->output, "Your program is MODERATELY output-bound because ", output,
-                   "% of the total step time sampled is spent on output. Therefore, you would "
-                   "need to reduce both the output time and other time.");
+        return put_sentence(
+            arena, &b->output, "Your program is MODERATELY output-bound because ", output,
+            "% of the total step time sampled is spent on output. Therefore, you would "
+            "need to reduce both the output time and other time.");
     return true;
 }
 
-static bool judge_other(double percent, const char *sentence, struct xpl_arena *arena,
-                        const char **ret_class, xpl_str_t *ret) {
+static bool rate_other(double percent, const char *sentence, struct xpl_arena *arena,
+                       const char **ret_class, xpl_str_t *ret) {
     *ret_class = percent >= kHighOther ? "high" : percent >= kModerateOther ? "moderate" : "no";
-    return !(percent >= kModerateOther) || say(arena, ret, "", percent, sentence);
+    return !(percent >= kModerateOther) || put_sentence(arena, ret, "", percent, sentence);
 }
 
 static bool tf_data_in_use(const struct xpl_input_time *t) {
@@ -89,7 +95,7 @@ bool xpl_bottleneck_generic(const struct xpl_input_pipeline *ip, struct xpl_aren
         collectives += g->device_collectives;
         unknown += g->unknown;
     }
-    // A TPU's steps cannot be read as generic ones, and then nothing is said at all.
+    // A TPU's steps are not generic ones: then there is no sentence at all.
     if (ip->tpu_steps.n) {
         *ret = b;
         return true;
@@ -106,18 +112,18 @@ bool xpl_bottleneck_generic(const struct xpl_input_pipeline *ip, struct xpl_aren
               "CPU contention with tf.data. In this case, you may try to set the environment "
               "variable TF_GPU_THREAD_MODE=gpu_private."
             : " % of the total step time sampled is spent on 'Kernel Launch'.";
-    if (!judge_input(100.0 * input / step, other_percent, arena, &b, &other_reported) ||
-        !judge_output(100.0 * output / step, arena, &b) ||
-        !judge_other(100.0 * collectives / step,
-                     " % of the total step time sampled is spent on 'Device Collective "
-                     "Communication'.",
-                     arena, &b.collectives_class, &b.collectives) ||
-        !judge_other(100.0 * prepare / step, launches, arena, &b.kernel_launch_class,
-                     &b.kernel_launch) ||
-        !judge_other(other_reported ? 0 : other_percent,
-                     " % of the total step time sampled is spent on 'All Others' time. This could "
-                     "be due to Python execution overhead.",
-                     arena, &b.all_other_class, &b.all_other))
+    if (!rate_input(100.0 * input / step, other_percent, arena, &b, &other_reported) ||
+        !rate_output(100.0 * output / step, arena, &b) ||
+        !rate_other(100.0 * collectives / step,
+                    " % of the total step time sampled is spent on 'Device Collective "
+                    "Communication'.",
+                    arena, &b.collectives_class, &b.collectives) ||
+        !rate_other(100.0 * prepare / step, launches, arena, &b.kernel_launch_class,
+                    &b.kernel_launch) ||
+        !rate_other(other_reported ? 0 : other_percent,
+                    " % of the total step time sampled is spent on 'All Others' time. This could "
+                    "be due to Python execution overhead.",
+                    arena, &b.all_other_class, &b.all_other))
         return false;
     *ret = b;
     return true;
@@ -135,15 +141,14 @@ bool xpl_bottleneck_tpu(const struct xpl_input_pipeline *ip, struct xpl_arena *a
     struct xpl_bottleneck b = no_step_time();
     if (step < 0 || step > 0) {
         bool other_reported;
-        if (!judge_input(100.0 * input / step, 0, arena, &b, &other_reported) ||
-            !judge_output(100.0 * output / step, arena, &b))
+        if (!rate_input(100.0 * input / step, 0, arena, &b, &other_reported) ||
+            !rate_output(100.0 * output / step, arena, &b))
             return false;
     }
     *ret = b;
     return true;
 }
 
-// HTML: what to do next, given who is to blame.
 const char *xpl_bottleneck_next_step(const struct xpl_bottleneck *b,
                                      const struct xpl_input_time *time) {
     if (strcmp(b->input_class, "host") != 0 && strcmp(b->input_class, "both") != 0)

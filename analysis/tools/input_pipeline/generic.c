@@ -1,7 +1,7 @@
-// Steps on GPUs and CPUs: one core's breakdown by event type stands for the step.
+// Steps on GPUs and CPUs: one core's breakdown by event type is the step's.
 #include <inttypes.h>
 
-#include "analysis/tools/input_pipeline/input_pipeline.h"
+#include "analysis/tools/input_pipeline/impl.h"
 #include "base/arena.h"
 
 // Event types of a step breakdown (message GenericStepBreakdown, enum EventType of event_span.h);
@@ -22,7 +22,7 @@ enum event_type {
     EV_DEVICE_WAIT_HOST = 170,
 };
 
-// The core under which steps without cores of their own are kept.
+// The core of steps that have no cores of their own.
 enum { GENERIC_CORE_ID = 1 };
 
 static double type_ms(const struct xpl_step_info *info, enum event_type type) {

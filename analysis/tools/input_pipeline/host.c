@@ -1,6 +1,6 @@
 // Input ops on the host: which of them feed the device, and how long each kind takes.
 #include "analysis/opstats/metrics/op_metrics.h"
-#include "analysis/tools/input_pipeline/input_pipeline.h"
+#include "analysis/tools/input_pipeline/impl.h"
 #include "analysis/xplane/tf_op.h"
 #include "base/arena.h"
 
@@ -41,7 +41,7 @@ static bool stage_kind(xpl_str_t category, enum input_kind *ret) {
     return true;
 }
 
-// tf.data iterators are named after all the stages they stand on.
+// The name of a tf.data iterator lists the stages that it reads from.
 static enum input_kind dataset_kind(xpl_str_t name) {
     static const char *const kFiles[] = {"::TFRecord", "::TextLine", "::FixedLengthRecord",
                                          "::SSTable",  "::RecordIO", "::ArrayRecord"};

@@ -1,5 +1,5 @@
-// Input-pipeline analysis: what each step spent its time on, and what that says about the input.
-// The overview page shows the same step table, so the analysis stands apart from its printing.
+// Input-pipeline analysis: the time of each step by its parts, and whether input is the bottleneck.
+// The overview page shows the same step table, so the analysis is separate from the tool's tables.
 // Rules: XProf's convert/op_stats_to_input_pipeline_analysis.cc, as of the release that
 // docs/differences.md names.  Times are milliseconds unless a name says otherwise.
 // One thread; everything lives in the arena given to xpl_input_pipeline_analyze.
@@ -76,7 +76,7 @@ struct xpl_bottleneck {
 
 struct xpl_input_pipeline {
     bool is_tpu;               // tpu_steps and a TPU's table, else generic_steps
-    bool unreadable;           // a generic step held another kind of breakdown: no step is shown
+    bool unreadable;           // a generic step has another kind of breakdown: no step is shown
     bool has_sparse_core;      // some core is a SparseCore: columns and averages of that
     const char *hardware_type; // "TPU", "GPU", "CPU_ONLY", "UNKNOWN_HARDWARE"
     struct xpl_step_summary step_time, input_percent;
@@ -95,16 +95,9 @@ xpl_status_t xpl_input_pipeline_analyze(const struct xpl_opstats *s, struct xpl_
     XPL_NODISCARD;
 
 // ComputeBottleneckAnalysis over the generic steps; the overview page shows this even for a TPU,
-// where it has nothing to say once there are steps.
+// where it is empty once there are steps.
 bool xpl_bottleneck_generic(const struct xpl_input_pipeline *ip, struct xpl_arena *arena,
                             struct xpl_bottleneck *ret) XPL_NODISCARD;
-bool xpl_bottleneck_tpu(const struct xpl_input_pipeline *ip, struct xpl_arena *arena,
-                        struct xpl_bottleneck *ret) XPL_NODISCARD;
-
-// HTML: what to do next, given who is to blame.
-const char *xpl_bottleneck_next_step(const struct xpl_bottleneck *b,
-                                     const struct xpl_input_time *time);
-
 // Time of a TPU's step by its parts, without and with idle time (NonIdleTimeMs, StepTimeMs).
 static inline double xpl_tpu_step_busy_time(const struct xpl_tpu_step *t) {
     return t->tc_compute + t->scv0_compute + (t->tc_infeed + t->scv0_infeed) +
@@ -116,14 +109,6 @@ static inline double xpl_tpu_step_time(const struct xpl_tpu_step *t) {
 
 // "TPU" and so on, as HardwareType's names.
 const char *xpl_hardware_name(enum xpl_hardware h);
-
-// Parts of the analysis, one per kind of hardware.  False on OOM.
-bool xpl_generic_steps(const struct xpl_opstats *s, struct xpl_arena *arena,
-                       struct xpl_input_pipeline *ip) XPL_NODISCARD;
-bool xpl_tpu_steps(const struct xpl_opstats *s, struct xpl_arena *arena,
-                   struct xpl_input_pipeline *ip) XPL_NODISCARD;
-bool xpl_host_input_ops(const struct xpl_op_metrics_db *host, struct xpl_arena *arena,
-                        struct xpl_input_pipeline *ip) XPL_NODISCARD;
 
 // The step table (the overview's second, this tool's second).
 void xpl_step_table(const struct xpl_input_pipeline *ip, struct xpl_arena *scratch,

@@ -1,16 +1,13 @@
-// Steps on TPUs: every core has a breakdown of its own, by HLO category; a step's row takes the
+// Steps on TPUs: every core has a breakdown of its own, by HLO category; a step's row has the
 // maximum, minimum or average over the cores, field by field.
 // XProf: ComputeTpuPerStepDataAcrossCores, and convert/profile_time_breakdown.{h,cc}.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/tools/input_pipeline/input_pipeline.h"
+#include "analysis/tools/input_pipeline/impl.h"
 #include "base/arena.h"
 #include "base/map.h"
-
-// Core ids from here on are SparseCores.
-enum { SPARSE_CORE_ID_START = 1000000 };
 
 static uint64_t min_u64(uint64_t a, uint64_t b) {
     return a < b ? a : b;
@@ -27,36 +24,38 @@ static uint64_t category_ps(const struct xpl_step_info *info, xpl_str_t category
     return 0;
 }
 
-#define CATEGORY(literal) category_ps(info, XPL_STR(literal))
-
-// Time not in any category is idle time; the IDLE category itself is not asked.  Only the fields
+// Time not in any category is idle time; the IDLE category itself is ignored.  Only the fields
 // that the table needs are filled.
 static struct xpl_tpu_step_breakdown from_categories(const struct xpl_step_info *info) {
     uint64_t total = 0;
     for (size_t i = 0; i < info->category_ps.n; i++)
         if (!xpl_str_eq(info->category_ps.v[i].category, XPL_STR("IDLE")))
             total += info->category_ps.v[i].ps;
-    // What the TensorCore waits in a SparseCoreV0 infeed is what that takes longer than the
+    // The TensorCore waits in a SparseCoreV0 infeed for as long as that lasts longer than the
     // outfeed, which does the same transformation.
-    const uint64_t scv0_infeed = CATEGORY("sparsecorev0 infeed");
-    const uint64_t scv0_outfeed = CATEGORY("sparsecorev0 outfeed");
-    const uint64_t transform = scv0_infeed ? min_u64(scv0_infeed, scv0_outfeed)
-                                           : CATEGORY("sparsecorev0 infeed transform");
-    const uint64_t wait =
-        scv0_infeed ? scv0_infeed - transform : CATEGORY("sparsecorev0 infeed wait");
+    const uint64_t scv0_infeed = category_ps(info, XPL_STR("sparsecorev0 infeed"));
+    const uint64_t scv0_outfeed = category_ps(info, XPL_STR("sparsecorev0 outfeed"));
+    const uint64_t transform = scv0_infeed
+                                   ? min_u64(scv0_infeed, scv0_outfeed)
+                                   : category_ps(info, XPL_STR("sparsecorev0 infeed transform"));
+    const uint64_t wait = scv0_infeed ? scv0_infeed - transform
+                                      : category_ps(info, XPL_STR("sparsecorev0 infeed wait"));
     struct xpl_tpu_step_breakdown b = {
-        .infeed_duration_ps = CATEGORY("infeed"),
-        .host_outfeed_ps = CATEGORY("outfeed"),
+        .infeed_duration_ps = category_ps(info, XPL_STR("infeed")),
+        .host_outfeed_ps = category_ps(info, XPL_STR("outfeed")),
         .wait_for_scv0_duration_ps = wait,
         .scv0_infeed_transform_ps = transform,
         .scv0_outfeed_ps = scv0_outfeed,
-        .host_send_duration_ps = CATEGORY("host send") + CATEGORY("host send-done"),
-        .host_recv_duration_ps = CATEGORY("host recv") + CATEGORY("host recv-done"),
+        .host_send_duration_ps =
+            category_ps(info, XPL_STR("host send")) + category_ps(info, XPL_STR("host send-done")),
+        .host_recv_duration_ps =
+            category_ps(info, XPL_STR("host recv")) + category_ps(info, XPL_STR("host recv-done")),
         .tc_idle_ps = info->duration_ps - total,
     };
     const uint64_t off_duty = b.tc_idle_ps + b.infeed_duration_ps + b.host_outfeed_ps +
                               b.host_send_duration_ps + b.host_recv_duration_ps +
-                              CATEGORY("async-done") + CATEGORY("megacore fusion");
+                              category_ps(info, XPL_STR("async-done")) +
+                              category_ps(info, XPL_STR("megacore fusion"));
     b.tc_busy_ps = info->duration_ps - off_duty - wait;
     return b;
 }
@@ -97,7 +96,7 @@ static bool shortest_by_id(const struct xpl_per_core_step_info *step, struct xpl
     return true;
 }
 
-// Cores are asked for in ascending order; *cursor keeps the place, 0 at first.
+// Called for cores in ascending order; *cursor is the position, 0 at first.
 static struct all_reduce all_reduce_of_core(const struct xpl_per_core_step_info *step,
                                             const struct xpl_map *shortest, uint32_t core_id,
                                             size_t *cursor) {
@@ -120,13 +119,13 @@ static struct all_reduce all_reduce_of_core(const struct xpl_per_core_step_info 
 
 // ---- a step over all its cores ----
 
-// What the cores of one step have in common so far.
+// Samples and extremes over the cores of one step.
 struct across_cores {
     struct xpl_samples infeed_percent;
     struct xpl_ps_samples step, optimal_step, outfeed, host_transfer, busy;
     struct xpl_ps_samples sc_step, sc_compute, sc_infeed, sc_outfeed, sc_idle, sc_busy;
     uint64_t scv0_infeed_ps, scv0_compute_ps; // of the core that waits longest for SparseCoreV0
-    struct all_reduce all_reduce;             // of the core where it takes longest
+    struct all_reduce all_reduce;             // of the core where it lasts longest
     uint64_t max_infeed_ps;
     const struct xpl_step_info *max_infeed_core;
 };
@@ -185,7 +184,7 @@ static void add_sparse_core(struct across_cores *a, const struct xpl_step_info *
     struct xpl_sparse_core_step_breakdown b;
     if (info->breakdown == XPL_BREAKDOWN_GENERIC) {
         b = sparse_from_categories(info);
-    } else { // its own compute time is not asked
+    } else { // its own compute time is ignored
         b = *info->sparse;
         b.sc_compute_ps = left_of(step, b.sc_infeed_ps + b.sc_outfeed_ps + b.sc_idle_ps);
         b.sc_busy_ps = min_u64(b.sc_busy_ps, step);
@@ -294,7 +293,8 @@ static bool fill_step(const struct xpl_opstats *s, const struct xpl_per_core_ste
         if (t->step_number < 0) t->step_number = (int32_t)info->step_num;
         if (info->breakdown == XPL_BREAKDOWN_NONE) return true; // unreadable: the rest stays 0
         if (info->breakdown == XPL_BREAKDOWN_SPARSE_CORE ||
-            (info->breakdown == XPL_BREAKDOWN_GENERIC && info->core_id >= SPARSE_CORE_ID_START)) {
+            (info->breakdown == XPL_BREAKDOWN_GENERIC &&
+             info->core_id >= XPL_INPUT_SPARSE_CORE_START)) {
             add_sparse_core(&a, info);
             continue;
         }

@@ -19,7 +19,7 @@ struct xpl_address_map {
     uint64_t seed;
 };
 
-// Prepares an empty map that never takes more than `max_bytes`.
+// Prepares an empty map that never uses more than `max_bytes`.
 void xpl_address_map_init(struct xpl_address_map *m, size_t max_bytes);
 // Frees.  Accepts a zero-initialised map.
 void xpl_address_map_fini(struct xpl_address_map *m);
@@ -28,7 +28,7 @@ uint32_t *xpl_address_map_get(const struct xpl_address_map *m, uint64_t address)
 // Sets the value, replacing one that is there.  False when memory is out.
 bool xpl_address_map_put(struct xpl_address_map *m, uint64_t address, uint32_t value)
     __attribute__((warn_unused_result));
-// Takes the entry out; false when there is none.
+// Removes the entry; false when there is none.
 bool xpl_address_map_remove(struct xpl_address_map *m, uint64_t address);
 
 #endif

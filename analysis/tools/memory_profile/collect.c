@@ -1,6 +1,6 @@
-// Finds the events of memory.  Lines, and pieces of long ones, are read at once where the exec has
-// threads for them; each piece collects for itself, and the pieces are put together in the order of
-// the file, so the result does not depend on who read what.
+// Finds the events of memory.  Lines, and pieces of long ones, are read in parallel where the exec
+// has threads; each piece has its own collection, and the pieces are merged in the order of the
+// file, so the result does not depend on which thread read what.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +36,7 @@ void xpl_memory_collection_fini(struct xpl_memory_collection *c) {
     *c = (struct xpl_memory_collection){0};
 }
 
-static bool begin(struct xpl_memory_collection *c) {
+static bool init_tables(struct xpl_memory_collection *c) {
     int64_t *const none = xpl_vec_push(&c->arena, &c->steps);
     c->names = xpl_intern_new(&c->arena, xpl_hash_seed());
     if (none) *none = 0;
@@ -44,12 +44,11 @@ static bool begin(struct xpl_memory_collection *c) {
 }
 
 static struct xpl_memory_allocator *new_allocator(struct xpl_memory_collection *c, xpl_str_t name) {
-    struct xpl_memory_allocator *const fresh = xpl_arena_zalloc(&c->arena, sizeof *fresh);
-    struct xpl_memory_allocator **const slot =
-        fresh ? xpl_vec_push(&c->arena, &c->allocators) : NULL;
+    struct xpl_memory_allocator *const a = xpl_arena_zalloc(&c->arena, sizeof *a);
+    struct xpl_memory_allocator **const slot = a ? xpl_vec_push(&c->arena, &c->allocators) : NULL;
     if (!slot) return NULL;
-    fresh->name = name;
-    return *slot = fresh;
+    a->name = name;
+    return *slot = a;
 }
 
 // NULL on OOM.
@@ -69,10 +68,10 @@ static struct xpl_memory_allocator *get_allocator(struct xpl_memory_collection *
 
 static xpl_status_t get_step(struct xpl_memory_collection *c, int64_t step, uint64_t *ret,
                              struct xpl_error *err) {
-    bool fresh;
-    uint64_t *const slot = xpl_map_put(&c->arena, &c->step_index, (uint64_t)step, 0, &fresh);
+    bool is_new;
+    uint64_t *const slot = xpl_map_put(&c->arena, &c->step_index, (uint64_t)step, 0, &is_new);
     if (!slot) return oom(err);
-    if (fresh) {
+    if (is_new) {
         int64_t *const value = xpl_vec_push(&c->arena, &c->steps);
         if (!value) return oom(err);
         *value = step;
@@ -85,7 +84,7 @@ static xpl_status_t get_step(struct xpl_memory_collection *c, int64_t step, uint
     return XPL_OK;
 }
 
-// Room for `cap` records in all.
+// Makes room for `cap` records in all.
 static bool reserve(const struct xpl_memory_input *in, struct xpl_memory_allocator *a, size_t cap) {
     if (cap <= a->cap) return true;
     // Growing a large block moves no bytes and touches none before they are used.
@@ -98,7 +97,7 @@ static bool reserve(const struct xpl_memory_input *in, struct xpl_memory_allocat
     return true;
 }
 
-// In the order of the file, as XProf does: at equal use the later event counts
+// Called in the order of the file, as in XProf: at equal use the later event counts
 // (UpdateProfileSummary).
 static void update_summary(struct xpl_memory_allocator *a, const struct xpl_memory_event *e) {
     struct xpl_memory_summary *const s = &a->summary;
@@ -152,7 +151,7 @@ static xpl_status_t add_event(struct piece *p, const struct xpl_event *ev, const
         e.has_step = true;
         e.step = group->group_id;
     }
-    // -1 is how XProf says that there is none.
+    // XProf's -1 is no step.
     if (e.has_step && e.step != -1) XPL_TRY(get_step(&p->c, e.step, &step, &p->err));
     if (e.is_numbered)
         e.allocator =
@@ -171,7 +170,7 @@ static xpl_status_t begin_piece(struct piece *p, struct xpl_arena *scratch,
                                 struct xpl_event_cursor *c, struct xpl_group_cursor **groups) {
     const bool whole = p->chunk == WHOLE_LINE;
     *groups = NULL;
-    if (!begin(&p->c)) return oom(&p->err);
+    if (!init_tables(&p->c)) return oom(&p->err);
     if (whole)
         xpl_events_begin(c, p->line);
     else
@@ -181,7 +180,7 @@ static xpl_status_t begin_piece(struct piece *p, struct xpl_arena *scratch,
                  : xpl_group_cursor_new_at(p->groups, p->line, p->chunk, scratch, groups, &p->err);
 }
 
-// What is not of memory matters to the groups of others alone, and mostly not to them.
+// Other events only affect the groups of events of memory, and most do not.
 static bool may_skip(const struct piece *p, const struct xpl_event *ev,
                      const struct xpl_group_cursor *groups) {
     if (xpl_is_memory_event(p->in->host->event_md[ev->md].type)) return false;
@@ -262,7 +261,7 @@ static void run_piece(void *ctx, size_t i) {
     p->status = p->sorted ? collect_sorted(p) : collect_piece(p);
 }
 
-// ---- which lines, and all together ----
+// ---- which lines, and the merge ----
 
 struct finder {
     const struct xpl_memory_input *in;
@@ -271,7 +270,7 @@ struct finder {
 };
 enum { NO_MEMORY, HAS_MEMORY, SORTED_MEMORY }; // the last: XProf sorts the line
 
-// Marks a line that has an event of memory.  What is broken is reported when the line is read.
+// Marks a line that has an event of memory.  A malformed line is reported when it is collected.
 static void find_memory(void *ctx, size_t i) {
     const struct finder *const f = ctx;
     const struct xpl_plane *const host = f->in->host;
@@ -282,8 +281,8 @@ static void find_memory(void *ctx, size_t i) {
     f->found[i] = false;
     while ((r = xpl_events_next(&c, &ev)) == XPL_WIRE_FIELD) {
         f->found[i] = xpl_is_memory_event(host->event_md[ev.md].type);
-        const bool ask = ev.index % XPL_MEMORY_EVENTS_PER_CHECK == 0;
-        if (f->found[i] || (ask && xpl_exec_cancelled(f->in->exec))) return;
+        const bool check = ev.index % XPL_MEMORY_EVENTS_PER_CHECK == 0;
+        if (f->found[i] || (check && xpl_exec_cancelled(f->in->exec))) return;
     }
     f->found[i] = r == XPL_WIRE_MALFORMED;
 }
@@ -300,8 +299,8 @@ static bool names_memory(const struct xpl_plane *host) {
     return false;
 }
 
-// Pieces that are read at once.  A profile can have a million lines, so there is a limit; what was
-// read is put together before the next ones are begun.
+// Pieces that are read in parallel.  A profile can have a million lines, so there is a limit; the
+// pieces of a wave are merged before the next wave begins.
 enum { MIN_WAVE = 8, MAX_WAVE = 64 };
 struct wave {
     struct piece *v; // on the heap, as arenas are not moved
@@ -344,10 +343,11 @@ static void fill_wave(struct wave *w, const struct xpl_memory_input *in,
     }
 }
 
-// Moves an allocator's records behind those of the pieces before.
-static xpl_status_t append(const struct xpl_memory_input *in, const struct xpl_memory_collection *c,
-                           struct xpl_memory_allocator *from, struct xpl_memory_collection *all,
-                           struct xpl_error *err) {
+// Appends an allocator's records to those of the pieces before.
+static xpl_status_t append_records(const struct xpl_memory_input *in,
+                                   const struct xpl_memory_collection *c,
+                                   struct xpl_memory_allocator *from,
+                                   struct xpl_memory_collection *all, struct xpl_error *err) {
     struct xpl_memory_allocator *const to = get_allocator(all, from->name);
     const uint64_t mask = XPL_MEMORY_MAX_STEPS - 1;
     if (!to) return oom(err);
@@ -366,8 +366,8 @@ static xpl_status_t append(const struct xpl_memory_input *in, const struct xpl_m
     return XPL_OK;
 }
 
-static xpl_status_t put_together(const struct xpl_memory_input *in, struct wave *w,
-                                 struct xpl_memory_collection *all, struct xpl_error *err) {
+static xpl_status_t merge_wave(const struct xpl_memory_input *in, struct wave *w,
+                               struct xpl_memory_collection *all, struct xpl_error *err) {
     for (size_t i = 0; i < w->n; i++) {
         struct piece *const p = &w->v[i];
         if (p->status != XPL_OK) {
@@ -375,7 +375,7 @@ static xpl_status_t put_together(const struct xpl_memory_input *in, struct wave 
             return p->status;
         }
         for (size_t k = 0; k < p->c.allocators.n; k++)
-            XPL_TRY(append(in, &p->c, p->c.allocators.v[k], all, err));
+            XPL_TRY(append_records(in, &p->c, p->c.allocators.v[k], all, err));
     }
     return XPL_OK;
 }
@@ -390,7 +390,7 @@ static xpl_status_t collect_lines(const struct xpl_memory_input *in,
     if (!w.v) return oom(err);
     for (fill_wave(&w, in, groups, found); w.n; fill_wave(&w, in, groups, found)) {
         xpl_exec_run(in->exec, w.n, run_piece, w.v);
-        XPL_TRY(put_together(in, &w, all, err));
+        XPL_TRY(merge_wave(in, &w, all, err));
         end_wave(&w);
     }
     return XPL_OK;
@@ -402,7 +402,7 @@ xpl_status_t xpl_memory_collect(const struct xpl_memory_input *in, struct xpl_me
     const uint32_t n = in->host->n_lines;
     struct xpl_groups *groups;
     xpl_arena_init(&arena, in->limit);
-    if (!begin(c)) return oom(err);
+    if (!init_tables(c)) return oom(err);
     if (!names_memory(in->host)) return XPL_OK;
     struct finder f = {.in = in, .found = xpl_arena_alloc(&arena, n)};
     if (!f.found) return oom(err);

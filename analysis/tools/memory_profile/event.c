@@ -9,7 +9,7 @@
 // tsl/profiler/protobuf/xplane.proto
 enum { XEVENT_STATS_FIELD = 4, XSTAT_ID_FIELD = 1, XSTAT_INT_FIELD = 4 };
 
-static void set(const struct xpl_stat *s, struct xpl_memory_event *e) {
+static void set_member(const struct xpl_stat *s, struct xpl_memory_event *e) {
     // A switch over all types would list hundreds that do not matter.
     const int type = (int)s->md->type;
     switch (type) {
@@ -45,45 +45,57 @@ static void set(const struct xpl_stat *s, struct xpl_memory_event *e) {
     }
 }
 
-// Who needs a stat, and where its value goes if that is a plain integer; SIZE_MAX otherwise.
-static uint8_t details_of(enum xpl_stat_type stat_type, size_t *ret_offset) {
-    const uint8_t state = XPL_MEMORY_STATE | XPL_MEMORY_ALL,
-                  flow = XPL_MEMORY_FLOW | XPL_MEMORY_ALL;
+// Which readers need a stat, and the member for its value if that is a plain integer.
+struct stat_use {
+    uint8_t details; // enum xpl_memory_detail, 0: nobody needs it
+    bool is_int;
+    size_t offset; // of the member, where is_int
+};
+
+static struct stat_use integer_at(size_t offset, unsigned details) {
+    return (struct stat_use){.details = (uint8_t)details, .is_int = true, .offset = offset};
+}
+
+static struct stat_use use_of(enum xpl_stat_type stat_type) {
+    const unsigned state = XPL_MEMORY_STATE | XPL_MEMORY_ALL,
+                   flow = XPL_MEMORY_FLOW | XPL_MEMORY_ALL;
     const int type = (int)stat_type;
-#define INTEGER(member, details)                                                                   \
-    *ret_offset = offsetof(struct xpl_memory_event, member);                                       \
-    return (details)
-    *ret_offset = SIZE_MAX;
     switch (type) {
         case XPL_STAT_INDEX_ON_HOST:
         case XPL_STAT_DEVICE_ORDINAL:
         case XPL_STAT_ALLOCATOR_NAME:
         case XPL_STAT_FRAGMENTATION:
-        case XPL_STAT_GROUP_ID: return state;
-        case XPL_STAT_BYTES_AVAILABLE: INTEGER(state.available_bytes, state);
-        case XPL_STAT_PEAK_BYTES_IN_USE: INTEGER(state.peak_bytes_in_use, state);
-        case XPL_STAT_BYTES_RESERVED: INTEGER(state.reserved_bytes, state | flow);
-        case XPL_STAT_BYTES_ALLOCATED: INTEGER(state.allocated_bytes, state | flow);
-        case XPL_STAT_ALLOCATION_BYTES: INTEGER(allocation_bytes, flow);
-        case XPL_STAT_ADDRESS: INTEGER(address, flow);
-        case XPL_STAT_REQUESTED_BYTES: INTEGER(requested_bytes, XPL_MEMORY_ALL);
+        case XPL_STAT_GROUP_ID: return (struct stat_use){.details = (uint8_t)state};
+        case XPL_STAT_BYTES_AVAILABLE:
+            return integer_at(offsetof(struct xpl_memory_event, state.available_bytes), state);
+        case XPL_STAT_PEAK_BYTES_IN_USE:
+            return integer_at(offsetof(struct xpl_memory_event, state.peak_bytes_in_use), state);
+        case XPL_STAT_BYTES_RESERVED:
+            return integer_at(offsetof(struct xpl_memory_event, state.reserved_bytes),
+                              state | flow);
+        case XPL_STAT_BYTES_ALLOCATED:
+            return integer_at(offsetof(struct xpl_memory_event, state.allocated_bytes),
+                              state | flow);
+        case XPL_STAT_ALLOCATION_BYTES:
+            return integer_at(offsetof(struct xpl_memory_event, allocation_bytes), flow);
+        case XPL_STAT_ADDRESS: return integer_at(offsetof(struct xpl_memory_event, address), flow);
+        case XPL_STAT_REQUESTED_BYTES:
+            return integer_at(offsetof(struct xpl_memory_event, requested_bytes), XPL_MEMORY_ALL);
         case XPL_STAT_TF_OP:
         case XPL_STAT_REGION_TYPE:
         case XPL_STAT_TENSOR_SHAPES:
-        case XPL_STAT_DATA_TYPE: return XPL_MEMORY_ALL;
-        default: return 0;
+        case XPL_STAT_DATA_TYPE: return (struct stat_use){.details = XPL_MEMORY_ALL};
+        default: return (struct stat_use){0};
     }
-#undef INTEGER
 }
 
 void xpl_memory_reader_init(struct xpl_memory_reader *r, const struct xpl_plane *plane) {
     r->plane = plane;
     for (size_t id = 0; id < sizeof r->by_id / sizeof *r->by_id; id++) {
-        size_t offset;
-        r->by_id[id].details =
-            details_of(plane->stat_md[xpl_plane_stat_md(plane, id)].type, &offset);
-        r->by_id[id].is_int = offset != SIZE_MAX;
-        r->by_id[id].offset = offset == SIZE_MAX ? 0 : (uint16_t)offset;
+        const struct stat_use use = use_of(plane->stat_md[xpl_plane_stat_md(plane, id)].type);
+        r->by_id[id].details = use.details;
+        r->by_id[id].is_int = use.is_int;
+        r->by_id[id].offset = (uint16_t)use.offset;
     }
 }
 
@@ -98,10 +110,10 @@ static inline bool read_varint(const uint8_t *p, const uint8_t *end, uint64_t *r
             return p == end;
         }
     }
-    return false; // of ten bytes, or broken: the general reader knows
+    return false; // of ten bytes, or malformed: left to the general reader
 }
 
-// Handles the XStat field at `p` where that can be done on the spot; its length, 0 if it cannot.
+// Reads the XStat field at `p` if it has the usual form; returns its length, else 0.
 static inline size_t read_usual(const struct xpl_memory_reader *r, unsigned detail,
                                 const uint8_t *p, const uint8_t *end,
                                 struct xpl_memory_event *ret) {
@@ -132,7 +144,7 @@ void xpl_memory_event_read(const struct xpl_memory_reader *r, const struct xpl_e
         for (size_t n; (n = read_usual(r, detail, stats.p, stats.end, ret)) > 0;)
             stats.p += n;
         if (xpl_stats_next(&stats, &s) != XPL_WIRE_FIELD) return;
-        set(&s, ret);
+        set_member(&s, ret);
     }
 }
 

@@ -1,4 +1,4 @@
-// One allocation or deallocation, as its XEvent's stats tell it.
+// One allocation or deallocation, from its XEvent's stats.
 #ifndef XPL_ANALYSIS_TOOLS_MEMORY_PROFILE_EVENT_H_
 #define XPL_ANALYSIS_TOOLS_MEMORY_PROFILE_EVENT_H_
 
@@ -19,7 +19,7 @@ struct xpl_memory_state {
 // Texts alias the profile.
 struct xpl_memory_event {
     bool is_allocation;
-    int64_t time_ps; // within its line, as XProf takes it
+    int64_t time_ps; // within its line, as in XProf
     struct xpl_memory_state state;
     int64_t requested_bytes, allocation_bytes;
     int64_t address;
@@ -37,7 +37,7 @@ static inline bool xpl_is_memory_event(enum xpl_event_type type) {
     return type == XPL_EVENT_MEMORY_ALLOCATION || type == XPL_EVENT_MEMORY_DEALLOCATION;
 }
 
-// Memory in use, as the peak is measured by.  Wraps as upstream's sum does.
+// Memory in use, whose greatest value is the peak.  Wraps as upstream's sum does.
 static inline int64_t xpl_memory_in_use(const struct xpl_memory_state *s) {
     return (int64_t)((uint64_t)s->reserved_bytes + (uint64_t)s->allocated_bytes);
 }
@@ -49,13 +49,13 @@ enum xpl_memory_detail {
     XPL_MEMORY_ALL = 4,
 };
 
-// Reads events of one plane.  Most stats of an event do not matter to one purpose, and most of the
-// others are integers: both are told by their id and handled on the spot, as long as the stat is
-// written the way writers write it (one-byte id first, then one value).
+// Reads events of one plane.  A reader needs few of an event's stats, and most of these are
+// integers: the stat's id decides, without the general reader, as long as the stat has the usual
+// form (one-byte id first, then one value).
 struct xpl_memory_reader {
     const struct xpl_plane *plane;
     struct {
-        uint8_t details; // who needs it
+        uint8_t details; // enum xpl_memory_detail that need it
         uint8_t is_int;  // goes to a member of type int64_t
         uint16_t offset; // of that member
     } by_id[128];

@@ -1,6 +1,9 @@
-// Private to memory_profile: what its parts hand to one another.  memory_collect.c finds the
-// events, memory_profile.c analyses them allocator by allocator, memory_profile_json.c writes the
-// answer.
+// Private to analysis/tools/memory_profile: what its files share.
+//
+//   collect         finds the events of memory, as records by allocator
+//   record          reads a record's event again
+//   memory_profile  the entry: analyses allocator by allocator
+//   json            writes one analysed allocator
 #ifndef XPL_ANALYSIS_TOOLS_MEMORY_PROFILE_IMPL_H_
 #define XPL_ANALYSIS_TOOLS_MEMORY_PROFILE_IMPL_H_
 
@@ -18,10 +21,10 @@ enum {
     XPL_MEMORY_MAX_SAMPLES = 1000,
     XPL_MEMORY_STEP_BITS = 24,
     XPL_MEMORY_MAX_STEPS = 1 << XPL_MEMORY_STEP_BITS,
-    XPL_MEMORY_EVENTS_PER_CHECK = 8192, // how often to ask whether to go on
+    XPL_MEMORY_EVENTS_PER_CHECK = 8192, // between two checks for cancellation
 };
 
-// What every part needs.
+// The profile, and how to read it.
 struct xpl_memory_input {
     const struct xpl_xspace *xs;
     const struct xpl_plane *host;
@@ -55,7 +58,7 @@ struct xpl_memory_sample {
 struct xpl_memory_active {
     int64_t bytes, requested;
     xpl_str_t op_name, region_type, data_type, shape;
-    uint32_t index;       // of the record; UINT32_MAX for what no event tells of
+    uint32_t index;       // of the record; UINT32_MAX for memory that no event accounts for
     int32_t special;      // which of those, from 0; -1 for records
     uint32_t occurrences; // equal ones that it stands for
 };

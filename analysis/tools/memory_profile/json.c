@@ -1,3 +1,4 @@
+// Writes one analysed allocator as JSON.
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@ struct writer {
     const struct xpl_memory_allocator *a;
     struct xpl_arena *arena;
     struct xpl_buf *out;
-    struct xpl_buf text; // a copy of a text that another process may rewrite while we look
+    struct xpl_buf text; // a copy of a text, which another process may rewrite while it is read
 };
 
 static void put(struct writer *w, const char *z) {
@@ -53,7 +54,7 @@ static void put_activity(struct writer *w, const struct xpl_memory_event *e, xpl
     xpl_buf_putc(w->out, '}');
 }
 
-// `origin`: record whose op, type and shape a deallocation takes over.
+// `origin`: the record of the allocation, whose op, type and shape a deallocation shows.
 static bool put_snapshot(struct writer *w, uint32_t index, uint32_t origin, int64_t step) {
     struct xpl_memory_event e, from;
     xpl_str_t data_type = {0};

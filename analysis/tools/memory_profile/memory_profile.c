@@ -26,21 +26,6 @@ static void free_profile(struct profile *p) {
 
 // ---- one allocator ----
 
-void xpl_memory_record_read(const struct xpl_memory_reader *reader,
-                            const struct xpl_memory_record *r, enum xpl_memory_detail detail,
-                            struct xpl_memory_event *ret) {
-    const xpl_bytes_t bytes = reader->plane->space->bytes;
-    struct xpl_event_cursor c = {
-        .line = reader->plane->lines,
-        .p = bytes.ptr + (r->where >> XPL_MEMORY_STEP_BITS),
-        .end = bytes.ptr + bytes.len,
-        .stop = 1,
-    };
-    struct xpl_event ev;
-    *ret = (struct xpl_memory_event){0};
-    if (xpl_events_next(&c, &ev) == XPL_WIRE_FIELD) xpl_memory_event_read(reader, &ev, detail, ret);
-}
-
 static bool is_earlier(const void *ctx, const void *a, const void *b) {
     const struct xpl_memory_record *const x = a, *const y = b;
     (void)ctx;
@@ -77,8 +62,8 @@ static int64_t find_peak_step(const struct profile *p, const struct xpl_memory_a
     return ret;
 }
 
-// Keeps the greatest of each box of neighbouring events, so that at most MAX_SAMPLES remain: boxes
-// of `width`, and from box `n_narrow` on of one more (SampleMemoryProfileTimeline).
+// Selects the greatest of each box of neighbouring events, so that at most MAX_SAMPLES remain:
+// boxes of `width`, and from box `n_narrow` on of one more (SampleMemoryProfileTimeline).
 struct sampler {
     size_t width, n_narrow, box_end;
 };
@@ -101,7 +86,7 @@ static void add_sample(struct sampler *s, struct xpl_memory_allocator *a,
     }
 }
 
-// What the pass needs of an event.
+// The members of an event that the pass needs.
 struct flow {
     int64_t in_use, address, bytes;
     bool is_allocation;
@@ -127,7 +112,7 @@ static void decode_slice(void *ctx, size_t slice) {
     }
 }
 
-// What one pass over an allocator's events keeps track of.
+// State of the pass over an allocator's events.
 struct sweep {
     struct xpl_address_map origins; // allocation by address, until it is freed
     struct xpl_address_map active;  // the same in the step of the peak, up to the peak
@@ -235,10 +220,10 @@ static bool add_special(struct xpl_memory_allocator *a, struct xpl_arena *arena,
         .index = UINT32_MAX,
         .special = (int32_t)a->specials.n,
     };
-    struct xpl_memory_active *const kept = xpl_vec_push(arena, &a->specials);
+    struct xpl_memory_active *const listed = xpl_vec_push(arena, &a->specials);
     struct xpl_memory_active *const row = xpl_vec_push(arena, &a->rows);
-    if (!kept || !row) return false;
-    *kept = *row = special;
+    if (!listed || !row) return false;
+    *listed = *row = special;
     return true;
 }
 
@@ -298,8 +283,8 @@ static bool list_active(const struct profile *p, struct xpl_memory_allocator *a,
     return true;
 }
 
-static xpl_status_t put_allocator(const struct profile *p, struct xpl_memory_allocator *a,
-                                  struct xpl_buf *out) {
+static xpl_status_t analyze_allocator(const struct profile *p, struct xpl_memory_allocator *a,
+                                      struct xpl_buf *out) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     XPL_AUTO(free_sweep) struct sweep s = {0};
     xpl_arena_init(&arena, p->in.limit);
@@ -333,7 +318,7 @@ static xpl_status_t put_allocators(struct profile *p, struct xpl_buf *out) {
     for (size_t i = 0; i < p->c.allocators.n; i++) {
         struct xpl_memory_allocator *const a = p->c.allocators.v[i];
         if (i) xpl_buf_putc(out, ',');
-        XPL_TRY(put_allocator(p, a, out));
+        XPL_TRY(analyze_allocator(p, a, out));
         xpl_sys_free(a->records);
         a->records = NULL;
     }

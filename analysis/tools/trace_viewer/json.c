@@ -28,19 +28,19 @@ static void put_control(struct xpl_buf *b, uint8_t c) {
 // of what is ill-formed in *ret_skip.
 static size_t decode(const uint8_t *p, size_t n, unsigned *ret, size_t *ret_skip) {
     const uint8_t c = p[0];
-    const size_t want = c >= 0xf0 && c <= 0xf4 ? 4 : c >= 0xe0 ? 3 : c >= 0xc2 ? 2 : 0;
+    const size_t length = c >= 0xf0 && c <= 0xf4 ? 4 : c >= 0xe0 ? 3 : c >= 0xc2 ? 2 : 0;
     unsigned lo = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
     unsigned hi = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
     size_t i = 1;
     *ret_skip = 1;
-    if (want == 0 || c > 0xf4) return 0;
-    *ret = c & (0xffu >> (want + 1));
-    for (; i < want && i < n && p[i] >= lo && p[i] <= hi; i++) {
+    if (length == 0 || c > 0xf4) return 0;
+    *ret = c & (0xffu >> (length + 1));
+    for (; i < length && i < n && p[i] >= lo && p[i] <= hi; i++) {
         *ret = *ret << 6 | (p[i] & 0x3fu);
         lo = 0x80, hi = 0xbf;
     }
     *ret_skip = i;
-    return i == want ? want : 0;
+    return i == length ? length : 0;
 }
 
 static bool is_plain(uint8_t c) {

@@ -1,16 +1,12 @@
 #include "analysis/tools/trace_viewer/trace_viewer.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "analysis/hlo/hlo_map.h"
+#include "analysis/tools/trace_viewer/impl.h"
 #include "analysis/tools/trace_viewer/json.h"
-#include "analysis/trace/derived/derived.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
-#include "base/json.h"
 #include "base/std_sort.h"
 #include "base/vec.h"
 
@@ -39,8 +35,9 @@ struct viewer {
     size_t limit;
     struct xpl_buf *out;
     struct xpl_error *err;
-    uint8_t *kept; // bit per event when there are too many; NULL: all
+    uint8_t *chosen; // bit per event when there are too many; NULL: all
     uint64_t ordinal;
+    struct xpl_viewer_writer *writer; // of the current plane
 };
 
 static xpl_status_t no_memory(struct viewer *v) {
@@ -153,219 +150,6 @@ static xpl_status_t name_tracks(struct viewer *v) {
     return XPL_OK;
 }
 
-// ---- events ----
-
-// Texts of a plane as JSON, made when first used.
-struct plane_texts {
-    xpl_str_t *names; // by metadata: what an event is called
-    xpl_str_t *long_names;
-    xpl_str_t *keys;   // by metadata of statistics, with ": " behind
-    xpl_str_t *values; // of references to it
-};
-
-struct arg {
-    xpl_str_t key; // not escaped: they are sorted by it
-    const xpl_str_t *json;
-    uint32_t order;
-    struct xpl_stat stat; // md NULL: long_name
-};
-
-enum { FEW_ARGS = 24 };
-
-struct writer {
-    struct viewer *v;
-    const struct xpl_derived_plane *plane;
-    struct plane_texts texts;
-    struct xpl_buf scratch;
-    XPL_VEC(struct arg) args;
-    char pid[32], tid[48]; // of events
-    size_t pid_len, tid_len;
-};
-
-static bool remember(struct writer *w, xpl_str_t *slot, xpl_str_t s, const char *behind) {
-    w->scratch.n = 0;
-    xpl_trace_json_str(&w->scratch, s);
-    xpl_buf_str(&w->scratch, xpl_str_from(behind));
-    const xpl_str_t json = {(const char *)w->scratch.p, w->scratch.n};
-    return !w->scratch.failed && xpl_arena_str(w->v->arena, json, slot);
-}
-
-static bool init_texts(struct writer *w) {
-    struct xpl_arena *const a = w->v->arena;
-    const struct xpl_plane *const p = w->plane->recorded;
-    w->texts.names = xpl_arena_zalloc(a, w->plane->n_md * sizeof(xpl_str_t));
-    w->texts.long_names = xpl_arena_zalloc(a, w->plane->n_md * sizeof(xpl_str_t));
-    w->texts.keys = xpl_arena_zalloc(a, p->n_stat_md * sizeof(xpl_str_t));
-    w->texts.values = xpl_arena_zalloc(a, p->n_stat_md * sizeof(xpl_str_t));
-    return w->texts.names && w->texts.long_names && w->texts.keys && w->texts.values;
-}
-
-// Position among the plane's own metadata; UINT32_MAX for that of added statistics.
-static uint32_t own_md(const struct writer *w, const struct xpl_stat_md *md) {
-    const struct xpl_plane *const p = w->plane->recorded;
-    return md >= p->stat_md && md < p->stat_md + p->n_stat_md ? (uint32_t)(md - p->stat_md)
-                                                              : UINT32_MAX;
-}
-
-// A statistic as the text that upstream makes of it [XStatVisitor::ToString].
-static void put_value(struct writer *w, const struct xpl_stat *s) {
-    struct xpl_buf *const out = w->v->out;
-    switch (s->kind) {
-        case XPL_VALUE_INT: xpl_trace_json_int(out, s->i); break;
-        case XPL_VALUE_UINT: xpl_trace_json_uint(out, s->u); break;
-        case XPL_VALUE_DOUBLE: {
-            if (isnan(s->d))
-                xpl_buf_str(out, XPL_STR("\"nan\""));
-            else
-                xpl_buf_printf(out, "\"%g\"", s->d);
-            break;
-        }
-        case XPL_VALUE_STR: xpl_trace_json_str(out, s->str); break;
-        case XPL_VALUE_BYTES: xpl_buf_str(out, XPL_STR("\"<opaque bytes>\"")); break;
-        case XPL_VALUE_REF: {
-            const uint32_t md = xpl_plane_stat_md(w->plane->recorded, s->u);
-            xpl_str_t *const known = &w->texts.values[md];
-            if (!known->len && !remember(w, known, s->str, "")) out->failed = true;
-            xpl_buf_str(out, *known);
-            break;
-        }
-        case XPL_VALUE_NONE: xpl_buf_str(out, XPL_STR("\"\"")); break;
-    }
-}
-
-// ---- arguments ----
-
-static bool arg_less(const void *ctx, const void *pa, const void *pb) {
-    const struct arg *const a = pa, *const b = pb;
-    (void)ctx;
-    const int c = xpl_str_cmp(a->key, b->key);
-    return c ? c < 0 : a->order < b->order;
-}
-
-static const xpl_str_t *key_json(struct writer *w, const struct xpl_stat_md *md) {
-    // Statistics that preprocessing adds: few, and their names need no escapes.
-    static const struct {
-        const char *name;
-        xpl_str_t json;
-    } added[] = {
-        {"_a", {"\"_a\": ", 6}},
-        {"avg_launch_time_us", {"\"avg_launch_time_us\": ", 22}},
-        {"correlation_id", {"\"correlation_id\": ", 18}},
-        {"cuda_graph_id", {"\"cuda_graph_id\": ", 17}},
-        {"device_duration_ps", {"\"device_duration_ps\": ", 22}},
-        {"device_offset_ps", {"\"device_offset_ps\": ", 20}},
-        {"flow", {"\"flow\": ", 8}},
-        {"group_id", {"\"group_id\": ", 12}},
-        {"is_eager", {"\"is_eager\": ", 12}},
-        {"max_launch_time_us", {"\"max_launch_time_us\": ", 22}},
-        {"num_launches", {"\"num_launches\": ", 16}},
-        {"raw_bytes_accessed", {"\"raw_bytes_accessed\": ", 22}},
-        {"shape_with_layout", {"\"shape_with_layout\": ", 21}},
-        {"step_idle_time_ps", {"\"step_idle_time_ps\": ", 21}},
-        {"step_name", {"\"step_name\": ", 13}},
-    };
-    const uint32_t own = own_md(w, md);
-    if (own != UINT32_MAX) {
-        xpl_str_t *const known = &w->texts.keys[own];
-        return known->len || remember(w, known, md->name, ": ") ? known : NULL;
-    }
-    for (size_t i = 0; i < sizeof added / sizeof *added; i++)
-        if (xpl_str_eq(md->name, xpl_str_from(added[i].name))) return &added[i].json;
-    return NULL;
-}
-
-static bool push_arg(struct writer *w, const struct arg *a) {
-    struct arg *const slot = xpl_vec_push(w->v->arena, &w->args);
-    if (!slot) return false;
-    *slot = *a;
-    slot->order = (uint32_t)(w->args.n - 1);
-    return true;
-}
-
-static void sort_args(struct writer *w) {
-    struct arg *const v = w->args.v;
-    if (w->args.n > FEW_ARGS) {
-        xpl_std_sort(v, w->args.n, sizeof *v, arg_less, NULL);
-        return;
-    }
-    for (size_t i = 1; i < w->args.n; i++) {
-        const struct arg a = v[i];
-        size_t at = i;
-        for (; at > 0 && xpl_str_cmp(v[at - 1].key, a.key) > 0; at--)
-            v[at] = v[at - 1];
-        v[at] = a;
-    }
-}
-
-// Of equal names the last counts.
-static void put_args(struct writer *w, const xpl_str_t *long_name) {
-    struct xpl_buf *const out = w->v->out;
-    const char *before = "\"args\": {";
-    sort_args(w);
-    for (size_t i = 0; i < w->args.n; i++) {
-        const struct arg *const a = &w->args.v[i];
-        if (i + 1 < w->args.n && xpl_str_eq(a->key, a[1].key)) continue;
-        xpl_buf_str(out, xpl_str_from(before));
-        before = ", ";
-        xpl_buf_str(out, *a->json);
-        if (a->stat.md)
-            put_value(w, &a->stat);
-        else
-            xpl_buf_str(out, *long_name);
-    }
-    if (w->args.n) xpl_buf_str(out, XPL_STR("}, "));
-}
-
-// ---- events ----
-
-static const xpl_str_t *text_of(struct writer *w, xpl_str_t *slot, xpl_str_t s) {
-    return slot->len || remember(w, slot, s, "") ? slot : NULL;
-}
-
-static bool put_event(struct writer *w, const struct xpl_derived_event *ev,
-                      const struct xpl_derived_md *md) {
-    static const xpl_str_t long_name_key = {"\"long_name\": ", 13};
-    struct xpl_buf *const out = w->v->out;
-    struct xpl_derived_stats it;
-    struct xpl_stat s, step_name = {.kind = XPL_VALUE_NONE};
-    const xpl_str_t *long_name = NULL;
-    const bool has_display = md->display_name.len > 0;
-    const xpl_str_t *const name =
-        text_of(w, &w->texts.names[ev->md], has_display ? md->display_name : md->name);
-    if (!name) return false;
-    w->args.n = 0;
-    if (has_display) {
-        long_name = text_of(w, &w->texts.long_names[ev->md], md->name);
-        const struct arg a = {.key = XPL_STR("long_name"), .json = &long_name_key};
-        if (!long_name || !push_arg(w, &a)) return false;
-    }
-    xpl_derived_stats_begin(&it, w->plane, ev);
-    while (xpl_derived_stats_next(&it, &s)) {
-        if (s.md->type == XPL_STAT_STEP_NAME) step_name = s;
-        const struct arg a = {.key = s.md->name, .json = key_json(w, s.md), .stat = s};
-        if (!a.json || !push_arg(w, &a)) return false;
-    }
-    xpl_buf_putc(out, '{');
-    put_args(w, long_name);
-    if (ev->duration_ps) {
-        xpl_buf_str(out, XPL_STR("\"dur\": "));
-        xpl_trace_json_us(out, (uint64_t)ev->duration_ps);
-        xpl_buf_str(out, XPL_STR(", "));
-    }
-    xpl_buf_str(out, XPL_STR("\"name\": "));
-    if (step_name.kind != XPL_VALUE_NONE)
-        put_value(w, &step_name);
-    else
-        xpl_buf_str(out, *name);
-    xpl_buf_str(out, ev->duration_ps ? XPL_STR(", \"ph\": \"X\"") : XPL_STR(", \"ph\": \"i\""));
-    xpl_buf_put(out, w->pid, w->pid_len);
-    if (!ev->duration_ps) xpl_buf_str(out, XPL_STR(", \"s\": \"t\""));
-    xpl_buf_put(out, w->tid, w->tid_len);
-    xpl_trace_json_us(out, (uint64_t)ev->begin_ps);
-    xpl_buf_str(out, XPL_STR("},\n"));
-    return true;
-}
-
 // ---- lines ----
 
 // Calls `fn` for every event that is shown, in order.
@@ -400,17 +184,10 @@ static xpl_status_t walk_line(struct viewer *v, const struct xpl_derived_line *l
 
 static bool write_event(void *ctx, const struct xpl_derived_event *ev,
                         const struct xpl_derived_md *md) {
-    struct writer *const w = ctx;
-    const uint64_t i = w->v->ordinal++;
-    if (w->v->kept && !(w->v->kept[i >> 3] >> (i & 7) & 1)) return true;
-    return put_event(w, ev, md) && !w->v->out->failed;
-}
-
-static void begin_line(struct writer *w, const struct xpl_derived_line *line, uint32_t pid) {
-    w->pid_len = (size_t)snprintf(w->pid, sizeof w->pid, ", \"pid\": %" PRIu32, pid);
-    w->tid_len =
-        (size_t)snprintf(w->tid, sizeof w->tid,
-                         ", \"tid\": %" PRIu32 ", \"ts\": ", (uint32_t)(uint64_t)line->display_id);
+    struct viewer *const v = ctx;
+    const uint64_t i = v->ordinal++;
+    if (v->chosen && !(v->chosen[i >> 3] >> (i & 7) & 1)) return true;
+    return xpl_viewer_put_event(v->writer, ev, md) && !v->out->failed;
 }
 
 static xpl_status_t over_limit(struct viewer *v) {
@@ -420,21 +197,20 @@ static xpl_status_t over_limit(struct viewer *v) {
 
 static xpl_status_t write_plane(struct viewer *v, const struct xpl_derived_plane *plane,
                                 uint32_t pid) {
-    struct xpl_arena texts, *const outer = v->arena;
-    struct writer w = {.v = v, .plane = plane};
+    struct xpl_arena texts;
+    struct xpl_viewer_writer w;
     xpl_status_t status = XPL_OK;
     xpl_arena_init(&texts, v->limit);
-    xpl_buf_init(&w.scratch, v->limit);
-    v->arena = &texts;
-    if (!init_texts(&w)) status = no_memory(v);
+    v->writer = &w;
+    if (!xpl_viewer_writer_init(&w, plane, &texts, v->out, v->limit)) status = no_memory(v);
     for (uint32_t i = 0; i < plane->n_lines && status == XPL_OK; i++) {
         if (!is_shown_line(&plane->lines[i])) continue;
-        begin_line(&w, &plane->lines[i], pid);
-        status = walk_line(v, &plane->lines[i], write_event, &w);
+        xpl_viewer_begin_line(&w, &plane->lines[i], pid);
+        status = walk_line(v, &plane->lines[i], write_event, v);
         if (v->out->failed) status = over_limit(v);
     }
-    v->arena = outer;
-    xpl_buf_fini(&w.scratch);
+    v->writer = NULL;
+    xpl_viewer_writer_fini(&w);
     xpl_arena_fini(&texts);
     return status;
 }
@@ -455,18 +231,18 @@ static bool stamp_less(const void *ctx, const void *pa, const void *pb) {
     return ((const struct stamp *)pa)->begin < ((const struct stamp *)pb)->begin;
 }
 
-static bool take_stamp(void *ctx, const struct xpl_derived_event *ev,
-                       const struct xpl_derived_md *md) {
+static bool add_stamp(void *ctx, const struct xpl_derived_event *ev,
+                      const struct xpl_derived_md *md) {
     struct stamps *const s = ctx;
     (void)md;
-    if (s->n == s->cap) return false; // the bytes changed meanwhile
+    if (s->n == s->cap) return false; // the file has changed since
     s->v[s->n] = (struct stamp){(uint64_t)ev->begin_ps, s->n};
     s->n++;
     return true;
 }
 
-// The earliest events stay; of several at the time of the last of these, those that XProf's
-// std::partial_sort keeps.
+// Chooses the earliest events; of several at the time of the last of these, those that XProf's
+// std::partial_sort selects.
 static xpl_status_t choose_events(struct viewer *v, uint64_t total, uint64_t max_events) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena temp;
     xpl_arena_init(&temp, v->limit);
@@ -475,13 +251,13 @@ static xpl_status_t choose_events(struct viewer *v, uint64_t total, uint64_t max
     for (uint32_t p = 0; p < v->n_planes; p++)
         for (uint32_t i = 0; i < v->planes[p]->n_lines; i++)
             if (is_shown_line(&v->planes[p]->lines[i]))
-                XPL_TRY(walk_line(v, &v->planes[p]->lines[i], take_stamp, &s));
+                XPL_TRY(walk_line(v, &v->planes[p]->lines[i], add_stamp, &s));
     if (s.n <= max_events) return XPL_OK;
     xpl_std_heap_select(s.v, max_events, s.n, sizeof *s.v, stamp_less, NULL);
-    v->kept = xpl_arena_zalloc(v->arena, (s.n + 7) / 8);
-    if (!v->kept) return no_memory(v);
+    v->chosen = xpl_arena_zalloc(v->arena, (s.n + 7) / 8);
+    if (!v->chosen) return no_memory(v);
     for (uint64_t i = 0; i < max_events; i++)
-        v->kept[s.v[i].ordinal >> 3] |= (uint8_t)(1u << (s.v[i].ordinal & 7));
+        v->chosen[s.v[i].ordinal >> 3] |= (uint8_t)(1u << (s.v[i].ordinal & 7));
     return XPL_OK;
 }
 

@@ -1,8 +1,8 @@
-// Arguments of one event: what its metadata says, from the index; what it says itself, from the
-// profile, where the index knows it stands.
+// Arguments of one event: those of its metadata, from the index; its own, from the profile, at the
+// position that the index has.
 #include <stdlib.h>
 
-#include "analysis/trace/index/read.h"
+#include "analysis/trace/answer/args.h"
 #include "base/arena.h"
 #include "base/std_sort.h"
 
@@ -21,14 +21,14 @@ struct reader {
     bool mask_run_id;
 };
 
-static struct trc_value *add(struct reader *r) {
+static struct trc_value *add_value(struct reader *r) {
     return r->n < TRC_MAX_ARGS ? &r->v[r->n++] : NULL;
 }
 
 static void add_list(struct reader *r, uint64_t list) {
     if (list == 0 || list > r->t->n[TRC_ARGS]) return;
     for (const struct trc_arg *a = &r->t->args[list - 1];; a++) {
-        struct trc_value *const v = add(r);
+        struct trc_value *const v = add_value(r);
         if (!v) return;
         *v = (struct trc_value){
             .name = trc_str(r->t, a->name), .kind = a->kind & ~TRC_ARG_LAST, .bits = a->value};
@@ -97,7 +97,7 @@ static uint32_t find_frame(const struct xpl_trace *t, const uint32_t *by_text, x
     return by_text[lo] + 1;
 }
 
-// A single event's text is looked for one by one, which is quicker than to sort them all.
+// The first few texts are compared with each frame, which is quicker than to sort the frames.
 static uint32_t frame_number(struct reader *r, xpl_str_t text) {
     const struct xpl_trace *const t = r->t;
     struct trc_frames *const f = r->frames;
@@ -128,7 +128,7 @@ static uint32_t read_stat(xpl_bytes_t message, uint64_t *ret_md, struct xpl_fiel
 }
 
 static void add_text(struct reader *r, xpl_str_t name, xpl_str_t text) {
-    struct trc_value *const v = add(r);
+    struct trc_value *const v = add_value(r);
     if (!v) return;
     *v = (struct trc_value){.name = name, .text = text, .kind = TRC_ARG_STR};
     if (text.len > LONG_ARG &&
@@ -143,7 +143,7 @@ static void add_stat(struct reader *r, xpl_bytes_t message) {
     const struct trc_stat_md *const md = stat_md(r, id);
     const uint32_t flags = md ? md->flags : 0;
     if (num == 0 || num == 6 || (flags & TRC_STAT_DROP)) return;
-    if ((flags & TRC_STAT_STEP_NAME) && (r->e->flags & TRC_STEP_NAME)) return; // comes below
+    if ((flags & TRC_STAT_STEP_NAME) && (r->e->flags & TRC_STEP_NAME)) return; // added below
     if ((flags & TRC_STAT_EAGER) && (r->e->flags & TRC_HAS_EAGER)) return;
     const xpl_str_t name = md ? trc_str(r->t, md->name) : (xpl_str_t){"", 0};
     if (num == 5) {
@@ -152,7 +152,7 @@ static void add_stat(struct reader *r, xpl_bytes_t message) {
         const struct trc_stat_md *const ref = stat_md(r, f.u);
         add_text(r, name, ref ? trc_str(r->t, ref->name) : (xpl_str_t){"", 0});
     } else {
-        struct trc_value *const v = add(r);
+        struct trc_value *const v = add_value(r);
         if (!v) return;
         *v = (struct trc_value){.name = name, .bits = f.u};
         v->kind = num == 2 ? TRC_ARG_DOUBLE : num == 3 ? TRC_ARG_UINT : TRC_ARG_INT;
@@ -211,10 +211,10 @@ xpl_status_t trc_read_args(const struct xpl_trace *t, xpl_bytes_t profile,
         if (r.oom) XPL_RETURN_OOM(err, "stack frames");
     }
     struct trc_value *v;
-    if ((e->flags & TRC_HAS_EAGER) && (v = add(&r)))
+    if ((e->flags & TRC_HAS_EAGER) && (v = add_value(&r)))
         *v = (struct trc_value){
             .name = XPL_STR("is_eager"), .kind = TRC_ARG_INT, .bits = (e->flags & TRC_EAGER) != 0};
-    if ((e->flags & TRC_STEP_NAME) && (v = add(&r)))
+    if ((e->flags & TRC_STEP_NAME) && (v = add_value(&r)))
         *v = (struct trc_value){
             .name = XPL_STR("step_name"), .kind = TRC_ARG_STR, .text = trc_str(t, e->name)};
     *ret_n = r.n;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "analysis/grouping/flows.h"
-#include "analysis/trace/answer/answer.h"
+#include "analysis/trace/answer/impl.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
@@ -16,11 +16,10 @@ enum { MAX_COUNTERS = 10000000, EVENT_ROOM = 512 };
 
 // ---- small texts, into room that is there ----
 
-static char *put_lit(char *p, const char *s, size_t n) {
-    memcpy(p, s, n);
-    return p + n;
+static char *put_str(char *p, xpl_str_t s) {
+    memcpy(p, s.ptr, s.len);
+    return p + s.len;
 }
-#define LIT(p, s) put_lit((p), "" s, sizeof(s) - 1)
 
 static char *put_u64(char *p, uint64_t v) {
     char digits[20];
@@ -85,7 +84,7 @@ static void put_value(struct xpl_buf *b, const struct trc_value *v, bool counter
     }
 }
 
-// ,"args":{...} with all the event's arguments; the first that is a stack frame stands behind.
+// ,"args":{...} with all the event's arguments; the first that is a stack frame follows as "sf".
 static xpl_status_t put_all_args(struct writer *w, struct shown_host *h, const struct trc_event *e,
                                  struct xpl_error *err) {
     struct xpl_buf *const b = w->out;
@@ -136,49 +135,49 @@ static bool name_of(struct writer *w, struct shown_host *h, uint32_t name, xpl_s
 static char *put_category(char *p, const struct trc_event *e, bool always) {
     const char *const name = trc_category_name((unsigned)(e->flow >> 2 & 63));
     if (!*name && !always) return p;
-    p = LIT(p, ",\"cat\":\"");
-    p = put_lit(p, name, strlen(name));
+    p = put_str(p, XPL_STR(",\"cat\":\""));
+    p = put_str(p, xpl_str_from(name));
     *p++ = '"';
     return p;
 }
 
 static char *put_flow(char *p, const struct trc_event *e) {
-    p = LIT(p, ",\"bind_id\":");
+    p = put_str(p, XPL_STR(",\"bind_id\":"));
     p = put_u64(p, e->flow >> 8);
     p = put_category(p, e, false);
     switch ((unsigned)(e->flow & 3)) {
-        case XPL_FLOW_OUT: return LIT(p, ",\"flow_out\":true");
-        case XPL_FLOW_INOUT: return LIT(p, ",\"flow_in\":true,\"flow_out\":true");
-        case XPL_FLOW_IN: return LIT(p, ",\"flow_in\":true");
+        case XPL_FLOW_OUT: return put_str(p, XPL_STR(",\"flow_out\":true"));
+        case XPL_FLOW_INOUT: return put_str(p, XPL_STR(",\"flow_in\":true,\"flow_out\":true"));
+        case XPL_FLOW_IN: return put_str(p, XPL_STR(",\"flow_in\":true"));
         default: return p;
     }
 }
 
 static char *put_async(char *p, const struct trc_event *e) {
-    p = LIT(p, ",\"id\":");
+    p = put_str(p, XPL_STR(",\"id\":"));
     p = put_u64(p, e->flow >> 8);
     p = put_category(p, e, true);
     switch ((unsigned)(e->flow & 3)) {
         case XPL_FLOW_OUT:
-        case XPL_FLOW_INOUT: return LIT(p, ",\"ph\":\"b\"");
-        case XPL_FLOW_IN: return LIT(p, ",\"ph\":\"e\"");
+        case XPL_FLOW_INOUT: return put_str(p, XPL_STR(",\"ph\":\"b\""));
+        case XPL_FLOW_IN: return put_str(p, XPL_STR(",\"ph\":\"e\""));
         default: return p;
     }
 }
 
-// Arguments of an event that nobody asked more of.
+// Arguments of an event in a window or in a search for names: group and uid, both from the index.
 static char *put_few_args(char *p, const struct trc_event *e, bool uid) {
     if (!uid && !(e->flags & TRC_HAS_GROUP)) return p;
-    p = LIT(p, ",\"args\":{");
+    p = put_str(p, XPL_STR(",\"args\":{"));
     if (e->flags & TRC_HAS_GROUP) {
         const int64_t group = (int64_t)e->group;
-        p = LIT(p, "\"group_id\":");
+        p = put_str(p, XPL_STR("\"group_id\":"));
         if (group < 0) *p++ = '-';
         p = put_u64(p, group < 0 ? 0 - (uint64_t)group : (uint64_t)group);
         if (uid) *p++ = ',';
     }
     if (uid) {
-        p = LIT(p, "\"uid\":");
+        p = put_str(p, XPL_STR("\"uid\":"));
         p = put_u64(p, e->serial);
     }
     *p++ = '}';
@@ -189,20 +188,20 @@ static char *put_few_args(char *p, const struct trc_event *e, bool uid) {
 static char *put_head(char *p, const struct shown_host *h, const struct trc_event *e,
                       xpl_str_t name) {
     const struct trc_track *const t = &h->host->trace->tracks[e->track];
-    p = LIT(p, "{\"pid\":");
+    p = put_str(p, XPL_STR("{\"pid\":"));
     p = put_u64(p, (uint32_t)(h->first_pid + h->host->trace->devices[t->device].id));
     if (!t->named) {
-        p = LIT(p, ",\"tid\":");
+        p = put_str(p, XPL_STR(",\"tid\":"));
         p = put_u64(p, t->id);
     }
-    p = put_lit(p, name.ptr, name.len);
-    p = LIT(p, ",\"ts\":");
+    p = put_str(p, name);
+    p = put_str(p, XPL_STR(",\"ts\":"));
     p = put_us(p, e->ts);
     if (t->named) return put_async(p, e);
-    p = LIT(p, ",\"dur\":");
+    p = put_str(p, XPL_STR(",\"dur\":"));
     p = put_us(p, e->dur ? e->dur : 1); // without a duration it would not end
     if (e->flags & TRC_HAS_FLOW) p = put_flow(p, e);
-    return LIT(p, ",\"ph\":\"X\"");
+    return put_str(p, XPL_STR(",\"ph\":\"X\""));
 }
 
 static void advance(struct writer *w, const char *p) {
@@ -218,7 +217,7 @@ static xpl_status_t put_event(struct writer *w, struct shown_host *h, const stru
     xpl_str_t name;
     if (!name_of(w, h, e->name, &name)) XPL_RETURN_OOM(err, "trace names");
     separate(w);
-    if (!xpl_buf_room(w->out, name.len + EVENT_ROOM)) return XPL_OK; // told at the end
+    if (!xpl_buf_room(w->out, name.len + EVENT_ROOM)) return XPL_OK; // reported at the end
     char *p = put_head((char *)(w->out->p + w->out->n), h, e, name);
     if (!bare && full_args(w)) {
         advance(w, p);
@@ -229,12 +228,12 @@ static xpl_status_t put_event(struct writer *w, struct shown_host *h, const stru
         p = put_few_args(p, e, !bare);
     }
     if (e->serial) {
-        p = LIT(p, ",\"z\":");
+        p = put_str(p, XPL_STR(",\"z\":"));
         p = put_u64(p, e->serial);
     }
     *p++ = '}';
     advance(w, p);
-    // What begins and ends at once is told as two.
+    // An event that begins and ends a flow is written as two.
     if (bare || !(e->flags & TRC_ASYNC) || (e->flow & 3) != XPL_FLOW_INOUT) return XPL_OK;
     struct trc_event end = *e;
     end.flow = (end.flow & ~(uint64_t)3) | XPL_FLOW_IN;
@@ -266,7 +265,7 @@ static xpl_status_t put_counters(struct writer *w, struct shown_host *h, size_t 
          (*at)++) {
         char ts[40];
         w->n_counters++;
-        XPL_TRY(trc_still_wanted(w, err));
+        XPL_TRY(trc_check_cancelled(w, err));
         XPL_TRY(trc_event_values(w, h, &v[*at], &n, err));
         if (n == 0) continue;
         if (!first_entry) xpl_buf_putc(w->out, ',');
@@ -287,7 +286,7 @@ static xpl_status_t put_events(struct writer *w, struct xpl_error *err) {
     for (size_t i = 0; i < w->n; i++) {
         struct shown_host *const h = &w->hosts[i];
         for (size_t k = 0; k < h->shown.n;) {
-            XPL_TRY(trc_still_wanted(w, err));
+            XPL_TRY(trc_check_cancelled(w, err));
             if (h->shown.events[k].flags & TRC_COUNTER) {
                 XPL_TRY(put_counters(w, h, &k, err));
                 continue;
@@ -355,50 +354,42 @@ static xpl_status_t put_devices(struct writer *w, struct xpl_error *err) {
     return XPL_OK;
 }
 
-// ---- what stands before the events ----
+// ---- stack frames and the header, before the events ----
 
-// Which frames of a host are told: all, or of an event that was asked for those it refers to.
+// Which frames of a host are written: all, or for a single event those that it refers to.
 static xpl_status_t choose_frames(struct writer *w, struct shown_host *h, bool **ret,
                                   struct xpl_error *err) {
     const size_t n_frames = (size_t)h->host->trace->n[TRC_FRAMES];
     size_t n = 0;
-    bool *const told = xpl_arena_zalloc(w->arena, n_frames + 1);
-    if (!told) XPL_RETURN_OOM(err, "stack frames");
-    *ret = told;
-    if (!h->shown.one) memset(told, 1, n_frames);
+    bool *const chosen = xpl_arena_zalloc(w->arena, n_frames + 1);
+    if (!chosen) XPL_RETURN_OOM(err, "stack frames");
+    *ret = chosen;
+    if (!h->shown.one) memset(chosen, 1, n_frames);
     if (!h->shown.one || h->shown.n == 0) return XPL_OK;
     XPL_TRY(trc_event_values(w, h, &h->shown.events[0], &n, err));
     for (size_t i = 0; i < n; i++)
-        if (h->values[i].frame) told[h->values[i].frame - 1] = true;
+        if (h->values[i].frame) chosen[h->values[i].frame - 1] = true;
     return XPL_OK;
 }
 
-// What ends with a brace ends with a frame.
-void trc_put_frame(struct xpl_buf *b, uint32_t number, xpl_str_t text) {
-    xpl_buf_printf(b, "%s\"%" PRIu32 "\":{\"name\":", b->n && b->p[b->n - 1] == '}' ? "," : "",
-                   number);
-    xpl_json_str(b, text, true);
-    xpl_buf_putc(b, '}');
-}
-
 static xpl_status_t put_host_frames(struct writer *w, struct shown_host *h, struct xpl_intern *all,
-                                    uint32_t *told, struct xpl_error *err) {
+                                    uint32_t *n_written, struct xpl_error *err) {
     const struct xpl_trace *const t = h->host->trace;
-    // The first host's numbers are its own: all of its frames stand in the index as they are told.
-    const bool ready = *told == 0 && !h->shown.one && t->n[TRC_FRAMES_JSON];
+    // The first host's numbers are its own: the index has the text of all its frames.
+    const bool ready = *n_written == 0 && !h->shown.one && t->n[TRC_FRAMES_JSON];
     bool *chosen = NULL;
     h->frames = xpl_arena_zalloc(w->arena, (size_t)t->n[TRC_FRAMES] * sizeof *h->frames);
     if (!h->frames) XPL_RETURN_OOM(err, "stack frames");
     XPL_TRY(choose_frames(w, h, &chosen, err));
     if (ready) xpl_buf_put(w->out, t->frames_json, (size_t)t->n[TRC_FRAMES_JSON]);
     for (uint64_t k = 0; k < t->n[TRC_FRAMES]; k++) {
-        xpl_strid_t id = {*told + 1};
+        xpl_strid_t id = {*n_written + 1};
         if (!chosen[k]) continue;
         if (all && !xpl_intern_put(all, trc_str(t, t->frames[k]), &id))
             XPL_RETURN_OOM(err, "stack frames");
         h->frames[k] = id.v;
-        if (id.v <= *told) continue;
-        *told = id.v;
+        if (id.v <= *n_written) continue;
+        *n_written = id.v;
         if (!ready) trc_put_frame(w->out, id.v, trc_str(t, t->frames[k]));
     }
     return XPL_OK;
@@ -407,11 +398,11 @@ static xpl_status_t put_host_frames(struct writer *w, struct shown_host *h, stru
 // Hosts share the frames they have in common.
 static xpl_status_t put_frames(struct writer *w, struct xpl_error *err) {
     struct xpl_intern *const all = w->n > 1 ? xpl_intern_new(w->arena, xpl_hash_seed()) : NULL;
-    uint32_t told = 0;
+    uint32_t n_written = 0;
     if (w->n > 1 && !all) XPL_RETURN_OOM(err, "stack frames");
     xpl_buf_str(w->out, XPL_STR("\"stackFrames\":{"));
     for (size_t i = 0; i < w->n; i++)
-        XPL_TRY(put_host_frames(w, &w->hosts[i], all, &told, err));
+        XPL_TRY(put_host_frames(w, &w->hosts[i], all, &n_written, err));
     xpl_buf_str(w->out, XPL_STR("},"));
     return XPL_OK;
 }

@@ -1,23 +1,23 @@
 // The order of processes in the view of a pipeline whose stages run different programs (XProf:
 // trace_events_to_json.h, of a release later than its public snapshot of 2.23): by the program that
-// a process runs first, then by loop and layer.  Names of XLA modules say so, such as
+// a process runs first, then by loop and layer.  These are read from names of XLA modules, such as
 // "p24_loop_1_layer_24_24.prefill_step_32k(12345)" or "p0_stage0.step_4k_bucket_128k(1)".
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/trace/answer/answer.h"
+#include "analysis/trace/answer/impl.h"
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/vec.h"
 
-// What follows all that has a place, by pid.
+// Processes without a place follow the others, by pid.
 #define UNRANKED (UINT32_C(1) << 30)
 
 // ---- names ----
 
 struct stage {
     xpl_str_t program;
-    bool layered; // the name tells the layer; else it is the program's group
+    bool layered; // the name has a layer; else `layer` is the program's group
     int32_t loop, layer;
 };
 
@@ -29,7 +29,7 @@ static bool is_word(char c) {
 }
 
 // Digits at *at, at least one; what is over INT32_MAX is that.  *ret_fits may be NULL.
-static bool take_number(xpl_str_t s, size_t *at, int32_t *ret, bool *ret_fits) {
+static bool parse_number(xpl_str_t s, size_t *at, int32_t *ret, bool *ret_fits) {
     uint64_t v = 0;
     size_t i = *at;
     for (; i < s.len && is_digit(s.ptr[i]); i++)
@@ -41,7 +41,7 @@ static bool take_number(xpl_str_t s, size_t *at, int32_t *ret, bool *ret_fits) {
     return true;
 }
 
-static bool take_text(xpl_str_t s, size_t *at, xpl_str_t text) {
+static bool parse_text(xpl_str_t s, size_t *at, xpl_str_t text) {
     if (s.len - *at < text.len || memcmp(s.ptr + *at, text.ptr, text.len) != 0) return false;
     *at += text.len;
     return true;
@@ -56,12 +56,12 @@ static bool next_word(xpl_str_t s, size_t *at) {
 }
 
 // "layer_<a>_<b>", "layer_<a>" or "stage<a>".
-static bool take_layer(xpl_str_t s, size_t *at, int32_t *ret) {
+static bool parse_layer(xpl_str_t s, size_t *at, int32_t *ret) {
     size_t i = *at;
     int32_t other;
-    if (take_text(s, &i, XPL_STR("layer_")) && take_number(s, &i, ret, NULL)) {
+    if (parse_text(s, &i, XPL_STR("layer_")) && parse_number(s, &i, ret, NULL)) {
         size_t k = i;
-        if (take_text(s, &k, XPL_STR("_")) && take_number(s, &k, &other, NULL)) {
+        if (parse_text(s, &k, XPL_STR("_")) && parse_number(s, &k, &other, NULL)) {
             i = k;
             *ret = other < *ret ? other : *ret;
         }
@@ -69,7 +69,7 @@ static bool take_layer(xpl_str_t s, size_t *at, int32_t *ret) {
         return true;
     }
     i = *at;
-    if (!take_text(s, &i, XPL_STR("stage")) || !take_number(s, &i, ret, NULL)) return false;
+    if (!parse_text(s, &i, XPL_STR("stage")) || !parse_number(s, &i, ret, NULL)) return false;
     *at = i;
     return true;
 }
@@ -77,7 +77,7 @@ static bool take_layer(xpl_str_t s, size_t *at, int32_t *ret) {
 static bool find_layer(xpl_str_t s, size_t *ret_end, int32_t *ret) {
     for (size_t at = 0; next_word(s, &at); at++) {
         *ret_end = at;
-        if (take_layer(s, ret_end, ret)) return true;
+        if (parse_layer(s, ret_end, ret)) return true;
     }
     return false;
 }
@@ -87,7 +87,7 @@ static int32_t find_loop(xpl_str_t s) {
         size_t i = at;
         int32_t loop;
         bool fits;
-        if (take_text(s, &i, XPL_STR("loop_")) && take_number(s, &i, &loop, &fits))
+        if (parse_text(s, &i, XPL_STR("loop_")) && parse_number(s, &i, &loop, &fits))
             return fits ? loop : 0;
     }
     return 0;
@@ -104,8 +104,8 @@ static xpl_str_t without_bucket(xpl_str_t s) {
     return s;
 }
 
-// Splits "<descriptor>.<program>(" where the program, which has no dots, ends the name or stands
-// before a bracket.
+// Splits "<descriptor>.<program>(" where the program, which has no dots, ends the name or is
+// followed by a bracket.
 static bool split_module(xpl_str_t s, xpl_str_t *ret_descriptor, xpl_str_t *ret_program) {
     size_t i = 0;
     while (i < s.len) {
@@ -134,8 +134,8 @@ static bool parse_module(xpl_str_t name, struct stage *ret, bool *ret_valid) {
     xpl_str_t descriptor, program;
     size_t at = 0, end;
     int32_t group;
-    if (!take_text(name, &at, XPL_STR("p")) || !take_number(name, &at, &group, ret_valid) ||
-        !take_text(name, &at, XPL_STR("_")) ||
+    if (!parse_text(name, &at, XPL_STR("p")) || !parse_number(name, &at, &group, ret_valid) ||
+        !parse_text(name, &at, XPL_STR("_")) ||
         !split_module((xpl_str_t){name.ptr + at, name.len - at}, &descriptor, &program))
         return false;
     *ret = (struct stage){.program = without_bucket(program), .loop = find_loop(descriptor)};
@@ -192,14 +192,14 @@ static bool find_modules(struct uses *u, const struct device_line *lines, size_t
     return true;
 }
 
-static bool counts(const struct uses *u, const struct shown_host *h, uint32_t track) {
+static bool is_module_row(const struct uses *u, const struct shown_host *h, uint32_t track) {
     const struct trc_track *const t = &h->host->trace->tracks[track];
     const uint64_t row = (uint64_t)trc_pid(h, t->device) << 32 | (t->named ? 0 : t->id);
     return u->modules.n == 0 ||
            bsearch(&row, u->modules.v, u->modules.n, sizeof row, by_number) != NULL;
 }
 
-// Each name of each row once: position + 1 in u->v, 0 for what says nothing.
+// Parses each name of each row once: position + 1 in u->v, 0 for names without a stage.
 static bool find_uses(struct uses *u, const struct shown_host *h) {
     struct xpl_map seen = {0};
     for (size_t i = 0; i < h->shown.n; i++) {
@@ -210,7 +210,7 @@ static bool find_uses(struct uses *u, const struct shown_host *h) {
         if (added) {
             struct use one = {.pid = trc_pid(h, h->host->trace->tracks[e->track].device),
                               .ts = e->ts};
-            if (!counts(u, h, e->track) ||
+            if (!is_module_row(u, h, e->track) ||
                 !parse_stage(trc_str(h->host->trace, e->name), &one.stage))
                 continue;
             struct use *const slot = xpl_vec_push(u->arena, &u->v);
@@ -260,9 +260,9 @@ static void find_program_starts(struct use *v, size_t n) {
     }
 }
 
-// One use per process, of the program it runs first; a program that tells layers goes before any
-// that does not.  What the program's names say together is its least stage.
-static size_t keep_firsts(struct use *v, size_t n) {
+// One use per process, of the program it runs first; a program with layers comes before any
+// without. The stage of a program is the least of its names'.
+static size_t select_first_uses(struct use *v, size_t n) {
     size_t out = 0;
     qsort(v, n, sizeof *v, by_process);
     for (size_t i = 0, end; i < n; i = end) {
@@ -293,7 +293,7 @@ xpl_status_t trc_mpmd_order(const struct writer *w, struct device_line *lines, s
         lines[i].has_order = u.v.n != 0, lines[i].order = UNRANKED + lines[i].pid;
     if (u.v.n == 0) return XPL_OK;
     find_program_starts(u.v.v, u.v.n);
-    const size_t ranked = keep_firsts(u.v.v, u.v.n);
+    const size_t ranked = select_first_uses(u.v.v, u.v.n);
     qsort(u.v.v, ranked, sizeof *u.v.v, by_place);
     for (size_t i = 0; i < ranked; i++) {
         size_t lo = 0, hi = n; // lines are in order of pid

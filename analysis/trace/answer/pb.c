@@ -3,7 +3,7 @@
 // convert/trace_viewer/delta_series/trace_data_to_compressed_delta_series_proto).
 #include <zstd.h>
 
-#include "analysis/trace/answer/answer.h"
+#include "analysis/trace/answer/impl.h"
 #include "analysis/wire/writer.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -59,7 +59,7 @@ struct response {
 
 // ---- numbers of strings, before anything is written ----
 
-static bool number(struct response *r, xpl_str_t s, uint32_t *ret) {
+static bool number_string(struct response *r, xpl_str_t s, uint32_t *ret) {
     xpl_strid_t id;
     *ret = 0;
     if (s.len == 0) return true;
@@ -80,24 +80,25 @@ static bool number_events(struct response *r, size_t host) {
         const struct trc_event *const e = &h->shown.events[i];
         const unsigned category = (unsigned)(e->flow >> 2 & 63);
         if (!names[e->name]) {
-            if (!number(r, trc_str(t, e->name), &names[e->name])) return false;
+            if (!number_string(r, trc_str(t, e->name), &names[e->name])) return false;
             names[e->name]++;
         }
         if ((e->flags & TRC_HAS_FLOW) && !r->categories[category] &&
-            !number(r, xpl_str_from(trc_category_name(category)), &r->categories[category]))
+            !number_string(r, xpl_str_from(trc_category_name(category)), &r->categories[category]))
             return false;
     }
     return true;
 }
 
-// What a counter counts, for each of them: the name of its first event's first argument.
-static xpl_status_t counted(struct response *r, struct shown_host *h, const struct trc_event *e,
-                            uint32_t *ret, bool *ret_any, struct xpl_error *err) {
+// The quantity of a counter: the name of its first event's first argument.
+static xpl_status_t number_quantity(struct response *r, struct shown_host *h,
+                                    const struct trc_event *e, uint32_t *ret, bool *ret_any,
+                                    struct xpl_error *err) {
     size_t n = 0;
     XPL_TRY(trc_event_values(r->w, h, e, &n, err));
     *ret_any = n != 0;
     *ret = 0;
-    if (n && !number(r, h->values[0].name, ret)) XPL_RETURN_OOM(err, "trace strings");
+    if (n && !number_string(r, h->values[0].name, ret)) XPL_RETURN_OOM(err, "trace strings");
     return XPL_OK;
 }
 
@@ -121,7 +122,7 @@ static xpl_status_t number_strings(struct response *r, struct xpl_error *err) {
             bool any;
             uint32_t id;
             if (h->shown.events[k].flags & TRC_COUNTER)
-                XPL_TRY(counted(r, h, &h->shown.events[k], &id, &any, err));
+                XPL_TRY(number_quantity(r, h, &h->shown.events[k], &id, &any, err));
         }
     }
     for (size_t i = 0; i < r->n_lines; i++)
@@ -179,7 +180,7 @@ static xpl_status_t put_row_metadata(struct response *r, size_t host, const stru
     const struct trc_track *const t = &h->host->trace->tracks[e->track];
     uint32_t stats = 0;
     bool any = false;
-    if (e->flags & TRC_COUNTER) XPL_TRY(counted(r, h, e, &stats, &any, err));
+    if (e->flags & TRC_COUNTER) XPL_TRY(number_quantity(r, h, e, &stats, &any, err));
     const struct xpl_writer_mark m = xpl_writer_open(&r->out, SERIES_METADATA);
     put(&r->out, ROW_PROCESS, trc_pid(h, t->device));
     if (!t->named) put(&r->out, ROW_THREAD, t->id);
@@ -219,7 +220,7 @@ static xpl_status_t put_row(struct response *r, size_t host, size_t begin, size_
     XPL_TRY(put_row_metadata(r, host, v, err));
     put_columns(r, host, v, end - begin, !named);
     for (size_t i = 0; i < end - begin; i++) {
-        XPL_TRY(trc_still_wanted(r->w, err));
+        XPL_TRY(trc_check_cancelled(r->w, err));
         if (counter)
             XPL_TRY(put_counter(r, h, &v[i], err));
         else
@@ -288,7 +289,7 @@ static xpl_status_t compress(const struct xpl_buf *in, struct xpl_buf *out, stru
     ZSTD_CCtx *const z = ZSTD_createCCtx();
     if (!z) XPL_RETURN_OOM(err, "zstd");
     size_t n = 0;
-    if (xpl_buf_room(out, room)) // else told by the buffer
+    if (xpl_buf_room(out, room)) // else the buffer has failed
         n = ZSTD_compressCCtx(z, out->p + out->n, room, in->p, in->n, ZSTD_LEVEL);
     ZSTD_freeCCtx(z);
     if (ZSTD_isError(n)) XPL_RETURN_OOM(err, "zstd");

@@ -1,6 +1,7 @@
-// Reads the events of a line as they stand after preprocessing, and their statistics.
+// Reads the events of a line as they are after preprocessing.
 #include <string.h>
 
+#include "analysis/trace/derived/added_stat.h"
 #include "analysis/trace/derived/impl.h"
 #include "base/std_sort.h"
 
@@ -25,12 +26,12 @@ struct xpl_derived_cursor {
     struct xpl_group_cursor *cursor;
     struct xpl_flow_reader flows;
     bool recorded; // recorded events are still to come
-    bool eager;    // events are told whether they ran eagerly
+    bool eager;    // events get has_is_eager
     bool sort;     // recorded events by time
     struct sorted *sorted;
     size_t n_sorted;
     size_t next;      // step, sorted or added event
-    int64_t shift_ps; // a recorded line that an added one took over begins elsewhere
+    int64_t shift_ps; // from the recorded line's begin to that of the added line that extends it
     struct xpl_stat stats[3];
     struct xpl_error err;
     xpl_status_t status;
@@ -50,7 +51,7 @@ static bool region_less(const void *ctx, const void *pa, const void *pb) {
 }
 
 // Regions in the order of the file, with the groups that the cursor found for some of them.
-static bool add_regions(struct xpl_derived_cursor *c, struct xpl_region_event *grouped,
+static void add_regions(struct xpl_derived_cursor *c, struct xpl_region_event *grouped,
                         size_t n_grouped) {
     xpl_std_sort(grouped, n_grouped, sizeof *grouped, region_less, NULL);
     for (size_t i = 0; i < c->part->n_regions; i++) {
@@ -70,7 +71,6 @@ static bool add_regions(struct xpl_derived_cursor *c, struct xpl_region_event *g
         s->has_group = true;
         s->group = grouped[lo].group_id;
     }
-    return true;
 }
 
 static struct sorted sorted_of(const struct xpl_derived_cursor *c, const struct xpl_event *ev,
@@ -113,8 +113,8 @@ static xpl_status_t sort_line(struct xpl_derived_cursor *c, struct xpl_arena *ar
     }
     if (r == XPL_WIRE_MALFORMED || c->events.index != c->events.stop)
         return xpl_events_error(&c->events, err);
-    if (!xpl_group_cursor_ok(c->cursor) || !add_regions(c, grouped.v, grouped.n))
-        XPL_RETURN_OOM(err, "sorted line");
+    if (!xpl_group_cursor_ok(c->cursor)) XPL_RETURN_OOM(err, "sorted line");
+    add_regions(c, grouped.v, grouped.n);
     xpl_std_sort(c->sorted, c->n_sorted, sizeof *c->sorted, sorted_less, NULL);
     return XPL_OK;
 }
@@ -171,7 +171,7 @@ xpl_status_t xpl_derived_cursor_error(const struct xpl_derived_cursor *c, struct
     return c->status;
 }
 
-// Kernels and TensorFlow ops that no EagerExecute is above of are marked as well: not eager.
+// Kernels and TensorFlow ops without an EagerExecute above them are marked as well: not eager.
 static bool is_kernel_or_op(const struct xpl_derived_cursor *c,
                             const struct xpl_derived_event *ev) {
     const struct xpl_plane *const p = c->line->recorded->plane;
@@ -258,53 +258,34 @@ static enum xpl_wire_result next_recorded(struct xpl_derived_cursor *c,
     return XPL_WIRE_END;
 }
 
-// ---- steps and added events: statistics are made when they are asked for ----
+// ---- steps and added events: their statistics are made when they are read ----
 
-#define STAT_MD(var, t, text)                                                                      \
-    static const struct xpl_stat_md var = {0, {"" text, sizeof(text) - 1}, t}
-STAT_MD(md_group, XPL_STAT_GROUP_ID, "group_id");
-STAT_MD(md_flow, XPL_STAT_FLOW, "flow");
-STAT_MD(md_step_name, XPL_STAT_STEP_NAME, "step_name");
-STAT_MD(md_eager, XPL_STAT_IS_EAGER, "is_eager");
-STAT_MD(md_async, XPL_STAT_IS_ASYNC, "_a");
-STAT_MD(md_correlation, XPL_STAT_CORRELATION_ID, "correlation_id");
-STAT_MD(md_graph, XPL_STAT_CUDA_GRAPH_ID, "cuda_graph_id");
-STAT_MD(md_launches, XPL_STAT_UNKNOWN, "num_launches");
-STAT_MD(md_max, XPL_STAT_UNKNOWN, "max_launch_time_us");
-STAT_MD(md_avg, XPL_STAT_UNKNOWN, "avg_launch_time_us");
-STAT_MD(md_raw, XPL_STAT_RAW_BYTES_ACCESSED, "raw_bytes_accessed");
-STAT_MD(md_shape, XPL_STAT_SHAPE_WITH_LAYOUT, "shape_with_layout");
-STAT_MD(md_device_offset, XPL_STAT_DEVICE_OFFSET_PS, "device_offset_ps");
-STAT_MD(md_device_duration, XPL_STAT_DEVICE_DURATION_PS, "device_duration_ps");
-STAT_MD(md_idle, XPL_STAT_STEP_IDLE_TIME_PS, "step_idle_time_ps");
-
-static struct xpl_stat int_stat(const struct xpl_stat_md *md, int64_t v) {
-    return (struct xpl_stat){.md = md, .kind = XPL_VALUE_INT, .i = v};
-}
-static struct xpl_stat uint_stat(const struct xpl_stat_md *md, uint64_t v) {
-    return (struct xpl_stat){.md = md, .kind = XPL_VALUE_UINT, .u = v};
-}
-static struct xpl_stat double_stat(const struct xpl_stat_md *md, double v) {
-    return (struct xpl_stat){.md = md, .kind = XPL_VALUE_DOUBLE, .d = v};
-}
-static struct xpl_stat str_stat(const struct xpl_stat_md *md, xpl_str_t s) {
-    return (struct xpl_stat){.md = md, .kind = XPL_VALUE_STR, .str = s};
-}
+XPL_ADDED_STAT_MD(md_async, XPL_STAT_IS_ASYNC, "_a");
+XPL_ADDED_STAT_MD(md_correlation, XPL_STAT_CORRELATION_ID, "correlation_id");
+XPL_ADDED_STAT_MD(md_graph, XPL_STAT_CUDA_GRAPH_ID, "cuda_graph_id");
+XPL_ADDED_STAT_MD(md_launches, XPL_STAT_UNKNOWN, "num_launches");
+XPL_ADDED_STAT_MD(md_max, XPL_STAT_UNKNOWN, "max_launch_time_us");
+XPL_ADDED_STAT_MD(md_avg, XPL_STAT_UNKNOWN, "avg_launch_time_us");
+XPL_ADDED_STAT_MD(md_raw, XPL_STAT_RAW_BYTES_ACCESSED, "raw_bytes_accessed");
+XPL_ADDED_STAT_MD(md_shape, XPL_STAT_SHAPE_WITH_LAYOUT, "shape_with_layout");
+XPL_ADDED_STAT_MD(md_device_offset, XPL_STAT_DEVICE_OFFSET_PS, "device_offset_ps");
+XPL_ADDED_STAT_MD(md_device_duration, XPL_STAT_DEVICE_DURATION_PS, "device_duration_ps");
+XPL_ADDED_STAT_MD(md_idle, XPL_STAT_STEP_IDLE_TIME_PS, "step_idle_time_ps");
 
 static void set_extra(struct xpl_derived_cursor *c, const struct xpl_extra *x,
                       struct xpl_derived_event *ret) {
     uint32_t n = 0;
     if (x->kind == XPL_EXTRA_GRAPH) {
-        c->stats[n++] = uint_stat(&md_graph, x->graph);
-        if (x->has_first) c->stats[n++] = int_stat(&md_correlation, x->correlation);
+        c->stats[n++] = xpl_added_uint(&md_graph, x->graph);
+        if (x->has_first) c->stats[n++] = xpl_added_int(&md_correlation, x->correlation);
     } else if (x->kind == XPL_EXTRA_LAUNCHES) {
-        c->stats[n++] = int_stat(&md_launches, x->launches);
-        c->stats[n++] = double_stat(&md_max, x->max_us);
-        c->stats[n++] = double_stat(&md_avg, x->avg_us);
+        c->stats[n++] = xpl_added_int(&md_launches, x->launches);
+        c->stats[n++] = xpl_added_double(&md_max, x->max_us);
+        c->stats[n++] = xpl_added_double(&md_avg, x->avg_us);
     } else if (x->kind == XPL_EXTRA_OFFLOAD) {
-        c->stats[n++] = int_stat(&md_async, 1);
-        if (x->has_first) c->stats[n++] = int_stat(&md_raw, x->raw_bytes);
-        if (x->has_second) c->stats[n++] = str_stat(&md_shape, x->shape);
+        c->stats[n++] = xpl_added_int(&md_async, 1);
+        if (x->has_first) c->stats[n++] = xpl_added_int(&md_raw, x->raw_bytes);
+        if (x->has_second) c->stats[n++] = xpl_added_str(&md_shape, x->shape);
     }
     ret->added = c->stats;
     ret->n_added = n;
@@ -332,10 +313,10 @@ static void next_step(struct xpl_derived_cursor *c, struct xpl_derived_event *re
     ret->stats = s->ev.stats;
     ret->at = s->ev.at;
     if (s->has_device_time) {
-        c->stats[n++] = int_stat(&md_device_offset, s->device_offset_ps);
-        c->stats[n++] = int_stat(&md_device_duration, s->device_duration_ps);
+        c->stats[n++] = xpl_added_int(&md_device_offset, s->device_offset_ps);
+        c->stats[n++] = xpl_added_int(&md_device_duration, s->device_duration_ps);
     }
-    if (s->has_idle_time) c->stats[n++] = uint_stat(&md_idle, s->step_idle_time_ps);
+    if (s->has_idle_time) c->stats[n++] = xpl_added_uint(&md_idle, s->step_idle_time_ps);
     ret->added = c->stats;
     ret->n_added = n;
     if (c->flows.any && s->line == c->flows.line)
@@ -363,114 +344,4 @@ enum xpl_wire_result xpl_derived_cursor_next(struct xpl_derived_cursor *c,
     if (c->next >= c->part->n_added) return XPL_WIRE_END;
     next_added(c, ev);
     return XPL_WIRE_FIELD;
-}
-
-// ---- statistics ----
-
-bool xpl_derived_is_internal_event(enum xpl_event_type type) {
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wswitch-enum"
-    switch (type) {
-        case XPL_EVENT_MEMORY_ALLOCATION:
-        case XPL_EVENT_MEMORY_DEALLOCATION:
-        case XPL_EVENT_PREFETCH_PRODUCE:
-        case XPL_EVENT_PREFETCH_CONSUME:
-        case XPL_EVENT_PARALLEL_INTERLEAVE_PRODUCE:
-        case XPL_EVENT_PARALLEL_INTERLEAVE_CONSUME:
-        case XPL_EVENT_PARALLEL_INTERLEAVE_INITIALIZED_INPUT:
-        case XPL_EVENT_PARALLEL_MAP_PRODUCE:
-        case XPL_EVENT_PARALLEL_MAP_CONSUME:
-        case XPL_EVENT_MAP_AND_BATCH_PRODUCE:
-        case XPL_EVENT_MAP_AND_BATCH_CONSUME:
-        case XPL_EVENT_PARSE_EXAMPLE_PRODUCE:
-        case XPL_EVENT_PARSE_EXAMPLE_CONSUME: return true;
-        default: return false;
-    }
-#pragma GCC diagnostic pop
-}
-
-bool xpl_derived_is_internal_stat(enum xpl_stat_type type) {
-    return type == XPL_STAT_PRODUCER_TYPE || type == XPL_STAT_PRODUCER_ID ||
-           type == XPL_STAT_CONSUMER_TYPE || type == XPL_STAT_CONSUMER_ID ||
-           type == XPL_STAT_IS_ROOT || type == XPL_STAT_FLOPS || type == XPL_STAT_PROGRAM_ID ||
-           type == XPL_STAT_SYMBOL_ID;
-}
-
-enum { PHASE_MD, PHASE_OWN, PHASE_ADDED, PHASE_END };
-
-void xpl_derived_stats_begin(struct xpl_derived_stats *it, const struct xpl_derived_plane *p,
-                             const struct xpl_derived_event *ev) {
-    *it = (struct xpl_derived_stats){.plane = p, .ev = ev};
-    const struct xpl_plane *const plane = p->recorded;
-    if (ev->md >= plane->n_event_md) return;
-    const struct xpl_event_md *const md = &plane->event_md[ev->md];
-    if (md->has_stats) it->recorded = xpl_event_md_stats(plane, md);
-    // What of a run id reaches the device [HostRunIdMutator].
-    it->mask_run_id =
-        !xpl_groups_arrived_grouped(p->space->groups) &&
-        (md->type == XPL_EVENT_DO_ENQUEUE_PROGRAM || md->type == XPL_EVENT_COMPLETE_CALLBACKS ||
-         md->type == XPL_EVENT_DO_ENQUEUE_CONTINUATION_PROGRAM);
-}
-
-// A statistic of the file with what preprocessing made of it; false to pass it over.
-static bool amend(struct xpl_derived_stats *it, struct xpl_stat *s) {
-    const struct xpl_derived_event *const ev = it->ev;
-    for (uint32_t i = 0; i < ev->n_added; i++)
-        if (ev->added[i].md->type == s->md->type && s->md->type != XPL_STAT_UNKNOWN) return false;
-    if (s->md->type == XPL_STAT_GROUP_ID && ev->has_group && !it->group_done) {
-        it->group_done = true;
-        if (s->kind == XPL_VALUE_INT && s->i == ev->group_id) return true;
-        *s = int_stat(s->md, ev->group_id);
-    } else if (s->md->type == XPL_STAT_STEP_NAME && ev->has_step_name && !it->step_name_done) {
-        it->step_name_done = true;
-        if (!xpl_str_eq(ev->step_name, xpl_stat_str(s)) && ev->step_name.len)
-            *s = str_stat(s->md, ev->step_name);
-    } else if (s->md->type == XPL_STAT_IS_EAGER && ev->has_is_eager && !it->is_eager_done) {
-        it->is_eager_done = true;
-        if (xpl_groups_arrived_grouped(it->plane->space->groups)) return true;
-        *s = int_stat(s->md, ev->is_eager);
-    } else if (s->md->type == XPL_STAT_RUN_ID && it->mask_run_id) {
-        *s = int_stat(s->md, (int64_t)(xpl_stat_int_or_uint(s) & ((1u << 27) - 1)));
-    }
-    return true;
-}
-
-static bool next_of_preprocessing(struct xpl_derived_stats *it, struct xpl_stat *ret) {
-    const struct xpl_derived_event *const ev = it->ev;
-    if (it->next < ev->n_added) {
-        *ret = ev->added[it->next++];
-        return true;
-    }
-    if (it->next < ev->n_added + ev->n_flows) {
-        *ret = uint_stat(&md_flow, xpl_flow_stat(&ev->flows[it->next++ - ev->n_added]));
-        return true;
-    }
-    if (ev->has_group && !it->group_done) {
-        it->group_done = true;
-        *ret = int_stat(&md_group, ev->group_id);
-        return true;
-    }
-    if (ev->has_step_name && !it->step_name_done) {
-        it->step_name_done = true;
-        *ret = str_stat(&md_step_name, ev->step_name);
-        return true;
-    }
-    if (!ev->has_is_eager || it->is_eager_done) return false;
-    it->is_eager_done = true;
-    *ret = int_stat(&md_eager, ev->is_eager);
-    return true;
-}
-
-bool xpl_derived_stats_next(struct xpl_derived_stats *it, struct xpl_stat *ret) {
-    while (it->phase < PHASE_ADDED) {
-        if (it->recorded.p == it->recorded.end ||
-            xpl_stats_next(&it->recorded, ret) != XPL_WIRE_FIELD) {
-            it->phase++;
-            if (it->phase == PHASE_OWN) it->recorded = it->ev->stats;
-            continue;
-        }
-        if (ret->kind == XPL_VALUE_NONE || xpl_derived_is_internal_stat(ret->md->type)) continue;
-        if (it->phase == PHASE_MD || amend(it, ret)) return true;
-    }
-    return next_of_preprocessing(it, ret);
 }

@@ -1,17 +1,11 @@
-// Puts the view of a space together: derives lines plane by plane, side by side, then keeps what
-// remains of them in memory of the right size.
+// Builds the view of a space: derives lines plane by plane, side by side, then copies what remains
+// of them into memory of the right size.
 #include "analysis/trace/derived/impl.h"
+#include "analysis/trace/derived/scopes.h"
 
 #include <string.h>
 
-int64_t xpl_dplane_start_ns(const struct xpl_plane *p) {
-    int64_t start = p->n_lines ? INT64_MAX : 0;
-    for (uint32_t i = 0; i < p->n_lines; i++)
-        if (p->lines[i].timestamp_ns < start) start = p->lines[i].timestamp_ns;
-    return start;
-}
-
-// ---- what a plane becomes ----
+// ---- lines of a plane ----
 
 struct publish {
     struct xpl_dplane *p;
@@ -37,7 +31,7 @@ static struct xpl_derived_line *push_line(struct publish *b) {
     return l;
 }
 
-// The first recorded line with that id stands for an added one too [XPlaneBuilder].
+// The first line with that id; an added line extends it [XPlaneBuilder].
 static struct xpl_derived_line *find_line(struct publish *b, int64_t id) {
     for (size_t i = 0; i < b->lines.n; i++)
         if (b->lines.v[i].id == id) return &b->lines.v[i];
@@ -114,7 +108,7 @@ static xpl_status_t add_derived(struct publish *b, const struct xpl_dline *from)
     return XPL_OK;
 }
 
-// The Steps line of a GPU, when no recorded line stands for it.
+// Adds the Steps line of a GPU, when no recorded line has its id.
 static xpl_status_t add_steps(struct publish *b) {
     struct xpl_derived_line *const l = push_line(b);
     if (!l) return no_memory(b->err);
@@ -128,10 +122,10 @@ static xpl_status_t add_steps(struct publish *b) {
 // Small ids that put each stream before what was derived from it [display_id].
 static bool set_display_ids(struct publish *b) {
     struct xpl_map rank = {0};
-    bool fresh;
+    bool is_new;
     for (size_t i = 0; i < b->p->display_order.n; i++) {
         uint64_t *const slot =
-            xpl_map_put(&b->p->temp, &rank, (uint64_t)b->p->display_order.v[i], 0, &fresh);
+            xpl_map_put(&b->p->temp, &rank, (uint64_t)b->p->display_order.v[i], 0, &is_new);
         if (!slot) return false;
         *slot = i + 1;
     }
@@ -143,24 +137,24 @@ static bool set_display_ids(struct publish *b) {
 }
 
 static void drop_empty(struct publish *b) {
-    size_t kept = 0;
+    size_t n = 0;
     for (size_t i = 0; i < b->lines.n; i++) {
         if (b->lines.v[i].n_events == 0 &&
             !(b->p->launches && b->lines.v[i].id == b->p->launches->id))
             continue;
-        b->lines.v[kept] = b->lines.v[i];
-        b->parts.v[kept++] = b->parts.v[i];
+        b->lines.v[n] = b->lines.v[i];
+        b->parts.v[n++] = b->parts.v[i];
     }
-    b->lines.n = b->parts.n = kept;
+    b->lines.n = b->parts.n = n;
 }
 
-// ---- keeping it ----
+// ---- the finished plane ----
 
-static bool keep_str(struct xpl_arena *a, xpl_str_t *s) {
+static bool copy_str(struct xpl_arena *a, xpl_str_t *s) {
     return s->len == 0 || xpl_arena_str(a, *s, s);
 }
 
-static xpl_status_t keep_names(struct publish *b, const struct xpl_derived_names **ret) {
+static xpl_status_t copy_names(struct publish *b, const struct xpl_derived_names **ret) {
     const struct xpl_dplane *const p = b->p;
     const uint32_t n = p->plane->n_event_md;
     struct xpl_derived_names *const names = xpl_arena_zalloc(b->arena, sizeof *names);
@@ -171,16 +165,16 @@ static xpl_status_t keep_names(struct publish *b, const struct xpl_derived_names
     bool ok = true;
     for (size_t i = 0; i < p->md.n; i++) {
         md[i] = p->md.v[i];
-        ok = ok && keep_str(b->arena, &md[i].name) && keep_str(b->arena, &md[i].display_name);
+        ok = ok && copy_str(b->arena, &md[i].name) && copy_str(b->arena, &md[i].display_name);
     }
     for (size_t i = 0; i < p->extras.n; i++) {
         extras[i] = p->extras.v[i];
         if (extras[i].kind == XPL_EXTRA_OFFLOAD && extras[i].has_second)
-            ok = ok && keep_str(b->arena, &extras[i].shape);
+            ok = ok && copy_str(b->arena, &extras[i].shape);
     }
     for (uint32_t i = 0; display && i < n; i++) {
         display[i] = p->display[i];
-        ok = ok && keep_str(b->arena, &display[i]);
+        ok = ok && copy_str(b->arena, &display[i]);
     }
     if (!ok) return no_memory(b->err);
     names->added = md;
@@ -190,7 +184,7 @@ static xpl_status_t keep_names(struct publish *b, const struct xpl_derived_names
     return XPL_OK;
 }
 
-static xpl_status_t keep_plane(struct publish *b) {
+static xpl_status_t copy_plane(struct publish *b) {
     struct xpl_derived_plane *const to = &b->d->planes[b->p->plane->index];
     struct xpl_derived_line *const lines = xpl_arena_array(b->arena, b->lines.n, sizeof *lines);
     struct xpl_derived_part *const parts = xpl_arena_array(b->arena, b->parts.n, sizeof *parts);
@@ -207,10 +201,10 @@ static xpl_status_t keep_plane(struct publish *b) {
         lines[i].plane = to;
         lines[i].part = &parts[i];
         if (lines[i].recorded && lines[i].name.ptr == lines[i].recorded->name.ptr) continue;
-        if (!keep_str(b->arena, &lines[i].name) || !keep_str(b->arena, &lines[i].display_name))
+        if (!copy_str(b->arena, &lines[i].name) || !copy_str(b->arena, &lines[i].display_name))
             return no_memory(b->err);
     }
-    return keep_names(b, &to->names);
+    return copy_names(b, &to->names);
 }
 
 static xpl_status_t publish_plane(struct xpl_dplane *p, struct xpl_derived *d,
@@ -226,7 +220,7 @@ static xpl_status_t publish_plane(struct xpl_dplane *p, struct xpl_derived *d,
         XPL_TRY(add_derived(&b, p->lines.v[i]));
     if (!set_display_ids(&b)) return no_memory(err);
     if (p->remove_empty) drop_empty(&b);
-    return keep_plane(&b);
+    return copy_plane(&b);
 }
 
 // ---- all planes ----
@@ -304,7 +298,7 @@ static xpl_status_t build(struct build *b, struct xpl_arena *temp, struct xpl_er
     return XPL_OK;
 }
 
-// Where TensorFlow's loop ops occur, upstream does not look which ops run eagerly [CheckLoopOp].
+// Where TensorFlow's loop ops occur, upstream does not mark eager ops [CheckLoopOp].
 static bool has_loops(const struct xpl_xspace *xs) {
     for (uint32_t i = 0; i < xs->n_planes; i++)
         for (uint32_t k = 1; k < xs->planes[i].n_event_md; k++) {

@@ -1,13 +1,14 @@
-// What a viewer shows of an XSpace: its planes with the lines and events that XProf's preprocessing
-// leaves behind.  Recorded lines keep their events; groups, flows and names of steps join them;
-// lines are added (steps, name scopes, framework ops, XLA modules and ops, source code, launches,
-// host offloading), emptied ones go, and lines of GPU planes get new display ids.
+// An XSpace as viewers show it: its planes with the lines and events that XProf's preprocessing
+// produces.  Recorded lines have their events, with groups, flows and names of steps; lines are
+// added (steps, name scopes, framework ops, XLA modules and ops, source code, launches, host
+// offloading); empty ones are removed; lines of GPU planes get new display ids.
 //
 // Sources of the rules: openxla/xprof convert/preprocess_single_host_xplane.cc,
 // utils/{derived_timeline,host_offload_utils}.cc; openxla/xla tsl/profiler/utils/
-// {preprocess_xplane.h,xplane_utils.cc}; what the release does otherwise was found by asking it.
+// {preprocess_xplane.h,xplane_utils.cc}; where the release differs, tests against it found the
+// rule.
 //
-// Nothing is kept per recorded event: a cursor decodes the file again and adds what preprocessing
+// No memory is used per recorded event: a cursor decodes the file again and adds what preprocessing
 // would have written.  Added events are 32 bytes each.  A finished xpl_derived is immutable; any
 // number of threads may run cursors on it.  Strings alias the input (see xspace.h) or live in the
 // arena of build: copy what must last.
@@ -63,8 +64,8 @@ struct xpl_derived_md xpl_derived_md_at(const struct xpl_derived_plane *p, uint3
 
 struct xpl_derived;
 
-// `*ret` lives in `arena` and refers to xs and groups.  `hlo` is asked for instructions while
-// building and not needed afterwards.  RESOURCE_EXHAUSTED at the arena's limit; DATA_LOSS for
+// `*ret` lives in `arena` and refers to xs and groups.  `hlo` is used while building and not needed
+// afterwards.  RESOURCE_EXHAUSTED at the arena's limit; DATA_LOSS for
 // broken events; CANCELLED.
 xpl_status_t xpl_derived_build(const struct xpl_xspace *xs, const struct xpl_groups *groups,
                                struct xpl_hlo_map *hlo, struct xpl_arena *arena,
@@ -76,7 +77,7 @@ const struct xpl_derived_plane *xpl_derived_planes(const struct xpl_derived *d, 
 
 // ---- events ----
 
-// One event as it stands after preprocessing.
+// One event as it is after preprocessing.
 struct xpl_derived_event {
     uint32_t md; // see xpl_derived_md_at
     bool has_group, has_step_name, has_is_eager, is_eager;
@@ -87,7 +88,7 @@ struct xpl_derived_event {
     struct xpl_flow flows[XPL_MAX_FLOWS]; // in the order in which stats "flow" were added
     const struct xpl_stat *added;         // other stats of an added event; changed ones of a step
     struct xpl_stats stats;               // recorded; empty for added events
-    uint64_t at; // where it stands in line->recorded->message; or UINT64_MAX
+    uint64_t at;                          // its offset in line->recorded->message; or UINT64_MAX
 };
 
 struct xpl_derived_cursor;
@@ -108,7 +109,7 @@ xpl_status_t xpl_derived_cursor_error(const struct xpl_derived_cursor *c, struct
 // Statistics of an event as XProf's visitors walk them: those of its metadata first, then its own,
 // with what preprocessing changed (group_id, step_name, is_eager, run_id) in place and what it
 // added behind.  Each `md->type` is set for known names, of added ones too.  Internal ones
-// (xpl_derived_is_internal_stat) are passed over.  Stats without a value are passed over.
+// (xpl_derived_is_internal_stat) and those without a value are skipped.
 struct xpl_derived_stats {
     const struct xpl_derived_plane *plane;
     const struct xpl_derived_event *ev;
@@ -124,7 +125,7 @@ static inline bool xpl_derived_stats_of_md(const struct xpl_derived_stats *it) {
 }
 bool xpl_derived_stats_next(struct xpl_derived_stats *it, struct xpl_stat *ret);
 
-// What viewers leave out (tsl IsInternalEvent, IsInternalStat).
+// Events and statistics that viewers do not show (tsl IsInternalEvent, IsInternalStat).
 bool xpl_derived_is_internal_event(enum xpl_event_type type);
 bool xpl_derived_is_internal_stat(enum xpl_stat_type type);
 

@@ -1,4 +1,4 @@
-// Private to derived*.c: what a plane looks like while its lines are derived, and what remains.
+// Private to analysis/trace/derived: a plane while its lines are derived, and what remains of it.
 #ifndef XPL_ANALYSIS_TRACE_DERIVED_IMPL_H_
 #define XPL_ANALYSIS_TRACE_DERIVED_IMPL_H_
 
@@ -45,8 +45,8 @@ struct xpl_derived_names {
     const struct xpl_extra *extras;
 };
 
-// Where the events of a line come from: the recorded ones or the steps that stand for them, then
-// the added ones.
+// Where the events of a line come from: the recorded ones or the steps that replace them, then the
+// added ones.
 struct xpl_derived_part {
     const struct xpl_added *added;
     const struct xpl_step_event *steps;
@@ -63,7 +63,7 @@ struct xpl_derived {
     const struct xpl_groups *groups;
     struct xpl_derived_plane *planes;
     uint32_t n_planes;
-    bool eager; // grouping looks at which ops ran eagerly
+    bool eager; // grouping marks which ops ran eagerly
 };
 
 // ---- while a plane is built ----
@@ -115,18 +115,18 @@ struct xpl_dplane {
     bool names_read;
     XPL_VEC(struct xpl_extra) extras;
 
-    // texts of statistics, and what they stand for
+    // texts of statistics, and the ops and metadata of their names
     struct xpl_intern *texts;
     uint32_t *text_of_md;         // of references, + 1; by position of statistics' metadata
     XPL_VEC(uint32_t) op_of_text; // + 1
-    XPL_VEC(uint32_t) md_of_text; // 0: not looked for yet
+    XPL_VEC(uint32_t) md_of_text; // 0: not known yet
     XPL_VEC(struct xpl_dop) ops;
     XPL_VEC(struct xpl_dxla) xla;
     XPL_VEC(uint32_t) lists; // metadata: scopes of ops, levels of XLA ops
     struct xpl_map xla_index, module_index;
 
     XPL_VEC(struct xpl_dline *) lines; // added, in order of creation
-    struct xpl_dline *launches;        // stays though it may be empty
+    struct xpl_dline *launches;        // not removed even when empty
     XPL_VEC(int64_t) display_order;    // ids of lines, GPU
     bool *out_of_order;                // by recorded line
     bool remove_empty;
@@ -177,10 +177,7 @@ bool xpl_dline_put_op(struct xpl_dline *scopes, struct xpl_dline *ops, uint32_t 
 
 // ---- parts ----
 
-struct xpl_scope_tree; // child scope range to its parent
-xpl_status_t xpl_scope_tree_new(const struct xpl_xspace *xs, struct xpl_arena *arena,
-                                struct xpl_scope_tree **ret, struct xpl_error *err);
-
+struct xpl_scope_tree; // scopes.h
 xpl_status_t xpl_derive_gpu(struct xpl_dplane *p, const struct xpl_scope_tree *scopes);
 xpl_status_t xpl_derive_tpu(struct xpl_dplane *p);
 // How long the host took to launch kernels on its GPUs, by GPU and step.

@@ -26,11 +26,11 @@ struct search {
 
 static bool add_launch(struct search *s, uint32_t gpu, int64_t group, uint64_t begin,
                        uint64_t duration) {
-    bool fresh;
+    bool is_new;
     const uint64_t end = begin + duration;
-    uint64_t *const slot = xpl_map_put(s->arena, &s->index, gpu, (uint64_t)group, &fresh);
+    uint64_t *const slot = xpl_map_put(s->arena, &s->index, gpu, (uint64_t)group, &is_new);
     if (!slot) return false;
-    if (fresh) {
+    if (is_new) {
         struct group_launches *const g = xpl_vec_push(s->arena, &s->found);
         if (!g) return false;
         *g = (struct group_launches){.begin = begin, .end = end, .group = group, .gpu = gpu};

@@ -1,6 +1,13 @@
-// Added lines: neighbours that say the same become one event, by nesting level.
+// Added lines: equal neighbours become one event, by nesting level.
 // Rules: DerivedXLineBuilder (XProf utils/derived_timeline.cc).
 #include "analysis/trace/derived/impl.h"
+
+int64_t xpl_dplane_start_ns(const struct xpl_plane *p) {
+    int64_t start = p->n_lines ? INT64_MAX : 0;
+    for (uint32_t i = 0; i < p->n_lines; i++)
+        if (p->lines[i].timestamp_ns < start) start = p->lines[i].timestamp_ns;
+    return start;
+}
 
 struct xpl_dline *xpl_dline_new(struct xpl_dplane *p, int64_t id, xpl_str_t name) {
     struct xpl_dline *const l = xpl_arena_zalloc(&p->temp, sizeof *l);

@@ -1,4 +1,4 @@
-// Names of events that a plane has, and texts of statistics, each looked at once.
+// Names of a plane's events, and texts of statistics, each interned once.
 #include <string.h>
 
 #include "analysis/trace/derived/impl.h"
@@ -20,13 +20,13 @@ static xpl_str_t name_of(const struct xpl_dplane *p, uint32_t md) {
     return md < n ? p->plane->event_md[md].name : p->md.v[md - n].name;
 }
 
-// The slot of a name: its metadata, or 0 where it is new.  Equal hashes of other names are passed
-// by.  NULL: out of memory.
+// The slot of a name: its metadata, or 0 where it is new.  Equal hashes of other names are
+// skipped.  NULL: out of memory.
 static uint64_t *slot_of(struct xpl_dplane *p, xpl_str_t name) {
     uint64_t h = hash_text(name);
-    for (bool fresh;; h++) {
-        uint64_t *const slot = xpl_map_put(&p->temp, &p->md_by_name, h, name.len, &fresh);
-        if (!slot || fresh || *slot == 0 || xpl_str_eq(name_of(p, (uint32_t)*slot), name))
+    for (bool is_new;; h++) {
+        uint64_t *const slot = xpl_map_put(&p->temp, &p->md_by_name, h, name.len, &is_new);
+        if (!slot || is_new || *slot == 0 || xpl_str_eq(name_of(p, (uint32_t)*slot), name))
             return slot;
     }
 }
@@ -158,7 +158,7 @@ bool xpl_dplane_op(struct xpl_dplane *p, uint32_t text, uint32_t *ret) {
 }
 
 uint32_t xpl_dplane_extra(struct xpl_dplane *p, enum xpl_extra_kind kind) {
-    if (p->extras.n == 0) { // position 0 stands for none
+    if (p->extras.n == 0) { // position 0 is none
         struct xpl_extra *const none = xpl_vec_push(&p->temp, &p->extras);
         if (!none) return 0;
         *none = (struct xpl_extra){.kind = XPL_EXTRA_NONE};

@@ -1,21 +1,20 @@
-// Lines that are derived for a TensorCore: name scopes, framework ops and source code from what
-// its events (or their metadata) say, and copies between host and device from pairs of their starts
-// and ends.  Rules: DeriveLinesFromStats (XProf utils/derived_timeline.cc),
-// utils/host_offload_utils.cc.
-#include <inttypes.h>
+// Lines that are derived for a TensorCore: name scopes, framework ops and source code from the
+// statistics of its events (or of their metadata); host offloading is offload.c's.
+// Rules: DeriveLinesFromStats (XProf utils/derived_timeline.cc).
 #include <string.h>
 
 #include "analysis/trace/derived/impl.h"
+#include "analysis/trace/derived/offload.h"
 #include "base/std_sort.h"
 
 enum { CANCEL_EVERY = 4096 };
-enum { ID_SCOPES = 2, ID_OPS = 3, ID_SOURCE = 7, ID_OFFLOAD = 8, MAX_OFFLOAD_LINES = 41 };
+enum { ID_SCOPES = 2, ID_OPS = 3, ID_SOURCE = 7 };
 
 static xpl_status_t no_memory(struct xpl_dplane *p) {
     XPL_RETURN_OOM(&p->err, "derived lines");
 }
 
-// ---- what metadata says, once per entry ----
+// ---- statistics of metadata, read once per entry ----
 
 enum { TPU_SEEN = 1, TPU_ASYNC = 2, TPU_OFFLOAD = 4, TPU_GROUP = 8 };
 
@@ -25,20 +24,7 @@ struct tpu_md {
     int64_t group;
 };
 
-struct offload_queue { // starts that wait for their ends, by name
-    uint32_t display;  // metadata of what is made of them + 1 of this name
-    uint32_t first, last;
-};
-struct offload_start {
-    uint64_t begin;
-    uint32_t md, next; // next: + 1
-};
-struct offload_row {
-    struct xpl_dline *line;
-    uint64_t frontier; // where its last event ends
-};
-
-// An event that says something.
+// An event with an op or a source, or of host offloading.
 struct tpu_event {
     uint64_t begin, duration, order;
     uint32_t md, tf_op, source;
@@ -52,19 +38,14 @@ struct timed { // any event
 struct tpu {
     struct xpl_dplane *p;
     struct tpu_md *mds;
-    bool own; // events themselves may say something
+    bool own; // events themselves may have such statistics
     XPL_VEC(struct tpu_event) events;
     uint64_t n_all; // events of the plane
-    XPL_VEC(struct offload_queue) queues;
-    XPL_VEC(struct offload_start) starts;
-    struct xpl_map queue_of; // by number of the name
-    struct xpl_map extra_of; // by metadata of start and end
-    struct offload_row rows[MAX_OFFLOAD_LINES];
-    uint32_t n_rows;
+    struct xpl_offload offload;
     struct xpl_dline *scopes, *ops, *source;
 };
 
-static bool take_stat(struct tpu *t, const struct xpl_stat *s, struct tpu_md *m) {
+static bool read_stat(struct tpu *t, const struct xpl_stat *s, struct tpu_md *m) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wswitch-enum"
     switch (s->md->type) { // most types play no part
@@ -84,10 +65,10 @@ static bool take_stat(struct tpu *t, const struct xpl_stat *s, struct tpu_md *m)
     return true;
 }
 
-static bool take_stats(struct tpu *t, struct xpl_stats stats, struct tpu_md *m) {
+static bool read_stats(struct tpu *t, struct xpl_stats stats, struct tpu_md *m) {
     struct xpl_stat s;
     while (xpl_stats_next(&stats, &s) == XPL_WIRE_FIELD)
-        if (!take_stat(t, &s, m)) return false;
+        if (!read_stat(t, &s, m)) return false;
     return true;
 }
 
@@ -104,20 +85,20 @@ static bool is_offload(xpl_str_t display, xpl_str_t name) {
     return false;
 }
 
-static bool look_at_md(struct tpu *t, uint32_t md) {
+static bool read_metadata(struct tpu *t, uint32_t md) {
     const struct xpl_event_md *const e = &t->p->plane->event_md[md];
     struct tpu_md *const m = &t->mds[md];
     m->flags = TPU_SEEN | (is_offload(e->display_name, e->name) ? TPU_OFFLOAD : 0);
-    return !e->has_stats || take_stats(t, xpl_event_md_stats(t->p->plane, e), m);
+    return !e->has_stats || read_stats(t, xpl_event_md_stats(t->p->plane, e), m);
 }
 
 // ---- collecting ----
 
-static bool collect(struct tpu *t, uint32_t md, struct xpl_stats stats, uint64_t begin,
-                    uint64_t duration, bool has_group, int64_t group) {
-    if (!t->mds[md].flags && !look_at_md(t, md)) return false;
+static bool collect_event(struct tpu *t, uint32_t md, struct xpl_stats stats, uint64_t begin,
+                          uint64_t duration, bool has_group, int64_t group) {
+    if (!t->mds[md].flags && !read_metadata(t, md)) return false;
     struct tpu_md m = t->mds[md];
-    if (t->own && stats.p != stats.end && !take_stats(t, stats, &m)) return false;
+    if (t->own && stats.p != stats.end && !read_stats(t, stats, &m)) return false;
     const uint64_t order = t->n_all++;
     if ((m.flags & TPU_ASYNC) || (!m.tf_op && !m.source && !(m.flags & TPU_OFFLOAD))) return true;
     struct tpu_event *const e = xpl_vec_push(&t->p->temp, &t->events);
@@ -157,15 +138,15 @@ static xpl_status_t collect_line(struct tpu *t, const struct xpl_line *line) {
         const uint64_t offset = (uint64_t)ev.offset_ps, duration = (uint64_t)ev.duration_ps;
         p->out_of_order[line->index] |= !in_order(offset, duration, last, last_duration);
         last = offset, last_duration = duration;
-        if (!collect(t, ev.md, ev.stats, (uint64_t)xpl_event_begin_ps(line, &ev), duration,
-                     eg.has_group, eg.shown_group_id))
+        if (!collect_event(t, ev.md, ev.stats, (uint64_t)xpl_event_begin_ps(line, &ev), duration,
+                           eg.has_group, eg.shown_group_id))
             return no_memory(p);
     }
     if (r == XPL_WIRE_MALFORMED || c.index != c.stop) return xpl_events_error(&c, &p->err);
     return xpl_group_cursor_ok(groups) ? XPL_OK : no_memory(p);
 }
 
-// The steps that stand for the plane's step line, if any do.
+// The steps that replace the plane's step line, if any do.
 static const struct xpl_step_event *merged_steps(const struct tpu *t, size_t *ret_n) {
     *ret_n = 0;
     if (xpl_groups_steps_are_recorded(t->p->space->groups, t->p->plane)) return NULL;
@@ -176,8 +157,8 @@ static xpl_status_t collect_steps(struct tpu *t) {
     size_t n;
     const struct xpl_step_event *const v = merged_steps(t, &n);
     for (size_t i = 0; i < n; i++)
-        if (!collect(t, v[i].ev.md, v[i].ev.stats, (uint64_t)v[i].begin_ps,
-                     (uint64_t)v[i].duration_ps, v[i].has_group, v[i].group_id))
+        if (!collect_event(t, v[i].ev.md, v[i].ev.stats, (uint64_t)v[i].begin_ps,
+                           (uint64_t)v[i].duration_ps, v[i].has_group, v[i].group_id))
             return no_memory(t->p);
     return XPL_OK;
 }
@@ -227,7 +208,7 @@ static uint64_t put_times(const struct xpl_line *line, struct timed *to, uint64_
     return n;
 }
 
-// All events of the plane; false when they are not as many as before.
+// Times of all events of the plane; false when their number has changed since.
 static bool all_times(const struct tpu *t, struct timed *v) {
     const struct xpl_groups *const g = t->p->space->groups;
     const struct xpl_plane *const plane = t->p->plane;
@@ -246,7 +227,8 @@ static bool all_times(const struct tpu *t, struct timed *v) {
     return at == t->n_all;
 }
 
-// Ties between events that matter: they stand as XProf's sort of all events leaves them.
+// Sorts when relevant events tie: they get the order in which XProf's sort of all events leaves
+// them.
 static xpl_status_t sort_ties(struct tpu *t) {
     struct xpl_dplane *const p = t->p;
     struct xpl_arena scratch;
@@ -285,136 +267,6 @@ static xpl_status_t sort_events(struct tpu *t) {
     return ties ? sort_ties(t) : XPL_OK;
 }
 
-// ---- host offloading ----
-
-// "offload-<op>.<number>" from "<op>-start.<number>" or "<op>-done.<number>".
-static bool offload_name(struct tpu *t, xpl_str_t display, xpl_str_t *ret) {
-    const char *const dot = display.len ? memrchr(display.ptr, '.', display.len) : NULL;
-    const xpl_str_t id =
-        dot ? xpl_str_sub(display, (size_t)(dot - display.ptr) + 1, SIZE_MAX) : XPL_STR("0");
-    size_t end = xpl_str_find(display, XPL_STR("-start"), 0);
-    if (end == SIZE_MAX) end = xpl_str_find(display, XPL_STR("-done"), 0);
-    const xpl_str_t op = xpl_str_sub(display, 0, end);
-    if (op.len > INT32_MAX || id.len > INT32_MAX) return false;
-    return xpl_arena_printf(&t->p->temp, ret, "offload-%.*s.%.*s", XPL_STR_FMT(op),
-                            XPL_STR_FMT(id));
-}
-
-static struct offload_queue *queue_for(struct tpu *t, uint32_t md) {
-    xpl_str_t name;
-    uint32_t text;
-    bool fresh;
-    if (!offload_name(t, t->p->plane->event_md[md].display_name, &name)) return NULL;
-    const struct xpl_stat s = {.kind = XPL_VALUE_STR, .str = name};
-    if (!xpl_dplane_text(t->p, &s, &text)) return NULL;
-    uint64_t *const slot = xpl_map_put(&t->p->temp, &t->queue_of, text, 0, &fresh);
-    if (!slot) return NULL;
-    if (fresh) {
-        struct offload_queue *const q = xpl_vec_push(&t->p->temp, &t->queues);
-        if (!q) return NULL;
-        *q = (struct offload_queue){.display = xpl_dplane_nameless_md(t->p, name)};
-        if (!q->display) return NULL;
-        *slot = t->queues.n - 1;
-    }
-    return &t->queues.v[*slot];
-}
-
-// The queue of each metadata is looked up once.
-static struct offload_queue *queue_of(struct tpu *t, uint32_t md) {
-    bool fresh;
-    uint64_t *const slot = xpl_map_put(&t->p->temp, &t->queue_of, md, 1, &fresh);
-    if (!slot) return NULL;
-    if (!fresh) return &t->queues.v[*slot];
-    struct offload_queue *const q = queue_for(t, md);
-    uint64_t *const again = q ? xpl_map_get(&t->queue_of, md, 1) : NULL;
-    if (!again) return NULL;
-    *again = (uint64_t)(q - t->queues.v);
-    return q;
-}
-
-static bool push_start(struct tpu *t, struct offload_queue *q, const struct tpu_event *e) {
-    struct offload_start *const s = xpl_vec_push(&t->p->temp, &t->starts);
-    if (!s || t->starts.n >= UINT32_MAX) return false;
-    *s = (struct offload_start){.begin = e->begin, .md = e->md};
-    if (q->first)
-        t->starts.v[q->last - 1].next = (uint32_t)t->starts.n;
-    else
-        q->first = (uint32_t)t->starts.n;
-    q->last = (uint32_t)t->starts.n;
-    return true;
-}
-
-// The row whose last event ends first, if it has ended by then; else a new one, else the last.
-static struct offload_row *row_for(struct tpu *t, uint64_t begin, uint64_t end) {
-    struct offload_row *best = NULL;
-    uint64_t least = begin;
-    for (uint32_t i = 0; i < t->n_rows; i++)
-        if (t->rows[i].frontier <= least) {
-            best = &t->rows[i];
-            least = best->frontier;
-        }
-    if (best) return best;
-    if (t->n_rows < MAX_OFFLOAD_LINES) {
-        xpl_str_t name;
-        struct offload_row *const row = &t->rows[t->n_rows];
-        if (!xpl_arena_printf(&t->p->temp, &name, "%s row %" PRIu32, XPL_LINE_HOST_OFFLOAD_OPS,
-                              t->n_rows))
-            return NULL;
-        row->line = xpl_dline_new(t->p, XPL_LINE_ID_STEPS + ID_OFFLOAD + t->n_rows, name);
-        if (!row->line) return NULL;
-        row->frontier = end;
-        t->n_rows++;
-    }
-    return &t->rows[t->n_rows - 1];
-}
-
-// Statistics of the pair: bytes from the end's metadata, shape from the start's.
-static uint32_t offload_extra(struct tpu *t, uint32_t start, uint32_t done) {
-    const struct xpl_plane *const plane = t->p->plane;
-    struct xpl_stat s;
-    bool fresh;
-    uint64_t *const slot = xpl_map_put(&t->p->temp, &t->extra_of, start, done, &fresh);
-    if (!slot) return 0;
-    if (!fresh) return (uint32_t)*slot;
-    *slot = xpl_dplane_extra(t->p, XPL_EXTRA_OFFLOAD);
-    if (*slot == 0) return 0;
-    struct xpl_extra *const x = &t->p->extras.v[*slot];
-    struct xpl_stats stats = xpl_event_md_stats(plane, &plane->event_md[done]);
-    while (xpl_stats_next(&stats, &s) == XPL_WIRE_FIELD)
-        if (s.md->type == XPL_STAT_RAW_BYTES_ACCESSED) {
-            x->has_first = true;
-            x->raw_bytes = xpl_stat_int(&s);
-        }
-    stats = xpl_event_md_stats(plane, &plane->event_md[start]);
-    while (xpl_stats_next(&stats, &s) == XPL_WIRE_FIELD)
-        if (s.md->type == XPL_STAT_SHAPE_WITH_LAYOUT) {
-            x->has_second = true;
-            if (!xpl_arena_str(&t->p->temp, xpl_stat_str(&s), &x->shape)) return 0;
-        }
-    return (uint32_t)*slot;
-}
-
-static bool put_offload(struct tpu *t, const struct tpu_event *e) {
-    const xpl_str_t display = t->p->plane->event_md[e->md].display_name;
-    struct offload_queue *const q = queue_of(t, e->md);
-    if (!q) return false;
-    if (xpl_str_has(display, XPL_STR("-start"))) return push_start(t, q, e);
-    if (!xpl_str_has(display, XPL_STR("-done")) || q->first == 0) return true;
-    const struct offload_start start = t->starts.v[q->first - 1];
-    q->first = start.next;
-    const uint64_t end = e->begin + e->duration, last = end < start.begin ? start.begin : end;
-    struct offload_row *const row = row_for(t, start.begin, last);
-    struct xpl_added *const a = row ? xpl_vec_push(&t->p->temp, &row->line->events) : NULL;
-    const uint32_t extra = a ? offload_extra(t, start.md, e->md) : 0;
-    if (!extra) return false;
-    if (last > row->frontier) row->frontier = last;
-    *a = (struct xpl_added){.begin = start.begin,
-                            .duration = last - start.begin,
-                            .md = q->display,
-                            .extra = extra << 1};
-    return true;
-}
-
 // ---- all ----
 
 static bool put_event(struct tpu *t, const struct tpu_event *e) {
@@ -428,10 +280,10 @@ static bool put_event(struct tpu *t, const struct tpu_event *e) {
         const uint32_t md = xpl_dplane_md_of_text(t->p, e->source);
         if (!md || !xpl_dline_put(t->source, 0, md, &span, none)) return false;
     }
-    return !e->offload || put_offload(t, e);
+    return !e->offload || xpl_offload_put(&t->offload, e->md, e->begin, e->duration);
 }
 
-static bool begin(struct tpu *t) {
+static bool init_lines(struct tpu *t) {
     struct xpl_dplane *const p = t->p;
     for (uint32_t i = 1; i < p->plane->n_stat_md; i++) {
         const enum xpl_stat_type type = p->plane->stat_md[i].type;
@@ -448,10 +300,10 @@ static bool begin(struct tpu *t) {
 }
 
 xpl_status_t xpl_derive_tpu(struct xpl_dplane *p) {
-    struct tpu t = {.p = p};
+    struct tpu t = {.p = p, .offload.p = p};
     p->remove_empty = true;
     p->out_of_order = xpl_arena_zalloc(&p->temp, p->plane->n_lines * sizeof *p->out_of_order);
-    if (!p->out_of_order || !begin(&t)) return no_memory(p);
+    if (!p->out_of_order || !init_lines(&t)) return no_memory(p);
     XPL_TRY(collect_all(&t));
     XPL_TRY(sort_events(&t));
     for (size_t i = 0; i < t.events.n; i++) {

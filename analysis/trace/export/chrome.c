@@ -48,7 +48,7 @@ static bool put_line(void *ctx) {
 }
 
 static void put_number_or_text(struct xpl_buf *b, bool negative, uint64_t v) {
-    const bool exact = v <= UINT64_C(1) << 53; // what every reader of JSON keeps
+    const bool exact = v <= UINT64_C(1) << 53; // exact in every reader of JSON
     xpl_buf_printf(b, "%s%s%" PRIu64 "%s", exact ? "" : "\"", negative ? "-" : "", v,
                    exact ? "" : "\"");
 }
@@ -67,7 +67,7 @@ static void put_value(struct xpl_buf *b, const struct xpl_stat *s) {
     }
 }
 
-// The arguments; tells the name of the step that it saw among them.
+// Writes the arguments; returns the step's name if it is one of them, else "".
 static xpl_str_t put_args(struct writer *w, struct xpl_buf *b, const struct xpl_derived_event *ev,
                           const struct xpl_derived_md *md, bool numbers) {
     struct xpl_derived_stats it;

@@ -1,12 +1,12 @@
-// A host's trace for other viewers: every plane with its lines, recorded and derived ones, as it
-// stands after preprocessing (derived.h).  Output goes to a sink piece by piece; memory depends on
+// A host's trace for other viewers: every plane with its lines, recorded and derived ones, as it is
+// after preprocessing (derived.h).  Output goes to a sink piece by piece; memory depends on
 // the names in a profile and on its longest line that is out of order, not on the output.
 //
 // Perfetto: a stream of TracePackets (protos/perfetto/trace/trace_packet.proto).  Streams of
 // several hosts may be written one after another.  Planes are processes, lines are threads; events
 // that overlap without nesting move to further tracks below the thread.  Times are cut to
-// nanoseconds. Chrome: elements of "traceEvents" of Chrome's JSON trace format; xpl_export_begin
-// and _end write what stands around those of all hosts.
+// nanoseconds.  Chrome: elements of "traceEvents" of Chrome's JSON trace format; xpl_export_begin
+// and _end write the text around those of all hosts.
 #ifndef XPL_ANALYSIS_TRACE_EXPORT_EXPORT_H_
 #define XPL_ANALYSIS_TRACE_EXPORT_EXPORT_H_
 
@@ -22,7 +22,7 @@ struct xpl_xspace;
 
 enum xpl_export_format { XPL_EXPORT_PERFETTO, XPL_EXPORT_CHROME };
 
-// Where the output goes.  write: false ends the export; it has kept the reason to itself.
+// Receives the output.  write returns false to end the export, and records its reason itself.
 struct xpl_export_sink {
     bool (*write)(void *ctx, const void *bytes, size_t n);
     void *ctx;
@@ -35,10 +35,10 @@ struct xpl_export {
     bool any;         // Chrome: an element was written
 };
 
-// ABORTED when the sink gave up.
+// ABORTED when the sink failed.
 xpl_status_t xpl_export_begin(struct xpl_export *e, struct xpl_error *err) XPL_NODISCARD;
 // One host.  RESOURCE_EXHAUSTED at `limit` bytes of memory, DATA_LOSS for broken events, CANCELLED,
-// ABORTED when the sink gave up: the output is then incomplete.
+// ABORTED when the sink failed: the output is then incomplete.
 xpl_status_t xpl_export_host(struct xpl_export *e, const struct xpl_xspace *xs, xpl_str_t host,
                              struct xpl_exec *exec, size_t limit, struct xpl_error *err)
     XPL_NODISCARD;

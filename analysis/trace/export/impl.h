@@ -1,4 +1,4 @@
-// Private to export*.c: the walk over a host, and the writers of the formats that it calls.
+// Private to analysis/trace/export: the walk over a host, and the writers of the formats.
 #ifndef XPL_ANALYSIS_TRACE_EXPORT_IMPL_H_
 #define XPL_ANALYSIS_TRACE_EXPORT_IMPL_H_
 
@@ -10,14 +10,14 @@
 
 enum { XPL_EXPORT_CHUNK = 1 << 16 }; // the sink is called for about so many bytes
 
-// What is known while a host is written.
+// State of the export of one host.
 struct xpl_exporter {
     struct xpl_export *e;
     xpl_str_t host;
     struct xpl_exec *exec;
     size_t limit;
     struct xpl_error *err;
-    struct xpl_arena *arena; // of the plane at hand
+    struct xpl_arena *arena; // of the current plane
     struct xpl_buf out;
     const struct xpl_derived_plane *plane;
     const struct xpl_derived_line *line;
@@ -37,7 +37,7 @@ struct xpl_export_writer {
 };
 extern const struct xpl_export_writer xpl_export_perfetto, xpl_export_chrome;
 
-// Hands over what has gathered in x->out.
+// Writes x->out to the sink and empties it.
 bool xpl_export_flush(struct xpl_exporter *x);
 
 #endif

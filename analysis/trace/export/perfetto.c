@@ -50,8 +50,8 @@ enum {
     TRACK_COUNTER = 8,
 };
 
-// Events that overlap without nesting: each lane is a track of its own.  When all are taken, an
-// event becomes an instant that tells its duration.
+// Events that overlap without nesting: each lane is a track of its own.  Where none is free, an
+// event becomes an instant with its duration as an argument.
 enum { MAX_LANES = 128 };
 
 struct lane {
@@ -105,7 +105,7 @@ static void put_str(struct xpl_buf *b, uint32_t field, xpl_str_t s) {
     put_varint(b, s.len);
     xpl_buf_str(b, s);
 }
-// What has gathered in `part`, which is emptied.
+// Appends the contents of `part`, and empties it.
 static void put_part(struct xpl_buf *b, uint32_t field, struct xpl_buf *part) {
     put_str(b, field, (xpl_str_t){(const char *)part->p, part->n});
     b->failed |= part->failed;
@@ -119,7 +119,7 @@ static bool finish_packet(struct writer *w, uint32_t flags) {
     return !w->x->out.failed;
 }
 
-// An event of which `body` holds what is special, with what it interned.
+// Writes the event whose fields are in `body`, with the texts that it interned.
 static bool finish_event(struct writer *w, uint64_t ps) {
     put_uint(&w->packet, PACKET_TIMESTAMP, ps / 1000);
     if (w->interned.n || w->interned.failed) put_part(&w->packet, PACKET_INTERNED, &w->interned);
@@ -279,7 +279,7 @@ static bool put_end(struct writer *w, struct lane *l) {
     return finish_event(w, end);
 }
 
-// A lane on which the span nests, after what ended before it was closed there; NULL: none.
+// A lane on which the span nests; ends what ended before it on the way.  NULL: none is free.
 static struct lane *find_lane(struct writer *w, uint64_t begin, uint64_t end, bool *ok) {
     for (uint32_t i = 0; i < w->n_lanes; i++) {
         struct lane *const l = &w->lanes[i];
@@ -293,20 +293,20 @@ static struct lane *find_lane(struct writer *w, uint64_t begin, uint64_t end, bo
     return l;
 }
 
-// A sample: one track for each number that it carries.
+// A sample of a counter: one track for each of its numbers.
 static bool put_sample(struct writer *w, const struct xpl_derived_event *ev,
                        const struct xpl_derived_md *md) {
     struct xpl_derived_stats it;
     struct xpl_stat s;
     xpl_derived_stats_begin(&it, w->x->plane, ev);
     while (xpl_derived_stats_next(&it, &s)) {
-        bool fresh;
+        bool is_new;
         if (s.kind != XPL_VALUE_INT && s.kind != XPL_VALUE_UINT && s.kind != XPL_VALUE_DOUBLE)
             continue;
         const uint64_t key = (uint64_t)(uintptr_t)s.md;
-        uint64_t *const uuid = xpl_map_put(w->x->arena, &w->counters, ev->md, key, &fresh);
+        uint64_t *const uuid = xpl_map_put(w->x->arena, &w->counters, ev->md, key, &is_new);
         if (!uuid) return false;
-        if (fresh) {
+        if (is_new) {
             *uuid = uuid_of(w, UINT64_MAX, w->counters.n);
             put_str(&w->body, TRACK_COUNTER, (xpl_str_t){"", 0});
             put_uint(&w->body, TRACK_UUID, *uuid);

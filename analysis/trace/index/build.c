@@ -4,7 +4,7 @@
 #include "analysis/xplane/xspace.h"
 #include "base/cleanup.h"
 
-enum { MOST_LEVELS_OF_PART = 8 }; // with more it takes as long as the whole
+enum { MOST_LEVELS_OF_PART = 8 }; // more levels cost as much as the whole
 
 bool xpl_trace_sink_buf(void *ctx, const void *p, size_t n) {
     struct xpl_buf *const b = ctx;
@@ -18,8 +18,8 @@ struct xpl_trace_build {
     struct builder b;
 };
 
-// What was needed to read the profile.
-static void let_go_of_profile(struct builder *b) {
+// Frees what is only needed to read the profile.
+static void free_profile_state(struct builder *b) {
     for (size_t i = 0; i < b->n_pieces; i++)
         xpl_arena_fini(&b->pieces[i].arena);
     b->n_pieces = 0;
@@ -50,7 +50,7 @@ xpl_status_t xpl_trace_build_begin(xpl_bytes_t profile, struct xpl_exec *exec, s
     xpl_arena_init(&b->view, limit);
     xpl_arena_init(&b->own, limit);
     const xpl_status_t st = read_profile(b, profile, err);
-    let_go_of_profile(b);
+    free_profile_state(b);
     if (st == XPL_OK)
         *ret = t;
     else

@@ -1,5 +1,5 @@
 // Events of all lines into records.  Lines are cut into pieces that threads read independently;
-// what one piece leaves open for the next (a region whose end is elsewhere) is settled afterwards.
+// regions that begin in one piece and end in another are completed afterwards.
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static bool is_frame_arg(xpl_str_t name, xpl_str_t value) {
            (xpl_str_eq(name, XPL_STR("long_name")) || xpl_str_eq(name, XPL_STR("hlo_text")));
 }
 
-// What the event's own stats say beyond flows and groups.
+// Reads the event's own stats, except flows and groups of grouping.
 static bool scan_stats(struct reading *r, struct xpl_stats s, struct rec *rec, bool *ret_async) {
     struct xpl_stat stat;
     while (xpl_stats_next_of(&s, r->ps->scan, &stat) == XPL_WIRE_FIELD) {
@@ -53,7 +53,7 @@ static void add_flows(const struct reading *r, const struct xpl_event *ev, struc
     rec->flow = xpl_flow_value(&flows[n - 1]); // of several, the viewer shows the last
 }
 
-static bool keep_step_name(struct piece *p, uint64_t at, xpl_str_t name) {
+static bool add_step_name(struct piece *p, uint64_t at, xpl_str_t name) {
     struct named_step *const s = xpl_vec_push(&p->arena, &p->steps);
     if (!s) return false;
     *s = (struct named_step){at, name};
@@ -86,27 +86,27 @@ static void mark_used(const struct plane_src *ps, uint32_t md) {
         __atomic_store_n(&ps->used[md], 1, __ATOMIC_RELAXED);
 }
 
-// Puts a record where it belongs, under a step's name if it has one.
+// Appends a record to its row or to the named ones, under a step's name if it has one.
 static bool put_rec(struct reading *r, struct rec *rec, bool async, xpl_str_t step) {
     struct piece *const p = r->p;
     if (step.len) rec->flags |= TRC_STEP_NAME;
     if (XPL_LIKELY(!r->ls->counter && !(async && (rec->flags & TRC_HAS_FLOW)))) {
-        if (XPL_UNLIKELY(step.len) && !keep_step_name(p, p->n, step)) return false;
+        if (XPL_UNLIKELY(step.len) && !add_step_name(p, p->n, step)) return false;
         p->out[p->n++] = *rec;
         return true;
     }
     rec->flags |= r->ls->counter ? TRC_COUNTER : TRC_ASYNC;
     rec->track = r->ls->ps->device;
     if (r->ls->counter) rec->dur = 0, rec->flags &= (uint8_t) ~(TRC_HAS_FLOW | TRC_HAS_GROUP);
-    if (step.len && !keep_step_name(p, p->named.n | STEP_IN_NAMED, step)) return false;
+    if (step.len && !add_step_name(p, p->named.n | STEP_IN_NAMED, step)) return false;
     struct rec *const slot = xpl_vec_push(&p->arena, &p->named);
     if (!slot) return false;
     *slot = *rec;
     return true;
 }
 
-static bool take_event(struct reading *r, const struct xpl_event *ev,
-                       const struct xpl_event_group *g) {
+static bool add_event(struct reading *r, const struct xpl_event *ev,
+                      const struct xpl_event_group *g) {
     const struct plane_src *const ps = r->ps;
     struct rec rec = {.ts = (uint64_t)xpl_event_begin_ps(r->ls->line, ev),
                       .dur = (uint64_t)ev->duration_ps,
@@ -124,7 +124,7 @@ static bool take_event(struct reading *r, const struct xpl_event *ev,
 // ---- one event of a plane with added lines ----
 
 // Arguments of an event of which the profile does not hold all.
-static bool keep_own_args(struct reading *r, const struct xpl_derived_event *ev, uint64_t at) {
+static bool add_own_args(struct reading *r, const struct xpl_derived_event *ev, uint64_t at) {
     struct piece *const p = r->p;
     struct own_args *const own = xpl_vec_push(&p->arena, &p->own);
     struct xpl_derived_stats it;
@@ -136,7 +136,7 @@ static bool keep_own_args(struct reading *r, const struct xpl_derived_event *ev,
         if (!trc_stat_is_arg(s.md->type) ||
             (s.md->type == XPL_STAT_STEP_NAME && ev->has_step_name) ||
             (s.md->type == XPL_STAT_IS_EAGER && ev->has_is_eager))
-            continue; // told by the record
+            continue; // the record has them
         struct xpl_stat *const slot = xpl_vec_push(&p->arena, &p->own_stats);
         if (!slot) return false;
         *slot = s;
@@ -145,7 +145,7 @@ static bool keep_own_args(struct reading *r, const struct xpl_derived_event *ev,
     return true;
 }
 
-static bool take_derived(struct reading *r, const struct xpl_derived_event *ev) {
+static bool add_derived_event(struct reading *r, const struct xpl_derived_event *ev) {
     const struct plane_src *const ps = r->ps;
     const bool recorded = ev->at != UINT64_MAX;
     const struct xpl_event_group g = {.has_group = ev->has_group,
@@ -173,14 +173,14 @@ static bool take_derived(struct reading *r, const struct xpl_derived_event *ev) 
         const bool named = r->ls->counter || (async && (rec.flags & TRC_HAS_FLOW));
         const uint64_t at = named ? r->p->named.n | STEP_IN_NAMED : r->p->n;
         rec.flags |= TRC_OWN_ARGS;
-        if (!keep_own_args(r, ev, at)) return false;
+        if (!add_own_args(r, ev, at)) return false;
     }
     return put_rec(r, &rec, async, step);
 }
 
 // ---- regions of thread pools ----
 
-// A StartRegion: what its region will need.
+// A StartRegion: remembers begin and group of its region.
 static void start_region(struct reading *r, const struct xpl_event *ev) {
     struct piece *const p = r->p;
     struct xpl_stat stat;
@@ -210,8 +210,8 @@ static bool stop_region(struct reading *r, const struct xpl_event *ev) {
         if (slot) *slot = end;
         return slot != NULL;
     }
-    if (p->start == 0) return true; // upstream takes a start at time 0 for none
-    if (!r->ls->counter)            // where there are no rows
+    if (p->start == 0) return true; // upstream ignores a start at time 0
+    if (!r->ls->counter)            // counters have no rows
         p->regions[p->n_regions++] =
             region_rec(r->b, p->start, end, p->start_grouped, p->start_group);
     return true;
@@ -223,8 +223,8 @@ static int by_begin(const void *pa, const void *pb) {
     return (a->duration_ps > b->duration_ps) - (a->duration_ps < b->duration_ps);
 }
 
-// Regions of a line out of order are all told before its first event.
-static bool keep_regions(struct reading *r, struct line_src *ls) {
+// Regions of a line out of order are all known before its first event.
+static bool copy_regions(struct reading *r, struct line_src *ls) {
     const struct xpl_region_event *const list = xpl_group_cursor_regions(r->cursor, &ls->n_regions);
     if (!ls->n_regions) return true;
     ls->regions = xpl_arena_array(&r->p->arena, ls->n_regions, sizeof *ls->regions);
@@ -253,11 +253,11 @@ static xpl_status_t read_piece(struct reading *r, struct xpl_error *err) {
         xpl_group_cursor_next(r->cursor, &ev, &g);
         bool ok = true;
         if (XPL_UNLIKELY(r->ps->regions)) {
-            if (ev.index == 0) ok = keep_regions(r, ls);
+            if (ev.index == 0) ok = copy_regions(r, ls);
             if (ev.md == r->ps->start_md) start_region(r, &ev);
             if (ev.md == r->ps->stop_md) ok = ok && stop_region(r, &ev);
         }
-        if (XPL_LIKELY(!(r->ps->md_flags[ev.md] & MD_INTERNAL))) ok = ok && take_event(r, &ev, &g);
+        if (XPL_LIKELY(!(r->ps->md_flags[ev.md] & MD_INTERNAL))) ok = ok && add_event(r, &ev, &g);
         if (XPL_UNLIKELY(!ok)) XPL_RETURN_OOM(err, "trace events");
         if (n % CANCEL_EVERY == 0 && xpl_exec_cancelled(r->b->exec))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "trace: cancelled");
@@ -276,7 +276,7 @@ static xpl_status_t read_derived(struct reading *r, uint32_t chunk, struct xpl_e
         if (r->p->n == r->p->cap && !r->ls->counter)
             XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "trace: a line has more events than it says");
         if (r->ps->md_flags[ev.md] & MD_INTERNAL) continue;
-        if (!take_derived(r, &ev)) XPL_RETURN_OOM(err, "trace events");
+        if (!add_derived_event(r, &ev)) XPL_RETURN_OOM(err, "trace events");
         if (n % CANCEL_EVERY == 0 && xpl_exec_cancelled(r->b->exec))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "trace: cancelled");
     }
@@ -319,8 +319,8 @@ static uint64_t first_of_chunk(const struct line_src *ls, uint32_t chunk) {
 }
 
 static xpl_status_t cut_line(struct builder *b, struct line_src *ls, struct xpl_error *err) {
-    // An event may bring a region with it, for which there is room behind all events; where lines
-    // are derived they count already.
+    // An event may end a region, which needs a record as well, after those of all events; the
+    // number of events of a derived line includes them already.
     const uint64_t share = ls->counter ? 0 : 1;
     const uint64_t room = ls->ps->regions && !ls->derived ? 2 * share : share;
     ls->recs = xpl_arena_array(b->arena, ls->n_events * room, sizeof *ls->recs);
@@ -431,7 +431,7 @@ static bool name_steps(struct builder *b, struct piece *p) {
     return true;
 }
 
-static bool settle_args(struct builder *b, struct piece *p) {
+static bool write_own_args(struct builder *b, struct piece *p) {
     for (size_t i = 0; i < p->own.n; i++) {
         const struct own_args *const o = &p->own.v[i];
         struct rec *const rec =
@@ -454,7 +454,7 @@ xpl_status_t trc_collect(struct builder *b, struct xpl_error *err) {
             if (err) *err = b->pieces[i].err;
             return b->pieces[i].status;
         }
-        if (!name_steps(b, &b->pieces[i]) || !settle_args(b, &b->pieces[i]))
+        if (!name_steps(b, &b->pieces[i]) || !write_own_args(b, &b->pieces[i]))
             XPL_RETURN_OOM(err, "trace steps");
     }
     xpl_exec_run(b->exec, b->lines.n, finish_line, b);

@@ -1,11 +1,11 @@
-// Private to analysis/trace: the index file.
+// For analysis/trace and its tests: the index file.
 //
 //   header | blocks of events, level by level | tables, each aligned to 8 | footer
 //
 // All numbers are little-endian.  A block holds up to 256 events of one level in order of time,
 // column by column; a column is its least value and what each event adds to it, in as many bytes as
-// the greatest needs.  So any event of a block can be read by itself.  The footer says where the
-// tables are and carries their checksums; a block's checksum stands in the block directory.
+// the greatest needs.  So any event of a block can be read by itself.  The footer has
+// the tables' positions and checksums; a block's checksum is in the block directory.
 #ifndef XPL_ANALYSIS_TRACE_INDEX_FORMAT_H_
 #define XPL_ANALYSIS_TRACE_INDEX_FORMAT_H_
 
@@ -36,18 +36,18 @@ enum trc_column { // of a block
 enum {
     TRC_HAS_GROUP = 1,
     TRC_HAS_FLOW = 2,
-    TRC_OWN_ARGS = 4,    // arguments stand in the index, not in the profile
+    TRC_OWN_ARGS = 4,    // arguments are in the index, not in the profile
     TRC_COUNTER = 8,     // no row of its own: a counter
     TRC_ASYNC = 16,      // no row of its own: an asynchronous event
-    TRC_HAS_EAGER = 32,  // grouping says whether ...
-    TRC_EAGER = 64,      // ... the op ran eagerly
+    TRC_HAS_EAGER = 32,  // TRC_EAGER is valid
+    TRC_EAGER = 64,      // the op ran eagerly
     TRC_STEP_NAME = 128, // the name is a step's name from grouping, and an argument
 };
 
 struct trc_block {
     uint64_t base[TRC_COLUMNS];
     uint8_t width[TRC_COLUMNS];
-    // then n * width[c] bytes for each column c, then 8 bytes that may be read but say nothing
+    // then n * width[c] bytes for each column c, then 8 bytes of padding, so that 8 can be read
 };
 
 struct trc_block_ref { // block directory
@@ -118,7 +118,7 @@ enum trc_table {
     TRC_STRINGS,
     TRC_TEXT,
     TRC_NAMES,       // bytewise
-    TRC_NAME_BLOCKS, // checked where it is read, name by name: it is long and seldom asked
+    TRC_NAME_BLOCKS, // checked when read, name by name: it is long and seldom used
     TRC_DEVICES,
     TRC_RESOURCES,
     TRC_TRACKS,
@@ -127,7 +127,7 @@ enum trc_table {
     TRC_STAT_MDS,
     TRC_EVENT_MDS,
     TRC_FRAMES,      // strings, by number of the frame - 1
-    TRC_FRAMES_JSON, // all of them as an answer tells them; empty when that is too long
+    TRC_FRAMES_JSON, // all of them as in a JSON answer; empty when that is too long
     TRC_TABLES,
 };
 struct trc_extent {
@@ -143,7 +143,7 @@ struct trc_footer {
     char magic[8];
 };
 
-// Fast checksum against torn and mixed-up bytes; not against forgery.
+// Fast checksum that detects truncated and damaged data; it does not detect forgery.
 static inline uint64_t trc_sum(const void *data, size_t n) {
     const uint8_t *p = data;
     uint64_t h[4] = {n, UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xc2b2ae3d27d4eb4f), 1};
@@ -163,7 +163,7 @@ static inline uint64_t trc_sum(const void *data, size_t n) {
     return h[0] ^ h[0] >> 32;
 }
 
-// What an interval of this length needs to be told apart at a level: 1 s at level 0 down to 1 ps.
+// The least distance of events that a level shows apart: 1 s at level 0 down to 1 ps.
 static const uint64_t trc_resolutions[TRC_LEVELS] = {UINT64_C(1000000000000),
                                                      UINT64_C(100000000000),
                                                      UINT64_C(10000000000),

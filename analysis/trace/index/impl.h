@@ -1,4 +1,4 @@
-// Private to analysis/trace: how an index is built.
+// Private to analysis/trace/index: how an index is built.
 //
 //   plan     which planes and lines are shown, as which devices and rows; what each metadata means
 //   collect  events of all lines, in parallel, into records
@@ -32,7 +32,7 @@ struct rec {
     uint32_t track;
     uint8_t flags;   // TRC_*
     uint8_t level;   // builder.n_levels: of none that is known yet
-    uint16_t serial; // 256: too many events begin together, this one is not kept
+    uint16_t serial; // 256: too many events begin together, this one is not written
 };
 #define SRC_OF_MD UINT64_MAX // src of an event whose arguments are those of its metadata
 #define NO_RANK   UINT32_MAX
@@ -50,7 +50,7 @@ struct plane_src {
     uint8_t *used;      // per metadata: 1 when an event that is shown has it
     uint8_t *md_flags;
     uint64_t *md_flow, *md_group; // NULL when no metadata has such a stat
-    uint8_t *scan;                // stat metadata to look for among an event's stats, NULL: none
+    uint8_t *scan;                // stat metadata to read from an event's stats, NULL: none
     bool regions;                 // thread pools: regions are added
     uint32_t start_md, stop_md;   // markers of regions, 0: none
 };
@@ -128,7 +128,7 @@ struct builder {
     struct xpl_exec *exec;
     struct xpl_arena *arena;
     size_t limit;
-    bool arrived; // grouped by who wrote it: taken as it is
+    bool arrived; // the profile arrived grouped: it is shown as it is
     XPL_VEC(struct plane_src) planes;
     XPL_VEC(struct line_src) lines;
     XPL_VEC(struct trc_device) devices; // .name: string
@@ -171,8 +171,8 @@ xpl_status_t trc_collect(struct builder *b, struct xpl_error *err);
 xpl_status_t trc_name_slots(struct builder *b, struct xpl_error *err);
 xpl_status_t trc_make_tracks(struct builder *b, struct xpl_error *err);
 xpl_status_t trc_put_in_order(struct builder *b, struct xpl_error *err);
-// Finds the levels before `end` that are not found yet; trc_end_flows frees what it keeps
-// meanwhile.
+// Finds the levels before `end` that are not found yet; trc_end_flows frees its state between
+// calls.
 xpl_status_t trc_find_levels(struct builder *b, unsigned end, struct xpl_error *err);
 void trc_end_flows(struct builder *b);
 // Writes an index of the levels that were found; it has no events of the others.

@@ -1,6 +1,5 @@
-// The coarsest of the thirteen levels at which each event is seen (XProf: GetEventsByLevel).  The
-// events of a flow are seen together, as its first event among all tracks is; others as their row
-// says.
+// The coarsest of the thirteen levels at which each event is visible (XProf: GetEventsByLevel). For
+// the events of a flow the first one of all tracks decides; for others their row does.
 #include <stdatomic.h>
 #include <string.h>
 
@@ -20,7 +19,7 @@ static unsigned level_of_duration(uint64_t dur) {
 
 enum {
     FLOW_LEVEL = DECIDED,    // at which its first event was seen
-    FLOW_PASS = DECIDED + 1, // the last pass that came by
+    FLOW_PASS = DECIDED + 1, // the last pass that visited it
     FLOW_STATES
 };
 struct flow {
@@ -32,7 +31,7 @@ struct trc_flow_pass {
     struct builder *b;
     struct xpl_arena arena;
     struct rec **events; // of flows, in order
-    uint8_t *found; // per event: the level at which it was seen, or the first not looked at yet
+    uint8_t *found; // per event: the level at which it is visible, or the first one not decided yet
     size_t n_events;
     struct flow *flows;
     uint32_t n;
@@ -127,7 +126,7 @@ static void list_flow_events(struct trc_flow_pass *f) {
     }
 }
 
-// The events of flows, and room for what is known of each flow.
+// Lists the events of flows, and allocates the state of each flow.
 static bool make_flows(struct trc_flow_pass *f) {
     list_flow_events(f);
     const size_t n = f->n_events;
@@ -158,7 +157,7 @@ void trc_end_flows(struct builder *b) {
 }
 
 static bool run_flows(struct trc_flow_pass *f, unsigned first, unsigned end) {
-    enum { AHEAD = 8 }; // slots are all over the table: ask for them early
+    enum { AHEAD = 8 }; // slots are all over the table: prefetch them
     for (size_t i = 0; i < f->n_events; i++) {
         if (i % CANCEL_EVERY == 0 && xpl_exec_cancelled(f->b->exec)) break;
         if (i + AHEAD < f->n_events)
@@ -176,15 +175,15 @@ struct track_pass {
     atomic_bool no_memory;
 };
 
-// What is visible in a row at each level.  Levels from `same` on have shown the same events so far
-// and share what rows[same] says.
+// Visible events of a row at each level.  Levels from `same` on have shown the same events so far
+// and share rows[same].
 struct row_levels {
     struct vis_row rows[DECIDED];
     unsigned same, first, end;
-    // Events that begin in [quiet, quiet + quiet_for) are seen at none of the levels, unless they
-    // are long; unknown after a change.
-    bool quiet_known;
-    uint64_t quiet, quiet_for;
+    // Short events that begin in [hidden, hidden + hidden_for) are visible at no level; unknown
+    // after a change.
+    bool hidden_known;
+    uint64_t hidden, hidden_for;
     struct xpl_arena arena;
 };
 
@@ -192,10 +191,10 @@ static struct vis_row *row_at(struct row_levels *l, unsigned level) {
     return &l->rows[level < l->same ? level : l->same];
 }
 
-// Most events are seen nowhere, and that is told without a search: what begins after the earliest
-// end that a row remembers, but not by the resolution, is neither deeper than all that is visible
-// nor far enough from it, as of the ends before it that one is the farthest.
-static void find_quiet(struct row_levels *l) {
+// Most events are visible at no level, which needs no search: an event that begins after the
+// earliest end in a row's stack, but by less than the resolution, is not deeper than all that is
+// visible, and not far enough from it, because that end is the farthest of those before it.
+static void find_hidden(struct row_levels *l) {
     uint64_t from = 0, until = UINT64_MAX;
     for (unsigned i = l->first; i < l->end; i++) {
         const struct vis_row *const row = row_at(l, i);
@@ -204,14 +203,14 @@ static void find_quiet(struct row_levels *l) {
         if (last > from) from = last;
         if (apart >= last && apart < until) until = apart;
     }
-    l->quiet_known = true;
-    l->quiet = from;
-    l->quiet_for = until > from ? until - from : 0;
+    l->hidden_known = true;
+    l->hidden = from;
+    l->hidden_for = until > from ? until - from : 0;
 }
 
 static bool is_hidden(struct row_levels *l, uint64_t begin) {
-    if (!l->quiet_known) find_quiet(l);
-    return begin - l->quiet < l->quiet_for;
+    if (!l->hidden_known) find_hidden(l);
+    return begin - l->hidden < l->hidden_for;
 }
 
 static bool copy_row(struct vis_row *to, const struct vis_row *from, struct xpl_arena *a) {
@@ -226,12 +225,12 @@ static bool copy_row(struct vis_row *to, const struct vis_row *from, struct xpl_
     return true;
 }
 
-// The event is visible at `level`, if that is looked for, and all finer ones, and at no coarser
-// one.
+// Records that the event is visible at `level` and all finer ones that this pass decides, and at no
+// coarser one.
 static bool set_from(struct row_levels *l, unsigned level, uint64_t begin, uint64_t end) {
-    l->quiet_known = false;
+    l->hidden_known = false;
     if (level >= l->end) return true;
-    for (; l->same < level; l->same++) // they part here
+    for (; l->same < level; l->same++) // the levels differ from here on
         if (!copy_row(&l->rows[l->same + 1], &l->rows[l->same], &l->arena)) return false;
     for (; level < l->end && level <= l->same; level++) {
         struct vis_row *const row = &l->rows[level];

@@ -1,4 +1,4 @@
-// Names of events and what their metadata says: strings, argument lists, stack frames, and the
+// Names of events and stats of their metadata: strings, argument lists, stack frames, and the
 // tables by which arguments of a single event are read from the profile later.
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-// Opening an index: nothing in it is believed before it was checked.  Tables are checked here, as a
-// whole and number by number; blocks when they are read.
+// Opening an index.  Nothing in it is used before it was checked: tables here, as a whole and
+// number by number; blocks when they are read.
 #include "analysis/trace/index/read.h"
 #include "base/arena.h"
 

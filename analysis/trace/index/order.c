@@ -1,5 +1,5 @@
-// One order over all tracks.  Time is cut into ranges that hold about as many events each; of every
-// track a range is one stretch, so threads merge stretches of their ranges independently.
+// One order over all tracks.  Time is cut into ranges of about as many events each; of every track
+// a range is one stretch, so threads merge stretches of their ranges independently.
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,19 +23,19 @@ static int by_value(const void *pa, const void *pb) {
 // Begins of ranges, from a sample of times.
 static bool choose_bounds(struct ordering *o) {
     struct builder *const b = o->b;
-    const size_t want = (size_t)(b->n_events / BUCKET_EVENTS) + 1;
+    const size_t n_ranges = (size_t)(b->n_events / BUCKET_EVENTS) + 1;
     size_t n = 0;
     uint64_t *const sample =
         xpl_arena_array(b->arena, (size_t)(b->n_events / SAMPLE) + b->tracks.n, sizeof *sample);
-    o->bounds = xpl_arena_array(b->arena, want, sizeof *o->bounds);
+    o->bounds = xpl_arena_array(b->arena, n_ranges, sizeof *o->bounds);
     if (!sample || !o->bounds) return false;
     for (size_t i = 0; i < b->tracks.n; i++)
         for (size_t k = SAMPLE / 2; k < b->tracks.v[i].n; k += SAMPLE)
             sample[n++] = b->tracks.v[i].recs[k].ts;
     if (n) qsort(sample, n, sizeof *sample, by_value);
     o->bounds[o->n++] = 0;
-    for (size_t i = 1; n && i < want; i++) {
-        const uint64_t at = sample[(size_t)((__uint128_t)n * i / want)];
+    for (size_t i = 1; n && i < n_ranges; i++) {
+        const uint64_t at = sample[(size_t)((__uint128_t)n * i / n_ranges)];
         if (at > o->bounds[o->n - 1]) o->bounds[o->n++] = at;
     }
     return true;
@@ -75,7 +75,7 @@ static void merge(struct rec *const *a, size_t n, struct rec *const *b, size_t m
     if (m) memcpy(to + n, b, m * sizeof(*to));
 }
 
-// Merges stretches that stand side by side in `v`; ends[i] is where stretch i ends.
+// Merges adjacent stretches of `v`; ends[i] is the end of stretch i.
 static void merge_all(struct rec **v, struct rec **other, size_t *ends, size_t n_ends) {
     struct rec **from = v, **to = other;
     const size_t n = n_ends ? ends[n_ends - 1] : 0;

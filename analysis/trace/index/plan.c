@@ -1,5 +1,5 @@
 // Which planes and lines of a profile are shown, under which numbers (XProf:
-// convert/xplane_to_trace_container.cc), and what their metadata says of all its events.
+// convert/xplane_to_trace_container.cc), and which stats of their metadata apply to all its events.
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static bool has_stat(const struct xpl_plane *p, enum xpl_stat_type type) {
     return false;
 }
 
-// What is looked for among the stats of events: what says more than flows and groups do.
+// Marks the stats that are read from events: those that are neither groups nor derived flows.
 static xpl_status_t mark_scanned(struct builder *b, struct plane_src *ps, struct xpl_error *err) {
     const struct xpl_plane *const p = ps->plane;
     bool any = false;
@@ -37,7 +37,7 @@ static xpl_status_t mark_scanned(struct builder *b, struct plane_src *ps, struct
     return XPL_OK;
 }
 
-// What stats of the metadata say, for all its events.
+// Reads the stats of the metadata, which apply to all its events.
 static void read_md_stats(struct plane_src *ps, uint32_t md) {
     struct xpl_stats s = xpl_event_md_stats(ps->plane, &ps->plane->event_md[md]);
     struct xpl_stat stat;

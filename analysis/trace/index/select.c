@@ -11,12 +11,12 @@
 
 enum {
     STREAMING_EVENTS = 500000, // below, everything in the window is shown
-    ASK_EVERY = 16
-}; // blocks
+    CANCEL_EVERY = 16,         // blocks
+};
 
 struct window { // ps
     uint64_t begin, end;
-    uint64_t resolution; // what events of a row must be apart, 0: nothing
+    uint64_t resolution; // minimum distance of events of a row, 0: none
 };
 
 struct selection {
@@ -40,7 +40,7 @@ static bool has(xpl_str_t a, xpl_str_t b, const char *what) {
     return xpl_str_has(a, w) || xpl_str_has(b, w);
 }
 
-static xpl_status_t know_devices(struct selection *s, xpl_str_t host, struct xpl_error *err) {
+static xpl_status_t classify_devices(struct selection *s, xpl_str_t host, struct xpl_error *err) {
     s->tpu = xpl_arena_zalloc(s->arena, (size_t)s->t->n[TRC_DEVICES]);
     if (!s->tpu) XPL_RETURN_OOM(err, "trace devices");
     for (uint64_t i = 0; i < s->t->n[TRC_DEVICES]; i++) {
@@ -61,16 +61,17 @@ static bool is_middle(const struct selection *s, const struct trc_event *e) {
            s->tpu[s->t->tracks[e->track].device];
 }
 
-static xpl_status_t show(struct selection *s, const struct trc_event *e, struct xpl_error *err) {
+static xpl_status_t add_shown(struct selection *s, const struct trc_event *e,
+                              struct xpl_error *err) {
     struct trc_event *const slot = xpl_vec_push(s->arena, &s->shown);
     if (!slot) XPL_RETURN_OOM(err, "trace answer");
     *slot = *e;
     return XPL_OK;
 }
 
-// Before a block is read: CANCELLED once nobody wants the answer.
-static xpl_status_t still_wanted(struct selection *s, struct xpl_error *err) {
-    if (s->blocks++ % ASK_EVERY == 0 && xpl_exec_cancelled(s->exec))
+// Called before a block is read: CANCELLED once the answer is not needed any more.
+static xpl_status_t check_cancelled(struct selection *s, struct xpl_error *err) {
+    if (s->blocks++ % CANCEL_EVERY == 0 && xpl_exec_cancelled(s->exec))
         XPL_RETURN_ERROR(err, XPL_CANCELLED, "trace_viewer@: cancelled");
     return XPL_OK;
 }
@@ -136,7 +137,7 @@ static xpl_status_t visible(struct selection *s, const struct trc_event *e, bool
         *ret = s->o->full_dma;
         return XPL_OK;
     }
-    *ret = s->window.begin == s->window.end; // of an instant nothing can be left out
+    *ret = s->window.begin == s->window.end; // an instant shows all its events
     if (*ret) return XPL_OK;
     if (s->window.begin > e->ts + e->dur || e->ts > s->window.end) return XPL_OK;
     *ret = s->window.resolution == 0;
@@ -151,13 +152,13 @@ struct stream {
     struct trc_event e;
 };
 
-static xpl_status_t next(struct selection *s, struct stream *st, uint64_t from, bool *ret_more,
-                         struct xpl_error *err) {
+static xpl_status_t next_event(struct selection *s, struct stream *st, uint64_t from,
+                               bool *ret_more, struct xpl_error *err) {
     for (;;) {
         if (st->i >= st->view.n) {
             if (st->block >= st->end_block || s->t->blocks[st->block].first_ts > s->window.end)
                 break;
-            XPL_TRY(still_wanted(s, err));
+            XPL_TRY(check_cancelled(s, err));
             XPL_TRY(trc_view_block(s->t, st->block++, &st->view, err));
             st->i = 0;
         }
@@ -207,14 +208,14 @@ static void sift_down(const struct selection *s, struct merge *m, unsigned hole)
 static xpl_status_t open_streams(struct selection *s, struct merge *m, struct xpl_error *err) {
     for (unsigned level = 0; level < TRC_LEVELS; level++) {
         struct stream *const st = &m->streams[level];
-        // What is seen first at a level is shorter than the resolution of the one before.
+        // An event first visible at a level is shorter than the resolution of the level before.
         const uint64_t reach = level ? trc_resolutions[level - 1] : UINT64_MAX;
         const uint64_t from = s->window.begin > reach ? s->window.begin - reach : 0;
         bool more;
         m->from[level] = from;
         *st = (struct stream){.block = trc_find_block(s->t, level, from),
                               .end_block = s->t->footer->level_first[level + 1]};
-        XPL_TRY(next(s, st, from, &more, err));
+        XPL_TRY(next_event(s, st, from, &more, err));
         if (more) m->heap[m->n++] = st;
         if (s->window.resolution >= trc_resolutions[level]) break;
     }
@@ -234,8 +235,8 @@ static xpl_status_t select_window(struct selection *s, struct xpl_error *err) {
         bool yes = false, more;
         if (!(s->tpu_core && !s->o->full_dma && is_middle(s, &st->e)))
             XPL_TRY(visible(s, &st->e, &yes, err));
-        if (yes) XPL_TRY(show(s, &st->e, err));
-        XPL_TRY(next(s, st, m.from[st - m.streams], &more, err));
+        if (yes) XPL_TRY(add_shown(s, &st->e, err));
+        XPL_TRY(next_event(s, st, m.from[st - m.streams], &more, err));
         if (!more) m.heap[0] = m.heap[--m.n];
         if (m.n) sift_down(s, &m, 0);
     }
@@ -274,39 +275,39 @@ static bool has_bit(const uint64_t *bits, uint64_t i) {
     return bits[i / 64] >> i % 64 & 1;
 }
 
-// Adds the blocks in which the name stands.
+// Adds the blocks that have events of that name.
 static xpl_status_t add_blocks(const struct xpl_trace *t, const struct trc_name *name,
                                uint64_t *blocks, struct xpl_error *err) {
     const uint8_t *p = t->name_blocks + name->first;
     const uint8_t *const end = p + name->len;
-    bool sound = trc_sum(p, (size_t)name->len) == name->sum;
-    for (uint64_t block = UINT64_MAX; sound && p < end;) {
+    bool valid = trc_sum(p, (size_t)name->len) == name->sum;
+    for (uint64_t block = UINT64_MAX; valid && p < end;) {
         uint64_t step = 0;
         unsigned shift = 0;
         for (; p < end && shift < 63 && *p & 0x80; shift += 7)
             step |= (uint64_t)(*p++ & 0x7f) << shift;
         if (p < end) step |= (uint64_t)*p++ << shift;
         block += step;
-        sound = block < t->n[TRC_BLOCKS];
-        if (sound) set_bit(blocks, block);
+        valid = block < t->n[TRC_BLOCKS];
+        if (valid) set_bit(blocks, block);
     }
-    if (!sound)
+    if (!valid)
         XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "trace index: the blocks of a name are damaged");
     return XPL_OK;
 }
 
-static xpl_status_t search_block(struct selection *s, uint64_t block, const uint64_t *wanted,
+static xpl_status_t search_block(struct selection *s, uint64_t block, const uint64_t *names,
                                  struct xpl_error *err) {
     struct trc_view v;
-    XPL_TRY(still_wanted(s, err));
+    XPL_TRY(check_cancelled(s, err));
     XPL_TRY(trc_view_block(s->t, block, &v, err));
     for (uint32_t i = 0; i < v.n; i++) {
         const uint64_t name = trc_get(&v, TRC_NAME, i);
         struct trc_event e;
-        if (name >= s->t->n[TRC_STRINGS] || !has_bit(wanted, name)) continue;
+        if (name >= s->t->n[TRC_STRINGS] || !has_bit(names, name)) continue;
         XPL_TRY(trc_get_event(s->t, &v, i, &e, err));
         if (s->tpu_core && !s->o->full_dma && is_middle(s, &e)) continue;
-        XPL_TRY(show(s, &e, err));
+        XPL_TRY(add_shown(s, &e, err));
     }
     return XPL_OK;
 }
@@ -315,17 +316,17 @@ static xpl_status_t select_prefix(struct selection *s, struct xpl_error *err) {
     const struct xpl_trace *const t = s->t;
     const size_t words = (size_t)t->n[TRC_BLOCKS] / 64 + 1;
     uint64_t first, end;
-    uint64_t *const wanted = xpl_arena_zalloc(s->arena, (size_t)(t->n[TRC_STRINGS] / 64 + 1) * 8);
+    uint64_t *const names = xpl_arena_zalloc(s->arena, (size_t)(t->n[TRC_STRINGS] / 64 + 1) * 8);
     uint64_t *const blocks = xpl_arena_zalloc(s->arena, words * 8);
-    if (!wanted || !blocks) XPL_RETURN_OOM(err, "trace search");
+    if (!names || !blocks) XPL_RETURN_OOM(err, "trace search");
     find_prefix(t, s->o->search_prefix, &first, &end);
     for (; first < end; first++) {
-        set_bit(wanted, t->names[first].string);
+        set_bit(names, t->names[first].string);
         XPL_TRY(add_blocks(t, &t->names[first], blocks, err));
     }
     for (size_t i = 0; i < words; i++)
         for (uint64_t left = blocks[i]; left; left &= left - 1)
-            XPL_TRY(search_block(s, i * 64 + (unsigned)__builtin_ctzll(left), wanted, err));
+            XPL_TRY(search_block(s, i * 64 + (unsigned)__builtin_ctzll(left), names, err));
     return XPL_OK;
 }
 
@@ -337,7 +338,7 @@ static xpl_status_t find_in_level(struct selection *s, unsigned level, uint64_t 
     for (uint64_t b = trc_find_block(t, level, ts); b < t->footer->level_first[level + 1]; b++) {
         struct trc_view v;
         if (t->blocks[b].first_ts > ts) break;
-        XPL_TRY(still_wanted(s, err));
+        XPL_TRY(check_cancelled(s, err));
         XPL_TRY(trc_view_block(t, b, &v, err));
         for (uint32_t i = 0; i < v.n; i++) {
             struct trc_event e;
@@ -346,7 +347,7 @@ static xpl_status_t find_in_level(struct selection *s, unsigned level, uint64_t 
             if (e.serial != s->o->unique_id) continue;
             if (e.dur != dur || !xpl_str_eq(trc_str(t, e.name), s->o->event_name)) return XPL_OK;
             *ret_found = true;
-            return show(s, &e, err);
+            return add_shown(s, &e, err);
         }
     }
     return XPL_OK;
@@ -369,8 +370,8 @@ static xpl_status_t select_one(struct selection *s, struct xpl_error *err) {
 
 // ---- rows ----
 
-// The events row by row, as they came within each: upstream prints so, counters before the rest of
-// a device.
+// Orders the events row by row, each row in the order found: this is upstream's order.  Counters
+// come before the other rows of a device.
 static xpl_status_t by_row(struct selection *s, struct trc_shown *ret, struct xpl_error *err) {
     const uint64_t tracks = s->t->n[TRC_TRACKS];
     size_t *const at = xpl_arena_zalloc(s->arena, ((size_t)tracks + 1) * sizeof *at);
@@ -379,7 +380,7 @@ static xpl_status_t by_row(struct selection *s, struct trc_shown *ret, struct xp
     for (size_t i = 0; i < s->shown.n; i++)
         at[s->shown.v[i].track]++;
     size_t n = 0;
-    for (uint64_t i = 0, end; i < tracks; i = end) { // tracks of a device stand together
+    for (uint64_t i = 0, end; i < tracks; i = end) { // tracks of a device are neighbours
         for (end = i; end < tracks && s->t->tracks[end].device == s->t->tracks[i].device;)
             end++;
         for (unsigned named = 2; named-- > 0;)
@@ -402,7 +403,7 @@ xpl_status_t trc_select(const struct xpl_trace *t, xpl_str_t host,
                         struct xpl_arena *arena, struct trc_shown *ret, struct xpl_error *err) {
     struct selection s = {.t = t, .o = o, .exec = exec, .arena = arena};
     *ret = (struct trc_shown){.one = o->event_name.len != 0};
-    XPL_TRY(know_devices(&s, host, err));
+    XPL_TRY(classify_devices(&s, host, err));
     if (o->event_name.len)
         XPL_TRY(select_one(&s, err));
     else if (o->search_prefix.len)

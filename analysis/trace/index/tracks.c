@@ -8,7 +8,7 @@
 
 // ---- gathering ----
 
-// Lines of one row stand together.
+// Lines of one row become neighbours.
 static int by_row(const void *pa, const void *pb) {
     const struct line_src *const a = *(const struct line_src *const *)pa;
     const struct line_src *const b = *(const struct line_src *const *)pb;
@@ -216,7 +216,7 @@ static void sort_tail(const struct track *t, size_t m, struct place *places, str
         to[i] = t->recs[places[i].at];
 }
 
-// Puts what stands behind the first m records, which are in order, in between.
+// Merges the records after the first m into those, which are in order.
 static bool merge_tail(struct track *t, size_t m, bool tail_sorted) {
     const size_t tail = t->n - m;
     struct rec *const copy =
@@ -226,7 +226,7 @@ static bool merge_tail(struct track *t, size_t m, bool tail_sorted) {
         memcpy(copy, t->recs + m, tail * sizeof *copy);
     else
         sort_tail(t, m, (struct place *)(void *)(copy + tail), copy);
-    for (size_t left = tail, to = t->n; left;) // from behind; of a tie the first stays first
+    for (size_t left = tail, to = t->n; left;) // from the end; of a tie the first stays first
         t->recs[--to] =
             m && comes_before(&copy[left - 1], &t->recs[m - 1]) ? t->recs[--m] : copy[--left];
     xpl_sys_free(copy);
@@ -258,7 +258,7 @@ static void sort_track(void *ctx, size_t i) {
         t->failed = !sort_recs(t);
 }
 
-// Order of tracks, in which events stand that begin and end together.
+// Order of tracks, and so of events that begin and end together.
 static int by_place(const void *pa, const void *pb, void *ctx) {
     const struct builder *const b = ctx;
     const struct track *const a = pa, *const c = pb;

@@ -1,5 +1,5 @@
 // An index as bytes: blocks level by level, encoded in parallel and written in order; then tables.
-// Which names a block holds is found with it, and turned round into the blocks of each name.
+// The names in a block are found while it is encoded, and inverted into the blocks of each name.
 #include <stdatomic.h>
 #include <string.h>
 
@@ -65,7 +65,7 @@ static void pick_levels(void *ctx, size_t i) {
     l->n_picks[i] = (size_t)(to - (l->picks + l->b->bucket_first[i]));
 }
 
-static void spread_levels(void *ctx, size_t i) {
+static void place_levels(void *ctx, size_t i) {
     struct leveling *const l = ctx;
     struct rec *const *const from = l->picks + l->b->bucket_first[i];
     for (size_t k = 0; k < l->n_picks[i]; k++)
@@ -77,7 +77,7 @@ static bool sort_levels(struct leveling *l, struct xpl_arena *arena) {
     l->end = b->n_levels < TRC_DECIDED ? b->n_levels : TRC_LEVELS;
     l->at = xpl_arena_zalloc(arena, b->n_buckets * sizeof *l->at);
     l->n_picks = xpl_arena_zalloc(arena, b->n_buckets * sizeof *l->n_picks);
-    // At last nobody needs the order any more.
+    // The last write may reuse the order's memory.
     l->picks =
         l->end == TRC_LEVELS ? b->order : xpl_arena_array(arena, b->n_events, sizeof(*l->picks));
     if (!l->at || !l->n_picks || !l->picks) return false;
@@ -93,7 +93,7 @@ static bool sort_levels(struct leveling *l, struct xpl_arena *arena) {
     }
     l->by_level = xpl_arena_array(arena, l->n, sizeof(*l->by_level));
     if (!l->by_level) return false;
-    xpl_exec_run(b->exec, b->n_buckets, spread_levels, l);
+    xpl_exec_run(b->exec, b->n_buckets, place_levels, l);
     return true;
 }
 
@@ -103,7 +103,8 @@ struct columns {
     uint64_t v[TRC_COLUMNS][TRC_BLOCK];
 };
 
-static void fill(const struct builder *b, struct rec *const *recs, size_t n, struct columns *c) {
+static void fill_columns(const struct builder *b, struct rec *const *recs, size_t n,
+                         struct columns *c) {
     for (size_t i = 0; i < n; i++) {
         const struct rec *const r = recs[i];
         c->v[TRC_TS][i] = r->ts;
@@ -171,7 +172,7 @@ struct blocks {
     size_t seen_words;
 };
 
-// Ranks of a block's names.  They stand where its events stood in by_level, which are done with.
+// Ranks of a block's names.  They overwrite its events in by_level, which are not needed any more.
 static uint32_t *ranks_of(const struct blocks *bl, const struct span *s) {
     return (uint32_t *)(void *)(bl->by_level + s->first);
 }
@@ -200,7 +201,7 @@ static void encode_job(void *ctx, size_t job) {
         struct span *const s = &bl->spans[i];
         struct rec *const *const recs = bl->by_level + s->first;
         struct columns c;
-        fill(bl->b, recs, s->n, &c);
+        fill_columns(bl->b, recs, s->n, &c);
         encode(recs[0], &c, s->n, p, &bl->refs[i]);
         p += bl->refs[i].size;
         find_ranks(bl, &c, bl->seen + job * bl->seen_words, s);
@@ -235,7 +236,7 @@ static bool put_blocks(struct blocks *bl, struct output *o) {
     bl->seen = xpl_arena_zalloc(bl->arena, jobs * bl->seen_words * sizeof *bl->seen);
     if (!bl->buffers || !bl->lengths || !bl->seen) return false;
     for (bl->wave = 0; bl->wave < bl->n && !o->failed; bl->wave += jobs * JOB_BLOCKS) {
-        if (xpl_exec_cancelled(bl->b->exec)) return true; // the caller asks, too
+        if (xpl_exec_cancelled(bl->b->exec)) return true; // the caller checks, too
         const uint64_t left = bl->n - bl->wave;
         const size_t run =
             left < jobs * JOB_BLOCKS ? (size_t)((left + JOB_BLOCKS - 1) / JOB_BLOCKS) : jobs;
@@ -304,7 +305,7 @@ static size_t put_varint(uint64_t v, uint8_t *to) {
     return n;
 }
 
-// Tells each name its blocks; without `list` only how long that is.
+// Lists each name's blocks; without `list` only counts the bytes.
 static void list_blocks(const struct blocks *bl, struct trc_name *names, uint64_t *next,
                         uint8_t *list) {
     uint8_t nothing[10];
@@ -350,20 +351,18 @@ static void put_frames_json(const struct builder *b, struct output *o) {
     put_table(o, TRC_FRAMES_JSON, json.p, json.failed ? 0 : json.n);
 }
 
-#define PUT_VEC(o, table, vec) put_table((o), (table), (vec).v, (vec).n * sizeof *(vec).v)
-
 static bool put_tables(const struct blocks *bl, struct output *o) {
     const struct builder *const b = bl->b;
     put_table(o, TRC_BLOCKS, bl->refs, bl->n * sizeof *bl->refs);
     if (!put_strings(b, bl->arena, o) || !put_tracks(b, bl->arena, o) || !put_names(bl, o))
         return false;
-    PUT_VEC(o, TRC_DEVICES, b->devices);
-    PUT_VEC(o, TRC_RESOURCES, b->resources);
-    PUT_VEC(o, TRC_ARGS, b->args);
-    PUT_VEC(o, TRC_PLANES, b->plane_rows);
-    PUT_VEC(o, TRC_STAT_MDS, b->stat_mds);
-    PUT_VEC(o, TRC_EVENT_MDS, b->event_mds);
-    PUT_VEC(o, TRC_FRAMES, b->frames);
+    put_table(o, TRC_DEVICES, b->devices.v, b->devices.n * sizeof *b->devices.v);
+    put_table(o, TRC_RESOURCES, b->resources.v, b->resources.n * sizeof *b->resources.v);
+    put_table(o, TRC_ARGS, b->args.v, b->args.n * sizeof *b->args.v);
+    put_table(o, TRC_PLANES, b->plane_rows.v, b->plane_rows.n * sizeof *b->plane_rows.v);
+    put_table(o, TRC_STAT_MDS, b->stat_mds.v, b->stat_mds.n * sizeof *b->stat_mds.v);
+    put_table(o, TRC_EVENT_MDS, b->event_mds.v, b->event_mds.n * sizeof *b->event_mds.v);
+    put_table(o, TRC_FRAMES, b->frames.v, b->frames.n * sizeof *b->frames.v);
     put_frames_json(b, o);
     return true;
 }

@@ -94,12 +94,31 @@ void xpl_store_drop_readers(struct xpl_store *s) {
     }
 }
 
+// What is wrong with a file that was moved aside meanwhile says nothing about the new one.
+void xpl_store_read_failed(struct xpl_store *s, struct xpl_db *db, int rc) {
+    atomic_fetch_add(&s->read_errors, 1);
+    if (!xpl_store_is_damage(rc) || xpl_db_moved(db)) return;
+    if (atomic_load(&s->role) == XPL_STORE_WRITER)
+        atomic_store(&s->broken, true);
+    else
+        xpl_store_notice(s, "%s is broken (%s), and not ours to repair", s->path,
+                         sqlite3_errstr(rc));
+}
+
 static int open_reader(struct xpl_store *s, struct xpl_db **ret, enum xpl_db_kind *ret_kind) {
     char why[128];
     struct xpl_db *db = NULL;
     int rc = xpl_db_open(s->path, atomic_load(&s->immutable) ? XPL_DB_READ_IMMUTABLE : XPL_DB_READ,
                          &db, why, sizeof why);
     if (rc == SQLITE_OK) rc = xpl_db_kind(db, ret_kind);
+    // The file may be another one than before, with another secret.
+    if (rc == SQLITE_OK && *ret_kind == XPL_DB_OURS) {
+        const int got = xpl_store_load_secret(s, db);
+        if (got == SQLITE_NOMEM)
+            rc = got;
+        else if (got != SQLITE_OK)
+            xpl_store_read_failed(s, db, got);
+    }
     if (rc == SQLITE_OK)
         *ret = db;
     else
@@ -119,6 +138,13 @@ void xpl_store_reader_done(struct xpl_store *s, struct xpl_db *db, int rc) {
     pthread_cond_signal(&s->cond);
     pthread_mutex_unlock(&s->mu);
     if (!keep) xpl_db_close(db);
+}
+
+void xpl_store_read_done(struct xpl_store *s, struct xpl_db *db, int rc) {
+    const bool usual =
+        rc == SQLITE_OK || rc == SQLITE_ROW || rc == SQLITE_DONE || rc == SQLITE_TOOBIG;
+    if (!usual && rc != SQLITE_NOMEM) xpl_store_read_failed(s, db, rc);
+    xpl_store_reader_done(s, db, usual ? SQLITE_OK : rc);
 }
 
 // An idle connection, or leave to open one (*ret_open, counted already); neither when OFF.
@@ -296,6 +322,7 @@ static int open_writer(struct xpl_store *s, struct xpl_db **ret, enum xpl_db_kin
         if (rc == SQLITE_OK) rc = xpl_db_make_ours(db, *ret_kind);
         if (rc == SQLITE_OK) rc = xpl_db_migrate(db, *ret_kind);
         if (rc == SQLITE_OK) rc = xpl_db_prepare_all(db);
+        if (rc == SQLITE_OK) rc = xpl_store_make_secret(s, db);
         if (rc == SQLITE_OK) {
             *ret = db;
             return SQLITE_OK;

@@ -30,7 +30,7 @@ int xpl_store_used(struct xpl_store *s, uint64_t *ret) {
 
 int xpl_store_delete_result(struct xpl_store *s, int64_t id) {
     int rc = run_with_id(s, XPL_SQL_DATA_DEL, id);
-    if (rc == SQLITE_OK) rc = run_with_id(s, XPL_SQL_FILE_DEL, id);
+    if (rc == SQLITE_OK) rc = run_with_id(s, XPL_SQL_RESULT_PROFILE_DEL, id);
     if (rc == SQLITE_OK) rc = run_with_id(s, XPL_SQL_RESULT_DEL, id);
     // An index that shows what is not there would otherwise keep the loops below going for ever.
     return rc == SQLITE_OK && sqlite3_changes(s->w->h) != 1 ? SQLITE_CORRUPT : rc;
@@ -91,23 +91,30 @@ static int remove_profile(struct xpl_store *s, int64_t profile) {
     int64_t result = -1;
     int rc = SQLITE_OK;
     while (rc == SQLITE_OK) {
-        rc = ask_int(s, XPL_SQL_RESULT_OF_FILE, profile, &result);
+        rc = ask_int(s, XPL_SQL_RESULT_OF_PROFILE, profile, &result);
         if (rc != SQLITE_OK || result < 0) break;
         rc = xpl_store_delete_result(s, result);
     }
     if (rc == SQLITE_OK) rc = xpl_store_delete_rows(s, profile);
+    if (rc == SQLITE_OK) rc = run_with_id(s, XPL_SQL_FILE_DEL, profile);
     if (rc == SQLITE_OK) rc = run_with_id(s, XPL_SQL_PROFILE_DEL, profile);
     return rc == SQLITE_OK && sqlite3_changes(s->w->h) != 1 ? SQLITE_CORRUPT : rc;
 }
 
+static int run_plain(struct xpl_store *s, enum xpl_sql sql) {
+    int rc = SQLITE_OK;
+    sqlite3_stmt *st = xpl_db_stmt(s->w, sql, &rc);
+    return st ? xpl_db_run(st) : rc;
+}
+
 static int sweep_gone(struct xpl_store *s, int64_t gone_s, int *budget) {
     const int64_t now = xpl_store_now_ms() / 1000;
-    int rc = run_with_id(s, XPL_SQL_PROFILE_GONE, now);
     int64_t id = 0;
-    if (rc == SQLITE_OK) {
-        sqlite3_stmt *st = xpl_db_stmt(s->w, XPL_SQL_PROFILE_BACK, &rc);
-        if (st) rc = xpl_db_run(st);
-    }
+    int rc = run_with_id(s, XPL_SQL_FILE_GONE, now);
+    if (rc == SQLITE_OK) rc = run_plain(s, XPL_SQL_FILE_BACK);
+    if (rc == SQLITE_OK) rc = run_with_id(s, XPL_SQL_PROFILE_GONE, now);
+    if (rc == SQLITE_OK) rc = run_plain(s, XPL_SQL_PROFILE_BACK);
+    if (rc == SQLITE_OK) rc = run_with_id(s, XPL_SQL_FILE_SWEEP, now - gone_s);
     while (rc == SQLITE_OK && *budget > 0) {
         rc = ask_int(s, XPL_SQL_PROFILE_SWEEP, now - gone_s, &id);
         if (rc != SQLITE_OK || id < 0) break;
@@ -117,15 +124,29 @@ static int sweep_gone(struct xpl_store *s, int64_t gone_s, int *budget) {
     return rc;
 }
 
-static int sweep_versions(struct xpl_store *s, uint32_t version, int *budget) {
+// A result of that name in another version; -1: there is none.
+static int find_stale(struct xpl_store *s, const struct xpl_store_version *v, int64_t *ret) {
     int rc = SQLITE_OK;
-    int64_t id = 0;
-    while (rc == SQLITE_OK && *budget > 0) {
-        rc = ask_int(s, XPL_SQL_RESULT_STALE, version, &id);
-        if (rc != SQLITE_OK || id < 0) break;
-        rc = xpl_store_delete_result(s, id);
-        --*budget;
-    }
+    sqlite3_stmt *st = xpl_db_stmt(s->w, XPL_SQL_RESULT_STALE, &rc);
+    if (!st) return rc;
+    rc = sqlite3_bind_int64(st, 1, v->version);
+    if (rc == SQLITE_OK) rc = xpl_db_bind_text(st, 2, xpl_store_kind_name(v->kind));
+    if (rc == SQLITE_OK) rc = xpl_db_bind_text(st, 3, v->name);
+    if (rc == SQLITE_OK) rc = xpl_db_int(st, -1, ret);
+    (void)sqlite3_clear_bindings(st);
+    return rc;
+}
+
+static int sweep_versions(struct xpl_store *s, const struct xpl_store_maintenance *m, int *budget) {
+    int rc = SQLITE_OK;
+    for (size_t i = 0; rc == SQLITE_OK && i < m->n_current; i++)
+        while (rc == SQLITE_OK && *budget > 0) {
+            int64_t id = -1;
+            rc = find_stale(s, &m->current[i], &id);
+            if (rc != SQLITE_OK || id < 0) break;
+            rc = xpl_store_delete_result(s, id);
+            --*budget;
+        }
     return rc;
 }
 
@@ -137,10 +158,10 @@ static int sweep_names(struct xpl_store *s) {
     return rc;
 }
 
-static int sweep(struct xpl_store *s, uint32_t version, int64_t gone_s, int *budget) {
+static int sweep(struct xpl_store *s, const struct xpl_store_maintenance *m, int *budget) {
     int rc = xpl_store_flush_touches(s);
-    if (rc == SQLITE_OK && version) rc = sweep_versions(s, version, budget);
-    if (rc == SQLITE_OK && s->catalogue_known) rc = sweep_gone(s, gone_s, budget);
+    if (rc == SQLITE_OK) rc = sweep_versions(s, m, budget);
+    if (rc == SQLITE_OK && s->catalogue_known) rc = sweep_gone(s, m->gone_s, budget);
     if (rc == SQLITE_OK) rc = xpl_store_make_room(s, 0);
     if (rc == SQLITE_OK && s->rows_deleted && *budget > 0) rc = sweep_names(s);
     return rc;
@@ -157,7 +178,7 @@ static int shrink(struct xpl_store *s, bool *ret_more) {
     return xpl_db_exec(s->w, "PRAGMA incremental_vacuum(256)");
 }
 
-xpl_status_t xpl_store_maintain(struct xpl_store *s, uint32_t version, int64_t gone_s,
+xpl_status_t xpl_store_maintain(struct xpl_store *s, const struct xpl_store_maintenance *m,
                                 bool *ret_more, struct xpl_error *err) {
     bool own, more = false;
     int budget = BATCH;
@@ -165,7 +186,7 @@ xpl_status_t xpl_store_maintain(struct xpl_store *s, uint32_t version, int64_t g
     XPL_TRY(xpl_store_enter(s, &own, err));
     if (!own)
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "store: maintenance inside a transaction");
-    int rc = sweep(s, version, gone_s, &budget);
+    int rc = sweep(s, m, &budget);
     if (rc == SQLITE_OK) rc = shrink(s, &more);
     XPL_TRY(xpl_store_leave(s, own, rc, err));
     if (ret_more) *ret_more = more || budget == 0;

@@ -36,6 +36,7 @@ struct xpl_store {
     pthread_cond_t cond;
     struct xpl_db *idle;
     unsigned n_open;
+    uint8_t secret[XPL_STORE_SECRET];
     uint64_t epoch; // grows when the file at the path becomes another one
     char notices[STORE_NOTICES][STORE_NOTICE_SIZE];
     unsigned notice_first, n_notices;
@@ -45,6 +46,7 @@ struct xpl_store {
     atomic_bool broken;    // some thread saw damage; the writer moves the file aside
     atomic_bool lost;      // the file is not at its path any more; the writer makes a new one
     atomic_bool unclean;
+    atomic_uint_fast64_t secret_generation;
     atomic_uint_fast64_t hits, misses, read_errors, puts, dropped, evicted, rebuilds, used_bytes;
     _Atomic int64_t touched[STORE_TOUCHES]; // ids of results that were read
 };
@@ -67,14 +69,24 @@ void xpl_store_rebuild(struct xpl_store *s, const char *why);
 // A reader connection, or NULL when none can be had; give it back with what happened to it.
 struct xpl_db *xpl_store_reader(struct xpl_store *s);
 void xpl_store_reader_done(struct xpl_store *s, struct xpl_db *db, int rc);
+// The same after a read that ended with `rc`, whatever that is; counts a failure.
+void xpl_store_read_done(struct xpl_store *s, struct xpl_db *db, int rc);
+// Counts a failed read; damage is left to the writer to repair.
+void xpl_store_read_failed(struct xpl_store *s, struct xpl_db *db, int rc);
 void xpl_store_drop_readers(struct xpl_store *s);
+
+// profiles.c: takes over the secret of the database, if it has one; the writer gives it the
+// process's own if it has none.
+int xpl_store_load_secret(struct xpl_store *s, struct xpl_db *db);
+int xpl_store_make_secret(struct xpl_store *s, struct xpl_db *db);
+void xpl_store_set_secret(struct xpl_store *s, const uint8_t secret[XPL_STORE_SECRET]);
 
 // tx.c: runs the body of a put inside the caller's transaction or one of its own.
 xpl_status_t xpl_store_enter(struct xpl_store *s, bool *ret_own, struct xpl_error *err);
 xpl_status_t xpl_store_leave(struct xpl_store *s, bool own, int rc, struct xpl_error *err);
 
 // Inside a transaction.
-int xpl_store_profile_id(struct xpl_store *s, const struct xpl_fingerprint *print, int64_t *ret);
+int xpl_store_profile_row(struct xpl_store *s, const struct xpl_profile_id *id, int64_t *ret);
 int xpl_store_delete_result(struct xpl_store *s, int64_t id);
 int xpl_store_delete_rows(struct xpl_store *s, int64_t profile_id);
 int xpl_store_flush_touches(struct xpl_store *s);
@@ -82,6 +94,8 @@ int xpl_store_flush_touches(struct xpl_store *s);
 // transaction.  SQLITE_TOOBIG when they cannot.
 int xpl_store_make_room(struct xpl_store *s, uint64_t need);
 int xpl_store_used(struct xpl_store *s, uint64_t *ret);
+// As it is written in the database.
+xpl_str_t xpl_store_kind_name(enum xpl_store_kind kind);
 // The 40 bytes that stand for a file in the database.
 void xpl_store_print_bytes(const struct xpl_fingerprint *print, uint8_t out[40]);
 

@@ -15,27 +15,6 @@
 
 enum { MAX_TEXT = 4096, ROW_BYTES = 192 };
 
-// --- Profiles ---
-
-int xpl_store_profile_id(struct xpl_store *s, const struct xpl_fingerprint *print, int64_t *ret) {
-    uint8_t bytes[40];
-    xpl_store_print_bytes(print, bytes);
-    int rc = SQLITE_OK;
-    sqlite3_stmt *st = xpl_db_stmt(s->w, XPL_SQL_PROFILE_FIND, &rc);
-    if (!st) return rc;
-    rc = xpl_db_bind_blob(st, 1, (xpl_bytes_t){bytes, sizeof bytes});
-    if (rc == SQLITE_OK) rc = xpl_db_int(st, -1, ret);
-    if (rc != SQLITE_OK || *ret >= 0) return rc;
-    st = xpl_db_stmt(s->w, XPL_SQL_PROFILE_ADD, &rc);
-    if (!st) return rc;
-    rc = xpl_db_bind_blob(st, 1, (xpl_bytes_t){bytes, sizeof bytes});
-    if (rc == SQLITE_OK) rc = xpl_db_bind_u64(st, 2, print->size);
-    if (rc == SQLITE_OK) rc = sqlite3_bind_int64(st, 3, print->mtime_ns);
-    if (rc == SQLITE_OK) rc = xpl_db_run(st);
-    if (rc == SQLITE_OK) *ret = sqlite3_last_insert_rowid(s->w->h);
-    return rc;
-}
-
 int xpl_store_delete_rows(struct xpl_store *s, int64_t profile_id) {
     static const enum xpl_sql each[] = {XPL_SQL_OP_DEL, XPL_SQL_KERNEL_DEL, XPL_SQL_STEP_DEL,
                                         XPL_SQL_PROFILE_NO_ROWS};
@@ -195,12 +174,12 @@ static size_t at_most(size_t n) {
     return n < XPL_ROWS_MAX ? n : XPL_ROWS_MAX;
 }
 
-static int put_rows(struct xpl_store *s, const struct xpl_fingerprint *file, uint32_t version,
+static int put_rows(struct xpl_store *s, const struct xpl_profile_id *id, uint32_t version,
                     const struct xpl_rows *rows, struct names *n) {
     const size_t ops = at_most(rows->n_ops), kernels = at_most(rows->n_kernels),
                  steps = at_most(rows->n_steps);
     int64_t profile = 0;
-    int rc = xpl_store_profile_id(s, file, &profile);
+    int rc = xpl_store_profile_row(s, id, &profile);
     rc = rc ? rc : xpl_store_delete_rows(s, profile);
     rc = rc ? rc : xpl_store_make_room(s, (ops + kernels + steps) * ROW_BYTES);
     for (size_t i = 0; rc == SQLITE_OK && i < ops; i++)
@@ -212,7 +191,7 @@ static int put_rows(struct xpl_store *s, const struct xpl_fingerprint *file, uin
     return rc ? rc : mark_profile(s, profile, version, rows, n);
 }
 
-xpl_status_t xpl_store_put_rows(struct xpl_store *s, const struct xpl_fingerprint *file,
+xpl_status_t xpl_store_put_rows(struct xpl_store *s, const struct xpl_profile_id *profile,
                                 uint32_t version, const struct xpl_rows *rows,
                                 struct xpl_error *err) {
     bool own;
@@ -220,7 +199,7 @@ xpl_status_t xpl_store_put_rows(struct xpl_store *s, const struct xpl_fingerprin
     struct names n = {.s = s};
     xpl_arena_init(&n.arena, (size_t)256 << 20);
     xpl_buf_init(&n.clean, MAX_TEXT);
-    const int rc = put_rows(s, file, version, rows, &n);
+    const int rc = put_rows(s, profile, version, rows, &n);
     xpl_buf_fini(&n.clean);
     xpl_arena_fini(&n.arena);
     return xpl_store_leave(s, own, rc, err);

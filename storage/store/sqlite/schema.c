@@ -53,8 +53,8 @@ static const char v1_results[] =
     " PRIMARY KEY(profile_id, result_id)) WITHOUT ROWID;"
     "CREATE INDEX result_files_by_result ON result_files(result_id);";
 
-// Rows.  Texts repeat over hosts and sessions, so they are kept once.
-static const char v1_rows[] =
+// Rows, the same in versions 1 and 2.  Texts repeat over hosts and sessions, so they are kept once.
+static const char rows_tables[] =
     "CREATE TABLE names(id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);"
     "CREATE TABLE op_rows("
     " profile_id INTEGER NOT NULL REFERENCES profiles(id), seq INTEGER NOT NULL,"
@@ -83,7 +83,6 @@ static const char v1_rows[] =
     " compile_ps INTEGER, host_ps INTEGER, idle_ps INTEGER, other_ps INTEGER,"
     " PRIMARY KEY(profile_id, seq)) WITHOUT ROWID;";
 
-// What people query.
 static const char v1_views[] =
     "CREATE VIEW ops AS SELECT s.name AS session, s.mtime_ns AS session_mtime_ns, h.name AS host,"
     " r.on_device, m.text AS module, n.text AS name, c.text AS category,"
@@ -111,9 +110,89 @@ static const char v1_views[] =
     " JOIN hosts h ON h.fingerprint=p.fingerprint JOIN sessions s ON s.id=h.session_id"
     " LEFT JOIN names n ON n.id=r.name_id;";
 
+// Version 2: profiles are known by their content.  Everything can be made again, so what hung on
+// files goes; what only describes LOGDIR stays.
+static const char v2_drop[] =
+    "DROP VIEW ops; DROP VIEW kernels; DROP VIEW steps;"
+    "DROP TABLE result_files; DROP TABLE result_data; DROP TABLE results;"
+    "DROP TABLE op_rows; DROP TABLE kernel_rows; DROP TABLE step_rows; DROP TABLE names;"
+    "DROP TABLE profiles;";
+
+static const char v2_profiles[] =
+    "CREATE TABLE settings(name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;"
+    // One row per content that something was made from, or that a file was found to hold.
+    "CREATE TABLE profiles("
+    " id INTEGER PRIMARY KEY,"
+    " content_id BLOB NOT NULL UNIQUE,"
+    " size_bytes INTEGER,"
+    " device_type TEXT, device_cores INTEGER,"
+    " rows_version INTEGER, rows_at_ms INTEGER,"
+    " gone_at INTEGER);"
+    "CREATE INDEX profiles_by_size ON profiles(size_bytes);"
+    "CREATE INDEX profiles_by_rows ON profiles(rows_at_ms) WHERE rows_at_ms IS NOT NULL;"
+    "CREATE INDEX profiles_gone ON profiles(gone_at) WHERE gone_at IS NOT NULL;"
+    // Which files hold which content.
+    "CREATE TABLE profile_files("
+    " fingerprint BLOB PRIMARY KEY,"
+    " profile_id INTEGER NOT NULL REFERENCES profiles(id),"
+    " gone_at INTEGER) WITHOUT ROWID;"
+    "CREATE INDEX profile_files_by_profile ON profile_files(profile_id);"
+    "CREATE INDEX profile_files_gone ON profile_files(gone_at) WHERE gone_at IS NOT NULL;"
+    "CREATE INDEX hosts_by_size ON hosts(size_bytes);";
+
+static const char v2_results[] =
+    "CREATE TABLE results("
+    " id INTEGER PRIMARY KEY,"
+    " digest INTEGER NOT NULL, key BLOB NOT NULL,"
+    " kind TEXT NOT NULL, name TEXT NOT NULL, options TEXT NOT NULL, version INTEGER NOT NULL,"
+    " n_hosts INTEGER NOT NULL,"
+    " size_bytes INTEGER NOT NULL, checksum INTEGER NOT NULL,"
+    " made_at_ms INTEGER NOT NULL, used_at_ms INTEGER NOT NULL,"
+    " meta BLOB);"
+    "CREATE INDEX results_by_digest ON results(digest);"
+    "CREATE INDEX results_by_use ON results(used_at_ms);"
+    "CREATE INDEX results_by_version ON results(kind, name, version);"
+    "CREATE TABLE result_data(id INTEGER PRIMARY KEY REFERENCES results(id), data BLOB NOT NULL);"
+    "CREATE TABLE result_profiles("
+    " profile_id INTEGER NOT NULL REFERENCES profiles(id),"
+    " result_id INTEGER NOT NULL REFERENCES results(id),"
+    " PRIMARY KEY(profile_id, result_id)) WITHOUT ROWID;"
+    "CREATE INDEX result_profiles_by_result ON result_profiles(result_id);";
+
+// What people query.
+static const char v2_views[] =
+    "CREATE VIEW ops AS SELECT s.name AS session, s.mtime_ns AS session_mtime_ns, h.name AS host,"
+    " r.on_device, m.text AS module, n.text AS name, c.text AS category,"
+    " f.text AS framework_op, o.text AS source,"
+    " r.occurrences, r.time_ps, r.self_time_ps, r.min_time_ps, r.dma_stall_ps, r.flops,"
+    " r.bytes_accessed, r.num_cores"
+    " FROM op_rows r JOIN names n ON n.id=r.name_id JOIN profile_files p ON "
+    "p.profile_id=r.profile_id"
+    " JOIN hosts h ON h.fingerprint=p.fingerprint JOIN sessions s ON s.id=h.session_id"
+    " LEFT JOIN names m ON m.id=r.module_id LEFT JOIN names c ON c.id=r.category_id"
+    " LEFT JOIN names f ON f.id=r.framework_op_id LEFT JOIN names o ON o.id=r.source_id;"
+    "CREATE VIEW kernels AS SELECT s.name AS session, s.mtime_ns AS session_mtime_ns,"
+    " h.name AS host, n.text AS name, o.text AS op_name,"
+    " r.occurrences, r.total_ns, r.min_ns, r.max_ns, r.registers_per_thread,"
+    " r.static_shmem_bytes, r.dynamic_shmem_bytes, r.block_x, r.block_y, r.block_z,"
+    " r.grid_x, r.grid_y, r.grid_z, r.occupancy_percent, r.uses_tensor_core,"
+    " r.tensor_core_eligible"
+    " FROM kernel_rows r JOIN names n ON n.id=r.name_id JOIN profile_files p ON "
+    "p.profile_id=r.profile_id"
+    " JOIN hosts h ON h.fingerprint=p.fingerprint JOIN sessions s ON s.id=h.session_id"
+    " LEFT JOIN names o ON o.id=r.op_name_id;"
+    "CREATE VIEW steps AS SELECT s.name AS session, s.mtime_ns AS session_mtime_ns,"
+    " h.name AS host, r.step_num, r.core_id, n.text AS name, r.begin_ps, r.duration_ps,"
+    " r.compute_ps, r.input_ps, r.output_ps, r.collective_ps, r.compile_ps, r.host_ps,"
+    " r.idle_ps, r.other_ps"
+    " FROM step_rows r JOIN profile_files p ON p.profile_id=r.profile_id"
+    " JOIN hosts h ON h.fingerprint=p.fingerprint JOIN sessions s ON s.id=h.session_id"
+    " LEFT JOIN names n ON n.id=r.name_id;";
+
 // steps[v] brings a database of version v to version v + 1.  Never change one that was released.
-static const char *const step_1[] = {v1_catalogue, v1_results, v1_rows, v1_views, NULL};
-static const char *const *const steps[] = {step_1};
+static const char *const step_1[] = {v1_catalogue, v1_results, rows_tables, v1_views, NULL};
+static const char *const step_2[] = {v2_drop, v2_profiles, v2_results, rows_tables, v2_views, NULL};
+static const char *const *const steps[] = {step_1, step_2};
 enum { VERSION = sizeof steps / sizeof *steps };
 
 static int pragma_int(struct xpl_db *db, const char *sql, int64_t *ret) {
@@ -134,7 +213,7 @@ int xpl_db_kind(struct xpl_db *db, enum xpl_db_kind *ret) {
         *ret = XPL_DB_EMPTY;
     else if (app != APPLICATION_ID)
         *ret = XPL_DB_FOREIGN;
-    else if (version > VERSION)
+    else if (version < 0 || version > VERSION)
         *ret = XPL_DB_NEWER;
     else
         *ret = version == VERSION ? XPL_DB_OURS : XPL_DB_OLDER;

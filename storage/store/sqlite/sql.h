@@ -2,6 +2,14 @@
 #ifndef XPL_STORAGE_STORE_SQLITE_SQL_H_
 #define XPL_STORAGE_STORE_SQLITE_SQL_H_
 
+// Whether a profile is in LOGDIR, or may be: a file of its size that nothing is remembered of may
+// be a copy, or the same file after a remount.
+#define XPL_SQL_IN_LOGDIR                                                                          \
+    "(EXISTS (SELECT 1 FROM profile_files f JOIN hosts h ON h.fingerprint=f.fingerprint "          \
+    "WHERE f.profile_id=profiles.id) OR EXISTS (SELECT 1 FROM hosts h "                            \
+    "WHERE h.size_bytes=profiles.size_bytes AND NOT EXISTS "                                       \
+    "(SELECT 1 FROM profile_files f WHERE f.fingerprint=h.fingerprint)))"
+
 #define XPL_SQL_LIST(X)                                                                            \
     X(BEGIN, "BEGIN IMMEDIATE")                                                                    \
     X(COMMIT, "COMMIT")                                                                            \
@@ -16,27 +24,42 @@
     X(RESULT_MAX_ID, "SELECT max(id) FROM results")                                                \
     X(RESULT_TOUCH, "UPDATE results SET used_at_ms=?2 WHERE id=?1 AND used_at_ms<?2")              \
     X(RESULT_OLDEST, "SELECT id FROM results WHERE id<=?1 ORDER BY used_at_ms, id LIMIT 1")        \
-    X(RESULT_STALE, "SELECT id FROM results WHERE version<?1 UNION ALL "                           \
-                    "SELECT id FROM results WHERE version>?1 LIMIT 1")                             \
-    X(RESULT_OF_FILE, "SELECT result_id FROM result_files WHERE profile_id=?1 LIMIT 1")            \
+    X(RESULT_STALE, "SELECT id FROM results WHERE kind=?2 AND name=?3 AND version<?1 UNION ALL "   \
+                    "SELECT id FROM results WHERE kind=?2 AND name=?3 AND version>?1 LIMIT 1")     \
+    X(RESULT_OF_PROFILE, "SELECT result_id FROM result_profiles WHERE profile_id=?1 LIMIT 1")      \
     X(RESULT_DEL, "DELETE FROM results WHERE id=?1")                                               \
     X(DATA_ADD, "INSERT INTO result_data(id, data) VALUES(?1,?2)")                                 \
     X(DATA_DEL, "DELETE FROM result_data WHERE id=?1")                                             \
-    X(FILE_ADD, "INSERT OR IGNORE INTO result_files(profile_id, result_id) VALUES(?1,?2)")         \
-    X(FILE_DEL, "DELETE FROM result_files WHERE result_id=?1")                                     \
-    /* profiles: one version of one file each */                                                   \
-    X(PROFILE_FIND, "SELECT id FROM profiles WHERE fingerprint=?1")                                \
-    X(PROFILE_ADD, "INSERT INTO profiles(fingerprint, size_bytes, mtime_ns) VALUES(?1,?2,?3)")     \
+    X(RESULT_PROFILE_ADD,                                                                          \
+      "INSERT OR IGNORE INTO result_profiles(profile_id, result_id) VALUES(?1,?2)")                \
+    X(RESULT_PROFILE_DEL, "DELETE FROM result_profiles WHERE result_id=?1")                        \
+    /* profiles, and the files they lie in */                                                      \
+    X(SECRET_FIND, "SELECT value FROM settings WHERE name='profile_secret'")                       \
+    X(SECRET_ADD, "INSERT INTO settings(name, value) VALUES('profile_secret', ?1)")                \
+    X(FILE_FIND, "SELECT p.content_id FROM profile_files f JOIN profiles p ON p.id=f.profile_id "  \
+                 "WHERE f.fingerprint=?1")                                                         \
+    X(FILE_ADD, "INSERT OR REPLACE INTO profile_files(fingerprint, profile_id) VALUES(?1,?2)")     \
+    X(FILE_DEL, "DELETE FROM profile_files WHERE profile_id=?1")                                   \
+    X(FILE_GONE, "UPDATE profile_files SET gone_at=?1 WHERE gone_at IS NULL AND NOT EXISTS "       \
+                 "(SELECT 1 FROM hosts h WHERE h.fingerprint=profile_files.fingerprint)")          \
+    X(FILE_BACK, "UPDATE profile_files SET gone_at=NULL WHERE gone_at IS NOT NULL AND EXISTS "     \
+                 "(SELECT 1 FROM hosts h WHERE h.fingerprint=profile_files.fingerprint)")          \
+    X(FILE_SWEEP, "DELETE FROM profile_files WHERE fingerprint IN "                                \
+                  "(SELECT fingerprint FROM profile_files WHERE gone_at<=?1 LIMIT 256)")           \
+    X(SIZE_FIND, "SELECT 1 FROM profiles WHERE size_bytes=?1 LIMIT 1")                             \
+    X(PROFILE_FIND, "SELECT id FROM profiles WHERE content_id=?1")                                 \
+    X(PROFILE_ADD, "INSERT INTO profiles(content_id) VALUES(?1)")                                  \
+    X(PROFILE_SIZE, "UPDATE profiles SET size_bytes=?2 WHERE id=?1 AND size_bytes IS NOT ?2")      \
     X(PROFILE_ROWS, "UPDATE profiles SET device_type=?2, device_cores=?3, rows_version=?4, "       \
                     "rows_at_ms=?5 WHERE id=?1")                                                   \
-    X(PROFILE_HAS_ROWS, "SELECT 1 FROM profiles WHERE fingerprint=?1 AND rows_version=?2")         \
+    X(PROFILE_HAS_ROWS, "SELECT 1 FROM profiles WHERE content_id=?1 AND rows_version=?2")          \
     X(PROFILE_NO_ROWS, "UPDATE profiles SET rows_version=NULL, rows_at_ms=NULL WHERE id=?1")       \
     X(PROFILE_OLD_ROWS, "SELECT id FROM profiles WHERE rows_at_ms IS NOT NULL AND rows_at_ms<?1 "  \
                         "ORDER BY rows_at_ms, id LIMIT 1")                                         \
-    X(PROFILE_GONE, "UPDATE profiles SET gone_at=?1 WHERE gone_at IS NULL AND NOT EXISTS "         \
-                    "(SELECT 1 FROM hosts h WHERE h.fingerprint=profiles.fingerprint)")            \
-    X(PROFILE_BACK, "UPDATE profiles SET gone_at=NULL WHERE gone_at IS NOT NULL AND EXISTS "       \
-                    "(SELECT 1 FROM hosts h WHERE h.fingerprint=profiles.fingerprint)")            \
+    X(PROFILE_GONE,                                                                                \
+      "UPDATE profiles SET gone_at=?1 WHERE gone_at IS NULL AND NOT " XPL_SQL_IN_LOGDIR)           \
+    X(PROFILE_BACK,                                                                                \
+      "UPDATE profiles SET gone_at=NULL WHERE gone_at IS NOT NULL AND " XPL_SQL_IN_LOGDIR)         \
     X(PROFILE_SWEEP, "SELECT id FROM profiles WHERE gone_at<=?1 LIMIT 1")                          \
     X(PROFILE_DEL, "DELETE FROM profiles WHERE id=?1")                                             \
     /* rows */                                                                                     \

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -42,6 +43,10 @@ xpl_status_t xpl_store_open(const struct xpl_store_options *o, struct xpl_store 
     s->o.dir = NULL;
     s->lock_fd = -1;
     s->checked = true;
+    if (getrandom(s->secret, sizeof s->secret, 0) != sizeof s->secret) {
+        xpl_sys_free(s);
+        XPL_RETURN_ERROR(err, XPL_INTERNAL, "store: the system gives no random numbers");
+    }
     if (!s->o.readers) s->o.readers = DEFAULT_READERS;
     pthread_mutex_init(&s->write_mu, NULL);
     pthread_mutex_init(&s->mu, NULL);
@@ -112,12 +117,6 @@ static void put_str(struct xpl_buf *b, xpl_str_t s) {
     xpl_buf_str(b, s);
 }
 
-void xpl_store_print_bytes(const struct xpl_fingerprint *p, uint8_t out[40]) {
-    const uint64_t v[5] = {p->dev, p->ino, p->size, (uint64_t)p->mtime_ns, (uint64_t)p->ctime_ns};
-    for (size_t i = 0; i < 40; i++)
-        out[i] = (uint8_t)(v[i / 8] >> (8 * (i % 8)));
-}
-
 // The key as bytes: equal keys give equal bytes, different keys different ones.
 static bool key_bytes(struct xpl_buf *b, const struct xpl_store_key *key) {
     xpl_buf_init(b, MAX_KEY);
@@ -125,14 +124,11 @@ static bool key_bytes(struct xpl_buf *b, const struct xpl_store_key *key) {
     put_le(b, key->version, 4);
     put_str(b, key->name);
     put_str(b, key->options);
-    put_le(b, key->n_files, 4);
-    for (size_t i = 0; i < key->n_files; i++) {
-        uint8_t print[40];
-        xpl_store_print_bytes(&key->files[i], print);
-        xpl_buf_put(b, print, sizeof print);
-    }
+    put_le(b, key->n_profiles, 4);
+    for (size_t i = 0; i < key->n_profiles; i++)
+        xpl_buf_put(b, key->profiles[i].bytes, sizeof key->profiles[i].bytes);
     put_le(b, key->hosts != NULL, 1);
-    for (size_t i = 0; key->hosts && i < key->n_files; i++)
+    for (size_t i = 0; key->hosts && i < key->n_profiles; i++)
         put_str(b, key->hosts[i]);
     return !b->failed;
 }
@@ -213,27 +209,13 @@ static int fetch(struct xpl_db *db, xpl_bytes_t key, size_t max, struct xpl_stor
     return rc;
 }
 
-// Counts a failed read; damage is left to the writer to repair.  What is wrong with a file that was
-// moved aside meanwhile says nothing about the new one.
-static void read_failed(struct xpl_store *s, struct xpl_db *db, int rc) {
-    atomic_fetch_add(&s->read_errors, 1);
-    if (!xpl_store_is_damage(rc) || xpl_db_moved(db)) return;
-    if (atomic_load(&s->role) == XPL_STORE_WRITER)
-        atomic_store(&s->broken, true);
-    else
-        xpl_store_notice(s, "%s is broken (%s), and not ours to repair", s->path,
-                         sqlite3_errstr(rc));
-}
-
 static xpl_status_t get_with(struct xpl_store *s, xpl_bytes_t key, size_t max,
                              struct xpl_store_value *v, struct xpl_error *err) {
     struct xpl_db *db = xpl_store_reader(s);
     if (!db) return XPL_NOT_FOUND;
     int64_t id = 0;
     const int rc = fetch(db, key, max, v, &id);
-    const bool usual = rc == SQLITE_OK || rc == SQLITE_DONE || rc == SQLITE_TOOBIG;
-    if (!usual && rc != SQLITE_NOMEM) read_failed(s, db, rc);
-    xpl_store_reader_done(s, db, usual ? SQLITE_OK : rc);
+    xpl_store_read_done(s, db, rc);
     if (rc == SQLITE_OK) {
         // Which results are in use is noted here and written later; a collision forgets one.
         atomic_store_explicit(&s->touched[(uint64_t)id % STORE_TOUCHES], id, memory_order_relaxed);
@@ -264,35 +246,27 @@ xpl_status_t xpl_store_get(struct xpl_store *s, const struct xpl_store_key *key,
     return st;
 }
 
-// Runs one SELECT of a bound key on a reader: whether there is a row.
-static bool any_row(struct xpl_store *s, enum xpl_sql sql, int64_t a, xpl_bytes_t b,
-                    bool blob_first) {
-    struct xpl_db *db = xpl_store_reader(s);
-    if (!db) return false;
+static int find_key(struct xpl_db *db, xpl_bytes_t key) {
     int rc = SQLITE_OK;
-    sqlite3_stmt *st = xpl_db_stmt(db, sql, &rc);
-    if (st) rc = sqlite3_bind_int64(st, blob_first ? 2 : 1, a);
-    if (st && rc == SQLITE_OK) rc = xpl_db_bind_blob(st, blob_first ? 1 : 2, b);
-    if (st && rc == SQLITE_OK) rc = sqlite3_step(st);
-    if (st) (void)sqlite3_reset(st);
-    const bool usual = rc == SQLITE_ROW || rc == SQLITE_DONE;
-    if (!usual) read_failed(s, db, rc);
-    xpl_store_reader_done(s, db, usual ? SQLITE_OK : rc);
-    return rc == SQLITE_ROW;
+    sqlite3_stmt *st = xpl_db_stmt(db, XPL_SQL_RESULT_FIND, &rc);
+    if (!st) return rc;
+    rc = sqlite3_bind_int64(st, 1, digest_of(key));
+    if (rc == SQLITE_OK) rc = xpl_db_bind_blob(st, 2, key);
+    if (rc == SQLITE_OK) rc = sqlite3_step(st);
+    (void)sqlite3_reset(st);
+    return rc;
 }
 
 bool xpl_store_has(struct xpl_store *s, const struct xpl_store_key *key) {
     struct xpl_buf b;
-    const bool has =
-        key_bytes(&b, key) && any_row(s, XPL_SQL_RESULT_FIND, digest_of(view(&b)), view(&b), false);
+    int rc = SQLITE_NOMEM;
+    struct xpl_db *db = key_bytes(&b, key) ? xpl_store_reader(s) : NULL;
+    if (db) {
+        rc = find_key(db, view(&b));
+        xpl_store_read_done(s, db, rc);
+    }
     xpl_buf_fini(&b);
-    return has;
-}
-
-bool xpl_store_has_rows(struct xpl_store *s, const struct xpl_fingerprint *file, uint32_t version) {
-    uint8_t print[40];
-    xpl_store_print_bytes(file, print);
-    return any_row(s, XPL_SQL_PROFILE_HAS_ROWS, version, (xpl_bytes_t){print, 40}, true);
+    return rc == SQLITE_ROW;
 }
 
 // --- Writing results ---
@@ -308,16 +282,19 @@ static int delete_same(struct xpl_store *s, xpl_bytes_t key) {
     return rc != SQLITE_OK || id < 0 ? rc : xpl_store_delete_result(s, id);
 }
 
+xpl_str_t xpl_store_kind_name(enum xpl_store_kind kind) {
+    return kind == XPL_STORE_PRODUCT ? XPL_STR("product") : XPL_STR("answer");
+}
+
 static int bind_result(sqlite3_stmt *st, const struct xpl_store_key *key, xpl_bytes_t bytes,
                        xpl_bytes_t data, xpl_bytes_t meta) {
-    const xpl_str_t kind = key->kind == XPL_STORE_PRODUCT ? XPL_STR("product") : XPL_STR("answer");
     int rc = sqlite3_bind_int64(st, 1, digest_of(bytes));
     rc = rc ? rc : xpl_db_bind_blob(st, 2, bytes);
-    rc = rc ? rc : xpl_db_bind_text(st, 3, kind);
+    rc = rc ? rc : xpl_db_bind_text(st, 3, xpl_store_kind_name(key->kind));
     rc = rc ? rc : xpl_db_bind_text(st, 4, key->name);
     rc = rc ? rc : xpl_db_bind_text(st, 5, key->options);
     rc = rc ? rc : sqlite3_bind_int64(st, 6, key->version);
-    rc = rc ? rc : sqlite3_bind_int64(st, 7, (int64_t)key->n_files);
+    rc = rc ? rc : sqlite3_bind_int64(st, 7, (int64_t)key->n_profiles);
     rc = rc ? rc : sqlite3_bind_int64(st, 8, (int64_t)data.len);
     rc = rc ? rc : sqlite3_bind_int64(st, 9, checksum_of(bytes, data, meta));
     rc = rc ? rc : sqlite3_bind_int64(st, 10, xpl_store_now_ms());
@@ -335,12 +312,12 @@ static int add_data(struct xpl_store *s, int64_t id, xpl_bytes_t data) {
     return rc;
 }
 
-static int add_files(struct xpl_store *s, int64_t id, const struct xpl_store_key *key) {
+static int add_profiles(struct xpl_store *s, int64_t id, const struct xpl_store_key *key) {
     int rc = SQLITE_OK;
-    for (size_t i = 0; rc == SQLITE_OK && i < key->n_files; i++) {
+    for (size_t i = 0; rc == SQLITE_OK && i < key->n_profiles; i++) {
         int64_t profile = 0;
-        rc = xpl_store_profile_id(s, &key->files[i], &profile);
-        sqlite3_stmt *st = rc ? NULL : xpl_db_stmt(s->w, XPL_SQL_FILE_ADD, &rc);
+        rc = xpl_store_profile_row(s, &key->profiles[i], &profile);
+        sqlite3_stmt *st = rc ? NULL : xpl_db_stmt(s->w, XPL_SQL_RESULT_PROFILE_ADD, &rc);
         if (!st) return rc;
         rc = sqlite3_bind_int64(st, 1, profile);
         if (rc == SQLITE_OK) rc = sqlite3_bind_int64(st, 2, id);
@@ -361,7 +338,7 @@ static int put_result(struct xpl_store *s, const struct xpl_store_key *key, xpl_
     if (rc != SQLITE_OK) return rc;
     const int64_t id = sqlite3_last_insert_rowid(s->w->h);
     rc = add_data(s, id, data);
-    return rc ? rc : add_files(s, id, key);
+    return rc ? rc : add_profiles(s, id, key);
 }
 
 xpl_status_t xpl_store_put(struct xpl_store *s, const struct xpl_store_key *key, xpl_bytes_t data,
@@ -426,7 +403,7 @@ xpl_status_t xpl_store_check(struct xpl_store *s, bool (*stop)(void *ctx), void 
     int rc = xpl_db_open(s->path, atomic_load(&s->immutable) ? XPL_DB_READ_IMMUTABLE : XPL_DB_READ,
                          &db, why, sizeof why);
     if (rc == SQLITE_OK) rc = integrity_twice(db, &watch);
-    if (db && xpl_store_is_damage(rc)) read_failed(s, db, rc);
+    if (db && xpl_store_is_damage(rc)) xpl_store_read_failed(s, db, rc);
     xpl_db_close(db);
     if (watch.stopped) XPL_RETURN_ERROR(err, XPL_CANCELLED, "%s: check was stopped", s->path);
     if (rc == SQLITE_CORRUPT && watch.found[0])

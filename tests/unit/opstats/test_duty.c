@@ -21,7 +21,7 @@ static void unions(void) {
     const struct xpl_duty_interval mixed[] = {{10, 12}, {1, 5}, {11, 20}, {0, 2}, {4, 4}};
     CHECK_EQ(length(&a, mixed, 5), 15);
     const struct xpl_duty_interval wide[] = {{0, UINT64_MAX}, {5, 6}};
-    CHECK_EQ(length(&a, wide, 2), (int64_t)UINT64_MAX);
+    CHECK_EQ(length(&a, wide, 2), UINT64_MAX);
     struct xpl_duty_set s = {0};
     CHECK(xpl_duty_set_add(&s, 10, 12) && xpl_duty_set_add(&s, 1, 2));
     CHECK(s.disordered);

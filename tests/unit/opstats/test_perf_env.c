@@ -1,7 +1,8 @@
 // What devices can do and what they are called, from the statistics of their planes.
 #include <math.h>
 
-#include "analysis/opstats/device/device.h"
+#include "analysis/opstats/device/perf_env.h"
+#include "base/exec.h"
 #include "tests/unit/opstats/device_profiles.h"
 
 struct gpu {

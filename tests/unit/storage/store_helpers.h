@@ -74,7 +74,8 @@ static inline void expect_quiet(struct xpl_store *s) {
 // Key number i: one file, or several for every fifth.
 struct test_key {
     struct xpl_store_key key;
-    struct xpl_fingerprint files[8];
+    struct xpl_profile_id profiles[8];
+    struct xpl_fingerprint files[8]; // in which they lie
     xpl_str_t hosts[8];
     char options[24];
 };
@@ -83,17 +84,25 @@ static inline const struct xpl_store_key *key_of(uint64_t i, struct test_key *k)
     *k = (struct test_key){.key = {.kind = i % 2 ? XPL_STORE_ANSWER : XPL_STORE_PRODUCT,
                                    .name = i % 2 ? XPL_STR("kernel_stats") : XPL_STR("op_stats"),
                                    .version = 7,
-                                   .n_files = i % 5 ? 1 : 8}};
-    for (size_t f = 0; f < k->key.n_files; f++) {
+                                   .n_profiles = i % 5 ? 1 : 8}};
+    for (size_t f = 0; f < k->key.n_profiles; f++) {
+        const uint64_t id = i * 8 + f + 1;
+        memcpy(k->profiles[f].bytes, &id, sizeof id);
         k->files[f] = (struct xpl_fingerprint){
             .dev = UINT64_MAX - 1, .ino = i * 8 + f + 1, .size = i, .mtime_ns = -5, .ctime_ns = 99};
         k->hosts[f] = XPL_STR("host");
     }
     (void)snprintf(k->options, sizeof k->options, "n=%llu", (unsigned long long)i);
     k->key.options = xpl_str_from(k->options);
-    k->key.files = k->files;
+    k->key.profiles = k->profiles;
     k->key.hosts = i % 5 ? NULL : k->hosts;
     return &k->key;
+}
+
+// What one writer thread does now and then; nothing has a current version.
+static inline xpl_status_t maintain(struct xpl_store *s, int64_t gone_s, bool *ret_more) {
+    const struct xpl_store_maintenance m = {.gone_s = gone_s};
+    return xpl_store_maintain(s, &m, ret_more, NULL);
 }
 
 static inline uint8_t byte_of(uint64_t i, size_t at) {

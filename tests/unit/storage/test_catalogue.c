@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "analysis/formats/format.h"
 #include "base/arena.h"
 #include "storage/sessions/catalogue.h"
 #include "tests/check.h"
@@ -55,7 +56,7 @@ static void sh(const char *fmt, ...) {
 
 static struct xpl_catalogue *open_at(const char *path, bool inside) {
     const struct xpl_catalogue_options o = {
-        .size = sizeof o, .logdir = path, .links_inside = inside};
+        .size = sizeof o, .logdir = path, .match = xpl_format_match, .links_inside = inside};
     struct xpl_catalogue *c = NULL;
     struct xpl_error err = {0};
     CHECK_EQ(xpl_catalogue_new(&o, &c, &err), XPL_OK);
@@ -241,8 +242,41 @@ static void test_odd_files(void) {
     remove_top();
 }
 
+// Of several files of one host the one of the best format counts; the others are reported.
+static void test_formats(void) {
+    fresh_top();
+    put("r/a.xplane.pb", 1);
+    put("r/a.xplane.pb-b.xplane.pb", 1); // between the two of a
+    put("r/a.xplane.pb.gz", 2);
+    put("r/c.xplane.pb.zst", 3);
+    put("r/c.xplane.pb.gz", 4);
+    put("r/c.xplane.riegeli", 4);
+    put("r/.d.xplane.pb.gz", 4);
+    struct xpl_catalogue *c = open_at(top, false);
+    check_shown(c, "r=a,a.xplane.pb-b,c");
+    struct xpl_snapshot *s = xpl_catalogue_get(c);
+    const struct xpl_session *const r = xpl_snapshot_find(s, XPL_STR("r"));
+    CHECK_EQ(r->bytes, 6);
+    CHECK(xpl_str_eq(r->hosts[0].path, XPL_STR("r/a.xplane.pb")));
+    CHECK(xpl_str_eq(r->hosts[2].path, XPL_STR("r/c.xplane.pb.gz")));
+    CHECK_EQ(s->n_problems, 2);
+    CHECK(xpl_str_has(s->problems[0], XPL_STR("left out: its host has another file here")));
+    xpl_snapshot_unref(s);
+    // When the better one goes, the other counts.
+    sh("rm r/a.xplane.pb r/c.xplane.pb.gz r/c.xplane.pb.zst");
+    CHECK(scan(c, XPL_SCAN_ALL));
+    check_shown(c, "r=a,a.xplane.pb-b!c");
+    s = xpl_catalogue_get(c);
+    CHECK_EQ(s->n_problems, 0);
+    CHECK(xpl_str_eq(s->sessions[0].hosts[0].path, XPL_STR("r/a.xplane.pb.gz")));
+    xpl_snapshot_unref(s);
+    xpl_catalogue_free(c);
+    remove_top();
+}
+
 static void refused(const char *path, xpl_status_t code, const char *word) {
-    const struct xpl_catalogue_options o = {.size = sizeof o, .logdir = path};
+    const struct xpl_catalogue_options o = {
+        .size = sizeof o, .logdir = path, .match = xpl_format_match};
     struct xpl_catalogue *c = NULL;
     struct xpl_error err = {0};
     CHECK_EQ(xpl_catalogue_new(&o, &c, &err), code);
@@ -294,7 +328,8 @@ static void test_explosion(void) {
     put("near/h.xplane.pb", 1);
     for (int i = 0; i < 24; i++)
         sh("mkdir -p z/%d && ln -s ../%d z/%d/a && ln -s ../%d z/%d/b", i, i + 1, i, i + 1, i);
-    const struct xpl_catalogue_options o = {.size = sizeof o, .logdir = top, .max_dirs = 1000};
+    const struct xpl_catalogue_options o = {
+        .size = sizeof o, .logdir = top, .match = xpl_format_match, .max_dirs = 1000};
     struct xpl_catalogue *c = NULL;
     CHECK_EQ(xpl_catalogue_new(&o, &c, NULL), XPL_OK);
     struct xpl_snapshot *s = xpl_catalogue_get(c);
@@ -303,7 +338,8 @@ static void test_explosion(void) {
     CHECK(xpl_snapshot_find(s, XPL_STR("near")));
     xpl_snapshot_unref(s);
     xpl_catalogue_free(c);
-    const struct xpl_catalogue_options few = {.size = sizeof few, .logdir = top, .max_hosts = 2};
+    const struct xpl_catalogue_options few = {
+        .size = sizeof few, .logdir = top, .match = xpl_format_match, .max_hosts = 2};
     put("zz/1.xplane.pb", 1);
     put("zz/2.xplane.pb", 1);
     sh("rm -r z");
@@ -478,7 +514,7 @@ static void inputs_fail(struct xpl_arena *a, const char *p, const char *q, xpl_s
     const char *paths[2] = {p, q};
     struct xpl_inputs in = {0};
     struct xpl_error err = {0};
-    CHECK_EQ(xpl_inputs_from_paths(paths, q ? 2 : 1, a, &in, &err), code);
+    CHECK_EQ(xpl_inputs_from_paths(paths, q ? 2 : 1, xpl_format_match, a, &in, &err), code);
     if (!strstr(err.msg, word)) fprintf(stderr, "%s\n", err.msg);
     CHECK(strstr(err.msg, word));
 }
@@ -496,13 +532,13 @@ static void test_inputs(void) {
     xpl_arena_init(&a, 1 << 20);
     struct xpl_inputs in = {0};
     const char *dir[] = {at("run/")};
-    CHECK_EQ(xpl_inputs_from_paths(dir, 1, &a, &in, NULL), XPL_OK);
+    CHECK_EQ(xpl_inputs_from_paths(dir, 1, xpl_format_match, &a, &in, NULL), XPL_OK);
     CHECK_EQ(in.n_hosts, 2);
     CHECK(xpl_str_eq(in.session, XPL_STR("run")));
     CHECK(xpl_str_eq(in.hosts[0].name, XPL_STR("a")));
     CHECK(access(in.hosts[0].path, R_OK) == 0);
     const char *files[] = {at("run/b.xplane.pb"), at("other/odd.pb"), at("other/a.xplane.pb")};
-    CHECK_EQ(xpl_inputs_from_paths(files, 3, &a, &in, NULL), XPL_OK);
+    CHECK_EQ(xpl_inputs_from_paths(files, 3, xpl_format_match, &a, &in, NULL), XPL_OK);
     CHECK_EQ(in.n_hosts, 3);
     CHECK(xpl_str_eq(in.session, XPL_STR("a")));
     CHECK(xpl_str_eq(in.hosts[2].name, XPL_STR("odd.pb")));
@@ -511,9 +547,21 @@ static void test_inputs(void) {
     inputs_fail(&a, at("run"), at("other/a.xplane.pb"), XPL_INVALID_ARGUMENT, "a directory; give");
     inputs_fail(&a, at("run/x.xplane.riegeli"), NULL, XPL_INVALID_ARGUMENT, "Riegeli");
     inputs_fail(&a, at("rg"), NULL, XPL_INVALID_ARGUMENT, "Riegeli");
-    inputs_fail(&a, at("none"), NULL, XPL_NOT_FOUND, "no *.xplane.pb in this directory");
+    inputs_fail(&a, at("none"), NULL, XPL_NOT_FOUND, "no profile in this directory");
+    put("mix/h.xplane.pb", 1);
+    put("mix/h.xplane.pb.gz", 1);
+    put("mix/i.xplane.pb.zst", 1);
+    const char *mix[] = {at("mix")};
+    CHECK_EQ(xpl_inputs_from_paths(mix, 1, xpl_format_match, &a, &in, NULL), XPL_OK);
+    CHECK(in.n_hosts == 2 && in.n_left_out == 1);
+    CHECK(xpl_str_ends(xpl_str_from(in.hosts[0].path), XPL_STR("/h.xplane.pb")));
+    CHECK(xpl_str_eq(in.hosts[1].name, XPL_STR("i")));
+    CHECK(xpl_str_ends(xpl_str_from(in.left_out[0]), XPL_STR("/h.xplane.pb.gz")));
+    inputs_fail(&a, at("mix/h.xplane.pb"), at("mix/h.xplane.pb.gz"), XPL_INVALID_ARGUMENT,
+                "two files for host h");
     inputs_fail(&a, at("missing"), NULL, XPL_NOT_FOUND, "cannot open");
-    CHECK_EQ(xpl_inputs_from_paths(files, 0, &a, &in, NULL), XPL_INVALID_ARGUMENT);
+    CHECK_EQ(xpl_inputs_from_paths(files, 0, xpl_format_match, &a, &in, NULL),
+             XPL_INVALID_ARGUMENT);
     xpl_arena_fini(&a);
     remove_top();
 }
@@ -523,6 +571,7 @@ int main(void) {
     test_claims();
     test_escapes();
     test_odd_files();
+    test_formats();
     test_refused();
     test_links();
     test_explosion();

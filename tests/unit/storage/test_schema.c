@@ -77,7 +77,9 @@ static void put_host(struct xpl_store *s, int session, int host) {
                                   .device_type = XPL_STR("TPU v6 Lite"),
                                   .device_cores = 4};
     const struct xpl_fingerprint file = file_of(session, host);
-    CHECK_EQ(xpl_store_put_rows(s, &file, 1, &rows, NULL), XPL_OK);
+    const struct xpl_profile_id id = {{(uint8_t)session, (uint8_t)host}};
+    CHECK_EQ(xpl_store_put_file(s, &file, &id, NULL), XPL_OK);
+    CHECK_EQ(xpl_store_put_rows(s, &id, 1, &rows, NULL), XPL_OK);
 }
 
 static void fill(void) {
@@ -265,9 +267,9 @@ static void test_odd_names(void) {
                                      {.name = XPL_STR("")},
                                      {.name = XPL_STR("'; DROP TABLE ops; --")}};
     const struct xpl_rows rows = {.ops = ops, .n_ops = 4, .device_type = {"\xed\xa0\x80", 3}};
-    const struct xpl_fingerprint file = file_of(0, 0);
+    const struct xpl_profile_id id = {{0, 0}};
     struct xpl_store *s = open_store(0);
-    CHECK_EQ(xpl_store_put_rows(s, &file, 1, &rows, NULL), XPL_OK);
+    CHECK_EQ(xpl_store_put_rows(s, &id, 1, &rows, NULL), XPL_OK);
     xpl_store_close(s);
     CHECK(sqlite3_open_v2(in_dir("cache.db"), &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK);
     const char *of = "SELECT count(*) FROM ops WHERE session='a/run1' AND host='h0'";

@@ -81,9 +81,9 @@ static void test_keys(void) {
         if (what == 1) k.key.name = XPL_STR("op_stat");
         if (what == 2) k.key.options = XPL_STR("n=1");
         if (what == 3) k.key.version++;
-        if (what == 4) k.key.n_files--;
-        if (what == 5) k.files[7].ctime_ns++;
-        if (what == 6) k.files[0].ino++;
+        if (what == 4) k.key.n_profiles--;
+        if (what == 5) k.profiles[7].bytes[15]++;
+        if (what == 6) k.profiles[0].bytes[0]++;
         if (what == 7) k.hosts[3] = XPL_STR("hos");
         if (what == 8) k.key.hosts = NULL;
         if (what == 9) { // the border between name and options moved
@@ -142,7 +142,7 @@ static void test_two_daemons(void) {
     struct xpl_error err = {0};
     CHECK_EQ(put_n(r, 2, 5000, &err), XPL_FAILED_PRECONDITION);
     CHECK_EQ(xpl_store_begin(r, NULL), XPL_FAILED_PRECONDITION);
-    CHECK_EQ(xpl_store_maintain(r, 0, 0, NULL, NULL), XPL_FAILED_PRECONDITION);
+    CHECK_EQ(maintain(r, 0, NULL), XPL_FAILED_PRECONDITION);
     CHECK_EQ(stats_of(r).dropped, 2);
     CHECK(!get_n(w, 2, 5000));
     xpl_store_close(w); // the writer goes; the reader stays a reader
@@ -177,7 +177,9 @@ static void test_versions(void) {
     do_sql("PRAGMA user_version=99");
     open_refused("newer xplaned");
     CHECK_EQ(count_files("cache.db.broken"), 0);
-    do_sql("PRAGMA user_version=1; PRAGMA application_id=5");
+    do_sql("PRAGMA user_version=-1");
+    open_refused("newer xplaned");
+    do_sql("PRAGMA user_version=2; PRAGMA application_id=5");
     open_refused("another program");
     CHECK(unlink(in_dir("cache.db")) == 0);
     do_sql("CREATE TABLE mine(x); INSERT INTO mine VALUES(42);");
@@ -217,7 +219,7 @@ static void test_eviction(void) {
     struct xpl_error err = {0};
     CHECK_EQ(put_n(s, 999, LIMIT / 2 + 1, &err), XPL_RESOURCE_EXHAUSTED); // not for one alone
     CHECK(get_n(s, N - 1, LEN));
-    CHECK_EQ(ask("SELECT count(*) FROM result_files f LEFT JOIN results r ON r.id=f.result_id "
+    CHECK_EQ(ask("SELECT count(*) FROM result_profiles f LEFT JOIN results r ON r.id=f.result_id "
                  "WHERE r.id IS NULL"),
              0);
     // A transaction never evicts its own.
@@ -236,7 +238,7 @@ static void test_eviction(void) {
     s = open_store(1 << 20); // a smaller limit: the file shrinks
     bool more = true;
     for (int i = 0; more && i < 100; i++)
-        CHECK_EQ(xpl_store_maintain(s, 0, 0, &more, NULL), XPL_OK);
+        CHECK_EQ(maintain(s, 0, &more), XPL_OK);
     CHECK(!more);
     CHECK(stats_of(s).used_bytes <= 1 << 20);
     xpl_store_close(s);
@@ -250,7 +252,13 @@ static void put_row(struct xpl_store *s, uint64_t file, const char *op) {
     const struct xpl_rows rows = {.ops = &row, .n_ops = 1, .device_type = XPL_STR("TPU")};
     struct test_key k;
     (void)key_of(file, &k);
-    CHECK_EQ(xpl_store_put_rows(s, &k.files[0], 7, &rows, NULL), XPL_OK);
+    CHECK_EQ(xpl_store_put_rows(s, &k.profiles[0], 7, &rows, NULL), XPL_OK);
+}
+
+static void put_file(struct xpl_store *s, uint64_t i) {
+    struct test_key k;
+    (void)key_of(i, &k);
+    CHECK_EQ(xpl_store_put_file(s, &k.files[0], &k.profiles[0], NULL), XPL_OK);
 }
 
 // A catalogue in which only the files of keys 1 and 3 exist.
@@ -275,36 +283,155 @@ static void test_maintenance(void) {
         CHECK_EQ(put_n(s, i, 1000, NULL), XPL_OK);
     put_row(s, 1, "kept");
     put_row(s, 2, "gone");
+    for (uint64_t i = 1; i < 5; i++)
+        put_file(s, i);
     bool more = true;
-    CHECK_EQ(xpl_store_maintain(s, 0, 0, &more, NULL), XPL_OK);
+    CHECK_EQ(maintain(s, 0, &more), XPL_OK);
     CHECK(get_n(s, 2, 1000)); // without a catalogue nothing is known to be gone
     CHECK(!more);
     put_catalogue(s, true, 1);
-    CHECK_EQ(xpl_store_maintain(s, 7, 3600, NULL, NULL), XPL_OK);
+    CHECK_EQ(maintain(s, 3600, NULL), XPL_OK);
     CHECK(get_n(s, 2, 1000)); // not long enough
     CHECK_EQ(ask("SELECT count(*) FROM names"), 2);
     const struct timespec pause = {.tv_sec = 1, .tv_nsec = 100000000};
     (void)nanosleep(&pause, NULL);
-    CHECK_EQ(xpl_store_maintain(s, 7, 1, NULL, NULL), XPL_OK);
+    CHECK_EQ(maintain(s, 1, NULL), XPL_OK);
     CHECK(get_n(s, 1, 1000) && get_n(s, 3, 1000));
     CHECK(!get_n(s, 2, 1000) && !get_n(s, 4, 1000) && !get_n(s, 5, 1000));
     CHECK_EQ(ask("SELECT count(*) FROM profiles"), 2);
     CHECK_EQ(ask("SELECT count(*) FROM op_rows"), 1);
     CHECK_EQ(ask("SELECT count(*) FROM names"), 1);
-    CHECK_EQ(ask("SELECT count(*) FROM result_files"), 2);
-    CHECK_EQ(xpl_store_maintain(s, 8, 1, NULL, NULL), XPL_OK); // a new version of the analysis
-    CHECK(!get_n(s, 1, 1000));
-    CHECK_EQ(ask("SELECT count(*) FROM result_data"), 0);
+    CHECK_EQ(ask("SELECT count(*) FROM result_profiles"), 2);
+    CHECK_EQ(ask("SELECT count(*) FROM profile_files"), 2);
     struct test_key k;
     (void)key_of(1, &k);
-    CHECK(xpl_store_has_rows(s, &k.files[0], 7));
-    CHECK(!xpl_store_has_rows(s, &k.files[0], 8));
+    CHECK(xpl_store_has_rows(s, &k.profiles[0], 7));
+    CHECK(!xpl_store_has_rows(s, &k.profiles[0], 8));
     xpl_store_close(s);
     s = open_store(0);
     put_catalogue(s, false, 1); // after a restart the whole catalogue is compared
     CHECK_EQ(ask("SELECT count(*) FROM sessions"), 1);
     CHECK_EQ(ask("SELECT count(*) FROM hosts"), 1);
     CHECK_EQ(ask("SELECT sum(self_time_ps) FROM ops WHERE session='a' AND name='kept'"), 5);
+    xpl_store_close(s);
+    remove_dir();
+}
+
+// A new version of one tool leaves what others made.
+static void test_current_versions(void) {
+    new_dir();
+    struct xpl_store *s = open_store(0);
+    for (uint64_t i = 1; i < 7; i++) // odd: answers of kernel_stats, even: op_stats
+        CHECK_EQ(put_n(s, i, 1000, NULL), XPL_OK);
+    const struct xpl_store_version same[] = {{XPL_STORE_ANSWER, XPL_STR("kernel_stats"), 7},
+                                             {XPL_STORE_PRODUCT, XPL_STR("op_stats"), 7},
+                                             {XPL_STORE_PRODUCT, XPL_STR("kernel_stats"), 8}};
+    const struct xpl_store_version newer[] = {{XPL_STORE_ANSWER, XPL_STR("kernel_stats"), 8}};
+    const struct xpl_store_maintenance keep = {.current = same, .n_current = 3},
+                                       raise = {.current = newer, .n_current = 1};
+    CHECK_EQ(xpl_store_maintain(s, &keep, NULL, NULL), XPL_OK);
+    for (uint64_t i = 1; i < 7; i++)
+        CHECK(get_n(s, i, 1000));
+    CHECK_EQ(xpl_store_maintain(s, &raise, NULL, NULL), XPL_OK);
+    for (uint64_t i = 1; i < 7; i++)
+        CHECK(get_n(s, i, 1000) == (i % 2 == 0));
+    CHECK_EQ(ask("SELECT count(*) FROM result_data"), 3);
+    xpl_store_close(s);
+    remove_dir();
+}
+
+// One content in several files: remembered over a restart, and there while one of them is.
+static void test_files(void) {
+    struct test_key k1, k3;
+    struct xpl_profile_id id;
+    (void)key_of(1, &k1);
+    (void)key_of(3, &k3);
+    new_dir();
+    struct xpl_store *s = open_store(0);
+    CHECK(!xpl_store_find_file(s, &k1.files[0], &id));
+    CHECK(!xpl_store_has_size(s, 1));
+    put_file(s, 1);
+    CHECK_EQ(put_n(s, 1, 100, NULL), XPL_OK);
+    CHECK(xpl_store_find_file(s, &k1.files[0], &id));
+    CHECK(xpl_profile_id_eq(&id, &k1.profiles[0]));
+    CHECK(xpl_store_has_size(s, 1) && !xpl_store_has_size(s, 3));
+    struct xpl_fingerprint other = k1.files[0];
+    other.ctime_ns++;
+    CHECK(!xpl_store_find_file(s, &other, &id));
+    xpl_store_close(s);
+    s = open_store(0);
+    CHECK(xpl_store_find_file(s, &k1.files[0], &id));
+    // The file of key 3 turns out to hold the same bytes.
+    CHECK_EQ(xpl_store_put_file(s, &k3.files[0], &k1.profiles[0], NULL), XPL_OK);
+    CHECK(xpl_store_find_file(s, &k3.files[0], &id));
+    CHECK(xpl_profile_id_eq(&id, &k1.profiles[0]));
+    const uint64_t puts = stats_of(s).puts;
+    const struct xpl_host h3 = {.name = XPL_STR("h"), .path = XPL_STR("h"), .print = k3.files[0]};
+    const struct xpl_session se = {
+        .name = XPL_STR("a"), .path = XPL_STR("a"), .hosts = &h3, .n_hosts = 1, .changed = 1};
+    const struct xpl_snapshot snap = {.sessions = &se, .n_sessions = 1, .generation = 1};
+    CHECK_EQ(xpl_store_put_catalogue(s, &snap, NULL), XPL_OK);
+    CHECK_EQ(stats_of(s).puts, puts + 1);
+    CHECK_EQ(maintain(s, 0, NULL), XPL_OK);
+    CHECK(get_n(s, 1, 100)); // one of its two files is there
+    CHECK_EQ(ask("SELECT count(*) FROM profile_files"), 1);
+    // The file gets other bytes.
+    CHECK_EQ(xpl_store_put_file(s, &k3.files[0], &k3.profiles[0], NULL), XPL_OK);
+    CHECK(xpl_store_find_file(s, &k3.files[0], &id));
+    CHECK(xpl_profile_id_eq(&id, &k3.profiles[0]));
+    xpl_store_close(s);
+    remove_dir();
+}
+
+// After a remount every file is unknown: what may be a copy keeps its results alive.
+static void test_unknown_files(void) {
+    struct test_key k1;
+    (void)key_of(1, &k1);
+    new_dir();
+    struct xpl_store *s = open_store(0);
+    put_file(s, 1);
+    CHECK_EQ(put_n(s, 1, 100, NULL), XPL_OK);
+    struct xpl_host h = {.name = XPL_STR("h"), .path = XPL_STR("h"), .print = k1.files[0]};
+    h.print.dev = 5;
+    const struct xpl_session se = {
+        .name = XPL_STR("a"), .path = XPL_STR("a"), .hosts = &h, .n_hosts = 1, .changed = 1};
+    struct xpl_snapshot snap = {.sessions = &se, .n_sessions = 1, .generation = 1};
+    CHECK_EQ(xpl_store_put_catalogue(s, &snap, NULL), XPL_OK);
+    CHECK_EQ(maintain(s, 0, NULL), XPL_OK);
+    CHECK(get_n(s, 1, 100));
+    struct test_key k3; // it is another profile of that size
+    CHECK_EQ(xpl_store_put_file(s, &h.print, &key_of(3, &k3)->profiles[0], NULL), XPL_OK);
+    CHECK_EQ(maintain(s, 0, NULL), XPL_OK);
+    CHECK(!get_n(s, 1, 100));
+    xpl_store_close(s);
+    remove_dir();
+}
+
+// The secret is the store's: it stays over a restart, a rebuild, and is the same for a reader.
+static void test_secret(void) {
+    uint8_t first[XPL_STORE_SECRET], now[XPL_STORE_SECRET];
+    new_dir();
+    struct xpl_store *s = open_store(0), *r = open_store(0);
+    const uint64_t generation = xpl_store_get_secret(s, first);
+    CHECK_EQ(generation, xpl_store_secret_generation(s));
+    (void)get_n(r, 1, 1); // opens its database
+    (void)xpl_store_get_secret(r, now);
+    CHECK(memcmp(first, now, sizeof now) == 0);
+    xpl_store_close(r);
+    CHECK(unlink(in_dir("cache.db")) == 0);
+    CHECK_EQ(put_n(s, 1, 10, NULL), XPL_OK); // in a new file
+    CHECK_EQ(xpl_store_get_secret(s, now), generation);
+    CHECK(memcmp(first, now, sizeof now) == 0);
+    xpl_store_close(s);
+    s = open_store(0);
+    (void)xpl_store_get_secret(s, now);
+    CHECK(memcmp(first, now, sizeof now) == 0);
+    xpl_store_close(s);
+    remove_dir();
+    new_dir(); // another store has another one
+    s = open_store(0);
+    (void)xpl_store_get_secret(s, now);
+    CHECK(memcmp(first, now, sizeof now) != 0);
     xpl_store_close(s);
     remove_dir();
 }
@@ -329,6 +456,34 @@ static void test_removed_under_us(void) {
     remove_dir();
 }
 
+// A database of version 1: what hung on files goes, LOGDIR's tables stay, and it works.
+static void test_migration(void) {
+    char *sql = NULL;
+    size_t n = 0;
+    new_dir();
+    FILE *f = fopen(XPL_TEST_DATA "/cache_db_v1.sql", "rb");
+    CHECK(f && getdelim(&sql, &n, 0, f) > 0);
+    CHECK(fclose(f) == 0);
+    do_sql(sql);
+    free(sql);
+    CHECK_EQ(ask("SELECT count(*) FROM ops"), 1);
+    struct xpl_store *s = open_store(0);
+    CHECK_EQ(xpl_store_role(s), XPL_STORE_WRITER);
+    expect_quiet(s);
+    CHECK_EQ(ask("PRAGMA user_version"), 2);
+    CHECK_EQ(ask("SELECT count(*) FROM results"), 0);
+    CHECK_EQ(ask("SELECT count(*) FROM ops"), 0);
+    CHECK_EQ(ask("SELECT count(*) FROM profiles"), 0);
+    CHECK_EQ(ask("SELECT count(*) FROM hosts"), 1);
+    CHECK_EQ(ask("SELECT length(value) FROM settings"), XPL_STORE_SECRET);
+    CHECK_EQ(put_n(s, 1, 100, NULL), XPL_OK);
+    CHECK(get_n(s, 1, 100));
+    CHECK_EQ(xpl_store_check(s, NULL, NULL, NULL), XPL_OK);
+    xpl_store_close(s);
+    CHECK_EQ(count_files("cache.db.broken"), 0);
+    remove_dir();
+}
+
 int main(void) {
     test_results();
     test_keys();
@@ -337,6 +492,11 @@ int main(void) {
     test_versions();
     test_eviction();
     test_maintenance();
+    test_current_versions();
+    test_files();
+    test_unknown_files();
+    test_secret();
+    test_migration();
     test_removed_under_us();
     return 0;
 }

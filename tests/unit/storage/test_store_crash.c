@@ -44,7 +44,7 @@ static void write_rows(struct xpl_store *s, uint64_t i) {
     const struct xpl_rows rows = {.ops = ops, .n_ops = 50};
     struct test_key k;
     (void)key_of(i, &k);
-    CHECK_EQ(xpl_store_put_rows(s, &k.files[0], 7, &rows, NULL), XPL_OK);
+    CHECK_EQ(xpl_store_put_rows(s, &k.profiles[0], 7, &rows, NULL), XPL_OK);
 }
 
 // Writes transactions from number `first` on, telling each one's end, until it is killed.
@@ -57,7 +57,7 @@ static void writer(uint64_t first, int tell) {
         write_rows(s, tx * PER_TX + 1);
         CHECK_EQ(xpl_store_commit(s, NULL), XPL_OK);
         CHECK(write(tell, &tx, sizeof tx) == (ssize_t)sizeof tx);
-        if (tx % 64 == 63) CHECK_EQ(xpl_store_maintain(s, 0, 0, NULL, NULL), XPL_OK);
+        if (tx % 64 == 63) CHECK_EQ(maintain(s, 0, NULL), XPL_OK);
     }
 }
 
@@ -70,7 +70,7 @@ static uint64_t check_all(struct xpl_store *s, uint64_t from, uint64_t told) {
             there += get_n(s, i, len_of(i));
         struct test_key k;
         (void)key_of(tx * PER_TX + 1, &k);
-        const bool rows = xpl_store_has_rows(s, &k.files[0], 7);
+        const bool rows = xpl_store_has_rows(s, &k.profiles[0], 7);
         CHECK(there == 0 || there == PER_TX);
         CHECK(rows == (there == PER_TX));
         if (tx < told) CHECK_EQ(there, PER_TX);
@@ -305,7 +305,7 @@ static void read_only_child(bool usable) {
         CHECK(get_n(s, 3, 5000) == usable);
         CHECK(!get_n(s, 4, 5000));
         CHECK_EQ(put_n(s, 4, 5000, NULL), XPL_FAILED_PRECONDITION);
-        CHECK_EQ(xpl_store_maintain(s, 0, 0, NULL, NULL), XPL_FAILED_PRECONDITION);
+        CHECK_EQ(maintain(s, 0, NULL), XPL_FAILED_PRECONDITION);
         xpl_store_close(s);
         _exit(0);
     }
@@ -404,7 +404,7 @@ static void use_damaged(bool check_first, int *repaired) {
     *repaired += stats_of(s).rebuilds > 0;
     for (uint64_t i = 0; i < RESULTS; i++)
         if (!get_n(s, i, len_of(i))) any(put_n(s, i, len_of(i), NULL));
-    any(xpl_store_maintain(s, 0, 0, NULL, NULL));
+    any(maintain(s, 0, NULL));
     xpl_store_close(s);
 }
 
@@ -455,7 +455,7 @@ static void test_damaged_live(void) {
     CHECK(stats_of(other).read_errors > 0);
     expect_notice(other, "not ours to repair");
     expect_quiet(other);
-    CHECK_EQ(xpl_store_maintain(s, 0, 0, NULL, NULL), XPL_OK);
+    CHECK_EQ(maintain(s, 0, NULL), XPL_OK);
     expect_notice(s, "was broken");
     CHECK_EQ(stats_of(s).rebuilds, 1);
     CHECK_EQ(put_n(s, 7, len_of(7), NULL), XPL_OK);

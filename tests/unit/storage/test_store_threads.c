@@ -24,7 +24,7 @@ static void *reader(void *arg) {
         struct test_key k;
         found += get_n(store, i % KEYS, len_of(i % KEYS));
         (void)xpl_store_has(store, key_of(i % KEYS, &k));
-        (void)xpl_store_has_rows(store, &k.files[0], 7);
+        (void)xpl_store_has_rows(store, &k.profiles[0], 7);
         if (i % 16 == 0) {
             struct xpl_store_stats st;
             char text[400];
@@ -71,7 +71,7 @@ static void *other_writer(void *arg) { // writers take turns by themselves
     (void)arg;
     while (!atomic_load(&stop)) {
         any(put_n(store, 1, len_of(1), NULL));
-        any(xpl_store_maintain(store, 0, 0, NULL, NULL));
+        any(maintain(store, 0, NULL));
         const struct timespec pause = {.tv_nsec = 3000000};
         (void)nanosleep(&pause, NULL);
     }
@@ -89,7 +89,7 @@ static void write_all(void) {
         for (uint64_t j = 0; j < 4; j++)
             any(put_n(store, (round * 4 + j) % KEYS, len_of((round * 4 + j) % KEYS), NULL));
         (void)key_of(round % KEYS, &k);
-        any(xpl_store_put_rows(store, &k.files[0], 7, &rows, NULL));
+        any(xpl_store_put_rows(store, &k.profiles[0], 7, &rows, NULL));
         if (round % 10 == 9)
             xpl_store_rollback(store);
         else

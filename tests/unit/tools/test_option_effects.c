@@ -172,8 +172,9 @@ static xpl_status_t resolve(const struct session *s, const struct xpl_tool *t, c
     struct xpl_resolve_host hosts[MAX_HOSTS];
     struct xpl_exec exec = xpl_exec_serial();
     for (size_t i = 0; i < s->n; i++)
-        hosts[i] = (struct xpl_resolve_host){
-            xpl_str_from(names[i]), names[i], {s->bytes[i].p, s->bytes[i].n}};
+        hosts[i] = (struct xpl_resolve_host){.name = xpl_str_from(names[i]),
+                                             .path = names[i],
+                                             .profile = {s->bytes[i].p, s->bytes[i].n}};
     const struct xpl_resolve r = {.tool = t,
                                   .options = options,
                                   .hosts = hosts,

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analysis/trace/index/read.h"
+#include "analysis/trace/answer/args.h"
 #include "analysis/trace/trace.h"
 #include "base/arena.h"
 #include "base/exec.h"

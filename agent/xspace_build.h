@@ -1,0 +1,11 @@
+// All records of all processes -> planes, lines and events.
+#ifndef XPL_AGENT_XSPACE_BUILD_H_
+#define XPL_AGENT_XSPACE_BUILD_H_
+
+#include "agent/xspace_model.h"
+
+// Fills the builder, whose arena, names and processes are set.  A stream is used up to what is
+// malformed in it.  Fails only for want of memory: RESOURCE_EXHAUSTED.
+xpl_status_t xpl_agent_build(struct builder *b, struct xpl_error *err) XPL_NODISCARD;
+
+#endif

@@ -1,0 +1,92 @@
+// The files that hold profiles: a table with one row for each format.  Suffixes of file names stand
+// in this table alone; whoever asks whether a file is a profile, or opens one, asks here.
+//
+// A row turns the bytes of a file into the bytes of an XSpace, from which everything else is made.
+// The name of a file says its format, and its first bytes confirm it: what a name promises and the
+// bytes do not keep is an error that says so.
+//
+// Threads: the table is constant; any thread may open any file.
+#ifndef XPL_ANALYSIS_FORMATS_FORMAT_H_
+#define XPL_ANALYSIS_FORMATS_FORMAT_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/exec.h"
+#include "base/status.h"
+#include "base/str.h"
+
+// Of the files that this project writes itself, HOST.xplane.pb: the first row's.
+#define XPL_FORMAT_SUFFIX ".xplane.pb"
+
+enum {
+    // A file may become at most this many times as long, or XPL_FORMAT_SMALL, whichever is more.
+    // The profiles of this repository shrink to an eleventh at best.
+    XPL_FORMAT_MAX_RATIO = 256,
+    XPL_FORMAT_SMALL = 16 << 20, // bytes
+};
+
+// An opened file.  The bytes stay valid until xpl_profile_close, and, where they are the file's own
+// (nothing was decompressed), only as long as the file's.  Trace details are read from them when an
+// answer is made: whoever keeps a trace to answer from keeps its profile open, or opens it anew.
+// Zero-initialised, it is closed.
+struct xpl_profile {
+    xpl_bytes_t bytes; // of the XSpace; ptr is never NULL in an open profile
+    void *owned;       // the memory of the bytes; NULL when they are the file's own
+};
+
+struct xpl_format_limits {
+    size_t max_bytes;      // of the XSpace, when it must be decompressed into memory
+    struct xpl_exec *exec; // asked between pieces whether to give up; may be NULL
+};
+
+struct xpl_format {
+    const char *name;        // for messages and documents: "gzip-compressed"
+    const char *const *tail; // suffixes of file names, NULL-terminated; the host's name is before
+    // Whether the bytes begin as this format does; NULL for a format that has no mark of its own.
+    bool (*sniff)(xpl_bytes_t file);
+    // See xpl_format_open.  NULL for a format that is known by name only, to be refused.
+    xpl_status_t (*open)(xpl_bytes_t file, const struct xpl_format_limits *limits,
+                         struct xpl_profile *ret, struct xpl_error *err);
+    const char *const *tools; // names of the tools that it can feed, NULL-terminated; NULL: all
+    const char *refusal;      // where `open` is NULL: why, and what to do instead
+};
+
+// The table.  Of two files of one host the one of the earlier row counts.
+const struct xpl_format *xpl_formats(size_t *ret_n);
+
+// The format of a file of this name (a path is fine), and the host's name, which is what stands
+// before the suffix and is not empty; NULL when it is no profile by its name.  ret_host may be
+// NULL.
+const struct xpl_format *xpl_format_of_name(xpl_str_t file, xpl_str_t *ret_host);
+// The same for storage/sessions, which knows no formats (xpl_profile_match_fn): the row's number,
+// and NULL or the reason why such files are not read.
+bool xpl_format_match(xpl_str_t file, xpl_str_t *ret_host, unsigned *ret_rank,
+                      const char **ret_refusal);
+// The format that the bytes look like; the first row when they have no mark of another one.
+const struct xpl_format *xpl_format_sniff(xpl_bytes_t file);
+// Whether a profile of this format can be asked for this tool.
+bool xpl_format_has_tool(const struct xpl_format *f, xpl_str_t tool);
+
+// Opens the bytes of a file as a profile of format `f`.  An uncompressed file costs nothing: its
+// bytes are borrowed.  *ret is to be closed after success, and untouched otherwise.  Fails with
+//   DATA_LOSS           the bytes are of another format, truncated or corrupt; with the offset in
+//                       the file up to which they were read
+//   RESOURCE_EXHAUSTED  the XSpace is larger than limits->max_bytes, or more than
+//                       XPL_FORMAT_MAX_RATIO times the file; or no memory.  Never more than the
+//                       smaller of the two is allocated, beside what the decompressor needs (40 KiB
+//                       for gzip; for zstd its window, at most 128 MiB)
+//   CANCELLED           limits->exec says so
+//   FAILED_PRECONDITION files of this format are not read
+xpl_status_t xpl_format_open(const struct xpl_format *f, xpl_bytes_t file,
+                             const struct xpl_format_limits *limits, struct xpl_profile *ret,
+                             struct xpl_error *err) XPL_NODISCARD;
+// The same for a file called `name` (a path is fine); one whose name says nothing is what its bytes
+// look like.
+xpl_status_t xpl_profile_open(xpl_str_t name, xpl_bytes_t file,
+                              const struct xpl_format_limits *limits, struct xpl_profile *ret,
+                              struct xpl_error *err) XPL_NODISCARD;
+// Frees what was decompressed.  A closed profile is fine.
+void xpl_profile_close(struct xpl_profile *p);
+
+#endif

@@ -1,0 +1,96 @@
+#include <string.h>
+
+#include "analysis/formats/impl.h"
+#include "base/arena.h"
+
+static const char *const plain_tail[] = {XPL_FORMAT_SUFFIX, NULL};
+static const char *const gzip_tail[] = {XPL_FORMAT_SUFFIX ".gz", NULL};
+static const char *const zstd_tail[] = {XPL_FORMAT_SUFFIX ".zst", XPL_FORMAT_SUFFIX ".zstd", NULL};
+static const char *const riegeli_tail[] = {".xplane.riegeli", NULL};
+
+static const struct xpl_format formats[] = {
+    {.name = "an uncompressed XSpace", .tail = plain_tail, .open = xpl_plain_open},
+    {.name = "gzip-compressed", .tail = gzip_tail, .sniff = xpl_gzip_sniff, .open = xpl_gzip_open},
+    {.name = "zstd-compressed", .tail = zstd_tail, .sniff = xpl_zstd_sniff, .open = xpl_zstd_open},
+    {.name = "Riegeli",
+     .tail = riegeli_tail,
+     .refusal = "Riegeli files are not read; write the profile as " XPL_FORMAT_SUFFIX},
+};
+enum { N_FORMATS = sizeof formats / sizeof *formats };
+
+const struct xpl_format *xpl_formats(size_t *ret_n) {
+    *ret_n = N_FORMATS;
+    return formats;
+}
+
+// The length of the suffix of `f` that the name ends with, something before it; 0 without one.
+static size_t tail_of(const struct xpl_format *f, xpl_str_t file) {
+    for (const char *const *t = f->tail; *t; t++) {
+        const xpl_str_t tail = xpl_str_from(*t);
+        if (file.len > tail.len && xpl_str_ends(file, tail)) return tail.len;
+    }
+    return 0;
+}
+
+const struct xpl_format *xpl_format_of_name(xpl_str_t file, xpl_str_t *ret_host) {
+    const char *const slash = file.len ? memrchr(file.ptr, '/', file.len) : NULL;
+    if (slash) file = xpl_str_sub(file, (size_t)(slash - file.ptr) + 1, SIZE_MAX);
+    for (size_t i = 0; i < N_FORMATS; i++) {
+        const size_t tail = tail_of(&formats[i], file);
+        if (!tail) continue;
+        if (ret_host) *ret_host = xpl_str_sub(file, 0, file.len - tail);
+        return &formats[i];
+    }
+    return NULL;
+}
+
+bool xpl_format_match(xpl_str_t file, xpl_str_t *ret_host, unsigned *ret_rank,
+                      const char **ret_refusal) {
+    const struct xpl_format *const f = xpl_format_of_name(file, ret_host);
+    if (!f) return false;
+    *ret_rank = (unsigned)(f - formats);
+    *ret_refusal = f->open ? NULL : f->refusal;
+    return true;
+}
+
+const struct xpl_format *xpl_format_sniff(xpl_bytes_t file) {
+    for (size_t i = 0; i < N_FORMATS; i++)
+        if (formats[i].sniff && formats[i].sniff(file)) return &formats[i];
+    return &formats[0];
+}
+
+bool xpl_format_has_tool(const struct xpl_format *f, xpl_str_t tool) {
+    for (const char *const *t = f->tools; t && *t; t++)
+        if (xpl_str_eq(tool, xpl_str_from(*t))) return true;
+    return !f->tools;
+}
+
+xpl_status_t xpl_format_open(const struct xpl_format *f, xpl_bytes_t file,
+                             const struct xpl_format_limits *limits, struct xpl_profile *ret,
+                             struct xpl_error *err) {
+    if (!f->open) XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%s", f->refusal);
+    const struct xpl_format *const seen = xpl_format_sniff(file);
+    const bool confirmed = f->sniff ? f->sniff(file) : !seen->sniff;
+    if (!confirmed && seen->sniff)
+        XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, 0, "the file is %s: name it HOST%s", seen->name,
+                            seen->tail[0]);
+    if (!confirmed)
+        XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, 0,
+                            "the file is not %s, as its name says it is: truncated, or it should "
+                            "be named HOST%s",
+                            f->name, formats[0].tail[0]);
+    return f->open(file, limits, ret, err);
+}
+
+xpl_status_t xpl_profile_open(xpl_str_t name, xpl_bytes_t file,
+                              const struct xpl_format_limits *limits, struct xpl_profile *ret,
+                              struct xpl_error *err) {
+    const struct xpl_format *f = xpl_format_of_name(name, NULL);
+    if (!f) f = xpl_format_sniff(file);
+    return xpl_format_open(f, file, limits, ret, err);
+}
+
+void xpl_profile_close(struct xpl_profile *p) {
+    xpl_sys_free(p->owned);
+    *p = (struct xpl_profile){0};
+}

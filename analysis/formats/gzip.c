@@ -1,0 +1,59 @@
+// HOST.xplane.pb.gz: one gzip member or several, one after the other (RFC 1952), as gzip, pigz and
+// bgzip write them.  Checksums are checked.
+#include <zlib.h>
+
+#include "analysis/formats/impl.h"
+#include "base/arena.h"
+
+enum { MAX_IN = 1 << 30 }; // what zlib is given at once; its counts are unsigned int
+
+struct gzip {
+    struct xpl_unpacker unpacker; // first
+    z_stream z;
+};
+
+static void *zlib_alloc(void *ctx, unsigned n, unsigned size) {
+    (void)ctx;
+    return xpl_sys_alloc((size_t)n * size);
+}
+
+static void zlib_free(void *ctx, void *p) {
+    (void)ctx;
+    xpl_sys_free(p);
+}
+
+bool xpl_gzip_sniff(xpl_bytes_t file) {
+    return file.len >= 2 && file.ptr[0] == 0x1f && file.ptr[1] == 0x8b;
+}
+
+static xpl_status_t gzip_step(struct xpl_unpacker *u, xpl_bytes_t *in, uint8_t *out, size_t room,
+                              size_t *ret_n, bool *ret_end, struct xpl_error *err) {
+    z_stream *const z = &((struct gzip *)u)->z;
+    const size_t given = in->len < MAX_IN ? in->len : MAX_IN;
+    z->next_in = (Bytef *)(uintptr_t)in->ptr; // only read
+    z->avail_in = (unsigned)given;
+    z->next_out = out;
+    z->avail_out = (unsigned)room; // at most unpack.c's step
+    const int r = inflate(z, Z_NO_FLUSH);
+    const size_t used = given - z->avail_in;
+    *in = (xpl_bytes_t){in->ptr + used, in->len - used};
+    *ret_n = room - z->avail_out;
+    if (r == Z_OK || r == Z_BUF_ERROR) return XPL_OK; // Z_BUF_ERROR: nothing left to read
+    if (r == Z_MEM_ERROR) XPL_RETURN_OOM(err, "gzip");
+    if (r != Z_STREAM_END)
+        XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, u->file.len - in->len, "corrupt gzip data: %s",
+                            z->msg ? z->msg : "unknown");
+    *ret_end = in->len == 0;
+    if (!*ret_end && inflateReset(z) != Z_OK) XPL_RETURN_ERROR(err, XPL_INTERNAL, "gzip");
+    return XPL_OK;
+}
+
+xpl_status_t xpl_gzip_open(xpl_bytes_t file, const struct xpl_format_limits *limits,
+                           struct xpl_profile *ret, struct xpl_error *err) {
+    struct gzip g = {.unpacker = {.step = gzip_step, .file = file},
+                     .z = {.zalloc = zlib_alloc, .zfree = zlib_free}};
+    if (inflateInit2(&g.z, MAX_WBITS + 16) != Z_OK) XPL_RETURN_OOM(err, "gzip"); // 16: gzip alone
+    const xpl_status_t st = xpl_unpack(&g.unpacker, limits, ret, err);
+    (void)inflateEnd(&g.z);
+    return st;
+}

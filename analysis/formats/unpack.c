@@ -1,0 +1,70 @@
+// What compressed formats share: a buffer that grows as far as the limits allow.
+#include "analysis/formats/impl.h"
+#include "base/arena.h"
+#include "base/buf.h"
+
+enum {
+    FIRST_ROOM = 64 << 10, // bytes
+    STEP = 4 << 20,        // bytes between two questions whether to give up
+};
+
+// The most that the file may become.
+static size_t bound(size_t file, const struct xpl_format_limits *limits) {
+    size_t most = file > SIZE_MAX / XPL_FORMAT_MAX_RATIO ? SIZE_MAX : file * XPL_FORMAT_MAX_RATIO;
+    if (most < XPL_FORMAT_SMALL) most = XPL_FORMAT_SMALL;
+    return limits->max_bytes < most ? limits->max_bytes : most;
+}
+
+static xpl_status_t refuse(size_t file, size_t most, const struct xpl_format_limits *limits,
+                           struct xpl_error *err) {
+    if (most == limits->max_bytes)
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
+                         "the profile is more than %zu bytes when decompressed, the limit of "
+                         "memory",
+                         most);
+    XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
+                     "the file of %zu bytes becomes more than %d times as long when decompressed: "
+                     "not a profile",
+                     file, XPL_FORMAT_MAX_RATIO);
+}
+
+// Appends all that the file holds.
+static xpl_status_t unpack_all(struct xpl_unpacker *u, const struct xpl_format_limits *limits,
+                               struct xpl_buf *b, struct xpl_error *err) {
+    const size_t most = bound(u->file.len, limits);
+    xpl_bytes_t in = u->file;
+    for (bool end = false; !end;) {
+        if (limits->exec && xpl_exec_cancelled(limits->exec))
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
+        // The buffer's maximum is one byte more than may be used, to see whether there is more.
+        if (b->n > most) return refuse(u->file.len, most, limits, err);
+        const size_t left = b->max - b->n;
+        if (b->n == b->cap && !xpl_buf_room(b, left < FIRST_ROOM ? left : FIRST_ROOM))
+            XPL_RETURN_OOM(err, "decompressing a profile");
+        const size_t room = b->cap - b->n < STEP ? b->cap - b->n : STEP;
+        size_t n = 0;
+        XPL_TRY(u->step(u, &in, b->p + b->n, room, &n, &end, err));
+        b->n += n;
+        if (!end && in.len == 0 && n < room)
+            XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, u->file.len,
+                                "the compressed file is truncated after %zu bytes", u->file.len);
+    }
+    if (b->n > most) return refuse(u->file.len, most, limits, err);
+    return XPL_OK;
+}
+
+xpl_status_t xpl_unpack(struct xpl_unpacker *u, const struct xpl_format_limits *limits,
+                        struct xpl_profile *ret, struct xpl_error *err) {
+    const size_t most = bound(u->file.len, limits);
+    struct xpl_buf b;
+    size_t n = 0;
+    xpl_buf_init(&b, most < SIZE_MAX ? most + 1 : most);
+    const xpl_status_t st = unpack_all(u, limits, &b, err);
+    uint8_t *const p = st == XPL_OK ? xpl_buf_take(&b, &n) : NULL;
+    xpl_buf_fini(&b);
+    if (st != XPL_OK) return st;
+    if (!p) XPL_RETURN_OOM(err, "decompressing a profile");
+    uint8_t *const exact = xpl_sys_realloc(p, n ? n : 1); // gives back what growing reserved
+    *ret = (struct xpl_profile){.bytes = {exact ? exact : p, n}, .owned = exact ? exact : p};
+    return XPL_OK;
+}

@@ -1,0 +1,264 @@
+// A group reaches a node from its parents: the node that encloses it and, through joins, the
+// producers of what it consumes.  Roots take turns (level descending, then time); each that has no
+// group yet and no ancestor root of its own level starts one, which is propagated to all that is
+// reachable and has none.  So every node and every join is visited once.
+#include "analysis/grouping/graph/propagate.h"
+
+#include <string.h>
+
+#include "analysis/grouping/graph/ancestors.h"
+#include "analysis/grouping/graph/group_name.h"
+#include "analysis/grouping/plan/sort.h"
+#include "base/std_sort.h"
+
+// Upstream searches the ancestors of each root anew; a profile can be made so that this is
+// quadratic.  This many steps in all are enough for any real one; after that nothing more is found.
+enum { SEARCH_BUDGET = 1 << 26 };
+
+// ---- roots ----
+
+static const struct root *root_of(const struct graph *gr, uint32_t node) {
+    size_t lo = 0, hi = gr->n_roots; // in the order of nodes
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (gr->roots[mid].node == node) return &gr->roots[mid];
+        if (gr->roots[mid].node < node)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return NULL;
+}
+
+struct same_level {
+    uint32_t self;
+    int32_t level;
+    bool found;
+};
+
+static bool is_same_level(struct graph *gr, uint32_t node, void *ctx) {
+    struct same_level *const s = ctx;
+    if (node == s->self || !(gr->g->nodes[node].flags & NODE_ROOT)) return false;
+    const struct root *const r = root_of(gr, node);
+    s->found = r && r->level == s->level;
+    return s->found;
+}
+
+// A root that consumes what it produces is its own parent.
+static bool is_own_parent(const struct graph *gr, uint32_t node) {
+    for (uint32_t i = gr->g->nodes[node].links; i; i = gr->links[i - 1].key_hi) {
+        if (!link_consumes(&gr->links[i - 1])) continue;
+        const uint32_t join = gr->links[i - 1].key_lo;
+        for (uint32_t k = join; k < gr->n_links && gr->links[k].key_lo == join; k++)
+            if (gr->links[k].end == node << LINK_NODE_SHIFT) return true;
+    }
+    return false;
+}
+
+// Whether a root starts a group [RootNeedsGrouping].
+static bool starts_group(struct graph *gr, uint32_t node, int32_t level, bool *ret) {
+    struct same_level s = {node, level, false};
+    *ret = false;
+    if (gr->g->nodes[node].group != NO_GROUP) return true;
+    if ((gr->g->nodes[node].flags & NODE_ROOT) && is_own_parent(gr, node)) return true;
+    if (!xpl_grp_search(gr, node, is_same_level, &s)) return false;
+    *ret = !s.found;
+    return true;
+}
+
+// [SortRootEventList]
+static bool root_before(const void *ctx, const void *pa, const void *pb) {
+    const struct root *const a = pa, *const b = pb;
+    (void)ctx;
+    return a->level != b->level ? a->level > b->level : (int64_t)a->begin < (int64_t)b->begin;
+}
+
+static int loop_order(const void *pa, const void *pb) {
+    const struct root *const a = pa, *const b = pb;
+    if (a->begin != b->begin) return a->begin < b->begin ? -1 : 1;
+    return (a->node > b->node) - (a->node < b->node);
+}
+
+// ---- propagation ----
+
+// The nodes that a node encloses stand right behind it.
+static bool find_subtrees(struct graph *gr) {
+    const struct node *const v = gr->g->nodes;
+    uint32_t *const ends = xpl_arena_array(&gr->temp, gr->g->n_nodes, sizeof *ends);
+    gr->subtree_ends = ends;
+    if (!ends) return false;
+    for (uint32_t i = 0; i < gr->g->n_nodes; i++)
+        ends[i] = i + 1;
+    for (uint32_t i = gr->g->n_nodes; i-- > 0;)
+        if (v[i].parent && ends[v[i].parent - 1] < ends[i]) ends[v[i].parent - 1] = ends[i];
+    return true;
+}
+
+// Queues what consumes what a node produces.
+static bool queue_consumers(struct graph *gr, uint32_t node) {
+    for (uint32_t l = gr->g->nodes[node].links; l; l = gr->links[l - 1].key_hi) {
+        if (link_consumes(&gr->links[l - 1])) continue;
+        const uint32_t join = gr->links[l - 1].key_lo;
+        for (uint32_t k = join; k < gr->n_links && gr->links[k].key_lo == join; k++) {
+            const struct link *const to = &gr->links[k];
+            if (!link_consumes(to) || gr->g->nodes[link_node(to)].group != NO_GROUP) continue;
+            uint32_t *const slot = xpl_vec_push(&gr->temp, &gr->to_visit);
+            if (!slot) return false;
+            *slot = link_node(to);
+        }
+    }
+    return true;
+}
+
+// Gives the group to a node and to what it encloses.  A node that has a group already has given it
+// to all inside.
+static bool mark_subtree(struct graph *gr, uint32_t node, uint32_t group) {
+    struct node *const v = gr->g->nodes;
+    const uint32_t end = gr->subtree_ends[node];
+    for (uint32_t i = node; i < end;) {
+        const bool passed = i != node && (v[i].flags & NODE_ASYNC);
+        if (passed || v[i].group != NO_GROUP) {
+            i = gr->subtree_ends[i];
+            continue;
+        }
+        v[i].group = group;
+        if (!queue_consumers(gr, i)) return false;
+        i++;
+    }
+    return true;
+}
+
+static bool propagate_group(struct graph *gr, uint32_t root, uint32_t group) {
+    bool ok = gr->g->nodes[root].group != NO_GROUP || mark_subtree(gr, root, group);
+    while (ok && gr->to_visit.n) {
+        const uint32_t node = gr->to_visit.v[--gr->to_visit.n];
+        if (gr->g->nodes[node].group == NO_GROUP) ok = mark_subtree(gr, node, group);
+    }
+    gr->to_visit.n = 0;
+    return ok;
+}
+
+// Starts group `id` at a root [ProcessRootEvent].
+static bool start_group(struct graph *gr, uint32_t root, uint32_t id) {
+    xpl_str_t name;
+    if (!propagate_group(gr, root, id) || !xpl_grp_make_name(gr, root, &name)) return false;
+    while (gr->names.n <= id) {
+        xpl_str_t *const slot = xpl_vec_push(&gr->temp, &gr->names);
+        if (!slot) return false;
+        *slot = (xpl_str_t){"", 0};
+    }
+    gr->names.v[id] = name;
+    if (!(gr->g->nodes[root].flags & NODE_IMPLICIT)) gr->g->nodes[root].flags |= NODE_NAMED;
+    return true;
+}
+
+// ---- groups ----
+
+static bool is_tf_data_root(const struct graph *gr, const struct root *r) {
+    struct xpl_stat step;
+    if (!gr->n_tf_data_ids) return false;
+    if (r->has_step) return xpl_grp_is_tf_data(gr, r->step);
+    return xpl_grp_node_stat(gr->g, r->node, XPL_STAT_STEP_ID, &step) &&
+           xpl_grp_is_tf_data(gr, xpl_stat_int(&step));
+}
+
+static bool group_roots(struct graph *gr, uint32_t *next) {
+    struct root *const order = xpl_arena_array(&gr->temp, gr->n_roots, sizeof *order);
+    size_t n = 0;
+    if (!order) return false;
+    for (size_t i = 0; i < gr->n_roots; i++)
+        if (!is_tf_data_root(gr, &gr->roots[i])) order[n++] = gr->roots[i];
+    xpl_std_sort(order, n, sizeof *order, root_before, NULL);
+    for (size_t i = 0; i < n; i++) {
+        bool starts;
+        if (!starts_group(gr, order[i].node, order[i].level, &starts)) return false;
+        if (starts && !start_group(gr, order[i].node, (*next)++)) return false;
+    }
+    return true;
+}
+
+static bool group_loops(struct graph *gr, uint32_t *next) {
+    xpl_grp_sort(gr->loop_roots.v, gr->loop_roots.n, sizeof *gr->loop_roots.v, loop_order);
+    for (size_t i = 0; i < gr->loop_roots.n; i++)
+        if (!start_group(gr, gr->loop_roots.v[i].node, (*next)++)) return false;
+    return true;
+}
+
+static bool is_core_scan(const struct scan *s) {
+    return s->plan->tpu && s->plan->plane->kind == XPL_PLANE_TPU_CORE &&
+           s->plan->plane->core_id >= 0;
+}
+
+// Calls starts_group for the events of all TensorCores; true when each of them starts one.
+static bool cores_need_grouping(struct graph *gr, bool *ret) {
+    *ret = true;
+    for (size_t i = 0; i < gr->n_scans && *ret; i++) {
+        const struct scan *const s = &gr->scans[i];
+        for (size_t k = 0; is_core_scan(s) && k < s->nodes.n && *ret; k++)
+            if (!starts_group(gr, s->base + (uint32_t)k, 0, ret)) return false;
+    }
+    return true;
+}
+
+// When the host groups no device step, the steps of all cores are numbered in lock step.
+static bool group_cores(struct graph *gr, uint32_t next) {
+    bool all;
+    if (!cores_need_grouping(gr, &all)) return false;
+    for (size_t i = 0; all && i < gr->n_scans; i++) {
+        const struct scan *const s = &gr->scans[i];
+        uint32_t id = next;
+        for (size_t k = 0; is_core_scan(s) && k < s->nodes.n; k++) {
+            bool starts;
+            if (!starts_group(gr, s->base + (uint32_t)k, 0, &starts)) return false;
+            if (starts && !start_group(gr, s->base + (uint32_t)k, id++)) return false;
+        }
+    }
+    return true;
+}
+
+// ---- is_eager ----
+
+static bool find_eager(struct graph *gr, uint32_t node, void *ctx) {
+    if (!(gr->g->nodes[node].flags & NODE_EAGER)) return false;
+    *(uint32_t *)ctx = node + 1;
+    return true;
+}
+
+// The nearest EagerExecute above decides [EventNode::IsEager].  Plain events have the answer of the
+// node they are in.
+static bool mark_eager(struct graph *gr) {
+    struct node *const v = gr->g->nodes;
+    if (!(gr->ctx_flags & NODE_EAGER)) return true;
+    for (uint32_t i = 0; i < gr->g->n_nodes; i++) {
+        uint32_t flags = 0;
+        if (v[i].flags & NODE_EAGER) continue; // the scan said it
+        if (v[i].flags & NODE_CONSUMES) {
+            uint32_t found = 0;
+            if (!xpl_grp_search(gr, i, find_eager, &found)) return false;
+            if (found) flags = v[found - 1].flags & (NODE_IN_EAGER | NODE_IS_EAGER);
+        } else if (v[i].parent) { // stands before it
+            flags = v[v[i].parent - 1].flags & (NODE_IN_EAGER | NODE_IS_EAGER);
+        }
+        v[i].flags |= (uint16_t)flags;
+    }
+    return true;
+}
+
+xpl_status_t xpl_grp_propagate(struct graph *gr, bool want_groups) {
+    struct xpl_groups *const g = gr->g;
+    uint32_t next = 0;
+    gr->budget = SEARCH_BUDGET;
+    gr->seen = xpl_arena_zalloc(&gr->temp, (g->n_nodes / 64 + 1) * sizeof *gr->seen);
+    if (!gr->seen) return xpl_grp_no_memory(gr);
+    if (want_groups) {
+        if (!find_subtrees(gr)) return xpl_grp_no_memory(gr);
+        const bool ok = gr->loop_roots.n ? group_loops(gr, &next) : group_roots(gr, &next);
+        if (!ok || !group_cores(gr, next)) return xpl_grp_no_memory(gr);
+    }
+    if (!mark_eager(gr)) return xpl_grp_no_memory(gr);
+    g->names = xpl_arena_array(g->arena, gr->names.n, sizeof *g->names);
+    if (!g->names) return xpl_grp_no_memory(gr);
+    if (gr->names.n) memcpy(g->names, gr->names.v, gr->names.n * sizeof *g->names);
+    g->n_groups = (uint32_t)gr->names.n;
+    return XPL_OK;
+}

@@ -1,0 +1,13 @@
+// Finds the roots' groups and propagates them over the graph.  Counterpart of
+// EventForest::CreateEventGroups and what it calls in xla/tsl/profiler/utils/group_events.cc.
+#ifndef XPL_ANALYSIS_GROUPING_GRAPH_PROPAGATE_H_
+#define XPL_ANALYSIS_GROUPING_GRAPH_PROPAGATE_H_
+
+#include <stdbool.h>
+
+#include "analysis/grouping/graph/graph.h"
+
+// Gives nodes their groups (unless only is_eager is wanted) and sets NODE_IS_EAGER.
+xpl_status_t xpl_grp_propagate(struct graph *gr, bool want_groups) XPL_NODISCARD;
+
+#endif

@@ -1,0 +1,126 @@
+#include "analysis/grouping/graph/result.h"
+
+#include "analysis/grouping/plan/event_links.h"
+
+const struct line_groups *xpl_grp_find_line(const struct plane_groups *pg,
+                                            const struct xpl_line *line) {
+    uint32_t lo = 0, hi = pg->n_lines;
+    while (lo < hi) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (pg->lines[mid].line == line) return &pg->lines[mid];
+        if (pg->lines[mid].line->index < line->index)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return NULL;
+}
+
+const struct line_groups *xpl_grp_line_of(const struct xpl_groups *g, uint32_t node) {
+    uint32_t lo = 0, hi = g->n_scanned;
+    while (hi - lo > 1) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (g->scanned[mid]->first_node <= node)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return g->scanned[lo];
+}
+
+bool xpl_grp_node_event(const struct xpl_groups *g, uint32_t node, const struct line_groups **lg,
+                        struct xpl_raw_event *ret) {
+    const struct node *const n = &g->nodes[node];
+    *lg = xpl_grp_line_of(g, node);
+    return xpl_raw_event_at((*lg)->line, node_at(n), ret);
+}
+
+bool xpl_grp_node_stat(const struct xpl_groups *g, uint32_t node, enum xpl_stat_type type,
+                       struct xpl_stat *ret) {
+    const struct line_groups *lg;
+    struct xpl_raw_event raw;
+    if (!xpl_grp_node_event(g, node, &lg, &raw)) return false;
+    return xpl_stats_get((struct xpl_stats){lg->line->plane, raw.stats, raw.end, XEVENT_STATS},
+                         type, ret);
+}
+
+struct launch *xpl_grp_launch_slot(const struct xpl_groups *g, uint64_t correlation) {
+    uint64_t i = xpl_grp_mix(correlation) & (g->n_launch_scopes - 1);
+    while (g->launch_table[i].scope != UINT32_MAX && g->launch_table[i].correlation != correlation)
+        i = (i + 1) & (g->n_launch_scopes - 1);
+    return &g->launch_table[i];
+}
+
+uint32_t xpl_grp_launch_scope(const struct xpl_groups *g, uint64_t correlation) {
+    if (g->launch_scopes) {
+        const uint64_t i = correlation - g->launch_min;
+        return i < g->n_launch_scopes ? g->launch_scopes[i] : 0;
+    }
+    if (!g->launch_table) return 0;
+    const struct launch *const l = xpl_grp_launch_slot(g, correlation);
+    return l->scope == UINT32_MAX ? 0 : l->scope;
+}
+
+uint32_t xpl_grp_label(const struct xpl_groups *g, uint64_t key, uint32_t *hint) {
+    const struct link *const v = g->labels;
+    uint32_t lo = *hint, hi = g->n_labels; // once found: v[lo].key <= key < v[hi].key
+    if (hi == 0) return LABEL_NO_GROUP;
+    if (link_key(&v[lo]) <= key) {
+        for (uint32_t step = 1; hi - lo > step; step *= 2) {
+            if (link_key(&v[lo + step]) > key) {
+                hi = lo + step;
+                break;
+            }
+            lo += step;
+        }
+    } else {
+        hi = lo;
+        for (uint32_t step = 1; hi > 0; step *= 2) {
+            lo = hi > step ? hi - step : 0;
+            if (link_key(&v[lo]) <= key) break;
+            hi = lo;
+        }
+    }
+    while (hi - lo > 1) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (link_key(&v[mid]) <= key)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    *hint = lo;
+    return link_key(&v[lo]) == key ? v[lo].end : LABEL_NO_GROUP;
+}
+
+// ---- answers ----
+
+bool xpl_groups_empty(const struct xpl_groups *g) {
+    return g->empty;
+}
+
+bool xpl_groups_arrived_grouped(const struct xpl_groups *g) {
+    return g->grouped;
+}
+
+xpl_str_t xpl_groups_name(const struct xpl_groups *g, int64_t group_id) {
+    return group_id >= 0 && group_id < g->n_groups ? g->names[group_id] : (xpl_str_t){"", 0};
+}
+
+const struct xpl_step_event *xpl_groups_steps(const struct xpl_groups *g,
+                                              const struct xpl_plane *plane, size_t *ret_n) {
+    *ret_n = g->planes[plane->index].n_steps;
+    return g->planes[plane->index].steps;
+}
+
+bool xpl_groups_steps_are_recorded(const struct xpl_groups *g, const struct xpl_plane *plane) {
+    return g->planes[plane->index].steps_recorded;
+}
+
+bool xpl_groups_replaces_line(const struct xpl_groups *g, const struct xpl_line *line) {
+    const struct plane_groups *const pg = &g->planes[line->plane->index];
+    if (pg->steps_recorded)
+        return xpl_str_eq(line->name, XPL_STR(XPL_LINE_STEPS)) ||
+               xpl_str_eq(line->name, XPL_STR(XPL_LINE_SPARSE_CORE_STEPS));
+    if (pg->step_line) return pg->step_line == line;
+    return !g->grouped && pg->plan.plane->kind == XPL_PLANE_GPU && line->id == XPL_LINE_ID_STEPS;
+}

@@ -1,0 +1,34 @@
+// Which events of other lines an event is linked to: what it produces and consumes, after the
+// rewriting that XProf's PreprocessXPlane does (xla/tsl/profiler/utils/preprocess_xplane.{h,cc}).
+#ifndef XPL_ANALYSIS_GROUPING_PLAN_EVENT_LINKS_H_
+#define XPL_ANALYSIS_GROUPING_PLAN_EVENT_LINKS_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/grouping/plan/event_stats.h"
+#include "analysis/grouping/plan/plan.h"
+
+struct event_links {
+    bool producer, consumer;
+    uint64_t producer_key, consumer_key;
+};
+// Links of an event after the rewriting that upstream's PreprocessXPlane does.
+void xpl_grp_event_links(const struct plan *plan, const struct xpl_line *line,
+                         const struct scan_stats *st, uint32_t role, struct event_links *ret);
+// The same before keys are made of them: what flows are drawn by.
+struct event_ends {
+    bool produces, consumes;
+    uint32_t producer_type, consumer_type; // as written, known or not
+    uint64_t producer_id, consumer_id;
+};
+void xpl_grp_event_ends(const struct plan *plan, const struct xpl_line *line,
+                        const struct scan_stats *st, uint32_t role, struct event_ends *ret);
+uint64_t xpl_grp_mix(uint64_t x); // a bijection that leaves no pattern
+uint64_t xpl_grp_key(int32_t type, bool has_pid, int32_t pid, uint64_t id);
+// Key of an executor's step and iteration.
+uint64_t xpl_grp_executor_key(uint64_t step, uint64_t iteration);
+// Key of a join that has one child alone: that node.
+uint64_t xpl_grp_pair_key(uint32_t node);
+
+#endif

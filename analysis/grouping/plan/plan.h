@@ -1,0 +1,94 @@
+// The plan of a plane: what its events and statistics mean for grouping, decided once per metadata
+// entry.  Written once; any number of threads may read it.
+#ifndef XPL_ANALYSIS_GROUPING_PLAN_PLAN_H_
+#define XPL_ANALYSIS_GROUPING_PLAN_PLAN_H_
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/xplane/xspace.h"
+#include "base/arena.h"
+
+enum stat_class {
+    SC_NONE,
+    SC_PRODUCER_TYPE,
+    SC_PRODUCER_ID,
+    SC_CONSUMER_TYPE,
+    SC_CONSUMER_ID,
+    SC_CONSUMER_PID,
+    SC_IS_ROOT,
+    SC_IS_ASYNC,
+    SC_ITER_NUM,
+    SC_STEP_NUM,
+    SC_GRAPH_TYPE,
+    SC_CORRELATION,
+    SC_STEP_ID,
+    SC_REQUEST_ID,
+    SC_QUEUE_ADDR,
+    SC_DEVICE_ORDINAL,
+    SC_QUEUE_ID,
+    SC_RUN_ID,
+    SC_CORE_TYPE,
+    SC_COUNT
+};
+#define SC_BIT(c) (1u << (c))
+enum {
+    SC_PRODUCER = SC_BIT(SC_PRODUCER_TYPE) | SC_BIT(SC_PRODUCER_ID),
+    SC_CONSUMER = SC_BIT(SC_CONSUMER_TYPE) | SC_BIT(SC_CONSUMER_ID),
+    SC_CONTEXT = SC_BIT(SC_ITER_NUM) | SC_BIT(SC_STEP_NUM) | SC_BIT(SC_GRAPH_TYPE),
+};
+
+// What an event is by its metadata's name.
+enum {
+    ROLE_KNOWN = 1 << 0,         // has a type, so it is no kernel
+    ROLE_EXECUTOR = 1 << 1,      // ExecutorState::Process
+    ROLE_ITERATOR = 1 << 2,      // IteratorGetNext[AsOptional]Op::DoCompute
+    ROLE_EAGER = 1 << 3,         // EagerExecute
+    ROLE_TRACE_CONTEXT = 1 << 4, // root of level 1 unless it says otherwise
+    ROLE_ROOT_1 = 1 << 5,        // BatchingSessionRun
+    ROLE_ROOT_2 = 1 << 6,        // ProcessBatch
+    ROLE_TF_DATA = 1 << 7,       // InstantiatedCapturedFunction::*
+    ROLE_QUEUE_IN = 1 << 8,      // EnqueueRequestLocked
+    ROLE_QUEUE_OUT = 1 << 9,     // what takes requests off that queue
+    ROLE_LAUNCH = 1 << 10,       // DoEnqueueProgram
+    ROLE_LAUNCHED = 1 << 11,     // CompleteCallbacks
+    ROLE_TPU_EXECUTE = 1 << 12,  // TpuExecuteOp
+    ROLE_START_REGION = 1 << 13, // ThreadpoolListener::StartRegion
+    ROLE_STOP_REGION = 1 << 14,  // ThreadpoolListener::StopRegion
+    ROLE_IMPLICIT = 1 << 15,     // a root of this type gives its group no name
+};
+
+// Roles that are linked without stats of their own that say so, or that cursors act on.
+enum {
+    ROLE_LINKED = ROLE_QUEUE_OUT | ROLE_LAUNCHED | ROLE_TPU_EXECUTE | ROLE_EAGER | ROLE_START_REGION
+};
+
+struct plan {
+    const struct xpl_plane *plane;
+    uint8_t *class_of;  // by position in plane->stat_md
+    uint16_t *role_of;  // by position in plane->event_md
+    uint8_t by_id[128]; // class by stat id, where that is below 128
+    uint32_t classes;   // all that occur in the metadata
+    uint32_t roles;     // likewise
+    int32_t pid;        // of the process that wrote the plane
+    bool has_pid;
+    bool has_regions;    // StartRegion and StopRegion both occur
+    bool own_groups;     // events may bring stat group_id
+    bool own_step_names; // events may bring stat step_name
+    bool own_eager;      // events may bring stat is_eager
+    bool tpu;            // named /device:TPU:...: grouped by one line
+    bool scan;           // its lines are scanned for nodes
+    bool consumes;       // events may consume what other lines produce
+    bool kernels;        // events may have correlation ids
+    bool tpu_execute;    // the space has TpuExecuteOp, which executors launch
+    // By position in plane->event_md: some event of that metadata may be linked to another line, or
+    // is asynchronous.  Set by scans, on several threads at once; NULL: unknown.
+    _Atomic uint8_t *linked;
+};
+
+// Makes the plan of a plane; what it holds lives in `arena`.  False when out of memory.
+bool xpl_grp_plan_init(struct plan *p, const struct xpl_plane *plane, struct xpl_arena *arena);
+
+#endif

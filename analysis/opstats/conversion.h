@@ -1,0 +1,50 @@
+// A conversion of one space, while its parts run one after another.  Each part fills its fields of
+// the OpStats and touches no others.
+#ifndef XPL_ANALYSIS_OPSTATS_CONVERSION_H_
+#define XPL_ANALYSIS_OPSTATS_CONVERSION_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/grouping/groups.h"
+#include "analysis/opstats/opstats.h"
+#include "analysis/opstats/options.h"
+#include "analysis/xplane/xspace.h"
+#include "base/arena.h"
+#include "base/exec.h"
+#include "base/status.h"
+
+struct xpl_hlo_map;   // analysis/hlo/hlo_map.h
+struct xpl_host_scan; // analysis/opstats/host/host_scan.h
+
+struct xpl_convert {
+    const struct xpl_xspace *xs;
+    const struct xpl_groups *groups;
+    struct xpl_hlo_map *hlo; // read lazily, under its own lock
+    const struct xpl_convert_options *opt;
+    struct xpl_exec *exec;
+    struct xpl_arena *result; // one thread: parts run one after another
+    size_t scratch_limit;     // for each temporary arena a part makes
+    bool is_tpu, is_gpu;      // which device planes count: TPU if any, else GPU
+    // What one pass over the host threads found, for the three host parts below; zero-initialised
+    // by the caller, who frees it with xpl_host_scan_fini.  NULL: each part makes the pass again.
+    struct xpl_host_scan *host;
+};
+
+static inline bool xpl_plane_is_tpu(const struct xpl_plane *p) {
+    return p->kind == XPL_PLANE_TPU_CORE || p->kind == XPL_PLANE_SPARSE_CORE ||
+           p->kind == XPL_PLANE_TPU_OTHER;
+}
+// True for the planes that are the devices of this conversion.
+static inline bool xpl_convert_is_device_plane(const struct xpl_convert *c,
+                                               const struct xpl_plane *p) {
+    return c->is_tpu ? xpl_plane_is_tpu(p) : p->kind == XPL_PLANE_GPU;
+}
+static inline bool xpl_convert_has_device(const struct xpl_convert *c) {
+    for (uint32_t i = 0; i < c->xs->n_planes; i++)
+        if (xpl_convert_is_device_plane(c, &c->xs->planes[i])) return true;
+    return false;
+}
+
+#endif

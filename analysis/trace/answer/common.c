@@ -1,0 +1,160 @@
+// Devices, rows, names and arguments of an answer, for both of its forms (XProf:
+// convert/trace_viewer/trace_events_to_json.h, trace_options.cc).
+#include <stdlib.h>
+
+#include "analysis/grouping/flows.h"
+#include "analysis/trace/answer/impl.h"
+#include "base/arena.h"
+#include "base/exec.h"
+
+enum { CANCEL_EVERY = 1024 };
+
+xpl_status_t trc_check_cancelled(struct writer *w, struct xpl_error *err) {
+    if (w->n_checks++ % CANCEL_EVERY == 0 && xpl_exec_cancelled(w->exec))
+        XPL_RETURN_ERROR(err, XPL_CANCELLED, "trace_viewer@: cancelled");
+    return XPL_OK;
+}
+
+xpl_status_t trc_event_values(struct writer *w, struct shown_host *h, const struct trc_event *e,
+                              size_t *ret_n, struct xpl_error *err) {
+    if (!h->values) {
+        h->values = xpl_arena_array(w->arena, TRC_MAX_ARGS, sizeof *h->values);
+        if (!h->values) XPL_RETURN_OOM(err, "trace arguments");
+    }
+    return trc_read_args(h->host->trace, h->host->profile, e, &h->by_text, h->values, ret_n, err);
+}
+
+// tsl/profiler/lib/context_types.cc
+const char *trc_category_name(unsigned category) {
+    static const char *const names[] = {
+        [XPL_CONTEXT_TF_EXECUTOR] = "tf_exec",
+        [XPL_CONTEXT_TFRT_EXECUTOR] = "tfrt_exec",
+        [XPL_CONTEXT_SHARED_BATCH_SCHEDULER] = "batch_sched",
+        [XPL_CONTEXT_PJRT] = "PjRt",
+        [XPL_CONTEXT_ADAPTIVE_SHARED_BATCH_SCHEDULER] = "as_batch_sched",
+        [XPL_CONTEXT_TFRT_TPU_RUNTIME] = "tfrt_rt",
+        [XPL_CONTEXT_TPU_EMBEDDING_ENGINE] = "tpu_embed",
+        [XPL_CONTEXT_GPU_LAUNCH] = "gpu_launch",
+        [XPL_CONTEXT_BATCHER] = "batcher",
+        [XPL_CONTEXT_TPU_STREAM] = "tpu_stream",
+        [XPL_CONTEXT_TPU_LAUNCH] = "tpu_launch",
+        [XPL_CONTEXT_PATHWAYS_EXECUTOR] = "pathways_exec",
+        [XPL_CONTEXT_PJRT_LIBRARY_CALL] = "pjrt_library_call",
+        [XPL_CONTEXT_THREADPOOL_EVENT] = "threadpool_event",
+        [XPL_CONTEXT_JAX_SERVING_EXECUTOR] = "jax_exec",
+        [XPL_CONTEXT_SC_OFFLOAD] = "sc_offload",
+    };
+    return category < sizeof names / sizeof *names && names[category] ? names[category] : "";
+}
+
+// ---- devices and rows ----
+
+static int by_pid(const void *pa, const void *pb) {
+    const struct device_line *const a = pa, *const b = pb;
+    if (a->pid != b->pid) return a->pid < b->pid ? -1 : 1;
+    return (a->h > b->h) - (a->h < b->h);
+}
+
+static int by_row_id(const void *pa, const void *pb) {
+    const struct trc_resource *const a = pa, *const b = pb;
+    if (a->id != b->id) return a->id < b->id ? -1 : 1;
+    return (a->device > b->device) - (a->device < b->device);
+}
+
+// Rows of a device by id; of several that share one the last gives the name.
+static bool find_rows(struct writer *w, struct device_line *l) {
+    const struct xpl_trace *const t = l->h->host->trace;
+    size_t n = 0, out = 0;
+    for (uint64_t i = 0; i < t->n[TRC_RESOURCES]; i++)
+        n += t->resources[i].device == l->index;
+    struct trc_resource *const v = xpl_arena_array(w->arena, n, sizeof *v);
+    if (!v) return false;
+    n = 0;
+    for (uint64_t i = 0; i < t->n[TRC_RESOURCES]; i++)
+        if (t->resources[i].device == l->index) {
+            v[n] = t->resources[i];
+            v[n].device = (uint32_t)n; // which came first
+            n++;
+        }
+    if (n) qsort(v, n, sizeof *v, by_row_id);
+    for (size_t i = 0; i < n; i++) {
+        if (out && v[out - 1].id == v[i].id) out--;
+        v[out++] = v[i];
+    }
+    l->rows = v, l->n_rows = out;
+    return true;
+}
+
+xpl_status_t trc_device_lines(struct writer *w, struct device_line **ret, size_t *ret_n,
+                              struct xpl_error *err) {
+    size_t n = 0, out = 0;
+    for (size_t i = 0; i < w->n; i++)
+        n += (size_t)w->hosts[i].host->trace->n[TRC_DEVICES];
+    struct device_line *const v = xpl_arena_array(w->arena, n, sizeof *v);
+    if (!v) XPL_RETURN_OOM(err, "trace devices");
+    n = 0;
+    for (size_t i = 0; i < w->n; i++) {
+        const struct xpl_trace *const t = w->hosts[i].host->trace;
+        for (uint32_t k = 0; k < t->n[TRC_DEVICES]; k++) {
+            const uint32_t pid = trc_pid(&w->hosts[i], k);
+            v[n++] = (struct device_line){.h = &w->hosts[i],
+                                          .d = &t->devices[k],
+                                          .index = k,
+                                          .pid = pid,
+                                          .has_order = true,
+                                          .order = pid};
+        }
+    }
+    if (n) qsort(v, n, sizeof *v, by_pid);
+    for (size_t i = 0; i < n; i++) {
+        if (out && v[out - 1].pid == v[i].pid) continue; // the first host's
+        v[out] = v[i];
+        if (!find_rows(w, &v[out++])) XPL_RETURN_OOM(err, "trace rows");
+    }
+    *ret = v;
+    *ret_n = out;
+    return w->o->mpmd_pipeline_view ? trc_mpmd_order(w, v, out, err) : XPL_OK;
+}
+
+bool trc_device_name(struct writer *w, const struct device_line *l, xpl_str_t *ret) {
+    return xpl_arena_printf(w->arena, ret, "%.*s %.*s", XPL_STR_FMT(l->h->host->name),
+                            XPL_STR_FMT(trc_str(l->h->host->trace, l->d->name)));
+}
+
+// ---- the whole ----
+
+static bool has_tpu_core(const struct writer *w) {
+    static const char *const marks[] = {"/device:TPU:", "TensorNode", "TPU Core"};
+    for (size_t i = 0; i < w->n; i++) {
+        const struct xpl_trace *const t = w->hosts[i].host->trace;
+        for (uint64_t k = 0; k < t->n[TRC_DEVICES]; k++)
+            for (size_t m = 0; m < 3; m++)
+                if (xpl_str_has(trc_str(t, t->devices[k].name), xpl_str_from(marks[m])) ||
+                    xpl_str_has(w->hosts[i].host->name, xpl_str_from(marks[m])))
+                    return true;
+    }
+    return false;
+}
+
+size_t trc_details(const struct writer *w, struct trc_detail *ret) {
+    size_t n = 0;
+    ret[n++] = (struct trc_detail){"mpmd_pipeline_view", w->o->mpmd_pipeline_view};
+    if (w->o->mpmd_pipeline_view)
+        ret[n++] = (struct trc_detail){"mpmd_single_device_per_stage", false};
+    if (has_tpu_core(w)) ret[n++] = (struct trc_detail){"full_dma", w->o->full_dma};
+    return n;
+}
+
+bool trc_full_span(const struct writer *w, uint64_t *ret_min, uint64_t *ret_max) {
+    uint64_t min = 0, max = 0;
+    bool any = false;
+    for (size_t i = 0; i < w->n; i++) {
+        const struct trc_footer *const f = w->hosts[i].host->trace->footer;
+        if (!f->has_min || !f->has_max) continue;
+        min = any && min < f->min_ts ? min : f->min_ts;
+        max = any && max > f->max_ts ? max : f->max_ts;
+        any = true;
+    }
+    *ret_min = min, *ret_max = max;
+    return any;
+}

@@ -1,0 +1,10 @@
+// What kind of plane it is, by its name.
+#ifndef XPL_ANALYSIS_XPLANE_PLANE_KIND_H_
+#define XPL_ANALYSIS_XPLANE_PLANE_KIND_H_
+
+#include "analysis/xplane/xspace.h"
+
+// Sets p->kind and p->core_id from p->name.
+void xpl_plane_set_kind(struct xpl_plane *p);
+
+#endif

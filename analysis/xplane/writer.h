@@ -1,0 +1,131 @@
+// Writes an XSpace: planes, lines, events, statistics and metadata, in the caller's order, to a
+// sink.  Nothing is kept for each event, so that an XSpace of any size is written in little memory.
+//
+// A length prefix needs the size of what follows.  As with analysis/wire/writer.h the caller makes
+// the same calls twice: the first pass measures, the second writes.  What is remembered between
+// them is one size for each plane, line and event metadata.
+//
+//   struct xpl_xspace_writer w;
+//   xpl_xspace_writer_init(&w, &sink);
+//   emit(&w, source);                                           // measures
+//   if (xpl_xspace_writer_measured(&w)) emit(&w, source);       // the same calls again: writes
+//   ok = xpl_xspace_writer_fini(&w);
+//
+// Calls nest as the messages do, which is asserted:
+//   XSpace          plane, error, warning, hostname
+//     plane         line, event metadata, stat metadata, statistics of the plane
+//       line        event
+//         event     statistics of the event
+//       event metadata   statistics, children
+// Statistics belong to what is open.  Fields are written in the order of the calls and as they are
+// given, once in their shortest form; whether ids are unique and declared is the caller's matter,
+// and readers take undeclared ones as nameless.  protobuf reads no message of 2 GiB or more.
+//
+// The first failure sticks: later calls do nothing, and the owner asks once at the end.
+#ifndef XPL_ANALYSIS_XPLANE_WRITER_H_
+#define XPL_ANALYSIS_XPLANE_WRITER_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+
+struct xpl_xspace_sink {
+    // The next bytes, valid during the call; false ends the writing.
+    bool (*put)(void *ctx, xpl_bytes_t bytes);
+    void *ctx;
+};
+
+enum xpl_xspace_writer_level {
+    XPL_XSPACE_IN_SPACE,
+    XPL_XSPACE_IN_PLANE,
+    XPL_XSPACE_IN_LINE,
+    XPL_XSPACE_IN_EVENT,
+    XPL_XSPACE_IN_EVENT_MD,
+};
+
+struct xpl_xspace_writer { // private; the caller's memory
+    struct xpl_xspace_sink sink;
+    uint64_t *sizes; // of planes, lines and event metadata, in the order in which they are opened
+    size_t n_sizes, cap, next;
+    uint64_t n, total; // bytes of this pass so far; of the first pass
+    enum xpl_xspace_writer_level level;
+    struct xpl_xspace_writer_open {
+        size_t index; // into sizes
+        uint64_t start, id;
+    } open[2];            // a plane, and a line or event metadata in it
+    struct xpl_buf event; // the open event
+    uint64_t event_size;  // the same, while measuring
+    uint8_t *out;         // bytes for the sink
+    size_t n_out;
+    bool writing, failed;
+};
+
+// Prepares the measuring pass; allocates nothing.  `sink` is copied.
+void xpl_xspace_writer_init(struct xpl_xspace_writer *w, const struct xpl_xspace_sink *sink);
+// Ends the measuring pass.  False for want of memory: there is no second pass then.
+bool xpl_xspace_writer_measured(struct xpl_xspace_writer *w) __attribute__((warn_unused_result));
+// Bytes of the whole XSpace, once measured.
+uint64_t xpl_xspace_writer_size(const struct xpl_xspace_writer *w);
+// Hands the last bytes to the sink and frees what the writer holds.  False when anything failed
+// (memory, the sink, or passes that differ): what the sink has is then no XSpace.
+bool xpl_xspace_writer_fini(struct xpl_xspace_writer *w) __attribute__((warn_unused_result));
+
+// ---- XSpace ----
+
+void xpl_xspace_writer_error(struct xpl_xspace_writer *w, xpl_str_t text);
+void xpl_xspace_writer_warning(struct xpl_xspace_writer *w, xpl_str_t text);
+void xpl_xspace_writer_hostname(struct xpl_xspace_writer *w, xpl_str_t name);
+
+// ---- planes and lines ----
+
+void xpl_xspace_writer_begin_plane(struct xpl_xspace_writer *w, int64_t id, xpl_str_t name);
+void xpl_xspace_writer_end_plane(struct xpl_xspace_writer *w);
+
+struct xpl_xspace_writer_line {
+    int64_t id;
+    xpl_str_t name;
+    int64_t timestamp_ns; // since 1970; events count from here
+    // Written when they are not 0 or empty.
+    int64_t duration_ps, display_id;
+    xpl_str_t display_name;
+};
+void xpl_xspace_writer_begin_line(struct xpl_xspace_writer *w,
+                                  const struct xpl_xspace_writer_line *line);
+void xpl_xspace_writer_end_line(struct xpl_xspace_writer *w);
+
+// ---- metadata: the names that ids stand for in a plane ----
+
+// display_name may be empty.  Statistics and children come before the end.
+void xpl_xspace_writer_begin_event_md(struct xpl_xspace_writer *w, int64_t id, xpl_str_t name,
+                                      xpl_str_t display_name);
+// XEventMetadata.metadata: a serialized message.
+void xpl_xspace_writer_event_md_bytes(struct xpl_xspace_writer *w, xpl_bytes_t bytes);
+void xpl_xspace_writer_event_md_child(struct xpl_xspace_writer *w, int64_t id);
+void xpl_xspace_writer_end_event_md(struct xpl_xspace_writer *w);
+// description may be empty.
+void xpl_xspace_writer_stat_md(struct xpl_xspace_writer *w, int64_t id, xpl_str_t name,
+                               xpl_str_t description);
+
+// ---- events ----
+
+void xpl_xspace_writer_begin_event(struct xpl_xspace_writer *w, int64_t md, int64_t offset_ps,
+                                   int64_t duration_ps);
+// An event that was only counted.
+void xpl_xspace_writer_begin_counted(struct xpl_xspace_writer *w, int64_t md, int64_t occurrences,
+                                     int64_t duration_ps);
+void xpl_xspace_writer_end_event(struct xpl_xspace_writer *w);
+
+// ---- statistics of the open event, event metadata or plane ----
+
+void xpl_xspace_writer_double(struct xpl_xspace_writer *w, int64_t md, double v);
+void xpl_xspace_writer_uint(struct xpl_xspace_writer *w, int64_t md, uint64_t v);
+void xpl_xspace_writer_int(struct xpl_xspace_writer *w, int64_t md, int64_t v);
+void xpl_xspace_writer_str(struct xpl_xspace_writer *w, int64_t md, xpl_str_t v);
+void xpl_xspace_writer_bytes(struct xpl_xspace_writer *w, int64_t md, xpl_bytes_t v);
+// The name of another stat metadata is the value.
+void xpl_xspace_writer_ref(struct xpl_xspace_writer *w, int64_t md, uint64_t other);
+
+#endif

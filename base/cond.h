@@ -1,0 +1,18 @@
+// Condition variables whose timed waits use CLOCK_MONOTONIC: a clock that is set neither shortens
+// nor lengthens them.  Destroyed with pthread_cond_destroy.
+#ifndef XPL_BASE_COND_H_
+#define XPL_BASE_COND_H_
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+// Initialises c for xpl_cond_wait_until.
+void xpl_cond_init(pthread_cond_t *c);
+
+// Waits for a signal, until xpl_clock_ns() (base/clock.h) reaches until_ns.  False when the time is
+// over.  The caller holds mu, and checks its condition again in either case: a wakeup may be
+// spurious.  c was made by xpl_cond_init.
+bool xpl_cond_wait_until(pthread_cond_t *c, pthread_mutex_t *mu, uint64_t until_ns);
+
+#endif

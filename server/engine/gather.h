@@ -1,0 +1,60 @@
+// The products of a request's hosts, side by side, and which hosts have a say in the answer.
+// Private to server/engine.
+#ifndef XPL_SERVER_ENGINE_GATHER_H_
+#define XPL_SERVER_ENGINE_GATHER_H_
+
+#include "analysis/tools/resolve.h"
+#include "server/engine/answers.h"
+
+struct xpl_gathered_host {
+    struct xpl_opened_profile opened; // of tools that read profiles
+    struct xpl_product_handle *handles[XPL_TOOL_MAX_NEEDS];
+    struct xpl_product_handle *unpacked[XPL_TOOL_MAX_NEEDS]; // in place of packed ones
+    const void *values[XPL_TOOL_MAX_NEEDS];
+    xpl_status_t status; // of all of them; not OK: the host is broken, or
+    bool fatal;          // its failure ends the request
+    struct xpl_error err;
+};
+
+struct xpl_gathering {
+    const struct xpl_answer_parts *parts;
+    const struct xpl_request *q;
+    const struct xpl_answer_context *ctx;
+    struct xpl_gathered_host *hosts; // as many as the request has
+    struct xpl_tool_host *inputs;    // likewise; filled by xpl_gather_choose, as
+    struct xpl_host_outcome *outcomes;
+    struct xpl_stage_times times;
+    bool bypass_cache;
+    const void *first; // of a product that may be partial
+    unsigned variants[XPL_TOOL_MAX_NEEDS];
+    atomic_size_t unpacked_bytes;
+    atomic_bool failed; // some host failed in a way that ends it all
+};
+
+// `arena` holds hosts and inputs.
+xpl_status_t xpl_gather_init(struct xpl_gathering *g, const struct xpl_answer_parts *parts,
+                             const struct xpl_request *q, const struct xpl_answer_context *ctx,
+                             struct xpl_arena *arena, struct xpl_error *err) XPL_NODISCARD;
+// Gets all products.  Broken hosts are no failure.
+xpl_status_t xpl_gather_run(struct xpl_gathering *g, struct xpl_error *err) XPL_NODISCARD;
+// Fills g->inputs: broken hosts are left out with a warning, unless that leaves nothing or they
+// were asked for by name.
+xpl_status_t xpl_gather_choose(struct xpl_gathering *g, struct xpl_warnings *warnings,
+                               struct xpl_error *err) XPL_NODISCARD;
+// After the last read: whether what was read is what the files held.  ABORTED: a profile changed;
+// DATA_LOSS: a mapped product was cut.
+xpl_status_t xpl_gather_verify(const struct xpl_gathering *g, struct xpl_error *err) XPL_NODISCARD;
+// True when every product was made from the bytes that the request's snapshot saw: else the answer
+// must not be kept under the request's key.
+bool xpl_gather_is_current(const struct xpl_gathering *g);
+bool xpl_gather_is_from_store(const struct xpl_gathering *g);
+// Forgets the mapped products, which turned out to be damaged; true when there was one.
+bool xpl_gather_report_damage(struct xpl_gathering *g);
+// The partial product among them, with its open profile, taken out of `g`; false when there is
+// none.
+bool xpl_gather_take_partial(struct xpl_gathering *g, struct xpl_product_handle **ret,
+                             struct xpl_opened_profile *ret_opened);
+// Gives everything back; xpl_gather_run may follow.
+void xpl_gather_release(struct xpl_gathering *g);
+
+#endif

@@ -1,0 +1,48 @@
+#include "server/engine/opened.h"
+
+xpl_status_t xpl_opened_profile_open(const struct xpl_snapshot *snapshot,
+                                     const struct xpl_host *host, size_t limit,
+                                     struct xpl_opened_profile *ret, struct xpl_error *err) {
+    struct xpl_opened_profile o = {0};
+    const struct xpl_format_limits limits = {.max_bytes = limit};
+    struct xpl_error why = {0};
+    XPL_TRY(xpl_snapshot_open(snapshot, host, 0, &o.source, err));
+    const xpl_status_t st =
+        xpl_profile_open(host->path, xpl_source_bytes(o.source), &limits, &o.profile, &why);
+    if (st != XPL_OK) {
+        const xpl_status_t same = xpl_source_verify(o.source, err);
+        xpl_opened_profile_close(&o);
+        if (same != XPL_OK) return same; // a file that is being written looks like anything
+        return xpl_error_set(err, st, __FILE__, __LINE__, why.offset, "%s: %s", host->path.ptr,
+                             why.msg);
+    }
+    o.bytes = o.profile.bytes;
+    *ret = o;
+    return XPL_OK;
+}
+
+void xpl_opened_profile_close(struct xpl_opened_profile *o) {
+    xpl_profile_close(&o->profile);
+    xpl_source_free(o->source);
+    *o = (struct xpl_opened_profile){0};
+}
+
+static bool guarded_cancelled(struct xpl_exec *e) {
+    const struct xpl_guarded_exec *const x = (const struct xpl_guarded_exec *)e;
+    if (x->source && xpl_source_is_truncated(x->source)) return true;
+    return x->owner.is_cancelled && x->owner.is_cancelled(x->owner.arg);
+}
+
+static void guarded_run(struct xpl_exec *e, size_t n, xpl_exec_fn fn, void *ctx) {
+    xpl_exec_run(((struct xpl_guarded_exec *)e)->inner, n, fn, ctx);
+}
+
+void xpl_guarded_exec_init(struct xpl_guarded_exec *x, struct xpl_exec *inner,
+                           struct xpl_work_owner owner, const struct xpl_source *source) {
+    *x = (struct xpl_guarded_exec){
+        .exec = {.run = guarded_run, .cancelled = guarded_cancelled, .width = inner->width},
+        .inner = inner,
+        .owner = owner,
+        .source = source,
+    };
+}

@@ -1,0 +1,45 @@
+// A host's profile, open while something is made or read of it, and the exec that stops the work
+// when the file is truncated under it.
+#ifndef XPL_SERVER_ENGINE_OPENED_H_
+#define XPL_SERVER_ENGINE_OPENED_H_
+
+#include "analysis/formats/format.h"
+#include "base/exec.h"
+#include "storage/sessions/catalogue.h"
+
+// One open, and as many more when the file changed meanwhile.
+enum { XPL_OPEN_ATTEMPTS = 4 };
+
+struct xpl_opened_profile {
+    struct xpl_source *source;
+    struct xpl_profile profile; // of a compressed one: what it was unpacked to
+    xpl_bytes_t bytes;          // the XSpace; valid until xpl_opened_profile_close
+};
+
+// Opens a host of the snapshot.  Errors are those of xpl_snapshot_open, and of the file's format.
+// `limit`: bytes of memory that a compressed profile may be unpacked to.
+xpl_status_t xpl_opened_profile_open(const struct xpl_snapshot *snapshot,
+                                     const struct xpl_host *host, size_t limit,
+                                     struct xpl_opened_profile *ret, struct xpl_error *err)
+    XPL_NODISCARD;
+// Accepts a zero-initialised one.
+void xpl_opened_profile_close(struct xpl_opened_profile *o);
+
+// Who wants the work done.
+struct xpl_work_owner {
+    bool (*is_cancelled)(void *arg); // NULL: never
+    void *arg;
+};
+
+// Runs pieces in `inner`, and is cancelled when the owner is, or the source (NULL: none) is
+// truncated: whatever comes out then is worth nothing.  Lives as long as the work.
+struct xpl_guarded_exec {
+    struct xpl_exec exec; // hand out &x.exec
+    struct xpl_exec *inner;
+    struct xpl_work_owner owner;
+    const struct xpl_source *source;
+};
+void xpl_guarded_exec_init(struct xpl_guarded_exec *x, struct xpl_exec *inner,
+                           struct xpl_work_owner owner, const struct xpl_source *source);
+
+#endif

@@ -1,0 +1,166 @@
+#include "server/engine/request.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+#define MAX_REQUEST_BYTES ((size_t)64 << 20)
+
+void xpl_request_free(struct xpl_request *q) {
+    if (!q) return;
+    xpl_snapshot_unref(q->snapshot);
+    xpl_arena_fini(&q->arena);
+    xpl_sys_free(q);
+}
+
+// ---- hosts ----
+
+static xpl_status_t no_such_host(const struct xpl_session *s, xpl_str_t host,
+                                 struct xpl_error *err) {
+    if (xpl_session_has_riegeli(s, host))
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                         "host %.*s of %.*s is a .xplane.riegeli file, which xplaned does not "
+                         "read; convert it to .xplane.pb",
+                         XPL_STR_FMT(host), XPL_STR_FMT(s->name));
+    XPL_RETURN_ERROR(err, XPL_NOT_FOUND,
+                     "session %.*s has no host \"%.*s\"; GetSession lists its hosts",
+                     XPL_STR_FMT(s->name), XPL_STR_FMT(host));
+}
+
+static int compare_names(const void *a, const void *b) {
+    const struct xpl_host *const *x = a, *const *y = b;
+    return xpl_str_cmp((*x)->name, (*y)->name);
+}
+
+// Fills q->hosts: all of them, or those named, each once, by name.
+static xpl_status_t choose_hosts(struct xpl_request *q, const struct xpl_request_words *w,
+                                 struct xpl_error *err) {
+    const struct xpl_session *s = q->session;
+    q->all_hosts =
+        w->n_hosts == 0 || (w->n_hosts == 1 && xpl_str_eq(w->hosts[0], XPL_STR("ALL_HOSTS")));
+    q->by_name = !q->all_hosts;
+    const size_t room = q->all_hosts ? s->n_hosts : w->n_hosts;
+    const struct xpl_host **list = xpl_arena_array(&q->arena, room, sizeof *list);
+    if (!list) XPL_RETURN_OOM(err, "request");
+    for (size_t i = 0; i < room; i++) {
+        list[i] = q->all_hosts ? &s->hosts[i] : xpl_session_find_host(s, w->hosts[i]);
+        if (!list[i]) return no_such_host(s, w->hosts[i], err);
+    }
+    if (!q->all_hosts) qsort(list, room, sizeof *list, compare_names);
+    for (size_t i = 0; i < room; i++)
+        if (i == 0 || list[i] != list[i - 1]) list[q->n_hosts++] = list[i];
+    q->hosts = list;
+    if (q->n_hosts == s->n_hosts) q->all_hosts = true;
+    if (q->n_hosts) return XPL_OK;
+    if (s->n_riegeli) return no_such_host(s, s->riegeli[0], err);
+    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "session %.*s has no profile (HOST.xplane.pb) yet",
+                     XPL_STR_FMT(s->name));
+}
+
+// Names the session's hosts in a sentence, as far as they fit.
+static xpl_status_t refuse_several_hosts(const struct xpl_request *q, struct xpl_error *err) {
+    char names[120] = "";
+    size_t at = 0;
+    for (size_t i = 0; i < q->n_hosts && at < sizeof names - 1; i++)
+        at += (size_t)snprintf(names + at, sizeof names - at, "%s%.*s", i ? ", " : "",
+                               XPL_STR_FMT(q->hosts[i]->name));
+    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                     "%s answers for one host at a time; ask for one of: %s", q->tool->name, names);
+}
+
+// ---- keys ----
+
+static void put_part(struct xpl_buf *b, xpl_str_t s) {
+    const uint64_t len = s.len;
+    xpl_buf_put(b, &len, sizeof len);
+    xpl_buf_str(b, s);
+}
+
+// Session and its generation stand for the files: a change of any file is a new generation.
+static xpl_status_t make_key(struct xpl_request *q, struct xpl_error *err) {
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    xpl_buf_init(&b, MAX_REQUEST_BYTES);
+    xpl_buf_putc(&b, 'A');
+    xpl_buf_put(&b, &q->session->changed, sizeof q->session->changed);
+    put_part(&b, xpl_str_from(q->tool->name));
+    put_part(&b, q->session->name);
+    xpl_tool_options_text(q->tool, q->options, &b);
+    xpl_buf_putc(&b, 0);
+    for (size_t i = 0; !q->all_hosts && i < q->n_hosts; i++)
+        put_part(&b, q->hosts[i]->name);
+    xpl_buf_putc(&b, (char)q->by_name);
+    xpl_str_t key;
+    if (b.failed || !xpl_arena_str(&q->arena, (xpl_str_t){(char *)b.p, b.n}, &key))
+        XPL_RETURN_OOM(err, "request");
+    q->key = (xpl_bytes_t){(const uint8_t *)key.ptr, key.len};
+    return XPL_OK;
+}
+
+xpl_str_t xpl_request_store_text(const struct xpl_request *q, bool session_has_device,
+                                 struct xpl_arena *arena) {
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    xpl_str_t text = {0};
+    xpl_buf_init(&b, MAX_REQUEST_BYTES);
+    xpl_tool_options_text(q->tool, q->options, &b);
+    xpl_buf_printf(&b, " by_name=%d", q->by_name && q->n_hosts > 1);
+    if (!q->all_hosts && q->tool->asks_device)
+        xpl_buf_printf(&b, " session_has_device=%d", session_has_device);
+    if (b.failed || !xpl_arena_str(arena, (xpl_str_t){(char *)b.p, b.n}, &text))
+        return (xpl_str_t){0};
+    return text;
+}
+
+// ---- resolving ----
+
+static xpl_status_t find_tool(struct xpl_request *q, const struct xpl_request_words *w,
+                              struct xpl_error *err) {
+    q->tool = w->row ? w->row : xpl_tool_find(w->tool);
+    if (q->tool) return XPL_OK;
+    char names[160];
+    xpl_tool_names(names, sizeof names);
+    const xpl_str_t shown = xpl_str_sub(w->tool, 0, 40); // or the tools would not fit
+    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "unknown tool \"%.*s\"; tools: %s",
+                     XPL_STR_FMT(shown), names);
+}
+
+static xpl_status_t parse_options(struct xpl_request *q, const struct xpl_request_words *w,
+                                  struct xpl_error *err) {
+    void *options = NULL;
+    XPL_TRY(xpl_tool_options_parse(q->tool, w->options, w->n_options, w->strict, &q->arena,
+                                   &options, err));
+    q->options = options;
+    q->bypass_cache = !((const struct xpl_common_options *)options)->use_saved_result;
+    return XPL_OK;
+}
+
+static xpl_status_t resolve(struct xpl_request *q, const struct xpl_request_words *w,
+                            struct xpl_error *err) {
+    q->session = xpl_snapshot_find(q->snapshot, w->session);
+    if (!q->session)
+        XPL_RETURN_ERROR(err, XPL_NOT_FOUND,
+                         "no session \"%.*s\"; ListSessions tells what there is",
+                         XPL_STR_FMT(w->session));
+    XPL_TRY(find_tool(q, w, err));
+    XPL_TRY(parse_options(q, w, err));
+    XPL_TRY(choose_hosts(q, w, err));
+    if (q->tool->hosts == XPL_HOSTS_ONE && q->n_hosts > 1) return refuse_several_hosts(q, err);
+    return make_key(q, err);
+}
+
+xpl_status_t xpl_request_resolve(struct xpl_catalogue *catalogue,
+                                 const struct xpl_request_words *words, struct xpl_request **ret,
+                                 struct xpl_error *err) {
+    struct xpl_request *q = xpl_sys_alloc(sizeof *q);
+    if (!q) XPL_RETURN_OOM(err, "request");
+    *q = (struct xpl_request){0};
+    xpl_arena_init(&q->arena, MAX_REQUEST_BYTES);
+    q->snapshot = xpl_catalogue_get(catalogue);
+    const xpl_status_t st = resolve(q, words, err);
+    if (st == XPL_OK)
+        *ret = q;
+    else
+        xpl_request_free(q);
+    return st;
+}

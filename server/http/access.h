@@ -1,0 +1,24 @@
+// Access checks: Host and Origin against DNS rebinding, the token, the method.  Private to
+// server/http.  On the loop's thread.
+#ifndef XPL_SERVER_HTTP_ACCESS_H_
+#define XPL_SERVER_HTTP_ACCESS_H_
+
+#include "base/status.h"
+#include "server/http/request.h"
+
+enum xpl_http_access {
+    XPL_ACCESS_OK,
+    XPL_ACCESS_BAD_HOST,
+    XPL_ACCESS_BAD_ORIGIN,
+    XPL_ACCESS_NO_TOKEN,
+    XPL_ACCESS_BAD_METHOD,
+    XPL_ACCESS_BAD_URI
+};
+// Checks Host, Origin, token and method; reads Accept-Encoding.
+enum xpl_http_access xpl_http_check_access(struct xpl_http_request *r, const char *method,
+                                           const char *version);
+enum MHD_Result xpl_http_reject(struct xpl_http_request *r, enum xpl_http_access why);
+// Reads prefix and names of the options; LOGDIR's paths.
+xpl_status_t xpl_http_setup_access(struct xpl_http *h, struct xpl_error *err) XPL_NODISCARD;
+
+#endif

@@ -1,0 +1,15 @@
+// A tool's table as CSV, as XProf writes it.
+#ifndef XPL_SERVER_HTTP_CSV_H_
+#define XPL_SERVER_HTTP_CSV_H_
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/status.h"
+#include "base/str.h"
+
+// Appends the table of a tool's JSON answer to `out`.  INVALID_ARGUMENT when the answer is no
+// table, RESOURCE_EXHAUSTED.  Any thread.
+xpl_status_t xpl_http_csv(xpl_str_t json, struct xpl_arena *scratch, struct xpl_buf *out,
+                          struct xpl_error *err) XPL_NODISCARD;
+
+#endif

@@ -1,0 +1,72 @@
+// The gateway's own state, which the files of this folder share.  Private to server/http.
+#ifndef XPL_SERVER_HTTP_GATEWAY_H_
+#define XPL_SERVER_HTTP_GATEWAY_H_
+
+#include <microhttpd.h>
+#include <pthread.h>
+
+#include "server/http/http.h"
+#include "server/http/request.h"
+
+struct xpl_http_connection {
+    struct xpl_http *http;
+    struct xpl_http_connection *next, *prev;
+    struct MHD_Connection *mhd;
+    int fd;
+    bool surplus; // over --http-connections
+    bool polling;
+    uint64_t deadline_ms; // of the loop's clock; UINT64_MAX: none
+    struct xpl_http_request *request;
+    uv_poll_t poll; // tells while a request waits that the client has gone
+};
+
+enum {
+    XPL_HTTP_UI_FILES = 16,
+    XPL_HTTP_MAX_PROXIES = 32, // names of --http-host
+    XPL_HTTP_MAX_LISTENERS = 8,
+    XPL_HTTP_MAX_NAMES = XPL_HTTP_MAX_PROXIES + XPL_HTTP_MAX_LISTENERS
+};
+
+struct xpl_http {
+    struct xpl_http_options options;
+    struct xpl_http_parts parts;
+    struct xpl_http_engine {
+        struct xpl_http *http;
+        struct MHD_Daemon *mhd;
+        uv_poll_t poll; // its epoll descriptor
+    } engines[2];       // without and with TLS; mhd is NULL where no listener wants it
+    struct xpl_http_listener {
+        struct xpl_http *http;
+        int fd;
+        bool tls, paused, polled;
+        uv_poll_t poll;
+    } listeners[XPL_HTTP_MAX_LISTENERS];
+    size_t n_listeners;
+    uv_idle_t again; // while libmicrohttpd has more to do at once
+    uv_async_t wake; // something is in `done`
+    unsigned open_handles;
+
+    pthread_mutex_t mu;
+    struct xpl_http_request *done; // finished by workers, newest first
+
+    struct xpl_http_connection *connections; // newest first
+    size_t n_connections, n_active;          // active: has a request
+    bool stopping, stopped, wake_open;
+    void (*on_stopped)(void *arg);
+    void *on_stopped_arg;
+
+    char *token;                         // NULL without one
+    char prefix[256];                    // "" or "/a/b"
+    char base[2][4096];                  // LOGDIR: as given, and without links; "" where unknown
+    char names[XPL_HTTP_MAX_NAMES][256]; // that Host may have, in lower case
+    size_t n_names, n_proxies; // the first are those of --http-host, which Origin may have
+    bool any_address;          // bound to all addresses: Host may be any IP address
+
+    struct xpl_http_body *files[XPL_HTTP_UI_FILES]; // XProf's, as last read
+    struct xpl_http_file_state {
+        int64_t mtime_ns;
+        uint64_t size, ino;
+    } file_states[XPL_HTTP_UI_FILES];
+};
+
+#endif

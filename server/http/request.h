@@ -1,0 +1,72 @@
+// Requests: path, arguments, the headers that need reading, and what a request that waits is
+// waiting for.  All of it on the loop's thread unless a function says otherwise.
+#ifndef XPL_SERVER_HTTP_REQUEST_H_
+#define XPL_SERVER_HTTP_REQUEST_H_
+
+#include <microhttpd.h>
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "server/http/body.h"
+
+struct xpl_http;
+struct xpl_http_connection;
+struct xpl_ticket;
+
+struct xpl_http_arg {
+    xpl_str_t key, value;
+};
+
+struct xpl_http_request {
+    struct xpl_http *http;
+    struct MHD_Connection *mhd;
+    struct xpl_http_connection *connection;
+    struct xpl_http_request *next_done;
+    struct xpl_arena arena;
+    uint64_t began_ns;
+    bool seen;    // the handler was called before
+    bool refused; // answered before its body arrived
+    bool post;    // else GET or HEAD
+    bool head;
+    bool gzip;      // the client accepts it
+    bool mounted;   // below /data/plugin/profile, where XProf's interface lives
+    bool waiting;   // suspended, until it comes back in the done list
+    bool gone;      // nobody reads the reply
+    xpl_str_t path; // decoded, absolute, below --http-prefix and /data/plugin/profile
+    struct xpl_http_arg *args;
+    size_t n_args;
+
+    // While it waits:
+    void (*work)(struct xpl_http_request *r);              // on a worker
+    enum MHD_Result (*finish)(struct xpl_http_request *r); // on the loop
+    void (*cancel)(struct xpl_http_request *r);            // on the loop: nobody waits; or NULL
+    void (*release)(struct xpl_http_request *r);           // of what `data` refers to, or NULL
+    struct xpl_ticket *ticket;                             // of the engine; NULL: none
+    uint64_t capture_id;                                   // 0: none
+    void *data;                                            // of the route that waits, in `arena`
+    struct xpl_http_body *body;
+    bool keep; // `body` may be found again by the request's URI
+
+    size_t n_uri;
+    char uri[]; // as it came: path and query, NUL-terminated
+};
+
+// Reads path and arguments from the URI, whose path may begin with `prefix`.  False when the URI is
+// malformed (400) or memory is out.
+bool xpl_http_request_parse(struct xpl_http_request *r, const char *prefix);
+// First value of an argument; an empty string without ptr when it is absent.
+xpl_str_t xpl_http_arg(const struct xpl_http_request *r, const char *key);
+xpl_str_t xpl_http_header(const struct xpl_http_request *r, const char *name);
+bool xpl_http_accepts_gzip(xpl_str_t accept_encoding);
+// Percent-decodes `in` (and '+' when `form`), in `arena`.  False: malformed, a NUL, or no memory.
+bool xpl_http_decode(xpl_str_t in, bool form, struct xpl_arena *arena, xpl_str_t *ret);
+// "HOST", "HOST:PORT", "[V6]:PORT" without the port and the brackets; false when malformed.
+bool xpl_http_host_name(xpl_str_t host, xpl_str_t *ret);
+enum xpl_http_range { XPL_RANGE_NONE, XPL_RANGE_OK, XPL_RANGE_BAD };
+// One range of bytes.  Several are treated as none, as RFC 9110 allows.
+enum xpl_http_range xpl_http_range(xpl_str_t header, uint64_t size, uint64_t *ret_from,
+                                   uint64_t *ret_len);
+// Whether a list of entity tags ("*" too) names either of the body's.
+bool xpl_http_etag_listed(xpl_str_t list, const struct xpl_http_body *b);
+
+#endif

@@ -1,0 +1,148 @@
+// base/intern: ids by insertion, equal bytes are one string, growth, and the arena's limit.
+#include "base/intern.h"
+
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "tests/check.h"
+
+static uint32_t put(struct xpl_intern *in, const char *p, size_t n) {
+    xpl_strid_t id = {UINT32_MAX};
+    CHECK(xpl_intern_put(in, (xpl_str_t){p, n}, &id));
+    return id.v;
+}
+
+static xpl_str_t get(const struct xpl_intern *in, uint32_t id) {
+    return xpl_intern_get(in, (xpl_strid_t){id});
+}
+
+static void test_ids(void) {
+    struct xpl_arena a;
+    xpl_arena_init(&a, 1 << 20);
+    struct xpl_intern *const in = xpl_intern_new(&a, 7);
+    CHECK(in);
+    CHECK_STR(get(in, 0), "");
+    CHECK_STR(get(in, 1), ""); // unknown as yet
+    CHECK_STR(get(in, UINT32_MAX), "");
+    CHECK_EQ(put(in, "", 0), 0);
+    CHECK_EQ(put(in, NULL, 0), 0);
+    CHECK_EQ(put(in, "b", 1), 1);
+    CHECK_EQ(put(in, "a", 1), 2);
+    CHECK_EQ(put(in, "b", 1), 1);
+    CHECK_EQ(put(in, "ba", 2), 3);
+    CHECK_EQ(put(in, "b\0", 2), 4); // a NUL is a byte
+    CHECK_EQ(put(in, "\0", 1), 5);
+    CHECK_EQ(put(in, "\0\0", 2), 6);
+    CHECK_EQ(put(in, "b\0", 2), 4);
+    CHECK_STR(get(in, 1), "b");
+    CHECK_STR(get(in, 3), "ba");
+    CHECK_BYTES(get(in, 4).ptr, get(in, 4).len, "b\0", 2);
+    CHECK_BYTES(get(in, 6).ptr, get(in, 6).len, "\0\0", 2);
+    CHECK_STR(get(in, 7), "");
+    char text[] = "copied";
+    const uint32_t id = put(in, text, 6);
+    text[0] = 'x';
+    CHECK_STR(get(in, id), "copied");
+    CHECK_EQ(put(in, text, 6), id + 1);
+    xpl_arena_fini(&a);
+}
+
+// Ids do not depend on the seed; views outlive growth.
+static void test_growth(void) {
+    enum { N = 30000 };
+    struct xpl_arena a;
+    xpl_arena_init(&a, 64 << 20);
+    struct xpl_intern *const one = xpl_intern_new(&a, 0), *const two = xpl_intern_new(&a, ~0ull);
+    CHECK(one && two);
+    CHECK_EQ(put(one, "first", 5), 1);
+    const char *const first = get(one, 1).ptr;
+    CHECK_EQ(put(two, "first", 5), 1);
+    char text[32];
+    for (uint32_t i = 0; i < N; i++) {
+        const int n = snprintf(text, sizeof text, "op.%u", i);
+        CHECK_EQ(put(one, text, (size_t)n), i + 2);
+        CHECK_EQ(put(two, text, (size_t)n), i + 2);
+    }
+    CHECK(get(one, 1).ptr == first);
+    CHECK_STR(get(one, 1), "first");
+    for (uint32_t i = 0; i < N; i++) {
+        const int n = snprintf(text, sizeof text, "op.%u", i);
+        CHECK_STR(get(one, i + 2), text);
+        CHECK_EQ(put(one, text, (size_t)n), i + 2);
+    }
+    CHECK_STR(get(one, N + 2), "");
+    xpl_arena_fini(&a);
+}
+
+// At the limit: false, the id untouched, and everything that was there is still found.
+static void test_limit(void) {
+    struct xpl_arena a;
+    xpl_arena_init(&a, 40000);
+    struct xpl_intern *const in = xpl_intern_new(&a, 3);
+    CHECK(in);
+    char text[200];
+    memset(text, '-', sizeof text);
+    uint32_t n = 0;
+    xpl_strid_t id = {0};
+    for (;; n++) {
+        (void)snprintf(text, 20, "%u", n);
+        id.v = 12345;
+        if (!xpl_intern_put(in, (xpl_str_t){text, sizeof text}, &id)) break;
+        CHECK_EQ(id.v, n + 1);
+    }
+    CHECK_EQ(id.v, 12345);
+    CHECK(n > 32);
+    CHECK_STR(get(in, n + 1), "");
+    for (uint32_t i = 0; i < n; i++) {
+        memset(text, '-', sizeof text);
+        (void)snprintf(text, 20, "%u", i);
+        CHECK_BYTES(get(in, i + 1).ptr, get(in, i + 1).len, text, sizeof text);
+    }
+    xpl_arena_fini(&a);
+    struct xpl_arena small;
+    xpl_arena_init(&small, 100);
+    CHECK(!xpl_intern_new(&small, 0));
+    xpl_arena_fini(&small);
+}
+
+#if XPL_FAULTS
+// Every block that the pool asks for fails once; it goes on as if nothing had been put.
+static void test_faults(void) {
+    for (uint64_t at = 0;; at++) {
+        struct xpl_arena a;
+        xpl_arena_init(&a, 64 << 20);
+        xpl_fault_reset();
+        xpl_fault_fail_on(at);
+        struct xpl_intern *in = xpl_intern_new(&a, 1);
+        bool failed = !in;
+        if (!in) in = xpl_intern_new(&a, 1);
+        CHECK(in);
+        char text[16];
+        for (uint32_t i = 0; i < 3000; i++) {
+            const xpl_str_t s = {text, (size_t)snprintf(text, sizeof text, "%u", i)};
+            xpl_strid_t id = {99};
+            if (!xpl_intern_put(in, s, &id)) {
+                failed = true;
+                CHECK_EQ(id.v, 99);
+                CHECK(xpl_intern_put(in, s, &id));
+            }
+            CHECK_EQ(id.v, i + 1);
+        }
+        CHECK_STR(get(in, 3000), "2999");
+        xpl_arena_fini(&a);
+        xpl_fault_reset();
+        if (!failed) break;
+        CHECK(at < 100);
+    }
+}
+#endif
+
+int main(void) {
+    test_ids();
+    test_growth();
+    test_limit();
+#if XPL_FAULTS
+    test_faults();
+#endif
+    return 0;
+}

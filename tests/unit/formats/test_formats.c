@@ -1,0 +1,351 @@
+// The table of formats: names, marks, opening, limits, truncated and corrupt files.
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "analysis/formats/format.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "tests/check.h"
+
+static const struct xpl_format_limits roomy = {.max_bytes = (size_t)1 << 30};
+
+static struct xpl_buf gzip_of(const void *p, size_t n) {
+    struct xpl_buf b;
+    z_stream z = {0};
+    xpl_buf_init(&b, (size_t)1 << 30);
+    CHECK(deflateInit2(&z, 1, Z_DEFLATED, MAX_WBITS + 16, 9, Z_DEFAULT_STRATEGY) == Z_OK);
+    CHECK(xpl_buf_room(&b, deflateBound(&z, n)));
+    z.next_in = (Bytef *)(uintptr_t)p, z.avail_in = (unsigned)n;
+    z.next_out = b.p, z.avail_out = (unsigned)b.cap;
+    CHECK(deflate(&z, Z_FINISH) == Z_STREAM_END);
+    b.n = z.total_out;
+    deflateEnd(&z);
+    return b;
+}
+
+static struct xpl_buf zstd_of(const void *p, size_t n) {
+    struct xpl_buf b;
+    xpl_buf_init(&b, (size_t)1 << 30);
+    CHECK(xpl_buf_room(&b, ZSTD_compressBound(n)));
+    b.n = ZSTD_compress(b.p, b.cap, p, n, 3);
+    CHECK(!ZSTD_isError(b.n));
+    return b;
+}
+
+// Bytes that compress to about a third.
+static uint8_t *sample(size_t n) {
+    uint8_t *const p = malloc(n + !n);
+    uint32_t x = 1;
+    CHECK(p);
+    for (size_t i = 0; i < n; i++) {
+        if (i % 3 == 0) x = x * 1664525 + 1013904223;
+        p[i] = (uint8_t)(x >> (i % 3 == 2 ? 24 : 30));
+    }
+    return p;
+}
+
+static xpl_bytes_t bytes_of(const struct xpl_buf *b) {
+    return (xpl_bytes_t){b->p, b->n};
+}
+
+static void opens_as(const char *name, xpl_bytes_t file, const void *want, size_t n) {
+    struct xpl_profile p = {0};
+    struct xpl_error err = {0};
+    const xpl_status_t st = xpl_profile_open(xpl_str_from(name), file, &roomy, &p, &err);
+    if (st != XPL_OK) fprintf(stderr, "%s: %s\n", name, err.msg);
+    CHECK_EQ(st, XPL_OK);
+    CHECK_EQ(p.bytes.len, n);
+    CHECK(p.bytes.ptr && (n == 0 || memcmp(p.bytes.ptr, want, n) == 0));
+    xpl_profile_close(&p);
+    CHECK(!p.owned && !p.bytes.ptr);
+    xpl_profile_close(&p);
+}
+
+static struct xpl_error fails_with(const char *name, xpl_bytes_t file,
+                                   const struct xpl_format_limits *limits, xpl_status_t code,
+                                   const char *words) {
+    struct xpl_profile p = {.owned = NULL, .bytes = {(const uint8_t *)"x", 7}};
+    struct xpl_error err = {0};
+    CHECK_EQ(xpl_profile_open(xpl_str_from(name), file, limits, &p, &err), code);
+    if (!strstr(err.msg, words)) fprintf(stderr, "%s: %s\n", name, err.msg);
+    CHECK(strstr(err.msg, words));
+    CHECK(p.bytes.len == 7 && !p.owned);
+    return err;
+}
+
+// ---- names ----
+
+static void name_is(const char *file, const char *host, unsigned rank, bool refused) {
+    xpl_str_t got;
+    unsigned at = 99;
+    const char *refusal = "";
+    const bool is = xpl_format_match(xpl_str_from(file), &got, &at, &refusal);
+    CHECK(is == (host != NULL));
+    CHECK(is == (xpl_format_of_name(xpl_str_from(file), NULL) != NULL));
+    if (!is) return;
+    CHECK(xpl_str_eq(got, xpl_str_from(host)));
+    CHECK_EQ(at, rank);
+    CHECK((refusal != NULL) == refused);
+}
+
+static void test_names(void) {
+    name_is("h.xplane.pb", "h", 0, false);
+    name_is("h.xplane.pb.gz", "h", 1, false);
+    name_is("h.xplane.pb.zst", "h", 2, false);
+    name_is("h.xplane.pb.zstd", "h", 2, false);
+    name_is("h.xplane.riegeli", "h", 3, true);
+    name_is("/a/b.xplane.pb/h.1.xplane.pb.gz", "h.1", 1, false);
+    name_is("h.xplane.pb.gz.xplane.pb", "h.xplane.pb.gz", 0, false);
+    name_is(".xplane.pb", NULL, 0, false);
+    name_is("d/.xplane.pb.gz", NULL, 0, false);
+    name_is("h.xplane.pb.bak", NULL, 0, false);
+    name_is("h.gz", NULL, 0, false);
+    name_is("h.xplane.pb/", NULL, 0, false);
+    name_is("", NULL, 0, false);
+    size_t n;
+    const struct xpl_format *const f = xpl_formats(&n);
+    CHECK(n >= 4);
+    CHECK(strcmp(f[0].tail[0], XPL_FORMAT_SUFFIX) == 0 && !f[0].sniff);
+    for (size_t i = 0; i < n; i++)
+        CHECK(f[i].name && f[i].tail[0] && !f[i].open == !!f[i].refusal);
+}
+
+static void test_tools(void) {
+    size_t n;
+    const struct xpl_format *const f = xpl_formats(&n);
+    for (size_t i = 0; i < n; i++)
+        CHECK(xpl_format_has_tool(&f[i], XPL_STR("overview_page")));
+    const char *const some[] = {"graph", "memory_profile", NULL};
+    const struct xpl_format toy = {.tools = some};
+    CHECK(xpl_format_has_tool(&toy, XPL_STR("memory_profile")));
+    CHECK(!xpl_format_has_tool(&toy, XPL_STR("memory")));
+    CHECK(!xpl_format_has_tool(&toy, XPL_STR("overview_page")));
+}
+
+// ---- opening ----
+
+static void test_plain(void) {
+    static const uint8_t xspace[] = {0x22, 1, 'h'};
+    const xpl_bytes_t file = {xspace, sizeof xspace};
+    struct xpl_profile p = {0};
+    // Nothing is copied, and no limit is asked: the bytes are the file's.
+    const struct xpl_format_limits none = {0};
+    CHECK_EQ(xpl_profile_open(XPL_STR("h.xplane.pb"), file, &none, &p, NULL), XPL_OK);
+    CHECK(p.bytes.ptr == xspace && p.bytes.len == sizeof xspace && !p.owned);
+    xpl_profile_close(&p);
+    opens_as("h.xplane.pb", (xpl_bytes_t){(const uint8_t *)"", 0}, "", 0);
+    opens_as("whatever", file, xspace, sizeof xspace);
+}
+
+static void test_sizes(void) {
+    static const size_t sizes[] = {0, 1, 1000, 65535, 65536, 65537, 300000, 9 << 20};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        uint8_t *const p = sample(sizes[i]);
+        struct xpl_buf g = gzip_of(p, sizes[i]), z = zstd_of(p, sizes[i]);
+        opens_as("h.xplane.pb.gz", bytes_of(&g), p, sizes[i]);
+        opens_as("h.xplane.pb.zst", bytes_of(&z), p, sizes[i]);
+        // A name that says nothing: the bytes do.
+        opens_as("profile", bytes_of(&g), p, sizes[i]);
+        opens_as("profile", bytes_of(&z), p, sizes[i]);
+        // Several members or frames, one after the other.
+        uint8_t *const twice = malloc(2 * sizes[i] + 1);
+        CHECK(twice);
+        memcpy(twice, p, sizes[i]);
+        memcpy(twice + sizes[i], p, sizes[i]);
+        xpl_buf_put(&g, g.p, 0);
+        struct xpl_buf gg = gzip_of(p, sizes[i]), zz = zstd_of(p, sizes[i]);
+        xpl_buf_put(&g, gg.p, gg.n);
+        xpl_buf_put(&z, "\x50\x2a\x4d\x18\x03\0\0\0abc", 11); // a skippable frame
+        xpl_buf_put(&z, zz.p, zz.n);
+        CHECK(!g.failed && !z.failed);
+        opens_as("h.xplane.pb.gz", bytes_of(&g), twice, 2 * sizes[i]);
+        opens_as("h.xplane.pb.zst", bytes_of(&z), twice, 2 * sizes[i]);
+        xpl_buf_fini(&g), xpl_buf_fini(&z), xpl_buf_fini(&gg), xpl_buf_fini(&zz);
+        free(twice);
+        free(p);
+    }
+}
+
+static void test_wrong_names(void) {
+    uint8_t *const p = sample(1000);
+    struct xpl_buf g = gzip_of(p, 1000), z = zstd_of(p, 1000);
+    const xpl_bytes_t plain = {(const uint8_t *)"\x22\1h", 3};
+    struct xpl_error e = fails_with("h.xplane.pb", bytes_of(&g), &roomy, XPL_DATA_LOSS,
+                                    "the file is gzip-compressed: name it HOST.xplane.pb.gz");
+    CHECK_EQ(e.offset, 0);
+    fails_with("h.xplane.pb", bytes_of(&z), &roomy, XPL_DATA_LOSS, "name it HOST.xplane.pb.zst");
+    fails_with("h.xplane.pb.gz", bytes_of(&z), &roomy, XPL_DATA_LOSS, "name it HOST.xplane.pb.zst");
+    fails_with("h.xplane.pb.zst", bytes_of(&g), &roomy, XPL_DATA_LOSS, "name it HOST.xplane.pb.gz");
+    e = fails_with("h.xplane.pb.gz", plain, &roomy, XPL_DATA_LOSS,
+                   "the file is not gzip-compressed, as its name says");
+    CHECK_EQ(e.offset, 0);
+    fails_with("h.xplane.pb.zst", (xpl_bytes_t){(const uint8_t *)"", 0}, &roomy, XPL_DATA_LOSS,
+               "not zstd-compressed");
+    fails_with("h.xplane.riegeli", plain, &roomy, XPL_FAILED_PRECONDITION,
+               "Riegeli files are not read");
+    xpl_buf_fini(&g), xpl_buf_fini(&z);
+    free(p);
+}
+
+// ---- limits ----
+
+static void test_limits(void) {
+    enum { N = 300000 };
+    uint8_t *const p = sample(N);
+    struct xpl_buf files[] = {gzip_of(p, N), zstd_of(p, N)};
+    const char *const names[] = {"h.xplane.pb.gz", "h.xplane.pb.zst"};
+    for (int i = 0; i < 2; i++) {
+        struct xpl_profile out = {0};
+        struct xpl_format_limits l = {.max_bytes = N};
+        CHECK_EQ(xpl_profile_open(xpl_str_from(names[i]), bytes_of(&files[i]), &l, &out, NULL),
+                 XPL_OK);
+        CHECK_EQ(out.bytes.len, N);
+        xpl_profile_close(&out);
+        static const size_t less[] = {N - 1, N - 65536, 65536, 1, 0};
+        for (size_t k = 0; k < sizeof less / sizeof *less; k++) {
+            l.max_bytes = less[k];
+            fails_with(names[i], bytes_of(&files[i]), &l, XPL_RESOURCE_EXHAUSTED,
+                       "the limit of memory");
+        }
+        xpl_buf_fini(&files[i]);
+    }
+    free(p);
+}
+
+static long peak_kib(void) {
+    struct rusage u;
+    CHECK(getrusage(RUSAGE_SELF, &u) == 0);
+    return u.ru_maxrss;
+}
+
+// Zeros compress a thousandfold and more: refused as soon as the ratio is passed.
+static void test_bombs(void) {
+    enum { N = 128 << 20, FILLS = 1 << 20 };
+    static uint8_t zeros[FILLS];
+    struct xpl_buf g, z;
+    z_stream s = {0};
+    xpl_buf_init(&g, 1 << 23);
+    CHECK(xpl_buf_room(&g, 1 << 22));
+    CHECK(deflateInit2(&s, 9, Z_DEFLATED, MAX_WBITS + 16, 9, Z_DEFAULT_STRATEGY) == Z_OK);
+    s.next_out = g.p, s.avail_out = (unsigned)g.cap;
+    ZSTD_CCtx *const c = ZSTD_createCCtx();
+    xpl_buf_init(&z, 1 << 23);
+    CHECK(c && xpl_buf_room(&z, 1 << 22));
+    ZSTD_outBuffer o = {z.p, z.cap, 0};
+    for (size_t done = 0; done < N; done += FILLS) {
+        const bool last = done + FILLS == N;
+        s.next_in = zeros, s.avail_in = FILLS;
+        CHECK(deflate(&s, last ? Z_FINISH : Z_NO_FLUSH) == (last ? Z_STREAM_END : Z_OK));
+        ZSTD_inBuffer i = {zeros, FILLS, 0};
+        while (i.pos < i.size)
+            CHECK(!ZSTD_isError(ZSTD_compressStream2(c, &o, &i, ZSTD_e_continue)));
+        if (last) CHECK_EQ(ZSTD_compressStream2(c, &o, &(ZSTD_inBuffer){0}, ZSTD_e_end), 0);
+    }
+    g.n = s.total_out, z.n = o.pos;
+    deflateEnd(&s);
+    ZSTD_freeCCtx(c);
+    CHECK(g.n < N / 900 && z.n < N / 9000);
+    const long before = peak_kib();
+    fails_with("h.xplane.pb.zst", bytes_of(&z), &roomy, XPL_RESOURCE_EXHAUSTED,
+               "more than 256 times as long");
+    fails_with("h.xplane.pb.gz", bytes_of(&g), &roomy, XPL_RESOURCE_EXHAUSTED,
+               "more than 256 times as long");
+    CHECK(peak_kib() - before < (long)(g.n * 256 / 1024) * 2 + 65536);
+    const struct xpl_format_limits small = {.max_bytes = 1 << 20};
+    fails_with("h.xplane.pb.gz", bytes_of(&g), &small, XPL_RESOURCE_EXHAUSTED,
+               "more than 1048576 bytes");
+    xpl_buf_fini(&g), xpl_buf_fini(&z);
+}
+
+static bool say_yes(struct xpl_exec *e) {
+    (void)e;
+    return true;
+}
+
+static void test_cancel(void) {
+    uint8_t *const p = sample(1000);
+    struct xpl_buf g = gzip_of(p, 1000);
+    struct xpl_exec e = xpl_exec_serial();
+    e.cancelled = say_yes;
+    const struct xpl_format_limits l = {.max_bytes = 1 << 20, .exec = &e};
+    fails_with("h.xplane.pb.gz", bytes_of(&g), &l, XPL_CANCELLED, "cancelled");
+    xpl_buf_fini(&g);
+    free(p);
+}
+
+// ---- broken files ----
+
+// Every proper prefix fails, and so does every single byte changed that checksums cover.
+static void sweep(const char *name, struct xpl_buf *b, const uint8_t *want, size_t n) {
+    for (size_t len = 0; len < b->n; len++) {
+        uint8_t *const exact = malloc(len + !len);
+        CHECK(exact);
+        memcpy(exact, b->p, len);
+        const struct xpl_error e =
+            fails_with(name, (xpl_bytes_t){exact, len}, &roomy, XPL_DATA_LOSS, "truncated");
+        CHECK(e.offset <= len);
+        free(exact);
+    }
+    for (size_t at = 0; at < b->n; at++) {
+        struct xpl_profile p = {0};
+        struct xpl_error err = {0};
+        b->p[at] ^= 0x10;
+        const xpl_status_t st = xpl_profile_open(xpl_str_from(name), bytes_of(b), &roomy, &p, &err);
+        b->p[at] ^= 0x10;
+        // What is not noticed must not matter (gzip's time and flags of its writer).
+        if (st == XPL_OK) CHECK(p.bytes.len == n && memcmp(p.bytes.ptr, want, n) == 0);
+        if (st == XPL_DATA_LOSS) CHECK(err.offset <= b->n);
+        CHECK(st == XPL_OK || st == XPL_DATA_LOSS || st == XPL_RESOURCE_EXHAUSTED);
+        xpl_profile_close(&p);
+    }
+    xpl_buf_put(b, "x", 1);
+    CHECK(!b->failed);
+    const struct xpl_error e = fails_with(name, bytes_of(b), &roomy, XPL_DATA_LOSS, "");
+    CHECK(e.offset <= b->n);
+}
+
+static struct xpl_buf zstd_with_checksum(const void *p, size_t n) {
+    struct xpl_buf b;
+    ZSTD_CCtx *const c = ZSTD_createCCtx();
+    xpl_buf_init(&b, 1 << 20);
+    CHECK(c && xpl_buf_room(&b, ZSTD_compressBound(n)));
+    CHECK(!ZSTD_isError(ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1)));
+    b.n = ZSTD_compress2(c, b.p, b.cap, p, n);
+    CHECK(!ZSTD_isError(b.n));
+    ZSTD_freeCCtx(c);
+    return b;
+}
+
+static void test_broken(void) {
+    enum { N = 2000 };
+    uint8_t *const p = sample(N);
+    struct xpl_buf g = gzip_of(p, N), z = zstd_with_checksum(p, N);
+    sweep("h.xplane.pb.gz", &g, p, N);
+    sweep("h.xplane.pb.zst", &z, p, N);
+    xpl_buf_fini(&g), xpl_buf_fini(&z);
+    free(p);
+}
+
+// A frame that asks for a window of 2 GiB.
+static void test_window(void) {
+    static const uint8_t frame[] = {0x28, 0xb5, 0x2f, 0xfd, 0x00, 21 << 3, 1, 0, 0};
+    fails_with("h.xplane.pb.zst", (xpl_bytes_t){frame, sizeof frame}, &roomy,
+               XPL_RESOURCE_EXHAUSTED, "a window larger than 128 MiB");
+}
+
+int main(void) {
+    test_names();
+    test_tools();
+    test_plain();
+    test_sizes();
+    test_wrong_names();
+    test_limits();
+    test_bombs();
+    test_cancel();
+    test_broken();
+    test_window();
+    return 0;
+}

@@ -1,0 +1,281 @@
+// Profile ids: the same bytes are the same profile, under whatever path, after a restart, a copy or
+// a link; other bytes never are.
+#include "storage/sessions/identity.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "storage/sessions/source.h"
+#include "tests/unit/storage/store_helpers.h"
+
+static void write_file(const char *name, size_t n, uint8_t salt) {
+    FILE *f = fopen(in_dir(name), "wb");
+    CHECK(f);
+    for (size_t i = 0; i < n; i++)
+        CHECK(fputc((int)(uint8_t)(i * 31 + (i >> 8) + salt), f) != EOF);
+    CHECK(fclose(f) == 0);
+}
+
+static struct xpl_source *open_file(const char *name) {
+    struct xpl_source *src = NULL;
+    CHECK_EQ(xpl_source_open(AT_FDCWD, in_dir(name), 0, &src, NULL), XPL_OK);
+    return src;
+}
+
+static struct xpl_identity *new_identity(struct xpl_store *s) {
+    struct xpl_identity *i = NULL;
+    CHECK_EQ(xpl_identity_new(s, &i, NULL), XPL_OK);
+    return i;
+}
+
+static struct xpl_profile_id hash_file(struct xpl_identity *i, const char *name) {
+    struct xpl_source *src = open_file(name);
+    struct xpl_profile_id id;
+    CHECK_EQ(xpl_identity_hash(i, src, NULL, NULL, &id, NULL), XPL_OK);
+    xpl_source_free(src);
+    return id;
+}
+
+// What a daemon does with a file before it answers.
+static bool find(struct xpl_identity *i, const char *name, struct xpl_profile_id *ret) {
+    struct xpl_source *src = open_file(name);
+    bool known = false;
+    CHECK_EQ(xpl_identity_find(i, src, NULL, NULL, &known, ret, NULL), XPL_OK);
+    xpl_source_free(src);
+    return known;
+}
+
+static void test_content(void) {
+    static const size_t sizes[] = {0, 1, 3, 16, 17, 128, 129, 240, 241, 1024, 70000, 5 << 20};
+    enum { N = sizeof sizes / sizeof *sizes };
+    struct xpl_profile_id ids[N];
+    new_dir();
+    struct xpl_store *s = open_store(0);
+    struct xpl_identity *i = new_identity(s);
+    for (size_t k = 0; k < N; k++) {
+        write_file("a", sizes[k], 0);
+        write_file("b", sizes[k], 0);
+        write_file("c", sizes[k], 1);
+        ids[k] = hash_file(i, "a");
+        const struct xpl_profile_id same = hash_file(i, "b"), other = hash_file(i, "c");
+        CHECK(xpl_profile_id_eq(&ids[k], &same));
+        CHECK(sizes[k] == 0 || !xpl_profile_id_eq(&ids[k], &other));
+        for (size_t j = 0; j < k; j++)
+            CHECK(!xpl_profile_id_eq(&ids[j], &ids[k]));
+    }
+    xpl_identity_free(i);
+    xpl_store_close(s);
+    remove_dir();
+}
+
+// What was stored for one path is found for another, and after a restart, without a conversion.
+static void test_other_path(void) {
+    struct xpl_profile_id id, found;
+    struct test_key k;
+    char cmd[300];
+    new_dir();
+    struct xpl_store *s = open_store(0);
+    struct xpl_identity *i = new_identity(s);
+    write_file("first.xplane.pb", 5000, 3);
+    CHECK(!find(i, "first.xplane.pb", &id)); // nothing of that size is known: not hashed
+    id = hash_file(i, "first.xplane.pb");
+    CHECK(find(i, "first.xplane.pb", &found) && xpl_profile_id_eq(&id, &found));
+    CHECK(xpl_identity_is_unsaved(i));
+    xpl_identity_save(i);
+    CHECK(!xpl_identity_is_unsaved(i));
+    (void)key_of(2, &k);
+    k.profiles[0] = id;
+    CHECK_EQ(
+        xpl_store_put(s, &k.key, (xpl_bytes_t){(const uint8_t *)"abc", 3}, (xpl_bytes_t){0}, NULL),
+        XPL_OK);
+    xpl_identity_free(i);
+    xpl_store_close(s);
+    s = open_store(0);
+    i = new_identity(s);
+    struct xpl_source *src = open_file("first.xplane.pb");
+    CHECK(xpl_identity_lookup(i, xpl_source_fingerprint(src), &found)); // from the store
+    CHECK(xpl_profile_id_eq(&id, &found));
+    xpl_source_free(src);
+    (void)snprintf(cmd, sizeof cmd, "cp %s %s && rm %s", in_dir("first.xplane.pb"),
+                   in_dir("copy.xplane.pb"), in_dir("first.xplane.pb"));
+    CHECK(system(cmd) == 0);
+    src = open_file("copy.xplane.pb");
+    CHECK(!xpl_identity_lookup(i, xpl_source_fingerprint(src), &found));
+    CHECK(xpl_identity_must_hash_first(i, xpl_source_fingerprint(src)->size));
+    xpl_source_free(src);
+    CHECK(find(i, "copy.xplane.pb", &found) && xpl_profile_id_eq(&id, &found));
+    k.profiles[0] = found;
+    struct xpl_store_value v;
+    CHECK_EQ(xpl_store_get(s, &k.key, 100, &v, NULL), XPL_OK);
+    CHECK(v.len == 3 && memcmp(v.data, "abc", 3) == 0);
+    xpl_sys_free(v.data);
+    xpl_sys_free(v.meta);
+    // Other bytes of the same size are another profile.
+    write_file("other.xplane.pb", 5000, 4);
+    CHECK(find(i, "other.xplane.pb", &found) && !xpl_profile_id_eq(&id, &found));
+    k.profiles[0] = found;
+    CHECK(!xpl_store_has(s, &k.key));
+    xpl_identity_free(i);
+    xpl_store_close(s);
+    remove_dir();
+}
+
+// A file that is written in place has another id at once.
+static void test_changed(void) {
+    struct xpl_profile_id id, found;
+    struct xpl_error err = {0};
+    new_dir();
+    struct xpl_store *s = open_store(0);
+    struct xpl_identity *i = new_identity(s);
+    write_file("f", 3000, 0);
+    id = hash_file(i, "f");
+    struct xpl_source *before = open_file("f");
+    const struct timespec tick = {.tv_nsec = 20000000};
+    (void)nanosleep(&tick, NULL);
+    const int fd = open(in_dir("f"), O_WRONLY);
+    CHECK(pwrite(fd, "x", 1, 1000) == 1 && close(fd) == 0);
+    CHECK_EQ(xpl_identity_hash(i, before, NULL, NULL, &found, &err), XPL_ABORTED);
+    CHECK(strstr(err.msg, "changed"));
+    xpl_source_free(before);
+    xpl_identity_save(i);
+    CHECK(find(i, "f", &found) && !xpl_profile_id_eq(&id, &found));
+    // Truncated while it is hashed: no id comes of the zeros.
+    before = open_file("f");
+    CHECK(truncate(in_dir("f"), 10) == 0);
+    CHECK_EQ(xpl_identity_hash(i, before, NULL, NULL, &found, NULL), XPL_ABORTED);
+    xpl_source_free(before);
+    xpl_identity_free(i);
+    xpl_store_close(s);
+    remove_dir();
+}
+
+// Every part of a fingerprint counts.
+static void test_fingerprints(void) {
+    struct xpl_profile_id id;
+    new_dir();
+    struct xpl_store *s = open_store(0);
+    struct xpl_identity *i = new_identity(s);
+    struct xpl_fingerprint print = {.ino = 7};
+    xpl_identity_remember(i, &print, &(struct xpl_profile_id){{9}});
+    CHECK(xpl_identity_lookup(i, &print, &id) && id.bytes[0] == 9);
+    for (int part = 0; part < 5; part++) {
+        struct xpl_fingerprint other = print;
+        other.dev += part == 0, other.ino += part == 1, other.size += part == 2;
+        other.mtime_ns += part == 3, other.ctime_ns += part == 4;
+        CHECK(!xpl_identity_lookup(i, &other, &id));
+    }
+    xpl_identity_free(i);
+    xpl_store_close(s);
+    remove_dir();
+}
+
+static bool at_once(void *arg) {
+    ++*(int *)arg;
+    return true;
+}
+
+static void test_cancelled(void) {
+    int asked = 0;
+    struct xpl_profile_id id;
+    struct xpl_error err = {0};
+    new_dir();
+    struct xpl_store *s = open_store(0);
+    struct xpl_identity *i = new_identity(s);
+    write_file("f", 9 << 20, 0);
+    struct xpl_source *src = open_file("f");
+    CHECK_EQ(xpl_identity_hash(i, src, at_once, &asked, &id, &err), XPL_CANCELLED);
+    CHECK_EQ(asked, 1);
+    CHECK(!xpl_identity_lookup(i, xpl_source_fingerprint(src), &id));
+    xpl_source_free(src);
+    xpl_identity_free(i);
+    xpl_store_close(s);
+    remove_dir();
+}
+
+// Without a database the process has ids of its own.
+static void test_no_store(void) {
+    struct xpl_profile_id id, found;
+    new_dir();
+    CHECK(mkdir(in_dir("cache.db"), 0700) == 0);
+    struct xpl_store *s = open_store(0);
+    CHECK_EQ(xpl_store_role(s), XPL_STORE_OFF);
+    struct xpl_identity *i = new_identity(s);
+    write_file("f", 100, 0);
+    write_file("g", 100, 0);
+    id = hash_file(i, "f");
+    CHECK(find(i, "f", &found) && xpl_profile_id_eq(&id, &found));
+    found = hash_file(i, "g");
+    CHECK(xpl_profile_id_eq(&id, &found));
+    xpl_identity_save(i); // nowhere to go
+    CHECK(find(i, "f", &found));
+    xpl_identity_free(i);
+    xpl_store_close(s);
+    remove_dir();
+}
+
+// Another secret takes the place of ours: ids made with ours are forgotten.
+static void test_other_secret(void) {
+    struct xpl_profile_id id, found;
+    char cmd[300];
+    new_dir();
+    write_file("f", 100, 0);
+    struct xpl_store *s = open_store(0), *r = open_store(0);
+    struct xpl_identity *i = new_identity(r);
+    CHECK(!get_n(r, 1, 1)); // reads the secret
+    id = hash_file(i, "f");
+    CHECK(find(i, "f", &found));
+    xpl_store_close(s);
+    (void)snprintf(cmd, sizeof cmd, "rm %s/cache.db*", store_dir);
+    CHECK(system(cmd) == 0);
+    s = open_store(0);
+    CHECK(!get_n(r, 1, 1));
+    CHECK(!find(i, "f", &found));
+    found = hash_file(i, "f");
+    CHECK(!xpl_profile_id_eq(&id, &found));
+    struct xpl_identity *w = new_identity(s);
+    id = hash_file(w, "f");
+    CHECK(xpl_profile_id_eq(&id, &found));
+    xpl_identity_free(w);
+    xpl_identity_free(i);
+    xpl_store_close(r);
+    xpl_store_close(s);
+    remove_dir();
+}
+
+// More files than memory remembers; the store has them all.
+static void test_many(void) {
+    enum { MANY = 70000 };
+    struct xpl_profile_id id;
+    new_dir();
+    struct xpl_store *s = open_store(0);
+    struct xpl_identity *i = new_identity(s);
+    for (uint64_t n = 0; n < MANY; n++) {
+        const struct xpl_fingerprint print = {.ino = n, .size = n, .mtime_ns = (int64_t)(n * n)};
+        memset(&id, 0, sizeof id);
+        memcpy(id.bytes, &n, sizeof n);
+        xpl_identity_remember(i, &print, &id);
+        if (n % 4000 == 0) xpl_identity_save(i);
+    }
+    xpl_identity_save(i);
+    for (uint64_t n = 0; n < MANY; n += 997) {
+        const struct xpl_fingerprint print = {.ino = n, .size = n, .mtime_ns = (int64_t)(n * n)};
+        CHECK(xpl_identity_lookup(i, &print, &id));
+        CHECK(memcmp(id.bytes, &n, sizeof n) == 0);
+    }
+    xpl_identity_free(i);
+    xpl_store_close(s);
+    remove_dir();
+}
+
+int main(void) {
+    test_content();
+    test_other_path();
+    test_changed();
+    test_fingerprints();
+    test_cancelled();
+    test_no_store();
+    test_other_secret();
+    test_many();
+    return 0;
+}
