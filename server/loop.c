@@ -16,22 +16,28 @@ struct xpl_loop {
     uv_loop_t uv;
     uv_async_t wake;
     pthread_mutex_t mu;
-    struct letter *head, **tail;
+    struct letter *head, **tail; // under the mutex
+    struct letter *batch;        // those being delivered, on the loop's thread
     bool closed;
 };
 
-static void deliver(uv_async_t *h) {
-    struct xpl_loop *l = h->data;
-    pthread_mutex_lock(&l->mu); // uv_async_send coalesces: take everything there is
-    struct letter *list = l->head;
-    l->head = NULL, l->tail = &l->head;
-    pthread_mutex_unlock(&l->mu);
-    while (list) {
-        struct letter *const it = list;
-        list = it->next;
+static void run_batch(struct xpl_loop *l) {
+    while (l->batch) {
+        struct letter *const it = l->batch;
+        l->batch = it->next;
         it->fn(it->arg);
         xpl_sys_free(it);
     }
+}
+
+static void deliver(uv_async_t *h) {
+    struct xpl_loop *l = h->data;
+    run_batch(l); // the rest of it, when one of its posts closes the loop: in order all the same
+    pthread_mutex_lock(&l->mu); // uv_async_send coalesces: take everything there is
+    l->batch = l->head;
+    l->head = NULL, l->tail = &l->head;
+    pthread_mutex_unlock(&l->mu);
+    run_batch(l);
 }
 
 struct xpl_loop *xpl_loop_new(void) {

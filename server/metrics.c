@@ -32,12 +32,15 @@ static size_t row_of(xpl_str_t tool) {
     return xpl_str_eq(tool, XPL_STR("op_stats")) ? MAX_TOOLS : MAX_TOOLS + 1;
 }
 
+static enum xpl_log_level level_of(xpl_status_t code) {
+    return code == XPL_OK || code == XPL_CANCELLED ? XPL_LOG_INFO
+           : code == XPL_INTERNAL                  ? XPL_LOG_ERROR
+                                                   : XPL_LOG_WARN;
+}
+
 static void log_line(const struct xpl_request_line *r) {
     struct xpl_log_line l;
-    const enum xpl_log_level level = r->code == XPL_OK || r->code == XPL_CANCELLED ? XPL_LOG_INFO
-                                     : r->code == XPL_INTERNAL                     ? XPL_LOG_ERROR
-                                                                                   : XPL_LOG_WARN;
-    xpl_log_begin(&l, level, "request", "request");
+    xpl_log_begin(&l, level_of(r->code), "request", "request");
     xpl_log_z(&l, "service", r->service);
     xpl_log_str(&l, "tool", r->tool);
     xpl_log_str(&l, "session", r->session);
@@ -66,18 +69,19 @@ void xpl_metrics_request(struct xpl_metrics *t, const struct xpl_request_line *l
     const unsigned code = (unsigned)l->code < N_CODES ? (unsigned)l->code : XPL_UNKNOWN;
     atomic_fetch_add_explicit(&t->at[row][code].count, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&t->at[row][code].micros, l->micros, memory_order_relaxed);
-    if (xpl_log_enabled(XPL_LOG_WARN, "request")) log_line(l);
+    if (xpl_log_enabled(level_of(l->code), "request")) log_line(l);
 }
 
 size_t xpl_metrics_rows(struct xpl_metrics *t, struct xpl_metrics_row *ret, size_t max) {
     size_t n_tools, n = 0;
+    // Those beyond MAX_TOOLS are in "other".
     const struct xpl_tool *const *const tools = xpl_tools(&n_tools);
     for (size_t row = 0; row < MAX_TOOLS + 2; row++) {
         for (unsigned code = 0; code < N_CODES && n < max; code++) {
             const uint64_t count = atomic_load(&t->at[row][code].count);
             if (!count) continue;
             ret[n++] = (struct xpl_metrics_row){
-                .tool = row < n_tools      ? tools[row]->name
+                .tool = row < MAX_TOOLS    ? tools[row]->name
                         : row == MAX_TOOLS ? "op_stats"
                                            : "other",
                 .code = xpl_status_name((xpl_status_t)code),

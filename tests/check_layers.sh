@@ -1,46 +1,97 @@
 #!/bin/sh
-# Fails when a file includes a layer it must not know (DESIGN order; see ARCHITECTURE.md).
+# Fails when a file includes a layer that it must not know (see ARCHITECTURE.md).
 # Usage: tests/check_layers.sh [ROOT]
-cd "${1:-$(dirname "$0")/..}" || exit 2
+here=$(cd "$(dirname "$0")" && pwd)
+cd "${1:-$here/..}" || exit 2
 bad=0
+# includes DIR: the lines of files in DIR that include something of ours.
+includes() {
+    [ ! -d "$1" ] || grep -rnE '^#include "' "$1" --include='*.[ch]'
+}
 # allow DIR LAYER...: files in DIR include only DIR itself and the LAYERs, "like/this.h".
 allow() {
     dir=$1
     shift
-    [ -d "$dir" ] || return 0
     pattern="$dir/"
     for layer in "$@"; do pattern="$pattern|$layer"; done
-    if grep -rnE '^#include "' "$dir" --include='*.[ch]' | grep -vE "\"($pattern)"; then
+    if includes "$dir" | grep -vE "\"($pattern)"; then
         echo "check_layers: $dir may include only itself and: $*" >&2
         bad=1
     fi
 }
+# deny DIR LAYER...: files in DIR include none of these.
+deny() {
+    dir=$1
+    shift
+    pattern=
+    for layer in "$@"; do pattern="$pattern${pattern:+|}$layer"; done
+    if includes "$dir" | grep -E "\"($pattern)"; then
+        echo "check_layers: $dir must not include: $*" >&2
+        bad=1
+    fi
+}
 allow base
+
+xplane='analysis/xplane/ analysis/wire/ base/'
 allow analysis/wire base/
 allow analysis/xplane analysis/wire/ base/
-allow analysis/formats analysis/xplane/ analysis/wire/ base/
-allow analysis/grouping analysis/xplane/ analysis/wire/ base/
-allow analysis/hlo analysis/grouping/ analysis/xplane/ analysis/wire/ base/
-allow analysis/trace analysis/hlo/ analysis/grouping/ analysis/xplane/ analysis/wire/ base/
-allow analysis/opstats analysis/hlo/ analysis/grouping/ analysis/xplane/ analysis/wire/ base/
+allow analysis/formats $xplane
+allow analysis/grouping $xplane
+allow analysis/hlo analysis/grouping/ $xplane
+allow analysis/trace analysis/hlo/ analysis/grouping/ $xplane
+deny analysis/trace/derived analysis/trace/index/ analysis/trace/answer/ analysis/trace/export/
+deny analysis/trace/index analysis/trace/answer/ analysis/trace/export/
+deny analysis/trace/answer analysis/trace/export/
+deny analysis/trace/export analysis/trace/answer/
+allow analysis/opstats analysis/hlo/ analysis/grouping/ $xplane
+deny analysis/opstats/metrics analysis/opstats/device/ analysis/opstats/host/ analysis/opstats/steps/ analysis/opstats/combine/ analysis/opstats/codec/
+deny analysis/opstats/codec analysis/opstats/device/ analysis/opstats/host/ analysis/opstats/steps/ analysis/opstats/combine/
+deny analysis/opstats/device analysis/opstats/combine/ analysis/opstats/codec/
+deny analysis/opstats/host analysis/opstats/combine/ analysis/opstats/codec/
+deny analysis/opstats/steps analysis/opstats/combine/ analysis/opstats/codec/
+allow analysis/tools analysis/products/ analysis/formats/ analysis/trace/ analysis/opstats/ analysis/hlo/ analysis/grouping/ $xplane
+deny analysis/tools/lib analysis/tools/input_pipeline/ analysis/tools/memory_profile/ analysis/tools/trace_viewer/ analysis/trace/
+deny analysis/tools/input_pipeline analysis/tools/memory_profile/ analysis/tools/trace_viewer/ analysis/trace/
+deny analysis/tools/memory_profile analysis/tools/input_pipeline/ analysis/tools/trace_viewer/ analysis/trace/
+deny analysis/tools/trace_viewer analysis/tools/input_pipeline/ analysis/tools/memory_profile/
 # Some products are made by code in their tool's folder, or for the options of a tool; of the tools
 # themselves products know nothing.
 allow analysis/products analysis/tools/memory_profile/memory_profile.h \
     analysis/tools/trace_viewer/trace_viewer.h analysis/tools/trace_viewer/options.h \
-    analysis/trace/ analysis/opstats/ analysis/hlo/ analysis/grouping/ analysis/xplane/ analysis/wire/ base/
-allow analysis/tools analysis/products/ analysis/trace/ analysis/opstats/ analysis/hlo/ analysis/grouping/ analysis/xplane/ analysis/wire/ base/
+    analysis/trace/ analysis/opstats/ analysis/hlo/ analysis/grouping/ $xplane
+
 allow storage base/
 allow rpc base/ proto/
 allow capture analysis/formats/format.h analysis/wire/ base/ rpc/ proto/
 allow agent analysis/formats/format.h analysis/xplane/writer.h analysis/wire/ base/ rpc/ proto/
 allow agent/inject agent/record.h
+
 allow server base/ analysis/ storage/ rpc/ proto/ capture/
+allow server/web
+deny server/engine server/grpc/ server/http/ server/web/ server/capture_jobs/ capture/
+deny server/capture_jobs server/http/ server/web/
+deny server/grpc server/http/ server/web/
 allow client base/ rpc/ capture/ proto/
 allow cli base/ analysis/ storage/ rpc/ proto/ client/ capture/
+
 # What analysis/ must not touch: sockets, SQL, logging, threads of its own.
-if grep -rnE '(#include <(sys/socket|netinet|sqlite3|uv|grpc)|pthread_create)' analysis --include='*.[ch]' ||
-    grep -rnE '#include "base/log.h"' analysis storage --include='*.[ch]'; then
-    echo "check_layers: analysis/ has no sockets, SQL, threads or logging; storage/ does not log" >&2
+if grep -rnE '(#include <(sys/socket|netinet|sqlite3|uv|grpc)|pthread_create)' analysis --include='*.[ch]'; then
+    echo "check_layers: analysis/ has no sockets, SQL or threads of its own" >&2
     bad=1
 fi
+for dir in analysis storage; do
+    if includes $dir | grep -F '"base/log.h"'; then
+        echo "check_layers: $dir/ does not log" >&2
+        bad=1
+    fi
+done
+# SQLite is known to one folder, and what is above it knows the interface.
+for dir in base analysis rpc capture agent server client cli; do
+    if grep -rn '#include <sqlite3' "$dir" --include='*.[ch]' 2>/dev/null; then
+        echo "check_layers: only storage/store/sqlite/ includes sqlite3.h" >&2
+        bad=1
+    fi
+done
+# Circles between files, and headers that say they are private.
+"$here/check_structure.py" . --only circles --only includes --only private || bad=1
 exit $bad

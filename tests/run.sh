@@ -1,12 +1,13 @@
 #!/bin/bash
 # Sets up, builds and runs the tests.  Usage: tests/run.sh [STAGE...]
-#   static   formatting, layers, headers
+#   static   formatting, layers, circles, names, sizes of folders, headers, documents
 #   gcc      gcc, -Werror, allocation faults on, every suite
 #   asan     clang, AddressSanitizer and UndefinedBehaviorSanitizer, every suite
 #   tsan     gcc, ThreadSanitizer: server and storage
 #   release  release build with LTO: install, run what was installed, exported symbols
 #   roots    each package set by itself in a root with nothing else: the README's first command,
 #            the installed programs, the static stage (needs root and mmdebstrap)
+#   fuzz     libFuzzer with AddressSanitizer on every parser, 60 s in all
 #   parity   the real XProf (PyPI) on the profiles of tests/data, its aggregator, Python stubs,
 #            and a short differential run
 #   capture  real profiler servers (JAX, PyPI), captured: sessions, outcomes, XProf's answers on them
@@ -15,43 +16,14 @@
 # the time of each stage; the last line is "N passed, N failed, N skipped".
 set -uo pipefail
 cd "$(dirname "$0")/.."
-build=${XPL_BUILD:-$PWD/build}
+. tests/results.sh
 stages=("$@")
-[ ${#stages[@]} -gt 0 ] || stages=(static gcc asan tsan release roots parity capture browser)
-mkdir -p "$build"
-results=$build/results.txt # one "passed|failed|skipped NAME" a line
-: >"$results"
-
-note() { printf '\n==> %s\n' "$*"; }
-result() { echo "$1 $2" >>"$results"; [ "$1" = failed ] && echo "FAILED: $2"; return 0; }
-# check NAME COMMAND...: one result.
-check() {
-    local name=$1
-    shift
-    if "$@"; then result passed "$name"; else result failed "$name"; fi
-}
-# configure DIR OPTION...: a meson build directory with tests and -Werror, made anew when it cannot
-# be reused.
-configure() {
-    local dir=$build/$1
-    shift
-    set -- -Dwerror=true -Dtests=enabled "$@"
-    if [ -e "$dir/build.ninja" ]; then
-        meson configure "$dir" "$@" >/dev/null && return 0
-        rm -rf "$dir"
-    fi
-    meson setup "$dir" "$@" >"$build/setup.log" || { cat "$build/setup.log"; return 1; }
-}
+[ ${#stages[@]} -gt 0 ] || stages=(static gcc asan tsan release roots fuzz parity capture browser)
 # suites STAGE DIR MESON_TEST_ARG...: builds, runs, and takes every test's result over.
 suites() {
     local stage=$1 dir=$build/$2
+    compile "$stage" "$2" || return
     shift 2
-    if ! ninja -C "$dir" >"$dir/build.log" 2>&1; then
-        tail -40 "$dir/build.log"
-        result failed "$stage: build"
-        return
-    fi
-    result passed "$stage: build"
     meson test -C "$dir" --no-rebuild --print-errorlogs "$@" | tail -60
     python3 tests/meson_results.py "$stage" "$dir/meson-logs/testlog.json" >>"$results" ||
         result failed "$stage: no test results"
@@ -61,6 +33,12 @@ stage_static() {
     check "static: clang-format" sh -c \
         'git ls-files "*.c" "*.h" | xargs clang-format-14 --dry-run -Werror'
     check "static: layers" tests/check_layers.sh
+    local part
+    for part in folders names parameters markdown; do
+        check "static: $part" tests/check_structure.py --only "$part"
+    done
+    check "static: headers alone" tests/headers.sh gcc
+    check "static: the checks themselves" tests/test_checks.py
 }
 stage_gcc() {
     CC="ccache gcc" configure gcc -Dfaults=true && suites gcc gcc
@@ -77,13 +55,7 @@ stage_tsan() {
         suites tsan tsan --suite server --suite threads --timeout-multiplier 4
 }
 stage_release() {
-    CC=gcc configure release -Dbuildtype=release -Db_lto=true --prefix=/usr &&
-        ninja -C "$build/release" >"$build/release/build.log" 2>&1 || {
-        tail -40 "$build/release/build.log"
-        result failed "release: build"
-        return
-    }
-    result passed "release: build"
+    configure_release && compile release release || { result failed "release"; return; }
     rm -rf "$build/dest"
     check "release: install" sh -c "DESTDIR='$build/dest' meson install -C '$build/release' --no-rebuild >/dev/null"
     check "release: installed programs" tests/installed.sh "$build/dest"
@@ -92,8 +64,10 @@ stage_roots() {
     [ -e "$build/dest/usr/bin/xplaned" ] || stage_release
     local log=$build/roots.log
     timeout 1200 tests/roots.sh "$build/roots" "$build/dest" | tee "$log"
-    grep -E '^(passed|failed|skipped) roots: ' "$log" >>"$results" ||
-        result failed "roots: the run ended early"
+    collect "$log" roots 's/^(passed|failed|skipped) roots: /&/p'
+}
+stage_fuzz() {
+    fuzz 60
 }
 stage_parity() {
     [ -e "$build/release/cli/xplanectl" ] || stage_release
@@ -119,11 +93,7 @@ stage_capture() {
 
 stage_browser() {
     [ -e "$build/gcc/server/xplaned" ] ||
-        { CC="ccache gcc" configure gcc -Dfaults=true && ninja -C "$build/gcc" server/xplaned >"$build/gcc/build.log" 2>&1; } || {
-        tail -40 "$build/gcc/build.log"
-        result failed "browser: build"
-        return
-    }
+        { CC="ccache gcc" configure gcc -Dfaults=true && compile browser gcc server/xplaned; } || return
     check "browser: environment" env XPL_BUILD="$build" tests/browser/setup.sh
     local log=$build/browser.log
     XPL_BUILD="$build" "${XPL_BROWSER_VENV:-$build/browser-venv}/bin/python" tests/browser/run.py "$build/gcc" | tee "$log"
@@ -132,20 +102,6 @@ stage_browser() {
     tail -1 "$log" | grep -q ' passed, .* failed, .* skipped$' || result failed "browser: the run ended early"
 }
 
-deploy/setup-debian.sh test || { echo "0 passed, 1 failed"; exit 1; }
-times=()
-for stage in "${stages[@]}"; do
-    note "$stage"
-    began=$SECONDS
-    "stage_$stage" || result failed "$stage"
-    times+=("$(printf '%-10s %3d min %02d s' "$stage" $(((SECONDS - began) / 60)) $(((SECONDS - began) % 60)))")
-done
-note "times"
-printf '%s\n' "${times[@]}" "$(printf '%-10s %3d min %02d s' total $((SECONDS / 60)) $((SECONDS % 60)))"
-passed=$(grep -c ^passed "$results") failed=$(grep -c ^failed "$results") skipped=$(grep -c ^skipped "$results")
-if [ "$failed" -gt 0 ]; then
-    note "failed"
-    grep ^failed "$results"
-fi
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+deploy/setup-debian.sh test || { echo "0 passed, 1 failed, 0 skipped"; exit 1; }
+run_all stage "${stages[@]}"
+finish

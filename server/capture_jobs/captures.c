@@ -1,5 +1,6 @@
 #include "server/capture_jobs/captures.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
@@ -11,10 +12,20 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/cond.h"
 #include "base/log.h"
+#include "server/capture_jobs/plan_copy.h"
 #include "server/capture_jobs/removal.h"
 
-enum { SEEN_MS = 2000, PLAN_BYTES = 8 << 20 };
+enum { LISTED_MS = 2000, PLAN_BYTES = 8 << 20 };
+
+// Each follows the one before it; the mutex protects a job's state.
+enum job_state {
+    JOB_RUNNING,  // has its targets
+    JOB_RELEASED, // its targets may be captured again; the listener is called
+    JOB_OVER,     // the thread is about to end: it can be joined
+};
 
 struct job {
     struct job *next;
@@ -25,19 +36,18 @@ struct job {
     struct xpl_capture_plan plan;
     struct xpl_capture_listener listener;
     atomic_bool cancel;
-    bool released; // its targets may be captured again
-    bool noted;    // its directory is in the history
-    // As they are now; the mutex.
-    struct xpl_capture_host *live;
+    bool noted; // its directory is in the history
+    // The mutex protects the rest.
+    enum job_state state;
+    struct xpl_capture_host *live; // as they are now
     char session[XPL_PROFILE_WRITER_NAME_SIZE];
-    bool over; // the thread is about to end: it can be joined
 };
 
 struct xpl_capture_jobs {
     struct xpl_capture_jobs_options o;
     pthread_mutex_t mu;
     pthread_cond_t changed; // the catalogue has a new snapshot, or all stops
-    struct job *jobs;       // over ones are joined by the next start
+    struct job *jobs;       // the next start joins those that are over
     unsigned running;
     uint64_t last_id;
     bool stopping;
@@ -49,8 +59,8 @@ static int64_t now_ms(void) {
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-// What captures left that the last daemon did not end.
-static void recover(struct xpl_capture_jobs *c) {
+// Removes what captures left that the last daemon did not end.
+static void remove_leftovers(struct xpl_capture_jobs *c) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, 1 << 20);
     struct xpl_history_directory *list;
@@ -70,14 +80,10 @@ struct xpl_capture_jobs *xpl_capture_jobs_new(const struct xpl_capture_jobs_opti
     struct xpl_capture_jobs *c = xpl_sys_alloc(sizeof *c);
     if (!c) return NULL;
     *c = (struct xpl_capture_jobs){.o = *o};
-    pthread_condattr_t a;
-    pthread_condattr_init(&a);
-    pthread_condattr_setclock(&a, CLOCK_MONOTONIC);
-    pthread_cond_init(&c->changed, &a);
-    pthread_condattr_destroy(&a);
+    xpl_cond_init(&c->changed);
     pthread_mutex_init(&c->mu, NULL);
     c->last_id = xpl_history_last_id(o->history);
-    recover(c);
+    remove_leftovers(c);
     return c;
 }
 
@@ -90,17 +96,19 @@ static void free_job(struct job *j) {
     xpl_sys_free(j);
 }
 
-// Joins jobs that are over, or all.  The mutex is held.
-static void reap(struct xpl_capture_jobs *c, bool all) {
+// Joins and frees the jobs that are over, or all.  The caller holds the mutex, which is released in
+// between.
+static void join_jobs(struct xpl_capture_jobs *c, bool all) {
     for (struct job **at = &c->jobs; *at;) {
         struct job *const j = *at;
-        if (!j->over && !all) {
+        if (j->state != JOB_OVER && !all) {
             at = &j->next;
             continue;
         }
         *at = j->next;
         pthread_mutex_unlock(&c->mu);
         (void)pthread_join(j->thread, NULL);
+        assert(j->state == JOB_OVER);
         free_job(j);
         pthread_mutex_lock(&c->mu);
         at = &c->jobs; // it may have changed meanwhile
@@ -121,13 +129,18 @@ void xpl_capture_jobs_cancel_all(struct xpl_capture_jobs *c) {
     pthread_mutex_unlock(&c->mu);
 }
 
-void xpl_capture_jobs_free(struct xpl_capture_jobs *c) {
+void xpl_capture_jobs_join(struct xpl_capture_jobs *c) {
     if (!c) return;
     xpl_capture_jobs_stop(c);
     xpl_capture_jobs_cancel_all(c);
     pthread_mutex_lock(&c->mu);
-    reap(c, true);
+    join_jobs(c, true);
     pthread_mutex_unlock(&c->mu);
+}
+
+void xpl_capture_jobs_free(struct xpl_capture_jobs *c) {
+    if (!c) return;
+    xpl_capture_jobs_join(c);
     pthread_cond_destroy(&c->changed);
     pthread_mutex_destroy(&c->mu);
     xpl_sys_free(c);
@@ -137,54 +150,6 @@ void xpl_capture_jobs_rescan(struct xpl_capture_jobs *c) {
     pthread_mutex_lock(&c->mu);
     pthread_cond_broadcast(&c->changed);
     pthread_mutex_unlock(&c->mu);
-}
-
-// ---- the copy of a plan ----
-
-static const char *copy(struct xpl_arena *a, const char *z, bool *ok) {
-    xpl_str_t s = {0};
-    if (!z) return NULL;
-    if (!xpl_arena_str(a, xpl_str_from(z), &s)) *ok = false;
-    return s.ptr;
-}
-
-static const char *const *copy_list(struct xpl_arena *a, const char *const *list, size_t n,
-                                    bool *ok) {
-    if (!list) return NULL;
-    const char **const all = xpl_arena_array(a, n, sizeof *all);
-    *ok = *ok && all;
-    for (size_t i = 0; *ok && i < n; i++)
-        all[i] = copy(a, list[i], ok);
-    return all;
-}
-
-static bool copy_plan(struct job *j, const struct xpl_capture_plan *from) {
-    struct xpl_arena *const a = &j->arena;
-    struct xpl_capture_plan *const p = &j->plan;
-    bool ok = true;
-    *p = *from;
-    p->held = NULL;
-    j->live = xpl_arena_array(a, from->n_targets, sizeof *j->live);
-    if (!j->live) return false;
-    p->targets = copy_list(a, from->targets, from->n_targets, &ok);
-    p->host_names = copy_list(a, from->host_names, from->n_targets, &ok);
-    p->remote_logdir = copy(a, from->remote_logdir, &ok);
-    ok = ok && xpl_arena_str(a, from->session, &p->session);
-    struct xpl_capture_advanced *const more = xpl_arena_array(a, from->n_advanced, sizeof *more);
-    ok = ok && more;
-    for (size_t i = 0; ok && i < from->n_advanced; i++) {
-        more[i] = from->advanced[i];
-        more[i].key = copy(a, from->advanced[i].key, &ok);
-        more[i].text = copy(a, from->advanced[i].text, &ok);
-    }
-    p->advanced = more;
-    p->ca_path = copy(a, from->ca_path, &ok);
-    p->cert_path = copy(a, from->cert_path, &ok);
-    p->key_path = copy(a, from->key_path, &ok);
-    p->server_name = copy(a, from->server_name, &ok);
-    for (size_t i = 0; ok && i < from->n_targets; i++)
-        j->live[i] = (struct xpl_capture_host){.target = p->targets[i]};
-    return ok && xpl_arena_str(a, from->token, &p->token);
 }
 
 // ---- history ----
@@ -245,7 +210,7 @@ static void note_end(struct job *j, const struct xpl_capture_result *r,
 
 // ---- a job ----
 
-// For the next daemon, should this one be killed.
+// Notes the session's directory for the next daemon, should this one be killed.
 static void note_directory(struct job *j, const char *session) {
     struct xpl_history *const h = j->captures->o.history;
     char path[PATH_MAX + XPL_PROFILE_WRITER_NAME_SIZE + 32];
@@ -268,10 +233,10 @@ static void note_directory(struct job *j, const char *session) {
         xpl_log(XPL_LOG_WARN, "capture", "capture %" PRIu64 ": %s", j->id, err.msg);
 }
 
-static void look_at_session(struct xpl_capture_jobs *c, const char *session) {
+static void scan_session(struct xpl_capture_jobs *c, const char *session) {
     char path[XPL_PROFILE_WRITER_NAME_SIZE + 32];
     (void)snprintf(path, sizeof path, "plugins/profile/%s", session);
-    c->o.look(c->o.arg, path);
+    c->o.scan(c->o.arg, path);
 }
 
 static void on_progress(void *ctx, const struct xpl_capture_progress *p) {
@@ -283,9 +248,9 @@ static void on_progress(void *ctx, const struct xpl_capture_progress *p) {
         (void)snprintf(j->session, sizeof j->session, "%s", p->session);
         pthread_mutex_unlock(&j->captures->mu);
     }
-    // The watch would see it, too, but only when the directory is quiet.
+    // The watch would find it, too, but later.
     if (p->changed < p->n_hosts && p->hosts[p->changed].state == XPL_CAPTURE_STORED)
-        look_at_session(j->captures, p->session);
+        scan_session(j->captures, p->session);
     if (j->listener.progress) j->listener.progress(j->listener.arg, j->id, p);
 }
 
@@ -294,23 +259,21 @@ static bool is_listed(struct xpl_capture_jobs *c, const char *path, size_t n_hos
     const struct xpl_session *found = NULL;
     for (size_t i = 0; !found && i < snap->n_sessions; i++)
         if (xpl_str_eq(snap->sessions[i].path, xpl_str_from(path))) found = &snap->sessions[i];
-    const bool as_wanted = n_hosts ? found && found->n_hosts >= n_hosts : !found;
+    const bool listed = n_hosts ? found && found->n_hosts >= n_hosts : !found;
     xpl_snapshot_unref(snap);
-    return as_wanted;
+    return listed;
 }
 
 void xpl_capture_jobs_await(struct xpl_capture_jobs *c, const char *path, size_t n_hosts) {
-    struct timespec end;
-    (void)clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += SEEN_MS / 1000;
-    c->o.look(c->o.arg, path);
+    const uint64_t until_ns = xpl_clock_ns() + (uint64_t)LISTED_MS * 1000000;
+    c->o.scan(c->o.arg, path);
     pthread_mutex_lock(&c->mu);
     while (!c->stopping && !is_listed(c, path, n_hosts))
-        if (pthread_cond_timedwait(&c->changed, &c->mu, &end) != 0) break;
+        if (!xpl_cond_wait_until(&c->changed, &c->mu, until_ns)) break;
     pthread_mutex_unlock(&c->mu);
 }
 
-// Whoever is told of the session can ask for it at once.
+// So that whoever is told of the session can ask for it at once.
 static void await_session(struct xpl_capture_jobs *c, const struct xpl_capture_outcome *o) {
     char path[XPL_PROFILE_WRITER_NAME_SIZE + 32];
     (void)snprintf(path, sizeof path, "plugins/profile/%s", o->session);
@@ -339,6 +302,16 @@ static void log_end(const struct xpl_capture_result *r) {
     xpl_log_end(&l);
 }
 
+static void set_state(struct job *j, enum job_state to) {
+    struct xpl_capture_jobs *const c = j->captures;
+    pthread_mutex_lock(&c->mu);
+    assert((int)to == (int)j->state + 1);
+    j->state = to;
+    if (to == JOB_RELEASED) c->running--;
+    pthread_mutex_unlock(&c->mu);
+}
+
+// The thread of a job.
 static void *run(void *arg) {
     struct job *const j = arg;
     struct xpl_capture_jobs *const c = j->captures;
@@ -356,29 +329,24 @@ static void *run(void *arg) {
     if (r.code == XPL_OK && o.session[0])
         await_session(c, &o);
     else
-        c->o.look(c->o.arg, "plugins/profile"); // a scan may have seen what is gone again
+        c->o.scan(c->o.arg, "plugins/profile"); // a scan may have found what is gone again
     note_end(j, &r, &record);
     r.record = &record;
     log_end(&r);
-    // Before the listener hears of it, so that he can start the next one.
-    pthread_mutex_lock(&c->mu);
-    c->running--;
-    j->released = true;
-    pthread_mutex_unlock(&c->mu);
+    // Before the listener is called, so that it can start the next one.
+    set_state(j, JOB_RELEASED);
     j->listener.done(j->listener.arg, &r);
     xpl_capture_outcome_fini(&o);
-    pthread_mutex_lock(&c->mu);
-    j->over = true;
-    pthread_mutex_unlock(&c->mu);
+    set_state(j, JOB_OVER);
     return NULL;
 }
 
 // ---- start and cancel ----
 
-// The capture under way that has this target, or NULL.  The mutex is held.
-static const struct job *holder(const struct xpl_capture_jobs *c, const char *target) {
+// The capture under way that has this target, or NULL.  The caller holds the mutex.
+static const struct job *find_by_target(const struct xpl_capture_jobs *c, const char *target) {
     for (const struct job *j = c->jobs; j; j = j->next)
-        for (size_t i = 0; !j->released && i < j->plan.n_targets; i++)
+        for (size_t i = 0; j->state == JOB_RUNNING && i < j->plan.n_targets; i++)
             if (xpl_capture_same_target(j->plan.targets[i], target)) return j;
     return NULL;
 }
@@ -387,11 +355,11 @@ static const struct job *holder(const struct xpl_capture_jobs *c, const char *ta
 static xpl_status_t check_free(const struct xpl_capture_jobs *c, struct job *j,
                                struct xpl_error *err) {
     struct xpl_capture_plan *const p = &j->plan;
-    const char **const held = xpl_arena_zalloc(&j->arena, p->n_targets * sizeof *held);
+    const char **const busy = xpl_arena_zalloc(&j->arena, p->n_targets * sizeof *busy);
     size_t n = 0;
-    if (!held) XPL_RETURN_OOM(err, "capture");
+    if (!busy) XPL_RETURN_OOM(err, "capture");
     for (size_t i = 0; i < p->n_targets; i++) {
-        const struct job *const other = holder(c, p->targets[i]);
+        const struct job *const other = find_by_target(c, p->targets[i]);
         xpl_str_t why;
         if (!other) continue;
         if (!xpl_arena_printf(&j->arena, &why,
@@ -399,18 +367,18 @@ static xpl_status_t check_free(const struct xpl_capture_jobs *c, struct job *j,
                               " of this daemon: wait until that is over, or cancel it",
                               other->id))
             XPL_RETURN_OOM(err, "capture");
-        held[i] = why.ptr;
+        busy[i] = why.ptr;
         n++;
     }
     if (n == p->n_targets)
-        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%.100s: %s", p->targets[0], held[0]);
-    p->held = held;
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%.100s: %s", p->targets[0], busy[0]);
+    p->held = busy;
     return XPL_OK;
 }
 
-// Takes `j` in and begins its thread; the mutex is held.
-static xpl_status_t launch(struct xpl_capture_jobs *c, struct job *j, uint64_t *ret_id,
-                           struct xpl_error *err) {
+// Numbers the job, lists it and starts its thread.  The caller holds the mutex.
+static xpl_status_t launch_job(struct xpl_capture_jobs *c, struct job *j, uint64_t *ret_id,
+                               struct xpl_error *err) {
     if (c->stopping) XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "the daemon is stopping");
     if (c->running == XPL_CAPTURES_AT_ONCE)
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
@@ -428,6 +396,13 @@ static xpl_status_t launch(struct xpl_capture_jobs *c, struct job *j, uint64_t *
     return XPL_OK;
 }
 
+static bool make_hosts(struct job *j) {
+    j->live = xpl_arena_array(&j->arena, j->plan.n_targets, sizeof *j->live);
+    for (size_t i = 0; j->live && i < j->plan.n_targets; i++)
+        j->live[i] = (struct xpl_capture_host){.target = j->plan.targets[i]};
+    return j->live != NULL;
+}
+
 xpl_status_t xpl_capture_jobs_start(struct xpl_capture_jobs *c, const struct xpl_capture_plan *plan,
                                     uint64_t schedule_id, const struct xpl_capture_listener *l,
                                     uint64_t *ret_id, struct xpl_error *err) {
@@ -440,12 +415,12 @@ xpl_status_t xpl_capture_jobs_start(struct xpl_capture_jobs *c, const struct xpl
     *j = (struct job){.captures = c, .schedule_id = schedule_id, .listener = *l};
     xpl_arena_init(&j->arena, PLAN_BYTES);
     xpl_status_t st = XPL_RESOURCE_EXHAUSTED;
-    if (!copy_plan(j, plan)) {
+    if (!xpl_capture_plan_copy(plan, &j->arena, &j->plan) || !make_hosts(j)) {
         (void)xpl_error_set(err, st, __FILE__, __LINE__, UINT64_MAX, "capture: out of memory");
     } else {
         pthread_mutex_lock(&c->mu);
-        reap(c, false);
-        st = launch(c, j, ret_id, err);
+        join_jobs(c, false);
+        st = launch_job(c, j, ret_id, err);
         pthread_mutex_unlock(&c->mu);
     }
     if (st != XPL_OK) free_job(j);
@@ -456,7 +431,7 @@ xpl_status_t xpl_capture_jobs_cancel(struct xpl_capture_jobs *c, uint64_t id,
                                      struct xpl_error *err) {
     pthread_mutex_lock(&c->mu);
     struct job *j = c->jobs;
-    while (j && (j->id != id || j->released))
+    while (j && (j->id != id || j->state != JOB_RUNNING))
         j = j->next;
     if (j) atomic_store(&j->cancel, true);
     pthread_mutex_unlock(&c->mu);
@@ -471,7 +446,7 @@ bool xpl_capture_jobs_show(struct xpl_capture_jobs *c, struct xpl_arena *arena,
     bool ok = true;
     pthread_mutex_lock(&c->mu);
     const struct job *j = c->jobs;
-    while (j && (j->id != h->id || j->released))
+    while (j && (j->id != h->id || j->state != JOB_RUNNING))
         j = j->next;
     const size_t n = j ? j->plan.n_targets : 0;
     struct xpl_history_host *const hosts = xpl_arena_array(arena, n, sizeof *hosts);

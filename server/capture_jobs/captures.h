@@ -17,14 +17,16 @@ struct xpl_capture_jobs_options { // all but the flag is borrowed and must outli
     const char *logdir;           // where sessions go
     struct xpl_history *history;  // what happened
     struct xpl_catalogue *catalogue;
-    // Asks for a look at LOGDIR's directory `path` soon (any thread).
-    void (*look)(void *arg, const char *path);
+    // Asks for a scan of LOGDIR's directory `path` soon (any thread).
+    void (*scan)(void *arg, const char *path);
     void *arg;
     bool enabled; // false: every start is PERMISSION_DENIED
 };
 // Cleans up what captures left that the history calls interrupted.  NULL when out of memory.
 struct xpl_capture_jobs *xpl_capture_jobs_new(const struct xpl_capture_jobs_options *o);
-// Cancels what runs, and waits for it.  NULL is fine.
+// Cancels what runs, and waits for it; nothing starts afterwards.  NULL is fine.
+void xpl_capture_jobs_join(struct xpl_capture_jobs *c);
+// After xpl_capture_jobs_join, or instead.  NULL is fine.
 void xpl_capture_jobs_free(struct xpl_capture_jobs *c);
 bool xpl_capture_jobs_enabled(const struct xpl_capture_jobs *c);
 // From now on starts are UNAVAILABLE, and nobody waits for the catalogue.
@@ -62,7 +64,7 @@ struct xpl_capture_listener {
 
 // Starts a job with a copy of the plan.  INVALID_ARGUMENT (plan), PERMISSION_DENIED (switched off),
 // FAILED_PRECONDITION (one of its targets is being captured), RESOURCE_EXHAUSTED, UNAVAILABLE;
-// the listener then hears nothing.  *ret_id (may be NULL) is set before anybody is called.
+// the listener is then not called.  *ret_id (may be NULL) is set before anybody is called.
 xpl_status_t xpl_capture_jobs_start(struct xpl_capture_jobs *c, const struct xpl_capture_plan *plan,
                                     uint64_t schedule_id, const struct xpl_capture_listener *l,
                                     uint64_t *ret_id, struct xpl_error *err) XPL_NODISCARD;
@@ -73,7 +75,7 @@ xpl_status_t xpl_capture_jobs_cancel(struct xpl_capture_jobs *c, uint64_t id, st
 // `arena`; otherwise leaves `h` as it is.  False when out of memory.
 bool xpl_capture_jobs_show(struct xpl_capture_jobs *c, struct xpl_arena *arena,
                            struct xpl_history_capture *h);
-// There is a new snapshot of the catalogue: jobs that wait for their session look again.
+// There is a new snapshot of the catalogue: jobs that wait for their session check for it again.
 void xpl_capture_jobs_rescan(struct xpl_capture_jobs *c);
 
 // Waits until the session at `path` below LOGDIR is in the catalogue with so many hosts (0: until

@@ -1,5 +1,6 @@
 #include "server/capture_jobs/schedules.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -27,6 +28,12 @@ enum {
 
 typedef Xplaned__V1__CreateScheduleRequest request_msg;
 
+enum schedule_state {
+    SCHEDULE_WAITING,   // for its turn
+    SCHEDULE_CAPTURING, // its capture runs
+    SCHEDULE_DELETED,   // goes when its capture is over
+};
+
 struct schedule {
     struct schedule *next;
     struct xpl_schedules *all;
@@ -34,9 +41,9 @@ struct schedule {
     const request_msg *request;
     struct xpl_capture_plan plan;
     struct xpl_history_schedule row;
-    int64_t try_ms; // when it is looked at next: row.next_ms, or later while its hosts are busy
-    uint64_t capture_id; // that runs now; 0: none
-    bool deleted;        // goes when its capture is over
+    int64_t try_ms; // when it is tried next: row.next_ms, or later while its hosts are busy
+    enum schedule_state state;
+    uint64_t capture_id; // of the capture that runs
     bool recording;      // continuous: its servers were told to begin
 };
 
@@ -44,7 +51,7 @@ struct xpl_schedules {
     struct xpl_capture_jobs *captures;
     struct xpl_history *history;
     const char *logdir;
-    pthread_mutex_t mu;
+    pthread_mutex_t mu; // protects the list, and what changes in its schedules
     struct schedule *list;
     size_t n;
 };
@@ -98,7 +105,7 @@ static struct schedule *new_schedule(struct xpl_schedules *all) {
     return s;
 }
 
-// The mutex is held, or nobody else is there yet.
+// The caller holds the mutex, or nobody else is there yet.
 static void append(struct xpl_schedules *all, struct schedule *s) {
     struct schedule **at = &all->list;
     while (*at)
@@ -180,8 +187,9 @@ static bool has_others(const struct xpl_schedules *all, const char *path, uint64
     return n > n_hosts;
 }
 
-static void forget(struct xpl_schedules *all, const struct schedule *s,
-                   const struct xpl_history_session *one) {
+// Removes one of the schedule's sessions, and forgets it unless that has to be tried again.
+static void remove_session(struct xpl_schedules *all, const struct schedule *s,
+                           const struct xpl_history_session *one) {
     char path[512];
     struct xpl_error err = {0};
     (void)snprintf(path, sizeof path, "plugins/profile/%.*s", XPL_STR_FMT(one->name));
@@ -201,7 +209,8 @@ static void forget(struct xpl_schedules *all, const struct schedule *s,
             xpl_log(XPL_LOG_WARN, "capture", "%s", err.msg);
 }
 
-static void tidy(struct xpl_schedules *all, const struct schedule *s) {
+// Removes the sessions that are more than the schedule keeps.
+static void remove_old_sessions(struct xpl_schedules *all, const struct schedule *s) {
     const request_msg *const r = s->request;
     if (!r->keep_count && !r->keep_bytes && !r->keep_age_ms) return;
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
@@ -218,7 +227,8 @@ static void tidy(struct xpl_schedules *all, const struct schedule *s) {
     for (size_t i = n; i > 0; i--) { // from the newest, which stays
         const struct xpl_history_session *const one = &list[i - 1];
         bytes += one->bytes;
-        if (i < n && is_too_much(r, n - i + 1, bytes, now - one->made_ms)) forget(all, s, one);
+        if (i < n && is_too_much(r, n - i + 1, bytes, now - one->made_ms))
+            remove_session(all, s, one);
     }
 }
 
@@ -256,7 +266,7 @@ static bool any_says(const struct xpl_capture_outcome *o, xpl_status_t code) {
     return false;
 }
 
-// Sets when the schedule's turn comes next; the mutex is held.
+// Sets when the schedule's turn comes next.  The caller holds the mutex.
 static void plan_next(struct schedule *s, const struct xpl_capture_result *r) {
     const int64_t now = now_ms();
     s->row.last_capture_id = r->id;
@@ -268,7 +278,7 @@ static void plan_next(struct schedule *s, const struct xpl_capture_result *r) {
         s->recording = r->code == XPL_OK || any_says(r->outcome, XPL_ALREADY_EXISTS);
     else
         s->recording = !any_says(r->outcome, XPL_NOT_FOUND);
-    // A server that was restarted knows nothing of recording: it is told again.
+    // A server that was restarted records nothing: the schedule starts it again.
     if (was && !s->recording) s->try_ms = now + BUSY_RETRY_MS;
 }
 
@@ -292,20 +302,23 @@ static void on_done(void *arg, const struct xpl_capture_result *r) {
     struct schedule *const s = arg;
     struct xpl_schedules *const all = s->all;
     if (r->plan->call != XPL_CAPTURE_CONTINUOUS) note_session(all, s, r);
-    tidy(all, s);
+    remove_old_sessions(all, s);
     pthread_mutex_lock(&all->mu);
+    assert(s->state != SCHEDULE_WAITING);
     plan_next(s, r);
     const struct xpl_history_schedule row = s->row;
-    const bool deleted = s->deleted;
+    const bool deleted = s->state == SCHEDULE_DELETED;
     pthread_mutex_unlock(&all->mu);
     struct xpl_error err = {0};
     if (!deleted && xpl_history_set_schedule(all->history, &row, &err) != XPL_OK)
         xpl_log(XPL_LOG_WARN, "capture", "schedule %" PRIu64 ": %s", row.id, err.msg);
     pthread_mutex_lock(&all->mu);
-    s->capture_id = 0;
-    if (s->deleted) {
+    if (s->state == SCHEDULE_DELETED) {
         if (s->request->continuous) stop_recording(all, s);
         drop(all, s);
+    } else {
+        assert(s->state == SCHEDULE_CAPTURING);
+        s->state = SCHEDULE_WAITING;
     }
     pthread_mutex_unlock(&all->mu);
 }
@@ -323,16 +336,19 @@ static struct xpl_capture_plan plan_of(const struct schedule *s, char *name, siz
     return p;
 }
 
-// The mutex is held.
-static void begin(struct xpl_schedules *all, struct schedule *s, int64_t now) {
+// Starts the schedule's capture.  The caller holds the mutex.
+static void begin_turn(struct xpl_schedules *all, struct schedule *s, int64_t now) {
     char name[2 * XPL_PROFILE_WRITER_NAME_SIZE];
     const struct xpl_capture_plan p = plan_of(s, name, sizeof name);
     const struct xpl_capture_listener l = {.done = on_done, .arg = s};
     struct xpl_error err = {0};
     const xpl_status_t st =
         xpl_capture_jobs_start(all->captures, &p, s->row.id, &l, &s->capture_id, &err);
-    if (st == XPL_OK) return;
-    s->capture_id = 0;
+    if (st == XPL_OK) {
+        assert(s->state == SCHEDULE_WAITING);
+        s->state = SCHEDULE_CAPTURING; // before its end, which takes the mutex
+        return;
+    }
     if (st == XPL_FAILED_PRECONDITION || st == XPL_RESOURCE_EXHAUSTED) {
         s->try_ms = now + BUSY_RETRY_MS; // somebody else's capture; this turn waits for it
         return;
@@ -347,7 +363,7 @@ void xpl_schedules_tick(struct xpl_schedules *all) {
     const int64_t now = now_ms();
     if (pthread_mutex_trylock(&all->mu) != 0) return; // somebody writes; the next tick comes soon
     for (struct schedule *s = all->list; s; s = s->next)
-        if (!s->capture_id && !s->deleted && s->try_ms <= now) begin(all, s, now);
+        if (s->state == SCHEDULE_WAITING && s->try_ms <= now) begin_turn(all, s, now);
     pthread_mutex_unlock(&all->mu);
 }
 
@@ -384,7 +400,7 @@ xpl_status_t xpl_schedules_create(struct xpl_schedules *all, const request_msg *
 xpl_status_t xpl_schedules_delete(struct xpl_schedules *all, uint64_t id, struct xpl_error *err) {
     pthread_mutex_lock(&all->mu);
     struct schedule *s = all->list;
-    while (s && (s->row.id != id || s->deleted))
+    while (s && (s->row.id != id || s->state == SCHEDULE_DELETED))
         s = s->next;
     xpl_status_t st = XPL_OK;
     if (!s)
@@ -393,12 +409,14 @@ xpl_status_t xpl_schedules_delete(struct xpl_schedules *all, uint64_t id, struct
     else
         st = xpl_history_delete_schedule(all->history, id, err);
     if (st == XPL_OK) {
-        if (s->request->continuous && !s->capture_id) stop_recording(all, s);
-        s->deleted = true;
-        if (!s->capture_id)
+        if (s->state == SCHEDULE_CAPTURING) {
+            s->state = SCHEDULE_DELETED;
+            if (xpl_capture_jobs_cancel(all->captures, s->capture_id, NULL) != XPL_OK)
+                xpl_log(XPL_LOG_DEBUG, "capture", "its capture is over already");
+        } else {
+            if (s->request->continuous) stop_recording(all, s);
             drop(all, s);
-        else if (xpl_capture_jobs_cancel(all->captures, s->capture_id, NULL) != XPL_OK)
-            xpl_log(XPL_LOG_DEBUG, "capture", "its capture is over already");
+        }
     }
     pthread_mutex_unlock(&all->mu);
     return st;
@@ -436,7 +454,7 @@ xpl_status_t xpl_schedules_list(struct xpl_schedules *all, uint64_t id, struct x
         st = xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
                            "out of memory");
     for (struct schedule *s = all->list; st == XPL_OK && s; s = s->next) {
-        if (s->deleted || (id && s->row.id != id)) continue;
+        if (s->state == SCHEDULE_DELETED || (id && s->row.id != id)) continue;
         // As bytes of the arena: the request is decoded anew, because schedules may go.
         const xpl_bytes_t raw = s->row.request;
         uint8_t *copy = xpl_arena_alloc(arena, raw.len);

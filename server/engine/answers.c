@@ -52,8 +52,7 @@ static bool make_store_key(struct making *m, struct xpl_arena *arena) {
 
 static struct xpl_tool_data *new_answer(const struct making *m, uint8_t *bytes, size_t n,
                                         xpl_bytes_t warnings) {
-    return xpl_tool_data_new(bytes, n, xpl_tool_content_type(m->q->tool, m->q->options), warnings,
-                             m->parts->head);
+    return xpl_tool_data_new(bytes, n, xpl_tool_content_type(m->q->tool, m->q->options), warnings);
 }
 
 static struct xpl_tool_data *read_stored(const struct making *m, struct xpl_arena *arena) {

@@ -29,7 +29,6 @@ struct xpl_answer_parts {
     struct xpl_store *store;
     struct xpl_store_writer *writer;
     struct xpl_cache *cache;
-    xpl_tool_data_head_fn *head;
 };
 
 // Whose answer it is.

@@ -53,7 +53,13 @@ static size_t cost(const struct entry *e) {
     return e->object->bytes + e->key_len + ENTRY_COST;
 }
 
-// Takes *at out; returns its object, whose reference passes to the caller.
+// Whether the limit leaves room for `e` alone; of sizes that would wrap around, none does.
+static bool fits(const struct xpl_cache *c, const struct entry *e) {
+    const size_t bytes = e->object->bytes;
+    return bytes <= c->limit && e->key_len + ENTRY_COST <= c->limit - bytes;
+}
+
+// Unlinks and frees *at; returns its object, whose reference passes to the caller.
 static struct xpl_object *remove_at(struct xpl_cache *c, struct entry **at) {
     struct entry *const e = *at;
     *at = e->chain;
@@ -115,10 +121,10 @@ void xpl_cache_put(struct xpl_cache *c, xpl_bytes_t key, struct xpl_object *o) {
     struct entry *e = xpl_sys_alloc(sizeof *e + key.len);
     if (!e) return;
     *e = (struct entry){.object = o, .hash = hash_of(key), .key_len = key.len};
-    memcpy(e->key, key.ptr, key.len);
+    if (key.len) memcpy(e->key, key.ptr, key.len);
     struct xpl_object *old = NULL;
     pthread_mutex_lock(&c->mu);
-    if (cost(e) > c->limit) {
+    if (!fits(c, e)) {
         pthread_mutex_unlock(&c->mu);
         xpl_sys_free(e);
         return;

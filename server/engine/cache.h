@@ -33,8 +33,8 @@ void xpl_cache_free(struct xpl_cache *c);
 // The object under `key`, referenced for the caller, or NULL.  Any thread, as all that follow; the
 // lock is held for the look-up alone.
 struct xpl_object *xpl_cache_get(struct xpl_cache *c, xpl_bytes_t key);
-// Keeps a reference to `o`, in place of what was there.  Does nothing when `o` alone is over the
-// limit, or without memory.
+// Keeps a reference to `o`, in place of what was there.  Does nothing, and what was there stays,
+// when `o` with its key is over the limit, or without memory.
 void xpl_cache_put(struct xpl_cache *c, xpl_bytes_t key, struct xpl_object *o);
 void xpl_cache_drop(struct xpl_cache *c, xpl_bytes_t key);
 void xpl_cache_set_limit(struct xpl_cache *c, size_t limit);

@@ -31,7 +31,6 @@ struct xpl_engine_parts {
     struct xpl_store_writer *writer;
     struct xpl_cache *cache;
     struct xpl_index_files *files;
-    xpl_tool_data_head_fn *head; // of replies from memory; NULL: none
 };
 
 // NULL when out of memory.

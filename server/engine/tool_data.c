@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/cleanup.h"
 #include "storage/store/store.h"
 
 // ---- warnings: each as the lengths of host and text, 4 bytes little-endian, and their bytes ----
@@ -62,55 +61,31 @@ static void tool_data_destroy(struct xpl_object *o) {
     xpl_sys_free(a);
 }
 
-// `a` with room for `extra` bytes: warnings copied, without a blob.
-static struct xpl_tool_data *new_with_warnings(xpl_bytes_t warnings, size_t extra) {
-    size_t n = 0;
+struct xpl_tool_data *xpl_tool_data_new(uint8_t *b, size_t n, const char *content_type,
+                                        xpl_bytes_t warnings) {
+    size_t n_warnings = 0;
     struct xpl_warning one;
     for (xpl_bytes_t rest = warnings; next_warning(&rest, &one);)
-        n++;
-    struct xpl_tool_data *a = xpl_sys_alloc(sizeof *a + n * sizeof one + warnings.len + extra);
-    if (!a) return NULL;
-    *a = (struct xpl_tool_data){.object = {.destroy = tool_data_destroy}, .n_warnings = n};
-    atomic_init(&a->object.refs, 1);
-    struct xpl_warning *const list = (struct xpl_warning *)(void *)a->storage;
-    uint8_t *const texts = a->storage + n * sizeof one;
-    if (warnings.len) memcpy(texts, warnings.ptr, warnings.len);
-    xpl_bytes_t rest = {texts, warnings.len};
-    for (size_t i = 0; i < n; i++)
-        (void)next_warning(&rest, &list[i]);
-    a->warnings = list;
-    a->object.bytes = sizeof *a + n * sizeof one + warnings.len + extra;
-    return a;
-}
-
-struct xpl_tool_data *xpl_tool_data_new(uint8_t *b, size_t n, const char *content_type,
-                                        xpl_bytes_t warnings, xpl_tool_data_head_fn *head) {
-    enum { HEAD_FIXED = 256 };
-    struct xpl_rpc_blob *blob = xpl_rpc_blob_take(b, n);
+        n_warnings++;
+    const size_t size = sizeof(struct xpl_tool_data) + n_warnings * sizeof one + warnings.len;
+    struct xpl_tool_data *const a = xpl_sys_alloc(size);
+    struct xpl_rpc_blob *const blob = a ? xpl_rpc_blob_take(b, n) : NULL;
     if (!blob) {
         xpl_sys_free(b);
+        xpl_sys_free(a);
         return NULL;
     }
-    // The head repeats the warnings.
-    const size_t room = head ? HEAD_FIXED + strlen(content_type) + 4 * warnings.len : 0;
-    struct xpl_tool_data *const a = new_with_warnings(warnings, room);
-    if (!a) {
-        xpl_rpc_blob_unref(blob);
-        return NULL;
-    }
-    a->blob = blob;
-    a->content_type = content_type;
-    a->object.bytes += n;
-    if (!head) return a;
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf bytes;
-    xpl_buf_init(&bytes, room);
-    head(a, &bytes);
-    if (bytes.failed) {
-        xpl_object_unref(&a->object);
-        return NULL;
-    }
-    uint8_t *const at = a->storage + a->n_warnings * sizeof *a->warnings + warnings.len;
-    memcpy(at, bytes.p, bytes.n);
-    a->head = (xpl_bytes_t){at, bytes.n};
+    *a = (struct xpl_tool_data){.object = {.bytes = size + n, .destroy = tool_data_destroy},
+                                .blob = blob,
+                                .content_type = content_type,
+                                .n_warnings = n_warnings};
+    atomic_init(&a->object.refs, 1);
+    struct xpl_warning *const list = (struct xpl_warning *)(void *)a->storage;
+    uint8_t *const texts = a->storage + n_warnings * sizeof one;
+    if (warnings.len) memcpy(texts, warnings.ptr, warnings.len);
+    xpl_bytes_t rest = {texts, warnings.len};
+    for (size_t i = 0; i < n_warnings; i++)
+        (void)next_warning(&rest, &list[i]);
+    a->warnings = list;
     return a;
 }

@@ -17,9 +17,7 @@ struct xpl_tool_data {
     const char *content_type; // a tool's: it lives as long as the program
     const struct xpl_warning *warnings;
     size_t n_warnings;
-    // What a xpl_tool_data_head_fn makes of all this, for replies from memory.
-    xpl_bytes_t head;
-    uint8_t storage[]; // warnings, their texts, head
+    uint8_t storage[]; // warnings, and their texts
 };
 
 // Warnings of an answer on its way.  Those that do not fit are left out: with thousands of broken
@@ -35,13 +33,9 @@ static inline xpl_bytes_t xpl_warnings_bytes(const struct xpl_warnings *w) {
     return (xpl_bytes_t){w->bytes.p, w->bytes.n};
 }
 
-// Appends what precedes the data in a reply from memory.  Set once, before the first answer, by the
-// service whose replies are warm; NULL: there is no head.
-typedef void xpl_tool_data_head_fn(const struct xpl_tool_data *a, struct xpl_buf *head);
-
 // Takes `b` (xpl_sys_alloc) over in every case; copies the warnings, which may be any bytes: what
 // is no warning ends them.  NULL when out of memory.
 struct xpl_tool_data *xpl_tool_data_new(uint8_t *b, size_t n, const char *content_type,
-                                        xpl_bytes_t warnings, xpl_tool_data_head_fn *head);
+                                        xpl_bytes_t warnings);
 
 #endif

@@ -1,9 +1,9 @@
-// AnalysisService: requests in, answers out.  Runs on gRPC's queue thread, so it only looks things
-// up; what must be made goes to the engine.
+// AnalysisService.  Runs on gRPC's queue thread, so it only looks answers up; what must be made
+// goes to the engine.
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "proto/xplaned/v1/analysis.pb-c.h"
 #include "rpc/message.h"
 #include "server/grpc/services.h"
@@ -11,18 +11,39 @@
 #include "server/metrics.h"
 
 // Stubs accept 4 MiB by default; the rest is for the header.
-enum { SMALL_REPLY = (4 << 20) - (64 << 10), CHUNK = 256 << 10 };
+enum { SMALL_REPLY = (4 << 20) - (64 << 10), MAX_HEAD = 64 << 20 };
 
 enum method { TOOL_DATA, STREAM_TOOL_DATA, OP_STATS };
 
 // ---- replies ----
 
-// Finishes the call with the answer.  Returns the status the client sees.
+// The fields before the data, as the method sends them.  False when out of memory.
+static bool make_head(struct xpl_buf *b, enum method m, const struct xpl_tool_data *a,
+                      enum xpl_answer_source source, const uint64_t *stage_us) {
+    xpl_buf_init(b, MAX_HEAD);
+    xpl_tool_data_put_head(b, a, source, stage_us);
+    if (m != STREAM_TOOL_DATA) xpl_tool_data_put_data_len(b, xpl_rpc_blob_get(a->blob).len);
+    return !b->failed;
+}
+
+static xpl_status_t finish_oom(struct xpl_rpc_call *c) {
+    xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");
+    return XPL_RESOURCE_EXHAUSTED;
+}
+
+// Finishes the call with the answer behind its head.  Returns the status that the client sees.
 static xpl_status_t reply(struct xpl_rpc_call *c, enum method m, bool allow_large,
-                          const struct xpl_tool_data *a, enum xpl_answer_source source,
-                          const uint64_t *stage_us) {
-    const size_t len = xpl_rpc_blob_get(a->blob).len;
-    if (m != STREAM_TOOL_DATA && !allow_large && len > SMALL_REPLY) {
+                          struct xpl_rpc_blob *data, xpl_bytes_t head) {
+    const size_t len = xpl_rpc_blob_get(data).len;
+    if (m == STREAM_TOOL_DATA) {
+        const xpl_status_t st = xpl_tool_data_send_stream(c, head, data);
+        if (st == XPL_OK)
+            xpl_rpc_finish_ok(c);
+        else
+            xpl_rpc_finish_status(c, st, "out of memory");
+        return st;
+    }
+    if (!allow_large && len > SMALL_REPLY) {
         xpl_rpc_finish_status(c, XPL_OUT_OF_RANGE,
                               m == OP_STATS ? "the OpStats are too large for one message: set "
                                               "allow_large and raise the stub's message limit"
@@ -30,38 +51,12 @@ static xpl_status_t reply(struct xpl_rpc_call *c, enum method m, bool allow_larg
                                               "StreamToolData, or set allow_large");
         return XPL_OUT_OF_RANGE;
     }
-    if (m != STREAM_TOOL_DATA && source == XPL_FROM_MEMORY) {
-        xpl_rpc_finish(c, a->head, len ? a->blob : NULL);
-        return XPL_OK;
-    }
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf head;
-    xpl_buf_init(&head, (size_t)64 << 20);
-    xpl_tool_data_put_fields(&head, a, source, stage_us);
-    if (m == STREAM_TOOL_DATA) {
-        const xpl_status_t st = head.failed
-                                    ? XPL_RESOURCE_EXHAUSTED
-                                    : xpl_rpc_send_chunks(c, (xpl_bytes_t){head.p, head.n},
-                                                          XPL_TOOL_DATA_FIELD_DATA, a->blob, CHUNK);
-        if (st == XPL_OK)
-            xpl_rpc_finish_ok(c);
-        else
-            xpl_rpc_finish_status(c, st, "out of memory");
-        return st;
-    }
-    xpl_tool_data_put_data_tag(&head, a);
-    if (head.failed) {
-        xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");
-        return XPL_RESOURCE_EXHAUSTED;
-    }
-    xpl_rpc_finish(c, (xpl_bytes_t){head.p, head.n}, len ? a->blob : NULL);
+    xpl_rpc_finish(c, head, len ? data : NULL);
     return XPL_OK;
 }
 
 static uint64_t since_us(const struct xpl_rpc_call *c) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    const int64_t now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-    return (uint64_t)(now - xpl_rpc_call_get_start_ns(c)) / 1000;
+    return (xpl_clock_ns() - (uint64_t)xpl_rpc_call_get_start_ns(c)) / 1000;
 }
 
 // ---- requests seen before: no decoding, no look-up of names ----
@@ -72,7 +67,8 @@ struct known { // cached under the raw request
     struct xpl_tool_data *answer;
     bool allow_large;
     size_t n_hosts;
-    xpl_str_t tool, session, host; // in `text`
+    xpl_bytes_t head; // in `text`, as the others
+    xpl_str_t tool, session, host;
     char text[];
 };
 
@@ -104,20 +100,28 @@ static xpl_str_t append(char *text, size_t *at, xpl_str_t s) {
     return (xpl_str_t){text + *at - s.len, s.len};
 }
 
-static void remember(struct xpl_svc_analysis *s, enum method m, xpl_bytes_t raw, bool allow_large,
-                     const struct xpl_request *q, struct xpl_tool_data *a) {
+struct asked { // a request, decoded
+    enum method method;
+    xpl_bytes_t raw;
+    struct xpl_request_words words;
+    bool allow_large;
+};
+
+// Keeps an answer from memory, and the head that it was sent with, under the raw request.
+static void remember(struct xpl_svc_analysis *s, const struct asked *asked,
+                     const struct xpl_request *q, struct xpl_tool_data *a, xpl_bytes_t head) {
     struct known_key key;
-    if (q->bypass_cache || !known_key(&key, m, raw)) return;
+    if (q->bypass_cache || !known_key(&key, asked->method, asked->raw)) return;
     const xpl_str_t tool = xpl_str_from(q->tool->name), session = q->session->name;
     const xpl_str_t host = q->n_hosts == 1 ? q->hosts[0]->name : (xpl_str_t){0};
-    struct known *k = xpl_sys_alloc(sizeof *k + tool.len + session.len + host.len);
+    const size_t size = sizeof(struct known) + tool.len + session.len + host.len + head.len;
+    struct known *k = xpl_sys_alloc(size);
     if (!k) return;
     // It holds the answer even when the answer's own entry has gone from the cache.
-    const size_t bytes = sizeof *k + tool.len + session.len + host.len + a->object.bytes;
-    *k = (struct known){.object = {.bytes = bytes, .destroy = known_destroy},
+    *k = (struct known){.object = {.bytes = size + a->object.bytes, .destroy = known_destroy},
                         .generation = q->snapshot->generation,
                         .answer = a,
-                        .allow_large = allow_large,
+                        .allow_large = asked->allow_large,
                         .n_hosts = q->all_hosts ? 0 : q->n_hosts};
     atomic_init(&k->object.refs, 1);
     xpl_object_ref(&a->object);
@@ -125,6 +129,8 @@ static void remember(struct xpl_svc_analysis *s, enum method m, xpl_bytes_t raw,
     k->tool = append(k->text, &at, tool);
     k->session = append(k->text, &at, session);
     k->host = append(k->text, &at, host);
+    const xpl_str_t copy = append(k->text, &at, (xpl_str_t){(const char *)head.ptr, head.len});
+    k->head = (xpl_bytes_t){(const uint8_t *)copy.ptr, copy.len};
     xpl_cache_put(s->cache, (xpl_bytes_t){key.b, key.n}, &k->object);
     xpl_object_unref(&k->object);
 }
@@ -140,7 +146,7 @@ static bool answer_known(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enu
     xpl_snapshot_unref(snap);
     if (holds) {
         const size_t len = xpl_rpc_blob_get(k->answer->blob).len;
-        const xpl_status_t st = reply(c, m, k->allow_large, k->answer, XPL_FROM_MEMORY, NULL);
+        const xpl_status_t st = reply(c, m, k->allow_large, k->answer->blob, k->head);
         xpl_engine_count_memory(s->engine);
         xpl_metrics_request(s->metrics, &(struct xpl_request_line){.service = "grpc",
                                                                    .tool = k->tool,
@@ -200,10 +206,14 @@ static void fail(struct xpl_rpc_call *c, const struct xpl_error *err, int64_t re
 static void on_done(void *arg, const struct xpl_outcome *o) {
     struct pending *p = arg;
     xpl_status_t st = o->code;
-    if (st == XPL_OK)
-        st = reply(p->call, p->method, p->allow_large, o->answer, o->source, o->stage_us);
-    else
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf head = {0};
+    if (st != XPL_OK)
         fail(p->call, &o->err, o->retry_ms);
+    else if (make_head(&head, p->method, o->answer, o->source, o->stage_us))
+        st = reply(p->call, p->method, p->allow_large, o->answer->blob,
+                   (xpl_bytes_t){head.p, head.n});
+    else
+        st = finish_oom(p->call);
     xpl_metrics_request(p->svc->metrics,
                         &(struct xpl_request_line){
                             .service = "grpc",
@@ -257,22 +267,18 @@ static void submit(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enum meth
     xpl_engine_submit(s->engine, q, on_done, p, &p->ticket);
 }
 
-static void ask(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enum method m, xpl_bytes_t raw,
-                const struct xpl_request_words *words, bool allow_large) {
-    struct xpl_request *q = NULL;
-    struct xpl_error err = {0};
-    if (xpl_engine_resolve(s->engine, words, &q, &err) != XPL_OK) {
-        fail(c, &err, -1);
-        log_failure(s, c, words->tool, words->session, &err);
-        return;
+// Replies with an answer from memory.
+static void reply_known(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, const struct asked *a,
+                        const struct xpl_request *q, struct xpl_tool_data *answer) {
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b = {0};
+    xpl_status_t st;
+    if (make_head(&b, a->method, answer, XPL_FROM_MEMORY, NULL)) {
+        const xpl_bytes_t head = {b.p, b.n};
+        st = reply(c, a->method, a->allow_large, answer->blob, head);
+        remember(s, a, q, answer, head);
+    } else {
+        st = finish_oom(c);
     }
-    struct xpl_tool_data *answer = xpl_engine_lookup(s->engine, q);
-    if (!answer) {
-        submit(s, c, m, allow_large, q);
-        return;
-    }
-    const xpl_status_t st = reply(c, m, allow_large, answer, XPL_FROM_MEMORY, NULL);
-    remember(s, m, raw, allow_large, q, answer);
     xpl_metrics_request(s->metrics,
                         &(struct xpl_request_line){.service = "grpc",
                                                    .tool = xpl_str_from(q->tool->name),
@@ -283,63 +289,80 @@ static void ask(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enum method 
                                                    .source = "memory",
                                                    .bytes = xpl_rpc_blob_get(answer->blob).len,
                                                    .micros = since_us(c)});
+}
+
+static void answer_request(struct xpl_svc_analysis *s, struct xpl_rpc_call *c,
+                           const struct asked *a) {
+    struct xpl_request *q = NULL;
+    struct xpl_error err = {0};
+    if (xpl_engine_resolve(s->engine, &a->words, &q, &err) != XPL_OK) {
+        fail(c, &err, -1);
+        log_failure(s, c, a->words.tool, a->words.session, &err);
+        return;
+    }
+    struct xpl_tool_data *answer = xpl_engine_lookup(s->engine, q);
+    if (!answer) {
+        submit(s, c, a->method, a->allow_large, q);
+        return;
+    }
+    reply_known(s, c, a, q, answer);
     xpl_object_unref(&answer->object);
     xpl_request_free(q);
 }
 
 static bool copy_hosts(struct xpl_arena *arena, char *const *hosts, size_t n,
-                       struct xpl_request_words *a) {
+                       struct xpl_request_words *w) {
     xpl_str_t *list = xpl_arena_array(arena, n, sizeof *list);
     if (!list) return false;
     for (size_t i = 0; i < n; i++)
         list[i] = xpl_str_from(hosts[i]);
-    a->hosts = list;
-    a->n_hosts = n;
+    w->hosts = list;
+    w->n_hosts = n;
     return true;
 }
 
 typedef Xplaned__V1__GetToolDataRequest tool_request;
 typedef Xplaned__V1__GetOpStatsRequest stats_request;
 
-static xpl_status_t decode_tool(xpl_bytes_t raw, struct xpl_arena *arena,
-                                struct xpl_request_words *a, bool *ret_allow_large,
+static xpl_status_t decode_tool(xpl_bytes_t raw, struct xpl_arena *arena, struct asked *a,
                                 struct xpl_error *err) {
     ProtobufCMessage *msg = NULL;
     XPL_TRY(xpl_rpc_message_unpack(&xplaned__v1__get_tool_data_request__descriptor, raw, arena,
                                    &msg, err));
     const tool_request *r = (const tool_request *)msg;
     struct xpl_option *options = xpl_arena_array(arena, r->n_options, sizeof *options);
-    if (!options || !copy_hosts(arena, r->hosts, r->n_hosts, a)) XPL_RETURN_OOM(err, "request");
+    if (!options || !copy_hosts(arena, r->hosts, r->n_hosts, &a->words))
+        XPL_RETURN_OOM(err, "request");
     for (size_t i = 0; i < r->n_options; i++)
         options[i] = (struct xpl_option){xpl_str_from(r->options[i]->key),
                                          xpl_str_from(r->options[i]->value)};
-    a->session = xpl_str_from(r->session);
-    a->tool = xpl_str_from(r->tool);
-    a->options = options;
-    a->n_options = r->n_options;
-    *ret_allow_large = r->allow_large;
-    if (!a->tool.len)
+    a->words.session = xpl_str_from(r->session);
+    a->words.tool = xpl_str_from(r->tool);
+    a->words.options = options;
+    a->words.n_options = r->n_options;
+    a->allow_large = r->allow_large;
+    if (!a->words.tool.len)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "no tool named; ListTools tells which");
     return XPL_OK;
 }
 
-static xpl_status_t decode_stats(xpl_bytes_t raw, struct xpl_arena *arena,
-                                 struct xpl_request_words *a, bool *ret_allow_large,
+static xpl_status_t decode_stats(xpl_bytes_t raw, struct xpl_arena *arena, struct asked *a,
                                  struct xpl_error *err) {
     ProtobufCMessage *msg = NULL;
     XPL_TRY(xpl_rpc_message_unpack(&xplaned__v1__get_op_stats_request__descriptor, raw, arena, &msg,
                                    err));
     const stats_request *r = (const stats_request *)msg;
     struct xpl_option *options = xpl_arena_array(arena, r->n_options, sizeof *options);
-    if (!options || !copy_hosts(arena, r->hosts, r->n_hosts, a)) XPL_RETURN_OOM(err, "request");
+    if (!options || !copy_hosts(arena, r->hosts, r->n_hosts, &a->words))
+        XPL_RETURN_OOM(err, "request");
     for (size_t i = 0; i < r->n_options; i++)
         options[i] = (struct xpl_option){xpl_str_from(r->options[i]->key),
                                          xpl_str_from(r->options[i]->value)};
-    a->session = xpl_str_from(r->session);
-    a->row = &xpl_tool_op_stats;
-    a->options = options;
-    a->n_options = r->n_options;
-    *ret_allow_large = r->allow_large;
+    a->words.session = xpl_str_from(r->session);
+    a->words.row = &xpl_tool_op_stats;
+    a->words.options = options;
+    a->words.n_options = r->n_options;
+    a->allow_large = r->allow_large;
     return XPL_OK;
 }
 
@@ -348,17 +371,16 @@ static void handle(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enum meth
     if (answer_known(s, c, m, raw)) return;
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, (size_t)64 << 20);
-    struct xpl_request_words words = {.strict = true};
-    bool allow_large = false;
+    struct asked a = {.method = m, .raw = raw, .words = {.strict = true}};
     struct xpl_error err = {0};
-    const xpl_status_t st = m == OP_STATS ? decode_stats(raw, &arena, &words, &allow_large, &err)
-                                          : decode_tool(raw, &arena, &words, &allow_large, &err);
+    const xpl_status_t st =
+        m == OP_STATS ? decode_stats(raw, &arena, &a, &err) : decode_tool(raw, &arena, &a, &err);
     if (st == XPL_OK) {
-        ask(s, c, m, raw, &words, allow_large);
+        answer_request(s, c, &a);
         return;
     }
     fail(c, &err, -1);
-    log_failure(s, c, words.tool, words.session, &err);
+    log_failure(s, c, a.words.tool, a.words.session, &err);
 }
 
 static void get_tool_data(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {

@@ -3,6 +3,7 @@
 // An upload is kept in a file of its own below incoming/, named by what the client says of it, so
 // that a later call goes on where a broken one ended.  When all files of a call are whole, they go
 // through capture/profile_writer.h into the session.
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +32,7 @@ enum {
     MAX_QUEUED = 256,
     MAX_FILES = 256,  // of one call; each holds a descriptor
     MAX_IMPORTS = 32, // calls at once
-    KEEP_S = 86400,   // parts that nobody goes on with
+    KEEP_S = 86400,   // parts that no call goes on with
     PIECE = 1 << 18,  // when a part is read again
     PATH_ROOM = PATH_MAX + 64
 };
@@ -54,12 +55,18 @@ struct part { // one file of a call
     char path[PATH_ROOM];
 };
 
+enum import_state {
+    IMPORT_NEW,       // nothing came yet
+    IMPORT_RECEIVING, // the session is named
+    IMPORT_ENDED,     // the call is finished, well or not
+};
+
 struct import { // a call's user data; belongs to the job that works on its message
     struct xpl_svc_import *svc;
     struct xpl_rpc_call *call;
     xpl_bytes_t message; // the one at hand; NULL ptr: the client has ended its side
     struct xpl_arena arena;
-    bool begun;
+    enum import_state state;
     xpl_str_t session;
     struct part *parts[MAX_FILES];
     size_t n_parts;
@@ -87,8 +94,9 @@ static uint64_t key_of(const struct import *m, const struct part *p) {
     return key;
 }
 
-// What an earlier call left of the same file is read again: its checksum is not kept anywhere.
-static xpl_status_t take_up(struct part *p, struct xpl_error *err) {
+// Goes on with what an earlier call left of the same file.  It is read again, because its checksum
+// is not kept anywhere.
+static xpl_status_t read_again(struct part *p, struct xpl_error *err) {
     uint8_t *piece = xpl_sys_alloc(PIECE);
     if (!piece) XPL_RETURN_OOM(err, "import");
     ssize_t n;
@@ -111,15 +119,15 @@ static xpl_status_t open_part(struct import *m, struct part *p, struct xpl_error
     if (flock(p->fd, LOCK_EX | LOCK_NB) != 0)
         XPL_RETURN_ERROR(err, XPL_ABORTED,
                          "another import of the same file is under way; wait until it ends");
-    return take_up(p, err);
+    return read_again(p, err);
 }
 
-static void drop_part(struct part *p) {
+static void remove_part(struct part *p) {
     (void)unlink(p->path);
 }
 
-// Parts that were left behind long ago.
-static void tidy(const char *dir) {
+// Removes parts that were left behind long ago.
+static void remove_old_parts(const char *dir) {
     DIR *const d = opendir(dir);
     const time_t old = time(NULL) - KEEP_S;
     struct stat sb;
@@ -176,22 +184,27 @@ static xpl_status_t add_data(struct import *m, xpl_bytes_t data, struct xpl_erro
     return XPL_OK;
 }
 
+static void set_state(struct import *m, enum import_state to) {
+    assert(to > m->state && m->state != IMPORT_ENDED);
+    m->state = to;
+}
+
 static xpl_status_t begin_session(struct import *m, const Xplaned__V1__ImportSessionRequest *q,
                                   struct xpl_error *err) {
-    if (m->begun) {
+    if (m->state == IMPORT_RECEIVING) {
         if (q->session[0])
             XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
                              "the session is named in the first message only");
         return XPL_OK;
     }
-    m->begun = true;
+    set_state(m, IMPORT_RECEIVING);
     if (q->session[0]) XPL_TRY(xpl_profile_writer_check_session(xpl_str_from(q->session), err));
     if (!xpl_arena_str(&m->arena, xpl_str_from(q->session), &m->session))
         XPL_RETURN_OOM(err, "import");
     return XPL_OK;
 }
 
-static xpl_status_t take_message(struct import *m, struct xpl_error *err) {
+static xpl_status_t handle_message(struct import *m, struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, (size_t)16 << 20);
     ProtobufCMessage *msg = NULL;
@@ -219,7 +232,7 @@ static xpl_status_t check_whole(struct import *m, struct xpl_error *err) {
                              XPL_STR_FMT(host), (unsigned long long)p->got,
                              (unsigned long long)p->bytes);
         if (p->crc_now == p->crc) continue;
-        drop_part(p);
+        remove_part(p);
         XPL_RETURN_ERROR(
             err, XPL_DATA_LOSS,
             "%.*s: the checksum is wrong (it changed while it was read, or on the way); "
@@ -302,7 +315,7 @@ static xpl_status_t finish(struct import *m, struct xpl_error *err) {
     // With no space, or no permission, a later try needs not send them again.
     for (size_t i = 0; st == XPL_OK || st == XPL_DATA_LOSS || st == XPL_ALREADY_EXISTS; i++) {
         if (i == m->n_parts) break;
-        drop_part(m->parts[i]);
+        remove_part(m->parts[i]);
     }
     if (st == XPL_OK) {
         char path[XPL_PROFILE_WRITER_NAME_SIZE + 32];
@@ -313,7 +326,7 @@ static xpl_status_t finish(struct import *m, struct xpl_error *err) {
         reply(m, name, files);
     }
     xpl_session_writer_close(s);
-    tidy(m->svc->dir);
+    remove_old_parts(m->svc->dir);
     return st;
 }
 
@@ -328,13 +341,15 @@ static void import_release(void *user) {
     xpl_sys_free(m);
 }
 
-static void work(void *arg) {
+// Handles the message at hand, or the end of the client's side.
+static void run_message(void *arg) {
     struct import *const m = arg;
     struct xpl_rpc_call *const c = m->call;
     struct xpl_error err = {0};
     const bool end = !m->message.ptr;
-    if (!xpl_rpc_call_cancelled(c)) {
-        const xpl_status_t st = end ? finish(m, &err) : take_message(m, &err);
+    if (!xpl_rpc_call_cancelled(c) && m->state != IMPORT_ENDED) {
+        const xpl_status_t st = end ? finish(m, &err) : handle_message(m, &err);
+        if (end || st != XPL_OK) set_state(m, IMPORT_ENDED);
         if (st != XPL_OK) {
             if (!err.code) (void)xpl_error_set(&err, st, __FILE__, __LINE__, UINT64_MAX, "import");
             xpl_log(XPL_LOG_INFO, "import", "an import failed: %s", xpl_status_name(st));
@@ -371,7 +386,7 @@ static void on_import(struct xpl_rpc_call *c, xpl_bytes_t message, void *service
     if (m) {
         m->message = message;
         xpl_rpc_call_ref(c);
-        if (xpl_pool_submit(s->pool, work, m)) return;
+        if (xpl_pool_submit(s->pool, run_message, m)) return;
         xpl_rpc_call_unref(c);
     }
     xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "too many imports at once; try again soon");
@@ -416,7 +431,7 @@ static void run_removal(void *arg) {
     removal_free(r);
 }
 
-static xpl_status_t find(struct removal *r, xpl_bytes_t request, struct xpl_error *err) {
+static xpl_status_t find_session(struct removal *r, xpl_bytes_t request, struct xpl_error *err) {
     ProtobufCMessage *msg = NULL;
     XPL_TRY(xpl_rpc_message_unpack(&xplaned__v1__delete_session_request__descriptor, request,
                                    &r->arena, &msg, err));
@@ -447,7 +462,7 @@ static void delete_session(struct xpl_rpc_call *c, xpl_bytes_t request, void *se
     }
     *r = (struct removal){.svc = service, .call = c};
     xpl_arena_init(&r->arena, 1 << 20);
-    if (find(r, request, &err) != XPL_OK) {
+    if (find_session(r, request, &err) != XPL_OK) {
         xpl_rpc_finish_error(c, &err);
         removal_free(r);
         return;
@@ -471,8 +486,8 @@ struct xpl_svc_import *xpl_svc_import_new(struct xpl_capture_jobs *captures,
     s->catalogue = catalogue;
     s->o = *o;
     (void)snprintf(s->dir, sizeof s->dir, "%s", o->dir);
-    (void)mkdir(s->dir, 0700); // what fails is told when somebody imports
-    tidy(s->dir);
+    (void)mkdir(s->dir, 0700); // an import reports what fails
+    remove_old_parts(s->dir);
     if ((s->pool = xpl_pool_new(THREADS, MAX_QUEUED)) != NULL) return s;
     xpl_sys_free(s);
     return NULL;

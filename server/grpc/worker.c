@@ -389,7 +389,7 @@ static void not_served(struct xpl_svc_worker *w, struct xpl_rpc_call *c, xpl_byt
     xpl_rpc_call_unref(c);
 }
 
-static bool wants_fresh(const Xprof__Pywrap__ProfileDataRequest *r) {
+static bool bypasses_cache(const Xprof__Pywrap__ProfileDataRequest *r) {
     for (size_t i = 0; i < r->n_parameters; i++)
         if (strcmp(r->parameters[i]->key, "use_saved_result") == 0 &&
             strcmp(r->parameters[i]->value, "false") == 0)
@@ -409,7 +409,7 @@ static void ask_engine(struct xpl_svc_worker *w, struct xpl_rpc_call *c, xpl_byt
                        const Xprof__Pywrap__ProfileDataRequest *r, xpl_str_t session,
                        xpl_str_t host) {
     struct xpl_option saved = {XPL_STR("use_saved_result"),
-                               wants_fresh(r) ? XPL_STR("false") : XPL_STR("true")};
+                               bypasses_cache(r) ? XPL_STR("false") : XPL_STR("true")};
     struct xpl_request *q = NULL;
     struct xpl_error err = {0};
     const struct xpl_request_words words = {.session = session,

@@ -1,5 +1,5 @@
-// Access checks: Host and Origin against DNS rebinding, the token, the method.  Private to
-// server/http.  On the loop's thread.
+// Private to server/http.  Access checks: Host and Origin against DNS rebinding, the token, the
+// method.  On the loop's thread.
 #ifndef XPL_SERVER_HTTP_ACCESS_H_
 #define XPL_SERVER_HTTP_ACCESS_H_
 

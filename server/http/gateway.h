@@ -1,4 +1,4 @@
-// The gateway's own state, which the files of this folder share.  Private to server/http.
+// Private to server/http.  The gateway's own state, which the files of this folder share.
 #ifndef XPL_SERVER_HTTP_GATEWAY_H_
 #define XPL_SERVER_HTTP_GATEWAY_H_
 

@@ -1,5 +1,5 @@
-// Bodies by the URI that they answered, in the daemon's cache, each for one generation of the
-// catalogue.  Private to server/http.  On the loop's thread.
+// Private to server/http.  Bodies by the URI that they answered, in the daemon's cache, each for
+// one generation of the catalogue.  On the loop's thread.
 #ifndef XPL_SERVER_HTTP_KNOWN_H_
 #define XPL_SERVER_HTTP_KNOWN_H_
 

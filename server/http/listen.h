@@ -1,4 +1,4 @@
-// The gateway's sockets, and the certificate of those that need one.  Private to server/http.
+// Private to server/http.  The gateway's sockets, and the certificate of those that need one.
 #ifndef XPL_SERVER_HTTP_LISTEN_H_
 #define XPL_SERVER_HTTP_LISTEN_H_
 

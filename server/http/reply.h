@@ -1,4 +1,4 @@
-// Replies.  Private to server/http.  On the loop's thread.
+// Private to server/http.  Replies.  On the loop's thread.
 #ifndef XPL_SERVER_HTTP_REPLY_H_
 #define XPL_SERVER_HTTP_REPLY_H_
 

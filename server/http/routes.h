@@ -1,4 +1,4 @@
-// The routes: each replies, or suspends the request and replies later.  Private to server/http.  On
+// Private to server/http.  The routes: each replies, or suspends the request and replies later.  On
 // the loop's thread.
 #ifndef XPL_SERVER_HTTP_ROUTES_H_
 #define XPL_SERVER_HTTP_ROUTES_H_
@@ -8,7 +8,7 @@
 
 enum MHD_Result xpl_http_route(struct xpl_http_request *r);       // route.c
 enum MHD_Result xpl_http_route_api(struct xpl_http_request *r);   // api.c
-enum MHD_Result xpl_http_route_xprof(struct xpl_http_request *r); // xprof.c
+enum MHD_Result xpl_http_route_xprof(struct xpl_http_request *r); // xprof/xprof.c
 enum MHD_Result xpl_http_route_web(struct xpl_http_request *r);   // files.c
 enum MHD_Result xpl_http_capture(struct xpl_http_request *r);     // capture.c
 // One of XProf's files (files.c).

@@ -1,4 +1,4 @@
-// Questions to the engine, and their answers as replies.
+// Tools' answers as replies: from memory, or when the engine has made them.
 #include <stdio.h>
 #include <string.h>
 
@@ -17,18 +17,18 @@
 enum { SMALL_ANSWER = 32 << 10, MAX_WARNINGS = 8, WARNING_BYTES = 240, MAX_HEADERS = 16 };
 
 struct pending { // r->data
-    const struct xpl_http_tool_request *ask;
+    const struct xpl_http_tool_request *request;
     xpl_str_t tool, session, host;
     size_t n_hosts; // 0: all
     uint64_t generation;
     bool bypass_cache;
-    bool kept;                    // by the engine: it may be remembered here as well
+    bool cached;                  // by the engine: it may be kept here as well
     struct xpl_tool_data *answer; // from memory, referenced, until the body is made
     struct xpl_error err;
     int64_t retry_ms;
     const char *source;
     uint64_t stage_us[XPL_N_STAGES];
-    struct xpl_http_body *warm; // what is kept: it says "memory"
+    struct xpl_http_body *warm; // what is kept under the URI: it says "memory"
 };
 
 // ---- headers ----
@@ -39,7 +39,7 @@ struct headers {
     size_t n;
 };
 
-static void add(struct headers *h, const char *name, xpl_str_t value) {
+static void add_header(struct headers *h, const char *name, xpl_str_t value) {
     if (h->n < MAX_HEADERS) h->at[h->n++] = (struct xpl_http_header){name, value};
 }
 
@@ -65,16 +65,17 @@ static void add_warning(struct headers *h, const struct xpl_warning *w) {
     xpl_buf_str(&b, XPL_STR(": "));
     put_encoded(&b, w->text);
     if (!b.failed && xpl_arena_str(h->arena, (xpl_str_t){(char *)b.p, b.n}, &copy))
-        add(h, "Xplaned-Warning", copy);
+        add_header(h, "Xplaned-Warning", copy);
 }
 
 static void add_warnings(struct headers *h, const struct xpl_tool_data *a) {
-    for (size_t i = 0; i < a->n_warnings && i < MAX_WARNINGS; i++)
+    const size_t n = a->n_warnings;
+    for (size_t i = 0; i < n && i < MAX_WARNINGS; i++)
         add_warning(h, &a->warnings[i]);
     xpl_str_t more;
-    if (a->n_warnings > MAX_WARNINGS &&
-        xpl_arena_printf(h->arena, &more, "and %zu more warnings", a->n_warnings - MAX_WARNINGS))
-        add(h, "Xplaned-Warning", more);
+    if (n > MAX_WARNINGS &&
+        xpl_arena_printf(h->arena, &more, "and %zu more warnings", n - MAX_WARNINGS))
+        add_header(h, "Xplaned-Warning", more);
 }
 
 static void add_stages(struct headers *h, const uint64_t *us) {
@@ -86,20 +87,21 @@ static void add_stages(struct headers *h, const uint64_t *us) {
             xpl_buf_printf(&b, "%s%s;dur=%.3f", b.n ? ", " : "", xpl_stage_names[i],
                            (double)us[i] / 1000);
     if (b.n && !b.failed && xpl_arena_str(h->arena, (xpl_str_t){(char *)b.p, b.n}, &copy))
-        add(h, "Server-Timing", copy);
+        add_header(h, "Server-Timing", copy);
 }
 
 // As XProf names it: tool, run and the last part of the host's name.
 static void add_file_name(struct headers *h, const struct xpl_http_request *r,
                           const struct pending *p) {
-    xpl_str_t host = p->ask->dialect == XPL_DIALECT_XPROF ? xpl_http_arg(r, "host") : p->host;
+    xpl_str_t host = p->request->dialect == XPL_DIALECT_XPROF ? xpl_http_arg(r, "host") : p->host;
     for (size_t i = host.len; i > 0; i--)
         if (host.ptr[i - 1] == '-') {
             host = xpl_str_sub(host, i, SIZE_MAX);
             break;
         }
-    const xpl_str_t parts[] = {
-        p->ask->dialect == XPL_DIALECT_XPROF ? xpl_http_arg(r, "tag") : p->tool, p->session, host};
+    const xpl_str_t parts[] = {p->request->dialect == XPL_DIALECT_XPROF ? xpl_http_arg(r, "tag")
+                                                                        : p->tool,
+                               p->session, host};
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, 2000);
     xpl_buf_str(&b, XPL_STR("attachment; filename=\""));
@@ -118,7 +120,7 @@ static void add_file_name(struct headers *h, const struct xpl_http_request *r,
     xpl_buf_str(&b, XPL_STR(".csv\""));
     xpl_str_t copy;
     if (!b.failed && xpl_arena_str(h->arena, (xpl_str_t){(char *)b.p, b.n}, &copy))
-        add(h, MHD_HTTP_HEADER_CONTENT_DISPOSITION, copy);
+        add_header(h, MHD_HTTP_HEADER_CONTENT_DISPOSITION, copy);
 }
 
 // ---- bodies ----
@@ -127,13 +129,13 @@ static struct xpl_http_body *make_body(struct xpl_http_request *r, const struct 
                                        struct xpl_rpc_blob *bytes, const struct xpl_tool_data *a,
                                        const char *source, const struct xpl_http_body *like) {
     struct headers h = {.arena = &r->arena};
-    add(&h, "Xplaned-Source", xpl_str_from(source));
+    add_header(&h, "Xplaned-Source", xpl_str_from(source));
     if (strcmp(source, "memory") != 0) add_stages(&h, p->stage_us);
     add_warnings(&h, a);
-    if (p->ask->csv) add_file_name(&h, r, p);
-    const bool xprof = p->ask->dialect == XPL_DIALECT_XPROF;
+    if (p->request->csv) add_file_name(&h, r, p);
+    const bool xprof = p->request->dialect == XPL_DIALECT_XPROF;
     const struct xpl_http_body_options o = {.policy = xprof ? XPL_POLICY_XPROF : XPL_POLICY_API,
-                                            .type = p->ask->csv ? "text/csv" : a->content_type,
+                                            .type = p->request->csv ? "text/csv" : a->content_type,
                                             .gzip = r->gzip,
                                             .validators = true,
                                             .headers = h.at,
@@ -168,15 +170,15 @@ static xpl_status_t make_csv(struct xpl_http_request *r, const struct xpl_tool_d
 static void build(struct xpl_http_request *r, const struct xpl_tool_data *a) {
     struct pending *p = r->data;
     struct xpl_rpc_blob *csv = NULL;
-    if (p->ask->csv && make_csv(r, a, &csv, &p->err) != XPL_OK) return;
+    if (p->request->csv && make_csv(r, a, &csv, &p->err) != XPL_OK) return;
     struct xpl_rpc_blob *const bytes = csv ? csv : a->blob;
     r->body = make_body(r, p, bytes, a, p->source, NULL);
     if (!r->body)
         (void)xpl_error_set(&p->err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
                             "out of memory");
-    else if (p->kept && !p->bypass_cache && strcmp(p->source, "memory") == 0)
+    else if (p->cached && !p->bypass_cache && strcmp(p->source, "memory") == 0)
         r->keep = true;
-    else if (p->kept && !p->bypass_cache)
+    else if (p->cached && !p->bypass_cache)
         p->warm = make_body(r, p, bytes, a, "memory", r->body);
     xpl_rpc_blob_unref(csv);
 }
@@ -235,7 +237,7 @@ static enum MHD_Result deliver(struct xpl_http_request *r) {
     release(r);
     count_request(r, p, r->body ? xpl_rpc_blob_get(r->body->bytes[XPL_HTTP_PLAIN]).len : 0);
     if (r->gone) return MHD_NO;
-    return p->err.code == XPL_OK ? xpl_http_result(r) : fail(r, p->ask, &p->err, p->retry_ms);
+    return p->err.code == XPL_OK ? xpl_http_result(r) : fail(r, p->request, &p->err, p->retry_ms);
 }
 
 static void build_warm(struct xpl_http_request *r) {
@@ -248,7 +250,7 @@ static void on_answer(void *arg, const struct xpl_outcome *o) {
     struct pending *p = r->data;
     p->source = xpl_outcome_source(o);
     p->retry_ms = o->retry_ms;
-    p->kept = o->kept;
+    p->cached = o->kept;
     memcpy(p->stage_us, o->stage_us, sizeof p->stage_us);
     if (o->code == XPL_OK)
         build(r, o->answer);
@@ -264,7 +266,7 @@ static struct pending *pending_new(struct xpl_http_request *r,
     struct xpl_http_tool_request *copy = xpl_arena_zalloc(&r->arena, sizeof *copy);
     if (!p || !copy) return NULL;
     *copy = (struct xpl_http_tool_request){.dialect = a->dialect, .csv = a->csv};
-    p->ask = copy;
+    p->request = copy;
     p->source = "";
     p->retry_ms = -1;
     p->n_hosts = q->all_hosts ? 0 : q->n_hosts;
@@ -280,12 +282,12 @@ static struct pending *pending_new(struct xpl_http_request *r,
 static enum MHD_Result from_memory(struct xpl_http_request *r, struct xpl_tool_data *a) {
     struct pending *p = r->data;
     p->source = "memory";
-    p->kept = true;
+    p->cached = true;
     p->answer = a;
-    if (p->ask->csv || xpl_rpc_blob_get(a->blob).len > SMALL_ANSWER) {
+    if (p->request->csv || xpl_rpc_blob_get(a->blob).len > SMALL_ANSWER) {
         if (xpl_http_defer(r, build_warm, deliver)) return MHD_YES;
         // No worker is free: a table is too much for the loop, and so is compression.
-        if (p->ask->csv) return xpl_http_busy(r);
+        if (p->request->csv) return xpl_http_busy(r);
         r->gzip = false;
     }
     build(r, a);

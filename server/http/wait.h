@@ -1,4 +1,4 @@
-// Requests that wait for a worker, and the time limits of connections.  Private to server/http.  On
+// Private to server/http.  Requests that wait for a worker, and the time limits of connections.  On
 // the loop's thread but for xpl_http_done.
 #ifndef XPL_SERVER_HTTP_WAIT_H_
 #define XPL_SERVER_HTTP_WAIT_H_

@@ -110,7 +110,8 @@ static void read_xspace(struct xpl_buf *b, const char *path) {
     CHECK(f);
     for (size_t n; (n = fread(part, 1, sizeof part, f)) > 0;)
         xpl_buf_put(b, part, n);
-    CHECK(!b->failed && !ferror(f) && fclose(f) == 0);
+    CHECK(!b->failed && !ferror(f));
+    CHECK_EQ(fclose(f), 0);
 }
 
 static struct xpl_rpc_blob *make_xspace(const struct fake_options *o) {
@@ -167,7 +168,9 @@ static void finish_tool_data(struct fake *f, struct xpl_rpc_call *c) {
 static void write_file(const struct pending *p) {
     const xpl_bytes_t x = xpl_rpc_blob_get(p->fake->xspace);
     FILE *const f = fopen(p->file, "we");
-    CHECK(f && fwrite(x.ptr, 1, x.len, f) == x.len && fclose(f) == 0);
+    CHECK(f);
+    CHECK_EQ(fwrite(x.ptr, 1, x.len, f), x.len);
+    CHECK_EQ(fclose(f), 0);
 }
 
 static void answer(struct pending *p) {
@@ -278,8 +281,9 @@ static void on_profile(struct xpl_rpc_call *c, xpl_bytes_t request, void *servic
     ProtobufCMessage *m = NULL;
     const bool first = atomic_fetch_add(&f->calls, 1) == 0;
     xpl_arena_init(&a, 1 << 20);
-    CHECK(xpl_rpc_message_unpack(&tensorflow__profile_request__descriptor, request, &a, &m, NULL) ==
-          XPL_OK);
+    CHECK_OK(
+        xpl_rpc_message_unpack(&tensorflow__profile_request__descriptor, request, &a, &m, NULL),
+        NULL);
     const Tensorflow__ProfileRequest *const q = (const Tensorflow__ProfileRequest *)m;
     CHECK(q->emit_xspace && q->session_id[0] && q->host_name[0]);
     if (f->o.mode == FAKE_BUSY || (f->o.mode == FAKE_BUSY_ONCE && first) ||
@@ -332,8 +336,8 @@ struct fake_set *fake_set_new(void) {
     pthread_mutex_init(&s->mu, NULL);
     pthread_cond_init(&s->cv, NULL);
     sem_init(&s->down, 0, 0);
-    CHECK(xpl_rpc_queue_new(&s->queue, NULL) == XPL_OK);
-    CHECK(pthread_create(&s->clock, NULL, tick, s) == 0);
+    CHECK_OK(xpl_rpc_queue_new(&s->queue, NULL), NULL);
+    CHECK_EQ(pthread_create(&s->clock, NULL, tick, s), 0);
     return s;
 }
 
@@ -362,10 +366,10 @@ int fake_add(struct fake_set *s, const struct fake_options *o) {
          .on_request = on_snapshot,
          .service = f}};
     memcpy(f->methods, m, sizeof m);
-    CHECK(xpl_rpc_server_new(s->queue, f->methods, 4, &so, &f->server, NULL) == XPL_OK);
+    CHECK_OK(xpl_rpc_server_new(s->queue, f->methods, 4, &so, &f->server, NULL), NULL);
     (void)snprintf(address, sizeof address, "127.0.0.1:%d", o->port);
-    CHECK(xpl_rpc_server_listen(f->server, address, NULL, &port, NULL) == XPL_OK);
-    CHECK(xpl_rpc_server_start(f->server, NULL) == XPL_OK);
+    CHECK_OK(xpl_rpc_server_listen(f->server, address, NULL, &port, NULL), NULL);
+    CHECK_OK(xpl_rpc_server_start(f->server, NULL), NULL);
     (void)snprintf(f->address, sizeof f->address, "127.0.0.1:%d", port);
     return s->n++;
 }

@@ -87,10 +87,10 @@ static void test_good(void) {
     struct xpl_capture_outcome o;
     struct xpl_error err;
     p.host_names = names;
-    CHECK(capture(&p, &o, &err) == XPL_OK);
+    CHECK_OK(capture(&p, &o, &err), &err);
     CHECK_EQ(o.n_stored, 3);
     CHECK(o.hosts[0].file.counts.bytes >= 3000000 && o.hosts[0].file.counts.events >= 50000);
-    CHECK(strcmp(o.hosts[2].file.name, "_._.._etc_passwd") == 0);
+    CHECK_STR(o.hosts[2].file.name, "_._.._etc_passwd");
     CHECK(strstr(o.hosts[2].file.hostname, "../../../etc/passwd"));
     CHECK(strcmp(o.hosts[0].file.name, o.hosts[1].file.name) != 0);
     CHECK_EQ(entries(o.path), 4); // three profiles and capture.json
@@ -102,7 +102,7 @@ static void test_good(void) {
     // One target begins at once; a session of that name gets another name.
     p.n_targets = 1;
     p.session = xpl_str_from(first);
-    CHECK(capture(&p, &o, &err) == XPL_OK);
+    CHECK_OK(capture(&p, &o, &err), &err);
     CHECK_EQ(fake_wanted_ns(s, a), 0);
     CHECK(strncmp(o.session, first, strlen(first)) == 0 && strcmp(o.session, first) != 0);
     xpl_capture_outcome_fini(&o);
@@ -134,10 +134,11 @@ static void plain_start(struct plain *p, const char *text) {
     socklen_t n = sizeof a;
     p->text = text;
     p->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    CHECK(bind(p->fd, (struct sockaddr *)&a, n) == 0 && listen(p->fd, 16) == 0);
-    CHECK(getsockname(p->fd, (struct sockaddr *)&a, &n) == 0);
+    CHECK_EQ(bind(p->fd, (struct sockaddr *)&a, n), 0);
+    CHECK_EQ(listen(p->fd, 16), 0);
+    CHECK_EQ(getsockname(p->fd, (struct sockaddr *)&a, &n), 0);
     (void)snprintf(p->address, sizeof p->address, "127.0.0.1:%d", ntohs(a.sin_port));
-    CHECK(pthread_create(&p->thread, NULL, plain_main, p) == 0);
+    CHECK_EQ(pthread_create(&p->thread, NULL, plain_main, p), 0);
 }
 static void plain_stop(struct plain *p) {
     (void)shutdown(p->fd, SHUT_RDWR);
@@ -175,7 +176,7 @@ static void test_bad(void) {
         targets[i] = fake_address(s, fake_add(s, &(struct fake_options){.mode = bad[i].mode}));
     struct xpl_capture_plan p = plan_of(targets, N_BAD);
     p.answer_timeout_ms = 8000;
-    CHECK(capture(&p, &o, &err) == XPL_OK);
+    CHECK_OK(capture(&p, &o, &err), &err);
     for (int i = 0; i < N_BAD; i++) {
         CHECK_EQ(o.hosts[i].state, bad[i].state);
         CHECK_EQ(o.hosts[i].code, bad[i].code);
@@ -213,9 +214,9 @@ static void test_unreachable(void) {
     const char *const targets[] = {http.address, silent.address, gone.address};
     struct xpl_capture_plan p = plan_of(targets, 3);
     p.connect_timeout_ms = 5000;
-    CHECK_EQ(capture(&p, &o, &err), XPL_UNAVAILABLE);
+    CHECK_STATUS(capture(&p, &o, &err), XPL_UNAVAILABLE, &err);
     CHECK(says(&o.hosts[0], "HTTP server") || says(&o.hosts[0], "another service"));
-    CHECK_EQ(o.hosts[1].code, XPL_DEADLINE_EXCEEDED);
+    CHECK_STATUS(o.hosts[1].code, XPL_DEADLINE_EXCEEDED, NULL);
     CHECK(says(&o.hosts[1], "no gRPC server answered"));
     CHECK(says(&o.hosts[2], "connection refused"));
     CHECK_EQ(o.n_failed, 3);
@@ -233,7 +234,8 @@ static void test_plans(void) {
     const char *twice[] = {"a:1", "a:1"};
     struct xpl_capture_outcome o;
     struct xpl_capture_plan p = plan_of(twice, 2);
-    CHECK_EQ(xpl_capture_run(&p, logdir, NULL, NULL, NULL, &o, NULL), XPL_INVALID_ARGUMENT);
+    CHECK_STATUS(xpl_capture_run(&p, logdir, NULL, NULL, NULL, &o, NULL), XPL_INVALID_ARGUMENT,
+                 NULL);
     CHECK(xpl_capture_same_target("localhost:7", "127.0.0.1:7"));
     CHECK(xpl_capture_same_target("[::1]:7", "LOCALHOST:7"));
     CHECK(xpl_capture_same_target("Node-1:7", "node-1:007"));
@@ -250,14 +252,15 @@ static void test_plans(void) {
     static const char *const right[] = {"host:1", "[::1]:65535", "10.0.0.1:9012", "unix:/a/b"};
     for (size_t i = 0; i < 4; i++) {
         p = plan_of(&right[i], 1);
-        CHECK(xpl_capture_check(&p, NULL) == XPL_OK);
+        CHECK_OK(xpl_capture_check(&p, NULL), NULL);
     }
     struct xpl_error err = {0};
     p.session = XPL_STR("../x");
-    CHECK(xpl_capture_check(&p, &err) == XPL_INVALID_ARGUMENT && strstr(err.msg, "letters"));
+    CHECK_STATUS(xpl_capture_check(&p, &err), XPL_INVALID_ARGUMENT, &err);
+    CHECK(strstr(err.msg, "letters"));
     p = plan_of(right, 1);
     p.duration_ms = 0;
-    CHECK(xpl_capture_check(&p, NULL) == XPL_INVALID_ARGUMENT);
+    CHECK_STATUS(xpl_capture_check(&p, NULL), XPL_INVALID_ARGUMENT, NULL);
 }
 
 static void test_retry(void) {
@@ -270,7 +273,7 @@ static void test_retry(void) {
     struct xpl_capture_outcome o;
     struct xpl_error err;
     p.retries = 2;
-    CHECK(capture(&p, &o, &err) == XPL_OK);
+    CHECK_OK(capture(&p, &o, &err), &err);
     CHECK_EQ(o.n_stored, 2);
     CHECK_EQ(o.hosts[0].attempts, 2);
     CHECK_EQ(o.hosts[1].attempts, 2);
@@ -295,8 +298,8 @@ static void test_cancel(void) {
         targets[i] = fake_address(s, fake_add(s, &(struct fake_options){.mode = FAKE_HANG}));
     const struct xpl_capture_plan p = plan_of(targets, 3);
     struct xpl_error err = {0};
-    CHECK_EQ(xpl_capture_run(&p, logdir, &cancel, cancel_when_stored, &cancel, &o, &err),
-             XPL_CANCELLED);
+    CHECK_STATUS(xpl_capture_run(&p, logdir, &cancel, cancel_when_stored, &cancel, &o, &err),
+                 XPL_CANCELLED, &err);
     CHECK_EQ(o.n_cancelled, 3);
     CHECK_EQ(entries(logdir), 0);
     xpl_capture_outcome_fini(&o);
@@ -305,7 +308,7 @@ static void test_cancel(void) {
             CHECK(ms < 20000);
             (void)usleep(1000);
         }
-    CHECK_EQ(xpl_capture_run(&p, logdir, &cancel, NULL, NULL, &o, NULL), XPL_CANCELLED);
+    CHECK_STATUS(xpl_capture_run(&p, logdir, &cancel, NULL, NULL, &o, NULL), XPL_CANCELLED, NULL);
     xpl_capture_outcome_fini(&o);
     fake_set_free(s);
 }
@@ -347,9 +350,9 @@ static void test_limits(void) {
     struct xpl_capture_plan p = plan_of(targets, 8);
     p.receive_at_once = 1;
     p.max_host_bytes = 4000000;
-    CHECK(capture(&p, &o, &err) == XPL_OK);
+    CHECK_OK(capture(&p, &o, &err), &err);
     CHECK_EQ(o.n_stored, 7);
-    CHECK_EQ(o.hosts[3].code, XPL_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(o.hosts[3].code, XPL_RESOURCE_EXHAUSTED, NULL);
     CHECK(says(&o.hosts[3], "shorter time"));
     xpl_capture_outcome_fini(&o);
     fake_set_free(s);
@@ -362,23 +365,26 @@ static void test_logdir(void) {
     const struct xpl_capture_plan p = plan_of(&target, 1);
     struct xpl_capture_outcome o;
     struct xpl_error err = {0};
-    CHECK_EQ(xpl_capture_run(&p, "/nowhere/at/all", NULL, NULL, NULL, &o, &err), XPL_NOT_FOUND);
+    CHECK_STATUS(xpl_capture_run(&p, "/nowhere/at/all", NULL, NULL, NULL, &o, &err), XPL_NOT_FOUND,
+                 &err);
     CHECK(strstr(err.msg, "create it first"));
-    CHECK(o.n_failed == 1 && says(&o.hosts[0], "create it first"));
+    CHECK_EQ(o.n_failed, 1);
+    CHECK(says(&o.hosts[0], "create it first"));
     xpl_capture_outcome_fini(&o);
     err = (struct xpl_error){0};
-    CHECK_EQ(xpl_capture_run(&p, "/dev/null", NULL, NULL, NULL, &o, &err), XPL_FAILED_PRECONDITION);
+    CHECK_STATUS(xpl_capture_run(&p, "/dev/null", NULL, NULL, NULL, &o, &err),
+                 XPL_FAILED_PRECONDITION, &err);
     xpl_capture_outcome_fini(&o);
     CHECK_EQ(fake_calls(s, 0), 0);
     // A disk that is full, as far as this process is concerned.
     const struct rlimit small = {100000, RLIM_INFINITY}, all = {RLIM_INFINITY, RLIM_INFINITY};
     (void)signal(SIGXFSZ, SIG_IGN);
-    CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0);
-    CHECK_EQ(capture(&p, &o, &err), XPL_RESOURCE_EXHAUSTED);
-    CHECK(setrlimit(RLIMIT_FSIZE, &all) == 0);
+    CHECK_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+    CHECK_STATUS(capture(&p, &o, &err), XPL_RESOURCE_EXHAUSTED, &err);
+    CHECK_EQ(setrlimit(RLIMIT_FSIZE, &all), 0);
     CHECK_EQ(entries(logdir), 0);
     xpl_capture_outcome_fini(&o);
-    CHECK(capture(&p, &o, &err) == XPL_OK);
+    CHECK_OK(capture(&p, &o, &err), &err);
     xpl_capture_outcome_fini(&o);
     fake_set_free(s);
 }
@@ -389,14 +395,14 @@ static void test_token(void) {
     struct xpl_capture_plan p = plan_of(&target, 1);
     struct xpl_capture_outcome o;
     struct xpl_error err;
-    CHECK_EQ(capture(&p, &o, &err), XPL_UNAUTHENTICATED);
+    CHECK_STATUS(capture(&p, &o, &err), XPL_UNAUTHENTICATED, &err);
     xpl_capture_outcome_fini(&o);
     p.token = XPL_STR("key");
-    CHECK(capture(&p, &o, &err) == XPL_OK);
+    CHECK_OK(capture(&p, &o, &err), &err);
     xpl_capture_outcome_fini(&o);
     // TLS where there is none.
     p.tls = true;
-    CHECK_EQ(capture(&p, &o, &err), XPL_UNAVAILABLE);
+    CHECK_STATUS(capture(&p, &o, &err), XPL_UNAVAILABLE, &err);
     CHECK(says(&o.hosts[0], "TLS"));
     xpl_capture_outcome_fini(&o);
     fake_set_free(s);
@@ -413,7 +419,7 @@ static void test_many(void) {
     p.duration_ms = 200;
     const int before = count_fds();
     int64_t first = INT64_MAX, last = 0;
-    CHECK(capture(&p, &o, &err) == XPL_OK);
+    CHECK_OK(capture(&p, &o, &err), &err);
     CHECK_EQ(o.n_stored, MANY);
     CHECK_EQ(entries(o.path), MANY + 1);
     for (int i = 0; i < MANY; i++) {
@@ -435,7 +441,9 @@ static void test_many(void) {
 // A program that ends in the middle: argv[2] is fake_profiler.
 static void test_die(const char *program) {
     int in[2], out[2];
-    CHECK(program && pipe(in) == 0 && pipe(out) == 0);
+    CHECK(program);
+    CHECK_EQ(pipe(in), 0);
+    CHECK_EQ(pipe(out), 0);
     const pid_t pid = fork();
     if (pid == 0) {
         (void)dup2(in[0], 0);
@@ -451,12 +459,14 @@ static void test_die(const char *program) {
     struct xpl_capture_plan p = plan_of(&target, 1);
     struct xpl_capture_outcome o;
     struct xpl_error err;
-    CHECK_EQ(capture(&p, &o, &err), XPL_UNAVAILABLE);
+    CHECK_STATUS(capture(&p, &o, &err), XPL_UNAVAILABLE, &err);
     CHECK(says(&o.hosts[0], "the connection broke"));
     CHECK_EQ(entries(logdir), 0);
     xpl_capture_outcome_fini(&o);
     int status;
-    CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 9);
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK(WIFEXITED(status));
+    CHECK_EQ(WEXITSTATUS(status), 9);
 }
 
 int main(int argc, char **argv) {

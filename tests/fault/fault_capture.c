@@ -26,7 +26,8 @@ struct program {
 static struct program start(const char *path, const char *mode) {
     int in[2], out[2];
     struct program p = {0};
-    CHECK(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);
+    CHECK_EQ(pipe2(in, O_CLOEXEC), 0);
+    CHECK_EQ(pipe2(out, O_CLOEXEC), 0);
     p.pid = fork();
     if (p.pid == 0) {
         (void)dup2(in[0], 0);
@@ -45,7 +46,7 @@ static struct program start(const char *path, const char *mode) {
 static void stop(struct program *p) {
     int status;
     (void)close(p->in);
-    CHECK(waitpid(p->pid, &status, 0) == p->pid);
+    CHECK_EQ(waitpid(p->pid, &status, 0), p->pid);
 }
 
 // Removes everything below `path`; returns how many profiles there were.  Nothing hidden may be.
@@ -60,7 +61,7 @@ static int sweep(const char *path) {
         n += strstr(e->d_name, ".xplane.pb") != NULL;
         if (unlink(sub) != 0) {
             n += sweep(sub);
-            CHECK(rmdir(sub) == 0);
+            CHECK_EQ(rmdir(sub), 0);
         }
     }
     if (d) (void)closedir(d);
@@ -79,8 +80,8 @@ static xpl_status_t capture(const char *const *targets, size_t n) {
     struct xpl_capture_outcome o = {0};
     struct xpl_error err = {0};
     const xpl_status_t st = xpl_capture_run(&p, logdir, NULL, NULL, NULL, &o, &err);
-    CHECK((st == XPL_OK) == (o.n_stored > 0));
-    CHECK((st == XPL_OK) == (o.session[0] != '\0'));
+    CHECK_EQ(st == XPL_OK, o.n_stored > 0);
+    CHECK_EQ(st == XPL_OK, o.session[0] != '\0');
     CHECK(st == XPL_OK || err.msg[0]);
     const size_t stored = o.n_stored;
     xpl_capture_outcome_fini(&o);
@@ -92,7 +93,7 @@ static void fail_each(const char *const *targets, size_t n) {
     const int64_t live = xpl_fault_live();
     uint64_t count;
     xpl_fault_reset();
-    CHECK_EQ(capture(targets, n), XPL_OK);
+    CHECK_OK(capture(targets, n), NULL);
     count = xpl_fault_count();
     CHECK(count > 5);
     for (uint64_t i = 0; i < count; i++) {
@@ -107,7 +108,7 @@ static void fail_each(const char *const *targets, size_t n) {
 }
 
 int main(int argc, char **argv) {
-    CHECK(argc == 2);
+    CHECK_EQ(argc, 2);
     (void)alarm(280);
     xpl_rpc_set_log(NULL);
     CHECK(mkdtemp(logdir));
@@ -118,6 +119,6 @@ int main(int argc, char **argv) {
     fail_each(targets, 2);
     stop(&good);
     stop(&old);
-    CHECK(rmdir(logdir) == 0);
+    CHECK_EQ(rmdir(logdir), 0);
     return 0;
 }

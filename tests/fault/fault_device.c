@@ -35,18 +35,18 @@ static void fail_each(struct xpl_buf space) {
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
     const int64_t live = xpl_fault_live();
-    CHECK_EQ(run(&space, &want), XPL_OK);
+    CHECK_OK(run(&space, &want), NULL);
     const uint64_t n = xpl_fault_count();
     CHECK(n > 0);
     for (uint64_t i = 0; i < n; i++) {
         xpl_fault_reset();
         xpl_fault_fail_on(i);
-        CHECK_EQ(run(&space, &got), XPL_RESOURCE_EXHAUSTED);
+        CHECK_STATUS(run(&space, &got), XPL_RESOURCE_EXHAUSTED, NULL);
         CHECK_EQ(xpl_fault_live(), live);
     }
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
-    CHECK_EQ(run(&space, &got), XPL_OK);
+    CHECK_OK(run(&space, &got), NULL);
     CHECK_EQ(got, want);
     xpl_buf_fini(&space);
 }

@@ -42,20 +42,20 @@ int main(void) {
     struct xpl_buf space = make(), want, got;
     xpl_fault_reset();
     const int64_t live = xpl_fault_live();
-    CHECK_EQ(run(&space, &want), XPL_OK);
+    CHECK_OK(run(&space, &want), NULL);
     const uint64_t n = xpl_fault_count();
     CHECK(n > 20);
     for (uint64_t i = 0; i < n; i++) {
         xpl_fault_reset();
         xpl_fault_fail_on(i);
-        CHECK_EQ(run(&space, &got), XPL_RESOURCE_EXHAUSTED);
+        CHECK_STATUS(run(&space, &got), XPL_RESOURCE_EXHAUSTED, NULL);
         xpl_buf_fini(&got);
         CHECK_EQ(xpl_fault_live(), live + 1); // `want`
     }
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
-    CHECK_EQ(run(&space, &got), XPL_OK);
-    CHECK(got.n == want.n && memcmp(got.p, want.p, want.n) == 0);
+    CHECK_OK(run(&space, &got), NULL);
+    CHECK_BYTES(got.p, got.n, want.p, want.n);
     xpl_buf_fini(&got);
     xpl_buf_fini(&want);
     xpl_buf_fini(&space);

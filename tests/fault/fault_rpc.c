@@ -71,7 +71,7 @@ static xpl_status_t unpack(void) {
     const xpl_status_t st = xpl_rpc_message_unpack(
         &xplaned__v1__get_tool_data_request__descriptor,
         (xpl_bytes_t){(const uint8_t *)request, sizeof request - 1}, &a, &m, NULL);
-    CHECK((st == XPL_OK) == (m != NULL));
+    CHECK_EQ(st == XPL_OK, m != NULL);
     xpl_arena_fini(&a);
     return st;
 }
@@ -101,7 +101,7 @@ static xpl_status_t load_tls(void) {
         .size = sizeof o, .cert_path = cert, .key_path = key, .client_ca_path = cert};
     XPL_TRY(xpl_rpc_tls_new(&o, &t, NULL));
     const xpl_status_t st = xpl_rpc_tls_reload(t, NULL);
-    CHECK(xpl_rpc_tls_get_loads(t) == (st == XPL_OK ? 2 : 1));
+    CHECK_EQ(xpl_rpc_tls_get_loads(t), st == XPL_OK ? 2 : 1);
     xpl_rpc_tls_free(t);
     return st;
 }
@@ -124,20 +124,20 @@ static void write_file(const char *name, const char *text) {
 }
 
 static void sweep(const char *name, xpl_status_t (*scenario)(void)) {
-    CHECK_EQ(scenario(), XPL_OK);
+    CHECK_OK(scenario(), NULL);
     xpl_fault_reset();
-    CHECK_EQ(scenario(), XPL_OK);
+    CHECK_OK(scenario(), NULL);
     const uint64_t n = xpl_fault_count();
     const int64_t live = xpl_fault_live();
     CHECK(n > 0);
     for (uint64_t i = 0; i < n; i++) {
         xpl_fault_reset();
         xpl_fault_fail_on(i);
-        CHECK_EQ(scenario(), XPL_RESOURCE_EXHAUSTED);
+        CHECK_STATUS(scenario(), XPL_RESOURCE_EXHAUSTED, NULL);
         CHECK_EQ(xpl_fault_live(), live);
     }
     xpl_fault_reset();
-    CHECK_EQ(scenario(), XPL_OK);
+    CHECK_OK(scenario(), NULL);
     printf("%s: %llu allocations\n", name, (unsigned long long)n);
 }
 
@@ -192,17 +192,17 @@ static void start(struct server *s) {
     struct xpl_rpc_channel_options c = {.size = sizeof c};
     char target[32];
     int port = 0;
-    CHECK_EQ(xpl_rpc_health_new(m, 3, &s->health, NULL), XPL_OK);
-    CHECK_EQ(xpl_rpc_reflection_new(set, m, 3, &s->reflection, NULL), XPL_OK);
+    CHECK_OK(xpl_rpc_health_new(m, 3, &s->health, NULL), NULL);
+    CHECK_OK(xpl_rpc_reflection_new(set, m, 3, &s->reflection, NULL), NULL);
     xpl_rpc_health_get_methods(s->health, m + 3);
     xpl_rpc_reflection_get_methods(s->reflection, m + 3 + XPL_RPC_HEALTH_METHODS);
-    CHECK_EQ(xpl_rpc_queue_new(&s->queue, NULL), XPL_OK);
-    CHECK_EQ(xpl_rpc_server_new(s->queue, m, sizeof m / sizeof *m, &o, &s->server, NULL), XPL_OK);
-    CHECK_EQ(xpl_rpc_server_listen(s->server, "127.0.0.1:0", NULL, &port, NULL), XPL_OK);
-    CHECK_EQ(xpl_rpc_server_start(s->server, NULL), XPL_OK);
+    CHECK_OK(xpl_rpc_queue_new(&s->queue, NULL), NULL);
+    CHECK_OK(xpl_rpc_server_new(s->queue, m, sizeof m / sizeof *m, &o, &s->server, NULL), NULL);
+    CHECK_OK(xpl_rpc_server_listen(s->server, "127.0.0.1:0", NULL, &port, NULL), NULL);
+    CHECK_OK(xpl_rpc_server_start(s->server, NULL), NULL);
     snprintf(target, sizeof target, "127.0.0.1:%d", port);
     c.target = target;
-    CHECK_EQ(xpl_rpc_channel_open(&c, &s->channel, NULL), XPL_OK);
+    CHECK_OK(xpl_rpc_channel_open(&c, &s->channel, NULL), NULL);
 }
 
 static void stop(struct server *s) {
@@ -222,9 +222,9 @@ static xpl_status_t call(const struct server *s, const char *path, const char *r
     struct xpl_rpc_reply r = {0};
     xpl_status_t rc;
     bool more = true;
-    CHECK_EQ(xpl_rpc_stream_open(s->channel, path, (xpl_bytes_t){(const uint8_t *)request, n}, &o,
+    CHECK_OK(xpl_rpc_stream_open(s->channel, path, (xpl_bytes_t){(const uint8_t *)request, n}, &o,
                                  &st, NULL),
-             XPL_OK);
+             NULL);
     do {
         rc = xpl_rpc_stream_next(st, &r, &more, NULL);
     } while (rc == XPL_OK && more && !endless);
@@ -263,9 +263,9 @@ static void sweep_server(void) {
     big = xpl_rpc_blob_take(bytes, 100000);
     CHECK(big);
     start(&s);
-    CHECK_EQ(call(&s, "/f.F/Arm", "\xff", 1, false), XPL_OK);
+    CHECK_OK(call(&s, "/f.F/Arm", "\xff", 1, false), NULL);
     scenario(&s);
-    CHECK_EQ(call(&s, "/f.F/Arm", "\xff", 1, false), XPL_OK);
+    CHECK_OK(call(&s, "/f.F/Arm", "\xff", 1, false), NULL);
     const unsigned long long n = used;
     CHECK(n > 10 && n < 200);
     // More rounds than a method has calls armed: one that lost a place with each failure would run
@@ -273,11 +273,11 @@ static void sweep_server(void) {
     for (int round = 0; round < 20; round++)
         for (unsigned i = 0; i < n; i++) {
             const char which = (char)i;
-            CHECK_EQ(call(&s, "/f.F/Arm", &which, 1, false), XPL_OK);
+            CHECK_OK(call(&s, "/f.F/Arm", &which, 1, false), NULL);
             scenario(&s);
         }
-    CHECK_EQ(call(&s, "/f.F/Arm", "\xff", 1, false), XPL_OK);
-    CHECK_EQ(call(&s, "/f.F/Answer", "x", 1, false), XPL_OK);
+    CHECK_OK(call(&s, "/f.F/Arm", "\xff", 1, false), NULL);
+    CHECK_OK(call(&s, "/f.F/Answer", "x", 1, false), NULL);
     stop(&s);
     xpl_rpc_blob_unref(big);
     printf("server: %llu allocations\n", n);

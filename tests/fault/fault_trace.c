@@ -77,18 +77,18 @@ int main(void) {
     const xpl_bytes_t profile = {space.p, space.n};
     xpl_fault_reset();
     const int64_t live = xpl_fault_live();
-    CHECK_EQ(run(profile, &want), XPL_OK);
+    CHECK_OK(run(profile, &want), NULL);
     const uint64_t n = xpl_fault_count();
     CHECK(n > 10);
     for (uint64_t i = 0; i < n; i++) {
         xpl_fault_reset();
         xpl_fault_fail_on(i);
-        CHECK_EQ(run(profile, &got), XPL_RESOURCE_EXHAUSTED);
+        CHECK_STATUS(run(profile, &got), XPL_RESOURCE_EXHAUSTED, NULL);
         CHECK_EQ(xpl_fault_live(), live);
     }
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
-    CHECK_EQ(run(profile, &got), XPL_OK);
+    CHECK_OK(run(profile, &got), NULL);
     CHECK_EQ(got, want);
     xpl_buf_fini(&space);
     return 0;

@@ -45,7 +45,7 @@ static void test(struct xpl_buf space, int what) {
     struct xpl_buf want, got;
     xpl_fault_reset();
     const int64_t live = xpl_fault_live();
-    CHECK_EQ(run(&space, what, &want), XPL_OK);
+    CHECK_OK(run(&space, what, &want), NULL);
     const uint64_t n = xpl_fault_count();
     CHECK(n > 20);
     for (uint64_t i = 0; i < n; i++) {
@@ -58,8 +58,8 @@ static void test(struct xpl_buf space, int what) {
     }
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
-    CHECK_EQ(run(&space, what, &got), XPL_OK);
-    CHECK(got.n == want.n && memcmp(got.p, want.p, want.n) == 0);
+    CHECK_OK(run(&space, what, &got), NULL);
+    CHECK_BYTES(got.p, got.n, want.p, want.n);
     xpl_buf_fini(&got);
     xpl_buf_fini(&want);
     xpl_buf_fini(&space);

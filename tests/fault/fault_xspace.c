@@ -129,9 +129,9 @@ static xpl_status_t run(const struct xpl_buf *bytes, uint64_t *ret) {
     xpl_arena_init(&a, 1 << 24);
     *ret = 0;
     xpl_status_t st = xpl_xspace_open((xpl_bytes_t){bytes->p, bytes->n}, &a, &exec, &xs, &err);
-    CHECK((st == XPL_OK) == (xs != NULL));
+    CHECK_EQ(st == XPL_OK, xs != NULL);
     if (st == XPL_OK) st = xpl_groups_build(xs, &a, &exec, &g, &err);
-    CHECK((st == XPL_OK) == (g != NULL));
+    CHECK_EQ(st == XPL_OK, g != NULL);
     CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
     if (st == XPL_OK) st = digest(xs, g, &err, ret);
     xpl_arena_fini(&a);
@@ -145,19 +145,19 @@ static void fail_each(void (*device)(struct xpl_buf *)) {
     device(&space);
     const int64_t live = xpl_fault_live();
     xpl_fault_reset();
-    CHECK_EQ(run(&space, &want), XPL_OK);
+    CHECK_OK(run(&space, &want), NULL);
     const uint64_t n = xpl_fault_count();
     CHECK(n > 10);
     for (uint64_t i = 0; i < n; i++) {
         xpl_fault_reset();
         xpl_fault_fail_on(i);
-        CHECK_EQ(run(&space, &got), XPL_RESOURCE_EXHAUSTED);
+        CHECK_STATUS(run(&space, &got), XPL_RESOURCE_EXHAUSTED, NULL);
         CHECK_EQ(xpl_fault_live(), live);
     }
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
-    CHECK_EQ(run(&space, &got), XPL_OK);
-    CHECK(got == want);
+    CHECK_OK(run(&space, &got), NULL);
+    CHECK_EQ(got, want);
     xpl_buf_fini(&space);
 }
 

@@ -78,8 +78,8 @@ static void exec_daemon(const char *log, const char *logdir, const char *state_d
     _exit(127);
 }
 
-struct daemon_proc start_daemon(const char *logdir, const char *state_dir,
-                                const char *const *more) {
+static struct daemon_proc fork_daemon(const char *logdir, const char *state_dir,
+                                      const char *const *more) {
     static int counter;
     struct daemon_proc d = {0};
     (void)snprintf(d.log_path, sizeof d.log_path, "%s/daemon-%d.log", state_dir, counter++);
@@ -87,6 +87,12 @@ struct daemon_proc start_daemon(const char *logdir, const char *state_dir,
     d.pid = fork();
     CHECK(d.pid >= 0);
     if (d.pid == 0) exec_daemon(d.log_path, logdir, state_dir, more);
+    return d;
+}
+
+struct daemon_proc start_daemon(const char *logdir, const char *state_dir,
+                                const char *const *more) {
+    struct daemon_proc d = fork_daemon(logdir, state_dir, more);
     bool worker = false, http = false;
     for (size_t i = 0; more && more[i]; i++) {
         worker = worker || strcmp(more[i], "--xprof-worker") == 0;
@@ -106,8 +112,8 @@ struct daemon_proc start_daemon(const char *logdir, const char *state_dir,
     return d;
 }
 
-int stop_daemon(struct daemon_proc *d) {
-    CHECK_EQ(kill(d->pid, SIGTERM), 0);
+// The exit status; aborts the test when there is none within 20 s.
+static int wait_for_exit(struct daemon_proc *d) {
     for (int i = 0; i < 400; i++) {
         int status;
         const pid_t got = waitpid(d->pid, &status, WNOHANG);
@@ -123,6 +129,17 @@ int stop_daemon(struct daemon_proc *d) {
     (void)kill(d->pid, SIGKILL);
     FAIL_TEST("the daemon does not stop");
     return -1;
+}
+
+int stop_daemon(struct daemon_proc *d) {
+    CHECK_EQ(kill(d->pid, SIGTERM), 0);
+    return wait_for_exit(d);
+}
+
+int run_refused_daemon(const char *logdir, const char *state_dir, const char *const *more,
+                       struct daemon_proc *ret) {
+    *ret = fork_daemon(logdir, state_dir, more);
+    return wait_for_exit(ret);
 }
 
 void kill_daemon(struct daemon_proc *d, int signal) {

@@ -21,6 +21,9 @@ const char *make_dir(void);
 // Starts xplaned (the program named by $XPLANED) with these arguments, a free port, and waits until
 // it listens.  The list ends with NULL.
 struct daemon_proc start_daemon(const char *logdir, const char *state_dir, const char *const *more);
+// A daemon that must not start: its exit status, within 20 s; what it said is in its log.
+int run_refused_daemon(const char *logdir, const char *state_dir, const char *const *more,
+                       struct daemon_proc *ret);
 // SIGTERM, waits at most 20 s; returns the exit status.
 int stop_daemon(struct daemon_proc *d);
 void kill_daemon(struct daemon_proc *d, int signal);

@@ -621,6 +621,40 @@ static void scenario_unix(void) {
     CHECK(access(address + strlen("unix:"), F_OK) != 0);
 }
 
+// A component that cannot start: the daemon says why, takes down what runs already, and exits 1.
+// The sanitizers see what is left behind.
+static void scenario_unwind(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    add_session(dir, "run", "vm", any_profile());
+    char listen[400], path[300];
+    (void)snprintf(path, sizeof path, "%s/x.sock", state);
+    (void)snprintf(listen, sizeof listen, "unix:%s,unix:/nonexistent/x", path);
+    const struct {
+        const char *const args[6];
+        const char *why;
+    } cases[] = {
+        {{"--logdir", "/nonexistent/dir", NULL}, "cannot start: /nonexistent/dir"},
+        {{"--token-file", "/nonexistent/token", NULL}, "cannot start: --token-file"},
+        {{"--tls-cert", "/nonexistent/c", "--tls-key", "/nonexistent/k", NULL}, "cannot start: "},
+        {{"--listen", listen, NULL}, "cannot start: /nonexistent/x"},
+        {{"--listen", "192.0.2.1:0", NULL}, "cannot start: --listen 192.0.2.1:0"},
+        {{"--xprof-worker", "unix:/nonexistent/x", NULL}, "cannot start: /nonexistent/x"},
+        {{"--xprof-worker", "192.0.2.1:0", NULL}, "cannot start: --xprof-worker 192.0.2.1:0"},
+        {{"--http", "nowhere", NULL}, "cannot start: --http nowhere"},
+        {{"--http", "127.0.0.1:0,127.0.0.1:99999", NULL}, "there is no such port"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct daemon_proc d;
+        CHECK_EQ(run_refused_daemon(dir, state, cases[i].args, &d), 1);
+        CHECK(log_has(&d, cases[i].why));
+        CHECK(access(path, F_OK) != 0); // the socket that was bound before
+    }
+    // Nothing that is left stands in the way of the next one.
+    struct daemon_proc d = start_daemon(dir, state, NULL);
+    CHECK_EQ(ask_at(d.address, NULL), 0);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
 static void scenario_token(void) {
     const char *dir = make_dir(), *state = make_dir();
     add_session(dir, "run", "vm", any_profile());
@@ -812,16 +846,17 @@ int main(int argc, char **argv) {
         const char *name;
         void (*run)(void);
     } scenarios[] = {
-        {"answers", scenario_answers},   {"errors", scenario_errors},
-        {"restart", scenario_restart},   {"kill", scenario_kill},
-        {"two", scenario_two_daemons},   {"files", scenario_files},
-        {"limits", scenario_limits},     {"cancel", scenario_cancel},
-        {"drain", scenario_drain},       {"idle_clients", scenario_idle_clients},
-        {"reload", scenario_reload},     {"prefetch", scenario_prefetch},
-        {"watch", scenario_watch},       {"worker", scenario_worker},
-        {"unix", scenario_unix},         {"token", scenario_token},
-        {"readonly", scenario_readonly}, {"traversal", scenario_traversal},
-        {"storm", scenario_storm},       {"busy", scenario_busy},
+        {"answers", scenario_answers},     {"errors", scenario_errors},
+        {"restart", scenario_restart},     {"kill", scenario_kill},
+        {"two", scenario_two_daemons},     {"files", scenario_files},
+        {"limits", scenario_limits},       {"cancel", scenario_cancel},
+        {"drain", scenario_drain},         {"idle_clients", scenario_idle_clients},
+        {"reload", scenario_reload},       {"prefetch", scenario_prefetch},
+        {"watch", scenario_watch},         {"worker", scenario_worker},
+        {"unix", scenario_unix},           {"unwind", scenario_unwind},
+        {"token", scenario_token},         {"readonly", scenario_readonly},
+        {"traversal", scenario_traversal}, {"storm", scenario_storm},
+        {"busy", scenario_busy},
     };
     CHECK_EQ(argc, 2);
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {

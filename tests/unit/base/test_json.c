@@ -124,7 +124,7 @@ static void test_random_numbers(void) {
         if (!isfinite(v)) continue;
         char want[64];
         const char *got = gviz(v);
-        CHECK(strtod(got, NULL) == v);
+        CHECK_REAL(strtod(got, NULL), v, 0);
         CHECK(strpbrk(got, ".e"));
         shortest_by_printf(v, want);
         size_t digits_want = 0, digits_got = 0;
@@ -155,7 +155,7 @@ static void check_fixed(double v, int decimals) {
     }
     out[n] = 0;
     (void)snprintf(want, sizeof want, "%.*f", decimals, v);
-    CHECK(strcmp(out, want) == 0);
+    CHECK_STR(out, want);
 }
 
 static void test_fixed(void) {

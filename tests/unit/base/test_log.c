@@ -17,7 +17,8 @@ static char output[8 << 20];
 static int ready[2];
 static const char *logged_by(void (*body)(void), bool hold) {
     int fds[2];
-    CHECK(pipe(fds) == 0 && pipe(ready) == 0);
+    CHECK_EQ(pipe(fds), 0);
+    CHECK_EQ(pipe(ready), 0);
     const pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
@@ -37,7 +38,7 @@ static const char *logged_by(void (*body)(void), bool hold) {
     (void)close(fds[0]);
     (void)close(ready[0]);
     int status = 0;
-    CHECK(waitpid(child, &status, 0) == child);
+    CHECK_EQ(waitpid(child, &status, 0), child);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
         (void)fprintf(stderr, "%s", output);
         FAIL_TEST("the child failed");
@@ -296,7 +297,8 @@ static void test_threads(void) {
         at = after_time(at);
         CHECK_EQ(sscanf(at, "level=info topic=many msg=m thread=%d line=%d%n", &thread, &line, &n),
                  2);
-        CHECK(n > 0 && at[n] == '\n');
+        CHECK(n > 0);
+        CHECK_EQ(at[n], '\n');
         CHECK(thread >= 0 && thread < THREADS);
         CHECK_EQ(line, next[thread]++);
         at += n + 1;

@@ -95,12 +95,12 @@ static void test_golden(void) {
         for (unsigned kind = 0; kind < N_KINDS; kind++) {
             make(r, n, kind);
             xpl_std_sort(r, n, sizeof *r, is_less, NULL);
-            CHECK(digest(r, n) == golden[i].sorted[kind]);
+            CHECK_EQ(digest(r, n), golden[i].sorted[kind]);
             for (size_t k = 1; k < n; k++)
                 CHECK(r[k - 1].key <= r[k].key);
             make(r, n, kind);
             xpl_std_partial_sort(r, n / 3 + 1, n, sizeof *r, is_less, NULL);
-            CHECK(digest(r, n) == golden[i].partial[kind]);
+            CHECK_EQ(digest(r, n), golden[i].partial[kind]);
             for (size_t k = 1; k < n; k++)
                 CHECK(k <= n / 3 ? r[k - 1].key <= r[k].key : r[n / 3].key <= r[k].key);
         }

@@ -8,12 +8,12 @@
 static const xpl_str_t NONE = {NULL, 0};
 
 static void test_compare(void) {
-    CHECK(xpl_str_eq(NONE, XPL_STR("")));
-    CHECK(xpl_str_eq(XPL_STR("ab"), XPL_STR("ab")));
+    CHECK_STR(NONE, "");
+    CHECK_STR(XPL_STR("ab"), "ab");
     CHECK(!xpl_str_eq(XPL_STR("ab"), XPL_STR("a")));
     CHECK(!xpl_str_eq(XPL_STR("ab"), XPL_STR("aB")));
-    CHECK(xpl_str_eq(XPL_STR("a\0b"), XPL_STR("a\0b")) &&
-          !xpl_str_eq(XPL_STR("a\0b"), XPL_STR("a\0c")));
+    CHECK_STR(XPL_STR("a\0b"), XPL_STR("a\0b"));
+    CHECK(!xpl_str_eq(XPL_STR("a\0b"), XPL_STR("a\0c")));
     CHECK_EQ(xpl_str_from("abc").len, 3);
     CHECK_EQ(XPL_STR("a\0b").len, 3);
 

@@ -47,10 +47,12 @@ static void test_check(void) {
     const xpl_bytes_t x = {b.p, b.n};
     struct xpl_check c;
     for (size_t size = 1; size <= x.len; size++) {
-        CHECK_EQ(check_in_pieces(x, size, &c), XPL_OK);
-        CHECK(c.counts.planes == 2 && c.counts.lines == 6 && c.counts.events == 24);
+        CHECK_OK(check_in_pieces(x, size, &c), NULL);
+        CHECK_EQ(c.counts.planes, 2);
+        CHECK_EQ(c.counts.lines, 6);
+        CHECK_EQ(c.counts.events, 24);
         CHECK_EQ(c.counts.bytes, x.len);
-        CHECK(strcmp(c.hostname, "the-host") == 0);
+        CHECK_STR(c.hostname, "the-host");
     }
     // Every proper prefix is cut off, unless it ends between two fields.
     size_t whole = 0;
@@ -60,7 +62,7 @@ static void test_check(void) {
     CHECK_EQ(whole, 2 * 3); // after the first plane, the second, the first host name
     // A plane that claims one byte more than there is, and one whose line does.
     b.p[1]++;
-    CHECK_EQ(check_in_pieces(x, 5, &c), XPL_DATA_LOSS);
+    CHECK_STATUS(check_in_pieces(x, 5, &c), XPL_DATA_LOSS, NULL);
     xpl_buf_fini(&b);
     // A line that is longer than its plane, and a tag that does not end within its plane, are seen
     // where they are, not at the end of it all.
@@ -77,19 +79,20 @@ static void test_check(void) {
                                                                      ? sizeof beyond[i] - at
                                                                      : size},
                                    NULL);
-            CHECK_EQ(st, XPL_DATA_LOSS);
+            CHECK_STATUS(st, XPL_DATA_LOSS, NULL);
             CHECK_EQ(c.walk.at, 2);
         }
     static const uint8_t group[] = {0x0b};
-    CHECK_EQ(check_in_pieces((xpl_bytes_t){group, 1}, 1, &c), XPL_DATA_LOSS);
+    CHECK_STATUS(check_in_pieces((xpl_bytes_t){group, 1}, 1, &c), XPL_DATA_LOSS, NULL);
     // A tag and a length of ten bytes each are fine, one more is not.
     static const uint8_t longest[] = {0xa2, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0,
                                       0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0};
     for (size_t size = 1; size <= sizeof longest; size++)
-        CHECK_EQ(check_in_pieces((xpl_bytes_t){longest, sizeof longest}, size, &c), XPL_OK);
+        CHECK_OK(check_in_pieces((xpl_bytes_t){longest, sizeof longest}, size, &c), NULL);
     static const uint8_t endless[] = {0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
                                       0x80, 0x80, 0x80, 0x80, 0x80};
-    CHECK_EQ(check_in_pieces((xpl_bytes_t){endless, sizeof endless}, 1, &c), XPL_DATA_LOSS);
+    CHECK_STATUS(check_in_pieces((xpl_bytes_t){endless, sizeof endless}, 1, &c), XPL_DATA_LOSS,
+                 NULL);
 }
 
 // Lines of many events: short ones are counted where they lie, long ones and those that are cut
@@ -111,10 +114,12 @@ static void test_check_long_lines(void) {
     mk_close(&b, 1, &plane);
     const xpl_bytes_t x = {b.p, b.n};
     for (size_t size = 1; size <= x.len; size += size < 400 ? 1 : 331) {
-        CHECK_EQ(check_in_pieces(x, size, &c), XPL_OK);
-        CHECK(c.counts.planes == 1 && c.counts.lines == 3 && c.counts.events == n_events);
+        CHECK_OK(check_in_pieces(x, size, &c), NULL);
+        CHECK_EQ(c.counts.planes, 1);
+        CHECK_EQ(c.counts.lines, 3);
+        CHECK_EQ(c.counts.events, n_events);
     }
-    CHECK_EQ(check_in_pieces(x, x.len, &c), XPL_OK);
+    CHECK_OK(check_in_pieces(x, x.len, &c), NULL);
     // A changed byte gives the same verdict, at the same place, in one piece and in small ones.
     for (size_t at = 0; at < x.len; at += 3) {
         struct xpl_check cut;
@@ -153,8 +158,10 @@ static void test_reply(void) {
             CHECK(xpl_capture_reply_put(
                 &r, (xpl_bytes_t){answer.p + at, answer.n - at < size ? answer.n - at : size}));
         CHECK(xpl_capture_reply_end(&r) && r.empty_trace);
-        CHECK(got.n == 2 * x.n && r.xspace_bytes == got.n);
-        CHECK(memcmp(got.p, x.p, x.n) == 0 && memcmp(got.p + x.n, x.p, x.n) == 0);
+        CHECK_EQ(got.n, 2 * x.n);
+        CHECK_EQ(r.xspace_bytes, got.n);
+        CHECK_BYTES(got.p, x.n, x.p, x.n);
+        CHECK_BYTES(got.p + x.n, x.n, x.p, x.n);
         xpl_buf_fini(&got);
     }
     xpl_buf_fini(&answer);
@@ -177,7 +184,7 @@ static void test_names(void) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         CHECK_EQ(xpl_profile_writer_safe_name(out, xpl_str_from(names[i].given)),
                  strlen(names[i].safe));
-        CHECK(strcmp(out, names[i].safe) == 0);
+        CHECK_STR(out, names[i].safe);
     }
     char longest[400];
     memset(longest, 'x', sizeof longest);
@@ -185,12 +192,12 @@ static void test_names(void) {
              XPL_PROFILE_WRITER_MAX_NAME);
     static const char *const bad[] = {"", ".", "..", ".x", "a/b", "a b", "a\n", "\xc3\xa4"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        CHECK_EQ(xpl_profile_writer_check_session(xpl_str_from(bad[i]), NULL),
-                 XPL_INVALID_ARGUMENT);
-    CHECK_EQ(xpl_profile_writer_check_session((xpl_str_t){longest, XPL_PROFILE_WRITER_MAX_NAME + 1},
-                                              NULL),
-             XPL_INVALID_ARGUMENT);
-    CHECK_EQ(xpl_profile_writer_check_session(XPL_STR("2026_11_21_14_05_09"), NULL), XPL_OK);
+        CHECK_STATUS(xpl_profile_writer_check_session(xpl_str_from(bad[i]), NULL),
+                     XPL_INVALID_ARGUMENT, NULL);
+    CHECK_STATUS(xpl_profile_writer_check_session(
+                     (xpl_str_t){longest, XPL_PROFILE_WRITER_MAX_NAME + 1}, NULL),
+                 XPL_INVALID_ARGUMENT, NULL);
+    CHECK_OK(xpl_profile_writer_check_session(XPL_STR("2026_11_21_14_05_09"), NULL), NULL);
 }
 
 // ---- files ----
@@ -201,7 +208,7 @@ static struct xpl_session_writer *open_session(const char *name, bool fresh) {
     const struct xpl_session_writer_options o = {
         .size = sizeof o, .logdir = logdir, .name = xpl_str_from(name), .fresh = fresh};
     struct xpl_session_writer *s = NULL;
-    CHECK_EQ(xpl_session_writer_open(&o, &s, NULL), XPL_OK);
+    CHECK_OK(xpl_session_writer_open(&o, &s, NULL), NULL);
     return s;
 }
 
@@ -210,7 +217,7 @@ static struct xpl_profile_writer *begin(struct xpl_session_writer *s, const char
     const struct xpl_profile_writer_options o = {
         .size = sizeof o, .host = xpl_str_from(host), .flags = flags, .max_bytes = max};
     struct xpl_profile_writer *in = NULL;
-    CHECK_EQ(xpl_profile_writer_begin(s, &o, &in, NULL), XPL_OK);
+    CHECK_OK(xpl_profile_writer_begin(s, &o, &in, NULL), NULL);
     return in;
 }
 
@@ -220,48 +227,49 @@ static void test_intake(void) {
     struct xpl_session_writer *const s = open_session("run", false);
     struct xpl_profile_writer_file f;
     struct xpl_profile_writer *in = begin(s, "a:1", 0, 0);
-    CHECK_EQ(xpl_profile_writer_put(in, x, NULL), XPL_OK);
+    CHECK_OK(xpl_profile_writer_put(in, x, NULL), NULL);
     CHECK_EQ(xpl_profile_writer_get_bytes(in), x.len);
-    CHECK_EQ(xpl_profile_writer_commit(in, &f, NULL), XPL_OK);
-    CHECK(strcmp(f.name, "a_1") == 0 && f.counts.events == 24);
+    CHECK_OK(xpl_profile_writer_commit(in, &f, NULL), NULL);
+    CHECK_STR(f.name, "a_1");
+    CHECK_EQ(f.counts.events, 24);
     // The same host again: refused, or another name; the same through a second view of the session.
     in = begin(s, "a:1", 0, 0);
-    CHECK_EQ(xpl_profile_writer_put(in, x, NULL), XPL_OK);
-    CHECK_EQ(xpl_profile_writer_commit(in, NULL, NULL), XPL_ALREADY_EXISTS);
+    CHECK_OK(xpl_profile_writer_put(in, x, NULL), NULL);
+    CHECK_STATUS(xpl_profile_writer_commit(in, NULL, NULL), XPL_ALREADY_EXISTS, NULL);
     struct xpl_session_writer *const again = open_session("run", false);
     in = begin(again, "a:1", XPL_PROFILE_WRITER_UNIQUE, 0);
-    CHECK_EQ(xpl_profile_writer_put(in, x, NULL), XPL_OK);
-    CHECK_EQ(xpl_profile_writer_commit(in, &f, NULL), XPL_OK);
-    CHECK(strcmp(f.name, "a_1_2") == 0);
+    CHECK_OK(xpl_profile_writer_put(in, x, NULL), NULL);
+    CHECK_OK(xpl_profile_writer_commit(in, &f, NULL), NULL);
+    CHECK_STR(f.name, "a_1_2");
     CHECK_EQ(entries(xpl_session_writer_get_path(s)), 2);
-    CHECK_EQ(xpl_profile_writer_note(s, "capture", ".json", x, NULL), XPL_OK);
-    CHECK_EQ(xpl_profile_writer_note(s, "capture", ".json", x, NULL), XPL_OK);
+    CHECK_OK(xpl_profile_writer_note(s, "capture", ".json", x, NULL), NULL);
+    CHECK_OK(xpl_profile_writer_note(s, "capture", ".json", x, NULL), NULL);
     CHECK_EQ(faccessat(xpl_session_writer_get_fd(s), "capture_2.json", R_OK, 0), 0);
     // Nothing, half of it, too much, no events: nothing is left.
     static const uint8_t no_events[] = {0x0a, 0};
-    CHECK_EQ(xpl_profile_writer_commit(begin(s, "b", 0, 0), NULL, NULL), XPL_DATA_LOSS);
+    CHECK_STATUS(xpl_profile_writer_commit(begin(s, "b", 0, 0), NULL, NULL), XPL_DATA_LOSS, NULL);
     in = begin(s, "b", 0, 0);
-    CHECK_EQ(xpl_profile_writer_put(in, (xpl_bytes_t){x.ptr, x.len - 1}, NULL), XPL_OK);
-    CHECK_EQ(xpl_profile_writer_commit(in, NULL, NULL), XPL_DATA_LOSS);
+    CHECK_OK(xpl_profile_writer_put(in, (xpl_bytes_t){x.ptr, x.len - 1}, NULL), NULL);
+    CHECK_STATUS(xpl_profile_writer_commit(in, NULL, NULL), XPL_DATA_LOSS, NULL);
     in = begin(s, "b", 0, x.len - 1);
-    CHECK_EQ(xpl_profile_writer_put(in, x, NULL), XPL_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(xpl_profile_writer_put(in, x, NULL), XPL_RESOURCE_EXHAUSTED, NULL);
     xpl_profile_writer_abort(in);
     in = begin(s, "b", 0, 0);
-    CHECK_EQ(xpl_profile_writer_put(in, (xpl_bytes_t){no_events, 2}, NULL), XPL_OK);
-    CHECK_EQ(xpl_profile_writer_commit(in, NULL, NULL), XPL_FAILED_PRECONDITION);
+    CHECK_OK(xpl_profile_writer_put(in, (xpl_bytes_t){no_events, 2}, NULL), NULL);
+    CHECK_STATUS(xpl_profile_writer_commit(in, NULL, NULL), XPL_FAILED_PRECONDITION, NULL);
     in = begin(s, "b", XPL_PROFILE_WRITER_ALLOW_IDLE, 0);
-    CHECK_EQ(xpl_profile_writer_put(in, (xpl_bytes_t){no_events, 2}, NULL), XPL_OK);
-    CHECK_EQ(xpl_profile_writer_commit(in, NULL, NULL), XPL_OK);
+    CHECK_OK(xpl_profile_writer_put(in, (xpl_bytes_t){no_events, 2}, NULL), NULL);
+    CHECK_OK(xpl_profile_writer_commit(in, NULL, NULL), NULL);
     CHECK_EQ(entries(xpl_session_writer_get_path(s)), 5);
     // A fresh session gets another name, and vanishes unused.
     struct xpl_session_writer *const fresh = open_session("run", true);
-    CHECK(strcmp(xpl_session_writer_get_name(fresh), "run_2") == 0);
+    CHECK_STR(xpl_session_writer_get_name(fresh), "run_2");
     xpl_session_writer_close(fresh);
     // From a file: the one just written.
     const int fd = openat(xpl_session_writer_get_fd(s), "a_1.xplane.pb", O_RDONLY | O_CLOEXEC);
     in = begin(s, "c", 0, 0);
-    CHECK_EQ(xpl_profile_writer_put_fd(in, fd, NULL), XPL_OK);
-    CHECK_EQ(xpl_profile_writer_commit(in, &f, NULL), XPL_OK);
+    CHECK_OK(xpl_profile_writer_put_fd(in, fd, NULL), NULL);
+    CHECK_OK(xpl_profile_writer_commit(in, &f, NULL), NULL);
     CHECK_EQ(f.counts.bytes, x.len);
     (void)close(fd);
     xpl_session_writer_undo(again);
@@ -281,8 +289,8 @@ static void test_intake_race(void) {
     xpl_session_writer_close(maker);
     CHECK_EQ(entries(logdir), 0);
     struct xpl_profile_writer *const in = begin(other, "h", 0, 0);
-    CHECK_EQ(xpl_profile_writer_put(in, (xpl_bytes_t){b.p, b.n}, NULL), XPL_OK);
-    CHECK_EQ(xpl_profile_writer_commit(in, NULL, NULL), XPL_OK);
+    CHECK_OK(xpl_profile_writer_put(in, (xpl_bytes_t){b.p, b.n}, NULL), NULL);
+    CHECK_OK(xpl_profile_writer_commit(in, NULL, NULL), NULL);
     CHECK_EQ(entries(xpl_session_writer_get_path(other)), 1);
     xpl_session_writer_undo(other);
     xpl_session_writer_close(other);
@@ -298,6 +306,6 @@ int main(void) {
     CHECK(mkdtemp(logdir));
     test_intake();
     test_intake_race();
-    CHECK(rmdir(logdir) == 0);
+    CHECK_EQ(rmdir(logdir), 0);
     return 0;
 }

@@ -19,9 +19,9 @@ static struct profile *open_profile(struct xpl_buf space) {
     CHECK(p);
     *p = (struct profile){.bytes = space, .exec = xpl_exec_serial()};
     xpl_arena_init(&p->arena, 1 << 26);
-    CHECK_EQ(xpl_xspace_open((xpl_bytes_t){space.p, space.n}, &p->arena, &p->exec, &p->xs, &err),
-             XPL_OK);
-    CHECK_EQ(xpl_hlo_map_new(p->xs, 1 << 26, &p->map, &err), XPL_OK);
+    CHECK_OK(xpl_xspace_open((xpl_bytes_t){space.p, space.n}, &p->arena, &p->exec, &p->xs, &err),
+             &err);
+    CHECK_OK(xpl_hlo_map_new(p->xs, 1 << 26, &p->map, &err), &err);
     return p;
 }
 static void close_profile(struct profile *p) {
@@ -42,7 +42,7 @@ static bool find(struct profile *p, uint64_t program, const char *name,
                  struct xpl_hlo_instruction *ret) {
     struct xpl_error err = {0};
     bool found;
-    CHECK_EQ(xpl_hlo_map_find(p->map, program, xpl_str_from(name), ret, &found, &err), XPL_OK);
+    CHECK_OK(xpl_hlo_map_find(p->map, program, xpl_str_from(name), ret, &found, &err), &err);
     return found;
 }
 static struct xpl_hlo_instruction get(struct profile *p, const char *name) {
@@ -50,13 +50,10 @@ static struct xpl_hlo_instruction get(struct profile *p, const char *name) {
     CHECK(find(p, 7, name, &in));
     return in;
 }
-static bool is(xpl_str_t s, const char *want) {
-    return xpl_str_eq(s, xpl_str_from(want));
-}
 static bool is_training(struct profile *p) {
     struct xpl_error err = {0};
     bool ret;
-    CHECK_EQ(xpl_hlo_map_is_training(p->map, &p->exec, &ret, &err), XPL_OK);
+    CHECK_OK(xpl_hlo_map_is_training(p->map, &p->exec, &ret, &err), &err);
     return ret;
 }
 
@@ -74,9 +71,11 @@ static void programs_are_listed_by_id(void) {
     size_t n;
     const struct xpl_hlo_program *const v = xpl_hlo_map_programs(f->map, &n);
     CHECK_EQ(n, 3);
-    CHECK(v[0].program_id == 20 && is(v[0].name, "jit_step"));
-    CHECK(v[1].program_id == 300 && is(v[1].name, "late"));
-    CHECK(v[2].program_id == UINT64_MAX);
+    CHECK_EQ(v[0].program_id, 20);
+    CHECK_STR(v[0].name, "jit_step");
+    CHECK_EQ(v[1].program_id, 300);
+    CHECK_STR(v[1].name, "late");
+    CHECK_EQ(v[2].program_id, UINT64_MAX);
     struct xpl_hlo_instruction in;
     CHECK(find(f, 20, "fusion.1", &in));
     CHECK(!find(f, 20, "fusion.9", &in));
@@ -89,25 +88,31 @@ static void programs_are_listed_by_id(void) {
 static void an_instruction_is_described(void) {
     struct profile *const f = open_module(mk_training_module("m"));
     const struct xpl_hlo_instruction fusion = get(f, "fusion.1"), dot = get(f, "dot.2");
-    CHECK(is(fusion.category, "loop fusion") && is(fusion.opcode, "fusion"));
-    CHECK(is(fusion.deduplicated_name, "fusion.0") && is(fusion.op_name, "jit(f)/layer/add"));
-    CHECK(is(dot.category, "dot") && !dot.has_children && fusion.has_children);
+    CHECK_STR(fusion.category, "loop fusion");
+    CHECK_STR(fusion.opcode, "fusion");
+    CHECK_STR(fusion.deduplicated_name, "fusion.0");
+    CHECK_STR(fusion.op_name, "jit(f)/layer/add");
+    CHECK_STR(dot.category, "dot");
+    CHECK(!dot.has_children && fusion.has_children);
     struct xpl_hlo_children c;
     struct xpl_hlo_instruction in;
     xpl_hlo_children_begin(&c, &fusion);
     static const char *const want[] = {"p0", "mul.1", "add.1"};
     for (int i = 0; i < 3; i++) {
         CHECK(xpl_hlo_children_next(&c, &in));
-        CHECK(is(in.name, want[i]));
+        CHECK_STR(in.name, want[i]);
     }
     CHECK(!xpl_hlo_children_next(&c, &in));
     xpl_hlo_children_begin(&c, &dot);
     CHECK(!xpl_hlo_children_next(&c, &in));
     struct xpl_hlo_source source;
     CHECK(xpl_hlo_source(&fusion, &f->arena, &source));
-    CHECK(is(source.file, "model.py") && source.line == 31 && source.stack.len == 0);
+    CHECK_STR(source.file, "model.py");
+    CHECK_EQ(source.line, 31);
+    CHECK_EQ(source.stack.len, 0);
     CHECK(xpl_hlo_source(&dot, &f->arena, &source));
-    CHECK(source.file.len == 0 && source.line == -1);
+    CHECK_EQ(source.file.len, 0);
+    CHECK_EQ(source.line, -1);
     close_profile(f);
 }
 
@@ -128,8 +133,10 @@ static void framework_names(void) {
         in.op_name = xpl_str_from(cases[i].name);
         in.op_type = xpl_str_from(cases[i].type);
         xpl_str_t s;
-        CHECK(xpl_hlo_tf_op_name(&in, &f->arena, &s) && is(s, cases[i].framework));
-        CHECK(xpl_hlo_op_full_name(&in, &f->arena, &s) && is(s, cases[i].full));
+        CHECK(xpl_hlo_tf_op_name(&in, &f->arena, &s));
+        CHECK_STR(s, cases[i].framework);
+        CHECK(xpl_hlo_op_full_name(&in, &f->arena, &s));
+        CHECK_STR(s, cases[i].full);
     }
     close_profile(f);
 }
@@ -215,9 +222,9 @@ static void categories(void) {
     mk_computation_end(&m, &main);
     struct profile *const f = open_module(m);
     for (int i = 0; i < N; i++)
-        CHECK(is(get(f, names[i]).category, cases[i].want));
+        CHECK_STR(get(f, names[i]).category, cases[i].want);
     for (int i = 0; i < 5; i++)
-        CHECK(is(get(f, convolutions[i].name).category, convolutions[i].want));
+        CHECK_STR(get(f, convolutions[i].name).category, convolutions[i].want);
     close_profile(f);
 }
 
@@ -272,9 +279,9 @@ static void odd_names_and_order(void) {
                  (struct mk_instr){.id = 6, .name = "__x", .opcode = "add", .operands = {9, 4}});
     mk_computation_end(&m, &c);
     struct profile *const f = open_module(m);
-    CHECK(is(get(f, "_a_b").opcode, "parameter"));
-    CHECK(is(get(f, "f32_").opcode, "parameter"));
-    CHECK(is(get(f, "a_x").opcode, "add"));
+    CHECK_STR(get(f, "_a_b").opcode, "parameter");
+    CHECK_STR(get(f, "f32_").opcode, "parameter");
+    CHECK_STR(get(f, "a_x").opcode, "add");
     close_profile(f);
 }
 
@@ -306,19 +313,23 @@ static void stack_frames(void) {
     struct xpl_hlo_source s;
     in.stack_frame_id = 1;
     CHECK(xpl_hlo_source(&in, &f->arena, &s));
-    CHECK(is(s.file, "lib.py") && s.line == 10);
-    CHECK(is(s.stack, "lib.py:10:4\nmain.py:20:0\n"));
+    CHECK_STR(s.file, "lib.py");
+    CHECK_EQ(s.line, 10);
+    CHECK_STR(s.stack, "lib.py:10:4\nmain.py:20:0\n");
     in = get(f, "fusion.1"); // its own file and line win
     in.stack_frame_id = 2;
     CHECK(xpl_hlo_source(&in, &f->arena, &s));
-    CHECK(is(s.file, "model.py") && s.line == 31 && is(s.stack, "main.py:20:0\n"));
+    CHECK_STR(s.file, "model.py");
+    CHECK_EQ(s.line, 31);
+    CHECK_STR(s.stack, "main.py:20:0\n");
     in.stack_frame_id = 3;
     CHECK(xpl_hlo_source(&in, &f->arena, &s));
-    CHECK(s.stack.len == XPL_HLO_MAX_FRAMES * strlen("main.py:20:0\n"));
+    CHECK_EQ(s.stack.len, XPL_HLO_MAX_FRAMES * strlen("main.py:20:0\n"));
     static const int32_t bad[] = {4, 5, -1, INT32_MIN, INT32_MAX};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         in.stack_frame_id = bad[i];
-        CHECK(xpl_hlo_source(&in, &f->arena, &s) && s.stack.len == 0);
+        CHECK(xpl_hlo_source(&in, &f->arena, &s));
+        CHECK_EQ(s.stack.len, 0);
     }
     close_profile(f);
 }
@@ -370,7 +381,7 @@ static void damage_and_limits(void) {
     struct xpl_error err = {0};
     struct xpl_hlo_instruction in;
     bool found;
-    CHECK_EQ(xpl_hlo_map_new(f->xs, 0, &small, &err), XPL_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(xpl_hlo_map_new(f->xs, 0, &small, &err), XPL_RESOURCE_EXHAUSTED, &err);
     CHECK(!small);
     if (xpl_hlo_map_new(f->xs, 4096, &small, &err) == XPL_OK) {
         const xpl_status_t st = xpl_hlo_map_find(small, 7, XPL_STR("p"), &in, &found, &err);

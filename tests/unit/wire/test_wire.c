@@ -33,10 +33,10 @@ static void check_varint(uint64_t v) {
         const struct xpl_varint all[] = {xpl_varint_slow(p, p + room), xpl_varint_wide(p, p + room),
                                          xpl_varint_read(p, p + room)};
         for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-            CHECK((all[i].p != NULL) == (room >= n));
+            CHECK_EQ(all[i].p != NULL, room >= n);
             if (room < n) continue;
             CHECK(all[i].p == p + n);
-            CHECK(all[i].v == v);
+            CHECK_EQ(all[i].v, v);
         }
         free(p);
     }
@@ -75,7 +75,8 @@ static void test_overlong(void) {
         uint8_t *const p = exact(rows[i].bytes, rows[i].n);
         const struct xpl_varint a = xpl_varint_slow(p, p + rows[i].n);
         const struct xpl_varint b = xpl_varint_wide(p, p + rows[i].n);
-        CHECK((a.p != NULL) == rows[i].ok && (b.p != NULL) == rows[i].ok);
+        CHECK_EQ(a.p != NULL, rows[i].ok);
+        CHECK_EQ(b.p != NULL, rows[i].ok);
         if (rows[i].ok) CHECK(a.v == rows[i].v && b.v == rows[i].v);
         free(p);
     }
@@ -111,7 +112,7 @@ static void test_every_prefix(void) {
         while (whole + 1 < sizeof ends / sizeof *ends && ends[whole + 1] <= n)
             whole++;
         const enum xpl_wire_result r = walk(p, n, &fields, &at);
-        CHECK(r == (ends[whole] == n ? XPL_WIRE_END : XPL_WIRE_MALFORMED));
+        CHECK_EQ(r, ends[whole] == n ? XPL_WIRE_END : XPL_WIRE_MALFORMED);
         CHECK_EQ(fields, whole);
         CHECK_EQ(at, ends[whole]);
         free(p);
@@ -129,10 +130,11 @@ static void test_lengths(void) {
         struct xpl_wire w = xpl_wire_begin((xpl_bytes_t){p, head + 5});
         struct xpl_field f;
         const enum xpl_wire_result r = xpl_wire_next(&w, &f);
-        CHECK(r == (lengths[i] <= 5 ? XPL_WIRE_FIELD : XPL_WIRE_MALFORMED));
+        CHECK_EQ(r, lengths[i] <= 5 ? XPL_WIRE_FIELD : XPL_WIRE_MALFORMED);
         if (r == XPL_WIRE_FIELD) {
             CHECK_EQ(f.len.len, lengths[i]);
-            CHECK(f.len.ptr == p + head && w.p == p + head + lengths[i]);
+            CHECK(f.len.ptr == p + head);
+            CHECK(w.p == p + head + lengths[i]);
         } else {
             CHECK(w.p == p);
         }
@@ -156,7 +158,7 @@ static void test_bad_tags(void) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint8_t *const p = exact(rows[i].bytes, rows[i].n);
         size_t fields, at;
-        CHECK(walk(p, rows[i].n, &fields, &at) == XPL_WIRE_MALFORMED);
+        CHECK_EQ(walk(p, rows[i].n, &fields, &at), XPL_WIRE_MALFORMED);
         CHECK_EQ(at, 0);
         free(p);
     }
@@ -166,13 +168,17 @@ static void test_values(void) {
     static const uint8_t bytes[] = {0x09, 1, 0, 0, 0, 0, 0, 0, 0x80, 0x0d, 0xfe, 0xff, 0xff, 0xff};
     struct xpl_wire w = xpl_wire_begin((xpl_bytes_t){bytes, sizeof bytes});
     struct xpl_field f;
-    CHECK(xpl_wire_next(&w, &f) == XPL_WIRE_FIELD);
-    CHECK(f.num == 1 && f.type == XPL_WIRE_I64 && f.u == (UINT64_C(1) << 63 | 1));
-    CHECK(xpl_wire_next(&w, &f) == XPL_WIRE_FIELD);
-    CHECK(f.num == 1 && f.type == XPL_WIRE_I32 && f.u == 0xfffffffe);
-    CHECK(xpl_wire_next(&w, &f) == XPL_WIRE_END);
+    CHECK_EQ(xpl_wire_next(&w, &f), XPL_WIRE_FIELD);
+    CHECK_EQ(f.num, 1);
+    CHECK_EQ(f.type, XPL_WIRE_I64);
+    CHECK_EQ(f.u, UINT64_C(1) << 63 | 1);
+    CHECK_EQ(xpl_wire_next(&w, &f), XPL_WIRE_FIELD);
+    CHECK_EQ(f.num, 1);
+    CHECK_EQ(f.type, XPL_WIRE_I32);
+    CHECK_EQ(f.u, 0xfffffffe);
+    CHECK_EQ(xpl_wire_next(&w, &f), XPL_WIRE_END);
     w = xpl_wire_begin((xpl_bytes_t){NULL, 0});
-    CHECK(xpl_wire_next(&w, &f) == XPL_WIRE_END);
+    CHECK_EQ(xpl_wire_next(&w, &f), XPL_WIRE_END);
 }
 
 int main(void) {

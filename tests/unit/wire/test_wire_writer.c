@@ -37,7 +37,7 @@ static void test_bytes(void) {
     emit_nested(&w);
     CHECK(xpl_writer_fini(&w));
     CHECK_EQ(out.n, sizeof want - 1);
-    CHECK(memcmp(out.p, want, out.n) == 0);
+    CHECK_BYTES(out.p, out.n, want, out.n);
     xpl_buf_fini(&out);
 }
 

@@ -82,7 +82,7 @@ static void test_names(void) {
         const struct xpl_tf_op op = xpl_tf_op_parse(xpl_str_from(names[i].full));
         xpl_str_t got;
         CHECK(xpl_tf_op_event_name(&a, &op, &got));
-        CHECK(xpl_str_eq(got, xpl_str_from(names[i].event)));
+        CHECK_STR(got, names[i].event);
     }
     xpl_arena_fini(&a);
     xpl_arena_init(&a, 0);
@@ -95,9 +95,12 @@ static void test_names(void) {
 static void test_scopes(void) {
     xpl_str_t s;
     size_t pos = 0;
-    CHECK(xpl_tf_op_next_scope(XPL_STR("a//b/c"), &pos, &s) && xpl_str_eq(s, XPL_STR("a")));
-    CHECK(xpl_tf_op_next_scope(XPL_STR("a//b/c"), &pos, &s) && s.len == 0);
-    CHECK(xpl_tf_op_next_scope(XPL_STR("a//b/c"), &pos, &s) && xpl_str_eq(s, XPL_STR("b")));
+    CHECK(xpl_tf_op_next_scope(XPL_STR("a//b/c"), &pos, &s));
+    CHECK_STR(s, "a");
+    CHECK(xpl_tf_op_next_scope(XPL_STR("a//b/c"), &pos, &s));
+    CHECK_EQ(s.len, 0);
+    CHECK(xpl_tf_op_next_scope(XPL_STR("a//b/c"), &pos, &s));
+    CHECK_STR(s, "b");
     CHECK(!xpl_tf_op_next_scope(XPL_STR("a//b/c"), &pos, &s));
     pos = 0;
     CHECK(!xpl_tf_op_next_scope(XPL_STR(""), &pos, &s));

@@ -30,7 +30,7 @@ static struct opened open_buf(struct xpl_buf *b) {
     struct opened o = open_bytes(b->p, b->n, 1 << 26);
     xpl_buf_fini(b);
     if (o.status != XPL_OK) fprintf(stderr, "%s\n", o.err.msg);
-    CHECK_EQ(o.status, XPL_OK);
+    CHECK_OK(o.status, NULL);
     return o;
 }
 static void close_it(struct opened *o) {
@@ -149,26 +149,35 @@ static void check_stats(const struct xpl_plane *p, const struct xpl_event *ev) {
     struct xpl_stats left = ev->stats;
     struct xpl_stat s;
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
-        CHECK(xpl_stats_next(&left, &s) == XPL_WIRE_FIELD);
-        CHECK(is(s.md->name, want[i].md));
+        CHECK_EQ(xpl_stats_next(&left, &s), XPL_WIRE_FIELD);
+        CHECK_STR(s.md->name, want[i].md);
         CHECK_EQ(s.kind, want[i].kind);
-        CHECK(s.u == want[i].u);
+        CHECK_EQ(s.u, want[i].u);
         CHECK(want[i].text ? is(s.str, want[i].text) : s.str.len == 5);
     }
-    CHECK(xpl_stats_next(&left, &s) == XPL_WIRE_END && xpl_stats_next(&left, &s) == XPL_WIRE_END);
-    CHECK(xpl_stats_get(ev->stats, XPL_STAT_FLOPS, &s) && s.kind == XPL_VALUE_UINT);
-    CHECK(xpl_stat_uint(&s) == UINT64_MAX && xpl_stat_int(&s) == 0);
-    CHECK(xpl_stat_int_or_uint(&s) == UINT64_MAX && xpl_stat_double(&s) == 0);
-    CHECK(xpl_stats_get(ev->stats, XPL_STAT_PROGRAM_ID, &s) && xpl_stat_int(&s) == -5);
-    CHECK(xpl_stat_int_or_uint(&s) == (uint64_t)-5 && xpl_stat_bool(&s) && xpl_stat_uint(&s) == 0);
+    CHECK_EQ(xpl_stats_next(&left, &s), XPL_WIRE_END);
+    CHECK_EQ(xpl_stats_next(&left, &s), XPL_WIRE_END);
+    CHECK(xpl_stats_get(ev->stats, XPL_STAT_FLOPS, &s));
+    CHECK_EQ(s.kind, XPL_VALUE_UINT);
+    CHECK_EQ(xpl_stat_uint(&s), UINT64_MAX);
+    CHECK_EQ(xpl_stat_int(&s), 0);
+    CHECK_EQ(xpl_stat_int_or_uint(&s), UINT64_MAX);
+    CHECK_REAL(xpl_stat_double(&s), 0, 0);
+    CHECK(xpl_stats_get(ev->stats, XPL_STAT_PROGRAM_ID, &s));
+    CHECK_EQ(xpl_stat_int(&s), -5);
+    CHECK_EQ(xpl_stat_int_or_uint(&s), (uint64_t)-5);
+    CHECK(xpl_stat_bool(&s));
+    CHECK_EQ(xpl_stat_uint(&s), 0);
     CHECK_EQ(xpl_stat_str(&s).len, 0);
     CHECK(!xpl_stats_get(ev->stats, XPL_STAT_GROUP_ID, &s));
     struct xpl_stat several[3];
     const enum xpl_stat_type types[] = {XPL_STAT_PROGRAM_ID, XPL_STAT_GROUP_ID, XPL_STAT_FLOPS};
     CHECK_EQ(xpl_stats_find(ev->stats, types, 3, several), 5);
-    CHECK(xpl_stat_int(&several[0]) == -5 && xpl_stat_uint(&several[2]) == UINT64_MAX);
+    CHECK_EQ(xpl_stat_int(&several[0]), -5);
+    CHECK_EQ(xpl_stat_uint(&several[2]), UINT64_MAX);
     CHECK_EQ(xpl_stats_find(ev->stats, types, 0, several), 0);
-    CHECK(xpl_stats_get(p->stats, XPL_STAT_PROGRAM_ID, &s) && xpl_stat_int(&s) == 6);
+    CHECK(xpl_stats_get(p->stats, XPL_STAT_PROGRAM_ID, &s));
+    CHECK_EQ(xpl_stat_int(&s), 6);
 }
 
 static void note_child(void *ctx, const struct xpl_event_md *child) {
@@ -182,15 +191,20 @@ static void check_metadata(const struct xpl_plane *p) {
     const struct xpl_event_md *const fusion = &p->event_md[xpl_plane_event_md(p, 8)];
     const struct xpl_event_md *children[4], **next = children;
     struct xpl_stat s;
-    CHECK(is(matmul->name, "a/b:MatMul") && matmul->type == XPL_EVENT_TF_OP_RUN);
+    CHECK_STR(matmul->name, "a/b:MatMul");
+    CHECK_EQ(matmul->type, XPL_EVENT_TF_OP_RUN);
     CHECK(!matmul->has_stats && !matmul->has_children);
-    CHECK(is(fusion->name, "%fusion") && is(fusion->display_name, "fusion"));
+    CHECK_STR(fusion->name, "%fusion");
+    CHECK_STR(fusion->display_name, "fusion");
     CHECK(fusion->has_stats && fusion->has_children);
-    CHECK(xpl_stats_get(xpl_event_md_stats(p, fusion), XPL_STAT_FLOPS, &s) && s.u == 11);
+    CHECK(xpl_stats_get(xpl_event_md_stats(p, fusion), XPL_STAT_FLOPS, &s));
+    CHECK_EQ(s.u, 11);
     CHECK(!xpl_stats_get(xpl_event_md_stats(p, matmul), XPL_STAT_FLOPS, &s));
     xpl_event_md_children(p, fusion, note_child, &next);
     CHECK_EQ(next - children, 3);
-    CHECK(children[0] == matmul && children[1] == fusion && children[2] == &p->event_md[0]);
+    CHECK(children[0] == matmul);
+    CHECK(children[1] == fusion);
+    CHECK(children[2] == &p->event_md[0]);
     next = children;
     xpl_event_md_children(p, matmul, note_child, &next);
     CHECK(next == children);
@@ -204,31 +218,54 @@ static void test_full(void) {
     struct xpl_buf b = full_space();
     struct opened o = open_buf(&b);
     const struct xpl_xspace *const xs = o.xs;
-    CHECK(xs->n_planes == 1 && xs->n_errors == 1 && xs->n_warnings == 2 && xs->n_hostnames == 1);
-    CHECK(is(xs->errors[0], "an error") && is(xs->warnings[1], "another"));
-    CHECK(is(xs->hostnames[0], "host"));
+    CHECK_EQ(xs->n_planes, 1);
+    CHECK_EQ(xs->n_errors, 1);
+    CHECK_EQ(xs->n_warnings, 2);
+    CHECK_EQ(xs->n_hostnames, 1);
+    CHECK_STR(xs->errors[0], "an error");
+    CHECK_STR(xs->warnings[1], "another");
+    CHECK_STR(xs->hostnames[0], "host");
     const struct xpl_plane *const p = xpl_xspace_plane(xs, XPL_STR("/device:TPU:3"));
-    CHECK(p == &xs->planes[0] && !xpl_xspace_plane(xs, XPL_STR("/device:TPU:")));
-    CHECK(p->id == 42 && p->kind == XPL_PLANE_TPU_CORE && p->core_id == 3 && p->n_lines == 2);
-    CHECK(p->n_event_md == 3 && p->n_stat_md == 5);
+    CHECK(p == &xs->planes[0]);
+    CHECK(!xpl_xspace_plane(xs, XPL_STR("/device:TPU:")));
+    CHECK_EQ(p->id, 42);
+    CHECK_EQ(p->kind, XPL_PLANE_TPU_CORE);
+    CHECK_EQ(p->core_id, 3);
+    CHECK_EQ(p->n_lines, 2);
+    CHECK_EQ(p->n_event_md, 3);
+    CHECK_EQ(p->n_stat_md, 5);
     const struct xpl_line *const l = &p->lines[0];
-    CHECK(l->id == -9 && l->display_id == -9 && l->timestamp_ns == -1000 && l->duration_ps == 77);
-    CHECK(is(l->name, "XLA Ops") && is(l->display_name, "shown") && l->n_events == 2);
-    CHECK(p->lines[1].display_id == 4 && p->lines[1].n_events == 0 && p->lines[1].n_chunks == 0);
+    CHECK_EQ(l->id, -9);
+    CHECK_EQ(l->display_id, -9);
+    CHECK_EQ(l->timestamp_ns, -1000);
+    CHECK_EQ(l->duration_ps, 77);
+    CHECK_STR(l->name, "XLA Ops");
+    CHECK_STR(l->display_name, "shown");
+    CHECK_EQ(l->n_events, 2);
+    CHECK_EQ(p->lines[1].display_id, 4);
+    CHECK_EQ(p->lines[1].n_events, 0);
+    CHECK_EQ(p->lines[1].n_chunks, 0);
     check_metadata(p);
     struct xpl_event_cursor c;
     struct xpl_event ev;
     xpl_events_begin(&c, l);
-    CHECK(xpl_events_next(&c, &ev) == XPL_WIRE_FIELD);
-    CHECK(is(xpl_event_get_md(l, &ev)->name, "a/b:MatMul") && ev.index == 0);
-    CHECK(ev.offset_ps == 500 && ev.duration_ps == -20 && !ev.has_occurrences);
+    CHECK_EQ(xpl_events_next(&c, &ev), XPL_WIRE_FIELD);
+    CHECK_STR(xpl_event_get_md(l, &ev)->name, "a/b:MatMul");
+    CHECK_EQ(ev.index, 0);
+    CHECK_EQ(ev.offset_ps, 500);
+    CHECK_EQ(ev.duration_ps, -20);
+    CHECK(!ev.has_occurrences);
     CHECK_EQ(xpl_event_begin_ps(l, &ev), -999500);
     CHECK_EQ(xpl_event_end_ps(l, &ev), -999520);
     check_stats(p, &ev);
-    CHECK(xpl_events_next(&c, &ev) == XPL_WIRE_FIELD);
-    CHECK(ev.has_occurrences && ev.num_occurrences == 12 && ev.offset_ps == 0 && ev.index == 1);
-    CHECK(ev.duration_ps == 5);
-    CHECK(xpl_events_next(&c, &ev) == XPL_WIRE_END && xpl_events_next(&c, &ev) == XPL_WIRE_END);
+    CHECK_EQ(xpl_events_next(&c, &ev), XPL_WIRE_FIELD);
+    CHECK(ev.has_occurrences);
+    CHECK_EQ(ev.num_occurrences, 12);
+    CHECK_EQ(ev.offset_ps, 0);
+    CHECK_EQ(ev.index, 1);
+    CHECK_EQ(ev.duration_ps, 5);
+    CHECK_EQ(xpl_events_next(&c, &ev), XPL_WIRE_END);
+    CHECK_EQ(xpl_events_next(&c, &ev), XPL_WIRE_END);
     close_it(&o);
 }
 
@@ -247,7 +284,7 @@ static bool walk_all(const struct xpl_xspace *xs, struct xpl_error *err) {
                     continue;
             }
             if (r == XPL_WIRE_MALFORMED) {
-                CHECK_EQ(xpl_events_error(&c, err), XPL_DATA_LOSS);
+                CHECK_STATUS(xpl_events_error(&c, err), XPL_DATA_LOSS, err);
                 return false;
             }
         }
@@ -311,9 +348,9 @@ static void test_broken_event(void) {
     struct xpl_event_cursor c;
     struct xpl_event ev;
     xpl_events_begin(&c, &o.xs->planes[0].lines[0]);
-    CHECK(xpl_events_next(&c, &ev) == XPL_WIRE_FIELD);
-    CHECK(xpl_events_next(&c, &ev) == XPL_WIRE_MALFORMED);
-    CHECK_EQ(xpl_events_error(&c, &o.err), XPL_DATA_LOSS);
+    CHECK_EQ(xpl_events_next(&c, &ev), XPL_WIRE_FIELD);
+    CHECK_EQ(xpl_events_next(&c, &ev), XPL_WIRE_MALFORMED);
+    CHECK_STATUS(xpl_events_error(&c, &o.err), XPL_DATA_LOSS, &o.err);
     CHECK(strstr(o.err.msg, "'a plane'") && strstr(o.err.msg, "'a line'"));
     CHECK(strstr(o.err.msg, "event 1"));
     CHECK_EQ(o.bytes[o.err.offset], 0x22);
@@ -334,10 +371,11 @@ static void test_broken_stat(void) {
     struct xpl_event ev;
     struct xpl_stat s;
     xpl_events_begin(&c, &o.xs->planes[0].lines[0]);
-    CHECK(xpl_events_next(&c, &ev) == XPL_WIRE_FIELD);
-    CHECK(xpl_stats_next(&ev.stats, &s) == XPL_WIRE_FIELD && s.i == 5);
-    CHECK(xpl_stats_next(&ev.stats, &s) == XPL_WIRE_END); // ends the list
-    CHECK(xpl_stats_next(&ev.stats, &s) == XPL_WIRE_END);
+    CHECK_EQ(xpl_events_next(&c, &ev), XPL_WIRE_FIELD);
+    CHECK_EQ(xpl_stats_next(&ev.stats, &s), XPL_WIRE_FIELD);
+    CHECK_EQ(s.i, 5);
+    CHECK_EQ(xpl_stats_next(&ev.stats, &s), XPL_WIRE_END); // ends the list
+    CHECK_EQ(xpl_stats_next(&ev.stats, &s), XPL_WIRE_END);
     close_it(&o);
 }
 
@@ -377,20 +415,30 @@ static void test_odd_order(void) {
     struct xpl_event_cursor c;
     struct xpl_event ev;
     struct xpl_stat st;
-    CHECK(p->kind == XPL_PLANE_HOST_THREADS && p->n_event_md == 2 && p->n_stat_md == 2);
-    CHECK(is(p->lines[0].name, "last") && p->lines[0].n_events == 2);
+    CHECK_EQ(p->kind, XPL_PLANE_HOST_THREADS);
+    CHECK_EQ(p->n_event_md, 2);
+    CHECK_EQ(p->n_stat_md, 2);
+    CHECK_STR(p->lines[0].name, "last");
+    CHECK_EQ(p->lines[0].n_events, 2);
     xpl_events_begin(&c, &p->lines[0]);
-    CHECK(xpl_events_next(&c, &ev) == XPL_WIRE_FIELD);
-    CHECK(is(xpl_event_get_md(&p->lines[0], &ev)->name, "event"));
-    CHECK(ev.offset_ps == 10 && ev.duration_ps == 2 && !ev.has_occurrences);
+    CHECK_EQ(xpl_events_next(&c, &ev), XPL_WIRE_FIELD);
+    CHECK_STR(xpl_event_get_md(&p->lines[0], &ev)->name, "event");
+    CHECK_EQ(ev.offset_ps, 10);
+    CHECK_EQ(ev.duration_ps, 2);
+    CHECK(!ev.has_occurrences);
     CHECK_EQ(xpl_event_begin_ps(&p->lines[0], &ev), 7010);
-    CHECK(xpl_stats_next(&ev.stats, &st) == XPL_WIRE_FIELD && st.i == 3);
-    CHECK(st.md->type == XPL_STAT_FLOPS);
-    CHECK(xpl_stats_next(&ev.stats, &st) == XPL_WIRE_FIELD && st.i == 9);
-    CHECK(st.kind == XPL_VALUE_INT && st.md->type == XPL_STAT_FLOPS);
-    CHECK(xpl_stats_next(&ev.stats, &st) == XPL_WIRE_END);
-    CHECK(xpl_events_next(&c, &ev) == XPL_WIRE_FIELD && ev.md == 0 && ev.duration_ps == 0);
-    CHECK(xpl_events_next(&c, &ev) == XPL_WIRE_END);
+    CHECK_EQ(xpl_stats_next(&ev.stats, &st), XPL_WIRE_FIELD);
+    CHECK_EQ(st.i, 3);
+    CHECK_EQ(st.md->type, XPL_STAT_FLOPS);
+    CHECK_EQ(xpl_stats_next(&ev.stats, &st), XPL_WIRE_FIELD);
+    CHECK_EQ(st.i, 9);
+    CHECK_EQ(st.kind, XPL_VALUE_INT);
+    CHECK_EQ(st.md->type, XPL_STAT_FLOPS);
+    CHECK_EQ(xpl_stats_next(&ev.stats, &st), XPL_WIRE_END);
+    CHECK_EQ(xpl_events_next(&c, &ev), XPL_WIRE_FIELD);
+    CHECK_EQ(ev.md, 0);
+    CHECK_EQ(ev.duration_ps, 0);
+    CHECK_EQ(xpl_events_next(&c, &ev), XPL_WIRE_END);
     close_it(&o);
 }
 
@@ -491,17 +539,17 @@ static void test_hlo_ids(void) {
                 {8, ""},
                 {10, "line\nbreak(10101)"}};
     for (size_t i = 0; i < sizeof want / sizeof *want; i++)
-        CHECK(is(p->event_md[xpl_plane_event_md(p, want[i].id)].name, want[i].name));
+        CHECK_STR(p->event_md[xpl_plane_event_md(p, want[i].id)].name, want[i].name);
     CHECK_EQ(p->n_event_md, 10);
-    CHECK(is(p->stat_md[xpl_plane_stat_md(p, 1)].name, "Hlo Proto"));
+    CHECK_STR(p->stat_md[xpl_plane_stat_md(p, 1)].name, "Hlo Proto");
     CHECK_EQ(p->stat_md[xpl_plane_stat_md(p, 1)].type, XPL_STAT_HLO_PROTO);
     close_it(&o);
     b = module_space("/host:other"); // other planes keep theirs
     o = open_buf(&b);
     p = &o.xs->planes[0];
-    CHECK(is(p->event_md[xpl_plane_event_md(p, 1)].name, "jit_f(123)"));
-    CHECK(is(p->event_md[xpl_plane_event_md(p, 123)].name, "in the way"));
-    CHECK(is(p->stat_md[xpl_plane_stat_md(p, 1)].name, "HLO Proto"));
+    CHECK_STR(p->event_md[xpl_plane_event_md(p, 1)].name, "jit_f(123)");
+    CHECK_STR(p->event_md[xpl_plane_event_md(p, 123)].name, "in the way");
+    CHECK_STR(p->stat_md[xpl_plane_stat_md(p, 1)].name, "HLO Proto");
     close_it(&o);
 }
 
@@ -520,13 +568,15 @@ static void test_ids(void) {
     const struct xpl_plane *const p = &o.xs->planes[0];
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         const uint32_t at = xpl_plane_event_md(p, ids[i]);
-        CHECK(at != 0 && p->event_md[at].id == ids[i]);
+        CHECK(at != 0);
+        CHECK_EQ(p->event_md[at].id, ids[i]);
     }
     CHECK_EQ(xpl_plane_event_md(p, 2), 0);
     CHECK_EQ(p->n_stat_md, N + 1);
     for (int64_t i = 0; i < N; i++) {
         const uint32_t at = xpl_plane_stat_md(p, (uint64_t)(i * 0x9e3779b97f4a));
-        CHECK(at != 0 && p->stat_md[at].id == i * 0x9e3779b97f4a);
+        CHECK(at != 0);
+        CHECK_EQ(p->stat_md[at].id, i * 0x9e3779b97f4a);
     }
     CHECK_EQ(xpl_plane_stat_md(p, 3), 0);
     close_it(&o);
@@ -563,13 +613,16 @@ static void test_chunks(void) {
     for (uint32_t i = 0; i < l->n_chunks; i++) {
         xpl_events_begin_chunk(&c, l, i);
         while (xpl_events_next(&c, &a) == XPL_WIRE_FIELD) {
-            CHECK(xpl_events_next(&all, &b) == XPL_WIRE_FIELD);
-            CHECK(a.index == n && b.index == n && a.at == b.at && a.duration_ps == (int64_t)n);
+            CHECK_EQ(xpl_events_next(&all, &b), XPL_WIRE_FIELD);
+            CHECK_EQ(a.index, n);
+            CHECK_EQ(b.index, n);
+            CHECK_EQ(a.at, b.at);
+            CHECK_EQ(a.duration_ps, (int64_t)n);
             n++;
         }
     }
     CHECK_EQ(n, N);
-    CHECK(xpl_events_next(&all, &b) == XPL_WIRE_END);
+    CHECK_EQ(xpl_events_next(&all, &b), XPL_WIRE_END);
     close_it(&o);
 }
 
@@ -582,12 +635,13 @@ static void test_many(void) {
         mk_len(&plane, 3, "", 0);
     mk_close(&space, 1, &plane);
     struct opened o = open_bytes(space.p, space.n, (size_t)1 << 30);
-    CHECK_EQ(o.status, XPL_OK);
-    CHECK(o.xs->n_planes == N + 1 && o.xs->planes[N].n_lines == N);
+    CHECK_OK(o.status, NULL);
+    CHECK_EQ(o.xs->n_planes, N + 1);
+    CHECK_EQ(o.xs->planes[N].n_lines, N);
     CHECK(o.arena.reserved < 100u << 20);
     close_it(&o);
     o = open_bytes(space.p, space.n, 1 << 20); // and a limit is a limit
-    CHECK_EQ(o.status, XPL_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(o.status, XPL_RESOURCE_EXHAUSTED, NULL);
     close_it(&o);
     xpl_buf_fini(&space);
 }
@@ -604,7 +658,8 @@ static void test_cancelled(void) {
     struct xpl_xspace *xs = NULL;
     exec.cancelled = always;
     xpl_arena_init(&a, 1 << 20);
-    CHECK_EQ(xpl_xspace_open((xpl_bytes_t){b.p, b.n}, &a, &exec, &xs, NULL), XPL_CANCELLED);
+    CHECK_STATUS(xpl_xspace_open((xpl_bytes_t){b.p, b.n}, &a, &exec, &xs, NULL), XPL_CANCELLED,
+                 NULL);
     CHECK(xs == NULL);
     xpl_arena_fini(&a);
     xpl_buf_fini(&b);

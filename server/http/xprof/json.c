@@ -1,6 +1,6 @@
 // What XProf's routes answer with: JSON as Python's json.dumps writes it.
 #include "server/http/reply.h"
-#include "server/http/xprof.h"
+#include "server/http/xprof/xprof.h"
 
 void xpl_http_put_py_str(struct xpl_buf *b, xpl_str_t s) {
     xpl_buf_putc(b, '"');

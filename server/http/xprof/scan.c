@@ -8,7 +8,7 @@
 #include "server/http/gateway.h"
 #include "server/http/reply.h"
 #include "server/http/wait.h"
-#include "server/http/xprof.h"
+#include "server/http/xprof/xprof.h"
 
 struct module_list {
     xpl_str_t *names; // in the request's arena

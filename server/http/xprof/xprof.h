@@ -1,12 +1,12 @@
-// What the files of XProf's routes share.  Private to server/http.
-#ifndef XPL_SERVER_HTTP_XPROF_H_
-#define XPL_SERVER_HTTP_XPROF_H_
+// Private to server/http/xprof.  What the files of XProf's routes share.
+#ifndef XPL_SERVER_HTTP_XPROF_XPROF_H_
+#define XPL_SERVER_HTTP_XPROF_XPROF_H_
 
 #include "server/http/routes.h"
 
 enum { XPL_HTTP_XPROF_MAX_REPLY = 256 << 20 }; // bytes, of lists of names
 
-// ---- xprof_runs.c; all on the loop ----
+// ---- runs.c; all on the loop ----
 
 // The session of argument `run`, as session_path or run_path restrict it; NULL when there is none.
 const struct xpl_session *xpl_http_find_run(struct xpl_http_request *r,
@@ -21,7 +21,7 @@ xpl_str_t xpl_http_last_part(xpl_str_t path);
 // The route /runs: the names of all sessions, the last first.
 enum MHD_Result xpl_http_runs(struct xpl_http_request *r);
 
-// ---- xprof_json.c ----
+// ---- json.c ----
 
 // A string as json.dumps writes it: ASCII alone.
 void xpl_http_put_py_str(struct xpl_buf *b, xpl_str_t s);

@@ -8,7 +8,7 @@
 #include "server/capture_jobs/captures.h"
 #include "server/http/gateway.h"
 #include "server/http/reply.h"
-#include "server/http/xprof.h"
+#include "server/http/xprof/xprof.h"
 
 #define COMPATIBLE_VERSION "2.24.2" // of XProf, whose interface and answers ours are
 #define ALL_HOSTS          XPL_STR("ALL_HOSTS")

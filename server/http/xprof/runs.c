@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "server/http/gateway.h"
-#include "server/http/xprof.h"
+#include "server/http/xprof/xprof.h"
 
 // Where below LOGDIR an absolute path leads; false when it leads elsewhere.
 static bool below_logdir(const struct xpl_http *h, xpl_str_t path, struct xpl_arena *arena,

@@ -1,0 +1,106 @@
+// Private to server.  The daemon's components, which daemon.c starts in the order of its table and
+// stops and frees in reverse.  All functions on the loop's thread.
+#ifndef XPL_SERVER_DAEMON_PARTS_H_
+#define XPL_SERVER_DAEMON_PARTS_H_
+
+#include <uv.h>
+
+#include "rpc/standard/health.h"
+#include "rpc/standard/reflection.h"
+#include "server/config.h"
+#include "server/grpc/services.h"
+#include "server/loop.h"
+
+enum { XPL_DAEMON_MAX_SOCKETS = 8 };
+
+struct xpl_unix_listener { // a socket whose peers the kernel names; libuv accepts for gRPC
+    struct xpl_rpc_unix *socket;
+    struct xpl_rpc_server *server;
+    uv_poll_t poll;
+};
+
+struct xpl_daemon { // members in order of start; NULL until then
+    struct xpl_config *config;
+    struct xpl_loop *loop;
+    struct xpl_catalogue *catalogue;
+    struct xpl_cache *cache;
+    struct xpl_store *store;
+    struct xpl_identity *identity;
+    struct xpl_index_files *index_files;
+    struct xpl_store_version *versions; // in which results are made now
+    struct xpl_store_writer *writer;
+    struct xpl_metrics *metrics;
+    struct xpl_pool *pool;
+    struct xpl_engine *engine;
+    struct xpl_svc_session *sessions;
+    struct xpl_history *history;
+    struct xpl_capture_jobs *captures;
+    struct xpl_schedules *schedules;
+    struct xpl_svc_capture *capture;
+    struct xpl_svc_import *import;
+    struct xpl_svc_analysis analysis;
+    struct xpl_svc_profile_analysis profile_analysis;
+    struct xpl_svc_server stats;
+    struct xpl_rpc_queue *queue;
+    struct xpl_rpc_health *health;
+    struct xpl_rpc_reflection *reflection;
+    struct xpl_rpc_tls *tls;
+    struct xpl_rpc_server *server;
+    struct xpl_svc_worker *worker;
+    struct xpl_rpc_server *worker_server;
+    struct xpl_unix_listener sockets[XPL_DAEMON_MAX_SOCKETS];
+    size_t n_sockets;
+    struct xpl_http *http;
+    struct xpl_watch *watch;
+    struct xpl_prefetch *prefetch;
+
+    bool stopping;
+    unsigned n_ending; // stops that go on, each ended by ended(d)
+    // What began in a component's stop is over.  On the loop's thread, not from within `stop`.
+    void (*ended)(void *d);
+};
+
+// Each may be NULL, for nothing to do.  `stop` and `free` also run for the component whose start
+// failed, and leave alone what is not there.
+struct xpl_component {
+    const char *name;
+    xpl_status_t (*start)(struct xpl_daemon *d, struct xpl_error *err);
+    // Begins the end: nothing new is taken on, what is under way may finish.  What takes time adds
+    // one to n_ending and calls d->ended later.
+    void (*stop)(struct xpl_daemon *d);
+    // After the loop has ended: releases what `start` made.
+    void (*free)(struct xpl_daemon *d);
+};
+
+// ---- parts_engine.c: from files to answers ----
+
+extern const struct xpl_component xpl_catalogue_component, xpl_cache_component, xpl_store_component,
+    xpl_index_files_component, xpl_writer_component, xpl_workers_component, xpl_engine_component,
+    xpl_prefetch_component;
+// The threads of workers and captures: they end before what they answer through is freed.
+extern const struct xpl_component xpl_threads_component;
+// Takes over the settings that may change while the daemon runs.
+void xpl_daemon_apply_settings(struct xpl_daemon *d);
+
+// ---- parts_services.c: what answers calls ----
+
+extern const struct xpl_component xpl_sessions_component, xpl_history_component,
+    xpl_captures_component, xpl_imports_component, xpl_queue_component, xpl_grpc_component,
+    xpl_worker_component, xpl_http_component;
+// Watches and captures: calls that end only when told to, which is before servers wait for theirs.
+extern const struct xpl_component xpl_long_calls_component;
+// Reads certificates and token again.
+xpl_status_t xpl_daemon_reload_credentials(struct xpl_daemon *d, struct xpl_error *err)
+    XPL_NODISCARD;
+// After stop: cancels the calls that are still under way.
+void xpl_daemon_cancel_calls(struct xpl_daemon *d);
+
+// ---- dirs.c ----
+
+// Where cache.db is; where state.db is.  FAILED_PRECONDITION when there is no place.
+xpl_status_t xpl_daemon_cache_dir(const struct xpl_config *c, char *ret, size_t size,
+                                  struct xpl_error *err) XPL_NODISCARD;
+xpl_status_t xpl_daemon_state_dir(const struct xpl_config *c, char *ret, size_t size,
+                                  struct xpl_error *err) XPL_NODISCARD;
+
+#endif

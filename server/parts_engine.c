@@ -1,0 +1,187 @@
+// Components from files to answers: catalogue, cache, store, index files, writer, workers, engine,
+// prefetch.
+#include <limits.h>
+#include <time.h>
+
+#include "analysis/formats/format.h"
+#include "base/arena.h"
+#include "base/log.h"
+#include "server/capture_jobs/captures.h"
+#include "server/daemon_parts.h"
+#include "server/engine/index_files.h"
+#include "server/engine/opstats_rows.h"
+#include "server/engine/pool.h"
+#include "server/engine/prefetch.h"
+#include "server/engine/versions.h"
+#include "server/engine/writer.h"
+#include "server/metrics.h"
+#include "storage/sessions/identity.h"
+
+enum { DRAIN_MS = 3000 }; // the writer's, at the end
+
+// ---- catalogue and storage ----
+
+static xpl_status_t start_catalogue(struct xpl_daemon *d, struct xpl_error *err) {
+    const struct xpl_catalogue_options o = {
+        .size = sizeof o, .logdir = d->config->logdir, .match = xpl_format_match};
+    return xpl_catalogue_new(&o, &d->catalogue, err);
+}
+
+static void free_catalogue(struct xpl_daemon *d) {
+    xpl_catalogue_free(d->catalogue);
+}
+
+const struct xpl_component xpl_catalogue_component = {
+    .name = "catalogue", .start = start_catalogue, .free = free_catalogue};
+
+static xpl_status_t start_cache(struct xpl_daemon *d, struct xpl_error *err) {
+    if ((d->cache = xpl_cache_new((size_t)d->config->answer_cache))) return XPL_OK;
+    XPL_RETURN_OOM(err, "workers");
+}
+
+static void free_cache(struct xpl_daemon *d) {
+    xpl_cache_free(d->cache);
+}
+
+const struct xpl_component xpl_cache_component = {
+    .name = "cache", .start = start_cache, .free = free_cache};
+
+static xpl_status_t start_store(struct xpl_daemon *d, struct xpl_error *err) {
+    char dir[PATH_MAX], text[512];
+    XPL_TRY(xpl_daemon_cache_dir(d->config, dir, sizeof dir, err));
+    const struct xpl_store_options o = {
+        .size = sizeof o, .dir = dir, .limit_bytes = d->config->store_limit};
+    XPL_TRY(xpl_store_open(&o, &d->store, err));
+    while (xpl_store_next_notice(d->store, text, sizeof text))
+        xpl_log(XPL_LOG_WARN, "store", "%s", text);
+    // The first look-up opens a reader and prepares its statements: this one.
+    const struct xpl_profile_id none = {0};
+    const struct xpl_store_key any = {
+        .kind = XPL_STORE_ANSWER, .name = XPL_STR("none"), .profiles = &none, .n_profiles = 1};
+    (void)xpl_store_has(d->store, &any);
+    return xpl_identity_new(d->store, &d->identity, err);
+}
+
+static void free_store(struct xpl_daemon *d) {
+    xpl_identity_free(d->identity);
+    xpl_store_close(d->store);
+}
+
+const struct xpl_component xpl_store_component = {
+    .name = "store", .start = start_store, .free = free_store};
+
+static xpl_status_t start_index_files(struct xpl_daemon *d, struct xpl_error *err) {
+    char dir[PATH_MAX];
+    XPL_TRY(xpl_daemon_cache_dir(d->config, dir, sizeof dir, err));
+    if ((d->index_files = xpl_index_files_new(dir, (uint64_t)d->config->store_limit)))
+        return XPL_OK;
+    XPL_RETURN_OOM(err, "index files");
+}
+
+static void free_index_files(struct xpl_daemon *d) {
+    xpl_index_files_free(d->index_files);
+}
+
+const struct xpl_component xpl_index_files_component = {
+    .name = "index files", .start = start_index_files, .free = free_index_files};
+
+static xpl_status_t start_writer(struct xpl_daemon *d, struct xpl_error *err) {
+    size_t n;
+    d->versions = xpl_versions_new(&n);
+    if (!d->versions) XPL_RETURN_OOM(err, "writer");
+    const struct xpl_store_writer_options o = {.store = d->store,
+                                               .identity = d->identity,
+                                               .current = d->versions,
+                                               .n_current = n,
+                                               .rows_version = XPL_ROWS_VERSION};
+    if ((d->writer = xpl_store_writer_new(&o))) return XPL_OK;
+    XPL_RETURN_OOM(err, "writer");
+}
+
+static void free_writer(struct xpl_daemon *d) {
+    xpl_store_writer_free(d->writer, DRAIN_MS);
+    xpl_sys_free(d->versions);
+}
+
+const struct xpl_component xpl_writer_component = {
+    .name = "writer", .start = start_writer, .free = free_writer};
+
+// ---- workers and engine ----
+
+static xpl_status_t start_workers(struct xpl_daemon *d, struct xpl_error *err) {
+    const struct xpl_config *const c = d->config;
+    d->metrics = xpl_metrics_new();
+    d->pool = xpl_pool_new((unsigned)c->workers, (size_t)c->max_concurrent_requests);
+    if (!d->metrics || !d->pool) XPL_RETURN_OOM(err, "workers");
+    return XPL_OK;
+}
+
+static void free_workers(struct xpl_daemon *d) {
+    xpl_pool_free(d->pool);
+    xpl_metrics_free(d->metrics);
+}
+
+const struct xpl_component xpl_workers_component = {
+    .name = "workers", .start = start_workers, .free = free_workers};
+
+static struct xpl_engine_options engine_options(const struct xpl_config *c) {
+    return (struct xpl_engine_options){.memory_limit = (size_t)c->memory_limit,
+                                       .memory_total = (size_t)c->memory_total,
+                                       .request_timeout_ns = c->request_timeout_ms * 1000000u};
+}
+
+static bool pool_is_busy(void *pool) {
+    return xpl_pool_get_state(pool).idle_since_ns == 0;
+}
+
+static xpl_status_t start_engine(struct xpl_daemon *d, struct xpl_error *err) {
+    const struct xpl_engine_options o = engine_options(d->config);
+    const struct xpl_engine_parts parts = {.catalogue = d->catalogue,
+                                           .store = d->store,
+                                           .identity = d->identity,
+                                           .pool = d->pool,
+                                           .writer = d->writer,
+                                           .cache = d->cache,
+                                           .files = d->index_files};
+    d->engine = xpl_engine_new(&parts, &o);
+    if (!d->engine) XPL_RETURN_OOM(err, "engine");
+    xpl_store_writer_set_busy(d->writer, pool_is_busy, d->pool);
+    return XPL_OK;
+}
+
+static void free_engine(struct xpl_daemon *d) {
+    xpl_engine_free(d->engine);
+}
+
+const struct xpl_component xpl_engine_component = {
+    .name = "engine", .start = start_engine, .free = free_engine};
+
+static void end_threads(struct xpl_daemon *d) {
+    xpl_capture_jobs_join(d->captures);
+    if (d->writer) xpl_store_writer_set_busy(d->writer, NULL, NULL);
+    xpl_pool_free(d->pool);
+    d->pool = NULL;
+}
+
+const struct xpl_component xpl_threads_component = {.name = "threads", .free = end_threads};
+
+static xpl_status_t start_prefetch(struct xpl_daemon *d, struct xpl_error *err) {
+    d->prefetch = xpl_prefetch_new(d->engine, d->catalogue, d->store, d->pool, d->config->prefetch);
+    if (!d->prefetch) XPL_RETURN_OOM(err, "watching");
+    return XPL_OK;
+}
+
+static void free_prefetch(struct xpl_daemon *d) {
+    xpl_prefetch_free(d->prefetch);
+}
+
+const struct xpl_component xpl_prefetch_component = {
+    .name = "prefetch", .start = start_prefetch, .free = free_prefetch};
+
+void xpl_daemon_apply_settings(struct xpl_daemon *d) {
+    const struct xpl_engine_options o = engine_options(d->config);
+    xpl_engine_set_options(d->engine, &o);
+    xpl_cache_set_limit(d->cache, (size_t)d->config->answer_cache);
+    xpl_pool_set_limit(d->pool, (size_t)d->config->max_concurrent_requests);
+    xpl_prefetch_set_enabled(d->prefetch, d->config->prefetch);
+}

@@ -1,0 +1,457 @@
+// Components that answer calls: sessions, captures, imports, gRPC's servers, HTTP.
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "proto/descriptors.h"
+#include "rpc/unix.h"
+#include "server/capture_jobs/captures.h"
+#include "server/capture_jobs/schedules.h"
+#include "server/daemon_parts.h"
+#include "server/http/http.h"
+#include "server/watch.h"
+
+// ---- sessions, captures, imports ----
+
+static xpl_status_t start_sessions(struct xpl_daemon *d, struct xpl_error *err) {
+    if ((d->sessions = xpl_svc_session_new(d->engine, d->catalogue))) return XPL_OK;
+    XPL_RETURN_OOM(err, "sessions");
+}
+
+static void free_sessions(struct xpl_daemon *d) {
+    xpl_svc_session_free(d->sessions);
+}
+
+const struct xpl_component xpl_sessions_component = {
+    .name = "sessions", .start = start_sessions, .free = free_sessions};
+
+static xpl_status_t start_history(struct xpl_daemon *d, struct xpl_error *err) {
+    char dir[PATH_MAX], text[512];
+    XPL_TRY(xpl_daemon_state_dir(d->config, dir, sizeof dir, err));
+    XPL_TRY(xpl_history_open(dir, &d->history, err));
+    while (xpl_history_next_notice(d->history, text, sizeof text))
+        xpl_log(XPL_LOG_WARN, "capture", "%s", text);
+    return XPL_OK;
+}
+
+static void free_history(struct xpl_daemon *d) {
+    xpl_history_close(d->history);
+}
+
+const struct xpl_component xpl_history_component = {
+    .name = "history", .start = start_history, .free = free_history};
+
+struct scan_request { // for a directory, on its way to the loop
+    struct xpl_daemon *d;
+    char path[];
+};
+
+static void scan_now(void *arg) {
+    struct scan_request *q = arg;
+    if (!q->d->stopping && q->d->watch) xpl_watch_scan(q->d->watch, q->path);
+    xpl_sys_free(q);
+}
+
+static void scan_soon(void *arg, const char *path) {
+    struct xpl_daemon *d = arg;
+    const size_t n = strlen(path) + 1;
+    struct scan_request *q = xpl_sys_alloc(sizeof *q + n);
+    if (!q) return; // the next scan finds it as well
+    q->d = d;
+    memcpy(q->path, path, n);
+    if (!xpl_loop_post(d->loop, scan_now, q)) xpl_sys_free(q);
+}
+
+static xpl_status_t start_captures(struct xpl_daemon *d, struct xpl_error *err) {
+    const struct xpl_capture_jobs_options o = {.logdir = d->config->logdir,
+                                               .history = d->history,
+                                               .catalogue = d->catalogue,
+                                               .scan = scan_soon,
+                                               .arg = d,
+                                               .enabled = d->config->capture};
+    if (!(d->captures = xpl_capture_jobs_new(&o))) XPL_RETURN_OOM(err, "captures");
+    d->schedules = xpl_schedules_new(d->captures, d->history, d->config->logdir);
+    if (!d->schedules) XPL_RETURN_OOM(err, "schedules");
+    d->capture = xpl_svc_capture_new(d->captures, d->history, d->schedules);
+    if (!d->capture) XPL_RETURN_OOM(err, "captures");
+    return XPL_OK;
+}
+
+static void free_captures(struct xpl_daemon *d) {
+    xpl_svc_capture_free(d->capture);
+    xpl_capture_jobs_join(d->captures); // they refer to their schedules
+    xpl_schedules_free(d->schedules);
+    xpl_capture_jobs_free(d->captures);
+}
+
+const struct xpl_component xpl_captures_component = {
+    .name = "captures", .start = start_captures, .free = free_captures};
+
+static xpl_status_t start_imports(struct xpl_daemon *d, struct xpl_error *err) {
+    char cache[PATH_MAX - 16], dir[PATH_MAX];
+    XPL_TRY(xpl_daemon_cache_dir(d->config, cache, sizeof cache, err));
+    (void)snprintf(dir, sizeof dir, "%s/incoming", cache);
+    const struct xpl_svc_import_options o = {d->config->logdir, dir, d->config->allow_delete};
+    if ((d->import = xpl_svc_import_new(d->captures, d->catalogue, &o))) return XPL_OK;
+    XPL_RETURN_OOM(err, "imports");
+}
+
+static void free_imports(struct xpl_daemon *d) {
+    xpl_svc_import_free(d->import);
+}
+
+const struct xpl_component xpl_imports_component = {
+    .name = "imports", .start = start_imports, .free = free_imports};
+
+static void stop_long_calls(struct xpl_daemon *d) {
+    if (d->sessions) xpl_svc_session_stop(d->sessions);
+    if (d->captures) xpl_capture_jobs_stop(d->captures);
+}
+
+const struct xpl_component xpl_long_calls_component = {.name = "long calls",
+                                                       .stop = stop_long_calls};
+
+// ---- gRPC's queue ----
+
+static void on_grpc_log(int severity, const char *file, int line, const char *text) {
+    const enum xpl_log_level level = severity >= 2 ? XPL_LOG_WARN : XPL_LOG_DEBUG;
+    xpl_log(level, "grpc", "%s:%d: %s", file, line, text);
+}
+
+static xpl_status_t start_queue(struct xpl_daemon *d, struct xpl_error *err) {
+    xpl_rpc_set_log(on_grpc_log);
+    return xpl_rpc_queue_new(&d->queue, err);
+}
+
+static void free_queue(struct xpl_daemon *d) {
+    xpl_rpc_queue_free(d->queue);
+}
+
+const struct xpl_component xpl_queue_component = {
+    .name = "grpc queue", .start = start_queue, .free = free_queue};
+
+// ---- listening ----
+
+// True for addresses that only this machine's users can reach.
+static bool is_local(const char *a) {
+    static const char *const local[] = {"localhost:", "[::1]:", "unix:", "unix-abstract:"};
+    char host[INET_ADDRSTRLEN]; // 127.0.0.0/8 in numbers: "127.example.com" is anywhere
+    const char *const colon = strrchr(a, ':');
+    struct in_addr ip;
+    const size_t len = colon ? (size_t)(colon - a) : strlen(a);
+    if (len < sizeof host) {
+        memcpy(host, a, len);
+        host[len] = 0;
+        if (inet_pton(AF_INET, host, &ip) == 1) return ntohl(ip.s_addr) >> 24 == 127;
+    }
+    for (size_t i = 0; i < sizeof local / sizeof *local; i++)
+        if (strncmp(a, local[i], strlen(local[i])) == 0) return true;
+    return false;
+}
+
+static void log_listening(const char *service, const char *address, int port) {
+    const char *const colon = strncmp(address, "unix", 4) == 0 ? NULL : strrchr(address, ':');
+    char text[PATH_MAX + 32];
+    if (colon)
+        (void)snprintf(text, sizeof text, "%.*s:%d", (int)(colon - address), address, port);
+    else
+        (void)snprintf(text, sizeof text, "%s", address);
+    struct xpl_log_line l;
+    xpl_log_begin(&l, XPL_LOG_INFO, "daemon", "listening");
+    xpl_log_z(&l, "service", service);
+    xpl_log_z(&l, "address", text);
+    xpl_log_end(&l);
+}
+
+static void on_connection(uv_poll_t *p, int status, int events) {
+    (void)events;
+    struct xpl_unix_listener *const u = p->data;
+    if (status == 0) xpl_rpc_unix_accept(u->socket, u->server);
+}
+
+// A unix socket: libuv accepts and hands the connections to gRPC.
+static xpl_status_t listen_unix(struct xpl_daemon *d, struct xpl_rpc_server *server,
+                                const char *path, gid_t group, struct xpl_error *err) {
+    if (d->n_sockets == XPL_DAEMON_MAX_SOCKETS)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "at most %d unix sockets",
+                         XPL_DAEMON_MAX_SOCKETS);
+    struct xpl_unix_listener *const u = &d->sockets[d->n_sockets];
+    XPL_TRY(xpl_rpc_unix_new(path, group, &u->socket, err));
+    if (uv_poll_init(xpl_loop_uv(d->loop), &u->poll, xpl_rpc_unix_get_fd(u->socket)) != 0) {
+        xpl_rpc_unix_free(u->socket);
+        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "the loop takes no more sockets");
+    }
+    u->server = server;
+    u->poll.data = u;
+    d->n_sockets++;
+    uv_poll_start(&u->poll, UV_READABLE, on_connection);
+    return XPL_OK;
+}
+
+static void stop_sockets(struct xpl_daemon *d, const struct xpl_rpc_server *server) {
+    for (size_t i = 0; i < d->n_sockets; i++)
+        if (d->sockets[i].server == server) uv_close((uv_handle_t *)&d->sockets[i].poll, NULL);
+}
+
+static void free_sockets(struct xpl_daemon *d, const struct xpl_rpc_server *server) {
+    for (size_t i = 0; i < d->n_sockets; i++) {
+        if (!d->sockets[i].socket || d->sockets[i].server != server) continue;
+        xpl_rpc_unix_free(d->sockets[i].socket);
+        d->sockets[i] = (struct xpl_unix_listener){0};
+    }
+}
+
+// Listens on each of the comma-separated addresses.
+static xpl_status_t listen_all(struct xpl_daemon *d, struct xpl_error *err) {
+    const char *at = d->config->listen;
+    while (*at) {
+        char address[PATH_MAX];
+        int port = 0;
+        const size_t n = strcspn(at, ",");
+        if (n >= sizeof address)
+            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--listen: address too long");
+        memcpy(address, at, n);
+        address[n] = 0;
+        at += n + (at[n] == ',');
+        if (!is_local(address) && !d->tls && !d->config->insecure)
+            XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                             "--listen %s can be reached from other machines: use --tls-cert and "
+                             "--tls-key, or say --insecure",
+                             address);
+        if (strncmp(address, "unix:", 5) == 0)
+            XPL_TRY(listen_unix(d, d->server, address + 5, (gid_t)-1, err));
+        else
+            XPL_TRY(xpl_rpc_server_listen(d->server, address, d->tls, &port, err));
+        log_listening("grpc", address, port);
+    }
+    return XPL_OK;
+}
+
+// ---- gRPC ----
+
+// First line of the token file; "" without one.
+static xpl_status_t read_token(const char *path, char *ret, size_t size, struct xpl_error *err) {
+    ret[0] = 0;
+    if (!path[0]) return XPL_OK;
+    FILE *f = fopen(path, "re");
+    if (!f)
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "--token-file %s: %s", path,
+                         strerror(errno));
+    const bool got = fgets(ret, (int)size, f) != NULL;
+    (void)fclose(f);
+    ret[strcspn(ret, "\r\n")] = 0;
+    if (!got || !ret[0])
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "--token-file %s: no token in it", path);
+    return XPL_OK;
+}
+
+static int64_t unix_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+enum {
+    N_SERVICES = XPL_SVC_ANALYSIS_METHODS + XPL_SVC_SESSION_METHODS + XPL_SVC_CAPTURE_METHODS +
+                 XPL_SVC_IMPORT_METHODS + XPL_SVC_PROFILE_ANALYSIS_METHODS + XPL_SVC_SERVER_METHODS,
+    N_METHODS = N_SERVICES + XPL_RPC_HEALTH_METHODS + XPL_RPC_REFLECTION_METHODS
+};
+
+// The methods of all services; those of health and reflection, which know the others, last.
+static xpl_status_t fill_methods(struct xpl_daemon *d, struct xpl_rpc_method m[N_METHODS],
+                                 struct xpl_error *err) {
+    size_t n = 0;
+    xpl_svc_analysis_methods(&d->analysis, m);
+    n += XPL_SVC_ANALYSIS_METHODS;
+    xpl_svc_session_methods(d->sessions, m + n);
+    n += XPL_SVC_SESSION_METHODS;
+    xpl_svc_capture_methods(d->capture, m + n);
+    n += XPL_SVC_CAPTURE_METHODS;
+    xpl_svc_import_methods(d->import, m + n);
+    n += XPL_SVC_IMPORT_METHODS;
+    xpl_svc_profile_analysis_methods(&d->profile_analysis, m + n);
+    n += XPL_SVC_PROFILE_ANALYSIS_METHODS;
+    xpl_svc_server_methods(&d->stats, m + n);
+    n += XPL_SVC_SERVER_METHODS;
+    XPL_TRY(xpl_rpc_health_new(m, n, &d->health, err));
+    xpl_rpc_health_get_methods(d->health, m + n);
+    n += XPL_RPC_HEALTH_METHODS;
+    const xpl_bytes_t set = {xpl_proto_descriptors, xpl_proto_descriptors_len};
+    XPL_TRY(xpl_rpc_reflection_new(set, m, n, &d->reflection, err));
+    xpl_rpc_reflection_get_methods(d->reflection, m + n);
+    assert(n + XPL_RPC_REFLECTION_METHODS == N_METHODS);
+    return XPL_OK;
+}
+
+static void set_services(struct xpl_daemon *d) {
+    d->analysis = (struct xpl_svc_analysis){d->engine, d->catalogue, d->cache, d->metrics};
+    d->profile_analysis =
+        (struct xpl_svc_profile_analysis){d->engine, d->catalogue, d->captures, d->config->logdir};
+    d->stats = (struct xpl_svc_server){.engine = d->engine,
+                                       .catalogue = d->catalogue,
+                                       .store = d->store,
+                                       .writer = d->writer,
+                                       .cache = d->cache,
+                                       .pool = d->pool,
+                                       .metrics = d->metrics,
+                                       .started_unix_ns = unix_ns(),
+                                       .started_mono_ns = xpl_clock_ns()};
+}
+
+static xpl_status_t start_grpc(struct xpl_daemon *d, struct xpl_error *err) {
+    const struct xpl_config *const c = d->config;
+    struct xpl_rpc_method m[N_METHODS];
+    char token[4096];
+    set_services(d);
+    XPL_TRY(fill_methods(d, m, err));
+    XPL_TRY(read_token(c->token_file, token, sizeof token, err));
+    if (c->tls_cert[0]) {
+        const struct xpl_rpc_tls_options t = {.size = sizeof t,
+                                              .cert_path = c->tls_cert,
+                                              .key_path = c->tls_key,
+                                              .client_ca_path =
+                                                  c->tls_client_ca[0] ? c->tls_client_ca : NULL};
+        XPL_TRY(xpl_rpc_tls_new(&t, &d->tls, err));
+    }
+    const struct xpl_rpc_server_options o = {.size = sizeof o, .token = xpl_str_from(token)};
+    XPL_TRY(xpl_rpc_server_new(d->queue, m, N_METHODS, &o, &d->server, err));
+    d->stats.rpc = d->server;
+    XPL_TRY(listen_all(d, err));
+    return xpl_rpc_server_start(d->server, err);
+}
+
+static void on_server_down(void *arg) { // on the queue's thread
+    struct xpl_daemon *const d = arg;
+    if (!xpl_loop_post(d->loop, d->ended, d)) abort(); // nothing could ever end the loop
+}
+
+// No new calls; those under way may finish until the grace time is over.
+static void stop_server(struct xpl_daemon *d, struct xpl_rpc_server *server) {
+    if (!server) return;
+    stop_sockets(d, server);
+    d->n_ending++;
+    xpl_rpc_server_shutdown(server, on_server_down, d);
+}
+
+static void stop_grpc(struct xpl_daemon *d) {
+    stop_server(d, d->server);
+}
+
+static void free_grpc(struct xpl_daemon *d) {
+    xpl_rpc_server_free(d->server);
+    free_sockets(d, d->server);
+    xpl_rpc_health_free(d->health);
+    xpl_rpc_reflection_free(d->reflection);
+    xpl_rpc_tls_free(d->tls);
+}
+
+const struct xpl_component xpl_grpc_component = {
+    .name = "grpc", .start = start_grpc, .stop = stop_grpc, .free = free_grpc};
+
+// ---- the XProf worker ----
+
+// An aggregator can show neither certificate nor token: it gets a listener of its own that only
+// this machine's users reach.
+static xpl_status_t start_worker(struct xpl_daemon *d, struct xpl_error *err) {
+    const struct xpl_config *c = d->config;
+    const char *const address = c->xprof_worker;
+    if (!address[0]) return XPL_OK;
+    if (!is_local(address))
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                         "--xprof-worker %s: must be unix:/PATH or a loopback address", address);
+    const struct xpl_svc_worker_options o = {c->logdir, c->worker_dir, c->worker_group,
+                                             c->worker_fallback, d->metrics};
+    XPL_TRY(xpl_svc_worker_new(d->engine, d->catalogue, &o, &d->worker, err));
+    struct xpl_rpc_method m[XPL_SVC_WORKER_METHODS];
+    xpl_svc_worker_methods(d->worker, m);
+    const struct xpl_rpc_server_options so = {.size = sizeof so};
+    XPL_TRY(xpl_rpc_server_new(d->queue, m, XPL_SVC_WORKER_METHODS, &so, &d->worker_server, err));
+    int port = 0;
+    if (strncmp(address, "unix:", 5) == 0)
+        XPL_TRY(
+            listen_unix(d, d->worker_server, address + 5, xpl_svc_worker_group(d->worker), err));
+    else
+        XPL_TRY(xpl_rpc_server_listen(d->worker_server, address, NULL, &port, err));
+    log_listening("xprof-worker", address, port);
+    return xpl_rpc_server_start(d->worker_server, err);
+}
+
+static void stop_worker(struct xpl_daemon *d) {
+    stop_server(d, d->worker_server);
+}
+
+static void free_worker(struct xpl_daemon *d) {
+    xpl_rpc_server_free(d->worker_server);
+    free_sockets(d, d->worker_server);
+    xpl_svc_worker_free(d->worker);
+}
+
+const struct xpl_component xpl_worker_component = {
+    .name = "xprof worker", .start = start_worker, .stop = stop_worker, .free = free_worker};
+
+// ---- HTTP ----
+
+static xpl_status_t start_http(struct xpl_daemon *d, struct xpl_error *err) {
+    const struct xpl_config *c = d->config;
+    if (!c->http[0] || strcmp(c->http, "off") == 0) return XPL_OK;
+    const struct xpl_http_options o = {.listen = c->http,
+                                       .hosts = c->http_host,
+                                       .prefix = c->http_prefix,
+                                       .ui_dir = c->ui_dir,
+                                       .src_prefix = c->src_prefix,
+                                       .tls_cert = c->tls_cert,
+                                       .tls_key = c->tls_key,
+                                       .client_ca = c->tls_client_ca[0] != 0,
+                                       .insecure = c->insecure,
+                                       .max_connections = (size_t)c->http_connections,
+                                       .memory_limit = (size_t)c->memory_limit,
+                                       .idle_ms = c->http_idle_ms};
+    const struct xpl_http_parts p = {.loop = d->loop,
+                                     .engine = d->engine,
+                                     .catalogue = d->catalogue,
+                                     .cache = d->cache,
+                                     .pool = d->pool,
+                                     .metrics = d->metrics,
+                                     .captures = d->captures,
+                                     .stats = &d->stats};
+    char token[4096];
+    XPL_TRY(read_token(c->token_file, token, sizeof token, err));
+    XPL_TRY(xpl_http_new(&o, &p, &d->http, err));
+    return xpl_http_set_token(d->http, token, err);
+}
+
+static void stop_http(struct xpl_daemon *d) {
+    if (!d->http) return;
+    d->n_ending++;
+    xpl_http_stop(d->http, d->ended, d);
+}
+
+static void free_http(struct xpl_daemon *d) {
+    xpl_http_free(d->http);
+}
+
+const struct xpl_component xpl_http_component = {
+    .name = "http", .start = start_http, .stop = stop_http, .free = free_http};
+
+// ---- all of them ----
+
+xpl_status_t xpl_daemon_reload_credentials(struct xpl_daemon *d, struct xpl_error *err) {
+    char token[4096];
+    if (d->tls) XPL_TRY(xpl_rpc_tls_reload(d->tls, err));
+    XPL_TRY(read_token(d->config->token_file, token, sizeof token, err));
+    if (d->http) XPL_TRY(xpl_http_set_token(d->http, token, err));
+    return xpl_rpc_server_set_token(d->server, xpl_str_from(token), err);
+}
+
+void xpl_daemon_cancel_calls(struct xpl_daemon *d) {
+    if (d->server) xpl_rpc_server_cancel_all(d->server);
+    if (d->worker_server) xpl_rpc_server_cancel_all(d->worker_server);
+}

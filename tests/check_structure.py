@@ -1,0 +1,463 @@
+#!/usr/bin/env python3
+"""Checks the structure of the source tree: what a compiler does not see and a reviewer forgets.
+
+usage: check_structure.py [ROOT] [--only CHECK]...
+
+  circles     modules that use each other in a circle, but for groups that a header declares with
+              "// Group NAME: a.c b.c": at most three groups, of at most six files each
+  includes    headers that include each other in a circle
+  private     headers named impl.h or *_impl.h, or whose first line says that they are private,
+              are included in their own folder only; "Private to FOLDER" may name the folder above
+  folders     no folder has more than 30 source files
+  names       no public name is defined twice
+  parameters  no function has more than 7 parameters
+  markdown    lines of documents have at most 100 columns; tables, code and links are excepted
+
+The lists below say what is tolerated for now.  They may only become shorter.
+"""
+import argparse
+import collections
+import os
+import re
+import subprocess
+import sys
+
+PRODUCT = ("base", "analysis", "storage", "rpc", "capture", "agent", "server", "client", "cli")
+FOLDER_LIMIT = 30
+PARAMETER_LIMIT = 7
+COLUMN_LIMIT = 100
+GROUP_LIMIT = 3
+GROUP_FILES_LIMIT = 6
+
+# Circles which are still there, each as the set of its modules.  One that is gone fails the check
+# until it is removed here; a part of one is tolerated.
+TOLERATED_CIRCLES = [
+    {"agent/xspace_build", "agent/xspace_events"},
+    {"analysis/grouping/cursor", "analysis/grouping/device_steps", "analysis/grouping/graph",
+     "analysis/grouping/groups", "analysis/grouping/order", "analysis/grouping/plan",
+     "analysis/grouping/propagate", "analysis/grouping/scan"},
+    {"analysis/opstats/steps/step_events", "analysis/opstats/steps/step_events_gpu",
+     "analysis/opstats/steps/step_events_sparse", "analysis/opstats/steps/step_events_tpu"},
+    {"analysis/tools/input_pipeline/bottleneck", "analysis/tools/input_pipeline/input_pipeline",
+     "analysis/tools/input_pipeline/step_table", "analysis/tools/input_pipeline/tpu"},
+    {"analysis/tools/memory_profile/json", "analysis/tools/memory_profile/memory_profile"},
+    {"analysis/trace/answer/answer", "analysis/trace/answer/json", "analysis/trace/answer/pb"},
+    {"analysis/trace/derived/derived", "analysis/trace/derived/launch"},
+    {"analysis/xplane/event_read", "analysis/xplane/events"},
+    {"rpc/answer", "rpc/call", "rpc/server"},
+    {"server/engine/answers", "server/engine/engine", "server/engine/traces_answer"},
+    {"server/http/access", "server/http/api", "server/http/capture", "server/http/files",
+     "server/http/http", "server/http/reply", "server/http/route", "server/http/scan",
+     "server/http/tool", "server/http/xprof"},
+    {"storage/store/sqlite/attach", "storage/store/sqlite/evict", "storage/store/sqlite/rows",
+     "storage/store/sqlite/store", "storage/store/sqlite/tx"},
+    {"storage/store/sqlite/db", "storage/store/sqlite/schema"},
+]
+# (including file, private header), such as tests of what a private header declares.
+TOLERATED_PRIVATE = {
+    ("analysis/grouping/impl.h", "analysis/xplane/event_read.h"),
+    ("analysis/opstats/host/read.c", "analysis/xplane/event_read.h"),
+    ("tests/fault/fault_http.c", "server/http/impl.h"),
+    ("tests/fuzz/fuzz_hlo.c", "analysis/hlo/impl.h"),
+    ("tests/fuzz/fuzz_http.c", "server/http/impl.h"),
+    ("tests/fuzz/fuzz_trace.c", "analysis/trace/index/format.h"),
+    ("tests/unit/opstats/test_perf_env.c", "analysis/opstats/device/device.h"),
+    ("tests/unit/trace/test_trace.c", "analysis/trace/index/format.h"),
+    ("tests/unit/trace/test_trace.c", "analysis/trace/index/visibility.h"),
+    ("tests/unit/trace/test_trace_answer.c", "analysis/trace/index/read.h"),
+    ("tests/unit/trace/test_trace_levels.c", "analysis/trace/index/read.h"),
+}
+# Callbacks of libraries, which have the parameters that the library says.
+FOREIGN_SIGNATURES = {"on_request"}  # MHD_AccessHandlerCallback
+# Number of functions with more than PARAMETER_LIMIT parameters.
+TOLERATED_PARAMETERS = 15
+# Documents with longer lines.
+TOLERATED_MARKDOWN = {
+    "agent/README.md",
+    "analysis/README.md",
+    "analysis/hlo/README.md",
+    "analysis/opstats/README.md",
+    "analysis/tools/README.md",
+    "analysis/trace/README.md",
+    "analysis/wire/README.md",
+    "analysis/xplane/README.md",
+    "base/README.md",
+    "capture/README.md",
+    "cli/README.md",
+    "client/README.md",
+    "proto/README.md",
+    "rpc/README.md",
+    "server/README.md",
+    "server/web/README.md",
+    "storage/README.md",
+}
+
+
+# ---- the tree ----
+
+class Tree:
+    """The files below a root that git knows or would add; all files where there is no git."""
+
+    def __init__(self, root):
+        self.root = root
+        self.files = sorted(f for f in self._names() if os.path.isfile(os.path.join(root, f)))
+        self._text = {}
+
+    def _names(self):
+        if os.path.exists(os.path.join(self.root, ".git")):
+            out = subprocess.run(["git", "-C", self.root, "ls-files", "-z", "--cached", "--others",
+                                  "--exclude-standard"], check=True, capture_output=True).stdout
+            return set(out.decode().split("\0")) - {""}
+        return {os.path.relpath(os.path.join(folder, name), self.root)
+                for folder, _, names in os.walk(self.root) for name in names}
+
+    def text(self, name):
+        if name not in self._text:
+            with open(os.path.join(self.root, name), encoding="utf-8", errors="replace") as f:
+                self._text[name] = f.read()
+        return self._text[name]
+
+    def product(self, *endings):
+        return [f for f in self.files if f.split("/")[0] in PRODUCT and f.endswith(endings)]
+
+    def sources(self, *endings):
+        """Files of ours: not those which protoc makes or which peers gave us."""
+        return [f for f in self.files if f.endswith(endings) and not f.startswith("proto/")]
+
+
+# ---- C, as far as it is needed ----
+
+TOKEN = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
+DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.M)
+WORD = re.compile(r"[A-Za-z_]\w*")
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
+
+
+def _blank(match):
+    token = match.group()
+    return '""' if token[0] in "\"'" else " " + "\n" * token.count("\n")
+
+
+def without_comments(text):
+    return TOKEN.sub(_blank, text)
+
+
+def pieces(text):
+    """(head, body) of everything at file level: body is None for what ends with a semicolon."""
+    text = DIRECTIVE.sub("", without_comments(text)).replace('extern "" {', "")
+    begin = at = 0
+    while at < len(text):
+        if text[at] == ";":
+            yield text[begin:at].strip(), None
+            begin = at + 1
+        elif text[at] == "{":
+            end = _closing(text, at, "{", "}")
+            yield text[begin:at].strip(), text[at + 1:end]
+            at = end
+            # A function ends here; a type or an object goes on to its semicolon.
+            begin = at + 1
+        at += 1
+
+
+def _closing(text, at, opening, closing):
+    depth = 0
+    while at < len(text):
+        if text[at] == opening:
+            depth += 1
+        elif text[at] == closing:
+            depth -= 1
+            if depth == 0:
+                break
+        at += 1
+    return at
+
+
+def parameters(text):
+    """The parameters between the parentheses of a function, "" and void being none."""
+    parts, depth, begin = [], 0, 0
+    for at, c in enumerate(text):
+        depth += (c in "([{") - (c in ")]}")
+        if c == "," and depth == 0:
+            parts.append(text[begin:at])
+            begin = at + 1
+    parts.append(text[begin:])
+    parts = [p.strip() for p in parts]
+    return [] if parts in ([""], ["void"]) else parts
+
+
+Function = collections.namedtuple("Function", "name static parameters body")
+STATIC = re.compile(r"\bstatic\b|\bXPL_(?:\w+_)?INLINE\b")
+ATTRIBUTES = re.compile(r"\b__attribute__\s*\(\(.*?\)\)|\bXPL_(?:PRINTF|PRINTF_LIKE)\s*\([^)]*\)", re.S)
+
+
+def functions(text):
+    """Functions that are defined in the text of a file."""
+    for head, body in pieces(text):
+        head = ATTRIBUTES.sub("", head)
+        found = re.search(r"([A-Za-z_]\w*)\s*\(", head)
+        if body is None or not found or "=" in head or head.startswith("typedef"):
+            continue
+        begin = found.end() - 1
+        end = _closing(head, begin, "(", ")")
+        yield Function(found.group(1), STATIC.search(head) is not None,
+                       parameters(head[begin + 1:end]), body)
+
+
+def public_objects(text):
+    """Names of the variables and constants with external linkage that are defined in the text."""
+    for head, body in pieces(text):
+        if re.match(r"(static|extern|typedef)\b", head) or "(" in head:
+            continue
+        found = re.match(r"(?:[\w\s*]*?[\s*])(xpl_\w+)\s*(?:\[[^\]]*\]\s*)*(=|$)", head)
+        if found and (found.group(2) == "=" or body is None) and not re.match(
+                r"(struct|enum|union)\s+\w+$", head):
+            yield found.group(1)
+
+
+def tags(text):
+    for head, body in pieces(text):
+        found = re.match(r"(?:typedef\s+)?(?:struct|enum|union)\s+([A-Za-z_]\w*)$", head)
+        if body is not None and found:
+            yield found.group(1)
+
+
+# ---- circles ----
+
+def components(graph):
+    """Strongly connected components of more than one node (Tarjan, without recursion)."""
+    index, low, stack, on_stack, out = {}, {}, [], set(), []
+    for root in graph:
+        if root in index:
+            continue
+        work = [(root, iter(sorted(graph[root])))]
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        on_stack.add(root)
+        while work:
+            node, edges = work[-1]
+            for to in edges:
+                if to not in index:
+                    index[to] = low[to] = len(index)
+                    stack.append(to)
+                    on_stack.add(to)
+                    work.append((to, iter(sorted(graph.get(to, ())))))
+                    break
+                if to in on_stack:
+                    low[node] = min(low[node], index[to])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    component = set()
+                    while True:
+                        member = stack.pop()
+                        on_stack.discard(member)
+                        component.add(member)
+                        if member == node:
+                            break
+                    if len(component) > 1:
+                        out.append(component)
+    return sorted(out, key=sorted)
+
+
+def module(name):
+    return os.path.splitext(name)[0]
+
+
+def use_graph(tree):
+    """{module: {module it uses: a name it uses}}; a module is a .c file and the header beside it."""
+    defined, used = {}, collections.defaultdict(set)
+    for name in tree.product(".c", ".h"):
+        text = tree.text(name)
+        bodies, own = [], set()
+        for f in functions(text):
+            bodies.append(f.body)
+            if f.static:
+                own.add(f.name)
+            if f.name != "main" and (
+                    not f.static or (name.endswith(".h") and f.name.startswith("xpl_"))):
+                defined.setdefault(f.name, module(name))
+        if name.endswith(".c"):
+            for object_name in public_objects(text):
+                defined.setdefault(object_name, module(name))
+            bodies = [DIRECTIVE.sub("", without_comments(text))]
+        for body in bodies:
+            used[module(name)] |= set(WORD.findall(body)) - own
+    graph = {m: {} for m in set(defined.values()) | set(used)}
+    for m, words in used.items():
+        for word in sorted(words):
+            to = defined.get(word)
+            if to and to != m:
+                graph[m].setdefault(to, word)
+    return graph
+
+
+def groups(tree):
+    """{(header, NAME): modules} of the groups that headers declare."""
+    found = {}
+    for name in tree.product(".h"):
+        top = tree.text(name).split("#", 1)[0]
+        top = re.sub(r"\n//(?! Group) *", " ", top)  # a list may go on in the next lines
+        for m in re.finditer(r"^// Group (\w+): ([^\n]*)", top, re.M):
+            files = re.findall(r"[\w./-]+\.c\b", m.group(2))
+            found[name, m.group(1)] = {module(os.path.join(os.path.dirname(name), f)) for f in files}
+    return found
+
+
+def check_circles(tree, tolerated=None):
+    tolerated = TOLERATED_CIRCLES if tolerated is None else tolerated
+    graph, declared, bad = use_graph(tree), groups(tree), []
+    if len(declared) > GROUP_LIMIT:
+        bad.append(f"{len(declared)} groups of files: at most {GROUP_LIMIT}")
+    for (header, name), files in declared.items():
+        if len(files) > GROUP_FILES_LIMIT:
+            bad.append(f"{header}: group {name} has {len(files)} files: at most {GROUP_FILES_LIMIT}")
+        for missing in sorted(f for f in files if f + ".c" not in tree.files):
+            bad.append(f"{header}: group {name} names {missing}.c, which is not there")
+    found = components(graph)
+    for component in found:
+        if any(component <= files for files in declared.values()):
+            continue
+        if any(component <= set(entry) for entry in tolerated):
+            continue
+        edges = [f"    {a}.c uses {graph[a][b]} of {b}" for a in sorted(component)
+                 for b in sorted(graph[a]) if b in component]
+        bad.append("circle: " + " ".join(sorted(component)) + "\n" + "\n".join(edges))
+    for entry in tolerated:
+        if not any(component <= set(entry) for component in found):
+            bad.append("this circle is gone: remove it from TOLERATED_CIRCLES: " + " ".join(sorted(entry)))
+    return bad
+
+
+def check_includes(tree):
+    headers = set(tree.product(".h"))
+    graph = {h: {i for i in INCLUDE.findall(tree.text(h)) if i in headers} for h in headers}
+    return ["headers include each other: " + " ".join(sorted(c)) for c in components(graph)]
+
+
+# ---- private headers ----
+
+def is_private(name, text):
+    if re.search(r"(^|/)(\w+_)?impl\.h$", name):
+        return True
+    lines = [line for line in text.split("\n") if "SPDX-" not in line and not line.startswith("#!")]
+    return bool(lines) and re.search(r"\bprivate\b", lines[0], re.I) is not None
+
+
+def allowed_folder(header, text):
+    """The folder in which a private header may be included."""
+    folder = os.path.dirname(header)
+    named = re.search(r"^// Private to ([\w/]+)", text, re.M)
+    return os.path.dirname(folder) if named and named.group(1) == os.path.dirname(folder) else folder
+
+
+def check_private(tree, tolerated=None):
+    tolerated = TOLERATED_PRIVATE if tolerated is None else tolerated
+    allowed = {h: allowed_folder(h, tree.text(h)) for h in tree.sources(".h")
+               if is_private(h, tree.text(h))}
+    bad, used = [], set()
+    for name in tree.sources(".c", ".h"):
+        for header in INCLUDE.findall(tree.text(name)):
+            if header not in allowed or name.startswith(allowed[header] + "/"):
+                continue
+            if (name, header) in tolerated:
+                used.add((name, header))
+            else:
+                bad.append(f"{name} includes {header}, which is private to {allowed[header]}/")
+    for name, header in sorted(tolerated - used):
+        print(f"check_structure: {name} {header} can be removed from TOLERATED_PRIVATE")
+    return bad
+
+
+# ---- folders, names, parameters ----
+
+def check_folders(tree):
+    count = collections.Counter(os.path.dirname(f) for f in tree.files if f.endswith((".c", ".h", ".js")))
+    return [f"{folder}/ has {n} source files: at most {FOLDER_LIMIT}"
+            for folder, n in sorted(count.items()) if n > FOLDER_LIMIT]
+
+
+def check_names(tree):
+    places = collections.defaultdict(set)
+    for name in tree.product(".c", ".h"):
+        text = tree.text(name)
+        shared = name.endswith(".h") and not is_private(name, text)
+        for tag in tags(text):
+            if shared or tag.startswith("xpl_"):
+                places["struct, enum or union " + tag].add(name)
+        for f in functions(text):
+            if f.name == "main":
+                continue
+            if not f.static or (name.endswith(".h") and f.name.startswith("xpl_")):
+                places["function " + f.name].add(name)
+        if name.endswith(".c"):
+            for object_name in public_objects(text):
+                places["object " + object_name].add(name)
+    return [f"{what} is defined in {' and '.join(sorted(where))}"
+            for what, where in sorted(places.items()) if len(where) > 1]
+
+
+def check_parameters(tree, tolerated=None):
+    tolerated = TOLERATED_PARAMETERS if tolerated is None else tolerated
+    found = [f"{name}: {f.name} has {len(f.parameters)} parameters: at most {PARAMETER_LIMIT}"
+             for name in tree.sources(".c", ".h") for f in functions(tree.text(name))
+             if len(f.parameters) > PARAMETER_LIMIT and f.name not in FOREIGN_SIGNATURES]
+    if len(found) < tolerated:
+        print(f"check_structure: TOLERATED_PARAMETERS can be {len(found)}")
+    return found if len(found) > tolerated else []
+
+
+# ---- documents ----
+
+def long_lines(text):
+    """Numbers of the lines with too many columns."""
+    fenced = False
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+        if fenced or line.startswith(("    ", "\t")) or line.lstrip("> ").startswith("|"):
+            continue
+        shown = re.sub(r"\]\([^)]*\)|<?https?://\S+", "", line)
+        if len(shown) > COLUMN_LIMIT:
+            yield number
+
+
+def check_markdown(tree, tolerated=None):
+    tolerated = TOLERATED_MARKDOWN if tolerated is None else tolerated
+    bad = []
+    for name in tree.files:
+        if not name.endswith(".md"):
+            continue
+        numbers = list(long_lines(tree.text(name)))
+        if name in tolerated:
+            if not numbers:
+                print(f"check_structure: {name} can be removed from TOLERATED_MARKDOWN")
+            continue
+        bad += [f"{name}:{n}: more than {COLUMN_LIMIT} columns" for n in numbers]
+    return bad
+
+
+CHECKS = {"circles": check_circles, "includes": check_includes, "private": check_private,
+          "folders": check_folders, "names": check_names, "parameters": check_parameters,
+          "markdown": check_markdown}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("root", nargs="?", default=os.path.join(os.path.dirname(__file__), ".."))
+    parser.add_argument("--only", choices=sorted(CHECKS), action="append", help="this check alone")
+    args = parser.parse_args()
+    tree = Tree(args.root)
+    failures = 0
+    for name, check in CHECKS.items():
+        if args.only and name not in args.only:
+            continue
+        for message in check(tree):
+            print(f"check_structure: {name}: {message}", file=sys.stderr)
+            failures += 1
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()

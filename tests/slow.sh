@@ -1,0 +1,74 @@
+#!/bin/bash
+# The long forms of what CI runs in short, and what takes too long for CI.  Run before a release.
+# Usage: tests/slow.sh [SUITE...]
+#   fuzz          libFuzzer on every parser, $XPL_FUZZ_SECONDS in all (default 3600)
+#   differential  2,000 random profiles against the real XProf
+#   oracle        CPU profiles against a recount by brute force; $XPL_CORPUS: more profiles
+#   tensorflow    captures of TensorFlow's profiler server
+#   store         the store's test with threads, 200 times, four at once and under load
+#   analyzers     clang-tidy and gcc's -fanalyzer over the whole tree
+#   bench         figures against XProf and xprof-rs; $XPL_CORPUS: large profiles
+# Without a SUITE: all of them, in this order.  Builds go below build/, or $XPL_BUILD.  Ends with
+# the time of each suite; the last line is "N passed, N failed, N skipped".
+set -uo pipefail
+cd "$(dirname "$0")/.."
+. tests/results.sh
+suites=("$@")
+[ ${#suites[@]} -gt 0 ] || suites=(fuzz differential oracle tensorflow store analyzers bench)
+corpus=()
+[ -z "${XPL_CORPUS:-}" ] || corpus=(--corpus "$XPL_CORPUS")
+
+# needs_xprof SUITE: a release build, and the real XProf, whose python is $python then.
+needs_xprof() {
+    configure_release && compile "$1" release || return
+    check "$1: environment of XProf" tests/parity/setup.sh
+    python=${XPL_PARITY_VENV:-$build/parity-venv}/bin/python
+}
+
+suite_fuzz() {
+    fuzz "${XPL_FUZZ_SECONDS:-3600}"
+}
+suite_differential() {
+    needs_xprof differential || return
+    check "differential: 2,000 profiles" timeout 5400 "$python" tests/parity/differential.py \
+        --build "$build/release" --seed "${XPL_SEED:-1}" --count 2000 --out "$build/release/differences"
+}
+suite_oracle() {
+    needs_xprof oracle || return
+    check "oracle: profiles" timeout 3600 "$python" tests/parity/run.py --build "$build/release" --oracle \
+        "${corpus[@]}"
+}
+suite_tensorflow() {
+    configure_release && compile tensorflow release || return
+    local log=$build/tensorflow.log
+    XPL_BUILD="$build" tests/capture/run_slow.sh "$build/release" | tee "$log"
+    collect "$log" tensorflow 's/^(passed|failed|skipped) +(.*)  \[.*/\1 tensorflow: \2/p'
+    tail -1 "$log" | grep -q ' passed, .* failed, .* skipped$' || result failed "tensorflow: the run ended early"
+}
+suite_store() {
+    CC="ccache clang" configure asan -Dfaults=true -Db_lundef=false -Db_sanitize=address,undefined &&
+        compile store asan tests/unit/unit_store_threads || return
+    local log=$build/store.log load=() i
+    for i in $(seq "$(nproc)"); do
+        while :; do :; done &
+        load+=($!)
+    done
+    seq 200 | xargs -P 4 -I{} sh -c '"$1" >"$2.$3" 2>&1 || { cat "$2.$3"; echo "run $3 failed"; }; rm -f "$2.$3"' \
+        run "$build/asan/tests/unit/unit_store_threads" "$log" {} | tee "$log"
+    kill "${load[@]}" && wait "${load[@]}" 2>/dev/null
+    i=$(grep -c '^run .* failed$' "$log")
+    check "store: threads, 200 runs, $i failed" [ "$i" -eq 0 ]
+}
+suite_analyzers() {
+    tests/analyze.sh "$build" all | tee "$build/analyzers.log"
+    collect "$build/analyzers.log" analyzers 's/^(passed|failed|skipped) analyzers: /&/p'
+}
+suite_bench() {
+    check "bench: it runs" timeout 3600 tests/bench/run.py --build "$build/bench" "${corpus[@]}"
+    configure_release && compile bench release &&
+        check "bench: programs" meson test -C "$build/release" --no-rebuild --benchmark
+}
+
+deploy/setup-debian.sh test || { echo "0 passed, 1 failed, 0 skipped"; exit 1; }
+run_all suite "${suites[@]}"
+finish

@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+"""Tests of the checks: each finds what was planted, and nothing where nothing was.
+
+usage: test_checks.py
+"""
+import contextlib
+import io
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import check_spdx
+import check_structure
+from check_structure import Tree
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Planted(unittest.TestCase):
+    """A small tree per test."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = folder.name
+
+    def plant(self, **files):
+        """Writes files; __ in a keyword is /, and _dot_ a dot."""
+        for key, text in files.items():
+            path = os.path.join(self.root, key.replace("__", "/").replace("_dot_", "."))
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text)
+        return Tree(self.root)
+
+    def found(self, check, *args):
+        with contextlib.redirect_stdout(io.StringIO()):
+            return check(Tree(self.root), *args)
+
+
+CIRCLE = {
+    "base__a_dot_c": "int xpl_a(void) {\n    return xpl_b();\n}\n",
+    "base__b_dot_c": "int xpl_b(void) {\n    return xpl_a();\n}\n",
+}
+
+
+class Circles(Planted):
+    def test_circle(self):
+        self.plant(**CIRCLE)
+        bad = self.found(check_structure.check_circles, [])
+        self.assertEqual(len(bad), 1)
+        self.assertIn("base/a base/b", bad[0])
+        self.assertIn("base/a.c uses xpl_b of base/b", bad[0])
+
+    def test_circle_of_three_through_a_header_and_an_object(self):
+        self.plant(base__a_dot_h="static inline int xpl_a_inline(void) {\n    return xpl_b();\n}\n",
+                   base__a_dot_c="const int xpl_a_table[2] = {1, 2};\n",
+                   base__b_dot_c="int xpl_b(void) {\n    return xpl_c();\n}\n",
+                   base__c_dot_c="int xpl_c(void) {\n    return xpl_a_table[0];\n}\n")
+        bad = self.found(check_structure.check_circles, [])
+        self.assertEqual(len(bad), 1)
+        self.assertIn("base/a base/b base/c", bad[0])
+
+    def test_one_way(self):
+        self.plant(base__a_dot_c="int xpl_a(void) {\n    return xpl_b();\n}\n",
+                   base__b_dot_c="// xpl_a() is better\nint xpl_b(void) {\n    return !\"xpl_a\";\n}\n")
+        self.assertEqual(self.found(check_structure.check_circles, []), [])
+
+    def test_statics_of_the_same_name(self):
+        self.plant(base__a_dot_c="int xpl_a(void) {\n    return xpl_b();\n}\nint next(void) {\n}\n",
+                   base__b_dot_c="static int next(void) {\n}\nint xpl_b(void) {\n    return next();\n}\n")
+        self.assertEqual(self.found(check_structure.check_circles, []), [])
+
+    def test_group(self):
+        self.plant(base__a_dot_h="// What these share.\n// Group ab: a.c b.c\n#include <x.h>\n", **CIRCLE)
+        self.assertEqual(self.found(check_structure.check_circles, []), [])
+
+    def test_group_in_two_lines(self):
+        self.plant(base__a_dot_h="// What these share.\n// Group ab: a.c\n//   b.c\n#include <x.h>\n", **CIRCLE)
+        self.assertEqual(self.found(check_structure.check_circles, []), [])
+
+    def test_group_of_other_files(self):
+        self.plant(base__a_dot_h="// Group ab: a.c c.c\n", **CIRCLE)
+        bad = self.found(check_structure.check_circles, [])
+        self.assertEqual(len(bad), 2)
+        self.assertIn("names base/c.c, which is not there", bad[0])
+
+    def test_too_many_groups(self):
+        self.plant(base__a_dot_c="", **{f"base__g{i}_dot_h": f"// Group g{i}: a.c\n" for i in range(4)})
+        self.assertEqual(self.found(check_structure.check_circles, []),
+                         ["4 groups of files: at most 3"])
+
+    def test_too_large_a_group(self):
+        self.plant(base__g_dot_h="// Group g: " + " ".join(f"f{i}.c" for i in range(7)) + "\n",
+                   **{f"base__f{i}_dot_c": "" for i in range(7)})
+        self.assertEqual(self.found(check_structure.check_circles, []),
+                         ["base/g.h: group g has 7 files: at most 6"])
+
+    def test_tolerated(self):
+        self.plant(**CIRCLE)
+        self.assertEqual(self.found(check_structure.check_circles, [{"base/a", "base/b"}]), [])
+
+    def test_tolerated_and_gone(self):
+        self.plant(base__a_dot_c="")
+        bad = self.found(check_structure.check_circles, [{"base/a", "base/b"}])
+        self.assertEqual(len(bad), 1)
+        self.assertIn("is gone", bad[0])
+
+    def test_headers(self):
+        self.plant(base__a_dot_h='#include "base/b.h"\n', base__b_dot_h='#include "base/a.h"\n')
+        self.assertEqual(self.found(check_structure.check_includes),
+                         ["headers include each other: base/a.h base/b.h"])
+        self.plant(base__b_dot_h="")
+        self.assertEqual(self.found(check_structure.check_includes), [])
+
+
+class Private(Planted):
+    def test_by_name(self):
+        for name in ("impl_dot_h", "xy_impl_dot_h"):
+            with self.subTest(name):
+                header = name.replace("_dot_", ".")
+                self.plant(**{f"base__{name}": "", "rpc__a_dot_c": f'#include "base/{header}"\n'})
+                self.assertEqual(self.found(check_structure.check_private, set()),
+                                 [f"rpc/a.c includes base/{header}, which is private to base/"])
+                self.assertEqual(self.found(check_structure.check_private,
+                                            {("rpc/a.c", f"base/{header}")}), [])
+
+    def test_by_its_first_line(self):
+        self.plant(base__x_dot_h="// SPDX-License-Identifier: Apache-2.0\n// Private: what a.c and b.c share.\n",
+                   base__a_dot_c='#include "base/x.h"\n')
+        self.assertEqual(self.found(check_structure.check_private, set()), [])
+        self.plant(tests__t_dot_c='#include "base/x.h"\n')
+        self.assertEqual(len(self.found(check_structure.check_private, set())), 1)
+
+    def test_of_the_folder_above(self):
+        self.plant(analysis__trace__index__x_dot_h="// Private to analysis/trace: the index.\n",
+                   analysis__trace__answer__a_dot_c='#include "analysis/trace/index/x.h"\n')
+        self.assertEqual(self.found(check_structure.check_private, set()), [])
+        self.plant(analysis__tools__a_dot_c='#include "analysis/trace/index/x.h"\n')
+        self.assertEqual(len(self.found(check_structure.check_private, set())), 1)
+
+
+class Sizes(Planted):
+    def test_folders(self):
+        self.plant(**{f"base__f{i}_dot_c": "" for i in range(30)})
+        self.assertEqual(self.found(check_structure.check_folders), [])
+        self.plant(base__g_dot_js="")
+        self.assertEqual(self.found(check_structure.check_folders),
+                         ["base/ has 31 source files: at most 30"])
+
+    def test_parameters(self):
+        head = "static int f({}int (*g)(int, int)) {{\n}}\n"
+        self.plant(base__a_dot_c=head.format("int a, " * 6))
+        self.assertEqual(self.found(check_structure.check_parameters, 0), [])
+        self.plant(base__a_dot_c=head.format("int a, " * 7))
+        self.assertEqual(self.found(check_structure.check_parameters, 0),
+                         ["base/a.c: f has 8 parameters: at most 7"])
+        self.assertEqual(self.found(check_structure.check_parameters, 1), [])
+
+
+class Names(Planted):
+    def twice(self, first, second, expected):
+        self.plant(base__a_dot_c=first, rpc__b_dot_c=second)
+        self.assertEqual(self.found(check_structure.check_names), expected)
+
+    def test_functions(self):
+        f = "struct x *xpl_f(int a,\n             int b) {{\n{}}}\n".format("    return 0;\n")
+        self.twice(f, f, ["function xpl_f is defined in base/a.c and rpc/b.c"])
+        self.twice(f, "static " + f, [])
+        self.twice(f, "struct x *xpl_f(int a, int b);\n", [])
+
+    def test_tags(self):
+        tag = "struct xpl_s {\n    int a;\n};\n"
+        self.twice(tag, tag, ["struct, enum or union xpl_s is defined in base/a.c and rpc/b.c"])
+        self.twice(tag, "struct xpl_s;\nstruct xpl_s *f(struct xpl_s *);\n", [])
+
+    def test_objects(self):
+        self.twice("const struct t xpl_o = {1};\n", "const struct t xpl_o = {2};\n",
+                   ["object xpl_o is defined in base/a.c and rpc/b.c"])
+        self.twice("const struct t xpl_o = {1};\n", "extern const struct t xpl_o;\n", [])
+
+    def test_tags_of_headers(self):
+        tag = "enum kind { A };\n"
+        self.plant(base__a_dot_h=tag, rpc__b_dot_h=tag)
+        self.assertEqual(self.found(check_structure.check_names),
+                         ["struct, enum or union kind is defined in base/a.h and rpc/b.h"])
+
+
+class Markdown(Planted):
+    def test_lines(self):
+        text = "word " * 20 + "end"
+        for line, bad in ((text, True), ("* " + text, True), ("| " + text, False), ("    " + text, False),
+                          ("```\n" + text + "\n```", False), ("```\n```\n" + text, True),
+                          ("see [it](https://example.org/" + "x" * 100 + ")", False),
+                          ("see https://example.org/" + "x" * 100, False), ("word " * 19, False)):
+            with self.subTest(line):
+                self.plant(a_dot_md=line + "\n")
+                self.assertEqual(bool(self.found(check_structure.check_markdown, set())), bad)
+                self.assertEqual(self.found(check_structure.check_markdown, {"a.md"}), [])
+
+
+class Spdx(Planted):
+    def test_missing_and_fixed(self):
+        self.plant(base__a_dot_c="int a;\n", deploy__b_dot_sh="#!/bin/sh\nexit\n", tests__c_dot_py='"""c"""\n',
+                   proto__d_dot_proto='syntax = "proto3";\n', tests__data__e_dot_c="data\n")
+        names = check_spdx.missing(Tree(self.root))
+        self.assertEqual(names, ["base/a.c", "deploy/b.sh", "proto/d.proto", "tests/c.py"])
+        for name in names:
+            check_spdx.fix(Tree(self.root), name)
+        self.assertEqual(check_spdx.missing(Tree(self.root)), [])
+        tree = Tree(self.root)
+        self.assertEqual(tree.text("base/a.c"), "// SPDX-License-Identifier: Apache-2.0\nint a;\n")
+        self.assertEqual(tree.text("deploy/b.sh"),
+                         "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\nexit\n")
+        self.assertEqual(tree.text("tests/data/e.c"), "data\n")
+
+
+class Layers(Planted):
+    """check_layers.sh, with the circles of this repository left out: none of their files is here."""
+
+    def layers(self):
+        done = subprocess.run([os.path.join(HERE, "check_layers.sh"), self.root], capture_output=True,
+                              text=True, check=False)
+        return done.stdout + done.stderr.replace("this circle is gone", "")
+
+    def test_layers(self):
+        for folder, good, bad, why in (
+                ("base", "base/status.h", "analysis/wire/wire.h", "may include only"),
+                ("analysis/xplane", "analysis/wire/wire.h", "analysis/tools/tool.h", "may include only"),
+                ("analysis/tools", "analysis/trace/trace.h", "storage/store/store.h", "may include only"),
+                ("analysis/tools/lib", "analysis/opstats/opstats.h",
+                 "analysis/tools/memory_profile/rows.h", "must not include"),
+                ("analysis/formats", "analysis/xplane/xspace.h", "analysis/opstats/opstats.h",
+                 "may include only"),
+                ("analysis/products", "analysis/opstats/opstats.h", "storage/store/store.h",
+                 "may include only"),
+                ("analysis/trace/index", "analysis/trace/derived/derived.h",
+                 "analysis/trace/answer/answer.h", "must not include"),
+                ("storage/sessions", "base/status.h", "storage/store/store.h", "must not include"),
+                ("server/engine", "storage/store/store.h", "server/http/http.h", "must not include"),
+                ("client", "rpc/client.h", "server/daemon.h", "may include only")):
+            with self.subTest(folder):
+                key = folder.replace("/", "__") + "__a_dot_c"
+                self.plant(**{key: f'#include "{good}"\n'})
+                self.assertNotIn("include", self.layers())
+                self.plant(**{key: f'#include "{bad}"\n'})
+                self.assertIn(f"check_layers: {folder} {why}", self.layers())
+                self.plant(**{key: ""})
+
+    def test_what_analysis_must_not_touch(self):
+        for line, why in (("#include <sqlite3.h>", "no sockets, SQL"), ("#include <uv.h>", "no sockets, SQL"),
+                          ('#include "base/log.h"', "does not log")):
+            with self.subTest(line):
+                self.plant(analysis__wire__a_dot_c=line + "\n")
+                self.assertIn(why, self.layers())
+
+    def test_sqlite_outside_of_the_store(self):
+        self.plant(server__a_dot_c="#include <sqlite3.h>\n")
+        self.assertIn("only storage/store/sqlite/ includes", self.layers())
+
+    def test_circles(self):
+        self.plant(**CIRCLE)
+        self.assertIn("circle: base/a base/b", self.layers())
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, HERE)
+    unittest.main(verbosity=0)

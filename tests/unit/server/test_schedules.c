@@ -1,0 +1,426 @@
+// Schedules: what can be scheduled, turns that were missed, restarts, deleting, and which sessions
+// stay.  Captures go to a socket that is not there, so each is over soon.
+#include "server/capture_jobs/schedules.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "rpc/message.h"
+#include "tests/check.h"
+
+enum { HOUR_MS = 3600000, PATIENCE_MS = 20000 };
+
+static int64_t now_ms(void) {
+    struct timespec t;
+    CHECK_EQ(clock_gettime(CLOCK_REALTIME, &t), 0);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void pause_ms(int ms) {
+    const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
+    (void)nanosleep(&t, NULL);
+}
+
+// ---- a daemon's part ----
+
+struct fixture {
+    char top[64], logdir[96];
+    bool enabled;
+    struct xpl_history *history;
+    struct xpl_catalogue *catalogue;
+    struct xpl_capture_jobs *jobs;
+    struct xpl_schedules *schedules;
+};
+
+static void no_scan(void *arg, const char *path) {
+    (void)arg, (void)path;
+}
+
+// What a daemon starts, also once more on what an earlier one left.
+static void start(struct fixture *f) {
+    struct xpl_error err = {0};
+    const struct xpl_catalogue_options co = {.size = sizeof co, .logdir = f->logdir};
+    CHECK_EQ(xpl_history_open(f->top, &f->history, &err), XPL_OK);
+    CHECK(xpl_history_is_on(f->history));
+    CHECK_EQ(xpl_catalogue_new(&co, &f->catalogue, &err), XPL_OK);
+    const struct xpl_capture_jobs_options jo = {.logdir = f->logdir,
+                                                .history = f->history,
+                                                .catalogue = f->catalogue,
+                                                .scan = no_scan,
+                                                .enabled = f->enabled};
+    CHECK((f->jobs = xpl_capture_jobs_new(&jo)));
+    CHECK((f->schedules = xpl_schedules_new(f->jobs, f->history, f->logdir)));
+}
+
+static void stop(struct fixture *f) {
+    xpl_capture_jobs_join(f->jobs);
+    xpl_schedules_free(f->schedules);
+    xpl_capture_jobs_free(f->jobs);
+    xpl_catalogue_free(f->catalogue);
+    xpl_history_close(f->history);
+}
+
+static void make_dirs(struct fixture *f, bool enabled) {
+    *f = (struct fixture){.enabled = enabled};
+    (void)snprintf(f->top, sizeof f->top, "/tmp/xplaned-schedules-XXXXXX");
+    CHECK(mkdtemp(f->top));
+    char path[160];
+    (void)snprintf(f->logdir, sizeof f->logdir, "%s/log", f->top);
+    CHECK_EQ(mkdir(f->logdir, 0700), 0);
+    (void)snprintf(path, sizeof path, "%s/plugins", f->logdir);
+    CHECK_EQ(mkdir(path, 0700), 0);
+    (void)snprintf(path, sizeof path, "%s/plugins/profile", f->logdir);
+    CHECK_EQ(mkdir(path, 0700), 0);
+}
+
+static void remove_dirs(const struct fixture *f) {
+    char command[128];
+    (void)snprintf(command, sizeof command, "rm -rf %s", f->top);
+    CHECK_EQ(system(command), 0);
+}
+
+// ---- requests ----
+
+struct plan {
+    Xplaned__V1__CreateScheduleRequest request;
+    Xplaned__V1__CaptureRequest capture;
+    char *targets[1];
+};
+
+static void init_plan(struct plan *p) {
+    static char target[] = "unix:/nonexistent/profiler";
+    xplaned__v1__create_schedule_request__init(&p->request);
+    xplaned__v1__capture_request__init(&p->capture);
+    p->targets[0] = target;
+    p->capture.targets = p->targets;
+    p->capture.n_targets = 1;
+    p->capture.duration_ms = 1;
+    p->request.capture = &p->capture;
+    p->request.every_ms = HOUR_MS;
+}
+
+static uint64_t create(struct fixture *f, const struct plan *p) {
+    struct xpl_error err = {0};
+    uint64_t id = 0;
+    CHECK_EQ(xpl_schedules_create(f->schedules, &p->request, &id, &err), XPL_OK);
+    CHECK(id > 0);
+    return id;
+}
+
+static void expect_refused(struct fixture *f, const struct plan *p, xpl_status_t code) {
+    struct xpl_error err = {0};
+    uint64_t id = 77;
+    CHECK_EQ(xpl_schedules_create(f->schedules, &p->request, &id, &err), code);
+    CHECK(err.msg[0]);
+    CHECK_EQ(id, 77);
+}
+
+// A schedule as a client sees it; copies no lists.  False when there is none.
+static bool get(struct fixture *f, uint64_t id, Xplaned__V1__Schedule *ret) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    struct xpl_error err = {0};
+    Xplaned__V1__ListSchedulesResponse r;
+    xpl_arena_init(&arena, 1 << 20);
+    CHECK_EQ(xpl_schedules_list(f->schedules, id, &arena, &r, &err), XPL_OK);
+    if (r.n_schedules) *ret = *r.schedules[0];
+    CHECK(r.n_schedules <= 1);
+    return r.n_schedules == 1;
+}
+
+static size_t count_schedules(struct fixture *f) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    struct xpl_error err = {0};
+    Xplaned__V1__ListSchedulesResponse r;
+    xpl_arena_init(&arena, 64 << 20);
+    CHECK_EQ(xpl_schedules_list(f->schedules, 0, &arena, &r, &err), XPL_OK);
+    for (size_t i = 0; i < r.n_schedules; i++)
+        CHECK(r.schedules[i]->request->capture->n_targets == 1);
+    return r.n_schedules;
+}
+
+// Ticks until the schedule's capture number `capture_id`, or a later one, is over.
+static Xplaned__V1__Schedule run_turn(struct fixture *f, uint64_t id, uint64_t capture_id) {
+    Xplaned__V1__Schedule s;
+    const uint64_t end = xpl_clock_ns() + (uint64_t)PATIENCE_MS * 1000000;
+    for (;;) {
+        xpl_schedules_tick(f->schedules);
+        CHECK(get(f, id, &s));
+        if (s.last_capture_id >= capture_id) return s;
+        CHECK(xpl_clock_ns() < end);
+        pause_ms(5);
+    }
+}
+
+// ---- what can be scheduled ----
+
+static void check_create(void) {
+    struct fixture f;
+    struct plan p;
+    make_dirs(&f, true);
+    start(&f);
+    init_plan(&p);
+    p.request.every_ms = 1000; // must be 1 s longer than the capture
+    expect_refused(&f, &p, XPL_INVALID_ARGUMENT);
+    p.request.every_ms = 366ULL * 86400000 + 1;
+    expect_refused(&f, &p, XPL_INVALID_ARGUMENT);
+    init_plan(&p);
+    p.request.capture = NULL;
+    expect_refused(&f, &p, XPL_INVALID_ARGUMENT);
+    init_plan(&p);
+    p.capture.n_targets = 0;
+    expect_refused(&f, &p, XPL_INVALID_ARGUMENT);
+    init_plan(&p);
+    static char long_name[(1 << 20) + 16];
+    memset(long_name, 'x', sizeof long_name - 1);
+    p.capture.session = long_name;
+    expect_refused(&f, &p, XPL_RESOURCE_EXHAUSTED);
+    CHECK_EQ(count_schedules(&f), 0);
+    init_plan(&p);
+    p.request.every_ms = 1001;
+    const uint64_t first = create(&f, &p);
+    for (size_t i = 1; i < XPL_SCHEDULES_MAX; i++)
+        CHECK(create(&f, &p) > first);
+    CHECK_EQ(count_schedules(&f), XPL_SCHEDULES_MAX);
+    expect_refused(&f, &p, XPL_RESOURCE_EXHAUSTED);
+    stop(&f);
+    f.enabled = false; // --no-capture
+    start(&f);
+    expect_refused(&f, &p, XPL_PERMISSION_DENIED);
+    stop(&f);
+    remove_dirs(&f);
+}
+
+static void check_delete(void) {
+    struct fixture f;
+    struct plan p;
+    struct xpl_error err = {0};
+    Xplaned__V1__Schedule s;
+    make_dirs(&f, true);
+    start(&f);
+    init_plan(&p);
+    const uint64_t a = create(&f, &p), b = create(&f, &p);
+    CHECK(get(&f, a, &s) && get(&f, b, &s));
+    CHECK(!get(&f, b + 1, &s));
+    CHECK_EQ(xpl_schedules_delete(f.schedules, b + 1, &err), XPL_NOT_FOUND);
+    CHECK_EQ(xpl_schedules_delete(f.schedules, a, &err), XPL_OK);
+    CHECK(!get(&f, a, &s));
+    CHECK_EQ(xpl_schedules_delete(f.schedules, a, &err), XPL_NOT_FOUND);
+    xpl_schedules_tick(f.schedules); // b's capture begins
+    CHECK_EQ(xpl_schedules_delete(f.schedules, b, &err), XPL_OK);
+    CHECK_EQ(count_schedules(&f), 0);
+    CHECK_EQ(xpl_schedules_delete(f.schedules, b, &err), XPL_NOT_FOUND);
+    stop(&f);
+    start(&f);
+    CHECK_EQ(count_schedules(&f), 0);
+    stop(&f);
+    remove_dirs(&f);
+}
+
+// ---- turns ----
+
+// A schedule of the history, made `ago_ms` ago, that was due then.
+static uint64_t add_row(struct fixture *f, const struct plan *p, int64_t ago_ms) {
+    struct xpl_error err = {0};
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    uint64_t id = 0;
+    xpl_buf_init(&b, 1 << 16);
+    xpl_rpc_message_put(&b, &p->request.base);
+    CHECK(!b.failed);
+    const int64_t then = now_ms() - ago_ms;
+    const struct xpl_history_schedule row = {
+        .request = {b.p, b.n}, .created_ms = then, .next_ms = then};
+    CHECK_EQ(xpl_history_add_schedule(f->history, &row, &id, &err), XPL_OK);
+    return id;
+}
+
+// The first turn comes at once, the next at its time; what was missed while no daemon ran is left
+// out; a restart keeps the times.
+static void check_turns(void) {
+    struct fixture f;
+    struct plan p;
+    make_dirs(&f, true);
+    start(&f);
+    init_plan(&p);
+    const uint64_t id = create(&f, &p);
+    Xplaned__V1__Schedule s = run_turn(&f, id, 1);
+    CHECK_EQ(s.last_capture_id, 1);
+    CHECK_EQ(s.next_unix_ms, s.created_unix_ms + HOUR_MS);
+    const int64_t next = s.next_unix_ms;
+    for (int i = 0; i < 20; i++) {
+        xpl_schedules_tick(f.schedules);
+        pause_ms(1);
+    }
+    CHECK(get(&f, id, &s));
+    CHECK_EQ(s.last_capture_id, 1); // not again
+    // Ten turns and a half ago: one capture, and the next in half an hour.
+    const uint64_t late = add_row(&f, &p, 10 * HOUR_MS + HOUR_MS / 2);
+    stop(&f);
+    start(&f);
+    CHECK(get(&f, id, &s));
+    CHECK_EQ(s.next_unix_ms, next);
+    s = run_turn(&f, late, 2);
+    CHECK_EQ(s.last_capture_id, 2);
+    CHECK_EQ(s.next_unix_ms, s.created_unix_ms + 11LL * HOUR_MS);
+    CHECK(s.next_unix_ms > now_ms());
+    stop(&f);
+    remove_dirs(&f);
+}
+
+// Rows that this daemon does not understand are left out, and the others run.
+static void check_broken_rows(void) {
+    struct fixture f;
+    struct plan p;
+    struct xpl_error err = {0};
+    uint64_t id = 0;
+    make_dirs(&f, true);
+    start(&f);
+    init_plan(&p);
+    const struct xpl_history_schedule broken = {.request = {(const uint8_t *)"\xff\xff", 2}};
+    CHECK_EQ(xpl_history_add_schedule(f.history, &broken, &id, &err), XPL_OK);
+    p.request.every_ms = 5; // no longer allowed
+    (void)add_row(&f, &p, 0);
+    init_plan(&p);
+    const uint64_t good = add_row(&f, &p, 0);
+    stop(&f);
+    start(&f);
+    CHECK_EQ(count_schedules(&f), 1);
+    (void)run_turn(&f, good, 1);
+    stop(&f);
+    remove_dirs(&f);
+}
+
+// ---- which sessions stay ----
+
+static void session_path(const struct fixture *f, const char *name, char *ret, size_t size) {
+    (void)snprintf(ret, size, "%s/plugins/profile/%s", f->logdir, name);
+}
+
+static bool has_session(const struct fixture *f, const char *name) {
+    char path[200];
+    session_path(f, name, path, sizeof path);
+    return access(path, F_OK) == 0;
+}
+
+static void put_profile(const struct fixture *f, const char *name, const char *host) {
+    char dir[200], path[300];
+    session_path(f, name, dir, sizeof dir);
+    (void)snprintf(path, sizeof path, "%s/%s.xplane.pb", dir, host);
+    FILE *const file = fopen(path, "w");
+    CHECK(file && fputs("x", file) >= 0);
+    CHECK_EQ(fclose(file), 0);
+}
+
+// A session of the schedule with one profile, made so long ago.
+static void add_session(const struct fixture *f, uint64_t id, const char *name, int64_t ago_ms,
+                        uint64_t bytes) {
+    char dir[200];
+    struct stat sb;
+    struct xpl_error err = {0};
+    session_path(f, name, dir, sizeof dir);
+    CHECK_EQ(mkdir(dir, 0700), 0);
+    put_profile(f, name, "vm");
+    CHECK_EQ(stat(dir, &sb), 0);
+    const struct xpl_history_session s = {.name = xpl_str_from(name),
+                                          .dev = (uint64_t)sb.st_dev,
+                                          .ino = (uint64_t)sb.st_ino,
+                                          .bytes = bytes,
+                                          .made_ms = now_ms() - ago_ms,
+                                          .n_hosts = 1};
+    CHECK_EQ(xpl_history_add_session(f->history, id, &s, &err), XPL_OK);
+}
+
+// Three sessions of 100 bytes, of 3, 2 and 1 hours ago; which are there after a turn.
+static void check_kept(const struct plan *p, const char *expected) {
+    struct fixture f;
+    char there[4] = "";
+    size_t n = 0;
+    make_dirs(&f, true);
+    start(&f);
+    const uint64_t id = create(&f, p);
+    add_session(&f, id, "a", 3LL * HOUR_MS, 100);
+    add_session(&f, id, "b", 2LL * HOUR_MS, 100);
+    add_session(&f, id, "c", 1LL * HOUR_MS, 100);
+    const Xplaned__V1__Schedule s = run_turn(&f, id, 1);
+    for (const char *name = "a\0b\0c"; n < 3 && *name; name += 2)
+        if (has_session(&f, name)) there[n++] = *name;
+    if (strcmp(there, expected) != 0) fprintf(stderr, "kept \"%s\", not \"%s\"\n", there, expected);
+    CHECK(strcmp(there, expected) == 0);
+    CHECK_EQ(s.sessions, strlen(expected));
+    CHECK_EQ(s.bytes, 100 * strlen(expected));
+    stop(&f);
+    remove_dirs(&f);
+}
+
+static void check_limits(void) {
+    struct plan p;
+    init_plan(&p);
+    check_kept(&p, "abc"); // no limit
+    p.request.keep_count = 3;
+    check_kept(&p, "abc");
+    p.request.keep_count = 2;
+    check_kept(&p, "bc");
+    p.request.keep_count = 1;
+    check_kept(&p, "c");
+    init_plan(&p);
+    p.request.keep_bytes = 200;
+    check_kept(&p, "bc");
+    p.request.keep_bytes = 1; // the newest one always stays
+    check_kept(&p, "c");
+    init_plan(&p);
+    p.request.keep_age_ms = 5 * HOUR_MS / 2;
+    check_kept(&p, "bc");
+    p.request.keep_age_ms = 1;
+    check_kept(&p, "c");
+    p.request.keep_count = 1;
+    p.request.keep_age_ms = 10ULL * HOUR_MS;
+    check_kept(&p, "c");
+}
+
+// What is not the schedule's own stays: another directory of that name, profiles of others.
+static void check_others(void) {
+    struct fixture f;
+    struct plan p;
+    char dir[200], other[200];
+    make_dirs(&f, true);
+    start(&f);
+    init_plan(&p);
+    p.request.keep_count = 1;
+    const uint64_t id = create(&f, &p);
+    add_session(&f, id, "replaced", 4LL * HOUR_MS, 1);
+    add_session(&f, id, "shared", 3LL * HOUR_MS, 1);
+    add_session(&f, id, "gone", 2LL * HOUR_MS, 1);
+    add_session(&f, id, "old", 1LL * HOUR_MS, 1);
+    add_session(&f, id, "new", 0, 1);
+    session_path(&f, "replaced", dir, sizeof dir);
+    session_path(&f, "aside", other, sizeof other); // the inode is not given to the next one
+    CHECK_EQ(rename(dir, other), 0);
+    CHECK_EQ(mkdir(dir, 0700), 0);
+    put_profile(&f, "replaced", "vm");
+    put_profile(&f, "shared", "another");
+    session_path(&f, "gone", dir, sizeof dir);
+    session_path(&f, "elsewhere", other, sizeof other);
+    CHECK_EQ(rename(dir, other), 0);
+    const Xplaned__V1__Schedule s = run_turn(&f, id, 1);
+    CHECK(has_session(&f, "replaced") && has_session(&f, "shared") && has_session(&f, "new"));
+    CHECK(!has_session(&f, "old"));
+    CHECK_EQ(s.sessions, 1); // the others are forgotten
+    stop(&f);
+    remove_dirs(&f);
+}
+
+int main(void) {
+    (void)alarm(55);
+    check_create();
+    check_delete();
+    check_turns();
+    check_broken_rows();
+    check_limits();
+    check_others();
+    return 0;
+}
