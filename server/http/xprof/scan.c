@@ -1,19 +1,14 @@
-// run_tools, module_list and generate_cache: routes that read profiles themselves.
+// run_tools, module_list and generate_cache: routes that say what is in profiles, without a tool.
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/formats/format.h"
-#include "analysis/hlo/hlo_map.h"
+#include "analysis/products/values.h"
 #include "base/cleanup.h"
+#include "server/engine/products.h"
 #include "server/http/gateway.h"
 #include "server/http/reply.h"
 #include "server/http/wait.h"
 #include "server/http/xprof/xprof.h"
-
-struct module_list {
-    xpl_str_t *names; // in the request's arena
-    size_t n, room;
-};
 
 struct scan { // r->data
     struct xpl_snapshot *snap;
@@ -23,7 +18,8 @@ struct scan { // r->data
     bool enough;                       // the hosts that follow need not be read
     bool unsure;                       // a host may change, or has, without a new generation
     bool gpu;
-    struct module_list modules;
+    xpl_str_t *modules; // names, in the request's arena
+    size_t n_modules, room;
     struct xpl_error err;
 };
 
@@ -44,46 +40,37 @@ static struct scan *scan_new(struct xpl_http_request *r) {
     return s;
 }
 
-static void source_free(struct xpl_source **s) {
-    if (*s) xpl_source_free(*s);
+// The product of a host, referenced; NULL where the host cannot be read: it says nothing.  Fails
+// only without memory, where it would have.
+static xpl_status_t get_product(struct xpl_http_request *r, const struct xpl_host *host,
+                                const struct xpl_product *product, struct xpl_product_handle **ret,
+                                struct xpl_error *err) {
+    struct scan *const s = r->data;
+    struct xpl_exec serial = xpl_exec_serial();
+    struct xpl_stage_times times = {0};
+    const struct xpl_product_request q = {.product = product, .snapshot = s->snap, .host = host};
+    const struct xpl_build_context ctx = {.exec = &serial};
+    *ret = NULL;
+    const xpl_status_t st =
+        xpl_product_get(xpl_engine_get_products(r->http->parts.engine), &q, &ctx, &times, ret, err);
+    if (st != XPL_OK || !(*ret)->stable || !xpl_fingerprint_eq(&(*ret)->fingerprint, &host->print))
+        s->unsure = true;
+    if (st != XPL_OK || (*ret)->status == XPL_OK) return st == XPL_RESOURCE_EXHAUSTED ? st : XPL_OK;
+    xpl_object_unref(&(*ret)->object);
+    *ret = NULL;
+    return XPL_OK;
 }
 
-// What one host says is added to the scan.
-typedef xpl_status_t read_fn(struct xpl_http_request *r, const struct xpl_xspace *xs,
+// Adds what one host says to the scan.
+typedef xpl_status_t scan_fn(struct xpl_http_request *r, const struct xpl_host *host,
                              struct xpl_error *err);
 
-// OK also where the host cannot be read: it says nothing.  Without memory it would, so that is an
-// error.
-static xpl_status_t scan_host(struct xpl_http_request *r, const struct xpl_host *host,
-                              read_fn *read, struct xpl_error *err) {
-    struct scan *const s = r->data;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    XPL_AUTO(source_free) struct xpl_source *source = NULL;
-    XPL_AUTO(xpl_profile_close) struct xpl_profile profile = {0};
-    struct xpl_exec serial = xpl_exec_serial();
-    const struct xpl_format_limits limits = {.max_bytes = r->http->options.memory_limit};
-    struct xpl_xspace *xs = NULL;
-    xpl_arena_init(&arena, r->http->options.memory_limit);
-    xpl_status_t st = xpl_snapshot_open(s->snap, host, 0, &source, err);
-    if (st == XPL_OK)
-        st = xpl_profile_open(host->path, xpl_source_bytes(source), &limits, &profile, err);
-    if (st == XPL_OK) st = xpl_xspace_open(profile.bytes, &arena, &serial, &xs, err);
-    if (st == XPL_OK) {
-        s->any = true;
-        st = read(r, xs, err);
-    }
-    if (!source || !xpl_source_is_stable(source) || xpl_source_verify(source, NULL) != XPL_OK ||
-        !xpl_fingerprint_eq(xpl_source_fingerprint(source), &host->print))
-        s->unsure = true;
-    return st == XPL_RESOURCE_EXHAUSTED ? st : XPL_OK;
-}
-
 // False with s->err.
-static bool scan_hosts(struct xpl_http_request *r, read_fn *read) {
+static bool scan_hosts(struct xpl_http_request *r, scan_fn *scan_host) {
     struct scan *const s = r->data;
     for (size_t i = 0; s->session && !s->enough && i < s->session->n_hosts; i++) {
         struct xpl_error err = {0};
-        if (scan_host(r, &s->session->hosts[i], read, &err) == XPL_OK) continue;
+        if (scan_host(r, &s->session->hosts[i], &err) == XPL_OK) continue;
         s->err = err;
         return false;
     }
@@ -119,19 +106,25 @@ static enum MHD_Result reply_scanned(struct xpl_http_request *r) {
 
 // ---- run_tools ----
 
-// The first readable host says which tools there are.
-static xpl_status_t read_devices(struct xpl_http_request *r, const struct xpl_xspace *xs,
-                                 struct xpl_error *err) {
-    (void)err;
+// The first readable host says which tools there are.  Its list of modules tells that it is: the
+// devices are found without reading further than the planes' names.
+static xpl_status_t scan_host_devices(struct xpl_http_request *r, const struct xpl_host *host,
+                                      struct xpl_error *err) {
     struct scan *const s = r->data;
-    for (uint32_t i = 0; i < xs->n_planes; i++)
-        s->gpu = s->gpu || xs->planes[i].kind == XPL_PLANE_GPU;
-    s->enough = true;
+    struct xpl_product_handle *modules, *devices;
+    XPL_TRY(get_product(r, host, &xpl_product_module_list, &modules, err));
+    if (!modules) return XPL_OK;
+    xpl_object_unref(&modules->object);
+    XPL_TRY(get_product(r, host, &xpl_product_devices, &devices, err));
+    if (!devices) return XPL_OK;
+    s->any = s->enough = true;
+    s->gpu = ((const struct xpl_devices_value *)devices->value)->gpu;
+    xpl_object_unref(&devices->object);
     return XPL_OK;
 }
 
 static void scan_devices(struct xpl_http_request *r) {
-    (void)scan_hosts(r, read_devices); // a failure is in s->err
+    (void)scan_hosts(r, scan_host_devices); // a failure is in s->err
 }
 
 // Whether XProf's page shows the tool for the session.  No readable host, no tools.
@@ -167,34 +160,30 @@ static int by_text(const void *a, const void *b) {
     return xpl_str_cmp(*(const xpl_str_t *)a, *(const xpl_str_t *)b);
 }
 
-static bool add_module(struct module_list *m, struct xpl_arena *arena, xpl_str_t name) {
-    if (m->n == m->room) {
-        const size_t room = m->room ? m->room * 2 : 64;
-        xpl_str_t *more = xpl_arena_array(arena, room, sizeof *more);
+static bool add_modules(struct scan *s, struct xpl_arena *arena,
+                        const struct xpl_module_list_value *v) {
+    if (s->room - s->n_modules < v->n) {
+        const size_t room = 2 * s->room + v->n;
+        xpl_str_t *const more = xpl_arena_array(arena, room, sizeof *more);
         if (!more) return false;
-        if (m->n) memcpy(more, m->names, m->n * sizeof *more);
-        m->names = more;
-        m->room = room;
+        if (s->n_modules) memcpy(more, s->modules, s->n_modules * sizeof *more);
+        s->modules = more;
+        s->room = room;
     }
-    m->names[m->n++] = name;
+    for (size_t i = 0; i < v->n; i++)
+        if (!xpl_arena_str(arena, v->names[i], &s->modules[s->n_modules++])) return false;
     return true;
 }
 
-static xpl_status_t read_modules(struct xpl_http_request *r, const struct xpl_xspace *xs,
-                                 struct xpl_error *err) {
+static xpl_status_t scan_host_modules(struct xpl_http_request *r, const struct xpl_host *host,
+                                      struct xpl_error *err) {
     struct scan *const s = r->data;
-    struct xpl_hlo_map *map = NULL;
-    XPL_TRY(xpl_hlo_map_new(xs, r->http->options.memory_limit, &map, err));
-    size_t n;
-    const struct xpl_hlo_program *const p = xpl_hlo_map_programs(map, &n);
-    bool ok = true;
-    for (size_t i = 0; ok && i < n; i++) {
-        xpl_str_t name;
-        ok = xpl_arena_printf(&r->arena, &name, "%.*s(%llu)", XPL_STR_FMT(p[i].name),
-                              (unsigned long long)p[i].program_id) &&
-             add_module(&s->modules, &r->arena, name);
-    }
-    xpl_hlo_map_free(map);
+    struct xpl_product_handle *h;
+    XPL_TRY(get_product(r, host, &xpl_product_module_list, &h, err));
+    if (!h) return XPL_OK;
+    s->any = true;
+    const bool ok = add_modules(s, &r->arena, h->value);
+    xpl_object_unref(&h->object);
     if (!ok) XPL_RETURN_OOM(err, "names of modules");
     return XPL_OK;
 }
@@ -202,18 +191,17 @@ static xpl_status_t read_modules(struct xpl_http_request *r, const struct xpl_xs
 // The programs of all hosts.
 static void scan_modules(struct xpl_http_request *r) {
     struct scan *const s = r->data;
-    if (!scan_hosts(r, read_modules)) return;
-    struct module_list *const m = &s->modules;
+    if (!scan_hosts(r, scan_host_modules)) return;
     // XProf leaves a file of this name behind where it found no program.
     static const char nothing[] = "NO_MODULE";
-    if (m->n) qsort(m->names, m->n, sizeof *m->names, by_text);
+    if (s->n_modules) qsort(s->modules, s->n_modules, sizeof *s->modules, by_text);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, XPL_HTTP_XPROF_MAX_REPLY);
-    if (s->any && !m->n) xpl_buf_str(&b, xpl_str_from(nothing));
-    for (size_t i = 0; i < m->n; i++) {
-        if (i && xpl_str_eq(m->names[i], m->names[i - 1])) continue;
+    if (s->any && !s->n_modules) xpl_buf_str(&b, xpl_str_from(nothing));
+    for (size_t i = 0; i < s->n_modules; i++) {
+        if (i && xpl_str_eq(s->modules[i], s->modules[i - 1])) continue;
         if (b.n) xpl_buf_putc(&b, ',');
-        xpl_buf_str(&b, m->names[i]);
+        xpl_buf_str(&b, s->modules[i]);
     }
     xpl_http_xprof_body(r, &b, "text/plain");
 }
