@@ -139,10 +139,12 @@ static bool flag(struct xpl_args *a, int argc, char **argv, int *at) {
     const char *value = NULL;
     if (arg[1] == '-') {
         if (strcmp(arg, "--json") == 0) return a->json = true;
+        if (strcmp(arg, "--all") == 0) return a->all = true;
         if (strcmp(arg, "--direct") == 0) return a->direct = true;
         if (strcmp(arg, "--continuous") == 0) return a->continuous = true;
         if (strcmp(arg, "--detach") == 0) return a->detach = true;
         if (strcmp(arg, "--quiet") == 0) return a->quiet = true;
+        if (strcmp(arg, "--help-man") == 0) return a->help_man = true;
         if (strcmp(arg, "--help") == 0) return a->help = true;
         if (strcmp(arg, "--version") == 0) return a->version = true;
         value = strchr(arg, '=');

@@ -27,7 +27,7 @@ struct xpl_args {
     bool direct, continuous, detach, quiet;
     long jobs; // -j; 0: all processors
     long timeout_ms;
-    bool json, help, version;
+    bool json, all, help, help_man, version;
 };
 
 // Parses argv.  On wrong usage says so on stderr and returns false.  The caller frees with

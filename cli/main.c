@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/args.h"
+#include "cli/tool_list.h"
 
 static const struct command {
     const char *name;
@@ -12,7 +13,8 @@ static const struct command {
 } commands[] = {
     {"sessions", xpl_cmd_sessions, 0, 0, "", "list profile sessions, newest first"},
     {"hosts", xpl_cmd_hosts, 1, 1, "SESSION", "list a session's hosts"},
-    {"tools", xpl_cmd_tools, 1, 1, "SESSION", "list the tools that answer for a session"},
+    {"tools", xpl_cmd_tools, 0, 1, "[SESSION]",
+     "list the tools that answer for a session; --all: those of this program, with options"},
     {"tool", xpl_cmd_tool, 2, 2, "TOOL SESSION", "a tool's answer, byte for byte"},
     {"summary", xpl_cmd_summary, 1, 1, "SESSION", "ops, kernels, steps and memory as tables"},
     {"analyze", xpl_cmd_analyze, 2, 4096, "TOOL PATH...",
@@ -45,6 +47,7 @@ static void help(FILE *out) {
         "  --logdir DIR         export: where to find the session that is named instead of paths;\n"
         "                       capture --direct: where it goes\n"
         "  --json               listings as JSON\n"
+        "  --all                tools: all of this program, without a daemon\n"
         "  --timeout-ms N       give up after this long [300000]\n"
         "  --tls-roots FILE     use TLS, trusting these PEM roots\n"
         "  --tls-cert FILE, --tls-key FILE, --tls-name NAME\n"
@@ -67,6 +70,10 @@ static void help(FILE *out) {
         "  --detach             go on when this command is ended\n"
         "  --quiet              no progress\n"
         "\nOptions of import: --session NAME, --retries N [3]\n"
+        "\nTools and their options (--option):\n",
+        out);
+    xpl_help_tools(out);
+    (void)fputs(
         "\nExit status: 0 done, 1 the request failed, 2 wrong usage, 3 partly done (capture).\n",
         out);
 }
@@ -74,6 +81,10 @@ static void help(FILE *out) {
 static int dispatch(const struct xpl_args *a) {
     if (a->help) {
         help(stdout);
+        return XPL_EXIT_OK;
+    }
+    if (a->help_man) { // for docs/man
+        xpl_man_tools(stdout);
         return XPL_EXIT_OK;
     }
     if (a->version) {

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "cli/table.h"
+#include "cli/tool_list.h"
 
 // First line of the token file, or NULL after saying why.
 static const char *read_token(const char *path, char *token, int size) {
@@ -218,7 +219,10 @@ int xpl_cmd_hosts(const struct xpl_args *a) {
 }
 
 int xpl_cmd_tools(const struct xpl_args *a) {
-    return with_session(a, print_tools);
+    if (a->all != (a->n_rest == 2))
+        return a->all ? xpl_list_tools(a) : with_session(a, print_tools);
+    (void)fputs("Usage: xplanectl tools SESSION | --all\n", stderr);
+    return XPL_EXIT_USAGE;
 }
 
 int xpl_cmd_tool(const struct xpl_args *a) {

@@ -56,7 +56,7 @@ struct xpl_product {
     // A value from its encoding; DATA_LOSS when it is none.  RESIDENCY_STORE: *ret does not refer
     // to `bytes`.  RESIDENCY_FILE: it does; they are aligned to 8 and outlive it.
     xpl_status_t (*decode)(xpl_bytes_t bytes, size_t limit, void **ret, struct xpl_error *err);
-    // The encoding, where the value holds it: `encode` without a copy.  Borrowed; NULL: encode.
+    // RESIDENCY_FILE: the encoding, which the value holds.
     xpl_bytes_t (*encoded)(const void *value);
     // Bytes of memory the value holds.
     size_t (*size)(const void *value);

@@ -1,5 +1,8 @@
 // The products, one line each: XPL_PRODUCT_ROW(name) stands for xpl_product_name in name.c.
 // Included by products.c, which defines XPL_PRODUCT_ROW, and read by meson.build.
+#ifndef XPL_PRODUCT_ROW
+#define XPL_PRODUCT_ROW(name)
+#endif
 XPL_PRODUCT_ROW(devices)
 XPL_PRODUCT_ROW(memory_profile)
 XPL_PRODUCT_ROW(module_list)

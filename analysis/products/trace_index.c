@@ -65,13 +65,6 @@ static xpl_bytes_t encoded(const void *value) {
     return (xpl_bytes_t){v->index.p, v->index.n};
 }
 
-static xpl_status_t encode(const void *value, struct xpl_buf *out, struct xpl_error *err) {
-    const xpl_bytes_t b = encoded(value);
-    xpl_buf_put(out, b.ptr, b.len);
-    if (out->failed) XPL_RETURN_OOM(err, "trace index");
-    return XPL_OK;
-}
-
 static xpl_status_t decode(xpl_bytes_t bytes, size_t limit, void **ret, struct xpl_error *err) {
     struct xpl_trace_index_value *const v = value_new(limit);
     if (!v) XPL_RETURN_OOM(err, "trace index");
@@ -107,7 +100,6 @@ const struct xpl_product xpl_product_trace_index = {
     .version = XPL_TRACE_VERSION << 8 | CONTENT_VERSION,
     .residency = XPL_RESIDENCY_FILE,
     .make = make,
-    .encode = encode,
     .encoded = encoded,
     .decode = decode,
     .size = size,

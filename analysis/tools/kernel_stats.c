@@ -86,6 +86,7 @@ const struct xpl_tool xpl_tool_kernel_stats = {
     .name = "kernel_stats",
     .version = 1,
     .needs = xpl_op_stats_needs,
+    .ignores = XPL_IGNORES_CPU_AS_DEVICE, // where the CPU counts as one, no host has kernels
     .hosts = XPL_HOSTS_EACH_OR_ALL,
     .shown = XPL_SHOWN_WITH_GPU,
     .list_position = 6,

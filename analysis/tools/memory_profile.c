@@ -7,6 +7,7 @@ const struct xpl_tool xpl_tool_memory_profile = {
     .name = "memory_profile",
     .version = 1,
     .needs = kNeeds,
+    .ignores = XPL_IGNORES_CPU_AS_DEVICE | XPL_IGNORES_XPROF_EXACT,
     .hosts = XPL_HOSTS_ONE,
     .shown = XPL_SHOWN_ALWAYS,
     .list_position = 7,

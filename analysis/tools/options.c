@@ -48,6 +48,13 @@ const struct xpl_tool_option *xpl_tool_option_at(const struct xpl_tool *tool, si
     return i < tool->n_options ? &tool->options[i] : &xpl_common_option_rows[i - tool->n_options];
 }
 
+bool xpl_tool_option_shapes(const struct xpl_tool *tool, size_t i) {
+    static const unsigned ignored[XPL_N_COMMON_OPTIONS] = {XPL_IGNORES_CPU_AS_DEVICE, 0,
+                                                           XPL_IGNORES_XPROF_EXACT};
+    if (xpl_tool_option_at(tool, i)->shapes == XPL_SHAPES_NOTHING) return false;
+    return i < tool->n_options || !(tool->ignores & ignored[i - tool->n_options]);
+}
+
 // ---- values ----
 
 // Position of `v` among the names "a|b|c", or -1.
@@ -234,7 +241,7 @@ void xpl_tool_options_text(const struct xpl_tool *tool, const void *options, str
     const char *before = "";
     for (size_t i = 0; i < xpl_tool_n_options(tool); i++) {
         const struct xpl_tool_option *const o = xpl_tool_option_at(tool, i);
-        if (o->shapes == XPL_SHAPES_NOTHING) continue;
+        if (!xpl_tool_option_shapes(tool, i)) continue;
         xpl_buf_printf(out, "%s%s=", before, o->key);
         put_value(o, (const char *)options + o->offset, out);
         before = " ";

@@ -35,6 +35,16 @@ const struct xpl_tool *xpl_tool_find(xpl_str_t name) {
     return NULL;
 }
 
+const struct xpl_tool *xpl_tool_next_listed(const struct xpl_tool *t) {
+    const unsigned from = t ? t->list_position : 0;
+    const struct xpl_tool *next = NULL;
+    for (size_t i = 0; i < sizeof kTools / sizeof *kTools; i++)
+        if (kTools[i]->list_position > from &&
+            (!next || kTools[i]->list_position < next->list_position))
+            next = kTools[i];
+    return next;
+}
+
 void xpl_tool_names(char *ret, size_t size) {
     size_t at = 0;
     if (size) ret[0] = 0;

@@ -62,6 +62,8 @@ struct xpl_common_options {
 // For the tables of tools: the options that every tool takes.
 extern const struct xpl_tool_option xpl_common_option_rows[];
 enum { XPL_N_COMMON_OPTIONS = 3 };
+// Bits of xpl_tool.ignores.
+enum { XPL_IGNORES_CPU_AS_DEVICE = 1, XPL_IGNORES_XPROF_EXACT = 2 };
 
 // --- Tools ---
 
@@ -107,6 +109,7 @@ struct xpl_tool {
     size_t n_options;
     size_t options_size; // bytes of the option struct, which begins with struct xpl_common_options;
                          // 0: it is that one
+    unsigned ignores;    // common options that it takes although they change no answer of its own
     enum xpl_tool_hosts hosts;
     enum xpl_tool_shown shown;
     unsigned list_position; // in XProf's list of tools, from 1
@@ -133,12 +136,17 @@ const struct xpl_tool *const *xpl_tools(size_t *ret_n);
 const struct xpl_tool *xpl_tool_find(xpl_str_t name);
 // The OpStats themselves, for GetOpStats; and for XProf aggregators, with no step dropped.
 extern const struct xpl_tool xpl_tool_op_stats, xpl_tool_worker_op_stats;
+// In XProf's order: the tool of XProf's list behind `t`, the first one for NULL; NULL at the end.
+const struct xpl_tool *xpl_tool_next_listed(const struct xpl_tool *t);
 // "a, b, c": the names of all tools, as far as they fit.
 void xpl_tool_names(char *ret, size_t size);
 
-// Calls each option of a tool, its own first: xpl_tool_option_at(t, i) for i < n.
+// The options of a tool, its own first: xpl_tool_option_at(t, i) for i < xpl_tool_n_options(t).
 size_t xpl_tool_n_options(const struct xpl_tool *tool);
 const struct xpl_tool_option *xpl_tool_option_at(const struct xpl_tool *tool, size_t i);
+
+// Whether two values of that option may give two answers.
+bool xpl_tool_option_shapes(const struct xpl_tool *tool, size_t i);
 
 // Reads options into a new option struct of the tool, in `arena`, texts copied; of a key given
 // twice the last one counts, absent ones have their defaults. strict (our own clients): an unknown

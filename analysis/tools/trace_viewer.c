@@ -8,6 +8,7 @@ const struct xpl_tool xpl_tool_trace_viewer = {
     .name = "trace_viewer",
     .version = 1,
     .needs = kNeeds,
+    .ignores = XPL_IGNORES_CPU_AS_DEVICE | XPL_IGNORES_XPROF_EXACT,
     .hosts = XPL_HOSTS_ONE,
     .shown = XPL_SHOWN_WITHOUT_STREAMING,
     .list_position = 2,

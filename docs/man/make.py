@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Puts the options that `xplaned --help-man` prints into the manual page.
+"""Puts what `PROGRAM --help-man` prints into its manual page.
 
-usage: make.py XPLANED TEMPLATE OUTPUT VERSION
+usage: make.py PROGRAM TEMPLATE OUTPUT VERSION
 """
 import subprocess
 import sys

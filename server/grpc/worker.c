@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "analysis/tools/foreign.h"
 #include "base/cleanup.h"
 #include "proto/xprof/worker_service.pb-c.h"
 #include "rpc/client.h"
@@ -388,17 +389,6 @@ static void not_served(struct xpl_svc_worker *w, struct xpl_rpc_call *c, xpl_byt
     xpl_rpc_call_unref(c);
 }
 
-// Tools whose product is the host's OpStats and whose pages need nothing that ours lack
-// (docs/differences.md: hlo_stats and roofline_model print HLO text and costs).
-static bool served(const char *tool) {
-    static const char *const tools[] = {"overview_page",      "input_pipeline_analyzer",
-                                        "framework_op_stats", "kernel_stats",
-                                        "op_profile",         "pod_viewer"};
-    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
-        if (strcmp(tools[i], tool) == 0) return true;
-    return false;
-}
-
 static bool bypasses_cache(const Xprof__Pywrap__ProfileDataRequest *r) {
     for (size_t i = 0; i < r->n_parameters; i++)
         if (strcmp(r->parameters[i]->key, "use_saved_result") == 0 &&
@@ -461,7 +451,7 @@ static void get_profile_data(struct xpl_rpc_call *c, xpl_bytes_t request, void *
     const xpl_str_t path = xpl_str_from(r->session_id);
     struct xpl_snapshot *snap = xpl_catalogue_get(w->catalogue);
     xpl_str_t session, host;
-    if (!served(r->tool_name)) {
+    if (!xpl_tool_is_worker_served(xpl_str_from(r->tool_name))) {
         not_served(w, c, request, r->tool_name, "this tool is not served yet");
     } else if (!find_host(w, snap, path, &session, &host)) {
         not_served(w, c, request, r->tool_name, "not a profile below --logdir");

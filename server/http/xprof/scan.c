@@ -1,21 +1,16 @@
-// run_tools, module_list and generate_cache: routes that look into profiles.
+// run_tools, module_list and generate_cache: routes that say what is in profiles, without a tool.
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/formats/format.h"
-#include "analysis/hlo/hlo_map.h"
+#include "analysis/products/values.h"
 #include "base/cleanup.h"
+#include "server/engine/products.h"
 #include "server/http/gateway.h"
 #include "server/http/reply.h"
 #include "server/http/wait.h"
 #include "server/http/xprof/xprof.h"
 
-struct module_list {
-    xpl_str_t *names; // in the request's arena
-    size_t n, room;
-};
-
-struct look { // r->data
+struct scan { // r->data
     struct xpl_snapshot *snap;
     const struct xpl_session *session; // NULL: unknown
     xpl_str_t name;                    // of generate_cache's session
@@ -23,155 +18,140 @@ struct look { // r->data
     bool enough;                       // the hosts that follow need not be read
     bool unsure;                       // a host may change, or has, without a new generation
     bool gpu;
-    struct module_list modules;
-    bool tools[64]; // by position in `order`
+    xpl_str_t *modules; // names, in the request's arena
+    size_t n_modules, room;
     struct xpl_error err;
 };
 
-// ---- looking ----
+// ---- scanning ----
 
-static void look_release(struct xpl_http_request *r) {
-    struct look *l = r->data;
-    xpl_snapshot_unref(l->snap);
-    l->snap = NULL;
+static void scan_release(struct xpl_http_request *r) {
+    struct scan *s = r->data;
+    xpl_snapshot_unref(s->snap);
+    s->snap = NULL;
 }
 
-static struct look *look_new(struct xpl_http_request *r) {
-    struct look *l = xpl_arena_zalloc(&r->arena, sizeof *l);
-    if (!l) return NULL;
-    l->snap = xpl_catalogue_get(r->http->parts.catalogue);
-    r->data = l;
-    r->release = look_release;
-    return l;
+static struct scan *scan_new(struct xpl_http_request *r) {
+    struct scan *s = xpl_arena_zalloc(&r->arena, sizeof *s);
+    if (!s) return NULL;
+    s->snap = xpl_catalogue_get(r->http->parts.catalogue);
+    r->data = s;
+    r->release = scan_release;
+    return s;
 }
 
-static void source_free(struct xpl_source **s) {
-    if (*s) xpl_source_free(*s);
-}
-
-// What one host says is added to the look.
-typedef xpl_status_t see_fn(struct xpl_http_request *r, const struct xpl_xspace *xs,
-                            struct xpl_error *err);
-
-// OK also where the host cannot be read: it says nothing.  Without memory it would, so that is an
-// error.
-static xpl_status_t look_at(struct xpl_http_request *r, const struct xpl_host *host, see_fn *see,
-                            struct xpl_error *err) {
-    struct look *const l = r->data;
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    XPL_AUTO(source_free) struct xpl_source *source = NULL;
-    XPL_AUTO(xpl_profile_close) struct xpl_profile profile = {0};
+// The product of a host, referenced; NULL where the host cannot be read: it says nothing.  Fails
+// only without memory, where it would have.
+static xpl_status_t get_product(struct xpl_http_request *r, const struct xpl_host *host,
+                                const struct xpl_product *product, struct xpl_product_handle **ret,
+                                struct xpl_error *err) {
+    struct scan *const s = r->data;
     struct xpl_exec serial = xpl_exec_serial();
-    const struct xpl_format_limits limits = {.max_bytes = r->http->options.memory_limit};
-    struct xpl_xspace *xs = NULL;
-    xpl_arena_init(&arena, r->http->options.memory_limit);
-    xpl_status_t st = xpl_snapshot_open(l->snap, host, 0, &source, err);
-    if (st == XPL_OK)
-        st = xpl_profile_open(host->path, xpl_source_bytes(source), &limits, &profile, err);
-    if (st == XPL_OK) st = xpl_xspace_open(profile.bytes, &arena, &serial, &xs, err);
-    if (st == XPL_OK) {
-        l->any = true;
-        st = see(r, xs, err);
-    }
-    if (!source || !xpl_source_is_stable(source) || xpl_source_verify(source, NULL) != XPL_OK ||
-        !xpl_fingerprint_eq(xpl_source_fingerprint(source), &host->print))
-        l->unsure = true;
-    return st == XPL_RESOURCE_EXHAUSTED ? st : XPL_OK;
+    struct xpl_stage_times times = {0};
+    const struct xpl_product_request q = {.product = product, .snapshot = s->snap, .host = host};
+    const struct xpl_build_context ctx = {.exec = &serial};
+    *ret = NULL;
+    const xpl_status_t st =
+        xpl_product_get(xpl_engine_get_products(r->http->parts.engine), &q, &ctx, &times, ret, err);
+    if (st != XPL_OK || !(*ret)->stable || !xpl_fingerprint_eq(&(*ret)->fingerprint, &host->print))
+        s->unsure = true;
+    if (st != XPL_OK || (*ret)->status == XPL_OK) return st == XPL_RESOURCE_EXHAUSTED ? st : XPL_OK;
+    xpl_object_unref(&(*ret)->object);
+    *ret = NULL;
+    return XPL_OK;
 }
 
-// False with l->err.
-static bool look_at_hosts(struct xpl_http_request *r, see_fn *see) {
-    struct look *const l = r->data;
-    for (size_t i = 0; l->session && !l->enough && i < l->session->n_hosts; i++) {
+// Adds what one host says to the scan.
+typedef xpl_status_t scan_fn(struct xpl_http_request *r, const struct xpl_host *host,
+                             struct xpl_error *err);
+
+// False with s->err.
+static bool scan_hosts(struct xpl_http_request *r, scan_fn *scan_host) {
+    struct scan *const s = r->data;
+    for (size_t i = 0; s->session && !s->enough && i < s->session->n_hosts; i++) {
         struct xpl_error err = {0};
-        if (look_at(r, &l->session->hosts[i], see, &err) == XPL_OK) continue;
-        l->err = err;
+        if (scan_host(r, &s->session->hosts[i], &err) == XPL_OK) continue;
+        s->err = err;
         return false;
     }
     return true;
 }
 
-static enum MHD_Result look(struct xpl_http_request *r, void (*work)(struct xpl_http_request *),
-                            enum MHD_Result (*finish)(struct xpl_http_request *)) {
-    struct look *l = look_new(r);
-    if (!l) return xpl_http_busy(r);
-    l->session = xpl_http_find_run(r, l->snap);
+static enum MHD_Result begin_scan(struct xpl_http_request *r,
+                                  void (*work)(struct xpl_http_request *),
+                                  enum MHD_Result (*finish)(struct xpl_http_request *)) {
+    struct scan *s = scan_new(r);
+    if (!s) return xpl_http_busy(r);
+    s->session = xpl_http_find_run(r, s->snap);
     if (xpl_http_defer(r, work, finish)) return MHD_YES;
-    look_release(r);
+    scan_release(r);
     return xpl_http_busy(r);
 }
 
-static enum MHD_Result look_failed(struct xpl_http_request *r) {
-    const struct look *const l = r->data;
+static enum MHD_Result scan_failed(struct xpl_http_request *r) {
+    const struct scan *const s = r->data;
     return r->gone ? MHD_NO
-                   : xpl_http_reply_text(r, xpl_http_status_of(l->err.code), "%s", l->err.msg);
+                   : xpl_http_reply_text(r, xpl_http_status_of(s->err.code), "%s", s->err.msg);
 }
 
-// Replies with r->body, which holds until the catalogue changes where all that was looked at would
-// show there.
-static enum MHD_Result looked(struct xpl_http_request *r) {
-    struct look *const l = r->data;
-    if (r->body) r->body->generation = l->snap->generation;
-    r->keep = !l->unsure;
-    look_release(r);
-    return l->err.code == XPL_OK ? xpl_http_result(r) : look_failed(r);
+// Replies with r->body, which holds until the catalogue changes where all that was scanned
+// would show there.
+static enum MHD_Result reply_scanned(struct xpl_http_request *r) {
+    struct scan *const s = r->data;
+    if (r->body) r->body->generation = s->snap->generation;
+    r->keep = !s->unsure;
+    scan_release(r);
+    return s->err.code == XPL_OK ? xpl_http_result(r) : scan_failed(r);
 }
 
 // ---- run_tools ----
 
-// In the order of XProf's tool list.
-static const struct listed_tool {
-    const char *name;
-    enum { ALWAYS, WITH_GPU, WITHOUT_STREAMING } when;
-} order[] = {
-    {"overview_page", ALWAYS},  {"trace_viewer", WITHOUT_STREAMING}, {"trace_viewer@", ALWAYS},
-    {"op_profile", ALWAYS},     {"input_pipeline_analyzer", ALWAYS}, {"kernel_stats", WITH_GPU},
-    {"memory_profile", ALWAYS}, {"roofline_model", ALWAYS},          {"framework_op_stats", ALWAYS},
-    {"hlo_stats", ALWAYS},
-};
-enum { N_ORDER = sizeof order / sizeof *order };
-
-static bool have_tool(const char *name) {
-    const struct xpl_tool *const t = xpl_tool_find(xpl_str_from(name));
-    return t && strcmp(t->name, name) == 0;
-}
-
-// The first readable host says which tools there are.
-static xpl_status_t see_devices(struct xpl_http_request *r, const struct xpl_xspace *xs,
-                                struct xpl_error *err) {
-    (void)err;
-    struct look *const l = r->data;
-    for (uint32_t i = 0; i < xs->n_planes; i++)
-        l->gpu = l->gpu || xs->planes[i].kind == XPL_PLANE_GPU;
-    l->enough = true;
+// The first readable host says which tools there are.  Its list of modules tells that it is: the
+// devices are found without reading further than the planes' names.
+static xpl_status_t scan_host_devices(struct xpl_http_request *r, const struct xpl_host *host,
+                                      struct xpl_error *err) {
+    struct scan *const s = r->data;
+    struct xpl_product_handle *modules, *devices;
+    XPL_TRY(get_product(r, host, &xpl_product_module_list, &modules, err));
+    if (!modules) return XPL_OK;
+    xpl_object_unref(&modules->object);
+    XPL_TRY(get_product(r, host, &xpl_product_devices, &devices, err));
+    if (!devices) return XPL_OK;
+    s->any = s->enough = true;
+    s->gpu = ((const struct xpl_devices_value *)devices->value)->gpu;
+    xpl_object_unref(&devices->object);
     return XPL_OK;
 }
 
-// No host, no tools.
-static void find_tools(struct xpl_http_request *r) {
-    struct look *l = r->data;
-    if (!look_at_hosts(r, see_devices)) return;
-    const bool streaming = have_tool("trace_viewer@");
-    for (size_t i = 0; i < N_ORDER; i++)
-        l->tools[i] = l->any && have_tool(order[i].name) &&
-                      (order[i].when == ALWAYS || (order[i].when == WITH_GPU && l->gpu) ||
-                       (order[i].when == WITHOUT_STREAMING && !streaming));
+static void scan_devices(struct xpl_http_request *r) {
+    (void)scan_hosts(r, scan_host_devices); // a failure is in s->err
 }
 
-static enum MHD_Result tools_found(struct xpl_http_request *r) {
-    const struct look *const l = r->data;
+// Whether XProf's page shows the tool for the session.  No readable host, no tools.
+static bool is_shown(const struct scan *s, const struct xpl_tool *t) {
+    switch (t->shown) {
+        case XPL_SHOWN_NEVER: return false;
+        case XPL_SHOWN_ALWAYS: return s->any;
+        case XPL_SHOWN_WITH_GPU: return s->any && s->gpu;
+        case XPL_SHOWN_WITHOUT_STREAMING: return s->any && !xpl_tool_find(XPL_STR("trace_viewer@"));
+    }
+    return false;
+}
+
+static enum MHD_Result reply_tools(struct xpl_http_request *r) {
+    const struct scan *const s = r->data;
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, XPL_HTTP_XPROF_MAX_REPLY);
     xpl_buf_putc(&b, '[');
-    for (size_t i = 0; i < N_ORDER; i++)
-        if (l->tools[i]) xpl_buf_printf(&b, "%s\"%s\"", b.n > 1 ? ", " : "", order[i].name);
+    for (const struct xpl_tool *t = NULL; (t = xpl_tool_next_listed(t));)
+        if (is_shown(s, t)) xpl_buf_printf(&b, "%s\"%s\"", b.n > 1 ? ", " : "", t->name);
     xpl_buf_putc(&b, ']');
     xpl_http_xprof_body(r, &b, "application/json");
-    return looked(r);
+    return reply_scanned(r);
 }
 
 enum MHD_Result xpl_http_run_tools(struct xpl_http_request *r) {
-    return look(r, find_tools, tools_found);
+    return begin_scan(r, scan_devices, reply_tools);
 }
 
 // ---- module_list ----
@@ -180,94 +160,88 @@ static int by_text(const void *a, const void *b) {
     return xpl_str_cmp(*(const xpl_str_t *)a, *(const xpl_str_t *)b);
 }
 
-static bool add_module(struct module_list *m, struct xpl_arena *arena, xpl_str_t name) {
-    if (m->n == m->room) {
-        const size_t room = m->room ? m->room * 2 : 64;
-        xpl_str_t *more = xpl_arena_array(arena, room, sizeof *more);
+static bool add_modules(struct scan *s, struct xpl_arena *arena,
+                        const struct xpl_module_list_value *v) {
+    if (s->room - s->n_modules < v->n) {
+        const size_t room = 2 * s->room + v->n;
+        xpl_str_t *const more = xpl_arena_array(arena, room, sizeof *more);
         if (!more) return false;
-        if (m->n) memcpy(more, m->names, m->n * sizeof *more);
-        m->names = more;
-        m->room = room;
+        if (s->n_modules) memcpy(more, s->modules, s->n_modules * sizeof *more);
+        s->modules = more;
+        s->room = room;
     }
-    m->names[m->n++] = name;
+    for (size_t i = 0; i < v->n; i++)
+        if (!xpl_arena_str(arena, v->names[i], &s->modules[s->n_modules++])) return false;
     return true;
 }
 
-static xpl_status_t see_modules(struct xpl_http_request *r, const struct xpl_xspace *xs,
-                                struct xpl_error *err) {
-    struct look *const l = r->data;
-    struct xpl_hlo_map *map = NULL;
-    XPL_TRY(xpl_hlo_map_new(xs, r->http->options.memory_limit, &map, err));
-    size_t n;
-    const struct xpl_hlo_program *const p = xpl_hlo_map_programs(map, &n);
-    bool ok = true;
-    for (size_t i = 0; ok && i < n; i++) {
-        xpl_str_t name;
-        ok = xpl_arena_printf(&r->arena, &name, "%.*s(%llu)", XPL_STR_FMT(p[i].name),
-                              (unsigned long long)p[i].program_id) &&
-             add_module(&l->modules, &r->arena, name);
-    }
-    xpl_hlo_map_free(map);
+static xpl_status_t scan_host_modules(struct xpl_http_request *r, const struct xpl_host *host,
+                                      struct xpl_error *err) {
+    struct scan *const s = r->data;
+    struct xpl_product_handle *h;
+    XPL_TRY(get_product(r, host, &xpl_product_module_list, &h, err));
+    if (!h) return XPL_OK;
+    s->any = true;
+    const bool ok = add_modules(s, &r->arena, h->value);
+    xpl_object_unref(&h->object);
     if (!ok) XPL_RETURN_OOM(err, "names of modules");
     return XPL_OK;
 }
 
 // The programs of all hosts.
-static void find_modules(struct xpl_http_request *r) {
-    struct look *const l = r->data;
-    if (!look_at_hosts(r, see_modules)) return;
-    struct module_list *const m = &l->modules;
+static void scan_modules(struct xpl_http_request *r) {
+    struct scan *const s = r->data;
+    if (!scan_hosts(r, scan_host_modules)) return;
     // XProf leaves a file of this name behind where it found no program.
     static const char nothing[] = "NO_MODULE";
-    if (m->n) qsort(m->names, m->n, sizeof *m->names, by_text);
+    if (s->n_modules) qsort(s->modules, s->n_modules, sizeof *s->modules, by_text);
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, XPL_HTTP_XPROF_MAX_REPLY);
-    if (l->any && !m->n) xpl_buf_str(&b, xpl_str_from(nothing));
-    for (size_t i = 0; i < m->n; i++) {
-        if (i && xpl_str_eq(m->names[i], m->names[i - 1])) continue;
+    if (s->any && !s->n_modules) xpl_buf_str(&b, xpl_str_from(nothing));
+    for (size_t i = 0; i < s->n_modules; i++) {
+        if (i && xpl_str_eq(s->modules[i], s->modules[i - 1])) continue;
         if (b.n) xpl_buf_putc(&b, ',');
-        xpl_buf_str(&b, m->names[i]);
+        xpl_buf_str(&b, s->modules[i]);
     }
     xpl_http_xprof_body(r, &b, "text/plain");
 }
 
 enum MHD_Result xpl_http_module_list(struct xpl_http_request *r) {
-    return look(r, find_modules, looked);
+    return begin_scan(r, scan_modules, reply_scanned);
 }
 
 // ---- generate_cache ----
 
-struct errand { // a question that nobody waits for
+struct task { // a question that nobody waits for
     struct xpl_ticket *ticket;
 };
 
-static void errand_done(void *arg, const struct xpl_outcome *o) {
+static void task_done(void *arg, const struct xpl_outcome *o) {
     (void)o; // the engine keeps the answer, or the next one who asks gets the error
-    struct errand *e = arg;
+    struct task *e = arg;
     if (e->ticket) xpl_ticket_unref(e->ticket);
     xpl_sys_free(e);
 }
 
-static void ask_ahead(struct xpl_http *h, const struct look *l, const char *tool) {
-    const struct xpl_tool *const t = xpl_tool_find(xpl_str_from(tool));
+static void submit_task(struct xpl_http *h, const struct scan *s, const struct xpl_tool *t) {
     const bool one_host = t->hosts == XPL_HOSTS_ONE;
-    for (size_t i = 0; i < (one_host ? l->session->n_hosts : 1); i++) {
+    for (size_t i = 0; i < (one_host ? s->session->n_hosts : 1); i++) {
         struct xpl_request *q = NULL;
-        struct errand *e = xpl_sys_alloc(sizeof *e);
+        struct task *e = xpl_sys_alloc(sizeof *e);
         if (!e) return;
-        *e = (struct errand){0};
-        const struct xpl_request_words words = {.session = l->session->name,
-                                                .hosts = &l->session->hosts[i].name,
+        *e = (struct task){0};
+        const struct xpl_request_words words = {.session = s->session->name,
+                                                .hosts = &s->session->hosts[i].name,
                                                 .n_hosts = one_host,
-                                                .tool = xpl_str_from(tool)};
+                                                .tool = xpl_str_from(t->name)};
         if (xpl_engine_resolve(h->parts.engine, &words, &q, NULL) == XPL_OK)
-            xpl_engine_submit(h->parts.engine, q, errand_done, e, &e->ticket);
+            xpl_engine_submit(h->parts.engine, q, task_done, e, &e->ticket);
         else
             xpl_sys_free(e);
     }
 }
 
-static bool wanted(xpl_str_t list, const char *tool) {
+static bool is_in_list(xpl_str_t list, const char *tool) {
     if (!list.len) list = XPL_STR("overview_page,trace_viewer@");
     while (list.len) {
         const size_t comma = xpl_str_find(list, XPL_STR(","), 0);
@@ -282,19 +256,19 @@ static bool wanted(xpl_str_t list, const char *tool) {
     return false;
 }
 
-static enum MHD_Result cache_begun(struct xpl_http_request *r) {
-    struct look *l = r->data;
+static enum MHD_Result submit_tasks(struct xpl_http_request *r) {
+    struct scan *s = r->data;
     const xpl_str_t list = xpl_http_arg(r, "tools");
     bool any = false;
-    for (size_t i = 0; i < N_ORDER; i++) {
-        if (!l->tools[i] || !wanted(list, order[i].name)) continue;
+    for (const struct xpl_tool *t = NULL; s->err.code == XPL_OK && (t = xpl_tool_next_listed(t));) {
+        if (!is_shown(s, t) || !is_in_list(list, t->name)) continue;
         any = true;
-        ask_ahead(r->http, l, order[i].name);
+        submit_task(r->http, s, t);
     }
     xpl_str_t name = {0};
-    const bool ok = xpl_arena_str(&r->arena, l->name, &name);
-    look_release(r);
-    if (l->err.code != XPL_OK) return look_failed(r);
+    const bool ok = xpl_arena_str(&r->arena, s->name, &name);
+    scan_release(r);
+    if (s->err.code != XPL_OK) return scan_failed(r);
     if (r->gone) return MHD_NO;
     if (!ok) return xpl_http_busy(r);
     if (!any)
@@ -310,12 +284,12 @@ enum MHD_Result xpl_http_generate_cache(struct xpl_http_request *r) {
     if (!r->post) return xpl_http_reply_text(r, 405, "Method Not Allowed");
     if (!xpl_http_arg(r, "session_path").len)
         return xpl_http_reply_text(r, 400, "Missing \"session_path\" parameter");
-    struct look *l = look_new(r);
-    if (!l) return xpl_http_busy(r);
-    l->session = xpl_http_find_session(r, l->snap, &l->name);
-    if (l->session && xpl_http_defer(r, find_tools, cache_begun)) return MHD_YES;
-    const bool found = l->session != NULL;
-    look_release(r);
+    struct scan *s = scan_new(r);
+    if (!s) return xpl_http_busy(r);
+    s->session = xpl_http_find_session(r, s->snap, &s->name);
+    if (s->session && xpl_http_defer(r, scan_devices, submit_tasks)) return MHD_YES;
+    const bool found = s->session != NULL;
+    scan_release(r);
     return found ? xpl_http_busy(r)
                  : xpl_http_reply_text(r, 404, "No XPlane files found in session_path");
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/tools/foreign.h"
 #include "base/cleanup.h"
 #include "server/capture_jobs/captures.h"
 #include "server/http/gateway.h"
@@ -30,17 +31,13 @@ static void put_host(struct xpl_buf *b, xpl_str_t name) {
 }
 
 static enum MHD_Result hosts(struct xpl_http_request *r) {
-    static const char *const together_only[] = {"overview_page", "pod_viewer", "smart_suggestion",
-                                                NULL};
-    static const char *const together_too[] = {"input_pipeline_analyzer", "framework_op_stats",
-                                               "kernel_stats", "megascale_stats", NULL};
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, XPL_HTTP_XPROF_MAX_REPLY);
     struct xpl_snapshot *snap = xpl_catalogue_get(r->http->parts.catalogue);
     const struct xpl_session *const s = xpl_http_find_run(r, snap);
-    const xpl_str_t tool = xpl_http_arg(r, "tag");
-    const bool several = s && s->n_hosts > 1, only = several && is_one_of(tool, together_only);
-    bool all = several && is_one_of(tool, together_too);
+    const enum xpl_tool_hosts offered = xpl_tool_offered_hosts(xpl_http_arg(r, "tag"));
+    const bool several = s && s->n_hosts > 1, only = several && offered == XPL_HOSTS_ALL;
+    bool all = several && offered == XPL_HOSTS_EACH_OR_ALL;
     xpl_buf_putc(&b, '[');
     for (size_t i = 0; s && !only && i < s->n_hosts; i++) {
         if (all && xpl_str_cmp(ALL_HOSTS, s->hosts[i].name) < 0) {

@@ -58,7 +58,7 @@ static void test_values(void) {
     CHECK(common(o)->xprof_exact && common(o)->cpu_as_device);
     CHECK_EQ(parse("memory_profile", "use_saved_result", "false", false, &o, &e), XPL_OK);
     CHECK(!common(o)->use_saved_result);
-    check_text("memory_profile", o, "cpu_as_device=false xprof_exact=false");
+    check_text("memory_profile", o, "");
     CHECK_EQ(parse("memory_profile", "use_saved_result", "true", true, &o, &e), XPL_OK);
     CHECK(common(o)->use_saved_result);
 }
@@ -163,8 +163,7 @@ static void test_trace_text(void) {
     CHECK(strcmp(text_of("trace_viewer@", trace("event_name", "a\" search_prefix=\"\\")),
                  "duration_ms=0 end_time_ms=0 event_name=\"a\\22 search_prefix=\\22\\5c\" "
                  "format=json full_dma=false mpmd_pipeline_view=false resolution=8000 "
-                 "search_metadata=false search_prefix=\"\" start_time_ms=0 unique_id=0 "
-                 "cpu_as_device=true xprof_exact=false") == 0);
+                 "search_metadata=false search_prefix=\"\" start_time_ms=0 unique_id=0") == 0);
 }
 
 int main(void) {
