@@ -66,6 +66,8 @@ static void test_size_zero(void) {
 static void test_overflow(void) {
     struct xpl_arena a;
     xpl_arena_init(&a, 1 << 20);
+    CHECK(xpl_arena_alloc(&a, 1)); // an empty arena would give NULL for a size that became 0
+    const size_t reserved = a.reserved;
     for (size_t less = 0; less < 100; less++)
         CHECK(!xpl_arena_alloc(&a, SIZE_MAX - less));
     CHECK(!xpl_arena_array(&a, SIZE_MAX, 2));
@@ -75,7 +77,7 @@ static void test_overflow(void) {
     xpl_str_t out = {"kept", 4};
     CHECK(!xpl_arena_str(&a, (xpl_str_t){"x", SIZE_MAX}, &out));
     CHECK_STR(out, "kept");
-    CHECK_EQ(a.reserved, 0);
+    CHECK_EQ(a.reserved, reserved);
     CHECK(xpl_arena_array(&a, 3, 5));
     xpl_arena_fini(&a);
 }
@@ -266,7 +268,7 @@ static void test_faults(void) {
     xpl_fault_reset();
     CHECK(xpl_arena_zalloc(&a, 10));
     CHECK_EQ(xpl_fault_live(), live + 1);
-    for (int i = 0; i < 1000; i++)
+    for (int i = 0; i < 5000; i++)
         CHECK(xpl_arena_alloc(&a, 50));
     CHECK(xpl_fault_live() > live + 1);
     CHECK(xpl_fault_count() < 20); // blocks grow

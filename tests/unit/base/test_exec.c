@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -101,21 +102,30 @@ static void test_rounds(void) {
 
 struct meeting {
     pthread_barrier_t all;
+    pthread_t caller;
+    atomic_uint over;
 };
 static void meet(void *ctx, size_t i) {
+    struct meeting *const m = ctx;
+    const struct timespec pause = {.tv_nsec = 1000000};
     (void)i;
-    (void)pthread_barrier_wait(&((struct meeting *)ctx)->all);
+    (void)pthread_barrier_wait(&m->all);
+    if (!pthread_equal(pthread_self(), m->caller)) (void)nanosleep(&pause, NULL);
+    atomic_fetch_add(&m->over, 1);
 }
 
-// As many pieces as the width wait for one another: they do run at once, or this never ends.
+// As many pieces as the width wait for one another: they do run at once, or this never ends.  Those
+// of other threads are over later than the caller's, and are waited for.
 static void test_at_once(void) {
     enum { WIDTH = 4 };
     struct xpl_exec_pool *const p = xpl_exec_pool_new(WIDTH);
-    struct meeting m;
+    struct meeting m = {.caller = pthread_self()};
     CHECK(p);
     CHECK_EQ(pthread_barrier_init(&m.all, NULL, WIDTH), 0);
-    for (int i = 0; i < 20; i++)
+    for (unsigned i = 1; i <= 20; i++) {
         xpl_exec_run(xpl_exec_pool_get(p), WIDTH, meet, &m);
+        CHECK_EQ(atomic_load(&m.over), i * WIDTH);
+    }
     xpl_exec_pool_free(p);
     CHECK_EQ(pthread_barrier_destroy(&m.all), 0);
 }

@@ -97,7 +97,10 @@ static void test_limit(void) {
     CHECK(!xpl_map_get(&empty, 1, 2));
 }
 
+static pthread_barrier_t all_ready;
+
 static void *draw_seed(void *arg) {
+    (void)pthread_barrier_wait(&all_ready);
     *(uint64_t *)arg = xpl_hash_seed();
     return NULL;
 }
@@ -106,10 +109,12 @@ static void test_seed(void) {
     enum { N = 8 };
     pthread_t threads[N];
     uint64_t seeds[N] = {0};
+    CHECK_EQ(pthread_barrier_init(&all_ready, NULL, N), 0);
     for (int i = 0; i < N; i++)
         CHECK_EQ(pthread_create(&threads[i], NULL, draw_seed, &seeds[i]), 0);
     for (int i = 0; i < N; i++)
         CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    CHECK_EQ(pthread_barrier_destroy(&all_ready), 0);
     for (int i = 0; i < N; i++)
         CHECK_EQ(seeds[i], seeds[0]);
     CHECK(seeds[0] != 0);

@@ -59,6 +59,7 @@ static void test_bad(void) {
         "18446744073709551616",
         "-18446744073709551615",
         "18446744073709551617", // 1 modulo 2^64
+        "18446744073709551620", // 4, when the last digit gets its place
         "99999999999999999999999999",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

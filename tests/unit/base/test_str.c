@@ -10,7 +10,7 @@ static const xpl_str_t NONE = {NULL, 0};
 static void test_compare(void) {
     CHECK_STR(NONE, "");
     CHECK_STR(XPL_STR("ab"), "ab");
-    CHECK(!xpl_str_eq(XPL_STR("ab"), XPL_STR("a")));
+    CHECK(!xpl_str_eq(XPL_STR("ab"), XPL_STR("a")) && !xpl_str_eq(XPL_STR("a"), XPL_STR("ab")));
     CHECK(!xpl_str_eq(XPL_STR("ab"), XPL_STR("aB")));
     CHECK_STR(XPL_STR("a\0b"), XPL_STR("a\0b"));
     CHECK(!xpl_str_eq(XPL_STR("a\0b"), XPL_STR("a\0c")));

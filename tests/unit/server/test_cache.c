@@ -171,6 +171,11 @@ static void test_too_large(void) {
     CHECK_EQ(xpl_cache_get_stats(c).bytes, cost);
     CHECK_EQ(atomic_load(&alive), 1);
     xpl_cache_free(c);
+    struct xpl_cache *const all = xpl_cache_new(SIZE_MAX);
+    CHECK(all);
+    put(all, 1, 1, SIZE_MAX);
+    CHECK_EQ(xpl_cache_get_stats(all).objects, 0);
+    xpl_cache_free(all);
     struct xpl_cache *const none = xpl_cache_new(0);
     CHECK(none);
     put(none, 1, 1, 0);
