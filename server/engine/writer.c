@@ -297,6 +297,14 @@ static void *writer_main(void *arg) {
     return NULL;
 }
 
+// Ids that others have learnt are saved soon.
+static void wake(void *arg) {
+    struct xpl_store_writer *w = arg;
+    pthread_mutex_lock(&w->mu);
+    pthread_cond_signal(&w->work);
+    pthread_mutex_unlock(&w->mu);
+}
+
 struct xpl_store_writer *xpl_store_writer_new(const struct xpl_store_writer_options *o) {
     struct xpl_store_writer *w = xpl_sys_alloc(sizeof *w);
     if (!w) return NULL;
@@ -306,7 +314,9 @@ struct xpl_store_writer *xpl_store_writer_new(const struct xpl_store_writer_opti
     pthread_mutex_init(&w->mu, NULL);
     xpl_cond_init(&w->work);
     xpl_cond_init(&w->room);
+    xpl_identity_set_notify(o->identity, wake, w);
     if (pthread_create(&w->thread, NULL, writer_main, w) == 0) return w;
+    xpl_identity_set_notify(o->identity, NULL, NULL);
     xpl_sys_free(w);
     return NULL;
 }
@@ -318,14 +328,9 @@ void xpl_store_writer_set_busy(struct xpl_store_writer *w, bool (*busy)(void *ar
     pthread_mutex_unlock(&w->mu);
 }
 
-void xpl_store_writer_wake(struct xpl_store_writer *w) {
-    pthread_mutex_lock(&w->mu);
-    pthread_cond_signal(&w->work);
-    pthread_mutex_unlock(&w->mu);
-}
-
 void xpl_store_writer_free(struct xpl_store_writer *w, uint64_t drain_ms) {
     if (!w) return;
+    xpl_identity_set_notify(w->o.identity, NULL, NULL);
     pthread_mutex_lock(&w->mu);
     w->stop = true;
     w->stop_at_ns = xpl_clock_ns() + drain_ms * 1000000u;
