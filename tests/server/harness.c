@@ -148,6 +148,15 @@ void kill_daemon(struct daemon_proc *d, int signal) {
     d->pid = 0;
 }
 
+uint8_t *read_file(const char *path, size_t *ret_n) {
+    FILE *f = fopen(path, "rb");
+    uint8_t *p = malloc(1 << 20);
+    CHECK(f && p);
+    *ret_n = fread(p, 1, 1 << 20, f);
+    (void)fclose(f);
+    return p;
+}
+
 void write_file(const char *path, const void *p, size_t n) {
     FILE *f = fopen(path, "wb");
     CHECK(f);

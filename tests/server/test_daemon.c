@@ -159,6 +159,52 @@ static void scenario_restart(void) {
     CHECK_EQ(stop_daemon(&d), 0);
 }
 
+// Whether trace_viewer@ answers from a stored index.
+static bool trace_is_stored(xpl_client *c, const char *session) {
+    xpl_answer *a = NULL;
+    xpl_result r;
+    CHECK_EQ(ask_tool(c, session, "trace_viewer@", NULL, &a, &r), 0);
+    const bool stored = strcmp(xpl_answer_source(a), "store") == 0;
+    xpl_answer_free(a);
+    return stored;
+}
+
+// A profile is known by its bytes: a copy below another LOGDIR is answered from the store, while a
+// file of the same name and size with other bytes is not.
+static void scenario_copies(void) {
+    const char *dir = make_dir(), *elsewhere = make_dir(), *state = make_dir();
+    char path[PATH_MAX];
+    add_session(dir, "run", "vm", any_profile());
+    struct daemon_proc d = start_daemon(dir, state, no_prefetch);
+    xpl_client *c = open_client(&d, 60000);
+    char *first = all_answers(c, "run", "vm", NULL);
+    CHECK(!trace_is_stored(c, "run"));
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+    add_session(elsewhere, "again", "vm", any_profile());
+    add_session(elsewhere, "other", "vm", any_profile());
+    (void)snprintf(path, sizeof path, "%s/plugins/profile/other/vm.xplane.pb", elsewhere);
+    size_t n;
+    uint8_t *const bytes = read_file(path, &n);
+    uint8_t *const at = memmem(bytes, n, "dot_general", 11);
+    CHECK(at);
+    at[1] = 'X';
+    write_file(path, bytes, n);
+    free(bytes);
+    d = start_daemon(elsewhere, state, no_prefetch);
+    c = open_client(&d, 60000);
+    char *copy = all_answers(c, "again", "vm", "store");
+    CHECK(strcmp(first, copy) == 0);
+    CHECK(trace_is_stored(c, "again"));
+    char *other = all_answers(c, "other", "vm", "computed");
+    CHECK(!trace_is_stored(c, "other"));
+    free(first);
+    free(copy);
+    free(other);
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
 // Killed at odd moments, again and again: what comes out afterwards is the same as ever.
 static void scenario_kill(void) {
     const char *dir = make_dir(), *state = make_dir();
@@ -846,16 +892,27 @@ int main(int argc, char **argv) {
         const char *name;
         void (*run)(void);
     } scenarios[] = {
-        {"answers", scenario_answers},     {"errors", scenario_errors},
-        {"restart", scenario_restart},     {"kill", scenario_kill},
-        {"two", scenario_two_daemons},     {"files", scenario_files},
-        {"limits", scenario_limits},       {"cancel", scenario_cancel},
-        {"drain", scenario_drain},         {"idle_clients", scenario_idle_clients},
-        {"reload", scenario_reload},       {"prefetch", scenario_prefetch},
-        {"watch", scenario_watch},         {"worker", scenario_worker},
-        {"unix", scenario_unix},           {"unwind", scenario_unwind},
-        {"token", scenario_token},         {"readonly", scenario_readonly},
-        {"traversal", scenario_traversal}, {"storm", scenario_storm},
+        {"answers", scenario_answers},
+        {"errors", scenario_errors},
+        {"restart", scenario_restart},
+        {"copies", scenario_copies},
+        {"kill", scenario_kill},
+        {"two", scenario_two_daemons},
+        {"files", scenario_files},
+        {"limits", scenario_limits},
+        {"cancel", scenario_cancel},
+        {"drain", scenario_drain},
+        {"idle_clients", scenario_idle_clients},
+        {"reload", scenario_reload},
+        {"prefetch", scenario_prefetch},
+        {"watch", scenario_watch},
+        {"worker", scenario_worker},
+        {"unix", scenario_unix},
+        {"unwind", scenario_unwind},
+        {"token", scenario_token},
+        {"readonly", scenario_readonly},
+        {"traversal", scenario_traversal},
+        {"storm", scenario_storm},
         {"busy", scenario_busy},
     };
     CHECK_EQ(argc, 2);

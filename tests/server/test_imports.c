@@ -80,15 +80,6 @@ static void send_import(struct xpl_rpc_stream *s, const import_msg *m) {
     xpl_buf_fini(&b);
 }
 
-static uint8_t *read_all(const char *path, size_t *ret_n) {
-    FILE *f = fopen(path, "rb");
-    uint8_t *p = malloc(1 << 20);
-    CHECK(f && p);
-    *ret_n = fread(p, 1, 1 << 20, f);
-    (void)fclose(f);
-    return p;
-}
-
 // Begins an import of `n` bytes and sends the first `send`; returns the offset to go on from.
 static uint64_t send_part(struct xpl_rpc_channel *ch, const uint8_t *p, size_t n, size_t send,
                           uint32_t crc, bool end, xpl_status_t *ret_status) {
@@ -134,7 +125,7 @@ static void scenario_resume(void) {
     struct daemon_proc d = start_daemon(dir, state, plain);
     struct xpl_rpc_channel *ch = open_channel(d.address);
     size_t n;
-    uint8_t *p = read_all(profile(TRAIN), &n);
+    uint8_t *p = read_file(profile(TRAIN), &n);
     const uint32_t crc = xpl_crc32(0, (xpl_bytes_t){p, n});
     xpl_status_t st = XPL_OK;
     // Half of it, then the connection is gone: the rest is taken once it is noticed.
