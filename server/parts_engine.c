@@ -73,7 +73,7 @@ const struct xpl_component xpl_store_component = {
 static xpl_status_t start_index_files(struct xpl_daemon *d, struct xpl_error *err) {
     char dir[PATH_MAX];
     XPL_TRY(xpl_daemon_cache_dir(d->config, dir, sizeof dir, err));
-    if ((d->index_files = xpl_index_files_new(dir, (uint64_t)d->config->store_limit)))
+    if ((d->index_files = xpl_index_files_new(dir, (uint64_t)d->config->store_limit, d->identity)))
         return XPL_OK;
     XPL_RETURN_OOM(err, "index files");
 }

@@ -11,6 +11,7 @@ static void handle_destroy(struct xpl_object *o) {
     h->product->free(h->value);
     xpl_sys_free(h->packed);
     xpl_source_free(h->file);
+    xpl_source_free(h->profile);
     xpl_sys_free(h);
 }
 

@@ -1,22 +1,14 @@
 #include "server/engine/index_files.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "storage/sessions/identity.h"
+#include "storage/store/files.h"
 
-enum { NAME_MAX_LEN = 160, PART_MAX_S = 600 };
 #define QUEUE_BYTES ((size_t)256 << 20) // of products that wait to be written
 
 struct queued {
@@ -25,8 +17,8 @@ struct queued {
 };
 
 struct xpl_index_files {
-    char dir[512]; // "": no files
-    uint64_t limit;
+    struct xpl_store_files *files; // NULL: none can be kept
+    struct xpl_identity *identity;
     pthread_mutex_t mu;    // protects the queue
     pthread_cond_t change; // of the queue
     struct queued *head, **tail;
@@ -35,98 +27,28 @@ struct xpl_index_files {
     pthread_t thread;
 };
 
-// ---- names ----
-
-static bool path_of(const struct xpl_index_files *f, const struct xpl_fingerprint *p,
-                    uint32_t version, const char *suffix, char ret[PATH_MAX]) {
-    const int n = snprintf(ret, PATH_MAX,
-                           "%s/%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64 ".%" PRIu32
-                           ".trace%s",
-                           f->dir, p->dev, p->ino, p->size, (uint64_t)p->mtime_ns,
-                           (uint64_t)p->ctime_ns, version, suffix);
-    return n > 0 && n < PATH_MAX;
-}
-
-// ---- eviction ----
-
-struct file {
-    char name[NAME_MAX_LEN];
-    int64_t mtime_ns;
-    uint64_t size;
-};
-
-static int older_first(const void *pa, const void *pb) {
-    const struct file *const a = pa, *const b = pb;
-    return (a->mtime_ns > b->mtime_ns) - (a->mtime_ns < b->mtime_ns);
-}
-
-// Removes the least recently used files until the rest fits, and what a crash left half written:
-// another daemon may be writing what is young.
-static void evict_files(const struct xpl_index_files *f) {
-    DIR *const d = opendir(f->dir);
-    const time_t now = time(NULL);
-    struct file *v = NULL;
-    size_t n = 0, cap = 0;
-    uint64_t bytes = 0;
-    for (struct dirent *e; d && (e = readdir(d));) {
-        struct stat st;
-        const xpl_str_t name = xpl_str_from(e->d_name);
-        const bool part = xpl_str_ends(name, XPL_STR(".part"));
-        if ((!part && !xpl_str_ends(name, XPL_STR(".trace"))) || name.len >= NAME_MAX_LEN ||
-            fstatat(dirfd(d), e->d_name, &st, 0) != 0)
-            continue;
-        if (part && now - st.st_mtim.tv_sec > PART_MAX_S) (void)unlinkat(dirfd(d), e->d_name, 0);
-        if (part) continue;
-        if (n == cap) {
-            struct file *const grown = xpl_sys_realloc(v, (cap ? cap * 2 : 64) * sizeof *v);
-            if (!grown) break;
-            v = grown;
-            cap = cap ? cap * 2 : 64;
-        }
-        memcpy(v[n].name, e->d_name, name.len + 1);
-        v[n].mtime_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
-        v[n].size = (uint64_t)st.st_size;
-        bytes += v[n++].size;
-    }
-    if (n) qsort(v, n, sizeof *v, older_first);
-    for (size_t i = 0; i < n && bytes > f->limit; i++)
-        if (unlinkat(dirfd(d), v[i].name, 0) == 0) bytes -= v[i].size;
-    xpl_sys_free(v);
-    if (d) closedir(d);
+static struct xpl_store_file_key file_key(const struct xpl_profile_id *profile, uint32_t version) {
+    return (struct xpl_store_file_key){.profile = *profile, .kind = "trace", .version = version};
 }
 
 // ---- writing ----
 
-static bool write_all(int fd, xpl_bytes_t b) {
-    while (b.len) {
-        const ssize_t got = write(fd, b.ptr, b.len);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return false;
-        b.ptr += got;
-        b.len -= (size_t)got;
-    }
-    return true;
-}
-
 static bool write_file(const struct xpl_index_files *f, const struct xpl_index_file_save *s) {
-    char path[PATH_MAX], part[PATH_MAX];
-    const xpl_bytes_t bytes = s->handle->product->encoded(s->handle->value);
-    if (!path_of(f, &s->fingerprint, s->version, "", path) ||
-        !path_of(f, &s->fingerprint, s->version, ".XXXXXX.part", part))
-        return false;
-    const int fd = mkostemps(part, sizeof ".part" - 1, O_CLOEXEC); // another daemon has its own
-    if (fd < 0) {
-        xpl_log(XPL_LOG_WARN, "products", "cannot write a trace index: %s", strerror(errno));
-        return false;
+    const struct xpl_product_handle *const h = s->handle;
+    struct xpl_error err = {0};
+    struct xpl_profile_id id;
+    xpl_status_t st = XPL_OK;
+    if (!xpl_identity_lookup(f->identity, &h->fingerprint, &id)) {
+        if (!h->profile) return false;
+        st = xpl_identity_hash(f->identity, h->profile, NULL, NULL, &id, &err);
+        if (st == XPL_ABORTED) return false; // the profile is another one by now
     }
-    bool ok = write_all(fd, bytes);
-    ok = close(fd) == 0 && ok;
-    ok = ok && rename(part, path) == 0;
-    if (!ok) {
-        xpl_log(XPL_LOG_WARN, "products", "cannot write a trace index: %s", strerror(errno));
-        (void)unlink(part);
+    if (st == XPL_OK) {
+        const struct xpl_store_file_key key = file_key(&id, s->version);
+        st = xpl_store_files_put(f->files, &key, h->product->encoded(h->value), &err);
     }
-    return ok;
+    if (st != XPL_OK) xpl_log(XPL_LOG_WARN, "products", "a trace index is not kept: %s", err.msg);
+    return st == XPL_OK;
 }
 
 static size_t save_bytes(const struct xpl_index_file_save *s) {
@@ -148,7 +70,6 @@ static void *saver_main(void *arg) {
         pthread_mutex_unlock(&f->mu);
         const size_t bytes = save_bytes(&q->save);
         const bool ok = write_file(f, &q->save);
-        if (ok) evict_files(f);
         q->save.done(q->save.manager, q->save.build, ok);
         xpl_object_unref(&q->save.handle->object);
         xpl_sys_free(q);
@@ -191,43 +112,41 @@ void xpl_index_files_drain(struct xpl_index_files *f) {
 
 // ---- reading ----
 
-xpl_status_t xpl_index_files_open(struct xpl_index_files *f,
-                                  const struct xpl_fingerprint *fingerprint, uint32_t version,
-                                  struct xpl_source **ret) {
-    char path[PATH_MAX];
-    if (!f->dir[0] || !path_of(f, fingerprint, version, "", path)) return XPL_NOT_FOUND;
-    XPL_TRY(xpl_source_open(AT_FDCWD, path, 0, ret, NULL));
-    (void)utimensat(AT_FDCWD, path, (struct timespec[]){{0, UTIME_NOW}, {0, UTIME_NOW}}, 0);
-    return XPL_OK;
+xpl_status_t xpl_index_files_open(struct xpl_index_files *f, const struct xpl_profile_id *profile,
+                                  uint32_t version, struct xpl_source **ret) {
+    const struct xpl_store_file_key key = file_key(profile, version);
+    return f->files ? xpl_store_files_open(f->files, &key, ret, NULL) : XPL_NOT_FOUND;
 }
 
-void xpl_index_files_remove(struct xpl_index_files *f, const struct xpl_fingerprint *fingerprint,
+void xpl_index_files_remove(struct xpl_index_files *f, const struct xpl_profile_id *profile,
                             uint32_t version) {
-    char path[PATH_MAX];
-    if (f->dir[0] && path_of(f, fingerprint, version, "", path)) (void)unlink(path);
+    const struct xpl_store_file_key key = file_key(profile, version);
+    if (f->files) xpl_store_files_remove(f->files, &key);
 }
 
 // ---- life ----
 
 bool xpl_index_files_enabled(const struct xpl_index_files *f) {
-    return f->dir[0] != 0;
+    return f->files != NULL;
 }
 
-struct xpl_index_files *xpl_index_files_new(const char *dir, uint64_t limit_bytes) {
+struct xpl_index_files *xpl_index_files_new(const char *dir, uint64_t limit_bytes,
+                                            struct xpl_identity *identity) {
     struct xpl_index_files *const f = xpl_sys_alloc(sizeof *f);
     if (!f) return NULL;
-    *f = (struct xpl_index_files){.limit = limit_bytes};
+    char path[PATH_MAX];
+    *f = (struct xpl_index_files){.identity = identity};
     f->tail = &f->head;
     pthread_mutex_init(&f->mu, NULL);
     pthread_cond_init(&f->change, NULL);
-    const int n = dir && dir[0] ? snprintf(f->dir, sizeof f->dir, "%s/traces", dir) : 0;
-    if (n <= 0 || (size_t)n >= sizeof f->dir || (mkdir(f->dir, 0700) != 0 && errno != EEXIST) ||
-        access(f->dir, W_OK) != 0)
-        f->dir[0] = 0;
-    if (!f->dir[0]) return f;
-    evict_files(f);
+    const int n = dir && dir[0] ? snprintf(path, sizeof path, "%s/traces", dir) : 0;
+    if (n <= 0 || (size_t)n >= sizeof path ||
+        xpl_store_files_new(path, limit_bytes, &f->files, NULL) != XPL_OK)
+        return f;
     f->has_thread = pthread_create(&f->thread, NULL, saver_main, f) == 0;
-    if (!f->has_thread) f->dir[0] = 0;
+    if (f->has_thread) return f;
+    xpl_store_files_free(f->files);
+    f->files = NULL;
     return f;
 }
 
@@ -240,5 +159,6 @@ void xpl_index_files_free(struct xpl_index_files *f) {
     if (f->has_thread) pthread_join(f->thread, NULL);
     pthread_mutex_destroy(&f->mu);
     pthread_cond_destroy(&f->change);
+    xpl_store_files_free(f->files);
     xpl_sys_free(f);
 }

@@ -1,19 +1,19 @@
-// Products that reside in files (trace indexes): written by a thread of their own below DIR/traces,
-// mapped while they are used, and evicted by bytes, the least recently used first.
-//
-// A file is named by its profile and the product's version; it is written under a name of its own
-// (several daemons may share DIR) and renamed.  It is not synced: what a power cut leaves of it is
-// found out by its checksums, removed and made again, as any damage is.
+// Products that reside in files (trace indexes): handed to a thread of their own, which writes them
+// to the store's files (storage/store/files.h), under the profile's id.  What a power cut leaves of
+// one is found out by its checksums, removed and made again, as any damage is.
 #ifndef XPL_SERVER_ENGINE_INDEX_FILES_H_
 #define XPL_SERVER_ENGINE_INDEX_FILES_H_
 
 #include "server/engine/products.h"
+#include "storage/store/profile_id.h"
 
 struct xpl_index_files;
 
 // `dir` is DIR, in which "traces" is made; NULL or "", or one that cannot be written: nothing is
-// kept.  `limit_bytes` bounds all files together.  NULL when out of memory.
-struct xpl_index_files *xpl_index_files_new(const char *dir, uint64_t limit_bytes);
+// kept.  `limit_bytes` bounds all files together.  `identity` outlives it.  NULL when out of
+// memory.
+struct xpl_index_files *xpl_index_files_new(const char *dir, uint64_t limit_bytes,
+                                            struct xpl_identity *identity);
 // Writes what is queued first.  NULL is fine.
 void xpl_index_files_free(struct xpl_index_files *f);
 bool xpl_index_files_enabled(const struct xpl_index_files *f);
@@ -21,16 +21,15 @@ bool xpl_index_files_enabled(const struct xpl_index_files *f);
 void xpl_index_files_drain(struct xpl_index_files *f);
 
 // Maps the file of a profile, and notes its use.  NOT_FOUND when there is none.
-xpl_status_t xpl_index_files_open(struct xpl_index_files *f,
-                                  const struct xpl_fingerprint *fingerprint, uint32_t version,
-                                  struct xpl_source **ret) XPL_NODISCARD;
-void xpl_index_files_remove(struct xpl_index_files *f, const struct xpl_fingerprint *fingerprint,
+xpl_status_t xpl_index_files_open(struct xpl_index_files *f, const struct xpl_profile_id *profile,
+                                  uint32_t version, struct xpl_source **ret) XPL_NODISCARD;
+void xpl_index_files_remove(struct xpl_index_files *f, const struct xpl_profile_id *profile,
                             uint32_t version);
 
 struct xpl_index_file_save {
-    struct xpl_fingerprint fingerprint;
     uint32_t version;
-    struct xpl_product_handle *handle; // referenced until `done` has returned
+    // Referenced until `done` has returned.  Its `profile` is hashed if its id is not known yet.
+    struct xpl_product_handle *handle;
     // Called once, on the saver's thread: the file is there, or it could not be written.
     void (*done)(void *manager, void *build, bool ok);
     void *manager, *build;

@@ -169,7 +169,6 @@ bool xpl_product_profile_id(struct xpl_product_manager *m, const struct xpl_snap
                        xpl_identity_hash(m->parts.identity, opened.source, owner.is_cancelled,
                                          owner.arg, ret, NULL) == XPL_OK;
     xpl_opened_profile_close(&opened);
-    if (found) xpl_store_writer_wake(m->parts.writer);
     return found;
 }
 
@@ -220,18 +219,27 @@ static struct xpl_product_handle *read_store(struct xpl_product_manager *m,
     return xpl_product_handle_from_bytes(b->product, b->variant, v.data, v.len, packed, limit);
 }
 
+// The id of the profile that the build is of: of the one that is open, if there is one.
+static bool build_profile_id(struct xpl_product_manager *m, const struct xpl_product_request *r,
+                             const struct xpl_build_context *ctx, struct xpl_profile_id *ret) {
+    bool known = false;
+    if (!r->opened) return xpl_product_profile_id(m, r->snapshot, r->host, ctx->owner, ret);
+    return xpl_identity_find(m->parts.identity, r->opened->source, ctx->owner.is_cancelled,
+                             ctx->owner.arg, &known, ret, NULL) == XPL_OK &&
+           known;
+}
+
 static struct xpl_product_handle *read_file(struct xpl_product_manager *m,
-                                            const struct xpl_product_build *b) {
+                                            const struct xpl_product_build *b,
+                                            const struct xpl_profile_id *id) {
     struct xpl_source *file = NULL;
     xpl_status_t st;
-    if (xpl_index_files_open(m->parts.files, &b->fingerprint, b->product->version, &file) != XPL_OK)
-        return NULL;
+    if (xpl_index_files_open(m->parts.files, id, b->product->version, &file) != XPL_OK) return NULL;
     struct xpl_product_handle *const h =
         xpl_product_handle_from_file(b->product, b->variant, file, atomic_load(&m->limit), &st);
     if (h) return h;
     xpl_source_free(file);
-    if (st == XPL_DATA_LOSS)
-        xpl_index_files_remove(m->parts.files, &b->fingerprint, b->product->version);
+    if (st == XPL_DATA_LOSS) xpl_index_files_remove(m->parts.files, id, b->product->version);
     return NULL;
 }
 
@@ -249,7 +257,9 @@ static struct xpl_product_handle *read_kept(struct xpl_product_manager *m,
         h = read_store(m, b, &id, ctx->packed);
         xpl_stage_add(times, XPL_STAGE_STORE, began);
     }
-    if (b->product->residency == XPL_RESIDENCY_FILE) h = read_file(m, b);
+    if (b->product->residency == XPL_RESIDENCY_FILE && xpl_index_files_enabled(m->parts.files) &&
+        build_profile_id(m, r, ctx, &id))
+        h = read_file(m, b, &id);
     if (!h) return NULL;
     h->fingerprint = b->fingerprint;
     h->from_store = true;
@@ -297,6 +307,8 @@ static void write_to_store(struct xpl_product_manager *m, const struct xpl_produ
 static void saved(void *manager, void *build, bool ok) {
     struct xpl_product_manager *const m = manager;
     struct xpl_product_build *const b = build;
+    xpl_source_free(b->handle->profile); // nobody else looks at it
+    b->handle->profile = NULL;
     if (!ok) keep_in_memory(m, b->handle);
     pthread_mutex_lock(&m->mu);
     b->unsaved = false;
@@ -311,8 +323,7 @@ static void write_to_file(struct xpl_product_manager *m, struct xpl_product_buil
     b->refs++; // the saver's
     b->unsaved = true;
     pthread_mutex_unlock(&m->mu);
-    const struct xpl_index_file_save s = {.fingerprint = b->fingerprint,
-                                          .version = b->product->version,
+    const struct xpl_index_file_save s = {.version = b->product->version,
                                           .handle = b->handle,
                                           .done = saved,
                                           .manager = m,
@@ -356,6 +367,7 @@ static xpl_status_t make_of_opened(struct xpl_product_manager *m,
                             r->host->path.ptr, why.msg);
     h->fingerprint = *xpl_source_fingerprint(opened->source);
     h->stable = xpl_source_is_stable(opened->source);
+    if (r->product->residency == XPL_RESIDENCY_FILE) h->profile = xpl_source_ref(opened->source);
     return XPL_OK;
 }
 
@@ -504,7 +516,12 @@ static void conclude_build(struct xpl_product_manager *m, const struct xpl_produ
                          b->product->residency == XPL_RESIDENCY_FILE &&
                          xpl_index_files_enabled(m->parts.files);
     if (stable && for_memory && !to_file) keep_in_memory(m, h);
-    if (to_file) write_to_file(m, b);
+    if (to_file) {
+        write_to_file(m, b);
+    } else if (h) {
+        xpl_source_free(h->profile);
+        h->profile = NULL;
+    }
     pthread_mutex_lock(&m->mu);
     b->status = st;
     if (!b->unsaved) build_unlist(m, b);
@@ -665,7 +682,9 @@ void xpl_product_report_damage(struct xpl_product_manager *m, const struct xpl_p
     // Else somebody found it out before, and the file is another.
     if (now == h && h->file) {
         forget_in_memory(m, h);
-        xpl_index_files_remove(m->parts.files, &h->fingerprint, h->product->version);
+        struct xpl_profile_id id;
+        if (xpl_identity_lookup(m->parts.identity, &h->fingerprint, &id))
+            xpl_index_files_remove(m->parts.files, &id, h->product->version);
     }
     if (now) xpl_object_unref(&now->object);
 }

@@ -51,9 +51,10 @@ struct xpl_product_handle {
     size_t packed_len;
     struct xpl_fingerprint fingerprint; // of the file it was made from
     struct xpl_source *file;            // a mapped product's own file
-    bool from_store;                    // it was not made from the profile
-    bool stable;                        // a later change of the profile would show: it may be kept
-    struct xpl_product_build *build;    // partial: the build that waits for xpl_product_finish
+    struct xpl_source *profile;      // of a product that resides in a file: until that is written
+    bool from_store;                 // it was not made from the profile
+    bool stable;                     // a later change of the profile would show: it may be kept
+    struct xpl_product_build *build; // partial: the build that waits for xpl_product_finish
 };
 
 // Who asks for a product, and how.

@@ -16,7 +16,15 @@
 #include "base/log.h"
 #include "storage/sessions/identity.h"
 
-enum { MAX_QUEUED = 4096, MAINTAIN_S = 30, GONE_S = 7 * 86400, WAIT_MS = 5000, NICE = 5 };
+// RETRY_S: how often a store that cannot be written is tried again.
+enum {
+    MAX_QUEUED = 4096,
+    MAINTAIN_S = 30,
+    RETRY_S = 1,
+    GONE_S = 7 * 86400,
+    WAIT_MS = 5000,
+    NICE = 5
+};
 enum { ROWS_AT_STOP_MS = 500, LARGE = 64 << 20 };
 // A task that needs a hash waits for a quiet moment: at most so long, asking so often.
 enum { QUIET_MS = 1000, QUIET_POLL_MS = 5 };
@@ -53,6 +61,7 @@ struct xpl_store_writer {
     pthread_cond_t work, room;
     struct queue first, rows; // rows have time
     struct xpl_store_writer_stats stats;
+    struct xpl_snapshot *newest; // of the catalogue
     bool stop, abandon;
     uint64_t stop_at_ns, rows_end_ns;
     pthread_t thread;
@@ -235,7 +244,9 @@ static bool has_room(const struct queue *q, const struct task *t) {
 
 // The next task, or NULL: nothing came for MAINTAIN_S, there are ids to save, or the end.
 static struct task *next_task(struct xpl_store_writer *w, bool *ret_stop) {
-    const uint64_t until = xpl_clock_ns() + (uint64_t)MAINTAIN_S * 1000000000u;
+    const bool writing = xpl_store_role(w->o.store) == XPL_STORE_WRITER;
+    const uint64_t until =
+        xpl_clock_ns() + (uint64_t)(writing ? MAINTAIN_S : RETRY_S) * 1000000000u;
     pthread_mutex_lock(&w->mu);
     while (!w->first.head && !w->rows.head && !w->stop && !xpl_identity_is_unsaved(w->o.identity))
         if (!xpl_cond_wait_until(&w->work, &w->mu, until)) break;
@@ -269,6 +280,19 @@ static void trim(struct xpl_store_writer *w, size_t *done_bytes) {
     *done_bytes = 0;
 }
 
+// A database that is new, or has become ours to write, gets the tables of sessions and hosts.
+static void write_catalogue(struct xpl_store_writer *w) {
+    struct xpl_store_stats st;
+    xpl_store_get_stats(w->o.store, &st);
+    if (st.role != XPL_STORE_WRITER || st.catalogue_known) return;
+    pthread_mutex_lock(&w->mu);
+    struct xpl_snapshot *newest = w->newest ? xpl_snapshot_ref(w->newest) : NULL;
+    pthread_mutex_unlock(&w->mu);
+    // What fails is tried again when there is something else to write.
+    if (newest && xpl_store_put_catalogue(w->o.store, newest, NULL) != XPL_OK) log_notices(w);
+    xpl_snapshot_unref(newest);
+}
+
 static void *writer_main(void *arg) {
     struct xpl_store_writer *w = arg;
     uint64_t maintained = xpl_clock_ns();
@@ -289,12 +313,23 @@ static void *writer_main(void *arg) {
         // Right after a hash, so that they are not in doubt for long.
         if (xpl_identity_is_unsaved(w->o.identity)) xpl_identity_save(w->o.identity);
         log_notices(w);
-        if (!stop && xpl_clock_ns() - maintained > (uint64_t)MAINTAIN_S * 1000000000u) {
+        const bool writing = xpl_store_role(w->o.store) == XPL_STORE_WRITER;
+        const uint64_t every_s = writing ? MAINTAIN_S : RETRY_S;
+        if (!stop && xpl_clock_ns() - maintained > every_s * 1000000000u) {
             maintain(w);
             maintained = xpl_clock_ns();
         }
+        if (!stop) write_catalogue(w);
     }
     return NULL;
+}
+
+// Ids that others have learnt are saved soon.
+static void wake(void *arg) {
+    struct xpl_store_writer *w = arg;
+    pthread_mutex_lock(&w->mu);
+    pthread_cond_signal(&w->work);
+    pthread_mutex_unlock(&w->mu);
 }
 
 struct xpl_store_writer *xpl_store_writer_new(const struct xpl_store_writer_options *o) {
@@ -306,7 +341,9 @@ struct xpl_store_writer *xpl_store_writer_new(const struct xpl_store_writer_opti
     pthread_mutex_init(&w->mu, NULL);
     xpl_cond_init(&w->work);
     xpl_cond_init(&w->room);
+    xpl_identity_set_notify(o->identity, wake, w);
     if (pthread_create(&w->thread, NULL, writer_main, w) == 0) return w;
+    xpl_identity_set_notify(o->identity, NULL, NULL);
     xpl_sys_free(w);
     return NULL;
 }
@@ -318,14 +355,9 @@ void xpl_store_writer_set_busy(struct xpl_store_writer *w, bool (*busy)(void *ar
     pthread_mutex_unlock(&w->mu);
 }
 
-void xpl_store_writer_wake(struct xpl_store_writer *w) {
-    pthread_mutex_lock(&w->mu);
-    pthread_cond_signal(&w->work);
-    pthread_mutex_unlock(&w->mu);
-}
-
 void xpl_store_writer_free(struct xpl_store_writer *w, uint64_t drain_ms) {
     if (!w) return;
+    xpl_identity_set_notify(w->o.identity, NULL, NULL);
     pthread_mutex_lock(&w->mu);
     w->stop = true;
     w->stop_at_ns = xpl_clock_ns() + drain_ms * 1000000u;
@@ -335,6 +367,7 @@ void xpl_store_writer_free(struct xpl_store_writer *w, uint64_t drain_ms) {
     pthread_cond_broadcast(&w->room);
     pthread_mutex_unlock(&w->mu);
     pthread_join(w->thread, NULL);
+    xpl_snapshot_unref(w->newest);
     pthread_mutex_destroy(&w->mu);
     pthread_cond_destroy(&w->work);
     pthread_cond_destroy(&w->room);
@@ -439,6 +472,11 @@ void xpl_store_writer_put_bytes(struct xpl_store_writer *w, const struct xpl_sto
 }
 
 void xpl_store_writer_put_catalogue(struct xpl_store_writer *w, struct xpl_snapshot *snapshot) {
+    pthread_mutex_lock(&w->mu);
+    struct xpl_snapshot *const before = w->newest;
+    w->newest = xpl_snapshot_ref(snapshot);
+    pthread_mutex_unlock(&w->mu);
+    xpl_snapshot_unref(before);
     if (xpl_store_role(w->o.store) != XPL_STORE_WRITER) return;
     struct task *t = task_new();
     if (!t) return;

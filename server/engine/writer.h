@@ -73,8 +73,6 @@ void xpl_store_writer_put_bytes(struct xpl_store_writer *w, const struct xpl_sto
                                 struct xpl_object *owner, xpl_bytes_t data, xpl_bytes_t meta);
 // Queues the tables of sessions and hosts.
 void xpl_store_writer_put_catalogue(struct xpl_store_writer *w, struct xpl_snapshot *snapshot);
-// Ids were learnt outside of the writer (xpl_identity_is_unsaved): they are saved soon.
-void xpl_store_writer_wake(struct xpl_store_writer *w);
 
 struct xpl_store_writer_stats {
     uint64_t writes, dropped, failed;

@@ -33,6 +33,8 @@ struct xpl_identity {
     struct file *unsaved; // MAX_UNSAVED
     size_t n_unsaved;
     atomic_bool has_unsaved;
+    void (*notify)(void *arg);
+    void *arg;
 };
 
 xpl_status_t xpl_identity_new(struct xpl_store *store, struct xpl_identity **ret,
@@ -115,6 +117,14 @@ static void add_unsaved(struct xpl_identity *i, const struct xpl_fingerprint *pr
     if (!i->unsaved || i->n_unsaved == MAX_UNSAVED) return;
     i->unsaved[i->n_unsaved++] = (struct file){*print, *id};
     atomic_store(&i->has_unsaved, true);
+    if (i->notify) i->notify(i->arg);
+}
+
+void xpl_identity_set_notify(struct xpl_identity *i, void (*notify)(void *arg), void *arg) {
+    pthread_mutex_lock(&i->mu);
+    i->notify = notify;
+    i->arg = arg;
+    pthread_mutex_unlock(&i->mu);
 }
 
 // ---- asking ----

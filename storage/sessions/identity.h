@@ -52,6 +52,9 @@ xpl_status_t xpl_identity_find(struct xpl_identity *i, const struct xpl_source *
 void xpl_identity_remember(struct xpl_identity *i, const struct xpl_fingerprint *file,
                            const struct xpl_profile_id *id);
 
+// `notify` is called whenever something is remembered that the store has not got yet; it must not
+// call anything here.  NULL: nobody is told.  Once this returns the old one is not called any more.
+void xpl_identity_set_notify(struct xpl_identity *i, void (*notify)(void *arg), void *arg);
 // Whether something is remembered that the store has not got yet.  Cheap.
 bool xpl_identity_is_unsaved(const struct xpl_identity *i);
 // Writes that to the store: for the thread that writes to it, outside of transactions.  What cannot

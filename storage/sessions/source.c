@@ -114,6 +114,7 @@ static void install(void) {
 // --- Sources ---
 
 struct xpl_source {
+    atomic_uint refs;
     struct xpl_fingerprint print;
     xpl_bytes_t bytes;
     size_t mapped; // 0: nothing mapped
@@ -201,6 +202,7 @@ xpl_status_t xpl_source_open_inside(int dirfd, const char *path, const char *roo
     struct xpl_source *s = xpl_sys_alloc(sizeof *s + len);
     if (!s) XPL_RETURN_OOM(err, "opening a profile");
     *s = (struct xpl_source){.fd = -1};
+    atomic_init(&s->refs, 1);
     memcpy(s->path, path, len);
     xpl_status_t st = open_regular(dirfd, path, root, &s->fd, err);
     if (st == XPL_OK) st = look(s->fd, path, &s->print, &s->settled, err);
@@ -218,8 +220,13 @@ xpl_status_t xpl_source_open(int dirfd, const char *path, uint64_t max_bytes,
     return xpl_source_open_inside(dirfd, path, NULL, max_bytes, ret, err);
 }
 
+struct xpl_source *xpl_source_ref(struct xpl_source *s) {
+    atomic_fetch_add(&s->refs, 1);
+    return s;
+}
+
 void xpl_source_free(struct xpl_source *s) {
-    if (!s) return;
+    if (!s || atomic_fetch_sub(&s->refs, 1) != 1) return;
     // The slot goes first: once the range is unmapped it may become anybody's, whose faults are
     // not ours to answer.  No reader is left to miss it.
     if (s->slot) slot_release(s->slot);

@@ -42,7 +42,9 @@ xpl_status_t xpl_source_open(int dirfd, const char *path, uint64_t max_bytes,
 xpl_status_t xpl_source_open_inside(int dirfd, const char *path, const char *root,
                                     uint64_t max_bytes, struct xpl_source **ret,
                                     struct xpl_error *err) XPL_NODISCARD;
-// Unmaps and frees; nobody may read the bytes any more.  NULL is fine.
+// One more owner: each frees it once.  Any thread.
+struct xpl_source *xpl_source_ref(struct xpl_source *s);
+// Unmaps and frees when the last owner does; nobody may read the bytes any more.  NULL is fine.
 void xpl_source_free(struct xpl_source *s);
 
 // Borrowed until xpl_source_free().  Never NULL.  As long as the file when it was opened.

@@ -1,4 +1,5 @@
-// The store: what xplaned has made of profiles, in the SQLite database DIR/cache.db.
+// The store: what xplaned has made of profiles.  An interface; storage/store/sqlite implements it
+// with the database DIR/cache.db, and tests/unit/storage/test_store_conformance.c tests it.
 //
 // Everything in it can be made again, so the store never stands in the way: what cannot be read is
 // a miss, what cannot be written is dropped and counted.  A result comes back only when it was
@@ -11,7 +12,7 @@
 // Threads: xpl_store_get/has/find/stats/next_notice/check/secret may be called by any number of
 // threads.  The functions that write are for one thread at a time (they serialise by themselves,
 // and block each other for as long as a transaction lasts); between begin and commit they belong to
-// one thread. Errors: texts name the database file.
+// one thread.  Errors: texts name the database file.
 #ifndef XPL_STORAGE_STORE_STORE_H_
 #define XPL_STORAGE_STORE_STORE_H_
 
@@ -42,24 +43,9 @@ struct xpl_store_options {
     bool read_only;   // never write, even if nobody else does
 };
 
-// Opens or makes the database.  Fails only when going on would be wrong: FAILED_PRECONDITION when
-// the database is of a newer xplaned or of another program, INVALID_ARGUMENT, RESOURCE_EXHAUSTED.
-// All else gives a store that works less: see xpl_store_role() and the notices.  A broken database
-// is renamed to cache.db.broken-<time> and a new one begun.
-xpl_status_t xpl_store_open(const struct xpl_store_options *o, struct xpl_store **ret,
-                            struct xpl_error *err) XPL_NODISCARD;
-// Writes what is pending, checkpoints, closes, marks the stop as clean, frees.  No other call may
-// be in progress.  NULL is fine.
-void xpl_store_close(struct xpl_store *s);
+// ---- types ----
 
-enum xpl_store_role xpl_store_role(struct xpl_store *s);
-
-// Things the daemon should log once, oldest first ("cache.db was broken and is now
-// cache.db.broken-1700000000: ...").  False when there is none left.
-bool xpl_store_next_notice(struct xpl_store *s, char *buf, size_t size);
-
-// --- Results: products of one host, and answers of tools for one or more hosts ---
-
+// Products of one host, and answers of tools for one or more hosts.
 enum xpl_store_kind { XPL_STORE_PRODUCT = 1, XPL_STORE_ANSWER = 2 };
 
 // What a result was made from, of which kind it is, and how it was made.
@@ -80,90 +66,19 @@ struct xpl_store_value {
     size_t meta_len;
 };
 
-// Fetches a result, with one copy, into memory of the caller.  NOT_FOUND, leaving `err` alone, when
-// it is not there or cannot be read; RESOURCE_EXHAUSTED when longer than max_bytes or without
-// memory.  Waits while all reader connections are in use.
-xpl_status_t xpl_store_get(struct xpl_store *s, const struct xpl_store_key *key, size_t max_bytes,
-                           struct xpl_store_value *ret, struct xpl_error *err) XPL_NODISCARD;
-// Whether there is such a result (its bytes are not looked at).
-bool xpl_store_has(struct xpl_store *s, const struct xpl_store_key *key);
-
-// --- Profiles, and the files they lie in ---
-
-// Key of the hash that profile ids are made with: random, made with the store and kept in it; of
-// this process alone while there is no store.  Returns its generation, which changes when another
-// secret takes its place.
-enum { XPL_STORE_SECRET = 192 };
-uint64_t xpl_store_get_secret(struct xpl_store *s, uint8_t ret[XPL_STORE_SECRET]);
-uint64_t xpl_store_secret_generation(struct xpl_store *s);
-// The id of the profile that the file holds; false when nothing is remembered of it.
-bool xpl_store_find_file(struct xpl_store *s, const struct xpl_fingerprint *file,
-                         struct xpl_profile_id *ret);
-// Whether a profile of so many bytes is known.
-bool xpl_store_has_size(struct xpl_store *s, uint64_t bytes);
-
-// --- Writing ---
-
-// Everything between begin and commit becomes visible, and durable, together or not at all.  A put
-// outside is a transaction of its own.  After a failure inside, the rest up to and including the
-// commit is dropped and returns that failure.  Codes: FAILED_PRECONDITION (not the writer),
-// RESOURCE_EXHAUSTED (disk full, no memory, result too long), UNAVAILABLE (I/O error or another
-// program holds the database), DATA_LOSS (database broken: it was moved aside, and the next put
-// goes into a new one).
-xpl_status_t xpl_store_begin(struct xpl_store *s, struct xpl_error *err) XPL_NODISCARD;
-xpl_status_t xpl_store_commit(struct xpl_store *s, struct xpl_error *err) XPL_NODISCARD;
-// Gives up what was put since begin.
-void xpl_store_rollback(struct xpl_store *s);
-
-// Stores a result, in place of an older one of the same key.  May first remove results that were
-// not used for long, to stay under the limit.
-xpl_status_t xpl_store_put(struct xpl_store *s, const struct xpl_store_key *key, xpl_bytes_t data,
-                           xpl_bytes_t meta, struct xpl_error *err) XPL_NODISCARD;
-// Remembers which profile a file holds.  Writes nothing when that is known.
-xpl_status_t xpl_store_put_file(struct xpl_store *s, const struct xpl_fingerprint *file,
-                                const struct xpl_profile_id *profile, struct xpl_error *err)
-    XPL_NODISCARD;
-// Replaces all rows of this profile.  `version` is that of the rows.
-xpl_status_t xpl_store_put_rows(struct xpl_store *s, const struct xpl_profile_id *profile,
-                                uint32_t version, const struct xpl_rows *rows,
-                                struct xpl_error *err) XPL_NODISCARD;
-// Whether rows of this version are there for this profile.
-bool xpl_store_has_rows(struct xpl_store *s, const struct xpl_profile_id *profile,
-                        uint32_t version);
-// Makes the tables of sessions and hosts equal to the snapshot (only what changed since the last
-// call is written).  A profile none of whose remembered files belongs to a host any more is marked
-// as gone by the next maintenance, unless a host's file of its size is still unknown.
-xpl_status_t xpl_store_put_catalogue(struct xpl_store *s, const struct xpl_snapshot *snap,
-                                     struct xpl_error *err) XPL_NODISCARD;
-
 // The version in which the results of a product or tool are made now.
 struct xpl_store_version {
     enum xpl_store_kind kind;
     xpl_str_t name;
     uint32_t version;
 };
+
 struct xpl_store_maintenance {
     // Results of these names in other versions are removed; those of other names stay.
     const struct xpl_store_version *current;
     size_t n_current;
     int64_t gone_s; // results and rows of profiles gone for longer than so many seconds go
 };
-// Housekeeping, for the writer thread when it has nothing else to do (every minute or so, and soon
-// after a notice): moves a broken database aside, writes down which results were used, removes what
-// `m` says, evicts, gives free space back, checkpoints.  *ret_more (may be NULL): there is more to
-// do, call again.
-xpl_status_t xpl_store_maintain(struct xpl_store *s, const struct xpl_store_maintenance *m,
-                                bool *ret_more, struct xpl_error *err) XPL_NODISCARD;
-
-// --- Health ---
-
-// Whether the last writer ended without xpl_store_close().
-bool xpl_store_was_unclean(struct xpl_store *s);
-// Reads the whole database and checks it: OK, CANCELLED (`stop` returned true; asked every few
-// milliseconds; may be NULL), or DATA_LOSS; the next call of the writer then moves it aside.  For a
-// thread of low priority.
-xpl_status_t xpl_store_check(struct xpl_store *s, bool (*stop)(void *ctx), void *ctx,
-                             struct xpl_error *err) XPL_NODISCARD;
 
 struct xpl_store_stats {
     enum xpl_store_role role;
@@ -174,7 +89,191 @@ struct xpl_store_stats {
     uint64_t evicted;                 // results removed to stay under the limit
     uint64_t rebuilds;                // databases moved aside
     uint64_t used_bytes, limit_bytes; // pages in use, as of the last write or open
+    bool catalogue_known; // the tables of sessions and hosts are what put_catalogue wrote last
 };
-void xpl_store_get_stats(struct xpl_store *s, struct xpl_store_stats *ret);
+
+enum { XPL_STORE_SECRET = 192 };
+
+// An implementation.  Each function does what the one of its name says below.
+struct xpl_store_ops {
+    void (*close)(struct xpl_store *s);
+    enum xpl_store_role (*role)(struct xpl_store *s);
+    bool (*next_notice)(struct xpl_store *s, char *buf, size_t size);
+    xpl_status_t (*get)(struct xpl_store *s, const struct xpl_store_key *key, size_t max_bytes,
+                        struct xpl_store_value *ret, struct xpl_error *err);
+    bool (*has)(struct xpl_store *s, const struct xpl_store_key *key);
+    uint64_t (*get_secret)(struct xpl_store *s, uint8_t ret[XPL_STORE_SECRET]);
+    uint64_t (*secret_generation)(struct xpl_store *s);
+    bool (*find_file)(struct xpl_store *s, const struct xpl_fingerprint *file,
+                      struct xpl_profile_id *ret);
+    bool (*has_size)(struct xpl_store *s, uint64_t bytes);
+    xpl_status_t (*begin)(struct xpl_store *s, struct xpl_error *err);
+    xpl_status_t (*commit)(struct xpl_store *s, struct xpl_error *err);
+    void (*rollback)(struct xpl_store *s);
+    xpl_status_t (*put)(struct xpl_store *s, const struct xpl_store_key *key, xpl_bytes_t data,
+                        xpl_bytes_t meta, struct xpl_error *err);
+    xpl_status_t (*put_file)(struct xpl_store *s, const struct xpl_fingerprint *file,
+                             const struct xpl_profile_id *profile, struct xpl_error *err);
+    xpl_status_t (*put_rows)(struct xpl_store *s, const struct xpl_profile_id *profile,
+                             uint32_t version, const struct xpl_rows *rows, struct xpl_error *err);
+    bool (*has_rows)(struct xpl_store *s, const struct xpl_profile_id *profile, uint32_t version);
+    xpl_status_t (*put_catalogue)(struct xpl_store *s, const struct xpl_snapshot *snap,
+                                  struct xpl_error *err);
+    xpl_status_t (*maintain)(struct xpl_store *s, const struct xpl_store_maintenance *m,
+                             bool *ret_more, struct xpl_error *err);
+    bool (*was_unclean)(struct xpl_store *s);
+    xpl_status_t (*check)(struct xpl_store *s, bool (*stop)(void *ctx), void *ctx,
+                          struct xpl_error *err);
+    void (*get_stats)(struct xpl_store *s, struct xpl_store_stats *ret);
+};
+
+// Its first member; implementations put theirs behind it.
+struct xpl_store {
+    const struct xpl_store_ops *ops;
+};
+
+// ---- life ----
+
+// Opens or makes the database.  Fails only when going on would be wrong: FAILED_PRECONDITION when
+// the database is of a newer xplaned or of another program, INVALID_ARGUMENT, RESOURCE_EXHAUSTED.
+// All else gives a store that works less: see xpl_store_role() and the notices.  A broken database
+// is renamed to cache.db.broken-<time> and a new one begun.
+xpl_status_t xpl_store_open(const struct xpl_store_options *o, struct xpl_store **ret,
+                            struct xpl_error *err) XPL_NODISCARD;
+// Writes what is pending, checkpoints, closes, marks the stop as clean, frees.  No other call may
+// be in progress.  NULL is fine.
+static inline void xpl_store_close(struct xpl_store *s) {
+    if (s) s->ops->close(s);
+}
+
+static inline enum xpl_store_role xpl_store_role(struct xpl_store *s) {
+    return s->ops->role(s);
+}
+
+// Things the daemon should log once, oldest first ("cache.db was broken and is now
+// cache.db.broken-1700000000: ...").  False when there is none left.
+static inline bool xpl_store_next_notice(struct xpl_store *s, char *buf, size_t size) {
+    return s->ops->next_notice(s, buf, size);
+}
+
+// ---- results ----
+
+// Fetches a result, with one copy, into memory of the caller.  NOT_FOUND, leaving `err` alone, when
+// it is not there or cannot be read; RESOURCE_EXHAUSTED when longer than max_bytes or without
+// memory.  Waits while all reader connections are in use.
+XPL_NODISCARD static inline xpl_status_t
+xpl_store_get(struct xpl_store *s, const struct xpl_store_key *key, size_t max_bytes,
+              struct xpl_store_value *ret, struct xpl_error *err) {
+    return s->ops->get(s, key, max_bytes, ret, err);
+}
+// Whether there is such a result (its bytes are not looked at).
+static inline bool xpl_store_has(struct xpl_store *s, const struct xpl_store_key *key) {
+    return s->ops->has(s, key);
+}
+
+// ---- profiles, and the files they lie in ----
+
+// Key of the hash that profile ids are made with: random, made with the store and kept in it; of
+// this process alone while there is no store.  Returns its generation, which changes when another
+// secret takes its place.
+static inline uint64_t xpl_store_get_secret(struct xpl_store *s, uint8_t ret[XPL_STORE_SECRET]) {
+    return s->ops->get_secret(s, ret);
+}
+static inline uint64_t xpl_store_secret_generation(struct xpl_store *s) {
+    return s->ops->secret_generation(s);
+}
+// The id of the profile that the file holds; false when nothing is remembered of it.
+static inline bool xpl_store_find_file(struct xpl_store *s, const struct xpl_fingerprint *file,
+                                       struct xpl_profile_id *ret) {
+    return s->ops->find_file(s, file, ret);
+}
+// Whether a profile of so many bytes is known.
+static inline bool xpl_store_has_size(struct xpl_store *s, uint64_t bytes) {
+    return s->ops->has_size(s, bytes);
+}
+
+// ---- writing ----
+
+// Everything between begin and commit becomes visible, and durable, together or not at all.  A put
+// outside is a transaction of its own.  After a failure inside, the rest up to and including the
+// commit is dropped and returns that failure.  Codes: FAILED_PRECONDITION (not the writer),
+// RESOURCE_EXHAUSTED (disk full, no memory, result too long), UNAVAILABLE (I/O error or another
+// program holds the database), DATA_LOSS (database broken: it was moved aside, and the next put
+// goes into a new one).
+XPL_NODISCARD static inline xpl_status_t xpl_store_begin(struct xpl_store *s,
+                                                         struct xpl_error *err) {
+    return s->ops->begin(s, err);
+}
+XPL_NODISCARD static inline xpl_status_t xpl_store_commit(struct xpl_store *s,
+                                                          struct xpl_error *err) {
+    return s->ops->commit(s, err);
+}
+// Gives up what was put since begin.
+static inline void xpl_store_rollback(struct xpl_store *s) {
+    s->ops->rollback(s);
+}
+
+// Stores a result, in place of an older one of the same key.  May first remove results that were
+// not used for long, to stay under the limit.
+XPL_NODISCARD static inline xpl_status_t xpl_store_put(struct xpl_store *s,
+                                                       const struct xpl_store_key *key,
+                                                       xpl_bytes_t data, xpl_bytes_t meta,
+                                                       struct xpl_error *err) {
+    return s->ops->put(s, key, data, meta, err);
+}
+// Remembers which profile a file holds.  Writes nothing when that is known.
+XPL_NODISCARD static inline xpl_status_t xpl_store_put_file(struct xpl_store *s,
+                                                            const struct xpl_fingerprint *file,
+                                                            const struct xpl_profile_id *profile,
+                                                            struct xpl_error *err) {
+    return s->ops->put_file(s, file, profile, err);
+}
+// Replaces all rows of this profile.  `version` is that of the rows.
+XPL_NODISCARD static inline xpl_status_t
+xpl_store_put_rows(struct xpl_store *s, const struct xpl_profile_id *profile, uint32_t version,
+                   const struct xpl_rows *rows, struct xpl_error *err) {
+    return s->ops->put_rows(s, profile, version, rows, err);
+}
+// Whether rows of this version are there for this profile.
+static inline bool xpl_store_has_rows(struct xpl_store *s, const struct xpl_profile_id *profile,
+                                      uint32_t version) {
+    return s->ops->has_rows(s, profile, version);
+}
+// Makes the tables of sessions and hosts equal to the snapshot (only what changed since the last
+// call is written).  A profile none of whose remembered files belongs to a host any more is marked
+// as gone by the next maintenance, unless a host's file of its size is still unknown.
+XPL_NODISCARD static inline xpl_status_t xpl_store_put_catalogue(struct xpl_store *s,
+                                                                 const struct xpl_snapshot *snap,
+                                                                 struct xpl_error *err) {
+    return s->ops->put_catalogue(s, snap, err);
+}
+
+// Housekeeping, for the writer thread when it has nothing else to do (every minute or so, and soon
+// after a notice): moves a broken database aside, writes down which results were used, removes what
+// `m` says, evicts, gives free space back, checkpoints.  *ret_more (may be NULL): there is more to
+// do, call again.
+XPL_NODISCARD static inline xpl_status_t xpl_store_maintain(struct xpl_store *s,
+                                                            const struct xpl_store_maintenance *m,
+                                                            bool *ret_more, struct xpl_error *err) {
+    return s->ops->maintain(s, m, ret_more, err);
+}
+
+// ---- health ----
+
+// Whether the last writer ended without xpl_store_close().
+static inline bool xpl_store_was_unclean(struct xpl_store *s) {
+    return s->ops->was_unclean(s);
+}
+// Reads the whole database and checks it: OK, CANCELLED (`stop` returned true; asked every few
+// milliseconds; may be NULL), or DATA_LOSS; the next call of the writer then moves it aside.  For a
+// thread of low priority.
+XPL_NODISCARD static inline xpl_status_t
+xpl_store_check(struct xpl_store *s, bool (*stop)(void *ctx), void *ctx, struct xpl_error *err) {
+    return s->ops->check(s, stop, ctx, err);
+}
+
+static inline void xpl_store_get_stats(struct xpl_store *s, struct xpl_store_stats *ret) {
+    s->ops->get_stats(s, ret);
+}
 
 #endif

@@ -246,7 +246,7 @@ int main(void) {
     CHECK_EQ(each_index(state, cut), 1);
     struct reply both = ask(&d, "", "computed");
     expect_same(&d, "", "store", &both);
-    CHECK_EQ(each_index(state, NULL), 2);
+    CHECK_EQ(each_index(state, NULL), 1); // the hosts' profiles have the same bytes
     expect_same(&d, "&host=a", NULL, &one);
     check_hosts(&d);
     // Another daemon, which finds what this one writes and what one before it left.
@@ -257,7 +257,7 @@ int main(void) {
     CHECK(has_part(state, "1.trace.young.part") && !has_part(state, "2.trace.old.part"));
     CHECK_EQ(stop_daemon(&other), 0);
     CHECK_EQ(stop_daemon(&d), 0);
-    CHECK_EQ(each_index(state, overwrite), 2);
+    CHECK_EQ(each_index(state, overwrite), 1);
     d = start(dir, state);
     expect_same(&d, "", "computed", &both);
     expect_same(&d, "", "store", &both);

@@ -1,217 +1,24 @@
 // How the store comes to its database, and how it gives it up: the lock, roles, damage.
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/arena.h"
+#include "base/clock.h"
 #include "storage/sessions/path.h"
+#include "storage/store/sqlite/dbfile.h"
 #include "storage/store/sqlite/impl.h"
 
-enum { BROKEN_KEPT = 2 };
-
-int64_t xpl_store_now_ms(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-void xpl_store_notice(struct xpl_store *s, const char *fmt, ...) {
-    char text[STORE_NOTICE_SIZE];
-    va_list ap;
-    va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    pthread_mutex_lock(&s->mu);
-    const unsigned last = (s->notice_first + s->n_notices + STORE_NOTICES - 1) % STORE_NOTICES;
-    if (strcmp(s->notices[last], text) != 0) { // fetched ones stay there to be compared with
-        const unsigned at = (last + 1) % STORE_NOTICES;
-        memcpy(s->notices[at], text, sizeof text);
-        if (s->n_notices == STORE_NOTICES)
-            s->notice_first = (s->notice_first + 1) % STORE_NOTICES;
-        else
-            s->n_notices++;
-    }
-    pthread_mutex_unlock(&s->mu);
-}
-
-bool xpl_store_next_notice(struct xpl_store *s, char *buf, size_t size) {
-    pthread_mutex_lock(&s->mu);
-    const bool any = s->n_notices > 0;
-    if (any) {
-        (void)snprintf(buf, size, "%s", s->notices[s->notice_first]);
-        s->notice_first = (s->notice_first + 1) % STORE_NOTICES;
-        s->n_notices--;
-    }
-    pthread_mutex_unlock(&s->mu);
-    return any;
-}
-
-bool xpl_store_is_damage(int rc) {
-    const int kind = rc & 0xff;
-    return kind == SQLITE_CORRUPT || kind == SQLITE_NOTADB || kind == SQLITE_CONSTRAINT;
-}
-
-xpl_status_t xpl_store_fail(struct xpl_store *s, int rc, struct xpl_error *err) {
-    // What the last system call said; SQLite keeps it only for some failures.  Writing calls begin
-    // with 0.
-    const int os = errno;
-    const int kind = rc & 0xff;
-    xpl_status_t code = XPL_INTERNAL;
-    if (kind == SQLITE_NOMEM || kind == SQLITE_FULL || kind == SQLITE_TOOBIG ||
-        (kind == SQLITE_IOERR && (os == ENOSPC || os == EDQUOT || os == EFBIG)))
-        code = XPL_RESOURCE_EXHAUSTED;
-    else if (kind == SQLITE_IOERR || kind == SQLITE_BUSY || kind == SQLITE_LOCKED ||
-             kind == SQLITE_READONLY || kind == SQLITE_CANTOPEN || kind == SQLITE_PROTOCOL)
-        code = XPL_UNAVAILABLE;
-    else if (xpl_store_is_damage(rc))
-        code = XPL_DATA_LOSS;
-    XPL_RETURN_ERROR(err, code, XPL_PATH_FMT ": %s", XPL_PATH_ARGS(s->path), sqlite3_errstr(rc));
-}
-
-// --- Readers ---
-
-void xpl_store_drop_readers(struct xpl_store *s) {
-    pthread_mutex_lock(&s->mu);
-    s->epoch++; // those in use are closed when they come back
-    struct xpl_db *db = s->idle;
-    s->idle = NULL;
-    for (struct xpl_db *d = db; d; d = d->next)
-        s->n_open--;
-    pthread_cond_broadcast(&s->cond);
-    pthread_mutex_unlock(&s->mu);
-    while (db) {
-        struct xpl_db *next = db->next;
-        xpl_db_close(db);
-        db = next;
-    }
-}
-
-// What is wrong with a file that was moved aside meanwhile says nothing about the new one.
-void xpl_store_read_failed(struct xpl_store *s, struct xpl_db *db, int rc) {
-    atomic_fetch_add(&s->read_errors, 1);
-    if (!xpl_store_is_damage(rc) || xpl_db_moved(db)) return;
-    if (atomic_load(&s->role) == XPL_STORE_WRITER)
-        atomic_store(&s->broken, true);
-    else
-        xpl_store_notice(s, "%s is broken (%s), and not ours to repair", s->path,
-                         sqlite3_errstr(rc));
-}
-
-static int open_reader(struct xpl_store *s, struct xpl_db **ret, enum xpl_db_kind *ret_kind) {
-    char why[128];
-    struct xpl_db *db = NULL;
-    int rc = xpl_db_open(s->path, atomic_load(&s->immutable) ? XPL_DB_READ_IMMUTABLE : XPL_DB_READ,
-                         &db, why, sizeof why);
-    if (rc == SQLITE_OK) rc = xpl_db_kind(db, ret_kind);
-    // The file may be another one than before, with another secret.
-    if (rc == SQLITE_OK && *ret_kind == XPL_DB_OURS) {
-        const int got = xpl_store_load_secret(s, db);
-        if (got == SQLITE_NOMEM)
-            rc = got;
-        else if (got != SQLITE_OK)
-            xpl_store_read_failed(s, db, got);
-    }
-    if (rc == SQLITE_OK)
-        *ret = db;
-    else
-        xpl_db_close(db);
-    return rc;
-}
-
-void xpl_store_reader_done(struct xpl_store *s, struct xpl_db *db, int rc) {
-    pthread_mutex_lock(&s->mu);
-    const bool keep = rc == SQLITE_OK && db->epoch == s->epoch;
-    if (keep) {
-        db->next = s->idle;
-        s->idle = db;
-    } else {
-        s->n_open--;
-    }
-    pthread_cond_signal(&s->cond);
-    pthread_mutex_unlock(&s->mu);
-    if (!keep) xpl_db_close(db);
-}
-
-void xpl_store_read_done(struct xpl_store *s, struct xpl_db *db, int rc) {
-    const bool usual =
-        rc == SQLITE_OK || rc == SQLITE_ROW || rc == SQLITE_DONE || rc == SQLITE_TOOBIG;
-    if (!usual && rc != SQLITE_NOMEM) xpl_store_read_failed(s, db, rc);
-    xpl_store_reader_done(s, db, usual ? SQLITE_OK : rc);
-}
-
-// An idle connection, or leave to open one (*ret_open, counted already); neither when OFF.
-static struct xpl_db *claim_reader(struct xpl_store *s, bool *ret_open, uint64_t *ret_epoch) {
-    struct xpl_db *db = NULL;
-    pthread_mutex_lock(&s->mu);
-    while (atomic_load(&s->role) != XPL_STORE_OFF) {
-        *ret_epoch = s->epoch;
-        db = s->idle;
-        if (db) s->idle = db->next;
-        *ret_open = !db && s->n_open < s->o.readers;
-        if (*ret_open) s->n_open++;
-        if (db || *ret_open) break;
-        pthread_cond_wait(&s->cond, &s->mu);
-    }
-    pthread_mutex_unlock(&s->mu);
-    return db;
-}
-
-struct xpl_db *xpl_store_reader(struct xpl_store *s) {
-    for (;;) {
-        bool open = false;
-        uint64_t epoch = 0;
-        struct xpl_db *db = claim_reader(s, &open, &epoch);
-        if (!db && !open) return NULL;
-        if (db && !xpl_db_moved(db)) return db;
-        if (db) { // the file was replaced (by its writer) or deleted
-            xpl_store_reader_done(s, db, SQLITE_ABORT);
-            if (atomic_load(&s->role) != XPL_STORE_WRITER) continue;
-            atomic_store(&s->lost, true);
-            return NULL;
-        }
-        enum xpl_db_kind kind = XPL_DB_OURS;
-        const int rc = open_reader(s, &db, &kind);
-        if (rc == SQLITE_OK && kind == XPL_DB_OURS) {
-            db->epoch = epoch;
-            return db;
-        }
-        if (rc == SQLITE_OK) xpl_db_close(db);
-        if (rc != SQLITE_OK) atomic_fetch_add(&s->read_errors, 1);
-        pthread_mutex_lock(&s->mu);
-        if (xpl_store_is_damage(rc) && epoch == s->epoch) atomic_store(&s->broken, true);
-        s->n_open--;
-        pthread_cond_signal(&s->cond);
-        pthread_mutex_unlock(&s->mu);
-        return NULL;
-    }
-}
+// A database that cannot be opened is tried again: at once a few times, as another process may be
+// in the middle of something, then whenever something is to be written, after pauses that grow to
+// RETRY_MAX_MS.
+enum { BROKEN_KEPT = 2, TRIES = 5, RETRY_MIN_MS = 10, RETRY_MAX_MS = 5000, OTHERS_MS = 1000 };
 
 // --- The lock file: who writes, and how the last writer ended ---
 
-enum lock { LOCK_MINE, LOCK_OTHERS, LOCK_CANNOT };
-
-static enum lock take_lock(struct xpl_store *s) {
-    const int fd = open(s->lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd < 0) return LOCK_CANNOT;
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        const int e = errno;
-        (void)close(fd);
-        errno = e;
-        return e == EWOULDBLOCK ? LOCK_OTHERS : LOCK_CANNOT;
-    }
-    s->lock_fd = fd;
-    return LOCK_MINE;
-}
-
-static void mark_lock(struct xpl_store *s, bool open) {
+static void mark_lock(struct xpl_sqlite_store *s, bool open) {
     char text[64];
     const int n = open ? snprintf(text, sizeof text, "open %ld\n", (long)getpid())
                        : snprintf(text, sizeof text, "clean\n");
@@ -221,82 +28,33 @@ static void mark_lock(struct xpl_store *s, bool open) {
 }
 
 // An empty mark is a full disk's, so unclean too.
-static bool lock_says_unclean(struct xpl_store *s, bool had_database) {
+static bool lock_says_unclean(struct xpl_sqlite_store *s, bool had_database) {
     char text[8] = {0};
     return had_database && (pread(s->lock_fd, text, 5, 0) < 5 || memcmp(text, "clean", 5) != 0);
 }
 
-static void drop_lock(struct xpl_store *s) {
+static void drop_lock(struct xpl_sqlite_store *s) {
     if (s->lock_fd >= 0) (void)close(s->lock_fd);
     s->lock_fd = -1;
 }
 
-// --- Moving a broken database aside ---
-
-static int name_desc(const void *a, const void *b) {
-    return strcmp(*(char *const *)b, *(char *const *)a);
-}
-
-static int is_broken_db(const struct dirent *e) {
-    static const char prefix[] = "cache.db.broken-";
-    const size_t n = strlen(e->d_name);
-    return strncmp(e->d_name, prefix, sizeof prefix - 1) == 0 &&
-           strspn(e->d_name + sizeof prefix - 1, "0123456789") == n - (sizeof prefix - 1);
-}
-
-// A disk that breaks databases again and again must not fill up with them.
-static void remove_old_broken(struct xpl_store *s) {
-    char *names[64], path[4096];
-    size_t n = 0;
-    DIR *dir = opendir(s->o.dir);
-    if (!dir) return;
-    for (const struct dirent *e; n < 64 && (e = readdir(dir));)
-        if (is_broken_db(e) && (names[n] = xpl_sys_alloc(strlen(e->d_name) + 1))) {
-            memcpy(names[n], e->d_name, strlen(e->d_name) + 1);
-            n++;
-        }
-    (void)closedir(dir);
-    qsort(names, n, sizeof *names, name_desc);
-    for (size_t i = 0; i < n; i++) {
-        for (int wal = 0; i >= BROKEN_KEPT && wal < 2; wal++)
-            if (snprintf(path, sizeof path, "%s/%s%s", s->o.dir, names[i], wal ? "-wal" : "") <
-                (int)sizeof path)
-                (void)unlink(path);
-        xpl_sys_free(names[i]);
-    }
-}
-
-static bool move_aside(struct xpl_store *s, const char *why) {
-    char from[4096], to[4096];
-    struct stat st;
-    int64_t stamp = xpl_store_now_ms() / 1000;
-    for (;; stamp++) { // a name that is free
-        if (snprintf(to, sizeof to - 8, "%s.broken-%lld", s->path, (long long)stamp) >=
-            (int)sizeof to - 8)
-            return false;
-        if (lstat(to, &st) != 0) break;
-    }
-    if (rename(s->path, to) != 0 && errno != ENOENT) {
-        char buf[96];
-        xpl_store_notice(s, "%s is broken (%s) and cannot be moved aside: %s", s->path, why,
-                         strerror_r(errno, buf, sizeof buf));
+static bool move_aside(struct xpl_sqlite_store *s, const char *why) {
+    char to[4096], buf[96];
+    if (!xpl_dbfile_move_aside(s->path, BROKEN_KEPT, to, sizeof to)) {
+        xpl_sqlite_notice(s, "%s is broken (%s) and cannot be moved aside: %s", s->path, why,
+                          strerror_r(errno, buf, sizeof buf));
         return false;
     }
-    xpl_store_notice(s, "%s was broken (%s); it is now %s, and a new one is begun", s->path, why,
-                     to);
-    (void)snprintf(from, sizeof from, "%s-wal", s->path);
-    strcat(to, "-wal");
-    (void)rename(from, to);
-    (void)snprintf(from, sizeof from, "%s-shm", s->path);
-    (void)unlink(from);
+    xpl_sqlite_notice(s, "%s was broken (%s); it is now %s, and a new one is begun", s->path, why,
+                      to);
     atomic_fetch_add(&s->rebuilds, 1);
-    remove_old_broken(s);
     return true;
 }
 
 // --- Attaching ---
 
-static xpl_status_t refuse(struct xpl_store *s, enum xpl_db_kind kind, struct xpl_error *err) {
+static xpl_status_t refuse(struct xpl_sqlite_store *s, enum xpl_db_kind kind,
+                           struct xpl_error *err) {
     if (kind == XPL_DB_NEWER)
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
                          XPL_PATH_FMT
@@ -309,11 +67,11 @@ static xpl_status_t refuse(struct xpl_store *s, enum xpl_db_kind kind, struct xp
 }
 
 // Damage is repaired once, by beginning anew.
-static int open_writer(struct xpl_store *s, struct xpl_db **ret, enum xpl_db_kind *ret_kind,
+static int open_writer(struct xpl_sqlite_store *s, struct xpl_db **ret, enum xpl_db_kind *ret_kind,
                        char *why, size_t size) {
     for (int tries = 0;; tries++) {
         struct xpl_db *db = NULL;
-        int rc = xpl_db_open(s->path, XPL_DB_WRITE, &db, why, size);
+        int rc = xpl_db_open(s->path, XPL_DB_WRITE, &xpl_cache_schema, &db, why, size);
         if (rc == SQLITE_OK) rc = xpl_db_kind(db, ret_kind);
         if (rc == SQLITE_OK && (*ret_kind == XPL_DB_NEWER || *ret_kind == XPL_DB_FOREIGN)) {
             xpl_db_close(db);
@@ -322,14 +80,14 @@ static int open_writer(struct xpl_store *s, struct xpl_db **ret, enum xpl_db_kin
         if (rc == SQLITE_OK) rc = xpl_db_make_ours(db, *ret_kind);
         if (rc == SQLITE_OK) rc = xpl_db_migrate(db, *ret_kind);
         if (rc == SQLITE_OK) rc = xpl_db_prepare_all(db);
-        if (rc == SQLITE_OK) rc = xpl_store_make_secret(s, db);
+        if (rc == SQLITE_OK) rc = xpl_sqlite_make_secret(s, db);
         if (rc == SQLITE_OK) {
             *ret = db;
             return SQLITE_OK;
         }
         if (db) (void)snprintf(why, size, "%s", sqlite3_errmsg(db->h));
         xpl_db_close(db);
-        const bool damage = xpl_store_is_damage(rc) || (rc & 0xff) == SQLITE_ERROR;
+        const bool damage = xpl_sqlite_is_damage(rc) || (rc & 0xff) == SQLITE_ERROR;
         if (!damage || tries > 0 || !move_aside(s, why)) return rc;
     }
 }
@@ -339,22 +97,44 @@ static bool cannot_write(int rc) {
     return kind == SQLITE_READONLY || kind == SQLITE_CANTOPEN || kind == SQLITE_PERM;
 }
 
+// Whether the directory, and the database if there is one, let this process write.
+static bool may_write(const struct xpl_sqlite_store *s) {
+    return access(s->o.dir, W_OK | X_OK) == 0 && (access(s->path, W_OK) == 0 || errno == ENOENT);
+}
+
+// Files that come and go under other processes' hands (a log that is being removed, a database that
+// was just renamed) make SQLite say that it cannot open or write: only for a moment.
+static int open_writer_patiently(struct xpl_sqlite_store *s, struct xpl_db **ret,
+                                 enum xpl_db_kind *ret_kind, char *why, size_t size) {
+    for (int tries = 1;; tries++) {
+        const int rc = open_writer(s, ret, ret_kind, why, size);
+        const int kind = rc & 0xff;
+        const bool passing = (cannot_write(rc) && may_write(s)) || kind == SQLITE_BUSY ||
+                             kind == SQLITE_LOCKED || kind == SQLITE_PROTOCOL;
+        if (!passing || tries == TRIES) return rc;
+        const struct timespec pause = {.tv_nsec = 1000000L << tries};
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
 // *ret_read: the file cannot be written, but perhaps read.
-static xpl_status_t attach_writer(struct xpl_store *s, bool *ret_read, struct xpl_error *err) {
+static xpl_status_t attach_writer(struct xpl_sqlite_store *s, bool *ret_read,
+                                  struct xpl_error *err) {
     struct stat st;
-    const bool first = s->tried_ms == 0, had = stat(s->path, &st) == 0 && st.st_size > 0;
+    const bool first = !s->had_lock, had = stat(s->path, &st) == 0 && st.st_size > 0;
     enum xpl_db_kind kind = XPL_DB_OURS;
     struct xpl_db *db = NULL;
     char why[128] = "";
-    const int rc = open_writer(s, &db, &kind, why, sizeof why);
+    const int rc = open_writer_patiently(s, &db, &kind, why, sizeof why);
     if (rc == SQLITE_OK && !db) return refuse(s, kind, err);
     if (rc == SQLITE_NOMEM) XPL_RETURN_OOM(err, "opening the store");
     if (rc != SQLITE_OK) {
         *ret_read = cannot_write(rc);
         if (!*ret_read)
-            xpl_store_notice(s, "%s cannot be used (%s): nothing is kept for now", s->path, why);
+            xpl_sqlite_notice(s, "%s cannot be used (%s): nothing is kept for now", s->path, why);
         return XPL_OK;
     }
+    s->had_lock = true;
     if (first) {
         atomic_store(&s->unclean, lock_says_unclean(s, had));
         s->checked = !atomic_load(&s->unclean);
@@ -363,13 +143,13 @@ static xpl_status_t attach_writer(struct xpl_store *s, bool *ret_read, struct xp
     s->w = db;
     atomic_store(&s->role, XPL_STORE_WRITER);
     uint64_t used = 0;
-    if (xpl_store_used(s, &used) == SQLITE_OK) atomic_store(&s->used_bytes, used);
+    if (xpl_sqlite_used(s, &used) == SQLITE_OK) atomic_store(&s->used_bytes, used);
     return XPL_OK;
 }
 
 // A database that nobody can be writing, as its directory cannot be written, has no use for locks
 // (which could not be taken); one with a log that waits to be taken over must not be read so.
-static bool try_immutable(struct xpl_store *s) {
+static bool try_immutable(struct xpl_sqlite_store *s) {
     char wal[4096];
     struct stat st;
     if (snprintf(wal, sizeof wal, "%s-wal", s->path) >= (int)sizeof wal) return false;
@@ -379,92 +159,110 @@ static bool try_immutable(struct xpl_store *s) {
 }
 
 // `others`: another daemon has the lock, and may be about to make the database.
-static xpl_status_t attach_reader(struct xpl_store *s, bool others, const char *why,
+static xpl_status_t attach_reader(struct xpl_sqlite_store *s, bool others, const char *why,
                                   struct xpl_error *err) {
     enum xpl_db_kind kind = XPL_DB_OURS;
     struct xpl_db *db = NULL;
     atomic_store(&s->immutable, false);
-    int rc = open_reader(s, &db, &kind);
-    if (cannot_write(rc) && try_immutable(s)) rc = open_reader(s, &db, &kind);
+    int rc = xpl_sqlite_open_reader(s, &db, &kind);
+    if (cannot_write(rc) && try_immutable(s)) rc = xpl_sqlite_open_reader(s, &db, &kind);
     if (rc == SQLITE_OK) xpl_db_close(db);
     if (rc == SQLITE_NOMEM) XPL_RETURN_OOM(err, "opening the store");
     if (rc == SQLITE_OK && (kind == XPL_DB_NEWER || kind == XPL_DB_FOREIGN))
         return refuse(s, kind, err);
     if (others || (rc == SQLITE_OK && kind == XPL_DB_OURS)) {
-        xpl_store_notice(s, "%s is only read: %s", s->path, why);
+        xpl_sqlite_notice(s, "%s is only read: %s", s->path, why);
         atomic_store(&s->role, XPL_STORE_READER);
     } else {
-        xpl_store_notice(s, "%s cannot be used: %s; nothing is kept", s->path, why);
+        xpl_sqlite_notice(s, "%s cannot be used: %s; nothing is kept", s->path, why);
     }
     return XPL_OK;
 }
 
-// mkdir -p; failing is found out by what comes after.
-static void make_dirs(const char *dir) {
-    char path[4096];
-    if (snprintf(path, sizeof path, "%s", dir) >= (int)sizeof path) return;
-    for (char *p = path + 1; *p; p++) {
-        if (*p != '/') continue;
-        *p = 0;
-        (void)mkdir(path, 0700);
-        *p = '/';
-    }
-    (void)mkdir(path, 0700);
+// What the next attempt waits for, after one that gave no writer.
+static void plan_retry(struct xpl_sqlite_store *s, bool others) {
+    s->retry_ms = others                           ? OTHERS_MS
+                  : !s->retry_ms                   ? RETRY_MIN_MS
+                  : s->retry_ms * 2 < RETRY_MAX_MS ? s->retry_ms * 2
+                                                   : RETRY_MAX_MS;
+    s->retry_at_ns = xpl_clock_ns() + s->retry_ms * 1000000u;
 }
 
-xpl_status_t xpl_store_attach(struct xpl_store *s, struct xpl_error *err) {
-    char why[160] = "as it was asked for", buf[96];
-    bool others = false;
+// The text for a notice about a store that is not written, from the errno of locking.
+static void why_not(enum xpl_dbfile_lock lock, char *why, size_t size) {
+    char buf[96];
+    if (lock == XPL_DBFILE_MINE)
+        (void)snprintf(why, size, "it cannot be written");
+    else if (lock == XPL_DBFILE_OTHERS)
+        (void)snprintf(why, size, "another daemon writes it");
+    else
+        (void)snprintf(why, size, "it cannot be written (cache.db.lock: %s)",
+                       strerror_r(errno, buf, sizeof buf));
+}
+
+xpl_status_t xpl_sqlite_attach(struct xpl_sqlite_store *s, struct xpl_error *err) {
+    char why[160] = "as it was asked for";
+    enum xpl_dbfile_lock lock = XPL_DBFILE_MINE;
     atomic_store(&s->role, XPL_STORE_OFF);
     atomic_store(&s->broken, false);
     atomic_store(&s->lost, false);
-    xpl_store_drop_readers(s);
+    xpl_sqlite_drop_readers(s);
     if (!s->o.read_only) {
-        make_dirs(s->o.dir);
-        const enum lock lock = s->lock_fd >= 0 ? LOCK_MINE : take_lock(s);
-        others = lock == LOCK_OTHERS;
-        if (lock == LOCK_MINE) {
+        (void)xpl_dbfile_make_dirs(s->o.dir, 0700); // what fails is found out by what comes after
+        if (s->lock_fd < 0) lock = xpl_dbfile_lock(s->lock_path, &s->lock_fd);
+        why_not(lock, why, sizeof why);
+        if (lock == XPL_DBFILE_MINE) {
             bool read = false;
             const xpl_status_t st = attach_writer(s, &read, err);
-            s->tried_ms = xpl_store_now_ms();
-            if (s->w) return XPL_OK;
+            if (s->w) {
+                s->retry_ms = 0;
+                return XPL_OK;
+            }
             drop_lock(s);
+            plan_retry(s, false);
             if (st != XPL_OK || !read) return st;
-            (void)snprintf(why, sizeof why, "it cannot be written");
-        } else if (others) {
-            (void)snprintf(why, sizeof why, "another daemon writes it");
-        } else {
-            (void)snprintf(why, sizeof why, "it cannot be written (%s: %s)", "cache.db.lock",
-                           strerror_r(errno, buf, sizeof buf));
         }
+        plan_retry(s, lock == XPL_DBFILE_OTHERS);
     }
-    s->tried_ms = xpl_store_now_ms();
-    return attach_reader(s, others, why, err);
+    return attach_reader(s, lock == XPL_DBFILE_OTHERS, why, err);
 }
 
-void xpl_store_detach(struct xpl_store *s, bool clean) {
+// A reader goes on reading while it waits for its turn to write.
+xpl_status_t xpl_sqlite_try_again(struct xpl_sqlite_store *s, struct xpl_error *err) {
+    if (s->w || s->o.read_only || xpl_clock_ns() < s->retry_at_ns) return XPL_OK;
+    if (atomic_load(&s->role) == XPL_STORE_READER) {
+        const enum xpl_dbfile_lock lock =
+            may_write(s) ? xpl_dbfile_lock(s->lock_path, &s->lock_fd) : XPL_DBFILE_CANNOT;
+        plan_retry(s, lock == XPL_DBFILE_OTHERS);
+        if (lock != XPL_DBFILE_MINE) return XPL_OK;
+    }
+    return xpl_sqlite_attach(s, err);
+}
+
+void xpl_sqlite_detach(struct xpl_sqlite_store *s, bool clean) {
     atomic_store(&s->role, XPL_STORE_OFF);
-    xpl_store_drop_readers(s);
+    xpl_sqlite_drop_readers(s);
     xpl_db_close(s->w); // last, so that it can take over the log
     if (s->w && clean && s->lock_fd >= 0) mark_lock(s, false);
     s->w = NULL;
-    s->catalogue_known = false;
+    atomic_store(&s->catalogue_known, false);
     drop_lock(s);
 }
 
-void xpl_store_rebuild(struct xpl_store *s, const char *why) {
+void xpl_sqlite_rebuild(struct xpl_sqlite_store *s, const char *why) {
     atomic_store(&s->role, XPL_STORE_OFF);
-    xpl_store_drop_readers(s);
+    xpl_sqlite_drop_readers(s);
     xpl_db_close(s->w);
     s->w = NULL;
-    s->catalogue_known = false;
+    atomic_store(&s->catalogue_known, false);
     if (why && !move_aside(s, why)) {
         atomic_store(&s->broken, false);
         drop_lock(s);
+        plan_retry(s, false);
         return;
     }
     if (why) s->checked = true;
     struct xpl_error err = {0};
-    if (xpl_store_attach(s, &err) != XPL_OK)
-        xpl_store_notice(s, "%s cannot be used: %s", s->path, err.msg);
+    if (xpl_sqlite_attach(s, &err) != XPL_OK)
+        xpl_sqlite_notice(s, "%s cannot be used: %s", s->path, err.msg);
 }

@@ -1,25 +1,16 @@
 #include "storage/store/sqlite/db.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
 
-#define SQL_TEXT(name, text) text,
-static const char *const sql_texts[] = {XPL_SQL_LIST(SQL_TEXT)};
-
 // Caches are small, as the operating system has the file in its own.
 static const char setup_all[] = "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON;";
 static const char setup_read[] = "PRAGMA cache_size=-512;";
-static const char setup_write[] =
-    "PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=16777216;"
-    "PRAGMA wal_autocheckpoint=512; PRAGMA cache_size=-2048; PRAGMA foreign_keys=OFF;";
-// What stays in the file.  Larger pages make large results faster (1 MiB is read in 0.17 ms with
-// 16 KiB, 0.22 ms with 8, 0.28 ms with 4), and small transactions write more.
-static const char setup_empty[] =
-    "PRAGMA page_size=8192; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL;";
-
 int xpl_db_exec(struct xpl_db *db, const char *sql) {
     return sqlite3_exec(db->h, sql, NULL, NULL, NULL);
 }
@@ -65,7 +56,8 @@ static int set_up(struct xpl_db *db, enum xpl_db_mode mode) {
     if (rc == SQLITE_OK) rc = xpl_db_exec(db, setup_all);
     if (rc == SQLITE_OK && mode == XPL_DB_WRITE && sqlite3_db_readonly(db->h, "main") == 1)
         rc = SQLITE_READONLY;
-    if (rc == SQLITE_OK) rc = xpl_db_exec(db, mode == XPL_DB_WRITE ? setup_write : setup_read);
+    if (rc == SQLITE_OK)
+        rc = xpl_db_exec(db, mode == XPL_DB_WRITE ? db->schema->setup_write : setup_read);
     // Reads the header and the schema.
     if (rc == SQLITE_OK) rc = xpl_db_exec(db, "SELECT count(*) FROM sqlite_schema");
     return rc;
@@ -73,14 +65,17 @@ static int set_up(struct xpl_db *db, enum xpl_db_mode mode) {
 
 int xpl_db_make_ours(struct xpl_db *db, enum xpl_db_kind kind) {
     // Without effect, and without writing, on a file that has it already.
-    return xpl_db_exec(db, kind == XPL_DB_EMPTY ? setup_empty : "PRAGMA journal_mode=WAL;");
+    return xpl_db_exec(db,
+                       kind == XPL_DB_EMPTY ? db->schema->setup_empty : "PRAGMA journal_mode=WAL;");
 }
 
-int xpl_db_open(const char *path, enum xpl_db_mode mode, struct xpl_db **ret, char *errmsg,
-                size_t size) {
-    struct xpl_db *db = xpl_sys_alloc(sizeof *db);
+int xpl_db_open(const char *path, enum xpl_db_mode mode, const struct xpl_db_schema *schema,
+                struct xpl_db **ret, char *errmsg, size_t size) {
+    const size_t bytes = sizeof(struct xpl_db) + schema->n_statements * sizeof(sqlite3_stmt *);
+    struct xpl_db *db = xpl_sys_alloc(bytes);
     if (!db) return SQLITE_NOMEM;
-    *db = (struct xpl_db){0};
+    memset(db, 0, bytes);
+    db->schema = schema;
     int rc = open_handle(path, mode, &db->h);
     if (rc == SQLITE_OK) rc = set_up(db, mode);
     if (rc != SQLITE_OK) {
@@ -94,29 +89,30 @@ int xpl_db_open(const char *path, enum xpl_db_mode mode, struct xpl_db **ret, ch
 
 void xpl_db_close(struct xpl_db *db) {
     if (!db) return;
-    for (int i = 0; i < XPL_SQL_COUNT; i++)
+    for (size_t i = 0; i < db->schema->n_statements; i++)
         sqlite3_finalize(db->st[i]);
     (void)sqlite3_close(db->h);
     xpl_sys_free(db);
 }
 
-sqlite3_stmt *xpl_db_stmt(struct xpl_db *db, enum xpl_sql id, int *rc) {
+sqlite3_stmt *xpl_db_stmt(struct xpl_db *db, unsigned id, int *rc) {
+    assert(id < db->schema->n_statements);
     sqlite3_stmt *st = db->st[id];
     if (st) {
         (void)sqlite3_reset(st);
         (void)sqlite3_clear_bindings(st);
         return st;
     }
-    const int r =
-        sqlite3_prepare_v3(db->h, sql_texts[id], -1, SQLITE_PREPARE_PERSISTENT, &db->st[id], NULL);
+    const int r = sqlite3_prepare_v3(db->h, db->schema->statements[id], -1,
+                                     SQLITE_PREPARE_PERSISTENT, &db->st[id], NULL);
     if (r != SQLITE_OK) *rc = r;
     return db->st[id];
 }
 
 int xpl_db_prepare_all(struct xpl_db *db) {
     int rc = SQLITE_OK;
-    for (int i = 0; i < XPL_SQL_COUNT && rc == SQLITE_OK; i++)
-        (void)xpl_db_stmt(db, (enum xpl_sql)i, &rc);
+    for (unsigned i = 0; i < db->schema->n_statements && rc == SQLITE_OK; i++)
+        (void)xpl_db_stmt(db, i, &rc);
     return rc;
 }
 
@@ -132,6 +128,22 @@ int xpl_db_int(sqlite3_stmt *st, int64_t none, int64_t *ret) {
     if (rc == SQLITE_ROW || rc == SQLITE_DONE) *ret = row ? sqlite3_column_int64(st, 0) : none;
     (void)sqlite3_reset(st);
     return rc == SQLITE_DONE || rc == SQLITE_ROW ? SQLITE_OK : rc;
+}
+
+bool xpl_db_is_damage(int rc) {
+    const int kind = rc & 0xff;
+    return kind == SQLITE_CORRUPT || kind == SQLITE_NOTADB;
+}
+
+xpl_status_t xpl_db_status(int rc, int os) {
+    const int kind = rc & 0xff;
+    if (kind == SQLITE_NOMEM || kind == SQLITE_FULL || kind == SQLITE_TOOBIG ||
+        (kind == SQLITE_IOERR && (os == ENOSPC || os == EDQUOT || os == EFBIG)))
+        return XPL_RESOURCE_EXHAUSTED;
+    if (kind == SQLITE_IOERR || kind == SQLITE_BUSY || kind == SQLITE_LOCKED ||
+        kind == SQLITE_READONLY || kind == SQLITE_CANTOPEN || kind == SQLITE_PROTOCOL)
+        return XPL_UNAVAILABLE;
+    return xpl_db_is_damage(rc) ? XPL_DATA_LOSS : XPL_INTERNAL;
 }
 
 bool xpl_db_moved(struct xpl_db *db) {
@@ -151,4 +163,49 @@ int xpl_db_bind_text(sqlite3_stmt *st, int at, xpl_str_t s) {
 int xpl_db_bind_blob(sqlite3_stmt *st, int at, xpl_bytes_t b) {
     return sqlite3_bind_blob64(st, at, b.ptr && b.len ? (const void *)b.ptr : "", b.len,
                                SQLITE_STATIC);
+}
+
+// --- Whose it is, and of which version ---
+
+static int pragma_int(struct xpl_db *db, const char *sql, int64_t *ret) {
+    sqlite3_stmt *st = NULL;
+    int rc = sqlite3_prepare_v2(db->h, sql, -1, &st, NULL);
+    if (rc == SQLITE_OK) rc = xpl_db_int(st, 0, ret);
+    sqlite3_finalize(st);
+    return rc;
+}
+
+int xpl_db_kind(struct xpl_db *db, enum xpl_db_kind *ret) {
+    int64_t app = 0, version = 0, tables = 0;
+    int rc = pragma_int(db, "PRAGMA application_id", &app);
+    if (rc == SQLITE_OK) rc = pragma_int(db, "PRAGMA user_version", &version);
+    if (rc == SQLITE_OK) rc = pragma_int(db, "SELECT count(*) FROM sqlite_schema", &tables);
+    if (rc != SQLITE_OK) return rc;
+    if (app == 0 && version == 0 && tables == 0)
+        *ret = XPL_DB_EMPTY;
+    else if ((uint64_t)app != db->schema->application_id)
+        *ret = XPL_DB_FOREIGN;
+    else if (version < 0 || version > db->schema->version)
+        *ret = XPL_DB_NEWER;
+    else
+        *ret = version == db->schema->version ? XPL_DB_OURS : XPL_DB_OLDER;
+    return SQLITE_OK;
+}
+
+int xpl_db_migrate(struct xpl_db *db, enum xpl_db_kind kind) {
+    if (kind != XPL_DB_EMPTY && kind != XPL_DB_OLDER) return SQLITE_OK;
+    int64_t version = 0;
+    int rc = xpl_db_exec(db, "BEGIN EXCLUSIVE");
+    if (rc != SQLITE_OK) return rc;
+    rc = pragma_int(db, "PRAGMA user_version", &version);
+    for (; rc == SQLITE_OK && version < db->schema->version; version++)
+        for (const char *const *part = db->schema->steps[version]; rc == SQLITE_OK && *part; part++)
+            rc = xpl_db_exec(db, *part);
+    char mark[96];
+    (void)snprintf(mark, sizeof mark, "PRAGMA application_id=%lld; PRAGMA user_version=%lld;",
+                   (long long)db->schema->application_id, (long long)db->schema->version);
+    if (rc == SQLITE_OK) rc = xpl_db_exec(db, mark);
+    if (rc == SQLITE_OK) rc = xpl_db_exec(db, "COMMIT");
+    if (!sqlite3_get_autocommit(db->h)) (void)xpl_db_exec(db, "ROLLBACK");
+    return rc;
 }

@@ -1,28 +1,24 @@
 #include "storage/store/history.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/vec.h"
 #include "storage/sessions/path.h"
+#include "storage/store/sqlite/db.h"
+#include "storage/store/sqlite/dbfile.h"
 
-// "XPLs" in the database header: whose file this is.
-enum { APPLICATION_ID = 0x58504c73, BUSY_MS = 2000, NOTICES = 4, NOTICE_SIZE = 400 };
+enum { NOTICES = 4, NOTICE_SIZE = 400 };
 
 struct xpl_history {
     pthread_mutex_t mu;
-    sqlite3 *db; // NULL: off
+    struct xpl_db *conn; // NULL: off
     int lock_fd;
     char path[PATH_MAX], lock_path[PATH_MAX];
     char notices[NOTICES][NOTICE_SIZE];
@@ -55,8 +51,16 @@ static const char step_1[] =
     " dev INTEGER NOT NULL, ino INTEGER NOT NULL, bytes INTEGER NOT NULL,"
     " made_ms INTEGER NOT NULL, hosts INTEGER NOT NULL,"
     " PRIMARY KEY(schedule_id, name)) WITHOUT ROWID;";
-static const char *const steps[] = {step_1};
-enum { VERSION = sizeof steps / sizeof *steps };
+static const char *const step_1_parts[] = {step_1, NULL};
+static const char *const *const steps[] = {step_1_parts};
+
+static const struct xpl_db_schema schema = {
+    .application_id = 0x58504c73, // "XPLs"
+    .steps = steps,
+    .version = sizeof steps / sizeof *steps,
+    .setup_write = "PRAGMA synchronous=FULL; PRAGMA cache_size=-512;",
+    .setup_empty = "PRAGMA journal_mode=WAL;",
+};
 
 // ---- small things ----
 
@@ -82,14 +86,9 @@ bool xpl_history_next_notice(struct xpl_history *h, char *buf, size_t size) {
 
 bool xpl_history_is_on(struct xpl_history *h) {
     pthread_mutex_lock(&h->mu);
-    const bool on = h->db != NULL;
+    const bool on = h->conn != NULL;
     pthread_mutex_unlock(&h->mu);
     return on;
-}
-
-static bool is_damage(int rc) {
-    const int kind = rc & 0xff;
-    return kind == SQLITE_CORRUPT || kind == SQLITE_NOTADB;
 }
 
 static int exec(sqlite3 *db, const char *sql) {
@@ -138,19 +137,6 @@ static int64_t read_int(sqlite3 *db, const char *sql, int *rc) {
 
 // ---- open ----
 
-static int migrate(sqlite3 *db, int64_t version) {
-    char mark[96];
-    int rc = exec(db, "BEGIN EXCLUSIVE");
-    for (; rc == SQLITE_OK && version < VERSION; version++)
-        rc = exec(db, steps[version]);
-    (void)snprintf(mark, sizeof mark, "PRAGMA application_id=%d; PRAGMA user_version=%d;",
-                   (int)APPLICATION_ID, (int)VERSION);
-    if (rc == SQLITE_OK) rc = exec(db, mark);
-    if (rc == SQLITE_OK) rc = exec(db, "COMMIT");
-    if (!sqlite3_get_autocommit(db)) (void)exec(db, "ROLLBACK");
-    return rc;
-}
-
 static int check(sqlite3 *db) {
     int rc = SQLITE_OK;
     sqlite3_stmt *st = prepare(db, "PRAGMA quick_check(1)", &rc);
@@ -179,100 +165,69 @@ static int interrupt(sqlite3 *db) {
 }
 
 // FAILED_PRECONDITION when the file is not ours to use; *ret_rc says the rest.
-static xpl_status_t set_up(struct xpl_history *h, sqlite3 *db, int *ret_rc, struct xpl_error *err) {
-    int rc = sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    if (rc == SQLITE_OK) rc = sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    if (rc == SQLITE_OK) rc = sqlite3_busy_timeout(db, BUSY_MS);
-    if (rc == SQLITE_OK)
-        rc = exec(db, "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON;"
-                      "PRAGMA synchronous=FULL; PRAGMA cache_size=-512;");
-    const int64_t app = read_int(db, "PRAGMA application_id", &rc),
-                  version = read_int(db, "PRAGMA user_version", &rc),
-                  tables = read_int(db, "SELECT count(*) FROM sqlite_schema", &rc);
-    *ret_rc = rc;
-    if (rc != SQLITE_OK) return XPL_OK;
-    if (app != APPLICATION_ID && (app || version || tables))
+static xpl_status_t set_up(struct xpl_history *h, struct xpl_db *db, int *ret_rc,
+                           struct xpl_error *err) {
+    enum xpl_db_kind kind = XPL_DB_OURS;
+    int rc = xpl_db_kind(db, &kind);
+    if (rc == SQLITE_OK && kind == XPL_DB_FOREIGN)
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
                          XPL_PATH_FMT ": a database of another program; set another --state-dir",
                          XPL_PATH_ARGS(h->path));
-    if (version > VERSION)
+    if (rc == SQLITE_OK && kind == XPL_DB_NEWER)
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         XPL_PATH_FMT ": made by a newer xplaned (version %lld, this one knows %d)",
-                         XPL_PATH_ARGS(h->path), (long long)version, (int)VERSION);
-    if (sqlite3_db_readonly(db, "main") == 1) rc = SQLITE_READONLY;
-    if (rc == SQLITE_OK) rc = exec(db, "PRAGMA journal_mode=WAL");
-    if (rc == SQLITE_OK && version < VERSION) rc = migrate(db, version);
+                         XPL_PATH_FMT ": made by a newer xplaned (this one knows version %lld)",
+                         XPL_PATH_ARGS(h->path), (long long)schema.version);
+    if (rc == SQLITE_OK) rc = xpl_db_make_ours(db, kind);
+    if (rc == SQLITE_OK) rc = xpl_db_migrate(db, kind);
     // Small enough to be read as a whole: damage shows now, not in the middle of a capture.
-    if (rc == SQLITE_OK) rc = check(db);
-    if (rc == SQLITE_OK) rc = interrupt(db);
+    if (rc == SQLITE_OK) rc = check(db->h);
+    if (rc == SQLITE_OK) rc = interrupt(db->h);
     *ret_rc = rc;
     return XPL_OK;
 }
 
 // Opens the database, or sets *ret_rc.
 static xpl_status_t attach(struct xpl_history *h, int *ret_rc, struct xpl_error *err) {
-    sqlite3 *db = NULL;
-    *ret_rc = sqlite3_open_v2(h->path, &db,
-                              SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
-                                  SQLITE_OPEN_EXRESCODE,
-                              NULL);
-    xpl_status_t st = XPL_OK;
-    if (*ret_rc == SQLITE_OK) st = set_up(h, db, ret_rc, err);
+    struct xpl_db *db = NULL;
+    char why[128];
+    *ret_rc = xpl_db_open(h->path, XPL_DB_WRITE, &schema, &db, why, sizeof why);
+    if (*ret_rc != SQLITE_OK) return XPL_OK;
+    const xpl_status_t st = set_up(h, db, ret_rc, err);
     if (st == XPL_OK && *ret_rc == SQLITE_OK)
-        h->db = db;
+        h->conn = db;
     else
-        (void)sqlite3_close(db);
+        xpl_db_close(db);
     return st;
 }
 
-// Renames the database, so that a new one can be begun.
+// Renames the database, so that a new one can be begun.  All broken ones stay: what is in them
+// cannot be made again.
 static bool move_aside(struct xpl_history *h) {
-    static const char *const tails[] = {"", "-wal", "-shm"};
-    char from[PATH_MAX + 64], to[PATH_MAX + 64];
-    const long long now = (long long)time(NULL);
-    (void)snprintf(to, sizeof to, "%s.broken-%lld", h->path, now);
-    if (rename(h->path, to) != 0) return false;
-    for (int i = 1; i < 3; i++) {
-        (void)snprintf(from, sizeof from, "%s%s", h->path, tails[i]);
-        (void)snprintf(to, sizeof to, "%s.broken-%lld%s", h->path, now, tails[i]);
-        (void)rename(from, to);
-    }
-    note(h, "state.db was broken and is now state.db.broken-%lld: history and schedules begin anew",
-         now);
+    char name[PATH_MAX];
+    if (!xpl_dbfile_move_aside(h->path, 0, name, sizeof name)) return false;
+    const char *const slash = strrchr(name, '/');
+    note(h, "state.db was broken and is now %s: history and schedules begin anew",
+         slash ? slash + 1 : name);
     return true;
 }
 
 static xpl_status_t attach_or_replace(struct xpl_history *h, struct xpl_error *err) {
     int rc = SQLITE_OK;
     XPL_TRY(attach(h, &rc, err));
-    if (is_damage(rc) && move_aside(h)) XPL_TRY(attach(h, &rc, err));
+    if (xpl_db_is_damage(rc) && move_aside(h)) XPL_TRY(attach(h, &rc, err));
     if (rc != SQLITE_OK)
         note(h, XPL_PATH_FMT ": %s: there is no history of captures, and no schedules run",
              XPL_PATH_ARGS(h->path), sqlite3_errstr(rc));
     return XPL_OK;
 }
 
-static bool make_dirs(const char *dir) {
-    char path[PATH_MAX];
-    const int n = snprintf(path, sizeof path, "%s/", dir);
-    if (n < 0 || (size_t)n >= sizeof path) return false;
-    for (char *p = path + 1; *p; p++) {
-        if (*p != '/') continue;
-        *p = 0;
-        if (mkdir(path, 0755) != 0 && errno != EEXIST) return false;
-        *p = '/';
-    }
-    return true;
-}
-
-static bool take_lock(struct xpl_history *h) {
-    h->lock_fd = open(h->lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (h->lock_fd >= 0 && flock(h->lock_fd, LOCK_EX | LOCK_NB) == 0) return true;
-    const bool other = h->lock_fd >= 0 && errno == EWOULDBLOCK;
+static bool lock_database(struct xpl_history *h) {
+    const enum xpl_dbfile_lock lock = xpl_dbfile_lock(h->lock_path, &h->lock_fd);
+    if (lock == XPL_DBFILE_MINE) return true;
+    char why[96];
     note(h, XPL_PATH_FMT ": %s: there is no history of captures here, and no schedules run",
-         XPL_PATH_ARGS(h->path), other ? "another daemon has it" : strerror(errno));
-    if (h->lock_fd >= 0) (void)close(h->lock_fd);
-    h->lock_fd = -1;
+         XPL_PATH_ARGS(h->path),
+         lock == XPL_DBFILE_OTHERS ? "another daemon has it" : strerror_r(errno, why, sizeof why));
     return false;
 }
 
@@ -288,10 +243,10 @@ xpl_status_t xpl_history_open(const char *dir, struct xpl_history **ret, struct 
     if (n < 0 || k < 0 || (size_t)k >= sizeof h->lock_path)
         st = xpl_error_set(err, XPL_INVALID_ARGUMENT, __FILE__, __LINE__, UINT64_MAX,
                            "the path of state.db is too long");
-    else if (!make_dirs(dir))
+    else if (!xpl_dbfile_make_dirs(dir, 0755))
         note(h, XPL_PATH_FMT ": %s: there is no history of captures, and no schedules run",
              XPL_PATH_ARGS(dir), strerror(errno));
-    else if (take_lock(h))
+    else if (lock_database(h))
         st = attach_or_replace(h, err);
     if (st == XPL_OK)
         *ret = h;
@@ -302,7 +257,7 @@ xpl_status_t xpl_history_open(const char *dir, struct xpl_history **ret, struct 
 
 void xpl_history_close(struct xpl_history *h) {
     if (!h) return;
-    (void)sqlite3_close(h->db);
+    xpl_db_close(h->conn);
     if (h->lock_fd >= 0) (void)close(h->lock_fd);
     pthread_mutex_destroy(&h->mu);
     xpl_sys_free(h);
@@ -314,7 +269,7 @@ void xpl_history_close(struct xpl_history *h) {
 static bool enter(struct xpl_history *h, int *rc) {
     pthread_mutex_lock(&h->mu);
     *rc = SQLITE_OK;
-    if (h->db) return true;
+    if (h->conn) return true;
     pthread_mutex_unlock(&h->mu);
     return false;
 }
@@ -328,22 +283,19 @@ static xpl_status_t fail_off(struct xpl_error *err) {
 
 // Says what `rc` means and unlocks.  A database that turned out to be broken is replaced.
 static xpl_status_t leave(struct xpl_history *h, int rc, struct xpl_error *err) {
-    const int kind = rc & 0xff, os = errno;
-    if (rc != SQLITE_OK && h->db && !sqlite3_get_autocommit(h->db)) (void)exec(h->db, "ROLLBACK");
-    if (is_damage(rc)) {
-        (void)sqlite3_close(h->db);
-        h->db = NULL;
+    const int os = errno;
+    if (rc != SQLITE_OK && h->conn && !sqlite3_get_autocommit(h->conn->h))
+        (void)exec(h->conn->h, "ROLLBACK");
+    if (xpl_db_is_damage(rc)) {
+        xpl_db_close(h->conn);
+        h->conn = NULL;
         int again = SQLITE_OK;
         if (move_aside(h) && attach(h, &again, NULL) != XPL_OK) again = SQLITE_ERROR;
     }
     pthread_mutex_unlock(&h->mu);
     if (rc == SQLITE_OK) return XPL_OK;
-    xpl_status_t code = XPL_UNAVAILABLE;
-    if (kind == SQLITE_NOMEM || kind == SQLITE_FULL || kind == SQLITE_TOOBIG ||
-        (kind == SQLITE_IOERR && (os == ENOSPC || os == EDQUOT || os == EFBIG)))
-        code = XPL_RESOURCE_EXHAUSTED;
-    else if (is_damage(rc))
-        code = XPL_DATA_LOSS;
+    xpl_status_t code = xpl_db_status(rc, os);
+    if (code == XPL_INTERNAL) code = XPL_UNAVAILABLE;
     XPL_RETURN_ERROR(err, code, "state.db: %s", sqlite3_errstr(rc));
 }
 
@@ -367,7 +319,7 @@ static bool next(sqlite3_stmt *st, int *rc) {
 uint64_t xpl_history_last_id(struct xpl_history *h) {
     int rc;
     if (!enter(h, &rc)) return 0;
-    const int64_t id = read_int(h->db, "SELECT max(id) FROM captures", &rc);
+    const int64_t id = read_int(h->conn->h, "SELECT max(id) FROM captures", &rc);
     const xpl_status_t st = leave(h, rc, NULL);
     return st == XPL_OK && id > 0 ? (uint64_t)id : 0;
 }
@@ -413,19 +365,19 @@ xpl_status_t xpl_history_put(struct xpl_history *h, const struct xpl_history_cap
                              struct xpl_error *err) {
     int rc;
     if (!enter(h, &rc)) return fail_off(err);
-    rc = exec(h->db, "BEGIN IMMEDIATE");
-    put_capture(h->db, c, &rc);
-    delete_where(h->db, "DELETE FROM capture_hosts WHERE capture_id=?1", c->id, &rc);
+    rc = exec(h->conn->h, "BEGIN IMMEDIATE");
+    put_capture(h->conn->h, c, &rc);
+    delete_where(h->conn->h, "DELETE FROM capture_hosts WHERE capture_id=?1", c->id, &rc);
     for (size_t i = 0; rc == SQLITE_OK && i < c->n_hosts; i++)
-        put_host(h->db, c->id, i, &c->hosts[i], &rc);
+        put_host(h->conn->h, c->id, i, &c->hosts[i], &rc);
     if (c->state != XPL_HISTORY_RUNNING)
-        delete_where(h->db, "DELETE FROM capture_directories WHERE capture_id=?1", c->id, &rc);
+        delete_where(h->conn->h, "DELETE FROM capture_directories WHERE capture_id=?1", c->id, &rc);
     if (c->id > XPL_HISTORY_CAPTURES) {
         const uint64_t old = c->id - XPL_HISTORY_CAPTURES;
-        delete_where(h->db, "DELETE FROM capture_hosts WHERE capture_id<=?1", old, &rc);
-        delete_where(h->db, "DELETE FROM captures WHERE id<=?1", old, &rc);
+        delete_where(h->conn->h, "DELETE FROM capture_hosts WHERE capture_id<=?1", old, &rc);
+        delete_where(h->conn->h, "DELETE FROM captures WHERE id<=?1", old, &rc);
     }
-    if (rc == SQLITE_OK) rc = exec(h->db, "COMMIT");
+    if (rc == SQLITE_OK) rc = exec(h->conn->h, "COMMIT");
     return leave(h, rc, err);
 }
 
@@ -434,7 +386,7 @@ xpl_status_t xpl_history_put_directory(struct xpl_history *h, const struct xpl_h
     int rc;
     if (!enter(h, &rc)) return fail_off(err);
     sqlite3_stmt *st =
-        prepare(h->db, "INSERT OR REPLACE INTO capture_directories VALUES(?1,?2,?3,?4)", &rc);
+        prepare(h->conn->h, "INSERT OR REPLACE INTO capture_directories VALUES(?1,?2,?3,?4)", &rc);
     bind_u64(st, 1, d->capture_id, &rc);
     bind_text(st, 2, d->path, &rc);
     bind_u64(st, 3, d->dev, &rc);
@@ -453,7 +405,7 @@ xpl_status_t xpl_history_directories(struct xpl_history *h, struct xpl_arena *ar
     if (!enter(h, &rc)) return XPL_OK;
     bool ok = true;
     sqlite3_stmt *st =
-        prepare(h->db, "SELECT capture_id, path, dev, ino FROM capture_directories", &rc);
+        prepare(h->conn->h, "SELECT capture_id, path, dev, ino FROM capture_directories", &rc);
     while (ok && next(st, &rc)) {
         struct xpl_history_directory *d = xpl_vec_push(arena, &list);
         ok = d && column(st, 1, arena, &d->path);
@@ -474,7 +426,8 @@ xpl_status_t xpl_history_forget_directory(struct xpl_history *h, uint64_t captur
                                           struct xpl_error *err) {
     int rc;
     if (!enter(h, &rc)) return fail_off(err);
-    delete_where(h->db, "DELETE FROM capture_directories WHERE capture_id=?1", capture_id, &rc);
+    delete_where(h->conn->h, "DELETE FROM capture_directories WHERE capture_id=?1", capture_id,
+                 &rc);
     return leave(h, rc, err);
 }
 
@@ -524,7 +477,7 @@ xpl_status_t xpl_history_list(struct xpl_history *h, uint64_t before, size_t lim
     if (!enter(h, &rc)) return XPL_OK;
     bool ok = true;
     sqlite3_stmt *st =
-        prepare(h->db,
+        prepare(h->conn->h,
                 "SELECT id, state, session, code, message, begin_ms, end_ms, duration_ms, "
                 "schedule_id FROM captures WHERE id<?1 ORDER BY id DESC LIMIT ?2",
                 &rc);
@@ -532,7 +485,7 @@ xpl_status_t xpl_history_list(struct xpl_history *h, uint64_t before, size_t lim
     bind_int(st, 2, limit < 100000 ? (int64_t)limit : 100000, &rc);
     while (ok && next(st, &rc)) {
         struct xpl_history_capture *c = xpl_vec_push(arena, &list);
-        ok = c && read_capture(st, arena, c) && read_hosts(h->db, arena, c, &rc);
+        ok = c && read_capture(st, arena, c) && read_hosts(h->conn->h, arena, c, &rc);
     }
     sqlite3_finalize(st);
     XPL_TRY(leave(h, rc, err));
@@ -548,7 +501,7 @@ xpl_status_t xpl_history_add_schedule(struct xpl_history *h, const struct xpl_hi
                                       uint64_t *ret_id, struct xpl_error *err) {
     int rc;
     if (!enter(h, &rc)) return fail_off(err);
-    sqlite3_stmt *st = prepare(h->db,
+    sqlite3_stmt *st = prepare(h->conn->h,
                                "INSERT INTO schedules(request, created_ms, next_ms, "
                                "last_capture_id) VALUES(?1,?2,?3,0)",
                                &rc);
@@ -558,7 +511,7 @@ xpl_status_t xpl_history_add_schedule(struct xpl_history *h, const struct xpl_hi
     bind_int(st, 2, s->created_ms, &rc);
     bind_int(st, 3, s->next_ms, &rc);
     run(st, &rc);
-    const int64_t id = rc == SQLITE_OK ? sqlite3_last_insert_rowid(h->db) : 0;
+    const int64_t id = rc == SQLITE_OK ? sqlite3_last_insert_rowid(h->conn->h) : 0;
     XPL_TRY(leave(h, rc, err));
     *ret_id = (uint64_t)id;
     return XPL_OK;
@@ -569,7 +522,7 @@ xpl_status_t xpl_history_set_schedule(struct xpl_history *h, const struct xpl_hi
     int rc;
     if (!enter(h, &rc)) return fail_off(err);
     sqlite3_stmt *st =
-        prepare(h->db, "UPDATE schedules SET next_ms=?2, last_capture_id=?3 WHERE id=?1", &rc);
+        prepare(h->conn->h, "UPDATE schedules SET next_ms=?2, last_capture_id=?3 WHERE id=?1", &rc);
     bind_u64(st, 1, s->id, &rc);
     bind_int(st, 2, s->next_ms, &rc);
     bind_u64(st, 3, s->last_capture_id, &rc);
@@ -581,10 +534,10 @@ xpl_status_t xpl_history_delete_schedule(struct xpl_history *h, uint64_t id,
                                          struct xpl_error *err) {
     int rc;
     if (!enter(h, &rc)) return fail_off(err);
-    rc = exec(h->db, "BEGIN IMMEDIATE");
-    delete_where(h->db, "DELETE FROM schedule_sessions WHERE schedule_id=?1", id, &rc);
-    delete_where(h->db, "DELETE FROM schedules WHERE id=?1", id, &rc);
-    if (rc == SQLITE_OK) rc = exec(h->db, "COMMIT");
+    rc = exec(h->conn->h, "BEGIN IMMEDIATE");
+    delete_where(h->conn->h, "DELETE FROM schedule_sessions WHERE schedule_id=?1", id, &rc);
+    delete_where(h->conn->h, "DELETE FROM schedules WHERE id=?1", id, &rc);
+    if (rc == SQLITE_OK) rc = exec(h->conn->h, "COMMIT");
     return leave(h, rc, err);
 }
 
@@ -613,7 +566,7 @@ xpl_status_t xpl_history_schedules(struct xpl_history *h, struct xpl_arena *aren
     if (!enter(h, &rc)) return XPL_OK;
     bool ok = true;
     sqlite3_stmt *st = prepare(
-        h->db,
+        h->conn->h,
         "SELECT id, request, created_ms, next_ms, last_capture_id FROM schedules ORDER BY id", &rc);
     while (ok && next(st, &rc)) {
         struct xpl_history_schedule *s = xpl_vec_push(arena, &list);
@@ -634,7 +587,7 @@ xpl_status_t xpl_history_add_session(struct xpl_history *h, uint64_t schedule_id
     int rc;
     if (!enter(h, &rc)) return fail_off(err);
     sqlite3_stmt *st = prepare(
-        h->db, "INSERT OR REPLACE INTO schedule_sessions VALUES(?1,?2,?3,?4,?5,?6,?7)", &rc);
+        h->conn->h, "INSERT OR REPLACE INTO schedule_sessions VALUES(?1,?2,?3,?4,?5,?6,?7)", &rc);
     bind_u64(st, 1, schedule_id, &rc);
     bind_text(st, 2, s->name, &rc);
     bind_u64(st, 3, s->dev, &rc);
@@ -665,7 +618,7 @@ xpl_status_t xpl_history_sessions(struct xpl_history *h, uint64_t schedule_id,
     if (!enter(h, &rc)) return XPL_OK;
     bool ok = true;
     sqlite3_stmt *st =
-        prepare(h->db,
+        prepare(h->conn->h,
                 "SELECT name, dev, ino, bytes, made_ms, hosts FROM schedule_sessions "
                 "WHERE schedule_id=?1 ORDER BY made_ms, name",
                 &rc);
@@ -687,7 +640,7 @@ xpl_status_t xpl_history_forget_session(struct xpl_history *h, uint64_t schedule
     int rc;
     if (!enter(h, &rc)) return fail_off(err);
     sqlite3_stmt *st =
-        prepare(h->db, "DELETE FROM schedule_sessions WHERE schedule_id=?1 AND name=?2", &rc);
+        prepare(h->conn->h, "DELETE FROM schedule_sessions WHERE schedule_id=?1 AND name=?2", &rc);
     bind_u64(st, 1, schedule_id, &rc);
     bind_text(st, 2, name, &rc);
     run(st, &rc);

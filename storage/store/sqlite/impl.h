@@ -1,16 +1,21 @@
-// Between the files of the store.  Functions here speak SQLite's codes unless they take an error.
+// Private: what the files of the SQLite store share.  Functions give SQLite's codes unless they
+// take an error.
+//
+// Each file calls only files above it: db, dbfile; core; secret; readers; attach; tx; profiles,
+// evict; results, rows, catalogue, maintain; store.
 #ifndef XPL_STORAGE_STORE_SQLITE_IMPL_H_
 #define XPL_STORAGE_STORE_SQLITE_IMPL_H_
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "storage/store/sqlite/db.h"
+#include "storage/store/sqlite/sql.h"
 #include "storage/store/store.h"
 
 enum { STORE_NOTICES = 16, STORE_NOTICE_SIZE = 400, STORE_TOUCHES = 1024 };
 
-struct xpl_store {
+struct xpl_sqlite_store {
+    struct xpl_store base;
     struct xpl_store_options o;
     char *path;      // DIR/cache.db
     char *lock_path; // DIR/cache.db.lock
@@ -18,14 +23,15 @@ struct xpl_store {
     pthread_mutex_t write_mu; // everything down to the blank line
     struct xpl_db *w;         // not NULL exactly while the role is WRITER
     int lock_fd;
-    int64_t tried_ms;       // when attaching was last tried in vain
+    bool had_lock;          // this store has written before
+    uint64_t retry_ms;      // pause after the last attempt to become the writer; 0: it succeeded
+    uint64_t retry_at_ns;   // of xpl_clock_ns
     xpl_status_t tx_status; // of the transaction that is open
     int tx_rc;
     struct xpl_error tx_err;
     uint64_t tx_puts;    // done in it
     int64_t tx_last_old; // results above are of this transaction: never evicted by it
     int64_t tx_began_ms;
-    bool catalogue_known;     // the tables of sessions and hosts are this run's
     uint64_t catalogue_at;    // generation that was written
     uint64_t tx_catalogue_at; // generation that will have been written after the commit
     bool tx_catalogue;
@@ -46,57 +52,120 @@ struct xpl_store {
     atomic_bool broken;    // some thread saw damage; the writer moves the file aside
     atomic_bool lost;      // the file is not at its path any more; the writer makes a new one
     atomic_bool unclean;
+    atomic_bool catalogue_known; // the tables of sessions and hosts are this run's
     atomic_uint_fast64_t secret_generation;
     atomic_uint_fast64_t hits, misses, read_errors, puts, dropped, evicted, rebuilds, used_bytes;
     _Atomic int64_t touched[STORE_TOUCHES]; // ids of results that were read
 };
 
-int64_t xpl_store_now_ms(void);
+static inline struct xpl_sqlite_store *xpl_sqlite_of(struct xpl_store *base) {
+    return (struct xpl_sqlite_store *)base; // its first member
+}
+
+// ---- core.c ----
+
+int64_t xpl_sqlite_now_ms(void); // since 1970
 // Formats a notice for the daemon; the oldest is lost when nobody fetches them.
-void xpl_store_notice(struct xpl_store *s, const char *fmt, ...)
+void xpl_sqlite_notice(struct xpl_sqlite_store *s, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+bool xpl_sqlite_next_notice(struct xpl_store *base, char *buf, size_t size);
 // Records what `rc` means; to be called while errno is still that of the failure.
-xpl_status_t xpl_store_fail(struct xpl_store *s, int rc, struct xpl_error *err);
-bool xpl_store_is_damage(int rc);
+xpl_status_t xpl_sqlite_fail(struct xpl_sqlite_store *s, int rc, struct xpl_error *err);
+// Broken constraints are damage, too: what we write never breaks one.
+bool xpl_sqlite_is_damage(int rc);
+// Runs a statement of the writer, without or with one integer parameter.
+int xpl_sqlite_run(struct xpl_sqlite_store *s, enum xpl_sql sql);
+int xpl_sqlite_run_id(struct xpl_sqlite_store *s, enum xpl_sql sql, int64_t id);
+// First column of the first row of a statement with at most one integer parameter; -1 without one.
+int xpl_sqlite_ask(struct xpl_sqlite_store *s, enum xpl_sql sql, int64_t arg, int64_t *ret);
+// Bytes of the pages in use.
+int xpl_sqlite_used(struct xpl_sqlite_store *s, uint64_t *ret);
+// As it is written in the database.
+xpl_str_t xpl_sqlite_kind_name(enum xpl_store_kind kind);
+// The 40 bytes that stand for a file in the database.
+void xpl_sqlite_fingerprint_bytes(const struct xpl_fingerprint *file, uint8_t out[40]);
 
-// attach.c: opens, or opens again, whatever can be had; sets the role.  Fails only as
-// xpl_store_open() does.  Needs write_mu.
-xpl_status_t xpl_store_attach(struct xpl_store *s, struct xpl_error *err);
-// Closes all connections and lets go of the lock.  Needs write_mu.
-void xpl_store_detach(struct xpl_store *s, bool clean);
-// Renames the database (`why` not NULL) and attaches again, keeping the lock.  Needs write_mu.
-void xpl_store_rebuild(struct xpl_store *s, const char *why);
-// A reader connection, or NULL when none can be had; give it back with what happened to it.
-struct xpl_db *xpl_store_reader(struct xpl_store *s);
-void xpl_store_reader_done(struct xpl_store *s, struct xpl_db *db, int rc);
+// ---- secret.c ----
+
+uint64_t xpl_sqlite_get_secret(struct xpl_store *base, uint8_t ret[XPL_STORE_SECRET]);
+uint64_t xpl_sqlite_secret_generation(struct xpl_store *base);
+// Takes over the database's secret, if it has one.
+int xpl_sqlite_load_secret(struct xpl_sqlite_store *s, struct xpl_db *db);
+// The same for the writer, which gives the database the process's own if it has none.
+int xpl_sqlite_make_secret(struct xpl_sqlite_store *s, struct xpl_db *db);
+
+// ---- readers.c ----
+
+// Opens one outside of the pool, and says whose the database is.
+int xpl_sqlite_open_reader(struct xpl_sqlite_store *s, struct xpl_db **ret,
+                           enum xpl_db_kind *ret_kind);
+// A connection of the pool, or NULL when none can be had; to be given back with what happened to
+// it.
+struct xpl_db *xpl_sqlite_reader(struct xpl_sqlite_store *s);
+void xpl_sqlite_reader_done(struct xpl_sqlite_store *s, struct xpl_db *db, int rc);
 // The same after a read that ended with `rc`, whatever that is; counts a failure.
-void xpl_store_read_done(struct xpl_store *s, struct xpl_db *db, int rc);
+void xpl_sqlite_read_done(struct xpl_sqlite_store *s, struct xpl_db *db, int rc);
 // Counts a failed read; damage is left to the writer to repair.
-void xpl_store_read_failed(struct xpl_store *s, struct xpl_db *db, int rc);
-void xpl_store_drop_readers(struct xpl_store *s);
+void xpl_sqlite_read_failed(struct xpl_sqlite_store *s, struct xpl_db *db, int rc);
+// Closes those that are idle now, and those in use when they come back.
+void xpl_sqlite_drop_readers(struct xpl_sqlite_store *s);
 
-// profiles.c: takes over the secret of the database, if it has one; the writer gives it the
-// process's own if it has none.
-int xpl_store_load_secret(struct xpl_store *s, struct xpl_db *db);
-int xpl_store_make_secret(struct xpl_store *s, struct xpl_db *db);
-void xpl_store_set_secret(struct xpl_store *s, const uint8_t secret[XPL_STORE_SECRET]);
+// ---- attach.c; the caller holds write_mu ----
 
-// tx.c: runs the body of a put inside the caller's transaction or one of its own.
-xpl_status_t xpl_store_enter(struct xpl_store *s, bool *ret_own, struct xpl_error *err);
-xpl_status_t xpl_store_leave(struct xpl_store *s, bool own, int rc, struct xpl_error *err);
+// Opens, or opens again, whatever can be had; sets the role.  Fails only as xpl_store_open() does.
+xpl_status_t xpl_sqlite_attach(struct xpl_sqlite_store *s, struct xpl_error *err);
+// Attaches again if there is no writer, there should be one, and the time has come.
+xpl_status_t xpl_sqlite_try_again(struct xpl_sqlite_store *s, struct xpl_error *err);
+// Closes all connections and lets go of the lock.
+void xpl_sqlite_detach(struct xpl_sqlite_store *s, bool clean);
+// Renames the database (`why` not NULL) and attaches again, keeping the lock.
+void xpl_sqlite_rebuild(struct xpl_sqlite_store *s, const char *why);
 
-// Inside a transaction.
-int xpl_store_profile_row(struct xpl_store *s, const struct xpl_profile_id *id, int64_t *ret);
-int xpl_store_delete_result(struct xpl_store *s, int64_t id);
-int xpl_store_delete_rows(struct xpl_store *s, int64_t profile_id);
-int xpl_store_flush_touches(struct xpl_store *s);
+// ---- tx.c ----
+
+xpl_status_t xpl_sqlite_begin(struct xpl_store *base, struct xpl_error *err);
+xpl_status_t xpl_sqlite_commit(struct xpl_store *base, struct xpl_error *err);
+void xpl_sqlite_rollback(struct xpl_store *base);
+// Run the body of a put between the two: inside the caller's transaction or in one of its own.
+xpl_status_t xpl_sqlite_enter(struct xpl_sqlite_store *s, bool *ret_own, struct xpl_error *err);
+xpl_status_t xpl_sqlite_leave(struct xpl_sqlite_store *s, bool own, int rc, struct xpl_error *err);
+
+// ---- profiles.c ----
+
+bool xpl_sqlite_find_file(struct xpl_store *base, const struct xpl_fingerprint *file,
+                          struct xpl_profile_id *ret);
+bool xpl_sqlite_has_size(struct xpl_store *base, uint64_t bytes);
+bool xpl_sqlite_has_rows(struct xpl_store *base, const struct xpl_profile_id *profile,
+                         uint32_t version);
+xpl_status_t xpl_sqlite_put_file(struct xpl_store *base, const struct xpl_fingerprint *file,
+                                 const struct xpl_profile_id *profile, struct xpl_error *err);
+// Inside a transaction: the profile's row, made when there is none.
+int xpl_sqlite_profile_row(struct xpl_sqlite_store *s, const struct xpl_profile_id *id,
+                           int64_t *ret);
+
+// ---- evict.c; inside a transaction ----
+
+int xpl_sqlite_delete_result(struct xpl_sqlite_store *s, int64_t id);
+int xpl_sqlite_delete_rows(struct xpl_sqlite_store *s, int64_t profile_id);
+// Writes down which results were used.
+int xpl_sqlite_flush_touches(struct xpl_sqlite_store *s);
 // Removes results, then rows, until `need` more bytes fit under the limit; nothing of this
 // transaction.  SQLITE_TOOBIG when they cannot.
-int xpl_store_make_room(struct xpl_store *s, uint64_t need);
-int xpl_store_used(struct xpl_store *s, uint64_t *ret);
-// As it is written in the database.
-xpl_str_t xpl_store_kind_name(enum xpl_store_kind kind);
-// The 40 bytes that stand for a file in the database.
-void xpl_store_print_bytes(const struct xpl_fingerprint *print, uint8_t out[40]);
+int xpl_sqlite_make_room(struct xpl_sqlite_store *s, uint64_t need);
+
+// ---- results.c, rows.c, catalogue.c, maintain.c: functions of the table ----
+
+xpl_status_t xpl_sqlite_get(struct xpl_store *base, const struct xpl_store_key *key,
+                            size_t max_bytes, struct xpl_store_value *ret, struct xpl_error *err);
+bool xpl_sqlite_has(struct xpl_store *base, const struct xpl_store_key *key);
+xpl_status_t xpl_sqlite_put(struct xpl_store *base, const struct xpl_store_key *key,
+                            xpl_bytes_t data, xpl_bytes_t meta, struct xpl_error *err);
+xpl_status_t xpl_sqlite_put_rows(struct xpl_store *base, const struct xpl_profile_id *profile,
+                                 uint32_t version, const struct xpl_rows *rows,
+                                 struct xpl_error *err);
+xpl_status_t xpl_sqlite_put_catalogue(struct xpl_store *base, const struct xpl_snapshot *snap,
+                                      struct xpl_error *err);
+xpl_status_t xpl_sqlite_maintain(struct xpl_store *base, const struct xpl_store_maintenance *m,
+                                 bool *ret_more, struct xpl_error *err);
 
 #endif

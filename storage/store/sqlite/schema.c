@@ -1,7 +1,5 @@
 // The schema of cache.db, by version.  docs/schema.md describes it for people; keep both equal.
-#include <stdio.h>
-
-#include "storage/store/sqlite/db.h"
+#include "storage/store/sqlite/sql.h"
 
 // "XPLc" in the database header: whose file this is.
 enum { APPLICATION_ID = 0x58504c63 };
@@ -195,45 +193,20 @@ static const char *const step_2[] = {v2_drop, v2_profiles, v2_results, rows_tabl
 static const char *const *const steps[] = {step_1, step_2};
 enum { VERSION = sizeof steps / sizeof *steps };
 
-static int pragma_int(struct xpl_db *db, const char *sql, int64_t *ret) {
-    sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(db->h, sql, -1, &st, NULL);
-    if (rc == SQLITE_OK) rc = xpl_db_int(st, 0, ret);
-    sqlite3_finalize(st);
-    return rc;
-}
+#define SQL_TEXT(name, text) text,
+static const char *const statements[] = {XPL_SQL_LIST(SQL_TEXT)};
 
-int xpl_db_kind(struct xpl_db *db, enum xpl_db_kind *ret) {
-    int64_t app = 0, version = 0, tables = 0;
-    int rc = pragma_int(db, "PRAGMA application_id", &app);
-    if (rc == SQLITE_OK) rc = pragma_int(db, "PRAGMA user_version", &version);
-    if (rc == SQLITE_OK) rc = pragma_int(db, "SELECT count(*) FROM sqlite_schema", &tables);
-    if (rc != SQLITE_OK) return rc;
-    if (app == 0 && version == 0 && tables == 0)
-        *ret = XPL_DB_EMPTY;
-    else if (app != APPLICATION_ID)
-        *ret = XPL_DB_FOREIGN;
-    else if (version < 0 || version > VERSION)
-        *ret = XPL_DB_NEWER;
-    else
-        *ret = version == VERSION ? XPL_DB_OURS : XPL_DB_OLDER;
-    return SQLITE_OK;
-}
-
-int xpl_db_migrate(struct xpl_db *db, enum xpl_db_kind kind) {
-    if (kind != XPL_DB_EMPTY && kind != XPL_DB_OLDER) return SQLITE_OK;
-    int64_t version = 0;
-    int rc = xpl_db_exec(db, "BEGIN EXCLUSIVE");
-    if (rc != SQLITE_OK) return rc;
-    rc = pragma_int(db, "PRAGMA user_version", &version);
-    for (; rc == SQLITE_OK && version < VERSION; version++)
-        for (const char *const *part = steps[version]; rc == SQLITE_OK && *part; part++)
-            rc = xpl_db_exec(db, *part);
-    char mark[96];
-    (void)snprintf(mark, sizeof mark, "PRAGMA application_id=%d; PRAGMA user_version=%d;",
-                   (int)APPLICATION_ID, (int)VERSION);
-    if (rc == SQLITE_OK) rc = xpl_db_exec(db, mark);
-    if (rc == SQLITE_OK) rc = xpl_db_exec(db, "COMMIT");
-    if (!sqlite3_get_autocommit(db->h)) (void)xpl_db_exec(db, "ROLLBACK");
-    return rc;
-}
+const struct xpl_db_schema xpl_cache_schema = {
+    .application_id = APPLICATION_ID,
+    .steps = steps,
+    .version = VERSION,
+    .setup_write =
+        "PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=16777216;"
+        "PRAGMA wal_autocheckpoint=512; PRAGMA cache_size=-2048; PRAGMA foreign_keys=OFF;",
+    // Larger pages make large results faster (1 MiB is read in 0.17 ms with 16 KiB, 0.22 ms with 8,
+    // 0.28 ms with 4), and small transactions write more.
+    .setup_empty =
+        "PRAGMA page_size=8192; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL;",
+    .statements = statements,
+    .n_statements = XPL_SQL_COUNT,
+};

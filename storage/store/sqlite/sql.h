@@ -1,6 +1,8 @@
-// Every statement of the store.  X(name, text).
+// The schema and every statement of the store.  X(name, text).
 #ifndef XPL_STORAGE_STORE_SQLITE_SQL_H_
 #define XPL_STORAGE_STORE_SQLITE_SQL_H_
+
+#include "storage/store/sqlite/db.h"
 
 // Whether a profile is in LOGDIR, or may be: a file of its size that nothing is remembered of may
 // be a copy, or the same file after a remount.
@@ -96,5 +98,8 @@
 
 #define XPL_SQL_ENUM(name, text) XPL_SQL_##name,
 enum xpl_sql { XPL_SQL_LIST(XPL_SQL_ENUM) XPL_SQL_COUNT };
+
+// cache.db (schema.c).
+extern const struct xpl_db_schema xpl_cache_schema;
 
 #endif

@@ -135,6 +135,10 @@ static void test_damage(void) {
     struct xpl_error err = {0};
     CHECK_EQ(xpl_history_open(dir, &h, &err), XPL_FAILED_PRECONDITION);
     CHECK(strstr(err.msg, "newer"));
+    write_db("\xff\1\1\1", 60); // a negative one
+    err = (struct xpl_error){0};
+    CHECK_EQ(xpl_history_open(dir, &h, &err), XPL_FAILED_PRECONDITION);
+    CHECK(strstr(err.msg, "newer"));
     write_db("Xyzz", 68); // application_id
     err = (struct xpl_error){0};
     CHECK_EQ(xpl_history_open(dir, &h, &err), XPL_FAILED_PRECONDITION);

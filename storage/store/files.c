@@ -1,0 +1,196 @@
+#include "storage/store/files.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "storage/sessions/path.h"
+
+// PART_MAX_S: what is older was left by a crash; another daemon may be writing what is younger.
+enum { NAME_MAX_LEN = 160, PART_MAX_S = 600, ID_DIGITS = 32 };
+
+struct xpl_store_files {
+    uint64_t limit;
+    char dir[];
+};
+
+// ---- names ----
+
+static bool path_of(const struct xpl_store_files *f, const struct xpl_store_file_key *key,
+                    const char *suffix, char *ret, size_t size) {
+    char id[ID_DIGITS + 1];
+    assert(key->kind[0] && !strpbrk(key->kind, "/."));
+    for (size_t i = 0; i < sizeof key->profile.bytes; i++)
+        (void)snprintf(id + 2 * i, 3, "%02x", key->profile.bytes[i]);
+    const int n = snprintf(ret, size, "%s/%s.%u.%u.%s%s", f->dir, id, key->variant, key->version,
+                           key->kind, suffix);
+    return n > 0 && (size_t)n < size;
+}
+
+static bool is_part(xpl_str_t name) {
+    return xpl_str_ends(name, XPL_STR(".part"));
+}
+
+// Ours, of this version's naming or of the first one's ("DEV-INO-...trace").
+static bool is_ours(xpl_str_t name) {
+    if (name.len >= NAME_MAX_LEN) return false;
+    if (xpl_str_ends(name, XPL_STR(".trace"))) return true;
+    return name.len > ID_DIGITS && name.ptr[ID_DIGITS] == '.' &&
+           strspn(name.ptr, "0123456789abcdef") == ID_DIGITS;
+}
+
+// ---- eviction ----
+
+struct file {
+    char name[NAME_MAX_LEN];
+    int64_t mtime_ns;
+    uint64_t size;
+};
+
+struct list {
+    struct file *v;
+    size_t n, cap;
+    uint64_t bytes;
+};
+
+static int older_first(const void *pa, const void *pb) {
+    const struct file *const a = pa, *const b = pb;
+    return (a->mtime_ns > b->mtime_ns) - (a->mtime_ns < b->mtime_ns);
+}
+
+static bool add_file(struct list *l, xpl_str_t name, const struct stat *st) {
+    if (l->n == l->cap) {
+        const size_t cap = l->cap ? l->cap * 2 : 64;
+        struct file *const grown = xpl_sys_realloc(l->v, cap * sizeof *l->v);
+        if (!grown) return false;
+        l->v = grown;
+        l->cap = cap;
+    }
+    struct file *const f = &l->v[l->n++];
+    memcpy(f->name, name.ptr, name.len + 1);
+    f->mtime_ns = st->st_mtim.tv_sec * INT64_C(1000000000) + st->st_mtim.tv_nsec;
+    f->size = (uint64_t)st->st_size;
+    l->bytes += f->size;
+    return true;
+}
+
+// Lists the files, and removes what a crash left.
+static void list_files(DIR *d, struct list *l) {
+    const time_t now = time(NULL);
+    for (struct dirent *e; (e = readdir(d));) {
+        struct stat st;
+        const xpl_str_t name = xpl_str_from(e->d_name);
+        const bool part = is_part(name);
+        if ((!part && !is_ours(name)) ||
+            fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
+            continue;
+        if (part && now - st.st_mtim.tv_sec > PART_MAX_S) (void)unlinkat(dirfd(d), e->d_name, 0);
+        if (!part && !add_file(l, name, &st)) return;
+    }
+}
+
+void xpl_store_files_evict(struct xpl_store_files *f) {
+    struct list l = {0};
+    DIR *const d = opendir(f->dir);
+    if (!d) return;
+    list_files(d, &l);
+    if (l.n) qsort(l.v, l.n, sizeof *l.v, older_first);
+    for (size_t i = 0; f->limit && i < l.n && l.bytes > f->limit; i++)
+        if (unlinkat(dirfd(d), l.v[i].name, 0) == 0) l.bytes -= l.v[i].size;
+    xpl_sys_free(l.v);
+    (void)closedir(d);
+}
+
+// ---- life ----
+
+xpl_status_t xpl_store_files_new(const char *dir, uint64_t limit_bytes,
+                                 struct xpl_store_files **ret, struct xpl_error *err) {
+    const size_t len = strlen(dir) + 1;
+    if (len == 1 || len > PATH_MAX - NAME_MAX_LEN)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "files of the store: no directory, or too long");
+    if ((mkdir(dir, 0700) != 0 && errno != EEXIST) || access(dir, W_OK | X_OK) != 0) {
+        char why[96];
+        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, XPL_PATH_FMT ": %s", XPL_PATH_ARGS(dir),
+                         strerror_r(errno, why, sizeof why));
+    }
+    struct xpl_store_files *f = xpl_sys_alloc(sizeof *f + len);
+    if (!f) XPL_RETURN_OOM(err, "files of the store");
+    f->limit = limit_bytes;
+    memcpy(f->dir, dir, len);
+    xpl_store_files_evict(f);
+    *ret = f;
+    return XPL_OK;
+}
+
+void xpl_store_files_free(struct xpl_store_files *f) {
+    xpl_sys_free(f);
+}
+
+// ---- one file ----
+
+xpl_status_t xpl_store_files_open(struct xpl_store_files *f, const struct xpl_store_file_key *key,
+                                  struct xpl_source **ret, struct xpl_error *err) {
+    char path[PATH_MAX];
+    if (!path_of(f, key, "", path, sizeof path))
+        XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "the name is too long");
+    XPL_TRY(xpl_source_open(AT_FDCWD, path, 0, ret, err));
+    // The use is noted by the time of its last change, as times of reading are often off.
+    (void)utimensat(AT_FDCWD, path, (struct timespec[]){{0, UTIME_NOW}, {0, UTIME_NOW}}, 0);
+    return XPL_OK;
+}
+
+static bool write_all(int fd, xpl_bytes_t b) {
+    for (size_t at = 0; at < b.len;) {
+        const ssize_t got = write(fd, b.ptr + at, b.len - at);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return false;
+        at += (size_t)got;
+    }
+    return true;
+}
+
+static xpl_status_t fail_write(const char *path, int os, struct xpl_error *err) {
+    char why[96];
+    const bool full = os == ENOSPC || os == EDQUOT || os == EFBIG || os == EMFILE || os == ENFILE;
+    XPL_RETURN_ERROR(err, full ? XPL_RESOURCE_EXHAUSTED : XPL_UNAVAILABLE,
+                     XPL_PATH_FMT ": cannot be written: %s", XPL_PATH_ARGS(path),
+                     strerror_r(os, why, sizeof why));
+}
+
+xpl_status_t xpl_store_files_put(struct xpl_store_files *f, const struct xpl_store_file_key *key,
+                                 xpl_bytes_t bytes, struct xpl_error *err) {
+    char path[PATH_MAX], part[PATH_MAX];
+    if (f->limit && bytes.len > f->limit)
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "%zu bytes, more than the limit of %llu",
+                         bytes.len, (unsigned long long)f->limit);
+    if (!path_of(f, key, "", path, sizeof path) ||
+        !path_of(f, key, ".XXXXXX.part", part, sizeof part))
+        return fail_write(f->dir, ENAMETOOLONG, err);
+    const int fd = mkostemps(part, sizeof ".part" - 1, O_CLOEXEC);
+    if (fd < 0) return fail_write(path, errno, err);
+    bool ok = write_all(fd, bytes);
+    int os = ok ? 0 : errno;
+    if (close(fd) != 0 && ok) ok = false, os = errno;
+    if (ok && rename(part, path) != 0) ok = false, os = errno;
+    if (!ok) {
+        (void)unlink(part);
+        return fail_write(path, os, err);
+    }
+    xpl_store_files_evict(f);
+    return XPL_OK;
+}
+
+void xpl_store_files_remove(struct xpl_store_files *f, const struct xpl_store_file_key *key) {
+    char path[PATH_MAX];
+    if (path_of(f, key, "", path, sizeof path)) (void)unlink(path);
+}

@@ -1,0 +1,47 @@
+// Results that are too large for the database: files of one directory, mapped while they are used
+// and evicted by bytes, the least recently used first.
+//
+// A file is named by the profile, the kind and the version.  It is written under a name of its own
+// (several daemons may share the directory) and renamed, and not synced: whoever opens it checks
+// what it holds, and removes it when that is broken.
+//
+// Threads: any, at any time.  Nothing is logged.
+#ifndef XPL_STORAGE_STORE_FILES_H_
+#define XPL_STORAGE_STORE_FILES_H_
+
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/str.h"
+#include "storage/sessions/source.h"
+#include "storage/store/profile_id.h"
+
+struct xpl_store_files;
+
+struct xpl_store_file_key {
+    struct xpl_profile_id profile;
+    const char *kind; // product; letters, digits and '_'
+    uint32_t version; // of the product
+    uint32_t variant; // of the product
+};
+
+// Makes `dir` when it is missing, and evicts.  `limit_bytes` 0: no limit.  UNAVAILABLE when it
+// cannot be written, RESOURCE_EXHAUSTED, INVALID_ARGUMENT.
+xpl_status_t xpl_store_files_new(const char *dir, uint64_t limit_bytes,
+                                 struct xpl_store_files **ret, struct xpl_error *err) XPL_NODISCARD;
+// NULL is fine.
+void xpl_store_files_free(struct xpl_store_files *f);
+
+// Maps the file, and notes its use.  Fails as xpl_source_open(); NOT_FOUND when there is none.
+xpl_status_t xpl_store_files_open(struct xpl_store_files *f, const struct xpl_store_file_key *key,
+                                  struct xpl_source **ret, struct xpl_error *err) XPL_NODISCARD;
+// Writes the file, in place of an older one, which stays as it is for whoever has it mapped; then
+// evicts.  RESOURCE_EXHAUSTED (disk full, larger than the limit), UNAVAILABLE.
+xpl_status_t xpl_store_files_put(struct xpl_store_files *f, const struct xpl_store_file_key *key,
+                                 xpl_bytes_t bytes, struct xpl_error *err) XPL_NODISCARD;
+// Nothing when there is none.
+void xpl_store_files_remove(struct xpl_store_files *f, const struct xpl_store_file_key *key);
+// Removes the least recently used files until the rest fits, and what a crash left half written.
+void xpl_store_files_evict(struct xpl_store_files *f);
+
+#endif

@@ -1,0 +1,101 @@
+// What every file of the store needs: notices, the meaning of SQLite's codes, small statements.
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "storage/sessions/path.h"
+#include "storage/store/sqlite/impl.h"
+
+int64_t xpl_sqlite_now_ms(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+void xpl_sqlite_notice(struct xpl_sqlite_store *s, const char *fmt, ...) {
+    char text[STORE_NOTICE_SIZE];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    pthread_mutex_lock(&s->mu);
+    const unsigned last = (s->notice_first + s->n_notices + STORE_NOTICES - 1) % STORE_NOTICES;
+    if (strcmp(s->notices[last], text) != 0) { // fetched ones stay there to be compared with
+        const unsigned at = (last + 1) % STORE_NOTICES;
+        memcpy(s->notices[at], text, sizeof text);
+        if (s->n_notices == STORE_NOTICES)
+            s->notice_first = (s->notice_first + 1) % STORE_NOTICES;
+        else
+            s->n_notices++;
+    }
+    pthread_mutex_unlock(&s->mu);
+}
+
+bool xpl_sqlite_next_notice(struct xpl_store *base, char *buf, size_t size) {
+    struct xpl_sqlite_store *const s = xpl_sqlite_of(base);
+    pthread_mutex_lock(&s->mu);
+    const bool any = s->n_notices > 0;
+    if (any) {
+        (void)snprintf(buf, size, "%s", s->notices[s->notice_first]);
+        s->notice_first = (s->notice_first + 1) % STORE_NOTICES;
+        s->n_notices--;
+    }
+    pthread_mutex_unlock(&s->mu);
+    return any;
+}
+
+bool xpl_sqlite_is_damage(int rc) {
+    return xpl_db_is_damage(rc) || (rc & 0xff) == SQLITE_CONSTRAINT;
+}
+
+xpl_status_t xpl_sqlite_fail(struct xpl_sqlite_store *s, int rc, struct xpl_error *err) {
+    // What the last system call said; SQLite keeps it only for some failures.  Writing calls begin
+    // with 0.
+    const int os = errno;
+    const xpl_status_t code = xpl_sqlite_is_damage(rc) ? XPL_DATA_LOSS : xpl_db_status(rc, os);
+    XPL_RETURN_ERROR(err, code, XPL_PATH_FMT ": %s", XPL_PATH_ARGS(s->path), sqlite3_errstr(rc));
+}
+
+// --- Small statements of the writer ---
+
+int xpl_sqlite_run_id(struct xpl_sqlite_store *s, enum xpl_sql sql, int64_t id) {
+    int rc = SQLITE_OK;
+    sqlite3_stmt *st = xpl_db_stmt(s->w, sql, &rc);
+    if (st) rc = sqlite3_bind_int64(st, 1, id);
+    return st && rc == SQLITE_OK ? xpl_db_run(st) : rc;
+}
+
+// First column of the first row of a statement with one integer parameter; -1 without a row.
+int xpl_sqlite_ask(struct xpl_sqlite_store *s, enum xpl_sql sql, int64_t arg, int64_t *ret) {
+    int rc = SQLITE_OK;
+    sqlite3_stmt *st = xpl_db_stmt(s->w, sql, &rc);
+    if (!st) return rc;
+    if (sqlite3_bind_parameter_count(st)) rc = sqlite3_bind_int64(st, 1, arg);
+    return rc == SQLITE_OK ? xpl_db_int(st, -1, ret) : rc;
+}
+
+int xpl_sqlite_run(struct xpl_sqlite_store *s, enum xpl_sql sql) {
+    int rc = SQLITE_OK;
+    sqlite3_stmt *st = xpl_db_stmt(s->w, sql, &rc);
+    return st ? xpl_db_run(st) : rc;
+}
+
+int xpl_sqlite_used(struct xpl_sqlite_store *s, uint64_t *ret) {
+    int64_t pages = 0, unused = 0;
+    int rc = xpl_sqlite_ask(s, XPL_SQL_PAGE_COUNT, 0, &pages);
+    if (rc == SQLITE_OK) rc = xpl_sqlite_ask(s, XPL_SQL_FREE_COUNT, 0, &unused);
+    if (rc == SQLITE_OK) *ret = (uint64_t)(pages - unused) * XPL_DB_PAGE;
+    return rc;
+}
+
+xpl_str_t xpl_sqlite_kind_name(enum xpl_store_kind kind) {
+    return kind == XPL_STORE_PRODUCT ? XPL_STR("product") : XPL_STR("answer");
+}
+
+void xpl_sqlite_fingerprint_bytes(const struct xpl_fingerprint *p, uint8_t out[40]) {
+    const uint64_t v[5] = {p->dev, p->ino, p->size, (uint64_t)p->mtime_ns, (uint64_t)p->ctime_ns};
+    for (size_t i = 0; i < 40; i++)
+        out[i] = (uint8_t)(v[i / 8] >> (8 * (i % 8)));
+}
