@@ -5,18 +5,18 @@ import os
 import shutil
 import subprocess
 import statistics
+import sys
 import tempfile
 import time
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parent.parent / "parity"))
+import tool_table
 import viewer
 from inputs import ACCEL, DATA, MB, REAL, note, repeat
 from peers import (GET_TOOL_DATA, HOST, Failure, Logdir, Sampler, Xplaned, Xprof, XprofRs, start,
                    stop, tool_request)
 
-OP_STATS_TOOLS = ["overview_page", "input_pipeline_analyzer", "op_profile", "framework_op_stats",
-                  "kernel_stats"]
-TOOLS = OP_STATS_TOOLS + ["memory_profile"]
 MAIN_TOOLS = ["overview_page", "framework_op_stats", "memory_profile"]
 MIB = 1 << 20
 FAILS = "peer fails"
@@ -31,6 +31,7 @@ class Bench:
 
     def __init__(self, bins, work, rs, xprof, files, quick, ten_million):
         self.bins, self.work, self.rs, self.xprof = bins, work, rs, xprof
+        self.tools = tool_table.pages(bins / "cli/xplanectl")
         self.files, self.quick = files, quick
         self.ten_million = ten_million  # makes the profiles of 10 million events
         self.until = math.inf  # of the section at hand: what comes later is measured less often
@@ -88,8 +89,8 @@ class Bench:
 # ---- cold answers ----
 
 
-def tools_of(file):
-    return TOOLS if file.size < 200 * MB else MAIN_TOOLS
+def tools_of(b, file):
+    return b.tools if file.size < 200 * MB else MAIN_TOOLS
 
 
 ENOUGH_MS = 4000  # time for one server's rounds of a row; slow ones are asked less often
@@ -130,7 +131,7 @@ def cold(b, report):
                      ["file", "tool", "answer", "xplaned ms", "its CPU ms", "xprof-rs ms",
                       "times (goal 3; memory_profile 2)", "xprof ms", "times (goal 20)"])
     for file in b.files:
-        for tool in tools_of(file):
+        for tool in tools_of(b, file):
             got = cold_of(b, file, tool)
             ms = {k: median([a.ms for a in v]) if v else None for k, v in got.items()}
             ours = got["xplaned"]
@@ -218,9 +219,9 @@ def restart(b, report):
     for file in [f for f in b.files if f.kind != "1000" or f.name.startswith("tpu")]:
         # A copy: links made elsewhere meanwhile would change the file's ctime.
         with Logdir(b.work, {HOST: file.path}, copy=True) as logdir:
-            filled = _fill(b, logdir, TOOLS)
+            filled = _fill(b, logdir, b.tools)
             products = {t_: _fill(b, logdir, [t_]) for t_ in ("overview_page", "kernel_stats")}
-            for tool in TOOLS:
+            for tool in b.tools:
                 cells, rounds = [file.name, tool], b.rounds(3 if b.quick else 5)
                 stored, answer = _restarted(b, logdir, filled, tool, rounds)
                 limit = 5 + 3 * answer.size / MIB
@@ -252,7 +253,7 @@ def _nearest_answers(server, sessions):
     """For each size the session and tool whose answer comes nearest to it."""
     found = []
     for session in sessions:
-        for tool in TOOLS:
+        for tool in b.tools:
             try:
                 found.append((server.ask(tool, session).size, session, tool))
             except Failure:  # one is corrupt on purpose
@@ -355,7 +356,7 @@ def memory(b, report):
                      ["file", "tool", "anonymous MiB", "limit MiB", "resident MiB",
                       "xprof-rs resident MiB", "share (goal ≤ 50 %)", "xprof resident MiB"])
     for file in b.files:
-        for tool in tools_of(file):
+        for tool in tools_of(b, file):
             peers = tool in ("framework_op_stats", "memory_profile") and not (
                 b.late() or (b.quick and file.kind == "60"))
             answer, m = b.cold("xplaned", file.path, tool, sample=True)

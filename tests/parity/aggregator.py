@@ -22,9 +22,9 @@ import urllib.error
 import urllib.request
 
 import compare
+import tool_table
 
 HERE = pathlib.Path(__file__).resolve().parent
-TOOLS = ["overview_page", "input_pipeline_analyzer", "framework_op_stats", "kernel_stats", "op_profile", "pod_viewer"]
 PATIENCE_S = 60
 
 
@@ -129,22 +129,23 @@ def same(tool, expected, actual):
 
 
 def one_session(count, build, session):
+    tools = tool_table.for_workers(build / "cli" / "xplanectl")
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         top = pathlib.Path(name)
         reference, reference_worker = stack.enter_context(xprof(top, session, "reference"))
-        expected = {tool: page(reference, tool) for tool in TOOLS}
+        expected = {tool: page(reference, tool) for tool in tools}
         count.check(f"{session.name}: XProf's own worker answers", all(v is not None for v in expected.values()))
         # The aggregator's log directory does not exist before it starts: xplaned watches the parent.
         (top / "ours").mkdir()
         address, log = stack.enter_context(xplaned(top, build, top, "worker", "--worker-fallback", f"127.0.0.1:{reference_worker}"))
         port, _ = stack.enter_context(xprof(top / "ours", session, "logdir", worker=address))
         time.sleep(2.5)  # until the new files have been noticed for certain
-        for tool in TOOLS:
+        for tool in tools:
             why = same(tool, expected[tool], page(port, tool))
             count.check(f"{session.name}: {tool}", not why, why)
         text = log.read_text(errors="replace")
         asked = [line for line in text.splitlines() if "service=xprof" in line and "status=OK" in line]
-        count.check(f"{session.name}: the worker was xplaned", len(asked) >= len(TOOLS), f"{len(asked)} requests in its log")
+        count.check(f"{session.name}: the worker was xplaned", len(asked) >= len(tools), f"{len(asked)} requests in its log")
         trace = get(port, "/data/plugin/profile/data?run=run&tag=trace_viewer@&host=ALL_HOSTS&resolution=8000")
         count.check(f"{session.name}: trace_viewer@ through the fallback", trace is not None and "source=fallback" in
                     log.read_text(errors="replace"))

@@ -19,10 +19,10 @@ import sys
 import tempfile
 import time
 
+import tool_table
 from compare import compare, parse, signature
 from xprof_worker import XProf
 
-TOOLS = ("overview_page", "input_pipeline_analyzer", "framework_op_stats", "kernel_stats", "op_profile")
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -68,18 +68,21 @@ def serve():
     os._exit(0)
 
 
-def questions(tools):
+def questions(judge, tools):
     for tool in tools:
-        if tool == "op_profile":
-            for by in ("program", "category", "provenance"):
-                yield tool, {"group_by": by}
-        else:
-            yield tool, {}
+        for options in tool_table.choices(judge.xplanectl, tool):
+            yield tool, options
+
+
+def xplanectl_beside(render):
+    """xplanectl of the build that `render` is of."""
+    return os.path.join(os.path.dirname(render), "..", "..", "cli", "xplanectl")
 
 
 class Judge:
     def __init__(self, xprof, render, folder):
         self.xprof, self.render, self.folder = xprof, render, folder
+        self.xplanectl = xplanectl_beside(render)
 
     def ours(self, tool, path, options):
         env = dict(os.environ, ASAN_OPTIONS="exitcode=99", UBSAN_OPTIONS="halt_on_error=1:exitcode=99")
@@ -253,7 +256,7 @@ def one_case(judge, path, tools):
     with open(path, "rb") as f:
         stats = f.read()
     bad = 0
-    for tool, options in questions(tools):
+    for tool, options in questions(judge, tools):
         kind, lines, _ = judge.ask(tool, stats, options)
         print(f"{tool} {options or ''}: {kind}")
         for line in lines:
@@ -286,7 +289,7 @@ def many_cases(args, judge, tools):
         message, family = random_opstats(random.Random(f"{args.seed}/{case}"))
         families[family] += 1
         stats = message.SerializeToString(deterministic=True)
-        for tool, options in questions(tools):
+        for tool, options in questions(judge, tools):
             kind, lines, want = judge.ask(tool, stats, options)
             kinds[kind] += 1
             if want is not None:
@@ -311,12 +314,12 @@ def main():
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--count", type=int, default=200)
     p.add_argument("--start", type=int, default=0)
-    p.add_argument("--tool", action="append", choices=TOOLS)
+    p.add_argument("--tool", action="append")
     p.add_argument("--case")
     p.add_argument("--keep", help="folder for small versions of what differs")
     p.add_argument("--shrink-s", type=float, default=60)
     args = p.parse_args()
-    tools = args.tool or TOOLS
+    tools = args.tool or tool_table.of_op_stats(xplanectl_beside(os.path.abspath(args.render)))
     with CachedXProf(timeout_s=60) as xprof, tempfile.TemporaryDirectory() as folder:
         judge = Judge(xprof, os.path.abspath(args.render), folder)
         bad = one_case(judge, args.case, tools) if args.case else many_cases(args, judge, tools)

@@ -58,8 +58,9 @@ class Runner:
         rng = random.Random(f"questions {self.a.seed}/{index}")
         counts, found = collections.Counter(), []
         counts["bytes"] = sum(map(len, files.values()))
-        ask = trace_questions if self.a.traces else questions
-        for tool, paths, options in ask(self.paths(files, "case"), rng, most=2):
+        hosts = self.paths(files, "case")
+        asked = trace_questions(hosts, rng, most=2) if self.a.traces else questions(self.judge.ours.program, hosts, rng, most=2)
+        for tool, paths, options in asked:
             if options.get("group_by", "program") != "program" and rng.random() < 0.7:
                 continue
             v = self.judge.ask(tool, paths, options)

@@ -20,11 +20,11 @@ import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import daemon  # noqa: E402
+import tool_table  # noqa: E402
 from xprof.convert import csv_writer  # noqa: E402
 
 DATA = pathlib.Path(__file__).resolve().parent.parent / "data" / "logdir"
 TYPES = ("content-type", "content-security-policy", "x-content-type-options", "content-encoding", "content-disposition")
-OURS = ("framework_op_stats", "input_pipeline_analyzer", "kernel_stats", "memory_profile", "op_profile", "overview_page")
 
 
 def make_logdir(top):
@@ -84,7 +84,7 @@ class Reply:
         c.close()
 
 
-def paths(runs, static):
+def paths(runs, static, pages):
     """(method, path) of all that is asked."""
     q = urllib.parse.quote
     for prefix in ("", "/data/plugin/profile"):
@@ -94,9 +94,9 @@ def paths(runs, static):
     for run in [*runs, "nope"]:
         yield "GET", f"/run_tools?run={q(run)}"
         yield "GET", f"/module_list?run={q(run)}"
-        for tool in (*OURS, "trace_viewer@", "pod_viewer", "memory_viewer", ""):
+        for tool in (*pages, "trace_viewer@", "pod_viewer", "memory_viewer", ""):
             yield "GET", f"/hosts?run={q(run)}&tag={q(tool)}"
-        for tool in (*OURS, "nope", ""):
+        for tool in (*pages, "nope", ""):
             for host in ("", "ALL_HOSTS", "host-0.x", "vm", "zz"):
                 if tool == "memory_profile" and run.endswith("run_b") and host in ("", "ALL_HOSTS"):
                     continue  # XProf closes the connection
@@ -168,7 +168,7 @@ def main():
                 daemon.running(args.build, top / "ours", "--http", "127.0.0.1:0", "--ui-dir", str(static)) as d:
             ours = int(re.search(rb"service=http address=\S+:(\d+)", d.log.read_bytes()).group(1))
             runs = json.loads(Reply(port, "/runs", "GET").body)
-            for method, path in paths(runs, files):
+            for method, path in paths(runs, files, tool_table.pages(pathlib.Path(args.build) / "cli" / "xplanectl")):
                 try:
                     theirs = Reply(port, path, method)
                 except (http.client.HTTPException, OSError):

@@ -8,7 +8,7 @@ import time
 import differences
 from compare import compare, parse, signature
 from protos import pb
-from xprof_worker import TOOLS
+import tool_table
 
 EXACT = {"cpu_as_device": "false", "xprof_exact": "true"}
 PLAIN = {"cpu_as_device": "false"}
@@ -104,21 +104,18 @@ def places(lines):
     return {re.sub(r"(rows|children|[a-zA-Z]+s)\[[0-9]+\]", r"\1[]", line.split(": ")[0]) for line in lines}
 
 
-def questions(hosts, rng=None, most=None):
+def questions(xplanectl, hosts, rng=None, most=None):
     """[(tool, [paths], options)]: each host alone, then all together; `most` limits the hosts asked alone."""
     alone = list(hosts)
     if most is not None and rng is not None and len(alone) > most:
         alone = rng.sample(alone, most)
     sets = [[h] for h in alone] + ([list(hosts)] if len(hosts) > 1 else [])
     for paths in sets:
-        for tool in TOOLS:
-            if tool == "memory_profile" and len(paths) > 1:
+        for tool in tool_table.pages(xplanectl):
+            if len(paths) > 1 and tool in tool_table.of_one_host(xplanectl):
                 continue
-            if tool == "op_profile":
-                for by in ("program", "category", "provenance"):
-                    yield tool, paths, {"group_by": by}
-            else:
-                yield tool, paths, {}
+            for options in tool_table.choices(xplanectl, tool):
+                yield tool, paths, options
 
 
 def trace_questions(hosts, rng, most):

@@ -64,7 +64,7 @@ class Run:
 
     def session(self, name, files):
         kinds = collections.Counter()
-        for tool, paths, options in questions(files):
+        for tool, paths, options in questions(self.judge.ours.program, files):
             for way in self.ways:
                 for mode, ours_options in (("exact", EXACT), ("plain", PLAIN)):
                     kinds[self.ask(name, tool, paths, options, way, mode, ours_options)] += 1

@@ -22,8 +22,6 @@ import sys
 import tempfile
 import time
 
-TOOLS = ("overview_page", "input_pipeline_analyzer", "framework_op_stats", "kernel_stats", "op_profile", "memory_profile")
-
 
 class XProf:
     def __init__(self, worker=False, timeout_s=120, python=sys.executable, scratch=None):

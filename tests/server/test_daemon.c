@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "analysis/opstats/codec/codec.h"
+#include "analysis/tools/tool.h"
 #include "base/arena.h"
 #include "base/status.h"
 #include "proto/xplaned/v1/server.pb-c.h"
@@ -26,10 +27,6 @@
 #define TRAIN "logdir/cpu/plugins/profile/jax_matmul_nopy/vm.xplane.pb"
 #define TPU   "logdir/accel/plugins/profile/tpu_inference_a/tpu_inference_a.xplane.pb"
 
-static const char *const tools[] = {"framework_op_stats", "input_pipeline_analyzer",
-                                    "kernel_stats",       "memory_profile",
-                                    "op_profile",         "overview_page"};
-enum { N_TOOLS = sizeof tools / sizeof *tools };
 static const char *const no_prefetch[] = {"--no-prefetch", NULL};
 
 static const char *any_profile(void) {
@@ -40,14 +37,17 @@ static const char *any_profile(void) {
 static char *all_answers(xpl_client *c, const char *session, const char *host, const char *source) {
     char *all = NULL;
     size_t n = 0;
-    for (size_t i = 0; i < N_TOOLS; i++) {
+    size_t n_tools;
+    const struct xpl_tool *const *const tools = xpl_tools(&n_tools);
+    for (size_t i = 0; i < n_tools; i++) {
         xpl_answer *a = NULL;
         xpl_result r;
-        const int code = ask_tool(c, session, tools[i], host, &a, &r);
-        if (code) fprintf(stderr, "%s: %s\n", tools[i], r.message);
+        if (tools[i]->keeps_no_answer) continue;
+        const int code = ask_tool(c, session, tools[i]->name, host, &a, &r);
+        if (code) fprintf(stderr, "%s: %s\n", tools[i]->name, r.message);
         CHECK_EQ(code, 0);
         if (source && strcmp(xpl_answer_source(a), source) != 0) {
-            fprintf(stderr, "%s came from %s\n", tools[i], xpl_answer_source(a));
+            fprintf(stderr, "%s came from %s\n", tools[i]->name, xpl_answer_source(a));
             FAIL_TEST("source");
         }
         size_t len;
@@ -81,7 +81,9 @@ static void scenario_answers(void) {
     CHECK(strcmp(xpl_sessions_get(s, 0)->state, "stored") == 0);
     xpl_sessions_free(s);
     CHECK_EQ(xpl_client_session(c, "run", &s, NULL), 0);
-    CHECK(xpl_sessions_get(s, 0)->n_tools >= N_TOOLS);
+    size_t n_tools;
+    (void)xpl_tools(&n_tools);
+    CHECK_EQ(xpl_sessions_get(s, 0)->n_tools, n_tools);
     CHECK(strcmp(xpl_sessions_get(s, 0)->hosts[0].name, "vm") == 0);
     xpl_sessions_free(s);
     CHECK(log_has(&d, "tool=overview_page session=run"));
@@ -824,13 +826,23 @@ static uint64_t conversions(const struct daemon_proc *d) {
     return n;
 }
 
+// The names of the tools that are made of OpStats.
+static size_t op_stats_tools(const char **ret, size_t max) {
+    size_t n_tools, n = 0;
+    const struct xpl_tool *const *const tools = xpl_tools(&n_tools);
+    for (size_t i = 0; i < n_tools && n < max; i++)
+        if (tools[i]->needs[0] == &xpl_product_op_stats && !tools[i]->needs[1])
+            ret[n++] = tools[i]->name;
+    return n;
+}
+
 // Different questions at once about one cold session convert each host once, even where nothing
 // can be kept in memory meanwhile.
 static void scenario_storm(void) {
     static const char *const forgetful[] = {
         "--no-prefetch", "--answer-cache", "0", "--workers", "8", NULL};
-    static const char *const about[] = {"framework_op_stats", "input_pipeline_analyzer",
-                                        "kernel_stats", "op_profile", "overview_page"};
+    const char *about[64];
+    const size_t n_about = op_stats_tools(about, 64);
     const char *const *const args[] = {no_prefetch, forgetful};
     for (int round = 0; round < 2; round++) {
         const char *dir = make_dir(), *state = make_dir();
@@ -839,7 +851,7 @@ static void scenario_storm(void) {
         struct daemon_proc d = start_daemon(dir, state, args[round]);
         struct crowd crowd[64];
         for (size_t i = 0; i < 64; i++) {
-            crowd[i] = (struct crowd){.d = &d, .tool = about[i % 5]};
+            crowd[i] = (struct crowd){.d = &d, .tool = about[i % n_about]};
             CHECK_EQ(pthread_create(&crowd[i].thread, NULL, crowd_thread, &crowd[i]), 0);
         }
         for (size_t i = 0; i < 64; i++)

@@ -244,6 +244,27 @@ static bool compare_values(const struct session *s, const struct xpl_tool *t,
     return any;
 }
 
+// The same beside other options of the tool: none, those of `contexts`, and each value of each
+// option that has a few.  `enough`: stops at the first two answers.
+static bool compare_beside_others(const struct session *s, const struct xpl_tool *t,
+                                  const struct xpl_tool_option *o, bool enough,
+                                  const struct values *v) {
+    bool any = compare_values(s, t, NULL, o, v);
+    for (size_t c = 0; c < sizeof contexts / sizeof *contexts && !(any && enough); c++)
+        if (strcmp(contexts[c].tool, t->name) == 0) any |= compare_values(s, t, &contexts[c], o, v);
+    for (size_t i = 0; i < t->n_options && !(any && enough); i++) {
+        const struct xpl_tool_option *const other = &t->options[i];
+        if (other == o || (other->type != XPL_OPTION_CHOICE && other->type != XPL_OPTION_BOOL))
+            continue;
+        const struct values set = values_of(t, other);
+        for (size_t k = 0; k < set.n && !(any && enough); k++) {
+            const struct context c = {t->name, {other->key, set.text[k]}};
+            any |= compare_values(s, t, &c, o, v);
+        }
+    }
+    return any;
+}
+
 static void check_option(const struct xpl_tool *t, size_t index) {
     const struct xpl_tool_option *const o = xpl_tool_option_at(t, index);
     const bool shapes = xpl_tool_option_shapes(t, index);
@@ -254,10 +275,7 @@ static void check_option(const struct xpl_tool *t, size_t index) {
     for (size_t s = 0; s < g_n_sessions; s++) {
         const char *const only = g_sessions[s].only;
         if (only && (!shapes || strcmp(only, t->name) != 0)) continue;
-        any |= compare_values(&g_sessions[s], t, NULL, o, &v);
-        for (size_t c = 0; c < sizeof contexts / sizeof *contexts; c++)
-            if (strcmp(contexts[c].tool, t->name) == 0)
-                any |= compare_values(&g_sessions[s], t, &contexts[c], o, &v);
+        any |= compare_beside_others(&g_sessions[s], t, o, shapes, &v);
         if (any && shapes) break; // one session is enough
     }
     if (any != shapes)

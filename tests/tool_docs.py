@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""What docs/api.md says of tools, against the table of tools.
+
+    tool_docs.py XPLANECTL [--write]    the part between the markers is generated; --write puts it in
+"""
+import json
+import pathlib
+import subprocess
+import sys
+
+PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "api.md"
+BEGIN, END = "<!-- tools: written by tests/tool_docs.py --write -->\n", "<!-- end of tools -->\n"
+HOSTS = {"one": "one at a time", "each": "any", "each_or_all": "any", "all": "any"}
+
+
+def wrapped(words, width=100):
+    """Lines of at most `width` columns."""
+    lines = [""]
+    for w in words:
+        if lines[-1] and len(lines[-1]) + 1 + len(w) > width:
+            lines.append("")
+        lines[-1] += (" " if lines[-1] else "") + w
+    return "\n".join(lines) + "\n"
+
+
+def option_row(tool, o):
+    values = ", ".join(o["values"].split("|"))
+    return f"| {tool} | `{o['key']}` | {values} | {o['default']} | {o['help']} |\n"
+
+
+def generated(table):
+    out = "\n| tool | also called | hosts |\n| --- | --- | --- |\n"
+    for t in table["tools"]:
+        out += f"| {t['name']} | {', '.join(t['aliases'])} | {HOSTS[t['hosts']]} |\n"
+    out += "\n| tool | option | values | default | what |\n| --- | --- | --- | --- | --- |\n"
+    for t in table["tools"]:
+        out += "".join(option_row(t["name"], o) for o in t["options"] if not o["common"])
+    out += "".join(option_row("all", o) for o in table["tools"][0]["options"] if o["common"])
+    served = sorted(t["name"] for t in table["tools"] + table["foreign"] if t["worker_served"])
+    words = "An XProf that has xplaned as its worker gets these from it:".split() + [f"{n}," for n in served[:-1]] + [f"{served[-1]}."]
+    return out + "\n" + wrapped(words) + "\n"
+
+
+def main():
+    program, write = sys.argv[1], "--write" in sys.argv[2:]
+    out = subprocess.run([program, "tools", "--all", "--json"], capture_output=True, check=True, timeout=60).stdout
+    want = generated(json.loads(out))
+    page = PAGE.read_text(encoding="utf-8")
+    if page.count(BEGIN) != 1 or page.count(END) != 1:
+        sys.exit(f"{PAGE}: the markers are missing")
+    before, rest = page.split(BEGIN)
+    got, after = rest.split(END)
+    if write:
+        PAGE.write_text(before + BEGIN + want + END + after, encoding="utf-8")
+    elif got != want:
+        missing = [line for line in want.splitlines() if line not in got.splitlines()]
+        print("\n".join(missing))
+        sys.exit(f"{PAGE} does not say what the table of tools says: run {sys.argv[0]} {program} --write")
+
+
+if __name__ == "__main__":
+    main()
