@@ -38,6 +38,7 @@ stage_static() {
     for part in folders names parameters markdown; do
         check "static: $part" tests/check_structure.py --only "$part"
     done
+    check "static: versions of answers" tests/golden/versions.py
     check "static: headers alone" tests/headers.sh gcc
     check "static: the checks themselves" tests/test_checks.py
 }
