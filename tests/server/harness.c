@@ -34,7 +34,7 @@ static void remove_dirs(void) {
 
 const char *make_dir(void) {
     CHECK(n_dirs < MAX_DIRS);
-    if (n_dirs == 0) CHECK(atexit(remove_dirs) == 0);
+    if (n_dirs == 0) CHECK_EQ(atexit(remove_dirs), 0);
     strcpy(dirs[n_dirs], "/tmp/xplaned-test-XXXXXX");
     CHECK(mkdtemp(dirs[n_dirs]));
     return dirs[n_dirs++];
