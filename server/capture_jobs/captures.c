@@ -16,7 +16,7 @@
 #include "base/cond.h"
 #include "base/log.h"
 #include "server/capture_jobs/plan_copy.h"
-#include "server/capture_jobs/removal.h"
+#include "storage/sessions/removal.h"
 
 enum { LISTED_MS = 2000, PLAN_BYTES = 8 << 20 };
 

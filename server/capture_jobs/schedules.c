@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "rpc/message.h"
 #include "server/capture_jobs/messages.h"
-#include "server/capture_jobs/removal.h"
+#include "storage/sessions/removal.h"
 
 enum {
     MIN_PAUSE_MS = 1000,   // between the end of a capture and the next
@@ -176,15 +176,7 @@ static bool is_too_much(const request_msg *r, uint64_t count, uint64_t bytes, in
 
 // Profiles that somebody added, or is just writing, are not the schedule's to remove.
 static bool has_others(const struct xpl_schedules *all, const char *path, uint64_t n_hosts) {
-    char whole[PATH_MAX];
-    uint64_t n = 0;
-    (void)snprintf(whole, sizeof whole, "%s/%s", all->logdir, path);
-    DIR *const d = opendir(whole);
-    for (const struct dirent *e; d && (e = readdir(d));)
-        n += xpl_format_of_name(xpl_str_from(e->d_name), NULL) != NULL ||
-             xpl_str_ends(xpl_str_from(e->d_name), XPL_STR(".part"));
-    if (d) (void)closedir(d);
-    return n > n_hosts;
+    return xpl_session_count_files(all->logdir, path, xpl_format_match) > n_hosts;
 }
 
 // Removes one of the schedule's sessions, and forgets it unless that has to be tried again.
@@ -197,7 +189,8 @@ static void remove_session(struct xpl_schedules *all, const struct schedule *s,
         has_others(all, path, one->n_hosts)
             ? xpl_error_set(&err, XPL_FAILED_PRECONDITION, __FILE__, __LINE__, UINT64_MAX,
                             "%.120s has profiles of others; it is left alone", path)
-            : xpl_session_remove(all->logdir, path, true, one->dev, one->ino, &err);
+            : xpl_session_remove(all->logdir, path, xpl_format_match, true, one->dev, one->ino,
+                                 &err);
     if (st == XPL_OK)
         xpl_log(XPL_LOG_INFO, "capture", "schedule %" PRIu64 ": an old session was removed",
                 s->row.id);
