@@ -44,7 +44,7 @@ struct schedule {
     int64_t try_ms; // when it is tried next: row.next_ms, or later while its hosts are busy
     enum schedule_state state;
     uint64_t capture_id; // of the capture that runs
-    bool recording;      // continuous: its servers were told to begin
+    bool recording;      // continuous: its servers record
 };
 
 struct xpl_schedules {
@@ -287,7 +287,7 @@ static void stop_done(void *arg, const struct xpl_capture_result *r) {
     (void)r;
 }
 
-// Tells the servers of a continuous schedule that nobody wants their records any more.
+// Stops the recording of a continuous schedule's servers.
 static void stop_recording(struct xpl_schedules *all, const struct schedule *s) {
     struct xpl_capture_plan p = s->plan;
     struct xpl_error err = {0};

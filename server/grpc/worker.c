@@ -288,7 +288,7 @@ static void count(const struct ask *a, xpl_status_t code, const struct xpl_outco
                                            .error = code == XPL_OK ? NULL : error});
 }
 
-// Codes as the worker contract wants them: nothing permanent may look like something to retry.
+// Codes as the worker contract has them: a client must not retry what is permanent.
 static xpl_status_t contract_code(xpl_status_t code) {
     switch ((int)code) {
         case XPL_DATA_LOSS: return XPL_OUT_OF_RANGE;

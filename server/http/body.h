@@ -11,7 +11,7 @@
 
 enum { XPL_HTTP_PLAIN, XPL_HTTP_GZIP, XPL_HTTP_ENCODINGS };
 
-// Which headers a reply has that tell browsers what its page may do.
+// Which security headers a reply has.
 enum xpl_http_policy { XPL_POLICY_XPROF, XPL_POLICY_WEB, XPL_POLICY_API, XPL_N_POLICIES };
 
 struct xpl_http_header {
