@@ -53,7 +53,7 @@ struct xpl_http_body_options {
 // Refers to `bytes`.  NULL when out of memory.  Any thread.
 struct xpl_http_body *xpl_http_body_new(struct xpl_rpc_blob *bytes,
                                         const struct xpl_http_body_options *o);
-// Takes the buffer's bytes.
+// The same of the buffer's bytes, which the body owns then; the buffer is empty.
 struct xpl_http_body *xpl_http_body_from_buf(struct xpl_buf *b,
                                              const struct xpl_http_body_options *o);
 // A response that sends `len` of the blob's bytes, which it refers to.  NULL when out of memory.
