@@ -40,9 +40,6 @@ TOLERATED_CIRCLES = [
      "analysis/opstats/steps/step_events_sparse", "analysis/opstats/steps/step_events_tpu"},
     {"analysis/xplane/event_read", "analysis/xplane/events"},
     {"server/engine/answers", "server/engine/engine", "server/engine/traces_answer"},
-    {"server/http/access", "server/http/api", "server/http/capture", "server/http/files",
-     "server/http/http", "server/http/reply", "server/http/route", "server/http/scan",
-     "server/http/tool", "server/http/xprof"},
     {"storage/store/sqlite/attach", "storage/store/sqlite/evict", "storage/store/sqlite/rows",
      "storage/store/sqlite/store", "storage/store/sqlite/tx"},
     {"storage/store/sqlite/db", "storage/store/sqlite/schema"},
@@ -51,9 +48,7 @@ TOLERATED_CIRCLES = [
 TOLERATED_PRIVATE = {
     ("analysis/grouping/impl.h", "analysis/xplane/event_read.h"),
     ("analysis/opstats/host/read.c", "analysis/xplane/event_read.h"),
-    ("tests/fault/fault_http.c", "server/http/impl.h"),
     ("tests/fuzz/fuzz_hlo.c", "analysis/hlo/impl.h"),
-    ("tests/fuzz/fuzz_http.c", "server/http/impl.h"),
     ("tests/unit/opstats/test_perf_env.c", "analysis/opstats/device/device.h"),
 }
 # Callbacks of libraries, which have the parameters that the library says.
@@ -70,11 +65,7 @@ TOLERATED_MARKDOWN = {
     "analysis/wire/README.md",
     "analysis/xplane/README.md",
     "capture/README.md",
-    "cli/README.md",
-    "client/README.md",
     "proto/README.md",
-    "server/README.md",
-    "server/web/README.md",
     "storage/README.md",
 }
 
