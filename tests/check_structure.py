@@ -39,18 +39,7 @@ FOREIGN_SIGNATURES = {"on_request"}  # MHD_AccessHandlerCallback
 # Number of functions with more than PARAMETER_LIMIT parameters.
 TOLERATED_PARAMETERS = 15
 # Documents with longer lines.
-TOLERATED_MARKDOWN = {
-    "agent/README.md",
-    "analysis/README.md",
-    "analysis/tools/README.md",
-    "capture/README.md",
-    "cli/README.md",
-    "client/README.md",
-    "proto/README.md",
-    "server/README.md",
-    "server/web/README.md",
-    "storage/README.md",
-}
+TOLERATED_MARKDOWN = set()
 
 
 # ---- the tree ----
