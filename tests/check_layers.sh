@@ -61,6 +61,7 @@ allow analysis/products analysis/tools/memory_profile/memory_profile.h \
     analysis/trace/ analysis/opstats/ analysis/hlo/ analysis/grouping/ $xplane
 
 allow storage base/
+deny storage/sessions storage/store/rows.h storage/store/history.h storage/store/files.h
 allow rpc base/ proto/
 allow capture analysis/formats/format.h analysis/wire/ base/ rpc/ proto/
 allow agent analysis/formats/format.h analysis/xplane/writer.h analysis/wire/ base/ rpc/ proto/
@@ -89,6 +90,12 @@ done
 for dir in base analysis rpc capture agent server client cli; do
     if grep -rn '#include <sqlite3' "$dir" --include='*.[ch]' 2>/dev/null; then
         echo "check_layers: only storage/store/sqlite/ includes sqlite3.h" >&2
+        bad=1
+    fi
+done
+for dir in analysis rpc capture agent server client cli; do
+    if includes "$dir" | grep '"storage/store/sqlite/' | grep -v '/hash.h"'; then
+        echo "check_layers: $dir/ must include the store's interface, not its implementation" >&2
         bad=1
     fi
 done

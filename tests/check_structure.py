@@ -37,7 +37,7 @@ TOLERATED_PRIVATE = set()
 # Callbacks of libraries, which have the parameters that the library says.
 FOREIGN_SIGNATURES = {"on_request"}  # MHD_AccessHandlerCallback
 # Number of functions with more than PARAMETER_LIMIT parameters.
-TOLERATED_PARAMETERS = 15
+TOLERATED_PARAMETERS = 4
 # Documents with longer lines.
 TOLERATED_MARKDOWN = set()
 
