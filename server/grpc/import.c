@@ -306,8 +306,10 @@ static void log_import(const char *session, size_t n) {
 static xpl_status_t finish(struct import *m, struct xpl_error *err) {
     XPL_TRY(check_whole(m, err));
     struct xpl_session_writer *s = NULL;
-    const struct xpl_session_writer_options o = {
-        .size = sizeof o, .logdir = m->svc->o.logdir, .name = m->session, .unique = !m->session.len};
+    const struct xpl_session_writer_options o = {.size = sizeof o,
+                                                 .logdir = m->svc->o.logdir,
+                                                 .name = m->session,
+                                                 .unique = !m->session.len};
     struct xpl_profile_writer_file *files = xpl_arena_array(&m->arena, m->n_parts, sizeof *files);
     if (!files) XPL_RETURN_OOM(err, "import");
     XPL_TRY(xpl_session_writer_open(&o, &s, err));
