@@ -99,6 +99,12 @@ for dir in analysis rpc capture agent server client cli; do
         bad=1
     fi
 done
+# Suffixes of profiles stand in the table of formats alone.
+if grep -rnE '"[^"]*\.xplane\.' agent analysis base capture cli client rpc server storage \
+    --include='*.[ch]' | grep -v '^analysis/formats/'; then
+    echo "check_layers: ask analysis/formats/format.h which files are profiles" >&2
+    bad=1
+fi
 # Circles between files, and headers that say they are private.
 "$here/check_structure.py" . --only circles --only includes --only private || bad=1
 exit $bad
