@@ -37,9 +37,6 @@ TOLERATED_CIRCLES = [
     {"server/http/access", "server/http/api", "server/http/capture", "server/http/files",
      "server/http/http", "server/http/reply", "server/http/route", "server/http/scan",
      "server/http/tool", "server/http/xprof"},
-    {"storage/store/sqlite/attach", "storage/store/sqlite/evict", "storage/store/sqlite/rows",
-     "storage/store/sqlite/store", "storage/store/sqlite/tx"},
-    {"storage/store/sqlite/db", "storage/store/sqlite/schema"},
 ]
 # (including file, private header), such as tests of what a private header declares.
 TOLERATED_PRIVATE = {
