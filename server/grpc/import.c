@@ -270,9 +270,7 @@ static xpl_status_t store_all(struct import *m, struct xpl_session_writer *s,
         n += st == XPL_OK;
     }
     while (st != XPL_OK && n > 0) {
-        char name[XPL_PROFILE_WRITER_NAME_SIZE + 16];
-        (void)snprintf(name, sizeof name, "%s" XPL_PROFILE_WRITER_SUFFIX, files[--n].name);
-        (void)unlinkat(xpl_session_writer_get_fd(s), name, 0);
+        xpl_session_writer_remove(s, files[--n].name, XPL_PROFILE_WRITER_SUFFIX);
     }
     return st;
 }
