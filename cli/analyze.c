@@ -106,7 +106,7 @@ static xpl_status_t check_tool(const struct analysis *a, const char *path, struc
                      "%.120s: %s does not work with files of this kind", path, a->tool->name);
 }
 
-// Opens a host and adds it to those that answer, when it was asked for.
+// Opens a host and adds it to those that answer, when it was named.
 static xpl_status_t add_host(struct analysis *a, const struct xpl_input *in,
                              struct xpl_error *err) {
     struct file *const f = &a->files[a->n];
@@ -128,7 +128,7 @@ static xpl_status_t add_host(struct analysis *a, const struct xpl_input *in,
     return XPL_OK;
 }
 
-// Opens the hosts that were asked for; the devices of all decide what cpu_as_device means.
+// Opens the hosts that were named; the devices of all decide what cpu_as_device means.
 static xpl_status_t open_hosts(struct analysis *a, struct xpl_error *err) {
     struct xpl_inputs in;
     const struct xpl_args *const args = a->args;

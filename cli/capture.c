@@ -117,7 +117,7 @@ static void json_hosts(struct xpl_buf *b, const xpl_captured_host *hosts, size_t
 static void on_progress(void *arg, const xpl_capture_status *s) {
     struct watcher *const w = arg;
     for (size_t i = 0; i < s->n_hosts && i < MAX_TARGETS; i++) {
-        // The last word of each host is said with its reason, quiet or not.
+        // How each host ended is shown with its reason, also with --quiet.
         const bool news = !w->states[i] || strcmp(w->states[i], s->hosts[i].state) != 0;
         if (s->over || (news && !w->a->quiet)) show_host(&s->hosts[i], s->over);
         w->states[i] = s->hosts[i].state; // a constant of the library
@@ -152,7 +152,7 @@ static int finish(const struct xpl_args *a, struct watcher *w, int code, const x
 static int run_capture(const struct xpl_args *a, xpl_client *c, xpl_capture_request *q) {
     struct watcher w = {.a = a};
     xpl_result r;
-    // A daemon that does not answer must not keep us: the second signal ends the command.
+    // A daemon may not answer: the second signal ends the command.
     const struct sigaction act = {.sa_handler = on_signal, .sa_flags = c ? (int)SA_RESETHAND : 0};
     xpl_buf_init(&w.json, (size_t)64 << 20);
     (void)sigaction(SIGINT, &act, NULL);

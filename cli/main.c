@@ -1,4 +1,4 @@
-// xplanectl: asks a daemon, or analyses files by itself.
+// xplanectl: calls a daemon, or analyses files by itself.
 #include <stdio.h>
 #include <string.h>
 

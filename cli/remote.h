@@ -1,4 +1,4 @@
-// What the commands that ask a daemon share.
+// What the commands that call a daemon share.
 #ifndef XPL_CLI_REMOTE_H_
 #define XPL_CLI_REMOTE_H_
 

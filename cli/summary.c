@@ -185,10 +185,10 @@ static void print_memory(const struct xpl_args *a, xpl_client *c, const xpl_sess
     title("Memory");
     struct xpl_table *t = xpl_table_new(columns, 7);
     for (size_t i = 0; i < s->n_hosts; i++) {
-        bool wanted = a->n_hosts == 0;
+        bool named = a->n_hosts == 0;
         for (size_t h = 0; h < a->n_hosts; h++)
-            wanted = wanted || strcmp(a->hosts[h], s->hosts[i].name) == 0;
-        if (wanted) memory_of_host(a, c, s->name, s->hosts[i].name, t);
+            named = named || strcmp(a->hosts[h], s->hosts[i].name) == 0;
+        if (named) memory_of_host(a, c, s->name, s->hosts[i].name, t);
     }
     print_or_say(t, "no allocations in this profile");
 }

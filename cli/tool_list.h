@@ -1,4 +1,4 @@
-// The tools of this build, by their table: no daemon is asked.
+// The tools of this build, by their table: without a daemon.
 #ifndef XPL_CLI_TOOL_LIST_H_
 #define XPL_CLI_TOOL_LIST_H_
 

@@ -119,7 +119,8 @@ static xpl_captured_host *hosts_of(struct xpl_arena *arena, host_msg *const *in,
     return h;
 }
 
-static xpl_status_t tell(const xpl_capture_request *r, xpl_bytes_t message, struct xpl_error *err) {
+static xpl_status_t report_progress(const xpl_capture_request *r, xpl_bytes_t message,
+                                    struct xpl_error *err) {
     struct xpl_arena arena;
     xpl_arena_init(&arena, MAX_MESSAGE);
     ProtobufCMessage *msg = NULL;
@@ -148,7 +149,7 @@ static xpl_status_t follow(struct xpl_rpc_stream *stream, const xpl_capture_requ
         st = xpl_rpc_stream_next(stream, &msg, &more, err);
         *ret_retry_ms = msg.details.retry_ms;
         if (st != XPL_OK || !more) break;
-        st = tell(r, msg.bytes, err);
+        st = report_progress(r, msg.bytes, err);
         if (st == XPL_OK && r->cancelled && r->cancelled(r->arg))
             st = xpl_error_set(err, XPL_CANCELLED, __FILE__, __LINE__, UINT64_MAX, "cancelled");
         if (st != XPL_OK) break;
@@ -290,9 +291,9 @@ static bool take_schedules(xpl_captures *l, const Xplaned__V1__ListSchedulesResp
 }
 
 // Calls and decodes into the list's arena.
-static xpl_status_t ask(xpl_client *c, xpl_captures *l, const char *path, const ProtobufCMessage *q,
-                        const ProtobufCMessageDescriptor *type, ProtobufCMessage **ret,
-                        xpl_result *result) {
+static xpl_status_t fetch_list(xpl_client *c, xpl_captures *l, const char *path,
+                               const ProtobufCMessage *q, const ProtobufCMessageDescriptor *type,
+                               ProtobufCMessage **ret, xpl_result *result) {
     struct xpl_rpc_reply reply = {0};
     struct xpl_error err = {0};
     xpl_status_t st = xpl_client_call(c, path, q, &reply, result);
@@ -315,13 +316,13 @@ int xpl_client_captures(xpl_client *c, unsigned limit, xpl_captures **ret, xpl_r
     xplaned__v1__list_captures_request__init(&q);
     xplaned__v1__list_schedules_request__init(&qs);
     q.limit = limit;
-    xpl_status_t st = ask(c, l, "/xplaned.v1.CaptureService/ListCaptures", &q.base,
-                          &xplaned__v1__list_captures_response__descriptor, &m, result);
+    xpl_status_t st = fetch_list(c, l, "/xplaned.v1.CaptureService/ListCaptures", &q.base,
+                                 &xplaned__v1__list_captures_response__descriptor, &m, result);
     if (st == XPL_OK && !take_captures(l, (const Xplaned__V1__ListCapturesResponse *)m))
         st = (xpl_status_t)xpl_client_result(result, XPL_RESOURCE_EXHAUSTED, NULL, 0);
     if (st == XPL_OK)
-        st = ask(c, l, "/xplaned.v1.CaptureService/ListSchedules", &qs.base,
-                 &xplaned__v1__list_schedules_response__descriptor, &m, result);
+        st = fetch_list(c, l, "/xplaned.v1.CaptureService/ListSchedules", &qs.base,
+                        &xplaned__v1__list_schedules_response__descriptor, &m, result);
     if (st == XPL_OK && !take_schedules(l, (const Xplaned__V1__ListSchedulesResponse *)m))
         st = (xpl_status_t)xpl_client_result(result, XPL_RESOURCE_EXHAUSTED, NULL, 0);
     if (st == XPL_OK)

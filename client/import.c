@@ -57,7 +57,7 @@ static xpl_status_t fail_file(const char *path, struct xpl_error *err) {
     XPL_RETURN_ERROR(err, code, "%.160s: %s", path, strerror(errno));
 }
 
-// Opens the file and takes its size and checksum.
+// Opens the file and computes its size and checksum.
 static xpl_status_t open_file(struct upload *u, size_t i, struct xpl_error *err) {
     const xpl_import_file *const from = &u->r.files[i];
     struct file *const f = &u->files[i];
@@ -80,7 +80,7 @@ static xpl_status_t open_file(struct upload *u, size_t i, struct xpl_error *err)
 
 // ---- messages ----
 
-// False: the call is over, and receiving tells why.
+// False: the call is over, and the next receive says why.
 static bool send_message(struct upload *u, const request_msg *m) {
     struct xpl_buf b;
     xpl_buf_init(&b, (size_t)1 << 20);
@@ -143,7 +143,7 @@ static xpl_status_t send_from(struct upload *u, struct file *f, uint64_t at,
             st = xpl_error_set(err, XPL_ABORTED, __FILE__, __LINE__, UINT64_MAX,
                                "%.100s: the file became shorter while it was read", f->name);
         else if (!send_data(u, &b, (xpl_bytes_t){u->chunk, (size_t)n}))
-            break; // the next receive tells why
+            break; // the next receive says why
         else {
             at += (uint64_t)n;
             u->sent += (uint64_t)n;

@@ -57,9 +57,9 @@ static bool read_warnings(xpl_answer *a) {
     return a->warnings != NULL;
 }
 
-// Takes one message of the stream in: the first is kept, the data of all is joined.
-static xpl_status_t take(xpl_answer *a, struct xpl_buf *data, xpl_bytes_t message,
-                         struct xpl_error *err) {
+// Adds one message of a stream to the answer: the first one's fields, the data of all.
+static xpl_status_t add_message(xpl_answer *a, struct xpl_buf *data, xpl_bytes_t message,
+                                struct xpl_error *err) {
     struct xpl_arena chunk;
     xpl_arena_init(&chunk, (size_t)64 << 20);
     struct xpl_arena *const arena = a->head ? &chunk : &a->arena;
@@ -89,7 +89,7 @@ static xpl_status_t receive(struct xpl_rpc_stream *stream, xpl_answer *a, int64_
         st = xpl_rpc_stream_next(stream, &msg, &more, err);
         *ret_retry_ms = msg.details.retry_ms;
         if (st != XPL_OK || !more) break;
-        st = take(a, &data, msg.bytes, err);
+        st = add_message(a, &data, msg.bytes, err);
         if (st != XPL_OK) break;
     }
     xpl_rpc_reply_fini(&msg);
@@ -193,7 +193,7 @@ int xpl_client_op_stats(xpl_client *c, const xpl_tool_request *given, xpl_answer
         const struct xpl_rpc_call_options o = {.size = sizeof o, .timeout_ms = c->timeout_ms};
         st = xpl_rpc_unary(c->channel, "/xplaned.v1.AnalysisService/GetOpStats",
                            (xpl_bytes_t){b.p, b.n}, &o, &reply, &err);
-        if (st == XPL_OK) st = take(a, &data, reply.bytes, &err);
+        if (st == XPL_OK) st = add_message(a, &data, reply.bytes, &err);
         if (st == XPL_OK) a->data = xpl_buf_take(&data, &a->len);
         if (st == XPL_OK && (!a->data || !read_warnings(a))) st = XPL_RESOURCE_EXHAUSTED;
     }

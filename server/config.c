@@ -71,7 +71,7 @@ static const struct setting settings[] = {
     {"insecure", FLAG, 0, AT(insecure), "false", 0, 0, NULL,
      "allow a listener that is not loopback without TLS"},
     {"prefetch", FLAG, RELOADABLE, AT(prefetch), "true", 0, 0, NULL,
-     "convert new sessions ahead of the first question when idle"},
+     "convert new sessions ahead of the first request when idle"},
     {"capture", FLAG, 0, AT(capture), "true", 0, 0, NULL,
      "capture profiles for clients, and run schedules"},
     {"allow-delete", FLAG, 0, AT(allow_delete), "false", 0, 0, NULL, "let clients delete sessions"},
@@ -94,11 +94,11 @@ static const struct setting settings[] = {
     {"grace", TIME, RELOADABLE, AT(grace_ms), "10s", 0, DAY_MS, "TIME",
      "how long running requests may go on after SIGTERM"},
     {"scan-interval", TIME, 0, AT(scan_interval_ms), "1s", 50, DAY_MS, "TIME",
-     "how often files are checked for changes that no notification told of"},
+     "how often files are checked for changes without a notification"},
 };
 enum { N_SETTINGS = sizeof settings / sizeof *settings };
 
-static char *copy(const char *z, size_t n) {
+static char *copy_text(const char *z, size_t n) {
     char *p = xpl_sys_alloc(n + 1);
     if (!p) return NULL;
     memcpy(p, z, n);
@@ -151,9 +151,9 @@ static bool parse_flag(const char *z, bool *ret) {
     return false;
 }
 
-static xpl_status_t assign(struct xpl_config *c, const struct setting *s, const char *value,
-                           size_t len, const char *where, struct xpl_error *err) {
-    char *z = copy(value, len);
+static xpl_status_t set_value(struct xpl_config *c, const struct setting *s, const char *value,
+                              size_t len, const char *where, struct xpl_error *err) {
+    char *z = copy_text(value, len);
     if (!z) XPL_RETURN_OOM(err, "settings");
     void *const field = (char *)c + s->offset;
     bool ok = true;
@@ -174,7 +174,7 @@ static xpl_status_t assign(struct xpl_config *c, const struct setting *s, const 
                                        : "a number within its bounds");
 }
 
-static const struct setting *find(const char *name, size_t len) {
+static const struct setting *find_setting(const char *name, size_t len) {
     for (size_t i = 0; i < N_SETTINGS; i++)
         if (strlen(settings[i].name) == len && memcmp(settings[i].name, name, len) == 0)
             return &settings[i];
@@ -198,11 +198,11 @@ static xpl_status_t read_line(struct xpl_config *c, xpl_str_t line, const char *
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s: expected `key = value`", where);
     const xpl_str_t key = trim(xpl_str_sub(line, 0, eq));
     const xpl_str_t value = trim(xpl_str_sub(line, eq + 1, SIZE_MAX));
-    const struct setting *s = find(key.ptr, key.len);
+    const struct setting *s = find_setting(key.ptr, key.len);
     if (!s || s->offset == AT(config))
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s: unknown setting \"%.*s\"", where,
                          XPL_STR_FMT(key));
-    return assign(c, s, value.ptr, value.len, where, err);
+    return set_value(c, s, value.ptr, value.len, where, err);
 }
 
 static xpl_status_t read_file(struct xpl_config *c, const char *path, bool required,
@@ -237,7 +237,7 @@ static xpl_status_t read_environment(struct xpl_config *c, struct xpl_error *err
             name[n++] = (char)(*p == '-' ? '_' : toupper((unsigned char)*p));
         name[n] = 0;
         const char *const v = getenv(name);
-        if (v) XPL_TRY(assign(c, &settings[i], v, strlen(v), name, err));
+        if (v) XPL_TRY(set_value(c, &settings[i], v, strlen(v), name, err));
     }
     return XPL_OK;
 }
@@ -250,18 +250,18 @@ static xpl_status_t read_flag(struct xpl_config *c, int argc, char **argv, int *
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "unexpected argument \"%s\"", arg);
     const char *const name = arg + 2, *const eq = strchr(name, '=');
     const size_t len = eq ? (size_t)(eq - name) : strlen(name);
-    const struct setting *s = find(name, len);
-    if (!s && !eq && strncmp(name, "no-", 3) == 0 && (s = find(name + 3, len - 3)) != NULL)
-        return s->type == FLAG ? assign(c, s, "false", 5, arg, err)
+    const struct setting *s = find_setting(name, len);
+    if (!s && !eq && strncmp(name, "no-", 3) == 0 && (s = find_setting(name + 3, len - 3)) != NULL)
+        return s->type == FLAG ? set_value(c, s, "false", 5, arg, err)
                                : xpl_error_set(err, XPL_INVALID_ARGUMENT, __FILE__, __LINE__,
                                                UINT64_MAX, "%s is no switch", arg);
     if (!s) XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "unknown option \"%s\"", arg);
-    if (eq) return assign(c, s, eq + 1, strlen(eq + 1), arg, err);
-    if (s->type == FLAG) return assign(c, s, "true", 4, arg, err);
+    if (eq) return set_value(c, s, eq + 1, strlen(eq + 1), arg, err);
+    if (s->type == FLAG) return set_value(c, s, "true", 4, arg, err);
     if (*at >= argc)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "option \"%s\" needs a value", arg);
     const char *const v = argv[(*at)++];
-    return assign(c, s, v, strlen(v), arg, err);
+    return set_value(c, s, v, strlen(v), arg, err);
 }
 
 static const char *config_path(int argc, char **argv, bool *required) {
@@ -274,10 +274,11 @@ static const char *config_path(int argc, char **argv, bool *required) {
     return path ? path : "/etc/xplaned/xplaned.conf";
 }
 
-static xpl_status_t load(int argc, char **argv, struct xpl_config *c, struct xpl_error *err) {
+static xpl_status_t load_settings(int argc, char **argv, struct xpl_config *c,
+                                  struct xpl_error *err) {
     for (size_t i = 0; i < N_SETTINGS; i++)
-        XPL_TRY(assign(c, &settings[i], settings[i].fallback, strlen(settings[i].fallback),
-                       "default", err));
+        XPL_TRY(set_value(c, &settings[i], settings[i].fallback, strlen(settings[i].fallback),
+                          "default", err));
     bool required;
     const char *const path = config_path(argc, argv, &required);
     XPL_TRY(read_file(c, path, required, err));
@@ -330,14 +331,14 @@ enum xpl_config_result xpl_config_load(int argc, char **argv, struct xpl_config 
         }
     }
     struct xpl_error err = {0};
-    if (load(argc, argv, ret, &err) == XPL_OK) return XPL_CONFIG_RUN;
+    if (load_settings(argc, argv, ret, &err) == XPL_OK) return XPL_CONFIG_RUN;
     (void)fprintf(stderr, "xplaned: %s\nTry: xplaned --help\n", err.msg);
     return XPL_CONFIG_USAGE;
 }
 
 xpl_status_t xpl_config_reload(struct xpl_config *c, int argc, char **argv, struct xpl_error *err) {
     struct xpl_config next = {0};
-    const xpl_status_t st = load(argc, argv, &next, err);
+    const xpl_status_t st = load_settings(argc, argv, &next, err);
     for (size_t i = 0; st == XPL_OK && i < N_SETTINGS; i++) {
         const struct setting *s = &settings[i];
         if (!(s->flags & RELOADABLE)) continue;

@@ -265,7 +265,7 @@ int xpl_daemon_run(struct xpl_config *config, int argc, char **argv) {
         xpl_log(XPL_LOG_ERROR, "daemon", "cannot start: %s", err.msg);
         if (p.d.loop) {
             stop_components(&p);
-            xpl_daemon_cancel_calls(&p.d); // nobody was told that the daemon is ready
+            xpl_daemon_cancel_calls(&p.d); // the daemon was not ready yet
             (void)uv_run(xpl_loop_uv(p.d.loop), UV_RUN_DEFAULT);
         }
     }

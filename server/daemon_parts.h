@@ -87,7 +87,8 @@ void xpl_daemon_apply_settings(struct xpl_daemon *d);
 extern const struct xpl_component xpl_sessions_component, xpl_history_component,
     xpl_captures_component, xpl_imports_component, xpl_queue_component, xpl_grpc_component,
     xpl_worker_component, xpl_http_component;
-// Watches and captures: calls that end only when told to, which is before servers wait for theirs.
+// Watches and captures: calls without an end of their own.  They are ended before servers wait for
+// their calls.
 extern const struct xpl_component xpl_long_calls_component;
 // Reads certificates and token again.
 xpl_status_t xpl_daemon_reload_credentials(struct xpl_daemon *d, struct xpl_error *err)

@@ -6,8 +6,8 @@
 
 #include "base/arena.h"
 
-struct letter {
-    struct letter *next;
+struct post {
+    struct post *next;
     void (*fn)(void *);
     void *arg;
 };
@@ -16,21 +16,21 @@ struct xpl_loop {
     uv_loop_t uv;
     uv_async_t wake;
     pthread_mutex_t mu;
-    struct letter *head, **tail; // under the mutex
-    struct letter *batch;        // those being delivered, on the loop's thread
+    struct post *head, **tail; // under the mutex
+    struct post *batch;        // those that run now, on the loop's thread
     bool closed;
 };
 
 static void run_batch(struct xpl_loop *l) {
     while (l->batch) {
-        struct letter *const it = l->batch;
+        struct post *const it = l->batch;
         l->batch = it->next;
         it->fn(it->arg);
         xpl_sys_free(it);
     }
 }
 
-static void deliver(uv_async_t *h) {
+static void on_wake(uv_async_t *h) {
     struct xpl_loop *l = h->data;
     run_batch(l); // the rest of it, when one of its posts closes the loop: in order all the same
     pthread_mutex_lock(&l->mu); // uv_async_send coalesces: take everything there is
@@ -48,7 +48,7 @@ struct xpl_loop *xpl_loop_new(void) {
         xpl_sys_free(l);
         return NULL;
     }
-    if (uv_async_init(&l->uv, &l->wake, deliver) != 0) {
+    if (uv_async_init(&l->uv, &l->wake, on_wake) != 0) {
         uv_loop_close(&l->uv);
         xpl_sys_free(l);
         return NULL;
@@ -63,9 +63,9 @@ uv_loop_t *xpl_loop_uv(struct xpl_loop *l) {
 }
 
 bool xpl_loop_post(struct xpl_loop *l, void (*fn)(void *arg), void *arg) {
-    struct letter *it = xpl_sys_alloc(sizeof *it);
+    struct post *it = xpl_sys_alloc(sizeof *it);
     if (!it) return false;
-    *it = (struct letter){.fn = fn, .arg = arg};
+    *it = (struct post){.fn = fn, .arg = arg};
     pthread_mutex_lock(&l->mu);
     const bool open = !l->closed;
     if (open) {
@@ -82,7 +82,7 @@ void xpl_loop_close(struct xpl_loop *l) {
     pthread_mutex_lock(&l->mu);
     l->closed = true;
     pthread_mutex_unlock(&l->mu);
-    deliver(&l->wake);
+    on_wake(&l->wake);
     uv_close((uv_handle_t *)&l->wake, NULL);
 }
 

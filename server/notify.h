@@ -1,4 +1,4 @@
-// Tells systemd what the daemon is doing (sd_notify's protocol, without its library).
+// Reports to systemd what the daemon is doing (sd_notify's protocol, without its library).
 #ifndef XPL_SERVER_NOTIFY_H_
 #define XPL_SERVER_NOTIFY_H_
 

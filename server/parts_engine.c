@@ -108,16 +108,28 @@ const struct xpl_component xpl_writer_component = {
 
 // ---- workers and engine ----
 
+static bool pool_is_busy(void *pool) {
+    return xpl_pool_get_state(pool).idle_since_ns == 0;
+}
+
 static xpl_status_t start_workers(struct xpl_daemon *d, struct xpl_error *err) {
     const struct xpl_config *const c = d->config;
     d->metrics = xpl_metrics_new();
     d->pool = xpl_pool_new((unsigned)c->workers, (size_t)c->max_concurrent_requests);
     if (!d->metrics || !d->pool) XPL_RETURN_OOM(err, "workers");
+    xpl_store_writer_set_busy(d->writer, pool_is_busy, d->pool);
     return XPL_OK;
 }
 
-static void free_workers(struct xpl_daemon *d) {
+// Joins the workers.
+static void free_pool(struct xpl_daemon *d) {
+    xpl_store_writer_set_busy(d->writer, NULL, NULL);
     xpl_pool_free(d->pool);
+    d->pool = NULL;
+}
+
+static void free_workers(struct xpl_daemon *d) {
+    free_pool(d);
     xpl_metrics_free(d->metrics);
 }
 
@@ -130,10 +142,6 @@ static struct xpl_engine_options engine_options(const struct xpl_config *c) {
                                        .request_timeout_ns = c->request_timeout_ms * 1000000u};
 }
 
-static bool pool_is_busy(void *pool) {
-    return xpl_pool_get_state(pool).idle_since_ns == 0;
-}
-
 static xpl_status_t start_engine(struct xpl_daemon *d, struct xpl_error *err) {
     const struct xpl_engine_options o = engine_options(d->config);
     const struct xpl_engine_parts parts = {.catalogue = d->catalogue,
@@ -143,10 +151,8 @@ static xpl_status_t start_engine(struct xpl_daemon *d, struct xpl_error *err) {
                                            .writer = d->writer,
                                            .cache = d->cache,
                                            .files = d->index_files};
-    d->engine = xpl_engine_new(&parts, &o);
-    if (!d->engine) XPL_RETURN_OOM(err, "engine");
-    xpl_store_writer_set_busy(d->writer, pool_is_busy, d->pool);
-    return XPL_OK;
+    if ((d->engine = xpl_engine_new(&parts, &o))) return XPL_OK;
+    XPL_RETURN_OOM(err, "engine");
 }
 
 static void free_engine(struct xpl_daemon *d) {
@@ -158,9 +164,7 @@ const struct xpl_component xpl_engine_component = {
 
 static void end_threads(struct xpl_daemon *d) {
     xpl_capture_jobs_join(d->captures);
-    if (d->writer) xpl_store_writer_set_busy(d->writer, NULL, NULL);
-    xpl_pool_free(d->pool);
-    d->pool = NULL;
+    free_pool(d);
 }
 
 const struct xpl_component xpl_threads_component = {.name = "threads", .free = end_threads};

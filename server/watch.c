@@ -10,20 +10,20 @@
 
 // Scans take at most one part in MAX_SHARE of the time; directories beyond MAX_WATCHES are only
 // polled.
-enum { MAX_SHARE = 20, MAX_WATCHES = 4096, SETTLE_MS = 50 };
+enum { MAX_SHARE = 20, MAX_WATCHES = 4096, BURST_MS = 50 };
 
 struct dir { // one watched directory
     uv_fs_event_t handle;
     struct xpl_watch *watch;
     struct dir *next;
-    bool wanted, marked; // marked: the next scan looks at it already
+    bool listed, marked; // in the newest snapshot; the next scan includes it
     char path[];         // relative to LOGDIR
 };
 
 struct xpl_watch {
     struct xpl_loop *loop;
     struct xpl_catalogue *catalogue;
-    struct xpl_snapshot *snapshot; // the newest one told of
+    struct xpl_snapshot *snapshot; // the newest one that `changed` got
     uint64_t interval_ms;
     void (*changed)(void *, struct xpl_snapshot *, struct xpl_snapshot *);
     void *arg;
@@ -31,7 +31,7 @@ struct xpl_watch {
     uv_work_t work;
     struct dir *dirs;
     unsigned n_dirs, open_handles;
-    // dirty: something was marked since the last scan began; scan_all: it looks at everything
+    // dirty: something was marked since the last scan began; scan_all: the scan is of everything
     bool scanning, dirty, closing, scan_all, scan_changed;
     struct xpl_error scan_err;
     char last_error[sizeof(((struct xpl_error *)0)->msg)];
@@ -65,12 +65,12 @@ static void on_timer(uv_timer_t *t) {
 }
 
 // Sets the timer for the next scan: of everything when that is due, sooner of what was marked.
-static void plan(struct xpl_watch *w) {
+static void plan_scan(struct xpl_watch *w) {
     const uint64_t now = uv_now(xpl_loop_uv(w->loop));
     uint64_t at = w->all_due_ms;
-    // Writers come in bursts: look a moment later, once.
-    const uint64_t settled = now + SETTLE_MS,
-                   soon = settled > w->rest_until_ms ? settled : w->rest_until_ms;
+    // Writers come in bursts: one scan, a moment later.
+    const uint64_t after_burst = now + BURST_MS,
+                   soon = after_burst > w->rest_until_ms ? after_burst : w->rest_until_ms;
     if (w->dirty && soon < at) at = soon;
     uv_timer_start(&w->timer, on_timer, at > now ? at - now : 0, 0);
 }
@@ -87,7 +87,7 @@ static void on_event(uv_fs_event_t *h, const char *name, int events, int status)
     // A writer that never rests must not put the scan off for ever: only the first event plans it.
     if (!w->dirty && !w->scanning) {
         w->dirty = true;
-        plan(w);
+        plan_scan(w);
     }
     w->dirty = true;
 }
@@ -120,7 +120,7 @@ static void add_dir(struct xpl_watch *w, const char *base, xpl_str_t path) {
     if (!d) return;
     memset(d, 0, sizeof *d);
     d->watch = w;
-    d->wanted = true;
+    d->listed = true;
     memcpy(d->path, path.ptr, path.len);
     d->path[path.len] = 0;
     if (uv_fs_event_init(xpl_loop_uv(w->loop), &d->handle) != 0) {
@@ -140,24 +140,24 @@ static void add_dir(struct xpl_watch *w, const char *base, xpl_str_t path) {
 }
 
 // Watches the directories of the snapshot, and only those.
-static void follow(struct xpl_watch *w, const struct xpl_snapshot *s) {
+static void watch_dirs(struct xpl_watch *w, const struct xpl_snapshot *s) {
     struct dir **known = sorted_dirs(w);
-    if (!known) return; // what is not watched is polled
+    if (!known) return; // directories that are not watched are polled
     const size_t n_known = w->n_dirs;
     for (struct dir *d = w->dirs; d; d = d->next)
-        d->wanted = false;
+        d->listed = false;
     for (size_t i = 0; i < s->n_dirs; i++) {
         struct dir **const d =
             bsearch(s->dirs[i].path.ptr, known, n_known, sizeof(struct dir *), path_order);
         if (d)
-            (*d)->wanted = true;
+            (*d)->listed = true;
         else if (w->n_dirs < MAX_WATCHES)
             add_dir(w, s->base.ptr, s->dirs[i].path);
     }
     xpl_sys_free(known);
     for (struct dir **at = &w->dirs; *at;) {
         struct dir *const d = *at;
-        if (d->wanted) {
+        if (d->listed) {
             at = &d->next;
             continue;
         }
@@ -167,10 +167,10 @@ static void follow(struct xpl_watch *w, const struct xpl_snapshot *s) {
     }
 }
 
-static void publish(struct xpl_watch *w) {
+static void publish_snapshot(struct xpl_watch *w) {
     struct xpl_snapshot *before = w->snapshot;
     w->snapshot = xpl_catalogue_get(w->catalogue);
-    follow(w, w->snapshot);
+    watch_dirs(w, w->snapshot);
     w->changed(w->arg, before ? before : w->snapshot, w->snapshot);
     xpl_snapshot_unref(before);
 }
@@ -179,7 +179,7 @@ static void scan_work(uv_work_t *work) {
     struct xpl_watch *w = work->data;
     w->scan_err = (struct xpl_error){0};
     w->scan_changed = false;
-    // What the result says is looked at on the loop's thread.
+    // scan_done handles the result, on the loop's thread.
     const xpl_status_t st = xpl_catalogue_scan(
         w->catalogue, w->scan_all ? XPL_SCAN_ALL : XPL_SCAN_MARKED, &w->scan_changed, &w->scan_err);
     (void)st;
@@ -196,14 +196,14 @@ static void scan_done(uv_work_t *work, int status) {
     if (w->scan_err.code && strcmp(w->last_error, w->scan_err.msg) != 0)
         xpl_log(XPL_LOG_WARN, "catalogue", "%s", w->scan_err.msg);
     memcpy(w->last_error, w->scan_err.msg, sizeof w->last_error);
-    if (w->scan_changed) publish(w);
+    if (w->scan_changed) publish_snapshot(w);
     const uint64_t now = uv_now(xpl_loop_uv(w->loop));
     const uint64_t rest = (now - w->scan_began_ms) * MAX_SHARE;
     if (w->scan_all)
         w->all_due_ms = now + (rest > w->interval_ms ? rest : w->interval_ms);
     else
         w->rest_until_ms = now + rest;
-    plan(w);
+    plan_scan(w);
 }
 
 static void start_scan(struct xpl_watch *w) {
@@ -235,9 +235,9 @@ xpl_watch_new(struct xpl_loop *loop, struct xpl_catalogue *catalogue, uint64_t i
     uv_timer_init(xpl_loop_uv(loop), &w->timer);
     w->timer.data = w;
     w->open_handles = 1;
-    publish(w);
+    publish_snapshot(w);
     w->all_due_ms = uv_now(xpl_loop_uv(loop)) + interval_ms;
-    plan(w);
+    plan_scan(w);
     return w;
 }
 

@@ -1,4 +1,4 @@
-// Keeps the catalogue fresh: directory notifications, and a timer for what no notification tells.
+// Keeps the catalogue up to date: directory notifications, and a timer for what has none.
 // All functions on the loop's thread.
 #ifndef XPL_SERVER_WATCH_H_
 #define XPL_SERVER_WATCH_H_
@@ -14,7 +14,7 @@ struct xpl_watch *
 xpl_watch_new(struct xpl_loop *loop, struct xpl_catalogue *catalogue, uint64_t interval_ms,
               void (*changed)(void *arg, struct xpl_snapshot *before, struct xpl_snapshot *after),
               void *arg);
-// A file came to `path` below LOGDIR just now: looks at it and at the directories above it without
+// A file came to `path` below LOGDIR just now: scans it and the directories above it without
 // waiting for notifications.
 void xpl_watch_scan(struct xpl_watch *w, const char *path);
 // Closes the handles; memory goes when the last of them is closed.

@@ -61,6 +61,7 @@ allow analysis/products analysis/tools/memory_profile/memory_profile.h \
     analysis/trace/ analysis/opstats/ analysis/hlo/ analysis/grouping/ $xplane
 
 allow storage base/
+deny storage/sessions storage/store/rows.h storage/store/history.h storage/store/files.h
 allow rpc base/ proto/
 allow capture analysis/formats/format.h analysis/wire/ base/ rpc/ proto/
 allow agent analysis/formats/format.h analysis/xplane/writer.h analysis/wire/ base/ rpc/ proto/
@@ -92,6 +93,18 @@ for dir in base analysis rpc capture agent server client cli; do
         bad=1
     fi
 done
+for dir in analysis rpc capture agent server client cli; do
+    if includes "$dir" | grep '"storage/store/sqlite/' | grep -v '/hash.h"'; then
+        echo "check_layers: $dir/ must include the store's interface, not its implementation" >&2
+        bad=1
+    fi
+done
+# Suffixes of profiles stand in the table of formats alone.
+if grep -rnE '"[^"]*\.xplane\.' agent analysis base capture cli client rpc server storage \
+    --include='*.[ch]' | grep -v '^analysis/formats/'; then
+    echo "check_layers: ask analysis/formats/format.h which files are profiles" >&2
+    bad=1
+fi
 # Circles between files, and headers that say they are private.
 "$here/check_structure.py" . --only circles --only includes --only private || bad=1
 exit $bad

@@ -58,6 +58,11 @@ fuzz() {
     tests/fuzz/run.sh "$build/fuzz" "$1" | tee "$build/fuzz.log"
     collect "$build/fuzz.log" fuzz 's/^(passed|failed) fuzz: /&/p'
 }
+# analyzers [--deep]: over the sources of the build gcc.
+analyzers() {
+    tests/analyze.py "$build/gcc" "$@" | tee "$build/analyzers.log"
+    collect "$build/analyzers.log" analyzers 's/^(passed|failed) analyzers: /&/p'
+}
 # run_all PREFIX NAME...: calls PREFIX_NAME for each, and measures it.
 run_all() {
     local prefix=$1 name began

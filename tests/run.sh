@@ -1,24 +1,25 @@
 #!/bin/bash
 # Sets up, builds and runs the tests.  Usage: tests/run.sh [STAGE...]
-#   static   formatting, layers, circles, names, sizes of folders, headers, documents
-#   gcc      gcc, -Werror, allocation faults on, every suite
-#   asan     clang, AddressSanitizer and UndefinedBehaviorSanitizer, every suite
-#   tsan     gcc, ThreadSanitizer: server and storage
-#   release  release build with LTO: install, run what was installed, exported symbols
-#   roots    each package set by itself in a root with nothing else: the README's first command,
-#            the installed programs, the static stage (needs root and mmdebstrap)
-#   fuzz     libFuzzer with AddressSanitizer on every parser, 60 s in all
-#   parity   the real XProf (PyPI) on the profiles of tests/data, its aggregator, Python stubs,
-#            and a short differential run
-#   capture  real profiler servers (JAX, PyPI), captured: sessions, outcomes, XProf's answers on them
-#   browser  our pages and XProf's interface in chromium; screenshots in build/browser
+#   static     formatting, layers, circles, names, sizes of folders, headers, documents
+#   gcc        gcc, -Werror, allocation faults on, every suite
+#   analyzers  clang-tidy and gcc's -fanalyzer
+#   asan       clang, AddressSanitizer and UndefinedBehaviorSanitizer, every suite
+#   tsan       gcc, ThreadSanitizer: server and storage
+#   release    release build with LTO: install, run what was installed, exported symbols
+#   roots      each package set by itself in a root with nothing else: the README's first command,
+#              the installed programs, the static stage (needs root and mmdebstrap)
+#   fuzz       libFuzzer with AddressSanitizer on every parser, 60 s in all
+#   parity     the real XProf (PyPI) on the profiles of tests/data, its aggregator, Python stubs,
+#              and a short differential run
+#   capture    real profiler servers (JAX, PyPI), captured: sessions, outcomes, XProf's answers
+#   browser    our pages and XProf's interface in chromium; screenshots in build/browser
 # Without a STAGE: all of them, in this order.  Builds go below build/, or $XPL_BUILD.  Ends with
 # the time of each stage; the last line is "N passed, N failed, N skipped".
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . tests/results.sh
 stages=("$@")
-[ ${#stages[@]} -gt 0 ] || stages=(static gcc asan tsan release roots fuzz parity capture browser)
+[ ${#stages[@]} -gt 0 ] || stages=(static gcc analyzers asan tsan release roots fuzz parity capture browser)
 # suites STAGE DIR MESON_TEST_ARG...: builds, runs, and takes every test's result over.
 suites() {
     local stage=$1 dir=$build/$2
@@ -37,11 +38,17 @@ stage_static() {
     for part in folders names parameters markdown; do
         check "static: $part" tests/check_structure.py --only "$part"
     done
+    check "static: versions of answers" tests/golden/versions.py
     check "static: headers alone" tests/headers.sh gcc
     check "static: the checks themselves" tests/test_checks.py
 }
 stage_gcc() {
     CC="ccache gcc" configure gcc -Dfaults=true && suites gcc gcc
+}
+stage_analyzers() {
+    [ -e "$build/gcc/proto/libxpl_proto.a" ] ||
+        { CC="ccache gcc" configure gcc -Dfaults=true && compile analyzers gcc proto/libxpl_proto.a; } || return
+    analyzers
 }
 stage_asan() {
     CC="ccache clang" configure asan -Dfaults=true -Db_lundef=false \

@@ -6,7 +6,7 @@
 #   oracle        CPU profiles against a recount by brute force; $XPL_CORPUS: more profiles
 #   tensorflow    captures of TensorFlow's profiler server
 #   store         the store's test with threads, 200 times, four at once and under load
-#   analyzers     clang-tidy and gcc's -fanalyzer over the whole tree
+#   analyzers     what CI runs, and clang's own analyzer
 #   bench         figures against XProf and xprof-rs; $XPL_CORPUS: large profiles
 # Without a SUITE: all of them, in this order.  Builds go below build/, or $XPL_BUILD.  Ends with
 # the time of each suite; the last line is "N passed, N failed, N skipped".
@@ -60,8 +60,8 @@ suite_store() {
     check "store: threads, 200 runs, $i failed" [ "$i" -eq 0 ]
 }
 suite_analyzers() {
-    tests/analyze.sh "$build" all | tee "$build/analyzers.log"
-    collect "$build/analyzers.log" analyzers 's/^(passed|failed|skipped) analyzers: /&/p'
+    CC="ccache gcc" configure gcc -Dfaults=true && compile analyzers gcc || return
+    analyzers --deep
 }
 suite_bench() {
     check "bench: it runs" timeout 3600 tests/bench/run.py --build "$build/bench" "${corpus[@]}"

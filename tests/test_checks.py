@@ -4,6 +4,7 @@
 usage: test_checks.py
 """
 import contextlib
+import gzip
 import io
 import os
 import subprocess
@@ -147,6 +148,7 @@ class Sizes(Planted):
         self.plant(**{f"base__f{i}_dot_c": "" for i in range(30)})
         self.assertEqual(self.found(check_structure.check_folders), [])
         self.plant(base__g_dot_js="")
+        self.assertEqual(self.found(check_structure.check_folders, {"base": 31}), [])
         self.assertEqual(self.found(check_structure.check_folders),
                          ["base/ has 31 source files: at most 30"])
 
@@ -181,11 +183,8 @@ class Names(Planted):
                    ["object xpl_o is defined in base/a.c and rpc/b.c"])
         self.twice("const struct t xpl_o = {1};\n", "extern const struct t xpl_o;\n", [])
 
-    def test_tags_of_headers(self):
-        tag = "enum kind { A };\n"
-        self.plant(base__a_dot_h=tag, rpc__b_dot_h=tag)
-        self.assertEqual(self.found(check_structure.check_names),
-                         ["struct, enum or union kind is defined in base/a.h and rpc/b.h"])
+    def test_names_without_our_prefix(self):
+        self.twice("struct span {\n    int a;\n};\n", "struct span {\n    int a;\n};\n", [])
 
 
 class Markdown(Planted):
@@ -238,7 +237,7 @@ class Layers(Planted):
                  "may include only"),
                 ("analysis/trace/index", "analysis/trace/derived/derived.h",
                  "analysis/trace/answer/answer.h", "must not include"),
-                ("storage/sessions", "base/status.h", "storage/store/store.h", "must not include"),
+                ("storage/sessions", "base/status.h", "storage/store/history.h", "must not include"),
                 ("server/engine", "storage/store/store.h", "server/http/http.h", "must not include"),
                 ("client", "rpc/client.h", "server/daemon.h", "may include only")):
             with self.subTest(folder):
@@ -260,9 +259,87 @@ class Layers(Planted):
         self.plant(server__a_dot_c="#include <sqlite3.h>\n")
         self.assertIn("only storage/store/sqlite/ includes", self.layers())
 
+    def test_implementation_of_the_store(self):
+        self.plant(server__a_dot_c='#include "storage/store/sqlite/db.h"\n')
+        self.assertIn("must include the store's interface", self.layers())
+
     def test_circles(self):
         self.plant(**CIRCLE)
         self.assertIn("circle: base/a base/b", self.layers())
+
+
+TOOLS = """static const struct xpl_tool tools[] = {{
+    {{.name = "kernel_stats", .aliases = NULL, .version = {}}},
+    {{.name = "op_profile",
+     .version = OP_PROFILE}}, // .version = 7
+}};
+"""
+
+
+class Versions(Planted):
+    """tests/golden/versions.py: answers and versions change together."""
+
+    def setUp(self):
+        super().setUp()
+        self.source(1, 1, 1)
+        self.answer("kernel_stats", "old")
+        self.answer("op_profile.program", "old")
+        self.assertEqual(self.run_versions("--update"), (0, ""))
+
+    def source(self, kernel_stats, op_profile, product):
+        self.plant(analysis__tools__t_dot_c=TOOLS.format(kernel_stats).replace("OP_PROFILE", str(op_profile)),
+                   analysis__products__p_dot_h=f"#define XPL_OP_STATS_VERSION {product}\n",
+                   analysis__products__p_dot_c='{.name = "op_stats", .version = XPL_OP_STATS_VERSION},\n')
+
+    def answer(self, name, text, case="c"):
+        folder = os.path.join(self.root, "tests", "golden", "cases", case)
+        os.makedirs(folder, exist_ok=True)
+        with gzip.open(os.path.join(folder, name + ".json.gz"), "wb") as f:
+            f.write(text.encode())
+
+    def run_versions(self, *args):
+        done = subprocess.run([os.path.join(HERE, "golden", "versions.py"), self.root, *args],
+                              capture_output=True, text=True, check=False)
+        return done.returncode, done.stderr
+
+    def test_recorded(self):
+        with open(os.path.join(self.root, "tests", "golden", "versions.txt"), encoding="utf-8") as f:
+            words = [line.split() for line in f]
+        self.assertEqual([w[1:] for w in words if w[0] == "version"],
+                         [["kernel_stats", "1"], ["op_profile", "1"], ["op_stats", "1"]])
+        self.assertEqual(len([w for w in words if w[0] == "golden"]), 2)
+        self.assertEqual(self.run_versions(), (0, ""))
+
+    def test_changed_answer(self):
+        self.answer("kernel_stats", "new")
+        for args in ((), ("--update",)):
+            status, text = self.run_versions(*args)
+            self.assertEqual(status, 1)
+            self.assertIn("c/kernel_stats.json.gz changed: raise the version of kernel_stats", text)
+
+    def test_version_of_another_tool(self):
+        self.answer("kernel_stats", "new")
+        self.source(1, 2, 1)
+        self.assertEqual(self.run_versions("--update")[0], 1)
+
+    def test_raised(self):
+        for versions in ((2, 1, 1), (1, 1, 2)):
+            with self.subTest(versions):
+                self.setUp()
+                self.answer("kernel_stats", "new")
+                self.source(*versions)
+                self.assertIn("not of this tree", self.run_versions()[1])
+                self.assertEqual(self.run_versions("--update"), (0, ""))
+                self.assertEqual(self.run_versions(), (0, ""))
+
+    def test_lowered(self):
+        self.source(1, 1, 0)
+        self.assertIn("versions only rise", self.run_versions("--update")[1])
+
+    def test_new_case(self):
+        self.answer("kernel_stats", "other", case="d")
+        self.assertEqual(self.run_versions()[0], 1)
+        self.assertEqual(self.run_versions("--update"), (0, ""))
 
 
 if __name__ == "__main__":

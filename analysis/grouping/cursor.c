@@ -21,7 +21,7 @@ struct xpl_group_cursor {
     const struct plane_groups *pg;
     const struct line_groups *lg; // NULL: the line has no nodes
     const struct xpl_line *line;
-    enum line_kind kind;
+    enum nesting_kind kind;
     bool fill; // groups that come from neighbours: runs of a GPU, steps of a TPU
     bool failed;
     bool consumers, kernels; // what events of the line can be
@@ -40,8 +40,8 @@ struct xpl_group_cursor {
 };
 
 // lg: the line's, or NULL when it was not scanned.
-static enum line_kind kind_of(const struct xpl_groups *g, const struct plane_groups *pg,
-                              const struct line_groups *lg) {
+static enum nesting_kind kind_of(const struct xpl_groups *g, const struct plane_groups *pg,
+                                 const struct line_groups *lg) {
     if (!g->computed) return LINE_NONE;
     if (lg) return lg->kind;
     if (pg->plan.tpu || !(pg->plan.consumes || pg->plan.kernels)) return LINE_NONE;
@@ -52,7 +52,7 @@ static enum line_kind kind_of(const struct xpl_groups *g, const struct plane_gro
 bool xpl_groups_can_start_at_chunk(const struct xpl_groups *g, const struct xpl_line *line) {
     const struct plane_groups *const pg = &g->planes[line->plane->index];
     const struct line_groups *const lg = xpl_grp_find_line(pg, line);
-    const enum line_kind kind = kind_of(g, pg, lg);
+    const enum nesting_kind kind = kind_of(g, pg, lg);
     if (line->n_chunks > 1 && pg->n_spans)
         return false; // what overlaps depends on what came before
     return line->n_chunks < 2 || kind == LINE_NONE || kind == LINE_EXPLICIT ||

@@ -22,34 +22,6 @@ void xpl_events_begin_chunk(struct xpl_event_cursor *c, const struct xpl_line *l
     if (i + 1 < line->n_chunks) c->stop = line->chunks[i + 1].first;
 }
 
-bool xpl_raw_event_slow(xpl_bytes_t message, struct xpl_raw_event *ret) {
-    struct xpl_wire w = xpl_wire_begin(message);
-    struct xpl_field f;
-    enum xpl_wire_result r;
-    const uint8_t *at = w.p;
-    *ret = (struct xpl_raw_event){.stats = w.end, .end = w.end};
-    for (; (r = xpl_wire_next(&w, &f)) == XPL_WIRE_FIELD; at = w.p) {
-        if (f.num == XEVENT_STATS && f.type == XPL_WIRE_LEN && ret->stats == w.end) ret->stats = at;
-        if (f.type != XPL_WIRE_VARINT) continue;
-        switch (f.num) {
-            case XEVENT_MD_ID: ret->md_id = f.u; break;
-            case XEVENT_OFFSET_PS: // a oneof: setting one clears the other
-                ret->offset_ps = f.u;
-                ret->occurrences = 0;
-                ret->has_occurrences = false;
-                break;
-            case XEVENT_DURATION_PS: ret->duration_ps = f.u; break;
-            case XEVENT_OCCURRENCES:
-                ret->occurrences = f.u;
-                ret->offset_ps = 0;
-                ret->has_occurrences = true;
-                break;
-            default: break;
-        }
-    }
-    return r == XPL_WIRE_END;
-}
-
 enum xpl_wire_result xpl_events_next(struct xpl_event_cursor *c, struct xpl_event *ev) {
     if (XPL_UNLIKELY(c->index == c->stop)) return XPL_WIRE_END;
     const struct xpl_plane *const plane = c->line->plane;
@@ -69,15 +41,6 @@ enum xpl_wire_result xpl_events_next(struct xpl_event_cursor *c, struct xpl_even
     ev->index = c->index++;
     c->p = p;
     return XPL_WIRE_FIELD;
-}
-
-bool xpl_raw_event_at(const struct xpl_line *line, uint64_t at, struct xpl_raw_event *ret) {
-    const struct xpl_wire w = xpl_wire_begin(line->message);
-    if (at > line->message.len) return false;
-    const uint8_t *p = w.p + at;
-    xpl_bytes_t message;
-    return xpl_next_message(&p, w.end, XLINE_EVENTS, &message) == XPL_WIRE_FIELD &&
-           xpl_raw_event_read(message, w.end, ret);
 }
 
 xpl_status_t xpl_event_at(const struct xpl_line *line, uint64_t at, struct xpl_event *ret,
@@ -123,22 +86,6 @@ int64_t xpl_event_end_ps(const struct xpl_line *l, const struct xpl_event *ev) {
 struct xpl_stats xpl_event_md_stats(const struct xpl_plane *p, const struct xpl_event_md *md) {
     const struct xpl_wire w = xpl_wire_begin(md->message);
     return (struct xpl_stats){p, md->has_stats ? w.p : w.end, w.end, XEVENT_MD_STATS};
-}
-
-bool xpl_raw_stat_slow(xpl_bytes_t message, struct xpl_raw_stat *ret) {
-    struct xpl_wire w = xpl_wire_begin(message);
-    struct xpl_field f;
-    enum xpl_wire_result r;
-    *ret = (struct xpl_raw_stat){.kind = XPL_VALUE_NONE};
-    while ((r = xpl_wire_next(&w, &f)) == XPL_WIRE_FIELD) {
-        const uint32_t tag = f.num << 3 | f.type;
-        if (tag == (XSTAT_MD_ID << 3 | XPL_WIRE_VARINT)) ret->md_id = f.u;
-        if (tag >= sizeof xpl_kind_of_tag || xpl_kind_of_tag[tag] == XPL_VALUE_NONE) continue;
-        ret->kind = (enum xpl_stat_kind)xpl_kind_of_tag[tag];
-        ret->u = f.u;
-        ret->str = xpl_wire_str(&f);
-    }
-    return r == XPL_WIRE_END;
 }
 
 // (Texts are copied member by member: a wider copy would be read before what it copies has left the

@@ -16,7 +16,7 @@
 #include "base/cond.h"
 #include "base/log.h"
 #include "server/capture_jobs/plan_copy.h"
-#include "server/capture_jobs/removal.h"
+#include "storage/sessions/removal.h"
 
 enum { LISTED_MS = 2000, PLAN_BYTES = 8 << 20 };
 
@@ -273,7 +273,7 @@ void xpl_capture_jobs_await(struct xpl_capture_jobs *c, const char *path, size_t
     pthread_mutex_unlock(&c->mu);
 }
 
-// So that whoever is told of the session can ask for it at once.
+// Clients that get the outcome can then request the session at once.
 static void await_session(struct xpl_capture_jobs *c, const struct xpl_capture_outcome *o) {
     char path[XPL_PROFILE_WRITER_NAME_SIZE + 32];
     (void)snprintf(path, sizeof path, "plugins/profile/%s", o->session);

@@ -16,11 +16,11 @@
 #include "base/log.h"
 #include "rpc/message.h"
 #include "server/capture_jobs/messages.h"
-#include "server/capture_jobs/removal.h"
+#include "storage/sessions/removal.h"
 
 enum {
     MIN_PAUSE_MS = 1000,   // between the end of a capture and the next
-    BUSY_RETRY_MS = 1000,  // when its hosts are being captured by somebody else
+    BUSY_RETRY_MS = 1000,  // when another capture has its hosts
     MAX_REQUEST = 1 << 20, // of a schedule, serialized
     MAX_SESSIONS_BYTES = 64 << 20
 };
@@ -44,7 +44,7 @@ struct schedule {
     int64_t try_ms; // when it is tried next: row.next_ms, or later while its hosts are busy
     enum schedule_state state;
     uint64_t capture_id; // of the capture that runs
-    bool recording;      // continuous: its servers were told to begin
+    bool recording;      // continuous: its servers record
 };
 
 struct xpl_schedules {
@@ -105,7 +105,7 @@ static struct schedule *new_schedule(struct xpl_schedules *all) {
     return s;
 }
 
-// The caller holds the mutex, or nobody else is there yet.
+// The caller holds the mutex, or is the only one yet.
 static void append(struct xpl_schedules *all, struct schedule *s) {
     struct schedule **at = &all->list;
     while (*at)
@@ -174,17 +174,10 @@ static bool is_too_much(const request_msg *r, uint64_t count, uint64_t bytes, in
            (r->keep_age_ms && age_ms > 0 && (uint64_t)age_ms > r->keep_age_ms);
 }
 
-// Profiles that somebody added, or is just writing, are not the schedule's to remove.
+// Whether there are profiles that others added, or are just writing: the schedule does not remove
+// them.
 static bool has_others(const struct xpl_schedules *all, const char *path, uint64_t n_hosts) {
-    char whole[PATH_MAX];
-    uint64_t n = 0;
-    (void)snprintf(whole, sizeof whole, "%s/%s", all->logdir, path);
-    DIR *const d = opendir(whole);
-    for (const struct dirent *e; d && (e = readdir(d));)
-        n += xpl_format_of_name(xpl_str_from(e->d_name), NULL) != NULL ||
-             xpl_str_ends(xpl_str_from(e->d_name), XPL_STR(".part"));
-    if (d) (void)closedir(d);
-    return n > n_hosts;
+    return xpl_session_count_files(all->logdir, path, xpl_format_match) > n_hosts;
 }
 
 // Removes one of the schedule's sessions, and forgets it unless that has to be tried again.
@@ -197,7 +190,8 @@ static void remove_session(struct xpl_schedules *all, const struct schedule *s,
         has_others(all, path, one->n_hosts)
             ? xpl_error_set(&err, XPL_FAILED_PRECONDITION, __FILE__, __LINE__, UINT64_MAX,
                             "%.120s has profiles of others; it is left alone", path)
-            : xpl_session_remove(all->logdir, path, true, one->dev, one->ino, &err);
+            : xpl_session_remove(all->logdir, path, xpl_format_match, true, one->dev, one->ino,
+                                 &err);
     if (st == XPL_OK)
         xpl_log(XPL_LOG_INFO, "capture", "schedule %" PRIu64 ": an old session was removed",
                 s->row.id);
@@ -287,7 +281,7 @@ static void stop_done(void *arg, const struct xpl_capture_result *r) {
     (void)r;
 }
 
-// Tells the servers of a continuous schedule that nobody wants their records any more.
+// Stops the recording of a continuous schedule's servers.
 static void stop_recording(struct xpl_schedules *all, const struct schedule *s) {
     struct xpl_capture_plan p = s->plan;
     struct xpl_error err = {0};
@@ -350,7 +344,7 @@ static void begin_turn(struct xpl_schedules *all, struct schedule *s, int64_t no
         return;
     }
     if (st == XPL_FAILED_PRECONDITION || st == XPL_RESOURCE_EXHAUSTED) {
-        s->try_ms = now + BUSY_RETRY_MS; // somebody else's capture; this turn waits for it
+        s->try_ms = now + BUSY_RETRY_MS; // another capture has its hosts; this turn waits for it
         return;
     }
     if (st != XPL_UNAVAILABLE) // that is: stopping
@@ -361,7 +355,8 @@ static void begin_turn(struct xpl_schedules *all, struct schedule *s, int64_t no
 
 void xpl_schedules_tick(struct xpl_schedules *all) {
     const int64_t now = now_ms();
-    if (pthread_mutex_trylock(&all->mu) != 0) return; // somebody writes; the next tick comes soon
+    if (pthread_mutex_trylock(&all->mu) != 0)
+        return; // another thread writes; the next tick comes soon
     for (struct schedule *s = all->list; s; s = s->next)
         if (s->state == SCHEDULE_WAITING && s->try_ms <= now) begin_turn(all, s, now);
     pthread_mutex_unlock(&all->mu);

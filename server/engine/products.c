@@ -434,8 +434,10 @@ static xpl_status_t make_for_build(struct xpl_product_manager *m,
     const struct xpl_work_owner work = {build_is_unwanted, &owner};
     xpl_status_t st = make_with_retries(m, r, ctx, work, times, &b->handle, &b->err);
     count_made(m, r, st, b->handle);
-    if (st == XPL_NOT_FOUND || st == XPL_PERMISSION_DENIED || st == XPL_FAILED_PRECONDITION) {
-        // A file that cannot be opened is left out of a combination as a broken one is.
+    if (st == XPL_NOT_FOUND || st == XPL_PERMISSION_DENIED || st == XPL_FAILED_PRECONDITION ||
+        st == XPL_DATA_LOSS) {
+        // A file that cannot be opened or decompressed is left out of a combination as a broken
+        // profile is.
         b->handle = xpl_product_handle_new(r->product, r->variant);
         if (b->handle) {
             b->handle->status = st;

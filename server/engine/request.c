@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/formats/format.h"
 #include "base/cleanup.h"
 
 #define MAX_REQUEST_BYTES ((size_t)64 << 20)
@@ -21,8 +22,8 @@ static xpl_status_t no_such_host(const struct xpl_session *s, xpl_str_t host,
                                  struct xpl_error *err) {
     if (xpl_session_has_riegeli(s, host))
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "host %.*s of %.*s is a .xplane.riegeli file, which xplaned does not "
-                         "read; convert it to .xplane.pb",
+                         "host %.*s of %.*s is a Riegeli file, which xplaned does not read; "
+                         "convert it to " XPL_FORMAT_SUFFIX,
                          XPL_STR_FMT(host), XPL_STR_FMT(s->name));
     XPL_RETURN_ERROR(err, XPL_NOT_FOUND,
                      "session %.*s has no host \"%.*s\"; GetSession lists its hosts",
@@ -55,7 +56,8 @@ static xpl_status_t choose_hosts(struct xpl_request *q, const struct xpl_request
     if (q->n_hosts == s->n_hosts) q->all_hosts = true;
     if (q->n_hosts) return XPL_OK;
     if (s->n_riegeli) return no_such_host(s, s->riegeli[0], err);
-    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "session %.*s has no profile (HOST.xplane.pb) yet",
+    XPL_RETURN_ERROR(err, XPL_NOT_FOUND,
+                     "session %.*s has no profile (HOST" XPL_FORMAT_SUFFIX ") yet",
                      XPL_STR_FMT(s->name));
 }
 

@@ -13,7 +13,7 @@ bool xpl_svc_decode(struct xpl_rpc_call *c, const ProtobufCMessageDescriptor *ty
     return false;
 }
 
-struct errand {
+struct task {
     struct xpl_rpc_call *call;
     xpl_svc_answer_fn answer;
     void *service;
@@ -21,24 +21,24 @@ struct errand {
     uint8_t request[];
 };
 
-static void run_errand(void *arg) {
-    struct errand *const e = arg;
-    if (!xpl_rpc_call_cancelled(e->call))
-        e->answer(e->call, (xpl_bytes_t){e->request, e->n}, e->service);
-    xpl_rpc_call_unref(e->call);
-    xpl_sys_free(e);
+static void run_task(void *arg) {
+    struct task *const t = arg;
+    if (!xpl_rpc_call_cancelled(t->call))
+        t->answer(t->call, (xpl_bytes_t){t->request, t->n}, t->service);
+    xpl_rpc_call_unref(t->call);
+    xpl_sys_free(t);
 }
 
 void xpl_svc_later(struct xpl_pool *pool, struct xpl_rpc_call *c, xpl_bytes_t request,
                    xpl_svc_answer_fn answer, void *service, const char *busy) {
-    struct errand *const e = xpl_sys_alloc(sizeof *e + request.len);
-    if (e) {
-        *e = (struct errand){.call = c, .answer = answer, .service = service, .n = request.len};
-        if (request.len) memcpy(e->request, request.ptr, request.len);
+    struct task *const t = xpl_sys_alloc(sizeof *t + request.len);
+    if (t) {
+        *t = (struct task){.call = c, .answer = answer, .service = service, .n = request.len};
+        if (request.len) memcpy(t->request, request.ptr, request.len);
         xpl_rpc_call_ref(c);
-        if (xpl_pool_submit(pool, run_errand, e)) return;
+        if (xpl_pool_submit(pool, run_task, t)) return;
         xpl_rpc_call_unref(c);
-        xpl_sys_free(e);
+        xpl_sys_free(t);
     }
     xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, busy);
 }

@@ -11,11 +11,11 @@
 #include "server/grpc/services.h"
 
 enum {
-    MAX_ERRANDS = 256,
+    MAX_TASKS = 256,
     DEFAULT_LIMIT = 100,
     MAX_LIMIT = 1000,
     PAUSE_MS = 50,    // between two messages of one stream
-    MAX_BACKLOG = 16, // messages that may wait to be read; each tells all
+    MAX_BACKLOG = 16, // messages that may wait to be read; each has all hosts
 };
 #define ANSWER_BYTES ((size_t)256 << 20)
 
@@ -23,7 +23,7 @@ struct xpl_svc_capture {
     struct xpl_capture_jobs *captures;
     struct xpl_history *history;
     struct xpl_schedules *schedules;
-    struct xpl_pool *errands; // one thread: these calls wait for the disk
+    struct xpl_pool *tasks; // one thread: these calls wait for the disk
 };
 
 struct xpl_svc_capture *xpl_svc_capture_new(struct xpl_capture_jobs *captures,
@@ -31,15 +31,15 @@ struct xpl_svc_capture *xpl_svc_capture_new(struct xpl_capture_jobs *captures,
                                             struct xpl_schedules *schedules) {
     struct xpl_svc_capture *s = xpl_sys_alloc(sizeof *s);
     if (!s) return NULL;
-    *s = (struct xpl_svc_capture){captures, history, schedules, xpl_pool_new(1, MAX_ERRANDS)};
-    if (s->errands) return s;
+    *s = (struct xpl_svc_capture){captures, history, schedules, xpl_pool_new(1, MAX_TASKS)};
+    if (s->tasks) return s;
     xpl_sys_free(s);
     return NULL;
 }
 
 void xpl_svc_capture_free(struct xpl_svc_capture *s) {
     if (!s) return;
-    xpl_pool_free(s->errands);
+    xpl_pool_free(s->tasks);
     xpl_sys_free(s);
 }
 
@@ -52,7 +52,7 @@ struct stream { // a call's user data
     bool detach;
     // The job's thread:
     uint64_t sent_ns;
-    bool pending; // a host moved on and nobody was told yet
+    bool pending; // a host moved on, and no message says so yet
 };
 
 static void stream_release(void *user) {
@@ -151,9 +151,9 @@ static void cancel_capture(struct xpl_rpc_call *c, xpl_bytes_t request, void *se
 
 // ---- what waits for the disk ----
 
-static void later(struct xpl_svc_capture *svc, struct xpl_rpc_call *c, xpl_bytes_t request,
-                  xpl_svc_answer_fn answer) {
-    xpl_svc_later(svc->errands, c, request, answer, svc, "too much at once; try again soon");
+static void answer_later(struct xpl_svc_capture *svc, struct xpl_rpc_call *c, xpl_bytes_t request,
+                         xpl_svc_answer_fn answer) {
+    xpl_svc_later(svc->tasks, c, request, answer, svc, "too much at once; try again soon");
 }
 
 static void answer_list(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
@@ -247,16 +247,16 @@ static void answer_delete(struct xpl_rpc_call *c, xpl_bytes_t request, void *ser
 }
 
 static void on_list(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
-    later(service, c, request, answer_list);
+    answer_later(service, c, request, answer_list);
 }
 static void on_create(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
-    later(service, c, request, answer_create);
+    answer_later(service, c, request, answer_create);
 }
 static void on_schedules(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
-    later(service, c, request, answer_schedules);
+    answer_later(service, c, request, answer_schedules);
 }
 static void on_delete(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
-    later(service, c, request, answer_delete);
+    answer_later(service, c, request, answer_delete);
 }
 
 void xpl_svc_capture_methods(struct xpl_svc_capture *s,

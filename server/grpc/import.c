@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "analysis/formats/format.h"
 #include "base/cleanup.h"
 #include "base/crc32.h"
 #include "base/log.h"
@@ -22,9 +23,9 @@
 #include "proto/xplaned/v1/session.pb-c.h"
 #include "rpc/message.h"
 #include "server/capture_jobs/captures.h"
-#include "server/capture_jobs/removal.h"
 #include "server/engine/pool.h"
 #include "server/grpc/services.h"
+#include "storage/sessions/removal.h"
 #include "storage/store/sqlite/hash.h"
 
 enum {
@@ -306,8 +307,10 @@ static void log_import(const char *session, size_t n) {
 static xpl_status_t finish(struct import *m, struct xpl_error *err) {
     XPL_TRY(check_whole(m, err));
     struct xpl_session_writer *s = NULL;
-    const struct xpl_session_writer_options o = {
-        .size = sizeof o, .logdir = m->svc->o.logdir, .name = m->session, .unique = !m->session.len};
+    const struct xpl_session_writer_options o = {.size = sizeof o,
+                                                 .logdir = m->svc->o.logdir,
+                                                 .name = m->session,
+                                                 .unique = !m->session.len};
     struct xpl_profile_writer_file *files = xpl_arena_array(&m->arena, m->n_parts, sizeof *files);
     if (!files) XPL_RETURN_OOM(err, "import");
     XPL_TRY(xpl_session_writer_open(&o, &s, err));
@@ -417,7 +420,7 @@ static void run_removal(void *arg) {
         st = xpl_error_set(&err, XPL_FAILED_PRECONDITION, __FILE__, __LINE__, UINT64_MAX,
                            "the log directory is one file, which is not deleted");
     else
-        st = xpl_session_remove(r->base.ptr, r->path.ptr, all, 0, 0, &err);
+        st = xpl_session_remove(r->base.ptr, r->path.ptr, xpl_format_match, all, 0, 0, &err);
     if (st == XPL_OK) {
         xpl_capture_jobs_await(r->svc->captures, r->path.ptr, 0);
         xpl_log(XPL_LOG_INFO, "import", "a session was deleted for a client");

@@ -35,7 +35,7 @@ static bool is_logdir(xpl_str_t root, const char *logdir) {
     return xpl_str_eq(root, dir);
 }
 
-// Sessions go to LOGDIR: whoever expects them elsewhere is told.
+// Sessions go to LOGDIR: a client that expects them elsewhere gets an error.
 static xpl_status_t check_root(const struct xpl_svc_profile_analysis *s, const char *root,
                                struct xpl_error *err) {
     char real[PATH_MAX];
@@ -257,31 +257,31 @@ static void get_data(struct xpl_rpc_call *c, xpl_bytes_t request, void *service)
     xpl_arena_init(&arena, (size_t)16 << 20);
     ProtobufCMessage *msg = NULL;
     struct xpl_error err = {0};
-    struct xpl_request *question = NULL;
+    struct xpl_request *q = NULL;
     if (!xpl_svc_decode(c, &tensorflow__profile_session_data_request__descriptor, request, &arena,
                         &msg))
         return;
-    if (resolve(s, (const data_request *)msg, &arena, &question, &err) != XPL_OK) {
+    if (resolve(s, (const data_request *)msg, &arena, &q, &err) != XPL_OK) {
         xpl_rpc_finish_error(c, &err);
         return;
     }
-    struct xpl_tool_data *known = xpl_engine_lookup(s->engine, question);
+    struct xpl_tool_data *known = xpl_engine_lookup(s->engine, q);
     if (known) {
         reply(c, known);
         xpl_object_unref(&known->object);
-        xpl_request_free(question);
+        xpl_request_free(q);
         return;
     }
     struct pending *p = xpl_sys_alloc(sizeof *p);
     if (!p) {
-        xpl_request_free(question);
+        xpl_request_free(q);
         xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");
         return;
     }
     *p = (struct pending){.call = c};
     xpl_rpc_call_set_user(c, p, pending_release);
     xpl_rpc_call_ref(c); // data_done's
-    xpl_engine_submit(s->engine, question, data_done, p, &p->ticket);
+    xpl_engine_submit(s->engine, q, data_done, p, &p->ticket);
 }
 
 static void get_data_cancelled(struct xpl_rpc_call *c, void *service) {

@@ -13,7 +13,7 @@ struct xpl_pool;
 struct xpl_metrics;
 struct xpl_store_writer;
 
-// ---- what methods share (svc_call.c) ----
+// ---- what methods share (call.c) ----
 
 // The request's message, in `arena`.  False: the call was finished with the reason.
 bool xpl_svc_decode(struct xpl_rpc_call *c, const ProtobufCMessageDescriptor *type,
@@ -24,7 +24,7 @@ typedef void (*xpl_svc_answer_fn)(struct xpl_rpc_call *c, xpl_bytes_t request, v
 void xpl_svc_later(struct xpl_pool *pool, struct xpl_rpc_call *c, xpl_bytes_t request,
                    xpl_svc_answer_fn answer, void *service, const char *busy);
 
-// ---- AnalysisService (svc_analysis.c) ----
+// ---- AnalysisService (analysis.c) ----
 
 struct xpl_svc_analysis {
     struct xpl_engine *engine;
@@ -36,7 +36,7 @@ enum { XPL_SVC_ANALYSIS_METHODS = 4 };
 void xpl_svc_analysis_methods(struct xpl_svc_analysis *s,
                               struct xpl_rpc_method ret[XPL_SVC_ANALYSIS_METHODS]);
 
-// ---- SessionService (svc_session.c) ----
+// ---- SessionService (session.c) ----
 
 struct xpl_svc_session;
 enum { XPL_SVC_SESSION_METHODS = 3 };
@@ -46,14 +46,14 @@ struct xpl_svc_session *xpl_svc_session_new(struct xpl_engine *engine,
 void xpl_svc_session_free(struct xpl_svc_session *s);
 void xpl_svc_session_methods(struct xpl_svc_session *s,
                              struct xpl_rpc_method ret[XPL_SVC_SESSION_METHODS]);
-// There is a new snapshot: tells the watchers what changed between the two.  Any thread, one at a
+// There is a new snapshot: sends the watchers what changed between the two.  Any thread, one at a
 // time.
 void xpl_svc_session_changed(struct xpl_svc_session *s, const struct xpl_snapshot *before,
                              const struct xpl_snapshot *after);
 // Ends all watches with UNAVAILABLE: before the server shuts down.
 void xpl_svc_session_stop(struct xpl_svc_session *s);
 
-// ---- CaptureService (svc_capture.c) ----
+// ---- CaptureService (capture.c) ----
 
 struct xpl_capture_jobs;
 struct xpl_history;
@@ -69,7 +69,7 @@ void xpl_svc_capture_free(struct xpl_svc_capture *s);
 void xpl_svc_capture_methods(struct xpl_svc_capture *s,
                              struct xpl_rpc_method ret[XPL_SVC_CAPTURE_METHODS]);
 
-// ---- ImportSession and DeleteSession of SessionService (svc_import.c) ----
+// ---- ImportSession and DeleteSession of SessionService (import.c) ----
 
 struct xpl_svc_import;
 enum { XPL_SVC_IMPORT_METHODS = 2 };
@@ -87,7 +87,7 @@ void xpl_svc_import_free(struct xpl_svc_import *s);
 void xpl_svc_import_methods(struct xpl_svc_import *s,
                             struct xpl_rpc_method ret[XPL_SVC_IMPORT_METHODS]);
 
-// ---- tensorflow.ProfileAnalysis (svc_profile_analysis.c) ----
+// ---- tensorflow.ProfileAnalysis (profile_analysis.c) ----
 
 struct xpl_svc_profile_analysis {
     struct xpl_engine *engine;
@@ -99,7 +99,7 @@ enum { XPL_SVC_PROFILE_ANALYSIS_METHODS = 3 };
 void xpl_svc_profile_analysis_methods(struct xpl_svc_profile_analysis *s,
                                       struct xpl_rpc_method ret[XPL_SVC_PROFILE_ANALYSIS_METHODS]);
 
-// ---- ServerService (svc_server.c) ----
+// ---- ServerService (server.c) ----
 
 struct xpl_svc_server {
     struct xpl_engine *engine;
@@ -120,7 +120,7 @@ const ProtobufCMessage *xpl_svc_server_stats(struct xpl_svc_server *s, struct xp
 void xpl_svc_server_methods(struct xpl_svc_server *s,
                             struct xpl_rpc_method ret[XPL_SVC_SERVER_METHODS]);
 
-// ---- XprofAnalysisWorkerService (svc_worker.c) ----
+// ---- XprofAnalysisWorkerService (worker.c) ----
 
 struct xpl_svc_worker;
 enum { XPL_SVC_WORKER_METHODS = 1 };

@@ -33,8 +33,8 @@ struct xpl_svc_session {
     struct xpl_engine *engine;
     struct xpl_catalogue *catalogue;
     struct xpl_pool *listing; // one thread: states of hundreds of hosts are many look-ups
-    pthread_mutex_t mu;
-    struct watch *watches; // each holds a reference to its call
+    pthread_mutex_t mu;       // protects the rest
+    struct watch *watches;    // each holds a reference to its call
     unsigned n_watches;
     bool stopping;
 };
@@ -265,9 +265,9 @@ static void watch_release(void *user) {
     xpl_sys_free(user);
 }
 
-// Takes w off the list; true when it was on it, and the caller now owns the list's reference.  The
-// mutex is held.
-static bool delist(struct xpl_svc_session *s, struct watch *w) {
+// Removes w from the list; true when it was there, and the caller now owns the list's reference.
+// The caller holds the mutex.
+static bool remove_watch(struct xpl_svc_session *s, struct watch *w) {
     const bool was = w->listed;
     for (struct watch **at = &s->watches; was && *at; at = &(*at)->next) {
         if (*at != w) continue;
@@ -279,8 +279,8 @@ static bool delist(struct xpl_svc_session *s, struct watch *w) {
     return was;
 }
 
-// Tells what is there and puts w on the list, in one go: a change meanwhile is told afterwards.
-static bool enlist(struct xpl_svc_session *s, struct watch *w, bool only_changes) {
+// Sends what is there and lists w, under one lock: a change meanwhile is sent afterwards.
+static bool add_watch(struct xpl_svc_session *s, struct watch *w, bool only_changes) {
     pthread_mutex_lock(&s->mu);
     const bool room = !s->stopping && s->n_watches < MAX_WATCHERS;
     if (room) {
@@ -319,7 +319,7 @@ static void watch_sessions(struct xpl_rpc_call *c, xpl_bytes_t request, void *se
     *w = (struct watch){.call = c};
     memcpy(w->prefix, q->prefix, len + 1);
     xpl_rpc_call_set_user(c, w, watch_release);
-    if (!enlist(s, w, q->only_changes))
+    if (!add_watch(s, w, q->only_changes))
         xpl_rpc_finish_status(c, XPL_UNAVAILABLE, "stopping, or too many watches");
 }
 
@@ -328,20 +328,20 @@ static void watch_cancelled(struct xpl_rpc_call *c, void *service) {
     struct watch *w = xpl_rpc_call_get_user(c);
     if (!w) return;
     pthread_mutex_lock(&s->mu);
-    const bool was = delist(s, w);
+    const bool was = remove_watch(s, w);
     pthread_mutex_unlock(&s->mu);
     if (was) xpl_rpc_call_unref(c);
 }
 
-static void tell_all(struct xpl_svc_session *s, Xplaned__V1__SessionEvent__Kind kind,
-                     const struct xpl_session *one) {
+static void send_to_watches(struct xpl_svc_session *s, Xplaned__V1__SessionEvent__Kind kind,
+                            const struct xpl_session *one) {
     pthread_mutex_lock(&s->mu);
     for (struct watch *w = s->watches, *next; w; w = next) {
         next = w->next;
         struct xpl_rpc_call *const c = w->call;
         send_session(s, w, kind, one, w->backlog);
         // One that was ended for reading too slowly gets no on_cancel.  w goes with its call.
-        if (xpl_rpc_call_finished(c) && delist(s, w)) xpl_rpc_call_unref(c);
+        if (xpl_rpc_call_finished(c) && remove_watch(s, w)) xpl_rpc_call_unref(c);
     }
     pthread_mutex_unlock(&s->mu);
 }
@@ -358,11 +358,11 @@ void xpl_svc_session_changed(struct xpl_svc_session *s, const struct xpl_snapsho
         const struct xpl_session *b = k < after->n_sessions ? &after->sessions[k] : NULL;
         const int order = !a ? 1 : !b ? -1 : xpl_str_cmp(a->name, b->name);
         if (order < 0)
-            tell_all(s, XPLANED__V1__SESSION_EVENT__KIND__KIND_REMOVED, a);
+            send_to_watches(s, XPLANED__V1__SESSION_EVENT__KIND__KIND_REMOVED, a);
         else if (order > 0)
-            tell_all(s, XPLANED__V1__SESSION_EVENT__KIND__KIND_ADDED, b);
+            send_to_watches(s, XPLANED__V1__SESSION_EVENT__KIND__KIND_ADDED, b);
         else if (a->changed != b->changed)
-            tell_all(s, XPLANED__V1__SESSION_EVENT__KIND__KIND_CHANGED, b);
+            send_to_watches(s, XPLANED__V1__SESSION_EVENT__KIND__KIND_CHANGED, b);
         i += order <= 0;
         k += order >= 0;
     }

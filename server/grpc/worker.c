@@ -245,7 +245,7 @@ void xpl_svc_worker_tidy(struct xpl_svc_worker *w) {
 
 // ---- requests ----
 
-struct ask { // the call's user data
+struct worker_call { // the call's user data
     struct xpl_svc_worker *w;
     struct xpl_rpc_call *call;
     struct xpl_ticket *ticket;
@@ -256,8 +256,8 @@ struct ask { // the call's user data
     xpl_str_t tool, session, host;
 };
 
-static void ask_release(void *user) {
-    struct ask *a = user;
+static void release_call(void *user) {
+    struct worker_call *a = user;
     xpl_ticket_unref(a->ticket);
     xpl_rpc_cancel_free(a->cancel);
     xpl_arena_fini(&a->arena);
@@ -271,8 +271,8 @@ static uint64_t since_us(int64_t start_ns) {
 }
 
 // Counts and logs a request that the engine did not get, or that it answered with `o`.
-static void count(const struct ask *a, xpl_status_t code, const struct xpl_outcome *o,
-                  const char *source, const char *error) {
+static void count_request(const struct worker_call *a, xpl_status_t code,
+                          const struct xpl_outcome *o, const char *source, const char *error) {
     const bool ok = code == XPL_OK && o;
     xpl_metrics_request(a->w->metrics, &(struct xpl_request_line){
                                            .service = "xprof",
@@ -288,7 +288,7 @@ static void count(const struct ask *a, xpl_status_t code, const struct xpl_outco
                                            .error = code == XPL_OK ? NULL : error});
 }
 
-// Codes as the worker contract wants them: nothing permanent may look like something to retry.
+// Codes as the worker contract has them: a client must not retry what is permanent.
 static xpl_status_t contract_code(xpl_status_t code) {
     switch ((int)code) {
         case XPL_DATA_LOSS: return XPL_OUT_OF_RANGE;
@@ -300,7 +300,7 @@ static xpl_status_t contract_code(xpl_status_t code) {
     }
 }
 
-static void answer_path(struct ask *a) {
+static void answer_path(struct worker_call *a) {
     char path[PATH_MAX + 128];
     (void)snprintf(path, sizeof path, "%s/%s", a->w->dir, a->name);
     Xprof__Pywrap__WorkerProfileDataResponse r;
@@ -311,7 +311,7 @@ static void answer_path(struct ask *a) {
 }
 
 static void on_done(void *arg, const struct xpl_outcome *o) {
-    struct ask *a = arg;
+    struct worker_call *a = arg;
     struct xpl_error err = o->err;
     xpl_status_t st = o->code;
     if (st == XPL_OK) st = put_file(a->w, a->name, xpl_rpc_blob_get(o->answer->blob), &err);
@@ -319,20 +319,20 @@ static void on_done(void *arg, const struct xpl_outcome *o) {
         answer_path(a);
     else
         xpl_rpc_finish_status(a->call, contract_code(st), err.msg);
-    count(a, st, o, xpl_outcome_source(o), err.msg);
+    count_request(a, st, o, xpl_outcome_source(o), err.msg);
     xpl_rpc_call_unref(a->call);
 }
 
 static void on_cancel(struct xpl_rpc_call *c, void *service) {
     (void)service;
-    struct ask *a = xpl_rpc_call_get_user(c);
+    struct worker_call *a = xpl_rpc_call_get_user(c);
     if (a && a->ticket) xpl_engine_cancel(a->ticket);
     if (a && a->cancel) xpl_rpc_cancel_fire(a->cancel);
 }
 
-// On a thread of its own: asks the real worker and passes its answer on.
+// On a thread of its own: calls the real worker and passes its answer on.
 static void forward(void *arg) {
-    struct ask *a = arg;
+    struct worker_call *a = arg;
     struct xpl_rpc_reply reply = {0};
     struct xpl_error err = {0};
     const struct xpl_rpc_call_options o = {
@@ -344,12 +344,12 @@ static void forward(void *arg) {
     else
         xpl_rpc_finish_status(a->call, st, err.msg);
     xpl_rpc_reply_fini(&reply);
-    count(a, st, NULL, "fallback", err.msg);
+    count_request(a, st, NULL, "fallback", err.msg);
     xpl_rpc_call_unref(a->call);
 }
 
-static bool fill_ask(struct ask *a, xpl_bytes_t request, const char *tool, xpl_str_t session,
-                     xpl_str_t host) {
+static bool fill_call(struct worker_call *a, xpl_bytes_t request, const char *tool,
+                      xpl_str_t session, xpl_str_t host) {
     xpl_str_t raw;
     if (!xpl_arena_str(&a->arena, (xpl_str_t){(const char *)request.ptr, request.len}, &raw) ||
         !xpl_arena_str(&a->arena, xpl_str_from(tool), &a->tool) ||
@@ -361,18 +361,19 @@ static bool fill_ask(struct ask *a, xpl_bytes_t request, const char *tool, xpl_s
 }
 
 // The call's state, with a reference to the call; NULL, and the call answered, without memory.
-static struct ask *ask_new(struct xpl_svc_worker *w, struct xpl_rpc_call *c, xpl_bytes_t request,
-                           const char *tool, xpl_str_t session, xpl_str_t host) {
-    struct ask *a = xpl_sys_alloc(sizeof *a);
+static struct worker_call *new_call(struct xpl_svc_worker *w, struct xpl_rpc_call *c,
+                                    xpl_bytes_t request, const char *tool, xpl_str_t session,
+                                    xpl_str_t host) {
+    struct worker_call *a = xpl_sys_alloc(sizeof *a);
     if (a) {
-        *a = (struct ask){.w = w, .call = c, .cancel = xpl_rpc_cancel_new()};
+        *a = (struct worker_call){.w = w, .call = c, .cancel = xpl_rpc_cancel_new()};
         xpl_arena_init(&a->arena, (size_t)16 << 20);
-        if (a->cancel && fill_ask(a, request, tool, session, host)) {
-            xpl_rpc_call_set_user(c, a, ask_release);
+        if (a->cancel && fill_call(a, request, tool, session, host)) {
+            xpl_rpc_call_set_user(c, a, release_call);
             xpl_rpc_call_ref(c);
             return a;
         }
-        ask_release(a);
+        release_call(a);
     }
     xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");
     return NULL;
@@ -380,12 +381,12 @@ static struct ask *ask_new(struct xpl_svc_worker *w, struct xpl_rpc_call *c, xpl
 
 static void not_served(struct xpl_svc_worker *w, struct xpl_rpc_call *c, xpl_bytes_t request,
                        const char *tool, const char *why) {
-    struct ask *a = ask_new(w, c, request, tool, (xpl_str_t){0}, (xpl_str_t){0});
+    struct worker_call *a = new_call(w, c, request, tool, (xpl_str_t){0}, (xpl_str_t){0});
     if (!a || (w->fallback && xpl_pool_submit(w->forwards, forward, a))) return;
     const xpl_status_t st = w->fallback ? XPL_RESOURCE_EXHAUSTED : XPL_UNIMPLEMENTED;
     const char *const text = w->fallback ? "too many requests are waiting" : why;
     xpl_rpc_finish_status(c, st, text);
-    count(a, st, NULL, "", text);
+    count_request(a, st, NULL, "", text);
     xpl_rpc_call_unref(c);
 }
 
@@ -398,16 +399,16 @@ static bool bypasses_cache(const Xprof__Pywrap__ProfileDataRequest *r) {
 }
 
 // A name that is the same for the same bytes of the same file.
-static void name_file(struct ask *a, const struct xpl_host *h) {
+static void name_file(struct worker_call *a, const struct xpl_host *h) {
     (void)snprintf(a->name, sizeof a->name,
                    "%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-v%d.op_stats.pb", h->print.dev,
                    h->print.ino, h->print.size, (uint64_t)h->print.mtime_ns,
                    (int)xpl_product_op_stats.version);
 }
 
-static void ask_engine(struct xpl_svc_worker *w, struct xpl_rpc_call *c, xpl_bytes_t raw,
-                       const Xprof__Pywrap__ProfileDataRequest *r, xpl_str_t session,
-                       xpl_str_t host) {
+static void submit_call(struct xpl_svc_worker *w, struct xpl_rpc_call *c, xpl_bytes_t raw,
+                        const Xprof__Pywrap__ProfileDataRequest *r, xpl_str_t session,
+                        xpl_str_t host) {
     struct xpl_option saved = {XPL_STR("use_saved_result"),
                                bypasses_cache(r) ? XPL_STR("false") : XPL_STR("true")};
     struct xpl_request *q = NULL;
@@ -422,7 +423,7 @@ static void ask_engine(struct xpl_svc_worker *w, struct xpl_rpc_call *c, xpl_byt
         xpl_rpc_finish_status(c, contract_code(err.code), err.msg);
         return;
     }
-    struct ask *a = ask_new(w, c, raw, r->tool_name, session, host);
+    struct worker_call *a = new_call(w, c, raw, r->tool_name, session, host);
     if (!a) {
         xpl_request_free(q);
         return;
@@ -456,7 +457,7 @@ static void get_profile_data(struct xpl_rpc_call *c, xpl_bytes_t request, void *
     } else if (!find_host(w, snap, path, &session, &host)) {
         not_served(w, c, request, r->tool_name, "not a profile below --logdir");
     } else {
-        ask_engine(w, c, request, r, session, host);
+        submit_call(w, c, request, r, session, host);
     }
     xpl_snapshot_unref(snap);
 }

@@ -105,7 +105,7 @@ enum xpl_http_access xpl_http_check_access(struct xpl_http_request *r, const cha
     return XPL_ACCESS_OK;
 }
 
-static enum MHD_Result ask_for_token(struct xpl_http_request *r) {
+static enum MHD_Result reply_no_token(struct xpl_http_request *r) {
     static const char text[] = "this daemon asks for its token (--token-file): as Bearer token, or "
                                "as password of any user\n";
     struct MHD_Response *m = MHD_create_response_from_buffer(
@@ -130,7 +130,7 @@ enum MHD_Result xpl_http_reject(struct xpl_http_request *r, enum xpl_http_access
             return xpl_http_reply_text(r, 403,
                                        "pages of other origins may not ask here; a proxy's name "
                                        "has to be listed with --http-host");
-        case XPL_ACCESS_NO_TOKEN: return ask_for_token(r);
+        case XPL_ACCESS_NO_TOKEN: return reply_no_token(r);
         case XPL_ACCESS_BAD_METHOD:
             return xpl_http_reply_text(r, 405, "only GET, HEAD and POST are understood");
         case XPL_ACCESS_BAD_URI:
@@ -141,7 +141,7 @@ enum MHD_Result xpl_http_reject(struct xpl_http_request *r, enum xpl_http_access
 
 // ---- settings ----
 
-static xpl_status_t add_hosts(struct xpl_http *h, xpl_str_t list, struct xpl_error *err) {
+static xpl_status_t add_proxies(struct xpl_http *h, xpl_str_t list, struct xpl_error *err) {
     while (list.len) {
         const size_t comma = xpl_str_find(list, XPL_STR(","), 0);
         xpl_str_t one = xpl_str_sub(list, 0, comma), name;
@@ -172,7 +172,7 @@ xpl_status_t xpl_http_setup_access(struct xpl_http *h, struct xpl_error *err) {
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--http-prefix %s: want a path such as /xprof",
                          p);
     memcpy(h->prefix, p, n);
-    XPL_TRY(add_hosts(h, xpl_str_from(h->options.hosts), err));
+    XPL_TRY(add_proxies(h, xpl_str_from(h->options.hosts), err));
     h->n_proxies = h->n_names;
     struct xpl_snapshot *s = xpl_catalogue_get(h->parts.catalogue);
     char real[PATH_MAX];

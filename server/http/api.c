@@ -1,4 +1,4 @@
-// /api/v1: what our own pages ask.
+// /api/v1: what our own pages read.
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -11,7 +11,8 @@
 
 enum { MAX_HOSTS = 4096, MAX_REPLY = 256 << 20 };
 
-static enum MHD_Result fail(struct xpl_http_request *r, xpl_status_t code, const char *text) {
+static enum MHD_Result reply_failure(struct xpl_http_request *r, xpl_status_t code,
+                                     const char *text) {
     struct xpl_error err = {0};
     (void)xpl_error_set(&err, code, __FILE__, __LINE__, UINT64_MAX, "%s", text);
     return xpl_http_reply_api_error(r, &err, -1);
@@ -62,8 +63,8 @@ static void put_session(struct xpl_http *h, struct xpl_buf *b, const struct xpl_
     xpl_buf_str(b, XPL_STR("]}"));
 }
 
-// On a worker: the hosts' states are looked up in the store.
-static void sessions(struct xpl_http_request *r) {
+// On a worker: the store has the hosts' states.
+static void list_sessions(struct xpl_http_request *r) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, MAX_REPLY);
     struct xpl_snapshot *s = xpl_catalogue_get(r->http->parts.catalogue);
@@ -93,7 +94,7 @@ static void put_option(struct xpl_buf *b, const struct xpl_tool_option *o, bool 
     *first = false;
 }
 
-static void tools(struct xpl_http_request *r) {
+static void list_tools(struct xpl_http_request *r) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, MAX_REPLY);
     size_t n;
@@ -171,7 +172,7 @@ static void put_message(struct xpl_buf *b, const ProtobufCMessage *m) {
     xpl_buf_putc(b, '}');
 }
 
-static void server(struct xpl_http_request *r) {
+static void get_server(struct xpl_http_request *r) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, MAX_REPLY);
     const ProtobufCMessage *const m = xpl_svc_server_stats(r->http->parts.stats, &r->arena);
@@ -201,10 +202,11 @@ static enum MHD_Result tool(struct xpl_http_request *r, bool csv) {
     a.hosts = hosts;
     a.options = options;
     if (!a.session.len)
-        return fail(r, XPL_INVALID_ARGUMENT,
-                    "session=NAME is missing; /api/v1/sessions lists them");
+        return reply_failure(r, XPL_INVALID_ARGUMENT,
+                             "session=NAME is missing; /api/v1/sessions lists them");
     if (!a.tool.len)
-        return fail(r, XPL_INVALID_ARGUMENT, "tool=NAME is missing; /api/v1/tools lists them");
+        return reply_failure(r, XPL_INVALID_ARGUMENT,
+                             "tool=NAME is missing; /api/v1/tools lists them");
     return xpl_http_answer_tool(r, &a);
 }
 
@@ -212,14 +214,15 @@ enum MHD_Result xpl_http_route_api(struct xpl_http_request *r) {
     static const struct {
         const char *path;
         void (*work)(struct xpl_http_request *r);
-    } routes[] = {
-        {"/api/v1/sessions", sessions}, {"/api/v1/tools", tools}, {"/api/v1/server", server}};
+    } routes[] = {{"/api/v1/sessions", list_sessions},
+                  {"/api/v1/tools", list_tools},
+                  {"/api/v1/server", get_server}};
     if (r->post) return xpl_http_reply_text(r, 405, "this route is read with GET");
     if (xpl_str_eq(r->path, XPL_STR("/api/v1/tool"))) return tool(r, false);
     if (xpl_str_eq(r->path, XPL_STR("/api/v1/csv"))) return tool(r, true);
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
         if (xpl_str_eq(r->path, xpl_str_from(routes[i].path)))
             return xpl_http_defer(r, routes[i].work, xpl_http_result) ? MHD_YES : xpl_http_busy(r);
-    return fail(r, XPL_NOT_FOUND,
-                "no such route; there are /api/v1/sessions, tools, tool, csv and server");
+    return reply_failure(r, XPL_NOT_FOUND,
+                         "no such route; there are /api/v1/sessions, tools, tool, csv and server");
 }

@@ -11,7 +11,7 @@
 
 enum { XPL_HTTP_PLAIN, XPL_HTTP_GZIP, XPL_HTTP_ENCODINGS };
 
-// Which headers a reply has that tell browsers what its page may do.
+// Which security headers a reply has.
 enum xpl_http_policy { XPL_POLICY_XPROF, XPL_POLICY_WEB, XPL_POLICY_API, XPL_N_POLICIES };
 
 struct xpl_http_header {
@@ -53,7 +53,7 @@ struct xpl_http_body_options {
 // Refers to `bytes`.  NULL when out of memory.  Any thread.
 struct xpl_http_body *xpl_http_body_new(struct xpl_rpc_blob *bytes,
                                         const struct xpl_http_body_options *o);
-// Takes the buffer's bytes.
+// The same of the buffer's bytes, which the body owns then; the buffer is empty.
 struct xpl_http_body *xpl_http_body_from_buf(struct xpl_buf *b,
                                              const struct xpl_http_body_options *o);
 // A response that sends `len` of the blob's bytes, which it refers to.  NULL when out of memory.

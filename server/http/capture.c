@@ -15,8 +15,8 @@ enum { MAX_TEXT = 4096 };
 
 // ---- the reply ----
 
-static enum MHD_Result reply(struct xpl_http_request *r, unsigned status, const char *key,
-                             xpl_str_t text) {
+static enum MHD_Result reply_pair(struct xpl_http_request *r, unsigned status, const char *key,
+                                  xpl_str_t text) {
     struct xpl_buf b;
     xpl_buf_init(&b, 1 << 16);
     xpl_buf_printf(&b, "{\"%s\": ", key);
@@ -31,7 +31,7 @@ static enum MHD_Result reply(struct xpl_http_request *r, unsigned status, const 
 }
 
 static enum MHD_Result reply_error(struct xpl_http_request *r, const char *text) {
-    return reply(r, 500, "error", xpl_str_from(text));
+    return reply_pair(r, 500, "error", xpl_str_from(text));
 }
 
 struct outcome { // r->data
@@ -39,10 +39,10 @@ struct outcome { // r->data
     char text[MAX_TEXT];
 };
 
-static enum MHD_Result finish(struct xpl_http_request *r) {
+static enum MHD_Result reply_outcome(struct xpl_http_request *r) {
     const struct outcome *const o = r->data;
     if (r->gone) return MHD_NO;
-    return o->ok ? reply(r, 200, "result", xpl_str_from(o->text)) : reply_error(r, o->text);
+    return o->ok ? reply_pair(r, 200, "result", xpl_str_from(o->text)) : reply_error(r, o->text);
 }
 
 static void on_done(void *arg, const struct xpl_capture_result *c) {
@@ -61,7 +61,7 @@ static void on_done(void *arg, const struct xpl_capture_result *c) {
     xpl_http_done(r);
 }
 
-static void cancel(struct xpl_http_request *r) {
+static void cancel_capture(struct xpl_http_request *r) {
     // NOT_FOUND: it is over.
     if (r->capture_id &&
         xpl_capture_jobs_cancel(r->http->parts.captures, r->capture_id, NULL) != XPL_OK)
@@ -71,7 +71,7 @@ static void cancel(struct xpl_http_request *r) {
 // ---- the request ----
 
 // A whole number from 0 to 2^31-1; `fallback` when it is absent or empty.
-static bool number(const struct xpl_http_request *r, const char *key, int fallback, int *ret) {
+static bool int_arg(const struct xpl_http_request *r, const char *key, int fallback, int *ret) {
     const xpl_str_t text = xpl_http_arg(r, key);
     int32_t v = fallback;
     if (text.len && (!xpl_parse_i32(text, &v) || v < 0)) return false;
@@ -80,8 +80,8 @@ static bool number(const struct xpl_http_request *r, const char *key, int fallba
 }
 
 // Cuts at commas; an address without a port gets `port` (may be empty).  NULL when out of memory.
-static const char **split(struct xpl_http_request *r, xpl_str_t list, xpl_str_t port,
-                          size_t *ret_n) {
+static const char **split_targets(struct xpl_http_request *r, xpl_str_t list, xpl_str_t port,
+                                  size_t *ret_n) {
     const char **all = xpl_arena_array(&r->arena, XPL_CAPTURE_MAX_TARGETS + 1, sizeof *all);
     *ret_n = 0;
     while (all && list.len && *ret_n <= XPL_CAPTURE_MAX_TARGETS) {
@@ -118,16 +118,16 @@ static const char *plan_of(struct xpl_http_request *r, struct xpl_capture_plan *
     if (xpl_str_eq(is_tpu, XPL_STR("true")) || xpl_str_eq(is_tpu, XPL_STR("True")))
         return "is_tpu_name: xplaned asks no cloud for addresses; give service_addr=HOST:PORT of "
                "the TPU hosts";
-    if (!number(r, "duration", 1000, &duration) || !number(r, "num_retry", 0, &retries) ||
-        !number(r, "delay", 0, &delay) ||
-        !number(r, "host_tracer_level", 2, &p->host_tracer_level) ||
-        !number(r, "device_tracer_level", 1, &p->device_tracer_level) ||
-        !number(r, "python_tracer_level", 0, &p->python_tracer_level))
+    if (!int_arg(r, "duration", 1000, &duration) || !int_arg(r, "num_retry", 0, &retries) ||
+        !int_arg(r, "delay", 0, &delay) ||
+        !int_arg(r, "host_tracer_level", 2, &p->host_tracer_level) ||
+        !int_arg(r, "device_tracer_level", 1, &p->device_tracer_level) ||
+        !int_arg(r, "python_tracer_level", 0, &p->python_tracer_level))
         return "duration, num_retry, delay and the tracer levels are whole numbers";
     p->duration_ms = duration;
     p->retries = (unsigned)retries;
     p->delay_ms = delay;
-    p->targets = split(r, workers.len ? workers : address, port_of(address), &p->n_targets);
+    p->targets = split_targets(r, workers.len ? workers : address, port_of(address), &p->n_targets);
     if (!p->targets) return "out of memory";
     return p->n_targets ? NULL : "service_addr=HOST:PORT is missing: whom to profile";
 }
@@ -155,7 +155,7 @@ enum MHD_Result xpl_http_capture(struct xpl_http_request *r) {
         r->capture_id = 0;
         return reply_error(r, err.msg);
     }
-    r->cancel = cancel;
-    xpl_http_wait(r, finish); // its end is looked at on this thread, so not before
+    r->cancel = cancel_capture;
+    xpl_http_wait(r, reply_outcome); // the loop handles its end, so not before
     return MHD_YES;
 }

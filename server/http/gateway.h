@@ -17,7 +17,7 @@ struct xpl_http_connection {
     bool polling;
     uint64_t deadline_ms; // of the loop's clock; UINT64_MAX: none
     struct xpl_http_request *request;
-    uv_poll_t poll; // tells while a request waits that the client has gone
+    uv_poll_t poll; // while a request waits: whether the client has gone
 };
 
 enum {
@@ -34,7 +34,7 @@ struct xpl_http {
         struct xpl_http *http;
         struct MHD_Daemon *mhd;
         uv_poll_t poll; // its epoll descriptor
-    } engines[2];       // without and with TLS; mhd is NULL where no listener wants it
+    } engines[2];       // without and with TLS; mhd is NULL where no listener needs it
     struct xpl_http_listener {
         struct xpl_http *http;
         int fd;

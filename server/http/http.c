@@ -20,7 +20,7 @@
 enum {
     POOL_BYTES = 32 << 10,  // of libmicrohttpd for one connection: bounds the headers
     MAX_BODY = 64 << 10,    // no route reads one
-    SPARE_CONNECTIONS = 64, // beyond the limit, to be told 503
+    SPARE_CONNECTIONS = 64, // beyond the limit, which get 503
     ACCEPT_BATCH = 64,
 };
 
@@ -33,7 +33,7 @@ static void maybe_stopped(struct xpl_http *h) {
 
 static void on_again(uv_idle_t *i);
 
-static void run(struct xpl_http *h) {
+static void run_microhttpd(struct xpl_http *h) {
     bool again = false;
     for (int i = 0; i < 2; i++) {
         struct MHD_Daemon *const d = h->engines[i].mhd;
@@ -50,20 +50,20 @@ static void run(struct xpl_http *h) {
 
 static void finish_stop(struct xpl_http *h);
 
-static void turn(struct xpl_http *h) {
+static void run_and_check_stop(struct xpl_http *h) {
     if (h->stopped) return;
-    run(h);
+    run_microhttpd(h);
     if (h->stopping && !h->n_active) finish_stop(h);
 }
 
 static void on_again(uv_idle_t *i) {
-    turn(i->data);
+    run_and_check_stop(i->data);
 }
 
 static void on_engine(uv_poll_t *p, int status, int events) {
     (void)status, (void)events;
     struct xpl_http_engine *e = p->data;
-    turn(e->http);
+    run_and_check_stop(e->http);
 }
 
 // ---- waiting requests ----
@@ -71,7 +71,7 @@ static void on_engine(uv_poll_t *p, int status, int events) {
 static void on_wake(uv_async_t *a) {
     struct xpl_http *h = a->data;
     xpl_http_resume_done(h);
-    turn(h);
+    run_and_check_stop(h);
 }
 
 static void handle_closed(uv_handle_t *handle) {
@@ -113,7 +113,7 @@ static void *on_uri(void *arg, const char *uri, struct MHD_Connection *m) {
     return r;
 }
 
-// A body that no route wants is read if it is small, refused before it is sent if it is not.
+// No route needs a body: a small one is read, a larger one is refused before it is sent.
 static enum MHD_Result check_body(struct xpl_http_request *r) {
     const xpl_str_t length = xpl_http_header(r, MHD_HTTP_HEADER_CONTENT_LENGTH);
     if (xpl_http_header(r, MHD_HTTP_HEADER_TRANSFER_ENCODING).ptr) {
@@ -127,7 +127,7 @@ static enum MHD_Result check_body(struct xpl_http_request *r) {
     return MHD_YES;
 }
 
-static enum MHD_Result begin(struct xpl_http_request *r, const char *method) {
+static enum MHD_Result begin_request(struct xpl_http_request *r, const char *method) {
     struct xpl_http *h = r->http;
     r->seen = true;
     r->connection->deadline_ms = xpl_http_now_ms(h) + h->options.idle_ms; // for the body
@@ -149,7 +149,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *m, const cha
     (void)arg, (void)m, (void)url, (void)data;
     struct xpl_http_request *r = *context;
     if (!r) return MHD_NO; // out of memory
-    if (!r->seen) return begin(r, method);
+    if (!r->seen) return begin_request(r, method);
     if (*n_data) {
         *n_data = 0;
         return MHD_YES;
@@ -238,7 +238,7 @@ static void on_listener(uv_poll_t *p, int status, int events) {
         }
         (void)MHD_add_connection(h->engines[l->tls].mhd, fd, (struct sockaddr *)&from, n);
     }
-    turn(h);
+    run_and_check_stop(h);
 }
 
 void xpl_http_tick(struct xpl_http *h) {

@@ -57,7 +57,7 @@ static enum MHD_Result bad_range(struct xpl_http_request *r, uint64_t size) {
     return got;
 }
 
-// True when the request wants a part, which was then sent.
+// True when the request is for a part, which was then sent.
 static bool try_range(struct xpl_http_request *r, const struct xpl_http_body *b,
                       enum MHD_Result *ret) {
     const xpl_str_t header = xpl_http_header(r, MHD_HTTP_HEADER_RANGE);

@@ -167,7 +167,7 @@ static xpl_status_t make_csv(struct xpl_http_request *r, const struct xpl_tool_d
 }
 
 // Fills r->body, and p->warm where it is another.  On a worker, or for small answers on the loop.
-static void build(struct xpl_http_request *r, const struct xpl_tool_data *a) {
+static void build_body(struct xpl_http_request *r, const struct xpl_tool_data *a) {
     struct pending *p = r->data;
     struct xpl_rpc_blob *csv = NULL;
     if (p->request->csv && make_csv(r, a, &csv, &p->err) != XPL_OK) return;
@@ -185,8 +185,9 @@ static void build(struct xpl_http_request *r, const struct xpl_tool_data *a) {
 
 // ---- failures ----
 
-static enum MHD_Result fail(struct xpl_http_request *r, const struct xpl_http_tool_request *a,
-                            const struct xpl_error *err, int64_t retry_ms) {
+static enum MHD_Result reply_failure(struct xpl_http_request *r,
+                                     const struct xpl_http_tool_request *a,
+                                     const struct xpl_error *err, int64_t retry_ms) {
     if (a->dialect == XPL_DIALECT_API) return xpl_http_reply_api_error(r, err, retry_ms);
     const char *const none = a->csv ? "No Data Found: " : "No Data: ";
     const bool unsuitable = a->csv && err->code == XPL_INVALID_ARGUMENT;
@@ -222,7 +223,7 @@ static void count_request(const struct xpl_http_request *r, const struct pending
 
 // ---- flow ----
 
-static void release(struct xpl_http_request *r) {
+static void release_pending(struct xpl_http_request *r) {
     struct pending *p = r->data;
     if (p->answer) xpl_object_unref(&p->answer->object);
     if (p->warm) xpl_object_unref(&p->warm->object);
@@ -231,18 +232,19 @@ static void release(struct xpl_http_request *r) {
 }
 
 // On the loop: there is a body, or an error.
-static enum MHD_Result deliver(struct xpl_http_request *r) {
+static enum MHD_Result reply_built(struct xpl_http_request *r) {
     struct pending *p = r->data;
     if (p->warm) xpl_http_remember(r, p->warm);
-    release(r);
+    release_pending(r);
     count_request(r, p, r->body ? xpl_rpc_blob_get(r->body->bytes[XPL_HTTP_PLAIN]).len : 0);
     if (r->gone) return MHD_NO;
-    return p->err.code == XPL_OK ? xpl_http_result(r) : fail(r, p->request, &p->err, p->retry_ms);
+    return p->err.code == XPL_OK ? xpl_http_result(r)
+                                 : reply_failure(r, p->request, &p->err, p->retry_ms);
 }
 
 static void build_warm(struct xpl_http_request *r) {
     const struct pending *p = r->data;
-    build(r, p->answer);
+    build_body(r, p->answer);
 }
 
 static void on_answer(void *arg, const struct xpl_outcome *o) {
@@ -253,7 +255,7 @@ static void on_answer(void *arg, const struct xpl_outcome *o) {
     p->cached = o->kept;
     memcpy(p->stage_us, o->stage_us, sizeof p->stage_us);
     if (o->code == XPL_OK)
-        build(r, o->answer);
+        build_body(r, o->answer);
     else
         p->err = o->err;
     xpl_http_done(r);
@@ -285,13 +287,13 @@ static enum MHD_Result from_memory(struct xpl_http_request *r, struct xpl_tool_d
     p->cached = true;
     p->answer = a;
     if (p->request->csv || xpl_rpc_blob_get(a->blob).len > SMALL_ANSWER) {
-        if (xpl_http_defer(r, build_warm, deliver)) return MHD_YES;
+        if (xpl_http_defer(r, build_warm, reply_built)) return MHD_YES;
         // No worker is free: a table is too much for the loop, and so is compression.
         if (p->request->csv) return xpl_http_busy(r);
         r->gzip = false;
     }
-    build(r, a);
-    return deliver(r);
+    build_body(r, a);
+    return reply_built(r);
 }
 
 enum MHD_Result xpl_http_answer_tool(struct xpl_http_request *r,
@@ -309,20 +311,20 @@ enum MHD_Result xpl_http_answer_tool(struct xpl_http_request *r,
     if (xpl_engine_resolve(e, &words, &q, &err) != XPL_OK) {
         const struct pending p = {.tool = a->tool, .session = a->session, .err = err, .source = ""};
         count_request(r, &p, 0);
-        return fail(r, a, &err, -1);
+        return reply_failure(r, a, &err, -1);
     }
     r->data = pending_new(r, a, q);
     if (!r->data) {
         xpl_request_free(q);
         return xpl_http_busy(r);
     }
-    r->release = release;
+    r->release = release_pending;
     struct xpl_tool_data *answer = xpl_engine_lookup(e, q);
     if (answer) {
         xpl_request_free(q);
         return from_memory(r, answer);
     }
-    xpl_http_wait(r, deliver);
+    xpl_http_wait(r, reply_built);
     xpl_engine_submit(e, q, on_answer, r, &r->ticket);
     return MHD_YES;
 }

@@ -63,7 +63,7 @@ void xpl_http_wait(struct xpl_http_request *r,
     r->waiting = true;
     c->deadline_ms = UINT64_MAX;
     MHD_suspend_connection(r->mhd);
-    // libmicrohttpd does not look at connections that wait.
+    // libmicrohttpd does not watch connections that wait.
     if (!c->polling && uv_poll_init(xpl_loop_uv(r->http->parts.loop), &c->poll, c->fd) == 0) {
         c->polling = true;
         c->poll.data = c;
@@ -81,6 +81,6 @@ bool xpl_http_defer(struct xpl_http_request *r, void (*work)(struct xpl_http_req
                     enum MHD_Result (*finish)(struct xpl_http_request *)) {
     r->work = work;
     if (!xpl_pool_submit(r->http->parts.pool, do_work, r)) return false;
-    xpl_http_wait(r, finish); // the worker's end is looked at on this thread, so not before
+    xpl_http_wait(r, finish); // the loop handles the end of the work, so not before
     return true;
 }

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <xxhash.h>
 #if XPL_XXH_DISPATCH
 #include <xxh_x86dispatch.h>
@@ -169,6 +170,16 @@ static void update(XXH3_state_t *state, const uint8_t *p, size_t n) {
 #endif
 }
 
+// Maps the pages that are read next, at once: a fault for every few costs up to a tenth of the
+// time. A hint: without it (a kernel before 5.14) they are mapped one by one.
+static void map_pages(const uint8_t *p, size_t n) {
+#ifdef MADV_POPULATE_READ
+    if (n >= CHUNK) (void)madvise((void *)(uintptr_t)p, n, MADV_POPULATE_READ);
+#else
+    (void)p, (void)n;
+#endif
+}
+
 // Straight from the mapping: a copy into a buffer costs more than the page faults do.
 static xpl_status_t hash_bytes(xpl_bytes_t bytes, const uint8_t secret[XPL_STORE_SECRET],
                                bool (*cancelled)(void *arg), void *arg, struct xpl_profile_id *ret,
@@ -178,7 +189,9 @@ static xpl_status_t hash_bytes(xpl_bytes_t bytes, const uint8_t secret[XPL_STORE
     (void)XXH3_128bits_reset_withSecret(state, secret, XPL_STORE_SECRET);
     bool stop = false;
     for (size_t at = 0; at < bytes.len && !stop; at += CHUNK) {
-        update(state, bytes.ptr + at, bytes.len - at < CHUNK ? bytes.len - at : CHUNK);
+        const size_t n = bytes.len - at < CHUNK ? bytes.len - at : CHUNK;
+        map_pages(bytes.ptr + at, n);
+        update(state, bytes.ptr + at, n);
         stop = cancelled && cancelled(arg);
     }
     const XXH128_hash_t hash = XXH3_128bits_digest(state);

@@ -24,7 +24,7 @@ static void fail_each(const char *name, size_t packed_len) {
     struct xpl_profile p = {0};
     xpl_fault_reset();
     const int64_t live = xpl_fault_live();
-    CHECK_EQ(run(name, packed_len, &p), XPL_OK);
+    CHECK_OK(run(name, packed_len, &p), NULL);
     xpl_profile_close(&p);
     const uint64_t n = xpl_fault_count();
     CHECK(n >= 4);
@@ -40,7 +40,7 @@ static void fail_each(const char *name, size_t packed_len) {
     }
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
-    CHECK_EQ(run(name, packed_len, &p), XPL_OK);
+    CHECK_OK(run(name, packed_len, &p), NULL);
     xpl_profile_close(&p);
 }
 
@@ -51,8 +51,8 @@ int main(void) {
         plain[i] = (uint8_t)(x >> 29);
     }
     z_stream z = {.next_in = plain, .avail_in = N, .next_out = packed, .avail_out = sizeof packed};
-    CHECK(deflateInit2(&z, 1, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK);
-    CHECK(deflate(&z, Z_FINISH) == Z_STREAM_END);
+    CHECK_EQ(deflateInit2(&z, 1, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    CHECK_EQ(deflate(&z, Z_FINISH), Z_STREAM_END);
     deflateEnd(&z);
     fail_each("h.xplane.pb.gz", z.total_out);
     const size_t n = ZSTD_compress(packed, sizeof packed, plain, N, 1);

@@ -19,8 +19,8 @@ static bool read_uri(void) {
     xpl_arena_init(&r->arena, 1 << 20);
     const bool ok = xpl_http_request_parse(r, "/x");
     if (ok) {
-        CHECK(xpl_str_eq(r->path, XPL_STR("/data")));
-        CHECK(xpl_str_eq(xpl_http_arg(r, "run"), XPL_STR("a b")));
+        CHECK_STR(r->path, "/data");
+        CHECK_STR(xpl_http_arg(r, "run"), "a b");
     }
     xpl_arena_fini(&r->arena);
     xpl_sys_free(r);
@@ -37,7 +37,7 @@ static bool make_body(void) {
         xpl_http_csv((xpl_str_t){table, sizeof table - 1}, &scratch, &csv, &err);
     CHECK(st == XPL_OK || (st == XPL_RESOURCE_EXHAUSTED && err.msg[0]));
     if (st != XPL_OK) return false;
-    CHECK(csv.n == 18 && memcmp(csv.p, "\"a\",\"b\"\n\"1.5\",\"x\"\n", 18) == 0);
+    CHECK_BYTES(csv.p, csv.n, "\"a\",\"b\"\n\"1.5\",\"x\"\n", 18);
     const struct xpl_http_body_options o = {.type = "text/csv",
                                             .gzip = true,
                                             .validators = true,
@@ -46,7 +46,7 @@ static bool make_body(void) {
     struct xpl_http_body *b = xpl_http_body_from_buf(&csv, &o);
     if (!b) return false;
     const bool whole = b->bytes[XPL_HTTP_GZIP] != NULL; // without it the plain form is sent
-    CHECK(xpl_rpc_blob_get(b->bytes[XPL_HTTP_PLAIN]).len == 18);
+    CHECK_EQ(xpl_rpc_blob_get(b->bytes[XPL_HTTP_PLAIN]).len, 18);
     xpl_object_unref(&b->object);
     return whole;
 }

@@ -72,7 +72,7 @@ static bool run(void) {
         s.timer.data = &s;
         CHECK_EQ(uv_timer_start(&s.timer, on_end, RUN_MS, 0), 0);
         CHECK_EQ(uv_run(xpl_loop_uv(s.loop), UV_RUN_DEFAULT), 0);
-        CHECK(s.posted == sent);
+        CHECK_EQ(s.posted, sent);
         xpl_loop_free(s.loop);
         CHECK_EQ(rmdir(path), 0);
     }

@@ -16,7 +16,7 @@ static xpl_status_t run(xpl_bytes_t in, const struct xpl_tool *tool, struct xpl_
     xpl_arena_init(&a, 16 << 20);
     xpl_buf_init(out, 16 << 20);
     xpl_status_t st = xpl_opstats_decode(in, &a, &s, &err);
-    CHECK((st == XPL_OK) == (s != NULL));
+    CHECK_EQ(st == XPL_OK, s != NULL);
     if (st == XPL_OK) {
         st = xpl_opstats_encode(s, out, &err);
         CHECK(st == XPL_OK || out->n == 0);
@@ -34,20 +34,20 @@ static void fail_each(const char *file, const char *tool_name) {
     const xpl_bytes_t bytes = {in.p, in.n};
     xpl_fault_reset();
     const int64_t live = xpl_fault_live();
-    CHECK_EQ(run(bytes, tool, &want), XPL_OK);
+    CHECK_OK(run(bytes, tool, &want), NULL);
     const uint64_t n = xpl_fault_count();
     CHECK(n > 3);
     for (uint64_t i = 0; i < n; i++) {
         xpl_fault_reset();
         xpl_fault_fail_on(i);
-        CHECK_EQ(run(bytes, tool, &got), XPL_RESOURCE_EXHAUSTED);
+        CHECK_STATUS(run(bytes, tool, &got), XPL_RESOURCE_EXHAUSTED, NULL);
         xpl_buf_fini(&got);
         CHECK_EQ(xpl_fault_live(), live + 1); // `want`
     }
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
-    CHECK_EQ(run(bytes, tool, &got), XPL_OK);
-    CHECK(got.n == want.n && memcmp(got.p, want.p, want.n) == 0);
+    CHECK_OK(run(bytes, tool, &got), NULL);
+    CHECK_BYTES(got.p, got.n, want.p, want.n);
     xpl_buf_fini(&got);
     xpl_buf_fini(&want);
     xpl_buf_fini(&in);

@@ -22,7 +22,8 @@ static bool ok(xpl_status_t st, const struct xpl_error *err) {
     const bool expected = st == XPL_RESOURCE_EXHAUSTED || st == XPL_FAILED_PRECONDITION;
     if (!expected) fprintf(stderr, "%s: %s\n", xpl_status_name(st), err->msg);
     CHECK(expected);
-    CHECK(err->code == st && err->msg[0]);
+    CHECK_EQ(err->code, st);
+    CHECK(err->msg[0]);
     return false;
 }
 
@@ -33,7 +34,7 @@ static void get(struct xpl_store *s, uint64_t i, size_t len) {
     if (!ok(xpl_store_get(s, key_of(i, &k), 1 << 20, &v, &err), &err)) return;
     CHECK_EQ(v.len, len);
     for (size_t at = 0; at < len; at++)
-        CHECK(v.data[at] == byte_of(i, at));
+        CHECK_EQ(v.data[at], byte_of(i, at));
     xpl_sys_free(v.data);
     xpl_sys_free(v.meta);
 }
@@ -110,10 +111,11 @@ static void use_source(const struct xpl_snapshot *snap) {
     struct xpl_source *src = NULL;
     struct xpl_error err = {0};
     const struct xpl_session *se = xpl_snapshot_find(snap, XPL_STR("run"));
-    CHECK(se && se->n_hosts == 2);
+    CHECK(se);
+    CHECK_EQ(se->n_hosts, 2);
     if (!ok(xpl_snapshot_open(snap, &se->hosts[0], 0, &src, &err), &err)) return;
     CHECK_EQ(xpl_source_bytes(src).len, 1);
-    CHECK_EQ(xpl_source_verify(src, NULL), XPL_OK);
+    CHECK_OK(xpl_source_verify(src, NULL), NULL);
     xpl_source_free(src);
 }
 
@@ -227,7 +229,7 @@ static void make_logdir(void) {
                    "printf x > plugins/profile/run/a.xplane.pb && "
                    "ln -s a.xplane.pb plugins/profile/run/b.xplane.pb",
                    logdir);
-    CHECK(system(cmd) == 0);
+    CHECK_EQ(system(cmd), 0);
 }
 
 int main(void) {
@@ -240,7 +242,8 @@ int main(void) {
     struct xpl_catalogue *c = use_catalogue();
     open_snap = xpl_catalogue_get(c);
     open_one = open_or_not();
-    CHECK(open_one && xpl_store_role(open_one) == XPL_STORE_WRITER);
+    CHECK(open_one);
+    CHECK_EQ(xpl_store_role(open_one), XPL_STORE_WRITER);
     sweep("using", using, true);
     sweep("using", using, false);
     sweep("checking", checking, false);
@@ -254,7 +257,7 @@ int main(void) {
     CHECK_EQ(sqlite3_memory_used(), 0);
     char cmd[100];
     (void)snprintf(cmd, sizeof cmd, "rm -rf %s", logdir);
-    CHECK(system(cmd) == 0);
+    CHECK_EQ(system(cmd), 0);
     remove_dir();
     return 0;
 }

@@ -39,18 +39,18 @@ static void fail_each(const char *tool, const struct xpl_opstats *s) {
     size_t want, got;
     xpl_fault_reset();
     const int64_t live = xpl_fault_live();
-    CHECK_EQ(run(tool, s, &want), XPL_OK);
+    CHECK_OK(run(tool, s, &want), NULL);
     const uint64_t n = xpl_fault_count();
     CHECK(n > 0);
     for (uint64_t i = 0; i < n; i++) {
         xpl_fault_reset();
         xpl_fault_fail_on(i);
-        CHECK_EQ(run(tool, s, &got), XPL_RESOURCE_EXHAUSTED);
+        CHECK_STATUS(run(tool, s, &got), XPL_RESOURCE_EXHAUSTED, NULL);
         CHECK_EQ(xpl_fault_live(), live);
     }
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
-    CHECK_EQ(run(tool, s, &got), XPL_OK);
+    CHECK_OK(run(tool, s, &got), NULL);
     CHECK_EQ(got, want);
 }
 

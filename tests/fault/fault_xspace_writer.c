@@ -57,7 +57,7 @@ int main(void) {
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
     CHECK(run(&got));
-    CHECK(got.n == want.n && memcmp(got.p, want.p, want.n) == 0);
+    CHECK_BYTES(got.p, got.n, want.p, want.n);
     xpl_buf_fini(&got);
     xpl_buf_fini(&want);
     return 0;

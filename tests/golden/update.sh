@@ -1,7 +1,9 @@
 #!/bin/sh
 # Asks the real XProf (PyPI, see tests/parity/setup.sh) for the expected answers again, all or those of
-# the named cases.  Read the diff before committing it.   tests/golden/update.sh [CASE...]
+# the named cases, and records them in versions.txt, which refuses an answer that changed while the
+# versions stayed.  Read the diff before committing it.   tests/golden/update.sh [CASE...]
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 python=$("$here/../parity/setup.sh")
-exec "$python" "$here/../parity/make_golden.py" "$@"
+"$python" "$here/../parity/make_golden.py" "$@"
+exec "$here/versions.py" --update

@@ -30,7 +30,7 @@ static inline bool has_sessions(xpl_client *c, size_t n) {
 static inline struct xpl_rpc_channel *open_channel(const char *address) {
     const struct xpl_rpc_channel_options o = {.size = sizeof o, .target = address};
     struct xpl_rpc_channel *ch = NULL;
-    CHECK_EQ(xpl_rpc_channel_open(&o, &ch, NULL), XPL_OK);
+    CHECK_OK(xpl_rpc_channel_open(&o, &ch, NULL), NULL);
     return ch;
 }
 

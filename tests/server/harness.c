@@ -34,7 +34,7 @@ static void remove_dirs(void) {
 
 const char *make_dir(void) {
     CHECK(n_dirs < MAX_DIRS);
-    if (n_dirs == 0) CHECK(atexit(remove_dirs) == 0);
+    if (n_dirs == 0) CHECK_EQ(atexit(remove_dirs), 0);
     strcpy(dirs[n_dirs], "/tmp/xplaned-test-XXXXXX");
     CHECK(mkdtemp(dirs[n_dirs]));
     return dirs[n_dirs++];
@@ -146,6 +146,15 @@ void kill_daemon(struct daemon_proc *d, int signal) {
     CHECK_EQ(kill(d->pid, signal), 0);
     CHECK_EQ(waitpid(d->pid, NULL, 0), d->pid);
     d->pid = 0;
+}
+
+uint8_t *read_file(const char *path, size_t *ret_n) {
+    FILE *f = fopen(path, "rb");
+    uint8_t *p = malloc(1 << 20);
+    CHECK(f && p);
+    *ret_n = fread(p, 1, 1 << 20, f);
+    (void)fclose(f);
+    return p;
 }
 
 void write_file(const char *path, const void *p, size_t n) {

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "client/xplaned.h"
@@ -30,6 +31,8 @@ void kill_daemon(struct daemon_proc *d, int signal);
 
 void copy_file(const char *from, const char *to);
 void write_file(const char *path, const void *p, size_t n);
+// The whole file; freed by free().
+uint8_t *read_file(const char *path, size_t *ret_n);
 // Makes DIR/plugins/profile/RUN and copies FROM there as HOST.xplane.pb.
 void add_session(const char *dir, const char *run, const char *host, const char *from);
 // The test profile NAME of tests/data ($XPL_TEST_DATA): a path, static until the next call.

@@ -92,10 +92,10 @@ static void blob(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
 
 static void chunks(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
     struct fixture *const f = service;
-    CHECK_EQ(xpl_rpc_send_chunks(c, request, 15, f->blob, 1000), XPL_OK);
+    CHECK_OK(xpl_rpc_send_chunks(c, request, 15, f->blob, 1000), NULL);
     CHECK_EQ(xpl_rpc_call_queued(c), 1);
     xpl_rpc_finish_ok(c);
-    CHECK_EQ(xpl_rpc_send(c, request, NULL), XPL_CANCELLED);
+    CHECK_STATUS(xpl_rpc_send(c, request, NULL), XPL_CANCELLED, NULL);
 }
 
 // Counts to a thousand, a hundred messages ahead at most.
@@ -178,9 +178,8 @@ struct fixture *fixture_new(const struct xpl_rpc_server_options *opt) {
     sem_init(&f->down, 0, 0);
     fill_methods(f);
     const xpl_bytes_t set = {xpl_proto_descriptors, xpl_proto_descriptors_len};
-    CHECK_EQ(xpl_rpc_health_new(f->methods, FIXTURE_METHODS, &f->health, &err), XPL_OK);
-    CHECK_EQ(xpl_rpc_reflection_new(set, f->methods, FIXTURE_METHODS, &f->reflection, &err),
-             XPL_OK);
+    CHECK_OK(xpl_rpc_health_new(f->methods, FIXTURE_METHODS, &f->health, &err), &err);
+    CHECK_OK(xpl_rpc_reflection_new(set, f->methods, FIXTURE_METHODS, &f->reflection, &err), &err);
     xpl_rpc_health_get_methods(f->health, f->methods + FIXTURE_METHODS);
     xpl_rpc_reflection_get_methods(f->reflection,
                                    f->methods + FIXTURE_METHODS + XPL_RPC_HEALTH_METHODS);
@@ -190,13 +189,13 @@ struct fixture *fixture_new(const struct xpl_rpc_server_options *opt) {
         bytes[i] = (uint8_t)(i * 7);
     f->blob = xpl_rpc_blob_take(bytes, 100500);
     CHECK(f->blob);
-    CHECK_EQ(xpl_rpc_queue_new(&f->queue, &err), XPL_OK);
-    CHECK_EQ(
+    CHECK_OK(xpl_rpc_queue_new(&f->queue, &err), &err);
+    CHECK_OK(
         xpl_rpc_server_new(f->queue, f->methods, FIXTURE_ALL, opt ? opt : &none, &f->server, &err),
-        XPL_OK);
-    CHECK_EQ(xpl_rpc_server_listen(f->server, "127.0.0.1:0", NULL, &port, &err), XPL_OK);
+        &err);
+    CHECK_OK(xpl_rpc_server_listen(f->server, "127.0.0.1:0", NULL, &port, &err), &err);
     snprintf(f->address, sizeof f->address, "127.0.0.1:%d", port);
-    CHECK_EQ(xpl_rpc_server_start(f->server, &err), XPL_OK);
+    CHECK_OK(xpl_rpc_server_start(f->server, &err), &err);
     CHECK_EQ(pthread_create(&f->late, NULL, late_main, f), 0);
     return f;
 }
@@ -238,6 +237,6 @@ struct xpl_rpc_channel *fixture_connect(const struct fixture *f, const char *tok
                                                 .token = xpl_str_from(token ? token : "")};
     struct xpl_rpc_channel *ch = NULL;
     struct xpl_error err = {0};
-    CHECK_EQ(xpl_rpc_channel_open(&opt, &ch, &err), XPL_OK);
+    CHECK_OK(xpl_rpc_channel_open(&opt, &ch, &err), &err);
     return ch;
 }

@@ -129,37 +129,45 @@ static void scenario_capture(void) {
     q.host_names = names;
     q.session = "first";
     CHECK_EQ(xpl_client_capture(c, &q, &r), 0);
-    CHECK(v.over && v.id == 1 && v.n_hosts == 4 && v.n_stored == 1);
-    CHECK(strcmp(v.session, "first") == 0);
-    CHECK(strcmp(v.hosts[0].state, "stored") == 0 && !strchr(v.hosts[0].host, '/'));
+    CHECK(v.over);
+    CHECK_EQ(v.id, 1);
+    CHECK_EQ(v.n_hosts, 4);
+    CHECK_EQ(v.n_stored, 1);
+    CHECK_STR(v.session, "first");
+    CHECK_STR(v.hosts[0].state, "stored");
+    CHECK(!strchr(v.hosts[0].host, '/'));
     CHECK(v.hosts[0].host[0] != '.');
-    CHECK(strcmp(v.hosts[1].state, "idle") == 0 && v.hosts[1].reason[0]);
-    CHECK(strcmp(v.hosts[2].state, "failed") == 0 && v.hosts[2].code == XPL_DATA_LOSS);
-    CHECK(strcmp(v.hosts[3].state, "failed") == 0 && v.hosts[3].code == XPL_UNAVAILABLE);
+    CHECK_STR(v.hosts[1].state, "idle");
+    CHECK(v.hosts[1].reason[0]);
+    CHECK_STR(v.hosts[2].state, "failed");
+    CHECK_STATUS(v.hosts[2].code, XPL_DATA_LOSS, NULL);
+    CHECK_STR(v.hosts[3].state, "failed");
+    CHECK_STATUS(v.hosts[3].code, XPL_UNAVAILABLE, NULL);
     // It is listed and answered at once.
     CHECK_EQ(ask_tool(c, "first", "overview_page", NULL, NULL, &r), 0);
     // All idle is a failure, and leaves no session.
-    CHECK_EQ(xpl_client_capture(
-                 c,
-                 &(xpl_capture_request){
-                     .size = sizeof q, .targets = targets + 1, .n_targets = 1, .duration_ms = 50},
-                 &r),
-             XPL_UNAVAILABLE);
+    CHECK_STATUS(xpl_client_capture(c,
+                                    &(xpl_capture_request){.size = sizeof q,
+                                                           .targets = targets + 1,
+                                                           .n_targets = 1,
+                                                           .duration_ms = 50},
+                                    &r),
+                 XPL_UNAVAILABLE, NULL);
     CHECK(strstr(r.message, "idle"));
     CHECK(has_sessions(c, 1));
     // A taken name gets a number; nonsense is refused before anything is done.
     q.n_targets = 1;
     CHECK_EQ(xpl_client_capture(c, &q, &r), 0);
-    CHECK(strcmp(v.session, "first_2") == 0);
+    CHECK_STR(v.session, "first_2");
     q.session = "../x";
-    CHECK_EQ(xpl_client_capture(c, &q, &r), XPL_INVALID_ARGUMENT);
+    CHECK_STATUS(xpl_client_capture(c, &q, &r), XPL_INVALID_ARGUMENT, NULL);
     q.session = "";
     static const char *const half[] = {"", NULL}; // an option without key and value
     q.advanced = half;
     q.n_advanced = 1;
-    CHECK_EQ(xpl_client_capture(c, &q, &r), XPL_INVALID_ARGUMENT);
+    CHECK_STATUS(xpl_client_capture(c, &q, &r), XPL_INVALID_ARGUMENT, NULL);
     q.n_advanced = q.n_targets = 0;
-    CHECK_EQ(xpl_client_capture(c, &q, &r), XPL_INVALID_ARGUMENT);
+    CHECK_STATUS(xpl_client_capture(c, &q, &r), XPL_INVALID_ARGUMENT, NULL);
     xpl_client_close(c);
     CHECK_EQ(stop_daemon(&d), 0);
     d = start_daemon(dir, state, plain);
@@ -168,9 +176,12 @@ static void scenario_capture(void) {
     CHECK_EQ(xpl_client_captures(c, 0, &list, &r), 0);
     CHECK(xpl_captures_get(list, 2) && !xpl_captures_get(list, 3));
     const xpl_capture_info *const oldest = xpl_captures_get(list, 2);
-    CHECK(oldest->id == 1 && strcmp(oldest->state, "partial") == 0 && oldest->n_hosts == 4);
-    CHECK(strcmp(oldest->hosts[2].state, "failed") == 0 && oldest->hosts[2].reason[0]);
-    CHECK(strcmp(xpl_captures_get(list, 1)->state, "failed") == 0);
+    CHECK_EQ(oldest->id, 1);
+    CHECK_STR(oldest->state, "partial");
+    CHECK_EQ(oldest->n_hosts, 4);
+    CHECK_STR(oldest->hosts[2].state, "failed");
+    CHECK(oldest->hosts[2].reason[0]);
+    CHECK_STR(xpl_captures_get(list, 1)->state, "failed");
     xpl_captures_free(list);
     xpl_client_close(c);
     CHECK_EQ(stop_daemon(&d), 0);
@@ -212,29 +223,32 @@ static void scenario_cancel(void) {
     // Never two captures of one host at once.
     struct seen v = {0};
     const xpl_capture_request q = request(targets, 1, &v);
-    CHECK_EQ(xpl_client_capture(c, &q, &r), XPL_FAILED_PRECONDITION);
+    CHECK_STATUS(xpl_client_capture(c, &q, &r), XPL_FAILED_PRECONDITION, NULL);
     CHECK(strstr(r.message, "capture 1"));
     char other[64];
     const char *const same = other;
     (void)snprintf(other, sizeof other, "LocalHost%s", strrchr(targets[0], ':'));
     const xpl_capture_request again_q = request(&same, 1, &v);
-    CHECK_EQ(xpl_client_capture(c, &again_q, &r), XPL_FAILED_PRECONDITION);
+    CHECK_STATUS(xpl_client_capture(c, &again_q, &r), XPL_FAILED_PRECONDITION, NULL);
     // Where others are left it goes on with those, and the host in question is not asked.
     char name[256];
     CHECK(host_becomes(c, 0, "collecting", name) && name[0]);
     const unsigned calls = fake_calls(set, hang);
     const xpl_capture_request both = request(targets, 2, &v);
     CHECK_EQ(xpl_client_capture(c, &both, &r), 0);
-    CHECK(v.n_stored == 1 && strcmp(v.hosts[0].state, "failed") == 0);
-    CHECK(strstr(v.hosts[0].reason, "capture 1") && fake_calls(set, hang) == calls);
+    CHECK_EQ(v.n_stored, 1);
+    CHECK_STR(v.hosts[0].state, "failed");
+    CHECK(strstr(v.hosts[0].reason, "capture 1"));
+    CHECK_EQ(fake_calls(set, hang), calls);
     CHECK_EQ(xpl_client_cancel_capture(c, 1, &r), 0);
     CHECK_EQ(pthread_join(t, NULL), 0);
-    CHECK_EQ(w.code, XPL_CANCELLED);
-    CHECK(w.seen.over && strcmp(w.seen.hosts[0].state, "cancelled") == 0);
-    CHECK_EQ(xpl_client_cancel_capture(c, 1, &r), XPL_NOT_FOUND);
+    CHECK_STATUS(w.code, XPL_CANCELLED, NULL);
+    CHECK(w.seen.over);
+    CHECK_STR(w.seen.hosts[0].state, "cancelled");
+    CHECK_STATUS(xpl_client_cancel_capture(c, 1, &r), XPL_NOT_FOUND, NULL);
     // A client that goes away cancels; the host is free for the next.
     v.give_up = true;
-    CHECK_EQ(xpl_client_capture(c, &q, &r), XPL_CANCELLED);
+    CHECK_STATUS(xpl_client_capture(c, &q, &r), XPL_CANCELLED, NULL);
     CHECK(becomes(c, "cancelled"));
     CHECK(has_sessions(c, 1)); // of the one that was done
     // A daemon that is killed tells the next one what was running.
@@ -274,12 +288,13 @@ static void scenario_trouble(void) {
     write_file(path, "x", 1);
     struct daemon_proc d = start_daemon(dir, state, plain);
     xpl_client *c = open_client(&d, 60000);
-    CHECK_EQ(xpl_client_capture(c, &q, &r), XPL_FAILED_PRECONDITION);
+    CHECK_STATUS(xpl_client_capture(c, &q, &r), XPL_FAILED_PRECONDITION, NULL);
     CHECK(strstr(r.message, dir) && strstr(r.message, "not a directory"));
-    CHECK(strstr(v.hosts[0].reason, "not a directory") && fake_calls(set, good) == 0);
+    CHECK(strstr(v.hosts[0].reason, "not a directory"));
+    CHECK_EQ(fake_calls(set, good), 0);
     const xpl_import_file file = {.path = profile(TRAIN)};
     const xpl_import_request i = {.size = sizeof i, .files = &file, .n_files = 1};
-    CHECK_EQ(xpl_client_import(c, &i, NULL, 0, &r), XPL_FAILED_PRECONDITION);
+    CHECK_STATUS(xpl_client_import(c, &i, NULL, 0, &r), XPL_FAILED_PRECONDITION, NULL);
     CHECK(strstr(r.message, "not a directory"));
     // Without the history, captures still work.
     CHECK_EQ(unlink(path), 0);
@@ -288,7 +303,7 @@ static void scenario_trouble(void) {
     xpl_client *c2 = open_client(&second, 60000);
     CHECK_EQ(xpl_client_capture(c2, &q, &r), 0);
     const xpl_schedule_request s = {.size = sizeof s, .capture = &q, .every_ms = 60000};
-    CHECK_EQ(xpl_client_schedule(c2, &s, NULL, &r), XPL_FAILED_PRECONDITION);
+    CHECK_STATUS(xpl_client_schedule(c2, &s, NULL, &r), XPL_FAILED_PRECONDITION, NULL);
     xpl_client_close(c2);
     CHECK_EQ(stop_daemon(&second), 0);
     xpl_client_close(c);
@@ -299,7 +314,7 @@ static void scenario_trouble(void) {
     d = start_daemon(dir, state, off);
     CHECK(log_has(&d, "state.db was broken"));
     c = open_client(&d, 60000);
-    CHECK_EQ(xpl_client_capture(c, &q, &r), XPL_PERMISSION_DENIED);
+    CHECK_STATUS(xpl_client_capture(c, &q, &r), XPL_PERMISSION_DENIED, NULL);
     xpl_client_close(c);
     CHECK_EQ(stop_daemon(&d), 0);
     fake_set_free(set);
@@ -401,15 +416,17 @@ static void scenario_full(void) {
     tight = before;
     tight.rlim_cur = 1 << 20;
     CHECK_EQ(prlimit(d.pid, RLIMIT_FSIZE, &tight, NULL), 0);
-    CHECK_EQ(xpl_client_capture(c, &q, &r), XPL_RESOURCE_EXHAUSTED);
-    CHECK(strstr(r.message, "ulimit -f") && v.hosts[0].code == XPL_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(xpl_client_capture(c, &q, &r), XPL_RESOURCE_EXHAUSTED, NULL);
+    CHECK(strstr(r.message, "ulimit -f"));
+    CHECK_STATUS(v.hosts[0].code, XPL_RESOURCE_EXHAUSTED, NULL);
     CHECK(has_sessions(c, 0));
     (void)snprintf(path, sizeof path, "%s/plugins", dir);
     CHECK(!has(path, ".")); // made for it, and gone with it
     q.n_targets = 2;
     q.session = "half";
     CHECK_EQ(xpl_client_capture(c, &q, &r), 0);
-    CHECK(v.n_stored == 1 && strcmp(v.hosts[0].state, "failed") == 0);
+    CHECK_EQ(v.n_stored, 1);
+    CHECK_STR(v.hosts[0].state, "failed");
     (void)snprintf(path, sizeof path, "%s/plugins/profile/half", dir);
     CHECK_EQ(entries(path), 2); // the profile and capture.json
     CHECK_EQ(prlimit(d.pid, RLIMIT_FSIZE, &before, NULL), 0);
@@ -435,7 +452,7 @@ static void cannot_write(const char *logdir, int code, const char *part) {
     CHECK_EQ(fake_calls(set, good), 0); // nobody is profiled in vain
     xpl_captures *list = NULL;
     CHECK_EQ(xpl_client_captures(c, 0, &list, &r), 0); // readable, however the path was cut
-    CHECK(strcmp(xpl_captures_get(list, 0)->state, "failed") == 0);
+    CHECK_STR(xpl_captures_get(list, 0)->state, "failed");
     CHECK(strstr(xpl_captures_get(list, 0)->message, part));
     xpl_captures_free(list);
     xpl_client_close(c);
@@ -509,11 +526,12 @@ static void scenario_schedule(void) {
     char path[400];
     (void)snprintf(path, sizeof path, "%s/plugins/profile/%s", dir, shared);
     CHECK(has(path, "mine.xplane.pb"));
-    CHECK_EQ(xpl_client_unschedule(c, 99, &r), XPL_NOT_FOUND);
+    CHECK_STATUS(xpl_client_unschedule(c, 99, &r), XPL_NOT_FOUND, NULL);
     CHECK_EQ(xpl_client_unschedule(c, 1, &r), 0);
     xpl_captures *list = NULL;
     CHECK_EQ(xpl_client_captures(c, 0, &list, &r), 0);
-    CHECK(!xpl_captures_schedule(list, 0) && xpl_captures_get(list, 0)->schedule_id == 1);
+    CHECK(!xpl_captures_schedule(list, 0));
+    CHECK_EQ(xpl_captures_get(list, 0)->schedule_id, 1);
     xpl_captures_free(list);
     // Of its own two are left (one more while a turn was under way), of others all.
     for (int tries = 0; tries < 100 && count_sessions(c) > 5; tries++)
@@ -523,7 +541,7 @@ static void scenario_schedule(void) {
     CHECK_EQ(xpl_client_session(c, "users_own", &one, &r), 0);
     xpl_sessions_free(one);
     s.every_ms = 500;
-    CHECK_EQ(xpl_client_schedule(c, &s, &id, &r), XPL_INVALID_ARGUMENT);
+    CHECK_STATUS(xpl_client_schedule(c, &s, &id, &r), XPL_INVALID_ARGUMENT, NULL);
     xpl_client_close(c);
     CHECK_EQ(stop_daemon(&d), 0);
     fake_set_free(set);
@@ -547,7 +565,8 @@ static void scenario_continuous(void) {
     xpl_captures *list = NULL;
     CHECK_EQ(xpl_client_captures(c, 0, &list, &r), 0);
     const xpl_schedule_info *const info = xpl_captures_schedule(list, 0);
-    CHECK(info && info->continuous && info->n_targets == 1);
+    CHECK(info && info->continuous);
+    CHECK_EQ(info->n_targets, 1);
     xpl_captures_free(list);
     CHECK(count_sessions(c) >= 1);
     CHECK_EQ(xpl_client_unschedule(c, 1, &r), 0);
@@ -585,29 +604,30 @@ static void scenario_analysis(void) {
     q.n_hosts = 1;
     q.session_id = (char *)(uintptr_t) "s";
     static const char path[] = "/tensorflow.ProfileAnalysis/NewSession";
-    CHECK_EQ(call(ch, path, &q.base, &reply, &err), XPL_OK);
+    CHECK_OK(call(ch, path, &q.base, &reply, &err), &err);
     q.repository_root = (char *)(uintptr_t) "/somewhere/else";
-    CHECK_EQ(call(ch, path, &q.base, &reply, &err), XPL_INVALID_ARGUMENT);
+    CHECK_STATUS(call(ch, path, &q.base, &reply, &err), XPL_INVALID_ARGUMENT, &err);
     char root[300];
     (void)snprintf(root, sizeof root, "%s/plugins/profile/", dir);
     q.repository_root = root;
     q.hosts = nobody;
-    CHECK_EQ(call(ch, path, &q.base, &reply, NULL), XPL_OK);
-    CHECK_EQ(xpl_rpc_message_unpack(&tensorflow__new_profile_session_response__descriptor,
+    CHECK_OK(call(ch, path, &q.base, &reply, NULL), NULL);
+    CHECK_OK(xpl_rpc_message_unpack(&tensorflow__new_profile_session_response__descriptor,
                                     reply.bytes, &arena, &msg, NULL),
-             XPL_OK);
+             NULL);
     CHECK(((Tensorflow__NewProfileSessionResponse *)msg)->empty_trace);
 
     Tensorflow__EnumProfileSessionsAndToolsRequest e;
     tensorflow__enum_profile_sessions_and_tools_request__init(&e);
-    CHECK_EQ(call(ch, "/tensorflow.ProfileAnalysis/EnumSessions", &e.base, &reply, NULL), XPL_OK);
-    CHECK_EQ(
+    CHECK_OK(call(ch, "/tensorflow.ProfileAnalysis/EnumSessions", &e.base, &reply, NULL), NULL);
+    CHECK_OK(
         xpl_rpc_message_unpack(&tensorflow__enum_profile_sessions_and_tools_response__descriptor,
                                reply.bytes, &arena, &msg, NULL),
-        XPL_OK);
+        NULL);
     const Tensorflow__EnumProfileSessionsAndToolsResponse *const all =
         (Tensorflow__EnumProfileSessionsAndToolsResponse *)msg;
-    CHECK(all->n_sessions == 1 && strcmp(all->sessions[0]->session_id, "s") == 0);
+    CHECK_EQ(all->n_sessions, 1);
+    CHECK_STR(all->sessions[0]->session_id, "s");
     CHECK(all->sessions[0]->n_available_tools > 5);
 
     Tensorflow__ProfileSessionDataRequest t;
@@ -615,18 +635,19 @@ static void scenario_analysis(void) {
     t.session_id = (char *)(uintptr_t) "s";
     t.tool_name = (char *)(uintptr_t) "overview_page";
     for (int i = 0; i < 2; i++) { // made, then from memory
-        CHECK_EQ(call(ch, "/tensorflow.ProfileAnalysis/GetSessionToolData", &t.base, &reply, NULL),
-                 XPL_OK);
-        CHECK_EQ(xpl_rpc_message_unpack(&tensorflow__profile_session_data_response__descriptor,
+        CHECK_OK(call(ch, "/tensorflow.ProfileAnalysis/GetSessionToolData", &t.base, &reply, NULL),
+                 NULL);
+        CHECK_OK(xpl_rpc_message_unpack(&tensorflow__profile_session_data_response__descriptor,
                                         reply.bytes, &arena, &msg, NULL),
-                 XPL_OK);
+                 NULL);
         const Tensorflow__ProfileSessionDataResponse *const data =
             (Tensorflow__ProfileSessionDataResponse *)msg;
-        CHECK(strcmp(data->output_format, "json") == 0 && data->output.len > 2);
+        CHECK_STR(data->output_format, "json");
+        CHECK(data->output.len > 2);
     }
     t.session_id = (char *)(uintptr_t) "nope";
-    CHECK_EQ(call(ch, "/tensorflow.ProfileAnalysis/GetSessionToolData", &t.base, &reply, NULL),
-             XPL_NOT_FOUND);
+    CHECK_STATUS(call(ch, "/tensorflow.ProfileAnalysis/GetSessionToolData", &t.base, &reply, NULL),
+                 XPL_NOT_FOUND, NULL);
     xpl_rpc_reply_fini(&reply);
     xpl_arena_fini(&arena);
     xpl_rpc_channel_close(ch);
@@ -644,16 +665,18 @@ static void scenario_http(void) {
     struct daemon_proc d = start_daemon(dir, state, http);
     char path[400];
     struct reply r = http_get(d.http_address, "/config");
-    CHECK(r.status == 200 && strstr(r.body, "\"hideCaptureProfileButton\": false"));
+    CHECK_EQ(r.status, 200);
+    CHECK(strstr(r.body, "\"hideCaptureProfileButton\": false"));
     reply_free(&r);
     (void)snprintf(path, sizeof path, "/capture_profile?service_addr=%s&duration=50",
                    fake_address(set, good));
     r = http_get(d.http_address, path);
     CHECK_EQ(r.status, 200);
-    CHECK(strcmp(r.body, "{\"result\": \"Capture profile successfully. Please refresh.\"}") == 0);
+    CHECK_STR(r.body, "{\"result\": \"Capture profile successfully. Please refresh.\"}");
     reply_free(&r);
     r = http_get(d.http_address, "/runs");
-    CHECK(r.status == 200 && strlen(r.body) > 10);
+    CHECK_EQ(r.status, 200);
+    CHECK(strlen(r.body) > 10);
     reply_free(&r);
     // Partly done is done; XProf's plugin path is served as well.
     (void)snprintf(path, sizeof path,
@@ -661,12 +684,14 @@ static void scenario_http(void) {
                    "&num_retry=0&host_tracer_level=2",
                    fake_address(set, good), fake_address(set, idle));
     r = http_get(d.http_address, path);
-    CHECK(r.status == 200 && strstr(r.body, "Not captured: ") && strstr(r.body, "idle"));
+    CHECK_EQ(r.status, 200);
+    CHECK(strstr(r.body, "Not captured: ") && strstr(r.body, "idle"));
     reply_free(&r);
     (void)snprintf(path, sizeof path, "/capture_profile?service_addr=%s&duration=50",
                    fake_address(set, idle));
     r = http_get(d.http_address, path);
-    CHECK(r.status == 500 && strncmp(r.body, "{\"error\": \"", 11) == 0);
+    CHECK_EQ(r.status, 500);
+    CHECK(strncmp(r.body, "{\"error\": \"", 11) == 0);
     reply_free(&r);
     static const char *const wrong[] = {"", "?service_addr=", "?service_addr=grpc%3A%2F%2Fx%3A1",
                                         "?service_addr=a%3A1&duration=soon",
@@ -674,7 +699,8 @@ static void scenario_http(void) {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         (void)snprintf(path, sizeof path, "/capture_profile%s", wrong[i]);
         r = http_get(d.http_address, path);
-        CHECK(r.status == 500 && strncmp(r.body, "{\"error\": \"", 11) == 0);
+        CHECK_EQ(r.status, 500);
+        CHECK(strncmp(r.body, "{\"error\": \"", 11) == 0);
         reply_free(&r);
     }
     (void)snprintf(path, sizeof path, "/capture_profile?service_addr=%s", fake_address(set, good));

@@ -11,10 +11,13 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
 
 #include "analysis/opstats/codec/codec.h"
 #include "analysis/tools/tool.h"
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/status.h"
 #include "proto/xplaned/v1/server.pb-c.h"
 #include "proto/xplaned/v1/session.pb-c.h"
@@ -92,6 +95,80 @@ static void scenario_answers(void) {
     CHECK_EQ(stop_daemon(&d), 0);
 }
 
+// The profile at `from`, compressed; free with xpl_buf_fini.
+static struct xpl_buf compressed(const char *from, bool gzip) {
+    struct xpl_buf in, out;
+    FILE *const f = fopen(from, "rb");
+    CHECK(f);
+    xpl_buf_init(&in, 64 << 20);
+    xpl_buf_init(&out, 64 << 20);
+    for (size_t n = 1; n; in.n += n) {
+        CHECK(xpl_buf_room(&in, 65536));
+        n = fread(in.p + in.n, 1, 65536, f);
+    }
+    CHECK_EQ(fclose(f), 0);
+    CHECK(xpl_buf_room(&out, in.n + 65536));
+    if (gzip) {
+        z_stream z = {.next_in = in.p, .avail_in = (unsigned)in.n};
+        z.next_out = out.p, z.avail_out = (unsigned)out.cap;
+        CHECK(deflateInit2(&z, 1, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+        CHECK(deflate(&z, Z_FINISH) == Z_STREAM_END);
+        out.n = z.total_out;
+        deflateEnd(&z);
+    } else {
+        out.n = ZSTD_compress(out.p, out.cap, in.p, in.n, 1);
+        CHECK(!ZSTD_isError(out.n));
+    }
+    xpl_buf_fini(&in);
+    return out;
+}
+
+// Compressed profiles are answered as plain ones are, from memory and from the store, too; broken
+// ones are named.
+static void scenario_formats(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    char path[300];
+    xpl_result r;
+    add_session(dir, "plain", "vm", any_profile());
+    for (int gzip = 0; gzip < 2; gzip++) {
+        const char *const run = gzip ? "gz" : "zst";
+        add_session(dir, run, "vm", any_profile());
+        (void)snprintf(path, sizeof path, "%s/plugins/profile/%s/vm.xplane.pb", dir, run);
+        CHECK_EQ(unlink(path), 0);
+        struct xpl_buf b = compressed(any_profile(), gzip);
+        (void)snprintf(path, sizeof path, "%s/plugins/profile/%s/vm.xplane.pb.%s", dir, run, run);
+        write_file(path, b.p, b.n);
+        (void)snprintf(path, sizeof path, "%s/plugins/profile/%s/cut.xplane.pb.%s", dir, run, run);
+        write_file(path, b.p, b.n / 2);
+        xpl_buf_fini(&b);
+    }
+    for (int again = 0; again < 2; again++) {
+        struct daemon_proc d = start_daemon(dir, state, no_prefetch);
+        xpl_client *c = open_client(&d, 60000);
+        char *plain = all_answers(c, "plain", "vm", NULL);
+        char *gz = all_answers(c, "gz", "vm", again ? "store" : "computed");
+        char *zst = all_answers(c, "zst", "vm", again ? "store" : "computed");
+        char *warm = all_answers(c, "gz", "vm", "memory");
+        CHECK(strcmp(plain, gz) == 0 && strcmp(plain, zst) == 0 && strcmp(plain, warm) == 0);
+        free(plain), free(gz), free(zst), free(warm);
+        xpl_answer *a = NULL, *b = NULL;
+        size_t n, m;
+        CHECK_EQ(ask_tool(c, "plain", "trace_viewer@", "vm", &a, NULL), 0);
+        CHECK_EQ(ask_tool(c, "zst", "trace_viewer@", "vm", &b, NULL), 0);
+        const void *const p = xpl_answer_data(a, &n), *const q = xpl_answer_data(b, &m);
+        CHECK(n == m && memcmp(p, q, n) == 0);
+        xpl_answer_free(a);
+        xpl_answer_free(b);
+        CHECK_EQ(ask_tool(c, "gz", "overview_page", "cut", NULL, &r), XPL_DATA_LOSS);
+        CHECK(strstr(r.message, "cut.xplane.pb.gz: the compressed file is truncated"));
+        CHECK_EQ(ask_tool(c, "gz", "overview_page", NULL, &a, NULL), 0);
+        CHECK(xpl_answer_warning(a, 0) && strstr(xpl_answer_warning(a, 0), "cut"));
+        xpl_answer_free(a);
+        xpl_client_close(c);
+        CHECK_EQ(stop_daemon(&d), 0);
+    }
+}
+
 static void scenario_errors(void) {
     const char *dir = make_dir(), *state = make_dir();
     add_session(dir, "run", "vm", any_profile());
@@ -157,6 +234,52 @@ static void scenario_restart(void) {
     CHECK(strcmp(before, after) == 0);
     free(before);
     free(after);
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+// Whether trace_viewer@ answers from a stored index.
+static bool trace_is_stored(xpl_client *c, const char *session) {
+    xpl_answer *a = NULL;
+    xpl_result r;
+    CHECK_EQ(ask_tool(c, session, "trace_viewer@", NULL, &a, &r), 0);
+    const bool stored = strcmp(xpl_answer_source(a), "store") == 0;
+    xpl_answer_free(a);
+    return stored;
+}
+
+// A profile is known by its bytes: a copy below another LOGDIR is answered from the store, while a
+// file of the same name and size with other bytes is not.
+static void scenario_copies(void) {
+    const char *dir = make_dir(), *elsewhere = make_dir(), *state = make_dir();
+    char path[PATH_MAX];
+    add_session(dir, "run", "vm", any_profile());
+    struct daemon_proc d = start_daemon(dir, state, no_prefetch);
+    xpl_client *c = open_client(&d, 60000);
+    char *first = all_answers(c, "run", "vm", NULL);
+    CHECK(!trace_is_stored(c, "run"));
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+    add_session(elsewhere, "again", "vm", any_profile());
+    add_session(elsewhere, "other", "vm", any_profile());
+    (void)snprintf(path, sizeof path, "%s/plugins/profile/other/vm.xplane.pb", elsewhere);
+    size_t n;
+    uint8_t *const bytes = read_file(path, &n);
+    uint8_t *const at = memmem(bytes, n, "dot_general", 11);
+    CHECK(at);
+    at[1] = 'X';
+    write_file(path, bytes, n);
+    free(bytes);
+    d = start_daemon(elsewhere, state, no_prefetch);
+    c = open_client(&d, 60000);
+    char *copy = all_answers(c, "again", "vm", "store");
+    CHECK(strcmp(first, copy) == 0);
+    CHECK(trace_is_stored(c, "again"));
+    char *other = all_answers(c, "other", "vm", "computed");
+    CHECK(!trace_is_stored(c, "other"));
+    free(first);
+    free(copy);
+    free(other);
     xpl_client_close(c);
     CHECK_EQ(stop_daemon(&d), 0);
 }
@@ -858,16 +981,28 @@ int main(int argc, char **argv) {
         const char *name;
         void (*run)(void);
     } scenarios[] = {
-        {"answers", scenario_answers},     {"errors", scenario_errors},
-        {"restart", scenario_restart},     {"kill", scenario_kill},
-        {"two", scenario_two_daemons},     {"files", scenario_files},
-        {"limits", scenario_limits},       {"cancel", scenario_cancel},
-        {"drain", scenario_drain},         {"idle_clients", scenario_idle_clients},
-        {"reload", scenario_reload},       {"prefetch", scenario_prefetch},
-        {"watch", scenario_watch},         {"worker", scenario_worker},
-        {"unix", scenario_unix},           {"unwind", scenario_unwind},
-        {"token", scenario_token},         {"readonly", scenario_readonly},
-        {"traversal", scenario_traversal}, {"storm", scenario_storm},
+        {"answers", scenario_answers},
+        {"errors", scenario_errors},
+        {"restart", scenario_restart},
+        {"copies", scenario_copies},
+        {"kill", scenario_kill},
+        {"two", scenario_two_daemons},
+        {"files", scenario_files},
+        {"limits", scenario_limits},
+        {"cancel", scenario_cancel},
+        {"drain", scenario_drain},
+        {"idle_clients", scenario_idle_clients},
+        {"reload", scenario_reload},
+        {"prefetch", scenario_prefetch},
+        {"formats", scenario_formats},
+        {"watch", scenario_watch},
+        {"worker", scenario_worker},
+        {"unix", scenario_unix},
+        {"unwind", scenario_unwind},
+        {"token", scenario_token},
+        {"readonly", scenario_readonly},
+        {"traversal", scenario_traversal},
+        {"storm", scenario_storm},
         {"busy", scenario_busy},
     };
     CHECK_EQ(argc, 2);

@@ -50,7 +50,8 @@ static void expect(const char *address, const char *path, int status, const char
 static void expect_header(const struct reply *r, const char *name, const char *value) {
     const char *const got = http_header(r, name);
     if (!got || strcmp(got, value) != 0) fprintf(stderr, "%s: %s\n", name, got ? got : "(none)");
-    CHECK(got && strcmp(got, value) == 0);
+    CHECK(got);
+    CHECK_STR(got, value);
 }
 
 // ---- scenarios ----
@@ -166,20 +167,23 @@ static void scenario_conditional(void) {
     struct daemon_proc d = start_http(dir, NULL);
     const char *const a = d.http_address;
     struct reply whole = http_get(a, DATA), r = http_get(a, DATA);
-    CHECK(whole.status == 200 && whole.n > 1000 && !http_header(&whole, "Content-Encoding"));
+    CHECK_EQ(whole.status, 200);
+    CHECK(whole.n > 1000 && !http_header(&whole, "Content-Encoding"));
     expect_header(&r, "Xplaned-Source", "memory");
     expect_header(&r, "Content-Type", "application/json");
     expect_header(&r, "X-Content-Type-Options", "nosniff");
     expect_header(&r, "Vary", "Accept-Encoding");
     CHECK(strstr(http_header(&r, "Content-Security-Policy"), "https://www.gstatic.com"));
-    CHECK(r.n == whole.n && memcmp(r.body, whole.body, r.n) == 0);
+    CHECK_EQ(r.n, whole.n);
+    CHECK_BYTES(r.body, r.n, whole.body, r.n);
     char etag[64], header[160];
     (void)snprintf(etag, sizeof etag, "%s", http_header(&whole, "ETag"));
     reply_free(&r);
 
     (void)snprintf(header, sizeof header, "If-None-Match: \"x\", W/%s\r\n", etag);
     r = http_ask(a, "GET", DATA, header);
-    CHECK(r.status == 304 && r.n == 0);
+    CHECK_EQ(r.status, 304);
+    CHECK_EQ(r.n, 0);
     expect_header(&r, "ETag", etag);
     reply_free(&r);
     r = http_ask(a, "GET", DATA, "If-None-Match: \"x\"\r\n");
@@ -194,43 +198,54 @@ static void scenario_conditional(void) {
     reply_free(&r);
 
     r = http_ask(a, "GET", DATA, "Range: bytes=10-19\r\n");
-    CHECK(r.status == 206 && r.n == 10 && memcmp(r.body, whole.body + 10, 10) == 0);
+    CHECK_EQ(r.status, 206);
+    CHECK_BYTES(r.body, r.n, whole.body + 10, 10);
     (void)snprintf(header, sizeof header, "bytes 10-19/%zu", whole.n);
     expect_header(&r, "Content-Range", header);
     reply_free(&r);
     r = http_ask(a, "GET", DATA, "Range: bytes=-5\r\nAccept-Encoding: gzip\r\n");
-    CHECK(r.status == 206 && r.n == 5 && memcmp(r.body, whole.body + whole.n - 5, 5) == 0);
+    CHECK_EQ(r.status, 206);
+    CHECK_BYTES(r.body, r.n, whole.body + whole.n - 5, 5);
     reply_free(&r);
     r = http_ask(a, "GET", DATA, "Range: bytes=999999999-\r\n");
     CHECK_EQ(r.status, 416);
     reply_free(&r);
     r = http_ask(a, "GET", DATA, "Range: bytes=0-1,4-5\r\n"); // several: the whole
-    CHECK(r.status == 200 && r.n == whole.n);
+    CHECK_EQ(r.status, 200);
+    CHECK_EQ(r.n, whole.n);
     reply_free(&r);
     r = http_ask(a, "GET", DATA, "Range: bytes=0-1\r\nIf-Range: \"x\"\r\n");
-    CHECK(r.status == 200 && r.n == whole.n);
+    CHECK_EQ(r.status, 200);
+    CHECK_EQ(r.n, whole.n);
     reply_free(&r);
 
     for (int i = 0; i < 2; i++) { // made, and known
         r = http_ask(a, "GET", DATA, "Accept-Encoding: br, gzip;q=0.5\r\n");
-        CHECK(r.status == 200 && r.n < whole.n && (unsigned char)r.body[0] == 0x1f);
+        CHECK_EQ(r.status, 200);
+        CHECK(r.n < whole.n);
+        CHECK_EQ((unsigned char)r.body[0], 0x1f);
         expect_header(&r, "Content-Encoding", "gzip");
         CHECK(strcmp(http_header(&r, "ETag"), etag) != 0);
         reply_free(&r);
     }
     r = http_ask(a, "GET", DATA, "Accept-Encoding: gzip;q=0, *\r\n");
-    CHECK(r.status == 200 && r.n == whole.n && !http_header(&r, "Content-Encoding"));
+    CHECK_EQ(r.status, 200);
+    CHECK_EQ(r.n, whole.n);
+    CHECK(!http_header(&r, "Content-Encoding"));
     reply_free(&r);
     reply_free(&whole);
 
     const int fd = http_connect(a); // keep-alive, and two requests in one packet
     http_send_text(fd, "GET /version HTTP/1.1\r\nHost: %s\r\n\r\n", a);
     r = http_read(fd, false);
-    CHECK(r.status == 200 && strcmp(r.body, "2.24.2") == 0 && !r.closed);
+    CHECK_EQ(r.status, 200);
+    CHECK_STR(r.body, "2.24.2");
+    CHECK(!r.closed);
     reply_free(&r);
     http_send_text(fd, "GET " DATA " HTTP/1.1\r\nHost: %s\r\n\r\n", a);
     r = http_read(fd, false);
-    CHECK(r.status == 200 && !r.closed);
+    CHECK_EQ(r.status, 200);
+    CHECK(!r.closed);
     reply_free(&r);
     (void)close(fd);
     CHECK_EQ(stop_daemon(&d), 0);
@@ -265,7 +280,8 @@ static void scenario_ui(void) {
     expect(a, "/a/bruns", 404, "");
     expect(a, "/config", 200, "\"srcPathPrefix\": \"http://x/\\u00e4\"");
     struct reply r = http_get(a, "/data/plugin/profile/trace_viewer_v2.wasm");
-    CHECK(r.status == 200 && r.n == 4);
+    CHECK_EQ(r.status, 200);
+    CHECK_EQ(r.n, 4);
     expect_header(&r, "Content-Type", "application/wasm");
     reply_free(&r);
     expect(a, "/secret.txt", 404, "");
@@ -464,7 +480,8 @@ static void scenario_slow(void) {
     struct reply r = http_get(d.http_address, "/runs");
     CHECK_EQ(r.status, 503);
     CHECK(http_header(&r, "Retry-After"));
-    CHECK(http_header(&r, "Connection") && strcmp(http_header(&r, "Connection"), "close") == 0);
+    CHECK(http_header(&r, "Connection"));
+    CHECK_STR(http_header(&r, "Connection"), "close");
     reply_free(&r);
     for (int i = 0; i < 30; i++) { // a byte now and then is no excuse
         http_send(fd[0], "A", 1);
@@ -508,7 +525,8 @@ static void scenario_busy(void) {
         reply_free(&r);
         (void)close(fd[i]);
     }
-    CHECK(ok > 0 && busy > 0 && ok + busy + gone == N);
+    CHECK(ok > 0 && busy > 0);
+    CHECK_EQ(ok + busy + gone, N);
     expect(d.http_address, "/data?run=run&tag=op_profile", 200, "byProgram");
     CHECK_EQ(stop_daemon(&d), 0);
 }
@@ -597,7 +615,8 @@ static void scenario_drain(void) {
     (void)close(idle);
     int status;
     CHECK_EQ(waitpid(d.pid, &status, 0), d.pid); // main's alarm bounds it
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    CHECK(WIFEXITED(status));
+    CHECK_EQ(WEXITSTATUS(status), 0);
 }
 
 // The daemon does not start with this, and says so.
@@ -610,7 +629,8 @@ static void expect_refused(const char *dir, const char *state, const char *optio
                    "--http 127.0.0.1:0 %s '%s' 2>%s",
                    getenv("XPLANED"), dir, state, option, value, path);
     const int status = system(command);
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    CHECK(WIFEXITED(status));
+    CHECK_EQ(WEXITSTATUS(status), 1);
     FILE *const f = fopen(path, "r");
     CHECK(f && fread(text, 1, sizeof text - 1, f));
     (void)fclose(f);

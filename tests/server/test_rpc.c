@@ -28,19 +28,20 @@ static void test_unary(void) {
     struct xpl_rpc_channel *const ch = fixture_connect(f, NULL);
     struct xpl_rpc_reply r = {0};
     struct xpl_error err;
-    CHECK_EQ(call(ch, "/t.T/Echo", "hello", &r, &err), XPL_OK);
+    CHECK_OK(call(ch, "/t.T/Echo", "hello", &r, &err), &err);
     CHECK(said(&r, "hello"));
-    CHECK_EQ(call(ch, "/t.T/Echo", "", &r, &err), XPL_OK);
+    CHECK_OK(call(ch, "/t.T/Echo", "", &r, &err), &err);
     CHECK(said(&r, ""));
-    CHECK_EQ(call(ch, "/t.T/Later", "x", &r, &err), XPL_OK);
+    CHECK_OK(call(ch, "/t.T/Later", "x", &r, &err), &err);
     CHECK(said(&r, "late"));
-    CHECK_EQ(call(ch, "/t.T/Late", "body", &r, &err), XPL_OK);
+    CHECK_OK(call(ch, "/t.T/Late", "body", &r, &err), &err);
     CHECK(said(&r, "body"));
-    CHECK_EQ(call(ch, "/t.T/Drop", "x", &r, &err), XPL_INTERNAL);
+    CHECK_STATUS(call(ch, "/t.T/Drop", "x", &r, &err), XPL_INTERNAL, &err);
     CHECK_EQ(r.bytes.len, 0);
-    CHECK_EQ(call(ch, "/t.T/NoSuch", "x", &r, &err), XPL_UNIMPLEMENTED);
-    CHECK_EQ(call(ch, "/t.T/Meta", "x", &r, &err), XPL_OK);
-    CHECK(r.bytes.len > 30 && memcmp(r.bytes.ptr, "/t.T/Meta|fixture", 17) == 0);
+    CHECK_STATUS(call(ch, "/t.T/NoSuch", "x", &r, &err), XPL_UNIMPLEMENTED, &err);
+    CHECK_OK(call(ch, "/t.T/Meta", "x", &r, &err), &err);
+    CHECK(r.bytes.len > 30);
+    CHECK_BYTES(r.bytes.ptr, 17, "/t.T/Meta|fixture", 17);
     CHECK(xpl_str_has((xpl_str_t){(const char *)r.bytes.ptr, r.bytes.len}, XPL_STR("|deadline")));
     struct xpl_rpc_server_stats st;
     xpl_rpc_server_get_stats(f->server, &st);
@@ -59,9 +60,9 @@ static void test_blob(void) {
     struct xpl_error err;
     const xpl_bytes_t want = xpl_rpc_blob_get(f->blob);
     for (int i = 0; i < 20; i++) {
-        CHECK_EQ(call(ch, "/t.T/Blob", "head", &r, &err), XPL_OK);
+        CHECK_OK(call(ch, "/t.T/Blob", "head", &r, &err), &err);
         CHECK_EQ(r.bytes.len, want.len + 4);
-        CHECK(memcmp(r.bytes.ptr + 4, want.ptr, want.len) == 0);
+        CHECK_BYTES(r.bytes.ptr + 4, want.len, want.ptr, want.len);
     }
     xpl_rpc_reply_fini(&r);
     xpl_rpc_channel_close(ch);
@@ -80,27 +81,27 @@ static void test_limits(void) {
     struct xpl_error err = {0};
     static uint8_t big[200000];
     memset(big, 'x', sizeof big);
-    CHECK_EQ(xpl_rpc_unary(ch, "/t.T/Echo", (xpl_bytes_t){big, 99000}, &FIVE_SECONDS, &r, &err),
-             XPL_OK);
+    CHECK_OK(xpl_rpc_unary(ch, "/t.T/Echo", (xpl_bytes_t){big, 99000}, &FIVE_SECONDS, &r, &err),
+             &err);
     CHECK_EQ(r.bytes.len, 99000); // it came in several pieces
-    CHECK(memcmp(r.bytes.ptr, big, 99000) == 0);
+    CHECK_BYTES(r.bytes.ptr, 99000, big, 99000);
     const char *const paths[] = {"/t.T/Echo", "/t.T/Late"};
     for (int i = 0; i < 2; i++)
-        CHECK_EQ(
+        CHECK_STATUS(
             xpl_rpc_unary(ch, paths[i], (xpl_bytes_t){big, sizeof big}, &FIVE_SECONDS, &r, &err),
-            XPL_RESOURCE_EXHAUSTED);
+            XPL_RESOURCE_EXHAUSTED, &err);
     struct xpl_rpc_stream *hung[4];
     for (int i = 0; i < 4; i++)
-        CHECK_EQ(
+        CHECK_OK(
             xpl_rpc_stream_open(ch, "/t.T/Hang", text_bytes(""), &FIVE_SECONDS, &hung[i], &err),
-            XPL_OK);
+            &err);
     CHECK(wait_for(&f->hanging, 4));
-    CHECK_EQ(call(ch, "/t.T/Echo", "x", &r, &err), XPL_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(call(ch, "/t.T/Echo", "x", &r, &err), XPL_RESOURCE_EXHAUSTED, &err);
     CHECK_EQ(r.details.retry_ms, 1000);
     for (int i = 0; i < 4; i++)
         xpl_rpc_stream_close(hung[i]);
     CHECK(wait_for(&f->releases, 4));
-    CHECK_EQ(call(ch, "/t.T/Echo", "x", &r, &err), XPL_OK);
+    CHECK_OK(call(ch, "/t.T/Echo", "x", &r, &err), &err);
     xpl_rpc_reply_fini(&r);
     xpl_rpc_channel_close(ch);
     fixture_stop(f);
@@ -114,8 +115,8 @@ static void test_deadline(void) {
     struct xpl_rpc_reply r = {0};
     struct xpl_error err = {0};
     const int64_t t0 = clock_ms();
-    CHECK_EQ(xpl_rpc_unary(ch, "/t.T/Hang", text_bytes("x"), &brief, &r, &err),
-             XPL_DEADLINE_EXCEEDED);
+    CHECK_STATUS(xpl_rpc_unary(ch, "/t.T/Hang", text_bytes("x"), &brief, &r, &err),
+                 XPL_DEADLINE_EXCEEDED, &err);
     CHECK(clock_ms() - t0 >= 90 && clock_ms() - t0 < 3000);
     CHECK(wait_for(&f->cancels, 1)); // the server notices, and lets go
     CHECK(wait_for(&f->releases, 1));
@@ -148,11 +149,13 @@ static void test_cancel(void) {
     pthread_t t;
     CHECK(x.cancel);
     CHECK_EQ(pthread_create(&t, NULL, fire_when_hanging, &x), 0);
-    CHECK_EQ(xpl_rpc_unary(ch, "/t.T/Hang", text_bytes("x"), &opt, &r, &err), XPL_CANCELLED);
+    CHECK_STATUS(xpl_rpc_unary(ch, "/t.T/Hang", text_bytes("x"), &opt, &r, &err), XPL_CANCELLED,
+                 &err);
     pthread_join(t, NULL);
     CHECK(wait_for(&f->cancels, 1));
     CHECK(wait_for(&f->releases, 1));
-    CHECK_EQ(xpl_rpc_unary(ch, "/t.T/Echo", text_bytes("x"), &opt, &r, &err), XPL_CANCELLED);
+    CHECK_STATUS(xpl_rpc_unary(ch, "/t.T/Echo", text_bytes("x"), &opt, &r, &err), XPL_CANCELLED,
+                 &err);
     xpl_rpc_cancel_free(x.cancel);
     xpl_rpc_reply_fini(&r);
     xpl_rpc_channel_close(ch);
@@ -168,17 +171,17 @@ static void test_token(void) {
     struct xpl_error err;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct xpl_rpc_channel *const ch = fixture_connect(f, bad[i]);
-        CHECK_EQ(call(ch, "/t.T/Echo", "x", &r, &err), XPL_UNAUTHENTICATED);
-        CHECK_EQ(call(ch, "/t.T/Open", "x", &r, &err), XPL_OK);
-        CHECK_EQ(call(ch, "/grpc.health.v1.Health/Check", "", &r, &err), XPL_OK);
+        CHECK_STATUS(call(ch, "/t.T/Echo", "x", &r, &err), XPL_UNAUTHENTICATED, &err);
+        CHECK_OK(call(ch, "/t.T/Open", "x", &r, &err), &err);
+        CHECK_OK(call(ch, "/grpc.health.v1.Health/Check", "", &r, &err), &err);
         xpl_rpc_channel_close(ch);
     }
     struct xpl_rpc_channel *ch = fixture_connect(f, "sesame");
-    CHECK_EQ(call(ch, "/t.T/Echo", "x", &r, &err), XPL_OK);
-    CHECK_EQ(xpl_rpc_server_set_token(f->server, XPL_STR("new"), &err), XPL_OK);
-    CHECK_EQ(call(ch, "/t.T/Echo", "x", &r, &err), XPL_UNAUTHENTICATED);
-    CHECK_EQ(xpl_rpc_server_set_token(f->server, XPL_STR(""), &err), XPL_OK);
-    CHECK_EQ(call(ch, "/t.T/Echo", "x", &r, &err), XPL_OK);
+    CHECK_OK(call(ch, "/t.T/Echo", "x", &r, &err), &err);
+    CHECK_OK(xpl_rpc_server_set_token(f->server, XPL_STR("new"), &err), &err);
+    CHECK_STATUS(call(ch, "/t.T/Echo", "x", &r, &err), XPL_UNAUTHENTICATED, &err);
+    CHECK_OK(xpl_rpc_server_set_token(f->server, XPL_STR(""), &err), &err);
+    CHECK_OK(call(ch, "/t.T/Echo", "x", &r, &err), &err);
     struct xpl_rpc_server_stats st;
     xpl_rpc_server_get_stats(f->server, &st);
     CHECK_EQ(st.unauthenticated, 6);
@@ -189,7 +192,8 @@ static void test_token(void) {
 
     struct fixture *const open = fixture_new(NULL);
     err = (struct xpl_error){0};
-    CHECK_EQ(xpl_rpc_server_set_token(open->server, XPL_STR("t"), &err), XPL_FAILED_PRECONDITION);
+    CHECK_STATUS(xpl_rpc_server_set_token(open->server, XPL_STR("t"), &err),
+                 XPL_FAILED_PRECONDITION, &err);
     fixture_stop(open);
     fixture_free(open);
 }
@@ -199,17 +203,17 @@ static void test_failure(void) {
     struct xpl_rpc_channel *const ch = fixture_connect(f, NULL);
     struct xpl_rpc_reply r = {0};
     struct xpl_error err;
-    CHECK_EQ(call(ch, "/t.T/Fail", "queue of 17 is full: \xff\xc3\xa4", &r, &err),
-             XPL_RESOURCE_EXHAUSTED);
-    CHECK(strcmp(err.msg, "queue of 17 is full: ?\xc3\xa4") == 0);
+    CHECK_STATUS(call(ch, "/t.T/Fail", "queue of 17 is full: \xff\xc3\xa4", &r, &err),
+                 XPL_RESOURCE_EXHAUSTED, &err);
+    CHECK_STR(err.msg, "queue of 17 is full: ?\xc3\xa4");
     CHECK_EQ(r.details.retry_ms, 1500);
-    CHECK(xpl_str_eq(r.details.reason, XPL_STR("QUEUE_FULL")));
-    CHECK(xpl_str_eq(r.details.domain, XPL_STR("xplaned")));
+    CHECK_STR(r.details.reason, "QUEUE_FULL");
+    CHECK_STR(r.details.domain, "xplaned");
     char longer[5000];
     memset(longer, 'm', sizeof longer - 1);
     longer[sizeof longer - 1] = '\0';
-    CHECK_EQ(call(ch, "/t.T/Fail", longer, &r, &err), XPL_RESOURCE_EXHAUSTED);
-    CHECK(err.msg[0] == 'm');
+    CHECK_STATUS(call(ch, "/t.T/Fail", longer, &r, &err), XPL_RESOURCE_EXHAUSTED, &err);
+    CHECK_EQ(err.msg[0], 'm');
     xpl_rpc_reply_fini(&r);
     xpl_rpc_channel_close(ch);
     fixture_stop(f);
@@ -223,13 +227,13 @@ static size_t read_chunks(struct xpl_rpc_stream *st, const struct fixture *f) {
     struct xpl_error err = {0};
     size_t at = 0, n = 0;
     for (bool more = true;; n++) {
-        CHECK_EQ(xpl_rpc_stream_next(st, &r, &more, &err), XPL_OK);
+        CHECK_OK(xpl_rpc_stream_next(st, &r, &more, &err), &err);
         if (!more) break;
         const size_t head = (n ? 0 : 4) + 3; // key 0x7a and a length of two bytes
         const size_t len = want.len - at < 1000 ? want.len - at : 1000;
         CHECK_EQ(r.bytes.len, head + len);
         CHECK_EQ(r.bytes.ptr[head - 3], 15 << 3 | 2);
-        CHECK(memcmp(r.bytes.ptr + head, want.ptr + at, len) == 0);
+        CHECK_BYTES(r.bytes.ptr + head, len, want.ptr + at, len);
         at += len;
     }
     CHECK_EQ(at, want.len);
@@ -244,32 +248,32 @@ static void test_streams(void) {
     struct xpl_rpc_reply r = {0};
     struct xpl_error err = {0};
     bool more = true;
-    CHECK_EQ(xpl_rpc_stream_open(ch, "/t.T/Chunks", text_bytes("head"), &FIVE_SECONDS, &st, &err),
-             XPL_OK);
+    CHECK_OK(xpl_rpc_stream_open(ch, "/t.T/Chunks", text_bytes("head"), &FIVE_SECONDS, &st, &err),
+             &err);
     CHECK_EQ(read_chunks(st, f), 101);
-    CHECK_EQ(xpl_rpc_stream_next(st, &r, &more, &err), XPL_OK); // still over
+    CHECK_OK(xpl_rpc_stream_next(st, &r, &more, &err), &err); // still over
     CHECK(!more);
     xpl_rpc_stream_close(st);
-    CHECK_EQ(xpl_rpc_stream_open(ch, "/t.T/Count", text_bytes(""), &FIVE_SECONDS, &st, &err),
-             XPL_OK);
+    CHECK_OK(xpl_rpc_stream_open(ch, "/t.T/Count", text_bytes(""), &FIVE_SECONDS, &st, &err), &err);
     for (unsigned i = 0; i < 1000; i++) {
-        CHECK_EQ(xpl_rpc_stream_next(st, &r, &more, &err), XPL_OK);
-        CHECK(more && r.bytes.len == 2);
+        CHECK_OK(xpl_rpc_stream_next(st, &r, &more, &err), &err);
+        CHECK(more);
+        CHECK_EQ(r.bytes.len, 2);
         CHECK_EQ(r.bytes.ptr[0] | r.bytes.ptr[1] << 8, i);
     }
-    CHECK_EQ(xpl_rpc_stream_next(st, &r, &more, &err), XPL_OK);
+    CHECK_OK(xpl_rpc_stream_next(st, &r, &more, &err), &err);
     CHECK(!more);
     CHECK(atomic_load(&f->drained) >= 9);
     xpl_rpc_stream_close(st);
     // A stream left in the middle, and one that fails.
-    CHECK_EQ(xpl_rpc_stream_open(ch, "/t.T/Count", text_bytes(""), &FIVE_SECONDS, &st, &err),
-             XPL_OK);
-    CHECK_EQ(xpl_rpc_stream_next(st, &r, &more, &err), XPL_OK);
+    CHECK_OK(xpl_rpc_stream_open(ch, "/t.T/Count", text_bytes(""), &FIVE_SECONDS, &st, &err), &err);
+    CHECK_OK(xpl_rpc_stream_next(st, &r, &more, &err), &err);
     xpl_rpc_stream_close(st);
-    CHECK_EQ(xpl_rpc_stream_open(ch, "/t.T/Fail", text_bytes("no"), &FIVE_SECONDS, &st, &err),
-             XPL_OK);
-    CHECK_EQ(xpl_rpc_stream_next(st, &r, &more, &err), XPL_RESOURCE_EXHAUSTED);
-    CHECK(!more && r.details.retry_ms == 1500);
+    CHECK_OK(xpl_rpc_stream_open(ch, "/t.T/Fail", text_bytes("no"), &FIVE_SECONDS, &st, &err),
+             &err);
+    CHECK_STATUS(xpl_rpc_stream_next(st, &r, &more, &err), XPL_RESOURCE_EXHAUSTED, &err);
+    CHECK(!more);
+    CHECK_EQ(r.details.retry_ms, 1500);
     xpl_rpc_stream_close(st);
     xpl_rpc_reply_fini(&r);
     xpl_rpc_channel_close(ch);
@@ -288,36 +292,39 @@ static void test_health(void) {
     struct xpl_rpc_reply r = {0};
     struct xpl_error err = {0};
     bool more = true;
-    CHECK_EQ(call(ch, "/grpc.health.v1.Health/Check", "", &r, &err), XPL_OK);
+    CHECK_OK(call(ch, "/grpc.health.v1.Health/Check", "", &r, &err), &err);
     CHECK_EQ(health_of(&r), 2);
-    CHECK_EQ(xpl_rpc_stream_open(ch, "/grpc.health.v1.Health/Watch", text_bytes("\n\3t.T"),
+    CHECK_OK(xpl_rpc_stream_open(ch, "/grpc.health.v1.Health/Watch", text_bytes("\n\3t.T"),
                                  &FIVE_SECONDS, &watch, &err),
-             XPL_OK);
-    CHECK_EQ(xpl_rpc_stream_open(ch, "/grpc.health.v1.Health/Watch", text_bytes("\n\1?"),
+             &err);
+    CHECK_OK(xpl_rpc_stream_open(ch, "/grpc.health.v1.Health/Watch", text_bytes("\n\1?"),
                                  &FIVE_SECONDS, &strange, &err),
-             XPL_OK);
-    CHECK_EQ(xpl_rpc_stream_next(watch, &r, &more, &err), XPL_OK);
+             &err);
+    CHECK_OK(xpl_rpc_stream_next(watch, &r, &more, &err), &err);
     CHECK_EQ(health_of(&r), 2);
-    CHECK_EQ(xpl_rpc_stream_next(strange, &r, &more, &err), XPL_OK);
+    CHECK_OK(xpl_rpc_stream_next(strange, &r, &more, &err), &err);
     CHECK_EQ(health_of(&r), 3);
     xpl_rpc_health_set(f->health, true);
     xpl_rpc_health_set(f->health, true); // no news
-    CHECK_EQ(xpl_rpc_stream_next(watch, &r, &more, &err), XPL_OK);
+    CHECK_OK(xpl_rpc_stream_next(watch, &r, &more, &err), &err);
     CHECK_EQ(health_of(&r), 1);
-    CHECK_EQ(call(ch, "/grpc.health.v1.Health/Check", "\n\3t.T", &r, &err), XPL_OK);
+    CHECK_OK(call(ch, "/grpc.health.v1.Health/Check", "\n\3t.T", &r, &err), &err);
     CHECK_EQ(health_of(&r), 1);
-    CHECK_EQ(call(ch, "/grpc.health.v1.Health/Check", "\n\3x.X", &r, &err), XPL_NOT_FOUND);
-    CHECK_EQ(call(ch, "/grpc.health.v1.Health/Check", "\n\3x", &r, &err), XPL_INVALID_ARGUMENT);
-    CHECK_EQ(call(ch, "/grpc.health.v1.Health/List", "", &r, &err), XPL_OK);
+    CHECK_STATUS(call(ch, "/grpc.health.v1.Health/Check", "\n\3x.X", &r, &err), XPL_NOT_FOUND,
+                 &err);
+    CHECK_STATUS(call(ch, "/grpc.health.v1.Health/Check", "\n\3x", &r, &err), XPL_INVALID_ARGUMENT,
+                 &err);
+    CHECK_OK(call(ch, "/grpc.health.v1.Health/List", "", &r, &err), &err);
     Grpc__Health__V1__HealthListResponse *const list =
         grpc__health__v1__health_list_response__unpack(NULL, r.bytes.len, r.bytes.ptr);
-    CHECK(list && list->n_statuses == 3); // "", health itself, t.T
+    CHECK(list);
+    CHECK_EQ(list->n_statuses, 3); // "", health itself, t.T
     CHECK(strcmp(list->statuses[2]->key, "t.T") == 0 && list->statuses[2]->value->status == 1);
     grpc__health__v1__health_list_response__free_unpacked(list, NULL);
     fixture_stop(f);
-    CHECK_EQ(xpl_rpc_stream_next(watch, &r, &more, &err), XPL_OK);
+    CHECK_OK(xpl_rpc_stream_next(watch, &r, &more, &err), &err);
     CHECK_EQ(health_of(&r), 2);
-    CHECK_EQ(xpl_rpc_stream_next(watch, &r, &more, &err), XPL_UNAVAILABLE);
+    CHECK_STATUS(xpl_rpc_stream_next(watch, &r, &more, &err), XPL_UNAVAILABLE, &err);
     xpl_rpc_stream_close(watch);
     xpl_rpc_stream_close(strange);
     xpl_rpc_reply_fini(&r);
@@ -334,10 +341,10 @@ static void test_reflection(void) {
                                         "/grpc.reflection.v1alpha.ServerReflection/"
                                         "ServerReflectionInfo"};
     for (int i = 0; i < 2; i++) {
-        CHECK_EQ(call(ch, paths[i], "\x3a\1*", &r, &err), XPL_OK); // list_services
+        CHECK_OK(call(ch, paths[i], "\x3a\1*", &r, &err), &err); // list_services
         CHECK(xpl_str_has((xpl_str_t){(const char *)r.bytes.ptr, r.bytes.len},
                           XPL_STR("grpc.reflection.v1alpha.ServerReflection")));
-        CHECK_EQ(call(ch, paths[i], "\x3a\x09*", &r, &err), XPL_INVALID_ARGUMENT);
+        CHECK_STATUS(call(ch, paths[i], "\x3a\x09*", &r, &err), XPL_INVALID_ARGUMENT, &err);
     }
     xpl_rpc_reply_fini(&r);
     xpl_rpc_channel_close(ch);
@@ -371,16 +378,17 @@ static void test_unix(void) {
     snprintf(path, sizeof path, "%s/s", dir);
     snprintf(file, sizeof file, "%s/f", dir);
     snprintf(target, sizeof target, "unix:%s", path);
-    CHECK_EQ(xpl_rpc_unix_new(path, (gid_t)-1, &a.u, &err), XPL_OK);
-    CHECK(stat(path, &st) == 0 && (st.st_mode & 0777) == 0600);
+    CHECK_OK(xpl_rpc_unix_new(path, (gid_t)-1, &a.u, &err), &err);
+    CHECK_EQ(stat(path, &st), 0);
+    CHECK_EQ(st.st_mode & 0777, 0600);
     CHECK_EQ(pthread_create(&t, NULL, accept_main, &a), 0);
-    CHECK_EQ(xpl_rpc_unix_new(path, (gid_t)-1, &second, &err), XPL_ALREADY_EXISTS);
+    CHECK_STATUS(xpl_rpc_unix_new(path, (gid_t)-1, &second, &err), XPL_ALREADY_EXISTS, &err);
     snprintf(f->address, sizeof f->address, "%s", target);
     struct xpl_rpc_channel *const ch = fixture_connect(f, NULL);
     struct xpl_rpc_reply r = {0};
-    CHECK_EQ(call(ch, "/t.T/Echo", "over a socket", &r, &err), XPL_OK);
+    CHECK_OK(call(ch, "/t.T/Echo", "over a socket", &r, &err), &err);
     CHECK(said(&r, "over a socket"));
-    CHECK_EQ(call(ch, "/t.T/Blob", "", &r, &err), XPL_OK);
+    CHECK_OK(call(ch, "/t.T/Blob", "", &r, &err), &err);
     CHECK_EQ(r.bytes.len, 100500);
     xpl_rpc_reply_fini(&r);
     xpl_rpc_channel_close(ch);
@@ -389,7 +397,7 @@ static void test_unix(void) {
     int pair[2];
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
     err = (struct xpl_error){0};
-    CHECK_EQ(xpl_rpc_server_adopt(f->server, pair[0], &err), XPL_UNAVAILABLE);
+    CHECK_STATUS(xpl_rpc_server_adopt(f->server, pair[0], &err), XPL_UNAVAILABLE, &err);
     CHECK_EQ(read(pair[1], rest, 1), 0);
     close(pair[1]);
     atomic_store(&a.stop, true);
@@ -405,8 +413,9 @@ static void test_unix(void) {
     CHECK_EQ(bind(fd, (struct sockaddr *)&addr, sizeof addr), 0);
     close(fd);
     err = (struct xpl_error){0};
-    CHECK_EQ(xpl_rpc_unix_new(path, getgid(), &a.u, &err), XPL_OK);
-    CHECK(stat(path, &st) == 0 && (st.st_mode & 0777) == 0660);
+    CHECK_OK(xpl_rpc_unix_new(path, getgid(), &a.u, &err), &err);
+    CHECK_EQ(stat(path, &st), 0);
+    CHECK_EQ(st.st_mode & 0777, 0660);
     // Not ours any more: then it stays.
     CHECK_EQ(unlink(path), 0);
     CHECK_EQ(mkdir(path, 0700), 0);
@@ -416,12 +425,12 @@ static void test_unix(void) {
     CHECK(plain >= 0);
     close(plain);
     err = (struct xpl_error){0};
-    CHECK_EQ(xpl_rpc_unix_new(file, (gid_t)-1, &second, &err), XPL_ALREADY_EXISTS);
+    CHECK_STATUS(xpl_rpc_unix_new(file, (gid_t)-1, &second, &err), XPL_ALREADY_EXISTS, &err);
     char long_path[200];
     memset(long_path, 'p', sizeof long_path - 1);
     long_path[sizeof long_path - 1] = '\0';
     err = (struct xpl_error){0};
-    CHECK_EQ(xpl_rpc_unix_new(long_path, (gid_t)-1, &second, &err), XPL_INVALID_ARGUMENT);
+    CHECK_STATUS(xpl_rpc_unix_new(long_path, (gid_t)-1, &second, &err), XPL_INVALID_ARGUMENT, &err);
     CHECK_EQ(unlink(file), 0);
     CHECK_EQ(rmdir(dir), 0);
 }
@@ -432,37 +441,40 @@ static void test_options(void) {
     struct xpl_error err = {0};
     const struct xpl_rpc_server_options none = {.size = sizeof none};
     struct xpl_rpc_method twice[2] = {f->methods[0], f->methods[0]};
-    CHECK_EQ(xpl_rpc_server_new(f->queue, twice, 2, &none, &s, &err), XPL_INVALID_ARGUMENT);
+    CHECK_STATUS(xpl_rpc_server_new(f->queue, twice, 2, &none, &s, &err), XPL_INVALID_ARGUMENT,
+                 &err);
     err = (struct xpl_error){0};
-    CHECK_EQ(xpl_rpc_server_new(f->queue, f->methods, 1, &none, &s, &err), XPL_OK);
-    CHECK_EQ(xpl_rpc_server_listen(s, f->address, NULL, NULL, &err), XPL_UNAVAILABLE); // in use
+    CHECK_OK(xpl_rpc_server_new(f->queue, f->methods, 1, &none, &s, &err), &err);
+    CHECK_STATUS(xpl_rpc_server_listen(s, f->address, NULL, NULL, &err), XPL_UNAVAILABLE,
+                 &err); // in use
     err = (struct xpl_error){0};
-    CHECK_EQ(xpl_rpc_server_listen(s, "unix:/tmp/x", NULL, NULL, &err), XPL_INVALID_ARGUMENT);
+    CHECK_STATUS(xpl_rpc_server_listen(s, "unix:/tmp/x", NULL, NULL, &err), XPL_INVALID_ARGUMENT,
+                 &err);
     xpl_rpc_server_free(s); // never started
     struct xpl_rpc_channel *ch = NULL;
     struct xpl_rpc_channel_options bad = {.target = "127.0.0.1:1"};
     err = (struct xpl_error){0};
-    CHECK_EQ(xpl_rpc_channel_open(&bad, &ch, &err), XPL_INVALID_ARGUMENT); // no size
+    CHECK_STATUS(xpl_rpc_channel_open(&bad, &ch, &err), XPL_INVALID_ARGUMENT, &err); // no size
     bad = (struct xpl_rpc_channel_options){.size = sizeof bad, .target = ""};
     err = (struct xpl_error){0};
-    CHECK_EQ(xpl_rpc_channel_open(&bad, &ch, &err), XPL_INVALID_ARGUMENT);
+    CHECK_STATUS(xpl_rpc_channel_open(&bad, &ch, &err), XPL_INVALID_ARGUMENT, &err);
     bad.target = f->address;
     bad.token = XPL_STR("a\nb");
     err = (struct xpl_error){0};
-    CHECK_EQ(xpl_rpc_channel_open(&bad, &ch, &err), XPL_INVALID_ARGUMENT);
+    CHECK_STATUS(xpl_rpc_channel_open(&bad, &ch, &err), XPL_INVALID_ARGUMENT, &err);
     bad.token = XPL_STR("");
     bad.tls = true;
     bad.ca_path = "/nonexistent.pem";
     err = (struct xpl_error){0};
-    CHECK_EQ(xpl_rpc_channel_open(&bad, &ch, &err), XPL_NOT_FOUND);
+    CHECK_STATUS(xpl_rpc_channel_open(&bad, &ch, &err), XPL_NOT_FOUND, &err);
     fixture_stop(f);
     fixture_free(f);
     // Nobody there.
     const struct xpl_rpc_channel_options gone = {.size = sizeof gone, .target = "127.0.0.1:1"};
     struct xpl_rpc_reply r = {0};
     err = (struct xpl_error){0};
-    CHECK_EQ(xpl_rpc_channel_open(&gone, &ch, &err), XPL_OK);
-    CHECK_EQ(call(ch, "/t.T/Echo", "x", &r, &err), XPL_UNAVAILABLE);
+    CHECK_OK(xpl_rpc_channel_open(&gone, &ch, &err), &err);
+    CHECK_STATUS(call(ch, "/t.T/Echo", "x", &r, &err), XPL_UNAVAILABLE, &err);
     xpl_rpc_reply_fini(&r);
     xpl_rpc_channel_close(ch);
 }

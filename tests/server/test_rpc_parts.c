@@ -49,12 +49,12 @@ static void test_utf8(void) {
 static void test_status_text(void) {
     char buf[8];
     CHECK_EQ(xpl_rpc_status_text(buf, sizeof buf, XPL_STR("abc")), 3);
-    CHECK(strcmp(buf, "abc") == 0);
+    CHECK_STR(buf, "abc");
     CHECK_EQ(xpl_rpc_status_text(buf, sizeof buf, XPL_STR("abcdef\xc3\xa4")),
              6); // never half of it
     CHECK_EQ(xpl_rpc_status_text(buf, sizeof buf, XPL_STR("abcde\xc3\xa4")), 7);
     CHECK_EQ(xpl_rpc_status_text(buf, sizeof buf, XPL_STR("a\0b\xff")), 4);
-    CHECK(strcmp(buf, "a?b?") == 0);
+    CHECK_STR(buf, "a?b?");
     CHECK_EQ(xpl_rpc_status_text(buf, 1, XPL_STR("abc")), 0);
 }
 
@@ -77,16 +77,19 @@ static void test_unpack(void) {
     ProtobufCMessage *m = NULL;
     make_request(&b);
     xpl_arena_init(&a, 1 << 20);
-    CHECK_EQ(xpl_rpc_message_unpack(REQUEST, bytes(&b), &a, &m, &err), XPL_OK);
+    CHECK_OK(xpl_rpc_message_unpack(REQUEST, bytes(&b), &a, &m, &err), &err);
     const Xplaned__V1__GetToolDataRequest *const q = (void *)m;
-    CHECK(strcmp(q->session, "run") == 0 && strcmp(q->tool, "op_profile") == 0);
-    CHECK(q->n_hosts == 2 && strcmp(q->hosts[1], "host_b") == 0);
-    CHECK(q->n_options == 1 && strcmp(q->options[0]->value, "value") == 0);
+    CHECK_STR(q->session, "run");
+    CHECK_STR(q->tool, "op_profile");
+    CHECK_EQ(q->n_hosts, 2);
+    CHECK_STR(q->hosts[1], "host_b");
+    CHECK_EQ(q->n_options, 1);
+    CHECK_STR(q->options[0]->value, "value");
     CHECK(q->allow_large);
     struct xpl_buf again;
     xpl_buf_init(&again, 1 << 20);
     xpl_rpc_message_put(&again, m);
-    CHECK(xpl_str_eq(text(&b), text(&again)));
+    CHECK_STR(text(&b), text(&again));
     xpl_buf_fini(&again);
     xpl_arena_fini(&a);
     // Every prefix is either sound or refused, never half taken.
@@ -95,7 +98,7 @@ static void test_unpack(void) {
         const xpl_status_t st = scan((const char *)b.p, n);
         m = NULL;
         CHECK_EQ(xpl_rpc_message_unpack(REQUEST, (xpl_bytes_t){b.p, n}, &a, &m, NULL), st);
-        CHECK((st == XPL_OK) == (m != NULL));
+        CHECK_EQ(st == XPL_OK, m != NULL);
         xpl_arena_fini(&a);
     }
     // Memory runs out at any point.
@@ -110,24 +113,25 @@ static void test_unpack(void) {
 }
 
 static void test_scan(void) {
-    CHECK_EQ(scan("", 0), XPL_OK);
-    CHECK_EQ(scan("\n\3run", 5), XPL_OK);
-    CHECK_EQ(scan("\n\4run", 5), XPL_INVALID_ARGUMENT);  // longer than what is there
-    CHECK_EQ(scan("\n\3r\0n", 5), XPL_INVALID_ARGUMENT); // protobuf-c would cut it
-    CHECK_EQ(scan("\n\3r\xffn", 5), XPL_INVALID_ARGUMENT);
-    CHECK_EQ(scan("\x7a\3r\xffn", 5), XPL_OK);           // an unknown field may hold anything
-    CHECK_EQ(scan("\0\1", 2), XPL_INVALID_ARGUMENT);     // field 0
-    CHECK_EQ(scan("\x0b\x0c", 2), XPL_INVALID_ARGUMENT); // a group
-    CHECK_EQ(scan("\n\xff\xff\xff\xff\xff\xff\xff\xff\xff\1x", 12), XPL_INVALID_ARGUMENT);
-    CHECK_EQ(scan("(\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 12), XPL_INVALID_ARGUMENT);
-    CHECK_EQ(scan("\xff\xff\xff\xff\xff\xff\xff\xff\xff\1x", 11), XPL_INVALID_ARGUMENT);
-    CHECK_EQ(scan("\x22\4\n\2k\xff", 6), XPL_INVALID_ARGUMENT); // text inside a map entry
+    CHECK_OK(scan("", 0), NULL);
+    CHECK_OK(scan("\n\3run", 5), NULL);
+    CHECK_STATUS(scan("\n\4run", 5), XPL_INVALID_ARGUMENT, NULL);  // longer than what is there
+    CHECK_STATUS(scan("\n\3r\0n", 5), XPL_INVALID_ARGUMENT, NULL); // protobuf-c would cut it
+    CHECK_STATUS(scan("\n\3r\xffn", 5), XPL_INVALID_ARGUMENT, NULL);
+    CHECK_OK(scan("\x7a\3r\xffn", 5), NULL);                   // an unknown field may hold anything
+    CHECK_STATUS(scan("\0\1", 2), XPL_INVALID_ARGUMENT, NULL); // field 0
+    CHECK_STATUS(scan("\x0b\x0c", 2), XPL_INVALID_ARGUMENT, NULL); // a group
+    CHECK_STATUS(scan("\n\xff\xff\xff\xff\xff\xff\xff\xff\xff\1x", 12), XPL_INVALID_ARGUMENT, NULL);
+    CHECK_STATUS(scan("(\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", 12), XPL_INVALID_ARGUMENT,
+                 NULL);
+    CHECK_STATUS(scan("\xff\xff\xff\xff\xff\xff\xff\xff\xff\1x", 11), XPL_INVALID_ARGUMENT, NULL);
+    CHECK_STATUS(scan("\x22\4\n\2k\xff", 6), XPL_INVALID_ARGUMENT, NULL); // text inside a map entry
     struct xpl_buf b;
     xpl_buf_init(&b, 4 << 20);
     for (int i = 0; i <= XPL_RPC_MAX_ELEMENTS; i++)
         xpl_rpc_put_len(&b, 2, 0);
-    CHECK_EQ(scan((char *)b.p, b.n), XPL_RESOURCE_EXHAUSTED);
-    CHECK_EQ(scan((char *)b.p, b.n - 2), XPL_OK);
+    CHECK_STATUS(scan((char *)b.p, b.n), XPL_RESOURCE_EXHAUSTED, NULL);
+    CHECK_OK(scan((char *)b.p, b.n - 2), NULL);
     xpl_buf_fini(&b);
 }
 
@@ -173,22 +177,31 @@ static void test_status(void) {
     xpl_rpc_status_encode(&b, &f);
     CHECK(!b.failed);
     Google__Rpc__Status *const s = google__rpc__status__unpack(NULL, b.n, b.p);
-    CHECK(s && s->code == 15 && strcmp(s->message, "br?oken") == 0 && s->n_details == 2);
-    CHECK(strcmp(s->details[0]->type_url, "type.googleapis.com/google.rpc.ErrorInfo") == 0);
+    CHECK(s);
+    CHECK_EQ(s->code, 15);
+    CHECK_STR(s->message, "br?oken");
+    CHECK_EQ(s->n_details, 2);
+    CHECK_STR(s->details[0]->type_url, "type.googleapis.com/google.rpc.ErrorInfo");
     Google__Rpc__ErrorInfo *const i =
         google__rpc__error_info__unpack(NULL, s->details[0]->value.len, s->details[0]->value.data);
-    CHECK(i && strcmp(i->reason, "BROKEN_FILE") == 0 && strcmp(i->domain, "xplaned") == 0);
-    CHECK(i->n_metadata == 2 && strcmp(i->metadata[0]->value, "a.xplane.pb") == 0);
-    CHECK(strcmp(i->metadata[1]->value, "?\x01") == 0);
+    CHECK(i);
+    CHECK_STR(i->reason, "BROKEN_FILE");
+    CHECK_STR(i->domain, "xplaned");
+    CHECK_EQ(i->n_metadata, 2);
+    CHECK_STR(i->metadata[0]->value, "a.xplane.pb");
+    CHECK_STR(i->metadata[1]->value, "?\x01");
     Google__Rpc__RetryInfo *const r =
         google__rpc__retry_info__unpack(NULL, s->details[1]->value.len, s->details[1]->value.data);
-    CHECK(r && r->retry_delay->seconds == 61 && r->retry_delay->nanos == 500000000);
+    CHECK(r);
+    CHECK_EQ(r->retry_delay->seconds, 61);
+    CHECK_EQ(r->retry_delay->nanos, 500000000);
     google__rpc__retry_info__free_unpacked(r, NULL);
     google__rpc__error_info__free_unpacked(i, NULL);
     google__rpc__status__free_unpacked(s, NULL);
     struct xpl_rpc_details d;
     CHECK(xpl_rpc_status_decode(bytes(&b), &d));
-    CHECK(d.retry_ms == 61500 && xpl_str_eq(d.reason, XPL_STR("BROKEN_FILE")));
+    CHECK_EQ(d.retry_ms, 61500);
+    CHECK_STR(d.reason, "BROKEN_FILE");
     for (size_t n = 0; n < b.n; n++)
         (void)xpl_rpc_status_decode((xpl_bytes_t){b.p, n}, &d);
     CHECK(!xpl_rpc_status_decode((xpl_bytes_t){b.p, b.n - 1}, &d));
@@ -215,7 +228,7 @@ static void test_long_status(void) {
     CHECK(XPL_RPC_MAX_MESSAGE * 3 + b.n * 4 / 3 < 8000);
     CHECK(xpl_rpc_status_decode(bytes(&b), &d));
     CHECK_EQ(d.retry_ms, -1); // an absurd delay says nothing
-    CHECK(xpl_str_eq(d.reason, XPL_STR("R")));
+    CHECK_STR(d.reason, "R");
     xpl_buf_fini(&b);
 }
 
@@ -227,17 +240,21 @@ static void test_blob(void) {
     static const uint8_t data[3] = {1, 2, 3};
     int mark = 7;
     struct xpl_rpc_blob *const b = xpl_rpc_blob_wrap(data, 3, on_release, &mark);
-    CHECK(b && xpl_rpc_blob_get(b).ptr == data && xpl_rpc_blob_get(b).len == 3);
+    CHECK(b);
+    CHECK(xpl_rpc_blob_get(b).ptr == data);
+    CHECK_EQ(xpl_rpc_blob_get(b).len, 3);
     CHECK(xpl_rpc_blob_ref(b) == b);
     xpl_rpc_blob_unref(b);
     CHECK_EQ(atomic_load(&released), 0);
     xpl_rpc_blob_unref(b);
     CHECK_EQ(atomic_load(&released), 7);
     struct xpl_rpc_blob *const c = xpl_rpc_blob_copy((xpl_bytes_t){data, 3});
-    CHECK(c && xpl_rpc_blob_get(c).ptr != data && memcmp(xpl_rpc_blob_get(c).ptr, data, 3) == 0);
+    CHECK(c && xpl_rpc_blob_get(c).ptr != data);
+    CHECK_BYTES(xpl_rpc_blob_get(c).ptr, 3, data, 3);
     xpl_rpc_blob_unref(c);
     struct xpl_rpc_blob *const e = xpl_rpc_blob_copy((xpl_bytes_t){0});
-    CHECK(e && xpl_rpc_blob_get(e).len == 0);
+    CHECK(e);
+    CHECK_EQ(xpl_rpc_blob_get(e).len, 0);
     xpl_rpc_blob_unref(e);
     xpl_rpc_blob_unref(NULL);
 }
@@ -250,11 +267,12 @@ static Grpc__Reflection__V1__ServerReflectionResponse *ask(const struct xpl_rpc_
     xpl_buf_init(&a, 1 << 20);
     xpl_rpc_put_text(&q, 1, XPL_STR("host"));
     if (field) xpl_rpc_put_text(&q, field, xpl_str_from(question));
-    CHECK_EQ(xpl_rpc_reflection_answer(r, bytes(&q), &a, &err), XPL_OK);
+    CHECK_OK(xpl_rpc_reflection_answer(r, bytes(&q), &a, &err), &err);
     Grpc__Reflection__V1__ServerReflectionResponse *const m =
         grpc__reflection__v1__server_reflection_response__unpack(NULL, a.n, a.p);
-    CHECK(m && strcmp(m->valid_host, "host") == 0);
-    CHECK(strcmp(m->original_request->host, "host") == 0);
+    CHECK(m);
+    CHECK_STR(m->valid_host, "host");
+    CHECK_STR(m->original_request->host, "host");
     xpl_buf_fini(&q);
     xpl_buf_fini(&a);
     return m;
@@ -284,10 +302,10 @@ static void test_reflection(void) {
     struct xpl_rpc_reflection *r = NULL;
     struct xpl_error err = {0};
     const xpl_bytes_t set = {xpl_proto_descriptors, xpl_proto_descriptors_len};
-    CHECK_EQ(xpl_rpc_reflection_new(set, methods, 3, &r, &err), XPL_OK);
+    CHECK_OK(xpl_rpc_reflection_new(set, methods, 3, &r, &err), &err);
     Grpc__Reflection__V1__ServerReflectionResponse *m = ask(r, 7, "*");
     CHECK_EQ(m->list_services_response->n_service, 3); // only what the server has, and itself
-    CHECK(strcmp(m->list_services_response->service[0]->name, "xplaned.v1.AnalysisService") == 0);
+    CHECK_STR(m->list_services_response->service[0]->name, "xplaned.v1.AnalysisService");
     forget(m);
     check_files(r, 3, "xplaned/v1/analysis.proto", 1);
     check_files(r, 3, "nothing.proto", 0);
@@ -308,12 +326,13 @@ static void test_reflection(void) {
     check_files(r, 6, "xplaned.v1.NoMessage", 0);
     check_files(r, 0, "", 0);
     m = ask(r, 6, "xplaned.v1.ToolData");
-    CHECK(strcmp(m->all_extension_numbers_response->base_type_name, "xplaned.v1.ToolData") == 0);
+    CHECK_STR(m->all_extension_numbers_response->base_type_name, "xplaned.v1.ToolData");
     CHECK_EQ(m->all_extension_numbers_response->n_extension_number, 0);
     forget(m);
     struct xpl_buf a;
     xpl_buf_init(&a, 1 << 20);
-    CHECK_EQ(xpl_rpc_reflection_answer(r, text_bytes("\x3a\x09"), &a, &err), XPL_INVALID_ARGUMENT);
+    CHECK_STATUS(xpl_rpc_reflection_answer(r, text_bytes("\x3a\x09"), &a, &err),
+                 XPL_INVALID_ARGUMENT, &err);
     xpl_buf_fini(&a);
     xpl_rpc_reflection_free(r);
     // A set that is cut off anywhere is refused or indexed in part, and never read beyond.

@@ -23,12 +23,12 @@ static void test_unstarted(void) {
     struct xpl_error err = {0};
     const struct xpl_rpc_server_options none = {.size = sizeof none};
     const struct xpl_rpc_method m = {.path = "/t.T/X"};
-    CHECK_EQ(xpl_rpc_queue_new(&q, &err), XPL_OK);
-    CHECK_EQ(xpl_rpc_server_new(q, &m, 1, &none, &s, &err), XPL_OK);
-    CHECK_EQ(xpl_rpc_server_listen(s, "127.0.0.1:0", NULL, NULL, &err), XPL_OK);
+    CHECK_OK(xpl_rpc_queue_new(&q, &err), &err);
+    CHECK_OK(xpl_rpc_server_new(q, &m, 1, &none, &s, &err), &err);
+    CHECK_OK(xpl_rpc_server_listen(s, "127.0.0.1:0", NULL, NULL, &err), &err);
     xpl_rpc_server_free(s);
-    CHECK_EQ(xpl_rpc_server_new(q, &m, 1, &none, &s, &err), XPL_OK);
-    CHECK_EQ(xpl_rpc_server_start(s, &err), XPL_OK);
+    CHECK_OK(xpl_rpc_server_new(q, &m, 1, &none, &s, &err), &err);
+    CHECK_OK(xpl_rpc_server_start(s, &err), &err);
     xpl_rpc_server_free(s);
     xpl_rpc_queue_free(q);
 }
@@ -61,7 +61,7 @@ static void test_outstanding(void) {
     fixture_stop(f);
     struct caller late = {.f = f, .path = "/t.T/Echo"};
     call_main(&late);
-    CHECK_EQ(late.status, XPL_UNAVAILABLE); // nobody listens any more
+    CHECK_STATUS(late.status, XPL_UNAVAILABLE, NULL); // nobody listens any more
     struct timespec soon;
     clock_gettime(CLOCK_REALTIME, &soon);
     soon.tv_nsec += 200000000;
@@ -100,10 +100,10 @@ static void test_drain(void) {
     int port = 0;
     sem_init(&down, 0, 0);
     sem_init(&held_sem, 0, 0);
-    CHECK_EQ(xpl_rpc_queue_new(&q, &err), XPL_OK);
-    CHECK_EQ(xpl_rpc_server_new(q, &m, 1, &none, &s, &err), XPL_OK);
-    CHECK_EQ(xpl_rpc_server_listen(s, "127.0.0.1:0", NULL, &port, &err), XPL_OK);
-    CHECK_EQ(xpl_rpc_server_start(s, &err), XPL_OK);
+    CHECK_OK(xpl_rpc_queue_new(&q, &err), &err);
+    CHECK_OK(xpl_rpc_server_new(q, &m, 1, &none, &s, &err), &err);
+    CHECK_OK(xpl_rpc_server_listen(s, "127.0.0.1:0", NULL, &port, &err), &err);
+    CHECK_OK(xpl_rpc_server_start(s, &err), &err);
     snprintf(f.address, sizeof f.address, "127.0.0.1:%d", port);
     struct caller c = {.f = &f, .path = "/t.T/Hold"};
     CHECK_EQ(pthread_create(&c.thread, NULL, call_main, &c), 0);
@@ -117,7 +117,7 @@ static void test_drain(void) {
     xpl_rpc_call_unref(held);
     CHECK_EQ(sem_wait(&down), 0);
     pthread_join(c.thread, NULL);
-    CHECK_EQ(c.status, XPL_OK);
+    CHECK_OK(c.status, NULL);
     xpl_rpc_server_free(s);
     xpl_rpc_queue_free(q);
     sem_destroy(&down);
@@ -144,7 +144,7 @@ static void *storm_main(void *arg) {
         const char *const path = paths[(size_t)rand_r(&st->seed) % (sizeof paths / sizeof *paths)];
         struct xpl_rpc_stream *s = NULL;
         bool more = true;
-        CHECK_EQ(xpl_rpc_stream_open(ch, path, text_bytes(""), &opt, &s, NULL), XPL_OK);
+        CHECK_OK(xpl_rpc_stream_open(ch, path, text_bytes(""), &opt, &s, NULL), NULL);
         for (int k = rand_r(&st->seed) % 4; k > 0 && more; k--)
             if (xpl_rpc_stream_next(s, &r, &more, NULL) != XPL_OK) break;
         xpl_rpc_stream_close(s);
@@ -170,7 +170,7 @@ static void test_storm(void) {
     CHECK(wait_for(&f->hanging, 0));
     struct caller c = {.f = f, .path = "/t.T/Echo"};
     call_main(&c);
-    CHECK_EQ(c.status, XPL_OK);
+    CHECK_OK(c.status, NULL);
     fixture_stop(f);
     fixture_free(f);
 }

@@ -26,7 +26,8 @@ static void install(const char *from, const char *to) {
     const size_t n = fread(buf, 1, sizeof buf, a);
     fclose(a);
     FILE *const b = fopen(in(work, to), "wb");
-    CHECK(b && fwrite(buf, 1, n, b) == n);
+    CHECK(b);
+    CHECK_EQ(fwrite(buf, 1, n, b), n);
     fclose(b);
     const struct timespec times[2] = {{tick, 0}, {tick, 0}};
     tick++;
@@ -54,11 +55,11 @@ static void start(struct secure *x, const char *client_ca) {
                                             .client_ca_path = client_ca};
     struct xpl_error err = {0};
     int port = 0;
-    CHECK_EQ(xpl_rpc_tls_new(&tls, &x->tls, &err), XPL_OK);
-    CHECK_EQ(xpl_rpc_queue_new(&x->q, &err), XPL_OK);
-    CHECK_EQ(xpl_rpc_server_new(x->q, &m, 1, &opt, &x->s, &err), XPL_OK);
-    CHECK_EQ(xpl_rpc_server_listen(x->s, "127.0.0.1:0", x->tls, &port, &err), XPL_OK);
-    CHECK_EQ(xpl_rpc_server_start(x->s, &err), XPL_OK);
+    CHECK_OK(xpl_rpc_tls_new(&tls, &x->tls, &err), &err);
+    CHECK_OK(xpl_rpc_queue_new(&x->q, &err), &err);
+    CHECK_OK(xpl_rpc_server_new(x->q, &m, 1, &opt, &x->s, &err), &err);
+    CHECK_OK(xpl_rpc_server_listen(x->s, "127.0.0.1:0", x->tls, &port, &err), &err);
+    CHECK_OK(xpl_rpc_server_start(x->s, &err), &err);
     snprintf(x->target, sizeof x->target, "127.0.0.1:%d", port);
 }
 
@@ -80,7 +81,7 @@ static xpl_status_t try(const struct secure *x, bool tls, const char *ca, const 
         snprintf(key, sizeof key, "%s.key", client);
         opt.cert_path = in(certs, cert), opt.key_path = in(certs, key);
     }
-    CHECK_EQ(xpl_rpc_channel_open(&opt, &ch, NULL), XPL_OK);
+    CHECK_OK(xpl_rpc_channel_open(&opt, &ch, NULL), NULL);
     const xpl_status_t st = xpl_rpc_unary(ch, "/t.T/Echo", text_bytes("x"), &limit, &r, NULL);
     xpl_rpc_reply_fini(&r);
     xpl_rpc_channel_close(ch);
@@ -93,24 +94,24 @@ static void test_renewal(void) {
     install("first.pem", "cert.pem");
     install("first.key", "key.pem");
     start(&x, NULL);
-    CHECK_EQ(try(&x, true, "ca.pem", NULL), XPL_OK);
+    CHECK_OK(try(&x, true, "ca.pem", NULL), NULL);
     CHECK_EQ(xpl_rpc_tls_get_loads(x.tls), 1);
-    CHECK_EQ(try(&x, false, NULL, NULL), XPL_UNAVAILABLE);        // in the clear
-    CHECK_EQ(try(&x, true, "client.pem", NULL), XPL_UNAVAILABLE); // not trusted
+    CHECK_STATUS(try(&x, false, NULL, NULL), XPL_UNAVAILABLE, NULL);        // in the clear
+    CHECK_STATUS(try(&x, true, "client.pem", NULL), XPL_UNAVAILABLE, NULL); // not trusted
     install("second.pem", "cert.pem");
     install("second.key", "key.pem");
-    CHECK_EQ(try(&x, true, "ca.pem", NULL), XPL_OK);
+    CHECK_OK(try(&x, true, "ca.pem", NULL), NULL);
     CHECK_EQ(xpl_rpc_tls_get_loads(x.tls), 2);
     install("certs.stamp", "cert.pem"); // empty: the old pair stays
-    CHECK_EQ(try(&x, true, "ca.pem", NULL), XPL_OK);
+    CHECK_OK(try(&x, true, "ca.pem", NULL), NULL);
     CHECK_EQ(xpl_rpc_tls_get_loads(x.tls), 2);
-    CHECK_EQ(xpl_rpc_tls_reload(x.tls, &err), XPL_INVALID_ARGUMENT);
+    CHECK_STATUS(xpl_rpc_tls_reload(x.tls, &err), XPL_INVALID_ARGUMENT, &err);
     CHECK(strstr(err.msg, "cert.pem"));
     install("first.pem", "cert.pem"); // does not fit the key: the old pair stays
-    CHECK_EQ(try(&x, true, "ca.pem", NULL), XPL_OK);
+    CHECK_OK(try(&x, true, "ca.pem", NULL), NULL);
     install("first.key", "key.pem");
-    CHECK_EQ(xpl_rpc_tls_reload(x.tls, NULL), XPL_OK);
-    CHECK_EQ(try(&x, true, "ca.pem", NULL), XPL_OK);
+    CHECK_OK(xpl_rpc_tls_reload(x.tls, NULL), NULL);
+    CHECK_OK(try(&x, true, "ca.pem", NULL), NULL);
     stop(&x);
 }
 
@@ -119,8 +120,8 @@ static void test_client_certificates(void) {
     install("first.pem", "cert.pem");
     install("first.key", "key.pem");
     start(&x, in(certs, "ca.pem"));
-    CHECK_EQ(try(&x, true, "ca.pem", "client"), XPL_OK);
-    CHECK_EQ(try(&x, true, "ca.pem", NULL), XPL_UNAVAILABLE);
+    CHECK_OK(try(&x, true, "ca.pem", "client"), NULL);
+    CHECK_STATUS(try(&x, true, "ca.pem", NULL), XPL_UNAVAILABLE, NULL);
     stop(&x);
 }
 
@@ -129,14 +130,14 @@ static void test_errors(void) {
     struct xpl_rpc_tls_options opt = {
         .size = sizeof opt, .cert_path = "/nonexistent", .key_path = in(certs, "first.key")};
     struct xpl_error err = {0};
-    CHECK_EQ(xpl_rpc_tls_new(&opt, &t, &err), XPL_NOT_FOUND);
+    CHECK_STATUS(xpl_rpc_tls_new(&opt, &t, &err), XPL_NOT_FOUND, &err);
     CHECK(strstr(err.msg, "/nonexistent"));
     opt.cert_path = in(certs, "first.key"); // a key is no certificate
     err = (struct xpl_error){0};
-    CHECK_EQ(xpl_rpc_tls_new(&opt, &t, &err), XPL_INVALID_ARGUMENT);
+    CHECK_STATUS(xpl_rpc_tls_new(&opt, &t, &err), XPL_INVALID_ARGUMENT, &err);
     opt.cert_path = NULL;
     err = (struct xpl_error){0};
-    CHECK_EQ(xpl_rpc_tls_new(&opt, &t, &err), XPL_INVALID_ARGUMENT);
+    CHECK_STATUS(xpl_rpc_tls_new(&opt, &t, &err), XPL_INVALID_ARGUMENT, &err);
     xpl_rpc_tls_free(NULL);
 }
 

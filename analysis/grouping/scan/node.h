@@ -90,7 +90,7 @@ struct explicit_region { // of a line out of order
     uint32_t scope; // node + 1
 };
 
-enum line_kind {
+enum nesting_kind {
     LINE_NONE,     // no event has a group but by its own stats
     LINE_NESTED,   // stack of nodes, consumers and kernels
     LINE_EXPLICIT, // scope per event
@@ -99,7 +99,7 @@ enum line_kind {
 
 struct line_groups {
     const struct xpl_line *line;
-    enum line_kind kind;
+    enum nesting_kind kind;
     uint32_t first_node, n_nodes;
     uint32_t *chunk_tops;            // scope (node + 1) before each chunk of the line
     uint32_t *explicit_scope;        // scope (node + 1) of each event

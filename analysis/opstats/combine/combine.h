@@ -3,16 +3,11 @@
 #ifndef XPL_ANALYSIS_OPSTATS_COMBINE_COMBINE_H_
 #define XPL_ANALYSIS_OPSTATS_COMBINE_COMBINE_H_
 
+#include "analysis/opstats/combine/host_opstats.h"
 #include "analysis/opstats/opstats.h"
 #include "base/status.h"
 
 struct xpl_arena;
-
-struct xpl_host_opstats {
-    xpl_str_t host;                  // file's host name, for messages
-    const struct xpl_opstats *stats; // NULL: broken, left out
-    xpl_str_t problem;               // why it is NULL
-};
 
 // Combines hosts in the order given.  With one host the result is that host's OpStats, not
 // renumbered.  xprof_exact: idle hosts take part as in XProf (and may empty the tables); otherwise

@@ -6,7 +6,9 @@
 #ifndef XPL_ANALYSIS_OPSTATS_COMBINE_COMBINE_HOSTS_H_
 #define XPL_ANALYSIS_OPSTATS_COMBINE_COMBINE_HOSTS_H_
 
-#include "analysis/opstats/combine/combine.h"
+#include "analysis/opstats/combine/host_opstats.h"
+#include "base/arena.h"
+#include "base/status.h"
 #include "base/vec.h"
 
 struct xpl_combine_host {

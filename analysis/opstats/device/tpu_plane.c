@@ -55,9 +55,9 @@ static uint8_t md_flags(struct tpu_plane *t, uint32_t md) {
 }
 
 void xpl_tpu_read_facts(struct tpu_plane *t, const struct xpl_line *line,
-                        const struct xpl_event *ev, struct event_facts *ret) {
+                        const struct xpl_event *ev, struct tpu_event_facts *ret) {
     const uint8_t flags = md_flags(t, ev->md);
-    *ret = (struct event_facts){
+    *ret = (struct tpu_event_facts){
         .span = {(uint64_t)xpl_event_begin_ps(line, ev), (uint64_t)ev->duration_ps},
         .has_tf_op = flags & MD_TF_OP,
         .is_async = flags & MD_ASYNC,
@@ -102,7 +102,7 @@ static void track(struct tpu_plane *t, struct xpl_timespan span) {
 // XProf derives a line of framework ops from events with a framework op, on the host's clock, and
 // that line counts towards the time of the profile.
 static void track_framework_op(struct tpu_plane *t, const struct xpl_line *line,
-                               const struct xpl_event *ev, const struct event_facts *f) {
+                               const struct xpl_event *ev, const struct tpu_event_facts *f) {
     if (t->framework_ops && f->has_tf_op && !f->is_async)
         track(t, (struct xpl_timespan){(uint64_t)xpl_event_begin_ps(line, ev),
                                        (uint64_t)ev->duration_ps});
@@ -111,16 +111,16 @@ static void track_framework_op(struct tpu_plane *t, const struct xpl_line *line,
 // ---- ops of a line ----
 
 static bool pop(struct tpu_plane *t) {
-    const struct frame *const f = &t->stack.v[--t->stack.n];
+    const struct tpu_frame *const f = &t->stack.v[--t->stack.n];
     const struct xpl_tpu_run run = frame_run(f);
     return xpl_tpu_ops_add_run(&t->ops, &run);
 }
 
-static bool push(struct tpu_plane *t, const struct xpl_event *ev, const struct event_facts *f) {
+static bool push(struct tpu_plane *t, const struct xpl_event *ev, const struct tpu_event_facts *f) {
     while (t->stack.n && !xpl_timespan_includes(t->stack.v[t->stack.n - 1].span, f->span))
         if (!pop(t)) return false;
     if (t->stack.n) t->stack.v[t->stack.n - 1].children_ps += f->span.duration_ps;
-    struct frame *const frame = xpl_vec_push(&t->arena, &t->stack);
+    struct tpu_frame *const frame = xpl_vec_push(&t->arena, &t->stack);
     if (!frame) return false;
     fill_frame(frame, ev, f);
     if (f->has_core_id && f->has_start_id)
@@ -151,7 +151,7 @@ static bool walk_event(struct line_walk *w, const struct xpl_event *ev) {
         if (!xpl_duty_line_add(&w->duty, &op)) return false;
     }
     if (t->is_sparse) return true;
-    struct event_facts f;
+    struct tpu_event_facts f;
     xpl_tpu_read_facts(t, w->line, ev, &f);
     track_framework_op(t, w->line, ev, &f);
     if (!w->is_ops) return true;
@@ -301,7 +301,7 @@ static xpl_status_t walk_other_line(struct tpu_plane *t, const struct xpl_line *
     struct xpl_event ev;
     enum xpl_wire_result r;
     while ((r = xpl_events_next(&cursor, &ev)) == XPL_WIRE_FIELD) {
-        struct event_facts f;
+        struct tpu_event_facts f;
         xpl_tpu_read_facts(t, line, &ev, &f);
         track_framework_op(t, line, &ev, &f);
         if (steps) track(t, f.span);

@@ -18,7 +18,7 @@
 #include "base/arena.h"
 #include "base/vec.h"
 
-struct frame { // an op that is running
+struct tpu_frame { // an op that is running
     uint32_t md;
     int64_t num_occurrences;
     uint64_t event_duration_ps;
@@ -31,11 +31,11 @@ struct frame { // an op that is running
 struct offload_builder { // SparseCore: ops of one offload
     uint64_t core_id, start_id, total_ps;
     struct xpl_tpu_ops ops;
-    XPL_VEC(struct frame) stack;
+    XPL_VEC(struct tpu_frame) stack;
 };
 
 // What an event's statistics say beyond its numbers, decoded together.
-struct event_facts {
+struct tpu_event_facts {
     struct xpl_timespan span;
     bool has_tf_op, is_async;
     bool has_core_id, has_start_id;
@@ -59,7 +59,7 @@ struct tpu_plane {
 
     // TensorCore
     struct xpl_tpu_ops ops;
-    XPL_VEC(struct frame) stack;
+    XPL_VEC(struct tpu_frame) stack;
     uint64_t first_ps, last_ps;
     struct xpl_op_metrics_db db;
     // SparseCore
@@ -77,11 +77,11 @@ xpl_status_t xpl_tpu_check_cancelled(struct tpu_plane *t, const struct xpl_event
 bool xpl_plane_has_stat_type(const struct xpl_plane *p, enum xpl_stat_type type);
 // Decodes the statistics of an event.
 void xpl_tpu_read_facts(struct tpu_plane *t, const struct xpl_line *line,
-                        const struct xpl_event *ev, struct event_facts *ret);
+                        const struct xpl_event *ev, struct tpu_event_facts *ret);
 
 // (Member by member: a copy would be read in wider pieces than it has just been written in.)
-static inline void fill_frame(struct frame *frame, const struct xpl_event *ev,
-                              const struct event_facts *f) {
+static inline void fill_frame(struct tpu_frame *frame, const struct xpl_event *ev,
+                              const struct tpu_event_facts *f) {
     frame->md = ev->md;
     frame->num_occurrences = ev->num_occurrences;
     frame->event_duration_ps = (uint64_t)ev->duration_ps;
@@ -98,7 +98,7 @@ static inline void fill_frame(struct frame *frame, const struct xpl_event *ev,
 }
 
 // What a frame adds when its op ends.
-static inline struct xpl_tpu_run frame_run(const struct frame *f) {
+static inline struct xpl_tpu_run frame_run(const struct tpu_frame *f) {
     return (struct xpl_tpu_run){.md = f->md,
                                 .num_occurrences = f->num_occurrences,
                                 .event_duration_ps = f->event_duration_ps,

@@ -31,7 +31,7 @@ static xpl_status_t read_modules(struct tpu_plane *t, const struct xpl_line *lin
     struct xpl_event ev;
     enum xpl_wire_result r;
     while ((r = xpl_events_next(&cursor, &ev)) == XPL_WIRE_FIELD) {
-        struct event_facts f;
+        struct tpu_event_facts f;
         xpl_tpu_read_facts(t, line, &ev, &f);
         if (!f.has_core_id || !f.has_start_id) continue;
         struct module_span *const s = xpl_vec_push(&t->arena, &m->list);
@@ -57,14 +57,14 @@ static void sort_modules(module_spans_t *m) {
 }
 
 static bool pop_offloaded(struct offload_builder *b) {
-    const struct frame *const f = &b->stack.v[--b->stack.n];
+    const struct tpu_frame *const f = &b->stack.v[--b->stack.n];
     const struct xpl_tpu_run run = frame_run(f);
     return xpl_tpu_ops_add_run(&b->ops, &run);
 }
 
 static bool push_offloaded(struct tpu_plane *t, struct xpl_map *index,
                            const struct module_span *module, const struct xpl_event *ev,
-                           const struct event_facts *f) {
+                           const struct tpu_event_facts *f) {
     bool fresh;
     uint64_t *const at = xpl_map_put(&t->arena, index, module->core_id, module->start_id, &fresh);
     if (!at) return false;
@@ -79,7 +79,7 @@ static bool push_offloaded(struct tpu_plane *t, struct xpl_map *index,
     while (b->stack.n && !xpl_timespan_includes(b->stack.v[b->stack.n - 1].span, f->span))
         if (!pop_offloaded(b)) return false;
     if (b->stack.n) b->stack.v[b->stack.n - 1].children_ps += f->span.duration_ps;
-    struct frame *const frame = xpl_vec_push(&t->arena, &b->stack);
+    struct tpu_frame *const frame = xpl_vec_push(&t->arena, &b->stack);
     if (frame) fill_frame(frame, ev, f);
     return frame != NULL;
 }
@@ -92,7 +92,7 @@ static xpl_status_t read_offloaded_ops(struct tpu_plane *t, const struct xpl_lin
     enum xpl_wire_result r;
     size_t at = 0;
     while (at < m->list.n && (r = xpl_events_next(&cursor, &ev)) == XPL_WIRE_FIELD) {
-        struct event_facts f;
+        struct tpu_event_facts f;
         xpl_tpu_read_facts(t, line, &ev, &f);
         while (at < m->list.n && xpl_timespan_end(m->list.v[at].span) < f.span.begin_ps)
             at++;

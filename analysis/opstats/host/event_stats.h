@@ -65,14 +65,14 @@ XPL_INLINE bool xpl_host_store_key(unsigned what, const uint8_t *at, const uint8
     return v.p == end;
 }
 
-enum interest { NOT_OF_INTEREST, KEYED_OP, OF_INTEREST };
+enum host_interest { NOT_OF_INTEREST, KEYED_OP, OF_INTEREST };
 
 // Whether an event may carry a statistic that matters; KEYED_OP when all that does is in *key. `at`
 // is where its statistics begin.  What is not of interest is well-formed, too.  *ret_eager: it may
 // carry is_eager.
-XPL_INLINE enum interest xpl_host_read_key(const struct xpl_host_plan *p, const uint8_t *at,
-                                           const uint8_t *end, uint32_t md, struct xpl_cpu_key *key,
-                                           bool *ret_eager) {
+XPL_INLINE enum host_interest xpl_host_read_key(const struct xpl_host_plan *p, const uint8_t *at,
+                                                const uint8_t *end, uint32_t md,
+                                                struct xpl_cpu_key *key, bool *ret_eager) {
     const uint8_t *value;
     bool simple = true;
     unsigned seen = 0;

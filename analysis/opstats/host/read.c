@@ -232,8 +232,9 @@ static bool needs_group(const struct reader *r, const struct xpl_event *ev, bool
     return r->groups && (!r->quick->stateless || p->steps || (op && eager));
 }
 
-static xpl_status_t read_event(struct reader *r, const struct xpl_event *ev, enum interest interest,
-                               const struct xpl_cpu_key *key, bool eager) {
+static xpl_status_t read_event(struct reader *r, const struct xpl_event *ev,
+                               enum host_interest interest, const struct xpl_cpu_key *key,
+                               bool eager) {
     const struct xpl_host_plan *p = r->plan;
     struct xpl_event_group g = {0};
     struct host_event_stats w;
@@ -314,7 +315,7 @@ struct event_head {
     struct xpl_raw_event raw;
     const uint8_t *next;
     uint32_t md;
-    enum interest interest;
+    enum host_interest interest;
     bool eager; // may carry is_eager
     struct xpl_cpu_key key;
 };

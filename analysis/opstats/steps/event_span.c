@@ -69,7 +69,7 @@ bool xpl_step_add_span(struct xpl_step *st, enum xpl_span_type type, struct xpl_
                        struct xpl_arena *arena) {
     struct xpl_span_list *l = list_of(st, type, arena);
     if (!l) return false;
-    const struct span s = {span.begin_ps, xpl_timespan_end(span)};
+    const struct xpl_packed_span s = {span.begin_ps, xpl_timespan_end(span)};
     if (type == XPL_SPAN_HOST_WAIT_INPUT || type == XPL_SPAN_HOST_TO_DEVICE)
         st->input_ps += span.duration_ps;
     return (type == XPL_SPAN_HOST_COMPUTE && xpl_span_list_absorb(l, s)) ||
@@ -86,7 +86,7 @@ struct xpl_timespan xpl_step_open_span(const struct xpl_step *st, enum xpl_span_
 bool xpl_step_add_union(struct xpl_step *st, enum xpl_span_type type, struct xpl_timespan span,
                         struct xpl_arena *arena) {
     struct xpl_span_list *l = list_of(st, type, arena);
-    const struct span s = {span.begin_ps, xpl_timespan_end(span)};
+    const struct xpl_packed_span s = {span.begin_ps, xpl_timespan_end(span)};
     if (!l) return false;
     return s.end <= s.begin || xpl_span_list_absorb(l, s) || xpl_span_list_push(l, s, arena);
 }

@@ -10,7 +10,7 @@ static uint64_t in_units(uint32_t unit, uint64_t v) {
 }
 
 // Puts a span at position `at`; false when it does not fit the block's kind.
-static bool write_span(struct span_block *b, uint32_t at, struct span s) {
+static bool write_span(struct span_block *b, uint32_t at, struct xpl_packed_span s) {
     if (b->unit == 0) {
         b->v[2 * at] = s.begin;
         b->v[2 * at + 1] = s.end;
@@ -25,7 +25,7 @@ static bool write_span(struct span_block *b, uint32_t at, struct span s) {
     return true;
 }
 
-static struct span_block *add_block(struct xpl_span_list *l, struct span s,
+static struct span_block *add_block(struct xpl_span_list *l, struct xpl_packed_span s,
                                     struct xpl_arena *arena) {
     const struct span_block *last = l->tail;
     struct span_block *b;
@@ -43,7 +43,8 @@ static struct span_block *add_block(struct xpl_span_list *l, struct span s,
     return l->tail = b;
 }
 
-bool xpl_span_list_push(struct xpl_span_list *l, struct span s, struct xpl_arena *arena) {
+bool xpl_span_list_push(struct xpl_span_list *l, struct xpl_packed_span s,
+                        struct xpl_arena *arena) {
     struct span_block *b = l->tail;
     if (!b || b->n == b->cap || !write_span(b, b->n, s)) {
         b = add_block(l, s, arena);
@@ -54,12 +55,12 @@ bool xpl_span_list_push(struct xpl_span_list *l, struct span s, struct xpl_arena
     return true;
 }
 
-bool xpl_span_list_absorb(struct xpl_span_list *l, struct span s) {
+bool xpl_span_list_absorb(struct xpl_span_list *l, struct xpl_packed_span s) {
     if (!l->open_block || s.begin < l->open.begin || s.end < s.begin) return false;
     if (s.begin == s.end) return s.begin < l->open.end;
     if (s.begin > l->open.end) return false;
     if (s.end <= l->open.end) return true;
-    const struct span longer = {l->open.begin, s.end};
+    const struct xpl_packed_span longer = {l->open.begin, s.end};
     if (!write_span(l->open_block, l->open_at, longer)) return false;
     l->open = longer;
     return true;

@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analysis/opstats/steps/event_span.h"
+#include "analysis/opstats/steps/timespan.h"
 #include "base/arena.h"
 
-struct span {
+struct xpl_packed_span {
     uint64_t begin, end;
 };
 
@@ -32,20 +32,20 @@ struct xpl_span_list {
     // none.
     struct span_block *open_block;
     uint32_t open_at;
-    struct span open;
+    struct xpl_packed_span open;
 };
 
 // Adds a span at the end.  False at the arena's limit.
-bool xpl_span_list_push(struct xpl_span_list *l, struct span s, struct xpl_arena *arena);
+bool xpl_span_list_push(struct xpl_span_list *l, struct xpl_packed_span s, struct xpl_arena *arena);
 // True when a span changes nothing, or only lengthens the open one, which is done then: its kind
 // goes on anyway there.  Only for the lowest kind, under which nothing can show through at the
 // seams, and where only sums matter.
-bool xpl_span_list_absorb(struct xpl_span_list *l, struct span s);
+bool xpl_span_list_absorb(struct xpl_span_list *l, struct xpl_packed_span s);
 
-static inline struct span read_span(const struct span_block *b, uint32_t at) {
-    if (b->unit == 0) return (struct span){b->v[2 * at], b->v[2 * at + 1]};
+static inline struct xpl_packed_span read_span(const struct span_block *b, uint32_t at) {
+    if (b->unit == 0) return (struct xpl_packed_span){b->v[2 * at], b->v[2 * at + 1]};
     const uint64_t begin = b->base + (b->v[at] >> 32) * b->unit;
-    return (struct span){begin, begin + (b->v[at] & UINT32_MAX) * b->unit};
+    return (struct xpl_packed_span){begin, begin + (b->v[at] & UINT32_MAX) * b->unit};
 }
 
 #endif

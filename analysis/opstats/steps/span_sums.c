@@ -28,7 +28,7 @@ static struct boundary *add_boundaries(const struct xpl_span_list *l, struct bou
     const uint32_t end = end_key(l->type), begin = KEY_BEGIN + end;
     for (const struct span_block *b = l->head; b; b = b->next)
         for (uint32_t i = 0; i < b->n; i++) {
-            const struct span s = read_span(b, i);
+            const struct xpl_packed_span s = read_span(b, i);
             const bool instant = s.begin == s.end;
             *out++ = (struct boundary){s.begin, instant ? end : begin};
             *out++ = (struct boundary){s.end, instant ? begin : end};
@@ -97,7 +97,7 @@ static bool is_ascending(const struct xpl_span_list *l) {
     uint64_t last = 0;
     for (const struct span_block *b = l->head; b; b = b->next)
         for (uint32_t i = 0; i < b->n; i++) {
-            const struct span s = read_span(b, i);
+            const struct xpl_packed_span s = read_span(b, i);
             if (s.begin < last) return false;
             last = s.end;
         }
@@ -105,7 +105,7 @@ static bool is_ascending(const struct xpl_span_list *l) {
 }
 
 static int by_begin(const void *pa, const void *pb) {
-    const struct span *a = pa, *b = pb;
+    const struct xpl_packed_span *a = pa, *b = pb;
     return (a->begin > b->begin) - (a->begin < b->begin);
 }
 
@@ -115,7 +115,7 @@ static bool sort_list(const struct xpl_span_list *l, struct xpl_arena *arena,
     size_t n = 0, k = 0;
     for (const struct span_block *b = l->head; b; b = b->next)
         n += b->n;
-    struct span *v = xpl_arena_array(arena, n, sizeof *v);
+    struct xpl_packed_span *v = xpl_arena_array(arena, n, sizeof *v);
     if (!v) return false;
     for (const struct span_block *b = l->head; b; b = b->next)
         for (uint32_t i = 0; i < b->n; i++)
@@ -167,7 +167,7 @@ static size_t add_overlap(const struct indexed_list *l, uint64_t begin, uint64_t
     const uint32_t key = (uint32_t)(XPL_SPAN_TYPES - 1) - l->type;
     for (; lo < l->n_blocks; lo++)
         for (uint32_t i = 0; i < l->blocks[lo]->n; i++) {
-            const struct span s = read_span(l->blocks[lo], i);
+            const struct xpl_packed_span s = read_span(l->blocks[lo], i);
             if (s.begin >= end) return n;
             if (s.end <= begin) continue;
             if (out) {
@@ -229,7 +229,7 @@ void xpl_step_sum_overlapped(const struct xpl_step *st, struct xpl_timespan with
         for (const struct span_block *b = l->head; b; b = b->next)
             for (uint32_t i = 0; i < b->n; i++) {
                 const uint32_t type = (uint32_t)l->type / 10;
-                const struct span s = read_span(b, i);
+                const struct xpl_packed_span s = read_span(b, i);
                 ret->present |= 1u << type;
                 ret->ps[type] += xpl_timespan_overlap(within, s.begin, s.end);
                 ret->total[type] += s.end - s.begin;

@@ -212,12 +212,12 @@ enum MHD_Result xpl_http_module_list(struct xpl_http_request *r) {
 
 // ---- generate_cache ----
 
-struct task { // a question that nobody waits for
+struct task { // a request without anybody who waits
     struct xpl_ticket *ticket;
 };
 
 static void task_done(void *arg, const struct xpl_outcome *o) {
-    (void)o; // the engine keeps the answer, or the next one who asks gets the error
+    (void)o; // the engine caches the answer, or the next request gets the error
     struct task *e = arg;
     if (e->ticket) xpl_ticket_unref(e->ticket);
     xpl_sys_free(e);

@@ -1,4 +1,4 @@
-// XProf's routes, as its plugin/xprof/profile_plugin.py answers them (docs/http.md tells where we
+// XProf's routes, as its plugin/xprof/profile_plugin.py answers them (docs/http.md says where we
 // differ).
 #include <stdio.h>
 #include <string.h>
@@ -54,13 +54,13 @@ static enum MHD_Result hosts(struct xpl_http_request *r) {
 
 // ---- data ----
 
-static enum MHD_Result no_tool(struct xpl_http_request *r, xpl_str_t tool, bool csv) {
+static enum MHD_Result reply_no_tool(struct xpl_http_request *r, xpl_str_t tool, bool csv) {
     return xpl_http_reply_text(r, 404, "%s: xplaned has no tool \"%.*s\"",
                                csv ? "No Data Found" : "No Data",
                                XPL_STR_FMT(xpl_str_sub(tool, 0, 60)));
 }
 
-// The hosts asked for, or an error reply.  False when there was one.
+// The hosts of the request, or an error reply.  False when there was one.
 static bool choose_hosts(struct xpl_http_request *r, const struct xpl_session *s,
                          struct xpl_http_tool_request *a, enum MHD_Result *ret) {
     const xpl_str_t several = xpl_http_arg(r, "hosts"), one = xpl_http_arg(r, "host");
@@ -87,7 +87,7 @@ static bool choose_hosts(struct xpl_http_request *r, const struct xpl_session *s
 }
 
 // All other arguments are options; those that a tool does not know are ignored, as by XProf.  An
-// event's details are JSON in whatever format the rest is asked for.
+// event's details are JSON, whatever the format of the rest.
 static bool choose_options(struct xpl_http_request *r, struct xpl_http_tool_request *a) {
     static const char *const ours[] = {"run", "tag",          "host",     "hosts",
                                        "tqx", "session_path", "run_path", NULL};
@@ -102,7 +102,8 @@ static bool choose_options(struct xpl_http_request *r, struct xpl_http_tool_requ
     return true;
 }
 
-static enum MHD_Result ask(struct xpl_http_request *r, const struct xpl_session *s, bool csv) {
+static enum MHD_Result answer_session(struct xpl_http_request *r, const struct xpl_session *s,
+                                      bool csv) {
     struct xpl_http_tool_request a = {
         .dialect = XPL_DIALECT_XPROF, .csv = csv, .tool = xpl_http_arg(r, "tag")};
     enum MHD_Result got;
@@ -116,12 +117,12 @@ static enum MHD_Result data_or_csv(struct xpl_http_request *r, bool csv) {
     const xpl_str_t tool = xpl_http_arg(r, "tag"), run = xpl_http_arg(r, "run");
     if (!run.len)
         return xpl_http_reply_text(r, 404, "run=NAME is missing; the route /runs lists them");
-    if (!tool.len || !xpl_tool_find(tool)) return no_tool(r, tool, csv);
+    if (!tool.len || !xpl_tool_find(tool)) return reply_no_tool(r, tool, csv);
     struct xpl_snapshot *snap = xpl_catalogue_get(r->http->parts.catalogue);
     const struct xpl_session *const s = xpl_http_find_run(r, snap);
     const enum MHD_Result got =
         s && s->n_hosts
-            ? ask(r, s, csv)
+            ? answer_session(r, s, csv)
             : xpl_http_reply_text(r, 404, "No xplane file found for run: %.*s, tool: %.*s",
                                   XPL_STR_FMT(xpl_str_sub(run, 0, 200)),
                                   XPL_STR_FMT(xpl_str_sub(tool, 0, 60)));
@@ -189,7 +190,7 @@ enum MHD_Result xpl_http_route_xprof(struct xpl_http_request *r) {
         if (!xpl_str_eq(path, xpl_str_from(routes[i].path))) continue;
         if (r->post && routes[i].answer != xpl_http_generate_cache)
             return xpl_http_reply_text(r, 405, "this route is read with GET");
-        // Whoever only looks must not begin anything.
+        // HEAD must not begin anything.
         if (r->head && routes[i].answer == xpl_http_capture)
             return xpl_http_reply_text(r, 405, "a capture is begun with GET");
         return routes[i].answer(r);

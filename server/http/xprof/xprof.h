@@ -25,9 +25,9 @@ enum MHD_Result xpl_http_runs(struct xpl_http_request *r);
 
 // A string as json.dumps writes it: ASCII alone.
 void xpl_http_put_py_str(struct xpl_buf *b, xpl_str_t s);
-// Makes r->body of the buffer's bytes, which it takes; NULL when out of memory.  Any thread.
+// Makes r->body of the buffer's bytes, which it owns then; NULL when out of memory.  Any thread.
 void xpl_http_xprof_body(struct xpl_http_request *r, struct xpl_buf *b, const char *type);
-// Replies with the buffer's bytes, which it takes.  On the loop.
+// Replies with the buffer's bytes, which it owns then.  On the loop.
 enum MHD_Result xpl_http_reply_py_json(struct xpl_http_request *r, struct xpl_buf *b);
 
 // ---- scan.c: routes that scan profiles, on a worker ----

@@ -102,7 +102,7 @@ static inline struct built build_with(const struct xpl_buf *bytes, struct xpl_ex
         xpl_xspace_open((xpl_bytes_t){b.bytes, bytes->n}, &b.arena, exec, &b.xs, &err);
     if (st == XPL_OK) st = xpl_groups_build(b.xs, &b.arena, exec, &b.groups, &err);
     if (st != XPL_OK) fprintf(stderr, "%s\n", err.msg);
-    CHECK_EQ(st, XPL_OK);
+    CHECK_OK(st, NULL);
     return b;
 }
 static inline struct built build(struct space *s) {
@@ -126,9 +126,11 @@ static inline void check_skimmer(struct xpl_group_cursor *skimmer, const struct 
         CHECK(!want->has_step_name && !(want->has_is_eager && want->is_eager));
     } else {
         xpl_group_cursor_next(skimmer, ev, &got);
-        CHECK(got.has_step_name == want->has_step_name && got.is_eager == want->is_eager);
+        CHECK_EQ(got.has_step_name, want->has_step_name);
+        CHECK_EQ(got.is_eager, want->is_eager);
     }
-    CHECK(got.has_group == want->has_group && (!got.has_group || got.group_id == want->group_id));
+    CHECK_EQ(got.has_group, want->has_group);
+    CHECK((!got.has_group || got.group_id == want->group_id));
 }
 
 // The line's groups as text: "0 0 - 1", with "*name" after an event that has a step name and "e" or
@@ -142,8 +144,8 @@ static inline void line_text(const struct built *b, const struct xpl_line *line,
     struct xpl_arena a;
     size_t n = 0;
     xpl_arena_init(&a, 1 << 24);
-    CHECK_EQ(xpl_group_cursor_new(b->groups, line, &a, &g, &err), XPL_OK);
-    CHECK_EQ(xpl_group_cursor_new(b->groups, line, &a, &skimmer, &err), XPL_OK);
+    CHECK_OK(xpl_group_cursor_new(b->groups, line, &a, &g, &err), &err);
+    CHECK_OK(xpl_group_cursor_new(b->groups, line, &a, &skimmer, &err), &err);
     xpl_events_begin(&c, line);
     to[0] = 0;
     while (xpl_events_next(&c, &ev) == XPL_WIRE_FIELD) {

@@ -78,7 +78,7 @@ static void check_profile(const char *name, struct counts *changed) {
     struct xpl_arena arena;
     struct xpl_xspace *xs;
     xpl_arena_init(&arena, (size_t)1 << 28);
-    CHECK_EQ(xpl_xspace_open((xpl_bytes_t){b.p, b.n}, &arena, NULL, &xs, NULL), XPL_OK);
+    CHECK_OK(xpl_xspace_open((xpl_bytes_t){b.p, b.n}, &arena, NULL, &xs, NULL), NULL);
     for (uint32_t i = 0; i < xs->n_planes; i++)
         check_plane(&xs->planes[i], &arena, &real, changed);
     CHECK(real.any > 0);

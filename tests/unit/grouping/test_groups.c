@@ -31,7 +31,7 @@ static void test_nesting(void) {
     expect_line(&b, 0, 0,
                 "- 1*train 7 1 1 - - 2*train 2 2 0*other 0 0 3*async root 3 2 - 2 "
                 "4*unsigned root 4");
-    CHECK(xpl_str_eq(xpl_groups_name(b.groups, 1), XPL_STR("train 7")));
+    CHECK_STR(xpl_groups_name(b.groups, 1), "train 7");
     CHECK_EQ(xpl_groups_name(b.groups, 5).len, 0);
     CHECK_EQ(xpl_groups_name(b.groups, -1).len, 0);
     CHECK(!xpl_groups_empty(b.groups));
@@ -77,8 +77,8 @@ static void test_names(void) {
     struct built b = build(&s);
     expect_line(&b, 0, 0,
                 "- 1*eval 5 2 3 4*TraceContext 4 5*BatchingSessionRun 5 0*ProcessBatch 0");
-    CHECK(xpl_str_eq(xpl_groups_name(b.groups, 2), XPL_STR("2")));
-    CHECK(xpl_str_eq(xpl_groups_name(b.groups, 3), XPL_STR("train 3")));
+    CHECK_STR(xpl_groups_name(b.groups, 2), "2");
+    CHECK_STR(xpl_groups_name(b.groups, 3), "train 3");
     close_it(&b);
 }
 
@@ -188,11 +188,11 @@ static void test_crowds(void) {
     struct built b = build(&s);
     const struct xpl_plane *const p = &b.xs->planes[0];
     line_text(&b, &p->lines[1], first, sizeof first);
-    CHECK(first[0] == '-');
+    CHECK_EQ(first[0], '-');
     line_text(&b, &p->lines[3], first, sizeof first);
-    CHECK(first[0] == '1');
+    CHECK_EQ(first[0], '1');
     line_text(&b, &p->lines[5], first, sizeof first);
-    CHECK(first[0] == '2');
+    CHECK_EQ(first[0], '2');
     close_it(&b);
 }
 
@@ -321,9 +321,12 @@ static void test_sorted_lines(void) {
     CHECK(!xpl_groups_sorts_line(b.groups, &l[1])); // no region without an id
     CHECK(!xpl_groups_sorts_line(b.groups, &l[2]));
     CHECK(xpl_groups_sorts_line(b.groups, &l[3])); // the longer comes first
-    CHECK_EQ(xpl_groups_sorted_ranks(b.groups, &l[3], &b.arena, &ranks, &err), XPL_OK);
-    CHECK(ranks[0] == 1 && ranks[1] == 2); // the region comes before its StartRegion
-    CHECK(ranks[2] == 4 && ranks[3] == 3 && ranks[4] == 5);
+    CHECK_OK(xpl_groups_sorted_ranks(b.groups, &l[3], &b.arena, &ranks, &err), &err);
+    CHECK_EQ(ranks[0], 1);
+    CHECK_EQ(ranks[1], 2); // the region comes before its StartRegion
+    CHECK_EQ(ranks[2], 4);
+    CHECK_EQ(ranks[3], 3);
+    CHECK_EQ(ranks[4], 5);
     close_it(&b);
 }
 
@@ -367,18 +370,20 @@ static void check_chunks(const struct built *b, const struct xpl_line *line) {
     struct xpl_event ev, same;
     xpl_arena_init(&a, 1 << 24);
     CHECK(line->n_chunks > 1 && xpl_groups_can_start_at_chunk(b->groups, line));
-    CHECK_EQ(xpl_group_cursor_new(b->groups, line, &a, &whole, &err), XPL_OK);
+    CHECK_OK(xpl_group_cursor_new(b->groups, line, &a, &whole, &err), &err);
     xpl_events_begin(&all, line);
     for (uint32_t i = 0; i < line->n_chunks; i++) {
-        CHECK_EQ(xpl_group_cursor_new_at(b->groups, line, i, &a, &part, &err), XPL_OK);
+        CHECK_OK(xpl_group_cursor_new_at(b->groups, line, i, &a, &part, &err), &err);
         xpl_events_begin_chunk(&c, line, i);
         while (xpl_events_next(&c, &ev) == XPL_WIRE_FIELD) {
             struct xpl_event_group p, w;
-            CHECK(xpl_events_next(&all, &same) == XPL_WIRE_FIELD && same.index == ev.index);
+            CHECK_EQ(xpl_events_next(&all, &same), XPL_WIRE_FIELD);
+            CHECK_EQ(same.index, ev.index);
             xpl_group_cursor_next(part, &ev, &p);
             xpl_group_cursor_next(whole, &same, &w);
-            CHECK(p.has_group == w.has_group && p.group_id == w.group_id);
-            CHECK(p.has_step_name == w.has_step_name);
+            CHECK_EQ(p.has_group, w.has_group);
+            CHECK_EQ(p.group_id, w.group_id);
+            CHECK_EQ(p.has_step_name, w.has_step_name);
         }
     }
     xpl_arena_fini(&a);
@@ -395,7 +400,7 @@ static void test_threads_and_chunks(void) {
     for (uint32_t i = 0; i < 3; i++) {
         line_text(&a, &a.xs->planes[0].lines[i], first, sizeof first);
         line_text(&b, &b.xs->planes[0].lines[i], other, sizeof other);
-        CHECK(strcmp(first, other) == 0);
+        CHECK_STR(first, other);
         CHECK(strstr(first, "- ") && strstr(first, "1 "));
         check_chunks(&a, &a.xs->planes[0].lines[i]);
     }
@@ -472,7 +477,7 @@ static void test_pieces(void) {
             CHECK(i == 2 || a.xs->planes[0].lines[i].n_chunks > 2);
             line_text(&a, &a.xs->planes[0].lines[i], first, sizeof first);
             line_text(&b, &b.xs->planes[0].lines[i], other, sizeof other);
-            CHECK(strcmp(first, other) == 0);
+            CHECK_STR(first, other);
         }
         CHECK(!xpl_groups_empty(a.groups));
         close_it(&a);
@@ -517,16 +522,16 @@ static void test_failures(void) {
     struct xpl_xspace *xs;
     struct xpl_groups *g = NULL;
     xpl_arena_init(&a, 1 << 24);
-    CHECK_EQ(xpl_xspace_open((xpl_bytes_t){bytes.p, bytes.n}, &a, &exec, &xs, &err), XPL_OK);
+    CHECK_OK(xpl_xspace_open((xpl_bytes_t){bytes.p, bytes.n}, &a, &exec, &xs, &err), &err);
     exec.cancelled = always;
-    CHECK_EQ(xpl_groups_build(xs, &a, &exec, &g, &err), XPL_CANCELLED);
+    CHECK_STATUS(xpl_groups_build(xs, &a, &exec, &g, &err), XPL_CANCELLED, &err);
     CHECK(g == NULL);
     exec.cancelled = NULL;
     struct xpl_arena small; // the limit holds for what is temporary, too
     for (size_t limit = 64; limit < 1 << 16; limit *= 2) {
         xpl_arena_init(&small, limit);
         const xpl_status_t st = xpl_groups_build(xs, &small, &exec, &g, &err);
-        CHECK(st == XPL_RESOURCE_EXHAUSTED);
+        CHECK_STATUS(st, XPL_RESOURCE_EXHAUSTED, NULL);
         xpl_arena_fini(&small);
     }
     // An event that breaks while the profile is open.
@@ -544,7 +549,8 @@ static void test_failures(void) {
         xpl_arena_fini(&small);
         bytes.p[at] = old;
     }
-    CHECK(failed > 0 && was == bytes.p[bytes.n / 2]);
+    CHECK(failed > 0);
+    CHECK_EQ(was, bytes.p[bytes.n / 2]);
     xpl_arena_fini(&a);
     xpl_buf_fini(&bytes);
 }

@@ -63,7 +63,7 @@ static void test_loops(void) {
     end_plane(&s);
     struct built b = build(&s);
     expect_line(&b, 0, 0, "- - 1 0 1 1 - - 2");
-    CHECK(xpl_str_eq(xpl_groups_name(b.groups, 2), XPL_STR("5")));
+    CHECK_STR(xpl_groups_name(b.groups, 2), "5");
     close_it(&b);
     begin(&s); // loop ops forbid all grouping
     begin_plane(&s, "/host:CPU");
@@ -337,8 +337,11 @@ static void test_tpu_host_steps(void) {
     expect_steps(&b, 1, "0[0+200]train 10:0");
     size_t n;
     const struct xpl_step_event *const step = xpl_groups_steps(b.groups, &b.xs->planes[1], &n);
-    CHECK(step->has_idle_time && step->step_idle_time_ps == 15 && !step->has_device_time);
-    CHECK(step->line == &b.xs->planes[1].lines[0] && step->ev.index == 0);
+    CHECK(step->has_idle_time);
+    CHECK_EQ(step->step_idle_time_ps, 15);
+    CHECK(!step->has_device_time);
+    CHECK(step->line == &b.xs->planes[1].lines[0]);
+    CHECK_EQ(step->ev.index, 0);
     expect_line(&b, 1, 1, "0 0 0"); // the third touches the merged step
     expect_line(&b, 1, 2, "0 0 0 0 0 - -");
     close_it(&b);
@@ -372,9 +375,12 @@ static void test_tpu_merge(void) {
     expect_steps(&b, 1, "a[0+30]train 4:0 c[60+10]train 4:0 d[80+10]own:1");
     size_t n;
     const struct xpl_step_event *const v = xpl_groups_steps(b.groups, &b.xs->planes[1], &n);
-    CHECK(v[0].has_device_time && v[0].device_offset_ps == 90 && v[0].device_duration_ps == 40);
-    CHECK(v[0].step_idle_time_ps == 0 && v[1].step_idle_time_ps == 3);
-    CHECK(v[2].step_idle_time_ps == 3); // carried over, as upstream does
+    CHECK(v[0].has_device_time);
+    CHECK_EQ(v[0].device_offset_ps, 90);
+    CHECK_EQ(v[0].device_duration_ps, 40);
+    CHECK_EQ(v[0].step_idle_time_ps, 0);
+    CHECK_EQ(v[1].step_idle_time_ps, 3);
+    CHECK_EQ(v[2].step_idle_time_ps, 3); // carried over, as upstream does
     expect_line(&b, 1, 1, "0 -");
     close_it(&b);
 }

@@ -67,7 +67,7 @@ static inline const char *render(const char *tool, const struct xpl_opstats *s,
                                  struct xpl_buf *out) {
     struct xpl_error err = {0};
     out->n = 0;
-    CHECK_EQ(render_op_stats(named_tool(tool), s, NULL, 8 << 20, out, &err), XPL_OK);
+    CHECK_OK(render_op_stats(named_tool(tool), s, NULL, 8 << 20, out, &err), &err);
     xpl_buf_putc(out, 0);
     CHECK(!out->failed);
     return (const char *)out->p;

@@ -58,7 +58,7 @@ static const struct xpl_opstats *combine(const struct xpl_opstats *const *stats,
     }
     struct xpl_opstats *out = NULL;
     struct xpl_error err = {0};
-    CHECK_EQ(xpl_opstats_combine(h, n, exact, &arena, &out, &err), XPL_OK);
+    CHECK_OK(xpl_opstats_combine(h, n, exact, &arena, &out, &err), &err);
     return out;
 }
 
@@ -89,7 +89,7 @@ static void check_plain(void) {
     CHECK_EQ(s->run_environment.host_count, 2);
     CHECK_EQ(s->core_id_to_details.n, 2);
     CHECK_EQ(s->core_id_to_details.v[1].core_id, 1001);
-    CHECK(combine(v, 1, false)->step_db.step_sequence.v[0].step_num == 50); // one host: as it is
+    CHECK_EQ(combine(v, 1, false)->step_db.step_sequence.v[0].step_num, 50); // one host: as it is
 }
 
 static void check_idle(void) {
@@ -119,7 +119,7 @@ static void check_idle(void) {
     s = combine(v, 3, false);
     CHECK_EQ(s->step_db.step_sequence.n, 4);
     CHECK_EQ(s->diagnostics.warnings.n, 0);
-    CHECK(xpl_str_eq(s->run_environment.device_type, XPL_STR("TPU v5")));
+    CHECK_STR(s->run_environment.device_type, "TPU v5");
 }
 
 static void check_broken(void) {
@@ -131,7 +131,7 @@ static void check_broken(void) {
     struct xpl_host_opstats h = {.host = XPL_STR("a"), .problem = XPL_STR("torn at 7")};
     struct xpl_opstats *out = NULL;
     struct xpl_error err = {0};
-    CHECK_EQ(xpl_opstats_combine(&h, 1, false, &arena, &out, &err), XPL_DATA_LOSS);
+    CHECK_STATUS(xpl_opstats_combine(&h, 1, false, &arena, &out, &err), XPL_DATA_LOSS, &err);
     CHECK(!out && strstr(err.msg, "torn at 7"));
 }
 
@@ -163,14 +163,17 @@ static void check_environment(void) {
     const struct xpl_opstats *s = combine(v, 2, false);
     CHECK(s->run_environment.is_training);
     CHECK(s->perf_env.has_cmem && s->perf_env.has_megacore && s->perf_env.has_merged_vmem);
-    CHECK(s->matrix_unit_utilization_percent == 40 && s->hbm_utilization_percent == 10);
+    CHECK_REAL(s->matrix_unit_utilization_percent, 40, 0);
+    CHECK_REAL(s->hbm_utilization_percent, 10, 0);
     s = combine(v, 2, true);
     CHECK(!s->run_environment.is_training);
     CHECK(!s->perf_env.has_cmem && !s->perf_env.has_megacore && !s->perf_env.has_merged_vmem);
-    CHECK(s->matrix_unit_utilization_percent == 20 && s->hbm_utilization_percent == 5);
+    CHECK_REAL(s->matrix_unit_utilization_percent, 20, 0);
+    CHECK_REAL(s->hbm_utilization_percent, 5, 0);
     b->has_performance_counter_result = true; // it counted, and found nothing
     s = combine(v, 2, false);
-    CHECK(s->matrix_unit_utilization_percent == 20 && s->hbm_utilization_percent == 5);
+    CHECK_REAL(s->matrix_unit_utilization_percent, 20, 0);
+    CHECK_REAL(s->hbm_utilization_percent, 5, 0);
     v[0] = b, v[1] = a;
     CHECK(combine(v, 2, true)->run_environment.is_training);
 }

@@ -112,8 +112,8 @@ static void check_random(void) {
         xpl_cpu_line_finish(l);
         collect(l, whole);
         in_pieces(e, n, &arena, cut);
-        CHECK(memcmp(want, whole, sizeof want) == 0);
-        CHECK(memcmp(want, cut, sizeof want) == 0);
+        CHECK_BYTES(want, sizeof want, whole, sizeof want);
+        CHECK_BYTES(want, sizeof want, cut, sizeof want);
         xpl_arena_fini(&arena);
     }
 }
@@ -142,8 +142,9 @@ static void check_keys(void) {
     CHECK_EQ(l.ops.n, 4);
     xpl_cpu_line_finish(&l);
     CHECK_EQ(l.ops.v[0].occurrences, 2);
-    CHECK(xpl_str_eq(l.ops.v[2].tf_op, XPL_STR("x:Y")));
-    CHECK(l.ops.v[3].framework == &op && l.ops.v[3].is_eager);
+    CHECK_STR(l.ops.v[2].tf_op, "x:Y");
+    CHECK(l.ops.v[3].framework == &op);
+    CHECK(l.ops.v[3].is_eager);
     CHECK_EQ(l.begin_ps, 100);
     CHECK_EQ(l.end_ps, 110);
     xpl_arena_fini(&arena);

@@ -21,15 +21,15 @@ static struct converted convert_on(struct xpl_buf space, struct xpl_exec *exec, 
     const struct xpl_convert_options opt = {0};
     struct xpl_xspace *xs;
     xpl_arena_init(&c.arena, (size_t)1 << 30);
-    CHECK_EQ(xpl_xspace_open((xpl_bytes_t){space.p, space.n}, &c.arena, exec, &xs, &err), XPL_OK);
+    CHECK_OK(xpl_xspace_open((xpl_bytes_t){space.p, space.n}, &c.arena, exec, &xs, &err), &err);
     c.status = xpl_opstats_convert(xs, &opt, exec, &c.arena, limit, &c.s, &err);
-    CHECK(c.status == err.code);
+    CHECK_EQ(c.status, err.code);
     return c;
 }
 static struct converted convert(struct xpl_buf space) {
     struct xpl_exec exec = xpl_exec_serial();
     const struct converted c = convert_on(space, &exec, (size_t)1 << 30);
-    CHECK_EQ(c.status, XPL_OK);
+    CHECK_OK(c.status, NULL);
     return c;
 }
 static void drop(struct converted *c) {
@@ -51,26 +51,41 @@ static const struct xpl_op_metrics *find(const struct xpl_op_metrics_db *db, con
 static void check_tpu_ops(const struct xpl_op_metrics_db *db) {
     CHECK_EQ(db->metrics_db.n, 5); // the nameless op is none
     const struct xpl_op_metrics *m = find(db, "fusion.1");
-    CHECK(m->time_ps == 600 && m->self_time_ps == 600 && m->min_time_ps == 100);
-    CHECK(m->occurrences == 6 && m->flops == 6000 && m->bytes_accessed == 384);
-    CHECK(m->model_flops == 6000 && m->flops_v2 == 6000 && m->core_type == XPL_CORE_TENSOR);
-    CHECK(is(m->provenance, "jit(f)/add:") && is(m->long_name, "%fusion.1 = f32[8] fusion(...)"));
-    CHECK(is(m->source_info.file_name, "model.py") && m->source_info.line_number == 12);
+    CHECK_EQ(m->time_ps, 600);
+    CHECK_EQ(m->self_time_ps, 600);
+    CHECK_EQ(m->min_time_ps, 100);
+    CHECK_EQ(m->occurrences, 6);
+    CHECK_EQ(m->flops, 6000);
+    CHECK_EQ(m->bytes_accessed, 384);
+    CHECK_EQ(m->model_flops, 6000);
+    CHECK_REAL(m->flops_v2, 6000, 0);
+    CHECK_EQ(m->core_type, XPL_CORE_TENSOR);
+    CHECK_STR(m->provenance, "jit(f)/add:");
+    CHECK_STR(m->long_name, "%fusion.1 = f32[8] fusion(...)");
+    CHECK_STR(m->source_info.file_name, "model.py");
+    CHECK_EQ(m->source_info.line_number, 12);
     CHECK_EQ(m->children->metrics_db.n, 3); // one by metadata, two from the program
     const struct xpl_op_metrics *const mul = find(m->children, "mul.1");
-    CHECK(is(mul->category, "non-fusion elementwise") && is(mul->provenance, "jit(f)/layer/mul:"));
+    CHECK_STR(mul->category, "non-fusion elementwise");
+    CHECK_STR(mul->provenance, "jit(f)/layer/mul:");
     CHECK_EQ(find(m->children, "add.5")->hlo_module_id, 7);
     m = find(db, "while.2");
-    CHECK(m->time_ps == 1000 && m->self_time_ps == 340);
+    CHECK_EQ(m->time_ps, 1000);
+    CHECK_EQ(m->self_time_ps, 340);
     m = find(db, "custom-call.4"); // with what the SparseCore did for it
     const struct xpl_op_metrics *const gather = find(m->children, "gather.6");
-    CHECK(gather->time_ps == 80 && gather->core_type == XPL_CORE_SPARSE);
+    CHECK_EQ(gather->time_ps, 80);
+    CHECK_EQ(gather->core_type, XPL_CORE_SPARSE);
     CHECK_EQ(find(m->children, "IDLE")->time_ps, 220);
-    CHECK(m->children->total_time_ps == 300 && m->children->total_op_time_ps == 80);
+    CHECK_EQ(m->children->total_time_ps, 300);
+    CHECK_EQ(m->children->total_op_time_ps, 80);
     CHECK_EQ(find(db, "IDLE")->time_ps, 510);
-    CHECK(db->total_time_ps == 1600 && db->total_op_time_ps == 1090);
-    CHECK(db->busy_time_ps == 1130 && db->idle_time_ps == 1170);
-    CHECK(db->busy_time_high_confidence_ps == 1030 && db->idle_time_high_confidence_ps == 1270);
+    CHECK_EQ(db->total_time_ps, 1600);
+    CHECK_EQ(db->total_op_time_ps, 1090);
+    CHECK_EQ(db->busy_time_ps, 1130);
+    CHECK_EQ(db->idle_time_ps, 1170);
+    CHECK_EQ(db->busy_time_high_confidence_ps, 1030);
+    CHECK_EQ(db->idle_time_high_confidence_ps, 1270);
 }
 
 static void tpu(bool sorted) {
@@ -79,18 +94,29 @@ static void tpu(bool sorted) {
     CHECK(s->has_device_op_metrics_db && s->has_perf_env && s->has_kernel_stats_db);
     check_tpu_ops(&s->device_op_metrics_db);
     const struct xpl_run_environment *const env = &s->run_environment;
-    CHECK(env->hardware_type == XPL_HW_TPU && env->device_core_count == 1 && env->is_training);
-    CHECK(is(env->device_type, "TPU v5") && is(env->hostnames.v[0], "worker-0"));
-    CHECK(s->perf_env.peak_tera_flops_per_second == 200 && s->perf_env.ridge_point == 250);
+    CHECK_EQ(env->hardware_type, XPL_HW_TPU);
+    CHECK_EQ(env->device_core_count, 1);
+    CHECK(env->is_training);
+    CHECK_STR(env->device_type, "TPU v5");
+    CHECK_STR(env->hostnames.v[0], "worker-0");
+    CHECK_REAL(s->perf_env.peak_tera_flops_per_second, 200, 0);
+    CHECK_REAL(s->perf_env.ridge_point, 250, 0);
     CHECK(s->perf_env.has_cmem && s->perf_env.has_megacore);
-    CHECK(s->diagnostics.errors.n == 1 && is(s->diagnostics.errors.v[0], "bad thing"));
-    CHECK(s->diagnostics.warnings.n == 1 && is(s->diagnostics.warnings.v[0], "beware"));
+    CHECK_EQ(s->diagnostics.errors.n, 1);
+    CHECK_STR(s->diagnostics.errors.v[0], "bad thing");
+    CHECK_EQ(s->diagnostics.warnings.n, 1);
+    CHECK_STR(s->diagnostics.warnings.v[0], "beware");
     CHECK_EQ(s->core_id_to_details.n, 1);
     const struct xpl_core_details *const core = s->core_id_to_details.v;
-    CHECK(core->core_id == 3 && core->core_num == 1 && core->local_chip_id == 2);
-    CHECK(core->global_chip_id == 3 && core->global_core_id == 4 && is(core->hostname, "worker-0"));
-    CHECK(s->program_id_to_name_map.n == 1 && s->program_id_to_name_map.v[0].program_id == 7);
-    CHECK(is(s->program_id_to_name_map.v[0].name, "jit_step"));
+    CHECK_EQ(core->core_id, 3);
+    CHECK_EQ(core->core_num, 1);
+    CHECK_EQ(core->local_chip_id, 2);
+    CHECK_EQ(core->global_chip_id, 3);
+    CHECK_EQ(core->global_core_id, 4);
+    CHECK_STR(core->hostname, "worker-0");
+    CHECK_EQ(s->program_id_to_name_map.n, 1);
+    CHECK_EQ(s->program_id_to_name_map.v[0].program_id, 7);
+    CHECK_STR(s->program_id_to_name_map.v[0].name, "jit_step");
     drop(&c);
 }
 
@@ -105,8 +131,9 @@ static void serving(void) {
     mk_line_end(&p, &line);
     mk_plane_end(&p, &space);
     struct converted c = convert(space);
-    CHECK(c.s->has_disaggregated_serving_latency && c.s->num_decode_steps == 1);
-    CHECK(c.s->decode_step_time_us.avg == 0.002);
+    CHECK(c.s->has_disaggregated_serving_latency);
+    CHECK_EQ(c.s->num_decode_steps, 1);
+    CHECK_REAL(c.s->decode_step_time_us.avg, 0.002, 0);
     drop(&c);
 }
 
@@ -122,8 +149,10 @@ static void kernels_of_a_tpu(void) {
     struct converted c = convert(space);
     CHECK_EQ(c.s->kernel_reports.n, 1);
     const struct xpl_kernel_report *const k = c.s->kernel_reports.v;
-    CHECK(is(k->name, "k") && is(k->op_name, "a/b") && k->total_duration_ns == 5);
-    CHECK(c.s->device_op_metrics_db.metrics_db.n == 1); // idle
+    CHECK_STR(k->name, "k");
+    CHECK_STR(k->op_name, "a/b");
+    CHECK_EQ(k->total_duration_ns, 5);
+    CHECK_EQ(c.s->device_op_metrics_db.metrics_db.n, 1); // idle
     drop(&c);
 }
 
@@ -135,29 +164,50 @@ static void gpu(void) {
     const struct xpl_op_metrics_db *const db = &s->device_op_metrics_db;
     CHECK_EQ(db->metrics_db.n, 4); // what the program does not know is no op
     const struct xpl_op_metrics *m = find(db, "fusion.1");
-    CHECK(m->time_ps == 12000 && m->self_time_ps == 12000 && m->occurrences == 4);
-    CHECK(is(m->category, "loop fusion") && is(m->provenance, "jit(f)/layer/add:"));
-    CHECK(is(m->deduplicated_name, "fusion.0") && m->hlo_module_id == 7 && m->num_cores == 2);
-    CHECK(is(m->source_info.file_name, "model.py") && m->source_info.line_number == 31);
+    CHECK_EQ(m->time_ps, 12000);
+    CHECK_EQ(m->self_time_ps, 12000);
+    CHECK_EQ(m->occurrences, 4);
+    CHECK_STR(m->category, "loop fusion");
+    CHECK_STR(m->provenance, "jit(f)/layer/add:");
+    CHECK_STR(m->deduplicated_name, "fusion.0");
+    CHECK_EQ(m->hlo_module_id, 7);
+    CHECK_EQ(m->num_cores, 2);
+    CHECK_STR(m->source_info.file_name, "model.py");
+    CHECK_EQ(m->source_info.line_number, 31);
     m = find(db, "dot.2");
-    CHECK(m->time_ps == 22000 && is(m->category, "dot") && m->source_info.line_number == -1);
+    CHECK_EQ(m->time_ps, 22000);
+    CHECK_STR(m->category, "dot");
+    CHECK_EQ(m->source_info.line_number, -1);
     m = find(db, "layer/MatMul/gemm");
-    CHECK(m->time_ps == 7000 && is(m->category, "MatMul") && m->hlo_module_id == 0);
+    CHECK_EQ(m->time_ps, 7000);
+    CHECK_STR(m->category, "MatMul");
+    CHECK_EQ(m->hlo_module_id, 0);
     CHECK_EQ(find(db, "IDLE")->time_ps, 59000);
-    CHECK(db->total_time_ps == 100000 && db->total_op_time_ps == 41000);
+    CHECK_EQ(db->total_time_ps, 100000);
+    CHECK_EQ(db->total_op_time_ps, 41000);
     CHECK_EQ(s->kernel_reports.n, 4);
     const struct xpl_kernel_report *const k = s->kernel_reports.v;
-    CHECK(is(k[0].name, "h884gemm") && k[0].total_duration_ns == 22 && k[0].occurrences == 4);
+    CHECK_STR(k[0].name, "h884gemm");
+    CHECK_EQ(k[0].total_duration_ns, 22);
+    CHECK_EQ(k[0].occurrences, 4);
     CHECK(k[0].is_kernel_using_tensor_core && k[0].is_op_tensor_core_eligible);
-    CHECK(is(k[0].op_name, "jit(f)/transpose(jvp(layer))/dot_general"));
-    CHECK(is(k[1].name, "fused_add") && k[1].occupancy_pct == 50 && k[1].grid_dim[0] == 8);
-    CHECK(is(k[2].name, "gemm") && k[2].total_duration_ns == 6 && is(k[2].op_name, "layer/MatMul"));
-    CHECK(is(k[3].name, "lost") && k[3].op_name.len == 0);
-    CHECK(s->run_environment.hardware_type == XPL_HW_GPU && s->run_environment.is_training);
-    CHECK(is(s->run_environment.device_type, "Nvidia GPU (Hopper)"));
+    CHECK_STR(k[0].op_name, "jit(f)/transpose(jvp(layer))/dot_general");
+    CHECK_STR(k[1].name, "fused_add");
+    CHECK_REAL(k[1].occupancy_pct, 50, 0);
+    CHECK_EQ(k[1].grid_dim[0], 8);
+    CHECK_STR(k[2].name, "gemm");
+    CHECK_EQ(k[2].total_duration_ns, 6);
+    CHECK_STR(k[2].op_name, "layer/MatMul");
+    CHECK_STR(k[3].name, "lost");
+    CHECK_EQ(k[3].op_name.len, 0);
+    CHECK_EQ(s->run_environment.hardware_type, XPL_HW_GPU);
+    CHECK(s->run_environment.is_training);
+    CHECK_STR(s->run_environment.device_type, "Nvidia GPU (Hopper)");
     CHECK_EQ(s->run_environment.device_core_count, 2);
-    CHECK(s->core_id_to_details.n == 1 && s->core_id_to_details.v[0].core_id == 1);
-    CHECK(s->perf_env.peak_tera_flops_per_second == 819.2 && s->perf_env.ridge_point == 409.6);
+    CHECK_EQ(s->core_id_to_details.n, 1);
+    CHECK_EQ(s->core_id_to_details.v[0].core_id, 1);
+    CHECK_REAL(s->perf_env.peak_tera_flops_per_second, 819.2, 0);
+    CHECK_REAL(s->perf_env.ridge_point, 409.6, 0);
     drop(&c);
 }
 
@@ -166,10 +216,12 @@ static void gpu(void) {
 static void without_devices(void) {
     struct xpl_buf space = mk_open();
     struct converted c = convert(space);
-    CHECK(c.s->run_environment.hardware_type == XPL_HW_CPU_ONLY);
-    CHECK(is(c.s->run_environment.device_type, "CPU") && !c.s->has_perf_env);
-    CHECK(is(c.s->run_environment.hostnames.v[0], "localhost"));
-    CHECK(c.s->core_id_to_details.n == 1 && !c.s->run_environment.is_training);
+    CHECK_EQ(c.s->run_environment.hardware_type, XPL_HW_CPU_ONLY);
+    CHECK_STR(c.s->run_environment.device_type, "CPU");
+    CHECK(!c.s->has_perf_env);
+    CHECK_STR(c.s->run_environment.hostnames.v[0], "localhost");
+    CHECK_EQ(c.s->core_id_to_details.n, 1);
+    CHECK(!c.s->run_environment.is_training);
     CHECK_EQ(c.s->device_op_metrics_db.metrics_db.n, 0);
     drop(&c);
 }
@@ -183,7 +235,7 @@ static void many_empty_planes(const char *name) {
     }
     struct xpl_exec exec = xpl_exec_serial();
     struct converted c = convert_on(space, &exec, (size_t)1 << 28);
-    CHECK_EQ(c.status, XPL_OK);
+    CHECK_OK(c.status, NULL);
     drop(&c);
 }
 
@@ -270,12 +322,13 @@ static void same_on_all_threads(struct xpl_buf (*make)(void)) {
         struct xpl_error err = {0};
         struct converted c =
             convert_on(make(), i ? xpl_exec_pool_get(pool) : &serial, (size_t)1 << 30);
-        CHECK_EQ(c.status, XPL_OK);
+        CHECK_OK(c.status, NULL);
         xpl_buf_init(&out[i], (size_t)1 << 30);
-        CHECK_EQ(xpl_opstats_encode(c.s, &out[i], &err), XPL_OK);
+        CHECK_OK(xpl_opstats_encode(c.s, &out[i], &err), &err);
         drop(&c);
     }
-    CHECK(out[0].n == out[1].n && memcmp(out[0].p, out[1].p, out[0].n) == 0);
+    CHECK_EQ(out[0].n, out[1].n);
+    CHECK_BYTES(out[0].p, out[0].n, out[1].p, out[0].n);
     xpl_buf_fini(&out[0]);
     xpl_buf_fini(&out[1]);
     xpl_exec_pool_free(pool);
@@ -311,8 +364,8 @@ static void cancelled(void) {
     const xpl_status_t st =
         xpl_xspace_open((xpl_bytes_t){file.p, file.n}, &c.arena, &exec, &xs, &err);
     if (st == XPL_OK)
-        CHECK_EQ(xpl_opstats_convert(xs, &opt, &exec, &c.arena, (size_t)1 << 30, &c.s, &err),
-                 XPL_CANCELLED);
+        CHECK_STATUS(xpl_opstats_convert(xs, &opt, &exec, &c.arena, (size_t)1 << 30, &c.s, &err),
+                     XPL_CANCELLED, &err);
     drop(&c);
 }
 

@@ -84,13 +84,16 @@ static void spans(void) {
     CHECK(!p.has_span);
     xpl_duty_extend(&p, 50, 0);
     xpl_duty_extend(&p, 20, 10);
-    CHECK(p.has_span && p.begin_ps == 20 && p.end_ps == 50);
+    CHECK(p.has_span);
+    CHECK_EQ(p.begin_ps, 20);
+    CHECK_EQ(p.end_ps, 50);
     struct xpl_arena a;
     xpl_arena_init(&a, 1 << 20);
     struct xpl_duty_plane chip = {.busy.arena = &a, .confident.arena = &a};
     CHECK(xpl_duty_set_add(&p.busy, 20, 30));
     CHECK(xpl_duty_plane_join(&chip, &p));
-    CHECK(chip.has_span && chip.end_ps == 50);
+    CHECK(chip.has_span);
+    CHECK_EQ(chip.end_ps, 50);
     CHECK_EQ(xpl_duty_set_length(&chip.busy), 10);
     xpl_arena_fini(&a);
 }

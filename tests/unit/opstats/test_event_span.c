@@ -149,7 +149,7 @@ static void check_joining(void) {
     CHECK_EQ(a.v.n, 2);
     CHECK(!xpl_steps_find(&a, 2) && xpl_steps_find(&a, 3) && xpl_steps_find(&a, 4));
     const struct xpl_step *st = xpl_steps_find(&a, 3);
-    CHECK(xpl_str_eq(st->name, XPL_STR("a")));
+    CHECK_STR(st->name, "a");
     CHECK_EQ(st->collectives->v.n, 1); // the core was known: b's are not taken
     CHECK_EQ(st->transfers[1].occurrence, 2);
     CHECK_EQ(st->transfers[1].bytes_transferred, 10);

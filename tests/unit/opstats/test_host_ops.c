@@ -35,7 +35,8 @@ static void check_equal(const struct xpl_op_line *a, const struct xpl_op_line *b
     CHECK_EQ(a->entries.n, b->entries.n);
     for (size_t i = 0; i < a->entries.n; i++) {
         const struct xpl_host_op_entry *x = &a->entries.v[i], *y = &b->entries.v[i];
-        CHECK(x->op == y->op && x->is_eager == y->is_eager);
+        CHECK(x->op == y->op);
+        CHECK_EQ(x->is_eager, y->is_eager);
         CHECK_EQ(x->occurrences, y->occurrences);
         CHECK_EQ(x->time_ps, y->time_ps);
         CHECK_EQ(x->self_time_ps, y->self_time_ps);

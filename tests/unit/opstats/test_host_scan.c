@@ -10,8 +10,8 @@ static struct xpl_opstats *convert(const struct xpl_buf *space, bool cpu, struct
     struct xpl_xspace *xs = NULL;
     struct xpl_opstats *s = NULL;
     struct xpl_error err = {0};
-    CHECK_EQ(xpl_xspace_open((xpl_bytes_t){space->p, space->n}, arena, exec, &xs, &err), XPL_OK);
-    CHECK_EQ(xpl_opstats_convert(xs, &opt, exec, arena, 1 << 28, &s, &err), XPL_OK);
+    CHECK_OK(xpl_xspace_open((xpl_bytes_t){space->p, space->n}, arena, exec, &xs, &err), &err);
+    CHECK_OK(xpl_opstats_convert(xs, &opt, exec, arena, 1 << 28, &s, &err), &err);
     return s;
 }
 
@@ -70,7 +70,8 @@ static void check_cpu(void) {
     CHECK_EQ(m->occurrences, 6);
     CHECK_EQ(m->self_time_ps, 3 * 150 * MK_NS);
     m = find(&s->device_op_metrics_db, 0, "a/MatMul");
-    CHECK(m && xpl_str_eq(m->provenance, XPL_STR("a/MatMul:MatMul")));
+    CHECK(m);
+    CHECK_STR(m->provenance, "a/MatMul:MatMul");
     CHECK_EQ(m->self_time_ps, 3 * 10 * MK_NS);
     CHECK_EQ(s->run_environment.device_core_count, 1);
     CHECK_EQ(s->device_op_metrics_db.total_time_ps, (2000 + 795 - 310) * MK_NS);
@@ -139,11 +140,11 @@ static void check_pieces(void) {
         const struct xpl_opstats *s =
             convert(&space, true, k ? xpl_exec_pool_get(pool) : &serial, &arena);
         CHECK_EQ(s->step_db.step_sequence.n, 2498);
-        CHECK_EQ(xpl_opstats_encode(s, &bytes[k], &err), XPL_OK);
+        CHECK_OK(xpl_opstats_encode(s, &bytes[k], &err), &err);
         xpl_arena_fini(&arena);
     }
     CHECK_EQ(bytes[0].n, bytes[1].n);
-    CHECK(memcmp(bytes[0].p, bytes[1].p, bytes[0].n) == 0);
+    CHECK_BYTES(bytes[0].p, bytes[0].n, bytes[1].p, bytes[0].n);
     xpl_buf_fini(&bytes[0]);
     xpl_buf_fini(&bytes[1]);
     xpl_buf_fini(&space);

@@ -7,26 +7,41 @@
 static struct xpl_kernel_report parse(const char *details) {
     struct xpl_kernel_report k = {0};
     xpl_kernel_parse_details(xpl_str_from(details), &k);
-    CHECK(k.n_block_dim == 3 && k.n_grid_dim == 3);
+    CHECK_EQ(k.n_block_dim, 3);
+    CHECK_EQ(k.n_grid_dim, 3);
     return k;
 }
 
 static void launch_parameters(void) {
     struct xpl_kernel_report k =
         parse("regs:32 static_shared:16 dynamic_shared:8\ngrid:4,3,2 block:64,2,1 occ_pct:43.75");
-    CHECK(k.registers_per_thread == 32 && k.static_shmem_bytes == 16 && k.dynamic_shmem_bytes == 8);
-    CHECK(k.grid_dim[0] == 4 && k.grid_dim[1] == 3 && k.grid_dim[2] == 2);
-    CHECK(k.block_dim[0] == 64 && k.block_dim[1] == 2 && k.block_dim[2] == 1);
-    CHECK(k.occupancy_pct == 43.75f);
+    CHECK_EQ(k.registers_per_thread, 32);
+    CHECK_EQ(k.static_shmem_bytes, 16);
+    CHECK_EQ(k.dynamic_shmem_bytes, 8);
+    CHECK_EQ(k.grid_dim[0], 4);
+    CHECK_EQ(k.grid_dim[1], 3);
+    CHECK_EQ(k.grid_dim[2], 2);
+    CHECK_EQ(k.block_dim[0], 64);
+    CHECK_EQ(k.block_dim[1], 2);
+    CHECK_EQ(k.block_dim[2], 1);
+    CHECK_REAL(k.occupancy_pct, 43.75f, 0);
     k = parse("");
-    CHECK(k.grid_dim[0] == 1 && k.block_dim[2] == 1 && k.registers_per_thread == 0);
+    CHECK_EQ(k.grid_dim[0], 1);
+    CHECK_EQ(k.block_dim[2], 1);
+    CHECK_EQ(k.registers_per_thread, 0);
     // What cannot be read is skipped: too large, too few, too many, not a number, two colons.
     k = parse("regs:4294967296 grid:1,2 block:1,2,3,4 occ_pct:x static_shared:1:2 regs regs:-1 "
               "what:ever dynamic_shared: :");
-    CHECK(k.registers_per_thread == 0 && k.static_shmem_bytes == 0 && k.dynamic_shmem_bytes == 0);
-    CHECK(k.grid_dim[1] == 1 && k.block_dim[0] == 1 && k.occupancy_pct == 0);
+    CHECK_EQ(k.registers_per_thread, 0);
+    CHECK_EQ(k.static_shmem_bytes, 0);
+    CHECK_EQ(k.dynamic_shmem_bytes, 0);
+    CHECK_EQ(k.grid_dim[1], 1);
+    CHECK_EQ(k.block_dim[0], 1);
+    CHECK_REAL(k.occupancy_pct, 0, 0);
     k = parse("grid:5,6,x grid:7,8,9 regs:1 regs:2 occ_pct:0x10");
-    CHECK(k.grid_dim[0] == 7 && k.registers_per_thread == 2 && k.occupancy_pct == 16);
+    CHECK_EQ(k.grid_dim[0], 7);
+    CHECK_EQ(k.registers_per_thread, 2);
+    CHECK_REAL(k.occupancy_pct, 16, 0);
 }
 
 static bool uses(const char *name, enum xpl_gpu_vendor vendor) {
@@ -83,9 +98,13 @@ static void merging_and_order(void) {
     xpl_kernels_sort_and_cut(v, &n);
     static const char *const want[] = {"b", "b", "c", "a"};
     for (size_t i = 0; i < n; i++)
-        CHECK(xpl_str_eq(v[i].name, xpl_str_from(want[i])));
-    CHECK(v[0].occurrences == 2 && v[0].total_duration_ns == 8 && v[0].grid_dim[0] == 1);
-    CHECK(v[0].min_duration_ns == 3 && v[0].max_duration_ns == 5 && v[0].occupancy_pct == 5);
+        CHECK_STR(v[i].name, want[i]);
+    CHECK_EQ(v[0].occurrences, 2);
+    CHECK_EQ(v[0].total_duration_ns, 8);
+    CHECK_EQ(v[0].grid_dim[0], 1);
+    CHECK_EQ(v[0].min_duration_ns, 3);
+    CHECK_EQ(v[0].max_duration_ns, 5);
+    CHECK_REAL(v[0].occupancy_pct, 5, 0);
     xpl_arena_fini(&a);
 }
 

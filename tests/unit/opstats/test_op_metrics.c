@@ -25,7 +25,8 @@ static void entries_by_module_and_name(void) {
             m->time_ps++;
         }
     CHECK_EQ(db.metrics_db.n, 1000);
-    CHECK(is(db.metrics_db.v[501].name, "op1") && db.metrics_db.v[501].hlo_module_id == 1);
+    CHECK_STR(db.metrics_db.v[501].name, "op1");
+    CHECK_EQ(db.metrics_db.v[501].hlo_module_id, 1);
     xpl_arena_fini(&a);
 }
 
@@ -62,17 +63,27 @@ static void merging(void) {
     CHECK(xpl_op_metrics_combine(&b, &second, false));
     CHECK_EQ(sum.metrics_db.n, 1);
     const struct xpl_op_metrics *const m = sum.metrics_db.v;
-    CHECK(is(m->category, "fusion") && is(m->provenance, "a/b:C"));
-    CHECK(m->time_ps == 20 && m->self_time_ps == 14 && m->min_time_ps == 4);
-    CHECK(m->occurrences == 2 && m->flops == 2 && m->num_cores == 1); // wraps as upstream does
-    CHECK(m->is_eager && m->core_type == XPL_CORE_TENSOR && m->children && m->children != &child);
-    CHECK(m->has_vdd_energy_j && m->vdd_energy_j == 0.5);
+    CHECK_STR(m->category, "fusion");
+    CHECK_STR(m->provenance, "a/b:C");
+    CHECK_EQ(m->time_ps, 20);
+    CHECK_EQ(m->self_time_ps, 14);
+    CHECK_EQ(m->min_time_ps, 4);
+    CHECK_EQ(m->occurrences, 2);
+    CHECK_EQ(m->flops, 2);
+    CHECK_EQ(m->num_cores, 1); // wraps as upstream does
+    CHECK(m->is_eager);
+    CHECK_EQ(m->core_type, XPL_CORE_TENSOR);
+    CHECK(m->children && m->children != &child);
+    CHECK(m->has_vdd_energy_j);
+    CHECK_REAL(m->vdd_energy_j, 0.5, 0);
     CHECK_EQ(m->memory_accessed_breakdown.n, 2);
     CHECK_EQ(m->memory_accessed_breakdown.v[0].bytes_accessed, 20);
     CHECK_EQ(m->memory_accessed_breakdown.v[1].bytes_accessed, 5);
     CHECK_EQ(one.memory_accessed_breakdown.v[0].bytes_accessed, 10); // the source is untouched
-    CHECK(sum.total_time_ps == 50 && sum.has_precision_stats);
-    CHECK(sum.busy_time_high_confidence_ps == 9 && sum.idle_time_high_confidence_ps == 8);
+    CHECK_EQ(sum.total_time_ps, 50);
+    CHECK(sum.has_precision_stats);
+    CHECK_EQ(sum.busy_time_high_confidence_ps, 9);
+    CHECK_EQ(sum.idle_time_high_confidence_ps, 8);
     xpl_arena_fini(&a);
 }
 
@@ -113,20 +124,24 @@ static void totals_and_idle(void) {
     struct xpl_arena a;
     xpl_arena_init(&a, 1 << 20);
     struct xpl_op_metrics_db db = {.total_op_time_ps = 30};
-    CHECK(xpl_op_metrics_idle_ratio(&db) == 1.0); // no total at all
+    CHECK_REAL(xpl_op_metrics_idle_ratio(&db), 1.0, 0); // no total at all
     xpl_op_metrics_set_total_time(&db, 20);
     CHECK_EQ(db.total_time_ps, 30); // never below the time of the ops
     xpl_op_metrics_set_total_time(&db, 40);
     CHECK(xpl_op_metrics_add_idle(&db, &a));
     const struct xpl_op_metrics *const m = &db.metrics_db.v[0];
-    CHECK(xpl_op_metrics_is_idle(m) && is(m->name, "IDLE"));
-    CHECK(m->time_ps == 10 && m->self_time_ps == 10 && m->occurrences == 0);
-    CHECK(xpl_op_metrics_idle_ratio(&db) == 0.25);
+    CHECK(xpl_op_metrics_is_idle(m));
+    CHECK_STR(m->name, "IDLE");
+    CHECK_EQ(m->time_ps, 10);
+    CHECK_EQ(m->self_time_ps, 10);
+    CHECK_EQ(m->occurrences, 0);
+    CHECK_REAL(xpl_op_metrics_idle_ratio(&db), 0.25, 0);
     double ratio;
     CHECK(!xpl_op_metrics_infeed_ratio(&db, &ratio));
     db.total_host_infeed_enq_start_timestamp_ps_diff = 4;
     db.total_host_infeed_enq_duration_ps = 1;
-    CHECK(xpl_op_metrics_infeed_ratio(&db, &ratio) && ratio == 0.25);
+    CHECK(xpl_op_metrics_infeed_ratio(&db, &ratio));
+    CHECK_REAL(ratio, 0.25, 0);
     xpl_arena_fini(&a);
 }
 
@@ -144,7 +159,11 @@ static void order(void) {
     const struct xpl_op_metrics **v;
     size_t n;
     CHECK(xpl_op_metrics_sorted(&db, SIZE_MAX, &a, &v, &n));
-    CHECK(n == 4 && v[0] == &ops[1] && v[1] == &ops[2] && v[2] == &ops[3] && v[3] == &ops[0]);
+    CHECK_EQ(n, 4);
+    CHECK(v[0] == &ops[1]);
+    CHECK(v[1] == &ops[2]);
+    CHECK(v[2] == &ops[3]);
+    CHECK(v[3] == &ops[0]);
     CHECK(xpl_op_metrics_sorted(&db, 2, &a, &v, &n));
     CHECK_EQ(n, 2);
     db.metrics_db.n = 0;
@@ -179,7 +198,9 @@ static void regrouping(void) {
         CHECK(!xpl_op_metrics_is_idle(m));
         if (!is(m->name, "l/MatMul")) continue;
         found = true;
-        CHECK(is(m->category, "MatMul") && m->time_ps == 50 && m->occurrences == 5);
+        CHECK_STR(m->category, "MatMul");
+        CHECK_EQ(m->time_ps, 50);
+        CHECK_EQ(m->occurrences, 5);
     }
     CHECK(found);
     xpl_arena_fini(&a);

@@ -22,7 +22,7 @@ static struct xpl_buf encode(const struct xpl_opstats *s) {
     struct xpl_buf out;
     struct xpl_error err = {0};
     xpl_buf_init(&out, LIMIT);
-    CHECK_EQ(xpl_opstats_encode(s, &out, &err), XPL_OK);
+    CHECK_OK(xpl_opstats_encode(s, &out, &err), &err);
     return out;
 }
 
@@ -31,7 +31,7 @@ static struct xpl_buf again(xpl_bytes_t in) {
     struct xpl_arena a;
     struct xpl_opstats *s;
     xpl_arena_init(&a, LIMIT);
-    CHECK_EQ(decode(in, &a, &s), XPL_OK);
+    CHECK_OK(decode(in, &a, &s), NULL);
     const struct xpl_buf out = encode(s);
     xpl_arena_fini(&a);
     return out;
@@ -74,9 +74,9 @@ static void test_tpu_profile(void) {
     struct xpl_arena a;
     struct xpl_opstats *s;
     xpl_arena_init(&a, LIMIT);
-    CHECK_EQ(decode(bytes_of(&in), &a, &s), XPL_OK);
+    CHECK_OK(decode(bytes_of(&in), &a, &s), NULL);
     xpl_buf_fini(&in); // nothing may point into it
-    CHECK(xpl_str_eq(s->run_environment.device_type, XPL_STR("TPU v6 Lite")));
+    CHECK_STR(s->run_environment.device_type, "TPU v6 Lite");
     CHECK_EQ(s->run_environment.hardware_type, XPL_HW_TPU);
     CHECK_EQ(s->run_environment.hostnames.n, 1);
     CHECK_EQ(s->perf_env.peak_bws_giga_bytes_per_second.n, 9);
@@ -105,21 +105,21 @@ static void test_presence(void) {
     struct xpl_arena a;
     struct xpl_opstats *s;
     xpl_arena_init(&a, LIMIT);
-    CHECK_EQ(DECODE("", &a, &s), XPL_OK);
+    CHECK_OK(DECODE("", &a, &s), NULL);
     CHECK(!s->has_step_db && !s->has_device_op_metrics_db);
     struct xpl_buf out = encode(s);
     CHECK_EQ(out.n, 0);
     xpl_buf_fini(&out);
-    CHECK_EQ(DECODE("\x22\x00", &a, &s), XPL_OK);
+    CHECK_OK(DECODE("\x22\x00", &a, &s), NULL);
     CHECK(s->has_step_db);
     out = encode(s);
-    CHECK(out.n == 2 && memcmp(out.p, "\x22\x00", 2) == 0);
+    CHECK_BYTES(out.p, out.n, "\x22\x00", 2);
     xpl_buf_fini(&out);
     // vdd_energy_j and stable_op_id are there even when 0; -0.0 is not the default.
-    CHECK_EQ(
+    CHECK_OK(
         DECODE("\x12\x19\x52\x17\xf9\x01\0\0\0\0\0\0\0\0\x80\x02\x00\xe9\x01\0\0\0\0\0\0\0\x80", &a,
                &s),
-        XPL_OK);
+        NULL);
     const struct xpl_op_metrics *const m = &s->device_op_metrics_db.metrics_db.v[0];
     CHECK(m->has_vdd_energy_j && m->has_stable_op_id && signbit(m->flops_v2));
     out = encode(s);
@@ -133,22 +133,22 @@ static void test_maps(void) {
     struct xpl_opstats *s;
     xpl_arena_init(&a, LIMIT);
     // program_id_to_name_map {9: "old"} {3: "c"} {9: "new"} {}: by key, the last of equal ones.
-    CHECK_EQ(DECODE("\x62\x07\x08\x09\x12\x03old\x62\x05\x08\x03\x12\x01"
+    CHECK_OK(DECODE("\x62\x07\x08\x09\x12\x03old\x62\x05\x08\x03\x12\x01"
                     "c\x62\x07\x08\x09\x12\x03new\x62\x00",
                     &a, &s),
-             XPL_OK);
+             NULL);
     CHECK_EQ(s->program_id_to_name_map.n, 3);
     CHECK_EQ(s->program_id_to_name_map.v[0].program_id, 0);
     CHECK_EQ(s->program_id_to_name_map.v[1].program_id, 3);
     CHECK_EQ(s->program_id_to_name_map.v[2].program_id, 9);
-    CHECK(xpl_str_eq(s->program_id_to_name_map.v[2].name, XPL_STR("new")));
+    CHECK_STR(s->program_id_to_name_map.v[2].name, "new");
     // In two pieces of the submessage around it.
-    CHECK_EQ(DECODE("\x2a\x08\x1a\x06\x0a\x02zz\x10\x01\x2a\x07\x1a\x05\x0a\x01"
+    CHECK_OK(DECODE("\x2a\x08\x1a\x06\x0a\x02zz\x10\x01\x2a\x07\x1a\x05\x0a\x01"
                     "a\x10\x01",
                     &a, &s),
-             XPL_OK);
+             NULL);
     CHECK_EQ(s->run_environment.hostnames.n, 2);
-    CHECK(xpl_str_eq(s->run_environment.hostnames.v[0], XPL_STR("a")));
+    CHECK_STR(s->run_environment.hostnames.v[0], "a");
     xpl_arena_fini(&a);
 }
 
@@ -157,24 +157,24 @@ static void test_odd_wire(void) {
     struct xpl_opstats *s;
     xpl_arena_init(&a, LIMIT);
     // Unknown field, numbers wider than their field, known fields of another type.
-    CHECK_EQ(DECODE("\xa0\x06\x05\x2a\x0d\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x20\x05"
+    CHECK_OK(DECODE("\xa0\x06\x05\x2a\x0d\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x20\x05"
                     "\x20\x01",
                     &a, &s),
-             XPL_OK);
+             NULL);
     CHECK_EQ(s->run_environment.host_count, -1);
     CHECK(!s->has_step_db);
     // Unpacked elements of a packed field, and packed ones.
-    CHECK_EQ(DECODE("\x1a\x13\x29\0\0\0\0\0\0\xf0\x3f\x2a\x08\0\0\0\0\0\0\0\x40", &a, &s), XPL_OK);
+    CHECK_OK(DECODE("\x1a\x13\x29\0\0\0\0\0\0\xf0\x3f\x2a\x08\0\0\0\0\0\0\0\x40", &a, &s), NULL);
     CHECK_EQ(s->perf_env.peak_bws_giga_bytes_per_second.n, 2);
-    CHECK(s->perf_env.peak_bws_giga_bytes_per_second.v[1] == 2.0);
-    CHECK_EQ(DECODE("\x1a\x05\x2a\x03\0\0\0", &a, &s), XPL_DATA_LOSS);
+    CHECK_REAL(s->perf_env.peak_bws_giga_bytes_per_second.v[1], 2.0, 0);
+    CHECK_STATUS(DECODE("\x1a\x05\x2a\x03\0\0\0", &a, &s), XPL_DATA_LOSS, NULL);
     // A fourth dimension is dropped; one that does not end is an error.
-    CHECK_EQ(DECODE("\x32\x0a\x0a\x08\x2a\x04\x01\x02\x03\x04\x30\x05", &a, &s), XPL_OK);
+    CHECK_OK(DECODE("\x32\x0a\x0a\x08\x2a\x04\x01\x02\x03\x04\x30\x05", &a, &s), NULL);
     CHECK_EQ(s->kernel_reports.v[0].n_block_dim, 3);
     CHECK_EQ(s->kernel_reports.v[0].grid_dim[0], 5);
-    CHECK_EQ(DECODE("\x32\x05\x0a\x03\x2a\x01\x80", &a, &s), XPL_DATA_LOSS);
+    CHECK_STATUS(DECODE("\x32\x05\x0a\x03\x2a\x01\x80", &a, &s), XPL_DATA_LOSS, NULL);
     // A breakdown of an unknown kind.
-    CHECK_EQ(DECODE("\x22\x0d\x0a\x0b\x12\x09\x08\x01\x12\x05\x22\x03\x0a\x01x", &a, &s), XPL_OK);
+    CHECK_OK(DECODE("\x22\x0d\x0a\x0b\x12\x09\x08\x01\x12\x05\x22\x03\x0a\x01x", &a, &s), NULL);
     CHECK_EQ(s->step_db.step_sequence.v[0].step_info_per_core.v[0].breakdown, XPL_BREAKDOWN_NONE);
     xpl_arena_fini(&a);
 }
@@ -201,14 +201,14 @@ static void test_nesting(void) {
     struct xpl_error err = {0};
     xpl_arena_init(&a, LIMIT);
     struct xpl_buf deep = encode(nest(&a, XPL_OPSTATS_MAX_DEPTH + 1));
-    CHECK_EQ(decode(bytes_of(&deep), &a, &s), XPL_OK);
+    CHECK_OK(decode(bytes_of(&deep), &a, &s), NULL);
     struct xpl_buf out = encode(s);
     check_same(&deep, &out);
     xpl_buf_fini(&out);
     xpl_buf_init(&out, LIMIT);
     xpl_buf_str(&out, XPL_STR("kept"));
-    CHECK_EQ(xpl_opstats_encode(nest(&a, XPL_OPSTATS_MAX_DEPTH + 2), &out, &err),
-             XPL_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(xpl_opstats_encode(nest(&a, XPL_OPSTATS_MAX_DEPTH + 2), &out, &err),
+                 XPL_RESOURCE_EXHAUSTED, &err);
     CHECK_EQ(out.n, 4);
     xpl_buf_fini(&out);
     xpl_buf_fini(&deep);
@@ -234,7 +234,7 @@ static void test_bomb(void) {
     }
     while (b.n < 60000)
         xpl_buf_putc(&b, 0);
-    CHECK_EQ(decode(bytes_of(&b), &a, &s), XPL_DATA_LOSS);
+    CHECK_STATUS(decode(bytes_of(&b), &a, &s), XPL_DATA_LOSS, NULL);
     xpl_buf_fini(&b);
     xpl_arena_fini(&a);
 }
@@ -244,16 +244,16 @@ static void test_limits(void) {
     struct xpl_arena a;
     struct xpl_opstats *s = NULL;
     xpl_arena_init(&a, 16 << 10);
-    CHECK_EQ(decode(bytes_of(&in), &a, &s), XPL_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(decode(bytes_of(&in), &a, &s), XPL_RESOURCE_EXHAUSTED, NULL);
     CHECK(!s);
     xpl_arena_fini(&a);
     xpl_arena_init(&a, LIMIT);
-    CHECK_EQ(decode(bytes_of(&in), &a, &s), XPL_OK);
+    CHECK_OK(decode(bytes_of(&in), &a, &s), NULL);
     for (size_t max = 0; max < in.n; max += 997) {
         struct xpl_error err = {0};
         struct xpl_buf out;
         xpl_buf_init(&out, max);
-        CHECK_EQ(xpl_opstats_encode(s, &out, &err), XPL_RESOURCE_EXHAUSTED);
+        CHECK_STATUS(xpl_opstats_encode(s, &out, &err), XPL_RESOURCE_EXHAUSTED, &err);
         CHECK_EQ(out.n, 0);
         xpl_buf_fini(&out);
     }
@@ -276,7 +276,7 @@ static void test_prefixes(const char *name) {
         const bool whole = n == (size_t)(w.p - in.p);
         xpl_arena_init(&a, LIMIT);
         CHECK_EQ(decode((xpl_bytes_t){exact, n}, &a, &s), whole ? XPL_OK : XPL_DATA_LOSS);
-        CHECK(whole == (s != NULL));
+        CHECK_EQ(whole, s != NULL);
         xpl_arena_fini(&a);
         xpl_sys_free(exact);
     }

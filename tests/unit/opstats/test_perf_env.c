@@ -21,8 +21,8 @@ static void open_plane(struct profile *f, struct mk_plane *p) {
     f->bytes = mk_open();
     mk_plane_end(p, &f->bytes);
     xpl_arena_init(&f->arena, 1 << 24);
-    CHECK_EQ(xpl_xspace_open((xpl_bytes_t){f->bytes.p, f->bytes.n}, &f->arena, &exec, &f->xs, &err),
-             XPL_OK);
+    CHECK_OK(xpl_xspace_open((xpl_bytes_t){f->bytes.p, f->bytes.n}, &f->arena, &exec, &f->xs, &err),
+             &err);
     CHECK_EQ(f->xs->n_planes, 1);
 }
 static void close_profile(struct profile *f) {
@@ -84,9 +84,10 @@ static void rates(void) {
         CHECK_EQ(env.peak_bws_giga_bytes_per_second.n, 3);
         const double *const bw = env.peak_bws_giga_bytes_per_second.v;
         CHECK(fabs(env.peak_tera_flops_per_second - cases[i].tera) <= 1e-9 * cases[i].tera);
-        CHECK(bw[XPL_BW_HBM_RW] == hbm && bw[XPL_BW_SRAM_RD] == bw[XPL_BW_SRAM_WR]);
+        CHECK_REAL(bw[XPL_BW_HBM_RW], hbm, 0);
+        CHECK_REAL(bw[XPL_BW_SRAM_RD], bw[XPL_BW_SRAM_WR], 0);
         CHECK(fabs(bw[XPL_BW_SRAM_RD] - cases[i].shared) <= 1e-9 * cases[i].shared);
-        CHECK(env.ridge_point == env.peak_tera_flops_per_second * 1000.0 / hbm);
+        CHECK_REAL(env.ridge_point, env.peak_tera_flops_per_second * 1000.0 / hbm, 0);
         close_profile(&f);
     }
 }
@@ -115,7 +116,7 @@ static void names(void) {
         xpl_str_t name;
         open_gpu(&f, cases[i].gpu);
         CHECK(xpl_gpu_model_name(&f.xs->planes[0], &f.arena, &name));
-        CHECK(xpl_str_eq(name, xpl_str_from(cases[i].want)));
+        CHECK_STR(name, cases[i].want);
         close_profile(&f);
     }
 }
@@ -129,9 +130,10 @@ static void stated_rates(void) {
     mk_stat_double(&p, &p.body, MK_PLANE_STATS, "peak_sram_rd_bw_gigabytes_per_second", 7);
     open_plane(&f, &p);
     const struct xpl_perf_env env = env_of(&f);
-    CHECK(env.peak_tera_flops_per_second == 12.5 && isinf(env.ridge_point));
-    CHECK(env.peak_bws_giga_bytes_per_second.v[XPL_BW_SRAM_RD] == 7);
-    CHECK(env.peak_bws_giga_bytes_per_second.v[XPL_BW_SRAM_WR] == 0);
+    CHECK_REAL(env.peak_tera_flops_per_second, 12.5, 0);
+    CHECK(isinf(env.ridge_point));
+    CHECK_REAL(env.peak_bws_giga_bytes_per_second.v[XPL_BW_SRAM_RD], 7, 0);
+    CHECK_REAL(env.peak_bws_giga_bytes_per_second.v[XPL_BW_SRAM_WR], 0, 0);
     close_profile(&f);
 }
 
@@ -148,8 +150,8 @@ static void tpus(void) {
     struct xpl_perf_env env = env_of(&f);
     CHECK(env.has_cmem && env.has_merged_vmem && !env.has_megacore);
     CHECK_EQ(env.peak_bws_giga_bytes_per_second.n, 9);
-    CHECK(env.peak_bws_giga_bytes_per_second.v[XPL_BW_VMEM_RD] == 4);
-    CHECK(env.ridge_point == 918 * 1000.0 / 1640);
+    CHECK_REAL(env.peak_bws_giga_bytes_per_second.v[XPL_BW_VMEM_RD], 4, 0);
+    CHECK_REAL(env.ridge_point, 918 * 1000.0 / 1640, 0);
     close_profile(&f);
     mk_plane_begin(&p, 1, "/device:TPU:0"); // says nothing
     open_plane(&f, &p);

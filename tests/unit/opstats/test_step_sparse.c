@@ -35,8 +35,8 @@ static const struct xpl_opstats *convert(const struct xpl_buf *space, struct xpl
     struct xpl_xspace *xs = NULL;
     struct xpl_opstats *s = NULL;
     struct xpl_error err = {0};
-    CHECK_EQ(xpl_xspace_open((xpl_bytes_t){space->p, space->n}, arena, &exec, &xs, &err), XPL_OK);
-    CHECK_EQ(xpl_opstats_convert(xs, &opt, &exec, arena, 1 << 28, &s, &err), XPL_OK);
+    CHECK_OK(xpl_xspace_open((xpl_bytes_t){space->p, space->n}, arena, &exec, &xs, &err), &err);
+    CHECK_OK(xpl_opstats_convert(xs, &opt, &exec, arena, 1 << 28, &s, &err), &err);
     CHECK(s && s->step_db.step_sequence.v);
     return s;
 }
@@ -58,7 +58,9 @@ static uint64_t category(const struct xpl_step_info *info, const char *name) {
 }
 
 static void check_busy(const struct xpl_step_info *info, uint64_t duration_ps, uint64_t busy_ps) {
-    CHECK(info && info->breakdown == XPL_BREAKDOWN_SPARSE_CORE && info->sparse);
+    CHECK(info);
+    CHECK_EQ(info->breakdown, XPL_BREAKDOWN_SPARSE_CORE);
+    CHECK(info->sparse);
     CHECK_EQ(info->duration_ps, duration_ps);
     CHECK_EQ(info->sparse->sc_busy_ps, busy_ps);
     CHECK_EQ(info->sparse->sc_compute_ps, busy_ps);
@@ -101,7 +103,8 @@ static void check_marked(void) {
     const struct xpl_opstats *s = convert(&space, &arena);
     CHECK_EQ(s->step_db.step_sequence.n, 2); // the steps that all cores have
     const struct xpl_step_info *info = core_in(s, 0);
-    CHECK(info && info->breakdown == XPL_BREAKDOWN_GENERIC);
+    CHECK(info);
+    CHECK_EQ(info->breakdown, XPL_BREAKDOWN_GENERIC);
     CHECK_EQ(info->duration_ps, 800);
     CHECK_EQ(category(info, "Sparse Core Ops"), 400);
     CHECK_EQ(category(info, "IDLE"), 400);

@@ -31,7 +31,8 @@ int main(void) {
     xpl_tf_functions_finish(&t);
     CHECK_EQ(t.v.n, 3);
     const struct xpl_tf_function *f = &t.v.v[0], *g = &t.v.v[1], *h = &t.v.v[2];
-    CHECK(xpl_str_eq(f->name, XPL_STR("f")) && xpl_str_eq(h->name, XPL_STR("h")));
+    CHECK_STR(f->name, "f");
+    CHECK_STR(h->name, "h");
     CHECK_EQ(f->metrics.n, 2); // by mode: traced 2, not traced 3
     CHECK_EQ(f->metrics.v[0].mode, 2);
     CHECK_EQ(f->metrics.v[0].self_time_ps, 70);

@@ -23,8 +23,8 @@ static void end(struct profile *f, struct mk_plane *p, struct xpl_buf *line) {
     f->bytes = mk_open();
     mk_plane_end(p, &f->bytes);
     xpl_arena_init(&f->arena, (size_t)1 << 29);
-    CHECK_EQ(xpl_xspace_open((xpl_bytes_t){f->bytes.p, f->bytes.n}, &f->arena, &exec, &f->xs, &err),
-             XPL_OK);
+    CHECK_OK(xpl_xspace_open((xpl_bytes_t){f->bytes.p, f->bytes.n}, &f->arena, &exec, &f->xs, &err),
+             &err);
     CHECK(xpl_tpu_plane_init(&f->tp, &f->xs->planes[0], &f->arena));
 }
 static void drop(struct profile *f) {
@@ -64,12 +64,21 @@ static void runs_add_up(void) {
     const struct xpl_op_metrics_db db = build(&f, XPL_TPU_OPS_TENSOR);
     CHECK_EQ(db.metrics_db.n, 2);
     const struct xpl_op_metrics *const m = &db.metrics_db.v[0];
-    CHECK(m->occurrences == 4 && m->time_ps == 150 && m->self_time_ps == 148);
-    CHECK(m->min_time_ps == 7 && m->dma_stall_ps == 9);
-    CHECK(m->flops == 4000 && m->bytes_accessed == 256 && m->hlo_module_id == 7);
-    CHECK(m->has_vdd_energy_j && m->vdd_energy_j == 0.5 && m->core_type == XPL_CORE_TENSOR);
-    CHECK(m->normalized_time_ps > 0 && m->num_cores == 1);
-    CHECK(db.metrics_db.v[1].time_ps == 0 && db.metrics_db.v[1].occurrences == 1);
+    CHECK_EQ(m->occurrences, 4);
+    CHECK_EQ(m->time_ps, 150);
+    CHECK_EQ(m->self_time_ps, 148);
+    CHECK_EQ(m->min_time_ps, 7);
+    CHECK_EQ(m->dma_stall_ps, 9);
+    CHECK_EQ(m->flops, 4000);
+    CHECK_EQ(m->bytes_accessed, 256);
+    CHECK_EQ(m->hlo_module_id, 7);
+    CHECK(m->has_vdd_energy_j);
+    CHECK_REAL(m->vdd_energy_j, 0.5, 0);
+    CHECK_EQ(m->core_type, XPL_CORE_TENSOR);
+    CHECK(m->normalized_time_ps > 0);
+    CHECK_EQ(m->num_cores, 1);
+    CHECK_EQ(db.metrics_db.v[1].time_ps, 0);
+    CHECK_EQ(db.metrics_db.v[1].occurrences, 1);
     drop(&f);
 }
 
@@ -86,8 +95,9 @@ static void keys(void) {
     end(&f, &p, &line);
     const struct xpl_op_metrics_db db = build(&f, XPL_TPU_OPS_TENSOR);
     CHECK_EQ(db.metrics_db.n, 2);
-    CHECK(xpl_str_eq(db.metrics_db.v[0].name, XPL_STR("fusion.1")));
-    CHECK(db.metrics_db.v[0].time_ps == 200 && db.metrics_db.v[1].hlo_module_id == 8);
+    CHECK_STR(db.metrics_db.v[0].name, "fusion.1");
+    CHECK_EQ(db.metrics_db.v[0].time_ps, 200);
+    CHECK_EQ(db.metrics_db.v[1].hlo_module_id, 8);
     drop(&f);
 }
 
@@ -102,10 +112,10 @@ static void kinds(void) {
     struct profile f;
     end(&f, &p, &line);
     struct xpl_op_metrics_db db = build(&f, XPL_TPU_OPS_STEP);
-    CHECK(xpl_str_eq(db.metrics_db.v[0].category, XPL_STR("async-done")));
+    CHECK_STR(db.metrics_db.v[0].category, "async-done");
     CHECK_EQ(db.metrics_db.v[0].core_type, XPL_CORE_UNKNOWN);
     db = build(&f, XPL_TPU_OPS_SPARSE);
-    CHECK(xpl_str_eq(db.metrics_db.v[0].category, XPL_STR("copy")));
+    CHECK_STR(db.metrics_db.v[0].category, "copy");
     CHECK_EQ(db.metrics_db.v[0].core_type, XPL_CORE_SPARSE);
     drop(&f);
 }
@@ -144,8 +154,9 @@ static void odd_metadata(void) {
         CHECK(xpl_tpu_ops_add(&ops, &ev, 1, 0, NULL));
         CHECK(xpl_tpu_ops_finish(&ops, &f.arena, &db));
         const struct xpl_op_metrics *const m = &db.metrics_db.v[0];
-        CHECK(m->has_source_info && m->source_info.line_number == sources[i].line);
-        CHECK(xpl_str_eq(m->source_info.file_name, xpl_str_from(sources[i].file)));
+        CHECK(m->has_source_info);
+        CHECK_EQ(m->source_info.line_number, sources[i].line);
+        CHECK_STR(m->source_info.file_name, sources[i].file);
     }
     drop(&f);
 }

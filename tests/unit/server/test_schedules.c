@@ -1,6 +1,5 @@
 // Schedules: what can be scheduled, turns that were missed, restarts, deleting, and which sessions
 // stay.  Captures go to a socket that is not there, so each is over soon.
-#include "analysis/formats/format.h"
 #include "server/capture_jobs/schedules.h"
 
 #include <inttypes.h>
@@ -10,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "analysis/formats/format.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "rpc/message.h"

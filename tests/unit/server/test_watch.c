@@ -1,6 +1,5 @@
 // Watching LOGDIR: notifications, scans that are asked for, the timer for what nothing notifies,
 // and closing at any moment.
-#include "analysis/formats/format.h"
 #include "server/watch.h"
 
 #include <fcntl.h>
@@ -10,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analysis/formats/format.h"
 #include "base/clock.h"
 #include "tests/check.h"
 

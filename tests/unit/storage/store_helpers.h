@@ -24,7 +24,7 @@ static inline void new_dir(void) {
 static inline void remove_dir(void) {
     char cmd[200];
     (void)snprintf(cmd, sizeof cmd, "chmod -R u+rwx %s; rm -rf %s", store_dir, store_dir);
-    CHECK(system(cmd) == 0);
+    CHECK_EQ(system(cmd), 0);
 }
 
 static inline const char *in_dir(const char *file) {
@@ -42,7 +42,7 @@ static inline int count_files(const char *prefix) {
     CHECK(d);
     for (const struct dirent *e; (e = readdir(d));)
         n += strncmp(e->d_name, prefix, strlen(prefix)) == 0;
-    CHECK(closedir(d) == 0);
+    CHECK_EQ(closedir(d), 0);
     return n;
 }
 
@@ -52,7 +52,7 @@ static inline struct xpl_store *open_store(uint64_t limit) {
     struct xpl_error err = {0};
     const xpl_status_t st = xpl_store_open(&o, &s, &err);
     if (st != XPL_OK) fprintf(stderr, "%s\n", err.msg);
-    CHECK_EQ(st, XPL_OK);
+    CHECK_OK(st, NULL);
     return s;
 }
 
@@ -137,12 +137,13 @@ static inline bool get_n(struct xpl_store *s, uint64_t i, size_t len) {
     const xpl_status_t st = xpl_store_get(s, key_of(i, &k), (size_t)1 << 30, &v, &err);
     if (st != XPL_OK) {
         CHECK(!v.data && !v.meta);
-        CHECK(st == XPL_NOT_FOUND && err.code == XPL_OK);
+        CHECK_STATUS(st, XPL_NOT_FOUND, NULL);
+        CHECK_OK(err.code, &err);
         return false;
     }
     CHECK_EQ(v.len, len);
     for (size_t at = 0; at < len; at++)
-        CHECK(v.data[at] == byte_of(i, at));
+        CHECK_EQ(v.data[at], byte_of(i, at));
     char meta[32];
     const int n = snprintf(meta, sizeof meta, "meta %llu", (unsigned long long)i);
     CHECK_EQ(v.meta_len, i % 3 ? n : 0);

@@ -40,7 +40,7 @@ static void put(const char *rel, size_t size) {
     CHECK(f);
     for (size_t i = 0; i < size; i++)
         CHECK(fputc('x', f) != EOF);
-    CHECK(fclose(f) == 0);
+    CHECK_EQ(fclose(f), 0);
 }
 
 static void sh(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -51,7 +51,7 @@ static void sh(const char *fmt, ...) {
     const int n = snprintf(cmd, sizeof cmd, "cd %s && ", top);
     (void)vsnprintf(cmd + n, sizeof cmd - (size_t)n, fmt, ap);
     va_end(ap);
-    CHECK(system(cmd) == 0);
+    CHECK_EQ(system(cmd), 0);
 }
 
 static struct xpl_catalogue *open_at(const char *path, bool inside) {
@@ -59,13 +59,13 @@ static struct xpl_catalogue *open_at(const char *path, bool inside) {
         .size = sizeof o, .logdir = path, .match = xpl_format_match, .links_inside = inside};
     struct xpl_catalogue *c = NULL;
     struct xpl_error err = {0};
-    CHECK_EQ(xpl_catalogue_new(&o, &c, &err), XPL_OK);
+    CHECK_OK(xpl_catalogue_new(&o, &c, &err), &err);
     return c;
 }
 
 static bool scan(struct xpl_catalogue *c, enum xpl_scan what) {
     bool changed = false;
-    CHECK_EQ(xpl_catalogue_scan(c, what, &changed, NULL), XPL_OK);
+    CHECK_OK(xpl_catalogue_scan(c, what, &changed, NULL), NULL);
     return changed;
 }
 
@@ -95,7 +95,7 @@ static const char *shown(struct xpl_catalogue *c) {
 static void check_shown(struct xpl_catalogue *c, const char *want) {
     const char *got = shown(c);
     if (strcmp(got, want) != 0) fprintf(stderr, "got  %s\nwant %s\n", got, want);
-    CHECK(strcmp(got, want) == 0);
+    CHECK_STR(got, want);
 }
 
 static void fresh_top(void) {
@@ -129,19 +129,19 @@ static void test_names(void) {
     const struct xpl_session *se = xpl_snapshot_find(s, XPL_STR("run1"));
     CHECK_EQ(se->bytes, 12);
     CHECK_EQ(se->hosts[0].print.size, 7);
-    CHECK(xpl_str_eq(se->path, XPL_STR("plugins/profile/run1")));
-    CHECK(xpl_str_eq(se->hosts[1].path, XPL_STR("plugins/profile/run1/h2.xplane.pb")));
+    CHECK_STR(se->path, "plugins/profile/run1");
+    CHECK_STR(se->hosts[1].path, "plugins/profile/run1/h2.xplane.pb");
     CHECK(xpl_session_find_host(se, XPL_STR("h1")) == &se->hosts[0]);
     CHECK(!xpl_session_find_host(se, XPL_STR("../run1/h1")));
     struct xpl_source *src = NULL;
-    CHECK_EQ(xpl_snapshot_open(s, &se->hosts[1], 0, &src, NULL), XPL_OK);
+    CHECK_OK(xpl_snapshot_open(s, &se->hosts[1], 0, &src, NULL), NULL);
     CHECK_EQ(xpl_source_bytes(src).len, 5);
     CHECK(xpl_fingerprint_eq(xpl_source_fingerprint(src), &se->hosts[1].print));
     xpl_source_free(src);
     struct xpl_error err = {0};
-    CHECK_EQ(xpl_snapshot_open(s, &se->hosts[1], 4, &src, &err), XPL_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(xpl_snapshot_open(s, &se->hosts[1], 4, &src, &err), XPL_RESOURCE_EXHAUSTED, &err);
     xpl_catalogue_free(c);
-    CHECK_EQ(xpl_snapshot_open(s, &se->hosts[0], 0, &src, NULL), XPL_OK); // outlives the catalogue
+    CHECK_OK(xpl_snapshot_open(s, &se->hosts[0], 0, &src, NULL), NULL); // outlives the catalogue
     xpl_source_free(src);
     xpl_snapshot_unref(s);
     remove_top();
@@ -168,11 +168,11 @@ static void test_claims(void) {
     CHECK_EQ(s->removed, s->generation);
     xpl_snapshot_unref(s);
     xpl_catalogue_free(c);
-    CHECK(chdir(at("d")) == 0);
+    CHECK_EQ(chdir(at("d")), 0);
     c = open_at(".", false);
     check_shown(c, "./d=h d=top run=h");
     xpl_catalogue_free(c);
-    CHECK(chdir("/") == 0);
+    CHECK_EQ(chdir("/"), 0);
     remove_top();
 }
 
@@ -194,8 +194,8 @@ static void test_escapes(void) {
     const struct xpl_session *twin = xpl_snapshot_find(s, XPL_STR("twin"));
     CHECK_EQ(xpl_session_find_host(twin, XPL_STR("%FF"))->print.size, 2);
     struct xpl_source *src = NULL;
-    CHECK_EQ(xpl_snapshot_open(s, xpl_session_find_host(twin, XPL_STR("%FF~2")), 0, &src, NULL),
-             XPL_OK);
+    CHECK_OK(xpl_snapshot_open(s, xpl_session_find_host(twin, XPL_STR("%FF~2")), 0, &src, NULL),
+             NULL);
     CHECK_EQ(xpl_source_bytes(src).len, 1);
     xpl_source_free(src);
     xpl_snapshot_unref(s);
@@ -228,9 +228,9 @@ static void test_odd_files(void) {
     check_shown(c, "h=h");
     s = xpl_catalogue_get(c);
     struct xpl_source *src = NULL;
-    CHECK_EQ(xpl_snapshot_open(s, &s->sessions[0].hosts[0], 0, &src, NULL), XPL_OK);
+    CHECK_OK(xpl_snapshot_open(s, &s->sessions[0].hosts[0], 0, &src, NULL), NULL);
     xpl_source_free(src);
-    CHECK(xpl_str_eq(s->base, xpl_str_from(at("r"))));
+    CHECK_STR(s->base, at("r"));
     xpl_snapshot_unref(s);
     CHECK(!scan(c, XPL_SCAN_MARKED));
     put("r/h.xplane.pb", 9);
@@ -257,8 +257,8 @@ static void test_formats(void) {
     struct xpl_snapshot *s = xpl_catalogue_get(c);
     const struct xpl_session *const r = xpl_snapshot_find(s, XPL_STR("r"));
     CHECK_EQ(r->bytes, 6);
-    CHECK(xpl_str_eq(r->hosts[0].path, XPL_STR("r/a.xplane.pb")));
-    CHECK(xpl_str_eq(r->hosts[2].path, XPL_STR("r/c.xplane.pb.gz")));
+    CHECK_STR(r->hosts[0].path, "r/a.xplane.pb");
+    CHECK_STR(r->hosts[2].path, "r/c.xplane.pb.gz");
     CHECK_EQ(s->n_problems, 2);
     CHECK(xpl_str_has(s->problems[0], XPL_STR("left out: its host has another file here")));
     xpl_snapshot_unref(s);
@@ -268,7 +268,7 @@ static void test_formats(void) {
     check_shown(c, "r=a,a.xplane.pb-b!c");
     s = xpl_catalogue_get(c);
     CHECK_EQ(s->n_problems, 0);
-    CHECK(xpl_str_eq(s->sessions[0].hosts[0].path, XPL_STR("r/a.xplane.pb.gz")));
+    CHECK_STR(s->sessions[0].hosts[0].path, "r/a.xplane.pb.gz");
     xpl_snapshot_unref(s);
     xpl_catalogue_free(c);
     remove_top();
@@ -315,8 +315,9 @@ static void test_links(void) {
     sh("cd logs/plugins/profile/run1 && rm h.xplane.pb && "
        "ln -s ../../../../outside/file.xplane.pb h.xplane.pb");
     struct xpl_source *src = NULL;
-    CHECK_EQ(xpl_snapshot_open(s, &xpl_snapshot_find(s, XPL_STR("run1"))->hosts[0], 0, &src, NULL),
-             XPL_PERMISSION_DENIED);
+    CHECK_STATUS(
+        xpl_snapshot_open(s, &xpl_snapshot_find(s, XPL_STR("run1"))->hosts[0], 0, &src, NULL),
+        XPL_PERMISSION_DENIED, NULL);
     xpl_snapshot_unref(s);
     xpl_catalogue_free(c);
     remove_top();
@@ -331,7 +332,7 @@ static void test_explosion(void) {
     const struct xpl_catalogue_options o = {
         .size = sizeof o, .logdir = top, .match = xpl_format_match, .max_dirs = 1000};
     struct xpl_catalogue *c = NULL;
-    CHECK_EQ(xpl_catalogue_new(&o, &c, NULL), XPL_OK);
+    CHECK_OK(xpl_catalogue_new(&o, &c, NULL), NULL);
     struct xpl_snapshot *s = xpl_catalogue_get(c);
     CHECK_EQ(s->n_dirs, 1000);
     CHECK(s->n_problems > 0);
@@ -343,7 +344,7 @@ static void test_explosion(void) {
     put("zz/1.xplane.pb", 1);
     put("zz/2.xplane.pb", 1);
     sh("rm -r z");
-    CHECK_EQ(xpl_catalogue_new(&few, &c, NULL), XPL_OK);
+    CHECK_OK(xpl_catalogue_new(&few, &c, NULL), NULL);
     check_shown(c, "near=h");
     sh("rm zz/2.xplane.pb");
     CHECK(scan(c, XPL_SCAN_ALL));
@@ -429,7 +430,7 @@ static void test_logdir_moves(void) {
     struct xpl_catalogue *c = open_at(at("logs"), false);
     sh("mv logs away");
     struct xpl_error err = {0};
-    CHECK_EQ(xpl_catalogue_scan(c, XPL_SCAN_ALL, NULL, &err), XPL_NOT_FOUND);
+    CHECK_STATUS(xpl_catalogue_scan(c, XPL_SCAN_ALL, NULL, &err), XPL_NOT_FOUND, &err);
     check_shown(c, "a=h"); // what was known stays
     put("logs/b/h.xplane.pb", 1);
     CHECK(scan(c, XPL_SCAN_ALL));
@@ -437,13 +438,13 @@ static void test_logdir_moves(void) {
     xpl_catalogue_free(c);
     if (getuid() != 0) { // root may read everything
         put("logs/secret/h.xplane.pb", 1);
-        CHECK(chmod(at("logs/secret"), 0) == 0);
+        CHECK_EQ(chmod(at("logs/secret"), 0), 0);
         c = open_at(at("logs"), false);
         check_shown(c, "b=h");
         struct xpl_snapshot *s = xpl_catalogue_get(c);
         CHECK_EQ(s->n_problems, 1);
         xpl_snapshot_unref(s);
-        CHECK(chmod(at("logs/secret"), 0700) == 0);
+        CHECK_EQ(chmod(at("logs/secret"), 0700), 0);
         CHECK(scan(c, XPL_SCAN_ALL));
         check_shown(c, "b=h secret=h");
         xpl_catalogue_free(c);
@@ -488,7 +489,7 @@ static void test_many(void) {
     fprintf(stderr, "first scan of %d sessions: %.1f ms\n", N, now_ms() - t);
     pthread_t readers[2];
     for (int i = 0; i < 2; i++)
-        CHECK(pthread_create(&readers[i], NULL, reader, NULL) == 0);
+        CHECK_EQ(pthread_create(&readers[i], NULL, reader, NULL), 0);
     for (int i = 0; i < 20; i++) {
         char rel[64];
         (void)snprintf(rel, sizeof rel, "plugins/profile/run%d/i%d.xplane.pb", i % 10, i);
@@ -498,7 +499,7 @@ static void test_many(void) {
     }
     atomic_store(&stop, true);
     for (int i = 0; i < 2; i++)
-        CHECK(pthread_join(readers[i], NULL) == 0);
+        CHECK_EQ(pthread_join(readers[i], NULL), 0);
     settle();
     (void)scan(busy, XPL_SCAN_ALL);
     t = now_ms();
@@ -532,16 +533,16 @@ static void test_inputs(void) {
     xpl_arena_init(&a, 1 << 20);
     struct xpl_inputs in = {0};
     const char *dir[] = {at("run/")};
-    CHECK_EQ(xpl_inputs_from_paths(dir, 1, xpl_format_match, &a, &in, NULL), XPL_OK);
+    CHECK_OK(xpl_inputs_from_paths(dir, 1, xpl_format_match, &a, &in, NULL), NULL);
     CHECK_EQ(in.n_hosts, 2);
-    CHECK(xpl_str_eq(in.session, XPL_STR("run")));
-    CHECK(xpl_str_eq(in.hosts[0].name, XPL_STR("a")));
-    CHECK(access(in.hosts[0].path, R_OK) == 0);
+    CHECK_STR(in.session, "run");
+    CHECK_STR(in.hosts[0].name, "a");
+    CHECK_EQ(access(in.hosts[0].path, R_OK), 0);
     const char *files[] = {at("run/b.xplane.pb"), at("other/odd.pb"), at("other/a.xplane.pb")};
-    CHECK_EQ(xpl_inputs_from_paths(files, 3, xpl_format_match, &a, &in, NULL), XPL_OK);
+    CHECK_OK(xpl_inputs_from_paths(files, 3, xpl_format_match, &a, &in, NULL), NULL);
     CHECK_EQ(in.n_hosts, 3);
-    CHECK(xpl_str_eq(in.session, XPL_STR("a")));
-    CHECK(xpl_str_eq(in.hosts[2].name, XPL_STR("odd.pb")));
+    CHECK_STR(in.session, "a");
+    CHECK_STR(in.hosts[2].name, "odd.pb");
     inputs_fail(&a, at("run/a.xplane.pb"), at("other/a.xplane.pb"), XPL_INVALID_ARGUMENT,
                 "two files for host a");
     inputs_fail(&a, at("run"), at("other/a.xplane.pb"), XPL_INVALID_ARGUMENT, "a directory; give");
@@ -552,16 +553,17 @@ static void test_inputs(void) {
     put("mix/h.xplane.pb.gz", 1);
     put("mix/i.xplane.pb.zst", 1);
     const char *mix[] = {at("mix")};
-    CHECK_EQ(xpl_inputs_from_paths(mix, 1, xpl_format_match, &a, &in, NULL), XPL_OK);
-    CHECK(in.n_hosts == 2 && in.n_left_out == 1);
+    CHECK_OK(xpl_inputs_from_paths(mix, 1, xpl_format_match, &a, &in, NULL), NULL);
+    CHECK_EQ(in.n_hosts, 2);
+    CHECK_EQ(in.n_left_out, 1);
     CHECK(xpl_str_ends(xpl_str_from(in.hosts[0].path), XPL_STR("/h.xplane.pb")));
-    CHECK(xpl_str_eq(in.hosts[1].name, XPL_STR("i")));
+    CHECK_STR(in.hosts[1].name, "i");
     CHECK(xpl_str_ends(xpl_str_from(in.left_out[0]), XPL_STR("/h.xplane.pb.gz")));
     inputs_fail(&a, at("mix/h.xplane.pb"), at("mix/h.xplane.pb.gz"), XPL_INVALID_ARGUMENT,
                 "two files for host h");
     inputs_fail(&a, at("missing"), NULL, XPL_NOT_FOUND, "cannot open");
-    CHECK_EQ(xpl_inputs_from_paths(files, 0, xpl_format_match, &a, &in, NULL),
-             XPL_INVALID_ARGUMENT);
+    CHECK_STATUS(xpl_inputs_from_paths(files, 0, xpl_format_match, &a, &in, NULL),
+                 XPL_INVALID_ARGUMENT, NULL);
     xpl_arena_fini(&a);
     remove_top();
 }

@@ -14,25 +14,25 @@ static void write_file(const char *name, size_t n, uint8_t salt) {
     CHECK(f);
     for (size_t i = 0; i < n; i++)
         CHECK(fputc((int)(uint8_t)(i * 31 + (i >> 8) + salt), f) != EOF);
-    CHECK(fclose(f) == 0);
+    CHECK_EQ(fclose(f), 0);
 }
 
 static struct xpl_source *open_file(const char *name) {
     struct xpl_source *src = NULL;
-    CHECK_EQ(xpl_source_open(AT_FDCWD, in_dir(name), 0, &src, NULL), XPL_OK);
+    CHECK_OK(xpl_source_open(AT_FDCWD, in_dir(name), 0, &src, NULL), NULL);
     return src;
 }
 
 static struct xpl_identity *new_identity(struct xpl_store *s) {
     struct xpl_identity *i = NULL;
-    CHECK_EQ(xpl_identity_new(s, &i, NULL), XPL_OK);
+    CHECK_OK(xpl_identity_new(s, &i, NULL), NULL);
     return i;
 }
 
 static struct xpl_profile_id hash_file(struct xpl_identity *i, const char *name) {
     struct xpl_source *src = open_file(name);
     struct xpl_profile_id id;
-    CHECK_EQ(xpl_identity_hash(i, src, NULL, NULL, &id, NULL), XPL_OK);
+    CHECK_OK(xpl_identity_hash(i, src, NULL, NULL, &id, NULL), NULL);
     xpl_source_free(src);
     return id;
 }
@@ -41,7 +41,7 @@ static struct xpl_profile_id hash_file(struct xpl_identity *i, const char *name)
 static bool find(struct xpl_identity *i, const char *name, struct xpl_profile_id *ret) {
     struct xpl_source *src = open_file(name);
     bool known = false;
-    CHECK_EQ(xpl_identity_find(i, src, NULL, NULL, &known, ret, NULL), XPL_OK);
+    CHECK_OK(xpl_identity_find(i, src, NULL, NULL, &known, ret, NULL), NULL);
     xpl_source_free(src);
     return known;
 }
@@ -86,9 +86,9 @@ static void test_other_path(void) {
     CHECK(!xpl_identity_is_unsaved(i));
     (void)key_of(2, &k);
     k.profiles[0] = id;
-    CHECK_EQ(
+    CHECK_OK(
         xpl_store_put(s, &k.key, (xpl_bytes_t){(const uint8_t *)"abc", 3}, (xpl_bytes_t){0}, NULL),
-        XPL_OK);
+        NULL);
     xpl_identity_free(i);
     xpl_store_close(s);
     s = open_store(0);
@@ -99,7 +99,7 @@ static void test_other_path(void) {
     xpl_source_free(src);
     (void)snprintf(cmd, sizeof cmd, "cp %s %s && rm %s", in_dir("first.xplane.pb"),
                    in_dir("copy.xplane.pb"), in_dir("first.xplane.pb"));
-    CHECK(system(cmd) == 0);
+    CHECK_EQ(system(cmd), 0);
     src = open_file("copy.xplane.pb");
     CHECK(!xpl_identity_lookup(i, xpl_source_fingerprint(src), &found));
     CHECK(xpl_identity_must_hash_first(i, xpl_source_fingerprint(src)->size));
@@ -107,8 +107,8 @@ static void test_other_path(void) {
     CHECK(find(i, "copy.xplane.pb", &found) && xpl_profile_id_eq(&id, &found));
     k.profiles[0] = found;
     struct xpl_store_value v;
-    CHECK_EQ(xpl_store_get(s, &k.key, 100, &v, NULL), XPL_OK);
-    CHECK(v.len == 3 && memcmp(v.data, "abc", 3) == 0);
+    CHECK_OK(xpl_store_get(s, &k.key, 100, &v, NULL), NULL);
+    CHECK_BYTES(v.data, v.len, "abc", 3);
     xpl_sys_free(v.data);
     xpl_sys_free(v.meta);
     // Other bytes of the same size are another profile.
@@ -134,16 +134,17 @@ static void test_changed(void) {
     const struct timespec tick = {.tv_nsec = 20000000};
     (void)nanosleep(&tick, NULL);
     const int fd = open(in_dir("f"), O_WRONLY);
-    CHECK(pwrite(fd, "x", 1, 1000) == 1 && close(fd) == 0);
-    CHECK_EQ(xpl_identity_hash(i, before, NULL, NULL, &found, &err), XPL_ABORTED);
+    CHECK_EQ(pwrite(fd, "x", 1, 1000), 1);
+    CHECK_EQ(close(fd), 0);
+    CHECK_STATUS(xpl_identity_hash(i, before, NULL, NULL, &found, &err), XPL_ABORTED, &err);
     CHECK(strstr(err.msg, "changed"));
     xpl_source_free(before);
     xpl_identity_save(i);
     CHECK(find(i, "f", &found) && !xpl_profile_id_eq(&id, &found));
     // Truncated while it is hashed: no id comes of the zeros.
     before = open_file("f");
-    CHECK(truncate(in_dir("f"), 10) == 0);
-    CHECK_EQ(xpl_identity_hash(i, before, NULL, NULL, &found, NULL), XPL_ABORTED);
+    CHECK_EQ(truncate(in_dir("f"), 10), 0);
+    CHECK_STATUS(xpl_identity_hash(i, before, NULL, NULL, &found, NULL), XPL_ABORTED, NULL);
     xpl_source_free(before);
     xpl_identity_free(i);
     xpl_store_close(s);
@@ -158,7 +159,8 @@ static void test_fingerprints(void) {
     struct xpl_identity *i = new_identity(s);
     struct xpl_fingerprint print = {.ino = 7};
     xpl_identity_remember(i, &print, &(struct xpl_profile_id){{9}});
-    CHECK(xpl_identity_lookup(i, &print, &id) && id.bytes[0] == 9);
+    CHECK(xpl_identity_lookup(i, &print, &id));
+    CHECK_EQ(id.bytes[0], 9);
     for (int part = 0; part < 5; part++) {
         struct xpl_fingerprint other = print;
         other.dev += part == 0, other.ino += part == 1, other.size += part == 2;
@@ -184,7 +186,7 @@ static void test_cancelled(void) {
     struct xpl_identity *i = new_identity(s);
     write_file("f", 9 << 20, 0);
     struct xpl_source *src = open_file("f");
-    CHECK_EQ(xpl_identity_hash(i, src, at_once, &asked, &id, &err), XPL_CANCELLED);
+    CHECK_STATUS(xpl_identity_hash(i, src, at_once, &asked, &id, &err), XPL_CANCELLED, &err);
     CHECK_EQ(asked, 1);
     CHECK(!xpl_identity_lookup(i, xpl_source_fingerprint(src), &id));
     xpl_source_free(src);
@@ -197,7 +199,7 @@ static void test_cancelled(void) {
 static void test_no_store(void) {
     struct xpl_profile_id id, found;
     new_dir();
-    CHECK(mkdir(in_dir("cache.db"), 0700) == 0);
+    CHECK_EQ(mkdir(in_dir("cache.db"), 0700), 0);
     struct xpl_store *s = open_store(0);
     CHECK_EQ(xpl_store_role(s), XPL_STORE_OFF);
     struct xpl_identity *i = new_identity(s);
@@ -227,7 +229,7 @@ static void test_other_secret(void) {
     CHECK(find(i, "f", &found));
     xpl_store_close(s);
     (void)snprintf(cmd, sizeof cmd, "rm %s/cache.db*", store_dir);
-    CHECK(system(cmd) == 0);
+    CHECK_EQ(system(cmd), 0);
     s = open_store(0);
     CHECK(!get_n(r, 1, 1));
     CHECK(!find(i, "f", &found));
@@ -261,7 +263,7 @@ static void test_many(void) {
     for (uint64_t n = 0; n < MANY; n += 997) {
         const struct xpl_fingerprint print = {.ino = n, .size = n, .mtime_ns = (int64_t)(n * n)};
         CHECK(xpl_identity_lookup(i, &print, &id));
-        CHECK(memcmp(id.bytes, &n, sizeof n) == 0);
+        CHECK_BYTES(id.bytes, sizeof n, &n, sizeof n);
     }
     xpl_identity_free(i);
     xpl_store_close(s);

@@ -12,13 +12,15 @@ static sqlite3 *db;
 
 static void read_doc(void) {
     FILE *f = fopen(XPL_TEST_DATA "/../../docs/schema.md", "rb");
-    CHECK(f && fseek(f, 0, SEEK_END) == 0);
+    CHECK(f);
+    CHECK_EQ(fseek(f, 0, SEEK_END), 0);
     const long n = ftell(f);
     rewind(f);
     doc = malloc((size_t)n + 1);
-    CHECK(doc && fread(doc, 1, (size_t)n, f) == (size_t)n);
+    CHECK(doc);
+    CHECK_EQ(fread(doc, 1, (size_t)n, f), (size_t)n);
     doc[n] = 0;
-    CHECK(fclose(f) == 0);
+    CHECK_EQ(fclose(f), 0);
 }
 
 // --- What goes in: three sessions, a month apart; the last is slow on one of its two hosts ---
@@ -78,8 +80,8 @@ static void put_host(struct xpl_store *s, int session, int host) {
                                   .device_cores = 4};
     const struct xpl_fingerprint file = file_of(session, host);
     const struct xpl_profile_id id = {{(uint8_t)session, (uint8_t)host}};
-    CHECK_EQ(xpl_store_put_file(s, &file, &id, NULL), XPL_OK);
-    CHECK_EQ(xpl_store_put_rows(s, &id, 1, &rows, NULL), XPL_OK);
+    CHECK_OK(xpl_store_put_file(s, &file, &id, NULL), NULL);
+    CHECK_OK(xpl_store_put_rows(s, &id, 1, &rows, NULL), NULL);
 }
 
 static void fill(void) {
@@ -103,9 +105,9 @@ static void fill(void) {
                                      .mtime_ns = hosts[i][0].print.mtime_ns};
     }
     const struct xpl_snapshot snap = {.generation = 1, .sessions = se, .n_sessions = SESSIONS};
-    CHECK_EQ(xpl_store_put_catalogue(s, &snap, NULL), XPL_OK);
+    CHECK_OK(xpl_store_put_catalogue(s, &snap, NULL), NULL);
     xpl_store_close(s);
-    CHECK(sqlite3_open_v2(in_dir("cache.db"), &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK);
+    CHECK_EQ(sqlite3_open_v2(in_dir("cache.db"), &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
 }
 
 // --- The queries ---
@@ -139,8 +141,8 @@ static void check_query(const char *name, const char *want) {
             CHECK(n < sizeof got);
         }
     if (strcmp(got, want) != 0) fprintf(stderr, "%s gave\n%swanted\n%s", name, got, want);
-    CHECK(strcmp(got, want) == 0);
-    CHECK(sqlite3_finalize(st) == SQLITE_OK);
+    CHECK_STR(got, want);
+    CHECK_EQ(sqlite3_finalize(st), SQLITE_OK);
     free(sql);
 }
 
@@ -188,16 +190,16 @@ static int check_columns(const char *table) {
     char *section = section_of(table);
     sqlite3_stmt *st;
     int n = 0;
-    CHECK(sqlite3_prepare_v2(db, "SELECT name FROM pragma_table_info(?)", -1, &st, NULL) ==
-          SQLITE_OK);
-    CHECK(sqlite3_bind_text(st, 1, table, -1, SQLITE_STATIC) == SQLITE_OK);
+    CHECK_EQ(sqlite3_prepare_v2(db, "SELECT name FROM pragma_table_info(?)", -1, &st, NULL),
+             SQLITE_OK);
+    CHECK_EQ(sqlite3_bind_text(st, 1, table, -1, SQLITE_STATIC), SQLITE_OK);
     for (; sqlite3_step(st) == SQLITE_ROW; n++) {
         char row[80];
         (void)snprintf(row, sizeof row, "\n| `%s` |", (const char *)sqlite3_column_text(st, 0));
         if (!strstr(section, row)) fprintf(stderr, "%s: no%s\n", table, row);
         CHECK(strstr(section, row));
     }
-    CHECK(sqlite3_finalize(st) == SQLITE_OK);
+    CHECK_EQ(sqlite3_finalize(st), SQLITE_OK);
     int rows = 0;
     for (const char *p = section; (p = strstr(p, "\n| `")); p++)
         rows++;
@@ -210,11 +212,12 @@ static int check_columns(const char *table) {
 static void test_tables(void) {
     sqlite3_stmt *st;
     int tables = 0, described = 0;
-    CHECK(sqlite3_prepare_v2(db, "SELECT name FROM sqlite_schema WHERE type IN ('table','view')",
-                             -1, &st, NULL) == SQLITE_OK);
+    CHECK_EQ(sqlite3_prepare_v2(db, "SELECT name FROM sqlite_schema WHERE type IN ('table','view')",
+                                -1, &st, NULL),
+             SQLITE_OK);
     for (; sqlite3_step(st) == SQLITE_ROW; tables++)
         CHECK(check_columns((const char *)sqlite3_column_text(st, 0)) > 0);
-    CHECK(sqlite3_finalize(st) == SQLITE_OK);
+    CHECK_EQ(sqlite3_finalize(st), SQLITE_OK);
     const char *const other = strstr(doc, "\n## state.db"); // another database's tables follow
     CHECK(other);
     for (const char *p = doc; (p = strstr(p, "\n### `")) && p < other; p++)
@@ -226,25 +229,26 @@ static void test_tables(void) {
 static void test_plan(void) {
     sqlite3_stmt *st;
     bool by_name = false;
-    CHECK(sqlite3_prepare_v2(db,
-                             "EXPLAIN QUERY PLAN SELECT session, self_time_ps FROM ops "
-                             "WHERE name='fusion.1'",
-                             -1, &st, NULL) == SQLITE_OK);
+    CHECK_EQ(sqlite3_prepare_v2(db,
+                                "EXPLAIN QUERY PLAN SELECT session, self_time_ps FROM ops "
+                                "WHERE name='fusion.1'",
+                                -1, &st, NULL),
+             SQLITE_OK);
     while (sqlite3_step(st) == SQLITE_ROW) {
         const char *step = (const char *)sqlite3_column_text(st, 3);
         CHECK(strncmp(step, "SCAN", 4) != 0);
         by_name |= strstr(step, "op_rows_by_name") != NULL;
     }
     CHECK(by_name);
-    CHECK(sqlite3_finalize(st) == SQLITE_OK);
+    CHECK_EQ(sqlite3_finalize(st), SQLITE_OK);
 }
 
 static int64_t ask(const char *sql) {
     sqlite3_stmt *st;
-    CHECK(sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK);
-    CHECK(sqlite3_step(st) == SQLITE_ROW);
+    CHECK_EQ(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+    CHECK_EQ(sqlite3_step(st), SQLITE_ROW);
     const int64_t n = sqlite3_column_type(st, 0) == SQLITE_NULL ? -1 : sqlite3_column_int64(st, 0);
-    CHECK(sqlite3_finalize(st) == SQLITE_OK);
+    CHECK_EQ(sqlite3_finalize(st), SQLITE_OK);
     return n;
 }
 
@@ -259,7 +263,7 @@ static void test_values(void) {
 // Names from a profile are whatever it says; what is stored is text.
 static void test_odd_names(void) {
     static char longest[10000];
-    CHECK(sqlite3_close(db) == SQLITE_OK);
+    CHECK_EQ(sqlite3_close(db), SQLITE_OK);
     memset(longest, 'n', sizeof longest);
     longest[4095] = '\xc3', longest[4096] = '\xa4'; // a character across the cut
     const struct xpl_op_row ops[] = {{.name = {"a\xff\0b\xc3", 5}},
@@ -269,9 +273,9 @@ static void test_odd_names(void) {
     const struct xpl_rows rows = {.ops = ops, .n_ops = 4, .device_type = {"\xed\xa0\x80", 3}};
     const struct xpl_profile_id id = {{0, 0}};
     struct xpl_store *s = open_store(0);
-    CHECK_EQ(xpl_store_put_rows(s, &id, 1, &rows, NULL), XPL_OK);
+    CHECK_OK(xpl_store_put_rows(s, &id, 1, &rows, NULL), NULL);
     xpl_store_close(s);
-    CHECK(sqlite3_open_v2(in_dir("cache.db"), &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK);
+    CHECK_EQ(sqlite3_open_v2(in_dir("cache.db"), &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
     const char *of = "SELECT count(*) FROM ops WHERE session='a/run1' AND host='h0'";
     CHECK_EQ(ask(of), 4);
     CHECK_EQ(ask("SELECT count(*) FROM names WHERE text='a\xef\xbf\xbd\xef\xbf\xbd"
@@ -290,7 +294,7 @@ int main(void) {
     test_plan();
     test_values();
     test_odd_names();
-    CHECK(sqlite3_close(db) == SQLITE_OK);
+    CHECK_EQ(sqlite3_close(db), SQLITE_OK);
     free(doc);
     remove_dir();
     return 0;

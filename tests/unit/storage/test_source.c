@@ -24,13 +24,13 @@ static void write_file(const char *name, size_t size, int fill) {
     CHECK(f);
     for (size_t i = 0; i < size; i++)
         CHECK(fputc(fill, f) != EOF);
-    CHECK(fclose(f) == 0);
+    CHECK_EQ(fclose(f), 0);
 }
 
 static struct xpl_source *open_ok(void) {
     struct xpl_source *s = NULL;
     struct xpl_error err = {0};
-    CHECK_EQ(xpl_source_open(AT_FDCWD, path, 0, &s, &err), XPL_OK);
+    CHECK_OK(xpl_source_open(AT_FDCWD, path, 0, &s, &err), &err);
     return s;
 }
 
@@ -84,7 +84,7 @@ static void test_refused(void) {
     open_fails(dir, 0, XPL_FAILED_PRECONDITION, "not a regular file");
     open_fails("/dev/zero", 0, XPL_FAILED_PRECONDITION, "not a regular file");
     (void)snprintf(path, sizeof path, "%s/fifo", dir);
-    CHECK(mkfifo(path, 0600) == 0);
+    CHECK_EQ(mkfifo(path, 0600), 0);
     open_fails(path, 0, XPL_FAILED_PRECONDITION, "not a regular file"); // and does not wait
     char deep[600];
     memset(deep, 'x', sizeof deep - 1);
@@ -99,19 +99,21 @@ static void test_inside(void) {
     CHECK(realpath(dir, real));
     write_file("outside", 5, 1);
     (void)snprintf(sub, sizeof sub, "%s/sub", real);
-    CHECK(mkdir(sub, 0700) == 0);
+    CHECK_EQ(mkdir(sub, 0700), 0);
     (void)snprintf(link, sizeof link, "%s/link", sub);
-    CHECK(symlink("../outside", link) == 0);
-    CHECK_EQ(xpl_source_open_inside(AT_FDCWD, link, sub, 0, &s, &err), XPL_PERMISSION_DENIED);
+    CHECK_EQ(symlink("../outside", link), 0);
+    CHECK_STATUS(xpl_source_open_inside(AT_FDCWD, link, sub, 0, &s, &err), XPL_PERMISSION_DENIED,
+                 &err);
     CHECK(strstr(err.msg, "leads out of"));
-    CHECK_EQ(xpl_source_open_inside(AT_FDCWD, link, real, 0, &s, &err), XPL_OK);
+    CHECK_OK(xpl_source_open_inside(AT_FDCWD, link, real, 0, &s, &err), &err);
     xpl_source_free(s);
-    CHECK_EQ(xpl_source_open_inside(AT_FDCWD, link, "/", 0, &s, &err), XPL_OK);
+    CHECK_OK(xpl_source_open_inside(AT_FDCWD, link, "/", 0, &s, &err), &err);
     xpl_source_free(s);
     // A directory whose name only begins like the root is outside.
     sub[strlen(sub) - 1] = 0;
     err = (struct xpl_error){0};
-    CHECK_EQ(xpl_source_open_inside(AT_FDCWD, link, sub, 0, &s, &err), XPL_PERMISSION_DENIED);
+    CHECK_STATUS(xpl_source_open_inside(AT_FDCWD, link, sub, 0, &s, &err), XPL_PERMISSION_DENIED,
+                 &err);
 }
 
 // Each page of what is left keeps its bytes; the rest reads as zeros.
@@ -120,7 +122,7 @@ static void test_truncated(void) {
     for (size_t i = 0; i < sizeof to / sizeof *to; i++) {
         write_file("t", 100000, 1);
         struct xpl_source *s = open_ok();
-        CHECK(truncate(path, to[i]) == 0);
+        CHECK_EQ(truncate(path, to[i]), 0);
         CHECK_EQ(sum(xpl_source_bytes(s)), to[i]);
         const bool lost_page = to[i] <= 98304 - 4096; // else the end is in the last page
         if (lost_page) CHECK(xpl_source_is_truncated(s));
@@ -137,16 +139,16 @@ static void test_changed(void) {
         write_file("c", 5000, 1);
         struct xpl_source *s = open_ok();
         const int fd = open(path, O_WRONLY);
-        CHECK(pwrite(fd, "x", 1, 17) == 1);
-        CHECK(close(fd) == 0);
+        CHECK_EQ(pwrite(fd, "x", 1, 17), 1);
+        CHECK_EQ(close(fd), 0);
         verify_is(s, XPL_ABORTED, "changed while it was read");
         xpl_source_free(s);
     }
     write_file("g", 5000, 1);
     struct xpl_source *s = open_ok();
     const int fd = open(path, O_WRONLY | O_APPEND);
-    CHECK(write(fd, "xy", 2) == 2);
-    CHECK(close(fd) == 0);
+    CHECK_EQ(write(fd, "xy", 2), 2);
+    CHECK_EQ(close(fd), 0);
     verify_is(s, XPL_ABORTED, "5000 bytes then, 5002 now");
     CHECK_EQ(xpl_source_bytes(s).len, 5000);
     xpl_source_free(s);
@@ -158,7 +160,7 @@ static void test_replaced(void) {
     memcpy(other, path, sizeof other);
     write_file("old", 7000, 1);
     struct xpl_source *s = open_ok();
-    CHECK(rename(other, path) == 0);
+    CHECK_EQ(rename(other, path), 0);
     CHECK_EQ(sum(xpl_source_bytes(s)), 7000); // the old file lives on
     verify_is(s, XPL_ABORTED, "changed");
     xpl_source_free(s);
@@ -174,12 +176,12 @@ static void test_huge(void) {
     struct xpl_source *s = open_ok();
     const xpl_bytes_t b = xpl_source_bytes(s);
     CHECK_EQ(b.ptr[b.len / 2], 0);
-    CHECK(truncate(path, 0) == 0);
+    CHECK_EQ(truncate(path, 0), 0);
     for (size_t at = b.len - 1; at > (size_t)1 << 22; at -= (size_t)1 << 22) // each a new fault
         CHECK_EQ(b.ptr[at], 0);
     CHECK(xpl_source_is_truncated(s));
     xpl_source_free(s);
-    CHECK(unlink(path) == 0);
+    CHECK_EQ(unlink(path), 0);
 }
 
 enum { THREADS = 4, ROUNDS = 40 };
@@ -201,7 +203,7 @@ static void *opener(void *arg) { // other slots come and go meanwhile
     const char *own = arg;
     for (int i = 0; i < 200; i++) {
         struct xpl_source *s = NULL;
-        CHECK_EQ(xpl_source_open(AT_FDCWD, own, 0, &s, NULL), XPL_OK);
+        CHECK_OK(xpl_source_open(AT_FDCWD, own, 0, &s, NULL), NULL);
         CHECK_EQ(sum(xpl_source_bytes(s)), 2 * 9000);
         CHECK(!xpl_source_is_truncated(s));
         xpl_source_free(s);
@@ -219,12 +221,12 @@ static void test_threads(void) {
         shared = open_ok();
         atomic_store(&reading, 0);
         for (int i = 0; i < THREADS; i++)
-            CHECK(pthread_create(&t[i], NULL, i ? reader : opener, i ? NULL : own) == 0);
+            CHECK_EQ(pthread_create(&t[i], NULL, i ? reader : opener, i ? NULL : own), 0);
         while (atomic_load(&reading) == 0)
             sched_yield();
-        CHECK(truncate(path, round * 5000) == 0);
+        CHECK_EQ(truncate(path, round * 5000), 0);
         for (int i = 0; i < THREADS; i++)
-            CHECK(pthread_join(t[i], NULL) == 0);
+            CHECK_EQ(pthread_join(t[i], NULL), 0);
         verify_is(shared, XPL_ABORTED, "truncated");
         xpl_source_free(shared);
     }
@@ -251,8 +253,8 @@ static void test_chained(void) {
         CHECK(0);
     }
     CHECK_EQ(others, 1);
-    CHECK(munmap((void *)(uintptr_t)p, 4096) == 0);
-    CHECK(close(fd) == 0);
+    CHECK_EQ(munmap((void *)(uintptr_t)p, 4096), 0);
+    CHECK_EQ(close(fd), 0);
 }
 
 // With the default action before us, a foreign fault and a sent signal still end the process.
@@ -265,7 +267,7 @@ static void test_default(const char *self) {
             _exit(99);
         }
         int status = 0;
-        CHECK(waitpid(pid, &status, 0) == pid);
+        CHECK_EQ(waitpid(pid, &status, 0), pid);
         CHECK(!WIFEXITED(status) || WEXITSTATUS(status) != 99);
         CHECK(!WIFEXITED(status) || WEXITSTATUS(status) != 0); // a sanitizer exits instead
     }
@@ -275,7 +277,7 @@ static int child(const char *how) {
     (void)snprintf(path, sizeof path, "%s", "/proc/self/exe");
     struct xpl_source *s = open_ok();
     if (strcmp(how, "kill") == 0) {
-        CHECK(raise(SIGBUS) == 0);
+        CHECK_EQ(raise(SIGBUS), 0);
     } else {
         FILE *f = tmpfile();
         volatile char *p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fileno(f), 0);
@@ -291,7 +293,7 @@ int main(int argc, char **argv) {
     CHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
     test_default(argv[0]);
     struct sigaction sa = {.sa_handler = on_other};
-    CHECK(sigaction(SIGBUS, &sa, NULL) == 0);
+    CHECK_EQ(sigaction(SIGBUS, &sa, NULL), 0);
     test_plain();
     test_refused();
     test_inside();

@@ -29,7 +29,7 @@ static void test_random(void) {
             live += expected[a] == 0;
             expected[a] = i;
         } else {
-            CHECK(xpl_address_map_remove(&m, address) == (expected[a] != 0));
+            CHECK_EQ(xpl_address_map_remove(&m, address), expected[a] != 0);
             live -= expected[a] != 0;
             expected[a] = 0;
         }

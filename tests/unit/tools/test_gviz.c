@@ -10,7 +10,7 @@ static void check_text(struct xpl_buf *b, const char *want) {
     xpl_buf_putc(b, 0);
     CHECK(!b->failed);
     if (strcmp((const char *)b->p, want) != 0) fprintf(stderr, "got %s\n", (const char *)b->p);
-    CHECK(strcmp((const char *)b->p, want) == 0);
+    CHECK_STR((const char *)b->p, want);
     b->n = 0;
 }
 

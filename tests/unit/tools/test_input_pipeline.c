@@ -209,11 +209,13 @@ static void test_limits(void) {
     struct xpl_error err = {0};
     struct xpl_buf small;
     xpl_buf_init(&small, 100);
-    CHECK_EQ(render_op_stats(tool, &s, NULL, 8 << 20, &small, &err), XPL_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(render_op_stats(tool, &s, NULL, 8 << 20, &small, &err), XPL_RESOURCE_EXHAUSTED,
+                 &err);
     xpl_buf_fini(&small);
     g_out.n = 0;
     for (size_t limit = 16; limit <= 4096; limit *= 2)
-        CHECK_EQ(render_op_stats(tool, &s, NULL, limit, &g_out, &err), XPL_RESOURCE_EXHAUSTED);
+        CHECK_STATUS(render_op_stats(tool, &s, NULL, limit, &g_out, &err), XPL_RESOURCE_EXHAUSTED,
+                     &err);
 }
 
 int main(void) {

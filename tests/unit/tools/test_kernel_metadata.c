@@ -67,7 +67,7 @@ static void test_instructions(void) {
         CHECK(xpl_kernel_metadata(xpl_str_from(cases[i].instruction), &a, &got));
         if (!xpl_str_eq(got, xpl_str_from(cases[i].want)))
             fprintf(stderr, "%s\ngives %.*s\n", cases[i].instruction, XPL_STR_FMT(got));
-        CHECK(xpl_str_eq(got, xpl_str_from(cases[i].want)));
+        CHECK_STR(got, cases[i].want);
         xpl_arena_fini(&a);
     }
 }
@@ -87,12 +87,12 @@ static void check_json(const char *text, const char *want) { // NULL: no JSON
     xpl_arena_init(&a, 1 << 20);
     const enum xpl_json_result st = xpl_json_parse(xpl_str_from(text), &a, &v);
     if ((st == XPL_JSON_OK) != (want != NULL)) fprintf(stderr, "%s\n", text);
-    CHECK(st == (want ? XPL_JSON_OK : XPL_JSON_INVALID));
+    CHECK_EQ(st, want ? XPL_JSON_OK : XPL_JSON_INVALID);
     if (want) {
         struct xpl_buf b;
         xpl_buf_init(&b, 1 << 20);
         xpl_json_write(&v, &b);
-        CHECK(xpl_str_eq((xpl_str_t){(const char *)b.p, b.n}, xpl_str_from(want)));
+        CHECK_STR(((xpl_str_t){(const char *)b.p, b.n}), want);
         xpl_buf_fini(&b);
     }
     xpl_arena_fini(&a);

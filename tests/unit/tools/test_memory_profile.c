@@ -22,7 +22,7 @@ static xpl_status_t profile(xpl_bytes_t bytes, size_t limit, struct xpl_exec *ex
     *err = (struct xpl_error){0};
     out->n = 0;
     xpl_arena_init(&a, LIMIT);
-    CHECK_EQ(xpl_xspace_open(bytes, &a, &serial, &xs, err), XPL_OK);
+    CHECK_OK(xpl_xspace_open(bytes, &a, &serial, &xs, err), err);
     const xpl_status_t st = xpl_memory_profile(xs, exec, limit, out, err);
     CHECK(st == XPL_OK || (err->code == st && err->msg[0]));
     xpl_arena_fini(&a);
@@ -33,7 +33,7 @@ static xpl_status_t profile(xpl_bytes_t bytes, size_t limit, struct xpl_exec *ex
 static const char *answer(const struct xpl_buf *space, struct xpl_buf *out) {
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err;
-    CHECK_EQ(profile((xpl_bytes_t){space->p, space->n}, LIMIT, &exec, out, &err), XPL_OK);
+    CHECK_OK(profile((xpl_bytes_t){space->p, space->n}, LIMIT, &exec, out, &err), &err);
     CHECK(!out->failed);
     return (const char *)out->p;
 }
@@ -55,7 +55,7 @@ static void test_golden(const char *name) {
     struct xpl_buf expected = read_data_file(path);
     (void)answer(&in, &out);
     CHECK_EQ(out.n, expected.n + 1);
-    CHECK(memcmp(out.p, expected.p, expected.n) == 0);
+    CHECK_BYTES(out.p, expected.n, expected.p, expected.n);
     xpl_buf_fini(&out);
     xpl_buf_fini(&expected);
     xpl_buf_fini(&in);
@@ -165,10 +165,10 @@ static void test_threads(void) {
     struct xpl_buf space = memory_space(lines, 3);
     (void)answer(&space, &expected);
     for (int round = 0; round < 3; round++) {
-        CHECK_EQ(
+        CHECK_OK(
             profile((xpl_bytes_t){space.p, space.n}, LIMIT, xpl_exec_pool_get(pool), &got, &err),
-            XPL_OK);
-        CHECK(got.n == expected.n && memcmp(got.p, expected.p, expected.n) == 0);
+            &err);
+        CHECK_BYTES(got.p, got.n, expected.p, expected.n);
     }
     xpl_buf_fini(&space);
     xpl_buf_fini(&got);
@@ -183,13 +183,13 @@ static void test_nothing(void) {
     struct xpl_error err;
     struct xpl_buf out, line = new_line(1);
     xpl_buf_init(&out, LIMIT);
-    CHECK_EQ(profile((xpl_bytes_t){(const uint8_t *)"", 0}, LIMIT, &exec, &out, &err),
-             XPL_FAILED_PRECONDITION);
+    CHECK_STATUS(profile((xpl_bytes_t){(const uint8_t *)"", 0}, LIMIT, &exec, &out, &err),
+                 XPL_FAILED_PRECONDITION, &err);
     CHECK(strstr(err.msg, "/host:CPU"));
     struct xpl_buf other = new_event(EV_OTHER, 5);
     put_child(&line, 4, &other);
     struct xpl_buf space = memory_space(&line, 1);
-    CHECK(strcmp(answer(&space, &out), empty) == 0);
+    CHECK_STR(answer(&space, &out), empty);
     xpl_buf_fini(&space);
     xpl_buf_fini(&out);
 }
@@ -208,14 +208,14 @@ static void test_refusals(void) {
         put_event(&line, EV_ALLOC, i, "a", i, 1, i);
     struct xpl_buf space = memory_space(&line, 1);
     const xpl_bytes_t bytes = {space.p, space.n};
-    CHECK_EQ(profile(bytes, 100 << 10, &exec, &out, &err), XPL_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(profile(bytes, 100 << 10, &exec, &out, &err), XPL_RESOURCE_EXHAUSTED, &err);
     struct xpl_buf small;
     xpl_buf_init(&small, 1000);
-    CHECK_EQ(profile(bytes, LIMIT, &exec, &small, &err), XPL_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(profile(bytes, LIMIT, &exec, &small, &err), XPL_RESOURCE_EXHAUSTED, &err);
     xpl_buf_fini(&small);
     exec.cancelled = always;
     const xpl_status_t st = profile(bytes, LIMIT, &exec, &out, &err);
-    CHECK_EQ(st, XPL_CANCELLED);
+    CHECK_STATUS(st, XPL_CANCELLED, NULL);
     xpl_buf_fini(&space);
     xpl_buf_fini(&out);
 }
@@ -235,7 +235,7 @@ static void test_changing_bytes(void) {
         memcpy(copy, in.p, in.n);
         xpl_arena_init(&a, LIMIT);
         xpl_buf_init(&out, LIMIT);
-        CHECK_EQ(xpl_xspace_open((xpl_bytes_t){copy, in.n}, &a, &exec, &xs, &err), XPL_OK);
+        CHECK_OK(xpl_xspace_open((xpl_bytes_t){copy, in.n}, &a, &exec, &xs, &err), &err);
         for (unsigned i = 0; i <= round % 7; i++) {
             seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
             copy[(seed >> 33) % in.n] = (uint8_t)(seed >> 25);
@@ -270,7 +270,7 @@ static void test_data_types(void) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         xpl_str_t s;
         CHECK(xpl_memory_data_type_name(cases[i].type, &a, &s));
-        CHECK(xpl_str_eq(s, xpl_str_from(cases[i].name)));
+        CHECK_STR(s, cases[i].name);
     }
     xpl_arena_fini(&a);
 }

@@ -14,7 +14,7 @@ static void answer(const char *tool, const char *group_by, const struct xpl_opst
     const char *const options[] = {*group_by ? "group_by" : NULL, group_by, NULL};
     struct xpl_error err = {0};
     out->n = 0;
-    CHECK_EQ(render_op_stats(named_tool(tool), s, options, LIMIT, out, &err), XPL_OK);
+    CHECK_OK(render_op_stats(named_tool(tool), s, options, LIMIT, out, &err), &err);
     xpl_buf_putc(out, 0);
     CHECK(!out->failed);
     out->n--;
@@ -33,7 +33,7 @@ static void check_golden(const char *stats, const char *tool, const char *group_
     struct xpl_buf want = read_data_file(name);
     xpl_arena_init(&a, LIMIT);
     xpl_buf_init(&out, LIMIT);
-    CHECK_EQ(xpl_opstats_decode((xpl_bytes_t){in.p, in.n}, &a, &s, &err), XPL_OK);
+    CHECK_OK(xpl_opstats_decode((xpl_bytes_t){in.p, in.n}, &a, &s, &err), &err);
     answer(tool, group_by, s, &out);
     if (out.n != want.n || memcmp(out.p, want.p, want.n) != 0) {
         size_t at = 0;

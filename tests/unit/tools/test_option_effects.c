@@ -40,7 +40,7 @@ static void add_host(struct session *s, struct xpl_buf bytes) {
     bool device = false;
     CHECK(s->n < MAX_HOSTS);
     s->bytes[s->n++] = bytes;
-    CHECK_EQ(xpl_resolve_has_device((xpl_bytes_t){bytes.p, bytes.n}, &device, &err), XPL_OK);
+    CHECK_OK(xpl_resolve_has_device((xpl_bytes_t){bytes.p, bytes.n}, &device, &err), &err);
     s->has_device |= device;
 }
 
@@ -201,7 +201,7 @@ static struct outcome ask(const struct session *s, const struct xpl_tool *t,
     xpl_arena_init(&arena, 1 << 20);
     xpl_buf_init(&o.answer, LIMIT);
     xpl_buf_init(&o.text, 1 << 16);
-    CHECK_EQ(xpl_tool_options_parse(t, list, n, true, &arena, &options, &err), XPL_OK);
+    CHECK_OK(xpl_tool_options_parse(t, list, n, true, &arena, &options, &err), &err);
     xpl_tool_options_text(t, options, &o.text);
     CHECK(!o.text.failed);
     o.status = resolve(s, t, options, &o.answer, &err);

@@ -41,25 +41,25 @@ static const char *text_of(const char *tool, const void *options) {
 static void check_text(const char *tool, const void *options, const char *want) {
     const char *const got = text_of(tool, options);
     if (strcmp(got, want) != 0) fprintf(stderr, "%s: %s\nwant: %s\n", tool, got, want);
-    CHECK(strcmp(got, want) == 0);
+    CHECK_STR(got, want);
 }
 
 static void test_values(void) {
     struct xpl_error e;
     void *o;
-    CHECK_EQ(parse("op_profile", "group_by", "category", true, &o, &e), XPL_OK);
+    CHECK_OK(parse("op_profile", "group_by", "category", true, &o, &e), NULL);
     CHECK(common(o)->cpu_as_device && !common(o)->xprof_exact && common(o)->use_saved_result);
     check_text("op_profile", o, "group_by=category cpu_as_device=true xprof_exact=false");
-    CHECK_EQ(parse("op_profile", "group_by", "provenance", false, &o, &e), XPL_OK);
+    CHECK_OK(parse("op_profile", "group_by", "provenance", false, &o, &e), NULL);
     check_text("op_profile", o, "group_by=provenance cpu_as_device=false xprof_exact=false");
-    CHECK_EQ(parse("kernel_stats", "cpu_as_device", "False", true, &o, &e), XPL_OK);
+    CHECK_OK(parse("kernel_stats", "cpu_as_device", "False", true, &o, &e), NULL);
     CHECK(!common(o)->cpu_as_device);
-    CHECK_EQ(parse("memory_profile", "xprof_exact", "1", true, &o, &e), XPL_OK);
+    CHECK_OK(parse("memory_profile", "xprof_exact", "1", true, &o, &e), NULL);
     CHECK(common(o)->xprof_exact && common(o)->cpu_as_device);
-    CHECK_EQ(parse("memory_profile", "use_saved_result", "false", false, &o, &e), XPL_OK);
+    CHECK_OK(parse("memory_profile", "use_saved_result", "false", false, &o, &e), NULL);
     CHECK(!common(o)->use_saved_result);
     check_text("memory_profile", o, "");
-    CHECK_EQ(parse("memory_profile", "use_saved_result", "true", true, &o, &e), XPL_OK);
+    CHECK_OK(parse("memory_profile", "use_saved_result", "true", true, &o, &e), NULL);
     CHECK(common(o)->use_saved_result);
 }
 
@@ -70,25 +70,28 @@ static bool mentions(const struct xpl_error *e, const char *text) {
 static void test_refusals(void) {
     struct xpl_error e;
     void *o = NULL;
-    CHECK_EQ(parse("op_profile", "group", "category", true, &o, &e), XPL_INVALID_ARGUMENT);
-    CHECK(strcmp(e.msg, "op_profile has no option 'group'; it takes "
-                        "group_by=program|category|provenance, cpu_as_device=true|false, "
-                        "use_saved_result=true|false, xprof_exact=true|false") == 0);
+    CHECK_STATUS(parse("op_profile", "group", "category", true, &o, &e), XPL_INVALID_ARGUMENT,
+                 NULL);
+    CHECK_STR(e.msg, "op_profile has no option 'group'; it takes "
+                     "group_by=program|category|provenance, cpu_as_device=true|false, "
+                     "use_saved_result=true|false, xprof_exact=true|false");
     CHECK(!o); // untouched
-    CHECK_EQ(parse("kernel_stats", "group_by", "category", true, &o, &e), XPL_INVALID_ARGUMENT);
+    CHECK_STATUS(parse("kernel_stats", "group_by", "category", true, &o, &e), XPL_INVALID_ARGUMENT,
+                 NULL);
     CHECK(!mentions(&e, "provenance") && mentions(&e, "kernel_stats"));
-    CHECK_EQ(parse("op_profile", "group_by", "Category", true, &o, &e), XPL_INVALID_ARGUMENT);
-    CHECK(strcmp(e.msg, "option group_by cannot be 'Category'; use program|category|provenance") ==
-          0);
-    CHECK_EQ(parse("op_profile", "group_by", "program|category", true, &o, &e),
-             XPL_INVALID_ARGUMENT);
-    CHECK_EQ(parse("op_profile", "cpu_as_device", "", true, &o, &e), XPL_INVALID_ARGUMENT);
+    CHECK_STATUS(parse("op_profile", "group_by", "Category", true, &o, &e), XPL_INVALID_ARGUMENT,
+                 NULL);
+    CHECK_STR(e.msg, "option group_by cannot be 'Category'; use program|category|provenance");
+    CHECK_STATUS(parse("op_profile", "group_by", "program|category", true, &o, &e),
+                 XPL_INVALID_ARGUMENT, NULL);
+    CHECK_STATUS(parse("op_profile", "cpu_as_device", "", true, &o, &e), XPL_INVALID_ARGUMENT,
+                 NULL);
     char key[4000];
     memset(key, 'k', sizeof key - 1);
     key[sizeof key - 1] = 0;
-    CHECK_EQ(parse("op_profile", key, key, true, &o, &e), XPL_INVALID_ARGUMENT);
+    CHECK_STATUS(parse("op_profile", key, key, true, &o, &e), XPL_INVALID_ARGUMENT, NULL);
     CHECK(mentions(&e, "xprof_exact=true|false"));
-    CHECK_EQ(parse("op_profile", "group_by", key, true, &o, &e), XPL_INVALID_ARGUMENT);
+    CHECK_STATUS(parse("op_profile", "group_by", key, true, &o, &e), XPL_INVALID_ARGUMENT, NULL);
     CHECK(mentions(&e, "program|category|provenance"));
 }
 
@@ -96,12 +99,12 @@ static void test_refusals(void) {
 static void test_lenient(void) {
     struct xpl_error e;
     void *o;
-    CHECK_EQ(parse("op_profile", "resolution", "8000", false, &o, &e), XPL_OK);
-    CHECK_EQ(parse("op_profile", "group_by", "nothing", false, &o, &e), XPL_OK);
+    CHECK_OK(parse("op_profile", "resolution", "8000", false, &o, &e), NULL);
+    CHECK_OK(parse("op_profile", "group_by", "nothing", false, &o, &e), NULL);
     check_text("op_profile", o, "group_by=program cpu_as_device=false xprof_exact=false");
-    CHECK_EQ(parse("op_profile", "cpu_as_device", "true", false, &o, &e), XPL_OK);
+    CHECK_OK(parse("op_profile", "cpu_as_device", "true", false, &o, &e), NULL);
     CHECK(!common(o)->cpu_as_device);
-    CHECK_EQ(parse("op_profile", "xprof_exact", "true", false, &o, &e), XPL_OK);
+    CHECK_OK(parse("op_profile", "xprof_exact", "true", false, &o, &e), NULL);
     CHECK(!common(o)->xprof_exact);
 }
 
@@ -110,9 +113,9 @@ static void test_last_wins(void) {
                                        {XPL_STR("group_by"), XPL_STR("program")}};
     struct xpl_error e;
     void *o;
-    CHECK_EQ(parse_list("op_profile", twice, 2, true, &o, &e), XPL_OK);
+    CHECK_OK(parse_list("op_profile", twice, 2, true, &o, &e), NULL);
     check_text("op_profile", o, "group_by=program cpu_as_device=true xprof_exact=false");
-    CHECK_EQ(parse_list("op_profile", NULL, 0, true, &o, &e), XPL_OK);
+    CHECK_OK(parse_list("op_profile", NULL, 0, true, &o, &e), NULL);
 }
 
 // ---- trace_viewer@ ----
@@ -131,7 +134,7 @@ static void test_trace_numbers(void) {
     CHECK_EQ(trace("resolution", "1.5e3")->trace.resolution, 1500);
     CHECK_EQ(trace("resolution", "-3")->trace.resolution, 0);
     CHECK(!trace("resolution", "many") && !trace("resolution", ""));
-    CHECK(trace("start_time_ms", " 1.25 ")->trace.start_time_ms == 1.25);
+    CHECK_REAL(trace("start_time_ms", " 1.25 ")->trace.start_time_ms, 1.25, 0);
     CHECK(trace("end_time_ms", ""));
     CHECK(!trace("end_time_ms", "nan") && !trace("end_time_ms", "0x10"));
     CHECK(!trace("end_time_ms", "inf") && !trace("duration_ms", "1e999"));
@@ -146,7 +149,7 @@ static void test_trace_others(void) {
     char name[] = "x";
     const struct xpl_trace_viewer_options *const o = trace("event_name", name);
     name[0] = 'y'; // texts are copied
-    CHECK(xpl_str_eq(o->trace.event_name, XPL_STR("x")));
+    CHECK_STR(o->trace.event_name, "x");
 }
 
 // Nothing given is as good as no option, but does not undo one.
@@ -155,15 +158,15 @@ static void test_trace_empty_time(void) {
                                       {XPL_STR("end_time_ms"), XPL_STR("")}};
     struct xpl_error e;
     void *o;
-    CHECK_EQ(parse_list("trace_viewer@", list, 2, true, &o, &e), XPL_OK);
-    CHECK(((const struct xpl_trace_viewer_options *)o)->trace.end_time_ms == 5);
+    CHECK_OK(parse_list("trace_viewer@", list, 2, true, &o, &e), NULL);
+    CHECK_REAL(((const struct xpl_trace_viewer_options *)o)->trace.end_time_ms, 5, 0);
 }
 
 static void test_trace_text(void) {
-    CHECK(strcmp(text_of("trace_viewer@", trace("event_name", "a\" search_prefix=\"\\")),
-                 "duration_ms=0 end_time_ms=0 event_name=\"a\\22 search_prefix=\\22\\5c\" "
-                 "format=json full_dma=false mpmd_pipeline_view=false resolution=8000 "
-                 "search_metadata=false search_prefix=\"\" start_time_ms=0 unique_id=0") == 0);
+    CHECK_STR(text_of("trace_viewer@", trace("event_name", "a\" search_prefix=\"\\")),
+              "duration_ms=0 end_time_ms=0 event_name=\"a\\22 search_prefix=\\22\\5c\" "
+              "format=json full_dma=false mpmd_pipeline_view=false resolution=8000 "
+              "search_metadata=false search_prefix=\"\" start_time_ms=0 unique_id=0");
 }
 
 int main(void) {

@@ -27,7 +27,7 @@ static void check_row(const struct xpl_tool *t) {
         CHECK(!t->variant || t->needs[i]->variants || t->variant(NULL, i, true) == 0);
     CHECK(!t->asks_device || t->variant);
     CHECK(!t->worker_served || t->needs[0] == &xpl_product_op_stats);
-    CHECK((t->shown == XPL_SHOWN_NEVER) == (t->list_position == 0));
+    CHECK_EQ(t->shown == XPL_SHOWN_NEVER, t->list_position == 0);
     check_options(t);
 }
 
@@ -56,7 +56,7 @@ static void test_find(void) {
     CHECK(!xpl_tool_find(XPL_STR("op_profile "))); // no prefix, no blanks
     CHECK(!xpl_tool_find(XPL_STR("")));
     CHECK(!xpl_tool_find(XPL_STR("op_stats")) && !xpl_tool_find(XPL_STR("worker_op_stats")));
-    CHECK(strcmp(xpl_tool_find(XPL_STR("hlo_op_profile"))->name, "op_profile") == 0);
+    CHECK_STR(xpl_tool_find(XPL_STR("hlo_op_profile"))->name, "op_profile");
     CHECK(xpl_tool_find(XPL_STR("tensorflow_stats")) ==
           xpl_tool_find(XPL_STR("framework_op_stats")));
     CHECK(xpl_tool_find(XPL_STR("input_pipeline")) ==

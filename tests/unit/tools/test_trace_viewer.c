@@ -49,8 +49,8 @@ static struct xpl_buf answer(const struct xpl_buf *space, uint64_t max_events) {
     struct xpl_buf out;
     xpl_arena_init(&a, 16 << 20);
     xpl_buf_init(&out, 16 << 20);
-    CHECK_EQ(xpl_xspace_open((xpl_bytes_t){space->p, space->n}, &a, &exec, &xs, NULL), XPL_OK);
-    CHECK_EQ(xpl_trace_viewer(xs, max_events, &exec, 16 << 20, &out, NULL), XPL_OK);
+    CHECK_OK(xpl_xspace_open((xpl_bytes_t){space->p, space->n}, &a, &exec, &xs, NULL), NULL);
+    CHECK_OK(xpl_trace_viewer(xs, max_events, &exec, 16 << 20, &out, NULL), NULL);
     xpl_buf_putc(&out, 0);
     CHECK(!out.failed);
     xpl_arena_fini(&a);

@@ -20,11 +20,11 @@ static void open_view(struct view *v, struct xpl_buf bytes) {
     struct xpl_error err = {0};
     *v = (struct view){.bytes = bytes};
     xpl_arena_init(&v->arena, 64 << 20);
-    CHECK_EQ(xpl_xspace_open((xpl_bytes_t){bytes.p, bytes.n}, &v->arena, &exec, &v->xs, &err),
-             XPL_OK);
-    CHECK_EQ(xpl_groups_build(v->xs, &v->arena, &exec, &v->groups, &err), XPL_OK);
-    CHECK_EQ(xpl_hlo_map_new(v->xs, 64 << 20, &v->hlo, &err), XPL_OK);
-    CHECK_EQ(xpl_derived_build(v->xs, v->groups, v->hlo, &v->arena, &exec, &v->d, &err), XPL_OK);
+    CHECK_OK(xpl_xspace_open((xpl_bytes_t){bytes.p, bytes.n}, &v->arena, &exec, &v->xs, &err),
+             &err);
+    CHECK_OK(xpl_groups_build(v->xs, &v->arena, &exec, &v->groups, &err), &err);
+    CHECK_OK(xpl_hlo_map_new(v->xs, 64 << 20, &v->hlo, &err), &err);
+    CHECK_OK(xpl_derived_build(v->xs, v->groups, v->hlo, &v->arena, &exec, &v->d, &err), &err);
 }
 
 static void close_view(struct view *v) {
@@ -52,7 +52,7 @@ static bool event_is(const struct xpl_derived_line *l, uint64_t at, const char *
         struct xpl_derived_cursor *c;
         struct xpl_derived_event ev;
         xpl_arena_init(&a, 64 << 20);
-        CHECK_EQ(xpl_derived_cursor_new(l, i, &a, &c, NULL), XPL_OK);
+        CHECK_OK(xpl_derived_cursor_new(l, i, &a, &c, NULL), NULL);
         while (xpl_derived_cursor_next(c, &ev) == XPL_WIRE_FIELD) {
             const struct xpl_derived_md md = xpl_derived_md_at(l->plane, ev.md);
             const xpl_str_t shown = md.display_name.len ? md.display_name : md.name;
@@ -142,14 +142,15 @@ static void test_pieces(void) {
     mk_plane_end(&p, &space);
     open_view(&v, space);
     const struct xpl_derived_line *const l = line_named(&v, 0, "thread");
-    CHECK(l && l->n_events == N);
+    CHECK(l);
+    CHECK_EQ(l->n_events, N);
     CHECK(event_is(l, 0, "e", N * 100, 50));
     CHECK(event_is(l, N - 1, "e", 100, 50));
     struct xpl_arena a;
     struct xpl_derived_cursor *c;
     struct xpl_derived_event ev;
     xpl_arena_init(&a, 64 << 20);
-    CHECK_EQ(xpl_derived_cursor_new_sorted(l, &a, &c, NULL), XPL_OK);
+    CHECK_OK(xpl_derived_cursor_new_sorted(l, &a, &c, NULL), NULL);
     int64_t n = 0;
     while (xpl_derived_cursor_next(c, &ev) == XPL_WIRE_FIELD)
         CHECK_EQ(ev.begin_ps, ++n * 100);
@@ -177,11 +178,13 @@ static void test_limit(void) {
     struct xpl_error err = {0};
     xpl_arena_init(&big, 64 << 20);
     xpl_arena_init(&small, 256 << 10);
-    CHECK_EQ(xpl_xspace_open((xpl_bytes_t){space.p, space.n}, &big, &exec, &xs, &err), XPL_OK);
-    CHECK_EQ(xpl_groups_build(xs, &big, &exec, &groups, &err), XPL_OK);
-    CHECK_EQ(xpl_hlo_map_new(xs, 1 << 20, &hlo, &err), XPL_OK);
-    CHECK_EQ(xpl_derived_build(xs, groups, hlo, &small, &exec, &d, &err), XPL_RESOURCE_EXHAUSTED);
-    CHECK(d == NULL && err.code == XPL_RESOURCE_EXHAUSTED);
+    CHECK_OK(xpl_xspace_open((xpl_bytes_t){space.p, space.n}, &big, &exec, &xs, &err), &err);
+    CHECK_OK(xpl_groups_build(xs, &big, &exec, &groups, &err), &err);
+    CHECK_OK(xpl_hlo_map_new(xs, 1 << 20, &hlo, &err), &err);
+    CHECK_STATUS(xpl_derived_build(xs, groups, hlo, &small, &exec, &d, &err),
+                 XPL_RESOURCE_EXHAUSTED, &err);
+    CHECK(d == NULL);
+    CHECK_STATUS(err.code, XPL_RESOURCE_EXHAUSTED, &err);
     xpl_hlo_map_free(hlo);
     xpl_arena_fini(&small);
     xpl_arena_fini(&big);
@@ -201,7 +204,7 @@ static struct xpl_flow flow_of(const struct xpl_derived_line *l, uint64_t at, ui
     struct xpl_derived_cursor *c;
     struct xpl_derived_event ev = {0};
     xpl_arena_init(&a, 1 << 20);
-    CHECK_EQ(xpl_derived_cursor_new(l, 0, &a, &c, NULL), XPL_OK);
+    CHECK_OK(xpl_derived_cursor_new(l, 0, &a, &c, NULL), NULL);
     for (uint64_t i = 0; i <= at; i++)
         CHECK_EQ(xpl_derived_cursor_next(c, &ev), XPL_WIRE_FIELD);
     *ret_n = ev.n_flows;
@@ -244,12 +247,19 @@ static void test_flows(void) {
     const struct xpl_derived_line *const thread = line_named(&v, 1, "thread");
     uint32_t n;
     const struct xpl_flow in = flow_of(stream, 0, &n), out = flow_of(thread, 0, &n);
-    CHECK(n == 1 && in.id == out.id && in.id != flow_of(stream, 1, &n).id);
-    CHECK(in.direction == XPL_FLOW_IN && out.direction == XPL_FLOW_OUT);
-    CHECK(in.category == XPL_CONTEXT_GPU_LAUNCH && in.of_kernel);
+    CHECK_EQ(n, 1);
+    CHECK_EQ(in.id, out.id);
+    CHECK(in.id != flow_of(stream, 1, &n).id);
+    CHECK_EQ(in.direction, XPL_FLOW_IN);
+    CHECK_EQ(out.direction, XPL_FLOW_OUT);
+    CHECK_EQ(in.category, XPL_CONTEXT_GPU_LAUNCH);
+    CHECK(in.of_kernel);
     const struct xpl_flow from = flow_of(thread, 1, &n), to = flow_of(thread, 2, &n);
-    CHECK(n == 1 && from.id == to.id && from.category == XPL_CONTEXT_PJRT_LIBRARY_CALL);
-    CHECK(from.direction == XPL_FLOW_OUT && to.direction == XPL_FLOW_IN);
+    CHECK_EQ(n, 1);
+    CHECK_EQ(from.id, to.id);
+    CHECK_EQ(from.category, XPL_CONTEXT_PJRT_LIBRARY_CALL);
+    CHECK_EQ(from.direction, XPL_FLOW_OUT);
+    CHECK_EQ(to.direction, XPL_FLOW_IN);
     CHECK_EQ(xpl_flow_stat(&from) >> 58, XPL_CONTEXT_PJRT_LIBRARY_CALL);
     CHECK_EQ((xpl_flow_stat(&from) >> 2) & ((UINT64_C(1) << 56) - 1), from.id);
     (void)flow_of(thread, 3, &n);

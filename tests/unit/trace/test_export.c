@@ -30,11 +30,11 @@ static xpl_status_t run(const struct xpl_buf *space, enum xpl_export_format form
     struct xpl_arena a;
     xpl_arena_init(&a, 64 << 20);
     xpl_buf_init(&s->all, 64 << 20);
-    CHECK_EQ(xpl_xspace_open((xpl_bytes_t){space->p, space->n}, &a, &exec, &xs, &err), XPL_OK);
+    CHECK_OK(xpl_xspace_open((xpl_bytes_t){space->p, space->n}, &a, &exec, &xs, &err), &err);
     xpl_status_t st = xpl_export_begin(&e, &err);
     if (st == XPL_OK) st = xpl_export_host(&e, xs, xpl_str_from(host), &exec, 64 << 20, &err);
     if (st == XPL_OK) st = xpl_export_end(&e, &err);
-    CHECK(st == err.code);
+    CHECK_EQ(st, err.code);
     xpl_arena_fini(&a);
     return st;
 }
@@ -46,7 +46,7 @@ static bool has(const struct sink *s, const char *text) {
 static void test_chrome(void) {
     struct xpl_buf space = trace_fixture();
     struct sink s = {.fail_at = 0};
-    CHECK_EQ(run(&space, XPL_EXPORT_CHROME, "box", &s), XPL_OK);
+    CHECK_OK(run(&space, XPL_EXPORT_CHROME, "box", &s), NULL);
     CHECK(has(&s, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{\"ph\":\"M\""));
     CHECK(has(&s, "\"args\":{\"name\":\"box /device:GPU:0\"}"));
     CHECK(has(&s, "\"args\":{\"name\":\"Launch Stats\"}"));
@@ -65,10 +65,10 @@ static void test_sink_fails(void) {
     struct xpl_buf space = trace_fixture();
     for (int format = 0; format < 2; format++) {
         struct sink good = {.fail_at = 0};
-        CHECK_EQ(run(&space, (enum xpl_export_format)format, "h", &good), XPL_OK);
+        CHECK_OK(run(&space, (enum xpl_export_format)format, "h", &good), NULL);
         for (size_t i = 1; i <= good.calls; i++) {
             struct sink s = {.fail_at = i};
-            CHECK_EQ(run(&space, (enum xpl_export_format)format, "h", &s), XPL_ABORTED);
+            CHECK_STATUS(run(&space, (enum xpl_export_format)format, "h", &s), XPL_ABORTED, NULL);
             CHECK_EQ(s.calls, i);
             xpl_buf_fini(&s.all);
         }
@@ -88,9 +88,9 @@ static void test_pieces(void) {
     mk_line_end(&p, &line);
     mk_plane_end(&p, &space);
     struct sink one = {.fail_at = 0}, two = {.fail_at = 0}, json = {.fail_at = 0};
-    CHECK_EQ(run(&space, XPL_EXPORT_PERFETTO, "one", &one), XPL_OK);
-    CHECK_EQ(run(&space, XPL_EXPORT_PERFETTO, "two", &two), XPL_OK);
-    CHECK_EQ(run(&space, XPL_EXPORT_CHROME, "one", &json), XPL_OK);
+    CHECK_OK(run(&space, XPL_EXPORT_PERFETTO, "one", &one), NULL);
+    CHECK_OK(run(&space, XPL_EXPORT_PERFETTO, "two", &two), NULL);
+    CHECK_OK(run(&space, XPL_EXPORT_CHROME, "one", &json), NULL);
     CHECK(one.all.n > 1 << 20 && one.most < 1 << 17 && json.most < 1 << 17);
     CHECK(one.all.n != two.all.n || memcmp(one.all.p, two.all.p, one.all.n) != 0);
     xpl_buf_fini(&one.all);

@@ -104,8 +104,8 @@ static struct made make(void) {
     struct xpl_error err = {0};
     xpl_buf_init(&m.index, LIMIT);
     const struct xpl_trace_sink sink = {xpl_trace_sink_buf, &m.index};
-    CHECK_EQ(xpl_trace_build((xpl_bytes_t){m.profile.p, m.profile.n}, &exec, LIMIT, &sink, &err),
-             XPL_OK);
+    CHECK_OK(xpl_trace_build((xpl_bytes_t){m.profile.p, m.profile.n}, &exec, LIMIT, &sink, &err),
+             &err);
     return m;
 }
 
@@ -206,7 +206,8 @@ static void test_detail_and_search(void) {
     // Arguments come from the profile: another one is no profile of this index.
     o.search_metadata = true;
     xpl_buf_init(&b, LIMIT);
-    CHECK_EQ(answer((xpl_bytes_t){m.index.p, m.index.n}, (xpl_bytes_t){0}, &o, &b), XPL_DATA_LOSS);
+    CHECK_STATUS(answer((xpl_bytes_t){m.index.p, m.index.n}, (xpl_bytes_t){0}, &o, &b),
+                 XPL_DATA_LOSS, NULL);
     xpl_buf_fini(&b);
     unmake(&m);
 }
@@ -223,17 +224,17 @@ static void test_detail_of_hosts(void) {
     struct xpl_buf b;
     xpl_arena_init(&a, LIMIT);
     xpl_buf_init(&b, LIMIT);
-    CHECK_EQ(xpl_trace_open((xpl_bytes_t){m.index.p, m.index.n}, &a, &t, &err), XPL_OK);
-    CHECK_EQ(xpl_trace_memory_init(&empty, (xpl_bytes_t){0}, NULL, &exec, LIMIT, &a, &err), XPL_OK);
+    CHECK_OK(xpl_trace_open((xpl_bytes_t){m.index.p, m.index.n}, &a, &t, &err), &err);
+    CHECK_OK(xpl_trace_memory_init(&empty, (xpl_bytes_t){0}, NULL, &exec, LIMIT, &a, &err), &err);
     const struct xpl_trace_host hosts[] = {
         {XPL_STR("a"), empty.trace, {0}},
         {XPL_STR("b"), t, {m.profile.p, m.profile.n}},
     };
     xpl_trace_options_init(&o);
     o.event_name = XPL_STR("inner"), o.start_time_ms = 0.002, o.duration_ms = 0.001;
-    CHECK_EQ(xpl_trace_answer(hosts, 2, &o, &exec, LIMIT, &b, &err), XPL_OK);
+    CHECK_OK(xpl_trace_answer(hosts, 2, &o, &exec, LIMIT, &b, &err), &err);
     CHECK(contains(&b, "{\"pid\":2701,\"tid\":7,\"name\":\"inner\""));
-    CHECK_EQ(xpl_trace_answer(hosts, 1, &o, &exec, LIMIT, &b, &err), XPL_NOT_FOUND);
+    CHECK_STATUS(xpl_trace_answer(hosts, 1, &o, &exec, LIMIT, &b, &err), XPL_NOT_FOUND, &err);
     xpl_buf_fini(&b);
     xpl_trace_memory_fini(&empty);
     xpl_arena_fini(&a);
@@ -282,9 +283,9 @@ static void test_protobuf(void) {
     xpl_buf_fini(&plain);
     xpl_buf_fini(&b);
     xpl_buf_init(&b, 16); // an answer that finds no room
-    CHECK_EQ(answer((xpl_bytes_t){m.index.p, m.index.n}, (xpl_bytes_t){m.profile.p, m.profile.n},
-                    &o, &b),
-             XPL_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(answer((xpl_bytes_t){m.index.p, m.index.n},
+                        (xpl_bytes_t){m.profile.p, m.profile.n}, &o, &b),
+                 XPL_RESOURCE_EXHAUSTED, NULL);
     xpl_buf_fini(&b);
     unmake(&m);
 }
@@ -317,8 +318,8 @@ static void test_pipeline(void) {
     core(&m.profile, 4, "/device:TPU:4", "x_stage2.step(3)", 9000);
     xpl_buf_init(&m.index, LIMIT);
     const struct xpl_trace_sink sink = {xpl_trace_sink_buf, &m.index};
-    CHECK_EQ(xpl_trace_build((xpl_bytes_t){m.profile.p, m.profile.n}, &exec, LIMIT, &sink, &err),
-             XPL_OK);
+    CHECK_OK(xpl_trace_build((xpl_bytes_t){m.profile.p, m.profile.n}, &exec, LIMIT, &sink, &err),
+             &err);
     xpl_trace_options_init(&o);
     o.mpmd_pipeline_view = true;
     answer_made(&m, &o, XPL_OK, &b);
@@ -358,7 +359,7 @@ static xpl_status_t answer_copy(const struct made *m, size_t n, size_t flip, uin
 static void test_damage(void) {
     struct made m = make();
     for (size_t n = 0; n < m.index.n; n++)
-        CHECK_EQ(answer_copy(&m, n, SIZE_MAX, 0), XPL_DATA_LOSS);
+        CHECK_STATUS(answer_copy(&m, n, SIZE_MAX, 0), XPL_DATA_LOSS, NULL);
     // Every bit is covered by a checksum, but for the padding between tables; the blocks of names
     // are read by searches alone.
     size_t unseen = 0;
@@ -368,7 +369,7 @@ static void test_damage(void) {
         unseen += st == XPL_OK;
     }
     CHECK(unseen < 8 * TRC_TABLES + 32);
-    CHECK_EQ(answer_copy(&m, m.index.n, SIZE_MAX, 0), XPL_OK);
+    CHECK_OK(answer_copy(&m, m.index.n, SIZE_MAX, 0), NULL);
     unmake(&m);
 }
 
@@ -415,11 +416,11 @@ static void test_sink_and_limits(void) {
     xpl_buf_init(&out, 100);
     const struct xpl_trace_sink sink = {xpl_trace_sink_buf, &out};
     const xpl_bytes_t bytes = {profile.p, profile.n};
-    CHECK_EQ(xpl_trace_build(bytes, &exec, LIMIT, &sink, &err), XPL_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(xpl_trace_build(bytes, &exec, LIMIT, &sink, &err), XPL_RESOURCE_EXHAUSTED, &err);
     xpl_buf_fini(&out);
     xpl_buf_init(&out, LIMIT);
     err = (struct xpl_error){0};
-    CHECK_EQ(xpl_trace_build(bytes, &exec, 5000, &sink, &err), XPL_RESOURCE_EXHAUSTED);
+    CHECK_STATUS(xpl_trace_build(bytes, &exec, 5000, &sink, &err), XPL_RESOURCE_EXHAUSTED, &err);
     for (size_t n = 1; n < profile.n; n++) { // a profile cut short
         out.n = 0;
         err = (struct xpl_error){0};

@@ -22,9 +22,9 @@ static void make(struct made *m, struct xpl_buf profile) {
     struct xpl_error err = {0};
     *m = (struct made){.profile = profile};
     xpl_arena_init(&m->arena, LIMIT);
-    CHECK_EQ(xpl_trace_memory_init(&m->memory, (xpl_bytes_t){profile.p, profile.n}, NULL, &exec,
+    CHECK_OK(xpl_trace_memory_init(&m->memory, (xpl_bytes_t){profile.p, profile.n}, NULL, &exec,
                                    LIMIT, &m->arena, &err),
-             XPL_OK);
+             &err);
 }
 
 static void unmake(struct made *m) {
@@ -102,7 +102,7 @@ static void check_order(size_t n, bool wide, uint64_t least) {
     make(&m, space);
     xpl_trace_options_init(&o);
     o.search_prefix = XPL_STR("e"), o.search_metadata = true;
-    CHECK_EQ(answer_serial(&m, &o, &b), XPL_OK);
+    CHECK_OK(answer_serial(&m, &o, &b), NULL);
     qsort(recorded, n, sizeof *recorded, by_time);
     const char *at = (const char *)b.p;
     for (size_t i = 0; i < n; i++) {
@@ -133,7 +133,7 @@ static struct xpl_buf index_of(xpl_bytes_t profile, struct xpl_exec *exec) {
     struct xpl_buf index;
     xpl_buf_init(&index, LIMIT);
     const struct xpl_trace_sink sink = {xpl_trace_sink_buf, &index};
-    CHECK_EQ(xpl_trace_build(profile, exec, LIMIT, &sink, &err), XPL_OK);
+    CHECK_OK(xpl_trace_build(profile, exec, LIMIT, &sink, &err), &err);
     return index;
 }
 
@@ -163,7 +163,7 @@ static void test_threads(void) {
         CHECK(pool);
         struct xpl_buf got = index_of(profile, xpl_exec_pool_get(pool));
         CHECK_EQ(got.n, expected.n);
-        CHECK(memcmp(got.p, expected.p, got.n) == 0);
+        CHECK_BYTES(got.p, got.n, expected.p, got.n);
         xpl_buf_fini(&got);
         xpl_exec_pool_free(pool);
     }
@@ -201,7 +201,7 @@ static void test_frames(void) {
     make(&m, profile_of_frames());
     xpl_trace_options_init(&o);
     o.search_prefix = XPL_STR("op"), o.search_metadata = true;
-    CHECK_EQ(answer_serial(&m, &o, &b), XPL_OK);
+    CHECK_OK(answer_serial(&m, &o, &b), NULL);
     const char *at = strstr((const char *)b.p, "\"traceEvents\":");
     int n = 0;
     for (; at && (at = strstr(at, "\"number\":")); n++) {
@@ -231,18 +231,18 @@ static void test_frame_scans(void) {
     struct trc_frames frames = {.arena = &m.arena};
     CHECK(values);
     CHECK_EQ(t->n[TRC_FRAMES], 1000);
-    CHECK_EQ(trc_view_block(t, 0, &v, &err), XPL_OK);
+    CHECK_OK(trc_view_block(t, 0, &v, &err), &err);
     for (uint32_t i = 0; i < v.n; i++) {
         struct trc_event e;
         size_t n;
-        CHECK_EQ(trc_get_event(t, &v, i, &e, &err), XPL_OK);
-        CHECK_EQ(trc_read_args(t, (xpl_bytes_t){m.profile.p, m.profile.n}, &e, &frames, values, &n,
+        CHECK_OK(trc_get_event(t, &v, i, &e, &err), &err);
+        CHECK_OK(trc_read_args(t, (xpl_bytes_t){m.profile.p, m.profile.n}, &e, &frames, values, &n,
                                &err),
-                 XPL_OK);
+                 &err);
         CHECK_EQ(n, 2);
         CHECK(values[1].frame);
-        CHECK(xpl_str_eq(trc_str(t, t->frames[values[1].frame - 1]), values[1].text));
-        CHECK((frames.by_text == NULL) == (i < 16));
+        CHECK_STR(trc_str(t, t->frames[values[1].frame - 1]), values[1].text);
+        CHECK_EQ(frames.by_text == NULL, i < 16);
     }
     CHECK(frames.scans < 20);
     free(values);
@@ -269,7 +269,7 @@ static int give_up(const struct made *m, const struct xpl_trace_options *o) {
         const xpl_status_t st = answer(m, o, &x.exec, &b);
         xpl_buf_fini(&b);
         if (st == XPL_OK) return n;
-        CHECK_EQ(st, XPL_CANCELLED);
+        CHECK_STATUS(st, XPL_CANCELLED, NULL);
         CHECK(n < 1000);
     }
 }
@@ -346,11 +346,11 @@ static void test_rows(void) {
     make(&m, space);
     xpl_trace_options_init(&o);
     o.start_time_ms = 0.0045, o.end_time_ms = 0.0065;
-    CHECK_EQ(answer_serial(&m, &o, &b), XPL_OK);
+    CHECK_OK(answer_serial(&m, &o, &b), NULL);
     CHECK(contains(&b, "\"middle\"") && !contains(&b, "\"first\"") && !contains(&b, "\"last\""));
     xpl_buf_fini(&b);
     o.start_time_ms = 0, o.end_time_ms = 0;
-    CHECK_EQ(answer_serial(&m, &o, &b), XPL_OK);
+    CHECK_OK(answer_serial(&m, &o, &b), NULL);
     const char *const first = strstr((const char *)b.p, "\"first\"");
     const char *const middle = strstr((const char *)b.p, "\"middle\"");
     const char *const last = strstr((const char *)b.p, "\"last\"");
@@ -392,7 +392,7 @@ static void test_search(void) {
         char size[64];
         xpl_trace_options_init(&o);
         o.search_prefix = xpl_str_from(cases[i].prefix);
-        CHECK_EQ(answer_serial(&m, &o, &b), XPL_OK);
+        CHECK_OK(answer_serial(&m, &o, &b), NULL);
         CHECK(snprintf(size, sizeof size, "\"returnedEventsSize\":%d,", cases[i].n) < 64);
         CHECK(contains(&b, size) && contains(&b, cases[i].found));
         xpl_buf_fini(&b);
@@ -424,7 +424,7 @@ static void test_groups(void) {
     struct xpl_buf b;
     make(&m, space);
     xpl_trace_options_init(&o);
-    CHECK_EQ(answer_serial(&m, &o, &b), XPL_OK);
+    CHECK_OK(answer_serial(&m, &o, &b), NULL);
     CHECK(!contains(&b, "\"group_id\":41"));
     CHECK(contains(&b, "\"group_id\":42") && contains(&b, "\"group_id\":43"));
     CHECK(contains(&b, "\"group_id\":51") && contains(&b, "\"group_id\":52"));
@@ -453,7 +453,7 @@ static void test_ties(void) {
     struct xpl_buf b;
     make(&m, space);
     xpl_trace_options_init(&o);
-    CHECK_EQ(answer_serial(&m, &o, &b), XPL_OK);
+    CHECK_OK(answer_serial(&m, &o, &b), NULL);
     for (int i = 0; i < 60; i++) {
         static const char *const names[] = {"outer", "inner", "leaf"};
         int last = -1;

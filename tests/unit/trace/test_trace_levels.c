@@ -180,7 +180,7 @@ static void check_levels(const struct xpl_trace *t, const struct big_event *v) {
         for (uint64_t b = t->footer->level_first[level]; b < t->footer->level_first[level + 1];
              b++) {
             struct trc_view view;
-            CHECK_EQ(trc_view_block(t, b, &view, NULL), XPL_OK);
+            CHECK_OK(trc_view_block(t, b, &view, NULL), NULL);
             for (uint32_t i = 0; i < view.n; i++, n++) {
                 const struct big_event *const e = find(v, trc_get(&view, TRC_TS, i));
                 CHECK_EQ(expected[e - v], level);
@@ -201,15 +201,15 @@ static void answer(xpl_bytes_t index, xpl_bytes_t profile, const struct xpl_trac
     struct xpl_error err = {0};
     xpl_arena_init(&a, LIMIT);
     xpl_buf_init(out, LIMIT);
-    CHECK_EQ(xpl_trace_open(index, &a, &t, &err), XPL_OK);
+    CHECK_OK(xpl_trace_open(index, &a, &t, &err), &err);
     const struct xpl_trace_host host = {XPL_STR("h"), t, profile};
-    CHECK_EQ(xpl_trace_answer(&host, 1, o, &exec, LIMIT, out, &err), XPL_OK);
+    CHECK_OK(xpl_trace_answer(&host, 1, o, &exec, LIMIT, out, &err), &err);
     xpl_arena_fini(&a);
 }
 
 static void check_same(const struct xpl_buf *a, const struct xpl_buf *b) {
     CHECK_EQ(a->n, b->n);
-    CHECK(memcmp(a->p, b->p, a->n) == 0);
+    CHECK_BYTES(a->p, a->n, b->p, a->n);
 }
 
 // Half an index, its answer, then the rest of it.
@@ -221,12 +221,12 @@ static void check_part(xpl_bytes_t profile, xpl_bytes_t whole, const struct xpl_
     struct xpl_error err = {0};
     xpl_buf_init(&part, LIMIT);
     xpl_buf_init(&rest, LIMIT);
-    CHECK_EQ(xpl_trace_build_begin(profile, &exec, LIMIT, &t, &err), XPL_OK);
+    CHECK_OK(xpl_trace_build_begin(profile, &exec, LIMIT, &t, &err), &err);
     CHECK_EQ(xpl_trace_build_has_part(t, o), has_part);
     const struct xpl_trace_sink first = {xpl_trace_sink_buf, &part};
     const struct xpl_trace_sink last = {xpl_trace_sink_buf, &rest};
     if (has_part) {
-        CHECK_EQ(xpl_trace_build_part(t, o, &first, &err), XPL_OK);
+        CHECK_OK(xpl_trace_build_part(t, o, &first, &err), &err);
         answer((xpl_bytes_t){part.p, part.n}, profile, o, &early);
         answer(whole, profile, o, &late);
         CHECK(part.n < whole.len && early.n > 1000);
@@ -234,9 +234,9 @@ static void check_part(xpl_bytes_t profile, xpl_bytes_t whole, const struct xpl_
         xpl_buf_fini(&early);
         xpl_buf_fini(&late);
     }
-    CHECK_EQ(xpl_trace_build_finish(t, &exec, &last, &err), XPL_OK);
+    CHECK_OK(xpl_trace_build_finish(t, &exec, &last, &err), &err);
     CHECK_EQ(rest.n, whole.len);
-    CHECK(memcmp(rest.p, whole.ptr, rest.n) == 0);
+    CHECK_BYTES(rest.p, rest.n, whole.ptr, rest.n);
     xpl_trace_build_free(t);
     xpl_buf_fini(&part);
     xpl_buf_fini(&rest);
@@ -277,8 +277,8 @@ int main(void) {
     xpl_buf_init(&index, LIMIT);
     xpl_arena_init(&a, LIMIT);
     const struct xpl_trace_sink sink = {xpl_trace_sink_buf, &index};
-    CHECK_EQ(xpl_trace_build(bytes, &exec, LIMIT, &sink, &err), XPL_OK);
-    CHECK_EQ(xpl_trace_open((xpl_bytes_t){index.p, index.n}, &a, &t, &err), XPL_OK);
+    CHECK_OK(xpl_trace_build(bytes, &exec, LIMIT, &sink, &err), &err);
+    CHECK_OK(xpl_trace_open((xpl_bytes_t){index.p, index.n}, &a, &t, &err), &err);
     check_levels(t, v);
     check_parts(bytes, (xpl_bytes_t){index.p, index.n}, (double)v[BIG_EVENTS - 1].ts / 1e9);
     xpl_arena_fini(&a);

@@ -1,4 +1,4 @@
-#include "server/capture_jobs/removal.h"
+#include "storage/sessions/removal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analysis/formats/format.h"
 #include "base/str.h"
 
 static xpl_status_t fail(const char *path, struct xpl_error *err) {
@@ -23,14 +22,17 @@ static xpl_status_t fail(const char *path, struct xpl_error *err) {
 }
 
 // A profile, or what stands beside profiles that we stored.
-static bool is_ours(const char *name) {
+static bool is_ours(const char *name, xpl_profile_match_fn match) {
     const xpl_str_t s = xpl_str_from(name);
-    const struct xpl_format *const f = xpl_format_of_name(s, NULL);
-    return (f && f->open) ||
+    xpl_str_t host;
+    unsigned rank;
+    const char *refusal = NULL;
+    return (match(s, &host, &rank, &refusal) && !refusal) ||
            (xpl_str_starts(s, XPL_STR("capture")) && xpl_str_ends(s, XPL_STR(".json")));
 }
 
-static xpl_status_t empty(int fd, const char *path, bool all, struct xpl_error *err) {
+static xpl_status_t remove_files(int fd, const char *path, xpl_profile_match_fn match, bool all,
+                                 struct xpl_error *err) {
     const int own = dup(fd);
     DIR *const dir = own >= 0 ? fdopendir(own) : NULL;
     if (!dir) {
@@ -40,7 +42,7 @@ static xpl_status_t empty(int fd, const char *path, bool all, struct xpl_error *
     xpl_status_t st = XPL_OK;
     for (const struct dirent *e; st == XPL_OK && (e = readdir(dir));) {
         struct stat sb;
-        if (!all && !is_ours(e->d_name)) continue;
+        if (!all && !is_ours(e->d_name, match)) continue;
         if (fstatat(fd, e->d_name, &sb, AT_SYMLINK_NOFOLLOW) != 0 || S_ISDIR(sb.st_mode)) continue;
         if (unlinkat(fd, e->d_name, 0) != 0 && errno != ENOENT) st = fail(path, err);
     }
@@ -48,8 +50,8 @@ static xpl_status_t empty(int fd, const char *path, bool all, struct xpl_error *
     return st;
 }
 
-xpl_status_t xpl_session_remove(const char *logdir, const char *path, bool all, uint64_t dev,
-                                uint64_t ino, struct xpl_error *err) {
+xpl_status_t xpl_session_remove(const char *logdir, const char *path, xpl_profile_match_fn match,
+                                bool all, uint64_t dev, uint64_t ino, struct xpl_error *err) {
     const int top = open(logdir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (top < 0) return fail(logdir, err);
     const int fd = openat(top, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -61,7 +63,7 @@ xpl_status_t xpl_session_remove(const char *logdir, const char *path, bool all, 
         st = xpl_error_set(err, XPL_FAILED_PRECONDITION, __FILE__, __LINE__, UINT64_MAX,
                            "%.120s is another directory now; it is left alone", path);
     else
-        st = empty(fd, path, all, err);
+        st = remove_files(fd, path, match, all, err);
     if (fd >= 0) (void)close(fd);
     // What else lies in it keeps it there, and that is fine.
     if (st == XPL_OK && strcmp(path, ".") != 0) (void)unlinkat(top, path, AT_REMOVEDIR);
@@ -69,14 +71,30 @@ xpl_status_t xpl_session_remove(const char *logdir, const char *path, bool all, 
     return st;
 }
 
-// ---- what was broken off ----
-
 static DIR *open_at(int at, const char *name) {
     const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *const dir = fd >= 0 ? fdopendir(fd) : NULL;
     if (!dir && fd >= 0) (void)close(fd);
     return dir;
 }
+
+uint64_t xpl_session_count_files(const char *logdir, const char *path, xpl_profile_match_fn match) {
+    const int top = open(logdir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    DIR *const dir = top >= 0 ? open_at(top, path) : NULL;
+    uint64_t n = 0;
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
+        const xpl_str_t name = xpl_str_from(e->d_name);
+        xpl_str_t host;
+        unsigned rank;
+        const char *refusal;
+        n += match(name, &host, &rank, &refusal) || xpl_str_ends(name, XPL_STR(".part"));
+    }
+    if (dir) (void)closedir(dir);
+    if (top >= 0) (void)close(top);
+    return n;
+}
+
+// ---- what was broken off ----
 
 // Of capture/profile_writer.c, which holds a lock while it writes.
 static void remove_part(int at, const char *name) {

@@ -1,0 +1,29 @@
+// Removing sessions from LOGDIR: for DeleteSession, and for schedules that keep a number of them.
+#ifndef XPL_STORAGE_SESSIONS_REMOVAL_H_
+#define XPL_STORAGE_SESSIONS_REMOVAL_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "storage/sessions/catalogue.h"
+
+// Removes profiles (what `match` says is one and can be read) and our notes about them from the
+// directory `path` below `logdir`; with `all` every file in it.  Then the directory, if it is empty
+// (never `logdir` itself).  Directories in it are left alone, and links are removed, not followed.
+// With `ino` not 0, only a directory of that identity: FAILED_PRECONDITION for another one.
+// NOT_FOUND, PERMISSION_DENIED, ... with a sentence.  Blocks.
+xpl_status_t xpl_session_remove(const char *logdir, const char *path, xpl_profile_match_fn match,
+                                bool all, uint64_t dev, uint64_t ino, struct xpl_error *err)
+    XPL_NODISCARD;
+
+// Profiles in the directory `path` below `logdir`, those of formats that are not read and those
+// that are just being written among them.  Blocks.
+uint64_t xpl_session_count_files(const char *logdir, const char *path, xpl_profile_match_fn match);
+
+// Removes what a capture that was broken off left in the directory `path`, if that has this
+// identity: hidden files that nobody writes any more, and hidden directories of hosts; then the
+// directory, if that leaves it empty.  Blocks.
+void xpl_session_clean(const char *path, uint64_t dev, uint64_t ino);
+
+#endif
