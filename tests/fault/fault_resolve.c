@@ -1,0 +1,114 @@
+// Products made and tools answered with every allocation failing once: a clean error or
+// the same answer, nothing leaked, and with memory back the same answer as before.
+#include <string.h>
+
+#include "analysis/tools/resolve.h"
+#include "base/arena.h"
+#include "tests/check.h"
+#include "tests/render.h"
+#include "tests/trace_fixture.h"
+
+enum { LIMIT = 16 << 20 };
+
+static void ignore_warning(void *arg, xpl_str_t host, xpl_str_t text) {
+    (void)arg;
+    (void)host;
+    (void)text;
+}
+
+static xpl_status_t run(const char *name, const struct xpl_buf *space, struct xpl_buf *out) {
+    const struct xpl_option wanted = {XPL_STR("search_prefix"), XPL_STR("a")};
+    const struct xpl_tool *const tool = named_tool(name);
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_error err = {0};
+    struct xpl_arena arena;
+    bool device = false;
+    void *options;
+    xpl_arena_init(&arena, 1 << 20);
+    xpl_buf_init(out, LIMIT);
+    const xpl_bytes_t profile = {space->p, space->n};
+    const struct xpl_resolve_host hosts[] = {
+        {.name = XPL_STR("a"), .path = "a", .profile = profile},
+        {.name = XPL_STR("b"), .path = "b", .profile = profile}};
+    xpl_status_t st = xpl_resolve_has_device(profile, &device, &err);
+    if (st == XPL_OK)
+        st = xpl_tool_options_parse(tool, &wanted, tool->keeps_no_answer, true, &arena, &options,
+                                    &err);
+    if (st == XPL_OK) {
+        const struct xpl_resolve r = {.tool = tool,
+                                      .options = options,
+                                      .hosts = hosts,
+                                      .n_hosts = tool->hosts == XPL_HOSTS_ONE ? 1 : 2,
+                                      .session_has_device = device,
+                                      .exec = &exec,
+                                      .limit = LIMIT,
+                                      .warn = ignore_warning};
+        st = xpl_resolve(&r, out, &err);
+    }
+    CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
+    xpl_arena_fini(&arena);
+    return st;
+}
+
+static void fail_each(const char *tool, const struct xpl_buf *space) {
+    struct xpl_buf want, got;
+    xpl_fault_reset();
+    const int64_t live = xpl_fault_live();
+    CHECK_EQ(run(tool, space, &want), XPL_OK);
+    const uint64_t n = xpl_fault_count();
+    CHECK(n > 3);
+    for (uint64_t i = 0; i < n; i++) {
+        xpl_fault_reset();
+        xpl_fault_fail_on(i);
+        // Ready-made parts of an index are left out without memory; answers stay the same.
+        const xpl_status_t st = run(tool, space, &got);
+        if (st == XPL_OK)
+            CHECK(got.n == want.n && memcmp(got.p, want.p, want.n) == 0);
+        else
+            CHECK_EQ(st, XPL_RESOURCE_EXHAUSTED);
+        xpl_buf_fini(&got);
+        CHECK_EQ(xpl_fault_live(), live + (want.p != NULL));
+    }
+    xpl_fault_reset();
+    xpl_fault_fail_on(UINT64_MAX);
+    CHECK_EQ(run(tool, space, &got), XPL_OK);
+    CHECK(got.n == want.n && memcmp(got.p, want.p, want.n) == 0);
+    xpl_buf_fini(&got);
+    xpl_buf_fini(&want);
+}
+
+static void fail_module_list(const struct xpl_buf *space) {
+    struct xpl_exec exec = xpl_exec_serial();
+    const struct xpl_product_input in = {
+        .profile = {space->p, space->n}, .exec = &exec, .limit = LIMIT};
+    const int64_t live = xpl_fault_live();
+    uint64_t i = 0;
+    for (xpl_status_t st = XPL_RESOURCE_EXHAUSTED; st != XPL_OK; i++) {
+        struct xpl_error err = {0};
+        void *value = NULL;
+        xpl_fault_reset();
+        xpl_fault_fail_on(i);
+        st = xpl_product_module_list.make(&in, &value, &err);
+        CHECK(st == XPL_OK || (st == XPL_RESOURCE_EXHAUSTED && !value && err.msg[0]));
+        xpl_product_module_list.free(value);
+        CHECK_EQ(xpl_fault_live(), live);
+    }
+    CHECK(i > 2);
+    xpl_fault_reset();
+    xpl_fault_fail_on(UINT64_MAX);
+}
+
+int main(void) {
+    size_t n;
+    const struct xpl_tool *const *const tools = xpl_tools(&n);
+    struct xpl_buf spaces[] = {trace_fixture(), tpu_fixture()};
+    for (size_t i = 0; i < n; i++) {
+        // memory_profile has no answer without a plane of the host.
+        const bool host = tools[i]->needs[0] == &xpl_product_memory_profile;
+        fail_each(tools[i]->name, &spaces[host ? 0 : i % 2]);
+    }
+    fail_module_list(&spaces[1]);
+    xpl_buf_fini(&spaces[0]);
+    xpl_buf_fini(&spaces[1]);
+    return 0;
+}

@@ -1,0 +1,161 @@
+// The rows of products: each makes a value, encodes and decodes it where it is kept encoded, and
+// refuses what is broken.
+#include "analysis/products/product.h"
+
+#include <string.h>
+
+#include "analysis/opstats/codec/codec.h"
+#include "analysis/products/values.h"
+#include "analysis/tools/trace_viewer/options.h"
+#include "tests/check.h"
+#include "tests/data_file.h"
+
+#define LIMIT ((size_t)1 << 28)
+
+static xpl_status_t make(const struct xpl_product *p, xpl_bytes_t profile, unsigned variant,
+                         const void *first, void **ret, struct xpl_error *err) {
+    struct xpl_exec exec = xpl_exec_serial();
+    const struct xpl_product_input in = {
+        .profile = profile, .variant = variant, .exec = &exec, .limit = LIMIT, .first = first};
+    *ret = NULL;
+    *err = (struct xpl_error){0};
+    return p->make(&in, ret, err);
+}
+
+static void *made(const struct xpl_product *p, xpl_bytes_t profile, unsigned variant) {
+    struct xpl_error err;
+    void *value;
+    CHECK_EQ(make(p, profile, variant, NULL, &value, &err), XPL_OK);
+    CHECK(value && p->size(value) > 0 && p->size(value) < LIMIT);
+    return value;
+}
+
+static void test_rows(void) {
+    size_t n;
+    const struct xpl_product *const *const all = xpl_products(&n);
+    CHECK(n >= 6);
+    for (size_t i = 0; i < n; i++) {
+        const struct xpl_product *const p = all[i];
+        CHECK(p->name && p->version && p->make && p->size && p->free);
+        CHECK_EQ(p->encode != NULL, p->residency == XPL_RESIDENCY_STORE);
+        CHECK_EQ(p->encoded != NULL, p->residency == XPL_RESIDENCY_FILE);
+        CHECK_EQ(p->decode != NULL,
+                 p->residency == XPL_RESIDENCY_STORE || p->residency == XPL_RESIDENCY_FILE);
+        CHECK_EQ(p->finish != NULL, p->is_partial != NULL);
+        for (size_t k = 0; k < i; k++)
+            CHECK(strcmp(all[k]->name, p->name) != 0);
+        p->free(NULL);
+    }
+}
+
+static void test_broken(void) {
+    const xpl_bytes_t cut = {(const uint8_t *)"\x0a\xff", 2};
+    size_t n;
+    const struct xpl_product *const *const all = xpl_products(&n);
+    for (size_t i = 0; i < n; i++) {
+        struct xpl_error err;
+        void *value;
+        const xpl_status_t st = make(all[i], cut, 0, NULL, &value, &err);
+        if (all[i] == &xpl_product_devices) {
+            CHECK_EQ(st, XPL_OK);
+            all[i]->free(value);
+        } else {
+            CHECK_EQ(st, XPL_DATA_LOSS);
+            CHECK(!value && err.msg[0]);
+        }
+        if (!all[i]->decode) continue;
+        CHECK_EQ(all[i]->decode(cut, LIMIT, &value, &err), XPL_DATA_LOSS);
+        CHECK(!value);
+    }
+}
+
+static void test_op_stats(xpl_bytes_t profile) {
+    const struct xpl_product *const p = &xpl_product_op_stats;
+    struct xpl_error err = {0};
+    struct xpl_buf first, again;
+    void *const host = made(p, profile, 0), *const cpu =
+                                                made(p, profile, XPL_OP_STATS_CPU_AS_DEVICE);
+    const struct xpl_op_stats_value *const a = host, *const b = cpu;
+    CHECK(a->stats->device_op_metrics_db.metrics_db.n <
+          b->stats->device_op_metrics_db.metrics_db.n);
+    xpl_buf_init(&first, LIMIT);
+    xpl_buf_init(&again, LIMIT);
+    CHECK_EQ(p->encode(host, &first, &err), XPL_OK);
+    void *copy;
+    CHECK_EQ(p->decode((xpl_bytes_t){first.p, first.n}, LIMIT, &copy, &err), XPL_OK);
+    CHECK_EQ(p->encode(copy, &again, &err), XPL_OK);
+    CHECK_EQ(first.n, again.n);
+    CHECK(memcmp(first.p, again.p, first.n) == 0);
+    p->free(copy);
+    p->free(cpu);
+    p->free(host);
+    xpl_buf_fini(&first);
+    xpl_buf_fini(&again);
+}
+
+// A part for one answer, then the whole, which is the same as one made at once.
+static void test_trace_index(xpl_bytes_t profile) {
+    const struct xpl_product *const p = &xpl_product_trace_index;
+    struct xpl_trace_viewer_options first = {.format = XPL_TRACE_FORMAT_JSON};
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_error err;
+    void *part;
+    xpl_trace_options_init(&first.trace);
+    CHECK_EQ(make(p, profile, 0, &first, &part, &err), XPL_OK);
+    CHECK(((const struct xpl_trace_index_value *)part)->trace);
+    if (p->is_partial(part)) CHECK_EQ(p->finish(part, &exec, &err), XPL_OK);
+    CHECK(!p->is_partial(part));
+    void *const whole = made(p, profile, 0);
+    CHECK(!p->is_partial(whole));
+    const xpl_bytes_t a = p->encoded(part), b = p->encoded(whole);
+    CHECK_EQ(a.len, b.len);
+    CHECK(memcmp(a.ptr, b.ptr, a.len) == 0);
+    void *opened;
+    CHECK_EQ(p->decode(b, LIMIT, &opened, &err), XPL_OK);
+    CHECK_EQ(xpl_trace_n_events(((const struct xpl_trace_index_value *)opened)->trace),
+             xpl_trace_n_events(((const struct xpl_trace_index_value *)whole)->trace));
+    p->free(opened);
+    p->free(whole);
+    p->free(part);
+}
+
+static void check_devices(const char *path, bool accelerator, bool gpu) {
+    struct xpl_buf b = read_data_file(path);
+    void *const value = made(&xpl_product_devices, (xpl_bytes_t){b.p, b.n}, 0);
+    const struct xpl_devices_value *const v = value;
+    CHECK_EQ(v->accelerator, accelerator);
+    CHECK_EQ(v->gpu, gpu);
+    xpl_product_devices.free(value);
+    xpl_buf_fini(&b);
+}
+
+static void test_module_list(xpl_bytes_t profile) {
+    void *const value = made(&xpl_product_module_list, profile, 0);
+    const struct xpl_module_list_value *const v = value;
+    CHECK(v->n > 0);
+    for (size_t i = 0; i < v->n; i++) {
+        CHECK(xpl_str_ends(v->names[i], XPL_STR(")")));
+        CHECK(i == 0 || xpl_str_cmp(v->names[i - 1], v->names[i]) < 0);
+    }
+    xpl_product_module_list.free(value);
+    void *const none = made(&xpl_product_module_list, (xpl_bytes_t){0}, 0);
+    CHECK_EQ(((const struct xpl_module_list_value *)none)->n, 0);
+    xpl_product_module_list.free(none);
+}
+
+int main(void) {
+    struct xpl_buf b = read_data_file("logdir/cpu/plugins/profile/jax_matmul_nopy/vm.xplane.pb");
+    const xpl_bytes_t profile = {b.p, b.n};
+    test_rows();
+    test_broken();
+    test_op_stats(profile);
+    test_trace_index(profile);
+    test_module_list(profile);
+    check_devices("logdir/cpu/plugins/profile/jax_matmul_nopy/vm.xplane.pb", false, false);
+    check_devices("logdir/accel/plugins/profile/tpu_inference_a/tpu_inference_a.xplane.pb", true,
+                  false);
+    check_devices("logdir/accel/plugins/profile/mi300_jax_gemm/mi300_jax_gemm.xplane.pb", true,
+                  true);
+    xpl_buf_fini(&b);
+    return 0;
+}
