@@ -24,7 +24,7 @@
 #include "server/capture_jobs/captures.h"
 #include "server/engine/pool.h"
 #include "server/grpc/import.h"
-#include "storage/store/sqlite/hash.h"
+#include "storage/hash.h"
 
 enum {
     THREADS = 4,
