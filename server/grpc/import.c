@@ -4,13 +4,10 @@
 // that a later call goes on where a broken one ended.  When all files of a call are whole, they go
 // through capture/profile_writer.h into the session.
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,7 +21,8 @@
 #include "server/capture_jobs/captures.h"
 #include "server/engine/pool.h"
 #include "server/grpc/import.h"
-#include "storage/store/sqlite/hash.h"
+#include "storage/hash.h"
+#include "storage/sessions/uploads.h"
 
 enum {
     THREADS = 4,
@@ -33,7 +31,6 @@ enum {
     MAX_IMPORTS = 32, // calls at once
     KEEP_S = 86400,   // parts that no call goes on with
     PIECE = 1 << 18,  // when a part is read again
-    PATH_ROOM = PATH_MAX + 64
 };
 #define MAX_FILE_BYTES ((uint64_t)16 << 30)
 
@@ -42,7 +39,7 @@ struct part { // one file of a call
     uint64_t bytes, got;
     uint32_t crc, crc_now;
     int fd;
-    char path[PATH_ROOM];
+    uint64_t key; // of its file below incoming/
 };
 
 enum import_state {
@@ -102,30 +99,9 @@ static xpl_status_t read_again(struct part *p, struct xpl_error *err) {
 }
 
 static xpl_status_t open_part(struct import *m, struct part *p, struct xpl_error *err) {
-    (void)snprintf(p->path, sizeof p->path, "%s/%016llx.part", m->svc->dir,
-                   (unsigned long long)key_of(m, p));
-    p->fd = open(p->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (p->fd < 0) return os_fail("import: the daemon's cache directory", err);
-    if (flock(p->fd, LOCK_EX | LOCK_NB) != 0)
-        XPL_RETURN_ERROR(err, XPL_ABORTED,
-                         "another import of the same file is under way; wait until it ends");
+    p->key = key_of(m, p);
+    XPL_TRY(xpl_upload_open(m->svc->dir, p->key, &p->fd, err));
     return read_again(p, err);
-}
-
-static void remove_part(struct part *p) {
-    (void)unlink(p->path);
-}
-
-// Removes parts that were left behind long ago.
-static void remove_old_parts(const char *dir) {
-    DIR *const d = opendir(dir);
-    const time_t old = time(NULL) - KEEP_S;
-    struct stat sb;
-    for (const struct dirent *e; d && (e = readdir(d));)
-        if (xpl_str_ends(xpl_str_from(e->d_name), XPL_STR(".part")) &&
-            fstatat(dirfd(d), e->d_name, &sb, AT_SYMLINK_NOFOLLOW) == 0 && sb.st_mtime < old)
-            (void)unlinkat(dirfd(d), e->d_name, 0);
-    if (d) (void)closedir(d);
 }
 
 // ---- messages of a call; on a thread of the pool ----
@@ -222,7 +198,7 @@ static xpl_status_t check_whole(struct import *m, struct xpl_error *err) {
                              XPL_STR_FMT(host), (unsigned long long)p->got,
                              (unsigned long long)p->bytes);
         if (p->crc_now == p->crc) continue;
-        remove_part(p);
+        xpl_upload_remove(m->svc->dir, p->key);
         XPL_RETURN_ERROR(
             err, XPL_DATA_LOSS,
             "%.*s: the checksum is wrong (it changed while it was read, or on the way); "
@@ -305,7 +281,7 @@ static xpl_status_t finish(struct import *m, struct xpl_error *err) {
     // With no space, or no permission, a later try needs not send them again.
     for (size_t i = 0; st == XPL_OK || st == XPL_DATA_LOSS || st == XPL_ALREADY_EXISTS; i++) {
         if (i == m->n_parts) break;
-        remove_part(m->parts[i]);
+        xpl_upload_remove(m->svc->dir, m->parts[i]->key);
     }
     if (st == XPL_OK) {
         char path[XPL_PROFILE_WRITER_NAME_SIZE + 32];
@@ -316,7 +292,7 @@ static xpl_status_t finish(struct import *m, struct xpl_error *err) {
         reply(m, name, files);
     }
     xpl_session_writer_close(s);
-    remove_old_parts(m->svc->dir);
+    xpl_uploads_sweep(m->svc->dir, KEEP_S);
     return st;
 }
 
@@ -394,8 +370,7 @@ struct xpl_svc_import *xpl_svc_import_new(struct xpl_capture_jobs *captures,
     s->catalogue = catalogue;
     s->o = *o;
     (void)snprintf(s->dir, sizeof s->dir, "%s", o->dir);
-    (void)mkdir(s->dir, 0700); // an import reports what fails
-    remove_old_parts(s->dir);
+    xpl_uploads_sweep(s->dir, KEEP_S);
     if ((s->pool = xpl_pool_new(THREADS, MAX_QUEUED)) != NULL) return s;
     xpl_sys_free(s);
     return NULL;

@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "server/web/web.h"
-#include "storage/store/sqlite/hash.h"
+#include "storage/hash.h"
 
 // What XProf sends: its interface loads a chart library and fonts from Google.
 #define XPROF_CSP                                                                                  \

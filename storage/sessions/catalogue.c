@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "storage/hash.h"
 #include "storage/sessions/path.h"
 #include "storage/sessions/scan.h"
-#include "storage/store/sqlite/hash.h"
 
 enum { MAX_DEPTH = 64, MAX_LIMITS = 4 };
 // Directory times can be as coarse as this; a directory read sooner after its last change than

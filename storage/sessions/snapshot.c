@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "storage/hash.h"
 #include "storage/sessions/path.h"
 #include "storage/sessions/scan.h"
-#include "storage/store/sqlite/hash.h"
 
 struct xpl_snapshot_inner {
     atomic_uint refs;

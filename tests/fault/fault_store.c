@@ -6,6 +6,7 @@
 #include "analysis/formats/format.h"
 #include "storage/sessions/catalogue.h"
 #include "storage/sessions/identity.h"
+#include "storage/store/files.h"
 #include "storage/store/store.h"
 #include "tests/fault/sqlite_faults.h"
 #include "tests/unit/storage/store_helpers.h"
@@ -107,6 +108,20 @@ static void use_identity(struct xpl_store *s, const struct xpl_snapshot *snap) {
     xpl_identity_free(id);
 }
 
+static void use_files(void) {
+    struct xpl_store_files *f = NULL;
+    struct xpl_source *src = NULL;
+    struct xpl_error err = {0};
+    const struct xpl_store_file_key key = {.profile = {{1}}, .kind = "trace", .version = 1};
+    if (!ok(xpl_store_files_new(store_dir, 1000, &f, &err), &err)) return;
+    if (ok(xpl_store_files_put(f, &key, (xpl_bytes_t){(const uint8_t *)"abc", 3}, &err), &err) &&
+        ok(xpl_store_files_open(f, &key, &src, &err), &err))
+        CHECK_EQ(xpl_source_bytes(src).len, 3);
+    xpl_source_free(src);
+    xpl_store_files_remove(f, &key);
+    xpl_store_files_free(f);
+}
+
 static void use_source(const struct xpl_snapshot *snap) {
     struct xpl_source *src = NULL;
     struct xpl_error err = {0};
@@ -156,6 +171,7 @@ static void everything(void) {
         use_source(snap);
     }
     use_inputs();
+    use_files();
     struct xpl_store *s = open_or_not();
     if (s) use_store(s, snap);
     if (s && snap) use_identity(s, snap);

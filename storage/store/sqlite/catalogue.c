@@ -3,8 +3,8 @@
 
 #include "base/arena.h"
 #include "base/vec.h"
+#include "storage/hash.h"
 #include "storage/sessions/path.h"
-#include "storage/store/sqlite/hash.h"
 #include "storage/store/sqlite/impl.h"
 
 // Of what the tables hold of a session, so that an unchanged one is not written again.

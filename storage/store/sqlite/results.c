@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "storage/store/sqlite/hash.h"
+#include "storage/hash.h"
 #include "storage/store/sqlite/impl.h"
 
 enum { MAX_KEY = 64 << 20 };

@@ -8,9 +8,9 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "storage/hash.h"
 #include "storage/sessions/catalogue.h"
 #include "storage/sessions/path.h"
-#include "storage/store/sqlite/hash.h"
 #include "storage/store/sqlite/impl.h"
 
 enum { MAX_TEXT = 4096, ROW_BYTES = 192 };

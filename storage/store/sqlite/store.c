@@ -8,8 +8,8 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "storage/hash.h"
 #include "storage/sessions/path.h"
-#include "storage/store/sqlite/hash.h"
 #include "storage/store/sqlite/impl.h"
 
 enum { DEFAULT_READERS = 4 };

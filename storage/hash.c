@@ -1,4 +1,4 @@
-#include "storage/store/sqlite/hash.h"
+#include "storage/hash.h"
 
 #include <endian.h>
 #include <string.h>

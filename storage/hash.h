@@ -1,8 +1,8 @@
 // A fast 64-bit hash of bytes: for finding keys, and for noticing that stored bytes are not what
 // was stored.  Not cryptographic: whoever relies on it against malice compares the bytes as well,
 // or seeds it with xpl_hash_seed().  Stable for ever, as it is written into databases.
-#ifndef XPL_STORAGE_STORE_SQLITE_HASH_H_
-#define XPL_STORAGE_STORE_SQLITE_HASH_H_
+#ifndef XPL_STORAGE_HASH_H_
+#define XPL_STORAGE_HASH_H_
 
 #include <stdint.h>
 
