@@ -2,13 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/random.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -17,347 +11,19 @@ enum {
     BUFFER = 256 << 10,
     LARGE = 32 << 10,     // a piece that is worth a write of its own
     WRITE_BACK = 8 << 20, // how often the kernel is asked to begin writing to the disk
-    MAX_SUFFIX = 9999,
-    TRIES = 100, // against others who remove the directory that we are about to use
-    TEMP_SIZE = 40,
-};
-
-// Something that was committed, in case it must go again.
-struct done {
-    struct done *next;
-    bool synced;
-    char file[];
-};
-
-struct xpl_session_writer {
-    char name[XPL_PROFILE_WRITER_NAME_SIZE];
-    char *path; // absolute, of the session's directory
-    // LOGDIR, plugins, profile, the session: each open, and whether open made it.
-    int fd[4];
-    bool made[4];
-    struct done *done;
 };
 
 struct xpl_profile_writer {
     struct xpl_session_writer *session;
     struct xpl_check check;
     char host[XPL_PROFILE_WRITER_NAME_SIZE];
-    char temp[TEMP_SIZE];
+    char temp[XPL_SESSION_WRITER_TEMP_SIZE];
     int fd;
     unsigned flags;
     uint64_t max_bytes, written, begun; // begun: what the kernel was asked to write back
     size_t n_buffer;
     uint8_t buffer[BUFFER];
 };
-
-// ---- names ----
-
-static bool is_plain(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           (c != '\0' && strchr("._-+=@", c));
-}
-
-size_t xpl_profile_writer_safe_name(char out[XPL_PROFILE_WRITER_NAME_SIZE], xpl_str_t given) {
-    size_t n = 0;
-    for (; n < given.len && n < XPL_PROFILE_WRITER_MAX_NAME; n++)
-        out[n] = is_plain(given.ptr[n]) ? given.ptr[n] : '_';
-    if (n == 0) n = (size_t)sprintf(out, "host");
-    if (out[0] == '.') out[0] = '_';
-    if (n == 9 && memcmp(out, "ALL_HOSTS", 9) == 0) out[n++] = '_';
-    out[n] = '\0';
-    return n;
-}
-
-xpl_status_t xpl_profile_writer_check_session(xpl_str_t name, struct xpl_error *err) {
-    if (name.len == 0 || name.len > XPL_PROFILE_WRITER_MAX_NAME)
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
-                         "a session's name has 1 to %d characters, not %zu",
-                         XPL_PROFILE_WRITER_MAX_NAME, name.len);
-    for (size_t i = 0; i < name.len; i++)
-        if (!is_plain(name.ptr[i]) || (i == 0 && name.ptr[0] == '.'))
-            XPL_RETURN_ERROR(
-                err, XPL_INVALID_ARGUMENT,
-                "a session's name has letters, digits and . _ - + = @ only, and no dot at its "
-                "beginning");
-    return XPL_OK;
-}
-
-void xpl_session_writer_name(char out[XPL_PROFILE_WRITER_NAME_SIZE], int64_t unix_s) {
-    const time_t t = (time_t)unix_s;
-    struct tm tm;
-    if (!localtime_r(&t, &tm) ||
-        !strftime(out, XPL_PROFILE_WRITER_NAME_SIZE, "%Y_%m_%d_%H_%M_%S", &tm))
-        (void)snprintf(out, XPL_PROFILE_WRITER_NAME_SIZE, "session");
-}
-
-// ---- what goes wrong ----
-
-static xpl_status_t fail(struct xpl_error *err, int errnum, const char *what, const char *path) {
-    const size_t n = strlen(path), cut = n > 100 ? n - 100 : 0;
-    const char *const dots = cut ? "..." : "";
-    char text[64];
-    switch (errnum) {
-        case ENOSPC:
-        case EDQUOT:
-            XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
-                             "%s %s%s: no space left: make room there, or use another directory",
-                             what, dots, path + cut);
-        case EACCES:
-        case EPERM:
-            XPL_RETURN_ERROR(
-                err, XPL_PERMISSION_DENIED,
-                "%s %s%s: not permitted: let this user write there, or use another directory", what,
-                dots, path + cut);
-        case EROFS:
-            XPL_RETURN_ERROR(err, XPL_PERMISSION_DENIED,
-                             "%s %s%s: the file system is read-only: use another directory", what,
-                             dots, path + cut);
-        case EFBIG:
-            XPL_RETURN_ERROR(
-                err, XPL_RESOURCE_EXHAUSTED,
-                "%s %s%s: larger than files may be: raise the process's limit (ulimit -f) or "
-                "the file system's, or capture for a shorter time",
-                what, dots, path + cut);
-        case ENOENT:
-            XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "%s %s%s: no such directory: create it first",
-                             what, dots, path + cut);
-        case ENOTDIR:
-            XPL_RETURN_ERROR(
-                err, XPL_FAILED_PRECONDITION,
-                "%s %s%s: something there is not a directory: move it away, or use another "
-                "directory",
-                what, dots, path + cut);
-        default: break;
-    }
-    const bool out = errnum == ENOMEM || errnum == EMFILE || errnum == ENFILE;
-    XPL_RETURN_ERROR(err, out ? XPL_RESOURCE_EXHAUSTED : XPL_INTERNAL, "%s %s%s: %s", what, dots,
-                     path + cut, strerror_r(errnum, text, sizeof text));
-}
-
-// ---- a session's directory ----
-
-static int open_dir(int at, const char *name) {
-    return openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
-// Opens directory `i` below the one before it, and makes it when it is missing.  *ret_errno is 0
-// when it is open, EEXIST when it had to be new and is not.
-static void enter(struct xpl_session_writer *s, int i, const char *name, bool unique,
-                  int *ret_errno) {
-    *ret_errno = 0;
-    s->fd[i] = -1;
-    for (int tries = 0; tries < TRIES; tries++) {
-        s->made[i] = mkdirat(s->fd[i - 1], name, 0777) == 0;
-        if (!s->made[i] && (errno != EEXIST || unique)) break;
-        s->fd[i] = open_dir(s->fd[i - 1], name);
-        if (s->fd[i] >= 0) return;
-        if (errno != ENOENT) break; // ENOENT: removed by another who had made it
-    }
-    *ret_errno = errno;
-}
-
-static bool set_path(struct xpl_session_writer *s, const char *root) {
-    static const char middle[] = "/plugins/profile/";
-    const size_t size = strlen(root) + sizeof middle + strlen(s->name);
-    s->path = xpl_sys_alloc(size);
-    if (s->path) (void)snprintf(s->path, size, "%s%s%s", root, middle, s->name);
-    return s->path != NULL;
-}
-
-static xpl_status_t open_all(struct xpl_session_writer *s, const char *logdir, bool unique,
-                             struct xpl_error *err) {
-    char stem[XPL_PROFILE_WRITER_NAME_SIZE];
-    int e;
-    s->fd[0] = open_dir(AT_FDCWD, logdir);
-    if (s->fd[0] < 0) return fail(err, errno, "opening", logdir);
-    enter(s, 1, "plugins", false, &e);
-    if (e == 0) enter(s, 2, "profile", false, &e);
-    if (e) return fail(err, e, "making plugins/profile in", logdir);
-    memcpy(stem, s->name, sizeof stem);
-    enter(s, 3, s->name, unique, &e);
-    for (int i = 2; e == EEXIST && i <= MAX_SUFFIX; i++) {
-        (void)snprintf(s->name, sizeof s->name, "%.*s_%d", XPL_PROFILE_WRITER_MAX_NAME, stem, i);
-        enter(s, 3, s->name, unique, &e);
-    }
-    if (e) return fail(err, e, "making the session's directory in", logdir);
-    return XPL_OK;
-}
-
-static xpl_status_t start_session(struct xpl_session_writer *s,
-                                  const struct xpl_session_writer_options *opt,
-                                  struct xpl_error *err) {
-    if (opt->name.len) {
-        XPL_TRY(xpl_profile_writer_check_session(opt->name, err));
-        memcpy(s->name, opt->name.ptr, opt->name.len);
-    } else {
-        xpl_session_writer_name(s->name, (int64_t)time(NULL));
-    }
-    char *const root = realpath(opt->logdir, NULL);
-    if (!root) return fail(err, errno, "opening", opt->logdir);
-    xpl_status_t st = open_all(s, root, opt->unique, err);
-    if (st == XPL_OK && !set_path(s, root))
-        st = xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
-                           "session: out of memory");
-    free(root);
-    return st;
-}
-
-xpl_status_t xpl_session_writer_open(const struct xpl_session_writer_options *opt,
-                                     struct xpl_session_writer **ret, struct xpl_error *err) {
-    if (opt->size != sizeof *opt)
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "session: options of another version");
-    if (!opt->logdir || !*opt->logdir)
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "no directory for profiles");
-    struct xpl_session_writer *const s = xpl_sys_alloc(sizeof *s);
-    if (!s) XPL_RETURN_OOM(err, "session");
-    *s = (struct xpl_session_writer){.fd = {-1, -1, -1, -1}};
-    const xpl_status_t st = start_session(s, opt, err);
-    if (st == XPL_OK)
-        *ret = s;
-    else
-        xpl_session_writer_close(s);
-    return st;
-}
-
-void xpl_session_writer_close(struct xpl_session_writer *s) {
-    if (!s) return;
-    const char *const names[] = {NULL, "plugins", "profile", s->name};
-    for (int i = 3; i >= 0; i--) {
-        if (s->fd[i] >= 0) (void)close(s->fd[i]);
-        if (s->made[i]) (void)unlinkat(s->fd[i - 1], names[i], AT_REMOVEDIR);
-    }
-    for (struct done *d = s->done, *next; d; d = next) {
-        next = d->next;
-        xpl_sys_free(d);
-    }
-    xpl_sys_free(s->path);
-    xpl_sys_free(s);
-}
-
-void xpl_session_writer_undo(struct xpl_session_writer *s) {
-    for (struct done *d = s->done; d; d = d->next)
-        (void)unlinkat(s->fd[3], d->file, 0);
-}
-
-xpl_status_t xpl_session_writer_sync(struct xpl_session_writer *s, struct xpl_error *err) {
-    for (struct done *d = s->done; d; d = d->next) {
-        if (d->synced) continue;
-        const int fd = openat(s->fd[3], d->file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-        const int e = fd < 0 || fsync(fd) != 0 ? errno : 0;
-        if (fd >= 0) (void)close(fd);
-        if (e) return fail(err, e, "writing to", s->path);
-        d->synced = true;
-    }
-    (void)fsync(s->fd[3]); // some file systems cannot; the files are what counts
-    return XPL_OK;
-}
-
-const char *xpl_session_writer_get_name(const struct xpl_session_writer *s) {
-    return s->name;
-}
-const char *xpl_session_writer_get_path(const struct xpl_session_writer *s) {
-    return s->path;
-}
-int xpl_session_writer_get_fd(const struct xpl_session_writer *s) {
-    return s->fd[3];
-}
-
-// ---- files ----
-
-// Makes the directories again that another removed, who had made them and given up.
-static bool reenter(struct xpl_session_writer *s) {
-    const char *const names[] = {NULL, "plugins", "profile", s->name};
-    int e = 0;
-    for (int i = 1; i < 4 && e == 0; i++) {
-        const bool made = s->made[i];
-        if (s->fd[i] >= 0) (void)close(s->fd[i]);
-        enter(s, i, names[i], false, &e);
-        s->made[i] |= made;
-    }
-    return e == 0;
-}
-
-static xpl_status_t open_temp(struct xpl_session_writer *s, char name[TEMP_SIZE], int *ret,
-                              struct xpl_error *err) {
-    uint64_t random;
-    if (getrandom(&random, sizeof random, 0) != sizeof random)
-        XPL_RETURN_ERROR(err, XPL_INTERNAL, "no random numbers");
-    (void)snprintf(name, TEMP_SIZE, ".xplaned-%016llx.part", (unsigned long long)random);
-    int tries = 0;
-    do
-        *ret = openat(s->fd[3], name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    while (*ret < 0 && errno == ENOENT && tries++ < TRIES && reenter(s));
-    if (*ret < 0) return fail(err, errno, "writing to", s->path);
-    // Whoever cleans up after a process that was killed can see that this one lives.
-    (void)flock(*ret, LOCK_EX | LOCK_NB);
-    return XPL_OK;
-}
-
-static xpl_status_t write_all(struct xpl_session_writer *s, int fd, const uint8_t *p, size_t n,
-                              struct xpl_error *err) {
-    while (n > 0) {
-        const ssize_t w = write(fd, p, n);
-        if (w < 0 && errno == EINTR) continue;
-        if (w <= 0) return fail(err, w < 0 ? errno : ENOSPC, "writing to", s->path);
-        p += w, n -= (size_t)w;
-    }
-    return XPL_OK;
-}
-
-// From one name to another that nobody has.  Returns errno, 0 when done.
-static int rename_to_new(int dir, const char *from, const char *to) {
-    if (renameat2(dir, from, dir, to, RENAME_NOREPLACE) == 0) return 0;
-    if (errno != EINVAL && errno != ENOSYS) return errno;
-    // NFS and others know links only.
-    if (linkat(dir, from, dir, to, 0) != 0) return errno;
-    return unlinkat(dir, from, 0) == 0 ? 0 : errno;
-}
-
-// Gives a temporary file its name: stem + suffix, or, if several are allowed, stem_2 + suffix and
-// so on.  `name` (XPL_PROFILE_WRITER_NAME_SIZE) becomes the stem that was free.
-static xpl_status_t publish(struct xpl_session_writer *s, const char *temp, char *name,
-                            const char *suffix, bool unique, bool synced, struct xpl_error *err) {
-    char stem[XPL_PROFILE_WRITER_NAME_SIZE];
-    memcpy(stem, name, sizeof stem);
-    struct done *const d = xpl_sys_alloc(sizeof *d + XPL_PROFILE_WRITER_NAME_SIZE + 16);
-    if (!d) XPL_RETURN_OOM(err, "session");
-    int e = EEXIST;
-    for (int i = 1; e == EEXIST && i <= (unique ? MAX_SUFFIX : 1); i++) {
-        if (i > 1)
-            (void)snprintf(name, XPL_PROFILE_WRITER_NAME_SIZE, "%.*s_%d",
-                           XPL_PROFILE_WRITER_MAX_NAME, stem, i);
-        (void)snprintf(d->file, XPL_PROFILE_WRITER_NAME_SIZE + 16, "%s%s", name, suffix);
-        e = rename_to_new(s->fd[3], temp, d->file);
-    }
-    if (e) {
-        xpl_sys_free(d);
-        if (e == EEXIST)
-            XPL_RETURN_ERROR(err, XPL_ALREADY_EXISTS, "session %.100s has %.100s already", s->name,
-                             stem);
-        return fail(err, e, "writing to", s->path);
-    }
-    d->synced = synced;
-    d->next = s->done;
-    s->done = d;
-    if (synced) (void)fsync(s->fd[3]); // some file systems cannot; the file itself is synced
-    return XPL_OK;
-}
-
-xpl_status_t xpl_profile_writer_note(struct xpl_session_writer *s, const char *stem,
-                                     const char *suffix, xpl_bytes_t bytes, struct xpl_error *err) {
-    char temp[TEMP_SIZE], name[XPL_PROFILE_WRITER_NAME_SIZE] = {0};
-    int fd;
-    (void)snprintf(name, sizeof name, "%.100s", stem);
-    XPL_TRY(open_temp(s, temp, &fd, err));
-    xpl_status_t st = write_all(s, fd, bytes.ptr, bytes.len, err);
-    if (st == XPL_OK && fsync(fd) != 0) st = fail(err, errno, "writing to", s->path);
-    if (close(fd) != 0 && st == XPL_OK) st = fail(err, errno, "writing to", s->path);
-    if (st == XPL_OK) st = publish(s, temp, name, suffix, true, true, err);
-    if (st != XPL_OK) (void)unlinkat(s->fd[3], temp, 0);
-    return st;
-}
-
-// ---- one host's file ----
 
 xpl_status_t xpl_profile_writer_begin(struct xpl_session_writer *s,
                                       const struct xpl_profile_writer_options *opt,
@@ -374,7 +40,7 @@ xpl_status_t xpl_profile_writer_begin(struct xpl_session_writer *s,
     memset(in->host, 0, sizeof in->host);
     (void)xpl_profile_writer_safe_name(in->host, opt->host);
     xpl_check_init(&in->check);
-    const xpl_status_t st = open_temp(s, in->temp, &in->fd, err);
+    const xpl_status_t st = xpl_session_writer_open_temp(s, in->temp, &in->fd, err);
     if (st == XPL_OK)
         *ret = in;
     else
@@ -385,7 +51,7 @@ xpl_status_t xpl_profile_writer_begin(struct xpl_session_writer *s,
 // Writes, and lets the disk begin, so that the sync at the end has little left to wait for.
 static xpl_status_t put_out(struct xpl_profile_writer *in, const uint8_t *p, size_t n,
                             struct xpl_error *err) {
-    XPL_TRY(write_all(in->session, in->fd, p, n, err));
+    XPL_TRY(xpl_session_writer_write(in->session, in->fd, (xpl_bytes_t){p, n}, err));
     in->written += n;
     if (in->written - in->begun >= WRITE_BACK) {
         (void)sync_file_range(in->fd, (off_t)in->begun, (off_t)(in->written - in->begun),
@@ -424,7 +90,7 @@ xpl_status_t xpl_profile_writer_put_fd(struct xpl_profile_writer *in, int fd,
         in->n_buffer = 0;
         const ssize_t n = read(fd, in->buffer, BUFFER);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return fail(err, errno, "reading for", in->session->path);
+        if (n < 0) return xpl_session_writer_fail(in->session, errno, "reading for", err);
         if (n == 0) return XPL_OK;
         if ((uint64_t)n > in->max_bytes - in->check.counts.bytes)
             XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "the profile is larger than %llu bytes",
@@ -440,12 +106,13 @@ static xpl_status_t finish(struct xpl_profile_writer *in, struct xpl_error *err)
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "the profile has no events");
     XPL_TRY(put_out(in, in->buffer, in->n_buffer, err));
     const bool sync = !(in->flags & XPL_PROFILE_WRITER_SYNC_LATER);
-    if (sync && fsync(in->fd) != 0) return fail(err, errno, "writing to", in->session->path);
+    if (sync && fsync(in->fd) != 0)
+        return xpl_session_writer_fail(in->session, errno, "writing to", err);
     const int fd = in->fd;
     in->fd = -1;
-    if (close(fd) != 0) return fail(err, errno, "writing to", in->session->path);
-    return publish(in->session, in->temp, in->host, XPL_PROFILE_WRITER_SUFFIX,
-                   (in->flags & XPL_PROFILE_WRITER_UNIQUE) != 0, sync, err);
+    if (close(fd) != 0) return xpl_session_writer_fail(in->session, errno, "writing to", err);
+    return xpl_session_writer_publish(in->session, in->temp, in->host, XPL_PROFILE_WRITER_SUFFIX,
+                                      (in->flags & XPL_PROFILE_WRITER_UNIQUE) != 0, sync, err);
 }
 
 xpl_status_t xpl_profile_writer_commit(struct xpl_profile_writer *in,
@@ -467,6 +134,6 @@ xpl_status_t xpl_profile_writer_commit(struct xpl_profile_writer *in,
 void xpl_profile_writer_abort(struct xpl_profile_writer *in) {
     if (!in) return;
     if (in->fd >= 0) (void)close(in->fd);
-    (void)unlinkat(in->session->fd[3], in->temp, 0);
+    xpl_session_writer_drop_temp(in->session, in->temp);
     xpl_sys_free(in);
 }

@@ -1,13 +1,10 @@
 // How bytes become a host's file of a session: LOGDIR/plugins/profile/SESSION/HOST.xplane.pb.
 // Captures and imports both come through here.
 //
-// A file appears complete or not at all: the bytes go to a hidden temporary file in the session's
-// directory, are checked on their way (capture/check.h), synced (or later, see below), and renamed
-// without ever replacing anything.  Whatever is given up leaves nothing, not even an empty session
-// directory.
+// The bytes are checked on their way (capture/check.h) into a file of the session
+// (storage/sessions/session_writer.h), which appears complete or not at all.
 //
-// A session and its writers belong to one thread at a time.  Any number of threads and processes
-// may feed one directory.
+// A session and its writers belong to one thread at a time.
 #ifndef XPL_CAPTURE_PROFILE_WRITER_H_
 #define XPL_CAPTURE_PROFILE_WRITER_H_
 
@@ -18,63 +15,10 @@
 #include "base/status.h"
 #include "base/str.h"
 #include "capture/check.h"
+#include "storage/sessions/session_writer.h"
 
 // Of the files that are written.
 #define XPL_PROFILE_WRITER_SUFFIX XPL_FORMAT_SUFFIX
-
-enum {
-    XPL_PROFILE_WRITER_MAX_NAME = 128, // of a session or host, without terminator and suffix
-    XPL_PROFILE_WRITER_NAME_SIZE =
-        XPL_PROFILE_WRITER_MAX_NAME + 16, // room for what makes a name unique
-};
-
-// A name made of letters, digits, '.', '_', '-', '+', '=' and '@' that does not begin with a dot:
-// everything else becomes '_', what is too long is cut, nothing becomes "host".  "ALL_HOSTS", which
-// XProf reads as all hosts together, gets an underscore.  Returns the length.
-size_t xpl_profile_writer_safe_name(char out[XPL_PROFILE_WRITER_NAME_SIZE], xpl_str_t given);
-// Whether `name` can name a session as it is; INVALID_ARGUMENT with a sentence otherwise.
-xpl_status_t xpl_profile_writer_check_session(xpl_str_t name, struct xpl_error *err) XPL_NODISCARD;
-// The name that XProf gives a session of this moment: "2026_11_21_14_05_09", local time.
-void xpl_session_writer_name(char out[XPL_PROFILE_WRITER_NAME_SIZE], int64_t unix_s);
-
-// ---- a session's directory ----
-
-struct xpl_session_writer;
-
-struct xpl_session_writer_options {
-    size_t size;        // sizeof this
-    const char *logdir; // exists; relative paths are taken from the working directory
-    xpl_str_t name;     // empty: xpl_session_writer_name of now
-    // False: files are added to a session of that name if there is one.  True: a session of that
-    // name leads to another name ("_2" appended, and so on).
-    bool unique;
-};
-
-// Opens the session's directory, and makes it and plugins/profile when they are missing.
-// INVALID_ARGUMENT, NOT_FOUND (no such LOGDIR), PERMISSION_DENIED, RESOURCE_EXHAUSTED (full disk).
-xpl_status_t xpl_session_writer_open(const struct xpl_session_writer_options *opt,
-                                     struct xpl_session_writer **ret, struct xpl_error *err)
-    XPL_NODISCARD;
-// Removes the directories that open made if they are empty.  All its writers must be over.  NULL is
-// fine.
-void xpl_session_writer_close(struct xpl_session_writer *s);
-// Waits until everything that was committed is on the disk.  On failure the caller decides what of
-// it to keep (xpl_session_writer_undo).
-xpl_status_t xpl_session_writer_sync(struct xpl_session_writer *s, struct xpl_error *err)
-    XPL_NODISCARD;
-// Removes the files that were committed through `s`, and its notes: for a capture that is
-// cancelled.
-void xpl_session_writer_undo(struct xpl_session_writer *s);
-const char *xpl_session_writer_get_name(const struct xpl_session_writer *s);
-// Its absolute path.
-const char *xpl_session_writer_get_path(const struct xpl_session_writer *s);
-// The open directory; stays the session's.
-int xpl_session_writer_get_fd(const struct xpl_session_writer *s);
-// A small file beside the profiles (capture.json), atomically; never replaces: an existing file
-// leads to "capture_2.json".
-xpl_status_t xpl_profile_writer_note(struct xpl_session_writer *s, const char *stem,
-                                     const char *suffix, xpl_bytes_t bytes, struct xpl_error *err)
-    XPL_NODISCARD;
 
 // ---- one host's file ----
 

@@ -11,8 +11,7 @@
 #include "capture/impl.h"
 
 static DIR *open_hidden(struct xpl_session_writer *s, const char *hidden) {
-    const int fd = openat(xpl_session_writer_get_fd(s), hidden,
-                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const int fd = xpl_session_writer_open_hidden(s, hidden);
     DIR *const d = fd >= 0 ? fdopendir(fd) : NULL;
     if (!d && fd >= 0) (void)close(fd);
     return d;
@@ -42,11 +41,5 @@ xpl_status_t xpl_capture_shared_copy(struct xpl_session_writer *s, const char *h
 }
 
 void xpl_capture_shared_remove(struct xpl_session_writer *s, const char *hidden) {
-    DIR *const d = open_hidden(s, hidden);
-    if (!d) return;
-    for (const struct dirent *e; (e = readdir(d));)
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            (void)unlinkat(dirfd(d), e->d_name, 0);
-    (void)closedir(d);
-    (void)unlinkat(xpl_session_writer_get_fd(s), hidden, AT_REMOVEDIR);
+    xpl_session_writer_remove_hidden(s, hidden);
 }

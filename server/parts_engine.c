@@ -12,7 +12,6 @@
 #include "server/engine/opstats_rows.h"
 #include "server/engine/pool.h"
 #include "server/engine/prefetch.h"
-#include "server/engine/versions.h"
 #include "server/engine/writer.h"
 #include "server/metrics.h"
 #include "storage/sessions/identity.h"
@@ -85,9 +84,36 @@ static void free_index_files(struct xpl_daemon *d) {
 const struct xpl_component xpl_index_files_component = {
     .name = "index files", .start = start_index_files, .free = free_index_files};
 
+static struct xpl_store_version answer_of(const struct xpl_tool *t) {
+    return (struct xpl_store_version){XPL_STORE_ANSWER, xpl_str_from(t->name),
+                                      xpl_tool_answer_version(t)};
+}
+
+// The versions in which results are made now, of all products and tools; freed by xpl_sys_free.
+// NULL when out of memory.
+static struct xpl_store_version *versions_new(size_t *ret_n) {
+    size_t n_products, n_tools, n = 0;
+    const struct xpl_product *const *const products = xpl_products(&n_products);
+    const struct xpl_tool *const *const tools = xpl_tools(&n_tools);
+    const struct xpl_tool *const hidden[] = {&xpl_tool_op_stats, &xpl_tool_worker_op_stats};
+    enum { N_HIDDEN = sizeof hidden / sizeof *hidden };
+    struct xpl_store_version *const v =
+        xpl_sys_alloc((n_products + n_tools + N_HIDDEN) * sizeof *v);
+    if (!v) return NULL;
+    for (size_t i = 0; i < n_products; i++)
+        v[n++] = (struct xpl_store_version){XPL_STORE_PRODUCT, xpl_str_from(products[i]->name),
+                                            products[i]->version};
+    for (size_t i = 0; i < n_tools; i++)
+        v[n++] = answer_of(tools[i]);
+    for (size_t i = 0; i < N_HIDDEN; i++)
+        v[n++] = answer_of(hidden[i]);
+    *ret_n = n;
+    return v;
+}
+
 static xpl_status_t start_writer(struct xpl_daemon *d, struct xpl_error *err) {
     size_t n;
-    d->versions = xpl_versions_new(&n);
+    d->versions = versions_new(&n);
     if (!d->versions) XPL_RETURN_OOM(err, "writer");
     const struct xpl_store_writer_options o = {.store = d->store,
                                                .identity = d->identity,

@@ -63,7 +63,7 @@ allow analysis/products analysis/tools/memory_profile/memory_profile.h \
 allow storage base/
 deny storage/sessions storage/store/rows.h storage/store/history.h storage/store/files.h
 allow rpc base/ proto/
-allow capture analysis/formats/format.h analysis/wire/ base/ rpc/ proto/
+allow capture analysis/formats/format.h analysis/wire/ base/ rpc/ proto/ storage/sessions/session_writer.h
 allow agent analysis/formats/format.h analysis/xplane/writer.h analysis/wire/ base/ rpc/ proto/
 allow agent/inject agent/record.h
 

@@ -27,8 +27,9 @@ struct xpl_convert {
     struct xpl_arena *result; // one thread: parts run one after another
     size_t scratch_limit;     // for each temporary arena a part makes
     bool is_tpu, is_gpu;      // which device planes count: TPU if any, else GPU
-    // What one pass over the host threads found, for the three host parts below; zero-initialised
-    // by the caller, who frees it with xpl_host_scan_fini.  NULL: each part makes the pass again.
+    // What one pass over the host threads found, for host/part.h, host/cpu_device.h and
+    // steps/steps.h; zero-initialised by the caller, who frees it with xpl_host_scan_fini.  NULL:
+    // each part makes the pass again.
     struct xpl_host_scan *host;
 };
 
@@ -41,6 +42,7 @@ static inline bool xpl_convert_is_device_plane(const struct xpl_convert *c,
                                                const struct xpl_plane *p) {
     return c->is_tpu ? xpl_plane_is_tpu(p) : p->kind == XPL_PLANE_GPU;
 }
+// True when the space has such a plane.
 static inline bool xpl_convert_has_device(const struct xpl_convert *c) {
     for (uint32_t i = 0; i < c->xs->n_planes; i++)
         if (xpl_convert_is_device_plane(c, &c->xs->planes[i])) return true;

@@ -1,6 +1,7 @@
 // The registry of tools.
 #include "analysis/tools/tool.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #define XPL_TOOL_ROW(id)        extern const struct xpl_tool xpl_tool_##id;
@@ -50,4 +51,18 @@ void xpl_tool_names(char *ret, size_t size) {
     if (size) ret[0] = 0;
     for (size_t i = 0; i < sizeof kTools / sizeof *kTools && at + 1 < size; i++)
         at += (size_t)snprintf(ret + at, size - at, "%s%s", i ? ", " : "", kTools[i]->name);
+}
+
+// The tool's version in the last three decimal digits, its products' in front: 1002 is version 2 of
+// a tool of version 1 of its product.
+enum { VERSION_STEP = 1000 };
+
+uint32_t xpl_tool_answer_version(const struct xpl_tool *tool) {
+    uint32_t version = 0;
+    for (size_t i = 0; tool->needs[i]; i++) {
+        assert(tool->needs[i]->version < VERSION_STEP);
+        version += tool->needs[i]->version;
+    }
+    assert(tool->version < VERSION_STEP);
+    return version * VERSION_STEP + tool->version;
 }

@@ -138,6 +138,8 @@ const struct xpl_tool *xpl_tool_find(xpl_str_t name);
 extern const struct xpl_tool xpl_tool_op_stats, xpl_tool_worker_op_stats;
 // In XProf's order: the tool of XProf's list behind `t`, the first one for NULL; NULL at the end.
 const struct xpl_tool *xpl_tool_next_listed(const struct xpl_tool *t);
+// Version of a tool's stored answers: it changes with the tool's and with those of its products.
+uint32_t xpl_tool_answer_version(const struct xpl_tool *tool);
 // "a, b, c": the names of all tools, as far as they fit.
 void xpl_tool_names(char *ret, size_t size);
 

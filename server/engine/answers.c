@@ -4,7 +4,6 @@
 
 #include "base/cleanup.h"
 #include "server/engine/gather.h"
-#include "server/engine/versions.h"
 #include "server/engine/writer.h"
 
 enum { BUSY_RETRY_MS = 500, ATTEMPTS = 3 };
@@ -42,7 +41,7 @@ static bool make_store_key(struct making *m, struct xpl_arena *arena) {
     m->key = (struct xpl_store_writer_key){.kind = XPL_STORE_ANSWER,
                                            .name = xpl_str_from(q->tool->name),
                                            .options = xpl_request_store_text(q, device, arena),
-                                           .version = xpl_answer_version(q->tool),
+                                           .version = xpl_tool_answer_version(q->tool),
                                            .snapshot = q->snapshot,
                                            .hosts = q->hosts,
                                            .n_hosts = q->n_hosts,

@@ -1,4 +1,4 @@
-// SessionService's ImportSession and DeleteSession: what clients write to LOGDIR.
+// SessionService's ImportSession: what clients write to LOGDIR.
 //
 // An upload is kept in a file of its own below incoming/, named by what the client says of it, so
 // that a later call goes on where a broken one ended.  When all files of a call are whole, they go
@@ -15,7 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analysis/formats/format.h"
 #include "base/cleanup.h"
 #include "base/crc32.h"
 #include "base/log.h"
@@ -24,8 +23,7 @@
 #include "rpc/message.h"
 #include "server/capture_jobs/captures.h"
 #include "server/engine/pool.h"
-#include "server/grpc/services.h"
-#include "storage/sessions/removal.h"
+#include "server/grpc/import.h"
 #include "storage/store/sqlite/hash.h"
 
 enum {
@@ -38,15 +36,6 @@ enum {
     PATH_ROOM = PATH_MAX + 64
 };
 #define MAX_FILE_BYTES ((uint64_t)16 << 30)
-
-struct xpl_svc_import {
-    struct xpl_capture_jobs *captures;
-    struct xpl_catalogue *catalogue;
-    struct xpl_svc_import_options o;
-    char dir[PATH_MAX];
-    struct xpl_pool *pool; // these calls wait for disks
-    atomic_uint open;
-};
 
 struct part { // one file of a call
     xpl_str_t host;
@@ -270,9 +259,7 @@ static xpl_status_t store_all(struct import *m, struct xpl_session_writer *s,
         n += st == XPL_OK;
     }
     while (st != XPL_OK && n > 0) {
-        char name[XPL_PROFILE_WRITER_NAME_SIZE + 16];
-        (void)snprintf(name, sizeof name, "%s" XPL_PROFILE_WRITER_SUFFIX, files[--n].name);
-        (void)unlinkat(xpl_session_writer_get_fd(s), name, 0);
+        xpl_session_writer_remove(s, files[--n].name, XPL_PROFILE_WRITER_SUFFIX);
     }
     return st;
 }
@@ -395,88 +382,6 @@ static void on_import(struct xpl_rpc_call *c, xpl_bytes_t message, void *service
     xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "too many imports at once; try again soon");
 }
 
-// ---- DeleteSession ----
-
-struct removal {
-    struct xpl_svc_import *svc;
-    struct xpl_rpc_call *call;
-    struct xpl_arena arena;
-    xpl_str_t base, path;
-};
-
-static void removal_free(struct removal *r) {
-    xpl_arena_fini(&r->arena);
-    xpl_sys_free(r);
-}
-
-static void run_removal(void *arg) {
-    struct removal *const r = arg;
-    struct xpl_error err = {0};
-    struct stat sb;
-    // What lies below plugins/profile is XProf's, and nobody else puts files there.
-    const bool all = xpl_str_has(r->path, XPL_STR("plugins/profile/"));
-    xpl_status_t st = XPL_OK;
-    if (stat(r->svc->o.logdir, &sb) != 0 || !S_ISDIR(sb.st_mode))
-        st = xpl_error_set(&err, XPL_FAILED_PRECONDITION, __FILE__, __LINE__, UINT64_MAX,
-                           "the log directory is one file, which is not deleted");
-    else
-        st = xpl_session_remove(r->base.ptr, r->path.ptr, xpl_format_match, all, 0, 0, &err);
-    if (st == XPL_OK) {
-        xpl_capture_jobs_await(r->svc->captures, r->path.ptr, 0);
-        xpl_log(XPL_LOG_INFO, "import", "a session was deleted for a client");
-        Xplaned__V1__DeleteSessionResponse done;
-        xplaned__v1__delete_session_response__init(&done);
-        xpl_rpc_finish_message(r->call, &done.base);
-    } else {
-        xpl_rpc_finish_error(r->call, &err);
-    }
-    xpl_rpc_call_unref(r->call);
-    removal_free(r);
-}
-
-static xpl_status_t find_session(struct removal *r, xpl_bytes_t request, struct xpl_error *err) {
-    ProtobufCMessage *msg = NULL;
-    XPL_TRY(xpl_rpc_message_unpack(&xplaned__v1__delete_session_request__descriptor, request,
-                                   &r->arena, &msg, err));
-    const xpl_str_t name = xpl_str_from(((Xplaned__V1__DeleteSessionRequest *)msg)->session);
-    if (!r->svc->o.allow_delete)
-        XPL_RETURN_ERROR(err, XPL_PERMISSION_DENIED,
-                         "this daemon deletes nothing: it was started without --allow-delete");
-    struct xpl_snapshot *snap = xpl_catalogue_get(r->svc->catalogue);
-    const struct xpl_session *const one = xpl_snapshot_find(snap, name);
-    const bool copied = one &&
-                        xpl_arena_printf(&r->arena, &r->path, "%.*s", XPL_STR_FMT(one->path)) &&
-                        xpl_arena_printf(&r->arena, &r->base, "%.*s", XPL_STR_FMT(snap->base));
-    xpl_snapshot_unref(snap);
-    if (!one)
-        XPL_RETURN_ERROR(err, XPL_NOT_FOUND,
-                         "no session \"%.*s\"; ListSessions tells what there is",
-                         XPL_STR_FMT(xpl_str_sub(name, 0, 150)));
-    if (!copied) XPL_RETURN_OOM(err, "delete");
-    return XPL_OK;
-}
-
-static void delete_session(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
-    struct xpl_error err = {0};
-    struct removal *r = xpl_sys_alloc(sizeof *r);
-    if (!r) {
-        xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");
-        return;
-    }
-    *r = (struct removal){.svc = service, .call = c};
-    xpl_arena_init(&r->arena, 1 << 20);
-    if (find_session(r, request, &err) != XPL_OK) {
-        xpl_rpc_finish_error(c, &err);
-        removal_free(r);
-        return;
-    }
-    xpl_rpc_call_ref(c);
-    if (xpl_pool_submit(r->svc->pool, run_removal, r)) return;
-    xpl_rpc_call_unref(c);
-    removal_free(r);
-    xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "too much at once; try again soon");
-}
-
 // ---- life ----
 
 struct xpl_svc_import *xpl_svc_import_new(struct xpl_capture_jobs *captures,
@@ -510,6 +415,6 @@ void xpl_svc_import_methods(struct xpl_svc_import *s,
                                 .on_message = on_import,
                                 .service = s};
     ret[1] = (struct xpl_rpc_method){.path = "/xplaned.v1.SessionService/DeleteSession",
-                                     .on_request = delete_session,
+                                     .on_request = xpl_svc_delete_session,
                                      .service = s};
 }

@@ -31,6 +31,7 @@ static inline bool stats_have(const struct scan_stats *st, uint32_t bits) {
 // Reads the stats that have a class.  False when one is malformed.
 bool xpl_grp_read_stats(const struct plan *plan, const struct xpl_raw_event *raw,
                         struct scan_stats *st);
+// Whether the event says that it is asynchronous.
 bool xpl_grp_is_async(const struct plan *plan, const struct xpl_raw_event *raw);
 // Which classes there are.  False when a stat is malformed.
 bool xpl_grp_stats_mask(const struct plan *plan, const struct xpl_raw_event *raw, uint32_t *ret);

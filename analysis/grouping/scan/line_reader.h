@@ -11,8 +11,9 @@
 #include "analysis/xplane/fields.h"
 #include "analysis/xplane/metadata.h"
 
-static bool read_raw(const struct plan *plan, struct xpl_event_cursor *c, struct xpl_raw_event *raw,
-                     uint32_t *mask) {
+// The event at *c and the mask of its stats; moves *c behind it.  False when it is malformed.
+static inline bool read_raw(const struct plan *plan, struct xpl_event_cursor *c,
+                            struct xpl_raw_event *raw, uint32_t *mask) {
     xpl_bytes_t message;
     const uint8_t *p = c->p;
     if (XPL_UNLIKELY(xpl_next_message(&p, c->end, XLINE_EVENTS, &message) != XPL_WIRE_FIELD) ||
@@ -38,6 +39,7 @@ struct line_event {
     uint32_t mask, role;
 };
 
+// The next event at *c.  False when it is malformed; *c then stands at it.
 static inline bool read_line_event(const struct plan *plan, const struct xpl_line *line,
                                    struct xpl_event_cursor *c, struct line_event *e) {
     c->p = xpl_find_message(c->p, c->end, XLINE_EVENTS);

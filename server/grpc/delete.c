@@ -1,0 +1,91 @@
+// SessionService's DeleteSession.
+#include <sys/stat.h>
+
+#include "analysis/formats/format.h"
+#include "base/log.h"
+#include "proto/xplaned/v1/session.pb-c.h"
+#include "rpc/message.h"
+#include "server/capture_jobs/captures.h"
+#include "server/engine/pool.h"
+#include "server/grpc/import.h"
+#include "storage/sessions/removal.h"
+
+struct removal {
+    struct xpl_svc_import *svc;
+    struct xpl_rpc_call *call;
+    struct xpl_arena arena;
+    xpl_str_t base, path;
+};
+
+static void removal_free(struct removal *r) {
+    xpl_arena_fini(&r->arena);
+    xpl_sys_free(r);
+}
+
+static void run_removal(void *arg) {
+    struct removal *const r = arg;
+    struct xpl_error err = {0};
+    struct stat sb;
+    // What lies below plugins/profile is XProf's, and nobody else puts files there.
+    const bool all = xpl_str_has(r->path, XPL_STR("plugins/profile/"));
+    xpl_status_t st = XPL_OK;
+    if (stat(r->svc->o.logdir, &sb) != 0 || !S_ISDIR(sb.st_mode))
+        st = xpl_error_set(&err, XPL_FAILED_PRECONDITION, __FILE__, __LINE__, UINT64_MAX,
+                           "the log directory is one file, which is not deleted");
+    else
+        st = xpl_session_remove(r->base.ptr, r->path.ptr, xpl_format_match, all, 0, 0, &err);
+    if (st == XPL_OK) {
+        xpl_capture_jobs_await(r->svc->captures, r->path.ptr, 0);
+        xpl_log(XPL_LOG_INFO, "import", "a session was deleted for a client");
+        Xplaned__V1__DeleteSessionResponse done;
+        xplaned__v1__delete_session_response__init(&done);
+        xpl_rpc_finish_message(r->call, &done.base);
+    } else {
+        xpl_rpc_finish_error(r->call, &err);
+    }
+    xpl_rpc_call_unref(r->call);
+    removal_free(r);
+}
+
+static xpl_status_t find_session(struct removal *r, xpl_bytes_t request, struct xpl_error *err) {
+    ProtobufCMessage *msg = NULL;
+    XPL_TRY(xpl_rpc_message_unpack(&xplaned__v1__delete_session_request__descriptor, request,
+                                   &r->arena, &msg, err));
+    const xpl_str_t name = xpl_str_from(((Xplaned__V1__DeleteSessionRequest *)msg)->session);
+    if (!r->svc->o.allow_delete)
+        XPL_RETURN_ERROR(err, XPL_PERMISSION_DENIED,
+                         "this daemon deletes nothing: it was started without --allow-delete");
+    struct xpl_snapshot *snap = xpl_catalogue_get(r->svc->catalogue);
+    const struct xpl_session *const one = xpl_snapshot_find(snap, name);
+    const bool copied = one &&
+                        xpl_arena_printf(&r->arena, &r->path, "%.*s", XPL_STR_FMT(one->path)) &&
+                        xpl_arena_printf(&r->arena, &r->base, "%.*s", XPL_STR_FMT(snap->base));
+    xpl_snapshot_unref(snap);
+    if (!one)
+        XPL_RETURN_ERROR(err, XPL_NOT_FOUND,
+                         "no session \"%.*s\"; ListSessions tells what there is",
+                         XPL_STR_FMT(xpl_str_sub(name, 0, 150)));
+    if (!copied) XPL_RETURN_OOM(err, "delete");
+    return XPL_OK;
+}
+
+void xpl_svc_delete_session(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
+    struct xpl_error err = {0};
+    struct removal *r = xpl_sys_alloc(sizeof *r);
+    if (!r) {
+        xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");
+        return;
+    }
+    *r = (struct removal){.svc = service, .call = c};
+    xpl_arena_init(&r->arena, 1 << 20);
+    if (find_session(r, request, &err) != XPL_OK) {
+        xpl_rpc_finish_error(c, &err);
+        removal_free(r);
+        return;
+    }
+    xpl_rpc_call_ref(c);
+    if (xpl_pool_submit(r->svc->pool, run_removal, r)) return;
+    xpl_rpc_call_unref(c);
+    removal_free(r);
+    xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "too much at once; try again soon");
+}

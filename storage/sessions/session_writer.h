@@ -1,0 +1,103 @@
+// How files get into a session's directory, LOGDIR/plugins/profile/SESSION: whole or not at all.
+//
+// A file is written under a hidden name, synced (or later, see below), and renamed without ever
+// replacing anything.  Whatever is given up leaves nothing, not even an empty session directory.
+//
+// A session writer belongs to one thread at a time.  Any number of threads and processes may feed
+// one directory.
+#ifndef XPL_STORAGE_SESSIONS_SESSION_WRITER_H_
+#define XPL_STORAGE_SESSIONS_SESSION_WRITER_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/str.h"
+
+enum {
+    XPL_PROFILE_WRITER_MAX_NAME = 128, // of a session or host, without terminator and suffix
+    XPL_PROFILE_WRITER_NAME_SIZE =
+        XPL_PROFILE_WRITER_MAX_NAME + 16, // room for what makes a name unique
+};
+
+// A name made of letters, digits, '.', '_', '-', '+', '=' and '@' that does not begin with a dot:
+// everything else becomes '_', what is too long is cut, nothing becomes "host".  "ALL_HOSTS", which
+// XProf reads as all hosts together, gets an underscore.  Returns the length.
+size_t xpl_profile_writer_safe_name(char out[XPL_PROFILE_WRITER_NAME_SIZE], xpl_str_t given);
+// Whether `name` can name a session as it is; INVALID_ARGUMENT with a sentence otherwise.
+xpl_status_t xpl_profile_writer_check_session(xpl_str_t name, struct xpl_error *err) XPL_NODISCARD;
+// The name that XProf gives a session of this moment: "2026_11_21_14_05_09", local time.
+void xpl_session_writer_name(char out[XPL_PROFILE_WRITER_NAME_SIZE], int64_t unix_s);
+
+// ---- a session's directory ----
+
+struct xpl_session_writer;
+
+struct xpl_session_writer_options {
+    size_t size;        // sizeof this
+    const char *logdir; // exists; relative paths are taken from the working directory
+    xpl_str_t name;     // empty: xpl_session_writer_name of now
+    // False: files are added to a session of that name if there is one.  True: a session of that
+    // name leads to another name ("_2" appended, and so on).
+    bool unique;
+};
+
+// Opens the session's directory, and makes it and plugins/profile when they are missing.
+// INVALID_ARGUMENT, NOT_FOUND (no such LOGDIR), PERMISSION_DENIED, RESOURCE_EXHAUSTED (full disk).
+xpl_status_t xpl_session_writer_open(const struct xpl_session_writer_options *opt,
+                                     struct xpl_session_writer **ret, struct xpl_error *err)
+    XPL_NODISCARD;
+// Removes the directories that open made if they are empty.  All its writers must be over.  NULL is
+// fine.
+void xpl_session_writer_close(struct xpl_session_writer *s);
+// Waits until everything that was committed is on the disk.  On failure the caller decides what of
+// it to keep (xpl_session_writer_undo).
+xpl_status_t xpl_session_writer_sync(struct xpl_session_writer *s, struct xpl_error *err)
+    XPL_NODISCARD;
+// Removes the files that were committed through `s`, and its notes: for a capture that is
+// cancelled.
+void xpl_session_writer_undo(struct xpl_session_writer *s);
+const char *xpl_session_writer_get_name(const struct xpl_session_writer *s);
+// Its absolute path.
+const char *xpl_session_writer_get_path(const struct xpl_session_writer *s);
+// The open directory; stays the session's.
+int xpl_session_writer_get_fd(const struct xpl_session_writer *s);
+// A small file beside the profiles (capture.json), atomically; never replaces: an existing file
+// leads to "capture_2.json".
+xpl_status_t xpl_profile_writer_note(struct xpl_session_writer *s, const char *stem,
+                                     const char *suffix, xpl_bytes_t bytes, struct xpl_error *err)
+    XPL_NODISCARD;
+
+// ---- one file ----
+
+enum { XPL_SESSION_WRITER_TEMP_SIZE = 40 };
+
+// Opens a new hidden file for writing; `temp` gets its name.
+xpl_status_t xpl_session_writer_open_temp(struct xpl_session_writer *s,
+                                          char temp[XPL_SESSION_WRITER_TEMP_SIZE], int *ret_fd,
+                                          struct xpl_error *err) XPL_NODISCARD;
+// Writes all of it.
+xpl_status_t xpl_session_writer_write(struct xpl_session_writer *s, int fd, xpl_bytes_t bytes,
+                                      struct xpl_error *err) XPL_NODISCARD;
+// Gives a hidden file its name: stem + suffix, or, with `unique`, stem_2 + suffix and so on when
+// that is taken, else ALREADY_EXISTS.  `name` (XPL_PROFILE_WRITER_NAME_SIZE) is the stem, and
+// becomes the one that was free.  `synced`: the file is on the disk.
+xpl_status_t xpl_session_writer_publish(struct xpl_session_writer *s, const char *temp, char *name,
+                                        const char *suffix, bool unique, bool synced,
+                                        struct xpl_error *err) XPL_NODISCARD;
+// Removes a hidden file.
+void xpl_session_writer_drop_temp(struct xpl_session_writer *s, const char *temp);
+// Removes a file that was published: name + suffix.
+void xpl_session_writer_remove(struct xpl_session_writer *s, const char *name, const char *suffix);
+// What an errno means, with the session's path: "writing to", "reading for".
+xpl_status_t xpl_session_writer_fail(const struct xpl_session_writer *s, int errnum,
+                                     const char *what, struct xpl_error *err);
+
+// ---- hidden directories ----
+
+// The directory in which a host on the same disk left what it wrote; -1 without one.
+int xpl_session_writer_open_hidden(struct xpl_session_writer *s, const char *hidden);
+// Removes it with the files in it.
+void xpl_session_writer_remove_hidden(struct xpl_session_writer *s, const char *hidden);
+
+#endif
