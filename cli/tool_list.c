@@ -79,7 +79,8 @@ static void put_tool(struct xpl_buf *b, const struct xpl_tool *t) {
     xpl_buf_putc(b, '{');
     put_text(b, "name", t->name);
     put_names(b, "aliases", t->aliases);
-    xpl_buf_printf(b, "\"version\":%u,", t->version);
+    xpl_buf_printf(b, "\"version\":%u,\"answer_version\":%u,", t->version,
+                   xpl_tool_answer_version(t));
     put_names(b, "needs", needs);
     put_text(b, "hosts", kHosts[t->hosts]);
     put_text(b, "shown", kShown[t->shown]);

@@ -44,6 +44,7 @@ stage_static() {
 }
 stage_gcc() {
     CC="ccache gcc" configure gcc -Dfaults=true && suites gcc gcc
+    check "gcc: a tool is one file and one row" tests/toy_tool.sh
 }
 stage_analyzers() {
     [ -e "$build/gcc/proto/libxpl_proto.a" ] ||

@@ -4,9 +4,6 @@
 #include "analysis/tools/trace_viewer/options.h"
 #include "analysis/trace/trace.h"
 
-// Raised when what is built changes and the format does not; XPL_TRACE_VERSION is the format's.
-enum { CONTENT_VERSION = 1 };
-
 static struct xpl_trace_index_value *value_new(size_t limit) {
     struct xpl_trace_index_value *const v = xpl_sys_alloc(sizeof *v);
     if (!v) return NULL;
@@ -97,7 +94,7 @@ static xpl_status_t finish(void *value, struct xpl_exec *exec, struct xpl_error 
 
 const struct xpl_product xpl_product_trace_index = {
     .name = "trace_index",
-    .version = XPL_TRACE_VERSION << 8 | CONTENT_VERSION,
+    .version = XPL_TRACE_VERSION,
     .residency = XPL_RESIDENCY_FILE,
     .make = make,
     .encoded = encoded,
