@@ -306,7 +306,8 @@ class Versions(Planted):
         with open(os.path.join(self.root, "tests", "golden", "versions.txt"), encoding="utf-8") as f:
             words = [line.split() for line in f]
         self.assertEqual([w[1:] for w in words if w[0] == "version"],
-                         [["kernel_stats", "1"], ["op_profile", "1"], ["op_stats", "1"]])
+                         [["product/op_stats", "1"], ["tool/kernel_stats", "1"],
+                          ["tool/op_profile", "1"]])
         self.assertEqual(len([w for w in words if w[0] == "golden"]), 2)
         self.assertEqual(self.run_versions(), (0, ""))
 

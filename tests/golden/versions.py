@@ -3,7 +3,7 @@
 
 usage: versions.py [ROOT] [--update]
 
-versions.txt has a line "version NAME N" for every tool and product, and "golden HASH CASE FILE" for
+versions.txt has a line "version KIND/NAME N" for every tool and product, and "golden HASH CASE FILE" for
 every answer below cases/.  Stored answers and products of another version are never used: an answer
 that changes while the versions stay would be served from old stores as it was.  --update writes the
 file again; it refuses what the check refuses.
@@ -25,14 +25,15 @@ DEFINED = re.compile(r"^#define (XPL_\w*VERSION) (\d+)\b", re.M)
 
 
 def current_versions(root):
-    """{tool or product: version}, from the rows of the tables in the sources."""
+    """{"tool/NAME" or "product/NAME": version}, from the rows of the tables in the sources."""
     versions, macros, rows = {}, {}, {}
     for path in sorted(glob.glob(os.path.join(root, "analysis", "**", "*.[ch]"), recursive=True)):
         with open(path, encoding="utf-8") as f:
             text = re.sub(r"//[^\n]*", "", f.read())
         macros.update(DEFINED.findall(text))
         if path.endswith(".c"):
-            rows.update(ROW.findall(text))
+            kind = "product" if os.sep + "products" + os.sep in path else "tool"
+            rows.update({f"{kind}/{name}": value for name, value in ROW.findall(text)})
     for name, value in rows.items():
         number = macros.get(value, value)
         if not number.isdigit():
@@ -79,7 +80,7 @@ def unannounced(old, new, old_goldens, new_goldens, tools):
     bad = []
     for (case, name), digest in sorted(old_goldens.items()):
         tool = name.split(".")[0]
-        others = tools - {tool}
+        others = {f"tool/{other}" for other in tools - {tool}}
         if new_goldens.get((case, name), digest) != digest and not raised - others:
             bad.append(f"{case}/{name} changed: raise the version of {tool}, or of the product that changed")
     return bad

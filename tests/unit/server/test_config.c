@@ -256,7 +256,7 @@ static void check_help(void) {
     CHECK(strstr(man, ".B \\-\\-[no-]prefetch\n"));
     CHECK(strstr(man, "Default: 2GiB. May change on SIGHUP.\n"));
     struct xpl_config c;
-    (void)freopen("/dev/null", "w", stdout);
+    CHECK(freopen("/dev/null", "w", stdout));
     static const char *const flags[] = {"--help", "--version", "--help-man"};
     for (size_t i = 0; i < 3; i++) { // whatever else is wrong
         CHECK_EQ(load(ARGUMENTS("--nothing", flags[i]), &c), XPL_CONFIG_HELP);
