@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asks the libxplaned-agent.so of every CUDA program on this machine for its records.
 #ifndef XPL_AGENT_COLLECT_H_
 #define XPL_AGENT_COLLECT_H_

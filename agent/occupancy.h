@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Theoretical occupancy of a kernel, by the rules of CUDA's programming guide: how many blocks fit
 // a multiprocessor's threads, registers, shared memory and block slots.
 #ifndef XPL_AGENT_OCCUPANCY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A captured XSpace as a file: REPOSITORY_ROOT/SESSION/HOST.xplane.pb, as profiler servers write it
 // for clients that do not take the bytes over the wire.
 #ifndef XPL_AGENT_OUTPUT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a capture has of each process of the host, and what an XSpace made of it holds.
 #ifndef XPL_AGENT_PROCESS_H_
 #define XPL_AGENT_PROCESS_H_

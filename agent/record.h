@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The records that libxplaned-agent.so streams to xplaned-agent over its Unix socket, and the
 // commands that go the other way.  Version 1.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tensorflow.ProfilerService over the CUDA programs of this machine.  One capture at a time, on a
 // thread of its own.
 #ifndef XPL_AGENT_SERVICE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads record streams (agent/record.h).  The bytes come from another process: nothing in them is
 // believed.
 #ifndef XPL_AGENT_STREAM_H_

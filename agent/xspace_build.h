@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All records of all processes -> planes, lines and events.
 #ifndef XPL_AGENT_XSPACE_BUILD_H_
 #define XPL_AGENT_XSPACE_BUILD_H_

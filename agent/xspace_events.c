@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/xspace_events.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One record -> one event: which plane and line, what name, which details.
 #ifndef XPL_AGENT_XSPACE_EVENTS_H_
 #define XPL_AGENT_XSPACE_EVENTS_H_

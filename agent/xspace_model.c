@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/xspace_model.h"
 
 static const char *const STAT_NAMES[STATS] = {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host's records as planes, lines and events in memory, on their way to an XSpace: xspace_events
 // adds what one record says, xspace_build all records of all processes; xspace_writer writes it.
 #ifndef XPL_AGENT_XSPACE_MODEL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Planes, lines and events in memory -> XSpace.
 #include "agent/xspace_writer.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Record streams of a host's processes -> one XSpace, with the plane, line and statistic names that
 // XLA's GPU profiler gives (openxla/xla, xla/backends/profiler/gpu/cupti_collector.cc):
 //   /device:GPU:N   a line per stream: kernels, copies, memsets, graphs, unified memory, overhead

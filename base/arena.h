@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bump arena with a hard byte limit.  One arena, one thread; freed as a whole.
 #ifndef XPL_BASE_ARENA_H_
 #define XPL_BASE_ARENA_H_

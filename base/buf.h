@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Growable output buffer on the heap, with a hard maximum.  The first failure sticks: later writes
 // do nothing, and the owner checks `failed` once at the end.
 #ifndef XPL_BASE_BUF_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The monotonic clock.
 #ifndef XPL_BASE_CLOCK_H_
 #define XPL_BASE_CLOCK_H_

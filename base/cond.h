@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Condition variables whose timed waits use CLOCK_MONOTONIC: a clock that is set neither shortens
 // nor lengthens them.  Destroyed with pthread_cond_destroy.
 #ifndef XPL_BASE_COND_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/crc32.h"
 
 // For 16 values of a nibble: small enough to need no start-up, fast enough for an upload (two

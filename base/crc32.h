@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CRC-32 as zlib, gzip and PNG have it, over bytes that come in pieces.
 #ifndef XPL_BASE_CRC32_H_
 #define XPL_BASE_CRC32_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs independent pieces of work on threads.  analysis/ has no other access to threads: its caller
 // passes an exec.  Results must not depend on which thread ran what, or when.
 #ifndef XPL_BASE_EXEC_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Seeded hash of a string for hash tables: quick, not cryptographic.  The seed is
 // xpl_hash_seed() (map.h), so that input cannot be written to collide.
 #ifndef XPL_BASE_HASH_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // String interning: equal bytes, equal id.  Ids are dense from 1 in insertion order; 0 is "".
 #ifndef XPL_BASE_INTERN_H_
 #define XPL_BASE_INTERN_H_

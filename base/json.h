@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JSON text into a buffer, in the two dialects that XProf's clients read.
 #ifndef XPL_BASE_JSON_H_
 #define XPL_BASE_JSON_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Log lines on stderr: one line each, key=value, after the time, or after the <N> priority prefix
 // when stderr goes to journald ($JOURNAL_STREAM names it), which stamps the time itself. Topics
 // have levels: XPLANED_LOG=info,grpc:debug. Any thread may log.  Between xpl_log_start and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hash map from a pair of 64-bit keys to a 64-bit value, inside an arena.  Seeded, so that a
 // profile cannot be written to collide.  There is no iteration: values are indexes of the caller's
 // own array, whose order is that of insertion.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole numbers from text, as absl::SimpleAtoi parses them: decimal, blanks around and one sign
 // allowed; anything else, and what does not fit, is refused.
 #ifndef XPL_BASE_PARSE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Status codes and error details.  Codes equal google.rpc.Code, so the RPC edge casts, never maps.
 #ifndef XPL_BASE_STATUS_H_
 #define XPL_BASE_STATUS_H_

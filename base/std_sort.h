@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sorting that leaves elements which compare equal in the order in which XProf's build leaves them.
 // Where XProf sorts a list that is the same in every process, the order of ties shows in its answer
 // and is as stable as everything else; it follows from the steps of introsort and heap selection in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Views of text and bytes.  Neither owns memory; a string view is not NUL-terminated.
 #ifndef XPL_BASE_STR_H_
 #define XPL_BASE_STR_H_

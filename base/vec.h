@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Growable arrays inside an arena.  XPL_VEC(int) v = {0}; int *slot = xpl_vec_push(arena, &v);
 // Growing leaves the old array in the arena (at most as much again), so very large arrays that are
 // appended for long should be sized first with xpl_vec_reserve.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Captures: profiles of many hosts at once, from their profiler servers, into one session.
 //
 // xpl_capture_run blocks and uses the calling thread alone; any number of threads may capture at

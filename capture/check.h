@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether bytes that arrive in pieces are an XSpace, and what is in it: a walk over planes, lines
 // and events that keeps nothing and skips what is inside events and metadata.
 #ifndef XPL_CAPTURE_CHECK_H_

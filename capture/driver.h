@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How programs are asked for profiles: a table of functions for each protocol.
 //
 // A run (capture/run.c) decides when hosts are asked, how long they are waited for, how many

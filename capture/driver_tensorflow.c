@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver for tensorflow.ProfilerService: each attempt is an asynchronous gRPC call, whose
 // answer stays in gRPC's slices until it is read.
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to capture/: why a profiler server gave nothing, in words that say what to do.
 #ifndef XPL_CAPTURE_EXPLAIN_H_
 #define XPL_CAPTURE_EXPLAIN_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the files of a running capture share.
 #ifndef XPL_CAPTURE_IMPL_H_
 #define XPL_CAPTURE_IMPL_H_

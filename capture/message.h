@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The messages of tensorflow.ProfilerService, as a capture needs them.
 #ifndef XPL_CAPTURE_MESSAGE_H_
 #define XPL_CAPTURE_MESSAGE_H_

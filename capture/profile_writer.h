@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How bytes become a host's file of a session: LOGDIR/plugins/profile/SESSION/HOST.xplane.pb.
 // Captures and imports both come through here.
 //

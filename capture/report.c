@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // capture.json: what was asked for, and what became of it.
 #include <inttypes.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One capture, from the plan to the outcome.  A host goes from state to state (capture.h); what
 // moves it is an event of the driver or its clock running out.
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Servers older than emit_xspace write the profile themselves.  Where their disk is ours, too, it
 // lies in a hidden directory of the session afterwards, and is checked and copied like any other
 // bytes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Protobuf in pieces: a pull-free reader for messages that are too large to have in one place.
 // Pieces may be cut anywhere.  No allocation, no recursion; nesting is as deep as the caller says.
 #ifndef XPL_CAPTURE_WALK_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `xplanectl analyze`: a tool's answer straight from files, by the code that the daemon runs.
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Command line of xplanectl: one parser for all commands.
 #ifndef XPL_CLI_ARGS_H_
 #define XPL_CLI_ARGS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Captures, their history, schedules.
 #include <inttypes.h>
 #include <signal.h>

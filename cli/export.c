@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `xplanectl export`: a session's trace for other viewers, straight from files.
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What changes a daemon's LOGDIR: import, delete.
 #include <stdio.h>
 #include <string.h>

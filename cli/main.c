@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // xplanectl: calls a daemon, or analyses files by itself.
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the commands that call a daemon share.
 #ifndef XPL_CLI_REMOTE_H_
 #define XPL_CLI_REMOTE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `xplanectl summary`: what a person wants to read after a run.
 #include <inttypes.h>
 #include <jansson.h>

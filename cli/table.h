@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Aligned text tables for a terminal, and how numbers are shown to a person.
 #ifndef XPL_CLI_TABLE_H_
 #define XPL_CLI_TABLE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tools of this build, by their table: without a daemon.
 #ifndef XPL_CLI_TOOL_LIST_H_
 #define XPL_CLI_TOOL_LIST_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Captures without a daemon: the public structs around capture/.
 #include "capture/capture.h"
 

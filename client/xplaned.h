@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* libxplaned: ask a running xplaned for profile sessions and tools.
  *
  * Thread-safe: any number of threads may use one client at once.  No global state of its own, no

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Sets up, builds, and shows the main job on the profiles in this repository: starts the daemon,
 # asks every tool, prints a summary, stops.  Usage: deploy/demo.sh [SESSION]
 # With $XPL_BIN (a directory with xplaned and xplanectl) nothing is built.

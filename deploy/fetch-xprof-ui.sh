@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Gets the static files of XProf's interface from PyPI for `xplaned --ui-dir DIR`.
 # Usage: deploy/fetch-xprof-ui.sh DIR
 # Needs python3 with pip; the wheel is checked by its hash.  Where DIR has the files of this version

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Installs what xplaned needs from Debian 12.  Usage: deploy/setup-debian.sh [run|build|test]
 #   run    libraries of a finished build
 #   build  compilers, meson and headers (default)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The schemas of the services the daemon offers, as protoc describes them: one serialized
 // google.protobuf.FileDescriptorSet, imports included.  Made at build time, for server reflection.
 #ifndef XPL_PROTO_DESCRIPTORS_H_

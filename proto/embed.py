@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Turn a file into a C array:  embed.py INPUT OUTPUT.c SYMBOL HEADER
 
 The array is `const unsigned char SYMBOL[]`, its size `const size_t SYMBOL_len`, both declared in HEADER.

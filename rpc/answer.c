@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls: what goes out.
 // One of the group `calls` (impl.h).
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "rpc/bytes.h"
 
 #include <grpc/byte_buffer_reader.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared, immutable bytes of answers.  A reply is a small header, copied, and a blob that many
 // replies and a cache share: its bytes go to the socket from where they lie.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls: their life, and what comes in.  What goes out is in answer.c.
 // One of the group `calls` (impl.h).
 #include <grpc/support/alloc.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One call on the server's side.
 //
 // A handler gets a call and a request, both valid until it returns.  It answers at once, or adds a

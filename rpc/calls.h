@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Many unary calls under way at once, on one thread, whose answers may be huge.
 //
 // A set of async calls has one completion queue and belongs to one thread, which asks for events.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls to other servers: blocking, from any thread, no state but gRPC's own counted start.
 //
 // One channel serves any number of threads at once.  Every call has a time limit, and can be

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Transport credentials of listeners and channels.
 //
 // The bearer token (server.h) travels as metadata `authorization: Bearer TOKEN`.  It protects

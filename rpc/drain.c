@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether the connections of a server that is shutting down have delivered all that was sent.
 #include <dirent.h>
 #include <linux/sockios.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "rpc/field.h"
 
 static bool get_varint(struct xpl_rpc_reader *r, uint64_t *ret) {

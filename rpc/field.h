@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to rpc: a minimal protobuf field reader for the few places that decode without a schema.
 // analysis/wire is the project's reader, but rpc/ may not include it.
 #ifndef XPL_RPC_FIELD_H_

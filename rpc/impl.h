@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to rpc: what its files share, with gRPC's types.
 //
 // Group calls: answer.c call.c

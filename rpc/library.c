@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // gRPC's start and its end in this process.
 #include <grpc/grpc.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // protobuf-c for untrusted bytes: bounded memory, bounded nesting, valid text.
 #ifndef XPL_RPC_MESSAGE_H_
 #define XPL_RPC_MESSAGE_H_

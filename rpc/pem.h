@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to rpc: PEM files, for both ends of TLS.
 #ifndef XPL_RPC_PEM_H_
 #define XPL_RPC_PEM_H_

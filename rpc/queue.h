@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // gRPC's start and end in this process, and the completion queue with its one thread.  All handlers
 // of all servers on a queue run on that thread, one after the other: they must never block.
 #ifndef XPL_RPC_QUEUE_H_

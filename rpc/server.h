@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A gRPC server: listeners, methods, limits, and its end.
 //
 //   queue_new -> server_new -> listen... -> start -> ... -> shutdown -> (done) -> free ->

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors as gRPC clients see them: a code, a message, and details for programs in the trailer
 // grpc-status-details-bin (google.rpc.Status with ErrorInfo and RetryInfo).
 #ifndef XPL_RPC_STATUS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A unix socket of our own making, for peers that can show neither certificate nor token: the
 // kernel says who they are.  The daemon's loop polls the descriptor and calls accept.
 #ifndef XPL_RPC_UNIX_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Settings of the daemon: one table feeds the configuration file, the environment, the flags,
 // --help and xplaned(8).  Flags win over the environment, that over the file.
 #ifndef XPL_SERVER_CONFIG_H_

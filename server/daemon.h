@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The daemon: order of start and stop.
 #ifndef XPL_SERVER_DAEMON_H_
 #define XPL_SERVER_DAEMON_H_

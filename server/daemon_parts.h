@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to server.  The daemon's components, which daemon.c starts in the order of its table and
 // stops and frees in reverse.  All functions on the loop's thread.
 #ifndef XPL_SERVER_DAEMON_PARTS_H_

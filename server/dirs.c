@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the daemon's own files go: what --state-dir says, what systemd made, or the user's
 // directories.
 #include <stdio.h>

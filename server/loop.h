@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The main thread's libuv loop and its mailbox: how every other thread hands work to it.
 #ifndef XPL_SERVER_LOOP_H_
 #define XPL_SERVER_LOOP_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // xplaned: see --help.
 #include "server/config.h"
 #include "server/daemon.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts finished requests by tool and outcome, and writes each one's log line.
 #ifndef XPL_SERVER_METRICS_H_
 #define XPL_SERVER_METRICS_H_

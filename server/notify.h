@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports to systemd what the daemon is doing (sd_notify's protocol, without its library).
 #ifndef XPL_SERVER_NOTIFY_H_
 #define XPL_SERVER_NOTIFY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Components from files to answers: catalogue, cache, store, index files, writer, workers, engine,
 // prefetch.
 #include <limits.h>

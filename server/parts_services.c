@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Components that answer calls: sessions, captures, imports, gRPC's servers, HTTP.
 #include <arpa/inet.h>
 #include <assert.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps the catalogue up to date: directory notifications, and a timer for what has none.
 // All functions on the loop's thread.
 #ifndef XPL_SERVER_WATCH_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A fast 64-bit hash of bytes: for finding keys, and for noticing that stored bytes are not what
 // was stored.  Not cryptographic: whoever relies on it against malice compares the bytes as well,
 // or seeds it with xpl_hash_seed().  Stable for ever, as it is written into databases.

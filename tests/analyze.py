@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs clang-tidy and gcc's -fanalyzer over the product's sources.
 
 usage: analyze.py BUILD [--deep] [--only clang-tidy|fanalyzer] [FILE...]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A profile of more events than the trace viewer shows at once, made from a seed: rows of all
 // shapes, flows across rows, counters, asynchronous events, a row whose last events are out of
 // order and one that is backwards.  No two events begin together.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of tests.  Not assert(): they live under NDEBUG, print the values that differ, and end the
 // program.  Every argument is evaluated once.
 #ifndef XPL_TESTS_CHECK_H_

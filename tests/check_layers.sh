@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Fails when a file includes a layer that it must not know (see ARCHITECTURE.md).
 # Usage: tests/check_layers.sh [ROOT]
 here=$(cd "$(dirname "$0")" && pwd)

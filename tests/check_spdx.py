@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks that every source file says its licence in its first line, or writes the line.
 
 usage: check_spdx.py [ROOT] [--fix]

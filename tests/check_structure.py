@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks the structure of the source tree: what a compiler does not see and a reviewer forgets.
 
 usage: check_structure.py [ROOT] [--only CHECK]...

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Line coverage of analysis/ by the unit, golden and fuzz suites, and by a differential run where Python and
 # the real XProf are there.   tests/coverage.sh [COUNT of generated profiles, 150]
 # Needs gcovr (Debian package).  The last line is the percentage.

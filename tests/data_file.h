@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of tests/data, whole in memory.
 #ifndef XPL_TESTS_DATA_FILE_H_
 #define XPL_TESTS_DATA_FILE_H_

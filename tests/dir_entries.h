@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many entries a directory has.
 #ifndef XPL_TESTS_DIR_ENTRIES_H_
 #define XPL_TESTS_DIR_ENTRIES_H_

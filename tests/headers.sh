@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Compiles every header of ours alone, the tests' too.  Usage: tests/headers.sh [COMPILER...]
 set -u
 cd "$(dirname "$0")/.." || exit 2

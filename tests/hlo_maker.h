@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes small HLO programs for tests, as messages of xla/service/hlo.proto.
 #ifndef XPL_TESTS_HLO_MAKER_H_
 #define XPL_TESTS_HLO_MAKER_H_

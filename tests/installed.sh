@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Checks an installation below DESTDIR (prefix /usr): what is there, that it runs, that the library
 # exports what client.map says and the header and pkg-config file work.  Usage: installed.sh DESTDIR
 set -eu

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Prints "passed|failed|skipped STAGE: SUITE/TEST" for each test in a meson testlog.json.
 
 usage: meson_results.py STAGE TESTLOG.json

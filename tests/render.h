@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tool's answer from OpStats that a test has, as if they were its one host's product.
 #ifndef XPL_TESTS_RENDER_H_
 #define XPL_TESTS_RENDER_H_

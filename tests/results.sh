@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # What tests/run.sh and tests/slow.sh share: build directories below $build, and results.  Sourced.
 build=${XPL_BUILD:-$PWD/build}

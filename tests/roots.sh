@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Proves each package set of deploy/setup-debian.sh by itself, in roots that have nothing but what
 # Debian calls essential, and apt.   tests/roots.sh WORK DESTDIR [run|build|test]...
 #   run    the programs installed below DESTDIR start and analyze a profile

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Sets up, builds and runs the tests.  Usage: tests/run.sh [STAGE...]
 #   static     formatting, layers, circles, names, sizes of folders, headers, documents
 #   gcc        gcc, -Werror, allocation faults on, every suite
@@ -38,6 +39,7 @@ stage_static() {
     for part in folders names parameters markdown; do
         check "static: $part" tests/check_structure.py --only "$part"
     done
+    check "static: licences" tests/check_spdx.py
     check "static: versions of answers" tests/golden/versions.py
     check "static: headers alone" tests/headers.sh gcc
     check "static: the checks themselves" tests/test_checks.py

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # The long forms of what CI runs in short, and what takes too long for CI.  Run before a release.
 # Usage: tests/slow.sh [SUITE...]
 #   fuzz          libFuzzer on every parser, $XPL_FUZZ_SECONDS in all (default 3600)

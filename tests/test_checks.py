@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tests of the checks: each finds what was planted, and nothing where nothing was.
 
 usage: test_checks.py

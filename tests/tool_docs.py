@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What docs/api.md says of tools, against the table of tools.
 
     tool_docs.py XPLANECTL [--write]    the part between the markers is generated; --write puts it in

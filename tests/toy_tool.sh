@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Follows docs/adding-a-tool.md in a copy of the tree (HEAD): one file and one line make a tool that
 # every list has.  Usage: tests/toy_tool.sh [FOLDER], which is kept; else a temporary one.
 set -eu

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small profile that has every derived line in it: a GPU with steps, launches and command
 // buffers, a thread pool with regions, counters.
 #ifndef XPL_TESTS_TRACE_FIXTURE_H_

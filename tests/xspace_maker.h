@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes small XSpaces for tests: planes with named metadata, lines, events and statistics.
 #ifndef XPL_TESTS_XSPACE_MAKER_H_
 #define XPL_TESTS_XSPACE_MAKER_H_

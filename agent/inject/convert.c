@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "agent/inject/inject.h"
 
 static void put_kernel(struct out *o, const struct cu_kernel *k) {

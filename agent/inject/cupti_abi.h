@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is used of CUPTI's and the driver's binary interfaces, as NVIDIA documents them: so that
 // nothing of CUDA is needed to build, and one library works with every CUPTI from CUDA 12.0 on.
 // Records grow at their end from release to release; these are the parts all of them share, and are

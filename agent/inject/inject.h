@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libxplaned-agent.so, the part of the agent that lives in a CUDA program: libc, and CUPTI by
 // dlopen when a capture begins.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The files that hold profiles: a table with one row for each format.  Suffixes of file names stand
 // in this table alone; whoever asks whether a file is a profile, or opens one, asks here.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HOST.xplane.pb.gz: one gzip member or several, one after the other (RFC 1952), as gzip, pigz and
 // bgzip write them.  Checksums are checked.
 #include <zlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to analysis/formats/: the openers of the rows, and what compressed ones share.
 #ifndef XPL_ANALYSIS_FORMATS_IMPL_H_
 #define XPL_ANALYSIS_FORMATS_IMPL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HOST.xplane.pb: an XSpace as it is.  The bytes of the file are the bytes of the profile.
 #include "analysis/formats/impl.h"
 

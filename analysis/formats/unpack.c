@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What compressed formats share: a buffer that grows as far as the limits allow.
 #include "analysis/formats/impl.h"
 #include "base/arena.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HOST.xplane.pb.zst: one Zstandard frame or several, skippable ones among them (RFC 8878).
 // Windows are limited to 128 MiB, which every level of compression keeps to; only --long asks for
 // more.

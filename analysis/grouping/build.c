@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups a space: what to scan, in which order.
 #include "analysis/grouping/graph/build_graph.h"
 #include "analysis/grouping/groups.h"

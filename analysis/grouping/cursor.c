@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What grouping says of one event after the other.  A cursor repeats the nesting that the scan saw,
 // with the nodes alone on its stack, so that nothing is stored per event.
 #include "analysis/grouping/cursor.h"

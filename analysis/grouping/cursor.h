@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the grouping code asks of cursors beyond groups.h.
 #ifndef XPL_ANALYSIS_GROUPING_CURSOR_H_
 #define XPL_ANALYSIS_GROUPING_CURSOR_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Flows between events.  Rules: AddFlowsToXplane (xla tsl/profiler/utils/xplane_utils.cc) after the
 // rewriting of producers and consumers that PreprocessXPlane does (plan/event_links.c).
 #include "analysis/grouping/flows.h"

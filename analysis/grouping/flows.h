@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Flows: arrows from an event to those that it caused, on other lines, planes or processes.
 // Upstream's AddFlowsToXplane (xla tsl/profiler/utils/xplane_utils.cc) writes them as stats "flow".
 #ifndef XPL_ANALYSIS_GROUPING_FLOWS_H_

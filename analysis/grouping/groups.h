@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Grouping of events into steps: which group (step) each event belongs to, what the groups are
 // called, and the step events of device planes.  Computes what upstream's preprocessing writes back
 // into the XSpace (PreprocessXPlane, GroupTfEvents or GroupTpuEventsOSS, the Steps line of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Regions of thread pools, for viewers: all that upstream adds to a line, whether something gives
 // them a group or not.  Rule: ThreadpoolLineMutator (xla tsl/profiler/utils/preprocess_xplane.h).
 #include "analysis/grouping/graph/result.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What there is to find in a space, by its metadata alone.
 #ifndef XPL_ANALYSIS_GROUPING_PRECHECK_H_
 #define XPL_ANALYSIS_GROUPING_PRECHECK_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cuts the lines of a space into scans and runs them.
 #ifndef XPL_ANALYSIS_GROUPING_RUN_SCANS_H_
 #define XPL_ANALYSIS_GROUPING_RUN_SCANS_H_

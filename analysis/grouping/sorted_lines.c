@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lines whose events XProf sorts, for readers of events.
 #include "analysis/grouping/graph/result.h"
 #include "analysis/grouping/groups.h"

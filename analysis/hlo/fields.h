@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field numbers of the HLO messages (xla/service/hlo.proto and xla/xla_data.proto).
 #ifndef XPL_ANALYSIS_HLO_FIELDS_H_
 #define XPL_ANALYSIS_HLO_FIELDS_H_

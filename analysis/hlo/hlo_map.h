@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The HLO programs of a profile: plane "/host:metadata" holds one HloProto for each compiled
 // program, and device events name instructions in them by (program id, instruction name).
 // Rules: XProf's utils/{hlo_proto_map,hlo_module_map,hlo_module_utils}.cc and the parts of XLA that

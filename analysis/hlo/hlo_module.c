@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading one HloModuleProto: which computations and instructions there are and where.  Everything
 // that XLA's HloModule::CreateFromProto checks about names, ids and references is checked here,
 // because XProf knows nothing of a program that XLA refuses.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One HLO module as read: positions of its instructions, and tables to find them.
 #ifndef XPL_ANALYSIS_HLO_HLO_MODULE_H_
 #define XPL_ANALYSIS_HLO_HLO_MODULE_H_

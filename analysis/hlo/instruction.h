@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an instruction of an HLO program says.  Strings alias the input (see xspace.h): copy what
 // must last.
 #ifndef XPL_ANALYSIS_HLO_INSTRUCTION_H_

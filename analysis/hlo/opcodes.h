@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XLA's opcodes and types of elements.
 #ifndef XPL_ANALYSIS_HLO_OPCODES_H_
 #define XPL_ANALYSIS_HLO_OPCODES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A conversion of one space, while its parts run one after another.  Each part fills its fields of
 // the OpStats and touches no others.
 #ifndef XPL_ANALYSIS_OPSTATS_CONVERSION_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/opstats/convert.h"
 
 #include "analysis/hlo/hlo_map.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One XSpace into its OpStats: the order of the parts.
 // Rules: XProf's xplane_to_op_stats.cc (ConvertXSpaceToOpStats).
 #ifndef XPL_ANALYSIS_OPSTATS_CONVERT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OpStats in memory: what one conversion of an XSpace yields, and what every OpStats tool reads.
 // Mirrors the message tensorflow.profiler.OpStats field by field (XProf's op_stats.proto and the
 // files it imports), so that codec.h can read and write XProf's bytes.  Names are the message's.

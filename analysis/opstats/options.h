@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What callers may choose about a conversion.
 #ifndef XPL_ANALYSIS_OPSTATS_OPTIONS_H_
 #define XPL_ANALYSIS_OPSTATS_OPTIONS_H_

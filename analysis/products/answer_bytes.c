@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/products/answer_bytes.h"
 
 #include "analysis/xplane/xspace.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What products that are the finished answer of one host have in common (XPL_RESIDENCY_NONE): the
 // value is a struct xpl_buf.
 #ifndef XPL_ANALYSIS_PRODUCTS_ANSWER_BYTES_H_

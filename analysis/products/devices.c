@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Product devices: which devices a profile has.
 #include "analysis/products/product.h"
 #include "analysis/products/values.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Product memory_profile: the tool's finished answer, from the profile itself.
 #include "analysis/tools/memory_profile/memory_profile.h"
 #include "analysis/products/answer_bytes.h"

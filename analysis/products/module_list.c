@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Product module_list: the programs whose HLO a profile has.
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Product op_stats: a host's OpStats, kept as XProf's message.
 #include "analysis/opstats/codec/codec.h"
 #include "analysis/opstats/convert.h"

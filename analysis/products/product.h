@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is made of a profile, once, and kept: the table of products.
 //
 // A product is one file with one row (struct xpl_product) and one line in rows.h.  Whoever keeps

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The registry of products.
 #include "analysis/products/product.h"
 

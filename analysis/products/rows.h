@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The products, one line each: XPL_PRODUCT_ROW(name) stands for xpl_product_name in name.c.
 // Included by products.c, which defines XPL_PRODUCT_ROW, and read by meson.build.
 #ifndef XPL_PRODUCT_ROW

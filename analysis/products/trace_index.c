@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Product trace_index: the index of analysis/trace, opened.
 #include "analysis/products/product.h"
 #include "analysis/products/values.h"

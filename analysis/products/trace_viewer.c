@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Product trace_viewer: the tool's finished answer, from the profile itself.
 #include "analysis/tools/trace_viewer/trace_viewer.h"
 #include "analysis/products/answer_bytes.h"

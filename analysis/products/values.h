@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the values of products are, for the tools that need them.
 #ifndef XPL_ANALYSIS_PRODUCTS_VALUES_H_
 #define XPL_ANALYSIS_PRODUCTS_VALUES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/tools/foreign.h"
 
 static const struct xpl_foreign_tool kForeign[] = {

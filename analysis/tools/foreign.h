@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XProf's tools that are not in our table, as far as XProf's pages and aggregators ask about them:
 // a line of foreign.c goes when the tool gets its row.
 #ifndef XPL_ANALYSIS_TOOLS_FOREIGN_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // framework_op_stats: device ops regrouped by framework op, then host ops; once with idle time and
 // once without (XProf: op_stats_to_tf_stats.cc, model_tracker.cc).
 #include <stdlib.h>

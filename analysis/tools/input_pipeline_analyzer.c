@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tool input_pipeline_analyzer: tables of the core that waits longest for input, the steps, the
 // input ops of the host, recommendations and diagnostics.
 #include "analysis/tools/input_pipeline/input_pipeline.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // kernel_stats: one table of GPU kernels, longest total first (XProf:
 // xplane_to_kernel_stats_db.cc). The reports arrive sorted and cut to their number; several hosts'
 // stand one after another as the combination left them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tool memory_profile: what a host's allocators did; memory_profile/ makes it.
 #include "analysis/tools/lib/product_answer.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // op_profile: device time as a tree of program (or provenance), category, group of duplicates, op
 // (XProf: op_stats_to_op_profile.cc, op_profile_builder.cc), once with idle time and once without.
 //

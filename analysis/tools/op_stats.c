@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hidden tools op_stats and worker_op_stats: the combined OpStats themselves, as XProf's message.
 #include "analysis/opstats/codec/codec.h"
 #include "analysis/tools/lib/op_stats_tool.h"

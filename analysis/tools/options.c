@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options of tools, by their tables: defaults, parsing, and the texts that tell answers apart.
 #include <math.h>
 #include <stdio.h>

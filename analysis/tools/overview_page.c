@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tool overview_page: the busiest ops and what share of time they take, the step table, where the
 // profile ran, what to do next, diagnostics.
 // Rules: XProf's convert/op_stats_to_overview_page.cc and utils/diagnostics.cc.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/tools/resolve.h"
 
 #include "analysis/products/values.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From the bytes of hosts to a tool's answer, without caches: what `xplanectl analyze` does.  The
 // daemon has its own manager of products (server/engine) and shares the rules about broken hosts.
 #ifndef XPL_ANALYSIS_TOOLS_RESOLVE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tools, one line each, by name: XPL_TOOL_ROW(id) stands for xpl_tool_id in id.c of this
 // folder.  Included by tool.c, which defines the macros, and read by meson.build.
 #ifndef XPL_TOOL_ROW

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of tools: what is shown of products.
 //
 // A tool is one file with one row (struct xpl_tool) and one line in rows.h.  From the row follow

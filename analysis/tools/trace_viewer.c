@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tool trace_viewer: every event of one host, for viewers that load it whole; trace_viewer/ makes
 // it.
 #include "analysis/tools/lib/product_answer.h"

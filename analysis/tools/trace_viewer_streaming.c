@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tool trace_viewer@: a window of the hosts' traces, side by side, read from their indexes
 // (analysis/trace).  Options by XProf's names (XProf: convert/trace_view_options.cc).
 #include "analysis/products/values.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options of trace_viewer@: which event, search or window an answer shows, and in which form.
 // Rules and names: XProf's convert/trace_view_options.cc.
 #ifndef XPL_ANALYSIS_TRACE_OPTIONS_H_

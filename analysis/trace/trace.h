@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The trace index: everything that the streaming trace viewer shows of one host, stored so that an
 // answer for any window at any resolution reads only the blocks whose events it shows.  It is built
 // from the profile in one or two steps, stored as bytes (a file of ours, mapped), and answers any

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/wire/wire.h"
 
 struct xpl_varint xpl_varint_slow(const uint8_t *p, const uint8_t *end) {

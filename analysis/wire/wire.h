@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schema-less protobuf pull reader: no allocation, no recursion, views alias the input.
 // The reader is inline, because a profile is read field by field some ten million times a second;
 // only varints of two bytes and more, and those near the end of the input, take a call.

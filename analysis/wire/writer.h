@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Protobuf wire writer into a growable buffer, in two passes: the first measures, the second
 // writes.  A length prefix needs the size of what follows; measuring first gives every prefix its
 // shortest form without moving a byte twice, however deep messages nest, and the whole message is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/xplane/event_read.h"
 
 bool xpl_raw_event_slow(xpl_bytes_t message, struct xpl_raw_event *ret) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decoding of one XEvent, inline, for the cursors and for the few loops that see every event: the
 // scan of grouping and the host part of opstats.
 #ifndef XPL_ANALYSIS_XPLANE_EVENT_READ_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Event cursors and statistics: the part of the view that is read once per event.
 #include <inttypes.h>
 #include <string.h>

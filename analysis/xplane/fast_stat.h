@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fast paths over one XStat, for statistics written as writers write them: the id first, then one
 // value.  Each says when it does not apply; the caller then takes the slow path, which reads fields
 // in any order.  A unit test compares both.

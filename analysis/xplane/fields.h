@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Field numbers of the XSpace messages (tsl/profiler/protobuf/xplane.proto).
 #ifndef XPL_ANALYSIS_XPLANE_FIELDS_H_
 #define XPL_ANALYSIS_XPLANE_FIELDS_H_

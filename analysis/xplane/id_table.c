@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/xplane/id_table.h"
 
 #include <string.h>

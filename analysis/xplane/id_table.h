@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From ids of metadata to positions (1..n) of their array.  The array is dense in ids nearly
 // always, else the table is hashed.  Ids are compared with the caller's array, so the table holds
 // positions alone.

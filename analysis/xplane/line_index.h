@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The index of lines: their own fields, the framing of their events, and where every few thousandth
 // event begins, so that a line can be cut into pieces.
 #ifndef XPL_ANALYSIS_XPLANE_LINE_INDEX_H_

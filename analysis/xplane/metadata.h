@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Positions of the metadata of events and statistics, inline, for the few loops that see every
 // event.
 #ifndef XPL_ANALYSIS_XPLANE_METADATA_H_

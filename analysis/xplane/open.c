@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens a space: one pass over planes, metadata and the framing of lines.
 #include "analysis/xplane/xspace.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/xplane/plane_kind.h"
 
 #include "analysis/xplane/schema.h"

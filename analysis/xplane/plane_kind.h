@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What kind of plane it is, by its name.
 #ifndef XPL_ANALYSIS_XPLANE_PLANE_KIND_H_
 #define XPL_ANALYSIS_XPLANE_PLANE_KIND_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/xplane/schema.h"
 
 #include "analysis/xplane/tf_op.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names that carry meaning in an XSpace: planes, lines, statistics, host events, and the id ranges
 // that mark derived lines.  Names are XProf's (openxla/xla xplane_schema.cc); a name found here is
 // looked up once per metadata entry, so that events are distinguished by a small number.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an op's full name says: framework, name and type.  Rules: XProf's tf_op_utils.{h,cc}.
 // Pure functions on views; nothing allocates but xpl_tf_op_event_name.  Any thread.
 #ifndef XPL_ANALYSIS_XPLANE_TF_OP_H_

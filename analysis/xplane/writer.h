@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes an XSpace: planes, lines, events, statistics and metadata, in the caller's order, to a
 // sink.  Nothing is kept for each event, so that an XSpace of any size is written in little memory.
 //

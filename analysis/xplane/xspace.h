@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A view of one XSpace: planes, lines, metadata and statistics, over bytes that stay mapped.
 //
 // xpl_xspace_open makes one pass that checks the framing down to every event and skips what is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Captures running programs for a second, and reads the overview of what came.
 //   cc capture.c $(pkg-config --cflags --libs xplaned) -o capture
 //   ./capture 127.0.0.1:50551 host1:9999 host2:9999      through a daemon

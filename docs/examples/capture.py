@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Captures running programs through a daemon, tells how each host fares, and reads the overview.
 
     python3 -m grpc_tools.protoc -I proto --python_out=stubs --grpc_python_out=stubs proto/xplaned/v1/*.proto

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Puts what `PROGRAM --help-man` prints into its manual page.
 
 usage: make.py PROGRAM TEMPLATE OUTPUT VERSION

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // grpc.health.v1.Health: the state of the server ("") and of its services, and those who watch it.
 #ifndef XPL_RPC_STANDARD_HEALTH_H_
 #define XPL_RPC_STANDARD_HEALTH_H_

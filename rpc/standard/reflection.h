@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // grpc.reflection, v1 and v1alpha: a client learns our schemas from the server itself.
 #ifndef XPL_RPC_STANDARD_REFLECTION_H_
 #define XPL_RPC_STANDARD_REFLECTION_H_

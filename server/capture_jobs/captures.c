@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/capture_jobs/captures.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Capture jobs: each runs xpl_capture_run on a thread of its own and is noted in the history.
 //
 // Any thread may call anything here.  Listeners are called on the job's thread, in order, and must

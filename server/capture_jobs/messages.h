@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Captures and schedules as messages of xplaned.v1, and back.
 #ifndef XPL_SERVER_CAPTURE_JOBS_MESSAGES_H_
 #define XPL_SERVER_CAPTURE_JOBS_MESSAGES_H_

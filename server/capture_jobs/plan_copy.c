@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/capture_jobs/plan_copy.h"
 
 static const char *copy_text(struct xpl_arena *a, const char *z, bool *ok) {

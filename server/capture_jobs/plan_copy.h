@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies of capture plans, for jobs that outlive the request that began them.
 #ifndef XPL_SERVER_CAPTURE_JOBS_PLAN_COPY_H_
 #define XPL_SERVER_CAPTURE_JOBS_PLAN_COPY_H_

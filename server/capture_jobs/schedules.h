@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Continuous profiling: captures that the daemon begins by itself, and which of their sessions are
 // kept.  Schedules live in the history, so they survive restarts.  Any thread may call anything.
 #ifndef XPL_SERVER_CAPTURE_JOBS_SCHEDULES_H_

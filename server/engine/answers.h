@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One answer: from the store, or rendered from the hosts' products.
 #ifndef XPL_SERVER_ENGINE_ANSWERS_H_
 #define XPL_SERVER_ENGINE_ANSWERS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the daemon keeps in memory: finished answers and hosts' op statistics, by key, the least
 // recently used going first when the limit in bytes is reached.
 #ifndef XPL_SERVER_ENGINE_CACHE_H_

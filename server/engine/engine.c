@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Jobs and tickets of the engine.
 #include "server/engine/engine.h"
 

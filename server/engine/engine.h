@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests and answers: finds what was asked for in memory, in the store, or makes it, once.
 //
 // A request is resolved against the newest snapshot of the catalogue, looked up in memory

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The products of a request's hosts, side by side, and which hosts have a say in the answer.
 // Private to server/engine.
 #ifndef XPL_SERVER_ENGINE_GATHER_H_

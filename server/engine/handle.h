@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Product handles: making, packing and sizing them.  Private to server/engine.
 #ifndef XPL_SERVER_ENGINE_HANDLE_H_
 #define XPL_SERVER_ENGINE_HANDLE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products that reside in files (trace indexes): handed to a thread of their own, which writes them
 // to the store's files (storage/store/files.h), under the profile's id.  What a power cut leaves of
 // one is found out by its checksums, removed and made again, as any damage is.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/engine/opened.h"
 
 xpl_status_t xpl_opened_profile_open(const struct xpl_snapshot *snapshot,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host's profile, open while something is made or read of it, and the exec that stops the work
 // when the file is truncated under it.
 #ifndef XPL_SERVER_ENGINE_OPENED_H_

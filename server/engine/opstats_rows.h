@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From an OpStats to the rows that people query with sqlite3.
 #ifndef XPL_SERVER_ENGINE_OPSTATS_ROWS_H_
 #define XPL_SERVER_ENGINE_OPSTATS_ROWS_H_

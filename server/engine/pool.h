@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The daemon's worker threads: a bounded queue of jobs, and an exec that lets a running job spread
 // its pieces over workers that would otherwise idle.
 #ifndef XPL_SERVER_ENGINE_POOL_H_

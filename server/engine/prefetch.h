@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread of the lowest priority that converts new sessions before anybody asks, while nothing
 // else is going on.  Before that, after an unclean stop, it checks the store.
 #ifndef XPL_SERVER_ENGINE_PREFETCH_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The manager of products: the only place that finds, makes, verifies, retries, waits for, and
 // keeps what is made of a host's profile.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a client asks for, resolved against the newest snapshot of the catalogue: session, hosts,
 // tool, options, and the key under which equal requests share an answer.
 #ifndef XPL_SERVER_ENGINE_REQUEST_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the time of a request goes.
 #ifndef XPL_SERVER_ENGINE_STAGES_H_
 #define XPL_SERVER_ENGINE_STAGES_H_

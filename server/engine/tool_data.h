@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A finished answer: its bytes, shared by the cache and all replies, and what must be told with it.
 #ifndef XPL_SERVER_ENGINE_TOOL_DATA_H_
 #define XPL_SERVER_ENGINE_TOOL_DATA_H_

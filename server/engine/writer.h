@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one thread that writes to the store.  Its queue is bounded: what does not fit is dropped and
 // counted, because all of it can be made again.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AnalysisService.  Runs on gRPC's queue thread, so it only looks answers up; what must be made
 // goes to the engine.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CaptureService: captures, their history, schedules.
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SessionService's DeleteSession.
 #include <sys/stat.h>
 

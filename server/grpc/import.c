@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SessionService's ImportSession: what clients write to LOGDIR.
 //
 // An upload is kept in a file of its own below incoming/, named by what the client says of it, so

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to server/grpc.  What ImportSession and DeleteSession share.
 #ifndef XPL_SERVER_GRPC_IMPORT_H_
 #define XPL_SERVER_GRPC_IMPORT_H_

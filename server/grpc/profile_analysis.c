@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tensorflow.ProfileAnalysis: captures and tools for clients that know that service.
 #include <limits.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ServerService: counters of this process.
 #include <stdio.h>
 #include <string.h>

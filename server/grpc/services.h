@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The daemon's gRPC services: what each needs, and the method tables.
 #ifndef XPL_SERVER_GRPC_SERVICES_H_
 #define XPL_SERVER_GRPC_SERVICES_H_

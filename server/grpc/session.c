@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SessionService: what the catalogue holds and how far each host is.
 #include <pthread.h>
 #include <stdio.h>

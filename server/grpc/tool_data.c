@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/grpc/tool_data.h"
 
 #include "base/cleanup.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ToolData of xplaned.v1 as bytes.  Its field numbers, which OpStatsData shares, stand in
 // tool_data.c alone.  Any thread.
 #ifndef XPL_SERVER_GRPC_TOOL_DATA_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XprofAnalysisWorkerService: xplaned as the worker of an unmodified XProf.  The aggregator names
 // one host's file by its path and reads the OpStats from a file that we name in the answer; what
 // we do not serve is UNIMPLEMENTED (it then computes by itself) or goes to a real worker.

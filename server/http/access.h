@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to server/http.  Access checks: Host and Origin against DNS rebinding, the token, the
 // method.  On the loop's thread.
 #ifndef XPL_SERVER_HTTP_ACCESS_H_

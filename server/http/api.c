@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // /api/v1: what our own pages read.
 #include <string.h>
 

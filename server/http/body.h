@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bodies of replies: bytes in one or two encodings, with the responses that send them.
 #ifndef XPL_SERVER_HTTP_BODY_H_
 #define XPL_SERVER_HTTP_BODY_H_

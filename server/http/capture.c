@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XProf's capture_profile: a capture that the browser waits for.
 #include <stdlib.h>
 #include <string.h>

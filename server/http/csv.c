@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // As XProf's convert/csv_writer.py writes it: every cell quoted, numbers and truth values as Python
 // prints them.
 #include "server/http/csv.h"

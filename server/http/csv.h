@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tool's table as CSV, as XProf writes it.
 #ifndef XPL_SERVER_HTTP_CSV_H_
 #define XPL_SERVER_HTTP_CSV_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Static files: our pages, which are part of the program, and XProf's, from --ui-dir.
 #include <errno.h>
 #include <fcntl.h>

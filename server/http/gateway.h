@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to server/http.  The gateway's own state, which the files of this folder share.
 #ifndef XPL_SERVER_HTTP_GATEWAY_H_
 #define XPL_SERVER_HTTP_GATEWAY_H_

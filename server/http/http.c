@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gateway's life: libmicrohttpd on the loop, connections, start and stop.
 #include "server/http/http.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The HTTP gateway: XProf's routes, our pages and their JSON, answered by the engine that answers
 // gRPC.  libmicrohttpd reads and writes HTTP; everything of it runs on the loop's thread.
 // Routes, headers, limits and errors: docs/http.md.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to server/http.  Bodies by the URI that they answered, in the daemon's cache, each for
 // one generation of the catalogue.  On the loop's thread.
 #ifndef XPL_SERVER_HTTP_KNOWN_H_

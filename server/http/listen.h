@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to server/http.  The gateway's sockets, and the certificate of those that need one.
 #ifndef XPL_SERVER_HTTP_LISTEN_H_
 #define XPL_SERVER_HTTP_LISTEN_H_

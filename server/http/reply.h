@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to server/http.  Replies.  On the loop's thread.
 #ifndef XPL_SERVER_HTTP_REPLY_H_
 #define XPL_SERVER_HTTP_REPLY_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests: path, arguments, the headers that need reading, and what a request that waits is
 // waiting for.  All of it on the loop's thread unless a function says otherwise.
 #ifndef XPL_SERVER_HTTP_REQUEST_H_

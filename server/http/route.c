@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which route answers; and what was answered before under the same URI.
 #include "base/clock.h"
 #include "server/http/access.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to server/http.  The routes: each replies, or suspends the request and replies later.  On
 // the loop's thread.
 #ifndef XPL_SERVER_HTTP_ROUTES_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tools' answers as replies: from memory, or when the engine has made them.
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to server/http.  Requests that wait for a worker, and the time limits of connections.  On
 // the loop's thread but for xpl_http_done.
 #ifndef XPL_SERVER_HTTP_WAIT_H_

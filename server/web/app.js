@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The frame around the pages: header, tools, theme, and which page the address asks for.
 
 import {h, announce} from './lib/dom.js';

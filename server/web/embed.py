@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Turn the pages into one C table:  embed.py ROOT OUTPUT.c FILE...
 
 Each FILE lies below ROOT; its path from there is the name it is served by.  The table is declared in

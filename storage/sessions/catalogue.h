@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The catalogue: which profile sessions LOGDIR holds, and which hosts each has.
 //
 // A session is a directory with at least one profile, or a directory directly below

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which bytes a file holds: profile ids of local files (storage/store/profile_id.h).
 //
 // The id is the 128-bit XXH3 of the content, keyed by the store's secret.  It is remembered by

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Profiles given by path on a command line.
 #include <dirent.h>
 #include <errno.h>

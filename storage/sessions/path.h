@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small helpers about paths and names, for storage/ only.
 #ifndef XPL_STORAGE_SESSIONS_PATH_H_
 #define XPL_STORAGE_SESSIONS_PATH_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Removing sessions from LOGDIR: for DeleteSession, and for schedules that keep a number of them.
 #ifndef XPL_STORAGE_SESSIONS_REMOVAL_H_
 #define XPL_STORAGE_SESSIONS_REMOVAL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Between catalogue.c, which walks LOGDIR, and snapshot.c, which names what was found.
 #ifndef XPL_STORAGE_SESSIONS_SCAN_H_
 #define XPL_STORAGE_SESSIONS_SCAN_H_

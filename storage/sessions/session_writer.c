@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "storage/sessions/session_writer.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How files get into a session's directory, LOGDIR/plugins/profile/SESSION: whole or not at all.
 //
 // A file is written under a hidden name, synced (or later, see below), and renamed without ever

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bytes of one host: a profile file mapped for reading, and the means to tell whether it
 // stayed the same meanwhile.
 //

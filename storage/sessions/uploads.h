@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of uploads that are not complete, in a directory of the daemon's own: kept for a day, so
 // that an upload that broke off goes on where it ended.  Any thread.
 #ifndef XPL_STORAGE_SESSIONS_UPLOADS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results that are too large for the database: files of one directory, mapped while they are used
 // and evicted by bytes, the least recently used first.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What cannot be made again, in the SQLite database DIR/state.db: the history of captures, the
 // schedules, and which sessions a schedule made.
 //

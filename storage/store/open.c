@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which implementation a store has.
 #include "storage/store/sqlite/sqlite.h"
 #include "storage/store/store.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a profile is known by: its bytes, wherever they lie.
 //
 // Equal bytes have equal ids for every machine that uses one store, and ids of two stores say

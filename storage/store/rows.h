@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows that people query with sqlite3 (docs/schema.md).  Plain values; the caller fills them, the
 // store copies them.  Any unsigned value above 2^63-1 is stored as NULL, so XPL_ROW_NULL is "not
 // known".  Text is made valid UTF-8 and cut to 4,096 bytes.

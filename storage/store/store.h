@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The store: what xplaned has made of profiles.  An interface; storage/store/sqlite implements it
 // with the database DIR/cache.db, and tests/unit/storage/test_store_conformance.c tests it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // agent/inject/cupti_abi.h against the CUPTI that is installed: nothing to run, it compiles or not.
 #include <cuda.h>
 #include <cupti.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The agent from outside: xplaned-agent, programs with libxplaned-agent.so, and a CUPTI without a
 // GPU (fake/), all real processes.  Usage: test_agent SCENARIO; the paths come in the environment.
 #include <dirent.h>

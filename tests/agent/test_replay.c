@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recorded streams of two programs (tests/data/agent, written by libxplaned-agent.so) become the
 // XSpace that is a golden case: what the real XProf says of it is checked there.
 //   test_replay XSPACE RECORDS...          compares

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lower bound for a warm answer: gRPC's C core and nothing else.  One thread, one batch per
 // call, a static slice as the answer, gRPC's own defaults.
 //

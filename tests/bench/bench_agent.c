@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What libxplaned-agent.so costs a CUDA program that launches small kernels in a loop, beside no
 // library and beside CUPTI's activity API alone.  The driver and CUPTI are those of
 // tests/agent/fake: their launch and their records cost almost nothing, so what is added shows, and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a capture costs beside what gRPC costs anyway: the same bytes from the same server, as a
 // plain byte stream, as one message that is received and dropped, and as a capture into a
 // directory.  Each way runs in a process of its own, whose peak memory is told. Usage:

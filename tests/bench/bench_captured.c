@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Captures through a daemon ($XPLANED): how soon after a profile's last byte its overview is there,
 // beside a cold overview of the same file; and 64 hosts at once: how far apart they begin, and what
 // the daemon keeps of it.  Usage: bench_captured XPLANE [overview|prefetch|many]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How fast the view of a profile is, beside tests/bench/walk_floor.c: the index, a pass of cursors
 // without and with statistics, grouping, and a pass of group cursors.
 //

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is measured with, and on: builds, virtual environments, profiles."""
 import lzma
 import shutil

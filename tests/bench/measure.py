@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The measurements.  Each is a function that fills a table of the report."""
 import json
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The servers that are compared, each started for one log directory, asked over its own protocol,
 and stopped by its process id."""
 import atexit

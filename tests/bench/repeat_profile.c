@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes a large profile from a real one: every line's events follow again and again, shifted in
 // time by the span of the whole profile, and the ids that link events (correlation_id, run_id,
 // producer and consumer ids, step numbers, ...) are made fresh for each repetition.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of the measurements, and the summary that holds them against the figures to reach."""
 import platform
 import re

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Load for any unary gRPC method: the same request again and again, a fixed number in flight.
 //
 //   rpc_load ADDRESS PATH REQUEST_FILE [--inflight N] [--seconds S] [--warm S] [--token TOKEN]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Samples the memory of processes at 1 kHz until standard input ends or the first of them does.
 //
 //   rss_sampler PID...

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures xplaned side by side with xprof 2.24.2, xprof-rs 0.1.3 and lower bounds, on the same files
 in one run; see README.md.  Prints tables in Markdown and writes them to build/bench/table.md."""
 import argparse

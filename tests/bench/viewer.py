@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The trace viewer and HTTP: what people wait for who look at a trace in a browser."""
 import itertools
 import json

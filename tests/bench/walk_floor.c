@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lower bound for a conversion: every field of a profile down to XStat, read once and bounds
 // checked, with nothing made of it.  A plain reader over the mapped file: one pass finds the
 // planes' parts and cuts lines into chunks of as many events as the converter's, then an exec of

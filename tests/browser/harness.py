@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the browser tests share: the daemon, a proxy that adds a path prefix, pages that record errors, results."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The two pictures of the README."""
 
 import json

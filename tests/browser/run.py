@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Browser tests.  Usage: run.py BUILD [NAME...]
 
 BUILD is a build directory of xplaned; NAMEs choose tests (parts of their names).  With XPL_BROWSER_URL the

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Makes the Python environment that drives the browser.  Usage: tests/browser/setup.sh
 # Playwright comes from PyPI without a browser of its own: Debian's chromium is used (deploy/setup-debian.sh test).
 # The environment is $XPL_BROWSER_VENV, or browser-venv below $XPL_BUILD (default build/).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """trace_viewer@ answers made here: small ones whose every event is known."""
 
 

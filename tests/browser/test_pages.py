@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our pages: what they show, sort, filter, remember and refuse to execute."""
 
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The trace view, on answers whose every event is known, on a million events, and on real profiles."""
 
 import hashlib

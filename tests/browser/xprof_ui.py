@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """XProf's own interface, unmodified, on xplaned: its files come from PyPI by deploy/fetch-xprof-ui.sh.
 
 Without the internet its charts stay empty (they load a library from gstatic.com); everything else is tested.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fake_profiler MODE [BYTES [EXTRA_MS [PORT]]]: prints its address and serves until standard input
 // ends, ten minutes at most.
 #include <stdio.h>

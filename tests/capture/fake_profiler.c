@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/capture/fake_profiler.h"
 
 #include <errno.h>

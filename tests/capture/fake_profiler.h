@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A ProfilerService of the project's own, for tests and benchmarks of capture/: as good or as bad
 // as it is told to be.
 #ifndef XPL_TESTS_CAPTURE_FAKE_PROFILER_H_

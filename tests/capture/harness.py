@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the capture tests share: programs to capture, servers that misbehave, xplanectl, results."""
 import atexit
 import contextlib

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A JAX program to capture: a profiler server, and small steps until told to stop.
 
     job.py PORT [--idle] [--seconds N]

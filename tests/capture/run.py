@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Captures of real profiler servers.  Usage: run.py BUILD PYTHON [NAME...]
 
 BUILD is a build directory of xplaned, PYTHON that of tests/capture/setup.sh; this runs with the one of tests/parity/setup.sh.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Captures of servers that take long to install: TensorFlow's.  Usage: tests/capture/run_slow.sh [BUILD]
 # BUILD is a build directory of xplaned (default build/release).  The last line is "N passed, N failed, N skipped".
 set -eu

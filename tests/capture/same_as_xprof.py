@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sessions that we captured, opened by the real XProf: every tool's answer is ours."""
 import pathlib
 

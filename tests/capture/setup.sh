@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Makes the Python environment whose programs are captured, from PyPI.  Prints the path of its python.
 #   tests/capture/setup.sh           JAX for the CPU, in $XPL_CAPTURE_VENV or capture-venv
 #   tests/capture/setup.sh slow      TensorFlow, in $XPL_CAPTURE_SLOW_VENV or capture-slow-venv

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Captures of TensorFlow's profiler server.  Usage: slow.py BUILD PYTHON [NAME...]; see run.py."""
 import sys
 

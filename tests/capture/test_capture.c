@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Captures of servers of all kinds, good and bad: test_capture SCENARIO.
 #include <arpa/inet.h>
 #include <dirent.h>

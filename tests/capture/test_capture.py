@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a capture does with real JAX programs and with what only looks like one; directly and through a daemon."""
 import json
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The documentation: examples run, recipes work, and no option is named that there is not."""
 import os
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Captures of fake_profiler, for what no real server does when it is wanted; test_capture.c has more, below the command line."""
 from harness import account, sessions
 

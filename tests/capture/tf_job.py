@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """job.py with TensorFlow in place of JAX."""
 import itertools
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records to XSpace with every allocation failing once: a clean error, nothing leaked, and with
 // memory back the same XSpace as before.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each allocation of a capture fails once: the capture fails cleanly, or goes on without what was
 // to be allocated; nothing is left in memory, and in LOGDIR a whole session or nothing. Usage:
 // fault_capture FAKE_PROFILER

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converting device planes, with every allocation failing once: a clean error, nothing leaked, and
 // with memory back the same answer as before.
 #include "analysis/opstats/codec/codec.h"

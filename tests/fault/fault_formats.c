@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opening compressed profiles with every allocation failing once.  libzstd's own are not ours to
 // fail; those of zlib and of the result are.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every allocation of the history, ours and SQLite's, fails once: the calls end cleanly, and the
 // next run finds the database sound.
 #include <sqlite3.h>

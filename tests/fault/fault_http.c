@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The HTTP gateway's own work with every allocation failing once: a URI read, a table as CSV, a
 // body with its compressed form.  A clean failure or the same result, nothing leaked.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every allocation that libuv and the loop's own code make on the loop's thread fails once, while
 // directories are watched: the loop always ends, and what was not watched is found by scans.
 #include <stdatomic.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading and writing OpStats, and the tools that show ops, with every allocation failing once.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products made and tools answered with every allocation failing once: a clean error or
 // the same answer, nothing leaked, and with memory back the same answer as before.
 #include <string.h>

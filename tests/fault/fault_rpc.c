@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Each allocation of rpc/ fails once: first where everything happens on the calling thread, then on
 // the queue's thread of a running server, whose clients must always get an answer or an error.
 #include <grpc/grpc.h>

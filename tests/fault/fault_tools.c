@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rendering the overview and the input-pipeline analysis with every allocation failing once: a
 // clean error, nothing leaked, and with memory back the same answer as before.
 #include "tests/unit/opstats/opstats_fixture.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Building, opening and asking a trace index with every allocation failing once.
 #include "analysis/trace/trace.h"
 #include "base/arena.h"

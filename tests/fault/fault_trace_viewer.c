@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Derived lines, trace_viewer and exports with every allocation failing once: a clean error,
 // nothing leaked, and with memory back the same output as before.
 #include <string.h>

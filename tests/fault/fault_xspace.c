@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opening a profile, grouping it and reading it back with every allocation failing once: a clean
 // error, nothing leaked, and with memory back the same answer as before.
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SQLite's allocations, counted in `seen`; the one numbered `fail_at` fails (-1: none does).
 #ifndef XPL_TESTS_FAULT_SQLITE_FAULTS_H_
 #define XPL_TESTS_FAULT_SQLITE_FAULTS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arbitrary bytes as what a program's libxplaned-agent.so sent; the first byte says where a second
 // program's begin.
 #include <stdlib.h>

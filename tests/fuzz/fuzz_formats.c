@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens any bytes in every format.  What must hold: offsets of errors lie in the input, limits are
 // kept, two passes agree, a plain file is its own bytes, and a format that a name does not promise
 // is refused.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arbitrary bytes as an HloModuleProto: every instruction of what is accepted can be described.
 #include <stdlib.h>
 

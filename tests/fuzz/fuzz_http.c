@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the HTTP gateway itself reads of foreign bytes; HTTP's own syntax is libmicrohttpd's.  The
 // first byte says which reader gets the rest.
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arbitrary bytes as a profile, asked for its memory.
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A ProfileResponse from a hostile host.  The first byte says how it is cut into pieces: the
 // outcome must not depend on that, and must agree with a reading of the whole by wire.h.
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What rpc/ reads of foreign bytes.  The first byte says which reader gets the rest.
 #include <string.h>
 

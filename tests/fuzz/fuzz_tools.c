@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arbitrary OpStats bytes through every OpStats tool: no crash, and whatever comes out is JSON.
 #include <stdbool.h>
 #include <stdint.h>

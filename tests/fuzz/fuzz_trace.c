@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hostile input to the trace viewer.  The first byte says what the rest is: an index, the same with
 // its checksums made right, options of a request, or a profile.
 #include <stdint.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arbitrary bytes as a profile, asked for all its events and exported.
 #include <stdbool.h>
 #include <stdint.h>

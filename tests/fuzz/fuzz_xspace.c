@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens any bytes as an XSpace, groups it and reads everything back.  What must hold: offsets of
 // errors lie in the input, two passes agree, cursors that start at a chunk agree with one that does
 // not, and the number of threads changes nothing.

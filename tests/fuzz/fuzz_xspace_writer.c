@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arbitrary bytes say what is written; the reader must give back the same.  Ids of metadata are
 // declared once in a plane, as a map has them; events and statistics may use any.
 #include <stdlib.h>

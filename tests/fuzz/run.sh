@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs the fuzz targets of a build with libFuzzer.  tests/fuzz/run.sh BUILD SECONDS [TARGET...]
 # All targets together take SECONDS, as many at a time as there are cores.  What they find new is
 # kept below BUILD/found and used again; a crash's input is kept below BUILD/crashes, to be copied to

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What bad input gets: a status, never a crash, and JSON that stays valid.
 //   bad_inputs TESTS_DIR
 // Every prefix of small profiles, profiles mangled by a UTF-8 round trip, bytes flipped, length

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether two answers of one tool are equal in every way a user could see.  What XProf itself does
 // not keep from one process to the next is not compared: the order of keys, of rows that tie in
 // every column a sort uses (with rank and running totals inside the tie), and which of several like

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compressed profiles give the answers of plain ones, byte for byte: every tool and export of
 // `xplanectl`, over a file and over a directory of mixed ones.
 //   compressed XPLANECTL TESTS_DIR

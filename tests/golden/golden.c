@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs one golden case: asks `xplanectl analyze` and compares with what the real XProf said.
 //   golden XPLANECTL TESTS_DIR CASE_DIR
 // CASE_DIR/case holds one line each:

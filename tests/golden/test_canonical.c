@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The comparison that the golden tests stand on: what it forgives and what it must not.
 #include <stdio.h>
 

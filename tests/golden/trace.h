@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether two answers of a trace tool show the same events, in any order.  What XProf itself does
 // not keep from one process to the next is not compared: ids of flows, serial numbers, the order of
 // events.  Times agree to 15 digits.  The rest must be the same.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Asks the real XProf (PyPI, see tests/parity/setup.sh) for the expected answers again, all or those of
 # the named cases, and records them in versions.txt, which refuses an answer that changed while the
 # versions stayed.  Read the diff before committing it.   tests/golden/update.sh [CASE...]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JSON values of an answer, for comparison.
 #ifndef XPL_TESTS_GOLDEN_VALUE_H_
 #define XPL_TESTS_GOLDEN_VALUE_H_

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks that no golden answer changed without the version of its tool or of a product.
 
 usage: versions.py [ROOT] [--update]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """An unmodified XProf server with xplaned as its worker shows the pages that it shows with its own worker.
 
     aggregator.py --build BUILD [SESSION_DIR]...

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Loads what `xplanectl export` writes, with Perfetto's own code.
 
     check_export.py XPLANECTL PROFILE...

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # ci_exports.sh PYTHON BUILD: exported traces as Perfetto's own code reads them.
 set -eu
 here=$(dirname "$0")

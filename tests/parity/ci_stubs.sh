@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # ci_stubs.sh PYTHON BUILD: clients made of generated stubs, and of server reflection alone.
 set -eu
 here=$(dirname "$0")

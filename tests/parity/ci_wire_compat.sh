@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # ci_wire_compat.sh PYTHON BUILD: our .proto files against the descriptors in the PyPI packages.
 set -eu
 here=$(dirname "$0")

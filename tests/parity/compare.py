@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Are two answers of one tool equal in every way a user could see?
 
     compare.py TOOL EXPECTED ACTUAL        exit 0 and "equal", or 1 and the first differences

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The OpStats bytes that we make of profiles:
 //   convert_opstats [--cpu] [--keep] FILE...
 // --cpu counts the CPU as a device, --keep keeps incomplete steps, as XProf's workers do.  Several

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Recompute the CPU's op table from a profile by brute force (docs/cpu-as-device.md).
 
     cpu_oracle.py XPLANE...

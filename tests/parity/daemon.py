@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A daemon of ours for a test, over the profiles of tests/data, and xplanectl to ask it."""
 import contextlib
 import pathlib

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Feeds random OpStats to the real XProf and to our tools; their answers must be equal.
 
     diff_tools.py --render build/tests/parity/render_opstats [--seed N] [--count K] [--start I] [--tool T]... [--keep DIR]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where our answers are allowed to differ from XProf's: one named predicate for each entry of docs/differences.md.
 
 A predicate looks at the parsed answers and the input and returns both with the excused places made equal; when nothing

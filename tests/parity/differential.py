@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Random profiles to the real XProf and to us; the answers must be equal.
 
     differential.py [--seed N] [--count 2000] [--build DIR] [--jobs 2] [--out DIR] [--traces]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sessions of hosts with GPUs, with TPUs, with neither; see generator.py."""
 from gpu import gpu_planes
 from hlo import Module

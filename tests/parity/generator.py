@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Random but well-formed profile sessions.
 
     generator.py --seed N [--case I] [--count K] OUT      one directory per case: OUT/I/HOST.xplane.pb, OUT/I/case.json

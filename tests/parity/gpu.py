@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GPU planes: streams of kernels and copies, launched from the host threads."""
 from pools import KERNELS, LAUNCHES, MEMCPY, NCCL, ODD_NAMES, jax_op, tf_op
 from xspace import U

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small HLO modules that XLA accepts: an entry computation, fusions, reducers and while loops.
 
     module = Module(rng, "jit_step", program_id, style)   style: "costed" or "opaque"

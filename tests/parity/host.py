@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The threads of a host: steps, framework ops, tf.data, launches, memory, thread pools."""
 from pools import HOST_NOISE, ITERATORS, ODD_NAMES, jax_op, tf_op
 from xspace import U

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every HTTP route of the real XProf against ours, over one log directory: status, type, encoding, policy, body.
 
 What may differ is named in docs/http.md; DIFFERENT below lists it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One question to both sides, and what the two answers mean together."""
 import os
 import re

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Asks the real XProf for the expected answers of tests/golden/cases.
 
     make_golden.py [CASE...]      all cases when none is named; prints what changed

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The CPU as a device: our OpStats against cpu_oracle.py, which counts by brute force."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our answers: from `xplanectl analyze` of a build directory, or from a daemon through `xplanectl tool`."""
 import os
 import shutil

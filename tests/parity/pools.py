@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names that mean something to a profile analysis, and names that mean nothing."""
 
 TF_TYPES = ["MatMul", "FusedMatMul", "BatchMatMulV2", "Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput", "Conv3D",

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """profile.proto as Python classes, compiled when first imported, into a temporary directory."""
 import atexit
 import importlib.util

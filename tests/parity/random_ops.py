@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """More ops than a table shows, and op trees at their limits: what random_opstats.py adds to some of its messages.
 
 Times come from small sets, so that there are many ties, at the limits too.

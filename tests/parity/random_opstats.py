@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random OpStats messages: what the conversions could yield, and some that no conversion would.
 
 `random_opstats(rng)` gives a message and a word for its family.  Left out on purpose is what XProf answers by the order of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HLO modules of real profiles, for use in generated ones."""
 import glob
 import os

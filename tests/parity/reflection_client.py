@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A client that knows nothing of our schemas: it learns them from the daemon itself, by server reflection.
 
     reflection_client.py --build BUILD

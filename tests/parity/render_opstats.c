@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tool's answer from a file with XProf's OpStats bytes:
 //   render_opstats TOOL FILE [KEY=VALUE]...
 // The answer goes to standard output.  Exit 1: the tool failed; 2: wrong usage.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Makes the virtual environment of the parity tests: the real XProf and gRPC's Python stubs, from PyPI.
 #   tests/parity/setup.sh            prints the path of its python
 # It is $XPL_PARITY_VENV, or parity-venv below $XPL_BUILD (default build/).  Does nothing when it is there already.

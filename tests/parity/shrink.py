@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes a differing case small: drops hosts, planes, lines, events, stats and names while it still differs."""
 import os
 import time

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A client made of nothing but stubs that grpc_tools generates from our .proto files, in one process with XProf's own.
 
     stub_client.py --build BUILD

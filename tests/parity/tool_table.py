@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of tools as `xplanectl tools --all --json` prints it, and the lists that tests need of it."""
 import functools
 import json

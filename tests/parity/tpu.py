@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TPU planes: TensorCores with steps, modules and nested ops, and SparseCores."""
 from gpu import kernel_details
 from hlo import Module

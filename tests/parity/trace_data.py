@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """trace_viewer@'s other form, format=pb: a TraceDataResponse in zstd, as a dict in which nothing depends on how it was written."""
 import ctypes
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Prove that our .proto files have the same wire format as the ones inside the PyPI packages.
 
     wire_compat.py [--proto DIR] [--profiles DIR]

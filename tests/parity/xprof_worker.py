@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The real XProf in a process of its own, asked many times.
 
 As a module: `with XProf() as x: status, data = x.ask(tool, paths, options)`; status is "answer", "none" (XProf has no

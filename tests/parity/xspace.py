@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writing XSpaces: planes with their tables of names, lines, events, stats."""
 from protos import pb
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tests of captures and of imports share.
 #ifndef XPL_TESTS_SERVER_CAPTURES_FIXTURE_H_
 #define XPL_TESTS_SERVER_CAPTURES_FIXTURE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts and stops real daemons for tests.  Everything is bounded in time; failures abort.
 #ifndef XPL_TESTS_SERVER_HARNESS_H_
 #define XPL_TESTS_SERVER_HARNESS_H_

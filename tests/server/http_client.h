@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plain HTTP/1.1 client for tests: blocking, every wait bounded, one connection at a time.
 #ifndef XPL_TESTS_SERVER_HTTP_CLIENT_H_
 #define XPL_TESTS_SERVER_HTTP_CLIENT_H_

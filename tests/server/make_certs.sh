@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # make_certs.sh STAMP OPENSSL: beside STAMP, a CA and certificates of it for "localhost" (two, to
 # change between) and for a client.
 set -eu

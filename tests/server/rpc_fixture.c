@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/server/rpc_fixture.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small server for the tests of rpc/: a handful of methods, one queue, one thread that answers
 // late.  Everything it does is bounded in time: alarm() ends a test that hangs.
 #ifndef XPL_TESTS_SERVER_RPC_FIXTURE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Captures, schedules and removals by a real daemon, from profiler servers of our own.
 // Usage: test_captures SCENARIO
 #include <dirent.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The daemon from outside: answers, errors, restarts, crashes, limits, cancellation, changing
 // files, two daemons on one store, an XProf worker's contract.  Usage: test_daemon SCENARIO
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The HTTP gateway from outside: routes, conditional requests, ranges, who may ask, limits, slow
 // and vanishing clients, stop.  Usage: test_http SCENARIO
 #include <netdb.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Imports and removals of sessions by a real daemon.  Usage: test_imports SCENARIO
 #include <fcntl.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // rpc/ end to end: our client and our server on loopback.
 #include <fcntl.h>
 #include <poll.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of rpc/ that need no server: scanning and decoding requests, statuses, reflection.
 #include <grpc/grpc.h>
 

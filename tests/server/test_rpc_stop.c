@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The end of a server in all its forms, and clients that come and go in numbers.
 #include "tests/server/rpc_fixture.h"
 

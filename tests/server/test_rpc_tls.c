@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TLS: a server certificate, its renewal without a restart, and client certificates.
 //   server_rpc_tls DIRECTORY_OF_CERTIFICATES
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trace indexes as the daemon keeps them: written beside the store, asked from there, and of no
 // harm when they are cut, overwritten, half written or half built.
 #include <dirent.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/grouping/graph/ancestors.h"
 
 static bool enqueue(struct graph *gr, uint32_t node, uint32_t delay) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Search among the ancestors of a node, the nearest first.
 #ifndef XPL_ANALYSIS_GROUPING_GRAPH_ANCESTORS_H_
 #define XPL_ANALYSIS_GROUPING_GRAPH_ANCESTORS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/grouping/graph/build_graph.h"
 
 #include "analysis/grouping/graph/extra_links.h"

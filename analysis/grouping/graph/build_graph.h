@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds the graph of a space out of its scans and finds the groups.
 #ifndef XPL_ANALYSIS_GROUPING_GRAPH_BUILD_GRAPH_H_
 #define XPL_ANALYSIS_GROUPING_GRAPH_BUILD_GRAPH_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/grouping/graph/crowded_keys.h"
 
 #include <stdatomic.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keys that so many events produce and consume that XProf links none of them
 // [ConnectContextGroups].
 #ifndef XPL_ANALYSIS_GROUPING_GRAPH_CROWDED_KEYS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/grouping/graph/extra_links.h"
 
 #include "analysis/grouping/plan/event_links.h"

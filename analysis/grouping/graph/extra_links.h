@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Links that are no producers and consumers: launch to kernel, executor to iterator, and the
 // iterations of TensorFlow's loops.
 #ifndef XPL_ANALYSIS_GROUPING_GRAPH_EXTRA_LINKS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/grouping/graph/graph.h"
 
 xpl_status_t xpl_grp_no_memory(struct graph *gr) {

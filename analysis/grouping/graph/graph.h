@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The graph of nodes while it is built.
 #ifndef XPL_ANALYSIS_GROUPING_GRAPH_GRAPH_H_
 #define XPL_ANALYSIS_GROUPING_GRAPH_GRAPH_H_

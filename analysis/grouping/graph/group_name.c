@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/grouping/graph/group_name.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The name of a group.
 #ifndef XPL_ANALYSIS_GROUPING_GRAPH_GROUP_NAME_H_
 #define XPL_ANALYSIS_GROUPING_GRAPH_GROUP_NAME_H_

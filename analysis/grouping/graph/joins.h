@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Joins: all ends of links with one key meet in one.
 #ifndef XPL_ANALYSIS_GROUPING_GRAPH_JOINS_H_
 #define XPL_ANALYSIS_GROUPING_GRAPH_JOINS_H_

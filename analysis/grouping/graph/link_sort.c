@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/grouping/graph/link_sort.h"
 
 #include <stdint.h>

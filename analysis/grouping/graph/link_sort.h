@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sorts links by key.
 #ifndef XPL_ANALYSIS_GROUPING_GRAPH_LINK_SORT_H_
 #define XPL_ANALYSIS_GROUPING_GRAPH_LINK_SORT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A group reaches a node from its parents: the node that encloses it and, through joins, the
 // producers of what it consumes.  Roots take turns (level descending, then time); each that has no
 // group yet and no ancestor root of its own level starts one, which is propagated to all that is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which events of other lines an event is linked to: what it produces and consumes, after the
 // rewriting that XProf's PreprocessXPlane does (xla/tsl/profiler/utils/preprocess_xplane.{h,cc}).
 #ifndef XPL_ANALYSIS_GROUPING_PLAN_EVENT_LINKS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/grouping/plan/event_stats.h"
 
 #include "analysis/xplane/fields.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the statistics of one event that matter to grouping.
 #ifndef XPL_ANALYSIS_GROUPING_PLAN_EVENT_STATS_H_
 #define XPL_ANALYSIS_GROUPING_PLAN_EVENT_STATS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order in which XProf sees the events of a line on which it found a thread pool region: it
 // adds the regions and sorts the line (ThreadpoolLineMutator and SortXLine, in
 // xla/tsl/profiler/utils/preprocess_xplane.h and xplane_utils.cc).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plan of a plane.  The roles are those of XProf's group_events.cc and of the rewriting that
 // its PreprocessXPlane does before it groups (xla/tsl/profiler/utils/preprocess_xplane.{h,cc}).
 #include "analysis/grouping/plan/plan.h"

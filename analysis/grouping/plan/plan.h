@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plan of a plane: what its events and statistics mean for grouping, decided once per metadata
 // entry.  Written once; any number of threads may read it.
 #ifndef XPL_ANALYSIS_GROUPING_PLAN_PLAN_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Regions of thread pools.  XProf adds an event ThreadpoolListener::Region for each StopRegion,
 // from the StartRegion before it on, and sorts the line then [ThreadpoolLineMutator].  XProf 2.24.2
 // links it to nothing: it only takes part in the nesting.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sorting in place.
 #ifndef XPL_ANALYSIS_GROUPING_PLAN_SORT_H_
 #define XPL_ANALYSIS_GROUPING_PLAN_SORT_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Spans of time of events in picoseconds.
 #ifndef XPL_ANALYSIS_GROUPING_PLAN_SPAN_H_
 #define XPL_ANALYSIS_GROUPING_PLAN_SPAN_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state of the scan of one line: the stack of what is open, and what becomes a node.  One
 // thread.
 #ifndef XPL_ANALYSIS_GROUPING_SCAN_LINE_STATE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a scan finds on a line: nodes, the ends of links between lines, and roots.
 #ifndef XPL_ANALYSIS_GROUPING_SCAN_NODE_H_
 #define XPL_ANALYSIS_GROUPING_SCAN_NODE_H_

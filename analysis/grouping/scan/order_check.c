@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/grouping/scan/order_check.h"
 
 #include "analysis/grouping/plan/regions.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watches whether a line with regions of thread pools is in the order that XProf's sort makes.
 #ifndef XPL_ANALYSIS_GROUPING_SCAN_ORDER_CHECK_H_
 #define XPL_ANALYSIS_GROUPING_SCAN_ORDER_CHECK_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/grouping/scan/scan.h"
 
 void xpl_grp_init_lists(struct scan *s) {

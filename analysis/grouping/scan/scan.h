@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A scan for nodes: events that can start, join or carry a group across lines.
 #ifndef XPL_ANALYSIS_GROUPING_SCAN_SCAN_H_
 #define XPL_ANALYSIS_GROUPING_SCAN_SCAN_H_

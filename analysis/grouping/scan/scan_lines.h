@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scans the lines of a host or GPU plane for nodes.  Counterpart of EventForest::ConnectIntraThread
 // in xla/tsl/profiler/utils/group_events.cc.
 #ifndef XPL_ANALYSIS_GROUPING_SCAN_SCAN_LINES_H_

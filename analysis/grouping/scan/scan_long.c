@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Most events are plain: all that they do is to close what they do not lie in, and to stand between
 // what is open and what comes later.  So chunks are read at once, each down to its other events and
 // to what the plain ones before each of those amount to; then, chunk by chunk and in order, those

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scans a long line on many threads.
 #ifndef XPL_ANALYSIS_GROUPING_SCAN_SCAN_LONG_H_
 #define XPL_ANALYSIS_GROUPING_SCAN_SCAN_LONG_H_

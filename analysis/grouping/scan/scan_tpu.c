@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/grouping/scan/scan_tpu.h"
 
 #include "analysis/grouping/plan/event_links.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scans a TPU plane, which is grouped by one of its lines [ConnectIntraThreadTPU].
 #ifndef XPL_ANALYSIS_GROUPING_SCAN_SCAN_TPU_H_
 #define XPL_ANALYSIS_GROUPING_SCAN_SCAN_TPU_H_

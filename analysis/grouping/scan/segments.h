@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Append-only lists in growing segments: no copy, no slack to speak of.
 #ifndef XPL_ANALYSIS_GROUPING_SCAN_SEGMENTS_H_
 #define XPL_ANALYSIS_GROUPING_SCAN_SEGMENTS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/grouping/steps/gpu_steps.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Step events of a GPU plane, and where the groups of its ungrouped events come from. Counterparts:
 // ProcessUngroupedEvents and DeriveStepEventsFromGroups (XProf derived_timeline.cc).
 #ifndef XPL_ANALYSIS_GROUPING_STEPS_GPU_STEPS_H_

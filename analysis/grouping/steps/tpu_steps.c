@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/grouping/steps/tpu_steps.h"
 
 #include "analysis/grouping/plan/planes.h"

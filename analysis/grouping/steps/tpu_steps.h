@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Step events of a TPU plane, and where the groups of its other lines come from.  Counterparts:
 // MergeHostSteps and GroupLine (xla group_events.cc).
 #ifndef XPL_ANALYSIS_GROUPING_STEPS_TPU_STEPS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OpStats to and from XProf's bytes (message tensorflow.profiler.OpStats), by wire reader and
 // writer: protobuf-c has no depth limit and would copy everything.
 #ifndef XPL_ANALYSIS_OPSTATS_CODEC_CODEC_H_

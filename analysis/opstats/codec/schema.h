@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The OpStats message as tables: which field number lands where in struct xpl_opstats.  One
 // description drives both directions of codec.c, so that they cannot disagree.
 // Numbers: the descriptors inside the released package (op_stats.proto and what it imports).

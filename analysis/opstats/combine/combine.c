@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several hosts into one.  Rules: XProf's convert/op_stats_combiner.cc.  Which hosts take part is
 // decided in combine_hosts.c.
 #include "analysis/opstats/combine/combine.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OpStats of several hosts into one (reference A6; XProf's op_stats_combiner and
 // step_intersection).
 #ifndef XPL_ANALYSIS_OPSTATS_COMBINE_COMBINE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/opstats/combine/combine_hosts.h"
 
 #include "analysis/opstats/combine/step_intersection.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which hosts of a session take part in their combination, and which of their steps.
 //
 // XProf takes all of them, and one host without steps leaves no step in common.  Unless that is

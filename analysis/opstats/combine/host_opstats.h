@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The OpStats of one host among several.
 #ifndef XPL_ANALYSIS_OPSTATS_COMBINE_HOST_OPSTATS_H_
 #define XPL_ANALYSIS_OPSTATS_COMBINE_HOST_OPSTATS_H_

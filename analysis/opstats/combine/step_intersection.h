@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which steps several hosts have in common.  Every host's steps are shifted against those of a
 // chief, the host whose steps span the shortest time, so that they overlap the most; the range that
 // all then share is kept.  Rules: XProf's utils/step_intersection.cc.

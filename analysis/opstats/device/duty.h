@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long the chips of a TPU host were at work.  A core is on duty while the innermost op that
 // runs is none that only waits; a chip is while one of its cores is.
 // Rules: XProf's convert/duty_cycle_{tracker,combiner}.cc, and what release 2.24.2 does beyond the

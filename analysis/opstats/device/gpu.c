@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All GPU planes together, and the kernels of all.
 #include "analysis/opstats/device/gpu.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Op metrics of GPU planes, and kernels.
 #ifndef XPL_ANALYSIS_OPSTATS_DEVICE_GPU_H_
 #define XPL_ANALYSIS_OPSTATS_DEVICE_GPU_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules: XProf's convert/xplane_to_op_metrics_db.cc (ConvertDeviceTraceXPlaneToOpMetricsDb),
 // convert/xplane_to_kernel_stats_db.cc, utils/{gpu_event_stats,op_utils}.cc.
 #include "analysis/opstats/device/gpu_plane.h"

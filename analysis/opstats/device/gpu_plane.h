@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One GPU plane while it is read: op metrics and kernels.
 //
 // Events name ops and kernels by strings; each distinct combination is decoded once and gets a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/opstats/device/offloads.h"
 
 struct xpl_op_metrics_db *xpl_offloads_find(const struct offloads *o, uint64_t core_id,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What SparseCores did, by the op of a TensorCore that started it.
 #ifndef XPL_ANALYSIS_OPSTATS_DEVICE_OFFLOADS_H_
 #define XPL_ANALYSIS_OPSTATS_DEVICE_OFFLOADS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a conversion takes from device planes, and from the space as a whole.
 // Rules: XProf's convert/xplane_to_op_stats.cc (ConvertXSpaceToOpStats).
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a conversion takes from device planes, and from the space as a whole.
 #ifndef XPL_ANALYSIS_OPSTATS_DEVICE_PART_H_
 #define XPL_ANALYSIS_OPSTATS_DEVICE_PART_H_

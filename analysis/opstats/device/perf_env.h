@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What devices can do and what they are called, from the statistics of their planes.
 #ifndef XPL_ANALYSIS_OPSTATS_DEVICE_PERF_ENV_H_
 #define XPL_ANALYSIS_OPSTATS_DEVICE_PERF_ENV_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the walks over device planes share.
 #ifndef XPL_ANALYSIS_OPSTATS_DEVICE_PLANES_H_
 #define XPL_ANALYSIS_OPSTATS_DEVICE_PLANES_H_

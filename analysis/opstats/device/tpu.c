@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All TPU planes together: batches of planes, and the chips that they belong to.
 // Rules: XProf's convert/xplane_to_op_metrics_db.cc
 // (ConvertTensorCoreDeviceTraceXPlaneToOpMetricsDb and its SparseCore sister) and

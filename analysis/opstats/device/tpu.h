@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Op metrics and duty cycle of TPU planes.
 #ifndef XPL_ANALYSIS_OPSTATS_DEVICE_TPU_H_
 #define XPL_ANALYSIS_OPSTATS_DEVICE_TPU_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The instructions inside fusions, as children of their ops.
 #ifndef XPL_ANALYSIS_OPSTATS_DEVICE_TPU_FUSIONS_H_
 #define XPL_ANALYSIS_OPSTATS_DEVICE_TPU_FUSIONS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the lines of TPU planes are, by their names.
 #ifndef XPL_ANALYSIS_OPSTATS_DEVICE_TPU_LINES_H_
 #define XPL_ANALYSIS_OPSTATS_DEVICE_TPU_LINES_H_

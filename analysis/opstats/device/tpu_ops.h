@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Op metrics from TPU op events, whose numbers stand in the statistics of the events and, for what
 // is the same each time an op runs, of their metadata.  Shared by the device's op metrics and by
 // those of single steps.

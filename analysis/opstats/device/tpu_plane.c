@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/opstats/device/tpu_plane.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One TPU plane while it is read: op metrics and duty cycle.
 //
 // A line is walked once: a stack of the ops that enclose each other yields self times, and feeds

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Op metrics of SparseCores, by the op of a TensorCore that started them.
 #ifndef XPL_ANALYSIS_OPSTATS_DEVICE_TPU_SPARSE_H_
 #define XPL_ANALYSIS_OPSTATS_DEVICE_TPU_SPARSE_H_

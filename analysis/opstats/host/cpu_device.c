@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CPU as a device: ops on host threads, counted line by line, become the device's op metrics.
 // docs/cpu-as-device.md states the rule; XProf has nothing like it.
 #include <stdlib.h>

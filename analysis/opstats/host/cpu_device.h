@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host as a device, where a session has no other.
 #ifndef XPL_ANALYSIS_OPSTATS_HOST_CPU_DEVICE_H_
 #define XPL_ANALYSIS_OPSTATS_HOST_CPU_DEVICE_H_

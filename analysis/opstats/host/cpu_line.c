@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/opstats/host/cpu_line.h"
 
 #include "base/arena.h"

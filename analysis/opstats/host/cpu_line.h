@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ops on one host thread counted as a device would count them: how often, how long, and how long
 // without the ops inside.  docs/cpu-as-device.md states the rule.
 #ifndef XPL_ANALYSIS_OPSTATS_HOST_CPU_LINE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/opstats/host/event_stats.h"
 
 static void store_stat(const struct xpl_host_plan *p, const struct xpl_stat *s,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The statistics of a host event that matter to the scan.
 #ifndef XPL_ANALYSIS_OPSTATS_HOST_EVENT_STATS_H_
 #define XPL_ANALYSIS_OPSTATS_HOST_EVENT_STATS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ops on one host thread: how often each ran, and for how long without what it called.
 // Rules: XProf's convert/xplane_to_op_metrics_db.cc (CollectTfActivities, ProcessTfActivities),
 // convert/op_stack.h and HostOpMetricsDbBuilder of utils/op_utils.cc.

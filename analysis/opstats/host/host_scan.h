@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One pass over the events of all host threads.  It finds what three parts of the conversion need:
 // host ops (with calls of tf.functions), the steps of the host, and, with cpu_as_device, the ops
 // that stand for a device.  Decoding an event costs more than anything done with it, so none

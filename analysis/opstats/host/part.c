@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the host contributes: its op metrics, calls of tf.functions and performance counters.
 // Rules: XProf's convert/xplane_to_op_metrics_db.cc (ConvertHostThreadsXPlaneToOpMetricsDb) and the
 // host part of convert/xplane_to_op_stats.cc.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a conversion takes from host threads.
 #ifndef XPL_ANALYSIS_OPSTATS_HOST_PART_H_
 #define XPL_ANALYSIS_OPSTATS_HOST_PART_H_

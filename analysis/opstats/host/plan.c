@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the metadata of host events mean, decided once per entry before any event is read.
 // Rules: XProf's convert/xplane_to_op_metrics_db.cc (CollectTfOpsFromHostThreadsXPlane) and
 // convert/xplane_to_step_events.cc (ClassifyCpuEvent, IsRealCpuCompute).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the events of a host plane can mean, decided once per metadata entry.
 #ifndef XPL_ANALYSIS_OPSTATS_HOST_PLAN_H_
 #define XPL_ANALYSIS_OPSTATS_HOST_PLAN_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the events of a host line and sorts what they say to where it belongs.
 // Rules: XProf's convert/xplane_to_op_metrics_db.cc (CollectTfActivities),
 // convert/xplane_to_step_events.cc (ConvertHostThreadsXLineToStepEvents) and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the events of a host line, or of a piece of one.
 #ifndef XPL_ANALYSIS_OPSTATS_HOST_READ_H_
 #define XPL_ANALYSIS_OPSTATS_HOST_READ_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls of tf.functions on host threads: how they ran, and their time without what they called.
 // Rules: XProf's convert/xplane_to_tf_functions.cc.
 #ifndef XPL_ANALYSIS_OPSTATS_HOST_TF_FUNCTIONS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GPU kernels by launch parameters and op: message KernelStatsDb.
 // Rules: XProf's utils/kernel_stats_utils.cc and convert/xplane_to_kernel_stats_db.cc; which
 // kernels use matrix cores and which ops could follows release 2.24.2, which distinguishes vendors.

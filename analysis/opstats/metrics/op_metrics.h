@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Op-metrics databases (message OpMetricsDb): building, merging, ordering, regrouping.  Shared by
 // the device part, the host part, steps, the combination of hosts and the tools.
 // Rules: XProf's utils/op_metrics_db_utils.cc, convert/op_metrics_db_combiner.cc,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device ops regrouped by the framework op that they came from.  Apart from op_metrics.c, which
 // knows no op names.
 #include "analysis/opstats/metrics/op_metrics.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps as sets of typed time spans: which kind of work went on at each instant of a step.
 // Rules: XProf's utils/event_span.{h,cc} (StepDetails, ToNonOverlappedEvents and the combiners).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/opstats/steps/span_list.h"
 
 enum { FIRST_BLOCK = 4, LARGEST_BLOCK = 256, NANOSECOND = 1000 };

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Spans of one kind of work in a step, packed.
 #ifndef XPL_ANALYSIS_OPSTATS_STEPS_SPAN_LIST_H_
 #define XPL_ANALYSIS_OPSTATS_STEPS_SPAN_LIST_H_

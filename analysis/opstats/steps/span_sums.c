@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/opstats/steps/span_sums.h"
 
 #include <stdlib.h>

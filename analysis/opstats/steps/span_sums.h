@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long each kind of work went on in a step.
 #ifndef XPL_ANALYSIS_OPSTATS_STEPS_SPAN_SUMS_H_
 #define XPL_ANALYSIS_OPSTATS_STEPS_SPAN_SUMS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps as collected from events into the step database of an OpStats.
 // Rules: XProf's convert/step_events_to_steps_db.cc.
 #ifndef XPL_ANALYSIS_OPSTATS_STEPS_STEP_DB_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/opstats/steps/step_events.h"
 
 #include <stdatomic.h>

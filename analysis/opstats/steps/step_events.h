@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps of device planes, from their step markers and their kernel or op events.
 // Rules: XProf's convert/xplane_to_step_events.cc (ConvertDeviceTraceXPlaneToStepEvents).
 #ifndef XPL_ANALYSIS_OPSTATS_STEPS_STEP_EVENTS_H_

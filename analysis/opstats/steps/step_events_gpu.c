@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps of GPU streams: what each kernel and memory copy was, by its name and statistics.
 #include <strings.h>
 

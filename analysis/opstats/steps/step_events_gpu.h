@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps of a stream of a GPU, or of a line of a TPU plane that is no core.
 #ifndef XPL_ANALYSIS_OPSTATS_STEPS_STEP_EVENTS_GPU_H_
 #define XPL_ANALYSIS_OPSTATS_STEPS_STEP_EVENTS_GPU_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long SparseCores were at work in each step.
 // Rules: those of XProf 2.24.2, which the public source does not have; found by asking it.
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long SparseCores were at work in each step.
 #ifndef XPL_ANALYSIS_OPSTATS_STEPS_STEP_EVENTS_SPARSE_H_
 #define XPL_ANALYSIS_OPSTATS_STEPS_STEP_EVENTS_SPARSE_H_

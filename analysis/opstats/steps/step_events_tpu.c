@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps of TPU cores: the ops that ran in each, and its collectives.
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps of the op line of a TensorCore or SparseCore.
 #ifndef XPL_ANALYSIS_OPSTATS_STEPS_STEP_EVENTS_TPU_H_
 #define XPL_ANALYSIS_OPSTATS_STEPS_STEP_EVENTS_TPU_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/opstats/steps/step_fix.h"
 
 #include "analysis/opstats/metrics/op_metrics.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps of a TPU whose input comes from the host without an infeed: part of what seems idle was
 // waiting for input.  Rules: XProf's MayFixTpuStepAnalysis and ComputeTpuPerStepDataAcrossCores
 // (convert/op_stats_to_input_pipeline_analysis.cc).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which groups are steps of a plane: those that have a step marker on it.
 #ifndef XPL_ANALYSIS_OPSTATS_STEPS_STEP_MARKERS_H_
 #define XPL_ANALYSIS_OPSTATS_STEPS_STEP_MARKERS_H_

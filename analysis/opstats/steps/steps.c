@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps of a profile: of its devices, or of the host where it has none.
 // Rules: the step part of XProf's convert/xplane_to_op_stats.cc (ConvertXSpaceToOpStats).
 #include "analysis/opstats/steps/steps.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps of a profile.
 #ifndef XPL_ANALYSIS_OPSTATS_STEPS_STEPS_H_
 #define XPL_ANALYSIS_OPSTATS_STEPS_STEPS_H_

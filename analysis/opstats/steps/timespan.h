@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Spans of time, and kinds of work that go on in them.
 #ifndef XPL_ANALYSIS_OPSTATS_STEPS_TIMESPAN_H_
 #define XPL_ANALYSIS_OPSTATS_STEPS_TIMESPAN_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The analysis that input_pipeline_analyzer and overview_page show: steps, input ops, bottleneck.
 #include "analysis/tools/input_pipeline/impl.h"
 

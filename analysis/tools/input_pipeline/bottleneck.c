@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bottlenecks from the steps' times: XProf's thresholds and sentences.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The diagnostics table of several tools.  Texts: XProf's utils/diagnostics.cc.
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps on GPUs and CPUs: one core's breakdown by event type is the step's.
 #include <inttypes.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Input ops on the host: which of them feed the device, and how long each kind takes.
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "analysis/tools/input_pipeline/impl.h"

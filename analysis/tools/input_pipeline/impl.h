@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to analysis/tools/input_pipeline: the parts of the analysis, for analyze.c.
 #ifndef XPL_ANALYSIS_TOOLS_INPUT_PIPELINE_IMPL_H_
 #define XPL_ANALYSIS_TOOLS_INPUT_PIPELINE_IMPL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Input-pipeline analysis: the time of each step by its parts, and whether input is the bottleneck.
 // The overview page shows the same step table, so the analysis is separate from the tool's tables.
 // Rules: XProf's convert/op_stats_to_input_pipeline_analysis.cc, as of the release that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of steps that the input-pipeline analyzer and the overview page show.
 #include <inttypes.h>
 #include <stdio.h>

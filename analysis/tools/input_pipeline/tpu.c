@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps on TPUs: every core has a breakdown of its own, by HLO category; a step's row has the
 // maximum, minimum or average over the cores, field by field.
 // XProf: ComputeTpuPerStepDataAcrossCores, and convert/profile_time_breakdown.{h,cc}.

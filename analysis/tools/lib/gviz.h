@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Google Visualization DataTables as JSON, written straight into the answer: the form in which
 // nearly every tool answers (XProf: convert/data_table_utils.cc).  Keys stand in alphabetical
 // order and nothing is kept, so the order of calls is fixed:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/tools/lib/json_value.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small strict JSON reader, for the rare text inside a profile that is JSON itself.  Accepts what
 // RFC 8259 does, UTF-8 checked; numbers beyond a double's range and nesting beyond
 // XPL_JSON_MAX_DEPTH are errors.

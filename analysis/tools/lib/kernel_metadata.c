@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/tools/lib/kernel_metadata.h"
 
 #include <string.h>

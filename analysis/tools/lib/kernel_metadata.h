@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the author of a TPU kernel wrote for profilers: the value of "xprof_metadata" in the
 // kernel_metadata of an instruction's frontend_attributes, out of the instruction's text.
 #ifndef XPL_ANALYSIS_TOOLS_LIB_KERNEL_METADATA_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/tools/lib/op_record.h"
 
 double xpl_peak_bandwidth(const struct xpl_perf_env *env, size_t index) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rates and bounds that several tools derive from one op's metrics.
 // Rules: XProf's convert/op_metrics_to_record.h and tsl's math_utils.h; the order of operations is
 // theirs too, so that results agree to the last bit.  Pure functions.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/tools/lib/op_stats_tool.h"
 
 #include "analysis/opstats/combine/combine.h"

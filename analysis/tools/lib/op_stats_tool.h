@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tools that show OpStats have in common: their hosts' OpStats are combined, and the tool
 // writes its answer from the combination.
 #ifndef XPL_ANALYSIS_TOOLS_LIB_OP_STATS_TOOL_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/tools/lib/product_answer.h"
 
 xpl_status_t xpl_product_answer_render(const struct xpl_tool_input *in, struct xpl_buf *out,

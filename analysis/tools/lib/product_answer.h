@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tools whose answer is the bytes of a product of one host (XPL_RESIDENCY_NONE).
 #ifndef XPL_ANALYSIS_TOOLS_LIB_PRODUCT_ANSWER_H_
 #define XPL_ANALYSIS_TOOLS_LIB_PRODUCT_ANSWER_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Running statistics of a list of numbers, and how tools print numbers in texts.
 // Rules: tsl::Stat (tsl/util/stats_calculator.h) and tsl's format_utils.h, quirks included, since
 // users compare these texts: the maximum starts at the smallest positive normal double, so samples

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From addresses to positions, with removal: what is allocated at the moment.  Its size follows the
 // number of live allocations, not of events.  One thread.
 #ifndef XPL_ANALYSIS_TOOLS_MEMORY_PROFILE_ADDRESS_MAP_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the events of memory.  Lines, and pieces of long ones, are read in parallel where the exec
 // has threads; each piece has its own collection, and the pieces are merged in the order of the
 // file, so the result does not depend on which thread read what.

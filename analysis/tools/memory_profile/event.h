@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One allocation or deallocation, from its XEvent's stats.
 #ifndef XPL_ANALYSIS_TOOLS_MEMORY_PROFILE_EVENT_H_
 #define XPL_ANALYSIS_TOOLS_MEMORY_PROFILE_EVENT_H_

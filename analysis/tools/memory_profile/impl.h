@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to analysis/tools/memory_profile: what its files share.
 //
 //   collect         finds the events of memory, as records by allocator

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // memory_profile: the memory of a host's allocators over time, from the MemoryAllocation and
 // MemoryDeallocation events of its thread plane (XProf: xplane_to_memory_profile.cc).
 #ifndef XPL_ANALYSIS_TOOLS_MEMORY_PROFILE_MEMORY_PROFILE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A record's event, read from the profile again.
 #include "analysis/tools/memory_profile/impl.h"
 

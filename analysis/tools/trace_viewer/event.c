@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events of trace_viewer: names and texts are escaped once per plane, arguments sorted by name.
 #include <inttypes.h>
 #include <math.h>

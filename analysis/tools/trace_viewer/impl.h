@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to analysis/tools/trace_viewer: events as JSON.
 #ifndef XPL_ANALYSIS_TOOLS_TRACE_VIEWER_IMPL_H_
 #define XPL_ANALYSIS_TOOLS_TRACE_VIEWER_IMPL_H_

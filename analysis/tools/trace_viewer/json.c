@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/tools/trace_viewer/json.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parts of Chrome's trace format in the spelling of Python's json.dumps, and numbers for it.
 #ifndef XPL_ANALYSIS_TOOLS_TRACE_VIEWER_JSON_H_
 #define XPL_ANALYSIS_TOOLS_TRACE_VIEWER_JSON_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options of trace_viewer@, also those of the one request that a trace_index may be made for.
 #ifndef XPL_ANALYSIS_TOOLS_TRACE_VIEWER_OPTIONS_H_
 #define XPL_ANALYSIS_TOOLS_TRACE_VIEWER_OPTIONS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/tools/trace_viewer/trace_viewer.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tool trace_viewer: every event of one host as Chrome's trace format, for viewers that load it
 // whole (XProf's trace_viewer_processor.cc, xla's convert/xplane_to_trace_events.cc, and
 // trace_events_json.py of XProf's plugin, whose layout the text has).

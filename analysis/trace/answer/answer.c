@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An answer of trace_viewer@: selects the events of each host, then writes them as JSON or
 // protobuf.
 #include "analysis/trace/answer/impl.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arguments of one event: those of its metadata, from the index; its own, from the profile, at the
 // position that the index has.
 #include <stdlib.h>

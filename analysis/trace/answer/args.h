@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For analysis/trace and its tests: arguments of one event, from its index and its profile.
 #ifndef XPL_ANALYSIS_TRACE_ANSWER_ARGS_H_
 #define XPL_ANALYSIS_TRACE_ANSWER_ARGS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Devices, rows, names and arguments of an answer, for both of its forms (XProf:
 // convert/trace_viewer/trace_events_to_json.h, trace_options.cc).
 #include <stdlib.h>

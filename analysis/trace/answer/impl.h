@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to analysis/trace/answer: what JSON and protobuf answers share.
 //
 //   answer.c   the entry: selects the events of each host, then writes JSON or protobuf

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // trace_viewer@'s JSON (XProf: convert/trace_viewer/trace_events_to_json.{h,cc}).
 #include <inttypes.h>
 #include <math.h>

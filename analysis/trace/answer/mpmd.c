@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order of processes in the view of a pipeline whose stages run different programs (XProf:
 // trace_events_to_json.h, of a release later than its public snapshot of 2.23): by the program that
 // a process runs first, then by loop and layer.  These are read from names of XLA modules, such as

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // trace_viewer@'s answer as a TraceDataResponse, compressed with zstd: a series of columns per row
 // (XProf: protobuf/trace_data_response.proto,
 // convert/trace_viewer/delta_series/trace_data_to_compressed_delta_series_proto).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to analysis/trace/derived: statistics that preprocessing adds.
 #ifndef XPL_ANALYSIS_TRACE_DERIVED_ADDED_STAT_H_
 #define XPL_ANALYSIS_TRACE_DERIVED_ADDED_STAT_H_

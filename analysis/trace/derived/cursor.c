@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the events of a line as they are after preprocessing.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds the view of a space: derives lines plane by plane, side by side, then copies what remains
 // of them into memory of the right size.
 #include "analysis/trace/derived/impl.h"

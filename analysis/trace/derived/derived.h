@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An XSpace as viewers show it: its planes with the lines and events that XProf's preprocessing
 // produces.  Recorded lines have their events, with groups, flows and names of steps; lines are
 // added (steps, name scopes, framework ops, XLA modules and ops, source code, launches, host

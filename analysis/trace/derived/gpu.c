@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lines that are derived for each stream of a GPU: name scopes, framework ops, XLA modules and ops,
 // source code and command buffers, from the statistics of its kernels.
 // Rules: DeriveEventsFromAnnotations (XProf utils/derived_timeline.cc), utils/gpu_event_stats.cc.

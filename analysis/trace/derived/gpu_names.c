@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Metadata of a GPU's derived events: XLA modules, the levels of an XLA op's path, and the
 // framework op and source line of its instruction, each made once per plane.
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to analysis/trace/derived: a plane while its lines are derived, and what remains of it.
 #ifndef XPL_ANALYSIS_TRACE_DERIVED_IMPL_H_
 #define XPL_ANALYSIS_TRACE_DERIVED_IMPL_H_

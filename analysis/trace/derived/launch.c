@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long the host took to launch kernels on each GPU, step by step.
 // Rules: DeriveEventsFromHostTrace (XProf utils/derived_timeline.cc).
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Added lines: equal neighbours become one event, by nesting level.
 // Rules: DerivedXLineBuilder (XProf utils/derived_timeline.cc).
 #include "analysis/trace/derived/impl.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of a plane's events, and texts of statistics, each interned once.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to analysis/trace/derived: copies between host and device, from pairs of starts and ends.
 #ifndef XPL_ANALYSIS_TRACE_DERIVED_OFFLOAD_H_
 #define XPL_ANALYSIS_TRACE_DERIVED_OFFLOAD_H_

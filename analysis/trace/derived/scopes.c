@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scope ranges: the tree that the profile records, and the chains of ids above an event's own.
 #include "analysis/trace/derived/scopes.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to analysis/trace/derived: scope ranges, a tree by ids, and the chain of an event's own.
 #ifndef XPL_ANALYSIS_TRACE_DERIVED_SCOPES_H_
 #define XPL_ANALYSIS_TRACE_DERIVED_SCOPES_H_

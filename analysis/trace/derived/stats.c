@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Statistics of an event as they are after preprocessing.
 #include "analysis/trace/derived/added_stat.h"
 #include "analysis/trace/derived/impl.h"

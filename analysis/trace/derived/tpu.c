@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lines that are derived for a TensorCore: name scopes, framework ops and source code from the
 // statistics of its events (or of their metadata); host offloading is offload.c's.
 // Rules: DeriveLinesFromStats (XProf utils/derived_timeline.cc).

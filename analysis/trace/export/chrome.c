@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chrome's JSON trace format: one object per event, numbers as numbers, flows as "s" and "f" events
 // at the beginning of the slices that they bind to, samples of counters as "C" events.
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host's trace for other viewers: every plane with its lines, recorded and derived ones, as it is
 // after preprocessing (derived.h).  Output goes to a sink piece by piece; memory depends on
 // the names in a profile and on its longest line that is out of order, not on the output.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to analysis/trace/export: the walk over a host, and the writers of the formats.
 #ifndef XPL_ANALYSIS_TRACE_EXPORT_IMPL_H_
 #define XPL_ANALYSIS_TRACE_EXPORT_IMPL_H_

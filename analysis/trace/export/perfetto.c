@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Perfetto's trace format, written by hand: messages are small, and lengths come before contents.
 // Field numbers: protos/perfetto/trace/{trace_packet,track_event/*,interned_data/*}.proto.
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a profile to the bytes of its index, stage by stage.
 #include "analysis/trace/index/impl.h"
 #include "analysis/trace/index/read.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Events of all lines into records.  Lines are cut into pieces that threads read independently;
 // regions that begin in one piece and end in another are completed afterwards.
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For analysis/trace and its tests: the index file.
 //
 //   header | blocks of events, level by level | tables, each aligned to 8 | footer

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stack frames as JSON.
 #include <inttypes.h>
 

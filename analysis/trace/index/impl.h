@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to analysis/trace/index: how an index is built.
 //
 //   plan     which planes and lines are shown, as which devices and rows; what each metadata means

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The coarsest of the thirteen levels at which each event is visible (XProf: GetEventsByLevel). For
 // the events of a flow the first one of all tracks decides; for others their row does.
 #include <stdatomic.h>

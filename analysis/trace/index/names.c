@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of events and stats of their metadata: strings, argument lists, stack frames, and the
 // tables by which arguments of a single event are read from the profile later.
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opening an index.  Nothing in it is used before it was checked: tables here, as a whole and
 // number by number; blocks when they are read.
 #include "analysis/trace/index/read.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One order over all tracks.  Time is cut into ranges of about as many events each; of every track
 // a range is one stretch, so threads merge stretches of their ranges independently.
 #include <stdatomic.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which planes and lines of a profile are shown, under which numbers (XProf:
 // convert/xplane_to_trace_container.cc), and which stats of their metadata apply to all its events.
 #include <stdlib.h>

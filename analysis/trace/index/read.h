@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For analysis/trace and its tests: an opened index, its blocks, and which events an answer shows.
 #ifndef XPL_ANALYSIS_TRACE_INDEX_READ_H_
 #define XPL_ANALYSIS_TRACE_INDEX_READ_H_

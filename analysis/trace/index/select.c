@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which events an answer shows (XProf: convert/trace_view_options.cc, DoLoadFromLevelDbTable,
 // DoSearchInLevelDbTable, DoReadFullEventFromLevelDbTable).
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The records of each row side by side, in order of time: earlier first, of those that begin
 // together the longer first (XProf: TraceEventLiteComparator).
 #include <stdlib.h>

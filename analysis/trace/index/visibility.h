@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For analysis/trace and its tests: which events of a row are visible at a resolution (XProf:
 // trace_viewer_visibility.{h,cc}).
 //

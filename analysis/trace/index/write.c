@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An index as bytes: blocks level by level, encoded in parallel and written in order; then tables.
 // The names in a block are found while it is encoded, and inverted into the blocks of each name.
 #include <stdatomic.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What XProf's routes answer with: JSON as Python's json.dumps writes it.
 #include "server/http/reply.h"
 #include "server/http/xprof/xprof.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sessions that a request names, and the route that lists them.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // run_tools, module_list and generate_cache: routes that say what is in profiles, without a tool.
 #include <stdlib.h>
 #include <string.h>

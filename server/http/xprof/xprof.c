@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XProf's routes, as its plugin/xprof/profile_plugin.py answers them (docs/http.md says where we
 // differ).
 #include <stdio.h>

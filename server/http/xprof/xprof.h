@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private to server/http/xprof.  What the files of XProf's routes share.
 #ifndef XPL_SERVER_HTTP_XPROF_XPROF_H_
 #define XPL_SERVER_HTTP_XPROF_XPROF_H_

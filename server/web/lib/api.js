@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The daemon's JSON API.  Addresses are relative to this file, so that it works below any prefix and in
 // workers.
 

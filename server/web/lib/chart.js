@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small charts in SVG.  Each can be read with the arrow keys; each says in words what it shows.
 
 import {h, s, announce} from './dom.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What many table pages share: the panel with one row in full, and the table's state in the address.
 
 import {h} from './dom.js';

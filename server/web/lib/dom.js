@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Building elements.  Text is always a text node: names in a profile are hostile and never become HTML.
 
 const SVG = 'http://www.w3.org/2000/svg';

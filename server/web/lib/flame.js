@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tree as stacked bars (an icicle): width is time.  Click or Enter goes into a node, Escape or
 // Backspace back out; the arrow keys move.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers with units.  Every function takes a number in the unit its name says.
 
 const whole = new Intl.NumberFormat('en', {maximumFractionDigits: 0});

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables that tools answer with ({cols, rows, p}) as columns.
 
 // {columns: [{id, label, type, values}], length, props}.  Numbers become a Float64Array (missing: NaN).

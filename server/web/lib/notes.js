@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What to say when something is missing, wrong or slow.
 
 import {h} from './dom.js';

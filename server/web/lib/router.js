@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The address names what is shown:  #/sessions?q=…  or  #/s/SESSION/PAGE?host=…&…
 // The part after # never reaches a server, so the pages work below any prefix and on any static host.
 

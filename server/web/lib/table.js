@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A table that sorts, filters, exports CSV and scrolls through any number of rows: only the rows in
 // sight are in the document.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Input pipeline: where step time goes, and what the host does to feed the device.
 
 import {h, plain} from '../lib/dom.js';

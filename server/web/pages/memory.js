@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory over time, and what was allocated at the peak.
 
 import {h} from '../lib/dom.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Op profile: the tree of programs, categories and ops as a flame graph.
 
 import {h, announce} from '../lib/dom.js';

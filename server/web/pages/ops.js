@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Framework ops: sort, filter, export.
 
 import {h} from '../lib/dom.js';

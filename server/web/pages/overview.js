@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Overview: how long steps take, what they are spent on, and what to do next.
 
 import {h, plain} from '../lib/dom.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the daemon says about itself.
 
 import {h} from '../lib/dom.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All sessions: when, which hosts, how large, in which state.
 
 import {h, debounce} from '../lib/dom.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any tool that answers with tables, as tables.
 
 import {h} from '../lib/dom.js';

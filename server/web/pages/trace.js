@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The trace view: loads trace_viewer@ window by window and keeps the address up to date.
 
 import {h, debounce, every, announce} from '../lib/dom.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where each track stands, top to bottom (px), whatever is scrolled.
 
 export const ROW = 18, PROCESS = 28, GAP = 5, COUNTER = 40, EMPTY = 18;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A trace in typed arrays: no object per event, so that millions fit and drawing never collects garbage.
 //
 // Times are µs (as in trace_viewer@'s JSON) from the start of the trace.  A *track* is one thread of one

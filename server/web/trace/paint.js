@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drawing tracks into pixels.
 //
 // Boxes are written into an image buffer row by row, one colour per pixel column: the cost depends on

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // trace_viewer@'s JSON, as it arrives: the list of events is cut between elements and parsed piece by
 // piece, so that neither the text nor the objects of a large answer are ever in memory as a whole.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The time axis and the overview above the tracks.
 
 import * as format from '../lib/format.js';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The trace on canvas: drawing, zooming, selecting.  Knows nothing of addresses and servers.
 //
 // events (CustomEvent on the element): 'view' the window or the collapsed processes changed, 'select' an

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fetches and parses a trace away from the page's thread.
 
 import {parse} from './parse.js';

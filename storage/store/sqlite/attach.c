@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the store comes to its database, and how it gives it up: the lock, roles, damage.
 #include <errno.h>
 #include <stdio.h>

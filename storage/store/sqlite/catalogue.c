@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sessions and hosts of the catalogue.
 #include "storage/sessions/catalogue.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every file of the store needs: notices, the meaning of SQLite's codes, small statements.
 #include <errno.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One connection to a SQLite database of ours, with its prepared statements, for whatever schema.
 // For this folder only; functions give SQLite's result codes unless they say something else.  A
 // connection belongs to one thread at a time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What happens to a database as a file: its directory, the lock beside it, and the way a broken one
 // goes.
 #ifndef XPL_STORAGE_STORE_SQLITE_DBFILE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Removing results and rows, and keeping the store within its limit.
 #include "storage/store/sqlite/impl.h"
 

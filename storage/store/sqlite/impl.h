@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private: what the files of the SQLite store share.  Functions give SQLite's codes unless they
 // take an error.
 //

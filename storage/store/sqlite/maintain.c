@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeping the store clean: what is gone, outdated or free.
 #include "storage/store/sqlite/impl.h"
 

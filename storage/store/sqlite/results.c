@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results: their keys, reading and writing them.
 #include <string.h>
 

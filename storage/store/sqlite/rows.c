@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows for people: ops, kernels and steps of a profile; sessions and hosts of the catalogue.
 #include "storage/store/rows.h"
 

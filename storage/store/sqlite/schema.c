@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The schema of cache.db, by version.  docs/schema.md describes it for people; keep both equal.
 #include "storage/store/sqlite/sql.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The secret that profile ids are made with.
 #include <string.h>
 

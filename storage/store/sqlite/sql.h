@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The schema and every statement of the store.  X(name, text).
 #ifndef XPL_STORAGE_STORE_SQLITE_SQL_H_
 #define XPL_STORAGE_STORE_SQLITE_SQL_H_

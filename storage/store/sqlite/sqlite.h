@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The store in a SQLite database: see storage/store/store.h for what it promises.
 #ifndef XPL_STORAGE_STORE_SQLITE_SQLITE_H_
 #define XPL_STORAGE_STORE_SQLITE_SQLITE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opening, closing and checking the store, and the table of its functions.
 #include "storage/store/sqlite/sqlite.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Transactions: who may write, and what a failure leaves behind.
 #include <errno.h>
 

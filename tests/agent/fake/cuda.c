@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/agent/fake/fake.h"
 
 #include <dlfcn.h>

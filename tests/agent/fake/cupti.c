@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUPTI's interface over the records of the fake driver.  FAKE_CUPTI_FAIL=N: subscribing fails with
 // that number.
 #include <dlfcn.h>

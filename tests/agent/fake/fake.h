@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A driver library and a CUPTI without a GPU, for tests: the program's calls become CUPTI's records
 // (agent/inject/cupti_abi.h, checked against NVIDIA's headers by cupti_layout.c), which go through
 // CUPTI's own interface, buffers and callbacks included.

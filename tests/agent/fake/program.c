@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A CUDA program that needs no GPU: program MODE [N]
 //   steady       a little of everything, until it is killed
 //   burst N      N kernels as fast as it can once it is traced, "done" on stdout, then nothing

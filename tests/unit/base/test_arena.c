@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // base/arena: alignment, sizes at the edges, the limit, gaps poisoned under ASan, and the heap's
 // two functions with injected faults.
 #include "base/arena.h"

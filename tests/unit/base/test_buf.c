@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // base/buf: the maximum to the byte, the first failure sticks, what is taken, printf at the edges.
 #include "base/buf.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/check.h itself: what passes, what ends the program, and that the values are printed.
 #include "tests/check.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Timed waits: over at their time by the monotonic clock, and ended by a signal before it.
 #include "base/clock.h"
 #include "base/cond.h"

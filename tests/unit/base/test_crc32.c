@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // base/crc32: known sums, zlib's of every length, and pieces give what the whole gives.
 #include "base/crc32.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // base/exec: every piece runs once and before run returns, on several threads; cancelling; pools
 // whose threads cannot be started.
 #include "base/exec.h"

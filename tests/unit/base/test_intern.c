@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // base/intern: ids by insertion, equal bytes are one string, growth, and the arena's limit.
 #include "base/intern.h"
 

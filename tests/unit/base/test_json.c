@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // base/json: both dialects' numbers against printf and strtod, escapes, broken UTF-8.
 #include <float.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // base/log: the text of lines, quoting, cutting, levels of topics, the log's own thread.
 #include "base/log.h"
 

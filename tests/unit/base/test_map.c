@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // base/map: against a plain list, keys at the edges, growth, and the arena's limit.
 #include "base/map.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // base/status: the first failure stays, texts are cut between characters, names; and the clock.
 #include "base/status.h"
 

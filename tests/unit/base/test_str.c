@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // base/str and base/hash: views at the edges, find against a plain search, hashes by seed and
 // length.
 #include "base/str.h"

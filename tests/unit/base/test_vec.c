@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // base/vec: pushes keep what is there, room that was reserved cannot fail, failures change nothing.
 #include "base/vec.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of capture/ that need no server: pieces, checks, names, files.
 #include <fcntl.h>
 #include <string.h>

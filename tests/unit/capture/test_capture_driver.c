@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A capture through a driver of our own: the run knows no protocol.
 #include "capture/driver.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of formats: names, marks, opening, limits, truncated and corrupt files.
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Spaces written event by event, and their groups read back as text.
 #ifndef XPL_TESTS_UNIT_GROUPING_GROUPS_FIXTURE_H_
 #define XPL_TESTS_UNIT_GROUPING_GROUPS_FIXTURE_H_

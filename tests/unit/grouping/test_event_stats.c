@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The mask of an event's statistics: one walk agrees with the full one, on the events of real
 // profiles and on such events with some bytes changed.
 #include "analysis/grouping/plan/event_stats.h"

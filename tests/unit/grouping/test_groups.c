@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Grouping by nesting, links and thread pools, scenario by scenario.  What is expected was observed
 // of XProf 2.24.2 where its sources leave room.
 #include "tests/unit/grouping/groups_fixture.h"

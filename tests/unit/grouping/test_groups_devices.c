@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Grouping of what TensorFlow, GPUs and TPUs record, and of profiles that bring groups.  What is
 // expected was observed of XProf 2.24.2 where its sources leave room.
 #include "tests/unit/grouping/groups_fixture.h"

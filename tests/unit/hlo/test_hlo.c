@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The programs of a profile: finding them, which of them XLA would refuse, categories of
 // instructions, names, source lines, the insides of fusions, and telling training from inference.
 #include "analysis/hlo/hlo_map.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small profiles of device planes: a TPU with a SparseCore, and GPUs that run the program of
 // tests/hlo_maker.h.
 #ifndef XPL_TESTS_UNIT_OPSTATS_DEVICE_PROFILES_H_

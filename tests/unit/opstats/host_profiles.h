@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small profiles of each kind of hardware, with steps, for tests of the host's side.
 #ifndef XPL_TESTS_UNIT_OPSTATS_HOST_PROFILES_H_
 #define XPL_TESTS_UNIT_OPSTATS_HOST_PROFILES_H_

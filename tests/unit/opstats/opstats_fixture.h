@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small OpStats by hand, for tests of tools.
 #ifndef XPL_TESTS_UNIT_OPSTATS_OPSTATS_FIXTURE_H_
 #define XPL_TESTS_UNIT_OPSTATS_OPSTATS_FIXTURE_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Combination of hosts: who takes part, how cores and steps are numbered, what is summed.
 #include "analysis/opstats/combine/combine.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ops counted as a device's on one thread: nesting, and lines cut into pieces.
 #include "analysis/opstats/host/cpu_line.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device part of a conversion, whole: TPU with a SparseCore, GPUs that run an HLO program,
 // profiles without devices, odd and hostile ones.  Expected numbers are XProf 2.24.2's answers for
 // the same bytes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Duty cycle: unions of intervals, and how much of a line of ops is work of the ops themselves.
 #include "analysis/opstats/device/duty.h"
 

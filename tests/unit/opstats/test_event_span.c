@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Spans of steps: overlaps removed as upstream does, whatever order and overlap events come in.
 #include "analysis/opstats/steps/event_span.h"
 #include "analysis/opstats/steps/span_sums.h"

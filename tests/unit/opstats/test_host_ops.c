@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ops on a host thread: the quick way and the sorting way agree, and both with the rule.
 #include "analysis/opstats/host/host_ops.h"
 

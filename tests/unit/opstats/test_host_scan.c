@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's side of a conversion, and the steps of each kind of hardware.
 #include "analysis/opstats/codec/codec.h"
 #include "analysis/opstats/convert.h"

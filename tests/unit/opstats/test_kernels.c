@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GPU kernels: launch parameters as text, which kernels and ops use matrix cores, merging, order.
 #include "analysis/opstats/metrics/kernels.h"
 

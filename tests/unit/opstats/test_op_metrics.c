@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Databases of op metrics: entries by module and name, merging, copies, idle time, order.
 #include "analysis/opstats/metrics/op_metrics.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What devices can do and what they are called, from the statistics of their planes.
 #include <math.h>
 

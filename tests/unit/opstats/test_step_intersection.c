@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps that several hosts have in common.
 #include "analysis/opstats/combine/step_intersection.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SparseCores in the steps of a TPU, and op lines that are out of order.
 #include "analysis/opstats/convert.h"
 #include "base/arena.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls of tf.functions: modes, compilers, tracing, and time without what they called.
 #include "analysis/opstats/host/tf_functions.h"
 

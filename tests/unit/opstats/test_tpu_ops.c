@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Building op metrics from TPU op events: which events are one op, and what each run adds.
 #include "analysis/opstats/device/tpu_ops.h"
 #include "base/arena.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rows of products: each makes a value, encodes and decodes it where it is kept encoded, and
 // refuses what is broken.
 #include "analysis/products/product.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // server/engine/cache: least recently used by bytes, references, and threads that get, put and drop
 // at once.
 #include "server/engine/cache.h"

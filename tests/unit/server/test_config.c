@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Settings: defaults, file, environment and flags in their order of strength, values and bounds,
 // reloading.
 #include "server/config.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // server/loop: posts run once, on the loop's thread, in the order in which they came; closing.
 #include "server/loop.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // server/metrics: counts by tool and outcome, from many threads, and the log line of each request.
 #include "server/metrics.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // server/engine/pool: the bound of the queue, order, idle times, stopping, and pieces that spread
 // over idle workers.
 #include "server/engine/pool.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules: what can be scheduled, turns that were missed, restarts, deleting, and which sessions
 // stay.  Captures go to a socket that is not there, so each is over soon.
 #include "server/capture_jobs/schedules.h"

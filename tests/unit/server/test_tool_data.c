@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ToolData by hand against protobuf-c: the same fields, with and without stages, warnings and data.
 #include "server/grpc/tool_data.h"
 

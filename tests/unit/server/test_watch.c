@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watching LOGDIR: notifications, scans that are asked for, the timer for what nothing notifies,
 // and closing at any moment.
 #include "server/watch.h"

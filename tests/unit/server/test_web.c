@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The embedded pages: sorted, complete, found by path.
 #include "server/web/web.h"
 

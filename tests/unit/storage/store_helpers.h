@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results whose bytes follow from their key, so that a wrong one is noticed wherever it comes from.
 #ifndef XPL_TESTS_UNIT_STORAGE_STORE_HELPERS_H_
 #define XPL_TESTS_UNIT_STORAGE_STORE_HELPERS_H_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finding sessions: names, links, cycles, odd files, what a rescan notices, and inputs by path.
 #include <fcntl.h>
 #include <limits.h>

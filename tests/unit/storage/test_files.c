@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of the store: kept under the profile's id, found by it, evicted, and never half there.
 #include "storage/store/files.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // state.db: captures, schedules and their sessions, over restarts, damage and a second daemon.
 #include <stdio.h>
 #include <stdlib.h>

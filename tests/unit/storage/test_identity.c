@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Profile ids: the same bytes are the same profile, under whatever path, after a restart, a copy or
 // a link; other bytes never are.
 #include "storage/sessions/identity.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Removing sessions and uploads: what is named goes, everything else stays.
 #include "storage/sessions/removal.h"
 

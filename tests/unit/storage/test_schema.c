@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // docs/schema.md is true: it describes every table, view and column there is, and its queries give
 // what they should on rows that went in through the store.
 #include <math.h>

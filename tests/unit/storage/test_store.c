@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The store in good weather: results, keys, transactions, roles, eviction, maintenance.
 #include "storage/store/store.h"
 

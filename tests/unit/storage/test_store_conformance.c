@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What storage/store/store.h promises, of every implementation: results, keys, transactions, files,
 // versions, eviction, large values; threads, two daemons, kills, full disks, damage.  It knows
 // nothing of how a store keeps what it has, but for the directory.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The store in bad weather: killed at any moment, full disks, read-only directories, damage.
 // Whatever happens, what comes back is right, and the store works again as soon as it can.
 #include <errno.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One writer, many readers, a checker, and damage in the middle: no race, no wrong byte, no hang.
 #include <fcntl.h>
 #include <pthread.h>

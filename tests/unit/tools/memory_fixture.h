@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XSpaces with memory events, by hand.
 #ifndef XPL_TESTS_UNIT_TOOLS_MEMORY_FIXTURE_H_
 #define XPL_TESTS_UNIT_TOOLS_MEMORY_FIXTURE_H_

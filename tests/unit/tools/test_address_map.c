@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "analysis/tools/memory_profile/address_map.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // analysis/tools/gviz: the exact text of tables.
 #include <math.h>
 #include <string.h>

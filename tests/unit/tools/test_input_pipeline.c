@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tool input_pipeline_analyzer.  Expected texts were read off XProf's answers to the same OpStats.
 #include "tests/unit/opstats/opstats_fixture.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernel metadata out of instructions; the expected texts are XProf's.
 #include "analysis/tools/lib/kernel_metadata.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // op_profile, framework_op_stats and kernel_stats against what XProf answers, and at their limits.
 #include "tests/unit/opstats/opstats_fixture.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every option of every tool through its values, over sessions that between them show what options
 // do: an option that shapes answers changes one of them, and wherever two answers differ, so do the
 // texts of the options, of which the keys of answers are made.  An option that shapes nothing

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From profiles to answers, and which hosts are left out of them.
 #include "analysis/tools/resolve.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // trace_viewer's text: numbers, escapes, and which events remain of too many.
 #include <string.h>
 

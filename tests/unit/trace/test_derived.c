@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Derived lines and the events that cursors yield: what golden cases cannot show.
 #include <string.h>
 

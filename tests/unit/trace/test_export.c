@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exports: what the sink receives.  tests/parity/check_export.py checks the formats.
 #include <string.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The trace index: levels against a plain reading of the rule, what answers hold, and what becomes
 // of damaged indexes and odd options.
 #include <stdlib.h>

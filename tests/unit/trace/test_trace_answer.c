@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What answers of the trace index rest on: the order of records, stack frames by their texts,
 // windows over lines that are out of order, and that an answer under way can be cancelled.
 #include <inttypes.h>

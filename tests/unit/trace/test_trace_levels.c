@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Levels of a large trace against a plain reading of the rule, and answers from half an index
 // against those from the whole.
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fast paths over statistics agree with the slow ones, on random bytes and on real profiles.
 #include "analysis/xplane/fast_stat.h"
 

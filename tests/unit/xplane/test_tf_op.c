@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Op names taken apart; the rows follow XProf's own rules case by case.
 #include "analysis/xplane/tf_op.h"
 

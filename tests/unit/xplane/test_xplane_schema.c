@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of names: sorted, complete, and looked up both ways.
 #include "analysis/xplane/schema.h"
 #include "tests/check.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The view of an XSpace: what is read, in whatever order it is written, what broken bytes give, and
 // that size and ids of a hostile profile cost no more than their bytes.
 #include "analysis/xplane/xspace.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The XSpace writer: its bytes, what the reader makes of them, and its failures.
 #include "analysis/xplane/writer.h"
 
