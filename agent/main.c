@@ -84,9 +84,9 @@ static void is_down(void *arg) {
 
 static bool wait_for(sem_t *down, int seconds) {
     struct timespec limit;
-    clock_gettime(CLOCK_REALTIME, &limit);
+    clock_gettime(CLOCK_MONOTONIC, &limit);
     limit.tv_sec += seconds;
-    while (sem_timedwait(down, &limit) != 0)
+    while (sem_clockwait(down, CLOCK_MONOTONIC, &limit) != 0)
         if (errno != EINTR) return false;
     return true;
 }

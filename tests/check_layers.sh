@@ -106,6 +106,17 @@ if grep -rnE '"[^"]*\.xplane\.' agent analysis base capture cli client rpc serve
     echo "check_layers: ask analysis/formats/format.h which files are profiles" >&2
     bad=1
 fi
+# Waits use the monotonic clock.
+if grep -rnE 'pthread_cond_timedwait|sem_timedwait' base analysis storage rpc capture agent server client cli \
+    --include='*.[ch]' | grep -v '^base/cond.c'; then
+    echo "check_layers: wait by base/cond.h, or sem_clockwait" >&2
+    bad=1
+fi
+# What stands in a message is gRPC's business: HTTP parses and writes none.
+if grep -rnE '#include "analysis/wire/|xpl_rpc_put_' server/http server/engine --include='*.[ch]'; then
+    echo "check_layers: server/http and server/engine know structs, not messages" >&2
+    bad=1
+fi
 # Circles between files, and headers that say they are private.
 "$here/check_structure.py" . --only circles --only includes --only private || bad=1
 exit $bad

@@ -171,9 +171,9 @@ static void at_program_end(void) {
     pthread_mutex_lock(&self.mu);
     const bool wait = self.in_capture && write(self.wake, &one, sizeof one) > 0;
     pthread_mutex_unlock(&self.mu);
-    clock_gettime(CLOCK_REALTIME, &limit);
+    clock_gettime(CLOCK_MONOTONIC, &limit);
     limit.tv_sec += EXIT_S;
-    while (wait && sem_timedwait(&self.idle, &limit) != 0 && errno == EINTR)
+    while (wait && sem_clockwait(&self.idle, CLOCK_MONOTONIC, &limit) != 0 && errno == EINTR)
         continue;
 }
 

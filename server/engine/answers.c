@@ -82,7 +82,7 @@ static struct xpl_tool_data *read_stored(const struct making *m, struct xpl_aren
 
 // Keeps a finished answer: in memory, and by way of the writer in the store.
 static void keep_answer(const struct making *m, struct xpl_tool_data *a, bool write) {
-    xpl_cache_put(m->parts->cache, m->q->key, &a->object);
+    xpl_cache_put(m->parts->cache, (struct xpl_cache_key){XPL_CACHE_ANSWER, m->q->key}, &a->object);
     if (write)
         xpl_store_writer_put_bytes(m->parts->writer, &m->key, &a->object, xpl_rpc_blob_get(a->blob),
                                    xpl_warnings_bytes(&m->warnings));

@@ -14,6 +14,7 @@ struct entry {
     struct entry *newer, *older; // by last use
     struct xpl_object *object;
     uint32_t hash;
+    enum xpl_cache_kind kind;
     size_t key_len;
     uint8_t key[];
 };
@@ -26,14 +27,19 @@ struct xpl_cache {
     struct entry *buckets[BUCKETS];
 };
 
-static uint32_t hash_of(xpl_bytes_t key) {
-    return xpl_hash_str(xpl_hash_seed(), (xpl_str_t){(const char *)key.ptr, key.len});
+static uint32_t hash_of(struct xpl_cache_key key) {
+    const xpl_str_t bytes = {(const char *)key.bytes.ptr, key.bytes.len};
+    return xpl_hash_str(xpl_hash_seed() + (uint32_t)key.kind, bytes);
 }
 
-static struct entry **find(struct xpl_cache *c, uint32_t hash, xpl_bytes_t key) {
+static bool entry_has_key(const struct entry *e, uint32_t hash, struct xpl_cache_key key) {
+    return e->hash == hash && e->kind == key.kind && e->key_len == key.bytes.len &&
+           memcmp(e->key, key.bytes.ptr, key.bytes.len) == 0;
+}
+
+static struct entry **find(struct xpl_cache *c, uint32_t hash, struct xpl_cache_key key) {
     struct entry **at = &c->buckets[hash % BUCKETS];
-    while (*at && ((*at)->hash != hash || (*at)->key_len != key.len ||
-                   memcmp((*at)->key, key.ptr, key.len) != 0))
+    while (*at && !entry_has_key(*at, hash, key))
         at = &(*at)->chain;
     return at;
 }
@@ -101,7 +107,7 @@ void xpl_cache_free(struct xpl_cache *c) {
     xpl_sys_free(c);
 }
 
-struct xpl_object *xpl_cache_get(struct xpl_cache *c, xpl_bytes_t key) {
+struct xpl_object *xpl_cache_get(struct xpl_cache *c, struct xpl_cache_key key) {
     const uint32_t hash = hash_of(key);
     struct xpl_object *o = NULL;
     pthread_mutex_lock(&c->mu);
@@ -118,11 +124,12 @@ struct xpl_object *xpl_cache_get(struct xpl_cache *c, xpl_bytes_t key) {
     return o;
 }
 
-void xpl_cache_put(struct xpl_cache *c, xpl_bytes_t key, struct xpl_object *o) {
-    struct entry *e = xpl_sys_alloc(sizeof *e + key.len);
+void xpl_cache_put(struct xpl_cache *c, struct xpl_cache_key key, struct xpl_object *o) {
+    struct entry *e = xpl_sys_alloc(sizeof *e + key.bytes.len);
     if (!e) return;
-    *e = (struct entry){.object = o, .hash = hash_of(key), .key_len = key.len};
-    if (key.len) memcpy(e->key, key.ptr, key.len);
+    *e = (struct entry){
+        .object = o, .hash = hash_of(key), .kind = key.kind, .key_len = key.bytes.len};
+    if (key.bytes.len) memcpy(e->key, key.bytes.ptr, key.bytes.len);
     struct xpl_object *old = NULL;
     pthread_mutex_lock(&c->mu);
     if (!fits(c, e)) {
@@ -144,7 +151,7 @@ void xpl_cache_put(struct xpl_cache *c, xpl_bytes_t key, struct xpl_object *o) {
     xpl_object_unref(old);
 }
 
-void xpl_cache_drop(struct xpl_cache *c, xpl_bytes_t key) {
+void xpl_cache_drop(struct xpl_cache *c, struct xpl_cache_key key) {
     struct xpl_object *old = NULL;
     pthread_mutex_lock(&c->mu);
     struct entry **at = find(c, hash_of(key), key);

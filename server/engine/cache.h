@@ -28,16 +28,29 @@ static inline void xpl_object_unref(struct xpl_object *o) {
 
 struct xpl_cache;
 
+// What an object is, and with it what its key's bytes say: objects of one kind have one type.
+enum xpl_cache_kind {
+    XPL_CACHE_ANSWER,       // struct xpl_tool_data, under a request's key
+    XPL_CACHE_PRODUCT,      // struct xpl_product_handle, under product, variant and fingerprint
+    XPL_CACHE_GRPC_REQUEST, // what grpc/analysis.c replied to the raw request
+    XPL_CACHE_HTTP_URI,     // struct xpl_http_body, under the raw URI
+};
+
+struct xpl_cache_key {
+    enum xpl_cache_kind kind;
+    xpl_bytes_t bytes;
+};
+
 // NULL when out of memory.
 struct xpl_cache *xpl_cache_new(size_t limit);
 void xpl_cache_free(struct xpl_cache *c);
 // The object under `key`, referenced for the caller, or NULL.  Any thread, as all that follow; the
 // lock is held for the look-up alone.
-struct xpl_object *xpl_cache_get(struct xpl_cache *c, xpl_bytes_t key);
+struct xpl_object *xpl_cache_get(struct xpl_cache *c, struct xpl_cache_key key);
 // Keeps a reference to `o`, in place of what was there.  Does nothing, and what was there stays,
 // when `o` with its key is over the limit, or without memory.
-void xpl_cache_put(struct xpl_cache *c, xpl_bytes_t key, struct xpl_object *o);
-void xpl_cache_drop(struct xpl_cache *c, xpl_bytes_t key);
+void xpl_cache_put(struct xpl_cache *c, struct xpl_cache_key key, struct xpl_object *o);
+void xpl_cache_drop(struct xpl_cache *c, struct xpl_cache_key key);
 void xpl_cache_set_limit(struct xpl_cache *c, size_t limit);
 
 struct xpl_cache_stats {

@@ -79,7 +79,8 @@ xpl_status_t xpl_engine_resolve(struct xpl_engine *e, const struct xpl_request_w
 
 struct xpl_tool_data *xpl_engine_lookup(struct xpl_engine *e, const struct xpl_request *q) {
     if (q->bypass_cache) return NULL;
-    struct xpl_tool_data *a = (struct xpl_tool_data *)xpl_cache_get(e->parts.cache, q->key);
+    const struct xpl_cache_key key = {XPL_CACHE_ANSWER, q->key};
+    struct xpl_tool_data *a = (struct xpl_tool_data *)xpl_cache_get(e->parts.cache, key);
     if (a) atomic_fetch_add(&e->from_memory, 1);
     return a;
 }

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
+#include "base/cond.h"
 #include "base/log.h"
 
-enum { LOOK_MS = 500, IDLE_MS = 2000, SETTLED_MS = 2000, FULL_TENTHS = 8 };
+enum { SCAN_NS = 500000000, IDLE_MS = 2000, SETTLED_MS = 2000, FULL_TENTHS = 8 };
 
 struct xpl_prefetch {
     struct xpl_engine *engine;
@@ -20,7 +22,7 @@ struct xpl_prefetch {
     pthread_mutex_t mu;
     pthread_cond_t wake;
     atomic_bool stop, enabled;
-    uint64_t done_generation; // all of this snapshot's hosts were looked at
+    uint64_t done_generation; // all hosts of this snapshot were inspected
 };
 
 static uint64_t clock_ns(clockid_t id) {
@@ -78,7 +80,7 @@ static int newest_first(const void *a, const void *b) {
     return ((*x)->mtime_ns < (*y)->mtime_ns) - ((*x)->mtime_ns > (*y)->mtime_ns);
 }
 
-static void look(struct xpl_prefetch *p) {
+static void prefetch_new_sessions(struct xpl_prefetch *p) {
     struct xpl_snapshot *snap = xpl_catalogue_get(p->catalogue);
     const struct xpl_session **order = snap->generation == p->done_generation
                                            ? NULL
@@ -104,7 +106,7 @@ static void check_store(struct xpl_prefetch *p) {
     struct xpl_error err = {0};
     const xpl_status_t st = xpl_store_check(p->store, stopping, p, &err);
     if (st == XPL_OK)
-        xpl_log(XPL_LOG_INFO, "store", "checked after an unclean stop: sound");
+        xpl_log(XPL_LOG_INFO, "store", "checked after an unclean stop: valid");
     else if (st != XPL_CANCELLED)
         xpl_log(XPL_LOG_WARN, "store", "checked after an unclean stop: %s", err.msg);
 }
@@ -116,15 +118,10 @@ static void *prefetch_main(void *arg) {
     check_store(p);
     pthread_mutex_lock(&p->mu);
     while (!atomic_load(&p->stop)) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += LOOK_MS * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        (void)pthread_cond_timedwait(&p->wake, &p->mu, &until);
+        (void)xpl_cond_wait_until(&p->wake, &p->mu, xpl_clock_ns() + SCAN_NS);
         if (atomic_load(&p->stop)) break;
         pthread_mutex_unlock(&p->mu);
-        if (atomic_load(&p->enabled) && machine_is_idle(p)) look(p);
+        if (atomic_load(&p->enabled) && machine_is_idle(p)) prefetch_new_sessions(p);
         pthread_mutex_lock(&p->mu);
     }
     pthread_mutex_unlock(&p->mu);
@@ -139,7 +136,7 @@ struct xpl_prefetch *xpl_prefetch_new(struct xpl_engine *e, struct xpl_catalogue
     *p = (struct xpl_prefetch){.engine = e, .catalogue = catalogue, .store = store, .pool = pool};
     atomic_init(&p->enabled, enabled);
     pthread_mutex_init(&p->mu, NULL);
-    pthread_cond_init(&p->wake, NULL);
+    xpl_cond_init(&p->wake);
     if (pthread_create(&p->thread, NULL, prefetch_main, p) == 0) return p;
     xpl_sys_free(p);
     return NULL;

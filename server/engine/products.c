@@ -110,9 +110,7 @@ static struct xpl_product_build *build_find(struct xpl_product_manager *m,
 // ---- memory ----
 
 struct memory_key {
-    char kind; // tells these keys from those of answers
-    char pad[3];
-    unsigned variant;
+    uint64_t variant;
     const struct xpl_product *product;
     struct xpl_fingerprint fingerprint;
 };
@@ -121,30 +119,33 @@ static struct memory_key memory_key(const struct xpl_product *product, unsigned 
                                     const struct xpl_fingerprint *fingerprint) {
     struct memory_key k;
     memset(&k, 0, sizeof k); // compared as bytes
-    k.kind = 'P';
     k.variant = variant;
     k.product = product;
     k.fingerprint = *fingerprint;
     return k;
 }
 
+static struct xpl_cache_key cache_key(const struct memory_key *k) {
+    return (struct xpl_cache_key){XPL_CACHE_PRODUCT, {(const uint8_t *)k, sizeof *k}};
+}
+
 static void keep_in_memory(struct xpl_product_manager *m, struct xpl_product_handle *h) {
     const struct memory_key k = memory_key(h->product, h->variant, &h->fingerprint);
     h->object.bytes = xpl_product_handle_bytes(h);
-    xpl_cache_put(m->parts.cache, (xpl_bytes_t){(const uint8_t *)&k, sizeof k}, &h->object);
+    xpl_cache_put(m->parts.cache, cache_key(&k), &h->object);
 }
 
 static void forget_in_memory(struct xpl_product_manager *m, const struct xpl_product_handle *h) {
     const struct memory_key k = memory_key(h->product, h->variant, &h->fingerprint);
-    xpl_cache_drop(m->parts.cache, (xpl_bytes_t){(const uint8_t *)&k, sizeof k});
+    xpl_cache_drop(m->parts.cache, cache_key(&k));
 }
 
 struct xpl_product_handle *xpl_product_lookup(struct xpl_product_manager *m,
                                               const struct xpl_product *product, unsigned variant,
                                               const struct xpl_fingerprint *fingerprint) {
     const struct memory_key k = memory_key(product, variant, fingerprint);
-    struct xpl_product_handle *h = (struct xpl_product_handle *)xpl_cache_get(
-        m->parts.cache, (xpl_bytes_t){(const uint8_t *)&k, sizeof k});
+    struct xpl_product_handle *h =
+        (struct xpl_product_handle *)xpl_cache_get(m->parts.cache, cache_key(&k));
     if (h || product->residency != XPL_RESIDENCY_FILE) return h;
     pthread_mutex_lock(&m->mu);
     const struct xpl_product_build *const b = build_find(m, product, variant, fingerprint, true);

@@ -85,7 +85,6 @@ static void put_part(struct xpl_buf *b, xpl_str_t s) {
 static xpl_status_t make_key(struct xpl_request *q, struct xpl_error *err) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, MAX_REQUEST_BYTES);
-    xpl_buf_putc(&b, 'A');
     xpl_buf_put(&b, &q->session->changed, sizeof q->session->changed);
     put_part(&b, xpl_str_from(q->tool->name));
     put_part(&b, q->session->name);

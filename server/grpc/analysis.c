@@ -79,20 +79,23 @@ static void known_destroy(struct xpl_object *o) {
     xpl_sys_free(k);
 }
 
-// `raw` with the method in front: 'R', method, request.  False when the request is too long to be
+// `raw` with the method in front.  False when the request is too long to be
 // worth it.
 enum { MAX_KNOWN = 1024 };
 struct known_key {
-    uint8_t b[MAX_KNOWN + 2];
+    uint8_t b[MAX_KNOWN + 1];
     size_t n;
 };
 static bool known_key(struct known_key *k, enum method m, xpl_bytes_t raw) {
     if (raw.len > MAX_KNOWN) return false;
-    k->b[0] = 'R';
-    k->b[1] = (uint8_t)m;
-    if (raw.len) memcpy(k->b + 2, raw.ptr, raw.len);
-    k->n = raw.len + 2;
+    k->b[0] = (uint8_t)m;
+    if (raw.len) memcpy(k->b + 1, raw.ptr, raw.len);
+    k->n = raw.len + 1;
     return true;
+}
+
+static struct xpl_cache_key cache_key(const struct known_key *k) {
+    return (struct xpl_cache_key){XPL_CACHE_GRPC_REQUEST, {k->b, k->n}};
 }
 
 static xpl_str_t append(char *text, size_t *at, xpl_str_t s) {
@@ -132,7 +135,7 @@ static void remember(struct xpl_svc_analysis *s, const struct asked *asked,
     k->host = append(k->text, &at, host);
     const xpl_str_t copy = append(k->text, &at, (xpl_str_t){(const char *)head.ptr, head.len});
     k->head = (xpl_bytes_t){(const uint8_t *)copy.ptr, copy.len};
-    xpl_cache_put(s->cache, (xpl_bytes_t){key.b, key.n}, &k->object);
+    xpl_cache_put(s->cache, cache_key(&key), &k->object);
     xpl_object_unref(&k->object);
 }
 
@@ -140,7 +143,7 @@ static bool answer_known(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enu
                          xpl_bytes_t raw) {
     struct known_key key;
     if (!known_key(&key, m, raw)) return false;
-    struct known *k = (struct known *)xpl_cache_get(s->cache, (xpl_bytes_t){key.b, key.n});
+    struct known *k = (struct known *)xpl_cache_get(s->cache, cache_key(&key));
     if (!k) return false;
     struct xpl_snapshot *snap = xpl_catalogue_get(s->catalogue);
     const bool holds = snap->generation == k->generation;

@@ -33,8 +33,8 @@ static struct xpl_object *new_thing(uint64_t value, size_t bytes) {
     return &t->object;
 }
 
-static xpl_bytes_t key_of(const uint64_t *k) {
-    return (xpl_bytes_t){(const uint8_t *)k, sizeof *k};
+static struct xpl_cache_key key_of(const uint64_t *k) {
+    return (struct xpl_cache_key){XPL_CACHE_ANSWER, {(const uint8_t *)k, sizeof *k}};
 }
 
 static void put(struct xpl_cache *c, uint64_t k, uint64_t value, size_t bytes) {
@@ -99,24 +99,27 @@ static void test_put_get_drop(void) {
     xpl_cache_free(NULL);
 }
 
-// Keys are bytes: prefixes, NULs and lengths tell them apart.
+// Keys are a kind and bytes: kinds, prefixes, NULs and lengths tell them apart.
 static void test_keys(void) {
     static const struct {
         const char *p;
         size_t n;
-    } keys[] = {{"", 0}, {"a", 1}, {"a\0", 2}, {"a\0b", 3}, {"\0", 1}, {"\0\0", 2}, {"ab", 2}};
+        enum xpl_cache_kind kind;
+    } keys[] = {{"", 0, 0},   {"a", 1, 0},    {"a\0", 2, 0}, {"a\0b", 3, 0},
+                {"\0", 1, 0}, {"\0\0", 2, 0}, {"ab", 2, 0},  {"ab", 2, XPL_CACHE_PRODUCT}};
     enum { N = sizeof keys / sizeof *keys };
     struct xpl_cache *const c = xpl_cache_new(1 << 20);
     CHECK(c);
     for (size_t i = 0; i < N; i++) {
         struct xpl_object *const o = new_thing(i, 10);
-        xpl_cache_put(c, (xpl_bytes_t){(const uint8_t *)keys[i].p, keys[i].n}, o);
+        xpl_cache_put(
+            c, (struct xpl_cache_key){keys[i].kind, {(const uint8_t *)keys[i].p, keys[i].n}}, o);
         xpl_object_unref(o);
     }
     CHECK_EQ(xpl_cache_get_stats(c).objects, N);
     for (size_t i = 0; i < N; i++) {
-        struct xpl_object *const o =
-            xpl_cache_get(c, (xpl_bytes_t){(const uint8_t *)keys[i].p, keys[i].n});
+        struct xpl_object *const o = xpl_cache_get(
+            c, (struct xpl_cache_key){keys[i].kind, {(const uint8_t *)keys[i].p, keys[i].n}});
         CHECK(o);
         CHECK_EQ(((struct thing *)o)->value, i);
         xpl_object_unref(o);
