@@ -50,14 +50,15 @@
 // A status of XPL_OK; else prints it with the message of `err`, a struct xpl_error * or NULL.
 #define CHECK_OK(status, err)                                                                      \
     do {                                                                                           \
-        const xpl_status_t status_ = (status);                                                     \
+        const xpl_status_t status_ = (xpl_status_t)(status);                                       \
         chk_status(__FILE__, __LINE__, #status, status_, XPL_OK, (err));                           \
     } while (0)
 // A certain status, as CHECK_OK.
 #define CHECK_STATUS(status, want, err)                                                            \
     do {                                                                                           \
-        const xpl_status_t status_ = (status);                                                     \
-        chk_status(__FILE__, __LINE__, #status " == " #want, status_, (want), (err));              \
+        const xpl_status_t status_ = (xpl_status_t)(status);                                       \
+        chk_status(__FILE__, __LINE__, #status " == " #want, status_, (xpl_status_t)(want),        \
+                   (err));                                                                         \
     } while (0)
 
 // ---- what the macros are made of ----

@@ -191,8 +191,8 @@ static void test_levels(void) {
         "abcdefghijklmnop:info",
         "info;warn",
         "7",
-        "a:info,b:info,c:info,d:info,e:info,f:info,g:info,h:info,i:info,j:info,k:info,l:info,"
-        "m:info,n:info,o:info,p:info,q:info",
+        ("a:info,b:info,c:info,d:info,e:info,f:info,g:info,h:info,i:info,j:info,k:info,l:info,"
+         "m:info,n:info,o:info,p:info,q:info"),
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         if (xpl_log_check(bad[i]) || xpl_log_configure(bad[i])) FAIL_TEST(bad[i]);
