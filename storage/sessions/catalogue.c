@@ -60,7 +60,8 @@ static char *copy_text(const char *s, size_t n) {
 
 static void problem(struct xpl_dir *d, const char *path, const char *why) {
     char buf[256];
-    const int n = snprintf(buf, sizeof buf, XPL_PATH_FMT ": %s", XPL_PATH_ARGS(path), why);
+    const int n =
+        snprintf(buf, sizeof buf, "%s: %s", xpl_path_shown(path, &(struct xpl_path_text){0}), why);
     if (!d->problem && n > 0) d->problem = copy_text(buf, strlen(buf));
     d->n_problems++;
 }
@@ -69,8 +70,8 @@ static void limit_hit(struct xpl_catalogue *c, const struct xpl_dir *d, const ch
     for (size_t i = 0; i < c->n_limits; i++) // one example of each kind
         if (strstr(c->limits[i], what)) return;
     if (c->n_limits == MAX_LIMITS) return;
-    (void)snprintf(c->limits[c->n_limits++], sizeof c->limits[0], XPL_PATH_FMT ": %s",
-                   XPL_PATH_ARGS(d->path), what);
+    (void)snprintf(c->limits[c->n_limits++], sizeof c->limits[0], "%s: %s",
+                   xpl_path_shown(d->path, &(struct xpl_path_text){0}), what);
 }
 
 // --- The tree ---
@@ -586,9 +587,8 @@ static xpl_status_t real_path(const struct xpl_catalogue *c, int fd, char **ret,
     (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     const ssize_t n = readlink(link, real, sizeof real);
     if (n <= 0 || (size_t)n == sizeof real)
-        XPL_RETURN_ERROR(err, XPL_INTERNAL,
-                         XPL_PATH_FMT ": cannot tell where it lies (is /proc mounted?)",
-                         XPL_PATH_ARGS(c->o.logdir));
+        XPL_RETURN_ERROR(err, XPL_INTERNAL, "%s: cannot tell where it lies (is /proc mounted?)",
+                         xpl_path_shown(c->o.logdir, &(struct xpl_path_text){0}));
     *ret = copy_text(real, (size_t)n);
     if (!*ret) XPL_RETURN_OOM(err, "catalogue");
     return XPL_OK;
@@ -675,8 +675,8 @@ static xpl_status_t set_base(struct xpl_catalogue *c, const char *logdir, struct
     const xpl_str_t host = xpl_profile_name(c->o.match, file, &kind);
     if (!S_ISREG(st.st_mode) || host.len == 0 || kind.refusal)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
-                         XPL_PATH_FMT ": neither a directory nor a profile that is read",
-                         XPL_PATH_ARGS(logdir));
+                         "%s: neither a directory nor a profile that is read",
+                         xpl_path_shown(logdir, &(struct xpl_path_text){0}));
     c->base = !slash            ? copy_text(".", 1)
               : slash == logdir ? copy_text("/", 1)
                                 : copy_text(logdir, (size_t)(slash - logdir));

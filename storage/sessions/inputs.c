@@ -31,7 +31,8 @@ static int by_name(const void *pa, const void *pb) {
 }
 
 static xpl_status_t refuse(const char *path, const char *why, struct xpl_error *err) {
-    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, XPL_PATH_FMT ": %s", XPL_PATH_ARGS(path), why);
+    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s: %s",
+                     xpl_path_shown(path, &(struct xpl_path_text){0}), why);
 }
 
 // `name` is the raw host name; it and `path` are copied.
@@ -82,17 +83,17 @@ static xpl_status_t add_dir(struct list *l, struct xpl_arena *a, const char *pat
     if (l->files.n) return XPL_OK;
     if (refusal) return refuse(path, refusal, err);
     XPL_RETURN_ERROR(err, XPL_NOT_FOUND,
-                     XPL_PATH_FMT ": no profile in this directory; give a run directory, such as "
-                                  "LOGDIR/plugins/profile/RUN",
-                     XPL_PATH_ARGS(path));
+                     "%s: no profile in this directory; give a run directory, such as "
+                     "LOGDIR/plugins/profile/RUN",
+                     xpl_path_shown(path, &(struct xpl_path_text){0}));
 }
 
 static xpl_status_t refuse_twin(const struct xpl_input *in, struct xpl_error *err) {
     XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
-                     "two files for host %.*s: " XPL_PATH_FMT
-                     " is one; the hosts of a session need different names",
+                     "two files for host %.*s: "
+                     "%s is one; the hosts of a session need different names",
                      (int)(in->name.len < 60 ? in->name.len : 60), in->name.ptr,
-                     XPL_PATH_ARGS(in->path));
+                     xpl_path_shown(in->path, &(struct xpl_path_text){0}));
 }
 
 // Makes the list of hosts.  Of a directory's files of one host and of different formats the best
@@ -131,9 +132,8 @@ xpl_status_t xpl_inputs_from_paths(const char *const *paths, size_t n, xpl_profi
         dir = S_ISDIR(sb.st_mode);
         if (dir && n > 1)
             XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
-                             XPL_PATH_FMT
-                             ": a directory; give one run directory alone, or only files",
-                             XPL_PATH_ARGS(paths[i]));
+                             "%s: a directory; give one run directory alone, or only files",
+                             xpl_path_shown(paths[i], &(struct xpl_path_text){0}));
         XPL_TRY(dir ? add_dir(&l, arena, paths[i], err) : add_file(&l, arena, paths[i], err));
     }
     qsort(l.files.v, l.files.n, sizeof *l.files.v, by_name);

@@ -76,14 +76,15 @@ xpl_str_t xpl_path_last(const char *path) {
     return (xpl_str_t){path + at, end - at};
 }
 
-size_t xpl_path_cut(const char *path) {
+const char *xpl_path_shown(const char *path, struct xpl_path_text *text) {
     enum { SHOWN = 120 };
     const size_t n = strlen(path);
-    if (n <= SHOWN) return 0;
+    if (n <= SHOWN) return path;
     size_t cut = n - SHOWN;
     while (cut < n && ((unsigned char)path[cut] & 0xc0) == 0x80)
         cut++; // not in the middle of a character
-    return cut;
+    (void)snprintf(text->text, sizeof text->text, "...%s", path + cut);
+    return text->text;
 }
 
 xpl_status_t xpl_path_fail(int errnum, const char *what, const char *path, struct xpl_error *err) {
@@ -95,7 +96,8 @@ xpl_status_t xpl_path_fail(int errnum, const char *what, const char *path, struc
     else if (errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM)
         code = XPL_RESOURCE_EXHAUSTED;
     char buf[96];
-    XPL_RETURN_ERROR(err, code, XPL_PATH_FMT ": cannot %s: %s", XPL_PATH_ARGS(path), what,
+    XPL_RETURN_ERROR(err, code, "%s: cannot %s: %s",
+                     xpl_path_shown(path, &(struct xpl_path_text){0}), what,
                      strerror_r(errnum, buf, sizeof buf));
 }
 

@@ -26,10 +26,11 @@ bool xpl_name_escape(struct xpl_arena *arena, xpl_str_t raw, xpl_str_t *ret);
 
 // What follows the last slash, slashes at the end aside; "/" for the root.
 xpl_str_t xpl_path_last(const char *path);
-// The end of a path that fits an error text: use with "%s%s" (an ellipsis or "", then the rest).
-#define XPL_PATH_FMT     "%s%s"
-#define XPL_PATH_ARGS(p) xpl_path_cut(p) ? "..." : "", (p) + xpl_path_cut(p)
-size_t xpl_path_cut(const char *path);
+// The end of a path that fits an error text: `path` itself, or, with an ellipsis, in *text.
+struct xpl_path_text {
+    char text[128];
+};
+const char *xpl_path_shown(const char *path, struct xpl_path_text *text);
 
 // Records what errno means for opening or reading `path`.
 xpl_status_t xpl_path_fail(int errnum, const char *what, const char *path, struct xpl_error *err);

@@ -121,7 +121,7 @@ struct xpl_source {
     size_t mapped; // 0: nothing mapped
     struct slot *slot;
     int fd;
-    bool settled;
+    bool stable;
     char path[]; // for messages
 };
 
@@ -133,21 +133,21 @@ static int64_t now_ns(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-// Looks at the file until a further change would show, at most twice more.  Only ctime counts:
+// Reads the fingerprint until a further change would show, at most twice more.  Only ctime counts:
 // programs can set mtime as they like.
-static xpl_status_t look(int fd, const char *path, struct xpl_fingerprint *ret, bool *ret_settled,
-                         struct xpl_error *err) {
+static xpl_status_t read_fingerprint(int fd, const char *path, struct xpl_fingerprint *ret,
+                                     bool *ret_stable, struct xpl_error *err) {
     struct stat st;
     for (int waits = 0;; waits++) {
         if (fstat(fd, &st) != 0) return xpl_path_fail(errno, "read", path, err);
         if (!S_ISREG(st.st_mode))
-            XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, XPL_PATH_FMT ": not a regular file",
-                             XPL_PATH_ARGS(path));
+            XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%s: not a regular file",
+                             xpl_path_shown(path, &(struct xpl_path_text){0}));
         *ret = xpl_fingerprint_of(&st);
         const int64_t age = now_ns() - ret->ctime_ns;
         const bool coarse = ret->ctime_ns % 1000000000 == 0 && ret->mtime_ns % 1000000000 == 0;
-        *ret_settled = age >= (coarse ? 2000000000 : TICK_NS) || age < -2000000000;
-        if (*ret_settled || coarse || waits == 2) return XPL_OK;
+        *ret_stable = age >= (coarse ? 2000000000 : TICK_NS) || age < -2000000000;
+        if (*ret_stable || coarse || waits == 2) return XPL_OK;
         const struct timespec pause = {.tv_nsec = TICK_NS};
         (void)nanosleep(&pause, NULL);
     }
@@ -160,14 +160,14 @@ static xpl_status_t open_regular(int dirfd, const char *path, const char *root, 
     struct stat st;
     if (fstatat(dirfd, path, &st, 0) != 0) return xpl_path_fail(errno, "open", path, err);
     if (!S_ISREG(st.st_mode))
-        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, XPL_PATH_FMT ": not a regular file",
-                         XPL_PATH_ARGS(path));
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%s: not a regular file",
+                         xpl_path_shown(path, &(struct xpl_path_text){0}));
     const int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return xpl_path_fail(errno, "open", path, err);
     if (root && !xpl_path_inside(fd, root)) {
         (void)close(fd);
-        XPL_RETURN_ERROR(err, XPL_PERMISSION_DENIED,
-                         XPL_PATH_FMT ": leads out of the log directory", XPL_PATH_ARGS(path));
+        XPL_RETURN_ERROR(err, XPL_PERMISSION_DENIED, "%s: leads out of the log directory",
+                         xpl_path_shown(path, &(struct xpl_path_text){0}));
     }
     *ret = fd;
     return XPL_OK;
@@ -176,16 +176,16 @@ static xpl_status_t open_regular(int dirfd, const char *path, const char *root, 
 static xpl_status_t map_it(struct xpl_source *s, uint64_t max_bytes, struct xpl_error *err) {
     const uint64_t size = s->print.size;
     if (max_bytes && size > max_bytes)
-        XPL_RETURN_ERROR(
-            err, XPL_RESOURCE_EXHAUSTED, XPL_PATH_FMT ": %llu bytes, more than the limit of %llu",
-            XPL_PATH_ARGS(s->path), (unsigned long long)size, (unsigned long long)max_bytes);
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "%s: %llu bytes, more than the limit of %llu",
+                         xpl_path_shown(s->path, &(struct xpl_path_text){0}),
+                         (unsigned long long)size, (unsigned long long)max_bytes);
     s->bytes = (xpl_bytes_t){(const uint8_t *)"", 0};
     if (size == 0) return XPL_OK;
     if (size > SIZE_MAX / 2) return xpl_path_fail(ENOMEM, "map", s->path, err);
     s->slot = slot_claim();
     if (!s->slot)
-        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, XPL_PATH_FMT ": %d files are open already",
-                         XPL_PATH_ARGS(s->path), XPL_SOURCE_MAX_OPEN);
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "%s: %d files are open already",
+                         xpl_path_shown(s->path, &(struct xpl_path_text){0}), XPL_SOURCE_MAX_OPEN);
     void *p = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, s->fd, 0);
     if (p == MAP_FAILED) return xpl_path_fail(errno, "map", s->path, err);
     s->mapped = (size_t)size;
@@ -206,7 +206,7 @@ xpl_status_t xpl_source_open_inside(int dirfd, const char *path, const char *roo
     atomic_init(&s->refs, 1);
     memcpy(s->path, path, len);
     xpl_status_t st = open_regular(dirfd, path, root, &s->fd, err);
-    if (st == XPL_OK) st = look(s->fd, path, &s->print, &s->settled, err);
+    if (st == XPL_OK) st = read_fingerprint(s->fd, path, &s->print, &s->stable, err);
     if (st == XPL_OK) st = map_it(s, max_bytes, err);
     if (st != XPL_OK) {
         xpl_source_free(s);
@@ -245,7 +245,7 @@ const struct xpl_fingerprint *xpl_source_fingerprint(const struct xpl_source *s)
 }
 
 bool xpl_source_is_stable(const struct xpl_source *s) {
-    return s->settled;
+    return s->stable;
 }
 
 bool xpl_source_is_truncated(const struct xpl_source *s) {
@@ -258,17 +258,15 @@ xpl_status_t xpl_source_verify(const struct xpl_source *s, struct xpl_error *err
     const struct xpl_fingerprint now = xpl_fingerprint_of(&st);
     if (now.size < s->print.size || xpl_source_is_truncated(s))
         XPL_RETURN_ERROR(err, XPL_ABORTED,
-                         XPL_PATH_FMT
-                         ": truncated while it was read (%llu of %llu bytes are left); try "
+                         "%s: truncated while it was read (%llu of %llu bytes are left); try "
                          "again when it is written completely",
-                         XPL_PATH_ARGS(s->path), (unsigned long long)now.size,
-                         (unsigned long long)s->print.size);
+                         xpl_path_shown(s->path, &(struct xpl_path_text){0}),
+                         (unsigned long long)now.size, (unsigned long long)s->print.size);
     if (!xpl_fingerprint_eq(&now, &s->print))
         XPL_RETURN_ERROR(err, XPL_ABORTED,
-                         XPL_PATH_FMT
-                         ": changed while it was read (%llu bytes then, %llu now); try again "
+                         "%s: changed while it was read (%llu bytes then, %llu now); try again "
                          "when it is written completely",
-                         XPL_PATH_ARGS(s->path), (unsigned long long)s->print.size,
-                         (unsigned long long)now.size);
+                         xpl_path_shown(s->path, &(struct xpl_path_text){0}),
+                         (unsigned long long)s->print.size, (unsigned long long)now.size);
     return XPL_OK;
 }

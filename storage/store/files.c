@@ -121,7 +121,8 @@ xpl_status_t xpl_store_files_new(const char *dir, uint64_t limit_bytes,
                          "files of the store: no directory, or too long");
     if ((mkdir(dir, 0700) != 0 && errno != EEXIST) || access(dir, W_OK | X_OK) != 0) {
         char why[96];
-        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, XPL_PATH_FMT ": %s", XPL_PATH_ARGS(dir),
+        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "%s: %s",
+                         xpl_path_shown(dir, &(struct xpl_path_text){0}),
                          strerror_r(errno, why, sizeof why));
     }
     struct xpl_store_files *f = xpl_sys_alloc(sizeof *f + len);
@@ -164,7 +165,7 @@ static xpl_status_t fail_write(const char *path, int os, struct xpl_error *err) 
     char why[96];
     const bool full = os == ENOSPC || os == EDQUOT || os == EFBIG || os == EMFILE || os == ENFILE;
     XPL_RETURN_ERROR(err, full ? XPL_RESOURCE_EXHAUSTED : XPL_UNAVAILABLE,
-                     XPL_PATH_FMT ": cannot be written: %s", XPL_PATH_ARGS(path),
+                     "%s: cannot be written: %s", xpl_path_shown(path, &(struct xpl_path_text){0}),
                      strerror_r(os, why, sizeof why));
 }
 

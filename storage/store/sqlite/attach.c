@@ -58,13 +58,12 @@ static xpl_status_t refuse(struct xpl_sqlite_store *s, enum xpl_db_kind kind,
                            struct xpl_error *err) {
     if (kind == XPL_DB_NEWER)
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         XPL_PATH_FMT
-                         ": written by a newer xplaned; use that one, or another state "
+                         "%s: written by a newer xplaned; use that one, or another state "
                          "directory, or delete the file (it is only a cache)",
-                         XPL_PATH_ARGS(s->path));
+                         xpl_path_shown(s->path, &(struct xpl_path_text){0}));
     XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                     XPL_PATH_FMT ": a database of another program; use another state directory",
-                     XPL_PATH_ARGS(s->path));
+                     "%s: a database of another program; use another state directory",
+                     xpl_path_shown(s->path, &(struct xpl_path_text){0}));
 }
 
 // Damage is repaired once, by beginning anew.

@@ -56,7 +56,8 @@ xpl_status_t xpl_sqlite_fail(struct xpl_sqlite_store *s, int rc, struct xpl_erro
     // with 0.
     const int os = errno;
     const xpl_status_t code = xpl_sqlite_is_damage(rc) ? XPL_DATA_LOSS : xpl_db_status(rc, os);
-    XPL_RETURN_ERROR(err, code, XPL_PATH_FMT ": %s", XPL_PATH_ARGS(s->path), sqlite3_errstr(rc));
+    XPL_RETURN_ERROR(err, code, "%s: %s", xpl_path_shown(s->path, &(struct xpl_path_text){0}),
+                     sqlite3_errstr(rc));
 }
 
 // --- Small statements of the writer ---

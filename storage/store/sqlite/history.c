@@ -172,12 +172,13 @@ static xpl_status_t set_up(struct xpl_history *h, struct xpl_db *db, int *ret_rc
     int rc = xpl_db_kind(db, &kind);
     if (rc == SQLITE_OK && kind == XPL_DB_FOREIGN)
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         XPL_PATH_FMT ": a database of another program; set another --state-dir",
-                         XPL_PATH_ARGS(h->path));
+                         "%s: a database of another program; set another --state-dir",
+                         xpl_path_shown(h->path, &(struct xpl_path_text){0}));
     if (rc == SQLITE_OK && kind == XPL_DB_NEWER)
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         XPL_PATH_FMT ": made by a newer xplaned (this one knows version %lld)",
-                         XPL_PATH_ARGS(h->path), (long long)schema.version);
+                         "%s: made by a newer xplaned (this one knows version %lld)",
+                         xpl_path_shown(h->path, &(struct xpl_path_text){0}),
+                         (long long)schema.version);
     if (rc == SQLITE_OK) rc = xpl_db_make_ours(db, kind);
     if (rc == SQLITE_OK) rc = xpl_db_migrate(db, kind);
     // Small enough to be read as a whole: damage shows now, not in the middle of a capture.
@@ -217,8 +218,8 @@ static xpl_status_t attach_or_replace(struct xpl_history *h, struct xpl_error *e
     XPL_TRY(attach(h, &rc, err));
     if (xpl_db_is_damage(rc) && move_aside(h)) XPL_TRY(attach(h, &rc, err));
     if (rc != SQLITE_OK)
-        note(h, XPL_PATH_FMT ": %s: there is no history of captures, and no schedules run",
-             XPL_PATH_ARGS(h->path), sqlite3_errstr(rc));
+        note(h, "%s: %s: there is no history of captures, and no schedules run",
+             xpl_path_shown(h->path, &(struct xpl_path_text){0}), sqlite3_errstr(rc));
     return XPL_OK;
 }
 
@@ -226,8 +227,8 @@ static bool lock_database(struct xpl_history *h) {
     const enum xpl_dbfile_lock lock = xpl_dbfile_lock(h->lock_path, &h->lock_fd);
     if (lock == XPL_DBFILE_MINE) return true;
     char why[96];
-    note(h, XPL_PATH_FMT ": %s: there is no history of captures here, and no schedules run",
-         XPL_PATH_ARGS(h->path),
+    note(h, "%s: %s: there is no history of captures here, and no schedules run",
+         xpl_path_shown(h->path, &(struct xpl_path_text){0}),
          lock == XPL_DBFILE_OTHERS ? "another daemon has it" : strerror_r(errno, why, sizeof why));
     return false;
 }
@@ -245,8 +246,8 @@ xpl_status_t xpl_history_open(const char *dir, struct xpl_history **ret, struct 
         st = xpl_error_set(err, XPL_INVALID_ARGUMENT, __FILE__, __LINE__, UINT64_MAX,
                            "the path of state.db is too long");
     else if (!xpl_dbfile_make_dirs(dir, 0755))
-        note(h, XPL_PATH_FMT ": %s: there is no history of captures, and no schedules run",
-             XPL_PATH_ARGS(dir), strerror(errno));
+        note(h, "%s: %s: there is no history of captures, and no schedules run",
+             xpl_path_shown(dir, &(struct xpl_path_text){0}), strerror(errno));
     else if (lock_database(h))
         st = attach_or_replace(h, err);
     if (st == XPL_OK)

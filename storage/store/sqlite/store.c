@@ -125,8 +125,8 @@ static xpl_status_t store_check(struct xpl_store *base, bool (*stop)(void *ctx),
     xpl_db_close(db);
     if (watch.stopped) XPL_RETURN_ERROR(err, XPL_CANCELLED, "%s: check was stopped", s->path);
     if (rc == SQLITE_CORRUPT && watch.found[0])
-        XPL_RETURN_ERROR(err, XPL_DATA_LOSS, XPL_PATH_FMT ": %s", XPL_PATH_ARGS(s->path),
-                         watch.found);
+        XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "%s: %s",
+                         xpl_path_shown(s->path, &(struct xpl_path_text){0}), watch.found);
     errno = 0;
     if (rc != SQLITE_OK) return xpl_sqlite_fail(s, rc, err);
     pthread_mutex_lock(&s->write_mu);

@@ -350,8 +350,9 @@ static void check_kept(const struct plan *p, const char *expected) {
     add_session(&f, id, "b", 2LL * HOUR_MS, 100);
     add_session(&f, id, "c", 1LL * HOUR_MS, 100);
     const Xplaned__V1__Schedule s = run_turn(&f, id, 1);
-    for (const char *name = "a\0b\0c"; n < 3 && *name; name += 2)
-        if (has_session(&f, name)) there[n++] = *name;
+    static const char *const names[] = {"a", "b", "c"};
+    for (size_t i = 0; i < 3; i++)
+        if (has_session(&f, names[i])) there[n++] = names[i][0];
     if (strcmp(there, expected) != 0) fprintf(stderr, "kept \"%s\", not \"%s\"\n", there, expected);
     CHECK(strcmp(there, expected) == 0);
     CHECK_EQ(s.sessions, strlen(expected));
