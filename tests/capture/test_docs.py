@@ -107,11 +107,11 @@ def options_exist(way, _jobs):
 
 
 def library_page(_way, _jobs):
-    """libxplaned(3) has every function that the library exports."""
+    """xplaned(3) has every function that the library exports."""
     exported = set(re.findall(r"^ *(xpl_[a-z_]+);$", (ROOT / "client" / "client.map").read_text(), re.M))
     page = (DOCS / "man" / "xplaned.3").read_text()
     missing = sorted(f for f in exported if f"{f}(" not in page)
-    assert exported and not missing, f"libxplaned(3) lacks {missing}"
+    assert exported and not missing, f"xplaned(3) lacks {missing}"
 
 
 def links(_way, _jobs):
