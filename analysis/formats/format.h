@@ -73,8 +73,9 @@ bool xpl_format_has_tool(const struct xpl_format *f, xpl_str_t tool);
 // bytes are borrowed.  *ret is to be closed after success, and untouched otherwise.  Fails with
 //   DATA_LOSS           the bytes are of another format, truncated or corrupt; with the offset in
 //                       the file up to which they were read
-//   RESOURCE_EXHAUSTED  the XSpace is larger than limits->max_bytes, or more than
-//                       XPL_FORMAT_MAX_RATIO times the file; or no memory.  Never more than the
+//                       or it becomes more than XPL_FORMAT_MAX_RATIO times as long: no profile does
+//   RESOURCE_EXHAUSTED  the XSpace is larger than limits->max_bytes; or no memory.  Never more than
+//   the
 //                       smaller of the two is allocated, beside what the decompressor needs (40 KiB
 //                       for gzip; for zstd its window, at most 128 MiB)
 //   CANCELLED           limits->exec says so

@@ -23,7 +23,7 @@ static xpl_status_t refuse(size_t file, size_t most, const struct xpl_format_lim
                          "the profile is more than %zu bytes when decompressed, the limit of "
                          "memory",
                          most);
-    XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
+    XPL_RETURN_ERROR(err, XPL_DATA_LOSS,
                      "the file of %zu bytes becomes more than %d times as long when decompressed: "
                      "not a profile",
                      file, XPL_FORMAT_MAX_RATIO);

@@ -24,30 +24,56 @@ struct making {
     const struct xpl_request *q;
     const struct xpl_answer_context *ctx;
     struct xpl_store_writer_key key;
+    xpl_str_t left_out_options; // in place of key.options where a host is left out
     struct xpl_buf out;
     struct xpl_warnings warnings;
     struct xpl_stage_times times;
     bool keep, from_store;
+    bool left_out;                      // some host has no say, and the answer names its file
+    bool has_device, device_known;      // of the session, where the request asks for it
     struct xpl_product_handle *partial; // not NULL: it is finished once the answer has left
     struct xpl_opened_profile partial_profile;
 };
 
 // ---- store ----
 
-// The store's key of the request, in `arena`; false when out of memory.
-static bool make_store_key(struct making *m, struct xpl_arena *arena) {
+// Whether the session has a device, asked once, of tools that want to know.  CANCELLED; another
+// failure leaves it open, and nothing may be kept then.
+static xpl_status_t find_device(struct making *m, struct xpl_error *err) {
+    const struct xpl_common_options *const o = m->q->options;
+    if (m->device_known || !m->q->tool->asks_device || !o->cpu_as_device) return XPL_OK;
+    const struct xpl_build_context ctx = {.exec = m->ctx->exec, .owner = m->ctx->owner};
+    const xpl_status_t st = xpl_product_session_has_device(
+        m->parts->products, m->q->snapshot, m->q->session, &ctx, &m->has_device, err);
+    m->device_known = st == XPL_OK;
+    return st == XPL_CANCELLED ? st : XPL_OK;
+}
+
+static bool device_is_open(const struct making *m) {
+    const struct xpl_common_options *const o = m->q->options;
+    return m->q->tool->asks_device && o->cpu_as_device && !m->device_known;
+}
+
+// The store's key of the request, in `arena`.
+static xpl_status_t make_store_key(struct making *m, struct xpl_arena *arena,
+                                   struct xpl_error *err) {
     const struct xpl_request *const q = m->q;
-    const bool device = !q->all_hosts && q->tool->asks_device &&
-                        xpl_product_session_has_device(m->parts->products, q->snapshot, q->session);
-    m->key = (struct xpl_store_writer_key){.kind = XPL_STORE_ANSWER,
-                                           .name = xpl_str_from(q->tool->name),
-                                           .options = xpl_request_store_text(q, device, arena),
-                                           .version = xpl_tool_answer_version(q->tool),
-                                           .snapshot = q->snapshot,
-                                           .hosts = q->hosts,
-                                           .n_hosts = q->n_hosts,
-                                           .names_shown = true};
-    return m->key.options.ptr != NULL;
+    if (!q->all_hosts) XPL_TRY(find_device(m, err));
+    m->key =
+        (struct xpl_store_writer_key){.kind = XPL_STORE_ANSWER,
+                                      .name = xpl_str_from(q->tool->name),
+                                      .options = xpl_request_store_text(q, m->has_device, arena),
+                                      .version = xpl_tool_answer_version(q->tool),
+                                      .snapshot = q->snapshot,
+                                      .hosts = q->hosts,
+                                      .n_hosts = q->n_hosts,
+                                      .names_shown = true};
+    // Such an answer names the file of that host, which another session has elsewhere.
+    if (!m->key.options.ptr ||
+        !xpl_arena_printf(arena, &m->left_out_options, "%.*s session=%.*s",
+                          XPL_STR_FMT(m->key.options), XPL_STR_FMT(q->session->path)))
+        XPL_RETURN_OOM(err, "request");
+    return XPL_OK;
 }
 
 static struct xpl_tool_data *new_answer(const struct making *m, uint8_t *bytes, size_t n,
@@ -55,7 +81,8 @@ static struct xpl_tool_data *new_answer(const struct making *m, uint8_t *bytes, 
     return xpl_tool_data_new(bytes, n, xpl_tool_content_type(m->q->tool, m->q->options), warnings);
 }
 
-static struct xpl_tool_data *read_stored(const struct making *m, struct xpl_arena *arena) {
+static struct xpl_tool_data *read_stored(const struct making *m, xpl_str_t options,
+                                         struct xpl_arena *arena) {
     const struct xpl_request *const q = m->q;
     struct xpl_profile_id *ids = xpl_arena_array(arena, q->n_hosts, sizeof *ids);
     xpl_str_t *hosts = xpl_arena_array(arena, q->n_hosts, sizeof *hosts);
@@ -68,7 +95,7 @@ static struct xpl_tool_data *read_stored(const struct making *m, struct xpl_aren
     }
     const struct xpl_store_key key = {.kind = m->key.kind,
                                       .name = m->key.name,
-                                      .options = m->key.options,
+                                      .options = options,
                                       .version = m->key.version,
                                       .profiles = ids,
                                       .hosts = hosts,
@@ -83,8 +110,10 @@ static struct xpl_tool_data *read_stored(const struct making *m, struct xpl_aren
 // Keeps a finished answer: in memory, and by way of the writer in the store.
 static void keep_answer(const struct making *m, struct xpl_tool_data *a, bool write) {
     xpl_cache_put(m->parts->cache, (struct xpl_cache_key){XPL_CACHE_ANSWER, m->q->key}, &a->object);
+    struct xpl_store_writer_key key = m->key;
+    if (m->left_out) key.options = m->left_out_options;
     if (write)
-        xpl_store_writer_put_bytes(m->parts->writer, &m->key, &a->object, xpl_rpc_blob_get(a->blob),
+        xpl_store_writer_put_bytes(m->parts->writer, &key, &a->object, xpl_rpc_blob_get(a->blob),
                                    xpl_warnings_bytes(&m->warnings));
 }
 
@@ -129,7 +158,8 @@ static xpl_status_t make_from_products(struct making *m, struct xpl_error *err) 
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, m->ctx->limit);
     struct xpl_gathering g;
-    XPL_TRY(xpl_gather_init(&g, m->parts, m->q, m->ctx, &arena, err));
+    XPL_TRY(find_device(m, err));
+    XPL_TRY(xpl_gather_init(&g, m->parts, m->q, m->ctx, m->has_device, &arena, err));
     xpl_status_t st = XPL_ABORTED;
     bool damaged = true;
     struct xpl_error last = {0};
@@ -140,7 +170,8 @@ static xpl_status_t make_from_products(struct making *m, struct xpl_error *err) 
         m->out.n = 0;
         xpl_warnings_clear(&m->warnings);
         st = gather_and_render(m, &g, &damaged, &last);
-        m->keep = xpl_gather_is_current(&g);
+        m->keep = xpl_gather_is_current(&g) && !device_is_open(m);
+        m->left_out = xpl_gather_left_out(&g);
         m->from_store = xpl_gather_is_from_store(&g);
         // What was read is not in vain when only the answer did not fit.
         if (st == XPL_OK || st == XPL_RESOURCE_EXHAUSTED)
@@ -218,7 +249,9 @@ static void make_anew(struct making *m, struct xpl_outcome *ret) {
 // True when the store had the answer.
 static bool take_stored(struct making *m, struct xpl_arena *arena, struct xpl_outcome *ret) {
     const uint64_t began = xpl_clock_ns();
-    ret->answer = read_stored(m, arena);
+    ret->answer = read_stored(m, m->key.options, arena);
+    if (!ret->answer && m->q->n_hosts > 1 && !m->q->by_name)
+        ret->answer = read_stored(m, m->left_out_options, arena);
     ret->stage_us[XPL_STAGE_STORE] = (xpl_clock_ns() - began) / 1000 + 1;
     if (!ret->answer) return false;
     ret->code = XPL_OK;
@@ -233,11 +266,11 @@ void xpl_answer_make(const struct xpl_answer_parts *parts, const struct xpl_requ
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, (size_t)256 << 20);
     struct making m = {.parts = parts, .q = q, .ctx = ctx};
-    if (!make_store_key(&m, &arena)) {
-        xpl_outcome_fail(ret, XPL_RESOURCE_EXHAUSTED, -1, "out of memory");
+    ret->code = make_store_key(&m, &arena, &ret->err);
+    if (ret->code != XPL_OK) return;
+    const bool has_key = q->all_hosts || !device_is_open(&m);
+    if (has_key && !q->bypass_cache && !q->tool->keeps_no_answer && take_stored(&m, &arena, ret))
         return;
-    }
-    if (!q->bypass_cache && !q->tool->keeps_no_answer && take_stored(&m, &arena, ret)) return;
     if (ctx->admit && !ctx->admit(ctx->arg)) {
         xpl_outcome_fail(ret, XPL_RESOURCE_EXHAUSTED, BUSY_RETRY_MS,
                          "the requests under way use all of --memory-total; try again soon");

@@ -207,7 +207,7 @@ static bool job_reserve(void *arg) {
     struct xpl_engine *e = j->engine;
     size_t need = (size_t)16 << 20;
     for (size_t i = 0; i < j->q->n_hosts; i++)
-        need += j->q->hosts[i]->print.size / 4;
+        need += j->q->hosts[i]->print.size / 4 + xpl_opened_profile_expect(j->q->hosts[i]);
     const size_t limit = atomic_load(&e->memory_limit), total = atomic_load(&e->memory_total);
     if (need > limit) need = limit;
     const size_t before = atomic_fetch_add(&e->in_flight, need);
@@ -404,7 +404,10 @@ bool xpl_engine_prefetch(struct xpl_engine *e, struct xpl_snapshot *snapshot,
     struct xpl_exec serial = xpl_exec_serial();
     const struct xpl_build_context ctx = {
         .exec = &serial, .owner = {engine_is_stopping, e}, .prefetch = true};
-    const bool device = xpl_product_session_has_device(e->products, snapshot, s);
+    bool device;
+    // A request may want the same hosts: then it finds out.
+    if (xpl_product_session_has_device(e->products, snapshot, s, &ctx, &device, NULL) != XPL_OK)
+        return false;
     const struct xpl_product_request r = {.product = &xpl_product_op_stats,
                                           .variant = device ? 0 : XPL_OP_STATS_CPU_AS_DEVICE,
                                           .snapshot = snapshot,

@@ -11,18 +11,16 @@ enum { MANY_HOSTS = 9 };
 
 xpl_status_t xpl_gather_init(struct xpl_gathering *g, const struct xpl_answer_parts *parts,
                              const struct xpl_request *q, const struct xpl_answer_context *ctx,
-                             struct xpl_arena *arena, struct xpl_error *err) {
+                             bool session_has_device, struct xpl_arena *arena,
+                             struct xpl_error *err) {
     *g =
         (struct xpl_gathering){.parts = parts, .q = q, .ctx = ctx, .bypass_cache = q->bypass_cache};
     g->hosts = xpl_arena_zalloc(arena, q->n_hosts * sizeof *g->hosts);
     g->inputs = xpl_arena_zalloc(arena, q->n_hosts * sizeof *g->inputs);
     g->outcomes = xpl_arena_zalloc(arena, q->n_hosts * sizeof *g->outcomes);
     if (!g->hosts || !g->inputs || !g->outcomes) XPL_RETURN_OOM(err, "hosts");
-    const bool device = q->tool->asks_device &&
-                        ((const struct xpl_common_options *)q->options)->cpu_as_device &&
-                        xpl_product_session_has_device(parts->products, q->snapshot, q->session);
     for (size_t k = 0; q->tool->variant && q->tool->needs[k]; k++)
-        g->variants[k] = q->tool->variant(q->options, k, device);
+        g->variants[k] = q->tool->variant(q->options, k, session_has_device);
     // With several hosts, each would stay half built until the last is.
     if (ctx->deliver && q->n_hosts == 1) g->first = q->options;
     return XPL_OK;
@@ -64,6 +62,7 @@ static void release_host(struct xpl_gathering *g, struct xpl_gathered_host *h) {
             xpl_object_unref(&h->handles[k]->object);
         if (h->unpacked[k]) xpl_object_unref(&h->unpacked[k]->object);
     }
+    g->decompressed_bytes -= xpl_opened_profile_memory(&h->opened);
     xpl_opened_profile_close(&h->opened);
     *h = (struct xpl_gathered_host){0};
 }
@@ -78,8 +77,9 @@ static xpl_status_t get_with_profile(struct xpl_gathering *g, size_t i, struct x
         const uint64_t began = xpl_clock_ns();
         release_host(g, h);
         last = (struct xpl_error){0};
-        st = xpl_opened_profile_open(g->q->snapshot, g->q->hosts[i], g->ctx->limit, &h->opened,
-                                     &last);
+        st = xpl_opened_profile_open(g->q->snapshot, g->q->hosts[i], g->ctx->limit, g->ctx->owner,
+                                     &h->opened, &last);
+        g->decompressed_bytes += xpl_opened_profile_memory(&h->opened);
         xpl_stage_add(&g->times, XPL_STAGE_OPEN, began);
         if (st == XPL_NOT_FOUND || st == XPL_PERMISSION_DENIED || st == XPL_FAILED_PRECONDITION ||
             st == XPL_DATA_LOSS) {
@@ -87,6 +87,9 @@ static xpl_status_t get_with_profile(struct xpl_gathering *g, size_t i, struct x
             h->err = last;
             return XPL_OK;
         }
+        if (g->decompressed_bytes > g->ctx->limit)
+            st = xpl_error_set(&last, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
+                               "the hosts together are over --memory-limit; ask for fewer");
         if (st == XPL_OK) st = get_products(g, i, exec, &last);
     }
     if (st != XPL_OK) *err = last;
@@ -185,11 +188,19 @@ xpl_status_t xpl_gather_verify(const struct xpl_gathering *g, struct xpl_error *
     return XPL_OK;
 }
 
+// A host whose profile could not be decompressed: whether that is known of the file that the
+// request's snapshot saw.
+static bool broken_is_current(const struct xpl_gathering *g, size_t i) {
+    const struct xpl_source *const source = g->hosts[i].opened.source;
+    return source && xpl_source_is_stable(source) &&
+           xpl_fingerprint_eq(xpl_source_fingerprint(source), &g->q->hosts[i]->print);
+}
+
 bool xpl_gather_is_current(const struct xpl_gathering *g) {
     for (size_t i = 0; i < g->q->n_hosts; i++)
         for (size_t k = 0; g->q->tool->needs[k]; k++) {
             const struct xpl_product_handle *const p = g->hosts[i].handles[k];
-            if (!p && k > 0 && g->hosts[i].status != XPL_OK) break; // broken, as its first one says
+            if (!p && g->hosts[i].status != XPL_OK && (k > 0 || broken_is_current(g, i))) break;
             if (!p || !p->stable || !xpl_fingerprint_eq(&p->fingerprint, &g->q->hosts[i]->print))
                 return false;
         }
@@ -201,6 +212,12 @@ bool xpl_gather_is_from_store(const struct xpl_gathering *g) {
         for (size_t k = 0; g->q->tool->needs[k]; k++)
             if (!g->hosts[i].handles[k] || !g->hosts[i].handles[k]->from_store) return false;
     return true;
+}
+
+bool xpl_gather_left_out(const struct xpl_gathering *g) {
+    for (size_t i = 0; i < g->q->n_hosts; i++)
+        if (g->hosts[i].status != XPL_OK) return true;
+    return false;
 }
 
 bool xpl_gather_report_damage(struct xpl_gathering *g) {
@@ -222,6 +239,7 @@ bool xpl_gather_take_partial(struct xpl_gathering *g, struct xpl_product_handle 
         if (!h->handles[k] || !h->handles[k]->build) continue;
         *ret = h->handles[k];
         *ret_opened = h->opened;
+        g->decompressed_bytes -= xpl_opened_profile_memory(&h->opened);
         h->handles[k] = NULL;
         h->opened = (struct xpl_opened_profile){0};
         return true;

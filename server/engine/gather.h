@@ -29,13 +29,15 @@ struct xpl_gathering {
     const void *first; // of a product that may be partial
     unsigned variants[XPL_TOOL_MAX_NEEDS];
     atomic_size_t unpacked_bytes;
-    atomic_bool failed; // some host failed in a way that ends it all
+    size_t decompressed_bytes; // of profiles that stay open
+    atomic_bool failed;        // some host failed in a way that ends it all
 };
 
-// `arena` holds hosts and inputs.
+// `arena` holds hosts and inputs.  `session_has_device` counts where the request asks for it.
 xpl_status_t xpl_gather_init(struct xpl_gathering *g, const struct xpl_answer_parts *parts,
                              const struct xpl_request *q, const struct xpl_answer_context *ctx,
-                             struct xpl_arena *arena, struct xpl_error *err) XPL_NODISCARD;
+                             bool session_has_device, struct xpl_arena *arena,
+                             struct xpl_error *err) XPL_NODISCARD;
 // Gets all products.  Broken hosts are no failure.
 xpl_status_t xpl_gather_run(struct xpl_gathering *g, struct xpl_error *err) XPL_NODISCARD;
 // Fills g->inputs: broken hosts are left out with a warning, unless that leaves nothing or they
@@ -49,6 +51,8 @@ xpl_status_t xpl_gather_verify(const struct xpl_gathering *g, struct xpl_error *
 // must not be kept under the request's key.
 bool xpl_gather_is_current(const struct xpl_gathering *g);
 bool xpl_gather_is_from_store(const struct xpl_gathering *g);
+// True when some host has no say: the answer then tells why, with the path of its file.
+bool xpl_gather_left_out(const struct xpl_gathering *g);
 // Forgets the mapped products, which turned out to be damaged; true when there was one.
 bool xpl_gather_report_damage(struct xpl_gathering *g);
 // The partial product among them, with its open profile, taken out of `g`; false when there is

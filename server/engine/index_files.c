@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "base/arena.h"
@@ -10,7 +11,8 @@
 #include "storage/sessions/identity.h"
 #include "storage/store/files.h"
 
-#define QUEUE_BYTES ((size_t)256 << 20) // of products that wait to be written
+#define QUEUE_BYTES ((size_t)256 << 20)  // of products that wait to be written
+#define DRAIN_NS    UINT64_C(3000000000) // of hashing, when the daemon stops
 
 struct queued {
     struct queued *next;
@@ -25,24 +27,32 @@ struct xpl_index_files {
     struct queued *head, **tail;
     size_t queued_bytes;
     bool writing, stop, has_thread;
+    atomic_ullong hash_until_ns; // xpl_clock_ns(); 0: no end
     pthread_t thread;
 };
 
+// One product resides in files: its name stands for the kind.
 static struct xpl_store_file_key file_key(const struct xpl_profile_id *profile, uint32_t version) {
     return (struct xpl_store_file_key){.profile = *profile, .kind = "trace", .version = version};
 }
 
 // ---- writing ----
 
-static bool write_file(const struct xpl_index_files *f, const struct xpl_index_file_save *s) {
+static bool saver_is_stopping(void *arg) {
+    const uint64_t until = atomic_load(&((const struct xpl_index_files *)arg)->hash_until_ns);
+    return until && xpl_clock_ns() > until;
+}
+
+static bool write_file(struct xpl_index_files *f, const struct xpl_index_file_save *s) {
     const struct xpl_product_handle *const h = s->handle;
     struct xpl_error err = {0};
     struct xpl_profile_id id;
     xpl_status_t st = XPL_OK;
     if (!xpl_identity_lookup(f->identity, &h->fingerprint, &id)) {
         if (!h->profile) return false;
-        st = xpl_identity_hash(f->identity, h->profile, NULL, NULL, &id, &err);
-        if (st == XPL_ABORTED) return false; // the profile is another one by now
+        st = xpl_identity_hash(f->identity, h->profile, saver_is_stopping, f, &id, &err);
+        // The profile is another one by now, or the daemon stops.
+        if (st == XPL_ABORTED || st == XPL_CANCELLED) return false;
     }
     if (st == XPL_OK) {
         const struct xpl_store_file_key key = file_key(&id, s->version);
@@ -105,6 +115,7 @@ bool xpl_index_files_save(struct xpl_index_files *f, const struct xpl_index_file
 }
 
 void xpl_index_files_drain(struct xpl_index_files *f) {
+    atomic_store(&f->hash_until_ns, xpl_clock_ns() + DRAIN_NS);
     pthread_mutex_lock(&f->mu);
     while (f->head || f->writing)
         pthread_cond_wait(&f->change, &f->mu);

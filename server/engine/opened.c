@@ -1,27 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/engine/opened.h"
 
-xpl_status_t xpl_opened_profile_open(const struct xpl_snapshot *snapshot,
-                                     const struct xpl_host *host, size_t limit,
-                                     struct xpl_opened_profile *ret, struct xpl_error *err) {
-    struct xpl_opened_profile o = {0};
-    const struct xpl_format_limits limits = {.max_bytes = limit};
-    struct xpl_error why = {0};
-    XPL_TRY(xpl_snapshot_open(snapshot, host, 0, &o.source, err));
-    const xpl_status_t st =
-        xpl_profile_open(host->path, xpl_source_bytes(o.source), &limits, &o.profile, &why);
-    if (st != XPL_OK) {
-        const xpl_status_t same = xpl_source_verify(o.source, err);
-        xpl_opened_profile_close(&o);
-        if (same != XPL_OK) return same; // a file that is being written looks like anything
-        return xpl_error_set(err, st, __FILE__, __LINE__, why.offset, "%s: %s", host->path.ptr,
-                             why.msg);
-    }
-    o.bytes = o.profile.bytes;
-    *ret = o;
-    return XPL_OK;
-}
-
 void xpl_opened_profile_close(struct xpl_opened_profile *o) {
     xpl_profile_close(&o->profile);
     xpl_source_free(o->source);
@@ -46,4 +25,42 @@ void xpl_guarded_exec_init(struct xpl_guarded_exec *x, struct xpl_exec *inner,
         .owner = owner,
         .source = source,
     };
+}
+
+xpl_status_t xpl_opened_profile_open(const struct xpl_snapshot *snapshot,
+                                     const struct xpl_host *host, size_t limit,
+                                     struct xpl_work_owner owner, struct xpl_opened_profile *ret,
+                                     struct xpl_error *err) {
+    struct xpl_opened_profile o = {0};
+    struct xpl_exec serial = xpl_exec_serial();
+    struct xpl_guarded_exec exec;
+    struct xpl_error why = {0};
+    XPL_TRY(xpl_snapshot_open(snapshot, host, 0, &o.source, err));
+    xpl_guarded_exec_init(&exec, &serial, owner, o.source);
+    const struct xpl_format_limits limits = {.max_bytes = limit, .exec = &exec.exec};
+    const xpl_status_t st =
+        xpl_profile_open(host->path, xpl_source_bytes(o.source), &limits, &o.profile, &why);
+    o.bytes = o.profile.bytes;
+    // A file that is being written looks like anything.
+    const xpl_status_t same = st == XPL_OK ? XPL_OK : xpl_source_verify(o.source, err);
+    if (same == XPL_OK && (st == XPL_OK || st == XPL_DATA_LOSS))
+        *ret = o;
+    else
+        xpl_opened_profile_close(&o);
+    if (st == XPL_OK || same != XPL_OK) return same;
+    return xpl_error_set(err, st, __FILE__, __LINE__, why.offset, "%s: %s", host->path.ptr,
+                         why.msg);
+}
+
+// A compressed profile becomes so many times as long: those of this repository, eleven times.
+enum { USUAL_RATIO = 16 };
+
+size_t xpl_opened_profile_expect(const struct xpl_host *host) {
+    size_t n;
+    const bool mapped = xpl_format_of_name(host->path, NULL) == xpl_formats(&n);
+    return mapped ? 0 : host->print.size * USUAL_RATIO;
+}
+
+size_t xpl_opened_profile_memory(const struct xpl_opened_profile *o) {
+    return o->profile.owned ? o->bytes.len : 0;
 }

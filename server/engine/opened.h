@@ -17,12 +17,6 @@ struct xpl_opened_profile {
     xpl_bytes_t bytes;          // the XSpace; valid until xpl_opened_profile_close
 };
 
-// Opens a host of the snapshot.  Errors are those of xpl_snapshot_open, and of the file's format.
-// `limit`: bytes of memory that a compressed profile may be unpacked to.
-xpl_status_t xpl_opened_profile_open(const struct xpl_snapshot *snapshot,
-                                     const struct xpl_host *host, size_t limit,
-                                     struct xpl_opened_profile *ret, struct xpl_error *err)
-    XPL_NODISCARD;
 // Accepts a zero-initialised one.
 void xpl_opened_profile_close(struct xpl_opened_profile *o);
 
@@ -42,5 +36,18 @@ struct xpl_guarded_exec {
 };
 void xpl_guarded_exec_init(struct xpl_guarded_exec *x, struct xpl_exec *inner,
                            struct xpl_work_owner owner, const struct xpl_source *source);
+
+// Opens a host of the snapshot.  Errors are those of xpl_snapshot_open, and of the file's format;
+// CANCELLED when the owner is.  After DATA_LOSS *ret has the source, without bytes, so that the
+// failure can be remembered of that very file; it is closed as after success.
+// `limit`: bytes of memory that a compressed profile may be decompressed to.
+xpl_status_t xpl_opened_profile_open(const struct xpl_snapshot *snapshot,
+                                     const struct xpl_host *host, size_t limit,
+                                     struct xpl_work_owner owner, struct xpl_opened_profile *ret,
+                                     struct xpl_error *err) XPL_NODISCARD;
+// Bytes of memory that opening a host takes, as far as its name and size say.
+size_t xpl_opened_profile_expect(const struct xpl_host *host);
+// And took.
+size_t xpl_opened_profile_memory(const struct xpl_opened_profile *o);
 
 #endif

@@ -269,6 +269,13 @@ static struct xpl_product_handle *read_kept(struct xpl_product_manager *m,
     return h;
 }
 
+// Asked while the value is unpacked.  Rows that a crash lost are made when it is read so again.
+static bool has_rows(const struct xpl_product_handle *h) {
+    const struct xpl_op_stats_value *const v =
+        h->product == &xpl_product_op_stats ? h->value : NULL;
+    return v && xpl_opstats_has_rows(v->stats, h->variant);
+}
+
 static xpl_status_t op_stats_rows(const void *value, xpl_bytes_t encoded, struct xpl_arena *arena,
                                   struct xpl_rows *ret, struct xpl_error *err) {
     const struct xpl_op_stats_value *const v = value;
@@ -278,10 +285,6 @@ static xpl_status_t op_stats_rows(const void *value, xpl_bytes_t encoded, struct
 // Hands a product, and the rows that people query, to the store's writer.
 static void write_to_store(struct xpl_product_manager *m, const struct xpl_product_request *r,
                            struct xpl_product_handle *h) {
-    // Rows that a crash lost are made when the product is read unpacked.
-    const struct xpl_op_stats_value *const v =
-        h->product == &xpl_product_op_stats ? h->value : NULL;
-    const bool rows = v && xpl_opstats_has_rows(v->stats, h->variant);
     char buf[MAX_VARIANT_TEXT];
     const struct xpl_store_writer_key w = {
         .kind = XPL_STORE_PRODUCT,
@@ -296,11 +299,11 @@ static void write_to_store(struct xpl_product_manager *m, const struct xpl_produ
                                                .value = h->value,
                                                .encoded = {h->packed, h->packed_len},
                                                .encode = h->product->encode,
-                                               .rows = rows ? op_stats_rows : NULL};
+                                               .rows = h->has_rows ? op_stats_rows : NULL};
     struct xpl_profile_id id;
     if (!h->from_store)
         xpl_store_writer_put_product(m->parts.writer, &w, &p);
-    else if (rows && xpl_identity_lookup(m->parts.identity, &h->fingerprint, &id) &&
+    else if (h->has_rows && xpl_identity_lookup(m->parts.identity, &h->fingerprint, &id) &&
              !xpl_store_has_rows(m->parts.store, &id, XPL_ROWS_VERSION))
         xpl_store_writer_put_rows(m->parts.writer, &w, &p);
 }
@@ -373,6 +376,21 @@ static xpl_status_t make_of_opened(struct xpl_product_manager *m,
     return XPL_OK;
 }
 
+// A profile that cannot be decompressed is broken, and remembered as any other.
+static xpl_status_t make_broken(const struct xpl_product_request *r,
+                                const struct xpl_opened_profile *opened,
+                                const struct xpl_error *why, struct xpl_product_handle **ret,
+                                struct xpl_error *err) {
+    struct xpl_product_handle *const h = xpl_product_handle_new(r->product, r->variant);
+    if (!h) XPL_RETURN_OOM(err, r->product->name);
+    h->status = why->code;
+    h->err = *why;
+    h->fingerprint = *xpl_source_fingerprint(opened->source);
+    h->stable = xpl_source_is_stable(opened->source);
+    *ret = h;
+    return XPL_OK;
+}
+
 static xpl_status_t make_once(struct xpl_product_manager *m, const struct xpl_product_request *r,
                               const struct xpl_build_context *ctx, struct xpl_work_owner owner,
                               struct xpl_stage_times *times, struct xpl_product_handle **ret,
@@ -380,8 +398,18 @@ static xpl_status_t make_once(struct xpl_product_manager *m, const struct xpl_pr
     struct xpl_opened_profile own = {0};
     uint64_t began = xpl_clock_ns();
     if (!r->opened) {
-        XPL_TRY(xpl_opened_profile_open(r->snapshot, r->host, atomic_load(&m->limit), &own, err));
+        struct xpl_error why = {0};
+        xpl_status_t st = xpl_opened_profile_open(r->snapshot, r->host, atomic_load(&m->limit),
+                                                  owner, &own, &why);
         xpl_stage_add(times, XPL_STAGE_OPEN, began);
+        if (st == XPL_DATA_LOSS)
+            st = make_broken(r, &own, &why, ret, err);
+        else if (st != XPL_OK && err)
+            *err = why;
+        if (st != XPL_OK || own.bytes.ptr == NULL) {
+            xpl_opened_profile_close(&own);
+            return st;
+        }
         began = xpl_clock_ns();
     }
     const struct xpl_opened_profile *const opened = r->opened ? r->opened : &own;
@@ -436,10 +464,8 @@ static xpl_status_t make_for_build(struct xpl_product_manager *m,
     const struct xpl_work_owner work = {build_is_unwanted, &owner};
     xpl_status_t st = make_with_retries(m, r, ctx, work, times, &b->handle, &b->err);
     count_made(m, r, st, b->handle);
-    if (st == XPL_NOT_FOUND || st == XPL_PERMISSION_DENIED || st == XPL_FAILED_PRECONDITION ||
-        st == XPL_DATA_LOSS) {
-        // A file that cannot be opened or decompressed is left out of a combination as a broken
-        // profile is.
+    if (st == XPL_NOT_FOUND || st == XPL_PERMISSION_DENIED || st == XPL_FAILED_PRECONDITION) {
+        // A file that cannot be opened is left out of a combination as a broken one is.
         b->handle = xpl_product_handle_new(r->product, r->variant);
         if (b->handle) {
             b->handle->status = st;
@@ -521,6 +547,7 @@ static void conclude_build(struct xpl_product_manager *m, const struct xpl_produ
                          xpl_index_files_enabled(m->parts.files);
     if (stable && for_memory && !to_file) keep_in_memory(m, h);
     if (to_file) {
+        forget_in_memory(m, h); // a mapping of the file that this one replaces
         write_to_file(m, b);
     } else if (h) {
         xpl_source_free(h->profile);
@@ -555,6 +582,7 @@ static void run_build(struct xpl_product_manager *m, const struct xpl_product_re
         return;
     }
     const bool valid = h && h->status == XPL_OK;
+    if (valid && !known) h->has_rows = has_rows(h);
     if (valid && !known && ctx->packed) xpl_product_handle_pack(h);
     conclude_build(m, r, b, st, known, !(valid && ctx->prefetch));
 }
@@ -653,8 +681,8 @@ void xpl_product_finish(struct xpl_product_manager *m, struct xpl_product_handle
         xpl_log(XPL_LOG_WARN, "products", "a %s could not be finished: %s", h->product->name,
                 err.msg);
     h->build = NULL;
-    b->err = err;
-    conclude_build(m, NULL, b, st, false, true);
+    // Those who wait make it themselves: what failed here was work for later requests.
+    conclude_build(m, NULL, b, st == XPL_OK ? st : XPL_CANCELLED, false, true);
     pthread_mutex_lock(&m->mu);
     build_unref(b);
     pthread_mutex_unlock(&m->mu);
@@ -684,7 +712,7 @@ void xpl_product_report_damage(struct xpl_product_manager *m, const struct xpl_p
     struct xpl_product_handle *const now =
         xpl_product_lookup(m, h->product, h->variant, &h->fingerprint);
     // Else somebody found it out before, and the file is another.
-    if (now == h && h->file) {
+    if (h->file && (!now || now == h)) {
         forget_in_memory(m, h);
         struct xpl_profile_id id;
         if (xpl_identity_lookup(m->parts.identity, &h->fingerprint, &id))
@@ -704,26 +732,40 @@ bool xpl_product_is_running(struct xpl_product_manager *m, const struct xpl_prod
     return b != NULL;
 }
 
-static bool host_has_device(struct xpl_product_manager *m, struct xpl_snapshot *snapshot,
-                            const struct xpl_host *h) {
+static xpl_status_t host_has_device(struct xpl_product_manager *m, struct xpl_snapshot *snapshot,
+                                    const struct xpl_host *h, const struct xpl_build_context *ctx,
+                                    bool *ret, struct xpl_error *err) {
     struct xpl_exec serial = xpl_exec_serial();
-    const struct xpl_build_context ctx = {.exec = &serial};
+    const struct xpl_build_context own = {
+        .exec = &serial, .owner = ctx->owner, .prefetch = ctx->prefetch};
     const struct xpl_product_request r = {
         .product = &xpl_product_devices, .snapshot = snapshot, .host = h};
     struct xpl_stage_times times = {0};
     struct xpl_product_handle *p = NULL;
-    if (xpl_product_get(m, &r, &ctx, &times, &p, NULL) != XPL_OK) return false;
+    XPL_TRY(xpl_product_get(m, &r, &own, &times, &p, err));
     const struct xpl_devices_value *const v = p->value;
-    const bool has = v && v->accelerator;
+    *ret = v && v->accelerator;
     xpl_object_unref(&p->object);
-    return has;
+    return XPL_OK;
 }
 
-bool xpl_product_session_has_device(struct xpl_product_manager *m, struct xpl_snapshot *snapshot,
-                                    const struct xpl_session *s) {
-    for (size_t i = 0; i < s->n_hosts; i++)
-        if (host_has_device(m, snapshot, &s->hosts[i])) return true;
-    return false;
+xpl_status_t xpl_product_session_has_device(struct xpl_product_manager *m,
+                                            struct xpl_snapshot *snapshot,
+                                            const struct xpl_session *s,
+                                            const struct xpl_build_context *ctx, bool *ret,
+                                            struct xpl_error *err) {
+    xpl_status_t first = XPL_OK;
+    *ret = false;
+    for (size_t i = 0; i < s->n_hosts && !*ret; i++) {
+        struct xpl_error why = {0};
+        const xpl_status_t st = host_has_device(m, snapshot, &s->hosts[i], ctx, ret, &why);
+        if (st != XPL_OK && first == XPL_OK) {
+            first = st;
+            if (err) *err = why;
+        }
+        if (st == XPL_CANCELLED) return st;
+    }
+    return *ret ? XPL_OK : first;
 }
 
 struct xpl_product_stats xpl_product_get_stats(struct xpl_product_manager *m) {

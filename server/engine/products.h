@@ -54,6 +54,7 @@ struct xpl_product_handle {
     struct xpl_source *file;            // a mapped product's own file
     struct xpl_source *profile;      // of a product that resides in a file: until that is written
     bool from_store;                 // it was not made from the profile
+    bool has_rows;                   // people query rows of it
     bool stable;                     // a later change of the profile would show: it may be kept
     struct xpl_product_build *build; // partial: the build that waits for xpl_product_finish
 };
@@ -121,9 +122,14 @@ bool xpl_product_profile_id(struct xpl_product_manager *m, const struct xpl_snap
                             const struct xpl_host *host, struct xpl_work_owner owner,
                             struct xpl_profile_id *ret);
 
-// True when any host of the session has a device plane; reads plane names at most.
-bool xpl_product_session_has_device(struct xpl_product_manager *m, struct xpl_snapshot *snapshot,
-                                    const struct xpl_session *s);
+// Whether any host of the session has a device plane; reads plane names at most.  A host that is
+// broken has none.  A failure (CANCELLED, RESOURCE_EXHAUSTED, ...) leaves it open: *ret is then
+// what the other hosts say.
+xpl_status_t xpl_product_session_has_device(struct xpl_product_manager *m,
+                                            struct xpl_snapshot *snapshot,
+                                            const struct xpl_session *s,
+                                            const struct xpl_build_context *ctx, bool *ret,
+                                            struct xpl_error *err) XPL_NODISCARD;
 
 struct xpl_product_stats {
     uint64_t conversions, conversions_failed; // products of the store that were made

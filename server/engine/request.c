@@ -107,7 +107,8 @@ xpl_str_t xpl_request_store_text(const struct xpl_request *q, bool session_has_d
     xpl_buf_init(&b, MAX_REQUEST_BYTES);
     xpl_tool_options_text(q->tool, q->options, &b);
     xpl_buf_printf(&b, " by_name=%d", q->by_name && q->n_hosts > 1);
-    if (!q->all_hosts && q->tool->asks_device)
+    const struct xpl_common_options *const o = q->options;
+    if (!q->all_hosts && q->tool->asks_device && o->cpu_as_device)
         xpl_buf_printf(&b, " session_has_device=%d", session_has_device);
     if (b.failed || !xpl_arena_str(arena, (xpl_str_t){(char *)b.p, b.n}, &text))
         return (xpl_str_t){0};

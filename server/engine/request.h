@@ -43,8 +43,8 @@ xpl_status_t xpl_request_resolve(struct xpl_catalogue *catalogue,
 void xpl_request_free(struct xpl_request *q);
 
 // What of a request, beside tool and files, tells stored answers apart; in `arena`.
-// `session_has_device` counts only where not all hosts were chosen: else the files tell it.
-// Empty without memory.
+// `session_has_device` counts only with cpu_as_device, and where not all hosts were chosen: else
+// the files tell it. Empty without memory.
 xpl_str_t xpl_request_store_text(const struct xpl_request *q, bool session_has_device,
                                  struct xpl_arena *arena);
 

@@ -63,6 +63,7 @@ struct xpl_store_writer {
     struct queue first, rows; // rows have time
     struct xpl_store_writer_stats stats;
     struct xpl_snapshot *newest; // of the catalogue
+    unsigned waiting;            // who wait for room
     bool stop, abandon;
     uint64_t stop_at_ns, rows_end_ns;
     pthread_t thread;
@@ -93,7 +94,8 @@ static bool stopping(void *arg) {
 static void wait_quiet(struct xpl_store_writer *w, const struct task *t) {
     const uint64_t end = t->queued_ns + (uint64_t)QUIET_MS * 1000000u;
     pthread_mutex_lock(&w->mu);
-    while (!w->stop && w->first.bytes < MAX_BYTES / 2 && w->first.n < MAX_QUEUED / 2) {
+    while (!w->stop && !w->waiting && w->first.bytes < MAX_BYTES / 2 &&
+           w->first.n < MAX_QUEUED / 2) {
         const uint64_t now = xpl_clock_ns();
         if (now >= end || !w->o.busy || !w->o.busy(w->o.arg)) break;
         (void)xpl_cond_wait_until(&w->work, &w->mu, now + (uint64_t)QUIET_POLL_MS * 1000000u);
@@ -413,8 +415,11 @@ static void push(struct xpl_store_writer *w, struct task *t, uint64_t wait_ms) {
     t->queued_ns = xpl_clock_ns();
     const uint64_t until = t->queued_ns + wait_ms * 1000000u;
     pthread_mutex_lock(&w->mu);
+    w->waiting++;
+    pthread_cond_signal(&w->work); // the writer does not wait for a quiet moment then
     while (wait_ms && !w->stop && !has_room(q, t))
         if (!xpl_cond_wait_until(&w->room, &w->mu, until)) break;
+    w->waiting--;
     const bool room = !w->stop && has_room(q, t);
     if (room)
         enqueue(w, q, t);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,6 +238,71 @@ static void scenario_restart(void) {
     free(after);
     xpl_client_close(c);
     CHECK_EQ(stop_daemon(&d), 0);
+}
+
+// What one number the store's database says.
+static int64_t query(const char *state, const char *sql) {
+    char path[PATH_MAX];
+    sqlite3 *db = NULL;
+    sqlite3_stmt *st = NULL;
+    (void)snprintf(path, sizeof path, "%s/cache.db", state);
+    CHECK_EQ(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    CHECK_EQ(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+    CHECK_EQ(sqlite3_step(st), SQLITE_ROW);
+    const int64_t n = sqlite3_column_int64(st, 0);
+    CHECK_EQ(sqlite3_finalize(st), SQLITE_OK);
+    CHECK_EQ(sqlite3_close(db), SQLITE_OK);
+    return n;
+}
+
+// Rows for people are written whatever the number of hosts: from 9 on products are packed.
+static void scenario_rows(void) {
+    enum { HOSTS = 10 };
+    const char *dir = make_dir(), *state = make_dir();
+    for (int i = 0; i < HOSTS; i++) {
+        char host[8];
+        (void)snprintf(host, sizeof host, "h%d", i);
+        add_session(dir, "many", host, any_profile());
+    }
+    struct daemon_proc d = start_daemon(dir, state, no_prefetch);
+    xpl_client *c = open_client(&d, 60000);
+    xpl_answer *a = NULL;
+    xpl_result r;
+    CHECK_EQ(ask_tool(c, "many", "overview_page", NULL, &a, &r), 0);
+    xpl_answer_free(a);
+    sleep_ms(1500); // rows are written when nothing else is waiting
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+    CHECK_EQ(query(state, "SELECT count(DISTINCT host) FROM ops WHERE session='many'"), HOSTS);
+}
+
+// An answer that tells of a broken host names its file, so it is not given to the copy of a
+// session.
+static void scenario_left_out(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    static const char *const runs[] = {"first", "second"};
+    for (size_t i = 0; i < 2; i++) {
+        char path[PATH_MAX];
+        add_session(dir, runs[i], "a", any_profile());
+        add_session(dir, runs[i], "b", any_profile());
+        (void)snprintf(path, sizeof path, "%s/plugins/profile/%s/b.xplane.pb", dir, runs[i]);
+        write_file(path, "\x0a\xff\xff\x03zz", 6);
+    }
+    for (size_t i = 0; i < 2; i++) { // each in a daemon of its own, so that the store is asked
+        struct daemon_proc d = start_daemon(dir, state, no_prefetch);
+        xpl_client *c = open_client(&d, 60000);
+        xpl_answer *a = NULL;
+        xpl_result r;
+        size_t n;
+        CHECK_EQ(ask_tool(c, runs[i], "overview_page", NULL, &a, &r), 0);
+        const char *const text = xpl_answer_data(a, &n);
+        CHECK(memmem(text, n, runs[i], strlen(runs[i])));
+        CHECK(!memmem(text, n, runs[1 - i], strlen(runs[1 - i])));
+        CHECK(xpl_answer_warning(a, 0) && strstr(xpl_answer_warning(a, 0), runs[i]));
+        xpl_answer_free(a);
+        xpl_client_close(c);
+        CHECK_EQ(stop_daemon(&d), 0);
+    }
 }
 
 // Whether trace_viewer@ answers from a stored index.
@@ -986,6 +1052,8 @@ int main(int argc, char **argv) {
         {"errors", scenario_errors},
         {"restart", scenario_restart},
         {"copies", scenario_copies},
+        {"rows", scenario_rows},
+        {"left_out", scenario_left_out},
         {"kill", scenario_kill},
         {"two", scenario_two_daemons},
         {"files", scenario_files},

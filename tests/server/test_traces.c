@@ -230,6 +230,22 @@ static void test_first_answer(void) {
     reply_free(&near);
 }
 
+// Damage that is found while rendering, where memory has no room for what is mapped.
+static void test_damage_without_memory(void) {
+    const char *const no_cache[] = {"--no-prefetch",  "--http", "127.0.0.1:0",
+                                    "--answer-cache", "0",      NULL};
+    const char *const dir = make_dir(), *const state = make_dir();
+    add_session(dir, "run", "a", profile(TRAIN));
+    struct daemon_proc d = start_daemon(dir, state, no_cache);
+    struct reply one = ask(&d, "&host=a", "computed");
+    expect_same(&d, "&host=a", "store", &one);
+    CHECK_EQ(each_index(state, overwrite), 1);
+    expect_same(&d, "&host=a", "computed", &one);
+    expect_same(&d, "&host=a", "store", &one);
+    CHECK_EQ(stop_daemon(&d), 0);
+    reply_free(&one);
+}
+
 int main(void) {
     (void)alarm(600);
     const char *const dir = make_dir(), *const state = make_dir();
@@ -265,6 +281,7 @@ int main(void) {
     CHECK_EQ(stop_daemon(&d), 0);
     reply_free(&one);
     reply_free(&both);
+    test_damage_without_memory();
     test_first_answer();
     return 0;
 }

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Two builds, instruction by instruction: what a change costs, whatever else the machine does.
+
+usage: pairs.py OLD_BUILD NEW_BUILD [--profiles DIR]
+
+OLD_BUILD and NEW_BUILD are release builds of two versions (meson -Dbuildtype=release -Db_lto=true).
+Everything runs under valgrind's callgrind with one worker; a row of a daemon is the whole life of
+one, less a daemon that was asked nothing. Prints a table in Markdown.
+"""
+import argparse
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DATA = os.path.join(HERE, "..", "data", "logdir")
+PROFILES = ["accel/plugins/profile/gpu_multi_worker/gpu_multi_worker.xplane.pb",
+            "accel/plugins/profile/tpu_inference_a/tpu_inference_a.xplane.pb",
+            "cpu/plugins/profile/tf_bfc_memory/vm.xplane.pb"]
+TOOLS = ["overview_page", "op_profile", "framework_op_stats", "memory_profile", "trace_viewer",
+         "trace_viewer@"]
+WARM_REQUESTS = 200
+
+
+def instructions(text):
+    found = re.search(r"Collected : (\d+)", text)
+    if not found:
+        sys.exit("callgrind said nothing:\n" + text[-2000:])
+    return int(found.group(1))
+
+
+def callgrind(args, **more):
+    return subprocess.Popen(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
+                             *map(str, args)], stderr=subprocess.PIPE, text=True, **more)
+
+
+def analyze(build, tool, profile):
+    p = callgrind([build + "/cli/xplanectl", "analyze", tool, profile, "-j", "1"],
+                  stdout=subprocess.DEVNULL)
+    return instructions(p.communicate(timeout=600)[1])
+
+
+class Daemon:
+    """A daemon under callgrind, over one profile; instructions() ends it."""
+
+    def __init__(self, build, logdir, state):
+        self.build = build
+        self.socket = os.path.join(state, "socket")
+        self.log = open(os.path.join(state, "log"), "w+", encoding="utf-8")
+        self.p = callgrind([build + "/server/xplaned", "--logdir", logdir, "--state-dir", state,
+                            "--listen", "unix:" + self.socket, "--http", "off", "--workers", "1",
+                            "--no-prefetch"])
+        end = time.monotonic() + 120
+        while not os.path.exists(self.socket):
+            if time.monotonic() > end or self.p.poll() is not None:
+                sys.exit("the daemon does not listen")
+            time.sleep(0.1)
+
+    def ask(self, tool, times=1):
+        for _ in range(times):
+            subprocess.run([self.build + "/cli/xplanectl", "--server", "unix:" + self.socket, "tool",
+                            tool, "run", "-o", "/dev/null"], check=True, timeout=300)
+
+    def instructions(self):
+        time.sleep(1)
+        self.p.send_signal(signal.SIGTERM)
+        return instructions(self.p.communicate(timeout=300)[1])
+
+
+def daemon_rows(build, profile):
+    """{row: instructions}: cold, after a restart, one warm answer."""
+    with tempfile.TemporaryDirectory() as work:
+        logdir = os.path.join(work, "logs")
+        os.makedirs(logdir + "/plugins/profile/run")
+        shutil.copy(profile, logdir + "/plugins/profile/run/vm.xplane.pb")
+        state = os.path.join(work, "state")
+
+        def life(asked):
+            os.makedirs(state, exist_ok=True)
+            if os.path.exists(state + "/socket"):
+                os.unlink(state + "/socket")
+            d = Daemon(build, logdir, state)
+            asked(d)
+            return d.instructions()
+
+        nothing = life(lambda d: None)
+        cold = life(lambda d: d.ask("overview_page")) - nothing
+        idle = life(lambda d: None)
+        stored = life(lambda d: d.ask("overview_page")) - idle
+        warm = life(lambda d: d.ask("overview_page", WARM_REQUESTS + 1)) - idle - stored
+        return {"cold": cold, "after a restart": stored, "warm, one answer": warm // WARM_REQUESTS}
+
+
+def row(name, old, new):
+    print(f"| {name} | {old:,} | {new:,} | {(new / old - 1) * 100:+.2f}% |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("old")
+    parser.add_argument("new")
+    parser.add_argument("--profiles", default=DATA)
+    args = parser.parse_args()
+    print("| what | before | after | change |\n| --- | --- | --- | --- |", flush=True)
+    for profile in PROFILES:
+        path = os.path.join(args.profiles, profile)
+        name = os.path.basename(os.path.dirname(path))
+        old, new = daemon_rows(args.old, path), daemon_rows(args.new, path)
+        for key in old:
+            row(f"daemon, {name}, {key}", old[key], new[key])
+        for tool in TOOLS:
+            row(f"analyze {tool}, {name}", analyze(args.old, tool, path), analyze(args.new, tool, path))
+
+
+if __name__ == "__main__":
+    main()
