@@ -20,7 +20,7 @@
 
 // Where a product stays once it is made.
 enum xpl_residency {
-    // It is an answer's own bytes, a struct xpl_buf, and the answer is what is kept: a value is
+    // It is an answer's own bytes, a struct xpl_buf, and the answer is what is kept. A value is
     // made
     // for one request and never shared, and its tool's render takes the bytes out of it.
     XPL_RESIDENCY_NONE,

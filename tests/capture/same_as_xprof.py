@@ -20,7 +20,7 @@ def check(build, directory, scratch):
     with XProf(scratch=scratch) as xprof:
         ours = Ours(str(build), str(scratch))
         judge = Judge(xprof, ours, remember=True)
-        asked = [tool(judge, *q) for q in questions(files)]
+        asked = [tool(judge, *q) for q in questions(pathlib.Path(build) / "cli" / "xplanectl", files)]
         asked += [viewer(xprof, ours, name, [f]) for f in files for name in VIEWERS]
     different = [a for a in asked if a]
     assert not different, f"{len(different)} of {len(asked)} answers differ from XProf's: {different[:3]}"

@@ -89,7 +89,7 @@ def options_exist(way, _jobs):
     """Every command and option of xplanectl that docs/capture.md names is in its --help and its manual page; and the page has every
     command and option of --help."""
     usage = way.ctl("--help").out
-    page = (DOCS / "man" / "xplanectl.1").read_text().replace("\\-", "-")
+    page = (way.place.build / "docs" / "xplanectl.1").read_text().replace("\\-", "-")
     text = (DOCS / "capture.md").read_text()
     blocks = "\n".join(re.findall(r"```(?:sh)?\n(.*?)```", text, re.S)) + "\n" + "\n".join(re.findall(r"`([^`\n]+)`", text))
     calls = [line for line in blocks.replace("\\\n", " ").splitlines() if re.search(r"\bxplanectl ", line)]

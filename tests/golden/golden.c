@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs one golden case: asks `xplanectl analyze` and compares with what the real XProf said.
 //   golden XPLANECTL TESTS_DIR CASE_DIR
-// CASE_DIR/case holds one line each:
-//   host FILE                              a host of the session: a path below TESTS_DIR, or in
-//   CASE_DIR except hlo_cost|hlo_expression         an entry of docs/differences.md that applies
-//   answer TOOL [key=value]...             the answer equals CASE_DIR/TOOL[.VALUE of
-//   group_by].json.gz same TOOL [key=value]...               the answer equals that of the case's
-//   `answer TOOL` file, whatever the options refuse TOOL STATUS TEXT...             exit status 1;
-//   standard error has STATUS and TEXT
+// The lines of CASE_DIR/case are described in tests/golden/README.md.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
