@@ -54,12 +54,16 @@ static xpl_status_t start_store(struct xpl_daemon *d, struct xpl_error *err) {
     XPL_TRY(xpl_store_open(&o, &d->store, err));
     while (xpl_store_next_notice(d->store, text, sizeof text))
         xpl_log(XPL_LOG_WARN, "store", "%s", text);
-    // The first look-up opens a reader and prepares its statements: this one.
+    // The first lookups open a reader and prepare its statements: these.
     const struct xpl_profile_id none = {0};
     const struct xpl_store_key any = {
         .kind = XPL_STORE_ANSWER, .name = XPL_STR("none"), .profiles = &none, .n_profiles = 1};
     (void)xpl_store_has(d->store, &any);
-    return xpl_identity_new(d->store, &d->identity, err);
+    XPL_TRY(xpl_identity_new(d->store, &d->identity, err));
+    struct xpl_profile_id id;
+    (void)xpl_identity_lookup(d->identity, &(struct xpl_fingerprint){0}, &id);
+    (void)xpl_identity_must_hash_first(d->identity, 0);
+    return XPL_OK;
 }
 
 static void free_store(struct xpl_daemon *d) {
