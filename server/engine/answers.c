@@ -204,7 +204,7 @@ static xpl_status_t make_from_one_product(struct making *m, struct xpl_error *er
                                       .limit = m->ctx->limit};
     const xpl_status_t st = m->q->tool->render(&in, &m->out, err);
     p->free(value);
-    m->keep = stable && xpl_fingerprint_eq(&fingerprint, &m->q->hosts[0]->print);
+    m->keep = stable && xpl_fingerprint_eq(&fingerprint, &m->q->hosts[0]->fingerprint);
     return st;
 }
 
@@ -247,7 +247,7 @@ static void make_anew(struct making *m, struct xpl_outcome *ret) {
 }
 
 // True when the store had the answer.
-static bool take_stored(struct making *m, struct xpl_arena *arena, struct xpl_outcome *ret) {
+static bool answer_from_store(struct making *m, struct xpl_arena *arena, struct xpl_outcome *ret) {
     const uint64_t began = xpl_clock_ns();
     ret->answer = read_stored(m, m->key.options, arena);
     if (!ret->answer && m->q->n_hosts > 1 && !m->q->by_name)
@@ -269,7 +269,8 @@ void xpl_answer_make(const struct xpl_answer_parts *parts, const struct xpl_requ
     ret->code = make_store_key(&m, &arena, &ret->err);
     if (ret->code != XPL_OK) return;
     const bool has_key = q->all_hosts || !device_is_open(&m);
-    if (has_key && !q->bypass_cache && !q->tool->keeps_no_answer && take_stored(&m, &arena, ret))
+    if (has_key && !q->bypass_cache && !q->tool->keeps_no_answer &&
+        answer_from_store(&m, &arena, ret))
         return;
     if (ctx->admit && !ctx->admit(ctx->arg)) {
         xpl_outcome_fail(ret, XPL_RESOURCE_EXHAUSTED, BUSY_RETRY_MS,

@@ -207,7 +207,7 @@ static bool job_reserve(void *arg) {
     struct xpl_engine *e = j->engine;
     size_t need = (size_t)16 << 20;
     for (size_t i = 0; i < j->q->n_hosts; i++)
-        need += j->q->hosts[i]->print.size / 4 + xpl_opened_profile_expect(j->q->hosts[i]);
+        need += j->q->hosts[i]->fingerprint.size / 4 + xpl_opened_profile_expect(j->q->hosts[i]);
     const size_t limit = atomic_load(&e->memory_limit), total = atomic_load(&e->memory_total);
     if (need > limit) need = limit;
     const size_t before = atomic_fetch_add(&e->in_flight, need);
@@ -431,7 +431,7 @@ void xpl_engine_host_status(struct xpl_engine *e, const struct xpl_host *h,
     *ret = (struct xpl_host_status){.state = XPL_HOST_NEW};
     for (unsigned variant = 0; variant < N_VARIANTS; variant++) {
         struct xpl_product_handle *const found =
-            xpl_product_lookup(e->products, p, variant, &h->print);
+            xpl_product_lookup(e->products, p, variant, &h->fingerprint);
         if (!found) continue;
         ret->state = found->status == XPL_OK ? XPL_HOST_STORED : XPL_HOST_BROKEN;
         if (found->status != XPL_OK)
@@ -439,12 +439,12 @@ void xpl_engine_host_status(struct xpl_engine *e, const struct xpl_host *h,
         xpl_object_unref(&found->object);
         return;
     }
-    if (xpl_product_is_running(e->products, p, &h->print)) {
+    if (xpl_product_is_running(e->products, p, &h->fingerprint)) {
         ret->state = XPL_HOST_CONVERTING;
         return;
     }
     for (size_t i = 0; i < sizeof usual_variants / sizeof *usual_variants; i++)
-        if (xpl_product_is_stored(e->products, p, usual_variants[i], &h->print))
+        if (xpl_product_is_stored(e->products, p, usual_variants[i], &h->fingerprint))
             ret->state = XPL_HOST_STORED;
 }
 

@@ -193,7 +193,7 @@ xpl_status_t xpl_gather_verify(const struct xpl_gathering *g, struct xpl_error *
 static bool broken_is_current(const struct xpl_gathering *g, size_t i) {
     const struct xpl_source *const source = g->hosts[i].opened.source;
     return source && xpl_source_is_stable(source) &&
-           xpl_fingerprint_eq(xpl_source_fingerprint(source), &g->q->hosts[i]->print);
+           xpl_fingerprint_eq(xpl_source_fingerprint(source), &g->q->hosts[i]->fingerprint);
 }
 
 bool xpl_gather_is_current(const struct xpl_gathering *g) {
@@ -201,7 +201,8 @@ bool xpl_gather_is_current(const struct xpl_gathering *g) {
         for (size_t k = 0; g->q->tool->needs[k]; k++) {
             const struct xpl_product_handle *const p = g->hosts[i].handles[k];
             if (!p && g->hosts[i].status != XPL_OK && (k > 0 || broken_is_current(g, i))) break;
-            if (!p || !p->stable || !xpl_fingerprint_eq(&p->fingerprint, &g->q->hosts[i]->print))
+            if (!p || !p->stable ||
+                !xpl_fingerprint_eq(&p->fingerprint, &g->q->hosts[i]->fingerprint))
                 return false;
         }
     return true;

@@ -58,7 +58,7 @@ enum { USUAL_RATIO = 16 };
 size_t xpl_opened_profile_expect(const struct xpl_host *host) {
     size_t n;
     const bool mapped = xpl_format_of_name(host->path, NULL) == xpl_formats(&n);
-    return mapped ? 0 : host->print.size * USUAL_RATIO;
+    return mapped ? 0 : host->fingerprint.size * USUAL_RATIO;
 }
 
 size_t xpl_opened_profile_memory(const struct xpl_opened_profile *o) {

@@ -11,7 +11,7 @@
 #include "base/cond.h"
 #include "base/log.h"
 
-enum { SCAN_NS = 500000000, IDLE_MS = 2000, SETTLED_MS = 2000, FULL_TENTHS = 8 };
+enum { SCAN_NS = 500000000, IDLE_MS = 2000, GROWING_MS = 2000, FULL_TENTHS = 8 };
 
 struct xpl_prefetch {
     struct xpl_engine *engine;
@@ -45,7 +45,7 @@ static void convert(struct xpl_prefetch *p, struct xpl_snapshot *snap, const str
     xpl_log_begin(&l, XPL_LOG_INFO, "prefetch", "converted ahead");
     xpl_log_str(&l, "session", s->name);
     xpl_log_str(&l, "host", h->name);
-    xpl_log_int(&l, "bytes", (int64_t)h->print.size);
+    xpl_log_int(&l, "bytes", (int64_t)h->fingerprint.size);
     xpl_log_int(&l, "us", (int64_t)((clock_ns(CLOCK_MONOTONIC) - began) / 1000));
     xpl_log_end(&l);
 }
@@ -65,8 +65,8 @@ static bool one_session(struct xpl_prefetch *p, struct xpl_snapshot *snap,
     for (size_t i = 0; i < s->n_hosts; i++) {
         const struct xpl_host *h = &s->hosts[i];
         if (atomic_load(&p->stop) || !atomic_load(&p->enabled) || !machine_is_idle(p)) return false;
-        const int64_t age = (int64_t)clock_ns(CLOCK_REALTIME) - h->print.mtime_ns;
-        if (age >= 0 && age < (int64_t)SETTLED_MS * 1000000) { // may still be growing
+        const int64_t age = (int64_t)clock_ns(CLOCK_REALTIME) - h->fingerprint.mtime_ns;
+        if (age >= 0 && age < (int64_t)GROWING_MS * 1000000) { // may still be growing
             *ret_growing = true;
             continue;
         }

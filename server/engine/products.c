@@ -163,13 +163,14 @@ bool xpl_product_profile_id(struct xpl_product_manager *m, const struct xpl_snap
                             const struct xpl_host *host, struct xpl_work_owner owner,
                             struct xpl_profile_id *ret) {
     struct xpl_opened_profile opened = {0};
-    if (xpl_identity_lookup(m->parts.identity, &host->print, ret)) return true;
-    if (!xpl_identity_must_hash_first(m->parts.identity, host->print.size)) return false;
+    if (xpl_identity_lookup(m->parts.identity, &host->fingerprint, ret)) return true;
+    if (!xpl_identity_must_hash_first(m->parts.identity, host->fingerprint.size)) return false;
     if (xpl_snapshot_open(snapshot, host, 0, &opened.source, NULL) != XPL_OK) return false;
-    const bool found = xpl_source_is_stable(opened.source) &&
-                       xpl_fingerprint_eq(xpl_source_fingerprint(opened.source), &host->print) &&
-                       xpl_identity_hash(m->parts.identity, opened.source, owner.is_cancelled,
-                                         owner.arg, ret, NULL) == XPL_OK;
+    const bool found =
+        xpl_source_is_stable(opened.source) &&
+        xpl_fingerprint_eq(xpl_source_fingerprint(opened.source), &host->fingerprint) &&
+        xpl_identity_hash(m->parts.identity, opened.source, owner.is_cancelled, owner.arg, ret,
+                          NULL) == XPL_OK;
     xpl_opened_profile_close(&opened);
     return found;
 }
@@ -630,7 +631,7 @@ xpl_status_t xpl_product_get(struct xpl_product_manager *m, const struct xpl_pro
                              struct xpl_product_handle **ret, struct xpl_error *err) {
     assert(r->product->residency != XPL_RESIDENCY_NONE);
     const struct xpl_fingerprint fingerprint =
-        r->opened ? *xpl_source_fingerprint(r->opened->source) : r->host->print;
+        r->opened ? *xpl_source_fingerprint(r->opened->source) : r->host->fingerprint;
     struct xpl_build_context c = *ctx;
     struct xpl_product_handle *h =
         c.bypass_cache ? NULL : xpl_product_lookup(m, r->product, r->variant, &fingerprint);

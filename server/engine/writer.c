@@ -394,7 +394,7 @@ static bool copy_key(struct task *t, const struct xpl_store_writer_key *k) {
         return false;
     for (size_t i = 0; i < n; i++) {
         t->hosts[i] = k->hosts[i];
-        t->files[i] = k->files ? k->files[i] : k->hosts[i]->print;
+        t->files[i] = k->files ? k->files[i] : k->hosts[i]->fingerprint;
         if (names) names[i] = k->hosts[i]->name; // the snapshot's
     }
     t->snapshot = xpl_snapshot_ref(k->snapshot);

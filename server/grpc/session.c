@@ -86,8 +86,8 @@ static host_msg *make_host(struct xpl_arena *arena, const struct xpl_host *h,
     if (!m) return NULL;
     xplaned__v1__host__init(m);
     m->name = text(arena, h->name);
-    m->bytes = h->print.size;
-    m->modified_unix_ns = h->print.mtime_ns;
+    m->bytes = h->fingerprint.size;
+    m->modified_unix_ns = h->fingerprint.mtime_ns;
     m->state = (Xplaned__V1__State)st->state;
     m->error = text(arena, xpl_str_from(st->error));
     return m->name && m->error ? m : NULL;
@@ -102,13 +102,14 @@ struct progress { // over the hosts of a session
 
 static void count_host(struct xpl_arena *arena, const struct xpl_host *h,
                        const struct xpl_host_status *st, struct progress *p) {
-    p->all_bytes += h->print.size;
+    p->all_bytes += h->fingerprint.size;
     if (st->state == XPL_HOST_STORED || st->state == XPL_HOST_BROKEN)
-        p->done_bytes += h->print.size;
+        p->done_bytes += h->fingerprint.size;
     p->broken += st->state == XPL_HOST_BROKEN;
     p->converting += st->state == XPL_HOST_CONVERTING;
     p->stored += st->state == XPL_HOST_STORED;
-    if (!p->oldest_ns || h->print.mtime_ns < p->oldest_ns) p->oldest_ns = h->print.mtime_ns;
+    if (!p->oldest_ns || h->fingerprint.mtime_ns < p->oldest_ns)
+        p->oldest_ns = h->fingerprint.mtime_ns;
     if (st->state == XPL_HOST_BROKEN && !p->error) p->error = text(arena, xpl_str_from(st->error));
 }
 

@@ -402,9 +402,9 @@ static bool bypasses_cache(const Xprof__Pywrap__ProfileDataRequest *r) {
 // A name that is the same for the same bytes of the same file.
 static void name_file(struct worker_call *a, const struct xpl_host *h) {
     (void)snprintf(a->name, sizeof a->name,
-                   "%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-v%d.op_stats.pb", h->print.dev,
-                   h->print.ino, h->print.size, (uint64_t)h->print.mtime_ns,
-                   (int)xpl_product_op_stats.version);
+                   "%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-v%d.op_stats.pb",
+                   h->fingerprint.dev, h->fingerprint.ino, h->fingerprint.size,
+                   (uint64_t)h->fingerprint.mtime_ns, (int)xpl_product_op_stats.version);
 }
 
 static void submit_call(struct xpl_svc_worker *w, struct xpl_rpc_call *c, xpl_bytes_t raw,

@@ -43,8 +43,8 @@ static void put_host(struct xpl_http *h, struct xpl_buf *b, const struct xpl_hos
     xpl_buf_str(b, XPL_STR("{\"name\":"));
     xpl_json_str(b, host->name, false);
     xpl_buf_printf(b, ",\"bytes\":%llu,\"modified_unix_ms\":%lld,\"state\":\"%s\",\"error\":",
-                   (unsigned long long)host->print.size,
-                   (long long)(host->print.mtime_ns / 1000000), state_name(st.state));
+                   (unsigned long long)host->fingerprint.size,
+                   (long long)(host->fingerprint.mtime_ns / 1000000), state_name(st.state));
     xpl_json_str(b, xpl_str_from(st.error), false);
     xpl_buf_putc(b, '}');
 }
@@ -52,7 +52,8 @@ static void put_host(struct xpl_http *h, struct xpl_buf *b, const struct xpl_hos
 static void put_session(struct xpl_http *h, struct xpl_buf *b, const struct xpl_session *s) {
     int64_t oldest = 0; // the first host's file was written when the capture ended
     for (size_t i = 0; i < s->n_hosts; i++)
-        if (!oldest || s->hosts[i].print.mtime_ns < oldest) oldest = s->hosts[i].print.mtime_ns;
+        if (!oldest || s->hosts[i].fingerprint.mtime_ns < oldest)
+            oldest = s->hosts[i].fingerprint.mtime_ns;
     xpl_buf_str(b, XPL_STR("{\"name\":"));
     xpl_json_str(b, s->name, false);
     xpl_buf_printf(b, ",\"captured_unix_ms\":%lld,\"bytes\":%llu,\"hosts\":[",

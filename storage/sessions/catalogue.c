@@ -166,7 +166,7 @@ static bool list_file(struct listing *l, const char *name, xpl_str_t host,
                                                 .riegeli = kind->refusal != NULL,
                                                 .rank = (uint8_t)kind->rank,
                                                 .link = link,
-                                                .print = xpl_fingerprint_of(st)};
+                                                .fingerprint = xpl_fingerprint_of(st)};
     return true;
 }
 
@@ -300,7 +300,7 @@ static bool same_files(const struct xpl_dir *d, const struct listing *l) {
     if (d->n_files != l->n_files) return false;
     for (size_t i = 0; i < l->n_files; i++)
         if (strcmp(d->files[i].name, l->files[i].name) != 0 ||
-            !xpl_fingerprint_eq(&d->files[i].print, &l->files[i].print))
+            !xpl_fingerprint_eq(&d->files[i].fingerprint, &l->files[i].fingerprint))
             return false;
     return true;
 }
@@ -413,8 +413,8 @@ static void stat_files(struct xpl_catalogue *c, struct xpl_dir *d) {
             return;
         }
         const struct xpl_fingerprint now = xpl_fingerprint_of(&st);
-        if (xpl_fingerprint_eq(&now, &d->files[i].print)) continue;
-        d->files[i].print = now;
+        if (xpl_fingerprint_eq(&now, &d->files[i].fingerprint)) continue;
+        d->files[i].fingerprint = now;
         d->changed = c->generation + 1;
         c->changed = true;
     }

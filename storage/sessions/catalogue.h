@@ -36,9 +36,9 @@ typedef bool (*xpl_profile_match_fn)(xpl_str_t file, xpl_str_t *ret_host, unsign
                                      const char **ret_refusal);
 
 struct xpl_host {
-    xpl_str_t name;               // file name without its format's suffix; valid UTF-8
-    xpl_str_t path;               // relative to LOGDIR, bytes as on disk, NUL-terminated
-    struct xpl_fingerprint print; // at the time of the scan
+    xpl_str_t name;                     // file name without its format's suffix; valid UTF-8
+    xpl_str_t path;                     // relative to LOGDIR, bytes as on disk, NUL-terminated
+    struct xpl_fingerprint fingerprint; // at the time of the scan
 };
 
 struct xpl_session {
@@ -60,7 +60,7 @@ struct xpl_session {
 // A directory that a watcher should watch.
 struct xpl_watch_dir {
     xpl_str_t path; // relative to LOGDIR, "." is LOGDIR itself; NUL-terminated
-    bool poll;      // watching is not enough (links to files): scans look at it every time
+    bool poll;      // watching is not enough (links to files): every scan inspects it
 };
 
 struct xpl_snapshot_inner;

@@ -21,7 +21,7 @@
 enum { MAX_KNOWN = 65536, MAX_UNSAVED = 4096, CHUNK = 4 << 20 };
 
 struct file {
-    struct xpl_fingerprint print;
+    struct xpl_fingerprint fingerprint;
     struct xpl_profile_id id;
 };
 
@@ -77,26 +77,26 @@ static void check_generation(struct xpl_identity *i) {
     i->generation = now;
 }
 
-static void print_keys(const struct xpl_fingerprint *p, uint64_t *k1, uint64_t *k2) {
+static void fingerprint_keys(const struct xpl_fingerprint *p, uint64_t *k1, uint64_t *k2) {
     *k1 = p->ino ^ (uint64_t)p->ctime_ns * 0x9e3779b97f4a7c15u;
     *k2 = p->dev ^ (uint64_t)p->mtime_ns * 0xbf58476d1ce4e5b9u ^ p->size * 0x94d049bb133111ebu;
 }
 
-static struct file *find_file(struct xpl_identity *i, const struct xpl_fingerprint *print) {
+static struct file *find_file(struct xpl_identity *i, const struct xpl_fingerprint *fingerprint) {
     uint64_t k1, k2;
-    print_keys(print, &k1, &k2);
+    fingerprint_keys(fingerprint, &k1, &k2);
     const uint64_t *at = xpl_map_get(&i->by_print, k1, k2);
     if (!at) return NULL;
     struct file *f = &i->files.v[*at - 1];
-    return xpl_fingerprint_eq(&f->print, print) ? f : NULL;
+    return xpl_fingerprint_eq(&f->fingerprint, fingerprint) ? f : NULL;
 }
 
 // Without memory the file is only not remembered.
-static void add_file(struct xpl_identity *i, const struct xpl_fingerprint *print,
+static void add_file(struct xpl_identity *i, const struct xpl_fingerprint *fingerprint,
                      const struct xpl_profile_id *id) {
     uint64_t k1, k2;
     if (i->files.n >= MAX_KNOWN) forget_all(i);
-    print_keys(print, &k1, &k2);
+    fingerprint_keys(fingerprint, &k1, &k2);
     bool is_new = false;
     uint64_t *at = xpl_map_put(&i->arena, &i->by_print, k1, k2, &is_new);
     if (!at) {
@@ -110,14 +110,14 @@ static void add_file(struct xpl_identity *i, const struct xpl_fingerprint *print
         }
         *at = i->files.n;
     }
-    i->files.v[*at - 1] = (struct file){*print, *id};
+    i->files.v[*at - 1] = (struct file){*fingerprint, *id};
 }
 
-static void add_unsaved(struct xpl_identity *i, const struct xpl_fingerprint *print,
+static void add_unsaved(struct xpl_identity *i, const struct xpl_fingerprint *fingerprint,
                         const struct xpl_profile_id *id) {
     if (!i->unsaved) i->unsaved = xpl_sys_alloc(MAX_UNSAVED * sizeof *i->unsaved);
     if (!i->unsaved || i->n_unsaved == MAX_UNSAVED) return;
-    i->unsaved[i->n_unsaved++] = (struct file){*print, *id};
+    i->unsaved[i->n_unsaved++] = (struct file){*fingerprint, *id};
     atomic_store(&i->has_unsaved, true);
     if (i->notify) i->notify(i->arg);
 }
@@ -228,9 +228,10 @@ xpl_status_t xpl_identity_hash(struct xpl_identity *i, const struct xpl_source *
 xpl_status_t xpl_identity_find(struct xpl_identity *i, const struct xpl_source *source,
                                bool (*cancelled)(void *arg), void *arg, bool *ret_known,
                                struct xpl_profile_id *ret, struct xpl_error *err) {
-    const struct xpl_fingerprint *const print = xpl_source_fingerprint(source);
-    bool known = xpl_identity_lookup(i, print, ret);
-    if (!known && xpl_source_is_stable(source) && xpl_identity_must_hash_first(i, print->size)) {
+    const struct xpl_fingerprint *const fingerprint = xpl_source_fingerprint(source);
+    bool known = xpl_identity_lookup(i, fingerprint, ret);
+    if (!known && xpl_source_is_stable(source) &&
+        xpl_identity_must_hash_first(i, fingerprint->size)) {
         XPL_TRY(xpl_identity_hash(i, source, cancelled, arg, ret, err));
         known = true;
     }
@@ -256,7 +257,8 @@ void xpl_identity_save(struct xpl_identity *i) {
         pthread_mutex_unlock(&i->mu);
         if (!n || xpl_store_begin(i->store, NULL) != XPL_OK) return;
         for (size_t k = 0; k < n; k++)
-            if (xpl_store_put_file(i->store, &batch[k].print, &batch[k].id, NULL) != XPL_OK) break;
+            if (xpl_store_put_file(i->store, &batch[k].fingerprint, &batch[k].id, NULL) != XPL_OK)
+                break;
         if (xpl_store_commit(i->store, NULL) != XPL_OK) return;
     }
 }

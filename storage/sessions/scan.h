@@ -25,7 +25,7 @@ struct xpl_dir_file {
     bool riegeli; // of a format that is not read
     bool link;
     uint8_t rank; // of its format
-    struct xpl_fingerprint print;
+    struct xpl_fingerprint fingerprint;
 };
 
 struct xpl_dir {

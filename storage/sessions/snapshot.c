@@ -191,11 +191,12 @@ static bool fill_session(struct xpl_arena *a, const struct draft *d, struct xpl_
             continue;
         }
         struct xpl_host *h = &hosts[s->n_hosts++];
-        h->print = f->print;
+        h->fingerprint = f->fingerprint;
         if (!xpl_name_escape(a, raw, &h->name) || !host_path(a, dir, f->name, &h->path))
             return false;
-        s->bytes += f->print.size;
-        if (s->n_hosts == 1 || f->print.mtime_ns > s->mtime_ns) s->mtime_ns = f->print.mtime_ns;
+        s->bytes += f->fingerprint.size;
+        if (s->n_hosts == 1 || f->fingerprint.mtime_ns > s->mtime_ns)
+            s->mtime_ns = f->fingerprint.mtime_ns;
     }
     return settle_hosts(a, hosts, s->n_hosts);
 }

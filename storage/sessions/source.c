@@ -116,7 +116,7 @@ static void install(void) {
 
 struct xpl_source {
     atomic_uint refs;
-    struct xpl_fingerprint print;
+    struct xpl_fingerprint fingerprint;
     xpl_bytes_t bytes;
     size_t mapped; // 0: nothing mapped
     struct slot *slot;
@@ -174,7 +174,7 @@ static xpl_status_t open_regular(int dirfd, const char *path, const char *root, 
 }
 
 static xpl_status_t map_it(struct xpl_source *s, uint64_t max_bytes, struct xpl_error *err) {
-    const uint64_t size = s->print.size;
+    const uint64_t size = s->fingerprint.size;
     if (max_bytes && size > max_bytes)
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "%s: %llu bytes, more than the limit of %llu",
                          xpl_path_shown(s->path, &(struct xpl_path_text){0}),
@@ -206,7 +206,7 @@ xpl_status_t xpl_source_open_inside(int dirfd, const char *path, const char *roo
     atomic_init(&s->refs, 1);
     memcpy(s->path, path, len);
     xpl_status_t st = open_regular(dirfd, path, root, &s->fd, err);
-    if (st == XPL_OK) st = read_fingerprint(s->fd, path, &s->print, &s->stable, err);
+    if (st == XPL_OK) st = read_fingerprint(s->fd, path, &s->fingerprint, &s->stable, err);
     if (st == XPL_OK) st = map_it(s, max_bytes, err);
     if (st != XPL_OK) {
         xpl_source_free(s);
@@ -241,7 +241,7 @@ xpl_bytes_t xpl_source_bytes(const struct xpl_source *s) {
 }
 
 const struct xpl_fingerprint *xpl_source_fingerprint(const struct xpl_source *s) {
-    return &s->print;
+    return &s->fingerprint;
 }
 
 bool xpl_source_is_stable(const struct xpl_source *s) {
@@ -256,17 +256,17 @@ xpl_status_t xpl_source_verify(const struct xpl_source *s, struct xpl_error *err
     struct stat st;
     if (fstat(s->fd, &st) != 0) return xpl_path_fail(errno, "read", s->path, err);
     const struct xpl_fingerprint now = xpl_fingerprint_of(&st);
-    if (now.size < s->print.size || xpl_source_is_truncated(s))
+    if (now.size < s->fingerprint.size || xpl_source_is_truncated(s))
         XPL_RETURN_ERROR(err, XPL_ABORTED,
                          "%s: truncated while it was read (%llu of %llu bytes are left); try "
                          "again when it is written completely",
                          xpl_path_shown(s->path, &(struct xpl_path_text){0}),
-                         (unsigned long long)now.size, (unsigned long long)s->print.size);
-    if (!xpl_fingerprint_eq(&now, &s->print))
+                         (unsigned long long)now.size, (unsigned long long)s->fingerprint.size);
+    if (!xpl_fingerprint_eq(&now, &s->fingerprint))
         XPL_RETURN_ERROR(err, XPL_ABORTED,
                          "%s: changed while it was read (%llu bytes then, %llu now); try again "
                          "when it is written completely",
                          xpl_path_shown(s->path, &(struct xpl_path_text){0}),
-                         (unsigned long long)s->print.size, (unsigned long long)now.size);
+                         (unsigned long long)s->fingerprint.size, (unsigned long long)now.size);
     return XPL_OK;
 }

@@ -100,7 +100,7 @@ static void use_identity(struct xpl_store *s, const struct xpl_snapshot *snap) {
     if (ok(xpl_snapshot_open(snap, h, 0, &src, &err), &err)) {
         if (ok(xpl_identity_hash(id, src, NULL, NULL, &first, &err), &err)) {
             xpl_identity_save(id);
-            if (xpl_identity_lookup(id, &h->print, &again))
+            if (xpl_identity_lookup(id, &h->fingerprint, &again))
                 CHECK(xpl_profile_id_eq(&first, &again));
         }
         (void)ok(xpl_identity_find(id, src, NULL, NULL, &known, &again, &err), &err);

@@ -54,7 +54,8 @@ static xpl_status_t get_product(struct xpl_http_request *r, const struct xpl_hos
     *ret = NULL;
     const xpl_status_t st =
         xpl_product_get(xpl_engine_get_products(r->http->parts.engine), &q, &ctx, &times, ret, err);
-    if (st != XPL_OK || !(*ret)->stable || !xpl_fingerprint_eq(&(*ret)->fingerprint, &host->print))
+    if (st != XPL_OK || !(*ret)->stable ||
+        !xpl_fingerprint_eq(&(*ret)->fingerprint, &host->fingerprint))
         s->unsure = true;
     if (st != XPL_OK || (*ret)->status == XPL_OK) return st == XPL_RESOURCE_EXHAUSTED ? st : XPL_OK;
     xpl_object_unref(&(*ret)->object);

@@ -12,9 +12,9 @@
 static int64_t session_digest(const struct xpl_session *se) {
     uint64_t h = xpl_digest64((xpl_bytes_t){(const uint8_t *)se->path.ptr, se->path.len}, 2);
     for (size_t i = 0; i < se->n_hosts; i++) {
-        uint8_t print[40];
-        xpl_sqlite_fingerprint_bytes(&se->hosts[i].print, print);
-        h = xpl_digest64((xpl_bytes_t){print, sizeof print}, h);
+        uint8_t fingerprint[40];
+        xpl_sqlite_fingerprint_bytes(&se->hosts[i].fingerprint, fingerprint);
+        h = xpl_digest64((xpl_bytes_t){fingerprint, sizeof fingerprint}, h);
         h = xpl_digest64(
             (xpl_bytes_t){(const uint8_t *)se->hosts[i].name.ptr, se->hosts[i].name.len}, h);
     }
@@ -70,15 +70,15 @@ static int write_hosts(struct xpl_sqlite_store *s, const struct xpl_session *se,
     if (st && rc == SQLITE_OK) rc = xpl_db_run(st);
     for (size_t i = 0; rc == SQLITE_OK && i < se->n_hosts; i++) {
         const struct xpl_host *h = &se->hosts[i];
-        uint8_t print[40];
-        xpl_sqlite_fingerprint_bytes(&h->print, print);
+        uint8_t fingerprint[40];
+        xpl_sqlite_fingerprint_bytes(&h->fingerprint, fingerprint);
         st = xpl_db_stmt(s->w, XPL_SQL_HOST_ADD, &rc);
         if (!st) return rc;
         rc = sqlite3_bind_int64(st, 1, id);
         rc = rc ? rc : xpl_db_bind_text(st, 2, h->name);
-        rc = rc ? rc : xpl_db_bind_blob(st, 3, (xpl_bytes_t){print, sizeof print});
-        rc = rc ? rc : xpl_db_bind_u64(st, 4, h->print.size);
-        rc = rc ? rc : sqlite3_bind_int64(st, 5, h->print.mtime_ns);
+        rc = rc ? rc : xpl_db_bind_blob(st, 3, (xpl_bytes_t){fingerprint, sizeof fingerprint});
+        rc = rc ? rc : xpl_db_bind_u64(st, 4, h->fingerprint.size);
+        rc = rc ? rc : sqlite3_bind_int64(st, 5, h->fingerprint.mtime_ns);
         rc = rc ? rc : xpl_db_run(st);
         (void)sqlite3_clear_bindings(st);
     }

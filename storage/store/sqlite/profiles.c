@@ -7,11 +7,11 @@
 
 // ---- reading ----
 
-static int find_file(struct xpl_db *db, xpl_bytes_t print, struct xpl_profile_id *ret) {
+static int find_file(struct xpl_db *db, xpl_bytes_t fingerprint, struct xpl_profile_id *ret) {
     int rc = SQLITE_OK;
     sqlite3_stmt *st = xpl_db_stmt(db, XPL_SQL_FILE_FIND, &rc);
     if (!st) return rc;
-    rc = xpl_db_bind_blob(st, 1, print);
+    rc = xpl_db_bind_blob(st, 1, fingerprint);
     if (rc == SQLITE_OK) rc = sqlite3_step(st);
     if (rc == SQLITE_ROW) {
         const void *p = sqlite3_column_blob(st, 0);
@@ -27,12 +27,12 @@ static int find_file(struct xpl_db *db, xpl_bytes_t print, struct xpl_profile_id
 bool xpl_sqlite_find_file(struct xpl_store *base, const struct xpl_fingerprint *file,
                           struct xpl_profile_id *ret) {
     struct xpl_sqlite_store *const s = xpl_sqlite_of(base);
-    uint8_t print[40];
+    uint8_t fingerprint[40];
     struct xpl_profile_id id;
     struct xpl_db *db = xpl_sqlite_reader(s);
     if (!db) return false;
-    xpl_sqlite_fingerprint_bytes(file, print);
-    const int rc = find_file(db, (xpl_bytes_t){print, sizeof print}, &id);
+    xpl_sqlite_fingerprint_bytes(file, fingerprint);
+    const int rc = find_file(db, (xpl_bytes_t){fingerprint, sizeof fingerprint}, &id);
     xpl_sqlite_read_done(s, db, rc);
     if (rc == SQLITE_ROW) *ret = id;
     return rc == SQLITE_ROW;
@@ -98,7 +98,7 @@ int xpl_sqlite_profile_row(struct xpl_sqlite_store *s, const struct xpl_profile_
 }
 
 static int add_file(struct xpl_sqlite_store *s, const struct xpl_fingerprint *file,
-                    xpl_bytes_t print, const struct xpl_profile_id *profile) {
+                    xpl_bytes_t fingerprint, const struct xpl_profile_id *profile) {
     int64_t row = -1;
     int rc = xpl_sqlite_profile_row(s, profile, &row);
     sqlite3_stmt *st = rc ? NULL : xpl_db_stmt(s->w, XPL_SQL_PROFILE_SIZE, &rc);
@@ -108,7 +108,7 @@ static int add_file(struct xpl_sqlite_store *s, const struct xpl_fingerprint *fi
     if (rc == SQLITE_OK) rc = xpl_db_run(st);
     st = rc ? NULL : xpl_db_stmt(s->w, XPL_SQL_FILE_ADD, &rc);
     if (!st) return rc;
-    rc = xpl_db_bind_blob(st, 1, print);
+    rc = xpl_db_bind_blob(st, 1, fingerprint);
     if (rc == SQLITE_OK) rc = sqlite3_bind_int64(st, 2, row);
     return rc == SQLITE_OK ? xpl_db_run(st) : rc;
 }
@@ -117,14 +117,14 @@ xpl_status_t xpl_sqlite_put_file(struct xpl_store *base, const struct xpl_finger
                                  const struct xpl_profile_id *profile, struct xpl_error *err) {
     struct xpl_sqlite_store *const s = xpl_sqlite_of(base);
     bool own;
-    uint8_t print[40];
+    uint8_t fingerprint[40];
     struct xpl_profile_id was;
     XPL_TRY(xpl_sqlite_enter(s, &own, err));
-    xpl_sqlite_fingerprint_bytes(file, print);
-    int rc = find_file(s->w, (xpl_bytes_t){print, sizeof print}, &was);
+    xpl_sqlite_fingerprint_bytes(file, fingerprint);
+    int rc = find_file(s->w, (xpl_bytes_t){fingerprint, sizeof fingerprint}, &was);
     const bool same = rc == SQLITE_ROW && xpl_profile_id_eq(&was, profile);
     rc = rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
     if (rc == SQLITE_OK && !same)
-        rc = add_file(s, file, (xpl_bytes_t){print, sizeof print}, profile);
+        rc = add_file(s, file, (xpl_bytes_t){fingerprint, sizeof fingerprint}, profile);
     return xpl_sqlite_leave(s, own, rc, err);
 }

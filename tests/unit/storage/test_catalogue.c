@@ -129,7 +129,7 @@ static void test_names(void) {
     struct xpl_snapshot *s = xpl_catalogue_get(c);
     const struct xpl_session *se = xpl_snapshot_find(s, XPL_STR("run1"));
     CHECK_EQ(se->bytes, 12);
-    CHECK_EQ(se->hosts[0].print.size, 7);
+    CHECK_EQ(se->hosts[0].fingerprint.size, 7);
     CHECK_STR(se->path, "plugins/profile/run1");
     CHECK_STR(se->hosts[1].path, "plugins/profile/run1/h2.xplane.pb");
     CHECK(xpl_session_find_host(se, XPL_STR("h1")) == &se->hosts[0]);
@@ -137,7 +137,7 @@ static void test_names(void) {
     struct xpl_source *src = NULL;
     CHECK_OK(xpl_snapshot_open(s, &se->hosts[1], 0, &src, NULL), NULL);
     CHECK_EQ(xpl_source_bytes(src).len, 5);
-    CHECK(xpl_fingerprint_eq(xpl_source_fingerprint(src), &se->hosts[1].print));
+    CHECK(xpl_fingerprint_eq(xpl_source_fingerprint(src), &se->hosts[1].fingerprint));
     xpl_source_free(src);
     struct xpl_error err = {0};
     CHECK_STATUS(xpl_snapshot_open(s, &se->hosts[1], 4, &src, &err), XPL_RESOURCE_EXHAUSTED, &err);
@@ -193,7 +193,7 @@ static void test_escapes(void) {
                    "twin=%FF,%FF~2 x%FF=h \xc3\xa4\xe4\xb8\xad\xf0\x9f\x98\x80=h");
     struct xpl_snapshot *s = xpl_catalogue_get(c);
     const struct xpl_session *twin = xpl_snapshot_find(s, XPL_STR("twin"));
-    CHECK_EQ(xpl_session_find_host(twin, XPL_STR("%FF"))->print.size, 2);
+    CHECK_EQ(xpl_session_find_host(twin, XPL_STR("%FF"))->fingerprint.size, 2);
     struct xpl_source *src = NULL;
     CHECK_OK(xpl_snapshot_open(s, xpl_session_find_host(twin, XPL_STR("%FF~2")), 0, &src, NULL),
              NULL);
@@ -407,7 +407,7 @@ static void test_rescan(void) {
     check_shown(c, "a=h,h2 b/c=h,new");
     CHECK(scan(c, XPL_SCAN_ALL)); // a file's bytes changed, not its directory
     s = xpl_catalogue_get(c);
-    CHECK_EQ(xpl_snapshot_find(s, XPL_STR("a"))->hosts[0].print.size, 4);
+    CHECK_EQ(xpl_snapshot_find(s, XPL_STR("a"))->hosts[0].fingerprint.size, 4);
     CHECK_EQ(xpl_snapshot_find(s, XPL_STR("a"))->changed, s->generation);
     xpl_snapshot_unref(s);
     xpl_catalogue_set_watched(c, XPL_STR("a"), false);

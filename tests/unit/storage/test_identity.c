@@ -158,12 +158,12 @@ static void test_fingerprints(void) {
     new_dir();
     struct xpl_store *s = open_store(0);
     struct xpl_identity *i = new_identity(s);
-    struct xpl_fingerprint print = {.ino = 7};
-    xpl_identity_remember(i, &print, &(struct xpl_profile_id){{9}});
-    CHECK(xpl_identity_lookup(i, &print, &id));
+    struct xpl_fingerprint fingerprint = {.ino = 7};
+    xpl_identity_remember(i, &fingerprint, &(struct xpl_profile_id){{9}});
+    CHECK(xpl_identity_lookup(i, &fingerprint, &id));
     CHECK_EQ(id.bytes[0], 9);
     for (int part = 0; part < 5; part++) {
-        struct xpl_fingerprint other = print;
+        struct xpl_fingerprint other = fingerprint;
         other.dev += part == 0, other.ino += part == 1, other.size += part == 2;
         other.mtime_ns += part == 3, other.ctime_ns += part == 4;
         CHECK(!xpl_identity_lookup(i, &other, &id));
@@ -254,16 +254,18 @@ static void test_many(void) {
     struct xpl_store *s = open_store(0);
     struct xpl_identity *i = new_identity(s);
     for (uint64_t n = 0; n < MANY; n++) {
-        const struct xpl_fingerprint print = {.ino = n, .size = n, .mtime_ns = (int64_t)(n * n)};
+        const struct xpl_fingerprint fingerprint = {
+            .ino = n, .size = n, .mtime_ns = (int64_t)(n * n)};
         memset(&id, 0, sizeof id);
         memcpy(id.bytes, &n, sizeof n);
-        xpl_identity_remember(i, &print, &id);
+        xpl_identity_remember(i, &fingerprint, &id);
         if (n % 4000 == 0) xpl_identity_save(i);
     }
     xpl_identity_save(i);
     for (uint64_t n = 0; n < MANY; n += 997) {
-        const struct xpl_fingerprint print = {.ino = n, .size = n, .mtime_ns = (int64_t)(n * n)};
-        CHECK(xpl_identity_lookup(i, &print, &id));
+        const struct xpl_fingerprint fingerprint = {
+            .ino = n, .size = n, .mtime_ns = (int64_t)(n * n)};
+        CHECK(xpl_identity_lookup(i, &fingerprint, &id));
         CHECK_BYTES(id.bytes, sizeof n, &n, sizeof n);
     }
     xpl_identity_free(i);

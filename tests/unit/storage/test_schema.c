@@ -94,7 +94,7 @@ static void fill(void) {
         for (int h = 0; h < HOSTS; h++) {
             hosts[i][h] = (struct xpl_host){.name = h ? XPL_STR("h1") : XPL_STR("h0"),
                                             .path = XPL_STR("x"),
-                                            .print = file_of(i, h)};
+                                            .fingerprint = file_of(i, h)};
             put_host(s, i, h);
         }
         se[i] = (struct xpl_session){.name = xpl_str_from(names[i]),
@@ -103,7 +103,7 @@ static void fill(void) {
                                      .n_hosts = i == 1 ? 1 : 2,
                                      .changed = 1,
                                      .bytes = 5,
-                                     .mtime_ns = hosts[i][0].print.mtime_ns};
+                                     .mtime_ns = hosts[i][0].fingerprint.mtime_ns};
     }
     const struct xpl_snapshot snap = {.generation = 1, .sessions = se, .n_sessions = SESSIONS};
     CHECK_OK(xpl_store_put_catalogue(s, &snap, NULL), NULL);

@@ -273,8 +273,12 @@ static void put_catalogue(struct xpl_store *s, bool third, uint64_t generation) 
     struct test_key k1, k3;
     (void)key_of(1, &k1);
     (void)key_of(3, &k3);
-    const struct xpl_host h1 = {.name = XPL_STR("h"), .path = XPL_STR("a/h"), .print = k1.files[0]},
-                          h3 = {.name = XPL_STR("h"), .path = XPL_STR("c/h"), .print = k3.files[0]};
+    const struct xpl_host h1 = {.name = XPL_STR("h"),
+                                .path = XPL_STR("a/h"),
+                                .fingerprint = k1.files[0]},
+                          h3 = {.name = XPL_STR("h"),
+                                .path = XPL_STR("c/h"),
+                                .fingerprint = k3.files[0]};
     const struct xpl_session se[] = {
         {.name = XPL_STR("a"), .path = XPL_STR("a"), .hosts = &h1, .n_hosts = 1, .changed = 1},
         {.name = XPL_STR("c"), .path = XPL_STR("c"), .hosts = &h3, .n_hosts = 1, .changed = 1}};
@@ -373,7 +377,8 @@ static void test_files(void) {
     CHECK(xpl_store_find_file(s, &k3.files[0], &id));
     CHECK(xpl_profile_id_eq(&id, &k1.profiles[0]));
     const uint64_t puts = stats_of(s).puts;
-    const struct xpl_host h3 = {.name = XPL_STR("h"), .path = XPL_STR("h"), .print = k3.files[0]};
+    const struct xpl_host h3 = {
+        .name = XPL_STR("h"), .path = XPL_STR("h"), .fingerprint = k3.files[0]};
     const struct xpl_session se = {
         .name = XPL_STR("a"), .path = XPL_STR("a"), .hosts = &h3, .n_hosts = 1, .changed = 1};
     const struct xpl_snapshot snap = {.sessions = &se, .n_sessions = 1, .generation = 1};
@@ -398,8 +403,8 @@ static void test_unknown_files(void) {
     struct xpl_store *s = open_store(0);
     put_file(s, 1);
     CHECK_EQ(put_n(s, 1, 100, NULL), XPL_OK);
-    struct xpl_host h = {.name = XPL_STR("h"), .path = XPL_STR("h"), .print = k1.files[0]};
-    h.print.dev = 5;
+    struct xpl_host h = {.name = XPL_STR("h"), .path = XPL_STR("h"), .fingerprint = k1.files[0]};
+    h.fingerprint.dev = 5;
     const struct xpl_session se = {
         .name = XPL_STR("a"), .path = XPL_STR("a"), .hosts = &h, .n_hosts = 1, .changed = 1};
     struct xpl_snapshot snap = {.sessions = &se, .n_sessions = 1, .generation = 1};
@@ -407,7 +412,7 @@ static void test_unknown_files(void) {
     CHECK_EQ(maintain(s, 0, NULL), XPL_OK);
     CHECK(get_n(s, 1, 100));
     struct test_key k3; // it is another profile of that size
-    CHECK_EQ(xpl_store_put_file(s, &h.print, &key_of(3, &k3)->profiles[0], NULL), XPL_OK);
+    CHECK_EQ(xpl_store_put_file(s, &h.fingerprint, &key_of(3, &k3)->profiles[0], NULL), XPL_OK);
     CHECK_EQ(maintain(s, 0, NULL), XPL_OK);
     CHECK(!get_n(s, 1, 100));
     xpl_store_close(s);

@@ -178,8 +178,8 @@ static void test_maintenance(void) {
     CHECK_EQ(maintain(s, 0, NULL), XPL_OK);
     CHECK(get_n(s, 2, 1000)); // without a catalogue nothing is known to be gone
     struct xpl_host hosts[2] = {
-        {.name = XPL_STR("a"), .path = XPL_STR("a"), .print = k[1].files[0]},
-        {.name = XPL_STR("b"), .path = XPL_STR("b"), .print = k[4].files[0]}};
+        {.name = XPL_STR("a"), .path = XPL_STR("a"), .fingerprint = k[1].files[0]},
+        {.name = XPL_STR("b"), .path = XPL_STR("b"), .fingerprint = k[4].files[0]}};
     const struct xpl_session se = {
         .name = XPL_STR("s"), .path = XPL_STR("s"), .hosts = hosts, .n_hosts = 2, .changed = 1};
     const struct xpl_snapshot snap = {.sessions = &se, .n_sessions = 1, .generation = 1};
