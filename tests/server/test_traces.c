@@ -35,6 +35,7 @@ static struct reply ask(const struct daemon_proc *d, const char *more, const cha
         const char *const got = http_header(&r, "Xplaned-Source");
         CHECK(got);
         if (!source || strcmp(got, source) == 0) return r;
+        if (i == 199) fprintf(stderr, "%s came from %s, not %s\n", path, got, source);
         reply_free(&r);
         sleep_ms(50); // it is being written
     }
@@ -261,7 +262,9 @@ int main(void) {
     expect_same(&d, "&host=a", "store", &one);
     // A host whose index is new, and one whose index is damaged.
     CHECK_EQ(each_index(state, cut), 1);
-    struct reply both = ask(&d, "", "computed");
+    // The hosts' profiles have the same bytes: what is made for one may be stored when the other
+    // asks.
+    struct reply both = ask(&d, "", NULL);
     expect_same(&d, "", "store", &both);
     CHECK_EQ(each_index(state, NULL), 1); // the hosts' profiles have the same bytes
     expect_same(&d, "&host=a", NULL, &one);
