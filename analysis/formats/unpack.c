@@ -6,7 +6,7 @@
 
 enum {
     FIRST_ROOM = 64 << 10, // bytes
-    STEP = 4 << 20,        // bytes between two questions whether to give up
+    STEP = 4 << 20,        // bytes between two checks whether to give up
 };
 
 // The most that the file may become.

@@ -100,7 +100,7 @@ static bool stopping(void *arg) {
     return atomic_load(&((struct xpl_prefetch *)arg)->stop);
 }
 
-// Damage that a crash left is found here, not by the first question that meets it.
+// Damage that a crash left is found here, not by the first request that meets it.
 static void check_store(struct xpl_prefetch *p) {
     if (!xpl_store_was_unclean(p->store)) return;
     struct xpl_error err = {0};

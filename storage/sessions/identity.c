@@ -17,7 +17,7 @@
 #include "storage/store/store.h"
 
 // MAX_KNOWN: what memory remembers; then it begins anew and the store is asked.  CHUNK: hashed
-// between two questions for cancellation.
+// between two checks for cancellation.
 enum { MAX_KNOWN = 65536, MAX_UNSAVED = 4096, CHUNK = 4 << 20 };
 
 struct file {
