@@ -98,7 +98,7 @@ def options_exist(way, _jobs):
     commands = {c for line in calls for c in re.findall(r"xplanectl ([a-z]+)", line)}
     known = set(re.findall(r"--[a-z-]+", usage))
     assert named and named <= known, f"docs/capture.md names {sorted(named - known)}, which xplanectl does not have"
-    listed = set(re.findall(r"^  ([a-z]+) ", usage, re.M))
+    listed = set(re.findall(r"^  ([a-z]+) ", usage.split("\nOptions:")[0], re.M))
     assert commands and commands <= listed, f"docs/capture.md names {sorted(commands - listed)}"
     for o in known - {"--help", "--version"}:
         assert o in page, f"xplanectl(1) lacks {o}"
