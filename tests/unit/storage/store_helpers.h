@@ -47,6 +47,12 @@ static inline int count_files(const char *prefix) {
     return n;
 }
 
+static inline struct xpl_store_stats stats_of(struct xpl_store *s) {
+    struct xpl_store_stats st;
+    xpl_store_get_stats(s, &st);
+    return st;
+}
+
 static inline struct xpl_store *open_store(uint64_t limit) {
     const struct xpl_store_options o = {.size = sizeof o, .dir = store_dir, .limit_bytes = limit};
     struct xpl_store *s = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store in good weather: results, keys, transactions, roles, eviction, maintenance.
+// The store in good weather: results, transactions, roles, eviction, maintenance.
 #include "storage/store/store.h"
 
 #include <sqlite3.h>
@@ -7,12 +7,6 @@
 
 #include "storage/sessions/catalogue.h"
 #include "tests/unit/storage/store_helpers.h"
-
-static struct xpl_store_stats stats_of(struct xpl_store *s) {
-    struct xpl_store_stats st;
-    xpl_store_get_stats(s, &st);
-    return st;
-}
 
 static int64_t ask(const char *sql) {
     sqlite3 *db;
@@ -66,34 +60,6 @@ static void test_results(void) {
     CHECK_EQ(xpl_store_get(s, key_of(5, &k), 2999999, &v, &err), XPL_RESOURCE_EXHAUSTED);
     CHECK(strstr(err.msg, "2999999"));
     expect_quiet(s);
-    xpl_store_close(s);
-    remove_dir();
-}
-
-// Every part of the key counts.
-static void test_keys(void) {
-    new_dir();
-    struct xpl_store *s = open_store(0);
-    struct test_key k;
-    CHECK_EQ(put_n(s, 10, 50, NULL), XPL_OK);
-    for (int what = 0; what < 10; what++) {
-        (void)key_of(10, &k);
-        if (what == 0) k.key.kind = XPL_STORE_ANSWER;
-        if (what == 1) k.key.name = XPL_STR("op_stat");
-        if (what == 2) k.key.options = XPL_STR("n=1");
-        if (what == 3) k.key.version++;
-        if (what == 4) k.key.n_profiles--;
-        if (what == 5) k.profiles[7].bytes[15]++;
-        if (what == 6) k.profiles[0].bytes[0]++;
-        if (what == 7) k.hosts[3] = XPL_STR("hos");
-        if (what == 8) k.key.hosts = NULL;
-        if (what == 9) { // the border between name and options moved
-            k.key.name = XPL_STR("op_statsn");
-            k.key.options = XPL_STR("=10");
-        }
-        CHECK(!xpl_store_has(s, &k.key));
-    }
-    CHECK(get_n(s, 10, 50));
     xpl_store_close(s);
     remove_dir();
 }
@@ -524,7 +490,6 @@ static void test_migration(void) {
 
 int main(void) {
     test_results();
-    test_keys();
     test_transactions();
     test_two_daemons();
     test_versions();

@@ -35,12 +35,6 @@ static struct xpl_store *open_limited(uint64_t limit) {
     return s;
 }
 
-static struct xpl_store_stats stats_of(struct xpl_store *s) {
-    struct xpl_store_stats st;
-    xpl_store_get_stats(s, &st);
-    return st;
-}
-
 static void pause_ms(long ms) {
     const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
     (void)nanosleep(&t, NULL);
@@ -80,7 +74,7 @@ static void test_keys(void) {
     struct test_key k;
     struct xpl_store *s = open_limited(0);
     CHECK_EQ(put_n(s, 10, 50, NULL), XPL_OK);
-    for (int part = 0; part < 9; part++) {
+    for (int part = 0; part < 10; part++) {
         (void)key_of(10, &k);
         if (part == 0) k.key.kind = XPL_STORE_ANSWER;
         if (part == 1) k.key.name = XPL_STR("op_stat");
@@ -88,9 +82,10 @@ static void test_keys(void) {
         if (part == 3) k.key.version++;
         if (part == 4) k.key.n_profiles--;
         if (part == 5) k.profiles[7].bytes[15]++;
-        if (part == 6) k.hosts[3] = XPL_STR("hos");
-        if (part == 7) k.key.hosts = NULL;
-        if (part == 8) { // the border between name and options moved
+        if (part == 6) k.profiles[0].bytes[0]++;
+        if (part == 7) k.hosts[3] = XPL_STR("hos");
+        if (part == 8) k.key.hosts = NULL;
+        if (part == 9) { // the border between name and options moved
             k.key.name = XPL_STR("op_statsn");
             k.key.options = XPL_STR("=10");
         }

@@ -24,12 +24,6 @@ static void any(xpl_status_t st) {
     (void)st;
 }
 
-static struct xpl_store_stats stats_of(struct xpl_store *s) {
-    struct xpl_store_stats st;
-    xpl_store_get_stats(s, &st);
-    return st;
-}
-
 // --- Killed at any moment ---
 
 enum { PER_TX = 4 };
