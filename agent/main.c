@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/cond.h"
 #include "base/log.h"
-#include "base/parse.h"
+#include "base/text/parse.h"
 #include "rpc/queue.h"
 #include "rpc/server.h"
 

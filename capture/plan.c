@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/parse.h"
+#include "base/text/parse.h"
 #include "capture/driver.h"
 #include "capture/impl.h"
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/parse.h"
+#include "base/text/parse.h"
 #include "client/impl.h"
 
 static struct xpl_capture_advanced advanced_of(const char *key, const char *value) {

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/parse.h"
+#include "base/text/parse.h"
 #include "client/impl.h"
 #include "proto/xplaned/v1/capture.pb-c.h"
 #include "rpc/message.h"

@@ -6,7 +6,7 @@
 #include "analysis/hlo/fields.h"
 #include "analysis/hlo/opcodes.h"
 #include "base/arena.h"
-#include "base/parse.h"
+#include "base/text/parse.h"
 
 // ---- decoding ----
 

@@ -6,7 +6,7 @@
 
 #include "analysis/tools/tool.h"
 #include "base/arena.h"
-#include "base/parse.h"
+#include "base/text/parse.h"
 
 const struct xpl_tool_option xpl_common_option_rows[XPL_N_COMMON_OPTIONS] = {
     {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/parse.h"
+#include "base/text/parse.h"
 #include "rpc/status.h"
 #include "server/capture_jobs/captures.h"
 #include "server/http/gateway.h"

@@ -6,7 +6,7 @@
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "analysis/wire/wire.h"
 #include "base/arena.h"
-#include "base/parse.h"
+#include "base/text/parse.h"
 
 // Descendants that one op may have: child ids may form any graph, and are written out as a tree.
 enum { MAX_DESCENDANTS = 1 << 16 };

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/parse.h"
+#include "base/text/parse.h"
 
 // ---- matrix cores ----
 

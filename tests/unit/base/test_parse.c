@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // base/parse: whole numbers at the edges of their ranges; what is refused leaves the output alone.
-#include "base/parse.h"
+#include "base/text/parse.h"
 
 #include "tests/check.h"
 

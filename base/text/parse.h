@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole numbers from text, as absl::SimpleAtoi parses them: decimal, blanks around and one sign
 // allowed; anything else, and what does not fit, is refused.
-#ifndef XPL_BASE_PARSE_H_
-#define XPL_BASE_PARSE_H_
+#ifndef XPL_BASE_TEXT_PARSE_H_
+#define XPL_BASE_TEXT_PARSE_H_
 
 #include <stdbool.h>
 #include <stdint.h>
