@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/arena.h"
 
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "base/heap.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define XPL_ASAN 1
@@ -43,11 +46,31 @@ int64_t xpl_fault_live(void) {
 }
 #endif
 
+// Large blocks count by what malloc says of them, as their size is not known when they are freed.
+// Below LARGE - MARGIN a block is never of LARGE bytes, whatever malloc rounds up.
+enum { MARGIN = 64 };
+
+static size_t counted(void *p) {
+    const size_t n = p ? malloc_usable_size(p) : 0;
+    return n >= XPL_HEAP_LARGE ? n : 0;
+}
+
+// Puts right what was taken for a block: `taken` bytes were, it has `now`.
+static void settle(size_t taken, size_t now) {
+    if (now < taken)
+        xpl_heap_give(taken - now);
+    else if (now > taken)
+        xpl_heap_add(now - taken);
+}
+
 void *xpl_sys_alloc(size_t size) {
 #if XPL_FAULTS
     if (fault_seen++ == fault_at) return NULL;
 #endif
+    const bool large = size >= XPL_HEAP_LARGE - MARGIN;
+    if (large && !xpl_heap_take(size)) return NULL;
     void *p = malloc(size);
+    if (large) settle(size, counted(p));
 #if XPL_FAULTS
     fault_live_blocks += p != NULL;
 #endif
@@ -58,7 +81,11 @@ void *xpl_sys_realloc(void *old, size_t size) {
 #if XPL_FAULTS
     if (fault_seen++ == fault_at) return NULL;
 #endif
+    const size_t before = counted(old);
+    const size_t more = size >= XPL_HEAP_LARGE - MARGIN && size > before ? size - before : 0;
+    if (more && !xpl_heap_take(more)) return NULL;
     void *p = realloc(old, size);
+    settle(before + more, p ? counted(p) : before);
 #if XPL_FAULTS
     fault_live_blocks += p != NULL && old == NULL;
 #endif
@@ -69,6 +96,8 @@ void xpl_sys_free(void *p) {
 #if XPL_FAULTS
     fault_live_blocks -= p != NULL;
 #endif
+    const size_t n = counted(p);
+    if (n) xpl_heap_give(n);
     free(p);
 }
 

@@ -39,24 +39,32 @@ static bool is_plain(uint8_t c, bool html) {
     return c >= 0x20 && c < 0x80 && c != '"' && c != '\\' && !(html && (c == '<' || c == '>'));
 }
 
-static void put_unicode_escape(struct xpl_buf *b, unsigned code) {
-    const char e[6] = {
+// \uXXXX; returns 6.
+static size_t unicode_escape(unsigned code, char out[XPL_JSON_CHAR_MAX]) {
+    const char e[] = {
         '\\',           'u', kHex[code >> 12 & 15], kHex[code >> 8 & 15], kHex[code >> 4 & 15],
         kHex[code & 15]};
-    xpl_buf_put(b, e, sizeof e);
+    memcpy(out, e, sizeof e);
+    return sizeof e;
 }
 
-static void put_ascii_escape(struct xpl_buf *b, uint8_t c) {
-    switch (c) {
-        case '"': xpl_buf_put(b, "\\\"", 2); break;
-        case '\\': xpl_buf_put(b, "\\\\", 2); break;
-        case '\b': xpl_buf_put(b, "\\b", 2); break;
-        case '\f': xpl_buf_put(b, "\\f", 2); break;
-        case '\n': xpl_buf_put(b, "\\n", 2); break;
-        case '\r': xpl_buf_put(b, "\\r", 2); break;
-        case '\t': xpl_buf_put(b, "\\t", 2); break;
-        default: put_unicode_escape(b, c);
-    }
+static size_t ascii_escape(uint8_t c, char out[XPL_JSON_CHAR_MAX]) {
+    static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
+    const char *const found = c ? strchr(from, c) : NULL;
+    if (!found) return unicode_escape(c, out);
+    out[0] = '\\';
+    out[1] = to[found - from];
+    return 2;
+}
+
+size_t xpl_json_char(xpl_str_t s, char out[XPL_JSON_CHAR_MAX], size_t *ret_used) {
+    const uint8_t *const p = (const uint8_t *)s.ptr;
+    size_t len = 1;
+    *ret_used = 1;
+    if (p[0] < 0x80 && !is_plain(p[0], false)) return ascii_escape(p[0], out);
+    if (p[0] >= 0x80) len = utf8_length(p, s.len, ret_used);
+    memcpy(out, len ? (const char *)p : kReplacement, len ? len : 3);
+    return len ? len : 3;
 }
 
 void xpl_json_str(struct xpl_buf *b, xpl_str_t s, bool html) {
@@ -69,8 +77,9 @@ void xpl_json_str(struct xpl_buf *b, xpl_str_t s, bool html) {
             p++;
         xpl_buf_put(b, run, (size_t)(p - run));
         if (p == end) break;
+        char escape[XPL_JSON_CHAR_MAX];
         if (*p < 0x80) {
-            put_ascii_escape(b, *p++);
+            xpl_buf_put(b, escape, ascii_escape(*p++, escape));
             continue;
         }
         size_t skip;
@@ -78,7 +87,7 @@ void xpl_json_str(struct xpl_buf *b, xpl_str_t s, bool html) {
         if (!len)
             xpl_buf_put(b, kReplacement, 3);
         else if (html && len == 3 && p[0] == 0xe2 && p[1] == 0x80 && (p[2] | 1) == 0xa9)
-            put_unicode_escape(b, 0x2000u + (p[2] & 0x3fu)); // line and paragraph separator
+            xpl_buf_put(b, escape, unicode_escape(0x2000u + (p[2] & 0x3fu), escape)); // separators
         else
             xpl_buf_put(b, p, len);
         p += skip;

@@ -12,6 +12,10 @@
 // A quoted, escaped string.  Invalid UTF-8 is replaced by U+FFFD, so the output is always valid.
 // `html`: also escape < > U+2028 U+2029, as proto JSON does.
 void xpl_json_str(struct xpl_buf *b, xpl_str_t s, bool html);
+// The first character of `s` (not empty) as it stands in a quoted string, by the same rules without
+// `html`: returns the bytes written to `out`, and sets how many of `s` they stand for.
+enum { XPL_JSON_CHAR_MAX = 6 };
+size_t xpl_json_char(xpl_str_t s, char out[XPL_JSON_CHAR_MAX], size_t *ret_used);
 // gviz: shortest text that reads back the same, always with a point or exponent; NaN, Inf: null.
 void xpl_json_gviz_number(struct xpl_buf *b, double v);
 // proto JSON: %.15g, or %.17g where that does not read back; "NaN", "Infinity" quoted.

@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/json.h"
+
 enum { MAX_TOPICS = 16, TOPIC_LEN = 16 };
 
 struct levels {
@@ -28,6 +30,11 @@ static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct levels levels = {.all = XPL_LOG_INFO};
 // Without levels of topics, which is usual, this alone decides; else INT_MIN.
 static atomic_int plain = XPL_LOG_INFO;
+static atomic_bool json_lines;
+
+void xpl_log_set_json(bool json) {
+    atomic_store(&json_lines, json);
+}
 
 static bool parse_level(xpl_str_t s, int *ret) {
     static const struct {
@@ -72,6 +79,31 @@ bool xpl_log_check(const char *spec) {
     return parse_spec(spec, &unused);
 }
 
+// tests/check_structure.py compares it with the lines that are logged.
+const char *const xpl_log_topics[] = {"agent",   "capture", "catalogue", "daemon",   "grpc",
+                                      "http",    "import",  "log",       "prefetch", "products",
+                                      "request", "store",   NULL};
+
+static bool is_topic(xpl_str_t name) {
+    for (size_t i = 0; xpl_log_topics[i]; i++)
+        if (xpl_str_eq(xpl_str_from(xpl_log_topics[i]), name)) return true;
+    return false;
+}
+
+xpl_str_t xpl_log_unknown_topic(const char *spec) {
+    const xpl_str_t s = xpl_str_from(spec);
+    for (size_t at = 0; at < s.len;) {
+        size_t comma = xpl_str_find(s, XPL_STR(","), at);
+        if (comma == SIZE_MAX) comma = s.len;
+        const xpl_str_t part = xpl_str_sub(s, at, comma - at);
+        const size_t colon = xpl_str_find(part, XPL_STR(":"), 0);
+        const xpl_str_t topic = xpl_str_sub(part, 0, colon);
+        if (colon != SIZE_MAX && !is_topic(topic)) return topic;
+        at = comma + 1;
+    }
+    return (xpl_str_t){0};
+}
+
 bool xpl_log_configure(const char *spec) {
     struct levels next;
     if (!parse_spec(spec, &next)) return false;
@@ -93,8 +125,18 @@ bool xpl_log_enabled(enum xpl_log_level level, const char *topic) {
     return (int)level <= limit;
 }
 
+// How a cut line ends.
+static const char kCutText[] = "...\n", kCutJson[] = ",\"cut\":true}\n";
+
+// What may still be added.  The end and the NUL have room beyond it, and so has the quote that
+// closes a JSON string: after that one it is 0.
+static size_t room_of(const struct xpl_log_line *l) {
+    const size_t most = sizeof l->text - (l->json ? sizeof kCutJson + 1 : sizeof kCutText);
+    return l->n < most ? most - l->n : 0;
+}
+
 static void add(struct xpl_log_line *l, const char *p, size_t n) {
-    const size_t room = sizeof l->text - 5 - l->n; // "...\n" and NUL fit always
+    const size_t room = room_of(l);
     if (n > room) n = room, l->cut = true;
     memcpy(l->text + l->n, p, n);
     l->n += n;
@@ -123,6 +165,20 @@ static void quoted(struct xpl_log_line *l, xpl_str_t s) {
     addz(l, "\"");
 }
 
+// A JSON string of whole characters, as many as there is room for.
+static void quoted_json(struct xpl_log_line *l, xpl_str_t s) {
+    add(l, "\"", 1);
+    while (s.len && !l->cut) {
+        char piece[XPL_JSON_CHAR_MAX];
+        size_t used;
+        const size_t n = xpl_json_char(s, piece, &used);
+        l->cut = n > room_of(l);
+        if (!l->cut) add(l, piece, n);
+        s = xpl_str_sub(s, used, SIZE_MAX);
+    }
+    l->text[l->n++] = '"'; // room_of leaves it
+}
+
 // Whether stderr is the stream whose device and inode systemd put into the environment.  The
 // variable alone says little: children with another stderr inherit it.
 static bool stderr_is_journal(void) {
@@ -134,23 +190,25 @@ static bool stderr_is_journal(void) {
     return *end == ':' && dev == st.st_dev && strtoull(end + 1, &end, 10) == st.st_ino && !*end;
 }
 
-// "2026-01-31T12:00:00.123Z ", or the priority for journald, which stamps the time itself.  Each
-// thread caches the text of its last second: a busy one logs thousands of lines in it.
-static void put_time(struct xpl_log_line *l, enum xpl_log_level level) {
-    static _Thread_local time_t second;
-    static _Thread_local char text[32];
-    static _Thread_local size_t len;
+// The priority for journald, which stamps the time itself.  True when stderr leads there.
+static bool put_priority(struct xpl_log_line *l, enum xpl_log_level level) {
     static atomic_int journal; // 0 not asked yet, 1 no, 2 yes
     int j = atomic_load_explicit(&journal, memory_order_relaxed);
     if (!j) {
         j = stderr_is_journal() ? 2 : 1;
         atomic_store(&journal, j);
     }
-    if (j == 2) {
-        const char head[] = {'<', (char)('0' + level), '>'};
-        add(l, head, sizeof head);
-        return;
-    }
+    const char head[] = {'<', (char)('0' + level), '>'};
+    if (j == 2) add(l, head, sizeof head);
+    return j == 2;
+}
+
+// "2026-01-31T12:00:00.123Z".  Each thread caches the text of its last second: a busy one logs
+// thousands of lines in it.
+static void put_time(struct xpl_log_line *l) {
+    static _Thread_local time_t second;
+    static _Thread_local char text[32];
+    static _Thread_local size_t len;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     if (now.tv_sec != second || !len) {
@@ -160,8 +218,8 @@ static void put_time(struct xpl_log_line *l, enum xpl_log_level level) {
         second = now.tv_sec;
     }
     const long ms = now.tv_nsec / 1000000;
-    const char tail[] = {
-        '.', (char)('0' + ms / 100), (char)('0' + ms / 10 % 10), (char)('0' + ms % 10), 'Z', ' '};
+    const char tail[] = {'.', (char)('0' + ms / 100), (char)('0' + ms / 10 % 10),
+                         (char)('0' + ms % 10), 'Z'};
     add(l, text, len);
     add(l, tail, sizeof tail);
 }
@@ -176,25 +234,49 @@ void xpl_log_begin(struct xpl_log_line *l, enum xpl_log_level level, const char 
     l->cut = false;
     l->level = level;
     l->off = !xpl_log_enabled(level, topic);
+    l->json = atomic_load_explicit(&json_lines, memory_order_relaxed);
     if (l->off) return;
-    put_time(l, level);
-    addz(l, "level=");
-    addz(l, names[level]);
+    const bool stamped = put_priority(l, level);
+    if (l->json) {
+        addz(l, "{\"time\":\"");
+        put_time(l);
+        addz(l, "\",\"level\":\"");
+        addz(l, names[level]);
+        addz(l, "\"");
+    } else {
+        if (!stamped) put_time(l);
+        addz(l, stamped ? "level=" : " level=");
+        addz(l, names[level]);
+    }
     xpl_log_z(l, "topic", topic);
     xpl_log_str(l, "msg", xpl_str_from(message));
 }
 
+enum { LEAST = 32 }; // of room for a value in JSON, with what is around its key: any number fits
+
+// The key, and what is between it and its value.  False when the line has no room for a value.
+static bool put_key(struct xpl_log_line *l, const char *key) {
+    if (l->off || (l->json && l->cut)) return false;
+    if (l->json && room_of(l) < strlen(key) + LEAST) {
+        l->cut = true;
+        return false;
+    }
+    addz(l, l->json ? ",\"" : " ");
+    addz(l, key);
+    addz(l, l->json ? "\":" : "=");
+    return true;
+}
+
 void xpl_log_str(struct xpl_log_line *l, const char *key, xpl_str_t v) {
-    if (l->off) return;
     bool simple = v.len > 0;
+    if (!put_key(l, key)) return;
     for (size_t i = 0; i < v.len && simple; i++) {
         const char c = v.ptr[i];
         simple = c > ' ' && c != '"' && c != '\\' && c != '=' && c < 0x7f;
     }
-    addz(l, " ");
-    addz(l, key);
-    addz(l, "=");
-    if (simple)
+    if (l->json)
+        quoted_json(l, v);
+    else if (simple)
         add(l, v.ptr, v.len);
     else
         quoted(l, v);
@@ -212,7 +294,7 @@ void xpl_log_int(struct xpl_log_line *l, const char *key, int64_t value) {
         num[--at] = (char)('0' + v % 10);
     while ((v /= 10) != 0);
     if (value < 0) num[--at] = '-';
-    xpl_log_str(l, key, (xpl_str_t){num + at, sizeof num - at});
+    if (put_key(l, key)) add(l, num + at, sizeof num - at);
 }
 
 // ---- writing ----
@@ -224,7 +306,8 @@ static struct {
     pthread_cond_t work;
     pthread_t thread;
     bool running, waiting, stop;
-    uint64_t dropped;
+    uint64_t dropped; // not said yet
+    uint64_t dropped_ever;
     size_t n;
     char lines[BATCH], spare[BATCH];
 } queue = {.mu = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
@@ -249,7 +332,7 @@ static void write_out(const char *p, size_t n) {
 
 // Ends the text, for which xpl_log_begin and add leave room.
 static void finish_line(struct xpl_log_line *l) {
-    const char *const end = l->cut ? "...\n" : "\n";
+    const char *const end = l->json ? l->cut ? kCutJson : "}\n" : l->cut ? kCutText : "\n";
     memcpy(l->text + l->n, end, strlen(end));
     l->n += strlen(end);
 }
@@ -320,11 +403,19 @@ void xpl_log_stop(void) {
 static void enqueue(const char *p, size_t n) {
     if (queue.n + n > BATCH) {
         queue.dropped++;
+        queue.dropped_ever++;
         return;
     }
     memcpy(queue.lines + queue.n, p, n);
     queue.n += n;
     if (queue.waiting) pthread_cond_signal(&queue.work);
+}
+
+uint64_t xpl_log_dropped(void) {
+    pthread_mutex_lock(&queue.mu);
+    const uint64_t n = queue.dropped_ever;
+    pthread_mutex_unlock(&queue.mu);
+    return n;
 }
 
 void xpl_log_end(struct xpl_log_line *l) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Log lines on stderr: one line each, key=value, after the time, or after the <N> priority prefix
-// when stderr goes to journald ($JOURNAL_STREAM names it), which stamps the time itself. Topics
-// have levels: XPLANED_LOG=info,grpc:debug. Any thread may log.  Between xpl_log_start and
+// when stderr goes to journald ($JOURNAL_STREAM names it), which stamps the time itself; or one
+// JSON object a line, with "time", "level", "topic", "msg" and the keys (valid JSON whatever bytes
+// the values have: ill-formed UTF-8 becomes U+FFFD), after the same prefix.  Topics have levels:
+// XPLANED_LOG=info,grpc:debug.  Any thread may log.  Between xpl_log_start and
 // xpl_log_stop a thread of the log's own writes, in batches, so that a busy server does not pay a
 // system call per line; errors are written at once.
 #ifndef XPL_BASE_LOG_H_
@@ -21,6 +23,12 @@ enum xpl_log_level { XPL_LOG_ERROR = 3, XPL_LOG_WARN = 4, XPL_LOG_INFO = 6, XPL_
 bool xpl_log_configure(const char *spec);
 // Whether xpl_log_configure would apply it.
 bool xpl_log_check(const char *spec);
+// JSON objects from now on, or the text form, which is the default.  Any thread.
+void xpl_log_set_json(bool json);
+// The first topic of a good `spec` that no line of ours has; empty when all are known.
+xpl_str_t xpl_log_unknown_topic(const char *spec);
+// All topics, sorted; the last is NULL.
+extern const char *const xpl_log_topics[];
 bool xpl_log_enabled(enum xpl_log_level level, const char *topic);
 
 // Starts and ends the log's own thread, from one thread.  Without it every line is written where it
@@ -28,19 +36,22 @@ bool xpl_log_enabled(enum xpl_log_level level, const char *topic);
 // in a line of their own.
 void xpl_log_start(void);
 void xpl_log_stop(void);
+// How many lines were dropped so far.
+uint64_t xpl_log_dropped(void);
 
-// A line being built on the stack.  Overlong lines are cut and end in "...".
+// A line being built on the stack.  Overlong lines are cut and end in "...", or with "cut":true.
 struct xpl_log_line {
     char text[2000];
     size_t n;
     enum xpl_log_level level;
-    bool off, cut;
+    bool off, cut, json;
 };
 // Starts a line: level, topic and message.  The message is a fixed sentence, not user data.
 void xpl_log_begin(struct xpl_log_line *l, enum xpl_log_level level, const char *topic,
                    const char *message);
 void xpl_log_str(struct xpl_log_line *l, const char *key, xpl_str_t value); // quoted when needed
 void xpl_log_z(struct xpl_log_line *l, const char *key, const char *value);
+// As JSON a number.
 void xpl_log_int(struct xpl_log_line *l, const char *key, int64_t value);
 void xpl_log_end(struct xpl_log_line *l);
 

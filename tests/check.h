@@ -31,22 +31,24 @@
 
 // Whole numbers of any type, compared as numbers: -1 differs from UINT64_MAX.  Floating-point
 // numbers and pointers do not compile.
-#define CHECK_EQ(got, want)                                                                        \
+#define CHECK_EQ(got, expected)                                                                    \
     do {                                                                                           \
         const __typeof__((got) + 0) got_ = (got);                                                  \
-        const __typeof__((want) + 0) want_ = (want);                                               \
-        chk_whole(__FILE__, __LINE__, #got " == " #want, CHECK_WHOLE_(got_), CHECK_WHOLE_(want_)); \
+        const __typeof__((expected) + 0) expected_ = (expected);                                   \
+        chk_whole(__FILE__, __LINE__, #got " == " #expected, CHECK_WHOLE_(got_),                   \
+                  CHECK_WHOLE_(expected_));                                                        \
     } while (0)
 // Floating-point numbers no further apart than `tolerance`; with 0, equal.  NaN equals nothing.
-#define CHECK_REAL(got, want, tolerance)                                                           \
-    chk_real(__FILE__, __LINE__, #got " == " #want, (double)(got), (double)(want),                 \
+#define CHECK_REAL(got, expected, tolerance)                                                       \
+    chk_real(__FILE__, __LINE__, #got " == " #expected, (double)(got), (double)(expected),         \
              (double)(tolerance))
 // Texts, each a char * or an xpl_str_t.  Two NULLs are equal.
-#define CHECK_STR(got, want)                                                                       \
-    chk_text(__FILE__, __LINE__, #got " == " #want, CHECK_TEXT_(got), CHECK_TEXT_(want))
+#define CHECK_STR(got, expected)                                                                   \
+    chk_text(__FILE__, __LINE__, #got " == " #expected, CHECK_TEXT_(got), CHECK_TEXT_(expected))
 // Memory; prints the first difference in hexadecimal.
-#define CHECK_BYTES(got, got_len, want, want_len)                                                  \
-    chk_bytes(__FILE__, __LINE__, #got " == " #want, (got), (got_len), (want), (want_len))
+#define CHECK_BYTES(got, got_len, expected, expected_len)                                          \
+    chk_bytes(__FILE__, __LINE__, #got " == " #expected, (got), (got_len), (expected),             \
+              (expected_len))
 // A status of XPL_OK; else prints it with the message of `err`, a struct xpl_error * or NULL.
 #define CHECK_OK(status, err)                                                                      \
     do {                                                                                           \
@@ -54,11 +56,11 @@
         chk_status(__FILE__, __LINE__, #status, status_, XPL_OK, (err));                           \
     } while (0)
 // A certain status, as CHECK_OK.
-#define CHECK_STATUS(status, want, err)                                                            \
+#define CHECK_STATUS(status, expected, err)                                                        \
     do {                                                                                           \
         const xpl_status_t status_ = (xpl_status_t)(status);                                       \
-        chk_status(__FILE__, __LINE__, #status " == " #want, status_, (xpl_status_t)(want),        \
-                   (err));                                                                         \
+        chk_status(__FILE__, __LINE__, #status " == " #expected, status_,                          \
+                   (xpl_status_t)(expected), (err));                                               \
     } while (0)
 
 // ---- what the macros are made of ----
@@ -96,24 +98,24 @@ static inline void chk_print_whole(struct chk_whole v) {
 }
 
 static inline void chk_whole(const char *file, int line, const char *what, struct chk_whole got,
-                             struct chk_whole want) {
-    const bool signs_differ = got.is_unsigned != want.is_unsigned &&
+                             struct chk_whole expected) {
+    const bool signs_differ = got.is_unsigned != expected.is_unsigned &&
                               (int64_t)got.bits < 0; // a negative one and a big one
-    if (got.bits == want.bits && !signs_differ) return;
-    fprintf(stderr, "%s:%d: %s\n  got  ", file, line, what);
+    if (got.bits == expected.bits && !signs_differ) return;
+    fprintf(stderr, "%s:%d: %s\n  got      ", file, line, what);
     chk_print_whole(got);
-    fprintf(stderr, "\n  want ");
-    chk_print_whole(want);
+    fprintf(stderr, "\n  expected ");
+    chk_print_whole(expected);
     fprintf(stderr, "\n");
     abort();
 }
 
-static inline void chk_real(const char *file, int line, const char *what, double got, double want,
-                            double tolerance) {
-    if (got >= want && got <= want) return; // infinities too
-    if (fabs(got - want) <= tolerance) return;
-    fprintf(stderr, "%s:%d: %s\n  got  %.17g\n  want %.17g\n  off by %g, at most %g\n", file, line,
-            what, got, want, got - want, tolerance);
+static inline void chk_real(const char *file, int line, const char *what, double got,
+                            double expected, double tolerance) {
+    if (got >= expected && got <= expected) return; // infinities too
+    if (fabs(got - expected) <= tolerance) return;
+    fprintf(stderr, "%s:%d: %s\n  got      %.17g\n  expected %.17g\n  off by %g, at most %g\n",
+            file, line, what, got, expected, got - expected, tolerance);
     abort();
 }
 
@@ -126,13 +128,14 @@ static inline void chk_print_text(const char *name, xpl_str_t s) {
 }
 
 static inline void chk_text(const char *file, int line, const char *what, xpl_str_t got,
-                            xpl_str_t want) {
-    if (got.len == want.len && (got.len == SIZE_MAX || xpl_str_eq(got, want))) return;
+                            xpl_str_t expected) {
+    if (got.len == expected.len && (got.len == SIZE_MAX || xpl_str_eq(got, expected))) return;
     fprintf(stderr, "%s:%d: %s\n", file, line, what);
-    chk_print_text("got ", got);
-    chk_print_text("want", want);
+    chk_print_text("got     ", got);
+    chk_print_text("expected", expected);
     size_t at = 0;
-    while (got.ptr && want.ptr && at < got.len && at < want.len && got.ptr[at] == want.ptr[at])
+    while (got.ptr && expected.ptr && at < got.len && at < expected.len &&
+           got.ptr[at] == expected.ptr[at])
         at++;
     fprintf(stderr, "  first difference at byte %zu\n", at);
     abort();
@@ -147,23 +150,23 @@ static inline void chk_print_bytes(const char *name, const uint8_t *p, size_t n,
 }
 
 static inline void chk_bytes(const char *file, int line, const char *what, const void *got,
-                             size_t got_len, const void *want, size_t want_len) {
-    if (got_len == want_len && (got_len == 0 || memcmp(got, want, got_len) == 0)) return;
-    const uint8_t *const g = got, *const w = want;
+                             size_t got_len, const void *expected, size_t expected_len) {
+    if (got_len == expected_len && (got_len == 0 || memcmp(got, expected, got_len) == 0)) return;
+    const uint8_t *const g = got, *const w = expected;
     size_t at = 0;
-    while (at < got_len && at < want_len && g[at] == w[at])
+    while (at < got_len && at < expected_len && g[at] == w[at])
         at++;
     fprintf(stderr, "%s:%d: %s\n", file, line, what);
-    chk_print_bytes("got ", g, got_len, at);
-    chk_print_bytes("want", w, want_len, at);
+    chk_print_bytes("got     ", g, got_len, at);
+    chk_print_bytes("expected", w, expected_len, at);
     abort();
 }
 
 static inline void chk_status(const char *file, int line, const char *what, xpl_status_t got,
-                              xpl_status_t want, const struct xpl_error *err) {
-    if (got == want) return;
-    fprintf(stderr, "%s:%d: %s\n  got  %s\n  want %s\n", file, line, what, xpl_status_name(got),
-            xpl_status_name(want));
+                              xpl_status_t expected, const struct xpl_error *err) {
+    if (got == expected) return;
+    fprintf(stderr, "%s:%d: %s\n  got      %s\n  expected %s\n", file, line, what,
+            xpl_status_name(got), xpl_status_name(expected));
     if (err && err->code != XPL_OK)
         fprintf(stderr, "  error of %s:%d: %s\n", err->file, err->line, err->msg);
     abort();

@@ -136,10 +136,10 @@ int main(void) {
     good();
     MUST(!aborts(good) && output[0] == 0);
     MUST(aborts(bad_check) && wrote("test_check.c:") && wrote("1 + 1 == 3"));
-    MUST(aborts(bad_signed) && wrote("got  -3\n") && wrote("want -9223372036854775808\n"));
+    MUST(aborts(bad_signed) && wrote("got      -3\n") && wrote("expected -9223372036854775808\n"));
     MUST(aborts(bad_unsigned) && wrote("18446744073709551615 = 0xffffffffffffffff") &&
          wrote("255 = 0xff"));
-    MUST(aborts(bad_signs) && wrote("want -1\n"));
+    MUST(aborts(bad_signs) && wrote("expected -1\n"));
     MUST(aborts(bad_signs_turned));
     MUST(aborts(bad_low_bits) && wrote("4294967303"));
     MUST(aborts(bad_real) && wrote("1.5\n") && wrote("1.25\n") && wrote("at most 0.125"));
@@ -153,7 +153,7 @@ int main(void) {
     MUST(aborts(bad_bytes_length) && wrote("2 bytes, from 1: 02"));
     MUST(aborts(bad_ok) && wrote("DATA_LOSS") && wrote("f.c:12: bad tag 9"));
     MUST(aborts(bad_ok_without_error) && wrote("ABORTED"));
-    MUST(aborts(bad_status) && wrote("got  OK") && wrote("want NOT_FOUND"));
+    MUST(aborts(bad_status) && wrote("got      OK") && wrote("expected NOT_FOUND"));
     MUST(aborts(bad_sentence) && wrote("nothing came"));
     return 0;
 }

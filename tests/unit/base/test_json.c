@@ -39,11 +39,12 @@ static const char *string(const char *s) {
     return string_n(s, strlen(s), false);
 }
 
-#define CHECK_TEXT(got, want)                                                                      \
+#define CHECK_TEXT(got, expected)                                                                  \
     do {                                                                                           \
         const char *const got_ = (got);                                                            \
-        if (strcmp(got_, (want)) != 0) fprintf(stderr, "got %s, want %s\n", got_, (want));         \
-        CHECK(strcmp(got_, (want)) == 0);                                                          \
+        if (strcmp(got_, (expected)) != 0)                                                         \
+            fprintf(stderr, "got %s, expected %s\n", got_, (expected));                            \
+        CHECK(strcmp(got_, (expected)) == 0);                                                      \
     } while (0)
 
 static void test_gviz_numbers(void) {
@@ -123,14 +124,14 @@ static void test_random_numbers(void) {
     for (unsigned i = 0; i < 200000; i++) {
         const double v = random_double(&state, i);
         if (!isfinite(v)) continue;
-        char want[64];
+        char expected[64];
         const char *got = gviz(v);
         CHECK_REAL(strtod(got, NULL), v, 0);
         CHECK(strpbrk(got, ".e"));
-        shortest_by_printf(v, want);
-        size_t digits_want = 0, digits_got = 0;
-        for (const char *p = want; *p && *p != 'e'; p++)
-            digits_want += *p >= '0' && *p <= '9';
+        shortest_by_printf(v, expected);
+        size_t digits_expected = 0, digits_got = 0;
+        for (const char *p = expected; *p && *p != 'e'; p++)
+            digits_expected += *p >= '0' && *p <= '9';
         bool leading = true;
         size_t trailing = 0;
         for (const char *p = got; *p && *p != 'e'; p++) {
@@ -140,23 +141,23 @@ static void test_random_numbers(void) {
             digits_got++;
             trailing = *p == '0' ? trailing + 1 : 0;
         }
-        if (v != 0) CHECK_EQ(digits_got - trailing, digits_want);
-        (void)snprintf(want, sizeof want, "%.15g", v);
-        if (strtod(want, NULL) != v) (void)snprintf(want, sizeof want, "%.17g", v);
-        CHECK_TEXT(proto(v), want);
+        if (v != 0) CHECK_EQ(digits_got - trailing, digits_expected);
+        (void)snprintf(expected, sizeof expected, "%.15g", v);
+        if (strtod(expected, NULL) != v) (void)snprintf(expected, sizeof expected, "%.17g", v);
+        CHECK_TEXT(proto(v), expected);
     }
 }
 
 static void check_fixed(double v, int decimals) {
-    char out[XPL_JSON_FIXED_MAX + 1], want[400];
+    char out[XPL_JSON_FIXED_MAX + 1], expected[400];
     const size_t n = xpl_json_fixed(v, decimals, out);
     if (n == 0) {
         CHECK(!(fabs(v) < 1e14));
         return;
     }
     out[n] = 0;
-    (void)snprintf(want, sizeof want, "%.*f", decimals, v);
-    CHECK_STR(out, want);
+    (void)snprintf(expected, sizeof expected, "%.*f", decimals, v);
+    CHECK_STR(out, expected);
 }
 
 static void test_fixed(void) {

@@ -153,6 +153,110 @@ static void test_long(void) {
     check_one_line(logged(say_long_message), true);
 }
 
+// ---- JSON ----
+
+static void say_keys_json(void) {
+    xpl_log_set_json(true);
+    say_keys();
+}
+static void say_keys_text_again(void) {
+    xpl_log_set_json(true);
+    xpl_log_set_json(false);
+    say_angle();
+}
+
+// One string of the line at `p`, of bytes that JSON allows; returns what follows it.
+static const char *skip_string(const char *p) {
+    CHECK_EQ(*p++, '"');
+    for (; *p != '"'; p++) {
+        CHECK((unsigned char)*p >= 0x20);
+        if (*p != '\\') continue;
+        CHECK(strchr("\"\\bfnrtu", *++p));
+        for (int i = 0; *p == 'u' && i < 4; i++)
+            CHECK(p[1 + i] && strchr("0123456789abcdef", p[1 + i]));
+    }
+    return p + 1;
+}
+
+// A line is one object of strings, numbers and "cut":true.
+static void check_object(const char *p, bool *ret_cut) {
+    *ret_cut = false;
+    CHECK_EQ(*p, '{');
+    do {
+        const char *const key = p + 1;
+        p = skip_string(key);
+        CHECK_EQ(*p++, ':');
+        if (strncmp(key, "\"cut\":", 6) == 0) {
+            CHECK_EQ(strncmp(p, "true", 4), 0);
+            p += 4;
+            *ret_cut = true;
+        } else if (*p == '"') {
+            p = skip_string(p);
+        } else {
+            const size_t n = strspn(p, "-0123456789");
+            CHECK(n > 0);
+            p += n;
+        }
+    } while (*p == ',');
+    CHECK_STR(p, "}\n");
+}
+
+static uint32_t json_seed;
+static size_t json_length;
+static void say_bytes_json(void) {
+    static char value[2500];
+    uint32_t x = json_seed;
+    for (size_t i = 0; i < sizeof value; i++)
+        value[i] = (char)((x = x * 1664525u + 1013904223u) >> 24);
+    struct xpl_log_line l;
+    xpl_log_set_json(true);
+    xpl_log_begin(&l, XPL_LOG_INFO, "t", "m");
+    xpl_log_str(&l, "value", (xpl_str_t){value, json_length});
+    xpl_log_int(&l, "number", INT64_MIN);
+    xpl_log_z(&l, "after", "x");
+    xpl_log_end(&l);
+}
+// So many plain bytes that one more or less decides about the end.
+static void say_plain_json(void) {
+    char value[2100];
+    memset(value, 'v', sizeof value);
+    struct xpl_log_line l;
+    xpl_log_set_json(true);
+    xpl_log_begin(&l, XPL_LOG_INFO, "t", "m");
+    xpl_log_str(&l, "value", (xpl_str_t){value, json_length});
+    xpl_log_int(&l, "number", INT64_MIN);
+    xpl_log_end(&l);
+}
+
+static void test_json(void) {
+    const char *text = logged(say_keys_json);
+    CHECK_EQ(strncmp(text, "{\"time\":\"", 9), 0);
+    CHECK_EQ(text[32], 'Z');
+    CHECK_STR(text + 33,
+              "\",\"level\":\"warn\",\"topic\":\"grpc\",\"msg\":\"slow\",\"a\":\"simple\","
+              "\"empty\":\"\",\"blank\":\"two words\",\"quote\":\"a\\\"b\\\\c\",\"equals\":\"k=v\","
+              "\"control\":\"a\\nb\\u0000\\u001f\x7f\",\"utf8\":\"\xc3\xa9\",\"zero\":0,"
+              "\"min\":-9223372036854775808,\"max\":9223372036854775807}\n");
+    CHECK_STR(after_time(logged(say_keys_text_again)),
+              "level=error topic=http msg=list<int> tool=a> status=OK\n");
+    bool cut, was_cut = false;
+    size_t longest = 0;
+    for (json_length = 1830; json_length < 1960; json_length++) {
+        check_object(logged(say_plain_json), &cut);
+        CHECK(cut || !was_cut);
+        CHECK_EQ(cut, strstr(output, "\"number\"") == NULL);
+        was_cut = cut;
+        if (strlen(output) > longest) longest = strlen(output);
+    }
+    CHECK(was_cut);
+    CHECK(longest < sizeof((struct xpl_log_line *)NULL)->text);
+    for (json_seed = 0; json_seed < 100; json_seed++) {
+        json_length = json_seed * 25;
+        check_object(logged(say_bytes_json), &cut);
+        CHECK_EQ(cut, strstr(output, "\"after\":\"x\"") == NULL);
+    }
+}
+
 // ---- levels ----
 
 static void expect_levels(const char *topic, enum xpl_log_level most) {
@@ -354,6 +458,7 @@ int main(void) {
     (void)unsetenv("JOURNAL_STREAM");
     test_text();
     test_long();
+    test_json();
     test_disabled();
     test_journal();
     test_threads();

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/heap.h"
+
+#include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SANITIZED = 1 };
+#elif defined(__has_feature)
+enum { SANITIZED = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) };
+#else
+enum { SANITIZED = 0 };
+#endif
+
+// Blocks of this size are worth a read of the kernel's figures, when a quarter of the budget is
+// used; what the process has beyond the budget is freed memory that malloc keeps, or SLACK.
+enum { WORTH_ASKING = 1 << 20, SLACK = 32 << 20 };
+
+static atomic_size_t budget = SIZE_MAX, in_use;
+static atomic_size_t idle_floor; // what excess() was after the last trim of an idle process
+static pthread_mutex_t trimming = PTHREAD_MUTEX_INITIALIZER;
+
+void xpl_heap_set_budget(size_t bytes) {
+    atomic_store(&budget, bytes);
+}
+
+size_t xpl_heap_in_use(void) {
+    return atomic_load_explicit(&in_use, memory_order_relaxed);
+}
+
+size_t xpl_heap_resident(void) {
+    char text[128];
+    const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    const ssize_t n = read(fd, text, sizeof text - 1);
+    (void)close(fd);
+    unsigned long long resident, shared;
+    if (n <= 0) return 0;
+    text[n] = 0;
+    if (sscanf(text, "%*u %llu %llu", &resident, &shared) != 2 || resident < shared) return 0;
+    return (size_t)(resident - shared) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+// What malloc has beyond what is in use, as far as it was not given back: gRPC's memory, which no
+// large block accounts for, counts while it is in use only.
+static size_t excess(void) {
+    const struct mallinfo2 m = mallinfo2();
+    const size_t resident = xpl_heap_resident(), used = m.uordblks + m.hblkhd;
+    return resident > used ? resident - used : 0;
+}
+
+void xpl_heap_trim(size_t bytes) {
+    if (excess() <= bytes || pthread_mutex_trylock(&trimming) != 0) return;
+    (void)malloc_trim(0);
+    pthread_mutex_unlock(&trimming);
+}
+
+bool xpl_heap_may_trim_idle(size_t bytes) {
+    const size_t now = excess(), floor = atomic_load(&idle_floor);
+    if (now < floor) atomic_store(&idle_floor, now);
+    return now > floor + bytes;
+}
+
+void xpl_heap_trim_idle(size_t bytes) {
+    if (!xpl_heap_may_trim_idle(bytes)) return;
+    xpl_heap_trim(bytes);
+    atomic_store(&idle_floor, excess());
+}
+
+// Whether the process has room for `more` bytes, after freed memory was given back where it has
+// not.
+static bool has_room(size_t more, size_t limit) {
+    if (SANITIZED) return true; // what the sanitizer has is many times as much
+    // Early: of what is in use, some was not written yet and comes on top of what malloc keeps.
+    if (xpl_heap_resident() + more > limit / 4 * 3) xpl_heap_trim(SLACK);
+    if (xpl_heap_resident() + more <= limit) return true;
+    pthread_mutex_lock(&trimming); // who comes second finds memory given back
+    bool room = xpl_heap_resident() + more <= limit;
+    if (!room) {
+        (void)malloc_trim(0);
+        room = xpl_heap_resident() + more <= limit + SLACK;
+    }
+    pthread_mutex_unlock(&trimming);
+    return room;
+}
+
+// Counts the block if there is room in the budget.  Never more than that, not for a moment: others
+// would be refused for what is not given either.
+static bool count_within(size_t more, size_t limit, size_t *ret_now) {
+    size_t was = atomic_load_explicit(&in_use, memory_order_relaxed);
+    do {
+        if (was > limit || more > limit - was) return false;
+    } while (!atomic_compare_exchange_weak_explicit(&in_use, &was, was + more, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    *ret_now = was + more;
+    return true;
+}
+
+bool xpl_heap_take(size_t more) {
+    const size_t limit = atomic_load_explicit(&budget, memory_order_relaxed);
+    size_t now;
+    if (limit == SIZE_MAX) {
+        xpl_heap_add(more);
+        return true;
+    }
+    if (!count_within(more, limit, &now)) return false;
+    if (more < WORTH_ASKING || now < limit / 4 || has_room(more, limit)) return true;
+    xpl_heap_give(more);
+    return false;
+}
+
+void xpl_heap_add(size_t more) {
+    (void)atomic_fetch_add_explicit(&in_use, more, memory_order_relaxed);
+}
+
+void xpl_heap_give(size_t less) {
+    (void)atomic_fetch_sub_explicit(&in_use, less, memory_order_relaxed);
+}

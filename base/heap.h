@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a process may have in memory, and what malloc gives back of it.  xpl_sys_alloc counts the
+// large blocks with it; a program that sets no budget has no limit, and pays one comparison a
+// block.  Any thread.
+#ifndef XPL_BASE_HEAP_H_
+#define XPL_BASE_HEAP_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// Blocks from this size on are counted: buffers, blocks of arenas, answers.  Smaller ones must
+// still be had when the budget is used up, so that refusing works.
+enum { XPL_HEAP_LARGE = 64 << 10 };
+
+// Large blocks together, and from then on also the process's anonymous memory (with a slack of 32
+// MiB for what is not counted), stay below `bytes`: an allocation beyond fails.  SIZE_MAX: no
+// limit, the default.
+void xpl_heap_set_budget(size_t bytes);
+// Large blocks in use, bytes.
+size_t xpl_heap_in_use(void);
+// Resident anonymous memory, bytes; 0 when the kernel does not tell.
+size_t xpl_heap_resident(void);
+// Gives freed memory back to the kernel when malloc keeps more than `bytes` of it.  Takes
+// milliseconds for each 100 MB.
+void xpl_heap_trim(size_t bytes);
+// The same for a process that does nothing: when that has grown by `bytes` since the last time, as
+// what is left then lies in pages that are in use.
+void xpl_heap_trim_idle(size_t bytes);
+// Whether xpl_heap_trim_idle would.
+bool xpl_heap_may_trim_idle(size_t bytes);
+
+// For base/arena.c: accounts a block before it grows by `more` bytes; false when that is too much.
+bool xpl_heap_take(size_t more);
+void xpl_heap_add(size_t more); // the same without a limit, for what malloc rounds up
+void xpl_heap_give(size_t less);
+
+#endif

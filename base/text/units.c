@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text/units.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { SHOWN = 40 }; // characters of a value in a sentence
+
+static const struct unit {
+    const char *name;
+    enum xpl_unit_kind kind;
+    double factor;
+} units[] = {
+    {"ms", XPL_UNIT_TIME, 1},       {"s", XPL_UNIT_TIME, 1000},     {"m", XPL_UNIT_TIME, 60000},
+    {"min", XPL_UNIT_TIME, 60000},  {"h", XPL_UNIT_TIME, 3600000},  {"d", XPL_UNIT_TIME, 86400000},
+    {"B", XPL_UNIT_SIZE, 1},        {"KiB", XPL_UNIT_SIZE, 0x1p10}, {"MiB", XPL_UNIT_SIZE, 0x1p20},
+    {"GiB", XPL_UNIT_SIZE, 0x1p30}, {"TiB", XPL_UNIT_SIZE, 0x1p40}, {"K", XPL_UNIT_SIZE, 0x1p10},
+    {"M", XPL_UNIT_SIZE, 0x1p20},   {"G", XPL_UNIT_SIZE, 0x1p30},   {"T", XPL_UNIT_SIZE, 0x1p40},
+};
+
+static double factor_of(const char *name, enum xpl_unit_kind kind) {
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (units[i].kind == kind && strcasecmp(units[i].name, name) == 0) return units[i].factor;
+    return 0;
+}
+
+enum xpl_unit_result xpl_units_parse(const char *text, enum xpl_unit_kind kind, uint64_t *ret) {
+    // strtod would take "1e3", "0x10", "inf" and a sign, too.
+    const size_t n = strspn(text, "0123456789.");
+    char *end;
+    errno = 0;
+    const double v = n ? strtod(text, &end) : 0;
+    if (n == 0 || errno || end != text + n) return XPL_UNIT_BAD;
+    while (*end == ' ')
+        end++;
+    if (*end == '\0' && v == 0) {
+        *ret = 0;
+        return XPL_UNIT_OK;
+    }
+    if (*end == '\0') return XPL_UNIT_MISSING;
+    const double factor = factor_of(end, kind);
+    if (factor == 0 || v * factor >= 0x1p63) return XPL_UNIT_BAD;
+    *ret = (uint64_t)(v * factor);
+    return XPL_UNIT_OK;
+}
+
+const char *xpl_units_explain(const char *text, enum xpl_unit_kind kind, enum xpl_unit_result r,
+                              char buf[XPL_UNITS_TEXT]) {
+    const bool time = kind == XPL_UNIT_TIME;
+    const int n = (int)strcspn(text, " ");
+    const int shown = n < SHOWN ? n : SHOWN;
+    if (r == XPL_UNIT_MISSING)
+        (void)snprintf(buf, XPL_UNITS_TEXT, "a unit is missing; write %.*s%s or %.*s%s", shown,
+                       text, time ? "s" : "GiB", shown, text, time ? "ms" : "B");
+    else
+        (void)snprintf(buf, XPL_UNITS_TEXT, "no %s",
+                       time ? "time; write 500ms, 2s, 10m, 1h or 7d"
+                            : "size; write 64KiB, 256MiB or 10GiB");
+    return buf;
+}

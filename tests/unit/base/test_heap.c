@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// base/heap: large blocks are counted whatever becomes of them, the budget holds, freed memory is
+// given back.
+#include "base/heap.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "tests/check.h"
+
+enum { MIB = 1 << 20 };
+
+// Sanitizers have a malloc of their own, which gives nothing back and ends the program when
+// a block is too large.
+static bool is_sanitized(void) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return true;
+#elif defined(__has_feature)
+    return __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+    return false;
+#endif
+}
+
+static void test_counting(void) {
+    const size_t before = xpl_heap_in_use();
+    void *small = xpl_sys_alloc(1000);
+    CHECK(small);
+    CHECK_EQ(xpl_heap_in_use(), before);
+    void *p = xpl_sys_alloc(MIB);
+    CHECK(p);
+    CHECK(xpl_heap_in_use() - before >= MIB && xpl_heap_in_use() - before < MIB + 8192);
+    CHECK((p = xpl_sys_realloc(p, 3 * MIB)));
+    CHECK(xpl_heap_in_use() - before >= 3 * MIB && xpl_heap_in_use() - before < 3 * MIB + 8192);
+    CHECK((p = xpl_sys_realloc(p, 100))); // large to small
+    CHECK_EQ(xpl_heap_in_use(), before);
+    CHECK((p = xpl_sys_realloc(p, MIB))); // and back
+    CHECK(xpl_heap_in_use() - before >= MIB);
+    xpl_sys_free(p);
+    xpl_sys_free(small);
+    xpl_sys_free(NULL);
+    CHECK_EQ(xpl_heap_in_use(), before);
+    // Every size around the bound is counted when it is freed as it was when it was made.
+    for (size_t n = XPL_HEAP_LARGE - 200; n < XPL_HEAP_LARGE + 200; n++) {
+        void *a = xpl_sys_alloc(n), *b = xpl_sys_realloc(NULL, n);
+        CHECK(a && b);
+        CHECK((a = xpl_sys_realloc(a, XPL_HEAP_LARGE + 100)));
+        CHECK((b = xpl_sys_realloc(b, 10)));
+        xpl_sys_free(a);
+        xpl_sys_free(b);
+        CHECK_EQ(xpl_heap_in_use(), before);
+    }
+}
+
+static void test_budget(void) {
+    const size_t before = xpl_heap_in_use();
+    xpl_heap_set_budget(before + 10 * MIB);
+    void *p = xpl_sys_alloc(8 * MIB);
+    CHECK(p);
+    CHECK(!xpl_sys_alloc(3 * MIB));
+    CHECK(!xpl_sys_realloc(NULL, 3 * MIB));
+    CHECK(!xpl_sys_realloc(p, 12 * MIB)); // the old block is untouched
+    memset(p, 1, 8 * MIB);
+    void *small = xpl_sys_alloc(1000);
+    CHECK(small); // refusing needs some
+    CHECK((p = xpl_sys_realloc(p, 2 * MIB)));
+    void *q = xpl_sys_alloc(7 * MIB);
+    CHECK(q);
+    xpl_sys_free(q);
+    xpl_sys_free(p);
+    xpl_sys_free(small);
+    CHECK_EQ(xpl_heap_in_use(), before); // what was refused was not counted
+    xpl_heap_set_budget(0);
+    CHECK(!xpl_sys_alloc(MIB));
+    CHECK((p = xpl_sys_alloc(1000)));
+    xpl_sys_free(p);
+    xpl_heap_set_budget(SIZE_MAX);
+    if (!is_sanitized()) CHECK(!xpl_sys_alloc(SIZE_MAX / 2)); // no memory is not counted either
+    CHECK_EQ(xpl_heap_in_use(), before);
+}
+
+enum { BLOCKS = 4000, EACH = 48 << 10 };
+
+// Blocks that are too small for mmap, with every hundredth kept: free memory lies between them.
+static void test_trim(void) {
+    static void *blocks[BLOCKS];
+    const size_t before = xpl_heap_resident();
+    CHECK(before > 0);
+    for (size_t i = 0; i < BLOCKS; i++) {
+        CHECK((blocks[i] = xpl_sys_alloc(EACH)));
+        memset(blocks[i], 1, EACH);
+    }
+    CHECK(xpl_heap_resident() > before + (size_t)BLOCKS * EACH / 2);
+    for (size_t i = 0; i < BLOCKS; i++)
+        if (i % 100) xpl_sys_free(blocks[i]);
+    CHECK(xpl_heap_may_trim_idle(16 * MIB));
+    xpl_heap_trim_idle(16 * MIB);
+    CHECK(xpl_heap_resident() < before + 24 * MIB);
+    CHECK(!xpl_heap_may_trim_idle(16 * MIB)); // nothing was gained since
+    for (size_t i = 1; i < BLOCKS; i += 100) {
+        CHECK((blocks[i] = xpl_sys_alloc(EACH)));
+        memset(blocks[i], 1, EACH);
+    }
+    for (size_t i = 2; i < BLOCKS; i++) {
+        if (i % 100 < 2) continue;
+        CHECK((blocks[i] = xpl_sys_alloc(EACH)));
+        memset(blocks[i], 1, EACH);
+    }
+    CHECK(!xpl_heap_may_trim_idle(16 * MIB)); // all of it is in use
+    for (size_t i = 0; i < BLOCKS; i++)
+        if (i % 100) xpl_sys_free(blocks[i]);
+    CHECK(xpl_heap_may_trim_idle(16 * MIB));
+    xpl_heap_trim(16 * MIB);
+    CHECK(xpl_heap_resident() < before + 24 * MIB);
+    for (size_t i = 0; i < BLOCKS; i += 100)
+        xpl_sys_free(blocks[i]);
+}
+
+static void *take_and_give(void *arg) {
+    for (int i = 0; i < 20000; i++) {
+        void *const p = xpl_sys_alloc(XPL_HEAP_LARGE + (size_t)(i % 7) * 1000);
+        if (p) xpl_sys_free(p);
+    }
+    return arg;
+}
+
+static void test_threads(void) {
+    pthread_t threads[4];
+    const size_t before = xpl_heap_in_use();
+    xpl_heap_set_budget(before + 3 * XPL_HEAP_LARGE);
+    for (int i = 0; i < 4; i++)
+        CHECK_EQ(pthread_create(&threads[i], NULL, take_and_give, NULL), 0);
+    for (int i = 0; i < 4; i++)
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    CHECK_EQ(xpl_heap_in_use(), before);
+    xpl_heap_set_budget(SIZE_MAX);
+}
+
+static atomic_bool asking;
+
+static void *ask_too_much(void *arg) {
+    (void)arg;
+    while (atomic_load(&asking))
+        CHECK(!xpl_heap_take(SIZE_MAX / 2));
+    return NULL;
+}
+
+// A block that is refused takes nothing from others, not for a moment either.
+static void test_refused_beside(void) {
+    pthread_t thread;
+    xpl_heap_set_budget(xpl_heap_in_use() + 10 * MIB);
+    atomic_store(&asking, true);
+    CHECK_EQ(pthread_create(&thread, NULL, ask_too_much, NULL), 0);
+    for (int i = 0; i < 2000000; i++) {
+        CHECK(xpl_heap_take(1));
+        xpl_heap_give(1);
+    }
+    atomic_store(&asking, false);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    xpl_heap_set_budget(SIZE_MAX);
+}
+
+int main(void) {
+    test_counting();
+    test_budget();
+    test_threads();
+    test_refused_beside();
+    if (!is_sanitized()) test_trim();
+    return 0;
+}
