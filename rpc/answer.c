@@ -45,6 +45,7 @@ static void send_final(struct xpl_rpc_call *c) {
     grpc_metadata trailer = {0};
     size_t n = op_metadata(c, ops);
     if (c->final_message) {
+        c->writing = grpc_byte_buffer_length(c->final_message);
         ops[n].op = GRPC_OP_SEND_MESSAGE;
         ops[n++].data.send_message.send_message = c->final_message;
     }
@@ -100,6 +101,7 @@ static void send_next(struct xpl_rpc_call *c) {
     ops[n].op = GRPC_OP_SEND_MESSAGE;
     ops[n++].data.send_message.send_message = bb;
     c->sending = true;
+    c->writing = grpc_byte_buffer_length(bb);
     xpl_rpc_call_start(c, ops, n, &c->on_sent);
     grpc_byte_buffer_destroy(bb); // gRPC has moved its slices
 }
@@ -127,6 +129,7 @@ void xpl_rpc_call_on_sent(struct xpl_rpc_tag *tag, bool ok) {
     const struct xpl_rpc_method *const m = &c->entry->m;
     pthread_mutex_lock(&c->mu);
     c->sending = false;
+    c->sent++;
     struct xpl_rpc_out *const o = pop_sent(c);
     const bool empty = !c->head, drained = ok && empty && !atomic_load(&c->finished);
     send_pending(c);
@@ -147,6 +150,7 @@ void xpl_rpc_call_on_sent(struct xpl_rpc_tag *tag, bool ok) {
 void xpl_rpc_call_on_final(struct xpl_rpc_tag *tag, bool ok) {
     (void)ok; // a peer that is gone shows in RECV_CLOSE
     struct xpl_rpc_call *const c = XPL_RPC_OWNER(tag, struct xpl_rpc_call, on_final);
+    xpl_rpc_limits_end(c);
     xpl_rpc_call_drop(c);
 }
 

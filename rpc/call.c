@@ -108,11 +108,26 @@ static void receive_message(struct xpl_rpc_call *c) {
     pthread_mutex_unlock(&c->mu);
 }
 
+// gRPC does not inflate what it receives (server.c), and refuses what its headers say is
+// compressed; this is for what only the message says.
+static bool is_compressed(const struct xpl_rpc_call *c) {
+    return c->payload->data.raw.compression != GRPC_COMPRESS_NONE;
+}
+
+static void refuse_compressed(struct xpl_rpc_call *c) {
+    xpl_rpc_finish_status(c, XPL_UNIMPLEMENTED, "compressed requests are not taken");
+}
+
 static void handle_request(struct xpl_rpc_call *c) {
     const struct xpl_rpc_method *const m = &c->entry->m;
     xpl_bytes_t request;
     if (!c->payload)
-        xpl_rpc_finish_status(c, XPL_INVALID_ARGUMENT, "the call came without a request message");
+        xpl_rpc_finish_status(
+            c, XPL_INVALID_ARGUMENT,
+            "the call came without a request message, or with one that is far too "
+            "large");
+    else if (is_compressed(c))
+        refuse_compressed(c);
     else if (!join_payload(c, &request))
         xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "no memory for the request");
     else {
@@ -125,11 +140,16 @@ static void handle_message(struct xpl_rpc_call *c) {
     const struct xpl_rpc_method *const m = &c->entry->m;
     xpl_bytes_t message = {0};
     if (atomic_load(&c->finished)) return;
+    if (c->payload && is_compressed(c)) {
+        refuse_compressed(c);
+        return;
+    }
     if (c->payload && !join_payload(c, &message)) {
         xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "no memory for the message");
         return;
     }
     c->handled = true;
+    if (m->flags & XPL_RPC_NO_AUTH) c->active_ns = (int64_t)xpl_clock_ns();
     m->on_message(c, message, m->service);
     if (!message.ptr || atomic_load(&c->finished) || m->flags & XPL_RPC_PACED) return;
     if (xpl_rpc_call_queued(c) < MAX_WAITING) {
@@ -176,6 +196,7 @@ static void on_close(struct xpl_rpc_tag *tag, bool ok) {
         // Nobody receives this, but it completes the call.
         xpl_rpc_finish_status(c, XPL_CANCELLED, "cancelled");
     }
+    xpl_rpc_limits_end(c);
     xpl_rpc_call_drop(c);
 }
 
@@ -196,11 +217,13 @@ static void refuse_busy(struct xpl_rpc_call *c) {
     xpl_rpc_finish_failure(c, &f);
 }
 
-static bool authorized(const struct xpl_rpc_call *c) {
+// Whether the call needs no token, or brings it.
+static bool check_token(struct xpl_rpc_call *c) {
     xpl_str_t header = {0};
     if (!c->entry->server->has_token || c->entry->m.flags & XPL_RPC_NO_AUTH) return true;
-    return xpl_rpc_call_get_metadata(c, "authorization", &header) &&
-           xpl_rpc_server_authorized(c->entry->server, header);
+    c->authorized = xpl_rpc_call_get_metadata(c, "authorization", &header) &&
+                    xpl_rpc_server_authorized(c->entry->server, header);
+    return c->authorized;
 }
 
 static void dispatch(struct xpl_rpc_call *c) {
@@ -208,16 +231,17 @@ static void dispatch(struct xpl_rpc_call *c) {
     const unsigned open = atomic_fetch_add(&s->open, 1);
     atomic_fetch_add_explicit(&s->calls, 1, memory_order_relaxed);
     c->start_ns = (int64_t)xpl_clock_ns();
+    xpl_rpc_limits_begin(c);
     c->deadline_ns = to_ns(c->entry->handle ? c->deadline : c->details.deadline);
     if (!c->entry->handle) {
         atomic_fetch_add(&s->unimplemented, 1);
         xpl_rpc_finish_status(c, XPL_UNIMPLEMENTED, "this server has no such method");
-    } else if (open >= s->max_calls) {
-        refuse_busy(c);
-    } else if (!authorized(c)) {
+    } else if (!check_token(c)) { // before the limits: for it no other call is ended
         atomic_fetch_add(&s->unauthenticated, 1);
         xpl_rpc_finish_status(c, XPL_UNAUTHENTICATED,
                               "no or a wrong token: send metadata 'authorization: Bearer TOKEN'");
+    } else if (!xpl_rpc_limits_admit(c, open)) {
+        refuse_busy(c);
     } else if (c->entry->late) {
         receive_message(c);
     } else {

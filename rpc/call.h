@@ -33,6 +33,8 @@ enum xpl_rpc_flags {
     // The service requests each message after the first by xpl_rpc_call_read: a client is not read
     // faster than its messages are processed.
     XPL_RPC_PACED = 8,
+    // Answers until the client goes: a watch.
+    XPL_RPC_STAYS = 16,
 };
 
 // All callbacks run on the queue's thread.  `service` is the method's.

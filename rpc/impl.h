@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Private to rpc: what its files share, with gRPC's types.
 //
-// Group calls: answer.c call.c
+// Group calls: answer.c call.c limits.c
 //
-// These two refer to each other: they are one state machine under one mutex.  An arriving message
-// may be answered at once, and a message that was sent lets the next one be read.
+// These refer to each other: they are one state machine under one mutex.  An arriving message may
+// be answered at once, a message that was sent lets the next one be read, and a limit ends a call
+// that neither comes nor is read.
 #ifndef XPL_RPC_IMPL_H_
 #define XPL_RPC_IMPL_H_
 
@@ -69,6 +70,14 @@ struct xpl_rpc_channel {
 xpl_status_t xpl_rpc_status_of(grpc_status_code code, grpc_slice message, struct xpl_error *err);
 
 grpc_completion_queue *xpl_rpc_queue_get_cq(struct xpl_rpc_queue *q);
+// A server of the queue, whose calls are swept on the queue's thread until it is removed.
+void xpl_rpc_queue_add(struct xpl_rpc_queue *q, struct xpl_rpc_server *s);
+void xpl_rpc_queue_remove(struct xpl_rpc_queue *q, const struct xpl_rpc_server *s);
+
+// gRPC's object that takes accepted sockets for TLS (external.c), and the argument of a server by
+// which it is left in *slot.
+struct xpl_rpc_handler;
+grpc_arg xpl_rpc_external_arg(struct xpl_rpc_handler **slot);
 
 // Credentials for a listener; the caller releases them.
 grpc_server_credentials *xpl_rpc_tls_make(struct xpl_rpc_tls *t);
@@ -122,11 +131,20 @@ struct xpl_rpc_call {
     void *user;
     void (*release_user)(void *);
 
+    // Of the queue's thread: all calls of the server whose end gRPC has not reported, oldest first.
+    struct xpl_rpc_call *next_open, *prev_open;
+    bool is_open, stays, ended; // stays: counted in `staying`; ended: cancelled by a limit
+    bool authorized;            // by the server's token
+    int64_t active_ns;          // of a stream that needs no token: when its last message came
+
     pthread_mutex_t mu;          // what is below, and gRPC's rule of one batch started at a time
     bool close_armed;            // RECV_CLOSE is under way
     bool metadata_sent, sending; // a batch with a message or the status is under way
     bool final_sent;
-    bool handled; // the handler was called: it is notified of a cancellation
+    bool handled;             // the handler was called: it is notified of a cancellation
+    unsigned sent, sent_seen; // messages written; when the last sweep looked
+    int64_t stuck_ns;         // since when sweeps have seen no progress of what is written; 0: none
+    size_t writing;           // bytes of the message that is written
     unsigned queued;
     struct xpl_rpc_out *head, **tail;
     grpc_byte_buffer *final_message;
@@ -156,9 +174,11 @@ bool xpl_rpc_call_arm(struct xpl_rpc_entry *e, struct xpl_rpc_call *spare);
 struct xpl_rpc_server {
     grpc_server *server;
     struct xpl_rpc_queue *queue;
+    struct xpl_rpc_server *next_server; // of the queue, under its mutex
     grpc_completion_queue *cq;
     struct xpl_rpc_entry *entries; // n_entries, then the one for unknown methods
     size_t n_entries;
+    struct xpl_rpc_handler *tls; // NULL without TLS
     uint32_t max_calls;
     bool has_token; // constant after new
     bool started;
@@ -167,11 +187,16 @@ struct xpl_rpc_server {
     size_t n_token;
     atomic_bool stopping;
     atomic_uint records; // calls in memory, armed ones included, and one until the shutdown tag
+    struct xpl_rpc_call *first_open, *last_open; // queue's thread only
+    unsigned staying; // open streams without an end that need no token; queue's thread only
+    // When no call was found that could make room: for one without the token, for one with it, and
+    // for a stream that counts in `staying`.
+    int64_t searched_ns[3]; // queue's thread only
     struct xpl_rpc_tag on_down;
     void (*done)(void *);
     void *done_arg;
     atomic_uint open;
-    atomic_ullong calls, cancelled, unauthenticated, unimplemented, refused;
+    atomic_ullong calls, cancelled, unauthenticated, unimplemented, refused, slow;
 };
 
 // Whether a value of the metadata "authorization" carries the server's token (token.c).
@@ -180,5 +205,23 @@ bool xpl_rpc_server_authorized(struct xpl_rpc_server *s, xpl_str_t header);
 static inline void xpl_rpc_server_drop_record(struct xpl_rpc_server *s) {
     if (atomic_fetch_sub(&s->records, 1) == 1) s->done(s->done_arg);
 }
+
+// Adds one of `records`, unless there is none left.
+static inline bool xpl_rpc_server_try_hold(struct xpl_rpc_server *s) {
+    unsigned n = atomic_load(&s->records);
+    while (n)
+        if (atomic_compare_exchange_weak(&s->records, &n, n + 1)) return true;
+    return false;
+}
+
+// ---- limits of time and number (limits.c); all on the queue's thread ----
+
+// A call has begun, or gRPC has reported its end.
+void xpl_rpc_limits_begin(struct xpl_rpc_call *c);
+void xpl_rpc_limits_end(struct xpl_rpc_call *c);
+// Whether the server has room for the call, besides `open` others.  May end an older one for it.
+bool xpl_rpc_limits_admit(struct xpl_rpc_call *c, unsigned open);
+// Ends calls whose clients neither send nor read.
+void xpl_rpc_server_sweep(struct xpl_rpc_server *s);
 
 #endif

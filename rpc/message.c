@@ -135,7 +135,7 @@ xpl_status_t xpl_rpc_message_unpack(const ProtobufCMessageDescriptor *type, xpl_
     ProtobufCAllocator alloc = {bounded_alloc, bounded_free, &b};
     ProtobufCMessage *const m = protobuf_c_message_unpack(type, &alloc, bytes.len, bytes.ptr);
     if (b.full) XPL_RETURN_OOM(err, type->name);
-    // Sound to the scan, but a field has the wire type of another.
+    // Valid to the scan, but a field has the wire type of another.
     if (!m)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s: a field of the wrong type", type->name);
     *ret = m;

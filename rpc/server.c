@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "rpc/impl.h"
+#include "rpc/listen/guarded.h"
 
 // Calls armed per method ahead of the requests.  More than a few only cost memory: the queue's
 // thread arms the next one before it dispatches a request.
@@ -28,10 +29,10 @@ static int clamp_int(size_t v) {
     return v > INT_MAX ? INT_MAX : (int)v;
 }
 
-static grpc_server *make_server(const struct xpl_rpc_server_options *o) {
-    grpc_arg a[20];
+static grpc_server *make_server(struct xpl_rpc_server *s, const struct xpl_rpc_server_options *o) {
+    grpc_arg a[24];
     size_t n = 0;
-    const size_t request = o->max_request_bytes ? o->max_request_bytes : 4u << 20;
+    const size_t request = o->max_request_bytes ? o->max_request_bytes : XPL_RPC_MAX_REQUEST;
     a[n++] = int_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, clamp_int(request));
     a[n++] = int_arg(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1);
     a[n++] =
@@ -40,13 +41,19 @@ static grpc_server *make_server(const struct xpl_rpc_server_options *o) {
     a[n++] = int_arg(GRPC_ARG_ALLOW_REUSEPORT, 0);
     // A peer that vanished is detected within half a minute; one that only pings is disconnected.
     a[n++] = int_arg(GRPC_ARG_KEEPALIVE_TIME_MS, 20000);
-    a[n++] = int_arg(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10000);
+    a[n++] = int_arg(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, XPL_RPC_KEEPALIVE_TIMEOUT_MS);
     a[n++] = int_arg(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     a[n++] = int_arg(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
     a[n++] = int_arg(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10000);
     a[n++] = int_arg(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 2);
     a[n++] = int_arg(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 20000);
     a[n++] = int_arg(GRPC_ARG_MAX_METADATA_SIZE, 16384);
+    // A compressed request is refused (call.c): gRPC 1.51 bounds it before it inflates it, not
+    // after.
+    a[n++] = int_arg(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+    a[n++] = int_arg(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0);
+    a[n++] = int_arg(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1 << GRPC_COMPRESS_NONE);
+    a[n++] = xpl_rpc_external_arg(&s->tls);
     // No statistics that nobody reads.
     a[n++] = int_arg(GRPC_ARG_ENABLE_CHANNELZ, 0);
     if (o->max_connection_age_ms > 0) {
@@ -130,8 +137,9 @@ xpl_status_t xpl_rpc_server_new(struct xpl_rpc_queue *q, const struct xpl_rpc_me
         free_memory(s);
         XPL_RETURN_OOM(err, "rpc server");
     }
-    s->server = make_server(opt);
+    s->server = make_server(s, opt);
     grpc_server_register_completion_queue(s->server, s->cq, NULL);
+    xpl_rpc_queue_add(q, s);
     const xpl_status_t st = register_methods(s, err);
     if (st != XPL_OK) {
         xpl_rpc_server_free(s);
@@ -174,7 +182,7 @@ xpl_status_t xpl_rpc_server_start(struct xpl_rpc_server *s, struct xpl_error *er
 xpl_status_t xpl_rpc_server_adopt(struct xpl_rpc_server *s, int fd, struct xpl_error *err) {
     grpc_server_credentials *const creds = grpc_insecure_server_credentials_create();
     pthread_mutex_lock(&s->mu); // against shutdown
-    const bool ok = s->started && !atomic_load(&s->stopping);
+    const bool ok = s->started && !atomic_load(&s->stopping) && xpl_rpc_guarded_add(fd);
     if (ok) grpc_server_add_channel_from_fd(s->server, fd, creds);
     pthread_mutex_unlock(&s->mu);
     grpc_server_credentials_release(creds);
@@ -219,6 +227,7 @@ void xpl_rpc_server_free(struct xpl_rpc_server *s) {
             continue;
         sem_destroy(&sem);
     }
+    xpl_rpc_queue_remove(s->queue, s);
     grpc_server_destroy(s->server);
     free_memory(s);
 }
@@ -229,5 +238,6 @@ void xpl_rpc_server_get_stats(const struct xpl_rpc_server *s, struct xpl_rpc_ser
                                          .unauthenticated = atomic_load(&s->unauthenticated),
                                          .unimplemented = atomic_load(&s->unimplemented),
                                          .refused = atomic_load(&s->refused),
+                                         .slow = atomic_load(&s->slow),
                                          .open = atomic_load(&s->open)};
 }

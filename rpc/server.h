@@ -20,6 +20,11 @@
 
 struct xpl_rpc_server;
 
+enum {
+    XPL_RPC_MAX_REQUEST = 4 << 20,        // bytes of a message, where the options say nothing else
+    XPL_RPC_KEEPALIVE_TIMEOUT_MS = 10000, // for a peer to acknowledge what it was sent
+};
+
 struct xpl_rpc_server_options {
     size_t size;               // sizeof this
     size_t max_request_bytes;  // of one message; 0: 4 MiB
@@ -49,6 +54,11 @@ xpl_status_t xpl_rpc_server_start(struct xpl_rpc_server *s, struct xpl_error *er
 // server is shutting down.  Any thread.
 xpl_status_t xpl_rpc_server_adopt(struct xpl_rpc_server *s, int fd, struct xpl_error *err);
 
+// TLS for sockets that are adopted by the second function; once, before start.  As adopt, else.
+xpl_status_t xpl_rpc_server_serve_tls(struct xpl_rpc_server *s, struct xpl_rpc_tls *tls,
+                                      struct xpl_error *err) XPL_NODISCARD;
+xpl_status_t xpl_rpc_server_adopt_tls(struct xpl_rpc_server *s, int fd, struct xpl_error *err);
+
 // Replaces the token (SIGHUP); empty: no call needs one.  FAILED_PRECONDITION for a server that was
 // made without a token: its methods read bodies before they check metadata.  Any thread.
 xpl_status_t xpl_rpc_server_set_token(struct xpl_rpc_server *s, xpl_str_t token,
@@ -70,7 +80,8 @@ void xpl_rpc_server_cancel_all(struct xpl_rpc_server *s);
 void xpl_rpc_server_free(struct xpl_rpc_server *s);
 
 struct xpl_rpc_server_stats {
-    uint64_t calls, cancelled, unauthenticated, unimplemented, refused;
+    // slow: ended because their clients neither sent nor read (limits.c).
+    uint64_t calls, cancelled, unauthenticated, unimplemented, refused, slow;
     uint32_t open;
 };
 void xpl_rpc_server_get_stats(const struct xpl_rpc_server *s, struct xpl_rpc_server_stats *ret);

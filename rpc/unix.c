@@ -10,10 +10,12 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/net/accept.h"
 
 enum { MAX_GROUPS = 1024, BACKLOG = 128 };
 
 struct xpl_rpc_unix {
+    struct xpl_accept_reserve reserve;
     int fd;
     gid_t group;
     dev_t dev; // of the socket's file, to know it again
@@ -74,6 +76,7 @@ xpl_status_t xpl_rpc_unix_new(const char *path, gid_t group, struct xpl_rpc_unix
     struct xpl_rpc_unix *const u = xpl_sys_alloc(sizeof *u);
     if (!u) XPL_RETURN_OOM(err, "unix socket");
     *u = (struct xpl_rpc_unix){.fd = -1, .group = group, .addr.sun_family = AF_UNIX};
+    xpl_accept_reserve_init(&u->reserve);
     xpl_status_t st = XPL_OK;
     if (n == 0 || n >= sizeof u->addr.sun_path)
         st = xpl_error_set(err, XPL_INVALID_ARGUMENT, __FILE__, __LINE__, UINT64_MAX,
@@ -101,6 +104,7 @@ void xpl_rpc_unix_free(struct xpl_rpc_unix *u) {
     struct stat st;
     if (!u) return;
     if (u->fd >= 0) close(u->fd);
+    xpl_accept_reserve_fini(&u->reserve);
     if (u->ino && lstat(u->addr.sun_path, &st) == 0 && st.st_dev == u->dev && st.st_ino == u->ino)
         unlink(u->addr.sun_path);
     xpl_sys_free(u);
@@ -132,18 +136,28 @@ static bool is_welcome(const struct xpl_rpc_unix *u, int fd) {
     return peer.uid == 0 || peer.uid == geteuid() || in_group(fd, &peer, u->group);
 }
 
-void xpl_rpc_unix_accept(struct xpl_rpc_unix *u, struct xpl_rpc_server *s) {
+static void hand_over(struct xpl_rpc_unix *u, int fd, struct xpl_rpc_server *s) {
+    if (is_welcome(u, fd)) {
+        (void)xpl_rpc_server_adopt(s, fd, NULL); // closes it when the server is stopping
+    } else {
+        atomic_fetch_add(&u->refused, 1);
+        close(fd);
+    }
+}
+
+bool xpl_rpc_unix_accept(struct xpl_rpc_unix *u, struct xpl_rpc_server *s) {
     // Bounded, so that a flood of connections does not keep the loop from its other work: what is
     // left keeps the descriptor readable.
     for (int i = 0; i < BACKLOG; i++) {
-        const int fd = accept4(u->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd < 0 && (errno == EINTR || errno == ECONNABORTED)) continue;
-        if (fd < 0) return;
-        if (is_welcome(u, fd)) {
-            (void)xpl_rpc_server_adopt(s, fd, NULL); // closes it when the server is stopping
-        } else {
-            atomic_fetch_add(&u->refused, 1);
-            close(fd);
+        struct sockaddr_storage from;
+        socklen_t n = 0;
+        int fd = -1;
+        switch (xpl_accept(&u->reserve, u->fd, &fd, &from, &n)) {
+            case XPL_ACCEPT_NONE: return true;
+            case XPL_ACCEPT_STUCK: return false;
+            case XPL_ACCEPT_CLOSED: break;
+            case XPL_ACCEPTED: hand_over(u, fd, s); break;
         }
     }
+    return true;
 }

@@ -4,6 +4,7 @@
 #ifndef XPL_RPC_UNIX_H_
 #define XPL_RPC_UNIX_H_
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -23,8 +24,9 @@ void xpl_rpc_unix_free(struct xpl_rpc_unix *u);
 // Readable when somebody connects; not blocking.
 int xpl_rpc_unix_get_fd(const struct xpl_rpc_unix *u);
 // Accepts all that wait and hands them to the server: root, our own user, and members of the group;
-// others are closed at once.  One thread at a time.
-void xpl_rpc_unix_accept(struct xpl_rpc_unix *u, struct xpl_rpc_server *s);
+// others are closed at once, and all where no descriptor is left.  False when not even that could
+// be done: the caller stops polling for a while.  One thread at a time.
+bool xpl_rpc_unix_accept(struct xpl_rpc_unix *u, struct xpl_rpc_server *s);
 uint64_t xpl_rpc_unix_get_refused(const struct xpl_rpc_unix *u);
 
 #endif

@@ -224,7 +224,7 @@ void xpl_rpc_health_get_methods(struct xpl_rpc_health *h,
                                      .on_request = on_list,
                                      .service = h};
     ret[2] = (struct xpl_rpc_method){.path = "/grpc.health.v1.Health/Watch",
-                                     .flags = XPL_RPC_NO_AUTH,
+                                     .flags = XPL_RPC_NO_AUTH | XPL_RPC_STAYS,
                                      .on_request = on_watch,
                                      .on_cancel = on_watcher_gone,
                                      .service = h};

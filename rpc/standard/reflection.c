@@ -9,7 +9,7 @@
 #include "rpc/message.h"
 
 enum { MAX_ARENA = 4 << 20, MAX_FILES = 256, MAX_NESTING = 16, MAX_ANSWER = 8 << 20 };
-enum { MAX_QUESTION = 4096 };
+enum { MAX_REQUEST = 4096 };
 // Field numbers of ServerReflectionRequest (its oneof) and ServerReflectionResponse.
 enum { BY_FILENAME = 3, BY_SYMBOL = 4, BY_EXTENSION = 5, EXTENSIONS_OF = 6, LIST_SERVICES = 7 };
 enum { VALID_HOST = 1, ORIGINAL = 2, FILES = 4, EXTENSION_NUMBERS = 5, SERVICES = 6, ERROR = 7 };
@@ -301,8 +301,8 @@ static void on_message(struct xpl_rpc_call *c, xpl_bytes_t message, void *servic
         xpl_rpc_finish_ok(c);
         return;
     }
-    if (message.len > MAX_QUESTION) { // each is echoed in its answer
-        xpl_rpc_finish_status(c, XPL_INVALID_ARGUMENT, "a question longer than any name");
+    if (message.len > MAX_REQUEST) { // each is echoed in its answer
+        xpl_rpc_finish_status(c, XPL_INVALID_ARGUMENT, "a name longer than any");
         return;
     }
     xpl_buf_init(&answer, MAX_ANSWER);

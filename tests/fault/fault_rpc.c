@@ -52,13 +52,13 @@ static xpl_status_t list_health(void) {
 
 static xpl_status_t reflect(void) {
     const xpl_bytes_t set = {xpl_proto_descriptors, xpl_proto_descriptors_len};
-    static const char question[] = "\"\x1axplaned.v1.AnalysisService"; // file_containing_symbol
+    static const char request[] = "\"\x1axplaned.v1.AnalysisService"; // file_containing_symbol
     struct xpl_rpc_reflection *r = NULL;
     struct xpl_buf b;
     XPL_TRY(xpl_rpc_reflection_new(set, METHODS, 2, &r, NULL));
     xpl_buf_init(&b, 1 << 20);
     const xpl_status_t st = xpl_rpc_reflection_answer(
-        r, (xpl_bytes_t){(const uint8_t *)question, sizeof question - 1}, &b, NULL);
+        r, (xpl_bytes_t){(const uint8_t *)request, sizeof request - 1}, &b, NULL);
     xpl_buf_fini(&b);
     xpl_rpc_reflection_free(r);
     return st;

@@ -51,7 +51,7 @@ static void reflect(xpl_bytes_t in) {
     if (!r) CHECK_EQ(xpl_rpc_reflection_new(set, NULL, 0, &r, NULL), XPL_OK);
     xpl_buf_init(&answer, 8 << 20);
     const xpl_status_t st = xpl_rpc_reflection_answer(r, in, &answer, NULL);
-    if (st == XPL_OK) // our own answer is a message of its type, but for the question inside it
+    if (st == XPL_OK) // our own answer is a message of its type, but for the request inside it
         CHECK_EQ(xpl_rpc_message_scan(&grpc__reflection__v1__server_reflection_response__descriptor,
                                       (xpl_bytes_t){answer.p, answer.n}, NULL),
                  XPL_OK);

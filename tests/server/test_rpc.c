@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // rpc/ end to end: our client and our server on loopback.
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "base/buf.h"
 #include "proto/grpc/health/v1/health.pb-c.h"
 #include "rpc/message.h"
 #include "rpc/unix.h"
@@ -59,11 +63,11 @@ static void test_blob(void) {
     struct xpl_rpc_channel *const ch = fixture_connect(f, NULL);
     struct xpl_rpc_reply r = {0};
     struct xpl_error err;
-    const xpl_bytes_t want = xpl_rpc_blob_get(f->blob);
+    const xpl_bytes_t expected = xpl_rpc_blob_get(f->blob);
     for (int i = 0; i < 20; i++) {
         CHECK_OK(call(ch, "/t.T/Blob", "head", &r, &err), &err);
-        CHECK_EQ(r.bytes.len, want.len + 4);
-        CHECK_BYTES(r.bytes.ptr + 4, want.len, want.ptr, want.len);
+        CHECK_EQ(r.bytes.len, expected.len + 4);
+        CHECK_BYTES(r.bytes.ptr + 4, expected.len, expected.ptr, expected.len);
     }
     xpl_rpc_reply_fini(&r);
     xpl_rpc_channel_close(ch);
@@ -199,6 +203,125 @@ static void test_token(void) {
     fixture_free(open);
 }
 
+// ---- clients that take nothing ----
+
+static void put_text(struct xpl_buf *b, const char *text) {
+    xpl_buf_putc(b, (char)strlen(text));
+    xpl_buf_str(b, xpl_str_from(text));
+}
+
+static void put_frame(struct xpl_buf *b, uint8_t type, uint8_t flags, uint8_t stream,
+                      xpl_bytes_t payload) {
+    const uint8_t head[9] = {
+        0, (uint8_t)(payload.len >> 8), (uint8_t)payload.len, type, flags, 0, 0, 0, stream};
+    xpl_buf_put(b, head, sizeof head);
+    xpl_buf_put(b, payload.ptr, payload.len);
+}
+
+// HEADERS, and a message in DATA; the client's side stays open.
+static void put_call(struct xpl_buf *to, uint8_t stream, const char *path, const char *message) {
+    const char *const headers[][2] = {{":method", "POST"},
+                                      {":scheme", "http"},
+                                      {":path", path},
+                                      {":authority", "a"},
+                                      {"content-type", "application/grpc"},
+                                      {"te", "trailers"},
+                                      {"authorization", "Bearer secret"}};
+    struct xpl_buf b;
+    xpl_buf_init(&b, 1 << 16);
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
+        xpl_buf_putc(&b, 0); // neither name nor value are of a table
+        put_text(&b, headers[i][0]);
+        put_text(&b, headers[i][1]);
+    }
+    put_frame(to, 1, 4, stream, (xpl_bytes_t){b.p, b.n});
+    b.n = 0;
+    xpl_buf_put(&b, "\0\0\0", 4);
+    put_text(&b, message);
+    put_frame(to, 0, 0, stream, (xpl_bytes_t){b.p, b.n});
+    xpl_buf_fini(&b);
+}
+
+// A connection that lets the server send no data, with so many calls.
+static int connect_deaf(const struct fixture *f, uint8_t n, const char *path, const char *message) {
+    static const uint8_t no_window[6] = {0, 4};
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((in_port_t)atoi(strrchr(f->address, ':') + 1)),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct xpl_buf b;
+    xpl_buf_init(&b, 1 << 16);
+    xpl_buf_str(&b, XPL_STR("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
+    put_frame(&b, 4, 0, 0, (xpl_bytes_t){no_window, sizeof no_window});
+    for (uint8_t i = 0; i < n; i++)
+        put_call(&b, (uint8_t)(2 * i + 1), path, message);
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK_EQ(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    CHECK_EQ(write(fd, b.p, b.n), (ssize_t)b.n);
+    xpl_buf_fini(&b);
+    return fd;
+}
+
+static bool wait_open(const struct fixture *f, unsigned n) {
+    struct xpl_rpc_server_stats st = {0};
+    for (int i = 0; i < 5000 && st.open != n; i++) {
+        usleep(1000);
+        xpl_rpc_server_get_stats(f->server, &st);
+    }
+    return st.open == n;
+}
+
+// A server that is full: a call whose answer is not read makes room for one with the token, and for
+// no other.
+static void test_crowded(void) {
+    const struct xpl_rpc_server_options opt = {
+        .size = sizeof opt, .max_calls = 2, .token = XPL_STR("secret")};
+    struct fixture *const f = fixture_new(&opt);
+    struct xpl_rpc_channel *const ours = fixture_connect(f, "secret");
+    struct xpl_rpc_channel *const others = fixture_connect(f, NULL);
+    struct xpl_rpc_server_stats st;
+    struct xpl_rpc_reply r = {0};
+    struct xpl_error err = {0};
+    const int deaf = connect_deaf(f, 2, "/t.T/Echo", "x");
+    CHECK(wait_open(f, 2));
+    usleep(2000000); // a sweep, and more than a second
+    CHECK_STATUS(call(others, "/t.T/Echo", "x", &r, &err), XPL_UNAUTHENTICATED, &err);
+    CHECK_STATUS(call(others, "/t.T/Open", "x", &r, &err), XPL_RESOURCE_EXHAUSTED, &err);
+    xpl_rpc_server_get_stats(f->server, &st);
+    CHECK_EQ(st.slow, 0);
+    CHECK_OK(call(ours, "/t.T/Echo", "x", &r, &err), &err);
+    xpl_rpc_server_get_stats(f->server, &st);
+    CHECK_EQ(st.slow, 1);
+    close(deaf);
+    xpl_rpc_reply_fini(&r);
+    xpl_rpc_channel_close(ours);
+    xpl_rpc_channel_close(others);
+    fixture_stop(f);
+    fixture_free(f);
+}
+
+// Idle streams that are ended, but whose clients do not take the status, are cancelled soon.
+static void test_deaf_streams(void) {
+    static const char path[] = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+    const struct xpl_rpc_server_options opt = {.size = sizeof opt, .max_calls = 8};
+    struct fixture *const f = fixture_new(&opt);
+    struct xpl_rpc_channel *const ch = fixture_connect(f, NULL);
+    struct xpl_rpc_reply r = {0};
+    struct xpl_error err = {0};
+    const int deaf = connect_deaf(f, 2, path, "\x3a\1*"); // all that there may be of their kind
+    CHECK(wait_open(f, 2));
+    CHECK_STATUS(call(ch, path, "\x3a\1*", &r, &err), XPL_RESOURCE_EXHAUSTED, &err);
+    usleep(1050000); // idle for a second, and not known to be stuck that long
+    for (int i = 0; i < 3; i++)
+        (void)call(ch, path, "\x3a\1*", &r, &err); // each ends one
+    usleep(2000000);
+    CHECK_OK(call(ch, path, "\x3a\1*", &r, &err), &err);
+    close(deaf);
+    xpl_rpc_reply_fini(&r);
+    xpl_rpc_channel_close(ch);
+    fixture_stop(f);
+    fixture_free(f);
+}
+
 static void test_failure(void) {
     struct fixture *const f = fixture_new(NULL);
     struct xpl_rpc_channel *const ch = fixture_connect(f, NULL);
@@ -223,7 +346,7 @@ static void test_failure(void) {
 
 // Reads a Chunks stream whole; the first message begins with the head.
 static size_t read_chunks(struct xpl_rpc_stream *st, const struct fixture *f) {
-    const xpl_bytes_t want = xpl_rpc_blob_get(f->blob);
+    const xpl_bytes_t expected = xpl_rpc_blob_get(f->blob);
     struct xpl_rpc_reply r = {0};
     struct xpl_error err = {0};
     size_t at = 0, n = 0;
@@ -231,13 +354,13 @@ static size_t read_chunks(struct xpl_rpc_stream *st, const struct fixture *f) {
         CHECK_OK(xpl_rpc_stream_next(st, &r, &more, &err), &err);
         if (!more) break;
         const size_t head = (n ? 0 : 4) + 3; // key 0x7a and a length of two bytes
-        const size_t len = want.len - at < 1000 ? want.len - at : 1000;
+        const size_t len = expected.len - at < 1000 ? expected.len - at : 1000;
         CHECK_EQ(r.bytes.len, head + len);
         CHECK_EQ(r.bytes.ptr[head - 3], 15 << 3 | 2);
-        CHECK_BYTES(r.bytes.ptr + head, len, want.ptr + at, len);
+        CHECK_BYTES(r.bytes.ptr + head, len, expected.ptr + at, len);
         at += len;
     }
-    CHECK_EQ(at, want.len);
+    CHECK_EQ(at, expected.len);
     xpl_rpc_reply_fini(&r);
     return n;
 }
@@ -362,9 +485,40 @@ static void *accept_main(void *arg) {
     struct acceptor *const a = arg;
     while (!atomic_load(&a->stop)) {
         struct pollfd p = {.fd = xpl_rpc_unix_get_fd(a->u), .events = POLLIN};
-        if (poll(&p, 1, 20) > 0) xpl_rpc_unix_accept(a->u, a->s);
+        if (poll(&p, 1, 20) > 0) CHECK(xpl_rpc_unix_accept(a->u, a->s));
     }
     return NULL;
+}
+
+// Without descriptors who waits is disconnected: else the listener would stay readable, and keep
+// the loop busy with nothing.
+static void test_unix_exhausted(void) {
+    struct fixture *const f = fixture_new(NULL);
+    char dir[] = "/tmp/xpl_rpc_XXXXXX", path[40], rest[1];
+    struct xpl_rpc_unix *u = NULL;
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    struct rlimit before;
+    CHECK(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/s", dir);
+    CHECK_OK(xpl_rpc_unix_new(path, (gid_t)-1, &u, NULL), NULL);
+    memcpy(addr.sun_path, path, sizeof path);
+    const int client = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    CHECK_EQ(connect(client, (struct sockaddr *)&addr, sizeof addr), 0);
+    const int next = dup(client); // the next number, and all above it, are taken from us
+    CHECK(next > client && close(next) == 0 && getrlimit(RLIMIT_NOFILE, &before) == 0);
+    const struct rlimit none = {.rlim_cur = (rlim_t)next, .rlim_max = before.rlim_max};
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const bool done = xpl_rpc_unix_accept(u, f->server);
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    CHECK(done);
+    CHECK_EQ(read(client, rest, 1), 0);
+    struct pollfd p = {.fd = xpl_rpc_unix_get_fd(u), .events = POLLIN};
+    CHECK_EQ(poll(&p, 1, 0), 0);
+    close(client);
+    xpl_rpc_unix_free(u);
+    CHECK_EQ(rmdir(dir), 0);
+    fixture_stop(f);
+    fixture_free(f);
 }
 
 static void test_unix(void) {
@@ -493,11 +647,14 @@ int main(void) {
     test_deadline();
     test_cancel();
     test_token();
+    test_crowded();
+    test_deaf_streams();
     test_failure();
     test_streams();
     test_health();
     test_reflection();
     test_unix();
+    test_unix_exhausted();
     test_options();
     return 0;
 }

@@ -158,8 +158,8 @@ static void test_nesting(void) {
             bomb[2 * i] = 1 << 3 | 2;
             bomb[2 * i + 1] = (uint8_t)(2 * (levels - i - 1));
         }
-        const xpl_status_t want = levels < XPL_RPC_MAX_DEPTH ? XPL_OK : XPL_INVALID_ARGUMENT;
-        CHECK_EQ(xpl_rpc_message_scan(&deep, (xpl_bytes_t){bomb, 2 * levels}, NULL), want);
+        const xpl_status_t expected = levels < XPL_RPC_MAX_DEPTH ? XPL_OK : XPL_INVALID_ARGUMENT;
+        CHECK_EQ(xpl_rpc_message_scan(&deep, (xpl_bytes_t){bomb, 2 * levels}, NULL), expected);
     }
 }
 
@@ -261,13 +261,13 @@ static void test_blob(void) {
 }
 
 static Grpc__Reflection__V1__ServerReflectionResponse *ask(const struct xpl_rpc_reflection *r,
-                                                           uint32_t field, const char *question) {
+                                                           uint32_t field, const char *request) {
     struct xpl_buf q, a;
     struct xpl_error err = {0};
     xpl_buf_init(&q, 1 << 20);
     xpl_buf_init(&a, 1 << 20);
     xpl_rpc_put_text(&q, 1, XPL_STR("host"));
-    if (field) xpl_rpc_put_text(&q, field, xpl_str_from(question));
+    if (field) xpl_rpc_put_text(&q, field, xpl_str_from(request));
     CHECK_OK(xpl_rpc_reflection_answer(r, bytes(&q), &a, &err), &err);
     Grpc__Reflection__V1__ServerReflectionResponse *const m =
         grpc__reflection__v1__server_reflection_response__unpack(NULL, a.n, a.p);
@@ -282,15 +282,15 @@ static void forget(Grpc__Reflection__V1__ServerReflectionResponse *m) {
     grpc__reflection__v1__server_reflection_response__free_unpacked(m, NULL);
 }
 
-static void check_files(const struct xpl_rpc_reflection *r, uint32_t field, const char *question,
-                        size_t want) {
-    Grpc__Reflection__V1__ServerReflectionResponse *const m = ask(r, field, question);
-    if (want == 0) {
+static void check_files(const struct xpl_rpc_reflection *r, uint32_t field, const char *request,
+                        size_t expected) {
+    Grpc__Reflection__V1__ServerReflectionResponse *const m = ask(r, field, request);
+    if (expected == 0) {
         CHECK_EQ(m->message_response_case,
                  GRPC__REFLECTION__V1__SERVER_REFLECTION_RESPONSE__MESSAGE_RESPONSE_ERROR_RESPONSE);
         CHECK_EQ(m->error_response->error_code, field ? XPL_NOT_FOUND : XPL_INVALID_ARGUMENT);
     } else {
-        CHECK_EQ(m->file_descriptor_response->n_file_descriptor_proto, want);
+        CHECK_EQ(m->file_descriptor_response->n_file_descriptor_proto, expected);
         CHECK(m->file_descriptor_response->file_descriptor_proto[0].len > 20);
     }
     forget(m);

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/listen/guard.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+
+enum {
+    DATA,
+    HEADERS,
+    PRIORITY,
+    RST_STREAM,
+    SETTINGS,
+    PUSH_PROMISE,
+    PING,
+    GOAWAY,
+    WINDOW_UPDATE,
+    CONTINUATION
+};
+enum { END_STREAM = 1, ACK = 1, PADDED = 8 };
+enum { HEAD = 9, FLAGS = 4, PREFIX = 5, OVERSIZE = 4 };
+
+static const char PREFACE[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+// Budgets: far above what clients need.  A client that gives up thousands of calls at once, and one
+// that measures its bandwidth by pings (gRPC's do, for each batch of data they receive), stay
+// within.
+struct budget {
+    double burst, per_second;
+};
+static const struct budget RESETS = {4096, 1000}, ALL_RESETS = {16384, 4000}, CHANGES = {64, 10},
+                           OTHERS = {20000, 10000}, WINDOWS = {200000, 200000};
+
+const char *xpl_rpc_guard_explain(enum xpl_rpc_guard_verdict v) {
+    static const char *const texts[XPL_RPC_GUARD_VERDICTS] = {
+        [XPL_RPC_GUARD_FINE] = "fine",
+        [XPL_RPC_GUARD_PREFACE] = "no HTTP/2",
+        [XPL_RPC_GUARD_HEADERS] = "header block too large",
+        [XPL_RPC_GUARD_UNKNOWN] = "data of no open stream",
+        [XPL_RPC_GUARD_OPEN] = "too many streams without an end",
+        [XPL_RPC_GUARD_MESSAGE] = "message too large",
+        [XPL_RPC_GUARD_RESETS] = "too many resets of streams",
+        [XPL_RPC_GUARD_SETTINGS] = "too many changes of settings",
+        [XPL_RPC_GUARD_CONTROL] = "too many frames without use",
+        [XPL_RPC_GUARD_MEMORY] = "no memory",
+    };
+    return texts[v];
+}
+
+static bool spend(struct xpl_rpc_bucket *b, const struct budget *of, uint64_t now_ns) {
+    if (!b->at_ns) b->left = of->burst, b->at_ns = now_ns;
+    const uint64_t passed = xpl_clock_between(b->at_ns, now_ns);
+    b->left += (double)passed * 1e-9 * of->per_second;
+    if (b->left > of->burst) b->left = of->burst;
+    b->at_ns += passed;
+    if (b->left < 1) return false;
+    b->left -= 1;
+    return true;
+}
+
+void xpl_rpc_guard_init(struct xpl_rpc_guard *g, size_t max_message) {
+    *g = (struct xpl_rpc_guard){
+        .max_message = max_message > UINT32_MAX / 8 ? UINT32_MAX / 8 : (uint32_t)max_message};
+}
+
+void xpl_rpc_guard_fini(struct xpl_rpc_guard *g, struct xpl_rpc_guard_shared *shared) {
+    atomic_fetch_sub(&shared->streams, g->n_shared);
+    g->n_shared = 0;
+    xpl_sys_free(g->streams);
+    g->streams = NULL;
+}
+
+// ---- streams, sorted by their ids ----
+
+static size_t position_of(const struct xpl_rpc_guard *g, uint32_t id) {
+    size_t from = 0, to = g->n_streams;
+    while (from < to) {
+        const size_t mid = (from + to) / 2;
+        if (g->streams[mid].id < id)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    return from;
+}
+
+static struct xpl_rpc_guard_stream *find_stream(struct xpl_rpc_guard *g, uint32_t id) {
+    const size_t at = position_of(g, id);
+    return at < g->n_streams && g->streams[at].id == id ? &g->streams[at] : NULL;
+}
+
+static void remove_stream(struct xpl_rpc_guard *g, uint32_t id) {
+    const size_t at = position_of(g, id);
+    if (at >= g->n_streams || g->streams[at].id != id) return;
+    memmove(g->streams + at, g->streams + at + 1, (--g->n_streams - at) * sizeof *g->streams);
+}
+
+// gRPC opens far fewer at once, so among so many some are over without the client having said so.
+// Should it send data all the same, the connection is closed.
+static void forget_one(struct xpl_rpc_guard *g) {
+    size_t i = 0;
+    while (i + 1 < g->n_streams && g->streams[i].prefix && g->streams[i].left)
+        i++;
+    remove_stream(g, g->streams[i].id);
+}
+
+static enum xpl_rpc_guard_verdict add_stream(struct xpl_rpc_guard *g, uint32_t id) {
+    if (id <= g->last_stream) return XPL_RPC_GUARD_FINE; // trailers; or an error that gRPC reports
+    g->last_stream = id;
+    if (g->n_streams == XPL_RPC_GUARD_STREAMS) forget_one(g);
+    if (g->n_streams == g->cap_streams) {
+        const size_t cap = g->cap_streams ? 2 * g->cap_streams : 8;
+        void *const p = xpl_sys_realloc(g->streams, cap * sizeof *g->streams);
+        if (!p) return XPL_RPC_GUARD_MEMORY;
+        g->streams = p, g->cap_streams = cap;
+    }
+    g->streams[g->n_streams++] = (struct xpl_rpc_guard_stream){.id = id};
+    return XPL_RPC_GUARD_FINE;
+}
+
+// ---- messages ----
+
+// The prefix of a message is complete; its last bytes are the `n` at p.
+static enum xpl_rpc_guard_verdict
+check_length(struct xpl_rpc_guard *g, struct xpl_rpc_guard_stream *s, uint8_t *p, size_t n) {
+    s->left = s->length;
+    if (s->length <= g->max_message) return XPL_RPC_GUARD_FINE;
+    if (s->length > OVERSIZE * g->max_message && g->flags_at && !s->second) {
+        *g->flags_at |= END_STREAM;
+        s->refused = true;
+        return XPL_RPC_GUARD_FINE;
+    }
+    if (n < PREFIX - 1) return XPL_RPC_GUARD_MESSAGE; // gRPC has the length's first bytes already
+    const uint32_t length = g->max_message + 1;
+    for (size_t i = 0; i < 4; i++)
+        p[n - 4 + i] = (uint8_t)(length >> (24 - 8 * i));
+    return XPL_RPC_GUARD_FINE;
+}
+
+// Bytes of a stream's data.
+static enum xpl_rpc_guard_verdict
+follow_messages(struct xpl_rpc_guard *g, struct xpl_rpc_guard_stream *s, uint8_t *p, size_t n) {
+    size_t at = 0, from = 0; // from: where the prefix begins in this piece
+    while (at < n && !s->refused) {
+        if (s->prefix == PREFIX && s->left) {
+            const size_t part = n - at < s->left ? n - at : s->left;
+            s->left -= (uint32_t)part;
+            at += part;
+            continue;
+        }
+        if (s->prefix == PREFIX) s->prefix = 0, s->second = true;
+        if (s->prefix == 0) s->length = 0, from = at;
+        if (s->prefix++) s->length = s->length << 8 | p[at];
+        at++;
+        if (s->prefix != PREFIX) continue;
+        const enum xpl_rpc_guard_verdict v = check_length(g, s, p + from, at - from);
+        if (v != XPL_RPC_GUARD_FINE) return v;
+    }
+    return XPL_RPC_GUARD_FINE;
+}
+
+// ---- frames ----
+
+static enum xpl_rpc_guard_verdict begin_headers(struct xpl_rpc_guard *g) {
+    g->header_bytes = g->header_frames = 0;
+    return add_stream(g, g->stream);
+}
+
+static enum xpl_rpc_guard_verdict count_headers(struct xpl_rpc_guard *g) {
+    g->header_bytes +=
+        g->payload < XPL_RPC_GUARD_HEADER_BYTES ? g->payload : XPL_RPC_GUARD_HEADER_BYTES + 1;
+    g->header_frames++;
+    return g->header_bytes > XPL_RPC_GUARD_HEADER_BYTES ||
+                   g->header_frames > XPL_RPC_GUARD_HEADER_FRAMES
+               ? XPL_RPC_GUARD_HEADERS
+               : XPL_RPC_GUARD_FINE;
+}
+
+static enum xpl_rpc_guard_verdict count_reset(struct xpl_rpc_guard *g, uint64_t now_ns,
+                                              struct xpl_rpc_guard_shared *shared) {
+    remove_stream(g, g->stream);
+    const bool fine = spend(&g->resets, &RESETS, now_ns);
+    pthread_mutex_lock(&shared->mu);
+    const bool all_fine = spend(&shared->resets, &ALL_RESETS, now_ns);
+    pthread_mutex_unlock(&shared->mu);
+    // When all together have none left, that is not the fault of who has reset a few.
+    const bool few = RESETS.burst - g->resets.left <= XPL_RPC_GUARD_FEW_RESETS;
+    return fine && (all_fine || few) ? XPL_RPC_GUARD_FINE : XPL_RPC_GUARD_RESETS;
+}
+
+// A frame's head is complete.
+static enum xpl_rpc_guard_verdict begin_frame(struct xpl_rpc_guard *g, uint64_t now_ns,
+                                              struct xpl_rpc_guard_shared *shared) {
+    const uint8_t *const h = g->head;
+    g->payload = (uint32_t)h[0] << 16 | (uint32_t)h[1] << 8 | h[2];
+    g->type = h[3], g->flags = h[4];
+    g->stream =
+        ((uint32_t)h[5] << 24 | (uint32_t)h[6] << 16 | (uint32_t)h[7] << 8 | h[8]) & 0x7fffffff;
+    g->left = g->payload;
+    g->pad = 0;
+    g->padding = g->type == DATA && g->flags & PADDED;
+    enum xpl_rpc_guard_verdict v = XPL_RPC_GUARD_FINE;
+    switch (g->type) {
+        case DATA:
+            if (!find_stream(g, g->stream) && g->payload) return XPL_RPC_GUARD_UNKNOWN;
+            return g->payload || g->flags & END_STREAM || spend(&g->control, &OTHERS, now_ns)
+                       ? XPL_RPC_GUARD_FINE
+                       : XPL_RPC_GUARD_CONTROL;
+        case HEADERS:
+            v = begin_headers(g);
+            if (v == XPL_RPC_GUARD_FINE) v = count_headers(g);
+            if (g->flags & END_STREAM) remove_stream(g, g->stream); // no data comes
+            return v;
+        case CONTINUATION: return count_headers(g);
+        case RST_STREAM: return count_reset(g, now_ns, shared);
+        case SETTINGS:
+            if (g->flags & ACK) break;
+            return spend(&g->settings, &CHANGES, now_ns) ? v : XPL_RPC_GUARD_SETTINGS;
+        case WINDOW_UPDATE: return spend(&g->windows, &WINDOWS, now_ns) ? v : XPL_RPC_GUARD_CONTROL;
+        default: break;
+    }
+    return spend(&g->control, &OTHERS, now_ns) ? v : XPL_RPC_GUARD_CONTROL;
+}
+
+static void end_frame(struct xpl_rpc_guard *g) {
+    if (g->type == DATA && g->flags & END_STREAM) remove_stream(g, g->stream);
+    g->n_head = 0;
+}
+
+// Bytes of the current frame's payload, all of this frame.
+static enum xpl_rpc_guard_verdict follow_payload(struct xpl_rpc_guard *g, uint8_t *p, size_t n) {
+    g->left -= (uint32_t)n;
+    if (g->type != DATA || !n) return XPL_RPC_GUARD_FINE;
+    if (g->padding == 1) { // the first byte is the number of bytes at the end that do not count
+        g->pad = p[0], g->padding = 2;
+        p++, n--;
+    }
+    // What is left of the frame behind these bytes may be less than the padding.
+    const size_t behind = g->left < g->pad ? g->pad - g->left : 0;
+    struct xpl_rpc_guard_stream *const s = find_stream(g, g->stream);
+    if (!s || behind >= n) return XPL_RPC_GUARD_FINE;
+    return follow_messages(g, s, p, n - behind);
+}
+
+static enum xpl_rpc_guard_verdict follow_bytes(struct xpl_rpc_guard *g, uint8_t *p, size_t n,
+                                               uint64_t now_ns,
+                                               struct xpl_rpc_guard_shared *shared) {
+    g->flags_at = NULL; // that was in other bytes
+    for (size_t at = 0; at < n;) {
+        if (g->preface < sizeof PREFACE - 1) {
+            if (p[at++] != (uint8_t)PREFACE[g->preface++]) return XPL_RPC_GUARD_PREFACE;
+            continue;
+        }
+        enum xpl_rpc_guard_verdict v = XPL_RPC_GUARD_FINE;
+        if (g->n_head < HEAD) {
+            if (g->n_head == FLAGS) g->flags_at = p + at;
+            g->head[g->n_head++] = p[at++];
+            if (g->n_head < HEAD) continue;
+            v = begin_frame(g, now_ns, shared);
+        } else {
+            const size_t part = n - at < g->left ? n - at : g->left;
+            v = follow_payload(g, p + at, part);
+            at += part;
+        }
+        if (v != XPL_RPC_GUARD_FINE) return v;
+        if (!g->left) end_frame(g);
+    }
+    return XPL_RPC_GUARD_FINE;
+}
+
+enum xpl_rpc_guard_verdict xpl_rpc_guard_feed(struct xpl_rpc_guard *g, uint8_t *p, size_t n,
+                                              uint64_t now_ns,
+                                              struct xpl_rpc_guard_shared *shared) {
+    if (g->verdict == XPL_RPC_GUARD_FINE) g->verdict = follow_bytes(g, p, n, now_ns, shared);
+    if (g->verdict == XPL_RPC_GUARD_FINE && g->n_streams != g->n_shared) {
+        const size_t more = g->n_streams - g->n_shared; // modulo: it may be less
+        const size_t all = atomic_fetch_add(&shared->streams, more) + more;
+        const bool grew = g->n_streams > g->n_shared;
+        g->n_shared = g->n_streams;
+        if (grew && all > XPL_RPC_GUARD_ALL_STREAMS && g->n_streams > XPL_RPC_GUARD_FEW_STREAMS)
+            g->verdict = XPL_RPC_GUARD_OPEN;
+    }
+    return g->verdict;
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/listen/guarded.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <sys/uio.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+
+// Descriptors are small numbers: a table, whose pages are there when they are used.
+enum { MAX_FD = 1 << 18 };
+static struct xpl_rpc_guard *_Atomic by_fd[MAX_FD];
+
+static size_t max_request; // 0: no guards
+static atomic_ullong counts[XPL_RPC_GUARD_VERDICTS];
+static struct xpl_rpc_guard_shared shared = {.mu = PTHREAD_MUTEX_INITIALIZER};
+
+void xpl_rpc_guarded_enable(size_t max_message) {
+    max_request = max_message;
+}
+
+bool xpl_rpc_guarded_enabled(void) {
+    return max_request != 0;
+}
+
+struct xpl_rpc_guard *xpl_rpc_guarded_new(void) {
+    struct xpl_rpc_guard *const g = xpl_sys_alloc(sizeof *g);
+    if (g) xpl_rpc_guard_init(g, max_request);
+    return g;
+}
+
+void xpl_rpc_guarded_free(struct xpl_rpc_guard *g) {
+    if (!g) return;
+    xpl_rpc_guard_fini(g, &shared);
+    xpl_sys_free(g);
+}
+
+bool xpl_rpc_guarded_feed(struct xpl_rpc_guard *g, uint8_t *p, size_t n) {
+    const bool before = g->verdict == XPL_RPC_GUARD_FINE;
+    const enum xpl_rpc_guard_verdict v = xpl_rpc_guard_feed(g, p, n, xpl_clock_ns(), &shared);
+    if (v != XPL_RPC_GUARD_FINE && before) atomic_fetch_add(&counts[v], 1);
+    return v == XPL_RPC_GUARD_FINE;
+}
+
+bool xpl_rpc_guarded_add(int fd) {
+    if (!max_request) return true;
+    if (fd < 0 || fd >= MAX_FD) return false;
+    struct xpl_rpc_guard *const g = xpl_rpc_guarded_new();
+    if (g) xpl_rpc_guarded_free(atomic_exchange(&by_fd[fd], g));
+    return g != NULL;
+}
+
+void xpl_rpc_guarded_close(int fd) {
+    if (fd < 0 || fd >= MAX_FD || !atomic_load_explicit(&by_fd[fd], memory_order_relaxed)) return;
+    xpl_rpc_guarded_free(atomic_exchange(&by_fd[fd], NULL));
+}
+
+ssize_t xpl_rpc_guarded_received(int fd, const struct msghdr *m, ssize_t n) {
+    struct xpl_rpc_guard *const g =
+        fd >= 0 && fd < MAX_FD ? atomic_load_explicit(&by_fd[fd], memory_order_acquire) : NULL;
+    size_t left = n > 0 ? (size_t)n : 0;
+    for (size_t i = 0; g && left && i < m->msg_iovlen; i++) {
+        const struct iovec *const v = &m->msg_iov[i];
+        const size_t part = v->iov_len < left ? v->iov_len : left;
+        left -= part;
+        if (xpl_rpc_guarded_feed(g, v->iov_base, part)) continue;
+        errno = ECONNRESET;
+        return -1;
+    }
+    return n;
+}
+
+void xpl_rpc_guarded_get_counts(uint64_t ret[XPL_RPC_GUARD_VERDICTS]) {
+    for (size_t i = 0; i < XPL_RPC_GUARD_VERDICTS; i++)
+        ret[i] = atomic_load(&counts[i]);
+}

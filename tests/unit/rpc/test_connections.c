@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// rpc/connections: limits in all and per address, and sockets that somebody else closes.
+#include "rpc/listen/connections.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/check.h"
+
+static struct xpl_peer peer(uint8_t n, bool local) {
+    return (struct xpl_peer){.key = {n}, .local = local};
+}
+
+// A connection that is admitted; returns its descriptor.
+static int add(struct xpl_rpc_connections *c, const struct xpl_peer *p) {
+    int pair[2];
+    CHECK(xpl_rpc_connections_admit(c, p));
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    close(pair[1]);
+    xpl_rpc_connections_add(c, pair[0], p);
+    return pair[0];
+}
+
+static void wait_for_sweep(void) {
+    usleep(30000); // a refusal sweeps at most each 20 ms
+}
+
+static void test_limits(void) {
+    const struct xpl_rpc_connections_options o = {.max = 16, .per_address = 3};
+    struct xpl_rpc_connections *const c = xpl_rpc_connections_new(&o);
+    const struct xpl_peer a = peer(1, false), b = peer(2, false), here = peer(127, true);
+    struct xpl_rpc_connections_stats st;
+    int fds[32];
+    size_t n = 0;
+    CHECK(c);
+    for (; n < 3; n++)
+        fds[n] = add(c, &a);
+    CHECK(!xpl_rpc_connections_admit(c, &a)); // the fourth of one address
+    fds[n++] = add(c, &b);
+    for (; n < 14; n++)
+        fds[n] = add(c, &here); // loopback has no limit of its own
+    const struct xpl_peer d = peer(3, false);
+    CHECK(!xpl_rpc_connections_admit(c, &d)); // 14 of 16: the rest is this machine's
+    for (; n < 16; n++)
+        fds[n] = add(c, &here);
+    CHECK(!xpl_rpc_connections_admit(c, &here));
+    xpl_rpc_connections_get_stats(c, &st);
+    CHECK_EQ(st.open, 16);
+    CHECK_EQ(st.accepted, 16);
+    CHECK_EQ(st.refused_address, 1);
+    CHECK_EQ(st.refused_total, 2);
+    // Somebody closes three, and one of their numbers becomes another socket.
+    close(fds[0]), close(fds[1]), close(fds[5]);
+    const int other = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK_EQ(other, fds[0]);
+    wait_for_sweep();
+    CHECK(xpl_rpc_connections_admit(c, &a));
+    xpl_rpc_connections_get_stats(c, &st);
+    CHECK_EQ(st.open, 13);
+    xpl_rpc_connections_note_exhausted(c);
+    xpl_rpc_connections_get_stats(c, &st);
+    CHECK_EQ(st.refused_descriptors, 1);
+    close(other);
+    for (size_t i = 0; i < n; i++)
+        if (i != 0 && i != 1 && i != 5) close(fds[i]);
+    xpl_rpc_connections_sweep(c);
+    xpl_rpc_connections_get_stats(c, &st);
+    CHECK_EQ(st.open, 0);
+    xpl_rpc_connections_free(c);
+}
+
+static void test_no_limit_of_an_address(void) {
+    const struct xpl_rpc_connections_options o = {.max = 8};
+    struct xpl_rpc_connections *const c = xpl_rpc_connections_new(&o);
+    const struct xpl_peer a = peer(1, false);
+    int fds[7];
+    for (size_t i = 0; i < 7; i++)
+        fds[i] = add(c, &a);
+    CHECK(!xpl_rpc_connections_admit(c, &a));
+    for (size_t i = 0; i < 7; i++)
+        close(fds[i]);
+    xpl_rpc_connections_free(c);
+    xpl_rpc_connections_free(NULL);
+}
+
+int main(void) {
+    test_limits();
+    test_no_limit_of_an_address();
+    return 0;
+}

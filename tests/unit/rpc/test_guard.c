@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+// rpc/guard: what clients may send, and what not; the same in one piece and byte by byte.
+#include "rpc/listen/guard.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "tests/check.h"
+
+enum { MAX = 1000 };
+enum { DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PING = 6, WINDOW_UPDATE = 8, CONTINUATION };
+enum { END_STREAM = 1, ACK = 1, END_HEADERS = 4, PADDED = 8 };
+
+static const uint64_t SECOND = 1000000000;
+
+struct client { // one connection, and what it has sent
+    struct xpl_rpc_guard g;
+    struct xpl_rpc_guard_shared shared;
+    uint64_t now_ns;
+    uint8_t last[4096]; // the last frame as gRPC gets it
+};
+
+static struct client *new_client(void) {
+    struct client *const c = calloc(1, sizeof *c);
+    CHECK(c);
+    pthread_mutex_init(&c->shared.mu, NULL);
+    xpl_rpc_guard_init(&c->g, MAX);
+    c->now_ns = 5 * SECOND;
+    return c;
+}
+
+static void end_client(struct client *c) {
+    xpl_rpc_guard_fini(&c->g, &c->shared);
+    CHECK_EQ(atomic_load(&c->shared.streams), 0);
+    pthread_mutex_destroy(&c->shared.mu);
+    free(c);
+}
+
+static enum xpl_rpc_guard_verdict feed(struct client *c, const void *p, size_t n) {
+    CHECK(n <= sizeof c->last);
+    if (n) memcpy(c->last, p, n);
+    return xpl_rpc_guard_feed(&c->g, c->last, n, c->now_ns, &c->shared);
+}
+
+static size_t put_frame(uint8_t *to, int type, int flags, uint32_t stream, const void *p,
+                        size_t n) {
+    const uint8_t head[9] = {
+        (uint8_t)(n >> 16),      (uint8_t)(n >> 8),      (uint8_t)n,
+        (uint8_t)type,           (uint8_t)flags,         (uint8_t)(stream >> 24),
+        (uint8_t)(stream >> 16), (uint8_t)(stream >> 8), (uint8_t)stream};
+    memcpy(to, head, sizeof head);
+    if (n) memcpy(to + sizeof head, p, n);
+    return sizeof head + n;
+}
+
+static enum xpl_rpc_guard_verdict frame(struct client *c, int type, int flags, uint32_t stream,
+                                        const void *p, size_t n) {
+    uint8_t b[4096];
+    return feed(c, b, put_frame(b, type, flags, stream, p, n));
+}
+
+static struct client *connected(void) {
+    struct client *const c = new_client();
+    CHECK_EQ(feed(c, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24), XPL_RPC_GUARD_FINE);
+    CHECK_EQ(frame(c, SETTINGS, 0, 0, NULL, 0), XPL_RPC_GUARD_FINE);
+    CHECK_EQ(frame(c, SETTINGS, ACK, 0, NULL, 0), XPL_RPC_GUARD_FINE);
+    return c;
+}
+
+static void test_preface(void) {
+    struct client *c = new_client();
+    CHECK_EQ(feed(c, "PRI * HTTP", 10), XPL_RPC_GUARD_FINE);
+    CHECK_EQ(feed(c, "/1.1\r\n", 6), XPL_RPC_GUARD_PREFACE);
+    CHECK_EQ(feed(c, "PRI", 3), XPL_RPC_GUARD_PREFACE); // it is final
+    end_client(c);
+    c = new_client();
+    CHECK_EQ(feed(c, "\x16\x03\x01", 3), XPL_RPC_GUARD_PREFACE); // TLS
+    end_client(c);
+    for (int i = 0; i < XPL_RPC_GUARD_VERDICTS; i++)
+        CHECK(strlen(xpl_rpc_guard_explain((enum xpl_rpc_guard_verdict)i)) > 3);
+}
+
+static void test_calls(void) {
+    struct client *const c = connected();
+    static const uint8_t message[8] = {0, 0, 0, 0, 3, 'a', 'b', 'c'};
+    for (uint32_t id = 1; id < 20000; id += 2) { // any number, one after the other
+        CHECK_EQ(frame(c, HEADERS, END_HEADERS, id, "xyz", 3), XPL_RPC_GUARD_FINE);
+        CHECK_EQ(c->g.n_streams, 1);
+        CHECK_EQ(atomic_load(&c->shared.streams), 1);
+        CHECK_EQ(frame(c, DATA, END_STREAM, id, message, sizeof message), XPL_RPC_GUARD_FINE);
+        CHECK(memcmp(c->last + 9, message, sizeof message) == 0);
+        CHECK_EQ(c->g.n_streams, 0);
+    }
+    CHECK_EQ(frame(c, HEADERS, END_HEADERS | END_STREAM, 20001, "xyz", 3), XPL_RPC_GUARD_FINE);
+    CHECK_EQ(c->g.n_streams, 0);
+    CHECK_EQ(frame(c, DATA, 0, 20001, "x", 1), XPL_RPC_GUARD_UNKNOWN);
+    end_client(c);
+}
+
+static void put_prefix(uint8_t to[5], uint32_t n) {
+    const uint8_t p[5] = {0, (uint8_t)(n >> 24), (uint8_t)(n >> 16), (uint8_t)(n >> 8), (uint8_t)n};
+    memcpy(to, p, 5);
+}
+
+static uint32_t prefix_of(const struct client *c, size_t at) {
+    const uint8_t *const p = c->last + at;
+    return (uint32_t)p[1] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 8 | p[4];
+}
+
+// What becomes of a prefix at the beginning of a frame.
+static void test_lengths(void) {
+    static const uint32_t lengths[] = {0, 1, MAX, MAX + 1, 4 * MAX, 4 * MAX + 1, UINT32_MAX};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        struct client *const c = connected();
+        const uint32_t n = lengths[i];
+        uint8_t p[5];
+        put_prefix(p, n);
+        CHECK_EQ(frame(c, HEADERS, END_HEADERS, 1, "x", 1), XPL_RPC_GUARD_FINE);
+        CHECK_EQ(frame(c, DATA, 0, 1, p, 5), XPL_RPC_GUARD_FINE);
+        CHECK_EQ(c->last[4], n > 4 * MAX ? END_STREAM : 0); // the frame's flags
+        CHECK_EQ(prefix_of(c, 9), n > MAX && n <= 4 * MAX ? MAX + 1 : n);
+        if (n > 4 * MAX) // what still comes is gRPC's to drop
+            CHECK_EQ(frame(c, DATA, END_STREAM, 1, p, 5), XPL_RPC_GUARD_FINE);
+        end_client(c);
+    }
+}
+
+// Messages behind each other, over the edges of frames, and with padding.
+static void test_messages(void) {
+    struct client *const c = connected();
+    uint8_t b[64] = {0};
+    CHECK_EQ(frame(c, HEADERS, END_HEADERS, 1, "x", 1), XPL_RPC_GUARD_FINE);
+    put_prefix(b, 3);
+    put_prefix(b + 8, 4); // 5 + 3 bytes, then 5 + 2 of 4
+    CHECK_EQ(frame(c, DATA, 0, 1, b, 15), XPL_RPC_GUARD_FINE);
+    CHECK_EQ(c->g.streams[0].left, 2);
+    memset(b, 9, sizeof b);
+    b[0] = 3; // two bytes of the message, three of padding
+    CHECK_EQ(frame(c, DATA, PADDED, 1, b, 6), XPL_RPC_GUARD_FINE);
+    CHECK_EQ(c->g.streams[0].left, 0);
+    b[0] = 200; // more padding than there are bytes: gRPC's error; nothing of the message
+    CHECK_EQ(frame(c, DATA, PADDED, 1, b, 4), XPL_RPC_GUARD_FINE);
+    CHECK_EQ(c->g.streams[0].prefix, 5);
+    // The prefix comes in two frames: the length can still be changed while its first byte is here.
+    put_prefix(b, 2 * MAX);
+    CHECK_EQ(frame(c, DATA, 0, 1, b, 1), XPL_RPC_GUARD_FINE);
+    CHECK_EQ(frame(c, DATA, 0, 1, b + 1, 4), XPL_RPC_GUARD_FINE);
+    CHECK_EQ(prefix_of(c, 8), MAX + 1);
+    // A second message of a stream is not its end, however long it is.
+    CHECK_EQ(frame(c, HEADERS, END_HEADERS, 5, "x", 1), XPL_RPC_GUARD_FINE);
+    put_prefix(b, 0);
+    put_prefix(b + 5, UINT32_MAX);
+    CHECK_EQ(frame(c, DATA, 0, 5, b, 10), XPL_RPC_GUARD_FINE);
+    CHECK_EQ(c->last[4], 0);
+    CHECK_EQ(prefix_of(c, 14), MAX + 1);
+    put_prefix(b, 2 * MAX);
+    // Then not any more.
+    CHECK_EQ(frame(c, HEADERS, END_HEADERS, 7, "x", 1), XPL_RPC_GUARD_FINE);
+    CHECK_EQ(frame(c, DATA, 0, 7, b, 3), XPL_RPC_GUARD_FINE);
+    CHECK_EQ(frame(c, DATA, 0, 7, b + 3, 2), XPL_RPC_GUARD_MESSAGE);
+    end_client(c);
+}
+
+static void test_headers(void) {
+    struct client *c = connected();
+    uint8_t b[4000] = {0};
+    enum xpl_rpc_guard_verdict v = frame(c, HEADERS, 0, 1, b, sizeof b);
+    size_t n = sizeof b;
+    for (; v == XPL_RPC_GUARD_FINE && n < 1 << 20; n += sizeof b)
+        v = frame(c, CONTINUATION, 0, 1, b, sizeof b);
+    CHECK_EQ(v, XPL_RPC_GUARD_HEADERS);
+    CHECK(n > XPL_RPC_GUARD_HEADER_BYTES && n < XPL_RPC_GUARD_HEADER_BYTES + 2 * sizeof b);
+    end_client(c);
+    c = connected(); // frames without bytes
+    v = frame(c, HEADERS, 0, 1, NULL, 0);
+    for (n = 1; v == XPL_RPC_GUARD_FINE && n < 1000; n++)
+        v = frame(c, CONTINUATION, 0, 1, NULL, 0);
+    CHECK_EQ(v, XPL_RPC_GUARD_HEADERS);
+    CHECK_EQ(n, XPL_RPC_GUARD_HEADER_FRAMES + 1);
+    end_client(c);
+    c = connected(); // the head alone says enough
+    static const uint8_t head[9] = {0xff, 0xff, 0xff, HEADERS, END_HEADERS, 0, 0, 0, 1};
+    CHECK_EQ(feed(c, head, sizeof head), XPL_RPC_GUARD_HEADERS);
+    end_client(c);
+}
+
+// How many of a frame are taken at once, and whether some more are after a while.
+static void check_flood(int type, int flags, bool open, size_t least, size_t most,
+                        enum xpl_rpc_guard_verdict what) {
+    struct client *const c = connected();
+    static const uint8_t payload[8];
+    size_t n = 0;
+    enum xpl_rpc_guard_verdict v = XPL_RPC_GUARD_FINE;
+    for (; v == XPL_RPC_GUARD_FINE && n <= most; n++) {
+        const uint32_t id = (uint32_t)(2 * n + 1);
+        if (open) v = frame(c, HEADERS, END_HEADERS, id, "x", 1);
+        if (v == XPL_RPC_GUARD_FINE)
+            v = frame(c, type, flags, open ? id : 0, payload, open ? 4 : 8);
+        if (n == least / 2) c->now_ns += SECOND / 1000;
+    }
+    CHECK_EQ(v, what);
+    CHECK(n >= least && n <= most);
+    end_client(c);
+}
+
+static void test_floods(void) {
+    check_flood(RST_STREAM, 0, true, 4000, 4200, XPL_RPC_GUARD_RESETS);
+    check_flood(SETTINGS, 0, false, 60, 70, XPL_RPC_GUARD_SETTINGS);
+    check_flood(SETTINGS, ACK, false, 19000, 21000, XPL_RPC_GUARD_CONTROL);
+    check_flood(PING, 0, false, 19000, 21000, XPL_RPC_GUARD_CONTROL);
+    check_flood(PRIORITY, 0, false, 19000, 21000, XPL_RPC_GUARD_CONTROL);
+    check_flood(99, 0, false, 19000, 21000, XPL_RPC_GUARD_CONTROL);
+    check_flood(WINDOW_UPDATE, 0, false, 199000, 201000, XPL_RPC_GUARD_CONTROL);
+    // At a rate that is allowed there is no end.
+    struct client *const c = connected();
+    for (uint32_t i = 0; i < 20000; i++) {
+        c->now_ns += SECOND / 900;
+        CHECK_EQ(frame(c, HEADERS, END_HEADERS, 2 * i + 1, "x", 1), XPL_RPC_GUARD_FINE);
+        CHECK_EQ(frame(c, RST_STREAM, 0, 2 * i + 1, "\0\0\0\10", 4), XPL_RPC_GUARD_FINE);
+    }
+    CHECK_EQ(c->g.n_streams, 0);
+    end_client(c);
+}
+
+// Several connections share a budget.
+static void test_shared(void) {
+    struct client *const c = connected();
+    struct xpl_rpc_guard others[9];
+    uint8_t b[64];
+    const size_t all = 16384;
+    size_t n = 0;
+    enum xpl_rpc_guard_verdict v = XPL_RPC_GUARD_FINE;
+    for (int i = 0; i < 9; i++) {
+        xpl_rpc_guard_init(&others[i], MAX);
+        memcpy(b, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24);
+        CHECK_EQ(xpl_rpc_guard_feed(&others[i], b, 24, c->now_ns, &c->shared), XPL_RPC_GUARD_FINE);
+    }
+    for (; v == XPL_RPC_GUARD_FINE; n++) {
+        const size_t len = put_frame(b, RST_STREAM, 0, 1, "\0\0\0\0", 4);
+        v = xpl_rpc_guard_feed(&others[n % 8], b, len, c->now_ns, &c->shared);
+    }
+    CHECK_EQ(v, XPL_RPC_GUARD_RESETS);
+    CHECK_EQ(n, all + 1);
+    // Who resets a few calls meanwhile goes on.
+    v = XPL_RPC_GUARD_FINE;
+    for (n = 0; v == XPL_RPC_GUARD_FINE && n < 100; n++) {
+        const size_t len = put_frame(b, RST_STREAM, 0, 1, "\0\0\0\0", 4);
+        v = xpl_rpc_guard_feed(&others[8], b, len, c->now_ns, &c->shared);
+    }
+    CHECK_EQ(n, XPL_RPC_GUARD_FEW_RESETS + 1);
+    for (int i = 0; i < 9; i++)
+        xpl_rpc_guard_fini(&others[i], &c->shared);
+    // Streams that are not ended: of too many in all, only who has many is closed.
+    atomic_store(&c->shared.streams, XPL_RPC_GUARD_ALL_STREAMS);
+    v = XPL_RPC_GUARD_FINE;
+    for (n = 0; v == XPL_RPC_GUARD_FINE && n < 100; n++)
+        v = frame(c, HEADERS, END_HEADERS, (uint32_t)(2 * n + 1), "x", 1);
+    CHECK_EQ(v, XPL_RPC_GUARD_OPEN);
+    CHECK_EQ(n, XPL_RPC_GUARD_FEW_STREAMS + 1);
+    CHECK_EQ(atomic_load(&c->shared.streams), XPL_RPC_GUARD_ALL_STREAMS + n);
+    atomic_fetch_sub(&c->shared.streams, XPL_RPC_GUARD_ALL_STREAMS);
+    end_client(c);
+}
+
+// Connections are read by several threads, each with a clock that it read a little before: what the
+// others noted meanwhile is later.
+static void test_clocks(void) {
+    struct client *const c = connected();
+    struct xpl_rpc_guard other;
+    uint8_t b[64];
+    size_t n = 0;
+    xpl_rpc_guard_init(&other, MAX);
+    memcpy(b, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24);
+    CHECK_EQ(xpl_rpc_guard_feed(&other, b, 24, c->now_ns, &c->shared), XPL_RPC_GUARD_FINE);
+    CHECK_EQ(frame(c, RST_STREAM, 0, 1, "\0\0\0\0", 4), XPL_RPC_GUARD_FINE);
+    c->shared.resets.left = 100;
+    for (enum xpl_rpc_guard_verdict v = XPL_RPC_GUARD_FINE; v == XPL_RPC_GUARD_FINE && n < 200;
+         n++) {
+        const size_t len = put_frame(b, RST_STREAM, 0, 1, "\0\0\0\0", 4);
+        v = xpl_rpc_guard_feed(&other, b, len, c->now_ns - n % 2, &c->shared);
+    }
+    CHECK_EQ(n, 101);
+    CHECK_EQ(c->shared.resets.at_ns, c->now_ns);
+    xpl_rpc_guard_fini(&other, &c->shared);
+    end_client(c);
+}
+
+// A connection whose streams the server has ended, and the client not: old ones are forgotten.
+static void test_forgotten(void) {
+    struct client *const c = connected();
+    uint8_t p[6] = {0, 0, 0, 0, 9, 'x'}; // 8 bytes are still to come
+    CHECK_EQ(frame(c, HEADERS, END_HEADERS, 1, "x", 1), XPL_RPC_GUARD_FINE);
+    CHECK_EQ(frame(c, DATA, 0, 1, p, sizeof p), XPL_RPC_GUARD_FINE);
+    for (uint32_t i = 1; i < 3 * XPL_RPC_GUARD_STREAMS; i++)
+        CHECK_EQ(frame(c, HEADERS, END_HEADERS, 2 * i + 1, "x", 1), XPL_RPC_GUARD_FINE);
+    CHECK_EQ(c->g.n_streams, XPL_RPC_GUARD_STREAMS);
+    CHECK_EQ(frame(c, DATA, 0, 1, p, 5), XPL_RPC_GUARD_FINE); // within a message: it is kept
+    CHECK_EQ(frame(c, DATA, 0, 3, p, 5), XPL_RPC_GUARD_UNKNOWN);
+    end_client(c);
+}
+
+static void test_bytes(void) {
+    uint8_t all[512], prefix[5];
+    size_t n = 24;
+    put_prefix(prefix, 7);
+    memcpy(all, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24);
+    n += put_frame(all + n, SETTINGS, 0, 0, "\0\4\0\0\0\0", 6);
+    n += put_frame(all + n, HEADERS, END_HEADERS, 1, "abc", 3);
+    n += put_frame(all + n, DATA, 0, 1, prefix, 5);
+    n += put_frame(all + n, DATA, PADDED, 1, "\2abcde\0\0", 8);
+    n += put_frame(all + n, DATA, END_STREAM, 1, "fg", 2);
+    n += put_frame(all + n, HEADERS, END_HEADERS, 3, "abc", 3);
+    for (size_t step = 1; step <= n; step++) {
+        struct client *const c = new_client();
+        for (size_t at = 0; at < n; at += step)
+            CHECK_EQ(feed(c, all + at, n - at < step ? n - at : step), XPL_RPC_GUARD_FINE);
+        CHECK_EQ(c->g.n_streams, 1);
+        CHECK_EQ(c->g.streams[0].id, 3);
+        CHECK_EQ(c->g.n_head, 0);
+        end_client(c);
+    }
+}
+
+#if XPL_FAULTS
+static void test_memory(void) {
+    struct client *const c = connected();
+    xpl_fault_reset();
+    xpl_fault_fail_on(0);
+    CHECK_EQ(frame(c, HEADERS, END_HEADERS, 1, "x", 1), XPL_RPC_GUARD_MEMORY);
+    xpl_fault_fail_on(UINT64_MAX);
+    end_client(c);
+}
+#endif
+
+int main(void) {
+    test_preface();
+    test_calls();
+    test_lengths();
+    test_messages();
+    test_headers();
+    test_floods();
+    test_shared();
+    test_clocks();
+    test_forgotten();
+    test_bytes();
+#if XPL_FAULTS
+    test_memory();
+#endif
+    return 0;
+}
