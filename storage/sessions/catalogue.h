@@ -10,6 +10,10 @@
 //   LOGDIR itself                the last part of its path
 //   any other directory          its path relative to LOGDIR
 //   LOGDIR that is a file        its host's name, with that one host
+// Profiles are of kinds (xpl_profile_match_fn): what is said here is of the first one.  Of another
+// kind each file is a session of its own, called by its path without the suffix; below
+// plugins/profile those of a directory are one session, called as the directory is, with the suffix
+// behind when there are profiles of the first kind as well.
 // Where two directories claim one name, the later in that order (or the later path) is called
 // "./" and its relative path instead.  Names that are not UTF-8 get their bad bytes, and their '%',
 // written as %XX.  Files that start with '.' are no hosts (such as the ._x files of macOS).
@@ -30,10 +34,13 @@
 struct xpl_arena;
 
 // Whether a file of this name is a profile: of which host, and of which format.  *ret_rank: 0 is
-// the best of the formats, of several files of one host the best counts.  *ret_refusal: NULL, or
+// the best of the formats, of several files of one host the best counts; each XPL_RANKS_OF_KIND of
+// them are a kind of profiles.  *ret_refusal: NULL, or
 // why files of this format are not read.  Outputs are written when it is one.  Any thread.
 typedef bool (*xpl_profile_match_fn)(xpl_str_t file, xpl_str_t *ret_host, unsigned *ret_rank,
                                      const char **ret_refusal);
+
+enum { XPL_RANKS_OF_KIND = 64 };
 
 struct xpl_host {
     xpl_str_t name;                     // file name without its format's suffix; valid UTF-8
@@ -42,8 +49,10 @@ struct xpl_host {
 };
 
 struct xpl_session {
-    xpl_str_t name;               // valid UTF-8
-    xpl_str_t path;               // relative to LOGDIR, bytes as on disk; "." is LOGDIR itself
+    xpl_str_t name; // valid UTF-8
+    // Of its directory, relative to LOGDIR, bytes as on disk; "." is LOGDIR itself.  A session of
+    // another kind that shares a directory has a path that is none: its file's, or "DIR/*.SUFFIX".
+    xpl_str_t path;
     const struct xpl_host *hosts; // by name; 0 hosts only below plugins/profile
     size_t n_hosts;
     // Hosts whose only file is of a format that is not read: noticed, so that a request can be
@@ -104,17 +113,17 @@ void xpl_catalogue_free(struct xpl_catalogue *c);
 enum xpl_scan {
     XPL_SCAN_MARKED, // directories marked, not watched, to be polled, or read too soon after a
                      // change
-    XPL_SCAN_ALL     // every directory and host is looked at; only changed directories are read
+    XPL_SCAN_ALL     // every directory and host is checked; only changed directories are read
 };
 // Brings the catalogue up to date; *ret_changed (may be NULL) tells whether there is a new
 // snapshot.  When LOGDIR itself cannot be read (unmounted, say) the last snapshot stays and the
 // error says why.  Any thread; one scan at a time.
 xpl_status_t xpl_catalogue_scan(struct xpl_catalogue *c, enum xpl_scan what, bool *ret_changed,
                                 struct xpl_error *err) XPL_NODISCARD;
-// The directory `path` of xpl_watch_dir saw an event: the next scan looks at it.  Unknown paths
+// The directory `path` of xpl_watch_dir saw an event: the next scan checks it.  Unknown paths
 // are ignored.  Any thread.
 void xpl_catalogue_mark(struct xpl_catalogue *c, xpl_str_t path);
-// Tells whether a watcher sees this directory; unwatched ones (how they all begin) are looked at
+// Tells whether a watcher sees this directory; unwatched ones (how they all begin) are checked
 // by every scan.  Any thread.
 void xpl_catalogue_set_watched(struct xpl_catalogue *c, xpl_str_t path, bool watched);
 

@@ -16,9 +16,10 @@
 #include "base/vec.h"
 #include "storage/store/store.h"
 
-// MAX_KNOWN: what memory remembers; then it begins anew and the store is asked.  CHUNK: hashed
-// between two checks for cancellation.
-enum { MAX_KNOWN = 65536, MAX_UNSAVED = 4096, CHUNK = 4 << 20 };
+// MAX_KNOWN: what memory remembers; then it begins anew and the store is asked.  PRELOADED: what
+// a start takes over at most; the rest is room for new files.  CHUNK: hashed between two checks for
+// cancellation.  BATCH: files that go to or come from the store between two locks.
+enum { MAX_KNOWN = 65536, PRELOADED = 61440, MAX_UNSAVED = 4096, CHUNK = 4 << 20, BATCH = 64 };
 
 struct file {
     struct xpl_fingerprint fingerprint;
@@ -30,7 +31,7 @@ struct xpl_identity {
     pthread_mutex_t mu;  // protects all that follows
     uint64_t generation; // of the secret that the ids below were made with
     struct xpl_arena arena;
-    struct xpl_map by_print; // to index into `files` + 1
+    struct xpl_map by_fingerprint; // to index into `files` + 1
     XPL_VEC(struct file) files;
     struct file *unsaved; // MAX_UNSAVED
     size_t n_unsaved;
@@ -63,7 +64,7 @@ void xpl_identity_free(struct xpl_identity *i) {
 static void forget_all(struct xpl_identity *i) {
     xpl_arena_fini(&i->arena);
     xpl_arena_init(&i->arena, (size_t)64 << 20);
-    i->by_print = (struct xpl_map){0};
+    i->by_fingerprint = (struct xpl_map){0};
     memset(&i->files, 0, sizeof i->files);
 }
 
@@ -85,7 +86,7 @@ static void fingerprint_keys(const struct xpl_fingerprint *p, uint64_t *k1, uint
 static struct file *find_file(struct xpl_identity *i, const struct xpl_fingerprint *fingerprint) {
     uint64_t k1, k2;
     fingerprint_keys(fingerprint, &k1, &k2);
-    const uint64_t *at = xpl_map_get(&i->by_print, k1, k2);
+    const uint64_t *at = xpl_map_get(&i->by_fingerprint, k1, k2);
     if (!at) return NULL;
     struct file *f = &i->files.v[*at - 1];
     return xpl_fingerprint_eq(&f->fingerprint, fingerprint) ? f : NULL;
@@ -98,7 +99,7 @@ static void add_file(struct xpl_identity *i, const struct xpl_fingerprint *finge
     if (i->files.n >= MAX_KNOWN) forget_all(i);
     fingerprint_keys(fingerprint, &k1, &k2);
     bool is_new = false;
-    uint64_t *at = xpl_map_put(&i->arena, &i->by_print, k1, k2, &is_new);
+    uint64_t *at = xpl_map_put(&i->arena, &i->by_fingerprint, k1, k2, &is_new);
     if (!at) {
         forget_all(i);
         return;
@@ -146,6 +147,46 @@ bool xpl_identity_lookup(struct xpl_identity *i, const struct xpl_fingerprint *f
     if (i->generation == generation) add_file(i, file, ret);
     pthread_mutex_unlock(&i->mu);
     return true;
+}
+
+// ---- what a start takes over ----
+
+struct preload {
+    struct xpl_identity *identity;
+    uint64_t generation; // of the secret, before the store was read
+    struct file files[BATCH];
+    size_t n;
+};
+
+// False once the ids are of another secret than this process's, or there is no room.  What was
+// learnt meanwhile is newer.
+static bool add_batch(struct preload *p) {
+    struct xpl_identity *const i = p->identity;
+    pthread_mutex_lock(&i->mu);
+    check_generation(i);
+    bool go_on = i->generation == p->generation;
+    for (size_t k = 0; go_on && k < p->n; k++) {
+        go_on = i->files.n < PRELOADED;
+        if (go_on && !find_file(i, &p->files[k].fingerprint))
+            add_file(i, &p->files[k].fingerprint, &p->files[k].id);
+    }
+    pthread_mutex_unlock(&i->mu);
+    p->n = 0;
+    return go_on;
+}
+
+static bool preload_file(void *arg, const struct xpl_fingerprint *file,
+                         const struct xpl_profile_id *profile) {
+    struct preload *const p = arg;
+    p->files[p->n++] = (struct file){*file, *profile};
+    return p->n < BATCH || add_batch(p);
+}
+
+void xpl_identity_preload(struct xpl_identity *i) {
+    struct preload p = {.identity = i, .generation = xpl_store_secret_generation(i->store)};
+    // What could not be read is asked for when it is needed.
+    (void)xpl_store_list_files(i->store, PRELOADED, preload_file, &p);
+    (void)add_batch(&p);
 }
 
 bool xpl_identity_must_hash_first(struct xpl_identity *i, uint64_t size) {
@@ -247,10 +288,10 @@ bool xpl_identity_is_unsaved(const struct xpl_identity *i) {
 
 void xpl_identity_save(struct xpl_identity *i) {
     while (atomic_load(&i->has_unsaved)) {
-        struct file batch[64];
+        struct file batch[BATCH];
         pthread_mutex_lock(&i->mu);
         check_generation(i);
-        const size_t n = i->n_unsaved < 64 ? i->n_unsaved : 64;
+        const size_t n = i->n_unsaved < BATCH ? i->n_unsaved : BATCH;
         i->n_unsaved -= n;
         if (n) memcpy(batch, i->unsaved + i->n_unsaved, n * sizeof *batch);
         atomic_store(&i->has_unsaved, i->n_unsaved > 0);

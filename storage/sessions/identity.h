@@ -32,6 +32,9 @@ void xpl_identity_free(struct xpl_identity *i);
 // The id of the file's bytes, if it is remembered.  Reads the store when memory does not know.
 bool xpl_identity_lookup(struct xpl_identity *i, const struct xpl_fingerprint *file,
                          struct xpl_profile_id *ret);
+// Takes over what the store remembers, the newest first, so that lookups need not ask it.  Reads
+// the store for up to 0.1 s: for a thread on which nobody waits.
+void xpl_identity_preload(struct xpl_identity *i);
 // Whether the store knows a profile of this size in bytes: a file of this size that lookup does
 // not know may be a copy of it.
 bool xpl_identity_must_hash_first(struct xpl_identity *i, uint64_t size);

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "storage/sessions/layout.h"
 #include "storage/sessions/source.h"
 
 size_t xpl_utf8_next(xpl_str_t s) {
@@ -74,6 +75,19 @@ xpl_str_t xpl_path_last(const char *path) {
     while (at > 0 && path[at - 1] != '/')
         at--;
     return (xpl_str_t){path + at, end - at};
+}
+
+bool xpl_path_is_run(xpl_str_t path, xpl_str_t *ret_prefix, xpl_str_t *ret_run) {
+    static const char dir[] = XPL_SESSIONS_DIR "/";
+    enum { LEN = sizeof dir - 1 };
+    const char *const slash = path.len ? memrchr(path.ptr, '/', path.len) : NULL;
+    const size_t run = slash ? (size_t)(slash - path.ptr) + 1 : 0;
+    if (run < LEN || memcmp(path.ptr + run - LEN, dir, LEN) != 0) return false;
+    const size_t prefix = run - LEN;
+    if (prefix && path.ptr[prefix - 1] != '/') return false;
+    *ret_prefix = xpl_str_sub(path, 0, prefix);
+    *ret_run = xpl_str_sub(path, run, path.len);
+    return true;
 }
 
 const char *xpl_path_shown(const char *path, struct xpl_path_text *text) {

@@ -26,6 +26,9 @@ bool xpl_name_escape(struct xpl_arena *arena, xpl_str_t raw, xpl_str_t *ret);
 
 // What follows the last slash, slashes at the end aside; "/" for the root.
 xpl_str_t xpl_path_last(const char *path);
+// Whether `path` is of a session's directory as XProf lays them out, PREFIX/plugins/profile/RUN, by
+// whole components.  *ret_prefix gets PREFIX with its slash, or nothing.
+bool xpl_path_is_run(xpl_str_t path, xpl_str_t *ret_prefix, xpl_str_t *ret_run);
 // The end of a path that fits an error text: `path` itself, or, with an ellipsis, in *text.
 struct xpl_path_text {
     char text[128];

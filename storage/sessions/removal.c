@@ -10,78 +10,124 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "storage/sessions/beneath.h"
+#include "storage/sessions/path.h"
 
 static xpl_status_t fail(const char *path, struct xpl_error *err) {
-    const xpl_status_t code = errno == ENOENT ? XPL_NOT_FOUND
-                              : errno == EACCES || errno == EPERM || errno == EROFS
-                                  ? XPL_PERMISSION_DENIED
-                              : errno == ENOTDIR || errno == ELOOP ? XPL_FAILED_PRECONDITION
-                                                                   : XPL_UNAVAILABLE;
+    const xpl_status_t code =
+        errno == ENOENT                                        ? XPL_NOT_FOUND
+        : errno == EACCES || errno == EPERM || errno == EROFS  ? XPL_PERMISSION_DENIED
+        : errno == ENOTDIR || errno == ELOOP || errno == EXDEV ? XPL_FAILED_PRECONDITION
+                                                               : XPL_UNAVAILABLE;
     XPL_RETURN_ERROR(err, code, "cannot remove %.120s: %s", path,
-                     errno == ENOTDIR || errno == ELOOP ? "it is not a directory, or a link to one"
-                                                        : strerror(errno));
+                     errno == ENOTDIR || errno == ELOOP || errno == EXDEV
+                         ? "it is no directory, or reached through a link, and is left alone"
+                         : strerror(errno));
 }
 
-// A profile, or what stands beside profiles that we stored.
-static bool is_ours(const char *name, xpl_profile_match_fn match) {
-    const xpl_str_t s = xpl_str_from(name);
+// What XProf, TensorFlow and JAX put beside the profiles of a session: answers that they keep, and
+// what older versions wrote in place of a profile.
+static const char *const companion_tails[] = {
+    ".hlo_proto.pb",
+    ".op_stats.pb",
+    ".op_stats_v2.pb",
+    ".trace.json.gz",
+    ".memory_profile.json.gz",
+    ".SSTABLE",
+    ".tracetable",
+    ".input_pipeline.pb",
+    ".input_pipeline.json",
+    ".overview_page.pb",
+    ".overview_page.json",
+    ".kernel_stats.pb",
+    ".tensorflow_stats.pb",
+    ".framework_op_stats.pb",
+    ".op_profile.json",
+    ".memory_viewer.json",
+    ".pod_viewer.json",
+    NULL,
+};
+static const char *const companion_names[] = {"cache_version.txt", ".cached_tools.json",
+                                              "perfetto_trace.json.gz", NULL};
+
+static bool is_companion(xpl_str_t name) {
+    for (const char *const *t = companion_tails; *t; t++)
+        if (name.len > strlen(*t) && xpl_str_ends(name, xpl_str_from(*t))) return true;
+    for (const char *const *n = companion_names; *n; n++)
+        if (xpl_str_eq(name, xpl_str_from(*n))) return true;
+    return false;
+}
+
+// Whether the file goes with its session: profiles that are read, and our notes; in one of XProf's
+// run directories also profiles that are not read, and what stands beside profiles there.
+static bool belongs(xpl_str_t name, xpl_profile_match_fn match, bool run) {
     xpl_str_t host;
     unsigned rank;
     const char *refusal = NULL;
-    return (match(s, &host, &rank, &refusal) && !refusal) ||
-           (xpl_str_starts(s, XPL_STR("capture")) && xpl_str_ends(s, XPL_STR(".json")));
+    if (match(name, &host, &rank, &refusal)) return run || !refusal;
+    if (xpl_str_starts(name, XPL_STR("capture")) && xpl_str_ends(name, XPL_STR(".json")))
+        return true;
+    return run && is_companion(name);
 }
 
-static xpl_status_t remove_files(int fd, const char *path, xpl_profile_match_fn match, bool all,
+static bool is_part(xpl_str_t name) {
+    return xpl_str_starts(name, XPL_STR(".xplaned-")) && xpl_str_ends(name, XPL_STR(".part"));
+}
+
+// Of capture/profile_writer.c, which holds a lock while it writes.
+static void remove_part(int at, const char *name) {
+    const int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) return;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) (void)unlinkat(at, name, 0);
+    (void)close(fd);
+}
+
+static xpl_status_t remove_files(DIR *dir, const char *path, xpl_profile_match_fn match,
                                  struct xpl_error *err) {
-    const int own = dup(fd);
-    DIR *const dir = own >= 0 ? fdopendir(own) : NULL;
-    if (!dir) {
-        if (own >= 0) (void)close(own);
-        return fail(path, err);
-    }
-    xpl_status_t st = XPL_OK;
-    for (const struct dirent *e; st == XPL_OK && (e = readdir(dir));) {
+    xpl_str_t prefix, name;
+    const bool run = xpl_path_is_run(xpl_str_from(path), &prefix, &name);
+    for (const struct dirent *e; (e = readdir(dir));) {
         struct stat sb;
-        if (!all && !is_ours(e->d_name, match)) continue;
-        if (fstatat(fd, e->d_name, &sb, AT_SYMLINK_NOFOLLOW) != 0 || S_ISDIR(sb.st_mode)) continue;
-        if (unlinkat(fd, e->d_name, 0) != 0 && errno != ENOENT) st = fail(path, err);
+        if (is_part(xpl_str_from(e->d_name))) remove_part(dirfd(dir), e->d_name);
+        if (!belongs(xpl_str_from(e->d_name), match, run)) continue;
+        if (fstatat(dirfd(dir), e->d_name, &sb, AT_SYMLINK_NOFOLLOW) != 0 || S_ISDIR(sb.st_mode))
+            continue;
+        if (unlinkat(dirfd(dir), e->d_name, 0) != 0 && errno != ENOENT) return fail(path, err);
     }
-    (void)closedir(dir);
-    return st;
+    return XPL_OK;
 }
 
-xpl_status_t xpl_session_remove(const char *logdir, const char *path, xpl_profile_match_fn match,
-                                bool all, uint64_t dev, uint64_t ino, struct xpl_error *err) {
-    const int top = open(logdir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (top < 0) return fail(logdir, err);
-    const int fd = openat(top, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+static xpl_status_t remove_from(int top, const char *path, xpl_profile_match_fn match, uint64_t dev,
+                                uint64_t ino, struct xpl_error *err) {
+    DIR *const dir = xpl_beneath_opendir(top, path);
     struct stat sb;
+    if (!dir) return fail(path, err);
     xpl_status_t st = XPL_OK;
-    if (fd < 0 || fstat(fd, &sb) != 0)
+    if (fstat(dirfd(dir), &sb) != 0)
         st = fail(path, err);
     else if (ino && ((uint64_t)sb.st_ino != ino || (uint64_t)sb.st_dev != dev))
         st = xpl_error_set(err, XPL_FAILED_PRECONDITION, __FILE__, __LINE__, UINT64_MAX,
                            "%.120s is another directory now; it is left alone", path);
     else
-        st = remove_files(fd, path, match, all, err);
-    if (fd >= 0) (void)close(fd);
+        st = remove_files(dir, path, match, err);
+    (void)closedir(dir);
+    return st;
+}
+
+xpl_status_t xpl_session_remove(const char *logdir, const char *path, xpl_profile_match_fn match,
+                                uint64_t dev, uint64_t ino, struct xpl_error *err) {
+    const int top = open(logdir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (top < 0) return fail(logdir, err);
+    const xpl_status_t st = remove_from(top, path, match, dev, ino, err);
     // What else lies in it keeps it there, and that is fine.
-    if (st == XPL_OK && strcmp(path, ".") != 0) (void)unlinkat(top, path, AT_REMOVEDIR);
+    if (st == XPL_OK) (void)xpl_beneath_rmdir(top, path);
     (void)close(top);
     return st;
 }
 
-static DIR *open_at(int at, const char *name) {
-    const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *const dir = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!dir && fd >= 0) (void)close(fd);
-    return dir;
-}
-
 uint64_t xpl_session_count_files(const char *logdir, const char *path, xpl_profile_match_fn match) {
     const int top = open(logdir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    DIR *const dir = top >= 0 ? open_at(top, path) : NULL;
+    DIR *const dir = top >= 0 ? xpl_beneath_opendir(top, path) : NULL;
     uint64_t n = 0;
     for (const struct dirent *e; dir && (e = readdir(dir));) {
         const xpl_str_t name = xpl_str_from(e->d_name);
@@ -97,12 +143,11 @@ uint64_t xpl_session_count_files(const char *logdir, const char *path, xpl_profi
 
 // ---- what was broken off ----
 
-// Of capture/profile_writer.c, which holds a lock while it writes.
-static void remove_part(int at, const char *name) {
-    const int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0) return;
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0) (void)unlinkat(at, name, 0);
-    (void)close(fd);
+static DIR *open_at(int at, const char *name) {
+    const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *const dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!dir && fd >= 0) (void)close(fd);
+    return dir;
 }
 
 // Of capture/shared.c.
@@ -115,19 +160,25 @@ static void remove_shared(int at, const char *name) {
     (void)unlinkat(at, name, AT_REMOVEDIR);
 }
 
-void xpl_session_clean(const char *path, uint64_t dev, uint64_t ino) {
-    DIR *const dir = open_at(AT_FDCWD, path);
-    struct stat sb;
-    if (dir && fstat(dirfd(dir), &sb) == 0 && (uint64_t)sb.st_dev == dev &&
-        (uint64_t)sb.st_ino == ino) {
-        for (const struct dirent *e; (e = readdir(dir));) {
-            if (!xpl_str_starts(xpl_str_from(e->d_name), XPL_STR(".xplaned-"))) continue;
-            if (xpl_str_ends(xpl_str_from(e->d_name), XPL_STR(".part")))
-                remove_part(dirfd(dir), e->d_name);
-            else
-                remove_shared(dirfd(dir), e->d_name);
-        }
-        (void)rmdir(path); // unless whole profiles are in it
+static void clean_directory(DIR *dir) {
+    for (const struct dirent *e; (e = readdir(dir));) {
+        const xpl_str_t name = xpl_str_from(e->d_name);
+        if (is_part(name))
+            remove_part(dirfd(dir), e->d_name);
+        else if (xpl_str_starts(name, XPL_STR(".xplaned-")))
+            remove_shared(dirfd(dir), e->d_name);
     }
+}
+
+void xpl_session_clean(const char *path, uint64_t dev, uint64_t ino) {
+    const char *const relative = path + strspn(path, "/");
+    const int top = path[0] == '/' ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    DIR *const dir = top >= 0 ? xpl_beneath_opendir(top, relative) : NULL;
+    struct stat sb;
+    const bool same = dir && fstat(dirfd(dir), &sb) == 0 && (uint64_t)sb.st_dev == dev &&
+                      (uint64_t)sb.st_ino == ino;
+    if (same) clean_directory(dir);
+    if (same) (void)xpl_beneath_rmdir(top, relative); // unless whole profiles are in it
     if (dir) (void)closedir(dir);
+    if (top >= 0) (void)close(top);
 }

@@ -9,22 +9,23 @@
 #include "base/status.h"
 #include "storage/sessions/catalogue.h"
 
-// Removes profiles (what `match` says is one and can be read) and our notes about them from the
-// directory `path` below `logdir`; with `all` every file in it.  Then the directory, if it is empty
-// (never `logdir` itself).  Directories in it are left alone, and links are removed, not followed.
+// Removes a session from the directory `path` below `logdir`: its profiles (what `match` says is
+// one), our notes about them, files of captures that nobody writes any more; in one of XProf's run
+// directories (PREFIX/plugins/profile/RUN) also what XProf, TensorFlow and JAX keep beside
+// profiles. Then the directory, if it is empty (never `logdir` itself).  Everything else stays.  No
+// component of `path` may be a link (FAILED_PRECONDITION); links in it are removed, not followed.
 // With `ino` not 0, only a directory of that identity: FAILED_PRECONDITION for another one.
 // NOT_FOUND, PERMISSION_DENIED, ... with a sentence.  Blocks.
 xpl_status_t xpl_session_remove(const char *logdir, const char *path, xpl_profile_match_fn match,
-                                bool all, uint64_t dev, uint64_t ino, struct xpl_error *err)
-    XPL_NODISCARD;
+                                uint64_t dev, uint64_t ino, struct xpl_error *err) XPL_NODISCARD;
 
 // Profiles in the directory `path` below `logdir`, those of formats that are not read and those
-// that are just being written among them.  Blocks.
+// that are just being written among them; 0 where a link is on the way.  Blocks.
 uint64_t xpl_session_count_files(const char *logdir, const char *path, xpl_profile_match_fn match);
 
-// Removes what a capture that was broken off left in the directory `path`, if that has this
-// identity: hidden files that nobody writes any more, and hidden directories of hosts; then the
-// directory, if that leaves it empty.  Blocks.
+// Removes what a capture that was broken off left in the directory `path` (absolute, without
+// links), if that has this identity: hidden files that nobody writes any more, and hidden
+// directories of hosts; then the directory, if that leaves it empty.  Blocks.
 void xpl_session_clean(const char *path, uint64_t dev, uint64_t ino);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between catalogue.c, which walks LOGDIR, and snapshot.c, which names what was found.
+// Between scan.c, which walks LOGDIR, and snapshot.c, which names what was found.
 #ifndef XPL_STORAGE_SESSIONS_SCAN_H_
 #define XPL_STORAGE_SESSIONS_SCAN_H_
 
@@ -25,6 +25,7 @@ struct xpl_dir_file {
     bool riegeli; // of a format that is not read
     bool link;
     uint8_t rank; // of its format
+    uint8_t kind; // the same for all XSpaces: see XPL_RANKS_OF_KIND
     struct xpl_fingerprint fingerprint;
 };
 
@@ -37,9 +38,9 @@ struct xpl_dir {
     size_t n_files;
     uint64_t dev, ino;
     int64_t mtime_ns, ctime_ns;
-    uint64_t changed; // generation in which its files, or its session's name, last changed
-    bool known;       // was read at least once
-    bool fresh;       // was read too soon after its last change to trust its times
+    uint64_t changed;   // generation in which its files, or its session's name, last changed
+    bool known;         // was read at least once
+    bool read_too_soon; // was read too soon after its last change to trust its times
     bool marked, watched, links;
     bool left_out; // its profiles are over the limit
     char *problem; // first of what could not be read in here, or NULL

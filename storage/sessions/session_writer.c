@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "storage/sessions/layout.h"
 
 // TRIES: against others who remove the directory that we are about to use.
 enum { MAX_SUFFIX = 9999, TRIES = 100 };
@@ -105,11 +106,12 @@ static xpl_status_t fail(struct xpl_error *err, int errnum, const char *what, co
         case ENOENT:
             XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "%s %s%s: no such directory: create it first",
                              what, dots, path + cut);
-        case ENOTDIR:
+        case ENOTDIR: // O_NOFOLLOW with O_DIRECTORY on a link, too
+        case ELOOP:
             XPL_RETURN_ERROR(
                 err, XPL_FAILED_PRECONDITION,
-                "%s %s%s: something there is not a directory: move it away, or use another "
-                "directory",
+                "%s %s%s: something there is a link, or not a directory: move it away, or use "
+                "another directory",
                 what, dots, path + cut);
         default: break;
     }
@@ -120,8 +122,9 @@ static xpl_status_t fail(struct xpl_error *err, int errnum, const char *what, co
 
 // ---- a session's directory ----
 
-static int open_dir(int at, const char *name) {
-    return openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+// LOGDIR may be a link; what lies below it may not, as others may be able to write there.
+static int open_dir(int at, const char *name, int flags) {
+    return openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
 }
 
 // Opens directory `i` below the one before it, and makes it when it is missing.  *ret_errno is 0
@@ -133,7 +136,7 @@ static void enter(struct xpl_session_writer *s, int i, const char *name, bool un
     for (int tries = 0; tries < TRIES; tries++) {
         s->made[i] = mkdirat(s->fd[i - 1], name, 0777) == 0;
         if (!s->made[i] && (errno != EEXIST || unique)) break;
-        s->fd[i] = open_dir(s->fd[i - 1], name);
+        s->fd[i] = open_dir(s->fd[i - 1], name, O_NOFOLLOW);
         if (s->fd[i] >= 0) return;
         if (errno != ENOENT) break; // ENOENT: removed by another who had made it
     }
@@ -141,10 +144,12 @@ static void enter(struct xpl_session_writer *s, int i, const char *name, bool un
 }
 
 static bool set_path(struct xpl_session_writer *s, const char *root) {
-    static const char middle[] = "/plugins/profile/";
-    const size_t size = strlen(root) + sizeof middle + strlen(s->name);
+    struct xpl_session_path below;
+    const size_t size = strlen(root) + sizeof below.text + 1;
     s->path = xpl_sys_alloc(size);
-    if (s->path) (void)snprintf(s->path, size, "%s%s%s", root, middle, s->name);
+    if (s->path)
+        (void)snprintf(s->path, size, "%s/%s", root,
+                       xpl_session_path(xpl_str_from(s->name), &below));
     return s->path != NULL;
 }
 
@@ -152,7 +157,7 @@ static xpl_status_t open_all(struct xpl_session_writer *s, const char *logdir, b
                              struct xpl_error *err) {
     char stem[XPL_PROFILE_WRITER_NAME_SIZE];
     int e;
-    s->fd[0] = open_dir(AT_FDCWD, logdir);
+    s->fd[0] = open_dir(AT_FDCWD, logdir, 0);
     if (s->fd[0] < 0) return fail(err, errno, "opening", logdir);
     enter(s, 1, "plugins", false, &e);
     if (e == 0) enter(s, 2, "profile", false, &e);

@@ -58,6 +58,9 @@ enum claim { CLAIM_PLUGIN, CLAIM_LOGDIR, CLAIM_PATH };
 
 struct draft {
     struct xpl_dir *dir;
+    unsigned kind;                   // of its profiles
+    const struct xpl_dir_file *file; // not NULL: that one alone
+    xpl_str_t path;                  // see struct xpl_session
     xpl_str_t name;
     enum claim claim;
     bool renamed;
@@ -65,18 +68,19 @@ struct draft {
 
 // "PREFIX/plugins/profile/RUN" -> "PREFIX/RUN".  False when the path is of another form.
 static bool plugin_name(struct xpl_arena *a, xpl_str_t path, xpl_str_t *ret, bool *ret_oom) {
-    static const char dir[] = "plugins/profile/";
-    enum { LEN = sizeof dir - 1 };
-    const char *const slash = path.len ? memrchr(path.ptr, '/', path.len) : NULL;
-    const size_t run = slash ? (size_t)(slash - path.ptr) + 1 : 0;
-    if (run < LEN || memcmp(path.ptr + run - LEN, dir, LEN) != 0) return false;
-    const size_t prefix = run - LEN;
-    if (prefix && path.ptr[prefix - 1] != '/') return false;
-    const xpl_str_t name = xpl_str_sub(path, run, path.len);
-    *ret_oom = prefix
-                   ? !xpl_arena_printf(a, ret, "%.*s%.*s", (int)prefix, path.ptr, XPL_STR_FMT(name))
+    xpl_str_t prefix, name;
+    if (!xpl_path_is_run(path, &prefix, &name)) return false;
+    *ret_oom = prefix.len
+                   ? !xpl_arena_printf(a, ret, "%.*s%.*s", XPL_STR_FMT(prefix), XPL_STR_FMT(name))
                    : !xpl_arena_str(a, name, ret);
     return true;
+}
+
+static size_t count_kind(const struct xpl_dir *d, unsigned kind) {
+    size_t n = 0;
+    for (size_t i = 0; i < d->n_files; i++)
+        n += d->files[i].kind == kind;
+    return n;
 }
 
 // *ret_is: whether the directory is a session at all; only then it gets a name.
@@ -85,15 +89,72 @@ static bool draft_name(const struct xpl_snapshot_spec *spec, struct xpl_dir *d, 
     const xpl_str_t path = {d->path, d->path_len};
     bool oom = false;
     xpl_str_t raw = path;
-    *ret = (struct draft){.dir = d, .claim = CLAIM_PATH};
+    *ret = (struct draft){.dir = d, .path = path, .claim = CLAIM_PATH};
     if (!d->parent) {
         ret->claim = CLAIM_LOGDIR;
         raw = spec->logdir_name;
     } else if (plugin_name(scratch, path, &raw, &oom)) {
         ret->claim = CLAIM_PLUGIN;
     }
-    *ret_is = !d->left_out && (d->n_files > 0 || ret->claim == CLAIM_PLUGIN);
+    const size_t first = count_kind(d, 0);
+    *ret_is = !d->left_out && (first > 0 || (ret->claim == CLAIM_PLUGIN && d->n_files == 0));
     return !oom && (!*ret_is || xpl_name_escape(a, raw, &ret->name));
+}
+
+// The suffix of a profile's name.
+static const char *suffix_of(const struct xpl_dir_file *f) {
+    return f->name + f->len;
+}
+
+// A file that is a session of its own.
+static bool draft_file(struct xpl_dir *d, const struct xpl_dir_file *f, struct xpl_arena *a,
+                       struct xpl_arena *scratch, struct draft *ret) {
+    xpl_str_t stem;
+    const bool top = !d->parent;
+    *ret = (struct draft){.dir = d, .kind = f->kind, .file = f, .claim = CLAIM_PATH};
+    return xpl_arena_printf(scratch, &ret->path, "%s%s%s", top ? "" : d->path, top ? "" : "/",
+                            f->name) &&
+           xpl_arena_printf(scratch, &stem, "%s%s%.*s", top ? "" : d->path, top ? "" : "/",
+                            (int)f->len, f->name) &&
+           xpl_name_escape(a, stem, &ret->name);
+}
+
+// The files of another kind in a run's directory, by the first of them.
+static bool draft_run(struct xpl_dir *d, const struct xpl_dir_file *f, xpl_str_t run,
+                      struct xpl_arena *a, struct xpl_arena *scratch, struct draft *ret) {
+    const bool alone = count_kind(d, f->kind) == d->n_files;
+    xpl_str_t name;
+    *ret = (struct draft){
+        .dir = d, .kind = f->kind, .path = {d->path, d->path_len}, .claim = CLAIM_PLUGIN};
+    return xpl_arena_printf(scratch, &name, "%.*s%s", XPL_STR_FMT(run),
+                            alone ? "" : suffix_of(f)) &&
+           (alone || xpl_arena_printf(scratch, &ret->path, "%s/*%s", d->path, suffix_of(f))) &&
+           xpl_name_escape(a, name, &ret->name);
+}
+
+static bool is_first_of_kind(const struct xpl_dir *d, size_t i) {
+    for (size_t k = 0; k < i; k++)
+        if (d->files[k].kind == d->files[i].kind) return false;
+    return true;
+}
+
+// Drafts of the kinds behind the first; *n counts them.
+static bool draft_others(struct xpl_dir *d, struct xpl_arena *a, struct xpl_arena *scratch,
+                         struct draft *drafts, size_t *n) {
+    xpl_str_t run = {0};
+    bool oom = false;
+    const bool plugin =
+        d->parent && plugin_name(scratch, (xpl_str_t){d->path, d->path_len}, &run, &oom);
+    if (oom) return false;
+    for (size_t i = 0; i < d->n_files && !d->left_out; i++) {
+        const struct xpl_dir_file *const f = &d->files[i];
+        if (f->kind == 0 || (plugin && !is_first_of_kind(d, i))) continue;
+        if (!(plugin ? draft_run(d, f, run, a, scratch, &drafts[*n])
+                     : draft_file(d, f, a, scratch, &drafts[*n])))
+            return false;
+        ++*n;
+    }
+    return true;
 }
 
 static int by_name(const void *pa, const void *pb) {
@@ -102,7 +163,7 @@ static int by_name(const void *pa, const void *pb) {
     if (c) return c;
     if (a->renamed != b->renamed) return a->renamed - b->renamed;
     if (a->claim != b->claim) return (a->claim > b->claim) - (a->claim < b->claim);
-    return strcmp(a->dir->path, b->dir->path);
+    return xpl_str_cmp(a->path, b->path);
 }
 
 static bool rename_draft(struct xpl_arena *a, struct draft *d, size_t nth) {
@@ -110,7 +171,7 @@ static bool rename_draft(struct xpl_arena *a, struct draft *d, size_t nth) {
     if (d->renamed) {
         if (!xpl_arena_printf(a, &next, "%.*s~%zu", XPL_STR_FMT(d->name), nth)) return false;
     } else {
-        if (!xpl_name_escape(a, (xpl_str_t){d->dir->path, d->dir->path_len}, &path) ||
+        if (!xpl_name_escape(a, d->path, &path) ||
             !xpl_arena_printf(a, &next, "./%.*s", XPL_STR_FMT(path)))
             return false;
     }
@@ -174,18 +235,20 @@ static bool settle_hosts(struct xpl_arena *a, struct xpl_host *h, size_t n) {
 
 static bool fill_session(struct xpl_arena *a, const struct draft *d, struct xpl_session *s) {
     const struct xpl_dir *dir = d->dir;
+    const struct xpl_dir_file *const files = d->file ? d->file : dir->files;
+    const size_t n_files = d->file ? 1 : dir->n_files;
     size_t n_riegeli = 0;
-    for (size_t i = 0; i < dir->n_files; i++)
-        n_riegeli += dir->files[i].riegeli;
-    struct xpl_host *hosts = xpl_arena_array(a, dir->n_files - n_riegeli, sizeof *hosts);
+    for (size_t i = 0; i < n_files; i++)
+        n_riegeli += files[i].riegeli;
+    struct xpl_host *hosts = xpl_arena_array(a, n_files - n_riegeli, sizeof *hosts);
     xpl_str_t *riegeli = xpl_arena_array(a, n_riegeli, sizeof *riegeli);
     *s = (struct xpl_session){
         .name = d->name, .changed = dir->changed, .hosts = hosts, .riegeli = riegeli};
-    if (!hosts || !riegeli || !xpl_arena_str(a, (xpl_str_t){dir->path, dir->path_len}, &s->path))
-        return false;
-    for (size_t i = 0; i < dir->n_files; i++) {
-        const struct xpl_dir_file *f = &dir->files[i];
+    if (!hosts || !riegeli || !xpl_arena_str(a, d->path, &s->path)) return false;
+    for (size_t i = 0; i < n_files; i++) {
+        const struct xpl_dir_file *f = &files[i];
         const xpl_str_t raw = {f->name, f->len};
+        if (f->kind != d->kind) continue;
         if (f->riegeli) {
             if (!xpl_name_escape(a, raw, &riegeli[s->n_riegeli++])) return false;
             continue;
@@ -225,13 +288,16 @@ static bool index_names(struct xpl_snapshot_inner *in) {
 static bool build_sessions(struct xpl_snapshot_inner *in, const struct xpl_snapshot_spec *spec,
                            struct xpl_arena *scratch) {
     struct xpl_arena *a = &in->arena;
-    struct draft *drafts = xpl_arena_array(scratch, spec->n_dirs, sizeof *drafts);
-    size_t n = 0;
+    size_t n = 0, room = spec->n_dirs;
+    for (size_t i = 0; i < spec->n_dirs; i++)
+        room += spec->dirs[i]->n_files - count_kind(spec->dirs[i], 0);
+    struct draft *drafts = xpl_arena_array(scratch, room, sizeof *drafts);
     if (!drafts) return false;
     for (size_t i = 0; i < spec->n_dirs; i++) {
         bool is;
         if (!draft_name(spec, spec->dirs[i], a, scratch, &drafts[n], &is)) return false;
         n += is;
+        if (!draft_others(spec->dirs[i], a, scratch, drafts, &n)) return false;
     }
     if (!settle_names(a, drafts, n)) return false;
     struct xpl_session *sessions = xpl_arena_array(a, n, sizeof *sessions);
@@ -241,7 +307,7 @@ static bool build_sessions(struct xpl_snapshot_inner *in, const struct xpl_snaps
         const struct xpl_session *was =
             spec->before ? xpl_snapshot_find(spec->before, drafts[i].name) : NULL;
         kept += was != NULL;
-        if (!was || strcmp(was->path.ptr, drafts[i].dir->path) != 0)
+        if (!was || !xpl_str_eq(was->path, drafts[i].path))
             drafts[i].dir->changed = spec->generation;
         if (!fill_session(a, &drafts[i], &sessions[i])) return false;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "storage/sessions/source.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,7 +26,7 @@ struct slot {
     atomic_bool used; // claimed; only its owner writes the rest
     _Atomic uint32_t seq;
     _Atomic uintptr_t start, end; // multiples of the page size; empty when free
-    atomic_bool torn;
+    atomic_bool truncated;
 };
 static struct slot slots[XPL_SOURCE_MAX_OPEN];
 static atomic_size_t slots_top; // none at or above was ever used
@@ -50,7 +51,7 @@ static struct slot *slot_claim(void) {
         size_t top = atomic_load(&slots_top);
         while (top <= i && !atomic_compare_exchange_weak(&slots_top, &top, i + 1))
             continue;
-        atomic_store(&slots[i].torn, false);
+        atomic_store(&slots[i].truncated, false);
         return &slots[i];
     }
     return NULL;
@@ -96,7 +97,7 @@ static void on_sigbus(int sig, siginfo_t *info, void *context) {
     struct slot *s = info->si_code > 0 ? slot_of((uintptr_t)info->si_addr, &end) : NULL;
     if (s) {
         const uintptr_t page = (uintptr_t)info->si_addr & ~(page_size - 1);
-        atomic_store(&s->torn, true);
+        atomic_store(&s->truncated, true);
         const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
         // The bare system call: sanitizers wrap mmap(), which a signal handler must not enter.
         if (syscall(SYS_mmap, page, end - page, PROT_READ, flags, -1, 0) == -1) s = NULL;
@@ -118,7 +119,8 @@ struct xpl_source {
     atomic_uint refs;
     struct xpl_fingerprint fingerprint;
     xpl_bytes_t bytes;
-    size_t mapped; // 0: nothing mapped
+    size_t mapped;  // 0: nothing mapped
+    size_t skipped; // of the mapping, before `bytes`
     struct slot *slot;
     int fd;
     bool stable;
@@ -231,13 +233,20 @@ void xpl_source_free(struct xpl_source *s) {
     // The slot goes first: once the range is unmapped it may become anybody's, whose faults are
     // not ours to answer.  No reader is left to miss it.
     if (s->slot) slot_release(s->slot);
-    if (s->mapped) (void)munmap((void *)(uintptr_t)s->bytes.ptr, s->mapped);
+    if (s->mapped) (void)munmap((void *)(uintptr_t)(s->bytes.ptr - s->skipped), s->mapped);
     if (s->fd >= 0) (void)close(s->fd);
     xpl_sys_free(s);
 }
 
 xpl_bytes_t xpl_source_bytes(const struct xpl_source *s) {
     return s->bytes;
+}
+
+void xpl_source_skip(struct xpl_source *s, size_t n) {
+    assert(n <= s->bytes.len);
+    s->bytes.ptr += n;
+    s->bytes.len -= n;
+    s->skipped += n;
 }
 
 const struct xpl_fingerprint *xpl_source_fingerprint(const struct xpl_source *s) {
@@ -249,7 +258,7 @@ bool xpl_source_is_stable(const struct xpl_source *s) {
 }
 
 bool xpl_source_is_truncated(const struct xpl_source *s) {
-    return s->slot && atomic_load_explicit(&s->slot->torn, memory_order_relaxed);
+    return s->slot && atomic_load_explicit(&s->slot->truncated, memory_order_relaxed);
 }
 
 xpl_status_t xpl_source_verify(const struct xpl_source *s, struct xpl_error *err) {

@@ -4,8 +4,8 @@
 //
 // A program may still write, truncate or replace the file while it is mapped.  Reading a page that
 // the file no longer has raises SIGBUS; the handler installed here puts zero pages there and marks
-// the source torn, so the reader goes on, reads zeros, and learns at xpl_source_verify() that its
-// result is worth nothing.  Any number of threads may read the bytes of one source.
+// the source truncated, so the reader goes on, reads zeros, and learns at xpl_source_verify() that
+// its result is worth nothing.  Any number of threads may read the bytes of one source.
 #ifndef XPL_STORAGE_SESSIONS_SOURCE_H_
 #define XPL_STORAGE_SESSIONS_SOURCE_H_
 
@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "base/str.h"
 
-// What makes two looks at a file the same bytes.  Times are nanoseconds since 1970.
+// What makes two inspections of a file find the same bytes.  Times are nanoseconds since 1970.
 struct xpl_fingerprint {
     uint64_t dev, ino, size;
     int64_t mtime_ns, ctime_ns;
@@ -33,7 +33,7 @@ struct xpl_source;
 // Fails, each with a sentence that names the file: NOT_FOUND, PERMISSION_DENIED,
 // FAILED_PRECONDITION (no regular file), RESOURCE_EXHAUSTED (larger than max_bytes, no memory, no
 // descriptor, XPL_SOURCE_MAX_OPEN sources open), INTERNAL.
-// A file whose last change is less than 10 ms old is looked at again after at most 20 ms: a further
+// A file whose last change is less than 10 ms old is checked again after at most 20 ms: a further
 // change in the same tick of the clock would leave no trace in its times.
 #define XPL_SOURCE_MAX_OPEN 4096
 xpl_status_t xpl_source_open(int dirfd, const char *path, uint64_t max_bytes,
@@ -50,6 +50,8 @@ void xpl_source_free(struct xpl_source *s);
 
 // Borrowed until xpl_source_free().  Never NULL.  As long as the file when it was opened.
 xpl_bytes_t xpl_source_bytes(const struct xpl_source *s);
+// The first `n` of them are not the reader's: for whoever opened it, before anybody else has it.
+void xpl_source_skip(struct xpl_source *s, size_t n);
 // As it was when the file was opened.
 const struct xpl_fingerprint *xpl_source_fingerprint(const struct xpl_source *s);
 // False when the file system's clock is so coarse (whole seconds) that a change could go unseen:

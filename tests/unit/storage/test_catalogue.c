@@ -93,10 +93,10 @@ static const char *shown(struct xpl_catalogue *c) {
     return buf;
 }
 
-static void check_shown(struct xpl_catalogue *c, const char *want) {
+static void check_shown(struct xpl_catalogue *c, const char *expected) {
     const char *got = shown(c);
-    if (strcmp(got, want) != 0) fprintf(stderr, "got  %s\nwant %s\n", got, want);
-    CHECK_STR(got, want);
+    if (strcmp(got, expected) != 0) fprintf(stderr, "got  %s\nwant %s\n", got, expected);
+    CHECK_STR(got, expected);
 }
 
 static void fresh_top(void) {
@@ -285,6 +285,40 @@ static void refused(const char *path, xpl_status_t code, const char *word) {
     CHECK(strstr(err.msg, word));
 }
 
+// Bundles of IREE are no XSpaces: a session each, or one of a run's directory.
+static void test_kinds(void) {
+    fresh_top();
+    put("plugins/profile/both/h.xplane.pb", 1);
+    put("plugins/profile/both/h.ireeprof", 1);
+    put("plugins/profile/both/i.ireeprof", 1);
+    put("plugins/profile/own/a.ireeprof", 1);
+    put("sub/x.ireeprof", 1);
+    put("sub/x.xplane.pb", 1);
+    put("sub/y.ireeprof", 1);
+    put("z.ireeprof", 1);
+    struct xpl_catalogue *c = open_at(top, false);
+    check_shown(c, "both=h both.ireeprof=h,i own=a sub=x sub/x=x sub/y=y z=z");
+    struct xpl_snapshot *s = xpl_catalogue_get(c);
+    const struct xpl_session *const x = xpl_snapshot_find(s, XPL_STR("sub/x"));
+    const struct xpl_session *const both = xpl_snapshot_find(s, XPL_STR("both.ireeprof"));
+    // No directory is removed for a session that shares it.
+    CHECK_STR(x->path, "sub/x.ireeprof");
+    CHECK_STR(both->path, "plugins/profile/both/*.ireeprof");
+    CHECK_STR(x->hosts[0].path, "sub/x.ireeprof");
+    CHECK_EQ(s->n_problems, 0);
+    const uint64_t before = x->changed;
+    put("sub/x.ireeprof", 2); // it grows
+    CHECK(scan(c, XPL_SCAN_ALL));
+    struct xpl_snapshot *const t = xpl_catalogue_get(c);
+    CHECK(xpl_snapshot_find(t, XPL_STR("sub/x"))->changed > before);
+    CHECK_EQ(xpl_snapshot_find(t, XPL_STR("z"))->changed,
+             xpl_snapshot_find(s, XPL_STR("z"))->changed);
+    xpl_snapshot_unref(s);
+    xpl_snapshot_unref(t);
+    xpl_catalogue_free(c);
+    remove_top();
+}
+
 static void test_refused(void) {
     fresh_top();
     put("x.txt", 1);
@@ -397,7 +431,7 @@ static void test_rescan(void) {
         xpl_catalogue_set_watched(c, s->dirs[i].path, true);
     xpl_snapshot_unref(s);
     settle();
-    CHECK(!scan(c, XPL_SCAN_MARKED)); // becomes settled
+    CHECK(!scan(c, XPL_SCAN_MARKED)); // becomes stable
     put("a/h.xplane.pb", 4);
     put("b/c/new.xplane.pb", 4);
     CHECK(!scan(c, XPL_SCAN_MARKED));
@@ -575,6 +609,7 @@ int main(void) {
     test_escapes();
     test_odd_files();
     test_formats();
+    test_kinds();
     test_refused();
     test_links();
     test_explosion();

@@ -246,6 +246,161 @@ static void test_other_secret(void) {
     remove_dir();
 }
 
+// ---- what a start takes over ----
+
+// A store that counts the lookups of files, and may lose its secret while it is read.
+struct counting_store {
+    struct xpl_store base;
+    struct xpl_store_ops ops;
+    struct xpl_store *real;
+    int n_found;
+    size_t n_listed,
+        lost_after; // files told before another secret takes the place of this one; 0: never
+    bool lost;
+    xpl_store_file_fn *each;
+    void *arg;
+};
+
+static struct counting_store *counting(struct xpl_store *s) {
+    return (struct counting_store *)s; // its first member
+}
+
+static uint64_t count_generation(struct xpl_store *s) {
+    return xpl_store_secret_generation(counting(s)->real) + counting(s)->lost;
+}
+
+static bool count_find(struct xpl_store *s, const struct xpl_fingerprint *file,
+                       struct xpl_profile_id *ret) {
+    counting(s)->n_found++;
+    return xpl_store_find_file(counting(s)->real, file, ret);
+}
+
+static bool count_file(void *arg, const struct xpl_fingerprint *file,
+                       const struct xpl_profile_id *profile) {
+    struct counting_store *const c = arg;
+    if (c->lost_after && c->n_listed == c->lost_after) c->lost = true;
+    c->n_listed++;
+    return c->each(c->arg, file, profile);
+}
+
+static bool count_list(struct xpl_store *s, size_t max, xpl_store_file_fn *each, void *arg) {
+    struct counting_store *const c = counting(s);
+    c->each = each;
+    c->arg = arg;
+    return xpl_store_list_files(c->real, max, count_file, c);
+}
+
+static struct counting_store counting_new(struct xpl_store *real) {
+    return (struct counting_store){.real = real,
+                                   .ops = {.secret_generation = count_generation,
+                                           .find_file = count_find,
+                                           .list_files = count_list}};
+}
+
+static struct xpl_fingerprint nth_file(uint64_t n) {
+    return (struct xpl_fingerprint){.dev = UINT64_MAX, .ino = n, .size = n, .mtime_ns = -5};
+}
+
+static struct xpl_profile_id nth_id(uint64_t n) {
+    struct xpl_profile_id id = {{1}};
+    memcpy(id.bytes + 8, &n, sizeof n);
+    return id;
+}
+
+static void remember_files(struct xpl_store *s, uint64_t n) {
+    struct xpl_identity *i = new_identity(s);
+    for (uint64_t k = 0; k < n; k++) {
+        const struct xpl_fingerprint file = nth_file(k);
+        const struct xpl_profile_id id = nth_id(k);
+        xpl_identity_remember(i, &file, &id);
+        if (k % 4000 == 0) xpl_identity_save(i);
+    }
+    xpl_identity_save(i);
+    xpl_identity_free(i);
+}
+
+// After a start nothing has to be asked of the store; and what is learnt is not undone.
+static void test_preload(void) {
+    enum { N = 1000 };
+    struct xpl_profile_id id;
+    new_dir();
+    struct xpl_store *s = open_store(0);
+    struct counting_store c = counting_new(s);
+    c.base.ops = &c.ops;
+    remember_files(s, N);
+    struct xpl_identity *i = new_identity(&c.base);
+    const struct xpl_fingerprint third = nth_file(3);
+    const struct xpl_profile_id other = nth_id(77);
+    xpl_identity_remember(i, &third, &other);
+    xpl_identity_preload(i);
+    for (uint64_t k = 0; k < N; k++) {
+        const struct xpl_fingerprint file = nth_file(k);
+        const struct xpl_profile_id expected = k == 3 ? other : nth_id(k);
+        CHECK(xpl_identity_lookup(i, &file, &id));
+        CHECK_BYTES(id.bytes, sizeof id.bytes, expected.bytes, sizeof expected.bytes);
+    }
+    CHECK_EQ(c.n_found, 0);
+    CHECK_EQ(c.n_listed, N);
+    const struct xpl_fingerprint unknown = nth_file(N);
+    CHECK(!xpl_identity_lookup(i, &unknown, &id));
+    CHECK_EQ(c.n_found, 1);
+    xpl_identity_free(i);
+    xpl_store_close(s);
+    remove_dir();
+}
+
+// Ids of a secret that is lost while they are read are not kept.
+static void test_preload_other_secret(void) {
+    enum { N = 1000 };
+    struct xpl_profile_id id;
+    new_dir();
+    struct xpl_store *s = open_store(0);
+    remember_files(s, N);
+    for (size_t lost_after = 1; lost_after < N; lost_after += 111) {
+        struct counting_store c = counting_new(s);
+        c.base.ops = &c.ops;
+        c.lost_after = lost_after;
+        struct xpl_identity *i = new_identity(&c.base);
+        xpl_identity_preload(i);
+        CHECK(c.lost && c.n_listed < lost_after + 100); // it stops soon
+        for (uint64_t k = 0; k < N; k += 50) {
+            const struct xpl_fingerprint file = nth_file(k);
+            (void)xpl_identity_lookup(i, &file, &id);
+        }
+        CHECK_EQ(c.n_found, N / 50); // none was in memory
+        xpl_identity_free(i);
+    }
+    xpl_store_close(s);
+    remove_dir();
+}
+
+// The newest are taken over where memory cannot have all, and there is room for new ones.  (They
+// are saved in batches of 4000.)
+static void test_preload_many(void) {
+    enum { MANY = 70000, NEWEST = 57000 };
+    struct xpl_profile_id id;
+    new_dir();
+    struct xpl_store *s = open_store(0);
+    struct counting_store c = counting_new(s);
+    c.base.ops = &c.ops;
+    remember_files(s, MANY);
+    struct xpl_identity *i = new_identity(&c.base);
+    xpl_identity_preload(i);
+    for (uint64_t k = MANY; k < MANY + 2000; k++) {
+        const struct xpl_fingerprint file = nth_file(k);
+        const struct xpl_profile_id new_id = nth_id(k);
+        xpl_identity_remember(i, &file, &new_id);
+    }
+    for (uint64_t k = MANY - NEWEST; k < MANY; k += 97) {
+        const struct xpl_fingerprint file = nth_file(k);
+        CHECK(xpl_identity_lookup(i, &file, &id));
+    }
+    CHECK_EQ(c.n_found, 0);
+    xpl_identity_free(i);
+    xpl_store_close(s);
+    remove_dir();
+}
+
 // More files than memory remembers; the store has them all.
 static void test_many(void) {
     enum { MANY = 70000 };
@@ -281,6 +436,9 @@ int main(void) {
     test_cancelled();
     test_no_store();
     test_other_secret();
+    test_preload();
+    test_preload_other_secret();
+    test_preload_many();
     test_many();
     return 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a host: mapping, torn files, fingerprints, and what the SIGBUS handler leaves alone.
+// The bytes of a host: mapping, truncated files, fingerprints, and what the SIGBUS handler leaves
+// alone.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

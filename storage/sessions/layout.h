@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a session lies below LOGDIR, as XProf has it: plugins/profile/NAME.  Nobody else puts that
+// path together.
+#ifndef XPL_STORAGE_SESSIONS_LAYOUT_H_
+#define XPL_STORAGE_SESSIONS_LAYOUT_H_
+
+#include <limits.h>
+#include <stdio.h>
+
+#include "base/str.h"
+
+#define XPL_SESSIONS_DIR "plugins/profile"
+
+struct xpl_session_path {
+    char text[sizeof XPL_SESSIONS_DIR + 1 + NAME_MAX]; // no directory has a longer name
+};
+
+// The session's directory, relative to LOGDIR; in *ret.
+static inline const char *xpl_session_path(xpl_str_t name, struct xpl_session_path *ret) {
+    (void)snprintf(ret->text, sizeof ret->text, XPL_SESSIONS_DIR "/%.*s", XPL_STR_FMT(name));
+    return ret->text;
+}
+
+#endif
