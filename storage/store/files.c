@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "storage/hash.h"
 #include "storage/sessions/path.h"
+#include "storage/store/write_file.h"
 
 // PART_MAX_S: what is older was left by a crash; another daemon may be writing what is younger.
 enum { NAME_MAX_LEN = 160, PART_MAX_S = 600, ID_DIGITS = 32 };
@@ -140,25 +142,56 @@ void xpl_store_files_free(struct xpl_store_files *f) {
 
 // ---- one file ----
 
+// What a file begins with; its bytes follow, aligned as in memory.
+struct head {
+    char magic[8];
+    struct xpl_profile_id profile;
+    char kind[16];
+    uint32_t version, variant;
+    uint64_t len; // of the bytes that follow
+    uint64_t sum; // of all above
+};
+static_assert(sizeof(struct head) == 64, "a header has no gaps");
+
+static struct head head_of(const struct xpl_store_file_key *key, size_t len) {
+    struct head h = {.magic = "XPLFILE1",
+                     .profile = key->profile,
+                     .version = key->version,
+                     .variant = key->variant,
+                     .len = len};
+    assert(strlen(key->kind) < sizeof h.kind);
+    (void)snprintf(h.kind, sizeof h.kind, "%s", key->kind);
+    h.sum = xpl_digest64((xpl_bytes_t){(const uint8_t *)&h, offsetof(struct head, sum)}, 0);
+    return h;
+}
+
+// Takes the header off; false when it is another one's.
+static bool take_head(struct xpl_source *src, const struct xpl_store_file_key *key) {
+    const xpl_bytes_t all = xpl_source_bytes(src);
+    if (all.len < sizeof(struct head)) return false;
+    const struct head expected = head_of(key, all.len - sizeof(struct head));
+    if (memcmp(all.ptr, &expected, sizeof expected) != 0) return false;
+    xpl_source_skip(src, sizeof expected);
+    return true;
+}
+
 xpl_status_t xpl_store_files_open(struct xpl_store_files *f, const struct xpl_store_file_key *key,
                                   struct xpl_source **ret, struct xpl_error *err) {
     char path[PATH_MAX];
     if (!path_of(f, key, "", path, sizeof path))
         XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "the name is too long");
-    XPL_TRY(xpl_source_open(AT_FDCWD, path, 0, ret, err));
+    struct xpl_source *src = NULL;
+    XPL_TRY(xpl_source_open(AT_FDCWD, path, 0, &src, err));
+    if (!take_head(src, key)) {
+        xpl_source_free(src);
+        (void)unlink(path);
+        XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "%s: not what its name says; it is removed",
+                         xpl_path_shown(path, &(struct xpl_path_text){0}));
+    }
+    *ret = src;
     // The use is noted by the time of its last change, as times of reading are often off.
     (void)utimensat(AT_FDCWD, path, (struct timespec[]){{0, UTIME_NOW}, {0, UTIME_NOW}}, 0);
     return XPL_OK;
-}
-
-static bool write_all(int fd, xpl_bytes_t b) {
-    for (size_t at = 0; at < b.len;) {
-        const ssize_t got = write(fd, b.ptr + at, b.len - at);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return false;
-        at += (size_t)got;
-    }
-    return true;
 }
 
 static xpl_status_t fail_write(const char *path, int os, struct xpl_error *err) {
@@ -172,7 +205,7 @@ static xpl_status_t fail_write(const char *path, int os, struct xpl_error *err) 
 xpl_status_t xpl_store_files_put(struct xpl_store_files *f, const struct xpl_store_file_key *key,
                                  xpl_bytes_t bytes, struct xpl_error *err) {
     char path[PATH_MAX], part[PATH_MAX];
-    if (f->limit && bytes.len > f->limit)
+    if (f->limit && bytes.len + sizeof(struct head) > f->limit)
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "%zu bytes, more than the limit of %llu",
                          bytes.len, (unsigned long long)f->limit);
     if (!path_of(f, key, "", path, sizeof path) ||
@@ -180,7 +213,9 @@ xpl_status_t xpl_store_files_put(struct xpl_store_files *f, const struct xpl_sto
         return fail_write(f->dir, ENAMETOOLONG, err);
     const int fd = mkostemps(part, sizeof ".part" - 1, O_CLOEXEC);
     if (fd < 0) return fail_write(path, errno, err);
-    bool ok = write_all(fd, bytes);
+    const struct head head = head_of(key, bytes.len);
+    bool ok = xpl_write_file(fd, (xpl_bytes_t){(const uint8_t *)&head, sizeof head}) &&
+              xpl_write_file(fd, bytes);
     int os = ok ? 0 : errno;
     if (close(fd) != 0 && ok) ok = false, os = errno;
     if (ok && rename(part, path) != 0) ok = false, os = errno;

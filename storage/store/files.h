@@ -2,7 +2,8 @@
 // Results that are too large for the database: files of one directory, mapped while they are used
 // and evicted by bytes, the least recently used first.
 //
-// A file is named by the profile, the kind and the version.  It is written under a name of its own
+// A file is named by the profile, the kind and the version, and begins with them: one that was
+// renamed or copied is not taken for another profile's.  It is written under a name of its own
 // (several daemons may share the directory) and renamed, and not synced: whoever opens it checks
 // what it holds, and removes it when that is broken.
 //
@@ -33,7 +34,8 @@ xpl_status_t xpl_store_files_new(const char *dir, uint64_t limit_bytes,
 // NULL is fine.
 void xpl_store_files_free(struct xpl_store_files *f);
 
-// Maps the file, and notes its use.  Fails as xpl_source_open(); NOT_FOUND when there is none.
+// Maps the file, and notes its use.  Fails as xpl_source_open(); NOT_FOUND when there is none;
+// DATA_LOSS when it is not what its name says (it is removed).
 xpl_status_t xpl_store_files_open(struct xpl_store_files *f, const struct xpl_store_file_key *key,
                                   struct xpl_source **ret, struct xpl_error *err) XPL_NODISCARD;
 // Writes the file, in place of an older one, which stays as it is for whoever has it mapped; then

@@ -20,9 +20,9 @@ struct xpl_history;
 
 enum { XPL_HISTORY_CAPTURES = 10000 }; // kept; the oldest go first
 
-// Opens or makes DIR/state.db.  FAILED_PRECONDITION when it is of a newer xplaned or of another
-// program.  A broken one is renamed to state.db.broken-<time> and a new one begun; one that cannot
-// be used at all (no place, another daemon has it) gives a history that keeps nothing:
+// Opens or makes DIR/state.db.  FAILED_PRECONDITION when it is of another program.  A broken one,
+// or one of a newer xplaned, is renamed to state.db.broken-<time> and a new one begun; one that
+// cannot be used now (no place, another daemon has it) gives a history that keeps nothing:
 // xpl_history_is_on is false, and xpl_history_next_notice tells why.  Captures that were running
 // when the last daemon ended are marked as interrupted.
 xpl_status_t xpl_history_open(const char *dir, struct xpl_history **ret, struct xpl_error *err)
@@ -30,6 +30,11 @@ xpl_status_t xpl_history_open(const char *dir, struct xpl_history **ret, struct 
 // NULL is fine.
 void xpl_history_close(struct xpl_history *h);
 bool xpl_history_is_on(struct xpl_history *h);
+// While it is off, whatever the reason, to be called now and then: takes state.db as soon as that
+// is possible.  True when it is on since this call, and what is in it can be read.  Blocks.
+bool xpl_history_try_again(struct xpl_history *h);
+// Whether a state.db that could not be used was moved aside since the start.
+bool xpl_history_was_replaced(struct xpl_history *h);
 // As xpl_store_next_notice.
 bool xpl_history_next_notice(struct xpl_history *h, char *buf, size_t size);
 

@@ -4,7 +4,7 @@
 // Equal bytes have equal ids for every machine that uses one store, and ids of two stores say
 // nothing about each other.  Of local files it is a keyed hash of the content (storage/sessions/
 // identity.h); elsewhere it may be anything that stands for the bytes, such as an object's ETag.
-// Nobody but who made it looks into it.
+// Nobody but who made it reads what is in it.
 #ifndef XPL_STORAGE_STORE_PROFILE_ID_H_
 #define XPL_STORAGE_STORE_PROFILE_ID_H_
 

@@ -10,8 +10,8 @@
 // What is kept hangs on the ids of profiles, not on the files they lie in: a copy, another path or
 // a remount find it again.
 //
-// Threads: xpl_store_get/has/find/stats/next_notice/check/secret may be called by any number of
-// threads.  The functions that write are for one thread at a time (they serialise by themselves,
+// Threads: xpl_store_get/has/find/list/stats/next_notice/check/secret may be called by any number
+// of threads.  The functions that write are for one thread at a time (they serialise by themselves,
 // and block each other for as long as a transaction lasts); between begin and commit they belong to
 // one thread.  Errors: texts name the database file.
 #ifndef XPL_STORAGE_STORE_STORE_H_
@@ -95,6 +95,10 @@ struct xpl_store_stats {
 
 enum { XPL_STORE_SECRET = 192 };
 
+// One remembered file.  False ends the list.
+typedef bool xpl_store_file_fn(void *arg, const struct xpl_fingerprint *file,
+                               const struct xpl_profile_id *profile);
+
 // An implementation.  Each function does what the one of its name says below.
 struct xpl_store_ops {
     void (*close)(struct xpl_store *s);
@@ -108,6 +112,7 @@ struct xpl_store_ops {
     bool (*find_file)(struct xpl_store *s, const struct xpl_fingerprint *file,
                       struct xpl_profile_id *ret);
     bool (*has_size)(struct xpl_store *s, uint64_t bytes);
+    bool (*list_files)(struct xpl_store *s, size_t max, xpl_store_file_fn *each, void *arg);
     xpl_status_t (*begin)(struct xpl_store *s, struct xpl_error *err);
     xpl_status_t (*commit)(struct xpl_store *s, struct xpl_error *err);
     void (*rollback)(struct xpl_store *s);
@@ -136,9 +141,9 @@ struct xpl_store {
 // ---- life ----
 
 // Opens or makes the database.  Fails only when going on would be wrong: FAILED_PRECONDITION when
-// the database is of a newer xplaned or of another program, INVALID_ARGUMENT, RESOURCE_EXHAUSTED.
-// All else gives a store that works less: see xpl_store_role() and the notices.  A broken database
-// is renamed to cache.db.broken-<time> and a new one begun.
+// the database is of another program, INVALID_ARGUMENT, RESOURCE_EXHAUSTED.  All else gives a store
+// that works less: see xpl_store_role() and the notices.  A broken database, or one of a newer
+// xplaned, is renamed to cache.db.broken-<time> and a new one begun.
 xpl_status_t xpl_store_open(const struct xpl_store_options *o, struct xpl_store **ret,
                             struct xpl_error *err) XPL_NODISCARD;
 // Writes what is pending, checkpoints, closes, marks the stop as clean, frees.  No other call may
@@ -167,7 +172,7 @@ xpl_store_get(struct xpl_store *s, const struct xpl_store_key *key, size_t max_b
               struct xpl_store_value *ret, struct xpl_error *err) {
     return s->ops->get(s, key, max_bytes, ret, err);
 }
-// Whether there is such a result (its bytes are not looked at).
+// Whether there is such a result (its bytes are not read).
 static inline bool xpl_store_has(struct xpl_store *s, const struct xpl_store_key *key) {
     return s->ops->has(s, key);
 }
@@ -191,6 +196,13 @@ static inline bool xpl_store_find_file(struct xpl_store *s, const struct xpl_fin
 // Whether a profile of so many bytes is known.
 static inline bool xpl_store_has_size(struct xpl_store *s, uint64_t bytes) {
     return s->ops->has_size(s, bytes);
+}
+// Tells `each` of the files that are remembered, those of the newest profiles first, at most `max`.
+// False when not all of these could be read.  `each` may call xpl_store_secret_generation, and
+// nothing else here.
+static inline bool xpl_store_list_files(struct xpl_store *s, size_t max, xpl_store_file_fn *each,
+                                        void *arg) {
+    return s->ops->list_files(s, max, each, arg);
 }
 
 // ---- writing ----

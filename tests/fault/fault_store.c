@@ -7,6 +7,7 @@
 #include "analysis/formats/format.h"
 #include "storage/sessions/catalogue.h"
 #include "storage/sessions/identity.h"
+#include "storage/sessions/uploads.h"
 #include "storage/store/files.h"
 #include "storage/store/store.h"
 #include "tests/fault/sqlite_faults.h"
@@ -76,12 +77,26 @@ static void put_sessions(struct xpl_store *s, const struct xpl_snapshot *snap) {
     (void)ok(xpl_store_put_catalogue(s, &other, &err), &err);
 }
 
+static bool is_file_1(void *arg, const struct xpl_fingerprint *file,
+                      const struct xpl_profile_id *profile) {
+    const struct test_key *const k = arg;
+    if (xpl_fingerprint_eq(file, &k->files[0])) CHECK(xpl_profile_id_eq(profile, &k->profiles[0]));
+    return true;
+}
+
+static void list_files(struct xpl_store *s) {
+    struct test_key k;
+    (void)key_of(1, &k);
+    (void)xpl_store_list_files(s, 10, is_file_1, &k);
+}
+
 static void use_store(struct xpl_store *s, const struct xpl_snapshot *snap) {
     struct xpl_error err = {0};
     get(s, 1, 20000);
     put_some(s);
     get(s, 1, 20000);
     get(s, 5, 300);
+    list_files(s);
     if (snap) put_sessions(s, snap);
     const struct xpl_store_version current = {XPL_STORE_ANSWER, XPL_STR("kernel_stats"), 7};
     const struct xpl_store_maintenance m = {.current = &current, .n_current = 1, .gone_s = 3600};
@@ -96,6 +111,7 @@ static void use_identity(struct xpl_store *s, const struct xpl_snapshot *snap) {
     struct xpl_error err = {0};
     bool known;
     if (!ok(xpl_identity_new(s, &id, &err), &err)) return;
+    xpl_identity_preload(id);
     const struct xpl_host *const h = &xpl_snapshot_find(snap, XPL_STR("run"))->hosts[0];
     if (ok(xpl_snapshot_open(snap, h, 0, &src, &err), &err)) {
         if (ok(xpl_identity_hash(id, src, NULL, NULL, &first, &err), &err)) {
@@ -107,6 +123,20 @@ static void use_identity(struct xpl_store *s, const struct xpl_snapshot *snap) {
         xpl_source_free(src);
     }
     xpl_identity_free(id);
+}
+
+static void use_uploads(void) {
+    struct xpl_uploads *u = xpl_uploads_new(in_dir("incoming"), 10);
+    struct xpl_error err = {0};
+    int fd = -1;
+    if (!u) return;
+    if (ok(xpl_upload_open(u, 1, &fd, &err), &err)) {
+        CHECK_EQ(close(fd), 0);
+        (void)ok(xpl_upload_grow(u, 1, 5, &err), &err);
+        xpl_upload_release(u, 1);
+    }
+    xpl_uploads_sweep(u, 100);
+    xpl_uploads_free(u);
 }
 
 static void use_files(void) {
@@ -173,6 +203,7 @@ static void everything(void) {
     }
     use_inputs();
     use_files();
+    use_uploads();
     struct xpl_store *s = open_or_not();
     if (s) use_store(s, snap);
     if (s && snap) use_identity(s, snap);

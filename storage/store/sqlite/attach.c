@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "storage/make_dirs.h"
 #include "storage/sessions/path.h"
 #include "storage/store/sqlite/dbfile.h"
 #include "storage/store/sqlite/impl.h"
@@ -54,16 +55,26 @@ static bool move_aside(struct xpl_sqlite_store *s, const char *why) {
 
 // --- Attaching ---
 
-static xpl_status_t refuse(struct xpl_sqlite_store *s, enum xpl_db_kind kind,
-                           struct xpl_error *err) {
-    if (kind == XPL_DB_NEWER)
-        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "%s: written by a newer xplaned; use that one, or another state "
-                         "directory, or delete the file (it is only a cache)",
-                         xpl_path_shown(s->path, &(struct xpl_path_text){0}));
+static xpl_status_t refuse(struct xpl_sqlite_store *s, struct xpl_error *err) {
     XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
                      "%s: a database of another program; use another state directory",
                      xpl_path_shown(s->path, &(struct xpl_path_text){0}));
+}
+
+// Why a database that is ours cannot be used as it is, or NULL.
+static const char *unusable(enum xpl_db_kind kind) {
+    return kind == XPL_DB_NEWER     ? "a newer xplaned made it, or its header is damaged"
+           : kind == XPL_DB_DAMAGED ? "its header is damaged"
+                                    : NULL;
+}
+
+// Everything that makes a database one that can be written.
+static int make_ready(struct xpl_sqlite_store *s, struct xpl_db *db, enum xpl_db_kind kind) {
+    int rc = xpl_db_make_ours(db, kind);
+    if (rc == SQLITE_OK) rc = xpl_db_migrate(db, kind);
+    if (rc == SQLITE_OK) rc = xpl_db_try_write(db);
+    if (rc == SQLITE_OK) rc = xpl_db_prepare_all(db);
+    return rc == SQLITE_OK ? xpl_sqlite_make_secret(s, db) : rc;
 }
 
 // Damage is repaired once, by beginning anew.
@@ -73,20 +84,25 @@ static int open_writer(struct xpl_sqlite_store *s, struct xpl_db **ret, enum xpl
         struct xpl_db *db = NULL;
         int rc = xpl_db_open(s->path, XPL_DB_WRITE, &xpl_cache_schema, &db, why, size);
         if (rc == SQLITE_OK) rc = xpl_db_kind(db, ret_kind);
-        if (rc == SQLITE_OK && (*ret_kind == XPL_DB_NEWER || *ret_kind == XPL_DB_FOREIGN)) {
+        if (rc == SQLITE_OK && *ret_kind == XPL_DB_FOREIGN) {
             xpl_db_close(db);
             return SQLITE_OK;
         }
-        if (rc == SQLITE_OK) rc = xpl_db_make_ours(db, *ret_kind);
-        if (rc == SQLITE_OK) rc = xpl_db_migrate(db, *ret_kind);
-        if (rc == SQLITE_OK) rc = xpl_db_prepare_all(db);
-        if (rc == SQLITE_OK) rc = xpl_sqlite_make_secret(s, db);
-        if (rc == SQLITE_OK) {
+        const char *const bad = rc == SQLITE_OK ? unusable(*ret_kind) : NULL;
+        if (rc == SQLITE_OK && !bad) rc = make_ready(s, db, *ret_kind);
+        if (rc == SQLITE_OK && !bad) {
             *ret = db;
             return SQLITE_OK;
         }
-        if (db) (void)snprintf(why, size, "%s", sqlite3_errmsg(db->h));
+        // After a rollback the connection has no message any more.
+        const bool silent = db && !bad && sqlite3_errcode(db->h) == SQLITE_OK;
+        if (db)
+            (void)snprintf(why, size, "%s",
+                           bad      ? bad
+                           : silent ? sqlite3_errstr(rc)
+                                    : sqlite3_errmsg(db->h));
         xpl_db_close(db);
+        if (bad) rc = SQLITE_CORRUPT;
         const bool damage = xpl_sqlite_is_damage(rc) || (rc & 0xff) == SQLITE_ERROR;
         if (!damage || tries > 0 || !move_aside(s, why)) return rc;
     }
@@ -103,7 +119,8 @@ static bool may_write(const struct xpl_sqlite_store *s) {
 }
 
 // Files that come and go under other processes' hands (a log that is being removed, a database that
-// was just renamed) make SQLite say that it cannot open or write: only for a moment.
+// was just renamed) make SQLite say that it cannot open or write: only for a moment.  Where the
+// system lets us write and SQLite still says no, the header forbids it.
 static int open_writer_patiently(struct xpl_sqlite_store *s, struct xpl_db **ret,
                                  enum xpl_db_kind *ret_kind, char *why, size_t size) {
     for (int tries = 1;; tries++) {
@@ -111,6 +128,8 @@ static int open_writer_patiently(struct xpl_sqlite_store *s, struct xpl_db **ret
         const int kind = rc & 0xff;
         const bool passing = (cannot_write(rc) && may_write(s)) || kind == SQLITE_BUSY ||
                              kind == SQLITE_LOCKED || kind == SQLITE_PROTOCOL;
+        const bool forbidden = kind == SQLITE_READONLY && passing && tries == TRIES;
+        if (forbidden && move_aside(s, why)) return open_writer(s, ret, ret_kind, why, size);
         if (!passing || tries == TRIES) return rc;
         const struct timespec pause = {.tv_nsec = 1000000L << tries};
         (void)nanosleep(&pause, NULL);
@@ -126,7 +145,7 @@ static xpl_status_t attach_writer(struct xpl_sqlite_store *s, bool *ret_read,
     struct xpl_db *db = NULL;
     char why[128] = "";
     const int rc = open_writer_patiently(s, &db, &kind, why, sizeof why);
-    if (rc == SQLITE_OK && !db) return refuse(s, kind, err);
+    if (rc == SQLITE_OK && !db) return refuse(s, err);
     if (rc == SQLITE_NOMEM) XPL_RETURN_OOM(err, "opening the store");
     if (rc != SQLITE_OK) {
         *ret_read = cannot_write(rc);
@@ -168,9 +187,10 @@ static xpl_status_t attach_reader(struct xpl_sqlite_store *s, bool others, const
     if (cannot_write(rc) && try_immutable(s)) rc = xpl_sqlite_open_reader(s, &db, &kind);
     if (rc == SQLITE_OK) xpl_db_close(db);
     if (rc == SQLITE_NOMEM) XPL_RETURN_OOM(err, "opening the store");
-    if (rc == SQLITE_OK && (kind == XPL_DB_NEWER || kind == XPL_DB_FOREIGN))
-        return refuse(s, kind, err);
-    if (others || (rc == SQLITE_OK && kind == XPL_DB_OURS)) {
+    if (rc == SQLITE_OK && kind == XPL_DB_FOREIGN) return refuse(s, err);
+    if (rc == SQLITE_OK && unusable(kind)) {
+        xpl_sqlite_notice(s, "%s cannot be used: %s; nothing is kept", s->path, unusable(kind));
+    } else if (others || (rc == SQLITE_OK && kind == XPL_DB_OURS)) {
         xpl_sqlite_notice(s, "%s is only read: %s", s->path, why);
         atomic_store(&s->role, XPL_STORE_READER);
     } else {
@@ -208,7 +228,7 @@ xpl_status_t xpl_sqlite_attach(struct xpl_sqlite_store *s, struct xpl_error *err
     atomic_store(&s->lost, false);
     xpl_sqlite_drop_readers(s);
     if (!s->o.read_only) {
-        (void)xpl_dbfile_make_dirs(s->o.dir, 0700); // what fails is found out by what comes after
+        (void)xpl_make_dirs(s->o.dir, 0700); // what fails is found out by what comes after
         if (s->lock_fd < 0) lock = xpl_dbfile_lock(s->lock_path, &s->lock_fd);
         why_not(lock, why, sizeof why);
         if (lock == XPL_DBFILE_MINE) {

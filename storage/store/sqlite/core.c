@@ -101,3 +101,10 @@ void xpl_sqlite_fingerprint_bytes(const struct xpl_fingerprint *p, uint8_t out[4
     for (size_t i = 0; i < 40; i++)
         out[i] = (uint8_t)(v[i / 8] >> (8 * (i % 8)));
 }
+
+struct xpl_fingerprint xpl_sqlite_fingerprint_from(const uint8_t bytes[40]) {
+    uint64_t v[5] = {0};
+    for (size_t i = 0; i < 40; i++)
+        v[i / 8] |= (uint64_t)bytes[i] << (8 * (i % 8));
+    return (struct xpl_fingerprint){v[0], v[1], v[2], (int64_t)v[3], (int64_t)v[4]};
+}

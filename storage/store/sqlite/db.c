@@ -176,17 +176,41 @@ static int pragma_int(struct xpl_db *db, const char *sql, int64_t *ret) {
     return rc;
 }
 
+static int has_own_table(struct xpl_db *db, bool *ret) {
+    sqlite3_stmt *st = NULL;
+    int64_t n = 0;
+    int rc =
+        sqlite3_prepare_v2(db->h, "SELECT count(*) FROM sqlite_schema WHERE name=?", -1, &st, NULL);
+    if (rc == SQLITE_OK) rc = xpl_db_bind_text(st, 1, xpl_str_from(db->schema->own_table));
+    if (rc == SQLITE_OK) rc = xpl_db_int(st, 0, &n);
+    sqlite3_finalize(st);
+    *ret = n > 0;
+    return rc;
+}
+
+int xpl_db_try_write(struct xpl_db *db) {
+    // BEGIN IMMEDIATE alone does not notice a header that forbids it.
+    int rc = xpl_db_exec(db, "BEGIN IMMEDIATE");
+    if (rc == SQLITE_OK) rc = xpl_db_exec(db, "CREATE TABLE xplaned_try(x)");
+    if (!sqlite3_get_autocommit(db->h)) (void)xpl_db_exec(db, "ROLLBACK");
+    return rc;
+}
+
 int xpl_db_kind(struct xpl_db *db, enum xpl_db_kind *ret) {
     int64_t app = 0, version = 0, tables = 0;
+    bool own = false;
     int rc = pragma_int(db, "PRAGMA application_id", &app);
     if (rc == SQLITE_OK) rc = pragma_int(db, "PRAGMA user_version", &version);
     if (rc == SQLITE_OK) rc = pragma_int(db, "SELECT count(*) FROM sqlite_schema", &tables);
+    if (rc == SQLITE_OK) rc = has_own_table(db, &own);
     if (rc != SQLITE_OK) return rc;
     if (app == 0 && version == 0 && tables == 0)
         *ret = XPL_DB_EMPTY;
     else if ((uint64_t)app != db->schema->application_id)
-        *ret = XPL_DB_FOREIGN;
-    else if (version < 0 || version > db->schema->version)
+        *ret = own ? XPL_DB_DAMAGED : XPL_DB_FOREIGN;
+    else if (version < 0)
+        *ret = XPL_DB_DAMAGED;
+    else if (version > db->schema->version)
         *ret = XPL_DB_NEWER;
     else
         *ret = version == db->schema->version ? XPL_DB_OURS : XPL_DB_OLDER;

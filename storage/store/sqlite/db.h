@@ -21,6 +21,8 @@ struct xpl_db_schema {
     // was released never changes.
     const char *const *const *steps;
     int64_t version; // number of steps
+    // A table of every version that other programs' databases do not have.
+    const char *own_table;
     // Pragmas: of a connection that writes; of a file that is still empty.
     const char *setup_write, *setup_empty;
     const char *const *statements; // texts, by the numbers of xpl_db_stmt
@@ -42,7 +44,8 @@ enum xpl_db_kind {
     XPL_DB_EMPTY,   // no tables yet
     XPL_DB_OURS,    // of this version
     XPL_DB_OLDER,   // of an older version: migrate it
-    XPL_DB_NEWER,   // of a newer xplaned
+    XPL_DB_NEWER,   // of a newer xplaned, or so a damaged header says
+    XPL_DB_DAMAGED, // ours by its tables, and not by its header
     XPL_DB_FOREIGN, // another program's
 };
 
@@ -53,6 +56,9 @@ int xpl_db_open(const char *path, enum xpl_db_mode mode, const struct xpl_db_sch
 // NULL is fine.  A writer checkpoints if it is the last connection.
 void xpl_db_close(struct xpl_db *db);
 int xpl_db_kind(struct xpl_db *db, enum xpl_db_kind *ret);
+// Whether it can be written at all: a damaged header may forbid it (SQLITE_READONLY).  Leaves
+// nothing behind; before statements are prepared.
+int xpl_db_try_write(struct xpl_db *db);
 // Switches the file to WAL and, while it is empty, to our page size.  Only for one that is ours.
 int xpl_db_make_ours(struct xpl_db *db, enum xpl_db_kind kind);
 // Makes or migrates the tables to the schema's version, in one transaction.

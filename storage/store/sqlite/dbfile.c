@@ -17,22 +17,6 @@
 
 enum { MAX_BROKEN = 64, TAIL = 64 };
 
-bool xpl_dbfile_make_dirs(const char *dir, mode_t mode) {
-    char path[PATH_MAX];
-    const int n = snprintf(path, sizeof path, "%s/", dir);
-    if (n < 0 || (size_t)n >= sizeof path) {
-        errno = ENAMETOOLONG;
-        return false;
-    }
-    for (char *p = path + 1; *p; p++) {
-        if (*p != '/') continue;
-        *p = 0;
-        if (mkdir(path, mode) != 0 && errno != EEXIST) return false;
-        *p = '/';
-    }
-    return true;
-}
-
 enum xpl_dbfile_lock xpl_dbfile_lock(const char *path, int *ret_fd) {
     const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd < 0) return XPL_DBFILE_CANNOT;

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to a database as a file: its directory, the lock beside it, and the way a broken one
+// What happens to a database as a file: the lock beside it, and the way a broken one
 // goes.
 #ifndef XPL_STORAGE_STORE_SQLITE_DBFILE_H_
 #define XPL_STORAGE_STORE_SQLITE_DBFILE_H_
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
-
-// mkdir -p.  False, with errno, when a directory could not be made.
-bool xpl_dbfile_make_dirs(const char *dir, mode_t mode);
 
 enum xpl_dbfile_lock {
     XPL_DBFILE_MINE,

@@ -85,6 +85,7 @@ int xpl_sqlite_used(struct xpl_sqlite_store *s, uint64_t *ret);
 xpl_str_t xpl_sqlite_kind_name(enum xpl_store_kind kind);
 // The 40 bytes that stand for a file in the database.
 void xpl_sqlite_fingerprint_bytes(const struct xpl_fingerprint *file, uint8_t out[40]);
+struct xpl_fingerprint xpl_sqlite_fingerprint_from(const uint8_t bytes[40]);
 
 // ---- secret.c ----
 
@@ -136,6 +137,7 @@ xpl_status_t xpl_sqlite_leave(struct xpl_sqlite_store *s, bool own, int rc, stru
 bool xpl_sqlite_find_file(struct xpl_store *base, const struct xpl_fingerprint *file,
                           struct xpl_profile_id *ret);
 bool xpl_sqlite_has_size(struct xpl_store *base, uint64_t bytes);
+bool xpl_sqlite_list_files(struct xpl_store *base, size_t max, xpl_store_file_fn *each, void *arg);
 bool xpl_sqlite_has_rows(struct xpl_store *base, const struct xpl_profile_id *profile,
                          uint32_t version);
 xpl_status_t xpl_sqlite_put_file(struct xpl_store *base, const struct xpl_fingerprint *file,

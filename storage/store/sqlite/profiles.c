@@ -57,6 +57,54 @@ bool xpl_sqlite_has_size(struct xpl_store *base, uint64_t bytes) {
     return rc == SQLITE_ROW;
 }
 
+// A row of FILE_LIST.
+static int read_file_row(sqlite3_stmt *st, struct xpl_fingerprint *ret_file,
+                         struct xpl_profile_id *ret_profile) {
+    const void *const file = sqlite3_column_blob(st, 0), *const id = sqlite3_column_blob(st, 1);
+    if (!file || !id) return SQLITE_NOMEM;
+    if (sqlite3_column_bytes(st, 0) != 40 ||
+        sqlite3_column_bytes(st, 1) != sizeof ret_profile->bytes)
+        return SQLITE_CORRUPT;
+    *ret_file = xpl_sqlite_fingerprint_from(file);
+    memcpy(ret_profile->bytes, id, sizeof ret_profile->bytes);
+    return SQLITE_OK;
+}
+
+static int list_files(struct xpl_db *db, size_t max, xpl_store_file_fn *each, void *arg) {
+    int rc = SQLITE_OK;
+    bool more = true;
+    sqlite3_stmt *st = xpl_db_stmt(db, XPL_SQL_FILE_LIST, &rc);
+    if (!st) return rc;
+    rc = xpl_db_bind_u64(st, 1, max);
+    while (more && rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+        struct xpl_fingerprint file;
+        struct xpl_profile_id profile;
+        rc = read_file_row(st, &file, &profile);
+        if (rc == SQLITE_OK) more = each(arg, &file, &profile);
+    }
+    (void)sqlite3_reset(st);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+// On a connection of its own: a long list keeps nobody waiting for one of the pool's.
+bool xpl_sqlite_list_files(struct xpl_store *base, size_t max, xpl_store_file_fn *each, void *arg) {
+    struct xpl_sqlite_store *const s = xpl_sqlite_of(base);
+    struct xpl_db *db = NULL;
+    enum xpl_db_kind kind = XPL_DB_OURS;
+    if (atomic_load(&s->role) == XPL_STORE_OFF) return false;
+    int rc = xpl_sqlite_open_reader(s, &db, &kind);
+    const bool ours = rc == SQLITE_OK && kind == XPL_DB_OURS;
+    if (ours) rc = list_files(db, max, each, arg);
+    if (rc != SQLITE_OK && rc != SQLITE_NOMEM) {
+        if (db)
+            xpl_sqlite_read_failed(s, db, rc);
+        else
+            atomic_fetch_add(&s->read_errors, 1);
+    }
+    xpl_db_close(db);
+    return ours && rc == SQLITE_OK;
+}
+
 static int has_rows(struct xpl_db *db, const struct xpl_profile_id *profile, uint32_t version) {
     int rc = SQLITE_OK;
     sqlite3_stmt *st = xpl_db_stmt(db, XPL_SQL_PROFILE_HAS_ROWS, &rc);

@@ -201,6 +201,7 @@ const struct xpl_db_schema xpl_cache_schema = {
     .application_id = APPLICATION_ID,
     .steps = steps,
     .version = VERSION,
+    .own_table = "result_data",
     .setup_write =
         "PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=16777216;"
         "PRAGMA wal_autocheckpoint=512; PRAGMA cache_size=-2048; PRAGMA foreign_keys=OFF;",

@@ -41,6 +41,8 @@
     X(SECRET_ADD, "INSERT INTO settings(name, value) VALUES('profile_secret', ?1)")                \
     X(FILE_FIND, "SELECT p.content_id FROM profile_files f JOIN profiles p ON p.id=f.profile_id "  \
                  "WHERE f.fingerprint=?1")                                                         \
+    X(FILE_LIST, "SELECT f.fingerprint, p.content_id FROM profile_files f JOIN profiles p ON "     \
+                 "p.id=f.profile_id ORDER BY f.profile_id DESC LIMIT ?1")                          \
     X(FILE_ADD, "INSERT OR REPLACE INTO profile_files(fingerprint, profile_id) VALUES(?1,?2)")     \
     X(FILE_DEL, "DELETE FROM profile_files WHERE profile_id=?1")                                   \
     X(FILE_GONE, "UPDATE profile_files SET gone_at=?1 WHERE gone_at IS NULL AND NOT EXISTS "       \

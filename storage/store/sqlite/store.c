@@ -103,7 +103,7 @@ static int integrity(struct xpl_db *db, struct watch *watch) {
     return rc;
 }
 
-// A want of memory, too, makes a page one that "cannot be got": a finding counts when it is found
+// A lack of memory, too, makes a page one that "cannot be got": a finding counts when it is found
 // again.
 static int integrity_twice(struct xpl_db *db, struct watch *watch) {
     const int rc = integrity(db, watch);
@@ -145,6 +145,7 @@ static const struct xpl_store_ops ops = {
     .secret_generation = xpl_sqlite_secret_generation,
     .find_file = xpl_sqlite_find_file,
     .has_size = xpl_sqlite_has_size,
+    .list_files = xpl_sqlite_list_files,
     .begin = xpl_sqlite_begin,
     .commit = xpl_sqlite_commit,
     .rollback = xpl_sqlite_rollback,

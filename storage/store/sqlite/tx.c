@@ -26,12 +26,13 @@ static void roll_back(struct xpl_sqlite_store *s) {
     if (s->w && !sqlite3_get_autocommit(s->w->h)) (void)xpl_db_exec(s->w, "ROLLBACK");
 }
 
-// A broken database is moved aside; a connection that cannot even roll back is made anew.
+// A broken database is moved aside; a connection that cannot even roll back, or that may not write
+// any more, is made anew.
 static void recover(struct xpl_sqlite_store *s, int rc) {
     roll_back(s);
     if (xpl_sqlite_is_damage(rc))
         xpl_sqlite_rebuild(s, sqlite3_errstr(rc));
-    else if (s->w && !sqlite3_get_autocommit(s->w->h))
+    else if (s->w && ((rc & 0xff) == SQLITE_READONLY || !sqlite3_get_autocommit(s->w->h)))
         xpl_sqlite_rebuild(s, NULL);
 }
 

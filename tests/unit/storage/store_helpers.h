@@ -67,7 +67,7 @@ static inline struct xpl_store *open_store(uint64_t limit) {
 static inline void expect_notice(struct xpl_store *s, const char *word) {
     char buf[400] = "(none)";
     const bool any = xpl_store_next_notice(s, buf, sizeof buf);
-    if (!any || !strstr(buf, word)) fprintf(stderr, "notice: %s; wanted: %s\n", buf, word);
+    if (!any || !strstr(buf, word)) fprintf(stderr, "notice: %s; expected: %s\n", buf, word);
     CHECK(any && strstr(buf, word));
 }
 

@@ -74,6 +74,32 @@ static void test_keys(void) {
     remove_dir();
 }
 
+static const char *path_of_file(uint8_t i) {
+    char name[80];
+    (void)snprintf(name, sizeof name, "%02xab%028d.0.3.trace", i, 0);
+    return in_dir(name);
+}
+
+// A file under another profile's name, an old one without a header, a cut one: not answered from.
+static void test_content(void) {
+    new_dir();
+    struct xpl_store_files *f = open_files(0);
+    const struct xpl_store_file_key one = file_key(1), two = file_key(2);
+    struct xpl_source *src = NULL;
+    CHECK_EQ(put(f, 1, 5000, NULL), XPL_OK);
+    CHECK_EQ(link(path_of_file(1), path_of_file(2)), 0);
+    CHECK_EQ(xpl_store_files_open(f, &two, &src, NULL), XPL_DATA_LOSS);
+    CHECK(access(path_of_file(2), F_OK) != 0 && has(f, 1, 5000));
+    CHECK_EQ(truncate(path_of_file(1), 4000), 0);
+    CHECK_EQ(xpl_store_files_open(f, &one, &src, NULL), XPL_DATA_LOSS);
+    FILE *const old = fopen(path_of_file(1), "wb");
+    CHECK(old && fputs("XPLTRACE", old) >= 0 && fclose(old) == 0);
+    CHECK_EQ(xpl_store_files_open(f, &one, &src, NULL), XPL_DATA_LOSS);
+    CHECK(!src && !has(f, 1, 5000));
+    xpl_store_files_free(f);
+    remove_dir();
+}
+
 // Whoever has a file mapped keeps its bytes, whatever happens to the name.
 static void test_mapped(void) {
     new_dir();
@@ -136,7 +162,7 @@ static void test_leftovers(void) {
     touch("1-2-3-4-5.1.1.trace", 3600); // of the first version's naming
     touch("README", 3600);
     touch("0123456789abcdef0123456789abcdef", 3600);
-    struct xpl_store_files *f = open_files(2);
+    struct xpl_store_files *f = open_files(66); // its own header, and 2
     CHECK_EQ(count_files("young.part"), 1);
     CHECK_EQ(count_files("old.part"), 0);
     CHECK_EQ(count_files("1-2-3"), 1);
@@ -206,6 +232,7 @@ static void test_killed(void) {
 
 int main(void) {
     test_keys();
+    test_content();
     test_mapped();
     test_eviction();
     test_leftovers();

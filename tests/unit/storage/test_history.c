@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // state.db: captures, schedules and their sessions, over restarts, damage and a second daemon.
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,19 +132,50 @@ static void test_damage(void) {
     h = open_history();
     CHECK_EQ(xpl_history_last_id(h), 1);
     xpl_history_close(h);
-    // One of a newer xplaned, or of another program, is left alone.
-    write_db("\1\1\1\1", 60); // user_version
+    // Headers that do not fit: a newer xplaned's, or damage.
+    static const struct {
+        const char *bytes;
+        long at;
+    } headers[] = {{"\1\1\1\1", 60}, {"\xff\1\1\1", 60}, {"Xyzz", 68}, {"\3", 18}, {"\7", 47}};
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
+        write_db(headers[i].bytes, headers[i].at);
+        h = open_history();
+        CHECK(xpl_history_is_on(h) && xpl_history_was_replaced(h));
+        CHECK(xpl_history_next_notice(h, text, sizeof text) && strstr(text, "state.db.broken-"));
+        CHECK_EQ(xpl_history_last_id(h), 0);
+        put(h, 1, 2);
+        xpl_history_close(h);
+    }
+    // Another program's is left alone.
+    char cmd[300];
+    (void)snprintf(cmd, sizeof cmd, "rm %s/state.db*", dir);
+    CHECK_EQ(system(cmd), 0);
+    sqlite3 *db = NULL;
+    (void)snprintf(cmd, sizeof cmd, "%s/state.db", dir);
+    CHECK_EQ(sqlite3_open(cmd, &db), SQLITE_OK);
+    CHECK_EQ(sqlite3_exec(db, "CREATE TABLE mine(x)", NULL, NULL, NULL), SQLITE_OK);
+    CHECK_EQ(sqlite3_close(db), SQLITE_OK);
     struct xpl_error err = {0};
     CHECK_EQ(xpl_history_open(dir, &h, &err), XPL_FAILED_PRECONDITION);
-    CHECK(strstr(err.msg, "newer"));
-    write_db("\xff\1\1\1", 60); // a negative one
-    err = (struct xpl_error){0};
-    CHECK_EQ(xpl_history_open(dir, &h, &err), XPL_FAILED_PRECONDITION);
-    CHECK(strstr(err.msg, "newer"));
-    write_db("Xyzz", 68); // application_id
-    err = (struct xpl_error){0};
-    CHECK_EQ(xpl_history_open(dir, &h, &err), XPL_FAILED_PRECONDITION);
     CHECK(strstr(err.msg, "another program"));
+    CHECK_EQ(unlink(cmd), 0);
+}
+
+// One that another daemon has is taken when that one ends; one that could not be made, when it can.
+static void test_taking(void) {
+    char text[512];
+    struct xpl_history *first = open_history(), *second = open_history();
+    put(first, 1, 1);
+    CHECK(xpl_history_is_on(first) && !xpl_history_is_on(second));
+    CHECK(xpl_history_next_notice(second, text, sizeof text) && strstr(text, "another daemon"));
+    CHECK(!xpl_history_try_again(second) && !xpl_history_next_notice(second, text, sizeof text));
+    xpl_history_close(first);
+    CHECK(xpl_history_try_again(second) && xpl_history_is_on(second));
+    CHECK(xpl_history_next_notice(second, text, sizeof text) && strstr(text, "go on"));
+    CHECK(!xpl_history_try_again(second)); // it has it
+    CHECK_EQ(xpl_history_last_id(second), 1);
+    put(second, 2, 1);
+    xpl_history_close(second);
 }
 
 static void test_crc32(void) {
@@ -158,6 +190,7 @@ int main(void) {
     test_captures();
     test_schedules();
     test_damage();
+    test_taking();
     test_crc32();
     char command[128];
     (void)snprintf(command, sizeof command, "rm -rf %s", dir);

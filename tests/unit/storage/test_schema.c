@@ -126,7 +126,7 @@ static char *query_of(const char *name) {
     return strndup(p, (size_t)(end - p));
 }
 
-static void check_query(const char *name, const char *want) {
+static void check_query(const char *name, const char *expected) {
     char got[2048];
     size_t n = 0;
     sqlite3_stmt *st = NULL;
@@ -141,8 +141,8 @@ static void check_query(const char *name, const char *want) {
                                   c + 1 < sqlite3_column_count(st) ? "|" : "\n");
             CHECK(n < sizeof got);
         }
-    if (strcmp(got, want) != 0) fprintf(stderr, "%s gave\n%swanted\n%s", name, got, want);
-    CHECK_STR(got, want);
+    if (strcmp(got, expected) != 0) fprintf(stderr, "%s gave\n%swanted\n%s", name, got, expected);
+    CHECK_STR(got, expected);
     CHECK_EQ(sqlite3_finalize(st), SQLITE_OK);
     free(sql);
 }

@@ -144,17 +144,33 @@ static void open_refused(const char *word) {
     CHECK(strstr(err.msg, word));
 }
 
+static void remove_databases(void) {
+    char cmd[200];
+    (void)snprintf(cmd, sizeof cmd, "rm %s/cache.db*", store_dir);
+    CHECK(system(cmd) == 0);
+}
+
 static void test_versions(void) {
     new_dir();
     xpl_store_close(open_store(0));
-    do_sql("PRAGMA user_version=99");
-    open_refused("newer xplaned");
-    CHECK_EQ(count_files("cache.db.broken"), 0);
-    do_sql("PRAGMA user_version=-1");
-    open_refused("newer xplaned");
-    do_sql("PRAGMA user_version=2; PRAGMA application_id=5");
-    open_refused("another program");
-    CHECK(unlink(in_dir("cache.db")) == 0);
+    // A newer one's, or damage to the header: it is only a cache.
+    static const char *const headers[] = {"PRAGMA user_version=99", "PRAGMA user_version=-1",
+                                          "PRAGMA application_id=5", "PRAGMA user_version=0"};
+    static const char *const words[] = {"newer xplaned", "header", "header", "SQL logic error"};
+    for (int i = 0; i < 4; i++) {
+        do_sql(headers[i]);
+        struct xpl_store *s = open_store(0);
+        expect_notice(s, words[i]);
+        CHECK_EQ(xpl_store_role(s), XPL_STORE_WRITER);
+        CHECK_EQ(count_files("cache.db.broken-"), i < 2 ? i + 1 : 2); // the last two are kept
+        do_sql("PRAGMA user_version=99"); // while another daemon has it: nothing is read
+        struct xpl_store *other = open_store(0);
+        CHECK_EQ(xpl_store_role(other), XPL_STORE_OFF);
+        xpl_store_close(other);
+        do_sql("PRAGMA user_version=2");
+        xpl_store_close(s);
+    }
+    remove_databases();
     do_sql("CREATE TABLE mine(x); INSERT INTO mine VALUES(42);");
     open_refused("another program");
     CHECK_EQ(ask("SELECT x FROM mine"), 42);

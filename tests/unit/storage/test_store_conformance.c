@@ -152,6 +152,58 @@ static void test_files(void) {
     xpl_store_close(s);
 }
 
+enum { LISTED = 20 };
+
+struct listed {
+    struct xpl_fingerprint files[LISTED];
+    struct xpl_profile_id profiles[LISTED];
+    size_t n, stop_at; // after so many; 0: all
+};
+
+static bool add_listed(void *arg, const struct xpl_fingerprint *file,
+                       const struct xpl_profile_id *profile) {
+    struct listed *const l = arg;
+    CHECK(l->n < LISTED);
+    l->files[l->n] = *file;
+    l->profiles[l->n] = *profile;
+    return ++l->n != l->stop_at;
+}
+
+// Every file with its profile, the newest profiles first, and no more than were asked for.
+static void test_list_files(void) {
+    struct test_key k[LISTED];
+    struct listed all = {0}, some = {0}, none = {0}, stopped = {.stop_at = 3};
+    struct xpl_store *s = open_limited(0);
+    CHECK(xpl_store_list_files(s, 100, add_listed, &none));
+    CHECK_EQ(none.n, 0);
+    for (uint64_t i = 0; i < LISTED; i++) {
+        (void)key_of(i + 1, &k[i]);
+        CHECK_EQ(xpl_store_put_file(s, &k[i].files[0], &k[i].profiles[0], NULL), XPL_OK);
+    }
+    xpl_store_close(s);
+    s = open_limited(0);
+    CHECK(xpl_store_list_files(s, 100, add_listed, &all));
+    CHECK_EQ(all.n, LISTED);
+    for (size_t i = 0; i < LISTED; i++) {
+        CHECK(xpl_fingerprint_eq(&all.files[i], &k[LISTED - 1 - i].files[0]));
+        CHECK(xpl_profile_id_eq(&all.profiles[i], &k[LISTED - 1 - i].profiles[0]));
+    }
+    CHECK(xpl_store_list_files(s, 7, add_listed, &some));
+    CHECK_EQ(some.n, 7);
+    CHECK(xpl_fingerprint_eq(&some.files[0], &all.files[0]));
+    CHECK(xpl_store_list_files(s, 100, add_listed, &stopped));
+    CHECK_EQ(stopped.n, 3);
+    // A file that holds another profile now is told once.
+    CHECK_EQ(xpl_store_put_file(s, &k[0].files[0], &k[5].profiles[0], NULL), XPL_OK);
+    all.n = 0;
+    CHECK(xpl_store_list_files(s, 100, add_listed, &all));
+    CHECK_EQ(all.n, LISTED);
+    for (size_t i = 0; i < LISTED; i++)
+        if (xpl_fingerprint_eq(&all.files[i], &k[0].files[0]))
+            CHECK(xpl_profile_id_eq(&all.profiles[i], &k[5].profiles[0]));
+    xpl_store_close(s);
+}
+
 static void put_op(struct xpl_store *s, const struct xpl_profile_id *id, uint32_t version) {
     const struct xpl_op_row op = {.name = XPL_STR("op")};
     const struct xpl_rows rows = {.ops = &op, .n_ops = 1};
@@ -397,10 +449,10 @@ static void run(void (*test)(void)) {
 }
 
 int main(void) {
-    static void (*const tests[])(void) = {test_results,      test_keys,      test_large_value,
-                                          test_transactions, test_files,     test_maintenance,
-                                          test_eviction,     test_threads,   test_two_daemons,
-                                          test_killed,       test_disk_full, test_damage};
+    static void (*const tests[])(void) = {
+        test_results,    test_keys,        test_large_value, test_transactions, test_files,
+        test_list_files, test_maintenance, test_eviction,    test_threads,      test_two_daemons,
+        test_killed,     test_disk_full,   test_damage};
     for (size_t i = 0; i < sizeof stores / sizeof *stores; i++) {
         row = &stores[i];
         // The first is one of the others: what it is made by is only opened.
