@@ -125,7 +125,7 @@ const struct xpl_hlo_program *xpl_hlo_map_programs(const struct xpl_hlo_map *m, 
     return m->programs;
 }
 
-// ---- look-up ----
+// ---- lookup ----
 
 static xpl_status_t get_module(struct xpl_hlo_map *m, size_t i, struct xpl_hlo_module **ret,
                                struct xpl_error *err) {

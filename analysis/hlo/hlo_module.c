@@ -5,7 +5,9 @@
 #include "analysis/hlo/hlo_module.h"
 
 #include "analysis/hlo/fields.h"
+#include "analysis/hlo/module/message.h"
 #include "analysis/hlo/opcodes.h"
+#include "analysis/hlo/types.h"
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/map.h"
@@ -15,8 +17,8 @@ enum outcome { FINE, REFUSED, NO_MEMORY };
 struct reader {
     struct xpl_arena *arena;
     struct xpl_hlo_module *m;
-    xpl_str_t *computation_names;
     uint32_t computation, instruction; // being read
+    bool full;
 };
 
 // ---- names ----
@@ -26,27 +28,12 @@ static bool is_name_char(char c, bool first) {
     return !first && ((c >= '0' && c <= '9') || c == '.' || c == '-');
 }
 
-// Names of element types are keywords of the HLO text.
-static bool is_type_name(xpl_str_t s) {
-    static const char *const types[] = {
-        "pred",       "s1",         "s2",       "s4",        "s8",       "s16",
-        "s32",        "s64",        "u1",       "u2",        "u4",       "u8",
-        "u16",        "u32",        "u64",      "f16",       "bf16",     "f32",
-        "f64",        "f8e5m2",     "f8e4m3",   "f8e3m4",    "f8e4m3fn", "f8e4m3b11fnuz",
-        "f8e5m2fnuz", "f8e4m3fnuz", "f4e2m1fn", "f8e8m0fnu", "c64",      "c128",
-        "opaque",     "token",      "buffer",
-    };
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (xpl_str_eq(s, xpl_str_from(types[i]))) return true;
-    return false;
-}
-
 static bool is_clean(xpl_str_t s) {
     for (size_t i = 0; i < s.len; i++)
         if (!is_name_char(s.ptr[i], i == 0)) return false;
     if (s.len > 1 && s.ptr[0] == '_' && s.ptr[1] == '_')
         return xpl_str_starts(s, XPL_STR("__xla_"));
-    return s.len > 13 || !is_type_name(s);
+    return s.len > 13 || !xpl_hlo_is_type_name(s);
 }
 
 // NameUniquer::GetSanitizedName: what compilers write needs no change and is not copied.
@@ -58,7 +45,7 @@ static bool sanitize(struct xpl_arena *a, xpl_str_t s, xpl_str_t *ret) {
     for (size_t i = 0; i < s.len; i++)
         p[i] = is_name_char(s.ptr[i], i == 0) ? s.ptr[i] : '_';
     *ret = (xpl_str_t){p, s.len};
-    if (is_type_name(*ret)) p[ret->len++] = '_';
+    if (xpl_hlo_is_type_name(*ret)) p[ret->len++] = '_';
     if (ret->len > 1 && p[0] == '_' && p[1] == '_' && !xpl_str_starts(*ret, XPL_STR("__xla_")))
         p[0] = 'a';
     return true;
@@ -100,6 +87,10 @@ uint32_t xpl_hlo_module_find(const struct xpl_hlo_module *m, xpl_str_t name) {
 
 uint32_t xpl_hlo_module_by_id(const struct xpl_hlo_module *m, const struct hlo_computation *c,
                               int64_t id) {
+    // Ids mostly follow each other: the first place to look is right nearly always.
+    const uint64_t guess = (uint64_t)id - (uint64_t)(c->n ? m->instructions[c->first].id : 0);
+    if (guess < c->n && m->instructions[c->first + guess].id == id)
+        return c->first + (uint32_t)guess;
     if (!c->ids_rise) {
         const uint64_t *const at =
             xpl_map_get(&m->instruction_ids, (uint64_t)(c - m->computations), (uint64_t)id);
@@ -161,13 +152,25 @@ static enum outcome each_number(struct reader *r, const struct xpl_field *f,
     return FINE;
 }
 
-static enum outcome check_operand(struct reader *r, int64_t id) {
+static enum outcome note_operand(struct reader *r, int64_t id) {
     const struct hlo_computation *const c = &r->m->computations[r->computation];
-    return xpl_hlo_module_by_id(r->m, c, id) == UINT32_MAX ? REFUSED : FINE;
+    const uint32_t at = xpl_hlo_module_by_id(r->m, c, id);
+    if (at == UINT32_MAX) return REFUSED;
+    if (!r->m->edges) return FINE;
+    uint32_t *const slot = xpl_vec_push(r->arena, &r->m->operands);
+    if (!slot) return NO_MEMORY;
+    *slot = at;
+    return FINE;
 }
 
-static enum outcome check_called(struct reader *r, int64_t id) {
-    return xpl_map_get(&r->m->computation_ids, (uint64_t)id, 0) ? FINE : REFUSED;
+static enum outcome note_called(struct reader *r, int64_t id) {
+    const uint64_t *const at = xpl_map_get(&r->m->computation_ids, (uint64_t)id, 0);
+    if (!at) return REFUSED;
+    if (!r->m->edges) return FINE;
+    struct hlo_call *const call = xpl_vec_push(r->arena, &r->m->calls);
+    if (!call) return NO_MEMORY;
+    *call = (struct hlo_call){r->instruction, (uint32_t)*at};
+    return FINE;
 }
 
 // ---- instructions and computations ----
@@ -182,6 +185,7 @@ struct instruction_fields {
     int64_t id, called;
     uint32_t n_operands, n_control, n_called;
     bool has_shape;
+    bool mixed; // operands follow control predecessors, as no writer has them
 };
 
 static enum outcome walk_instruction(struct reader *r, xpl_bytes_t bytes,
@@ -190,7 +194,7 @@ static enum outcome walk_instruction(struct reader *r, xpl_bytes_t bytes,
     struct xpl_field f;
     enum xpl_wire_result res;
     enum outcome o = FINE;
-    while (o == FINE && (res = xpl_wire_next(&w, &f)) == XPL_WIRE_FIELD) {
+    while (o == FINE && (res = xpl_hlo_next_field(&w, &f)) == XPL_WIRE_FIELD) {
         const bool text = f.type == XPL_WIRE_LEN;
         switch (f.num) {
             case HLO_INSTR_NAME:
@@ -206,9 +210,12 @@ static enum outcome walk_instruction(struct reader *r, xpl_bytes_t bytes,
             case HLO_INSTR_ID:
                 if (f.type == XPL_WIRE_VARINT) ret->id = (int64_t)f.u;
                 break;
-            case HLO_INSTR_OPERANDS: o = each_number(r, &f, check_operand, &ret->n_operands); break;
-            case HLO_INSTR_CONTROL: o = each_number(r, &f, check_operand, &ret->n_control); break;
-            case HLO_INSTR_CALLED: o = each_number(r, &f, check_called, &ret->n_called); break;
+            case HLO_INSTR_OPERANDS:
+                ret->mixed |= ret->n_control > 0;
+                o = each_number(r, &f, note_operand, &ret->n_operands);
+                break;
+            case HLO_INSTR_CONTROL: o = each_number(r, &f, note_operand, &ret->n_control); break;
+            case HLO_INSTR_CALLED: o = each_number(r, &f, note_called, &ret->n_called); break;
             default: break;
         }
     }
@@ -232,16 +239,38 @@ static uint32_t fused_computation(const struct xpl_hlo_module *m, xpl_bytes_t in
     return at ? (uint32_t)*at : UINT32_MAX;
 }
 
+// Notes what an instruction uses, operands first: they were noted from operand `first` on.
+static enum outcome note_edges(struct reader *r, xpl_bytes_t bytes, size_t first,
+                               const struct instruction_fields *in) {
+    if (!r->m->edges) return FINE;
+    r->m->edges[r->instruction] = (struct hlo_edges){first, in->n_operands, in->n_control};
+    if (!in->mixed) return FINE;
+    enum outcome o = FINE;
+    r->m->operands.n = first;
+    for (uint32_t num = HLO_INSTR_OPERANDS; num <= HLO_INSTR_CONTROL; num++) {
+        struct xpl_wire w = xpl_wire_begin(bytes);
+        struct xpl_field f;
+        uint32_t n = 0;
+        while (o == FINE && xpl_wire_next(&w, &f) == XPL_WIRE_FIELD)
+            if (f.num == num) o = each_number(r, &f, note_operand, &n);
+    }
+    return o;
+}
+
 static enum outcome read_instruction(struct reader *r, xpl_bytes_t bytes) {
     struct instruction_fields in = {0};
+    const size_t first_edge = r->m->operands.n;
     enum outcome o = walk_instruction(r, bytes, &in);
+    if (o == FINE) o = note_edges(r, bytes, first_edge, &in);
     if (o != FINE) return o;
     const struct xpl_hlo_opcode *const op = xpl_hlo_opcode_find(in.opcode);
     if (!op || !in.has_shape || in.name.len == 0 || bytes.len > UINT32_MAX) return REFUSED;
     if (op->arity >= 0 && in.n_operands != (uint32_t)op->arity) return REFUSED;
     struct hlo_instruction *const i = &r->m->instructions[r->instruction];
-    *i = (struct hlo_instruction){
-        .p = bytes.ptr, .len = (uint32_t)bytes.len, .computation = r->computation};
+    *i = (struct hlo_instruction){.p = bytes.ptr,
+                                  .len = (uint32_t)bytes.len,
+                                  .computation = r->computation,
+                                  .opcode = (uint32_t)xpl_hlo_opcode_id(op)};
     if (!sanitize(r->arena, in.name, &i->name)) return NO_MEMORY;
     if (op->kind == HLO_OP_FUSION) {
         if (in.n_called != 1 || !is_fusion_kind(in.fusion_kind)) return REFUSED;
@@ -256,11 +285,17 @@ static enum outcome read_instruction(struct reader *r, xpl_bytes_t bytes) {
 
 static enum outcome read_computation(struct reader *r, xpl_bytes_t bytes) {
     struct hlo_computation *const c = &r->m->computations[r->computation];
-    *c = (struct hlo_computation){.first = r->instruction, .fusion = UINT32_MAX, .ids_rise = true};
+    *c = (struct hlo_computation){.p = bytes.ptr,
+                                  .len = bytes.len,
+                                  .first = r->instruction,
+                                  .only = UINT32_MAX,
+                                  .fusion = UINT32_MAX,
+                                  .ids_rise = true};
     struct xpl_wire w = xpl_wire_begin(bytes);
     struct xpl_field f;
     enum xpl_wire_result res;
     int64_t root = 0;
+    uint32_t n_ops = 0;
     xpl_str_t name = {0};
     while ((res = xpl_wire_next(&w, &f)) == XPL_WIRE_FIELD) {
         if (f.num == HLO_COMPUTATION_INSTRUCTIONS && f.type == XPL_WIRE_LEN) {
@@ -268,6 +303,10 @@ static enum outcome read_computation(struct reader *r, xpl_bytes_t bytes) {
             if (r->instruction == r->m->n_instructions) return REFUSED;
             const enum outcome o = read_instruction(r, f.len);
             if (o != FINE) return o;
+            if (r->m->instructions[r->instruction - 1].opcode != XPL_HLO_PARAMETER) {
+                c->only = r->instruction - 1;
+                n_ops++;
+            }
         } else if (f.num == HLO_COMPUTATION_NAME && f.type == XPL_WIRE_LEN) {
             name = xpl_wire_str(&f);
         } else if (f.num == HLO_COMPUTATION_ID && f.type == XPL_WIRE_VARINT) {
@@ -276,22 +315,23 @@ static enum outcome read_computation(struct reader *r, xpl_bytes_t bytes) {
             root = (int64_t)f.u;
         }
     }
-    if (res == XPL_WIRE_MALFORMED || xpl_hlo_module_by_id(r->m, c, root) == UINT32_MAX)
-        return REFUSED;
+    if (n_ops != 1) c->only = UINT32_MAX;
+    c->root = xpl_hlo_module_by_id(r->m, c, root);
+    if (res == XPL_WIRE_MALFORMED || c->root == UINT32_MAX) return REFUSED;
     bool fresh;
     uint64_t *const at = xpl_map_put(r->arena, &r->m->computation_ids, (uint64_t)c->id, 0, &fresh);
-    if (!at || !sanitize(r->arena, name, &r->computation_names[r->computation])) return NO_MEMORY;
+    if (!at || !sanitize(r->arena, name, &c->name)) return NO_MEMORY;
     *at = r->computation++;
     return fresh ? FINE : REFUSED;
 }
 
 // ---- stack frames ----
 
-static void read_numbers(xpl_bytes_t bytes, int32_t v[4]) {
+static void read_numbers(xpl_bytes_t bytes, int32_t v[6]) {
     struct xpl_wire w = xpl_wire_begin(bytes);
     struct xpl_field f;
     while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD)
-        if (f.type == XPL_WIRE_VARINT && f.num >= 1 && f.num <= 4) v[f.num - 1] = (int32_t)f.u;
+        if (f.type == XPL_WIRE_VARINT && f.num >= 1 && f.num <= 6) v[f.num - 1] = (int32_t)f.u;
 }
 
 static enum outcome read_frames(struct reader *r, xpl_bytes_t bytes) {
@@ -312,12 +352,12 @@ static enum outcome read_frames(struct reader *r, xpl_bytes_t bytes) {
     while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD) {
         if (f.type != XPL_WIRE_LEN || f.num > HLO_FRAMES_FRAMES || at[f.num] == n[f.num]) continue;
         const uint32_t i = at[f.num]++;
-        int32_t v[4] = {0};
+        int32_t v[6] = {0};
         if (f.num >= HLO_FRAMES_LOCATIONS) read_numbers(f.len, v);
         if (f.num == HLO_FRAMES_FILE_NAMES) m->files[i] = xpl_wire_str(&f);
         if (f.num == HLO_FRAMES_FUNCTION_NAMES) m->functions[i] = xpl_wire_str(&f);
         if (f.num == HLO_FRAMES_LOCATIONS)
-            m->locations[i] = (struct hlo_location){v[0], v[1], v[2], v[3]};
+            m->locations[i] = (struct hlo_location){v[0], v[1], v[2], v[3], v[4], v[5]};
         if (f.num == HLO_FRAMES_FRAMES) m->frames[i] = (struct hlo_frame){v[0], v[1]};
     }
     m->n_files = at[HLO_FRAMES_FILE_NAMES], m->n_functions = at[HLO_FRAMES_FUNCTION_NAMES];
@@ -364,8 +404,10 @@ static enum outcome read_fields(struct reader *r, xpl_bytes_t bytes) {
         }
         if (o != FINE) return o;
     }
-    const bool has_entry = xpl_map_get(&r->m->computation_ids, (uint64_t)entry, 0) != NULL;
-    return has_shape && has_entry ? FINE : REFUSED;
+    const uint64_t *const at = xpl_map_get(&r->m->computation_ids, (uint64_t)entry, 0);
+    if (!has_shape || !at) return REFUSED;
+    r->m->entry = (uint32_t)*at;
+    return FINE;
 }
 
 static enum outcome read_module(struct reader *r, xpl_bytes_t bytes) {
@@ -374,15 +416,14 @@ static enum outcome read_module(struct reader *r, xpl_bytes_t bytes) {
     if (o != FINE) return o;
     m->computations = xpl_arena_array(r->arena, m->n_computations, sizeof *m->computations);
     m->instructions = xpl_arena_array(r->arena, m->n_instructions, sizeof *m->instructions);
-    r->computation_names =
-        xpl_arena_array(r->arena, m->n_computations, sizeof *r->computation_names);
-    if (!m->computations || !m->instructions || !r->computation_names) return NO_MEMORY;
+    if (r->full) m->edges = xpl_arena_array(r->arena, m->n_instructions, sizeof *m->edges);
+    if (!m->computations || !m->instructions || (r->full && !m->edges)) return NO_MEMORY;
     o = read_fields(r, bytes);
     if (o != FINE) return o;
     m->n_computations = r->computation;
     m->n_instructions = r->instruction;
     uint32_t *slots, cap;
-    o = index_names(r->arena, r->computation_names, sizeof *r->computation_names, m->n_computations,
+    o = index_names(r->arena, &m->computations->name, sizeof *m->computations, m->n_computations,
                     &slots, &cap);
     if (o != FINE) return o;
     _Static_assert(offsetof(struct hlo_instruction, name) == 0, "index_names starts at the name");
@@ -390,14 +431,25 @@ static enum outcome read_module(struct reader *r, xpl_bytes_t bytes) {
                        &m->slots, &m->n_slots);
 }
 
-xpl_status_t xpl_hlo_module_read(xpl_bytes_t bytes, struct xpl_arena *a,
-                                 struct xpl_hlo_module **ret, struct xpl_error *err) {
+static xpl_status_t start_reading(xpl_bytes_t bytes, bool full, struct xpl_arena *a,
+                                  struct xpl_hlo_module **ret, struct xpl_error *err) {
     struct xpl_hlo_module *const m = xpl_arena_zalloc(a, sizeof *m);
     if (!m) XPL_RETURN_OOM(err, "HLO module");
-    struct reader r = {.arena = a, .m = m};
+    m->bytes = bytes;
+    struct reader r = {.arena = a, .m = m, .full = full};
     const enum outcome o = read_module(&r, bytes);
     if (o == NO_MEMORY) XPL_RETURN_OOM(err, "HLO module");
     m->valid = o == FINE;
     *ret = m;
     return XPL_OK;
+}
+
+xpl_status_t xpl_hlo_module_read(xpl_bytes_t bytes, struct xpl_arena *a,
+                                 struct xpl_hlo_module **ret, struct xpl_error *err) {
+    return start_reading(bytes, false, a, ret, err);
+}
+
+xpl_status_t xpl_hlo_module_read_full(xpl_bytes_t bytes, struct xpl_arena *a,
+                                      struct xpl_hlo_module **ret, struct xpl_error *err) {
+    return start_reading(bytes, true, a, ret, err);
 }

@@ -11,10 +11,16 @@
 #include "base/map.h"
 #include "base/status.h"
 #include "base/str.h"
+#include "base/vec.h"
 
 struct hlo_computation {
     int64_t id;
+    xpl_str_t name;   // sanitized, as of instructions
+    const uint8_t *p; // its message
+    size_t len;
     uint32_t first, n; // instructions
+    uint32_t root;     // an instruction
+    uint32_t only;     // the only instruction beside parameters; UINT32_MAX: none, or several
     uint32_t fusion;   // the fusion instruction it belongs to; UINT32_MAX: none
     bool ids_rise;     // instruction ids ascend, as nearly always: they can be searched
 };
@@ -25,23 +31,42 @@ struct hlo_instruction {
     uint32_t len;
     uint32_t computation;
     int64_t id;
+    uint32_t opcode; // enum xpl_hlo_op
+};
+
+// What an instruction uses and waits for: numbers of instructions in xpl_hlo_module.operands, the
+// operands first, then control predecessors.
+struct hlo_edges {
+    size_t first;
+    uint32_t n_operands, n_control;
+};
+
+// An instruction calls a computation.
+struct hlo_call {
+    uint32_t instruction, computation;
 };
 
 struct hlo_location {
-    int32_t file, function, line, column;
+    int32_t file, function, line, column, end_line, end_column;
 };
 struct hlo_frame {
     int32_t location, parent;
 };
 
 struct xpl_hlo_module {
-    bool valid; // false: XLA refuses it
+    bool valid;        // false: XLA refuses it
+    xpl_bytes_t bytes; // of the HloModuleProto
+    uint32_t entry;    // a computation
     struct hlo_computation *computations;
     struct hlo_instruction *instructions;
     uint32_t n_computations, n_instructions;
     uint32_t *slots, n_slots; // by name: index + 1
     struct xpl_map computation_ids;
     struct xpl_map instruction_ids; // (computation, id), where ids do not rise
+    // Of a module that was read in full; else NULL and empty.
+    struct hlo_edges *edges; // by instruction
+    XPL_VEC(uint32_t) operands;
+    XPL_VEC(struct hlo_call) calls; // in the order of instructions
     xpl_str_t *files, *functions;
     struct hlo_location *locations;
     struct hlo_frame *frames;
@@ -49,13 +74,21 @@ struct xpl_hlo_module {
 };
 
 // Reads a module (bytes of an HloModuleProto).  A module that XLA refuses gives *ret with !valid.
-// RESOURCE_EXHAUSTED at the arena's limit.
+// In full: with operands and calls, for texts and costs of whole modules; the tables of ops need
+// only names.  RESOURCE_EXHAUSTED at the arena's limit.
 xpl_status_t xpl_hlo_module_read(xpl_bytes_t bytes, struct xpl_arena *a,
                                  struct xpl_hlo_module **ret, struct xpl_error *err) XPL_NODISCARD;
+xpl_status_t xpl_hlo_module_read_full(xpl_bytes_t bytes, struct xpl_arena *a,
+                                      struct xpl_hlo_module **ret, struct xpl_error *err)
+    XPL_NODISCARD;
 // UINT32_MAX when there is no such instruction.
 uint32_t xpl_hlo_module_find(const struct xpl_hlo_module *m, xpl_str_t name);
 // Position of an instruction id in a computation; UINT32_MAX when absent.
 uint32_t xpl_hlo_module_by_id(const struct xpl_hlo_module *m, const struct hlo_computation *c,
                               int64_t id);
+// What an instruction of a module that was read in full uses, by xpl_hlo_module.edges.
+static inline const uint32_t *xpl_hlo_module_uses(const struct xpl_hlo_module *m, uint32_t index) {
+    return m->operands.n ? m->operands.v + m->edges[index].first : NULL;
+}
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "analysis/hlo/fields.h"
 #include "analysis/hlo/opcodes.h"
+#include "analysis/hlo/types.h"
 #include "base/arena.h"
 #include "base/text/parse.h"
 

@@ -98,10 +98,10 @@ static void an_instruction_is_described(void) {
     struct xpl_hlo_children c;
     struct xpl_hlo_instruction in;
     xpl_hlo_children_begin(&c, &fusion);
-    static const char *const want[] = {"p0", "mul.1", "add.1"};
+    static const char *const expected[] = {"p0", "mul.1", "add.1"};
     for (int i = 0; i < 3; i++) {
         CHECK(xpl_hlo_children_next(&c, &in));
-        CHECK_STR(in.name, want[i]);
+        CHECK_STR(in.name, expected[i]);
     }
     CHECK(!xpl_hlo_children_next(&c, &in));
     xpl_hlo_children_begin(&c, &dot);
@@ -161,7 +161,7 @@ static void add_window(struct xpl_buf *computation, struct mk_instr i, int windo
 
 static void categories(void) {
     static const struct {
-        const char *opcode, *kind, *want;
+        const char *opcode, *kind, *expected;
         int operands, type;
     } cases[] = {
         {"add", NULL, "non-fusion elementwise", 2, 0},
@@ -204,7 +204,7 @@ static void categories(void) {
                                               .element_type = cases[i].type});
     }
     static const struct {
-        const char *name, *want;
+        const char *name, *expected;
         int window, base;
     } convolutions[] = {
         {"v0", "convolution", 1, 1},
@@ -223,9 +223,9 @@ static void categories(void) {
     mk_computation_end(&m, &main);
     struct profile *const f = open_module(m);
     for (int i = 0; i < N; i++)
-        CHECK_STR(get(f, names[i]).category, cases[i].want);
+        CHECK_STR(get(f, names[i]).category, cases[i].expected);
     for (int i = 0; i < 5; i++)
-        CHECK_STR(get(f, convolutions[i].name).category, convolutions[i].want);
+        CHECK_STR(get(f, convolutions[i].name).category, convolutions[i].expected);
     close_profile(f);
 }
 
@@ -340,7 +340,7 @@ static void stack_frames(void) {
 static void gradients(void) {
     static const struct {
         const char *name, *type;
-        bool want;
+        bool expected;
     } cases[] = {
         {"gradients/layer/mul", "Mul", true},
         {"a/gradients_1/mul", "Mul", true},
@@ -355,7 +355,7 @@ static void gradients(void) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         CHECK_EQ(xpl_hlo_is_gradient_op(xpl_str_from(cases[i].name), xpl_str_from(cases[i].type)),
-                 cases[i].want);
+                 cases[i].expected);
     struct xpl_buf m = mk_training_module("m");
     mk_int(&m, 6, 77); // the last entry id counts: refused
     struct profile *const f = open_module(m);

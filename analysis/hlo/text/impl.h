@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Private to analysis/hlo/text: the printer.  Its functions append to a buffer and return nothing;
+// the first failure is noted and ends the text early.
+#ifndef XPL_ANALYSIS_HLO_TEXT_IMPL_H_
+#define XPL_ANALYSIS_HLO_TEXT_IMPL_H_
+
+#include "analysis/hlo/fields.h"
+#include "analysis/hlo/hlo_module.h"
+#include "analysis/hlo/module/message.h"
+#include "analysis/hlo/text/text.h"
+#include "base/buf.h"
+
+// What a form shows.
+struct hlo_form {
+    bool percent;         // '%' before names
+    bool program_shape;   // of a computation
+    bool operand_shapes;  // before their names
+    bool operand_numbers; // /*index=5*/ before every fifth operand
+    bool backend_config;
+    bool feed_config; // of infeed and outfeed
+    bool metadata;
+    bool control; // control predecessors
+    bool large_constants;
+};
+
+struct hlo_text {
+    struct xpl_buf *b;
+    size_t end;  // the buffer's length at which the text is cut
+    bool cut;    // it is full: nothing more is written
+    bool failed; // likewise, because of what follows
+    bool malformed, too_deep, no_memory;
+    unsigned depth; // of nested messages
+    const struct hlo_form *form;
+    const struct xpl_hlo_module *m;
+    struct xpl_hlo_text_cache *cache; // NULL: none
+    const uint32_t *frame_ids;        // by stack frame: its number in the text; 0: none
+};
+
+// ---- output ----
+
+void txt_put_slow(struct hlo_text *t, const void *p, size_t n);
+static inline void txt_put(struct hlo_text *t, const void *p, size_t n) {
+    struct xpl_buf *const b = t->b;
+    if (b->cap - b->n < n || t->end - b->n < n || t->cut) {
+        txt_put_slow(t, p, n);
+        return;
+    }
+    memcpy(b->p + b->n, p, n);
+    b->n += n;
+}
+static inline void txt_str(struct hlo_text *t, xpl_str_t s) {
+    if (s.len) txt_put(t, s.ptr, s.len);
+}
+// A literal text.
+#define TXT(t, text) txt_put((t), "" text, sizeof(text) - 1)
+
+// Nothing more is written: long loops end.
+static inline bool txt_stopped(const struct hlo_text *t) {
+    return t->cut;
+}
+static inline void txt_malformed(struct hlo_text *t) {
+    t->malformed = t->failed = t->cut = true;
+}
+// Goes one message deeper; false where that is too deep.  Else txt_leave goes back.
+static inline bool txt_enter(struct hlo_text *t) {
+    if (++t->depth <= XPL_HLO_TEXT_DEPTH) return true;
+    t->too_deep = t->failed = t->cut = true;
+    t->depth--;
+    return false;
+}
+static inline void txt_leave(struct hlo_text *t) {
+    t->depth--;
+}
+
+void txt_int(struct hlo_text *t, int64_t v);
+void txt_uint(struct hlo_text *t, uint64_t v);
+// printf's %.*g, with XLA's words for what is no number.
+void txt_real(struct hlo_text *t, double v, int digits);
+// As C's escape sequences; bytes that are not ASCII as octal.
+void txt_escaped(struct hlo_text *t, xpl_str_t s);
+// "text", escaped.
+void txt_quoted(struct hlo_text *t, xpl_str_t s);
+// With '%' where the form has it.
+void txt_name(struct hlo_text *t, xpl_str_t name);
+// The numbers of a repeated field, a separator between them.
+void txt_ints(struct hlo_text *t, struct xpl_hlo_ints v, xpl_str_t separator);
+// {1,2}
+void txt_set(struct hlo_text *t, const struct xpl_hlo_message *m, uint32_t num);
+
+// Walks what an instruction uses, as numbers of instructions.
+struct txt_uses {
+    const uint32_t *v, *end; // of a module that was read in full,
+    struct xpl_hlo_ints ids; // else ids in a computation
+    const struct hlo_computation *c;
+};
+static inline struct txt_uses txt_uses_begin(const struct hlo_text *t, uint32_t index,
+                                             const struct xpl_hlo_message *in, bool control) {
+    const struct xpl_hlo_module *const m = t->m;
+    if (m->edges) {
+        const struct hlo_edges *const e = &m->edges[index];
+        const uint32_t n = control ? e->n_control : e->n_operands;
+        if (n == 0) return (struct txt_uses){0};
+        const uint32_t *const v = xpl_hlo_module_uses(m, index) + (control ? e->n_operands : 0);
+        return (struct txt_uses){.v = v, .end = v + n};
+    }
+    return (struct txt_uses){
+        .ids = xpl_hlo_ints_begin(in, control ? HLO_INSTR_CONTROL : HLO_INSTR_OPERANDS),
+        .c = &m->computations[m->instructions[index].computation]};
+}
+static inline bool txt_uses_next(struct hlo_text *t, struct txt_uses *u, uint32_t *ret) {
+    int64_t id;
+    if (!u->c) {
+        if (u->v == u->end) return false;
+        *ret = *u->v++;
+        return true;
+    }
+    if (txt_stopped(t) || !xpl_hlo_ints_next(&u->ids, &id)) return false;
+    *ret = xpl_hlo_module_by_id(t->m, u->c, id);
+    if (*ret == UINT32_MAX) txt_malformed(t); // the bytes changed since they were checked
+    return *ret != UINT32_MAX;
+}
+
+// Reads a sub-message; a malformed one fails the text.
+void txt_read(struct hlo_text *t, xpl_bytes_t bytes, struct xpl_hlo_message *ret);
+
+// ---- parts ----
+
+void txt_shape(struct hlo_text *t, xpl_bytes_t shape);
+void txt_shape_without_layout(struct hlo_text *t, xpl_bytes_t shape);
+// `large`: also constants of more than ten elements and tuples.
+void txt_literal(struct hlo_text *t, xpl_bytes_t literal, bool large);
+void txt_sharding(struct hlo_text *t, xpl_bytes_t sharding);
+// Of an instruction of that shape: one that is no tuple's holds for each array of a tuple.
+void txt_instruction_sharding(struct hlo_text *t, xpl_bytes_t sharding, xpl_bytes_t shape);
+// mesh['a'=2], device_ids=(...): a MeshProto; and its axes by AxisRefProto, the separator between.
+void txt_mesh(struct hlo_text *t, xpl_bytes_t mesh);
+void txt_axis(struct hlo_text *t, xpl_bytes_t mesh, xpl_bytes_t axis);
+// [2,4]<=[4,2]T(1,0) without its first part.
+void txt_iota(struct hlo_text *t, const struct xpl_hlo_message *m, uint32_t reshape,
+              uint32_t transpose);
+// {op_type="..." ...}.  `own`: of an instruction; false, and nothing written, when it shows none.
+bool txt_op_metadata(struct hlo_text *t, xpl_bytes_t metadata, bool own);
+void txt_frontend_attributes(struct hlo_text *t, xpl_bytes_t attributes);
+void txt_backend_config(struct hlo_text *t, xpl_str_t config);
+void txt_original_value(struct hlo_text *t, xpl_bytes_t value);
+// All attributes of instruction `index`, each after ", ".
+void txt_attributes(struct hlo_text *t, uint32_t index, const struct xpl_hlo_message *in);
+
+// name = shape opcode(operands), attributes
+void txt_instruction(struct hlo_text *t, uint32_t index);
+// The first line of a module and, with metadata, its stack frames.
+void txt_header(struct hlo_text *t, struct xpl_arena *scratch);
+
+// The only instruction of an async computation beside parameters; UINT32_MAX when there are
+// others, and then the computation is printed.
+uint32_t txt_wrapped(const struct xpl_hlo_module *m, uint32_t computation);
+// The computation that an async op started; UINT32_MAX: none.
+uint32_t txt_async_computation(const struct hlo_text *t, uint32_t index);
+
+// The computations in the order of the text, m->n_computations of them; NULL at the arena's limit.
+uint32_t *txt_computation_order(const struct xpl_hlo_module *m, struct xpl_arena *scratch,
+                                uint32_t *ret_n);
+// The instructions of a computation likewise: its schedule (packed ids, if any), else post order.
+uint32_t *txt_instruction_order(struct hlo_text *t, const struct hlo_computation *c,
+                                const struct xpl_hlo_ints *schedule, struct xpl_arena *scratch,
+                                uint32_t *ret_n);
+
+#endif

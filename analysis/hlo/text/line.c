@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// One instruction: name = shape opcode(operands), attributes.
+#include "analysis/hlo/fields.h"
+#include "analysis/hlo/opcodes.h"
+#include "analysis/hlo/text/impl.h"
+
+// The shape's text of instruction `index`.
+static void put_shape_of(struct hlo_text *t, uint32_t index) {
+    const struct hlo_instruction *const at = &t->m->instructions[index];
+    struct xpl_wire w = xpl_wire_begin((xpl_bytes_t){at->p, at->len});
+    struct xpl_field f;
+    xpl_bytes_t shape = {0};
+    while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD)
+        if (f.num == HLO_INSTR_SHAPE && f.type == XPL_WIRE_LEN) shape = f.len;
+    txt_shape(t, shape);
+}
+
+static void put_operands(struct hlo_text *t, uint32_t index, const struct xpl_hlo_message *in) {
+    struct txt_uses u = txt_uses_begin(t, index, in, false);
+    uint32_t i = 0;
+    for (uint32_t at; !txt_stopped(t) && txt_uses_next(t, &u, &at); i++) {
+        if (i) TXT(t, ", ");
+        if (i && i % 5 == 0 && t->form->operand_numbers) {
+            TXT(t, "/*index=");
+            txt_uint(t, i);
+            TXT(t, "*/");
+        }
+        if (t->form->operand_shapes) {
+            put_shape_of(t, at);
+            TXT(t, " ");
+        }
+        txt_name(t, t->m->instructions[at].name);
+    }
+}
+
+static void put_arguments(struct hlo_text *t, uint32_t index, const struct xpl_hlo_message *in) {
+    switch (t->m->instructions[index].opcode) {
+        case XPL_HLO_PARAMETER: txt_int(t, xpl_hlo_int(in, HLO_INSTR_PARAMETER_NUMBER)); break;
+        case XPL_HLO_CONSTANT:
+            if (xpl_hlo_has(in, HLO_INSTR_LITERAL))
+                txt_literal(t, xpl_hlo_bytes(in, HLO_INSTR_LITERAL), t->form->large_constants);
+            else
+                TXT(t, "{...}");
+            break;
+        default: put_operands(t, index, in);
+    }
+}
+
+// An async op of a single instruction has that one's opcode, with its own suffix.
+static void put_opcode(struct hlo_text *t, uint32_t index) {
+    const uint32_t op = t->m->instructions[index].opcode;
+    const struct xpl_hlo_opcode *row = xpl_hlo_opcode((enum xpl_hlo_op)op);
+    xpl_str_t name = {row->name, row->len};
+    switch (op) {
+        case XPL_HLO_ASYNC_START:
+        case XPL_HLO_ASYNC_UPDATE:
+        case XPL_HLO_ASYNC_DONE: {
+            const uint32_t c = txt_async_computation(t, index);
+            const uint32_t wrapped = c == UINT32_MAX ? c : txt_wrapped(t->m, c);
+            if (wrapped != UINT32_MAX) {
+                row = xpl_hlo_opcode((enum xpl_hlo_op)t->m->instructions[wrapped].opcode);
+                txt_put(t, row->name, row->len);
+                name = xpl_str_sub(name, sizeof "async" - 1, SIZE_MAX);
+            }
+            break;
+        }
+        case XPL_HLO_EQUAL_TO:
+        case XPL_HLO_NOT_EQUAL_TO:
+        case XPL_HLO_GREATER_THAN:
+        case XPL_HLO_GREATER_THAN_OR_EQUAL_TO:
+        case XPL_HLO_LESS_THAN:
+        case XPL_HLO_LESS_THAN_OR_EQUAL_TO: name = XPL_STR("compare"); break;
+        default: break;
+    }
+    txt_str(t, name);
+}
+
+// The configuration, wherever the program has it.
+static xpl_str_t backend_config(struct hlo_text *t, const struct xpl_hlo_message *in) {
+    const xpl_str_t config = xpl_hlo_str(in, HLO_INSTR_BACKEND_CONFIG);
+    if (config.len || !xpl_hlo_has(in, HLO_INSTR_PAYLOAD)) return config;
+    struct xpl_hlo_message payload;
+    txt_read(t, xpl_hlo_bytes(in, HLO_INSTR_PAYLOAD), &payload);
+    return xpl_hlo_str(&payload, 1);
+}
+
+static void put_tail(struct hlo_text *t, const struct xpl_hlo_message *in) {
+    if (xpl_hlo_has(in, HLO_INSTR_ORIGINAL_VALUE)) {
+        TXT(t, ", origin=");
+        txt_original_value(t, xpl_hlo_bytes(in, HLO_INSTR_ORIGINAL_VALUE));
+    }
+    const xpl_bytes_t metadata = xpl_hlo_bytes(in, HLO_INSTR_METADATA);
+    if (t->form->metadata && metadata.len) {
+        const struct xpl_buf *const b = t->b;
+        const size_t before = b->n;
+        TXT(t, ", metadata=");
+        // Nothing to say: the key goes, too.
+        if (!txt_op_metadata(t, metadata, true) && !t->cut) t->b->n = before;
+    }
+    if (!t->form->backend_config) return;
+    const xpl_str_t config = backend_config(t, in);
+    if (config.len) txt_backend_config(t, config);
+}
+
+void txt_instruction(struct hlo_text *t, uint32_t index) {
+    const struct hlo_instruction *const i = &t->m->instructions[index];
+    struct xpl_hlo_message in;
+    txt_read(t, (xpl_bytes_t){i->p, i->len}, &in);
+    txt_name(t, i->name);
+    TXT(t, " = ");
+    txt_shape(t, xpl_hlo_bytes(&in, HLO_INSTR_SHAPE));
+    TXT(t, " ");
+    put_opcode(t, index);
+    TXT(t, "(");
+    put_arguments(t, index, &in);
+    TXT(t, ")");
+    txt_attributes(t, index, &in);
+    put_tail(t, &in);
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arbitrary bytes as an HloModuleProto: its text in every form ends, keeps to its limit, and is the
+// same twice; an op's text is the same however the module was read.
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/hlo/hlo_module.h"
+#include "analysis/hlo/text/text.h"
+#include "base/arena.h"
+
+enum { LIMIT = 1 << 20 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool ok) {
+    if (!ok) abort();
+}
+
+static xpl_status_t module_text(const struct xpl_hlo_module *m, enum xpl_hlo_text_form form,
+                                struct xpl_buf *out) {
+    struct xpl_arena scratch;
+    xpl_arena_init(&scratch, 64 << 20);
+    xpl_buf_init(out, LIMIT);
+    const xpl_status_t st = xpl_hlo_text_module(m, form, &scratch, out, NULL);
+    require(out->n <= LIMIT);
+    require(st == XPL_OK || st == XPL_DATA_LOSS || st == XPL_RESOURCE_EXHAUSTED);
+    xpl_arena_fini(&scratch);
+    return st;
+}
+
+static void check_module(const struct xpl_hlo_module *m) {
+    for (unsigned form = 0; form < XPL_HLO_N_TEXT_FORMS; form++) {
+        struct xpl_buf a, b;
+        const xpl_status_t x = module_text(m, (enum xpl_hlo_text_form)form, &a);
+        const xpl_status_t y = module_text(m, (enum xpl_hlo_text_form)form, &b);
+        require(x == y && a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0));
+        require(x == XPL_OK || m->valid || a.n == 0);
+        xpl_buf_fini(&a);
+        xpl_buf_fini(&b);
+    }
+}
+
+static void check_op(const struct xpl_hlo_module *full, const struct xpl_hlo_module *light,
+                     uint32_t i, struct xpl_arena *a) {
+    struct xpl_hlo_text_cache *const cache = xpl_hlo_text_cache_new(a);
+    struct xpl_buf x, y;
+    xpl_buf_init(&x, 2 * XPL_HLO_TEXT_CUT);
+    xpl_buf_init(&y, 2 * XPL_HLO_TEXT_CUT);
+    const enum xpl_hlo_text_form form = XPL_HLO_TEXT_EXPRESSION;
+    const xpl_status_t s = xpl_hlo_text_instruction(full, i, form, cache, &x, NULL);
+    const xpl_status_t t = xpl_hlo_text_instruction(light, i, form, NULL, &y, NULL);
+    require(s == t && x.n <= XPL_HLO_TEXT_CUT);
+    require(s != XPL_OK || (x.n == y.n && memcmp(x.p, y.p, x.n) == 0));
+    xpl_buf_fini(&x);
+    xpl_buf_fini(&y);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    struct xpl_arena a;
+    struct xpl_hlo_module *full = NULL, *light = NULL;
+    const xpl_bytes_t bytes = {data, size};
+    xpl_arena_init(&a, 256 << 20);
+    if (xpl_hlo_module_read_full(bytes, &a, &full, NULL) == XPL_OK &&
+        xpl_hlo_module_read(bytes, &a, &light, NULL) == XPL_OK) {
+        require(full->valid == light->valid);
+        check_module(full);
+        for (uint32_t i = 0; full->valid && i < full->n_instructions && i < 64; i++)
+            check_op(full, light, i, &a);
+    }
+    xpl_arena_fini(&a);
+    return 0;
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Texts of HLO programs, for comparison with the real XProf.  A worker: each request on standard
+// input is a line "FORM LENGTH" and LENGTH bytes of an HloProto, where FORM is short, long,
+// metadata, or ops (the text of every instruction); each answer on standard output is a line
+// "STATUS LENGTH" and LENGTH bytes.  Of ops these are name, tab, text, newline.
+//   hlo_text --time FORM FILE [N]    how long N texts of one program take, and N copies of it
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "analysis/hlo/fields.h"
+#include "analysis/hlo/hlo_module.h"
+#include "analysis/hlo/module/message.h"
+#include "analysis/hlo/text/text.h"
+
+static const size_t limit = (size_t)4 << 30;
+static const char *const names[] = {"short", "long", "metadata", "ops"};
+
+static xpl_status_t put_ops(const struct xpl_hlo_module *m, struct xpl_arena *a,
+                            struct xpl_buf *out, struct xpl_error *err) {
+    struct xpl_hlo_text_cache *const cache = xpl_hlo_text_cache_new(a);
+    if (!m->valid) XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "XLA would refuse this HLO module");
+    for (uint32_t i = 0; i < m->n_instructions; i++) {
+        xpl_buf_str(out, m->instructions[i].name);
+        xpl_buf_putc(out, '\t');
+        XPL_TRY(xpl_hlo_text_instruction(m, i, XPL_HLO_TEXT_EXPRESSION, cache, out, err));
+        xpl_buf_putc(out, '\n');
+    }
+    return XPL_OK;
+}
+
+static xpl_status_t make_text(xpl_bytes_t proto, unsigned form, struct xpl_buf *out,
+                              struct xpl_error *err) {
+    struct xpl_hlo_message p;
+    struct xpl_hlo_module *m = NULL;
+    struct xpl_arena a;
+    xpl_hlo_message_read(proto, &p);
+    xpl_arena_init(&a, limit);
+    xpl_status_t st = xpl_hlo_module_read_full(xpl_hlo_bytes(&p, HLO_PROTO_MODULE), &a, &m, err);
+    if (st == XPL_OK)
+        st = form < XPL_HLO_TEXT_EXPRESSION
+                 ? xpl_hlo_text_module(m, (enum xpl_hlo_text_form)form, &a, out, err)
+                 : put_ops(m, &a, out, err);
+    xpl_arena_fini(&a);
+    return st;
+}
+
+static unsigned find_form(const char *name) {
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) return i;
+    fprintf(stderr, "hlo_text: no form %s\n", name);
+    exit(2);
+}
+
+static void serve(void) {
+    char form[16];
+    size_t n;
+    while (scanf("%15s %zu", form, &n) == 2 && getchar() == '\n') {
+        uint8_t *const bytes = malloc(n + 1);
+        struct xpl_buf out;
+        struct xpl_error err = {0};
+        xpl_buf_init(&out, limit);
+        if (!bytes || fread(bytes, 1, n, stdin) != n) exit(1);
+        const xpl_status_t st = make_text((xpl_bytes_t){bytes, n}, find_form(form), &out, &err);
+        if (st != XPL_OK) {
+            out.n = 0;
+            xpl_buf_str(&out, xpl_str_from(err.msg));
+        }
+        printf("%s %zu\n", st == XPL_OK ? "OK" : xpl_status_name(st), out.n);
+        (void)fwrite(out.p, 1, out.n, stdout);
+        (void)fflush(stdout);
+        xpl_buf_fini(&out);
+        free(bytes);
+    }
+}
+
+static double now(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+// Each text goes into a fresh buffer of the right size, and so does each copy.
+static int measure(const char *form, const char *path, int rounds) {
+    FILE *const f = fopen(path, "rb");
+    struct xpl_buf file, out;
+    struct xpl_error err = {0};
+    xpl_buf_init(&file, limit);
+    for (size_t n = 1; f && n && xpl_buf_room(&file, 1 << 16); file.n += n)
+        n = fread(file.p + file.n, 1, 1 << 16, f);
+    double text = 0, copy = 0, best_text = 1e9, best_copy = 1e9;
+    size_t size = 1 << 16;
+    for (int i = 0; i <= rounds; i++) {
+        double begin = now();
+        xpl_buf_init(&out, limit);
+        if (!xpl_buf_room(&out, size) ||
+            make_text((xpl_bytes_t){file.p, file.n}, find_form(form), &out, &err) != XPL_OK) {
+            fprintf(stderr, "%s\n", err.msg);
+            return 1;
+        }
+        const double took = now() - begin;
+        size = out.n;
+        begin = now();
+        uint8_t *const other = malloc(out.n);
+        if (!other) return 1;
+        memcpy(other, out.p, out.n);
+        __asm__ volatile("" : : "r"(other) : "memory");
+        free(other);
+        const double copied = now() - begin;
+        if (i == 0) continue;
+        text += took;
+        copy += copied;
+        if (took < best_text) best_text = took;
+        if (copied < best_copy) best_copy = copied;
+        xpl_buf_fini(&out);
+    }
+    printf("%zu bytes of text from %zu: %.1f us, copy %.1f us; best %.1f, %.1f: %.3f\n", size,
+           file.n, text / rounds * 1e6, copy / rounds * 1e6, best_text * 1e6, best_copy * 1e6,
+           best_copy / best_text);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc >= 4 && strcmp(argv[1], "--time") == 0)
+        return measure(argv[2], argv[3], argc > 4 ? atoi(argv[4]) : 100);
+    serve();
+    return 0;
+}
