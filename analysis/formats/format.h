@@ -2,7 +2,8 @@
 // The files that hold profiles: a table with one row for each format.  Suffixes of file names stand
 // in this table alone; whoever asks whether a file is a profile, or opens one, asks here.
 //
-// A row turns the bytes of a file into the bytes of an XSpace, from which everything else is made.
+// A row turns the bytes of a file into the bytes of an XSpace, from which everything else is made;
+// bundles of IREE stay what they are, and have tools of their own.
 // The name of a file says its format, and its first bytes confirm it: what a name promises and the
 // bytes do not keep is an error that says so.
 //
@@ -25,6 +26,8 @@ enum {
     // The profiles of this repository shrink to an eleventh at best.
     XPL_FORMAT_MAX_RATIO = 256,
     XPL_FORMAT_SMALL = 16 << 20, // bytes
+    // What is expected of a file that does not say how long it becomes.
+    XPL_FORMAT_USUAL_RATIO = 16,
 };
 
 // An opened file.  The bytes stay valid until xpl_profile_close, and, where they are the file's own
@@ -49,8 +52,12 @@ struct xpl_format {
     // See xpl_format_open.  NULL for a format that is known by name only, to be refused.
     xpl_status_t (*open)(xpl_bytes_t file, const struct xpl_format_limits *limits,
                          struct xpl_profile *ret, struct xpl_error *err);
-    const char *const *tools; // names of the tools that it can feed, NULL-terminated; NULL: all
-    const char *refusal;      // where `open` is NULL: why, and what to do instead
+    // How many bytes the file says that it becomes, without decompressing any: to be doubted.  0:
+    // it does not say.  NULL: it never does.
+    uint64_t (*stated)(xpl_bytes_t file);
+    // Names of the tools that it can feed, NULL-terminated; NULL: all that no other row names.
+    const char *const *tools;
+    const char *refusal; // where `open` is NULL: why, and what to do instead
 };
 
 // The table.  Of two files of one host the one of the earlier row counts.
@@ -61,7 +68,9 @@ const struct xpl_format *xpl_formats(size_t *ret_n);
 // NULL.
 const struct xpl_format *xpl_format_of_name(xpl_str_t file, xpl_str_t *ret_host);
 // The same for storage/sessions, which knows no formats (xpl_profile_match_fn): the row's number,
-// and NULL or the reason why such files are not read.
+// more by XPL_FORMAT_RANKS_OF_KIND for what is no XSpace, and NULL or the reason why such files are
+// not read.
+enum { XPL_FORMAT_RANKS_OF_KIND = 64 };
 bool xpl_format_match(xpl_str_t file, xpl_str_t *ret_host, unsigned *ret_rank,
                       const char **ret_refusal);
 // The format that the bytes look like; the first row when they have no mark of another one.
@@ -88,6 +97,10 @@ xpl_status_t xpl_format_open(const struct xpl_format *f, xpl_bytes_t file,
 xpl_status_t xpl_profile_open(xpl_str_t name, xpl_bytes_t file,
                               const struct xpl_format_limits *limits, struct xpl_profile *ret,
                               struct xpl_error *err) XPL_NODISCARD;
+// About how many bytes of memory opening the file takes: what it states, where that can be true,
+// else XPL_FORMAT_USUAL_RATIO times its length; at most what is ever decompressed of it.  0 for an
+// uncompressed file.  Reads a few bytes at both ends of the file.
+size_t xpl_profile_expect(xpl_str_t name, xpl_bytes_t file);
 // Frees what was decompressed.  A closed profile is fine.
 void xpl_profile_close(struct xpl_profile *p);
 

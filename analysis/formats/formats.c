@@ -8,14 +8,32 @@ static const char *const plain_tail[] = {XPL_FORMAT_SUFFIX, NULL};
 static const char *const gzip_tail[] = {XPL_FORMAT_SUFFIX ".gz", NULL};
 static const char *const zstd_tail[] = {XPL_FORMAT_SUFFIX ".zst", XPL_FORMAT_SUFFIX ".zstd", NULL};
 static const char *const riegeli_tail[] = {".xplane.riegeli", NULL};
+static const char *const ireeprof_tail[] = {".ireeprof", NULL};
+static const char *const ireeprof_tools[] = {
+    "iree_cat",      "iree_command",    "iree_counter", "iree_dispatch", "iree_executable",
+    "iree_explain",  "iree_functions",  "iree_latency", "iree_memory",   "iree_queue",
+    "iree_sessions", "iree_statistics", "iree_summary", "iree_usage",    NULL};
 
 static const struct xpl_format formats[] = {
     {.name = "an uncompressed XSpace", .tail = plain_tail, .open = xpl_plain_open},
-    {.name = "gzip-compressed", .tail = gzip_tail, .sniff = xpl_gzip_sniff, .open = xpl_gzip_open},
-    {.name = "zstd-compressed", .tail = zstd_tail, .sniff = xpl_zstd_sniff, .open = xpl_zstd_open},
+    {.name = "gzip-compressed",
+     .tail = gzip_tail,
+     .sniff = xpl_gzip_sniff,
+     .open = xpl_gzip_open,
+     .stated = xpl_gzip_stated},
+    {.name = "zstd-compressed",
+     .tail = zstd_tail,
+     .sniff = xpl_zstd_sniff,
+     .open = xpl_zstd_open,
+     .stated = xpl_zstd_stated},
     {.name = "Riegeli",
      .tail = riegeli_tail,
      .refusal = "Riegeli files are not read; write the profile as " XPL_FORMAT_SUFFIX},
+    {.name = "a profile bundle of IREE",
+     .tail = ireeprof_tail,
+     .sniff = xpl_ireeprof_sniff,
+     .open = xpl_plain_open,
+     .tools = ireeprof_tools},
 };
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
@@ -49,7 +67,8 @@ bool xpl_format_match(xpl_str_t file, xpl_str_t *ret_host, unsigned *ret_rank,
                       const char **ret_refusal) {
     const struct xpl_format *const f = xpl_format_of_name(file, ret_host);
     if (!f) return false;
-    *ret_rank = (unsigned)(f - formats);
+    // Profiles that are no XSpaces are a kind of their own.
+    *ret_rank = (unsigned)(f - formats) + (f->tools ? XPL_FORMAT_RANKS_OF_KIND : 0);
     *ret_refusal = f->open ? NULL : f->refusal;
     return true;
 }
@@ -60,10 +79,16 @@ const struct xpl_format *xpl_format_sniff(xpl_bytes_t file) {
     return &formats[0];
 }
 
-bool xpl_format_has_tool(const struct xpl_format *f, xpl_str_t tool) {
+static bool names_tool(const struct xpl_format *f, xpl_str_t tool) {
     for (const char *const *t = f->tools; t && *t; t++)
         if (xpl_str_eq(tool, xpl_str_from(*t))) return true;
-    return !f->tools;
+    return false;
+}
+
+bool xpl_format_has_tool(const struct xpl_format *f, xpl_str_t tool) {
+    for (size_t i = 0; !f->tools && i < N_FORMATS; i++)
+        if (names_tool(&formats[i], tool)) return false;
+    return !f->tools || names_tool(f, tool);
 }
 
 xpl_status_t xpl_format_open(const struct xpl_format *f, xpl_bytes_t file,
@@ -83,12 +108,26 @@ xpl_status_t xpl_format_open(const struct xpl_format *f, xpl_bytes_t file,
     return f->open(file, limits, ret, err);
 }
 
+static const struct xpl_format *format_of(xpl_str_t name, xpl_bytes_t file) {
+    const struct xpl_format *const f = xpl_format_of_name(name, NULL);
+    return f ? f : xpl_format_sniff(file);
+}
+
 xpl_status_t xpl_profile_open(xpl_str_t name, xpl_bytes_t file,
                               const struct xpl_format_limits *limits, struct xpl_profile *ret,
                               struct xpl_error *err) {
-    const struct xpl_format *f = xpl_format_of_name(name, NULL);
-    if (!f) f = xpl_format_sniff(file);
-    return xpl_format_open(f, file, limits, ret, err);
+    return xpl_format_open(format_of(name, file), file, limits, ret, err);
+}
+
+size_t xpl_profile_expect(xpl_str_t name, xpl_bytes_t file) {
+    const struct xpl_format *const f = format_of(name, file);
+    if (f == &formats[0] || !f->open) return 0;
+    const size_t most = xpl_unpack_bound(file.len);
+    const uint64_t stated = f->stated ? f->stated(file) : 0;
+    // No profile is longer when it is compressed.
+    const bool doubtful = stated < file.len;
+    const uint64_t n = doubtful ? (uint64_t)file.len * XPL_FORMAT_USUAL_RATIO : stated;
+    return n < most ? (size_t)n : most;
 }
 
 void xpl_profile_close(struct xpl_profile *p) {

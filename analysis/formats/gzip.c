@@ -27,6 +27,15 @@ bool xpl_gzip_sniff(xpl_bytes_t file) {
     return file.len >= 2 && file.ptr[0] == 0x1f && file.ptr[1] == 0x8b;
 }
 
+// The last four bytes: the length of the last member, modulo 2^32.  Of a file that may well become
+// longer than that they say nothing.
+uint64_t xpl_gzip_stated(xpl_bytes_t file) {
+    enum { SHORTEST = 18 }; // a member: header and trailer
+    if (file.len < SHORTEST || file.len > UINT32_MAX / XPL_FORMAT_USUAL_RATIO) return 0;
+    const uint8_t *const p = file.ptr + file.len - 4;
+    return p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24;
+}
+
 static xpl_status_t gzip_step(struct xpl_unpacker *u, xpl_bytes_t *in, uint8_t *out, size_t room,
                               size_t *ret_n, bool *ret_end, struct xpl_error *err) {
     z_stream *const z = &((struct gzip *)u)->z;

@@ -11,11 +11,17 @@
 bool xpl_gzip_sniff(xpl_bytes_t file);
 xpl_status_t xpl_gzip_open(xpl_bytes_t file, const struct xpl_format_limits *limits,
                            struct xpl_profile *ret, struct xpl_error *err) XPL_NODISCARD;
+uint64_t xpl_gzip_stated(xpl_bytes_t file);
 bool xpl_zstd_sniff(xpl_bytes_t file);
+uint64_t xpl_zstd_stated(xpl_bytes_t file);
 xpl_status_t xpl_zstd_open(xpl_bytes_t file, const struct xpl_format_limits *limits,
                            struct xpl_profile *ret, struct xpl_error *err) XPL_NODISCARD;
+bool xpl_ireeprof_sniff(xpl_bytes_t file); // opened as a plain file: the bytes are the profile
 xpl_status_t xpl_plain_open(xpl_bytes_t file, const struct xpl_format_limits *limits,
                             struct xpl_profile *ret, struct xpl_error *err) XPL_NODISCARD;
+
+// The most that a file of this length may become.
+size_t xpl_unpack_bound(size_t file);
 
 // A decompressor as the shared loop sees it.
 struct xpl_unpacker {

@@ -9,10 +9,14 @@ enum {
     STEP = 4 << 20,        // bytes between two checks whether to give up
 };
 
-// The most that the file may become.
+size_t xpl_unpack_bound(size_t file) {
+    const size_t most =
+        file > SIZE_MAX / XPL_FORMAT_MAX_RATIO ? SIZE_MAX : file * XPL_FORMAT_MAX_RATIO;
+    return most < XPL_FORMAT_SMALL ? XPL_FORMAT_SMALL : most;
+}
+
 static size_t bound(size_t file, const struct xpl_format_limits *limits) {
-    size_t most = file > SIZE_MAX / XPL_FORMAT_MAX_RATIO ? SIZE_MAX : file * XPL_FORMAT_MAX_RATIO;
-    if (most < XPL_FORMAT_SMALL) most = XPL_FORMAT_SMALL;
+    const size_t most = xpl_unpack_bound(file);
     return limits->max_bytes < most ? limits->max_bytes : most;
 }
 

@@ -9,7 +9,7 @@
 
 enum {
     MAX_WINDOW_LOG = 27,
-    MAX_IN = 4 << 20, // bytes given at once: blocks may be empty, and the caller wants to ask
+    MAX_IN = 4 << 20, // bytes given at once: blocks may be empty, and the caller has to ask
 };
 
 struct zstd {
@@ -22,6 +22,12 @@ bool xpl_zstd_sniff(xpl_bytes_t file) {
     const uint8_t *const p = file.ptr;
     const bool skippable = (p[0] & 0xf0) == 0x50 && p[1] == 0x2a && p[2] == 0x4d && p[3] == 0x18;
     return skippable || (p[0] == 0x28 && p[1] == 0xb5 && p[2] == 0x2f && p[3] == 0xfd);
+}
+
+// In the header of the first frame, if whoever wrote it knew.
+uint64_t xpl_zstd_stated(xpl_bytes_t file) {
+    const unsigned long long n = ZSTD_getFrameContentSize(file.ptr, file.len);
+    return n == ZSTD_CONTENTSIZE_UNKNOWN || n == ZSTD_CONTENTSIZE_ERROR ? 0 : n;
 }
 
 static xpl_status_t fail_zstd(size_t code, size_t offset, struct xpl_error *err) {

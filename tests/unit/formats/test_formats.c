@@ -52,14 +52,14 @@ static xpl_bytes_t bytes_of(const struct xpl_buf *b) {
     return (xpl_bytes_t){b->p, b->n};
 }
 
-static void opens_as(const char *name, xpl_bytes_t file, const void *want, size_t n) {
+static void opens_as(const char *name, xpl_bytes_t file, const void *content, size_t n) {
     struct xpl_profile p = {0};
     struct xpl_error err = {0};
     const xpl_status_t st = xpl_profile_open(xpl_str_from(name), file, &roomy, &p, &err);
     if (st != XPL_OK) fprintf(stderr, "%s: %s\n", name, err.msg);
     CHECK_EQ(st, XPL_OK);
     CHECK_EQ(p.bytes.len, n);
-    CHECK(p.bytes.ptr && (n == 0 || memcmp(p.bytes.ptr, want, n) == 0));
+    CHECK(p.bytes.ptr && (n == 0 || memcmp(p.bytes.ptr, content, n) == 0));
     xpl_profile_close(&p);
     CHECK(!p.owned && !p.bytes.ptr);
     xpl_profile_close(&p);
@@ -117,12 +117,25 @@ static void test_names(void) {
 static void test_tools(void) {
     size_t n;
     const struct xpl_format *const f = xpl_formats(&n);
-    for (size_t i = 0; i < n; i++)
-        CHECK(xpl_format_has_tool(&f[i], XPL_STR("overview_page")));
+    for (size_t i = 0; i < n; i++) { // a tool that a row names is that row's alone
+        const bool iree = f[i].tools != NULL;
+        CHECK_EQ(xpl_format_has_tool(&f[i], XPL_STR("overview_page")), !iree);
+        CHECK_EQ(xpl_format_has_tool(&f[i], XPL_STR("iree_summary")), iree);
+    }
     const char *const some[] = {"graph", "memory_profile", NULL};
     const struct xpl_format toy = {.tools = some};
     CHECK(xpl_format_has_tool(&toy, XPL_STR("memory_profile")));
     CHECK(!xpl_format_has_tool(&toy, XPL_STR("memory")));
+    // Bundles of IREE are known by name and by mark, and are their own bytes.
+    const xpl_bytes_t bundle = {(const uint8_t *)"IRPF\1\0\6\0", 8};
+    xpl_str_t host;
+    const struct xpl_format *const iree = xpl_format_of_name(XPL_STR("a/b.ireeprof"), &host);
+    struct xpl_profile p = {0};
+    struct xpl_error err = {0};
+    CHECK(iree && xpl_str_eq(host, XPL_STR("b")) && xpl_format_sniff(bundle) == iree);
+    CHECK_OK(xpl_profile_open(XPL_STR("b.ireeprof"), bundle, &roomy, &p, &err), &err);
+    CHECK(p.bytes.ptr == bundle.ptr && p.bytes.len == 8 && !p.owned);
+    CHECK_EQ(xpl_profile_open(XPL_STR("b.xplane.pb"), bundle, &roomy, &p, &err), XPL_DATA_LOSS);
     CHECK(!xpl_format_has_tool(&toy, XPL_STR("overview_page")));
 }
 
@@ -168,6 +181,35 @@ static void test_sizes(void) {
         free(twice);
         free(p);
     }
+}
+
+static size_t expected(const char *name, const struct xpl_buf *b, size_t n) {
+    return xpl_profile_expect(xpl_str_from(name), (xpl_bytes_t){b->p, n});
+}
+
+// What a file states counts where it can be true, and never more than is ever decompressed.
+static void test_expect(void) {
+    enum { N = 300000 };
+    uint8_t *const p = sample(N);
+    struct xpl_buf g = gzip_of(p, N), z = zstd_of(p, N);
+    CHECK_EQ(expected("h.xplane.pb.gz", &g, g.n), N);
+    CHECK_EQ(expected("h.xplane.pb.zst", &z, z.n), N);
+    CHECK_EQ(expected("profile", &z, z.n), N);
+    CHECK_EQ(xpl_profile_expect(XPL_STR("h.xplane.pb"), (xpl_bytes_t){p, N}), 0);
+    CHECK_EQ(xpl_profile_expect(XPL_STR("h.xplane.riegeli"), (xpl_bytes_t){p, N}), 0);
+    // Less than the file's own length, nothing, or no frame at all: the usual ratio.
+    memset(g.p + g.n - 4, 0, 4);
+    CHECK_EQ(expected("h.xplane.pb.gz", &g, g.n), XPL_FORMAT_USUAL_RATIO * g.n);
+    CHECK_EQ(expected("h.xplane.pb.gz", &g, 17), XPL_FORMAT_USUAL_RATIO * 17);
+    CHECK_EQ(expected("h.xplane.pb.zst", &z, 5), XPL_FORMAT_USUAL_RATIO * 5);
+    CHECK_EQ(expected("h.xplane.pb.zst", &z, 0), 0);
+    // More than any profile becomes: what is decompressed before that is noticed.
+    memset(g.p + g.n - 4, 0xff, 4);
+    CHECK_EQ(expected("h.xplane.pb.gz", &g, g.n), XPL_FORMAT_MAX_RATIO * g.n);
+    memset(g.p + 96, 0xff, 4);
+    CHECK_EQ(expected("h.xplane.pb.gz", &g, 100), XPL_FORMAT_SMALL);
+    xpl_buf_fini(&g), xpl_buf_fini(&z);
+    free(p);
 }
 
 static void test_wrong_names(void) {
@@ -280,7 +322,7 @@ static void test_cancel(void) {
 // ---- broken files ----
 
 // Every proper prefix fails, and so does every single byte changed that checksums cover.
-static void sweep(const char *name, struct xpl_buf *b, const uint8_t *want, size_t n) {
+static void sweep(const char *name, struct xpl_buf *b, const uint8_t *content, size_t n) {
     for (size_t len = 0; len < b->n; len++) {
         uint8_t *const exact = malloc(len + !len);
         CHECK(exact);
@@ -297,7 +339,7 @@ static void sweep(const char *name, struct xpl_buf *b, const uint8_t *want, size
         const xpl_status_t st = xpl_profile_open(xpl_str_from(name), bytes_of(b), &roomy, &p, &err);
         b->p[at] ^= 0x10;
         // What is not noticed must not matter (gzip's time and flags of its writer).
-        if (st == XPL_OK) CHECK(p.bytes.len == n && memcmp(p.bytes.ptr, want, n) == 0);
+        if (st == XPL_OK) CHECK(p.bytes.len == n && memcmp(p.bytes.ptr, content, n) == 0);
         if (st == XPL_DATA_LOSS) CHECK(err.offset <= b->n);
         CHECK(st == XPL_OK || st == XPL_DATA_LOSS || st == XPL_RESOURCE_EXHAUSTED);
         xpl_profile_close(&p);
@@ -342,6 +384,7 @@ int main(void) {
     test_tools();
     test_plain();
     test_sizes();
+    test_expect();
     test_wrong_names();
     test_limits();
     test_bombs();

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/ireeprof/model.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+void xpl_iree_model_init(struct xpl_iree_model *m) {
+#define TABLE(row, key) (struct xpl_iree_table){.row_size = sizeof(struct row), .key_size = (key)}
+    *m = (struct xpl_iree_model){
+        .queues = TABLE(xpl_iree_queue_key, sizeof(struct xpl_iree_queue_key)),
+        .executables = TABLE(xpl_iree_executable_row, 8),
+        .functions = TABLE(xpl_iree_function_row, sizeof(struct xpl_iree_function_key)),
+        .buffers = TABLE(xpl_iree_buffer_row, 8),
+        .devices = TABLE(xpl_iree_device_row, 8),
+        .metrics = TABLE(xpl_iree_metric_row, sizeof(struct xpl_iree_metric_key))};
+#undef TABLE
+}
+
+void xpl_iree_model_fini(struct xpl_iree_model *m) {
+    xpl_iree_table_fini(&m->queues);
+    xpl_iree_table_fini(&m->executables);
+    xpl_iree_table_fini(&m->functions);
+    xpl_iree_table_fini(&m->buffers);
+    xpl_iree_table_fini(&m->devices);
+    xpl_iree_table_fini(&m->metrics);
+}
+
+// ---- one record each; false on OOM ----
+
+static bool add_queue(struct xpl_iree_model *m, const struct xpl_iree_item *item) {
+    struct xpl_iree_queue q;
+    bool fresh;
+    xpl_iree_copy(item, &q);
+    const struct xpl_iree_queue_key key = {q.stream_id, q.physical_device_ordinal, q.queue_ordinal};
+    return xpl_iree_table_put(&m->queues, &key, &fresh) != NULL;
+}
+
+static bool add_executable(struct xpl_iree_model *m, const struct xpl_iree_item *item) {
+    struct xpl_iree_executable e;
+    bool fresh;
+    xpl_iree_copy(item, &e);
+    struct xpl_iree_executable_row *const row =
+        xpl_iree_table_put(&m->executables, &e.executable_id, &fresh);
+    if (!row) return false;
+    if (fresh || row->placeholder) row->record = e;
+    row->placeholder = false;
+    return true;
+}
+
+static bool add_function(struct xpl_iree_model *m, struct xpl_iree_run *run,
+                         const struct xpl_iree_item *item, bool old_name) {
+    struct xpl_iree_function f;
+    bool fresh;
+    xpl_iree_copy(item, &f);
+    struct xpl_iree_executable_row *const e =
+        xpl_iree_table_put(&m->executables, &f.executable_id, &fresh);
+    if (!e) return false;
+    if (fresh) {
+        e->placeholder = true;
+        e->record.executable_id = f.executable_id;
+        run->missing[XPL_IREE_MISSING_EXECUTABLE_OF_FUNCTION]++;
+    }
+    const struct xpl_iree_function_key key = {f.executable_id, f.function_ordinal};
+    struct xpl_iree_function_row *const row = xpl_iree_table_put(&m->functions, &key, &fresh);
+    if (!row || !fresh) return row != NULL;
+    row->record = f;
+    row->name = (xpl_str_t){(const char *)item->tail.ptr, item->tail.len};
+    row->old_name = old_name;
+    const uint32_t self = (uint32_t)m->functions.n;
+    if (e->last_plus_1) {
+        struct xpl_iree_function_row *const last =
+            xpl_iree_table_at(&m->functions, e->last_plus_1 - 1);
+        last->next_plus_1 = self;
+    } else {
+        e->first_plus_1 = self;
+    }
+    e->last_plus_1 = self;
+    return true;
+}
+
+static bool add_buffer(struct xpl_iree_model *m, const struct xpl_iree_item *item) {
+    struct xpl_iree_command_buffer b;
+    bool fresh;
+    xpl_iree_copy(item, &b);
+    struct xpl_iree_buffer_row *const row =
+        xpl_iree_table_put(&m->buffers, &b.command_buffer_id, &fresh);
+    if (row && fresh) row->record = b;
+    return row != NULL;
+}
+
+static bool add_clock(struct xpl_iree_model *m, const struct xpl_iree_item *item) {
+    struct xpl_iree_clock_correlation c;
+    xpl_iree_copy(item, &c);
+    struct xpl_iree_device_row *const d = xpl_iree_model_device(m, c.physical_device_ordinal);
+    if (d) xpl_iree_clock_add(&d->clock, &c);
+    return d != NULL;
+}
+
+static bool add_metric(struct xpl_iree_model *m, const struct xpl_iree_item *item) {
+    struct xpl_iree_metric_descriptor d;
+    bool fresh;
+    xpl_iree_copy(item, &d);
+    const struct xpl_iree_metric_key key = {d.source_id, d.metric_id};
+    struct xpl_iree_metric_row *const row = xpl_iree_table_put(&m->metrics, &key, &fresh);
+    if (!row || !fresh) return row != NULL;
+    const xpl_str_t text = {(const char *)item->tail.ptr, item->tail.len};
+    row->record = d;
+    row->name = xpl_str_sub(text, 0, d.name_length);
+    row->description = xpl_str_sub(text, d.name_length, d.description_length);
+    return true;
+}
+
+static void count_operation(struct xpl_iree_model *m, struct xpl_iree_run *run,
+                            const struct xpl_iree_item *item) {
+    struct xpl_iree_command_operation op;
+    xpl_iree_copy(item, &op);
+    m->n_operations++;
+    if (!xpl_iree_model_has_buffer(m, op.command_buffer_id))
+        run->missing[XPL_IREE_MISSING_BUFFER_OF_OPERATION]++;
+}
+
+static bool add_item(struct xpl_iree_model *m, struct xpl_iree_run *run,
+                     const struct xpl_iree_record *r, const struct xpl_iree_item *item) {
+    // Only metadata is asked for here; events have no case.
+    if (r->chunk == XPL_IREE_QUEUES) return add_queue(m, item);
+    if (r->chunk == XPL_IREE_EXECUTABLES) return add_executable(m, item);
+    if (r->chunk == XPL_IREE_FUNCTIONS) return add_function(m, run, item, r->old_name);
+    if (r->chunk == XPL_IREE_COMMAND_BUFFERS) return add_buffer(m, item);
+    if (r->chunk == XPL_IREE_CLOCKS) return add_clock(m, item);
+    if (r->chunk == XPL_IREE_METRIC_DESCRIPTORS) return add_metric(m, item);
+    if (r->chunk == XPL_IREE_COMMAND_OPERATIONS) count_operation(m, run, item);
+    return true;
+}
+
+static bool is_metadata(enum xpl_iree_chunk chunk) {
+    return chunk == XPL_IREE_QUEUES || chunk == XPL_IREE_EXECUTABLES ||
+           chunk == XPL_IREE_FUNCTIONS || chunk == XPL_IREE_COMMAND_BUFFERS ||
+           chunk == XPL_IREE_COMMAND_OPERATIONS || chunk == XPL_IREE_CLOCKS ||
+           chunk == XPL_IREE_METRIC_DESCRIPTORS;
+}
+
+xpl_status_t xpl_iree_model_add(struct xpl_iree_model *m, struct xpl_iree_run *run,
+                                const struct xpl_iree_record *r, struct xpl_error *err) {
+    struct xpl_iree_items items = xpl_iree_items_of(r);
+    struct xpl_iree_item item;
+    if (!is_metadata(r->chunk)) return XPL_OK;
+    while (xpl_iree_item_next(&items, &item, NULL))
+        if (!add_item(m, run, r, &item)) XPL_RETURN_OOM(err, "metadata of the bundle");
+    return XPL_OK;
+}
+
+struct loading {
+    struct xpl_iree_model *model;
+    struct xpl_iree_run *run;
+};
+
+static xpl_status_t load_record(void *ctx, const struct xpl_iree_record *r, struct xpl_error *err) {
+    const struct loading *const l = ctx;
+    return xpl_iree_model_add(l->model, l->run, r, err);
+}
+
+xpl_status_t xpl_iree_model_load(struct xpl_iree_model *m, struct xpl_iree_run *run,
+                                 struct xpl_error *err) {
+    struct loading l = {m, run};
+    return xpl_iree_walk(run, load_record, &l, err);
+}
+
+// ---- lookups ----
+
+struct xpl_iree_device_row *xpl_iree_model_device(struct xpl_iree_model *m, uint32_t device) {
+    const uint64_t key = device;
+    bool fresh;
+    return xpl_iree_table_put(&m->devices, &key, &fresh);
+}
+
+struct xpl_iree_fit xpl_iree_model_fit(const struct xpl_iree_model *m, uint32_t device) {
+    const uint64_t key = device;
+    const struct xpl_iree_device_row *const d = xpl_iree_table_get(&m->devices, &key);
+    return xpl_iree_clock_fit(d ? &d->clock : NULL, XPL_IREE_TIME_HOST_CPU);
+}
+
+bool xpl_iree_model_has_queue(const struct xpl_iree_model *m, uint32_t device, uint32_t queue,
+                              uint64_t stream) {
+    const struct xpl_iree_queue_key key = {stream, device, queue};
+    return xpl_iree_table_get(&m->queues, &key) != NULL;
+}
+
+bool xpl_iree_model_has_buffer(const struct xpl_iree_model *m, uint64_t id) {
+    return xpl_iree_table_get(&m->buffers, &id) != NULL;
+}
+
+const struct xpl_iree_function_row *xpl_iree_model_function(const struct xpl_iree_model *m,
+                                                            uint64_t executable, uint32_t ordinal) {
+    const struct xpl_iree_function_key key = {executable, ordinal};
+    return xpl_iree_table_get(&m->functions, &key);
+}
+
+xpl_str_t xpl_iree_key(const struct xpl_iree_function_row *f, uint32_t device,
+                       struct xpl_iree_function_key key, struct xpl_iree_key_text *text) {
+    if (f && f->name.len) return f->name;
+    const int n =
+        device == XPL_IREE_NONE
+            ? snprintf(text->text, sizeof text->text, "executable%" PRIu64 "#%" PRIu64,
+                       key.executable_id, key.function_ordinal)
+            : snprintf(text->text, sizeof text->text, "device%u/executable%" PRIu64 "#%" PRIu64,
+                       device, key.executable_id, key.function_ordinal);
+    return (xpl_str_t){text->text, (size_t)n};
+}
+
+xpl_str_t xpl_iree_dispatch_key(const struct xpl_iree_model *m, struct xpl_iree_run *run,
+                                uint32_t device, struct xpl_iree_function_key key,
+                                struct xpl_iree_key_text *text) {
+    const struct xpl_iree_function_row *const f = xpl_iree_table_get(&m->functions, &key);
+    if (!f) run->missing[XPL_IREE_MISSING_FUNCTION]++;
+    return xpl_iree_key(f, device, key, text);
+}
+
+xpl_str_t xpl_iree_operation_key(const struct xpl_iree_model *m, struct xpl_iree_run *run,
+                                 const struct xpl_iree_command_operation *op,
+                                 struct xpl_iree_key_text *text) {
+    if (op->type != XPL_IREE_COMMAND_DISPATCH || op->executable_id == 0 ||
+        op->function_ordinal == XPL_IREE_NONE)
+        return xpl_str_from(xpl_iree_name(XPL_IREE_NAMES_COMMAND, op->type));
+    const struct xpl_iree_buffer_row *const b =
+        xpl_iree_table_get(&m->buffers, &op->command_buffer_id);
+    const struct xpl_iree_function_key key = {op->executable_id, op->function_ordinal};
+    return xpl_iree_dispatch_key(m, run, b ? b->record.physical_device_ordinal : XPL_IREE_NONE, key,
+                                 text);
+}

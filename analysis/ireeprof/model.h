@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Metadata of a bundle, by its ids: queues, executables and their functions, command buffers,
+// clocks of devices, metrics.
+//
+// It may stand behind the events that use it, so it is collected in a pass of its own.  As in
+// IREE's tools the first description of an id counts, whichever session it is of.  Names are views
+// of the bundle's bytes.
+#ifndef XPL_ANALYSIS_IREEPROF_MODEL_H_
+#define XPL_ANALYSIS_IREEPROF_MODEL_H_
+
+#include "analysis/ireeprof/clock.h"
+#include "analysis/ireeprof/reader.h"
+#include "analysis/ireeprof/run.h"
+#include "analysis/ireeprof/table.h"
+
+struct xpl_iree_queue_key {
+    uint64_t stream_id;
+    uint32_t physical_device_ordinal, queue_ordinal;
+};
+struct xpl_iree_function_key {
+    uint64_t executable_id;
+    uint64_t function_ordinal;
+};
+struct xpl_iree_metric_key {
+    uint64_t source_id, metric_id;
+};
+
+struct xpl_iree_executable_row {
+    uint64_t executable_id; // the key
+    struct xpl_iree_executable record;
+    bool placeholder;                   // named by a function alone
+    uint32_t first_plus_1, last_plus_1; // its functions in `functions`; 0: none
+};
+struct xpl_iree_function_row {
+    struct xpl_iree_function_key key;
+    struct xpl_iree_function record;
+    xpl_str_t name;
+    bool old_name;        // written as an "export", which IREE's tools skip
+    uint32_t next_plus_1; // of the same executable
+};
+struct xpl_iree_buffer_row {
+    uint64_t command_buffer_id; // the key
+    struct xpl_iree_command_buffer record;
+};
+struct xpl_iree_device_row {
+    uint64_t physical_device_ordinal; // the key
+    struct xpl_iree_clock clock;
+};
+struct xpl_iree_metric_row {
+    struct xpl_iree_metric_key key;
+    struct xpl_iree_metric_descriptor record;
+    xpl_str_t name, description;
+};
+
+struct xpl_iree_model {
+    struct xpl_iree_table queues, executables, functions, buffers, devices, metrics;
+    uint64_t n_operations; // command operations, of known command buffers
+};
+
+void xpl_iree_model_init(struct xpl_iree_model *m);
+void xpl_iree_model_fini(struct xpl_iree_model *m);
+// Adds what a record holds; other records are passed over.  RESOURCE_EXHAUSTED on OOM.
+xpl_status_t xpl_iree_model_add(struct xpl_iree_model *m, struct xpl_iree_run *run,
+                                const struct xpl_iree_record *r, struct xpl_error *err)
+    XPL_NODISCARD;
+// Adds all records of the bundle.
+xpl_status_t xpl_iree_model_load(struct xpl_iree_model *m, struct xpl_iree_run *run,
+                                 struct xpl_error *err) XPL_NODISCARD;
+
+// The device's row, added when it is new.  NULL on OOM.
+struct xpl_iree_device_row *xpl_iree_model_device(struct xpl_iree_model *m, uint32_t device);
+struct xpl_iree_fit xpl_iree_model_fit(const struct xpl_iree_model *m, uint32_t device);
+bool xpl_iree_model_has_queue(const struct xpl_iree_model *m, uint32_t device, uint32_t queue,
+                              uint64_t stream);
+bool xpl_iree_model_has_buffer(const struct xpl_iree_model *m, uint64_t id);
+const struct xpl_iree_function_row *xpl_iree_model_function(const struct xpl_iree_model *m,
+                                                            uint64_t executable, uint32_t ordinal);
+
+// What a function is called: its name, or, where it has none or is not described, its numbers,
+// which are then in `text`.
+struct xpl_iree_key_text {
+    char text[80];
+};
+xpl_str_t xpl_iree_key(const struct xpl_iree_function_row *f, uint32_t device,
+                       struct xpl_iree_function_key key, struct xpl_iree_key_text *text);
+// The same for a dispatch of `run`, counting what is missing.
+xpl_str_t xpl_iree_dispatch_key(const struct xpl_iree_model *m, struct xpl_iree_run *run,
+                                uint32_t device, struct xpl_iree_function_key key,
+                                struct xpl_iree_key_text *text);
+// What a command operation is called: the function of a dispatch, else what it does.
+xpl_str_t xpl_iree_operation_key(const struct xpl_iree_model *m, struct xpl_iree_run *run,
+                                 const struct xpl_iree_command_operation *op,
+                                 struct xpl_iree_key_text *text);
+
+#endif

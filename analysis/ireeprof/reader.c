@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/ireeprof/reader.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+static uint16_t u16(const uint8_t *p) {
+    uint16_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+static uint32_t u32(const uint8_t *p) {
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+static uint64_t u64(const uint8_t *p) {
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+// ---- records ----
+
+// The type of a chunk by its content type.
+static enum xpl_iree_chunk chunk_of(xpl_str_t content_type, bool *ret_old) {
+    const xpl_str_t prefix = XPL_IREE_CONTENT_TYPE;
+    *ret_old = false;
+    if (!xpl_str_starts(content_type, prefix)) return XPL_IREE_UNKNOWN_CHUNK;
+    const xpl_str_t suffix = xpl_str_sub(content_type, prefix.len, SIZE_MAX);
+    for (unsigned i = 0; i < XPL_IREE_N_CHUNK_TYPES; i++) {
+        const struct xpl_iree_chunk_type *const t = &xpl_iree_chunk_types[i];
+        *ret_old = t->old_suffix && xpl_str_eq(suffix, xpl_str_from(t->old_suffix));
+        if (*ret_old || xpl_str_eq(suffix, xpl_str_from(t->suffix))) return (enum xpl_iree_chunk)i;
+    }
+    return XPL_IREE_UNKNOWN_CHUNK;
+}
+
+static void read_header(const uint8_t *p, struct xpl_iree_record *r) {
+    r->record_length = u64(p);
+    r->payload_length = u64(p + 8);
+    r->session_id = u64(p + 16);
+    r->stream_id = u64(p + 24);
+    r->event_id = u64(p + 32);
+    r->executable_id = u64(p + 40);
+    r->command_buffer_id = u64(p + 48);
+    r->physical_device_ordinal = u32(p + 68);
+    r->queue_ordinal = u32(p + 72); // bytes 76 to 79 are whatever the writer's stack held
+    r->chunk_flags = u64(p + 80);
+    r->dropped_record_count = u64(p + 88);
+    r->session_status_code = u32(p + 96);
+    r->record_type = u16(p + 100);
+}
+
+// Reads the record at `at` of bytes[0, end).  Returns NULL, or why there is none.
+static const char *read_record(xpl_bytes_t bytes, uint64_t at, struct xpl_iree_record *r) {
+    const uint64_t left = bytes.len - at;
+    const uint8_t *const p = bytes.ptr + at;
+    if (left < XPL_IREE_RECORD_HEADER) return "profile record is too small for header";
+    read_header(p, r);
+    const uint32_t header = u32(p + 56), type = u32(p + 60), name = u32(p + 64);
+    if (r->record_length > left) return "profile record extends past file end";
+    if (header < XPL_IREE_RECORD_HEADER || header > r->record_length)
+        return "profile record header length is invalid";
+    if (u16(p + 102) != 0) return "profile record reserved flags must be zero";
+    // The three lengths of 32 bits cannot overflow, the fourth is compared with what is left.
+    const uint64_t front = (uint64_t)header + type + name;
+    if (front > r->record_length || r->payload_length != r->record_length - front)
+        return "profile record data lengths do not match";
+    r->offset = at;
+    r->content_type = (xpl_str_t){(const char *)p + header, type};
+    r->name = (xpl_str_t){(const char *)p + header + type, name};
+    r->payload = (xpl_bytes_t){p + front, (size_t)r->payload_length};
+    r->old_name = false;
+    r->chunk = r->record_type == XPL_IREE_RECORD_CHUNK ? chunk_of(r->content_type, &r->old_name)
+                                                       : XPL_IREE_NO_CHUNK;
+    return NULL;
+}
+
+bool xpl_iree_next(struct xpl_iree_cursor *c, struct xpl_iree_record *ret) {
+    if (c->at == 0) c->at = c->bundle->header.header_length;
+    if (c->at >= c->bundle->bytes.len || read_record(c->bundle->bytes, c->at, ret)) return false;
+    ret->index = c->index++;
+    c->at += ret->record_length;
+    return true;
+}
+
+// ---- typed records ----
+
+struct xpl_iree_items xpl_iree_items_of(const struct xpl_iree_record *r) {
+    if (r->chunk >= XPL_IREE_N_CHUNK_TYPES) return (struct xpl_iree_items){0};
+    return (struct xpl_iree_items){
+        .type = &xpl_iree_chunk_types[r->chunk], .p = r->payload.ptr, .left = r->payload.len};
+}
+
+// The bytes that the length members of a typed record say follow it.
+static uint64_t stated_tail(const struct xpl_iree_chunk_type *t, const uint8_t *p) {
+    if (t->length_scale == 0) return u64(p + t->lengths[0]);
+    uint64_t n = 0;
+    for (size_t i = 0; i < 3 && t->lengths[i]; i++)
+        n += (uint64_t)u32(p + t->lengths[i]) * t->length_scale;
+    return n;
+}
+
+// The one record of a chunk of traces, whose bytes follow it.
+static const char *trace_tail(struct xpl_iree_items *it, uint32_t length,
+                              struct xpl_iree_item *ret) {
+    if (length != it->type->size)
+        return "profile executable trace chunk record length must exclude raw trace bytes";
+    const uint64_t data = u64(it->p + offsetof(struct xpl_iree_trace, data_length));
+    if (data != it->left - length)
+        return "profile executable trace chunk data length is inconsistent with payload length";
+    *ret = (struct xpl_iree_item){it->p, {it->p + length, (size_t)data}};
+    it->p += it->left, it->left = 0;
+    return NULL;
+}
+
+static const char *read_item(struct xpl_iree_items *it, struct xpl_iree_item *ret) {
+    const struct xpl_iree_chunk_type *const t = it->type;
+    if (it->left < t->size) return "profile chunk has a truncated typed record";
+    uint32_t length = u32(it->p);
+    if (length < t->size || length > it->left) {
+        if (!it->by_size || it->left % t->size != 0)
+            return "profile chunk has invalid typed record length";
+        length = t->size;
+    }
+    if (t->tail == XPL_IREE_TAIL_AFTER) return trace_tail(it, length, ret);
+    if (t->tail == XPL_IREE_TAIL_BYTES && stated_tail(t, it->p) != length - t->size)
+        return t->mismatch;
+    *ret = (struct xpl_iree_item){it->p, {it->p + t->size, length - t->size}};
+    it->p += length, it->left -= length;
+    return NULL;
+}
+
+bool xpl_iree_item_next(struct xpl_iree_items *it, struct xpl_iree_item *ret,
+                        const char **ret_reason) {
+    const bool more = it->left != 0;
+    const char *const reason = more ? read_item(it, ret) : NULL;
+    if (ret_reason) *ret_reason = reason;
+    if (reason) it->left = 0;
+    return more && !reason;
+}
+
+// ---- opening ----
+
+bool xpl_iree_sniff(xpl_bytes_t file) {
+    return file.len >= 4 && memcmp(file.ptr, "IRPF", 4) == 0;
+}
+
+static xpl_status_t read_file_header(xpl_bytes_t file, struct xpl_iree_header *h,
+                                     struct xpl_error *err) {
+    if (file.len < XPL_IREE_FILE_HEADER)
+        XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, 0, "profile file is too small for header");
+    if (!xpl_iree_sniff(file))
+        XPL_RETURN_ERROR_AT(err, XPL_INVALID_ARGUMENT, 0, "invalid IREE HAL profile file magic");
+    *h = (struct xpl_iree_header){.version_major = u16(file.ptr + 4),
+                                  .version_minor = u16(file.ptr + 6),
+                                  .header_length = u32(file.ptr + 8),
+                                  .flags = u32(file.ptr + 12),
+                                  .file_length = u64(file.ptr + 16)};
+    if (h->version_major != 1)
+        XPL_RETURN_ERROR_AT(err, XPL_INVALID_ARGUMENT, 4,
+                            "unsupported IREE HAL profile file version %u.%u", h->version_major,
+                            h->version_minor);
+    if (h->header_length < XPL_IREE_FILE_HEADER)
+        XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, 8, "profile file header length is too small");
+    if (h->header_length > file.len)
+        XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, 8, "profile file header extends past file end");
+    if (h->flags != 0)
+        XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, 12, "profile file reserved flags must be zero");
+    if (h->file_length != 0 && h->file_length < h->header_length)
+        XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, 16,
+                            "profile file length is before the first record");
+    return XPL_OK;
+}
+
+static void note(struct xpl_iree_bundle *b, uint64_t offset, const char *text) {
+    if (b->n_notes < XPL_IREE_NOTES_KEPT) {
+        struct xpl_iree_note *const n = &b->notes[b->n_notes];
+        n->offset = offset;
+        (void)snprintf(n->text, sizeof n->text, "%s", text);
+    }
+    b->n_notes++;
+}
+
+// IREE's rule for the coordinates of a command operation; NULL: kept.
+static const char *check_operation(const uint8_t *p) {
+    struct xpl_iree_command_operation op;
+    memcpy(&op, p, sizeof op);
+    if (op.flags & XPL_IREE_COMMAND_BLOCK_STRUCTURE)
+        return op.block_ordinal == XPL_IREE_NONE || op.block_command_ordinal == XPL_IREE_NONE
+                   ? "command operation declares block structure without block coordinates"
+                   : NULL;
+    return op.block_ordinal != XPL_IREE_NONE || op.block_command_ordinal != XPL_IREE_NONE ||
+                   op.target_block_ordinal != XPL_IREE_NONE ||
+                   op.alternate_block_ordinal != XPL_IREE_NONE
+               ? "command operation carries block coordinates without the block structure flag"
+               : NULL;
+}
+
+// Notes where the typed records of a chunk are damaged.
+static void check_chunk(struct xpl_iree_bundle *b, const struct xpl_iree_record *r) {
+    struct xpl_iree_items items = xpl_iree_items_of(r);
+    struct xpl_iree_item item;
+    const char *reason;
+    while (xpl_iree_item_next(&items, &item, &reason))
+        if (r->chunk == XPL_IREE_COMMAND_OPERATIONS && (reason = check_operation(item.p)))
+            note(b, (uint64_t)(item.p - b->bytes.ptr), reason);
+    if (reason) note(b, (uint64_t)(items.p - b->bytes.ptr), reason);
+}
+
+// Walks the records up to the end of the file or of what is good, which becomes the bundle's end.
+static void find_end(struct xpl_iree_bundle *b) {
+    struct xpl_iree_record r;
+    const char *reason = NULL;
+    uint64_t at = b->header.header_length;
+    while (at < b->bytes.len && !(reason = read_record(b->bytes, at, &r))) {
+        check_chunk(b, &r);
+        at += r.record_length;
+        b->n_records++;
+    }
+    if (reason) note(b, at, reason);
+    if (at < b->bytes.len) b->bytes.len = (size_t)at;
+}
+
+xpl_status_t xpl_iree_open(xpl_bytes_t file, bool with_unfinished, struct xpl_iree_bundle *ret,
+                           struct xpl_error *err) {
+    struct xpl_iree_bundle b = {.file_bytes = file.len};
+    struct xpl_iree_record behind;
+    XPL_TRY(read_file_header(file, &b.header, err));
+    const uint64_t stated = b.header.file_length;
+    b.never_finished = stated == 0;
+    b.unfinished_behind = stated != 0 && stated < file.len && !read_record(file, stated, &behind) &&
+                          behind.record_type >= XPL_IREE_RECORD_BEGIN &&
+                          behind.record_type <= XPL_IREE_RECORD_END;
+    const bool whole = stated == 0 || stated > file.len || (with_unfinished && b.unfinished_behind);
+    b.bytes = (xpl_bytes_t){file.ptr, whole ? file.len : (size_t)stated};
+    if (stated > file.len) note(&b, file.len, "profile file length extends past file contents");
+    find_end(&b);
+    *ret = b;
+    return XPL_OK;
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pull reader over the bytes of a bundle: file records, and the typed records of a chunk.
+//
+// A bundle that was cut, never finished or damaged is read as far as it is good: opening it finds
+// the end of what can be read, and notes each damage with its offset and the reason (in the words
+// of IREE's tools, which refuse such files).  Nothing is allocated, and every length is checked
+// where it is used, so that bytes which change while they are read cause wrong rows, not wrong
+// reads.  Threads: an opened bundle is constant.
+#ifndef XPL_ANALYSIS_IREEPROF_READER_H_
+#define XPL_ANALYSIS_IREEPROF_READER_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "analysis/ireeprof/schema.h"
+#include "base/status.h"
+#include "base/str.h"
+
+enum {
+    XPL_IREE_FILE_HEADER = 24,    // bytes
+    XPL_IREE_RECORD_HEADER = 104, // bytes
+    XPL_IREE_NOTES_KEPT = 16,
+};
+
+struct xpl_iree_header {
+    uint16_t version_major, version_minor;
+    uint32_t header_length, flags;
+    uint64_t file_length; // 0: the capture was never finished
+};
+
+struct xpl_iree_note {
+    uint64_t offset; // in the file
+    char text[160];  // a clause: why what stands there is not read
+};
+
+struct xpl_iree_bundle {
+    xpl_bytes_t bytes; // as far as records can be read
+    struct xpl_iree_header header;
+    uint64_t file_bytes; // of the whole file
+    uint64_t n_records;
+    // What is damaged, the first ones; n_notes counts all.  None: IREE reads the whole file as
+    // well.
+    struct xpl_iree_note notes[XPL_IREE_NOTES_KEPT];
+    size_t n_notes;
+    bool never_finished; // file_length is 0: still being written, or the program died
+    // Records follow the end that the header states: another session that was never finished.
+    bool unfinished_behind;
+};
+
+// Opens a bundle.  Fails only without a valid header: DATA_LOSS or INVALID_ARGUMENT, in IREE's
+// words.  with_unfinished: also what follows the end that the header states, when it is records.
+xpl_status_t xpl_iree_open(xpl_bytes_t file, bool with_unfinished, struct xpl_iree_bundle *ret,
+                           struct xpl_error *err) XPL_NODISCARD;
+// Whether the bytes begin as a bundle does.
+bool xpl_iree_sniff(xpl_bytes_t file);
+
+struct xpl_iree_record {
+    uint64_t offset, index; // in the file; among the records
+    uint64_t record_length, payload_length, session_id, stream_id, event_id, executable_id;
+    uint64_t command_buffer_id;
+    uint32_t physical_device_ordinal, queue_ordinal;
+    uint64_t chunk_flags, dropped_record_count;
+    uint32_t session_status_code;
+    uint16_t record_type;
+    enum xpl_iree_chunk chunk; // XPL_IREE_NO_CHUNK for other records
+    bool old_name;             // the content type is what IREE called it before May 2026
+    xpl_str_t content_type, name;
+    xpl_bytes_t payload;
+};
+
+// struct xpl_iree_cursor c = {.bundle = b};
+struct xpl_iree_cursor {
+    const struct xpl_iree_bundle *bundle;
+    uint64_t at, index; // 0: the first record
+};
+// The next record; false at the end.  Views in *ret point into the bundle.
+bool xpl_iree_next(struct xpl_iree_cursor *c, struct xpl_iree_record *ret);
+
+static inline bool xpl_iree_truncated(const struct xpl_iree_record *r) {
+    return (r->chunk_flags & XPL_IREE_CHUNK_TRUNCATED) != 0;
+}
+
+// The typed records of a chunk of a known type.
+struct xpl_iree_items {
+    const struct xpl_iree_chunk_type *type;
+    // A record of an impossible length is taken to be as long as its struct, where the payload is
+    // whole structs: IREE's statistics do not look at lengths.
+    bool by_size;
+    const uint8_t *p;
+    size_t left;
+};
+struct xpl_iree_item {
+    const uint8_t *p; // type->size bytes, at least
+    xpl_bytes_t tail; // what follows them: strings, values, code, a trace
+};
+// Of a chunk of unknown type: none.
+struct xpl_iree_items xpl_iree_items_of(const struct xpl_iree_record *r);
+// The next one; false at the end, or where one is damaged.  *ret_reason (may be NULL) is then the
+// reason, or NULL at the end.
+bool xpl_iree_item_next(struct xpl_iree_items *it, struct xpl_iree_item *ret,
+                        const char **ret_reason);
+
+// Copies the fixed part into a struct of schema.h.
+#define xpl_iree_copy(item, ret) memcpy((ret), (item)->p, sizeof *(ret))
+
+#endif

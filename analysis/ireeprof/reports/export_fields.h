@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Private to analysis/ireeprof/reports/: members of the rows of ireeperf-jsonl that are a record's,
+// by chunk type.  A list with `split` is written in two: what stands between is no record's member.
+#ifndef XPL_ANALYSIS_IREEPROF_REPORTS_EXPORT_FIELDS_H_
+#define XPL_ANALYSIS_IREEPROF_REPORTS_EXPORT_FIELDS_H_
+
+#include "analysis/ireeprof/fields.h"
+
+struct xpl_iree_export_row {
+    const char *record_type; // NULL: such chunks are no rows
+    const struct xpl_iree_field *fields;
+    size_t n, split; // 0: not split
+};
+extern const struct xpl_iree_export_row xpl_iree_export_rows[XPL_IREE_N_CHUNK_TYPES];
+
+#endif

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reports cat and att: the headers of records, and the executable traces among them.
+#include "analysis/ireeprof/fields.h"
+#include "analysis/ireeprof/reports/impl.h"
+
+static xpl_status_t write_record(void *ctx, const struct xpl_iree_record *h,
+                                 struct xpl_error *err) {
+    (void)err;
+    const struct xpl_iree_run *const run = ctx;
+    struct xpl_iree_rows *const r = run->rows;
+    xpl_row_begin(r, "type", "record");
+    xpl_row_u64(r, "index", h->index);
+    xpl_row_text(r, "record_type", xpl_iree_name(XPL_IREE_NAMES_RECORD, h->record_type));
+    xpl_row_u64(r, "record_type_value", h->record_type);
+    xpl_row_u64(r, "record_length", h->record_length);
+    xpl_row_u64(r, "payload_length", h->payload_length);
+    xpl_row_str(r, "content_type", h->content_type);
+    xpl_row_str(r, "name", h->name);
+    xpl_row_u64(r, "session_id", h->session_id);
+    xpl_row_u64(r, "stream_id", h->stream_id);
+    xpl_row_u64(r, "event_id", h->event_id);
+    xpl_row_u64(r, "executable_id", h->executable_id);
+    xpl_row_u64(r, "command_buffer_id", h->command_buffer_id);
+    xpl_row_u64(r, "physical_device_ordinal", h->physical_device_ordinal);
+    xpl_row_u64(r, "queue_ordinal", h->queue_ordinal);
+    xpl_row_u64(r, "chunk_flags", h->chunk_flags);
+    xpl_row_u64(r, "session_status_code", h->session_status_code);
+    xpl_row_text(r, "session_status", xpl_iree_name(XPL_IREE_NAMES_STATUS, h->session_status_code));
+    xpl_row_end(r);
+    return XPL_OK;
+}
+
+xpl_status_t xpl_iree_report_cat(struct xpl_iree_run *run, struct xpl_error *err) {
+    const struct xpl_iree_header *const h = &run->bundle->header;
+    struct xpl_iree_rows *const r = run->rows;
+    xpl_row_begin(r, "type", "file");
+    xpl_row_text(r, "magic", "IRPF");
+    xpl_row_u64(r, "version_major", h->version_major);
+    xpl_row_u64(r, "version_minor", h->version_minor);
+    xpl_row_u64(r, "header_length", h->header_length);
+    xpl_row_u64(r, "flags", h->flags);
+    xpl_row_end(r);
+    return xpl_iree_walk(run, write_record, run, err);
+}
+
+// ---- att ----
+
+static xpl_status_t write_trace(void *ctx, const struct xpl_iree_record *h, struct xpl_error *err) {
+    static const struct xpl_iree_field fields[] = {
+        XPL_F(U64, trace, trace_id),
+        XPL_F_NAME(trace, format, "format", TRACE_FORMAT),
+        XPL_F_AS(U32, trace, format, "format_value"),
+        XPL_F(U32, trace, flags),
+        XPL_F(U32, trace, shader_engine),
+        XPL_F(U64, trace, dispatch_event_id),
+        XPL_F(U64, trace, submission_id),
+        XPL_F(U64, trace, command_buffer_id),
+        XPL_F(U32, trace, command_index),
+        XPL_F(U64, trace, executable_id),
+        XPL_F(U32, trace, function_ordinal),
+        XPL_F(U32, trace, physical_device_ordinal),
+        XPL_F(U32, trace, queue_ordinal),
+        XPL_F(U64, trace, stream_id)};
+    (void)err;
+    const struct xpl_iree_run *const run = ctx;
+    struct xpl_iree_items items = xpl_iree_items_of(h);
+    struct xpl_iree_item item;
+    struct xpl_iree_trace t;
+    if (h->chunk != XPL_IREE_TRACES || !xpl_iree_item_next(&items, &item, NULL)) return XPL_OK;
+    xpl_iree_copy(&item, &t);
+    if (!xpl_iree_id_is(run, t.trace_id)) return XPL_OK;
+    xpl_row_begin(run->rows, "type", "att_trace");
+    XPL_ROW_FIELDS(run->rows, fields, &t);
+    xpl_row_u64(run->rows, "raw_bytes", item.tail.len);
+    xpl_row_u64(run->rows, "raw_offset", (uint64_t)(item.tail.ptr - run->bundle->bytes.ptr));
+    xpl_row_end(run->rows);
+    return XPL_OK;
+}
+
+xpl_status_t xpl_iree_report_att(struct xpl_iree_run *run, struct xpl_error *err) {
+    return xpl_iree_walk(run, write_trace, run, err);
+}

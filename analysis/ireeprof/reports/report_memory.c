@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// Report memory: memory events, balances of devices and pools, lives of allocations.
+#include <stdio.h>
+
+#include "analysis/ireeprof/model.h"
+#include "analysis/ireeprof/reports/impl.h"
+#include "analysis/ireeprof/reports/memory.h"
+#include "analysis/ireeprof/reports/rows_memory.h"
+
+// When a device allocated and freed for its queue: alloca and dealloca events of queues.
+struct life_key {
+    uint64_t submission_id, allocation_id;
+    uint32_t physical_device_ordinal, queue_ordinal, type, zero;
+};
+struct life {
+    struct life_key key;
+    uint64_t event_id, start_tick, end_tick; // of the first event by its id
+};
+
+struct report {
+    struct xpl_iree_run *run;
+    struct xpl_iree_memory memory;
+    struct xpl_iree_model model;
+    struct xpl_iree_table lives; // struct life
+};
+
+// ---- events ----
+
+static void write_event(void *ctx, const struct xpl_iree_memory_event *e) {
+    struct xpl_iree_rows *const r = ctx;
+    xpl_row_begin(r, "type", "memory_event");
+    xpl_iree_put_memory_event(r, e);
+    xpl_row_end(r);
+}
+
+static bool add_life(struct report *p, const struct xpl_iree_item *item) {
+    struct xpl_iree_queue_device_event e;
+    bool fresh;
+    xpl_iree_copy(item, &e);
+    if (e.type != XPL_IREE_OP_ALLOCA && e.type != XPL_IREE_OP_DEALLOCA) return true;
+    const struct life_key key = {e.submission_id, e.allocation_id, e.physical_device_ordinal,
+                                 e.queue_ordinal, e.type,          0};
+    struct life *const l = xpl_iree_table_put(&p->lives, &key, &fresh);
+    if (!l || (!fresh && e.event_id >= l->event_id)) return l != NULL;
+    l->event_id = e.event_id, l->start_tick = e.start_tick, l->end_tick = e.end_tick;
+    return true;
+}
+
+static xpl_status_t add_record(void *ctx, const struct xpl_iree_record *r, struct xpl_error *err) {
+    struct report *const p = ctx;
+    struct xpl_iree_items items = xpl_iree_items_of(r);
+    struct xpl_iree_item item;
+    XPL_TRY(xpl_iree_model_add(&p->model, p->run, r, err));
+    if (r->chunk != XPL_IREE_QUEUE_DEVICE_EVENTS) return xpl_iree_memory_add(&p->memory, r, err);
+    while (xpl_iree_item_next(&items, &item, NULL))
+        if (!add_life(p, &item)) XPL_RETURN_OOM(err, "memory of the bundle");
+    return XPL_OK;
+}
+
+// ---- rows ----
+
+static void put_balance(struct xpl_iree_rows *r, const char *prefix,
+                        const struct xpl_iree_balance *b) {
+#define MEMBER(m)                                                                                  \
+    { #m, offsetof(struct xpl_iree_balance, m) }
+    static const struct {
+        const char *name;
+        size_t offset;
+    } members[] = {MEMBER(current_count),       MEMBER(high_water_count),
+                   MEMBER(total_open_count),    MEMBER(total_close_count),
+                   MEMBER(partial_close_count), MEMBER(current_bytes),
+                   MEMBER(high_water_bytes),    MEMBER(total_open_bytes),
+                   MEMBER(total_close_bytes),   MEMBER(partial_close_bytes)};
+#undef MEMBER
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        char name[64];
+        uint64_t v;
+        (void)snprintf(name, sizeof name, "%s_%s", prefix, members[i].name);
+        memcpy(&v, (const char *)b + members[i].offset, sizeof v);
+        xpl_row_u64(r, name, v);
+    }
+}
+
+static void write_device(struct xpl_iree_rows *r, const struct xpl_iree_memory_device *d) {
+    static const struct {
+        const char *name;
+        int type;
+    } types[] = {{"slab_acquires", XPL_IREE_SLAB_ACQUIRE},
+                 {"slab_releases", XPL_IREE_SLAB_RELEASE},
+                 {"pool_reserves", XPL_IREE_POOL_RESERVE},
+                 {"pool_materializes", XPL_IREE_POOL_MATERIALIZE},
+                 {"pool_releases", XPL_IREE_POOL_RELEASE},
+                 {"pool_waits", XPL_IREE_POOL_WAIT},
+                 {"queue_allocas", XPL_IREE_QUEUE_ALLOCA},
+                 {"queue_deallocas", XPL_IREE_QUEUE_DEALLOCA},
+                 {"buffer_allocates", XPL_IREE_BUFFER_ALLOCATE},
+                 {"buffer_frees", XPL_IREE_BUFFER_FREE},
+                 {"buffer_imports", XPL_IREE_BUFFER_IMPORT},
+                 {"buffer_unimports", XPL_IREE_BUFFER_UNIMPORT}};
+    static const struct {
+        const char *prefix;
+        enum xpl_iree_memory_kind kind;
+    } kinds[] = {{"slab", XPL_IREE_MEMORY_SLAB},
+                 {"pool_reserved", XPL_IREE_MEMORY_POOL},
+                 {"pool_materialized", XPL_IREE_MEMORY_MATERIALIZED},
+                 {"queue_inflight", XPL_IREE_MEMORY_QUEUE},
+                 {"buffer", XPL_IREE_MEMORY_BUFFER},
+                 {"imported_buffer", XPL_IREE_MEMORY_IMPORT}};
+    xpl_row_begin(r, "type", "memory_device");
+    xpl_row_u64(r, "physical_device_ordinal", d->physical_device_ordinal);
+    xpl_row_u64(r, "events", d->events);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        xpl_row_u64(r, types[i].name, d->events_of[types[i].type]);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        put_balance(r, kinds[i].prefix, &d->balances[kinds[i].kind]);
+    xpl_row_end(r);
+}
+
+static const char *const kind_names[] = {"slab", "pool_reservation", "queue_allocation",
+                                         "buffer_allocation", "imported_buffer"};
+
+static void write_pool(struct xpl_iree_rows *r, const struct xpl_iree_pool *p) {
+    xpl_row_begin(r, "type", "memory_pool");
+    xpl_row_text(r, "kind", kind_names[p->key.kind]);
+    xpl_row_u64(r, "physical_device_ordinal", p->key.physical_device_ordinal);
+    xpl_row_u64(r, "pool_id", p->key.pool_id);
+    xpl_row_u64(r, "memory_type", p->key.memory_type);
+    xpl_row_u64(r, "buffer_usage", p->buffer_usage);
+    xpl_row_u64(r, "events", p->events);
+    xpl_row_u64(r, "waits", p->waits);
+    xpl_row_u64(r, "materializes", p->materializes);
+    put_balance(r, "lifecycle", &p->life);
+    put_balance(r, "materialized", &p->materialized);
+    xpl_row_bool(r, "pool_stats_available", p->stats != 0);
+    xpl_row_u64(r, "pool_stats_samples", p->stats);
+    xpl_row_u64(r, "pool_bytes_reserved", p->reserved);
+    xpl_row_u64(r, "pool_bytes_reserved_high_water", p->reserved_high);
+    xpl_row_u64(r, "pool_bytes_free", p->free);
+    xpl_row_u64(r, "pool_bytes_free_low_water", p->free_low);
+    xpl_row_u64(r, "pool_bytes_committed", p->committed);
+    xpl_row_u64(r, "pool_bytes_committed_high_water", p->committed_high);
+    xpl_row_u64(r, "pool_budget_limit", p->budget);
+    xpl_row_u64(r, "pool_reservation_count", p->reservations);
+    xpl_row_u64(r, "pool_reservation_high_water_count", p->reservations_high);
+    xpl_row_u64(r, "pool_slab_count", p->slabs);
+    xpl_row_u64(r, "pool_slab_high_water_count", p->slabs_high);
+    xpl_row_end(r);
+}
+
+static const struct life *find_life(const struct report *p, const struct xpl_iree_allocation *a,
+                                    bool end) {
+    const uint64_t submission = end ? a->last_submission_id : a->first_submission_id;
+    const struct life_key key = {submission,
+                                 a->key.allocation_id,
+                                 a->key.physical_device_ordinal,
+                                 end ? a->last_queue : a->first_queue,
+                                 end ? XPL_IREE_OP_DEALLOCA : XPL_IREE_OP_ALLOCA,
+                                 0};
+    if (a->key.kind != XPL_IREE_MEMORY_QUEUE || submission == 0 ||
+        key.queue_ordinal == XPL_IREE_NONE)
+        return NULL;
+    return xpl_iree_table_get(&p->lives, &key);
+}
+
+static void put_device_life(const struct report *p, const struct xpl_iree_allocation *a) {
+    struct xpl_iree_rows *const r = p->run->rows;
+    const struct life *const begin = find_life(p, a, false), *const end = find_life(p, a, true);
+    const bool valid = begin && end && xpl_iree_ticks_valid(begin->start_tick, begin->end_tick) &&
+                       xpl_iree_ticks_valid(end->start_tick, end->end_tick) &&
+                       end->end_tick >= begin->start_tick;
+    const uint64_t ticks = valid ? end->end_tick - begin->start_tick : 0;
+    const struct xpl_iree_fit fit = xpl_iree_model_fit(&p->model, a->key.physical_device_ordinal);
+    int64_t ns = 0;
+    const bool timed = valid && xpl_iree_fit_ticks(&fit, ticks, &ns);
+    xpl_row_u64(r, "alloca_device_event_id", begin ? begin->event_id : 0);
+    xpl_row_u64(r, "dealloca_device_event_id", end ? end->event_id : 0);
+    xpl_row_bool(r, "device_lifetime_available", valid);
+    xpl_row_u64(r, "device_lifetime_start_tick", valid ? begin->start_tick : 0);
+    xpl_row_u64(r, "device_lifetime_end_tick", valid ? end->end_tick : 0);
+    xpl_row_u64(r, "device_lifetime_duration_ticks", ticks);
+    xpl_row_bool(r, "device_lifetime_time_ns_available", timed);
+    xpl_row_i64(r, "device_lifetime_duration_ns", ns);
+}
+
+static bool is_open(const struct xpl_iree_allocation *a) {
+    return a->life.current_bytes || a->materialized.current_bytes;
+}
+
+static void write_allocation(const struct report *p, const struct xpl_iree_allocation *a) {
+    struct xpl_iree_rows *const r = p->run->rows;
+    int64_t ns;
+    if (a->last_ns < a->first_ns || __builtin_sub_overflow(a->last_ns, a->first_ns, &ns)) ns = 0;
+    xpl_row_begin(r, "type", "memory_allocation");
+    xpl_row_text(r, "kind", kind_names[a->key.kind]);
+    xpl_row_u64(r, "physical_device_ordinal", a->key.physical_device_ordinal);
+    xpl_row_u64(r, "allocation_id", a->key.allocation_id);
+    xpl_row_u64(r, "pool_id", a->key.pool_id);
+    xpl_row_u64(r, "backing_id", a->backing_id);
+    xpl_row_bool(r, "externally_owned", a->flags & XPL_IREE_MEMORY_EXTERNAL);
+    xpl_row_u64(r, "memory_type", a->memory_type);
+    xpl_row_u64(r, "buffer_usage", a->buffer_usage);
+    xpl_row_u64(r, "events", a->events);
+    xpl_row_u64(r, "waits", a->waits);
+    xpl_row_u64(r, "materializes", a->materializes);
+    xpl_row_bool(r, "open_at_end", is_open(a));
+    xpl_row_u64(r, "first_event_id", a->first_event_id);
+    xpl_row_u64(r, "last_event_id", a->last_event_id);
+    xpl_row_i64(r, "first_host_time_ns", a->first_ns);
+    xpl_row_i64(r, "last_host_time_ns", a->last_ns);
+    xpl_row_text(r, "host_time_domain", "iree_host_time_ns");
+    xpl_row_i64(r, "duration_ns", ns);
+    xpl_row_u64(r, "first_submission_id", a->first_submission_id);
+    xpl_row_u64(r, "last_submission_id", a->last_submission_id);
+    xpl_row_u64(r, "first_queue_ordinal", a->first_queue);
+    xpl_row_u64(r, "last_queue_ordinal", a->last_queue);
+    put_device_life(p, a);
+    put_balance(r, "lifecycle", &a->life);
+    put_balance(r, "materialized", &a->materialized);
+    xpl_row_end(r);
+}
+
+static void write_summary(const struct report *p) {
+    const struct xpl_iree_memory *const m = &p->memory;
+    struct xpl_iree_rows *const r = p->run->rows;
+    uint64_t open = 0, partial = 0;
+    for (size_t i = 0; i < m->allocations.n; i++) {
+        const struct xpl_iree_allocation *const a = xpl_iree_table_at(&m->allocations, i);
+        open += is_open(a);
+        partial += a->life.partial_close_count + a->materialized.partial_close_count;
+    }
+    xpl_row_begin(r, "type", "memory_summary");
+    xpl_row_str(r, "filter", p->run->options.filter);
+    xpl_row_i64(r, "id_filter", p->run->options.id);
+    xpl_row_u64(r, "total_events", m->total);
+    xpl_row_u64(r, "matched_events", m->matched);
+    xpl_row_u64(r, "truncated_chunks", m->truncated_chunks);
+    xpl_row_u64(r, "dropped_records", m->dropped);
+    xpl_row_u64(r, "truncated_matched_events", m->truncated_events);
+    xpl_row_u64(r, "devices", m->devices.n);
+    xpl_row_u64(r, "pools", m->pools.n);
+    xpl_row_u64(r, "allocation_lifecycles", m->allocations.n);
+    xpl_row_u64(r, "open_allocation_lifecycles", open);
+    xpl_row_u64(r, "partial_lifecycle_closes", partial);
+    xpl_row_end(r);
+}
+
+static void write_rows(const struct report *p) {
+    const struct xpl_iree_memory *const m = &p->memory;
+    struct xpl_iree_rows *const r = p->run->rows;
+    write_summary(p);
+    for (size_t i = 0; i < m->devices.n; i++)
+        write_device(r, xpl_iree_table_at(&m->devices, i));
+    for (size_t i = 0; i < m->pools.n; i++)
+        write_pool(r, xpl_iree_table_at(&m->pools, i));
+    // For a person, allocations one by one only when one was asked for.
+    const bool all = r->format == XPL_IREE_JSONL || p->run->options.id >= 0;
+    for (size_t i = 0; all && i < m->allocations.n; i++)
+        write_allocation(p, xpl_iree_table_at(&m->allocations, i));
+}
+
+xpl_status_t xpl_iree_report_memory(struct xpl_iree_run *run, struct xpl_error *err) {
+    struct report p = {
+        .run = run,
+        .lives = {.row_size = sizeof(struct life), .key_size = sizeof(struct life_key)}};
+    xpl_iree_model_init(&p.model);
+    xpl_iree_memory_init(&p.memory, run);
+    if (run->rows->format == XPL_IREE_JSONL) p.memory.on_match = write_event;
+    p.memory.ctx = run->rows;
+    const xpl_status_t st = xpl_iree_walk(run, add_record, &p, err);
+    if (st == XPL_OK) write_rows(&p);
+    xpl_iree_memory_fini(&p.memory);
+    xpl_iree_model_fini(&p.model);
+    xpl_iree_table_fini(&p.lives);
+    return st;
+}

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+// Report statistics: events summed up by what they are of, as IREE's programs print at their end
+// with --print_device_statistics.
+#include <string.h>
+
+#include "analysis/ireeprof/model.h"
+#include "analysis/ireeprof/reports/impl.h"
+
+// Kinds of rows, numbered and named as IREE does.
+enum row_type {
+    DISPATCH_FUNCTION = 1,
+    DISPATCH_BUFFER,
+    DISPATCH_OPERATION,
+    QUEUE_DEVICE,
+    QUEUE_HOST,
+    HOST_FUNCTION,
+    HOST_BUFFER,
+    HOST_OPERATION,
+    HOST_QUEUE,
+    MEMORY
+};
+static const char *const row_names[] = {"unknown",
+                                        "dispatch_function",
+                                        "dispatch_command_buffer",
+                                        "dispatch_command_operation",
+                                        "queue_device_operation",
+                                        "queue_host_operation",
+                                        "host_execution_function",
+                                        "host_execution_command_buffer",
+                                        "host_execution_command_operation",
+                                        "host_execution_queue_operation",
+                                        "memory_lifecycle"};
+enum domain { NO_TIME, TICKS, HOST_NS };
+static const char *const domain_names[] = {"none", "device_tick", "iree_host_time_ns"};
+static const char *const unit_names[] = {"none", "device_tick", "ns"};
+enum { HAS_TIMING = 1, HAS_PAYLOAD = 2, HAS_OPERATIONS = 4, HAS_TILES = 8 }; // flags of a row
+
+struct row_key {
+    uint64_t executable_id, command_buffer_id;
+    uint32_t type, domain, physical_device_ordinal, queue_ordinal;
+    uint32_t event_type, function_ordinal, command_index, zero;
+};
+struct row {
+    struct row_key key;
+    uint32_t flags;
+    uint64_t samples, invalid, operations, payload_bytes, tiles, tile_ns;
+    uint64_t first_start, last_end, total, min, max;
+};
+
+// What one event adds to a row.
+struct sample {
+    bool timed; // start and end are a span
+    uint64_t start, end, operations, payload_bytes, tiles, tile_ns;
+};
+
+struct statistics {
+    struct xpl_iree_table rows; // struct row
+    struct xpl_iree_model model;
+    uint64_t dropped;
+    struct xpl_iree_run *run;
+};
+
+static bool add(struct statistics *s, const struct row_key *key, const struct sample *v) {
+    bool fresh;
+    struct row *const r = xpl_iree_table_put(&s->rows, key, &fresh);
+    if (!r) return false;
+    if (fresh) r->first_start = r->min = UINT64_MAX;
+    r->samples++;
+    xpl_iree_add(&r->operations, v->operations);
+    xpl_iree_add(&r->payload_bytes, v->payload_bytes);
+    if (v->operations) r->flags |= HAS_OPERATIONS;
+    if (v->payload_bytes) r->flags |= HAS_PAYLOAD;
+    if (v->tiles) {
+        xpl_iree_add(&r->tiles, v->tiles);
+        xpl_iree_add(&r->tile_ns, v->tile_ns);
+        r->flags |= HAS_TILES;
+    }
+    if (!v->timed) {
+        r->invalid++;
+        return true;
+    }
+    const uint64_t duration = v->end - v->start;
+    r->flags |= HAS_TIMING;
+    xpl_iree_add(&r->total, duration);
+    if (v->start < r->first_start) r->first_start = v->start;
+    if (v->end > r->last_end) r->last_end = v->end;
+    if (duration < r->min) r->min = duration;
+    if (duration > r->max) r->max = duration;
+    return true;
+}
+
+static bool add_dispatch(struct statistics *s, const struct xpl_iree_record *r,
+                         const struct xpl_iree_item *item) {
+    struct xpl_iree_dispatch_event e;
+    xpl_iree_copy(item, &e);
+    // An end of 0 is no reason here to call ticks invalid: it is before any start.
+    const struct sample v = {.timed = e.start_tick != 0 && e.end_tick >= e.start_tick,
+                             .start = e.start_tick,
+                             .end = e.end_tick};
+    struct row_key key = {.type = DISPATCH_FUNCTION,
+                          .domain = TICKS,
+                          .physical_device_ordinal = r->physical_device_ordinal,
+                          .queue_ordinal = r->queue_ordinal,
+                          .executable_id = e.executable_id,
+                          .function_ordinal = e.function_ordinal,
+                          .command_index = XPL_IREE_NONE};
+    if (e.executable_id && e.function_ordinal != XPL_IREE_NONE && !add(s, &key, &v)) return false;
+    if (!e.command_buffer_id) return true;
+    key.command_buffer_id = e.command_buffer_id;
+    key.type = DISPATCH_OPERATION;
+    key.command_index = e.command_index;
+    const struct row_key operation = key;
+    key.type = DISPATCH_BUFFER;
+    key.executable_id = 0;
+    key.function_ordinal = key.command_index = XPL_IREE_NONE;
+    return add(s, &key, &v) && (e.command_index == XPL_IREE_NONE || add(s, &operation, &v));
+}
+
+static bool add_queue_device(struct statistics *s, const struct xpl_iree_item *item) {
+    struct xpl_iree_queue_device_event e;
+    xpl_iree_copy(item, &e);
+    const struct sample v = {.timed = e.start_tick != 0 && e.end_tick >= e.start_tick,
+                             .start = e.start_tick,
+                             .end = e.end_tick,
+                             .operations = e.operation_count,
+                             .payload_bytes = e.payload_length};
+    const struct row_key key = {.type = QUEUE_DEVICE,
+                                .domain = TICKS,
+                                .physical_device_ordinal = e.physical_device_ordinal,
+                                .queue_ordinal = e.queue_ordinal,
+                                .event_type = e.type,
+                                .command_buffer_id = e.command_buffer_id,
+                                .function_ordinal = XPL_IREE_NONE,
+                                .command_index = XPL_IREE_NONE};
+    return add(s, &key, &v);
+}
+
+static bool add_queue_host(struct statistics *s, const struct xpl_iree_item *item) {
+    struct xpl_iree_queue_event e;
+    xpl_iree_copy(item, &e);
+    const bool timed = xpl_iree_host_valid(e.host_time_ns, e.ready_host_time_ns);
+    const struct sample v = {.timed = timed,
+                             .start = timed ? (uint64_t)e.host_time_ns : 0,
+                             .end = timed ? (uint64_t)e.ready_host_time_ns : 0,
+                             .operations = e.operation_count,
+                             .payload_bytes = e.payload_length};
+    const struct row_key key = {.type = QUEUE_HOST,
+                                .domain = HOST_NS,
+                                .physical_device_ordinal = e.physical_device_ordinal,
+                                .queue_ordinal = e.queue_ordinal,
+                                .event_type = e.type,
+                                .command_buffer_id = e.command_buffer_id,
+                                .function_ordinal = XPL_IREE_NONE,
+                                .command_index = XPL_IREE_NONE};
+    return add(s, &key, &v);
+}
+
+// A host event counts for its queue, its function, its command buffer and its operation there.
+static bool add_host(struct statistics *s, const struct xpl_iree_item *item) {
+    struct xpl_iree_host_event e;
+    xpl_iree_copy(item, &e);
+    const bool timed = xpl_iree_host_valid(e.start_host_time_ns, e.end_host_time_ns);
+    const struct sample v = {.timed = timed,
+                             .start = timed ? (uint64_t)e.start_host_time_ns : 0,
+                             .end = timed ? (uint64_t)e.end_host_time_ns : 0,
+                             .operations = e.operation_count,
+                             .payload_bytes = e.payload_length,
+                             .tiles = e.tile_count,
+                             .tile_ns =
+                                 e.tile_duration_sum_ns > 0 ? (uint64_t)e.tile_duration_sum_ns : 0};
+    struct row_key queue = {.type = HOST_QUEUE,
+                            .domain = HOST_NS,
+                            .physical_device_ordinal = e.physical_device_ordinal,
+                            .queue_ordinal = e.queue_ordinal,
+                            .command_buffer_id = e.command_buffer_id,
+                            .function_ordinal = XPL_IREE_NONE,
+                            .command_index = XPL_IREE_NONE};
+    struct row_key function = queue, buffer = queue, operation = queue;
+    queue.event_type = e.type;
+    function.type = HOST_FUNCTION, function.command_buffer_id = 0;
+    function.executable_id = operation.executable_id = e.executable_id;
+    function.function_ordinal = operation.function_ordinal = e.function_ordinal;
+    buffer.type = HOST_BUFFER;
+    operation.type = HOST_OPERATION, operation.command_index = e.command_index;
+    const bool has_function = e.executable_id && e.function_ordinal != XPL_IREE_NONE;
+    const bool has_operation = e.command_buffer_id && e.command_index != XPL_IREE_NONE;
+    return add(s, &queue, &v) && (!has_function || add(s, &function, &v)) &&
+           (!e.command_buffer_id || add(s, &buffer, &v)) &&
+           (!has_operation || add(s, &operation, &v));
+}
+
+static bool add_memory(struct statistics *s, const struct xpl_iree_item *item) {
+    struct xpl_iree_memory_event e;
+    xpl_iree_copy(item, &e);
+    const struct sample v = {.payload_bytes = e.length};
+    const struct row_key key = {.type = MEMORY,
+                                .domain = NO_TIME,
+                                .physical_device_ordinal = e.physical_device_ordinal,
+                                .queue_ordinal = e.queue_ordinal,
+                                .event_type = e.type,
+                                .function_ordinal = XPL_IREE_NONE,
+                                .command_index = XPL_IREE_NONE};
+    return add(s, &key, &v);
+}
+
+static xpl_status_t add_record(void *ctx, const struct xpl_iree_record *r, struct xpl_error *err) {
+    struct statistics *const s = ctx;
+    struct xpl_iree_items items = xpl_iree_items_of(r);
+    struct xpl_iree_item item;
+    bool ok = true;
+    if (r->record_type != XPL_IREE_RECORD_CHUNK) return XPL_OK;
+    items.by_size = true;
+    xpl_iree_add(&s->dropped, r->dropped_record_count);
+    if (r->chunk == XPL_IREE_CLOCKS || r->chunk == XPL_IREE_FUNCTIONS)
+        return xpl_iree_model_add(&s->model, s->run, r, err);
+    while (ok && xpl_iree_item_next(&items, &item, NULL)) {
+        if (r->chunk == XPL_IREE_DISPATCH_EVENTS) ok = add_dispatch(s, r, &item);
+        if (r->chunk == XPL_IREE_QUEUE_DEVICE_EVENTS) ok = add_queue_device(s, &item);
+        if (r->chunk == XPL_IREE_QUEUE_EVENTS) ok = add_queue_host(s, &item);
+        if (r->chunk == XPL_IREE_HOST_EVENTS) ok = add_host(s, &item);
+        if (r->chunk == XPL_IREE_MEMORY_EVENTS) ok = add_memory(s, &item);
+    }
+    if (!ok) XPL_RETURN_OOM(err, "statistics of the bundle");
+    return XPL_OK;
+}
+
+// ---- rows ----
+
+// The fit that scales a row's durations: this report falls back on the brackets of host time.
+static struct xpl_iree_fit fit_of(const struct statistics *s, const struct row *row) {
+    const uint64_t key = row->key.physical_device_ordinal;
+    const struct xpl_iree_device_row *const d = xpl_iree_table_get(&s->model.devices, &key);
+    if (row->key.domain != TICKS || !d) return (struct xpl_iree_fit){0};
+    const struct xpl_iree_clock *const c = &d->clock;
+    const bool host_cpu = (c->first.flags & c->last.flags & XPL_IREE_CLOCK_HOST_CPU) &&
+                          c->first.host_cpu_timestamp_ns <= INT64_MAX &&
+                          c->last.host_cpu_timestamp_ns <= INT64_MAX;
+    return xpl_iree_clock_fit(c, host_cpu ? XPL_IREE_TIME_HOST_CPU : XPL_IREE_TIME_BRACKET);
+}
+
+static void put_ns(const struct statistics *s, const char *name, const struct row *row,
+                   uint64_t duration) {
+    const struct xpl_iree_fit fit = fit_of(s, row);
+    int64_t ns;
+    if ((row->flags & HAS_TIMING) && row->key.domain == HOST_NS)
+        xpl_row_u64(s->run->rows, name, duration);
+    else if ((row->flags & HAS_TIMING) && xpl_iree_fit_ticks(&fit, duration, &ns))
+        xpl_row_i64(s->run->rows, name, ns);
+    else
+        xpl_row_null(s->run->rows, name);
+}
+
+static void put_name(struct xpl_iree_rows *r, const char *name, xpl_str_t v) {
+    if (v.len)
+        xpl_row_str(r, name, v);
+    else
+        xpl_row_null(r, name);
+}
+
+static void put_key(const struct statistics *s, const struct row *row) {
+    struct xpl_iree_rows *const r = s->run->rows;
+    const struct row_key *const k = &row->key;
+    const struct xpl_iree_function_row *const f =
+        xpl_iree_model_function(&s->model, k->executable_id, k->function_ordinal);
+    xpl_str_t event = {0};
+    if (k->type == QUEUE_DEVICE || k->type == QUEUE_HOST || k->type == HOST_QUEUE)
+        event = xpl_str_from(xpl_iree_name(XPL_IREE_NAMES_OP, k->event_type));
+    if (k->type == MEMORY)
+        event = xpl_str_from(xpl_iree_name(XPL_IREE_NAMES_MEMORY, k->event_type));
+    xpl_row_u64(r, "physical_device_ordinal", k->physical_device_ordinal);
+    xpl_row_u64(r, "queue_ordinal", k->queue_ordinal);
+    xpl_row_u64(r, "event_type", k->event_type);
+    put_name(r, "event_name", event);
+    xpl_row_u64(r, "executable_id", k->executable_id);
+    xpl_row_u64(r, "command_buffer_id", k->command_buffer_id);
+    xpl_row_u64(r, "function_ordinal", k->function_ordinal);
+    xpl_row_u64(r, "command_index", k->command_index);
+    // Rows equal IREE's, which has no names from bundles of the old dialect here.
+    put_name(r, "function_name", f && !f->old_name ? f->name : (xpl_str_t){0});
+}
+
+static void write_row(const struct statistics *s, const struct row *row) {
+    struct xpl_iree_rows *const r = s->run->rows;
+    const bool timed = (row->flags & HAS_TIMING) != 0;
+    xpl_row_begin(r, "type", "statistics_row");
+    xpl_row_text(r, "row_type", row_names[row->key.type]);
+    xpl_row_u64(r, "row_type_value", row->key.type);
+    xpl_row_text(r, "time_domain", domain_names[row->key.domain]);
+    xpl_row_u64(r, "time_domain_value", row->key.domain);
+    xpl_row_text(r, "duration_unit", unit_names[row->key.domain]);
+    xpl_row_u64(r, "flags", row->flags);
+    xpl_row_bool(r, "has_timing", timed);
+    xpl_row_bool(r, "has_payload_bytes", row->flags & HAS_PAYLOAD);
+    xpl_row_bool(r, "has_operation_count", row->flags & HAS_OPERATIONS);
+    xpl_row_bool(r, "has_tile_totals", row->flags & HAS_TILES);
+    put_key(s, row);
+    xpl_row_u64(r, "sample_count", row->samples);
+    xpl_row_u64(r, "invalid_sample_count", row->invalid);
+    xpl_row_u64(r, "operation_count", row->operations);
+    xpl_row_u64(r, "payload_bytes", row->payload_bytes);
+    xpl_row_u64(r, "tile_count", row->tiles);
+    xpl_row_u64(r, "tile_duration_sum_ns", row->tile_ns);
+    xpl_row_u64(r, "first_start_time", timed ? row->first_start : 0);
+    xpl_row_u64(r, "last_end_time", row->last_end);
+    xpl_row_u64(r, "total_duration", row->total);
+    xpl_row_u64(r, "minimum_duration", timed ? row->min : 0);
+    xpl_row_u64(r, "maximum_duration", row->max);
+    put_ns(s, "total_duration_ns", row, row->total);
+    put_ns(s, "minimum_duration_ns", row, row->min);
+    put_ns(s, "maximum_duration_ns", row, row->max);
+    xpl_row_end(r);
+}
+
+xpl_status_t xpl_iree_report_statistics(struct xpl_iree_run *run, struct xpl_error *err) {
+    struct statistics s = {
+        .rows = {.row_size = sizeof(struct row), .key_size = sizeof(struct row_key)}, .run = run};
+    uint64_t missing[XPL_IREE_N_MISSING];
+    memcpy(missing, run->missing, sizeof missing);
+    xpl_iree_model_init(&s.model);
+    const xpl_status_t st = xpl_iree_walk(run, add_record, &s, err);
+    memcpy(run->missing, missing, sizeof missing); // functions stand alone in this report's model
+    if (st == XPL_OK) {
+        xpl_row_begin(run->rows, "type", "statistics_summary");
+        xpl_row_u64(run->rows, "row_count", s.rows.n);
+        xpl_row_u64(run->rows, "dropped_record_count", s.dropped);
+        xpl_row_end(run->rows);
+    }
+    for (size_t i = 0; st == XPL_OK && i < s.rows.n; i++)
+        write_row(&s, xpl_iree_table_at(&s.rows, i));
+    xpl_iree_table_fini(&s.rows);
+    xpl_iree_model_fini(&s.model);
+    return st;
+}

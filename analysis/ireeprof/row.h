@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of reports: written once, as lines of JSON or as text for a person.
+//
+// A row is begun with its type, gets its members in order, and is ended.  JSON is valid whatever
+// the bytes of names are: ill-formed UTF-8 becomes U+FFFD, NaN and infinities become null.  Output
+// collects in a buffer that is handed to the sink when it is large, and when it is flushed; the
+// first failure sticks.  One thread.
+#ifndef XPL_ANALYSIS_IREEPROF_ROW_H_
+#define XPL_ANALYSIS_IREEPROF_ROW_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/ireeprof/schema.h"
+#include "base/buf.h"
+#include "base/str.h"
+
+enum xpl_iree_rows_format { XPL_IREE_TEXT, XPL_IREE_JSONL };
+
+struct xpl_iree_rows {
+    enum xpl_iree_rows_format format;
+    struct xpl_buf *out;
+    // Takes what is in `out`, which is then empty, and returns false to end the report.  NULL: all
+    // stays in `out`.
+    bool (*write)(void *ctx, const void *bytes, size_t n);
+    void *ctx;
+    bool comma;  // a member stands before
+    bool failed; // the sink, or `out` (too large, no memory)
+};
+
+// JSON rows begin with the member `key`, "type" for reports; NULL: with none.
+void xpl_row_begin(struct xpl_iree_rows *r, const char *key, const char *type);
+void xpl_row_end(struct xpl_iree_rows *r);
+// Hands everything to the sink.  False once failed.
+bool xpl_rows_flush(struct xpl_iree_rows *r);
+
+// Members.  A NULL name is an element of the array that is open.
+void xpl_row_u64(struct xpl_iree_rows *r, const char *name, uint64_t v);
+void xpl_row_i64(struct xpl_iree_rows *r, const char *name, int64_t v);
+void xpl_row_bool(struct xpl_iree_rows *r, const char *name, bool v);
+void xpl_row_null(struct xpl_iree_rows *r, const char *name);
+void xpl_row_str(struct xpl_iree_rows *r, const char *name, xpl_str_t v);
+void xpl_row_text(struct xpl_iree_rows *r, const char *name, const char *v);
+// With `decimals` (3, 6 or 9) digits after the point.
+void xpl_row_fixed(struct xpl_iree_rows *r, const char *name, double v, int decimals);
+// Shortest of 17 digits; null when it is no number.
+void xpl_row_double(struct xpl_iree_rows *r, const char *name, double v);
+void xpl_row_hash(struct xpl_iree_rows *r, const char *name, const uint64_t hash[2], bool present);
+// bracket: '[' or '{', closed by the same call with ']' or '}'.
+void xpl_row_open(struct xpl_iree_rows *r, const char *name, char bracket);
+void xpl_row_close(struct xpl_iree_rows *r, char bracket);
+
+// --- Members that are a record's, by a table ---
+
+enum xpl_iree_field_kind {
+    XPL_IREE_U32,
+    XPL_IREE_U64,
+    XPL_IREE_I32,
+    XPL_IREE_I64,
+    XPL_IREE_3U32,
+    XPL_IREE_8U32,
+    XPL_IREE_ENUM,   // u32, by name: .names
+    XPL_IREE_BIT,    // whether .bit of the u32 is set
+    XPL_IREE_CONST,  // .text
+    XPL_IREE_OBJECT, // begins an object
+    XPL_IREE_END,    // ends it
+};
+struct xpl_iree_field {
+    const char *name;
+    const char *text;
+    enum xpl_iree_field_kind kind;
+    enum xpl_iree_names names;
+    uint32_t bit;
+    size_t offset; // in the struct
+};
+void xpl_row_fields(struct xpl_iree_rows *r, const struct xpl_iree_field *fields, size_t n,
+                    const void *record);
+#define XPL_ROW_FIELDS(r, table, record)                                                           \
+    xpl_row_fields((r), (table), sizeof(table) / sizeof *(table), (record))
+
+#endif

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/ireeprof/run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static bool is_cancelled(const struct xpl_iree_run *run) {
+    return run->exec && xpl_exec_cancelled(run->exec);
+}
+
+bool xpl_iree_stopped(const struct xpl_iree_run *run) {
+    return run->rows->failed || is_cancelled(run);
+}
+
+xpl_status_t xpl_iree_walk(const struct xpl_iree_run *run, xpl_iree_visit_fn *visit, void *ctx,
+                           struct xpl_error *err) {
+    struct xpl_iree_cursor c = {.bundle = run->bundle};
+    struct xpl_iree_record r;
+    while (xpl_iree_next(&c, &r)) {
+        if (run->rows->failed) break; // the rest would be lost: reported at the end
+        XPL_TRY(visit(ctx, &r, err));
+        if (is_cancelled(run))
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "the report is not needed any more");
+    }
+    return XPL_OK;
+}
+
+bool xpl_iree_glob(xpl_str_t text, xpl_str_t glob) {
+    size_t t = 0, g = 0, star = SIZE_MAX, resume = 0; // after the last star; where it matched up to
+    if (glob.len == 0) return true;
+    while (t < text.len) {
+        if (g < glob.len && glob.ptr[g] == '*') {
+            star = ++g, resume = t;
+        } else if (g < glob.len && (glob.ptr[g] == '?' || glob.ptr[g] == text.ptr[t])) {
+            g++, t++;
+        } else if (star != SIZE_MAX) {
+            g = star, t = ++resume;
+        } else {
+            return false;
+        }
+    }
+    while (g < glob.len && glob.ptr[g] == '*')
+        g++;
+    return g == glob.len;
+}
+
+double xpl_iree_root(double v) {
+    if (v <= 0) return 0;
+    double root = v >= 1 ? v : 1;
+    for (int i = 0; i < 32; i++)
+        root = 0.5 * (root + v / root);
+    return root;
+}
+
+// ---- warnings ----
+
+static const char *const missing_texts[XPL_IREE_N_MISSING] = {
+    [XPL_IREE_MISSING_FUNCTION] = "dispatches of functions that the bundle does not describe: they "
+                                  "are named by their numbers",
+    [XPL_IREE_MISSING_QUEUE] = "events of queues that the bundle does not describe",
+    [XPL_IREE_MISSING_COMMAND_BUFFER] = "events of command buffers that the bundle does not "
+                                        "describe (local-sync writes none)",
+    [XPL_IREE_MISSING_COUNTER_SET] = "counter samples without a description of their counters",
+    [XPL_IREE_MISSING_DESCRIPTOR] = "values of metrics that the bundle does not describe",
+    [XPL_IREE_MISSING_EXECUTABLE_OF_FUNCTION] =
+        "executable function references missing executable metadata",
+    [XPL_IREE_MISSING_BUFFER_OF_OPERATION] =
+        "command operation references missing command-buffer metadata",
+    [XPL_IREE_MISSING_SET_OF_COUNTER] = "counter references missing counter-set metadata",
+    [XPL_IREE_BAD_COUNTER_LAYOUT] =
+        "counter sample value count does not match counter-set metadata",
+};
+
+// The i-th warning about the bundle itself; *i counts down past them.
+static bool bundle_warning(const struct xpl_iree_bundle *b, size_t *i, char *ret, size_t size) {
+    const size_t kept = b->n_notes < XPL_IREE_NOTES_KEPT ? b->n_notes : XPL_IREE_NOTES_KEPT;
+    if (*i < kept) {
+        const struct xpl_iree_note *const n = &b->notes[*i];
+        (void)snprintf(ret, size, "offset %" PRIu64 ": %s", n->offset, n->text);
+        return true;
+    }
+    *i -= kept;
+    const struct {
+        bool is;
+        uint64_t n;
+        const char *text;
+    } more[] = {
+        {b->n_notes > kept, b->n_notes - kept, "more damaged places"},
+        {!b->never_finished && b->bytes.len < b->header.file_length,
+         b->header.file_length - b->bytes.len, "bytes at the end are lost"},
+        {b->never_finished && b->bytes.len < b->file_bytes, b->file_bytes - b->bytes.len,
+         "bytes at the end are lost"},
+        {b->never_finished, b->bytes.len,
+         "bytes of a capture that was not finished (file length 0): it is still being written, or "
+         "the program died"},
+        {b->unfinished_behind && b->bytes.len <= b->header.file_length,
+         b->file_bytes - b->header.file_length,
+         "bytes of a session that was never finished follow the end that the header states "
+         "(--unfinished reads them)"}};
+    for (size_t k = 0; k < sizeof more / sizeof *more; k++)
+        if (more[k].is && (*i)-- == 0) {
+            (void)snprintf(ret, size, "%" PRIu64 " %s", more[k].n, more[k].text);
+            return true;
+        }
+    return false;
+}
+
+bool xpl_iree_warning(const struct xpl_iree_run *run, size_t i, char *ret, size_t size) {
+    if (bundle_warning(run->bundle, &i, ret, size)) return true;
+    for (size_t k = 0; k < XPL_IREE_N_MISSING; k++)
+        if (run->missing[k] && i-- == 0) {
+            (void)snprintf(ret, size, "%" PRIu64 " %s", run->missing[k], missing_texts[k]);
+            return true;
+        }
+    return false;
+}
+
+bool xpl_iree_is_partial(const struct xpl_iree_run *run) {
+    bool damaged = run->bundle->n_notes || run->bundle->never_finished;
+    damaged |= run->bundle->unfinished_behind;
+    for (size_t k = XPL_IREE_FIRST_DAMAGE; k < XPL_IREE_N_MISSING; k++)
+        damaged |= run->missing[k] != 0;
+    return damaged;
+}

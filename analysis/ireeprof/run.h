@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// One report in the making: the bundle, the options, where rows go, and what was missing; and what
+// reports do alike.
+#ifndef XPL_ANALYSIS_IREEPROF_RUN_H_
+#define XPL_ANALYSIS_IREEPROF_RUN_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/ireeprof/reader.h"
+#include "analysis/ireeprof/row.h"
+#include "base/exec.h"
+#include "base/status.h"
+#include "base/str.h"
+
+struct xpl_iree_options {
+    xpl_str_t filter; // glob of * and ?; "*" or empty: everything
+    int64_t id;       // below 0: all
+    bool dispatch_events, counter_samples;
+};
+
+// References to what the bundle does not describe; reports go on with numbers in place of names.
+enum xpl_iree_missing {
+    XPL_IREE_MISSING_FUNCTION,       // of a dispatch
+    XPL_IREE_MISSING_QUEUE,          // of an event
+    XPL_IREE_MISSING_COMMAND_BUFFER, // of an event
+    XPL_IREE_MISSING_COUNTER_SET,    // of a sample
+    XPL_IREE_MISSING_DESCRIPTOR,     // of a metric's value
+    // From here on a record of metadata is at odds with the rest: the bundle is damaged.
+    XPL_IREE_MISSING_EXECUTABLE_OF_FUNCTION,
+    XPL_IREE_MISSING_BUFFER_OF_OPERATION,
+    XPL_IREE_MISSING_SET_OF_COUNTER,
+    XPL_IREE_BAD_COUNTER_LAYOUT,
+    XPL_IREE_N_MISSING,
+    XPL_IREE_FIRST_DAMAGE = XPL_IREE_MISSING_EXECUTABLE_OF_FUNCTION
+};
+
+struct xpl_iree_run {
+    const struct xpl_iree_bundle *bundle;
+    struct xpl_iree_options options;
+    struct xpl_iree_rows *rows;
+    struct xpl_exec *exec;                // asked between records whether to give up; may be NULL
+    uint64_t missing[XPL_IREE_N_MISSING]; // counted while the report runs
+};
+
+// A sentence for each thing that the report had to do without, i from 0; false when there is none.
+bool xpl_iree_warning(const struct xpl_iree_run *run, size_t i, char *ret, size_t size);
+// Whether the bundle is damaged or was never finished, as far as the report saw.
+bool xpl_iree_is_partial(const struct xpl_iree_run *run);
+
+// Whether what is still to come is not needed: asked also where one record means much work.
+bool xpl_iree_stopped(const struct xpl_iree_run *run);
+// Calls visit for every record, in order.  CANCELLED when the exec says so, also after the last.
+typedef xpl_status_t xpl_iree_visit_fn(void *ctx, const struct xpl_iree_record *r,
+                                       struct xpl_error *err);
+xpl_status_t xpl_iree_walk(const struct xpl_iree_run *run, xpl_iree_visit_fn *visit, void *ctx,
+                           struct xpl_error *err) XPL_NODISCARD;
+
+// Whether a glob of * and ? matches the whole text; an empty one matches everything.
+bool xpl_iree_glob(xpl_str_t text, xpl_str_t glob);
+static inline bool xpl_iree_glob_z(const char *text, xpl_str_t glob) {
+    return xpl_iree_glob(xpl_str_from(text), glob);
+}
+static inline bool xpl_iree_id_is(const struct xpl_iree_run *run, uint64_t id) {
+    return run->options.id < 0 || (uint64_t)run->options.id == id;
+}
+// Adds without wrapping around: sums of hostile numbers stay at the largest value.
+static inline void xpl_iree_add(uint64_t *sum, uint64_t v) {
+    if (__builtin_add_overflow(*sum, v, sum)) *sum = UINT64_MAX;
+}
+static inline void xpl_iree_addi(int64_t *sum, int64_t v) {
+    if (v > 0 && __builtin_add_overflow(*sum, v, sum)) *sum = INT64_MAX;
+}
+// Square root as IREE's tools have it: 32 steps of Heron's method, which for very large values is
+// not the root yet.
+double xpl_iree_root(double v);
+
+#endif

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every report on a bundle with every allocation failing once.
+#include "base/arena.h"
+#include "tests/data_file.h"
+#include "tests/iree_run.h"
+
+static xpl_status_t run(xpl_bytes_t file, const char *report, size_t *ret_bytes) {
+    struct iree_run x = {.run.options.id = -1};
+    const xpl_status_t st = iree_report(&x, file, report, XPL_IREE_JSONL);
+    CHECK(st == XPL_OK || (x.err.code == st && x.err.msg[0]));
+    *ret_bytes = x.out.n;
+    xpl_buf_fini(&x.out);
+    return st;
+}
+
+int main(void) {
+    struct xpl_buf b = read_data_file("iree/syn-everything.ireeprof");
+    const xpl_bytes_t file = {b.p, b.n};
+    size_t n_reports, bytes, got;
+    const struct xpl_iree_report *const reports = xpl_iree_reports(&n_reports);
+    for (size_t k = 0; k < n_reports; k++) {
+        xpl_fault_reset();
+        xpl_fault_fail_on(UINT64_MAX);
+        const int64_t live = xpl_fault_live();
+        CHECK_OK(run(file, reports[k].name, &bytes), NULL);
+        const uint64_t n = xpl_fault_count();
+        CHECK(n >= 1);
+        for (uint64_t i = 0; i < n; i++) {
+            xpl_fault_reset();
+            xpl_fault_fail_on(i);
+            CHECK_EQ(run(file, reports[k].name, &got), XPL_RESOURCE_EXHAUSTED);
+            CHECK_EQ(xpl_fault_live(), live);
+        }
+    }
+    xpl_fault_reset();
+    xpl_fault_fail_on(UINT64_MAX);
+    xpl_buf_fini(&b);
+    return 0;
+}

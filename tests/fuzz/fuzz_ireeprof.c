@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every report on any bytes.  What must hold: a bundle is opened or refused, records lie in the
+// bytes, every report succeeds on what was opened, two passes agree, damage has offsets in the
+// file.
+#include <string.h>
+
+#include "tests/iree_run.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void walk(const struct xpl_iree_bundle *b) {
+    struct xpl_iree_cursor c = {.bundle = b};
+    struct xpl_iree_record r;
+    uint64_t n = 0;
+    while (xpl_iree_next(&c, &r)) {
+        struct xpl_iree_items items = xpl_iree_items_of(&r);
+        struct xpl_iree_item item;
+        CHECK(r.index == n++ && r.offset + r.record_length <= b->bytes.len);
+        while (xpl_iree_item_next(&items, &item, NULL))
+            CHECK(item.p >= r.payload.ptr && item.tail.ptr >= item.p &&
+                  item.tail.ptr + item.tail.len <= r.payload.ptr + r.payload.len);
+    }
+    CHECK_EQ(n, b->n_records);
+    for (size_t i = 0; i < b->n_notes && i < XPL_IREE_NOTES_KEPT; i++)
+        CHECK(b->notes[i].offset <= b->file_bytes && b->notes[i].text[0]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    size_t n;
+    const struct xpl_iree_report *const reports = xpl_iree_reports(&n);
+    for (size_t i = 0; i < n; i++) {
+        const bool json = !reports[i].ours || i % 2;
+        const unsigned takes = reports[i].accepts;
+        struct iree_run x = {
+            .run.options = {.id = -1,
+                            .dispatch_events = takes & XPL_IREE_TAKES_DISPATCH_EVENTS,
+                            .counter_samples = takes & XPL_IREE_TAKES_COUNTER_SAMPLES}};
+        const xpl_status_t st = iree_report(&x, (xpl_bytes_t){data, size}, reports[i].name,
+                                            json ? XPL_IREE_JSONL : XPL_IREE_TEXT);
+        if (st != XPL_OK)
+            CHECK(x.err.msg[0] && (st == XPL_DATA_LOSS || st == XPL_INVALID_ARGUMENT));
+        if (st == XPL_OK && i == 0) walk(&x.bundle);
+        struct iree_run y = {.run.options = {.id = -1}};
+        const xpl_status_t again =
+            iree_report(&y, (xpl_bytes_t){data, size}, reports[i].name, XPL_IREE_JSONL);
+        CHECK_EQ(again, st);
+        if (st == XPL_OK && takes == 0 && json)
+            CHECK(x.out.n == y.out.n && (!x.out.n || memcmp(x.out.p, y.out.p, x.out.n) == 0));
+        xpl_buf_fini(&x.out);
+        xpl_buf_fini(&y.out);
+    }
+    return 0;
+}

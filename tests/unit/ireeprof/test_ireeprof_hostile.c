@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bundles that nobody writes: many of everything, numbers at their ends, bytes that change while
+// they are read, work that is not needed any more.
+#include <string.h>
+#include <time.h>
+
+#include "tests/iree_run.h"
+
+enum { MANY = 150000 };
+
+static void put_zeros(struct xpl_buf *b, size_t n) {
+    static const uint8_t zeros[104];
+    CHECK(n <= sizeof zeros);
+    xpl_buf_put(b, zeros, n);
+}
+
+static void begin_bundle(struct xpl_buf *b) {
+    static const uint16_t version[] = {1, 6};
+    const uint32_t header = 24;
+    xpl_buf_init(b, (size_t)1 << 28);
+    xpl_buf_str(b, XPL_STR("IRPF"));
+    xpl_buf_put(b, version, sizeof version);
+    xpl_buf_put(b, &header, sizeof header);
+    put_zeros(b, 12);
+}
+
+// Begins a record; end_record states its length.
+static size_t begin_record(struct xpl_buf *b, uint16_t type, uint64_t session, uint32_t device,
+                           const char *content_type) {
+    const size_t at = b->n, n = strlen(content_type);
+    const uint32_t lengths[] = {104, (uint32_t)n, 0, device};
+    put_zeros(b, 104);
+    memcpy(b->p + at + 16, &session, 8);
+    memcpy(b->p + at + 56, lengths, sizeof lengths);
+    memcpy(b->p + at + 100, &type, 2);
+    xpl_buf_put(b, content_type, n);
+    return at;
+}
+
+static void end_record(struct xpl_buf *b, size_t at) {
+    uint32_t type;
+    memcpy(&type, b->p + at + 60, 4);
+    const uint64_t lengths[] = {b->n - at, b->n - at - 104 - type};
+    memcpy(b->p + at, lengths, sizeof lengths);
+}
+
+static size_t begin_chunk(struct xpl_buf *b, uint32_t device, const char *suffix) {
+    char type[100];
+    (void)snprintf(type, sizeof type, "application/vnd.iree.hal.profile.%s", suffix);
+    return begin_record(b, XPL_IREE_RECORD_CHUNK, 1, device, type);
+}
+#define PUT(b, record)                                                                             \
+    ((record).record_length = sizeof(record), xpl_buf_put((b), &(record), sizeof(record)))
+
+static xpl_status_t report(struct xpl_buf *b, const char *name, struct iree_run *x) {
+    x->run.options.id = -1;
+    CHECK(!b->failed);
+    return iree_report(x, (xpl_bytes_t){b->p, b->n}, name, XPL_IREE_JSONL);
+}
+
+// Seconds of the processor: the machine may be busy.
+static double cpu_seconds(void) {
+    struct timespec t;
+    CHECK(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) == 0);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+enum { SECONDS = 12 }; // many times what it takes, and less than a walk over all for each
+
+static uint64_t count_lines(const struct xpl_buf *b) {
+    uint64_t n = 0;
+    for (size_t i = 0; i < b->n; i++)
+        n += b->p[i] == '\n';
+    return n;
+}
+
+// ---- many ----
+
+static void test_many_sessions(void) {
+    struct xpl_buf b;
+    struct iree_run x = {0};
+    begin_bundle(&b);
+    for (uint64_t i = 0; i < 2 * MANY; i++)
+        end_record(&b, begin_record(&b, i % 2 ? XPL_IREE_RECORD_END : XPL_IREE_RECORD_BEGIN, i / 2,
+                                    0, ""));
+    const double start = cpu_seconds();
+    CHECK_OK(report(&b, "sessions", &x), &x.err);
+    CHECK(cpu_seconds() - start < SECONDS);
+    CHECK_EQ(count_lines(&x.out), MANY);
+    xpl_buf_fini(&x.out);
+    xpl_buf_fini(&b);
+}
+
+// Of sessions that are alike the first ends first; one that no end names ends last.
+static void test_ends(void) {
+    static const struct {
+        uint16_t type;
+        uint64_t session;
+    } records[] = {{XPL_IREE_RECORD_BEGIN, 1}, {XPL_IREE_RECORD_BEGIN, 1},
+                   {XPL_IREE_RECORD_BEGIN, 2}, {XPL_IREE_RECORD_END, 1},
+                   {XPL_IREE_RECORD_END, 9},   {XPL_IREE_RECORD_BEGIN, 1},
+                   {XPL_IREE_RECORD_END, 1},   {XPL_IREE_RECORD_END, 1}};
+    static const char *const expected[] = {
+        "\"begin_record\":0,\"end_record\":3", "\"begin_record\":1,\"end_record\":6",
+        "\"begin_record\":2,\"end_record\":4", "\"begin_record\":5,\"end_record\":7"};
+    struct xpl_buf b;
+    struct iree_run x = {0};
+    begin_bundle(&b);
+    for (size_t i = 0; i < sizeof records / sizeof *records; i++)
+        end_record(&b, begin_record(&b, records[i].type, records[i].session, 0, ""));
+    CHECK_OK(report(&b, "sessions", &x), &x.err);
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        CHECK(memmem(x.out.p, x.out.n, expected[i], strlen(expected[i])));
+    xpl_buf_fini(&x.out);
+    xpl_buf_fini(&b);
+}
+
+// As many devices and queues as submissions.
+static void test_many_queues(void) {
+    struct xpl_buf b;
+    struct iree_run x = {0};
+    begin_bundle(&b);
+    size_t at = begin_chunk(&b, 0, "queues");
+    for (uint32_t i = 0; i < MANY; i++) {
+        struct xpl_iree_queue q = {.physical_device_ordinal = i, .queue_ordinal = i};
+        PUT(&b, q);
+    }
+    end_record(&b, at);
+    at = begin_chunk(&b, 0, "clock-correlations");
+    for (uint32_t i = 0; i < MANY; i++) {
+        struct xpl_iree_clock_correlation c = {.physical_device_ordinal = i};
+        PUT(&b, c);
+    }
+    end_record(&b, at);
+    at = begin_chunk(&b, 0, "dispatch-events");
+    for (uint32_t i = 0; i < MANY; i++) {
+        struct xpl_iree_dispatch_event e = {
+            .submission_id = i, .start_tick = 10 + i, .end_tick = 20 + i};
+        PUT(&b, e);
+    }
+    end_record(&b, at);
+    const double start = cpu_seconds();
+    CHECK_OK(report(&b, "explain", &x), &x.err);
+    CHECK(cpu_seconds() - start < SECONDS);
+    // The first of each has it all.
+    static const char device[] = "\"visible_span_ticks\":150009.000,"
+                                 "\"active_dispatch_ticks\":1500000,";
+    static const char queue[] = "\"submissions\":150000,\"valid_submissions\":150000,";
+    CHECK(memmem(x.out.p, x.out.n, device, sizeof device - 1));
+    CHECK(memmem(x.out.p, x.out.n, queue, sizeof queue - 1));
+    xpl_buf_fini(&x.out);
+    xpl_buf_fini(&b);
+}
+
+// ---- numbers at their ends ----
+
+static void test_far_times(void) {
+    struct xpl_buf b;
+    struct iree_run x = {0};
+    begin_bundle(&b);
+    size_t at = begin_chunk(&b, 0, "clock-correlations");
+    for (uint64_t i = 0; i < 2; i++) {
+        struct xpl_iree_clock_correlation c = {
+            .flags = 15,
+            .device_tick = (UINT64_C(1) << 62) + i * 1000,
+            .host_cpu_timestamp_ns = i * 1000,
+        };
+        PUT(&b, c);
+    }
+    end_record(&b, at);
+    at = begin_chunk(&b, 0, "dispatch-events");
+    struct xpl_iree_dispatch_event e = {.start_tick = 1, .end_tick = UINT64_C(3) << 62};
+    e.end_tick -= 1; // as far behind as can be
+    PUT(&b, e);
+    end_record(&b, at);
+    CHECK_OK(report(&b, "export", &x), &x.err);
+    static const char expected[] = "\"derived_time_available\":false";
+    CHECK(memmem(x.out.p, x.out.n, expected, sizeof expected - 1));
+    CHECK(!memmem(x.out.p, x.out.n, "duration_ns\":-", 14));
+    xpl_buf_fini(&x.out);
+    xpl_buf_fini(&b);
+}
+
+// ---- bytes that change, and work that is not needed ----
+
+struct hook {
+    struct xpl_exec exec; // first
+    uint64_t calls, at;   // of which one
+    uint8_t *change;      // becomes the least number of 8 bytes; NULL: `at` cancels
+};
+
+static bool on_call(struct xpl_exec *e) {
+    struct hook *const h = (struct hook *)e;
+    if (++h->calls < h->at) return false;
+    if (h->change) memcpy(h->change, &(int64_t){INT64_MIN}, sizeof(int64_t));
+    return !h->change;
+}
+
+// Times before the first of an earlier pass.
+static void test_changing_times(void) {
+    struct xpl_buf b;
+    struct iree_run x = {0};
+    begin_bundle(&b);
+    const size_t at = begin_chunk(&b, 0, "memory-events");
+    const size_t first = b.n;
+    for (int i = 0; i < 3; i++) {
+        struct xpl_iree_memory_event e = {.type = XPL_IREE_BUFFER_ALLOCATE,
+                                          .result = XPL_IREE_NONE,
+                                          .host_time_ns = 1000 + i,
+                                          .length = 8};
+        PUT(&b, e);
+    }
+    end_record(&b, at);
+    struct hook h = {.exec = {.cancelled = on_call},
+                     .at = 1,
+                     .change = b.p + first + offsetof(struct xpl_iree_memory_event, host_time_ns)};
+    x.run.exec = &h.exec;
+    CHECK_OK(report(&b, "usage", &x), &x.err);
+    CHECK(h.calls >= 1);
+    static const char expected[] = "\"peak_bytes\":24,";
+    CHECK(memmem(x.out.p, x.out.n, expected, sizeof expected - 1));
+    xpl_buf_fini(&x.out);
+    xpl_buf_fini(&b);
+}
+
+// A single sample means as much work as it has counters times values.
+static void test_cancelled_counters(void) {
+    enum { COUNTERS = 1000 };
+    struct xpl_buf b;
+    struct iree_run x = {.run.options.counter_samples = true};
+    begin_bundle(&b);
+    size_t at = begin_chunk(&b, 0, "counter-sets");
+    struct xpl_iree_counter_set set = {.counter_set_id = 1, .sample_value_count = 1};
+    PUT(&b, set);
+    end_record(&b, at);
+    at = begin_chunk(&b, 0, "counters");
+    for (uint32_t i = 0; i < COUNTERS; i++) {
+        struct xpl_iree_counter c = {
+            .counter_set_id = 1, .counter_ordinal = i, .sample_value_count = 1};
+        PUT(&b, c);
+    }
+    end_record(&b, at);
+    at = begin_chunk(&b, 0, "counter-samples");
+    struct xpl_iree_counter_sample s = {.counter_set_id = 1, .sample_value_count = 1};
+    s.record_length = sizeof s + 8;
+    xpl_buf_put(&b, &s, sizeof s);
+    put_zeros(&b, 8);
+    end_record(&b, at);
+    struct hook h = {.exec = {.cancelled = on_call}, .at = 20};
+    x.run.exec = &h.exec;
+    CHECK_EQ(report(&b, "counter", &x), XPL_CANCELLED);
+    CHECK(count_lines(&x.out) < 20);
+    xpl_buf_fini(&x.out);
+    xpl_buf_fini(&b);
+}
+
+int main(void) {
+    test_many_sessions();
+    test_ends();
+    test_many_queues();
+    test_far_times();
+    test_changing_times();
+    test_cancelled_counters();
+    return 0;
+}
