@@ -350,7 +350,7 @@ static size_t find_overlap(struct xpl_group_cursor *c, struct span span) {
     if (c->span && span_overlaps(v[c->span - 1].span, span)) return c->span;
     size_t i = c->span;
     const bool hinted = c->pg->spans_valid && span.begin <= span.end;
-    // What ended before an earlier event still has ended; upstream looks at it again each time.
+    // What ended before an earlier event still has ended; upstream checks it again each time.
     if (hinted && c->span_hint > i && span.begin >= c->hint_begin) i = c->span_hint;
     for (; i < c->pg->n_spans; i++) {
         if (v[i].span.begin > span.end) break;

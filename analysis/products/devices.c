@@ -17,15 +17,17 @@ static xpl_str_t plane_name(xpl_bytes_t plane) {
     return name;
 }
 
-static struct xpl_devices_value find_devices(xpl_bytes_t profile) {
+// Reads no further than the answer takes: planes follow each other over the whole file.
+static struct xpl_devices_value find_devices(xpl_bytes_t profile, bool ask_gpu) {
     struct xpl_devices_value v = {0};
     struct xpl_wire w = xpl_wire_begin(profile);
     struct xpl_field f;
-    while (!v.gpu && xpl_wire_next(&w, &f) == XPL_WIRE_FIELD) {
+    while (!(ask_gpu ? v.gpu : v.accelerator) && xpl_wire_next(&w, &f) == XPL_WIRE_FIELD) {
         if (f.num != XSPACE_PLANES || f.type != XPL_WIRE_LEN) continue;
         const xpl_str_t name = plane_name(f.len);
-        v.gpu = xpl_str_starts(name, XPL_STR("/device:GPU:"));
-        if (v.gpu || xpl_str_starts(name, XPL_STR("/device:TPU:"))) v.accelerator = true;
+        const bool gpu = xpl_str_starts(name, XPL_STR("/device:GPU:"));
+        if (gpu || xpl_str_starts(name, XPL_STR("/device:TPU:"))) v.accelerator = true;
+        v.gpu = gpu && ask_gpu;
     }
     return v;
 }
@@ -33,7 +35,7 @@ static struct xpl_devices_value find_devices(xpl_bytes_t profile) {
 static xpl_status_t make(const struct xpl_product_input *in, void **ret, struct xpl_error *err) {
     struct xpl_devices_value *const v = xpl_sys_alloc(sizeof *v);
     if (!v) XPL_RETURN_OOM(err, "devices");
-    *v = find_devices(in->profile);
+    *v = find_devices(in->profile, in->variant & XPL_DEVICES_GPU);
     *ret = v;
     return XPL_OK;
 }
@@ -43,9 +45,12 @@ static size_t size(const void *value) {
     return sizeof(struct xpl_devices_value);
 }
 
+static const char *const variants[] = {"gpu", NULL};
+
 const struct xpl_product xpl_product_devices = {
     .name = "devices",
     .version = 1,
+    .variants = variants,
     .residency = XPL_RESIDENCY_MEMORY,
     .make = make,
     .size = size,

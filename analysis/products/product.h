@@ -2,7 +2,7 @@
 // What is made of a profile, once, and kept: the table of products.
 //
 // A product is one file with one row (struct xpl_product) and one line in rows.h.  Whoever keeps
-// products (server/engine/products.c; `xplanectl analyze`, which keeps none) knows nothing of what
+// products (server/engine/products/; `xplanectl analyze`, which keeps none) knows nothing of what
 // they are: it opens the profile, asks make for a value, and encodes and decodes it where the row
 // says that it is kept.  Rows are pure: bytes and a variant in, a value out; no sockets, no SQL, no
 // logging, no threads of their own.
@@ -31,12 +31,12 @@ enum xpl_residency {
 
 // What a value is made from.  Everything is borrowed for the call.
 struct xpl_product_input {
-    xpl_bytes_t profile; // an XSpace
+    xpl_bytes_t profile; // an XSpace, or, for iree_bundle, a bundle of IREE
     unsigned variant;    // bits, named by xpl_product.variants
     struct xpl_exec *exec;
     size_t limit; // bytes of each arena and buffer
     // The options of the one request that waits, as its tool's option struct: a product that can be
-    // unfinished may then be made for that request alone.  NULL: the whole product is wanted.
+    // unfinished may then be made for that request alone.  NULL: the whole product is asked for.
     const void *first;
 };
 
@@ -81,5 +81,6 @@ extern const struct xpl_product xpl_product_trace_viewer;   // struct xpl_buf: J
 extern const struct xpl_product xpl_product_trace_index;    // struct xpl_trace_index_value
 extern const struct xpl_product xpl_product_devices;        // struct xpl_devices_value
 extern const struct xpl_product xpl_product_module_list;    // struct xpl_module_list_value
+extern const struct xpl_product xpl_product_iree_bundle;    // struct xpl_iree_bundle_value
 
 #endif

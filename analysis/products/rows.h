@@ -5,6 +5,7 @@
 #define XPL_PRODUCT_ROW(name)
 #endif
 XPL_PRODUCT_ROW(devices)
+XPL_PRODUCT_ROW(iree_bundle)
 XPL_PRODUCT_ROW(memory_profile)
 XPL_PRODUCT_ROW(module_list)
 XPL_PRODUCT_ROW(op_stats)

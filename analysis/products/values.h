@@ -30,7 +30,16 @@ struct xpl_trace_index_value {
 // broken further on have devices too; their conversion tells that they are broken.
 struct xpl_devices_value {
     bool accelerator; // a plane /device:TPU:… or /device:GPU:…
-    bool gpu;
+    bool gpu;         // in the variant XPL_DEVICES_GPU: planes are read until there is one
+};
+
+// Bits of variants of the devices.
+enum { XPL_DEVICES_GPU = 1 };
+
+// A profile bundle of IREE.
+struct xpl_iree_bundle_value {
+    uint64_t n_records;
+    bool damaged;
 };
 
 // The programs of a profile, "name(id)", sorted, each once.

@@ -102,11 +102,11 @@ static uint32_t add_node(struct tree *t, uint32_t parent, xpl_str_t name) {
 // The child of that kind and key; `name` is what a new one is called.
 static uint32_t get_node(struct tree *t, enum node_kind kind, uint32_t parent, uint64_t key,
                          xpl_str_t name) {
-    bool fresh;
+    bool is_new;
     uint64_t *const slot =
-        xpl_map_put(t->arena, &t->by_key, (uint64_t)kind << 32 | parent, key, &fresh);
+        xpl_map_put(t->arena, &t->by_key, (uint64_t)kind << 32 | parent, key, &is_new);
     if (!slot) return 0;
-    if (!fresh) return (uint32_t)*slot;
+    if (!is_new) return (uint32_t)*slot;
     const uint32_t index = add_node(t, parent, name);
     *slot = index;
     return index;
@@ -561,7 +561,7 @@ static const char *const kAliases[] = {"hlo_op_profile", NULL};
 const struct xpl_tool xpl_tool_op_profile = {
     .name = "op_profile",
     .aliases = kAliases,
-    .version = 1,
+    .version = 2,
     .needs = xpl_op_stats_needs,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,

@@ -6,6 +6,7 @@
 
 #include "analysis/tools/tool.h"
 #include "base/arena.h"
+#include "base/text/near.h"
 #include "base/text/parse.h"
 
 const struct xpl_tool_option xpl_common_option_rows[XPL_N_COMMON_OPTIONS] = {
@@ -153,9 +154,15 @@ static xpl_status_t refuse_key(const struct xpl_tool *tool, xpl_str_t key, struc
                        o->values);
         len = strlen(valid);
     }
+    struct xpl_near near = xpl_near_begin(key);
+    char hint[XPL_NEAR_TEXT];
+    for (size_t i = 0; i < xpl_tool_n_options(tool); i++)
+        if (!xpl_tool_option_at(tool, i)->internal)
+            xpl_near_add(&near, xpl_str_from(xpl_tool_option_at(tool, i)->key));
     const xpl_str_t shown = xpl_str_sub(key, 0, 32);
-    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s has no option '%.*s'; it takes %s", tool->name,
-                     XPL_STR_FMT(shown), valid);
+    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s has no option '%.*s'%s%s it takes %s",
+                     tool->name, XPL_STR_FMT(shown), xpl_near_text(&near, hint),
+                     near.best.len ? "" : ";", valid);
 }
 
 static xpl_status_t refuse_value(const struct xpl_tool_option *o, xpl_str_t value,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/tools/resolve.h"
 
+#include <stdatomic.h>
+
 #include "analysis/products/values.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -18,115 +20,203 @@ static bool may_leave_out(const struct xpl_tool *tool, xpl_status_t why) {
     return why == XPL_DATA_LOSS || (combines_hosts(tool) && cannot_be_opened);
 }
 
-xpl_status_t xpl_tool_choose_hosts(const struct xpl_tool *tool,
-                                   const struct xpl_host_outcome *outcomes, size_t n, bool by_name,
-                                   struct xpl_tool_host *hosts, xpl_host_warn_fn *warn, void *arg,
-                                   struct xpl_error *err) {
+// ---- the products of all hosts ----
+
+struct running {
+    const struct xpl_resolving *r;
+    unsigned variants[XPL_TOOL_MAX_NEEDS];
+    atomic_bool failed; // some host failed in a way that ends it all
+};
+
+static void end_all(struct running *x, struct xpl_resolved_host *h, xpl_status_t st,
+                    const struct xpl_error *err) {
+    h->status = st;
+    h->err = *err;
+    h->fatal = true;
+    atomic_store(&x->failed, true);
+}
+
+static void get_one(void *ctx, size_t i) {
+    struct running *const x = ctx;
+    const struct xpl_resolving *const r = x->r;
+    if (atomic_load(&x->failed)) return;
+    struct xpl_exec serial = xpl_exec_serial(), *exec = r->exec;
+    // With many hosts the hosts are the pieces; cutting each up as well only adds hand-overs.
+    if (!r->one_by_one && r->n_hosts >= 2 * (size_t)exec->width) exec = &serial;
+    struct xpl_error err = {0};
+    const xpl_status_t st = r->source.get(r->source.arg, i, x->variants, exec, &r->hosts[i], &err);
+    if (st != XPL_OK) end_all(x, &r->hosts[i], st, &err);
+}
+
+static void unpack_one(void *ctx, size_t i) {
+    struct running *const x = ctx;
+    const struct xpl_resolving *const r = x->r;
+    struct xpl_error err = {0};
+    if (atomic_load(&x->failed) || r->hosts[i].status != XPL_OK) return;
+    const xpl_status_t st = r->source.unpack(r->source.arg, i, &r->hosts[i], &err);
+    if (st != XPL_OK) end_all(x, &r->hosts[i], st, &err);
+}
+
+// The failure of the first host that ended it all.
+static xpl_status_t first_failure(const struct xpl_resolving *r, struct xpl_error *err) {
+    for (size_t i = 0; i < r->n_hosts; i++) {
+        if (!r->hosts[i].fatal) continue;
+        if (err) *err = r->hosts[i].err;
+        return r->hosts[i].status;
+    }
+    XPL_RETURN_ERROR(err, XPL_INTERNAL, "a host failed without a reason");
+}
+
+static xpl_status_t get_all(const struct xpl_resolving *r, struct xpl_error *err) {
+    struct running x = {.r = r};
+    for (size_t k = 0; r->tool->variant && r->tool->needs[k]; k++)
+        x.variants[k] = r->tool->variant(r->options, k, r->session_has_device);
+    for (size_t i = 0; r->one_by_one && i < r->n_hosts; i++)
+        get_one(&x, i);
+    if (!r->one_by_one) xpl_exec_run(r->exec, r->n_hosts, get_one, &x);
+    if (r->source.unpack && !atomic_load(&x.failed))
+        xpl_exec_run(r->exec, r->n_hosts, unpack_one, &x);
+    return atomic_load(&x.failed) ? first_failure(r, err) : XPL_OK;
+}
+
+// ---- the answer ----
+
+static xpl_status_t choose_hosts(const struct xpl_resolving *r, struct xpl_tool_host *list,
+                                 struct xpl_error *err) {
     size_t shown = 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct xpl_host_outcome *const o = &outcomes[i];
-        if (o->status == XPL_OK) {
+    for (size_t i = 0; i < r->n_hosts; i++) {
+        const struct xpl_resolved_host *const h = &r->hosts[i];
+        list[i] =
+            (struct xpl_tool_host){.name = h->name, .products = h->products, .profile = h->profile};
+        if (h->status == XPL_OK) {
             shown++;
-            if (o->empty && combines_hosts(tool))
-                warn(arg, hosts[i].name, XPL_STR("the profile is empty (0 bytes)"));
-        } else if (by_name || n == 1 || !may_leave_out(tool, o->status)) {
-            if (err) *err = *o->err;
-            return o->status;
+            if (h->empty && combines_hosts(r->tool))
+                r->source.warn(r->source.arg, h->name, XPL_STR("the profile is empty (0 bytes)"));
+        } else if (r->by_name || r->n_hosts == 1 || !may_leave_out(r->tool, h->status)) {
+            if (err) *err = h->err;
+            return h->status;
         } else {
-            hosts[i].products = NULL;
-            hosts[i].problem = xpl_str_from(o->err->msg);
-            warn(arg, hosts[i].name, hosts[i].problem);
+            list[i].products = NULL;
+            list[i].problem = xpl_str_from(h->err.msg);
+            r->source.warn(r->source.arg, h->name, list[i].problem);
         }
     }
     if (shown) return XPL_OK;
-    if (err) *err = *outcomes[0].err;
-    return outcomes[0].status;
+    if (err) *err = r->hosts[0].err;
+    return r->hosts[0].status;
 }
 
-// ---- products ----
-
-struct host {
-    const void *products[XPL_TOOL_MAX_NEEDS];
-    void *owned[XPL_TOOL_MAX_NEEDS]; // the same
-    struct xpl_error err;
-};
-
-struct resolving {
-    const struct xpl_resolve *r;
-    struct host *hosts;
-    struct xpl_host_outcome *outcomes;
-    struct xpl_tool_host *list;
-};
-
-static xpl_status_t make_products(const struct xpl_resolve *r, size_t i, struct host *h,
-                                  struct xpl_error *err) {
-    for (size_t k = 0; r->tool->needs[k]; k++) {
-        const struct xpl_product_input in = {
-            .profile = r->hosts[i].profile,
-            .variant =
-                r->tool->variant ? r->tool->variant(r->options, k, r->session_has_device) : 0,
-            .exec = r->exec,
-            .limit = r->limit,
-            .first = r->options,
-        };
-        XPL_TRY(r->tool->needs[k]->make(&in, &h->owned[k], err));
-        h->products[k] = h->owned[k];
-    }
-    return XPL_OK;
-}
-
-// The outcome of one host is recorded; fails where nothing can come of the answer any more.
-static xpl_status_t make_host(struct resolving *x, size_t i, struct xpl_error *err) {
-    const struct xpl_resolve *const r = x->r;
-    struct host *const h = &x->hosts[i];
-    const struct xpl_error *const broken = r->hosts[i].broken;
-    struct xpl_error why = {0};
-    const xpl_status_t st = broken ? broken->code : make_products(r, i, h, &why);
-    if (r->verify) XPL_TRY(r->verify(r->arg, i, err));
-    x->outcomes[i] = (struct xpl_host_outcome){st, &h->err, r->hosts[i].profile.len == 0};
-    x->list[i] = (struct xpl_tool_host){
-        .name = r->hosts[i].name, .products = h->products, .profile = r->hosts[i].profile};
-    if (st == XPL_OK) return XPL_OK;
-    if (broken)
-        h->err = *broken;
-    else
-        (void)xpl_error_set(&h->err, st, __FILE__, __LINE__, why.offset, "%s: %s", r->hosts[i].path,
-                            why.msg);
-    if (may_leave_out(r->tool, st)) return XPL_OK;
-    if (err) *err = h->err;
-    return st;
-}
-
-static xpl_status_t answer(struct resolving *x, struct xpl_buf *out, struct xpl_error *err) {
-    const struct xpl_resolve *const r = x->r;
-    for (size_t i = 0; i < r->n_hosts; i++)
-        XPL_TRY(make_host(x, i, err));
-    XPL_TRY(xpl_tool_choose_hosts(r->tool, x->outcomes, r->n_hosts, r->by_name, x->list, r->warn,
-                                  r->arg, err));
-    const struct xpl_tool_input in = {.hosts = x->list,
+static xpl_status_t render(const struct xpl_resolving *r, const struct xpl_tool_host *list,
+                           struct xpl_buf *out, struct xpl_error *err) {
+    const struct xpl_tool_input in = {.hosts = list,
                                       .n_hosts = r->n_hosts,
                                       .options = r->options,
                                       .exec = r->exec,
                                       .limit = r->limit};
-    return r->tool->render(&in, out, err);
+    return r->source.render ? r->source.render(r->source.arg, &in, out, err)
+                            : r->tool->render(&in, out, err);
 }
 
-static void free_products(const struct resolving *x) {
-    for (size_t i = 0; i < x->r->n_hosts; i++)
-        for (size_t k = 0; x->r->tool->needs[k]; k++)
-            x->r->tool->needs[k]->free(x->hosts[i].owned[k]);
+xpl_status_t xpl_resolve_from(const struct xpl_resolving *r, struct xpl_buf *out,
+                              struct xpl_error *err) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    xpl_arena_init(&arena, r->limit);
+    struct xpl_tool_host *const list = xpl_arena_zalloc(&arena, r->n_hosts * sizeof *list);
+    if (!list) XPL_RETURN_OOM(err, "hosts");
+    struct xpl_error changed = {0}, why = {0};
+    xpl_status_t st = get_all(r, &why);
+    if (st == XPL_OK) st = choose_hosts(r, list, &why);
+    if (st == XPL_OK) st = render(r, list, out, &why);
+    const xpl_status_t same = r->source.verify ? r->source.verify(r->source.arg, &changed) : XPL_OK;
+    if (same != XPL_OK) st = same, why = changed;
+    if (st != XPL_OK && err) *err = why;
+    return st;
+}
+
+// ---- without caches ----
+
+struct direct {
+    const struct xpl_resolve *r;
+    struct xpl_resolved_host *hosts;
+    void *(*owned)[XPL_TOOL_MAX_NEEDS]; // the products of each, to be freed
+};
+
+static xpl_status_t make_products(const struct direct *d, size_t i, const unsigned *variants,
+                                  struct xpl_exec *exec, struct xpl_error *err) {
+    const struct xpl_resolve *const r = d->r;
+    for (size_t k = 0; r->tool->needs[k]; k++) {
+        const struct xpl_product_input in = {
+            .profile = r->hosts[i].profile,
+            .variant = variants[k],
+            .exec = exec,
+            .limit = r->limit,
+            .first = r->options,
+        };
+        XPL_TRY(r->tool->needs[k]->make(&in, &d->owned[i][k], err));
+        d->hosts[i].products[k] = d->owned[i][k];
+    }
+    return XPL_OK;
+}
+
+static xpl_status_t make_host(void *arg, size_t i, const unsigned *variants, struct xpl_exec *exec,
+                              struct xpl_resolved_host *ret, struct xpl_error *err) {
+    const struct direct *const d = arg;
+    const struct xpl_resolve_host *const host = &d->r->hosts[i];
+    struct xpl_error why = {0};
+    ret->profile = host->profile;
+    ret->empty = host->profile.len == 0;
+    ret->status = host->broken ? host->broken->code : make_products(d, i, variants, exec, &why);
+    if (ret->status == XPL_OK) return XPL_OK;
+    if (host->broken)
+        ret->err = *host->broken;
+    else
+        (void)xpl_error_set(&ret->err, ret->status, __FILE__, __LINE__, why.offset, "%s: %s",
+                            host->path, why.msg);
+    if (may_leave_out(d->r->tool, ret->status)) return XPL_OK;
+    if (err) *err = ret->err;
+    return ret->status;
+}
+
+static xpl_status_t verify_hosts(void *arg, struct xpl_error *err) {
+    const struct direct *const d = arg;
+    for (size_t i = 0; d->r->verify && i < d->r->n_hosts; i++)
+        XPL_TRY(d->r->verify(d->r->arg, i, err));
+    return XPL_OK;
+}
+
+static void warn(void *arg, xpl_str_t host, xpl_str_t text) {
+    const struct direct *const d = arg;
+    d->r->warn(d->r->arg, host, text);
+}
+
+static void free_products(const struct direct *d) {
+    for (size_t i = 0; i < d->r->n_hosts; i++)
+        for (size_t k = 0; d->r->tool->needs[k]; k++)
+            d->r->tool->needs[k]->free(d->owned[i][k]);
 }
 
 xpl_status_t xpl_resolve(const struct xpl_resolve *r, struct xpl_buf *out, struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    struct resolving x = {.r = r};
+    struct direct d = {.r = r};
     xpl_arena_init(&arena, r->limit);
-    x.hosts = xpl_arena_zalloc(&arena, r->n_hosts * sizeof *x.hosts);
-    x.outcomes = xpl_arena_zalloc(&arena, r->n_hosts * sizeof *x.outcomes);
-    x.list = xpl_arena_zalloc(&arena, r->n_hosts * sizeof *x.list);
-    if (!x.hosts || !x.outcomes || !x.list) XPL_RETURN_OOM(err, "hosts");
-    const xpl_status_t st = answer(&x, out, err);
-    free_products(&x);
+    d.hosts = xpl_arena_zalloc(&arena, r->n_hosts * sizeof *d.hosts);
+    d.owned = xpl_arena_zalloc(&arena, r->n_hosts * sizeof *d.owned);
+    if (!d.hosts || !d.owned) XPL_RETURN_OOM(err, "hosts");
+    for (size_t i = 0; i < r->n_hosts; i++)
+        d.hosts[i].name = r->hosts[i].name;
+    const struct xpl_resolving all = {
+        .tool = r->tool,
+        .options = r->options,
+        .hosts = d.hosts,
+        .n_hosts = r->n_hosts,
+        .by_name = r->by_name,
+        .one_by_one = true,
+        .session_has_device = r->session_has_device,
+        .exec = r->exec,
+        .limit = r->limit,
+        .source = {.get = make_host, .verify = verify_hosts, .warn = warn, .arg = &d}};
+    const xpl_status_t st = xpl_resolve_from(&all, out, err);
+    free_products(&d);
     return st;
 }
 

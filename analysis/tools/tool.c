@@ -5,18 +5,26 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/text/near.h"
+
+enum { MAX_SHOWN = 40 }; // bytes of a wrong name, or the tools would not fit
+
 #define XPL_TOOL_ROW(id)        extern const struct xpl_tool xpl_tool_##id;
 #define XPL_HIDDEN_TOOL_ROW(id) // tool.h declares them
+#define XPL_IREE_TOOL_ROW(name) XPL_TOOL_ROW(iree_##name)
 #include "analysis/tools/rows.h"
 #undef XPL_TOOL_ROW
 #undef XPL_HIDDEN_TOOL_ROW
+#undef XPL_IREE_TOOL_ROW
 
 static const struct xpl_tool *const kTools[] = {
 #define XPL_TOOL_ROW(id) &xpl_tool_##id,
 #define XPL_HIDDEN_TOOL_ROW(id)
+#define XPL_IREE_TOOL_ROW(name) XPL_TOOL_ROW(iree_##name)
 #include "analysis/tools/rows.h"
 #undef XPL_TOOL_ROW
 #undef XPL_HIDDEN_TOOL_ROW
+#undef XPL_IREE_TOOL_ROW
 };
 
 const struct xpl_tool *const *xpl_tools(size_t *ret_n) {
@@ -47,11 +55,35 @@ const struct xpl_tool *xpl_tool_next_listed(const struct xpl_tool *t) {
     return next;
 }
 
-void xpl_tool_names(char *ret, size_t size) {
-    size_t at = 0;
-    if (size) ret[0] = 0;
-    for (size_t i = 0; i < sizeof kTools / sizeof *kTools && at + 1 < size; i++)
-        at += (size_t)snprintf(ret + at, size - at, "%s%s", i ? ", " : "", kTools[i]->name);
+// "a, b and 5 more": names in XProf's order, whole ones as far as they fit into `size` bytes.
+static void list_names(char *ret, size_t size) {
+    const size_t n = sizeof kTools / sizeof *kTools;
+    const size_t room = sizeof " and 99 more" - 1;
+    size_t at = 0, shown = 0;
+    assert(n < 100 && size > room);
+    ret[0] = 0;
+    for (const struct xpl_tool *t = NULL; (t = xpl_tool_next_listed(t)); shown++) {
+        if (at + strlen(t->name) + 2 + room >= size) break;
+        at += (size_t)snprintf(ret + at, size - at, "%s%s", at ? ", " : "", t->name);
+    }
+    if (shown < n) (void)snprintf(ret + at, size - at, " and %zu more", n - shown);
+}
+
+xpl_status_t xpl_tool_unknown(xpl_str_t name, struct xpl_error *err) {
+    char names[150], hint[XPL_NEAR_TEXT];
+    struct xpl_near near = xpl_near_begin(name);
+    for (size_t i = 0; i < sizeof kTools / sizeof *kTools; i++) {
+        xpl_near_add(&near, xpl_str_from(kTools[i]->name));
+        for (const char *const *a = kTools[i]->aliases; a && *a; a++)
+            xpl_near_add(&near, xpl_str_from(*a));
+    }
+    const xpl_str_t shown = xpl_str_sub(name, 0, MAX_SHOWN);
+    if (near.best.len)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "unknown tool \"%.*s\"%s", XPL_STR_FMT(shown),
+                         xpl_near_text(&near, hint));
+    list_names(names, sizeof names);
+    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "unknown tool \"%.*s\"; tools: %s",
+                     XPL_STR_FMT(shown), names);
 }
 
 // The tool's version in the last three decimal digits, its products' in front: 1002 is version 2 of

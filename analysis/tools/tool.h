@@ -72,7 +72,7 @@ struct xpl_tool_host {
     xpl_str_t name;
     const void *const *products; // values of the tool's needs, in their order; NULL: left out,
     xpl_str_t problem;           // and why
-    xpl_bytes_t profile;         // of a tool that reads profiles: an XSpace
+    xpl_bytes_t profile;         // of a tool that reads profiles: an XSpace, or a bundle of IREE
 };
 
 struct xpl_tool_input {
@@ -141,8 +141,9 @@ extern const struct xpl_tool xpl_tool_op_stats, xpl_tool_worker_op_stats;
 const struct xpl_tool *xpl_tool_next_listed(const struct xpl_tool *t);
 // Version of a tool's stored answers: it changes with the tool's and with those of its products.
 uint32_t xpl_tool_answer_version(const struct xpl_tool *tool);
-// "a, b, c": the names of all tools, as far as they fit.
-void xpl_tool_names(char *ret, size_t size);
+// INVALID_ARGUMENT: there is no tool `name`; proposes the one whose name is near, or
+// begins to list them.
+xpl_status_t xpl_tool_unknown(xpl_str_t name, struct xpl_error *err);
 
 // The options of a tool, its own first: xpl_tool_option_at(t, i) for i < xpl_tool_n_options(t).
 size_t xpl_tool_n_options(const struct xpl_tool *tool);

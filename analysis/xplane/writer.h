@@ -66,7 +66,7 @@ struct xpl_xspace_writer { // private; the caller's memory
 
 // Prepares the measuring pass; allocates nothing.  `sink` is copied.
 void xpl_xspace_writer_init(struct xpl_xspace_writer *w, const struct xpl_xspace_sink *sink);
-// Ends the measuring pass.  False for want of memory: there is no second pass then.
+// Ends the measuring pass.  False without memory: there is no second pass then.
 bool xpl_xspace_writer_measured(struct xpl_xspace_writer *w) __attribute__((warn_unused_result));
 // Bytes of the whole XSpace, once measured.
 uint64_t xpl_xspace_writer_size(const struct xpl_xspace_writer *w);

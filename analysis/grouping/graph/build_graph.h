@@ -12,6 +12,6 @@
 // Merges the scans into `g`.  Counterpart of EventForest::ConnectEvents in
 // xla/tsl/profiler/utils/group_events.cc.
 xpl_status_t xpl_grp_build_graph(struct xpl_groups *g, struct scan *scans, size_t n_scans,
-                                 bool want_groups, struct xpl_error *err) XPL_NODISCARD;
+                                 bool make_groups, struct xpl_error *err) XPL_NODISCARD;
 
 #endif

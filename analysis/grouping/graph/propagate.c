@@ -245,13 +245,13 @@ static bool mark_eager(struct graph *gr) {
     return true;
 }
 
-xpl_status_t xpl_grp_propagate(struct graph *gr, bool want_groups) {
+xpl_status_t xpl_grp_propagate(struct graph *gr, bool make_groups) {
     struct xpl_groups *const g = gr->g;
     uint32_t next = 0;
     gr->budget = SEARCH_BUDGET;
     gr->seen = xpl_arena_zalloc(&gr->temp, (g->n_nodes / 64 + 1) * sizeof *gr->seen);
     if (!gr->seen) return xpl_grp_no_memory(gr);
-    if (want_groups) {
+    if (make_groups) {
         if (!find_subtrees(gr)) return xpl_grp_no_memory(gr);
         const bool ok = gr->loop_roots.n ? group_loops(gr, &next) : group_roots(gr, &next);
         if (!ok || !group_cores(gr, next)) return xpl_grp_no_memory(gr);

@@ -8,7 +8,7 @@
 
 #include "analysis/grouping/graph/graph.h"
 
-// Gives nodes their groups (unless only is_eager is wanted) and sets NODE_IS_EAGER.
-xpl_status_t xpl_grp_propagate(struct graph *gr, bool want_groups) XPL_NODISCARD;
+// Gives nodes their groups (unless only is_eager is needed) and sets NODE_IS_EAGER.
+xpl_status_t xpl_grp_propagate(struct graph *gr, bool make_groups) XPL_NODISCARD;
 
 #endif

@@ -362,10 +362,10 @@ static bool combine_programs(const struct merge *m) {
     for (size_t i = 0; i < m->h->v.n; i++) {
         const struct xpl_opstats *s = stats_of(m, i);
         for (size_t k = 0; k < s->program_id_to_name_map.n; k++) {
-            bool fresh;
+            bool is_new;
             const struct xpl_program_name *src = &s->program_id_to_name_map.v[k];
-            if (!xpl_map_put(m->scratch, &seen, src->program_id, 0, &fresh)) return false;
-            if (!fresh) continue;
+            if (!xpl_map_put(m->scratch, &seen, src->program_id, 0, &is_new)) return false;
+            if (!is_new) continue;
             struct xpl_program_name *p = xpl_vec_push(m->result, &m->out->program_id_to_name_map);
             if (!p) return false;
             *p = *src;

@@ -94,12 +94,12 @@ static xpl_str_t innermost(xpl_str_t path) {
 }
 
 static xpl_status_t find_xla_op(struct gpu_plane *g, const struct gpu_event *e, uint32_t *ret) {
-    bool fresh;
+    bool is_new;
     const uint64_t path = (uint64_t)e->hlo_op << 1 | e->has_program_id;
-    uint64_t *const at = xpl_map_put(&g->arena, &g->xla_index, e->program_id, path, &fresh);
+    uint64_t *const at = xpl_map_put(&g->arena, &g->xla_index, e->program_id, path, &is_new);
     if (!at) return out_of_memory(g);
     *ret = (uint32_t)*at;
-    if (!fresh) return XPL_OK;
+    if (!is_new) return XPL_OK;
     *ret = (uint32_t)g->xla_ops.n;
     *at = *ret;
     struct xla_op *const op = xpl_vec_push(&g->arena, &g->xla_ops);
@@ -165,13 +165,14 @@ static bool copy(struct gpu_plane *g, xpl_str_t s, xpl_str_t *ret) {
 
 static bool enter_xla_op(struct gpu_plane *g, uint32_t op_id, bool is_eager) {
     struct xla_op *const op = &g->xla_ops.v[op_id];
-    bool fresh;
-    if (!put_entry(g, op->program_id, text(g, op->innermost), &op->entry, &fresh)) return false;
-    if (!fresh) return true;
+    bool is_new;
+    if (!put_entry(g, op->program_id, text(g, op->innermost), &op->entry, &is_new)) return false;
+    if (!is_new) return true;
     struct xpl_op_metrics *const m = &g->db.metrics_db.v[op->entry];
     struct xpl_hlo_source source;
     if (!copy(g, op->instruction.category, &m->category) ||
         !copy(g, op->instruction.deduplicated_name, &m->deduplicated_name) ||
+        !xpl_hlo_expression(&op->instruction, &g->texts, &g->arena, &m->long_name) ||
         !xpl_hlo_source(&op->instruction, &g->arena, &source))
         return false;
     m->provenance = op->framework;
@@ -185,10 +186,10 @@ static bool enter_xla_op(struct gpu_plane *g, uint32_t op_id, bool is_eager) {
 // Ops that TensorFlow ran itself: one entry for each framework op and kernel.
 static xpl_status_t enter_tf_op(struct gpu_plane *g, const struct xpl_event *ev,
                                 const struct xpl_event_md *md, const struct gpu_event *e) {
-    bool fresh;
-    uint64_t *const at = xpl_map_put(&g->arena, &g->tf_index, e->tf_op, ev->md, &fresh);
+    bool is_new_pair;
+    uint64_t *const at = xpl_map_put(&g->arena, &g->tf_index, e->tf_op, ev->md, &is_new_pair);
     if (!at) return out_of_memory(g);
-    if (fresh) {
+    if (is_new_pair) {
         const xpl_str_t full = text(g, e->tf_op);
         const struct xpl_tf_op op = xpl_tf_op_parse(full);
         const xpl_str_t name = md->name;
@@ -302,13 +303,13 @@ static xpl_status_t add_kernel(struct gpu_plane *g, const struct xpl_event *ev,
                                uint32_t xla_op) {
     if (e->kernel_details == NONE || ev->duration_ps == 0) return XPL_OK;
     uint64_t owner, kernel;
-    bool fresh;
-    if (!number_pair(g, &g->kernel_pair, xla_op, e->tf_op, &owner, &fresh) ||
-        !number_pair(g, &g->kernel_owner, owner, e->equation, &owner, &fresh) ||
+    bool is_new;
+    if (!number_pair(g, &g->kernel_pair, xla_op, e->tf_op, &owner, &is_new) ||
+        !number_pair(g, &g->kernel_owner, owner, e->equation, &owner, &is_new) ||
         !number_pair(g, &g->kernel_index, (uint64_t)ev->md << 32 | e->kernel_details, owner,
-                     &kernel, &fresh))
+                     &kernel, &is_new))
         return out_of_memory(g);
-    if (fresh && !new_kernel(g, md, e, xla_op, &kernel)) return out_of_memory(g);
+    if (is_new && !new_kernel(g, md, e, xla_op, &kernel)) return out_of_memory(g);
     struct xpl_kernel_report *const k = &g->kernels.v[kernel];
     const uint64_t ns = (uint64_t)((double)(uint64_t)ev->duration_ps / 1e3);
     k->occurrences++;

@@ -2,7 +2,7 @@
 // One GPU plane while it is read: op metrics and kernels.
 //
 // Events name ops and kernels by strings; each distinct combination is decoded once and gets a
-// small number, so that an event costs a few table look-ups and some additions.
+// small number, so that an event costs a few table lookups and some additions.
 #ifndef XPL_ANALYSIS_OPSTATS_DEVICE_GPU_PLANE_H_
 #define XPL_ANALYSIS_OPSTATS_DEVICE_GPU_PLANE_H_
 
@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "analysis/hlo/hlo_map.h"
+#include "analysis/hlo/text/text.h"
 #include "analysis/opstats/conversion.h"
 #include "analysis/opstats/device/planes.h"
 #include "analysis/opstats/metrics/kernels.h"
@@ -40,6 +41,7 @@ struct gpu_plane {
     uint32_t *string_of_md; // by stat metadata: string of a reference to it; NONE until seen
     const struct xpl_stat_md *vdd;
 
+    struct xpl_hlo_text_cache *texts; // NULL until an op is described
     XPL_VEC(struct xla_op) xla_ops;
     struct xpl_map xla_index;    // (program, path) and whether the program is known
     struct xpl_map tf_index;     // (tf_op, event metadata) to entry in the database

@@ -8,10 +8,10 @@ struct xpl_op_metrics_db *xpl_offloads_find(const struct offloads *o, uint64_t c
 }
 
 bool xpl_offloads_put(struct offloads *o, struct xpl_arena *a, struct offload v) {
-    bool fresh;
-    uint64_t *const at = xpl_map_put(a, &o->index, v.core_id, v.start_id, &fresh);
+    bool is_new;
+    uint64_t *const at = xpl_map_put(a, &o->index, v.core_id, v.start_id, &is_new);
     if (!at) return false;
-    if (fresh) {
+    if (is_new) {
         if (!xpl_vec_push(a, &o->v)) return false;
         *at = o->v.n - 1;
     }

@@ -47,10 +47,10 @@ static bool push_unique(const xpl_str_t *v, uint32_t n, struct xpl_arena *scratc
     for (uint32_t i = 0; i < n; i++) {
         xpl_strid_t id;
         if (!xpl_intern_put(seen, v[i], &id)) return false;
-        const bool fresh = id.v == 0 ? !seen_empty : id.v > newest;
+        const bool is_new = id.v == 0 ? !seen_empty : id.v > newest;
         if (id.v == 0) seen_empty = true;
         if (id.v > newest) newest = id.v;
-        if (!fresh) continue;
+        if (!is_new) continue;
         xpl_str_t *const slot = xpl_vec_push(result, ret);
         if (!slot || !xpl_arena_str(result, xpl_intern_get(seen, id), slot)) return false;
     }
@@ -164,11 +164,11 @@ static bool fill_core_details(const struct xpl_convert *c, const struct xpl_plan
         struct xpl_core_details core =
             d ? d->core : (struct xpl_core_details){.core_id = HOST_CORE_ID};
         core.hostname = host;
-        bool fresh;
-        uint64_t *const at = xpl_map_put(scratch, &index, core.core_id, 0, &fresh);
+        bool is_new;
+        uint64_t *const at = xpl_map_put(scratch, &index, core.core_id, 0, &is_new);
         if (!at) return false;
-        if (fresh && !xpl_vec_push(c->result, &s->core_id_to_details)) return false;
-        if (fresh) *at = s->core_id_to_details.n - 1;
+        if (is_new && !xpl_vec_push(c->result, &s->core_id_to_details)) return false;
+        if (is_new) *at = s->core_id_to_details.n - 1;
         s->core_id_to_details.v[*at] = core;
     }
     if (s->core_id_to_details.n)

@@ -96,11 +96,11 @@ static size_t count_duty_lines(const struct xpl_plane *p) {
 static bool index_chips(struct tpu_run *r) {
     for (size_t i = 0; i < r->n; i++) {
         if (!r->details[i].present) continue;
-        bool fresh;
+        bool is_new;
         uint64_t *const at =
-            xpl_map_put(r->scratch, &r->chip_index, r->details[i].core.local_chip_id, 0, &fresh);
+            xpl_map_put(r->scratch, &r->chip_index, r->details[i].core.local_chip_id, 0, &is_new);
         if (!at) return false;
-        if (fresh) {
+        if (is_new) {
             struct chip *const chip = xpl_vec_push(r->scratch, &r->chips);
             if (!chip) return false;
             *chip = (struct chip){0};

@@ -3,28 +3,37 @@
 
 #include <string.h>
 
+#include "analysis/hlo/text/text.h"
 #include "analysis/opstats/metrics/op_metrics.h"
 
-static bool add_fused(struct xpl_arena *a, const struct xpl_hlo_instruction *fusion, unsigned level,
+struct fusions {
+    struct xpl_arena *a;
+    struct xpl_hlo_text_cache *texts;
+};
+
+static bool add_fused(struct fusions *f, const struct xpl_hlo_instruction *fusion, unsigned level,
                       struct xpl_op_metrics *op);
 
-static bool add_fused_one(struct xpl_arena *a, const struct xpl_hlo_instruction *in, unsigned level,
+static bool add_fused_one(struct fusions *f, const struct xpl_hlo_instruction *in, unsigned level,
                           struct xpl_op_metrics_db *db) {
+    struct xpl_arena *const a = f->a;
     if (xpl_str_eq(in->opcode, XPL_STR("parameter")) || xpl_str_eq(in->opcode, XPL_STR("tuple")))
         return true;
     // Filled before it is added: its own children may be many.
     struct xpl_op_metrics m = {.occurrences = 1, .num_cores = 1};
     if (!xpl_arena_str(a, in->name, &m.name) || !xpl_arena_str(a, in->category, &m.category) ||
         !xpl_arena_str(a, in->deduplicated_name, &m.deduplicated_name) ||
-        !xpl_hlo_op_full_name(in, a, &m.provenance) || !add_fused(a, in, level + 1, &m))
+        !xpl_hlo_op_full_name(in, a, &m.provenance) ||
+        !xpl_hlo_expression(in, &f->texts, a, &m.long_name) || !add_fused(f, in, level + 1, &m))
         return false;
     struct xpl_op_metrics *const slot = xpl_vec_push(a, &db->metrics_db);
     if (slot) *slot = m;
     return slot != NULL;
 }
 
-static bool add_fused(struct xpl_arena *a, const struct xpl_hlo_instruction *fusion, unsigned level,
+static bool add_fused(struct fusions *f, const struct xpl_hlo_instruction *fusion, unsigned level,
                       struct xpl_op_metrics *op) {
+    struct xpl_arena *const a = f->a;
     if (!fusion->has_children || level >= XPL_OP_METRICS_MAX_DEPTH) return true;
     struct xpl_op_metrics_db *const db = xpl_arena_zalloc(a, sizeof *db);
     if (!db) return false;
@@ -41,19 +50,20 @@ static bool add_fused(struct xpl_arena *a, const struct xpl_hlo_instruction *fus
     struct xpl_hlo_instruction in;
     xpl_hlo_children_begin(&children, fusion);
     while (xpl_hlo_children_next(&children, &in))
-        if (!add_fused_one(a, &in, level, db)) return false;
+        if (!add_fused_one(f, &in, level, db)) return false;
     if (db->metrics_db.n) op->children = db;
     return true;
 }
 
 xpl_status_t xpl_tpu_add_fusion_children(struct xpl_hlo_map *hlo, struct xpl_arena *a,
                                          struct xpl_op_metrics_db *db, struct xpl_error *err) {
+    struct fusions f = {.a = a};
     for (size_t i = 0; i < db->metrics_db.n; i++) {
         struct xpl_op_metrics *const m = &db->metrics_db.v[i];
         struct xpl_hlo_instruction in;
         bool found;
         XPL_TRY(xpl_hlo_map_find(hlo, m->hlo_module_id, m->name, &in, &found, err));
-        if (found && !add_fused(a, &in, 0, m)) XPL_RETURN_OOM(err, "TPU op metrics");
+        if (found && !add_fused(&f, &in, 0, m)) XPL_RETURN_OOM(err, "TPU op metrics");
     }
     return XPL_OK;
 }

@@ -248,10 +248,10 @@ static bool relabelled(const struct xpl_tpu_ops *b, uint32_t md) {
 }
 
 static struct xpl_tpu_op_sums *put_sums(struct xpl_tpu_ops *b, const struct xpl_tpu_md *md) {
-    bool fresh;
-    uint64_t *const at = xpl_map_put(b->arena, &b->index, md->program_id, md->symbol_id, &fresh);
+    bool is_new;
+    uint64_t *const at = xpl_map_put(b->arena, &b->index, md->program_id, md->symbol_id, &is_new);
     if (!at) return NULL;
-    if (!fresh) return &b->sums.v[*at];
+    if (!is_new) return &b->sums.v[*at];
     *at = b->sums.n;
     struct xpl_tpu_op_sums *const s = xpl_vec_push(b->arena, &b->sums);
     if (s) *s = (struct xpl_tpu_op_sums){0};

@@ -66,10 +66,10 @@ static bool pop_offloaded(struct offload_builder *b) {
 static bool push_offloaded(struct tpu_plane *t, struct xpl_map *index,
                            const struct module_span *module, const struct xpl_event *ev,
                            const struct tpu_event_facts *f) {
-    bool fresh;
-    uint64_t *const at = xpl_map_put(&t->arena, index, module->core_id, module->start_id, &fresh);
+    bool is_new;
+    uint64_t *const at = xpl_map_put(&t->arena, index, module->core_id, module->start_id, &is_new);
     if (!at) return false;
-    if (fresh) {
+    if (is_new) {
         struct offload_builder *const b = xpl_vec_push(&t->arena, &t->builders);
         if (!b) return false;
         *b = (struct offload_builder){.core_id = module->core_id, .start_id = module->start_id};

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/hlo/hlo_map.h"
+#include "analysis/hlo/text/text.h"
 #include "analysis/opstats/host/cpu_device.h"
 #include "analysis/opstats/host/host_scan.h"
 #include "analysis/opstats/metrics/op_metrics.h"
@@ -14,7 +15,8 @@ struct cpu_device {
     struct xpl_opstats *s;
     struct xpl_op_metrics_builder ops;
     struct xpl_arena *scratch;
-    XPL_VEC(uint32_t) last_line; // by entry: the last line it ran on, plus 1
+    struct xpl_hlo_text_cache *texts; // NULL until an op is described
+    XPL_VEC(uint32_t) last_line;      // by entry: the last line it ran on, plus 1
     XPL_VEC(struct xpl_program_name) programs;
     struct xpl_map program_seen;
     uint64_t begin_ps, end_ps;
@@ -43,10 +45,10 @@ static uint64_t module_id(const struct cpu_device *d, const struct xpl_cpu_op *o
 }
 
 static bool note_program(struct cpu_device *d, uint64_t id, const struct xpl_cpu_op *op) {
-    bool fresh;
+    bool is_new;
     if (op->framework || op->module.len == 0) return true;
-    if (!xpl_map_put(d->scratch, &d->program_seen, id, 0, &fresh)) return false;
-    if (!fresh) return true;
+    if (!xpl_map_put(d->scratch, &d->program_seen, id, 0, &is_new)) return false;
+    if (!is_new) return true;
     struct xpl_program_name *p = xpl_vec_push(d->scratch, &d->programs);
     if (!p) return false;
     *p = (struct xpl_program_name){id, op->module};
@@ -70,7 +72,7 @@ static xpl_status_t describe_xla(struct cpu_device *d, const struct xpl_cpu_op *
     if (!xpl_arena_str(a, in.category, &m->category) ||
         !xpl_arena_str(a, in.deduplicated_name, &m->deduplicated_name) ||
         (!m->provenance.len && !xpl_hlo_tf_op_name(&in, a, &m->provenance)) ||
-        !xpl_hlo_source(&in, a, &src))
+        !xpl_hlo_expression(&in, &d->texts, a, &m->long_name) || !xpl_hlo_source(&in, a, &src))
         XPL_RETURN_OOM(d->err, "device ops");
     m->source_info = (struct xpl_source_info){
         .file_name = src.file, .stack_frame = src.stack, .line_number = src.line};

@@ -92,13 +92,13 @@ static bool identity(struct xpl_cpu_line *l, const struct xpl_stat *s, xpl_str_t
 
 static bool find_xla(struct xpl_cpu_line *l, const struct xpl_cpu_event *e, xpl_str_t name,
                      xpl_str_t module, uint32_t *ret) {
-    bool fresh;
+    bool is_new;
     const uint64_t k1 = e->has_program_id ? e->program_id : (uint64_t)(uintptr_t)module.ptr;
     if (!op_of(l, e->has_program_id ? &l->by_program : &l->by_module, k1,
-               (uint64_t)(uintptr_t)name.ptr, ret, &fresh))
+               (uint64_t)(uintptr_t)name.ptr, ret, &is_new))
         return false;
     struct xpl_cpu_op *op = &l->ops.v[*ret];
-    if (fresh) {
+    if (is_new) {
         op->name = name, op->module = module;
         op->program_id = e->program_id, op->has_program_id = e->has_program_id;
     }
@@ -133,9 +133,9 @@ bool xpl_cpu_line_add_known(struct xpl_cpu_line *l, const struct xpl_cpu_key *ke
 struct xpl_cpu_op *xpl_cpu_line_add_framework(struct xpl_cpu_line *l, const struct xpl_host_op *op,
                                               bool is_eager, struct xpl_timespan span) {
     uint32_t i;
-    bool fresh;
-    if (!op_of(l, &l->by_framework_op, (uint64_t)(uintptr_t)op, 0, &i, &fresh)) return NULL;
-    if (fresh) l->ops.v[i].framework = op, l->ops.v[i].name = op->name;
+    bool is_new;
+    if (!op_of(l, &l->by_framework_op, (uint64_t)(uintptr_t)op, 0, &i, &is_new)) return NULL;
+    if (is_new) l->ops.v[i].framework = op, l->ops.v[i].name = op->name;
     l->ops.v[i].is_eager |= is_eager;
     return add(l, i, span);
 }

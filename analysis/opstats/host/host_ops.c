@@ -18,8 +18,8 @@ struct xpl_due_op {
 };
 
 static struct xpl_host_op_entry *entry_of(struct xpl_op_line *l, const struct xpl_host_op *op) {
-    bool fresh;
-    uint64_t *slot = xpl_map_put(l->arena, &l->entry_of, (uint64_t)(uintptr_t)op, 0, &fresh);
+    bool is_new;
+    uint64_t *slot = xpl_map_put(l->arena, &l->entry_of, (uint64_t)(uintptr_t)op, 0, &is_new);
     if (!slot) return NULL;
     if (*slot) return &l->entries.v[*slot - 1];
     struct xpl_host_op_entry *e = xpl_vec_push(l->arena, &l->entries);

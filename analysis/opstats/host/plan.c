@@ -118,8 +118,8 @@ static bool list_wanted(struct xpl_host_plan *p, struct xpl_arena *arena) {
 // XProf keys ops by metadata id, those of a pipeline by stage id, in one table; the first to claim
 // an id keeps it.
 static bool claim(struct xpl_host_plan *p, struct xpl_arena *arena, int64_t id, uint32_t op) {
-    bool fresh;
-    uint64_t *slot = xpl_map_put(arena, &p->op_of_id, (uint64_t)id, 0, &fresh);
+    bool is_new;
+    uint64_t *slot = xpl_map_put(arena, &p->op_of_id, (uint64_t)id, 0, &is_new);
     if (!slot) return false;
     if (!*slot) *slot = op;
     return true;
@@ -141,12 +141,12 @@ static bool claim_stage(struct xpl_host_plan *p, struct xpl_arena *arena, xpl_st
 static bool note_producer(struct xpl_host_plan *p, struct xpl_arena *arena,
                           const struct xpl_event *ev) {
     struct xpl_stat type, id;
-    bool fresh;
+    bool is_new;
     if (!xpl_stats_get(ev->stats, XPL_STAT_PRODUCER_TYPE, &type) ||
         !xpl_stats_get(ev->stats, XPL_STAT_PRODUCER_ID, &id))
         return true;
     return xpl_map_put(arena, &p->async_producers, xpl_stat_int_or_uint(&type),
-                       xpl_stat_int_or_uint(&id), &fresh) != NULL;
+                       xpl_stat_int_or_uint(&id), &is_new) != NULL;
 }
 
 static bool read_stage(struct xpl_host_plan *p, struct xpl_arena *arena,

@@ -82,8 +82,8 @@ static const struct xpl_host_op *op_of_stat(struct reader *r, const struct xpl_s
         if (!xpl_intern_put(r->strings, name, &id)) return NULL;
         name = xpl_intern_get(r->strings, id);
     }
-    bool fresh;
-    uint64_t *slot = xpl_map_put(r->arena, &r->tf_ops, (uint64_t)(uintptr_t)name.ptr, 0, &fresh);
+    bool is_new;
+    uint64_t *slot = xpl_map_put(r->arena, &r->tf_ops, (uint64_t)(uintptr_t)name.ptr, 0, &is_new);
     if (!slot) return NULL;
     if (!*slot) {
         struct xpl_host_op *op = xpl_arena_zalloc(r->arena, sizeof *op);

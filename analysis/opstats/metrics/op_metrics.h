@@ -42,7 +42,7 @@ struct xpl_op_metrics_builder {
 
 // Prepares a builder for `db`, which must be zero-initialised: the builder is then the only one who
 // adds entries (an IDLE op may be appended after the last put).  Entries live in `arena`, the
-// look-up table in `scratch`, which must last as long as the builder and may be the same arena.
+// lookup table in `scratch`, which must last as long as the builder and may be the same arena.
 void xpl_op_metrics_begin(struct xpl_op_metrics_builder *b, struct xpl_op_metrics_db *db,
                           enum xpl_op_metrics_strings strings, struct xpl_arena *arena,
                           struct xpl_arena *scratch);

@@ -14,8 +14,8 @@ struct xpl_step *xpl_steps_find(const struct xpl_steps *s, int64_t id) {
 }
 
 struct xpl_step *xpl_steps_put(struct xpl_steps *s, int64_t id) {
-    bool fresh;
-    uint64_t *slot = xpl_map_put(s->arena, &s->by_id, (uint64_t)id, 0, &fresh);
+    bool is_new;
+    uint64_t *slot = xpl_map_put(s->arena, &s->by_id, (uint64_t)id, 0, &is_new);
     if (!slot) return NULL;
     // A slot whose step could not be added keeps 0 and counts as new next time.
     if (*slot) return &s->v.v[*slot - 1];

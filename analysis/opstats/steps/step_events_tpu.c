@@ -64,8 +64,8 @@ static struct op_event read_stats(const struct xpl_line *line, const struct xpl_
 }
 
 static struct xpl_tpu_ops *ops_of(struct core_reader *r, int64_t group) {
-    bool fresh;
-    uint64_t *slot = xpl_map_put(r->arena, &r->step_of, (uint64_t)group, 0, &fresh);
+    bool is_new;
+    uint64_t *slot = xpl_map_put(r->arena, &r->step_of, (uint64_t)group, 0, &is_new);
     if (!slot) return NULL;
     if (!*slot) {
         struct xpl_core_step *st = xpl_vec_push(r->arena, &r->core->v);

@@ -20,7 +20,7 @@ static uint64_t category_ps(const struct xpl_step_info *info, xpl_str_t category
     return 0;
 }
 
-// What a step looks like over its TensorCores.
+// The shape of a step over its TensorCores.
 struct across {
     uint64_t n, shortest, least_compute, most_infeed, outfeed_sum, most_scv0_wait;
 };

@@ -23,7 +23,7 @@ static void skip_blanks(struct reader *r) {
         r->p++;
 }
 
-static bool take(struct reader *r, char c) {
+static bool skip_char(struct reader *r, char c) {
     if (r->p == r->end || *r->p != c) return false;
     r->p++;
     return true;
@@ -78,7 +78,7 @@ static size_t read_escape(struct reader *r, char *out) {
     uint32_t code, low;
     if (c != 'u' || !read_hex4(r, &code) || (code >= 0xdc00 && code < 0xe000)) return 0;
     if (code >= 0xd800 && code < 0xdc00) {
-        if (!take(r, '\\') || !take(r, 'u') || !read_hex4(r, &low)) return 0;
+        if (!skip_char(r, '\\') || !skip_char(r, 'u') || !read_hex4(r, &low)) return 0;
         if (low < 0xdc00 || low >= 0xe000) return 0;
         code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
     }
@@ -110,9 +110,9 @@ static enum xpl_json_result read_string(struct reader *r, xpl_str_t *ret) {
     char *const out = xpl_arena_alloc(r->arena, (size_t)(end - r->p) + 4);
     if (!out) return XPL_JSON_OOM;
     size_t n = 0;
-    while (!take(r, '"')) {
+    while (!skip_char(r, '"')) {
         size_t len;
-        if (take(r, '\\')) {
+        if (skip_char(r, '\\')) {
             if (!(len = read_escape(r, out + n))) return XPL_JSON_INVALID;
         } else {
             if (r->p == r->end || (uint8_t)*r->p < 0x20 || !(len = utf8_at(r)))
@@ -154,15 +154,15 @@ static enum xpl_json_result read_number(struct reader *r, struct xpl_json_value 
     const char *const begin = r->p;
     bool real = false, oom = false;
     xpl_str_t z;
-    (void)take(r, '-');
-    if (!take(r, '0') && !take_digits(r)) return XPL_JSON_INVALID;
-    if (take(r, '.')) {
+    (void)skip_char(r, '-');
+    if (!skip_char(r, '0') && !take_digits(r)) return XPL_JSON_INVALID;
+    if (skip_char(r, '.')) {
         real = true;
         if (!take_digits(r)) return XPL_JSON_INVALID;
     }
-    if (take(r, 'e') || take(r, 'E')) {
+    if (skip_char(r, 'e') || skip_char(r, 'E')) {
         real = true;
-        if (!take(r, '+')) (void)take(r, '-');
+        if (!skip_char(r, '+')) (void)skip_char(r, '-');
         if (!take_digits(r)) return XPL_JSON_INVALID;
     }
     const xpl_str_t text = {begin, (size_t)(r->p - begin)};
@@ -191,12 +191,12 @@ static bool comes_before(const void *ctx, const void *a, const void *b) {
 static enum xpl_json_result read_member(struct reader *r, char close, struct xpl_json_value *ret) {
     if (close == '}') {
         skip_blanks(r);
-        if (!take(r, '"')) return XPL_JSON_INVALID;
+        if (!skip_char(r, '"')) return XPL_JSON_INVALID;
         xpl_str_t key;
         const enum xpl_json_result st = read_string(r, &key);
         if (st != XPL_JSON_OK) return st;
         skip_blanks(r);
-        if (!take(r, ':')) return XPL_JSON_INVALID;
+        if (!skip_char(r, ':')) return XPL_JSON_INVALID;
         const enum xpl_json_result value = read_value(r, ret);
         ret->key = key;
         return value;
@@ -204,8 +204,8 @@ static enum xpl_json_result read_member(struct reader *r, char close, struct xpl
     return read_value(r, ret);
 }
 
-static enum xpl_json_result settle(struct reader *r, struct member *m, size_t n, bool is_object,
-                                   struct xpl_json_value *ret) {
+static enum xpl_json_result copy_members(struct reader *r, struct member *m, size_t n,
+                                         bool is_object, struct xpl_json_value *ret) {
     if (is_object) xpl_std_sort(m, n, sizeof *m, comes_before, NULL);
     ret->children = xpl_arena_array(r->arena, n, sizeof *ret->children);
     if (!ret->children) return XPL_JSON_OOM;
@@ -223,8 +223,8 @@ static enum xpl_json_result read_children(struct reader *r, char close,
     ret->type = close == '}' ? XPL_JSON_OBJECT : XPL_JSON_ARRAY;
     if (++r->depth > XPL_JSON_MAX_DEPTH) return XPL_JSON_INVALID;
     skip_blanks(r);
-    for (bool more = !take(r, close); more; more = !take(r, close)) {
-        if (members.n && !take(r, ',')) return XPL_JSON_INVALID;
+    for (bool more = !skip_char(r, close); more; more = !skip_char(r, close)) {
+        if (members.n && !skip_char(r, ',')) return XPL_JSON_INVALID;
         struct member *const m = xpl_vec_push(r->arena, &members);
         if (!m) return XPL_JSON_OOM;
         *m = (struct member){.place = members.n};
@@ -235,15 +235,15 @@ static enum xpl_json_result read_children(struct reader *r, char close,
         skip_blanks(r);
     }
     r->depth--;
-    return settle(r, members.v, members.n, close == '}', ret);
+    return copy_members(r, members.v, members.n, close == '}', ret);
 }
 
 static enum xpl_json_result read_value(struct reader *r, struct xpl_json_value *ret) {
     *ret = (struct xpl_json_value){0};
     skip_blanks(r);
-    if (take(r, '{')) return read_children(r, '}', ret);
-    if (take(r, '[')) return read_children(r, ']', ret);
-    if (take(r, '"')) {
+    if (skip_char(r, '{')) return read_children(r, '}', ret);
+    if (skip_char(r, '[')) return read_children(r, ']', ret);
+    if (skip_char(r, '"')) {
         ret->type = XPL_JSON_STRING;
         return read_string(r, &ret->text);
     }

@@ -16,7 +16,7 @@ static xpl_str_t rest_of(const struct cursor *c) {
     return (xpl_str_t){c->p, (size_t)(c->end - c->p)};
 }
 
-static bool take(struct cursor *c, xpl_str_t word) {
+static bool skip_word(struct cursor *c, xpl_str_t word) {
     if (!xpl_str_starts(rest_of(c), word)) return false;
     c->p += word.len;
     return true;
@@ -39,7 +39,7 @@ static bool find_attribute(xpl_str_t text, xpl_str_t name, struct cursor *ret) {
         } else if (*c.p == ',') {
             while (c.p < c.end && (*c.p == ',' || *c.p == ' '))
                 c.p++;
-            if (take(&c, name) && take(&c, XPL_STR("="))) {
+            if (skip_word(&c, name) && skip_word(&c, XPL_STR("="))) {
                 *ret = c;
                 return true;
             }
@@ -90,7 +90,7 @@ static bool unquote(struct cursor *c, struct xpl_arena *arena, xpl_str_t *ret) {
 static enum xpl_json_result read_value(struct cursor *c, struct xpl_arena *arena,
                                        struct xpl_json_value *ret) {
     xpl_str_t text, rest;
-    if (!take(c, XPL_STR("\""))) {
+    if (!skip_word(c, XPL_STR("\""))) {
         const enum xpl_json_result st = xpl_json_read(rest_of(c), arena, ret, &rest);
         c->p = rest.ptr;
         return st;
@@ -103,9 +103,9 @@ static enum xpl_json_result read_value(struct cursor *c, struct xpl_arena *arena
 // The value of kernel_metadata among {key=value,key=value}.
 static enum xpl_json_result find_metadata(struct cursor *c, struct xpl_arena *arena,
                                           struct xpl_json_value *ret) {
-    if (!take(c, XPL_STR("{"))) return XPL_JSON_INVALID;
+    if (!skip_word(c, XPL_STR("{"))) return XPL_JSON_INVALID;
     while (c->p < c->end && *c->p != '}') {
-        const bool wanted = take(c, XPL_STR("kernel_metadata="));
+        const bool wanted = skip_word(c, XPL_STR("kernel_metadata="));
         while (!wanted && c->p < c->end && *c->p++ != '=') {
         }
         *ret = (struct xpl_json_value){0};

@@ -36,9 +36,16 @@ static inline void begin_line(struct space *s, int64_t id, const char *name) {
 static inline void end_line(struct space *s) {
     mk_line_end(&s->plane, &s->line);
 }
+// A space of which the first line is open.
+static inline void begin_with_line(struct space *s, const char *plane, int64_t id,
+                                   const char *name) {
+    begin(s);
+    begin_plane(s, plane);
+    begin_line(s, id, name);
+}
 
 // mk_plane keeps pointers to names, so they must stay.
-static inline const char *keep(const char *name, size_t len) {
+static inline const char *copy_name(const char *name, size_t len) {
     static char names[64][32];
     for (int i = 0;; i++) {
         CHECK(i < 64 && len < sizeof names[0]);
@@ -54,7 +61,7 @@ static inline void event(struct space *s, const char *name, int64_t begin_us, in
     struct xpl_buf ev = mk_event(&s->plane, name, begin_us * US, (end_us - begin_us) * US);
     while (*stats) {
         const size_t len = strcspn(stats, "=");
-        const char *const stat = keep(stats, len);
+        const char *const stat = copy_name(stats, len);
         stats += len + 1;
         if (*stats == '\'') {
             char text[64] = {0};
@@ -112,6 +119,12 @@ static inline struct built build(struct space *s) {
     xpl_buf_fini(&s->bytes);
     return b;
 }
+// Ends the last line and plane first.
+static inline struct built end_and_build(struct space *s) {
+    end_line(s);
+    end_plane(s);
+    return build(s);
+}
 static inline void close_it(struct built *b) {
     xpl_arena_fini(&b->arena);
     free(b->bytes);
@@ -119,19 +132,20 @@ static inline void close_it(struct built *b) {
 
 // A reader that gives a cursor only the events it does not know of sees the same groups.
 static inline void check_skimmer(struct xpl_group_cursor *skimmer, const struct xpl_line *line,
-                                 const struct xpl_event *ev, const struct xpl_event_group *want) {
+                                 const struct xpl_event *ev,
+                                 const struct xpl_event_group *expected) {
     const struct xpl_group_quick *const q = xpl_group_cursor_quick(skimmer);
     struct xpl_event_group got = {.has_group = q->has_group, .group_id = q->group_id};
     if (xpl_group_quick_knows(q, ev->at, ev->md, (uint64_t)xpl_event_begin_ps(line, ev),
                               (uint64_t)xpl_event_end_ps(line, ev))) {
-        CHECK(!want->has_step_name && !(want->has_is_eager && want->is_eager));
+        CHECK(!expected->has_step_name && !(expected->has_is_eager && expected->is_eager));
     } else {
         xpl_group_cursor_next(skimmer, ev, &got);
-        CHECK_EQ(got.has_step_name, want->has_step_name);
-        CHECK_EQ(got.is_eager, want->is_eager);
+        CHECK_EQ(got.has_step_name, expected->has_step_name);
+        CHECK_EQ(got.is_eager, expected->is_eager);
     }
-    CHECK_EQ(got.has_group, want->has_group);
-    CHECK((!got.has_group || got.group_id == want->group_id));
+    CHECK_EQ(got.has_group, expected->has_group);
+    CHECK((!got.has_group || got.group_id == expected->group_id));
 }
 
 // The line's groups as text: "0 0 - 1", with "*name" after an event that has a step name and "e" or
@@ -171,16 +185,16 @@ static inline void line_text(const struct built *b, const struct xpl_line *line,
 }
 
 static inline void expect_line(const struct built *b, uint32_t plane, uint32_t line,
-                               const char *want) {
+                               const char *expected) {
     char got[8192];
     line_text(b, &b->xs->planes[plane].lines[line], got, sizeof got);
-    if (strcmp(got, want)) {
-        fprintf(stderr, "plane %u line %u: '%s', wanted '%s'\n", plane, line, got, want);
+    if (strcmp(got, expected)) {
+        fprintf(stderr, "plane %u line %u: '%s', expected '%s'\n", plane, line, got, expected);
         abort();
     }
 }
 
-static inline void expect_steps(const struct built *b, uint32_t plane, const char *want) {
+static inline void expect_steps(const struct built *b, uint32_t plane, const char *expected) {
     char got[8192] = "";
     size_t n_steps, n = 0;
     const struct xpl_step_event *const s =
@@ -190,8 +204,8 @@ static inline void expect_steps(const struct built *b, uint32_t plane, const cha
                               n ? " " : "", XPL_STR_FMT(s[i].name), s[i].begin_ps / US - 1,
                               s[i].duration_ps / US, XPL_STR_FMT(s[i].step_name),
                               s[i].has_group ? (int)s[i].group_id : -1);
-    if (strcmp(got, want)) {
-        fprintf(stderr, "steps: '%s', wanted '%s'\n", got, want);
+    if (strcmp(got, expected)) {
+        fprintf(stderr, "steps: '%s', expected '%s'\n", got, expected);
         abort();
     }
 }

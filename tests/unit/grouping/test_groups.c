@@ -7,9 +7,7 @@
 
 static void test_nesting(void) {
     struct space s;
-    begin(&s);
-    begin_plane(&s, "/host:CPU");
-    begin_line(&s, 1, "main");
+    begin_with_line(&s, "/host:CPU", 1, "main");
     event(&s, "before", 0, 5, "");
     event(&s, "train", 10, 50, "_r=1 step_num=7");
     event(&s, "inside", 10, 50, ""); // bounds count as inside
@@ -25,9 +23,7 @@ static void test_nesting(void) {
     event(&s, "async", 87, 88, "_a=1");
     event(&s, "not async", 87, 88, "_a=0");
     event(&s, "unsigned root", 100, 110, "_r=1u"); // level 0
-    end_line(&s);
-    end_plane(&s);
-    struct built b = build(&s);
+    struct built b = end_and_build(&s);
     // Level 2 comes first, then level 1 in the order of time, then level 0.
     expect_line(&b, 0, 0,
                 "- 1*train 7 1 1 - - 2*train 2 2 0*other 0 0 3*async root 3 2 - 2 "
@@ -41,9 +37,7 @@ static void test_nesting(void) {
 
 static void test_nothing(void) {
     struct space s;
-    begin(&s);
-    begin_plane(&s, "/host:CPU");
-    begin_line(&s, 1, "main");
+    begin_with_line(&s, "/host:CPU", 1, "main");
     event(&s, "a", 0, 9, "_pt=1 _p=1");
     event(&s, "b", 10, 19, "_ct=1 _c=1");
     end_line(&s);
@@ -51,9 +45,7 @@ static void test_nothing(void) {
     begin_plane(&s, "/device:GPU:0");
     begin_line(&s, 1, "stream");
     event(&s, "k", 0, 9, "correlation_id=1");
-    end_line(&s);
-    end_plane(&s);
-    struct built b = build(&s);
+    struct built b = end_and_build(&s);
     CHECK(xpl_groups_empty(b.groups));
     expect_line(&b, 0, 0, "- -");
     expect_line(&b, 1, 0, "-");
@@ -63,9 +55,7 @@ static void test_nothing(void) {
 
 static void test_names(void) {
     struct space s;
-    begin(&s);
-    begin_plane(&s, "/host:CPU");
-    begin_line(&s, 1, "main");
+    begin_with_line(&s, "/host:CPU", 1, "main");
     event(&s, "outer", 0, 9, "graph_type='eval' iter_num=5 step_num=4");
     event(&s, "root", 1, 8, "_r=1 step_num=3");
     event(&s, "FunctionRun", 10, 19, "_r=1"); // implicit: a number alone, and no step name
@@ -73,9 +63,7 @@ static void test_names(void) {
     event(&s, "TraceContext", 30, 39, "");
     event(&s, "BatchingSessionRun", 40, 49, "_r=9"); // level 1 whatever it says
     event(&s, "ProcessBatch", 50, 59, "");           // level 2
-    end_line(&s);
-    end_plane(&s);
-    struct built b = build(&s);
+    struct built b = end_and_build(&s);
     expect_line(&b, 0, 0,
                 "- 1*eval 5 2 3 4*TraceContext 4 5*BatchingSessionRun 5 0*ProcessBatch 0");
     CHECK_STR(xpl_groups_name(b.groups, 2), "2");
@@ -87,9 +75,7 @@ static void test_names(void) {
 
 static void test_links(void) {
     struct space s;
-    begin(&s);
-    begin_plane(&s, "/host:CPU");
-    begin_line(&s, 1, "main");
+    begin_with_line(&s, "/host:CPU", 1, "main");
     event(&s, "train", 0, 100, "_r=1");
     event(&s, "p", 10, 11, "_pt=2 _p=5");
     event(&s, "p", 12, 13, "_pt=2 _p=6u");         // signedness of ids does not matter
@@ -117,9 +103,7 @@ static void test_links(void) {
     event(&s, "c", 40, 60, "_ct=3 _c=30"); // through two lines
     event(&s, "in", 41, 42, "");
     event(&s, "c", 43, 44, "_ct=2 _c=20"); // its own parent is earlier
-    end_line(&s);
-    end_plane(&s);
-    struct built b = build(&s);
+    struct built b = end_and_build(&s);
     expect_line(&b, 0, 0, "0*train 0 0 0 0 0 - 1*train 1 1 1");
     expect_line(&b, 0, 1, "0 0 0 0 - 0 - - 1 - -");
     expect_line(&b, 0, 2, "0 0 0");
@@ -151,9 +135,7 @@ static void test_processes(void) {
     pid_event(&s, "c", 200, "_ct=2 _c=5");
     pid_event(&s, "c", 202, "_ct=2 _c=5 _pid=77");
     pid_event(&s, "c", 204, "_ct=12 _c=5 _pid=99");
-    end_line(&s);
-    end_plane(&s);
-    struct built b = build(&s);
+    struct built b = end_and_build(&s);
     expect_line(&b, 0, 0, "0*train 0 0 0 0 0 - 0 0");
     expect_line(&b, 1, 0, "- 0 0");
     close_it(&b);
@@ -199,16 +181,12 @@ static void test_crowds(void) {
 
 static void test_cycles(void) {
     struct space s;
-    begin(&s);
-    begin_plane(&s, "/host:CPU");
-    begin_line(&s, 1, "main");
+    begin_with_line(&s, "/host:CPU", 1, "main");
     event(&s, "own parent", 0, 9, "_r=1 _pt=1 _p=1 _ct=1 _c=1"); // never starts a group
     event(&s, "ring", 10, 19, "_r=1 _pt=1 _p=2 _ct=1 _c=3");
     event(&s, "ring", 20, 29, "_r=1 _pt=1 _p=3 _ct=1 _c=2"); // each is the other's parent
     event(&s, "root", 30, 39, "_r=1");
-    end_line(&s);
-    end_plane(&s);
-    struct built b = build(&s);
+    struct built b = end_and_build(&s);
     expect_line(&b, 0, 0, "- - - 0*root 0");
     close_it(&b);
 }
@@ -216,9 +194,7 @@ static void test_cycles(void) {
 // The nearest ancestor names a group; plain events in between count as distance.
 static void test_distance(void) {
     struct space s;
-    begin(&s);
-    begin_plane(&s, "/host:CPU");
-    begin_line(&s, 1, "main");
+    begin_with_line(&s, "/host:CPU", 1, "main");
     event(&s, "far", 0, 100, "iter_num=1");
     event(&s, "plain", 1, 99, "");
     event(&s, "plain", 2, 98, "");
@@ -227,9 +203,7 @@ static void test_distance(void) {
     begin_line(&s, 2, "second");
     event(&s, "near", 0, 9, "iter_num=2");
     event(&s, "p", 1, 2, "_pt=2 _p=1");
-    end_line(&s);
-    end_plane(&s);
-    struct built b = build(&s);
+    struct built b = end_and_build(&s);
     expect_line(&b, 0, 0, "- - - 0*root 2");
     close_it(&b);
 }
@@ -238,9 +212,7 @@ static void test_distance(void) {
 
 static void test_regions(void) {
     struct space s;
-    begin(&s);
-    begin_plane(&s, "/host:CPU");
-    begin_line(&s, 1, "main");
+    begin_with_line(&s, "/host:CPU", 1, "main");
     event(&s, "train", 0, 100, "_r=1");
     event(&s, "ThreadpoolListener::Record", 10, 10, "_pt=15 _p=42");
     end_line(&s);
@@ -262,9 +234,7 @@ static void test_regions(void) {
     event(&s, "ThreadpoolListener::StartRegion", 20, 20, "_ct=15 _c=1");
     event(&s, "work", 22, 24, "");
     event(&s, "ThreadpoolListener::StopRegion", 30, 30, "");
-    end_line(&s);
-    end_plane(&s);
-    struct built b = build(&s);
+    struct built b = end_and_build(&s);
     expect_line(&b, 0, 1, "0 - -");
     // The start at 20 ends with the next start; 60 belongs to no region that counts.
     expect_line(&b, 0, 2, "1*train 1 R1:40 R1:20 R1:10 1 1 1 1 1");
@@ -276,9 +246,7 @@ static void test_regions(void) {
 static void test_unsorted(void) {
     for (int regions = 0; regions < 2; regions++) {
         struct space s;
-        begin(&s);
-        begin_plane(&s, "/host:CPU");
-        begin_line(&s, 1, "pool");
+        begin_with_line(&s, "/host:CPU", 1, "pool");
         event(&s, "work", 22, 24, "");
         event(&s, "train", 1, 46, "_r=1");
         event(&s, "c", 23, 23, "_ct=1 _c=1");
@@ -290,9 +258,7 @@ static void test_unsorted(void) {
         event(&s, "x", 20, 22, "");
         event(&s, "ThreadpoolListener::StartRegion", 20, 20, "_ct=15 _c=42");
         if (regions) event(&s, "ThreadpoolListener::StopRegion", 30, 30, "");
-        end_line(&s);
-        end_plane(&s);
-        struct built b = build(&s);
+        struct built b = end_and_build(&s);
         expect_line(&b, 0, 0, regions ? "R0:10 0 0*train 0 0 0 0" : "- 0*train 0 0 0");
         expect_line(&b, 0, 1, regions ? "1*train 1 - - -" : "1*train 1 1 1");
         close_it(&b);

@@ -7,9 +7,7 @@
 
 static void test_executors(void) {
     struct space s;
-    begin(&s);
-    begin_plane(&s, "/host:CPU");
-    begin_line(&s, 1, "main");
+    begin_with_line(&s, "/host:CPU", 1, "main");
     event(&s, "train", 0, 100, "_r=1");
     event(&s, "ExecutorState::Process", 10, 20, "id=1 iter_num=0");
     event(&s, "ExecutorState::Process", 30, 40, "id=2 iter_num=0");
@@ -23,33 +21,25 @@ static void test_executors(void) {
     event(&s, "IteratorGetNextAsOptionalOp::DoCompute", 30, 40, "id=2 iter_num=0");
     event(&s, "IteratorGetNextOp::DoCompute", 50, 60, "id=1");
     event(&s, "IteratorGetNextOp::DoCompute", 70, 80, "id=1 iter_num=1");
-    end_line(&s);
-    end_plane(&s);
-    struct built b = build(&s);
+    struct built b = end_and_build(&s);
     expect_line(&b, 0, 2, "0 0 - - -");
     close_it(&b);
 }
 
 static void test_tf_data_steps(void) {
     struct space s;
-    begin(&s);
-    begin_plane(&s, "/host:CPU");
-    begin_line(&s, 1, "main");
+    begin_with_line(&s, "/host:CPU", 1, "main");
     event(&s, "InstantiatedCapturedFunction::Run", 0, 5, "id=9");
     event(&s, "FunctionRun", 10, 20, "_r=1 id=9"); // tf.data's own
     event(&s, "FunctionRun", 30, 40, "_r=1 id=8");
-    end_line(&s);
-    end_plane(&s);
-    struct built b = build(&s);
+    struct built b = end_and_build(&s);
     expect_line(&b, 0, 0, "- - 0");
     close_it(&b);
 }
 
 static void test_loops(void) {
     struct space s;
-    begin(&s);
-    begin_plane(&s, "/host:CPU");
-    begin_line(&s, 1, "main");
+    begin_with_line(&s, "/host:CPU", 1, "main");
     event(&s, "train", 0, 5, "_r=1"); // loops replace other roots
     event(&s, "InstantiatedCapturedFunction::RunAsync", 6, 7, "id=3");
     event(&s, "ExecutorState::Process", 30, 39, "id=1 iter_num=1");
@@ -60,9 +50,7 @@ static void test_loops(void) {
     event(&s, "ExecutorState::Process", 50, 59, "id=2 iter_num=0"); // no loop
     event(&s, "ExecutorState::Process", 60, 69, "id=3 iter_num=4"); // tf.data's
     event(&s, "ExecutorState::Process", 70, 79, "id=4 iter_num=5"); // a loop of one iteration
-    end_line(&s);
-    end_plane(&s);
-    struct built b = build(&s);
+    struct built b = end_and_build(&s);
     expect_line(&b, 0, 0, "- - 1 0 1 1 - - 2");
     CHECK_STR(xpl_groups_name(b.groups, 2), "5");
     close_it(&b);
@@ -81,9 +69,7 @@ static void test_loops(void) {
 
 static void test_eager(void) {
     struct space s;
-    begin(&s);
-    begin_plane(&s, "/host:CPU");
-    begin_line(&s, 1, "main");
+    begin_with_line(&s, "/host:CPU", 1, "main");
     event(&s, "EagerExecute", 0, 9, "is_func=0");
     event(&s, "a:MatMul", 1, 2, "");
     event(&s, "launch", 3, 4, "correlation_id=1");
@@ -106,9 +92,7 @@ static void test_eager(void) {
     event(&s, "k", 10, 19, "correlation_id=2");
     event(&s, "k", 20, 29, "correlation_id=3");
     event(&s, "m", 30, 39, "");
-    end_line(&s);
-    end_plane(&s);
-    struct built b = build(&s);
+    struct built b = end_and_build(&s);
     expect_line(&b, 0, 0, "- -e - - - -c - - -c -c");
     expect_line(&b, 0, 1, "- -e");
     expect_line(&b, 1, 0, "-e -c -c -");
@@ -118,9 +102,7 @@ static void test_eager(void) {
 // The events of an iteration are children of its first one, which may run eagerly.
 static void test_eager_loop(void) {
     struct space s;
-    begin(&s);
-    begin_plane(&s, "/host:CPU");
-    begin_line(&s, 1, "main");
+    begin_with_line(&s, "/host:CPU", 1, "main");
     event(&s, "EagerExecute", 0, 90, "is_func=0");
     event(&s, "p", 1, 2, "_pt=2 _p=1");
     end_line(&s);
@@ -132,9 +114,7 @@ static void test_eager_loop(void) {
     event(&s, "a:MatMul", 11, 12, "");
     event(&s, "ExecutorState::Process", 40, 50, "id=1 iter_num=3");
     event(&s, "a:MatMul", 41, 42, "");
-    end_line(&s);
-    end_plane(&s);
-    struct built b = build(&s);
+    struct built b = end_and_build(&s);
     expect_line(&b, 0, 2, "0 0e 1 1c");
     close_it(&b);
 }
@@ -143,9 +123,7 @@ static void test_eager_loop(void) {
 static void test_eager_kernels(void) {
     for (int loop_op = 0; loop_op < 2; loop_op++) {
         struct space s;
-        begin(&s);
-        begin_plane(&s, "/device:GPU:0");
-        begin_line(&s, 1, "stream");
+        begin_with_line(&s, "/device:GPU:0", 1, "stream");
         event(&s, "k", 0, 9, "correlation_id=1 is_eager=1");
         event(&s, "k", 10, 19, "is_eager=1");
         event(&s, "a:Op", 20, 29, "correlation_id=2 is_eager=1");
@@ -154,9 +132,7 @@ static void test_eager_kernels(void) {
         begin_plane(&s, "/host:CPU");
         begin_line(&s, 1, "main");
         event(&s, loop_op ? "WhileOp-StartBody" : "x", 0, 1, "");
-        end_line(&s);
-        end_plane(&s);
-        struct built b = build(&s);
+        struct built b = end_and_build(&s);
         expect_line(&b, 0, 0, loop_op ? "-e -e -e" : "-c -e -c");
         close_it(&b);
     }
@@ -200,9 +176,7 @@ static void test_gpu(void) {
     end_line(&s);
     begin_line(&s, -559038737, "Steps"); // derived before: keeps its events
     event(&s, "old", 5, 6, "");
-    end_line(&s);
-    end_plane(&s);
-    struct built b = build(&s);
+    struct built b = end_and_build(&s);
     expect_line(&b, 1, 0, "- 0c 0 1 1c 0c");
     expect_line(&b, 1, 1, "-c 1c 1c 0c");
     expect_steps(&b, 1, "old[5+1]:-1 0[110+10]train 0:0 1[125+35]train 1:1 0[170+40]train 0:0");
@@ -228,9 +202,7 @@ static void test_gpu_unsorted(void) {
     end_line(&s);
     begin_line(&s, 12, "equal times");
     event(&s, "k", 300, 305, "correlation_id=3");
-    end_line(&s);
-    end_plane(&s);
-    struct built b = build(&s);
+    struct built b = end_and_build(&s);
     expect_line(&b, 1, 0, "1c 0c 1 0");
     expect_steps(&b, 1, "0[110+21]train 0:0 1[150+155]train 1:1 0[300+10]train 0:0");
     close_it(&b);
@@ -252,9 +224,7 @@ static void test_gpu_nodes(void) {
     begin_plane(&s, "/host:other");
     begin_line(&s, 1, "main");
     event(&s, "c", 200, 210, "_ct=2 _c=1");
-    end_line(&s);
-    end_plane(&s);
-    struct built b = build(&s);
+    struct built b = end_and_build(&s);
     expect_line(&b, 1, 0, "1c 0c 0 2*k root 2c");
     expect_line(&b, 2, 0, "0");
     close_it(&b);
@@ -298,7 +268,7 @@ static void test_tpu_lock_step(void) {
     tpu_core(&s, "/device:TPU:x", true); // no core
     struct built b = build(&s);
     expect_steps(&b, 0, "0[0+100]0:0 1[110+90]1:1 2[200+100]2:2");
-    expect_line(&b, 0, 1, "0 1 1"); // module 3 touches the end of step 1, which was looked at last
+    expect_line(&b, 0, 1, "0 1 1"); // module 3 touches the end of step 1, which was scanned last
     expect_line(&b, 0, 2, "0 0 - 1 1 2 -");
     CHECK(xpl_groups_replaces_line(b.groups, &b.xs->planes[0].lines[0]));
     CHECK(!xpl_groups_replaces_line(b.groups, &b.xs->planes[0].lines[1]));
@@ -350,9 +320,7 @@ static void test_tpu_host_steps(void) {
 
 static void test_tpu_merge(void) {
     struct space s;
-    begin(&s);
-    begin_plane(&s, "/host:CPU");
-    begin_line(&s, 1, "main");
+    begin_with_line(&s, "/host:CPU", 1, "main");
     event(&s, "train", 0, 10, "_r=1 step_num=4");
     event(&s, "p", 1, 2, "_pt=2 _p=1");
     event(&s, "train", 20, 30, "_r=1 step_num=5");
@@ -370,9 +338,7 @@ static void test_tpu_merge(void) {
     begin_line(&s, 3, "XLA Ops");          // credits its links to the step around it
     event(&s, "op", 62, 63, "_ct=2 _c=2"); // the step has the earlier group already
     event(&s, "op", 95, 96, "_ct=2 _c=1"); // in no step
-    end_line(&s);
-    end_plane(&s);
-    struct built b = build(&s);
+    struct built b = end_and_build(&s);
     expect_steps(&b, 1, "a[0+30]train 4:0 c[60+10]train 4:0 d[80+10]own:1");
     size_t n;
     const struct xpl_step_event *const v = xpl_groups_steps(b.groups, &b.xs->planes[1], &n);

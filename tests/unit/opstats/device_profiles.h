@@ -196,16 +196,20 @@ static inline struct xpl_buf mk_tpu_device(bool sorted) {
 
 // ---- GPU ----
 
-static inline void mk_kernel(struct mk_plane *p, struct xpl_buf *line, const char *name, int64_t at,
-                             int64_t ps, const char *hlo_op, const char *tf_op,
-                             const char *details) {
-    struct xpl_buf ev = mk_event(p, name, at, ps);
-    if (hlo_op) {
-        mk_stat_ref(p, &ev, "hlo_op", hlo_op);
+struct mk_kernel_event {
+    const char *name;
+    int64_t at_ps, duration_ps;
+    const char *hlo_op, *tf_op, *details; // NULL: none
+};
+
+static inline void mk_kernel(struct mk_plane *p, struct xpl_buf *line, struct mk_kernel_event k) {
+    struct xpl_buf ev = mk_event(p, k.name, k.at_ps, k.duration_ps);
+    if (k.hlo_op) {
+        mk_stat_ref(p, &ev, "hlo_op", k.hlo_op);
         mk_stat_int(p, &ev, "program_id", 7);
     }
-    if (tf_op) mk_stat_str(p, &ev, "tf_op", tf_op);
-    if (details) mk_stat_ref(p, &ev, "kernel_details", details);
+    if (k.tf_op) mk_stat_str(p, &ev, "tf_op", k.tf_op);
+    if (k.details) mk_stat_ref(p, &ev, "kernel_details", k.details);
     mk_event_end(line, &ev);
 }
 
@@ -219,13 +223,19 @@ static inline void mk_gpu_plane(struct xpl_buf *space, int64_t id, const char *n
     mk_stat_number(&p, &p.body, MK_PLANE_STATS, "memory_bandwidth", 3, 2000000000000);
     struct xpl_buf stream = mk_line(14, "Stream #14(Kernel)");
     const char *const wide = "regs:64 grid:8,1,1 block:128,1,1 occ_pct:50";
-    mk_kernel(&p, &stream, "fused_add", 1000, 4000, "fusion.1", NULL, wide);
-    mk_kernel(&p, &stream, "fused_add", 6000, 2000, "fusion.1", NULL, wide);
-    mk_kernel(&p, &stream, "h884gemm", 9000, 5000, "while.3::dot.2", NULL, "regs:32");
-    mk_kernel(&p, &stream, "h884gemm", 14000, 6000, "while.3::dot.2", NULL, "regs:32");
-    mk_kernel(&p, &stream, "gemm", 30000, 3500, NULL, "layer/MatMul:MatMul", "regs:16");
-    mk_kernel(&p, &stream, "lost", 40000, 1000, "no-such-op", NULL, wide);
-    mk_kernel(&p, &stream, "MemcpyH2D", 50000, 1000, NULL, NULL, NULL);
+    mk_kernel(&p, &stream,
+              (struct mk_kernel_event){"fused_add", 1000, 4000, "fusion.1", NULL, wide});
+    mk_kernel(&p, &stream,
+              (struct mk_kernel_event){"fused_add", 6000, 2000, "fusion.1", NULL, wide});
+    mk_kernel(&p, &stream,
+              (struct mk_kernel_event){"h884gemm", 9000, 5000, "while.3::dot.2", NULL, "regs:32"});
+    mk_kernel(&p, &stream,
+              (struct mk_kernel_event){"h884gemm", 14000, 6000, "while.3::dot.2", NULL, "regs:32"});
+    mk_kernel(
+        &p, &stream,
+        (struct mk_kernel_event){"gemm", 30000, 3500, NULL, "layer/MatMul:MatMul", "regs:16"});
+    mk_kernel(&p, &stream, (struct mk_kernel_event){"lost", 40000, 1000, "no-such-op", NULL, wide});
+    mk_kernel(&p, &stream, (struct mk_kernel_event){"MemcpyH2D", 50000, 1000, NULL, NULL, NULL});
     mk_line_end(&p, &stream);
     mk_plane_end(&p, space);
 }

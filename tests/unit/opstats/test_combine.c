@@ -54,7 +54,7 @@ static const struct xpl_opstats *combine(const struct xpl_opstats *const *stats,
                                          bool exact) {
     struct xpl_host_opstats h[300];
     for (size_t i = 0; i < n; i++) {
-        h[i] = (struct xpl_host_opstats){.stats = stats[i], .problem = XPL_STR("torn")};
+        h[i] = (struct xpl_host_opstats){.stats = stats[i], .problem = XPL_STR("cut off")};
         CHECK(xpl_arena_printf(&arena, &h[i].host, "host%zu", i));
     }
     struct xpl_opstats *out = NULL;
@@ -127,13 +127,13 @@ static void check_broken(void) {
     const struct xpl_opstats *v[] = {NULL, host("CPU", 3, 0), NULL};
     const struct xpl_opstats *s = combine(v, 3, false);
     CHECK_EQ(s->step_db.step_sequence.n, 3);
-    CHECK(warned(s, "Host host0 is left out, its profile cannot be read: torn"));
+    CHECK(warned(s, "Host host0 is left out, its profile cannot be read: cut off"));
     CHECK(warned(s, "Host host2"));
-    struct xpl_host_opstats h = {.host = XPL_STR("a"), .problem = XPL_STR("torn at 7")};
+    struct xpl_host_opstats h = {.host = XPL_STR("a"), .problem = XPL_STR("cut off at 7")};
     struct xpl_opstats *out = NULL;
     struct xpl_error err = {0};
     CHECK_STATUS(xpl_opstats_combine(&h, 1, false, &arena, &out, &err), XPL_DATA_LOSS, &err);
-    CHECK(!out && strstr(err.msg, "torn at 7"));
+    CHECK(!out && strstr(err.msg, "cut off at 7"));
 }
 
 static void check_stragglers(void) {

@@ -103,18 +103,18 @@ static void check_random(void) {
         }
         struct xpl_arena arena;
         xpl_arena_init(&arena, 1 << 22);
-        struct sums want[OPS] = {0}, whole[OPS] = {0}, cut[OPS] = {0};
+        struct sums expected[OPS] = {0}, whole[OPS] = {0}, cut[OPS] = {0};
         struct xpl_cpu_memory memory = {0};
         struct xpl_cpu_line *l = xpl_cpu_line_new(&memory, &arena);
         CHECK(l);
-        brute_force(e, n, want);
+        brute_force(e, n, expected);
         for (size_t i = 0; i < n; i++)
             add(l, &e[i]);
         xpl_cpu_line_finish(l);
         collect(l, whole);
         in_pieces(e, n, &arena, cut);
-        CHECK_BYTES(want, sizeof want, whole, sizeof want);
-        CHECK_BYTES(want, sizeof want, cut, sizeof want);
+        CHECK_BYTES(expected, sizeof expected, whole, sizeof expected);
+        CHECK_BYTES(expected, sizeof expected, cut, sizeof expected);
         xpl_arena_fini(&arena);
     }
 }

@@ -37,8 +37,8 @@ static void drop(struct converted *c) {
     xpl_arena_fini(&c->arena);
     xpl_buf_fini(&c->bytes);
 }
-static bool is(xpl_str_t s, const char *want) {
-    return xpl_str_eq(s, xpl_str_from(want));
+static bool is(xpl_str_t s, const char *expected) {
+    return xpl_str_eq(s, xpl_str_from(expected));
 }
 static const struct xpl_op_metrics *find(const struct xpl_op_metrics_db *db, const char *name) {
     for (size_t i = 0; db && i < db->metrics_db.n; i++)
@@ -144,7 +144,7 @@ static void kernels_of_a_tpu(void) {
     struct mk_plane p;
     mk_plane_begin(&p, 1, "/device:TPU:0");
     struct xpl_buf line = mk_line(77, "Stream #1(Kernel)");
-    mk_kernel(&p, &line, "k", 0, 5999, NULL, "a/b:C", "regs:3");
+    mk_kernel(&p, &line, (struct mk_kernel_event){"k", 0, 5999, NULL, "a/b:C", "regs:3"});
     mk_line_end(&p, &line);
     mk_plane_end(&p, &space);
     struct converted c = convert(space);
@@ -267,7 +267,9 @@ static void extreme_times(void) {
     mk_plane_begin(&p, 0, "/device:GPU:0");
     struct xpl_buf line = mk_line(1, "Stream #1");
     for (int i = 0; i < N * N; i++)
-        mk_kernel(&p, &line, "k", v[i / N], v[i % N], i % 2 ? "op" : NULL, "a:b", "regs:1");
+        mk_kernel(&p, &line,
+                  (struct mk_kernel_event){"k", v[i / N], v[i % N], i % 2 ? "op" : NULL, "a:b",
+                                           "regs:1"});
     mk_line_end(&p, &line);
     mk_plane_end(&p, &space);
     c = convert(space);

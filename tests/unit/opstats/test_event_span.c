@@ -90,16 +90,16 @@ static void check_random(void) {
             CHECK(xpl_steps_union(&mine, &all));
         }
         const struct xpl_timespan within = {roll(range) * scale, roll(range) * scale};
-        struct xpl_span_sums want, got = {0};
-        literal(ev, n, within, &want);
+        struct xpl_span_sums expected, got = {0};
+        literal(ev, n, within, &expected);
         const struct xpl_step *st = xpl_steps_find(&all, 7);
         if (st) CHECK(xpl_step_sum_spans(st, within, &arena, &got));
         for (int t = 0; t < XPL_SPAN_TYPES; t++) {
-            CHECK_EQ(got.ps[t], want.ps[t]);
-            CHECK_EQ(got.total[t], want.total[t]);
+            CHECK_EQ(got.ps[t], expected.ps[t]);
+            CHECK_EQ(got.total[t], expected.total[t]);
         }
         // Whether unknown time owned an empty slice is not kept.
-        CHECK_EQ(got.present | 1, want.present | 1);
+        CHECK_EQ(got.present | 1, expected.present | 1);
         xpl_arena_fini(&arena);
     }
 }

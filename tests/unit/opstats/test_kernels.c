@@ -97,9 +97,9 @@ static void merging_and_order(void) {
     CHECK(xpl_kernels_merge_equal(v, &n, &a));
     CHECK_EQ(n, 4);
     xpl_kernels_sort_and_cut(v, &n);
-    static const char *const want[] = {"b", "b", "c", "a"};
+    static const char *const expected[] = {"b", "b", "c", "a"};
     for (size_t i = 0; i < n; i++)
-        CHECK_STR(v[i].name, want[i]);
+        CHECK_STR(v[i].name, expected[i]);
     CHECK_EQ(v[0].occurrences, 2);
     CHECK_EQ(v[0].total_duration_ns, 8);
     CHECK_EQ(v[0].grid_dim[0], 1);

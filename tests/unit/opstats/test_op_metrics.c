@@ -5,8 +5,8 @@
 #include "base/arena.h"
 #include "tests/check.h"
 
-static bool is(xpl_str_t s, const char *want) {
-    return xpl_str_eq(s, xpl_str_from(want));
+static bool is(xpl_str_t s, const char *expected) {
+    return xpl_str_eq(s, xpl_str_from(expected));
 }
 
 static void entries_by_module_and_name(void) {

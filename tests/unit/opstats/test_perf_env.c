@@ -96,7 +96,7 @@ static void rates(void) {
 static void names(void) {
     static const struct {
         struct gpu gpu;
-        const char *want;
+        const char *expected;
     } cases[] = {
         {{.vendor = "Nvidia", .major = 7, .minor = 0}, "Nvidia GPU (Volta)"},
         {{.vendor = "Nvidia", .major = 7, .minor = 5}, "Nvidia GPU (Turing)"},
@@ -117,7 +117,7 @@ static void names(void) {
         xpl_str_t name;
         open_gpu(&f, cases[i].gpu);
         CHECK(xpl_gpu_model_name(&f.xs->planes[0], &f.arena, &name));
-        CHECK_STR(name, cases[i].want);
+        CHECK_STR(name, cases[i].expected);
         close_profile(&f);
     }
 }

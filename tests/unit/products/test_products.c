@@ -43,6 +43,8 @@ static void test_rows(void) {
         CHECK_EQ(p->decode != NULL,
                  p->residency == XPL_RESIDENCY_STORE || p->residency == XPL_RESIDENCY_FILE);
         CHECK_EQ(p->finish != NULL, p->is_partial != NULL);
+        // Its name is part of a file's.
+        CHECK_EQ(strspn(p->name, "abcdefghijklmnopqrstuvwxyz0123456789_"), strlen(p->name));
         for (size_t k = 0; k < i; k++)
             CHECK(strcmp(all[k]->name, p->name) != 0);
         p->free(NULL);
@@ -120,14 +122,29 @@ static void test_trace_index(xpl_bytes_t profile) {
     p->free(part);
 }
 
+static void check_devices_of(xpl_bytes_t profile, bool accelerator, bool gpu) {
+    void *value = made(&xpl_product_devices, profile, 0);
+    CHECK_EQ(((const struct xpl_devices_value *)value)->accelerator, accelerator);
+    xpl_product_devices.free(value);
+    value = made(&xpl_product_devices, profile, XPL_DEVICES_GPU);
+    CHECK_EQ(((const struct xpl_devices_value *)value)->accelerator, accelerator);
+    CHECK_EQ(((const struct xpl_devices_value *)value)->gpu, gpu);
+    xpl_product_devices.free(value);
+}
+
 static void check_devices(const char *path, bool accelerator, bool gpu) {
     struct xpl_buf b = read_data_file(path);
-    void *const value = made(&xpl_product_devices, (xpl_bytes_t){b.p, b.n}, 0);
-    const struct xpl_devices_value *const v = value;
-    CHECK_EQ(v->accelerator, accelerator);
-    CHECK_EQ(v->gpu, gpu);
-    xpl_product_devices.free(value);
+    check_devices_of((xpl_bytes_t){b.p, b.n}, accelerator, gpu);
     xpl_buf_fini(&b);
+}
+
+// A plane with this name; what follows it is no message, and is not read.
+#define PLANE(name) "\x0a\x0f\x12\x0d/device:" name ":0"
+
+static void test_devices_stop(void) {
+    static const char tpu[] = PLANE("TPU") "\xff", gpu[] = PLANE("TPU") PLANE("GPU") "\xff";
+    check_devices_of((xpl_bytes_t){(const uint8_t *)tpu, sizeof tpu - 1}, true, false);
+    check_devices_of((xpl_bytes_t){(const uint8_t *)gpu, sizeof gpu - 1}, true, true);
 }
 
 static void test_module_list(xpl_bytes_t profile) {
@@ -152,6 +169,7 @@ int main(void) {
     test_op_stats(profile);
     test_trace_index(profile);
     test_module_list(profile);
+    test_devices_stop();
     check_devices("logdir/cpu/plugins/profile/jax_matmul_nopy/vm.xplane.pb", false, false);
     check_devices("logdir/accel/plugins/profile/tpu_inference_a/tpu_inference_a.xplane.pb", true,
                   false);

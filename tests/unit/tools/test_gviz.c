@@ -7,11 +7,11 @@
 #include "base/arena.h"
 #include "tests/check.h"
 
-static void check_text(struct xpl_buf *b, const char *want) {
+static void check_text(struct xpl_buf *b, const char *expected) {
     xpl_buf_putc(b, 0);
     CHECK(!b->failed);
-    if (strcmp((const char *)b->p, want) != 0) fprintf(stderr, "got %s\n", (const char *)b->p);
-    CHECK_STR((const char *)b->p, want);
+    if (strcmp((const char *)b->p, expected) != 0) fprintf(stderr, "got %s\n", (const char *)b->p);
+    CHECK_STR((const char *)b->p, expected);
     b->n = 0;
 }
 

@@ -132,8 +132,9 @@ static void test_tpu_cores(void) {
     add_category(&g_arena, i, "outfeed", kMs / 10);
     add_category(&g_arena, i, "fusion", 9 * kMs / 4);
     add_category(&g_arena, i, "copy", 7 * kMs / 10);
-    *PUSH(&g_arena, &s.core_id_to_details) =
-        (struct xpl_core_details){.core_id = 2, .hostname = XPL_STR("h"), .device_ordinal = 4};
+    add_core_details(
+        &g_arena, &s,
+        (struct xpl_core_details){.core_id = 2, .hostname = XPL_STR("h"), .device_ordinal = 4});
     const char *const t = answer(&s);
     CHECK_HAS(t, "{\"v\":\"Core name\"},{\"v\":\"h:4\"}");
     CHECK_HAS(t, "{\"c\":[{\"v\":\"5\"},{\"v\":0.4},{\"v\":0.0},{\"v\":0.0},{\"v\":0.2},"
@@ -175,9 +176,7 @@ static void test_tpu_breakdown(void) {
     struct xpl_per_core_step_info *const step = add_step(&g_arena, &s, 0);
     add_core(&g_arena, step, 0, 10 * kMs, XPL_BREAKDOWN_TPU)->tpu = &b;
     for (uint32_t core = 0; core < 2; core++) {
-        struct xpl_all_reduce_db *const db = PUSH(&g_arena, &step->all_reduce_db_per_core);
-        db->core_id = core;
-        struct xpl_all_reduce_info *const a = PUSH(&g_arena, &db->all_reduce_info);
+        struct xpl_all_reduce_info *const a = add_all_reduce(&g_arena, step, core);
         a->id = 9;
         a->end_time_ps = (2 - core) * kMs;
     }

@@ -14,7 +14,7 @@
 #define COPY "%cp = f32[8]{0} copy(f32[8]{0} %p), frontend_attributes="
 
 static const struct {
-    const char *instruction, *want;
+    const char *instruction, *expected;
 } cases[] = {
     {CALL "{kernel_metadata=\"{\\\"xprof_metadata\\\": {\\\"b\\\":1,\\\"a\\\":\\\"x\\\"}}\"}",
      "{\"a\":\"x\",\"b\":1}"},
@@ -66,9 +66,9 @@ static void test_instructions(void) {
         xpl_str_t got;
         xpl_arena_init(&a, 1 << 20);
         CHECK(xpl_kernel_metadata(xpl_str_from(cases[i].instruction), &a, &got));
-        if (!xpl_str_eq(got, xpl_str_from(cases[i].want)))
+        if (!xpl_str_eq(got, xpl_str_from(cases[i].expected)))
             fprintf(stderr, "%s\ngives %.*s\n", cases[i].instruction, XPL_STR_FMT(got));
-        CHECK_STR(got, cases[i].want);
+        CHECK_STR(got, cases[i].expected);
         xpl_arena_fini(&a);
     }
 }
@@ -82,18 +82,18 @@ static void test_limit(void) {
     xpl_arena_fini(&a);
 }
 
-static void check_json(const char *text, const char *want) { // NULL: no JSON
+static void check_json(const char *text, const char *expected) { // NULL: no JSON
     struct xpl_arena a;
     struct xpl_json_value v;
     xpl_arena_init(&a, 1 << 20);
     const enum xpl_json_result st = xpl_json_parse(xpl_str_from(text), &a, &v);
-    if ((st == XPL_JSON_OK) != (want != NULL)) fprintf(stderr, "%s\n", text);
-    CHECK_EQ(st, want ? XPL_JSON_OK : XPL_JSON_INVALID);
-    if (want) {
+    if ((st == XPL_JSON_OK) != (expected != NULL)) fprintf(stderr, "%s\n", text);
+    CHECK_EQ(st, expected ? XPL_JSON_OK : XPL_JSON_INVALID);
+    if (expected) {
         struct xpl_buf b;
         xpl_buf_init(&b, 1 << 20);
         xpl_json_write(&v, &b);
-        CHECK_STR(((xpl_str_t){(const char *)b.p, b.n}), want);
+        CHECK_STR(((xpl_str_t){(const char *)b.p, b.n}), expected);
         xpl_buf_fini(&b);
     }
     xpl_arena_fini(&a);

@@ -31,21 +31,21 @@ static void check_golden(const char *stats, const char *tool, const char *group_
     struct xpl_buf in = read_data_file(name);
     (void)snprintf(name, sizeof name, "opstats/%s.%s%s%s.json", stats, tool, *group_by ? "." : "",
                    group_by);
-    struct xpl_buf want = read_data_file(name);
+    struct xpl_buf expected = read_data_file(name);
     xpl_arena_init(&a, LIMIT);
     xpl_buf_init(&out, LIMIT);
     CHECK_OK(xpl_opstats_decode((xpl_bytes_t){in.p, in.n}, &a, &s, &err), &err);
     answer(tool, group_by, s, &out);
-    if (out.n != want.n || memcmp(out.p, want.p, want.n) != 0) {
+    if (out.n != expected.n || memcmp(out.p, expected.p, expected.n) != 0) {
         size_t at = 0;
-        while (at < out.n && at < want.n && out.p[at] == want.p[at])
+        while (at < out.n && at < expected.n && out.p[at] == expected.p[at])
             at++;
         fprintf(stderr, "%s: differs at byte %zu: ...%.120s\n", name, at,
                 (const char *)out.p + (at > 40 ? at - 40 : 0));
         CHECK(false);
     }
     xpl_buf_fini(&out);
-    xpl_buf_fini(&want);
+    xpl_buf_fini(&expected);
     xpl_buf_fini(&in);
     xpl_arena_fini(&a);
 }
@@ -142,7 +142,7 @@ static void test_odd_values(void) {
     struct xpl_opstats s = {0};
     xpl_arena_init(&a, LIMIT);
     xpl_buf_init(&out, LIMIT);
-    struct xpl_kernel_report *const k = PUSH(&a, &s.kernel_reports);
+    struct xpl_kernel_report *const k = add_kernel(&a, &s);
     k->name = (xpl_str_t){"a\0\xff", 3};
     k->total_duration_ns = UINT64_MAX; // of no occurrence
     k->n_grid_dim = 2;
@@ -183,11 +183,11 @@ static void test_task_type(void) {
     xpl_buf_init(&out, LIMIT);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct xpl_opstats s = {0};
-        char want[64];
+        char expected[64];
         add_op(&a, &s.host_op_metrics_db, cases[i].name, cases[i].type, 1);
         answer("framework_op_stats", "", &s, &out);
-        (void)snprintf(want, sizeof want, "\"task_type\":\"%s\"", cases[i].task);
-        CHECK_HAS((const char *)out.p, want);
+        (void)snprintf(expected, sizeof expected, "\"task_type\":\"%s\"", cases[i].task);
+        CHECK_HAS((const char *)out.p, expected);
     }
     xpl_buf_fini(&out);
     xpl_arena_fini(&a);
@@ -215,15 +215,20 @@ static void test_bound_by(void) {
     xpl_buf_init(&out, LIMIT);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct xpl_opstats s = {.run_environment.hardware_type = cases[i].hardware};
-        char want[64];
-        for (int k = 0; k < 7; k++)
-            *PUSH(&a, &s.perf_env.peak_bws_giga_bytes_per_second) = 100 - k;
+        char expected[64];
+        for (int k = 0; k < 7; k++) {
+            double *const peak = xpl_vec_push(&a, &s.perf_env.peak_bws_giga_bytes_per_second);
+            CHECK(peak);
+            *peak = 100 - k;
+        }
         struct xpl_op_metrics *const m = add_op(&a, &s.host_op_metrics_db, "x", "X", 1000);
-        *PUSH(&a, &m->memory_accessed_breakdown) =
-            (struct xpl_memory_accessed){cases[i].kind, cases[i].space, 1000};
+        struct xpl_memory_accessed *const accessed =
+            xpl_vec_push(&a, &m->memory_accessed_breakdown);
+        CHECK(accessed);
+        *accessed = (struct xpl_memory_accessed){cases[i].kind, cases[i].space, 1000};
         answer("framework_op_stats", "", &s, &out);
-        (void)snprintf(want, sizeof want, "{\"v\":\"%s\"}", cases[i].bound);
-        CHECK_HAS((const char *)out.p, want);
+        (void)snprintf(expected, sizeof expected, "{\"v\":\"%s\"}", cases[i].bound);
+        CHECK_HAS((const char *)out.p, expected);
     }
     xpl_buf_fini(&out);
     xpl_arena_fini(&a);

@@ -24,7 +24,7 @@ struct session {
     struct xpl_buf bytes[MAX_HOSTS];
     size_t n;
     bool has_device;
-    const char *only; // tool that needs so large a session; NULL: all tools
+    const char *only; // beginning of the names of the tools that it is for; NULL: all
 };
 static struct session g_sessions[MAX_SESSIONS];
 static size_t g_n_sessions;
@@ -100,6 +100,9 @@ static void make_sessions(void) {
     s = add_session("kernels without ops");
     add_host(s, recorded("accel/plugins/profile/mi300_jax_gemm/mi300_jax_gemm"));
     add_host(s, kernels_only());
+    s = add_session("a bundle of IREE");
+    s->only = "iree_";
+    add_host(s, read_data_file("iree/syn-everything.ireeprof"));
     s = add_session("more events than are shown at once");
     s->only = "trace_viewer@";
     add_host(s, many_events());
@@ -126,6 +129,15 @@ static const struct text_values {
 } texts[] = {
     {"trace_viewer@", "event_name", {"alpha", "beta", ""}},
     {"trace_viewer@", "search_prefix", {"alpha", "beta", ""}},
+    {"iree_command", "filter", {"nothing", "*"}},
+    {"iree_counter", "filter", {"nothing", "*"}},
+    {"iree_dispatch", "filter", {"nothing", "*"}},
+    {"iree_executable", "filter", {"nothing", "*"}},
+    {"iree_explain", "filter", {"nothing", "*"}},
+    {"iree_functions", "filter", {"nothing", "*"}},
+    {"iree_latency", "filter", {"nothing", "*"}},
+    {"iree_memory", "filter", {"nothing", "*"}},
+    {"iree_queue", "filter", {"nothing", "*"}},
 };
 
 struct values {
@@ -275,7 +287,8 @@ static void check_option(const struct xpl_tool *t, size_t index) {
     CHECK(v.n >= 2);
     for (size_t s = 0; s < g_n_sessions; s++) {
         const char *const only = g_sessions[s].only;
-        if (only && (!shapes || strcmp(only, t->name) != 0)) continue;
+        if (only && strncmp(only, t->name, strlen(only)) != 0) continue;
+        if (only && !shapes && strcmp(only, t->name) == 0) continue; // so large a session
         any |= compare_beside_others(&g_sessions[s], t, o, shapes, &v);
         if (any && shapes) break; // one session is enough
     }

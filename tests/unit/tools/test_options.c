@@ -39,10 +39,10 @@ static const char *text_of(const char *tool, const void *options) {
     return text;
 }
 
-static void check_text(const char *tool, const void *options, const char *want) {
+static void check_text(const char *tool, const void *options, const char *expected) {
     const char *const got = text_of(tool, options);
-    if (strcmp(got, want) != 0) fprintf(stderr, "%s: %s\nwant: %s\n", tool, got, want);
-    CHECK_STR(got, want);
+    if (strcmp(got, expected) != 0) fprintf(stderr, "%s: %s\nwant: %s\n", tool, got, expected);
+    CHECK_STR(got, expected);
 }
 
 static void test_values(void) {
@@ -73,7 +73,7 @@ static void test_refusals(void) {
     void *o = NULL;
     CHECK_STATUS(parse("op_profile", "group", "category", true, &o, &e), XPL_INVALID_ARGUMENT,
                  NULL);
-    CHECK_STR(e.msg, "op_profile has no option 'group'; it takes "
+    CHECK_STR(e.msg, "op_profile has no option 'group'; did you mean \"group_by\"? it takes "
                      "group_by=program|category|provenance, cpu_as_device=true|false, "
                      "use_saved_result=true|false, xprof_exact=true|false");
     CHECK(!o); // untouched

@@ -44,13 +44,13 @@ static void test_gpu(void) {
     add_op(&g_arena, d, "IDLE", "IDLE", 4 * kMs);
     d->total_op_time_ps = 4 * kMs;
     add_op(&g_arena, &s.host_op_metrics_db, "op", "X", kMs);
-    struct xpl_kernel_report *const k = PUSH(&g_arena, &s.kernel_reports);
+    struct xpl_kernel_report *const k = add_kernel(&g_arena, &s);
     k->op_name = XPL_STR("jit(f)/dot_general");
     k->is_kernel_using_tensor_core = true;
     k->total_duration_ns = 1;
-    *PUSH(&g_arena, &s.diagnostics.errors) = XPL_STR("z");
-    *PUSH(&g_arena, &s.diagnostics.errors) = XPL_STR("a");
-    *PUSH(&g_arena, &s.diagnostics.warnings) = XPL_STR("careful");
+    add_text(&g_arena, &s.diagnostics.errors, "z");
+    add_text(&g_arena, &s.diagnostics.errors, "a");
+    add_text(&g_arena, &s.diagnostics.warnings, "careful");
     const char *const t = answer(&s);
     CHECK_HAS(t, "{\"c\":[{\"v\":0.75},{\"v\":0.75},{\"v\":\"dot_general\"},"
                  "{\"v\":\"jit(f)/dot_general\"},{\"v\":2000.0},{\"v\":false},{\"v\":true}]}");

@@ -14,6 +14,8 @@ enum { MAX = 4 };
 #define LIMIT ((size_t)1 << 28)
 
 static char g_warnings[2000];
+static struct xpl_resolved_host g_results[MAX];
+static struct xpl_tool_host g_hosts[MAX]; // that were rendered
 
 static void note_warning(void *arg, xpl_str_t host, xpl_str_t text) {
     (void)arg;
@@ -22,33 +24,96 @@ static void note_warning(void *arg, xpl_str_t host, xpl_str_t text) {
                    XPL_STR_FMT(text));
 }
 
-// ---- xpl_tool_choose_hosts ----
+// ---- xpl_resolve_from ----
 
-static struct xpl_error g_errs[MAX];
-static struct xpl_host_outcome g_outcomes[MAX];
-static struct xpl_tool_host g_hosts[MAX];
+// A source that does what its script says: for each host a letter, "o" good, "e" empty, "b" broken,
+// "n" not there, "m" out of memory, "u" out of memory when it is unpacked.
+struct scripted {
+    const char *tool, *script;
+    xpl_status_t verified;
+    size_t n_got, n_unpacked, n_rendered, n_shown;
+};
 
-// Outcomes by letter: "o" good, "e" empty, "b" broken, "n" not there, "m" out of memory.
-static xpl_status_t choose(const char *tool, const char *outcomes, bool by_name,
-                           struct xpl_error *err) {
+static xpl_status_t scripted_get(void *arg, size_t i, const unsigned *variants,
+                                 struct xpl_exec *exec, struct xpl_resolved_host *ret,
+                                 struct xpl_error *err) {
+    struct scripted *const s = arg;
+    (void)variants, (void)exec;
+    s->n_got++;
+    ret->products[0] = "value";
+    ret->empty = s->script[i] == 'e';
+    if (s->script[i] == 'm') XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "why %zu", i);
+    if (!strchr("bn", s->script[i])) return XPL_OK;
+    ret->status = xpl_error_set(&ret->err, s->script[i] == 'b' ? XPL_DATA_LOSS : XPL_NOT_FOUND,
+                                __FILE__, __LINE__, UINT64_MAX, "why %zu", i);
+    return XPL_OK;
+}
+
+static xpl_status_t scripted_unpack(void *arg, size_t i, struct xpl_resolved_host *host,
+                                    struct xpl_error *err) {
+    struct scripted *const s = arg;
+    CHECK_EQ(host->status, XPL_OK); // nothing of a broken host is unpacked
+    s->n_unpacked++;
+    if (s->script[i] == 'u') XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "%zu is too large", i);
+    return XPL_OK;
+}
+
+static xpl_status_t scripted_render(void *arg, const struct xpl_tool_input *in, struct xpl_buf *out,
+                                    struct xpl_error *err) {
+    struct scripted *const s = arg;
+    (void)out, (void)err;
+    s->n_rendered++;
+    memcpy(g_hosts, in->hosts, in->n_hosts * sizeof *g_hosts);
+    for (size_t i = 0; i < in->n_hosts; i++)
+        s->n_shown += in->hosts[i].products != NULL;
+    return XPL_OK;
+}
+
+static xpl_status_t scripted_verify(void *arg, struct xpl_error *err) {
+    const struct scripted *const s = arg;
+    if (s->verified != XPL_OK) XPL_RETURN_ERROR(err, s->verified, "it changed");
+    return XPL_OK;
+}
+
+static void scripted_warn(void *arg, xpl_str_t host, xpl_str_t text) {
+    (void)arg;
+    note_warning(NULL, host, text);
+}
+
+static xpl_status_t resolve_from(struct scripted *s, const char *script, bool by_name,
+                                 struct xpl_error *err) {
+    struct xpl_exec exec = xpl_exec_serial();
     static const char *const names[MAX] = {"h0", "h1", "h2", "h3"};
-    static const void *const products[] = {"value"};
-    const size_t n = strlen(outcomes);
-    g_warnings[0] = 0;
+    struct xpl_buf out;
+    *s = (struct scripted){.tool = s->tool, .script = script, .verified = s->verified};
+    for (size_t i = 0; i < MAX; i++)
+        g_results[i] = (struct xpl_resolved_host){.name = xpl_str_from(names[i])};
     *err = (struct xpl_error){0};
-    for (size_t i = 0; i < n; i++) {
-        const char o = outcomes[i];
-        const xpl_status_t st = o == 'b'   ? XPL_DATA_LOSS
-                                : o == 'n' ? XPL_NOT_FOUND
-                                : o == 'm' ? XPL_RESOURCE_EXHAUSTED
-                                           : XPL_OK;
-        g_errs[i] = (struct xpl_error){.code = st};
-        (void)snprintf(g_errs[i].msg, sizeof g_errs[i].msg, "why %zu", i);
-        g_outcomes[i] = (struct xpl_host_outcome){st, &g_errs[i], o == 'e'};
-        g_hosts[i] = (struct xpl_tool_host){.name = xpl_str_from(names[i]), .products = products};
-    }
-    return xpl_tool_choose_hosts(named_tool(tool), g_outcomes, n, by_name, g_hosts, note_warning,
-                                 NULL, err);
+    g_warnings[0] = 0;
+    struct xpl_arena arena;
+    void *options;
+    xpl_arena_init(&arena, 1 << 20);
+    xpl_buf_init(&out, LIMIT);
+    CHECK_EQ(xpl_tool_options_default(named_tool(s->tool), &arena, &options, err), XPL_OK);
+    const struct xpl_resolving r = {.tool = named_tool(s->tool),
+                                    .options = options,
+                                    .hosts = g_results,
+                                    .n_hosts = strlen(script),
+                                    .by_name = by_name,
+                                    .exec = &exec,
+                                    .limit = LIMIT,
+                                    .source = {scripted_get, scripted_unpack, scripted_render,
+                                               scripted_verify, scripted_warn, s}};
+    const xpl_status_t st = xpl_resolve_from(&r, &out, err);
+    xpl_buf_fini(&out);
+    xpl_arena_fini(&arena);
+    return st;
+}
+
+static xpl_status_t choose(const char *tool, const char *script, bool by_name,
+                           struct xpl_error *err) {
+    struct scripted s = {.tool = tool};
+    return resolve_from(&s, script, by_name, err);
 }
 
 static void test_all_are_good(void) {
@@ -87,6 +152,29 @@ static void test_others(void) {
     CHECK_EQ(choose("trace_viewer@", "on", false, &err), XPL_NOT_FOUND);
     CHECK_EQ(choose("kernel_stats", "om", false, &err), XPL_RESOURCE_EXHAUSTED);
     CHECK(strcmp(err.msg, "why 1") == 0);
+}
+
+static void test_resolve_from(void) {
+    struct scripted s = {.tool = "kernel_stats"};
+    struct xpl_error err;
+    CHECK_EQ(resolve_from(&s, "oo", false, &err), XPL_OK);
+    CHECK(s.n_got == 2 && s.n_unpacked == 2 && s.n_rendered == 1 && s.n_shown == 2);
+    CHECK_EQ(resolve_from(&s, "bob", false, &err), XPL_OK);
+    CHECK(s.n_shown == 1 && strcmp(g_warnings, "h0: why 0\nh2: why 2\n") == 0);
+    CHECK_EQ(resolve_from(&s, "bob", true, &err), XPL_DATA_LOSS);
+    CHECK(s.n_rendered == 0 && strcmp(err.msg, "why 0") == 0);
+    // What ends the request ends it at once: no further host, no warning, no answer.
+    CHECK_EQ(resolve_from(&s, "bmo", false, &err), XPL_RESOURCE_EXHAUSTED);
+    CHECK(s.n_got == 2 && s.n_unpacked == 0 && s.n_rendered == 0 && !g_warnings[0]);
+    CHECK(strcmp(err.msg, "why 1") == 0);
+    CHECK_EQ(resolve_from(&s, "ouo", false, &err), XPL_RESOURCE_EXHAUSTED);
+    CHECK(s.n_got == 3 && s.n_rendered == 0 && strcmp(err.msg, "1 is too large") == 0);
+    // Other bytes than those asked for count more than anything that came of them.
+    s.verified = XPL_ABORTED;
+    for (size_t i = 0; i < 3; i++) {
+        CHECK_EQ(resolve_from(&s, (const char *[]){"oo", "bb", "om"}[i], false, &err), XPL_ABORTED);
+        CHECK(strcmp(err.msg, "it changed") == 0);
+    }
 }
 
 // ---- xpl_resolve ----
@@ -179,6 +267,7 @@ int main(void) {
     test_broken_are_errors();
     test_others();
     test_resolve();
+    test_resolve_from();
     test_foreign();
     return 0;
 }

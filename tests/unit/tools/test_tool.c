@@ -64,18 +64,27 @@ static void test_find(void) {
           xpl_tool_find(XPL_STR("input_pipeline_analyzer")));
 }
 
-static void test_names(void) {
-    char names[1000], few[20];
-    xpl_tool_names(names, sizeof names);
-    CHECK(strstr(names, "framework_op_stats, ") == names);
-    CHECK(strstr(names, ", kernel_stats, "));
-    for (size_t size = 0; size < sizeof few; size++) {
-        memset(few, 'x', sizeof few);
-        xpl_tool_names(few, size);
-        CHECK(size == 0 || strnlen(few, size) == size - 1);
-        CHECK(size == 0 || strncmp(few, names, size - 1) == 0);
-        CHECK_EQ(few[size], 'x');
-    }
+static void test_unknown(void) {
+    struct xpl_error e = {0};
+    CHECK_STATUS(xpl_tool_unknown(XPL_STR("overview_pgae"), &e), XPL_INVALID_ARGUMENT, NULL);
+    CHECK_STR(e.msg, "unknown tool \"overview_pgae\"; did you mean \"overview_page\"?");
+    e = (struct xpl_error){0};
+    (void)xpl_tool_unknown(XPL_STR("tensorflow_stat"), &e); // an alias
+    CHECK_STR(e.msg, "unknown tool \"tensorflow_stat\"; did you mean \"tensorflow_stats\"?");
+    // Whole names in XProf's order; the rest is counted.
+    char more[40];
+    size_t n, shown = 1;
+    (void)xpl_tools(&n);
+    e = (struct xpl_error){0};
+    (void)xpl_tool_unknown(XPL_STR("hotspots"), &e);
+    CHECK(strstr(e.msg, "unknown tool \"hotspots\"; tools: overview_page, ") == e.msg);
+    CHECK(strstr(e.msg, ", kernel_stats"));
+    for (const char *p = e.msg; (p = strstr(p, ", ")); p += 2)
+        shown++;
+    (void)snprintf(more, sizeof more, " and %zu more", n - shown);
+    const char *const end = strstr(e.msg, " and ");
+    CHECK(end);
+    CHECK_STR(end, more);
 }
 
 static void test_op_stats_variants(void) {
@@ -100,7 +109,7 @@ static void test_content_type(void) {
 int main(void) {
     test_rows();
     test_find();
-    test_names();
+    test_unknown();
     test_op_stats_variants();
     test_content_type();
     return 0;

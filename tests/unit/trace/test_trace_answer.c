@@ -53,6 +53,44 @@ static xpl_status_t answer_serial(const struct made *m, const struct xpl_trace_o
     return answer(m, o, &exec, out);
 }
 
+static struct xpl_trace_options default_options(void) {
+    struct xpl_trace_options o;
+    xpl_trace_options_init(&o);
+    return o;
+}
+
+// Everything whose name begins so, with its arguments.
+static struct xpl_trace_options search_options(const char *prefix) {
+    struct xpl_trace_options o = default_options();
+    o.search_prefix = xpl_str_from(prefix), o.search_metadata = true;
+    return o;
+}
+
+// The answer, which must succeed; freed with xpl_buf_fini.
+static struct xpl_buf answered(const struct made *m, const struct xpl_trace_options *o) {
+    struct xpl_buf b;
+    CHECK_OK(answer_serial(m, o, &b), NULL);
+    return b;
+}
+
+// A profile of one plane with one line.
+struct lone_line {
+    struct mk_plane plane;
+    struct xpl_buf line;
+};
+
+static void lone_line_begin(struct lone_line *l, const char *plane, const char *line) {
+    mk_plane_begin(&l->plane, 3, plane);
+    l->line = mk_line(7, line);
+}
+
+static struct xpl_buf lone_line_end(struct lone_line *l) {
+    struct xpl_buf space = mk_open();
+    mk_line_end(&l->plane, &l->line);
+    mk_plane_end(&l->plane, &space);
+    return space;
+}
+
 static bool contains(const struct xpl_buf *b, const char *text) {
     return strstr((const char *)b->p, text) != NULL;
 }
@@ -81,29 +119,22 @@ static uint64_t next_random(uint64_t *s) {
 // All last a second at least, so that all are of one level of the index and a search finds them in
 // sorted order.  With `wide`, times use all 64 bits: negative ones begin at the end.
 static void check_order(size_t n, bool wide, uint64_t least) {
-    struct xpl_buf space = mk_open();
-    struct mk_plane p;
+    struct lone_line l;
     uint64_t seed = 0x7654321 + n;
-    mk_plane_begin(&p, 3, "/host:CPU");
-    struct xpl_buf line = mk_line(7, "t");
+    lone_line_begin(&l, "/host:CPU", "t");
     for (size_t i = 0; i < n; i++) {
         const uint64_t spread = wide ? next_random(&seed) >> next_random(&seed) % 64 : i % 300;
         const uint64_t ts = wide && i % 7 == 0 ? UINT64_MAX - spread : least + spread;
         const uint64_t dur = UINT64_C(1000000000000) + next_random(&seed) % 3;
         recorded[i] = (struct recorded_times){ts, dur, (int)i};
-        struct xpl_buf ev = mk_event(&p, "e", (int64_t)ts, (int64_t)dur);
-        mk_stat_int(&p, &ev, "number", (int64_t)i);
-        mk_event_end(&line, &ev);
+        struct xpl_buf ev = mk_event(&l.plane, "e", (int64_t)ts, (int64_t)dur);
+        mk_stat_int(&l.plane, &ev, "number", (int64_t)i);
+        mk_event_end(&l.line, &ev);
     }
-    mk_line_end(&p, &line);
-    mk_plane_end(&p, &space);
     struct made m;
-    struct xpl_trace_options o;
-    struct xpl_buf b;
-    make(&m, space);
-    xpl_trace_options_init(&o);
-    o.search_prefix = XPL_STR("e"), o.search_metadata = true;
-    CHECK_OK(answer_serial(&m, &o, &b), NULL);
+    make(&m, lone_line_end(&l));
+    const struct xpl_trace_options o = search_options("e");
+    struct xpl_buf b = answered(&m, &o);
     qsort(recorded, n, sizeof *recorded, by_time);
     const char *at = (const char *)b.p;
     for (size_t i = 0; i < n; i++) {
@@ -177,32 +208,25 @@ static void test_threads(void) {
 enum { N_FRAMES = 2000, FRAME_SIZE = 32 };
 
 static struct xpl_buf profile_of_frames(void) {
-    struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 3, "/host:CPU");
-    struct xpl_buf line = mk_line(7, "t");
+    struct lone_line l;
+    lone_line_begin(&l, "/host:CPU", "t");
     for (int i = 0; i < N_FRAMES; i++) {
         char text[FRAME_SIZE];
         CHECK(snprintf(text, sizeof text, "words of instruction %d", i % 1000) < FRAME_SIZE);
-        struct xpl_buf ev = mk_event(&p, "op", 1000 * (int64_t)i, 900);
-        mk_stat_int(&p, &ev, "number", i % 1000);
-        mk_stat_str(&p, &ev, i % 2 ? "long_name" : "hlo_text", text);
-        mk_event_end(&line, &ev);
+        struct xpl_buf ev = mk_event(&l.plane, "op", 1000 * (int64_t)i, 900);
+        mk_stat_int(&l.plane, &ev, "number", i % 1000);
+        mk_stat_str(&l.plane, &ev, i % 2 ? "long_name" : "hlo_text", text);
+        mk_event_end(&l.line, &ev);
     }
-    mk_line_end(&p, &line);
-    mk_plane_end(&p, &space);
-    return space;
+    return lone_line_end(&l);
 }
 
 // Each event of a search refers to the frame that has its text.
 static void test_frames(void) {
     struct made m;
-    struct xpl_trace_options o;
-    struct xpl_buf b;
     make(&m, profile_of_frames());
-    xpl_trace_options_init(&o);
-    o.search_prefix = XPL_STR("op"), o.search_metadata = true;
-    CHECK_OK(answer_serial(&m, &o, &b), NULL);
+    const struct xpl_trace_options o = search_options("op");
+    struct xpl_buf b = answered(&m, &o);
     const char *at = strstr((const char *)b.p, "\"traceEvents\":");
     int n = 0;
     for (; at && (at = strstr(at, "\"number\":")); n++) {
@@ -277,16 +301,14 @@ static int give_up(const struct made *m, const struct xpl_trace_options *o) {
 
 static void test_give_up(void) {
     struct made m;
-    struct xpl_trace_options o;
     make(&m, profile_of_frames());
-    xpl_trace_options_init(&o);
+    struct xpl_trace_options o = default_options();
     CHECK(give_up(&m, &o) >= 3); // while choosing, and more than once while writing
     o.pb = true;
     CHECK(give_up(&m, &o) >= 3);
-    xpl_trace_options_init(&o);
-    o.search_prefix = XPL_STR("op"), o.search_metadata = true;
+    o = search_options("op");
     CHECK(give_up(&m, &o) >= 3);
-    xpl_trace_options_init(&o);
+    o = default_options();
     o.event_name = XPL_STR("op"), o.start_time_ms = 1e-6, o.duration_ms = 900e-9;
     CHECK(give_up(&m, &o) >= 1);
     unmake(&m);
@@ -296,16 +318,12 @@ static void test_give_up(void) {
 
 // What lasts no time is shown with a picosecond, and found only without, as in XProf.
 static void test_instants(void) {
-    struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 3, "/host:CPU");
-    struct xpl_buf line = mk_line(7, "t");
-    mk_plain(&p, &line, "instant", 2000000, 0);
-    mk_plain(&p, &line, "short", 3000000, 1);
-    mk_line_end(&p, &line);
-    mk_plane_end(&p, &space);
+    struct lone_line l;
+    lone_line_begin(&l, "/host:CPU", "t");
+    mk_plain(&l.plane, &l.line, "instant", 2000000, 0);
+    mk_plain(&l.plane, &l.line, "short", 3000000, 1);
     struct made m;
-    make(&m, space);
+    make(&m, lone_line_end(&l));
     static const struct {
         const char *name;
         double start_ms, duration_ms;
@@ -316,9 +334,8 @@ static void test_instants(void) {
                  {"short", 0.003, 0, XPL_NOT_FOUND},
                  {"short", 0.0030000004, 1.4e-9, XPL_OK}}; // the nearest picosecond
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct xpl_trace_options o;
+        struct xpl_trace_options o = default_options();
         struct xpl_buf b;
-        xpl_trace_options_init(&o);
         o.event_name = xpl_str_from(cases[i].name);
         o.start_time_ms = cases[i].start_ms, o.duration_ms = cases[i].duration_ms;
         CHECK_EQ(answer_serial(&m, &o, &b), cases[i].expected);
@@ -332,26 +349,20 @@ static void test_instants(void) {
 
 // A line that is recorded out of order: a window shows what lies in it.
 static void test_rows(void) {
-    struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 3, "/host:CPU");
-    struct xpl_buf line = mk_line(7, "t");
-    mk_plain(&p, &line, "last", 9000000, 1000000);
-    mk_plain(&p, &line, "first", 1000000, 1000000);
-    mk_plain(&p, &line, "middle", 5000000, 1000000);
-    mk_line_end(&p, &line);
-    mk_plane_end(&p, &space);
+    struct lone_line l;
+    lone_line_begin(&l, "/host:CPU", "t");
+    mk_plain(&l.plane, &l.line, "last", 9000000, 1000000);
+    mk_plain(&l.plane, &l.line, "first", 1000000, 1000000);
+    mk_plain(&l.plane, &l.line, "middle", 5000000, 1000000);
     struct made m;
-    struct xpl_trace_options o;
-    struct xpl_buf b;
-    make(&m, space);
-    xpl_trace_options_init(&o);
+    make(&m, lone_line_end(&l));
+    struct xpl_trace_options o = default_options();
     o.start_time_ms = 0.0045, o.end_time_ms = 0.0065;
-    CHECK_OK(answer_serial(&m, &o, &b), NULL);
+    struct xpl_buf b = answered(&m, &o);
     CHECK(contains(&b, "\"middle\"") && !contains(&b, "\"first\"") && !contains(&b, "\"last\""));
     xpl_buf_fini(&b);
     o.start_time_ms = 0, o.end_time_ms = 0;
-    CHECK_OK(answer_serial(&m, &o, &b), NULL);
+    b = answered(&m, &o);
     const char *const first = strstr((const char *)b.p, "\"first\"");
     const char *const middle = strstr((const char *)b.p, "\"middle\"");
     const char *const last = strstr((const char *)b.p, "\"last\"");
@@ -377,23 +388,17 @@ static void test_search(void) {
                  {"ze", "\"zebra\"", 1},
                  {"q", "", 0},
                  {"\x7f", "", 1}};
-    struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 3, "/host:CPU");
-    struct xpl_buf line = mk_line(7, "t");
+    struct lone_line l;
+    lone_line_begin(&l, "/host:CPU", "t");
     for (int i = 0; i < 7; i++)
-        mk_plain(&p, &line, names[i], 1000 * (int64_t)i, 500);
-    mk_line_end(&p, &line);
-    mk_plane_end(&p, &space);
+        mk_plain(&l.plane, &l.line, names[i], 1000 * (int64_t)i, 500);
     struct made m;
-    make(&m, space);
+    make(&m, lone_line_end(&l));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct xpl_trace_options o;
-        struct xpl_buf b;
+        struct xpl_trace_options o = default_options();
         char size[64];
-        xpl_trace_options_init(&o);
         o.search_prefix = xpl_str_from(cases[i].prefix);
-        CHECK_OK(answer_serial(&m, &o, &b), NULL);
+        struct xpl_buf b = answered(&m, &o);
         CHECK(snprintf(size, sizeof size, "\"returnedEventsSize\":%d,", cases[i].n) < 64);
         CHECK(contains(&b, size) && contains(&b, cases[i].found));
         xpl_buf_fini(&b);
@@ -421,11 +426,9 @@ static void test_groups(void) {
         mk_plane_end(&p, &space);
     }
     struct made m;
-    struct xpl_trace_options o;
-    struct xpl_buf b;
     make(&m, space);
-    xpl_trace_options_init(&o);
-    CHECK_OK(answer_serial(&m, &o, &b), NULL);
+    const struct xpl_trace_options o = default_options();
+    struct xpl_buf b = answered(&m, &o);
     CHECK(!contains(&b, "\"group_id\":41"));
     CHECK(contains(&b, "\"group_id\":42") && contains(&b, "\"group_id\":43"));
     CHECK(contains(&b, "\"group_id\":51") && contains(&b, "\"group_id\":52"));
@@ -437,24 +440,18 @@ static void test_groups(void) {
 
 // Name scopes of ops that last no time: the outer comes first, and has the lesser number.
 static void test_ties(void) {
-    struct xpl_buf space = mk_open();
-    struct mk_plane p;
-    mk_plane_begin(&p, 3, "/device:TPU:0");
-    struct xpl_buf line = mk_line(2, "XLA Ops");
+    struct lone_line l;
+    lone_line_begin(&l, "/device:TPU:0", "XLA Ops");
     for (int i = 0; i < 60; i++) {
-        struct xpl_buf ev = mk_event(&p, i % 2 ? "copy.1" : "fusion.2", 3000 * (int64_t)i, 0);
-        mk_stat_str(&p, &ev, "tf_op",
+        struct xpl_buf ev = mk_event(&l.plane, i % 2 ? "copy.1" : "fusion.2", 3000 * (int64_t)i, 0);
+        mk_stat_str(&l.plane, &ev, "tf_op",
                     i % 2 ? "outer1/inner1/leaf1/Op:Op" : "outer0/inner0/leaf0/Op:Op");
-        mk_event_end(&line, &ev);
+        mk_event_end(&l.line, &ev);
     }
-    mk_line_end(&p, &line);
-    mk_plane_end(&p, &space);
     struct made m;
-    struct xpl_trace_options o;
-    struct xpl_buf b;
-    make(&m, space);
-    xpl_trace_options_init(&o);
-    CHECK_OK(answer_serial(&m, &o, &b), NULL);
+    make(&m, lone_line_end(&l));
+    const struct xpl_trace_options o = default_options();
+    struct xpl_buf b = answered(&m, &o);
     for (int i = 0; i < 60; i++) {
         static const char *const names[] = {"outer", "inner", "leaf"};
         int last = -1;

@@ -24,7 +24,7 @@ static void emit_nested(struct xpl_writer *w) {
 }
 
 static void test_bytes(void) {
-    static const char want[] =
+    static const char expected[] =
         "\x0a\x14\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x1a\x05\x22\x03"
         "abc\x2a\x00\x35\x04\x03\x02\x01\xc1\x3e\x07\0\0\0\0\0\0\0\x3a\x0a\xac\x02\x01\0\0\0\0\0\0"
         "\0";
@@ -37,8 +37,8 @@ static void test_bytes(void) {
     CHECK(xpl_writer_measured(&w));
     emit_nested(&w);
     CHECK(xpl_writer_fini(&w));
-    CHECK_EQ(out.n, sizeof want - 1);
-    CHECK_BYTES(out.p, out.n, want, out.n);
+    CHECK_EQ(out.n, sizeof expected - 1);
+    CHECK_BYTES(out.p, out.n, expected, out.n);
     xpl_buf_fini(&out);
 }
 

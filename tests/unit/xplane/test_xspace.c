@@ -137,7 +137,7 @@ static void check_stats(const struct xpl_plane *p, const struct xpl_event *ev) {
         enum xpl_stat_kind kind;
         uint64_t u;
         const char *text;
-    } want[] = {
+    } expected[] = {
         {"flops", XPL_VALUE_UINT, UINT64_MAX, ""},
         {"program_id", XPL_VALUE_INT, (uint64_t)-5, ""},
         {"own name", XPL_VALUE_DOUBLE, UINT64_C(0x3fe0000000000000), ""},
@@ -149,12 +149,12 @@ static void check_stats(const struct xpl_plane *p, const struct xpl_event *ev) {
     };
     struct xpl_stats left = ev->stats;
     struct xpl_stat s;
-    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         CHECK_EQ(xpl_stats_next(&left, &s), XPL_WIRE_FIELD);
-        CHECK_STR(s.md->name, want[i].md);
-        CHECK_EQ(s.kind, want[i].kind);
-        CHECK_EQ(s.u, want[i].u);
-        CHECK(want[i].text ? is(s.str, want[i].text) : s.str.len == 5);
+        CHECK_STR(s.md->name, expected[i].md);
+        CHECK_EQ(s.kind, expected[i].kind);
+        CHECK_EQ(s.u, expected[i].u);
+        CHECK(expected[i].text ? is(s.str, expected[i].text) : s.str.len == 5);
     }
     CHECK_EQ(xpl_stats_next(&left, &s), XPL_WIRE_END);
     CHECK_EQ(xpl_stats_next(&left, &s), XPL_WIRE_END);
@@ -527,20 +527,20 @@ static void test_hlo_ids(void) {
     static const struct {
         int64_t id;
         const char *name;
-    } want[] = {{123, "jit_f(123)"},
-                {1, ""},
-                {2, "jit_g"},
-                {3, ""},
-                {-1, "jit_h(18446744073709551615)"},
-                {4, "jit_i(18446744073709551616)"},
-                {5, "no proto(55)"},
-                {6, "other stat(66)"},
-                {77, "right already(77)"},
-                {9, "(0009)"},
-                {8, ""},
-                {10, "line\nbreak(10101)"}};
-    for (size_t i = 0; i < sizeof want / sizeof *want; i++)
-        CHECK_STR(p->event_md[xpl_plane_event_md(p, want[i].id)].name, want[i].name);
+    } expected[] = {{123, "jit_f(123)"},
+                    {1, ""},
+                    {2, "jit_g"},
+                    {3, ""},
+                    {-1, "jit_h(18446744073709551615)"},
+                    {4, "jit_i(18446744073709551616)"},
+                    {5, "no proto(55)"},
+                    {6, "other stat(66)"},
+                    {77, "right already(77)"},
+                    {9, "(0009)"},
+                    {8, ""},
+                    {10, "line\nbreak(10101)"}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        CHECK_STR(p->event_md[xpl_plane_event_md(p, expected[i].id)].name, expected[i].name);
     CHECK_EQ(p->n_event_md, 10);
     CHECK_STR(p->stat_md[xpl_plane_stat_md(p, 1)].name, "Hlo Proto");
     CHECK_EQ(p->stat_md[xpl_plane_stat_md(p, 1)].type, XPL_STAT_HLO_PROTO);

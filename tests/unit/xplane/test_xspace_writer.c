@@ -57,17 +57,17 @@ static void emit_small(struct xpl_xspace_writer *w) {
 }
 
 static void test_bytes(void) {
-    static const char want[] = "\x0a\x33\x08\x01\x12\x01p"
-                               "\x1a\x16\x08\x07\x12\x01l\x18\xac\x02"
-                               "\x22\x0c\x08\x01\x10\x00\x18\x05\x22\x04\x08\x02\x18\x09"
-                               "\x22\x09\x08\x01\x12\x05\x08\x01\x12\x01"
-                               "e"
-                               "\x2a\x09\x08\x02\x12\x05\x08\x02\x12\x01s"
-                               "\x22\x01h";
+    static const char expected[] = "\x0a\x33\x08\x01\x12\x01p"
+                                   "\x1a\x16\x08\x07\x12\x01l\x18\xac\x02"
+                                   "\x22\x0c\x08\x01\x10\x00\x18\x05\x22\x04\x08\x02\x18\x09"
+                                   "\x22\x09\x08\x01\x12\x05\x08\x01\x12\x01"
+                                   "e"
+                                   "\x2a\x09\x08\x02\x12\x05\x08\x02\x12\x01s"
+                                   "\x22\x01h";
     struct out o;
     CHECK(write_twice(emit_small, &o, 0));
-    CHECK_EQ(o.b.n, sizeof want - 1);
-    CHECK(memcmp(o.b.p, want, o.b.n) == 0);
+    CHECK_EQ(o.b.n, sizeof expected - 1);
+    CHECK(memcmp(o.b.p, expected, o.b.n) == 0);
     xpl_buf_fini(&o.b);
 }
 
