@@ -37,7 +37,7 @@ struct making {
 
 // ---- store ----
 
-// Whether the session has a device, asked once, of tools that want to know.  CANCELLED; another
+// Whether the session has a device, asked once, of tools that ask for it.  CANCELLED; another
 // failure leaves it open, and nothing may be kept then.
 static xpl_status_t find_device(struct making *m, struct xpl_error *err) {
     const struct xpl_common_options *const o = m->q->options;
@@ -119,34 +119,66 @@ static void keep_answer(const struct making *m, struct xpl_tool_data *a, bool wr
 
 // ---- rendering ----
 
-static xpl_status_t render(struct making *m, const struct xpl_gathering *g, struct xpl_error *err) {
-    const uint64_t began = xpl_clock_ns();
-    struct xpl_guarded_exec exec;
-    xpl_guarded_exec_init(&exec, m->ctx->exec, m->ctx->owner, NULL);
-    const struct xpl_tool_input in = {.hosts = g->inputs,
-                                      .n_hosts = m->q->n_hosts,
-                                      .options = m->q->options,
-                                      .exec = &exec.exec,
-                                      .limit = m->ctx->limit};
-    const xpl_status_t st = m->q->tool->render(&in, &m->out, err);
-    xpl_stage_add(&m->times, XPL_STAGE_RENDER, began);
-    return st;
+// One attempt: what the resolver calls.
+struct attempt {
+    struct making *m;
+    struct xpl_gathering *g;
+    xpl_status_t rendered, verified;
+};
+
+static xpl_status_t get_host(void *arg, size_t i, const unsigned *variants, struct xpl_exec *exec,
+                             struct xpl_resolved_host *ret, struct xpl_error *err) {
+    return xpl_gather_host(((struct attempt *)arg)->g, i, variants, exec, ret, err);
 }
 
-// One attempt.  *ret_damaged: a product that was mapped does not hold what it should.
-static xpl_status_t gather_and_render(struct making *m, struct xpl_gathering *g, bool *ret_damaged,
-                                      struct xpl_error *err) {
-    xpl_status_t rendered = XPL_OK;
-    xpl_status_t st = xpl_gather_run(g, err);
-    if (st == XPL_OK) st = xpl_gather_choose(g, &m->warnings, err);
-    if (st == XPL_OK) st = rendered = render(m, g, err);
-    struct xpl_error changed = {0};
-    const xpl_status_t same = xpl_gather_verify(g, &changed);
-    if (rendered == XPL_DATA_LOSS || same == XPL_DATA_LOSS)
+static xpl_status_t unpack_host(void *arg, size_t i, struct xpl_resolved_host *host,
+                                struct xpl_error *err) {
+    return xpl_gather_unpack(((struct attempt *)arg)->g, i, host, err);
+}
+
+static xpl_status_t render(void *arg, const struct xpl_tool_input *in, struct xpl_buf *out,
+                           struct xpl_error *err) {
+    struct attempt *const a = arg;
+    const uint64_t began = xpl_clock_ns();
+    struct xpl_guarded_exec exec;
+    xpl_guarded_exec_init(&exec, in->exec, a->m->ctx->owner, NULL);
+    struct xpl_tool_input guarded = *in;
+    guarded.exec = &exec.exec;
+    a->rendered = a->m->q->tool->render(&guarded, out, err);
+    xpl_stage_add(&a->m->times, XPL_STAGE_RENDER, began);
+    return a->rendered;
+}
+
+static xpl_status_t verify(void *arg, struct xpl_error *err) {
+    struct attempt *const a = arg;
+    return a->verified = xpl_gather_verify(a->g, err);
+}
+
+static void add_warning(void *arg, xpl_str_t host, xpl_str_t text) {
+    xpl_warnings_add(&((struct attempt *)arg)->m->warnings, host, text);
+}
+
+// *ret_damaged: a product that was mapped does not hold what it should.
+static xpl_status_t resolve_once(struct making *m, struct xpl_gathering *g, bool *ret_damaged,
+                                 struct xpl_error *err) {
+    const struct xpl_request *const q = m->q;
+    struct attempt a = {.m = m, .g = g};
+    const struct xpl_resolving r = {
+        .tool = q->tool,
+        .options = q->options,
+        .hosts = g->results,
+        .n_hosts = q->n_hosts,
+        .by_name = q->by_name,
+        // Of mapped products one at a time: each build may use all the memory.
+        .one_by_one = q->tool->reads_profile,
+        .session_has_device = m->has_device,
+        .exec = m->ctx->exec,
+        .limit = m->ctx->limit,
+        .source = {get_host, unpack_host, render, verify, add_warning, &a}};
+    const xpl_status_t st = xpl_resolve_from(&r, &m->out, err);
+    if (a.rendered == XPL_DATA_LOSS || a.verified == XPL_DATA_LOSS)
         *ret_damaged = xpl_gather_report_damage(g);
-    if (same == XPL_OK) return st;
-    *err = changed;
-    return same;
+    return st;
 }
 
 static void add_times(struct xpl_stage_times *to, const struct xpl_stage_times *from) {
@@ -159,7 +191,7 @@ static xpl_status_t make_from_products(struct making *m, struct xpl_error *err) 
     xpl_arena_init(&arena, m->ctx->limit);
     struct xpl_gathering g;
     XPL_TRY(find_device(m, err));
-    XPL_TRY(xpl_gather_init(&g, m->parts, m->q, m->ctx, m->has_device, &arena, err));
+    XPL_TRY(xpl_gather_init(&g, m->parts, m->q, m->ctx, &arena, err));
     xpl_status_t st = XPL_ABORTED;
     bool damaged = true;
     struct xpl_error last = {0};
@@ -169,7 +201,7 @@ static xpl_status_t make_from_products(struct making *m, struct xpl_error *err) 
         damaged = false;
         m->out.n = 0;
         xpl_warnings_clear(&m->warnings);
-        st = gather_and_render(m, &g, &damaged, &last);
+        st = resolve_once(m, &g, &damaged, &last);
         m->keep = xpl_gather_is_current(&g) && !device_is_open(m);
         m->left_out = xpl_gather_left_out(&g);
         m->from_store = xpl_gather_is_from_store(&g);
@@ -190,12 +222,9 @@ static xpl_status_t make_from_one_product(struct making *m, struct xpl_error *er
     const struct xpl_product_request r = {
         .product = p, .snapshot = m->q->snapshot, .host = m->q->hosts[0]};
     const struct xpl_build_context ctx = {.exec = m->ctx->exec, .owner = m->ctx->owner};
-    struct xpl_fingerprint fingerprint;
-    bool stable = false;
-    void *value = NULL;
-    XPL_TRY(xpl_product_make(m->parts->products, &r, &ctx, &m->times, &value, &fingerprint, &stable,
-                             err));
-    const void *const products[] = {value};
+    struct xpl_made_product made;
+    XPL_TRY(xpl_product_make(m->parts->products, &r, &ctx, &m->times, &made, err));
+    const void *const products[] = {made.value};
     const struct xpl_tool_host host = {.name = m->q->hosts[0]->name, .products = products};
     const struct xpl_tool_input in = {.hosts = &host,
                                       .n_hosts = 1,
@@ -203,8 +232,8 @@ static xpl_status_t make_from_one_product(struct making *m, struct xpl_error *er
                                       .exec = m->ctx->exec,
                                       .limit = m->ctx->limit};
     const xpl_status_t st = m->q->tool->render(&in, &m->out, err);
-    p->free(value);
-    m->keep = stable && xpl_fingerprint_eq(&fingerprint, &m->q->hosts[0]->fingerprint);
+    p->free(made.value);
+    m->keep = made.stable && xpl_fingerprint_eq(&made.fingerprint, &m->q->hosts[0]->fingerprint);
     return st;
 }
 

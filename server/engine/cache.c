@@ -66,27 +66,36 @@ static bool fits(const struct xpl_cache *c, const struct entry *e) {
     return bytes <= c->limit && e->key_len + ENTRY_COST <= c->limit - bytes;
 }
 
-// Unlinks and frees *at; returns its object, whose reference passes to the caller.
-static struct xpl_object *remove_at(struct xpl_cache *c, struct entry **at) {
+// Moves *at to the list *removed.
+static void remove_at(struct xpl_cache *c, struct entry **at, struct entry **removed) {
     struct entry *const e = *at;
     *at = e->chain;
     unlink_use(c, e);
     c->bytes -= cost(e);
     c->n--;
-    struct xpl_object *const o = e->object;
-    xpl_sys_free(e);
-    return o;
+    e->chain = *removed;
+    *removed = e;
 }
 
-// Drops the oldest until the limit is kept.  Objects are destroyed under the lock: they only free.
-static void evict(struct xpl_cache *c) {
+// Removes the oldest until the limit is kept.
+static void evict(struct xpl_cache *c, struct entry **removed) {
     while (c->bytes > c->limit && c->oldest) {
         struct entry *const e = c->oldest;
         struct entry **at = &c->buckets[e->hash % BUCKETS];
         while (*at != e)
             at = &(*at)->chain;
-        xpl_object_unref(remove_at(c, at));
+        remove_at(c, at, removed);
         c->evicted++;
+    }
+}
+
+// Without the lock: unmapping a large file takes milliseconds.
+static void free_removed(struct entry *e) {
+    while (e) {
+        struct entry *const next = e->chain;
+        xpl_object_unref(e->object);
+        xpl_sys_free(e);
+        e = next;
     }
 }
 
@@ -101,8 +110,10 @@ struct xpl_cache *xpl_cache_new(size_t limit) {
 
 void xpl_cache_free(struct xpl_cache *c) {
     if (!c) return;
+    struct entry *removed = NULL;
     c->limit = 0;
-    evict(c);
+    evict(c, &removed);
+    free_removed(removed);
     pthread_mutex_destroy(&c->mu);
     xpl_sys_free(c);
 }
@@ -130,7 +141,7 @@ void xpl_cache_put(struct xpl_cache *c, struct xpl_cache_key key, struct xpl_obj
     *e = (struct entry){
         .object = o, .hash = hash_of(key), .kind = key.kind, .key_len = key.bytes.len};
     if (key.bytes.len) memcpy(e->key, key.bytes.ptr, key.bytes.len);
-    struct xpl_object *old = NULL;
+    struct entry *removed = NULL;
     pthread_mutex_lock(&c->mu);
     if (!fits(c, e)) {
         pthread_mutex_unlock(&c->mu);
@@ -138,7 +149,7 @@ void xpl_cache_put(struct xpl_cache *c, struct xpl_cache_key key, struct xpl_obj
         return;
     }
     struct entry **at = find(c, e->hash, key);
-    if (*at) old = remove_at(c, at);
+    if (*at) remove_at(c, at, &removed);
     at = &c->buckets[e->hash % BUCKETS];
     e->chain = *at;
     *at = e;
@@ -146,25 +157,27 @@ void xpl_cache_put(struct xpl_cache *c, struct xpl_cache_key key, struct xpl_obj
     link_newest(c, e);
     c->bytes += cost(e);
     c->n++;
-    evict(c);
+    evict(c, &removed);
     pthread_mutex_unlock(&c->mu);
-    xpl_object_unref(old);
+    free_removed(removed);
 }
 
 void xpl_cache_drop(struct xpl_cache *c, struct xpl_cache_key key) {
-    struct xpl_object *old = NULL;
+    struct entry *removed = NULL;
     pthread_mutex_lock(&c->mu);
     struct entry **at = find(c, hash_of(key), key);
-    if (*at) old = remove_at(c, at);
+    if (*at) remove_at(c, at, &removed);
     pthread_mutex_unlock(&c->mu);
-    xpl_object_unref(old);
+    free_removed(removed);
 }
 
 void xpl_cache_set_limit(struct xpl_cache *c, size_t limit) {
+    struct entry *removed = NULL;
     pthread_mutex_lock(&c->mu);
     c->limit = limit;
-    evict(c);
+    evict(c, &removed);
     pthread_mutex_unlock(&c->mu);
+    free_removed(removed);
 }
 
 struct xpl_cache_stats xpl_cache_get_stats(struct xpl_cache *c) {

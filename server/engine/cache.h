@@ -45,7 +45,7 @@ struct xpl_cache_key {
 struct xpl_cache *xpl_cache_new(size_t limit);
 void xpl_cache_free(struct xpl_cache *c);
 // The object under `key`, referenced for the caller, or NULL.  Any thread, as all that follow; the
-// lock is held for the look-up alone.
+// lock is held for the lookup alone.
 struct xpl_object *xpl_cache_get(struct xpl_cache *c, struct xpl_cache_key key);
 // Keeps a reference to `o`, in place of what was there.  Does nothing, and what was there stays,
 // when `o` with its key is over the limit, or without memory.

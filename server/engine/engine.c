@@ -3,12 +3,12 @@
 #include "server/engine/engine.h"
 
 #include <assert.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analysis/products/values.h"
+#include "base/heap.h"
 #include "server/engine/pool.h"
 
 enum { BUSY_RETRY_MS = 500, LARGE_JOB = 64 << 20 };
@@ -193,10 +193,12 @@ static void job_deliver(void *arg, struct xpl_outcome *o) {
 static void job_finish(struct job *j, struct xpl_outcome *o) {
     job_deliver(j, o);
     if (o->answer) xpl_object_unref(&o->answer->object);
+    pthread_mutex_lock(&j->engine->mu);
     atomic_fetch_sub(&j->engine->in_flight, j->reserved);
     atomic_fetch_sub(&j->engine->delivered, j->reserved);
+    pthread_mutex_unlock(&j->engine->mu);
     // Everybody has the answer: what the job used goes back to the system.
-    if (j->reserved >= LARGE_JOB && o->source == XPL_COMPUTED) (void)malloc_trim(0);
+    if (j->reserved >= LARGE_JOB && o->source == XPL_COMPUTED) xpl_heap_trim(LARGE_JOB / 4);
     xpl_request_free(j->q);
     xpl_sys_free(j);
 }
@@ -207,13 +209,17 @@ static bool job_reserve(void *arg) {
     struct xpl_engine *e = j->engine;
     size_t need = (size_t)16 << 20;
     for (size_t i = 0; i < j->q->n_hosts; i++)
-        need += j->q->hosts[i]->fingerprint.size / 4 + xpl_opened_profile_expect(j->q->hosts[i]);
+        need += j->q->hosts[i]->fingerprint.size / 4 +
+                xpl_opened_profile_expect(j->q->snapshot, j->q->hosts[i]);
     const size_t limit = atomic_load(&e->memory_limit), total = atomic_load(&e->memory_total);
     if (need > limit) need = limit;
+    // Together: a job that ends between the two would count as one that is not delivered.
+    pthread_mutex_lock(&e->mu);
     const size_t before = atomic_fetch_add(&e->in_flight, need);
     j->reserved = need;
     // A job that runs alone may exceed the limit.  Jobs whose waiters are answered do not count.
     const bool ok = before <= atomic_load(&e->delivered) || before + need <= total;
+    pthread_mutex_unlock(&e->mu);
     if (!ok) atomic_fetch_add(&e->refused, 1);
     return ok;
 }
@@ -405,7 +411,7 @@ bool xpl_engine_prefetch(struct xpl_engine *e, struct xpl_snapshot *snapshot,
     const struct xpl_build_context ctx = {
         .exec = &serial, .owner = {engine_is_stopping, e}, .prefetch = true};
     bool device;
-    // A request may want the same hosts: then it finds out.
+    // A request may need the same hosts: then it finds out.
     if (xpl_product_session_has_device(e->products, snapshot, s, &ctx, &device, NULL) != XPL_OK)
         return false;
     const struct xpl_product_request r = {.product = &xpl_product_op_stats,
@@ -415,10 +421,10 @@ bool xpl_engine_prefetch(struct xpl_engine *e, struct xpl_snapshot *snapshot,
     struct xpl_stage_times times = {0};
     struct xpl_product_handle *p = NULL;
     if (xpl_product_get(e->products, &r, &ctx, &times, &p, NULL) != XPL_OK) return false;
-    const bool valid = p->status == XPL_OK;
+    const bool made = p->status == XPL_OK && atomic_load(&times.us[XPL_STAGE_CONVERT]) > 0;
     xpl_object_unref(&p->object);
-    if (valid) atomic_fetch_add(&e->prefetched, 1);
-    return valid;
+    if (made) atomic_fetch_add(&e->prefetched, 1);
+    return made;
 }
 
 // The variants that are stored for our own clients.

@@ -11,16 +11,14 @@ enum { MANY_HOSTS = 9 };
 
 xpl_status_t xpl_gather_init(struct xpl_gathering *g, const struct xpl_answer_parts *parts,
                              const struct xpl_request *q, const struct xpl_answer_context *ctx,
-                             bool session_has_device, struct xpl_arena *arena,
-                             struct xpl_error *err) {
+                             struct xpl_arena *arena, struct xpl_error *err) {
     *g =
         (struct xpl_gathering){.parts = parts, .q = q, .ctx = ctx, .bypass_cache = q->bypass_cache};
     g->hosts = xpl_arena_zalloc(arena, q->n_hosts * sizeof *g->hosts);
-    g->inputs = xpl_arena_zalloc(arena, q->n_hosts * sizeof *g->inputs);
-    g->outcomes = xpl_arena_zalloc(arena, q->n_hosts * sizeof *g->outcomes);
-    if (!g->hosts || !g->inputs || !g->outcomes) XPL_RETURN_OOM(err, "hosts");
-    for (size_t k = 0; q->tool->variant && q->tool->needs[k]; k++)
-        g->variants[k] = q->tool->variant(q->options, k, session_has_device);
+    g->results = xpl_arena_zalloc(arena, q->n_hosts * sizeof *g->results);
+    if (!g->hosts || !g->results) XPL_RETURN_OOM(err, "hosts");
+    for (size_t i = 0; i < q->n_hosts; i++)
+        g->results[i].name = q->hosts[i]->name;
     // With several hosts, each would stay half built until the last is.
     if (ctx->deliver && q->n_hosts == 1) g->first = q->options;
     return XPL_OK;
@@ -28,14 +26,15 @@ xpl_status_t xpl_gather_init(struct xpl_gathering *g, const struct xpl_answer_pa
 
 // ---- getting ----
 
-static xpl_status_t get_products(struct xpl_gathering *g, size_t i, struct xpl_exec *exec,
-                                 struct xpl_error *err) {
+static xpl_status_t get_products(struct xpl_gathering *g, size_t i, const unsigned *variants,
+                                 struct xpl_exec *exec, struct xpl_error *err) {
     struct xpl_gathered_host *const h = &g->hosts[i];
+    struct xpl_resolved_host *const ret = &g->results[i];
     const struct xpl_request *const q = g->q;
     for (size_t k = 0; q->tool->needs[k]; k++) {
         const struct xpl_product *const p = q->tool->needs[k];
         const struct xpl_product_request r = {.product = p,
-                                              .variant = g->variants[k],
+                                              .variant = variants[k],
                                               .snapshot = q->snapshot,
                                               .host = q->hosts[i],
                                               .opened = q->tool->reads_profile ? &h->opened : NULL,
@@ -46,15 +45,16 @@ static xpl_status_t get_products(struct xpl_gathering *g, size_t i, struct xpl_e
                                               .packed = p->residency == XPL_RESIDENCY_STORE &&
                                                         q->n_hosts >= MANY_HOSTS};
         XPL_TRY(xpl_product_get(g->parts->products, &r, &ctx, &g->times, &h->handles[k], err));
-        h->status = h->handles[k]->status;
-        h->err = h->handles[k]->err;
-        if (h->status != XPL_OK) return XPL_OK; // broken: the other products would be, too
-        h->values[k] = h->handles[k]->value;
+        ret->status = h->handles[k]->status;
+        ret->err = h->handles[k]->err;
+        if (ret->status != XPL_OK) return XPL_OK; // broken: the other products would be, too
+        ret->products[k] = h->handles[k]->value;
     }
     return XPL_OK;
 }
 
-static void release_host(struct xpl_gathering *g, struct xpl_gathered_host *h) {
+static void release_host(struct xpl_gathering *g, size_t i) {
+    struct xpl_gathered_host *const h = &g->hosts[i];
     for (size_t k = 0; k < XPL_TOOL_MAX_NEEDS; k++) {
         if (h->handles[k] && h->handles[k]->build)
             xpl_product_give_up(g->parts->products, h->handles[k]);
@@ -65,17 +65,18 @@ static void release_host(struct xpl_gathering *g, struct xpl_gathered_host *h) {
     g->decompressed_bytes -= xpl_opened_profile_memory(&h->opened);
     xpl_opened_profile_close(&h->opened);
     *h = (struct xpl_gathered_host){0};
+    g->results[i] = (struct xpl_resolved_host){.name = g->results[i].name};
 }
 
 // Opens the profile for a tool that reads it, and gets the products of those very bytes.
-static xpl_status_t get_with_profile(struct xpl_gathering *g, size_t i, struct xpl_exec *exec,
-                                     struct xpl_error *err) {
+static xpl_status_t get_with_profile(struct xpl_gathering *g, size_t i, const unsigned *variants,
+                                     struct xpl_exec *exec, struct xpl_error *err) {
     struct xpl_gathered_host *const h = &g->hosts[i];
     xpl_status_t st = XPL_ABORTED;
     struct xpl_error last = {0};
     for (int n = 0; n < XPL_OPEN_ATTEMPTS && st == XPL_ABORTED; n++) {
         const uint64_t began = xpl_clock_ns();
-        release_host(g, h);
+        release_host(g, i);
         last = (struct xpl_error){0};
         st = xpl_opened_profile_open(g->q->snapshot, g->q->hosts[i], g->ctx->limit, g->ctx->owner,
                                      &h->opened, &last);
@@ -83,98 +84,47 @@ static xpl_status_t get_with_profile(struct xpl_gathering *g, size_t i, struct x
         xpl_stage_add(&g->times, XPL_STAGE_OPEN, began);
         if (st == XPL_NOT_FOUND || st == XPL_PERMISSION_DENIED || st == XPL_FAILED_PRECONDITION ||
             st == XPL_DATA_LOSS) {
-            h->status = st; // as broken as if its product were
-            h->err = last;
+            g->results[i].status = st; // as broken as if its product were
+            g->results[i].err = last;
             return XPL_OK;
         }
         if (g->decompressed_bytes > g->ctx->limit)
             st = xpl_error_set(&last, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
                                "the hosts together are over --memory-limit; ask for fewer");
-        if (st == XPL_OK) st = get_products(g, i, exec, &last);
+        if (st == XPL_OK) st = get_products(g, i, variants, exec, &last);
     }
     if (st != XPL_OK) *err = last;
     return st;
 }
 
-static void gather_one(void *ctx, size_t i) {
-    struct xpl_gathering *const g = ctx;
-    struct xpl_gathered_host *const h = &g->hosts[i];
-    if (atomic_load(&g->failed)) return;
-    struct xpl_exec serial = xpl_exec_serial(), *exec = g->ctx->exec;
-    // With many hosts the hosts are the pieces; cutting each up as well only adds hand-overs.
-    if (g->q->n_hosts >= 2 * (size_t)exec->width) exec = &serial;
-    struct xpl_error err = {0};
-    const xpl_status_t st = g->q->tool->reads_profile ? get_with_profile(g, i, exec, &err)
-                                                      : get_products(g, i, exec, &err);
-    if (st == XPL_OK) return;
-    h->status = st;
-    h->err = err;
-    h->fatal = true;
-    atomic_store(&g->failed, true);
+xpl_status_t xpl_gather_host(struct xpl_gathering *g, size_t i, const unsigned *variants,
+                             struct xpl_exec *exec, struct xpl_resolved_host *ret,
+                             struct xpl_error *err) {
+    const struct xpl_gathered_host *const h = &g->hosts[i];
+    XPL_TRY(g->q->tool->reads_profile ? get_with_profile(g, i, variants, exec, err)
+                                      : get_products(g, i, variants, exec, err));
+    ret->profile = h->opened.bytes;
+    ret->empty = h->handles[0] && h->handles[0]->fingerprint.size == 0;
+    return XPL_OK;
 }
 
-static void unpack_one(void *ctx, size_t i) {
-    struct xpl_gathering *const g = ctx;
+xpl_status_t xpl_gather_unpack(struct xpl_gathering *g, size_t i, struct xpl_resolved_host *host,
+                               struct xpl_error *err) {
     struct xpl_gathered_host *const h = &g->hosts[i];
     for (size_t k = 0; k < XPL_TOOL_MAX_NEEDS; k++) {
         const struct xpl_product_handle *const packed = h->handles[k];
-        if (!packed || !packed->packed || atomic_load(&g->failed)) continue;
-        h->unpacked[k] = xpl_product_handle_unpacked(packed, g->ctx->limit);
-        const size_t used =
-            h->unpacked[k] ? packed->product->size(h->unpacked[k]->value) : g->ctx->limit;
-        if (h->unpacked[k] && atomic_fetch_add(&g->unpacked_bytes, used) + used <= g->ctx->limit) {
-            h->values[k] = h->unpacked[k]->value;
-            continue;
-        }
-        h->status = xpl_error_set(&h->err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
-                                  "the hosts together are over --memory-limit; ask for fewer");
-        h->fatal = true;
-        atomic_store(&g->failed, true);
+        if (!packed || !packed->packed) continue;
+        XPL_TRY(xpl_product_handle_unpack(packed, g->ctx->limit, &h->unpacked[k], err));
+        const size_t used = packed->product->size(h->unpacked[k]->value);
+        if (atomic_fetch_add(&g->unpacked_bytes, used) + used > g->ctx->limit)
+            XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
+                             "the hosts together are over --memory-limit; ask for fewer");
+        host->products[k] = h->unpacked[k]->value;
     }
+    return XPL_OK;
 }
 
-// The failure of the first host that ended it all.
-static xpl_status_t first_failure(const struct xpl_gathering *g, struct xpl_error *err) {
-    for (size_t i = 0; i < g->q->n_hosts; i++) {
-        const struct xpl_gathered_host *const h = &g->hosts[i];
-        if (!h->fatal) continue;
-        *err = h->err;
-        return h->status;
-    }
-    XPL_RETURN_ERROR(err, XPL_INTERNAL, "a host failed without a reason");
-}
-
-xpl_status_t xpl_gather_run(struct xpl_gathering *g, struct xpl_error *err) {
-    const size_t n = g->q->n_hosts;
-    atomic_store(&g->failed, false);
-    atomic_store(&g->unpacked_bytes, 0);
-    // Of mapped products one at a time: each build may use all the memory.
-    for (size_t i = 0; g->q->tool->reads_profile && i < n; i++)
-        gather_one(g, i);
-    if (!g->q->tool->reads_profile) xpl_exec_run(g->ctx->exec, n, gather_one, g);
-    if (!atomic_load(&g->failed)) xpl_exec_run(g->ctx->exec, n, unpack_one, g);
-    return atomic_load(&g->failed) ? first_failure(g, err) : XPL_OK;
-}
-
-// ---- what is shown of it ----
-
-static void add_warning(void *warnings, xpl_str_t host, xpl_str_t text) {
-    xpl_warnings_add(warnings, host, text);
-}
-
-xpl_status_t xpl_gather_choose(struct xpl_gathering *g, struct xpl_warnings *warnings,
-                               struct xpl_error *err) {
-    const struct xpl_request *const q = g->q;
-    for (size_t i = 0; i < q->n_hosts; i++) {
-        const struct xpl_gathered_host *const h = &g->hosts[i];
-        g->inputs[i] = (struct xpl_tool_host){
-            .name = q->hosts[i]->name, .products = h->values, .profile = h->opened.bytes};
-        g->outcomes[i] = (struct xpl_host_outcome){
-            h->status, &h->err, h->handles[0] && h->handles[0]->fingerprint.size == 0};
-    }
-    return xpl_tool_choose_hosts(q->tool, g->outcomes, q->n_hosts, q->by_name, g->inputs,
-                                 add_warning, warnings, err);
-}
+// ---- what became of it ----
 
 xpl_status_t xpl_gather_verify(const struct xpl_gathering *g, struct xpl_error *err) {
     for (size_t i = 0; i < g->q->n_hosts; i++) {
@@ -200,7 +150,7 @@ bool xpl_gather_is_current(const struct xpl_gathering *g) {
     for (size_t i = 0; i < g->q->n_hosts; i++)
         for (size_t k = 0; g->q->tool->needs[k]; k++) {
             const struct xpl_product_handle *const p = g->hosts[i].handles[k];
-            if (!p && g->hosts[i].status != XPL_OK && (k > 0 || broken_is_current(g, i))) break;
+            if (!p && g->results[i].status != XPL_OK && (k > 0 || broken_is_current(g, i))) break;
             if (!p || !p->stable ||
                 !xpl_fingerprint_eq(&p->fingerprint, &g->q->hosts[i]->fingerprint))
                 return false;
@@ -217,7 +167,7 @@ bool xpl_gather_is_from_store(const struct xpl_gathering *g) {
 
 bool xpl_gather_left_out(const struct xpl_gathering *g) {
     for (size_t i = 0; i < g->q->n_hosts; i++)
-        if (g->hosts[i].status != XPL_OK) return true;
+        if (g->results[i].status != XPL_OK) return true;
     return false;
 }
 
@@ -249,6 +199,7 @@ bool xpl_gather_take_partial(struct xpl_gathering *g, struct xpl_product_handle 
 }
 
 void xpl_gather_release(struct xpl_gathering *g) {
+    atomic_store(&g->unpacked_bytes, 0);
     for (size_t i = 0; i < g->q->n_hosts; i++)
-        release_host(g, &g->hosts[i]);
+        release_host(g, i);
 }

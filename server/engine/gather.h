@@ -11,38 +11,30 @@ struct xpl_gathered_host {
     struct xpl_opened_profile opened; // of tools that read profiles
     struct xpl_product_handle *handles[XPL_TOOL_MAX_NEEDS];
     struct xpl_product_handle *unpacked[XPL_TOOL_MAX_NEEDS]; // in place of packed ones
-    const void *values[XPL_TOOL_MAX_NEEDS];
-    xpl_status_t status; // of all of them; not OK: the host is broken, or
-    bool fatal;          // its failure ends the request
-    struct xpl_error err;
 };
 
 struct xpl_gathering {
     const struct xpl_answer_parts *parts;
     const struct xpl_request *q;
     const struct xpl_answer_context *ctx;
-    struct xpl_gathered_host *hosts; // as many as the request has
-    struct xpl_tool_host *inputs;    // likewise; filled by xpl_gather_choose, as
-    struct xpl_host_outcome *outcomes;
+    struct xpl_gathered_host *hosts;   // as many as the request has
+    struct xpl_resolved_host *results; // likewise: what the resolver sees
     struct xpl_stage_times times;
     bool bypass_cache;
     const void *first; // of a product that may be partial
-    unsigned variants[XPL_TOOL_MAX_NEEDS];
     atomic_size_t unpacked_bytes;
     size_t decompressed_bytes; // of profiles that stay open
-    atomic_bool failed;        // some host failed in a way that ends it all
 };
 
-// `arena` holds hosts and inputs.  `session_has_device` counts where the request asks for it.
+// `arena` holds hosts and results.
 xpl_status_t xpl_gather_init(struct xpl_gathering *g, const struct xpl_answer_parts *parts,
                              const struct xpl_request *q, const struct xpl_answer_context *ctx,
-                             bool session_has_device, struct xpl_arena *arena,
+                             struct xpl_arena *arena, struct xpl_error *err) XPL_NODISCARD;
+// The resolver's source of products (analysis/tools/resolve.h); arg is the gathering.
+xpl_status_t xpl_gather_host(struct xpl_gathering *g, size_t i, const unsigned *variants,
+                             struct xpl_exec *exec, struct xpl_resolved_host *ret,
                              struct xpl_error *err) XPL_NODISCARD;
-// Gets all products.  Broken hosts are no failure.
-xpl_status_t xpl_gather_run(struct xpl_gathering *g, struct xpl_error *err) XPL_NODISCARD;
-// Fills g->inputs: broken hosts are left out with a warning, unless that leaves nothing or they
-// were asked for by name.
-xpl_status_t xpl_gather_choose(struct xpl_gathering *g, struct xpl_warnings *warnings,
+xpl_status_t xpl_gather_unpack(struct xpl_gathering *g, size_t i, struct xpl_resolved_host *host,
                                struct xpl_error *err) XPL_NODISCARD;
 // After the last read: whether what was read is what the files held.  ABORTED: a profile changed;
 // DATA_LOSS: a mapped product was cut.

@@ -69,19 +69,21 @@ void xpl_product_handle_pack(struct xpl_product_handle *h) {
     xpl_buf_fini(&b);
 }
 
-struct xpl_product_handle *xpl_product_handle_unpacked(const struct xpl_product_handle *packed,
-                                                       size_t limit) {
+xpl_status_t xpl_product_handle_unpack(const struct xpl_product_handle *packed, size_t limit,
+                                       struct xpl_product_handle **ret, struct xpl_error *err) {
     struct xpl_product_handle *const h = xpl_product_handle_new(packed->product, packed->variant);
-    if (!h) return NULL;
+    if (!h) XPL_RETURN_OOM(err, packed->product->name);
     const xpl_bytes_t bytes = {packed->packed, packed->packed_len};
-    if (h->product->decode(bytes, limit, &h->value, NULL) != XPL_OK) {
+    const xpl_status_t st = h->product->decode(bytes, limit, &h->value, err);
+    if (st != XPL_OK) {
         xpl_object_unref(&h->object);
-        return NULL;
+        return st;
     }
     h->fingerprint = packed->fingerprint;
     h->from_store = packed->from_store;
     h->stable = packed->stable;
-    return h;
+    *ret = h;
+    return XPL_OK;
 }
 
 size_t xpl_product_handle_bytes(const struct xpl_product_handle *h) {

@@ -19,9 +19,10 @@ struct xpl_product_handle *xpl_product_handle_from_file(const struct xpl_product
                                                         size_t limit, xpl_status_t *ret_status);
 // Encodes the value in place, when there is memory for that.  Nobody else may have the handle.
 void xpl_product_handle_pack(struct xpl_product_handle *h);
-// A new handle with the value of a packed one; NULL when it cannot be had.
-struct xpl_product_handle *xpl_product_handle_unpacked(const struct xpl_product_handle *packed,
-                                                       size_t limit);
+// A new handle with the value of a packed one, or the decoder's failure.
+xpl_status_t xpl_product_handle_unpack(const struct xpl_product_handle *packed, size_t limit,
+                                       struct xpl_product_handle **ret, struct xpl_error *err)
+    XPL_NODISCARD;
 // What it costs to keep, for the cache.
 size_t xpl_product_handle_bytes(const struct xpl_product_handle *h);
 

@@ -31,9 +31,12 @@ struct xpl_index_files {
     pthread_t thread;
 };
 
-// One product resides in files: its name stands for the kind.
-static struct xpl_store_file_key file_key(const struct xpl_profile_id *profile, uint32_t version) {
-    return (struct xpl_store_file_key){.profile = *profile, .kind = "trace", .version = version};
+static struct xpl_store_file_key file_key(const struct xpl_profile_id *profile,
+                                          const struct xpl_product *product, unsigned variant) {
+    return (struct xpl_store_file_key){.profile = *profile,
+                                       .kind = product->name,
+                                       .version = product->version,
+                                       .variant = variant};
 }
 
 // ---- writing ----
@@ -55,10 +58,11 @@ static bool write_file(struct xpl_index_files *f, const struct xpl_index_file_sa
         if (st == XPL_ABORTED || st == XPL_CANCELLED) return false;
     }
     if (st == XPL_OK) {
-        const struct xpl_store_file_key key = file_key(&id, s->version);
+        const struct xpl_store_file_key key = file_key(&id, h->product, h->variant);
         st = xpl_store_files_put(f->files, &key, h->product->encoded(h->value), &err);
     }
-    if (st != XPL_OK) xpl_log(XPL_LOG_WARN, "products", "a trace index is not kept: %s", err.msg);
+    if (st != XPL_OK)
+        xpl_log(XPL_LOG_WARN, "products", "%s is not kept: %s", h->product->name, err.msg);
     return st == XPL_OK;
 }
 
@@ -125,14 +129,15 @@ void xpl_index_files_drain(struct xpl_index_files *f) {
 // ---- reading ----
 
 xpl_status_t xpl_index_files_open(struct xpl_index_files *f, const struct xpl_profile_id *profile,
-                                  uint32_t version, struct xpl_source **ret) {
-    const struct xpl_store_file_key key = file_key(profile, version);
+                                  const struct xpl_product *product, unsigned variant,
+                                  struct xpl_source **ret) {
+    const struct xpl_store_file_key key = file_key(profile, product, variant);
     return f->files ? xpl_store_files_open(f->files, &key, ret, NULL) : XPL_NOT_FOUND;
 }
 
 void xpl_index_files_remove(struct xpl_index_files *f, const struct xpl_profile_id *profile,
-                            uint32_t version) {
-    const struct xpl_store_file_key key = file_key(profile, version);
+                            const struct xpl_product *product, unsigned variant) {
+    const struct xpl_store_file_key key = file_key(profile, product, variant);
     if (f->files) xpl_store_files_remove(f->files, &key);
 }
 

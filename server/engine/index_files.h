@@ -24,12 +24,12 @@ void xpl_index_files_drain(struct xpl_index_files *f);
 
 // Maps the file of a profile, and notes its use.  NOT_FOUND when there is none.
 xpl_status_t xpl_index_files_open(struct xpl_index_files *f, const struct xpl_profile_id *profile,
-                                  uint32_t version, struct xpl_source **ret) XPL_NODISCARD;
+                                  const struct xpl_product *product, unsigned variant,
+                                  struct xpl_source **ret) XPL_NODISCARD;
 void xpl_index_files_remove(struct xpl_index_files *f, const struct xpl_profile_id *profile,
-                            uint32_t version);
+                            const struct xpl_product *product, unsigned variant);
 
 struct xpl_index_file_save {
-    uint32_t version;
     // Referenced until `done` has returned.  Its `profile` is hashed if its id is not known yet.
     struct xpl_product_handle *handle;
     // Called once, on the saver's thread: the file is there, or it could not be written.

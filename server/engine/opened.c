@@ -41,7 +41,7 @@ xpl_status_t xpl_opened_profile_open(const struct xpl_snapshot *snapshot,
     const xpl_status_t st =
         xpl_profile_open(host->path, xpl_source_bytes(o.source), &limits, &o.profile, &why);
     o.bytes = o.profile.bytes;
-    // A file that is being written looks like anything.
+    // A file that is being written may hold any bytes.
     const xpl_status_t same = st == XPL_OK ? XPL_OK : xpl_source_verify(o.source, err);
     if (same == XPL_OK && (st == XPL_OK || st == XPL_DATA_LOSS))
         *ret = o;
@@ -52,13 +52,15 @@ xpl_status_t xpl_opened_profile_open(const struct xpl_snapshot *snapshot,
                          why.msg);
 }
 
-// A compressed profile becomes so many times as long: those of this repository, eleven times.
-enum { USUAL_RATIO = 16 };
-
-size_t xpl_opened_profile_expect(const struct xpl_host *host) {
+size_t xpl_opened_profile_expect(const struct xpl_snapshot *snapshot, const struct xpl_host *host) {
     size_t n;
-    const bool mapped = xpl_format_of_name(host->path, NULL) == xpl_formats(&n);
-    return mapped ? 0 : host->fingerprint.size * USUAL_RATIO;
+    struct xpl_source *source = NULL;
+    if (xpl_format_of_name(host->path, NULL) == xpl_formats(&n)) return 0; // mapped
+    // What cannot be opened takes nothing.
+    if (xpl_snapshot_open(snapshot, host, 0, &source, NULL) != XPL_OK) return 0;
+    n = xpl_profile_expect(host->path, xpl_source_bytes(source));
+    xpl_source_free(source);
+    return n;
 }
 
 size_t xpl_opened_profile_memory(const struct xpl_opened_profile *o) {

@@ -20,7 +20,7 @@ struct xpl_opened_profile {
 // Accepts a zero-initialised one.
 void xpl_opened_profile_close(struct xpl_opened_profile *o);
 
-// Who wants the work done.
+// Whom the work is done for.
 struct xpl_work_owner {
     bool (*is_cancelled)(void *arg); // NULL: never
     void *arg;
@@ -45,8 +45,8 @@ xpl_status_t xpl_opened_profile_open(const struct xpl_snapshot *snapshot,
                                      const struct xpl_host *host, size_t limit,
                                      struct xpl_work_owner owner, struct xpl_opened_profile *ret,
                                      struct xpl_error *err) XPL_NODISCARD;
-// Bytes of memory that opening a host takes, as far as its name and size say.
-size_t xpl_opened_profile_expect(const struct xpl_host *host);
+// Bytes of memory that opening a host takes, as far as its file says.  Opens a compressed one.
+size_t xpl_opened_profile_expect(const struct xpl_snapshot *snapshot, const struct xpl_host *host);
 // And took.
 size_t xpl_opened_profile_memory(const struct xpl_opened_profile *o);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "analysis/formats/format.h"
 #include "base/clock.h"
 #include "base/cond.h"
 #include "base/log.h"
@@ -64,6 +65,8 @@ static bool one_session(struct xpl_prefetch *p, struct xpl_snapshot *snap,
                         const struct xpl_session *s, bool *ret_growing) {
     for (size_t i = 0; i < s->n_hosts; i++) {
         const struct xpl_host *h = &s->hosts[i];
+        const struct xpl_format *const f = xpl_format_of_name(h->path, NULL);
+        if (f && f->tools) continue; // OpStats are not made of it
         if (atomic_load(&p->stop) || !atomic_load(&p->enabled) || !machine_is_idle(p)) return false;
         const int64_t age = (int64_t)clock_ns(CLOCK_REALTIME) - h->fingerprint.mtime_ns;
         if (age >= 0 && age < (int64_t)GROWING_MS * 1000000) { // may still be growing
@@ -113,7 +116,7 @@ static void check_store(struct xpl_prefetch *p) {
 
 static void *prefetch_main(void *arg) {
     struct xpl_prefetch *p = arg;
-    // Only runs when nothing else on the machine wants the processor.
+    // Only runs when nothing else on the machine needs the processor.
     (void)pthread_setschedparam(pthread_self(), SCHED_IDLE, &(struct sched_param){0});
     check_store(p);
     pthread_mutex_lock(&p->mu);

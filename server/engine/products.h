@@ -98,13 +98,16 @@ bool xpl_product_is_truncated(const struct xpl_product_handle *h);
 // What was read of a product from the store turned out to be damaged: it is forgotten and removed.
 void xpl_product_report_damage(struct xpl_product_manager *m, const struct xpl_product_handle *h);
 
-// A product that is made for one answer and kept by nobody (XPL_RESIDENCY_NONE): *ret is the
-// caller's, freed by the row.  *ret_fingerprint and *ret_stable are those of the file read.
+// A product that is made for one answer and kept by nobody (XPL_RESIDENCY_NONE).
+struct xpl_made_product {
+    void *value;                        // the caller's, freed by the row
+    struct xpl_fingerprint fingerprint; // of the file that was read
+    bool stable;                        // xpl_source_is_stable
+};
 // Failures are told with the file's name.
 xpl_status_t xpl_product_make(struct xpl_product_manager *m, const struct xpl_product_request *r,
                               const struct xpl_build_context *ctx, struct xpl_stage_times *times,
-                              void **ret, struct xpl_fingerprint *ret_fingerprint, bool *ret_stable,
-                              struct xpl_error *err) XPL_NODISCARD;
+                              struct xpl_made_product *ret, struct xpl_error *err) XPL_NODISCARD;
 
 // The product in memory, referenced, or NULL.
 struct xpl_product_handle *xpl_product_lookup(struct xpl_product_manager *m,

@@ -7,7 +7,12 @@
 
 #include "analysis/formats/format.h"
 #include "base/cleanup.h"
+#include "base/text/near.h"
 
+enum {
+    MAX_COMPARED = 4096, // names to which a wrong one is compared
+    MAX_SHOWN = 100,     // bytes of a name in a sentence
+};
 #define MAX_REQUEST_BYTES ((size_t)64 << 20)
 
 void xpl_request_free(struct xpl_request *q) {
@@ -15,6 +20,19 @@ void xpl_request_free(struct xpl_request *q) {
     xpl_snapshot_unref(q->snapshot);
     xpl_arena_fini(&q->arena);
     xpl_sys_free(q);
+}
+
+// ---- what is not there ----
+
+xpl_status_t xpl_request_no_session(const struct xpl_snapshot *snapshot, xpl_str_t name,
+                                    struct xpl_error *err) {
+    struct xpl_near near = xpl_near_begin(name);
+    char hint[XPL_NEAR_TEXT];
+    // From the end: names of captures are times, and the newest are the likeliest.
+    for (size_t i = 0; i < snapshot->n_sessions && i < MAX_COMPARED; i++)
+        xpl_near_add(&near, snapshot->sessions[snapshot->n_sessions - 1 - i].name);
+    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no session \"%.*s\"%s",
+                     XPL_STR_FMT(xpl_str_sub(name, 0, MAX_SHOWN)), xpl_near_text(&near, hint));
 }
 
 // ---- hosts ----
@@ -26,14 +44,43 @@ static xpl_status_t no_such_host(const struct xpl_session *s, xpl_str_t host,
                          "host %.*s of %.*s is a Riegeli file, which xplaned does not read; "
                          "convert it to " XPL_FORMAT_SUFFIX,
                          XPL_STR_FMT(host), XPL_STR_FMT(s->name));
-    XPL_RETURN_ERROR(err, XPL_NOT_FOUND,
-                     "session %.*s has no host \"%.*s\"; GetSession lists its hosts",
-                     XPL_STR_FMT(s->name), XPL_STR_FMT(host));
+    struct xpl_near near = xpl_near_begin(host);
+    char hint[XPL_NEAR_TEXT];
+    for (size_t i = 0; i < s->n_hosts && i < MAX_COMPARED; i++)
+        xpl_near_add(&near, s->hosts[i].name);
+    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "session %.*s has no host \"%.*s\"%s",
+                     XPL_STR_FMT(xpl_str_sub(s->name, 0, MAX_SHOWN)),
+                     XPL_STR_FMT(xpl_str_sub(host, 0, MAX_SHOWN)), xpl_near_text(&near, hint));
 }
 
 static int compare_names(const void *a, const void *b) {
     const struct xpl_host *const *x = a, *const *y = b;
     return xpl_str_cmp((*x)->name, (*y)->name);
+}
+
+static bool feeds_tool(const struct xpl_host *h, const struct xpl_tool *tool) {
+    const struct xpl_format *const f = xpl_format_of_name(h->path, NULL);
+    return !f || xpl_format_has_tool(f, xpl_str_from(tool->name));
+}
+
+bool xpl_session_feeds(const struct xpl_session *s, const struct xpl_tool *tool) {
+    for (size_t i = 0; i < s->n_hosts; i++)
+        if (feeds_tool(&s->hosts[i], tool)) return true;
+    return false;
+}
+
+// Of all hosts only those stay whose files the tool reads: a directory may hold other kinds.
+static xpl_status_t drop_other_kinds(struct xpl_request *q, const struct xpl_host **list,
+                                     struct xpl_error *err) {
+    size_t n = 0;
+    for (size_t i = 0; i < q->n_hosts; i++)
+        if (feeds_tool(list[i], q->tool)) list[n++] = list[i];
+    if (n == 0 || (q->by_name && n < q->n_hosts))
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                         "%s does not work with files of this kind (%.*s)", q->tool->name,
+                         XPL_STR_FMT(q->hosts[n]->path));
+    q->n_hosts = n;
+    return XPL_OK;
 }
 
 // Fills q->hosts: all of them, or those named, each once, by name.
@@ -55,7 +102,7 @@ static xpl_status_t choose_hosts(struct xpl_request *q, const struct xpl_request
         if (i == 0 || list[i] != list[i - 1]) list[q->n_hosts++] = list[i];
     q->hosts = list;
     if (q->n_hosts == s->n_hosts) q->all_hosts = true;
-    if (q->n_hosts) return XPL_OK;
+    if (q->n_hosts) return drop_other_kinds(q, list, err);
     if (s->n_riegeli) return no_such_host(s, s->riegeli[0], err);
     XPL_RETURN_ERROR(err, XPL_NOT_FOUND,
                      "session %.*s has no profile (HOST" XPL_FORMAT_SUFFIX ") yet",
@@ -121,11 +168,7 @@ static xpl_status_t find_tool(struct xpl_request *q, const struct xpl_request_wo
                               struct xpl_error *err) {
     q->tool = w->row ? w->row : xpl_tool_find(w->tool);
     if (q->tool) return XPL_OK;
-    char names[160];
-    xpl_tool_names(names, sizeof names);
-    const xpl_str_t shown = xpl_str_sub(w->tool, 0, 40); // or the tools would not fit
-    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "unknown tool \"%.*s\"; tools: %s",
-                     XPL_STR_FMT(shown), names);
+    return xpl_tool_unknown(w->tool, err);
 }
 
 static xpl_status_t parse_options(struct xpl_request *q, const struct xpl_request_words *w,
@@ -141,10 +184,7 @@ static xpl_status_t parse_options(struct xpl_request *q, const struct xpl_reques
 static xpl_status_t resolve(struct xpl_request *q, const struct xpl_request_words *w,
                             struct xpl_error *err) {
     q->session = xpl_snapshot_find(q->snapshot, w->session);
-    if (!q->session)
-        XPL_RETURN_ERROR(err, XPL_NOT_FOUND,
-                         "no session \"%.*s\"; ListSessions tells what there is",
-                         XPL_STR_FMT(w->session));
+    if (!q->session) return xpl_request_no_session(q->snapshot, w->session, err);
     XPL_TRY(find_tool(q, w, err));
     XPL_TRY(parse_options(q, w, err));
     XPL_TRY(choose_hosts(q, w, err));

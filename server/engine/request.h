@@ -39,6 +39,11 @@ struct xpl_request {
 xpl_status_t xpl_request_resolve(struct xpl_catalogue *catalogue,
                                  const struct xpl_request_words *words, struct xpl_request **ret,
                                  struct xpl_error *err) XPL_NODISCARD;
+// NOT_FOUND: there is no session `name`; proposes one whose name is near.
+xpl_status_t xpl_request_no_session(const struct xpl_snapshot *snapshot, xpl_str_t name,
+                                    struct xpl_error *err);
+// Whether the tool reads the files of some host of the session: there are kinds of profiles.
+bool xpl_session_feeds(const struct xpl_session *s, const struct xpl_tool *tool);
 // NULL is fine.
 void xpl_request_free(struct xpl_request *q);
 

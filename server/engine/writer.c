@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/engine/writer.h"
 
-#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/cond.h"
+#include "base/heap.h"
 #include "base/log.h"
 #include "storage/sessions/identity.h"
 
@@ -29,6 +29,8 @@ enum {
 enum { ROWS_AT_STOP_MS = 500, LARGE = 64 << 20 };
 // A task that needs a hash waits for a quiet moment: at most so long, asking so often.
 enum { QUIET_MS = 1000, QUIET_POLL_MS = 5 };
+// Rows wait for it longer: until then those of all hosts of a session are queued.
+enum { ROWS_QUIET_MS = 10000, ROWS_POLL_MS = 20 };
 
 // What a queue may keep alive; one task may always wait.  Answers may go over it by as much again:
 // their makers do not wait.
@@ -160,16 +162,40 @@ static xpl_status_t write_result(struct xpl_store_writer *w, const struct task *
 }
 
 // The files are noted together with what was made from them: a crash does not part them.
+static xpl_status_t put_task(struct xpl_store_writer *w, const struct task *t,
+                             struct xpl_error *err) {
+    for (size_t i = 0; i < t->key.n_profiles; i++)
+        XPL_TRY(xpl_store_put_file(w->o.store, &t->files[i], &t->profiles[i], err));
+    return write_result(w, t, err);
+}
+
 static xpl_status_t write_task(struct xpl_store_writer *w, struct task *t, struct xpl_error *err) {
     if (t->kind == CATALOGUE) return xpl_store_put_catalogue(w->o.store, t->snapshot, err);
     XPL_TRY(identify(w, t, err));
     XPL_TRY(xpl_store_begin(w->o.store, err));
-    xpl_status_t st = XPL_OK;
-    for (size_t i = 0; st == XPL_OK && i < t->key.n_profiles; i++)
-        st = xpl_store_put_file(w->o.store, &t->files[i], &t->profiles[i], err);
-    if (st == XPL_OK) st = write_result(w, t, err);
+    const xpl_status_t st = put_task(w, t, err);
     const xpl_status_t committed = xpl_store_commit(w->o.store, err);
     return st != XPL_OK ? st : committed;
+}
+
+static bool rows_are_late(struct xpl_store_writer *w) {
+    pthread_mutex_lock(&w->mu);
+    const bool late = w->stop && xpl_clock_ns() > w->rows_end_ns;
+    pthread_mutex_unlock(&w->mu);
+    return late;
+}
+
+// Writes the rows of all tasks of the list at once: whoever reads them sees those of all hosts of a
+// session, or of none.
+static xpl_status_t write_rows_together(struct xpl_store_writer *w, struct task *list,
+                                        struct xpl_error *err) {
+    XPL_TRY(xpl_store_begin(w->o.store, err));
+    xpl_status_t st = XPL_OK;
+    for (const struct task *t = list; st == XPL_OK && t; t = t->next)
+        st = rows_are_late(w) ? XPL_CANCELLED : put_task(w, t, err);
+    if (st == XPL_OK) return xpl_store_commit(w->o.store, err);
+    xpl_store_rollback(w->o.store);
+    return st;
 }
 
 // Whether the task failed as the file is not the one any more that it was made from.
@@ -178,23 +204,66 @@ static bool is_outdated(xpl_status_t st) {
            st == XPL_PERMISSION_DENIED;
 }
 
-static void run_task(struct xpl_store_writer *w, struct task *t) {
-    struct xpl_error err = {0};
-    const xpl_status_t st = write_task(w, t, &err);
+static void count_task(struct xpl_store_writer *w, xpl_status_t st, const struct xpl_error *err) {
     pthread_mutex_lock(&w->mu);
     const bool outdated = is_outdated(st);
-    const bool news = st != XPL_OK && !outdated && strcmp(w->stats.error, err.msg) != 0;
+    const bool news = st != XPL_OK && !outdated && strcmp(w->stats.error, err->msg) != 0;
     if (st == XPL_OK) {
         w->stats.writes++;
     } else if (outdated) {
         w->stats.dropped++;
     } else {
         w->stats.failed++;
-        (void)snprintf(w->stats.error, sizeof w->stats.error, "%s", err.msg);
+        (void)snprintf(w->stats.error, sizeof w->stats.error, "%s", err->msg);
     }
     pthread_mutex_unlock(&w->mu);
     // The same trouble over and over (a full disk) is said once.
-    if (news) xpl_log(XPL_LOG_WARN, "store", "not stored: %s", err.msg);
+    if (news) xpl_log(XPL_LOG_WARN, "store", "not stored: %s", err->msg);
+}
+
+static void run_task(struct xpl_store_writer *w, struct task *t) {
+    struct xpl_error err = {0};
+    const xpl_status_t st = write_task(w, t, &err);
+    count_task(w, st, &err);
+}
+
+// The list without those whose files have no id: they have changed, say.  The others are still
+// written together.
+static struct task *identify_rows(struct xpl_store_writer *w, struct task *list) {
+    struct task *kept = NULL, **end = &kept;
+    for (struct task *t = list, *next; t; t = next) {
+        struct xpl_error err = {0};
+        next = t->next;
+        const xpl_status_t st = identify(w, t, &err);
+        if (st == XPL_OK) {
+            *end = t;
+            end = &t->next;
+        } else {
+            count_task(w, st, &err);
+            task_free(t);
+        }
+    }
+    *end = NULL;
+    return kept;
+}
+
+// What cannot be written together is written one by one: the rows of one may be too many.
+static void run_rows(struct xpl_store_writer *w, struct task *list) {
+    struct xpl_error err = {0};
+    list = identify_rows(w, list);
+    const bool one = !list || !list->next;
+    const xpl_status_t st = one ? XPL_UNKNOWN : write_rows_together(w, list, &err);
+    for (struct task *t = list, *next; t; t = next) {
+        next = t->next;
+        if (st == XPL_OK || rows_are_late(w)) {
+            pthread_mutex_lock(&w->mu);
+            *(st == XPL_OK ? &w->stats.writes : &w->stats.dropped) += 1;
+            pthread_mutex_unlock(&w->mu);
+        } else {
+            run_task(w, t);
+        }
+        task_free(t);
+    }
 }
 
 static void log_notices(struct xpl_store_writer *w) {
@@ -245,16 +314,39 @@ static bool has_room(const struct queue *q, const struct task *t) {
     return q->n < MAX_QUEUED * more && (!q->head || q->bytes + task_bytes(t) <= MAX_BYTES * more);
 }
 
-// The next task, or NULL: nothing came for MAINTAIN_S, there are ids to save, or the end.
+// Whether it is time for rows: no request is running, which would bring more of them.
+static bool rows_are_due(struct xpl_store_writer *w) {
+    const struct task *const t = w->rows.head;
+    if (!t) return false;
+    return w->stop || !w->o.busy || !w->o.busy(w->o.arg) || w->rows.n > MAX_QUEUED / 2 ||
+           w->rows.bytes > MAX_BYTES / 2 ||
+           xpl_clock_ns() > t->queued_ns + (uint64_t)ROWS_QUIET_MS * 1000000u;
+}
+
+// All of a queue, as a list.
+static struct task *take_all(struct xpl_store_writer *w, struct queue *q) {
+    struct task *const list = q->head;
+    w->stats.queued -= (uint32_t)q->n;
+    *q = (struct queue){.tail = &q->head};
+    pthread_cond_broadcast(&w->room);
+    return list;
+}
+
+// The next task, or, when there is none, all rows that are due, as a list; or NULL: nothing came
+// for MAINTAIN_S, there are ids to save, or the end.
 static struct task *next_task(struct xpl_store_writer *w, bool *ret_stop) {
     const bool writing = xpl_store_role(w->o.store) == XPL_STORE_WRITER;
     const uint64_t until =
         xpl_clock_ns() + (uint64_t)(writing ? MAINTAIN_S : RETRY_S) * 1000000000u;
     pthread_mutex_lock(&w->mu);
-    while (!w->first.head && !w->rows.head && !w->stop && !xpl_identity_is_unsaved(w->o.identity))
-        if (!xpl_cond_wait_until(&w->work, &w->mu, until)) break;
+    while (!w->first.head && !rows_are_due(w) && !w->stop &&
+           !xpl_identity_is_unsaved(w->o.identity)) {
+        const uint64_t now = xpl_clock_ns(), poll = now + (uint64_t)ROWS_POLL_MS * 1000000u;
+        if (now >= until) break;
+        (void)xpl_cond_wait_until(&w->work, &w->mu, w->rows.head && poll < until ? poll : until);
+    }
     struct task *t = dequeue(w, &w->first);
-    if (!t) t = dequeue(w, &w->rows);
+    if (!t && rows_are_due(w)) t = take_all(w, &w->rows);
     *ret_stop = w->stop && !t;
     const uint64_t now = w->stop ? xpl_clock_ns() : 0;
     // Rows that are not written now are written when their product is read again.
@@ -279,7 +371,7 @@ static void trim(struct xpl_store_writer *w, size_t *done_bytes) {
     const bool idle = !w->first.head && !w->rows.head;
     pthread_mutex_unlock(&w->mu);
     if (!idle || *done_bytes < LARGE) return;
-    (void)malloc_trim(0);
+    xpl_heap_trim(LARGE / 4);
     *done_bytes = 0;
 }
 
@@ -296,23 +388,32 @@ static void write_catalogue(struct xpl_store_writer *w) {
     xpl_snapshot_unref(newest);
 }
 
+// A task, or a list of rows.
+static void run_next(struct xpl_store_writer *w, struct task *t, size_t *done_bytes) {
+    for (const struct task *r = t; r; r = t->kind == ROWS ? r->next : NULL)
+        *done_bytes += task_bytes(r);
+    if (t->kind == ROWS) {
+        run_rows(w, t);
+    } else {
+        if (!w->abandon) run_task(w, t);
+        if (t->kind == PRODUCT && t->product.rows && t->identified)
+            queue_rows(w, t);
+        else
+            task_free(t);
+    }
+    trim(w, done_bytes);
+}
+
 static void *writer_main(void *arg) {
     struct xpl_store_writer *w = arg;
     uint64_t maintained = xpl_clock_ns();
     size_t done_bytes = 0;
     // Who waits for an answer comes first.
     (void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
+    xpl_identity_preload(w->o.identity);
     for (bool stop = false; !stop;) {
         struct task *t = next_task(w, &stop);
-        if (t) {
-            done_bytes += task_bytes(t);
-            if (!w->abandon) run_task(w, t);
-            if (t->kind == PRODUCT && t->product.rows && t->identified)
-                queue_rows(w, t);
-            else
-                task_free(t);
-            trim(w, &done_bytes);
-        }
+        if (t) run_next(w, t, &done_bytes);
         // Right after a hash, so that they are not in doubt for long.
         if (xpl_identity_is_unsaved(w->o.identity)) xpl_identity_save(w->o.identity);
         log_notices(w);

@@ -57,7 +57,9 @@ struct xpl_store_writer_product {
     const void *value;
     xpl_bytes_t encoded;
     xpl_status_t (*encode)(const void *value, struct xpl_buf *out, struct xpl_error *err);
-    // What people query of it, in `arena`; NULL: nothing.  Written when nothing else is waiting.
+    // What people query of it, in `arena`; NULL: nothing.  Written when nothing else is waiting and
+    // no request is running (10 s at most), all that are queued in one transaction: readers see
+    // those of all hosts of a session, or of none.
     xpl_status_t (*rows)(const void *value, xpl_bytes_t encoded, struct xpl_arena *arena,
                          struct xpl_rows *ret, struct xpl_error *err);
 };

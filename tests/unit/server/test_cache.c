@@ -15,11 +15,13 @@ struct thing {
 };
 
 static atomic_long alive;
+static struct xpl_cache *asked_at_end; // not NULL: objects ask it for something while they end
 
 static void destroy(struct xpl_object *o) {
     struct thing *const t = (struct thing *)o;
     CHECK_EQ(t->check, ~t->value);
     t->check = t->value;
+    if (asked_at_end) (void)xpl_cache_get_stats(asked_at_end);
     xpl_sys_free(t);
     atomic_fetch_sub(&alive, 1);
 }
@@ -97,6 +99,26 @@ static void test_put_get_drop(void) {
     xpl_cache_free(c);
     CHECK_EQ(atomic_load(&alive), 0);
     xpl_cache_free(NULL);
+}
+
+// Whatever ends does so without the cache's lock: others are not kept waiting for it.  (With the
+// lock this hangs.)
+static void test_end_without_lock(void) {
+    const size_t cost = cost_of(100);
+    struct xpl_cache *const c = xpl_cache_new(2 * cost);
+    CHECK(c);
+    asked_at_end = c;
+    for (uint64_t i = 0; i < 5; i++)
+        put(c, i, i, 100); // evicts
+    put(c, 4, 40, 100);    // replaces
+    const uint64_t three = 3;
+    xpl_cache_drop(c, key_of(&three));
+    CHECK_EQ(get(c, 4), 40);
+    xpl_cache_set_limit(c, 0);
+    CHECK_EQ(atomic_load(&alive), 0);
+    CHECK_EQ(xpl_cache_get_stats(c).evicted, 4);
+    asked_at_end = NULL;
+    xpl_cache_free(c);
 }
 
 // Keys are a kind and bytes: kinds, prefixes, NULs and lengths tell them apart.
@@ -338,6 +360,7 @@ static void test_threads(void) {
 int main(void) {
     alarm(60);
     test_put_get_drop();
+    test_end_without_lock();
     test_keys();
     test_lru();
     test_too_large();

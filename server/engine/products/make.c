@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a product is made: open, make, verify, and again when the file changed.
+#include "server/engine/products/impl.h"
+
+#include "server/engine/handle.h"
+
+struct build_owner { // decides for one build whether anyone still waits for it
+    const struct xpl_build_context *ctx;
+    const struct xpl_product_build *build;
+};
+
+static bool build_is_unwanted(void *arg) {
+    const struct build_owner *const o = arg;
+    if (atomic_load(&o->build->give_way)) return true;
+    if (atomic_load(&o->build->others)) return false;
+    return o->ctx->owner.is_cancelled && o->ctx->owner.is_cancelled(o->ctx->owner.arg);
+}
+
+// One attempt with an open profile.  *ret may carry DATA_LOSS; ABORTED when the file changed.
+static xpl_status_t make_of_opened(struct xpl_product_manager *m,
+                                   const struct xpl_product_request *r,
+                                   const struct xpl_opened_profile *opened, struct xpl_exec *exec,
+                                   struct xpl_product_handle *h, struct xpl_error *err) {
+    struct xpl_error why = {0};
+    const struct xpl_product_input in = {.profile = opened->bytes,
+                                         .variant = r->variant,
+                                         .exec = exec,
+                                         .limit = atomic_load(&m->limit),
+                                         .first = r->first};
+    const xpl_status_t st = r->product->make(&in, &h->value, &why);
+    XPL_TRY(xpl_source_verify(opened->source, err));
+    if (st != XPL_OK && st != XPL_DATA_LOSS)
+        return xpl_error_set(err, st, __FILE__, __LINE__, why.offset, "%s: %s", r->host->path.ptr,
+                             why.msg);
+    h->status = st;
+    if (st == XPL_DATA_LOSS)
+        (void)xpl_error_set(&h->err, st, __FILE__, __LINE__, why.offset, "%s: %s",
+                            r->host->path.ptr, why.msg);
+    h->fingerprint = *xpl_source_fingerprint(opened->source);
+    h->stable = xpl_source_is_stable(opened->source);
+    if (r->product->residency == XPL_RESIDENCY_FILE) h->profile = xpl_source_ref(opened->source);
+    return XPL_OK;
+}
+
+// A profile that cannot be decompressed is broken, and remembered as any other.
+static xpl_status_t make_broken(const struct xpl_product_request *r,
+                                const struct xpl_opened_profile *opened,
+                                const struct xpl_error *why, struct xpl_product_handle **ret,
+                                struct xpl_error *err) {
+    struct xpl_product_handle *const h = xpl_product_handle_new(r->product, r->variant);
+    if (!h) XPL_RETURN_OOM(err, r->product->name);
+    h->status = why->code;
+    h->err = *why;
+    h->fingerprint = *xpl_source_fingerprint(opened->source);
+    h->stable = xpl_source_is_stable(opened->source);
+    *ret = h;
+    return XPL_OK;
+}
+
+static xpl_status_t make_once(struct xpl_product_manager *m, const struct xpl_product_request *r,
+                              const struct xpl_build_context *ctx, struct xpl_work_owner owner,
+                              struct xpl_stage_times *times, struct xpl_product_handle **ret,
+                              struct xpl_error *err) {
+    struct xpl_opened_profile own = {0};
+    uint64_t began = xpl_clock_ns();
+    if (!r->opened) {
+        struct xpl_error why = {0};
+        xpl_status_t st = xpl_opened_profile_open(r->snapshot, r->host, atomic_load(&m->limit),
+                                                  owner, &own, &why);
+        xpl_stage_add(times, XPL_STAGE_OPEN, began);
+        if (st == XPL_DATA_LOSS)
+            st = make_broken(r, &own, &why, ret, err);
+        else if (st != XPL_OK && err)
+            *err = why;
+        if (st != XPL_OK || own.bytes.ptr == NULL) {
+            xpl_opened_profile_close(&own);
+            return st;
+        }
+        began = xpl_clock_ns();
+    }
+    const struct xpl_opened_profile *const opened = r->opened ? r->opened : &own;
+    struct xpl_product_handle *const h = xpl_product_handle_new(r->product, r->variant);
+    struct xpl_guarded_exec exec;
+    xpl_guarded_exec_init(&exec, ctx->exec, owner, opened->source);
+    const xpl_status_t st = h ? make_of_opened(m, r, opened, &exec.exec, h, err)
+                              : xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__,
+                                              UINT64_MAX, "%s: out of memory", r->product->name);
+    xpl_stage_add(times, XPL_STAGE_CONVERT, began);
+    if (st == XPL_OK)
+        *ret = h;
+    else if (h)
+        xpl_object_unref(&h->object);
+    xpl_opened_profile_close(&own);
+    return st;
+}
+
+// With an open profile the caller tries again: he has to open it anew.
+xpl_status_t xpl_product_make_with_retries(struct xpl_product_manager *m,
+                                           const struct xpl_product_request *r,
+                                           const struct xpl_build_context *ctx,
+                                           struct xpl_work_owner owner,
+                                           struct xpl_stage_times *times,
+                                           struct xpl_product_handle **ret, struct xpl_error *err) {
+    struct xpl_error last = {0};
+    struct xpl_product_handle *h = NULL;
+    xpl_status_t st = XPL_ABORTED;
+    const int attempts = r->opened ? 1 : XPL_OPEN_ATTEMPTS;
+    for (int i = 0; i < attempts && st == XPL_ABORTED; i++) {
+        last = (struct xpl_error){0};
+        st = make_once(m, r, ctx, owner, times, &h, &last);
+    }
+    if (st == XPL_OK)
+        *ret = h;
+    else if (err)
+        *err = last;
+    return st;
+}
+
+static void count_made(struct xpl_product_manager *m, const struct xpl_product_request *r,
+                       xpl_status_t st, const struct xpl_product_handle *h) {
+    if (r->product->residency != XPL_RESIDENCY_STORE || st == XPL_CANCELLED) return;
+    atomic_fetch_add(h && h->status == XPL_OK ? &m->made : &m->failed, 1);
+    if (h) atomic_fetch_add(&m->bytes_made, h->fingerprint.size);
+}
+
+xpl_status_t xpl_product_make_for_build(struct xpl_product_manager *m,
+                                        const struct xpl_product_request *r,
+                                        const struct xpl_build_context *ctx,
+                                        struct xpl_product_build *b,
+                                        struct xpl_stage_times *times) {
+    struct build_owner owner = {.ctx = ctx, .build = b};
+    const struct xpl_work_owner work = {build_is_unwanted, &owner};
+    xpl_status_t st = xpl_product_make_with_retries(m, r, ctx, work, times, &b->handle, &b->err);
+    count_made(m, r, st, b->handle);
+    if (st == XPL_NOT_FOUND || st == XPL_PERMISSION_DENIED || st == XPL_FAILED_PRECONDITION) {
+        // A file that cannot be opened is left out of a combination as a broken one is.
+        b->handle = xpl_product_handle_new(r->product, r->variant);
+        if (b->handle) {
+            b->handle->status = st;
+            b->handle->err = b->err;
+            b->handle->fingerprint = b->fingerprint;
+            st = XPL_OK;
+        }
+    }
+    return st;
+}

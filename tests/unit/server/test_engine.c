@@ -1,0 +1,636 @@
+// SPDX-License-Identifier: Apache-2.0
+// server/engine/engine: where an answer comes from; equal requests share a job, and different ones
+// the products of a host; what is refused, cancelled and given up, and that each who asked is
+// called back once.  The tool is one of the test: it stops where a test inspects a job.
+#include "server/engine/engine.h"
+
+#include <stddef.h>
+#include <time.h>
+
+#include "analysis/formats/format.h"
+#include "base/clock.h"
+#include "base/cond.h"
+#include "server/engine/index_files.h"
+#include "server/engine/pool.h"
+#include "server/engine/writer.h"
+#include "storage/sessions/identity.h"
+#include "tests/unit/storage/store_helpers.h"
+#include "tests/xspace_maker.h"
+
+#define MS          UINT64_C(1000000)
+#define PATIENCE_NS (20000 * MS) // a test that waits for longer has failed
+#define HOUR_NS     (UINT64_C(3600000) * MS)
+
+// ---- a tool that stops at a barrier ----
+
+// Protects all that follows, and the askers.
+static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed;
+static struct {
+    bool closed;                      // renders wait
+    unsigned inside;                  // renders that wait
+    unsigned makes, renders, stopped; // of products and answers; renders that found themselves
+                                      // cancelled
+    xpl_status_t make_status;         // of each make
+} tool;
+
+struct toy_options {
+    struct xpl_common_options common;
+    uint64_t number;
+};
+
+static xpl_status_t make_toy(const struct xpl_product_input *in, void **ret,
+                             struct xpl_error *err) {
+    pthread_mutex_lock(&mu);
+    tool.makes++;
+    const xpl_status_t st = tool.make_status;
+    pthread_mutex_unlock(&mu);
+    if (st != XPL_OK) XPL_RETURN_ERROR(err, st, "no toy");
+    size_t *const v = xpl_sys_alloc(sizeof *v);
+    if (!v) XPL_RETURN_OOM(err, "toy");
+    *v = in->profile.len;
+    *ret = v;
+    return XPL_OK;
+}
+
+static size_t toy_size(const void *value) {
+    return sizeof *(const size_t *)value;
+}
+
+static const struct xpl_product product = {.name = "toy",
+                                           .version = 1,
+                                           .residency = XPL_RESIDENCY_MEMORY,
+                                           .make = make_toy,
+                                           .size = toy_size,
+                                           .free = xpl_sys_free};
+
+static xpl_status_t render_toy(const struct xpl_tool_input *in, struct xpl_buf *out,
+                               struct xpl_error *err) {
+    const struct toy_options *const o = in->options;
+    bool cancelled = false;
+    pthread_mutex_lock(&mu);
+    tool.renders++;
+    tool.inside++;
+    pthread_cond_broadcast(&changed);
+    while (tool.closed && !(cancelled = xpl_exec_cancelled(in->exec)))
+        (void)xpl_cond_wait_until(&changed, &mu, xpl_clock_ns() + MS);
+    tool.inside--;
+    tool.stopped += cancelled;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&mu);
+    if (cancelled) XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
+    xpl_buf_printf(out, "%zu bytes, number %" PRIu64, *(const size_t *)in->hosts[0].products[0],
+                   o->number);
+    return XPL_OK;
+}
+
+static const struct xpl_product *const toy_needs[] = {&product, NULL};
+static const struct xpl_tool_option number_option = {.key = "number",
+                                                     .type = XPL_OPTION_COUNT,
+                                                     .offset = offsetof(struct toy_options, number),
+                                                     .values = "NUMBER",
+                                                     .preset = "0",
+                                                     .help = "told"};
+static const struct xpl_tool toy = {.name = "toy",
+                                    .version = 1,
+                                    .needs = toy_needs,
+                                    .options = &number_option,
+                                    .n_options = 1,
+                                    .options_size = sizeof(struct toy_options),
+                                    .hosts = XPL_HOSTS_EACH,
+                                    .content_type = "text/plain",
+                                    .hidden = true,
+                                    .render = render_toy};
+
+static void set_barrier(bool closed) {
+    pthread_mutex_lock(&mu);
+    tool.closed = closed;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&mu);
+}
+
+static void wait_inside(unsigned n) {
+    const uint64_t until = xpl_clock_ns() + PATIENCE_NS;
+    pthread_mutex_lock(&mu);
+    while (tool.inside != n)
+        CHECK(xpl_cond_wait_until(&changed, &mu, until));
+    pthread_mutex_unlock(&mu);
+}
+
+static void wait_stopped(unsigned n) {
+    const uint64_t until = xpl_clock_ns() + PATIENCE_NS;
+    pthread_mutex_lock(&mu);
+    while (tool.stopped != n)
+        CHECK(xpl_cond_wait_until(&changed, &mu, until));
+    pthread_mutex_unlock(&mu);
+}
+
+// ---- an engine over one profile ----
+
+struct fixture {
+    struct xpl_engine_parts parts;
+    struct xpl_engine *engine;
+    size_t profile_bytes;
+};
+static const struct xpl_engine_options usual = {.memory_limit = (size_t)1 << 30,
+                                                .memory_total = (size_t)4 << 30,
+                                                .request_timeout_ns = HOUR_NS};
+
+// Changes are told apart by times that differ; what is younger than a clock's tick is not kept.
+static void let_time_pass(void) {
+    (void)nanosleep(&(struct timespec){.tv_nsec = 20 * (long)MS}, NULL);
+}
+
+static size_t write_profile(const char *plane) {
+    struct mk_plane p;
+    struct xpl_buf space = mk_open();
+    mk_plane_begin(&p, 1, plane);
+    mk_plane_end(&p, &space);
+    FILE *const f = fopen(in_dir("logs/h.xplane.pb"), "wb");
+    CHECK(f);
+    CHECK_EQ(fwrite(space.p, 1, space.n, f), space.n);
+    CHECK_EQ(fclose(f), 0);
+    const size_t n = space.n;
+    xpl_buf_fini(&space);
+    let_time_pass();
+    return n;
+}
+
+static void start(struct fixture *f, unsigned workers, size_t max_queued,
+                  const struct xpl_engine_options *o) {
+    struct xpl_error err = {0};
+    *f = (struct fixture){0};
+    memset(&tool, 0, sizeof tool);
+    new_dir();
+    CHECK_EQ(mkdir(in_dir("logs"), 0700), 0);
+    f->profile_bytes = write_profile("/host:CPU");
+    const struct xpl_catalogue_options c = {
+        .size = sizeof c, .logdir = in_dir("logs"), .match = xpl_format_match};
+    CHECK_OK(xpl_catalogue_new(&c, &f->parts.catalogue, &err), &err);
+    f->parts.store = open_store(0);
+    CHECK_OK(xpl_identity_new(f->parts.store, &f->parts.identity, &err), &err);
+    const struct xpl_store_writer_options w = {.store = f->parts.store,
+                                               .identity = f->parts.identity};
+    CHECK((f->parts.writer = xpl_store_writer_new(&w)));
+    CHECK((f->parts.cache = xpl_cache_new((size_t)1 << 20)));
+    CHECK((f->parts.files = xpl_index_files_new(NULL, 0, f->parts.identity)));
+    CHECK((f->parts.pool = xpl_pool_new(workers, max_queued)));
+    CHECK((f->engine = xpl_engine_new(&f->parts, o)));
+}
+
+static struct xpl_engine_stats engine_stats(struct fixture *f) {
+    struct xpl_engine_stats st;
+    xpl_engine_get_stats(f->engine, &st);
+    return st;
+}
+
+static void end(struct fixture *f) {
+    xpl_pool_free(f->parts.pool);
+    CHECK_EQ(engine_stats(f).in_flight_bytes, 0); // nothing stays reserved
+    xpl_store_writer_free(f->parts.writer, 3000);
+    xpl_engine_free(f->engine);
+    xpl_index_files_free(f->parts.files);
+    xpl_cache_free(f->parts.cache);
+    xpl_identity_free(f->parts.identity);
+    xpl_store_close(f->parts.store);
+    xpl_catalogue_free(f->parts.catalogue);
+    remove_dir();
+}
+
+// ---- asking ----
+
+struct asker {
+    unsigned calls; // of done
+    xpl_status_t code;
+    const char *source;
+    int64_t retry_ms;
+    char text[100]; // of the answer, or of the failure
+    bool holds;     // done waits
+    struct xpl_ticket *ticket;
+};
+
+static void done(void *arg, const struct xpl_outcome *o) {
+    struct asker *const a = arg;
+    pthread_mutex_lock(&mu);
+    a->calls++;
+    a->code = o->code;
+    a->source = xpl_outcome_source(o);
+    a->retry_ms = o->retry_ms;
+    const xpl_bytes_t text = o->answer
+                                 ? xpl_rpc_blob_get(o->answer->blob)
+                                 : (xpl_bytes_t){(const uint8_t *)o->err.msg, strlen(o->err.msg)};
+    (void)snprintf(a->text, sizeof a->text, "%.*s", (int)text.len, (const char *)text.ptr);
+    pthread_cond_broadcast(&changed);
+    while (a->holds)
+        (void)xpl_cond_wait_until(&changed, &mu, xpl_clock_ns() + MS);
+    pthread_mutex_unlock(&mu);
+}
+
+static struct xpl_request *request(struct fixture *f, const char *number, bool saved) {
+    const struct xpl_option options[] = {
+        {XPL_STR("number"), xpl_str_from(number)},
+        {XPL_STR("use_saved_result"), saved ? XPL_STR("true") : XPL_STR("false")}};
+    const struct xpl_request_words words = {.session = XPL_STR("logs"),
+                                            .row = &toy,
+                                            .options = options,
+                                            .n_options = 2,
+                                            .strict = true};
+    struct xpl_request *q = NULL;
+    struct xpl_error err = {0};
+    CHECK_OK(xpl_engine_resolve(f->engine, &words, &q, &err), &err);
+    return q;
+}
+
+static void submit(struct fixture *f, struct xpl_request *q, struct asker *a) {
+    *a = (struct asker){0};
+    xpl_engine_submit(f->engine, q, done, a, &a->ticket);
+    CHECK(a->ticket);
+}
+
+static void ask(struct fixture *f, const char *number, struct asker *a) {
+    submit(f, request(f, number, true), a);
+}
+
+// Waits for the outcome; the ticket is given back.
+static void wait_done(struct asker *a) {
+    const uint64_t until = xpl_clock_ns() + PATIENCE_NS;
+    pthread_mutex_lock(&mu);
+    while (!a->calls)
+        CHECK(xpl_cond_wait_until(&changed, &mu, until));
+    pthread_mutex_unlock(&mu);
+    CHECK_EQ(a->calls, 1);
+    xpl_ticket_unref(a->ticket);
+    a->ticket = NULL;
+}
+
+static void check_answer(struct fixture *f, struct asker *a, const char *number,
+                         const char *source) {
+    char expected[100];
+    wait_done(a);
+    (void)snprintf(expected, sizeof expected, "%zu bytes, number %s", f->profile_bytes, number);
+    CHECK_STR(a->text, expected);
+    CHECK_OK(a->code, NULL);
+    CHECK_STR(a->source, source);
+}
+
+static void check_failure(struct asker *a, xpl_status_t code, const char *part) {
+    wait_done(a);
+    CHECK_STATUS(a->code, code, NULL);
+    CHECK_STR(a->source, "");
+    if (!strstr(a->text, part)) fprintf(stderr, "%s\nlacks %s\n", a->text, part);
+    CHECK(strstr(a->text, part));
+}
+
+// Whether the answer is in memory.
+static bool in_memory(struct fixture *f, const char *number, bool saved) {
+    struct xpl_request *const q = request(f, number, saved);
+    struct xpl_tool_data *const d = xpl_engine_lookup(f->engine, q);
+    xpl_request_free(q);
+    if (d) xpl_object_unref(&d->object);
+    return d != NULL;
+}
+
+// ---- where answers come from ----
+
+static void wait_written(struct fixture *f) {
+    const uint64_t until = xpl_clock_ns() + PATIENCE_NS;
+    struct xpl_store_writer_stats st;
+    do {
+        xpl_store_writer_get_stats(f->parts.writer, &st);
+        CHECK_EQ(st.dropped + st.failed, 0);
+        CHECK(xpl_clock_ns() < until);
+        (void)nanosleep(&(struct timespec){.tv_nsec = 2 * (long)MS}, NULL);
+    } while (st.writes == 0 || st.queued > 0);
+}
+
+static void test_sources(void) {
+    struct fixture f;
+    struct asker a;
+    start(&f, 1, 4, &usual);
+    CHECK(!in_memory(&f, "1", true));
+    ask(&f, "1", &a);
+    check_answer(&f, &a, "1", "computed");
+    // The key says the options; a request that bypasses what is kept finds nothing.
+    CHECK(in_memory(&f, "1", true) && !in_memory(&f, "2", true) && !in_memory(&f, "1", false));
+    ask(&f, "1", &a);
+    check_answer(&f, &a, "1", "memory");
+    CHECK_EQ(tool.renders, 1);
+    submit(&f, request(&f, "1", false), &a);
+    check_answer(&f, &a, "1", "computed");
+    CHECK_EQ(tool.renders, 2);
+    CHECK_EQ(tool.makes, 2);
+    // What memory has lost the store still has.
+    wait_written(&f);
+    xpl_cache_set_limit(f.parts.cache, 0);
+    CHECK(!in_memory(&f, "1", true));
+    ask(&f, "1", &a);
+    check_answer(&f, &a, "1", "store");
+    CHECK_EQ(tool.renders, 2);
+    const struct xpl_engine_stats st = engine_stats(&f);
+    CHECK_EQ(st.computed, 2);
+    CHECK_EQ(st.from_store, 1);
+    CHECK_EQ(st.from_memory, 2);
+    end(&f);
+}
+
+// Another file under the same name: nothing that was made of the old one is given.
+static void test_changed_file(void) {
+    struct fixture f;
+    struct asker a;
+    struct xpl_error err = {0};
+    bool is_new = false;
+    start(&f, 1, 4, &usual);
+    ask(&f, "1", &a);
+    check_answer(&f, &a, "1", "computed");
+    f.profile_bytes = write_profile("/host:CPU and more");
+    CHECK_OK(xpl_catalogue_scan(f.parts.catalogue, XPL_SCAN_ALL, &is_new, &err), &err);
+    CHECK(is_new && !in_memory(&f, "1", true));
+    ask(&f, "1", &a);
+    check_answer(&f, &a, "1", "computed");
+    CHECK_EQ(tool.makes, 2);
+    end(&f);
+}
+
+// A failure is told to who waits, and not kept.
+static void test_failure(void) {
+    struct fixture f;
+    struct asker a;
+    start(&f, 1, 4, &usual);
+    tool.make_status = XPL_RESOURCE_EXHAUSTED;
+    ask(&f, "1", &a);
+    check_failure(&a, XPL_RESOURCE_EXHAUSTED, "no toy");
+    CHECK(!in_memory(&f, "1", true));
+    tool.make_status = XPL_OK;
+    ask(&f, "1", &a);
+    check_answer(&f, &a, "1", "computed");
+    CHECK_EQ(engine_stats(&f).computed, 1);
+    end(&f);
+}
+
+// ---- joining ----
+
+static void test_joining(void) {
+    struct fixture f;
+    struct asker first, equal[2], other, anew;
+    start(&f, 1, 8, &usual);
+    set_barrier(true);
+    ask(&f, "1", &first);
+    wait_inside(1);
+    ask(&f, "1", &equal[0]);
+    ask(&f, "1", &equal[1]);
+    ask(&f, "2", &other);
+    submit(&f, request(&f, "1", false), &anew);
+    CHECK_EQ(xpl_pool_get_state(f.parts.pool).queued, 2); // the equal ones have no job
+    set_barrier(false);
+    check_answer(&f, &first, "1", "computed");
+    check_answer(&f, &equal[0], "1", "joined");
+    check_answer(&f, &equal[1], "1", "joined");
+    check_answer(&f, &other, "2", "computed");
+    check_answer(&f, &anew, "1", "computed");
+    CHECK_EQ(tool.renders, 3);
+    CHECK_EQ(tool.makes, 2); // `other` has the product of `first`; `anew` bypasses it
+    CHECK_EQ(engine_stats(&f).joined, 2);
+    end(&f);
+}
+
+// Once a job has an outcome nobody joins or cancels it, although its waiters are still called back.
+static void test_delivered(void) {
+    struct fixture f;
+    struct asker first, last, later;
+    start(&f, 2, 8, &usual);
+    set_barrier(true);
+    ask(&f, "1", &first);
+    wait_inside(1);
+    ask(&f, "1", &last); // the last one is called first
+    last.holds = true;
+    set_barrier(false);
+    const uint64_t until = xpl_clock_ns() + PATIENCE_NS;
+    pthread_mutex_lock(&mu);
+    while (!last.calls)
+        CHECK(xpl_cond_wait_until(&changed, &mu, until));
+    CHECK_EQ(first.calls, 0);
+    pthread_mutex_unlock(&mu);
+    xpl_engine_cancel(first.ticket); // too late
+    xpl_engine_cancel(last.ticket);
+    ask(&f, "1", &later);
+    check_answer(&f, &later, "1", "memory");
+    pthread_mutex_lock(&mu);
+    last.holds = false;
+    pthread_mutex_unlock(&mu);
+    check_answer(&f, &first, "1", "computed");
+    check_answer(&f, &last, "1", "joined");
+    CHECK_EQ(engine_stats(&f).cancelled, 0);
+    CHECK_EQ(engine_stats(&f).joined, 1);
+    end(&f);
+}
+
+// ---- refusing ----
+
+static void test_full_queue(void) {
+    struct fixture f;
+    struct asker running, queued, equal, refused;
+    start(&f, 1, 1, &usual);
+    set_barrier(true);
+    ask(&f, "1", &running);
+    wait_inside(1);
+    ask(&f, "2", &queued);
+    ask(&f, "3", &refused);
+    CHECK_EQ(refused.calls, 1); // at once
+    CHECK(refused.retry_ms > 0);
+    xpl_engine_cancel(refused.ticket); // it has its outcome
+    check_failure(&refused, XPL_RESOURCE_EXHAUSTED, "--max-concurrent-requests");
+    ask(&f, "2", &equal); // needs no place
+    CHECK_EQ(equal.calls, 0);
+    set_barrier(false);
+    check_answer(&f, &running, "1", "computed");
+    check_answer(&f, &queued, "2", "computed");
+    check_answer(&f, &equal, "2", "joined");
+    ask(&f, "3", &refused);
+    check_answer(&f, &refused, "3", "computed");
+    CHECK_EQ(engine_stats(&f).refused, 1);
+    CHECK_EQ(engine_stats(&f).cancelled, 0);
+    end(&f);
+}
+
+// --memory-total: one job may run whatever it needs, two only within the limit.
+static void test_memory_total(void) {
+    struct fixture f;
+    struct asker running, refused;
+    struct xpl_engine_options o = usual;
+    o.memory_total = 1;
+    start(&f, 2, 4, &o);
+    set_barrier(true);
+    ask(&f, "1", &running);
+    wait_inside(1);
+    CHECK(engine_stats(&f).in_flight_bytes > o.memory_total);
+    ask(&f, "2", &refused);
+    wait_done(&refused);
+    CHECK_STATUS(refused.code, XPL_RESOURCE_EXHAUSTED, NULL);
+    CHECK(refused.retry_ms > 0);
+    xpl_engine_set_options(f.engine, &usual);
+    ask(&f, "2", &refused);
+    wait_inside(2);
+    set_barrier(false);
+    check_answer(&f, &running, "1", "computed");
+    check_answer(&f, &refused, "2", "computed");
+    CHECK_EQ(engine_stats(&f).refused, 1);
+    end(&f);
+}
+
+// ---- giving up ----
+
+static void cancel(struct asker *a) {
+    xpl_engine_cancel(a->ticket);
+    CHECK_EQ(a->calls, 1); // at once
+    check_failure(a, XPL_CANCELLED, "cancelled");
+}
+
+static void test_cancel(void) {
+    struct fixture f;
+    struct asker running, queued, joined, again;
+    start(&f, 1, 4, &usual);
+    set_barrier(true);
+    ask(&f, "1", &running);
+    wait_inside(1);
+    ask(&f, "1", &joined);
+    ask(&f, "2", &queued);
+    cancel(&queued);
+    cancel(&running); // somebody else still waits for the job
+    CHECK_EQ(joined.calls, 0);
+    cancel(&joined);
+    ask(&f, "1", &again); // does not join what nobody waits for
+    wait_stopped(1);
+    wait_inside(1);
+    set_barrier(false);
+    check_answer(&f, &again, "1", "computed");
+    CHECK_EQ(tool.renders, 2); // number 2 was never begun
+    CHECK_EQ(engine_stats(&f).cancelled, 3);
+    CHECK_EQ(engine_stats(&f).computed, 1);
+    end(&f);
+}
+
+// One of two who share a job goes; the other one gets the answer.
+static void test_cancel_one(void) {
+    struct fixture f;
+    struct asker first, second;
+    start(&f, 1, 4, &usual);
+    set_barrier(true);
+    ask(&f, "1", &first);
+    wait_inside(1);
+    ask(&f, "1", &second);
+    cancel(&first);
+    set_barrier(false);
+    check_answer(&f, &second, "1", "joined");
+    CHECK_EQ(tool.renders, 1);
+    CHECK_EQ(tool.stopped, 0);
+    end(&f);
+}
+
+// Each has a limit of his own, whoever began the job.  False when the machine was too slow to tell.
+static bool check_deadlines(void) {
+    struct fixture f;
+    struct asker early, late;
+    start(&f, 1, 4, &usual);
+    set_barrier(true);
+    ask(&f, "1", &early);
+    const uint64_t asked = xpl_clock_ns();
+    wait_inside(1);
+    xpl_engine_sweep(f.engine); // an hour is not over
+    CHECK_EQ(early.calls, 0);
+    (void)nanosleep(&(struct timespec){.tv_nsec = 200 * (long)MS}, NULL);
+    struct xpl_engine_options o = usual;
+    const uint64_t began = xpl_clock_ns();
+    ask(&f, "1", &late);
+    o.request_timeout_ns = began - asked - 1;
+    xpl_engine_set_options(f.engine, &o);
+    xpl_engine_sweep(f.engine);
+    const bool in_time = xpl_clock_ns() - began <= o.request_timeout_ns;
+    CHECK_EQ(early.calls, 1);
+    check_failure(&early, XPL_DEADLINE_EXCEEDED, "--request-timeout");
+    CHECK_EQ(engine_stats(&f).cancelled, 0);
+    if (in_time) {
+        CHECK_EQ(late.calls, 0);
+        CHECK_EQ(engine_stats(&f).timed_out, 1);
+        set_barrier(false);
+        check_answer(&f, &late, "1", "joined");
+    } else {
+        set_barrier(false);
+        wait_done(&late);
+    }
+    end(&f);
+    return in_time;
+}
+
+static void test_deadline(void) {
+    int tries = 1;
+    while (!check_deadlines())
+        CHECK(tries++ < 20);
+    // With nobody left the work stops.
+    struct fixture f;
+    struct asker a;
+    struct xpl_engine_options o = usual;
+    o.request_timeout_ns = MS;
+    start(&f, 1, 4, &o);
+    set_barrier(true);
+    ask(&f, "1", &a);
+    wait_inside(1);
+    let_time_pass();
+    xpl_engine_sweep(f.engine);
+    CHECK_EQ(a.calls, 1);
+    wait_stopped(1);
+    check_failure(&a, XPL_DEADLINE_EXCEEDED, "--request-timeout");
+    xpl_engine_sweep(f.engine); // the job is not there any more
+    CHECK_EQ(engine_stats(&f).timed_out, 1);
+    end(&f);
+}
+
+// ---- ahead of requests ----
+
+static void test_prefetch(void) {
+    struct fixture f;
+    struct xpl_host_status st;
+    start(&f, 1, 4, &usual);
+    struct xpl_snapshot *const s = xpl_catalogue_get(f.parts.catalogue);
+    const struct xpl_host *const h = &s->sessions[0].hosts[0];
+    xpl_engine_host_status(f.engine, h, &st);
+    CHECK_EQ(st.state, XPL_HOST_NEW);
+    CHECK(!xpl_engine_knows(f.engine, h));
+    CHECK(xpl_engine_prefetch(f.engine, s, &s->sessions[0], h));
+    wait_written(&f);
+    xpl_engine_host_status(f.engine, h, &st);
+    CHECK_EQ(st.state, XPL_HOST_STORED);
+    CHECK(xpl_engine_knows(f.engine, h));
+    CHECK(!xpl_engine_prefetch(f.engine, s, &s->sessions[0], h)); // nothing to do
+    CHECK_EQ(engine_stats(&f).prefetched, 1);
+    CHECK_EQ(engine_stats(&f).conversions, 1);
+    xpl_snapshot_unref(s);
+    end(&f);
+}
+
+static void test_stop_background(void) {
+    struct fixture f;
+    start(&f, 1, 4, &usual);
+    struct xpl_snapshot *const s = xpl_catalogue_get(f.parts.catalogue);
+    xpl_engine_stop_background(f.engine);
+    CHECK(!xpl_engine_prefetch(f.engine, s, &s->sessions[0], &s->sessions[0].hosts[0]));
+    CHECK_EQ(engine_stats(&f).prefetched, 0);
+    xpl_snapshot_unref(s);
+    end(&f);
+}
+
+int main(void) {
+    xpl_cond_init(&changed);
+    test_sources();
+    test_changed_file();
+    test_failure();
+    test_joining();
+    test_delivered();
+    test_full_queue();
+    test_memory_total();
+    test_cancel();
+    test_cancel_one();
+    test_deadline();
+    test_prefetch();
+    test_stop_background();
+    return 0;
+}
