@@ -41,6 +41,18 @@ struct xpl_capture_advanced {
     int64_t number; // of BOOL: 0 or 1
 };
 
+// Whether a target's turn has come.
+enum xpl_capture_turn {
+    XPL_CAPTURE_TURN_NOW,
+    // It becomes free: the host pauses, and no retry is counted.  After a minute it is BUSY.
+    XPL_CAPTURE_TURN_SOON,
+    XPL_CAPTURE_TURN_BUSY, // as a server that says so: asked again if there are retries
+};
+// On the thread of xpl_capture_run.  Unless it is NOW, `reason` gets why not and what to do.
+typedef enum xpl_capture_turn (*xpl_capture_turn_fn)(void *arg, size_t target,
+                                                     char reason[XPL_CAPTURE_REASON_SIZE]);
+
+struct xpl_capture_budget;
 struct xpl_capture_driver;
 
 struct xpl_capture_plan {
@@ -51,8 +63,9 @@ struct xpl_capture_plan {
     const char *const *targets; // "host:port", "[::1]:port", "unix:/path"
     size_t n_targets;
     const char *const *host_names; // NULL, or one for each target: what its file is called
-    // NULL, or for each target NULL or why it is left out: it fails with that reason, unasked.
-    const char *const *left_out;
+    // Called before a target is asked, by callers that capture a lot at once; NULL: always NOW.
+    xpl_capture_turn_fn may_ask;
+    void *may_ask_arg;
     xpl_str_t session;   // empty: named by the time of the capture
     int64_t duration_ms; // 1 to XPL_CAPTURE_MAX_DURATION_MS
     int64_t delay_ms;    // until the capture begins, counted from the run's start
@@ -67,6 +80,9 @@ struct xpl_capture_plan {
     int64_t answer_timeout_ms;
     uint64_t max_host_bytes;  // of one host's answer; 0: XPL_CAPTURE_MAX_BYTES
     unsigned receive_at_once; // answers in memory at once, others wait at their hosts; 0: 4
+    // Of several captures together, where each answer takes max_host_bytes; borrowed; NULL: no
+    // limit.
+    struct xpl_capture_budget *budget;
     // LOGDIR as the hosts see it, for servers older than emit_xspace, which write the profile
     // themselves; NULL: the same path.
     const char *remote_logdir;
@@ -98,14 +114,15 @@ static inline bool xpl_capture_is_over(enum xpl_capture_state s) {
 struct xpl_capture_host {
     const char *target; // the plan's
     enum xpl_capture_state state;
-    xpl_status_t code;                    // of a host that is over and not stored
-    char reason[XPL_CAPTURE_REASON_SIZE]; // the cause and the remedy; of a host that pauses, why it
-                                          // is asked again
-    unsigned attempts;                    // calls made
-    int64_t start_ns;                     // Unix time at which it was asked to begin
-    int64_t answered_ns;                  // Unix time at which its answer was complete, 0 before
-    bool shared_dir;                      // the server wrote its file itself
-    struct xpl_profile_writer_file file;  // of a stored host
+    xpl_status_t code; // of a host that is over and not stored
+    // The cause and the remedy; of a host that pauses, why it is asked again; of one that is
+    // stored, what its profiler complains of, or "".
+    char reason[XPL_CAPTURE_REASON_SIZE];
+    unsigned attempts;                   // calls made
+    int64_t start_ns;                    // Unix time at which it was asked to begin
+    int64_t answered_ns;                 // Unix time at which its answer was complete, 0 before
+    bool shared_dir;                     // the server wrote its file itself
+    struct xpl_profile_writer_file file; // of a stored host
 };
 
 // All hosts as they are now.

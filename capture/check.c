@@ -7,17 +7,40 @@
 #include "analysis/wire/wire.h"
 
 // proto/xprof/xplane.proto
-enum { XSPACE_PLANES = 1, XSPACE_HOSTNAMES = 4, XPLANE_LINES = 3, XLINE_EVENTS = 4 };
+enum {
+    XSPACE_PLANES = 1,
+    XSPACE_ERRORS = 2,
+    XSPACE_WARNINGS = 3,
+    XSPACE_HOSTNAMES = 4,
+    XPLANE_LINES = 3,
+    XLINE_EVENTS = 4
+};
+
+static enum xpl_walk_way take_text(struct xpl_check *c, char *text, bool *ret_has) {
+    *ret_has = true;
+    c->taking = text;
+    c->taken = 0;
+    text[0] = '\0';
+    return XPL_WALK_TAKE;
+}
+
+// A field of the XSpace itself.
+static enum xpl_walk_way on_top(struct xpl_check *c, uint32_t num) {
+    if (num == XSPACE_HOSTNAMES && !c->has_hostname)
+        return take_text(c, c->hostname, &c->has_hostname);
+    if (num == XSPACE_ERRORS && !c->has_error) return take_text(c, c->notice, &c->has_error);
+    if (num == XSPACE_WARNINGS && !c->has_error && !c->has_warning)
+        return take_text(c, c->notice, &c->has_warning);
+    if (num != XSPACE_PLANES) return XPL_WALK_SKIP;
+    c->counts.planes++;
+    return XPL_WALK_ENTER;
+}
 
 static enum xpl_walk_way on_field(void *ctx, const struct xpl_walk_field *f) {
     struct xpl_check *const c = ctx;
     if (f->type != XPL_WIRE_LEN) return XPL_WALK_SKIP;
     switch (f->depth) {
-        case 0:
-            if (f->num == XSPACE_HOSTNAMES && !c->has_hostname) return XPL_WALK_TAKE;
-            if (f->num != XSPACE_PLANES) return XPL_WALK_SKIP;
-            c->counts.planes++;
-            return XPL_WALK_ENTER;
+        case 0: return on_top(c, f->num);
         case 1:
             if (f->num != XPLANE_LINES) return XPL_WALK_SKIP;
             c->counts.lines++;
@@ -28,12 +51,12 @@ static enum xpl_walk_way on_field(void *ctx, const struct xpl_walk_field *f) {
 
 static bool on_bytes(void *ctx, xpl_bytes_t piece, bool last) {
     struct xpl_check *const c = ctx;
-    const size_t room = sizeof c->hostname - 1 - c->hostname_len;
+    const size_t room = XPL_CHECK_TEXT - 1 - c->taken;
     const size_t n = piece.len < room ? piece.len : room;
-    if (n) memcpy(c->hostname + c->hostname_len, piece.ptr, n);
-    c->hostname_len += n;
-    c->hostname[c->hostname_len] = '\0';
-    c->has_hostname = last;
+    (void)last;
+    if (n) memcpy(c->taking + c->taken, piece.ptr, n);
+    c->taken += n;
+    c->taking[c->taken] = '\0';
     return true;
 }
 

@@ -15,12 +15,16 @@ struct xpl_check_counts {
     uint64_t bytes, planes, lines, events;
 };
 
+enum { XPL_CHECK_TEXT = 256 };
+
 struct xpl_check {
     struct xpl_walk walk;
     struct xpl_check_counts counts;
-    char hostname[256]; // the first of XSpace.hostnames, cut; "" when there is none
-    size_t hostname_len;
-    bool has_hostname;
+    char hostname[XPL_CHECK_TEXT]; // the first of XSpace.hostnames, cut; "" when there is none
+    char notice[XPL_CHECK_TEXT];   // likewise of XSpace.errors, else of XSpace.warnings
+    char *taking;                  // which of the two is being read
+    size_t taken;                  // bytes of it
+    bool has_hostname, has_error, has_warning;
 };
 
 void xpl_check_init(struct xpl_check *c);

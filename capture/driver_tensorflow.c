@@ -156,6 +156,8 @@ static void answered(const struct xpl_capture_connection *c, struct xpl_capture_
     if (ret->code == XPL_OK) return;
     xpl_capture_explain(ret->reason, c->set->plan, XPL_CAPTURE_AT_CALL, &err);
     ret->again = ret->code == XPL_UNAVAILABLE || xpl_capture_is_busy(ret->code, err.msg);
+    // Servers call it INTERNAL, which it is not.  ALREADY_EXISTS says more: it records already.
+    if (ret->again && ret->code == XPL_INTERNAL) ret->code = XPL_UNAVAILABLE;
 }
 
 static bool put_reply(void *ctx, xpl_bytes_t piece) {
@@ -171,7 +173,7 @@ static xpl_status_t driver_read(struct xpl_capture_connection *c,
     if (!whole && !reply.walk.malformed) XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
     if (!whole || !xpl_capture_reply_end(&reply))
         XPL_RETURN_ERROR(err, XPL_DATA_LOSS,
-                         "the answer is no ProfileResponse: is this a profiler server?");
+                         "the answer is no profile: is this a profiler server?");
     *ret = (struct xpl_capture_answer){.idle = reply.empty_trace ||
                                                c->set->plan->call == XPL_CAPTURE_SNAPSHOT};
     (void)snprintf(ret->reason, sizeof ret->reason,

@@ -36,7 +36,7 @@ static const char *why_unreachable(const struct xpl_capture_plan *plan, const ch
     if (has(m, "imed out") || has(m, "imeout"))
         return "nobody answers: check the address, and whether a firewall lets the port through";
     if (has(m, "ocket closed") || has(m, "onnection reset") || has(m, "closed"))
-        return "the connection was closed at once: the port belongs to another service, or wants "
+        return "the connection was closed at once: the port belongs to another service, or needs "
                "TLS";
     return NULL;
 }
@@ -83,4 +83,25 @@ void xpl_capture_explain(char reason[XPL_CAPTURE_REASON_SIZE], const struct xpl_
     else
         (void)snprintf(reason, XPL_CAPTURE_REASON_SIZE, "the server failed with %s: %s",
                        xpl_status_name(err->code), m);
+}
+
+void xpl_capture_explain_idle(char reason[XPL_CAPTURE_REASON_SIZE],
+                              const struct xpl_capture_plan *plan, const char *what,
+                              const char *notice) {
+    const bool no_host = plan->host_tracer_level == 0, no_device = plan->device_tracer_level == 0;
+    const char *why = "the program did nothing that is traced; is it working? Capture for longer, "
+                      "or allow retries";
+    if (no_host && no_device)
+        why = "the host tracer and the device tracer are off (level 0), so that nothing is "
+              "recorded: leave one of them on";
+    else if (no_host)
+        why = "the host tracer is off (level 0), and no device did anything; it also records the "
+              "ops of CPUs: capture with level 1 or more, unless the devices are idle";
+    else if (no_device)
+        why = "the device tracer is off (level 0), and the host did nothing that is traced: "
+              "capture with level 1, or for longer";
+    if (notice[0])
+        (void)snprintf(reason, XPL_CAPTURE_REASON_SIZE, "%s: its profiler says: %s", what, notice);
+    else
+        (void)snprintf(reason, XPL_CAPTURE_REASON_SIZE, "%s: %s", what, why);
 }

@@ -11,6 +11,11 @@ enum xpl_capture_phase { XPL_CAPTURE_AT_CONNECT, XPL_CAPTURE_AT_CALL };
 // Writes into `reason`, in words that say what to do, what the server or gRPC said (`err`).
 void xpl_capture_explain(char reason[XPL_CAPTURE_REASON_SIZE], const struct xpl_capture_plan *plan,
                          enum xpl_capture_phase phase, const struct xpl_error *err);
+// Why a host had nothing to tell, with its remedy: `what` ("idle", "no events"), then what its
+// profiler complains of (`notice`, or ""), or which tracer the plan leaves off, or that it is idle.
+void xpl_capture_explain_idle(char reason[XPL_CAPTURE_REASON_SIZE],
+                              const struct xpl_capture_plan *plan, const char *what,
+                              const char *notice);
 // Whether the host refuses because another profile is being taken.
 bool xpl_capture_is_busy(xpl_status_t code, const char *message);
 

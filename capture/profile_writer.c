@@ -21,7 +21,9 @@ struct xpl_profile_writer {
     char temp[XPL_SESSION_WRITER_TEMP_SIZE];
     int fd;
     unsigned flags;
+    const char *suffix;                 // of another format, or NULL
     uint64_t max_bytes, written, begun; // begun: what the kernel was asked to write back
+    uint64_t taken;                     // bytes put
     size_t n_buffer;
     uint8_t buffer[BUFFER];
 };
@@ -36,7 +38,8 @@ xpl_status_t xpl_profile_writer_begin(struct xpl_session_writer *s,
     in->session = s;
     in->flags = opt->flags;
     in->max_bytes = opt->max_bytes ? opt->max_bytes : UINT64_MAX;
-    in->written = in->begun = 0;
+    in->suffix = opt->suffix;
+    in->written = in->begun = in->taken = 0;
     in->n_buffer = 0;
     memset(in->host, 0, sizeof in->host);
     (void)xpl_profile_writer_safe_name(in->host, opt->host);
@@ -62,13 +65,25 @@ static xpl_status_t put_out(struct xpl_profile_writer *in, const uint8_t *p, siz
     return XPL_OK;
 }
 
-xpl_status_t xpl_profile_writer_put(struct xpl_profile_writer *in, xpl_bytes_t piece,
-                                    struct xpl_error *err) {
-    if (piece.len > in->max_bytes - in->check.counts.bytes)
+xpl_status_t xpl_profile_writer_check(struct xpl_profile_writer *in, xpl_bytes_t piece,
+                                      struct xpl_error *err) {
+    return xpl_check_put(&in->check, piece, err);
+}
+
+// Counts the bytes, and checks them where they are the XSpace.
+static xpl_status_t count_bytes(struct xpl_profile_writer *in, xpl_bytes_t piece,
+                                struct xpl_error *err) {
+    if (piece.len > in->max_bytes - in->taken)
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
                          "the profile is larger than %llu bytes: capture for a shorter time",
                          (unsigned long long)in->max_bytes);
-    XPL_TRY(xpl_check_put(&in->check, piece, err));
+    in->taken += piece.len;
+    return in->suffix ? XPL_OK : xpl_check_put(&in->check, piece, err);
+}
+
+xpl_status_t xpl_profile_writer_put(struct xpl_profile_writer *in, xpl_bytes_t piece,
+                                    struct xpl_error *err) {
+    XPL_TRY(count_bytes(in, piece, err));
     if (piece.len >= LARGE || piece.len > BUFFER - in->n_buffer) {
         XPL_TRY(put_out(in, in->buffer, in->n_buffer, err));
         in->n_buffer = 0;
@@ -79,8 +94,12 @@ xpl_status_t xpl_profile_writer_put(struct xpl_profile_writer *in, xpl_bytes_t p
     return XPL_OK;
 }
 
+const char *xpl_profile_writer_get_notice(const struct xpl_profile_writer *in) {
+    return in->check.notice;
+}
+
 uint64_t xpl_profile_writer_get_bytes(const struct xpl_profile_writer *in) {
-    return in->check.counts.bytes;
+    return in->taken;
 }
 
 xpl_status_t xpl_profile_writer_put_fd(struct xpl_profile_writer *in, int fd,
@@ -93,18 +112,24 @@ xpl_status_t xpl_profile_writer_put_fd(struct xpl_profile_writer *in, int fd,
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return xpl_session_writer_fail(in->session, errno, "reading for", err);
         if (n == 0) return XPL_OK;
-        if ((uint64_t)n > in->max_bytes - in->check.counts.bytes)
-            XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "the profile is larger than %llu bytes",
-                             (unsigned long long)in->max_bytes);
-        XPL_TRY(xpl_check_put(&in->check, (xpl_bytes_t){in->buffer, (size_t)n}, err));
+        XPL_TRY(count_bytes(in, (xpl_bytes_t){in->buffer, (size_t)n}, err));
         in->n_buffer = (size_t)n;
     }
 }
 
-static xpl_status_t finish(struct xpl_profile_writer *in, struct xpl_error *err) {
+static const char *suffix_of(const struct xpl_profile_writer *in) {
+    return in->suffix ? in->suffix : XPL_PROFILE_WRITER_SUFFIX;
+}
+
+static xpl_status_t check_events(struct xpl_profile_writer *in, struct xpl_error *err) {
     XPL_TRY(xpl_check_end(&in->check, err));
     if (in->check.counts.events == 0 && !(in->flags & XPL_PROFILE_WRITER_ALLOW_IDLE))
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "the profile has no events");
+    return XPL_OK;
+}
+
+static xpl_status_t finish(struct xpl_profile_writer *in, struct xpl_error *err) {
+    if (!(in->flags & XPL_PROFILE_WRITER_NO_XSPACE)) XPL_TRY(check_events(in, err));
     XPL_TRY(put_out(in, in->buffer, in->n_buffer, err));
     const bool sync = !(in->flags & XPL_PROFILE_WRITER_SYNC_LATER);
     if (sync && fsync(in->fd) != 0)
@@ -112,7 +137,7 @@ static xpl_status_t finish(struct xpl_profile_writer *in, struct xpl_error *err)
     const int fd = in->fd;
     in->fd = -1;
     if (close(fd) != 0) return xpl_session_writer_fail(in->session, errno, "writing to", err);
-    return xpl_session_writer_publish(in->session, in->temp, in->host, XPL_PROFILE_WRITER_SUFFIX,
+    return xpl_session_writer_publish(in->session, in->temp, in->host, suffix_of(in),
                                       (in->flags & XPL_PROFILE_WRITER_UNIQUE) != 0, sync, err);
 }
 
@@ -124,7 +149,8 @@ xpl_status_t xpl_profile_writer_commit(struct xpl_profile_writer *in,
         return st;
     }
     if (ret) {
-        *ret = (struct xpl_profile_writer_file){.counts = in->check.counts};
+        *ret =
+            (struct xpl_profile_writer_file){.suffix = suffix_of(in), .counts = in->check.counts};
         memcpy(ret->name, in->host, sizeof ret->name);
         memcpy(ret->hostname, in->check.hostname, sizeof ret->hostname);
     }

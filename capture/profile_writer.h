@@ -33,6 +33,8 @@ enum xpl_profile_writer_flags {
     XPL_PROFILE_WRITER_ALLOW_IDLE = 2,
     // Commit does not wait for the disk: xpl_session_writer_sync does, when all is there.
     XPL_PROFILE_WRITER_SYNC_LATER = 4,
+    // The file is no XSpace but of a format with tools of its own: the caller checks it.
+    XPL_PROFILE_WRITER_NO_XSPACE = 8,
 };
 
 struct xpl_profile_writer_options {
@@ -40,6 +42,9 @@ struct xpl_profile_writer_options {
     xpl_str_t host;     // whatever the host calls itself: made safe here
     unsigned flags;     // enum xpl_profile_writer_flags
     uint64_t max_bytes; // 0: no limit; more is RESOURCE_EXHAUSTED
+    // NULL: XPL_PROFILE_WRITER_SUFFIX.  Else the file is of another format, with this suffix (a
+    // constant): its bytes are put unchecked, and xpl_profile_writer_check gets what they hold.
+    const char *suffix;
 };
 
 xpl_status_t xpl_profile_writer_begin(struct xpl_session_writer *s,
@@ -50,14 +55,20 @@ xpl_status_t xpl_profile_writer_begin(struct xpl_session_writer *s,
 // RESOURCE_EXHAUSTED: too large, full disk) only abort is left.
 xpl_status_t xpl_profile_writer_put(struct xpl_profile_writer *in, xpl_bytes_t piece,
                                     struct xpl_error *err) XPL_NODISCARD;
+// The next bytes of the XSpace that a file of another format holds, in pieces of any size.
+xpl_status_t xpl_profile_writer_check(struct xpl_profile_writer *in, xpl_bytes_t piece,
+                                      struct xpl_error *err) XPL_NODISCARD;
 // Bytes put so far.
 uint64_t xpl_profile_writer_get_bytes(const struct xpl_profile_writer *in);
 
 struct xpl_profile_writer_file {
     char name[XPL_PROFILE_WRITER_NAME_SIZE]; // of the host, as its file says it
+    const char *suffix;                      // of the file
     struct xpl_check_counts counts;
-    char hostname[256]; // what the XSpace calls its host, as it is; "" when it does not say
+    char hostname[XPL_CHECK_TEXT]; // what the XSpace calls its host, as it is; "": it does not say
 };
+// What the profiler itself complains of in the XSpace, so far and as it is; "" when it does not.
+const char *xpl_profile_writer_get_notice(const struct xpl_profile_writer *in);
 // Checks the whole, syncs it, gives it its name.  DATA_LOSS: truncated or no XSpace;
 // FAILED_PRECONDITION: no events; ALREADY_EXISTS.  Frees the writer in any case; on failure nothing
 // is left.  `ret` may be NULL.

@@ -72,6 +72,10 @@ static void put_host(const struct xpl_capture_host *h, struct xpl_buf *b) {
                        ", \"events\": %" PRIu64 ", \"shared_dir\": %s",
                        c->bytes, c->planes, c->lines, c->events, h->shared_dir ? "true" : "false");
     }
+    if (h->state == XPL_CAPTURE_STORED && h->reason[0]) {
+        xpl_buf_printf(b, ", ");
+        text(b, "notice", h->reason);
+    }
     if (h->code != XPL_OK) {
         xpl_buf_printf(b, ", \"code\": \"%s\", ", xpl_status_name(h->code));
         text(b, "reason", h->reason);

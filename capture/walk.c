@@ -91,7 +91,7 @@ static size_t pass_body(struct xpl_walk *w, const uint8_t *p, size_t n) {
     return part;
 }
 
-// The same where nobody wants the bytes: nearly all of a profile passes here.
+// The same where nobody needs the bytes: nearly all of a profile passes here.
 static inline size_t pass_over(struct xpl_walk *w, size_t n) {
     const size_t part = w->body < n ? (size_t)w->body : n;
     w->body -= part;

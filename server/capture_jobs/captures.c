@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +17,16 @@
 #include "base/clock.h"
 #include "base/cond.h"
 #include "base/log.h"
+#include "capture/budget.h"
 #include "server/capture_jobs/plan_copy.h"
+#include "storage/sessions/layout.h"
 #include "storage/sessions/removal.h"
 
 enum { LISTED_MS = 2000, PLAN_BYTES = 8 << 20 };
 
 // Each follows the one before it; the mutex protects a job's state.
 enum job_state {
-    JOB_RUNNING,  // has its targets
+    JOB_RUNNING,  // has its targets, or waits for them
     JOB_RELEASED, // its targets may be captured again; the listener is called
     JOB_OVER,     // the thread is about to end: it can be joined
 };
@@ -37,21 +40,27 @@ struct job {
     struct xpl_capture_plan plan;
     struct xpl_capture_listener listener;
     atomic_bool cancel;
-    bool noted; // its directory is in the history
+    bool noted;      // its directory is in the history
+    bool in_history; // which was on when it began; numbers of others may be another daemon's
     // The mutex protects the rest.
     enum job_state state;
+    bool *holds;                   // for each target: nobody else captures it meanwhile
     struct xpl_capture_host *live; // as they are now
     char session[XPL_PROFILE_WRITER_NAME_SIZE];
 };
 
 struct xpl_capture_jobs {
     struct xpl_capture_jobs_options o;
+    struct xpl_capture_recorder recorder;
     pthread_mutex_t mu;
     pthread_cond_t changed; // the catalogue has a new snapshot, or all stops
     struct job *jobs;       // the next start joins those that are over
     unsigned running;
+    uint64_t ended[XPL_CAPTURED_CANCELLED + 1]; // by outcome
     uint64_t last_id;
     bool stopping;
+    atomic_ullong host_bytes; // that one answer may take, at most
+    struct xpl_capture_budget budget;
 };
 
 static int64_t now_ms(void) {
@@ -84,8 +93,41 @@ struct xpl_capture_jobs *xpl_capture_jobs_new(const struct xpl_capture_jobs_opti
     xpl_cond_init(&c->changed);
     pthread_mutex_init(&c->mu, NULL);
     c->last_id = xpl_history_last_id(o->history);
+    xpl_capture_jobs_set_memory(c, o->memory_limit, o->memory_total);
     remove_leftovers(c);
     return c;
+}
+
+void xpl_capture_jobs_set_memory(struct xpl_capture_jobs *c, uint64_t limit, uint64_t total) {
+    const uint64_t most = XPL_CAPTURE_MAX_BYTES;
+    atomic_store(&c->host_bytes, limit && limit < most ? limit : most);
+    atomic_store(&c->budget.limit, total);
+}
+
+// A job stays within what captures may take, whatever its plan says.
+static void bound_plan(struct xpl_capture_jobs *c, struct xpl_capture_plan *p) {
+    const uint64_t most = atomic_load(&c->host_bytes);
+    if (!p->max_host_bytes || p->max_host_bytes > most) p->max_host_bytes = most;
+    p->budget = &c->budget;
+}
+
+// With the mutex, so that no capture begins before the numbers go on and its directory is known
+// from those that were left.
+bool xpl_capture_jobs_try_history(struct xpl_capture_jobs *c) {
+    pthread_mutex_lock(&c->mu);
+    const bool on = xpl_history_try_again(c->o.history);
+    if (on) {
+        const uint64_t last = xpl_history_last_id(c->o.history);
+        if (last > c->last_id) c->last_id = last;
+        remove_leftovers(c);
+    }
+    pthread_mutex_unlock(&c->mu);
+    return on;
+}
+
+void xpl_capture_jobs_set_recorder(struct xpl_capture_jobs *c,
+                                   const struct xpl_capture_recorder *r) {
+    c->recorder = r ? *r : (struct xpl_capture_recorder){0};
 }
 
 bool xpl_capture_jobs_enabled(const struct xpl_capture_jobs *c) {
@@ -157,7 +199,7 @@ void xpl_capture_jobs_rescan(struct xpl_capture_jobs *c) {
 
 static void note(const struct job *j, const struct xpl_history_capture *h) {
     struct xpl_error err = {0};
-    if (!xpl_history_is_on(j->captures->o.history)) return;
+    if (!j->in_history || !xpl_history_is_on(j->captures->o.history)) return;
     if (xpl_history_put(j->captures->o.history, h, &err) != XPL_OK)
         xpl_log(XPL_LOG_WARN, "capture", "capture %" PRIu64 " is not in the history: %s", j->id,
                 err.msg);
@@ -214,16 +256,18 @@ static void note_end(struct job *j, const struct xpl_capture_result *r,
 // Notes the session's directory for the next daemon, should this one be killed.
 static void note_directory(struct job *j, const char *session) {
     struct xpl_history *const h = j->captures->o.history;
-    char path[PATH_MAX + XPL_PROFILE_WRITER_NAME_SIZE + 32];
+    struct xpl_session_path session_path;
+    char path[PATH_MAX + sizeof session_path.text];
     struct stat sb;
     struct xpl_error err = {0};
     char *const root = realpath(j->captures->o.logdir, NULL);
     j->noted = true;
-    if (!root || !xpl_history_is_on(h)) {
+    if (!root || !j->in_history || !xpl_history_is_on(h)) {
         free(root);
         return;
     }
-    (void)snprintf(path, sizeof path, "%s/plugins/profile/%s", root, session);
+    (void)snprintf(path, sizeof path, "%s/%s", root,
+                   xpl_session_path(xpl_str_from(session), &session_path));
     free(root);
     if (lstat(path, &sb) != 0) return;
     const struct xpl_history_directory d = {.capture_id = j->id,
@@ -235,9 +279,8 @@ static void note_directory(struct job *j, const char *session) {
 }
 
 static void scan_session(struct xpl_capture_jobs *c, const char *session) {
-    char path[XPL_PROFILE_WRITER_NAME_SIZE + 32];
-    (void)snprintf(path, sizeof path, "plugins/profile/%s", session);
-    c->o.scan(c->o.arg, path);
+    struct xpl_session_path path;
+    c->o.scan(c->o.arg, xpl_session_path(xpl_str_from(session), &path));
 }
 
 static void on_progress(void *ctx, const struct xpl_capture_progress *p) {
@@ -276,9 +319,8 @@ void xpl_capture_jobs_await(struct xpl_capture_jobs *c, const char *path, size_t
 
 // Clients that get the outcome can then request the session at once.
 static void await_session(struct xpl_capture_jobs *c, const struct xpl_capture_outcome *o) {
-    char path[XPL_PROFILE_WRITER_NAME_SIZE + 32];
-    (void)snprintf(path, sizeof path, "plugins/profile/%s", o->session);
-    xpl_capture_jobs_await(c, path, o->n_stored);
+    struct xpl_session_path path;
+    xpl_capture_jobs_await(c, xpl_session_path(xpl_str_from(o->session), &path), o->n_stored);
 }
 
 static enum xpl_captured state_of(xpl_status_t code, const struct xpl_capture_outcome *o) {
@@ -301,6 +343,19 @@ static void log_end(const struct xpl_capture_result *r) {
     xpl_log_int(&l, "ms", r->end_ms - r->begin_ms);
     if (r->code != XPL_OK) xpl_log_z(&l, "error", r->err.msg);
     xpl_log_end(&l);
+}
+
+static void count_end(struct xpl_capture_jobs *c, enum xpl_captured state) {
+    pthread_mutex_lock(&c->mu);
+    c->ended[state]++;
+    pthread_mutex_unlock(&c->mu);
+}
+
+void xpl_capture_jobs_get_stats(struct xpl_capture_jobs *c, struct xpl_capture_jobs_stats *ret) {
+    pthread_mutex_lock(&c->mu);
+    ret->running = c->running;
+    memcpy(ret->ended, c->ended, sizeof ret->ended);
+    pthread_mutex_unlock(&c->mu);
 }
 
 static void set_state(struct job *j, enum job_state to) {
@@ -330,10 +385,11 @@ static void *run(void *arg) {
     if (r.code == XPL_OK && o.session[0])
         await_session(c, &o);
     else
-        c->o.scan(c->o.arg, "plugins/profile"); // a scan may have found what is gone again
+        c->o.scan(c->o.arg, XPL_SESSIONS_DIR); // a scan may have found what is gone again
     note_end(j, &r, &record);
     r.record = &record;
     log_end(&r);
+    count_end(c, r.state);
     // Before the listener is called, so that it can start the next one.
     set_state(j, JOB_RELEASED);
     j->listener.done(j->listener.arg, &r);
@@ -344,49 +400,87 @@ static void *run(void *arg) {
 
 // ---- start and cancel ----
 
-// The capture under way that has this target, or NULL.  The caller holds the mutex.
-static const struct job *find_by_target(const struct xpl_capture_jobs *c, const char *target) {
-    for (const struct job *j = c->jobs; j; j = j->next)
-        for (size_t i = 0; j->state == JOB_RUNNING && i < j->plan.n_targets; i++)
-            if (xpl_capture_same_target(j->plan.targets[i], target)) return j;
+// The other capture under way that has this target, or NULL.  The caller holds the mutex.
+static const struct job *find_holder(const struct job *me, const char *target) {
+    for (const struct job *j = me->captures->jobs; j; j = j->next)
+        for (size_t i = 0; j != me && j->state == JOB_RUNNING && i < j->plan.n_targets; i++)
+            if (j->holds[i] && xpl_capture_same_target(j->plan.targets[i], target)) return j;
     return NULL;
 }
 
-// Never two captures of one host at once.  Where others are left, the capture goes on with those.
-static xpl_status_t check_free(const struct xpl_capture_jobs *c, struct job *j,
-                               struct xpl_error *err) {
-    struct xpl_capture_plan *const p = &j->plan;
-    const char **const busy = xpl_arena_zalloc(&j->arena, p->n_targets * sizeof *busy);
-    size_t n = 0;
-    if (!busy) XPL_RETURN_OOM(err, "capture");
-    for (size_t i = 0; i < p->n_targets; i++) {
-        const struct job *const other = find_by_target(c, p->targets[i]);
-        xpl_str_t why;
-        if (!other) continue;
-        if (!xpl_arena_printf(&j->arena, &why,
-                              "it is being captured by capture %" PRIu64
-                              " of this daemon: wait until that is over, or cancel it",
-                              other->id))
-            XPL_RETURN_OOM(err, "capture");
-        busy[i] = why.ptr;
-        n++;
+static void explain_holder(const struct job *holder, char reason[XPL_CAPTURE_REASON_SIZE]) {
+    char of[64] = "";
+    if (holder->schedule_id)
+        (void)snprintf(of, sizeof of, " (of schedule %" PRIu64 ")", holder->schedule_id);
+    (void)snprintf(reason, XPL_CAPTURE_REASON_SIZE,
+                   "it is being captured by capture %" PRIu64
+                   "%s of this daemon: try again when that is over, or allow retries",
+                   holder->id, of);
+}
+
+// The schedule that has to hand the target over first, or 0.
+static uint64_t ask_recorder(const struct job *j, const char *target) {
+    const struct xpl_capture_recorder *const r = &j->captures->recorder;
+    return r->hand_over && !j->schedule_id ? r->hand_over(r->arg, target) : 0;
+}
+
+// Takes the target for the job, on the job's thread or before there is one: never two captures of
+// one host at once.
+static enum xpl_capture_turn take_target(void *arg, size_t i,
+                                         char reason[XPL_CAPTURE_REASON_SIZE]) {
+    struct job *const j = arg;
+    struct xpl_capture_jobs *const c = j->captures;
+    const char *const target = j->plan.targets[i];
+    enum xpl_capture_turn turn = XPL_CAPTURE_TURN_NOW;
+    if (j->holds[i]) return turn; // it was free at the start
+    const uint64_t schedule = ask_recorder(j, target);
+    pthread_mutex_lock(&c->mu);
+    const struct job *const holder = find_holder(j, target);
+    if (schedule) {
+        (void)snprintf(reason, XPL_CAPTURE_REASON_SIZE,
+                       "schedule %" PRIu64 " records it all the time, and hands it over", schedule);
+        turn = XPL_CAPTURE_TURN_SOON;
+    } else if (holder) {
+        explain_holder(holder, reason);
+        // It ends by itself: whoever has retries waits, and keeps them for what comes then.
+        turn = j->plan.retries ? XPL_CAPTURE_TURN_SOON : XPL_CAPTURE_TURN_BUSY;
+    } else {
+        j->holds[i] = true;
     }
-    if (n == p->n_targets)
-        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%.100s: %s", p->targets[0], busy[0]);
-    p->left_out = busy;
-    return XPL_OK;
+    pthread_mutex_unlock(&c->mu);
+    return turn;
+}
+
+// Takes what is free, so that a capture without any target ends here.  Where others are left, it
+// goes on with those.  The caller holds the mutex.
+static xpl_status_t take_free_targets(struct job *j, const bool *handed_over,
+                                      struct xpl_error *err) {
+    const struct xpl_capture_plan *const p = &j->plan;
+    const struct job *holder = NULL;
+    size_t n_busy = 0;
+    for (size_t i = 0; i < p->n_targets; i++) {
+        const struct job *const other = find_holder(j, p->targets[i]);
+        j->holds[i] = !other && !handed_over[i];
+        if (handed_over[i] || !other) continue;
+        if (n_busy++ == 0) holder = other;
+    }
+    if (n_busy < p->n_targets || p->retries) return XPL_OK;
+    char reason[XPL_CAPTURE_REASON_SIZE];
+    explain_holder(holder, reason);
+    XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "%.80s: %s", p->targets[0], reason);
 }
 
 // Numbers the job, lists it and starts its thread.  The caller holds the mutex.
-static xpl_status_t launch_job(struct xpl_capture_jobs *c, struct job *j, uint64_t *ret_id,
-                               struct xpl_error *err) {
+static xpl_status_t launch_job(struct xpl_capture_jobs *c, struct job *j, const bool *handed_over,
+                               uint64_t *ret_id, struct xpl_error *err) {
     if (c->stopping) XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "the daemon is stopping");
     if (c->running == XPL_CAPTURES_AT_ONCE)
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
                          "%d captures are running; wait until one is over",
                          (int)XPL_CAPTURES_AT_ONCE);
-    XPL_TRY(check_free(c, j, err));
+    XPL_TRY(take_free_targets(j, handed_over, err));
     j->id = c->last_id + 1;
+    j->in_history = xpl_history_is_on(c->o.history);
     if (ret_id) *ret_id = j->id;
     if (pthread_create(&j->thread, NULL, run, j) != 0)
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "no thread for the capture; try again later");
@@ -399,9 +493,27 @@ static xpl_status_t launch_job(struct xpl_capture_jobs *c, struct job *j, uint64
 
 static bool make_hosts(struct job *j) {
     j->live = xpl_arena_array(&j->arena, j->plan.n_targets, sizeof *j->live);
+    j->holds = xpl_arena_zalloc(&j->arena, j->plan.n_targets * sizeof *j->holds);
+    j->plan.may_ask = take_target;
+    j->plan.may_ask_arg = j;
     for (size_t i = 0; j->live && i < j->plan.n_targets; i++)
         j->live[i] = (struct xpl_capture_host){.target = j->plan.targets[i]};
-    return j->live != NULL;
+    return j->live && j->holds;
+}
+
+// Launches the job, after asking who records its targets: that takes locks of others.
+static xpl_status_t start_job(struct xpl_capture_jobs *c, struct job *j, uint64_t *ret_id,
+                              struct xpl_error *err) {
+    const size_t n = j->plan.n_targets;
+    bool *const handed_over = xpl_arena_zalloc(&j->arena, n * sizeof *handed_over);
+    if (!handed_over) XPL_RETURN_OOM(err, "capture");
+    for (size_t i = 0; i < n; i++)
+        handed_over[i] = ask_recorder(j, j->plan.targets[i]) != 0;
+    pthread_mutex_lock(&c->mu);
+    join_jobs(c, false);
+    const xpl_status_t st = launch_job(c, j, handed_over, ret_id, err);
+    pthread_mutex_unlock(&c->mu);
+    return st;
 }
 
 xpl_status_t xpl_capture_jobs_start(struct xpl_capture_jobs *c, const struct xpl_capture_plan *plan,
@@ -419,10 +531,8 @@ xpl_status_t xpl_capture_jobs_start(struct xpl_capture_jobs *c, const struct xpl
     if (!xpl_capture_plan_copy(plan, &j->arena, &j->plan) || !make_hosts(j)) {
         (void)xpl_error_set(err, st, __FILE__, __LINE__, UINT64_MAX, "capture: out of memory");
     } else {
-        pthread_mutex_lock(&c->mu);
-        join_jobs(c, false);
-        st = launch_job(c, j, ret_id, err);
-        pthread_mutex_unlock(&c->mu);
+        bound_plan(c, &j->plan);
+        st = start_job(c, j, ret_id, err);
     }
     if (st != XPL_OK) free_job(j);
     return st;
@@ -436,9 +546,7 @@ xpl_status_t xpl_capture_jobs_cancel(struct xpl_capture_jobs *c, uint64_t id,
         j = j->next;
     if (j) atomic_store(&j->cancel, true);
     pthread_mutex_unlock(&c->mu);
-    if (!j)
-        XPL_RETURN_ERROR(err, XPL_NOT_FOUND,
-                         "no capture %" PRIu64 " is running; ListCaptures tells which are", id);
+    if (!j) XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no capture %" PRIu64 " is running", id);
     return XPL_OK;
 }
 

@@ -21,10 +21,26 @@ struct xpl_capture_jobs_options { // all but the flag is borrowed and must outli
     // Asks for a scan of LOGDIR's directory `path` soon (any thread).
     void (*scan)(void *arg, const char *path);
     void *arg;
-    bool enabled; // false: every start is PERMISSION_DENIED
+    bool enabled;                        // false: every start is PERMISSION_DENIED
+    uint64_t memory_limit, memory_total; // bytes that one host's answer, and all of them, may take
 };
 // Cleans up what captures left that the history calls interrupted.  NULL when out of memory.
 struct xpl_capture_jobs *xpl_capture_jobs_new(const struct xpl_capture_jobs_options *o);
+// While the history is off: takes it if that is possible now, and cleans up as above.  True when it
+// was taken.  Blocks.
+bool xpl_capture_jobs_try_history(struct xpl_capture_jobs *c);
+// Who records hosts all the time.  `hand_over` returns the number of the schedule that records
+// `target` or is about to, and has it stop soon; 0 when nobody does.  Called
+// without locks, from any thread, and not for captures of schedules.
+struct xpl_capture_recorder {
+    uint64_t (*hand_over)(void *arg, const char *target);
+    void *arg;
+};
+// NULL: nobody.  No capture may be running.
+void xpl_capture_jobs_set_recorder(struct xpl_capture_jobs *c,
+                                   const struct xpl_capture_recorder *r);
+// From now on, for captures that begin.
+void xpl_capture_jobs_set_memory(struct xpl_capture_jobs *c, uint64_t limit, uint64_t total);
 // Cancels what runs, and waits for it; nothing starts afterwards.  NULL is fine.
 void xpl_capture_jobs_join(struct xpl_capture_jobs *c);
 // After xpl_capture_jobs_join, or instead.  NULL is fine.
@@ -64,8 +80,9 @@ struct xpl_capture_listener {
 };
 
 // Starts a job with a copy of the plan.  INVALID_ARGUMENT (plan), PERMISSION_DENIED (switched off),
-// FAILED_PRECONDITION (one of its targets is being captured), RESOURCE_EXHAUSTED, UNAVAILABLE;
-// the listener is then not called.  *ret_id (may be NULL) is set before anybody is called.
+// RESOURCE_EXHAUSTED, UNAVAILABLE (all its targets are being captured, and it has no retries; the
+// daemon is stopping); the listener is then not called.  *ret_id (may be NULL) is set before
+// anybody is called.
 xpl_status_t xpl_capture_jobs_start(struct xpl_capture_jobs *c, const struct xpl_capture_plan *plan,
                                     uint64_t schedule_id, const struct xpl_capture_listener *l,
                                     uint64_t *ret_id, struct xpl_error *err) XPL_NODISCARD;
@@ -78,6 +95,12 @@ bool xpl_capture_jobs_show(struct xpl_capture_jobs *c, struct xpl_arena *arena,
                            struct xpl_history_capture *h);
 // There is a new snapshot of the catalogue: jobs that wait for their session check for it again.
 void xpl_capture_jobs_rescan(struct xpl_capture_jobs *c);
+
+struct xpl_capture_jobs_stats {
+    uint64_t running;
+    uint64_t ended[XPL_CAPTURED_CANCELLED + 1]; // since the start, by enum xpl_captured
+};
+void xpl_capture_jobs_get_stats(struct xpl_capture_jobs *c, struct xpl_capture_jobs_stats *ret);
 
 // Waits until the session at `path` below LOGDIR is in the catalogue with so many hosts (0: until
 // it is gone), but not for long.

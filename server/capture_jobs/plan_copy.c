@@ -22,7 +22,7 @@ bool xpl_capture_plan_copy(const struct xpl_capture_plan *from, struct xpl_arena
                            struct xpl_capture_plan *p) {
     bool ok = true;
     *p = *from;
-    p->left_out = NULL;
+    p->may_ask = NULL;
     p->targets = copy_list(a, from->targets, from->n_targets, &ok);
     p->host_names = copy_list(a, from->host_names, from->n_targets, &ok);
     p->remote_logdir = copy_text(a, from->remote_logdir, &ok);

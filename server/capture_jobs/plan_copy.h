@@ -6,8 +6,8 @@
 #include "base/arena.h"
 #include "capture/capture.h"
 
-// A copy of the plan with all that it refers to, in `arena`, but for the list of targets that are
-// held.  False when out of memory.
+// A copy of the plan with all that it refers to, in `arena`, but for whom it asks for its turn.
+// False when out of memory.
 bool xpl_capture_plan_copy(const struct xpl_capture_plan *from, struct xpl_arena *arena,
                            struct xpl_capture_plan *ret);
 

@@ -17,11 +17,13 @@
 #include "base/log.h"
 #include "rpc/message.h"
 #include "server/capture_jobs/messages.h"
+#include "storage/sessions/layout.h"
 #include "storage/sessions/removal.h"
 
 enum {
     MIN_PAUSE_MS = 1000,   // between the end of a capture and the next
     BUSY_RETRY_MS = 1000,  // when another capture has its hosts
+    HANDED_OVER_MS = 3000, // for whom a recording was stopped to take the host
     MAX_REQUEST = 1 << 20, // of a schedule, serialized
     MAX_SESSIONS_BYTES = 64 << 20
 };
@@ -46,6 +48,7 @@ struct schedule {
     enum schedule_state state;
     uint64_t capture_id; // of the capture that runs
     bool recording;      // continuous: its servers record
+    bool hand_over;      // it stops recording, because somebody captures one of its hosts
 };
 
 struct xpl_schedules {
@@ -124,6 +127,14 @@ static void drop(struct xpl_schedules *all, struct schedule *s) {
     free_schedule(s);
 }
 
+static bool is_known(const struct xpl_schedules *all, uint64_t id) {
+    const struct schedule *s = all->list;
+    while (s && s->row.id != id)
+        s = s->next;
+    return s != NULL;
+}
+
+// Reads the schedules of the history that are not here yet.
 static bool load(struct xpl_schedules *all) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, (size_t)XPL_SCHEDULES_MAX * MAX_REQUEST * 2);
@@ -133,6 +144,7 @@ static bool load(struct xpl_schedules *all) {
     if (xpl_history_schedules(all->history, &arena, &rows, &n, &err) != XPL_OK)
         xpl_log(XPL_LOG_ERROR, "capture", "schedules cannot be read: %s", err.msg);
     for (size_t i = 0; i < n; i++) {
+        if (is_known(all, rows[i].id)) continue;
         struct schedule *s = new_schedule(all);
         if (!s) return false;
         s->row = rows[i];
@@ -149,21 +161,55 @@ static bool load(struct xpl_schedules *all) {
     return true;
 }
 
+// ---- hosts that are recorded all the time ----
+
+static bool has_target(const struct schedule *s, const char *target) {
+    for (size_t i = 0; i < s->plan.n_targets; i++)
+        if (xpl_capture_same_target(s->plan.targets[i], target)) return true;
+    return false;
+}
+
+// The continuous schedule that records the target, or begins to; 0: none.  What it has recorded is
+// fetched and its servers are stopped; its next turn begins them again.
+static uint64_t hand_over(void *arg, const char *target) {
+    struct xpl_schedules *const all = arg;
+    uint64_t id = 0;
+    pthread_mutex_lock(&all->mu);
+    for (struct schedule *s = all->list; s && !id; s = s->next) {
+        if (!s->request->continuous || s->state == SCHEDULE_DELETED) continue;
+        if ((!s->recording && s->state != SCHEDULE_CAPTURING) || !has_target(s, target)) continue;
+        id = s->row.id;
+        s->try_ms = s->hand_over ? s->try_ms : 0; // at once
+        s->hand_over = true;
+    }
+    pthread_mutex_unlock(&all->mu);
+    return id;
+}
+
 struct xpl_schedules *xpl_schedules_new(struct xpl_capture_jobs *captures,
                                         struct xpl_history *history, const char *logdir) {
     struct xpl_schedules *all = xpl_sys_alloc(sizeof *all);
     if (!all) return NULL;
     *all = (struct xpl_schedules){.captures = captures, .history = history, .logdir = logdir};
     pthread_mutex_init(&all->mu, NULL);
+    const struct xpl_capture_recorder recorder = {hand_over, all};
+    xpl_capture_jobs_set_recorder(captures, &recorder);
     if (load(all)) return all;
     xpl_schedules_free(all);
     return NULL;
+}
+
+void xpl_schedules_reload(struct xpl_schedules *all) {
+    pthread_mutex_lock(&all->mu);
+    if (!load(all)) xpl_log(XPL_LOG_ERROR, "capture", "schedules cannot be read: out of memory");
+    pthread_mutex_unlock(&all->mu);
 }
 
 void xpl_schedules_free(struct xpl_schedules *all) {
     if (!all) return;
     while (all->list)
         drop(all, all->list);
+    xpl_capture_jobs_set_recorder(all->captures, NULL);
     pthread_mutex_destroy(&all->mu);
     xpl_sys_free(all);
 }
@@ -184,15 +230,14 @@ static bool has_others(const struct xpl_schedules *all, const char *path, uint64
 // Removes one of the schedule's sessions, and forgets it unless that has to be tried again.
 static void remove_session(struct xpl_schedules *all, const struct schedule *s,
                            const struct xpl_history_session *one) {
-    char path[512];
+    struct xpl_session_path buf;
     struct xpl_error err = {0};
-    (void)snprintf(path, sizeof path, "plugins/profile/%.*s", XPL_STR_FMT(one->name));
+    const char *const path = xpl_session_path(one->name, &buf);
     const xpl_status_t st =
         has_others(all, path, one->n_hosts)
             ? xpl_error_set(&err, XPL_FAILED_PRECONDITION, __FILE__, __LINE__, UINT64_MAX,
                             "%.120s has profiles of others; it is left alone", path)
-            : xpl_session_remove(all->logdir, path, xpl_format_match, true, one->dev, one->ino,
-                                 &err);
+            : xpl_session_remove(all->logdir, path, xpl_format_match, one->dev, one->ino, &err);
     if (st == XPL_OK)
         xpl_log(XPL_LOG_INFO, "capture", "schedule %" PRIu64 ": an old session was removed",
                 s->row.id);
@@ -235,7 +280,7 @@ static void note_session(struct xpl_schedules *all, const struct schedule *s,
     struct stat sb;
     struct xpl_error err = {0};
     const struct xpl_capture_outcome *const o = r->outcome;
-    if (r->code != XPL_OK || !o->session[0] || !o->path || stat(o->path, &sb) != 0) return;
+    if (r->code != XPL_OK || !o->session[0] || !o->path || lstat(o->path, &sb) != 0) return;
     struct xpl_history_session one = {.name = xpl_str_from(o->session),
                                       .dev = (uint64_t)sb.st_dev,
                                       .ino = (uint64_t)sb.st_ino,
@@ -282,15 +327,44 @@ static void stop_done(void *arg, const struct xpl_capture_result *r) {
     (void)r;
 }
 
-// Stops the recording of a continuous schedule's servers.
-static void stop_recording(struct xpl_schedules *all, const struct schedule *s) {
+// Stops the recording of a continuous schedule's servers.  False: they go on.
+static bool stop_recording(struct xpl_schedules *all, const struct schedule *s,
+                           const struct xpl_capture_listener *l) {
     struct xpl_capture_plan p = s->plan;
     struct xpl_error err = {0};
     p.call = XPL_CAPTURE_STOP;
+    if (xpl_capture_jobs_start(all->captures, &p, s->row.id, l, NULL, &err) == XPL_OK) return true;
+    xpl_log(XPL_LOG_WARN, "capture", "schedule %" PRIu64 ": its servers go on recording: %s",
+            s->row.id, err.msg);
+    return false;
+}
+
+static void stop_for_good(struct xpl_schedules *all, const struct schedule *s) {
     const struct xpl_capture_listener l = {.done = stop_done};
-    if (xpl_capture_jobs_start(all->captures, &p, s->row.id, &l, NULL, &err) != XPL_OK)
-        xpl_log(XPL_LOG_WARN, "capture", "schedule %" PRIu64 ": its servers go on recording: %s",
-                s->row.id, err.msg);
+    (void)stop_recording(all, s, &l);
+}
+
+// A turn is over, or the stop behind it.  The caller holds the mutex.
+static void end_turn(struct xpl_schedules *all, struct schedule *s) {
+    if (s->state == SCHEDULE_DELETED) {
+        if (s->request->continuous) stop_for_good(all, s);
+        drop(all, s);
+        return;
+    }
+    assert(s->state == SCHEDULE_CAPTURING);
+    s->state = SCHEDULE_WAITING;
+}
+
+// Its servers record no more: whoever wanted one of them has a while to take it.
+static void handed_over(void *arg, const struct xpl_capture_result *r) {
+    struct schedule *const s = arg;
+    struct xpl_schedules *const all = s->all;
+    (void)r;
+    pthread_mutex_lock(&all->mu);
+    s->recording = s->hand_over = false;
+    s->try_ms = now_ms() + HANDED_OVER_MS;
+    end_turn(all, s);
+    pthread_mutex_unlock(&all->mu);
 }
 
 static void on_done(void *arg, const struct xpl_capture_result *r) {
@@ -308,13 +382,11 @@ static void on_done(void *arg, const struct xpl_capture_result *r) {
     if (!deleted && xpl_history_set_schedule(all->history, &row, &err) != XPL_OK)
         xpl_log(XPL_LOG_WARN, "capture", "schedule %" PRIu64 ": %s", row.id, err.msg);
     pthread_mutex_lock(&all->mu);
-    if (s->state == SCHEDULE_DELETED) {
-        if (s->request->continuous) stop_recording(all, s);
-        drop(all, s);
-    } else {
-        assert(s->state == SCHEDULE_CAPTURING);
-        s->state = SCHEDULE_WAITING;
-    }
+    // What was recorded until now is stored; then the servers are stopped.
+    const struct xpl_capture_listener l = {.done = handed_over, .arg = s};
+    const bool stops = s->hand_over && s->state != SCHEDULE_DELETED;
+    if (stops) s->try_ms = now_ms() + BUSY_RETRY_MS; // should it not work
+    if (!stops || !stop_recording(all, s, &l)) end_turn(all, s);
     pthread_mutex_unlock(&all->mu);
 }
 
@@ -344,12 +416,11 @@ static void begin_turn(struct xpl_schedules *all, struct schedule *s, int64_t no
         s->state = SCHEDULE_CAPTURING; // before its end, which takes the mutex
         return;
     }
-    if (st == XPL_FAILED_PRECONDITION || st == XPL_RESOURCE_EXHAUSTED) {
+    if (st == XPL_UNAVAILABLE || st == XPL_RESOURCE_EXHAUSTED) {
         s->try_ms = now + BUSY_RETRY_MS; // another capture has its hosts; this turn waits for it
         return;
     }
-    if (st != XPL_UNAVAILABLE) // that is: stopping
-        xpl_log(XPL_LOG_WARN, "capture", "schedule %" PRIu64 ": %s", s->row.id, err.msg);
+    xpl_log(XPL_LOG_WARN, "capture", "schedule %" PRIu64 ": %s", s->row.id, err.msg);
     s->row.next_ms = next_turn(s, now);
     s->try_ms = s->row.next_ms;
 }
@@ -401,7 +472,7 @@ xpl_status_t xpl_schedules_delete(struct xpl_schedules *all, uint64_t id, struct
     xpl_status_t st = XPL_OK;
     if (!s)
         st = xpl_error_set(err, XPL_NOT_FOUND, __FILE__, __LINE__, UINT64_MAX,
-                           "no schedule %" PRIu64 "; ListSchedules tells which there are", id);
+                           "there is no schedule %" PRIu64, id);
     else
         st = xpl_history_delete_schedule(all->history, id, err);
     if (st == XPL_OK) {
@@ -410,7 +481,7 @@ xpl_status_t xpl_schedules_delete(struct xpl_schedules *all, uint64_t id, struct
             if (xpl_capture_jobs_cancel(all->captures, s->capture_id, NULL) != XPL_OK)
                 xpl_log(XPL_LOG_DEBUG, "capture", "its capture is over already");
         } else {
-            if (s->request->continuous) stop_recording(all, s);
+            if (s->request->continuous) stop_for_good(all, s);
             drop(all, s);
         }
     }

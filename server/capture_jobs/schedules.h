@@ -15,6 +15,8 @@ struct xpl_schedules;
 // Reads the schedules of the history.  Everything is borrowed.  NULL when out of memory.
 struct xpl_schedules *xpl_schedules_new(struct xpl_capture_jobs *captures,
                                         struct xpl_history *history, const char *logdir);
+// Reads them again, after the history was taken from another daemon.  Waits for the disk.
+void xpl_schedules_reload(struct xpl_schedules *s);
 // No capture may be running.  NULL is fine.
 void xpl_schedules_free(struct xpl_schedules *s);
 // Begins what is due; the loop calls it a few times a second.  Never waits for a disk.

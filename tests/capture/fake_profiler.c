@@ -10,13 +10,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/cond.h"
 #include "proto/tensorflow/profiler_request.pb-c.h"
 #include "rpc/message.h"
 #include "rpc/server.h"
 #include "tests/check.h"
 #include "tests/xspace_maker.h"
 
-enum { MAX_FAKES = 128, MAX_PENDING = 256 };
+enum { MAX_FAKES = 128, MAX_PENDING = 256, MAX_WAIT_NS = 50000000 };
 
 struct fake {
     struct fake_set *set;
@@ -52,9 +54,9 @@ struct fake_set {
 };
 
 static const char *const mode_names[FAKE_MODES] = {
-    "ok",   "idle",      "metadata",  "busy",      "busy_once",    "idle_once",
-    "hang", "die",       "garbage",   "truncated", "nonsense",     "hostile",
-    "old",  "elsewhere", "tool_data", "trickle",   "unimplemented"};
+    "ok",        "idle", "metadata",  "blind",     "busy",      "busy_once",
+    "idle_once", "hang", "die",       "garbage",   "truncated", "nonsense",
+    "hostile",   "old",  "elsewhere", "tool_data", "trickle",   "unimplemented"};
 
 enum fake_mode fake_mode_of(const char *name) {
     int i = 0;
@@ -122,6 +124,12 @@ static struct xpl_rpc_blob *make_xspace(const struct fake_options *o) {
     switch ((int)o->mode) {
         case FAKE_GARBAGE: xpl_buf_printf(&b, "garbage, not an XSpace at all"); break;
         case FAKE_METADATA: put_plane(&b, 0); break;
+        case FAKE_BLIND:
+            put_plane(&b, 0);
+            mk_text(&b, 3, "a warning");
+            mk_text(&b, 2, "libcupti is not there");
+            mk_text(&b, 2, "a second error");
+            break;
         case FAKE_HOSTILE: fake_xspace(&b, o->bytes, "../../../etc/passwd\n\x01\"<b>"); break;
         default:
             if (o->file)
@@ -181,7 +189,8 @@ static void answer(struct pending *p) {
     mk_int(&b, 7, 1); // empty_trace
     switch ((int)f->o.mode) {
         case FAKE_IDLE: finish_bytes(p->call, &b); break;
-        case FAKE_METADATA: finish_xspace(f, p->call, true); break;
+        case FAKE_METADATA:
+        case FAKE_BLIND: finish_xspace(f, p->call, true); break;
         case FAKE_IDLE_ONCE:
             if (first)
                 finish_bytes(p->call, &b);
@@ -231,11 +240,10 @@ static void *tick(void *arg) {
     struct fake_set *const s = arg;
     pthread_mutex_lock(&s->mu);
     while (!s->stop || s->n_pending) {
-        int64_t next = sweep(s);
-        const int64_t soon = unix_ns() + 50000000;
-        if (next > soon) next = soon;
-        const struct timespec t = {next / 1000000000, next % 1000000000};
-        if (!s->stop) pthread_cond_timedwait(&s->cv, &s->mu, &t);
+        int64_t wait = sweep(s) - unix_ns();
+        if (wait > MAX_WAIT_NS) wait = MAX_WAIT_NS;
+        if (!s->stop && wait > 0)
+            (void)xpl_cond_wait_until(&s->cv, &s->mu, xpl_clock_ns() + (uint64_t)wait);
     }
     pthread_mutex_unlock(&s->mu);
     return NULL;
@@ -335,7 +343,7 @@ struct fake_set *fake_set_new(void) {
     CHECK(s);
     memset(s, 0, sizeof *s);
     pthread_mutex_init(&s->mu, NULL);
-    pthread_cond_init(&s->cv, NULL);
+    xpl_cond_init(&s->cv);
     sem_init(&s->down, 0, 0);
     CHECK_OK(xpl_rpc_queue_new(&s->queue, NULL), NULL);
     CHECK_EQ(pthread_create(&s->clock, NULL, tick, s), 0);

@@ -13,6 +13,7 @@ enum fake_mode {
     FAKE_OK,
     FAKE_IDLE,      // empty_trace and nothing else
     FAKE_METADATA,  // empty_trace and an XSpace without events, as JAX answers when idle
+    FAKE_BLIND,     // likewise, and the XSpace says what its profiler complains of
     FAKE_BUSY,      // another session is active
     FAKE_BUSY_ONCE, // the first time
     FAKE_IDLE_ONCE, // the first time

@@ -302,11 +302,11 @@ class Running:
 
     def says(self, *texts):
         """Waits for all of them on standard error."""
-        def look():
+        def check():
             ended, said = self.process.poll() is not None, self.text(self.err)
             assert not ended or all(t in said for t in texts), f"{self.process.args} ended without {texts}: {said}"
             return all(t in said for t in texts)
-        wait_until(f"{texts} on standard error", look)
+        wait_until(f"{texts} on standard error", check)
 
     def finish(self, seconds=PATIENCE_S):
         try:

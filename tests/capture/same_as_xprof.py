@@ -40,13 +40,13 @@ def tool(judge, name, files, options):
 
 
 def viewer(xprof, ours, name, files):
-    said, want = xprof.ask(name, files, {})
-    if (said, want) == ("none", None):
+    said, expected = xprof.ask(name, files, {})
+    if (said, expected) == ("none", None):
         return f"{name}: XProf has no answer"
     status, got = ours.ask(name, files, {})
     if status != "answer":
         return f"{name}: {status} {got[-300:]}"
-    lines = compare(name, parse(want), parse(got))
+    lines = compare(name, parse(expected), parse(got))
     return f"{name}: {lines[:3]}" if lines else ""
 
 

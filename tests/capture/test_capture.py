@@ -106,8 +106,10 @@ def options(way, jobs):
     assert asked["advanced"] == {"number": 3, "flag": True, "text": "some words"}, asked
     assert asked.get("host_tracer_level", 2) == 2, asked
     assert host["start_unix_ns"] - document["begin_unix_ns"] >= 299_000_000, document
-    said = way.capture([jobs[0].address], *SHORT, "--host-tracer", "0")
-    assert said.code == 1 and "nothing" in said.err, said
+    for levels, why in ((("--host-tracer", "0"), "the host tracer is off (level 0)"),
+                        (("--host-tracer", "0", "--device-tracer", "0"), "leave one of them on")):
+        said = way.capture([jobs[0].address], *SHORT, *levels)
+        assert said.code == 1 and why in said.err, said
 
 
 def idle_beside_busy(way, jobs, idle):
@@ -256,9 +258,9 @@ def imports(way, jobs):
     assert name_said(said) == "whole", said
     assert {one.name, two.name} <= sessions(way.logdir)["whole"]
     before = sessions(way.logdir)
-    (elsewhere / "torn.xplane.pb").write_bytes(one.read_bytes()[:-7])
-    said = way.ctl("import", elsewhere, "--session", "torn")
-    assert said.code == 1 and "torn" in said.err and sessions(way.logdir) == before, (said, sessions(way.logdir))
+    (elsewhere / "truncated.xplane.pb").write_bytes(one.read_bytes()[:-7])
+    said = way.ctl("import", elsewhere, "--session", "truncated")
+    assert said.code == 1 and "truncated" in said.err and sessions(way.logdir) == before, (said, sessions(way.logdir))
 
 
 def again_and_again(way, jobs):
@@ -285,6 +287,28 @@ def again_and_again(way, jobs):
     assert often() and "not-of-a-schedule" in sessions(way.logdir)
 
 
+def handed_over(way, jobs):
+    """A program that a continuous schedule records: a capture gets it at once, and the schedule goes on later."""
+    target = jobs[0].address
+    number = name_said(way.ctl("capture", target, "--every", "1h", "--continuous"))
+
+    def starts():
+        """The captures of the schedule that stored nothing: that began or ended its recording."""
+        captures = json.loads(way.ctl("captures", "--json").out)
+        return sum(str(c["schedule_id"]) == number and c["state"] == "done" and not c["session"] for c in captures)
+    try:
+        wait_until("it is recorded", lambda: starts() == 1)
+        said = way.capture([target], *SHORT)
+        assert f"schedule {number} records it all the time, and hands it over" in said.err, said
+        check_profiles(way, name_said(said), 1)
+        schedule, = json.loads(way.ctl("schedules", "--json").out)
+        assert schedule["sessions"] == 1, schedule  # what was recorded until then
+        wait_until("it is recorded again", lambda: starts() == 3)
+    finally:
+        way.ctl("unschedule", number)
+    wait_until("it is free", lambda: is_captureable(target))
+
+
 WITH_JOBS = (one_host, four_processes, equal_in_xprof, names, options, two_at_once, wrong_usage, profiled_already, dies, cancelled, twice_the_same)
 WITH_IDLE = (idle_beside_busy, all_sorts, nothing_at_all)
-WITH_DAEMON = (imports, again_and_again)
+WITH_DAEMON = (imports, again_and_again, handed_over)

@@ -224,14 +224,14 @@ static void scenario_cancel(void) {
     // Never two captures of one host at once.
     struct seen v = {0};
     const xpl_capture_request q = request(targets, 1, &v);
-    CHECK_STATUS(xpl_client_capture(c, &q, &r), XPL_FAILED_PRECONDITION, NULL);
-    CHECK(strstr(r.message, "capture 1"));
+    CHECK_STATUS(xpl_client_capture(c, &q, &r), XPL_UNAVAILABLE, NULL);
+    CHECK(strstr(r.message, "capture 1 of this daemon"));
     char other[64];
     const char *const same = other;
     (void)snprintf(other, sizeof other, "LocalHost%s", strrchr(targets[0], ':'));
     const xpl_capture_request again_q = request(&same, 1, &v);
-    CHECK_STATUS(xpl_client_capture(c, &again_q, &r), XPL_FAILED_PRECONDITION, NULL);
-    // Where others are left it goes on with those, and the host in question is not asked.
+    CHECK_STATUS(xpl_client_capture(c, &again_q, &r), XPL_UNAVAILABLE, NULL);
+    // Where others are left it goes on with those, and that host is not asked.
     char name[256];
     CHECK(host_becomes(c, 0, "collecting", name) && name[0]);
     const unsigned calls = fake_calls(set, hang);
@@ -548,6 +548,54 @@ static void scenario_schedule(void) {
     fake_set_free(set);
 }
 
+// Whether the daemon has a schedule, and how many captures.
+static bool shows(xpl_client *c, bool schedule, size_t captures) {
+    xpl_captures *list = NULL;
+    xpl_result r;
+    CHECK_EQ(xpl_client_captures(c, 0, &list, &r), 0);
+    size_t n = 0;
+    while (n < captures && xpl_captures_get(list, n))
+        n++;
+    const bool ok = n == captures && (xpl_captures_schedule(list, 0) != NULL) == schedule;
+    xpl_captures_free(list);
+    return ok;
+}
+
+// A daemon that starts while another has state.db takes it when that one ends, with what it held.
+static void scenario_handover(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    struct fake_set *set = fake_set_new();
+    const char *const target = fake_address(set, add(set, FAKE_OK));
+    struct daemon_proc first = start_daemon(dir, state, plain);
+    xpl_client *c = open_client(&first, 60000);
+    xpl_result r;
+    struct seen v = {0};
+    const xpl_capture_request q = request(&target, 1, &v);
+    const xpl_schedule_request s = {.size = sizeof s, .capture = &q, .every_ms = 3600000};
+    CHECK_EQ(xpl_client_schedule(c, &s, NULL, &r), 0);
+    wait_for_turns(c, 1);
+    struct daemon_proc second = start_daemon(dir, state, plain);
+    xpl_client *other = open_client(&second, 60000);
+    CHECK(shows(other, false, 0));
+    CHECK(log_has(&second, "another daemon has it"));
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&first), 0);
+    for (int tries = 0; tries < 250 && !shows(other, true, 1); tries++)
+        sleep_ms(20); // 5 s
+    CHECK(shows(other, true, 1));
+    CHECK(log_has(&second, "history and schedules go on"));
+    // Numbers go on, too.
+    uint64_t id = 0;
+    CHECK_EQ(xpl_client_schedule(other, &s, &id, &r), 0);
+    CHECK_EQ(id, 2);
+    for (int tries = 0; tries < 250 && !shows(other, true, 2); tries++)
+        sleep_ms(20);
+    CHECK(shows(other, true, 2));
+    xpl_client_close(other);
+    CHECK_EQ(stop_daemon(&second), 0);
+    fake_set_free(set);
+}
+
 // The servers record all the time, and are asked for what they have.
 static void scenario_continuous(void) {
     const char *dir = make_dir(), *state = make_dir();
@@ -570,6 +618,98 @@ static void scenario_continuous(void) {
     CHECK_EQ(info->n_targets, 1);
     xpl_captures_free(list);
     CHECK(count_sessions(c) >= 1);
+    CHECK_EQ(xpl_client_unschedule(c, 1, &r), 0);
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+    fake_set_free(set);
+}
+
+static void *capture_with_retries(void *arg) {
+    struct waiter *const w = arg;
+    xpl_client *c = open_client(w->d, 60000);
+    xpl_capture_request q = request(w->targets, w->n, &w->seen);
+    q.retries = 20;
+    w->code = xpl_client_capture(c, &q, &w->result);
+    xpl_client_close(c);
+    return NULL;
+}
+
+// Retries wait for a host that another capture of the same daemon has.
+static void scenario_retries(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    struct fake_set *set = fake_set_new();
+    const struct fake_options slow = {.mode = FAKE_OK, .extra_ms = 1500};
+    const int busy = fake_add(set, &slow), good = add(set, FAKE_OK);
+    const char *const targets[] = {fake_address(set, busy), fake_address(set, good)};
+    struct daemon_proc d = start_daemon(dir, state, plain);
+    xpl_client *c = open_client(&d, 60000);
+    for (size_t n = 1; n <= 2; n++) {
+        struct waiter first = {.d = &d, .targets = targets, .n = 1},
+                      second = {.d = &d, .targets = targets, .n = n};
+        pthread_t t[2];
+        char name[256];
+        CHECK_EQ(pthread_create(&t[0], NULL, wait_for_capture, &first), 0);
+        CHECK(host_becomes(c, 0, "collecting", name));
+        CHECK_EQ(pthread_create(&t[1], NULL, capture_with_retries, &second), 0);
+        CHECK(host_becomes(c, 0, "pausing", name));
+        xpl_captures *list = NULL;
+        CHECK_EQ(xpl_client_captures(c, 2, &list, NULL), 0);
+        const char *const reason = xpl_captures_get(list, 0)->hosts[0].reason;
+        CHECK(strstr(reason, "it is being captured by capture"));
+        xpl_captures_free(list);
+        CHECK_EQ(pthread_join(t[0], NULL), 0);
+        CHECK_EQ(pthread_join(t[1], NULL), 0);
+        CHECK_EQ(first.code, 0);
+        CHECK_EQ(second.code, 0);
+        CHECK_EQ(second.seen.n_stored, n);
+    }
+    CHECK_EQ(fake_calls(set, busy), 4);
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+    fake_set_free(set);
+}
+
+static unsigned sessions_of_schedule(xpl_client *c) {
+    xpl_captures *list = NULL;
+    CHECK_EQ(xpl_client_captures(c, 1, &list, NULL), 0);
+    const unsigned n = xpl_captures_schedule(list, 0)->sessions;
+    xpl_captures_free(list);
+    return n;
+}
+
+// A host that a schedule records all the time can be captured: the schedule stores what it has,
+// hands the host over, and goes on later.
+static void scenario_recorded(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    struct fake_set *set = fake_set_new();
+    const int one = add(set, FAKE_OK), two = add(set, FAKE_OK), free_one = add(set, FAKE_OK);
+    const char *const targets[] = {fake_address(set, one), fake_address(set, two),
+                                   fake_address(set, free_one)};
+    struct daemon_proc d = start_daemon(dir, state, plain);
+    xpl_client *c = open_client(&d, 60000);
+    xpl_result r;
+    struct seen v = {0};
+    const xpl_capture_request recorded = request(targets, 2, &v);
+    const xpl_schedule_request s = {
+        .size = sizeof s, .capture = &recorded, .every_ms = 3600000, .continuous = 1};
+    CHECK_EQ(xpl_client_schedule(c, &s, NULL, &r), 0);
+    wait_for_turns(c, 1); // it records, and its next turn is an hour away
+    CHECK_EQ(sessions_of_schedule(c), 0);
+    // All hosts, without a single retry: one that is recorded, and one that is not.
+    v = (struct seen){0};
+    const xpl_capture_request q = request(targets + 1, 2, &v);
+    CHECK_EQ(xpl_client_capture(c, &q, &r), 0);
+    CHECK_EQ(v.n_stored, 2);
+    CHECK_EQ(fake_calls(set, two), 1);
+    CHECK_EQ(sessions_of_schedule(c), 1); // what it had recorded until then is not lost
+    // It records again, and hands over again.
+    for (int i = 0; i < 2; i++) {
+        v = (struct seen){0};
+        const xpl_capture_request again = request(targets + i, 1, &v);
+        sleep_ms(i ? 0 : 4000);
+        CHECK_EQ(xpl_client_capture(c, &again, &r), 0);
+    }
+    CHECK(sessions_of_schedule(c) >= 2);
     CHECK_EQ(xpl_client_unschedule(c, 1, &r), 0);
     xpl_client_close(c);
     CHECK_EQ(stop_daemon(&d), 0);
@@ -658,6 +798,49 @@ static void scenario_analysis(void) {
 
 // ---- XProf's capture route ----
 
+// What a page of another site can make a browser send begins nothing.
+static void expect_only_own_pages(struct fake_set *set, int host, const char *address,
+                                  const char *path) {
+    static const char *const others[] = {
+        "", // an image of a page with Referrer-Policy: no-referrer, over HTTP: nothing tells
+        "User-Agent: Mozilla/5.0 (X11)\r\n",
+        "User-Agent: Mozilla/5.0 (X11)\r\nReferer: http://evil.example/\r\n",
+        "Referer: http://evil.example/?http://localhost/\r\n",
+        "Referer: http://localhost.evil.example/\r\n",
+        "Referer: http://127.0.0.1:1/\r\n", // our host, another's port
+        "Sec-Fetch-Site: cross-site\r\n",
+        "Sec-Fetch-Site: same-site\r\n",
+        "Sec-Fetch-Site: none\r\n", // a link in a mail
+        "Origin: null\r\n",
+    };
+    const unsigned before = fake_calls(set, host);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct reply r = http_ask(address, "GET", path, others[i]);
+        if (r.status != 403) fprintf(stderr, "%s", others[i]);
+        CHECK_EQ(r.status, 403);
+        reply_free(&r);
+    }
+    struct reply r =
+        http_ask(address, "POST", path, "Content-Length: 0\r\nUser-Agent: Mozilla/5.0 (old)\r\n");
+    CHECK_EQ(r.status, 403);
+    reply_free(&r);
+    CHECK_EQ(fake_calls(set, host), before);
+    // XProf's page, under plain HTTP and under a name that browsers trust.
+    char headers[300];
+    (void)snprintf(headers, sizeof headers,
+                   "User-Agent: Mozilla/5.0 (X11)\r\nReferer: http://%s/\r\n", address);
+    r = http_ask(address, "GET", path, headers);
+    CHECK_EQ(r.status, 200);
+    reply_free(&r);
+    r = http_ask(address, "GET", path, "Sec-Fetch-Site: same-origin\r\n");
+    CHECK_EQ(r.status, 200);
+    reply_free(&r);
+    r = http_ask(address, "POST", path, "Content-Length: 0\r\n");
+    CHECK_EQ(r.status, 200);
+    reply_free(&r);
+    CHECK_EQ(fake_calls(set, host), before + 3);
+}
+
 static void scenario_http(void) {
     const char *dir = make_dir(), *state = make_dir();
     static const char *const http[] = {"--no-prefetch", "--http", "127.0.0.1:0", NULL};
@@ -671,7 +854,7 @@ static void scenario_http(void) {
     reply_free(&r);
     (void)snprintf(path, sizeof path, "/capture_profile?service_addr=%s&duration=50",
                    fake_address(set, good));
-    r = http_get(d.http_address, path);
+    r = http_ask(d.http_address, "GET", path, "Xplaned-Request: 1\r\n");
     CHECK_EQ(r.status, 200);
     CHECK_STR(r.body, "{\"result\": \"Capture profile successfully. Please refresh.\"}");
     reply_free(&r);
@@ -684,13 +867,13 @@ static void scenario_http(void) {
                    "/data/plugin/profile/capture_profile?service_addr=%s,%s&duration=50"
                    "&num_retry=0&host_tracer_level=2",
                    fake_address(set, good), fake_address(set, idle));
-    r = http_get(d.http_address, path);
+    r = http_ask(d.http_address, "GET", path, "Xplaned-Request: 1\r\n");
     CHECK_EQ(r.status, 200);
     CHECK(strstr(r.body, "Not captured: ") && strstr(r.body, "idle"));
     reply_free(&r);
     (void)snprintf(path, sizeof path, "/capture_profile?service_addr=%s&duration=50",
                    fake_address(set, idle));
-    r = http_get(d.http_address, path);
+    r = http_ask(d.http_address, "GET", path, "Xplaned-Request: 1\r\n");
     CHECK_EQ(r.status, 500);
     CHECK(strncmp(r.body, "{\"error\": \"", 11) == 0);
     reply_free(&r);
@@ -699,30 +882,29 @@ static void scenario_http(void) {
                                         "?service_addr=a%3A1&is_tpu_name=true"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         (void)snprintf(path, sizeof path, "/capture_profile%s", wrong[i]);
-        r = http_get(d.http_address, path);
+        r = http_ask(d.http_address, "GET", path, "Xplaned-Request: 1\r\n");
         CHECK_EQ(r.status, 500);
         CHECK(strncmp(r.body, "{\"error\": \"", 11) == 0);
         reply_free(&r);
     }
     (void)snprintf(path, sizeof path, "/capture_profile?service_addr=%s", fake_address(set, good));
-    r = http_ask(d.http_address, "GET", path, "Sec-Fetch-Site: cross-site\r\n");
-    CHECK_EQ(r.status, 403);
-    reply_free(&r);
-    // Who only looks begins nothing.
-    const int look = http_connect(d.http_address);
-    http_send_text(look, "HEAD /capture_profile?service_addr=%s HTTP/1.1\r\nHost: %s\r\n\r\n",
+    expect_only_own_pages(set, good, d.http_address, path);
+    // A request for the head begins nothing.
+    const int head = http_connect(d.http_address);
+    http_send_text(head, "HEAD /capture_profile?service_addr=%s HTTP/1.1\r\nHost: %s\r\n\r\n",
                    fake_address(set, idle), d.http_address);
     const unsigned before = fake_calls(set, idle);
-    r = http_read(look, true);
+    r = http_read(head, true);
     CHECK_EQ(r.status, 405);
     CHECK_EQ(fake_calls(set, idle), before);
     reply_free(&r);
-    (void)close(look);
+    (void)close(head);
     // Who goes away cancels; the host is free again.
     xpl_client *c = open_client(&d, 60000);
     const int fd = http_connect(d.http_address);
     http_send_text(fd,
-                   "GET /capture_profile?service_addr=%s&duration=50 HTTP/1.1\r\nHost: %s\r\n\r\n",
+                   "POST /capture_profile?service_addr=%s&duration=50 HTTP/1.1\r\nHost: %s\r\n"
+                   "Content-Length: 0\r\n\r\n",
                    fake_address(set, hang), d.http_address);
     CHECK(becomes(c, "running"));
     (void)close(fd);
@@ -738,9 +920,11 @@ int main(int argc, char **argv) {
         void (*run)(void);
     } scenarios[] = {{"analysis", scenario_analysis}, {"cancel", scenario_cancel},
                      {"capture", scenario_capture},   {"continuous", scenario_continuous},
-                     {"full", scenario_full},         {"http", scenario_http},
-                     {"killed", scenario_killed},     {"logdir", scenario_logdir},
-                     {"schedule", scenario_schedule}, {"trouble", scenario_trouble}};
+                     {"full", scenario_full},         {"handover", scenario_handover},
+                     {"http", scenario_http},         {"killed", scenario_killed},
+                     {"logdir", scenario_logdir},     {"recorded", scenario_recorded},
+                     {"retries", scenario_retries},   {"schedule", scenario_schedule},
+                     {"trouble", scenario_trouble}};
     (void)signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
         if (argc == 2 && strcmp(argv[1], scenarios[i].name) == 0) {

@@ -98,6 +98,39 @@ static void test_check(void) {
 
 // Lines of many events: short ones are counted where they lie, long ones and those that are cut
 // field by field, with the same outcome.
+// What the profiler complains of: the first error, else the first warning, wherever they stand.
+static void test_check_notice(void) {
+    static const struct {
+        const char *fields, *expected; // 'w' and 'e': a warning, an error; numbered
+    } rows[] = {{"", ""},     {"w", "w0"},  {"ww", "w0"},   {"e", "e0"},
+                {"we", "e1"}, {"ew", "e0"}, {"wewe", "e1"}, {"hwhe", "e3"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct xpl_buf b = mk_open();
+        struct xpl_check c;
+        for (int k = 0; rows[i].fields[k]; k++) {
+            const char kind = rows[i].fields[k], text[] = {kind, (char)('0' + k), '\0'};
+            mk_text(&b, kind == 'e' ? 2 : kind == 'w' ? 3 : 4, text);
+        }
+        mk_text(&b, 4, "late");
+        for (size_t size = 1; size <= b.n; size++) {
+            CHECK_OK(check_in_pieces((xpl_bytes_t){b.p, b.n}, size, &c), NULL);
+            CHECK_STR(c.notice, rows[i].expected);
+            CHECK_STR(c.hostname, rows[i].fields[0] == 'h' ? "h0" : "late");
+        }
+        xpl_buf_fini(&b);
+    }
+    // Long ones are cut.
+    struct xpl_buf b = mk_open();
+    struct xpl_check c;
+    char many[600];
+    memset(many, 'x', sizeof many - 1);
+    many[sizeof many - 1] = '\0';
+    mk_text(&b, 2, many);
+    CHECK_OK(check_in_pieces((xpl_bytes_t){b.p, b.n}, 7, &c), NULL);
+    CHECK_EQ(strlen(c.notice), XPL_CHECK_TEXT - 1);
+    xpl_buf_fini(&b);
+}
+
 static void test_check_long_lines(void) {
     struct xpl_buf b = mk_open(), plane = mk_open();
     struct xpl_check c;
@@ -282,6 +315,30 @@ static void test_profile_writer(void) {
     xpl_buf_fini(&b);
 }
 
+// A link in the place of a directory below LOGDIR is not written through.
+static void test_profile_writer_links(void) {
+    static const char *const places[] = {"plugins", "plugins/profile", "plugins/profile/run"};
+    char command[600];
+    for (size_t i = 0; i < 3; i++) {
+        (void)snprintf(
+            command, sizeof command,
+            "mkdir -p %s-out/plugins/profile/run && cd %s && mkdir -p plugins/profile && "
+            "rm -rf %s && ln -s %s-out/%s %s",
+            logdir, logdir, places[i], logdir, places[i], places[i]);
+        CHECK_EQ(system(command), 0);
+        const struct xpl_session_writer_options o = {
+            .size = sizeof o, .logdir = logdir, .name = XPL_STR("run")};
+        struct xpl_session_writer *s = NULL;
+        struct xpl_error err = {0};
+        CHECK_STATUS(xpl_session_writer_open(&o, &s, &err), XPL_FAILED_PRECONDITION, NULL);
+        CHECK(strstr(err.msg, "is a link"));
+        (void)snprintf(command, sizeof command,
+                       "test -z \"$(find %s-out -type f)\" && rm -rf %s/plugins %s-out", logdir,
+                       logdir, logdir);
+        CHECK_EQ(system(command), 0);
+    }
+}
+
 // One gives up and removes the directories it made, which another has open already.
 static void test_profile_writer_race(void) {
     struct xpl_buf b = small_xspace();
@@ -301,12 +358,14 @@ static void test_profile_writer_race(void) {
 
 int main(void) {
     test_check();
+    test_check_notice();
     test_check_long_lines();
     test_reply();
     test_names();
     CHECK(mkdtemp(logdir));
     test_profile_writer();
     test_profile_writer_race();
+    test_profile_writer_links();
     CHECK_EQ(rmdir(logdir), 0);
     return 0;
 }

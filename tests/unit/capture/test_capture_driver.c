@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "capture/budget.h"
 #include "tests/check.h"
 #include "tests/xspace_maker.h"
 
@@ -100,24 +101,36 @@ static void toy_cancel(struct xpl_capture_connection *c) {
     c->pending = XPL_CAPTURE_EVENT_NONE;
 }
 
+// The next one that has something to say; answers are complete when nobody has anything else.
+static struct xpl_capture_connection *toy_next(struct xpl_capture_connections *set) {
+    struct xpl_capture_connection *answered = NULL;
+    for (struct xpl_capture_connection *c = set->first; c; c = c->next) {
+        if (c->pending == XPL_CAPTURE_EVENT_ANSWERED)
+            answered = c;
+        else if (c->pending)
+            return c;
+    }
+    return answered;
+}
+
 static void toy_next_event(struct xpl_capture_connections *set, int wait_ms,
                            struct xpl_capture_event *ret) {
+    struct xpl_capture_connection *const c = toy_next(set);
     *ret = (struct xpl_capture_event){0};
-    for (struct xpl_capture_connection *c = set->first; c; c = c->next) {
-        if (!c->pending) continue;
-        ret->kind = c->pending;
-        ret->user = c->user;
-        c->pending = XPL_CAPTURE_EVENT_NONE;
-        const bool busy = is(c, "busy") && c->attempts == 1;
-        if (ret->kind == XPL_CAPTURE_EVENT_UNREACHABLE ||
-            (ret->kind == XPL_CAPTURE_EVENT_ANSWERED && busy)) {
-            ret->code = XPL_UNAVAILABLE;
-            ret->again = true;
-            (void)strcpy(ret->reason, busy ? "the toy is busy" : "no toy there");
-        }
+    if (!c) {
+        (void)usleep(1000 * (unsigned)(wait_ms < 5 ? wait_ms : 5));
         return;
     }
-    (void)usleep(1000 * (unsigned)(wait_ms < 5 ? wait_ms : 5));
+    ret->kind = c->pending;
+    ret->user = c->user;
+    c->pending = XPL_CAPTURE_EVENT_NONE;
+    const bool busy = is(c, "busy") && c->attempts == 1;
+    if (ret->kind != XPL_CAPTURE_EVENT_UNREACHABLE &&
+        (ret->kind != XPL_CAPTURE_EVENT_ANSWERED || !busy))
+        return;
+    ret->code = XPL_UNAVAILABLE;
+    ret->again = true;
+    (void)strcpy(ret->reason, busy ? "the toy is busy" : "no toy there");
 }
 
 static const struct xpl_capture_driver toy = {
@@ -182,6 +195,45 @@ static void test_run(void) {
     xpl_capture_outcome_fini(&o);
 }
 
+// Answers in memory at once, with a budget of so many; what was taken is given back.
+static unsigned most_with_budget(uint64_t limit) {
+    static const char *const targets[] = {"a:1", "b:1", "c:1", "d:1", "busy:1", "garbage:1"};
+    struct xpl_capture_budget budget = {0};
+    atomic_store(&budget.limit, limit);
+    const struct xpl_capture_plan plan = {.size = sizeof plan,
+                                          .driver = &toy,
+                                          .targets = targets,
+                                          .n_targets = sizeof targets / sizeof *targets,
+                                          .duration_ms = 1,
+                                          .host_tracer_level = -1,
+                                          .device_tracer_level = -1,
+                                          .python_tracer_level = -1,
+                                          .max_host_bytes = 1000,
+                                          .budget = &budget,
+                                          .retries = 1};
+    struct xpl_capture_outcome o;
+    struct xpl_error err = {0};
+    CHECK_OK(xpl_capture_run(&plan, logdir, NULL, NULL, NULL, &o, &err), &err);
+    CHECK_EQ(o.n_stored, 5);
+    CHECK_EQ(atomic_load(&budget.used), 0);
+    xpl_capture_outcome_fini(&o);
+    return most_receiving;
+}
+
+static void test_budget(void) {
+    CHECK_EQ(most_with_budget(0), 4); // none: the plan's number
+    CHECK_EQ(most_with_budget(3999), 3);
+    CHECK_EQ(most_with_budget(2000), 2);
+    CHECK_EQ(most_with_budget(1), 1); // who is alone may
+    struct xpl_capture_budget b = {0};
+    atomic_store(&b.limit, 10);
+    CHECK(xpl_capture_budget_take(&b, 11)); // several captures share it
+    CHECK(!xpl_capture_budget_take(&b, 1));
+    xpl_capture_budget_give(&b, 11);
+    CHECK(xpl_capture_budget_take(&b, 5) && xpl_capture_budget_take(&b, 5));
+    CHECK(!xpl_capture_budget_take(&b, 1));
+}
+
 static void test_default(void) {
     const struct xpl_capture_plan plan = {.size = sizeof plan}, other = {.driver = &toy};
     CHECK(xpl_capture_driver_of(&plan) == &xpl_capture_tensorflow);
@@ -200,6 +252,7 @@ int main(void) {
     CHECK(mkdtemp(logdir));
     test_default();
     test_run();
+    test_budget();
     char command[4200];
     (void)snprintf(command, sizeof command, "rm -rf %s", logdir);
     CHECK(system(command) == 0);

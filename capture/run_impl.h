@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Private: what the files of one running capture share.  run.c drives it; run_state.c knows the
+// states of hosts, run_answer.c what becomes of an answer, run_session.c the session and the
+// outcome.
+#ifndef XPL_CAPTURE_RUN_IMPL_H_
+#define XPL_CAPTURE_RUN_IMPL_H_
+
+#include <stdatomic.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "capture/driver.h"
+#include "capture/impl.h"
+
+#define CAPTURE_NEVER INT64_MAX
+#define CAPTURE_MS    ((int64_t)1000000)
+
+struct capture_job {
+    struct capture_run *run;
+    struct xpl_capture_host *h;
+    struct xpl_capture_connection *connection;
+    struct xpl_profile_writer *writer; // NULL: no bytes have come
+    struct xpl_error error;            // of the writer
+    int64_t due;                       // when its patience is over, CLOCK_MONOTONIC
+    int64_t soon_until;                // for how long it may be about to become free; 0: not asked
+    unsigned retries;                  // left
+    int pause_ms;
+    char name[XPL_PROFILE_WRITER_NAME_SIZE];
+    char hidden[32]; // where a server that writes itself puts its profile
+};
+
+struct capture_run {
+    const struct xpl_capture_plan *plan;
+    const atomic_bool *cancel;
+    xpl_capture_progress_fn progress;
+    void *ctx;
+    struct xpl_capture_outcome *out;
+    const struct xpl_capture_driver *driver;
+    struct xpl_capture_connections *connections;
+    struct xpl_session_writer *session;
+    struct capture_job *jobs;
+    char *root; // the session's directory as the hosts see it
+    int64_t begin;
+    int64_t connect_ns, answer_ns;
+    size_t n_open, receiving, at_once;
+    uint64_t host_bytes; // that an answer may take
+    bool started;
+};
+
+static inline int64_t capture_now(void) {
+    return (int64_t)xpl_clock_ns();
+}
+static inline int64_t capture_unix_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 * CAPTURE_MS + t.tv_nsec;
+}
+static inline bool capture_cancelled(const struct capture_run *r) {
+    return r->cancel && atomic_load_explicit(r->cancel, memory_order_relaxed);
+}
+static inline bool capture_brings_data(const struct capture_run *r) {
+    return r->plan->call == XPL_CAPTURE_PROFILE || r->plan->call == XPL_CAPTURE_SNAPSHOT;
+}
+
+// ---- run_state.c ----
+
+// Tells the caller of host number `changed`, or, with the number of hosts, of none.
+void xpl_capture_report_progress(struct capture_run *r, size_t changed);
+// `due`: until when the host may stay in that state.
+void xpl_capture_enter(struct capture_job *j, enum xpl_capture_state state, int64_t due);
+// Ends the call, if there is one, and removes what an old server wrote.
+void xpl_capture_end_attempt(struct capture_job *j);
+// The host is over; h->reason says why.
+void xpl_capture_finish(struct capture_job *j, enum xpl_capture_state state, xpl_status_t code);
+void xpl_capture_finish_error(struct capture_job *j, const struct xpl_error *err);
+// Asks again later if there are retries left, else the host is over; h->reason says why.
+void xpl_capture_again_or(struct capture_job *j, enum xpl_capture_state state);
+
+// ---- run_answer.c ----
+
+// Stores what a host answered, and finishes it or asks again.
+void xpl_capture_store_answer(struct capture_job *j);
+
+// ---- run_session.c ----
+
+// Makes the session of a call that brings data, and sets r->root, which the caller frees.
+xpl_status_t xpl_capture_start_session(struct capture_run *r, const char *logdir,
+                                       struct xpl_error *err) XPL_NODISCARD;
+// What was stored is reported only when it is on the disk.
+void xpl_capture_sync_session(struct capture_run *r);
+// Writes the report, and closes the session; one without hosts vanishes.
+void xpl_capture_close_session(struct capture_run *r);
+// The one sentence about a capture without any profile.
+xpl_status_t xpl_capture_verdict(const struct xpl_capture_outcome *o, struct xpl_error *err)
+    XPL_NODISCARD;
+
+#endif
