@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/crc32.h"
 #include "base/log.h"
 #include "capture/profile_writer.h"
@@ -22,25 +24,30 @@
 #include "server/capture_jobs/captures.h"
 #include "server/engine/pool.h"
 #include "server/grpc/import.h"
+#include "server/grpc/import_store.h"
 #include "storage/hash.h"
+#include "storage/sessions/layout.h"
 #include "storage/sessions/uploads.h"
 
 enum {
     THREADS = 4,
     MAX_QUEUED = 256,
-    MAX_FILES = 256,  // of one call; each holds a descriptor
-    MAX_IMPORTS = 32, // calls at once
-    KEEP_S = 86400,   // parts that no call goes on with
-    PIECE = 1 << 18,  // when a part is read again
+    MAX_FILES = 256,    // of one call
+    MAX_IMPORTS = 32,   // calls at once; each holds one descriptor
+    KEEP_S = 86400,     // parts that no call goes on with
+    PIECE = 1 << 18,    // when a part is read again
+    PROGRESS = 1 << 16, // bytes; less is no progress to wait for
 };
 #define MAX_FILE_BYTES ((uint64_t)16 << 30)
 
 struct part { // one file of a call
     xpl_str_t host;
+    const char *suffix; // of the formats' table; NULL: what its bytes look like
     uint64_t bytes, got;
     uint32_t crc, crc_now;
-    int fd;
-    uint64_t key; // of its file below incoming/
+    int fd; // while it is written or read
+    bool used;
+    uint64_t key; // of its file below incoming/, which is in use
 };
 
 enum import_state {
@@ -49,10 +56,15 @@ enum import_state {
     IMPORT_ENDED,     // the call is finished, well or not
 };
 
-struct import { // a call's user data; belongs to the job that works on its message
+struct import {                 // a call's user data; belongs to the job that works on its message
+    struct import *next, *prev; // of the service's list, under its mutex
     struct xpl_svc_import *svc;
     struct xpl_rpc_call *call;
-    xpl_bytes_t message; // the one at hand; NULL ptr: the client has ended its side
+    atomic_bool working;           // on a message, or waiting for a thread
+    uint64_t began_ns;             // with that
+    atomic_uint_fast64_t moved_ns; // when it last came on; our own work does not count
+    uint64_t bytes_since;          // then
+    xpl_bytes_t message;           // the one at hand; NULL ptr: the client has ended its side
     struct xpl_arena arena;
     enum import_state state;
     xpl_str_t session;
@@ -76,7 +88,8 @@ static uint64_t key_of(const struct import *m, const struct part *p) {
     xpl_buf_str(&b, m->session);
     xpl_buf_printf(&b, "/%zu:", p->host.len);
     xpl_buf_str(&b, p->host);
-    xpl_buf_printf(&b, "/%llu/%08x", (unsigned long long)p->bytes, p->crc);
+    xpl_buf_printf(&b, "/%llu/%08x%s", (unsigned long long)p->bytes, p->crc,
+                   p->suffix ? p->suffix : "");
     const uint64_t key = xpl_digest64((xpl_bytes_t){b.p, b.n}, 0);
     xpl_buf_fini(&b);
     return key;
@@ -99,10 +112,58 @@ static xpl_status_t read_again(struct part *p, struct xpl_error *err) {
     return ftruncate(p->fd, 0) == 0 ? XPL_OK : os_fail("import", err);
 }
 
+static void close_part(struct part *p) {
+    if (p->fd >= 0) (void)close(p->fd);
+    p->fd = -1;
+}
+
 static xpl_status_t open_part(struct import *m, struct part *p, struct xpl_error *err) {
     p->key = key_of(m, p);
-    XPL_TRY(xpl_upload_open(m->svc->dir, p->key, &p->fd, err));
-    return read_again(p, err);
+    XPL_TRY(xpl_upload_open(m->svc->uploads, p->key, &p->fd, err));
+    p->used = true;
+    XPL_TRY(read_again(p, err));
+    if (p->got == p->bytes) close_part(p);
+    return XPL_OK;
+}
+
+// ---- imports that do not come on ----
+
+static void note_progress(struct import *m, uint64_t bytes) {
+    m->bytes_since += bytes;
+    if (m->bytes_since < PROGRESS) return;
+    m->bytes_since = 0;
+    atomic_store(&m->moved_ns, m->began_ns);
+}
+
+static void list_import(struct import *m) {
+    struct xpl_svc_import *const s = m->svc;
+    pthread_mutex_lock(&s->mu);
+    m->next = s->imports;
+    if (m->next) m->next->prev = m;
+    s->imports = m;
+    pthread_mutex_unlock(&s->mu);
+}
+
+static void unlist_import(struct import *m) {
+    struct xpl_svc_import *const s = m->svc;
+    pthread_mutex_lock(&s->mu);
+    *(m->prev ? &m->prev->next : &s->imports) = m->next;
+    if (m->next) m->next->prev = m->prev;
+    pthread_mutex_unlock(&s->mu);
+}
+
+void xpl_svc_import_tick(struct xpl_svc_import *s) {
+    const uint64_t now = xpl_clock_ns(), idle_ns = s->o.idle_ms * UINT64_C(1000000);
+    pthread_mutex_lock(&s->mu);
+    // A call on the list lives: who releases it takes it off before.
+    for (struct import *m = s->imports; m; m = m->next)
+        if (!atomic_load(&m->working) &&
+            xpl_clock_between(atomic_load(&m->moved_ns), now) > idle_ns &&
+            !xpl_rpc_call_finished(m->call))
+            xpl_rpc_finish_status(m->call, XPL_DEADLINE_EXCEEDED,
+                                  "the import did not come on (--import-idle): import again, which "
+                                  "goes on where this ended");
+    pthread_mutex_unlock(&s->mu);
 }
 
 // ---- messages of a call; on a thread of the pool ----
@@ -120,6 +181,7 @@ static xpl_status_t begin_file(struct import *m, const Xplaned__V1__ImportSessio
     struct part *p = xpl_arena_zalloc(&m->arena, sizeof *p);
     if (!p || !xpl_arena_str(&m->arena, xpl_str_from(f->host), &p->host))
         XPL_RETURN_OOM(err, "import");
+    XPL_TRY(xpl_import_suffix(f->suffix, &p->suffix, err));
     p->bytes = f->bytes;
     p->crc = f->crc32;
     p->fd = -1;
@@ -139,7 +201,10 @@ static xpl_status_t add_data(struct import *m, xpl_bytes_t data, struct xpl_erro
     if (data.len > p->bytes - p->got)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%.*s: more bytes than were announced",
                          XPL_STR_FMT(xpl_str_sub(p->host, 0, 100)));
+    if (!data.len) return XPL_OK;
+    XPL_TRY(xpl_upload_grow(m->svc->uploads, p->key, p->got + data.len, err));
     p->crc_now = xpl_crc32(p->crc_now, data);
+    note_progress(m, data.len);
     while (data.len) {
         const ssize_t n = pwrite(p->fd, data.ptr, data.len, (off_t)p->got);
         if (n < 0 && errno == EINTR) continue;
@@ -148,7 +213,19 @@ static xpl_status_t add_data(struct import *m, xpl_bytes_t data, struct xpl_erro
         data.len -= (size_t)n;
         p->got += (uint64_t)n;
     }
+    if (p->got == p->bytes) close_part(p);
     return XPL_OK;
+}
+
+// Lets others have the parts' files.  Before the call is finished: whoever reads its status may
+// send the next import at once, and that may need the room, or the same file.
+static void release_parts(struct import *m) {
+    for (size_t i = 0; i < m->n_parts; i++) {
+        struct part *const p = m->parts[i];
+        close_part(p);
+        if (p->used) xpl_upload_release(m->svc->uploads, p->key);
+        p->used = false;
+    }
 }
 
 static void set_state(struct import *m, enum import_state to) {
@@ -199,7 +276,7 @@ static xpl_status_t check_whole(struct import *m, struct xpl_error *err) {
                              XPL_STR_FMT(host), (unsigned long long)p->got,
                              (unsigned long long)p->bytes);
         if (p->crc_now == p->crc) continue;
-        xpl_upload_remove(m->svc->dir, p->key);
+        xpl_upload_remove(m->svc->uploads, p->key);
         XPL_RETURN_ERROR(
             err, XPL_DATA_LOSS,
             "%.*s: the checksum is wrong (it changed while it was read, or on the way); "
@@ -209,21 +286,31 @@ static xpl_status_t check_whole(struct import *m, struct xpl_error *err) {
     return XPL_OK;
 }
 
-static xpl_status_t store_part(struct xpl_session_writer *s, struct part *p,
+static xpl_status_t copy_part(const struct import *m, struct xpl_session_writer *s,
+                              const struct part *p, struct xpl_profile_writer_file *ret,
+                              struct xpl_error *err) {
+    const struct xpl_upload u = {.host = p->host,
+                                 .suffix = p->suffix,
+                                 .fd = p->fd,
+                                 .bytes = p->bytes,
+                                 .max_bytes = m->svc->o.max_bytes,
+                                 .decompressing = &m->svc->decompressing};
+    return xpl_import_store(s, &u, ret, err);
+}
+
+static xpl_status_t store_part(struct import *m, struct xpl_session_writer *s, struct part *p,
                                struct xpl_profile_writer_file *ret, struct xpl_error *err) {
-    struct xpl_profile_writer *in = NULL;
-    const struct xpl_profile_writer_options o = {
-        .size = sizeof o, .host = p->host, .flags = XPL_PROFILE_WRITER_ALLOW_IDLE};
-    if (lseek(p->fd, 0, SEEK_SET) != 0) return os_fail("import", err);
-    XPL_TRY(xpl_profile_writer_begin(s, &o, &in, err));
-    struct xpl_error why = {0};
-    xpl_status_t st = xpl_profile_writer_put_fd(in, p->fd, &why);
-    if (st == XPL_OK)
-        st = xpl_profile_writer_commit(in, ret, &why);
+    struct stat sb;
+    XPL_TRY(xpl_upload_open_again(m->svc->uploads, p->key, &p->fd, err));
+    xpl_status_t st = XPL_OK;
+    if (fstat(p->fd, &sb) != 0 || (uint64_t)sb.st_size != p->bytes)
+        st = xpl_error_set(err, XPL_ABORTED, __FILE__, __LINE__, UINT64_MAX,
+                           "%.*s: changed by another daemon; import it again",
+                           XPL_STR_FMT(xpl_str_sub(p->host, 0, 100)));
     else
-        xpl_profile_writer_abort(in);
-    if (st == XPL_OK) return XPL_OK;
-    XPL_RETURN_ERROR(err, st, "%.*s: %s", XPL_STR_FMT(xpl_str_sub(p->host, 0, 100)), why.msg);
+        st = copy_part(m, s, p, ret, err);
+    close_part(p);
+    return st;
 }
 
 // Stores all parts, or none.
@@ -232,11 +319,12 @@ static xpl_status_t store_all(struct import *m, struct xpl_session_writer *s,
     xpl_status_t st = XPL_OK;
     size_t n = 0;
     while (st == XPL_OK && n < m->n_parts) {
-        st = store_part(s, m->parts[n], &files[n], err);
+        st = store_part(m, s, m->parts[n], &files[n], err);
         n += st == XPL_OK;
     }
     while (st != XPL_OK && n > 0) {
-        xpl_session_writer_remove(s, files[--n].name, XPL_PROFILE_WRITER_SUFFIX);
+        n--;
+        xpl_session_writer_remove(s, files[n].name, files[n].suffix);
     }
     return st;
 }
@@ -282,18 +370,19 @@ static xpl_status_t finish(struct import *m, struct xpl_error *err) {
     // With no space, or no permission, a later try needs not send them again.
     for (size_t i = 0; st == XPL_OK || st == XPL_DATA_LOSS || st == XPL_ALREADY_EXISTS; i++) {
         if (i == m->n_parts) break;
-        xpl_upload_remove(m->svc->dir, m->parts[i]->key);
+        xpl_upload_remove(m->svc->uploads, m->parts[i]->key);
     }
     if (st == XPL_OK) {
-        char path[XPL_PROFILE_WRITER_NAME_SIZE + 32];
+        struct xpl_session_path path;
         const char *const name = xpl_session_writer_get_name(s);
-        (void)snprintf(path, sizeof path, "plugins/profile/%s", name);
-        xpl_capture_jobs_await(m->svc->captures, path, m->n_parts);
+        xpl_capture_jobs_await(m->svc->captures, xpl_session_path(xpl_str_from(name), &path),
+                               m->n_parts);
         log_import(name, m->n_parts);
+        release_parts(m);
         reply(m, name, files);
     }
     xpl_session_writer_close(s);
-    xpl_uploads_sweep(m->svc->dir, KEEP_S);
+    xpl_uploads_sweep(m->svc->uploads, KEEP_S);
     return st;
 }
 
@@ -301,8 +390,8 @@ static xpl_status_t finish(struct import *m, struct xpl_error *err) {
 
 static void import_release(void *user) {
     struct import *m = user;
-    for (size_t i = 0; i < m->n_parts; i++)
-        if (m->parts[i]->fd >= 0) (void)close(m->parts[i]->fd);
+    unlist_import(m);
+    release_parts(m);
     atomic_fetch_sub(&m->svc->open, 1);
     xpl_arena_fini(&m->arena);
     xpl_sys_free(m);
@@ -320,11 +409,16 @@ static void run_message(void *arg) {
         if (st != XPL_OK) {
             if (!err.code) (void)xpl_error_set(&err, st, __FILE__, __LINE__, UINT64_MAX, "import");
             xpl_log(XPL_LOG_INFO, "import", "an import failed: %s", xpl_status_name(st));
+            release_parts(m);
             xpl_rpc_finish_error(c, &err);
         }
     }
     // From here on the next message may come: `m` is another's.
-    if (!end) xpl_rpc_call_read(c);
+    if (!end) {
+        atomic_fetch_add(&m->moved_ns, xpl_clock_ns() - m->began_ns);
+        atomic_store(&m->working, false);
+        xpl_rpc_call_read(c);
+    }
     xpl_rpc_call_unref(c);
 }
 
@@ -341,8 +435,10 @@ static struct import *import_new(struct xpl_svc_import *s, struct xpl_rpc_call *
     memset(m, 0, sizeof *m);
     m->svc = s;
     m->call = c;
+    atomic_store(&m->moved_ns, xpl_clock_ns());
     xpl_arena_init(&m->arena, (size_t)8 << 20);
     xpl_rpc_call_set_user(c, m, import_release);
+    list_import(m);
     return m;
 }
 
@@ -352,6 +448,8 @@ static void on_import(struct xpl_rpc_call *c, xpl_bytes_t message, void *service
     if (!m) m = import_new(s, c);
     if (m) {
         m->message = message;
+        m->began_ns = xpl_clock_ns();
+        atomic_store(&m->working, true);
         xpl_rpc_call_ref(c);
         if (xpl_pool_submit(s->pool, run_message, m)) return;
         xpl_rpc_call_unref(c);
@@ -370,16 +468,21 @@ struct xpl_svc_import *xpl_svc_import_new(struct xpl_capture_jobs *captures,
     s->captures = captures;
     s->catalogue = catalogue;
     s->o = *o;
-    (void)snprintf(s->dir, sizeof s->dir, "%s", o->dir);
-    xpl_uploads_sweep(s->dir, KEEP_S);
-    if ((s->pool = xpl_pool_new(THREADS, MAX_QUEUED)) != NULL) return s;
-    xpl_sys_free(s);
+    pthread_mutex_init(&s->decompressing, NULL);
+    pthread_mutex_init(&s->mu, NULL);
+    s->uploads = xpl_uploads_new(o->dir, o->limit_bytes);
+    if (s->uploads) xpl_uploads_sweep(s->uploads, KEEP_S);
+    if (s->uploads && (s->pool = xpl_pool_new(THREADS, MAX_QUEUED)) != NULL) return s;
+    xpl_svc_import_free(s);
     return NULL;
 }
 
 void xpl_svc_import_free(struct xpl_svc_import *s) {
     if (!s) return;
     xpl_pool_free(s->pool);
+    pthread_mutex_destroy(&s->decompressing);
+    xpl_uploads_free(s->uploads);
+    pthread_mutex_destroy(&s->mu);
     xpl_sys_free(s);
 }
 

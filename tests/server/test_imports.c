@@ -72,6 +72,48 @@ static void scenario_import(void) {
     CHECK_EQ(stop_daemon(&d), 0);
 }
 
+// Links below LOGDIR are read through, and never written or deleted through.
+static void scenario_links(void) {
+    const char *dir = make_dir(), *out = make_dir(), *state = make_dir();
+    char command[2000], session[64];
+    static const char *const deletes[] = {"--no-prefetch", "--allow-delete", NULL};
+    add_session(out, "run", "vm", profile(TRAIN));
+    (void)snprintf(command, sizeof command,
+                   "mkdir -p %s/myplugins/profile/thesis %s/plugins/profile && "
+                   "cp %s %s/myplugins/profile/thesis/vm.xplane.pb && "
+                   "touch %s/myplugins/profile/thesis/thesis.tex && ln -s %s %s/link && "
+                   "ln -s %s/plugins/profile/run %s/plugins/profile/linked",
+                   dir, dir, profile(TRAIN), dir, dir, out, dir, out, dir);
+    CHECK_EQ(system(command), 0);
+    struct daemon_proc d = start_daemon(dir, state, deletes);
+    xpl_client *c = open_client(&d, 60000);
+    xpl_result r;
+    CHECK(has_sessions(c, 3));
+    CHECK_STATUS(xpl_client_delete_session(c, "link/run", &r), XPL_FAILED_PRECONDITION, NULL);
+    CHECK_STATUS(xpl_client_delete_session(c, "linked", &r), XPL_FAILED_PRECONDITION, NULL);
+    CHECK_EQ(xpl_client_delete_session(c, "myplugins/profile/thesis", &r), 0);
+    const xpl_import_file one[] = {{.path = profile(TRAIN), .host = "b"}};
+    const xpl_import_request q = {
+        .size = sizeof q, .files = one, .n_files = 1, .session = "linked"};
+    CHECK_STATUS(xpl_client_import(c, &q, session, sizeof session, &r), XPL_FAILED_PRECONDITION,
+                 NULL);
+    (void)snprintf(command, sizeof command,
+                   "cmp %s %s/plugins/profile/run/vm.xplane.pb && test $(ls %s/plugins/profile/run "
+                   "| wc -l) = 1 && test -e %s/myplugins/profile/thesis/thesis.tex && "
+                   "! test -e %s/myplugins/profile/thesis/vm.xplane.pb",
+                   profile(TRAIN), out, out, dir, dir);
+    CHECK_EQ(system(command), 0);
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+    // With --links-inside they are not even read.
+    static const char *const inside[] = {"--no-prefetch", "--links-inside", NULL};
+    d = start_daemon(dir, state, inside);
+    c = open_client(&d, 60000);
+    CHECK(has_sessions(c, 0));
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
 typedef Xplaned__V1__ImportSessionRequest import_msg;
 
 static void send_import(struct xpl_rpc_stream *s, const import_msg *m) {
@@ -152,11 +194,195 @@ static void scenario_resume(void) {
     CHECK_EQ(stop_daemon(&d), 0);
 }
 
+// A call that announces the file `host` of 10 bytes and sends `send` of them.
+static struct xpl_rpc_stream *begin_import(struct xpl_rpc_channel *ch, const char *session,
+                                           const char *host, size_t send) {
+    const struct xpl_rpc_call_options o = {.size = sizeof o, .timeout_ms = 60000};
+    struct xpl_rpc_stream *s = NULL;
+    CHECK_OK(xpl_rpc_duplex_open(ch, "/xplaned.v1.SessionService/ImportSession", &o, &s, NULL),
+             NULL);
+    import_msg m;
+    Xplaned__V1__ImportSessionRequest__File f;
+    xplaned__v1__import_session_request__init(&m);
+    xplaned__v1__import_session_request__file__init(&f);
+    f.host = (char *)(uintptr_t)host;
+    f.bytes = 10;
+    m.session = (char *)(uintptr_t)session;
+    m.file = &f;
+    send_import(s, &m);
+    if (!send) return s;
+    xplaned__v1__import_session_request__init(&m);
+    m.data.data = (uint8_t *)(uintptr_t) "0123456789";
+    m.data.len = send;
+    send_import(s, &m);
+    return s;
+}
+
+static xpl_status_t next_reply(struct xpl_rpc_stream *s) {
+    struct xpl_rpc_reply reply = {0};
+    bool more = false;
+    const xpl_status_t st = xpl_rpc_stream_next(s, &reply, &more, NULL);
+    xpl_rpc_reply_fini(&reply);
+    return st;
+}
+
+// Files below incoming/ that the daemon has open.
+static int open_parts(const struct daemon_proc *d) {
+    char command[200], text[32] = "";
+    (void)snprintf(command, sizeof command, "ls -l /proc/%ld/fd | grep -c '[.]part$'",
+                   (long)d->pid);
+    FILE *const p = popen(command, "r");
+    CHECK(p && fgets(text, sizeof text, p));
+    (void)pclose(p);
+    return (int)strtol(text, NULL, 10);
+}
+
+// As many imports as there may be, which send nothing more, or next to nothing: others get through.
+static void scenario_idle(void) {
+    enum { AT_ONCE = 32 };
+    const char *dir = make_dir(), *state = make_dir();
+    static const char *const idle[] = {"--no-prefetch", "--import-idle", "1s", NULL};
+    struct daemon_proc d = start_daemon(dir, state, idle);
+    struct xpl_rpc_channel *ch = open_channel(d.address);
+    struct xpl_rpc_stream *s[AT_ONCE];
+    char host[32];
+    for (int i = 0; i < AT_ONCE; i++) {
+        (void)snprintf(host, sizeof host, "h%d", i);
+        s[i] = begin_import(ch, "idle", host, (size_t)(i & 1));
+        CHECK_OK(next_reply(s[i]), NULL);
+    }
+    struct xpl_rpc_stream *const over = begin_import(ch, "idle", "over", 0);
+    CHECK_STATUS(next_reply(over), XPL_RESOURCE_EXHAUSTED, NULL);
+    xpl_rpc_stream_close(over);
+    import_msg m; // one byte now and then
+    xplaned__v1__import_session_request__init(&m);
+    m.data.data = (uint8_t *)(uintptr_t) "x";
+    m.data.len = 1;
+    for (int i = 0; i < 6; i++) {
+        struct xpl_buf b;
+        xpl_buf_init(&b, 1000);
+        xpl_rpc_message_put(&b, &m.base);
+        if (!xpl_rpc_stream_send(s[0], (xpl_bytes_t){b.p, b.n})) i = 6; // it is over
+        xpl_buf_fini(&b);
+        sleep_ms(300);
+    }
+    for (int i = 0; i < AT_ONCE; i++) {
+        CHECK_STATUS(next_reply(s[i]), XPL_DEADLINE_EXCEEDED, NULL);
+        xpl_rpc_stream_close(s[i]);
+    }
+    xpl_client *c = open_client(&d, 60000);
+    xpl_result r;
+    const xpl_import_file one[] = {{.path = profile(TRAIN)}};
+    const xpl_import_request q = {.size = sizeof q, .files = one, .n_files = 1, .session = "run"};
+    CHECK_EQ(xpl_client_import(c, &q, NULL, 0, &r), 0);
+    xpl_client_close(c);
+    xpl_rpc_channel_close(ch);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+// An import of many files holds one descriptor at most.
+static void scenario_descriptors(void) {
+    enum { FILES = 60 };
+    const char *dir = make_dir(), *state = make_dir();
+    struct daemon_proc d = start_daemon(dir, state, plain);
+    struct xpl_rpc_channel *ch = open_channel(d.address);
+    char host[32];
+    import_msg m;
+    struct xpl_rpc_stream *const many = begin_import(ch, "many", "first", 10);
+    CHECK_OK(next_reply(many), NULL);
+    for (int i = 0; i < FILES; i++) {
+        Xplaned__V1__ImportSessionRequest__File f;
+        xplaned__v1__import_session_request__init(&m);
+        xplaned__v1__import_session_request__file__init(&f);
+        (void)snprintf(host, sizeof host, "h%d", i);
+        f.host = host;
+        f.bytes = 10;
+        m.file = &f;
+        send_import(many, &m);
+        CHECK_OK(next_reply(many), NULL);
+        xplaned__v1__import_session_request__init(&m);
+        m.data.data = (uint8_t *)(uintptr_t) "0123456789";
+        m.data.len = 10;
+        send_import(many, &m);
+    }
+    CHECK(open_parts(&d) <= 1);
+    xpl_rpc_stream_close(many);
+    xpl_rpc_channel_close(ch);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+// Parts that nobody goes on with make room for others.
+static void scenario_limit(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    static const char *const limit[] = {"--no-prefetch", "--import-limit", "1MiB", NULL};
+    struct daemon_proc d = start_daemon(dir, state, limit);
+    struct xpl_rpc_channel *ch = open_channel(d.address);
+    const size_t n = 700 << 10;
+    uint8_t *const p = calloc(1, n);
+    CHECK(p);
+    xpl_status_t st = XPL_OK;
+    // Broken ones, of which one fits.  Many: who has read a status may send the next at once.
+    for (uint32_t crc = 1; crc <= 60; crc++) {
+        CHECK_EQ(send_part(ch, p, n, n - 1, crc, true, &st), 0);
+        CHECK_STATUS(st, XPL_INVALID_ARGUMENT, NULL);
+    }
+    char command[200];
+    (void)snprintf(command, sizeof command, "test $(du -sk %s/incoming | cut -f1) -lt 1024", state);
+    CHECK_EQ(system(command), 0);
+    CHECK_EQ(send_part(ch, p, 2 * n, n, 99, true, &st), 0); // the part of before goes
+    CHECK_STATUS(st, XPL_INVALID_ARGUMENT, NULL);
+    free(p);
+    xpl_rpc_channel_close(ch);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+// Bundles of IREE: imported, found anywhere in LOGDIR, and asked for reports of their own.
+static void scenario_bundles(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    char path[300], session[64];
+    (void)snprintf(path, sizeof path, "%s/plain.ireeprof", dir);
+    CHECK_EQ(symlink(profile("iree/sync-mlp-all.ireeprof"), path), 0);
+    struct daemon_proc d = start_daemon(dir, state, plain);
+    xpl_client *c = open_client(&d, 60000);
+    xpl_result r;
+    const xpl_import_file file = {.path = profile("iree/sync-mlp-all.ireeprof"), .host = "b"};
+    const xpl_import_request q = {.size = sizeof q, .files = &file, .n_files = 1, .session = "run"};
+    CHECK_EQ(xpl_client_import(c, &q, session, sizeof session, &r), 0);
+    (void)snprintf(path, sizeof path, "%s/plugins/profile/run/b.ireeprof", dir);
+    CHECK(same_files(path, profile("iree/sync-mlp-all.ireeprof")));
+    static const char *const names[] = {"run", "plain"};
+    for (size_t i = 0; i < 2; i++) {
+        xpl_answer *a = NULL;
+        for (int again = 0; again < 2; again++) {
+            CHECK_EQ(ask_tool(c, names[i], "iree_summary", NULL, &a, &r), 0);
+            size_t len;
+            const char *const text = xpl_answer_data(a, &len);
+            CHECK(len > 18 && memcmp(text, "{\"type\":\"summary\"", 17) == 0);
+            if (again) CHECK_STR(xpl_answer_source(a), "memory");
+            xpl_answer_free(a);
+        }
+        CHECK_STATUS(ask_tool(c, names[i], "overview_page", NULL, NULL, &r),
+                     XPL_FAILED_PRECONDITION, NULL);
+        xpl_sessions *s = NULL;
+        CHECK_EQ(xpl_client_session(c, names[i], &s, NULL), 0);
+        const xpl_session_info *const info = xpl_sessions_get(s, 0);
+        CHECK(info->n_tools > 10);
+        for (size_t k = 0; k < info->n_tools; k++)
+            CHECK(strncmp(info->tools[k], "iree_", 5) == 0);
+        xpl_sessions_free(s);
+    }
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*run)(void);
-    } scenarios[] = {{"import", scenario_import}, {"resume", scenario_resume}};
+    } scenarios[] = {{"import", scenario_import},  {"resume", scenario_resume},
+                     {"links", scenario_links},    {"idle", scenario_idle},
+                     {"limit", scenario_limit},    {"descriptors", scenario_descriptors},
+                     {"bundles", scenario_bundles}};
     (void)signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
         if (argc == 2 && strcmp(argv[1], scenarios[i].name) == 0) {

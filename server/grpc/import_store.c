@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/grpc/import_store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "analysis/ireeprof/reader.h"
+
+xpl_status_t xpl_import_suffix(const char *given, const char **ret, struct xpl_error *err) {
+    size_t n;
+    const struct xpl_format *const formats = xpl_formats(&n);
+    *ret = NULL;
+    if (!given[0]) return XPL_OK;
+    for (size_t i = 0; i < n; i++)
+        for (const char *const *t = formats[i].tail; *t; t++) {
+            if (strcmp(*t, given) != 0) continue;
+            if (!formats[i].open)
+                XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s", formats[i].refusal);
+            *ret = *t;
+            return XPL_OK;
+        }
+    XPL_RETURN_ERROR(
+        err, XPL_INVALID_ARGUMENT,
+        "no profile's name ends in \"%.40s\"; uncompressed ones end in " XPL_FORMAT_SUFFIX, given);
+}
+
+// The row that has the suffix, which is one of the table's.
+static const struct xpl_format *format_of(const char *suffix) {
+    char name[64];
+    (void)snprintf(name, sizeof name, "host%s", suffix);
+    return xpl_format_of_name(xpl_str_from(name), NULL);
+}
+
+// A host has one file, whatever its format: a second one would hide the first, or be hidden by it.
+static xpl_status_t check_new(const struct xpl_session_writer *s, xpl_str_t host,
+                              struct xpl_error *err) {
+    char name[XPL_PROFILE_WRITER_NAME_SIZE] = {0}, file[XPL_PROFILE_WRITER_NAME_SIZE + 32];
+    size_t n;
+    const struct xpl_format *const formats = xpl_formats(&n);
+    (void)xpl_profile_writer_safe_name(name, host);
+    for (size_t i = 0; i < n; i++)
+        for (const char *const *t = formats[i].tail; *t; t++) {
+            (void)snprintf(file, sizeof file, "%s%s", name, *t);
+            if (faccessat(xpl_session_writer_get_fd(s), file, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+                XPL_RETURN_ERROR(err, XPL_ALREADY_EXISTS, "session %.80s has %.120s already",
+                                 xpl_session_writer_get_name(s), file);
+        }
+    return XPL_OK;
+}
+
+// What the file holds is an XSpace, or, of a format with tools of its own, a bundle of IREE: that
+// may be cut, but must begin as one.
+static xpl_status_t check_contents(struct xpl_profile_writer *in, const struct xpl_upload *u,
+                                   const struct xpl_format *f, xpl_bytes_t file,
+                                   struct xpl_error *err) {
+    const struct xpl_format_limits limits = {.max_bytes = (size_t)u->max_bytes};
+    struct xpl_iree_bundle bundle;
+    if (f->tools) return xpl_iree_open(file, false, &bundle, err);
+    struct xpl_profile profile = {0};
+    pthread_mutex_lock(u->decompressing);
+    xpl_status_t st = xpl_format_open(f, file, &limits, &profile, err);
+    if (st == XPL_OK) st = xpl_profile_writer_check(in, profile.bytes, err);
+    xpl_profile_close(&profile);
+    pthread_mutex_unlock(u->decompressing);
+    return st;
+}
+
+static xpl_status_t put(struct xpl_session_writer *s, const struct xpl_upload *u,
+                        const struct xpl_format *f, const char *suffix, xpl_bytes_t file,
+                        struct xpl_profile_writer_file *ret, struct xpl_error *err) {
+    struct xpl_profile_writer *in = NULL;
+    const bool plain = f == xpl_formats(&(size_t){0});
+    const unsigned own = f->tools ? XPL_PROFILE_WRITER_NO_XSPACE : 0;
+    const struct xpl_profile_writer_options o = {.size = sizeof o,
+                                                 .host = u->host,
+                                                 .flags = XPL_PROFILE_WRITER_ALLOW_IDLE | own,
+                                                 .suffix = plain ? NULL : suffix};
+    XPL_TRY(xpl_profile_writer_begin(s, &o, &in, err));
+    xpl_status_t st = plain ? XPL_OK : check_contents(in, u, f, file, err);
+    if (st == XPL_OK) st = xpl_profile_writer_put_fd(in, u->fd, err);
+    if (st == XPL_OK) return xpl_profile_writer_commit(in, ret, err);
+    xpl_profile_writer_abort(in);
+    return st;
+}
+
+static xpl_status_t store(struct xpl_session_writer *s, const struct xpl_upload *u,
+                          struct xpl_profile_writer_file *ret, struct xpl_error *err) {
+    // The upload's file is the daemon's own and complete: it does not change under the mapping.
+    void *const map =
+        u->bytes ? mmap(NULL, (size_t)u->bytes, PROT_READ, MAP_PRIVATE, u->fd, 0) : NULL;
+    if (map == MAP_FAILED || lseek(u->fd, 0, SEEK_SET) != 0)
+        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "the upload cannot be read: %s", strerror(errno));
+    const xpl_bytes_t file = {map ? map : (const uint8_t *)"", (size_t)u->bytes};
+    const char *const suffix = u->suffix ? u->suffix : xpl_format_sniff(file)->tail[0];
+    const xpl_status_t st = put(s, u, format_of(suffix), suffix, file, ret, err);
+    if (map) (void)munmap(map, (size_t)u->bytes);
+    return st;
+}
+
+xpl_status_t xpl_import_store(struct xpl_session_writer *s, const struct xpl_upload *u,
+                              struct xpl_profile_writer_file *ret, struct xpl_error *err) {
+    struct xpl_error why = {0};
+    xpl_status_t st = check_new(s, u->host, &why);
+    if (st == XPL_OK) st = store(s, u, ret, &why);
+    if (st == XPL_OK) return XPL_OK;
+    XPL_RETURN_ERROR(err, st, "%.*s: %s", XPL_STR_FMT(xpl_str_sub(u->host, 0, 100)), why.msg);
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Private to server/grpc.  How a whole upload becomes a host's file, whatever its format.
+#ifndef XPL_SERVER_GRPC_IMPORT_STORE_H_
+#define XPL_SERVER_GRPC_IMPORT_STORE_H_
+
+#include <pthread.h>
+
+#include "capture/profile_writer.h"
+
+struct xpl_upload {
+    xpl_str_t host;     // as the client says it
+    const char *suffix; // of xpl_import_suffix; NULL: what its bytes look like
+    int fd;
+    uint64_t bytes;
+    uint64_t max_bytes;             // of the XSpace, where it must be decompressed
+    pthread_mutex_t *decompressing; // held meanwhile: one at a time
+};
+
+// The suffix of the formats' table that a client gives, or NULL for "" in *ret.  INVALID_ARGUMENT
+// for any other, and for formats that are not read.
+xpl_status_t xpl_import_suffix(const char *given, const char **ret, struct xpl_error *err)
+    XPL_NODISCARD;
+// Checks the upload by its format, and stores its bytes as they are.  DATA_LOSS, RESOURCE_EXHAUSTED
+// (too large, full disk), ALREADY_EXISTS: the session has such a host, in whatever format.
+xpl_status_t xpl_import_store(struct xpl_session_writer *s, const struct xpl_upload *u,
+                              struct xpl_profile_writer_file *ret, struct xpl_error *err)
+    XPL_NODISCARD;
+
+#endif
