@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "server/http/gateway.h"
+#include "server/http/monitor.h"
 #include "server/http/reply.h"
 
 // ---- names ----
@@ -50,17 +51,53 @@ static bool is_ours(const struct xpl_http *h, xpl_str_t host) {
            is_listed(h, h->n_names, text) || is_our_address(h, text);
 }
 
-// A page of the same host and port, or of a name that --http-host lists, may ask.
-static bool origin_allowed(const struct xpl_http *h, xpl_str_t origin, xpl_str_t host) {
-    const size_t at = xpl_str_find(origin, XPL_STR("://"), 0);
+// A page of the same host and port, or of a name that --http-host lists, may ask.  `page` is an
+// origin, or the URL of a page of it.
+static bool origin_allowed(const struct xpl_http *h, xpl_str_t page, xpl_str_t host) {
+    const size_t at = xpl_str_find(page, XPL_STR("://"), 0);
     if (at == SIZE_MAX) return false; // "null" too
-    const xpl_str_t authority = xpl_str_sub(origin, at + 3, SIZE_MAX);
+    const xpl_str_t rest = xpl_str_sub(page, at + 3, SIZE_MAX);
+    const xpl_str_t authority = xpl_str_sub(rest, 0, xpl_str_find(rest, XPL_STR("/"), 0));
     if (xpl_str_eq(authority, host)) return true;
     xpl_str_t name;
     char text[256];
     if (!xpl_http_host_name(authority, &name)) return false;
     to_lower(text, sizeof text, name);
     return is_listed(h, h->n_proxies, text);
+}
+
+// ---- who asks ----
+
+// Browsers send a page's request wherever the page sends it.  They say where it comes from:
+// by Origin (not for GET from images and links), by Sec-Fetch-Site (not to plain HTTP under a name
+// that is not loopback), by Referer (unless the page forbids it).  Where all three are missing the
+// request is a program's, or it is a browser's and may come from anywhere.
+enum sender { SENDER_OWN_PAGE, SENDER_TYPED, SENDER_PROGRAM, SENDER_UNKNOWN };
+
+static enum sender sender_of(const struct xpl_http_request *r) {
+    // A page of another site could send it only with a permission (CORS) that is never given.
+    if (r->known[XPL_HEADER_OURS].ptr) return SENDER_OWN_PAGE;
+    if (r->known[XPL_HEADER_ORIGIN].ptr) return SENDER_OWN_PAGE; // checked before
+    const xpl_str_t referer = r->known[XPL_HEADER_REFERER];
+    if (referer.len)
+        return origin_allowed(r->http, referer, r->known[XPL_HEADER_HOST]) ? SENDER_OWN_PAGE
+                                                                           : SENDER_UNKNOWN;
+    const xpl_str_t site = r->known[XPL_HEADER_SITE];
+    if (site.ptr)
+        return xpl_str_eq(site, XPL_STR("same-origin")) ? SENDER_OWN_PAGE
+               : xpl_str_eq(site, XPL_STR("none"))      ? SENDER_TYPED
+                                                        : SENDER_UNKNOWN;
+    const xpl_str_t agent = r->known[XPL_HEADER_USER_AGENT];
+    return xpl_str_starts(agent, XPL_STR("Mozilla/")) ? SENDER_UNKNOWN : SENDER_PROGRAM;
+}
+
+bool xpl_http_may_begin(const struct xpl_http_request *r) {
+    const enum sender s = sender_of(r);
+    return s == SENDER_OWN_PAGE || (s == SENDER_PROGRAM && r->post);
+}
+
+bool xpl_http_may_compute(const struct xpl_http_request *r) {
+    return sender_of(r) != SENDER_UNKNOWN;
 }
 
 // ---- the token ----
@@ -92,18 +129,18 @@ static bool token_given(const struct xpl_http_request *r) {
 enum xpl_http_access xpl_http_check_access(struct xpl_http_request *r, const char *method,
                                            const char *version) {
     struct xpl_http *h = r->http;
-    const xpl_str_t host = xpl_http_header(r, MHD_HTTP_HEADER_HOST);
-    const xpl_str_t origin = xpl_http_header(r, MHD_HTTP_HEADER_ORIGIN);
+    const xpl_str_t host = r->known[XPL_HEADER_HOST];
+    const xpl_str_t origin = r->known[XPL_HEADER_ORIGIN];
+    const bool method_ok = r->post || strcmp(method, MHD_HTTP_METHOD_GET) == 0 ||
+                           strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
+    r->gzip = xpl_http_accepts_gzip(r->known[XPL_HEADER_ACCEPT_ENCODING]);
+    if (xpl_http_is_probe(r)) return method_ok ? XPL_ACCESS_OK : XPL_ACCESS_BAD_METHOD;
     // Browsers, of which the checks are about, send Host; HTTP/1.0 does without.
     if (host.ptr ? !is_ours(h, host) : strcmp(version, MHD_HTTP_VERSION_1_0) != 0)
         return XPL_ACCESS_BAD_HOST;
     if (origin.ptr && !origin_allowed(h, origin, host)) return XPL_ACCESS_BAD_ORIGIN;
-    if (h->token && !token_given(r)) return XPL_ACCESS_NO_TOKEN;
-    if (!r->post && strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
-        strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
-        return XPL_ACCESS_BAD_METHOD;
-    r->gzip = xpl_http_accepts_gzip(xpl_http_header(r, MHD_HTTP_HEADER_ACCEPT_ENCODING));
-    return XPL_ACCESS_OK;
+    if (h->token && !xpl_http_is_local_scrape(r) && !token_given(r)) return XPL_ACCESS_NO_TOKEN;
+    return method_ok ? XPL_ACCESS_OK : XPL_ACCESS_BAD_METHOD;
 }
 
 static enum MHD_Result reply_no_token(struct xpl_http_request *r) {
@@ -121,7 +158,20 @@ static enum MHD_Result reply_no_token(struct xpl_http_request *r) {
     return got;
 }
 
+static void count_refusal(struct xpl_http_stats *s, enum xpl_http_access why) {
+    switch (why) {
+        case XPL_ACCESS_BAD_HOST: s->refused_host++; break;
+        case XPL_ACCESS_BAD_ORIGIN: s->refused_origin++; break;
+        case XPL_ACCESS_ELSEWHERE: s->refused_site++; break;
+        case XPL_ACCESS_NO_TOKEN: s->refused_token++; break;
+        case XPL_ACCESS_BAD_METHOD: s->refused_method++; break;
+        case XPL_ACCESS_BAD_URI: s->refused_uri++; break;
+        case XPL_ACCESS_OK: break;
+    }
+}
+
 enum MHD_Result xpl_http_reject(struct xpl_http_request *r, enum xpl_http_access why) {
+    count_refusal(&r->http->stats, why);
     switch (why) {
         case XPL_ACCESS_BAD_HOST:
             return xpl_http_reply_text(r, 403,
@@ -131,10 +181,17 @@ enum MHD_Result xpl_http_reject(struct xpl_http_request *r, enum xpl_http_access
             return xpl_http_reply_text(r, 403,
                                        "pages of other origins may not ask here; a proxy's name "
                                        "has to be listed with --http-host");
+        case XPL_ACCESS_ELSEWHERE:
+            return xpl_http_reply_text(r, 403,
+                                       "this request may come from a page of another site: go to "
+                                       "this server's own pages, or send the header "
+                                       "\"" XPL_HTTP_REQUEST_HEADER ": 1\"");
         case XPL_ACCESS_NO_TOKEN: return reply_no_token(r);
         case XPL_ACCESS_BAD_METHOD:
             return xpl_http_reply_text(r, 405, "only GET, HEAD and POST are understood");
         case XPL_ACCESS_BAD_URI:
+            if (!r->too_many) break;
+            return xpl_http_reply_text(r, 414, "more than 4096 arguments");
         case XPL_ACCESS_OK: break;
     }
     return xpl_http_reply_text(r, 400, "the URL is malformed");
@@ -170,7 +227,7 @@ xpl_status_t xpl_http_setup_access(struct xpl_http *h, struct xpl_error *err) {
     while (n && p[n - 1] == '/')
         n--;
     if (n && (p[0] != '/' || n >= sizeof h->prefix))
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--http-prefix %s: want a path such as /xprof",
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--http-prefix %s: not a path such as /xprof",
                          p);
     memcpy(h->prefix, p, n);
     XPL_TRY(add_proxies(h, xpl_str_from(h->options.hosts), err));

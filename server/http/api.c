@@ -5,6 +5,8 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "proto/xplaned/v1/server.pb-c.h"
+#include "server/engine/request.h"
+#include "server/http/access.h"
 #include "server/http/gateway.h"
 #include "server/http/reply.h"
 #include "server/http/routes.h"
@@ -96,25 +98,42 @@ static void put_option(struct xpl_buf *b, const struct xpl_tool_option *o, bool 
     *first = false;
 }
 
+static void put_tool(struct xpl_buf *b, const struct xpl_tool *t, bool first) {
+    bool first_option = true;
+    xpl_buf_printf(b,
+                   "%s{\"name\":\"%s\",\"alias\":\"%s\",\"content_type\":\"%s\","
+                   "\"one_host\":%s,\"options\":[",
+                   first ? "" : ",", t->name, t->aliases ? t->aliases[0] : "", t->content_type,
+                   t->hosts == XPL_HOSTS_ONE ? "true" : "false");
+    for (size_t k = 0; k < xpl_tool_n_options(t); k++)
+        put_option(b, xpl_tool_option_at(t, k), &first_option);
+    xpl_buf_str(b, XPL_STR("]}"));
+}
+
+static xpl_str_t find_arg(const struct xpl_http_request *r, xpl_str_t key) {
+    for (size_t i = 0; i < r->n_args; i++)
+        if (xpl_str_eq(r->args[i].key, key)) return r->args[i].value;
+    return XPL_STR("");
+}
+
+// All tools, or those that read a file of the session.
 static void list_tools(struct xpl_http_request *r) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, MAX_REPLY);
     size_t n;
+    bool first = true;
     const struct xpl_tool *const *const all = xpl_tools(&n);
+    const xpl_str_t name = find_arg(r, XPL_STR("session"));
+    struct xpl_snapshot *snap = xpl_catalogue_get(r->http->parts.catalogue);
+    const struct xpl_session *const of = xpl_snapshot_find(snap, name);
     xpl_buf_str(&b, XPL_STR("{\"tools\":["));
     for (size_t i = 0; i < n; i++) {
-        const struct xpl_tool *const t = all[i];
-        bool first = true;
-        xpl_buf_printf(&b,
-                       "%s{\"name\":\"%s\",\"alias\":\"%s\",\"content_type\":\"%s\","
-                       "\"one_host\":%s,\"options\":[",
-                       i ? "," : "", t->name, t->aliases ? t->aliases[0] : "", t->content_type,
-                       t->hosts == XPL_HOSTS_ONE ? "true" : "false");
-        for (size_t k = 0; k < xpl_tool_n_options(t); k++)
-            put_option(&b, xpl_tool_option_at(t, k), &first);
-        xpl_buf_str(&b, XPL_STR("]}"));
+        if (name.len && !(of && xpl_session_feeds(of, all[i]))) continue;
+        put_tool(&b, all[i], first);
+        first = false;
     }
     xpl_buf_str(&b, XPL_STR("]}"));
+    xpl_snapshot_unref(snap);
     finish_json(r, &b);
 }
 
@@ -187,6 +206,7 @@ static void get_server(struct xpl_http_request *r) {
 
 static enum MHD_Result tool(struct xpl_http_request *r, bool csv) {
     struct xpl_http_tool_request a = {.dialect = XPL_DIALECT_API, .csv = csv};
+    if (!xpl_http_may_compute(r)) return xpl_http_reject(r, XPL_ACCESS_ELSEWHERE);
     xpl_str_t *hosts = xpl_arena_array(&r->arena, r->n_args + 1, sizeof *hosts);
     struct xpl_option *options = xpl_arena_array(&r->arena, r->n_args + 1, sizeof *options);
     if (!hosts || !options) return xpl_http_busy(r);

@@ -10,7 +10,8 @@
 #include "server/web/web.h"
 #include "storage/hash.h"
 
-// What XProf sends: its interface loads a chart library and fonts from Google.
+// What XProf sends, as its interface loads a chart library and fonts from Google, and who may show
+// it in a frame: its own pages do, others could lead clicks there.
 #define XPROF_CSP                                                                                  \
     "default-src 'self';"                                                                          \
     "script-src 'self' 'unsafe-eval' 'unsafe-inline' https://www.gstatic.com;"                     \
@@ -20,7 +21,9 @@
     "connect-src 'self' data: www.gstatic.com;"                                                    \
     "img-src 'self' blob: data:;"                                                                  \
     "frame-src 'self' https://ui.perfetto.dev;"                                                    \
-    "script-src-elem 'self' 'unsafe-inline' https://cdn.jsdelivr.net/npm/ https://www.gstatic.com"
+    "script-src-elem 'self' 'unsafe-inline' https://cdn.jsdelivr.net/npm/ "                        \
+    "https://www.gstatic.com;"                                                                     \
+    "frame-ancestors 'self'"
 
 bool xpl_http_add_policy(struct MHD_Response *r, enum xpl_http_policy p) {
     static const char *const csp[XPL_N_POLICIES] = {
@@ -30,6 +33,8 @@ bool xpl_http_add_policy(struct MHD_Response *r, enum xpl_http_policy p) {
     };
     return MHD_add_response_header(r, "Content-Security-Policy", csp[p]) == MHD_YES &&
            MHD_add_response_header(r, "X-Content-Type-Options", "nosniff") == MHD_YES &&
+           MHD_add_response_header(r, "X-Frame-Options",
+                                   p == XPL_POLICY_XPROF ? "SAMEORIGIN" : "DENY") == MHD_YES &&
            MHD_add_response_header(r, MHD_HTTP_HEADER_VARY, "Accept-Encoding") == MHD_YES;
 }
 

@@ -7,6 +7,7 @@
 #include "base/text/parse.h"
 #include "rpc/status.h"
 #include "server/capture_jobs/captures.h"
+#include "server/http/access.h"
 #include "server/http/gateway.h"
 #include "server/http/reply.h"
 #include "server/http/routes.h"
@@ -133,19 +134,15 @@ static const char *plan_of(struct xpl_http_request *r, struct xpl_capture_plan *
     return p->n_targets ? NULL : "service_addr=HOST:PORT is missing: whom to profile";
 }
 
-// A page of another site cannot read our replies, but an image or a link of it would still begin
-// a capture: browsers say where such a request comes from.
-static bool is_from_elsewhere(const struct xpl_http_request *r) {
-    const xpl_str_t site = xpl_http_header(r, "Sec-Fetch-Site");
-    return site.len && !xpl_str_eq(site, XPL_STR("same-origin")) &&
-           !xpl_str_eq(site, XPL_STR("none"));
-}
-
 enum MHD_Result xpl_http_capture(struct xpl_http_request *r) {
     struct xpl_capture_plan plan;
     struct xpl_error err = {0};
-    if (is_from_elsewhere(r))
-        return xpl_http_reply_text(r, 403, "captures are begun from this server's own pages");
+    if (!xpl_http_may_begin(r)) {
+        r->http->stats.refused_origin++;
+        return xpl_http_reply_text(r, 403,
+                                   "captures are begun from this server's own pages; programs use "
+                                   "POST, or send the header \"" XPL_HTTP_REQUEST_HEADER ": 1\"");
+    }
     const char *const wrong = plan_of(r, &plan);
     if (wrong) return reply_error(r, wrong);
     r->data = xpl_arena_zalloc(&r->arena, sizeof(struct outcome));

@@ -5,9 +5,12 @@
 
 #include <microhttpd.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
+#include "base/net/accept.h"
 #include "server/http/http.h"
 #include "server/http/request.h"
+#include "server/monitor/figures.h"
 
 struct xpl_http_connection {
     struct xpl_http *http;
@@ -15,6 +18,8 @@ struct xpl_http_connection {
     struct MHD_Connection *mhd;
     int fd;
     bool surplus; // over --http-connections
+    struct xpl_peer peer;
+    bool certified; // its certificate was checked (--tls-client-ca)
     bool polling;
     uint64_t deadline_ms; // of the loop's clock; UINT64_MAX: none
     struct xpl_http_request *request;
@@ -23,9 +28,15 @@ struct xpl_http_connection {
 
 enum {
     XPL_HTTP_UI_FILES = 16,
+    XPL_HTTP_PEM_FILES = 3,    // certificate, key, clients' CA
     XPL_HTTP_MAX_PROXIES = 32, // names of --http-host
     XPL_HTTP_MAX_LISTENERS = 8,
     XPL_HTTP_MAX_NAMES = XPL_HTTP_MAX_PROXIES + XPL_HTTP_MAX_LISTENERS
+};
+
+struct xpl_http_file_state {
+    int64_t mtime_ns;
+    uint64_t size, ino;
 };
 
 struct xpl_http {
@@ -43,6 +54,8 @@ struct xpl_http {
         uv_poll_t poll;
     } listeners[XPL_HTTP_MAX_LISTENERS];
     size_t n_listeners;
+    struct xpl_accept_reserve reserve;
+    atomic_ullong refused_address, refused_descriptors; // connections, closed at once
     uv_idle_t again; // while libmicrohttpd has more to do at once
     uv_async_t wake; // something is in `done`
     unsigned open_handles;
@@ -52,7 +65,8 @@ struct xpl_http {
 
     struct xpl_http_connection *connections; // newest first
     size_t n_connections, n_active;          // active: has a request
-    bool stopping, stopped, wake_open;
+    bool stopping, stopped, wake_open, ready, was_ready;
+    struct xpl_http_stats stats; // without what n_connections and n_active say
     void (*on_stopped)(void *arg);
     void *on_stopped_arg;
 
@@ -63,11 +77,10 @@ struct xpl_http {
     size_t n_names, n_proxies; // the first are those of --http-host, which Origin may have
     bool any_address;          // bound to all addresses: Host may be any IP address
 
+    struct xpl_http_file_state pem_states[XPL_HTTP_PEM_FILES]; // as the start read them
+
     struct xpl_http_body *files[XPL_HTTP_UI_FILES]; // XProf's, as last read
-    struct xpl_http_file_state {
-        int64_t mtime_ns;
-        uint64_t size, ino;
-    } file_states[XPL_HTTP_UI_FILES];
+    struct xpl_http_file_state file_states[XPL_HTTP_UI_FILES];
 };
 
 #endif

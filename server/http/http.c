@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "server/http/access.h"
 #include "server/http/listen.h"
+#include "server/http/monitor.h"
 #include "server/http/reply.h"
 #include "server/http/routes.h"
 #include "server/http/wait.h"
@@ -98,6 +99,15 @@ static struct xpl_http_connection *connection_of(struct MHD_Connection *m) {
     return i ? i->socket_context : NULL;
 }
 
+// Arguments are ours to read (request.c), as often as a client likes.  libmicrohttpd would read
+// them as well, into memory of the connection, and 0.9.75 never answers when that runs out; so it
+// is shown an empty query.  What it calls back with is its own copy of the line, which it then cuts
+// up.
+static void end_query(const char *uri) {
+    char *const mark = strchr((char *)(uintptr_t)uri, '?');
+    if (mark && mark[1]) mark[1] = 0;
+}
+
 // The request line is here.
 static void *on_uri(void *arg, const char *uri, struct MHD_Connection *m) {
     struct xpl_http *h = arg;
@@ -111,18 +121,27 @@ static void *on_uri(void *arg, const char *uri, struct MHD_Connection *m) {
         .http = h, .mhd = m, .connection = c, .began_ns = xpl_clock_ns(), .n_uri = n};
     xpl_arena_init(&r->arena, (size_t)64 << 20);
     memcpy(r->uri, uri, n + 1);
+    end_query(uri);
     return r;
 }
 
 // No route needs a body: a small one is read, a larger one is refused before it is sent.
 static enum MHD_Result check_body(struct xpl_http_request *r) {
-    const xpl_str_t length = xpl_http_header(r, MHD_HTTP_HEADER_CONTENT_LENGTH);
-    if (xpl_http_header(r, MHD_HTTP_HEADER_TRANSFER_ENCODING).ptr) {
+    const char *const wrong = xpl_http_read_headers(r);
+    if (wrong) {
         r->refused = true;
+        r->http->stats.refused_body++;
+        return xpl_http_reply_text(r, 400, "%s", wrong);
+    }
+    const xpl_str_t length = r->known[XPL_HEADER_CONTENT_LENGTH];
+    if (r->known[XPL_HEADER_TRANSFER_ENCODING].ptr) {
+        r->refused = true;
+        r->http->stats.refused_body++;
         return xpl_http_reply_text(r, 411, "a body needs a Content-Length");
     }
     if (length.ptr && (length.len > 9 || strtoul(length.ptr, NULL, 10) > MAX_BODY)) {
         r->refused = true;
+        r->http->stats.refused_body++;
         return xpl_http_reply_text(r, 413, "at most %d bytes of body are taken", MAX_BODY);
     }
     return MHD_YES;
@@ -135,11 +154,17 @@ static enum MHD_Result begin_request(struct xpl_http_request *r, const char *met
     h->n_active++;
     r->post = strcmp(method, MHD_HTTP_METHOD_POST) == 0;
     r->head = strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
-    if (r->connection->surplus) {
+    h->stats.requests++;
+    if (r->connection->surplus && !xpl_http_is_monitoring(r)) {
         r->refused = true;
+        h->stats.refused_connections++;
         return xpl_http_reply(r, 503, XPL_POLICY_API, "text/plain",
                               XPL_STR("too many connections (--http-connections); try again soon"),
                               1);
+    }
+    if (!xpl_http_certified(r)) {
+        r->refused = true;
+        return xpl_http_reply_text(r, 403, "a client certificate is needed (--tls-client-ca)");
     }
     return check_body(r);
 }
@@ -206,13 +231,18 @@ static void on_connection(void *arg, struct MHD_Connection *m, void **context,
         *context = NULL;
         return;
     }
+    const struct sockaddr *const from =
+        MHD_get_connection_info(m, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
+    const struct xpl_peer peer = xpl_peer_of(from);
+    const size_t max = h->options.max_connections;
     struct xpl_http_connection *c = xpl_sys_alloc(sizeof *c);
     if (!c) return; // on_uri finds none, and the connection is closed
     *c = (struct xpl_http_connection){
         .http = h,
         .mhd = m,
         .fd = MHD_get_connection_info(m, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
-        .surplus = h->n_connections >= h->options.max_connections,
+        .surplus = h->n_connections >= (peer.local ? max : xpl_connections_for_others(max)),
+        .peer = peer,
         .deadline_ms = xpl_http_now_ms(h) + h->options.idle_ms,
         .next = h->connections};
     if (c->next) c->next->prev = c;
@@ -221,25 +251,38 @@ static void on_connection(void *arg, struct MHD_Connection *m, void **context,
     *context = c;
 }
 
+// Accepts one who waits.  False when the listener has to pause.
+static bool accept_one(struct xpl_http_listener *l, bool *ret_more) {
+    struct xpl_http *const h = l->http;
+    struct sockaddr_storage from;
+    socklen_t n = 0;
+    int fd = -1;
+    if (h->n_connections >= h->options.max_connections + SPARE_CONNECTIONS) return false;
+    const enum xpl_accept_result got = xpl_accept(&h->reserve, l->fd, &fd, &from, &n);
+    *ret_more = got != XPL_ACCEPT_NONE;
+    if (got == XPL_ACCEPT_CLOSED) atomic_fetch_add(&h->refused_descriptors, 1);
+    if (got != XPL_ACCEPTED) return got != XPL_ACCEPT_STUCK;
+    const struct xpl_peer peer = xpl_peer_of((const struct sockaddr *)&from);
+    if (xpl_http_admit(h, &peer)) {
+        (void)MHD_add_connection(h->engines[l->tls].mhd, fd, (struct sockaddr *)&from, n);
+    } else {
+        (void)close(fd);
+        atomic_fetch_add(&h->refused_address, 1);
+    }
+    return true;
+}
+
 static void on_listener(uv_poll_t *p, int status, int events) {
     (void)events;
     struct xpl_http_listener *l = p->data;
-    struct xpl_http *h = l->http;
-    for (int i = 0; status == 0 && i < ACCEPT_BATCH; i++) {
-        struct sockaddr_storage from;
-        socklen_t n = sizeof from;
-        const bool room = h->n_connections < h->options.max_connections + SPARE_CONNECTIONS;
-        const int fd =
-            room ? accept4(l->fd, (struct sockaddr *)&from, &n, SOCK_NONBLOCK | SOCK_CLOEXEC) : -1;
-        if (fd < 0) {
-            if (room && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)) break;
-            uv_poll_stop(p); // no room, or no descriptors: the tick tries again
-            l->paused = true;
-            break;
-        }
-        (void)MHD_add_connection(h->engines[l->tls].mhd, fd, (struct sockaddr *)&from, n);
+    bool more = status == 0;
+    for (int i = 0; more && i < ACCEPT_BATCH; i++) {
+        if (accept_one(l, &more)) continue;
+        uv_poll_stop(p); // no room, or no descriptors: the tick tries again
+        l->paused = true;
+        break;
     }
-    run_and_check_stop(h);
+    run_and_check_stop(l->http);
 }
 
 void xpl_http_tick(struct xpl_http *h) {
@@ -267,14 +310,19 @@ __attribute__((format(printf, 2, 0))) static void on_log(void *arg, const char *
     xpl_log(XPL_LOG_DEBUG, "http", "%s", text);
 }
 
+// GnuTLS's own choice still takes TLS 1.0 and 1.1.
+static const char TLS_VERSIONS[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
+
 static xpl_status_t start_engine(struct xpl_http *h, bool tls, struct xpl_error *err) {
     struct xpl_http_engine *e = &h->engines[tls];
     if (e->mhd) return XPL_OK;
     XPL_AUTO(xpl_http_pem_fini) struct xpl_http_pem pem = {0};
-    if (tls) XPL_TRY(xpl_http_pem_read(&h->options, &pem, err));
+    if (tls) XPL_TRY(xpl_http_pem_read(h, &pem, err));
     struct MHD_OptionItem more[] = {
         {MHD_OPTION_HTTPS_MEM_CERT, 0, pem.cert},
         {MHD_OPTION_HTTPS_MEM_KEY, 0, pem.key},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, (char *)(uintptr_t)TLS_VERSIONS},
+        {pem.client_ca ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0, pem.client_ca},
         {MHD_OPTION_END, 0, NULL},
     };
     const unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
@@ -286,7 +334,7 @@ static xpl_status_t start_engine(struct xpl_http *h, bool tls, struct xpl_error 
         h, MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)POOL_BYTES, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)h->options.max_connections + SPARE_CONNECTIONS, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY, tls ? more : more + 2,
+        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY, tls ? more : more + 4,
         MHD_OPTION_END);
     const union MHD_DaemonInfo *i =
         e->mhd ? MHD_get_daemon_info(e->mhd, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
@@ -328,6 +376,7 @@ xpl_status_t xpl_http_new(const struct xpl_http_options *o, const struct xpl_htt
     h->options = *o;
     h->parts = *parts;
     pthread_mutex_init(&h->mu, NULL);
+    xpl_accept_reserve_init(&h->reserve);
     *ret = h; // the caller stops and frees it even when the rest fails
     uv_loop_t *const uv = xpl_loop_uv(parts->loop);
     uv_idle_init(uv, &h->again);
@@ -340,6 +389,11 @@ xpl_status_t xpl_http_new(const struct xpl_http_options *o, const struct xpl_htt
     h->open_handles++;
     XPL_TRY(xpl_http_setup_access(h, err));
     return start_listeners(h, err);
+}
+
+void xpl_http_set_ready(struct xpl_http *h, bool ready) {
+    h->ready = ready;
+    h->was_ready = true;
 }
 
 // ---- stop ----
@@ -395,6 +449,7 @@ void xpl_http_free(struct xpl_http *h) {
     for (int i = 0; i < XPL_HTTP_UI_FILES; i++)
         if (h->files[i]) xpl_object_unref(&h->files[i]->object);
     xpl_sys_free(h->token);
+    xpl_accept_reserve_fini(&h->reserve);
     pthread_mutex_destroy(&h->mu);
     xpl_sys_free(h);
 }

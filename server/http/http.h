@@ -18,9 +18,10 @@ struct xpl_http_options { // strings are borrowed and must outlive the gateway; 
     const char *ui_dir;   // XProf's static files
     const char *src_prefix;
     const char *tls_cert, *tls_key; // for listeners that are not loopback
-    bool client_ca;                 // gRPC's clients must show certificates
+    const char *client_ca;          // clients must show a certificate of it, then also on loopback
     bool insecure;
-    size_t max_connections;
+    size_t max_connections; // 7/8 of them for peers from elsewhere; further ones get 503
+    size_t per_address;     // connections of one peer from elsewhere; 0: no limit
     size_t memory_limit;
     uint64_t idle_ms; // time for the next whole request to arrive
 };
@@ -42,6 +43,14 @@ xpl_status_t xpl_http_new(const struct xpl_http_options *o, const struct xpl_htt
                           struct xpl_http **ret, struct xpl_error *err) XPL_NODISCARD;
 // The bearer token that clients must send; "" for none.  RESOURCE_EXHAUSTED when out of memory.
 xpl_status_t xpl_http_set_token(struct xpl_http *h, const char *token, struct xpl_error *err)
+    XPL_NODISCARD;
+// From now on /readyz says so; the daemon calls it when all of its parts run, and when it stops.
+void xpl_http_set_ready(struct xpl_http *h, bool ready);
+// True when the files of the certificate, its key or the clients' CA are not those that HTTPS began
+// with, which stay in use until a restart.
+bool xpl_http_certificate_changed(const struct xpl_http *h);
+// Whether the files are a certificate and its key; FAILED_PRECONDITION names what is wrong.
+xpl_status_t xpl_http_check_certificate(const char *cert, const char *key, struct xpl_error *err)
     XPL_NODISCARD;
 // Drops slow clients; the daemon calls it a few times a second.
 void xpl_http_tick(struct xpl_http *h);

@@ -3,17 +3,20 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <gnutls/gnutls.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/net/listen.h"
 
-enum { BACKLOG = 512, MAX_PEM = 1 << 20 };
+enum { MAX_PEM = 1 << 20 };
 
 // ---- certificates ----
 
@@ -37,17 +40,80 @@ static char *read_text(const char *path, const char *option, struct xpl_error *e
     return NULL;
 }
 
-xpl_status_t xpl_http_pem_read(const struct xpl_http_options *o, struct xpl_http_pem *ret,
+static void get_state(const char *path, struct xpl_http_file_state *ret) {
+    struct stat st;
+    *ret = (struct xpl_http_file_state){0};
+    if (!path[0] || stat(path, &st) != 0) return;
+    ret->mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    ret->size = (uint64_t)st.st_size, ret->ino = st.st_ino;
+}
+
+static void get_states(const struct xpl_http_options *o,
+                       struct xpl_http_file_state ret[XPL_HTTP_PEM_FILES]) {
+    get_state(o->tls_cert, &ret[0]);
+    get_state(o->tls_key, &ret[1]);
+    get_state(o->client_ca, &ret[2]);
+}
+
+xpl_status_t xpl_http_pem_read(struct xpl_http *h, struct xpl_http_pem *ret,
                                struct xpl_error *err) {
+    const struct xpl_http_options *const o = &h->options;
+    get_states(o, h->pem_states);
     ret->cert = read_text(o->tls_cert, "--tls-cert", err);
     ret->key = ret->cert ? read_text(o->tls_key, "--tls-key", err) : NULL;
-    return ret->key ? XPL_OK : XPL_FAILED_PRECONDITION;
+    if (ret->key && o->client_ca[0])
+        ret->client_ca = read_text(o->client_ca, "--tls-client-ca", err);
+    return ret->key && (ret->client_ca || !o->client_ca[0]) ? XPL_OK : XPL_FAILED_PRECONDITION;
+}
+
+bool xpl_http_certificate_changed(const struct xpl_http *h) {
+    struct xpl_http_file_state now[XPL_HTTP_PEM_FILES];
+    get_states(&h->options, now);
+    bool changed = false;
+    for (int i = 0; h->engines[1].mhd && i < XPL_HTTP_PEM_FILES; i++) {
+        const struct xpl_http_file_state *const a = &now[i], *const b = &h->pem_states[i];
+        changed |= a->mtime_ns != b->mtime_ns || a->size != b->size || a->ino != b->ino;
+    }
+    return changed;
+}
+
+xpl_status_t xpl_http_check_certificate(const char *cert, const char *key, struct xpl_error *err) {
+    gnutls_certificate_credentials_t c = NULL;
+    int rc = gnutls_certificate_allocate_credentials(&c);
+    if (rc == 0)
+        rc = gnutls_certificate_set_x509_key_file2(c, cert, key, GNUTLS_X509_FMT_PEM, NULL, 0);
+    if (c) gnutls_certificate_free_credentials(c);
+    if (rc >= 0) return XPL_OK;
+    XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "--tls-cert %s and --tls-key %s: %s", cert, key,
+                     gnutls_strerror(rc));
 }
 
 void xpl_http_pem_fini(struct xpl_http_pem *p) {
     xpl_sys_free(p->cert);
     if (p->key) explicit_bzero(p->key, strlen(p->key));
     xpl_sys_free(p->key);
+    xpl_sys_free(p->client_ca);
+}
+
+bool xpl_http_certified(struct xpl_http_request *r) {
+    if (!r->http->options.client_ca[0] || r->connection->certified) return true;
+    const union MHD_ConnectionInfo *const i =
+        MHD_get_connection_info(r->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    unsigned status = 0;
+    // libmicrohttpd asks for a certificate, and serves those, too, who have none.
+    r->connection->certified =
+        i && gnutls_certificate_verify_peers2(i->tls_session, &status) == 0 && status == 0;
+    return r->connection->certified;
+}
+
+// ---- connections ----
+
+bool xpl_http_admit(const struct xpl_http *h, const struct xpl_peer *peer) {
+    size_t n = 0;
+    if (peer->local || !h->options.per_address) return true;
+    for (const struct xpl_http_connection *c = h->connections; c; c = c->next)
+        n += xpl_peer_equal(&c->peer, peer);
+    return n < h->options.per_address;
 }
 
 // ---- sockets ----
@@ -88,7 +154,8 @@ static void add_name(struct xpl_http *h, const char *name) {
 
 static xpl_status_t check_access(const struct xpl_http *h, const struct sockaddr *a,
                                  const char *text, bool *ret_tls, struct xpl_error *err) {
-    *ret_tls = !is_loopback(a) && h->options.tls_cert[0];
+    // A client's certificate is demanded of all or none: loopback is no way round it.
+    *ret_tls = h->options.tls_cert[0] && (!is_loopback(a) || h->options.client_ca[0]);
     if (is_loopback(a)) return XPL_OK;
     if (!*ret_tls && !h->options.insecure)
         XPL_RETURN_ERROR(
@@ -96,26 +163,7 @@ static xpl_status_t check_access(const struct xpl_http *h, const struct sockaddr
             "--http %s can be reached from other machines: use --tls-cert and --tls-key, or "
             "say --insecure",
             text);
-    if (h->options.client_ca)
-        XPL_RETURN_ERROR(
-            err, XPL_FAILED_PRECONDITION,
-            "--http %s cannot ask browsers for the certificates of --tls-client-ca: bind it "
-            "to loopback, or switch it off",
-            text);
     return XPL_OK;
-}
-
-static int open_socket(const struct addrinfo *a) {
-    const int one = 1;
-    const int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0) return -1;
-    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (a->ai_family == AF_INET6) (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
-    if (bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0) return fd;
-    const int e = errno;
-    (void)close(fd);
-    errno = e;
-    return -1;
 }
 
 // One address of what HOST:PORT stands for.
@@ -126,7 +174,7 @@ static xpl_status_t listen_one(struct xpl_http *h, const struct addrinfo *a, con
     if (h->n_listeners == XPL_HTTP_MAX_LISTENERS)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--http: at most %d addresses",
                          XPL_HTTP_MAX_LISTENERS);
-    const int fd = open_socket(a);
+    const int fd = xpl_listen_open(a, false);
     if (fd < 0) XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "--http %s: %s", text, strerror(errno));
     h->listeners[h->n_listeners++] = (struct xpl_http_listener){.fd = fd, .tls = tls};
     char host[64];
@@ -142,18 +190,9 @@ static xpl_status_t listen_one(struct xpl_http *h, const struct addrinfo *a, con
 // "HOST:PORT" or "[V6]:PORT".
 static xpl_status_t split(const char *text, char *host, size_t size, const char **ret_port,
                           struct xpl_error *err) {
-    const char *const colon = strrchr(text, ':');
-    size_t n = colon ? (size_t)(colon - text) : 0;
-    const char *from = text;
-    if (n >= 2 && text[0] == '[' && text[n - 1] == ']') from++, n -= 2;
-    if (!n || n >= size || !colon[1] || strspn(colon + 1, "0123456789") != strlen(colon + 1))
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--http %s: want HOST:PORT, or off", text);
-    if (strlen(colon + 1) > 5 || strtoul(colon + 1, NULL, 10) > 65535)
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--http %s: there is no such port", text);
-    memcpy(host, from, n);
-    host[n] = 0;
-    *ret_port = colon + 1;
-    return XPL_OK;
+    struct xpl_error why = {0};
+    if (xpl_listen_split(text, host, size, ret_port, &why) == XPL_OK) return XPL_OK;
+    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--http %s; off is for none", why.msg);
 }
 
 static xpl_status_t listen_text(struct xpl_http *h, const char *text, struct xpl_error *err) {

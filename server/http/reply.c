@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "server/http/gateway.h"
 #include "server/http/known.h"
 #include "server/http/wait.h"
 
@@ -96,20 +97,25 @@ enum MHD_Result xpl_http_reply_body(struct xpl_http_request *r, struct xpl_http_
 
 // ---- small ones ----
 
+// What Allow says: two routes take POST.
+static xpl_str_t methods_of(const struct xpl_http_request *r) {
+    return xpl_str_eq(r->path, XPL_STR("/generate_cache"))    ? XPL_STR("POST")
+           : xpl_str_eq(r->path, XPL_STR("/capture_profile")) ? XPL_STR("GET, POST")
+                                                              : XPL_STR("GET, HEAD");
+}
+
 enum MHD_Result xpl_http_reply(struct xpl_http_request *r, unsigned status,
                                enum xpl_http_policy policy, const char *type, xpl_str_t text,
                                unsigned retry_s) {
     char seconds[16];
     (void)snprintf(seconds, sizeof seconds, "%u", retry_s);
-    struct xpl_http_header more[2];
+    struct xpl_http_header more[3];
     size_t n = 0;
+    if (r->refused)
+        more[n++] = (struct xpl_http_header){MHD_HTTP_HEADER_CONNECTION, XPL_STR("close")};
     if (retry_s)
         more[n++] = (struct xpl_http_header){MHD_HTTP_HEADER_RETRY_AFTER, xpl_str_from(seconds)};
-    if (status == 405) // the one route that is for POST alone, or any other
-        more[n++] = (struct xpl_http_header){MHD_HTTP_HEADER_ALLOW,
-                                             xpl_str_eq(r->path, XPL_STR("/generate_cache"))
-                                                 ? XPL_STR("POST")
-                                                 : XPL_STR("GET, HEAD")};
+    if (status == 405) more[n++] = (struct xpl_http_header){MHD_HTTP_HEADER_ALLOW, methods_of(r)};
     const struct xpl_http_body_options o = {.status = status,
                                             .policy = policy,
                                             .type = type,
@@ -135,6 +141,7 @@ enum MHD_Result xpl_http_reply_text(struct xpl_http_request *r, unsigned status,
 }
 
 enum MHD_Result xpl_http_busy(struct xpl_http_request *r) {
+    r->http->stats.refused_busy++;
     return xpl_http_reply(r, 503, XPL_POLICY_API, "text/plain",
                           XPL_STR("too many requests are waiting; try again soon"), 1);
 }

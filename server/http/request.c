@@ -2,12 +2,13 @@
 #include "server/http/request.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
 #include "rpc/message.h"
 
-enum { MAX_ARGS = 1000 };
+enum { MAX_ARGS = 4096 }; // hosts by name, above all
 
 static int hex(char c) {
     return c >= '0' && c <= '9'   ? c - '0'
@@ -55,7 +56,8 @@ static bool parse_query(struct xpl_http_request *r, xpl_str_t query) {
     size_t n = 1;
     for (size_t i = 0; i < query.len; i++)
         n += query.ptr[i] == '&';
-    if (n > MAX_ARGS || !(r->args = xpl_arena_array(&r->arena, n, sizeof *r->args))) return false;
+    r->too_many = n > MAX_ARGS;
+    if (r->too_many || !(r->args = xpl_arena_array(&r->arena, n, sizeof *r->args))) return false;
     while (query.len) {
         const size_t amp = xpl_str_find(query, XPL_STR("&"), 0);
         const size_t len = amp == SIZE_MAX ? query.len : amp;
@@ -92,6 +94,84 @@ xpl_str_t xpl_http_arg(const struct xpl_http_request *r, const char *key) {
 xpl_str_t xpl_http_header(const struct xpl_http_request *r, const char *name) {
     const char *const v = MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, name);
     return v ? xpl_str_from(v) : (xpl_str_t){0};
+}
+
+// ---- where a request ends ----
+
+// RFC 9110's characters of a field's name.
+static bool is_name_char(char c) {
+    return isalnum((unsigned char)c) || c == '-' || c == '_' || (c && strchr("!#$%&'*+.^`|~", c));
+}
+
+static bool is_token(const char *key, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (!is_name_char(key[i])) return false;
+    return n > 0;
+}
+
+// libmicrohttpd before 0.9.77 appends a folded line to the name in place of the value, and hides or
+// makes a header by that.  Else the value follows the name, a NUL and white space.
+static bool is_folded(const char *key, size_t n_key, const char *value) {
+    if (MHD_VERSION >= 0x00097700 || !value) return false;
+    const char *at = key + n_key + 1;
+    if (value < at || key[n_key]) return true;
+    while (at < value && (*at == ' ' || *at == '\t'))
+        at++;
+    return at != value;
+}
+
+static const struct {
+    const char *name;
+    size_t len;
+    bool once; // two are read differently by different readers
+} known_headers[XPL_N_HEADERS] = {
+#define KNOWN(text, once)                                                                          \
+    { text, sizeof text - 1, once }
+    [XPL_HEADER_HOST] = KNOWN("Host", true),
+    [XPL_HEADER_ORIGIN] = KNOWN("Origin", true),
+    [XPL_HEADER_REFERER] = KNOWN("Referer", true),
+    [XPL_HEADER_USER_AGENT] = KNOWN("User-Agent", false),
+    [XPL_HEADER_SITE] = KNOWN("Sec-Fetch-Site", true),
+    [XPL_HEADER_OURS] = KNOWN("Xplaned-Request", false),
+    [XPL_HEADER_CONTENT_LENGTH] = KNOWN("Content-Length", true),
+    [XPL_HEADER_TRANSFER_ENCODING] = KNOWN("Transfer-Encoding", true),
+    [XPL_HEADER_ACCEPT_ENCODING] = KNOWN("Accept-Encoding", false),
+#undef KNOWN
+};
+
+struct headers {
+    struct xpl_http_request *request;
+    const char *wrong;
+};
+
+static enum MHD_Result read_header(void *arg, enum MHD_ValueKind kind, const char *key,
+                                   size_t n_key, const char *value, size_t n_value) {
+    struct headers *const h = arg;
+    (void)kind;
+    if (!is_token(key, n_key))
+        h->wrong = "a header's name has characters that names do not have";
+    else if (is_folded(key, n_key, value))
+        h->wrong = "a header goes on in the next line";
+    for (int i = 0; i < XPL_N_HEADERS; i++) {
+        xpl_str_t *const known = &h->request->known[i];
+        if (n_key != known_headers[i].len || strncasecmp(key, known_headers[i].name, n_key) != 0)
+            continue;
+        if (known->ptr && known_headers[i].once) h->wrong = "a header is there twice";
+        if (!known->ptr) *known = (xpl_str_t){value ? value : "", value ? n_value : 0};
+    }
+    return MHD_YES;
+}
+
+const char *xpl_http_read_headers(struct xpl_http_request *r) {
+    struct headers h = {.request = r};
+    (void)MHD_get_connection_values_n(r->mhd, MHD_HEADER_KIND, read_header, &h);
+    if (h.wrong) return h.wrong;
+    const xpl_str_t length = r->known[XPL_HEADER_CONTENT_LENGTH];
+    for (size_t i = 0; i < length.len; i++)
+        if (!isdigit((unsigned char)length.ptr[i])) return "Content-Length is a number";
+    return length.ptr && r->known[XPL_HEADER_TRANSFER_ENCODING].ptr
+               ? "Content-Length and Transfer-Encoding exclude each other"
+               : NULL;
 }
 
 // ---- lists ----

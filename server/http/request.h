@@ -18,6 +18,20 @@ struct xpl_http_arg {
     xpl_str_t key, value;
 };
 
+// Headers that every request is searched for: found in one pass over all of them.
+enum xpl_http_known {
+    XPL_HEADER_HOST,
+    XPL_HEADER_ORIGIN,
+    XPL_HEADER_REFERER,
+    XPL_HEADER_USER_AGENT,
+    XPL_HEADER_SITE, // Sec-Fetch-Site
+    XPL_HEADER_OURS, // Xplaned-Request
+    XPL_HEADER_CONTENT_LENGTH,
+    XPL_HEADER_TRANSFER_ENCODING,
+    XPL_HEADER_ACCEPT_ENCODING,
+    XPL_N_HEADERS,
+};
+
 struct xpl_http_request {
     struct xpl_http *http;
     struct MHD_Connection *mhd;
@@ -26,16 +40,18 @@ struct xpl_http_request {
     struct xpl_arena arena;
     uint64_t began_ns;
     bool seen;    // the handler was called before
-    bool refused; // answered before its body arrived
+    bool refused; // answered before its body arrived; the connection is closed
     bool post;    // else GET or HEAD
     bool head;
-    bool gzip;      // the client accepts it
-    bool mounted;   // below /data/plugin/profile, where XProf's interface lives
-    bool waiting;   // suspended, until it comes back in the done list
-    bool gone;      // nobody reads the reply
+    bool gzip;                      // the client accepts it
+    bool mounted;                   // below /data/plugin/profile, where XProf's interface lives
+    bool waiting;                   // suspended, until it comes back in the done list
+    bool gone;                      // nobody reads the reply
+    xpl_str_t known[XPL_N_HEADERS]; // the first of each; without ptr where there is none
     xpl_str_t path; // decoded, absolute, below --http-prefix and /data/plugin/profile
     struct xpl_http_arg *args;
     size_t n_args;
+    bool too_many; // arguments: they were not read
 
     // While it waits:
     void (*work)(struct xpl_http_request *r);              // on a worker
@@ -55,6 +71,10 @@ struct xpl_http_request {
 // Reads path and arguments from the URI, whose path may begin with `prefix`.  False when the URI is
 // malformed (400) or memory is out.
 bool xpl_http_request_parse(struct xpl_http_request *r, const char *prefix);
+// Reads the headers into `known`.  NULL, or what is wrong with those that say where the request
+// ends: what we and a proxy before us could read in different ways, so that one would take for a
+// request what is a body to the other.
+const char *xpl_http_read_headers(struct xpl_http_request *r);
 // First value of an argument; an empty string without ptr when it is absent.
 xpl_str_t xpl_http_arg(const struct xpl_http_request *r, const char *key);
 xpl_str_t xpl_http_header(const struct xpl_http_request *r, const char *name);

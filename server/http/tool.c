@@ -12,6 +12,7 @@
 #include "server/http/routes.h"
 #include "server/http/wait.h"
 #include "server/metrics.h"
+#include "server/traceparent.h"
 
 // Warm answers up to this size are compressed on the loop's thread, larger ones by a worker.
 // All headers of a reply should fit into 4 KiB: proxies take no more.
@@ -218,6 +219,7 @@ static void count_request(const struct xpl_http_request *r, const struct pending
                                    .source = p->source,
                                    .bytes = bytes,
                                    .micros = (xpl_clock_ns() - r->began_ns) / 1000,
+                                   .traceparent = xpl_http_header(r, XPL_TRACEPARENT),
                                    .stage_us = p->stage_us,
                                    .error = p->err.code == XPL_OK ? NULL : p->err.msg});
 }

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "server/http/csv.h"
 #include "server/http/request.h"
+#include "server/traceparent.h"
 #include "tests/check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -46,6 +47,15 @@ static void csv(xpl_str_t in) {
     if (xpl_http_csv(in, &arena, &out, &err) != XPL_OK) CHECK(err.msg[0]);
 }
 
+// Ids are of their length, in digits of the text.
+static void trace(xpl_str_t in) {
+    struct xpl_traceparent t;
+    if (!xpl_traceparent_parse(in, &t)) return;
+    CHECK_EQ(strspn(t.trace_id, "0123456789abcdef"), 32);
+    CHECK_EQ(strspn(t.parent_id, "0123456789abcdef"), 16);
+    CHECK(xpl_str_find(in, xpl_str_from(t.trace_id), 0) != SIZE_MAX);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size == 0) return 0;
     const xpl_str_t in = {(const char *)data + 1, size - 1};
@@ -54,6 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     switch (data[0]) {
         case 'u': uri(in); break;
         case 'r': range(in); break;
+        case 't': trace(in); break;
         case 'c': csv(in); break;
         case 'g': (void)xpl_http_accepts_gzip(in); break;
         case 'e': (void)xpl_http_etag_listed(in, &body); break;

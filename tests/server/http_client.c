@@ -88,11 +88,13 @@ struct reply http_read(int fd, bool head) {
     CHECK(r.text && strncmp(r.text, "HTTP/1.1 ", 9) == 0);
     r.status = (int)strtol(r.text + 9, NULL, 10);
     const char *const length = http_header(&r, "Content-Length");
-    const size_t want = head || r.status == 304 ? 0 : length ? strtoul(length, NULL, 10) : SIZE_MAX;
-    while (n - at < want && read_more(fd, &buf, &n))
+    const size_t expected = head || r.status == 304 ? 0
+                            : length                ? strtoul(length, NULL, 10)
+                                                    : SIZE_MAX;
+    while (n - at < expected && read_more(fd, &buf, &n))
         continue;
-    r.n = want == SIZE_MAX ? n - at : want;
-    CHECK(n - at >= r.n || want == SIZE_MAX);
+    r.n = expected == SIZE_MAX ? n - at : expected;
+    CHECK(n - at >= r.n || expected == SIZE_MAX);
     r.body = malloc(r.n + 1);
     CHECK(r.body);
     memcpy(r.body, buf + at, r.n);

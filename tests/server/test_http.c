@@ -90,7 +90,7 @@ static void scenario_routes(void) {
         {"/module_list?run=nope", 200, ""},
         {"/version", 200, "2.24.2"},
         {"/config", 200, "\"srcPathPrefix\": null"},
-        {"/capture_profile?service_addr=x", 500, "{\"error\": "},
+        {"/capture_profile?service_addr=x", 403, "own pages"},
         {"/generate_cache?session_path=/tmp", 405, "Method Not Allowed"},
         {"/ui/", 200, "<html"},
         {"/ui/index.html", 200, "<html"},
@@ -99,7 +99,9 @@ static void scenario_routes(void) {
         {"/index.js", 404, "Fail to read the files."},
         {"/data/plugin/profile/overview_page", 404, "--ui-dir"},
         {"/api/v1/sessions", 200, "{\"sessions\":[{\"name\":\"run\","},
-        {"/api/v1/tools", 200, "\"name\":\"overview_page\""},
+        {"/api/v1/tools", 200, "\"name\":\"iree_summary\""},
+        {"/api/v1/tools?session=run", 200, "{\"tools\":[{\"name\":\"framework_op_stats\","},
+        {"/api/v1/tools?session=none", 200, "{\"tools\":[]}"},
         {"/api/v1/server", 200, "\"uptime_ms\":"},
         {"/api/v1/tool?session=run&tool=op_profile", 200, "byProgram"},
         {"/api/v1/csv?session=run&tool=framework_op_stats", 200, "\"Rank\""},
@@ -344,6 +346,63 @@ static void scenario_access(void) {
 }
 
 // With --token-file: who has the token, as Bearer or Basic; SIGHUP reads it again.
+// Whether work of seconds is begun for a page of another site; the same before and after the answer
+// is known.
+static void scenario_elsewhere(void) {
+    const char *dir = one_session();
+    struct daemon_proc d = start_http(dir, NULL);
+    static const char *const paths[] = {
+        DATA,
+        "/data_csv?run=run&tag=overview_page&host=vm",
+        "/run_tools?run=run",
+        "/module_list?run=run",
+        "/api/v1/tool?session=run&tool=overview_page",
+        "/api/v1/csv?session=run&tool=overview_page",
+    };
+    static const struct {
+        const char *headers;
+        int status;
+    } rows[] = {
+        {"User-Agent: Mozilla/5.0 (X11)\r\n", 403},
+        {"User-Agent: Mozilla/5.0 (X11)\r\nReferer: http://evil.example/\r\n", 403},
+        {"Sec-Fetch-Site: cross-site\r\n", 403},
+        {"User-Agent: curl/7.88.1\r\n", 200},
+        {"User-Agent: Mozilla/5.0 (X11)\r\nSec-Fetch-Site: none\r\n", 200},
+        {"User-Agent: Mozilla/5.0 (X11)\r\nReferer: http://localhost:7/ui/\r\n", 200},
+        {"User-Agent: Mozilla/5.0 (X11)\r\nSec-Fetch-Site: same-origin\r\n", 200},
+        {"User-Agent: Mozilla/5.0 (X11)\r\nXplaned-Request: 1\r\n", 200},
+        {"User-Agent: Mozilla/5.0 (X11)\r\n", 403}, // now that it is known
+        {"User-Agent: Mozilla/5.0 (X11)\r\nReferer: http://evil.example/\r\n", 403},
+    };
+    for (size_t k = 0; k < sizeof paths / sizeof *paths; k++)
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            const int fd = http_connect(d.http_address);
+            http_send_text(fd, "GET %s HTTP/1.1\r\nHost: localhost:7\r\n%s\r\n", paths[k],
+                           rows[i].headers);
+            struct reply r = http_read(fd, false);
+            if (r.status != rows[i].status) fprintf(stderr, "%s %s", paths[k], rows[i].headers);
+            CHECK_EQ(r.status, rows[i].status);
+            reply_free(&r);
+            (void)close(fd);
+        }
+    struct reply r = http_ask(d.http_address, "POST", "/generate_cache?session_path=run",
+                              "Content-Length: 0\r\nUser-Agent: Mozilla/5.0 (old)\r\n");
+    CHECK_EQ(r.status, 403);
+    reply_free(&r);
+    // The pages themselves are for everybody who follows a link, and for nobody's frame.
+    for (int i = 0; i < 2; i++) {
+        r = http_ask(d.http_address, "GET", "/ui/", "User-Agent: Mozilla/5.0 (X11)\r\n");
+        CHECK_EQ(r.status, 200);
+        expect_header(&r, "X-Frame-Options", "DENY");
+        reply_free(&r);
+    }
+    r = http_get(d.http_address, "/version");
+    expect_header(&r, "X-Frame-Options", "SAMEORIGIN");
+    CHECK(strstr(http_header(&r, "Content-Security-Policy"), "frame-ancestors 'self'"));
+    reply_free(&r);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
 static void scenario_token(void) {
     const char *dir = one_session(), *token = make_dir();
     char path[256];
@@ -431,6 +490,94 @@ static void scenario_malformed(void) {
 
 // Many hosts are broken, with long names: the warnings are cut so that all headers are small
 // enough for proxies, and each can be decoded by itself.
+// What two readers could take for one request or for two: answered once, with 400, and closed.
+static void scenario_smuggling(void) {
+    const char *dir = one_session();
+    struct daemon_proc d = start_http(dir, NULL);
+    static const char *const headers[] = {
+        "Content-Length: 5\r\nContent-Length: 0\r\n",
+        "Content-Length: 0\r\nContent-Length: 0\r\n",
+        "Transfer-Encoding : chunked\r\n",
+        "Transfer-Encoding\t: chunked\r\n",
+        "Content-Length : 5\r\n",
+        "Content-Length\x0b: 5\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+        "Transfer-Encoding:\r\n chunked\r\n",  // folded: hides the header
+        "Transfer-: chunked\r\n Encoding\r\n", // folded: makes one
+        "Content-: 5\r\n Length\r\n",
+        "X: y\r\n Transfer-Encoding: chunked\r\n",
+        "Content-Length: +5\r\n",
+        "Content-Length: 0x5\r\n",
+        "Content-Length: 5, 5\r\n",
+        "Content-Length:\r\n",
+        "Host: localhost\r\n",
+        "no colon\r\n",
+    };
+    static const char *const methods[] = {"GET", "POST"};
+    for (size_t i = 0; i < 2 * sizeof headers / sizeof *headers; i++) {
+        const int fd = http_connect(d.http_address);
+        http_send_text(fd,
+                       "%s /runs HTTP/1.1\r\nHost: localhost\r\n%s\r\n0\r\n\r\n"
+                       "GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                       methods[i & 1], headers[i / 2]);
+        struct reply r = http_read(fd, false);
+        if (r.status != 400 || !r.closed) fprintf(stderr, "%s%s", r.text, headers[i / 2]);
+        CHECK_EQ(r.status, 400);
+        CHECK(r.closed && http_closes(fd, 5000));
+        reply_free(&r);
+        (void)close(fd);
+    }
+    // Ordinary ones go on: two requests on one connection, with and without a body.
+    const int fd = http_connect(d.http_address);
+    http_send_text(fd, "POST /runs HTTP/1.1\r\nHost:localhost\r\nContent-Length: \t5\r\n"
+                       "X-Empty:\r\nX: a\tb \r\n\r\nhello"
+                       "GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    struct reply r = http_read(fd, false);
+    CHECK_EQ(r.status, 405);
+    CHECK(!r.closed);
+    reply_free(&r);
+    (void)close(fd);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+// Many arguments: answered, or refused at the limit, at once.
+static void scenario_arguments(void) {
+    enum { HOSTS = 1000, LIMIT = 4096 };
+    const char *dir = make_dir();
+    char from[300], to[300];
+    (void)snprintf(from, sizeof from, "%s/plugins/profile/run/host-0000.xplane.pb", dir);
+    add_session(dir, "run", "host-0000", profile(TRAIN));
+    for (int i = 1; i < HOSTS; i++) {
+        (void)snprintf(to, sizeof to, "%s/plugins/profile/run/host-%04d.xplane.pb", dir, i);
+        CHECK_EQ(link(from, to), 0);
+    }
+    struct daemon_proc d = start_http(dir, NULL);
+    char *const path = malloc(40000);
+    CHECK(path);
+    size_t n = (size_t)sprintf(path, "/api/v1/tool?session=run&tool=overview_page");
+    for (int i = 0; i < HOSTS; i++)
+        n += (size_t)sprintf(path + n, "&host=host-%04d", i);
+    static const struct {
+        int n, status;
+    } rows[] = {{457, 200}, {470, 200}, {1001, 200}, {LIMIT, 200}, {LIMIT + 1, 414}};
+    for (int i = -1; i < (int)(sizeof rows / sizeof *rows); i++) {
+        if (i >= 0) n = (size_t)sprintf(path, "/runs?a=b");
+        for (int k = 1; i >= 0 && k < rows[i].n; k++)
+            n += (size_t)sprintf(path + n, "&a=b");
+        const int fd = http_connect(d.http_address);
+        http_send(fd, "GET ", 4);
+        http_send(fd, path, n);
+        http_send_text(fd, " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        struct reply r = http_read(fd, false);
+        if (r.status != (i < 0 ? 200 : rows[i].status)) fprintf(stderr, "%d %s", i, r.body);
+        CHECK_EQ(r.status, i < 0 ? 200 : rows[i].status);
+        reply_free(&r);
+        (void)close(fd);
+    }
+    free(path);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
 static void scenario_warnings(void) {
     const char *dir = one_session();
     enum { BROKEN = 12, LONG = 90 };
@@ -751,7 +898,7 @@ static void write_wide(const char *path, uint32_t names) {
     free(p);
 }
 
-// Without the memory to look into a profile there is an error, and no shorter list.
+// Without the memory to scan a profile there is an error, and no shorter list.
 static void scenario_memory(void) {
     const char *dir = one_session();
     char path[300];
@@ -783,8 +930,11 @@ int main(int argc, char **argv) {
         {"conditional", scenario_conditional},
         {"ui", scenario_ui},
         {"access", scenario_access},
+        {"elsewhere", scenario_elsewhere},
         {"token", scenario_token},
         {"malformed", scenario_malformed},
+        {"smuggling", scenario_smuggling},
+        {"arguments", scenario_arguments},
         {"warnings", scenario_warnings},
         {"slow", scenario_slow},
         {"busy", scenario_busy},

@@ -44,12 +44,13 @@ static struct scan *scan_new(struct xpl_http_request *r) {
 // The product of a host, referenced; NULL where the host cannot be read: it says nothing.  Fails
 // only without memory, where it would have.
 static xpl_status_t get_product(struct xpl_http_request *r, const struct xpl_host *host,
-                                const struct xpl_product *product, struct xpl_product_handle **ret,
-                                struct xpl_error *err) {
+                                const struct xpl_product *product, unsigned variant,
+                                struct xpl_product_handle **ret, struct xpl_error *err) {
     struct scan *const s = r->data;
     struct xpl_exec serial = xpl_exec_serial();
     struct xpl_stage_times times = {0};
-    const struct xpl_product_request q = {.product = product, .snapshot = s->snap, .host = host};
+    const struct xpl_product_request q = {
+        .product = product, .variant = variant, .snapshot = s->snap, .host = host};
     const struct xpl_build_context ctx = {.exec = &serial};
     *ret = NULL;
     const xpl_status_t st =
@@ -114,10 +115,10 @@ static xpl_status_t scan_host_devices(struct xpl_http_request *r, const struct x
                                       struct xpl_error *err) {
     struct scan *const s = r->data;
     struct xpl_product_handle *modules, *devices;
-    XPL_TRY(get_product(r, host, &xpl_product_module_list, &modules, err));
+    XPL_TRY(get_product(r, host, &xpl_product_module_list, 0, &modules, err));
     if (!modules) return XPL_OK;
     xpl_object_unref(&modules->object);
-    XPL_TRY(get_product(r, host, &xpl_product_devices, &devices, err));
+    XPL_TRY(get_product(r, host, &xpl_product_devices, XPL_DEVICES_GPU, &devices, err));
     if (!devices) return XPL_OK;
     s->any = s->enough = true;
     s->gpu = ((const struct xpl_devices_value *)devices->value)->gpu;
@@ -181,7 +182,7 @@ static xpl_status_t scan_host_modules(struct xpl_http_request *r, const struct x
                                       struct xpl_error *err) {
     struct scan *const s = r->data;
     struct xpl_product_handle *h;
-    XPL_TRY(get_product(r, host, &xpl_product_module_list, &h, err));
+    XPL_TRY(get_product(r, host, &xpl_product_module_list, 0, &h, err));
     if (!h) return XPL_OK;
     s->any = true;
     const bool ok = add_modules(s, &r->arena, h->value);

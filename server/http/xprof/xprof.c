@@ -7,6 +7,7 @@
 #include "analysis/tools/foreign.h"
 #include "base/cleanup.h"
 #include "server/capture_jobs/captures.h"
+#include "server/http/access.h"
 #include "server/http/gateway.h"
 #include "server/http/reply.h"
 #include "server/http/xprof/xprof.h"
@@ -166,34 +167,39 @@ static enum MHD_Result index_page(struct xpl_http_request *r) {
 }
 
 enum MHD_Result xpl_http_route_xprof(struct xpl_http_request *r) {
+    enum { READS, COMPUTES, BEGINS }; // what a request does: BEGINS is for the route to check
     static const struct {
         const char *path;
         enum MHD_Result (*answer)(struct xpl_http_request *);
+        int does;
+        bool post; // may be sent with POST
     } routes[] = {
-        {"/data", data},
-        {"/data_csv", data_csv},
-        {"/runs", xpl_http_runs},
-        {"/run_tools", xpl_http_run_tools},
-        {"/hosts", hosts},
-        {"/module_list", xpl_http_module_list},
-        {"/version", version},
-        {"/config", config},
-        {"/capture_profile", xpl_http_capture},
-        {"/generate_cache", xpl_http_generate_cache},
-        {"/local", index_page},
-        {"/index.html", index_page},
-        {"/", index_page},
-        {"", index_page},
+        {"/data", data, COMPUTES, false},
+        {"/data_csv", data_csv, COMPUTES, false},
+        {"/runs", xpl_http_runs, READS, false},
+        {"/run_tools", xpl_http_run_tools, COMPUTES, false},
+        {"/hosts", hosts, READS, false},
+        {"/module_list", xpl_http_module_list, COMPUTES, false},
+        {"/version", version, READS, false},
+        {"/config", config, READS, false},
+        {"/capture_profile", xpl_http_capture, BEGINS, true},
+        {"/generate_cache", xpl_http_generate_cache, COMPUTES, true},
+        {"/local", index_page, READS, false},
+        {"/index.html", index_page, READS, false},
+        {"/", index_page, READS, false},
+        {"", index_page, READS, false},
     };
     xpl_str_t path = r->path;
     if (path.len > 1 && path.ptr[path.len - 1] == '/') path.len--;
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
         if (!xpl_str_eq(path, xpl_str_from(routes[i].path))) continue;
-        if (r->post && routes[i].answer != xpl_http_generate_cache)
+        if (r->post && !routes[i].post)
             return xpl_http_reply_text(r, 405, "this route is read with GET");
         // HEAD must not begin anything.
-        if (r->head && routes[i].answer == xpl_http_capture)
-            return xpl_http_reply_text(r, 405, "a capture is begun with GET");
+        if (r->head && routes[i].does == BEGINS)
+            return xpl_http_reply_text(r, 405, "a capture is begun with GET or POST");
+        if (routes[i].does == COMPUTES && !xpl_http_may_compute(r))
+            return xpl_http_reject(r, XPL_ACCESS_ELSEWHERE);
         return routes[i].answer(r);
     }
     if (r->post) return xpl_http_reply_text(r, 405, "this route is read with GET");
