@@ -13,9 +13,14 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "base/text/near.h"
+#include "base/text/parse.h"
+#include "base/text/units.h"
+#include "server/monitor/text.h"
 
 enum type { TEXT, FLAG, COUNT, SIZE, TIME };
-enum { RELOADABLE = 1 };
+// FITTED: the daemon may lower it to what the machine allows.
+enum { RELOADABLE = 1, FITTED = 2 };
 
 struct setting {
     const char *name;
@@ -34,7 +39,8 @@ struct setting {
 #define DAY_MS    ((uint64_t)86400000)
 
 static const struct setting settings[] = {
-    {"logdir", TEXT, 0, AT(logdir), "", 0, 0, "DIR", "directory with profile sessions (required)"},
+    {"logdir", TEXT, 0, AT(logdir), "", 0, 0, "DIR",
+     "directory with profile sessions (required); made when it is missing"},
     {"listen", TEXT, 0, AT(listen), "127.0.0.1:50551", 0, 0, "ADDR[,ADDR]",
      "gRPC listeners: HOST:PORT or unix:/PATH; port 0 picks a free one"},
     {"xprof-worker", TEXT, 0, AT(xprof_worker), "", 0, 0, "ADDR",
@@ -51,8 +57,12 @@ static const struct setting settings[] = {
      "further host names under which HTTP is asked, such as a proxy's"},
     {"http-prefix", TEXT, 0, AT(http_prefix), "", 0, 0, "PATH",
      "path below which a proxy mounts us, such as /xprof"},
-    {"http-connections", COUNT, 0, AT(http_connections), "1024", 1, 60000, "N",
+    {"http-connections", COUNT, FITTED, AT(http_connections), "1024", 1, 60000, "N",
      "HTTP connections at once; further ones get 503"},
+    {"grpc-connections", COUNT, FITTED, AT(grpc_connections), "1024", 1, 60000, "N",
+     "gRPC connections over TCP at once; further ones are closed"},
+    {"connections-per-address", COUNT, 0, AT(connections_per_address), "256", 0, 60000, "N",
+     "of these, from one address, over HTTP and gRPC each; loopback is exempt; 0 is no limit"},
     {"http-idle", TIME, 0, AT(http_idle_ms), "60s", 100, DAY_MS, "TIME",
      "how long a connection may take to send its next request"},
     {"ui-dir", TEXT, 0, AT(ui_dir), "", 0, 0, "DIR",
@@ -76,8 +86,16 @@ static const struct setting settings[] = {
     {"capture", FLAG, 0, AT(capture), "true", 0, 0, NULL,
      "capture profiles for clients, and run schedules"},
     {"allow-delete", FLAG, 0, AT(allow_delete), "false", 0, 0, NULL, "let clients delete sessions"},
+    {"import-idle", TIME, 0, AT(import_idle_ms), "60s", 100, DAY_MS, "TIME",
+     "an import that sends less than 64 KiB in so long is ended"},
+    {"import-limit", SIZE, 0, AT(import_limit), "64GiB", MIB, TIB, "SIZE",
+     "bytes of imports that are not complete; the oldest of those that broke off go first"},
+    {"links-inside", FLAG, 0, AT(links_inside), "false", 0, 0, NULL,
+     "read nothing through links that lead out of --logdir"},
     {"log", TEXT, RELOADABLE, AT(log), "info", 0, 0, "LEVEL[,TOPIC:LEVEL]",
      "log levels: error, warn, info, debug"},
+    {"log-format", TEXT, RELOADABLE, AT(log_format), "text", 0, 0, "FORMAT",
+     "log lines as text (key=value) or json (an object a line)"},
     {"workers", COUNT, 0, AT(workers), "0", 0, 1024, "N",
      "conversion threads; 0 is one per processor"},
     {"memory-limit", SIZE, RELOADABLE, AT(memory_limit), "2GiB", MIB, TIB, "SIZE",
@@ -107,39 +125,25 @@ static char *copy_text(const char *z, size_t n) {
     return p;
 }
 
-// "12", "1.5GiB", "2s": a number and a unit of `units`, as a multiple of the first unit.
-static bool parse_scaled(const char *z, const char *const *units, const uint64_t *factors,
-                         size_t n_units, uint64_t *ret) {
-    char *end;
-    errno = 0;
-    const double v = strtod(z, &end);
-    if (end == z || errno || !(v >= 0) || !isdigit((unsigned char)z[0])) return false;
-    while (*end == ' ')
-        end++;
-    for (size_t i = 0; i < n_units; i++) {
-        if (strcasecmp(end, units[i]) != 0) continue;
-        const double scaled = v * (double)factors[i];
-        if (scaled >= 18e18) return false;
-        *ret = (uint64_t)scaled;
-        return true;
-    }
-    return false;
+// Digits and nothing else: not "1.5", "1e3" or "0x10".
+static bool parse_count(const char *z, uint64_t *ret) {
+    int64_t n;
+    if (strspn(z, "0123456789") != strlen(z) || !xpl_parse_int(xpl_str_from(z), 0, INT64_MAX, &n))
+        return false;
+    *ret = (uint64_t)n;
+    return true;
 }
 
-static bool parse_number(const struct setting *s, const char *z, uint64_t *ret) {
-    static const char *const none[] = {""};
-    static const uint64_t one[] = {1};
-    static const char *const sizes[] = {"", "B", "KiB", "MiB", "GiB", "TiB", "K", "M", "G"};
-    static const uint64_t bytes[] = {1, 1, KIB, MIB, MIB * KIB, MIB * MIB, KIB, MIB, MIB * KIB};
-    static const char *const times[] = {"ms", "s", "m", "min", "h"};
-    static const uint64_t millis[] = {1, 1000, 60000, 60000, 3600000};
-    // A count is digits and nothing else: not "1.5", "1e3" or "0x10".
-    if (s->type != SIZE && s->type != TIME && strspn(z, "0123456789") != strlen(z)) return false;
-    if (strpbrk(z, "xX")) return false;
-    const bool ok = s->type == SIZE   ? parse_scaled(z, sizes, bytes, 9, ret)
-                    : s->type == TIME ? parse_scaled(z, times, millis, 5, ret)
-                                      : parse_scaled(z, none, one, 1, ret);
-    return ok && *ret >= s->min && *ret <= s->max;
+// Sets *ret_units to what is wrong with the unit of a time or size.
+static bool parse_number(const struct setting *s, const char *z, uint64_t *ret,
+                         enum xpl_unit_result *ret_units) {
+    uint64_t v = 0;
+    if (s->type == COUNT && !parse_count(z, &v)) return false;
+    if (s->type != COUNT)
+        *ret_units = xpl_units_parse(z, s->type == SIZE ? XPL_UNIT_SIZE : XPL_UNIT_TIME, &v);
+    if (*ret_units != XPL_UNIT_OK || v < s->min || v > s->max) return false;
+    *ret = v;
+    return true;
 }
 
 static bool parse_flag(const char *z, bool *ret) {
@@ -164,9 +168,17 @@ static xpl_status_t set_value(struct xpl_config *c, const struct setting *s, con
         *text = z;
         return XPL_OK;
     }
-    ok = s->type == FLAG ? parse_flag(z, field) : parse_number(s, z, field);
+    enum xpl_unit_result units = XPL_UNIT_OK;
+    char missing[XPL_UNITS_TEXT] = "";
+    ok = s->type == FLAG ? parse_flag(z, field) : parse_number(s, z, field, &units);
+    if (units == XPL_UNIT_MISSING)
+        (void)xpl_units_explain(z, s->type == SIZE ? XPL_UNIT_SIZE : XPL_UNIT_TIME, units, missing);
     xpl_sys_free(z);
     if (ok) return XPL_OK;
+    const bool flag = strncmp(where, "--", 2) == 0;
+    if (missing[0])
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s%s%s %.*s: %s", flag ? "" : where,
+                         flag ? "--" : ": ", s->name, (int)len, value, missing);
     XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s: bad value \"%.*s\" for %s (%s)", where,
                      (int)len, value, s->name,
                      s->type == SIZE   ? "a size such as 256MiB, within its bounds"
@@ -180,6 +192,14 @@ static const struct setting *find_setting(const char *name, size_t len) {
         if (strlen(settings[i].name) == len && memcmp(settings[i].name, name, len) == 0)
             return &settings[i];
     return NULL;
+}
+
+// The setting that is nearest to a name that is no setting's.
+static struct xpl_near near_setting(xpl_str_t name) {
+    struct xpl_near near = xpl_near_begin(name);
+    for (size_t i = 0; i < N_SETTINGS; i++)
+        xpl_near_add(&near, xpl_str_from(settings[i].name));
+    return near;
 }
 
 static xpl_str_t trim(xpl_str_t s) {
@@ -200,9 +220,12 @@ static xpl_status_t read_line(struct xpl_config *c, xpl_str_t line, const char *
     const xpl_str_t key = trim(xpl_str_sub(line, 0, eq));
     const xpl_str_t value = trim(xpl_str_sub(line, eq + 1, SIZE_MAX));
     const struct setting *s = find_setting(key.ptr, key.len);
-    if (!s || s->offset == AT(config))
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s: unknown setting \"%.*s\"", where,
-                         XPL_STR_FMT(key));
+    if (!s || s->offset == AT(config)) {
+        const struct xpl_near near = near_setting(key);
+        char hint[XPL_NEAR_TEXT];
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s: unknown setting \"%.*s\"%s", where,
+                         XPL_STR_FMT(key), s ? "" : xpl_near_text(&near, hint));
+    }
     return set_value(c, s, value.ptr, value.len, where, err);
 }
 
@@ -256,7 +279,12 @@ static xpl_status_t read_flag(struct xpl_config *c, int argc, char **argv, int *
         return s->type == FLAG ? set_value(c, s, "false", 5, arg, err)
                                : xpl_error_set(err, XPL_INVALID_ARGUMENT, __FILE__, __LINE__,
                                                UINT64_MAX, "%s is no switch", arg);
-    if (!s) XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "unknown option \"%s\"", arg);
+    if (!s) {
+        const struct xpl_near near = near_setting((xpl_str_t){name, len});
+        char hint[XPL_NEAR_TEXT];
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "unknown option \"%s\"%s", arg,
+                         xpl_near_flag(&near, hint));
+    }
     if (eq) return set_value(c, s, eq + 1, strlen(eq + 1), arg, err);
     if (s->type == FLAG) return set_value(c, s, "true", 4, arg, err);
     if (*at >= argc)
@@ -273,6 +301,17 @@ static const char *config_path(int argc, char **argv, bool *required) {
     }
     *required = path != NULL;
     return path ? path : "/etc/xplaned/xplaned.conf";
+}
+
+static xpl_status_t check_topics(const char *spec, struct xpl_error *err) {
+    const xpl_str_t unknown = xpl_log_unknown_topic(spec);
+    if (!unknown.len) return XPL_OK;
+    char names[128] = "";
+    for (size_t i = 0, n = 0; xpl_log_topics[i] && n < sizeof names; i++)
+        n +=
+            (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "", xpl_log_topics[i]);
+    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "log: no topic \"%.*s\"; topics: %s",
+                     XPL_STR_FMT(unknown), names);
 }
 
 static xpl_status_t load_settings(int argc, char **argv, struct xpl_config *c,
@@ -297,13 +336,16 @@ static xpl_status_t load_settings(int argc, char **argv, struct xpl_config *c,
             "bad value \"%s\" for log (LEVEL or TOPIC:LEVEL, separated by commas; levels: "
             "error, warn, info, debug)",
             c->log);
-    return XPL_OK;
+    if (strcmp(c->log_format, "text") != 0 && strcmp(c->log_format, "json") != 0)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "bad value \"%s\" for log-format (text or json)", c->log_format);
+    return check_topics(c->log, err);
 }
 
 static void print_help(FILE *out) {
     (void)fprintf(out, "Usage: xplaned --logdir DIR [options]\n\n"
                        "Serves profiles (*" XPL_FORMAT_SUFFIX
-                       ") below DIR over gRPC and HTTP.\n\nOptions:\n");
+                       ") and bundles of IREE below DIR over gRPC and HTTP.\n\nOptions:\n");
     for (size_t i = 0; i < N_SETTINGS; i++) {
         const struct setting *s = &settings[i];
         char left[80];
@@ -326,6 +368,10 @@ enum xpl_config_result xpl_config_load(int argc, char **argv, struct xpl_config 
             (void)puts("xplaned " XPL_VERSION);
             return XPL_CONFIG_HELP;
         }
+        if (strcmp(argv[i], "--help-metrics") == 0) { // for docs/operation.md
+            xpl_metrics_print_table(stdout);
+            return XPL_CONFIG_HELP;
+        }
         if (strcmp(argv[i], "--help-man") == 0) {
             xpl_config_print_man(stdout);
             return XPL_CONFIG_HELP;
@@ -337,20 +383,37 @@ enum xpl_config_result xpl_config_load(int argc, char **argv, struct xpl_config 
     return XPL_CONFIG_USAGE;
 }
 
-xpl_status_t xpl_config_reload(struct xpl_config *c, int argc, char **argv, struct xpl_error *err) {
+static bool same_value(const struct setting *s, const void *a, const void *b) {
+    if (s->type == FLAG) return *(const bool *)a == *(const bool *)b;
+    if (s->type == TEXT) return strcmp(*(char *const *)a, *(char *const *)b) == 0;
+    return *(const uint64_t *)a == *(const uint64_t *)b;
+}
+
+static void swap_values(const struct setting *s, void *a, void *b) {
+    const size_t size = s->type == FLAG   ? sizeof(bool)
+                        : s->type == TEXT ? sizeof(char *)
+                                          : sizeof(uint64_t);
+    char tmp[sizeof(uint64_t)];
+    memcpy(tmp, a, size);
+    memcpy(a, b, size);
+    memcpy(b, tmp, size);
+}
+
+xpl_status_t xpl_config_reload(struct xpl_config *c, int argc, char **argv,
+                               struct xpl_config_reloaded *ret, struct xpl_error *err) {
     struct xpl_config next = {0};
+    ret->restart[0] = 0;
     const xpl_status_t st = load_settings(argc, argv, &next, err);
     for (size_t i = 0; st == XPL_OK && i < N_SETTINGS; i++) {
         const struct setting *s = &settings[i];
-        if (!(s->flags & RELOADABLE)) continue;
         void *const to = (char *)c + s->offset, *const from = (char *)&next + s->offset;
-        const size_t size = s->type == FLAG   ? sizeof(bool)
-                            : s->type == TEXT ? sizeof(char *)
-                                              : sizeof(uint64_t);
-        char tmp[sizeof(uint64_t)];
-        memcpy(tmp, to, size); // swapped, so that a text's old value is freed with `next`
-        memcpy(to, from, size);
-        memcpy(from, tmp, size);
+        if (s->flags & RELOADABLE) { // swapped, so that a text's old value is freed with `next`
+            swap_values(s, to, from);
+        } else if (!(s->flags & FITTED) && !same_value(s, to, from)) {
+            const size_t n = strlen(ret->restart);
+            (void)snprintf(ret->restart + n, sizeof ret->restart - n, "%s--%s", n ? ", " : "",
+                           s->name);
+        }
     }
     xpl_config_fini(&next);
     return st;

@@ -18,15 +18,17 @@ struct xpl_config { // strings are owned; NULL or "" means not set
     char *http_host, *http_prefix, *ui_dir, *src_prefix;
     char *state_dir;
     char *tls_cert, *tls_key, *tls_client_ca, *token_file;
-    char *log;
+    char *log, *log_format;
     char *config;
-    bool insecure, prefetch, capture, allow_delete;
+    bool insecure, prefetch, capture, allow_delete, links_inside;
     uint64_t workers;                    // 0: number of processors
     uint64_t memory_limit, memory_total; // bytes
     uint64_t answer_cache, store_limit;  // bytes
     uint64_t max_concurrent_requests;    // that wait for a worker
-    uint64_t http_connections, http_idle_ms;
+    uint64_t grpc_connections, http_connections, connections_per_address;
+    uint64_t http_idle_ms;
     uint64_t request_timeout_ms, grace_ms, scan_interval_ms;
+    uint64_t import_idle_ms, import_limit; // bytes
 };
 
 enum xpl_config_result {
@@ -38,9 +40,15 @@ enum xpl_config_result {
 // Reads defaults, file, environment (XPLANED_...), flags, in that order of strength.  Prints help
 // and errors itself.  The caller frees *ret with xpl_config_fini in every case.
 enum xpl_config_result xpl_config_load(int argc, char **argv, struct xpl_config *ret);
+// What a reload left as it was: settings that changed and cannot change while the daemon runs, as
+// "--listen, --token-file"; "" for none.
+struct xpl_config_reloaded {
+    char restart[512];
+};
 // Reads file and environment again for SIGHUP and takes over what may change while running
 // (log levels, limits, prefetch).  On an error nothing changes.
-xpl_status_t xpl_config_reload(struct xpl_config *c, int argc, char **argv, struct xpl_error *err)
+xpl_status_t xpl_config_reload(struct xpl_config *c, int argc, char **argv,
+                               struct xpl_config_reloaded *ret, struct xpl_error *err)
     XPL_NODISCARD;
 void xpl_config_fini(struct xpl_config *c);
 // The table as troff, for the OPTIONS of xplaned(8): what `xplaned --help-man` prints.

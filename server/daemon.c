@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/daemon.h"
 
+#include <inttypes.h>
 #include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/heap.h"
 #include "base/log.h"
+#include "base/net/accept.h"
 #include "server/capture_jobs/captures.h"
 #include "server/capture_jobs/schedules.h"
 #include "server/daemon_parts.h"
+#include "server/engine/pool.h"
 #include "server/engine/writer.h"
 #include "server/http/http.h"
 #include "server/notify.h"
 #include "server/watch.h"
 
-enum { TICK_MS = 200, TIDY_TICKS = 300 };
+enum { TICK_MS = 200, TIDY_TICKS = 300, TRIM_TICKS = 5 };
+// Not longer: pages that show the daemon's counters ask several times a second.
+enum { IDLE_NS = 100000000, TRIM_BYTES = 32 << 20 };
 // A daemon that stops checks its servers so often; they are drained when they were so that many
 // times in a row.
 enum { DRAIN_CHECK_MS = 50, DRAIN_CHECKS = 3 };
@@ -51,6 +58,10 @@ static void on_ended(void *arg) {
     close_handle((uv_handle_t *)&p->sigterm);
     close_handle((uv_handle_t *)&p->sigint);
     close_handle((uv_handle_t *)&p->sighup);
+    // libuv gives signals back their default action: one that comes once more must not end the
+    // process while the writer drains.
+    (void)signal(SIGTERM, SIG_IGN);
+    (void)signal(SIGHUP, SIG_IGN);
     close_handle((uv_handle_t *)&p->tick);
     close_handle((uv_handle_t *)&p->grace);
     if (d->watch) xpl_watch_close(d->watch);
@@ -96,28 +107,51 @@ static void on_reload_signal(uv_signal_t *s, int number) {
     struct xpl_daemon *const d = &p->d;
     xpl_notify("RELOADING=1");
     struct xpl_error err = {0};
+    struct xpl_config_reloaded left;
     // Settings are all checked before the first is taken over; certificates and the token stand for
     // themselves and are read last.
-    xpl_status_t st = xpl_config_reload(d->config, p->argc, p->argv, &err);
+    xpl_status_t st = xpl_config_reload(d->config, p->argc, p->argv, &left, &err);
     if (st == XPL_OK) {
         (void)xpl_log_configure(d->config->log);
+        xpl_log_set_json(strcmp(d->config->log_format, "json") == 0);
         xpl_daemon_apply_settings(d);
         st = xpl_daemon_reload_credentials(d, &err);
     }
-    if (st == XPL_OK) {
-        xpl_log(XPL_LOG_INFO, "daemon", "settings reloaded");
-    } else {
+    const bool certificate = d->http && xpl_http_certificate_changed(d->http);
+    if (st != XPL_OK)
         xpl_log(XPL_LOG_ERROR, "daemon", "settings not reloaded: %s", err.msg);
-    }
+    else if (left.restart[0] || certificate)
+        xpl_log(XPL_LOG_WARN, "daemon", "a restart is needed for %s%s%s; all else is in use",
+                left.restart, left.restart[0] && certificate ? ", and " : "",
+                certificate ? "HTTPS to use the changed certificate" : "");
+    else
+        xpl_log(XPL_LOG_INFO, "daemon", "settings reloaded");
     xpl_notify("READY=1");
+}
+
+static void trim(void *unused) {
+    (void)unused;
+    xpl_heap_trim_idle(TRIM_BYTES);
+}
+
+// Answers leave after the jobs that made them, and what slow clients held leaves later still: when
+// nothing is done, what malloc keeps of it goes back.
+static void trim_when_idle(struct xpl_daemon *d) {
+    const uint64_t since = xpl_pool_get_state(d->pool).idle_since_ns;
+    if (!since || xpl_clock_ns() - since < IDLE_NS || !xpl_heap_may_trim_idle(TRIM_BYTES)) return;
+    if (!xpl_pool_submit(d->pool, trim, NULL)) xpl_log(XPL_LOG_DEBUG, "daemon", "not trimmed");
 }
 
 static void on_tick(uv_timer_t *t) {
     struct process *const p = t->data;
     struct xpl_daemon *const d = &p->d;
     xpl_engine_sweep(d->engine);
+    xpl_svc_capture_tick(d->capture);
+    xpl_svc_import_tick(d->import);
     xpl_schedules_tick(d->schedules);
     if (d->http) xpl_http_tick(d->http);
+    xpl_listeners_tick(&d->listeners);
+    if (p->ticks % TRIM_TICKS == 0) trim_when_idle(d);
     if (++p->ticks % TIDY_TICKS == 0 && d->worker) xpl_svc_worker_tidy(d->worker);
 }
 
@@ -177,6 +211,7 @@ static xpl_status_t start_ready(struct xpl_daemon *d, struct xpl_error *err) {
     uv_signal_start(&p->sighup, on_reload_signal, SIGHUP);
     uv_timer_start(&p->tick, on_tick, TICK_MS, TICK_MS);
     xpl_rpc_health_set(d->health, true);
+    if (d->http) xpl_http_set_ready(d->http, true);
     xpl_notify("READY=1");
     return XPL_OK;
 }
@@ -185,6 +220,7 @@ static void stop_ready(struct xpl_daemon *d) {
     xpl_notify("STOPPING=1");
     xpl_log(XPL_LOG_INFO, "daemon", "stopping");
     xpl_rpc_health_stop(d->health);
+    if (d->http) xpl_http_set_ready(d->http, false);
 }
 
 static const struct xpl_component ready_component = {
@@ -242,15 +278,34 @@ static void free_components(struct process *p) {
 
 // ---- the process ----
 
-static xpl_status_t prepare_process(const struct xpl_config *c, struct xpl_error *err) {
+// Descriptors for as many connections as the settings allow, or fewer connections.
+static void fit_connections(struct xpl_config *c) {
+    enum { OTHERS = 256 }; // files, databases, gRPC's own
+    const uint64_t limit = xpl_descriptors_raise();
+    const uint64_t room = limit > 2 * OTHERS ? limit - OTHERS : limit / 2;
+    const uint64_t wanted = c->grpc_connections + c->http_connections;
+    if (wanted <= room) return;
+    c->grpc_connections = c->grpc_connections * room / wanted + 1;
+    c->http_connections = c->http_connections * room / wanted + 1;
+    xpl_log(XPL_LOG_WARN, "daemon",
+            "%" PRIu64 " descriptors (ulimit -n) are enough for %" PRIu64
+            " connections of gRPC and "
+            "%" PRIu64 " of HTTP: --grpc-connections and --http-connections are lowered",
+            limit, c->grpc_connections, c->http_connections);
+}
+
+static xpl_status_t prepare_process(struct xpl_config *c, struct xpl_error *err) {
     // A client that goes away, or a quota on the cache, must not end the daemon.
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN);
     // Arenas of our own do the small allocations; more than two of malloc's only keep memory apart.
     (void)mallopt(M_ARENA_MAX, 2);
     if (!xpl_log_configure(c->log))
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--log %s: want LEVEL[,TOPIC:LEVEL]", c->log);
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--log %s: not LEVEL[,TOPIC:LEVEL]", c->log);
+    xpl_log_set_json(strcmp(c->log_format, "json") == 0);
     xpl_log_start();
+    xpl_heap_set_budget(xpl_daemon_heap_budget(c));
+    fit_connections(c);
     return XPL_OK;
 }
 

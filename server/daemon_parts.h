@@ -10,15 +10,8 @@
 #include "rpc/standard/reflection.h"
 #include "server/config.h"
 #include "server/grpc/services.h"
+#include "server/listeners.h"
 #include "server/loop.h"
-
-enum { XPL_DAEMON_MAX_SOCKETS = 8 };
-
-struct xpl_unix_listener { // a socket whose peers the kernel names; libuv accepts for gRPC
-    struct xpl_rpc_unix *socket;
-    struct xpl_rpc_server *server;
-    uv_poll_t poll;
-};
 
 struct xpl_daemon { // members in order of start; NULL until then
     struct xpl_config *config;
@@ -49,8 +42,7 @@ struct xpl_daemon { // members in order of start; NULL until then
     struct xpl_rpc_server *server;
     struct xpl_svc_worker *worker;
     struct xpl_rpc_server *worker_server;
-    struct xpl_unix_listener sockets[XPL_DAEMON_MAX_SOCKETS];
-    size_t n_sockets;
+    struct xpl_listeners listeners;
     struct xpl_http *http;
     struct xpl_watch *watch;
     struct xpl_prefetch *prefetch;
@@ -80,6 +72,8 @@ extern const struct xpl_component xpl_catalogue_component, xpl_cache_component, 
     xpl_prefetch_component;
 // The threads of workers and captures: they end before what they answer through is freed.
 extern const struct xpl_component xpl_threads_component;
+// What all large blocks of the process may take together.
+size_t xpl_daemon_heap_budget(const struct xpl_config *c);
 // Takes over the settings that may change while the daemon runs.
 void xpl_daemon_apply_settings(struct xpl_daemon *d);
 
@@ -99,6 +93,9 @@ void xpl_daemon_cancel_calls(struct xpl_daemon *d);
 
 // ---- dirs.c ----
 
+// Makes LOGDIR when it is missing, and says so in the log.  PERMISSION_DENIED and the like when it
+// cannot be made; whatever else is wrong with it is found out by its first scan.
+xpl_status_t xpl_daemon_make_logdir(const char *logdir, struct xpl_error *err) XPL_NODISCARD;
 // Where cache.db is; where state.db is.  FAILED_PRECONDITION when there is no place.
 xpl_status_t xpl_daemon_cache_dir(const struct xpl_config *c, char *ret, size_t size,
                                   struct xpl_error *err) XPL_NODISCARD;

@@ -1,13 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // xplaned: see --help.
+#include <stdio.h>
+
+#include "base/std_fds.h"
+#include "rpc/listen/guarded.h"
+#include "rpc/server.h"
 #include "server/config.h"
 #include "server/daemon.h"
+#include "server/hooks.h"
 
 int main(int argc, char **argv) {
     struct xpl_config config;
     int status = 2;
+    xpl_std_fds_open();
     switch (xpl_config_load(argc, argv, &config)) {
-        case XPL_CONFIG_RUN: status = xpl_daemon_run(&config, argc, argv); break;
+        case XPL_CONFIG_RUN:
+            if (!xpl_hooks_are_bound()) {
+                (void)fprintf(stderr, "xplaned: linked wrongly: gRPC does not use hooks.c\n");
+                status = 1;
+                break;
+            }
+            xpl_rpc_guarded_enable(XPL_RPC_MAX_REQUEST);
+            status = xpl_daemon_run(&config, argc, argv);
+            break;
         case XPL_CONFIG_HELP: status = 0; break;
         case XPL_CONFIG_USAGE: break;
     }

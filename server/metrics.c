@@ -2,16 +2,36 @@
 #include "server/metrics.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "server/traceparent.h"
 
 enum { MAX_TOOLS = 32, N_CODES = 17 };
+
+// Tools by registry position, then op_stats, then all others.
+enum { N_ROWS = MAX_TOOLS + 2 };
+
+// Steps of 1, 2.5, 5 from a warm answer (10 us) to --request-timeout.
+const uint64_t xpl_metrics_bounds_us[XPL_METRICS_BOUNDS] = {
+    10,      25,      50,       100,      250,      500,      1000,   2500,
+    5000,    10000,   25000,    50000,    100000,   250000,   500000, 1000000,
+    2500000, 5000000, 10000000, 30000000, 60000000, 300000000};
+
+struct histogram {
+    atomic_ullong buckets[XPL_METRICS_BOUNDS + 1];
+};
 
 struct xpl_metrics {
     struct {
         atomic_ullong count, micros;
-    } at[MAX_TOOLS + 2][N_CODES]; // tools by registry position, then op_stats, then all others
+    } at[N_ROWS][N_CODES];
+    struct histogram whole[N_ROWS]; // their sums are those of `at`
+    struct {
+        struct histogram histogram;
+        atomic_ullong micros;
+    } stages[XPL_N_STAGES][N_ROWS];
 };
 
 struct xpl_metrics *xpl_metrics_new(void) {
@@ -33,22 +53,47 @@ static size_t row_of(xpl_str_t tool) {
     return xpl_str_eq(tool, XPL_STR("op_stats")) ? MAX_TOOLS : MAX_TOOLS + 1;
 }
 
+static const char *name_of(size_t row) {
+    size_t n; // tools beyond MAX_TOOLS are in "other"
+    const struct xpl_tool *const *const tools = xpl_tools(&n);
+    if (row >= MAX_TOOLS) return row == MAX_TOOLS ? "op_stats" : "other";
+    return row < n ? tools[row]->name : "";
+}
+
+static void add(atomic_ullong *to, uint64_t n) {
+    atomic_fetch_add_explicit(to, n, memory_order_relaxed);
+}
+
+static void observe(struct histogram *h, uint64_t micros) {
+    size_t i = 0;
+    while (i < XPL_METRICS_BOUNDS && micros > xpl_metrics_bounds_us[i])
+        i++;
+    add(&h->buckets[i], 1);
+}
+
 static enum xpl_log_level level_of(xpl_status_t code) {
     return code == XPL_OK || code == XPL_CANCELLED ? XPL_LOG_INFO
            : code == XPL_INTERNAL                  ? XPL_LOG_ERROR
                                                    : XPL_LOG_WARN;
 }
 
+static const char *count_text(size_t n, char text[24]) {
+    (void)snprintf(text, 24, "%zu", n);
+    return text;
+}
+
 static void log_line(const struct xpl_request_line *r) {
     struct xpl_log_line l;
+    struct xpl_traceparent trace;
+    char count[24];
     xpl_log_begin(&l, level_of(r->code), "request", "request");
     xpl_log_z(&l, "service", r->service);
     xpl_log_str(&l, "tool", r->tool);
     xpl_log_str(&l, "session", r->session);
     if (r->n_hosts == 1)
         xpl_log_str(&l, "hosts", r->host);
-    else if (r->n_hosts)
-        xpl_log_int(&l, "hosts", (int64_t)r->n_hosts);
+    else if (r->n_hosts) // a text in JSON, too: the key has one type
+        xpl_log_z(&l, "hosts", count_text(r->n_hosts, count));
     else
         xpl_log_z(&l, "hosts", "ALL_HOSTS");
     xpl_log_z(&l, "status", xpl_status_name(r->code));
@@ -62,34 +107,65 @@ static void log_line(const struct xpl_request_line *r) {
         xpl_log_int(&l, key, (int64_t)r->stage_us[i]);
     }
     if (r->error) xpl_log_z(&l, "error", r->error);
+    if (xpl_traceparent_parse(r->traceparent, &trace)) {
+        xpl_log_z(&l, "trace_id", trace.trace_id);
+        xpl_log_z(&l, "parent_id", trace.parent_id);
+    }
     xpl_log_end(&l);
 }
 
 void xpl_metrics_request(struct xpl_metrics *t, const struct xpl_request_line *l) {
     const size_t row = row_of(l->tool);
     const unsigned code = (unsigned)l->code < N_CODES ? (unsigned)l->code : XPL_UNKNOWN;
-    atomic_fetch_add_explicit(&t->at[row][code].count, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&t->at[row][code].micros, l->micros, memory_order_relaxed);
+    add(&t->at[row][code].count, 1);
+    add(&t->at[row][code].micros, l->micros);
+    observe(&t->whole[row], l->micros);
+    for (int i = 0; l->stage_us && i < XPL_N_STAGES; i++) {
+        if (!l->stage_us[i]) continue; // the request did not get there
+        observe(&t->stages[i][row].histogram, l->stage_us[i]);
+        add(&t->stages[i][row].micros, l->stage_us[i]);
+    }
     if (xpl_log_enabled(level_of(l->code), "request")) log_line(l);
 }
 
 size_t xpl_metrics_rows(struct xpl_metrics *t, struct xpl_metrics_row *ret, size_t max) {
-    size_t n_tools, n = 0;
-    // Those beyond MAX_TOOLS are in "other".
-    const struct xpl_tool *const *const tools = xpl_tools(&n_tools);
-    for (size_t row = 0; row < MAX_TOOLS + 2; row++) {
+    size_t n = 0;
+    for (size_t row = 0; row < N_ROWS; row++) {
         for (unsigned code = 0; code < N_CODES && n < max; code++) {
             const uint64_t count = atomic_load(&t->at[row][code].count);
             if (!count) continue;
             ret[n++] = (struct xpl_metrics_row){
-                .tool = row < MAX_TOOLS    ? tools[row]->name
-                        : row == MAX_TOOLS ? "op_stats"
-                                           : "other",
+                .tool = name_of(row),
                 .code = xpl_status_name((xpl_status_t)code),
                 .count = count,
                 .micros = atomic_load(&t->at[row][code].micros),
             };
         }
+    }
+    return n;
+}
+
+// Whether there is any count.
+static bool read_buckets(struct histogram *from, struct xpl_metrics_histogram *ret) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i <= XPL_METRICS_BOUNDS; i++)
+        sum += ret->buckets[i] = atomic_load(&from->buckets[i]);
+    return sum != 0;
+}
+
+size_t xpl_metrics_histograms(struct xpl_metrics *t, int stage, struct xpl_metrics_histogram *ret,
+                              size_t max) {
+    size_t n = 0;
+    for (size_t row = 0; row < N_ROWS && n < max; row++) {
+        struct xpl_metrics_histogram *const h = &ret[n];
+        *h = (struct xpl_metrics_histogram){.tool = name_of(row)};
+        if (stage >= 0) h->stage = xpl_stage_names[stage];
+        if (!read_buckets(stage < 0 ? &t->whole[row] : &t->stages[stage][row].histogram, h))
+            continue;
+        if (stage >= 0) h->micros = atomic_load(&t->stages[stage][row].micros);
+        for (unsigned code = 0; stage < 0 && code < N_CODES; code++)
+            h->micros += atomic_load(&t->at[row][code].micros);
+        n++;
     }
     return n;
 }

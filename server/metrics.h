@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts finished requests by tool and outcome, and writes each one's log line.
+// Counts finished requests by tool and outcome, how long they took, and writes each one's log line.
 #ifndef XPL_SERVER_METRICS_H_
 #define XPL_SERVER_METRICS_H_
 
@@ -21,6 +21,7 @@ struct xpl_request_line {
     uint64_t micros;
     const uint64_t *stage_us; // XPL_N_STAGES of them, or NULL
     const char *error;        // message of a failure, or NULL
+    xpl_str_t traceparent;    // as the client sent it; logged when it is well-formed
 };
 // Any thread.
 void xpl_metrics_request(struct xpl_metrics *t, const struct xpl_request_line *l);
@@ -31,5 +32,20 @@ struct xpl_metrics_row {
 };
 // Rows with a count, by tool and code; returns how many were written to ret[0..max).
 size_t xpl_metrics_rows(struct xpl_metrics *t, struct xpl_metrics_row *ret, size_t max);
+
+// How long requests took.  The counts of a histogram are those of its buckets: the last one has
+// what is above all bounds.
+enum { XPL_METRICS_BOUNDS = 22 };
+extern const uint64_t xpl_metrics_bounds_us[XPL_METRICS_BOUNDS]; // upper ones, inclusive
+struct xpl_metrics_histogram {
+    const char *tool;
+    const char *stage; // NULL: the request as a whole
+    uint64_t buckets[XPL_METRICS_BOUNDS + 1];
+    uint64_t micros; // all together
+};
+// Of one stage (its position in xpl_stage_names), or with -1 of whole requests; those that have
+// counts, by tool.  Returns how many were written to ret[0..max).
+size_t xpl_metrics_histograms(struct xpl_metrics *t, int stage, struct xpl_metrics_histogram *ret,
+                              size_t max);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "analysis/formats/format.h"
 #include "base/arena.h"
+#include "base/heap.h"
 #include "base/log.h"
 #include "server/capture_jobs/captures.h"
 #include "server/daemon_parts.h"
@@ -22,8 +23,11 @@ enum { DRAIN_MS = 3000 }; // the writer's, at the end
 // ---- catalogue and storage ----
 
 static xpl_status_t start_catalogue(struct xpl_daemon *d, struct xpl_error *err) {
-    const struct xpl_catalogue_options o = {
-        .size = sizeof o, .logdir = d->config->logdir, .match = xpl_format_match};
+    const struct xpl_catalogue_options o = {.size = sizeof o,
+                                            .logdir = d->config->logdir,
+                                            .match = xpl_format_match,
+                                            .links_inside = d->config->links_inside};
+    XPL_TRY(xpl_daemon_make_logdir(o.logdir, err));
     return xpl_catalogue_new(&o, &d->catalogue, err);
 }
 
@@ -213,10 +217,20 @@ static void free_prefetch(struct xpl_daemon *d) {
 const struct xpl_component xpl_prefetch_component = {
     .name = "prefetch", .start = start_prefetch, .free = free_prefetch};
 
+// One job at a time is always admitted, which needs some memory.  There is no margin: what malloc
+// keeps between blocks comes on top.
+enum { LEAST_TOTAL = 192 << 20 };
+
+size_t xpl_daemon_heap_budget(const struct xpl_config *c) {
+    return (size_t)(c->memory_total > LEAST_TOTAL ? c->memory_total : LEAST_TOTAL);
+}
+
 void xpl_daemon_apply_settings(struct xpl_daemon *d) {
     const struct xpl_engine_options o = engine_options(d->config);
     xpl_engine_set_options(d->engine, &o);
+    xpl_heap_set_budget(xpl_daemon_heap_budget(d->config));
     xpl_cache_set_limit(d->cache, (size_t)d->config->answer_cache);
     xpl_pool_set_limit(d->pool, (size_t)d->config->max_concurrent_requests);
     xpl_prefetch_set_enabled(d->prefetch, d->config->prefetch);
+    xpl_capture_jobs_set_memory(d->captures, d->config->memory_limit, d->config->memory_total);
 }

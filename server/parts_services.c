@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Components that answer calls: sessions, captures, imports, gRPC's servers, HTTP.
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -13,7 +12,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "proto/descriptors.h"
-#include "rpc/unix.h"
 #include "server/capture_jobs/captures.h"
 #include "server/capture_jobs/schedules.h"
 #include "server/daemon_parts.h"
@@ -77,7 +75,9 @@ static xpl_status_t start_captures(struct xpl_daemon *d, struct xpl_error *err) 
                                                .catalogue = d->catalogue,
                                                .scan = scan_soon,
                                                .arg = d,
-                                               .enabled = d->config->capture};
+                                               .enabled = d->config->capture,
+                                               .memory_limit = d->config->memory_limit,
+                                               .memory_total = d->config->memory_total};
     if (!(d->captures = xpl_capture_jobs_new(&o))) XPL_RETURN_OOM(err, "captures");
     d->schedules = xpl_schedules_new(d->captures, d->history, d->config->logdir);
     if (!d->schedules) XPL_RETURN_OOM(err, "schedules");
@@ -100,7 +100,12 @@ static xpl_status_t start_imports(struct xpl_daemon *d, struct xpl_error *err) {
     char cache[PATH_MAX - 16], dir[PATH_MAX];
     XPL_TRY(xpl_daemon_cache_dir(d->config, cache, sizeof cache, err));
     (void)snprintf(dir, sizeof dir, "%s/incoming", cache);
-    const struct xpl_svc_import_options o = {d->config->logdir, dir, d->config->allow_delete};
+    const struct xpl_svc_import_options o = {.logdir = d->config->logdir,
+                                             .dir = dir,
+                                             .allow_delete = d->config->allow_delete,
+                                             .max_bytes = d->config->memory_limit,
+                                             .idle_ms = d->config->import_idle_ms,
+                                             .limit_bytes = d->config->import_limit};
     if ((d->import = xpl_svc_import_new(d->captures, d->catalogue, &o))) return XPL_OK;
     XPL_RETURN_OOM(err, "imports");
 }
@@ -128,12 +133,19 @@ static void on_grpc_log(int severity, const char *file, int line, const char *te
 }
 
 static xpl_status_t start_queue(struct xpl_daemon *d, struct xpl_error *err) {
+    const struct xpl_rpc_connections_options o = {.max = (size_t)d->config->grpc_connections,
+                                                  .per_address =
+                                                      (size_t)d->config->connections_per_address};
+    struct xpl_rpc_connections *const connections = xpl_rpc_connections_new(&o);
+    if (!connections) XPL_RETURN_OOM(err, "connections");
+    xpl_listeners_init(&d->listeners, xpl_loop_uv(d->loop), connections);
     xpl_rpc_set_log(on_grpc_log);
     return xpl_rpc_queue_new(&d->queue, err);
 }
 
 static void free_queue(struct xpl_daemon *d) {
     xpl_rpc_queue_free(d->queue);
+    xpl_listeners_fini(&d->listeners);
 }
 
 const struct xpl_component xpl_queue_component = {
@@ -141,97 +153,28 @@ const struct xpl_component xpl_queue_component = {
 
 // ---- listening ----
 
-// True for addresses that only this machine's users can reach.
-static bool is_local(const char *a) {
-    static const char *const local[] = {"localhost:", "[::1]:", "unix:", "unix-abstract:"};
-    char host[INET_ADDRSTRLEN]; // 127.0.0.0/8 in numbers: "127.example.com" is anywhere
-    const char *const colon = strrchr(a, ':');
-    struct in_addr ip;
-    const size_t len = colon ? (size_t)(colon - a) : strlen(a);
-    if (len < sizeof host) {
-        memcpy(host, a, len);
-        host[len] = 0;
-        if (inet_pton(AF_INET, host, &ip) == 1) return ntohl(ip.s_addr) >> 24 == 127;
-    }
-    for (size_t i = 0; i < sizeof local / sizeof *local; i++)
-        if (strncmp(a, local[i], strlen(local[i])) == 0) return true;
-    return false;
-}
-
-static void log_listening(const char *service, const char *address, int port) {
-    const char *const colon = strncmp(address, "unix", 4) == 0 ? NULL : strrchr(address, ':');
-    char text[PATH_MAX + 32];
-    if (colon)
-        (void)snprintf(text, sizeof text, "%.*s:%d", (int)(colon - address), address, port);
-    else
-        (void)snprintf(text, sizeof text, "%s", address);
-    struct xpl_log_line l;
-    xpl_log_begin(&l, XPL_LOG_INFO, "daemon", "listening");
-    xpl_log_z(&l, "service", service);
-    xpl_log_z(&l, "address", text);
-    xpl_log_end(&l);
-}
-
-static void on_connection(uv_poll_t *p, int status, int events) {
-    (void)events;
-    struct xpl_unix_listener *const u = p->data;
-    if (status == 0) xpl_rpc_unix_accept(u->socket, u->server);
-}
-
-// A unix socket: libuv accepts and hands the connections to gRPC.
-static xpl_status_t listen_unix(struct xpl_daemon *d, struct xpl_rpc_server *server,
-                                const char *path, gid_t group, struct xpl_error *err) {
-    if (d->n_sockets == XPL_DAEMON_MAX_SOCKETS)
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "at most %d unix sockets",
-                         XPL_DAEMON_MAX_SOCKETS);
-    struct xpl_unix_listener *const u = &d->sockets[d->n_sockets];
-    XPL_TRY(xpl_rpc_unix_new(path, group, &u->socket, err));
-    if (uv_poll_init(xpl_loop_uv(d->loop), &u->poll, xpl_rpc_unix_get_fd(u->socket)) != 0) {
-        xpl_rpc_unix_free(u->socket);
-        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "the loop takes no more sockets");
-    }
-    u->server = server;
-    u->poll.data = u;
-    d->n_sockets++;
-    uv_poll_start(&u->poll, UV_READABLE, on_connection);
-    return XPL_OK;
-}
-
-static void stop_sockets(struct xpl_daemon *d, const struct xpl_rpc_server *server) {
-    for (size_t i = 0; i < d->n_sockets; i++)
-        if (d->sockets[i].server == server) uv_close((uv_handle_t *)&d->sockets[i].poll, NULL);
-}
-
-static void free_sockets(struct xpl_daemon *d, const struct xpl_rpc_server *server) {
-    for (size_t i = 0; i < d->n_sockets; i++) {
-        if (!d->sockets[i].socket || d->sockets[i].server != server) continue;
-        xpl_rpc_unix_free(d->sockets[i].socket);
-        d->sockets[i] = (struct xpl_unix_listener){0};
-    }
-}
-
 // Listens on each of the comma-separated addresses.
 static xpl_status_t listen_all(struct xpl_daemon *d, struct xpl_error *err) {
     const char *at = d->config->listen;
     while (*at) {
         char address[PATH_MAX];
-        int port = 0;
         const size_t n = strcspn(at, ",");
         if (n >= sizeof address)
             XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--listen: address too long");
         memcpy(address, at, n);
         address[n] = 0;
         at += n + (at[n] == ',');
-        if (!is_local(address) && !d->tls && !d->config->insecure)
+        if (!xpl_listeners_is_local(address) && !d->tls && !d->config->insecure)
             XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
                              "--listen %s can be reached from other machines: use --tls-cert and "
                              "--tls-key, or say --insecure",
                              address);
-        if (strncmp(address, "unix:", 5) == 0)
-            XPL_TRY(listen_unix(d, d->server, address + 5, (gid_t)-1, err));
-        else
-            XPL_TRY(xpl_rpc_server_listen(d->server, address, d->tls, &port, err));
-        log_listening("grpc", address, port);
+        const struct xpl_listen_request q = {.address = address,
+                                             .service = "grpc",
+                                             .server = d->server,
+                                             .group = (gid_t)-1,
+                                             .tls = d->tls != NULL};
+        XPL_TRY(xpl_listeners_add(&d->listeners, &q, err));
     }
     return XPL_OK;
 }
@@ -300,11 +243,20 @@ static void set_services(struct xpl_daemon *d) {
                                        .catalogue = d->catalogue,
                                        .store = d->store,
                                        .writer = d->writer,
+                                       .history = d->history,
                                        .cache = d->cache,
                                        .pool = d->pool,
                                        .metrics = d->metrics,
                                        .started_unix_ns = unix_ns(),
                                        .started_mono_ns = xpl_clock_ns()};
+}
+
+// What gRPC may hold of requests that arrive, on all connections of a server together: part of
+// --memory-total, since requests are small and are not read before they are needed.
+static size_t rpc_memory(const struct xpl_config *c) {
+    enum { PART = 8 };
+    const uint64_t least = (uint64_t)32 << 20, part = c->memory_total / PART;
+    return (size_t)(part < least ? least : part);
 }
 
 static xpl_status_t start_grpc(struct xpl_daemon *d, struct xpl_error *err) {
@@ -322,9 +274,11 @@ static xpl_status_t start_grpc(struct xpl_daemon *d, struct xpl_error *err) {
                                                   c->tls_client_ca[0] ? c->tls_client_ca : NULL};
         XPL_TRY(xpl_rpc_tls_new(&t, &d->tls, err));
     }
-    const struct xpl_rpc_server_options o = {.size = sizeof o, .token = xpl_str_from(token)};
+    const struct xpl_rpc_server_options o = {
+        .size = sizeof o, .memory_quota_bytes = rpc_memory(c), .token = xpl_str_from(token)};
     XPL_TRY(xpl_rpc_server_new(d->queue, m, N_METHODS, &o, &d->server, err));
     d->stats.rpc = d->server;
+    if (d->tls) XPL_TRY(xpl_rpc_server_serve_tls(d->server, d->tls, err));
     XPL_TRY(listen_all(d, err));
     return xpl_rpc_server_start(d->server, err);
 }
@@ -337,7 +291,7 @@ static void on_server_down(void *arg) { // on the queue's thread
 // No new calls; those under way may finish until the grace time is over.
 static void stop_server(struct xpl_daemon *d, struct xpl_rpc_server *server) {
     if (!server) return;
-    stop_sockets(d, server);
+    xpl_listeners_stop(&d->listeners, server);
     d->n_ending++;
     xpl_rpc_server_shutdown(server, on_server_down, d);
 }
@@ -348,7 +302,7 @@ static void stop_grpc(struct xpl_daemon *d) {
 
 static void free_grpc(struct xpl_daemon *d) {
     xpl_rpc_server_free(d->server);
-    free_sockets(d, d->server);
+    xpl_listeners_free(&d->listeners, d->server);
     xpl_rpc_health_free(d->health);
     xpl_rpc_reflection_free(d->reflection);
     xpl_rpc_tls_free(d->tls);
@@ -365,7 +319,7 @@ static xpl_status_t start_worker(struct xpl_daemon *d, struct xpl_error *err) {
     const struct xpl_config *c = d->config;
     const char *const address = c->xprof_worker;
     if (!address[0]) return XPL_OK;
-    if (!is_local(address))
+    if (!xpl_listeners_is_local(address))
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
                          "--xprof-worker %s: must be unix:/PATH or a loopback address", address);
     const struct xpl_svc_worker_options o = {c->logdir, c->worker_dir, c->worker_group,
@@ -373,15 +327,14 @@ static xpl_status_t start_worker(struct xpl_daemon *d, struct xpl_error *err) {
     XPL_TRY(xpl_svc_worker_new(d->engine, d->catalogue, &o, &d->worker, err));
     struct xpl_rpc_method m[XPL_SVC_WORKER_METHODS];
     xpl_svc_worker_methods(d->worker, m);
-    const struct xpl_rpc_server_options so = {.size = sizeof so};
+    const struct xpl_rpc_server_options so = {.size = sizeof so,
+                                              .memory_quota_bytes = rpc_memory(c)};
     XPL_TRY(xpl_rpc_server_new(d->queue, m, XPL_SVC_WORKER_METHODS, &so, &d->worker_server, err));
-    int port = 0;
-    if (strncmp(address, "unix:", 5) == 0)
-        XPL_TRY(
-            listen_unix(d, d->worker_server, address + 5, xpl_svc_worker_group(d->worker), err));
-    else
-        XPL_TRY(xpl_rpc_server_listen(d->worker_server, address, NULL, &port, err));
-    log_listening("xprof-worker", address, port);
+    const struct xpl_listen_request q = {.address = address,
+                                         .service = "xprof-worker",
+                                         .server = d->worker_server,
+                                         .group = xpl_svc_worker_group(d->worker)};
+    XPL_TRY(xpl_listeners_add(&d->listeners, &q, err));
     return xpl_rpc_server_start(d->worker_server, err);
 }
 
@@ -391,7 +344,7 @@ static void stop_worker(struct xpl_daemon *d) {
 
 static void free_worker(struct xpl_daemon *d) {
     xpl_rpc_server_free(d->worker_server);
-    free_sockets(d, d->worker_server);
+    xpl_listeners_free(&d->listeners, d->worker_server);
     xpl_svc_worker_free(d->worker);
 }
 
@@ -410,9 +363,10 @@ static xpl_status_t start_http(struct xpl_daemon *d, struct xpl_error *err) {
                                        .src_prefix = c->src_prefix,
                                        .tls_cert = c->tls_cert,
                                        .tls_key = c->tls_key,
-                                       .client_ca = c->tls_client_ca[0] != 0,
+                                       .client_ca = c->tls_client_ca,
                                        .insecure = c->insecure,
                                        .max_connections = (size_t)c->http_connections,
+                                       .per_address = (size_t)c->connections_per_address,
                                        .memory_limit = (size_t)c->memory_limit,
                                        .idle_ms = c->http_idle_ms};
     const struct xpl_http_parts p = {.loop = d->loop,
@@ -446,7 +400,10 @@ const struct xpl_component xpl_http_component = {
 
 xpl_status_t xpl_daemon_reload_credentials(struct xpl_daemon *d, struct xpl_error *err) {
     char token[4096];
-    if (d->tls) XPL_TRY(xpl_rpc_tls_reload(d->tls, err));
+    if (d->tls) {
+        XPL_TRY(xpl_http_check_certificate(d->config->tls_cert, d->config->tls_key, err));
+        XPL_TRY(xpl_rpc_tls_reload(d->tls, err));
+    }
     XPL_TRY(read_token(d->config->token_file, token, sizeof token, err));
     if (d->http) XPL_TRY(xpl_http_set_token(d->http, token, err));
     return xpl_rpc_server_set_token(d->server, xpl_str_from(token), err);

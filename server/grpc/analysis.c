@@ -60,7 +60,7 @@ static uint64_t since_us(const struct xpl_rpc_call *c) {
     return (xpl_clock_ns() - (uint64_t)xpl_rpc_call_get_start_ns(c)) / 1000;
 }
 
-// ---- requests seen before: no decoding, no look-up of names ----
+// ---- requests seen before: no decoding, no lookup of names ----
 
 struct known { // cached under the raw request
     struct xpl_object object;
@@ -152,15 +152,17 @@ static bool answer_known(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enu
         const size_t len = xpl_rpc_blob_get(k->answer->blob).len;
         const xpl_status_t st = reply(c, m, k->allow_large, k->answer->blob, k->head);
         xpl_engine_count_memory(s->engine);
-        xpl_metrics_request(s->metrics, &(struct xpl_request_line){.service = "grpc",
-                                                                   .tool = k->tool,
-                                                                   .session = k->session,
-                                                                   .n_hosts = k->n_hosts,
-                                                                   .host = k->host,
-                                                                   .code = st,
-                                                                   .source = "memory",
-                                                                   .bytes = len,
-                                                                   .micros = since_us(c)});
+        xpl_metrics_request(s->metrics,
+                            &(struct xpl_request_line){.service = "grpc",
+                                                       .tool = k->tool,
+                                                       .session = k->session,
+                                                       .n_hosts = k->n_hosts,
+                                                       .host = k->host,
+                                                       .code = st,
+                                                       .source = "memory",
+                                                       .bytes = len,
+                                                       .micros = since_us(c),
+                                                       .traceparent = xpl_svc_traceparent(c)});
     }
     xpl_object_unref(&k->object);
     return holds;
@@ -188,12 +190,14 @@ static void pending_release(void *user) {
 
 static void log_failure(struct xpl_svc_analysis *s, const struct xpl_rpc_call *c, xpl_str_t tool,
                         xpl_str_t session, const struct xpl_error *err) {
-    xpl_metrics_request(s->metrics, &(struct xpl_request_line){.service = "grpc",
-                                                               .tool = tool,
-                                                               .session = session,
-                                                               .code = err->code,
-                                                               .micros = since_us(c),
-                                                               .error = err->msg});
+    xpl_metrics_request(s->metrics,
+                        &(struct xpl_request_line){.service = "grpc",
+                                                   .tool = tool,
+                                                   .session = session,
+                                                   .code = err->code,
+                                                   .micros = since_us(c),
+                                                   .traceparent = xpl_svc_traceparent(c),
+                                                   .error = err->msg});
 }
 
 static void fail(struct xpl_rpc_call *c, const struct xpl_error *err, int64_t retry_ms) {
@@ -229,6 +233,7 @@ static void on_done(void *arg, const struct xpl_outcome *o) {
                             .source = xpl_outcome_source(o),
                             .bytes = o->code == XPL_OK ? xpl_rpc_blob_get(o->answer->blob).len : 0,
                             .micros = since_us(p->call),
+                            .traceparent = xpl_svc_traceparent(p->call),
                             .stage_us = o->stage_us,
                             .error = o->code == XPL_OK ? NULL : o->err.msg});
     xpl_rpc_call_unref(p->call);
@@ -292,7 +297,8 @@ static void reply_known(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, cons
                                                    .code = st,
                                                    .source = "memory",
                                                    .bytes = xpl_rpc_blob_get(answer->blob).len,
-                                                   .micros = since_us(c)});
+                                                   .micros = since_us(c),
+                                                   .traceparent = xpl_svc_traceparent(c)});
 }
 
 static void answer_request(struct xpl_svc_analysis *s, struct xpl_rpc_call *c,
@@ -345,8 +351,7 @@ static xpl_status_t decode_tool(xpl_bytes_t raw, struct xpl_arena *arena, struct
     a->words.options = options;
     a->words.n_options = r->n_options;
     a->allow_large = r->allow_large;
-    if (!a->words.tool.len)
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "no tool named; ListTools tells which");
+    if (!a->words.tool.len) XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "no tool is named");
     return XPL_OK;
 }
 
@@ -473,11 +478,11 @@ static void list_tools(struct xpl_rpc_call *c, xpl_bytes_t request, void *servic
     }
     const char *const session = ((Xplaned__V1__ListToolsRequest *)msg)->session;
     struct xpl_snapshot *snap = xpl_catalogue_get(s->catalogue);
-    const bool known = !session[0] || xpl_snapshot_find(snap, xpl_str_from(session));
-    xpl_snapshot_unref(snap);
-    if (!known) {
-        xpl_rpc_finish_status(c, XPL_NOT_FOUND,
-                              "no such session; ListSessions tells what there is");
+    const struct xpl_session *const of = xpl_snapshot_find(snap, xpl_str_from(session));
+    if (session[0] && !of) {
+        (void)xpl_request_no_session(snap, xpl_str_from(session), &err);
+        xpl_snapshot_unref(snap);
+        fail(c, &err, -1);
         return;
     }
     size_t n;
@@ -485,11 +490,13 @@ static void list_tools(struct xpl_rpc_call *c, xpl_bytes_t request, void *servic
     Xplaned__V1__ListToolsResponse r;
     xplaned__v1__list_tools_response__init(&r);
     r.tools = xpl_arena_array(&arena, n, sizeof *r.tools);
-    for (size_t i = 0; r.tools && i < n; i++) {
-        if (!(r.tools[i] = describe(&arena, tools[i]))) break;
-        r.n_tools++;
+    bool ok = r.tools != NULL;
+    for (size_t i = 0; ok && i < n; i++) {
+        if (session[0] && !xpl_session_feeds(of, tools[i])) continue;
+        ok = (r.tools[r.n_tools++] = describe(&arena, tools[i])) != NULL;
     }
-    if (r.n_tools == n)
+    xpl_snapshot_unref(snap);
+    if (ok)
         xpl_rpc_finish_message(c, &r.base);
     else
         xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");

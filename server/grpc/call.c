@@ -5,6 +5,7 @@
 #include "rpc/message.h"
 #include "server/engine/pool.h"
 #include "server/grpc/services.h"
+#include "server/traceparent.h"
 
 bool xpl_svc_decode(struct xpl_rpc_call *c, const ProtobufCMessageDescriptor *type,
                     xpl_bytes_t request, struct xpl_arena *arena, ProtobufCMessage **ret) {
@@ -12,6 +13,12 @@ bool xpl_svc_decode(struct xpl_rpc_call *c, const ProtobufCMessageDescriptor *ty
     if (xpl_rpc_message_unpack(type, request, arena, ret, &err) == XPL_OK) return true;
     xpl_rpc_finish_error(c, &err);
     return false;
+}
+
+xpl_str_t xpl_svc_traceparent(const struct xpl_rpc_call *c) {
+    xpl_str_t text = {0};
+    (void)xpl_rpc_call_get_metadata(c, XPL_TRACEPARENT, &text);
+    return text;
 }
 
 struct task {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // CaptureService: captures, their history, schedules.
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "rpc/message.h"
 #include "server/capture_jobs/messages.h"
 #include "server/capture_jobs/schedules.h"
@@ -19,12 +21,15 @@ enum {
     MAX_BACKLOG = 16, // messages that may wait to be read; each has all hosts
 };
 #define ANSWER_BYTES ((size_t)256 << 20)
+#define HISTORY_NS   UINT64_C(1000000000) // between attempts to take it
 
 struct xpl_svc_capture {
     struct xpl_capture_jobs *captures;
     struct xpl_history *history;
     struct xpl_schedules *schedules;
     struct xpl_pool *tasks; // one thread: these calls wait for the disk
+    atomic_bool trying;     // to take the history
+    uint64_t tried_ns;      // when; on the loop's thread
 };
 
 struct xpl_svc_capture *xpl_svc_capture_new(struct xpl_capture_jobs *captures,
@@ -32,7 +37,10 @@ struct xpl_svc_capture *xpl_svc_capture_new(struct xpl_capture_jobs *captures,
                                             struct xpl_schedules *schedules) {
     struct xpl_svc_capture *s = xpl_sys_alloc(sizeof *s);
     if (!s) return NULL;
-    *s = (struct xpl_svc_capture){captures, history, schedules, xpl_pool_new(1, MAX_TASKS)};
+    *s = (struct xpl_svc_capture){.captures = captures,
+                                  .history = history,
+                                  .schedules = schedules,
+                                  .tasks = xpl_pool_new(1, MAX_TASKS)};
     if (s->tasks) return s;
     xpl_sys_free(s);
     return NULL;
@@ -42,6 +50,27 @@ void xpl_svc_capture_free(struct xpl_svc_capture *s) {
     if (!s) return;
     xpl_pool_free(s->tasks);
     xpl_sys_free(s);
+}
+
+// ---- the history ----
+
+// On the thread of the tasks, as it waits for the disk.
+static void try_history(void *arg) {
+    struct xpl_svc_capture *const s = arg;
+    if (xpl_capture_jobs_try_history(s->captures)) xpl_schedules_reload(s->schedules);
+    atomic_store(&s->trying, false);
+}
+
+void xpl_svc_capture_tick(struct xpl_svc_capture *s) {
+    char text[512];
+    while (xpl_history_next_notice(s->history, text, sizeof text))
+        xpl_log(XPL_LOG_WARN, "capture", "%s", text);
+    const uint64_t now = xpl_clock_ns();
+    if (xpl_history_is_on(s->history) || now - s->tried_ns < HISTORY_NS ||
+        atomic_exchange(&s->trying, true))
+        return;
+    s->tried_ns = now;
+    if (!xpl_pool_submit(s->tasks, try_history, s)) atomic_store(&s->trying, false);
 }
 
 // ---- Capture ----

@@ -8,6 +8,7 @@
 #include "rpc/message.h"
 #include "server/capture_jobs/captures.h"
 #include "server/engine/pool.h"
+#include "server/engine/request.h"
 #include "server/grpc/import.h"
 #include "storage/sessions/removal.h"
 
@@ -27,14 +28,12 @@ static void run_removal(void *arg) {
     struct removal *const r = arg;
     struct xpl_error err = {0};
     struct stat sb;
-    // What lies below plugins/profile is XProf's, and nobody else puts files there.
-    const bool all = xpl_str_has(r->path, XPL_STR("plugins/profile/"));
     xpl_status_t st = XPL_OK;
     if (stat(r->svc->o.logdir, &sb) != 0 || !S_ISDIR(sb.st_mode))
         st = xpl_error_set(&err, XPL_FAILED_PRECONDITION, __FILE__, __LINE__, UINT64_MAX,
                            "the log directory is one file, which is not deleted");
     else
-        st = xpl_session_remove(r->base.ptr, r->path.ptr, xpl_format_match, all, 0, 0, &err);
+        st = xpl_session_remove(r->base.ptr, r->path.ptr, xpl_format_match, 0, 0, &err);
     if (st == XPL_OK) {
         xpl_capture_jobs_await(r->svc->captures, r->path.ptr, 0);
         xpl_log(XPL_LOG_INFO, "import", "a session was deleted for a client");
@@ -61,11 +60,9 @@ static xpl_status_t find_session(struct removal *r, xpl_bytes_t request, struct 
     const bool copied = one &&
                         xpl_arena_printf(&r->arena, &r->path, "%.*s", XPL_STR_FMT(one->path)) &&
                         xpl_arena_printf(&r->arena, &r->base, "%.*s", XPL_STR_FMT(snap->base));
+    const xpl_status_t st = one ? XPL_OK : xpl_request_no_session(snap, name, err);
     xpl_snapshot_unref(snap);
-    if (!one)
-        XPL_RETURN_ERROR(err, XPL_NOT_FOUND,
-                         "no session \"%.*s\"; ListSessions tells what there is",
-                         XPL_STR_FMT(xpl_str_sub(name, 0, 150)));
+    XPL_TRY(st);
     if (!copied) XPL_RETURN_OOM(err, "delete");
     return XPL_OK;
 }

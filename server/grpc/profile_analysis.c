@@ -5,11 +5,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "analysis/formats/format.h"
 #include "base/cleanup.h"
 #include "proto/tensorflow/profiler_analysis.pb-c.h"
 #include "rpc/message.h"
 #include "server/capture_jobs/captures.h"
+#include "server/engine/request.h"
 #include "server/grpc/services.h"
+#include "storage/sessions/layout.h"
 
 enum {
     FORMAT = 2,
@@ -29,7 +32,7 @@ static xpl_str_t without_slashes(xpl_str_t s) {
 }
 
 static bool is_logdir(xpl_str_t root, const char *logdir) {
-    const xpl_str_t tail = XPL_STR("/plugins/profile");
+    const xpl_str_t tail = XPL_STR("/" XPL_SESSIONS_DIR);
     const xpl_str_t dir = without_slashes(xpl_str_from(logdir));
     root = without_slashes(root);
     if (xpl_str_ends(root, tail)) root = without_slashes(xpl_str_sub(root, 0, root.len - tail.len));
@@ -147,24 +150,42 @@ static void new_session_cancelled(struct xpl_rpc_call *c, void *service) {
 
 // ---- EnumSessions ----
 
-static bool fill_sessions(const struct xpl_snapshot *snap, struct xpl_arena *arena,
-                          Tensorflow__EnumProfileSessionsAndToolsResponse *m) {
+// The tools of a session.  Those of one before are given again where they are the same.
+struct tool_names {
+    const struct xpl_format *of;
+    char **names;
+    size_t n;
+};
+
+static bool find_tool_names(const struct xpl_session *s, struct xpl_arena *arena,
+                            struct tool_names *last) {
+    const struct xpl_format *const f = xpl_format_of_name(s->hosts[0].path, NULL);
+    if (last->names && f == last->of) return true;
     size_t n_tools;
     const struct xpl_tool *const *const tools = xpl_tools(&n_tools);
-    char **const names = xpl_arena_array(arena, n_tools, sizeof *names);
+    *last =
+        (struct tool_names){.of = f, .names = xpl_arena_array(arena, n_tools, sizeof *last->names)};
+    for (size_t i = 0; last->names && i < n_tools; i++)
+        if (xpl_session_feeds(s, tools[i]))
+            last->names[last->n++] = (char *)(uintptr_t)tools[i]->name;
+    return last->names != NULL;
+}
+
+static bool fill_sessions(const struct xpl_snapshot *snap, struct xpl_arena *arena,
+                          Tensorflow__EnumProfileSessionsAndToolsResponse *m) {
+    struct tool_names tools = {0};
     Tensorflow__ProfileSessionInfo *all = xpl_arena_array(arena, snap->n_sessions, sizeof *all);
     m->sessions = xpl_arena_array(arena, snap->n_sessions, sizeof *m->sessions);
-    if (!names || !all || !m->sessions) return false;
-    for (size_t i = 0; i < n_tools; i++)
-        names[i] = (char *)(uintptr_t)tools[i]->name;
+    if (!all || !m->sessions) return false;
     for (size_t i = 0; i < snap->n_sessions; i++) {
         xpl_str_t name;
         if (!snap->sessions[i].n_hosts) continue;
         if (!xpl_arena_str(arena, snap->sessions[i].name, &name)) return false;
+        if (!find_tool_names(&snap->sessions[i], arena, &tools)) return false;
         tensorflow__profile_session_info__init(&all[i]);
         all[i].session_id = (char *)(uintptr_t)name.ptr;
-        all[i].available_tools = names;
-        all[i].n_available_tools = n_tools;
+        all[i].available_tools = tools.names;
+        all[i].n_available_tools = tools.n;
         m->sessions[m->n_sessions++] = &all[i];
     }
     return true;

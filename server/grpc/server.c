@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // ServerService: counters of this process.
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/cleanup.h"
@@ -10,20 +8,10 @@
 #include "server/engine/writer.h"
 #include "server/grpc/services.h"
 #include "server/metrics.h"
+#include "server/process.h"
+#include "storage/store/history.h"
 
 enum { MAX_ROWS = 600 };
-
-// A figure of /proc/self/status in bytes; 0 when it is not there.
-static uint64_t process_bytes(const char *key) {
-    FILE *f = fopen("/proc/self/status", "re");
-    char line[256];
-    unsigned long long kib = 0;
-    const size_t n = strlen(key);
-    while (f && fgets(line, sizeof line, f))
-        if (strncmp(line, key, n) == 0 && sscanf(line + n, "%llu", &kib) == 1) break;
-    if (f) (void)fclose(f);
-    return (uint64_t)kib * 1024;
-}
 
 struct parts {
     Xplaned__V1__RequestStats requests;
@@ -33,6 +21,7 @@ struct parts {
     Xplaned__V1__StoreStats store;
     Xplaned__V1__CatalogueStats catalogue;
     Xplaned__V1__RpcStats rpc;
+    Xplaned__V1__HistoryStats history;
     struct xpl_store_writer_stats writer;
 };
 
@@ -59,6 +48,8 @@ static bool fill_requests(struct xpl_svc_server *s, struct xpl_arena *arena, str
 
 static void fill_work(struct xpl_svc_server *s, struct parts *p) {
     struct xpl_engine_stats e;
+    struct xpl_process_stats process;
+    xpl_process_get_stats(&process);
     xpl_engine_get_stats(s->engine, &e);
     const struct xpl_cache_stats c = xpl_cache_get_stats(s->cache);
     const struct xpl_pool_state pool = xpl_pool_get_state(s->pool);
@@ -81,8 +72,8 @@ static void fill_work(struct xpl_svc_server *s, struct parts *p) {
     p->queue.conversions_failed = e.conversions_failed;
     p->queue.bytes_converted = e.bytes_converted;
     xplaned__v1__memory_stats__init(&p->memory);
-    p->memory.resident_bytes = process_bytes("VmRSS:");
-    p->memory.anonymous_bytes = process_bytes("RssAnon:");
+    p->memory.resident_bytes = process.resident_bytes;
+    p->memory.anonymous_bytes = process.anonymous_bytes;
     p->memory.answers_bytes = c.bytes;
     p->memory.answers_limit_bytes = c.limit;
     p->memory.in_flight_bytes = e.in_flight_bytes;
@@ -104,6 +95,9 @@ static void fill_rest(struct xpl_svc_server *s, struct parts *p) {
     p->store.writes_dropped = st.dropped + p->writer.dropped;
     p->store.write_queue = p->writer.queued;
     p->store.error = p->writer.error;
+    xplaned__v1__history_stats__init(&p->history);
+    p->history.off = !xpl_history_is_on(s->history);
+    p->history.replaced = xpl_history_was_replaced(s->history);
     xplaned__v1__catalogue_stats__init(&p->catalogue);
     struct xpl_snapshot *snap = xpl_catalogue_get(s->catalogue);
     p->catalogue.sessions = (uint32_t)snap->n_sessions;
@@ -143,6 +137,7 @@ const ProtobufCMessage *xpl_svc_server_stats(struct xpl_svc_server *s, struct xp
     r->store = &p->store;
     r->catalogue = &p->catalogue;
     r->rpc = &p->rpc;
+    r->history = &p->history;
     return &r->base;
 }
 

@@ -19,6 +19,8 @@ struct xpl_store_writer;
 // The request's message, in `arena`.  False: the call was finished with the reason.
 bool xpl_svc_decode(struct xpl_rpc_call *c, const ProtobufCMessageDescriptor *type,
                     xpl_bytes_t request, struct xpl_arena *arena, ProtobufCMessage **ret);
+// What the client sent as "traceparent"; empty without.
+xpl_str_t xpl_svc_traceparent(const struct xpl_rpc_call *c);
 // Has `answer` finish the call on a thread of the pool, with a copy of the request, unless the call
 // is cancelled before; at once with RESOURCE_EXHAUSTED and `busy` when too many wait.
 typedef void (*xpl_svc_answer_fn)(struct xpl_rpc_call *c, xpl_bytes_t request, void *service);
@@ -66,6 +68,9 @@ struct xpl_svc_capture *xpl_svc_capture_new(struct xpl_capture_jobs *captures,
                                             struct xpl_history *history,
                                             struct xpl_schedules *schedules);
 // After the servers using it have been freed.  NULL is fine.
+// Tries to take the history while another daemon has it, and logs its notices; the loop calls it a
+// few times a second.  Never waits.
+void xpl_svc_capture_tick(struct xpl_svc_capture *s);
 void xpl_svc_capture_free(struct xpl_svc_capture *s);
 void xpl_svc_capture_methods(struct xpl_svc_capture *s,
                              struct xpl_rpc_method ret[XPL_SVC_CAPTURE_METHODS]);
@@ -78,6 +83,9 @@ struct xpl_svc_import_options {
     const char *logdir; // borrowed, as the parts
     const char *dir;    // where uploads are kept until they are whole; made when missing
     bool allow_delete;
+    uint64_t max_bytes;   // of a compressed profile's XSpace, which is checked in memory
+    uint64_t idle_ms;     // an import that does not come on for so long is ended
+    uint64_t limit_bytes; // of uploads that are not complete
 };
 // NULL when out of memory.
 struct xpl_svc_import *xpl_svc_import_new(struct xpl_capture_jobs *captures,
@@ -85,6 +93,8 @@ struct xpl_svc_import *xpl_svc_import_new(struct xpl_capture_jobs *captures,
                                           const struct xpl_svc_import_options *o);
 // After the servers using it have been freed.  NULL is fine.
 void xpl_svc_import_free(struct xpl_svc_import *s);
+// Ends imports that do not come on; the loop calls it a few times a second.
+void xpl_svc_import_tick(struct xpl_svc_import *s);
 void xpl_svc_import_methods(struct xpl_svc_import *s,
                             struct xpl_rpc_method ret[XPL_SVC_IMPORT_METHODS]);
 
@@ -107,6 +117,7 @@ struct xpl_svc_server {
     struct xpl_catalogue *catalogue;
     struct xpl_store *store;
     struct xpl_store_writer *writer;
+    struct xpl_history *history;
     struct xpl_cache *cache;
     struct xpl_pool *pool;
     struct xpl_metrics *metrics;

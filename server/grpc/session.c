@@ -9,6 +9,7 @@
 #include "proto/xplaned/v1/session.pb-c.h"
 #include "rpc/message.h"
 #include "server/engine/pool.h"
+#include "server/engine/request.h"
 #include "server/grpc/services.h"
 
 enum {
@@ -33,7 +34,7 @@ struct watch { // a call's user data
 struct xpl_svc_session {
     struct xpl_engine *engine;
     struct xpl_catalogue *catalogue;
-    struct xpl_pool *listing; // one thread: states of hundreds of hosts are many look-ups
+    struct xpl_pool *listing; // one thread: states of hundreds of hosts are many lookups
     pthread_mutex_t mu;       // protects the rest
     struct watch *watches;    // each holds a reference to its call
     unsigned n_watches;
@@ -71,12 +72,12 @@ static char *text(struct xpl_arena *arena, xpl_str_t s) {
     return xpl_arena_str(arena, s, &copy) ? unconst(copy.ptr) : NULL;
 }
 
-static bool add_tools(struct xpl_arena *arena, session_msg *m) {
+static bool add_tools(struct xpl_arena *arena, const struct xpl_session *s, session_msg *m) {
     size_t n;
     const struct xpl_tool *const *const tools = xpl_tools(&n);
     m->tools = xpl_arena_array(arena, n, sizeof *m->tools);
     for (size_t i = 0; m->tools && i < n; i++)
-        m->tools[m->n_tools++] = unconst(tools[i]->name);
+        if (xpl_session_feeds(s, tools[i])) m->tools[m->n_tools++] = unconst(tools[i]->name);
     return m->tools != NULL;
 }
 
@@ -127,7 +128,7 @@ static session_msg *make_session(struct xpl_svc_session *s, struct xpl_arena *ar
     if (!m) return NULL;
     xplaned__v1__session__init(m);
     if (with_hosts) m->hosts = xpl_arena_array(arena, in->n_hosts, sizeof *m->hosts);
-    if (with_hosts && (!m->hosts || !add_tools(arena, m))) return NULL;
+    if (with_hosts && (!m->hosts || !add_tools(arena, in, m))) return NULL;
     struct progress p = {0};
     for (size_t i = 0; i < in->n_hosts; i++) {
         struct xpl_host_status st;
@@ -208,9 +209,7 @@ static void get_session(struct xpl_rpc_call *c, xpl_bytes_t request, void *servi
         xpl_rpc_finish_status(c, XPL_RESOURCE_EXHAUSTED, "out of memory");
     } else {
         struct xpl_error err = {0};
-        (void)xpl_error_set(&err, XPL_NOT_FOUND, __FILE__, __LINE__, UINT64_MAX,
-                            "no session \"%.*s\"; ListSessions tells what there is",
-                            XPL_STR_FMT(name));
+        (void)xpl_request_no_session(snap, name, &err);
         xpl_rpc_finish_error(c, &err);
     }
     xpl_snapshot_unref(snap);

@@ -2,16 +2,13 @@
 // XprofAnalysisWorkerService: xplaned as the worker of an unmodified XProf.  The aggregator names
 // one host's file by its path and reads the OpStats from a file that we name in the answer; what
 // we do not serve is UNIMPLEMENTED (it then computes by itself) or goes to a real worker.
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +20,9 @@
 #include "server/engine/pool.h"
 #include "server/grpc/services.h"
 #include "server/metrics.h"
+#include "storage/store/shared_files.h"
+
+#define FILE_SUFFIX ".op_stats.pb"
 
 enum { KEEP_S = 600, FALLBACK_TIMEOUT_MS = 1800000, FORWARDS = 8, MAX_FORWARDS = 256 };
 
@@ -35,56 +35,34 @@ struct xpl_svc_worker {
     struct xpl_rpc_channel *fallback; // NULL: none
     struct xpl_pool *forwards;        // threads that wait for it; conversions have others
     char logdir[PATH_MAX], real_logdir[PATH_MAX]; // as configured, made absolute; and resolved
-    char dir[PATH_MAX];
-    int dirfd;
+    struct xpl_shared_files *files;               // that aggregators read
     gid_t group;
     char id[HOST_NAME_MAX + 1];
-    atomic_ullong temporary; // numbers temporary files
 };
 
 // ---- start ----
 
-static xpl_status_t make_dir(char *path, mode_t mode, struct xpl_error *err) {
-    for (char *p = path + 1; *p; p++) {
-        if (*p != '/') continue;
-        *p = 0;
-        const int failed = mkdir(path, 0755);
-        *p = '/';
-        if (failed && errno != EEXIST && errno != EROFS) break;
-    }
-    if (mkdir(path, mode) == 0 || errno == EEXIST) return XPL_OK;
-    XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "--worker-dir %s: %s", path, strerror(errno));
-}
-
-static xpl_status_t choose_dir(struct xpl_svc_worker *w, const char *dir, struct xpl_error *err) {
+static xpl_status_t choose_dir(const char *dir, char ret[PATH_MAX], struct xpl_error *err) {
     const char *base = getenv("RUNTIME_DIRECTORY"), *sub = "/worker";
     if (!base) base = getenv("XDG_RUNTIME_DIR"), sub = "/xplaned/worker";
     int n;
     if (dir[0])
-        n = snprintf(w->dir, sizeof w->dir, "%s", dir);
+        n = snprintf(ret, PATH_MAX, "%s", dir);
     else if (base)
-        n = snprintf(w->dir, sizeof w->dir, "%s%s", base, sub);
+        n = snprintf(ret, PATH_MAX, "%s%s", base, sub);
     else
-        n = snprintf(w->dir, sizeof w->dir, "/tmp/xplaned-%u/worker", (unsigned)getuid());
-    if (n < 0 || (size_t)n >= sizeof w->dir)
+        n = snprintf(ret, PATH_MAX, "/tmp/xplaned-%u/worker", (unsigned)getuid());
+    if (n < 0 || n >= PATH_MAX)
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "--worker-dir: the path is too long");
-    XPL_TRY(make_dir(w->dir, w->group == (gid_t)-1 ? 0700 : 0750, err));
-    char real[PATH_MAX]; // aggregators run elsewhere: the path must be absolute
-    if (realpath(w->dir, real)) memcpy(w->dir, real, sizeof real);
-    w->dirfd = open(w->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    struct stat st;
-    if (w->dirfd < 0 || fstat(w->dirfd, &st) != 0)
-        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "--worker-dir %s: %s", w->dir,
-                         strerror(errno));
-    if (st.st_uid != getuid())
-        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "--worker-dir %s belongs to another user",
-                         w->dir);
-    // The mode again: the umask may have cut it.
-    if (w->group != (gid_t)-1 && (fchown(w->dirfd, (uid_t)-1, w->group) != 0 ||
-                                  fchmod(w->dirfd, (st.st_mode & 0777) | 0050) != 0))
-        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "--worker-dir %s: cannot give it to the group: %s", w->dir,
-                         strerror(errno));
+    return XPL_OK;
+}
+
+static xpl_status_t open_files(struct xpl_svc_worker *w, const char *dir, struct xpl_error *err) {
+    char path[PATH_MAX];
+    struct xpl_error why = {0};
+    XPL_TRY(choose_dir(dir, path, err));
+    if (xpl_shared_files_new(path, FILE_SUFFIX, w->group, &w->files, &why) != XPL_OK)
+        XPL_RETURN_ERROR(err, why.code, "--worker-dir %s", why.msg);
     return XPL_OK;
 }
 
@@ -116,7 +94,7 @@ static xpl_status_t start(struct xpl_svc_worker *w, const struct xpl_svc_worker_
     if (gethostname(w->id, sizeof w->id - 1) != 0) strcpy(w->id, "xplaned");
     XPL_TRY(set_logdir(w, o->logdir, err));
     XPL_TRY(choose_group(w, o->group, err));
-    XPL_TRY(choose_dir(w, o->dir, err));
+    XPL_TRY(open_files(w, o->dir, err));
     if (!o->fallback[0]) return XPL_OK;
     if (!(w->forwards = xpl_pool_new(FORWARDS, MAX_FORWARDS))) XPL_RETURN_OOM(err, "forwarding");
     const struct xpl_rpc_channel_options c = {.size = sizeof c, .target = o->fallback};
@@ -132,7 +110,6 @@ xpl_status_t xpl_svc_worker_new(struct xpl_engine *engine, struct xpl_catalogue 
     w->engine = engine;
     w->catalogue = catalogue;
     w->metrics = o->metrics;
-    w->dirfd = -1;
     const xpl_status_t st = start(w, o, err);
     if (st == XPL_OK)
         *ret = w;
@@ -145,8 +122,12 @@ void xpl_svc_worker_free(struct xpl_svc_worker *w) {
     if (!w) return;
     xpl_pool_free(w->forwards);
     xpl_rpc_channel_close(w->fallback);
-    if (w->dirfd >= 0) (void)close(w->dirfd);
+    xpl_shared_files_free(w->files);
     xpl_sys_free(w);
+}
+
+void xpl_svc_worker_tidy(struct xpl_svc_worker *w) {
+    xpl_shared_files_sweep(w->files, KEEP_S);
 }
 
 gid_t xpl_svc_worker_group(const struct xpl_svc_worker *w) {
@@ -188,60 +169,6 @@ static bool find_host(const struct xpl_svc_worker *w, const struct xpl_snapshot 
                       xpl_str_t path, xpl_str_t *ret_session, xpl_str_t *ret_host) {
     return find_path(snap, below(w->logdir, path), ret_session, ret_host) ||
            find_path(snap, below(w->real_logdir, path), ret_session, ret_host);
-}
-
-// ---- the file named in an answer ----
-
-static bool write_all(int fd, xpl_bytes_t b) {
-    while (b.len) {
-        const ssize_t n = write(fd, b.ptr, b.len);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        b.ptr += n;
-        b.len -= (size_t)n;
-    }
-    return true;
-}
-
-// Puts the bytes at `name` in the worker directory, whole or not at all.
-static xpl_status_t put_file(struct xpl_svc_worker *w, const char *name, xpl_bytes_t bytes,
-                             struct xpl_error *err) {
-    char tmp[64];
-    (void)snprintf(tmp, sizeof tmp, ".%ld-%" PRIu64 ".tmp", (long)getpid(),
-                   (uint64_t)atomic_fetch_add(&w->temporary, 1));
-    const bool group = w->group != (gid_t)-1;
-    const int fd =
-        openat(w->dirfd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, group ? 0640 : 0600);
-    if (fd < 0)
-        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "cannot write in %s: %s", w->dir,
-                         strerror(errno));
-    bool ok = write_all(fd, bytes);
-    if (ok && group) ok = fchown(fd, (uid_t)-1, w->group) == 0 && fchmod(fd, 0640) == 0;
-    if (close(fd) != 0) ok = false;
-    if (ok && renameat(w->dirfd, tmp, w->dirfd, name) == 0) return XPL_OK;
-    const int why = errno;
-    (void)unlinkat(w->dirfd, tmp, 0);
-    XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "cannot write in %s: %s", w->dir, strerror(why));
-}
-
-void xpl_svc_worker_tidy(struct xpl_svc_worker *w) {
-    const int fd = openat(w->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    if (!d) {
-        if (fd >= 0) (void)close(fd);
-        return;
-    }
-    const time_t now = time(NULL);
-    for (struct dirent *e; (e = readdir(d)) != NULL;) {
-        struct stat st;
-        const xpl_str_t name = xpl_str_from(e->d_name);
-        const bool ours =
-            xpl_str_ends(name, XPL_STR(".op_stats.pb")) || xpl_str_ends(name, XPL_STR(".tmp"));
-        if (ours && fstatat(w->dirfd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-            now - st.st_mtime > KEEP_S)
-            (void)unlinkat(w->dirfd, e->d_name, 0);
-    }
-    (void)closedir(d);
 }
 
 // ---- requests ----
@@ -286,6 +213,7 @@ static void count_request(const struct worker_call *a, xpl_status_t code,
                                            .bytes = ok ? xpl_rpc_blob_get(o->answer->blob).len : 0,
                                            .micros = since_us(xpl_rpc_call_get_start_ns(a->call)),
                                            .stage_us = o ? o->stage_us : NULL,
+                                           .traceparent = xpl_svc_traceparent(a->call),
                                            .error = code == XPL_OK ? NULL : error});
 }
 
@@ -303,7 +231,7 @@ static xpl_status_t contract_code(xpl_status_t code) {
 
 static void answer_path(struct worker_call *a) {
     char path[PATH_MAX + 128];
-    (void)snprintf(path, sizeof path, "%s/%s", a->w->dir, a->name);
+    (void)snprintf(path, sizeof path, "%s/%s", xpl_shared_files_get_dir(a->w->files), a->name);
     Xprof__Pywrap__WorkerProfileDataResponse r;
     xprof__pywrap__worker_profile_data_response__init(&r);
     r.output = (ProtobufCBinaryData){.len = strlen(path), .data = (uint8_t *)path};
@@ -315,7 +243,8 @@ static void on_done(void *arg, const struct xpl_outcome *o) {
     struct worker_call *a = arg;
     struct xpl_error err = o->err;
     xpl_status_t st = o->code;
-    if (st == XPL_OK) st = put_file(a->w, a->name, xpl_rpc_blob_get(o->answer->blob), &err);
+    if (st == XPL_OK)
+        st = xpl_shared_files_put(a->w->files, a->name, xpl_rpc_blob_get(o->answer->blob), &err);
     if (st == XPL_OK)
         answer_path(a);
     else
@@ -402,7 +331,7 @@ static bool bypasses_cache(const Xprof__Pywrap__ProfileDataRequest *r) {
 // A name that is the same for the same bytes of the same file.
 static void name_file(struct worker_call *a, const struct xpl_host *h) {
     (void)snprintf(a->name, sizeof a->name,
-                   "%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-v%d.op_stats.pb",
+                   "%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-v%d" FILE_SUFFIX,
                    h->fingerprint.dev, h->fingerprint.ino, h->fingerprint.size,
                    (uint64_t)h->fingerprint.mtime_ns, (int)xpl_product_op_stats.version);
 }

@@ -44,13 +44,13 @@ const char *make_dir(void) {
 // The value of `address=` on the line of the log that says `what` listens.
 static bool find_address(const char *log, const char *what, char *ret, size_t size) {
     FILE *f = fopen(log, "r");
-    char line[4096], want[160];
+    char line[4096], expected[160];
     bool found = false;
-    (void)snprintf(want, sizeof want, "msg=listening service=%s address=", what);
+    (void)snprintf(expected, sizeof expected, "msg=listening service=%s address=", what);
     while (f && !found && fgets(line, sizeof line, f)) {
-        const char *at = strstr(line, want);
+        const char *at = strstr(line, expected);
         if (!at || !strchr(line, '\n')) continue;
-        at += strlen(want);
+        at += strlen(expected);
         (void)snprintf(ret, size, "%.*s", (int)strcspn(at, " \n"), at);
         found = true;
     }

@@ -44,10 +44,10 @@ static struct reply ask(const struct daemon_proc *d, const char *more, const cha
 }
 
 static void expect_same(const struct daemon_proc *d, const char *more, const char *source,
-                        const struct reply *want) {
+                        const struct reply *expected) {
     struct reply r = ask(d, more, source);
-    CHECK_EQ(r.n, want->n);
-    CHECK(memcmp(r.body, want->body, r.n) == 0);
+    CHECK_EQ(r.n, expected->n);
+    CHECK(memcmp(r.body, expected->body, r.n) == 0);
     reply_free(&r);
 }
 
@@ -59,8 +59,8 @@ static int each_index(const char *state, void (*f)(const char *path)) {
     DIR *const d = opendir(dir);
     CHECK(d);
     for (struct dirent *e; (e = readdir(d));) {
-        const size_t len = strlen(e->d_name);
-        if (len < 6 || strcmp(e->d_name + len - 6, ".trace") != 0) continue;
+        const xpl_str_t name = xpl_str_from(e->d_name);
+        if (!xpl_str_ends(name, XPL_STR(".trace_index"))) continue;
         (void)snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
         if (f) f(path);
         n++;
@@ -129,10 +129,11 @@ static struct reply ask_big(const struct daemon_proc *d, const char *more) {
     return r;
 }
 
-static void expect_big(const struct daemon_proc *d, const char *more, const struct reply *want) {
+static void expect_big(const struct daemon_proc *d, const char *more,
+                       const struct reply *expected) {
     struct reply r = ask_big(d, more);
-    CHECK_EQ(r.n, want->n);
-    CHECK(memcmp(r.body, want->body, r.n) == 0);
+    CHECK_EQ(r.n, expected->n);
+    CHECK(memcmp(r.body, expected->body, r.n) == 0);
     reply_free(&r);
 }
 

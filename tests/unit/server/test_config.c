@@ -149,6 +149,11 @@ static void check_flags(void) {
     expect_usage(ARGUMENTS("-h"));
     expect_usage(ARGUMENTS("--log", "loud"));
     expect_usage(ARGUMENTS("--log", "info,daemon:never"));
+    expect_usage(ARGUMENTS("--log-format", "xml"));
+    expect_usage(ARGUMENTS("--log-format", ""));
+    CHECK_EQ(load(ARGUMENTS("--log-format=json"), &c), XPL_CONFIG_RUN);
+    CHECK_STR(c.log_format, "json");
+    xpl_config_fini(&c);
 }
 
 static void check_numbers(void) {
@@ -157,7 +162,6 @@ static void check_numbers(void) {
         uint64_t expected;
     } good[] = {
         {"--answer-cache", "0", 0},
-        {"--answer-cache", "7", 7},
         {"--answer-cache", "7B", 7},
         {"--answer-cache", "2 KiB", 2048},
         {"--answer-cache", "1.5k", 1536},
@@ -198,6 +202,7 @@ static void check_numbers(void) {
         {"--grace", "25h"},
         {"--grace", "1KiB"},
         {"--grace", "5"},
+        {"--answer-cache", "7"}, // bytes?
         {"--scan-interval", "49ms"},
         {"--request-timeout", "0ms"},
         {"--workers", "1025"},
@@ -213,32 +218,78 @@ static void check_numbers(void) {
         expect_usage(ARGUMENTS(bad[i][0], bad[i][1]));
 }
 
+// What is refused says what to write instead.
+static void check_texts(void) {
+    static const struct {
+        const char *flag, *value, *line, *expected; // value, or line of the file
+    } rows[] = {
+        {"--grace", "5", NULL, "--grace 5: a unit is missing; write 5s or 5ms"},
+        {"--store-limit", "4", NULL, "--store-limit 4: a unit is missing; write 4GiB or 4B"},
+        {NULL, NULL, "request-timeout = 300\n", ":1: request-timeout 300: a unit is missing"},
+        {NULL, NULL, "memory-limt = 3GiB\n",
+         "unknown setting \"memory-limt\"; did you mean "
+         "\"memory-limit\"?"},
+        {"--log", "info,grcp:debug", NULL, "log: no topic \"grcp\"; topics: agent, capture, "},
+        {"--loggdir", "x", NULL, "unknown option \"--loggdir\"; did you mean \"--logdir\"?"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char said[512];
+        struct xpl_config c;
+        FILE *const f = tmpfile();
+        const int saved = dup(STDERR_FILENO);
+        CHECK(f && saved >= 0 && dup2(fileno(f), STDERR_FILENO) >= 0);
+        write_config(rows[i].line ? rows[i].line : "");
+        const enum xpl_config_result r =
+            load(rows[i].flag ? ARGUMENTS(rows[i].flag, rows[i].value) : NULL, &c);
+        CHECK(dup2(saved, STDERR_FILENO) >= 0 && close(saved) == 0);
+        xpl_config_fini(&c);
+        rewind(f);
+        said[fread(said, 1, sizeof said - 1, f)] = 0;
+        CHECK_EQ(fclose(f), 0);
+        CHECK_EQ(r, XPL_CONFIG_USAGE);
+        if (!strstr(said, rows[i].expected)) CHECK_STR(said, rows[i].expected);
+    }
+    write_config("");
+    struct xpl_config c;
+    CHECK_EQ(load(ARGUMENTS("--log", "warn,grpc:debug,capture:info,"), &c), XPL_CONFIG_RUN);
+    xpl_config_fini(&c);
+}
+
 static void check_reload(void) {
     struct xpl_config c;
+    struct xpl_config_reloaded left;
     struct xpl_error err = {0};
     const char *argv[] = {"xplaned", "--logdir", "/logs", "--grace", "9s"};
     char **const args = (char **)(uintptr_t)argv;
     CHECK_EQ(xpl_config_load(5, args, &c), XPL_CONFIG_RUN);
     write_config("log = debug\nmemory-limit = 3GiB\nprefetch = off\ngrace = 1s\nworkers = 5\n"
                  "listen = 127.0.0.1:1\ninsecure = true\n");
-    CHECK_EQ(xpl_config_reload(&c, 5, args, &err), XPL_OK);
+    CHECK_EQ(xpl_config_reload(&c, 5, args, &left, &err), XPL_OK);
     CHECK(strcmp(c.log, "debug") == 0);
     CHECK_EQ(c.memory_limit, 3LL << 30);
     CHECK(!c.prefetch);
     CHECK_EQ(c.grace_ms, 9000); // the flag still wins
     CHECK_EQ(c.workers, 0);     // not while running
     CHECK(strcmp(c.listen, "127.0.0.1:50551") == 0 && !c.insecure);
+    CHECK(strcmp(left.restart, "--listen, --insecure, --workers") == 0);
     // An error leaves everything as it is, also what comes before it.
     write_config("log = warn\nmemory-limit = 5GiB\nanswer-cache = much\n");
-    CHECK_EQ(xpl_config_reload(&c, 5, args, &err), XPL_INVALID_ARGUMENT);
+    CHECK_EQ(xpl_config_reload(&c, 5, args, &left, &err), XPL_INVALID_ARGUMENT);
     CHECK(strstr(err.msg, "answer-cache") && strstr(err.msg, ":3"));
     CHECK(strcmp(c.log, "debug") == 0);
     CHECK_EQ(c.memory_limit, 3LL << 30);
     // What the file says no longer has its default again.
     write_config("");
-    CHECK_EQ(xpl_config_reload(&c, 5, args, &err), XPL_OK);
+    CHECK_EQ(xpl_config_reload(&c, 5, args, &left, &err), XPL_OK);
     CHECK(strcmp(c.log, "info") == 0 && c.prefetch);
     CHECK_EQ(c.memory_limit, 2LL << 30);
+    CHECK(strcmp(left.restart, "") == 0);
+    // What the daemon lowered to what the machine allows is no change.
+    c.grpc_connections = 77;
+    write_config("token-file = /other\nhttp-idle = 5s\n");
+    CHECK_EQ(xpl_config_reload(&c, 5, args, &left, &err), XPL_OK);
+    CHECK(strcmp(left.restart, "--http-idle, --token-file") == 0);
+    CHECK(strcmp(c.token_file, "") == 0);
     xpl_config_fini(&c);
 }
 
@@ -304,6 +355,7 @@ int main(void) {
     check_file();
     check_flags();
     check_numbers();
+    check_texts();
     check_reload();
     check_help();
 #if XPL_FAULTS

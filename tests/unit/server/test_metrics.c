@@ -161,6 +161,11 @@ static void test_log(void) {
     CHECK_STR(logged(&l), "level=warn topic=request msg=request service=grpc tool=\"x\\x0ay\" "
                           "session=s hosts=h0 status=NOT_FOUND bytes=0 us=0 "
                           "error=\"no such \\\"tool\\\"\"\n");
+    l.traceparent = XPL_STR("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+    CHECK(strstr(logged(&l), " trace_id=4bf92f3577b34da6a3ce929d0e0e4736 "
+                             "parent_id=00f067aa0ba902b7\n"));
+    l.traceparent = XPL_STR("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-\n");
+    CHECK(!strstr(logged(&l), "trace_id"));
     l.n_hosts = 3;
     l.code = XPL_INTERNAL; // ours to repair
     CHECK(strstr(logged(&l), "level=error ") && strstr(logged(&l), " hosts=3 "));

@@ -47,8 +47,8 @@ struct fixture {
     unsigned calls, n_sessions;
     uint64_t generation, bytes;
     // run_until:
-    unsigned want_sessions;
-    uint64_t want_bytes, deadline_ns;
+    unsigned expected_sessions;
+    uint64_t expected_bytes, deadline_ns;
     bool reached;
 };
 
@@ -95,14 +95,14 @@ static void end(struct fixture *f) {
 
 static void on_poll(uv_timer_t *t) {
     struct fixture *const f = t->data;
-    f->reached = f->n_sessions == f->want_sessions && f->bytes == f->want_bytes;
+    f->reached = f->n_sessions == f->expected_sessions && f->bytes == f->expected_bytes;
     if (f->reached || xpl_clock_ns() > f->deadline_ns) uv_stop(xpl_loop_uv(f->loop));
 }
 
 // Runs the loop until the catalogue holds that; false when it does not come to it.
 static bool run_until(struct fixture *f, unsigned n_sessions, uint64_t bytes, uint64_t ms) {
-    f->want_sessions = n_sessions;
-    f->want_bytes = bytes;
+    f->expected_sessions = n_sessions;
+    f->expected_bytes = bytes;
     f->deadline_ns = xpl_clock_ns() + ms * 1000000;
     f->reached = false;
     uv_timer_start(&f->poll, on_poll, 0, 5);

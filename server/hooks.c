@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The daemon's own recvmsg, close and SSL_read: what gRPC receives from clients is inspected before
+// it gets it (rpc/guarded.h).
+//
+// Part of the program alone, never of a library: a symbol of the program comes before the same one
+// of libc and libssl, for libgrpc, too.  The first two are the system calls, and nothing else.
+// libssl is libgrpc's and is found while running, so that no version of it is built in.
+#include "server/hooks.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "rpc/listen/guarded.h"
+
+#define XPL_EXPORT __attribute__((visibility("default")))
+
+XPL_EXPORT ssize_t recvmsg(int fd, struct msghdr *m, int flags) {
+    const ssize_t n = syscall(SYS_recvmsg, fd, m, flags);
+    if (n <= 0 || flags & MSG_ERRQUEUE) return n; // what is read there was sent by us
+    return xpl_rpc_guarded_received(fd, m, n);
+}
+
+// ThreadSanitizer's own close is behind ours: it must be told, or it takes the next file of the
+// same number for this one.
+static void tell_sanitizer(int fd) {
+#ifdef __SANITIZE_THREAD__
+    extern void __sanitizer_syscall_pre_impl_close(long);
+    __sanitizer_syscall_pre_impl_close(fd);
+#else
+    (void)fd;
+#endif
+}
+
+XPL_EXPORT int close(int fd) {
+    xpl_rpc_guarded_close(fd);
+    tell_sanitizer(fd);
+    return (int)syscall(SYS_close, fd);
+}
+
+// ---- TLS ----
+
+struct ssl_st;
+int SSL_read(struct ssl_st *ssl, void *buf, int n);
+
+typedef void free_fn(void *parent, void *ptr, void *data, int index, long argl, void *argp);
+
+static struct {
+    int (*read)(struct ssl_st *, void *, int);
+    int (*is_server)(const struct ssl_st *);
+    int (*new_index)(int class_index, long, void *, void *, void *, free_fn *);
+    int (*set_data)(struct ssl_st *, int, void *);
+    void *(*get_data)(const struct ssl_st *, int);
+    int index; // of our data in a connection; -1: guards are off
+} ssl_functions = {.index = -1};
+
+static void free_guard(void *parent, void *ptr, void *data, int index, long argl, void *argp) {
+    (void)parent, (void)data, (void)index, (void)argl, (void)argp;
+    xpl_rpc_guarded_free(ptr);
+}
+
+static void find_functions(void) {
+    enum { CLASS_SSL = 0 }; // CRYPTO_EX_INDEX_SSL
+    *(void **)&ssl_functions.read = dlsym(RTLD_NEXT, "SSL_read");
+    *(void **)&ssl_functions.is_server = dlsym(RTLD_NEXT, "SSL_is_server");
+    *(void **)&ssl_functions.new_index = dlsym(RTLD_NEXT, "CRYPTO_get_ex_new_index");
+    *(void **)&ssl_functions.set_data = dlsym(RTLD_NEXT, "SSL_set_ex_data");
+    *(void **)&ssl_functions.get_data = dlsym(RTLD_NEXT, "SSL_get_ex_data");
+    if (ssl_functions.is_server && ssl_functions.new_index && ssl_functions.set_data &&
+        ssl_functions.get_data && xpl_rpc_guarded_enabled())
+        ssl_functions.index = ssl_functions.new_index(CLASS_SSL, 0, NULL, NULL, NULL, free_guard);
+}
+
+static bool inspect(struct ssl_st *ssl, void *buf, size_t n) {
+    if (ssl_functions.index < 0 || !ssl_functions.is_server(ssl)) return true;
+    struct xpl_rpc_guard *g = ssl_functions.get_data(ssl, ssl_functions.index);
+    if (!g) {
+        g = xpl_rpc_guarded_new();
+        if (!g) return false;
+        if (!ssl_functions.set_data(ssl, ssl_functions.index, g)) {
+            xpl_rpc_guarded_free(g);
+            return false;
+        }
+    }
+    return xpl_rpc_guarded_feed(g, buf, n);
+}
+
+XPL_EXPORT int SSL_read(struct ssl_st *ssl, void *buf, int n) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, find_functions);
+    if (!ssl_functions.read) {
+        errno = ENOSYS;
+        return -1;
+    }
+    const int got = ssl_functions.read(ssl, buf, n);
+    if (got <= 0 || inspect(ssl, buf, (size_t)got)) return got;
+    errno = ECONNRESET; // SSL_get_error: an error of the system, which ends the connection
+    return -1;
+}
+
+// ---- whether it works ----
+
+static bool is_bound(const char *name, void *own) {
+    return dlsym(RTLD_DEFAULT, name) == own;
+}
+
+bool xpl_hooks_are_bound(void) {
+    void *receive, *end, *decrypt;
+    *(ssize_t(**)(int, struct msghdr *, int)) & receive = recvmsg;
+    *(int (**)(int)) & end = close;
+    *(int (**)(struct ssl_st *, void *, int)) & decrypt = SSL_read;
+    return is_bound("recvmsg", receive) && is_bound("close", end) && is_bound("SSL_read", decrypt);
+}

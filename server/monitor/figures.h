@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// All figures of the daemon, read at one moment.
+#ifndef XPL_SERVER_MONITOR_FIGURES_H_
+#define XPL_SERVER_MONITOR_FIGURES_H_
+
+#include "rpc/server.h"
+#include "server/capture_jobs/captures.h"
+#include "server/engine/cache.h"
+#include "server/engine/engine.h"
+#include "server/engine/pool.h"
+#include "server/engine/writer.h"
+#include "server/grpc/services.h"
+#include "server/process.h"
+
+// What the HTTP gateway counts; it fills this in itself.
+struct xpl_http_stats {
+    uint64_t connections, requests_open; // now
+    uint64_t requests;                   // all that follow: since the start
+    uint64_t refused_connections;        // over --http-connections
+    uint64_t refused_host, refused_origin, refused_site, refused_token, refused_method, refused_uri;
+    uint64_t refused_body; // too long, or of unknown length
+    uint64_t refused_busy; // no worker for it
+};
+
+struct xpl_figures {
+    struct xpl_process_stats process;
+    struct xpl_engine_stats engine;
+    struct xpl_cache_stats cache;
+    struct xpl_pool_state pool;
+    struct xpl_store_stats store;
+    struct xpl_store_writer_stats writer;
+    struct xpl_rpc_server_stats rpc;
+    struct xpl_http_stats http;
+    struct xpl_capture_jobs_stats captures;
+    struct {
+        uint64_t sessions, hosts, bytes, generation;
+    } catalogue;
+    uint64_t store_writable, started_unix_ns, build;
+    uint64_t log_dropped, large_blocks;
+};
+
+// Everything but `http`, which is left as it is.  Waits for no lock that is held for long.
+void xpl_figures_read(struct xpl_svc_server *s, struct xpl_capture_jobs *captures,
+                      struct xpl_figures *ret);
+
+#endif

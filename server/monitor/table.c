@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/monitor/table.h"
+
+#include "server/monitor/figures.h"
+
+const char *const xpl_metric_type_names[] = {"counter", "gauge", "histogram"};
+
+#define WIDTH(field) (unsigned)sizeof(((struct xpl_figures *)NULL)->field)
+#define SCALED(name, type, help, labels, field, per)                                               \
+    {                                                                                              \
+        name, XPL_METRIC_##type, help, labels, XPL_METRIC_FIGURE,                                  \
+            offsetof(struct xpl_figures, field), WIDTH(field), per                                 \
+    }
+#define FIGURE(name, type, help, labels, field) SCALED(name, type, help, labels, field, 1)
+// Of the metric of the row before, for another label.
+#define MORE(name, labels, field) FIGURE(name, GAUGE, NULL, labels, field)
+#define BY(name, type, help, labels, source)                                                       \
+    { name, XPL_METRIC_##type, help, labels, XPL_METRIC_##source, 0, 0, 1 }
+
+// clang-format off
+const struct xpl_metric xpl_metric_table[] = {
+    // ---- the process, under the names that all exporters use ----
+    SCALED("process_cpu_seconds_total", COUNTER, "CPU time used, user and system", NULL,
+           process.cpu_us, 1e6),
+    SCALED("process_start_time_seconds", GAUGE, "When the daemon started, since 1970", NULL,
+           started_unix_ns, 1e9),
+    FIGURE("process_resident_memory_bytes", GAUGE, "Resident memory, with mapped profiles", NULL,
+           process.resident_bytes),
+    FIGURE("process_open_fds", GAUGE, "Open file descriptors", NULL, process.descriptors),
+    FIGURE("process_max_fds", GAUGE, "File descriptors allowed", NULL, process.descriptors_limit),
+    FIGURE("process_threads", GAUGE, "Threads", NULL, process.threads),
+    FIGURE("xplaned_build_info", GAUGE, "1, with the version as label",
+           "version=\"" XPL_VERSION "\"", build),
+
+    // ---- requests for tools ----
+    BY("xplaned_requests_total", COUNTER, "Finished requests for tools", "tool,code", REQUESTS),
+    BY("xplaned_request_duration_seconds", HISTOGRAM,
+       "Time from a request for a tool to its answer handed over", "tool", DURATION),
+    BY("xplaned_request_stage_duration_seconds", HISTOGRAM,
+       "Time that requests which were not answered from memory spent in each stage", "tool,stage",
+       STAGES),
+    FIGURE("xplaned_answers_total", COUNTER, "Answers given, by where they came from",
+           "source=\"memory\"", engine.from_memory),
+    MORE("xplaned_answers_total", "source=\"store\"", engine.from_store),
+    MORE("xplaned_answers_total", "source=\"computed\"", engine.computed),
+    FIGURE("xplaned_answers_joined_total", COUNTER,
+           "Computed answers that waited for a request under way", NULL, engine.joined),
+    FIGURE("xplaned_requests_cancelled_total", COUNTER, "Requests whose client went away", NULL,
+           engine.cancelled),
+    FIGURE("xplaned_requests_timed_out_total", COUNTER, "Requests whose deadline passed", NULL,
+           engine.timed_out),
+    FIGURE("xplaned_conversions_total", COUNTER, "Profiles converted", NULL, engine.conversions),
+    FIGURE("xplaned_conversions_failed_total", COUNTER, "Profiles that could not be converted",
+           NULL, engine.conversions_failed),
+    FIGURE("xplaned_conversions_ahead_total", COUNTER, "Profiles converted ahead of requests",
+           NULL, engine.prefetched),
+    FIGURE("xplaned_converted_bytes_total", COUNTER, "Bytes of the profiles converted", NULL,
+           engine.bytes_converted),
+
+    // ---- load ----
+    FIGURE("xplaned_workers", GAUGE, "Worker threads, by state", "state=\"busy\"", pool.busy),
+    MORE("xplaned_workers", "state=\"all\"", pool.workers),
+    FIGURE("xplaned_queue_length", GAUGE, "Requests that wait for a worker", NULL, pool.queued),
+    FIGURE("xplaned_queue_limit", GAUGE, "Requests that may wait (--max-concurrent-requests)",
+           NULL, pool.max_queued),
+    FIGURE("xplaned_connections", GAUGE, "Open client connections", "protocol=\"http\"",
+           http.connections),
+    FIGURE("xplaned_streams", GAUGE, "Requests and calls under way", "protocol=\"http\"",
+           http.requests_open),
+    MORE("xplaned_streams", "protocol=\"grpc\"", rpc.open),
+    FIGURE("xplaned_calls_total", COUNTER, "Requests and calls of every kind",
+           "protocol=\"http\"", http.requests),
+    MORE("xplaned_calls_total", "protocol=\"grpc\"", rpc.calls),
+    FIGURE("xplaned_refusals_total", COUNTER, "What was refused, by cause",
+           "protocol=\"any\",cause=\"busy\"", engine.refused),
+    MORE("xplaned_refusals_total", "protocol=\"grpc\",cause=\"token\"", rpc.unauthenticated),
+    MORE("xplaned_refusals_total", "protocol=\"grpc\",cause=\"calls\"", rpc.refused),
+    MORE("xplaned_refusals_total", "protocol=\"grpc\",cause=\"method\"", rpc.unimplemented),
+    MORE("xplaned_refusals_total", "protocol=\"http\",cause=\"connections\"",
+         http.refused_connections),
+    MORE("xplaned_refusals_total", "protocol=\"http\",cause=\"host\"", http.refused_host),
+    MORE("xplaned_refusals_total", "protocol=\"http\",cause=\"origin\"", http.refused_origin),
+    MORE("xplaned_refusals_total", "protocol=\"http\",cause=\"site\"", http.refused_site),
+    MORE("xplaned_refusals_total", "protocol=\"http\",cause=\"token\"", http.refused_token),
+    MORE("xplaned_refusals_total", "protocol=\"http\",cause=\"method\"", http.refused_method),
+    MORE("xplaned_refusals_total", "protocol=\"http\",cause=\"uri\"", http.refused_uri),
+    MORE("xplaned_refusals_total", "protocol=\"http\",cause=\"body\"", http.refused_body),
+    MORE("xplaned_refusals_total", "protocol=\"http\",cause=\"busy\"", http.refused_busy),
+
+    // ---- memory ----
+    FIGURE("xplaned_memory_bytes", GAUGE,
+           "Memory by owner; anonymous is all that the process has, and holds the others",
+           "owner=\"anonymous\"", process.anonymous_bytes),
+    MORE("xplaned_memory_bytes", "owner=\"buffers\"", large_blocks),
+    MORE("xplaned_memory_bytes", "owner=\"answers\"", cache.bytes),
+    MORE("xplaned_memory_bytes", "owner=\"requests\"", engine.in_flight_bytes),
+    FIGURE("xplaned_memory_limit_bytes", GAUGE,
+           "Limits of owners (--answer-cache, --memory-total)", "owner=\"answers\"", cache.limit),
+    MORE("xplaned_memory_limit_bytes", "owner=\"requests\"", engine.memory_total),
+    FIGURE("xplaned_cache_objects", GAUGE, "Answers and products kept in memory", NULL,
+           cache.objects),
+    FIGURE("xplaned_cache_evicted_total", COUNTER, "Objects dropped from memory for room", NULL,
+           cache.evicted),
+
+    // ---- cache.db ----
+    FIGURE("xplaned_store_bytes", GAUGE, "Pages in use in cache.db", NULL, store.used_bytes),
+    FIGURE("xplaned_store_limit_bytes", GAUGE, "Limit of cache.db (--store-limit)", NULL,
+           store.limit_bytes),
+    FIGURE("xplaned_store_writable", GAUGE,
+           "1 while results are written, 0 while cache.db is only read", NULL, store_writable),
+    FIGURE("xplaned_store_lookups_total", COUNTER, "Lookups of results in cache.db",
+           "result=\"hit\"", store.hits),
+    MORE("xplaned_store_lookups_total", "result=\"miss\"", store.misses),
+    FIGURE("xplaned_store_read_errors_total", COUNTER,
+           "Misses because cache.db could not be read", NULL, store.read_errors),
+    FIGURE("xplaned_store_writes_total", COUNTER, "Writes to cache.db", "result=\"done\"",
+           store.puts),
+    MORE("xplaned_store_writes_total", "result=\"failed\"", store.dropped),
+    MORE("xplaned_store_writes_total", "result=\"dropped\"", writer.dropped),
+    FIGURE("xplaned_store_write_queue_length", GAUGE, "Results that wait to be written", NULL,
+           writer.queued),
+    FIGURE("xplaned_store_hashed_bytes_total", COUNTER, "Bytes of profiles hashed by the writer",
+           NULL, writer.hashed_bytes),
+    FIGURE("xplaned_store_evicted_total", COUNTER, "Results removed from cache.db for room", NULL,
+           store.evicted),
+    FIGURE("xplaned_store_rebuilt_total", COUNTER, "Broken databases moved aside", NULL,
+           store.rebuilds),
+
+    // ---- sessions and captures ----
+    FIGURE("xplaned_sessions", GAUGE, "Profile sessions known", NULL, catalogue.sessions),
+    FIGURE("xplaned_session_hosts", GAUGE, "Profiles in them", NULL, catalogue.hosts),
+    FIGURE("xplaned_session_bytes", GAUGE, "Size of these profiles", NULL, catalogue.bytes),
+    FIGURE("xplaned_captures_running", GAUGE, "Captures under way", NULL, captures.running),
+    FIGURE("xplaned_captures_total", COUNTER, "Captures ended, by outcome", "outcome=\"done\"",
+           captures.ended[XPL_CAPTURED_ALL]),
+    MORE("xplaned_captures_total", "outcome=\"partial\"", captures.ended[XPL_CAPTURED_SOME]),
+    MORE("xplaned_captures_total", "outcome=\"failed\"", captures.ended[XPL_CAPTURED_NOTHING]),
+    MORE("xplaned_captures_total", "outcome=\"cancelled\"",
+         captures.ended[XPL_CAPTURED_CANCELLED]),
+
+    // ---- the log ----
+    FIGURE("xplaned_log_dropped_lines_total", COUNTER,
+           "Log lines lost because stderr did not take them", NULL, log_dropped),
+};
+// clang-format on
+const size_t xpl_n_metrics = sizeof xpl_metric_table / sizeof *xpl_metric_table;
