@@ -40,15 +40,16 @@ const skip = document.getElementById('skip');
 skip.addEventListener('click', () => main.focus());
 
 let drawing = null;  // AbortController of the page on show
-let toolList = null;
+let toolList = {session: null, tools: []};  // of the session that was drawn last
 
-async function knownTools(signal) {
+async function knownTools(session, signal) {
   try {
-    toolList ||= (await api.tools(signal)).data.tools || [];
+    const tools = (await api.tools(session, signal)).data.tools || [];
+    toolList = {session, tools};
   } catch (e) {
     if (e.name === 'AbortError') throw e;
   }
-  return toolList || [];
+  return toolList.session === session ? toolList.tools : [];
 }
 
 function drawTop(at, session) {
@@ -113,11 +114,11 @@ async function draw() {
   main.replaceChildren(loading());
   let session = null, tools = [];
   drawTop(at, null);
-  drawNav(at, toolList || []);
+  drawNav(at, toolList.session === at.session ? toolList.tools : []);
   try {
     if (at.session !== null) {
       const [list] = await Promise.all([
-        api.sessions(mine.signal), knownTools(mine.signal).then((t) => {
+        api.sessions(mine.signal), knownTools(at.session, mine.signal).then((t) => {
           tools = t;
         })
       ]);

@@ -6,9 +6,9 @@
 set -eu
 cd "$(dirname "$0")/../.."
 venv=${XPL_BROWSER_VENV:-${XPL_BUILD:-$PWD/build}/browser-venv}
-want="playwright==1.65.2"
-[ "$(cat "$venv/.made" 2>/dev/null)" = "$want" ] && exit 0
+needed="playwright==1.65.2"
+[ "$(cat "$venv/.made" 2>/dev/null)" = "$needed" ] && exit 0
 rm -rf "$venv"
 python3 -m venv "$venv"
-"$venv/bin/pip" install -q --disable-pip-version-check "$want"
-echo "$want" >"$venv/.made"
+"$venv/bin/pip" install -q --disable-pip-version-check "$needed"
+echo "$needed" >"$venv/.made"

@@ -235,7 +235,7 @@ def closer_looks(tab):
     tab.page.focus(".trace-canvas")
     for _ in range(14):
         tab.page.keyboard.press("w")
-    wait_until("a closer look was asked for", lambda: asked)
+    wait_until("a closer view was requested", lambda: asked)
 
     def covered():  # by what was asked for last; the address follows a moment later
         a, b = window(tab) or (-math.inf, math.inf)

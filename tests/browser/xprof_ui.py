@@ -166,7 +166,7 @@ def run(run_test, build):
                 test(tab)
 
             on_xprof.__name__ = test.__name__
-            on_xprof.allow = [""]  # its own errors, of charts that want the internet, are not ours
+            on_xprof.allow = [""]  # its own errors, of charts that need the internet, are not ours
             run_test("xprof", on_xprof, None)
     finally:
         if state["daemon"]:

@@ -102,7 +102,7 @@ export async function get(url, signal) {
 }
 
 export const sessions = (signal) => get(address('sessions'), signal);
-export const tools = (signal) => get(address('tools'), signal);
+export const tools = (session, signal) => get(address('tools', [['session', session]]), signal);
 export const server = (signal) => get(address('server'), signal);
 
 // QUERY of a tool: hosts may be empty (all), options {name: value} without undefined ones.

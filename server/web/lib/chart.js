@@ -2,6 +2,7 @@
 // Small charts in SVG.  Each can be read with the arrow keys; each says in words what it shows.
 
 import {h, s, announce} from './dom.js';
+import {cut} from './format.js';
 
 export const SERIES = 9;  // .series-0 … .series-8 of style.css
 
@@ -226,5 +227,5 @@ export function parts({label, items, format}) {
 }
 
 export function short(text, n) {
-  return text.length > n ? `${text.slice(0, n - 1)}…` : text;
+  return text.length > n ? `${cut(text, n - 1)}…` : text;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers with units.  Every function takes a number in the unit its name says.
+// Numbers with units.  Every function takes a number in the unit its name says.  And texts that are
+// too long.
 
 const whole = new Intl.NumberFormat('en', {maximumFractionDigits: 0});
 
@@ -88,4 +89,12 @@ export function ago(unixMs) {
     }
   }
   return '';
+}
+
+// At most the first `n` units of a text; never half of a character that has two, as a lone one is no
+// text any more, for programs that read the page.
+export function cut(text, n) {
+  if (text.length <= n) return text;
+  const last = text.charCodeAt(n - 1);
+  return text.slice(0, last >= 0xd800 && last < 0xdc00 ? n - 1 : n);
 }

@@ -268,9 +268,9 @@ export class DataTable {
           const long = c.type !== 'number' && text.length > 24;
           const td = h('td', {
             class: (c.type === 'number' ? 'num' : '') + (c.bar ? ' barred' : ''),
-            title: long ? text.slice(0, 2000) : null
+            title: long ? format.cut(text, 2000) : null
           },
-              text.length > 400 ? `${text.slice(0, 400)}…` : text);
+              text.length > 400 ? `${format.cut(text, 400)}…` : text);
           if (c.bar) td.style.setProperty('--part', `${Math.max(0, Math.min(100, v * 100)) || 0}%`);
           return td;
         }));

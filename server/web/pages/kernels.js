@@ -46,7 +46,7 @@ export default {
     ctx.root.append(h('h1', {}, 'Kernels'));
     if (!table.length) {
       ctx.root.append(empty('No GPU kernels in this profile',
-          'Kernels are recorded on GPUs only. On TPUs and CPUs look at the op profile or the trace instead.'));
+          'Kernels are recorded on GPUs only. On TPUs and CPUs see the op profile or the trace instead.'));
       return;
     }
     const name = column(table, 'kernel_name').values, total = column(table, 'total_duration_us').values,

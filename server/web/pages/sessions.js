@@ -8,7 +8,7 @@ import * as router from '../lib/router.js';
 import {empty} from '../lib/notes.js';
 
 const MOST = 500;     // rows drawn before the reader asks for all
-const AGAIN = 10000;  // ms between looks for new sessions
+const AGAIN = 10000;  // ms between scans for new sessions
 const STATES = {
   new: 'not converted yet',
   converting: 'converting',
@@ -132,7 +132,7 @@ export default {
     ctx.root.append(h('h1', {}, 'Sessions'));
     if (!list.length) {
       ctx.root.append(empty('No profiles here yet',
-          'The server looks for *.xplane.pb files below its --logdir and shows new ones within a second or two.',
+          'The server searches for *.xplane.pb files below its --logdir and shows new ones within a second or two.',
           'From JAX: jax.profiler.trace("LOGDIR"); from TensorFlow: tf.profiler.experimental.start("LOGDIR"). Or copy plugins/profile/RUN/ there.'));
     } else {
       ctx.root.append(h('div', {class: 'bar'}, input, counter),

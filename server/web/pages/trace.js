@@ -200,11 +200,11 @@ function rangePanel(view, panel, range) {
 }
 
 // Loads what the window shows more closely than the base does.  The server thins out large traces only;
-// once a closer look brings nothing new, the base is known to be whole and nothing more is asked.
+// once a closer view brings nothing new, the base is known to be whole and nothing more is requested.
 class Closer {
   constructor(ctx, view, loader, url, status) {
     Object.assign(this, {ctx, view, loader, url, status, whole: false, have: null});
-    this.look = every(160, () => this.now());
+    this.check = every(160, () => this.now());
   }
 
   now() {
@@ -220,7 +220,7 @@ class Closer {
     if (this.running) {
       this.again = true;
       return;
-    }  // one at a time; the last wish is looked at next
+    }  // one at a time; the last request is next
     const job = this.running =
         this.loader.load(this.url({start_time_ms: a / 1000, end_time_ms: b / 1000, resolution: columns}));
     job.promise
@@ -235,7 +235,7 @@ class Closer {
           v.setDetail(model, a, b);
         })
         .catch((e) => {
-          if (!this.ctx.signal.aborted) this.ctx.warn([`Closer look failed: ${e.message}`]);
+          if (!this.ctx.signal.aborted) this.ctx.warn([`Closer view failed: ${e.message}`]);
         })
         .finally(() => {
           this.running = null;
@@ -389,7 +389,7 @@ export default {
     const show = eventPanel(ctx, view, panel);
     view.element.addEventListener('view', () => {
       remember();
-      closer.look();
+      closer.check();
     });
     view.element.addEventListener('select', (e) => {
       remember();
@@ -437,7 +437,7 @@ export default {
       if (y > 0) view.scroller.scrollTop = y;
       if (answer.model.lost)
         ctx.warn([`${format.count(answer.model.lost)} events nested too deeply are not drawn.`]);
-      closer.look();
+      closer.check();
     };
     const wait = place.firstChild;
     loader

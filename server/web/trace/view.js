@@ -106,7 +106,7 @@ export class TraceView {
     this.relayout();
   }
 
-  // A closer look at [start, end]; drawn wherever it covers the whole window.
+  // A closer view of [start, end]; drawn wherever it covers the whole window.
   setDetail(model, start, end) {
     this.detail = model ? this.attach(model, start, end) : null;
     this.relayout();
@@ -339,14 +339,14 @@ export class TraceView {
     for (const [name, x0, x1, y, tone] of texts) {
       const room = x1 - x0 - 2 * pad;
       let text = names[name];
-      if (text.length > 240) text = text.slice(0, 240);
+      text = format.cut(text, 240);
       let wide = m.widths[name];
       if (!wide) wide = m.widths[name] = context.measureText(text).width / this.ratio + 0.01;
       wide *= this.ratio;
       if (wide > room) {
         const fits = Math.floor(text.length * room / wide) - 1;
         if (fits < 1) continue;
-        text = `${text.slice(0, fits)}…`;
+        text = `${format.cut(text, fits)}…`;
       }
       context.globalAlpha = tone === DIM ? 0.55 : 1;
       context.fillText(text, x0 + pad, y + rowTall / 2 + 0.5);
@@ -649,7 +649,7 @@ export class TraceView {
     this.tip.hidden = !found;
     if (!found) return;
     this.tip.replaceChildren(
-        h('strong', {}, found.name.slice(0, 300) || '(no name)'), h('span', {}, format.us(found.dur)));
+        h('strong', {}, format.cut(found.name, 300) || '(no name)'), h('span', {}, format.us(found.dur)));
     const left = e.offsetX > this.width * 0.6;
     this.tip.style.left = left ? '' : `${HEAD + e.offsetX + 14}px`;
     this.tip.style.right = left ? `${this.width - e.offsetX + 14}px` : '';
