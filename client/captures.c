@@ -177,6 +177,7 @@ int xpl_client_capture(xpl_client *c, const xpl_capture_request *given, xpl_resu
                                  (xpl_bytes_t){b.p, b.n}, &o, &stream, &err);
         if (st == XPL_OK) st = follow(stream, &r, &retry_ms, &err);
         xpl_rpc_stream_close(stream);
+        xpl_client_explain(c, &err);
     } else if (!b.failed) {
         st = xpl_error_set(&err, XPL_INVALID_ARGUMENT, __FILE__, __LINE__, UINT64_MAX,
                            "no target to capture");

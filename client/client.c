@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ int xpl_client_open(const char *server, const xpl_client_options *options, xpl_c
     xpl_client *c = xpl_sys_alloc(sizeof *c);
     if (!c) return xpl_client_result(result, XPL_RESOURCE_EXHAUSTED, NULL, 0);
     *c = (xpl_client){.timeout_ms = o.timeout_ms};
+    (void)snprintf(c->address, sizeof c->address, "%s", server);
     const struct xpl_rpc_channel_options co = {
         .size = sizeof co,
         .target = server,
@@ -63,6 +65,40 @@ void xpl_client_close(xpl_client *c) {
     xpl_sys_free(c);
 }
 
+// gRPC's sentences of 1.51: why there is no connection; NULL for all others, which servers say.
+static const char *why_unreachable(const char *m) {
+    static const struct {
+        const char *part, *why;
+    } rows[] = {{"Connection refused", "connection refused"},
+                {"No such file or directory", "no such socket"},
+                {"Permission denied", "permission denied"},
+                {"DNS resolution failed", "the host's name cannot be resolved"},
+                {"Failed parsing HTTP/2", "another kind of server answers there"},
+                {"o route to host", "no route to the host"},
+                {"etwork is unreachable", "the network is unreachable"},
+                {"imed out", "nobody answers; a firewall?"},
+                {"andshake", "no TLS connection; check the certificates"},
+                {"SSL", "no TLS connection; check the certificates"},
+                {"failed to connect to all addresses", "no connection; does it need TLS?"}};
+    if (strncmp(m, "failed to connect", 17) != 0 && strncmp(m, "DNS resolution failed", 21) != 0)
+        return NULL;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strstr(m, rows[i].part)) return rows[i].why;
+    return NULL;
+}
+
+void xpl_client_explain(const xpl_client *c, struct xpl_error *err) {
+    const char *const why = err->code == XPL_UNAVAILABLE ? why_unreachable(err->msg) : NULL;
+    if (why)
+        (void)snprintf(err->msg, sizeof err->msg,
+                       "no daemon answers at %.72s (%s): start one with `xplaned --logdir DIR`, or "
+                       "name another's address ($XPLANED_SERVER)",
+                       c->address, why);
+    else if (err->code == XPL_DEADLINE_EXCEEDED && strcmp(err->msg, "Deadline Exceeded") == 0)
+        (void)snprintf(err->msg, sizeof err->msg, "%.72s has not answered in %" PRId64 " ms",
+                       c->address, c->timeout_ms);
+}
+
 xpl_status_t xpl_client_call(xpl_client *c, const char *path, const ProtobufCMessage *request,
                              struct xpl_rpc_reply *reply, xpl_result *r) {
     struct xpl_buf b;
@@ -75,6 +111,7 @@ xpl_status_t xpl_client_call(xpl_client *c, const char *path, const ProtobufCMes
     } else {
         const struct xpl_rpc_call_options o = {.size = sizeof o, .timeout_ms = c->timeout_ms};
         st = xpl_rpc_unary(c->channel, path, (xpl_bytes_t){b.p, b.n}, &o, reply, &err);
+        xpl_client_explain(c, &err);
         (void)xpl_client_result(r, st, &err, reply->details.retry_ms);
     }
     xpl_buf_fini(&b);

@@ -14,7 +14,12 @@
 struct xpl_client {
     struct xpl_rpc_channel *channel;
     int64_t timeout_ms;
+    char address[128]; // of the daemon, as it was given; cut
 };
+
+// Rewrites what gRPC says of a daemon that cannot be reached, or does not answer, in words that say
+// what to do; leaves what the daemon itself says alone.
+void xpl_client_explain(const xpl_client *c, struct xpl_error *err);
 
 // Fills *r (may be NULL) from the outcome of a call; returns the code.
 int xpl_client_result(xpl_result *r, xpl_status_t code, const struct xpl_error *err,

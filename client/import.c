@@ -13,7 +13,7 @@
 #include "proto/xplaned/v1/session.pb-c.h"
 #include "rpc/message.h"
 
-enum { CHUNK = 1 << 20, FIELD_DATA = 3, PAUSE_MS = 500 };
+enum { CHUNK = 1 << 20, FIELD_DATA = 3, PAUSE_MS = 500, MAX_SUFFIX = 16 };
 
 typedef Xplaned__V1__ImportSessionRequest request_msg;
 typedef Xplaned__V1__ImportSessionResponse response_msg;
@@ -23,6 +23,7 @@ struct file {
     uint64_t bytes;
     uint32_t crc;
     const char *host;
+    const char *suffix; // of a compressed profile, or ""
     char name[256];
 };
 
@@ -38,15 +39,23 @@ struct upload {
 
 // ---- files ----
 
-// The file's name without its directory and its suffix, that of profiles or ".pb".
+// The file's name without its directory and its suffix, that of profiles or ".pb"; and the suffix
+// of a compressed one, which the daemon knows by its formats.  It finds out itself what others are.
 static void name_file(struct file *f, const char *path) {
     const char *const slash = strrchr(path, '/');
     xpl_str_t s = xpl_str_from(slash ? slash + 1 : path);
     const xpl_str_t suffix = XPL_STR(XPL_PROFILE_WRITER_SUFFIX);
-    if (xpl_str_ends(s, suffix))
+    const size_t dot = xpl_str_find(s, XPL_STR(XPL_PROFILE_WRITER_SUFFIX "."), 0);
+    const size_t more = dot == SIZE_MAX ? 0 : s.len - dot - suffix.len;
+    f->suffix = "";
+    if (more > 1 && more < MAX_SUFFIX) {
+        f->suffix = s.ptr + dot;
+        s.len = dot;
+    } else if (xpl_str_ends(s, suffix)) {
         s.len -= suffix.len;
-    else if (xpl_str_ends(s, XPL_STR(".pb")))
+    } else if (xpl_str_ends(s, XPL_STR(".pb"))) {
         s.len -= 3;
+    }
     (void)snprintf(f->name, sizeof f->name, "%.*s", XPL_STR_FMT(s));
     f->host = f->name;
 }
@@ -99,6 +108,7 @@ static bool send_file(struct upload *u, size_t i) {
     f.host = (char *)(uintptr_t)u->files[i].host;
     f.bytes = u->files[i].bytes;
     f.crc32 = u->files[i].crc;
+    f.suffix = (char *)(uintptr_t)u->files[i].suffix;
     m.file = &f;
     if (i == 0 && u->r.session) m.session = (char *)(uintptr_t)u->r.session;
     return send_message(u, &m);
@@ -220,6 +230,7 @@ int xpl_client_import(xpl_client *c, const xpl_import_request *given, char *sess
     struct xpl_error err = {0};
     memcpy(&u.r, given, given->size < sizeof u.r ? given->size : sizeof u.r);
     const xpl_status_t st = import(c, &u, &err);
+    xpl_client_explain(c, &err);
     for (size_t i = 0; i < u.r.n_files && u.files; i++)
         if (u.files[i].fd >= 0) (void)close(u.files[i].fd);
     xpl_sys_free(u.files);

@@ -176,6 +176,7 @@ int xpl_client_tool(xpl_client *c, const xpl_tool_request *given, xpl_answer **r
                              (xpl_bytes_t){b.p, b.n}, &o, &stream, &err);
     if (st == XPL_OK) st = receive(stream, a, &retry_ms, &err);
     xpl_rpc_stream_close(stream);
+    xpl_client_explain(c, &err);
     xpl_buf_fini(&b);
     return finish(a, st, &err, retry_ms, ret, result);
 }
@@ -199,6 +200,7 @@ int xpl_client_op_stats(xpl_client *c, const xpl_tool_request *given, xpl_answer
         if (st == XPL_OK && (!a->data || !read_warnings(a))) st = XPL_RESOURCE_EXHAUSTED;
     }
     const int64_t retry_ms = reply.details.retry_ms;
+    xpl_client_explain(c, &err);
     xpl_rpc_reply_fini(&reply);
     xpl_buf_fini(&data);
     xpl_buf_fini(&b);

@@ -111,7 +111,8 @@ typedef struct xpl_captured_host {
     const char *target;
     const char *state;  /* "connecting" ... "stored", "idle", "failed", "cancelled" */
     const char *host;   /* what its file is called, once it is stored */
-    const char *reason; /* why it was not stored, and what to do; or "" */
+    const char *reason; /* why it was not stored, and what to do; of a stored host what its profiler
+                           complains of; or "" */
     int code;           /* likewise, as in xpl_result */
     uint64_t bytes;
     unsigned attempts;
@@ -134,9 +135,14 @@ typedef struct xpl_capture_request {
     size_t size;
     const char *const *targets; /* "host:port", "[::1]:port", "unix:/path" */
     size_t n_targets;
-    const char *const *host_names; /* what their files are called; NULL: as they call themselves */
-    const char *session;           /* NULL: named by the time */
-    int64_t duration_ms;           /* 0: one second */
+    /* What their files are called, one for each target; NULL, or "" for one: like the target,
+     * "host1_9999" for host1:9999, whatever the program calls itself.  Letters, digits and
+     * . _ - + = @ stay, everything else becomes '_', as does a dot at the beginning; what is longer
+     * than 128 bytes is cut.  Hosts of one name get "_2", "_3", ...  The names that were given are
+     * those in the last status (xpl_captured_host.host). */
+    const char *const *host_names;
+    const char *session; /* NULL: named by the time */
+    int64_t duration_ms; /* 0: one second */
     int64_t delay_ms;
     int host_tracer_level, device_tracer_level, python_tracer_level;
     /* ProfileOptions.advanced_configuration: key, value, key, value ...  "true", "false" and
