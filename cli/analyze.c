@@ -32,12 +32,6 @@ struct analysis {
     struct xpl_buf out;
 };
 
-static xpl_status_t unknown_tool(const char *name, struct xpl_error *err) {
-    char names[160];
-    xpl_tool_names(names, sizeof names);
-    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "unknown tool \"%.40s\"; tools: %s", name, names);
-}
-
 static int fail(xpl_status_t code, const struct xpl_error *err) {
     (void)fprintf(stderr, "xplanectl: %s: %s\n", xpl_status_name(code), err->msg);
     return code == XPL_INVALID_ARGUMENT ? XPL_EXIT_USAGE : XPL_EXIT_FAILED;
@@ -163,7 +157,7 @@ static void warn(void *arg, xpl_str_t host, xpl_str_t text) {
 
 static xpl_status_t run(struct analysis *a, struct xpl_error *err) {
     a->tool = xpl_tool_find(xpl_str_from(a->args->rest[1]));
-    if (!a->tool) return unknown_tool(a->args->rest[1], err);
+    if (!a->tool) return xpl_tool_unknown(xpl_str_from(a->args->rest[1]), err);
     XPL_TRY(parse_options(a, err));
     XPL_TRY(open_hosts(a, err));
     if (a->tool->hosts == XPL_HOSTS_ONE && a->n > 1)

@@ -2,12 +2,16 @@
 #include "cli/args.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/text/near.h"
+#include "base/text/units.h"
+#include "cli/output.h"
 #include "storage/sessions/catalogue.h"
 
 static bool usage(const char *what, const char *arg) {
@@ -37,135 +41,148 @@ static bool number(const char *name, const char *value, long *ret) {
     return true;
 }
 
-// "500ms", "2s", "10m", "1h"; without a unit milliseconds.  Or "10GiB"; without a unit bytes.
-static bool scaled(const char *name, const char *value, bool size, long *ret) {
-    static const struct {
-        const char *unit;
-        bool size;
-        double factor;
-    } units[] = {{"", false, 1},         {"ms", false, 1},      {"s", false, 1000},
-                 {"m", false, 60000},    {"min", false, 60000}, {"h", false, 3600000},
-                 {"d", false, 86400000}, {"", true, 1},         {"B", true, 1},
-                 {"KiB", true, 0x1p10},  {"MiB", true, 0x1p20}, {"GiB", true, 0x1p30},
-                 {"TiB", true, 0x1p40}};
-    char *end;
-    errno = 0;
-    const double v = strtod(value, &end);
-    if (end != value && !errno && v >= 0)
-        for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-            if (units[i].size != size || strcmp(end, units[i].unit) != 0) continue;
-            if (v * units[i].factor >= 9e18) break;
-            *ret = (long)(v * units[i].factor);
-            return true;
-        }
-    return usage(size ? "not a size such as 10GiB" : "not a time such as 2s", name);
-}
+// ---- flags ----
 
-// The flags of captures and imports.  False: not one of them, or (*ret_known) wrong usage.
-static bool assign_capture(struct xpl_args *a, const char *name, const char *value,
-                           bool *ret_known) {
-    const struct {
-        const char *name;
-        long *to;
-        enum { TIME, SIZE, NUMBER } type;
-    } numbers[] = {{"duration", &a->duration_ms, TIME},
-                   {"delay", &a->delay_ms, TIME},
-                   {"every", &a->every_ms, TIME},
-                   {"keep-age", &a->keep_age_ms, TIME},
-                   {"connect-timeout", &a->connect_timeout_ms, TIME},
-                   {"answer-timeout", &a->answer_timeout_ms, TIME},
-                   {"keep", &a->keep, NUMBER},
-                   {"keep-bytes", &a->keep_bytes, SIZE},
-                   {"retries", &a->retries, NUMBER},
-                   {"host-tracer", &a->host_tracer, NUMBER},
-                   {"device-tracer", &a->device_tracer, NUMBER},
-                   {"python-tracer", &a->python_tracer, NUMBER}};
-    *ret_known = true;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        if (strcmp(numbers[i].name, name) != 0) continue;
-        if (numbers[i].type == NUMBER) return number(name, value, numbers[i].to);
-        if (!scaled(name, value, numbers[i].type == SIZE, numbers[i].to)) return false;
-        // 0 is what stands for the usual duration.
-        return *numbers[i].to > 0 || numbers[i].to != &a->duration_ms ||
-               usage("not a time such as 2s", name);
-    }
-    if (strcmp(name, "advanced") == 0)
-        return add_pair(a->advanced, &a->n_advanced, "--advanced wants key=value", value);
-    *ret_known = false;
+enum kind {
+    SWITCH,
+    TEXT,
+    NUMBER,
+    TIME,
+    SIZE,
+    HOST,     // may be given several times
+    OPTION,   // key=value, may be given several times
+    ADVANCED, // likewise
+};
+
+#define AT(field) offsetof(struct xpl_args, field)
+
+static const struct row {
+    const char *name;
+    enum kind kind;
+    size_t offset; // of its member; of what may be given several times nothing
+} rows[] = {
+    {"json", SWITCH, AT(json)},
+    {"all", SWITCH, AT(all)},
+    {"direct", SWITCH, AT(direct)},
+    {"continuous", SWITCH, AT(continuous)},
+    {"detach", SWITCH, AT(detach)},
+    {"quiet", SWITCH, AT(quiet)},
+    {"dispatch_events", SWITCH, AT(dispatch_events)},
+    {"counter_samples", SWITCH, AT(counter_samples)},
+    {"unfinished", SWITCH, AT(unfinished)},
+    {"help", SWITCH, AT(help)},
+    {"help-man", SWITCH, AT(help_man)},
+    {"version", SWITCH, AT(version)},
+    {"server", TEXT, AT(server)},
+    {"token-file", TEXT, AT(token_file)},
+    {"tls-roots", TEXT, AT(tls_roots)},
+    {"tls-cert", TEXT, AT(tls_cert)},
+    {"tls-key", TEXT, AT(tls_key)},
+    {"tls-name", TEXT, AT(tls_name)},
+    {"output", TEXT, AT(out)},
+    {"logdir", TEXT, AT(logdir)},
+    {"format", TEXT, AT(format)},
+    {"filter", TEXT, AT(filter)},
+    {"id", TEXT, AT(id)},
+    {"rocm_library_path", TEXT, AT(rocm_library_path)},
+    {"session", TEXT, AT(session)},
+    {"host-names", TEXT, AT(host_names)},
+    {"remote-logdir", TEXT, AT(remote_logdir)},
+    {"jobs", NUMBER, AT(jobs)},
+    {"timeout-ms", NUMBER, AT(timeout_ms)},
+    {"keep", NUMBER, AT(keep)},
+    {"retries", NUMBER, AT(retries)},
+    {"host-tracer", NUMBER, AT(host_tracer)},
+    {"device-tracer", NUMBER, AT(device_tracer)},
+    {"python-tracer", NUMBER, AT(python_tracer)},
+    {"duration", TIME, AT(duration_ms)},
+    {"delay", TIME, AT(delay_ms)},
+    {"every", TIME, AT(every_ms)},
+    {"keep-age", TIME, AT(keep_age_ms)},
+    {"connect-timeout", TIME, AT(connect_timeout_ms)},
+    {"answer-timeout", TIME, AT(answer_timeout_ms)},
+    {"keep-bytes", SIZE, AT(keep_bytes)},
+    {"host", HOST, 0},
+    {"option", OPTION, 0},
+    {"advanced", ADVANCED, 0},
+};
+enum { N_ROWS = sizeof rows / sizeof *rows };
+
+static bool unknown(const char *arg, const char *name) {
+    struct xpl_near near = xpl_near_begin(xpl_str_from(name));
+    char hint[XPL_NEAR_TEXT];
+    for (size_t i = 0; i < N_ROWS; i++)
+        if (strcmp(rows[i].name, "help-man") != 0) xpl_near_add(&near, xpl_str_from(rows[i].name));
+    (void)fprintf(stderr, "xplanectl: unknown option \"%s\"%s\nTry: xplanectl --help\n", arg,
+                  xpl_near_flag(&near, hint));
     return false;
 }
 
-static bool assign(struct xpl_args *a, const char *name, const char *value) {
-    const struct {
-        const char *name;
-        const char **to;
-    } texts[] = {{"server", &a->server},
-                 {"token-file", &a->token_file},
-                 {"tls-roots", &a->tls_roots},
-                 {"tls-cert", &a->tls_cert},
-                 {"tls-key", &a->tls_key},
-                 {"tls-name", &a->tls_name},
-                 {"output", &a->out},
-                 {"logdir", &a->logdir},
-                 {"session", &a->session},
-                 {"host-names", &a->host_names},
-                 {"remote-logdir", &a->remote_logdir}};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        if (strcmp(texts[i].name, name) != 0) continue;
-        *texts[i].to = value;
+// A time or a size, with its unit.
+static bool scaled(const char *name, const char *value, enum xpl_unit_kind kind, long *ret) {
+    uint64_t v;
+    const enum xpl_unit_result r = xpl_units_parse(value, kind, &v);
+    char why[XPL_UNITS_TEXT];
+    if (r == XPL_UNIT_OK) {
+        *ret = (long)v; // less than 2^63
         return true;
     }
-    if (strcmp(name, "host") == 0) {
-        a->hosts[a->n_hosts++] = value;
-        return true;
-    }
-    if (strcmp(name, "option") == 0)
-        return add_pair(a->options, &a->n_options, "--option wants key=value", value);
-    bool known;
-    const bool ok = assign_capture(a, name, value, &known);
-    if (known) return ok;
-    if (strcmp(name, "jobs") == 0) return number("--jobs", value, &a->jobs);
-    if (strcmp(name, "timeout-ms") == 0) return number("--timeout-ms", value, &a->timeout_ms);
-    return usage("unknown option", name);
+    (void)fprintf(stderr, "xplanectl: --%s %s: %s\nTry: xplanectl --help\n", name, value,
+                  xpl_units_explain(value, kind, r, why));
+    return false;
 }
 
-// Long name of a short flag with a value, or NULL.
-static const char *short_name(char c) {
-    return c == 'o' ? "output" : c == 'j' ? "jobs" : NULL;
+static bool set_time(const char *name, const char *value, const struct xpl_args *a, long *ret) {
+    if (!scaled(name, value, XPL_UNIT_TIME, ret)) return false;
+    // 0 is what stands for the usual duration.
+    return *ret > 0 || ret != &a->duration_ms || usage("--duration: more than 0, please", NULL);
+}
+
+static bool assign(struct xpl_args *a, const struct row *row, const char *value) {
+    void *const to = (char *)a + row->offset;
+    switch (row->kind) {
+        case TEXT: *(const char **)to = value; return true;
+        case NUMBER: return number(row->name, value, to);
+        case TIME: return set_time(row->name, value, a, to);
+        case SIZE: return scaled(row->name, value, XPL_UNIT_SIZE, to);
+        case HOST: a->hosts[a->n_hosts++] = value; return true;
+        case OPTION: return add_pair(a->options, &a->n_options, "--option needs key=value", value);
+        case ADVANCED:
+            return add_pair(a->advanced, &a->n_advanced, "--advanced needs key=value", value);
+        case SWITCH: break;
+    }
+    return false;
+}
+
+static const struct row *find_row(const char *name, size_t len) {
+    for (size_t i = 0; i < N_ROWS; i++)
+        if (strlen(rows[i].name) == len && memcmp(rows[i].name, name, len) == 0) return &rows[i];
+    return NULL;
+}
+
+// The long name of "-o", "-j", "-h", or "".
+static const char *long_name(char c) {
+    return c == 'o' ? "output" : c == 'j' ? "jobs" : c == 'h' ? "help" : "";
 }
 
 static bool flag(struct xpl_args *a, int argc, char **argv, int *at) {
     const char *const arg = argv[(*at)++];
-    char name[64];
-    const char *value = NULL;
-    if (arg[1] == '-') {
-        if (strcmp(arg, "--json") == 0) return a->json = true;
-        if (strcmp(arg, "--all") == 0) return a->all = true;
-        if (strcmp(arg, "--direct") == 0) return a->direct = true;
-        if (strcmp(arg, "--continuous") == 0) return a->continuous = true;
-        if (strcmp(arg, "--detach") == 0) return a->detach = true;
-        if (strcmp(arg, "--quiet") == 0) return a->quiet = true;
-        if (strcmp(arg, "--help-man") == 0) return a->help_man = true;
-        if (strcmp(arg, "--help") == 0) return a->help = true;
-        if (strcmp(arg, "--version") == 0) return a->version = true;
-        value = strchr(arg, '=');
-        const size_t n = value ? (size_t)(value - arg) - 2 : strlen(arg) - 2;
-        if (n >= sizeof name) return usage("unknown option", arg);
-        memcpy(name, arg + 2, n);
-        name[n] = 0;
-        if (value) value++;
-    } else {
-        if (arg[1] == 'h' && !arg[2]) return a->help = true;
-        const char *const full = short_name(arg[1]);
-        if (!full) return usage("unknown option", arg);
-        strcpy(name, full);
-        if (arg[2]) value = arg + 2;
+    const bool is_long = arg[1] == '-';
+    const char *const name = is_long ? arg + 2 : long_name(arg[1]);
+    const char *const eq = is_long ? strchr(name, '=') : NULL;
+    const struct row *const row = find_row(name, eq ? (size_t)(eq - name) : strlen(name));
+    const char *value = eq ? eq + 1 : !is_long && arg[2] ? arg + 2 : NULL;
+    if (!row) return unknown(arg, name);
+    if (row->kind == SWITCH) {
+        if (value) return usage("option takes no value", arg);
+        *(bool *)((char *)a + row->offset) = true;
+        return true;
     }
     if (!value) {
         if (*at >= argc) return usage("option needs a value", arg);
         value = argv[(*at)++];
     }
-    return assign(a, name, value);
+    return assign(a, row, value);
 }
 
 bool xpl_args_parse(struct xpl_args *a, int argc, char **argv) {
@@ -215,13 +232,12 @@ void xpl_warn_left_out(const struct xpl_inputs *in) {
 }
 
 bool xpl_write_out(const struct xpl_args *a, const void *p, size_t n) {
-    const bool standard = !a->out || strcmp(a->out, "-") == 0;
-    FILE *f = standard ? stdout : fopen(a->out, "wbe");
-    bool ok = f && fwrite(p, 1, n, f) == n;
-    if (f && fflush(f) != 0) ok = false;
-    if (f && !standard && fclose(f) != 0) ok = false;
-    if (!ok)
-        (void)fprintf(stderr, "xplanectl: cannot write %s: %s\n", standard ? "output" : a->out,
-                      strerror(errno));
-    return ok;
+    struct xpl_output o;
+    if (!xpl_output_open(&o, a->out)) return false;
+    if (fwrite(p, 1, n, o.f) != n) {
+        (void)fprintf(stderr, "xplanectl: cannot write %s: %s\n", o.path, strerror(errno));
+        xpl_output_abort(&o);
+        return false;
+    }
+    return xpl_output_commit(&o);
 }

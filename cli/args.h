@@ -10,9 +10,10 @@ enum { XPL_EXIT_OK = 0, XPL_EXIT_FAILED = 1, XPL_EXIT_USAGE = 2, XPL_EXIT_PARTLY
 
 struct xpl_args {
     const char *server, *token_file, *tls_roots, *tls_cert, *tls_key, *tls_name;
-    const char *out;    // -o; NULL or "-": standard output
-    const char *logdir; // --logdir, for export and capture
-    const char **hosts; // --host, in order
+    const char *out;                                      // -o; NULL or "-": standard output
+    const char *logdir;                                   // --logdir, for export and capture
+    const char *format, *filter, *id, *rocm_library_path; // of iree
+    const char **hosts;                                   // --host, in order
     size_t n_hosts;
     const char **options; // --option key=value as key, value, ...; strings are owned
     size_t n_options;     // pairs
@@ -28,6 +29,7 @@ struct xpl_args {
     bool direct, continuous, detach, quiet;
     long jobs; // -j; 0: all processors
     long timeout_ms;
+    bool dispatch_events, counter_samples, unfinished; // of iree
     bool json, all, help, help_man, version;
 };
 
@@ -44,6 +46,7 @@ int xpl_cmd_tool(const struct xpl_args *a);
 int xpl_cmd_summary(const struct xpl_args *a);
 int xpl_cmd_analyze(const struct xpl_args *a);
 int xpl_cmd_export(const struct xpl_args *a);
+int xpl_cmd_iree(const struct xpl_args *a);
 int xpl_cmd_capture(const struct xpl_args *a);
 int xpl_cmd_captures(const struct xpl_args *a);
 int xpl_cmd_cancel(const struct xpl_args *a);

@@ -11,6 +11,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/status.h"
+#include "cli/cleaner.h"
 #include "cli/remote.h"
 #include "cli/table.h"
 
@@ -71,6 +73,7 @@ struct watcher {
     char session[512];
     struct xpl_buf json;
     size_t n_stored, n_hosts;
+    int cleaner; // to be told of the session; -1: none
 };
 
 // Text of others, without what could drive a terminal.
@@ -79,16 +82,17 @@ static void show_text(const char *z) {
         (void)fputc((unsigned char)*z < 0x20 || *z == 0x7f ? '?' : *z, stderr);
 }
 
-static void show_host(const xpl_captured_host *h, bool last) {
+static void show_host(const xpl_captured_host *h) {
     char size[32];
     show_text(h->target);
     (void)fprintf(stderr, ": %s", h->state);
-    if (last && strcmp(h->state, "stored") == 0) {
+    if (strcmp(h->state, "stored") == 0) {
         xpl_show_bytes(size, h->bytes);
         (void)fputc(' ', stderr);
         show_text(h->host);
         (void)fprintf(stderr, ", %s", size);
-    } else if (h->reason[0]) {
+    }
+    if (h->reason[0]) {
         (void)fputs(": ", stderr);
         show_text(h->reason);
     }
@@ -117,10 +121,15 @@ static void json_hosts(struct xpl_buf *b, const xpl_captured_host *hosts, size_t
 
 static void on_progress(void *arg, const xpl_capture_status *s) {
     struct watcher *const w = arg;
+    if (w->cleaner >= 0 && s->session[0]) {
+        xpl_cleaner_watch(w->cleaner, w->a->logdir, s->session);
+        w->cleaner = -1; // stays open until this process ends
+    }
     for (size_t i = 0; i < s->n_hosts && i < MAX_TARGETS; i++) {
-        // How each host ended is shown with its reason, also with --quiet.
+        // Each state once; how each host ended is shown with its reason, also with --quiet.
         const bool news = !w->states[i] || strcmp(w->states[i], s->hosts[i].state) != 0;
-        if (s->over || (news && !w->a->quiet)) show_host(&s->hosts[i], s->over);
+        if (!news || (w->a->quiet && !s->over)) continue;
+        show_host(&s->hosts[i]);
         w->states[i] = s->hosts[i].state; // a constant of the library
     }
     if (!s->over) return;
@@ -141,6 +150,11 @@ static void on_progress(void *arg, const xpl_capture_status *s) {
 
 static int finish(const struct xpl_args *a, struct watcher *w, int code, const xpl_result *r) {
     if (a->json && w->json.n && !w->json.failed) (void)fwrite(w->json.p, 1, w->json.n, stdout);
+    if (code && w->n_hosts) { // what became of each host is said already
+        (void)fprintf(stderr, "xplanectl: %s: no profile was taken\n",
+                      xpl_status_name((xpl_status_t)code));
+        return XPL_EXIT_FAILED;
+    }
     if (code) return xpl_remote_failed(r);
     if (!a->json) (void)puts(w->session);
     if (w->n_stored < w->n_hosts)
@@ -151,7 +165,7 @@ static int finish(const struct xpl_args *a, struct watcher *w, int code, const x
 
 // `c` NULL: without a daemon.
 static int run_capture(const struct xpl_args *a, xpl_client *c, xpl_capture_request *q) {
-    struct watcher w = {.a = a};
+    struct watcher w = {.a = a, .cleaner = c ? -1 : xpl_cleaner_start()};
     xpl_result r;
     // A daemon may not answer: the second signal ends the command.
     const struct sigaction act = {.sa_handler = on_signal, .sa_flags = c ? (int)SA_RESETHAND : 0};
@@ -231,7 +245,7 @@ int xpl_cmd_capture(const struct xpl_args *a) {
     if (!a->every_ms && (a->continuous || a->keep || a->keep_age_ms || a->keep_bytes))
         return usage("--keep, --keep-age, --keep-bytes and --continuous belong to --every TIME");
     if (a->direct && (!a->logdir || a->every_ms))
-        return usage("--direct wants --logdir DIR, and cannot be repeated by --every");
+        return usage("--direct needs --logdir DIR, and cannot be repeated by --every");
     const bool ok = split(&targets, a->rest + 1, a->n_rest - 1) &&
                     (!a->host_names || split(&hosts, &a->host_names, 1));
     const int status = ok ? with_names(a, &targets, &hosts) : usage("at most 1024 targets");

@@ -4,27 +4,27 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "analysis/formats/format.h"
 #include "analysis/trace/export/export.h"
 #include "analysis/xplane/xspace.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/text/near.h"
 #include "cli/args.h"
+#include "cli/output.h"
 #include "storage/sessions/catalogue.h"
 
 #define LIMIT ((size_t)64 << 30) // of memory: the machine's own limit comes first
 
 struct output {
-    FILE *f;
+    struct xpl_output file;
     int error; // errno of the first write that failed
 };
 
 static bool write_out(void *ctx, const void *bytes, size_t n) {
     struct output *const o = ctx;
-    if (fwrite(bytes, 1, n, o->f) == n) return true;
+    if (fwrite(bytes, 1, n, o->file.f) == n) return true;
     o->error = errno;
     return false;
 }
@@ -83,11 +83,21 @@ static xpl_status_t export_paths(struct job *j, struct xpl_error *err) {
     return XPL_OK;
 }
 
+static xpl_status_t no_session(const struct xpl_snapshot *snapshot, const char *name,
+                               const char *logdir, struct xpl_error *err) {
+    struct xpl_near near = xpl_near_begin(xpl_str_from(name));
+    char hint[XPL_NEAR_TEXT];
+    for (size_t i = snapshot->n_sessions; i > 0; i--) // of times the newest first
+        xpl_near_add(&near, snapshot->sessions[i - 1].name);
+    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no session \"%.80s\" in %.80s%s", name, logdir,
+                     xpl_near_text(&near, hint));
+}
+
 static xpl_status_t export_hosts(struct job *j, const struct xpl_snapshot *snapshot,
                                  struct xpl_error *err) {
     const char *const name = j->args->rest[2];
     const struct xpl_session *const s = xpl_snapshot_find(snapshot, xpl_str_from(name));
-    if (!s) XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no session \"%s\" in %s", name, j->args->logdir);
+    if (!s) return no_session(snapshot, name, j->args->logdir, err);
     for (size_t i = 0; i < s->n_hosts; i++) {
         XPL_AUTO(source_free) struct xpl_source *src = NULL;
         if (!chosen(j->args, s->hosts[i].name)) continue;
@@ -127,13 +137,10 @@ static int run(const struct xpl_args *args, enum xpl_export_format format, struc
     struct job j = {.args = args,
                     .e = {.format = format, .sink = {write_out, o}},
                     .exec = pool ? xpl_exec_pool_get(pool) : &serial};
-    xpl_status_t st = export_all(&j, &err);
+    const xpl_status_t st = export_all(&j, &err);
     xpl_exec_pool_free(pool);
-    if (st == XPL_OK && fflush(o->f) != 0) {
-        o->error = errno;
-        st = XPL_ABORTED;
-    }
-    if (st == XPL_OK) return XPL_EXIT_OK;
+    if (st == XPL_OK) return xpl_output_commit(&o->file) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+    xpl_output_abort(&o->file);
     (void)fprintf(stderr, "xplanectl: %s: %s\n", xpl_status_name(st),
                   o->error ? strerror(o->error) : err.msg);
     return st == XPL_INVALID_ARGUMENT ? XPL_EXIT_USAGE : XPL_EXIT_FAILED;
@@ -142,24 +149,11 @@ static int run(const struct xpl_args *args, enum xpl_export_format format, struc
 int xpl_cmd_export(const struct xpl_args *args) {
     const char *const format = args->rest[1];
     const bool perfetto = strcmp(format, "perfetto") == 0;
-    const bool standard = !args->out || strcmp(args->out, "-") == 0;
     if (!perfetto && strcmp(format, "chrome") != 0) {
         (void)fprintf(stderr, "xplanectl: no export format \"%s\": perfetto or chrome\n", format);
         return XPL_EXIT_USAGE;
     }
-    struct output o = {.f = standard ? stdout : fopen(args->out, "wbe")};
-    if (!o.f) {
-        (void)fprintf(stderr, "xplanectl: cannot write %s: %s\n", args->out, strerror(errno));
-        return XPL_EXIT_FAILED;
-    }
-    struct stat st;
-    const bool file = !standard && fstat(fileno(o.f), &st) == 0 && S_ISREG(st.st_mode);
-    int status = run(args, perfetto ? XPL_EXPORT_PERFETTO : XPL_EXPORT_CHROME, &o);
-    if (!standard && fclose(o.f) != 0 && status == XPL_EXIT_OK) {
-        (void)fprintf(stderr, "xplanectl: cannot write %s: %s\n", args->out, strerror(errno));
-        status = XPL_EXIT_FAILED;
-    }
-    // What is not whole is not left behind.
-    if (file && status != XPL_EXIT_OK) (void)unlink(args->out);
-    return status;
+    struct output o = {0};
+    if (!xpl_output_open(&o.file, args->out)) return XPL_EXIT_FAILED;
+    return run(args, perfetto ? XPL_EXPORT_PERFETTO : XPL_EXPORT_CHROME, &o);
 }

@@ -14,21 +14,6 @@ static int failed(const struct xpl_error *err) {
     return err->code == XPL_INVALID_ARGUMENT ? XPL_EXIT_USAGE : XPL_EXIT_FAILED;
 }
 
-// What is imported is stored as it is sent, so that it must be as sessions have it.
-static xpl_status_t check_formats(const struct xpl_inputs *in, struct xpl_error *err) {
-    size_t n;
-    const struct xpl_format *const stored = xpl_formats(&n);
-    for (size_t i = 0; i < in->n_hosts; i++) {
-        const struct xpl_format *const f =
-            xpl_format_of_name(xpl_str_from(in->hosts[i].path), NULL);
-        if (f && f != stored)
-            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
-                             "%.160s is %s: an import takes uncompressed profiles",
-                             in->hosts[i].path, f->name);
-    }
-    return XPL_OK;
-}
-
 int xpl_cmd_import(const struct xpl_args *a) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, (size_t)64 << 20);
@@ -36,8 +21,7 @@ int xpl_cmd_import(const struct xpl_args *a) {
     struct xpl_error err = {0};
     // The hosts of one session: files, or the files of one directory.
     if (xpl_inputs_from_paths(a->rest + 1, a->n_rest - 1, xpl_format_match, &arena, &in, &err) !=
-            XPL_OK ||
-        check_formats(&in, &err) != XPL_OK)
+        XPL_OK)
         return failed(&err);
     xpl_warn_left_out(&in);
     xpl_import_file *files = xpl_arena_array(&arena, in.n_hosts, sizeof *files);

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/std_fds.h"
+#include "base/text/near.h"
 #include "cli/args.h"
 #include "cli/tool_list.h"
 
@@ -14,7 +16,7 @@ static const struct command {
 } commands[] = {
     {"sessions", xpl_cmd_sessions, 0, 0, "", "list profile sessions, newest first"},
     {"hosts", xpl_cmd_hosts, 1, 1, "SESSION", "list a session's hosts"},
-    {"tools", xpl_cmd_tools, 0, 1, "[SESSION]",
+    {"tools", xpl_cmd_tools, 0, 1, "SESSION|--all",
      "list the tools that answer for a session; --all: those of this program, with options"},
     {"tool", xpl_cmd_tool, 2, 2, "TOOL SESSION", "a tool's answer, byte for byte"},
     {"summary", xpl_cmd_summary, 1, 1, "SESSION", "ops, kernels, steps and memory as tables"},
@@ -30,6 +32,8 @@ static const struct command {
     {"delete", xpl_cmd_delete, 1, 1, "SESSION", "remove a session (daemon with --allow-delete)"},
     {"export", xpl_cmd_export, 2, 4096, "FORMAT PATH...",
      "perfetto or chrome: the trace of files, one run directory or a session of --logdir"},
+    {"iree", xpl_cmd_iree, 0, 2, "REPORT FILE|SESSION",
+     "a report on a profile bundle of IREE (*.ireeprof), as iree-profile gives it"},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
@@ -70,13 +74,26 @@ static void help(FILE *out) {
         "  --keep N, --keep-age TIME, --keep-bytes SIZE   which of a schedule's sessions stay\n"
         "  --detach             go on when this command is ended\n"
         "  --quiet              no progress\n"
+        "\nOptions of iree: --format text|jsonl, --filter GLOB, --id N, --dispatch_events,\n"
+        "  --counter_samples, --unfinished (what follows the end that the header states)\n"
         "\nOptions of import: --session NAME, --retries N [3]\n"
         "\nTools and their options (--option):\n",
         out);
     xpl_help_tools(out);
-    (void)fputs(
-        "\nExit status: 0 done, 1 the request failed, 2 wrong usage, 3 partly done (capture).\n",
-        out);
+    (void)fputs("\nExit status: 0 done, 1 the request failed, 2 wrong usage, 3 partly done "
+                "(capture), or a\n"
+                "damaged bundle (iree).\n",
+                out);
+}
+
+static int unknown_command(const char *name) {
+    struct xpl_near near = xpl_near_begin(xpl_str_from(name));
+    char hint[XPL_NEAR_TEXT];
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        xpl_near_add(&near, xpl_str_from(commands[i].name));
+    (void)fprintf(stderr, "xplanectl: unknown command \"%s\"%s\nTry: xplanectl --help\n", name,
+                  xpl_near_text(&near, hint));
+    return XPL_EXIT_USAGE;
 }
 
 static int dispatch(const struct xpl_args *a) {
@@ -103,12 +120,12 @@ static int dispatch(const struct xpl_args *a) {
         (void)fprintf(stderr, "Usage: xplanectl %s %s\n", c->name, c->arguments);
         return XPL_EXIT_USAGE;
     }
-    (void)fprintf(stderr, "xplanectl: unknown command \"%s\"\nTry: xplanectl --help\n", a->rest[0]);
-    return XPL_EXIT_USAGE;
+    return unknown_command(a->rest[0]);
 }
 
 int main(int argc, char **argv) {
     struct xpl_args a;
+    xpl_std_fds_open();
     const int status = xpl_args_parse(&a, argc, argv) ? dispatch(&a) : XPL_EXIT_USAGE;
     xpl_args_fini(&a);
     return status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `xplanectl summary`: what a person wants to read after a run.
+// `xplanectl summary`: what a person reads after a run.
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -242,6 +242,10 @@ int xpl_cmd_summary(const struct xpl_args *a) {
     if (xpl_client_session(c, a->rest[1], &one, &r) != 0 ||
         xpl_client_op_stats(c, &q, &answer, &r) != 0) {
         status = xpl_remote_failed(&r);
+        if (r.code == XPL_FAILED_PRECONDITION)
+            (void)fprintf(stderr,
+                          "xplanectl: `xplanectl tools %s` lists the tools that answer for it\n",
+                          a->rest[1]);
     } else {
         for (size_t i = 0; xpl_answer_warning(answer, i); i++)
             (void)fprintf(stderr, "xplanectl: warning: %s\n", xpl_answer_warning(answer, i));

@@ -1,0 +1,470 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The command line from outside: what it says, what it leaves.
+
+usage: test_cli.py XPLANECTL XPLANED FAKE_PROFILER [CLASS[.TEST]]...
+"""
+import gzip
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import unittest
+
+from harness import PROFILE, ROOT, Case, Programs, environment, wait_until
+
+RPC_NAMES = ("ListSessions", "GetSession", "ListTools", "ListCaptures", "ListSchedules",
+             "StreamToolData", "GetToolData", "DeleteSession", "ProfileResponse")
+BUNDLE = ROOT / "tests" / "data" / "iree" / "vk-mlp-all.ireeprof"
+
+
+class Words(Case):
+    def says(self, status, *arguments):
+        code, out, err = self.ask(*arguments)
+        self.assertEqual(code, status, err)
+        for name in RPC_NAMES:
+            self.assertNotIn(name, out + err)
+        return err
+
+    def test_units(self):
+        for flag in ("duration", "delay", "every", "keep-age", "connect-timeout", "answer-timeout"):
+            for form in ([f"--{flag}", "5"], [f"--{flag}=5"]):
+                err = self.says(2, "capture", "127.0.0.1:1", *form)
+                self.assertIn(f"--{flag} 5: a unit is missing; write 5s or 5ms\n", err)
+        err = self.says(2, "capture", "127.0.0.1:1", "--every", "1m", "--keep-bytes", "20")
+        self.assertIn("--keep-bytes 20: a unit is missing; write 20GiB or 20B\n", err)
+        self.assertIn("no time", self.says(2, "capture", "127.0.0.1:1", "--duration", "soon"))
+        self.assertIn("more than 0", self.says(2, "capture", "127.0.0.1:1", "--duration", "0"))
+        # 0 needs no unit: the capture fails later, because nothing listens there.
+        self.says(1, "capture", "127.0.0.1:1", "--direct", "--logdir", self.logdir, "--delay", "0")
+
+    def test_near(self):
+        self.assertIn('unknown command "sesions"; did you mean "sessions"?',
+                      self.says(2, "sesions"))
+        self.assertIn('"--durtion"; did you mean "--duration"?',
+                      self.says(2, "capture", "127.0.0.1:1", "--durtion", "5s"))
+        self.assertNotIn("did you mean", self.says(2, "frobnicate"))
+        shutil.copytree(PROFILE.parent, self.logdir / "plugins" / "profile" / "my_run")
+        self.daemon()
+        self.assertIn('no session "my_rnu"; did you mean "my_run"?',
+                      self.says(1, "tool", "overview_page", "my_rnu"))
+        for command in ("hosts", "summary", "tools"):
+            self.assertIn('did you mean "my_run"?', self.says(1, command, "my_rnu"))
+        self.assertIn('has no host "mv"', self.says(1, "tool", "op_profile", "my_run", "--host",
+                                                     "mv"))
+        self.assertIn('unknown tool "overview"; did you mean "overview_page"?',
+                      self.says(1, "tool", "overview", "my_run"))
+        self.assertIn("did you mean \"group_by\"?",
+                      self.says(1, "tool", "op_profile", "my_run", "--option", "groupby=category"))
+        self.assertIn('no session "my_rnu" in', self.says(1, "export", "chrome", "my_rnu",
+                                                          "--logdir", self.logdir))
+        self.says(1, "cancel", "77")
+        self.says(1, "unschedule", "77")
+
+    def test_token(self):
+        token = self.place / "token"
+        token.write_text("0123456789abcdef0123456789abcdef\n")
+        self.daemon("--token-file", str(token))
+        hint = "--token-file FILE sends the token in FILE\n"
+        self.assertIn(hint, self.says(1, "sessions"))
+        self.assertNotIn(hint, self.says(0, "sessions", "--token-file", token))
+
+    def test_iree(self):
+        self.assertIn('unknown report "sumary"; did you mean "summary"?\nReports:',
+                      self.says(2, "iree", "sumary", "x"))
+        self.assertIn("Usage: ", self.says(2, "iree", "summary"))
+        self.assertIn("Usage: ", self.says(2, "iree"))
+        self.daemon()
+        err = self.says(1, "iree", "summary", "none.ireeprof")
+        self.assertIn("there is no file none.ireeprof: it was taken for a session\n", err)
+        self.says(0, "import", BUNDLE, "--session", "my_run")
+        self.assertIn("`xplanectl tools my_run` lists", self.says(1, "summary", "my_run"))
+
+    def test_no_daemon(self):
+        ways = {"127.0.0.1:1": "connection refused", f"unix:{self.place}/none": "no such socket"}
+        for self.server, why in ways.items():
+            for command in (["sessions"], ["tool", "op_profile", "x"], ["captures"], ["delete", "x"],
+                            ["capture", "127.0.0.1:1"], ["import", PROFILE, "--retries", "1"]):
+                err = self.says(1, *command)
+                self.assertIn(f"no daemon answers at {self.server} ({why}): start one with "
+                              "`xplaned --logdir DIR`", err)
+                self.assertNotIn("last error", err)
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            self.server = f"127.0.0.1:{silent.getsockname()[1]}"
+            self.assertIn(f"{self.server} has not answered in 300 ms",
+                          self.says(1, "sessions", "--timeout-ms", "300"))
+
+
+class Output(Case):
+    """-o: a whole file or none."""
+
+    ANSWER = ("analyze", "trace_viewer", PROFILE)
+
+    def setUp(self):
+        super().setUp()
+        self.file = self.place / "out.json"
+
+    def entries(self):
+        return sorted(p.name for p in self.place.iterdir())
+
+    def both(self):
+        yield self.ANSWER
+        yield ("export", "chrome", PROFILE)
+
+    def test_whole(self):
+        for command in self.both():
+            self.assertEqual(self.ask(*command, "-o", self.file), (0, "", ""))
+            self.assertEqual(self.file.read_text(), self.ask(*command)[1])
+            self.file.unlink()
+        self.assertEqual(self.entries(), ["logs", "state"])
+
+    def test_limit(self):
+        """No space, as far as a process can be told so: what was there stays, nothing else does."""
+        limit = (4096, resource.getrlimit(resource.RLIMIT_FSIZE)[1])
+        for command in self.both():
+            for before in (None, "what was there"):
+                if before:
+                    self.file.write_text(before)
+                code, out, err = self.ask(
+                    *command, "-o", self.file,
+                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))
+                self.assertEqual((code, out), (1, ""))
+                self.assertIn("File too large", err)
+                self.assertEqual(self.entries(), ["logs", *(["out.json"] if before else []), "state"])
+                if before:
+                    self.assertEqual(self.file.read_text(), before)
+                    self.file.unlink()
+
+    def test_full(self):
+        for command in self.both():
+            code, out, err = self.ask(*command, "-o", "/dev/full")
+            self.assertEqual((code, out), (1, ""))
+            self.assertIn("No space left on device", err)
+        self.assertTrue(pathlib.Path("/dev/full").is_char_device())
+        with open("/dev/full", "wb") as full:
+            process = subprocess.run([Programs.xplanectl, *map(str, self.ANSWER)], stdout=full,
+                                     stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn("No space left on device", process.stderr)
+
+    def test_small_disk(self):
+        """A real full disk, where one may be mounted."""
+        disk = self.place / "disk"
+        disk.mkdir()
+        mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", disk]
+        if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+            self.skipTest("nothing can be mounted")
+        try:
+            (disk / "out").write_text("before")
+            code, _, err = self.ask(*self.ANSWER, "-o", disk / "out")
+            self.assertEqual(code, 1)
+            self.assertIn("No space left on device", err)
+            self.assertEqual([p.name for p in disk.iterdir()], ["out"])
+            self.assertEqual((disk / "out").read_text(), "before")
+        finally:
+            subprocess.run(["umount", disk], check=True)
+
+    def test_what_is_there(self):
+        """A link stays a link, permissions stay, and what is no file is written in place."""
+        real = self.place / "real.json"
+        real.write_text("old")
+        real.chmod(0o640)
+        self.file.symlink_to("real.json")
+        self.assertEqual(self.ask(*self.ANSWER, "-o", self.file)[0], 0)
+        self.assertTrue(self.file.is_symlink())
+        self.assertEqual(real.stat().st_mode & 0o777, 0o640)
+        self.assertEqual(real.read_text(), self.ask(*self.ANSWER)[1])
+        self.assertEqual(self.ask(*self.ANSWER, "-o", "/dev/null"), (0, "", ""))
+        code, _, err = self.ask(*self.ANSWER, "-o", self.place)
+        self.assertEqual(code, 1)
+        self.assertIn("Is a directory", err)
+        code, _, err = self.ask(*self.ANSWER, "-o", self.place / "none" / "x")
+        self.assertEqual(code, 1)
+        self.assertIn("No such file or directory", err)
+        self.assertEqual(self.entries(), ["logs", "out.json", "real.json", "state"])
+
+    def test_dangling(self):
+        """A link to a file that is not there yet stays a link."""
+        self.file.symlink_to("later.json")
+        self.assertEqual(self.ask(*self.ANSWER, "-o", self.file)[0], 0)
+        self.assertTrue(self.file.is_symlink())
+        self.assertEqual((self.place / "later.json").read_text(), self.ask(*self.ANSWER)[1])
+
+    def test_owner(self):
+        """Root's answers do not take a user's file away."""
+        if os.geteuid():
+            self.skipTest("only root can give files away")
+        self.file.write_text("old")
+        self.file.chmod(0o600)
+        os.chown(self.file, 12345, 23456)
+        self.assertEqual(self.ask(*self.ANSWER, "-o", self.file)[0], 0)
+        now = self.file.stat()
+        self.assertEqual((now.st_uid, now.st_gid, now.st_mode & 0o7777), (12345, 23456, 0o600))
+
+    def test_taken_name(self):
+        """Hidden files that a killed process of the same number left stand in nobody's way."""
+        def leave():
+            for tail in ("", ".0"):
+                with open(self.place / f".out.json.{os.getpid()}{tail}.part", "xb"):
+                    pass
+        self.assertEqual(self.ask(*self.ANSWER, "-o", self.file, preexec_fn=leave), (0, "", ""))
+        self.assertEqual(self.file.read_text(), self.ask(*self.ANSWER)[1])
+
+    def test_ignored_signal(self):
+        """nohup: a signal that is ignored stays so while a file is written."""
+        for _ in range(10):
+            process = self.start("export", "chrome", PROFILE, "-o", self.file,
+                                 preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+            while process.poll() is None:
+                process.send_signal(signal.SIGHUP)
+            self.assertEqual(process.returncode, 0)
+            self.assertTrue(self.file.exists())
+
+    def test_failure(self):
+        """A request that fails leaves the file as it is."""
+        self.file.write_text("old")
+        bad = self.place / "bad.xplane.pb"
+        bad.write_bytes(b"\xff" * 100)
+        self.assertEqual(self.ask("export", "chrome", bad, "-o", self.file)[0], 1)
+        self.assertEqual(self.file.read_text(), "old")
+        self.assertEqual(self.entries(), ["bad.xplane.pb", "logs", "out.json", "state"])
+
+
+class Captures(Case):
+    def test_said_once(self):
+        """Why a capture failed stands once on standard error."""
+        busy, idle = self.fake("busy"), self.fake("idle")
+        ways = {"daemon": [], "direct": ["--direct", "--logdir", self.logdir]}
+        for way, flags in ways.items():
+            self.server = None
+            if way == "daemon":
+                self.daemon()
+            for quiet in ([], ["--quiet"]):
+                for targets in ([busy], [busy, idle]):
+                    code, out, err = self.ask("capture", *[t.address for t in targets], *flags,
+                                              *quiet, "--duration", "50ms")
+                    self.assertEqual((code, out), (1, ""))
+                    self.assertEqual(err.count("another profile of this program"), 1, err)
+                    self.assertEqual(err.count("idle: the program did nothing"), len(targets) - 1,
+                                     err)
+                    self.assertTrue(err.endswith(": no profile was taken\n"), err)
+            # What is wrong with the request itself is said as it is.
+            code, _, err = self.ask("capture", "grpc://x:1", *flags)
+            self.assertEqual(code, 1)
+            self.assertEqual(err.count("write HOST:PORT"), 1, err)
+
+
+    def test_tracers(self):
+        """A host without events: which tracer is off, or what its profiler says, not that it is idle."""
+        nothing, blind = self.fake("metadata"), self.fake("blind")
+        ways = {(): "the program did nothing that is traced",
+                ("--host-tracer", "0"): "unless the devices are idle\n",  # the whole sentence fits
+                ("--device-tracer", "0"): "the device tracer is off (level 0)",
+                ("--host-tracer", "0", "--device-tracer", "0"): "leave one of them on\n"}
+        for self.server in (None, self.daemon().address):
+            flags = [] if self.server else ["--direct", "--logdir", self.logdir]
+            for levels, why in ways.items():
+                code, _, err = self.ask("capture", nothing.address, *flags, *levels)
+                self.assertEqual(code, 1)
+                self.assertIn(why, err)
+            code, _, err = self.ask("capture", blind.address, *flags)
+            self.assertEqual(code, 1)
+            self.assertIn("no events: its profiler says: libcupti is not there", err)
+
+    def test_killed(self):
+        """Whoever is killed in a capture: no session is left that nothing is in."""
+        hang = self.fake("hang")
+        for way in ("direct", "daemon", "restart"):
+            with self.subTest(way):
+                self.server = None
+                daemon = None if way == "direct" else self.daemon()
+                flags = [] if daemon else ["--direct", "--logdir", self.logdir]
+                capture = self.start("capture", hang.address, *flags)
+                for line in capture.stderr:  # what it says after the directory is there
+                    if line == f"{hang.address}: collecting\n":
+                        break
+                self.assertEqual(len(self.sessions()), 1)
+                (daemon.process if way == "restart" else capture).kill()
+                capture.wait(60)
+                if way == "restart":
+                    daemon.process.wait(60)
+                    daemon = self.daemon()
+                wait_until("it is gone", lambda: not self.sessions())
+                if daemon:
+                    daemon.end()
+
+    def test_killed_later(self):
+        """What was complete stays, what was not goes; nobody waits for the cleaner."""
+        hang, good = self.fake("hang"), self.fake("ok")
+        capture = self.start("capture", hang.address, good.address, "--direct", "--logdir",
+                             self.logdir, "--duration", "50ms")
+        found = wait_until("a profile is there", lambda: list(self.logdir.rglob("*.xplane.pb")))
+        part = found[0].parent / ".xplaned-0123456789abcdef.part"
+        part.write_text("unfinished")
+        capture.kill()
+        capture.communicate(timeout=60)  # the end of both streams
+        wait_until("the unfinished file is gone", lambda: not part.exists())
+        self.assertEqual([p.name for p in found[0].parent.iterdir()], [found[0].name])
+
+    def test_killed_target(self):
+        """A program that ends while it is captured."""
+        self.daemon()
+        self.assertEqual(self.ask("capture", self.fake("die").address)[0], 1)
+        self.assertEqual(self.ask("capture", self.fake("die").address, "--direct", "--logdir",
+                                  self.logdir)[0], 1)
+        self.assertEqual(self.sessions(), [])
+
+
+def catches(pid, number):
+    """Whether a process has a handler for a signal."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
+    return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
+
+
+class Start(Case):
+    """What a daemon says and does when it starts."""
+
+    def refused(self, logdir):
+        process = subprocess.run(
+            [Programs.xplaned, "--logdir", logdir, "--state-dir", self.state, "--listen",
+             "127.0.0.1:0", "--http", "off"], capture_output=True, text=True, timeout=60,
+            check=False, env=environment())
+        self.assertEqual(process.returncode, 1, process.stderr)
+        return process.stderr
+
+    def test_logdir(self):
+        """A LOGDIR that is missing is made, and captures go there."""
+        self.logdir = self.place / "a b" / "c"
+        daemon = self.daemon()
+        self.assertTrue(self.logdir.is_dir())
+        self.assertIn(f'msg="LOGDIR was missing, and is made" path="{self.logdir}"', daemon.text())
+        self.assertEqual(self.ask("capture", self.fake("ok").address, "--duration", "50ms")[0], 0)
+        self.assertEqual(len(self.sessions()), 1)
+        daemon.end()
+        self.assertNotIn("is made", self.daemon().text()[daemon.log.stat().st_size:])
+
+    def test_no_standard_error(self):
+        """Without one, the log goes into none of the daemon's own descriptors."""
+        place = self.place / "socket"
+        process = subprocess.Popen(
+            [Programs.xplaned, "--logdir", self.logdir, "--state-dir", self.state, "--listen",
+             f"unix:{place}", "--http", "off"], stdin=subprocess.DEVNULL, env=environment(),
+            preexec_fn=lambda: os.close(2))
+        self.addCleanup(process.wait, 60)
+        self.addCleanup(process.kill)
+        # It listens before it catches signals.
+        wait_until("the daemon catches SIGTERM", lambda: catches(process.pid, signal.SIGTERM))
+        self.assertTrue(place.exists())
+        two = os.readlink(f"/proc/{process.pid}/fd/2")
+        process.terminate()
+        self.assertEqual((process.wait(60), two), (0, "/dev/null"))
+
+    def test_logdir_that_cannot_be(self):
+        file = self.place / "file"
+        file.write_text("")
+        err = self.refused("/proc/xplaned/logs")
+        self.assertIn("--logdir /proc/xplaned/logs is missing and cannot be made", err)
+        self.assertIn("make it for this user, or name another directory", err)
+        self.refused(file / "logs")
+        self.refused(self.place / "none.xplane.pb")
+        self.assertFalse((self.place / "none.xplane.pb").exists())
+        if os.geteuid():  # root may write everywhere
+            self.place.chmod(0o500)
+            self.addCleanup(self.place.chmod, 0o700)
+            self.assertIn("Permission denied", self.refused(self.place / "logs2"))
+
+
+class Imports(Case):
+    """Profiles of every format, stored as what they are."""
+
+    def setUp(self):
+        super().setUp()
+        self.plain = PROFILE.read_bytes()
+        self.packed = gzip.compress(self.plain, mtime=0)
+        self.daemon()
+
+    def file(self, name, contents):
+        path = self.place / name
+        path.write_bytes(contents)
+        return path
+
+    def files(self, session):
+        return sorted(p.name for p in (self.logdir / "plugins" / "profile" / session).iterdir())
+
+    def imports(self, session, *paths):
+        self.assertEqual(self.ask("import", *paths, "--session", session),
+                         (0, f"{session}\n", ""))
+
+    def refuses(self, words, *paths, session="refused", code=1):
+        status, out, err = self.ask("import", *paths, "--session", session)
+        self.assertEqual((status, out), (code, ""), err)
+        self.assertIn(words, err)
+        self.assertNotIn("refused", self.sessions())
+
+    def test_gzip(self):
+        self.imports("plain", PROFILE)
+        self.imports("gzip", self.file("vm.xplane.pb.gz", self.packed))
+        self.assertEqual(self.files("gzip"), ["vm.xplane.pb.gz"])
+        stored = self.logdir / "plugins" / "profile" / "gzip" / "vm.xplane.pb.gz"
+        self.assertEqual(stored.read_bytes(), self.packed)
+        for tool in ("op_profile", "overview_page"):
+            self.assertEqual(self.ask("tool", tool, "gzip"), self.ask("tool", tool, "plain"))
+
+    def test_zstd(self):
+        if not shutil.which("zstd"):
+            self.skipTest("no zstd")
+        path = self.file("vm.xplane.pb", self.plain)
+        for suffix in ("zst", "zstd"):
+            subprocess.run(["zstd", "-q", path, "-o", f"{path}.{suffix}"], check=True)
+            self.imports(suffix, f"{path}.{suffix}")
+            self.assertEqual(self.files(suffix), [f"vm.xplane.pb.{suffix}"])
+            self.assertEqual(self.ask("tool", "op_profile", suffix)[0], 0)
+
+    def test_misnamed(self):
+        """A name that says nothing of the compression: the bytes do."""
+        self.imports("a", self.file("vm.xplane.pb", self.packed))
+        self.assertEqual(self.files("a"), ["vm.xplane.pb.gz"])
+        self.imports("b", self.file("profile.pb", self.packed))
+        self.assertEqual(self.files("b"), ["profile.pb.xplane.pb.gz"])
+        self.refuses("not gzip-compressed", self.file("x.xplane.pb.gz", self.plain))
+        self.refuses('no profile\'s name ends in ".xplane.pb.bz2"',
+                     self.file("x.xplane.pb.bz2", self.plain))
+
+    def test_damaged(self):
+        self.refuses("vm: ", self.file("vm.xplane.pb.gz", self.packed[:-20]))
+        self.refuses("malformed", self.file("vm.xplane.pb.gz", gzip.compress(b"\xff" * 100)))
+        self.refuses("", self.file("vm.xplane.pb.gz", gzip.compress(self.plain[:-3])))
+        # Too large when it is whole.
+        self.refuses("256", self.file("vm.xplane.pb.gz", gzip.compress(bytes(64 << 20), 9)))
+        # Of several files all or none.
+        self.refuses("", self.file("a.xplane.pb.gz", self.packed),
+                     self.file("b.xplane.pb.gz", self.packed[:-20]))
+
+    def test_twice(self):
+        """A host has one file in a session, whatever its format."""
+        self.imports("one", self.file("vm.xplane.pb.gz", self.packed))
+        for name, contents in (("vm.xplane.pb", self.plain), ("vm.xplane.pb.gz", self.packed)):
+            self.refuses("vm.xplane.pb.gz already", self.file(name, contents), session="one")
+        self.assertEqual(self.files("one"), ["vm.xplane.pb.gz"])
+        self.imports("one", self.file("other.xplane.pb", self.plain))
+        self.assertEqual(self.files("one"), ["other.xplane.pb", "vm.xplane.pb.gz"])
+
+
+def main():
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
+    Programs.xplanectl, Programs.xplaned, Programs.fake = sys.argv[1:4]
+    program = unittest.main(argv=[sys.argv[0], *sys.argv[4:]], exit=False, verbosity=2)
+    result = program.result
+    failed, skipped = len(result.failures) + len(result.errors), len(result.skipped)
+    print(f"{result.testsRun - failed - skipped} passed, {failed} failed, {skipped} skipped")
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
