@@ -200,7 +200,7 @@ static void serve(struct collector *c, enum phase until, uint64_t deadline,
             fds[i] = (struct pollfd){.fd = c->v[i].fd, .events = POLLIN};
             waiting |= c->v[i].phase < until;
         }
-        // Once it has been heard, it would only keep poll from waiting.
+        // Once it has been received, it would only keep poll from waiting.
         fds[c->n] = (struct pollfd){.fd = state(c) == XPL_COLLECT_RUN ? c->opt->wake : -1,
                                     .events = POLLIN};
         const uint64_t now = now_ms();

@@ -20,7 +20,7 @@ struct xpl_collect_options {
     uint64_t start_ns;     // Unix time; 0 or past: now
     uint64_t duration_ms;
     uint32_t options;        // enum xpl_agent_option
-    uint32_t buffers;        // in each program; 0: as many as it wants
+    uint32_t buffers;        // in each program; 0: as many as it needs
     size_t max_bytes;        // of records, all programs together
     const atomic_int *state; // enum xpl_collect_state, set by others
     int wake;                // becomes readable when it changes

@@ -169,7 +169,7 @@ static void signal_state(struct xpl_agent_service *s, enum xpl_collect_state sta
         atomic_store(&s->state, state);
     else
         atomic_compare_exchange_strong(&s->state, &run, state);
-    if (write(s->wake, &one, sizeof one) < 0) return; // it looks by itself within a second
+    if (write(s->wake, &one, sizeof one) < 0) return; // it checks by itself within a second
 }
 
 // ---- calls ----

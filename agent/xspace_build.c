@@ -117,8 +117,8 @@ static void add_end(struct process *p, const struct xpl_stream_record *r) {
         p->failure = text;
 }
 
-// Notes what the second pass needs to know of a kind of record that becomes events.  False for want
-// of memory.
+// Notes what the second pass needs to know of a kind of record that becomes events.  False
+// without memory.
 static bool note_event(struct builder *b, struct process *p, const struct xpl_stream_record *r) {
     union {
         struct xpl_record_kernel kernel;

@@ -6,7 +6,7 @@
 #include "agent/xspace_model.h"
 
 // Fills the builder, whose arena, names and processes are set.  A stream is used up to what is
-// malformed in it.  Fails only for want of memory: RESOURCE_EXHAUSTED.
+// malformed in it.  Fails only without memory: RESOURCE_EXHAUSTED.
 xpl_status_t xpl_agent_build(struct builder *b, struct xpl_error *err) XPL_NODISCARD;
 
 #endif

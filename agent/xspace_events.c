@@ -59,7 +59,7 @@ static struct event *push(struct builder *b, const struct process *p, const stru
     return e;
 }
 
-// The line of a stream; {0} for want of memory, plane 0 when the GPU is not known.
+// The line of a stream; {0} without memory, plane 0 when the GPU is not known.
 static bool find_stream(struct builder *b, uint32_t process, uint32_t device, uint32_t stream,
                         enum line_kind kind, struct place *ret) {
     const uint64_t *const plane = xpl_map_get(&b->processes[process].devices, device, 0);

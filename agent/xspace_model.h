@@ -145,13 +145,13 @@ struct builder {
     struct xpl_agent_result result;
 };
 
-// Finds or adds planes, lines and names: their number + 1, or 0 for want of memory.  A name's
+// Finds or adds planes, lines and names: their number + 1, or 0 without memory.  A name's
 // number is its metadata id in the plane.
 uint32_t xpl_agent_plane(struct builder *b, xpl_str_t name);
 uint32_t xpl_agent_line(struct builder *b, uint32_t plane, uint32_t process, uint32_t stream);
 uint32_t xpl_agent_event_name(struct builder *b, uint32_t plane, xpl_str_t name);
 uint32_t xpl_agent_stat_name(struct builder *b, uint32_t plane, xpl_str_t name);
-// Declares statistics in a plane, in the order of their numbers.  False for want of memory.
+// Declares statistics in a plane, in the order of their numbers.  False without memory.
 bool xpl_agent_use_stat(struct builder *b, uint32_t plane, enum stat s);
 static inline uint32_t xpl_stat_bit(enum stat s) {
     return UINT32_C(1) << s;

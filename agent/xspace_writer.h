@@ -16,7 +16,7 @@
 #include "base/status.h"
 
 // Writes the XSpace into `out`.  A stream is used up to what is malformed in it; that, and what was
-// dropped, becomes a warning in the XSpace.  Fails only for want of memory (the arena's and the
+// dropped, becomes a warning in the XSpace.  Fails only without memory (the arena's and the
 // buffer's limits): RESOURCE_EXHAUSTED.
 xpl_status_t xpl_agent_write_xspace(const struct xpl_agent_process *processes, size_t n,
                                     xpl_str_t hostname, struct xpl_arena *a, struct xpl_buf *out,

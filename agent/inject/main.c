@@ -117,7 +117,7 @@ static bool is_dead(const struct sockaddr_un *addr) {
     return dead;
 }
 
-// Listens under a name of ours.  The name that others look for comes last, with link(), which
+// Listens under a name of ours.  The name that others search for comes last, with link(), which
 // replaces nothing: a socket that is bound and does not listen yet looks like one of a dead
 // program. Containers may share the directory and not the process numbers: hence more than one
 // name.

@@ -123,10 +123,10 @@ int main(int argc, char **argv) {
         CHECK(f && fwrite(out.p, 1, out.n, f) == out.n);
         CHECK_EQ(fclose(f), 0);
     } else {
-        struct xpl_buf want = slurp(argv[1]);
-        CHECK_EQ(out.n, want.n);
-        CHECK(memcmp(out.p, want.p, want.n) == 0);
-        xpl_buf_fini(&want);
+        struct xpl_buf expected = slurp(argv[1]);
+        CHECK_EQ(out.n, expected.n);
+        CHECK(memcmp(out.p, expected.p, expected.n) == 0);
+        xpl_buf_fini(&expected);
         check_occupancy();
         check_prefixes(&records[0]);
         check_limits(&records[0]);
