@@ -4,7 +4,7 @@ WORKDIR /src
 COPY deploy/setup-debian.sh deploy/
 RUN deploy/setup-debian.sh build
 COPY . .
-RUN meson setup /build --prefix=/usr -Dbuildtype=release -Db_lto=true \
+RUN meson setup /build --prefix=/usr --libdir=lib -Dbuildtype=release -Db_lto=true \
  && meson compile -C /build && DESTDIR=/out meson install -C /build
 
 FROM debian:12-slim

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Sets up, builds, and shows the main job on the profiles in this repository: starts the daemon,
 # asks every tool, prints a summary, stops.  Usage: deploy/demo.sh [SESSION]
-# With $XPL_BIN (a directory with xplaned and xplanectl) nothing is built.
+# With $XPL_BIN (a directory with xplaned and xplanectl) nothing is built; with $XPL_SERVER as well
+# (the address of a daemon on these profiles) none is started.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=${XPL_BIN:-}
@@ -15,6 +16,7 @@ if [ -z "$bin" ]; then
     ln -sf ../demo/server/xplaned ../demo/cli/xplanectl "$bin/"
 fi
 work=$(mktemp -d)
+address=${XPL_SERVER:-}
 daemon=
 cleanup() {
     [ -z "$daemon" ] || { kill "$daemon" 2>/dev/null && wait "$daemon" || true; }
@@ -23,23 +25,25 @@ cleanup() {
 trap cleanup EXIT
 ctl() { "$bin/xplanectl" --server "$address" "$@"; }
 
-echo "==> xplaned --logdir tests/data/logdir"
-"$bin/xplaned" --logdir tests/data/logdir --state-dir "$work/state" --listen 127.0.0.1:0 --http off 2>"$work/log" &
-daemon=$!
-for _ in $(seq 100); do
-    address=$(sed -n 's/.*msg=listening service=grpc address=\([^ ]*\).*/\1/p' "$work/log")
-    [ -z "$address" ] || break
-    kill -0 "$daemon" 2>/dev/null || { cat "$work/log"; exit 1; }
-    sleep 0.1
-done
-[ -n "$address" ] || { echo "the daemon does not listen:"; cat "$work/log"; exit 1; }
+start() {
+    echo "==> xplaned --logdir tests/data/logdir"
+    "$bin/xplaned" --logdir tests/data/logdir --state-dir "$work/state" --listen 127.0.0.1:0 --http off 2>"$work/log" &
+    daemon=$!
+    for _ in $(seq 100); do
+        address=$(sed -n 's/.*msg=listening service=grpc address=\([^ ]*\).*/\1/p' "$work/log")
+        [ -z "$address" ] || break
+        kill -0 "$daemon" 2>/dev/null || { cat "$work/log"; exit 1; }
+        sleep 0.1
+    done
+    [ -n "$address" ] || { echo "the daemon does not listen:"; cat "$work/log"; exit 1; }
+}
+[ -n "$address" ] || start
 
 echo "==> xplanectl sessions"
 ctl sessions
-session=${1:-$(ctl sessions --json | python3 -c '
-import json, sys
-sessions = json.load(sys.stdin)
-print(max(sessions, key=lambda s: (s["hosts"] == 1, s["bytes"]))["name"])')}
+# The largest session of one host.
+session=${1:-$(ctl sessions --json | tr '{' '\n' |
+    sed -nE 's/^"name":"([^"]*)","hosts":1,"bytes":([0-9]+),.*/\2 \1/p' | sort -n | tail -1 | cut -d ' ' -f 2-)}
 echo
 echo "==> every tool on $session"
 for tool in $(ctl tools "$session"); do
@@ -51,9 +55,11 @@ done
 echo
 echo "==> xplanectl summary $session"
 ctl summary "$session"
-echo
-echo "==> stopping"
-kill "$daemon"
-wait "$daemon"
-daemon=
+if [ -n "$daemon" ]; then
+    echo
+    echo "==> stopping"
+    kill "$daemon"
+    wait "$daemon"
+    daemon=
+fi
 echo "done"

@@ -1,19 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs what xplaned needs from Debian 12.  Usage: deploy/setup-debian.sh [run|build|test]
+# Installs what xplaned needs from Debian 12.  Usage: deploy/setup-debian.sh [run|build|test|package]
 #   run    libraries of a finished build
 #   build  compilers, meson and headers (default)
-#   test   also sanitizers, clang and its checkers, Python, chromium and mmdebstrap for the tests
+#   test   also sanitizers, clang and its checkers, Python, chromium, mmdebstrap and promtool for the
+#          tests
+#   package  build, and what makes the wheel, the Debian packages and the container image
 # Does nothing, quickly, where everything is there already.
 set -eu
-run="libgrpc29 libprotobuf-c1 libuv1 libsqlite3-0 zlib1g libjansson4 libmicrohttpd12 libdeflate0 libzstd1 libxxhash0"
-build="gcc libstdc++-12-dev meson ninja-build pkg-config libgrpc-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libuv1-dev libsqlite3-dev zlib1g-dev libjansson-dev libmicrohttpd-dev libdeflate-dev libzstd-dev libxxhash-dev python3"
-test="clang clang-format-14 clang-tidy-14 libclang-rt-14-dev llvm ccache sqlite3 python3-venv xz-utils git man-db gcovr chromium fonts-dejavu-core openssl mmdebstrap wrk"
+run="libgrpc29 libprotobuf-c1 libuv1 libsqlite3-0 zlib1g libjansson4 libmicrohttpd12 libgnutls30 libdeflate0 libzstd1 libxxhash0"
+build="gcc libstdc++-12-dev meson ninja-build pkg-config libgrpc-dev libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libuv1-dev libsqlite3-dev zlib1g-dev libjansson-dev libmicrohttpd-dev libgnutls28-dev libdeflate-dev libzstd-dev libxxhash-dev python3"
+test="clang clang-format-14 clang-tidy-14 libclang-rt-14-dev llvm ccache sqlite3 python3-venv xz-utils git man-db gcovr chromium fonts-dejavu-core openssl mmdebstrap wrk prometheus"
+package="debhelper dpkg-dev lintian python3-venv buildah"
 case ${1:-build} in
     run) want=$run ;;
     build) want=$build ;;
     test) want="$build $test" ;;
-    *) echo "usage: $0 [run|build|test]" >&2; exit 2 ;;
+    package) want="$build $package" ;;
+    *) echo "usage: $0 [run|build|test|package]" >&2; exit 2 ;;
 esac
 missing=
 for p in $want; do
@@ -25,6 +29,11 @@ if [ "$(id -u)" -ne 0 ]; then
     exec sudo "$0" "$@"
 fi
 export DEBIAN_FRONTEND=noninteractive
+case $missing in
+    *prometheus*) # for promtool: the server that comes with it is not to be started
+        mkdir -p /etc/systemd/system
+        [ -e /etc/systemd/system/prometheus.service ] || ln -s /dev/null /etc/systemd/system/prometheus.service ;;
+esac
 apt-get update -q
 # shellcheck disable=SC2086
 apt-get install -y -q --no-install-recommends $missing
