@@ -1,0 +1,428 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connections: descriptors that run out, limits, floods of HTTP/2 frames, streams that never end."""
+
+import contextlib
+import http.client
+import resource
+import signal
+import socket
+import ssl
+import struct
+import subprocess
+import threading
+import time
+
+from harness import (
+    ACK, CONTINUATION, END_HEADERS, GOAWAY, HEADERS, MIB, PING, PRIORITY, RST_STREAM, SETTINGS, WINDOW_UPDATE, Http2, Skip,
+    check, descriptors, equal, hpack, hpack_int, quiet_close, wait_for,
+)
+
+
+def few_descriptors(n):
+    """A preexec function: at most n descriptors, soft and hard."""
+    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n))
+
+
+def connect_many(port, n, timeout=2, host="127.0.0.1", source=None):
+    """As many of n connections as the other side takes."""
+    open_ones = []
+    for _ in range(n):
+        try:
+            open_ones.append(socket.create_connection((host, port), timeout, source and (source, 0)))
+        except OSError:
+            break
+    return open_ones
+
+
+def exhaust(run, service, *options):
+    """Takes all descriptors of a daemon by idle connections, ends them, and checks that it serves again."""
+    d = run.start(*options, logdir=run.logdir("jax_matmul_nopy"), preexec=few_descriptors(300))
+    with descriptors(1000):
+        idle = connect_many(getattr(d, service), 400)
+        idle += connect_many(d.grpc, 10)  # finds none left
+        time.sleep(1)
+        check(d.alive(), "the daemon lives")
+        quiet_close(*idle)
+    wait_for(lambda: d.fds() < 150, 20, "the daemon closes what was closed")
+    d.answers()
+
+
+def test_descriptors_run_out_by_grpc(run):
+    exhaust(run, "grpc")
+
+
+def test_descriptors_run_out_by_http(run):
+    exhaust(run, "http")
+
+
+def make_certificate(run):
+    """(certificate, key) for 127.0.0.1, signed by itself."""
+    cert, key = run.dir / "cert.pem", run.dir / "key.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", cert],
+        check=True, capture_output=True,
+    )
+    return cert, key
+
+
+def test_tls_goes_the_same_way(run):
+    """Connections of TLS are handed over as others are; exhausted descriptors do not end it either."""
+    cert, key = make_certificate(run)
+    d = run.start(
+        f"--tls-cert={cert}", f"--tls-key={key}", logdir=run.logdir("jax_matmul_nopy"), preexec=few_descriptors(300)
+    )
+    with descriptors(1000):
+        idle = connect_many(d.grpc, 400)
+        time.sleep(1)
+        quiet_close(*idle)
+    wait_for(lambda: d.fds() < 150, 20, "the daemon closes what was closed")
+    done = d.ctl("--tls-roots", cert, "--tls-name", "localhost", "sessions")
+    equal((done.returncode, b"jax_matmul_nopy" in done.stdout), (0, True), done.stderr.decode())
+    # Frames are inspected behind the decryption, too.
+    got = flood_over_tls(d.grpc, cert)
+    check(got < 64, f"{got} MiB of headers were taken")
+
+
+def flood_over_tls(port, cert):
+    """MiB of CONTINUATION frames that a connection takes before it is closed."""
+    context = ssl.create_default_context(cafile=cert)
+    context.set_alpn_protocols(["h2"])
+    sent = 0
+    with contextlib.suppress(OSError):
+        with socket.create_connection(("127.0.0.1", port), 10) as plain:
+            with context.wrap_socket(plain, server_hostname="localhost") as s:
+                h = Http2(s)
+                h.send(HEADERS, 0, 1, hpack([(":method", "POST")]))
+                frame = Http2.bytes_of(CONTINUATION, 0, 1, hpack([("x-a", "b" * 4000)]) * 4)
+                while sent < 256 * MIB:
+                    s.sendall(frame * 8)
+                    sent += 8 * len(frame)
+    return sent // MIB
+
+
+def test_connections_in_all(run):
+    """Beyond the limit connections are closed at once; who was there is served, and room comes back."""
+    d = run.start("--grpc-connections=40", "--http-connections=40", logdir=run.logdir("jax_matmul_nopy"))
+    first = d.http2()
+    with descriptors(1000):
+        idle = connect_many(d.grpc, 300)
+        time.sleep(0.5)
+        check(d.fds() < 130, f"{d.fds()} descriptors")
+        equal(first.call(STATS, b"")[0], 0, "a connection that was there")
+        more = socket.create_connection(("127.0.0.1", d.grpc), 5)
+        more.settimeout(5)
+        equal(ended(more), True, "the 41st connection is closed")
+        quiet_close(*idle, more)
+        idle = connect_many(d.http, 300)
+        time.sleep(0.5)
+        check(d.fds() < 200, f"{d.fds()} descriptors")
+        quiet_close(*idle)
+    first.close()
+    d.answers()
+
+
+def ended(sock):
+    """Whether the other side has closed or reset a connection that got no byte."""
+    try:
+        return sock.recv(1) == b""
+    except ConnectionError:
+        return True
+    except TimeoutError:
+        return False
+
+
+def own_address():
+    """An address of this machine that is not loopback; None without one."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        with contextlib.suppress(OSError):
+            s.connect(("192.0.2.1", 9))
+            address = s.getsockname()[0]
+            return None if address.startswith("127.") else address
+    return None
+
+
+def test_connections_per_address(run):
+    """One address from elsewhere gets its share; loopback is served meanwhile."""
+    address = own_address()
+    if not address:
+        raise Skip("this machine has no address but loopback")
+    d = run.start(
+        "--listen=0.0.0.0:0", "--http=0.0.0.0:0", "--insecure", "--connections-per-address=10",
+        logdir=run.logdir("jax_matmul_nopy"),
+    )
+    for port in (d.grpc, d.http):
+        idle = connect_many(port, 10, host=address)
+        time.sleep(0.3)
+        with socket.create_connection((address, port), 5) as more:
+            more.settimeout(5)
+            equal(ended(more), True, "the 11th connection is closed")
+        quiet_close(*idle)
+        wait_for(lambda p=port: not_closed(address, p), 5, "there is room again")
+    d.answers()
+
+
+def not_closed(host, port):
+    with socket.create_connection((host, port), 5) as s:
+        s.settimeout(0.2)
+        return not ended(s)
+
+
+# ---- floods of frames ----
+
+STATS = "/xplaned.v1.ServerService/GetServerStats"
+REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
+
+
+def read_all(sock):
+    """Reads in a thread what comes, so that the other side can write."""
+
+    def run():
+        with contextlib.suppress(OSError):
+            while sock.recv(1 << 16):
+                pass
+
+    threading.Thread(target=run, daemon=True).start()
+
+
+def flood(d, make, reads, seconds=2):
+    """Sends make(connection) again and again on one connection, for some seconds or until it is closed."""
+    before, end, closed = d.rss_anon(), time.monotonic() + seconds, False
+    d.peak = 0
+    with d.http2() as h:
+        h.sock.settimeout(seconds)
+        if reads:
+            read_all(h.sock)
+        try:
+            while time.monotonic() < end:
+                h.sock.sendall(make(h))
+        except OSError:
+            closed = True
+        d.answers(20)
+    time.sleep(0.3)
+    return closed, (d.peak - before) // MIB
+
+
+def resets(h):
+    block = hpack([(":method", "POST"), (":scheme", "http"), (":path", STATS), (":authority", "a"),
+                   ("content-type", "application/grpc"), ("te", "trailers")])
+    out = bytearray()
+    for _ in range(100):
+        stream = h.next_stream
+        h.next_stream += 2
+        out += Http2.bytes_of(HEADERS, END_HEADERS, stream, block)
+        out += Http2.bytes_of(RST_STREAM, 0, stream, struct.pack(">I", 8))
+    return bytes(out)
+
+
+def many(kind, flags=0, stream=0, payload=b""):
+    frames = Http2.bytes_of(kind, flags, stream, payload) * 500
+    return lambda h: frames
+
+
+FLOODS = [
+    ("rapid reset", resets),
+    ("pings", many(PING, 0, 0, b"12345678")),
+    ("answers to no ping", many(PING, ACK, 0, b"12345678")),
+    ("settings", many(SETTINGS, 0, 0, struct.pack(">HI", 4, 65535))),
+    ("settings that change a table", many(SETTINGS, 0, 0, struct.pack(">HIHI", 1, 0, 1, 4096))),
+    ("windows", many(WINDOW_UPDATE, 0, 0, struct.pack(">I", 1))),
+    ("priorities", many(PRIORITY, 0, 3, struct.pack(">IB", 0, 1))),
+    ("frames of no kind", many(99, 0, 0, b"x" * 100)),
+    ("goodbyes", many(GOAWAY, 0, 0, bytes(1008))),
+    ("headers without an end",
+     lambda h: Http2.bytes_of(HEADERS, 0, 1, hpack([("a", "b")])) + many(CONTINUATION, 0, 1, hpack([("x", "y" * 4000)]) * 4)(h)),
+    ("one header without an end",
+     lambda h: Http2.bytes_of(HEADERS, 0, 1, b"\0\3x-a" + hpack_int(1 << 30, 7, 0)) + many(CONTINUATION, 0, 1, b"b" * 16000)(h)),
+    ("headers of nothing", lambda h: Http2.bytes_of(HEADERS, 0, 1) + many(CONTINUATION, 0, 1)(h)),
+]
+
+
+def test_floods(run):
+    """No flood of frames makes the daemon slow or large; each ends with the connection."""
+    d = run.start(logdir=run.logdir("jax_matmul_nopy"))
+    for name, make in FLOODS:
+        for reads in (False, True):
+            closed, more = flood(d, make, reads)
+            check(closed, f"{name}: the connection is still open")
+            check(more < 100, f"{name}: {more} MiB")
+    wait_for(lambda: d.rss_anon() < 64 * MIB, 30, "the memory is given back")
+    check("connections closed" in d.log(), "the log says what happened")
+
+
+def test_headers_that_abort(run):
+    """Headers of wrong values, and then more than the limit (CVE-2023-1428): an error, and no abort."""
+    d = run.start(logdir=run.logdir("jax_matmul_nopy"))
+    base = [(":method", "POST"), (":path", STATS), (":authority", "a"), ("content-type", "application/grpc")]
+    name, value = b"x-b", b"y" * 3000
+    indexed = b"\x40" + hpack_int(len(name), 7, 0) + name + hpack_int(len(value), 7, 0) + value + b"\xbe" * 10
+    for wrong in (("te", "x"), (":scheme", "x"), ("grpclb_client_stats", "x")):
+        rest = [h for h in ((":scheme", "http"), ("te", "trailers")) if h[0] != wrong[0]]
+        for block in (hpack(base + rest + [wrong]) + indexed, hpack(base + rest) + indexed + hpack([wrong])):
+            with d.http2() as h:
+                while h.frame()[0] != SETTINGS:  # acknowledged, so that the limit holds
+                    pass
+                stream = h.next_stream
+                h.send(HEADERS, END_HEADERS, stream, block)
+                h.message(stream, b"")
+                got, _ = h.result(stream)
+                check(got.get(b"grpc-status") != b"0", f"{wrong}: {got}")
+            check(d.alive(), f"{wrong}: the daemon ended")
+    d.answers()
+
+
+# ---- streams without an end ----
+
+
+def open_streams(d, connections, streams, path, message=None, settings=((1, 0),)):
+    """Opens streams that wait, as far as the daemon lets; returns the connections."""
+    all_of_them = []
+    for _ in range(connections):
+        h = Http2(d.connect(d.grpc), settings)
+        all_of_them.append(h)
+        with contextlib.suppress(OSError):
+            for _ in range(streams):
+                stream = h.request(path)
+                if message is not None:
+                    h.message(stream, message)
+    return all_of_them
+
+
+def is_served(d):
+    return d.ctl("--timeout-ms", 3000, "sessions", timeout=20).returncode == 0
+
+
+def test_half_open_streams(run):
+    """Requests whose messages never come: their number is bounded, and so is what they cost."""
+    d = run.start(logdir=run.logdir("jax_matmul_nopy"))
+    for path in (STATS, "/grpc.health.v1.Health/Check"):
+        with descriptors(1000):
+            before = d.rss_anon()
+            d.peak = 0
+            attackers = open_streams(d, 150, 250, path)
+            time.sleep(1)
+            check(d.peak - before < 200 * MIB, f"{(d.peak - before) // MIB} MiB")
+            d.answers(20)
+            for h in attackers:
+                h.close()
+    wait_for(lambda: d.rss_anon() < 64 * MIB, 30, "the memory is given back")
+
+
+def test_idle_streams(run):
+    """4,500 idle reflection streams, which need no token, leave room for who has one."""
+    token = run.dir / "token"
+    token.write_text("secret\n")
+    d = run.start(f"--token-file={token}", logdir=run.logdir("jax_matmul_nopy"))
+    attackers = open_streams(d, 18, 250, REFLECTION)
+    time.sleep(0.5)
+    done = d.ctl("--token-file", token, "--timeout-ms", 3000, "sessions", timeout=20)
+    equal(done.returncode, 0, f"with the token: {done.stderr.decode()}")
+    with d.http2() as h:
+        equal(h.call("/grpc.health.v1.Health/Check", b"")[0], 0, "health")
+    # Of the idle streams the oldest goes for a new one.
+    def reflects():
+        with d.http2() as h:
+            stream = h.request(REFLECTION)
+            h.message(stream, b"\x3a\1*")
+            got, data = h.result(stream)
+            return got.get(b"grpc-status") == b"0" and b"ServerReflection" in data
+
+    wait_for(reflects, 10, "a new reflection stream")
+    for h in attackers:
+        h.close()
+
+
+def test_answers_that_nobody_reads(run):
+    """10,000 calls of clients with a window of 0 do not keep the others out."""
+    d = run.start(logdir=run.logdir("jax_matmul_nopy"))
+    attackers = open_streams(d, 40, 250, STATS, b"", ((4, 0),))
+    wait_for(lambda: is_served(d), 8, "somebody else is served")
+    for h in attackers:
+        h.close()
+    d.answers()
+
+
+test_floods.limit = 200
+test_half_open_streams.limit = 200
+
+
+# ---- TLS, and what a reload takes over ----
+
+
+def https(d, context, path="/api/v1/tools"):
+    """Status of a GET over TLS; None when there is no connection."""
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        c = http.client.HTTPSConnection("127.0.0.1", d.http, timeout=10, context=context)
+        try:
+            c.request("GET", path)
+            return c.getresponse().status
+        finally:
+            c.close()
+    return None
+
+
+def context_of(cert, client=None, most=None):
+    context = ssl.create_default_context(cafile=cert)
+    if client:
+        context.load_cert_chain(*client)
+    if most:
+        context.set_ciphers("ALL:@SECLEVEL=0")
+        context.minimum_version = ssl.TLSVersion.TLSv1
+        context.maximum_version = most
+    return context
+
+
+def test_client_certificates_on_loopback(run):
+    """With --tls-client-ca HTTP asks for a certificate on loopback, too, and speaks no TLS before 1.2."""
+    cert, key = make_certificate(run)
+    d = run.start(
+        f"--tls-cert={cert}", f"--tls-key={key}", f"--tls-client-ca={cert}", logdir=run.logdir("jax_matmul_nopy")
+    )
+    check(b"200 OK" not in d.raw(b"GET /api/v1/tools HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 3), "an answer without TLS")
+    equal(https(d, context_of(cert)), 403, "without a certificate")
+    equal(https(d, context_of(cert, (cert, key))), 200, "with a certificate")
+    equal(https(d, context_of(cert, (cert, key), ssl.TLSVersion.TLSv1_2)), 200, "TLS 1.2")
+    for old in (ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1):
+        equal(https(d, context_of(cert, (cert, key), old)), None, str(old))
+
+
+def reload(d):
+    """What the daemon says about a SIGHUP."""
+    before = len(d.log())
+    d.signal(signal.SIGHUP)
+
+    def said():
+        lines = [line for line in d.log()[before:].splitlines() if "reloaded" in line or "restart" in line]
+        return lines[0] if lines else None
+
+    return wait_for(said, 10, "nothing is said about SIGHUP")
+
+
+def test_reload_says_what_it_took(run):
+    """A token that changed is taken; settings and certificates that cannot be are named."""
+    cert, key = make_certificate(run)
+    token, other, config = run.dir / "token", run.dir / "other", run.dir / "conf"
+    token.write_text("first\n")
+    other.write_text("second\n")
+    config.write_text(f"token-file = {token}\n")
+    logdir = run.logdir("jax_matmul_nopy")
+    d = run.start(f"--config={config}", f"--tls-cert={cert}", f"--tls-key={key}", f"--tls-client-ca={cert}", logdir=logdir)
+    check("settings reloaded" in reload(d), "nothing changed")
+    token.write_text("third\n")
+    check("settings reloaded" in reload(d), "the token is taken")
+    trusted = ("--tls-roots", cert, "--tls-name", "localhost", "--tls-cert", cert, "--tls-key", key)
+    equal(d.ctl(*trusted, "--token-file", token, "sessions").returncode, 0, "the new token")
+    config.write_text(f"token-file = {other}\n")
+    said = reload(d)
+    check("restart" in said and "--token-file" in said and "settings reloaded" not in said, said)
+    equal(d.ctl(*trusted, "--token-file", other, "sessions").returncode != 0, True, "the other file is not in use")
+    config.write_text(f"token-file = {token}\n")
+    make_certificate(run)  # another one, at the same place
+    said = reload(d)
+    check("restart" in said and "HTTPS" in said, said)
+    equal(d.ctl(*trusted, "--token-file", token, "sessions").returncode, 0, "gRPC uses the new certificate")
+    good = key.read_text()
+    make_certificate(run)
+    key.write_text(good)  # of the one before
+    said = reload(d)
+    check("not reloaded" in said and "--tls-key" in said, said)

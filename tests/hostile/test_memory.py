@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory of requests that are refused: nobody makes the daemon hold what it will not take."""
+
+import gzip
+import struct
+import threading
+import time
+
+from harness import DATA_FRAME, HEADERS, MIB, check, wait_for
+
+HEALTH = "/grpc.health.v1.Health/Check"  # needs no token
+
+
+def growth(d, work):
+    """Bytes of anonymous memory that the daemon had more, at most, while work() ran."""
+    before = d.rss_anon()
+    d.peak = 0
+    work()
+    time.sleep(0.3)  # the sampler's interval
+    return d.peak - before
+
+
+def test_compressed_request(run):
+    """A request of 600 KB that would become 600 MB is refused as it is."""
+    d = run.start(logdir=run.logdir("jax_matmul_nopy"))
+    body = gzip.compress(bytes(600 * MIB), 6)
+    check(len(body) < MIB, "a bomb")
+
+    def attack():
+        with d.http2() as h:
+            stream = h.request(HEALTH, [("grpc-encoding", "gzip")])
+            h.message(stream, body, compressed=1)
+            got, _ = h.result(stream)
+            # The status may be lost where the connection ends while the rest is being sent.
+            check(got.get(b"grpc-status") == b"12" or b"closed" in got, f"UNIMPLEMENTED, {got}")
+        with d.http2() as h:  # said to be compressed, but not how
+            stream = h.request(HEALTH)
+            h.message(stream, body, compressed=1)
+            got, _ = h.result(stream)
+            check(got.get(b"grpc-status") != b"0", f"an error, {got}")
+
+    more = growth(d, attack)
+    check(more < 32 * MIB, f"{more // MIB} MiB for a compressed request")
+    d.answers()
+
+
+def test_length_prefix(run):
+    """A message that is too large is refused when its length is known, not when it is there."""
+    d = run.start(logdir=run.logdir("jax_matmul_nopy"))
+
+    def attack():
+        for path in (HEALTH, "/xplaned.v1.SessionService/ListSessions"):
+            with d.http2() as h:
+                stream = h.request(path)
+                h.message(stream, b"x", end=False, length=512 * MIB)
+                h.sock.settimeout(5)
+                got, _ = h.result(stream)
+                check(got.get(b"grpc-status") == b"3", f"{path}: {got}")
+
+    more = growth(d, attack)
+    check(more < 32 * MIB, f"{more // MIB} MiB for a length")
+    with d.http2() as h:  # not so far beyond the limit, whoever sends all of it is told so
+        stream = h.request(HEALTH)
+        read = threading.Thread(target=lambda: answers.append(h.result(stream)[0]), daemon=True)
+        answers = []
+        read.start()
+        h.message(stream, bytes(4 * MIB + 100), end=False)
+        read.join(10)
+        refused = answers and (answers[0].get(b"grpc-status") == b"8" or b"reset" in answers[0])
+        check(refused, f"RESOURCE_EXHAUSTED, or a reset when that comes first: {answers}")
+    d.answers()
+
+
+def test_messages_too_large(run):
+    """Clients that send on and on, as far as windows let them."""
+    d = run.start(logdir=run.logdir("jax_matmul_nopy"))
+
+    def send_on(connections, size):
+        for h in connections:
+            send_one(h, size)
+
+    def send_one(h, size):
+        stream = h.request(HEALTH)
+        try:
+            h.send(DATA_FRAME, 0, stream, struct.pack(">BI", 0, size))
+            sent = 0
+            while sent < size:
+                h.send(DATA_FRAME, 0, stream, bytes(16384))
+                sent += 16384
+                h.sock.settimeout(0.001)
+                try:
+                    while got := h.frame():
+                        if got[0] == HEADERS:
+                            return
+                except TimeoutError:
+                    pass
+                h.sock.settimeout(5)
+        except OSError:
+            pass
+
+    def attack():
+        connections = [d.http2() for _ in range(4)]
+        send_on(connections, 200 * MIB)
+        for h in connections:
+            h.close()
+
+    more = growth(d, attack)
+    check(more < 96 * MIB, f"{more // MIB} MiB for what is refused")
+    d.answers()
+    wait_for(lambda: d.rss_anon() < 100 * MIB, 20, "the memory is given back")
