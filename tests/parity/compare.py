@@ -49,25 +49,25 @@ class Differences(list):
             self.append(f"{path or '.'}: {text}")
 
 
-def walk(want, got, path, out):
-    if out.full() or want is got:
+def walk(expected, got, path, out):
+    if out.full() or expected is got:
         return
-    if is_number(want) and is_number(got):
-        if not math.isclose(want, got, rel_tol=RELATIVE, abs_tol=ABSOLUTE):
-            out.note(path, f"{want!r} != {got!r}")
-    elif isinstance(want, dict) and isinstance(got, dict):
-        for k in sorted(set(want) | set(got)):
-            if k in want and k in got:
-                walk(want[k], got[k], f"{path}.{k}", out)
+    if is_number(expected) and is_number(got):
+        if not math.isclose(expected, got, rel_tol=RELATIVE, abs_tol=ABSOLUTE):
+            out.note(path, f"{expected!r} != {got!r}")
+    elif isinstance(expected, dict) and isinstance(got, dict):
+        for k in sorted(set(expected) | set(got)):
+            if k in expected and k in got:
+                walk(expected[k], got[k], f"{path}.{k}", out)
             else:
-                out.note(f"{path}.{k}", "missing" if k in want else "unexpected")
-    elif isinstance(want, list) and isinstance(got, list):
-        if len(want) != len(got):
-            out.note(path, f"{len(want)} items != {len(got)}")
-        for i, (a, b) in enumerate(zip(want, got)):
+                out.note(f"{path}.{k}", "missing" if k in expected else "unexpected")
+    elif isinstance(expected, list) and isinstance(got, list):
+        if len(expected) != len(got):
+            out.note(path, f"{len(expected)} items != {len(got)}")
+        for i, (a, b) in enumerate(zip(expected, got)):
             walk(a, b, f"{path}[{i}]", out)
-    elif type(want) is not type(got) or want != got:
-        out.note(path, f"{str(want)[:140]!r} != {str(got)[:140]!r}")
+    elif type(expected) is not type(got) or expected != got:
+        out.note(path, f"{str(expected)[:140]!r} != {str(got)[:140]!r}")
 
 
 def fingerprint(x):
@@ -198,18 +198,18 @@ def normal(tool, x):
     return table(x)
 
 
-def compare(tool, want, got, limit=20):
+def compare(tool, expected, got, limit=20):
     """Lines that say where two answers (parsed, or bytes) differ."""
     out = Differences(limit)
-    if isinstance(want, bytes) or isinstance(got, bytes):
-        if want != got:
-            out.note("", f"{size(want)} != {size(got)}")
+    if isinstance(expected, bytes) or isinstance(got, bytes):
+        if expected != got:
+            out.note("", f"{size(expected)} != {size(got)}")
         return out
     try:
-        want, got = normal(tool, want), normal(tool, got)
+        expected, got = normal(tool, expected), normal(tool, got)
     except (AttributeError, KeyError, TypeError, ValueError):
         pass                                # not of the tool's form: then as it is
-    walk(want, got, "", out)
+    walk(expected, got, "", out)
     return out
 
 

@@ -6,7 +6,7 @@
 
 Prints one JSON object per file: {"host", "threads", "begin_ps", "end_ps", "total_time_ps", "op_time_ps", "idle_ps", "ops":
 [{"program_id", "module", "name", "kind", "occurrences", "total_ps", "self_ps", "cores"}, ...]}, ops by program and
-name. Needs the standard library only, and shares no code with the server: it decodes everything it looks at and keeps it.
+name. Needs the standard library only, and shares no code with the server: it decodes everything it reads and keeps it.
 """
 import json
 import os

@@ -96,25 +96,25 @@ class Judge:
         path = os.path.join(self.folder, "stats.pb")
         with open(path, "wb") as f:
             f.write(stats)
-        status, want = self.xprof.ask_stats(tool, path, options)
+        status, expected = self.xprof.ask_stats(tool, path, options)
         if status in ("crash", "timeout"):
             return "xprof crash", [], None
         rc, got, err = self.ours(tool, path, options)
         if rc not in (0, 1):
-            return "our crash", [f": exit {rc}: {err[-3000:]}"], want
+            return "our crash", [f": exit {rc}: {err[-3000:]}"], expected
         if status == "none":
             return "xprof none", [], None
         if rc:
-            return "different", [f": we fail: {err}"], want
-        lines = compare(tool, parse(want), parse(got))
+            return "different", [f": we fail: {err}"], expected
+        lines = compare(tool, parse(expected), parse(got))
         if not lines:
-            return "equal", [], want
+            return "equal", [], expected
         for _ in range(retries):
             self.xprof.restart()
             status, again = self.xprof.ask_stats(tool, path, options)
-            if status != "answer" or compare(tool, parse(want), parse(again)):
-                return "unstable", lines, want
-        return "different", lines, want
+            if status != "answer" or compare(tool, parse(expected), parse(again)):
+                return "unstable", lines, expected
+        return "different", lines, expected
 
 
 class Shrinker:
@@ -291,10 +291,10 @@ def many_cases(args, judge, tools):
         families[family] += 1
         stats = message.SerializeToString(deterministic=True)
         for tool, options in questions(judge, tools):
-            kind, lines, want = judge.ask(tool, stats, options)
+            kind, lines, expected = judge.ask(tool, stats, options)
             kinds[kind] += 1
-            if want is not None:
-                filled[tool, rows_of(tool, want)] += 1
+            if expected is not None:
+                filled[tool, rows_of(tool, expected)] += 1
             what = (kind, signature(tool, lines))
             if kind in ("different", "our crash") and what not in seen:
                 seen.add(what)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where our answers are allowed to differ from XProf's: one named predicate for each entry of docs/differences.md.
 
-A predicate looks at the parsed answers and the input and returns both with the excused places made equal; when nothing
+A predicate inspects the parsed answers and the input and returns both with the excused places made equal; when nothing
 else differs, the difference is excluded under that name.  They are tried one by one, then all that apply together.
 """
 import copy
 
 from compare import compare, parse
+from hash_order import framework_types
 from protos import pb
 
 # What a device runs of these costs nothing that XLA's cost model could know.
@@ -63,41 +64,27 @@ def nodes(node):
             yield from nodes(c)
 
 
-def hlo_expression(tool, want, got, given):
-    """The text form of HLO instructions is not made yet: xla.expression is empty where XProf prints the instruction."""
-    if tool != "op_profile" or not given.hlo_opcodes():
-        return None
-    for x in (want, got):
-        for root in x.values():
-            for n in nodes(root):
-                if isinstance(n.get("xla"), dict):
-                    n["xla"]["expression"] = None
-    return want, got
-
-
 COST_COLUMNS = {"measured_flop_rate", "model_flop_rate", "measured_memory_bw", "operational_intensity", "bound_by", "flopRate"}
 COST_METRICS = ("flops", "uncappedFlops", "bandwidthUtils", "rawFlops", "bf16Flops", "rawBytesAccessedArray")
 
 
-def hlo_cost(tool, want, got, given):
+def hlo_cost(tool, expected, got, given):
     """XLA's cost model is not part of this: flops and bytes of XLA ops on GPUs are as unknown."""
     if not given.has_plane("/device:GPU:") or given.has_plane("/device:TPU:") or given.hlo_opcodes() <= FREE:
         return None
     if tool == "op_profile":
-        for x in (want, got):
+        for x in (expected, got):
             for root in x.values():
                 for n in nodes(root):
                     for k in COST_METRICS:
                         if isinstance(n.get("metrics"), dict):
                             n["metrics"][k] = None
-                    if isinstance(n.get("xla"), dict):
-                        n["xla"]["expression"] = None
-        return want, got
+        return expected, got
     if tool in ("framework_op_stats", "overview_page"):
-        for x in (want, got):
+        for x in (expected, got):
             for t in x if isinstance(x, list) else [x]:
                 hide_columns(t, COST_COLUMNS)
-        return want, got
+        return expected, got
     return None
 
 
@@ -111,23 +98,55 @@ def hide_columns(t, ids):
                 row["c"][i] = None
 
 
-def inference_latency(tool, want, got, given):
+def inference_latency(tool, expected, got, given):
     """Latency of inference requests is a product of its own that is not made yet: the table is empty."""
-    if tool != "overview_page" or len(want) < 5 or len(got) < 5 or got[4].get("rows"):
+    if tool != "overview_page" or len(expected) < 5 or len(got) < 5 or got[4].get("rows"):
         return None
-    want[4]["rows"] = []
-    return want, got
+    expected[4]["rows"] = []
+    return expected, got
 
 
-def truncated_sums(tool, want, got, given):
+def truncated_sums(tool, expected, got, given):
     """XProf adds fractions of picoseconds to an integer in hash order and truncates after each; the sum depends on it."""
     if tool != "op_profile":
         return None
-    a, b = (x.get("aggDvfsTimeScaleMultiplier") for x in (want, got))
+    a, b = (x.get("aggDvfsTimeScaleMultiplier") for x in (expected, got))
     if not (isinstance(a, (int, float)) and isinstance(b, (int, float)) and abs(a - b) <= 1e-5 * abs(a)):
         return None
     got["aggDvfsTimeScaleMultiplier"] = a
-    return want, got
+    return expected, got
+
+
+TYPE_AND_NAME = {"framework_op_stats": ("type", "operation"), "overview_page": ("category", "operation")}
+
+
+def framework_type(tool, expected, got, given):
+    """Device ops of one framework op give it several types, and the first decides: XProf goes through them in the order of a hash
+    table.  Both answers must have a type that one of those ops gives."""
+    if tool not in TYPE_AND_NAME or not given.has_plane("/device:TPU:"):
+        return None
+    open_types = framework_types(given.spaces)
+    if not open_types:
+        return None
+    for x in (expected, got):
+        for t in x if isinstance(x, list) else [x]:
+            hide_types(t, TYPE_AND_NAME[tool], open_types)
+    return expected, got
+
+
+def hide_types(t, columns, open_types):
+    """Takes the type out of the rows of device ops that have one of several."""
+    ids = [c.get("id") for c in t.get("cols", [])] if isinstance(t, dict) else []
+    if not set(columns) <= set(ids):
+        return
+    kind, name = (ids.index(c) for c in columns)
+    where = ids.index("host_or_device") if "host_or_device" in ids else None
+    for row in t.get("rows", []):
+        cells = row.get("c", [])
+        if where is not None and cells[where].get("v") != "Device":
+            continue
+        if cells[kind].get("v") in open_types.get(cells[name].get("v"), ()):
+            cells[kind] = None
 
 
 LAUNCH_STATS = "Launch Stats for "
@@ -164,21 +183,21 @@ def take_launch_stats(x):
     return out
 
 
-def trace_rows(tool, want, got, given):
+def trace_rows(tool, expected, got, given):
     """XProf stores Launch Stats in the order of a hash table, so that windows show some that lie outside and miss others.  Ours must
     lie inside; that none is missing is seen where the whole trace is asked for, which nothing excuses."""
-    if tool != "trace_viewer@" or not isinstance(want, dict) or not isinstance(got, dict) or not any(given.options.get(k) for k in WINDOW):
+    if tool != "trace_viewer@" or not isinstance(expected, dict) or not isinstance(got, dict) or not any(given.options.get(k) for k in WINDOW):
         return None
-    theirs, ours = take_launch_stats(want), take_launch_stats(got)
-    return (want, got) if theirs != ours and in_window(ours, given.options) is not False else None
+    theirs, ours = take_launch_stats(expected), take_launch_stats(got)
+    return (expected, got) if theirs != ours and in_window(ours, given.options) is not False else None
 
 
-PREDICATES = [hlo_expression, hlo_cost, inference_latency, truncated_sums, trace_rows]
+PREDICATES = [hlo_cost, inference_latency, truncated_sums, framework_type, trace_rows]
 
 
-def excuse(tool, want, got, paths, options=None):
+def excuse(tool, expected, got, paths, options=None):
     """The name of what excuses the difference, or ""."""
-    a, b = parse(want or b""), parse(got or b"")
+    a, b = parse(expected or b""), parse(got or b"")
     if isinstance(a, bytes) or isinstance(b, bytes):
         return ""
     given = Input(paths, options)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One question to both sides, and what the two answers mean together."""
+"""One request to both sides, and what the two answers mean together."""
 import os
 import re
 import subprocess
@@ -7,6 +7,7 @@ import tempfile
 import time
 
 import differences
+import hash_order
 from compare import compare, parse, signature
 from protos import pb
 import tool_table
@@ -33,24 +34,24 @@ class Verdict:
 class Judge:
     def __init__(self, xprof, ours, comparer=None, scratch=None, retries=96, remember=False):
         self.xprof, self.ours, self.comparer, self.scratch, self.retries = xprof, ours, comparer, scratch, retries
-        self.remember, self.question, self.reply = remember, None, None
+        self.remember, self.request, self.reply = remember, None, None
 
     def reference(self, tool, paths, options):
-        """XProf's answer; with `remember`, for files that stay as they are, the same question twice in a row is asked once."""
-        if not self.remember or self.question != (tool, paths, options):
+        """XProf's answer; with `remember`, for files that stay as they are, the same request twice in a row is asked once."""
+        if not self.remember or self.request != (tool, paths, options):
             self.reply = self.xprof.ask(tool, paths, options)
-            self.question = (tool, list(paths), dict(options))
+            self.request = (tool, list(paths), dict(options))
         return self.reply
 
-    def differ(self, tool, want, got):
+    def differ(self, tool, expected, got):
         """Lines; the outside comparer has the last word where one is given."""
-        a, b = parse(want or b""), parse(got or b"")
+        a, b = parse(expected or b""), parse(got or b"")
         lines = compare(tool, a, b)
         if not self.comparer:
             return lines
         with tempfile.TemporaryDirectory(dir=self.scratch) as d:
             names = [os.path.join(d, n) for n in ("expected", "actual")]
-            for n, data in zip(names, (want, got)):
+            for n, data in zip(names, (expected, got)):
                 with open(n, "wb") as f:
                     f.write(data or b"")
             p = subprocess.run([os.sys.executable, self.comparer, tool, *names], capture_output=True, text=True)
@@ -59,25 +60,46 @@ class Judge:
     def ask(self, tool, paths, options=None, ours_options=None):
         """A Verdict on one tool's answer for these hosts."""
         shared = options or {}
-        status, want = self.reference(tool, paths, shared)
+        status, expected = self.reference(tool, paths, shared)
         if status in ("crash", "timeout"):
             return Verdict("xprof crash", tool, name=status)
         ours, got = self.ours.ask(tool, paths, {**shared, **(EXACT if ours_options is None else ours_options)})
         if ours in ("crash", "timeout"):
-            return Verdict("our crash", tool, [": " + got.decode("utf-8", "replace")[-2000:]], answer=want)
+            return Verdict("our crash", tool, [": " + got.decode("utf-8", "replace")[-2000:]], answer=expected)
         if ours == "none":
-            if not want:
-                return Verdict("equal", tool, answer=want)
-            return Verdict("different", tool, [": we refuse: " + got.decode("utf-8", "replace").strip()], answer=want)
-        lines = self.differ(tool, want, got)
+            if not expected:
+                return Verdict("equal", tool, answer=expected)
+            return Verdict("different", tool, [": we refuse: " + got.decode("utf-8", "replace").strip()], answer=expected)
+        lines = self.differ(tool, expected, got)
         if not lines:
-            return Verdict("equal", tool, answer=want, ours=got)
-        name = differences.excuse(tool, want, got, paths, shared)
+            return Verdict("equal", tool, answer=expected, ours=got)
+        name = differences.excuse(tool, expected, got, paths, shared)
         if name:
-            return Verdict("excluded", tool, lines, name, want, got)
-        return Verdict(*self.again(tool, paths, shared, want, got, lines))
+            return Verdict("excluded", tool, lines, name, expected, got)
+        if self.program_id_twice(tool, paths, shared, ours_options, (expected, got)):
+            return Verdict("excluded", tool, lines, "program_id_twice", expected, got)
+        return Verdict(*self.again(tool, paths, shared, expected, got, lines))
 
-    def again(self, tool, paths, options, want, got, lines):
+    def program_id_twice(self, tool, paths, options, ours_options, answers):
+        """Whether the answers differ only because several metadata entries get one program's id, of which XProf keeps the last in
+        hash order.  With one entry left there is no such choice: both sides are asked of these profiles, must agree on all, and
+        each of the two answers must be that of one of them."""
+        expected, got = answers
+        met_expected = met_got = False
+        with tempfile.TemporaryDirectory(dir=self.scratch) as folder:
+            for files in hash_order.resolutions(paths, folder):
+                status, theirs = self.xprof.ask(tool, files, options)
+                ours, mine = self.ours.ask(tool, files, {**options, **(EXACT if ours_options is None else ours_options)})
+                if (status, ours) != ("answer", "answer") or not self.alike(tool, theirs, mine, files, options):
+                    return False
+                met_expected = met_expected or self.alike(tool, expected, theirs, files, options)
+                met_got = met_got or not self.differ(tool, got, mine)
+        return met_expected and met_got
+
+    def alike(self, tool, a, b, paths, options):
+        return not self.differ(tool, a, b) or bool(differences.excuse(tool, a, b, paths, options))
+
+    def again(self, tool, paths, options, expected, got, lines):
         """What a difference is when XProf is asked again and again: "equal" never, "unstable" when XProf also says what we say
         ("ours" is its name then) or disagrees with itself in at least the places in which we differ, else "different".  The seeds
         of its hash tables go on counting inside a process, so asking the same one again helps and a fresh one does not: that
@@ -90,14 +112,14 @@ class Judge:
             if status != "answer":
                 continue
             if not self.differ(tool, again, got) or differences.excuse(tool, again, got, paths, options):
-                return "unstable", tool, lines, "ours", want, got
-            found = compare(tool, parse(want), parse(again), limit=10000)
+                return "unstable", tool, lines, "ours", expected, got
+            found = compare(tool, parse(expected), parse(again), limit=10000)
             seen = seen or bool(found)
             moving |= places(found)
-        fixed = places(compare(tool, parse(want), parse(got), limit=10000)) - moving
+        fixed = places(compare(tool, parse(expected), parse(got), limit=10000)) - moving
         if seen and not fixed:
-            return "unstable", tool, lines, "", want, got
-        return "different", tool, lines, "", want, got
+            return "unstable", tool, lines, "", expected, got
+        return "different", tool, lines, "", expected, got
 
 
 def places(lines):

@@ -28,16 +28,16 @@ def disagreements(program, paths):
     return out
 
 
-def compare(want, stats):
+def compare(expected, stats):
     db, out = stats.device_op_metrics_db, []
     ours = {(m.hlo_module_id, m.name): (m.occurrences, m.time_ps, m.self_time_ps, m.num_cores) for m in db.metrics_db
             if not (m.category == "IDLE" and m.occurrences == 0)}
-    theirs = {(o["program_id"], o["name"]): (o["occurrences"], o["total_ps"], o["self_ps"], o["cores"]) for o in want["ops"]}
+    theirs = {(o["program_id"], o["name"]): (o["occurrences"], o["total_ps"], o["self_ps"], o["cores"]) for o in expected["ops"]}
     for key in sorted(set(ours) | set(theirs)):
         if ours.get(key) != theirs.get(key):
-            out.append(f"{want['host']} {key}: oracle {theirs.get(key)}, ours {ours.get(key)}")
-    for name, a, b in (("total time", want["total_time_ps"], db.total_time_ps), ("op time", want["op_time_ps"], db.total_op_time_ps),
-                       ("threads", want["threads"], stats.run_environment.device_core_count)):
+            out.append(f"{expected['host']} {key}: oracle {theirs.get(key)}, ours {ours.get(key)}")
+    for name, a, b in (("total time", expected["total_time_ps"], db.total_time_ps), ("op time", expected["op_time_ps"], db.total_op_time_ps),
+                       ("threads", expected["threads"], stats.run_environment.device_core_count)):
         if a != b:
-            out.append(f"{want['host']} {name}: oracle {a}, ours {b}")
+            out.append(f"{expected['host']} {name}: oracle {a}, ours {b}")
     return out

@@ -5,7 +5,7 @@
     run.py [--corpus DIR]... [--build DIR] [--comparer PATH] [--oracle] [--without-daemon]
 
 Profiles: tests/data, and every DIR given.  A directory of files below DIR is one session, asked host by host and all
-together; files right in DIR are sessions of their own.  Each question is asked of `xplanectl analyze` and of a daemon through
+together; files right in DIR are sessions of their own.  Each request is asked of `xplanectl analyze` and of a daemon through
 `xplanectl tool`, both times as XProf answers it (xprof_exact=true) and plainly (where a difference must be one that
 docs/differences.md names); with --oracle, CPU-only sessions also as a device (against cpu_oracle.py).  Prints one line per
 session and a count for each exception.  Exit 1 where anything differed.

@@ -3,8 +3,8 @@
 """The real XProf in a process of its own, asked many times.
 
 As a module: `with XProf() as x: status, data = x.ask(tool, paths, options)`; status is "answer", "none" (XProf has no
-answer), "crash" or "timeout".  A process that died is replaced.  Each question gets a fresh run directory, so that no
-answer comes from a cache that another question filled.
+answer), "crash" or "timeout".  A process that died is replaced.  Each request gets a fresh run directory, so that no
+answer comes from a cache that another request filled.
 As a program it is that process: questions on standard input, one JSON line each; on standard output the size as a
 little-endian int64, -1 for none, and then that many bytes.
 
@@ -63,9 +63,9 @@ class XProf:
         self.asked += 1
         if self.process is None:
             self.start()
-        question = json.dumps({"tool": tool, "paths": [os.path.abspath(p) for p in paths], "options": options or {}})
+        request = json.dumps({"tool": tool, "paths": [os.path.abspath(p) for p in paths], "options": options or {}})
         try:
-            self.process.stdin.write(question.encode() + b"\n")
+            self.process.stdin.write(request.encode() + b"\n")
             self.process.stdin.flush()
             deadline = time.monotonic() + self.timeout_s
             size, = struct.unpack("<q", self._read(8, deadline))
@@ -119,15 +119,18 @@ def run_directory(top, paths):
     return out
 
 
-def answer(convert, scratch, question):
+def answer(convert, scratch, request):
     with tempfile.TemporaryDirectory(dir=scratch) as top:
-        paths = run_directory(top, question["paths"])
-        params = {"use_saved_result": False, **question["options"]}
-        if question["tool"].startswith("trace_viewer"):
-            params["trace_viewer_options"] = {k: {"true": True, "false": False}.get(v, v) for k, v in question["options"].items()}
+        paths = run_directory(top, request["paths"])
+        params = {"use_saved_result": False, **request["options"]}
+        if request["tool"].startswith("trace_viewer"):
+            params["trace_viewer_options"] = {k: {"true": True, "false": False}.get(v, v) for k, v in request["options"].items()}
             params["trace_viewer_options"].setdefault("resolution", "8000")
-        data, _ = convert.xspace_to_tool_data(paths, question["tool"], params)
-        keep = question["options"].get("keep_op_stats")
+        if request["tool"] == "graph_viewer":
+            convert.xspace_to_tool_names(paths)  # writes the programs that the tool reads
+            params = {"graph_viewer_options": request["options"]}
+        data, _ = convert.xspace_to_tool_data(paths, request["tool"], params)
+        keep = request["options"].get("keep_op_stats")
         if keep:
             shutil.copy(os.path.join(os.path.dirname(paths[0]), "ALL_HOSTS.op_stats_v2.pb"), keep)
     return data.encode() if isinstance(data, str) else data

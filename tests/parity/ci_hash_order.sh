@@ -1,0 +1,5 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# ci_hash_order.sh PYTHON BUILD: what hash order decides in XProf is excused, and nothing else; some seconds.
+set -eu
+exec timeout 300 "$1" "$(dirname "$0")/hash_order_cases.py" --build "$2"
