@@ -32,11 +32,11 @@ static xpl_status_t run(const struct xpl_buf *space, size_t *ret_len) {
 }
 
 static void fail_each(struct xpl_buf space) {
-    size_t want, got;
+    size_t expected, got;
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
     const int64_t live = xpl_fault_live();
-    CHECK_OK(run(&space, &want), NULL);
+    CHECK_OK(run(&space, &expected), NULL);
     const uint64_t n = xpl_fault_count();
     CHECK(n > 0);
     for (uint64_t i = 0; i < n; i++) {
@@ -48,7 +48,7 @@ static void fail_each(struct xpl_buf space) {
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
     CHECK_OK(run(&space, &got), NULL);
-    CHECK_EQ(got, want);
+    CHECK_EQ(got, expected);
     xpl_buf_fini(&space);
 }
 
@@ -70,7 +70,7 @@ static struct xpl_buf many(void) {
     }
     mk_line_end(&p, &line);
     line = mk_line(2, "Stream #1(Kernel)");
-    mk_kernel(&p, &line, "k", 0, 5999, "fusion.1", "a/b:C", "regs:3");
+    mk_kernel(&p, &line, (struct mk_kernel_event){"k", 0, 5999, "fusion.1", "a/b:C", "regs:3"});
     mk_line_end(&p, &line);
     mk_plane_end(&p, &space);
     p = mk_metadata_plane();

@@ -18,7 +18,7 @@ static xpl_status_t convert(const struct xpl_buf *space, struct xpl_arena *arena
     XPL_TRY(xpl_opstats_convert(xs, &opt, &exec, arena, 1 << 26, &s, err));
     const struct xpl_host_opstats hosts[] = {
         {.host = XPL_STR("a"), .stats = s},
-        {.host = XPL_STR("b"), .problem = XPL_STR("torn")},
+        {.host = XPL_STR("b"), .problem = XPL_STR("cut off")},
         {.host = XPL_STR("c"), .stats = s},
     };
     XPL_TRY(xpl_opstats_combine(hosts, 3, false, arena, &both, err));
@@ -40,11 +40,11 @@ static xpl_status_t run(const struct xpl_buf *space, size_t *ret_len) {
 }
 
 static void fail_each(struct xpl_buf space) {
-    size_t want, got;
+    size_t expected, got;
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
     const int64_t live = xpl_fault_live();
-    CHECK_OK(run(&space, &want), NULL);
+    CHECK_OK(run(&space, &expected), NULL);
     const uint64_t n = xpl_fault_count();
     CHECK(n > 0);
     for (uint64_t i = 0; i < n; i++) {
@@ -56,7 +56,7 @@ static void fail_each(struct xpl_buf space) {
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
     CHECK_OK(run(&space, &got), NULL);
-    CHECK_EQ(got, want);
+    CHECK_EQ(got, expected);
     xpl_buf_fini(&space);
 }
 

@@ -40,10 +40,10 @@ static xpl_status_t run(const struct xpl_buf *space, struct xpl_buf *out) {
 }
 
 int main(void) {
-    struct xpl_buf space = make(), want, got;
+    struct xpl_buf space = make(), expected, got;
     xpl_fault_reset();
     const int64_t live = xpl_fault_live();
-    CHECK_OK(run(&space, &want), NULL);
+    CHECK_OK(run(&space, &expected), NULL);
     const uint64_t n = xpl_fault_count();
     CHECK(n > 20);
     for (uint64_t i = 0; i < n; i++) {
@@ -51,14 +51,14 @@ int main(void) {
         xpl_fault_fail_on(i);
         CHECK_STATUS(run(&space, &got), XPL_RESOURCE_EXHAUSTED, NULL);
         xpl_buf_fini(&got);
-        CHECK_EQ(xpl_fault_live(), live + 1); // `want`
+        CHECK_EQ(xpl_fault_live(), live + 1); // `expected`
     }
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
     CHECK_OK(run(&space, &got), NULL);
-    CHECK_BYTES(got.p, got.n, want.p, want.n);
+    CHECK_BYTES(got.p, got.n, expected.p, expected.n);
     xpl_buf_fini(&got);
-    xpl_buf_fini(&want);
+    xpl_buf_fini(&expected);
     xpl_buf_fini(&space);
     CHECK_EQ(xpl_fault_live(), 0);
     return 0;

@@ -31,11 +31,11 @@ static xpl_status_t run(xpl_bytes_t in, const struct xpl_tool *tool, struct xpl_
 
 static void fail_each(const char *file, const char *tool_name) {
     const struct xpl_tool *const tool = named_tool(tool_name);
-    struct xpl_buf in = read_data_file(file), want, got;
+    struct xpl_buf in = read_data_file(file), expected, got;
     const xpl_bytes_t bytes = {in.p, in.n};
     xpl_fault_reset();
     const int64_t live = xpl_fault_live();
-    CHECK_OK(run(bytes, tool, &want), NULL);
+    CHECK_OK(run(bytes, tool, &expected), NULL);
     const uint64_t n = xpl_fault_count();
     CHECK(n > 3);
     for (uint64_t i = 0; i < n; i++) {
@@ -43,14 +43,14 @@ static void fail_each(const char *file, const char *tool_name) {
         xpl_fault_fail_on(i);
         CHECK_STATUS(run(bytes, tool, &got), XPL_RESOURCE_EXHAUSTED, NULL);
         xpl_buf_fini(&got);
-        CHECK_EQ(xpl_fault_live(), live + 1); // `want`
+        CHECK_EQ(xpl_fault_live(), live + 1); // `expected`
     }
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
     CHECK_OK(run(bytes, tool, &got), NULL);
-    CHECK_BYTES(got.p, got.n, want.p, want.n);
+    CHECK_BYTES(got.p, got.n, expected.p, expected.n);
     xpl_buf_fini(&got);
-    xpl_buf_fini(&want);
+    xpl_buf_fini(&expected);
     xpl_buf_fini(&in);
 }
 

@@ -14,15 +14,12 @@ static void fill(struct xpl_arena *a, struct xpl_opstats *s, enum xpl_hardware h
         struct xpl_step_info *const info = add_core(a, step, 1, 2 * kMs, XPL_BREAKDOWN_GENERIC);
         add_category(a, info, "infeed", kMs);
         add_type(a, info, 80, kMs);
-        struct xpl_all_reduce_db *const db = PUSH(a, &step->all_reduce_db_per_core);
-        db->core_id = 1;
-        (void)PUSH(a, &db->all_reduce_info);
+        (void)add_all_reduce(a, step, 1);
         add_op(a, &s->host_op_metrics_db, "Iterator::TFRecord", "Dataset", n * kMs);
         add_op(a, &s->device_op_metrics_db, "fusion", "loop fusion", n * kMs);
-        *PUSH(a, &s->diagnostics.errors) = XPL_STR("broken");
+        add_text(a, &s->diagnostics.errors, "broken");
     }
-    *PUSH(a, &s->core_id_to_details) =
-        (struct xpl_core_details){.core_id = 1, .hostname = XPL_STR("host")};
+    add_core_details(a, s, (struct xpl_core_details){.core_id = 1, .hostname = XPL_STR("host")});
 }
 
 static xpl_status_t run(const char *tool, const struct xpl_opstats *s, size_t *ret_len) {
@@ -37,10 +34,10 @@ static xpl_status_t run(const char *tool, const struct xpl_opstats *s, size_t *r
 }
 
 static void fail_each(const char *tool, const struct xpl_opstats *s) {
-    size_t want, got;
+    size_t expected, got;
     xpl_fault_reset();
     const int64_t live = xpl_fault_live();
-    CHECK_OK(run(tool, s, &want), NULL);
+    CHECK_OK(run(tool, s, &expected), NULL);
     const uint64_t n = xpl_fault_count();
     CHECK(n > 0);
     for (uint64_t i = 0; i < n; i++) {
@@ -52,7 +49,7 @@ static void fail_each(const char *tool, const struct xpl_opstats *s) {
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
     CHECK_OK(run(tool, s, &got), NULL);
-    CHECK_EQ(got, want);
+    CHECK_EQ(got, expected);
 }
 
 int main(void) {

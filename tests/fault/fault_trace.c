@@ -72,13 +72,13 @@ static xpl_status_t run(xpl_bytes_t profile, size_t *ret_len) {
 
 int main(void) {
     struct xpl_buf space = mk_open();
-    size_t want, got;
+    size_t expected, got;
     host_plane(&space);
     device_plane(&space);
     const xpl_bytes_t profile = {space.p, space.n};
     xpl_fault_reset();
     const int64_t live = xpl_fault_live();
-    CHECK_OK(run(profile, &want), NULL);
+    CHECK_OK(run(profile, &expected), NULL);
     const uint64_t n = xpl_fault_count();
     CHECK(n > 10);
     for (uint64_t i = 0; i < n; i++) {
@@ -90,7 +90,7 @@ int main(void) {
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
     CHECK_OK(run(profile, &got), NULL);
-    CHECK_EQ(got, want);
+    CHECK_EQ(got, expected);
     xpl_buf_fini(&space);
     return 0;
 }

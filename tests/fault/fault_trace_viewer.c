@@ -43,10 +43,10 @@ static xpl_status_t run(const struct xpl_buf *space, int what, struct xpl_buf *o
 }
 
 static void test(struct xpl_buf space, int what) {
-    struct xpl_buf want, got;
+    struct xpl_buf expected, got;
     xpl_fault_reset();
     const int64_t live = xpl_fault_live();
-    CHECK_OK(run(&space, what, &want), NULL);
+    CHECK_OK(run(&space, what, &expected), NULL);
     const uint64_t n = xpl_fault_count();
     CHECK(n > 20);
     for (uint64_t i = 0; i < n; i++) {
@@ -55,14 +55,14 @@ static void test(struct xpl_buf space, int what) {
         const xpl_status_t st = run(&space, what, &got);
         CHECK(st == XPL_RESOURCE_EXHAUSTED || st == XPL_ABORTED);
         xpl_buf_fini(&got);
-        CHECK_EQ(xpl_fault_live(), live + 1); // `want`
+        CHECK_EQ(xpl_fault_live(), live + 1); // `expected`
     }
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
     CHECK_OK(run(&space, what, &got), NULL);
-    CHECK_BYTES(got.p, got.n, want.p, want.n);
+    CHECK_BYTES(got.p, got.n, expected.p, expected.n);
     xpl_buf_fini(&got);
-    xpl_buf_fini(&want);
+    xpl_buf_fini(&expected);
     xpl_buf_fini(&space);
 }
 

@@ -11,11 +11,17 @@
 
 enum { US = 1000000 };
 
-static void event(struct mk_plane *p, struct xpl_buf *line, const char *name, int64_t at,
-                  int64_t length, const char *a, int64_t va, const char *b, int64_t vb) {
-    struct xpl_buf ev = mk_event(p, name, at * US, length * US);
-    if (a) mk_stat_int(p, &ev, a, va);
-    if (b) mk_stat_int(p, &ev, b, vb);
+struct timed {
+    const char *name;
+    int64_t at, length;   // microseconds
+    const char *stats[2]; // names of its statistics; NULL: none
+    int64_t values[2];
+};
+
+static void event(struct mk_plane *p, struct xpl_buf *line, struct timed e) {
+    struct xpl_buf ev = mk_event(p, e.name, e.at * US, e.length * US);
+    for (int i = 0; i < 2; i++)
+        if (e.stats[i]) mk_stat_int(p, &ev, e.stats[i], e.values[i]);
     mk_event_end(line, &ev);
 }
 
@@ -25,20 +31,29 @@ static void host_plane(struct xpl_buf *space) {
     for (int l = 0; l < 3; l++) {
         struct xpl_buf line = mk_line(l, "main");
         for (int64_t i = 0; i < 40; i++) {
-            event(&p, &line, "train", i * 100, 90, "_r", 1, "step_num", i);
-            event(&p, &line, "p", i * 100 + 1, 1, "_pt", 2, "_p", i);
-            event(&p, &line, "c", i * 100 + 5, 50, "_ct", 2, "_c", i + 1);
-            event(&p, &line, "ExecutorState::Process", i * 100 + 6, 9, "id", i, "iter_num", l);
-            event(&p, &line, "EagerExecute", i * 100 + 17, 1, "is_func", 0, NULL, 0);
-            event(&p, &line, "launch", i * 100 + 20, 1, "correlation_id", l * 100 + i, NULL, 0);
-            event(&p, &line, "IteratorGetNextOp::DoCompute", i * 100 + 30, 1, "id", i, "iter_num",
-                  l);
+            event(&p, &line, (struct timed){"train", i * 100, 90, {"_r", "step_num"}, {1, i}});
+            event(&p, &line, (struct timed){"p", i * 100 + 1, 1, {"_pt", "_p"}, {2, i}});
+            event(&p, &line, (struct timed){"c", i * 100 + 5, 50, {"_ct", "_c"}, {2, i + 1}});
+            event(&p, &line,
+                  (struct timed){
+                      "ExecutorState::Process", i * 100 + 6, 9, {"id", "iter_num"}, {i, l}});
+            event(&p, &line, (struct timed){"EagerExecute", i * 100 + 17, 1, {"is_func"}, {0}});
+            event(&p, &line,
+                  (struct timed){"launch", i * 100 + 20, 1, {"correlation_id"}, {l * 100 + i}});
+            event(&p, &line,
+                  (struct timed){
+                      "IteratorGetNextOp::DoCompute", i * 100 + 30, 1, {"id", "iter_num"}, {i, l}});
             if (l == 2) { // out of order, with regions
-                event(&p, &line, "ThreadpoolListener::StartRegion", i * 100 + 45, 0, "_ct", 15,
-                      "_c", i);
-                event(&p, &line, "ThreadpoolListener::StopRegion", i * 100 + 49, 0, NULL, 0, NULL,
-                      0);
-                event(&p, &line, "x", i * 100 + 40, 2, NULL, 0, NULL, 0);
+                event(&p, &line,
+                      (struct timed){"ThreadpoolListener::StartRegion",
+                                     i * 100 + 45,
+                                     0,
+                                     {"_ct", "_c"},
+                                     {15, i}});
+                event(
+                    &p, &line,
+                    (struct timed){"ThreadpoolListener::StopRegion", i * 100 + 49, 0, {NULL}, {0}});
+                event(&p, &line, (struct timed){"x", i * 100 + 40, 2, {NULL}, {0}});
             }
         }
         mk_line_end(&p, &line);
@@ -52,8 +67,9 @@ static void gpu_plane(struct xpl_buf *space) {
     for (int l = 0; l < 2; l++) {
         struct xpl_buf line = mk_line(l, "stream");
         for (int64_t i = 0; i < 20; i++)
-            event(&p, &line, "k", (l ? 20 - i : i) * 100 + 5, 10, "correlation_id", l * 100 + i,
-                  NULL, 0);
+            event(&p, &line,
+                  (struct timed){
+                      "k", (l ? 20 - i : i) * 100 + 5, 10, {"correlation_id"}, {l * 100 + i}});
         mk_line_end(&p, &line);
     }
     mk_plane_end(&p, space);
@@ -65,9 +81,11 @@ static void long_line(struct xpl_buf *space) {
     mk_plane_begin(&p, 4, "/host:other");
     struct xpl_buf line = mk_line(1, "python");
     for (int64_t i = 0; i < 9000; i++) {
-        event(&p, &line, "x", i * 10, i % 7 ? 5 : 60, NULL, 0, NULL, 0);
-        if (i % 300 == 0) event(&p, &line, "train", i * 10, 2000, "_r", 1, "step_num", i);
-        if (i % 50 == 0) event(&p, &line, "p", i * 10 + 1, 1, "_pt", 2, "_p", i);
+        event(&p, &line, (struct timed){"x", i * 10, i % 7 ? 5 : 60, {NULL}, {0}});
+        if (i % 300 == 0)
+            event(&p, &line, (struct timed){"train", i * 10, 2000, {"_r", "step_num"}, {1, i}});
+        if (i % 50 == 0)
+            event(&p, &line, (struct timed){"p", i * 10 + 1, 1, {"_pt", "_p"}, {2, i}});
     }
     mk_line_end(&p, &line);
     mk_plane_end(&p, space);
@@ -80,7 +98,7 @@ static void tpu_plane(struct xpl_buf *space) {
     for (int l = 0; l < 3; l++) {
         struct xpl_buf line = mk_line(l, names[l]);
         for (int64_t i = 0; i < 20; i++)
-            event(&p, &line, "e", i * 100, 60, "_ct", 2, "_c", i / 2);
+            event(&p, &line, (struct timed){"e", i * 100, 60, {"_ct", "_c"}, {2, i / 2}});
         mk_line_end(&p, &line);
     }
     mk_plane_end(&p, space);
@@ -141,12 +159,12 @@ static xpl_status_t run(const struct xpl_buf *bytes, uint64_t *ret) {
 
 static void fail_each(void (*device)(struct xpl_buf *)) {
     struct xpl_buf space = mk_open();
-    uint64_t want, got;
+    uint64_t expected, got;
     host_plane(&space);
     device(&space);
     const int64_t live = xpl_fault_live();
     xpl_fault_reset();
-    CHECK_OK(run(&space, &want), NULL);
+    CHECK_OK(run(&space, &expected), NULL);
     const uint64_t n = xpl_fault_count();
     CHECK(n > 10);
     for (uint64_t i = 0; i < n; i++) {
@@ -158,7 +176,7 @@ static void fail_each(void (*device)(struct xpl_buf *)) {
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
     CHECK_OK(run(&space, &got), NULL);
-    CHECK_EQ(got, want);
+    CHECK_EQ(got, expected);
     xpl_buf_fini(&space);
 }
 

@@ -42,10 +42,10 @@ static bool run(struct xpl_buf *out) {
 }
 
 int main(void) {
-    struct xpl_buf want, got;
+    struct xpl_buf expected, got;
     xpl_fault_reset();
     const int64_t live = xpl_fault_live();
-    CHECK(run(&want));
+    CHECK(run(&expected));
     const uint64_t n = xpl_fault_count();
     CHECK(n > 8);
     for (uint64_t i = 0; i < n; i++) {
@@ -53,13 +53,13 @@ int main(void) {
         xpl_fault_fail_on(i);
         CHECK(!run(&got));
         xpl_buf_fini(&got);
-        CHECK_EQ(xpl_fault_live(), live + 1); // `want`
+        CHECK_EQ(xpl_fault_live(), live + 1); // `expected`
     }
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
     CHECK(run(&got));
-    CHECK_BYTES(got.p, got.n, want.p, want.n);
+    CHECK_BYTES(got.p, got.n, expected.p, expected.n);
     xpl_buf_fini(&got);
-    xpl_buf_fini(&want);
+    xpl_buf_fini(&expected);
     return 0;
 }

@@ -18,17 +18,17 @@ static void require(bool ok) {
     if (!ok) abort();
 }
 
-static bool take(struct json *j, char c) {
+static bool skip_char(struct json *j, char c) {
     if (j->p == j->end || *j->p != (uint8_t)c) return false;
     j->p++;
     return true;
 }
 
 static void check_string(struct json *j) {
-    require(take(j, '"'));
-    while (!take(j, '"')) {
+    require(skip_char(j, '"'));
+    while (!skip_char(j, '"')) {
         require(j->p < j->end && *j->p >= 0x20);
-        if (take(j, '\\')) require(j->p < j->end);
+        if (skip_char(j, '\\')) require(j->p < j->end);
         // A lead byte is followed by as many continuation bytes as it says.
         const uint8_t c = *j->p++;
         require(c < 0x80 || (c >= 0xc2 && c < 0xf5));
@@ -47,22 +47,22 @@ static void check_scalar(struct json *j) {
 
 // Depth is that of the tools' answers, which the input's own depth bounds.
 static void check_value(struct json *j) {
-    while (take(j, ' ')) {
+    while (skip_char(j, ' ')) {
     }
     require(j->p < j->end);
     if (*j->p == '"') {
         check_string(j);
     } else if (*j->p == '{' || *j->p == '[') {
         const char close = *j->p++ == '{' ? '}' : ']';
-        if (take(j, close)) return;
+        if (skip_char(j, close)) return;
         do {
             if (close == '}') {
                 check_string(j);
-                require(take(j, ':'));
+                require(skip_char(j, ':'));
             }
             check_value(j);
-        } while (take(j, ','));
-        require(take(j, close));
+        } while (skip_char(j, ','));
+        require(skip_char(j, close));
     } else {
         check_scalar(j);
     }

@@ -44,7 +44,7 @@ static xpl_str_t next_text(struct script *s, char buf[64]) {
 
 // ---- what was written ----
 
-struct want_stat {
+struct expected_stat {
     int64_t md;
     enum xpl_stat_kind kind;
     uint64_t bits;
@@ -52,36 +52,36 @@ struct want_stat {
     size_t len;
 };
 
-struct want_event {
+struct expected_event {
     int64_t md, value, duration_ps;
     bool counted;
     size_t n_stats;
 };
 
-struct want_line {
+struct expected_line {
     int64_t id, timestamp_ns;
     size_t n_events; // SIZE_MAX: the script ended in it
 };
 
-struct want_plane {
+struct expected_plane {
     int64_t id;
     size_t n_lines, n_own_stats;
-    struct want_stat own[8];
+    struct expected_stat own[8];
     bool event_ids[IDS], stat_ids[IDS]; // declared
 };
 
 struct model {
     struct xpl_arena arena;
-    XPL_VEC(struct want_stat) stats; // of events, in order
-    XPL_VEC(struct want_event) events;
-    XPL_VEC(struct want_line) lines;
-    XPL_VEC(struct want_plane) planes;
+    XPL_VEC(struct expected_stat) stats; // of events, in order
+    XPL_VEC(struct expected_event) events;
+    XPL_VEC(struct expected_line) lines;
+    XPL_VEC(struct expected_plane) planes;
 };
 
-static void write_stat(struct xpl_xspace_writer *w, struct script *s, struct want_stat *ret) {
+static void write_stat(struct xpl_xspace_writer *w, struct script *s, struct expected_stat *ret) {
     static const enum xpl_stat_kind kinds[] = {XPL_VALUE_DOUBLE, XPL_VALUE_UINT,  XPL_VALUE_INT,
                                                XPL_VALUE_STR,    XPL_VALUE_BYTES, XPL_VALUE_REF};
-    *ret = (struct want_stat){.md = next_byte(s) % IDS, .kind = kinds[next_byte(s) % 6]};
+    *ret = (struct expected_stat){.md = next_byte(s) % IDS, .kind = kinds[next_byte(s) % 6]};
     if (ret->kind == XPL_VALUE_STR || ret->kind == XPL_VALUE_BYTES)
         ret->len = next_text(s, ret->text).len;
     else
@@ -104,9 +104,9 @@ static void write_stat(struct xpl_xspace_writer *w, struct script *s, struct wan
 }
 
 static void write_event(struct xpl_xspace_writer *w, struct script *s, struct model *m) {
-    struct want_event *const e = xpl_vec_push(&m->arena, &m->events);
+    struct expected_event *const e = xpl_vec_push(&m->arena, &m->events);
     CHECK(e);
-    *e = (struct want_event){.md = next_byte(s) % IDS, .counted = next_byte(s) % 4 == 0};
+    *e = (struct expected_event){.md = next_byte(s) % IDS, .counted = next_byte(s) % 4 == 0};
     e->value = (int64_t)next_number(s);
     e->duration_ps = (int64_t)next_number(s);
     if (e->counted)
@@ -115,7 +115,7 @@ static void write_event(struct xpl_xspace_writer *w, struct script *s, struct mo
         xpl_xspace_writer_begin_event(w, e->md, e->value, e->duration_ps);
     e->n_stats = next_byte(s) % 5;
     for (size_t i = 0; i < e->n_stats; i++) {
-        struct want_stat *const st = xpl_vec_push(&m->arena, &m->stats);
+        struct expected_stat *const st = xpl_vec_push(&m->arena, &m->stats);
         CHECK(st);
         write_stat(w, s, st);
     }
@@ -124,9 +124,10 @@ static void write_event(struct xpl_xspace_writer *w, struct script *s, struct mo
 
 static void write_line(struct xpl_xspace_writer *w, struct script *s, struct model *m) {
     char name[64], shown[64];
-    struct want_line *l = xpl_vec_push(&m->arena, &m->lines);
+    struct expected_line *l = xpl_vec_push(&m->arena, &m->lines);
     CHECK(l);
-    *l = (struct want_line){.id = (int64_t)next_number(s), .timestamp_ns = (int64_t)next_number(s)};
+    *l = (struct expected_line){.id = (int64_t)next_number(s),
+                                .timestamp_ns = (int64_t)next_number(s)};
     const struct xpl_xspace_writer_line line = {.id = l->id,
                                                 .name = next_text(s, name),
                                                 .timestamp_ns = l->timestamp_ns,
@@ -141,7 +142,7 @@ static void write_line(struct xpl_xspace_writer *w, struct script *s, struct mod
     xpl_xspace_writer_end_line(w);
 }
 
-static void write_names(struct xpl_xspace_writer *w, struct script *s, struct want_plane *p) {
+static void write_names(struct xpl_xspace_writer *w, struct script *s, struct expected_plane *p) {
     char name[64], other[64];
     const unsigned id = next_byte(s) % IDS;
     if (next_byte(s) % 2) {
@@ -154,7 +155,7 @@ static void write_names(struct xpl_xspace_writer *w, struct script *s, struct wa
     if (p->event_ids[id]) return;
     p->event_ids[id] = true;
     const xpl_str_t a = next_text(s, name), b = next_text(s, other);
-    struct want_stat ignored;
+    struct expected_stat ignored;
     xpl_xspace_writer_begin_event_md(w, id, a, b);
     for (unsigned i = next_byte(s) % 3; i > 0; i--)
         write_stat(w, s, &ignored);
@@ -168,9 +169,9 @@ static void write_names(struct xpl_xspace_writer *w, struct script *s, struct wa
 
 static void write_plane(struct xpl_xspace_writer *w, struct script *s, struct model *m) {
     char name[64];
-    struct want_plane *const p = xpl_vec_push(&m->arena, &m->planes);
+    struct expected_plane *const p = xpl_vec_push(&m->arena, &m->planes);
     CHECK(p);
-    *p = (struct want_plane){.id = (int64_t)next_number(s)};
+    *p = (struct expected_plane){.id = (int64_t)next_number(s)};
     xpl_xspace_writer_begin_plane(w, p->id, next_text(s, name));
     for (bool more = true; more && s->p < s->end;) {
         switch (next_byte(s) % 5) {
@@ -205,31 +206,31 @@ static void write_all(struct xpl_xspace_writer *w, struct script s, struct model
 
 // ---- reading back ----
 
-static void check_stat(const struct xpl_stat *got, const struct want_stat *want,
-                       const struct want_plane *p) {
-    CHECK(p->stat_ids[want->md] ? got->md->id == want->md : got->md->name.len == 0);
-    CHECK_EQ(got->kind, want->kind);
-    if (want->kind == XPL_VALUE_STR || want->kind == XPL_VALUE_BYTES)
-        CHECK(xpl_str_eq(got->str, (xpl_str_t){want->text, want->len}));
+static void check_stat(const struct xpl_stat *got, const struct expected_stat *expected,
+                       const struct expected_plane *p) {
+    CHECK(p->stat_ids[expected->md] ? got->md->id == expected->md : got->md->name.len == 0);
+    CHECK_EQ(got->kind, expected->kind);
+    if (expected->kind == XPL_VALUE_STR || expected->kind == XPL_VALUE_BYTES)
+        CHECK(xpl_str_eq(got->str, (xpl_str_t){expected->text, expected->len}));
     else
-        CHECK(memcmp(&got->u, &want->bits, sizeof want->bits) == 0);
+        CHECK(memcmp(&got->u, &expected->bits, sizeof expected->bits) == 0);
 }
 
 struct at {
     size_t line, event, stat; // in the model
 };
 
-static void check_line(const struct xpl_line *l, const struct want_plane *p, const struct model *m,
-                       struct at *at) {
-    const struct want_line *const want = &m->lines.v[at->line++];
+static void check_line(const struct xpl_line *l, const struct expected_plane *p,
+                       const struct model *m, struct at *at) {
+    const struct expected_line *const expected = &m->lines.v[at->line++];
     struct xpl_event_cursor c;
     struct xpl_event ev;
-    CHECK(l->id == want->id && l->timestamp_ns == want->timestamp_ns);
-    CHECK(want->n_events == SIZE_MAX || l->n_events == want->n_events);
+    CHECK(l->id == expected->id && l->timestamp_ns == expected->timestamp_ns);
+    CHECK(expected->n_events == SIZE_MAX || l->n_events == expected->n_events);
     xpl_events_begin(&c, l);
     for (uint64_t i = 0; i < l->n_events; i++) {
         CHECK(xpl_events_next(&c, &ev) == XPL_WIRE_FIELD && at->event < m->events.n);
-        const struct want_event *const e = &m->events.v[at->event++];
+        const struct expected_event *const e = &m->events.v[at->event++];
         CHECK(p->event_ids[e->md] ? l->plane->event_md[ev.md].id == e->md : ev.md == 0);
         CHECK(ev.has_occurrences == e->counted && ev.duration_ps == e->duration_ps);
         CHECK((e->counted ? ev.num_occurrences : ev.offset_ps) == e->value);
@@ -247,16 +248,16 @@ static void check_all(const struct xpl_xspace *xs, const struct model *m) {
     struct at at = {0};
     CHECK_EQ(xs->n_planes, m->planes.n);
     for (size_t i = 0; i < m->planes.n; i++) {
-        const struct want_plane *const want = &m->planes.v[i];
+        const struct expected_plane *const expected = &m->planes.v[i];
         const struct xpl_plane *const p = &xs->planes[i];
-        CHECK(p->id == want->id && p->n_lines == want->n_lines);
+        CHECK(p->id == expected->id && p->n_lines == expected->n_lines);
         for (uint32_t k = 0; k < p->n_lines; k++)
-            check_line(&p->lines[k], want, m, &at);
+            check_line(&p->lines[k], expected, m, &at);
         struct xpl_stats own = p->stats;
         struct xpl_stat s;
-        for (size_t k = 0; k < want->n_own_stats; k++) {
+        for (size_t k = 0; k < expected->n_own_stats; k++) {
             CHECK(xpl_stats_next(&own, &s) == XPL_WIRE_FIELD);
-            check_stat(&s, &want->own[k], want);
+            check_stat(&s, &expected->own[k], expected);
         }
         CHECK(xpl_stats_next(&own, &s) == XPL_WIRE_END);
     }

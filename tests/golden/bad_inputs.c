@@ -166,7 +166,7 @@ static xpl_status_t ask(xpl_bytes_t in, bool render, bool whole) {
     const xpl_status_t m = memory(in);
     trace(in);
     modules(in, s);
-    CHECK(!whole || (m == XPL_OK) == (s == XPL_OK)); // a tool may not look where the damage is
+    CHECK(!whole || (m == XPL_OK) == (s == XPL_OK)); // a tool may not read where the damage is
     return s;
 }
 

@@ -271,17 +271,6 @@ static bool same_children(struct cmp *c, const struct value *a, const struct val
     return ok;
 }
 
-static bool same_xla(struct cmp *c, const struct value *a, const struct value *b) {
-    if (!value_is(a, VALUE_OBJECT) || !value_is(b, VALUE_OBJECT) || a->n != b->n)
-        return same(c, a, b);
-    for (size_t i = 0; i < a->n; i++) {
-        if (xpl_str_eq(a->keys[i], XPL_STR("expression"))) continue;
-        if (!xpl_str_eq(a->keys[i], b->keys[i])) return fail(c, "other members");
-        if (!same_at(c, a->keys[i], 0, &a->items[i], &b->items[i])) return false;
-    }
-    return true;
-}
-
 static bool same_metrics(struct cmp *c, const struct value *a, const struct value *b) {
     static const char *const cost[] = {"flops",    "uncappedFlops", "bandwidthUtils",
                                        "rawFlops", "bf16Flops",     "rawBytesAccessedArray",
@@ -301,14 +290,12 @@ static bool same_node(struct cmp *c, const struct value *a, const struct value *
     (void)ctx;
     if (!value_is(a, VALUE_OBJECT) || !value_is(b, VALUE_OBJECT)) return same(c, a, b);
     if (a->n != b->n) return fail(c, "other members");
-    const bool text = c->except->hlo_expression || c->except->hlo_cost;
     for (size_t i = 0; i < a->n; i++) {
         const xpl_str_t key = a->keys[i];
         const struct value *const x = &a->items[i], *const y = &b->items[i];
         if (!xpl_str_eq(key, b->keys[i])) return fail(c, "other members");
         const size_t length = enter(c, key, 0);
         const bool ok = xpl_str_eq(key, XPL_STR("children")) ? same_children(c, x, y, is_fusion(a))
-                        : text && xpl_str_eq(key, XPL_STR("xla")) ? same_xla(c, x, y)
                         : c->except->hlo_cost && xpl_str_eq(key, XPL_STR("metrics"))
                             ? same_metrics(c, x, y)
                             : same(c, x, y);
@@ -412,17 +399,18 @@ static bool same_memory(struct cmp *c, const struct value *a, const struct value
     return true;
 }
 
-bool canonical_equal(const char *tool, const struct value *want, const struct value *got,
+bool canonical_equal(const char *tool, const struct value *expected, const struct value *got,
                      const struct canonical_except *except, char *why, size_t why_size) {
     struct cmp c = {.except = except, .why = why, .why_size = why_size};
-    if (strcmp(tool, "op_profile") == 0) return same_profile(&c, want, got);
-    if (strcmp(tool, "memory_profile") == 0) return same_memory(&c, want, got);
-    if (strncmp(tool, "trace_viewer", 12) == 0) return trace_equal(want, got, why, why_size);
-    if (want->kind != VALUE_LIST || got->kind != VALUE_LIST) return same_table(&c, want, got);
-    if (want->n != got->n) return fail(&c, "another number of tables");
-    for (size_t i = 0; i < want->n; i++) {
+    if (strcmp(tool, "op_profile") == 0) return same_profile(&c, expected, got);
+    if (strcmp(tool, "memory_profile") == 0) return same_memory(&c, expected, got);
+    if (strncmp(tool, "trace_viewer", 12) == 0) return trace_equal(expected, got, why, why_size);
+    if (expected->kind != VALUE_LIST || got->kind != VALUE_LIST)
+        return same_table(&c, expected, got);
+    if (expected->n != got->n) return fail(&c, "another number of tables");
+    for (size_t i = 0; i < expected->n; i++) {
         const size_t length = enter(&c, (xpl_str_t){0}, i);
-        const bool ok = same_table(&c, &want->items[i], &got->items[i]);
+        const bool ok = same_table(&c, &expected->items[i], &got->items[i]);
         c.path[length] = 0;
         if (!ok) return false;
     }

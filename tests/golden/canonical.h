@@ -13,12 +13,11 @@
 
 // Entries of docs/differences.md, by the names of tests/parity/differences.py.
 struct canonical_except {
-    bool hlo_expression; // text of HLO instructions
-    bool hlo_cost;       // flops and bytes from XLA's cost model, and the text
+    bool hlo_cost; // flops and bytes from XLA's cost model
 };
 
 // True when equal; else the first difference is in `why`.
-bool canonical_equal(const char *tool, const struct value *want, const struct value *got,
+bool canonical_equal(const char *tool, const struct value *expected, const struct value *got,
                      const struct canonical_except *except, char *why, size_t why_size);
 
 #endif

@@ -102,15 +102,15 @@ static bool same(const char *command, const char *what, const char *path, const 
     char one[PATH_MAX], two[PATH_MAX];
     (void)snprintf(one, sizeof one, "%s/one", top);
     (void)snprintf(two, sizeof two, "%s/two", top);
-    const int want = run((const char *const[]){xplanectl, command, what, plain, NULL}, one);
+    const int expected = run((const char *const[]){xplanectl, command, what, plain, NULL}, one);
     const int got = run((const char *const[]){xplanectl, command, what, path, NULL}, two);
     struct xpl_buf a = slurp(one), b = slurp(two);
-    const bool equal = want == got && a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
+    const bool equal = expected == got && a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
     if (!equal)
         fprintf(stderr, "%s %s %s: status %d, %zu bytes; of %s: status %d, %zu bytes\n", command,
-                what, path, got, b.n, plain, want, a.n);
+                what, path, got, b.n, plain, expected, a.n);
     CHECK(equal);
-    const bool answered = want == 0 && a.n > 0;
+    const bool answered = expected == 0 && a.n > 0;
     xpl_buf_fini(&a);
     xpl_buf_fini(&b);
     return answered;

@@ -109,15 +109,16 @@ static int run(struct golden *g, const char *tool, char **options, size_t n_opti
 static void compare(struct golden *g, const char *line, const char *tool, const char *expected) {
     struct xpl_arena arena;
     char why[600] = "";
-    size_t n_want = 0, n_got = 0;
-    char *const want = slurp(expected, &n_want), *const got = slurp(g->out, &n_got);
+    size_t n_recorded = 0, n_got = 0;
+    char *const recorded = slurp(expected, &n_recorded), *const got = slurp(g->out, &n_got);
     xpl_arena_init(&arena, memory_limit);
-    if (!want || !got) {
-        snprintf(why, sizeof why, "cannot read %.300s", want ? g->out : expected);
-    } else if (n_want == 0 || n_got == 0) {
-        if (n_want != n_got) snprintf(why, sizeof why, "%zu bytes, XProf's has %zu", n_got, n_want);
+    if (!recorded || !got) {
+        snprintf(why, sizeof why, "cannot read %.300s", recorded ? g->out : expected);
+    } else if (n_recorded == 0 || n_got == 0) {
+        if (n_recorded != n_got)
+            snprintf(why, sizeof why, "%zu bytes, XProf's has %zu", n_got, n_recorded);
     } else {
-        const struct value *const a = value_parse(&arena, (xpl_str_t){want, n_want});
+        const struct value *const a = value_parse(&arena, (xpl_str_t){recorded, n_recorded});
         const struct value *const b = value_parse(&arena, (xpl_str_t){got, n_got});
         if (!a || !b)
             snprintf(why, sizeof why, "%.300s is not valid JSON", a ? "our answer" : expected);
@@ -126,7 +127,7 @@ static void compare(struct golden *g, const char *line, const char *tool, const 
     }
     if (why[0]) problem(g, line, why);
     xpl_arena_fini(&arena);
-    free(want);
+    free(recorded);
     free(got);
 }
 
@@ -183,8 +184,6 @@ static void one_line(struct golden *g, char *line) {
         add_host(g, shown, words[1]);
     else if (n == 2 && strcmp(words[0], "except") == 0 && strcmp(words[1], "hlo_cost") == 0)
         g->except.hlo_cost = true;
-    else if (n == 2 && strcmp(words[0], "except") == 0 && strcmp(words[1], "hlo_expression") == 0)
-        g->except.hlo_expression = true;
     else if (n >= 2 && strcmp(words[0], "answer") == 0)
         answer(g, shown, words[1], words + 2, n - 2, true);
     else if (n >= 2 && strcmp(words[0], "same") == 0)

@@ -76,10 +76,10 @@ static bool texts_of(struct xpl_arena *a, const struct value *list, struct texts
     return ret->v && ok;
 }
 
-static bool same_texts(struct xpl_arena *a, const struct value *want, const struct value *got,
+static bool same_texts(struct xpl_arena *a, const struct value *expected, const struct value *got,
                        char *why, size_t why_size) {
     struct texts x, y;
-    if (!texts_of(a, want, &x) || !texts_of(a, got, &y)) {
+    if (!texts_of(a, expected, &x) || !texts_of(a, got, &y)) {
         snprintf(why, why_size, "out of memory");
         return false;
     }
@@ -94,10 +94,10 @@ static bool same_texts(struct xpl_arena *a, const struct value *want, const stru
 }
 
 // All but the events and the stack frames, which are numbered in no order.
-static bool same_rest(struct xpl_arena *a, const struct value *want, const struct value *got,
+static bool same_rest(struct xpl_arena *a, const struct value *expected, const struct value *got,
                       char *why, size_t why_size) {
     static const char *const drop[] = {"traceEvents", "stackFrames", NULL};
-    const struct value *const sides[] = {want, got};
+    const struct value *const sides[] = {expected, got};
     xpl_str_t texts[2] = {{"", 0}, {"", 0}};
     bool ok = true;
     for (int i = 0; i < 2; i++) {
@@ -113,14 +113,15 @@ static bool same_rest(struct xpl_arena *a, const struct value *want, const struc
     return false;
 }
 
-bool trace_equal(const struct value *want, const struct value *got, char *why, size_t why_size) {
+bool trace_equal(const struct value *expected, const struct value *got, char *why,
+                 size_t why_size) {
     struct xpl_arena a;
     xpl_arena_init(&a, memory_limit);
-    const bool equal = same_rest(&a, want, got, why, why_size) &&
-                       same_texts(&a, value_get(want, "traceEvents"), value_get(got, "traceEvents"),
-                                  why, why_size) &&
-                       same_texts(&a, value_get(want, "stackFrames"), value_get(got, "stackFrames"),
-                                  why, why_size);
+    const bool equal = same_rest(&a, expected, got, why, why_size) &&
+                       same_texts(&a, value_get(expected, "traceEvents"),
+                                  value_get(got, "traceEvents"), why, why_size) &&
+                       same_texts(&a, value_get(expected, "stackFrames"),
+                                  value_get(got, "stackFrames"), why, why_size);
     xpl_arena_fini(&a);
     return equal;
 }

@@ -11,6 +11,6 @@
 #include "tests/golden/value.h"
 
 // True when equal; else the first difference is in `why`.
-bool trace_equal(const struct value *want, const struct value *got, char *why, size_t why_size);
+bool trace_equal(const struct value *expected, const struct value *got, char *why, size_t why_size);
 
 #endif

@@ -22,7 +22,7 @@ static void skip_space(struct parser *ps) {
         ps->p++;
 }
 
-static bool take(struct parser *ps, char c) {
+static bool skip_char(struct parser *ps, char c) {
     skip_space(ps);
     if (ps->p >= ps->end || *ps->p != c) return false;
     ps->p++;
@@ -114,7 +114,7 @@ static bool valid_utf8(xpl_str_t s) {
 }
 
 static bool parse_string(struct parser *ps, xpl_str_t *ret) {
-    if (!take(ps, '"')) return false;
+    if (!skip_char(ps, '"')) return false;
     const char *const close = ps->p;
     const char *q = close;
     while (q < ps->end && *q != '"')
@@ -151,15 +151,15 @@ static bool parse_number(struct parser *ps, struct value *ret) {
 static bool parse_list(struct parser *ps, struct value *ret) {
     XPL_VEC(struct value) items = {0};
     ret->kind = VALUE_LIST;
-    if (!take(ps, ']')) {
+    if (!skip_char(ps, ']')) {
         do {
             struct value v = {0};
             if (!parse_value(ps, &v)) return false;
             struct value *const slot = xpl_vec_push(ps->a, &items);
             if (!slot) return false;
             *slot = v;
-        } while (take(ps, ','));
-        if (!take(ps, ']')) return false;
+        } while (skip_char(ps, ','));
+        if (!skip_char(ps, ']')) return false;
     }
     ret->items = items.v;
     ret->n = items.n;
@@ -179,20 +179,21 @@ static bool parse_members(struct parser *ps, struct member **ret, size_t *ret_n)
     XPL_VEC(struct member) m = {0};
     do {
         struct member one = {0};
-        if (!parse_string(ps, &one.key) || !take(ps, ':') || !parse_value(ps, &one.v)) return false;
+        if (!parse_string(ps, &one.key) || !skip_char(ps, ':') || !parse_value(ps, &one.v))
+            return false;
         struct member *const slot = xpl_vec_push(ps->a, &m);
         if (!slot) return false;
         *slot = one;
-    } while (take(ps, ','));
+    } while (skip_char(ps, ','));
     *ret = m.v;
     *ret_n = m.n;
-    return take(ps, '}');
+    return skip_char(ps, '}');
 }
 
 static bool parse_object(struct parser *ps, struct value *ret) {
     struct member *m = NULL;
     ret->kind = VALUE_OBJECT;
-    if (take(ps, '}')) return true;
+    if (skip_char(ps, '}')) return true;
     if (!parse_members(ps, &m, &ret->n)) return false;
     qsort(m, ret->n, sizeof *m, by_key);
     struct value *const items = xpl_arena_array(ps->a, ret->n, sizeof *items);
