@@ -36,6 +36,7 @@ allow base
 xplane='analysis/xplane/ analysis/wire/ base/'
 allow analysis/wire base/
 allow analysis/xplane analysis/wire/ base/
+allow analysis/ireeprof base/
 allow analysis/formats $xplane
 allow analysis/grouping $xplane
 allow analysis/hlo analysis/grouping/ $xplane
@@ -50,7 +51,7 @@ deny analysis/opstats/codec analysis/opstats/device/ analysis/opstats/host/ anal
 deny analysis/opstats/device analysis/opstats/combine/ analysis/opstats/codec/
 deny analysis/opstats/host analysis/opstats/combine/ analysis/opstats/codec/
 deny analysis/opstats/steps analysis/opstats/combine/ analysis/opstats/codec/
-allow analysis/tools analysis/products/ analysis/formats/ analysis/trace/ analysis/opstats/ analysis/hlo/ analysis/grouping/ $xplane
+allow analysis/tools analysis/products/ analysis/formats/ analysis/ireeprof/ analysis/trace/ analysis/opstats/ analysis/hlo/ analysis/grouping/ $xplane
 deny analysis/tools/lib analysis/tools/input_pipeline/ analysis/tools/memory_profile/ analysis/tools/trace_viewer/ analysis/trace/
 deny analysis/tools/input_pipeline analysis/tools/memory_profile/ analysis/tools/trace_viewer/ analysis/trace/
 deny analysis/tools/memory_profile analysis/tools/input_pipeline/ analysis/tools/trace_viewer/ analysis/trace/
@@ -59,12 +60,12 @@ deny analysis/tools/trace_viewer analysis/tools/input_pipeline/ analysis/tools/m
 # themselves products know nothing.
 allow analysis/products analysis/tools/memory_profile/memory_profile.h \
     analysis/tools/trace_viewer/trace_viewer.h analysis/tools/trace_viewer/options.h \
-    analysis/trace/ analysis/opstats/ analysis/hlo/ analysis/grouping/ $xplane
+    analysis/ireeprof/ analysis/trace/ analysis/opstats/ analysis/hlo/ analysis/grouping/ $xplane
 
 allow storage base/
 deny storage/sessions storage/store/rows.h storage/store/history.h storage/store/files.h
 allow rpc base/ proto/
-allow capture analysis/formats/format.h analysis/wire/ base/ rpc/ proto/ storage/sessions/session_writer.h
+allow capture analysis/formats/format.h analysis/wire/ base/ rpc/ proto/ storage/sessions/session_writer.h storage/sessions/layout.h
 allow agent analysis/formats/format.h analysis/xplane/writer.h analysis/wire/ base/ rpc/ proto/
 allow agent/inject agent/record.h
 

@@ -12,12 +12,20 @@ usage: check_structure.py [ROOT] [--only CHECK]...
   folders     no folder has more than 30 source files
   names       no public name is defined twice
   parameters  no function has more than 7 parameters
+  paths       only storage/ says where sessions lie below LOGDIR, and removes or renames files
+  waits       timed waits use the monotonic clock: base/cond.h alone calls the system's
+  topics      base/log.c lists the topics of all log lines, and no others
+  words       no word of the first design in identifiers and comments, and no static function whose
+              name says nothing
+  readmes     every source file is named in the README of its folder, or of the one above it
+  doc-paths   files that documents name are there
   markdown    lines of documents have at most 100 columns; tables, code and links are excepted
 
 The lists below say what is tolerated for now.  They may only become shorter.
 """
 import argparse
 import collections
+import fnmatch
 import os
 import re
 import subprocess
@@ -37,8 +45,22 @@ TOLERATED_CIRCLES = []
 TOLERATED_PRIVATE = set()
 # Callbacks of libraries, which have the parameters that the library says.
 FOREIGN_SIGNATURES = {"on_request"}  # MHD_AccessHandlerCallback
+# Names of libraries that server/hooks.c has for the program: who uses them means the libraries'.
+REPLACED_NAMES = {"close", "recvmsg", "SSL_read"}
+# Files outside of storage/ that remove or rename files, and which.
+REMOVES_FILES = {
+    "rpc/unix.c": "the socket of a listener",
+    "agent/output.c": "the agent's output file: it knows no storage/",
+    "agent/collect.c": "sockets of programs that were killed",
+    "agent/inject/main.c": "the socket of the program that it is loaded into",
+    "cli/output.c": "the output file that the user named, when it is incomplete",
+}
 # Number of functions with more than PARAMETER_LIMIT parameters.
-TOLERATED_PARAMETERS = 4
+TOLERATED_PARAMETERS = 0
+# READMEs that do not name all files yet.
+TOLERATED_READMES = {"analysis/hlo/README.md", "analysis/ireeprof/README.md"}
+# Documents that name files which somebody is to write.
+FUTURE_PATHS = {"docs/adding-a-tool.md"}
 # Documents with longer lines.
 TOLERATED_MARKDOWN = set()
 
@@ -225,7 +247,7 @@ def use_graph(tree):
             bodies.append(f.body)
             if f.static:
                 own.add(f.name)
-            if f.name != "main" and (
+            if f.name != "main" and f.name not in REPLACED_NAMES and (
                     not f.static or (name.endswith(".h") and f.name.startswith("xpl_"))):
                 defined.setdefault(f.name, module(name))
         if name.endswith(".c"):
@@ -358,6 +380,102 @@ def check_parameters(tree, tolerated=None):
     return found if len(found) > tolerated else []
 
 
+# ---- paths and files ----
+
+COMMENT = re.compile(r"(\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*')|//[^\n]*|/\*.*?\*/", re.S)
+REMOVES = re.compile(r"(?<![\w.>])(unlink|unlinkat|remove|rmdir|rename|renameat|renameat2)\s*\(")
+
+
+def check_paths(tree, exceptions=None):
+    exceptions = REMOVES_FILES if exceptions is None else exceptions
+    bad, used = [], set()
+    for name in tree.product(".c", ".h"):
+        if name.startswith("storage/"):
+            continue
+        if '"' in tree.text(name):
+            code = COMMENT.sub(lambda m: m.group(1) or " ", tree.text(name))
+            if re.search(r'"[^"\n]*plugins/profile', code):
+                bad.append(f"{name}: paths of sessions are made by storage/sessions/layout.h")
+        for function in sorted(set(REMOVES.findall(without_comments(tree.text(name))))):
+            if name in exceptions:
+                used.add(name)
+            else:
+                bad.append(f"{name}: {function}: files are removed and renamed by storage/")
+    for name in sorted(set(exceptions) - used):
+        bad.append(f"{name} removes no files: take it out of REMOVES_FILES")
+    return bad
+
+
+# ---- waits ----
+
+# sem_clockwait and pthread_cond_clockwait: the compiler's thread sanitizer does not know them.
+WAITS = re.compile(r"(?<![\w.>])(pthread_cond_timedwait|pthread_cond_clockwait|sem_timedwait|sem_clockwait|"
+                   r"pthread_mutex_timedlock|mtx_timedlock|cnd_timedwait)\s*\(")
+
+
+OWN_WAITS = {
+    "base/cond.c",
+    "agent/inject/main.c",  # a semaphore, waited for on the monotonic clock
+}
+
+
+def check_waits(tree):
+    return [f"{name}: {function}: waits are those of base/cond.h"
+            for name in tree.sources(".c", ".h") if name not in OWN_WAITS
+            for function in sorted(set(WAITS.findall(without_comments(tree.text(name)))))]
+
+
+# ---- log lines ----
+
+TOPIC = re.compile(r'\bxpl_log(?:_begin)?\([^";]*,\s*"([a-z]+)"')
+
+
+def check_topics(tree):
+    if "base/log.c" not in tree.files:
+        return []
+    listed = re.search(r"xpl_log_topics\[\] = \{(.*?)\}", tree.text("base/log.c"), re.S)
+    known = set(re.findall(r'"(\w+)"', listed.group(1))) if listed else set()
+    used = {}
+    for name in tree.product(".c"):
+        for topic in TOPIC.findall(tree.text(name)):
+            used.setdefault(topic, name)
+    unknown = [f'{used[t]}: topic "{t}" is not in the list of base/log.c'
+               for t in sorted(set(used) - known)]
+    return unknown + [f'base/log.c: nothing is logged with topic "{t}"'
+                      for t in sorted(known - set(used))]
+
+
+# ---- words ----
+
+# Words of ours that have a usual name in the field, as whole words and as parts of identifiers.
+# Those which have another meaning as well (look, held, fresh, sound, print) are left to reviewers.
+OLD_WORDS = {"want": "expected, or needs", "question": "request", "peek": "lookup",
+             "torn": "truncated", "tally": "metrics", "errand": "task", "wish": "pending mark",
+             "wishes": "pending marks", "intake": "profile writer", "linger": "drain",
+             "outlook": "precheck", "forest": "graph", "flights": "calls", "turnaway": "reject"}
+SAY_NOTHING = {"take", "tell", "keep", "look", "hold", "want"}
+PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+NAMES_OF_OTHERS = re.compile(r"grpc_|uv_|sqlite3_|ZSTD_|EventForest")
+
+
+def without_strings(text):
+    return re.sub(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'", '""', text)
+
+
+def check_words(tree):
+    bad = []
+    for name in tree.sources(".c", ".h"):
+        for number, line in enumerate(without_strings(tree.text(name)).split("\n"), 1):
+            for word in WORD.findall(line.replace("turn_away", "turnaway")):
+                if NAMES_OF_OTHERS.match(word):
+                    continue
+                found = {p.lower() for p in PART.findall(word)} & set(OLD_WORDS)
+                bad += [f"{name}:{number}: \"{w}\": say {OLD_WORDS[w]}" for w in sorted(found)]
+        bad += [f"{name}: {f.name}: say what it does to what" for f in functions(tree.text(name))
+                if f.static and f.name in SAY_NOTHING]
+    return bad
+
+
 # ---- documents ----
 
 def long_lines(text):
@@ -388,9 +506,61 @@ def check_markdown(tree, tolerated=None):
     return bad
 
 
+def readme_of(tree, name):
+    folder = os.path.dirname(name)
+    while folder and folder + "/README.md" not in tree.files:
+        folder = os.path.dirname(folder)
+    return folder + "/README.md" if folder else None
+
+
+def check_readmes(tree, tolerated=None):
+    """Private headers excepted: their first line says what they are."""
+    tolerated = TOLERATED_READMES if tolerated is None else tolerated
+    bad, incomplete = [], set()
+    for name in tree.product(".c", ".h", ".js"):
+        readme = readme_of(tree, name)
+        stem = os.path.basename(module(name))
+        if re.search(r"(^|_)impl$", stem) and is_private(name, tree.text(name)):
+            continue
+        if readme and re.search(rf"(?<!\w){re.escape(stem)}(?!\w)", tree.text(readme)):
+            continue
+        if readme in tolerated:
+            incomplete.add(readme)
+        else:
+            bad.append(f"{name} is not named in {readme or 'any README.md'}")
+    for readme in sorted(tolerated - incomplete):
+        print(f"check_structure: {readme} can be removed from TOLERATED_READMES")
+    return bad
+
+
+DOC_PATH = re.compile(r"`([\w.-]+/[\w./*{},\[\]-]*)`")
+
+
+def check_doc_paths(tree):
+    """Paths below folders of ours; a name in capitals stands for any, and endings may be left out."""
+    folders = set()
+    for name in tree.files:
+        while name := os.path.dirname(name):
+            folders.add(name)
+    places = set(tree.files) | folders | {module(f) for f in tree.files}
+    bad = []
+    for name in tree.files:
+        if not name.endswith(".md") or name in FUTURE_PATHS:
+            continue
+        for number, line in enumerate(tree.text(name).split("\n"), 1):
+            for path in DOC_PATH.findall(line):
+                pattern = re.sub(r"[A-Z]{2,}", "*", re.sub(r"\[[hc]+\]", "?", path.rstrip("/")))
+                if path.split("/")[0] not in folders or path.rstrip("/") in places:
+                    continue
+                if not fnmatch.filter(places, pattern):
+                    bad.append(f"{name}:{number}: {path} is not there")
+    return bad
+
+
 CHECKS = {"circles": check_circles, "includes": check_includes, "private": check_private,
           "folders": check_folders, "names": check_names, "parameters": check_parameters,
-          "markdown": check_markdown}
+          "paths": check_paths, "waits": check_waits, "topics": check_topics, "words": check_words,
+          "readmes": check_readmes, "doc-paths": check_doc_paths, "markdown": check_markdown}
 
 
 def main():

@@ -64,6 +64,19 @@ analyzers() {
     tests/analyze.py "$build/gcc" "$@" | tee "$build/analyzers.log"
     collect "$build/analyzers.log" analyzers 's/^(passed|failed) analyzers: /&/p'
 }
+# hostile DIR [--short]: tests/hostile on the daemon of that build.
+hostile() {
+    tests/hostile/run.py --build "$@" | tee "$build/hostile.log"
+    sed -nE 's/^(passed|failed|skipped) +(.*)  \[.*/\1 hostile: \2/p' "$build/hostile.log" >>"$results"
+    tail -1 "$build/hostile.log" | grep -q ' passed, .* failed, .* skipped$' || result failed "hostile: the run ended early"
+}
+# packages PART...: what users install, of tests/packages.sh.
+packages() {
+    local log=$build/packages.log
+    deploy/setup-debian.sh package >"$log" 2>&1 || { tail -20 "$log"; result failed "packages: set-up"; return; }
+    timeout 3600 tests/packages.sh "$build/packages" "$@" | tee "$log"
+    collect "$log" packages 's/^(passed|failed|skipped) packages: /&/p'
+}
 # run_all PREFIX NAME...: calls PREFIX_NAME for each, and measures it.
 run_all() {
     local prefix=$1 name began

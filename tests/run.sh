@@ -9,18 +9,20 @@
 #   release    release build with LTO: install, run what was installed, exported symbols
 #   roots      each package set by itself in a root with nothing else: the README's first command,
 #              the installed programs, the static stage (needs root and mmdebstrap)
+#   packages   a user's build below a prefix of its own, the wheel, the Debian packages
 #   fuzz       libFuzzer with AddressSanitizer on every parser, 60 s in all
 #   parity     the real XProf (PyPI) on the profiles of tests/data, its aggregator, Python stubs,
 #              and a short differential run
 #   capture    real profiler servers (JAX, PyPI), captured: sessions, outcomes, XProf's answers
 #   browser    our pages and XProf's interface in chromium; screenshots in build/browser
+#   hostile    attacks on real daemons, in short (tests/hostile)
 # Without a STAGE: all of them, in this order.  Builds go below build/, or $XPL_BUILD.  Ends with
 # the time of each stage; the last line is "N passed, N failed, N skipped".
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . tests/results.sh
 stages=("$@")
-[ ${#stages[@]} -gt 0 ] || stages=(static gcc analyzers asan tsan release roots fuzz parity capture browser)
+[ ${#stages[@]} -gt 0 ] || stages=(static gcc analyzers asan tsan release roots packages fuzz parity capture browser hostile)
 # suites STAGE DIR MESON_TEST_ARG...: builds, runs, and takes every test's result over.
 suites() {
     local stage=$1 dir=$build/$2
@@ -36,7 +38,7 @@ stage_static() {
         'git ls-files "*.c" "*.h" | xargs clang-format-14 --dry-run -Werror'
     check "static: layers" tests/check_layers.sh
     local part
-    for part in folders names parameters markdown; do
+    for part in folders names parameters paths waits topics words readmes doc-paths markdown; do
         check "static: $part" tests/check_structure.py --only "$part"
     done
     check "static: licences" tests/check_spdx.py
@@ -76,6 +78,9 @@ stage_roots() {
     timeout 1200 tests/roots.sh "$build/roots" "$build/dest" | tee "$log"
     collect "$log" roots 's/^(passed|failed|skipped) roots: /&/p'
 }
+stage_packages() {
+    packages user wheel deb
+}
 stage_fuzz() {
     fuzz 60
 }
@@ -84,7 +89,7 @@ stage_parity() {
     check "parity: environment" tests/parity/setup.sh
     local python=${XPL_PARITY_VENV:-$build/parity-venv}/bin/python
     local step
-    for step in wire_compat run differential aggregator stubs http exports; do
+    for step in wire_compat run hlo_text hash_order differential aggregator stubs http exports iree; do
         [ -e "tests/parity/ci_$step.sh" ] || continue
         check "parity: $step" tests/parity/ci_$step.sh "$python" "$build/release"
     done
@@ -110,6 +115,15 @@ stage_browser() {
     # Every test's result; the last line says that the run came to its end.
     sed -nE 's/^(passed|failed|skipped) +/\1 browser: /p' "$log" >>"$results"
     tail -1 "$log" | grep -q ' passed, .* failed, .* skipped$' || result failed "browser: the run ended early"
+}
+
+stage_hostile() {
+    local program
+    for program in server/xplaned cli/xplanectl; do
+        [ -e "$build/gcc/$program" ] ||
+            { CC="ccache gcc" configure gcc -Dfaults=true && compile hostile gcc "$program"; } || return
+    done
+    hostile "$build/gcc" --short
 }
 
 deploy/setup-debian.sh test || { echo "0 passed, 1 failed, 0 skipped"; exit 1; }

@@ -5,8 +5,12 @@
 #   fuzz          libFuzzer on every parser, $XPL_FUZZ_SECONDS in all (default 3600)
 #   differential  2,000 random profiles against the real XProf
 #   oracle        CPU profiles against a recount by brute force; $XPL_CORPUS: more profiles
+#   iree          2,000 bundles of IREE made by chance against iree-profile; $XPL_CORPUS: recorded ones
 #   tensorflow    captures of TensorFlow's profiler server
 #   store         the store's test with threads, 200 times, four at once and under load
+#   hostile       attacks on real daemons, whole: hours (tests/hostile/README.md has the parameters);
+#                 $XPL_FUZZ_RUNS executions of the fuzz targets (default 100,000,000)
+#   packages      wheel, Debian packages and container image: built, installed in bare roots, and asked
 #   analyzers     what CI runs, and clang's own analyzer
 #   bench         figures against XProf and xprof-rs; $XPL_CORPUS: large profiles
 # Without a SUITE: all of them, in this order.  Builds go below build/, or $XPL_BUILD.  Ends with
@@ -15,7 +19,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 . tests/results.sh
 suites=("$@")
-[ ${#suites[@]} -gt 0 ] || suites=(fuzz differential oracle tensorflow store analyzers bench)
+[ ${#suites[@]} -gt 0 ] || suites=(fuzz differential oracle iree tensorflow store packages hostile analyzers bench)
 corpus=()
 [ -z "${XPL_CORPUS:-}" ] || corpus=(--corpus "$XPL_CORPUS")
 
@@ -33,11 +37,20 @@ suite_differential() {
     needs_xprof differential || return
     check "differential: 2,000 profiles" timeout 5400 "$python" tests/parity/differential.py \
         --build "$build/release" --seed "${XPL_SEED:-1}" --count 2000 --out "$build/release/differences"
+    check "differential: text of 2,000 HLO programs" timeout 3600 "$python" tests/parity/hlo_text.py \
+        --build "$build/release" --seed "${XPL_SEED:-1}" --count 2000 --out "$build/release/differences" "${corpus[@]}"
 }
 suite_oracle() {
     needs_xprof oracle || return
     check "oracle: profiles" timeout 3600 "$python" tests/parity/run.py --build "$build/release" --oracle \
         "${corpus[@]}"
+}
+suite_iree() {
+    needs_xprof iree || return
+    check "iree: 2,000 bundles" timeout 18000 "$python" tests/iree/live.py "$build/release/cli/xplanectl" \
+        "$(dirname "$python")/iree-profile" 2000 "${XPL_SEED:-1}"
+    [ ! -d "${XPL_CORPUS:-}/iree" ] || check "iree: recorded bundles" timeout 3600 "$python" \
+        tests/iree/compare.py "$build/release/cli/xplanectl" "$XPL_CORPUS/iree"
 }
 suite_tensorflow() {
     configure_release && compile tensorflow release || return
@@ -59,6 +72,13 @@ suite_store() {
     kill "${load[@]}" && wait "${load[@]}" 2>/dev/null
     i=$(grep -c '^run .* failed$' "$log")
     check "store: threads, 200 runs, $i failed" [ "$i" -eq 0 ]
+}
+suite_hostile() {
+    configure_release && compile hostile release && hostile "$build/release"
+    XPL_FUZZ_RUNS=${XPL_FUZZ_RUNS:-100000000} fuzz 0
+}
+suite_packages() {
+    packages
 }
 suite_analyzers() {
     CC="ccache gcc" configure gcc -Dfaults=true && compile analyzers gcc || return

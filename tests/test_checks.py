@@ -118,6 +118,46 @@ class Circles(Planted):
         self.assertEqual(self.found(check_structure.check_includes), [])
 
 
+class Words(Planted):
+    def test_found(self):
+        self.plant(base__a_dot_c='// what a wish is\nint xpl_peekAt(void) {\n    int want_len = 1;\n}\n'
+                                 'static void keep(void) {\n}\n')
+        bad = self.found(check_structure.check_words)
+        self.assertEqual([b.split(": ")[0] for b in bad],
+                         ["base/a.c:1", "base/a.c:2", "base/a.c:3", "base/a.c"])
+        self.assertIn("pending mark", bad[0])
+
+    def test_not_found(self):
+        self.plant(base__a_dot_c='// wanted: peeking, unwanted\nint xpl_keep(void) {\n'
+                                 '    puts("a question");\n}\nstatic int keep_it(void) {\n}\n',
+                   proto__b_dot_h="// want\n")
+        self.assertEqual(self.found(check_structure.check_words), [])
+
+
+class Paths(Planted):
+    def test_found(self):
+        self.plant(storage__a_dot_c='void xpl_a(void) {\n    unlink("plugins/profile/x");\n}\n',
+                   server__b_dot_c='static void b(void) {\n    f("%s/plugins/profile/%s");\n}\n',
+                   cli__c_dot_c='static void c(void) {\n    (void)renameat(1, "a", 2, "b");\n}\n')
+        bad = self.found(check_structure.check_paths, {})
+        self.assertEqual(len(bad), 2)
+        self.assertIn("cli/c.c: renameat", bad[0])
+        self.assertIn("server/b.c: paths", bad[1])
+
+    def test_not_found(self):
+        self.plant(server__a_dot_c='// below plugins/profile, unlink(x)\nstatic void a(void) {\n'
+                                   '    list.remove(1), xpl_upload_remove(2), p->rename(3);\n'
+                                   '    puts("unlink(x)");\n}\n')
+        self.assertEqual(self.found(check_structure.check_paths, {}), [])
+
+    def test_exceptions(self):
+        self.plant(rpc__a_dot_c='static void a(void) {\n    unlink("socket");\n}\n')
+        self.assertEqual(self.found(check_structure.check_paths, {"rpc/a.c": "a socket"}), [])
+        bad = self.found(check_structure.check_paths, {"rpc/a.c": "a socket", "rpc/b.c": "gone"})
+        self.assertEqual(len(bad), 1)
+        self.assertIn("rpc/b.c removes no files", bad[0])
+
+
 class Private(Planted):
     def test_by_name(self):
         for name in ("impl_dot_h", "xy_impl_dot_h"):
@@ -160,6 +200,19 @@ class Sizes(Planted):
         self.assertEqual(self.found(check_structure.check_parameters, 0),
                          ["base/a.c: f has 8 parameters: at most 7"])
         self.assertEqual(self.found(check_structure.check_parameters, 1), [])
+
+
+class Topics(Planted):
+    def test_topics(self):
+        listed = 'const char *const xpl_log_topics[] = {"grpc", "log", NULL};\n'
+        self.plant(base__log_dot_c=listed + 'xpl_log(XPL_LOG_WARN, "log", "full");\n')
+        self.assertEqual(self.found(check_structure.check_topics),
+                         ['base/log.c: nothing is logged with topic "grpc"'])
+        self.plant(rpc__call_dot_c='xpl_log_begin(&l, ok ? XPL_LOG_INFO : XPL_LOG_WARN,\n'
+                                   '              "rpc", "call");\n'
+                                   'xpl_log(XPL_LOG_INFO, "grpc", "began");\n')
+        self.assertEqual(self.found(check_structure.check_topics),
+                         ['rpc/call.c: topic "rpc" is not in the list of base/log.c'])
 
 
 class Names(Planted):
@@ -341,6 +394,34 @@ class Versions(Planted):
         self.answer("kernel_stats", "other", case="d")
         self.assertEqual(self.run_versions()[0], 1)
         self.assertEqual(self.run_versions("--update"), (0, ""))
+
+
+class Waits(Planted):
+    def test_found(self):
+        wait = "static void f(void) {\n    (void)sem_timedwait(s, t); // pthread_cond_timedwait(c, m, t)\n}\n"
+        self.plant(base__cond_dot_c=wait, tests__a_dot_c=wait, base__b_dot_c="// sem_timedwait(s, t)\n")
+        self.assertEqual(self.found(check_structure.check_waits),
+                         ["tests/a.c: sem_timedwait: waits are those of base/cond.h"])
+
+
+class Documents(Planted):
+    def test_files_that_no_readme_names(self):
+        self.plant(base__a_dot_c="", base__b_dot_h="", base__sub__c_dot_c="", base__ab_dot_c="",
+                   base__README_dot_md="`a.c`, `sub/c`\n", rpc__impl_dot_h="// Private.\n", rpc__d_dot_c="",
+                   tests__e_dot_c="")
+        self.assertEqual(self.found(check_structure.check_readmes, set()),
+                         ["base/ab.c is not named in base/README.md",
+                          "base/b.h is not named in base/README.md",
+                          "rpc/d.c is not named in any README.md"])
+        self.assertEqual(self.found(check_structure.check_readmes, {"base/README.md"}),
+                         ["rpc/d.c is not named in any README.md"])
+
+    def test_paths_that_are_not_there(self):
+        self.plant(base__a_one_dot_c="", base__a_one_dot_h="",
+                   X_dot_md="`base/a_one.c` `base/a_one` `base/` `base/a_NAME.c` `base/a_one.[ch]` `other/b.c`\n"
+                            "`base/b.c` `base/sub/` `base/b_*.h`\n")
+        self.assertEqual(self.found(check_structure.check_doc_paths),
+                         [f"X.md:2: {p} is not there" for p in ("base/b.c", "base/sub/", "base/b_*.h")])
 
 
 if __name__ == "__main__":

@@ -9,8 +9,9 @@ import pathlib
 import subprocess
 import sys
 
+import doc_part
+
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "api.md"
-BEGIN, END = "<!-- tools: written by tests/tool_docs.py --write -->\n", "<!-- end of tools -->\n"
 HOSTS = {"one": "one at a time", "each": "any", "each_or_all": "any", "all": "any"}
 
 
@@ -45,18 +46,8 @@ def generated(table):
 def main():
     program, write = sys.argv[1], "--write" in sys.argv[2:]
     out = subprocess.run([program, "tools", "--all", "--json"], capture_output=True, check=True, timeout=60).stdout
-    want = generated(json.loads(out))
-    page = PAGE.read_text(encoding="utf-8")
-    if page.count(BEGIN) != 1 or page.count(END) != 1:
-        sys.exit(f"{PAGE}: the markers are missing")
-    before, rest = page.split(BEGIN)
-    got, after = rest.split(END)
-    if write:
-        PAGE.write_text(before + BEGIN + want + END + after, encoding="utf-8")
-    elif got != want:
-        missing = [line for line in want.splitlines() if line not in got.splitlines()]
-        print("\n".join(missing))
-        sys.exit(f"{PAGE} does not say what the table of tools says: run {sys.argv[0]} {program} --write")
+    expected = generated(json.loads(out))
+    doc_part.check(PAGE, sys.argv[0], expected, "tools", write)
 
 
 if __name__ == "__main__":

@@ -82,15 +82,15 @@ int main(int argc, char **argv) {
     }
     (void)xpl_store_get_secret(s, secret);
     const xpl_bytes_t bytes = xpl_source_bytes(src);
-    XXH128_canonical_t want;
+    XXH128_canonical_t expected;
     struct xpl_profile_id id;
     for (size_t k = 0; k < n; k++) { // in turns, so that other load hits both
         XXH128_hash_t h;
         widest[k] = widest_ns(bytes, &h);
         bare[k] = bare_ns(bytes, &h);
         ours[k] = ours_ns(i, argv[1], &id);
-        XXH128_canonicalFromHash(&want, h);
-        if (memcmp(want.digest, id.bytes, sizeof id.bytes) != 0) abort();
+        XXH128_canonicalFromHash(&expected, h);
+        if (memcmp(expected.digest, id.bytes, sizeof id.bytes) != 0) abort();
     }
     const double b = gb_per_s(bare, n, bytes.len), w = gb_per_s(widest, n, bytes.len),
                  u = gb_per_s(ours, n, bytes.len);

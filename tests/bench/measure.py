@@ -136,7 +136,7 @@ def cold(b, report):
             got = cold_of(b, file, tool)
             ms = {k: median([a.ms for a in v]) if v else None for k, v in got.items()}
             ours = got["xplaned"]
-            want = {"xprof-rs": 2 if tool == "memory_profile" else 3, "xprof": 20}
+            expected = {"xprof-rs": 2 if tool == "memory_profile" else 3, "xprof": 20}
             cells = [file.name, tool, report.size(ours[0].size), f"{ms['xplaned']:.1f}",
                      f"{median([a.cpu_ms for a in ours]):.0f}"]
             for kind in ("xprof-rs", "xprof"):
@@ -146,10 +146,10 @@ def cold(b, report):
                     cells += [FAILS, ""]
                 else:
                     ratio = ms[kind] / ms["xplaned"]
-                    cells += [f"{ms[kind]:.0f}", t.judge(ratio >= want[kind], f"{ratio:.1f}")]
+                    cells += [f"{ms[kind]:.0f}", t.judge(ratio >= expected[kind], f"{ratio:.1f}")]
                     report.figure(f"cold: times faster than {kind}"
                                   + (", memory_profile" if tool == "memory_profile" else ""),
-                                  f"at least {want[kind]}", ratio, ratio >= want[kind],
+                                  f"at least {expected[kind]}", ratio, ratio >= expected[kind],
                                   f"{file.name}, {tool}", least=True)
             t.row(cells)
 
@@ -456,7 +456,7 @@ def idle(b, report):
     t = report.table("idle", "Idle", ["when", "resident MB (goal ≤ 20)", "anonymous MB"])
     server = b.xplaned(DATA)
 
-    def look(when, most):
+    def sample(when, most):
         with open(f"/proc/{server.pid}/status", encoding="ascii") as f:
             kb = {k: int(v.split()[0]) for k, v in (line.split(":", 1) for line in f)
                   if k in ("VmRSS", "RssAnon")}
@@ -467,12 +467,12 @@ def idle(b, report):
 
     try:
         time.sleep(1.5)
-        rss = look("started, with the sessions of tests/data", 20)
+        rss = sample("started, with the sessions of tests/data", 20)
         report.figure("idle daemon", "at most 20 MB", rss, rss <= 20, "resident", unit=" MB")
         for run in sorted(p.name for p in ACCEL.iterdir()):
             server.ask("overview_page", f"accel/{run}")
         time.sleep(2.5)
-        look("after an overview_page of each accelerator session", None)
+        sample("after an overview_page of each accelerator session", None)
     finally:
         server.stop()
         b.forget_states()

@@ -2,13 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two builds, instruction by instruction: what a change costs, whatever else the machine does.
 
-usage: pairs.py OLD_BUILD NEW_BUILD [--profiles DIR]
+usage: pairs.py OLD_BUILD NEW_BUILD [--profiles DIR] [--only restart] [--pairs N]
 
 OLD_BUILD and NEW_BUILD are release builds of two versions (meson -Dbuildtype=release -Db_lto=true).
 Everything runs under valgrind's callgrind with one worker; a row of a daemon is the whole life of
 one, less a daemon that was asked nothing. Prints a table in Markdown.
+
+--pairs N: no callgrind, but N alternating pairs of answers after a restart, by the time that the
+daemon's log line tells; each row has the medians, and the median of the ratios with the interval
+that it lies in with 95%.
 """
 import argparse
+import math
 import os
 import re
 import shutil
@@ -97,6 +102,65 @@ def daemon_rows(build, profile):
         return {"cold": cold, "after a restart": stored, "warm, one answer": warm // WARM_REQUESTS}
 
 
+def answer_us(build, logdir, state):
+    """Microseconds of one answer of a daemon that was just started, and where it came from."""
+    sock = os.path.join(state, "socket")
+    if os.path.exists(sock):
+        os.unlink(sock)
+    with tempfile.TemporaryFile("w+") as log:
+        p = subprocess.Popen([build + "/server/xplaned", "--logdir", logdir, "--state-dir", state,
+                              "--listen", "unix:" + sock, "--http", "off", "--workers", "1",
+                              "--no-prefetch"], stderr=log, stdout=log)
+        end = time.monotonic() + 30
+        while not os.path.exists(sock):
+            if time.monotonic() > end or p.poll() is not None:
+                sys.exit("the daemon does not listen")
+            time.sleep(0.01)
+        time.sleep(0.3)
+        subprocess.run([build + "/cli/xplanectl", "--server", "unix:" + sock, "tool",
+                        "overview_page", "run", "-o", "/dev/null"], check=True, timeout=60)
+        time.sleep(0.2)
+        p.send_signal(signal.SIGTERM)
+        p.wait(timeout=60)
+        log.seek(0)
+        found = re.search(r"tool=overview_page .*source=(\w+) .* us=(\d+)", log.read())
+    return int(found.group(2)), found.group(1)
+
+
+def median_interval(values):
+    """Median, and the 95% interval of it by ranks (binomial)."""
+    v, n = sorted(values), len(values)
+    below, k = 0.0, 0
+    while below + math.comb(n, k) / 2 ** n <= 0.025:
+        below += math.comb(n, k) / 2 ** n
+        k += 1
+    k = max(k - 1, 0)
+    return v[n // 2], v[k], v[n - 1 - k]
+
+
+def timed(old, new, profile, pairs):
+    with tempfile.TemporaryDirectory() as work:
+        logdir = os.path.join(work, "logs")
+        os.makedirs(logdir + "/plugins/profile/run")
+        shutil.copy(profile, logdir + "/plugins/profile/run/vm.xplane.pb")
+        states = {}
+        for build in (old, new):
+            states[build] = tempfile.mkdtemp(dir=work)
+            answer_us(build, logdir, states[build])  # cold: what it makes is stored
+        us = {old: [], new: []}
+        for i in range(pairs):
+            for build in (old, new) if i % 2 else (new, old):
+                took, source = answer_us(build, logdir, states[build])
+                if source != "store":
+                    sys.exit(f"an answer after a restart came from: {source}")
+                us[build].append(took)
+    ratio = median_interval([n / o for o, n in zip(us[old], us[new])])
+    name = os.path.basename(os.path.dirname(profile))
+    print(f"| after a restart, {name} | {median_interval(us[old])[0] / 1000:.2f} ms | "
+          f"{median_interval(us[new])[0] / 1000:.2f} ms | "
+          f"{ratio[0]:.2f} ({ratio[1]:.2f} to {ratio[2]:.2f}) |", flush=True)
+
+
 def row(name, old, new):
     print(f"| {name} | {old:,} | {new:,} | {(new / old - 1) * 100:+.2f}% |", flush=True)
 
@@ -106,7 +170,14 @@ def main():
     parser.add_argument("old")
     parser.add_argument("new")
     parser.add_argument("--profiles", default=DATA)
+    parser.add_argument("--only", choices=["restart"])
+    parser.add_argument("--pairs", type=int, default=0)
     args = parser.parse_args()
+    if args.pairs:
+        print("| overview_page | before | after | ratio |\n| --- | --- | --- | --- |", flush=True)
+        for profile in PROFILES:
+            timed(args.old, args.new, os.path.join(args.profiles, profile), args.pairs)
+        return
     print("| what | before | after | change |\n| --- | --- | --- | --- |", flush=True)
     for profile in PROFILES:
         path = os.path.join(args.profiles, profile)
@@ -114,6 +185,8 @@ def main():
         old, new = daemon_rows(args.old, path), daemon_rows(args.new, path)
         for key in old:
             row(f"daemon, {name}, {key}", old[key], new[key])
+        if args.only:
+            continue
         for tool in TOOLS:
             row(f"analyze {tool}, {name}", analyze(args.old, tool, path), analyze(args.new, tool, path))
 

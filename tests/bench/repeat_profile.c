@@ -237,15 +237,15 @@ static xpl_bytes_t read_all(const char *path) {
     return (xpl_bytes_t){p, (size_t)n};
 }
 
-// As many repetitions as fit in `want` bytes, or as make at least `want` events.
-static uint64_t repeats_of(uint64_t want, bool events, uint64_t n_events, uint64_t event_bytes,
+// As many repetitions as fit in `expected` bytes, or as make at least `expected` events.
+static uint64_t repeats_of(uint64_t expected, bool events, uint64_t n_events, uint64_t event_bytes,
                            uint64_t in_bytes) {
     const uint64_t fixed = in_bytes - event_bytes;
     uint64_t n = 1;
     if (events && n_events)
-        n = (want + n_events - 1) / n_events;
-    else if (!events && event_bytes && want > fixed)
-        n = (want - fixed) / event_bytes;
+        n = (expected + n_events - 1) / n_events;
+    else if (!events && event_bytes && expected > fixed)
+        n = (expected - fixed) / event_bytes;
     return n ? n : 1;
 }
 

@@ -77,7 +77,7 @@ def trace(b, report):
         cpu = {k: median(a.cpu_ms for a in v) for k, v in got.items() if v}
         cells = [file.name, f"{file.mb:.0f}", report.size(got["xplaned"][0].size),
                  f"{ms['xplaned']:.0f}", f"{cpu['xplaned']:.0f}"]
-        for kind, want, more in (("xprof-rs", 3, True), ("xprof", 25, False)):
+        for kind, expected, more in (("xprof-rs", 3, True), ("xprof", 25, False)):
             empty = [""] * (3 if more else 1)
             if kind not in ms:
                 cells += ["peer fails" if kind in got else "", *empty]
@@ -86,11 +86,11 @@ def trace(b, report):
             cells.append(f"{ms[kind]:.0f}")
             if more:
                 cells.append(f"{cpu[kind]:.0f}")
-            cells.append(t.judge(ratio >= want, f"{ratio:.1f}"))
+            cells.append(t.judge(ratio >= expected, f"{ratio:.1f}"))
             if more:
                 cells.append(f"{cpu[kind] / cpu['xplaned']:.1f}")
-            report.figure(f"cold trace_viewer@: times faster than {kind}", f"at least {want}",
-                          ratio, ratio >= want, file.name, least=True)
+            report.figure(f"cold trace_viewer@: times faster than {kind}", f"at least {expected}",
+                          ratio, ratio >= expected, file.name, least=True)
         t.row(cells)
 
 
@@ -153,7 +153,7 @@ def _details(events, n):
 
 
 def _searches(events, n):
-    """Prefixes of names, each a new question."""
+    """Prefixes of names, each a new request."""
     names = sorted({name for name, _, _ in events})
     random.Random(2).shuffle(names)
     prefixes = dict.fromkeys(name[:k] for k in (24, 12, 6) for name in names)
@@ -161,7 +161,7 @@ def _searches(events, n):
 
 
 def _questions(b, wires, span):
-    """(kind of question, {server: Asked}) one after another."""
+    """(kind of request, {server: Asked}) one after another."""
     n = 100 if b.late() else 200 if b.quick else 500
     zooms = _windows(span, n, 0)
     asked, bodies = _ask_all(wires, {k: zooms for k in wires})

@@ -7,7 +7,7 @@
 //   walk_floor FILE [WIDTH] [RUNS]
 //
 // Prints one line of JSON: best and median time in milliseconds and what was found; the sums show
-// that every number was looked at.
+// that every number was read.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
