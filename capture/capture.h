@@ -137,7 +137,7 @@ struct xpl_capture_progress {
 typedef void (*xpl_capture_progress_fn)(void *ctx, const struct xpl_capture_progress *p);
 
 struct xpl_capture_outcome {
-    char session[XPL_PROFILE_WRITER_NAME_SIZE]; // "" when there is none
+    char session[XPL_SESSION_WRITER_NAME_SIZE]; // "" when there is none
     char *path;                                 // of its directory; NULL when there is none
     int64_t begin_ns, end_ns;                   // of the run, Unix time
     struct xpl_capture_host *hosts;             // as in the plan; `target` as long as the plan

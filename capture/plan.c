@@ -86,7 +86,7 @@ bool xpl_capture_same_target(const char *a, const char *b) {
     return x.len == y.len && strncasecmp(x.ptr, y.ptr, x.len) == 0;
 }
 
-void xpl_capture_target_name(char out[XPL_PROFILE_WRITER_NAME_SIZE], const char *target) {
+void xpl_capture_target_name(char out[XPL_SESSION_WRITER_NAME_SIZE], const char *target) {
     xpl_str_t t = xpl_str_from(target);
     if (xpl_str_starts(t, XPL_STR("unix:"))) {
         const char *const last = strrchr(target, '/');
@@ -99,7 +99,7 @@ void xpl_capture_target_name(char out[XPL_PROFILE_WRITER_NAME_SIZE], const char 
     for (size_t i = 0; i < t.len && n < sizeof whole - 1; i++)
         if (t.ptr[i] != ']') whole[n++] = t.ptr[i];
     const size_t cut = n > XPL_PROFILE_WRITER_MAX_NAME ? n - XPL_PROFILE_WRITER_MAX_NAME : 0;
-    (void)xpl_profile_writer_safe_name(out, (xpl_str_t){whole + cut, n - cut});
+    (void)xpl_session_writer_safe_name(out, (xpl_str_t){whole + cut, n - cut});
 }
 
 static xpl_status_t check_targets(const struct xpl_capture_plan *p, struct xpl_error *err) {
@@ -133,7 +133,7 @@ xpl_status_t xpl_capture_check(const struct xpl_capture_plan *p, struct xpl_erro
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "capture: plan of another version");
     XPL_TRY(check_targets(p, err));
     XPL_TRY(check_advanced(p, err));
-    if (p->session.len) XPL_TRY(xpl_profile_writer_check_session(p->session, err));
+    if (p->session.len) XPL_TRY(xpl_session_writer_check_name(p->session, err));
     const bool timed = p->call == XPL_CAPTURE_PROFILE;
     if (timed && (p->duration_ms < 1 || p->duration_ms > XPL_CAPTURE_MAX_DURATION_MS))
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,

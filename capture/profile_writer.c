@@ -17,7 +17,7 @@ enum {
 struct xpl_profile_writer {
     struct xpl_session_writer *session;
     struct xpl_check check;
-    char host[XPL_PROFILE_WRITER_NAME_SIZE];
+    char host[XPL_SESSION_WRITER_NAME_SIZE];
     char temp[XPL_SESSION_WRITER_TEMP_SIZE];
     int fd;
     unsigned flags;
@@ -42,7 +42,7 @@ xpl_status_t xpl_profile_writer_begin(struct xpl_session_writer *s,
     in->written = in->begun = in->taken = 0;
     in->n_buffer = 0;
     memset(in->host, 0, sizeof in->host);
-    (void)xpl_profile_writer_safe_name(in->host, opt->host);
+    (void)xpl_session_writer_safe_name(in->host, opt->host);
     xpl_check_init(&in->check);
     const xpl_status_t st = xpl_session_writer_open_temp(s, in->temp, &in->fd, err);
     if (st == XPL_OK)

@@ -62,7 +62,7 @@ xpl_status_t xpl_profile_writer_check(struct xpl_profile_writer *in, xpl_bytes_t
 uint64_t xpl_profile_writer_get_bytes(const struct xpl_profile_writer *in);
 
 struct xpl_profile_writer_file {
-    char name[XPL_PROFILE_WRITER_NAME_SIZE]; // of the host, as its file says it
+    char name[XPL_SESSION_WRITER_NAME_SIZE]; // of the host, as its file says it
     const char *suffix;                      // of the file
     struct xpl_check_counts counts;
     char hostname[XPL_CHECK_TEXT]; // what the XSpace calls its host, as it is; "": it does not say

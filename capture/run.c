@@ -243,7 +243,7 @@ static xpl_status_t set_up(struct capture_run *r, const char *logdir, struct xpl
         struct capture_job *const j = &r->jobs[i];
         const char *const given = p->host_names ? p->host_names[i] : NULL;
         if (given && given[0])
-            (void)xpl_profile_writer_safe_name(j->name, xpl_str_from(given));
+            (void)xpl_session_writer_safe_name(j->name, xpl_str_from(given));
         else
             xpl_capture_target_name(j->name, p->targets[i]);
         XPL_TRY(r->driver->add(r->connections, p->targets[i], j, &j->connection, err));

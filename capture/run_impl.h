@@ -25,7 +25,7 @@ struct capture_job {
     int64_t soon_until;                // for how long it may be about to become free; 0: not asked
     unsigned retries;                  // left
     int pause_ms;
-    char name[XPL_PROFILE_WRITER_NAME_SIZE];
+    char name[XPL_SESSION_WRITER_NAME_SIZE];
     char hidden[32]; // where a server that writes itself puts its profile
 };
 

@@ -66,7 +66,7 @@ void xpl_capture_close_session(struct capture_run *r) {
         xpl_capture_json(r->plan, o, &b);
         // Without it the profiles are as good, and the caller has the same report.
         if (!b.failed)
-            (void)!xpl_profile_writer_note(r->session, "capture", ".json", (xpl_bytes_t){b.p, b.n},
+            (void)!xpl_session_writer_note(r->session, "capture", ".json", (xpl_bytes_t){b.p, b.n},
                                            NULL);
         xpl_buf_fini(&b);
     } else {

@@ -47,6 +47,8 @@ TOLERATED_PRIVATE = set()
 FOREIGN_SIGNATURES = {"on_request"}  # MHD_AccessHandlerCallback
 # Names of libraries that server/hooks.c has for the program: who uses them means the libraries'.
 REPLACED_NAMES = {"close", "recvmsg", "SSL_read"}
+# Names that others call: the C runtime, CUDA, and what server/hooks.c replaces.
+NAMES_FOR_OTHERS = {"main", "InitializeInjection"} | REPLACED_NAMES
 # Files outside of storage/ that remove or rename files, and which.
 REMOVES_FILES = {
     "rpc/unix.c": "the socket of a listener",
@@ -370,6 +372,54 @@ def check_names(tree):
             for what, where in sorted(places.items()) if len(where) > 1]
 
 
+def module_of(name):
+    """The module that a file belongs to: two levels of folders."""
+    return "/".join(name.split("/")[:-1][:2])
+
+
+def _prefix(words, n):
+    return "_".join(words[:n])
+
+
+def check_prefixes(tree):
+    """A prefix leads to one module.
+
+    Of the modules whose public names begin with the same two words (xpl_trace_build), one may have
+    nothing before the part that the name tells; all others put a third word of their own there
+    (xpl_trace_json_int).  Names without xpl_ are private to a module, and begin with one word.
+    client/ is left out: its names are an interface that programs were built against.
+    """
+    names, private = collections.defaultdict(dict), collections.defaultdict(set)
+    for file in tree.product(".c"):
+        for f in functions(tree.text(file)):
+            if f.static or f.name in NAMES_FOR_OTHERS or file.startswith("client/"):
+                continue
+            words = f.name.split("_")
+            if words[0] == "xpl":
+                names[_prefix(words, 2)].setdefault(module_of(file), []).append(words)
+            else:
+                private[words[0]].add(module_of(file))
+    bad = [f"{prefix}_ is used by {' and '.join(sorted(where))}" for prefix, where in sorted(private.items())
+           if len(where) > 1]
+    per_module = collections.defaultdict(set)
+    for prefix, where in private.items():
+        for m in where:
+            per_module[m].add(prefix)
+    bad += [f"{m} has private names with several prefixes: {', '.join(sorted(prefixes))}"
+            for m, prefixes in sorted(per_module.items()) if len(prefixes) > 1]
+    for prefix, where in sorted(names.items()):
+        short = sorted(m for m, found in where.items() if any(len(words) < 4 for words in found))
+        if len(short) > 1:
+            bad.append(f"{prefix}_ names parts of {' and '.join(short)}")
+        longer = collections.defaultdict(set)
+        for m, found in where.items():
+            for words in found:
+                longer[_prefix(words, 3)].add(m)
+        bad += [f"{p}_ is used by {' and '.join(sorted(users))}" for p, users in sorted(longer.items())
+                if len(users) > 1]
+    return bad
+
+
 def check_parameters(tree, tolerated=None):
     tolerated = TOLERATED_PARAMETERS if tolerated is None else tolerated
     found = [f"{name}: {f.name} has {len(f.parameters)} parameters: at most {PARAMETER_LIMIT}"
@@ -558,8 +608,8 @@ def check_doc_paths(tree):
 
 
 CHECKS = {"circles": check_circles, "includes": check_includes, "private": check_private,
-          "folders": check_folders, "names": check_names, "parameters": check_parameters,
-          "paths": check_paths, "waits": check_waits, "topics": check_topics, "words": check_words,
+          "folders": check_folders, "names": check_names, "prefixes": check_prefixes,
+          "parameters": check_parameters, "paths": check_paths, "waits": check_waits, "topics": check_topics, "words": check_words,
           "readmes": check_readmes, "doc-paths": check_doc_paths, "markdown": check_markdown}
 
 

@@ -240,6 +240,30 @@ class Names(Planted):
         self.twice("struct span {\n    int a;\n};\n", "struct span {\n    int a;\n};\n", [])
 
 
+class Prefixes(Planted):
+    def of(self, **files):
+        self.plant(**{at: f"int {name}(int a) {{\n    return a;\n}}\n" for at, name in files.items()})
+        return self.found(check_structure.check_prefixes)
+
+    def test_one_module_has_the_short_names(self):
+        self.assertEqual(self.of(analysis__wire__a_dot_c="xpl_x_get", server__http__b_dot_c="xpl_x_list_get"), [])
+        self.assertEqual(self.of(analysis__wire__a_dot_c="xpl_x_get", server__http__b_dot_c="xpl_x_put"),
+                         ["xpl_x_ names parts of analysis/wire and server/http"])
+
+    def test_a_third_word_leads_to_one_module(self):
+        self.assertEqual(self.of(analysis__wire__a_dot_c="xpl_x_list_put",
+                                 server__http__b_dot_c="xpl_x_list_get"),
+                         ["xpl_x_list_ is used by analysis/wire and server/http"])
+
+    def test_names_without_our_prefix(self):
+        self.assertEqual(self.of(analysis__wire__a_dot_c="wire_put", analysis__wire__b_dot_c="wire_get"), [])
+        self.assertEqual(self.of(analysis__wire__a_dot_c="wire_put", analysis__wire__b_dot_c="byte_get"),
+                         ["analysis/wire has private names with several prefixes: byte, wire"])
+
+    def test_the_interface_of_the_client_is_left_out(self):
+        self.assertEqual(self.of(client__a_dot_c="xpl_x_get", server__http__b_dot_c="xpl_x_put"), [])
+
+
 class Markdown(Planted):
     def test_lines(self):
         text = "word " * 20 + "end"

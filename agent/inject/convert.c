@@ -17,8 +17,8 @@ static void put_kernel(struct out *o, const struct cu_kernel *k) {
         .graph = k->graph,
         .graph_node = k->graph_node,
     };
-    r.name = out_name(o, k->name);
-    out_record(o, XPL_RECORD_KERNEL, &r, sizeof r, NULL, 0);
+    r.name = inject_out_name(o, k->name);
+    inject_out_record(o, XPL_RECORD_KERNEL, &r, sizeof r, NULL, 0);
 }
 
 static void put_memcpy(struct out *o, const struct cu_memcpy *m) {
@@ -38,7 +38,7 @@ static void put_memcpy(struct out *o, const struct cu_memcpy *m) {
         .destination_kind = m->destination_kind,
         .async = m->flags & 1,
     };
-    out_record(o, XPL_RECORD_MEMCPY, &r, sizeof r, NULL, 0);
+    inject_out_record(o, XPL_RECORD_MEMCPY, &r, sizeof r, NULL, 0);
 }
 
 static void put_memcpy_peer(struct out *o, const struct cu_memcpy_peer *m) {
@@ -58,7 +58,7 @@ static void put_memcpy_peer(struct out *o, const struct cu_memcpy_peer *m) {
         .destination_kind = m->destination_kind,
         .async = m->flags & 1,
     };
-    out_record(o, XPL_RECORD_MEMCPY, &r, sizeof r, NULL, 0);
+    inject_out_record(o, XPL_RECORD_MEMCPY, &r, sizeof r, NULL, 0);
 }
 
 static void put_memset(struct out *o, const struct cu_memset *m) {
@@ -75,7 +75,7 @@ static void put_memset(struct out *o, const struct cu_memset *m) {
         .async = m->flags & 1,
         .graph_node = m->graph_node,
     };
-    out_record(o, XPL_RECORD_MEMSET, &r, sizeof r, NULL, 0);
+    inject_out_record(o, XPL_RECORD_MEMSET, &r, sizeof r, NULL, 0);
 }
 
 // CUPTI is asked once for each function, not for each call.
@@ -85,7 +85,7 @@ static uint32_t api_name(struct out *o, const struct cu_functions *cu, uint16_t 
     if (known && *known) return *known;
     const char *name = NULL;
     if (cu->cuptiGetCallbackName(domain, callback, &name) != CU_OK) return 0;
-    const uint32_t id = out_name(o, name);
+    const uint32_t id = inject_out_name(o, name);
     if (known) *known = id;
     return id;
 }
@@ -100,7 +100,7 @@ static void put_api(struct out *o, const struct cu_functions *cu, const struct c
         .domain = domain,
         .name = api_name(o, cu, domain, a->callback),
     };
-    out_record(o, XPL_RECORD_API, &r, sizeof r, NULL, 0);
+    inject_out_record(o, XPL_RECORD_API, &r, sizeof r, NULL, 0);
 }
 
 static void put_sync(struct out *o, const struct cu_sync *s) {
@@ -112,7 +112,7 @@ static void put_sync(struct out *o, const struct cu_sync *s) {
         .context = s->context,
         .stream = s->stream,
     };
-    out_record(o, XPL_RECORD_SYNC, &r, sizeof r, NULL, 0);
+    inject_out_record(o, XPL_RECORD_SYNC, &r, sizeof r, NULL, 0);
 }
 
 static void put_graph(struct out *o, const struct cu_graph *g) {
@@ -125,7 +125,7 @@ static void put_graph(struct out *o, const struct cu_graph *g) {
         .correlation = g->correlation,
         .graph = g->graph,
     };
-    out_record(o, XPL_RECORD_GRAPH, &r, sizeof r, NULL, 0);
+    inject_out_record(o, XPL_RECORD_GRAPH, &r, sizeof r, NULL, 0);
 }
 
 static void put_unified(struct out *o, const struct cu_unified *u) {
@@ -139,7 +139,7 @@ static void put_unified(struct out *o, const struct cu_unified *u) {
         .destination = u->destination,
         .flags = u->flags,
     };
-    out_record(o, XPL_RECORD_UNIFIED, &r, sizeof r, NULL, 0);
+    inject_out_record(o, XPL_RECORD_UNIFIED, &r, sizeof r, NULL, 0);
 }
 
 static void put_marker(struct out *o, const struct cu_marker *m) {
@@ -150,9 +150,9 @@ static void put_marker(struct out *o, const struct cu_marker *m) {
         .object_kind = m->object_kind,
         .thread = m->object.b,
     };
-    r.name = out_name(o, m->name);
-    r.domain = out_name(o, m->domain);
-    out_record(o, XPL_RECORD_MARKER, &r, sizeof r, NULL, 0);
+    r.name = inject_out_name(o, m->name);
+    r.domain = inject_out_name(o, m->domain);
+    inject_out_record(o, XPL_RECORD_MARKER, &r, sizeof r, NULL, 0);
 }
 
 static void put_memory(struct out *o, const struct cu_memory *m) {
@@ -167,7 +167,7 @@ static void put_memory(struct out *o, const struct cu_memory *m) {
         .stream = m->stream,
         .correlation = m->correlation,
     };
-    out_record(o, XPL_RECORD_MEMORY, &r, sizeof r, NULL, 0);
+    inject_out_record(o, XPL_RECORD_MEMORY, &r, sizeof r, NULL, 0);
 }
 
 // The object is a thread (a process has one too), or a device and perhaps a stream of it.
@@ -182,10 +182,10 @@ static void put_overhead(struct out *o, const struct cu_overhead *h) {
         .device = thread ? 0 : h->object.a,
         .stream = thread ? 0 : h->object.c,
     };
-    out_record(o, XPL_RECORD_OVERHEAD, &r, sizeof r, NULL, 0);
+    inject_out_record(o, XPL_RECORD_OVERHEAD, &r, sizeof r, NULL, 0);
 }
 
-void convert_record(struct out *o, const struct cu_functions *cu, const void *record) {
+void inject_convert_record(struct out *o, const struct cu_functions *cu, const void *record) {
     switch (*(const uint32_t *)record) {
         case CU_KERNEL:
         case CU_CONCURRENT_KERNEL: put_kernel(o, record); break;

@@ -7,7 +7,7 @@
 
 #include "agent/inject/inject.h"
 
-void *find_cuda(void) {
+void *inject_find_cuda(void) {
     return dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 }
 
@@ -70,7 +70,7 @@ static void *open_cupti(void *cuda, char *why, size_t size) {
     return handle;
 }
 
-bool load_cupti(void *cuda, struct cu_functions *cu, char *why, size_t size) {
+bool inject_load_cupti(void *cuda, struct cu_functions *cu, char *why, size_t size) {
     void *const handle = open_cupti(cuda, why, size);
     if (!handle) return false;
 #define CU_LOAD(name, args)                                                                        \

@@ -57,10 +57,10 @@ static void send_device(struct out *o, const struct cuda *cu, int ordinal) {
     if (cu->cuDeviceGetUuid(r.uuid, d) != CU_OK) memset(r.uuid, 0, sizeof r.uuid);
     if (cu->cuDeviceGetName(name, sizeof name, d) != CU_OK) name[0] = 0;
     r.text_len = (uint32_t)strnlen(name, sizeof name);
-    out_record(o, XPL_RECORD_DEVICE, &r, sizeof r, name, r.text_len);
+    inject_out_record(o, XPL_RECORD_DEVICE, &r, sizeof r, name, r.text_len);
 }
 
-void send_devices(struct out *o, void *handle) {
+void inject_send_devices(struct out *o, void *handle) {
     struct cuda cu;
     int n = 0;
     if (!load(handle, &cu) || cu.cuDeviceGetCount(&n) != CU_OK) return;

@@ -39,35 +39,35 @@ struct out {
 };
 
 // False when there is no memory.
-bool out_init(struct out *o, int fd);
-void out_fini(struct out *o);
+bool inject_out_init(struct out *o, int fd);
+void inject_out_fini(struct out *o);
 // Appends a record of `size` bytes (its kind and size are set here), then `text_len` bytes of text.
-void out_record(struct out *o, uint16_t kind, void *record, size_t size, const char *text,
-                size_t text_len);
+void inject_out_record(struct out *o, uint16_t kind, void *record, size_t size, const char *text,
+                       size_t text_len);
 // The number of a name, which is sent when it is new.  NULL gives 0.
-uint32_t out_name(struct out *o, const char *name);
-void out_flush(struct out *o);
+uint32_t inject_out_name(struct out *o, const char *name);
+void inject_out_flush(struct out *o);
 
 // ---- convert.c: one CUPTI record ----
 
-void convert_record(struct out *o, const struct cu_functions *cu, const void *record);
+void inject_convert_record(struct out *o, const struct cu_functions *cu, const void *record);
 
 // ---- devices.c ----
 
 // A record for each GPU that the program sees.  `cuda` is the driver library's handle.
-void send_devices(struct out *o, void *cuda);
+void inject_send_devices(struct out *o, void *cuda);
 
 // ---- cupti.c: finding and loading CUPTI ----
 
 // The driver library when the program has loaded it, else NULL.
-void *find_cuda(void);
+void *inject_find_cuda(void);
 // Fills `cu`; NULL, or why there is no CUPTI, in `why`.
-bool load_cupti(void *cuda, struct cu_functions *cu, char *why, size_t size);
+bool inject_load_cupti(void *cuda, struct cu_functions *cu, char *why, size_t size);
 
 // ---- tracer.c: a capture ----
 
 // Runs from START to the STOP, the peer's end, or the program's.  `wake` is readable when the
 // program ends.
-void run_capture(int fd, int wake, const struct xpl_agent_command *start, void *cuda);
+void inject_run_capture(int fd, int wake, const struct xpl_agent_command *start, void *cuda);
 
 #endif

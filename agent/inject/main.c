@@ -68,13 +68,13 @@ static void serve(int fd) {
     struct xpl_agent_command c;
     const struct timeval limit = {.tv_sec = SEND_S};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    void *const cuda = find_cuda();
+    void *const cuda = inject_find_cuda();
     send_hello(fd, cuda ? XPL_AGENT_READY : XPL_AGENT_NO_CUDA);
     if (!cuda || !read_command(fd, &c)) return;
     pthread_mutex_lock(&self.mu);
     self.in_capture = true;
     pthread_mutex_unlock(&self.mu);
-    run_capture(fd, self.wake, &c, cuda);
+    inject_run_capture(fd, self.wake, &c, cuda);
     pthread_mutex_lock(&self.mu);
     self.in_capture = false;
     pthread_mutex_unlock(&self.mu);

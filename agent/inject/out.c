@@ -11,22 +11,22 @@ static void *map(size_t n) {
     return p == MAP_FAILED ? NULL : p;
 }
 
-bool out_init(struct out *o, int fd) {
+bool inject_out_init(struct out *o, int fd) {
     *o = (struct out){.fd = fd, .bytes = map(OUT_BYTES)};
     o->names = map(NAME_SLOTS * sizeof *o->names);
     if (o->bytes && o->names) return true;
-    out_fini(o);
+    inject_out_fini(o);
     return false;
 }
 
-void out_fini(struct out *o) {
+void inject_out_fini(struct out *o) {
     if (o->bytes) munmap(o->bytes, OUT_BYTES);
     if (o->names) munmap(o->names, NAME_SLOTS * sizeof *o->names);
     o->bytes = NULL, o->names = NULL;
 }
 
 // The socket has a send timeout (main.c): a peer that does not read is as good as gone.
-void out_flush(struct out *o) {
+void inject_out_flush(struct out *o) {
     size_t at = 0;
     while (at < o->n && !o->failed) {
         const ssize_t sent = send(o->fd, o->bytes + at, o->n - at, MSG_NOSIGNAL);
@@ -38,15 +38,15 @@ void out_flush(struct out *o) {
     o->n = 0;
 }
 
-void out_record(struct out *o, uint16_t kind, void *record, size_t size, const char *text,
-                size_t text_len) {
+void inject_out_record(struct out *o, uint16_t kind, void *record, size_t size, const char *text,
+                       size_t text_len) {
     const size_t padded = (size + text_len + 7) & ~(size_t)7;
     struct xpl_record *const head = record;
     head->kind = kind;
     head->reserved = 0;
     head->size = (uint32_t)padded;
     if (o->failed) return;
-    if (OUT_BYTES - o->n < padded) out_flush(o);
+    if (OUT_BYTES - o->n < padded) inject_out_flush(o);
     uint8_t *const p = o->bytes + o->n;
     memcpy(p, record, size);
     if (text_len) memcpy(p + size, text, text_len);
@@ -72,7 +72,7 @@ static uint64_t hash_name(const char *s, size_t n) {
     return h ? h : 1;
 }
 
-uint32_t out_name(struct out *o, const char *name) {
+uint32_t inject_out_name(struct out *o, const char *name) {
     if (!name) return 0;
     const size_t n = strnlen(name, XPL_RECORD_NAME_MAX);
     if (!n) return 0;
@@ -87,6 +87,6 @@ uint32_t out_name(struct out *o, const char *name) {
     }
     o->names[at] = (struct name_slot){hash, ++o->n_names};
     struct xpl_record_name r = {.id = o->n_names, .text_len = (uint32_t)n};
-    out_record(o, XPL_RECORD_NAME, &r, sizeof r, name, n);
+    inject_out_record(o, XPL_RECORD_NAME, &r, sizeof r, name, n);
     return o->n_names;
 }

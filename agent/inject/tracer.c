@@ -152,12 +152,12 @@ static void drain(struct tracer *t) {
         pool_prepare(); // the one after this was taken as this became full
         while (!t->out.failed &&
                t->cu.cuptiActivityGetNextRecord(b->bytes, b->valid, &record) == CU_OK)
-            convert_record(&t->out, &t->cu, record);
+            inject_convert_record(&t->out, &t->cu, record);
         pool_give_back(b);
     }
     size_t dropped = 0;
     if (t->cu.cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) == CU_OK) t->dropped += dropped;
-    out_flush(&t->out);
+    inject_out_flush(&t->out);
 }
 
 static uint64_t real_ns(void) {
@@ -179,14 +179,14 @@ static void send_clock(struct tracer *t) {
         best.real_ns = before + (after - before) / 2;
         best.uncertainty_ns = after - before;
     }
-    if (best.cupti_ns) out_record(&t->out, XPL_RECORD_CLOCK, &best, sizeof best, NULL, 0);
+    if (best.cupti_ns) inject_out_record(&t->out, XPL_RECORD_CLOCK, &best, sizeof best, NULL, 0);
 }
 
 static void send_end(struct out *o, const char *why) {
     const size_t n = why ? strlen(why) : 0;
     struct xpl_record_end r = {.failed = why != NULL, .text_len = (uint32_t)n};
-    out_record(o, XPL_RECORD_END, &r, sizeof r, why, n);
-    out_flush(o);
+    inject_out_record(o, XPL_RECORD_END, &r, sizeof r, why, n);
+    inject_out_flush(o);
 }
 
 static void explain(const struct cu_functions *cu, int code, char *why, size_t size) {
@@ -302,7 +302,7 @@ static void send_dropped(struct tracer *t) {
     const uint64_t counts[] = {t->dropped, t->out.nameless};
     for (uint32_t i = 0; i < 2; i++) {
         struct xpl_record_dropped r = {.count = counts[i], .cause = XPL_DROP_BUFFERS + i};
-        if (counts[i]) out_record(&t->out, XPL_RECORD_DROPPED, &r, sizeof r, NULL, 0);
+        if (counts[i]) inject_out_record(&t->out, XPL_RECORD_DROPPED, &r, sizeof r, NULL, 0);
     }
 }
 
@@ -310,7 +310,7 @@ static void trace(struct tracer *t, int wake, const struct xpl_agent_command *st
     char why[400] = "";
     const uint32_t asked = start->buffers ? start->buffers : XPL_AGENT_BUFFERS;
     const uint32_t most = asked < XPL_AGENT_BUFFERS_MAX ? asked : XPL_AGENT_BUFFERS_MAX;
-    if (!load_cupti(cuda, &t->cu, why, sizeof why)) {
+    if (!inject_load_cupti(cuda, &t->cu, why, sizeof why)) {
         send_end(&t->out, why);
         return;
     }
@@ -327,9 +327,9 @@ static void trace(struct tracer *t, int wake, const struct xpl_agent_command *st
     }
     struct xpl_record started;
     send_clock(t);
-    send_devices(&t->out, cuda);
-    out_record(&t->out, XPL_RECORD_STARTED, &started, sizeof started, NULL, 0);
-    out_flush(&t->out);
+    inject_send_devices(&t->out, cuda);
+    inject_out_record(&t->out, XPL_RECORD_STARTED, &started, sizeof started, NULL, 0);
+    inject_out_flush(&t->out);
     record(t, wake);
     send_clock(t);
     disable(t);
@@ -339,9 +339,9 @@ static void trace(struct tracer *t, int wake, const struct xpl_agent_command *st
     send_end(&t->out, NULL);
 }
 
-void run_capture(int fd, int wake, const struct xpl_agent_command *start, void *cuda) {
+void inject_run_capture(int fd, int wake, const struct xpl_agent_command *start, void *cuda) {
     struct tracer t = {0};
-    if (!out_init(&t.out, fd)) return;
+    if (!inject_out_init(&t.out, fd)) return;
     trace(&t, wake, start, cuda);
-    out_fini(&t.out);
+    inject_out_fini(&t.out);
 }

@@ -9,7 +9,7 @@
 
 enum { FLUSH_AT = 1 << 16 }; // bytes: large enough for writes to be few
 
-bool xpl_rows_flush(struct xpl_iree_rows *r) {
+bool xpl_iree_rows_flush(struct xpl_iree_rows *r) {
     r->failed |= r->out->failed;
     if (!r->failed && r->write && r->out->n) {
         r->failed = !r->write(r->ctx, r->out->p, r->out->n);
@@ -61,7 +61,7 @@ void xpl_row_begin(struct xpl_iree_rows *r, const char *key, const char *type) {
 void xpl_row_end(struct xpl_iree_rows *r) {
     if (r->format == XPL_IREE_JSONL) xpl_buf_putc(r->out, '}');
     xpl_buf_putc(r->out, '\n');
-    if (r->out->n >= FLUSH_AT || r->out->failed) (void)xpl_rows_flush(r);
+    if (r->out->n >= FLUSH_AT || r->out->failed) (void)xpl_iree_rows_flush(r);
 }
 
 void xpl_row_u64(struct xpl_iree_rows *r, const char *name, uint64_t v) {

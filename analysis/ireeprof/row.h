@@ -33,7 +33,7 @@ struct xpl_iree_rows {
 void xpl_row_begin(struct xpl_iree_rows *r, const char *key, const char *type);
 void xpl_row_end(struct xpl_iree_rows *r);
 // Hands everything to the sink.  False once failed.
-bool xpl_rows_flush(struct xpl_iree_rows *r);
+bool xpl_iree_rows_flush(struct xpl_iree_rows *r);
 
 // Members.  A NULL name is an element of the array that is open.
 void xpl_row_u64(struct xpl_iree_rows *r, const char *name, uint64_t v);

@@ -5,7 +5,7 @@
 
 static xpl_status_t write_events(const struct xpl_xspace *xs, struct xpl_exec *exec, size_t limit,
                                  struct xpl_buf *out, struct xpl_error *err) {
-    return xpl_trace_viewer(xs, XPL_TRACE_VIEWER_MAX_EVENTS, exec, limit, out, err);
+    return xpl_trace_json_render(xs, XPL_TRACE_VIEWER_MAX_EVENTS, exec, limit, out, err);
 }
 
 static xpl_status_t make(const struct xpl_product_input *in, void **ret, struct xpl_error *err) {

@@ -117,7 +117,7 @@ static xpl_status_t write_answer(const struct xpl_opstats *stats, const void *op
     xpl_buf_putc(out, '[');
     max_infeed_core_table(&ip, out);
     xpl_buf_putc(out, ',');
-    xpl_step_table(&ip, scratch, out);
+    xpl_input_pipeline_step_table(&ip, scratch, out);
     xpl_buf_putc(out, ',');
     host_op_table(&ip, scratch, out);
     xpl_buf_putc(out, ',');

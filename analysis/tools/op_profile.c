@@ -439,7 +439,7 @@ static void put_instruction(const struct tree *t, const struct node *n, struct x
     xpl_json_str(b, m->source_info.stack_frame, true);
     put(b, "},\"xprofKernelMetadata\":");
     xpl_str_t metadata;
-    if (xpl_kernel_metadata(m->long_name, t->arena, &metadata))
+    if (xpl_instruction_kernel_metadata(m->long_name, t->arena, &metadata))
         xpl_json_str(b, metadata, true);
     else
         b->failed = true;

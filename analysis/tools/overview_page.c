@@ -239,7 +239,7 @@ static void put_tips(enum xpl_hardware hardware, struct xpl_gviz *g) {
     static const char kDevice[] = "Next steps for reducing the Device time";
     static const char kDoc[] = "Other useful resources";
     const bool is_tpu = hardware == XPL_HW_TPU;
-    const char *const device = xpl_hardware_name(hardware);
+    const char *const device = xpl_input_pipeline_hardware_name(hardware);
     char text[200];
     put_tip(g, "faq", XPL_STR("Refer to the TF2 Profiler FAQ"), "Tool troubleshooting / FAQ");
     put_tip(g, "host",
@@ -360,7 +360,7 @@ static xpl_status_t write_answer(const struct xpl_opstats *stats, const void *op
     xpl_buf_putc(out, '[');
     if (!analysis_table(stats, &ip, scratch, out)) XPL_RETURN_OOM(err, "overview_page");
     xpl_buf_putc(out, ',');
-    xpl_step_table(&ip, scratch, out);
+    xpl_input_pipeline_step_table(&ip, scratch, out);
     xpl_buf_putc(out, ',');
     environment_table(&stats->run_environment, scratch, out);
     xpl_buf_putc(out, ',');

@@ -101,9 +101,9 @@ static void index_lines_here(void *ctx, size_t shard) {
 // Below so many bytes another thread is not worth waking.
 enum { PARALLEL_BYTES = 1 << 20 };
 
-xpl_status_t xpl_index_lines(struct xpl_line *const *lines, size_t n, struct xpl_arena *arena,
-                             struct xpl_exec *exec, const uint8_t **ret_broken,
-                             struct xpl_error *err) {
+xpl_status_t xpl_line_index_make(struct xpl_line *const *lines, size_t n, struct xpl_arena *arena,
+                                 struct xpl_exec *exec, const uint8_t **ret_broken,
+                                 struct xpl_error *err) {
     struct line_job job = {.lines = lines, .n = n, .exec = exec};
     XPL_AUTO(xpl_arena_fini) struct xpl_arena temp;
     xpl_arena_init(&temp, arena->limit);

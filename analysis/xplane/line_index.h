@@ -25,8 +25,8 @@ static inline uint64_t xpl_line_chunk_first(const struct xpl_line *l, uint32_t i
 
 // Indexes n lines, side by side where the exec (may be NULL) has threads.  *ret_broken: where the
 // first broken line in the order of the list is broken, or NULL.  RESOURCE_EXHAUSTED, CANCELLED.
-xpl_status_t xpl_index_lines(struct xpl_line *const *lines, size_t n, struct xpl_arena *arena,
-                             struct xpl_exec *exec, const uint8_t **ret_broken,
-                             struct xpl_error *err) XPL_NODISCARD;
+xpl_status_t xpl_line_index_make(struct xpl_line *const *lines, size_t n, struct xpl_arena *arena,
+                                 struct xpl_exec *exec, const uint8_t **ret_broken,
+                                 struct xpl_error *err) XPL_NODISCARD;
 
 #endif

@@ -306,7 +306,7 @@ static xpl_status_t read_space(struct open_ctx *c) {
     const xpl_status_t st = fill_space(c);
     c->err = err;
     const uint8_t *bad;
-    XPL_TRY(xpl_index_lines(c->lines.v, c->lines.n, c->arena, c->exec, &bad, err));
+    XPL_TRY(xpl_line_index_make(c->lines.v, c->lines.n, c->arena, c->exec, &bad, err));
     if (bad) return broken(c, "XLine", bad);
     if (st != XPL_OK && err && err->code == XPL_OK) *err = later;
     return st;

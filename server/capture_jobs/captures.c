@@ -46,7 +46,7 @@ struct job {
     enum job_state state;
     bool *holds;                   // for each target: nobody else captures it meanwhile
     struct xpl_capture_host *live; // as they are now
-    char session[XPL_PROFILE_WRITER_NAME_SIZE];
+    char session[XPL_SESSION_WRITER_NAME_SIZE];
 };
 
 struct xpl_capture_jobs {

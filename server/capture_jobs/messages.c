@@ -98,8 +98,8 @@ static host_msg **host_list(struct xpl_arena *arena, size_t n) {
     return list;
 }
 
-Xplaned__V1__Capture *xpl_capture_message(const struct xpl_history_capture *c,
-                                          struct xpl_arena *arena) {
+Xplaned__V1__Capture *xpl_capture_jobs_message(const struct xpl_history_capture *c,
+                                               struct xpl_arena *arena) {
     Xplaned__V1__Capture *m = xpl_arena_alloc(arena, sizeof *m);
     if (!m) return NULL;
     bool ok = true;

@@ -12,8 +12,8 @@
 xpl_status_t xpl_capture_plan_of(const Xplaned__V1__CaptureRequest *r, struct xpl_arena *arena,
                                  struct xpl_capture_plan *ret, struct xpl_error *err) XPL_NODISCARD;
 // NULL when out of memory.
-Xplaned__V1__Capture *xpl_capture_message(const struct xpl_history_capture *c,
-                                          struct xpl_arena *arena);
+Xplaned__V1__Capture *xpl_capture_jobs_message(const struct xpl_history_capture *c,
+                                               struct xpl_arena *arena);
 Xplaned__V1__CaptureProgress *xpl_capture_progress_message(uint64_t id,
                                                            const struct xpl_capture_progress *p,
                                                            struct xpl_arena *arena);

@@ -392,7 +392,7 @@ static void on_done(void *arg, const struct xpl_capture_result *r) {
 
 static struct xpl_capture_plan plan_of(const struct schedule *s, char *name, size_t size) {
     struct xpl_capture_plan p = s->plan;
-    char at[XPL_PROFILE_WRITER_NAME_SIZE];
+    char at[XPL_SESSION_WRITER_NAME_SIZE];
     if (s->request->continuous)
         p.call = s->recording ? XPL_CAPTURE_SNAPSHOT : XPL_CAPTURE_CONTINUOUS;
     if (p.session.len) {
@@ -405,7 +405,7 @@ static struct xpl_capture_plan plan_of(const struct schedule *s, char *name, siz
 
 // Starts the schedule's capture.  The caller holds the mutex.
 static void begin_turn(struct xpl_schedules *all, struct schedule *s, int64_t now) {
-    char name[2 * XPL_PROFILE_WRITER_NAME_SIZE];
+    char name[2 * XPL_SESSION_WRITER_NAME_SIZE];
     const struct xpl_capture_plan p = plan_of(s, name, sizeof name);
     const struct xpl_capture_listener l = {.done = on_done, .arg = s};
     struct xpl_error err = {0};

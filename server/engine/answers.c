@@ -290,8 +290,8 @@ static bool answer_from_store(struct making *m, struct xpl_arena *arena, struct 
     return true;
 }
 
-void xpl_answer_make(const struct xpl_answer_parts *parts, const struct xpl_request *q,
-                     const struct xpl_answer_context *ctx, struct xpl_outcome *ret) {
+void xpl_request_make_answer(const struct xpl_answer_parts *parts, const struct xpl_request *q,
+                             const struct xpl_answer_context *ctx, struct xpl_outcome *ret) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     xpl_arena_init(&arena, (size_t)256 << 20);
     struct making m = {.parts = parts, .q = q, .ctx = ctx};

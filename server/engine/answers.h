@@ -47,7 +47,7 @@ struct xpl_answer_context {
 
 // Makes the answer of `q`: from the store, or from products.  ret->answer is referenced for the
 // caller.
-void xpl_answer_make(const struct xpl_answer_parts *parts, const struct xpl_request *q,
-                     const struct xpl_answer_context *ctx, struct xpl_outcome *ret);
+void xpl_request_make_answer(const struct xpl_answer_parts *parts, const struct xpl_request *q,
+                             const struct xpl_answer_context *ctx, struct xpl_outcome *ret);
 
 #endif

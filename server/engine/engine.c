@@ -247,7 +247,7 @@ static void job_run(void *arg) {
         o.answer = xpl_engine_lookup(e, j->q); // another job may have made it since
         o.source = XPL_FROM_MEMORY;
         o.kept = o.answer != NULL;
-        if (!o.answer) xpl_answer_make(&e->answers, j->q, &ctx, &o);
+        if (!o.answer) xpl_request_make_answer(&e->answers, j->q, &ctx, &o);
     }
     if (o.code == XPL_CANCELLED && !o.err.code)
         xpl_outcome_fail(&o, XPL_CANCELLED, -1, "cancelled");

@@ -63,7 +63,7 @@ static bool feeds_tool(const struct xpl_host *h, const struct xpl_tool *tool) {
     return !f || xpl_format_has_tool(f, xpl_str_from(tool->name));
 }
 
-bool xpl_session_feeds(const struct xpl_session *s, const struct xpl_tool *tool) {
+bool xpl_request_session_feeds(const struct xpl_session *s, const struct xpl_tool *tool) {
     for (size_t i = 0; i < s->n_hosts; i++)
         if (feeds_tool(&s->hosts[i], tool)) return true;
     return false;

@@ -43,7 +43,7 @@ xpl_status_t xpl_request_resolve(struct xpl_catalogue *catalogue,
 xpl_status_t xpl_request_no_session(const struct xpl_snapshot *snapshot, xpl_str_t name,
                                     struct xpl_error *err);
 // Whether the tool reads the files of some host of the session: there are kinds of profiles.
-bool xpl_session_feeds(const struct xpl_session *s, const struct xpl_tool *tool);
+bool xpl_request_session_feeds(const struct xpl_session *s, const struct xpl_tool *tool);
 // NULL is fine.
 void xpl_request_free(struct xpl_request *q);
 

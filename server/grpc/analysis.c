@@ -22,8 +22,8 @@ enum method { TOOL_DATA, STREAM_TOOL_DATA, OP_STATS };
 static bool make_head(struct xpl_buf *b, enum method m, const struct xpl_tool_data *a,
                       enum xpl_answer_source source, const uint64_t *stage_us) {
     xpl_buf_init(b, MAX_HEAD);
-    xpl_tool_data_put_head(b, a, source, stage_us);
-    if (m != STREAM_TOOL_DATA) xpl_tool_data_put_data_len(b, xpl_rpc_blob_get(a->blob).len);
+    xpl_svc_put_tool_data_head(b, a, source, stage_us);
+    if (m != STREAM_TOOL_DATA) xpl_svc_put_tool_data_len(b, xpl_rpc_blob_get(a->blob).len);
     return !b->failed;
 }
 
@@ -37,7 +37,7 @@ static xpl_status_t reply(struct xpl_rpc_call *c, enum method m, bool allow_larg
                           struct xpl_rpc_blob *data, xpl_bytes_t head) {
     const size_t len = xpl_rpc_blob_get(data).len;
     if (m == STREAM_TOOL_DATA) {
-        const xpl_status_t st = xpl_tool_data_send_stream(c, head, data);
+        const xpl_status_t st = xpl_svc_send_tool_data(c, head, data);
         if (st == XPL_OK)
             xpl_rpc_finish_ok(c);
         else
@@ -492,7 +492,7 @@ static void list_tools(struct xpl_rpc_call *c, xpl_bytes_t request, void *servic
     r.tools = xpl_arena_array(&arena, n, sizeof *r.tools);
     bool ok = r.tools != NULL;
     for (size_t i = 0; ok && i < n; i++) {
-        if (session[0] && !xpl_session_feeds(of, tools[i])) continue;
+        if (session[0] && !xpl_request_session_feeds(of, tools[i])) continue;
         ok = (r.tools[r.n_tools++] = describe(&arena, tools[i])) != NULL;
     }
     xpl_snapshot_unref(snap);

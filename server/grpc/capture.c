@@ -118,7 +118,7 @@ static void on_done(void *arg, const struct xpl_capture_result *r) {
                                            .session = o->session,
                                            .elapsed_ms = r->end_ms - r->begin_ms};
     Xplaned__V1__CaptureProgress *const m = xpl_capture_progress_message(r->id, &p, &arena);
-    if (m && (m->capture = xpl_capture_message(r->record, &arena)) != NULL)
+    if (m && (m->capture = xpl_capture_jobs_message(r->record, &arena)) != NULL)
         (void)xpl_rpc_send_message(s->call, &m->base);
     if (r->code == XPL_OK)
         xpl_rpc_finish_ok(s->call);
@@ -208,7 +208,7 @@ static void answer_list(struct xpl_rpc_call *c, xpl_bytes_t request, void *servi
     while (r.captures && r.n_captures < n &&
            (list[r.n_captures].state != XPL_HISTORY_RUNNING ||
             xpl_capture_jobs_show(svc->captures, &arena, &list[r.n_captures])) &&
-           (r.captures[r.n_captures] = xpl_capture_message(&list[r.n_captures], &arena)))
+           (r.captures[r.n_captures] = xpl_capture_jobs_message(&list[r.n_captures], &arena)))
         r.n_captures++;
     if (r.n_captures == n)
         xpl_rpc_finish_message(c, &r.base);

@@ -38,10 +38,10 @@ static const struct xpl_format *format_of(const char *suffix) {
 // A host has one file, whatever its format: a second one would hide the first, or be hidden by it.
 static xpl_status_t check_new(const struct xpl_session_writer *s, xpl_str_t host,
                               struct xpl_error *err) {
-    char name[XPL_PROFILE_WRITER_NAME_SIZE] = {0}, file[XPL_PROFILE_WRITER_NAME_SIZE + 32];
+    char name[XPL_SESSION_WRITER_NAME_SIZE] = {0}, file[XPL_SESSION_WRITER_NAME_SIZE + 32];
     size_t n;
     const struct xpl_format *const formats = xpl_formats(&n);
-    (void)xpl_profile_writer_safe_name(name, host);
+    (void)xpl_session_writer_safe_name(name, host);
     for (size_t i = 0; i < n; i++)
         for (const char *const *t = formats[i].tail; *t; t++) {
             (void)snprintf(file, sizeof file, "%s%s", name, *t);

@@ -166,7 +166,7 @@ static bool find_tool_names(const struct xpl_session *s, struct xpl_arena *arena
     *last =
         (struct tool_names){.of = f, .names = xpl_arena_array(arena, n_tools, sizeof *last->names)};
     for (size_t i = 0; last->names && i < n_tools; i++)
-        if (xpl_session_feeds(s, tools[i]))
+        if (xpl_request_session_feeds(s, tools[i]))
             last->names[last->n++] = (char *)(uintptr_t)tools[i]->name;
     return last->names != NULL;
 }

@@ -77,7 +77,8 @@ static bool add_tools(struct xpl_arena *arena, const struct xpl_session *s, sess
     const struct xpl_tool *const *const tools = xpl_tools(&n);
     m->tools = xpl_arena_array(arena, n, sizeof *m->tools);
     for (size_t i = 0; m->tools && i < n; i++)
-        if (xpl_session_feeds(s, tools[i])) m->tools[m->n_tools++] = unconst(tools[i]->name);
+        if (xpl_request_session_feeds(s, tools[i]))
+            m->tools[m->n_tools++] = unconst(tools[i]->name);
     return m->tools != NULL;
 }
 

@@ -37,8 +37,8 @@ static void put_stages(struct xpl_buf *b, const uint64_t *stage_us) {
     }
 }
 
-void xpl_tool_data_put_head(struct xpl_buf *b, const struct xpl_tool_data *a,
-                            enum xpl_answer_source source, const uint64_t *stage_us) {
+void xpl_svc_put_tool_data_head(struct xpl_buf *b, const struct xpl_tool_data *a,
+                                enum xpl_answer_source source, const uint64_t *stage_us) {
     xpl_rpc_put_text(b, CONTENT_TYPE, xpl_str_from(a->content_type));
     if (stage_us) put_stages(b, stage_us);
     xpl_rpc_put_uint(b, SOURCE, source);
@@ -46,11 +46,11 @@ void xpl_tool_data_put_head(struct xpl_buf *b, const struct xpl_tool_data *a,
     xpl_rpc_put_uint(b, TOTAL_BYTES, xpl_rpc_blob_get(a->blob).len);
 }
 
-void xpl_tool_data_put_data_len(struct xpl_buf *b, size_t len) {
+void xpl_svc_put_tool_data_len(struct xpl_buf *b, size_t len) {
     if (len) xpl_rpc_put_len(b, DATA, len);
 }
 
-xpl_status_t xpl_tool_data_send_stream(struct xpl_rpc_call *c, xpl_bytes_t head,
-                                       struct xpl_rpc_blob *data) {
+xpl_status_t xpl_svc_send_tool_data(struct xpl_rpc_call *c, xpl_bytes_t head,
+                                    struct xpl_rpc_blob *data) {
     return xpl_rpc_send_chunks(c, head, DATA, data, CHUNK);
 }

@@ -9,13 +9,13 @@
 #include "server/engine/engine.h"
 
 // Appends all fields of an answer but its data.  `stage_us`: XPL_N_STAGES times, or NULL for none.
-void xpl_tool_data_put_head(struct xpl_buf *b, const struct xpl_tool_data *a,
-                            enum xpl_answer_source source, const uint64_t *stage_us);
+void xpl_svc_put_tool_data_head(struct xpl_buf *b, const struct xpl_tool_data *a,
+                                enum xpl_answer_source source, const uint64_t *stage_us);
 // Appends what stands before the bytes of `data`, of which there are `len` (0: nothing): they
 // follow, or are sent as they lie.
-void xpl_tool_data_put_data_len(struct xpl_buf *b, size_t len);
+void xpl_svc_put_tool_data_len(struct xpl_buf *b, size_t len);
 // Sends the head, and the data in pieces, as the messages of a stream.
-xpl_status_t xpl_tool_data_send_stream(struct xpl_rpc_call *c, xpl_bytes_t head,
-                                       struct xpl_rpc_blob *data);
+xpl_status_t xpl_svc_send_tool_data(struct xpl_rpc_call *c, xpl_bytes_t head,
+                                    struct xpl_rpc_blob *data);
 
 #endif

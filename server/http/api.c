@@ -128,7 +128,7 @@ static void list_tools(struct xpl_http_request *r) {
     const struct xpl_session *const of = xpl_snapshot_find(snap, name);
     xpl_buf_str(&b, XPL_STR("{\"tools\":["));
     for (size_t i = 0; i < n; i++) {
-        if (name.len && !(of && xpl_session_feeds(of, all[i]))) continue;
+        if (name.len && !(of && xpl_request_session_feeds(of, all[i]))) continue;
         put_tool(&b, all[i], first);
         first = false;
     }

@@ -71,7 +71,7 @@ static void put_value(struct xpl_buf *out, const struct xpl_json_value *v) {
         case XPL_JSON_OBJECT: { // no table has them
             struct xpl_buf text;
             xpl_buf_init(&text, out->max);
-            xpl_json_write(v, &text);
+            xpl_json_value_write(v, &text);
             put_text(out, (xpl_str_t){(char *)text.p, text.n});
             out->failed = out->failed || text.failed;
             xpl_buf_fini(&text);
@@ -82,7 +82,7 @@ static void put_value(struct xpl_buf *out, const struct xpl_json_value *v) {
 }
 
 static const struct xpl_json_value *member(const struct xpl_json_value *v, const char *key) {
-    return v->type == XPL_JSON_OBJECT ? xpl_json_member(v, xpl_str_from(key)) : NULL;
+    return v->type == XPL_JSON_OBJECT ? xpl_json_value_member(v, xpl_str_from(key)) : NULL;
 }
 
 static void put_header(struct xpl_buf *out, const struct xpl_json_value *columns) {
@@ -109,7 +109,7 @@ static void put_row(struct xpl_buf *out, const struct xpl_json_value *row) {
 xpl_status_t xpl_http_csv(xpl_str_t json, struct xpl_arena *scratch, struct xpl_buf *out,
                           struct xpl_error *err) {
     struct xpl_json_value all;
-    switch (xpl_json_parse(json, scratch, &all)) {
+    switch (xpl_json_value_parse(json, scratch, &all)) {
         case XPL_JSON_OK: break;
         case XPL_JSON_OOM: XPL_RETURN_OOM(err, "csv");
         case XPL_JSON_INVALID: XPL_RETURN_ERROR(err, XPL_INTERNAL, "the answer is no valid JSON");

@@ -186,7 +186,7 @@ static xpl_status_t set_base(struct xpl_catalogue *c, const char *logdir, struct
     }
     const char *const file = slash ? slash + 1 : logdir;
     struct xpl_profile_kind kind;
-    const xpl_str_t host = xpl_profile_name(c->o.match, file, &kind);
+    const xpl_str_t host = xpl_root_profile_name(c->o.match, file, &kind);
     if (!S_ISREG(st.st_mode) || host.len == 0 || kind.refusal)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
                          "%s: neither a directory nor a profile that is read",

@@ -66,7 +66,7 @@ static xpl_status_t add_dir(struct list *l, struct xpl_arena *a, const char *pat
     xpl_status_t st = XPL_OK;
     for (const struct dirent *e; st == XPL_OK && (e = readdir(dir));) {
         struct xpl_profile_kind kind;
-        const xpl_str_t name = xpl_profile_name(l->match, e->d_name, &kind);
+        const xpl_str_t name = xpl_root_profile_name(l->match, e->d_name, &kind);
         if (!name.len) continue;
         if (kind.refusal) refusal = kind.refusal;
         if (kind.refusal) continue;

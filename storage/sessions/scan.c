@@ -173,7 +173,7 @@ static bool list_entry(struct xpl_catalogue *c, struct xpl_dir *d, int fd, const
     const char *const name = e->d_name;
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) return true;
     struct xpl_profile_kind kind;
-    const xpl_str_t host = xpl_profile_name(c->o.match, name, &kind);
+    const xpl_str_t host = xpl_root_profile_name(c->o.match, name, &kind);
     if (e->d_type == DT_DIR) return list_child(l, d, name);
     const bool maybe_link = e->d_type == DT_LNK || e->d_type == DT_UNKNOWN;
     if (!host.len && !maybe_link) return true;
@@ -202,7 +202,7 @@ static bool list_entry(struct xpl_catalogue *c, struct xpl_dir *d, int fd, const
 static bool list_single(struct xpl_catalogue *c, int fd, struct listing *l) {
     struct stat st;
     struct xpl_profile_kind kind;
-    const xpl_str_t host = xpl_profile_name(c->o.match, c->single, &kind);
+    const xpl_str_t host = xpl_root_profile_name(c->o.match, c->single, &kind);
     if (fstatat(fd, c->single, &st, 0) != 0 || !S_ISREG(st.st_mode)) return true;
     return list_file(l, c->single, host, &kind, true, &st); // as a link: checked every time
 }

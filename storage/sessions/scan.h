@@ -55,8 +55,8 @@ struct xpl_profile_kind {
     const char *refusal; // NULL when it is read
 };
 // The host's name in the name of a profile, or an empty view when the file is none.
-xpl_str_t xpl_profile_name(xpl_profile_match_fn match, const char *file,
-                           struct xpl_profile_kind *ret);
+xpl_str_t xpl_root_profile_name(xpl_profile_match_fn match, const char *file,
+                                struct xpl_profile_kind *ret);
 
 struct xpl_snapshot_spec {
     struct xpl_root *root;

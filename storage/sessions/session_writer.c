@@ -27,7 +27,7 @@ struct done {
 };
 
 struct xpl_session_writer {
-    char name[XPL_PROFILE_WRITER_NAME_SIZE];
+    char name[XPL_SESSION_WRITER_NAME_SIZE];
     char *path; // absolute, of the session's directory
     // LOGDIR, plugins, profile, the session: each open, and whether open made it.
     int fd[4];
@@ -42,7 +42,7 @@ static bool is_plain(char c) {
            (c != '\0' && strchr("._-+=@", c));
 }
 
-size_t xpl_profile_writer_safe_name(char out[XPL_PROFILE_WRITER_NAME_SIZE], xpl_str_t given) {
+size_t xpl_session_writer_safe_name(char out[XPL_SESSION_WRITER_NAME_SIZE], xpl_str_t given) {
     size_t n = 0;
     for (; n < given.len && n < XPL_PROFILE_WRITER_MAX_NAME; n++)
         out[n] = is_plain(given.ptr[n]) ? given.ptr[n] : '_';
@@ -53,7 +53,7 @@ size_t xpl_profile_writer_safe_name(char out[XPL_PROFILE_WRITER_NAME_SIZE], xpl_
     return n;
 }
 
-xpl_status_t xpl_profile_writer_check_session(xpl_str_t name, struct xpl_error *err) {
+xpl_status_t xpl_session_writer_check_name(xpl_str_t name, struct xpl_error *err) {
     if (name.len == 0 || name.len > XPL_PROFILE_WRITER_MAX_NAME)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
                          "a session's name has 1 to %d characters, not %zu",
@@ -67,12 +67,12 @@ xpl_status_t xpl_profile_writer_check_session(xpl_str_t name, struct xpl_error *
     return XPL_OK;
 }
 
-void xpl_session_writer_name(char out[XPL_PROFILE_WRITER_NAME_SIZE], int64_t unix_s) {
+void xpl_session_writer_name(char out[XPL_SESSION_WRITER_NAME_SIZE], int64_t unix_s) {
     const time_t t = (time_t)unix_s;
     struct tm tm;
     if (!localtime_r(&t, &tm) ||
-        !strftime(out, XPL_PROFILE_WRITER_NAME_SIZE, "%Y_%m_%d_%H_%M_%S", &tm))
-        (void)snprintf(out, XPL_PROFILE_WRITER_NAME_SIZE, "session");
+        !strftime(out, XPL_SESSION_WRITER_NAME_SIZE, "%Y_%m_%d_%H_%M_%S", &tm))
+        (void)snprintf(out, XPL_SESSION_WRITER_NAME_SIZE, "session");
 }
 
 // ---- what goes wrong ----
@@ -155,7 +155,7 @@ static bool set_path(struct xpl_session_writer *s, const char *root) {
 
 static xpl_status_t open_all(struct xpl_session_writer *s, const char *logdir, bool unique,
                              struct xpl_error *err) {
-    char stem[XPL_PROFILE_WRITER_NAME_SIZE];
+    char stem[XPL_SESSION_WRITER_NAME_SIZE];
     int e;
     s->fd[0] = open_dir(AT_FDCWD, logdir, 0);
     if (s->fd[0] < 0) return fail(err, errno, "opening", logdir);
@@ -176,7 +176,7 @@ static xpl_status_t start_session(struct xpl_session_writer *s,
                                   const struct xpl_session_writer_options *opt,
                                   struct xpl_error *err) {
     if (opt->name.len) {
-        XPL_TRY(xpl_profile_writer_check_session(opt->name, err));
+        XPL_TRY(xpl_session_writer_check_name(opt->name, err));
         memcpy(s->name, opt->name.ptr, opt->name.len);
     } else {
         xpl_session_writer_name(s->name, (int64_t)time(NULL));
@@ -309,16 +309,16 @@ static int rename_to_new(int dir, const char *from, const char *to) {
 xpl_status_t xpl_session_writer_publish(struct xpl_session_writer *s, const char *temp, char *name,
                                         const char *suffix, bool unique, bool synced,
                                         struct xpl_error *err) {
-    char stem[XPL_PROFILE_WRITER_NAME_SIZE];
+    char stem[XPL_SESSION_WRITER_NAME_SIZE];
     memcpy(stem, name, sizeof stem);
-    struct done *const d = xpl_sys_alloc(sizeof *d + XPL_PROFILE_WRITER_NAME_SIZE + 16);
+    struct done *const d = xpl_sys_alloc(sizeof *d + XPL_SESSION_WRITER_NAME_SIZE + 16);
     if (!d) XPL_RETURN_OOM(err, "session");
     int e = EEXIST;
     for (int i = 1; e == EEXIST && i <= (unique ? MAX_SUFFIX : 1); i++) {
         if (i > 1)
-            (void)snprintf(name, XPL_PROFILE_WRITER_NAME_SIZE, "%.*s_%d",
+            (void)snprintf(name, XPL_SESSION_WRITER_NAME_SIZE, "%.*s_%d",
                            XPL_PROFILE_WRITER_MAX_NAME, stem, i);
-        (void)snprintf(d->file, XPL_PROFILE_WRITER_NAME_SIZE + 16, "%s%s", name, suffix);
+        (void)snprintf(d->file, XPL_SESSION_WRITER_NAME_SIZE + 16, "%s%s", name, suffix);
         e = rename_to_new(s->fd[3], temp, d->file);
     }
     if (e) {
@@ -335,9 +335,9 @@ xpl_status_t xpl_session_writer_publish(struct xpl_session_writer *s, const char
     return XPL_OK;
 }
 
-xpl_status_t xpl_profile_writer_note(struct xpl_session_writer *s, const char *stem,
+xpl_status_t xpl_session_writer_note(struct xpl_session_writer *s, const char *stem,
                                      const char *suffix, xpl_bytes_t bytes, struct xpl_error *err) {
-    char temp[XPL_SESSION_WRITER_TEMP_SIZE], name[XPL_PROFILE_WRITER_NAME_SIZE] = {0};
+    char temp[XPL_SESSION_WRITER_TEMP_SIZE], name[XPL_SESSION_WRITER_NAME_SIZE] = {0};
     int fd;
     (void)snprintf(name, sizeof name, "%.100s", stem);
     XPL_TRY(xpl_session_writer_open_temp(s, temp, &fd, err));
@@ -354,7 +354,7 @@ void xpl_session_writer_drop_temp(struct xpl_session_writer *s, const char *temp
 }
 
 void xpl_session_writer_remove(struct xpl_session_writer *s, const char *name, const char *suffix) {
-    char file[XPL_PROFILE_WRITER_NAME_SIZE + 16];
+    char file[XPL_SESSION_WRITER_NAME_SIZE + 16];
     (void)snprintf(file, sizeof file, "%s%s", name, suffix);
     (void)unlinkat(s->fd[3], file, 0);
 }

@@ -17,18 +17,18 @@
 
 enum {
     XPL_PROFILE_WRITER_MAX_NAME = 128, // of a session or host, without terminator and suffix
-    XPL_PROFILE_WRITER_NAME_SIZE =
+    XPL_SESSION_WRITER_NAME_SIZE =
         XPL_PROFILE_WRITER_MAX_NAME + 16, // room for what makes a name unique
 };
 
 // A name made of letters, digits, '.', '_', '-', '+', '=' and '@' that does not begin with a dot:
 // everything else becomes '_', what is too long is cut, nothing becomes "host".  "ALL_HOSTS", which
 // XProf reads as all hosts together, gets an underscore.  Returns the length.
-size_t xpl_profile_writer_safe_name(char out[XPL_PROFILE_WRITER_NAME_SIZE], xpl_str_t given);
+size_t xpl_session_writer_safe_name(char out[XPL_SESSION_WRITER_NAME_SIZE], xpl_str_t given);
 // Whether `name` can name a session as it is; INVALID_ARGUMENT with a sentence otherwise.
-xpl_status_t xpl_profile_writer_check_session(xpl_str_t name, struct xpl_error *err) XPL_NODISCARD;
+xpl_status_t xpl_session_writer_check_name(xpl_str_t name, struct xpl_error *err) XPL_NODISCARD;
 // The name that XProf gives a session of this moment: "2026_11_21_14_05_09", local time.
-void xpl_session_writer_name(char out[XPL_PROFILE_WRITER_NAME_SIZE], int64_t unix_s);
+void xpl_session_writer_name(char out[XPL_SESSION_WRITER_NAME_SIZE], int64_t unix_s);
 
 // ---- a session's directory ----
 
@@ -65,7 +65,7 @@ const char *xpl_session_writer_get_path(const struct xpl_session_writer *s);
 int xpl_session_writer_get_fd(const struct xpl_session_writer *s);
 // A small file beside the profiles (capture.json), atomically; never replaces: an existing file
 // leads to "capture_2.json".
-xpl_status_t xpl_profile_writer_note(struct xpl_session_writer *s, const char *stem,
+xpl_status_t xpl_session_writer_note(struct xpl_session_writer *s, const char *stem,
                                      const char *suffix, xpl_bytes_t bytes, struct xpl_error *err)
     XPL_NODISCARD;
 
@@ -81,7 +81,7 @@ xpl_status_t xpl_session_writer_open_temp(struct xpl_session_writer *s,
 xpl_status_t xpl_session_writer_write(struct xpl_session_writer *s, int fd, xpl_bytes_t bytes,
                                       struct xpl_error *err) XPL_NODISCARD;
 // Gives a hidden file its name: stem + suffix, or, with `unique`, stem_2 + suffix and so on when
-// that is taken, else ALREADY_EXISTS.  `name` (XPL_PROFILE_WRITER_NAME_SIZE) is the stem, and
+// that is taken, else ALREADY_EXISTS.  `name` (XPL_SESSION_WRITER_NAME_SIZE) is the stem, and
 // becomes the one that was free.  `synced`: the file is on the disk.
 xpl_status_t xpl_session_writer_publish(struct xpl_session_writer *s, const char *temp, char *name,
                                         const char *suffix, bool unique, bool synced,

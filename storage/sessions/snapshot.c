@@ -44,8 +44,8 @@ void xpl_snapshot_unref(struct xpl_snapshot *s) {
     xpl_sys_free(in);
 }
 
-xpl_str_t xpl_profile_name(xpl_profile_match_fn match, const char *file,
-                           struct xpl_profile_kind *ret) {
+xpl_str_t xpl_root_profile_name(xpl_profile_match_fn match, const char *file,
+                                struct xpl_profile_kind *ret) {
     xpl_str_t host;
     *ret = (struct xpl_profile_kind){0};
     if (file[0] != '.' && match(xpl_str_from(file), &host, &ret->rank, &ret->refusal)) return host;

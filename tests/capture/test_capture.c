@@ -97,7 +97,7 @@ static void test_good(void) {
     CHECK_EQ(entries(o.path), 4); // three profiles and capture.json
     CHECK_EQ(fake_wanted_ns(s, a), fake_wanted_ns(s, b));
     CHECK(fake_wanted_ns(s, a) > 0);
-    char first[XPL_PROFILE_WRITER_NAME_SIZE];
+    char first[XPL_SESSION_WRITER_NAME_SIZE];
     memcpy(first, o.session, sizeof first);
     xpl_capture_outcome_fini(&o);
     // One target begins at once; a session of that name gets another name.

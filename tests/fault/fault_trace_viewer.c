@@ -35,7 +35,7 @@ static xpl_status_t run(const struct xpl_buf *space, int what, struct xpl_buf *o
     xpl_buf_init(out, LIMIT);
     xpl_status_t st = xpl_xspace_open((xpl_bytes_t){space->p, space->n}, &a, &exec, &xs, &err);
     if (st == XPL_OK)
-        st = what == VIEWER ? xpl_trace_viewer(xs, 30, &exec, LIMIT, out, &err)
+        st = what == VIEWER ? xpl_trace_json_render(xs, 30, &exec, LIMIT, out, &err)
                             : export(xs, what, &exec, out, &err);
     CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
     xpl_arena_fini(&a);

@@ -24,7 +24,7 @@ static xpl_status_t ask(const struct xpl_xspace *xs, struct xpl_buf *out) {
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err = {0};
     xpl_buf_init(out, LIMIT);
-    const xpl_status_t st = xpl_trace_viewer(xs, 50, &exec, LIMIT, out, &err);
+    const xpl_status_t st = xpl_trace_json_render(xs, 50, &exec, LIMIT, out, &err);
     require(st == XPL_OK || err.code == st);
     return st;
 }

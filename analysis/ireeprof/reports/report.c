@@ -113,7 +113,7 @@ xpl_status_t xpl_iree_report_run(const struct xpl_iree_report *report, struct xp
     if (!run->options.filter.len) run->options.filter = XPL_STR("*");
     XPL_TRY(check_options(report, run, err));
     XPL_TRY(report->run(run, err));
-    if (xpl_rows_flush(run->rows)) return XPL_OK;
+    if (xpl_iree_rows_flush(run->rows)) return XPL_OK;
     if (run->rows->out->failed) XPL_RETURN_OOM(err, "report");
     XPL_RETURN_ERROR(err, XPL_ABORTED, "the output ended before the report");
 }

@@ -2,7 +2,7 @@
 // The analysis that input_pipeline_analyzer and overview_page show: steps, input ops, bottleneck.
 #include "analysis/tools/input_pipeline/impl.h"
 
-const char *xpl_hardware_name(enum xpl_hardware h) {
+const char *xpl_input_pipeline_hardware_name(enum xpl_hardware h) {
     switch (h) {
         case XPL_HW_UNKNOWN: return "UNKNOWN_HARDWARE";
         case XPL_HW_CPU_ONLY: return "CPU_ONLY";
@@ -33,11 +33,12 @@ xpl_status_t xpl_input_pipeline_analyze(const struct xpl_opstats *s, struct xpl_
     const enum xpl_hardware hardware = s->run_environment.hardware_type;
     struct xpl_input_pipeline ip = {
         .is_tpu = hardware == XPL_HW_TPU,
-        .hardware_type = xpl_hardware_name(hardware),
+        .hardware_type = xpl_input_pipeline_hardware_name(hardware),
         .step_time = step_times(&s->step_db),
     };
-    const bool ok = (ip.is_tpu ? xpl_tpu_steps(s, arena, &ip) : xpl_generic_steps(s, arena, &ip)) &&
-                    xpl_host_input_ops(&s->host_op_metrics_db, arena, &ip) &&
+    const bool ok = (ip.is_tpu ? xpl_input_pipeline_tpu_steps(s, arena, &ip)
+                               : xpl_generic_steps(s, arena, &ip)) &&
+                    xpl_input_pipeline_host_ops(&s->host_op_metrics_db, arena, &ip) &&
                     (ip.is_tpu ? xpl_bottleneck_tpu(&ip, arena, &ip.bottleneck)
                                : xpl_bottleneck_generic(&ip, arena, &ip.bottleneck));
     if (!ok) XPL_RETURN_OOM(err, "input pipeline analysis");

@@ -98,8 +98,8 @@ static void scale_times(const double us[N_KINDS], double ratio, struct xpl_input
     ret->unclassified_non_enqueue_us = left > 0 ? left : 0;
 }
 
-bool xpl_host_input_ops(const struct xpl_op_metrics_db *host, struct xpl_arena *arena,
-                        struct xpl_input_pipeline *ip) {
+bool xpl_input_pipeline_host_ops(const struct xpl_op_metrics_db *host, struct xpl_arena *arena,
+                                 struct xpl_input_pipeline *ip) {
     const struct xpl_op_metrics **sorted;
     size_t n;
     if (!xpl_op_metrics_sorted(host, SIZE_MAX, arena, &sorted, &n)) return false;

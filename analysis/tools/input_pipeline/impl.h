@@ -10,11 +10,11 @@ enum { XPL_INPUT_SPARSE_CORE_START = 1000000 }; // core ids from here on are Spa
 // Steps, by kind of hardware (generic.c, tpu.c).  False on OOM.
 bool xpl_generic_steps(const struct xpl_opstats *s, struct xpl_arena *arena,
                        struct xpl_input_pipeline *ip) XPL_NODISCARD;
-bool xpl_tpu_steps(const struct xpl_opstats *s, struct xpl_arena *arena,
-                   struct xpl_input_pipeline *ip) XPL_NODISCARD;
+bool xpl_input_pipeline_tpu_steps(const struct xpl_opstats *s, struct xpl_arena *arena,
+                                  struct xpl_input_pipeline *ip) XPL_NODISCARD;
 // Input ops of the host (host.c).  False on OOM.
-bool xpl_host_input_ops(const struct xpl_op_metrics_db *host, struct xpl_arena *arena,
-                        struct xpl_input_pipeline *ip) XPL_NODISCARD;
+bool xpl_input_pipeline_host_ops(const struct xpl_op_metrics_db *host, struct xpl_arena *arena,
+                                 struct xpl_input_pipeline *ip) XPL_NODISCARD;
 
 // Bottleneck of a TPU's steps (bottleneck.c).  False on OOM.
 bool xpl_bottleneck_tpu(const struct xpl_input_pipeline *ip, struct xpl_arena *arena,

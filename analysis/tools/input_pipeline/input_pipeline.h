@@ -109,11 +109,11 @@ static inline double xpl_tpu_step_time(const struct xpl_tpu_step *t) {
 }
 
 // "TPU" and so on, as HardwareType's names.
-const char *xpl_hardware_name(enum xpl_hardware h);
+const char *xpl_input_pipeline_hardware_name(enum xpl_hardware h);
 
 // The step table (the overview's second, this tool's second).
-void xpl_step_table(const struct xpl_input_pipeline *ip, struct xpl_arena *scratch,
-                    struct xpl_buf *out);
+void xpl_input_pipeline_step_table(const struct xpl_input_pipeline *ip, struct xpl_arena *scratch,
+                                   struct xpl_buf *out);
 // Diagnostics of a table: warnings about missing steps follow `warnings`.
 void xpl_diagnostics_table(const struct xpl_step_db *steps, const xpl_str_t *warnings,
                            size_t n_warnings, const xpl_str_t *errors, size_t n_errors,

@@ -242,8 +242,8 @@ static void tpu_table(const struct xpl_input_pipeline *ip, struct xpl_arena *scr
     xpl_gviz_end(&g);
 }
 
-void xpl_step_table(const struct xpl_input_pipeline *ip, struct xpl_arena *scratch,
-                    struct xpl_buf *out) {
+void xpl_input_pipeline_step_table(const struct xpl_input_pipeline *ip, struct xpl_arena *scratch,
+                                   struct xpl_buf *out) {
     if (ip->is_tpu)
         tpu_table(ip, scratch, out);
     else

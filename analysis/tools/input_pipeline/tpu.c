@@ -332,8 +332,8 @@ static void average_steps(struct xpl_input_pipeline *ip) {
         ip->tpu_averages[c] = sum[c] / (double)ip->tpu_steps.n;
 }
 
-bool xpl_tpu_steps(const struct xpl_opstats *s, struct xpl_arena *arena,
-                   struct xpl_input_pipeline *ip) {
+bool xpl_input_pipeline_tpu_steps(const struct xpl_opstats *s, struct xpl_arena *arena,
+                                  struct xpl_input_pipeline *ip) {
     for (size_t i = 0; i < s->core_id_to_details.n; i++)
         ip->has_sparse_core |= s->core_id_to_details.v[i].is_sparse_core;
     struct xpl_samples percent = XPL_SAMPLES_INIT;

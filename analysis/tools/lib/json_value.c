@@ -256,31 +256,32 @@ static enum xpl_json_result read_value(struct reader *r, struct xpl_json_value *
     return read_number(r, ret);
 }
 
-enum xpl_json_result xpl_json_read(xpl_str_t text, struct xpl_arena *arena,
-                                   struct xpl_json_value *ret, xpl_str_t *ret_rest) {
+enum xpl_json_result xpl_json_value_read(xpl_str_t text, struct xpl_arena *arena,
+                                         struct xpl_json_value *ret, xpl_str_t *ret_rest) {
     struct reader r = {text.ptr, text.ptr + text.len, arena, 0};
     const enum xpl_json_result st = read_value(&r, ret);
     *ret_rest = (xpl_str_t){r.p, (size_t)(r.end - r.p)};
     return st;
 }
 
-enum xpl_json_result xpl_json_parse(xpl_str_t text, struct xpl_arena *arena,
-                                    struct xpl_json_value *ret) {
+enum xpl_json_result xpl_json_value_parse(xpl_str_t text, struct xpl_arena *arena,
+                                          struct xpl_json_value *ret) {
     xpl_str_t rest;
-    const enum xpl_json_result st = xpl_json_read(text, arena, ret, &rest);
+    const enum xpl_json_result st = xpl_json_value_read(text, arena, ret, &rest);
     if (st != XPL_JSON_OK) return st;
     struct reader r = {rest.ptr, rest.ptr + rest.len, arena, 0};
     skip_blanks(&r);
     return r.p == r.end ? XPL_JSON_OK : XPL_JSON_INVALID;
 }
 
-const struct xpl_json_value *xpl_json_member(const struct xpl_json_value *object, xpl_str_t key) {
+const struct xpl_json_value *xpl_json_value_member(const struct xpl_json_value *object,
+                                                   xpl_str_t key) {
     for (size_t i = 0; object->type == XPL_JSON_OBJECT && i < object->n; i++)
         if (xpl_str_eq(object->children[i].key, key)) return &object->children[i];
     return NULL;
 }
 
-void xpl_json_write(const struct xpl_json_value *v, struct xpl_buf *out) {
+void xpl_json_value_write(const struct xpl_json_value *v, struct xpl_buf *out) {
     const bool is_object = v->type == XPL_JSON_OBJECT;
     switch (v->type) {
         case XPL_JSON_NULL: xpl_buf_str(out, XPL_STR("null")); return;
@@ -298,7 +299,7 @@ void xpl_json_write(const struct xpl_json_value *v, struct xpl_buf *out) {
             xpl_json_str(out, v->children[i].key, false);
             xpl_buf_putc(out, ':');
         }
-        xpl_json_write(&v->children[i], out);
+        xpl_json_value_write(&v->children[i], out);
     }
     xpl_buf_putc(out, is_object ? '}' : ']');
 }

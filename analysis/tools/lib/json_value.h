@@ -39,15 +39,17 @@ struct xpl_json_value {
 enum xpl_json_result { XPL_JSON_OK, XPL_JSON_INVALID, XPL_JSON_OOM };
 
 // Reads one value from the beginning of `text`; *ret_rest is what follows it.
-enum xpl_json_result xpl_json_read(xpl_str_t text, struct xpl_arena *arena,
-                                   struct xpl_json_value *ret, xpl_str_t *ret_rest)
+enum xpl_json_result xpl_json_value_read(xpl_str_t text, struct xpl_arena *arena,
+                                         struct xpl_json_value *ret, xpl_str_t *ret_rest)
     __attribute__((warn_unused_result));
 // Reads a text that is one value and nothing else but blanks.
-enum xpl_json_result xpl_json_parse(xpl_str_t text, struct xpl_arena *arena,
-                                    struct xpl_json_value *ret) __attribute__((warn_unused_result));
+enum xpl_json_result xpl_json_value_parse(xpl_str_t text, struct xpl_arena *arena,
+                                          struct xpl_json_value *ret)
+    __attribute__((warn_unused_result));
 // Member of an object, or NULL.
-const struct xpl_json_value *xpl_json_member(const struct xpl_json_value *object, xpl_str_t key);
+const struct xpl_json_value *xpl_json_value_member(const struct xpl_json_value *object,
+                                                   xpl_str_t key);
 // Compact text of a value.
-void xpl_json_write(const struct xpl_json_value *v, struct xpl_buf *out);
+void xpl_json_value_write(const struct xpl_json_value *v, struct xpl_buf *out);
 
 #endif

@@ -91,12 +91,12 @@ static enum xpl_json_result read_value(struct cursor *c, struct xpl_arena *arena
                                        struct xpl_json_value *ret) {
     xpl_str_t text, rest;
     if (!skip_word(c, XPL_STR("\""))) {
-        const enum xpl_json_result st = xpl_json_read(rest_of(c), arena, ret, &rest);
+        const enum xpl_json_result st = xpl_json_value_read(rest_of(c), arena, ret, &rest);
         c->p = rest.ptr;
         return st;
     }
     if (!unquote(c, arena, &text)) return XPL_JSON_OOM;
-    if (xpl_json_parse(text, arena, ret) == XPL_JSON_OOM) return XPL_JSON_OOM;
+    if (xpl_json_value_parse(text, arena, ret) == XPL_JSON_OOM) return XPL_JSON_OOM;
     return XPL_JSON_OK; // other attributes are not JSON and need not be
 }
 
@@ -125,14 +125,15 @@ static enum xpl_json_result extract(xpl_str_t text, struct xpl_arena *arena,
     const enum xpl_json_result st = find_metadata(&c, arena, &metadata);
     if (st != XPL_JSON_OK) return st;
     const struct xpl_json_value *const found =
-        xpl_json_member(&metadata, XPL_STR("xprof_metadata"));
+        xpl_json_value_member(&metadata, XPL_STR("xprof_metadata"));
     if (!found || !stands_alone(text)) return XPL_JSON_INVALID;
-    if (found->type == XPL_JSON_STRING) return xpl_json_parse(found->text, arena, ret);
+    if (found->type == XPL_JSON_STRING) return xpl_json_value_parse(found->text, arena, ret);
     *ret = *found;
     return XPL_JSON_OK;
 }
 
-bool xpl_kernel_metadata(xpl_str_t instruction, struct xpl_arena *arena, xpl_str_t *ret) {
+bool xpl_instruction_kernel_metadata(xpl_str_t instruction, struct xpl_arena *arena,
+                                     xpl_str_t *ret) {
     static const char mark[] = "xprof_metadata";
     struct xpl_json_value v;
     *ret = (xpl_str_t){0};
@@ -142,7 +143,7 @@ bool xpl_kernel_metadata(xpl_str_t instruction, struct xpl_arena *arena, xpl_str
     if (st != XPL_JSON_OK) return st == XPL_JSON_INVALID;
     struct xpl_buf out;
     xpl_buf_init(&out, arena->limit);
-    xpl_json_write(&v, &out);
+    xpl_json_value_write(&v, &out);
     const bool ok =
         !out.failed && xpl_arena_str(arena, (xpl_str_t){(const char *)out.p, out.n}, ret);
     xpl_buf_fini(&out);

@@ -14,7 +14,7 @@ struct xpl_arena;
 // (ExtractXprofKernelMetadata);
 // "" when there is none or it is no JSON.  Instructions that refer to computations have none
 // either: XProf parses the line alone and fails.  *ret lives in `arena`.  False at its limit.
-bool xpl_kernel_metadata(xpl_str_t instruction, struct xpl_arena *arena, xpl_str_t *ret)
+bool xpl_instruction_kernel_metadata(xpl_str_t instruction, struct xpl_arena *arena, xpl_str_t *ret)
     __attribute__((warn_unused_result));
 
 #endif

@@ -291,9 +291,9 @@ static void free_map(struct xpl_hlo_map **m) {
     xpl_hlo_map_free(*m);
 }
 
-xpl_status_t xpl_trace_viewer(const struct xpl_xspace *xs, uint64_t max_events,
-                              struct xpl_exec *exec, size_t limit, struct xpl_buf *out,
-                              struct xpl_error *err) {
+xpl_status_t xpl_trace_json_render(const struct xpl_xspace *xs, uint64_t max_events,
+                                   struct xpl_exec *exec, size_t limit, struct xpl_buf *out,
+                                   struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     XPL_AUTO(free_map) struct xpl_hlo_map *hlo = NULL;
     struct xpl_groups *groups;

@@ -19,8 +19,8 @@ struct xpl_buf;
 
 // Appends the answer to `out`.  Memory beside it: at most `limit` bytes for each of its parts.
 // RESOURCE_EXHAUSTED at a limit, DATA_LOSS for broken events, CANCELLED.
-xpl_status_t xpl_trace_viewer(const struct xpl_xspace *xs, uint64_t max_events,
-                              struct xpl_exec *exec, size_t limit, struct xpl_buf *out,
-                              struct xpl_error *err) XPL_NODISCARD;
+xpl_status_t xpl_trace_json_render(const struct xpl_xspace *xs, uint64_t max_events,
+                                   struct xpl_exec *exec, size_t limit, struct xpl_buf *out,
+                                   struct xpl_error *err) XPL_NODISCARD;
 
 #endif

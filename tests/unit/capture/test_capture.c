@@ -214,24 +214,24 @@ static void test_names(void) {
                  {"\x01\xff\n", "___"},
                  {"ALL_HOSTS", "ALL_HOSTS_"},
                  {"\xc3\xa4", "__"}};
-    char out[XPL_PROFILE_WRITER_NAME_SIZE];
+    char out[XPL_SESSION_WRITER_NAME_SIZE];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        CHECK_EQ(xpl_profile_writer_safe_name(out, xpl_str_from(names[i].given)),
+        CHECK_EQ(xpl_session_writer_safe_name(out, xpl_str_from(names[i].given)),
                  strlen(names[i].safe));
         CHECK_STR(out, names[i].safe);
     }
     char longest[400];
     memset(longest, 'x', sizeof longest);
-    CHECK_EQ(xpl_profile_writer_safe_name(out, (xpl_str_t){longest, sizeof longest}),
+    CHECK_EQ(xpl_session_writer_safe_name(out, (xpl_str_t){longest, sizeof longest}),
              XPL_PROFILE_WRITER_MAX_NAME);
     static const char *const bad[] = {"", ".", "..", ".x", "a/b", "a b", "a\n", "\xc3\xa4"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        CHECK_STATUS(xpl_profile_writer_check_session(xpl_str_from(bad[i]), NULL),
+        CHECK_STATUS(xpl_session_writer_check_name(xpl_str_from(bad[i]), NULL),
                      XPL_INVALID_ARGUMENT, NULL);
-    CHECK_STATUS(xpl_profile_writer_check_session(
-                     (xpl_str_t){longest, XPL_PROFILE_WRITER_MAX_NAME + 1}, NULL),
-                 XPL_INVALID_ARGUMENT, NULL);
-    CHECK_OK(xpl_profile_writer_check_session(XPL_STR("2026_11_21_14_05_09"), NULL), NULL);
+    CHECK_STATUS(
+        xpl_session_writer_check_name((xpl_str_t){longest, XPL_PROFILE_WRITER_MAX_NAME + 1}, NULL),
+        XPL_INVALID_ARGUMENT, NULL);
+    CHECK_OK(xpl_session_writer_check_name(XPL_STR("2026_11_21_14_05_09"), NULL), NULL);
 }
 
 // ---- files ----
@@ -276,8 +276,8 @@ static void test_profile_writer(void) {
     CHECK_OK(xpl_profile_writer_commit(in, &f, NULL), NULL);
     CHECK_STR(f.name, "a_1_2");
     CHECK_EQ(entries(xpl_session_writer_get_path(s)), 2);
-    CHECK_OK(xpl_profile_writer_note(s, "capture", ".json", x, NULL), NULL);
-    CHECK_OK(xpl_profile_writer_note(s, "capture", ".json", x, NULL), NULL);
+    CHECK_OK(xpl_session_writer_note(s, "capture", ".json", x, NULL), NULL);
+    CHECK_OK(xpl_session_writer_note(s, "capture", ".json", x, NULL), NULL);
     CHECK_EQ(faccessat(xpl_session_writer_get_fd(s), "capture_2.json", R_OK, 0), 0);
     // Nothing, half of it, too much, no events: nothing is left.
     static const uint8_t no_events[] = {0x0a, 0};

@@ -24,8 +24,8 @@ static Xplaned__V1__ToolData *decode(const struct xpl_tool_data *a, const uint64
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     const xpl_bytes_t data = xpl_rpc_blob_get(a->blob);
     xpl_buf_init(&b, 1 << 16);
-    xpl_tool_data_put_head(&b, a, source, stage_us);
-    xpl_tool_data_put_data_len(&b, data.len);
+    xpl_svc_put_tool_data_head(&b, a, source, stage_us);
+    xpl_svc_put_tool_data_len(&b, data.len);
     xpl_buf_put(&b, data.ptr, data.len);
     CHECK(!b.failed);
     ProtobufCMessage *m = NULL;
@@ -75,7 +75,7 @@ static void check_limit(void) {
     for (size_t max = 0; max < 20; max++) {
         XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
         xpl_buf_init(&b, max);
-        xpl_tool_data_put_head(&b, &a, XPL_COMPUTED, NULL);
+        xpl_svc_put_tool_data_head(&b, &a, XPL_COMPUTED, NULL);
         CHECK(b.failed && b.n <= max);
     }
     xpl_rpc_blob_unref(a.blob);

@@ -65,7 +65,7 @@ static void test_instructions(void) {
         struct xpl_arena a;
         xpl_str_t got;
         xpl_arena_init(&a, 1 << 20);
-        CHECK(xpl_kernel_metadata(xpl_str_from(cases[i].instruction), &a, &got));
+        CHECK(xpl_instruction_kernel_metadata(xpl_str_from(cases[i].instruction), &a, &got));
         if (!xpl_str_eq(got, xpl_str_from(cases[i].expected)))
             fprintf(stderr, "%s\ngives %.*s\n", cases[i].instruction, XPL_STR_FMT(got));
         CHECK_STR(got, cases[i].expected);
@@ -77,8 +77,8 @@ static void test_limit(void) {
     struct xpl_arena a;
     xpl_str_t got;
     xpl_arena_init(&a, 0);
-    CHECK(!xpl_kernel_metadata(xpl_str_from(cases[0].instruction), &a, &got));
-    CHECK(xpl_kernel_metadata(XPL_STR("nothing"), &a, &got));
+    CHECK(!xpl_instruction_kernel_metadata(xpl_str_from(cases[0].instruction), &a, &got));
+    CHECK(xpl_instruction_kernel_metadata(XPL_STR("nothing"), &a, &got));
     xpl_arena_fini(&a);
 }
 
@@ -86,13 +86,13 @@ static void check_json(const char *text, const char *expected) { // NULL: no JSO
     struct xpl_arena a;
     struct xpl_json_value v;
     xpl_arena_init(&a, 1 << 20);
-    const enum xpl_json_result st = xpl_json_parse(xpl_str_from(text), &a, &v);
+    const enum xpl_json_result st = xpl_json_value_parse(xpl_str_from(text), &a, &v);
     if ((st == XPL_JSON_OK) != (expected != NULL)) fprintf(stderr, "%s\n", text);
     CHECK_EQ(st, expected ? XPL_JSON_OK : XPL_JSON_INVALID);
     if (expected) {
         struct xpl_buf b;
         xpl_buf_init(&b, 1 << 20);
-        xpl_json_write(&v, &b);
+        xpl_json_value_write(&v, &b);
         CHECK_STR(((xpl_str_t){(const char *)b.p, b.n}), expected);
         xpl_buf_fini(&b);
     }

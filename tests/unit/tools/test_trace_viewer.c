@@ -51,7 +51,7 @@ static struct xpl_buf answer(const struct xpl_buf *space, uint64_t max_events) {
     xpl_arena_init(&a, 16 << 20);
     xpl_buf_init(&out, 16 << 20);
     CHECK_OK(xpl_xspace_open((xpl_bytes_t){space->p, space->n}, &a, &exec, &xs, NULL), NULL);
-    CHECK_OK(xpl_trace_viewer(xs, max_events, &exec, 16 << 20, &out, NULL), NULL);
+    CHECK_OK(xpl_trace_json_render(xs, max_events, &exec, 16 << 20, &out, NULL), NULL);
     xpl_buf_putc(&out, 0);
     CHECK(!out.failed);
     xpl_arena_fini(&a);
