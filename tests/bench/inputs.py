@@ -44,7 +44,7 @@ def build(folder):
     if not (folder / "build.ninja").exists():
         quietly("meson", "setup", folder, ROOT, "-Dbuildtype=release", "-Db_lto=true", "-Dtests=enabled")
     programs = ["repeat_profile", "rss_sampler", "walk_floor", "rpc_load", "bare_server"]
-    quietly("ninja", "-C", folder, "server/xplaned", *(f"tests/bench/{p}" for p in programs))
+    quietly("ninja", "-C", folder, "server/xplaned", "cli/xplanectl", *(f"tests/bench/{p}" for p in programs))
     return folder
 
 
