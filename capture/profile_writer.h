@@ -33,7 +33,7 @@ enum xpl_profile_writer_flags {
     XPL_PROFILE_WRITER_ALLOW_IDLE = 2,
     // Commit does not wait for the disk: xpl_session_writer_sync does, when all is there.
     XPL_PROFILE_WRITER_SYNC_LATER = 4,
-    // The file is no XSpace but of a format with tools of its own: the caller checks it.
+    // The file is of a format with a check of its own, which the caller asks.
     XPL_PROFILE_WRITER_NO_XSPACE = 8,
 };
 

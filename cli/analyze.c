@@ -96,7 +96,7 @@ static xpl_status_t open_file(const struct analysis *a, const char *path, struct
 
 static xpl_status_t check_tool(const struct analysis *a, const char *path, struct xpl_error *err) {
     const struct xpl_format *const f = xpl_format_of_name(xpl_str_from(path), NULL);
-    if (!f || xpl_format_has_tool(f, xpl_str_from(a->tool->name))) return XPL_OK;
+    if (!f || xpl_tool_fits(a->tool, f->kind)) return XPL_OK;
     XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
                      "%.120s: %s does not work with files of this kind", path, a->tool->name);
 }

@@ -37,7 +37,7 @@ xplane='analysis/xplane/ analysis/wire/ base/'
 allow analysis/wire base/
 allow analysis/xplane analysis/wire/ base/
 allow analysis/ireeprof base/
-allow analysis/formats $xplane
+allow analysis/formats analysis/ireeprof/reader.h $xplane
 allow analysis/grouping $xplane
 allow analysis/hlo analysis/grouping/ $xplane
 allow analysis/trace analysis/hlo/ analysis/grouping/ $xplane
@@ -60,7 +60,7 @@ deny analysis/tools/trace_viewer analysis/tools/input_pipeline/ analysis/tools/m
 # themselves products know nothing.
 allow analysis/products analysis/tools/memory_profile/memory_profile.h \
     analysis/tools/trace_viewer/trace_viewer.h analysis/tools/trace_viewer/options.h \
-    analysis/ireeprof/ analysis/trace/ analysis/opstats/ analysis/hlo/ analysis/grouping/ $xplane
+    analysis/formats/kind.h analysis/ireeprof/ analysis/trace/ analysis/opstats/ analysis/hlo/ analysis/grouping/ $xplane
 
 allow storage base/
 deny storage/sessions storage/store/rows.h storage/store/history.h storage/store/files.h

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "analysis/formats/kind.h"
 #include "base/exec.h"
 #include "base/status.h"
 #include "base/str.h"
@@ -55,8 +56,10 @@ struct xpl_format {
     // How many bytes the file says that it becomes, without decompressing any: to be doubted.  0:
     // it does not say.  NULL: it never does.
     uint64_t (*stated)(xpl_bytes_t file);
-    // Names of the tools that it can feed, NULL-terminated; NULL: all that no other row names.
-    const char *const *tools;
+    // Whether a file that is imported may be stored: its first bytes are right, if not all.  Fails
+    // as xpl_format_open.  NULL: it must open, and be a profile from end to end.
+    xpl_status_t (*check)(xpl_bytes_t file, struct xpl_error *err);
+    enum xpl_kind kind;  // of the profiles
     const char *refusal; // where `open` is NULL: why, and what to do instead
 };
 
@@ -68,15 +71,13 @@ const struct xpl_format *xpl_formats(size_t *ret_n);
 // NULL.
 const struct xpl_format *xpl_format_of_name(xpl_str_t file, xpl_str_t *ret_host);
 // The same for storage/sessions, which knows no formats (xpl_profile_match_fn): the row's number,
-// more by XPL_FORMAT_RANKS_OF_KIND for what is no XSpace, and NULL or the reason why such files are
-// not read.
+// more by XPL_FORMAT_RANKS_OF_KIND for each kind before its own, and NULL or the reason why such
+// files are not read.
 enum { XPL_FORMAT_RANKS_OF_KIND = 64 };
 bool xpl_format_match(xpl_str_t file, xpl_str_t *ret_host, unsigned *ret_rank,
                       const char **ret_refusal);
 // The format that the bytes look like; the first row when they have no mark of another one.
 const struct xpl_format *xpl_format_sniff(xpl_bytes_t file);
-// Whether a profile of this format can be asked for this tool.
-bool xpl_format_has_tool(const struct xpl_format *f, xpl_str_t tool);
 
 // Opens the bytes of a file as a profile of format `f`.  An uncompressed file costs nothing: its
 // bytes are borrowed.  *ret is to be closed after success, and untouched otherwise.  Fails with

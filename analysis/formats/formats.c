@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "analysis/formats/impl.h"
+#include "analysis/ireeprof/reader.h"
 #include "base/arena.h"
 
 static const char *const plain_tail[] = {XPL_FORMAT_SUFFIX, NULL};
@@ -9,10 +10,6 @@ static const char *const gzip_tail[] = {XPL_FORMAT_SUFFIX ".gz", NULL};
 static const char *const zstd_tail[] = {XPL_FORMAT_SUFFIX ".zst", XPL_FORMAT_SUFFIX ".zstd", NULL};
 static const char *const riegeli_tail[] = {".xplane.riegeli", NULL};
 static const char *const ireeprof_tail[] = {".ireeprof", NULL};
-static const char *const ireeprof_tools[] = {
-    "iree_cat",      "iree_command",    "iree_counter", "iree_dispatch", "iree_executable",
-    "iree_explain",  "iree_functions",  "iree_latency", "iree_memory",   "iree_queue",
-    "iree_sessions", "iree_statistics", "iree_summary", "iree_usage",    NULL};
 
 static const struct xpl_format formats[] = {
     {.name = "an uncompressed XSpace", .tail = plain_tail, .open = xpl_plain_open},
@@ -31,9 +28,10 @@ static const struct xpl_format formats[] = {
      .refusal = "Riegeli files are not read; write the profile as " XPL_FORMAT_SUFFIX},
     {.name = "a profile bundle of IREE",
      .tail = ireeprof_tail,
-     .sniff = xpl_ireeprof_sniff,
+     .sniff = xpl_iree_sniff,
      .open = xpl_plain_open,
-     .tools = ireeprof_tools},
+     .check = xpl_ireeprof_check,
+     .kind = XPL_KIND_IREE},
 };
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
@@ -67,8 +65,7 @@ bool xpl_format_match(xpl_str_t file, xpl_str_t *ret_host, unsigned *ret_rank,
                       const char **ret_refusal) {
     const struct xpl_format *const f = xpl_format_of_name(file, ret_host);
     if (!f) return false;
-    // Profiles that are no XSpaces are a kind of their own.
-    *ret_rank = (unsigned)(f - formats) + (f->tools ? XPL_FORMAT_RANKS_OF_KIND : 0);
+    *ret_rank = (unsigned)(f - formats) + (unsigned)f->kind * XPL_FORMAT_RANKS_OF_KIND;
     *ret_refusal = f->open ? NULL : f->refusal;
     return true;
 }
@@ -77,18 +74,6 @@ const struct xpl_format *xpl_format_sniff(xpl_bytes_t file) {
     for (size_t i = 0; i < N_FORMATS; i++)
         if (formats[i].sniff && formats[i].sniff(file)) return &formats[i];
     return &formats[0];
-}
-
-static bool names_tool(const struct xpl_format *f, xpl_str_t tool) {
-    for (const char *const *t = f->tools; t && *t; t++)
-        if (xpl_str_eq(tool, xpl_str_from(*t))) return true;
-    return false;
-}
-
-bool xpl_format_has_tool(const struct xpl_format *f, xpl_str_t tool) {
-    for (size_t i = 0; !f->tools && i < N_FORMATS; i++)
-        if (names_tool(&formats[i], tool)) return false;
-    return !f->tools || names_tool(f, tool);
 }
 
 xpl_status_t xpl_format_open(const struct xpl_format *f, xpl_bytes_t file,

@@ -16,7 +16,8 @@ bool xpl_zstd_sniff(xpl_bytes_t file);
 uint64_t xpl_zstd_stated(xpl_bytes_t file);
 xpl_status_t xpl_zstd_open(xpl_bytes_t file, const struct xpl_format_limits *limits,
                            struct xpl_profile *ret, struct xpl_error *err) XPL_NODISCARD;
-bool xpl_ireeprof_sniff(xpl_bytes_t file); // opened as a plain file: the bytes are the profile
+// Opened as a plain file: the bytes are the profile.
+xpl_status_t xpl_ireeprof_check(xpl_bytes_t file, struct xpl_error *err) XPL_NODISCARD;
 xpl_status_t xpl_plain_open(xpl_bytes_t file, const struct xpl_format_limits *limits,
                             struct xpl_profile *ret, struct xpl_error *err) XPL_NODISCARD;
 

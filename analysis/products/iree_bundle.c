@@ -29,6 +29,7 @@ const struct xpl_product xpl_product_iree_bundle = {
     .name = "iree_bundle",
     .version = 1,
     .residency = XPL_RESIDENCY_MEMORY,
+    .kind = XPL_KIND_IREE,
     .make = make,
     .size = size,
     .free = xpl_sys_free,

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/formats/kind.h"
 #include "base/buf.h"
 #include "base/exec.h"
 #include "base/status.h"
@@ -31,7 +32,7 @@ enum xpl_residency {
 
 // What a value is made from.  Everything is borrowed for the call.
 struct xpl_product_input {
-    xpl_bytes_t profile; // an XSpace, or, for iree_bundle, a bundle of IREE
+    xpl_bytes_t profile; // of the product's kind
     unsigned variant;    // bits, named by xpl_product.variants
     struct xpl_exec *exec;
     size_t limit; // bytes of each arena and buffer
@@ -45,6 +46,7 @@ struct xpl_product {
     // Changes whenever a value, or its encoding, could differ from what an earlier build made.
     uint32_t version;
     enum xpl_residency residency;
+    enum xpl_kind kind; // of the profiles that it is made of
     // Names of the bits of a variant, NULL-terminated; they stand in the store's keys.  NULL: the
     // product has no variants.
     const char *const *variants;

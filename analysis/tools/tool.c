@@ -45,6 +45,12 @@ const struct xpl_tool *xpl_tool_find(xpl_str_t name) {
     return NULL;
 }
 
+bool xpl_tool_fits(const struct xpl_tool *tool, enum xpl_kind kind) {
+    for (size_t i = 0; tool->needs[i]; i++)
+        if (tool->needs[i]->kind != kind) return false;
+    return true;
+}
+
 const struct xpl_tool *xpl_tool_next_listed(const struct xpl_tool *t) {
     const unsigned from = t ? t->list_position : 0;
     const struct xpl_tool *next = NULL;

@@ -72,7 +72,7 @@ struct xpl_tool_host {
     xpl_str_t name;
     const void *const *products; // values of the tool's needs, in their order; NULL: left out,
     xpl_str_t problem;           // and why
-    xpl_bytes_t profile;         // of a tool that reads profiles: an XSpace, or a bundle of IREE
+    xpl_bytes_t profile;         // of a tool that reads profiles, of its kind
 };
 
 struct xpl_tool_input {
@@ -135,6 +135,8 @@ enum { XPL_TOOL_MAX_NEEDS = 4 };
 const struct xpl_tool *const *xpl_tools(size_t *ret_n);
 // By name or alias; NULL when there is none.  Finds no hidden tool.
 const struct xpl_tool *xpl_tool_find(xpl_str_t name);
+// Whether profiles of that kind can be asked for this tool: all its products are made of it.
+bool xpl_tool_fits(const struct xpl_tool *tool, enum xpl_kind kind);
 // The OpStats themselves, for GetOpStats; and for XProf aggregators, with no step dropped.
 extern const struct xpl_tool xpl_tool_op_stats, xpl_tool_worker_op_stats;
 // In XProf's order: the tool of XProf's list behind `t`, the first one for NULL; NULL at the end.

@@ -60,7 +60,7 @@ static int compare_names(const void *a, const void *b) {
 
 static bool feeds_tool(const struct xpl_host *h, const struct xpl_tool *tool) {
     const struct xpl_format *const f = xpl_format_of_name(h->path, NULL);
-    return !f || xpl_format_has_tool(f, xpl_str_from(tool->name));
+    return !f || xpl_tool_fits(tool, f->kind);
 }
 
 bool xpl_request_session_feeds(const struct xpl_session *s, const struct xpl_tool *tool) {

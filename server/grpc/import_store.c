@@ -8,8 +8,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "analysis/ireeprof/reader.h"
-
 xpl_status_t xpl_import_suffix(const char *given, const char **ret, struct xpl_error *err) {
     size_t n;
     const struct xpl_format *const formats = xpl_formats(&n);
@@ -52,14 +50,12 @@ static xpl_status_t check_new(const struct xpl_session_writer *s, xpl_str_t host
     return XPL_OK;
 }
 
-// What the file holds is an XSpace, or, of a format with tools of its own, a bundle of IREE: that
-// may be cut, but must begin as one.
+// The file is what its format says: by the format's own check, else as an XSpace.
 static xpl_status_t check_contents(struct xpl_profile_writer *in, const struct xpl_upload *u,
                                    const struct xpl_format *f, xpl_bytes_t file,
                                    struct xpl_error *err) {
     const struct xpl_format_limits limits = {.max_bytes = (size_t)u->max_bytes};
-    struct xpl_iree_bundle bundle;
-    if (f->tools) return xpl_iree_open(file, false, &bundle, err);
+    if (f->check) return f->check(file, err);
     struct xpl_profile profile = {0};
     pthread_mutex_lock(u->decompressing);
     xpl_status_t st = xpl_format_open(f, file, &limits, &profile, err);
@@ -74,7 +70,7 @@ static xpl_status_t put(struct xpl_session_writer *s, const struct xpl_upload *u
                         struct xpl_profile_writer_file *ret, struct xpl_error *err) {
     struct xpl_profile_writer *in = NULL;
     const bool plain = f == xpl_formats(&(size_t){0});
-    const unsigned own = f->tools ? XPL_PROFILE_WRITER_NO_XSPACE : 0;
+    const unsigned own = f->check ? XPL_PROFILE_WRITER_NO_XSPACE : 0;
     const struct xpl_profile_writer_options o = {.size = sizeof o,
                                                  .host = u->host,
                                                  .flags = XPL_PROFILE_WRITER_ALLOW_IDLE | own,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of formats: names, marks, opening, limits, truncated and corrupt files.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -114,20 +115,21 @@ static void test_names(void) {
         CHECK(f[i].name && f[i].tail[0] && !f[i].open == !!f[i].refusal);
 }
 
-static void test_tools(void) {
+static void test_kinds(void) {
     size_t n;
     const struct xpl_format *const f = xpl_formats(&n);
-    for (size_t i = 0; i < n; i++) { // a tool that a row names is that row's alone
-        const bool iree = f[i].tools != NULL;
-        CHECK_EQ(xpl_format_has_tool(&f[i], XPL_STR("overview_page")), !iree);
-        CHECK_EQ(xpl_format_has_tool(&f[i], XPL_STR("iree_summary")), iree);
+    for (size_t i = 0; i < n; i++) { // what is no XSpace has ranks and a check of its own
+        xpl_str_t host;
+        unsigned rank;
+        const char *refusal;
+        char name[40];
+        (void)snprintf(name, sizeof name, "h%s", f[i].tail[0]);
+        CHECK(xpl_format_match(xpl_str_from(name), &host, &rank, &refusal));
+        CHECK_EQ(rank, i + (unsigned)f[i].kind * XPL_FORMAT_RANKS_OF_KIND);
+        CHECK_EQ(f[i].kind != XPL_KIND_XSPACE, f[i].check != NULL);
     }
-    const char *const some[] = {"graph", "memory_profile", NULL};
-    const struct xpl_format toy = {.tools = some};
-    CHECK(xpl_format_has_tool(&toy, XPL_STR("memory_profile")));
-    CHECK(!xpl_format_has_tool(&toy, XPL_STR("memory")));
     // Bundles of IREE are known by name and by mark, and are their own bytes.
-    const xpl_bytes_t bundle = {(const uint8_t *)"IRPF\1\0\6\0", 8};
+    const xpl_bytes_t bundle = {(const uint8_t *)"IRPF\1\0\6\0", 8}, none = {bundle.ptr, 3};
     xpl_str_t host;
     const struct xpl_format *const iree = xpl_format_of_name(XPL_STR("a/b.ireeprof"), &host);
     struct xpl_profile p = {0};
@@ -136,7 +138,11 @@ static void test_tools(void) {
     CHECK_OK(xpl_profile_open(XPL_STR("b.ireeprof"), bundle, &roomy, &p, &err), &err);
     CHECK(p.bytes.ptr == bundle.ptr && p.bytes.len == 8 && !p.owned);
     CHECK_EQ(xpl_profile_open(XPL_STR("b.xplane.pb"), bundle, &roomy, &p, &err), XPL_DATA_LOSS);
-    CHECK(!xpl_format_has_tool(&toy, XPL_STR("overview_page")));
+    static const uint8_t whole[24] = {'I', 'R', 'P', 'F', 1, 0, 6, 0, 24};
+    CHECK_OK(iree->check((xpl_bytes_t){whole, sizeof whole}, &err), &err);
+    CHECK_EQ(iree->check(bundle, &err), XPL_DATA_LOSS);
+    CHECK_EQ(iree->check(none, &err), XPL_DATA_LOSS);
+    CHECK_EQ(iree->kind, XPL_KIND_IREE);
 }
 
 // ---- opening ----
@@ -381,7 +387,7 @@ static void test_window(void) {
 
 int main(void) {
     test_names();
-    test_tools();
+    test_kinds();
     test_plain();
     test_sizes();
     test_expect();

@@ -26,6 +26,13 @@ static void check_row(const struct xpl_tool *t) {
     CHECK(n_needs >= 1 && n_needs <= XPL_TOOL_MAX_NEEDS);
     for (size_t i = 0; i < n_needs; i++)
         CHECK(!t->variant || t->needs[i]->variants || t->variant(NULL, i, true) == 0);
+    // A tool works with profiles of one kind: that of all its products.
+    size_t n_kinds = 0;
+    for (unsigned kind = 0; kind < XPL_N_KINDS; kind++)
+        n_kinds += xpl_tool_fits(t, (enum xpl_kind)kind);
+    CHECK_EQ(n_kinds, 1);
+    const bool iree = strncmp(t->name, "iree_", 5) == 0;
+    CHECK(xpl_tool_fits(t, iree ? XPL_KIND_IREE : XPL_KIND_XSPACE));
     CHECK(!t->asks_device || t->variant);
     CHECK(!t->worker_served || t->needs[0] == &xpl_product_op_stats);
     CHECK_EQ(t->shown == XPL_SHOWN_NEVER, t->list_position == 0);
