@@ -42,8 +42,8 @@ static bool add_executable(struct xpl_iree_model *m, const struct xpl_iree_item 
     struct xpl_iree_executable_row *const row =
         xpl_iree_table_put(&m->executables, &e.executable_id, &fresh);
     if (!row) return false;
-    if (fresh || row->placeholder) row->record = e;
-    row->placeholder = false;
+    if (fresh || row->only_named) row->record = e;
+    row->only_named = false;
     return true;
 }
 
@@ -56,7 +56,7 @@ static bool add_function(struct xpl_iree_model *m, struct xpl_iree_run *run,
         xpl_iree_table_put(&m->executables, &f.executable_id, &fresh);
     if (!e) return false;
     if (fresh) {
-        e->placeholder = true;
+        e->only_named = true;
         e->record.executable_id = f.executable_id;
         run->missing[XPL_IREE_MISSING_EXECUTABLE_OF_FUNCTION]++;
     }

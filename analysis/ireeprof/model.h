@@ -28,7 +28,7 @@ struct xpl_iree_metric_key {
 struct xpl_iree_executable_row {
     uint64_t executable_id; // the key
     struct xpl_iree_executable record;
-    bool placeholder;                   // named by a function alone
+    bool only_named;                    // by a function, so far; not described itself
     uint32_t first_plus_1, last_plus_1; // its functions in `functions`; 0: none
 };
 struct xpl_iree_function_row {

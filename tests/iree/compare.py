@@ -68,21 +68,38 @@ def difference(ours, theirs):
     return None
 
 
+def command_of(report):
+    """The command and the form of a golden file's name."""
+    return ("export", "ireeperf-jsonl") if report == "ireeperf" else (report.split(".")[0], "jsonl")
+
+
+def ask(xplanectl, bundle, report, flags):
+    """What our report says: the finished process, and a sentence when its status is none that may
+    be."""
+    command, form = command_of(report)
+    done = subprocess.run([xplanectl, "iree", command, bundle, "--format", form] + flags,
+                          capture_output=True, timeout=300, check=False)
+    wrong = None if done.returncode in (0, 1, 3) else f"status {done.returncode}"
+    return done, wrong and f"{wrong}: {done.stderr.decode()}"
+
+
+def against(done, data):
+    """Compares with what IREE answered; a sentence about what is wrong, or None."""
+    if done.returncode == 1:
+        return f"refused: {done.stderr.decode()}"
+    return difference(rows(done.stdout), rows(data))
+
+
 def check(xplanectl, bundle, report, data, refused):
     """A sentence about what is wrong; None when all is well."""
-    name = "export" if report == "ireeperf" else report.split(".")[0]
-    form = "ireeperf-jsonl" if report == "ireeperf" else "jsonl"
-    command = [xplanectl, "iree", name, bundle, "--format", form]
-    done = subprocess.run(command + REPORTS[report], capture_output=True, timeout=300, check=False)
+    done, wrong = ask(xplanectl, bundle, report, REPORTS[report])
+    if wrong:
+        return wrong
     if refused is None:
-        if done.returncode not in (0, 3):
-            return f"status {done.returncode}: {done.stderr.decode()}"
-        return difference(rows(done.stdout), rows(data))
+        return against(done, data)
     if done.returncode == 1:
         reason = refused.decode().split(";")[1].split("\n")[0].strip()
         return None if reason in done.stderr.decode() else f"not refused for: {reason}"
-    if done.returncode not in (0, 3):
-        return f"status {done.returncode}: {done.stderr.decode()}"
     rows(done.stdout)  # is valid JSON
     name = os.path.basename(bundle).removesuffix(".ireeprof")
     return None if done.stderr or name in UNDERSTOOD else "refused by IREE, and no warning"

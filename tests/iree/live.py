@@ -28,32 +28,27 @@ VARIANTS = {
 }
 
 
-def judge(program, command, bundle, flags):
+def judge(program, report, bundle, flags):
     """(rows or None, stderr) of iree-profile, whose flags have no blanks before their values."""
+    command, form = compare.command_of(report)
     joined = []
     for flag in flags:
         if flag.startswith("--"):
             joined.append(flag)
         else:
             joined[-1] += "=" + flag
-    form = "ireeperf-jsonl" if command == "export" else "jsonl"
     done = subprocess.run([program, f"--format={form}"] + joined + [command, bundle],
                           capture_output=True, timeout=120, check=False)
     return (done.stdout if done.returncode == 0 else None), done.stderr
 
 
 def check(xplanectl, program, bundle, report, flags):
-    command = "export" if report == "ireeperf" else report.split(".")[0]
-    data, refused = judge(program, command, bundle, flags)
-    form = "ireeperf-jsonl" if command == "export" else "jsonl"
-    ours = subprocess.run([xplanectl, "iree", command, bundle, "--format", form] + flags,
-                          capture_output=True, timeout=120, check=False)
-    if ours.returncode not in (0, 1, 3):
-        return f"status {ours.returncode}: {ours.stderr.decode()}"
+    data, refused = judge(program, report, bundle, flags)
+    ours, wrong = compare.ask(xplanectl, bundle, report, flags)
+    if wrong:
+        return wrong
     if data is not None:
-        if ours.returncode == 1:
-            return f"refused: {ours.stderr.decode()}"
-        return compare.difference(compare.rows(ours.stdout), compare.rows(data))
+        return compare.against(ours, data)
     compare.rows(ours.stdout)
     if ours.returncode == 1:
         said = ours.stderr.decode().split(": ", 2)[-1].strip()

@@ -18,6 +18,9 @@ const struct xpl_iree_memory_rule xpl_iree_memory_rules[XPL_IREE_N_MEMORY_TYPES]
     [XPL_IREE_BUFFER_UNIMPORT] = {XPL_IREE_MEMORY_IMPORT, -1, true},
 };
 
+const char *const xpl_iree_memory_kind_names[XPL_IREE_N_LIVES] = {
+    "slab", "pool_reservation", "queue_allocation", "buffer_allocation", "imported_buffer"};
+
 struct latest_key { // of a queue's allocation
     uint64_t allocation_id, physical_device_ordinal;
 };

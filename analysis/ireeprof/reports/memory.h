@@ -22,8 +22,10 @@ enum xpl_iree_memory_kind {
     XPL_IREE_MEMORY_BUFFER,
     XPL_IREE_MEMORY_IMPORT,
     XPL_IREE_MEMORY_MATERIALIZED,
-    XPL_IREE_N_MEMORY_KINDS
+    XPL_IREE_N_MEMORY_KINDS,
+    XPL_IREE_N_LIVES = XPL_IREE_MEMORY_MATERIALIZED // kinds of lives
 };
+extern const char *const xpl_iree_memory_kind_names[XPL_IREE_N_LIVES];
 
 struct xpl_iree_memory_device {
     uint64_t physical_device_ordinal; // the key

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports cat and att: the headers of records, and the executable traces among them.
-#include "analysis/ireeprof/fields.h"
+#include "analysis/ireeprof/reports/export_fields.h"
 #include "analysis/ireeprof/reports/impl.h"
 
 static xpl_status_t write_record(void *ctx, const struct xpl_iree_record *h,
@@ -46,21 +46,8 @@ xpl_status_t xpl_iree_report_cat(struct xpl_iree_run *run, struct xpl_error *err
 // ---- att ----
 
 static xpl_status_t write_trace(void *ctx, const struct xpl_iree_record *h, struct xpl_error *err) {
-    static const struct xpl_iree_field fields[] = {
-        XPL_F(U64, trace, trace_id),
-        XPL_F_NAME(trace, format, "format", TRACE_FORMAT),
-        XPL_F_AS(U32, trace, format, "format_value"),
-        XPL_F(U32, trace, flags),
-        XPL_F(U32, trace, shader_engine),
-        XPL_F(U64, trace, dispatch_event_id),
-        XPL_F(U64, trace, submission_id),
-        XPL_F(U64, trace, command_buffer_id),
-        XPL_F(U32, trace, command_index),
-        XPL_F(U64, trace, executable_id),
-        XPL_F(U32, trace, function_ordinal),
-        XPL_F(U32, trace, physical_device_ordinal),
-        XPL_F(U32, trace, queue_ordinal),
-        XPL_F(U64, trace, stream_id)};
+    enum { LENGTHS = 2 }; // at the end of the export's row; here the bytes follow
+    const struct xpl_iree_export_row *const row = &xpl_iree_export_rows[XPL_IREE_TRACES];
     (void)err;
     const struct xpl_iree_run *const run = ctx;
     struct xpl_iree_items items = xpl_iree_items_of(h);
@@ -70,7 +57,7 @@ static xpl_status_t write_trace(void *ctx, const struct xpl_iree_record *h, stru
     xpl_iree_copy(&item, &t);
     if (!xpl_iree_id_is(run, t.trace_id)) return XPL_OK;
     xpl_row_begin(run->rows, "type", "att_trace");
-    XPL_ROW_FIELDS(run->rows, fields, &t);
+    xpl_row_fields(run->rows, row->fields, row->n - LENGTHS, &t);
     xpl_row_u64(run->rows, "raw_bytes", item.tail.len);
     xpl_row_u64(run->rows, "raw_offset", (uint64_t)(item.tail.ptr - run->bundle->bytes.ptr));
     xpl_row_end(run->rows);

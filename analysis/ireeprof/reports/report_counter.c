@@ -9,7 +9,7 @@
 struct set {
     uint64_t counter_set_id; // the key
     struct xpl_iree_counter_set record;
-    bool placeholder;
+    bool only_named;
     xpl_str_t name;
     uint32_t first_plus_1, last_plus_1; // its counters
 };
@@ -46,9 +46,9 @@ static bool add_set(struct counters *c, const struct xpl_iree_item *item) {
     bool fresh;
     xpl_iree_copy(item, &v);
     struct set *const s = xpl_iree_table_put(&c->sets, &v.counter_set_id, &fresh);
-    if (!s || (!fresh && !s->placeholder)) return s != NULL;
+    if (!s || (!fresh && !s->only_named)) return s != NULL;
     s->record = v;
-    s->placeholder = false;
+    s->only_named = false;
     s->name = (xpl_str_t){(const char *)item->tail.ptr, item->tail.len};
     return true;
 }
@@ -60,7 +60,7 @@ static bool add_counter(struct counters *c, const struct xpl_iree_item *item) {
     struct set *const s = xpl_iree_table_put(&c->sets, &v.counter_set_id, &fresh);
     if (!s) return false;
     if (fresh) {
-        s->placeholder = true;
+        s->only_named = true;
         s->record.counter_set_id = v.counter_set_id;
         c->run->missing[XPL_IREE_MISSING_SET_OF_COUNTER]++;
     }

@@ -116,12 +116,9 @@ static void write_device(struct xpl_iree_rows *r, const struct xpl_iree_memory_d
     xpl_row_end(r);
 }
 
-static const char *const kind_names[] = {"slab", "pool_reservation", "queue_allocation",
-                                         "buffer_allocation", "imported_buffer"};
-
 static void write_pool(struct xpl_iree_rows *r, const struct xpl_iree_pool *p) {
     xpl_row_begin(r, "type", "memory_pool");
-    xpl_row_text(r, "kind", kind_names[p->key.kind]);
+    xpl_row_text(r, "kind", xpl_iree_memory_kind_names[p->key.kind]);
     xpl_row_u64(r, "physical_device_ordinal", p->key.physical_device_ordinal);
     xpl_row_u64(r, "pool_id", p->key.pool_id);
     xpl_row_u64(r, "memory_type", p->key.memory_type);
@@ -191,7 +188,7 @@ static void write_allocation(const struct report *p, const struct xpl_iree_alloc
     int64_t ns;
     if (a->last_ns < a->first_ns || __builtin_sub_overflow(a->last_ns, a->first_ns, &ns)) ns = 0;
     xpl_row_begin(r, "type", "memory_allocation");
-    xpl_row_text(r, "kind", kind_names[a->key.kind]);
+    xpl_row_text(r, "kind", xpl_iree_memory_kind_names[a->key.kind]);
     xpl_row_u64(r, "physical_device_ordinal", a->key.physical_device_ordinal);
     xpl_row_u64(r, "allocation_id", a->key.allocation_id);
     xpl_row_u64(r, "pool_id", a->key.pool_id);

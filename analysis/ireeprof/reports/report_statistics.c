@@ -89,21 +89,41 @@ static bool add(struct statistics *s, const struct row_key *key, const struct sa
     return true;
 }
 
+// A row of events of one queue; its function, buffer and operation are filled in where it has them.
+static struct row_key key_of(enum row_type type, uint32_t device, uint32_t queue) {
+    static const enum domain domains[] = {
+        [DISPATCH_FUNCTION] = TICKS, [DISPATCH_BUFFER] = TICKS,  [DISPATCH_OPERATION] = TICKS,
+        [QUEUE_DEVICE] = TICKS,      [QUEUE_HOST] = HOST_NS,     [HOST_FUNCTION] = HOST_NS,
+        [HOST_BUFFER] = HOST_NS,     [HOST_OPERATION] = HOST_NS, [HOST_QUEUE] = HOST_NS,
+        [MEMORY] = NO_TIME};
+    return (struct row_key){.type = type,
+                            .domain = domains[type],
+                            .physical_device_ordinal = device,
+                            .queue_ordinal = queue,
+                            .function_ordinal = XPL_IREE_NONE,
+                            .command_index = XPL_IREE_NONE};
+}
+
+// An end of 0 is no reason here to call ticks invalid: it is before any start.
+static struct sample sample_of_ticks(uint64_t start, uint64_t end) {
+    return (struct sample){.timed = start != 0 && end >= start, .start = start, .end = end};
+}
+
+static struct sample sample_of_host(int64_t start_ns, int64_t end_ns) {
+    const bool timed = xpl_iree_host_valid(start_ns, end_ns);
+    return (struct sample){.timed = timed,
+                           .start = timed ? (uint64_t)start_ns : 0,
+                           .end = timed ? (uint64_t)end_ns : 0};
+}
+
 static bool add_dispatch(struct statistics *s, const struct xpl_iree_record *r,
                          const struct xpl_iree_item *item) {
     struct xpl_iree_dispatch_event e;
     xpl_iree_copy(item, &e);
-    // An end of 0 is no reason here to call ticks invalid: it is before any start.
-    const struct sample v = {.timed = e.start_tick != 0 && e.end_tick >= e.start_tick,
-                             .start = e.start_tick,
-                             .end = e.end_tick};
-    struct row_key key = {.type = DISPATCH_FUNCTION,
-                          .domain = TICKS,
-                          .physical_device_ordinal = r->physical_device_ordinal,
-                          .queue_ordinal = r->queue_ordinal,
-                          .executable_id = e.executable_id,
-                          .function_ordinal = e.function_ordinal,
-                          .command_index = XPL_IREE_NONE};
+    const struct sample v = sample_of_ticks(e.start_tick, e.end_tick);
+    struct row_key key = key_of(DISPATCH_FUNCTION, r->physical_device_ordinal, r->queue_ordinal);
+    key.executable_id = e.executable_id;
+    key.function_ordinal = e.function_ordinal;
     if (e.executable_id && e.function_ordinal != XPL_IREE_NONE && !add(s, &key, &v)) return false;
     if (!e.command_buffer_id) return true;
     key.command_buffer_id = e.command_buffer_id;
@@ -119,39 +139,20 @@ static bool add_dispatch(struct statistics *s, const struct xpl_iree_record *r,
 static bool add_queue_device(struct statistics *s, const struct xpl_iree_item *item) {
     struct xpl_iree_queue_device_event e;
     xpl_iree_copy(item, &e);
-    const struct sample v = {.timed = e.start_tick != 0 && e.end_tick >= e.start_tick,
-                             .start = e.start_tick,
-                             .end = e.end_tick,
-                             .operations = e.operation_count,
-                             .payload_bytes = e.payload_length};
-    const struct row_key key = {.type = QUEUE_DEVICE,
-                                .domain = TICKS,
-                                .physical_device_ordinal = e.physical_device_ordinal,
-                                .queue_ordinal = e.queue_ordinal,
-                                .event_type = e.type,
-                                .command_buffer_id = e.command_buffer_id,
-                                .function_ordinal = XPL_IREE_NONE,
-                                .command_index = XPL_IREE_NONE};
+    struct sample v = sample_of_ticks(e.start_tick, e.end_tick);
+    struct row_key key = key_of(QUEUE_DEVICE, e.physical_device_ordinal, e.queue_ordinal);
+    v.operations = e.operation_count, v.payload_bytes = e.payload_length;
+    key.event_type = e.type, key.command_buffer_id = e.command_buffer_id;
     return add(s, &key, &v);
 }
 
 static bool add_queue_host(struct statistics *s, const struct xpl_iree_item *item) {
     struct xpl_iree_queue_event e;
     xpl_iree_copy(item, &e);
-    const bool timed = xpl_iree_host_valid(e.host_time_ns, e.ready_host_time_ns);
-    const struct sample v = {.timed = timed,
-                             .start = timed ? (uint64_t)e.host_time_ns : 0,
-                             .end = timed ? (uint64_t)e.ready_host_time_ns : 0,
-                             .operations = e.operation_count,
-                             .payload_bytes = e.payload_length};
-    const struct row_key key = {.type = QUEUE_HOST,
-                                .domain = HOST_NS,
-                                .physical_device_ordinal = e.physical_device_ordinal,
-                                .queue_ordinal = e.queue_ordinal,
-                                .event_type = e.type,
-                                .command_buffer_id = e.command_buffer_id,
-                                .function_ordinal = XPL_IREE_NONE,
-                                .command_index = XPL_IREE_NONE};
+    struct sample v = sample_of_host(e.host_time_ns, e.ready_host_time_ns);
+    struct row_key key = key_of(QUEUE_HOST, e.physical_device_ordinal, e.queue_ordinal);
+    v.operations = e.operation_count, v.payload_bytes = e.payload_length;
+    key.event_type = e.type, key.command_buffer_id = e.command_buffer_id;
     return add(s, &key, &v);
 }
 
@@ -159,22 +160,12 @@ static bool add_queue_host(struct statistics *s, const struct xpl_iree_item *ite
 static bool add_host(struct statistics *s, const struct xpl_iree_item *item) {
     struct xpl_iree_host_event e;
     xpl_iree_copy(item, &e);
-    const bool timed = xpl_iree_host_valid(e.start_host_time_ns, e.end_host_time_ns);
-    const struct sample v = {.timed = timed,
-                             .start = timed ? (uint64_t)e.start_host_time_ns : 0,
-                             .end = timed ? (uint64_t)e.end_host_time_ns : 0,
-                             .operations = e.operation_count,
-                             .payload_bytes = e.payload_length,
-                             .tiles = e.tile_count,
-                             .tile_ns =
-                                 e.tile_duration_sum_ns > 0 ? (uint64_t)e.tile_duration_sum_ns : 0};
-    struct row_key queue = {.type = HOST_QUEUE,
-                            .domain = HOST_NS,
-                            .physical_device_ordinal = e.physical_device_ordinal,
-                            .queue_ordinal = e.queue_ordinal,
-                            .command_buffer_id = e.command_buffer_id,
-                            .function_ordinal = XPL_IREE_NONE,
-                            .command_index = XPL_IREE_NONE};
+    struct sample v = sample_of_host(e.start_host_time_ns, e.end_host_time_ns);
+    struct row_key queue = key_of(HOST_QUEUE, e.physical_device_ordinal, e.queue_ordinal);
+    v.operations = e.operation_count, v.payload_bytes = e.payload_length;
+    v.tiles = e.tile_count;
+    v.tile_ns = e.tile_duration_sum_ns > 0 ? (uint64_t)e.tile_duration_sum_ns : 0;
+    queue.command_buffer_id = e.command_buffer_id;
     struct row_key function = queue, buffer = queue, operation = queue;
     queue.event_type = e.type;
     function.type = HOST_FUNCTION, function.command_buffer_id = 0;
@@ -193,13 +184,8 @@ static bool add_memory(struct statistics *s, const struct xpl_iree_item *item) {
     struct xpl_iree_memory_event e;
     xpl_iree_copy(item, &e);
     const struct sample v = {.payload_bytes = e.length};
-    const struct row_key key = {.type = MEMORY,
-                                .domain = NO_TIME,
-                                .physical_device_ordinal = e.physical_device_ordinal,
-                                .queue_ordinal = e.queue_ordinal,
-                                .event_type = e.type,
-                                .function_ordinal = XPL_IREE_NONE,
-                                .command_index = XPL_IREE_NONE};
+    struct row_key key = key_of(MEMORY, e.physical_device_ordinal, e.queue_ordinal);
+    key.event_type = e.type;
     return add(s, &key, &v);
 }
 

@@ -5,8 +5,6 @@
 #include "analysis/ireeprof/reports/memory.h"
 
 enum { POINTS = 64 }; // of a timeline
-static const char *const kind_names[] = {"slab", "pool_reservation", "queue_allocation",
-                                         "buffer_allocation", "imported_buffer"};
 
 struct usage_key {
     uint32_t physical_device_ordinal, kind;
@@ -29,6 +27,7 @@ struct open {
 };
 struct report {
     struct xpl_iree_run *run;
+    bool (*visit)(struct report *x, const struct xpl_iree_memory_event *e); // false on OOM
     struct xpl_iree_table usages, opens; // struct usage, struct open
     int64_t first_ns, last_ns;           // of all events
 };
@@ -107,23 +106,14 @@ static bool add_event(struct report *x, const struct xpl_iree_memory_event *e) {
     return true;
 }
 
-// First the times, then the events.
-static xpl_status_t find_times(void *ctx, const struct xpl_iree_record *r, struct xpl_error *err) {
-    (void)err;
-    struct report *const x = ctx;
-    struct xpl_iree_items items = xpl_iree_items_of(r);
-    struct xpl_iree_item item;
-    struct xpl_iree_memory_event e;
-    if (r->chunk != XPL_IREE_MEMORY_EVENTS) return XPL_OK;
-    while (xpl_iree_item_next(&items, &item, NULL)) {
-        xpl_iree_copy(&item, &e);
-        if (e.host_time_ns < x->first_ns) x->first_ns = e.host_time_ns;
-        if (e.host_time_ns > x->last_ns) x->last_ns = e.host_time_ns;
-    }
-    return XPL_OK;
+static bool note_time(struct report *x, const struct xpl_iree_memory_event *e) {
+    if (e->host_time_ns < x->first_ns) x->first_ns = e->host_time_ns;
+    if (e->host_time_ns > x->last_ns) x->last_ns = e->host_time_ns;
+    return true;
 }
 
-static xpl_status_t add_events(void *ctx, const struct xpl_iree_record *r, struct xpl_error *err) {
+static xpl_status_t visit_events(void *ctx, const struct xpl_iree_record *r,
+                                 struct xpl_error *err) {
     struct report *const x = ctx;
     struct xpl_iree_items items = xpl_iree_items_of(r);
     struct xpl_iree_item item;
@@ -131,7 +121,7 @@ static xpl_status_t add_events(void *ctx, const struct xpl_iree_record *r, struc
     if (r->chunk != XPL_IREE_MEMORY_EVENTS) return XPL_OK;
     while (xpl_iree_item_next(&items, &item, NULL)) {
         xpl_iree_copy(&item, &e);
-        if (!add_event(x, &e)) XPL_RETURN_OOM(err, "memory of the bundle");
+        if (!x->visit(x, &e)) XPL_RETURN_OOM(err, "memory of the bundle");
     }
     return XPL_OK;
 }
@@ -141,7 +131,7 @@ static void write_usage(const struct report *x, struct usage *u) {
     reach_slice(u, POINTS - 1);
     xpl_row_begin(r, "type", "memory_usage");
     xpl_row_u64(r, "physical_device_ordinal", u->key.physical_device_ordinal);
-    xpl_row_text(r, "kind", kind_names[u->key.kind]);
+    xpl_row_text(r, "kind", xpl_iree_memory_kind_names[u->key.kind]);
     xpl_row_u64(r, "allocations", u->opens);
     xpl_row_u64(r, "peak_bytes", u->peak_bytes);
     xpl_row_i64(r, "peak_host_time_ns", u->peak_ns);
@@ -162,7 +152,7 @@ static void write_open(const struct report *x, const struct open *o) {
     if (o->bytes == 0) return;
     xpl_row_begin(r, "type", "memory_open_at_end");
     xpl_row_u64(r, "physical_device_ordinal", o->key.physical_device_ordinal);
-    xpl_row_text(r, "kind", kind_names[o->key.kind]);
+    xpl_row_text(r, "kind", xpl_iree_memory_kind_names[o->key.kind]);
     xpl_row_u64(r, "allocation_id", o->key.allocation_id);
     xpl_row_u64(r, "pool_id", o->key.pool_id);
     xpl_row_u64(r, "bytes", o->bytes);
@@ -174,12 +164,14 @@ static void write_open(const struct report *x, const struct open *o) {
 xpl_status_t xpl_iree_report_usage(struct xpl_iree_run *run, struct xpl_error *err) {
     struct report x = {
         .run = run,
+        .visit = note_time,
         .usages = {.row_size = sizeof(struct usage), .key_size = sizeof(struct usage_key)},
         .opens = {.row_size = sizeof(struct open), .key_size = sizeof(struct open_key)},
         .first_ns = INT64_MAX,
         .last_ns = INT64_MIN};
-    xpl_status_t st = xpl_iree_walk(run, find_times, &x, err);
-    if (st == XPL_OK) st = xpl_iree_walk(run, add_events, &x, err);
+    xpl_status_t st = xpl_iree_walk(run, visit_events, &x, err);
+    x.visit = add_event; // the slices of the timeline are known by now
+    if (st == XPL_OK) st = xpl_iree_walk(run, visit_events, &x, err);
     for (size_t i = 0; st == XPL_OK && i < x.usages.n; i++)
         write_usage(&x, xpl_iree_table_at(&x.usages, i));
     for (size_t i = 0; st == XPL_OK && i < x.opens.n; i++)

@@ -2,14 +2,10 @@
 // Report explain: what took the time, and what is odd about the bundle.
 #include <stdlib.h>
 
-#include "analysis/ireeprof/reports/dispatches.h"
+#include "analysis/ireeprof/reports/explain/explain.h"
 #include "analysis/ireeprof/reports/impl.h"
-#include "analysis/ireeprof/reports/memory.h"
 #include "analysis/ireeprof/reports/rows_dispatch.h"
-#include "analysis/ireeprof/reports/summary.h"
 #include "base/arena.h"
-
-enum { TOP_FUNCTIONS = 10 };
 
 // What the submissions and groups of a device come to, and the submissions of a queue: a bundle may
 // have as many devices and queues as it has submissions.
@@ -23,28 +19,16 @@ struct queue_sum {
     uint32_t first_plus_1; // its submissions; 0: none
 };
 
-struct explain {
-    struct xpl_iree_run *run;
-    struct xpl_iree_model model;
-    struct xpl_iree_summary summary;
-    struct xpl_iree_dispatches dispatches;
-    struct xpl_iree_memory memory;
-    uint64_t queue_events, ops[XPL_IREE_N_OPS], bytes[XPL_IREE_N_OPS];
-    uint64_t strategies[XPL_IREE_N_STRATEGIES];
-    struct xpl_iree_table device_sums, queue_sums; // struct device_sum, struct queue_sum
-    uint32_t *next_plus_1;                         // by submission: the next one of its queue
-};
-
 // ---- collecting ----
 
 static xpl_status_t add_metadata(void *ctx, const struct xpl_iree_record *r,
                                  struct xpl_error *err) {
-    struct explain *const x = ctx;
+    struct xpl_iree_explain *const x = ctx;
     XPL_TRY(xpl_iree_summary_add(&x->summary, r, err));
     return xpl_iree_model_add(&x->model, x->run, r, err);
 }
 
-static void add_queue_events(struct explain *x, const struct xpl_iree_record *r) {
+static void add_queue_events(struct xpl_iree_explain *x, const struct xpl_iree_record *r) {
     struct xpl_iree_items items = xpl_iree_items_of(r);
     struct xpl_iree_item item;
     while (xpl_iree_item_next(&items, &item, NULL)) {
@@ -63,7 +47,7 @@ static void add_queue_events(struct explain *x, const struct xpl_iree_record *r)
 }
 
 static xpl_status_t add_events(void *ctx, const struct xpl_iree_record *r, struct xpl_error *err) {
-    struct explain *const x = ctx;
+    struct xpl_iree_explain *const x = ctx;
     XPL_TRY(xpl_iree_dispatches_add(&x->dispatches, r, err));
     if (r->chunk == XPL_IREE_QUEUE_EVENTS) add_queue_events(x, r);
     return xpl_iree_memory_add(&x->memory, r, err);
@@ -71,7 +55,7 @@ static xpl_status_t add_events(void *ctx, const struct xpl_iree_record *r, struc
 
 // ---- sums of devices and queues ----
 
-static struct device_sum *sum_of(struct explain *x, uint32_t device) {
+static struct device_sum *sum_of(struct xpl_iree_explain *x, uint32_t device) {
     const uint64_t key = device;
     bool fresh;
     struct device_sum *const s = xpl_iree_table_put(&x->device_sums, &key, &fresh);
@@ -79,7 +63,7 @@ static struct device_sum *sum_of(struct explain *x, uint32_t device) {
     return s;
 }
 
-static bool add_submission(struct explain *x, uint32_t index) {
+static bool add_submission(struct xpl_iree_explain *x, uint32_t index) {
     const struct xpl_iree_execution *const e = xpl_iree_table_at(&x->dispatches.submissions, index);
     const struct xpl_iree_queue_key key = {e->key.stream_id, e->key.physical_device_ordinal,
                                            e->key.queue_ordinal};
@@ -96,13 +80,13 @@ static bool add_submission(struct explain *x, uint32_t index) {
     return true;
 }
 
-static bool add_active(struct explain *x, const struct xpl_iree_group *g) {
+static bool add_active(struct xpl_iree_explain *x, const struct xpl_iree_group *g) {
     struct device_sum *const d = sum_of(x, g->key.physical_device_ordinal);
     if (d) xpl_iree_add(&d->active, g->spans.total);
     return d != NULL;
 }
 
-static xpl_status_t sum_up(struct explain *x, struct xpl_error *err) {
+static xpl_status_t sum_up(struct xpl_iree_explain *x, struct xpl_error *err) {
     const struct xpl_iree_table *const submissions = &x->dispatches.submissions;
     const struct xpl_iree_table *const groups = &x->dispatches.device.groups;
     x->next_plus_1 = xpl_sys_alloc((submissions->n + 1) * sizeof *x->next_plus_1);
@@ -117,7 +101,7 @@ static xpl_status_t sum_up(struct explain *x, struct xpl_error *err) {
 
 // ---- rows of devices and queues ----
 
-static void write_summary(const struct explain *x) {
+static void write_summary(const struct xpl_iree_explain *x) {
     struct xpl_iree_rows *const r = x->run->rows;
     const struct xpl_iree_summary *const s = &x->summary;
     const struct xpl_iree_side *const device = &x->dispatches.device, *host = &x->dispatches.host;
@@ -144,7 +128,7 @@ static void write_summary(const struct explain *x) {
     xpl_row_end(r);
 }
 
-static void write_device(const struct explain *x, const struct xpl_iree_device_row *d) {
+static void write_device(const struct xpl_iree_explain *x, const struct xpl_iree_device_row *d) {
     struct xpl_iree_rows *const r = x->run->rows;
     const struct xpl_iree_fit fit = xpl_iree_clock_fit(&d->clock, XPL_IREE_TIME_HOST_CPU);
     const struct device_sum *const sum =
@@ -203,7 +187,7 @@ static void merge(struct interval *v, size_t n, struct busy *b) {
     b->ticks += (double)(now.end - now.start);
 }
 
-static void add_busy(const struct explain *x, const struct xpl_iree_queue_key *q,
+static void add_busy(const struct xpl_iree_explain *x, const struct xpl_iree_queue_key *q,
                      struct interval *scratch, struct busy *b) {
     const struct queue_sum *const sum = xpl_iree_table_get(&x->queue_sums, q);
     size_t n = 0;
@@ -220,7 +204,7 @@ static void add_busy(const struct explain *x, const struct xpl_iree_queue_key *q
     merge(scratch, n, b);
 }
 
-static void write_queue(const struct explain *x, const struct xpl_iree_queue_key *q,
+static void write_queue(const struct xpl_iree_explain *x, const struct xpl_iree_queue_key *q,
                         const struct busy *b) {
     struct xpl_iree_rows *const r = x->run->rows;
     const struct xpl_iree_fit fit = xpl_iree_model_fit(&x->model, q->physical_device_ordinal);
@@ -248,7 +232,7 @@ static void write_queue(const struct explain *x, const struct xpl_iree_queue_key
     xpl_row_end(r);
 }
 
-static xpl_status_t write_queues(const struct explain *x, struct xpl_error *err) {
+static xpl_status_t write_queues(const struct xpl_iree_explain *x, struct xpl_error *err) {
     struct interval *const scratch =
         xpl_sys_alloc((x->dispatches.submissions.n + 1) * sizeof *scratch);
     if (!scratch) XPL_RETURN_OOM(err, "queues of the bundle");
@@ -262,137 +246,9 @@ static xpl_status_t write_queues(const struct explain *x, struct xpl_error *err)
     return XPL_OK;
 }
 
-// ---- rankings ----
-
-// Without a valid dispatch of a device those of hosts are ranked.
-static bool ranks_hosts(const struct explain *x) {
-    return x->dispatches.device.valid == 0 && x->dispatches.host.valid != 0;
-}
-
-struct rank {
-    const struct xpl_iree_group *group;
-    size_t index; // equal scores stay in the order of groups
-    bool timed;
-    int64_t max_ns, total_ns;
-    double avg_ns, score;
-};
-
-static int by_score(const void *pa, const void *pb) {
-    const struct rank *const a = pa, *const b = pb;
-    if (a->score != b->score) return a->score < b->score ? 1 : -1;
-    return (a->index > b->index) - (a->index < b->index);
-}
-
-static struct rank rank_of(const struct explain *x, const struct xpl_iree_group *g, bool host,
-                           size_t index) {
-    struct rank k = {.group = g, .index = index, .timed = host};
-    const struct xpl_iree_fit fit = xpl_iree_model_fit(&x->model, g->key.physical_device_ordinal);
-    if (host) {
-        k.max_ns = (int64_t)g->max;
-        k.total_ns = (int64_t)g->spans.total;
-        k.avg_ns = g->mean;
-    } else if (xpl_iree_fit_ticks(&fit, g->max, &k.max_ns) &&
-               xpl_iree_fit_ticks(&fit, g->spans.total, &k.total_ns)) {
-        k.timed = true;
-        k.avg_ns = g->mean * xpl_iree_fit_ns_per_tick(&fit);
-    }
-    k.score = k.timed ? (double)k.total_ns : (double)g->spans.total;
-    return k;
-}
-
-static void write_rank(const struct explain *x, const struct rank *k, size_t position, bool host) {
-    struct xpl_iree_rows *const r = x->run->rows;
-    const struct xpl_iree_group *const g = k->group;
-    const struct xpl_iree_function_key key = {g->key.executable_id, g->key.function_ordinal};
-    struct xpl_iree_key_text text;
-    const struct xpl_iree_function_row *const f =
-        xpl_iree_model_function(&x->model, g->key.executable_id, g->key.function_ordinal);
-    xpl_row_begin(r, "type", "explain_top_function");
-    xpl_row_u64(r, "rank", position);
-    xpl_row_u64(r, "physical_device_ordinal", g->key.physical_device_ordinal);
-    xpl_row_u64(r, "executable_id", g->key.executable_id);
-    xpl_row_u64(r, "function_ordinal", g->key.function_ordinal);
-    xpl_row_str(r, "key", xpl_iree_key(f, g->key.physical_device_ordinal, key, &text));
-    xpl_row_u64(r, "dispatches", g->spans.count);
-    xpl_row_u64(r, "valid", g->spans.valid);
-    xpl_row_u64(r, "invalid", g->spans.count - g->spans.valid);
-    xpl_row_u64(r, "total_ticks", host ? 0 : g->spans.total);
-    xpl_row_u64(r, "max_ticks", host ? 0 : g->max);
-    xpl_row_text(r, "timing_source", host ? "host_execution_event" : "device_dispatch_event");
-    xpl_row_bool(r, "duration_ns_available", k->timed);
-    xpl_row_i64(r, "total_ns", k->total_ns);
-    xpl_row_fixed(r, "avg_ns", k->avg_ns, 3);
-    xpl_row_i64(r, "max_ns", k->max_ns);
-    xpl_row_u64(r, "total_tile_count", host ? g->spans.tile_count : 0);
-    xpl_row_i64(r, "total_tile_duration_sum_ns", host ? g->spans.tile_duration_sum_ns : 0);
-    xpl_row_end(r);
-}
-
-static xpl_status_t write_functions(const struct explain *x, struct xpl_error *err) {
-    const bool host = ranks_hosts(x);
-    const struct xpl_iree_table *const groups =
-        host ? &x->dispatches.host.groups : &x->dispatches.device.groups;
-    struct rank *const ranks = xpl_sys_alloc((groups->n + 1) * sizeof *ranks);
-    if (!ranks) XPL_RETURN_OOM(err, "functions of the bundle");
-    size_t n = 0;
-    for (size_t i = 0; i < groups->n; i++) {
-        const struct xpl_iree_group *const g = xpl_iree_table_at(groups, i);
-        if (g->spans.valid) ranks[n++] = rank_of(x, g, host, i);
-    }
-    qsort(ranks, n, sizeof *ranks, by_score);
-    for (size_t i = 0; i < n && i < TOP_FUNCTIONS; i++)
-        write_rank(x, &ranks[i], i + 1, host);
-    xpl_sys_free(ranks);
-    return XPL_OK;
-}
-
-static void write_top(const struct explain *x, const struct xpl_iree_dispatch *e, size_t rank) {
-    struct xpl_iree_rows *const r = x->run->rows;
-    const struct xpl_iree_function_key key = {e->executable_id, e->function_ordinal};
-    const struct xpl_iree_fit fit = xpl_iree_model_fit(&x->model, e->physical_device_ordinal);
-    struct xpl_iree_key_text text;
-    int64_t ns = (int64_t)e->duration;
-    const bool timed = e->host || xpl_iree_fit_ticks(&fit, e->duration, &ns);
-    xpl_row_begin(r, "type", "explain_top_dispatch");
-    xpl_row_u64(r, "rank", rank);
-    xpl_row_u64(r, "event_id", e->event_id);
-    xpl_row_u64(r, "submission_id", e->submission_id);
-    xpl_iree_row_queue(r, e->physical_device_ordinal, e->queue_ordinal, e->stream_id);
-    if (e->host) {
-        xpl_row_u64(r, "command_buffer_id", e->command_buffer_id);
-        xpl_row_u64(r, "command_index", e->command_index);
-    }
-    xpl_row_str(
-        r, "key",
-        xpl_iree_key(xpl_iree_model_function(&x->model, e->executable_id, e->function_ordinal),
-                     e->physical_device_ordinal, key, &text));
-    xpl_row_text(r, "timing_source", e->host ? "host_execution_event" : "device_dispatch_event");
-    xpl_row_u64(r, "duration_ticks", e->host ? 0 : e->duration);
-    xpl_row_bool(r, "duration_ns_available", timed);
-    xpl_row_i64(r, "duration_ns", ns);
-    xpl_row_u64(r, "tile_count", e->host ? e->tile_count : 0);
-    xpl_row_i64(r, "tile_duration_sum_ns", e->host ? e->tile_duration_sum_ns : 0);
-    xpl_row_end(r);
-}
-
-// The longest dispatches, longest first; of devices when there are any.
-static void write_tops(const struct explain *x) {
-    const struct xpl_iree_side *const side =
-        x->dispatches.device.n_top ? &x->dispatches.device : &x->dispatches.host;
-    bool done[XPL_IREE_TOP] = {false};
-    for (size_t rank = 1; rank <= side->n_top; rank++) {
-        size_t best = SIZE_MAX;
-        for (size_t i = 0; i < side->n_top; i++)
-            if (!done[i] && (best == SIZE_MAX || side->top[i].duration > side->top[best].duration))
-                best = i;
-        done[best] = true;
-        write_top(x, &side->top[best], rank);
-    }
-}
-
 // ---- sums and hints ----
 
-static void write_operations(const struct explain *x) {
+static void write_operations(const struct xpl_iree_explain *x) {
     static const struct {
         const char *name;
         bool bytes;
@@ -429,7 +285,7 @@ static void write_pressure(struct xpl_iree_rows *r, const struct xpl_iree_memory
     xpl_row_end(r);
 }
 
-static void write_hint(const struct explain *x, const char *severity, const char *category,
+static void write_hint(const struct xpl_iree_explain *x, const char *severity, const char *category,
                        const char *message) {
     struct xpl_iree_rows *const r = x->run->rows;
     xpl_row_begin(r, "type", "explain_hint");
@@ -438,7 +294,7 @@ static void write_hint(const struct explain *x, const char *severity, const char
     xpl_row_text(r, "message", message);
 }
 
-static void write_hints(const struct explain *x) {
+static void write_hints(const struct xpl_iree_explain *x) {
     const struct xpl_iree_summary *const s = &x->summary;
     const struct xpl_iree_side *const device = &x->dispatches.device, *host = &x->dispatches.host;
     uint64_t waits = 0;
@@ -469,7 +325,7 @@ static void write_hints(const struct explain *x) {
         {waits, false, "warning", "memory",
          "pool wait events were observed; allocation readiness affected the captured queue "
          "schedule"},
-        {ranks_hosts(x), false, "info", "dispatch",
+        {xpl_iree_explain_ranks_hosts(x), false, "info", "dispatch",
          "device dispatch events are absent; top dispatch analysis is using host execution "
          "dispatch spans"},
         {!device->valid && !host->valid, false, "info", "dispatch",
@@ -486,13 +342,13 @@ static void write_hints(const struct explain *x) {
     }
 }
 
-static xpl_status_t write_all(const struct explain *x, struct xpl_error *err) {
+static xpl_status_t write_all(const struct xpl_iree_explain *x, struct xpl_error *err) {
     write_summary(x);
     for (size_t i = 0; i < x->model.devices.n; i++)
         write_device(x, xpl_iree_table_at(&x->model.devices, i));
     XPL_TRY(write_queues(x, err));
-    XPL_TRY(write_functions(x, err));
-    write_tops(x);
+    XPL_TRY(xpl_iree_explain_functions(x, err));
+    xpl_iree_explain_dispatches(x);
     write_operations(x);
     for (size_t i = 0; i < x->memory.devices.n; i++)
         write_pressure(x->run->rows, xpl_iree_table_at(&x->memory.devices, i));
@@ -501,7 +357,7 @@ static xpl_status_t write_all(const struct explain *x, struct xpl_error *err) {
 }
 
 xpl_status_t xpl_iree_report_explain(struct xpl_iree_run *run, struct xpl_error *err) {
-    struct explain x = {.run = run};
+    struct xpl_iree_explain x = {.run = run};
     xpl_iree_model_init(&x.model);
     xpl_iree_summary_init(&x.summary);
     xpl_iree_memory_init(&x.memory, run);
