@@ -132,23 +132,18 @@ static bool draft_run(struct xpl_dir *d, const struct xpl_dir_file *f, xpl_str_t
            xpl_name_escape(a, name, &ret->name);
 }
 
-static bool is_first_of_kind(const struct xpl_dir *d, size_t i) {
-    for (size_t k = 0; k < i; k++)
-        if (d->files[k].kind == d->files[i].kind) return false;
-    return true;
-}
-
 // Drafts of the kinds behind the first; *n counts them.
 static bool draft_others(struct xpl_dir *d, struct xpl_arena *a, struct xpl_arena *scratch,
                          struct draft *drafts, size_t *n) {
     xpl_str_t run = {0};
-    bool oom = false;
+    bool oom = false, seen[UINT8_MAX + 1] = {false}; // kinds
     const bool plugin =
         d->parent && plugin_name(scratch, (xpl_str_t){d->path, d->path_len}, &run, &oom);
     if (oom) return false;
     for (size_t i = 0; i < d->n_files && !d->left_out; i++) {
         const struct xpl_dir_file *const f = &d->files[i];
-        if (f->kind == 0 || (plugin && !is_first_of_kind(d, i))) continue;
+        if (f->kind == 0 || (plugin && seen[f->kind])) continue;
+        seen[f->kind] = true;
         if (!(plugin ? draft_run(d, f, run, a, scratch, &drafts[*n])
                      : draft_file(d, f, a, scratch, &drafts[*n])))
             return false;
