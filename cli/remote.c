@@ -79,7 +79,7 @@ static void json_field(struct xpl_buf *b, const char *name, const char *value) {
     xpl_json_str(b, xpl_str_from(value ? value : ""), false);
 }
 
-static void json_host(struct xpl_buf *b, const xpl_host_info *h) {
+static void json_host(struct xpl_buf *b, const xpl_host_info *h, const char *kind) {
     xpl_buf_putc(b, '{');
     json_field(b, "name", h->name);
     xpl_buf_printf(b, ",\"bytes\":%" PRIu64 ",\"modified_unix_ms\":%" PRId64 ",", h->bytes,
@@ -87,6 +87,8 @@ static void json_host(struct xpl_buf *b, const xpl_host_info *h) {
     json_field(b, "state", h->state);
     xpl_buf_putc(b, ',');
     json_field(b, "error", h->error);
+    xpl_buf_putc(b, ',');
+    json_field(b, "kind", kind);
     xpl_buf_putc(b, '}');
 }
 
@@ -96,7 +98,9 @@ static void json_session(struct xpl_buf *b, const xpl_session_info *s) {
     xpl_buf_printf(b, ",\"hosts\":%zu,\"bytes\":%" PRIu64 ",\"modified_unix_ms\":%" PRId64 ",",
                    s->n_hosts, s->bytes, s->modified_unix_ms);
     json_field(b, "state", s->state);
-    xpl_buf_printf(b, ",\"progress\":%.3f}", s->progress);
+    xpl_buf_printf(b, ",\"progress\":%.3f,", s->progress);
+    json_field(b, "kind", s->kind);
+    xpl_buf_putc(b, '}');
 }
 
 // Writes b as the answer of a --json listing, and frees it.
@@ -122,6 +126,7 @@ static void table_session(struct xpl_table *t, const xpl_session_info *s) {
     char when[32];
     show_when(when, s->modified_unix_ms);
     xpl_table_text(t, xpl_str_from(s->name), 80);
+    xpl_table_text(t, xpl_str_from(s->kind), 20);
     xpl_table_printf(t, "%zu", s->n_hosts);
     xpl_table_bytes(t, s->bytes);
     xpl_table_printf(t, "%s", when);
@@ -143,8 +148,9 @@ static int print_sessions(const struct xpl_args *a, const xpl_sessions *list) {
         if (!n) xpl_buf_putc(&b, '[');
         return finish_json(a, &b);
     }
-    static const char *const columns[] = {"SESSION", ">HOSTS", ">SIZE", "CAPTURED", "STATE"};
-    struct xpl_table *t = xpl_table_new(columns, 5);
+    static const char *const columns[] = {"SESSION", "KIND",     ">HOSTS",
+                                          ">SIZE",   "CAPTURED", "STATE"};
+    struct xpl_table *t = xpl_table_new(columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < n; i++)
         table_session(t, xpl_sessions_get(list, i));
     return finish_table(t);
@@ -156,17 +162,18 @@ static int print_hosts(const struct xpl_args *a, const xpl_session_info *s) {
         xpl_buf_init(&b, (size_t)1 << 30);
         for (size_t i = 0; i < s->n_hosts; i++) {
             xpl_buf_putc(&b, i ? ',' : '[');
-            json_host(&b, &s->hosts[i]);
+            json_host(&b, &s->hosts[i], s->kind);
         }
         if (!s->n_hosts) xpl_buf_putc(&b, '[');
         return finish_json(a, &b);
     }
-    static const char *const columns[] = {"HOST", ">SIZE", "CAPTURED", "STATE", "PROBLEM"};
-    struct xpl_table *t = xpl_table_new(columns, 5);
+    static const char *const columns[] = {"HOST", "KIND", ">SIZE", "CAPTURED", "STATE", "PROBLEM"};
+    struct xpl_table *t = xpl_table_new(columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < s->n_hosts; i++) {
         char when[32];
         show_when(when, s->hosts[i].modified_unix_ms);
         xpl_table_text(t, xpl_str_from(s->hosts[i].name), 80);
+        xpl_table_text(t, xpl_str_from(s->kind), 20);
         xpl_table_bytes(t, s->hosts[i].bytes);
         xpl_table_printf(t, "%s", when);
         xpl_table_printf(t, "%s", s->hosts[i].state);

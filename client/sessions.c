@@ -56,6 +56,7 @@ static bool add(xpl_sessions *s, const session_msg *m, bool with_hosts) {
         .n_hosts = m->host_count,
         .n_tools = m->n_tools,
         .tools = (const char *const *)m->tools,
+        .kind = m->kind,
     };
     return !with_hosts || add_hosts(s, m, info);
 }

@@ -69,6 +69,7 @@ typedef struct xpl_session_info {
     const xpl_host_info *hosts; /* filled by xpl_client_session; NULL in a listing */
     size_t n_tools;
     const char *const *tools; /* likewise */
+    const char *kind;         /* "xspace", "iree"; "" from a daemon that does not say */
 } xpl_session_info;
 
 /* All sessions, newest first.  *ret is freed with xpl_sessions_free. */

@@ -40,6 +40,12 @@ const struct xpl_format *xpl_formats(size_t *ret_n) {
     return formats;
 }
 
+const char *xpl_kind_name(enum xpl_kind kind) {
+    static const char *const names[XPL_N_KINDS] = {[XPL_KIND_XSPACE] = "xspace",
+                                                   [XPL_KIND_IREE] = "iree"};
+    return names[kind];
+}
+
 // The length of the suffix of `f` that the name ends with, something before it; 0 without one.
 static size_t tail_of(const struct xpl_format *f, xpl_str_t file) {
     for (const char *const *t = f->tail; *t; t++) {

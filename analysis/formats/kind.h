@@ -9,5 +9,7 @@ enum xpl_kind {
     XPL_KIND_IREE,   // a profile bundle of IREE
     XPL_N_KINDS
 };
+// As listings and the API call it: "xspace", "iree".
+const char *xpl_kind_name(enum xpl_kind kind);
 
 #endif

@@ -63,6 +63,12 @@ static bool feeds_tool(const struct xpl_host *h, const struct xpl_tool *tool) {
     return !f || xpl_tool_fits(tool, f->kind);
 }
 
+enum xpl_kind xpl_request_session_kind(const struct xpl_session *s) {
+    const struct xpl_format *const f =
+        s->n_hosts ? xpl_format_of_name(s->hosts[0].path, NULL) : NULL;
+    return f ? f->kind : XPL_KIND_XSPACE;
+}
+
 bool xpl_request_session_feeds(const struct xpl_session *s, const struct xpl_tool *tool) {
     for (size_t i = 0; i < s->n_hosts; i++)
         if (feeds_tool(&s->hosts[i], tool)) return true;

@@ -42,6 +42,8 @@ xpl_status_t xpl_request_resolve(struct xpl_catalogue *catalogue,
 // NOT_FOUND: there is no session `name`; proposes one whose name is near.
 xpl_status_t xpl_request_no_session(const struct xpl_snapshot *snapshot, xpl_str_t name,
                                     struct xpl_error *err);
+// The kind of the session's profiles: those of a session are of one.  Without a host an XSpace's.
+enum xpl_kind xpl_request_session_kind(const struct xpl_session *s);
 // Whether the tool reads the files of some host of the session: there are kinds of profiles.
 bool xpl_request_session_feeds(const struct xpl_session *s, const struct xpl_tool *tool);
 // NULL is fine.

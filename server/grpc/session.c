@@ -146,6 +146,7 @@ static session_msg *make_session(struct xpl_svc_session *s, struct xpl_arena *ar
     m->modified_unix_ns = in->mtime_ns;
     m->bytes = in->bytes;
     m->host_count = (uint32_t)in->n_hosts;
+    m->kind = unconst(xpl_kind_name(xpl_request_session_kind(in)));
     if (p.error) m->error = unconst(p.error);
     return m->name ? m : NULL;
 }

@@ -31,6 +31,7 @@ static void scenario_answers(void) {
     CHECK_EQ(xpl_sessions_count(s), 1);
     CHECK(strcmp(xpl_sessions_get(s, 0)->name, "run") == 0);
     CHECK(strcmp(xpl_sessions_get(s, 0)->state, "stored") == 0);
+    CHECK(strcmp(xpl_sessions_get(s, 0)->kind, "xspace") == 0);
     xpl_sessions_free(s);
     CHECK_EQ(xpl_client_session(c, "run", &s, NULL), 0);
     size_t n_tools, n = 0;

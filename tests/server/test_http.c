@@ -98,7 +98,7 @@ static void scenario_routes(void) {
         {"/nope", 404, "/nope"},
         {"/index.js", 404, "Fail to read the files."},
         {"/data/plugin/profile/overview_page", 404, "--ui-dir"},
-        {"/api/v1/sessions", 200, "{\"sessions\":[{\"name\":\"run\","},
+        {"/api/v1/sessions", 200, "{\"sessions\":[{\"name\":\"run\",\"kind\":\"xspace\","},
         {"/api/v1/tools", 200, "\"name\":\"iree_summary\""},
         {"/api/v1/tools?session=run", 200, "{\"tools\":[{\"name\":\"framework_op_stats\","},
         {"/api/v1/tools?session=none", 200, "{\"tools\":[]}"},

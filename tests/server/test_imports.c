@@ -367,6 +367,7 @@ static void scenario_bundles(void) {
         CHECK_EQ(xpl_client_session(c, names[i], &s, NULL), 0);
         const xpl_session_info *const info = xpl_sessions_get(s, 0);
         CHECK(info->n_tools > 10);
+        CHECK_STR(info->kind, "iree");
         for (size_t k = 0; k < info->n_tools; k++)
             CHECK(strncmp(info->tools[k], "iree_", 5) == 0);
         xpl_sessions_free(s);

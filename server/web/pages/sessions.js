@@ -16,6 +16,11 @@ const STATES = {
   broken: 'damaged',
 };
 
+const KINDS = {
+  xspace: 'XSpace',
+  iree: 'IREE'
+};
+
 function state(session) {
   const states = session.hosts.map((x) => x.state);
   for (const worst of ['broken', 'converting', 'new']) {
@@ -29,12 +34,26 @@ function state(session) {
   return {name: 'stored', text: STATES.stored};
 }
 
+// Pages show XSpaces; of other kinds the reports are linked as they are.
+function links(session) {
+  const link = (page, text, label) =>
+      h('a', {href: router.link(session.name, page), 'aria-label': `${label} of ${session.name}`}, text);
+  if (session.kind !== 'iree')
+    return [link('trace', 'Trace', 'Trace'), ' ', link('op_profile', 'Op profile', 'Op profile')];
+  const url = api.address('tool', [['session', session.name], ['tool', 'iree_explain'],
+                                   ['host', session.hosts[0]?.name || ''], ['format', 'text']]);
+  return [h('a', {href: url.href, 'aria-label': `Report of ${session.name}`}, 'Report')];
+}
+
 function row(session) {
   const now = state(session);
   const names = session.hosts.map((x) => x.name);
   const errors = session.hosts.filter((x) => x.error).map((x) => `${x.name}: ${x.error}`);
   return h('tr', {},
-      h('th', {scope: 'row'}, h('a', {href: router.link(session.name, 'overview')}, session.name)),
+      h('th', {scope: 'row'}, session.kind === 'iree' ?
+          session.name :
+          h('a', {href: router.link(session.name, 'overview')}, session.name)),
+      h('td', {}, KINDS[session.kind] || session.kind),
       h('td', {title: format.ago(session.captured_unix_ms)}, format.date(session.captured_unix_ms), ' ',
           h('span', {class: 'muted ago'}, format.ago(session.captured_unix_ms))),
       h('td', {title: names.slice(0, 50).join('\n')},
@@ -42,16 +61,11 @@ function row(session) {
       h('td', {class: 'num'}, format.bytes(session.bytes)),
       h('td', {}, h('span', {class: `state state-${now.name}`}, now.text),
           errors.length ? h('span', {class: 'error-text', title: errors.join('\n')}, ` ${errors[0]}`) : ''),
-      h('td', {class: 'go'},
-          h('a', {href: router.link(session.name, 'trace'), 'aria-label': `Trace of ${session.name}`},
-              'Trace'),
-          ' ',
-          h('a',
-              {href: router.link(session.name, 'op_profile'), 'aria-label': `Op profile of ${session.name}`},
-              'Op profile')));
+      h('td', {class: 'go'}, links(session)));
 }
 
 const SORTS = {
+  kind: (a, b) => a.kind.localeCompare(b.kind, 'en'),
   name: (a, b) => a.name.localeCompare(b.name, 'en', {numeric: true}),
   captured: (a, b) => a.captured_unix_ms - b.captured_unix_ms,
   hosts: (a, b) => a.hosts.length - b.hosts.length,
@@ -118,7 +132,7 @@ export default {
       const match = (s) => words.every(
           (w) => s.name.toLowerCase().includes(w) || s.hosts.some((x) => x.name.toLowerCase().includes(w)));
       const rows = list.filter(match).sort((a, b) => (down ? -1 : 1) * SORTS[by](a, b) || SORTS.name(a, b));
-      heads.replaceChildren(head('name', 'Session'), head('captured', 'Captured'), head('hosts', 'Hosts'),
+      heads.replaceChildren(head('name', 'Session'), head('kind', 'Kind'), head('captured', 'Captured'), head('hosts', 'Hosts'),
           head('size', 'Size', 'num'), head('state', 'State'), h('th', {scope: 'col'}, 'Open'));
       body.replaceChildren(...rows.slice(0, all ? Infinity : MOST).map(row));
       more.hidden = all || rows.length <= MOST;
