@@ -10,10 +10,9 @@
 #include "analysis/xplane/xspace.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
-#include "base/text/near.h"
 #include "cli/args.h"
+#include "cli/logdir.h"
 #include "cli/output.h"
-#include "storage/sessions/catalogue.h"
 
 #define LIMIT ((size_t)64 << 30) // of memory: the machine's own limit comes first
 
@@ -83,25 +82,12 @@ static xpl_status_t export_paths(struct job *j, struct xpl_error *err) {
     return XPL_OK;
 }
 
-static xpl_status_t no_session(const struct xpl_snapshot *snapshot, const char *name,
-                               const char *logdir, struct xpl_error *err) {
-    struct xpl_near near = xpl_near_begin(xpl_str_from(name));
-    char hint[XPL_NEAR_TEXT];
-    for (size_t i = snapshot->n_sessions; i > 0; i--) // of times the newest first
-        xpl_near_add(&near, snapshot->sessions[i - 1].name);
-    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no session \"%.80s\" in %.80s%s", name, logdir,
-                     xpl_near_text(&near, hint));
-}
-
-static xpl_status_t export_hosts(struct job *j, const struct xpl_snapshot *snapshot,
-                                 struct xpl_error *err) {
-    const char *const name = j->args->rest[2];
-    const struct xpl_session *const s = xpl_snapshot_find(snapshot, xpl_str_from(name));
-    if (!s) return no_session(snapshot, name, j->args->logdir, err);
+static xpl_status_t export_hosts(struct job *j, const struct xpl_logdir *l, struct xpl_error *err) {
+    const struct xpl_session *const s = l->session;
     for (size_t i = 0; i < s->n_hosts; i++) {
         XPL_AUTO(source_free) struct xpl_source *src = NULL;
         if (!chosen(j->args, s->hosts[i].name)) continue;
-        XPL_TRY(xpl_snapshot_open(snapshot, &s->hosts[i], 0, &src, err));
+        XPL_TRY(xpl_snapshot_open(l->snapshot, &s->hosts[i], 0, &src, err));
         XPL_TRY(export_source(j, s->hosts[i].name, s->hosts[i].path.ptr, src, err));
     }
     return XPL_OK;
@@ -109,16 +95,12 @@ static xpl_status_t export_hosts(struct job *j, const struct xpl_snapshot *snaps
 
 // A session of a log directory, by the name that a server on it gives it.
 static xpl_status_t export_session(struct job *j, struct xpl_error *err) {
-    const struct xpl_catalogue_options o = {
-        .size = sizeof o, .logdir = j->args->logdir, .match = xpl_format_match};
-    struct xpl_catalogue *catalogue;
+    struct xpl_logdir l;
     if (j->args->n_rest != 3)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "with --logdir, name one session");
-    XPL_TRY(xpl_catalogue_new(&o, &catalogue, err));
-    struct xpl_snapshot *const snapshot = xpl_catalogue_get(catalogue);
-    const xpl_status_t st = export_hosts(j, snapshot, err);
-    xpl_snapshot_unref(snapshot);
-    xpl_catalogue_free(catalogue);
+    XPL_TRY(xpl_logdir_open(j->args->logdir, j->args->rest[2], &l, err));
+    const xpl_status_t st = export_hosts(j, &l, err);
+    xpl_logdir_close(&l);
     return st;
 }
 

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // `xplanectl iree`: reports on profile bundles of IREE (analysis/ireeprof).
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "analysis/ireeprof/reports/report.h"
 #include "base/text/near.h"
 #include "cli/args.h"
+#include "cli/logdir.h"
 #include "cli/output.h"
-#include "storage/sessions/source.h"
 
-enum { MAX_ROW = 1 << 30 }; // bytes of output that wait to be written: a row with its names
+enum {
+    MAX_ROW = 1 << 30, // bytes of output that wait to be written: a row with its names
+    MAX_OPTIONS = 7,   // of a tool
+};
 
 // Where rows go; `error` is the errno of the first write that failed.
 struct output {
@@ -44,12 +46,9 @@ static void list_reports(FILE *out) {
 }
 
 static bool parse_id(const char *text, int64_t *ret) {
-    char *end;
-    if (!text) return true;
-    errno = 0;
-    *ret = strtoll(text, &end, 10);
-    if (errno == 0 && end != text && *end == 0) return true;
-    (void)fprintf(stderr, "xplanectl: not a number: --id %s\n", text);
+    struct xpl_error err = {0};
+    if (xpl_iree_id_parse(xpl_str_from(text ? text : ""), ret, &err) == XPL_OK) return true;
+    (void)fprintf(stderr, "xplanectl: --id: %s\n", err.msg);
     return false;
 }
 
@@ -92,57 +91,96 @@ static int run_report(const struct xpl_args *args, const struct xpl_iree_report 
     return st == XPL_OK ? warn(&run, args->rest[2]) : fail(st, err.msg);
 }
 
+static bool wants_trace(const struct xpl_args *args, const struct xpl_iree_report *report) {
+    return args->out && args->id && strcmp(report->name, "att") == 0;
+}
+
 // The bytes of an executable trace, as they are.
 static int write_trace(const struct xpl_args *args, const struct xpl_iree_bundle *bundle,
                        struct output *o) {
-    struct xpl_iree_cursor c = {.bundle = bundle};
-    struct xpl_iree_record r;
-    struct xpl_iree_item item;
-    struct xpl_iree_trace trace;
-    int64_t id = -1;
+    struct xpl_error err = {0};
+    xpl_bytes_t trace;
+    int64_t id;
     if (!parse_id(args->id, &id)) return XPL_EXIT_USAGE;
-    while (xpl_iree_next(&c, &r)) {
-        struct xpl_iree_items items = xpl_iree_items_of(&r);
-        if (r.chunk != XPL_IREE_TRACES || !xpl_iree_item_next(&items, &item, NULL)) continue;
-        xpl_iree_copy(&item, &trace);
-        if (trace.trace_id != (uint64_t)id) continue;
-        if (write_out(o, item.tail.ptr, item.tail.len)) return XPL_EXIT_OK;
-        return fail(XPL_ABORTED, strerror(o->error));
+    const xpl_status_t st = xpl_iree_trace_bytes(bundle, id, &trace, &err);
+    if (st != XPL_OK) return fail(st, err.msg);
+    if (write_out(o, trace.ptr, trace.len)) return XPL_EXIT_OK;
+    return fail(XPL_ABORTED, strerror(o->error));
+}
+
+static int report_source(const struct xpl_args *args, const struct xpl_iree_report *report,
+                         const struct xpl_source *source, struct output *o) {
+    struct xpl_error err = {0};
+    struct xpl_iree_bundle bundle;
+    const xpl_status_t st =
+        xpl_iree_open(xpl_source_bytes(source), args->unfinished, &bundle, &err);
+    if (st != XPL_OK) { // also INVALID_ARGUMENT: the file is wrong, not the usage
+        (void)fail(st, err.msg);
+        return XPL_EXIT_FAILED;
     }
-    return fail(XPL_NOT_FOUND, "the bundle has no executable trace of this id");
+    return wants_trace(args, report) ? write_trace(args, &bundle, o)
+                                     : run_report(args, report, &bundle, o);
 }
 
 static int report_file(const struct xpl_args *args, const struct xpl_iree_report *report,
                        struct output *o) {
     struct xpl_error err = {0};
-    struct xpl_iree_bundle bundle;
     struct xpl_source *source;
-    xpl_status_t st = xpl_source_open(AT_FDCWD, args->rest[2], 0, &source, &err);
+    const xpl_status_t st = xpl_source_open(AT_FDCWD, args->rest[2], 0, &source, &err);
     if (st != XPL_OK) return fail(st, err.msg);
-    st = xpl_iree_open(xpl_source_bytes(source), args->unfinished, &bundle, &err);
-    int status = XPL_EXIT_FAILED; // also for INVALID_ARGUMENT: the file is wrong, not the usage
-    if (st != XPL_OK)
-        (void)fail(st, err.msg);
-    else if (args->out && args->id && strcmp(report->name, "att") == 0)
-        status = write_trace(args, &bundle, o);
-    else
-        status = run_report(args, report, &bundle, o);
+    const int status = report_source(args, report, source, o);
     xpl_source_free(source);
+    return status;
+}
+
+// The host that --host names, else the only one.
+static xpl_status_t choose_host(const struct xpl_args *args, const struct xpl_session *s,
+                                const struct xpl_host **ret, struct xpl_error *err) {
+    const bool named = args->n_hosts == 1;
+    *ret = named             ? xpl_session_find_host(s, xpl_str_from(args->hosts[0]))
+           : s->n_hosts == 1 ? s->hosts
+                             : NULL;
+    if (*ret) return XPL_OK;
+    if (named)
+        XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "session %.*s has no host \"%.80s\"",
+                         XPL_STR_FMT(s->name), args->hosts[0]);
+    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "session %.*s has %zu hosts: name one with --host",
+                     XPL_STR_FMT(s->name), s->n_hosts);
+}
+
+// A session of --logdir.
+static int report_logdir(const struct xpl_args *args, const struct xpl_iree_report *report,
+                         struct output *o) {
+    struct xpl_error err = {0};
+    struct xpl_logdir l;
+    struct xpl_source *source = NULL;
+    const struct xpl_host *host;
+    xpl_status_t st = xpl_logdir_open(args->logdir, args->rest[2], &l, &err);
+    if (st != XPL_OK) return fail(st, err.msg);
+    st = choose_host(args, l.session, &host, &err);
+    if (st == XPL_OK) st = xpl_snapshot_open(l.snapshot, host, 0, &source, &err);
+    const int status = st == XPL_OK ? report_source(args, report, source, o) : fail(st, err.msg);
+    xpl_source_free(source);
+    xpl_logdir_close(&l);
     return status;
 }
 
 // A session's name: the daemon's tool gives the same rows.
 static int report_session(const struct xpl_args *args, const struct xpl_iree_report *report) {
     char tool[32];
-    const char *options[10], *const rest[] = {"tool", tool, args->rest[2]};
+    const bool is_export = strcmp(report->name, "export") == 0;
+    const char *options[2 * MAX_OPTIONS], *const rest[] = {"tool", tool, args->rest[2]};
     size_t n = 0;
     const struct {
         const char *key, *value;
-    } given[] = {{"format", args->format ? args->format : "text"},
+    } given[] = {{"format", is_export ? NULL : args->format ? args->format : "text"},
+                 {"raw", wants_trace(args, report) ? "true" : NULL},
+                 {"unfinished", args->unfinished ? "true" : NULL},
                  {"filter", args->filter},
                  {"id", args->id},
                  {"dispatch_events", args->dispatch_events ? "true" : NULL},
                  {"counter_samples", args->counter_samples ? "true" : NULL}};
+    static_assert(sizeof given / sizeof *given == MAX_OPTIONS, "each may be given");
     (void)snprintf(tool, sizeof tool, "iree_%s", report->name);
     for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
         if (!given[i].value) continue;
@@ -185,10 +223,11 @@ int xpl_cmd_iree(const struct xpl_args *args) {
         return fail(XPL_UNIMPLEMENTED,
                     "executable traces are not decoded: that needs AMD's rocprof-trace-decoder "
                     "and comgr; `iree att FILE --id N -o OUT` gives the bytes of one");
-    if (access(args->rest[2], F_OK) != 0) return report_session(args, report);
+    if (!args->logdir && access(args->rest[2], F_OK) != 0) return report_session(args, report);
     struct output o = {0};
     if (!xpl_output_open(&o.out, args->out)) return XPL_EXIT_FAILED;
-    const int status = report_file(args, report, &o);
+    const int status =
+        args->logdir ? report_logdir(args, report, &o) : report_file(args, report, &o);
     if (status == XPL_EXIT_OK || status == XPL_EXIT_PARTLY)
         return xpl_output_commit(&o.out) ? status : XPL_EXIT_FAILED;
     xpl_output_abort(&o.out);

@@ -44,6 +44,21 @@ bool xpl_iree_glob(xpl_str_t text, xpl_str_t glob) {
     return g == glob.len;
 }
 
+xpl_status_t xpl_iree_id_parse(xpl_str_t text, int64_t *ret, struct xpl_error *err) {
+    const bool negative = text.len > 1 && text.ptr[0] == '-';
+    int64_t v = 0;
+    for (size_t i = negative; i < text.len; i++) {
+        const int digit = text.ptr[i] - '0';
+        if (digit < 0 || digit > 9 || __builtin_mul_overflow(v, 10, &v) ||
+            __builtin_add_overflow(v, digit, &v))
+            XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                             "no id: \"%.*s\"; ids are numbers up to %" PRId64,
+                             XPL_STR_FMT(xpl_str_sub(text, 0, 40)), INT64_MAX);
+    }
+    *ret = negative || text.len == 0 ? -1 : v;
+    return XPL_OK;
+}
+
 double xpl_iree_root(double v) {
     if (v <= 0) return 0;
     double root = v >= 1 ? v : 1;

@@ -19,6 +19,9 @@ struct xpl_iree_options {
     int64_t id;       // below 0: all
     bool dispatch_events, counter_samples;
 };
+// The id that a person gave: below 0 for an empty text, as for a negative number.  INVALID_ARGUMENT
+// for what is no number, or larger than an int64_t: IREE's tools know no such ids either.
+xpl_status_t xpl_iree_id_parse(xpl_str_t text, int64_t *ret, struct xpl_error *err) XPL_NODISCARD;
 
 // References to what the bundle does not describe; reports go on with numbers in place of names.
 enum xpl_iree_missing {

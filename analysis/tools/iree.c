@@ -8,9 +8,8 @@
 struct iree_options {
     struct xpl_common_options common; // every tool's come first
     int format;
-    xpl_str_t filter;
-    uint64_t id; // 0: all
-    bool dispatch_events, counter_samples;
+    xpl_str_t filter, id; // id: a number; empty: all
+    bool dispatch_events, counter_samples, unfinished, raw;
 };
 enum { JSONL, TEXT }; // format
 
@@ -28,17 +27,23 @@ enum { JSONL, TEXT }; // format
     }
 #define ID                                                                                         \
     {                                                                                              \
-        .key = "id", .type = XPL_OPTION_COUNT, .offset = offsetof(struct iree_options, id),        \
-        .values = "NUMBER", .preset = "0",                                                         \
-        .help = "rows of that id, as --id of xplanectl iree; 0: all"                               \
+        .key = "id", .type = XPL_OPTION_TEXT, .offset = offsetof(struct iree_options, id),         \
+        .values = "NUMBER", .help = "rows of that id, as --id of xplanectl iree; empty: all"       \
     }
-static const struct xpl_tool_option kPlain[] = {FORMAT};
-static const struct xpl_tool_option kNamed[] = {FORMAT, FILTER};
-static const struct xpl_tool_option kFiltered[] = {FORMAT, FILTER, ID};
+#define UNFINISHED                                                                                 \
+    {                                                                                              \
+        .key = "unfinished", .type = XPL_OPTION_BOOL,                                              \
+        .offset = offsetof(struct iree_options, unfinished), .values = "true|false",               \
+        .preset = "false", .help = "also what follows the end that the header states"              \
+    }
+static const struct xpl_tool_option kPlain[] = {FORMAT, UNFINISHED};
+static const struct xpl_tool_option kNamed[] = {FORMAT, FILTER, UNFINISHED};
+static const struct xpl_tool_option kFiltered[] = {FORMAT, FILTER, ID, UNFINISHED};
 static const struct xpl_tool_option kProjected[] = {
     FORMAT,
     FILTER,
     ID,
+    UNFINISHED,
     {.key = "dispatch_events",
      .type = XPL_OPTION_BOOL,
      .offset = offsetof(struct iree_options, dispatch_events),
@@ -49,45 +54,60 @@ static const struct xpl_tool_option kCounted[] = {
     FORMAT,
     FILTER,
     ID,
+    UNFINISHED,
     {.key = "counter_samples",
      .type = XPL_OPTION_BOOL,
      .offset = offsetof(struct iree_options, counter_samples),
      .values = "true|false",
      .preset = "false",
      .help = "each sample beside the sums; needs format=jsonl"}};
+static const struct xpl_tool_option kExported[] = {UNFINISHED};
+static const struct xpl_tool_option kTraces[] = {
+    FORMAT,
+    ID,
+    UNFINISHED,
+    {.key = "raw",
+     .type = XPL_OPTION_BOOL,
+     .offset = offsetof(struct iree_options, raw),
+     .values = "true|false",
+     .preset = "false",
+     .help = "the bytes of the trace that `id` names"}};
 
 static const struct xpl_product *const kNeeds[] = {&xpl_product_iree_bundle, NULL};
 
 static const char *content_type_of(const void *options) {
     const struct iree_options *const o = options;
+    if (o->raw) return "application/octet-stream";
     return o->format == TEXT ? "text/plain; charset=utf-8" : "application/x-ndjson";
 }
 
-static void write_warnings(const struct xpl_iree_run *run) {
-    char text[320];
-    for (size_t i = 0; xpl_iree_warning(run, i, text, sizeof text); i++) {
-        xpl_row_begin(run->rows, "type", "warning");
-        xpl_row_text(run->rows, "message", text);
-        xpl_row_end(run->rows);
-    }
+static xpl_status_t render_trace(const struct xpl_iree_bundle *bundle, int64_t id,
+                                 struct xpl_buf *out, struct xpl_error *err) {
+    xpl_bytes_t trace;
+    XPL_TRY(xpl_iree_trace_bytes(bundle, id, &trace, err));
+    xpl_buf_put(out, trace.ptr, trace.len);
+    if (out->failed) XPL_RETURN_OOM(err, "executable trace");
+    return XPL_OK;
 }
 
 static xpl_status_t render_report(const char *name, const struct xpl_tool_input *in,
                                   struct xpl_buf *out, struct xpl_error *err) {
+    const struct xpl_iree_report *const report = xpl_iree_report_find(xpl_str_from(name));
     const struct iree_options *const o = in->options;
     struct xpl_iree_bundle bundle;
     struct xpl_iree_rows rows = {.format = o->format == TEXT ? XPL_IREE_TEXT : XPL_IREE_JSONL,
                                  .out = out};
     struct xpl_iree_run run = {.bundle = &bundle,
                                .options = {.filter = o->filter,
-                                           .id = o->id ? (int64_t)(o->id & INT64_MAX) : -1,
                                            .dispatch_events = o->dispatch_events,
                                            .counter_samples = o->counter_samples},
                                .rows = &rows,
                                .exec = in->exec};
-    XPL_TRY(xpl_iree_open(in->hosts[0].profile, false, &bundle, err));
-    XPL_TRY(xpl_iree_report_run(xpl_iree_report_find(xpl_str_from(name)), &run, err));
-    write_warnings(&run);
+    XPL_TRY(xpl_iree_id_parse(o->id, &run.options.id, err));
+    XPL_TRY(xpl_iree_open(in->hosts[0].profile, o->unfinished, &bundle, err));
+    if (o->raw) return render_trace(&bundle, run.options.id, out, err);
+    XPL_TRY(xpl_iree_report_run(report, &run, err));
+    xpl_iree_report_warn(report, &run);
     if (out->failed) XPL_RETURN_OOM(err, "report");
     return XPL_OK;
 }
@@ -113,12 +133,14 @@ static xpl_status_t render_report(const char *name, const struct xpl_tool_input 
         .render = render_##report,                                                                 \
     };
 #define XPL_IREE_TOOLS_VERSION 1
+TOOL(att, kTraces)
 TOOL(cat, kPlain)
 TOOL(command, kProjected)
 TOOL(counter, kCounted)
 TOOL(dispatch, kProjected)
 TOOL(executable, kProjected)
 TOOL(explain, kFiltered)
+TOOL(export, kExported)
 TOOL(functions, kNamed)
 TOOL(latency, kNamed)
 TOOL(memory, kFiltered)

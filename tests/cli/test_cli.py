@@ -82,6 +82,23 @@ class Words(Case):
         err = self.says(1, "iree", "summary", "none.ireeprof")
         self.assertIn("there is no file none.ireeprof: it was taken for a session\n", err)
         self.says(0, "import", BUNDLE, "--session", "my_run")
+        listed = {}
+        for command in (["sessions"], ["hosts", "my_run"]):
+            rows = self.ask(*command)[1].splitlines()
+            self.assertEqual(rows[0].split()[1], "KIND")
+            listed[command[0]] = rows[1].split()[1]
+        self.assertEqual(listed, {"sessions": "iree", "hosts": "iree"})
+        # The same rows from the file, from the log directory and from the daemon.
+        for words in (["summary"], ["memory", "--id", "1"], ["export", "--unfinished"]):
+            texts = {self.ask("iree", words[0], *place, *words[1:])[1]
+                     for place in ([BUNDLE], ["my_run", "--logdir", self.logdir], ["my_run"])}
+            self.assertEqual(len(texts), 1, words)
+        self.assertIn('no session "my_rnu" in',
+                      self.says(1, "iree", "summary", "my_rnu", "--logdir", self.logdir))
+        for place in ([BUNDLE], ["my_run"]):
+            err = self.says(2 if place[0] == BUNDLE else 1, "iree", "memory", *place,
+                            "--id", "9223372036854775808")
+            self.assertIn("no id: \"9223372036854775808\"", err)
         self.assertIn("`xplanectl tools my_run` lists", self.says(1, "summary", "my_run"))
 
     def test_no_daemon(self):

@@ -47,6 +47,7 @@ static const struct xpl_iree_report reports[] = {
     {.name = "cat", .help = "the header of each record", .run = xpl_iree_report_cat},
     {.name = "export",
      .help = "every record as a row of ireeperf-jsonl, the form that IREE's tools exchange",
+     .begin_warning = xpl_iree_export_begin_warning,
      .run = xpl_iree_report_export},
     {.name = "functions",
      .help = "time of functions by name, over executables, devices and sessions, with percentiles",
@@ -82,6 +83,18 @@ const struct xpl_iree_report *xpl_iree_report_find(xpl_str_t name) {
     for (size_t i = 0; i < N_REPORTS; i++)
         if (xpl_str_eq(name, xpl_str_from(reports[i].name))) return &reports[i];
     return NULL;
+}
+
+void xpl_iree_report_warn(const struct xpl_iree_report *report, struct xpl_iree_run *run) {
+    char text[320];
+    for (size_t i = 0; xpl_iree_warning(run, i, text, sizeof text); i++) {
+        if (report->begin_warning)
+            report->begin_warning(run);
+        else
+            xpl_row_begin(run->rows, "type", "warning");
+        xpl_row_text(run->rows, "message", text);
+        xpl_row_end(run->rows);
+    }
 }
 
 static xpl_status_t check_options(const struct xpl_iree_report *report,

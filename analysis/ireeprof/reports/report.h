@@ -22,6 +22,8 @@ struct xpl_iree_report {
     const char *name, *help;
     unsigned accepts;
     bool ours; // iree-profile has none of the name
+    // Begins a row that gets the member "message".  NULL: of the type "warning".
+    void (*begin_warning)(struct xpl_iree_run *run);
     // Writes the rows.  RESOURCE_EXHAUSTED; CANCELLED; ABORTED when rows->failed.
     xpl_status_t (*run)(struct xpl_iree_run *run, struct xpl_error *err);
 };
@@ -32,5 +34,12 @@ const struct xpl_iree_report *xpl_iree_report_find(xpl_str_t name); // NULL: non
 // not take.
 xpl_status_t xpl_iree_report_run(const struct xpl_iree_report *report, struct xpl_iree_run *run,
                                  struct xpl_error *err) XPL_NODISCARD;
+
+// A row for each thing that the report had to do without (xpl_iree_warning), for readers of rows
+// alone: of the type "warning", or, in an export, diagnostics.
+void xpl_iree_report_warn(const struct xpl_iree_report *report, struct xpl_iree_run *run);
+// The bytes of the executable trace `id`, as they lie in the bundle.  NOT_FOUND: it has none.
+xpl_status_t xpl_iree_trace_bytes(const struct xpl_iree_bundle *bundle, int64_t id,
+                                  xpl_bytes_t *ret, struct xpl_error *err) XPL_NODISCARD;
 
 #endif

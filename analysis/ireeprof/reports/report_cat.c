@@ -2,6 +2,7 @@
 // Reports cat and att: the headers of records, and the executable traces among them.
 #include "analysis/ireeprof/reports/export_fields.h"
 #include "analysis/ireeprof/reports/impl.h"
+#include "analysis/ireeprof/reports/report.h"
 
 static xpl_status_t write_record(void *ctx, const struct xpl_iree_record *h,
                                  struct xpl_error *err) {
@@ -62,6 +63,23 @@ static xpl_status_t write_trace(void *ctx, const struct xpl_iree_record *h, stru
     xpl_row_u64(run->rows, "raw_offset", (uint64_t)(item.tail.ptr - run->bundle->bytes.ptr));
     xpl_row_end(run->rows);
     return XPL_OK;
+}
+
+xpl_status_t xpl_iree_trace_bytes(const struct xpl_iree_bundle *bundle, int64_t id,
+                                  xpl_bytes_t *ret, struct xpl_error *err) {
+    struct xpl_iree_cursor c = {.bundle = bundle};
+    struct xpl_iree_record h;
+    struct xpl_iree_item item;
+    struct xpl_iree_trace t;
+    while (xpl_iree_next(&c, &h)) {
+        struct xpl_iree_items items = xpl_iree_items_of(&h);
+        if (h.chunk != XPL_IREE_TRACES || !xpl_iree_item_next(&items, &item, NULL)) continue;
+        xpl_iree_copy(&item, &t);
+        if (id < 0 || t.trace_id != (uint64_t)id) continue;
+        *ret = item.tail;
+        return XPL_OK;
+    }
+    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "the bundle has no executable trace of this id");
 }
 
 xpl_status_t xpl_iree_report_att(struct xpl_iree_run *run, struct xpl_error *err) {

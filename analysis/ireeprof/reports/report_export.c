@@ -321,6 +321,14 @@ static void write_diagnostic(struct xpl_iree_rows *r, const struct xpl_iree_reco
     xpl_row_text(r, "message", message);
 }
 
+void xpl_iree_export_begin_warning(struct xpl_iree_run *run) {
+    // Behind the last record: it is about the whole bundle.
+    begin_row(run->rows, "diagnostic", run->bundle->n_records);
+    xpl_row_text(run->rows, "severity", "warning");
+    xpl_row_text(run->rows, "category", "bundle");
+    xpl_row_text(run->rows, "content_type", "");
+}
+
 static void write_session(struct xpl_iree_rows *r, const struct xpl_iree_record *h) {
     begin_row(r, "session", h->index);
     xpl_row_text(r, "event", h->record_type == XPL_IREE_RECORD_BEGIN ? "begin" : "end");

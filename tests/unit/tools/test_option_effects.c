@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analysis/ireeprof/reader.h"
 #include "analysis/tools/resolve.h"
 #include "base/arena.h"
 #include "base/exec.h"
@@ -89,6 +90,17 @@ static struct xpl_buf many_events(void) {
     return b;
 }
 
+// The header states that the bundle ends behind its first record.
+static void end_bundle_early(struct xpl_buf *b) {
+    struct xpl_iree_bundle bundle;
+    struct xpl_iree_cursor c = {.bundle = &bundle};
+    struct xpl_iree_record r;
+    CHECK_OK(xpl_iree_open((xpl_bytes_t){b->p, b->n}, false, &bundle, NULL), NULL);
+    CHECK(xpl_iree_next(&c, &r));
+    const uint64_t end = r.offset + r.record_length;
+    memcpy(b->p + 16, &end, sizeof end);
+}
+
 static void make_sessions(void) {
     add_host(add_session("cpu"), recorded("cpu/plugins/profile/jax_matmul_nopy/vm"));
     add_host(add_session("memory"), recorded("cpu/plugins/profile/tf_bfc_memory/vm"));
@@ -103,6 +115,10 @@ static void make_sessions(void) {
     s = add_session("a bundle of IREE");
     s->only = "iree_";
     add_host(s, read_data_file("iree/syn-everything.ireeprof"));
+    s = add_session("a bundle of which most follows the end that it states");
+    s->only = "iree_";
+    add_host(s, read_data_file("iree/syn-everything.ireeprof"));
+    end_bundle_early(&s->bytes[0]);
     s = add_session("more events than are shown at once");
     s->only = "trace_viewer@";
     add_host(s, many_events());
@@ -138,6 +154,14 @@ static const struct text_values {
     {"iree_latency", "filter", {"nothing", "*"}},
     {"iree_memory", "filter", {"nothing", "*"}},
     {"iree_queue", "filter", {"nothing", "*"}},
+    {"iree_att", "id", {"", "0", "1", "99999"}},
+    {"iree_command", "id", {"", "0", "1", "99999"}},
+    {"iree_counter", "id", {"", "0", "1", "99999"}},
+    {"iree_dispatch", "id", {"", "0", "1", "99999"}},
+    {"iree_executable", "id", {"", "0", "1", "99999"}},
+    {"iree_explain", "id", {"", "0", "1", "99999"}},
+    {"iree_memory", "id", {"", "0", "1", "99999"}},
+    {"iree_queue", "id", {"", "0", "1", "99999"}},
 };
 
 struct values {

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/logdir.h"
+
+#include "analysis/formats/format.h"
+#include "base/text/near.h"
+
+static xpl_status_t no_session(const struct xpl_snapshot *snapshot, const char *name,
+                               const char *logdir, struct xpl_error *err) {
+    struct xpl_near near = xpl_near_begin(xpl_str_from(name));
+    char hint[XPL_NEAR_TEXT];
+    for (size_t i = snapshot->n_sessions; i > 0; i--) // of times the newest first
+        xpl_near_add(&near, snapshot->sessions[i - 1].name);
+    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no session \"%.80s\" in %.80s%s", name, logdir,
+                     xpl_near_text(&near, hint));
+}
+
+xpl_status_t xpl_logdir_open(const char *logdir, const char *session, struct xpl_logdir *ret,
+                             struct xpl_error *err) {
+    const struct xpl_catalogue_options o = {
+        .size = sizeof o, .logdir = logdir, .match = xpl_format_match};
+    struct xpl_logdir l = {0};
+    XPL_TRY(xpl_catalogue_new(&o, &l.catalogue, err));
+    l.snapshot = xpl_catalogue_get(l.catalogue);
+    l.session = xpl_snapshot_find(l.snapshot, xpl_str_from(session));
+    *ret = l;
+    if (l.session) return XPL_OK;
+    const xpl_status_t st = no_session(l.snapshot, session, logdir, err);
+    xpl_logdir_close(ret);
+    return st;
+}
+
+void xpl_logdir_close(struct xpl_logdir *l) {
+    if (l->snapshot) xpl_snapshot_unref(l->snapshot);
+    if (l->catalogue) xpl_catalogue_free(l->catalogue);
+    *l = (struct xpl_logdir){0};
+}
