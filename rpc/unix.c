@@ -136,16 +136,22 @@ static bool is_welcome(const struct xpl_rpc_unix *u, int fd) {
     return peer.uid == 0 || peer.uid == geteuid() || in_group(fd, &peer, u->group);
 }
 
-static void hand_over(struct xpl_rpc_unix *u, int fd, struct xpl_rpc_server *s) {
-    if (is_welcome(u, fd)) {
-        (void)xpl_rpc_server_adopt(s, fd, NULL); // closes it when the server is stopping
-    } else {
+static void hand_over(struct xpl_rpc_unix *u, int fd, struct xpl_rpc_server *s,
+                      struct xpl_rpc_connections *c) {
+    const struct xpl_peer peer = {.local = true};
+    if (!is_welcome(u, fd)) {
         atomic_fetch_add(&u->refused, 1);
         close(fd);
+    } else if (c && !xpl_rpc_connections_admit(c, &peer)) {
+        close(fd);
+    } else {
+        if (c) xpl_rpc_connections_add(c, fd, &peer);
+        (void)xpl_rpc_server_adopt(s, fd, NULL); // closes it when the server is stopping
     }
 }
 
-bool xpl_rpc_unix_accept(struct xpl_rpc_unix *u, struct xpl_rpc_server *s) {
+bool xpl_rpc_unix_accept(struct xpl_rpc_unix *u, struct xpl_rpc_server *s,
+                         struct xpl_rpc_connections *c) {
     // Bounded, so that a flood of connections does not keep the loop from its other work: what is
     // left keeps the descriptor readable.
     for (int i = 0; i < BACKLOG; i++) {
@@ -155,8 +161,10 @@ bool xpl_rpc_unix_accept(struct xpl_rpc_unix *u, struct xpl_rpc_server *s) {
         switch (xpl_accept(&u->reserve, u->fd, &fd, &from, &n)) {
             case XPL_ACCEPT_NONE: return true;
             case XPL_ACCEPT_STUCK: return false;
-            case XPL_ACCEPT_CLOSED: break;
-            case XPL_ACCEPTED: hand_over(u, fd, s); break;
+            case XPL_ACCEPT_CLOSED:
+                if (c) xpl_rpc_connections_note_exhausted(c);
+                break;
+            case XPL_ACCEPTED: hand_over(u, fd, s, c); break;
         }
     }
     return true;

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/status.h"
+#include "rpc/listen/connections.h"
 #include "rpc/server.h"
 
 struct xpl_rpc_unix;
@@ -25,8 +26,10 @@ void xpl_rpc_unix_free(struct xpl_rpc_unix *u);
 int xpl_rpc_unix_get_fd(const struct xpl_rpc_unix *u);
 // Accepts all that wait and hands them to the server: root, our own user, and members of the group;
 // others are closed at once, and all where no descriptor is left.  False when not even that could
-// be done: the caller stops polling for a while.  One thread at a time.
-bool xpl_rpc_unix_accept(struct xpl_rpc_unix *u, struct xpl_rpc_server *s);
+// be done: the caller stops polling for a while.  `c` counts and limits them; NULL for no limit.
+// One thread at a time.
+bool xpl_rpc_unix_accept(struct xpl_rpc_unix *u, struct xpl_rpc_server *s,
+                         struct xpl_rpc_connections *c);
 uint64_t xpl_rpc_unix_get_refused(const struct xpl_rpc_unix *u);
 
 #endif

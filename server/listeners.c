@@ -62,7 +62,7 @@ static void on_connection(uv_poll_t *p, int status, int events) {
     if (it->tcp)
         ok = xpl_rpc_tcp_accept(it->tcp, it->fd, it->server, it->tls, it->all->connections);
     else
-        ok = xpl_rpc_unix_accept(it->unix_socket, it->server);
+        ok = xpl_rpc_unix_accept(it->unix_socket, it->server, it->all->connections);
     if (ok) return;
     uv_poll_stop(p); // no descriptors: the tick tries again
     it->paused = true;

@@ -121,7 +121,8 @@ struct xpl_svc_server {
     struct xpl_cache *cache;
     struct xpl_pool *pool;
     struct xpl_metrics *metrics;
-    struct xpl_rpc_server *rpc; // set once there is one
+    struct xpl_rpc_server *rpc;              // set once there is one
+    struct xpl_rpc_connections *connections; // of the loop's thread
     int64_t started_unix_ns;
     uint64_t started_mono_ns;
 };

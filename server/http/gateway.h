@@ -5,7 +5,6 @@
 
 #include <microhttpd.h>
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "base/net/accept.h"
 #include "server/http/http.h"
@@ -55,7 +54,6 @@ struct xpl_http {
     } listeners[XPL_HTTP_MAX_LISTENERS];
     size_t n_listeners;
     struct xpl_accept_reserve reserve;
-    atomic_ullong refused_address, refused_descriptors; // connections, closed at once
     uv_idle_t again; // while libmicrohttpd has more to do at once
     uv_async_t wake; // something is in `done`
     unsigned open_handles;

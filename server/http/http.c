@@ -260,14 +260,14 @@ static bool accept_one(struct xpl_http_listener *l, bool *ret_more) {
     if (h->n_connections >= h->options.max_connections + SPARE_CONNECTIONS) return false;
     const enum xpl_accept_result got = xpl_accept(&h->reserve, l->fd, &fd, &from, &n);
     *ret_more = got != XPL_ACCEPT_NONE;
-    if (got == XPL_ACCEPT_CLOSED) atomic_fetch_add(&h->refused_descriptors, 1);
+    if (got == XPL_ACCEPT_CLOSED) h->stats.refused_descriptors++;
     if (got != XPL_ACCEPTED) return got != XPL_ACCEPT_STUCK;
     const struct xpl_peer peer = xpl_peer_of((const struct sockaddr *)&from);
     if (xpl_http_admit(h, &peer)) {
         (void)MHD_add_connection(h->engines[l->tls].mhd, fd, (struct sockaddr *)&from, n);
     } else {
         (void)close(fd);
-        atomic_fetch_add(&h->refused_address, 1);
+        h->stats.refused_address++;
     }
     return true;
 }

@@ -27,6 +27,12 @@ void xpl_figures_read(struct xpl_svc_server *s, struct xpl_capture_jobs *capture
     xpl_store_writer_get_stats(s->writer, &ret->writer);
     ret->rpc = (struct xpl_rpc_server_stats){0};
     if (s->rpc) xpl_rpc_server_get_stats(s->rpc, &ret->rpc);
+    ret->connections = (struct xpl_rpc_connections_stats){0};
+    if (s->connections) {
+        xpl_rpc_connections_sweep(s->connections); // gRPC does not say what it closed
+        xpl_rpc_connections_get_stats(s->connections, &ret->connections);
+    }
+    xpl_rpc_guarded_get_counts(ret->guarded);
     xpl_capture_jobs_get_stats(captures, &ret->captures);
     read_catalogue(s->catalogue, ret);
     ret->store_writable = ret->store.role == XPL_STORE_WRITER;

@@ -3,6 +3,8 @@
 #ifndef XPL_SERVER_MONITOR_FIGURES_H_
 #define XPL_SERVER_MONITOR_FIGURES_H_
 
+#include "rpc/listen/connections.h"
+#include "rpc/listen/guarded.h"
 #include "rpc/server.h"
 #include "server/capture_jobs/captures.h"
 #include "server/engine/cache.h"
@@ -14,9 +16,10 @@
 
 // What the HTTP gateway counts; it fills this in itself.
 struct xpl_http_stats {
-    uint64_t connections, requests_open; // now
-    uint64_t requests;                   // all that follow: since the start
-    uint64_t refused_connections;        // over --http-connections
+    uint64_t connections, requests_open;           // now
+    uint64_t requests;                             // all that follow: since the start
+    uint64_t refused_connections;                  // over --http-connections
+    uint64_t refused_address, refused_descriptors; // connections, closed at once
     uint64_t refused_host, refused_origin, refused_site, refused_token, refused_method, refused_uri;
     uint64_t refused_body; // too long, or of unknown length
     uint64_t refused_busy; // no worker for it
@@ -30,6 +33,8 @@ struct xpl_figures {
     struct xpl_store_stats store;
     struct xpl_store_writer_stats writer;
     struct xpl_rpc_server_stats rpc;
+    struct xpl_rpc_connections_stats connections;
+    uint64_t guarded[XPL_RPC_GUARD_VERDICTS]; // connections closed for what their clients sent
     struct xpl_http_stats http;
     struct xpl_capture_jobs_stats captures;
     struct {
@@ -39,7 +44,8 @@ struct xpl_figures {
     uint64_t log_dropped, large_blocks;
 };
 
-// Everything but `http`, which is left as it is.  Waits for no lock that is held for long.
+// Everything but `http`, which is left as it is.  Waits for no lock that is held for long.  On the
+// loop's thread, whose connections it counts: a system call for each.
 void xpl_figures_read(struct xpl_svc_server *s, struct xpl_capture_jobs *captures,
                       struct xpl_figures *ret);
 

@@ -14,6 +14,10 @@ const char *const xpl_metric_type_names[] = {"counter", "gauge", "histogram"};
 #define FIGURE(name, type, help, labels, field) SCALED(name, type, help, labels, field, 1)
 // Of the metric of the row before, for another label.
 #define MORE(name, labels, field) FIGURE(name, GAUGE, NULL, labels, field)
+// Connections closed for a verdict of the guard.
+#define CLOSED(cause, verdict)                                                                     \
+    MORE("xplaned_connections_closed_total", "protocol=\"grpc\",cause=\"" cause "\"",              \
+         guarded[XPL_RPC_GUARD_##verdict])
 #define BY(name, type, help, labels, source)                                                       \
     { name, XPL_METRIC_##type, help, labels, XPL_METRIC_##source, 0, 0, 1 }
 
@@ -65,19 +69,44 @@ const struct xpl_metric xpl_metric_table[] = {
            NULL, pool.max_queued),
     FIGURE("xplaned_connections", GAUGE, "Open client connections", "protocol=\"http\"",
            http.connections),
+    MORE("xplaned_connections", "protocol=\"grpc\"", connections.open),
+    FIGURE("xplaned_connections_accepted_total", COUNTER, "Connections that were let in",
+           "protocol=\"grpc\"", connections.accepted),
+    FIGURE("xplaned_connections_closed_total", COUNTER,
+           "Connections closed for what their clients sent, by cause",
+           "protocol=\"grpc\",cause=\"preface\"", guarded[XPL_RPC_GUARD_PREFACE]),
+    CLOSED("headers", HEADERS),
+    CLOSED("unknown_stream", UNKNOWN),
+    CLOSED("open_streams", OPEN),
+    CLOSED("message", MESSAGE),
+    CLOSED("resets", RESETS),
+    CLOSED("settings", SETTINGS),
+    CLOSED("useless_frames", CONTROL),
+    CLOSED("memory", MEMORY),
     FIGURE("xplaned_streams", GAUGE, "Requests and calls under way", "protocol=\"http\"",
            http.requests_open),
     MORE("xplaned_streams", "protocol=\"grpc\"", rpc.open),
     FIGURE("xplaned_calls_total", COUNTER, "Requests and calls of every kind",
            "protocol=\"http\"", http.requests),
     MORE("xplaned_calls_total", "protocol=\"grpc\"", rpc.calls),
+    FIGURE("xplaned_calls_ended_total", COUNTER,
+           "Calls ended because their clients neither sent nor read", "protocol=\"grpc\"", rpc.slow),
     FIGURE("xplaned_refusals_total", COUNTER, "What was refused, by cause",
            "protocol=\"any\",cause=\"busy\"", engine.refused),
+    MORE("xplaned_refusals_total", "protocol=\"grpc\",cause=\"connections\"",
+         connections.refused_total),
+    MORE("xplaned_refusals_total", "protocol=\"grpc\",cause=\"address\"",
+         connections.refused_address),
+    MORE("xplaned_refusals_total", "protocol=\"grpc\",cause=\"descriptors\"",
+         connections.refused_descriptors),
     MORE("xplaned_refusals_total", "protocol=\"grpc\",cause=\"token\"", rpc.unauthenticated),
     MORE("xplaned_refusals_total", "protocol=\"grpc\",cause=\"calls\"", rpc.refused),
     MORE("xplaned_refusals_total", "protocol=\"grpc\",cause=\"method\"", rpc.unimplemented),
     MORE("xplaned_refusals_total", "protocol=\"http\",cause=\"connections\"",
          http.refused_connections),
+    MORE("xplaned_refusals_total", "protocol=\"http\",cause=\"address\"", http.refused_address),
+    MORE("xplaned_refusals_total", "protocol=\"http\",cause=\"descriptors\"",
+         http.refused_descriptors),
     MORE("xplaned_refusals_total", "protocol=\"http\",cause=\"host\"", http.refused_host),
     MORE("xplaned_refusals_total", "protocol=\"http\",cause=\"origin\"", http.refused_origin),
     MORE("xplaned_refusals_total", "protocol=\"http\",cause=\"site\"", http.refused_site),

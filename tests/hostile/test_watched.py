@@ -12,7 +12,7 @@ import subprocess
 import time
 import urllib.parse
 
-from harness import MIB, Skip, check, equal, wait_for
+from harness import MIB, SETTINGS, Skip, check, equal, wait_for
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = "00f067aa0ba902b7"
@@ -134,6 +134,53 @@ def test_metrics_count(run):
     check(abs(after['xplaned_memory_bytes{owner="anonymous"}'] - d.rss_anon()) < 4 * MIB, "memory")
     equal(after["xplaned_sessions"], 1, "sessions")
     wait_for(lambda: metrics_of(d)['xplaned_connections{protocol="http"}'] == 1, 10, "closed connections are not counted")
+
+
+def grpc_figures(d):
+    """{what follows protocol="grpc": value} of the metrics of connections."""
+    start = ("xplaned_connections", "xplaned_refusals_total", "xplaned_calls_ended_total")
+    return {k.replace('protocol="grpc"', "").replace(",cause=", ""): v for k, v in metrics_of(d).items()
+            if k.startswith(start) and 'protocol="grpc"' in k}
+
+
+def test_metrics_of_grpc_connections(run):
+    """How many there are, and each cause for which one is refused or closed."""
+    d = run.start("--grpc-connections=20", logdir=run.logdir("jax_matmul_nopy"))
+    before = grpc_figures(d)
+    equal(before["xplaned_connections{}"], 0, "none yet")
+    equal(set(before.values()), {0.0}, f"nothing happened yet: {before}")
+    idle = [d.connect(d.grpc) for _ in range(8)]
+    wait_for(lambda: grpc_figures(d)["xplaned_connections{}"] == 8, 10, "open connections")
+    more = [d.connect(d.grpc) for _ in range(15)]
+    wait_for(lambda: grpc_figures(d)['xplaned_refusals_total{"connections"}'] == 3, 10, "refused ones")
+    equal(grpc_figures(d)["xplaned_connections_accepted_total{}"], 20, "those that were let in")
+    for s in idle + more:
+        s.close()
+    wait_for(lambda: grpc_figures(d)["xplaned_connections{}"] == 0, 10, "closed connections")
+    with d.connect(d.grpc) as s:
+        s.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        s.recv(1)
+    with d.http2() as h:
+        with contextlib.suppress(OSError):
+            for _ in range(1000):
+                h.send(SETTINGS, 0, 0)
+    wait_for(lambda: grpc_figures(d)['xplaned_connections_closed_total{"preface"}'] == 1, 10, "no HTTP/2")
+    wait_for(lambda: grpc_figures(d)['xplaned_connections_closed_total{"settings"}'] == 1, 10, "many settings")
+
+
+def test_metrics_of_unix_connections(run):
+    """Those of a unix socket are counted and limited, too."""
+    path = run.dir / "socket"
+    d = run.start(f"--listen=unix:{path}", "--grpc-connections=5", logdir=run.logdir("jax_matmul_nopy"))
+    idle = []
+    for _ in range(8):
+        idle.append(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+        idle[-1].connect(str(path))
+    wait_for(lambda: grpc_figures(d)['xplaned_refusals_total{"connections"}'] == 3, 10, "refused ones")
+    equal(grpc_figures(d)["xplaned_connections{}"], 5, "open ones")
+    for s in idle:
+        s.close()
+    d.answers()
 
 
 def test_metrics_format(run):

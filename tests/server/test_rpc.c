@@ -485,7 +485,7 @@ static void *accept_main(void *arg) {
     struct acceptor *const a = arg;
     while (!atomic_load(&a->stop)) {
         struct pollfd p = {.fd = xpl_rpc_unix_get_fd(a->u), .events = POLLIN};
-        if (poll(&p, 1, 20) > 0) CHECK(xpl_rpc_unix_accept(a->u, a->s));
+        if (poll(&p, 1, 20) > 0) CHECK(xpl_rpc_unix_accept(a->u, a->s, NULL));
     }
     return NULL;
 }
@@ -508,7 +508,7 @@ static void test_unix_exhausted(void) {
     CHECK(next > client && close(next) == 0 && getrlimit(RLIMIT_NOFILE, &before) == 0);
     const struct rlimit none = {.rlim_cur = (rlim_t)next, .rlim_max = before.rlim_max};
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
-    const bool done = xpl_rpc_unix_accept(u, f->server);
+    const bool done = xpl_rpc_unix_accept(u, f->server, NULL);
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
     CHECK(done);
     CHECK_EQ(read(client, rest, 1), 0);

@@ -57,6 +57,8 @@ static void test_figures(void) {
                             .store_writable = 1};
     f.rpc.open = UINT32_MAX;
     f.http.requests = 1ull << 40;
+    f.connections = (struct xpl_rpc_connections_stats){.open = 5, .refused_address = 6};
+    f.guarded[XPL_RPC_GUARD_RESETS] = 8;
     f.captures.ended[XPL_CAPTURED_SOME] = 2;
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     const char *const text = text_of(&b, &f, m);
@@ -69,6 +71,9 @@ static void test_figures(void) {
     expect(text, "\nxplaned_calls_total{protocol=\"http\"} 1099511627776\n");
     expect(text, "\nxplaned_memory_bytes{owner=\"anonymous\"} 7\n");
     expect(text, "\nxplaned_captures_total{outcome=\"partial\"} 2\n");
+    expect(text, "\nxplaned_connections{protocol=\"grpc\"} 5\n");
+    expect(text, "\nxplaned_refusals_total{protocol=\"grpc\",cause=\"address\"} 6\n");
+    expect(text, "\nxplaned_connections_closed_total{protocol=\"grpc\",cause=\"resets\"} 8\n");
     CHECK(!strstr(text, "_bucket")); // nothing was asked for
     xpl_metrics_free(m);
 }
