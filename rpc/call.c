@@ -217,13 +217,15 @@ static void refuse_busy(struct xpl_rpc_call *c) {
     xpl_rpc_finish_failure(c, &f);
 }
 
-// Whether the call needs no token, or brings it.
+// Whether the call needs no token, or brings it.  One that needs none may bring it, too, and is
+// then not ended for others.
 static bool check_token(struct xpl_rpc_call *c) {
     xpl_str_t header = {0};
-    if (!c->entry->server->has_token || c->entry->m.flags & XPL_RPC_NO_AUTH) return true;
-    c->authorized = xpl_rpc_call_get_metadata(c, "authorization", &header) &&
-                    xpl_rpc_server_authorized(c->entry->server, header);
-    return c->authorized;
+    if (!c->entry->server->has_token) return true;
+    (void)xpl_rpc_call_get_metadata(c, "authorization", &header);
+    c->authorized = xpl_rpc_server_authorized(c->entry->server, header);
+    xpl_rpc_limits_identify(c);
+    return c->authorized || c->entry->m.flags & XPL_RPC_NO_AUTH;
 }
 
 static void dispatch(struct xpl_rpc_call *c) {
@@ -233,10 +235,11 @@ static void dispatch(struct xpl_rpc_call *c) {
     c->start_ns = (int64_t)xpl_clock_ns();
     xpl_rpc_limits_begin(c);
     c->deadline_ns = to_ns(c->entry->handle ? c->deadline : c->details.deadline);
+    const bool may_ask = check_token(c);
     if (!c->entry->handle) {
         atomic_fetch_add(&s->unimplemented, 1);
         xpl_rpc_finish_status(c, XPL_UNIMPLEMENTED, "this server has no such method");
-    } else if (!check_token(c)) { // before the limits: for it no other call is ended
+    } else if (!may_ask) { // before the limits: for it no other call is ended
         atomic_fetch_add(&s->unauthenticated, 1);
         xpl_rpc_finish_status(c, XPL_UNAUTHENTICATED,
                               "no or a wrong token: send metadata 'authorization: Bearer TOKEN'");

@@ -107,6 +107,14 @@ struct xpl_rpc_out {
     bool started;
 };
 
+// Calls of clients that need not be known.  Each kind has places of its own.
+enum xpl_rpc_guest {
+    XPL_RPC_GUEST_NONE,
+    XPL_RPC_GUEST_CALL,   // one message, one answer: it stays as long as its message does not come
+    XPL_RPC_GUEST_STREAM, // may stay as long as it likes
+    XPL_RPC_GUEST_KINDS
+};
+
 // A call has two counts.  `holders` may still answer it: the handler while it runs, the read of a
 // next message, and every xpl_rpc_call_ref.  When the last holder goes without an answer, the call
 // is finished with INTERNAL.  `refs` own the memory: one for all holders, and one for each batch
@@ -133,9 +141,11 @@ struct xpl_rpc_call {
 
     // Of the queue's thread: all calls of the server whose end gRPC has not reported, oldest first.
     struct xpl_rpc_call *next_open, *prev_open;
-    bool is_open, stays, ended; // stays: counted in `staying`; ended: cancelled by a limit
-    bool authorized;            // by the server's token
-    int64_t active_ns;          // of a stream that needs no token: when its last message came
+    bool is_open, ended;      // ended: cancelled by a limit
+    bool authorized;          // by the server's token
+    bool stranger;            // counted in the server's `strangers`
+    enum xpl_rpc_guest guest; // counted in the server's `guests`
+    int64_t active_ns;        // of a stream that needs no token: when its last message came
 
     pthread_mutex_t mu;          // what is below, and gRPC's rule of one batch started at a time
     bool close_armed;            // RECV_CLOSE is under way
@@ -188,10 +198,12 @@ struct xpl_rpc_server {
     atomic_bool stopping;
     atomic_uint records; // calls in memory, armed ones included, and one until the shutdown tag
     struct xpl_rpc_call *first_open, *last_open; // queue's thread only
-    unsigned staying; // open streams without an end that need no token; queue's thread only
-    // When no call was found that could make room: for one without the token, for one with it, and
-    // for a stream that counts in `staying`.
-    int64_t searched_ns[3]; // queue's thread only
+    // Queue's thread only.  strangers: open calls without the token of a server that has one;
+    // guests: those that were admitted although nobody is known (limits.c).
+    unsigned strangers, guests[XPL_RPC_GUEST_KINDS];
+    // When no call was found that could make room for a guest, for one with the token, and for one
+    // without.
+    int64_t searched_ns[XPL_RPC_GUEST_KINDS + 1];
     struct xpl_rpc_tag on_down;
     void (*done)(void *);
     void *done_arg;
@@ -218,6 +230,8 @@ static inline bool xpl_rpc_server_try_hold(struct xpl_rpc_server *s) {
 
 // A call has begun, or gRPC has reported its end.
 void xpl_rpc_limits_begin(struct xpl_rpc_call *c);
+// It is known who calls.
+void xpl_rpc_limits_identify(struct xpl_rpc_call *c);
 void xpl_rpc_limits_end(struct xpl_rpc_call *c);
 // Whether the server has room for the call, besides `open` others.  May end an older one for it.
 bool xpl_rpc_limits_admit(struct xpl_rpc_call *c, unsigned open);

@@ -4,7 +4,9 @@
 //
 // All calls of a server are in a list of the queue's thread, which sees their begin and their end.
 // Where there is room, a client has a minute; where there is none, a call that has made no progress
-// for a second is ended for the one that comes.
+// for a second is ended for the one that comes.  On a server with a token, calls with and without
+// it have rooms of their own: strangers, however many and however fast, take nothing from who is
+// known.
 #include "base/clock.h"
 #include "rpc/impl.h"
 
@@ -15,7 +17,8 @@ enum {
     SLOW_BYTES_PER_MS = 32,
     CROWDED_MS = 1000, // when there is no room
     SEARCH_MS = 20,    // between two searches for a call that could make room
-    STAYING_PART = 8,  // streams that need no token get this part of all calls
+    GUEST_PART = 8,    // guests of each kind get this part of all calls
+    LEAVING = 64,      // guests beyond, who were ended and have not left yet
 };
 
 static int64_t ms(int64_t n) {
@@ -37,7 +40,8 @@ void xpl_rpc_limits_end(struct xpl_rpc_call *c) {
     c->is_open = false;
     *(c->prev_open ? &c->prev_open->next_open : &s->first_open) = c->next_open;
     *(c->next_open ? &c->next_open->prev_open : &s->last_open) = c->prev_open;
-    if (c->stays) s->staying--;
+    s->strangers -= c->stranger;
+    if (c->guest) s->guests[c->guest]--;
 }
 
 // ---- time ----
@@ -103,50 +107,92 @@ static bool is_stuck(const struct xpl_rpc_call *c, int64_t now) {
     return c->stuck_ns && now - c->stuck_ns > ms(CROWDED_MS);
 }
 
-static bool may_go(const struct xpl_rpc_call *c, int64_t now) {
-    return is_stuck(c, now) || (is_idle_stream(c) && now - c->active_ns > ms(CROWDED_MS)) ||
-           (waits_for_request(c) && now - c->start_ns > ms(CROWDED_MS));
+// A stream that only waits for news, such as a watch of health: its client begins it again.
+static bool is_guests_watch(const struct xpl_rpc_call *c) {
+    return c->guest && c->handled && c->entry->m.flags & XPL_RPC_STAYS &&
+           !atomic_load(&c->finished);
 }
 
-// The oldest call that makes no progress, of a client without the token where there is one: who has
-// none ends nobody's who has it.
-static struct xpl_rpc_call *find_one(const struct xpl_rpc_call *newcomer, bool staying) {
+static bool may_go(const struct xpl_rpc_call *c, int64_t now, int64_t patience) {
+    return is_stuck(c, now) || (is_idle_stream(c) && now - c->active_ns > patience) ||
+           ((waits_for_request(c) || is_guests_watch(c)) && now - c->start_ns > patience);
+}
+
+// The oldest call that makes no progress: who has no token ends nobody's who has it, and who has it
+// needs none of the others' room.  guest: of this kind, or of any kind.
+static struct xpl_rpc_call *find_one(const struct xpl_rpc_call *newcomer,
+                                     enum xpl_rpc_guest guest) {
     const int64_t now = newcomer->start_ns;
-    struct xpl_rpc_call *found = NULL;
-    for (struct xpl_rpc_call *c = newcomer->entry->server->first_open; c; c = c->next_open) {
-        if (c->authorized && (found || !newcomer->authorized)) continue;
-        if (c->ended || (staying && !c->stays) || !may_go(c, now)) continue;
-        found = c;
-        if (!c->authorized) break;
-    }
-    return found;
+    // The message of a call comes with its head, or soon: the oldest of so many will not be missed.
+    const int64_t patience = guest == XPL_RPC_GUEST_CALL ? 0 : ms(CROWDED_MS);
+    for (struct xpl_rpc_call *c = newcomer->entry->server->first_open; c; c = c->next_open)
+        if (c->authorized == newcomer->authorized && !c->ended && (!guest || c->guest == guest) &&
+            may_go(c, now, patience))
+            return c;
+    return NULL;
 }
 
-// Ends a call for another one.  `staying`: one of the streams that need no token.
-static bool make_room(const struct xpl_rpc_call *newcomer, bool staying) {
+// The service still lists the watch: it learns of the end as of a cancellation.
+static void end_watch(struct xpl_rpc_call *c) {
+    const struct xpl_rpc_method *const m = &c->entry->m;
+    const bool held = m->on_cancel && xpl_rpc_call_try_hold(c);
+    end_waiting(c, XPL_RESOURCE_EXHAUSTED, "others need the room");
+    if (!held) return;
+    m->on_cancel(c, m->service);
+    xpl_rpc_call_unref(c);
+}
+
+// Ends a call for another one: for a guest one of its kind, else any.
+static bool make_room(const struct xpl_rpc_call *newcomer, enum xpl_rpc_guest guest) {
+    struct xpl_rpc_server *const s = newcomer->entry->server;
     const int64_t now = newcomer->start_ns;
     int64_t *const searched_ns =
-        &newcomer->entry->server->searched_ns[staying ? 2 : newcomer->authorized];
+        &s->searched_ns[newcomer->authorized ? XPL_RPC_GUEST_KINDS : (unsigned)guest];
     if (now - *searched_ns < ms(SEARCH_MS)) return false;
-    struct xpl_rpc_call *const c = find_one(newcomer, staying);
+    struct xpl_rpc_call *const c = find_one(newcomer, guest);
     if (!c) {
         *searched_ns = now;
         return false;
     }
     if (is_stuck(c, now))
         end_writing(c);
+    else if (is_guests_watch(c))
+        end_watch(c);
     else
         end_waiting(c, XPL_RESOURCE_EXHAUSTED, "no message came, and others need the room");
     return true;
 }
 
+void xpl_rpc_limits_identify(struct xpl_rpc_call *c) {
+    struct xpl_rpc_server *const s = c->entry->server;
+    c->stranger = s->has_token && !c->authorized;
+    s->strangers += c->stranger;
+}
+
+// On a server with a token all calls that need none, for the message of each may never come; on one
+// without, those that have no end of their own.
+static enum xpl_rpc_guest kind_of(const struct xpl_rpc_call *c) {
+    const unsigned flags = c->entry->m.flags;
+    if (!(flags & XPL_RPC_NO_AUTH) || c->authorized) return XPL_RPC_GUEST_NONE;
+    if (flags & (XPL_RPC_CLIENT_STREAM | XPL_RPC_STAYS)) return XPL_RPC_GUEST_STREAM;
+    return c->stranger ? XPL_RPC_GUEST_CALL : XPL_RPC_GUEST_NONE;
+}
+
+static bool admit_guest(struct xpl_rpc_call *c, enum xpl_rpc_guest kind) {
+    struct xpl_rpc_server *const s = c->entry->server;
+    const unsigned room = s->max_calls / GUEST_PART, there = s->guests[kind];
+    const bool made = there > room && make_room(c, kind);
+    if (there > room && (!made || there > room + LEAVING)) return false;
+    c->guest = kind;
+    s->guests[kind]++;
+    return true;
+}
+
 bool xpl_rpc_limits_admit(struct xpl_rpc_call *c, unsigned open) {
     struct xpl_rpc_server *const s = c->entry->server;
-    const unsigned flags = c->entry->m.flags;
-    if (flags & XPL_RPC_NO_AUTH && flags & (XPL_RPC_CLIENT_STREAM | XPL_RPC_STAYS)) {
-        if (s->staying > s->max_calls / STAYING_PART && !make_room(c, true)) return false;
-        c->stays = true;
-        s->staying++;
-    }
-    return open < s->max_calls || make_room(c, false);
+    const enum xpl_rpc_guest kind = kind_of(c);
+    if (kind && !admit_guest(c, kind)) return false;
+    if (c->stranger) return true; // a guest: no other call without the token comes here
+    // A call stops being a stranger before it stops being open: these are no fewer than the others.
+    return open - s->strangers < s->max_calls || make_room(c, XPL_RPC_GUEST_NONE);
 }

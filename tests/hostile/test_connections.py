@@ -13,7 +13,7 @@ import threading
 import time
 
 from harness import (
-    ACK, CONTINUATION, END_HEADERS, GOAWAY, HEADERS, MIB, PING, PRIORITY, RST_STREAM, SETTINGS, WINDOW_UPDATE, Http2, Skip,
+    ACK, CONTINUATION, DATA_FRAME, END_HEADERS, END_STREAM, GOAWAY, HEADERS, MIB, PING, PRIORITY, RST_STREAM, SETTINGS, WINDOW_UPDATE, Http2, Skip,
     check, descriptors, equal, hpack, hpack_int, quiet_close, wait_for,
 )
 
@@ -330,6 +330,53 @@ def test_idle_streams(run):
     wait_for(reflects, 10, "a new reflection stream")
     for h in attackers:
         h.close()
+
+
+WATCH = "/grpc.health.v1.Health/Watch"
+
+
+def begins_watch(d, headers=()):
+    """Whether a watch of health gets its first message."""
+    with d.http2() as h:
+        stream = h.request(WATCH, headers)
+        h.message(stream, b"")
+        while got := h.frame():
+            if got[2] == stream and got[0] == DATA_FRAME:
+                return got[3][-2:] == b"\x08\x01"
+            if got[2] == stream and got[1] & END_STREAM:
+                return False
+    return False
+
+
+def test_idle_watches(run):
+    """750 watches of health, which need no token: probes without one get through, and so do all who have it."""
+    token = run.dir / "token"
+    token.write_text("secret\n")
+    d = run.start(f"--token-file={token}", logdir=run.logdir("jax_matmul_nopy"))
+    attackers = open_streams(d, 3, 250, WATCH, b"")
+    check(begins_watch(d, [("authorization", "Bearer secret")]), "a watch with the token, at once")
+    equal(d.ctl("--token-file", token, "--timeout-ms", 3000, "sessions", timeout=20).returncode, 0, "with the token")
+    wait_for(lambda: begins_watch(d), 10, "a watch without the token")
+    with d.http2() as h:
+        wait_for(lambda: h.call("/grpc.health.v1.Health/Check", b"")[0] == 0, 10, "a probe without the token")
+    for h in attackers:
+        h.close()
+
+
+def test_half_open_calls_come_and_go(run):
+    """Calls without a token that never send their message, 5,000 at any moment and none for long: who has it is served."""
+    token = run.dir / "token"
+    token.write_text("secret\n")
+    d = run.start(f"--token-file={token}", logdir=run.logdir("jax_matmul_nopy"))
+    end = time.monotonic() + (4 if run.short else 30)
+    refused = 0
+    while time.monotonic() < end:
+        attackers = open_streams(d, 20, 250, "/grpc.health.v1.Health/Check")
+        done = d.ctl("--token-file", token, "--timeout-ms", 3000, "sessions", timeout=20)
+        refused += done.returncode != 0
+        for h in attackers:
+            h.close()
+    equal(refused, 0, "callers with the token that were refused")
 
 
 def test_answers_that_nobody_reads(run):
