@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -32,7 +33,8 @@ struct process {
     int argc;
     char **argv;
     size_t n_started; // components; the last one's start may have failed
-    uv_signal_t sigterm, sigint, sighup;
+    int signal_fd;
+    uv_poll_t signals;
     uv_timer_t tick, grace;
     unsigned ticks, drained_checks;
     uint64_t grace_end; // in the loop's time
@@ -55,13 +57,7 @@ static void on_ended(void *arg) {
     struct xpl_daemon *const d = arg;
     struct process *const p = process_of(d);
     if (--d->n_ending) return;
-    close_handle((uv_handle_t *)&p->sigterm);
-    close_handle((uv_handle_t *)&p->sigint);
-    close_handle((uv_handle_t *)&p->sighup);
-    // libuv gives signals back their default action: one that comes once more must not end the
-    // process while the writer drains.
-    (void)signal(SIGTERM, SIG_IGN);
-    (void)signal(SIGHUP, SIG_IGN);
+    if (p->signals.type == UV_POLL) close_handle((uv_handle_t *)&p->signals);
     close_handle((uv_handle_t *)&p->tick);
     close_handle((uv_handle_t *)&p->grace);
     if (d->watch) xpl_watch_close(d->watch);
@@ -87,8 +83,7 @@ static void on_grace(uv_timer_t *t) {
     uv_timer_stop(t);
 }
 
-static void on_stop_signal(uv_signal_t *s, int number) {
-    struct process *const p = s->data;
+static void on_stop_signal(struct process *p, uint32_t number) {
     struct xpl_daemon *const d = &p->d;
     if (d->stopping) {
         if (number == SIGINT) _exit(1); // a person lost patience
@@ -101,9 +96,7 @@ static void on_stop_signal(uv_signal_t *s, int number) {
 
 // ---- while running ----
 
-static void on_reload_signal(uv_signal_t *s, int number) {
-    (void)number;
-    struct process *const p = s->data;
+static void on_reload_signal(struct process *p) {
     struct xpl_daemon *const d = &p->d;
     xpl_notify("RELOADING=1");
     struct xpl_error err = {0};
@@ -172,23 +165,53 @@ static void on_catalogue(void *arg, struct xpl_snapshot *before, struct xpl_snap
     xpl_store_writer_put_catalogue(d->writer, after);
 }
 
+// ---- signals ----
+
+// They are blocked in all threads, which inherit that, and read from a descriptor: none has its
+// default action at any moment.  One that comes when the daemon listens but is not ready yet, or
+// once more when it ends, leaves no socket and no file behind.
+static void hold_signals(struct process *p) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+    p->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+static bool is_end_pending(void) {
+    sigset_t set;
+    return sigpending(&set) == 0 && (sigismember(&set, SIGTERM) || sigismember(&set, SIGINT));
+}
+
+static void on_signal(uv_poll_t *h, int status, int events) {
+    (void)status, (void)events;
+    struct process *const p = h->data;
+    struct signalfd_siginfo one;
+    while (read(p->signal_fd, &one, sizeof one) == (ssize_t)sizeof one)
+        if (one.ssi_signo == SIGHUP)
+            on_reload_signal(p);
+        else
+            on_stop_signal(p, one.ssi_signo);
+}
+
 // ---- components of this file ----
 
 static xpl_status_t start_loop(struct xpl_daemon *d, struct xpl_error *err) {
     struct process *const p = process_of(d);
     if (!(d->loop = xpl_loop_new())) XPL_RETURN_OOM(err, "loop");
     uv_loop_t *const uv = xpl_loop_uv(d->loop);
-    uv_signal_init(uv, &p->sigterm);
-    uv_signal_init(uv, &p->sigint);
-    uv_signal_init(uv, &p->sighup);
     uv_timer_init(uv, &p->tick);
     uv_timer_init(uv, &p->grace);
-    p->sigterm.data = p->sigint.data = p->sighup.data = p->tick.data = p->grace.data = p;
-    return XPL_OK;
+    p->signals.data = p->tick.data = p->grace.data = p;
+    if (p->signal_fd >= 0 && uv_poll_init(uv, &p->signals, p->signal_fd) == 0) return XPL_OK;
+    XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "no descriptor for signals");
 }
 
 static void free_loop(struct xpl_daemon *d) {
     if (d->loop) xpl_loop_free(d->loop);
+    if (process_of(d)->signal_fd >= 0) (void)close(process_of(d)->signal_fd);
 }
 
 static const struct xpl_component loop_component = {
@@ -206,9 +229,7 @@ static const struct xpl_component watch_component = {.name = "watch", .start = s
 static xpl_status_t start_ready(struct xpl_daemon *d, struct xpl_error *err) {
     (void)err;
     struct process *const p = process_of(d);
-    uv_signal_start(&p->sigterm, on_stop_signal, SIGTERM);
-    uv_signal_start(&p->sigint, on_stop_signal, SIGINT);
-    uv_signal_start(&p->sighup, on_reload_signal, SIGHUP);
+    uv_poll_start(&p->signals, UV_READABLE, on_signal); // also for those that came meanwhile
     uv_timer_start(&p->tick, on_tick, TICK_MS, TICK_MS);
     xpl_rpc_health_set(d->health, true);
     if (d->http) xpl_http_set_ready(d->http, true);
@@ -258,6 +279,8 @@ enum { N_COMPONENTS = sizeof components / sizeof *components };
 static xpl_status_t start_components(struct process *p, struct xpl_error *err) {
     while (p->n_started < N_COMPONENTS) {
         const struct xpl_component *const c = components[p->n_started++];
+        if (is_end_pending())
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "a signal came before %s", c->name);
         if (c->start) XPL_TRY(c->start(&p->d, err));
     }
     return XPL_OK;
@@ -312,13 +335,17 @@ static xpl_status_t prepare_process(struct xpl_config *c, struct xpl_error *err)
 int xpl_daemon_run(struct xpl_config *config, int argc, char **argv) {
     struct process p = {.d = {.config = config, .ended = on_ended}, .argc = argc, .argv = argv};
     struct xpl_error err = {0};
+    hold_signals(&p); // before there are threads
     xpl_status_t st = prepare_process(config, &err);
     if (st == XPL_OK) st = start_components(&p, &err);
     if (st == XPL_OK) {
         (void)uv_run(xpl_loop_uv(p.d.loop), UV_RUN_DEFAULT);
         xpl_log(XPL_LOG_INFO, "daemon", "stopped");
     } else {
-        xpl_log(XPL_LOG_ERROR, "daemon", "cannot start: %s", err.msg);
+        if (st == XPL_CANCELLED)
+            xpl_log(XPL_LOG_INFO, "daemon", "stopping while it starts: %s", err.msg);
+        else
+            xpl_log(XPL_LOG_ERROR, "daemon", "cannot start: %s", err.msg);
         if (p.d.loop) {
             stop_components(&p);
             xpl_daemon_cancel_calls(&p.d); // the daemon was not ready yet
@@ -327,5 +354,5 @@ int xpl_daemon_run(struct xpl_config *config, int argc, char **argv) {
     }
     free_components(&p);
     xpl_log_stop();
-    return st == XPL_OK ? 0 : 1;
+    return st == XPL_OK || st == XPL_CANCELLED ? 0 : 1;
 }

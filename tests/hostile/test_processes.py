@@ -3,6 +3,7 @@
 
 import contextlib
 import http.client
+import os
 import random
 import resource
 import shutil
@@ -27,6 +28,35 @@ def test_signals_while_stopping(run):
             time.sleep(delay)
         wait_for(lambda: not d.alive(), 10, "the daemon ends")
         equal(d.process.returncode, 0, f"exit status, signals every {delay} s")
+
+
+def signal_when_it_listens(run, logdir, number):
+    """Sends a signal as soon as the daemon's socket is there; checks what it leaves behind."""
+    path, state, worker = run.dir / "early.sock", run.make_dir("state"), run.dir / "worker"
+    process = subprocess.Popen(
+        [str(run.build / "server/xplaned"), f"--logdir={logdir}", f"--state-dir={state}", f"--listen=unix:{path}",
+         f"--xprof-worker=unix:{run.dir}/worker.sock", f"--worker-dir={worker}", "--http=127.0.0.1:0"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        end = time.monotonic() + 20
+        while not os.path.exists(path):
+            check(time.monotonic() < end and process.poll() is None, "no socket")
+        process.send_signal(number)
+        _, log = process.communicate(timeout=20)
+    finally:
+        end_process(process)
+    equal(process.returncode, 0, f"exit status: {log.decode()}")
+    left = [p.name for p in (path, run.dir / "worker.sock") if p.exists()]
+    left += [p.name for p in worker.rglob("*")]
+    equal(left, [], "what is left behind")
+    return b"while it starts" in log
+
+
+def test_signals_while_starting(run):
+    """A signal between listening and being ready ends the daemon as any other: its sockets are removed."""
+    logdir = run.logdir("jax_matmul_nopy")
+    early = [signal_when_it_listens(run, logdir, number) for _ in range(run.parameter("STARTS", 4, 100)) for number in (15, 2)]
+    check(any(early), "none of the signals came early")
 
 
 # ---- kill -9 ----
