@@ -110,13 +110,11 @@ static void on_reload_signal(struct process *p) {
         xpl_daemon_apply_settings(d);
         st = xpl_daemon_reload_credentials(d, &err);
     }
-    const bool certificate = d->http && xpl_http_certificate_changed(d->http);
     if (st != XPL_OK)
         xpl_log(XPL_LOG_ERROR, "daemon", "settings not reloaded: %s", err.msg);
-    else if (left.restart[0] || certificate)
-        xpl_log(XPL_LOG_WARN, "daemon", "a restart is needed for %s%s%s; all else is in use",
-                left.restart, left.restart[0] && certificate ? ", and " : "",
-                certificate ? "HTTPS to use the changed certificate" : "");
+    else if (left.restart[0])
+        xpl_log(XPL_LOG_WARN, "daemon", "a restart is needed for %s; all else is in use",
+                left.restart);
     else
         xpl_log(XPL_LOG_INFO, "daemon", "settings reloaded");
     xpl_notify("READY=1");

@@ -404,6 +404,7 @@ xpl_status_t xpl_daemon_reload_credentials(struct xpl_daemon *d, struct xpl_erro
     if (d->tls) {
         XPL_TRY(xpl_http_check_certificate(d->config->tls_cert, d->config->tls_key, err));
         XPL_TRY(xpl_rpc_tls_reload(d->tls, err));
+        if (d->http) XPL_TRY(xpl_http_renew_certificate(d->http, err));
     }
     XPL_TRY(read_token(d->config->token_file, token, sizeof token, err));
     if (d->http) XPL_TRY(xpl_http_set_token(d->http, token, err));

@@ -13,6 +13,7 @@
 
 struct xpl_http_connection {
     struct xpl_http *http;
+    struct xpl_http_engine *engine;
     struct xpl_http_connection *next, *prev;
     struct MHD_Connection *mhd;
     int fd;
@@ -26,6 +27,7 @@ struct xpl_http_connection {
 };
 
 enum {
+    XPL_HTTP_ENGINES = 5, // one without TLS, and one for each certificate that is in use
     XPL_HTTP_UI_FILES = 16,
     XPL_HTTP_PEM_FILES = 3,    // certificate, key, clients' CA
     XPL_HTTP_MAX_PROXIES = 32, // names of --http-host
@@ -38,14 +40,29 @@ struct xpl_http_file_state {
     uint64_t size, ino;
 };
 
+// What libmicrohttpd calls, and what this gateway's handles do (http.c).
+struct xpl_http_handlers {
+    MHD_AccessHandlerCallback request;
+    MHD_RequestCompletedCallback completed;
+    MHD_NotifyConnectionCallback connection; // its argument is the engine
+    void *(*uri)(void *http, const char *uri, struct MHD_Connection *m);
+    void (*turn)(struct xpl_http *h);
+    uv_close_cb closed; // data: the gateway
+};
+
 struct xpl_http {
     struct xpl_http_options options;
     struct xpl_http_parts parts;
     struct xpl_http_engine {
         struct xpl_http *http;
-        struct MHD_Daemon *mhd;
-        uv_poll_t poll; // its epoll descriptor
-    } engines[2];       // without and with TLS; mhd is NULL where no listener needs it
+        struct MHD_Daemon *mhd; // NULL: not started, or stopped
+        uv_poll_t poll;         // its epoll descriptor
+        bool polled;            // until the handle is closed
+        bool retired;           // its certificate was replaced: no new connections
+        size_t n_connections;
+    } engines[XPL_HTTP_ENGINES];
+    struct xpl_http_engine *current[2]; // without and with TLS; NULL where no listener needs it
+    struct xpl_http_handlers handlers;
     struct xpl_http_listener {
         struct xpl_http *http;
         int fd;
@@ -75,7 +92,9 @@ struct xpl_http {
     size_t n_names, n_proxies; // the first are those of --http-host, which Origin may have
     bool any_address;          // bound to all addresses: Host may be any IP address
 
-    struct xpl_http_file_state pem_states[XPL_HTTP_PEM_FILES]; // as the start read them
+    // Of the certificate in use, and of those that could not be used.
+    struct xpl_http_file_state pem_states[XPL_HTTP_PEM_FILES], pem_bad[XPL_HTTP_PEM_FILES];
+    unsigned ticks;
 
     struct xpl_http_body *files[XPL_HTTP_UI_FILES]; // XProf's, as last read
     struct xpl_http_file_state file_states[XPL_HTTP_UI_FILES];

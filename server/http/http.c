@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/http/access.h"
+#include "server/http/engine.h"
 #include "server/http/listen.h"
 #include "server/http/monitor.h"
 #include "server/http/reply.h"
@@ -20,9 +21,7 @@
 #include "server/http/wait.h"
 
 enum {
-    POOL_BYTES = 32 << 10,  // of libmicrohttpd for one connection: bounds the headers
-    MAX_BODY = 64 << 10,    // no route reads one
-    SPARE_CONNECTIONS = 64, // beyond the limit, which get 503
+    MAX_BODY = 64 << 10, // no route reads one
     ACCEPT_BATCH = 64,
 };
 
@@ -36,15 +35,7 @@ static void maybe_stopped(struct xpl_http *h) {
 static void on_again(uv_idle_t *i);
 
 static void run_microhttpd(struct xpl_http *h) {
-    bool again = false;
-    for (int i = 0; i < 2; i++) {
-        struct MHD_Daemon *const d = h->engines[i].mhd;
-        MHD_UNSIGNED_LONG_LONG ms = 1;
-        if (!d) continue;
-        (void)MHD_run(d);
-        if (MHD_get_timeout(d, &ms) == MHD_YES && ms == 0) again = true;
-    }
-    if (again)
+    if (xpl_http_engines_run(h))
         uv_idle_start(&h->again, on_again);
     else
         uv_idle_stop(&h->again);
@@ -60,12 +51,6 @@ static void run_and_check_stop(struct xpl_http *h) {
 
 static void on_again(uv_idle_t *i) {
     run_and_check_stop(i->data);
-}
-
-static void on_engine(uv_poll_t *p, int status, int events) {
-    (void)status, (void)events;
-    struct xpl_http_engine *e = p->data;
-    run_and_check_stop(e->http);
 }
 
 // ---- waiting requests ----
@@ -194,7 +179,7 @@ static void on_completed(void *arg, struct MHD_Connection *m, void **context,
     *context = NULL;
     if (!r) return;
     struct xpl_http_connection *c = r->connection;
-    c->deadline_ms = xpl_http_now_ms(h) + h->options.idle_ms;
+    c->deadline_ms = xpl_http_now_ms(h) + (c->engine->retired ? 0 : h->options.idle_ms);
     c->request = NULL;
     if (r->seen) h->n_active--;
     request_free(r);
@@ -214,6 +199,7 @@ static void connection_gone(struct xpl_http *h, struct xpl_http_connection *c) {
     *(c->prev ? &c->prev->next : &h->connections) = c->next;
     if (c->next) c->next->prev = c->prev;
     h->n_connections--;
+    c->engine->n_connections--;
     request_free(c->request);
     c->request = NULL;
     h->open_handles += c->polling;
@@ -225,7 +211,8 @@ static void connection_gone(struct xpl_http *h, struct xpl_http_connection *c) {
 
 static void on_connection(void *arg, struct MHD_Connection *m, void **context,
                           enum MHD_ConnectionNotificationCode what) {
-    struct xpl_http *h = arg;
+    struct xpl_http_engine *const e = arg;
+    struct xpl_http *const h = e->http;
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
         if (*context) connection_gone(h, *context);
         *context = NULL;
@@ -239,6 +226,7 @@ static void on_connection(void *arg, struct MHD_Connection *m, void **context,
     if (!c) return; // on_uri finds none, and the connection is closed
     *c = (struct xpl_http_connection){
         .http = h,
+        .engine = e,
         .mhd = m,
         .fd = MHD_get_connection_info(m, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
         .surplus = h->n_connections >= (peer.local ? max : xpl_connections_for_others(max)),
@@ -248,6 +236,7 @@ static void on_connection(void *arg, struct MHD_Connection *m, void **context,
     if (c->next) c->next->prev = c;
     h->connections = c;
     h->n_connections++;
+    e->n_connections++;
     *context = c;
 }
 
@@ -257,14 +246,14 @@ static bool accept_one(struct xpl_http_listener *l, bool *ret_more) {
     struct sockaddr_storage from;
     socklen_t n = 0;
     int fd = -1;
-    if (h->n_connections >= h->options.max_connections + SPARE_CONNECTIONS) return false;
+    if (h->n_connections >= h->options.max_connections + XPL_HTTP_SPARE_CONNECTIONS) return false;
     const enum xpl_accept_result got = xpl_accept(&h->reserve, l->fd, &fd, &from, &n);
     *ret_more = got != XPL_ACCEPT_NONE;
     if (got == XPL_ACCEPT_CLOSED) h->stats.refused_descriptors++;
     if (got != XPL_ACCEPTED) return got != XPL_ACCEPT_STUCK;
     const struct xpl_peer peer = xpl_peer_of((const struct sockaddr *)&from);
     if (xpl_http_admit(h, &peer)) {
-        (void)MHD_add_connection(h->engines[l->tls].mhd, fd, (struct sockaddr *)&from, n);
+        (void)MHD_add_connection(h->current[l->tls]->mhd, fd, (struct sockaddr *)&from, n);
     } else {
         (void)close(fd);
         h->stats.refused_address++;
@@ -293,6 +282,7 @@ void xpl_http_tick(struct xpl_http *h) {
             c->deadline_ms = UINT64_MAX;
             (void)shutdown(c->fd, SHUT_RDWR); // libmicrohttpd sees the end and closes
         }
+    if (!h->stopping) xpl_http_engines_tick(h);
     for (size_t i = 0; i < h->n_listeners && !h->stopping; i++)
         if (h->listeners[i].paused) {
             h->listeners[i].paused = false;
@@ -302,61 +292,19 @@ void xpl_http_tick(struct xpl_http *h) {
 
 // ---- start ----
 
-__attribute__((format(printf, 2, 0))) static void on_log(void *arg, const char *fmt, va_list ap) {
-    (void)arg;
-    char text[512];
-    (void)vsnprintf(text, sizeof text, fmt, ap);
-    text[strcspn(text, "\n")] = 0;
-    xpl_log(XPL_LOG_DEBUG, "http", "%s", text);
-}
-
-// GnuTLS's own choice still takes TLS 1.0 and 1.1.
-static const char TLS_VERSIONS[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
-
-static xpl_status_t start_engine(struct xpl_http *h, bool tls, struct xpl_error *err) {
-    struct xpl_http_engine *e = &h->engines[tls];
-    if (e->mhd) return XPL_OK;
-    XPL_AUTO(xpl_http_pem_fini) struct xpl_http_pem pem = {0};
-    if (tls) XPL_TRY(xpl_http_pem_read(h, &pem, err));
-    struct MHD_OptionItem more[] = {
-        {MHD_OPTION_HTTPS_MEM_CERT, 0, pem.cert},
-        {MHD_OPTION_HTTPS_MEM_KEY, 0, pem.key},
-        {MHD_OPTION_HTTPS_PRIORITIES, 0, (char *)(uintptr_t)TLS_VERSIONS},
-        {pem.client_ca ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0, pem.client_ca},
-        {MHD_OPTION_END, 0, NULL},
-    };
-    const unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
-                           MHD_USE_ERROR_LOG | (tls ? MHD_USE_TLS : 0u);
-    e->http = h;
-    e->mhd = MHD_start_daemon(
-        flags, 0, NULL, NULL, on_request, h, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, h, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
-        h, MHD_OPTION_URI_LOG_CALLBACK, on_uri, h, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)POOL_BYTES, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)h->options.max_connections + SPARE_CONNECTIONS, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY, tls ? more : more + 4,
-        MHD_OPTION_END);
-    const union MHD_DaemonInfo *i =
-        e->mhd ? MHD_get_daemon_info(e->mhd, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
-    uv_loop_t *const uv = xpl_loop_uv(h->parts.loop);
-    if (!i || uv_poll_init(uv, &e->poll, i->epoll_fd) != 0) {
-        if (e->mhd) MHD_stop_daemon(e->mhd);
-        e->mhd = NULL;
-        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "--http: libmicrohttpd did not start%s",
-                         tls ? "; are --tls-cert and --tls-key right?" : "");
-    }
-    e->poll.data = e;
-    h->open_handles++;
-    uv_poll_start(&e->poll, UV_READABLE, on_engine);
-    return XPL_OK;
-}
+static const struct xpl_http_handlers handlers = {.request = on_request,
+                                                  .completed = on_completed,
+                                                  .connection = on_connection,
+                                                  .uri = on_uri,
+                                                  .turn = run_and_check_stop,
+                                                  .closed = handle_closed};
 
 static xpl_status_t start_listeners(struct xpl_http *h, struct xpl_error *err) {
     XPL_TRY(xpl_http_listen(h, err));
     uv_loop_t *const uv = xpl_loop_uv(h->parts.loop);
     for (size_t i = 0; i < h->n_listeners; i++) {
         struct xpl_http_listener *l = &h->listeners[i];
-        XPL_TRY(start_engine(h, l->tls, err));
+        XPL_TRY(xpl_http_engine_start(h, l->tls, err));
         if (uv_poll_init(uv, &l->poll, l->fd) != 0)
             XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "--http: the loop takes no more sockets");
         l->http = h;
@@ -375,6 +323,7 @@ xpl_status_t xpl_http_new(const struct xpl_http_options *o, const struct xpl_htt
     memset(h, 0, sizeof *h);
     h->options = *o;
     h->parts = *parts;
+    h->handlers = handlers;
     pthread_mutex_init(&h->mu, NULL);
     xpl_accept_reserve_init(&h->reserve);
     *ret = h; // the caller stops and frees it even when the rest fails
@@ -416,13 +365,7 @@ static void stop_listening(struct xpl_http *h) {
 // All requests are answered: closes what is left.
 static void finish_stop(struct xpl_http *h) {
     h->stopped = true;
-    for (int i = 0; i < 2; i++) {
-        struct xpl_http_engine *e = &h->engines[i];
-        if (!e->mhd) continue;
-        close_handle(h, &e->poll); // before its descriptor goes
-        MHD_stop_daemon(e->mhd);   // closes the connections
-        e->mhd = NULL;
-    }
+    xpl_http_engines_stop(h);
     if (h->wake_open) close_handle(h, &h->wake);
     close_handle(h, &h->again);
 }

@@ -46,9 +46,11 @@ xpl_status_t xpl_http_set_token(struct xpl_http *h, const char *token, struct xp
     XPL_NODISCARD;
 // From now on /readyz says so; the daemon calls it when all of its parts run, and when it stops.
 void xpl_http_set_ready(struct xpl_http *h, bool ready);
-// True when the files of the certificate, its key or the clients' CA are not those that HTTPS began
-// with, which stay in use until a restart.
-bool xpl_http_certificate_changed(const struct xpl_http *h);
+// New HTTPS connections get the certificate, its key and the clients' CA as the files have them
+// now; those that are open keep theirs until their next request is answered.  Nothing where the
+// files did not change, or no listener needs them; after an error HTTPS goes on as before.  The
+// gateway looks by itself every few seconds, too.
+xpl_status_t xpl_http_renew_certificate(struct xpl_http *h, struct xpl_error *err) XPL_NODISCARD;
 // Whether the files are a certificate and its key; FAILED_PRECONDITION names what is wrong.
 xpl_status_t xpl_http_check_certificate(const char *cert, const char *key, struct xpl_error *err)
     XPL_NODISCARD;

@@ -48,33 +48,21 @@ static void get_state(const char *path, struct xpl_http_file_state *ret) {
     ret->size = (uint64_t)st.st_size, ret->ino = st.st_ino;
 }
 
-static void get_states(const struct xpl_http_options *o,
-                       struct xpl_http_file_state ret[XPL_HTTP_PEM_FILES]) {
-    get_state(o->tls_cert, &ret[0]);
-    get_state(o->tls_key, &ret[1]);
-    get_state(o->client_ca, &ret[2]);
+void xpl_http_pem_states(const struct xpl_http *h,
+                         struct xpl_http_file_state ret[XPL_HTTP_PEM_FILES]) {
+    get_state(h->options.tls_cert, &ret[0]);
+    get_state(h->options.tls_key, &ret[1]);
+    get_state(h->options.client_ca, &ret[2]);
 }
 
-xpl_status_t xpl_http_pem_read(struct xpl_http *h, struct xpl_http_pem *ret,
+xpl_status_t xpl_http_pem_read(const struct xpl_http *h, struct xpl_http_pem *ret,
                                struct xpl_error *err) {
     const struct xpl_http_options *const o = &h->options;
-    get_states(o, h->pem_states);
     ret->cert = read_text(o->tls_cert, "--tls-cert", err);
     ret->key = ret->cert ? read_text(o->tls_key, "--tls-key", err) : NULL;
     if (ret->key && o->client_ca[0])
         ret->client_ca = read_text(o->client_ca, "--tls-client-ca", err);
     return ret->key && (ret->client_ca || !o->client_ca[0]) ? XPL_OK : XPL_FAILED_PRECONDITION;
-}
-
-bool xpl_http_certificate_changed(const struct xpl_http *h) {
-    struct xpl_http_file_state now[XPL_HTTP_PEM_FILES];
-    get_states(&h->options, now);
-    bool changed = false;
-    for (int i = 0; h->engines[1].mhd && i < XPL_HTTP_PEM_FILES; i++) {
-        const struct xpl_http_file_state *const a = &now[i], *const b = &h->pem_states[i];
-        changed |= a->mtime_ns != b->mtime_ns || a->size != b->size || a->ino != b->ino;
-    }
-    return changed;
 }
 
 xpl_status_t xpl_http_check_certificate(const char *cert, const char *key, struct xpl_error *err) {

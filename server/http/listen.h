@@ -12,9 +12,11 @@ xpl_status_t xpl_http_listen(struct xpl_http *h, struct xpl_error *err) XPL_NODI
 struct xpl_http_pem { // NUL-terminated; client_ca is NULL without one
     char *cert, *key, *client_ca;
 };
-// Notes in h->pem_states which files they were.
-xpl_status_t xpl_http_pem_read(struct xpl_http *h, struct xpl_http_pem *ret, struct xpl_error *err)
-    XPL_NODISCARD;
+// Which files they are now; all 0 for one that is missing.
+void xpl_http_pem_states(const struct xpl_http *h,
+                         struct xpl_http_file_state ret[XPL_HTTP_PEM_FILES]);
+xpl_status_t xpl_http_pem_read(const struct xpl_http *h, struct xpl_http_pem *ret,
+                               struct xpl_error *err) XPL_NODISCARD;
 void xpl_http_pem_fini(struct xpl_http_pem *p);
 
 // Whether one more connection of this peer may be open.

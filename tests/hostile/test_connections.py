@@ -445,6 +445,69 @@ def reload(d):
     return wait_for(said, 10, "nothing is said about SIGHUP")
 
 
+def shown(d):
+    """The certificate that HTTPS shows, in DER."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with socket.create_connection(("127.0.0.1", d.http), 10) as plain:
+        with context.wrap_socket(plain) as s:
+            return s.getpeercert(True)
+
+
+def der_of(cert):
+    return ssl.PEM_cert_to_DER_cert(cert.read_text())
+
+
+def test_https_certificate_is_renewed(run):
+    """By SIGHUP, and without it: new connections get the new certificate and are checked by the new CA; a request
+    under way is answered, and a pair that does not fit is not taken."""
+    cert, key = make_certificate(run)
+    d = run.start(
+        f"--tls-cert={cert}", f"--tls-key={key}", f"--tls-client-ca={cert}", logdir=run.logdir("jax_matmul_nopy")
+    )
+    first, first_pair = der_of(cert), (run.dir / "first.pem", run.dir / "first.key")
+    for source, to in zip((cert, key), first_pair):
+        to.write_bytes(source.read_bytes())
+    equal(shown(d), first, "the certificate of the start")
+    old = http.client.HTTPSConnection("127.0.0.1", d.http, timeout=10, context=context_of(cert, first_pair))
+    old.request("GET", "/api/v1/tools")
+    equal(old.getresponse().read()[:1], b"{", "an answer")
+    half = http.client.HTTPSConnection("127.0.0.1", d.http, timeout=10, context=context_of(cert, first_pair))
+    half.putrequest("POST", "/api/v1/tools")
+    half.putheader("Content-Length", "4")
+    half.endheaders(b"ab")
+    time.sleep(0.3)
+    make_certificate(run)
+    check("settings reloaded" in reload(d), "SIGHUP takes it")
+    second = der_of(cert)
+    equal(shown(d), second, "the certificate after SIGHUP")
+    equal(https(d, context_of(cert, first_pair)), 403, "a client certificate of the old CA")
+    equal(https(d, context_of(cert, (cert, key))), 200, "a client certificate of the new CA")
+    half.send(b"cd")
+    check(half.getresponse().status < 500, "a request under way is answered")
+    old.sock.settimeout(10)
+    equal(old.sock.recv(1), b"", "an idle connection of the old certificate is closed")
+    old.close()
+    half.close()
+    good = key.read_text()
+    make_certificate(run)
+    third, third_key = der_of(cert), key.read_text()
+    key.write_text(good)
+    wait_for(lambda: "HTTPS keeps its certificate" in d.log(), 20, "a pair that does not fit")
+    equal(shown(d), second, "the certificate of before")
+    key.write_text(third_key)
+    wait_for(lambda: shown(d) == third, 20, "a pair that fits is taken without SIGHUP")
+    fds = d.fds()
+    for _ in range(6):
+        make_certificate(run)
+        check("settings reloaded" in reload(d), "again")
+        equal(shown(d), der_of(cert), "again")
+        wait_for(lambda: d.fds() <= fds, 10, "nothing is left of the one before")
+
+
+test_https_certificate_is_renewed.limit = 120
+
+
 def test_reload_says_what_it_took(run):
     """A token that changed is taken; settings and certificates that cannot be are named."""
     cert, key = make_certificate(run)
@@ -465,9 +528,9 @@ def test_reload_says_what_it_took(run):
     equal(d.ctl(*trusted, "--token-file", other, "sessions").returncode != 0, True, "the other file is not in use")
     config.write_text(f"token-file = {token}\n")
     make_certificate(run)  # another one, at the same place
-    said = reload(d)
-    check("restart" in said and "HTTPS" in said, said)
+    check("settings reloaded" in reload(d), "the certificate is taken")
     equal(d.ctl(*trusted, "--token-file", token, "sessions").returncode, 0, "gRPC uses the new certificate")
+    equal(https(d, context_of(cert, (cert, key))), 401, "HTTPS, too: without a token")
     good = key.read_text()
     make_certificate(run)
     key.write_text(good)  # of the one before
