@@ -4,10 +4,10 @@
 
 #include "base/std_fds.h"
 #include "rpc/listen/guarded.h"
+#include "rpc/listen/hooks.h"
 #include "rpc/server.h"
 #include "server/config.h"
 #include "server/daemon.h"
-#include "server/hooks.h"
 
 int main(int argc, char **argv) {
     struct xpl_config config;

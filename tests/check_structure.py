@@ -45,7 +45,7 @@ TOLERATED_CIRCLES = []
 TOLERATED_PRIVATE = set()
 # Callbacks of libraries, which have the parameters that the library says.
 FOREIGN_SIGNATURES = {"on_request"}  # MHD_AccessHandlerCallback
-# Names of libraries that server/hooks.c has for the program: who uses them means the libraries'.
+# Names of libraries that rpc/listen/hooks.c has for the program: who uses them means the libraries'.
 REPLACED_NAMES = {"close", "recvmsg", "SSL_read"}
 # Names that others call: the C runtime, CUDA, and what server/hooks.c replaces.
 NAMES_FOR_OTHERS = {"main", "InitializeInjection"} | REPLACED_NAMES

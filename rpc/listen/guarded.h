@@ -3,7 +3,7 @@
 //
 // gRPC reads its sockets itself, and has no place for an inspection of bytes.  A program that wants
 // its connections guarded defines `recvmsg`, `close` and `SSL_read` and calls from them what is
-// below (server/hooks.c); the dynamic linker then binds libgrpc's calls to them.  A library must
+// below (hooks.c); the dynamic linker then binds libgrpc's calls to them.  A library must
 // not do that to the program that it is loaded into, so without xpl_rpc_guarded_enable nothing
 // happens.
 #ifndef XPL_RPC_LISTEN_GUARDED_H_

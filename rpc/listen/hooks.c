@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The daemon's own recvmsg, close and SSL_read: what gRPC receives from clients is inspected before
-// it gets it (rpc/guarded.h).
+// The program's own recvmsg, close and SSL_read: what gRPC receives from clients is inspected
+// before it gets it (guarded.h).
 //
 // Part of the program alone, never of a library: a symbol of the program comes before the same one
 // of libc and libssl, for libgrpc, too.  The first two are the system calls, and nothing else.
 // libssl is libgrpc's and is found while running, so that no version of it is built in.
-#include "server/hooks.h"
+#include "rpc/listen/hooks.h"
 
 #include <dlfcn.h>
 #include <errno.h>
