@@ -173,7 +173,9 @@ static int report_session(const struct xpl_args *args, const struct xpl_iree_rep
     size_t n = 0;
     const struct {
         const char *key, *value;
-    } given[] = {{"format", is_export ? NULL : args->format ? args->format : "text"},
+    } given[] = {{"format", is_export      ? NULL
+                            : args->format ? args->format
+                                           : "text"},
                  {"raw", wants_trace(args, report) ? "true" : NULL},
                  {"unfinished", args->unfinished ? "true" : NULL},
                  {"filter", args->filter},

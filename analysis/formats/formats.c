@@ -41,8 +41,8 @@ const struct xpl_format *xpl_formats(size_t *ret_n) {
 }
 
 const char *xpl_kind_name(enum xpl_kind kind) {
-    static const char *const names[XPL_N_KINDS] = {[XPL_KIND_XSPACE] = "xspace",
-                                                   [XPL_KIND_IREE] = "iree"};
+    static const char *const names[XPL_N_KINDS] = {
+        [XPL_KIND_XSPACE] = "xspace", [XPL_KIND_IREE] = "iree"};
     return names[kind];
 }
 

@@ -155,7 +155,7 @@ static void test_strangers(void) {
     CHECK(wait_open(f, 2)); // an eighth: the others were ended for those after them
     for (int i = 0; i < 20; i++)
         CHECK_OK(call(ours, "/t.T/Echo", "x", &r, &err), &err);
-    CHECK_OK(call(ours, "/t.T/Open", "x", &r, &err), &err); // needs no token, but shows it
+    CHECK_OK(call(ours, "/t.T/Open", "x", &r, &err), &err);   // needs no token, but shows it
     CHECK_OK(call(others, "/t.T/Open", "x", &r, &err), &err); // of their own, the oldest goes
     for (int i = 0; i < 8; i++)
         close(deaf[i]);

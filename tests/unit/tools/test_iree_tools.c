@@ -52,8 +52,7 @@ static void test_ids(struct xpl_buf *bundle) {
     static const struct {
         const char *id;
         size_t rows; // of memory events
-    } rows[] = {
-        {"", 15}, {"-1", 15}, {"0", 0}, {"31", 5}, {"600", 1}, {"9223372036854775807", 0}};
+    } rows[] = {{"", 15}, {"-1", 15}, {"0", 0}, {"31", 5}, {"600", 1}, {"9223372036854775807", 0}};
     static const char *const refused[] = {"9223372036854775808", "18446744073709551615", "1x", "x"};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct xpl_error err = {0};
