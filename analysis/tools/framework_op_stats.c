@@ -150,14 +150,12 @@ static void advance(struct position *p, const struct xpl_op_metrics *m, uint64_t
     p->cumulative += p->fraction;
 }
 
-static void put_times(struct xpl_gviz *g, const struct xpl_op_metrics *m) {
-    const double total_us = xpl_pico_to_micro(m->time_ps);
-    const double self_us = xpl_pico_to_micro(m->self_time_ps);
-    xpl_gviz_number(g, m->occurrences);
-    xpl_gviz_number(g, total_us);
-    xpl_gviz_number(g, xpl_safe_divide(total_us, m->occurrences));
-    xpl_gviz_number(g, self_us);
-    xpl_gviz_number(g, xpl_safe_divide(self_us, m->occurrences));
+static void put_times(struct xpl_gviz *g, const struct xpl_op_record *r, uint32_t occurrences) {
+    xpl_gviz_number(g, occurrences);
+    xpl_gviz_number(g, r->total_us);
+    xpl_gviz_number(g, r->average_us);
+    xpl_gviz_number(g, r->self_us);
+    xpl_gviz_number(g, r->average_self_us);
 }
 
 static void put_shares(struct xpl_gviz *g, bool on_device, const struct position *p) {
@@ -170,12 +168,11 @@ static void put_shares(struct xpl_gviz *g, bool on_device, const struct position
     xpl_gviz_number(g, host->cumulative);
 }
 
-static void put_rates(struct xpl_gviz *g, const struct xpl_op_metrics *m) {
-    const double ns = xpl_pico_to_nano(m->time_ps), bytes = (double)m->bytes_accessed;
-    xpl_gviz_number(g, xpl_safe_divide(m->flops_v2, ns));
-    xpl_gviz_number(g, xpl_safe_divide(m->model_flops_v2, ns));
-    xpl_gviz_number(g, xpl_giga_to_gibi(xpl_safe_divide(bytes, ns)));
-    xpl_gviz_number(g, xpl_safe_divide(m->flops_v2, bytes));
+static void put_rates(struct xpl_gviz *g, const struct xpl_op_record *r) {
+    xpl_gviz_number(g, r->flop_rate);
+    xpl_gviz_number(g, r->model_flop_rate);
+    xpl_gviz_number(g, r->bandwidth);
+    xpl_gviz_number(g, r->intensity);
 }
 
 static double tensor_core_share(const struct stats *t, xpl_str_t op_name) {
@@ -187,16 +184,18 @@ static double tensor_core_share(const struct stats *t, xpl_str_t op_name) {
 
 static void put_row(struct xpl_gviz *g, const struct stats *t, const struct xpl_op_metrics *m,
                     bool on_device, const struct position *p) {
+    struct xpl_op_record r;
+    xpl_op_record_make(m, &t->s->perf_env, t->s->run_environment.hardware_type, &r);
     xpl_gviz_row(g);
     xpl_gviz_number(g, p->rank);
     xpl_gviz_text(g, on_device ? XPL_STR("Device") : XPL_STR("Host"));
     xpl_gviz_text(g, m->category);
     xpl_gviz_text(g, m->name);
-    put_times(g, m);
+    put_times(g, &r, m->occurrences);
     put_shares(g, on_device, p);
-    put_rates(g, m);
+    put_rates(g, &r);
     if (t->is_gpu) xpl_gviz_number(g, on_device ? tensor_core_share(t, m->name) : 0);
-    xpl_gviz_text(g, xpl_op_bound_by(m, &t->s->perf_env, t->s->run_environment.hardware_type));
+    xpl_gviz_text(g, r.bound_by);
     xpl_gviz_text(g, m->is_eager ? XPL_STR("Eager") : XPL_STR("Function"));
 }
 

@@ -137,6 +137,8 @@ static struct columns find_columns(const struct cmp *c, const struct value *t) {
                                        "operational_intensity",
                                        "bound_by",
                                        "flopRate",
+                                       "normalized_flop_rate", // of hlo_stats
+                                       "hbm_bw",
                                        NULL};
     struct columns out = {0};
     const struct value *const cols = value_get(t, "cols");

@@ -248,7 +248,7 @@ def rows_of(tool, answer):
     x = parse(answer or b"")
     if tool == "input_pipeline_analyzer":
         return bool(x[1]["rows"])
-    if tool == "kernel_stats":
+    if tool in ("kernel_stats", "hlo_stats"):
         return bool(x["rows"])
     return bool(x[0]["rows"]) if isinstance(x, list) else True
 

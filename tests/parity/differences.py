@@ -65,6 +65,12 @@ def nodes(node):
 
 
 COST_COLUMNS = {"measured_flop_rate", "model_flop_rate", "measured_memory_bw", "operational_intensity", "bound_by", "flopRate"}
+HLO_COST_COLUMNS = {"normalized_flop_rate", "model_flop_rate", "measured_memory_bw", "hbm_bw", "operational_intensity", "bound_by"}
+ROOFLINE_COST_COLUMNS = {"measured_flop_rate", "model_flop_rate", "measured_memory_bw", "hbm_bw", "operational_intensity",
+                         "hbm_operational_intensity", "bottleneck_operational_intensity", "bound_by", "optimal_flop_rate",
+                         "roofline_efficiency", "compute_efficiency", "max_mem_bw_utilization"}
+COST_TABLES = {"framework_op_stats": COST_COLUMNS, "overview_page": COST_COLUMNS, "hlo_stats": HLO_COST_COLUMNS,
+               "roofline_model": ROOFLINE_COST_COLUMNS}
 COST_METRICS = ("flops", "uncappedFlops", "bandwidthUtils", "rawFlops", "bf16Flops", "rawBytesAccessedArray")
 
 
@@ -80,10 +86,10 @@ def hlo_cost(tool, expected, got, given):
                         if isinstance(n.get("metrics"), dict):
                             n["metrics"][k] = None
         return expected, got
-    if tool in ("framework_op_stats", "overview_page"):
+    if tool in COST_TABLES:
         for x in (expected, got):
             for t in x if isinstance(x, list) else [x]:
-                hide_columns(t, COST_COLUMNS)
+                hide_columns(t, COST_TABLES[tool])
         return expected, got
     return None
 

@@ -60,7 +60,7 @@ class Random:
             m.provenance = r.choice(provenances)
         m.hlo_module_id = r.choice([0, 1, 2, 12345678901234567890])
         m.long_name = r.choice(["", f"%{m.name} = f32[8]{{0}} {m.category}(%p)", "%send-done.1 = send-done(), is_host_transfer=true",
-                                "%x.remat = f32[] add()"])
+                                "%x.remat = f32[] add()", "%x = f32[] add(%y.remat)", "y = z = w", " = "])
         m.occurrences = self.count()
         m.time_ps = self.ps()
         m.self_time_ps = m.time_ps if self.chance(0.5) else self.ps(m.time_ps)
@@ -86,8 +86,8 @@ class Random:
         if self.chance(0.3):
             m.deduplicated_name = r.choice(names)
         if self.chance(0.3):
-            m.source_info.file_name, m.source_info.line_number = "train.py", r.randint(-1, 999)
-            m.source_info.stack_frame = r.choice(["", "train.py:1\nmain.py:2"])
+            m.source_info.file_name, m.source_info.line_number = r.choice(["train.py", "/a<b>&\"c'.py", ""]), r.randint(-2, 999)
+            m.source_info.stack_frame = r.choice(["", "train.py:1\nmain.py:2", "<&>'\"é\0"])
         if self.chance(0.1):
             m.vdd_energy_j = self.real()
         if self.chance(0.1):

@@ -31,8 +31,30 @@ static inline double xpl_gibi_to_giga(double gibi) {
 // ones.
 double xpl_peak_bandwidth(const struct xpl_perf_env *env, size_t index);
 
-// What limits the op: "Compute", "HBM", "CMEM Read", ... or "Unknown" (SetRooflineMetrics).
-xpl_str_t xpl_op_bound_by(const struct xpl_op_metrics *m, const struct xpl_perf_env *env,
-                          enum xpl_hardware hardware);
+// The memories whose rates are shown one by one.
+enum xpl_memory {
+    XPL_MEMORY_HBM,
+    XPL_MEMORY_CMEM_READ,
+    XPL_MEMORY_CMEM_WRITE,
+    XPL_MEMORY_VMEM_READ,
+    XPL_MEMORY_VMEM_WRITE,
+    XPL_MEMORIES
+};
+
+// What tables of ops show of one op, or of many that are summed up.  All rates are over the whole
+// time, not the time of its own.
+struct xpl_op_record {
+    double total_us, average_us, self_us, average_self_us;
+    double dma_stall;                  // share of the time, 0 to 1
+    double flop_rate, model_flop_rate; // GFLOP/s
+    double bandwidth, intensity;       // GiB/s and FLOP/byte, over all memories
+    double bandwidths[XPL_MEMORIES], intensities[XPL_MEMORIES]; // the same, of each memory
+    // What limits the op: "Compute", "HBM", "CMEM Read", ... or "Unknown", a literal; and the
+    // intensity of that resource.
+    xpl_str_t bound_by;
+    double bound_intensity;
+};
+void xpl_op_record_make(const struct xpl_op_metrics *m, const struct xpl_perf_env *env,
+                        enum xpl_hardware hardware, struct xpl_op_record *ret);
 
 #endif

@@ -225,7 +225,8 @@ def main():
     for name, message in (("tree", tree()), ("kernels", kernels())):
         data = canonical(message)
         write(name + ".pb", data)
-        write(name + ".framework_op_stats.json", ask(data, "framework_op_stats", {}))
+        for tool in ("framework_op_stats", "hlo_stats"):
+            write(f"{name}.{tool}.json", ask(data, tool, {}))
         if name == "tree":
             for by in ("program", "category", "provenance"):
                 write(f"{name}.op_profile.{by}.json", ask(data, "op_profile", {"group_by": by}))

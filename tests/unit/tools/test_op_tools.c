@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// op_profile, framework_op_stats and kernel_stats against what XProf answers, and at their limits.
+// op_profile, framework_op_stats, hlo_stats and kernel_stats against what XProf answers, and at
+// their limits.
 #include "tests/unit/opstats/opstats_fixture.h"
 
 #include <stdio.h>
@@ -234,12 +235,84 @@ static void test_bound_by(void) {
     xpl_arena_fini(&a);
 }
 
+// Ops of sparse cores, and ops in between that are not shown, as deep as OpStats can have them.
+static void test_hlo_children(void) {
+    struct xpl_arena a;
+    struct xpl_buf out;
+    struct xpl_opstats s = {0};
+    xpl_arena_init(&a, LIMIT);
+    xpl_buf_init(&out, LIMIT);
+    struct xpl_op_metrics *m = add_op(&a, &s.device_op_metrics_db, "top", "call", 1000);
+    for (unsigned i = 0; i < XPL_OPSTATS_MAX_DEPTH + 8; i++) {
+        m->children = xpl_arena_zalloc(&a, sizeof *m->children);
+        CHECK(m->children);
+        m = add_op(&a, m->children, "x", "sc", 10);
+        m->name = numbered(&a, "sc.", i);
+        m->core_type = i % 2 ? XPL_CORE_SPARSE : XPL_CORE_TENSOR;
+    }
+    answer("hlo_stats", "", &s, &out);
+    const char *const text = (const char *)out.p;
+    CHECK_EQ(count(text, "\"SparseCore\""), XPL_OPSTATS_MAX_DEPTH / 2);
+    CHECK_HAS(text, "{\"v\":\"SparseCore\"},{\"v\":\"sc.0\"}"); // and its parent
+    CHECK_LACKS(text, "{\"v\":\"TensorCore\"}");
+    m = &s.device_op_metrics_db.metrics_db.v[0];
+    m->children->metrics_db.v[0].occurrences = 0; // nothing below it, either
+    answer("hlo_stats", "", &s, &out);
+    CHECK_LACKS((const char *)out.p, "SparseCore");
+    xpl_buf_fini(&out);
+    xpl_arena_fini(&a);
+}
+
+// What the columns of flags and of the source say.
+static void test_hlo_flags(void) {
+    static const struct {
+        const char *text, *provenance, *cells; // rematerialized, outside, autotuned
+    } cases[] = {
+        {"%a.remat = f32[] add()", "", "Yes No No"},
+        {"%a = f32[] add(%b.remat)", "", "No No No"},
+        {"%a = f32[] add()", "jit(f)/jvp(rematted_computation)/mul:", "Yes No No"},
+        {"", "a/b:XlaSendToHost", "No Yes No"},
+        {"", "a/b:XlaRecvFromHost", "No Yes No"},
+        {"", "a/b:XlaRecvFromHost:", "No No No"},
+        {"%send-done.1 = token[] send-done(x), is_host_transfer=true", "", "No Yes No"},
+        {"%send-done.1 = token[] send-done(x)", "", "No No No"},
+    };
+    struct xpl_arena a;
+    struct xpl_buf out;
+    xpl_arena_init(&a, LIMIT);
+    xpl_buf_init(&out, LIMIT);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct xpl_opstats s = {0};
+        char expected[120];
+        struct xpl_op_metrics *const m = add_op(&a, &s.device_op_metrics_db, "x", "add", 1);
+        m->long_name = xpl_str_from(cases[i].text);
+        m->provenance = xpl_str_from(cases[i].provenance);
+        const bool remat = cases[i].cells[0] == 'Y', outside = strstr(cases[i].cells + 3, "Yes");
+        (void)snprintf(expected, sizeof expected, "{\"v\":\"%s\"},{\"v\":\"%s\"},{\"v\":\"No\"}",
+                       remat ? "Yes" : "No", outside ? "Yes" : "No");
+        answer("hlo_stats", "", &s, &out);
+        CHECK_HAS((const char *)out.p, expected);
+    }
+    struct xpl_opstats s = {0};
+    struct xpl_op_metrics *const m = add_op(&a, &s.device_op_metrics_db, "x", "add", 1);
+    m->source_info = (struct xpl_source_info){XPL_STR("<a&'b>.py"), XPL_STR("\"f\"\n"), -2};
+    answer("hlo_stats", "", &s, &out);
+    CHECK_HAS((const char *)out.p, "title='&quot;f&quot;\\n'>&lt;a&amp;&#39;b&gt;.py:-2</div>\"}");
+    m->source_info.line_number = -1;
+    answer("hlo_stats", "", &s, &out);
+    CHECK_LACKS((const char *)out.p, "source-info-cell");
+    xpl_buf_fini(&out);
+    xpl_arena_fini(&a);
+}
+
 int main(void) {
     check_golden("tree", "op_profile", "program");
     check_golden("tree", "op_profile", "category");
     check_golden("tree", "op_profile", "provenance");
     check_golden("tree", "framework_op_stats", "");
+    check_golden("tree", "hlo_stats", "");
     check_golden("kernels", "framework_op_stats", "");
+    check_golden("kernels", "hlo_stats", "");
     check_golden("kernels", "kernel_stats", "");
     test_cut();
     test_deep_names();
@@ -247,5 +320,7 @@ int main(void) {
     test_odd_values();
     test_task_type();
     test_bound_by();
+    test_hlo_children();
+    test_hlo_flags();
     return 0;
 }
