@@ -250,11 +250,11 @@ def restart(b, report):
 WARM_SIZES = [1 << 10, 1 << 16, 1 << 20]
 
 
-def _nearest_answers(server, sessions):
+def _nearest_answers(tools, server, sessions):
     """For each size the session and tool whose answer comes nearest to it."""
     found = []
     for session in sessions:
-        for tool in b.tools:
+        for tool in tools:
             try:
                 found.append((server.ask(tool, session).size, session, tool))
             except Failure:  # one is corrupt on purpose
@@ -309,7 +309,7 @@ def warm(b, report):
             files[name] = None
         server = b.xplaned(logdir)
         try:
-            for _, session, tool in _nearest_answers(server, files):
+            for _, session, tool in _nearest_answers(b.tools, server, files):
                 _warm_size(b, report, t, server, session, tool)
         finally:
             server.stop()

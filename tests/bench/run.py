@@ -110,11 +110,11 @@ def main():
     except OutOfTime:
         inputs.note("out of time: the rest is left out")
         report.figure("measured within its time", "", 0, False, "the rest is left out")
-    finally:
+    finally:  # what was measured before an error is kept
         signal.alarm(0)
         shutil.rmtree(work, ignore_errors=True)
-    text = report.markdown(SECTIONS)
-    (args.output or args.build / "table.md").write_text(text, encoding="utf-8")
+        text = report.markdown(SECTIONS)
+        (args.output or args.build / "table.md").write_text(text, encoding="utf-8")
     if args.write_docs:
         write_between(inputs.ROOT / "docs/performance.md", "bench",
                       lambda old: report.markdown(SECTIONS, old))
