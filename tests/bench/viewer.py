@@ -218,7 +218,7 @@ def _idle_growth(server, before):
 def _wait_saved(state):
     for _ in range(600):
         files = list((Path(state) / "traces").iterdir())
-        if files and all(f.suffix == ".trace" for f in files):
+        if files and all(f.suffix == ".trace_index" for f in files):
             return sum(f.stat().st_size for f in files)
         time.sleep(0.1)
     raise Failure("the index is not written")
