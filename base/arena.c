@@ -55,8 +55,8 @@ static size_t counted(void *p) {
     return n >= XPL_HEAP_LARGE ? n : 0;
 }
 
-// Puts right what was taken for a block: `taken` bytes were, it has `now`.
-static void settle(size_t taken, size_t now) {
+// Counts what a block really takes: `taken` bytes were counted before, it has `now`.
+static void count_difference(size_t taken, size_t now) {
     if (now < taken)
         xpl_heap_give(taken - now);
     else if (now > taken)
@@ -70,7 +70,7 @@ void *xpl_sys_alloc(size_t size) {
     const bool large = size >= XPL_HEAP_LARGE - MARGIN;
     if (large && !xpl_heap_take(size)) return NULL;
     void *p = malloc(size);
-    if (large) settle(size, counted(p));
+    if (large) count_difference(size, counted(p));
 #if XPL_FAULTS
     fault_live_blocks += p != NULL;
 #endif
@@ -85,7 +85,7 @@ void *xpl_sys_realloc(void *old, size_t size) {
     const size_t more = size >= XPL_HEAP_LARGE - MARGIN && size > before ? size - before : 0;
     if (more && !xpl_heap_take(more)) return NULL;
     void *p = realloc(old, size);
-    settle(before + more, p ? counted(p) : before);
+    count_difference(before + more, p ? counted(p) : before);
 #if XPL_FAULTS
     fault_live_blocks += p != NULL && old == NULL;
 #endif

@@ -13,14 +13,14 @@ build="gcc libstdc++-12-dev meson ninja-build pkg-config libgrpc-dev libprotobuf
 test="clang clang-format-14 clang-tidy-14 libclang-rt-14-dev llvm ccache sqlite3 python3-venv xz-utils git man-db gcovr chromium fonts-dejavu-core openssl mmdebstrap wrk prometheus"
 package="debhelper dpkg-dev lintian python3-venv buildah"
 case ${1:-build} in
-    run) want=$run ;;
-    build) want=$build ;;
-    test) want="$build $test" ;;
-    package) want="$build $package" ;;
+    run) packages=$run ;;
+    build) packages=$build ;;
+    test) packages="$build $test" ;;
+    package) packages="$build $package" ;;
     *) echo "usage: $0 [run|build|test|package]" >&2; exit 2 ;;
 esac
 missing=
-for p in $want; do
+for p in $packages; do
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || missing="$missing $p"
 done
 [ -n "$missing" ] || exit 0

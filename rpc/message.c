@@ -58,7 +58,7 @@ static size_t packed_elements(const ProtobufCFieldDescriptor *d, const struct xp
                : 0;
 }
 
-static bool text_is_sound(const struct xpl_rpc_field *f) {
+static bool text_is_valid(const struct xpl_rpc_field *f) {
     const xpl_str_t s = xpl_rpc_field_text(f);
     return !(s.len && memchr(s.ptr, 0, s.len)) && xpl_rpc_utf8_valid(s);
 }
@@ -73,7 +73,7 @@ static xpl_status_t check_field(const ProtobufCMessageDescriptor *type,
         XPL_RETURN_ERROR_AT(err, XPL_RESOURCE_EXHAUSTED, at, "%s: more than %d elements",
                             type->name, XPL_RPC_MAX_ELEMENTS);
     if (!d || f->wire != 2) return XPL_OK;
-    if (d->type == PROTOBUF_C_TYPE_STRING && !text_is_sound(f))
+    if (d->type == PROTOBUF_C_TYPE_STRING && !text_is_valid(f))
         XPL_RETURN_ERROR_AT(err, XPL_INVALID_ARGUMENT, at,
                             "%s.%s: not UTF-8, or with a NUL in it, at byte %" PRIu64, type->name,
                             d->name, at);

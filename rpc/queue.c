@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "rpc/impl.h"
 
-enum { SWEEP_MS = 500, EVENTS_PER_LOOK = 1024 };
+enum { SWEEP_MS = 500, EVENTS_PER_SWEEP = 1024 };
 
 struct xpl_rpc_queue {
     grpc_completion_queue *cq;
@@ -81,7 +81,7 @@ static void *run(void *arg) {
             xpl_rpc_tag_acquire(tag);
             tag->fn(tag, ev.success);
             // A queue that is never empty does not report that the time is over.
-            if (events % EVENTS_PER_LOOK || gpr_time_cmp(gpr_now(GPR_CLOCK_MONOTONIC), next) < 0)
+            if (events % EVENTS_PER_SWEEP || gpr_time_cmp(gpr_now(GPR_CLOCK_MONOTONIC), next) < 0)
                 continue;
         }
         sweep_all(q);

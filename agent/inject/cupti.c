@@ -70,18 +70,25 @@ static void *open_cupti(void *cuda, char *why, size_t size) {
     return handle;
 }
 
+const char *inject_load_symbols(void *handle, const struct cu_symbol *all, size_t n, void *ret) {
+    const char *missing = NULL;
+    for (size_t i = 0; i < n; i++) {
+        void *const at = dlsym(handle, all[i].name);
+        memcpy((char *)ret + all[i].offset, &at, sizeof at);
+        if (!at && !missing) missing = all[i].name;
+    }
+    return missing;
+}
+
 bool inject_load_cupti(void *cuda, struct cu_functions *cu, char *why, size_t size) {
+#define CU_SYMBOL(name, args) {#name, offsetof(struct cu_functions, name)},
+    static const struct cu_symbol needed[] = {CU_FUNCTIONS(CU_SYMBOL)};
+    static const struct cu_symbol optional[] = {CU_OPTIONAL(CU_SYMBOL)};
     void *const handle = open_cupti(cuda, why, size);
     if (!handle) return false;
-#define CU_LOAD(name, args)                                                                        \
-    cu->name = __extension__(__typeof__(cu->name)) dlsym(handle, #name);                           \
-    if (!cu->name) {                                                                               \
-        snprintf(why, size, "the CUPTI that was found has no " #name);                             \
-        return false;                                                                              \
-    }
-    CU_FUNCTIONS(CU_LOAD)
-#define CU_LOAD_OPTIONAL(name, args)                                                               \
-    cu->name = __extension__(__typeof__(cu->name)) dlsym(handle, #name);
-    CU_OPTIONAL(CU_LOAD_OPTIONAL)
-    return true;
+    (void)inject_load_symbols(handle, optional, sizeof optional / sizeof optional[0], cu);
+    const char *const missing =
+        inject_load_symbols(handle, needed, sizeof needed / sizeof needed[0], cu);
+    if (missing) snprintf(why, size, "the CUPTI that was found has no %s", missing);
+    return !missing;
 }

@@ -17,11 +17,9 @@ struct cuda {
 };
 
 static bool load(void *handle, struct cuda *cu) {
-#define CUDA_LOAD(name, args)                                                                      \
-    cu->name = __extension__(__typeof__(cu->name)) dlsym(handle, #name);                           \
-    if (!cu->name) return false;
-    CUDA_FUNCTIONS(CUDA_LOAD)
-    return true;
+#define CUDA_SYMBOL(name, args) {#name, offsetof(struct cuda, name)},
+    static const struct cu_symbol all[] = {CUDA_FUNCTIONS(CUDA_SYMBOL)};
+    return !inject_load_symbols(handle, all, sizeof all / sizeof all[0], cu);
 }
 
 static int32_t attribute(const struct cuda *cu, int device, int which) {

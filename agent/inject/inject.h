@@ -59,6 +59,13 @@ void inject_send_devices(struct out *o, void *cuda);
 
 // ---- cupti.c: finding and loading CUPTI ----
 
+// A function of a library, and where its pointer goes in a struct.
+struct cu_symbol {
+    const char *name;
+    size_t offset;
+};
+// Fills the pointers in *ret, NULL for what the library lacks; the first such name, or NULL.
+const char *inject_load_symbols(void *handle, const struct cu_symbol *all, size_t n, void *ret);
 // The driver library when the program has loaded it, else NULL.
 void *inject_find_cuda(void);
 // Fills `cu`; NULL, or why there is no CUPTI, in `why`.

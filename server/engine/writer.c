@@ -28,9 +28,9 @@ enum {
 };
 enum { ROWS_AT_STOP_MS = 500, LARGE = 64 << 20 };
 // A task that needs a hash waits for a quiet moment: at most so long, asking so often.
-enum { QUIET_MS = 1000, QUIET_POLL_MS = 5 };
+enum { IDLE_MS = 1000, IDLE_POLL_MS = 5 };
 // Rows wait for it longer: until then those of all hosts of a session are queued.
-enum { ROWS_QUIET_MS = 10000, ROWS_POLL_MS = 20 };
+enum { ROWS_IDLE_MS = 10000, ROWS_POLL_MS = 20 };
 
 // What a queue may keep alive; one task may always wait.  Answers may go over it by as much again:
 // their makers do not wait.
@@ -93,14 +93,14 @@ static bool stopping(void *arg) {
 }
 
 // Waits until no request is running.  Whoever waits for room in the queue is not kept waiting.
-static void wait_quiet(struct xpl_store_writer *w, const struct task *t) {
-    const uint64_t end = t->queued_ns + (uint64_t)QUIET_MS * 1000000u;
+static void wait_idle(struct xpl_store_writer *w, const struct task *t) {
+    const uint64_t end = t->queued_ns + (uint64_t)IDLE_MS * 1000000u;
     pthread_mutex_lock(&w->mu);
     while (!w->stop && !w->waiting && w->first.bytes < MAX_BYTES / 2 &&
            w->first.n < MAX_QUEUED / 2) {
         const uint64_t now = xpl_clock_ns();
         if (now >= end || !w->o.busy || !w->o.busy(w->o.arg)) break;
-        (void)xpl_cond_wait_until(&w->work, &w->mu, now + (uint64_t)QUIET_POLL_MS * 1000000u);
+        (void)xpl_cond_wait_until(&w->work, &w->mu, now + (uint64_t)IDLE_POLL_MS * 1000000u);
     }
     pthread_mutex_unlock(&w->mu);
 }
@@ -126,7 +126,7 @@ static xpl_status_t hash_file(struct xpl_store_writer *w, const struct task *t, 
 static xpl_status_t identify(struct xpl_store_writer *w, struct task *t, struct xpl_error *err) {
     for (size_t i = 0; !t->identified && i < t->key.n_profiles; i++) {
         if (xpl_identity_lookup(w->o.identity, &t->files[i], &t->profiles[i])) continue;
-        wait_quiet(w, t);
+        wait_idle(w, t);
         XPL_TRY(hash_file(w, t, i, err));
     }
     t->identified = true;
@@ -320,7 +320,7 @@ static bool rows_are_due(struct xpl_store_writer *w) {
     if (!t) return false;
     return w->stop || !w->o.busy || !w->o.busy(w->o.arg) || w->rows.n > MAX_QUEUED / 2 ||
            w->rows.bytes > MAX_BYTES / 2 ||
-           xpl_clock_ns() > t->queued_ns + (uint64_t)ROWS_QUIET_MS * 1000000u;
+           xpl_clock_ns() > t->queued_ns + (uint64_t)ROWS_IDLE_MS * 1000000u;
 }
 
 // All of a queue, as a list.

@@ -75,13 +75,13 @@ static void test_outstanding(void) {
 }
 
 // A call that a thread answers after the shutdown has begun still gets its answer.
-static struct xpl_rpc_call *held;
-static sem_t held_sem;
+static struct xpl_rpc_call *kept;
+static sem_t kept_sem;
 static void keep_call(struct xpl_rpc_call *c, xpl_bytes_t request, void *service) {
     (void)request, (void)service;
     xpl_rpc_call_ref(c);
-    held = c;
-    sem_post(&held_sem);
+    kept = c;
+    sem_post(&kept_sem);
 }
 static void is_down(void *sem) {
     sem_post(sem);
@@ -96,7 +96,7 @@ static void test_drain(void) {
     sem_t down;
     int port = 0;
     sem_init(&down, 0, 0);
-    sem_init(&held_sem, 0, 0);
+    sem_init(&kept_sem, 0, 0);
     CHECK_OK(xpl_rpc_queue_new(&q, &err), &err);
     CHECK_OK(xpl_rpc_server_new(q, &m, 1, &none, &s, &err), &err);
     CHECK_OK(xpl_rpc_server_listen(s, "127.0.0.1:0", NULL, &port, &err), &err);
@@ -104,21 +104,21 @@ static void test_drain(void) {
     snprintf(f.address, sizeof f.address, "127.0.0.1:%d", port);
     struct caller c = {.f = &f, .path = "/t.T/Hold"};
     CHECK_EQ(pthread_create(&c.thread, NULL, call_main, &c), 0);
-    CHECK_EQ(sem_wait(&held_sem), 0);
+    CHECK_EQ(sem_wait(&kept_sem), 0);
     xpl_rpc_server_shutdown(s, is_down, &down);
     usleep(50000);
     CHECK(sem_trywait(&down) != 0);
-    xpl_rpc_finish(held, text_bytes("done"), NULL);
+    xpl_rpc_finish(kept, text_bytes("done"), NULL);
     usleep(20000);
     CHECK(sem_trywait(&down) != 0); // answered, but still referenced
-    xpl_rpc_call_unref(held);
+    xpl_rpc_call_unref(kept);
     CHECK_EQ(sem_wait(&down), 0);
     pthread_join(c.thread, NULL);
     CHECK_OK(c.status, NULL);
     xpl_rpc_server_free(s);
     xpl_rpc_queue_free(q);
     sem_destroy(&down);
-    sem_destroy(&held_sem);
+    sem_destroy(&kept_sem);
 }
 
 // Clients cancel at every moment of a call's life; nothing leaks, and the server goes on.

@@ -122,8 +122,15 @@ static bool add_to_pool(struct xpl_iree_memory *m, const struct event *v) {
     return true;
 }
 
-#define LATEST_AND_HIGH(now, high, value)                                                          \
-    ((now) = (value), (high) = (value) > (high) ? (value) : (high))
+static void note_bytes(uint64_t *now, uint64_t *high, uint64_t value) {
+    *now = value;
+    if (value > *high) *high = value;
+}
+
+static void note_count(uint32_t *now, uint32_t *high, uint32_t value) {
+    *now = value;
+    if (value > *high) *high = value;
+}
 
 static bool add_pool_stats(struct xpl_iree_memory *m, const struct event *v) {
     const struct xpl_iree_memory_event *const e = v->e;
@@ -133,10 +140,10 @@ static bool add_pool_stats(struct xpl_iree_memory *m, const struct event *v) {
     if (p->stats++ == 0 || e->pool_bytes_free < p->free_low) p->free_low = e->pool_bytes_free;
     p->free = e->pool_bytes_free;
     p->budget = e->pool_budget_limit;
-    LATEST_AND_HIGH(p->reserved, p->reserved_high, e->pool_bytes_reserved);
-    LATEST_AND_HIGH(p->committed, p->committed_high, e->pool_bytes_committed);
-    LATEST_AND_HIGH(p->reservations, p->reservations_high, e->pool_reservation_count);
-    LATEST_AND_HIGH(p->slabs, p->slabs_high, e->pool_slab_count);
+    note_bytes(&p->reserved, &p->reserved_high, e->pool_bytes_reserved);
+    note_bytes(&p->committed, &p->committed_high, e->pool_bytes_committed);
+    note_count(&p->reservations, &p->reservations_high, e->pool_reservation_count);
+    note_count(&p->slabs, &p->slabs_high, e->pool_slab_count);
     return true;
 }
 
