@@ -233,7 +233,7 @@ static void give_up_on(struct collector *c, enum phase phase, const char *why) {
     }
 }
 
-static xpl_status_t nobody(const struct collector *c, struct xpl_error *err) {
+static xpl_status_t fail_without_programs(const struct collector *c, struct xpl_error *err) {
     for (size_t i = 0; i < c->n; i++)
         if (c->v[i].refusal[0])
             XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%.60s (pid %u): %s", c->v[i].program,
@@ -261,7 +261,7 @@ static xpl_status_t hand_over(struct collector *c, struct xpl_arena *a, struct x
     for (size_t i = 0; i < c->n; i++)
         ret->n += c->v[i].recorded;
     if (!ret->n && state(c) == XPL_COLLECT_FINISH) return XPL_OK; // ended before it began
-    if (!ret->n) return nobody(c, err);
+    if (!ret->n) return fail_without_programs(c, err);
     ret->v = xpl_arena_zalloc(a, ret->n * sizeof *ret->v);
     const size_t n = ret->n;
     ret->n = 0;

@@ -142,27 +142,27 @@ static void add(struct xpl_log_line *l, const char *p, size_t n) {
     l->n += n;
 }
 
-static void addz(struct xpl_log_line *l, const char *z) {
+static void add_text(struct xpl_log_line *l, const char *z) {
     add(l, z, strlen(z));
 }
 
 // Control characters, quotes and backslashes escaped; other bytes as they are.
 static void quoted(struct xpl_log_line *l, xpl_str_t s) {
-    addz(l, "\"");
+    add_text(l, "\"");
     for (size_t i = 0; i < s.len; i++) {
         const unsigned char c = (unsigned char)s.ptr[i];
         char esc[8];
         if (c == '"' || c == '\\') {
             (void)snprintf(esc, sizeof esc, "\\%c", c);
-            addz(l, esc);
+            add_text(l, esc);
         } else if (c < 0x20 || c == 0x7f) {
             (void)snprintf(esc, sizeof esc, "\\x%02x", c);
-            addz(l, esc);
+            add_text(l, esc);
         } else {
             add(l, &s.ptr[i], 1);
         }
     }
-    addz(l, "\"");
+    add_text(l, "\"");
 }
 
 // A JSON string of whole characters, as many as there is room for.
@@ -238,15 +238,15 @@ void xpl_log_begin(struct xpl_log_line *l, enum xpl_log_level level, const char 
     if (l->off) return;
     const bool stamped = put_priority(l, level);
     if (l->json) {
-        addz(l, "{\"time\":\"");
+        add_text(l, "{\"time\":\"");
         put_time(l);
-        addz(l, "\",\"level\":\"");
-        addz(l, names[level]);
-        addz(l, "\"");
+        add_text(l, "\",\"level\":\"");
+        add_text(l, names[level]);
+        add_text(l, "\"");
     } else {
         if (!stamped) put_time(l);
-        addz(l, stamped ? "level=" : " level=");
-        addz(l, names[level]);
+        add_text(l, stamped ? "level=" : " level=");
+        add_text(l, names[level]);
     }
     xpl_log_z(l, "topic", topic);
     xpl_log_str(l, "msg", xpl_str_from(message));
@@ -261,9 +261,9 @@ static bool put_key(struct xpl_log_line *l, const char *key) {
         l->cut = true;
         return false;
     }
-    addz(l, l->json ? ",\"" : " ");
-    addz(l, key);
-    addz(l, l->json ? "\":" : "=");
+    add_text(l, l->json ? ",\"" : " ");
+    add_text(l, key);
+    add_text(l, l->json ? "\":" : "=");
     return true;
 }
 

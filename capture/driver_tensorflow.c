@@ -113,7 +113,7 @@ static void probe(struct xpl_capture_connection *c, struct xpl_capture_event *re
     (void)snprintf(ret->reason, sizeof ret->reason, "%s", err.msg);
 }
 
-static void probed(const struct xpl_capture_connection *c, struct xpl_capture_event *ret) {
+static void end_probe(const struct xpl_capture_connection *c, struct xpl_capture_event *ret) {
     struct xpl_error err = {0};
     const xpl_status_t st = xpl_rpc_async_call_status(c->call, &err);
     ret->kind = XPL_CAPTURE_EVENT_CONNECTED; // whatever it says, a server says it
@@ -206,7 +206,7 @@ static void driver_next_event(struct xpl_capture_connections *set, int wait_ms,
             break;
         case XPL_RPC_ASYNC_CALL_DONE:
             if (c->probing)
-                probed(c, ret);
+                end_probe(c, ret);
             else
                 answered(c, ret);
             break;

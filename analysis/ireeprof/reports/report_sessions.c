@@ -44,14 +44,14 @@ struct sessions {
     uint64_t newest_plus_1; // the open session that began last; 0: none
 };
 
-static struct session *at(const struct sessions *x, uint64_t index) {
+static struct session *session_at(const struct sessions *x, uint64_t index) {
     assert(index < x->rows.n);
     return xpl_iree_table_at(&x->rows, (size_t)index);
 }
 
 // The open session that began last; NULL: none.
 static struct session *newest(const struct sessions *x) {
-    return x->newest_plus_1 ? at(x, x->newest_plus_1 - 1) : NULL;
+    return x->newest_plus_1 ? session_at(x, x->newest_plus_1 - 1) : NULL;
 }
 
 // NULL on OOM.
@@ -74,7 +74,7 @@ static bool begin(struct sessions *x, const struct xpl_iree_record *r) {
     s->begin_record = r->index;
     s->first_ns = INT64_MAX;
     if (alike->last_plus_1)
-        at(x, alike->last_plus_1 - 1)->next_alike_plus_1 = index + 1;
+        session_at(x, alike->last_plus_1 - 1)->next_alike_plus_1 = index + 1;
     else
         alike->first_plus_1 = index + 1;
     alike->last_plus_1 = index + 1;
@@ -86,7 +86,7 @@ static bool begin(struct sessions *x, const struct xpl_iree_record *r) {
 // The open session that began first of those alike; NULL: none.
 static struct session *first_open(const struct sessions *x, struct alike *alike) {
     while (alike->first_plus_1) {
-        struct session *const s = at(x, alike->first_plus_1 - 1);
+        struct session *const s = session_at(x, alike->first_plus_1 - 1);
         if (!s->ended) return s;
         alike->first_plus_1 = s->next_alike_plus_1;
     }
@@ -105,8 +105,8 @@ static bool end(struct sessions *x, const struct xpl_iree_record *r) {
     s->ended = true;
     s->end_record = r->index;
     s->status = r->session_status_code;
-    while (x->newest_plus_1 && at(x, x->newest_plus_1 - 1)->ended)
-        x->newest_plus_1 = at(x, x->newest_plus_1 - 1)->before_plus_1;
+    while (x->newest_plus_1 && session_at(x, x->newest_plus_1 - 1)->ended)
+        x->newest_plus_1 = session_at(x, x->newest_plus_1 - 1)->before_plus_1;
     return true;
 }
 
@@ -133,7 +133,7 @@ static uint32_t device_of(const struct xpl_iree_record *r, const struct xpl_iree
 static struct session *session_of(const struct sessions *x, uint32_t device) {
     const uint64_t key = device;
     const struct owner *const o = xpl_iree_table_get(&x->owners, &key);
-    struct session *const s = o ? at(x, o->session) : NULL;
+    struct session *const s = o ? session_at(x, o->session) : NULL;
     return s && !s->ended ? s : newest(x);
 }
 
@@ -184,7 +184,7 @@ static xpl_status_t add_record(void *ctx, const struct xpl_iree_record *r, struc
 static void chain_owners(const struct sessions *x) {
     for (size_t i = x->owners.n; i-- > 0;) {
         struct owner *const o = xpl_iree_table_at(&x->owners, i);
-        struct session *const s = at(x, o->session);
+        struct session *const s = session_at(x, o->session);
         o->next_plus_1 = s->first_owner_plus_1;
         s->first_owner_plus_1 = i + 1;
     }
@@ -223,7 +223,7 @@ static xpl_status_t collect(struct sessions *x, struct xpl_error *err) {
     XPL_TRY(xpl_iree_walk(x->run, add_record, x, err));
     chain_owners(x);
     for (size_t i = 0; i < x->rows.n; i++)
-        write_session(x, at(x, i));
+        write_session(x, session_at(x, i));
     return XPL_OK;
 }
 

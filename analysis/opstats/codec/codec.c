@@ -25,7 +25,7 @@ static const struct {
     {"type.googleapis.com/tensorflow.profiler.SparseCoreStepBreakdown", XPL_BREAKDOWN_SPARSE_CORE},
 };
 
-static uint8_t *at(void *base, size_t off) {
+static uint8_t *member_at(void *base, size_t off) {
     return (uint8_t *)base + off;
 }
 static const uint8_t *at_const(const void *base, size_t off) {
@@ -48,7 +48,7 @@ static xpl_status_t malformed(const struct decoder *d, const uint8_t *p) {
     XPL_RETURN_ERROR_AT(d->err, XPL_DATA_LOSS, (uint64_t)(p - d->start),
                         "malformed OpStats message");
 }
-static xpl_status_t oom(const struct decoder *d) {
+static xpl_status_t fail_without_memory(const struct decoder *d) {
     XPL_RETURN_OOM(d->err, "OpStats");
 }
 
@@ -65,7 +65,7 @@ static void *push(struct decoder *d, struct vec *v, size_t size) {
 static xpl_status_t copy_str(struct decoder *d, xpl_bytes_t b, xpl_str_t *ret) {
     *ret = (xpl_str_t){0};
     if (b.len && !xpl_arena_str(d->arena, (xpl_str_t){(const char *)b.ptr, b.len}, ret))
-        return oom(d);
+        return fail_without_memory(d);
     return XPL_OK;
 }
 
@@ -98,10 +98,10 @@ static xpl_status_t reserve(struct decoder *d, const struct xpl_codec_message *m
     if (r == XPL_WIRE_MALFORMED) return malformed(d, w.p);
     for (uint32_t i = 0; i < m->n; i++) {
         const size_t size = elem_size(&m->fields[i]);
-        struct vec *const v = (void *)at(base, m->fields[i].off);
+        struct vec *const v = (void *)member_at(base, m->fields[i].off);
         if (!size || !count[i] || v->v) continue; // given in pieces: grows as it comes
         v->v = xpl_arena_array(d->arena, count[i], size);
-        if (!v->v) return oom(d);
+        if (!v->v) return fail_without_memory(d);
         v->cap = count[i];
     }
     return XPL_OK;
@@ -120,7 +120,7 @@ static xpl_status_t decode_packed(struct decoder *d, const struct xpl_field *f, 
     }
     if (!n) return XPL_OK;
     void *const grown = xpl_vec_room_(d->arena, v->v, v->n, &v->cap, n, sizeof(double));
-    if (!grown) return oom(d);
+    if (!grown) return fail_without_memory(d);
     v->v = grown;
     memcpy((double *)grown + v->n, p, n * sizeof(double));
     v->n += n;
@@ -154,7 +154,7 @@ static xpl_status_t decode_ptr(struct decoder *d, const struct xpl_codec_field *
     if (f->nests && d->nesting == XPL_OPSTATS_MAX_DEPTH)
         XPL_RETURN_ERROR_AT(d->err, XPL_DATA_LOSS, (uint64_t)(in.ptr - d->start),
                             "OpStats: ops nested deeper than %d", (int)XPL_OPSTATS_MAX_DEPTH);
-    if (!*slot && !(*slot = xpl_arena_zalloc(d->arena, f->size))) return oom(d);
+    if (!*slot && !(*slot = xpl_arena_zalloc(d->arena, f->size))) return fail_without_memory(d);
     d->nesting += f->nests;
     XPL_TRY(decode(d, f->sub, in, *slot));
     d->nesting -= f->nests;
@@ -174,11 +174,12 @@ static xpl_status_t decode_breakdown(struct decoder *d, xpl_str_t url, xpl_bytes
             return decode(d, &xpl_codec_generic_breakdown, value, s);
         case XPL_BREAKDOWN_TPU:
             s->tpu = xpl_arena_zalloc(d->arena, sizeof *s->tpu);
-            return s->tpu ? decode(d, &xpl_codec_tpu_breakdown, value, s->tpu) : oom(d);
+            return s->tpu ? decode(d, &xpl_codec_tpu_breakdown, value, s->tpu)
+                          : fail_without_memory(d);
         case XPL_BREAKDOWN_SPARSE_CORE:
             s->sparse = xpl_arena_zalloc(d->arena, sizeof *s->sparse);
             return s->sparse ? decode(d, &xpl_codec_sparse_core_breakdown, value, s->sparse)
-                             : oom(d);
+                             : fail_without_memory(d);
     }
     return XPL_OK;
 }
@@ -237,10 +238,10 @@ static bool type_fits(enum xpl_codec_kind kind, uint32_t type) {
 
 static xpl_status_t decode_field(struct decoder *d, const struct xpl_codec_field *f,
                                  const struct xpl_field *in, void *base) {
-    uint8_t *const p = at(base, f->off);
+    uint8_t *const p = member_at(base, f->off);
     void *elem;
     if (!type_fits(f->kind, in->type)) return XPL_OK;
-    if (f->has && f->kind != XPL_CODEC_DIM3) *(bool *)at(base, f->has) = true;
+    if (f->has && f->kind != XPL_CODEC_DIM3) *(bool *)member_at(base, f->has) = true;
     switch ((enum xpl_codec_kind)f->kind) {
         case XPL_CODEC_NONE:
         case XPL_CODEC_TRUE: return XPL_OK;
@@ -258,15 +259,16 @@ static xpl_status_t decode_field(struct decoder *d, const struct xpl_codec_field
         case XPL_CODEC_REP:
         case XPL_CODEC_MAP:
             elem = push(d, (void *)p, f->size);
-            return elem ? decode(d, f->sub, in->len, elem) : oom(d);
+            return elem ? decode(d, f->sub, in->len, elem) : fail_without_memory(d);
         case XPL_CODEC_STRS:
             elem = push(d, (void *)p, sizeof(xpl_str_t));
-            return elem ? copy_str(d, in->len, elem) : oom(d);
+            return elem ? copy_str(d, in->len, elem) : fail_without_memory(d);
         case XPL_CODEC_BLOBS:
             elem = push(d, (void *)p, sizeof(xpl_bytes_t));
-            return elem ? copy_bytes(d, in->len, elem) : oom(d);
+            return elem ? copy_bytes(d, in->len, elem) : fail_without_memory(d);
         case XPL_CODEC_PACKED: return decode_packed(d, in, (void *)p);
-        case XPL_CODEC_DIM3: return decode_dim3(d, in, (uint32_t *)(void *)p, at(base, f->has));
+        case XPL_CODEC_DIM3:
+            return decode_dim3(d, in, (uint32_t *)(void *)p, member_at(base, f->has));
         case XPL_CODEC_ANY: return decode_any(d, in->len, base);
     }
     return XPL_OK;
@@ -292,7 +294,7 @@ static xpl_status_t finish_map(struct decoder *d, const struct xpl_codec_field *
     if (sorted) return XPL_OK;
     struct keyed *const k = xpl_arena_array(d->arena, v->n, sizeof *k);
     uint8_t *const unique = xpl_arena_array(d->arena, v->n, f->size);
-    if (!k || !unique) return oom(d);
+    if (!k || !unique) return fail_without_memory(d);
     for (size_t i = 0; i < v->n; i++)
         k[i] = (struct keyed){old + i * f->size, f->cmp};
     xpl_std_sort(k, v->n, sizeof *k, by_key_then_place, NULL);
@@ -317,7 +319,7 @@ static xpl_status_t decode(struct decoder *d, const struct xpl_codec_message *m,
     if (m->repeats)
         for (uint32_t i = 0; i < m->n; i++)
             if (m->fields[i].kind == XPL_CODEC_MAP)
-                XPL_TRY(finish_map(d, &m->fields[i], (void *)at(base, m->fields[i].off)));
+                XPL_TRY(finish_map(d, &m->fields[i], (void *)member_at(base, m->fields[i].off)));
     return XPL_OK;
 }
 
@@ -325,7 +327,7 @@ xpl_status_t xpl_opstats_decode(xpl_bytes_t in, struct xpl_arena *arena, struct 
                                 struct xpl_error *err) {
     struct decoder d = {.arena = arena, .start = in.ptr, .err = err};
     struct xpl_opstats *const s = xpl_arena_zalloc(arena, sizeof *s);
-    if (!s) return oom(&d);
+    if (!s) return fail_without_memory(&d);
     XPL_TRY(decode(&d, &xpl_codec_opstats, in, s));
     *ret = s;
     return XPL_OK;

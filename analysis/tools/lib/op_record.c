@@ -33,8 +33,8 @@ struct bottleneck {
     double utilization, intensity;
 };
 
-static void consider(struct bottleneck *b, const char *resource, double rate, double peak,
-                     double intensity) {
+static void consider_resource(struct bottleneck *b, const char *resource, double rate, double peak,
+                              double intensity) {
     const double utilization = xpl_safe_divide(rate, peak);
     if (b->utilization < utilization)
         *b = (struct bottleneck){xpl_str_from(resource), utilization, intensity};
@@ -55,7 +55,8 @@ static void consider_on_chip(const struct xpl_op_record *r, const uint64_t bytes
         const enum xpl_memory k = kinds[i].memory;
         const double peak = xpl_peak_bandwidth(env, kinds[i].peak);
         if (bytes[k] && peak != 0)
-            consider(b, kinds[i].name, r->bandwidths[k], xpl_giga_to_gibi(peak), r->intensities[k]);
+            consider_resource(b, kinds[i].name, r->bandwidths[k], xpl_giga_to_gibi(peak),
+                              r->intensities[k]);
     }
 }
 
@@ -64,14 +65,15 @@ static void find_bound(const uint64_t bytes[XPL_MEMORIES], const struct xpl_perf
     struct bottleneck b = {.resource = XPL_STR("Unknown")};
     const double hbm = r->bandwidths[XPL_MEMORY_HBM];
     const double hbm_intensity = r->intensities[XPL_MEMORY_HBM];
-    consider(&b, "Compute", r->flop_rate, env->peak_tera_flops_per_second * 1e3, r->intensity);
-    consider(&b, "HBM", hbm, xpl_giga_to_gibi(xpl_peak_bandwidth(env, XPL_BW_HBM_RW)),
-             hbm_intensity);
+    consider_resource(&b, "Compute", r->flop_rate, env->peak_tera_flops_per_second * 1e3,
+                      r->intensity);
+    consider_resource(&b, "HBM", hbm, xpl_giga_to_gibi(xpl_peak_bandwidth(env, XPL_BW_HBM_RW)),
+                      hbm_intensity);
     if (hardware == XPL_HW_TPU) consider_on_chip(r, bytes, env, &b);
     if (hardware == XPL_HW_GPU) {
         // XProf compares the HBM rate with the peak of shared memory: it has no other.
         const double peak = xpl_peak_bandwidth(env, XPL_BW_SRAM_WR);
-        if (peak != 0) consider(&b, "Shm/L1", hbm, xpl_giga_to_gibi(peak), hbm_intensity);
+        if (peak != 0) consider_resource(&b, "Shm/L1", hbm, xpl_giga_to_gibi(peak), hbm_intensity);
     }
     r->bound_by = b.resource;
     r->bound_intensity = b.intensity;

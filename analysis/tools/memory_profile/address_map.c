@@ -16,14 +16,14 @@ void xpl_address_map_fini(struct xpl_address_map *m) {
 }
 
 // Where the search for an address begins.  Seeded: addresses come from the profile.
-static size_t home(const struct xpl_address_map *m, uint64_t address) {
+static size_t slot_of(const struct xpl_address_map *m, uint64_t address) {
     const uint64_t h = (address ^ m->seed) * UINT64_C(0x9e3779b97f4a7c15);
     return (size_t)((h ^ h >> 32) * UINT64_C(0xd6e8feb86659fd93) >> 32) & (m->cap - 1);
 }
 
 // The address's slot, or the free one where it belongs.  cap must not be 0.
 static size_t find(const struct xpl_address_map *m, uint64_t address) {
-    size_t i = home(m, address);
+    size_t i = slot_of(m, address);
     while (m->slots[i].used && m->slots[i].address != address)
         i = (i + 1) & (m->cap - 1);
     return i;
@@ -64,7 +64,7 @@ bool xpl_address_map_remove(struct xpl_address_map *m, uint64_t address) {
     if (!m->slots[hole].used) return false;
     // Entries behind the hole that were pushed past it move up, so that no search stops early.
     for (size_t i = (hole + 1) & (m->cap - 1); m->slots[i].used; i = (i + 1) & (m->cap - 1)) {
-        const size_t from_home = (i - home(m, m->slots[i].address)) & (m->cap - 1);
+        const size_t from_home = (i - slot_of(m, m->slots[i].address)) & (m->cap - 1);
         if (from_home < ((i - hole) & (m->cap - 1))) continue;
         m->slots[hole] = m->slots[i];
         hole = i;

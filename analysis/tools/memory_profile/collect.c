@@ -13,7 +13,7 @@
 #include "base/intern.h"
 #include "base/std_sort.h"
 
-static xpl_status_t oom(struct xpl_error *err) {
+static xpl_status_t fail_without_memory(struct xpl_error *err) {
     XPL_RETURN_OOM(err, "memory_profile");
 }
 
@@ -71,10 +71,10 @@ static xpl_status_t get_step(struct xpl_memory_collection *c, int64_t step, uint
                              struct xpl_error *err) {
     bool is_new;
     uint64_t *const slot = xpl_map_put(&c->arena, &c->step_index, (uint64_t)step, 0, &is_new);
-    if (!slot) return oom(err);
+    if (!slot) return fail_without_memory(err);
     if (is_new) {
         int64_t *const value = xpl_vec_push(&c->arena, &c->steps);
-        if (!value) return oom(err);
+        if (!value) return fail_without_memory(err);
         *value = step;
         *slot = c->steps.n - 1;
     }
@@ -159,7 +159,7 @@ static xpl_status_t add_event(struct piece *p, const struct xpl_event *ev, const
             (xpl_str_t){number, (size_t)snprintf(number, sizeof number, "%" PRId64, e.number)};
     struct xpl_memory_allocator *const a = get_allocator(&p->c, e.allocator);
     if (!a || (a->n_records == a->cap && !reserve(p->in, a, a->cap + a->cap / 2 + 16)))
-        return oom(&p->err);
+        return fail_without_memory(&p->err);
     update_summary(a, &e);
     const uint64_t offset = (uint64_t)(at - p->in->xs->bytes.ptr);
     a->records[a->n_records++] =
@@ -171,7 +171,7 @@ static xpl_status_t begin_piece(struct piece *p, struct xpl_arena *scratch,
                                 struct xpl_event_cursor *c, struct xpl_group_cursor **groups) {
     const bool whole = p->chunk == WHOLE_LINE;
     *groups = NULL;
-    if (!init_tables(&p->c)) return oom(&p->err);
+    if (!init_tables(&p->c)) return fail_without_memory(&p->err);
     if (whole)
         xpl_events_begin(c, p->line);
     else
@@ -209,7 +209,7 @@ static xpl_status_t collect_piece(struct piece *p) {
         if (groups) xpl_group_cursor_next(groups, &ev, &group);
         if (xpl_is_memory_event(md[ev.md].type)) XPL_TRY(add_event(p, &ev, at, &group));
     }
-    if (groups && !xpl_group_cursor_ok(groups)) return oom(&p->err);
+    if (groups && !xpl_group_cursor_ok(groups)) return fail_without_memory(&p->err);
     return r == XPL_WIRE_MALFORMED ? xpl_events_error(&c, &p->err) : XPL_OK;
 }
 
@@ -245,12 +245,12 @@ static xpl_status_t collect_sorted(struct piece *p) {
         if (!xpl_is_memory_event(p->in->host->event_md[ev.md].type)) continue;
         struct placed_event *const e = xpl_arena_alloc(&scratch, sizeof *e);
         struct placed_event **const slot = e ? xpl_vec_push(&scratch, &found) : NULL;
-        if (!slot) return oom(&p->err);
+        if (!slot) return fail_without_memory(&p->err);
         *e = (struct placed_event){ranks[ev.index], ev, at, group};
         *slot = e;
     }
     if (r == XPL_WIRE_MALFORMED) return xpl_events_error(&c, &p->err);
-    if (groups && !xpl_group_cursor_ok(groups)) return oom(&p->err);
+    if (groups && !xpl_group_cursor_ok(groups)) return fail_without_memory(&p->err);
     xpl_std_sort(found.v, found.n, sizeof *found.v, by_rank, NULL);
     for (size_t i = 0; i < found.n; i++)
         XPL_TRY(add_event(p, &found.v[i]->ev, found.v[i]->at, &found.v[i]->group));
@@ -351,9 +351,9 @@ static xpl_status_t append_records(const struct xpl_memory_input *in,
                                    struct xpl_memory_collection *all, struct xpl_error *err) {
     struct xpl_memory_allocator *const to = get_allocator(all, from->name);
     const uint64_t mask = XPL_MEMORY_MAX_STEPS - 1;
-    if (!to) return oom(err);
+    if (!to) return fail_without_memory(err);
     const size_t need = to->n_records + from->n_records;
-    if (need > to->cap && !reserve(in, to, need + need / 2)) return oom(err);
+    if (need > to->cap && !reserve(in, to, need + need / 2)) return fail_without_memory(err);
     for (size_t i = 0; i < from->n_records; i++) {
         struct xpl_memory_record r = from->records[i];
         uint64_t step = r.where & mask;
@@ -388,7 +388,7 @@ static xpl_status_t collect_lines(const struct xpl_memory_input *in,
     while (w.room < MAX_WAVE && w.room < 4 * (size_t)in->exec->width)
         w.room *= 2;
     w.v = xpl_sys_alloc(w.room * sizeof *w.v);
-    if (!w.v) return oom(err);
+    if (!w.v) return fail_without_memory(err);
     for (fill_wave(&w, in, groups, found); w.n; fill_wave(&w, in, groups, found)) {
         xpl_exec_run(in->exec, w.n, run_piece, w.v);
         XPL_TRY(merge_wave(in, &w, all, err));
@@ -403,10 +403,10 @@ xpl_status_t xpl_memory_collect(const struct xpl_memory_input *in, struct xpl_me
     const uint32_t n = in->host->n_lines;
     struct xpl_groups *groups;
     xpl_arena_init(&arena, in->limit);
-    if (!init_tables(c)) return oom(err);
+    if (!init_tables(c)) return fail_without_memory(err);
     if (!names_memory(in->host)) return XPL_OK;
     struct finder f = {.in = in, .found = xpl_arena_alloc(&arena, n)};
-    if (!f.found) return oom(err);
+    if (!f.found) return fail_without_memory(err);
     xpl_exec_run(in->exec, n, find_memory, &f);
     XPL_TRY(xpl_memory_check_cancelled(in, err));
     if (!n || !memchr(f.found, HAS_MEMORY, n)) return XPL_OK;

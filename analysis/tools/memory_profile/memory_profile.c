@@ -17,7 +17,7 @@ struct profile {
     struct xpl_error *err;
 };
 
-static xpl_status_t oom(const struct profile *p) {
+static xpl_status_t fail_without_memory(const struct profile *p) {
     XPL_RETURN_OOM(p->err, "memory_profile");
 }
 
@@ -161,10 +161,11 @@ static xpl_status_t sweep_batch(const struct profile *p, struct xpl_memory_alloc
         const uint32_t index = (uint32_t)(first + i);
         struct xpl_memory_sample sample = {.index = index, .in_use = e->in_use};
         sample.step = step_of(p, &b->records[i], &s->last_step);
-        if (!match_origin(s, e, index, &sample.origin)) return oom(p);
+        if (!match_origin(s, e, index, &sample.origin)) return fail_without_memory(p);
         add_sample(&s->sampler, a, sample);
         s->past_peak = s->past_peak || b->records[i].time_ps > a->summary.peak_time_ps;
-        if (!s->past_peak && sample.step == a->peak_step && !replay(s, e, index)) return oom(p);
+        if (!s->past_peak && sample.step == a->peak_step && !replay(s, e, index))
+            return fail_without_memory(p);
     }
     return XPL_OK;
 }
@@ -174,7 +175,7 @@ static xpl_status_t sweep_events(const struct profile *p, struct xpl_memory_allo
     struct batch b = {.reader = &p->in.reader};
     const size_t room = a->n_records < BATCH ? a->n_records : BATCH;
     b.flows = xpl_arena_array(arena, room, sizeof *b.flows);
-    if (!b.flows) return oom(p);
+    if (!b.flows) return fail_without_memory(p);
     s->sampler = begin_sampling(a->n_records);
     s->last_step = -1;
     s->unmapped = (uint64_t)a->summary.peak.allocated_bytes;
@@ -294,9 +295,9 @@ static xpl_status_t analyze_allocator(const struct profile *p, struct xpl_memory
     sort_by_time(a);
     a->peak_step = find_peak_step(p, a);
     a->samples = xpl_arena_array(&arena, XPL_MEMORY_MAX_SAMPLES, sizeof *a->samples);
-    if (!a->samples) return oom(p);
+    if (!a->samples) return fail_without_memory(p);
     XPL_TRY(sweep_events(p, a, &s, &arena));
-    if (!list_active(p, a, &s, &arena)) return oom(p);
+    if (!list_active(p, a, &s, &arena)) return fail_without_memory(p);
     return xpl_memory_put_allocator(&p->in.reader, a, &arena, out, p->err);
 }
 
@@ -391,6 +392,6 @@ xpl_status_t xpl_memory_profile(const struct xpl_xspace *xs, struct xpl_exec *ex
     XPL_TRY(xpl_memory_collect(&p.in, &p.c, err));
     XPL_TRY(put_allocators(&p, out));
     XPL_TRY(put_all_modules(&p, out));
-    if (out->failed) return oom(&p);
+    if (out->failed) return fail_without_memory(&p);
     return XPL_OK;
 }

@@ -54,7 +54,7 @@ void xpl_derived_stats_begin(struct xpl_derived_stats *it, const struct xpl_deri
 }
 
 // Replaces a recorded statistic by what preprocessing made of it; false to skip it.
-static bool amend(struct xpl_derived_stats *it, struct xpl_stat *s) {
+static bool amend_stat(struct xpl_derived_stats *it, struct xpl_stat *s) {
     const struct xpl_derived_event *const ev = it->ev;
     for (uint32_t i = 0; i < ev->n_added; i++)
         if (ev->added[i].md->type == s->md->type && s->md->type != XPL_STAT_UNKNOWN) return false;
@@ -111,7 +111,7 @@ bool xpl_derived_stats_next(struct xpl_derived_stats *it, struct xpl_stat *ret) 
             continue;
         }
         if (ret->kind == XPL_VALUE_NONE || xpl_derived_is_internal_stat(ret->md->type)) continue;
-        if (it->phase == PHASE_MD || amend(it, ret)) return true;
+        if (it->phase == PHASE_MD || amend_stat(it, ret)) return true;
     }
     return next_of_preprocessing(it, ret);
 }
