@@ -48,14 +48,6 @@ static xpl_status_t parse_options(struct analysis *a, struct xpl_error *err) {
                                   err);
 }
 
-static bool chosen(const struct xpl_args *args, xpl_str_t host) {
-    for (size_t i = 0; i < args->n_hosts; i++)
-        if (xpl_str_eq(host, xpl_str_from(args->hosts[i])) ||
-            strcmp(args->hosts[i], "ALL_HOSTS") == 0)
-            return true;
-    return args->n_hosts == 0;
-}
-
 static xpl_status_t check_hosts(const struct xpl_args *args, const struct xpl_inputs *in,
                                 struct xpl_error *err) {
     for (size_t i = 0; i < args->n_hosts; i++) {
@@ -112,7 +104,7 @@ static xpl_status_t add_host(struct analysis *a, const struct xpl_input *in,
     const xpl_status_t st =
         readable ? xpl_resolve_has_device(f->profile.bytes, &device, err) : XPL_OK;
     a->has_device |= device;
-    if (st != XPL_OK || !chosen(a->args, in->name)) {
+    if (st != XPL_OK || !xpl_args_name_host(a->args, in->name)) {
         close_file(f);
         return st;
     }

@@ -241,3 +241,10 @@ bool xpl_write_out(const struct xpl_args *a, const void *p, size_t n) {
     }
     return xpl_output_commit(&o);
 }
+
+bool xpl_args_name_host(const struct xpl_args *a, xpl_str_t host) {
+    for (size_t i = 0; i < a->n_hosts; i++)
+        if (xpl_str_eq(host, xpl_str_from(a->hosts[i])) || strcmp(a->hosts[i], "ALL_HOSTS") == 0)
+            return true;
+    return a->n_hosts == 0;
+}

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/str.h"
+
 enum { XPL_EXIT_OK = 0, XPL_EXIT_FAILED = 1, XPL_EXIT_USAGE = 2, XPL_EXIT_PARTLY = 3 };
 
 struct xpl_args {
@@ -37,6 +39,8 @@ struct xpl_args {
 // xpl_args_fini in both cases; pointers point into argv but for the option copies.
 bool xpl_args_parse(struct xpl_args *a, int argc, char **argv);
 void xpl_args_fini(struct xpl_args *a);
+// Whether the hosts that were named have `host` among them; all do when none was.
+bool xpl_args_name_host(const struct xpl_args *a, xpl_str_t host);
 
 // One command each; `a` has as many rest arguments as the command table says.
 int xpl_cmd_sessions(const struct xpl_args *a);

@@ -12,16 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "storage/sessions/layout.h"
 #include "storage/sessions/removal.h"
 
-struct directory {
-    uint64_t dev, ino;
-    char path[PATH_MAX + sizeof(struct xpl_session_path)];
-};
-
 // Reads until the pipe's other end is closed.  False unless exactly one directory came.
-static bool read_directory(int fd, struct directory *ret) {
+static bool read_directory(int fd, struct xpl_session_place *ret) {
     size_t n = 0;
     char *const to = (char *)ret;
     for (;;) {
@@ -37,7 +31,7 @@ static bool read_directory(int fd, struct directory *ret) {
 // The other process.  It holds nothing that others wait for: no terminal, no standard output.
 static void wait_and_clean(int fd) {
     static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
-    static struct directory d;
+    static struct xpl_session_place d;
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
         (void)signal(ignored[i], SIG_IGN);
     (void)setsid();
@@ -63,17 +57,8 @@ int xpl_cleaner_start(void) {
 }
 
 void xpl_cleaner_watch(int fd, const char *logdir, const char *name) {
-    static struct directory d; // too large for a stack, and written whole
-    struct xpl_session_path path;
-    struct stat sb;
-    char *const root = fd >= 0 ? realpath(logdir, NULL) : NULL;
-    if (!root) return;
-    (void)snprintf(d.path, sizeof d.path, "%s/%s", root,
-                   xpl_session_path(xpl_str_from(name), &path));
-    free(root);
-    if (lstat(d.path, &sb) != 0) return;
-    d.dev = (uint64_t)sb.st_dev;
-    d.ino = (uint64_t)sb.st_ino;
+    static struct xpl_session_place d; // too large for a stack, and written whole
+    if (fd < 0 || !xpl_session_locate(logdir, xpl_str_from(name), &d)) return;
     // Less than a pipe holds.
     (void)!write(fd, &d, sizeof d);
 }

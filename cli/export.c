@@ -32,14 +32,6 @@ static void source_free(struct xpl_source **src) {
     xpl_source_free(*src);
 }
 
-static bool chosen(const struct xpl_args *args, xpl_str_t host) {
-    for (size_t i = 0; i < args->n_hosts; i++)
-        if (xpl_str_eq(host, xpl_str_from(args->hosts[i])) ||
-            strcmp(args->hosts[i], "ALL_HOSTS") == 0)
-            return true;
-    return args->n_hosts == 0;
-}
-
 struct job {
     const struct xpl_args *args;
     struct xpl_export e;
@@ -75,7 +67,7 @@ static xpl_status_t export_paths(struct job *j, struct xpl_error *err) {
     xpl_warn_left_out(&in);
     for (size_t i = 0; i < in.n_hosts; i++) {
         XPL_AUTO(source_free) struct xpl_source *src = NULL;
-        if (!chosen(j->args, in.hosts[i].name)) continue;
+        if (!xpl_args_name_host(j->args, in.hosts[i].name)) continue;
         XPL_TRY(xpl_source_open(AT_FDCWD, in.hosts[i].path, 0, &src, err));
         XPL_TRY(export_source(j, in.hosts[i].name, in.hosts[i].path, src, err));
     }
@@ -86,7 +78,7 @@ static xpl_status_t export_hosts(struct job *j, const struct xpl_logdir *l, stru
     const struct xpl_session *const s = l->session;
     for (size_t i = 0; i < s->n_hosts; i++) {
         XPL_AUTO(source_free) struct xpl_source *src = NULL;
-        if (!chosen(j->args, s->hosts[i].name)) continue;
+        if (!xpl_args_name_host(j->args, s->hosts[i].name)) continue;
         XPL_TRY(xpl_snapshot_open(l->snapshot, &s->hosts[i], 0, &src, err));
         XPL_TRY(export_source(j, s->hosts[i].name, s->hosts[i].path.ptr, src, err));
     }

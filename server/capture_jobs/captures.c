@@ -256,24 +256,14 @@ static void note_end(struct job *j, const struct xpl_capture_result *r,
 // Notes the session's directory for the next daemon, should this one be killed.
 static void note_directory(struct job *j, const char *session) {
     struct xpl_history *const h = j->captures->o.history;
-    struct xpl_session_path session_path;
-    char path[PATH_MAX + sizeof session_path.text];
-    struct stat sb;
+    struct xpl_session_place place;
     struct xpl_error err = {0};
-    char *const root = realpath(j->captures->o.logdir, NULL);
     j->noted = true;
-    if (!root || !j->in_history || !xpl_history_is_on(h)) {
-        free(root);
+    if (!j->in_history || !xpl_history_is_on(h) ||
+        !xpl_session_locate(j->captures->o.logdir, xpl_str_from(session), &place))
         return;
-    }
-    (void)snprintf(path, sizeof path, "%s/%s", root,
-                   xpl_session_path(xpl_str_from(session), &session_path));
-    free(root);
-    if (lstat(path, &sb) != 0) return;
-    const struct xpl_history_directory d = {.capture_id = j->id,
-                                            .path = xpl_str_from(path),
-                                            .dev = (uint64_t)sb.st_dev,
-                                            .ino = (uint64_t)sb.st_ino};
+    const struct xpl_history_directory d = {
+        .capture_id = j->id, .path = xpl_str_from(place.path), .dev = place.dev, .ino = place.ino};
     if (xpl_history_put_directory(h, &d, &err) != XPL_OK)
         xpl_log(XPL_LOG_WARN, "capture", "capture %" PRIu64 ": %s", j->id, err.msg);
 }

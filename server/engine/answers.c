@@ -240,7 +240,7 @@ static xpl_status_t make_from_one_product(struct making *m, struct xpl_error *er
 // ---- the whole ----
 
 // From m->out, if all went well.
-static void conclude(struct making *m, struct xpl_outcome *ret) {
+static void finish_outcome(struct making *m, struct xpl_outcome *ret) {
     if (ret->code != XPL_OK) return;
     size_t n = 0;
     uint8_t *const bytes = xpl_buf_take(&m->out, &n);
@@ -265,7 +265,7 @@ static void make_anew(struct making *m, struct xpl_outcome *ret) {
     const bool one = m->q->tool->needs[0]->residency == XPL_RESIDENCY_NONE;
     ret->code = one ? make_from_one_product(m, &ret->err) : make_from_products(m, &ret->err);
     copy_times(m, ret);
-    conclude(m, ret);
+    finish_outcome(m, ret);
     xpl_buf_fini(&m->out);
     xpl_warnings_fini(&m->warnings);
     if (!m->partial) return;

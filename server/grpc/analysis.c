@@ -407,10 +407,6 @@ static void get_op_stats(struct xpl_rpc_call *c, xpl_bytes_t request, void *serv
 typedef Xplaned__V1__ToolInfo tool_info;
 typedef Xplaned__V1__ToolOption tool_option;
 
-static char *unconst(const char *s) { // protobuf-c's structs have no const
-    return (char *)(uintptr_t)s;
-}
-
 // Splits "a|b|c".
 static bool split_values(struct xpl_arena *arena, const char *values, tool_option *o) {
     xpl_str_t copy;
@@ -420,7 +416,7 @@ static bool split_values(struct xpl_arena *arena, const char *values, tool_optio
         n += copy.ptr[i] == '|';
     o->values = xpl_arena_array(arena, n, sizeof *o->values);
     if (!o->values) return false;
-    char *at = unconst(copy.ptr);
+    char *at = xpl_svc_field(copy.ptr);
     while (o->n_values < n) {
         o->values[o->n_values++] = at;
         char *const bar = strchr(at, '|');
@@ -438,9 +434,9 @@ static bool add_options(struct xpl_arena *arena, tool_info *info, const struct x
         tool_option *o = xpl_arena_alloc(arena, sizeof *o);
         if (!o) return false;
         xplaned__v1__tool_option__init(o);
-        o->name = unconst(row->key);
+        o->name = xpl_svc_field(row->key);
         if (row->values && !split_values(arena, row->values, o)) return false;
-        o->default_value = unconst(row->preset ? row->preset : "");
+        o->default_value = xpl_svc_field(row->preset ? row->preset : "");
         info->options[info->n_options++] = o;
     }
     return info->options != NULL;
@@ -454,12 +450,12 @@ static tool_info *describe(struct xpl_arena *arena, const struct xpl_tool *t) {
     char **aliases = xpl_arena_array(arena, n, sizeof *aliases);
     if (!info || !aliases) return NULL;
     xplaned__v1__tool_info__init(info);
-    info->name = unconst(t->name);
-    info->content_type = unconst(t->content_type);
+    info->name = xpl_svc_field(t->name);
+    info->content_type = xpl_svc_field(t->content_type);
     info->one_host = t->hosts == XPL_HOSTS_ONE;
     info->aliases = aliases;
     while (info->n_aliases < n) {
-        aliases[info->n_aliases] = unconst(t->aliases[info->n_aliases]);
+        aliases[info->n_aliases] = xpl_svc_field(t->aliases[info->n_aliases]);
         info->n_aliases++;
     }
     return add_options(arena, info, t) ? info : NULL;

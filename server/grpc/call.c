@@ -15,6 +15,10 @@ bool xpl_svc_decode(struct xpl_rpc_call *c, const ProtobufCMessageDescriptor *ty
     return false;
 }
 
+char *xpl_svc_field(const char *s) {
+    return (char *)(uintptr_t)s;
+}
+
 xpl_str_t xpl_svc_traceparent(const struct xpl_rpc_call *c) {
     xpl_str_t text = {0};
     (void)xpl_rpc_call_get_metadata(c, XPL_TRACEPARENT, &text);

@@ -19,6 +19,8 @@ struct xpl_store_writer;
 // The request's message, in `arena`.  False: the call was finished with the reason.
 bool xpl_svc_decode(struct xpl_rpc_call *c, const ProtobufCMessageDescriptor *type,
                     xpl_bytes_t request, struct xpl_arena *arena, ProtobufCMessage **ret);
+// A text as a field of a message that is only packed: protobuf-c's structs have no const.
+char *xpl_svc_field(const char *s);
 // What the client sent as "traceparent"; empty without.
 xpl_str_t xpl_svc_traceparent(const struct xpl_rpc_call *c);
 // Has `answer` finish the call on a thread of the pool, with a copy of the request, unless the call

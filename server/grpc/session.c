@@ -61,15 +61,11 @@ void xpl_svc_session_free(struct xpl_svc_session *s) {
     xpl_sys_free(s);
 }
 
-static char *unconst(const char *s) { // protobuf-c's structs have no const
-    return (char *)(uintptr_t)s;
-}
-
 // ---- messages ----
 
 static char *text(struct xpl_arena *arena, xpl_str_t s) {
     xpl_str_t copy;
-    return xpl_arena_str(arena, s, &copy) ? unconst(copy.ptr) : NULL;
+    return xpl_arena_str(arena, s, &copy) ? xpl_svc_field(copy.ptr) : NULL;
 }
 
 static bool add_tools(struct xpl_arena *arena, const struct xpl_session *s, session_msg *m) {
@@ -78,7 +74,7 @@ static bool add_tools(struct xpl_arena *arena, const struct xpl_session *s, sess
     m->tools = xpl_arena_array(arena, n, sizeof *m->tools);
     for (size_t i = 0; m->tools && i < n; i++)
         if (xpl_request_session_feeds(s, tools[i]))
-            m->tools[m->n_tools++] = unconst(tools[i]->name);
+            m->tools[m->n_tools++] = xpl_svc_field(tools[i]->name);
     return m->tools != NULL;
 }
 
@@ -146,8 +142,8 @@ static session_msg *make_session(struct xpl_svc_session *s, struct xpl_arena *ar
     m->modified_unix_ns = in->mtime_ns;
     m->bytes = in->bytes;
     m->host_count = (uint32_t)in->n_hosts;
-    m->kind = unconst(xpl_kind_name(xpl_request_session_kind(in)));
-    if (p.error) m->error = unconst(p.error);
+    m->kind = xpl_svc_field(xpl_kind_name(xpl_request_session_kind(in)));
+    if (p.error) m->error = xpl_svc_field(p.error);
     return m->name ? m : NULL;
 }
 

@@ -137,7 +137,7 @@ gid_t xpl_svc_worker_group(const struct xpl_svc_worker *w) {
 // ---- the file named in a request ----
 
 // What follows "LOGDIR/" in `path`, or "".
-static xpl_str_t below(const char *logdir, xpl_str_t path) {
+static xpl_str_t path_below(const char *logdir, xpl_str_t path) {
     xpl_str_t dir = xpl_str_from(logdir);
     if (xpl_str_eq(dir, XPL_STR("/"))) dir.len = 0;
     if (!xpl_str_starts(path, dir) || path.len <= dir.len || path.ptr[dir.len] != '/')
@@ -167,8 +167,8 @@ static bool find_path(const struct xpl_snapshot *snap, xpl_str_t relative, xpl_s
 // The session and host whose file `path` is; only names that a scan of LOGDIR found count.
 static bool find_host(const struct xpl_svc_worker *w, const struct xpl_snapshot *snap,
                       xpl_str_t path, xpl_str_t *ret_session, xpl_str_t *ret_host) {
-    return find_path(snap, below(w->logdir, path), ret_session, ret_host) ||
-           find_path(snap, below(w->real_logdir, path), ret_session, ret_host);
+    return find_path(snap, path_below(w->logdir, path), ret_session, ret_host) ||
+           find_path(snap, path_below(w->real_logdir, path), ret_session, ret_host);
 }
 
 // ---- requests ----
@@ -230,11 +230,11 @@ static xpl_status_t contract_code(xpl_status_t code) {
 }
 
 static void answer_path(struct worker_call *a) {
-    char path[PATH_MAX + 128];
-    (void)snprintf(path, sizeof path, "%s/%s", xpl_shared_files_get_dir(a->w->files), a->name);
+    struct xpl_shared_files_path text;
+    const char *const path = xpl_shared_files_path_of(a->w->files, a->name, &text);
     Xprof__Pywrap__WorkerProfileDataResponse r;
     xprof__pywrap__worker_profile_data_response__init(&r);
-    r.output = (ProtobufCBinaryData){.len = strlen(path), .data = (uint8_t *)path};
+    r.output = (ProtobufCBinaryData){.len = strlen(path), .data = (uint8_t *)text.text};
     r.worker_id = a->w->id;
     xpl_rpc_finish_message(a->call, &r.base);
 }

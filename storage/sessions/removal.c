@@ -4,6 +4,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -168,6 +170,19 @@ static void clean_directory(DIR *dir) {
         else if (xpl_str_starts(name, XPL_STR(".xplaned-")))
             remove_shared(dirfd(dir), e->d_name);
     }
+}
+
+bool xpl_session_locate(const char *logdir, xpl_str_t name, struct xpl_session_place *ret) {
+    struct xpl_session_path below;
+    struct stat sb;
+    char *const root = realpath(logdir, NULL);
+    if (!root) return false;
+    (void)snprintf(ret->path, sizeof ret->path, "%s/%s", root, xpl_session_path(name, &below));
+    free(root);
+    if (lstat(ret->path, &sb) != 0) return false;
+    ret->dev = (uint64_t)sb.st_dev;
+    ret->ino = (uint64_t)sb.st_ino;
+    return true;
 }
 
 void xpl_session_clean(const char *path, uint64_t dev, uint64_t ino) {

@@ -3,11 +3,13 @@
 #ifndef XPL_STORAGE_SESSIONS_REMOVAL_H_
 #define XPL_STORAGE_SESSIONS_REMOVAL_H_
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/status.h"
 #include "storage/sessions/catalogue.h"
+#include "storage/sessions/layout.h"
 
 // Removes a session from the directory `path` below `logdir`: its profiles (what `match` says is
 // one), our notes about them, files of captures that nobody writes any more; in one of XProf's run
@@ -22,6 +24,14 @@ xpl_status_t xpl_session_remove(const char *logdir, const char *path, xpl_profil
 // Profiles in the directory `path` below `logdir`, those of formats that are not read and those
 // that are just being written among them; 0 where a link is on the way.  Blocks.
 uint64_t xpl_session_count_files(const char *logdir, const char *path, xpl_profile_match_fn match);
+
+// Where a session's directory is, in a form that a later process can check.
+struct xpl_session_place {
+    uint64_t dev, ino;
+    char path[PATH_MAX + sizeof(struct xpl_session_path)]; // absolute; LOGDIR without links
+};
+// The place of session `name` of `logdir`.  False: there is none.  Blocks.
+bool xpl_session_locate(const char *logdir, xpl_str_t name, struct xpl_session_place *ret);
 
 // Removes what a capture that was broken off left in the directory `path` (absolute, without
 // links), if that has this identity: hidden files that nobody writes any more, and hidden

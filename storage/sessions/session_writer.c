@@ -254,7 +254,7 @@ int xpl_session_writer_get_fd(const struct xpl_session_writer *s) {
 // ---- files ----
 
 // Makes the directories again that another removed, who had made them and given up.
-static bool reenter(struct xpl_session_writer *s) {
+static bool enter_session_again(struct xpl_session_writer *s) {
     const char *const names[] = {NULL, "plugins", "profile", s->name};
     int e = 0;
     for (int i = 1; i < 4 && e == 0; i++) {
@@ -277,7 +277,7 @@ xpl_status_t xpl_session_writer_open_temp(struct xpl_session_writer *s,
     int tries = 0;
     do
         *ret = openat(s->fd[3], name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    while (*ret < 0 && errno == ENOENT && tries++ < TRIES && reenter(s));
+    while (*ret < 0 && errno == ENOENT && tries++ < TRIES && enter_session_again(s));
     if (*ret < 0) return fail(err, errno, "writing to", s->path);
     // Whoever cleans up after a process that was killed can see that this one lives.
     (void)flock(*ret, LOCK_EX | LOCK_NB);

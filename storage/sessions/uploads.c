@@ -177,7 +177,7 @@ void xpl_uploads_free(struct xpl_uploads *u) {
 
 // ---- one upload ----
 
-static xpl_status_t busy(struct xpl_error *err) {
+static xpl_status_t fail_as_busy(struct xpl_error *err) {
     XPL_RETURN_ERROR(err, XPL_ABORTED,
                      "another import of the same file is under way; wait until it ends");
 }
@@ -195,7 +195,7 @@ static xpl_status_t open_locked(struct xpl_uploads *u, uint64_t key, int flags, 
                          full ? "; free some space in the daemon's cache directory" : "");
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         (void)close(fd);
-        return busy(err);
+        return fail_as_busy(err);
     }
     *ret_fd = fd;
     return XPL_OK;
@@ -214,7 +214,7 @@ static void forget(struct xpl_uploads *u, uint64_t key, uint64_t *ret_bytes) {
 }
 
 static xpl_status_t use(struct xpl_uploads *u, uint64_t key, struct xpl_error *err) {
-    if (find(u, key)) return busy(err);
+    if (find(u, key)) return fail_as_busy(err);
     struct upload *const one = xpl_sys_alloc(sizeof *one);
     if (!one) XPL_RETURN_OOM(err, "import");
     *one = (struct upload){.next = u->open, .key = key};

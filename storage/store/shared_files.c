@@ -93,6 +93,12 @@ const char *xpl_shared_files_get_dir(const struct xpl_shared_files *f) {
     return f->dir;
 }
 
+const char *xpl_shared_files_path_of(const struct xpl_shared_files *f, const char *name,
+                                     struct xpl_shared_files_path *ret) {
+    (void)snprintf(ret->text, sizeof ret->text, "%s/%s", xpl_shared_files_get_dir(f), name);
+    return ret->text;
+}
+
 // ---- files ----
 
 static xpl_status_t fail_write(const struct xpl_shared_files *f, int os, struct xpl_error *err) {

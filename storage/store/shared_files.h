@@ -6,6 +6,7 @@
 #ifndef XPL_STORAGE_STORE_SHARED_FILES_H_
 #define XPL_STORAGE_STORE_SHARED_FILES_H_
 
+#include <limits.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -26,6 +27,12 @@ xpl_status_t xpl_shared_files_new(const char *dir, const char *suffix, gid_t gro
 void xpl_shared_files_free(struct xpl_shared_files *f);
 // The directory's absolute path, without links where it can be resolved.
 const char *xpl_shared_files_get_dir(const struct xpl_shared_files *f);
+// The absolute path of file `name`, in *ret, which is returned.
+struct xpl_shared_files_path {
+    char text[PATH_MAX + 256];
+};
+const char *xpl_shared_files_path_of(const struct xpl_shared_files *f, const char *name,
+                                     struct xpl_shared_files_path *ret);
 // Writes a file, in place of one of this name, which stays as it is for whoever has it open.
 // RESOURCE_EXHAUSTED.
 xpl_status_t xpl_shared_files_put(struct xpl_shared_files *f, const char *name, xpl_bytes_t bytes,

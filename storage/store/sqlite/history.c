@@ -181,7 +181,7 @@ static xpl_status_t set_up(struct xpl_history *h, struct xpl_db *db, int *ret_rc
 
 // A format or tables that are not what they should be, and a file that may be written and says no,
 // are damage, too.
-static int meaning(const struct xpl_history *h, int rc) {
+static int status_of_sqlite(const struct xpl_history *h, int rc) {
     const bool odd = (rc & 0xff) == SQLITE_ERROR ||
                      ((rc & 0xff) == SQLITE_READONLY && access(h->path, W_OK) == 0);
     return odd ? SQLITE_CORRUPT : rc;
@@ -194,7 +194,7 @@ static xpl_status_t attach(struct xpl_history *h, int *ret_rc, struct xpl_error 
     *ret_rc = xpl_db_open(h->path, XPL_DB_WRITE, &schema, &db, why, sizeof why);
     xpl_status_t st = XPL_OK;
     if (*ret_rc == SQLITE_OK) st = set_up(h, db, ret_rc, err);
-    *ret_rc = meaning(h, *ret_rc);
+    *ret_rc = status_of_sqlite(h, *ret_rc);
     if (st == XPL_OK && *ret_rc == SQLITE_OK)
         set_conn(h, db);
     else
