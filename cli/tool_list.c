@@ -73,16 +73,20 @@ static void put_options(struct xpl_buf *b, const struct xpl_tool *t) {
     xpl_buf_putc(b, ']');
 }
 
-static void put_tool(struct xpl_buf *b, const struct xpl_tool *t) {
+static void put_needs(struct xpl_buf *b, const struct xpl_tool *t) {
     const char *needs[XPL_TOOL_MAX_NEEDS + 1] = {NULL};
     for (size_t i = 0; i < XPL_TOOL_MAX_NEEDS && t->needs[i]; i++)
         needs[i] = t->needs[i]->name;
+    put_names(b, "needs", needs);
+}
+
+static void put_tool(struct xpl_buf *b, const struct xpl_tool *t) {
     xpl_buf_putc(b, '{');
     put_text(b, "name", t->name);
     put_names(b, "aliases", t->aliases);
     xpl_buf_printf(b, "\"version\":%u,\"answer_version\":%u,", t->version,
                    xpl_tool_answer_version(t));
-    put_names(b, "needs", needs);
+    put_needs(b, t);
     put_text(b, "hosts", kHosts[t->hosts]);
     put_text(b, "shown", kShown[t->shown]);
     xpl_buf_printf(b, "\"list_position\":%u,", t->list_position);
@@ -91,6 +95,31 @@ static void put_tool(struct xpl_buf *b, const struct xpl_tool *t) {
     xpl_buf_putc(b, ',');
     put_options(b, t);
     xpl_buf_putc(b, '}');
+}
+
+// The tools that no client asks for by name: their answers are stored, too.
+static void put_hidden(struct xpl_buf *b) {
+    const struct xpl_tool *const hidden[] = {&xpl_tool_op_stats, &xpl_tool_worker_op_stats};
+    xpl_buf_str(b, XPL_STR("\"hidden\":["));
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++) {
+        xpl_buf_str(b, i ? XPL_STR(",{") : XPL_STR("{"));
+        put_text(b, "name", hidden[i]->name);
+        put_needs(b, hidden[i]);
+        xpl_buf_printf(b, "\"version\":%u}", hidden[i]->version);
+    }
+    xpl_buf_str(b, XPL_STR("],"));
+}
+
+static void put_products(struct xpl_buf *b) {
+    size_t n;
+    const struct xpl_product *const *const products = xpl_products(&n);
+    xpl_buf_str(b, XPL_STR("\"products\":["));
+    for (size_t i = 0; i < n; i++) {
+        xpl_buf_str(b, i ? XPL_STR(",{") : XPL_STR("{"));
+        put_text(b, "name", products[i]->name);
+        xpl_buf_printf(b, "\"version\":%u}", products[i]->version);
+    }
+    xpl_buf_str(b, XPL_STR("],"));
 }
 
 static void put_foreign(struct xpl_buf *b) {
@@ -116,6 +145,8 @@ static void put_json(struct xpl_buf *b) {
         put_tool(b, tools[i]);
     }
     xpl_buf_str(b, XPL_STR("],"));
+    put_hidden(b);
+    put_products(b);
     put_foreign(b);
     xpl_buf_str(b, XPL_STR("}\n"));
 }

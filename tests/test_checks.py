@@ -6,8 +6,12 @@ usage: test_checks.py
 """
 import contextlib
 import gzip
+import hashlib
 import io
+import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -345,79 +349,154 @@ class Layers(Planted):
         self.assertIn("circle: base/a base/b", self.layers())
 
 
-TOOLS = """static const struct xpl_tool tools[] = {{
-    {{.name = "kernel_stats", .aliases = NULL, .version = {}}},
-    {{.name = "op_profile",
-     .version = OP_PROFILE}}, // .version = 7
-}};
-"""
-
-
 class Versions(Planted):
     """tests/golden/versions.py: answers and versions change together."""
 
+    VERSIONS = {"kernel_stats": 1, "op_profile": 1, "iree_cat": 1, "iree_export": 1}
+    NEEDS = {"iree_cat": ["bundle"], "iree_export": ["bundle"]}
+
     def setUp(self):
         super().setUp()
-        self.source(1, 1, 1)
-        self.answer("kernel_stats", "old")
-        self.answer("op_profile.program", "old")
+        self.tables()
+        for tool in ("kernel_stats", "op_profile.program"):
+            self.answer(tool, "old")
+        for report in ("cat", "cat.filter", "ireeperf"):
+            self.answer_of_iree(report, "old")
+        self.plant(**{"tests__golden__versions_dot_txt": ""})
         self.assertEqual(self.run_versions("--update"), (0, ""))
 
-    def source(self, kernel_stats, op_profile, product):
-        self.plant(analysis__tools__t_dot_c=TOOLS.format(kernel_stats).replace("OP_PROFILE", str(op_profile)),
-                   analysis__products__p_dot_h=f"#define XPL_OP_STATS_VERSION {product}\n",
-                   analysis__products__p_dot_c='{.name = "op_stats", .version = XPL_OP_STATS_VERSION},\n')
+    def tables(self, products=(), **tools):
+        """A program with these versions in place of 1."""
+        listed = [{"name": name, "version": tools.get(name, n), "needs": self.NEEDS.get(name, ["op_stats"])}
+                  for name, n in self.VERSIONS.items()]
+        products = {"op_stats": 1, "bundle": 1, "other": 1, **dict(products)}
+        table = {"tools": listed[1:], "hidden": listed[:1],
+                 "products": [{"name": name, "version": n} for name, n in products.items()]}
+        program = os.path.join(self.root, "build", "gcc", "cli", "xplanectl")
+        self.plant(build__gcc__cli__xplanectl=f"#!/bin/sh\ncat <<'END'\n{json.dumps(table)}\nEND\n",
+                   _dot_gitignore="build\n")
+        os.chmod(program, 0o755)
+        return program
+
+    def write(self, folder, name, text):
+        folder = os.path.join(self.root, *folder)
+        os.makedirs(folder, exist_ok=True)
+        with gzip.open(os.path.join(folder, name), "wb") as f:
+            f.write(text.encode())
 
     def answer(self, name, text, case="c"):
-        folder = os.path.join(self.root, "tests", "golden", "cases", case)
-        os.makedirs(folder, exist_ok=True)
-        with gzip.open(os.path.join(folder, name + ".json.gz"), "wb") as f:
-            f.write(text.encode())
+        self.write(("tests", "golden", "cases", case), name + ".json.gz", text)
+
+    def answer_of_iree(self, name, text):
+        self.write(("tests", "data", "iree", "golden", "b"), name + ".jsonl.gz", text)
 
     def run_versions(self, *args):
         done = subprocess.run([os.path.join(HERE, "golden", "versions.py"), self.root, *args],
                               capture_output=True, text=True, check=False)
         return done.returncode, done.stderr
 
-    def test_recorded(self):
+    def git(self, *args):
+        subprocess.run(["git", "-C", self.root, "-c", "user.name=A", "-c", "user.email=a@example.org", *args],
+                       check=True, capture_output=True)
+
+    def commit(self):
+        if not os.path.exists(os.path.join(self.root, ".git")):
+            self.git("-c", "init.defaultBranch=main", "init", "-q")
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "c")
+
+    def recorded(self):
         with open(os.path.join(self.root, "tests", "golden", "versions.txt"), encoding="utf-8") as f:
-            words = [line.split() for line in f]
+            return f.read()
+
+    def test_recorded(self):
+        words = [line.split() for line in self.recorded().splitlines()]
         self.assertEqual([w[1:] for w in words if w[0] == "version"],
-                         [["product/op_stats", "1"], ["tool/kernel_stats", "1"],
-                          ["tool/op_profile", "1"]])
-        self.assertEqual(len([w for w in words if w[0] == "golden"]), 2)
+                         [["product/bundle", "1"], ["product/op_stats", "1"], ["product/other", "1"],
+                          ["tool/iree_cat", "1", "bundle"], ["tool/iree_export", "1", "bundle"],
+                          ["tool/kernel_stats", "1", "op_stats"], ["tool/op_profile", "1", "op_stats"]])
+        self.assertEqual(len([w for w in words if w[0] == "golden"]), 5)
         self.assertEqual(self.run_versions(), (0, ""))
+        self.assertEqual(self.run_versions("--program", self.tables()), (0, ""))
 
     def test_changed_answer(self):
         self.answer("kernel_stats", "new")
         for args in ((), ("--update",)):
             status, text = self.run_versions(*args)
             self.assertEqual(status, 1)
-            self.assertIn("c/kernel_stats.json.gz changed: raise the version of kernel_stats", text)
+            self.assertIn("c/kernel_stats.json.gz changed: raise the version of product/op_stats or "
+                          "tool/kernel_stats", text)
 
-    def test_version_of_another_tool(self):
+    def test_answer_of_iree(self):
+        for name, tool, other in (("cat.filter", "iree_cat", "iree_export"), ("ireeperf", "iree_export", "iree_cat")):
+            with self.subTest(name):
+                self.setUp()
+                self.answer_of_iree(name, "new")
+                self.tables(**{other: 2})
+                self.assertIn(f"tool/{tool}", self.run_versions("--update")[1])
+                self.tables(**{tool: 2})
+                self.assertEqual(self.run_versions("--update"), (0, ""))
+
+    def test_version_of_another_tool_or_product(self):
         self.answer("kernel_stats", "new")
-        self.source(1, 2, 1)
+        self.tables(op_profile=2)
+        self.assertEqual(self.run_versions("--update")[0], 1)
+        self.tables({"other": 2, "bundle": 2})
         self.assertEqual(self.run_versions("--update")[0], 1)
 
     def test_raised(self):
-        for versions in ((2, 1, 1), (1, 1, 2)):
-            with self.subTest(versions):
+        for products, tools in (({}, {"kernel_stats": 2}), ({"op_stats": 2}, {})):
+            with self.subTest(products or tools):
                 self.setUp()
                 self.answer("kernel_stats", "new")
-                self.source(*versions)
-                self.assertIn("not of this tree", self.run_versions()[1])
+                program = self.tables(products, **tools)
+                self.assertIn("not of this tree", self.run_versions("--program", program)[1])
                 self.assertEqual(self.run_versions("--update"), (0, ""))
                 self.assertEqual(self.run_versions(), (0, ""))
 
+    def test_raised_but_not_recorded(self):
+        self.assertIn("not of this tree", self.run_versions("--program", self.tables(op_profile=2))[1])
+
     def test_lowered(self):
-        self.source(1, 1, 0)
+        self.tables({"op_stats": 0})
         self.assertIn("versions only rise", self.run_versions("--update")[1])
 
     def test_new_case(self):
         self.answer("kernel_stats", "other", case="d")
         self.assertEqual(self.run_versions()[0], 1)
         self.assertEqual(self.run_versions("--update"), (0, ""))
+
+    def test_answer_of_no_tool(self):
+        self.answer("kernel_status", "other")
+        self.assertIn("c/kernel_status.json.gz: there is no tool/kernel_status", self.run_versions("--update")[1])
+
+    def test_missing_record(self):
+        os.remove(os.path.join(self.root, "tests", "golden", "versions.txt"))
+        for args in ((), ("--update",)):
+            self.assertIn("is missing", self.run_versions(*args)[1])
+
+    def test_record_that_was_rewritten(self):
+        """By hand, or by --update without the old one: git has what was recorded before."""
+        self.commit()
+        self.answer("kernel_stats", "new")
+        self.plant(tests__golden__versions_dot_txt="")
+        self.assertIn("c/kernel_stats.json.gz changed", self.run_versions("--update")[1])
+        shutil.rmtree(os.path.join(self.root, ".git"))
+        self.assertEqual(self.run_versions("--update"), (0, ""))  # what nobody can tell
+
+    def test_record_that_was_rewritten_and_committed(self):
+        self.commit()
+        self.git("checkout", "-q", "-b", "topic")
+        self.answer("kernel_stats", "new")
+        digest = hashlib.sha256(b"new").hexdigest()[:16]
+        forged = re.sub(r"golden \w+ c kernel_stats", f"golden {digest} c kernel_stats", self.recorded())
+        self.plant(tests__golden__versions_dot_txt=forged)
+        for later in range(3):
+            self.commit()
+            self.assertIn("c/kernel_stats.json.gz changed", self.run_versions()[1])
+            self.plant(later=str(later))
+        self.git("branch", "-f", "main")
+        self.assertEqual(self.run_versions(), (0, ""))  # what was reviewed
 
 
 class Waits(Planted):

@@ -59,7 +59,7 @@ xplanectl=build/gcc/cli/xplanectl
 grep -q '^\.B slowest_ops$' build/gcc/docs/xplanectl.1 || fail "xplanectl(1)"
 grep -q '^| slowest_ops |' docs/api.md || fail "docs/api.md"
 python3 tests/tool_docs.py "$xplanectl" || fail "tool_docs"
-python3 tests/golden/versions.py || fail "versions"
+python3 tests/golden/versions.py --program "$xplanectl" || fail "versions"
 for test in tool options option_effects; do
     "build/gcc/tests/unit/unit_$test" || fail "the test $test"
 done

@@ -1,119 +1,169 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that no golden answer changed without the version of its tool or of a product.
+"""Checks that no golden answer changed without the version of its tool or of a product that it needs.
 
-usage: versions.py [ROOT] [--update]
+usage: versions.py [ROOT] [--program XPLANECTL] [--update]
 
-versions.txt has a line "version KIND/NAME N" for every tool and product, and "golden HASH CASE FILE" for
-every answer below cases/.  Stored answers and products of another version are never used: an answer
-that changes while the versions stay would be served from old stores as it was.  --update writes the
-file again; it refuses what the check refuses.
+versions.txt has a line "version product/NAME N" for every product, "version tool/NAME N PRODUCT…"
+for every tool and what it needs, and "golden HASH CASE FILE" for every answer below cases/ and
+tests/data/iree/golden/.  Stored answers and products of another version are never used: an answer
+that changes while the versions stay would be served from old stores as it was.
+
+The tree is compared with versions.txt of HEAD, of its parent and of where it left main; where git
+knows none of these, with the file.  --program also compares the versions with the tables of that
+build.  --update, which takes build/gcc/cli/xplanectl when no program is named, writes the file
+again; it refuses what the check refuses.
 """
 import argparse
 import glob
 import gzip
 import hashlib
+import json
 import os
-import re
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 HEAD = "# Written by tests/golden/versions.py --update, which also checks it.\n"
-# A row of the tables of tools and products, up to the name of the next one.
-ROW = re.compile(r'\.name = "([^"]+)"(?:(?!\.name = ).)*?\.version = (\w+)', re.S)
-# One version for all, as long as the rows have none.
-DEFINED = re.compile(r"^#define (XPL_\w*VERSION) (\d+)\b", re.M)
+FILE = "tests/golden/versions.txt"
+MAIN = ("origin/main", "main")
 
 
-def current_versions(root):
-    """{"tool/NAME" or "product/NAME": version}, from the rows of the tables in the sources."""
-    versions, macros, rows = {}, {}, {}
-    for path in sorted(glob.glob(os.path.join(root, "analysis", "**", "*.[ch]"), recursive=True)):
-        with open(path, encoding="utf-8") as f:
-            text = re.sub(r"//[^\n]*", "", f.read())
-        macros.update(DEFINED.findall(text))
-        if path.endswith(".c"):
-            kind = "product" if os.sep + "products" + os.sep in path else "tool"
-            rows.update({f"{kind}/{name}": value for name, value in ROW.findall(text)})
-    for name, value in rows.items():
-        number = macros.get(value, value)
-        if not number.isdigit():
-            sys.exit(f"versions: the version of {name} is {value}, which is neither a number nor a "
-                     "#define XPL_…VERSION of analysis/")
-        versions[name] = number
-    versions.update({macro: number for macro, number in macros.items() if macro not in rows.values()})
-    return versions
+class Record:
+    """What versions.txt says: versions and needs by "tool/NAME" or "product/NAME"; goldens, the hash
+    of each answer by (case, file)."""
+
+    def __init__(self, text=""):
+        self.versions, self.needs, self.goldens = {}, {}, {}
+        for line in text.splitlines():
+            words = line.split()
+            if words[:1] == ["version"]:
+                self.versions[words[1]] = words[2]
+                self.needs[words[1]] = words[3:]
+            elif words[:1] == ["golden"]:
+                self.goldens[words[2], words[3]] = words[1]
+
+    def text(self):
+        lines = [" ".join(["version", name, n, *self.needs[name]]) for name, n in sorted(self.versions.items())]
+        lines += [f"golden {digest} {case} {name}" for (case, name), digest in sorted(self.goldens.items())]
+        return HEAD + "".join(line + "\n" for line in lines)
+
+
+def tables(program):
+    """A record of the versions and needs of the program's tables."""
+    out = subprocess.run([program, "tools", "--all", "--json"], check=True, capture_output=True, timeout=60)
+    listed, record = json.loads(out.stdout), Record()
+    for t in listed["tools"] + listed["hidden"]:
+        record.versions["tool/" + t["name"]] = str(t["version"])
+        record.needs["tool/" + t["name"]] = t["needs"]
+    for p in listed["products"]:
+        record.versions["product/" + p["name"]] = str(p["version"])
+        record.needs["product/" + p["name"]] = []
+    return record
 
 
 def current_goldens(root):
-    """{(case, file): hash of the answer}."""
+    """{(case, file): hash of the answer}; cases of IREE's are called iree/NAME."""
     goldens = {}
-    for path in glob.glob(os.path.join(root, "tests", "golden", "cases", "*", "*.json.gz")):
-        with gzip.open(path) as f:
-            digest = hashlib.sha256(f.read()).hexdigest()[:16]
-        goldens[os.path.basename(os.path.dirname(path)), os.path.basename(path)] = digest
+    for prefix, folder in (("", "tests/golden/cases/*/*.json.gz"), ("iree/", "tests/data/iree/golden/*/*.gz")):
+        for path in glob.glob(os.path.join(root, folder)):
+            with gzip.open(path) as f:
+                digest = hashlib.sha256(f.read()).hexdigest()[:16]
+            goldens[prefix + os.path.basename(os.path.dirname(path)), os.path.basename(path)] = digest
     return goldens
 
 
-def read(path):
-    versions, goldens = {}, {}
-    if os.path.exists(path):
-        with open(path, encoding="utf-8") as f:
-            for line in f:
-                words = line.split()
-                if words[:1] == ["version"]:
-                    versions[words[1]] = words[2]
-                elif words[:1] == ["golden"]:
-                    goldens[words[2], words[3]] = words[1]
-    return versions, goldens
+def tool_of(case, name):
+    """The tool whose answer the file is: REPORT of IREE's is iree_REPORT, but for its export."""
+    stem = name.split(".")[0]
+    if not case.startswith("iree/"):
+        return "tool/" + stem
+    return "tool/iree_" + ("export" if stem == "ireeperf" else stem)
 
 
-def write(path, versions, goldens):
-    with open(path, "w", encoding="utf-8") as f:
-        f.write(HEAD)
-        f.writelines(f"version {name} {n}\n" for name, n in sorted(versions.items()))
-        f.writelines(f"golden {digest} {case} {name}\n" for (case, name), digest in sorted(goldens.items()))
+def git(root, *args):
+    """What git says, or None."""
+    done = subprocess.run(["git", "-C", root, *args], check=False, capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else None
 
 
-def unannounced(old, new, old_goldens, new_goldens, tools):
-    """Answers that changed while the version of their tool and those of all products stayed."""
-    raised = {name for name in new if old.get(name) != new[name]}
-    bad = []
-    for (case, name), digest in sorted(old_goldens.items()):
-        tool = name.split(".")[0]
-        others = {f"tool/{other}" for other in tools - {tool}}
-        if new_goldens.get((case, name), digest) != digest and not raised - others:
-            bad.append(f"{case}/{name} changed: raise the version of {tool}, or of the product that changed")
+def references(root):
+    """[(commit or file, record)] that the tree is compared with."""
+    commits = []
+    if os.path.exists(os.path.join(root, ".git")):
+        names = ["HEAD", "HEAD^"] + [git(root, "merge-base", "HEAD", branch) for branch in MAIN]
+        commits = [git(root, "rev-parse", "--verify", "--quiet", name + "^{commit}") for name in names if name]
+    found = []
+    for commit in dict.fromkeys(c for c in commits if c):
+        text = git(root, "show", f"{commit}:{FILE}")
+        if text is not None:
+            found.append((commit[:12], Record(text)))
+    return found or [(FILE, read(root))]
+
+
+def read(root):
+    with open(os.path.join(root, FILE), encoding="utf-8") as f:
+        return Record(f.read())
+
+
+def raised(old, new):
+    return {name for name, n in new.versions.items() if int(n) > int(old.versions.get(name, -1))}
+
+
+def unannounced(old, new):
+    """Answers that changed while the versions of their tool and of what it needs stayed."""
+    rose, bad = raised(old, new), []
+    for (case, name), digest in sorted(old.goldens.items()):
+        tool = tool_of(case, name)
+        excuses = {tool} | {f"product/{product}" for product in new.needs.get(tool, ())}
+        if new.goldens.get((case, name), digest) != digest and not rose & excuses:
+            bad.append(f"{case}/{name} changed: raise the version of {' or '.join(sorted(excuses))}")
     return bad
 
 
 def lowered(old, new):
-    return [f"the version of {name} was {old[name]} and is {new[name]}: versions only rise"
-            for name in sorted(new) if name in old and int(new[name]) < int(old[name])]
+    return [f"the version of {name} was {old.versions[name]} and is {new.versions[name]}: versions only rise"
+            for name in sorted(new.versions)
+            if name in old.versions and int(new.versions[name]) < int(old.versions[name])]
 
 
-def stale(old, new, old_goldens, new_goldens):
-    if old == new and old_goldens == new_goldens:
-        return []
-    return ["versions.txt is not of this tree: run tests/golden/versions.py --update and read its diff"]
+def unknown_tools(record):
+    tools = {tool_of(case, name): f"{case}/{name}" for case, name in record.goldens}
+    return [f"{tools[tool]}: there is no {tool}" for tool in sorted(set(tools) - set(record.versions))]
+
+
+def check(root, program, update):
+    """The messages; with `update`, writes the file when there are none."""
+    if not os.path.exists(os.path.join(root, FILE)):
+        return [f"{FILE} is missing: take it from git, then run this again"]
+    recorded = read(root)
+    new = tables(program) if program else read(root)
+    new.goldens = current_goldens(root)
+    if not new.versions or not new.goldens:
+        return ["no versions, or no golden answers, are found"]
+    bad = unknown_tools(new)
+    for where, old in references(root):
+        bad += [f"{message} (compared with {where})" for message in lowered(old, new) + unannounced(old, new)]
+    if not bad and update:
+        with open(os.path.join(root, FILE), "w", encoding="utf-8") as f:
+            f.write(new.text())
+    elif not bad and new.text() != recorded.text():
+        bad = [f"{FILE} is not of this tree: run tests/golden/versions.py --update and read its diff"]
+    return bad
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("root", nargs="?", default=os.path.join(HERE, "..", ".."))
-    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--program", metavar="XPLANECTL", help="the build whose tables are asked")
+    parser.add_argument("--update", action="store_true", help="write versions.txt")
     args = parser.parse_args()
-    path = os.path.join(args.root, "tests", "golden", "versions.txt")
-    new, new_goldens = current_versions(args.root), current_goldens(args.root)
-    if not new or not new_goldens:
-        sys.exit("versions: no versions, or no golden answers, are found")
-    old, old_goldens = read(path)
-    tools = {name.split(".")[0] for _, name in new_goldens}
-    bad = lowered(old, new) + unannounced(old, new, old_goldens, new_goldens, tools)
-    if not bad and args.update:
-        write(path, new, new_goldens)
-    elif not bad:
-        bad = stale(old, new, old_goldens, new_goldens)
+    program = args.program
+    if args.update and not program:
+        program = os.path.join(args.root, "build", "gcc", "cli", "xplanectl")
+        if not os.path.exists(program):
+            sys.exit(f"versions: {program} is not built: build it, or name one with --program")
+    bad = check(args.root, program, args.update)
     for message in bad:
         print(f"versions: {message}", file=sys.stderr)
     sys.exit(1 if bad else 0)
