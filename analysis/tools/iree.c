@@ -112,14 +112,15 @@ static xpl_status_t render_report(const char *name, const struct xpl_tool_input 
     return XPL_OK;
 }
 
-#define TOOL(report, list)                                                                         \
+// TOOL(REPORT, VERSION, OPTIONS): the row of iree_REPORT.
+#define TOOL(report, number, list)                                                                 \
     static xpl_status_t render_##report(const struct xpl_tool_input *in, struct xpl_buf *out,      \
                                         struct xpl_error *err) {                                   \
         return render_report(#report, in, out, err);                                               \
     }                                                                                              \
     const struct xpl_tool xpl_tool_iree_##report = {                                               \
         .name = "iree_" #report,                                                                   \
-        .version = XPL_IREE_TOOLS_VERSION,                                                         \
+        .version = (number),                                                                       \
         .needs = kNeeds,                                                                           \
         .options = (list),                                                                         \
         .n_options = sizeof(list) / sizeof *(list),                                                \
@@ -132,20 +133,19 @@ static xpl_status_t render_report(const char *name, const struct xpl_tool_input 
         .reads_profile = true,                                                                     \
         .render = render_##report,                                                                 \
     };
-#define XPL_IREE_TOOLS_VERSION 1
-TOOL(att, kTraces)
-TOOL(cat, kPlain)
-TOOL(command, kProjected)
-TOOL(counter, kCounted)
-TOOL(dispatch, kProjected)
-TOOL(executable, kProjected)
-TOOL(explain, kFiltered)
-TOOL(export, kExported)
-TOOL(functions, kNamed)
-TOOL(latency, kNamed)
-TOOL(memory, kFiltered)
-TOOL(queue, kProjected)
-TOOL(sessions, kPlain)
-TOOL(statistics, kPlain)
-TOOL(summary, kPlain)
-TOOL(usage, kPlain)
+TOOL(att, 1, kTraces)
+TOOL(cat, 1, kPlain)
+TOOL(command, 1, kProjected)
+TOOL(counter, 1, kCounted)
+TOOL(dispatch, 1, kProjected)
+TOOL(executable, 1, kProjected)
+TOOL(explain, 1, kFiltered)
+TOOL(export, 1, kExported)
+TOOL(functions, 1, kNamed)
+TOOL(latency, 1, kNamed)
+TOOL(memory, 1, kFiltered)
+TOOL(queue, 1, kProjected)
+TOOL(sessions, 1, kPlain)
+TOOL(statistics, 1, kPlain)
+TOOL(summary, 1, kPlain)
+TOOL(usage, 1, kPlain)
