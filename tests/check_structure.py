@@ -17,7 +17,8 @@ usage: check_structure.py [ROOT] [--only CHECK]...
   topics      base/log.c lists the topics of all log lines, and no others
   words       no word of the first design in identifiers and comments, and no static function whose
               name says nothing
-  readmes     every source file is named in the README of its folder, or of the one above it
+  readmes     every source file is named in the README of its folder, or of the one above it, or in
+              the table of its folder (rows.h)
   doc-paths   files that documents name are there
   markdown    lines of documents have at most 100 columns; tables, code and links are excepted
 
@@ -563,14 +564,26 @@ def readme_of(tree, name):
     return folder + "/README.md" if folder else None
 
 
+ROW = re.compile(r"^XPL_\w+_ROW\((\w+)\)", re.M)
+
+
+def is_row(tree, name):
+    """Whether the table of its folder names the file: one file and one row are all that is edited."""
+    table = os.path.dirname(name) + "/rows.h"
+    return (name.endswith(".c") and table in tree.files
+            and os.path.basename(module(name)) in ROW.findall(tree.text(table)))
+
+
 def check_readmes(tree, tolerated=None):
-    """Private headers excepted: their first line says what they are."""
+    """Private headers excepted, whose first line says what they are, and rows of tables."""
     tolerated = TOLERATED_READMES if tolerated is None else tolerated
     bad, incomplete = [], set()
     for name in tree.product(".c", ".h", ".js"):
         readme = readme_of(tree, name)
         stem = os.path.basename(module(name))
         if re.search(r"(^|_)impl$", stem) and is_private(name, tree.text(name)):
+            continue
+        if is_row(tree, name):
             continue
         if readme and re.search(rf"(?<!\w){re.escape(stem)}(?!\w)", tree.text(readme)):
             continue

@@ -519,6 +519,16 @@ class Documents(Planted):
         self.assertEqual(self.found(check_structure.check_readmes, {"base/README.md"}),
                          ["rpc/d.c is not named in any README.md"])
 
+    def test_files_that_a_table_names(self):
+        self.plant(analysis__tools__rows_dot_h="XPL_TOOL_ROW(a)\nXPL_TOOL_ROW(bc)\n// XPL_TOOL_ROW(d)\n",
+                   analysis__tools__README_dot_md="`rows.h`\n", analysis__tools__a_dot_c="",
+                   analysis__tools__bc_dot_c="", analysis__tools__b_dot_c="", analysis__tools__d_dot_c="",
+                   analysis__tools__a_dot_h="", analysis__a_dot_c="")
+        self.assertEqual(self.found(check_structure.check_readmes, set()),
+                         ["analysis/a.c is not named in any README.md",
+                          *(f"analysis/tools/{f} is not named in analysis/tools/README.md"
+                            for f in ("a.h", "b.c", "d.c"))])
+
     def test_paths_that_are_not_there(self):
         self.plant(base__a_one_dot_c="", base__a_one_dot_h="",
                    X_dot_md="`base/a_one.c` `base/a_one` `base/` `base/a_NAME.c` `base/a_one.[ch]` `other/b.c`\n"

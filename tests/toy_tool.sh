@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Follows docs/adding-a-tool.md in a copy of the tree (HEAD): one file and one line make a tool that
-# every list has.  Usage: tests/toy_tool.sh [FOLDER], which is kept; else a temporary one.
+# every list has, or a product; the static checks ask for nothing else.
+# Usage: tests/toy_tool.sh [FOLDER], which is kept; else a temporary one.
 set -eu
 cd "$(dirname "$0")/.."
 page=docs/adding-a-tool.md
@@ -28,17 +29,19 @@ git archive HEAD | tar -x -C "$work/tree"
 cp "$page" "$work/tree/$page"
 cd "$work/tree"
 before=$(find . -type f | wc -l)
-block analysis/tools/slowest_ops.c >analysis/tools/slowest_ops.c
-line=$(block "line of analysis/tools/rows.h")
-[ -s analysis/tools/slowest_ops.c ] && [ -n "$line" ] || fail "$page has no toy"
-# By name: before the first row that comes later.
-awk -v line="$line" '
-    !done && /^XPL_TOOL_ROW/ && $0 > line { print line; done = 1 } { print }' \
-    analysis/tools/rows.h >rows.new
-mv rows.new analysis/tools/rows.h
-[ "$(find . -type f | wc -l)" = $((before + 1)) ] || fail "more than one file was added"
-command -v clang-format-14 >/dev/null &&
-    clang-format-14 --dry-run -Werror analysis/tools/slowest_ops.c analysis/tools/rows.h
+# add FILE TABLE KIND: the page's file, and its line of the table, by name: before the first row that
+# comes later.
+add() {
+    block "$1" >"$1"
+    line=$(block "line of $2")
+    [ -s "$1" ] && [ -n "$line" ] || fail "$page has no $1"
+    awk -v line="$line" -v row="^XPL_$3_ROW" '
+        !done && $0 ~ row && $0 > line { print line; done = 1 } { print }' "$2" >rows.new
+    mv rows.new "$2"
+}
+add analysis/tools/slowest_ops.c analysis/tools/rows.h TOOL
+add analysis/products/profile_size.c analysis/products/rows.h PRODUCT
+[ "$(find . -type f | wc -l)" = $((before + 2)) ] || fail "more than a file for each was added"
 
 # Objects are found again by ccache although the folder is another one each time.
 CCACHE_BASEDIR=$(pwd) CCACHE_NOHASHDIR=1 CC=${CC:-$(command -v ccache || true) gcc}
@@ -46,7 +49,7 @@ export CCACHE_BASEDIR CCACHE_NOHASHDIR CC
 meson setup build/gcc --buildtype=plain -Dwerror=true -Dfaults=true >setup.log 2>&1 ||
     { tail -20 setup.log >&2; fail "meson"; }
 ninja -C build/gcc cli/xplanectl server/xplaned docs/xplanectl.1 tests/unit/unit_tool \
-    tests/unit/unit_options tests/unit/unit_option_effects >build.log 2>&1 ||
+    tests/unit/unit_options tests/unit/unit_option_effects tests/unit/unit_products >build.log 2>&1 ||
     { grep -A5 -E 'error|FAILED' build.log >&2; fail "the build"; }
 git -c init.defaultBranch=main init -q . # the page's commands run in a clone
 block commands >commands.sh
@@ -58,9 +61,18 @@ xplanectl=build/gcc/cli/xplanectl
 "$xplanectl" --help | grep -q '^  slowest_ops$' || fail "--help"
 grep -q '^\.B slowest_ops$' build/gcc/docs/xplanectl.1 || fail "xplanectl(1)"
 grep -q '^| slowest_ops |' docs/api.md || fail "docs/api.md"
+"$xplanectl" tools --all --json | grep -q '"name":"profile_size","version":1' || fail "the products"
 python3 tests/tool_docs.py "$xplanectl" || fail "tool_docs"
 python3 tests/golden/versions.py --program "$xplanectl" || fail "versions"
-for test in tool options option_effects; do
+# What the static stage would say, where the page says that nothing else is edited.
+if command -v clang-format-14 >/dev/null; then
+    clang-format-14 --dry-run -Werror analysis/tools/slowest_ops.c analysis/products/profile_size.c \
+        analysis/*/rows.h || fail "the format"
+fi
+python3 tests/check_structure.py || fail "the structure"
+tests/check_layers.sh || fail "the layers"
+python3 tests/check_spdx.py || fail "the licences"
+for test in tool options option_effects products; do
     "build/gcc/tests/unit/unit_$test" || fail "the test $test"
 done
 python3 - "$xplanectl" <<'PY' || fail "a daemon's lists"
@@ -115,4 +127,4 @@ with tempfile.TemporaryDirectory() as state, open(f"{state}/log", "wb") as log:
         daemon.terminate()
         daemon.wait(30)
 PY
-echo "toy_tool: one file, one line"
+echo "toy_tool: one file, one line, twice"

@@ -77,12 +77,9 @@ struct xpl_product {
 // All products, in the order of rows.h.
 const struct xpl_product *const *xpl_products(size_t *ret_n);
 
-extern const struct xpl_product xpl_product_op_stats;       // struct xpl_op_stats_value
-extern const struct xpl_product xpl_product_memory_profile; // struct xpl_buf: JSON
-extern const struct xpl_product xpl_product_trace_viewer;   // struct xpl_buf: JSON
-extern const struct xpl_product xpl_product_trace_index;    // struct xpl_trace_index_value
-extern const struct xpl_product xpl_product_devices;        // struct xpl_devices_value
-extern const struct xpl_product xpl_product_module_list;    // struct xpl_module_list_value
-extern const struct xpl_product xpl_product_iree_bundle;    // struct xpl_iree_bundle_value
+// xpl_product_NAME of every row.
+#define XPL_PRODUCT_ROW(name) extern const struct xpl_product xpl_product_##name;
+#include "analysis/products/rows.h"
+#undef XPL_PRODUCT_ROW
 
 #endif

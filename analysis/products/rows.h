@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The products, one line each: XPL_PRODUCT_ROW(name) stands for xpl_product_name in name.c.
-// Included by products.c, which defines XPL_PRODUCT_ROW, and read by meson.build.
+// The products, one line each: XPL_PRODUCT_ROW(name) stands for xpl_product_name in name.c.  Behind
+// it: the type of the product's values (values.h).  Included by product.h and products.c, which
+// define XPL_PRODUCT_ROW, and read by meson.build.
 #ifndef XPL_PRODUCT_ROW
 #define XPL_PRODUCT_ROW(name)
 #endif
-XPL_PRODUCT_ROW(devices)
-XPL_PRODUCT_ROW(iree_bundle)
-XPL_PRODUCT_ROW(memory_profile)
-XPL_PRODUCT_ROW(module_list)
-XPL_PRODUCT_ROW(op_stats)
-XPL_PRODUCT_ROW(trace_index)
-XPL_PRODUCT_ROW(trace_viewer)
+XPL_PRODUCT_ROW(devices)        // struct xpl_devices_value
+XPL_PRODUCT_ROW(iree_bundle)    // struct xpl_iree_bundle_value
+XPL_PRODUCT_ROW(memory_profile) // struct xpl_buf: JSON
+XPL_PRODUCT_ROW(module_list)    // struct xpl_module_list_value
+XPL_PRODUCT_ROW(op_stats)       // struct xpl_op_stats_value
+XPL_PRODUCT_ROW(trace_index)    // struct xpl_trace_index_value
+XPL_PRODUCT_ROW(trace_viewer)   // struct xpl_buf: JSON
