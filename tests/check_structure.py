@@ -18,7 +18,7 @@ usage: check_structure.py [ROOT] [--only CHECK]...
   words       no word of the first design in identifiers and comments, and no static function whose
               name says nothing
   readmes     every source file is named in the README of its folder, or of the one above it, or in
-              the table of its folder (rows.h)
+              the table of its folder (rows.h); report_NAME.c and *_fixture.h stand for many
   doc-paths   files that documents name are there
   markdown    lines of documents have at most 100 columns; tables, code and links are excepted
 
@@ -60,8 +60,6 @@ REMOVES_FILES = {
 }
 # Number of functions with more than PARAMETER_LIMIT parameters.
 TOLERATED_PARAMETERS = 0
-# READMEs that do not name all files yet.
-TOLERATED_READMES = {"analysis/hlo/README.md", "analysis/ireeprof/README.md"}
 # Documents that name files which somebody is to write.
 FUTURE_PATHS = {"docs/adding-a-tool.md"}
 # Documents with longer lines.
@@ -574,25 +572,38 @@ def is_row(tree, name):
             and os.path.basename(module(name)) in ROW.findall(tree.text(table)))
 
 
-def check_readmes(tree, tolerated=None):
-    """Private headers excepted, whose first line says what they are, and rows of tables."""
-    tolerated = TOLERATED_READMES if tolerated is None else tolerated
-    bad, incomplete = [], set()
-    for name in tree.product(".c", ".h", ".js"):
-        readme = readme_of(tree, name)
-        stem = os.path.basename(module(name))
-        if re.search(r"(^|_)impl$", stem) and is_private(name, tree.text(name)):
-            continue
-        if is_row(tree, name):
-            continue
-        if readme and re.search(rf"(?<!\w){re.escape(stem)}(?!\w)", tree.text(readme)):
-            continue
-        if readme in tolerated:
-            incomplete.add(readme)
-        else:
+NAME_PATTERN = re.compile(r"(?<![\w.*])((?:\w*[a-z]_NAME|\w*[a-z]_?\*|\*_[a-z]\w*)\.(?:\[[ch]+\]|[a-z]+))(?!\w)")
+
+
+def name_patterns(text):
+    """Expressions for the names that a README gives as report_NAME.c, test_rpc*.[hc] or *_fixture.h."""
+    patterns = []
+    for pattern in NAME_PATTERN.findall(text):
+        stem, ending = pattern.rsplit(".", 1)
+        stem = stem.replace("NAME", r"\w+").replace("*", r"\w*")
+        patterns.append(re.compile(rf"{stem}\.{ending}$"))
+    return patterns
+
+
+def has_to_be_named(tree, name):
+    """Not private headers, whose first line says what they are, rows of tables, and data of tests."""
+    stem = os.path.basename(module(name))
+    if re.search(r"(^|_)impl$", stem) and is_private(name, tree.text(name)):
+        return False
+    return not is_row(tree, name) and not re.match(r"tests/(data|golden/cases|fuzz/corpus)/", name)
+
+
+def check_readmes(tree):
+    bad = []
+    names = tree.product(".c", ".h", ".js") + [
+        f for f in tree.files if f.startswith("tests/") and f.endswith((".c", ".h", ".js", ".py", ".sh"))]
+    for name in names:
+        readme, base = readme_of(tree, name), os.path.basename(name)
+        text = tree.text(readme) if readme else ""
+        if (has_to_be_named(tree, name)
+                and not re.search(rf"(?<!\w){re.escape(module(base))}(?!\w)", text)
+                and not any(p.match(base) for p in name_patterns(text))):
             bad.append(f"{name} is not named in {readme or 'any README.md'}")
-    for readme in sorted(tolerated - incomplete):
-        print(f"check_structure: {readme} can be removed from TOLERATED_READMES")
     return bad
 
 

@@ -511,20 +511,29 @@ class Documents(Planted):
     def test_files_that_no_readme_names(self):
         self.plant(base__a_dot_c="", base__b_dot_h="", base__sub__c_dot_c="", base__ab_dot_c="",
                    base__README_dot_md="`a.c`, `sub/c`\n", rpc__impl_dot_h="// Private.\n", rpc__d_dot_c="",
-                   tests__e_dot_c="")
-        self.assertEqual(self.found(check_structure.check_readmes, set()),
+                   tests__e_dot_c="", tests__README_dot_md="`f.py`\n", tests__f_dot_py="",
+                   tests__data__g_dot_c="")
+        self.assertEqual(self.found(check_structure.check_readmes),
                          ["base/ab.c is not named in base/README.md",
                           "base/b.h is not named in base/README.md",
-                          "rpc/d.c is not named in any README.md"])
-        self.assertEqual(self.found(check_structure.check_readmes, {"base/README.md"}),
-                         ["rpc/d.c is not named in any README.md"])
+                          "rpc/d.c is not named in any README.md",
+                          "tests/e.c is not named in tests/README.md"])
+
+    def test_files_that_a_pattern_names(self):
+        self.plant(base__README_dot_md="`sub/report_NAME.c`, `test_rpc*.[hc]`, `*_fixture.h`, `ci_*.sh`, `*.c`\n",
+                   **{f"base__{name}": "" for name in (
+                       "report_a_b_dot_c", "report_a_dot_h", "test_rpc_dot_c", "test_rpc_x_dot_h", "test_a_dot_c",
+                       "a_fixture_dot_h", "a_fixture_dot_c")})
+        self.assertEqual(self.found(check_structure.check_readmes),
+                         [f"base/{name} is not named in base/README.md"
+                          for name in ("a_fixture.c", "report_a.h", "test_a.c")])
 
     def test_files_that_a_table_names(self):
         self.plant(analysis__tools__rows_dot_h="XPL_TOOL_ROW(a)\nXPL_TOOL_ROW(bc)\n// XPL_TOOL_ROW(d)\n",
                    analysis__tools__README_dot_md="`rows.h`\n", analysis__tools__a_dot_c="",
                    analysis__tools__bc_dot_c="", analysis__tools__b_dot_c="", analysis__tools__d_dot_c="",
                    analysis__tools__a_dot_h="", analysis__a_dot_c="")
-        self.assertEqual(self.found(check_structure.check_readmes, set()),
+        self.assertEqual(self.found(check_structure.check_readmes),
                          ["analysis/a.c is not named in any README.md",
                           *(f"analysis/tools/{f} is not named in analysis/tools/README.md"
                             for f in ("a.h", "b.c", "d.c"))])
