@@ -7,15 +7,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/accept.h"
 #include "agent/record.h"
 #include "agent/service.h"
 #include "base/clock.h"
 #include "base/cond.h"
 #include "base/log.h"
+#include "base/net/accept.h"
 #include "base/text/parse.h"
+#include "rpc/listen/guarded.h"
+#include "rpc/listen/hooks.h"
 #include "rpc/queue.h"
 #include "rpc/server.h"
 
@@ -29,6 +34,8 @@ static const char HELP[] =
     "  --buffers N        of 4 MiB each, in each program, 2 to 64 (16)\n"
     "  --memory MIB       of records held here in a capture (512)\n"
     "  --help, --version\n";
+
+enum { REQUESTS_MIB = 64 }; // that gRPC may hold of requests that arrive
 
 struct settings {
     const char *listen, *directory;
@@ -120,29 +127,33 @@ static void stop(struct xpl_rpc_server *server, struct xpl_agent_service *servic
 }
 
 static xpl_status_t serve(const struct settings *s, struct xpl_rpc_queue *q,
-                          struct xpl_agent_service *service, const sigset_t *ends,
-                          struct xpl_error *err) {
-    const struct xpl_rpc_server_options opt = {.size = sizeof opt};
+                          struct xpl_agent_service *service, int ends, struct xpl_error *err) {
+    const struct xpl_rpc_server_options opt = {.size = sizeof opt,
+                                               .memory_quota_bytes = (size_t)REQUESTS_MIB << 20};
     struct xpl_rpc_method methods[XPL_AGENT_METHODS];
     struct xpl_rpc_server *server = NULL;
-    int port = 0, sig = 0;
+    struct xpl_agent_accept *accept = NULL;
+    int port = 0;
     xpl_agent_service_get_methods(service, methods);
     XPL_TRY(xpl_rpc_server_new(q, methods, XPL_AGENT_METHODS, &opt, &server, err));
-    xpl_status_t st = xpl_rpc_server_listen(server, s->listen, NULL, &port, err);
+    xpl_status_t st = xpl_agent_accept_new(server, s->listen, &accept, &port, err);
     if (st == XPL_OK) st = xpl_rpc_server_start(server, err);
     if (st == XPL_OK) {
         xpl_log(XPL_LOG_INFO, "agent", "serving address=%s port=%d directory=%s", s->listen, port,
                 s->directory);
-        while (sigwait(ends, &sig) != 0)
-            continue;
+        xpl_agent_accept_run(accept, ends);
         xpl_log(XPL_LOG_INFO, "agent", "stopping");
+        xpl_agent_accept_free(accept);
+        accept = NULL;
         stop(server, service);
     }
+    xpl_agent_accept_free(accept);
     xpl_rpc_server_free(server);
     return st;
 }
 
-static xpl_status_t run(const struct settings *s, const sigset_t *ends, struct xpl_error *err) {
+// ends: becomes readable when the agent is to end.
+static xpl_status_t run(const struct settings *s, int ends, struct xpl_error *err) {
     const struct xpl_agent_service_options opt = {.size = sizeof opt,
                                                   .directory = s->directory,
                                                   .buffers = (uint32_t)s->buffers,
@@ -175,7 +186,14 @@ int main(int argc, char **argv) {
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &ends, NULL);
-    if (run(&s, &ends, &err) == XPL_OK) return 0;
+    const int end_fd = signalfd(-1, &ends, SFD_CLOEXEC);
+    if (end_fd < 0 || !xpl_hooks_are_bound()) {
+        xpl_log(XPL_LOG_ERROR, "agent", "%s", end_fd < 0 ? "no descriptor" : "linked wrongly");
+        return 1;
+    }
+    (void)xpl_descriptors_raise();
+    xpl_rpc_guarded_enable(XPL_RPC_MAX_REQUEST);
+    if (run(&s, end_fd, &err) == XPL_OK) return 0;
     xpl_log(XPL_LOG_ERROR, "agent", "%s", err.msg);
     return 1;
 }

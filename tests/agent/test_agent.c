@@ -4,12 +4,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -28,7 +30,7 @@ enum { CALL_MS = 100000, LONG_MS = 60000 };
 
 static char dir[64] = "/tmp/xpl_agent_XXXXXX";
 static pid_t agent;
-static int agent_log;
+static int agent_log, port_of_agent;
 static struct xpl_rpc_channel *channel;
 
 // ---- processes ----
@@ -84,7 +86,8 @@ static void start_agent(void) {
     read_line(agent_log, line, sizeof line);
     const char *const port = strstr(line, "port=");
     CHECK(port);
-    snprintf(target, sizeof target, "127.0.0.1:%d", atoi(port + 5));
+    port_of_agent = atoi(port + 5);
+    snprintf(target, sizeof target, "127.0.0.1:%d", port_of_agent);
     const struct xpl_rpc_channel_options opt = {.size = sizeof opt, .target = target};
     CHECK_EQ(xpl_rpc_channel_open(&opt, &channel, NULL), XPL_OK);
 }
@@ -513,15 +516,59 @@ static void check_impostor(void) {
     close(fd);
 }
 
+// ---- who only connects, and who sends what is no HTTP/2 ----
+
+static int connect_tcp(void) {
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((in_port_t)port_of_agent),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(fd >= 0);
+    CHECK_EQ(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    return fd;
+}
+
+// gRPC's own first bytes may come before the end.
+static bool is_closed(int fd, int wait_ms) {
+    char some[256];
+    for (int i = 0; i < wait_ms; i += 10, sleep_ms(10)) {
+        const ssize_t n = recv(fd, some, sizeof some, MSG_DONTWAIT);
+        if (n == 0 || (n < 0 && errno != EAGAIN)) return true;
+    }
+    return false;
+}
+
+// Idle connections take all descriptors that the agent has (it is given few); when they are gone it
+// serves again.  And each connection is guarded.
+static void check_attacked(void) {
+    enum { IDLE = 100 };
+    const struct rlimit few = {64, 64};
+    int idle[IDLE];
+    CHECK_EQ(prlimit(agent, RLIMIT_NOFILE, &few, NULL), 0);
+    struct program p = start_program("steady", NULL, NULL);
+    for (int i = 0; i < IDLE; i++)
+        idle[i] = connect_tcp();
+    CHECK(is_closed(idle[IDLE - 1], 5000)); // instead of waiting in the kernel
+    for (int i = 0; i < IDLE; i++)
+        close(idle[i]);
+    sleep_ms(500);
+    CHECK(capture(200).kernels > 0);
+    const int odd = connect_tcp();
+    CHECK_EQ(write(odd, "GET / HTTP/1.1\r\n\r\n", 18), 18);
+    CHECK(is_closed(odd, 5000));
+    close(odd);
+    stop_program(&p);
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*run)(void);
     } scenarios[] = {
-        {"capture", check_capture},   {"preload", check_preload},  {"file", check_file},
-        {"drops", check_drops},       {"leave", check_leave},      {"crash", check_crash},
-        {"two", check_two},           {"busy", check_busy},        {"cancel", check_cancel},
-        {"refusals", check_refusals}, {"impostor", check_impostor}};
+        {"capture", check_capture},   {"preload", check_preload},   {"file", check_file},
+        {"drops", check_drops},       {"leave", check_leave},       {"crash", check_crash},
+        {"two", check_two},           {"busy", check_busy},         {"cancel", check_cancel},
+        {"refusals", check_refusals}, {"impostor", check_impostor}, {"attacked", check_attacked}};
     CHECK(argc == 2);
     alarm(200);
     start_agent();
