@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Captures, their history, schedules.
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,6 +17,7 @@
 #include "cli/cleaner.h"
 #include "cli/remote.h"
 #include "cli/table.h"
+#include "storage/make_dirs.h"
 
 enum { MAX_TARGETS = 1024 };
 
@@ -240,12 +243,26 @@ static int with_names(const struct xpl_args *a, const struct names *targets,
     return status;
 }
 
+// As the daemon does: a missing directory is made, and that is said.
+static bool make_logdir(const char *logdir) {
+    struct stat st;
+    if (stat(logdir, &st) == 0 || errno != ENOENT) return true; // what is wrong is said later
+    if (!xpl_make_dirs(logdir, 0777)) {
+        (void)fprintf(stderr, "xplanectl: --logdir %s is missing and cannot be made: %s\n", logdir,
+                      strerror(errno));
+        return false;
+    }
+    (void)fprintf(stderr, "xplanectl: --logdir %s was missing, and is made\n", logdir);
+    return true;
+}
+
 int xpl_cmd_capture(const struct xpl_args *a) {
     struct names targets, hosts = {0};
     if (!a->every_ms && (a->continuous || a->keep || a->keep_age_ms || a->keep_bytes))
         return usage("--keep, --keep-age, --keep-bytes and --continuous belong to --every TIME");
     if (a->direct && (!a->logdir || a->every_ms))
         return usage("--direct needs --logdir DIR, and cannot be repeated by --every");
+    if (a->direct && !make_logdir(a->logdir)) return XPL_EXIT_FAILED;
     const bool ok = split(&targets, a->rest + 1, a->n_rest - 1) &&
                     (!a->host_names || split(&hosts, &a->host_names, 1));
     const int status = ok ? with_names(a, &targets, &hosts) : usage("at most 1024 targets");

@@ -37,53 +37,80 @@ static const struct command {
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
+// Options, by the command that they belong to; NULL: all.
+static const struct section {
+    const char *command, *text;
+} sections[] = {
+    {NULL,
+     "\nOptions:\n"
+     "  --server ADDR        HOST:PORT or unix:/PATH [$XPLANED_SERVER, 127.0.0.1:50551]\n"
+     "  --host HOST          only this host; may be given several times\n"
+     "  --option KEY=VALUE   option of the tool; may be given several times\n"
+     "  -o, --output FILE    where the answer goes [standard output]\n"
+     "  -j, --jobs N         threads for analyze and export [one per processor]\n"
+     "  --logdir DIR         export, iree: where to find the session that is named instead of\n"
+     "                       paths; capture --direct: where it goes\n"
+     "  --json               listings as JSON\n"
+     "  --all                tools: all of this program, without a daemon\n"
+     "  --timeout-ms N       give up after this long [300000]\n"
+     "  --tls-roots FILE     use TLS, trusting these PEM roots\n"
+     "  --tls-cert FILE, --tls-key FILE, --tls-name NAME\n"
+     "  --token-file FILE    send the bearer token in FILE\n"
+     "  --help, --version\n"},
+    {"capture",
+     "\nOptions of capture (times: 500ms, 2s, 1m):\n"
+     "  --direct             ask the targets from here, without a daemon; needs --logdir\n"
+     "  --duration TIME      [1s]\n"
+     "  --delay TIME         begin so much later [0s]\n"
+     "  --session NAME       [the time]\n"
+     "  --host-names A,B     what the files are called [the targets]\n"
+     "  --retries N          ask hosts again that are unreachable, busy or idle [0]\n"
+     "  --host-tracer N, --device-tracer N, --python-tracer N   levels [2, 1, 0]\n"
+     "  --advanced KEY=VALUE of the profiler servers; may be given several times\n"
+     "  --connect-timeout TIME, --answer-timeout TIME   [10s; 60s or twice the duration]\n"
+     "  --remote-logdir DIR  the log directory as the hosts see it, for old servers\n"
+     "  --every TIME         again and again, by the daemon; prints the schedule's number\n"
+     "  --continuous         with --every: fetch what the servers record all the time\n"
+     "  --keep N, --keep-age TIME, --keep-bytes SIZE   which of a schedule's sessions stay\n"
+     "  --detach             go on when this command is ended\n"
+     "  --quiet              no progress\n"},
+    {"iree", "\nOptions of iree: --format text|jsonl, --filter GLOB, --id N, --dispatch_events,\n"
+             "  --counter_samples, --unfinished (what follows the end that the header states)\n"},
+    {"import", "\nOptions of import: --session NAME, --retries N [3]\n"},
+};
+
+static const char EXIT_STATUS[] = "\nExit status: 0 done, 1 the request failed, 2 wrong usage, "
+                                  "3 partly done (capture), or a\ndamaged bundle (iree).\n";
+
 static void help(FILE *out) {
     (void)fputs("Usage: xplanectl [options] COMMAND ...\n\nCommands:\n", out);
     for (size_t i = 0; i < N_COMMANDS; i++)
         (void)fprintf(out, "  %-10s %-13s %s\n", commands[i].name, commands[i].arguments,
                       commands[i].help);
-    (void)fputs(
-        "\nOptions:\n"
-        "  --server ADDR        HOST:PORT or unix:/PATH [$XPLANED_SERVER, 127.0.0.1:50551]\n"
-        "  --host HOST          only this host; may be given several times\n"
-        "  --option KEY=VALUE   option of the tool; may be given several times\n"
-        "  -o, --output FILE    where the answer goes [standard output]\n"
-        "  -j, --jobs N         threads for analyze and export [one per processor]\n"
-        "  --logdir DIR         export, iree: where to find the session that is named instead of\n"
-        "                       paths; capture --direct: where it goes\n"
-        "  --json               listings as JSON\n"
-        "  --all                tools: all of this program, without a daemon\n"
-        "  --timeout-ms N       give up after this long [300000]\n"
-        "  --tls-roots FILE     use TLS, trusting these PEM roots\n"
-        "  --tls-cert FILE, --tls-key FILE, --tls-name NAME\n"
-        "  --token-file FILE    send the bearer token in FILE\n"
-        "  --help, --version\n"
-        "\nOptions of capture (times: 500ms, 2s, 1m):\n"
-        "  --direct             ask the targets from here, without a daemon; needs --logdir\n"
-        "  --duration TIME      [1s]\n"
-        "  --delay TIME         begin so much later [0s]\n"
-        "  --session NAME       [the time]\n"
-        "  --host-names A,B     what the files are called [the targets]\n"
-        "  --retries N          ask hosts again that are unreachable, busy or idle [0]\n"
-        "  --host-tracer N, --device-tracer N, --python-tracer N   levels [2, 1, 0]\n"
-        "  --advanced KEY=VALUE of the profiler servers; may be given several times\n"
-        "  --connect-timeout TIME, --answer-timeout TIME   [10s; 60s or twice the duration]\n"
-        "  --remote-logdir DIR  the log directory as the hosts see it, for old servers\n"
-        "  --every TIME         again and again, by the daemon; prints the schedule's number\n"
-        "  --continuous         with --every: fetch what the servers record all the time\n"
-        "  --keep N, --keep-age TIME, --keep-bytes SIZE   which of a schedule's sessions stay\n"
-        "  --detach             go on when this command is ended\n"
-        "  --quiet              no progress\n"
-        "\nOptions of iree: --format text|jsonl, --filter GLOB, --id N, --dispatch_events,\n"
-        "  --counter_samples, --unfinished (what follows the end that the header states)\n"
-        "\nOptions of import: --session NAME, --retries N [3]\n"
-        "\nTools and their options (--option):\n",
-        out);
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        (void)fputs(sections[i].text, out);
+    (void)fputs("\nTools and their options (--option):\n", out);
     xpl_help_tools(out);
-    (void)fputs("\nExit status: 0 done, 1 the request failed, 2 wrong usage, 3 partly done "
-                "(capture), or a\n"
-                "damaged bundle (iree).\n",
-                out);
+    (void)fputs(EXIT_STATUS, out);
+}
+
+// Of one command: what it takes, its own options, those of all.
+static void help_command(const struct command *c) {
+    (void)printf("Usage: xplanectl [options] %s %s\n%s\n", c->name, c->arguments, c->help);
+    for (size_t i = sizeof sections / sizeof *sections; i-- > 0;)
+        if (!sections[i].command || strcmp(sections[i].command, c->name) == 0)
+            (void)fputs(sections[i].text, stdout);
+    if (strcmp(c->name, "tool") == 0 || strcmp(c->name, "analyze") == 0) {
+        (void)fputs("\nTools and their options (--option):\n", stdout);
+        xpl_help_tools(stdout);
+    }
+    (void)fputs(EXIT_STATUS, stdout);
+}
+
+static const struct command *find_command(const char *name) {
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (strcmp(commands[i].name, name) == 0) return &commands[i];
+    return NULL;
 }
 
 static int unknown_command(const char *name) {
@@ -97,8 +124,12 @@ static int unknown_command(const char *name) {
 }
 
 static int dispatch(const struct xpl_args *a) {
+    const struct command *const c = a->n_rest ? find_command(a->rest[0]) : NULL;
     if (a->help) {
-        help(stdout);
+        if (c)
+            help_command(c);
+        else
+            help(stdout);
         return XPL_EXIT_OK;
     }
     if (a->help_man) { // for docs/man
@@ -113,14 +144,10 @@ static int dispatch(const struct xpl_args *a) {
         help(stderr);
         return XPL_EXIT_USAGE;
     }
-    for (size_t i = 0; i < N_COMMANDS; i++) {
-        const struct command *c = &commands[i];
-        if (strcmp(c->name, a->rest[0]) != 0) continue;
-        if (a->n_rest - 1 >= c->min && a->n_rest - 1 <= c->max) return c->run(a);
-        (void)fprintf(stderr, "Usage: xplanectl %s %s\n", c->name, c->arguments);
-        return XPL_EXIT_USAGE;
-    }
-    return unknown_command(a->rest[0]);
+    if (!c) return unknown_command(a->rest[0]);
+    if (a->n_rest - 1 >= c->min && a->n_rest - 1 <= c->max) return c->run(a);
+    (void)fprintf(stderr, "Usage: xplanectl %s %s\n", c->name, c->arguments);
+    return XPL_EXIT_USAGE;
 }
 
 int main(int argc, char **argv) {

@@ -132,7 +132,8 @@ static void print_steps(const struct xpl_opstats *s) {
     xpl_show_time_ps(average, sum / n);
     xpl_show_time_ps(low, least);
     xpl_show_time_ps(high, most);
-    (void)printf("  %zu steps, average %s, shortest %s, longest %s\n", n, average, low, high);
+    (void)printf("  %zu step%s, average %s, shortest %s, longest %s\n", n, n == 1 ? "" : "s",
+                 average, low, high);
 }
 
 // ---- memory ----

@@ -96,6 +96,8 @@ static const struct setting settings[] = {
      "log levels: error, warn, info, debug"},
     {"log-format", TEXT, RELOADABLE, AT(log_format), "text", 0, 0, "FORMAT",
      "log lines as text (key=value) or json (an object a line)"},
+    {"slow-request", TIME, RELOADABLE, AT(slow_request_ms), "0", 0, DAY_MS, "TIME",
+     "requests that take so long are logged as warnings, with slow=1; 0 is none"},
     {"workers", COUNT, 0, AT(workers), "0", 0, 1024, "N",
      "conversion threads; 0 is one per processor"},
     {"memory-limit", SIZE, RELOADABLE, AT(memory_limit), "2GiB", MIB, TIB, "SIZE",
@@ -171,7 +173,7 @@ static xpl_status_t set_value(struct xpl_config *c, const struct setting *s, con
     enum xpl_unit_result units = XPL_UNIT_OK;
     char missing[XPL_UNITS_TEXT] = "";
     ok = s->type == FLAG ? parse_flag(z, field) : parse_number(s, z, field, &units);
-    if (units == XPL_UNIT_MISSING)
+    if (units == XPL_UNIT_MISSING || units == XPL_UNIT_SMALL)
         (void)xpl_units_explain(z, s->type == SIZE ? XPL_UNIT_SIZE : XPL_UNIT_TIME, units, missing);
     xpl_sys_free(z);
     if (ok) return XPL_OK;

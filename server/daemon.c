@@ -154,7 +154,8 @@ static bool has_problem(const struct xpl_snapshot *s, xpl_str_t text) {
 
 static void on_catalogue(void *arg, struct xpl_snapshot *before, struct xpl_snapshot *after) {
     struct xpl_daemon *d = arg;
-    xpl_log(XPL_LOG_INFO, "catalogue", "%zu sessions", after->n_sessions);
+    xpl_log(XPL_LOG_INFO, "catalogue", "%zu session%s", after->n_sessions,
+            after->n_sessions == 1 ? "" : "s");
     for (size_t i = 0; i < after->n_problems_kept; i++)
         if (after == before || !has_problem(before, after->problems[i]))
             xpl_log(XPL_LOG_WARN, "catalogue", "%.*s", XPL_STR_FMT(after->problems[i]));

@@ -74,7 +74,8 @@ static void log_closed(struct xpl_listeners *l) {
     xpl_rpc_guarded_get_counts(now);
     for (int i = 0; i < XPL_RPC_GUARD_VERDICTS; i++) {
         if (now[i] == l->guarded[i]) continue;
-        xpl_log(XPL_LOG_WARN, "grpc", "%" PRIu64 " connections closed: %s", now[i] - l->guarded[i],
+        xpl_log(XPL_LOG_WARN, "grpc", "%" PRIu64 " connection%s closed: %s", now[i] - l->guarded[i],
+                now[i] - l->guarded[i] == 1 ? "" : "s",
                 xpl_rpc_guard_explain((enum xpl_rpc_guard_verdict)i));
         l->guarded[i] = now[i];
     }

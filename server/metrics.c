@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/metrics.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +25,7 @@ struct histogram {
 };
 
 struct xpl_metrics {
+    atomic_ullong slow_us; // from which on requests are slow; ULLONG_MAX: none is
     struct {
         atomic_ullong count, micros;
     } at[N_ROWS][N_CODES];
@@ -37,7 +39,12 @@ struct xpl_metrics {
 struct xpl_metrics *xpl_metrics_new(void) {
     struct xpl_metrics *t = xpl_sys_alloc(sizeof *t);
     if (t) memset(t, 0, sizeof *t);
+    if (t) xpl_metrics_set_slow(t, 0);
     return t;
+}
+
+void xpl_metrics_set_slow(struct xpl_metrics *t, uint64_t micros) {
+    atomic_store(&t->slow_us, micros ? micros : ULLONG_MAX);
 }
 
 void xpl_metrics_free(struct xpl_metrics *t) {
@@ -71,10 +78,15 @@ static void observe(struct histogram *h, uint64_t micros) {
     add(&h->buckets[i], 1);
 }
 
-static enum xpl_log_level level_of(xpl_status_t code) {
-    return code == XPL_OK || code == XPL_CANCELLED ? XPL_LOG_INFO
-           : code == XPL_INTERNAL                  ? XPL_LOG_ERROR
-                                                   : XPL_LOG_WARN;
+static bool is_slow(const struct xpl_metrics *t, const struct xpl_request_line *r) {
+    return r->micros >= atomic_load_explicit(&t->slow_us, memory_order_relaxed);
+}
+
+static enum xpl_log_level level_of(const struct xpl_metrics *t, const struct xpl_request_line *r) {
+    const bool fine = r->code == XPL_OK || r->code == XPL_CANCELLED;
+    return r->code == XPL_INTERNAL  ? XPL_LOG_ERROR
+           : fine && !is_slow(t, r) ? XPL_LOG_INFO
+                                    : XPL_LOG_WARN;
 }
 
 static const char *count_text(size_t n, char text[24]) {
@@ -82,11 +94,11 @@ static const char *count_text(size_t n, char text[24]) {
     return text;
 }
 
-static void log_line(const struct xpl_request_line *r) {
+static void log_line(const struct xpl_metrics *t, const struct xpl_request_line *r) {
     struct xpl_log_line l;
     struct xpl_traceparent trace;
     char count[24];
-    xpl_log_begin(&l, level_of(r->code), "request", "request");
+    xpl_log_begin(&l, level_of(t, r), "request", "request");
     xpl_log_z(&l, "service", r->service);
     xpl_log_str(&l, "tool", r->tool);
     xpl_log_str(&l, "session", r->session);
@@ -106,6 +118,7 @@ static void log_line(const struct xpl_request_line *r) {
         (void)strncat(key, xpl_stage_names[i], sizeof key - 4);
         xpl_log_int(&l, key, (int64_t)r->stage_us[i]);
     }
+    if (is_slow(t, r)) xpl_log_int(&l, "slow", 1);
     if (r->error) xpl_log_z(&l, "error", r->error);
     if (xpl_traceparent_parse(r->traceparent, &trace)) {
         xpl_log_z(&l, "trace_id", trace.trace_id);
@@ -125,7 +138,7 @@ void xpl_metrics_request(struct xpl_metrics *t, const struct xpl_request_line *l
         observe(&t->stages[i][row].histogram, l->stage_us[i]);
         add(&t->stages[i][row].micros, l->stage_us[i]);
     }
-    if (xpl_log_enabled(level_of(l->code), "request")) log_line(l);
+    if (xpl_log_enabled(level_of(t, l), "request")) log_line(t, l);
 }
 
 size_t xpl_metrics_rows(struct xpl_metrics *t, struct xpl_metrics_row *ret, size_t max) {

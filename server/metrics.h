@@ -23,6 +23,8 @@ struct xpl_request_line {
     const char *error;        // message of a failure, or NULL
     xpl_str_t traceparent;    // as the client sent it; logged when it is well-formed
 };
+// Requests that take at least so long are logged as warnings, with `slow=1`; 0: none.  Any thread.
+void xpl_metrics_set_slow(struct xpl_metrics *t, uint64_t micros);
 // Any thread.
 void xpl_metrics_request(struct xpl_metrics *t, const struct xpl_request_line *l);
 

@@ -152,6 +152,7 @@ static xpl_status_t start_workers(struct xpl_daemon *d, struct xpl_error *err) {
     d->metrics = xpl_metrics_new();
     d->pool = xpl_pool_new((unsigned)c->workers, (size_t)c->max_concurrent_requests);
     if (!d->metrics || !d->pool) XPL_RETURN_OOM(err, "workers");
+    xpl_metrics_set_slow(d->metrics, c->slow_request_ms * 1000);
     xpl_store_writer_set_busy(d->writer, pool_is_busy, d->pool);
     return XPL_OK;
 }
@@ -229,6 +230,7 @@ void xpl_daemon_apply_settings(struct xpl_daemon *d) {
     const struct xpl_engine_options o = engine_options(d->config);
     xpl_engine_set_options(d->engine, &o);
     xpl_heap_set_budget(xpl_daemon_heap_budget(d->config));
+    xpl_metrics_set_slow(d->metrics, d->config->slow_request_ms * 1000);
     xpl_cache_set_limit(d->cache, (size_t)d->config->answer_cache);
     xpl_pool_set_limit(d->pool, (size_t)d->config->max_concurrent_requests);
     xpl_prefetch_set_enabled(d->prefetch, d->config->prefetch);

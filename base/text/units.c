@@ -44,6 +44,7 @@ enum xpl_unit_result xpl_units_parse(const char *text, enum xpl_unit_kind kind, 
     if (*end == '\0') return XPL_UNIT_MISSING;
     const double factor = factor_of(end, kind);
     if (factor == 0 || v * factor >= 0x1p63) return XPL_UNIT_BAD;
+    if (v > 0 && v * factor < 1) return XPL_UNIT_SMALL; // not 0, which often means "no limit"
     *ret = (uint64_t)(v * factor);
     return XPL_UNIT_OK;
 }
@@ -56,6 +57,8 @@ const char *xpl_units_explain(const char *text, enum xpl_unit_kind kind, enum xp
     if (r == XPL_UNIT_MISSING)
         (void)snprintf(buf, XPL_UNITS_TEXT, "a unit is missing; write %.*s%s or %.*s%s", shown,
                        text, time ? "s" : "GiB", shown, text, time ? "ms" : "B");
+    else if (r == XPL_UNIT_SMALL)
+        (void)snprintf(buf, XPL_UNITS_TEXT, "less than %s", time ? "1ms" : "1B");
     else
         (void)snprintf(buf, XPL_UNITS_TEXT, "no %s",
                        time ? "time; write 500ms, 2s, 10m, 1h or 7d"

@@ -15,11 +15,12 @@ enum xpl_unit_kind {
 enum xpl_unit_result {
     XPL_UNIT_OK,
     XPL_UNIT_MISSING, // a number, and nothing behind it
+    XPL_UNIT_SMALL,   // more than 0, and less than a millisecond or a byte
     XPL_UNIT_BAD,     // anything else
 };
 
-// Decimal digits, maybe with a point, blanks, a unit in upper or lower case.  What is less than the
-// smallest unit is cut off.  Values of 2^63 or more are BAD.  *ret is set only by OK.
+// Decimal digits, maybe with a point, blanks, a unit in upper or lower case.  Fractions of the
+// smallest unit are cut off.  Values of 2^63 or more are BAD.  *ret is set only by OK.
 enum xpl_unit_result xpl_units_parse(const char *text, enum xpl_unit_kind kind, uint64_t *ret);
 
 enum { XPL_UNITS_TEXT = 160 };

@@ -41,6 +41,33 @@ class Words(Case):
         self.assertIn("more than 0", self.says(2, "capture", "127.0.0.1:1", "--duration", "0"))
         # 0 needs no unit: the capture fails later, because nothing listens there.
         self.says(1, "capture", "127.0.0.1:1", "--direct", "--logdir", self.logdir, "--delay", "0")
+        # What is less than the smallest unit is not 0, which is another thing.
+        for flag, value, least in (("duration", "0.0004s", "1ms"), ("keep-bytes", "0.5B", "1B")):
+            self.assertIn(f"--{flag} {value}: less than {least}\n",
+                          self.says(2, "capture", "127.0.0.1:1", "--every", "1m", f"--{flag}", value))
+
+    def test_help_of_a_command(self):
+        whole = self.ask("--help")[1]
+        code, out, err = self.ask("capture", "--help")
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("Usage: xplanectl [options] capture TARGET", out)
+        self.assertIn("--continuous", out)
+        self.assertIn("--server ADDR", out)
+        self.assertNotIn("Tools and their options", out)
+        self.assertNotIn("Tools and their options", self.ask("hosts", "--help")[1])
+        self.assertNotIn("--continuous", self.ask("--help", "hosts")[1])
+        self.assertIn("overview_page", self.ask("tool", "-h")[1])
+        self.assertEqual(self.ask("--help", "frobnicate")[1], whole)
+
+    def test_missing_logdir(self):
+        missing = self.place / "a" / "b"
+        err = self.says(1, "capture", "127.0.0.1:1", "--direct", "--logdir", missing)
+        self.assertIn(f"--logdir {missing} was missing, and is made\n", err)
+        self.assertTrue(missing.is_dir())
+        (self.place / "file").touch()
+        err = self.says(1, "capture", "127.0.0.1:1", "--direct", "--logdir", self.place / "file" / "x")
+        self.assertIn("file", err)
+        self.assertNotIn("is made", err)
 
     def test_near(self):
         self.assertIn('unknown command "sesions"; did you mean "sessions"?',

@@ -54,6 +54,29 @@ def test_json_log_of_any_bytes(run):
     check(any(line.get("cut") is True for line in lines_of(d, "request")), "a line that was cut")
 
 
+def test_slow_requests(run):
+    """Requests that take long are warnings, with their stages; --log request:warn keeps them alone; by SIGHUP, too."""
+    config = run.dir / "xplaned.conf"
+    config.write_text("slow-request = 1ms\nlog = info,request:warn\n")
+    d = run.start("--log-format=json", f"--config={config}", logdir=run.logdir("jax_matmul_nopy"))
+    path = "/api/v1/tool?session=jax_matmul_nopy&tool="
+    for _ in range(3):
+        equal(d.get(path + "overview_page").status, 200, "an answer")  # the first is computed
+    wait_for(lambda: lines_of(d, "request"), 10, "a line of the slow request")
+    time.sleep(0.3)
+    slow = lines_of(d, "request")
+    equal(len(slow), 1, f"lines: {slow}")
+    equal((slow[0]["level"], slow[0]["slow"], slow[0]["tool"], slow[0]["session"]),
+          ("warn", 1, "overview_page", "jax_matmul_nopy"), "the line")
+    check(any(key.startswith("us_") for key in slow[0]), f"stages: {slow[0]}")
+    config.write_text("slow-request = 1h\nlog = info,request:warn\n")
+    d.signal(1)
+    wait_for(lambda: lines_of(d, "settings reloaded"), 10, "reloaded")
+    equal(d.get(path + "op_profile").status, 200, "an answer")
+    time.sleep(0.3)
+    equal(len(lines_of(d, "request")), 1, "nothing is slow any more")
+
+
 def test_json_log_follows_sighup(run):
     config = run.dir / "xplaned.conf"
     config.write_text("log-format = text\n")

@@ -21,7 +21,7 @@ static void check_good(void) {
     CHECK_EQ(parsed("0", XPL_UNIT_TIME), 0);
     CHECK_EQ(parsed("0.0", XPL_UNIT_SIZE), 0);
     CHECK_EQ(parsed("0s", XPL_UNIT_TIME), 0);
-    CHECK_EQ(parsed("0.0004s", XPL_UNIT_TIME), 0);
+    CHECK_EQ(parsed("1.9ms", XPL_UNIT_TIME), 1);
     CHECK_EQ(parsed(".5KiB", XPL_UNIT_SIZE), 512);
     CHECK_EQ(parsed("20GiB", XPL_UNIT_SIZE), 20LL << 30);
     CHECK_EQ(parsed("3T", XPL_UNIT_SIZE), 3LL << 40);
@@ -41,6 +41,10 @@ static void check_bad(void) {
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         CHECK_EQ(xpl_units_parse(bad[i], XPL_UNIT_TIME, &v), XPL_UNIT_BAD);
+    CHECK_EQ(xpl_units_parse("0.0004s", XPL_UNIT_TIME, &v), XPL_UNIT_SMALL);
+    CHECK_EQ(xpl_units_parse("0.5B", XPL_UNIT_SIZE, &v), XPL_UNIT_SMALL);
+    CHECK_EQ(xpl_units_parse("0.000000001TiB", XPL_UNIT_SIZE, &v), XPL_UNIT_OK); // 1,099 bytes
+    v = 4242;
     CHECK_EQ(xpl_units_parse("5s", XPL_UNIT_SIZE, &v), XPL_UNIT_BAD);
     CHECK_EQ(xpl_units_parse("8388608TiB", XPL_UNIT_SIZE, &v), XPL_UNIT_BAD); // 2^63
     CHECK_EQ(v, 4242);
@@ -52,6 +56,7 @@ static void check_words(void) {
               "a unit is missing; write 5s or 5ms");
     CHECK_STR(xpl_units_explain("20 ", XPL_UNIT_SIZE, XPL_UNIT_MISSING, why),
               "a unit is missing; write 20GiB or 20B");
+    CHECK_STR(xpl_units_explain("0.5B", XPL_UNIT_SIZE, XPL_UNIT_SMALL, why), "less than 1B");
     CHECK_STR(xpl_units_explain("soon", XPL_UNIT_TIME, XPL_UNIT_BAD, why),
               "no time; write 500ms, 2s, 10m, 1h or 7d");
     CHECK_STR(xpl_units_explain("5s", XPL_UNIT_SIZE, XPL_UNIT_BAD, why),
