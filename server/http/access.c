@@ -191,7 +191,7 @@ enum MHD_Result xpl_http_reject(struct xpl_http_request *r, enum xpl_http_access
             return xpl_http_reply_text(r, 405, "only GET, HEAD and POST are understood");
         case XPL_ACCESS_BAD_URI:
             if (!r->too_many) break;
-            return xpl_http_reply_text(r, 414, "more than 4096 arguments");
+            return xpl_http_reply_text(r, r->n_form ? 413 : 414, "more than 4096 arguments");
         case XPL_ACCESS_OK: break;
     }
     return xpl_http_reply_text(r, 400, "the URL is malformed");

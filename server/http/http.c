@@ -21,7 +21,8 @@
 #include "server/http/wait.h"
 
 enum {
-    MAX_BODY = 64 << 10, // no route reads one
+    MAX_BODY = 64 << 10,  // no route reads one, but for arguments:
+    MAX_FORM = 256 << 10, // 4096 of them
     ACCEPT_BATCH = 64,
 };
 
@@ -110,7 +111,8 @@ static void *on_uri(void *arg, const char *uri, struct MHD_Connection *m) {
     return r;
 }
 
-// No route needs a body: a small one is read, a larger one is refused before it is sent.
+// No route needs a body but for arguments: a small one is read, a larger one is refused before it
+// is sent.
 static enum MHD_Result check_body(struct xpl_http_request *r) {
     const char *const wrong = xpl_http_read_headers(r);
     if (wrong) {
@@ -124,15 +126,35 @@ static enum MHD_Result check_body(struct xpl_http_request *r) {
         r->http->stats.refused_body++;
         return xpl_http_reply_text(r, 411, "a body needs a Content-Length");
     }
-    if (length.ptr && (length.len > 9 || strtoul(length.ptr, NULL, 10) > MAX_BODY)) {
+    const unsigned most = r->post && xpl_http_is_form(r) ? MAX_FORM : MAX_BODY;
+    const unsigned long n = length.ptr ? strtoul(length.ptr, NULL, 10) : 0;
+    if (length.len > 9 || n > most) {
         r->refused = true;
         r->http->stats.refused_body++;
-        return xpl_http_reply_text(r, 413, "at most %d bytes of body are taken", MAX_BODY);
+        return xpl_http_reply_text(r, 413, "at most %u bytes of body are taken", most);
     }
+    r->form_size = most == MAX_FORM ? n : 0;
     return MHD_YES;
 }
 
-static enum MHD_Result begin_request(struct xpl_http_request *r, const char *method) {
+// Arguments in a body are kept, so whoever sends them must be allowed to ask before they come.
+static enum MHD_Result prepare_form(struct xpl_http_request *r, const char *method,
+                                    const char *version) {
+    const enum xpl_http_access access = xpl_http_check_access(r, method, version);
+    if (access == XPL_ACCESS_OK && (r->form = xpl_arena_alloc(&r->arena, r->form_size)))
+        return MHD_YES;
+    r->refused = true;
+    return access == XPL_ACCESS_OK ? xpl_http_busy(r) : xpl_http_reject(r, access);
+}
+
+static void take_body(struct xpl_http_request *r, const char *data, size_t n) {
+    if (!r->form || n > r->form_size - r->n_form) return; // there is no more than was announced
+    memcpy(r->form + r->n_form, data, n);
+    r->n_form += n;
+}
+
+static enum MHD_Result begin_request(struct xpl_http_request *r, const char *method,
+                                     const char *version) {
     struct xpl_http *h = r->http;
     r->seen = true;
     r->connection->deadline_ms = xpl_http_now_ms(h) + h->options.idle_ms; // for the body
@@ -151,17 +173,19 @@ static enum MHD_Result begin_request(struct xpl_http_request *r, const char *met
         r->refused = true;
         return xpl_http_reply_text(r, 403, "a client certificate is needed (--tls-client-ca)");
     }
-    return check_body(r);
+    const enum MHD_Result got = check_body(r);
+    return got == MHD_YES && r->form_size && !r->refused ? prepare_form(r, method, version) : got;
 }
 
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *m, const char *url,
                                   const char *method, const char *version, const char *data,
                                   size_t *n_data, void **context) {
-    (void)arg, (void)m, (void)url, (void)data;
+    (void)arg, (void)m, (void)url;
     struct xpl_http_request *r = *context;
     if (!r) return MHD_NO; // out of memory
-    if (!r->seen) return begin_request(r, method);
+    if (!r->seen) return begin_request(r, method, version);
     if (*n_data) {
+        take_body(r, data, *n_data);
         *n_data = 0;
         return MHD_YES;
     }

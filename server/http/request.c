@@ -52,12 +52,14 @@ static bool add_arg(struct xpl_http_request *r, xpl_str_t pair) {
     return true;
 }
 
-static bool parse_query(struct xpl_http_request *r, xpl_str_t query) {
+static size_t count_pairs(xpl_str_t query) {
     size_t n = 1;
     for (size_t i = 0; i < query.len; i++)
         n += query.ptr[i] == '&';
-    r->too_many = n > MAX_ARGS;
-    if (r->too_many || !(r->args = xpl_arena_array(&r->arena, n, sizeof *r->args))) return false;
+    return n;
+}
+
+static bool add_args(struct xpl_http_request *r, xpl_str_t query) {
     while (query.len) {
         const size_t amp = xpl_str_find(query, XPL_STR("&"), 0);
         const size_t len = amp == SIZE_MAX ? query.len : amp;
@@ -65,6 +67,14 @@ static bool parse_query(struct xpl_http_request *r, xpl_str_t query) {
         query = xpl_str_sub(query, len + 1, SIZE_MAX);
     }
     return true;
+}
+
+static bool parse_query(struct xpl_http_request *r, xpl_str_t query) {
+    const xpl_str_t form = {r->form, r->n_form};
+    const size_t n = count_pairs(query) + (form.len ? count_pairs(form) : 0);
+    r->too_many = n > MAX_ARGS;
+    if (r->too_many || !(r->args = xpl_arena_array(&r->arena, n, sizeof *r->args))) return false;
+    return add_args(r, query) && add_args(r, form);
 }
 
 // Takes `prefix` off the path where it ends a component; true when it was there.
@@ -82,7 +92,8 @@ bool xpl_http_request_parse(struct xpl_http_request *r, const char *prefix) {
     if (!xpl_str_starts(r->path, XPL_STR("/"))) return false;
     (void)strip(&r->path, xpl_str_from(prefix));
     r->mounted = strip(&r->path, XPL_STR("/data/plugin/profile"));
-    return mark == SIZE_MAX || parse_query(r, xpl_str_sub(uri, mark + 1, SIZE_MAX));
+    if (mark == SIZE_MAX && !r->n_form) return true;
+    return parse_query(r, mark == SIZE_MAX ? XPL_STR("") : xpl_str_sub(uri, mark + 1, SIZE_MAX));
 }
 
 xpl_str_t xpl_http_arg(const struct xpl_http_request *r, const char *key) {
@@ -94,6 +105,14 @@ xpl_str_t xpl_http_arg(const struct xpl_http_request *r, const char *key) {
 xpl_str_t xpl_http_header(const struct xpl_http_request *r, const char *name) {
     const char *const v = MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, name);
     return v ? xpl_str_from(v) : (xpl_str_t){0};
+}
+
+bool xpl_http_is_form(const struct xpl_http_request *r) {
+    static const char type[] = "application/x-www-form-urlencoded";
+    const xpl_str_t given = xpl_http_header(r, MHD_HTTP_HEADER_CONTENT_TYPE);
+    const size_t n = sizeof type - 1;
+    return given.len >= n && strncasecmp(given.ptr, type, n) == 0 &&
+           (given.len == n || given.ptr[n] == ';' || given.ptr[n] == ' ');
 }
 
 // ---- where a request ends ----

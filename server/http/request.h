@@ -52,6 +52,10 @@ struct xpl_http_request {
     struct xpl_http_arg *args;
     size_t n_args;
     bool too_many; // arguments: they were not read
+    // Arguments in the body of a POST, as they have come so far: behind those of the URI.  Room for
+    // form_size bytes; NULL where the body is none.
+    char *form;
+    size_t n_form, form_size;
 
     // While it waits:
     void (*work)(struct xpl_http_request *r);              // on a worker
@@ -68,13 +72,15 @@ struct xpl_http_request {
     char uri[]; // as it came: path and query, NUL-terminated
 };
 
-// Reads path and arguments from the URI, whose path may begin with `prefix`.  False when the URI is
-// malformed (400) or memory is out.
+// Reads path and arguments from the URI, whose path may begin with `prefix`, and from the form.
+// False when they are malformed (400) or memory is out.
 bool xpl_http_request_parse(struct xpl_http_request *r, const char *prefix);
 // Reads the headers into `known`.  NULL, or what is wrong with those that say where the request
 // ends: what we and a proxy before us could read in different ways, so that one would take for a
 // request what is a body to the other.
 const char *xpl_http_read_headers(struct xpl_http_request *r);
+// Whether the body of a POST is arguments (application/x-www-form-urlencoded).
+bool xpl_http_is_form(const struct xpl_http_request *r);
 // First value of an argument; an empty string without ptr when it is absent.
 xpl_str_t xpl_http_arg(const struct xpl_http_request *r, const char *key);
 xpl_str_t xpl_http_header(const struct xpl_http_request *r, const char *name);

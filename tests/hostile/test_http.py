@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """HTTP that means one thing to us and another to a browser or a proxy."""
 
+import os
 import re
 
-from harness import check, equal
+from harness import check, equal, question
 
 SECOND = b"GET /version HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 BROWSER = b"User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\n"
@@ -72,6 +73,53 @@ def test_request_smuggling(run):
             check(found and all(400 <= s < 500 for s in found) and b"2.24.2" not in got, f"{method} {headers!r}: {got[:200]!r}")
     got = d.raw(b"GET /runs HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" + SECOND)
     equal(statuses(got), [200, 200], "two honest requests")
+
+
+def post(d, path, body, headers=None, **more):
+    return d.get(path, "POST", {"Content-Type": "application/x-www-form-urlencoded", **(headers or {})}, body, **more)
+
+
+def test_arguments_in_a_body(run):
+    """A thousand hosts by long names, in the body of a POST; no more than is allowed, and only of whom may ask."""
+    logdir = run.logdir("jax_matmul_nopy")
+    session = logdir / "plugins/profile/jax_matmul_nopy"
+    names = [f"{i:04}-" + "n" * 55 for i in range(1000)]
+    for name in names[1:]:
+        os.link(session / "vm.xplane.pb", session / f"{name}.xplane.pb")
+    (session / "vm.xplane.pb").rename(session / f"{names[0]}.xplane.pb")
+    d = run.start("--no-prefetch", logdir=logdir)
+    body = "session=jax_matmul_nopy&tool=overview_page" + "".join(f"&host={name}" for name in names)
+    check(len(body) > 64 << 10, "more than a body of another kind may have")
+    equal(post(d, "/api/v1/tool", body, timeout=100).status, 200, "a thousand hosts")
+    two = post(d, "/api/v1/tool?session=jax_matmul_nopy&tool=kernel_stats", f"host={names[7]}&host={names[9]}")
+    same = d.get(question("jax_matmul_nopy", "kernel_stats") + f"&host={names[7]}&host={names[9]}")
+    equal((two.status, two.body), (200, same.body), "URL and body together")
+    # What a body asked is not found again under the URL.
+    equal(post(d, "/api/v1/tool", "session=jax_matmul_nopy&tool=op_profile").status, 200, "all in the body")
+    equal(post(d, "/api/v1/tool", "session=none&tool=op_profile").status, 404, "another body")
+    equal(d.get("/api/v1/tool").status, 400, "no body")
+    equal(post(d, "/api/v1/tool", "session=%FF%FE&tool=op_profile").status, 400, "no UTF-8")
+    equal(post(d, "/api/v1/tool", "&".join(["a=b"] * 4097)).status, 413, "too many")
+    equal(post(d, "/api/v1/tool", "a=" + "b" * (256 << 10)).status, 413, "too long")
+    equal(post(d, "/api/v1/sessions", "a=b").status, 405, "a route without")
+    equal(d.get("/api/v1/tool", "POST", {"Content-Type": "text/plain"}, "session=jax_matmul_nopy&tool=op_profile").status, 400, "no form")
+    for headers in ({"Origin": "http://evil.example"}, {"Host": "evil.example"}):
+        equal(post(d, "/api/v1/tool", body, headers).status, 403, f"{headers}")
+    for path in (b"/api/v1/tool", b"/generate_cache"):  # ended in between
+        d.raw(b"POST " + path + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 99\r\n\r\nab", 0.3)
+    d.answers()
+
+
+def test_forms_need_the_token(run):
+    """A form is refused before it is sent, so that who has no token costs no memory."""
+    token = run.dir / "token"
+    token.write_text("secret\n")
+    d = run.start(f"--token-file={token}", logdir=run.logdir("jax_matmul_nopy"))
+    got = d.raw(b"POST /api/v1/tool HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+                b"Content-Length: 200000\r\n\r\n", timeout=3)
+    equal(statuses(got)[:1], [401], "before the body")
+    got = post(d, "/api/v1/tool", "session=jax_matmul_nopy&tool=op_profile", {"Authorization": "Bearer secret"})
+    equal(got.status, 200, "with the token")
 
 
 def test_many_arguments(run):
