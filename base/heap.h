@@ -29,7 +29,8 @@ void xpl_heap_trim_idle(size_t bytes);
 // Whether xpl_heap_trim_idle would.
 bool xpl_heap_may_trim_idle(size_t bytes);
 
-// For base/arena.c: accounts a block before it grows by `more` bytes; false when that is too much.
+// For base/arena.c, and for what others allocate: accounts a block before it grows by `more` bytes;
+// false when that is too much.
 bool xpl_heap_take(size_t more);
 void xpl_heap_add(size_t more); // the same without a limit, for what malloc rounds up
 void xpl_heap_give(size_t less);

@@ -2,7 +2,8 @@
 // Memory that the answers of several captures may take together.
 //
 // gRPC holds an answer, which is one message, until it is complete, and does not say how large it
-// becomes: so each reserves what it may take at most.
+// becomes: so each reserves what it may take at most, here and of what the process may have in all
+// (base/heap.h).  Requests and captures then share one limit, whatever hosts send.
 #ifndef XPL_CAPTURE_BUDGET_H_
 #define XPL_CAPTURE_BUDGET_H_
 
@@ -10,21 +11,31 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/heap.h"
+
 struct xpl_capture_budget {
     atomic_ullong limit, used; // bytes; limit 0: none
 };
 
-// Any thread.  False when it would be too much; but one who is alone may exceed the limit.
-static inline bool xpl_capture_budget_take(struct xpl_capture_budget *b, uint64_t bytes) {
+static inline void xpl_capture_budget_give(struct xpl_capture_budget *b, uint64_t bytes) {
+    xpl_heap_give((size_t)bytes);
+    atomic_fetch_sub(&b->used, bytes);
+}
+
+// Any thread.  False when it would be too much; but one who is alone may exceed the limit, and when
+// it is `overdue` also what the process may have: others may never give it free.
+static inline bool xpl_capture_budget_take(struct xpl_capture_budget *b, uint64_t bytes,
+                                           bool overdue) {
     unsigned long long used = atomic_load(&b->used);
     const unsigned long long limit = atomic_load(&b->limit);
     do {
         if (limit && used && used + bytes > limit) return false;
     } while (!atomic_compare_exchange_weak(&b->used, &used, used + bytes));
-    return true;
-}
-static inline void xpl_capture_budget_give(struct xpl_capture_budget *b, uint64_t bytes) {
-    atomic_fetch_sub(&b->used, bytes);
+    if (xpl_heap_take((size_t)bytes)) return true;
+    xpl_heap_add((size_t)bytes);
+    if (!used && overdue) return true;
+    xpl_capture_budget_give(b, bytes);
+    return false;
 }
 
 #endif

@@ -18,6 +18,7 @@ enum {
     STRAGGLER_MS = 3000, // how long hosts that are ready wait for those that are not
     LEAD_MS = 250,       // from the last host's readiness to the common start: all requests arrive
     FIRST_PAUSE_MS = 500,
+    ROOM_MS = 10000,     // how long an answer that would be alone waits for others' memory
     SOON_MS = 100,       // between two checks whether a host is free
     SOON_MAX_MS = 60000, // how long a host may take to become free, a snapshot may be large
 };
@@ -144,9 +145,14 @@ static void receive(struct capture_job *j) {
 }
 
 // Whether one more answer may be in memory; then it has its part of the budget.
-static bool has_room(struct capture_run *r) {
-    return r->receiving < r->at_once &&
-           (!r->plan->budget || xpl_capture_budget_take(r->plan->budget, r->host_bytes));
+static bool has_room(struct capture_job *j) {
+    struct capture_run *const r = j->run;
+    if (r->receiving >= r->at_once) return false;
+    if (!r->plan->budget) return true;
+    const int64_t t = capture_now();
+    if (!j->waits_since) j->waits_since = t;
+    const bool overdue = t - j->waits_since > ROOM_MS * CAPTURE_MS;
+    return xpl_capture_budget_take(r->plan->budget, r->host_bytes, overdue);
 }
 
 static void on_event(const struct xpl_capture_event *ev) {
@@ -155,7 +161,8 @@ static void on_event(const struct xpl_capture_event *ev) {
         case XPL_CAPTURE_EVENT_CONNECTED: on_ready(j); break;
         case XPL_CAPTURE_EVENT_UNREACHABLE: on_failure(j, ev); break;
         case XPL_CAPTURE_EVENT_ANSWERING:
-            if (has_room(j->run))
+            j->waits_since = 0;
+            if (has_room(j))
                 receive(j);
             else
                 xpl_capture_enter(j, XPL_CAPTURE_WAITING, CAPTURE_NEVER);
@@ -201,9 +208,10 @@ static void on_due(struct capture_job *j) {
 // how many milliseconds nothing will happen by itself.
 static int run_clocks(struct capture_run *r) {
     int64_t next = capture_now() + TICK_MS * CAPTURE_MS;
+    bool room = true; // not known to be missing: asking may give memory back, which takes time
     for (size_t i = 0; i < r->plan->n_targets; i++) {
         struct capture_job *const j = &r->jobs[i];
-        if (j->h->state == XPL_CAPTURE_WAITING && has_room(r)) receive(j);
+        if (j->h->state == XPL_CAPTURE_WAITING && room && (room = has_room(j))) receive(j);
         if (j->due <= capture_now()) on_due(j);
         if (j->due < next) next = j->due;
     }

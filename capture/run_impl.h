@@ -22,6 +22,7 @@ struct capture_job {
     struct xpl_profile_writer *writer; // NULL: no bytes have come
     struct xpl_error error;            // of the writer
     int64_t due;                       // when its patience is over, CLOCK_MONOTONIC
+    int64_t waits_since;               // for memory; 0: it did not ask
     int64_t soon_until;                // for how long it may be about to become free; 0: not asked
     unsigned retries;                  // left
     int pause_ms;

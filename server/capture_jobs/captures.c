@@ -99,9 +99,12 @@ struct xpl_capture_jobs *xpl_capture_jobs_new(const struct xpl_capture_jobs_opti
 }
 
 void xpl_capture_jobs_set_memory(struct xpl_capture_jobs *c, uint64_t limit, uint64_t total) {
-    const uint64_t most = XPL_CAPTURE_MAX_BYTES;
-    atomic_store(&c->host_bytes, limit && limit < most ? limit : most);
-    atomic_store(&c->budget.limit, total);
+    // Requests have the other half, also while answers are received.
+    const uint64_t half = total / 2 ? total / 2 : XPL_CAPTURE_MAX_BYTES;
+    uint64_t most = XPL_CAPTURE_MAX_BYTES;
+    if (limit && limit < most) most = limit;
+    atomic_store(&c->host_bytes, half < most ? half : most);
+    atomic_store(&c->budget.limit, half);
 }
 
 // A job stays within what captures may take, whatever its plan says.
@@ -344,6 +347,7 @@ static void count_end(struct xpl_capture_jobs *c, enum xpl_captured state) {
 void xpl_capture_jobs_get_stats(struct xpl_capture_jobs *c, struct xpl_capture_jobs_stats *ret) {
     pthread_mutex_lock(&c->mu);
     ret->running = c->running;
+    ret->reserved_bytes = atomic_load(&c->budget.used);
     memcpy(ret->ended, c->ended, sizeof ret->ended);
     pthread_mutex_unlock(&c->mu);
 }

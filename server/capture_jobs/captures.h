@@ -98,6 +98,7 @@ void xpl_capture_jobs_rescan(struct xpl_capture_jobs *c);
 
 struct xpl_capture_jobs_stats {
     uint64_t running;
+    uint64_t reserved_bytes;                    // that answers which are received may take
     uint64_t ended[XPL_CAPTURED_CANCELLED + 1]; // since the start, by enum xpl_captured
 };
 void xpl_capture_jobs_get_stats(struct xpl_capture_jobs *c, struct xpl_capture_jobs_stats *ret);

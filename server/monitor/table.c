@@ -123,6 +123,7 @@ const struct xpl_metric xpl_metric_table[] = {
     MORE("xplaned_memory_bytes", "owner=\"buffers\"", large_blocks),
     MORE("xplaned_memory_bytes", "owner=\"answers\"", cache.bytes),
     MORE("xplaned_memory_bytes", "owner=\"requests\"", engine.in_flight_bytes),
+    MORE("xplaned_memory_bytes", "owner=\"captures\"", captures.reserved_bytes),
     FIGURE("xplaned_memory_limit_bytes", GAUGE,
            "Limits of owners (--answer-cache, --memory-total)", "owner=\"answers\"", cache.limit),
     MORE("xplaned_memory_limit_bytes", "owner=\"requests\"", engine.memory_total),

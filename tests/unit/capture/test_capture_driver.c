@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/heap.h"
 #include "capture/budget.h"
 #include "tests/check.h"
 #include "tests/xspace_maker.h"
@@ -227,11 +228,37 @@ static void test_budget(void) {
     CHECK_EQ(most_with_budget(1), 1); // who is alone may
     struct xpl_capture_budget b = {0};
     atomic_store(&b.limit, 10);
-    CHECK(xpl_capture_budget_take(&b, 11)); // several captures share it
-    CHECK(!xpl_capture_budget_take(&b, 1));
+    CHECK(xpl_capture_budget_take(&b, 11, false)); // several captures share it
+    CHECK(!xpl_capture_budget_take(&b, 1, true));
     xpl_capture_budget_give(&b, 11);
-    CHECK(xpl_capture_budget_take(&b, 5) && xpl_capture_budget_take(&b, 5));
-    CHECK(!xpl_capture_budget_take(&b, 1));
+    CHECK(xpl_capture_budget_take(&b, 5, false) && xpl_capture_budget_take(&b, 5, false));
+    CHECK(!xpl_capture_budget_take(&b, 1, false));
+    xpl_capture_budget_give(&b, 10);
+}
+
+// What answers may take is taken from what all of the process may have, before they come.
+static void test_shared_budget(void) {
+    enum { MIB = 1 << 20 };
+    const size_t before = xpl_heap_in_use();
+    struct xpl_capture_budget b = {0};
+    atomic_store(&b.limit, 100 * MIB);
+    xpl_heap_set_budget(before + xpl_heap_resident() + (size_t)300 * MIB);
+    CHECK(xpl_capture_budget_take(&b, 60 * MIB, false));
+    CHECK_EQ(xpl_heap_in_use(), before + 60 * MIB);
+    void *const large = xpl_sys_alloc((size_t)150 * MIB);
+    CHECK(large); // never touched
+    xpl_capture_budget_give(&b, 60 * MIB);
+    const size_t others = xpl_heap_in_use();
+    xpl_heap_set_budget(before + (size_t)200 * MIB);
+    CHECK(!xpl_capture_budget_take(&b, 60 * MIB, false)); // others have it
+    CHECK_EQ(xpl_heap_in_use(), others);
+    CHECK_EQ(atomic_load(&b.used), 0);
+    CHECK(xpl_capture_budget_take(&b, 60 * MIB, true));  // who has waited, and is alone
+    CHECK(!xpl_capture_budget_take(&b, 30 * MIB, true)); // not alone
+    xpl_capture_budget_give(&b, 60 * MIB);
+    xpl_sys_free(large);
+    xpl_heap_set_budget(SIZE_MAX);
+    CHECK_EQ(xpl_heap_in_use(), before);
 }
 
 static void test_default(void) {
@@ -253,6 +280,7 @@ int main(void) {
     test_default();
     test_run();
     test_budget();
+    test_shared_budget();
     char command[4200];
     (void)snprintf(command, sizeof command, "rm -rf %s", logdir);
     CHECK(system(command) == 0);
