@@ -8,10 +8,11 @@ import random
 import shutil
 import socket
 import struct
+import subprocess
 import threading
 import time
 
-from harness import DATA, MIB, TOOLS, check, equal, fresh_answers, question, wait_for
+from harness import DATA, MIB, TOOLS, Skip, check, end_process, equal, fresh_answers, in_threads, question, wait_for
 
 LINGER_NONE = struct.pack("ii", 1, 0)
 # What the daemon may have 60 s after a load, beyond the answers that it keeps and the jobs that run.
@@ -79,6 +80,55 @@ def test_memory_of_large_profiles(run):
     comes_back(d)
 
 
+def test_memory_of_captures(run):
+    """Large answers of captured hosts while large sessions are asked for: both together stay within --memory-total."""
+    program = run.build / "tests/capture/fake_profiler"
+    if not program.exists():
+        raise Skip("the build has no tests/capture/fake_profiler")
+    logdir = run.make_dir("logdir")
+    size = run.parameter("CAPTURE_MB", 240, 240)
+    for name in ("tf_keras_tensorboard", "tpu_inference_a", "jax_matmul_nopy"):
+        session = logdir / "plugins/profile" / f"large_{name}"
+        session.mkdir(parents=True)
+        (session / "h.xplane.pb").write_bytes(grow(name, 40))
+    fakes = [subprocess.Popen([program, "ok", str(size * MIB)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(4)]
+    try:
+        d = run.start("--no-prefetch", "--workers=4", "--memory-limit=256MiB", "--memory-total=512MiB", logdir=logdir)
+        addresses = [f.stdout.readline().decode().strip() for f in fakes]
+        sessions, stop, seen = d.sessions(), threading.Event(), []
+
+        def ask(i):
+            chance = random.Random(i)
+            while not stop.is_set():
+                tool = chance.choice(("trace_viewer@", "trace_viewer", "overview_page", "op_profile", "memory_profile"))
+                url = question(chance.choice(sessions), tool) + (f"&resolution={chance.randrange(10, 20000)}" if tool[-1] == "@" else "")
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    seen.append(d.get(url, timeout=120).status)
+
+        threads = [threading.Thread(target=ask, args=(i,), daemon=True) for i in range(8)]
+        for t in threads:
+            t.start()
+
+        def capture(i):
+            done = d.ctl("capture", addresses[i], "--duration", "100ms", "--session", f"s{i}", "--answer-timeout", "2m", timeout=150)
+            equal(done.returncode, 0, f"capture {i}: {done.stderr.decode(errors='replace')}")
+
+        try:
+            in_threads(4, capture)
+        finally:
+            stop.set()
+        for t in threads:
+            t.join()
+        check(set(seen) <= {200, 400, 404, 409, 422, 503} and 200 in seen, f"statuses {set(seen)}")
+    finally:
+        for f in fakes:
+            f.stdin.close()
+            f.stdout.close()
+            end_process(f)
+
+
+test_memory_of_captures.whole_only = True
+test_memory_of_captures.whole_limit = 300
 test_memory_of_large_profiles.limit = 240
 test_memory_of_large_profiles.whole_limit = 900
 
