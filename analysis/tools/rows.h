@@ -30,6 +30,7 @@ XPL_TOOL_ROW(kernel_stats)
 XPL_TOOL_ROW(memory_profile)
 XPL_TOOL_ROW(op_profile)
 XPL_TOOL_ROW(overview_page)
+XPL_TOOL_ROW(roofline_model)
 XPL_TOOL_ROW(trace_viewer)
 XPL_TOOL_ROW(trace_viewer_streaming)
 // Those that no client asks for by name.

@@ -139,6 +139,12 @@ static struct columns find_columns(const struct cmp *c, const struct value *t) {
                                        "flopRate",
                                        "normalized_flop_rate", // of hlo_stats
                                        "hbm_bw",
+                                       "hbm_operational_intensity", // of roofline_model
+                                       "bottleneck_operational_intensity",
+                                       "optimal_flop_rate",
+                                       "roofline_efficiency",
+                                       "compute_efficiency",
+                                       "max_mem_bw_utilization",
                                        NULL};
     struct columns out = {0};
     const struct value *const cols = value_get(t, "cols");

@@ -87,7 +87,7 @@ class Judge:
 
     def ours(self, tool, path, options):
         env = dict(os.environ, ASAN_OPTIONS="exitcode=99", UBSAN_OPTIONS="halt_on_error=1:exitcode=99")
-        p = subprocess.run([self.render, tool, path, "xprof_exact=true"] + [f"{k}={v}" for k, v in options.items()],
+        p = subprocess.run([self.render, tool, path, "xprof_exact=true", "cpu_as_device=false"] + [f"{k}={v}" for k, v in options.items()],
                            capture_output=True, timeout=60, env=env)
         return p.returncode, p.stdout, p.stderr.decode("utf-8", "replace").strip()
 

@@ -286,7 +286,8 @@ def random_opstats(rng):
     s = op_stats_pb2.OpStats()
     hardware = rng.choice([3, 3, 3, 2, 2, 1, 0])
     x.environment(s.run_environment, hardware)
-    names = [f"fusion.{i}" for i in range(12)] + ["region_1", "copy-start", "é.1", "a/b", "%dot", "jit(f)/jit(main)/dot_general"]
+    names = [f"fusion.{i}" for i in range(12)] + ["region_1", "copy-start", "é.1", "a/b", "%dot", "jit(f)/jit(main)/dot_general",
+                                                 "infeed", "while", "less-than", "atan"]
     x.ops(s.device_op_metrics_db, rng.choice([0, 1, 5, 15, 40]), names, TPU_CATEGORIES + ("", "Unknown"))
     x.ops(s.host_op_metrics_db, rng.choice([0, 1, 5, 25]), HOST_NAMES, HOST_CATEGORIES, ("", "a/b:Op"), on_host=True)
     if rng.random() < 0.3:
@@ -296,6 +297,9 @@ def random_opstats(rng):
         x.ops(s.hlo_metrics_db_complete_steps_only, rng.choice([0, 3]), names, TPU_CATEGORIES)
     cores, sparse = cores_of(x, s, hardware)
     x.steps(s.step_db, hardware == 3, cores, sparse)
+    for step in s.step_db.step_sequence:
+        if x.chance(0.4):
+            x.ops(step.hlo_metrics_db, rng.choice([0, 3]), names, TPU_CATEGORIES + ("", "Unknown"))
     x.kernels(s.kernel_stats_db, [m.provenance.split(":")[0] for m in s.device_op_metrics_db.metrics_db] + ["", "MatMul"])
     x.rest(s, hardware)
     family = {0: "unknown", 1: "cpu", 2: "gpu", 3: "tpu"}[hardware] + (" ugly" if x.ugly else "")

@@ -43,7 +43,8 @@ static char *put_escaped(char *at, xpl_str_t s) {
     return at;
 }
 
-bool xpl_cell_of_source(const struct xpl_source_info *info, struct xpl_arena *arena, xpl_str_t *ret) {
+bool xpl_cell_of_source(const struct xpl_source_info *info, struct xpl_arena *arena,
+                        xpl_str_t *ret) {
     const xpl_str_t open = XPL_STR("<div class='source-info-cell' title='");
     char line[32];
     *ret = (xpl_str_t){0};

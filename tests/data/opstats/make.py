@@ -225,7 +225,7 @@ def main():
     for name, message in (("tree", tree()), ("kernels", kernels())):
         data = canonical(message)
         write(name + ".pb", data)
-        for tool in ("framework_op_stats", "hlo_stats"):
+        for tool in ("framework_op_stats", "hlo_stats", "roofline_model"):
             write(f"{name}.{tool}.json", ask(data, tool, {}))
         if name == "tree":
             for by in ("program", "category", "provenance"):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// op_profile, framework_op_stats, hlo_stats and kernel_stats against what XProf answers, and at
-// their limits.
+// op_profile, framework_op_stats, hlo_stats, roofline_model and kernel_stats against what XProf
+// answers, and at their limits.
 #include "tests/unit/opstats/opstats_fixture.h"
 
 #include <stdio.h>
@@ -305,14 +305,76 @@ static void test_hlo_flags(void) {
     xpl_arena_fini(&a);
 }
 
+// Which rows a roofline has, and what counts for the program.
+static void test_roofline_rows(void) {
+    struct xpl_arena a;
+    struct xpl_buf out;
+    struct xpl_opstats s = {.run_environment = {.hardware_type = XPL_HW_TPU,
+                                                .device_type = XPL_STR("TPU v4"),
+                                                .device_core_count = 2},
+                            .has_hlo_metrics_db_complete_steps_only = true};
+    xpl_arena_init(&a, LIMIT);
+    xpl_buf_init(&out, LIMIT);
+    for (unsigned i = 0; i < 1200; i++)
+        add_op(&a, &s.device_op_metrics_db, "op", "fusion", 3000000)->flops_v2 = 1;
+    // The longest of all, and one that only its name tells: neither is there without transfers.
+    add_op(&a, &s.device_op_metrics_db, "in", "sparsecorev0 infeed", 9000000);
+    add_op(&a, &s.device_op_metrics_db, "outfeed", "Unknown", 8000000);
+    add_op(&a, &s.device_op_metrics_db, "w", "while", 1)->flops_v2 = 1000000;
+    add_op(&a, &s.device_op_metrics_db, "sc", "fusion", 1)->flops_v2 = 1000000;
+    s.device_op_metrics_db.metrics_db.v[1203].core_type = XPL_CORE_SPARSE;
+    add_step(&a, &s, 7); // without ops
+    answer("roofline_model", "", &s, &out);
+    const char *const text = (const char *)out.p;
+    CHECK_EQ(count(text, "{\"v\":\"fusion\"}"), 2 * 998); // those cut off are not made up for
+    CHECK_EQ(count(text, "{\"v\":\"sparsecorev0 infeed\"}"), 1);
+    CHECK_EQ(count(text, "{\"v\":\"outfeed\"},{\"v\":\"outfeed\"}"), 1);
+    CHECK_EQ(count(text, "{\"v\":\"Program\"},{\"v\":\"Program\"}"), 2 * 3);
+    CHECK_EQ(count(text, "{\"c\":[{\"v\":\"Average\"},{\"v\":0.0}"), 2);
+    CHECK_EQ(count(text, "{\"c\":[{\"v\":\"7\"},{\"v\":0.0}"), 2);
+    // 1,200 flops in 3,600 us and 1 ps.
+    CHECK_HAS(text, "{\"v\":3600.000002},{\"v\":3600.000002},{\"v\":0.0},{\"v\":0.0},{\"v\":0.0},"
+                    "{\"v\":0.0},{\"v\":0.0},{\"v\":0.000333333333148");
+    xpl_buf_fini(&out);
+    xpl_arena_fini(&a);
+}
+
+// A CPU has no roofline in XProf; where it counts as a device, what is known of its ops is shown.
+static void test_roofline_of_cpu(void) {
+    struct xpl_arena a;
+    struct xpl_buf out;
+    struct xpl_error err = {0};
+    struct xpl_opstats s = {
+        .run_environment = {.hardware_type = XPL_HW_CPU_ONLY, .device_type = XPL_STR("CPU")}};
+    const char *const off[] = {"cpu_as_device", "false", NULL};
+    xpl_arena_init(&a, LIMIT);
+    xpl_buf_init(&out, LIMIT);
+    answer("roofline_model", "", &s, &out);
+    CHECK_LACKS((const char *)out.p, "\"Program\"");
+    add_op(&a, &s.device_op_metrics_db, "dot.1", "dot", 1000);
+    answer("roofline_model", "", &s, &out);
+    CHECK_HAS((const char *)out.p, "\"Program\"");
+    CHECK_HAS((const char *)out.p, "\"device_type\":\"CPU\"");
+    CHECK_HAS((const char *)out.p, "No step marker observed");
+    out.n = 0;
+    CHECK_OK(render_op_stats(named_tool("roofline_model"), &s, off, LIMIT, &out, &err), &err);
+    xpl_buf_putc(&out, 0);
+    CHECK_LACKS((const char *)out.p, "\"Program\"");
+    CHECK_LACKS((const char *)out.p, "No step marker observed");
+    xpl_buf_fini(&out);
+    xpl_arena_fini(&a);
+}
+
 int main(void) {
     check_golden("tree", "op_profile", "program");
     check_golden("tree", "op_profile", "category");
     check_golden("tree", "op_profile", "provenance");
     check_golden("tree", "framework_op_stats", "");
     check_golden("tree", "hlo_stats", "");
+    check_golden("tree", "roofline_model", "");
     check_golden("kernels", "framework_op_stats", "");
     check_golden("kernels", "hlo_stats", "");
+    check_golden("kernels", "roofline_model", "");
     check_golden("kernels", "kernel_stats", "");
     test_cut();
     test_deep_names();
@@ -322,5 +384,7 @@ int main(void) {
     test_bound_by();
     test_hlo_children();
     test_hlo_flags();
+    test_roofline_rows();
+    test_roofline_of_cpu();
     return 0;
 }
