@@ -15,6 +15,7 @@ static const char *const kHosts[] = {
 };
 static const char *const kShown[] = {
     [XPL_SHOWN_NEVER] = "never",
+    [XPL_SHOWN_UNLISTED] = "unlisted",
     [XPL_SHOWN_ALWAYS] = "always",
     [XPL_SHOWN_WITH_GPU] = "with_gpu",
     [XPL_SHOWN_WITHOUT_STREAMING] = "without_streaming",

@@ -3,7 +3,6 @@
 
 static const struct xpl_foreign_tool kForeign[] = {
     {.name = "megascale_stats", .hosts = XPL_HOSTS_EACH_OR_ALL},
-    {.name = "pod_viewer", .hosts = XPL_HOSTS_ALL, .worker_served = true},
     {.name = "smart_suggestion", .hosts = XPL_HOSTS_ALL},
 };
 

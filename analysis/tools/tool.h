@@ -93,7 +93,8 @@ enum xpl_tool_hosts {
 
 // When XProf's page shows a tool.
 enum xpl_tool_shown {
-    XPL_SHOWN_NEVER, // no tool of XProf's list
+    XPL_SHOWN_NEVER,    // no tool of XProf's
+    XPL_SHOWN_UNLISTED, // XProf answers it, but its lists leave it out
     XPL_SHOWN_ALWAYS,
     XPL_SHOWN_WITH_GPU,
     XPL_SHOWN_WITHOUT_STREAMING, // when there is no trace_viewer@
@@ -113,7 +114,7 @@ struct xpl_tool {
     unsigned ignores;    // common options that it takes although they change no answer of its own
     enum xpl_tool_hosts hosts;
     enum xpl_tool_shown shown;
-    unsigned list_position; // in XProf's list of tools, from 1
+    unsigned list_position; // in XProf's list of tools, from 1; 0: in none
     const char *content_type;
     // For tools whose content type depends on options; NULL: content_type.
     const char *(*content_type_of)(const void *options);

@@ -298,6 +298,8 @@ def random_opstats(rng):
     cores, sparse = cores_of(x, s, hardware)
     x.steps(s.step_db, hardware == 3, cores, sparse)
     for step in s.step_db.step_sequence:
+        if x.chance(0.2):
+            step.core_id_to_replica_id_map[rng.choice(cores)] = 3
         if x.chance(0.4):
             x.ops(step.hlo_metrics_db, rng.choice([0, 3]), names, TPU_CATEGORIES + ("", "Unknown"))
     x.kernels(s.kernel_stats_db, [m.provenance.split(":")[0] for m in s.device_op_metrics_db.metrics_db] + ["", "MatMul"])

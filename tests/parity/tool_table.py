@@ -22,9 +22,9 @@ def of_op_stats(xplanectl):
 
 
 def pages(xplanectl):
-    """Tools of XProf's list of which an answer is a page's data, whole: all but the trace viewers."""
+    """Tools of XProf's of which an answer is a page's data, whole: all but the trace viewers."""
     tools = load(xplanectl)["tools"]
-    return [t["name"] for t in tools if t["list_position"] and not t["name"].startswith("trace_viewer")]
+    return [t["name"] for t in tools if t["shown"] != "never" and not t["name"].startswith("trace_viewer")]
 
 
 def for_workers(xplanectl):

@@ -114,6 +114,14 @@ const char *xpl_input_pipeline_hardware_name(enum xpl_hardware h);
 // The step table (the overview's second, this tool's second).
 void xpl_input_pipeline_step_table(const struct xpl_input_pipeline *ip, struct xpl_arena *scratch,
                                    struct xpl_buf *out);
+// What is to be said about steps that are missing, in order.  Do not copy: v may point into it.
+struct xpl_input_pipeline_warnings {
+    xpl_str_t v[2];
+    size_t n;
+    char dropped[200];
+};
+void xpl_input_pipeline_warn(const struct xpl_step_db *steps,
+                             struct xpl_input_pipeline_warnings *ret);
 // Diagnostics of a table: warnings about missing steps follow `warnings`.
 void xpl_diagnostics_table(const struct xpl_step_db *steps, const xpl_str_t *warnings,
                            size_t n_warnings, const xpl_str_t *errors, size_t n_errors,

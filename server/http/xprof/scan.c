@@ -133,7 +133,8 @@ static void scan_devices(struct xpl_http_request *r) {
 // Whether XProf's page shows the tool for the session.  No readable host, no tools.
 static bool is_shown(const struct scan *s, const struct xpl_tool *t) {
     switch (t->shown) {
-        case XPL_SHOWN_NEVER: return false;
+        case XPL_SHOWN_NEVER:
+        case XPL_SHOWN_UNLISTED: return false;
         case XPL_SHOWN_ALWAYS: return s->any;
         case XPL_SHOWN_WITH_GPU: return s->any && s->gpu;
         case XPL_SHOWN_WITHOUT_STREAMING: return s->any && !xpl_tool_find(XPL_STR("trace_viewer@"));

@@ -4,9 +4,10 @@
     make.py        needs the python that tests/parity/setup.sh prints
 
 every_field.pb: every field of OpStats that we keep, each with a value of its own, serialized in the one canonical way.
-tree.pb: ops in every place of op_profile's tree.  kernels.pb: kernels and the ops they belong to.
+tree.pb: ops in every place of op_profile's tree.  kernels.pb: kernels and the ops they belong to.  pod.pb: steps of cores.
 TOOL.GROUP.json beside them: what XProf 2.24.2 answers from exactly these bytes.
 """
+import json
 import os
 import struct
 import tempfile
@@ -202,6 +203,44 @@ def kernels():
     return s
 
 
+def core(s, step, core_id, ms, types=None, categories=None, known=True):
+    info = step.step_info_per_core[core_id]
+    info.step_num, info.duration_ps = step.step_num, ms * 10 ** 9
+    if types is not None or categories is not None:
+        b = steps_db_pb2.GenericStepBreakdown()
+        for k, n in (types or {}).items():
+            b.type_ps[k] = n
+        for k, n in (categories or {}).items():
+            b.category_ps[k] = n
+        info.step_breakdown.Pack(b)
+        info.step_breakdown.value = canonical(b)
+    if known:
+        s.core_id_to_details[core_id].hostname = f"host<{core_id}>"
+
+
+def pod():
+    s = op_stats_pb2.OpStats()
+    s.run_environment.device_type, s.run_environment.hardware_type = "TPU <v4>", 3
+    step = s.step_db.step_sequence.add(step_num=4294967295)
+    core(s, step, 1, 9, types={k: 10 ** (k // 20) + 1 for k in range(0, 180, 10)})
+    core(s, step, 2, 8, types={})
+    core(s, step, 3, 7)
+    core(s, step, 4, 6, types={10: 5}, known=False)
+    step = s.step_db.step_sequence.add(step_num=1)
+    parts = {"sparsecorev0 infeed wait": 10 ** 6, "sparsecorev0 infeed transform": 10 ** 7}
+    busy = {c: (i + 1) * 10 ** 8 + i for i, c in enumerate((
+        "infeed", "outfeed", "all-reduce", "all-to-all", "all-gather", "all-reduce fusion", "send", "recv-done", "host send",
+        "host recv-done", "megacore fusion", "async-done", "sparsecorev0 outfeed", "convolution", "new category"))}
+    core(s, step, 1, 99, categories={**busy, "IDLE": 10 ** 12})
+    core(s, step, 2, 1, categories=busy)  # more than the step lasts
+    core(s, step, 5, 3, categories=parts)
+    core(s, step, 6, 3, categories={**parts, "sparsecorev0 infeed": 10 ** 8})
+    core(s, step, 7, 3, categories={**parts, "sparsecorev0 infeed": 0})
+    s.step_db.use_incomplete_step = True
+    s.step_db.num_steps_dropped = 3
+    return s
+
+
 def ask(data, tool, options):
     with tempfile.TemporaryDirectory() as top:
         run = os.path.join(top, "plugins", "profile", "run")
@@ -211,6 +250,14 @@ def ask(data, tool, options):
                 f.write(content)
         answer, _ = convert.xspace_to_tool_data([os.path.join(run, "h.xplane.pb")], tool, {"use_saved_result": True, **options})
     return answer if isinstance(answer, bytes) else answer.encode()
+
+
+def settled(answer):
+    """A JSON answer with its maps by number, whose order XProf does not keep."""
+    def by_number(pairs):
+        return dict(sorted(pairs, key=lambda p: int(p[0])) if pairs and all(k.isdigit() for k, _ in pairs) else pairs)
+    text = json.dumps(json.loads(answer, object_pairs_hook=by_number), separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").encode()
 
 
 def write(name, data):
@@ -232,6 +279,9 @@ def main():
                 write(f"{name}.op_profile.{by}.json", ask(data, "op_profile", {"group_by": by}))
         else:
             write(name + ".kernel_stats.json", ask(data, "kernel_stats", {}))
+    data = canonical(pod())
+    write("pod.pb", data)
+    write("pod.pod_viewer.json", settled(ask(data, "pod_viewer", {})))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// op_profile, framework_op_stats, hlo_stats, roofline_model and kernel_stats against what XProf
-// answers, and at their limits.
+// The tools of ops, kernels and cores against what XProf answers, and at their limits.
 #include "tests/unit/opstats/opstats_fixture.h"
 
 #include <stdio.h>
@@ -376,6 +375,7 @@ int main(void) {
     check_golden("kernels", "hlo_stats", "");
     check_golden("kernels", "roofline_model", "");
     check_golden("kernels", "kernel_stats", "");
+    check_golden("pod", "pod_viewer", "");
     test_cut();
     test_deep_names();
     test_long_tables();
