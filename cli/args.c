@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/text/near.h"
 #include "base/text/units.h"
+#include "cli/data_table.h"
 #include "cli/output.h"
 #include "storage/sessions/catalogue.h"
 
@@ -62,6 +63,7 @@ static const struct row {
     size_t offset; // of its member; of what may be given several times nothing
 } rows[] = {
     {"json", SWITCH, AT(json)},
+    {"table", SWITCH, AT(table)},
     {"all", SWITCH, AT(all)},
     {"direct", SWITCH, AT(direct)},
     {"continuous", SWITCH, AT(continuous)},
@@ -231,15 +233,31 @@ void xpl_warn_left_out(const struct xpl_inputs *in) {
                       in->left_out[i]);
 }
 
+// The tables of an answer as text, in memory of malloc; NULL after saying why on stderr.
+static char *table_text(const void *p, size_t n, size_t *ret_n) {
+    char *text = NULL;
+    FILE *const f = open_memstream(&text, ret_n);
+    const bool printed = f && xpl_data_table_print(p, n, f);
+    if (f && fclose(f) == 0 && printed) return text;
+    (void)fputs("xplanectl: --table: the answer has no tables\n", stderr);
+    free(text);
+    return NULL;
+}
+
 bool xpl_write_out(const struct xpl_args *a, const void *p, size_t n) {
     struct xpl_output o;
-    if (!xpl_output_open(&o, a->out)) return false;
-    if (fwrite(p, 1, n, o.f) != n) {
+    char *const text = a->table ? table_text(p, n, &n) : NULL;
+    if (a->table && !text) return false;
+    bool ok = xpl_output_open(&o, a->out);
+    if (ok && fwrite(text ? text : p, 1, n, o.f) != n) {
         (void)fprintf(stderr, "xplanectl: cannot write %s: %s\n", o.path, strerror(errno));
         xpl_output_abort(&o);
-        return false;
+        ok = false;
+    } else if (ok) {
+        ok = xpl_output_commit(&o);
     }
-    return xpl_output_commit(&o);
+    free(text);
+    return ok;
 }
 
 bool xpl_args_name_host(const struct xpl_args *a, xpl_str_t host) {

@@ -32,6 +32,7 @@ struct xpl_args {
     long jobs; // -j; 0: all processors
     long timeout_ms;
     bool dispatch_events, counter_samples, unfinished; // of iree
+    bool table;                                        // tool and analyze: tables as text
     bool json, all, help, help_man, version;
 };
 

@@ -51,6 +51,7 @@ static const struct section {
      "  --logdir DIR         export, iree: where to find the session that is named instead of\n"
      "                       paths; capture --direct: where it goes\n"
      "  --json               listings as JSON\n"
+     "  --table              tool, analyze: the answer's tables as text for a person\n"
      "  --all                tools: all of this program, without a daemon\n"
      "  --timeout-ms N       give up after this long [300000]\n"
      "  --tls-roots FILE     use TLS, trusting these PEM roots\n"

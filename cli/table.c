@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/vec.h"
 
-enum { MAX_COLUMNS = 16, MAX_CELL = 400 };
+enum { MAX_COLUMNS = 64, MAX_CELL = 400 };
 
 struct cell {
     xpl_str_t text;

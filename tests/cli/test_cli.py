@@ -15,7 +15,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import PROFILE, ROOT, Case, Programs, environment, wait_until
+from harness import DATA, PROFILE, ROOT, Case, Programs, environment, wait_until
 
 RPC_NAMES = ("ListSessions", "GetSession", "ListTools", "ListCaptures", "ListSchedules",
              "StreamToolData", "GetToolData", "DeleteSession", "ProfileResponse")
@@ -127,6 +127,23 @@ class Words(Case):
                             "--id", "9223372036854775808")
             self.assertIn("no id: \"9223372036854775808\"", err)
         self.assertIn("`xplanectl tools my_run` lists", self.says(1, "summary", "my_run"))
+
+    def test_table(self):
+        tpu = DATA.parents[2] / "accel/plugins/profile/tpu_inference_a"
+        steps = DATA / "jax_4hosts"
+        text = self.ask("analyze", "hlo_stats", tpu, "--table")[1].splitlines()
+        self.assertEqual(text[0].split()[:3], ["RANK", "PROGRAM", "ID"])
+        self.assertEqual(len(text), 18)
+        self.assertNotIn("CMEM", text[0])  # no row says anything of it
+        self.assertEqual(text[1].split()[:4], ["1", "12190760917235803885", "copy-done", "copy-done.4"])
+        roofline = self.ask("analyze", "roofline_model", tpu, "--table")[1]
+        self.assertIn("\n\nSEVERITY", roofline)
+        none = self.ask("analyze", "hlo_stats", steps, "--table", "--option", "cpu_as_device=false")
+        self.assertEqual(none[1], "no rows\n")
+        pod = self.ask("analyze", "pod_viewer", steps, "--table")[1].splitlines()
+        self.assertEqual(pod[0].split()[:4], ["STEP", "CORE", "HOST", "BOTTLENECK"])
+        self.assertEqual(len(pod), 1 + 20 * 4)
+        self.assertIn("has no tables", self.says(1, "analyze", "op_profile", tpu, "--table"))
 
     def test_no_daemon(self):
         ways = {"127.0.0.1:1": "connection refused", f"unix:{self.place}/none": "no such socket"}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/data_table.h"
+
+#include <ctype.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "cli/table.h"
+
+enum { MOST_COLUMNS = 64, TEXT_WIDTH = 60 };
+#define LIMIT ((size_t)256 << 20)
+
+struct printer {
+    FILE *out;
+    struct xpl_arena arena;
+    size_t n_tables;
+    bool failed;
+};
+
+static const json_t *value_of(const json_t *row, size_t column) {
+    return json_object_get(json_array_get(json_object_get(row, "c"), column), "v");
+}
+
+static bool says_nothing(const json_t *v) {
+    return !v || json_is_null(v) || json_is_false(v) ||
+           (json_is_number(v) && json_number_value(v) == 0) ||
+           (json_is_string(v) && json_string_length(v) == 0);
+}
+
+static bool is_shown(const json_t *table, size_t column) {
+    const json_t *const rows = json_object_get(table, "rows");
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        if (!says_nothing(value_of(json_array_get(rows, i), column))) return true;
+    return false;
+}
+
+// The column's id, which is shorter than its label.
+static const char *heading(struct printer *p, const json_t *column) {
+    const char *const id = json_string_value(json_object_get(column, "id"));
+    const char *const type = json_string_value(json_object_get(column, "type"));
+    const bool right = type && strcmp(type, "number") == 0;
+    xpl_str_t s;
+    if (!xpl_arena_printf(&p->arena, &s, "%s%s", right ? ">" : "", id ? id : "")) return NULL;
+    char *const text = xpl_arena_zalloc(&p->arena, s.len + 1);
+    for (size_t i = 0; text && i < s.len; i++)
+        text[i] = (char)(isgraph((unsigned char)s.ptr[i]) && s.ptr[i] != '_'
+                             ? toupper((unsigned char)s.ptr[i])
+                             : ' ');
+    return text;
+}
+
+// A text without the tags of HTML that some cells have; what is escaped in them stays so.
+static void put_text(struct printer *p, struct xpl_table *t, const json_t *v) {
+    const char *s = json_string_value(v);
+    size_t n = json_string_length(v), kept = 0;
+    char *const copy = xpl_arena_alloc(&p->arena, n + 1);
+    if (!copy) {
+        p->failed = true;
+        return;
+    }
+    if (n >= 4 && memcmp(s, "<div", 4) == 0) {
+        const char *const open = memchr(s, '>', n);
+        if (open) n -= (size_t)(open + 1 - s), s = open + 1;
+        if (n >= 6 && memcmp(s + n - 6, "</div>", 6) == 0) n -= 6;
+    }
+    for (size_t i = 0; i < n; i++)
+        copy[kept++] = s[i];
+    xpl_table_text(t, (xpl_str_t){copy, kept}, TEXT_WIDTH);
+}
+
+static void put_cell(struct printer *p, struct xpl_table *t, const json_t *v) {
+    if (json_is_number(v))
+        xpl_table_printf(t, "%.7g", json_number_value(v));
+    else if (json_is_boolean(v))
+        xpl_table_printf(t, "%s", json_is_true(v) ? "yes" : "no");
+    else if (json_is_string(v))
+        put_text(p, t, v);
+    else
+        xpl_table_text(t, XPL_STR(""), TEXT_WIDTH);
+}
+
+static void finish(struct printer *p, struct xpl_table *t) {
+    if (p->n_tables++) (void)fputc('\n', p->out);
+    if (t && xpl_table_rows(t) == 0)
+        (void)fputs("no rows\n", p->out);
+    else if (!t || !xpl_table_print(t, p->out))
+        p->failed = true;
+    xpl_table_free(t);
+}
+
+static void print_table(struct printer *p, const json_t *table) {
+    const json_t *const columns = json_object_get(table, "cols");
+    const json_t *const rows = json_object_get(table, "rows");
+    const char *names[MOST_COLUMNS];
+    size_t shown[MOST_COLUMNS], n = 0;
+    for (size_t i = 0; i < json_array_size(columns) && n < MOST_COLUMNS; i++) {
+        if (json_array_size(rows) && !is_shown(table, i)) continue;
+        shown[n] = i;
+        if (!(names[n++] = heading(p, json_array_get(columns, i)))) p->failed = true;
+    }
+    if (p->failed) return;
+    struct xpl_table *const t = xpl_table_new(names, n);
+    for (size_t i = 0; t && n && i < json_array_size(rows); i++)
+        for (size_t k = 0; k < n; k++)
+            put_cell(p, t, value_of(json_array_get(rows, i), shown[k]));
+    finish(p, t);
+}
+
+// pod_viewer: a row for each core of each step, a column for each kind of time.
+static void print_pod(struct printer *p, json_t *answer) {
+    static const char *const names[] = {
+        ">STEP",    ">CORE",          "HOST",         "BOTTLENECK", ">DURATION US",
+        ">COMPUTE", ">DEVICE2DEVICE", ">COLLECTIVES", ">HOST",      ">LAUNCH",
+        ">INPUT",   ">OUTPUT",        ">COMPILATION", ">OTHERS"};
+    static const char *const kinds[] = {"1", "2", "3", "4", "5", "6", "7", "8", "9"};
+    const json_t *const steps =
+        json_object_get(json_object_get(answer, "podStatsSequence"), "podStatsMap");
+    struct xpl_table *const t = xpl_table_new(names, sizeof names / sizeof *names);
+    for (size_t i = 0; i < json_array_size(steps); i++) {
+        json_t *const cores = json_object_get(json_array_get(steps, i), "podStatsPerCore");
+        const char *core;
+        json_t *c;
+        json_object_foreach(cores, core, c) {
+            put_cell(p, t, json_object_get(c, "stepNum"));
+            xpl_table_text(t, xpl_str_from(core), TEXT_WIDTH);
+            put_cell(p, t, json_object_get(c, "hostName"));
+            put_cell(p, t, json_object_get(c, "bottleneck"));
+            put_cell(p, t, json_object_get(c, "totalDurationUs"));
+            for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+                put_cell(p, t, json_object_get(json_object_get(c, "stepBreakdownUs"), kinds[k]));
+        }
+    }
+    finish(p, t);
+}
+
+static void print_one(struct printer *p, json_t *v) {
+    if (json_object_get(v, "cols"))
+        print_table(p, v);
+    else if (json_object_get(v, "podStatsSequence"))
+        print_pod(p, v);
+}
+
+bool xpl_data_table_print(const void *answer, size_t n, FILE *out) {
+    json_t *const v = json_loadb(answer, n, 0, NULL);
+    struct printer p = {.out = out};
+    if (!v) return false;
+    xpl_arena_init(&p.arena, LIMIT);
+    if (json_is_array(v))
+        for (size_t i = 0; i < json_array_size(v); i++)
+            print_one(&p, json_array_get(v, i));
+    else
+        print_one(&p, v);
+    xpl_arena_fini(&p.arena);
+    json_decref(v);
+    return p.n_tables && !p.failed;
+}
