@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts of HLO programs, for comparison with the real XProf.  A worker: each request on standard
 // input is a line "FORM LENGTH" and LENGTH bytes of an HloProto, where FORM is short, long,
-// metadata, or ops (the text of every instruction); each answer on standard output is a line
-// "STATUS LENGTH" and LENGTH bytes.  Of ops these are name, tab, text, newline.
+// metadata, ops (the text of every instruction) or costs (what each costs on a GPU); each answer on
+// standard output is a line "STATUS LENGTH" and LENGTH bytes.  Of ops these are name, tab, text,
+// newline; of costs name, model flops, device flops, bytes, bytes read and written, with tabs.
 //   hlo_text --time FORM FILE [N]    how long N texts of one program take, and N copies of it
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "analysis/hlo/cost/cost.h"
 #include "analysis/hlo/fields.h"
 #include "analysis/hlo/hlo_module.h"
 #include "analysis/hlo/module/message.h"
 #include "analysis/hlo/text/text.h"
 
 static const size_t limit = (size_t)4 << 30;
-static const char *const names[] = {"short", "long", "metadata", "ops"};
+enum { COSTS = XPL_HLO_N_TEXT_FORMS };
+static const char *const names[] = {"short", "long", "metadata", "ops", "costs"};
 
 static xpl_status_t put_ops(const struct xpl_hlo_module *m, struct xpl_arena *a,
                             struct xpl_buf *out, struct xpl_error *err) {
@@ -26,6 +30,22 @@ static xpl_status_t put_ops(const struct xpl_hlo_module *m, struct xpl_arena *a,
         xpl_buf_putc(out, '\t');
         XPL_TRY(xpl_hlo_text_instruction(m, i, XPL_HLO_TEXT_EXPRESSION, cache, out, err));
         xpl_buf_putc(out, '\n');
+    }
+    return XPL_OK;
+}
+
+static xpl_status_t put_costs(const struct xpl_hlo_module *m, struct xpl_arena *a,
+                              struct xpl_buf *out, struct xpl_error *err) {
+    if (!m->valid) XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "XLA would refuse this HLO module");
+    struct xpl_hlo_costs *const costs = xpl_hlo_costs_new(m, a);
+    if (!costs) XPL_RETURN_OOM(err, "HLO costs");
+    for (uint32_t i = 0; i < m->n_instructions; i++) {
+        struct xpl_hlo_cost c;
+        XPL_TRY(xpl_hlo_cost(costs, i, NULL, &c, err));
+        xpl_buf_str(out, m->instructions[i].name);
+        xpl_buf_printf(out, "\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\n",
+                       c.model_flops, c.device_flops, c.bytes, c.hbm_read_bytes,
+                       c.hbm_written_bytes);
     }
     return XPL_OK;
 }
@@ -41,7 +61,8 @@ static xpl_status_t make_text(xpl_bytes_t proto, unsigned form, struct xpl_buf *
     if (st == XPL_OK)
         st = form < XPL_HLO_TEXT_EXPRESSION
                  ? xpl_hlo_text_module(m, (enum xpl_hlo_text_form)form, &a, out, err)
-                 : put_ops(m, &a, out, err);
+             : form == COSTS ? put_costs(m, &a, out, err)
+                             : put_ops(m, &a, out, err);
     xpl_arena_fini(&a);
     return st;
 }

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which instructions are looked at, in which order, and what XProf shows of what was found.
+#include "analysis/hlo/cost/cost.h"
+
+#include <stdlib.h>
+
+#include "analysis/hlo/cost/impl.h"
+#include "analysis/hlo/module/order.h"
+#include "analysis/hlo/types.h"
+
+struct xpl_hlo_costs *xpl_hlo_costs_new(const struct xpl_hlo_module *m, struct xpl_arena *a) {
+    struct xpl_hlo_costs *const c = xpl_arena_zalloc(a, sizeof *c);
+    if (!c) return NULL;
+    c->m = m;
+    c->a = a;
+    c->work = XPL_HLO_COST_WORK;
+    c->nodes = xpl_arena_zalloc(a, m->n_instructions * sizeof *c->nodes);
+    c->computations = xpl_arena_zalloc(a, m->n_computations * sizeof(struct cost_computation *));
+    return c->nodes && c->computations ? c : NULL;
+}
+
+// ---- calls ----
+
+enum cost_looks cost_looks_into(const struct xpl_hlo_costs *c, uint32_t index) {
+    switch ((int)c->m->instructions[index].opcode) {
+        case XPL_HLO_WHILE:
+        case XPL_HLO_CONDITIONAL:
+        case XPL_HLO_CALL: return COST_LOOKS_ALL;
+        case XPL_HLO_FUSION:
+        case XPL_HLO_REDUCE:
+        case XPL_HLO_REDUCE_WINDOW:
+        case XPL_HLO_SELECT_AND_SCATTER:
+        case XPL_HLO_SCATTER:
+        case XPL_HLO_MAP: return COST_LOOKS_FLOPS;
+        default: return COST_LOOKS_NONE;
+    }
+}
+
+// Computations to look into: each once, in any order.
+struct needed {
+    struct xpl_hlo_costs *c;
+    XPL_VEC(uint32_t) v;
+    size_t next; // whose own calls are not noted yet
+};
+
+static void need_computation(struct needed *to, uint32_t computation, enum cost_looks looks) {
+    struct cost_computation *const k = cost_computation_of(to->c, computation);
+    const bool enough = k && k->looks >= looks;
+    uint32_t *const slot = k && !enough ? xpl_vec_push(to->c->a, &to->v) : NULL;
+    to->c->no_memory |= !slot && !enough;
+    if (slot) k->looks = (uint8_t)looks, *slot = computation;
+}
+
+// Notes what the instructions from `first` on call.
+static void need_calls(struct needed *to, uint32_t first, uint32_t n) {
+    const struct xpl_hlo_module *const m = to->c->m;
+    for (size_t i = xpl_hlo_first_call(m, first); i < m->calls.n; i++) {
+        uint32_t caller = m->calls.v[i].instruction;
+        if (caller >= first + n || cost_stopped(to->c)) break;
+        const enum cost_looks looks = cost_looks_into(to->c, caller);
+        const uint32_t held = looks ? cost_held(to->c, caller) : UINT32_MAX;
+        if (held == UINT32_MAX) {
+            if (looks) need_computation(to, m->calls.v[i].computation, looks);
+        } else if (cost_called(to->c, held, 0) != UINT32_MAX) {
+            need_computation(to, cost_called(to->c, held, 0), COST_LOOKS_FLOPS);
+        }
+    }
+}
+
+static int by_number(const void *pa, const void *pb) {
+    const uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
+    return (a > b) - (a < b);
+}
+
+static void look_into(struct xpl_hlo_costs *c, uint32_t computation) {
+    const struct hlo_computation *const h = &c->m->computations[computation];
+    struct cost_computation *const k = c->computations[computation];
+    uint32_t n = h->n;
+    if (!k->order && !(k->order = xpl_hlo_post_order(c->m, h, c->a, &n))) c->no_memory = true;
+    for (uint32_t i = 0; i < n && !cost_stopped(c); i++)
+        cost_visit_instruction(c, k->order[i]);
+    if (!cost_stopped(c)) cost_sum(c, k, n, k->looks == COST_LOOKS_ALL);
+}
+
+// A computation stands before its callers in a module that was read: from the first to the last,
+// each finds what it calls done.
+static void visit_with_calls(struct xpl_hlo_costs *c, uint32_t index) {
+    struct needed needed = {.c = c};
+    need_calls(&needed, index, 1);
+    while (needed.next < needed.v.n && !cost_stopped(c)) {
+        const struct hlo_computation *const h = &c->m->computations[needed.v.v[needed.next++]];
+        need_calls(&needed, h->first, h->n);
+    }
+    if (needed.v.n) qsort(needed.v.v, needed.v.n, sizeof *needed.v.v, by_number);
+    for (size_t i = 0; i < needed.v.n && !cost_stopped(c); i++)
+        look_into(c, needed.v.v[i]);
+    if (!cost_stopped(c)) cost_visit_instruction(c, index);
+}
+
+// ---- what the entry computation reaches ----
+
+static bool find_reached(struct xpl_hlo_costs *c) {
+    const struct xpl_hlo_module *const m = c->m;
+    bool *const reached = xpl_arena_zalloc(c->a, m->n_computations);
+    uint32_t *const stack = xpl_arena_array(c->a, m->n_computations, sizeof *stack);
+    if (!reached || !stack) return false;
+    uint32_t depth = 0;
+    reached[m->entry] = true;
+    stack[depth++] = m->entry;
+    while (depth) {
+        const struct hlo_computation *const h = &m->computations[stack[--depth]];
+        for (size_t i = xpl_hlo_first_call(m, h->first); i < m->calls.n; i++) {
+            const uint32_t caller = m->calls.v[i].instruction;
+            if (caller >= h->first + h->n) break;
+            if (!cost_looks_into(c, caller)) continue;
+            const uint32_t held = cost_held(c, caller);
+            const uint32_t to =
+                held == UINT32_MAX ? m->calls.v[i].computation : cost_called(c, held, 0);
+            if (to == UINT32_MAX || reached[to]) continue;
+            reached[to] = true;
+            stack[depth++] = to;
+        }
+    }
+    c->reached = reached;
+    return true;
+}
+
+static bool is_reached(struct xpl_hlo_costs *c, uint32_t computation) {
+    if (computation == c->m->entry) return true;
+    if (!c->reached && !find_reached(c)) c->no_memory = true;
+    return c->reached && c->reached[computation];
+}
+
+// ---- what XProf shows ----
+
+static int64_t whole(float v) {
+    if (v >= 0x1p62F) return INT64_C(1) << 62;
+    return v > -0x1p62F ? (int64_t)v : 0;
+}
+
+// How many times faster the device computes with operands of that many bits.
+static float speed(unsigned bits) {
+    return bits == 8 ? 2 : bits == 4 ? 4 : 1;
+}
+
+static float device_speed(struct xpl_hlo_costs *c, uint32_t index) {
+    const uint32_t *const v = xpl_hlo_module_uses(c->m, index);
+    const struct hlo_edges *const e = &c->m->edges[index];
+    unsigned widest = 0;
+    for (uint32_t k = 0; k < e->n_operands; k++) {
+        const uint32_t type = c->nodes[v[k]]->shape.type;
+        const unsigned bits = type == HLO_TYPE_PRED ? 1 : xpl_hlo_element_bits(type);
+        if (bits > widest) widest = bits;
+    }
+    if (c->m->instructions[index].opcode != XPL_HLO_CUSTOM_CALL) return speed(widest);
+    struct xpl_hlo_message in;
+    xpl_hlo_message_read((xpl_bytes_t){c->m->instructions[index].p, c->m->instructions[index].len},
+                         &in);
+    const bool gemm =
+        xpl_str_eq(xpl_hlo_str(&in, HLO_INSTR_CUSTOM_CALL_TARGET), XPL_STR("__cublas$lt$matmul"));
+    return gemm && e->n_operands ? speed(xpl_hlo_element_bits(c->nodes[v[0]]->shape.type)) : 1;
+}
+
+struct traffic {
+    const struct cost_node *n;
+    enum cost_kind kind;
+    uint32_t operand;
+    int64_t bytes;
+};
+
+static void add_leaf(void *ctx, const struct cost_leaf *leaf) {
+    struct traffic *const t = ctx;
+    const uint32_t type = leaf->shape->type;
+    if (leaf->path == UINT32_MAX || type == HLO_TYPE_TOKEN || type == HLO_TYPE_OPAQUE) return;
+    if (leaf->shape->memory_space == 0)
+        t->bytes += whole(cost_get(t->n, t->kind, t->operand, leaf->path));
+}
+
+static void add_traffic(struct xpl_hlo_costs *c, const struct cost_shape *s, struct traffic *t) {
+    // Parts of tuples have properties of their own only where a node has more than the usual.
+    if (s->type != HLO_TYPE_TUPLE || t->n->more) cost_each_leaf(c, s, false, add_leaf, t);
+}
+
+static void answer(struct xpl_hlo_costs *c, uint32_t index, struct xpl_hlo_cost *ret) {
+    const struct cost_node *const n = c->nodes[index];
+    const uint32_t *const v = xpl_hlo_module_uses(c->m, index);
+    const float flops = n->flops;
+    const float slower = flops - flops / device_speed(c, index);
+    ret->model_flops = whole(flops) == -1 ? 0 : whole(flops);
+    ret->device_flops = whole(flops) - whole(slower) == -1 ? 0 : whole(flops) - whole(slower);
+    ret->bytes = whole(n->bytes) == -1 ? 0 : whole(n->bytes);
+    if (ret->bytes <= 0) return;
+    struct traffic read = {.n = n, .kind = COST_OPERAND}, written = {.n = n, .kind = COST_OUTPUT};
+    for (uint32_t k = 0; k < n->n_operands; k++) {
+        read.operand = k;
+        add_traffic(c, &c->nodes[v[k]]->shape, &read);
+    }
+    add_traffic(c, &n->shape, &written);
+    ret->hbm_read_bytes = read.bytes > 0 ? read.bytes : 0;
+    ret->hbm_written_bytes = written.bytes > 0 ? written.bytes : 0;
+}
+
+xpl_status_t xpl_hlo_cost(struct xpl_hlo_costs *c, uint32_t index, struct xpl_exec *exec,
+                          struct xpl_hlo_cost *ret, struct xpl_error *err) {
+    *ret = (struct xpl_hlo_cost){0};
+    c->exec = exec;
+    const bool reached = is_reached(c, c->m->instructions[index].computation);
+    if (reached && !(c->nodes[index] && c->nodes[index]->visited)) visit_with_calls(c, index);
+    if (c->no_memory) XPL_RETURN_OOM(err, "HLO costs");
+    if (c->cancelled) XPL_RETURN_ERROR(err, XPL_CANCELLED, "conversion cancelled");
+    if (reached && c->nodes[index] && c->nodes[index]->visited) answer(c, index, ret);
+    return XPL_OK;
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the instructions of an HLO program cost on a GPU, as XProf 2.24.2 counts it: floating-point
+// operations and bytes of one run, told from shapes and attributes alone.
+// Rules: XLA's HloCostAnalysis and GpuHloCostAnalysis with their default device, and what XProf
+// makes of them, as seen from outside (tests/parity/hlo_text.py compares them).
+//
+// An instruction is looked at when it is first asked for, together with the computations that it
+// calls, and what was found is kept: asking again is a lookup.  Where XLA would work without end
+// (windows of 10^6 x 10^6, computations that call each other in a grid), this counts in closed
+// form, or once; beyond XPL_HLO_COST_WORK steps a module's further costs are unknown.
+#ifndef XPL_ANALYSIS_HLO_COST_COST_H_
+#define XPL_ANALYSIS_HLO_COST_COST_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/hlo/hlo_module.h"
+#include "base/arena.h"
+#include "base/exec.h"
+#include "base/status.h"
+
+// Of one run.  0: nothing, or unknown.
+struct xpl_hlo_cost {
+    int64_t model_flops;  // what the program asks for
+    int64_t device_flops; // the same in units of the device's peak: 8-bit operands run twice as
+                          // fast, 4-bit ones four times
+    int64_t bytes;        // read and written
+    int64_t hbm_read_bytes, hbm_written_bytes; // of these what lies in the main memory
+};
+
+// Steps of work in which the costs of one module must be found: additions of properties, members
+// of sets, positions of windows.  All programs of the corpus together need fewer.
+enum { XPL_HLO_COST_WORK = 1 << 26 };
+
+// The costs of one module.
+struct xpl_hlo_costs;
+
+// For a valid module that was read in full and outlives the costs.  They live in `a`, which must
+// not be used by another thread at the same time; nothing to free.  NULL at the arena's limit.
+struct xpl_hlo_costs *xpl_hlo_costs_new(const struct xpl_hlo_module *m, struct xpl_arena *a);
+
+// The cost of instruction `index`.  One that the entry computation does not reach has none.
+// RESOURCE_EXHAUSTED at the arena's limit, CANCELLED when `exec` (NULL: never) says so; the costs
+// are then good for nothing more.
+xpl_status_t xpl_hlo_cost(struct xpl_hlo_costs *c, uint32_t index, struct xpl_exec *exec,
+                          struct xpl_hlo_cost *ret, struct xpl_error *err) XPL_NODISCARD;
+
+#endif

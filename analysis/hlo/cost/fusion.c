@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fusions: an instruction inside runs as often as its result is used.  How much of it is used is
+// followed from the root to the parameters: through elementwise instructions what is used of the
+// result is used of the operand; others start anew with what they themselves use.  What is used in
+// the same way through several elementwise paths is computed once: uses are told apart by the
+// instruction from which elementwise paths lead here.
+#include "analysis/hlo/cost/impl.h"
+
+#include <math.h>
+
+enum { SMALL_CONSTANT = 8 }; // elements: written into the code
+
+// Instructions, by id; never changed once they are made, so that others may share them.
+struct set {
+    const uint32_t *v;
+    uint32_t n;
+};
+
+struct inside { // a fused computation
+    struct cost_visit *v;
+    const struct hlo_computation *h;
+    const uint32_t *order;
+    struct set *uses;   // by instruction: from where it is used
+    float *as_root;     // how much of it is used from other than elementwise instructions
+    float *used;        // how much of it is used
+    struct xpl_map gte; // (instruction, index) to the get-tuple-element
+    cost_entry_vec more;
+};
+
+static struct xpl_hlo_costs *costs(const struct inside *f) {
+    return f->v->c;
+}
+static struct cost_node *node_of(const struct inside *f, uint32_t index) {
+    return costs(f)->nodes[index];
+}
+
+// ---- utilization ----
+
+static void set_add(struct inside *f, struct set *to, const uint32_t *v, uint32_t n) {
+    const struct hlo_instruction *const all = costs(f)->m->instructions;
+    if (to->v == v && to->n == n) return;
+    if (to->n == 0) {
+        *to = (struct set){v, n};
+        return;
+    }
+    uint32_t i = 0, k = 0, m = 0;
+    uint32_t *const u = cost_spend(costs(f), (uint64_t)to->n + n)
+                            ? cost_alloc(costs(f), (size_t)to->n + n, sizeof *u)
+                            : NULL;
+    if (!u) return;
+    while (i < to->n || k < n) {
+        const bool left = k == n || (i < to->n && all[to->v[i]].id <= all[v[k]].id);
+        const uint32_t x = left ? to->v[i++] : v[k++];
+        if (m == 0 || u[m - 1] != x) u[m++] = x;
+    }
+    *to = (struct set){u, m};
+}
+
+static bool is_elementwise(enum xpl_hlo_op op) {
+    const uint8_t kind = xpl_hlo_opcode(op)->kind;
+    return kind == HLO_OP_ELEMENTWISE || kind == HLO_OP_BITCAST_CONVERT || op == XPL_HLO_COPY ||
+           op == XPL_HLO_COPY_START || op == XPL_HLO_COPY_DONE || op == XPL_HLO_OPT_BARRIER ||
+           op == XPL_HLO_TUPLE || op == XPL_HLO_GET_TUPLE_ELEMENT;
+}
+
+// Of whole elements, at least.
+static float round_up(float used, int64_t elements) {
+    return elements == 0 ? 0 : ceilf(used * (float)elements) / (float)elements;
+}
+
+static void use_operands(struct inside *f, uint32_t at) {
+    const struct xpl_hlo_module *const m = costs(f)->m;
+    const uint32_t *const operands = xpl_hlo_module_uses(m, at);
+    const struct set *const own = &f->uses[at - f->h->first];
+    const bool through = is_elementwise((enum xpl_hlo_op)m->instructions[at].opcode);
+    for (uint32_t k = 0; k < m->edges[at].n_operands && !cost_stopped(costs(f)); k++) {
+        const uint32_t to = operands[k] - f->h->first;
+        if (through) {
+            set_add(f, &f->uses[to], own->v, own->n);
+            continue;
+        }
+        const float used = f->used[at - f->h->first] * cost_utilization(node_of(f, at), k);
+        set_add(f, &f->uses[to], &operands[k], 1);
+        f->as_root[to] += round_up(used, node_of(f, operands[k])->shape.leaf_elements);
+    }
+}
+
+static void use_all(struct inside *f) {
+    const uint32_t root = f->h->root - f->h->first;
+    f->as_root[root] = 1;
+    f->uses[root] = (struct set){&f->h->root, 1};
+    f->v->n->flops = 0;
+    for (uint32_t i = f->h->n; i-- > 0 && !cost_stopped(costs(f));) {
+        const uint32_t at = f->order[i], own = at - f->h->first;
+        const struct set *const uses = &f->uses[own];
+        if (!cost_spend(costs(f), 1 + (uint64_t)uses->n)) return;
+        for (uint32_t k = 0; k < uses->n; k++)
+            f->used[own] += f->as_root[uses->v[k] - f->h->first];
+        f->v->n->flops += f->used[own] * node_of(f, at)->flops;
+        use_operands(f, at);
+    }
+}
+
+// ---- output ----
+
+// Of a dynamic-update-slice that makes an output only what is updated is written, and what it
+// updates is not read.
+static bool note_update(struct inside *f, uint32_t at, int64_t *ret) {
+    const struct xpl_hlo_module *const m = costs(f)->m;
+    if (m->instructions[at].opcode != XPL_HLO_DYNAMIC_UPDATE_SLICE) return false;
+    const uint32_t *const operands = xpl_hlo_module_uses(m, at);
+    if (!operands || m->edges[at].n_operands < 2) return false;
+    *ret = node_of(f, operands[1])->shape.size;
+    node_of(f, at)->utilization[0] = 0;
+    return true;
+}
+
+static void write_leaf(void *ctx, const struct cost_leaf *leaf) {
+    struct inside *const f = ctx;
+    const struct xpl_hlo_module *const m = costs(f)->m;
+    const uint32_t root = f->h->root;
+    int64_t size = leaf->shape->size;
+    if (!cost_is_array(leaf->shape)) return;
+    if (leaf->depth == 0) {
+        (void)note_update(f, root, &size);
+    } else if (leaf->depth == 1 && m->instructions[root].opcode == XPL_HLO_TUPLE &&
+               leaf->index[0] < m->edges[root].n_operands) {
+        (void)note_update(f, xpl_hlo_module_uses(m, root)[leaf->index[0]], &size);
+    }
+    f->v->n->bytes += (float)size;
+    f->v->n->output += (float)size;
+    if (leaf->depth)
+        cost_push(costs(f), &f->more, cost_key(COST_OUTPUT, 0, leaf->path), (float)size);
+}
+
+// ---- parameters ----
+
+static float at_most_once(float used) {
+    return used < 1 ? used : 1;
+}
+
+static int64_t read_bytes(const struct inside *f, uint32_t at) {
+    const float bytes = (float)node_of(f, at)->shape.size * at_most_once(f->used[at - f->h->first]);
+    return (int64_t)bytes;
+}
+
+struct parameter {
+    struct inside *f;
+    uint32_t at, number;
+    int64_t bytes;
+};
+
+static void read_leaf(void *ctx, const struct cost_leaf *leaf) {
+    struct parameter *const p = ctx;
+    uint32_t at = p->at;
+    for (uint32_t i = 0; i < leaf->depth; i++) {
+        const uint64_t *const next = xpl_map_get(&p->f->gte, at, leaf->index[i]);
+        if (next) at = (uint32_t)*next;
+    }
+    const int64_t bytes = read_bytes(p->f, at);
+    p->bytes += bytes;
+    cost_push(costs(p->f), &p->f->more, cost_key(COST_OPERAND, p->number, leaf->path),
+              (float)bytes);
+}
+
+// Which get-tuple-element takes a part of what; the first of several.
+static void find_parts(struct inside *f) {
+    struct xpl_hlo_costs *const c = costs(f);
+    const struct xpl_hlo_module *const m = c->m;
+    for (uint32_t i = f->h->first; i < f->h->first + f->h->n; i++) {
+        if (m->instructions[i].opcode != XPL_HLO_GET_TUPLE_ELEMENT) continue;
+        const uint32_t *const whole = xpl_hlo_module_uses(m, i);
+        struct xpl_hlo_message in;
+        bool is_new;
+        if (!whole) continue;
+        xpl_hlo_message_read((xpl_bytes_t){m->instructions[i].p, m->instructions[i].len}, &in);
+        uint64_t *const at = xpl_map_put(
+            c->a, &f->gte, *whole, (uint64_t)xpl_hlo_int(&in, HLO_INSTR_TUPLE_INDEX), &is_new);
+        if (at && is_new) *at = i;
+        c->no_memory |= !at;
+    }
+}
+
+static void read_parameter(struct inside *f, uint32_t at) {
+    const struct hlo_instruction *const in = &costs(f)->m->instructions[at];
+    struct xpl_hlo_message msg;
+    xpl_hlo_message_read((xpl_bytes_t){in->p, in->len}, &msg);
+    struct parameter p = {.f = f, .at = at};
+    p.number = (uint32_t)xpl_hlo_int(&msg, HLO_INSTR_PARAMETER_NUMBER);
+    if (p.number >= f->v->n->n_operands) return;
+    if (node_of(f, at)->shape.type == HLO_TYPE_TUPLE)
+        cost_each_leaf(costs(f), &node_of(f, at)->shape, true, read_leaf, &p);
+    else
+        p.bytes = read_bytes(f, at);
+    cost_set_operand(f->v, p.number, (float)p.bytes);
+    cost_set_utilization(f->v, p.number, f->used[at - f->h->first]);
+}
+
+static void read_inputs(struct inside *f) {
+    const struct hlo_instruction *const all = costs(f)->m->instructions;
+    bool has_tuple = false;
+    for (uint32_t i = f->h->first; i < f->h->first + f->h->n; i++) {
+        const struct cost_shape *const s = &node_of(f, i)->shape;
+        has_tuple |= all[i].opcode == XPL_HLO_PARAMETER && s->type == HLO_TYPE_TUPLE;
+        if (all[i].opcode == XPL_HLO_CONSTANT && s->elements > SMALL_CONSTANT)
+            f->v->n->bytes += (float)s->size * at_most_once(f->used[i - f->h->first]);
+    }
+    if (has_tuple) find_parts(f);
+    for (uint32_t k = 0; k < f->v->n->n_operands; k++)
+        f->v->n->operand[k] = 0;
+    for (uint32_t i = f->h->first; i < f->h->first + f->h->n; i++)
+        if (all[i].opcode == XPL_HLO_PARAMETER && !cost_stopped(costs(f))) read_parameter(f, i);
+    for (uint32_t k = 0; k < f->v->n->n_operands; k++)
+        f->v->n->bytes += f->v->n->operand[k];
+}
+
+void cost_fusion(struct cost_visit *v) {
+    struct xpl_hlo_costs *const c = v->c;
+    const uint32_t k = cost_called(c, v->index, 0);
+    if (k == UINT32_MAX || !c->computations[k] || !c->computations[k]->order) return;
+    struct inside f = {.v = v, .h = &c->m->computations[k], .order = c->computations[k]->order};
+    f.uses = cost_alloc(c, f.h->n, sizeof *f.uses);
+    f.as_root = cost_alloc(c, f.h->n, 2 * sizeof *f.as_root);
+    if (!f.uses || !f.as_root) return;
+    memset(f.uses, 0, f.h->n * sizeof *f.uses);
+    memset(f.as_root, 0, f.h->n * 2 * sizeof *f.as_root);
+    f.used = f.as_root + f.h->n;
+    v->n->bytes = v->n->output = 0;
+    cost_each_leaf(c, cost_result(v), true, write_leaf, &f);
+    use_all(&f);
+    if (!cost_stopped(c)) read_inputs(&f);
+    cost_note_more(c, v->n, &f.more);
+}

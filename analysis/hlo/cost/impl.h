@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Private to analysis/hlo/cost: the analysis.  Its functions return nothing; the first failure is
+// noted and ends the work early.  Properties are floats, rounded after each addition, because
+// XLA's are.
+#ifndef XPL_ANALYSIS_HLO_COST_IMPL_H_
+#define XPL_ANALYSIS_HLO_COST_IMPL_H_
+
+#include "analysis/hlo/cost/cost.h"
+#include "analysis/hlo/fields.h"
+#include "analysis/hlo/module/message.h"
+#include "analysis/hlo/opcodes.h"
+#include "base/map.h"
+#include "base/vec.h"
+
+// ---- shapes ----
+
+enum { COST_DEPTH = 100 }; // of shapes in shapes; what is deeper does not count
+
+// What a shape says of sizes.  Products wrap.
+struct cost_shape {
+    xpl_bytes_t bytes;     // its message
+    uint32_t type;         // enum xpl_hlo_type
+    uint32_t n_parts;      // of a tuple
+    int64_t elements;      // 0 of what is no array
+    int64_t size;          // bytes; 8 for each part of a tuple
+    int64_t leaf_size;     // bytes of all arrays in it
+    int64_t leaf_elements; // tokens count as one
+    uint64_t memory_space;
+};
+void cost_shape_read(xpl_bytes_t bytes, struct cost_shape *ret);
+static inline bool cost_is_array(const struct cost_shape *s) {
+    return s->type != HLO_TYPE_TUPLE && s->type != HLO_TYPE_TOKEN && s->type != HLO_TYPE_OPAQUE;
+}
+// Part k of a tuple; one without bytes where there is none.
+void cost_shape_part(const struct cost_shape *s, uint32_t k, struct cost_shape *ret);
+// The first part of a tuple that has any, else the shape itself.
+void cost_shape_first(const struct cost_shape *s, struct cost_shape *ret);
+
+// A part of a shape that has no parts, and where it is: index[0..depth-1].
+struct cost_leaf {
+    const struct cost_shape *shape;
+    const uint32_t *index;
+    uint32_t depth, path; // UINT32_MAX: no property is known of that path
+};
+typedef void cost_leaf_fn(void *ctx, const struct cost_leaf *leaf);
+struct xpl_hlo_costs;
+// Calls `fn` for each; `make`: paths that were not seen before are made.
+void cost_each_leaf(struct xpl_hlo_costs *c, const struct cost_shape *s, bool make,
+                    cost_leaf_fn *fn, void *ctx);
+
+// ---- properties ----
+
+// Which bytes or which utilization: of the output or of an operand, and of which part of its shape.
+enum cost_kind { COST_OUTPUT = 0, COST_OPERAND = 1, COST_UTILIZATION = 2 };
+static inline uint64_t cost_key(enum cost_kind kind, uint32_t operand, uint32_t path) {
+    return (uint64_t)kind << 62 | (uint64_t)(operand & 0x3fffffff) << 32 | path;
+}
+struct cost_entry {
+    uint64_t key;
+    float v;
+};
+// Properties of a computation, or of a call of one: entries by key, without zeros.
+struct cost_sums {
+    float flops, bytes;
+    struct cost_entry *entries;
+    uint32_t n;
+    bool has_entries; // they were added up, too
+};
+
+struct cost_node { // an instruction
+    struct cost_shape shape;
+    bool visited;
+    bool is_call; // its bytes and utilizations are those of what it calls: `more` has them
+    uint32_t n_operands;
+    float flops, bytes, output;
+    float *operand;               // bytes, by operand
+    float *utilization;           // by operand: how much of it is used
+    const struct cost_sums *more; // parts of tuples, or all there is of a call; NULL: nothing
+};
+
+struct cost_computation {
+    uint32_t *order; // post order; NULL until it is needed
+    uint8_t looks;   // enum cost_looks: how much of it is needed
+    struct cost_sums sums;
+};
+
+struct xpl_hlo_costs {
+    const struct xpl_hlo_module *m;
+    struct xpl_arena *a;
+    struct cost_node **nodes;               // by instruction; NULL until seen
+    struct cost_computation **computations; // likewise
+    bool *reached;                          // by computation; NULL until asked
+    struct xpl_map paths;                   // (path, position) to the path of that part
+    uint64_t work;                          // steps left
+    uint32_t ticks;
+    struct xpl_exec *exec;
+    bool no_memory, cancelled;
+};
+
+// Nothing more is to be done.
+static inline bool cost_stopped(const struct xpl_hlo_costs *c) {
+    return c->no_memory || c->cancelled || c->work == 0;
+}
+// Takes steps from what is left; false when there are not as many.
+bool cost_spend(struct xpl_hlo_costs *c, uint64_t steps);
+// Memory, or NULL and the failure is noted.
+void *cost_alloc(struct xpl_hlo_costs *c, size_t n, size_t size);
+
+// The path of part `i` of the part with that path; 0 is the whole shape.  `make`: one that was not
+// seen before is made, else it is UINT32_MAX.
+uint32_t cost_path(struct xpl_hlo_costs *c, uint32_t parent, uint32_t i, bool make);
+
+// The node of an instruction, with its shape.  NULL at the arena's limit.
+struct cost_node *cost_node_of(struct xpl_hlo_costs *c, uint32_t index);
+// What is known of a computation that a visited instruction calls; NULL at the arena's limit.
+struct cost_computation *cost_computation_of(struct xpl_hlo_costs *c, uint32_t computation);
+// The nth computation that an instruction calls; UINT32_MAX: none.
+uint32_t cost_called(const struct xpl_hlo_costs *c, uint32_t index, uint32_t nth);
+// Which of an instruction's computations are looked into.
+enum cost_looks { COST_LOOKS_NONE, COST_LOOKS_FLOPS, COST_LOOKS_ALL };
+enum cost_looks cost_looks_into(const struct xpl_hlo_costs *c, uint32_t index);
+
+// A property of an instruction that was visited.
+float cost_get(const struct cost_node *n, enum cost_kind kind, uint32_t operand, uint32_t path);
+float cost_utilization(const struct cost_node *n, uint32_t operand);
+// Adds up the properties of a computation whose instructions were visited; `entries`: all of them.
+void cost_sum(struct xpl_hlo_costs *c, struct cost_computation *k, uint32_t n, bool entries);
+// As a loop adds and a branch chooses: the larger of each that `b` has.
+void cost_sums_add(struct xpl_hlo_costs *c, struct cost_sums *to, const struct cost_sums *b);
+void cost_sums_max(struct xpl_hlo_costs *c, struct cost_sums *to, const struct cost_sums *b);
+// Entries in any order become a node's further properties.
+typedef XPL_VEC(struct cost_entry) cost_entry_vec;
+void cost_note_more(struct xpl_hlo_costs *c, struct cost_node *n, cost_entry_vec *v);
+void cost_push(struct xpl_hlo_costs *c, cost_entry_vec *v, uint64_t key, float value);
+
+// ---- visiting ----
+
+// An instruction whose rule runs.
+struct cost_visit {
+    struct xpl_hlo_costs *c;
+    uint32_t index;           // the instruction
+    struct cost_node *n;      // where its properties go
+    const uint32_t *operands; // of the instruction; NULL: it has none
+    uint32_t n_operands;
+    bool decoded;
+    struct xpl_hlo_message in; // read by cost_message
+};
+const struct xpl_hlo_message *cost_message(struct cost_visit *v);
+// Shapes of the instruction's result, and of its operands: k < n_operands.
+const struct cost_shape *cost_result(const struct cost_visit *v);
+const struct cost_shape *cost_operand(const struct cost_visit *v, uint32_t k);
+
+// Sets, as an instruction's rule does, what differs from the defaults: the bytes of the result and
+// of all operands, each used once.
+void cost_set_operand(struct cost_visit *v, uint32_t k, float bytes);
+void cost_set_utilization(struct cost_visit *v, uint32_t k, float u);
+void cost_nothing(struct cost_visit *v); // neither reads nor writes
+// Visits an instruction, after its operands' shapes and its computations are known.
+void cost_visit_instruction(struct xpl_hlo_costs *c, uint32_t index);
+// The sizes of a shape's dimensions; *ret_n of them.  NULL at the arena's limit.
+const int64_t *cost_dims(struct xpl_hlo_costs *c, const struct cost_shape *s, uint32_t *ret_n);
+
+// Floating-point operations for one element of a type, by opcode.
+int64_t cost_cycles(enum xpl_hlo_op op, uint32_t type);
+
+// Rules, in movement.c, contraction.c, windows.c, collective.c and fusion.c.
+void cost_dot(struct cost_visit *v);
+void cost_convolution(struct cost_visit *v);
+void cost_custom_call(struct cost_visit *v);
+void cost_reduce_window(struct cost_visit *v);
+void cost_select_and_scatter(struct cost_visit *v);
+void cost_all_reduce(struct cost_visit *v);
+void cost_all_gather(struct cost_visit *v);
+void cost_reduce_scatter(struct cost_visit *v);
+void cost_fusion(struct cost_visit *v);
+void cost_slice(struct cost_visit *v);
+void cost_dynamic_slice(struct cost_visit *v);
+void cost_dynamic_update_slice(struct cost_visit *v);
+void cost_transpose(struct cost_visit *v);
+void cost_concatenate(struct cost_visit *v);
+void cost_gather(struct cost_visit *v);
+void cost_scatter(struct cost_visit *v);
+void cost_reduce(struct cost_visit *v);
+// The gather or scatter that stands for a whole custom fusion; UINT32_MAX: none does.
+uint32_t cost_held(const struct xpl_hlo_costs *c, uint32_t fusion);
+// flops of the nth computation called, for each of `times` runs of it.
+float cost_combiner(struct cost_visit *v, uint32_t nth, int64_t times);
+// Pairs of a kernel's and an output's position, in one dimension, that meet an element of the
+// input; -1: too many to count.
+struct cost_window {
+    int64_t size, stride, padding_low, padding_high, dilation, base_dilation;
+};
+int64_t cost_valid_positions(struct xpl_hlo_costs *c, const struct cost_window *w, int64_t kernel,
+                             int64_t output, int64_t input);
+void cost_window_read(xpl_bytes_t dimension, struct cost_window *ret);
+
+// The contracting dimensions of a cuBLAS call, from its configuration (JSON): numbers written to
+// `ret`, at most `max`; how many there are.
+uint32_t cost_gemm_contracting(xpl_str_t config, int64_t *ret, uint32_t max);
+
+#endif

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instructions that move data, and reductions.
+#include "analysis/hlo/cost/impl.h"
+#include "analysis/hlo/module/shape.h"
+
+// Which part of an operand is used.
+static float share(int64_t used, int64_t all) {
+    return all ? (float)((double)used / (double)all) : 0;
+}
+
+void cost_slice(struct cost_visit *v) {
+    const struct cost_shape *const s = cost_result(v);
+    v->n->bytes = (float)(2 * s->size);
+    cost_set_operand(v, 0, (float)s->size);
+    cost_set_utilization(v, 0, share(s->elements, cost_operand(v, 0)->elements));
+}
+
+// A dynamic slice reads its first index, whatever it has more.
+void cost_dynamic_slice(struct cost_visit *v) {
+    if (v->n_operands < 2) return;
+    const struct cost_shape *const s = cost_result(v), *const index = cost_operand(v, 1);
+    v->n->bytes = (float)(2 * s->size + index->size);
+    cost_set_operand(v, 0, (float)s->size);
+    cost_set_operand(v, 1, (float)index->size);
+    cost_set_utilization(v, 0, share(s->elements, cost_operand(v, 0)->elements));
+}
+
+void cost_dynamic_update_slice(struct cost_visit *v) {
+    if (v->n_operands < 3) return;
+    const struct cost_shape *const s = cost_result(v), *const update = cost_operand(v, 1);
+    const int64_t index = cost_operand(v, 2)->size;
+    v->n->bytes = (float)(2 * update->size + index);
+    v->n->output = (float)update->size;
+    cost_set_operand(v, 0, 0);
+    cost_set_operand(v, 1, (float)update->size);
+    cost_set_operand(v, 2, (float)index);
+    cost_set_utilization(v, 0, share(s->elements - update->elements, s->elements));
+}
+
+void cost_gather(struct cost_visit *v) {
+    const struct cost_shape *const s = cost_result(v), *const indices = cost_operand(v, 1);
+    v->n->bytes = (float)(2 * s->size + indices->size);
+    v->n->output = (float)s->size;
+    cost_set_operand(v, 0, (float)s->size);
+    cost_set_operand(v, 1, (float)indices->size);
+    cost_set_utilization(v, 0, share(s->elements, cost_operand(v, 0)->elements));
+}
+
+// Operands: what is scattered into, the indices, the updates.
+void cost_scatter(struct cost_visit *v) {
+    const uint32_t n = v->n_operands / 2;
+    if (v->n_operands < 3) return;
+    int64_t updates = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        const int64_t size = cost_operand(v, n + 1 + k)->size;
+        cost_set_operand(v, k, (float)size);
+        cost_set_operand(v, n + 1 + k, (float)size);
+        updates += size;
+    }
+    const int64_t indices = cost_operand(v, n)->size;
+    cost_set_operand(v, n, (float)indices);
+    v->n->bytes = (float)(3 * updates + indices);
+    v->n->output = (float)updates;
+    v->n->flops = cost_combiner(v, 0, cost_operand(v, n + 1)->elements);
+}
+
+// ---- transposes ----
+
+// The next dimension, of those in the order of memory, that is not of size 1; -1: none.
+static int64_t next_in_memory(struct xpl_hlo_ints *order, const int64_t *dims, uint32_t n) {
+    int64_t d;
+    while (xpl_hlo_ints_next(order, &d))
+        if (d < 0 || d >= n || dims[d] != 1) return d;
+    return -1;
+}
+
+static struct xpl_hlo_ints memory_order(const struct cost_shape *s,
+                                        struct xpl_hlo_message *layout) {
+    struct xpl_hlo_shape shape;
+    xpl_hlo_shape_read(s->bytes, &shape);
+    xpl_hlo_message_read(shape.layout, layout);
+    return xpl_hlo_ints_begin(layout, HLO_LAYOUT_MINOR_TO_MAJOR);
+}
+
+// One that leaves all elements where they are costs nothing.
+void cost_transpose(struct cost_visit *v) {
+    const struct cost_shape *const s = cost_result(v), *const o = cost_operand(v, 0);
+    struct xpl_hlo_message from_layout, to_layout;
+    struct xpl_hlo_ints from = memory_order(o, &from_layout), to = memory_order(s, &to_layout);
+    struct xpl_hlo_ints permutation = xpl_hlo_ints_begin(cost_message(v), HLO_INSTR_DIMENSIONS);
+    uint32_t n_from, n_to, n = 0;
+    const int64_t *const from_dims = cost_dims(v->c, o, &n_from);
+    const int64_t *const to_dims = cost_dims(v->c, s, &n_to);
+    int64_t *const source = cost_alloc(v->c, n_to, sizeof *source);
+    if (!from_dims || !to_dims || !source) return;
+    while (n < n_to && xpl_hlo_ints_next(&permutation, &source[n]))
+        n++;
+    for (;;) {
+        const int64_t a = next_in_memory(&from, from_dims, n_from);
+        const int64_t b = next_in_memory(&to, to_dims, n_to);
+        if (a < 0 && b < 0) break;
+        if (b < 0 || b >= n || source[b] != a) return;
+    }
+    cost_nothing(v);
+}
+
+// Threads of a warp that read of different operands take both ways, which is when the rows of the
+// first operand do not end at a warp.
+void cost_concatenate(struct cost_visit *v) {
+    enum { ONE_WAY = 6, BOTH_WAYS = 400, WARP = 32 };
+    struct xpl_hlo_ints dimensions = xpl_hlo_ints_begin(cost_message(v), HLO_INSTR_DIMENSIONS);
+    int64_t d = 0, cost = ONE_WAY;
+    uint32_t n = 0;
+    const bool known = xpl_hlo_ints_next(&dimensions, &d) && d > 0 && v->n_operands;
+    const int64_t *const dims = known ? cost_dims(v->c, cost_operand(v, 0), &n) : NULL;
+    if (dims && d < n && dims[d] % WARP != 0) cost = BOTH_WAYS;
+    v->n->flops = (float)(cost * cost_result(v)->leaf_elements);
+}
+
+// ---- reductions ----
+
+// Operands: what is reduced, then as many values to begin with, of which each element of the
+// result takes one.
+void cost_reduce(struct cost_visit *v) {
+    const uint32_t n = v->n_operands / 2;
+    if (n == 0) return;
+    struct cost_shape out;
+    cost_shape_first(cost_result(v), &out);
+    v->n->flops = cost_combiner(v, 0, cost_operand(v, 0)->elements - out.elements);
+    int64_t bytes = cost_result(v)->leaf_size;
+    v->n->output = (float)bytes;
+    for (uint32_t k = 0; k < n; k++)
+        bytes += (int64_t)(float)cost_operand(v, k)->size;
+    for (uint32_t k = n; k < 2 * n; k++) {
+        const int64_t begin =
+            (int64_t)((uint64_t)out.elements * (uint64_t)cost_operand(v, k)->size);
+        cost_set_operand(v, k, (float)begin);
+        cost_set_utilization(v, k, (float)out.elements);
+        bytes += begin;
+    }
+    v->n->bytes = (float)bytes;
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/hlo/module/shape.h"
+#include "analysis/hlo/cost/impl.h"
+#include "analysis/hlo/types.h"
+
+static int64_t times(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+static int64_t plus(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+// Whole bytes for each element, unless the layout says how many bits one takes.
+static int64_t array_size(int64_t elements, uint32_t type, int64_t element_bits) {
+    if (element_bits > 0) return plus(times(elements, element_bits), 7) / 8;
+    return times(elements, (int64_t)(xpl_hlo_element_bits(type) + 7) / 8);
+}
+
+static void read_array(const struct xpl_hlo_shape *s, struct cost_shape *ret) {
+    struct xpl_hlo_ints dims = s->dims;
+    int64_t element_bits = 0;
+    ret->elements = 1;
+    for (int64_t d; xpl_hlo_ints_next(&dims, &d);)
+        ret->elements = times(ret->elements, d);
+    if (s->has_layout) {
+        struct xpl_hlo_message layout;
+        xpl_hlo_message_read(s->layout, &layout);
+        element_bits = xpl_hlo_int(&layout, HLO_LAYOUT_ELEMENT_BITS);
+        ret->memory_space = (uint64_t)xpl_hlo_int(&layout, HLO_LAYOUT_MEMORY_SPACE);
+    }
+    ret->size = ret->leaf_size = array_size(ret->elements, ret->type, element_bits);
+    ret->leaf_elements = ret->elements;
+}
+
+// Shapes nest as deep as the message says: an explicit depth ends a hostile one.
+static void read_shape(xpl_bytes_t bytes, unsigned depth, struct cost_shape *ret) {
+    struct xpl_hlo_shape s;
+    xpl_hlo_shape_read(bytes, &s);
+    *ret = (struct cost_shape){.bytes = bytes, .type = s.type < UINT32_MAX ? (uint32_t)s.type : 0};
+    if (s.type == HLO_TYPE_TOKEN || s.type == HLO_TYPE_OPAQUE) {
+        ret->leaf_elements = 1;
+    } else if (s.type != HLO_TYPE_TUPLE) {
+        read_array(&s, ret);
+    } else {
+        struct xpl_hlo_each parts = xpl_hlo_shape_parts(&s);
+        xpl_bytes_t part;
+        ret->n_parts = s.n_parts;
+        ret->size = 8 * (int64_t)s.n_parts;
+        while (depth < COST_DEPTH && xpl_hlo_each_next(&parts, &part)) {
+            struct cost_shape p;
+            read_shape(part, depth + 1, &p);
+            ret->leaf_size = plus(ret->leaf_size, p.leaf_size);
+            ret->leaf_elements = plus(ret->leaf_elements, p.leaf_elements);
+        }
+    }
+}
+
+void cost_shape_read(xpl_bytes_t bytes, struct cost_shape *ret) {
+    read_shape(bytes, 0, ret);
+}
+
+void cost_shape_part(const struct cost_shape *s, uint32_t k, struct cost_shape *ret) {
+    struct xpl_hlo_shape shape;
+    xpl_bytes_t part = {0};
+    *ret = (struct cost_shape){0};
+    if (k >= s->n_parts) return;
+    xpl_hlo_shape_read(s->bytes, &shape);
+    struct xpl_hlo_each parts = xpl_hlo_shape_parts(&shape);
+    for (uint32_t i = 0; xpl_hlo_each_next(&parts, &part); i++)
+        if (i == k) {
+            cost_shape_read(part, ret);
+            return;
+        }
+}
+
+void cost_shape_first(const struct cost_shape *s, struct cost_shape *ret) {
+    if (s->n_parts)
+        cost_shape_part(s, 0, ret);
+    else
+        *ret = *s;
+}
+
+const int64_t *cost_dims(struct xpl_hlo_costs *c, const struct cost_shape *s, uint32_t *ret_n) {
+    struct xpl_hlo_shape shape;
+    xpl_hlo_shape_read(s->bytes, &shape);
+    struct xpl_hlo_ints dims = shape.dims;
+    uint32_t n = 0;
+    for (int64_t d; xpl_hlo_ints_next(&dims, &d);)
+        n++;
+    int64_t *const v = cost_alloc(c, n, sizeof *v);
+    *ret_n = v ? n : 0;
+    dims = shape.dims;
+    for (uint32_t i = 0; v && i < n; i++)
+        if (!xpl_hlo_ints_next(&dims, &v[i])) v[i] = 0;
+    return v;
+}
+
+// ---- leaves ----
+
+struct leaf_walk {
+    struct xpl_hlo_costs *c;
+    bool make;
+    cost_leaf_fn *fn;
+    void *ctx;
+    uint32_t index[COST_DEPTH];
+};
+
+static void walk_leaves(struct leaf_walk *w, const struct cost_shape *s, uint32_t depth,
+                        uint32_t path) {
+    if (cost_stopped(w->c) || !cost_spend(w->c, 1)) return;
+    if (s->type != HLO_TYPE_TUPLE) {
+        w->fn(w->ctx, &(struct cost_leaf){s, w->index, depth, path});
+        return;
+    }
+    struct xpl_hlo_shape shape;
+    xpl_bytes_t part;
+    xpl_hlo_shape_read(s->bytes, &shape);
+    struct xpl_hlo_each parts = xpl_hlo_shape_parts(&shape);
+    for (uint32_t i = 0; depth < COST_DEPTH && xpl_hlo_each_next(&parts, &part); i++) {
+        struct cost_shape p;
+        cost_shape_read(part, &p);
+        w->index[depth] = i;
+        walk_leaves(w, &p, depth + 1,
+                    path == UINT32_MAX ? path : cost_path(w->c, path, i, w->make));
+    }
+}
+
+void cost_each_leaf(struct xpl_hlo_costs *c, const struct cost_shape *s, bool make,
+                    cost_leaf_fn *fn, void *ctx) {
+    struct leaf_walk w = {.c = c, .make = make, .fn = fn, .ctx = ctx};
+    walk_leaves(&w, s, 0, 0);
+}

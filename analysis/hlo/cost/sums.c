@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Properties by key: those of whole computations, and of parts of tuples.
+#include "analysis/hlo/cost/impl.h"
+
+#include <stdlib.h>
+
+static float find(const struct cost_sums *s, uint64_t key) {
+    uint32_t lo = 0, hi = s->n;
+    while (lo < hi) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (s->entries[mid].key < key)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < s->n && s->entries[lo].key == key ? s->entries[lo].v : 0;
+}
+
+float cost_get(const struct cost_node *n, enum cost_kind kind, uint32_t operand, uint32_t path) {
+    if (path == 0 && !n->is_call) {
+        if (kind == COST_OUTPUT) return n->output;
+        if (operand >= n->n_operands) return 0;
+        return kind == COST_OPERAND ? n->operand[operand] : n->utilization[operand];
+    }
+    return n->more ? find(n->more, cost_key(kind, operand, path)) : 0;
+}
+
+float cost_utilization(const struct cost_node *n, uint32_t operand) {
+    return cost_get(n, COST_UTILIZATION, operand, 0);
+}
+
+void cost_push(struct xpl_hlo_costs *c, cost_entry_vec *v, uint64_t key, float value) {
+    struct cost_entry *const e = cost_stopped(c) ? NULL : xpl_vec_push(c->a, v);
+    if (e)
+        *e = (struct cost_entry){key, value};
+    else
+        c->no_memory |= !cost_stopped(c);
+}
+
+static int by_key(const void *pa, const void *pb) {
+    const struct cost_entry *const a = pa, *const b = pb;
+    return (a->key > b->key) - (a->key < b->key);
+}
+
+// The entries, each key once, become those of `s`.
+static void keep_entries(struct cost_sums *s, cost_entry_vec *v) {
+    if (v->n) qsort(v->v, v->n, sizeof *v->v, by_key);
+    s->entries = v->v;
+    s->n = (uint32_t)v->n;
+    s->has_entries = true;
+}
+
+void cost_note_more(struct xpl_hlo_costs *c, struct cost_node *n, cost_entry_vec *v) {
+    struct cost_sums *const s = v->n ? cost_alloc(c, 1, sizeof *s) : NULL;
+    if (!s) return;
+    *s = (struct cost_sums){0};
+    keep_entries(s, v);
+    n->more = s;
+}
+
+// ---- a computation ----
+
+struct adding {
+    struct xpl_hlo_costs *c;
+    cost_entry_vec v;
+    struct xpl_map index; // key to place + 1
+};
+
+static void add(struct adding *to, uint64_t key, float value) {
+    bool is_new;
+    if (value == 0 || cost_stopped(to->c)) return;
+    uint64_t *const at = xpl_map_put(to->c->a, &to->index, key, 0, &is_new);
+    if (!at) {
+        to->c->no_memory = true;
+    } else if (is_new) {
+        *at = to->v.n;
+        cost_push(to->c, &to->v, key, value);
+    } else {
+        to->v.v[*at].v += value;
+    }
+}
+
+static void add_node(struct adding *to, const struct cost_node *n) {
+    const struct cost_sums *const more = n->more;
+    if (!cost_spend(to->c, 1 + (more ? more->n : 0) + (n->is_call ? 0 : 2 * n->n_operands))) return;
+    if (!n->is_call) {
+        add(to, cost_key(COST_OUTPUT, 0, 0), n->output);
+        for (uint32_t k = 0; k < n->n_operands; k++) {
+            add(to, cost_key(COST_OPERAND, k, 0), n->operand[k]);
+            add(to, cost_key(COST_UTILIZATION, k, 0), n->utilization[k]);
+        }
+    }
+    for (uint32_t i = 0; more && i < more->n; i++)
+        add(to, more->entries[i].key, more->entries[i].v);
+}
+
+void cost_sum(struct xpl_hlo_costs *c, struct cost_computation *k, uint32_t n, bool entries) {
+    struct adding all = {.c = c};
+    k->sums.flops = k->sums.bytes = 0;
+    for (uint32_t i = 0; i < n && !cost_stopped(c); i++) {
+        const struct cost_node *const node = c->nodes[k->order[i]];
+        k->sums.flops += node->flops;
+        k->sums.bytes += node->bytes;
+        if (entries) add_node(&all, node);
+    }
+    if (entries && !cost_stopped(c)) keep_entries(&k->sums, &all.v);
+}
+
+// ---- several computations ----
+
+// What two entries of one key become; of a key that only one side has the other is 0.
+static float added(float a, float b) {
+    return a + b;
+}
+static float larger(float a, float b) {
+    return b != 0 && b > a ? b : a;
+}
+
+static void merge(struct xpl_hlo_costs *c, struct cost_sums *to, const struct cost_sums *b,
+                  float (*op)(float, float)) {
+    to->flops = op(to->flops, b->flops);
+    to->bytes = op(to->bytes, b->bytes);
+    const size_t n = (size_t)to->n + b->n;
+    struct cost_entry *const v = cost_spend(c, 1 + n) ? cost_alloc(c, n, sizeof *v) : NULL;
+    if (!v) return;
+    uint32_t i = 0, k = 0, m = 0;
+    while (i < to->n || k < b->n) {
+        const uint64_t x = i < to->n ? to->entries[i].key : UINT64_MAX;
+        const uint64_t y = k < b->n ? b->entries[k].key : UINT64_MAX;
+        const float p = x <= y ? to->entries[i++].v : 0, q = y <= x ? b->entries[k++].v : 0;
+        v[m++] = (struct cost_entry){x < y ? x : y, op(p, q)};
+    }
+    to->entries = v;
+    to->n = m;
+}
+
+void cost_sums_add(struct xpl_hlo_costs *c, struct cost_sums *to, const struct cost_sums *b) {
+    merge(c, to, b, added);
+}
+void cost_sums_max(struct xpl_hlo_costs *c, struct cost_sums *to, const struct cost_sums *b) {
+    merge(c, to, b, larger);
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// One instruction: the defaults, and which rule changes them.
+#include "analysis/hlo/cost/impl.h"
+
+enum { CANCEL_EVERY = 4096 };
+
+// ---- short rules ----
+
+static enum xpl_hlo_op opcode(const struct cost_visit *v) {
+    return (enum xpl_hlo_op)v->c->m->instructions[v->index].opcode;
+}
+
+static void elementwise(struct cost_visit *v) {
+    const struct cost_shape *const s = cost_result(v);
+    v->n->flops = (float)(cost_cycles(opcode(v), s->type) * s->leaf_elements);
+}
+
+static void tuple(struct cost_visit *v) {
+    for (uint32_t k = 0; k < v->n->n_operands; k++)
+        v->n->operand[k] = 0;
+    v->n->bytes = (float)cost_result(v)->size;
+}
+
+static void map(struct cost_visit *v) {
+    v->n->flops = cost_combiner(v, 0, cost_result(v)->elements);
+}
+
+static unsigned bit_length(uint64_t x) {
+    unsigned n = 0;
+    for (; x; x >>= 1)
+        n++;
+    return n;
+}
+
+static void sort(struct cost_visit *v) {
+    if (!v->n_operands) return;
+    const int64_t n = cost_operand(v, 0)->elements;
+    v->n->flops = n > 1 ? (float)(n * (int64_t)bit_length((uint64_t)n - 1)) : 0;
+}
+
+static void fft(struct cost_visit *v) {
+    struct xpl_hlo_ints lengths = xpl_hlo_ints_begin(cost_message(v), HLO_INSTR_FFT_LENGTH);
+    int64_t factor = 1;
+    for (int64_t d; xpl_hlo_ints_next(&lengths, &d);)
+        factor = (int64_t)((uint64_t)factor * (d > 0 ? bit_length((uint64_t)d) - 1 : 0));
+    v->n->flops = (float)(int64_t)(8 * (uint64_t)factor * (uint64_t)cost_operand(v, 0)->elements);
+}
+
+static int64_t last_dimension(struct cost_visit *v, uint32_t operand) {
+    uint32_t n;
+    const int64_t *const dims = cost_dims(v->c, cost_operand(v, operand), &n);
+    return n ? dims[n - 1] : 0;
+}
+
+static void cholesky(struct cost_visit *v) {
+    const struct cost_shape *const a = cost_operand(v, 0);
+    const float half = (float)a->size / 2.0F;
+    v->n->bytes = half + half;
+    v->n->output = half;
+    cost_set_operand(v, 0, half);
+    v->n->flops = (float)((int64_t)((uint64_t)last_dimension(v, 0) * (uint64_t)a->elements) / 3);
+}
+
+static void triangular_solve(struct cost_visit *v) {
+    const struct cost_shape *const a = cost_operand(v, 0), *const b = cost_operand(v, 1);
+    v->n->bytes = (float)cost_result(v)->size + (float)a->size / 2.0F + (float)b->size;
+    cost_set_operand(v, 0, (float)b->size);
+    v->n->flops = (float)(int64_t)(2 * (uint64_t)last_dimension(v, 0) * (uint64_t)b->elements);
+}
+
+// A call has the properties of what it calls.
+static void be_sums(struct cost_visit *v, const struct cost_sums *sums) {
+    v->n->is_call = true;
+    v->n->more = sums;
+    v->n->flops = sums->flops;
+    v->n->bytes = sums->bytes;
+}
+
+// What the computations that an instruction calls cost together.
+static void calls(struct cost_visit *v) {
+    const bool branches = opcode(v) == XPL_HLO_CONDITIONAL;
+    struct cost_sums *sums = NULL;
+    uint32_t k;
+    for (uint32_t i = 0; (k = cost_called(v->c, v->index, i)) != UINT32_MAX; i++) {
+        const struct cost_sums *const s = &v->c->computations[k]->sums;
+        if (!sums) {
+            if (!(sums = cost_alloc(v->c, 1, sizeof *sums))) return;
+            *sums = *s;
+        } else if (branches) {
+            cost_sums_max(v->c, sums, s);
+        } else {
+            cost_sums_add(v->c, sums, s);
+        }
+    }
+    if (sums) be_sums(v, sums);
+}
+
+// ---- the table ----
+
+typedef void rule_fn(struct cost_visit *v);
+
+static rule_fn *const rules[XPL_HLO_N_OPS] = {
+    [XPL_HLO_PARAMETER] = cost_nothing,
+    [XPL_HLO_CONSTANT] = cost_nothing,
+    [XPL_HLO_GET_TUPLE_ELEMENT] = cost_nothing,
+    [XPL_HLO_BITCAST] = cost_nothing,
+    [XPL_HLO_AFTER_ALL] = cost_nothing,
+    [XPL_HLO_ADD_DEPENDENCY] = cost_nothing,
+    [XPL_HLO_DOMAIN] = cost_nothing,
+    [XPL_HLO_TUPLE] = tuple,
+    [XPL_HLO_SLICE] = cost_slice,
+    [XPL_HLO_DYNAMIC_SLICE] = cost_dynamic_slice,
+    [XPL_HLO_DYNAMIC_UPDATE_SLICE] = cost_dynamic_update_slice,
+    [XPL_HLO_TRANSPOSE] = cost_transpose,
+    [XPL_HLO_CONCATENATE] = cost_concatenate,
+    [XPL_HLO_GATHER] = cost_gather,
+    [XPL_HLO_SCATTER] = cost_scatter,
+    [XPL_HLO_DOT] = cost_dot,
+    [XPL_HLO_CONVOLUTION] = cost_convolution,
+    [XPL_HLO_CUSTOM_CALL] = cost_custom_call,
+    [XPL_HLO_REDUCE] = cost_reduce,
+    [XPL_HLO_REDUCE_WINDOW] = cost_reduce_window,
+    [XPL_HLO_SELECT_AND_SCATTER] = cost_select_and_scatter,
+    [XPL_HLO_MAP] = map,
+    [XPL_HLO_SORT] = sort,
+    [XPL_HLO_FFT] = fft,
+    [XPL_HLO_CHOLESKY] = cholesky,
+    [XPL_HLO_TRIANGULAR_SOLVE] = triangular_solve,
+    [XPL_HLO_ALL_REDUCE] = cost_all_reduce,
+    [XPL_HLO_ALL_GATHER] = cost_all_gather,
+    [XPL_HLO_REDUCE_SCATTER] = cost_reduce_scatter,
+    [XPL_HLO_FUSION] = cost_fusion,
+    [XPL_HLO_WHILE] = calls,
+    [XPL_HLO_CONDITIONAL] = calls,
+    [XPL_HLO_CALL] = calls,
+};
+
+static rule_fn *rule_of(enum xpl_hlo_op op) {
+    if (rules[op]) return rules[op];
+    const uint8_t kind = xpl_hlo_opcode(op)->kind;
+    const bool counts = kind == HLO_OP_ELEMENTWISE || kind == HLO_OP_BITCAST_CONVERT;
+    return counts && op != XPL_HLO_RNG ? elementwise : NULL;
+}
+
+// ---- visiting ----
+
+static bool see_operands(struct cost_visit *v) {
+    for (uint32_t k = 0; k < v->n_operands; k++)
+        if (!cost_node_of(v->c, v->operands[k])) return false;
+    return true;
+}
+
+static void set_defaults(struct cost_visit *v) {
+    struct cost_node *const n = v->n;
+    n->output = n->bytes = (float)cost_result(v)->leaf_size;
+    for (uint32_t k = 0; k < v->n_operands; k++) {
+        const float size = (float)cost_operand(v, k)->size;
+        n->bytes += size;
+        cost_set_operand(v, k, size);
+        cost_set_utilization(v, k, 1);
+    }
+}
+
+// Fills in a node; what a custom fusion holds may stand for all of it.
+static void fill_in(struct xpl_hlo_costs *c, uint32_t index, struct cost_node *n) {
+    struct cost_visit v = {.c = c, .index = index, .n = n};
+    v.operands = xpl_hlo_module_uses(c->m, index);
+    v.n_operands = v.operands ? c->m->edges[index].n_operands : 0;
+    if (!cost_node_of(c, index) || !see_operands(&v)) return;
+    set_defaults(&v);
+    rule_fn *const rule = rule_of((enum xpl_hlo_op)c->m->instructions[index].opcode);
+    if (rule) rule(&v);
+}
+
+void cost_visit_instruction(struct xpl_hlo_costs *c, uint32_t index) {
+    struct cost_node *const n = cost_node_of(c, index);
+    if (!n || n->visited || !cost_spend(c, 1 + (uint64_t)n->n_operands)) return;
+    if (++c->ticks % CANCEL_EVERY == 0 && c->exec && xpl_exec_cancelled(c->exec)) {
+        c->cancelled = true;
+        return;
+    }
+    const uint32_t held = cost_held(c, index);
+    fill_in(c, held == UINT32_MAX ? index : held, n);
+    n->visited = !cost_stopped(c);
+}
