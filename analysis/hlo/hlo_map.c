@@ -18,7 +18,9 @@ struct xpl_hlo_map {
     struct xpl_hlo_program *programs;
     xpl_bytes_t *module_bytes;       // parallel to programs
     struct xpl_hlo_module **modules; // parallel; NULL until read
+    struct xpl_hlo_costs **costs;    // likewise; NULL until asked for
     size_t n;
+    bool need_costs;
 };
 
 // ---- finding programs ----
@@ -88,7 +90,8 @@ static bool keep_first_of_each(struct xpl_hlo_map *m, found_vec *v) {
     m->programs = xpl_arena_array(&m->arena, v->n, sizeof *m->programs);
     m->module_bytes = xpl_arena_array(&m->arena, v->n, sizeof *m->module_bytes);
     m->modules = xpl_arena_zalloc(&m->arena, v->n * sizeof *m->modules);
-    if (!m->programs || !m->module_bytes || !m->modules) return false;
+    m->costs = xpl_arena_zalloc(&m->arena, v->n * sizeof *m->costs);
+    if (!m->programs || !m->module_bytes || !m->modules || !m->costs) return false;
     for (size_t i = 0; i < v->n; i++) {
         if (i && v->v[i].program.program_id == v->v[i - 1].program.program_id) continue;
         m->programs[m->n] = v->v[i].program;
@@ -132,7 +135,9 @@ static xpl_status_t get_module(struct xpl_hlo_map *m, size_t i, struct xpl_hlo_m
     pthread_mutex_lock(&m->lock);
     xpl_status_t st = XPL_OK;
     if (!m->modules[i])
-        st = xpl_hlo_module_read(m->module_bytes[i], &m->arena, &m->modules[i], err);
+        st = m->need_costs
+                 ? xpl_hlo_module_read_full(m->module_bytes[i], &m->arena, &m->modules[i], err)
+                 : xpl_hlo_module_read(m->module_bytes[i], &m->arena, &m->modules[i], err);
     *ret = m->modules[i];
     pthread_mutex_unlock(&m->lock);
     return st;
@@ -157,8 +162,36 @@ xpl_status_t xpl_hlo_map_find(struct xpl_hlo_map *m, uint64_t program_id, xpl_st
     const uint32_t at = xpl_hlo_module_find(module, name);
     if (at == UINT32_MAX) return XPL_OK;
     xpl_hlo_module_get(module, at, ret);
+    ret->program = lo;
     *ret_found = true;
     return XPL_OK;
+}
+
+// ---- costs ----
+
+void xpl_hlo_map_need_costs(struct xpl_hlo_map *m) {
+    m->need_costs = true;
+}
+
+// Under the lock.
+static xpl_status_t find_cost(struct xpl_hlo_map *m, const struct xpl_hlo_instruction *in,
+                              struct xpl_exec *exec, struct xpl_hlo_cost *ret,
+                              struct xpl_error *err) {
+    struct xpl_hlo_costs **const costs = &m->costs[in->program];
+    if (!*costs && !(*costs = xpl_hlo_costs_new(in->module, &m->arena)))
+        XPL_RETURN_OOM(err, "HLO costs");
+    return xpl_hlo_cost(*costs, in->index, exec, ret, err);
+}
+
+xpl_status_t xpl_hlo_map_cost(struct xpl_hlo_map *m, const struct xpl_hlo_instruction *in,
+                              struct xpl_exec *exec, struct xpl_hlo_cost *ret,
+                              struct xpl_error *err) {
+    *ret = (struct xpl_hlo_cost){0};
+    if (!m->need_costs) return XPL_OK;
+    pthread_mutex_lock(&m->lock);
+    const xpl_status_t st = find_cost(m, in, exec, ret, err);
+    pthread_mutex_unlock(&m->lock);
+    return st;
 }
 
 // ---- training ----

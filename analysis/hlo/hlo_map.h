@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/hlo/cost/cost.h"
 #include "analysis/hlo/instruction.h"
 #include "analysis/xplane/xspace.h"
 #include "base/exec.h"
@@ -43,6 +44,17 @@ const struct xpl_hlo_program *xpl_hlo_map_programs(const struct xpl_hlo_map *m, 
 // instruction.  Any thread; programs are read under a lock.  RESOURCE_EXHAUSTED at the map's limit.
 xpl_status_t xpl_hlo_map_find(struct xpl_hlo_map *m, uint64_t program_id, xpl_str_t name,
                               struct xpl_hlo_instruction *ret, bool *ret_found,
+                              struct xpl_error *err) XPL_NODISCARD;
+
+// ---- costs ----
+
+// Says, before anything is looked up, that costs will be asked for: they need more of a program
+// than lookups do.
+void xpl_hlo_map_need_costs(struct xpl_hlo_map *m);
+// What an instruction that was found costs; see cost.h.  Any thread; found once, under a lock.
+// Nothing is known without the call above.
+xpl_status_t xpl_hlo_map_cost(struct xpl_hlo_map *m, const struct xpl_hlo_instruction *in,
+                              struct xpl_exec *exec, struct xpl_hlo_cost *ret,
                               struct xpl_error *err) XPL_NODISCARD;
 
 // ---- whole programs ----

@@ -15,6 +15,7 @@
 // One instruction.  A small value: its strings alias the input or are constants.
 struct xpl_hlo_instruction {
     const struct xpl_hlo_module *module;
+    size_t program;     // of a map that found it, which alone knows what that means
     uint32_t index;     // position among the module's instructions
     xpl_str_t name;     // without '%'
     xpl_str_t opcode;   // "fusion", "custom-call", ...

@@ -54,6 +54,7 @@ xpl_status_t xpl_opstats_convert(const struct xpl_xspace *xs, const struct xpl_c
     XPL_AUTO(xpl_host_scan_fini) struct xpl_host_scan host = {0};
     struct xpl_groups *groups = NULL;
     XPL_TRY(xpl_hlo_map_new(xs, scratch_limit, &hlo, err));
+    if (!has_tpu(xs)) xpl_hlo_map_need_costs(hlo); // TPUs tell what their ops cost
     XPL_TRY(xpl_groups_build(xs, &arena, exec, &groups, err));
     struct xpl_opstats *const s = xpl_arena_zalloc(result, sizeof *s);
     if (!s) XPL_RETURN_OOM(err, "op statistics");

@@ -69,7 +69,7 @@ static size_t size(const void *value) {
 
 const struct xpl_product xpl_product_op_stats = {
     .name = "op_stats",
-    .version = 2,
+    .version = 3,
     .residency = XPL_RESIDENCY_STORE,
     .variants = kVariants,
     .make = make,

@@ -10,7 +10,6 @@
 enum { MAX_COLUMNS = 64 };
 
 struct cmp {
-    const struct canonical_except *except;
     char path[400]; // where we are
     char *why;      // NULL while only trying
     size_t why_size;
@@ -120,32 +119,11 @@ static bool match_run(struct cmp *c, const struct value *a, const struct value *
 
 struct columns {
     size_t n;
-    bool sort[MAX_COLUMNS], position[MAX_COLUMNS], rank[MAX_COLUMNS], hidden[MAX_COLUMNS];
+    bool sort[MAX_COLUMNS], position[MAX_COLUMNS], rank[MAX_COLUMNS];
     bool any_sort;
 };
 
-static bool is_one_of(xpl_str_t s, const char *const *names) {
-    for (; *names; names++)
-        if (xpl_str_eq(s, xpl_str_from(*names))) return true;
-    return false;
-}
-
-static struct columns find_columns(const struct cmp *c, const struct value *t) {
-    static const char *const cost[] = {"measured_flop_rate",
-                                       "model_flop_rate",
-                                       "measured_memory_bw",
-                                       "operational_intensity",
-                                       "bound_by",
-                                       "flopRate",
-                                       "normalized_flop_rate", // of hlo_stats
-                                       "hbm_bw",
-                                       "hbm_operational_intensity", // of roofline_model
-                                       "bottleneck_operational_intensity",
-                                       "optimal_flop_rate",
-                                       "roofline_efficiency",
-                                       "compute_efficiency",
-                                       "max_mem_bw_utilization",
-                                       NULL};
+static struct columns find_columns(const struct value *t) {
     struct columns out = {0};
     const struct value *const cols = value_get(t, "cols");
     for (size_t i = 0; cols && i < cols->n && i < MAX_COLUMNS; i++) {
@@ -157,7 +135,6 @@ static struct columns find_columns(const struct cmp *c, const struct value *t) {
              xpl_str_eq(id, XPL_STR("selfTimeInMs")));
         out.rank[i] = xpl_str_eq(id, XPL_STR("rank"));
         out.position[i] = out.rank[i] || xpl_str_has(id, XPL_STR("umulative"));
-        out.hidden[i] = c->except->hlo_cost && is_one_of(id, cost);
         out.any_sort = out.any_sort || out.sort[i];
     }
     return out;
@@ -168,7 +145,7 @@ static const struct value *cell(const struct value *row, size_t i) {
 }
 
 static bool same_key(const struct value *a, const struct value *b, const struct columns *cols) {
-    struct cmp quiet = {.except = &(struct canonical_except){0}};
+    struct cmp quiet = {0};
     for (size_t i = 0; i < cols->n; i++) {
         const struct value *const x = value_get(cell(a, i), "v"), *const y =
                                                                       value_get(cell(b, i), "v");
@@ -188,7 +165,7 @@ static bool same_row(struct cmp *c, const struct value *a, const struct value *b
     if (!x || !y || x->n != y->n) return fail(c, "another number of cells");
     if (!same(c, value_get(a, "p"), value_get(b, "p"))) return false;
     for (size_t i = 0; i < x->n; i++) {
-        if (i < cols->n && (cols->hidden[i] || (cols->any_sort && cols->position[i]))) continue;
+        if (i < cols->n && cols->any_sort && cols->position[i]) continue;
         if (!same_at(c, (xpl_str_t){0}, i, &x->items[i], &y->items[i])) return false;
     }
     return true;
@@ -199,7 +176,7 @@ static bool same_positions(struct cmp *c, const struct value *a, const struct va
                            const struct columns *cols, bool last) {
     const struct value *const names = value_get(a, "c");
     for (size_t i = 0; names && i < cols->n; i++) {
-        if (!cols->position[i] || cols->hidden[i]) continue;
+        if (!cols->position[i]) continue;
         const struct value *const x = cell(a, i), *const y = cell(b, i);
         if ((cols->rank[i] || last) && !same_at(c, (xpl_str_t){0}, i, x, y)) return false;
     }
@@ -228,7 +205,7 @@ static bool same_rows(struct cmp *c, const struct value *a, const struct value *
 
 static bool same_table(struct cmp *c, const struct value *a, const struct value *b) {
     if (!value_get(a, "cols") || !value_get(b, "cols")) return same(c, a, b);
-    const struct columns cols = find_columns(c, a);
+    const struct columns cols = find_columns(a);
     for (size_t i = 0; i < a->n; i++) {
         const xpl_str_t key = a->keys[i];
         if (b->n != a->n || !xpl_str_eq(b->keys[i], key)) return fail(c, "other members");
@@ -279,20 +256,6 @@ static bool same_children(struct cmp *c, const struct value *a, const struct val
     return ok;
 }
 
-static bool same_metrics(struct cmp *c, const struct value *a, const struct value *b) {
-    static const char *const cost[] = {"flops",    "uncappedFlops", "bandwidthUtils",
-                                       "rawFlops", "bf16Flops",     "rawBytesAccessedArray",
-                                       NULL};
-    if (!value_is(a, VALUE_OBJECT) || !value_is(b, VALUE_OBJECT) || a->n != b->n)
-        return same(c, a, b);
-    for (size_t i = 0; i < a->n; i++) {
-        if (!xpl_str_eq(a->keys[i], b->keys[i])) return fail(c, "other members");
-        if (is_one_of(a->keys[i], cost)) continue;
-        if (!same_at(c, a->keys[i], 0, &a->items[i], &b->items[i])) return false;
-    }
-    return true;
-}
-
 static bool same_node(struct cmp *c, const struct value *a, const struct value *b,
                       const void *ctx) {
     (void)ctx;
@@ -304,9 +267,7 @@ static bool same_node(struct cmp *c, const struct value *a, const struct value *
         if (!xpl_str_eq(key, b->keys[i])) return fail(c, "other members");
         const size_t length = enter(c, key, 0);
         const bool ok = xpl_str_eq(key, XPL_STR("children")) ? same_children(c, x, y, is_fusion(a))
-                        : c->except->hlo_cost && xpl_str_eq(key, XPL_STR("metrics"))
-                            ? same_metrics(c, x, y)
-                            : same(c, x, y);
+                                                             : same(c, x, y);
         c->path[length] = 0;
         if (!ok) return false;
     }
@@ -408,8 +369,8 @@ static bool same_memory(struct cmp *c, const struct value *a, const struct value
 }
 
 bool canonical_equal(const char *tool, const struct value *expected, const struct value *got,
-                     const struct canonical_except *except, char *why, size_t why_size) {
-    struct cmp c = {.except = except, .why = why, .why_size = why_size};
+                     char *why, size_t why_size) {
+    struct cmp c = {.why = why, .why_size = why_size};
     if (strcmp(tool, "op_profile") == 0) return same_profile(&c, expected, got);
     if (strcmp(tool, "memory_profile") == 0) return same_memory(&c, expected, got);
     if (strncmp(tool, "trace_viewer", 12) == 0) return trace_equal(expected, got, why, why_size);

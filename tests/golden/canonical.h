@@ -8,16 +8,12 @@
 #define XPL_TESTS_GOLDEN_CANONICAL_H_
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "tests/golden/value.h"
 
-// Entries of docs/differences.md, by the names of tests/parity/differences.py.
-struct canonical_except {
-    bool hlo_cost; // flops and bytes from XLA's cost model
-};
-
 // True when equal; else the first difference is in `why`.
 bool canonical_equal(const char *tool, const struct value *expected, const struct value *got,
-                     const struct canonical_except *except, char *why, size_t why_size);
+                     char *why, size_t why_size);
 
 #endif

@@ -10,10 +10,6 @@ from compare import compare, parse
 from hash_order import framework_types
 from protos import pb
 
-# What a device runs of these costs nothing that XLA's cost model could know.
-FREE = {"custom-call", "parameter", "tuple", "get-tuple-element", "constant", "bitcast", "after-all"}
-
-
 class Input:
     """What the predicates ask of the profiles, found out when first asked."""
 
@@ -34,74 +30,6 @@ class Input:
 
     def has_plane(self, prefix):
         return any(p.name.startswith(prefix) for s in self.spaces for p in s.planes)
-
-    def hlo_opcodes(self):
-        out = set()
-        for s in self.spaces:
-            for p in s.planes:
-                if p.name != "/host:metadata":
-                    continue
-                ids = {k for k, m in p.stat_metadata.items() if m.name in ("Hlo Proto", "HLO Proto")}
-                for m in p.event_metadata.values():
-                    for st in m.stats:
-                        if st.metadata_id in ids:
-                            out |= opcodes(st.bytes_value)
-        return out
-
-
-def opcodes(data):
-    try:
-        hlo = pb.HloProto.FromString(data)
-    except Exception:
-        return set()
-    return {i.opcode for c in hlo.hlo_module.computations for i in c.instructions}
-
-
-def nodes(node):
-    if isinstance(node, dict):
-        yield node
-        for c in node.get("children", []):
-            yield from nodes(c)
-
-
-COST_COLUMNS = {"measured_flop_rate", "model_flop_rate", "measured_memory_bw", "operational_intensity", "bound_by", "flopRate"}
-HLO_COST_COLUMNS = {"normalized_flop_rate", "model_flop_rate", "measured_memory_bw", "hbm_bw", "operational_intensity", "bound_by"}
-ROOFLINE_COST_COLUMNS = {"measured_flop_rate", "model_flop_rate", "measured_memory_bw", "hbm_bw", "operational_intensity",
-                         "hbm_operational_intensity", "bottleneck_operational_intensity", "bound_by", "optimal_flop_rate",
-                         "roofline_efficiency", "compute_efficiency", "max_mem_bw_utilization"}
-COST_TABLES = {"framework_op_stats": COST_COLUMNS, "overview_page": COST_COLUMNS, "hlo_stats": HLO_COST_COLUMNS,
-               "roofline_model": ROOFLINE_COST_COLUMNS}
-COST_METRICS = ("flops", "uncappedFlops", "bandwidthUtils", "rawFlops", "bf16Flops", "rawBytesAccessedArray")
-
-
-def hlo_cost(tool, expected, got, given):
-    """XLA's cost model is not part of this: flops and bytes of XLA ops on GPUs are as unknown."""
-    if not given.has_plane("/device:GPU:") or given.has_plane("/device:TPU:") or given.hlo_opcodes() <= FREE:
-        return None
-    if tool == "op_profile":
-        for x in (expected, got):
-            for root in x.values():
-                for n in nodes(root):
-                    for k in COST_METRICS:
-                        if isinstance(n.get("metrics"), dict):
-                            n["metrics"][k] = None
-        return expected, got
-    if tool in COST_TABLES:
-        for x in (expected, got):
-            for t in x if isinstance(x, list) else [x]:
-                hide_columns(t, COST_TABLES[tool])
-        return expected, got
-    return None
-
-
-def hide_columns(t, ids):
-    if not isinstance(t, dict):
-        return
-    hidden = [i for i, c in enumerate(t.get("cols", [])) if c.get("id") in ids]
-    for row in t.get("rows", []):
-        for i in hidden:
-            if i < len(row.get("c", [])):
-                row["c"][i] = None
 
 
 def inference_latency(tool, expected, got, given):
@@ -198,7 +126,7 @@ def trace_rows(tool, expected, got, given):
     return (expected, got) if theirs != ours and in_window(ours, given.options) is not False else None
 
 
-PREDICATES = [hlo_cost, inference_latency, truncated_sums, framework_type, trace_rows]
+PREDICATES = [inference_latency, truncated_sums, framework_type, trace_rows]
 
 
 def excuse(tool, expected, got, paths, options=None):

@@ -125,9 +125,28 @@ struct op_runs {
     bool is_eager;
 };
 
-static void add_runs(struct gpu_plane *g, uint32_t entry, const struct op_runs *r) {
+// XProf's number of the main memory of a GPU.
+enum { MEMORY_HBM = 1 };
+
+static bool add_accesses(struct gpu_plane *g, uint32_t entry, int64_t bytes, uint64_t occurrences,
+                         int32_t type) {
+    const struct xpl_memory_accessed a = {.operation_type = type,
+                                          .memory_space = MEMORY_HBM,
+                                          .bytes_accessed = (uint64_t)bytes * occurrences};
+    return bytes <= 0 || xpl_op_metrics_add_breakdown(&a, 1, &g->db.metrics_db.v[entry], &g->arena);
+}
+
+// What the cost model does not know is what the event says.
+static uint64_t known_or(int64_t cost, uint64_t told) {
+    return cost > 0 ? (uint64_t)cost : told;
+}
+
+static bool add_runs(struct gpu_plane *g, uint32_t entry, const struct op_runs *r,
+                     const struct xpl_hlo_cost *cost) {
     struct xpl_op_metrics *const m = &g->db.metrics_db.v[entry];
     const double n = (double)r->occurrences;
+    const uint64_t flops = known_or(cost->device_flops, r->flops);
+    const uint64_t model_flops = known_or(cost->model_flops, flops);
     if (r->vdd_energy_j > 0 || r->vdd_energy_j < 0) {
         m->vdd_energy_j += r->vdd_energy_j;
         m->has_vdd_energy_j = true;
@@ -136,17 +155,19 @@ static void add_runs(struct gpu_plane *g, uint32_t entry, const struct op_runs *
     m->occurrences += (uint32_t)r->occurrences;
     m->time_ps += r->time_ps;
     m->self_time_ps += r->time_ps;
-    m->flops += r->flops * r->occurrences;
-    m->flops_v2 += (double)(int64_t)r->flops * n;
-    if (r->flops == 0) { // no model flops either
+    m->flops += flops * r->occurrences;
+    m->flops_v2 += (double)(int64_t)flops * n;
+    if (model_flops == 0) {
         m->model_flops = m->flops;
         m->model_flops_v2 = m->flops_v2;
     } else {
-        m->model_flops += r->flops * r->occurrences;
-        m->model_flops_v2 += (double)(int64_t)r->flops * n;
+        m->model_flops += model_flops * r->occurrences;
+        m->model_flops_v2 += (double)(int64_t)model_flops * n;
     }
-    m->bytes_accessed += r->bytes_accessed * r->occurrences;
+    m->bytes_accessed += known_or(cost->bytes, r->bytes_accessed) * r->occurrences;
     g->db.total_op_time_ps += r->time_ps;
+    return add_accesses(g, entry, cost->hbm_read_bytes, r->occurrences, XPL_MEM_OP_READ) &&
+           add_accesses(g, entry, cost->hbm_written_bytes, r->occurrences, XPL_MEM_OP_WRITE);
 }
 
 // The entry of that module and name; *ret_new when its metadata is still to be filled in.
@@ -163,11 +184,7 @@ static bool copy(struct gpu_plane *g, xpl_str_t s, xpl_str_t *ret) {
     return s.len == 0 || xpl_arena_str(&g->arena, s, ret);
 }
 
-static bool enter_xla_op(struct gpu_plane *g, uint32_t op_id, bool is_eager) {
-    struct xla_op *const op = &g->xla_ops.v[op_id];
-    bool is_new;
-    if (!put_entry(g, op->program_id, text(g, op->innermost), &op->entry, &is_new)) return false;
-    if (!is_new) return true;
+static bool describe_xla_op(struct gpu_plane *g, const struct xla_op *op, bool is_eager) {
     struct xpl_op_metrics *const m = &g->db.metrics_db.v[op->entry];
     struct xpl_hlo_source source;
     if (!copy(g, op->instruction.category, &m->category) ||
@@ -181,6 +198,15 @@ static bool enter_xla_op(struct gpu_plane *g, uint32_t op_id, bool is_eager) {
     m->source_info = (struct xpl_source_info){
         .file_name = source.file, .stack_frame = source.stack, .line_number = source.line};
     return true;
+}
+
+static xpl_status_t enter_xla_op(struct gpu_plane *g, struct xla_op *op, bool is_eager) {
+    bool is_new;
+    XPL_TRY(xpl_hlo_map_cost(g->c->hlo, &op->instruction, g->c->exec, &op->cost, &g->piece.error));
+    if (!put_entry(g, op->program_id, text(g, op->innermost), &op->entry, &is_new) ||
+        (is_new && !describe_xla_op(g, op, is_eager)))
+        return out_of_memory(g);
+    return XPL_OK;
 }
 
 // Ops that TensorFlow ran itself: one entry for each framework op and kernel.
@@ -212,9 +238,8 @@ static xpl_status_t enter_tf_op(struct gpu_plane *g, const struct xpl_event *ev,
         }
         *at = entry;
     }
-    add_runs(g, (uint32_t)*at,
-             &(struct op_runs){.occurrences = 1, .time_ps = (uint64_t)ev->duration_ps});
-    return XPL_OK;
+    const struct op_runs run = {.occurrences = 1, .time_ps = (uint64_t)ev->duration_ps};
+    return add_runs(g, (uint32_t)*at, &run, &(struct xpl_hlo_cost){0}) ? XPL_OK : out_of_memory(g);
 }
 
 // ---- runs of the same op in the same group ----
@@ -230,8 +255,8 @@ static const struct op_run no_run = {.op = NONE};
 static xpl_status_t flush(struct gpu_plane *g, struct op_run *run) {
     if (run->op == NONE) return XPL_OK;
     struct xla_op *const op = &g->xla_ops.v[run->op];
-    if (op->entry == NONE && !enter_xla_op(g, run->op, run->runs.is_eager)) return out_of_memory(g);
-    add_runs(g, op->entry, &run->runs);
+    if (op->entry == NONE) XPL_TRY(enter_xla_op(g, op, run->runs.is_eager));
+    if (!add_runs(g, op->entry, &run->runs, &op->cost)) return out_of_memory(g);
     *run = no_run;
     return XPL_OK;
 }

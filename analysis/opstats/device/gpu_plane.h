@@ -28,6 +28,7 @@ struct xla_op {
     uint32_t entry;      // in the database; NONE until it is entered
     xpl_str_t framework; // "op_name:op_type"
     struct xpl_hlo_instruction instruction;
+    struct xpl_hlo_cost cost; // of one run, once it is entered
 };
 
 struct gpu_plane {
