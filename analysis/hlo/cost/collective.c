@@ -89,6 +89,12 @@ void cost_all_reduce(struct cost_visit *v) {
     v->n->flops = combined(v);
 }
 
+// Of the half that starts one, XLA counts the result alone.
+void cost_all_reduce_start(struct cost_visit *v) {
+    v->n->bytes = (float)cost_result(v)->leaf_size;
+    v->n->flops = combined(v);
+}
+
 // A ring of n ranks passes each rank's piece on n - 1 times: written n times, read and written
 // 2n - 1 times.
 static float ring_bytes(int64_t all, int64_t n) {
@@ -103,4 +109,11 @@ void cost_reduce_scatter(struct cost_visit *v) {
 
 void cost_all_gather(struct cost_visit *v) {
     v->n->bytes = ring_bytes(cost_result(v)->leaf_size, ranks(v));
+}
+
+// The result holds what is gathered and, second, what it is gathered into.
+void cost_all_gather_start(struct cost_visit *v) {
+    struct cost_shape gathered = *cost_result(v);
+    if (gathered.n_parts > 1) cost_shape_part(cost_result(v), 1, &gathered);
+    v->n->bytes = ring_bytes(gathered.leaf_size, ranks(v));
 }

@@ -10,16 +10,42 @@ static int64_t times(int64_t a, int64_t b) {
 
 // ---- dot ----
 
-void cost_dot(struct cost_visit *v) {
+// The product of the first operand's dimensions that DotDimensionNumbers contract.
+static int64_t contracted(struct cost_visit *v, xpl_bytes_t numbers) {
     struct xpl_hlo_message d;
     uint32_t n;
     const int64_t *const dims = cost_dims(v->c, cost_operand(v, 0), &n);
-    xpl_hlo_message_read(xpl_hlo_bytes(cost_message(v), HLO_INSTR_DOT_DIMENSIONS), &d);
+    xpl_hlo_message_read(numbers, &d);
     struct xpl_hlo_ints contracting = xpl_hlo_ints_begin(&d, 1);
     int64_t width = 1;
     for (int64_t k; dims && xpl_hlo_ints_next(&contracting, &k);)
         if (k >= 0 && k < n) width = times(width, dims[k]);
+    return width;
+}
+
+void cost_dot(struct cost_visit *v) {
+    const int64_t width = contracted(v, xpl_hlo_bytes(cost_message(v), HLO_INSTR_DOT_DIMENSIONS));
     v->n->flops = (float)times(PER_FMA * cost_result(v)->elements, width);
+}
+
+// Elements of the result, of which XLA takes out a dimension for each dimension of groups, each
+// time the one after next: a row of the result belongs to one group only.
+static int64_t elements_without_groups(struct cost_visit *v, size_t n_groups) {
+    uint32_t n;
+    const int64_t *const dims = cost_dims(v->c, cost_result(v), &n);
+    int64_t elements = 1;
+    for (uint32_t i = 0; dims && i < n; i++)
+        if (i % 2 != 0 || i / 2 >= n_groups) elements = times(elements, dims[i]);
+    return elements;
+}
+
+// RaggedDotDimensionNumbers {dot_dimension_numbers 1, lhs_ragged_dimensions 2,
+// rhs_group_dimensions 3}.
+void cost_ragged_dot(struct cost_visit *v) {
+    struct xpl_hlo_message d;
+    xpl_hlo_message_read(xpl_hlo_bytes(cost_message(v), HLO_INSTR_RAGGED_DOT), &d);
+    const int64_t elements = elements_without_groups(v, xpl_hlo_ints_count(&d, 3));
+    v->n->flops = (float)times(PER_FMA * elements, contracted(v, xpl_hlo_bytes(&d, 1)));
 }
 
 // ---- convolution ----
@@ -97,10 +123,11 @@ void cost_convolution(struct cost_visit *v) {
 
 // ---- calls of libraries ----
 
-static bool is_gemm(xpl_str_t target) {
+bool cost_is_gemm(xpl_str_t target) {
     return xpl_str_eq(target, XPL_STR("__cublas$lt$matmul")) ||
-           xpl_str_starts(target, XPL_STR("__cublas$lt$matmul$")) ||
-           xpl_str_starts(target, XPL_STR("__cublas$groupedMatmul"));
+           xpl_str_eq(target, XPL_STR("__cublas$lt$matmul$f8")) ||
+           xpl_str_eq(target, XPL_STR("__cublas$lt$matmul$mx")) ||
+           xpl_str_eq(target, XPL_STR("__cublas$lt$groupedMatmul"));
 }
 
 static bool is_convolution(xpl_str_t target) {
@@ -138,7 +165,7 @@ void cost_custom_call(struct cost_visit *v) {
     const xpl_str_t target = xpl_hlo_str(cost_message(v), HLO_INSTR_CUSTOM_CALL_TARGET);
     struct cost_shape result;
     cost_shape_first(cost_result(v), &result);
-    if (is_gemm(target)) {
+    if (cost_is_gemm(target)) {
         v->n->flops = (float)gemm_flops(v, &result);
         count_first_output(v, &result);
     } else if (is_convolution(target)) {

@@ -156,8 +156,7 @@ static float device_speed(struct xpl_hlo_costs *c, uint32_t index) {
     struct xpl_hlo_message in;
     xpl_hlo_message_read((xpl_bytes_t){c->m->instructions[index].p, c->m->instructions[index].len},
                          &in);
-    const bool gemm =
-        xpl_str_eq(xpl_hlo_str(&in, HLO_INSTR_CUSTOM_CALL_TARGET), XPL_STR("__cublas$lt$matmul"));
+    const bool gemm = cost_is_gemm(xpl_hlo_str(&in, HLO_INSTR_CUSTOM_CALL_TARGET));
     return gemm && e->n_operands ? speed(xpl_hlo_element_bits(c->nodes[v[0]]->shape.type)) : 1;
 }
 
@@ -181,23 +180,27 @@ static void add_traffic(struct xpl_hlo_costs *c, const struct cost_shape *s, str
     if (s->type != HLO_TYPE_TUPLE || t->n->more) cost_each_leaf(c, s, false, add_leaf, t);
 }
 
+// XLA says -1 of what it knows nothing of, and sums may be below that.
+static int64_t at_least_0(int64_t v) {
+    return v > 0 ? v : 0;
+}
+
 static void answer(struct xpl_hlo_costs *c, uint32_t index, struct xpl_hlo_cost *ret) {
     const struct cost_node *const n = c->nodes[index];
     const uint32_t *const v = xpl_hlo_module_uses(c->m, index);
-    const float flops = n->flops;
-    const float slower = flops - flops / device_speed(c, index);
-    ret->model_flops = whole(flops) == -1 ? 0 : whole(flops);
-    ret->device_flops = whole(flops) - whole(slower) == -1 ? 0 : whole(flops) - whole(slower);
-    ret->bytes = whole(n->bytes) == -1 ? 0 : whole(n->bytes);
-    if (ret->bytes <= 0) return;
+    const float slower = n->flops - n->flops / device_speed(c, index);
+    ret->model_flops = at_least_0(whole(n->flops));
+    ret->device_flops = at_least_0(whole(n->flops) - whole(slower));
+    ret->bytes = at_least_0(whole(n->bytes));
+    if (ret->bytes == 0) return;
     struct traffic read = {.n = n, .kind = COST_OPERAND}, written = {.n = n, .kind = COST_OUTPUT};
     for (uint32_t k = 0; k < n->n_operands; k++) {
         read.operand = k;
         add_traffic(c, &c->nodes[v[k]]->shape, &read);
     }
     add_traffic(c, &n->shape, &written);
-    ret->hbm_read_bytes = read.bytes > 0 ? read.bytes : 0;
-    ret->hbm_written_bytes = written.bytes > 0 ? written.bytes : 0;
+    ret->hbm_read_bytes = at_least_0(read.bytes);
+    ret->hbm_written_bytes = at_least_0(written.bytes);
 }
 
 xpl_status_t xpl_hlo_cost(struct xpl_hlo_costs *c, uint32_t index, struct xpl_exec *exec,

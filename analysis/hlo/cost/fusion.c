@@ -56,11 +56,20 @@ static void set_add(struct inside *f, struct set *to, const uint32_t *v, uint32_
     *to = (struct set){u, m};
 }
 
-static bool is_elementwise(enum xpl_hlo_op op) {
+static bool is_elementwise(const struct inside *f, uint32_t at) {
+    const enum xpl_hlo_op op = (enum xpl_hlo_op)costs(f)->m->instructions[at].opcode;
     const uint8_t kind = xpl_hlo_opcode(op)->kind;
     return kind == HLO_OP_ELEMENTWISE || kind == HLO_OP_BITCAST_CONVERT || op == XPL_HLO_COPY ||
            op == XPL_HLO_COPY_START || op == XPL_HLO_COPY_DONE || op == XPL_HLO_OPT_BARRIER ||
-           op == XPL_HLO_TUPLE || op == XPL_HLO_GET_TUPLE_ELEMENT;
+           op == XPL_HLO_IOTA || op == XPL_HLO_PARTITION_ID || op == XPL_HLO_REPLICA_ID ||
+           node_of(f, at)->elementwise;
+}
+
+static bool are_elementwise(const struct inside *f) {
+    for (uint32_t i = f->h->first; i < f->h->first + f->h->n; i++)
+        if (costs(f)->m->instructions[i].opcode != XPL_HLO_PARAMETER && !is_elementwise(f, i))
+            return false;
+    return true;
 }
 
 // Of whole elements, at least.
@@ -72,7 +81,9 @@ static void use_operands(struct inside *f, uint32_t at) {
     const struct xpl_hlo_module *const m = costs(f)->m;
     const uint32_t *const operands = xpl_hlo_module_uses(m, at);
     const struct set *const own = &f->uses[at - f->h->first];
-    const bool through = is_elementwise((enum xpl_hlo_op)m->instructions[at].opcode);
+    const uint32_t op = m->instructions[at].opcode;
+    const bool through =
+        op == XPL_HLO_TUPLE || op == XPL_HLO_GET_TUPLE_ELEMENT || is_elementwise(f, at);
     for (uint32_t k = 0; k < m->edges[at].n_operands && !cost_stopped(costs(f)); k++) {
         const uint32_t to = operands[k] - f->h->first;
         if (through) {
@@ -141,7 +152,7 @@ static float at_most_once(float used) {
 
 static int64_t read_bytes(const struct inside *f, uint32_t at) {
     const float bytes = (float)node_of(f, at)->shape.size * at_most_once(f->used[at - f->h->first]);
-    return (int64_t)bytes;
+    return llroundf(bytes);
 }
 
 struct parameter {
@@ -225,6 +236,7 @@ void cost_fusion(struct cost_visit *v) {
     memset(f.uses, 0, f.h->n * sizeof *f.uses);
     memset(f.as_root, 0, f.h->n * 2 * sizeof *f.as_root);
     f.used = f.as_root + f.h->n;
+    v->n->elementwise = are_elementwise(&f);
     v->n->bytes = v->n->output = 0;
     cost_each_leaf(c, cost_result(v), true, write_leaf, &f);
     use_all(&f);

@@ -59,12 +59,24 @@ static bool skip_value(struct json *j) {
     return true;
 }
 
+// Whether a field has that name, or the same without its "_": lhs_stride is lhsStride, too.
+static bool is_field(xpl_str_t field, xpl_str_t name) {
+    size_t k = 0;
+    if (xpl_str_eq(field, name)) return true;
+    for (size_t i = 0; i < name.len; i++, k++) {
+        const bool raised = name.ptr[i] == '_' && ++i < name.len;
+        const char c = i < name.len ? name.ptr[i] : 0;
+        if (k == field.len || field.ptr[k] != (raised ? (char)(c - 'a' + 'A') : c)) return false;
+    }
+    return k == field.len;
+}
+
 // Goes to the value of a field of the object that begins here.
 static bool enter(struct json *j, xpl_str_t name) {
     xpl_str_t field;
     if (!take_char(j, '{')) return false;
     while (string(j, &field) && take_char(j, ':')) {
-        if (xpl_str_eq(field, name)) return true;
+        if (is_field(field, name)) return true;
         if (!skip_value(j) || !take_char(j, ',')) return false;
     }
     return false;

@@ -70,7 +70,8 @@ struct cost_sums {
 struct cost_node { // an instruction
     struct cost_shape shape;
     bool visited;
-    bool is_call; // its bytes and utilizations are those of what it calls: `more` has them
+    bool elementwise; // a fusion of elementwise instructions alone
+    bool is_call;     // its bytes and utilizations are those of what it calls: `more` has them
     uint32_t n_operands;
     float flops, bytes, output;
     float *operand;               // bytes, by operand
@@ -165,11 +166,16 @@ int64_t cost_cycles(enum xpl_hlo_op op, uint32_t type);
 
 // Rules, in movement.c, contraction.c, windows.c, collective.c and fusion.c.
 void cost_dot(struct cost_visit *v);
+void cost_ragged_dot(struct cost_visit *v);
 void cost_convolution(struct cost_visit *v);
 void cost_custom_call(struct cost_visit *v);
 void cost_reduce_window(struct cost_visit *v);
 void cost_select_and_scatter(struct cost_visit *v);
 void cost_all_reduce(struct cost_visit *v);
+void cost_all_reduce_start(struct cost_visit *v);
+void cost_all_gather_start(struct cost_visit *v);
+void cost_infeed(struct cost_visit *v);
+void cost_outfeed(struct cost_visit *v);
 void cost_all_gather(struct cost_visit *v);
 void cost_reduce_scatter(struct cost_visit *v);
 void cost_fusion(struct cost_visit *v);
@@ -194,6 +200,8 @@ int64_t cost_valid_positions(struct xpl_hlo_costs *c, const struct cost_window *
                              int64_t output, int64_t input);
 void cost_window_read(xpl_bytes_t dimension, struct cost_window *ret);
 
+// A custom call of that target is a product of matrices by cuBLAS.
+bool cost_is_gemm(xpl_str_t target);
 // The contracting dimensions of a cuBLAS call, from its configuration (JSON): numbers written to
 // `ret`, at most `max`; how many there are.
 uint32_t cost_gemm_contracting(xpl_str_t config, int64_t *ret, uint32_t max);

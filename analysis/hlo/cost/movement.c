@@ -64,15 +64,39 @@ void cost_scatter(struct cost_visit *v) {
     v->n->flops = cost_combiner(v, 0, cost_operand(v, n + 1)->elements);
 }
 
-// ---- transposes ----
+// ---- to and from the host ----
 
-// The next dimension, of those in the order of memory, that is not of size 1; -1: none.
-static int64_t next_in_memory(struct xpl_hlo_ints *order, const int64_t *dims, uint32_t n) {
-    int64_t d;
-    while (xpl_hlo_ints_next(order, &d))
-        if (d < 0 || d >= n || dims[d] != 1) return d;
-    return -1;
+struct feed {
+    struct cost_visit *v;
+    enum cost_kind kind;
+    int64_t bytes;
+    cost_entry_vec leaves;
+};
+
+static void add_leaf(void *ctx, const struct cost_leaf *leaf) {
+    struct feed *const f = ctx;
+    f->bytes += leaf->shape->size;
+    if (leaf->depth)
+        cost_push(f->v->c, &f->leaves, cost_key(f->kind, 0, leaf->path), (float)leaf->shape->size);
 }
+
+// What is fed in is the result, as deep as it is nested; nothing else counts.
+void cost_infeed(struct cost_visit *v) {
+    struct feed f = {.v = v, .kind = COST_OUTPUT};
+    cost_each_leaf(v->c, cost_result(v), true, add_leaf, &f);
+    v->n->bytes = (float)f.bytes;
+    cost_note_more(v->c, v->n, &f.leaves);
+}
+
+// What is fed out is the first operand.
+void cost_outfeed(struct cost_visit *v) {
+    struct feed f = {.v = v, .kind = COST_OPERAND};
+    cost_each_leaf(v->c, cost_operand(v, 0), true, add_leaf, &f);
+    v->n->bytes = (float)f.bytes;
+    cost_note_more(v->c, v->n, &f.leaves);
+}
+
+// ---- transposes ----
 
 static struct xpl_hlo_ints memory_order(const struct cost_shape *s,
                                         struct xpl_hlo_message *layout) {
@@ -82,25 +106,21 @@ static struct xpl_hlo_ints memory_order(const struct cost_shape *s,
     return xpl_hlo_ints_begin(layout, HLO_LAYOUT_MINOR_TO_MAJOR);
 }
 
-// One that leaves all elements where they are costs nothing.
+// One that leaves all elements where they are, as XLA tells it by the order of dimensions, costs
+// nothing.
 void cost_transpose(struct cost_visit *v) {
     const struct cost_shape *const s = cost_result(v), *const o = cost_operand(v, 0);
     struct xpl_hlo_message from_layout, to_layout;
     struct xpl_hlo_ints from = memory_order(o, &from_layout), to = memory_order(s, &to_layout);
     struct xpl_hlo_ints permutation = xpl_hlo_ints_begin(cost_message(v), HLO_INSTR_DIMENSIONS);
-    uint32_t n_from, n_to, n = 0;
-    const int64_t *const from_dims = cost_dims(v->c, o, &n_from);
-    const int64_t *const to_dims = cost_dims(v->c, s, &n_to);
-    int64_t *const source = cost_alloc(v->c, n_to, sizeof *source);
-    if (!from_dims || !to_dims || !source) return;
-    while (n < n_to && xpl_hlo_ints_next(&permutation, &source[n]))
+    const size_t rank = xpl_hlo_ints_count(cost_message(v), HLO_INSTR_DIMENSIONS);
+    int64_t *const source = cost_alloc(v->c, rank, sizeof *source);
+    int64_t n = 0;
+    if (!source) return;
+    while ((size_t)n < rank && xpl_hlo_ints_next(&permutation, &source[n]))
         n++;
-    for (;;) {
-        const int64_t a = next_in_memory(&from, from_dims, n_from);
-        const int64_t b = next_in_memory(&to, to_dims, n_to);
-        if (a < 0 && b < 0) break;
-        if (b < 0 || b >= n || source[b] != a) return;
-    }
+    for (int64_t a, b; xpl_hlo_ints_next(&to, &b);)
+        if (b < 0 || b >= n || !xpl_hlo_ints_next(&from, &a) || source[b] != a) return;
     cost_nothing(v);
 }
 
@@ -130,7 +150,7 @@ void cost_reduce(struct cost_visit *v) {
     int64_t bytes = cost_result(v)->leaf_size;
     v->n->output = (float)bytes;
     for (uint32_t k = 0; k < n; k++)
-        bytes += (int64_t)(float)cost_operand(v, k)->size;
+        bytes = (int64_t)((float)bytes + (float)cost_operand(v, k)->size);
     for (uint32_t k = n; k < 2 * n; k++) {
         const int64_t begin =
             (int64_t)((uint64_t)out.elements * (uint64_t)cost_operand(v, k)->size);

@@ -18,7 +18,7 @@ static void elementwise(struct cost_visit *v) {
 static void tuple(struct cost_visit *v) {
     for (uint32_t k = 0; k < v->n->n_operands; k++)
         v->n->operand[k] = 0;
-    v->n->bytes = (float)cost_result(v)->size;
+    v->n->bytes = v->n->output = (float)cost_result(v)->size;
 }
 
 static void map(struct cost_visit *v) {
@@ -116,6 +116,12 @@ static rule_fn *const rules[XPL_HLO_N_OPS] = {
     [XPL_HLO_GATHER] = cost_gather,
     [XPL_HLO_SCATTER] = cost_scatter,
     [XPL_HLO_DOT] = cost_dot,
+    [XPL_HLO_SCALED_DOT] = cost_dot,
+    [XPL_HLO_RAGGED_DOT] = cost_ragged_dot,
+    [XPL_HLO_INFEED] = cost_infeed,
+    [XPL_HLO_OUTFEED] = cost_outfeed,
+    [XPL_HLO_ALL_REDUCE_START] = cost_all_reduce_start,
+    [XPL_HLO_ALL_GATHER_START] = cost_all_gather_start,
     [XPL_HLO_CONVOLUTION] = cost_convolution,
     [XPL_HLO_CUSTOM_CALL] = cost_custom_call,
     [XPL_HLO_REDUCE] = cost_reduce,
@@ -161,14 +167,25 @@ static void set_defaults(struct cost_visit *v) {
     }
 }
 
-// Fills in a node; what a custom fusion holds may stand for all of it.
+static bool begin_visit(struct xpl_hlo_costs *c, uint32_t index, struct cost_node *n,
+                        struct cost_visit *v) {
+    v->c = c;
+    v->index = index;
+    v->n = n;
+    v->decoded = false;
+    v->operands = xpl_hlo_module_uses(c->m, index);
+    v->n_operands = v->operands ? c->m->edges[index].n_operands : 0;
+    return cost_node_of(c, index) && see_operands(v);
+}
+
+// What a custom fusion holds may stand for all of it: its rule is then the fusion's.
 static void fill_in(struct xpl_hlo_costs *c, uint32_t index, struct cost_node *n) {
-    struct cost_visit v = {.c = c, .index = index, .n = n};
-    v.operands = xpl_hlo_module_uses(c->m, index);
-    v.n_operands = v.operands ? c->m->edges[index].n_operands : 0;
-    if (!cost_node_of(c, index) || !see_operands(&v)) return;
+    const uint32_t held = cost_held(c, index);
+    struct cost_visit v;
+    if (!begin_visit(c, index, n, &v)) return;
     set_defaults(&v);
-    rule_fn *const rule = rule_of((enum xpl_hlo_op)c->m->instructions[index].opcode);
+    if (held != UINT32_MAX && !begin_visit(c, held, n, &v)) return;
+    rule_fn *const rule = rule_of((enum xpl_hlo_op)c->m->instructions[v.index].opcode);
     if (rule) rule(&v);
 }
 
@@ -179,7 +196,6 @@ void cost_visit_instruction(struct xpl_hlo_costs *c, uint32_t index) {
         c->cancelled = true;
         return;
     }
-    const uint32_t held = cost_held(c, index);
-    fill_in(c, held == UINT32_MAX ? index : held, n);
+    fill_in(c, index, n);
     n->visited = !cost_stopped(c);
 }

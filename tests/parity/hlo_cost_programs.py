@@ -1,0 +1,437 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random HLO programs for the cost model: more shapes, types and nesting than those of hlo_programs.py, and no decoration.
+
+A program is determined by seed and index.  Values are drawn from a pool, so that uses branch and join; fusions, loops, branches
+and calls hold bodies of the same kind, 3 deep.  What XLA checks only after reading a program, such as whether shapes agree, is
+mostly right and sometimes not.
+"""
+import random
+
+from hlo_programs import BF16, F16, F32, F64, Hlo, PRED, S32, TOKEN, TUPLE, U32
+
+S8, S4, F8, C64, U8, S64 = 2, 21, 20, 15, 6, 5
+TYPES = [F32] * 6 + [BF16, BF16, F16, F64, S32, S32, U32, S8, S4, U8, F8, C64, S64, PRED]
+UNARY = ["abs", "negate", "exponential", "log", "tanh", "logistic", "rsqrt", "sqrt", "cbrt", "sine", "cosine", "floor", "sign", "not", "erf", "tan",
+         "exponential-minus-one", "log-plus-one", "round-nearest-even", "copy", "convert", "reverse", "popcnt", "count-leading-zeros"]
+BINARY = ["add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "atan2", "remainder", "and", "or", "xor", "shift-left"]
+SIZES = [1, 1, 2, 3, 4, 7, 8, 16, 31, 32, 100, 128, 1000]
+
+
+def shape(element, dims=(), space=0, bits=0):
+    s = Hlo().hlo_module.host_program_shape.result
+    s.element_type = element
+    s.dimensions.extend(dims)
+    s.is_dynamic_dimension.extend([False] * len(dims))
+    if element != TOKEN:
+        s.layout.minor_to_major.extend(reversed(range(len(dims))))
+        s.layout.memory_space, s.layout.element_size_in_bits = space, bits
+    return s
+
+
+def tuple_of(parts):
+    s = Hlo().hlo_module.host_program_shape.result
+    s.element_type = TUPLE
+    for p in parts:
+        s.tuple_shapes.add().CopyFrom(p)
+    return s
+
+
+class CostProgram:
+    def __init__(self, seed, index):
+        self.r = random.Random(f"cost {seed} {index}")
+        self.proto = Hlo()
+        self.m = self.proto.hlo_module
+        self.m.name, self.ids, self.combiners = "costs", 0, {}
+        parameters = [self.array() for _ in range(self.r.randint(2, 6))]
+        entry, _ = self.body("main", parameters, self.r.randint(5, 40), 3)
+        self.m.entry_computation_name, self.m.entry_computation_id = entry.name, entry.id
+        self.m.host_program_shape.CopyFrom(entry.program_shape)
+
+    # -- parts --
+
+    def array(self, element=None):
+        r = self.r
+        dims = [r.choice(SIZES) for _ in range(r.choice([0, 1, 1, 2, 2, 2, 3, 4]))]
+        if r.random() < 0.02:
+            dims.append(0)
+        element = element or r.choice(TYPES)
+        return shape(element, dims, r.choice([0] * 9 + [1]), 4 if element == S4 and r.random() < 0.5 else 0)
+
+    def new_id(self):
+        self.ids += 1
+        return self.ids
+
+    def add(self, c, opcode, s, operands=(), **fields):
+        n = self.new_id()
+        i = c.instructions.add(name=f"{opcode}.{n}", opcode=opcode, id=n, operand_ids=[o.id for o in operands])
+        i.shape.CopyFrom(s)
+        for k, v in fields.items():
+            if isinstance(v, (list, tuple)):
+                getattr(i, k).extend(v)
+            else:
+                setattr(i, k, v)
+        return i
+
+    def computation(self, name):
+        n = self.new_id()
+        return Hlo().hlo_module.computations.add(name=f"{name}.{n}", id=n)
+
+    def finish(self, c, root):
+        """Callees are finished, and so stand, before their callers."""
+        c.root_id = root.id
+        params = sorted((i for i in c.instructions if i.opcode == "parameter"), key=lambda i: i.parameter_number)
+        for p in params:
+            c.program_shape.parameters.add().CopyFrom(p.shape)
+            c.program_shape.parameter_names.append(p.name)
+        c.program_shape.result.CopyFrom(root.shape)
+        self.m.computations.add().CopyFrom(c)
+        return c
+
+    def combiner(self, element, n=1):
+        """A computation of 2n scalars."""
+        key = element, n, self.r.choice(["add", "maximum", "multiply", "compare"])
+        if key not in self.combiners:
+            c = self.computation("combine")
+            p = [self.add(c, "parameter", shape(element), parameter_number=k) for k in range(2 * n)]
+            made = [self.add(c, key[2], shape(PRED if key[2] == "compare" else element), [p[k], p[n + k]],
+                             comparison_direction="LT" if key[2] == "compare" else "") for k in range(n)]
+            self.combiners[key] = self.finish(c, made[0] if n == 1 else self.add(c, "tuple", tuple_of([x.shape for x in made]), made)).id
+        return self.combiners[key]
+
+    def body(self, name, parameters, n, depth):
+        """A computation that takes these shapes; returns it and the shape of its result."""
+        r = self.r
+        c = self.computation(name)
+        pool = []
+        for k, s in enumerate(parameters):
+            p = self.add(c, "parameter", s, parameter_number=k)
+            pool.append(p)
+            if s.element_type == TUPLE:
+                pool += [self.add(c, "get-tuple-element", t, [p], tuple_index=j) for j, t in enumerate(s.tuple_shapes)]
+        for _ in range(n):
+            pool.append(r.choice(KINDS)(self, c, pool, depth))
+        arrays = [x for x in pool if x.shape.element_type not in (TUPLE, TOKEN)]
+        root = pool[-1]
+        if r.random() < 0.3 and arrays:
+            some = [r.choice(arrays) for _ in range(r.randint(1, 4))]
+            root = self.add(c, "tuple", tuple_of([x.shape for x in some]), some)
+        return self.finish(c, root), root.shape
+
+    def pick(self, c, pool, rank=0):
+        """An array of at least that many dimensions."""
+        r = self.r
+        arrays = [x for x in pool if x.shape.element_type not in (TUPLE, TOKEN) and len(x.shape.dimensions) >= rank]
+        if arrays and r.random() < 0.95:
+            return r.choice(arrays[-8:] if r.random() < 0.6 else arrays)
+        return self.add(c, "constant", shape(r.choice(TYPES), [r.choice(SIZES) for _ in range(max(rank, r.randint(0, 2)))]))
+
+    def like(self, c, pool, x):
+        """Another of the same shape, if there is one."""
+        same = [y for y in pool if y.shape.element_type == x.shape.element_type and list(y.shape.dimensions) == list(x.shape.dimensions)]
+        return self.r.choice(same) if same else x
+
+    def scalar(self, c, element=S32):
+        return self.add(c, "constant", shape(element))
+
+
+KINDS = []
+
+
+def kind(weight=1):
+    def note(f):
+        KINDS.extend([f] * weight)
+        return f
+    return note
+
+
+def resized(x, dims, element=None):
+    s = shape(element or x.shape.element_type, dims)
+    s.layout.memory_space = x.shape.layout.memory_space
+    return s
+
+
+@kind(6)
+def unary(p, c, pool, _):
+    x = p.pick(c, pool)
+    op = p.r.choice(UNARY)
+    out = resized(x, x.shape.dimensions, p.r.choice(TYPES)) if op == "convert" else x.shape
+    return p.add(c, op, out, [x], dimensions=[0] if op == "reverse" and x.shape.dimensions else [])
+
+
+@kind(6)
+def binary(p, c, pool, _):
+    x = p.pick(c, pool)
+    return p.add(c, p.r.choice(BINARY), x.shape, [x, p.like(c, pool, x)])
+
+
+@kind(2)
+def choose(p, c, pool, _):
+    x = p.pick(c, pool)
+    test = p.add(c, "compare", resized(x, x.shape.dimensions, PRED), [x, p.like(c, pool, x)], comparison_direction="LT")
+    if p.r.random() < 0.3:
+        return p.add(c, "clamp", x.shape, [x, p.like(c, pool, x), x])
+    return p.add(c, "select", x.shape, [test, x, p.like(c, pool, x)])
+
+
+@kind(3)
+def broadcast(p, c, pool, _):
+    x = p.pick(c, pool)
+    dims = list(x.shape.dimensions)
+    at = p.r.randint(0, len(dims))
+    return p.add(c, "broadcast", resized(x, dims[:at] + [p.r.choice(SIZES[:9])] + dims[at:]), [x], dimensions=[k + (k >= at) for k in range(len(dims))])
+
+
+@kind(2)
+def rearrange(p, c, pool, _):
+    r, x = p.r, p.pick(c, pool, 1)
+    dims = list(x.shape.dimensions)
+    op = r.choice(["reshape", "bitcast", "transpose", "transpose", "bitcast-convert", "pad", "iota"])
+    if op == "transpose":
+        order = list(range(len(dims)))
+        r.shuffle(order)
+        i = p.add(c, op, resized(x, [dims[k] for k in order]), [x], dimensions=order)
+        if r.random() < 0.5:
+            where = {d: k for k, d in enumerate(order)}
+            del i.shape.layout.minor_to_major[:]
+            i.shape.layout.minor_to_major.extend(where[d] for d in x.shape.layout.minor_to_major)
+        return i
+    if op == "pad":
+        i = p.add(c, op, resized(x, [d + 2 for d in dims]), [x, p.scalar(c, x.shape.element_type)])
+        for _ in dims:
+            i.padding_config.dimensions.add(edge_padding_low=1, edge_padding_high=1)
+        return i
+    if op == "iota":
+        return p.add(c, op, x.shape, dimensions=[0])
+    n = 1
+    for d in dims:
+        n *= d
+    return p.add(c, op, x.shape if op == "bitcast-convert" else resized(x, [n]), [x])
+
+
+@kind(4)
+def slices(p, c, pool, _):
+    r, x = p.r, p.pick(c, pool, 1)
+    dims = list(x.shape.dimensions)
+    part = [max(1, d // r.choice([1, 2, 3])) for d in dims]
+    op = r.choice(["slice", "dynamic-slice", "dynamic-update-slice"])
+    if op == "slice":
+        i = p.add(c, op, resized(x, part), [x])
+        for d in part:
+            i.slice_dimensions.add(start=0, limit=d, stride=1)
+        return i
+    starts = [p.scalar(c) for _ in dims]
+    if op == "dynamic-slice":
+        return p.add(c, op, resized(x, part), [x] + starts, dynamic_slice_sizes=part)
+    update = p.add(c, "slice", resized(x, part), [x])
+    for d in part:
+        update.slice_dimensions.add(start=0, limit=d, stride=1)
+    return p.add(c, op, x.shape, [x, update] + starts)
+
+
+@kind()
+def concatenate(p, c, pool, _):
+    x = p.pick(c, pool, 1)
+    at = p.r.randrange(len(x.shape.dimensions))
+    n = p.r.randint(1, 3)
+    dims = list(x.shape.dimensions)
+    dims[at] *= n
+    return p.add(c, "concatenate", resized(x, dims), [x] * n, dimensions=[at])
+
+
+@kind()
+def gather(p, c, pool, _):
+    x = p.pick(c, pool, 1)
+    dims = list(x.shape.dimensions)
+    indices = p.add(c, "constant", shape(S32, [p.r.choice(SIZES), 1]))
+    rows = indices.shape.dimensions[0]
+    if p.r.random() < 0.5:
+        i = p.add(c, "gather", resized(x, [rows] + dims[1:]), [x, indices], gather_slice_sizes=[1] + dims[1:])
+        g = i.gather_dimension_numbers
+        g.offset_dims.extend(range(1, len(dims))), g.collapsed_slice_dims.append(0), g.start_index_map.append(0)
+    else:
+        update = p.add(c, "constant", resized(x, [rows] + dims[1:]))
+        i = p.add(c, "scatter", x.shape, [x, indices, update], called_computation_ids=[p.combiner(x.shape.element_type)])
+        g = i.scatter_dimension_numbers
+        g.update_window_dims.extend(range(1, len(dims))), g.inserted_window_dims.append(0), g.scatter_dims_to_operand_dims.append(0)
+    g.index_vector_dim = 1
+    return i
+
+
+@kind(3)
+def reduction(p, c, pool, _):
+    r, x = p.r, p.pick(c, pool, 1)
+    gone = r.sample(range(len(x.shape.dimensions)), r.randint(1, len(x.shape.dimensions)))
+    out = resized(x, [d for k, d in enumerate(x.shape.dimensions) if k not in gone])
+    zero = p.scalar(c, x.shape.element_type)
+    if r.random() < 0.2:
+        return p.add(c, "reduce", tuple_of([out, out]), [x, x, zero, zero], dimensions=gone, called_computation_ids=[p.combiner(x.shape.element_type, 2)])
+    return p.add(c, "reduce", out, [x, zero], dimensions=gone, called_computation_ids=[p.combiner(x.shape.element_type)])
+
+
+@kind(2)
+def windows(p, c, pool, _):
+    r, x = p.r, p.pick(c, pool, 1)
+    dims, zero = list(x.shape.dimensions), p.scalar(c, x.shape.element_type)
+    i = p.add(c, "reduce-window", x.shape, [x, zero], called_computation_ids=[p.combiner(x.shape.element_type)])
+    running = r.randrange(len(dims)) if r.random() < 0.4 else None
+    for k, d in enumerate(dims):
+        w = i.window.dimensions.add(size=1 if running is not None else r.choice([1, 2, 3]), stride=1, window_dilation=1, base_dilation=1)
+        if k == running:
+            w.size, w.padding_low, w.padding_high = r.choice([(2 * d - 1, d - 1, d - 1), (d, d - 1, 0)])
+        elif running is None and r.random() < 0.3:
+            w.padding_low = w.padding_high = 1
+    if running is None and r.random() < 0.3:
+        i.opcode, source = "select-and-scatter", p.add(c, "constant", resized(x, [max(1, d // 2) for d in dims]))
+        i.operand_ids[:] = [x.id, source.id, zero.id]
+        i.called_computation_ids.append(p.combiner(x.shape.element_type))
+        # Operands stand before their users.
+        del c.instructions[-2:]
+        c.instructions.add().CopyFrom(source)
+        c.instructions.add().CopyFrom(i)
+        return c.instructions[-1]
+    return i
+
+
+@kind(2)
+def dot(p, c, pool, _):
+    r = p.r
+    a = [r.choice(SIZES) for _ in range(r.randint(1, 3))]
+    element, k = r.choice(TYPES), r.choice(SIZES)
+    x = p.add(c, "constant", shape(element, a + [k]))
+    y = p.add(c, "constant", shape(r.choice([element, element, F32]), [k, r.choice(SIZES)]))
+    i = p.add(c, "dot", shape(r.choice([F32, element]), a + [y.shape.dimensions[1]]), [x, y])
+    i.dot_dimension_numbers.lhs_contracting_dimensions.append(len(a))
+    i.dot_dimension_numbers.rhs_contracting_dimensions.append(0)
+    return i
+
+
+def fill_convolution(p, i, x, w, out):
+    r, d = p.r, i.convolution_dimension_numbers
+    i.window.SetInParent()
+    d.input_batch_dimension, d.input_feature_dimension = 0, 1
+    d.kernel_input_feature_dimension, d.kernel_output_feature_dimension = 1, 0
+    d.output_batch_dimension, d.output_feature_dimension = 0, 1
+    for k in range(2, len(x)):
+        d.input_spatial_dimensions.append(k), d.kernel_spatial_dimensions.append(k), d.output_spatial_dimensions.append(k)
+        i.window.dimensions.add(size=w[k], stride=r.choice([1, 1, 2, 3]), padding_low=r.choice([0, 0, 1, 2, -1, w[k] - 1]), padding_high=r.choice([0, 1]),
+                                window_dilation=r.choice([1, 1, 2, 3]), base_dilation=r.choice([1, 1, 2, 4, 6]), window_reversal=r.random() < 0.2)
+    i.feature_group_count, i.batch_group_count = r.choice([0, 1, 1, 2, 4]), r.choice([0, 1, 1, 1, 2])
+
+
+@kind()
+def convolution(p, c, pool, _):
+    r, spatial = p.r, p.r.choice([0, 1, 2, 2])
+    x = [r.choice([1, 2, 8]), r.choice([1, 4, 16])] + [r.choice([1, 5, 14, 32]) for _ in range(spatial)]
+    w = [r.choice([1, 4, 8]), r.choice([1, 4])] + [r.choice([1, 3, 5, 40]) for _ in range(spatial)]
+    out = [x[0], w[0]] + [r.choice([1, 5, 14, 30, 33]) for _ in range(spatial)]
+    element = r.choice([F32, BF16, S8])
+    a, b = p.add(c, "constant", shape(element, x)), p.add(c, "constant", shape(element, w))
+    s = shape(element, out)
+    if r.random() < 0.3:
+        target = r.choice(["Forward", "BackwardInput", "BackwardFilter", "BiasActivationForward", "ForwardGraph", "X"])
+        i = p.add(c, "custom-call", tuple_of([s, shape(U8, [100])]) if r.random() < 0.8 else s, [a, b], custom_call_target="__cudnn$conv" + target)
+    else:
+        i = p.add(c, "convolution", s, [a, b])
+    fill_convolution(p, i, x, w, out)
+    return i
+
+
+@kind()
+def library(p, c, pool, _):
+    r, x = p.r, p.pick(c, pool, 1)
+    out = p.array(r.choice([F32, BF16]))
+    target = r.choice(["$lt$matmul", "$lt$matmul$f8", "$lt$matmul$mx", "$lt$groupedMatmul", "$gemm", "$lt$matmul$other", "$groupedMatmul"])
+    i = p.add(c, "custom-call", tuple_of([out, shape(U8, [1000])]) if r.random() < 0.7 else out, [x, x], custom_call_target="__cublas" + target)
+    at = r.randrange(len(x.shape.dimensions))
+    i.backend_config = r.choice([
+        '{"gemm_backend_config":{"alpha_real":1,"epilogue":"DEFAULT","dot_dimension_numbers":{"lhs_contracting_dimensions":["%d"]}}}' % at,
+        '{"operation_queue_id":"0","gemmBackendConfig":{"dotDimensionNumbers":{"rhsContractingDimensions":[0], "lhsContractingDimensions" : [%d]},"beta":0}}' % at,
+        '{}', '']).encode()
+    return i
+
+
+@kind()
+def linear_algebra(p, c, pool, _):
+    r, n = p.r, p.r.choice([1, 4, 16])
+    a = p.add(c, "constant", shape(r.choice([F32, F64, C64]), [3, n, n]))
+    op = r.choice(["cholesky", "triangular-solve", "fft", "sort", "topk", "map", "rng"])
+    if op == "triangular-solve":
+        return p.add(c, op, a.shape, [a, a])
+    if op == "fft":
+        return p.add(c, op, shape(C64, [3, n, n]), [a], fft_length=[n], fft_type=0)
+    if op == "sort":
+        return p.add(c, op, a.shape, [a], dimensions=[1], called_computation_ids=[p.combiner(a.shape.element_type)])
+    if op == "topk":
+        return p.add(c, op, tuple_of([a.shape, shape(S32, [3, n, n])]), [a], k=n)
+    if op == "map":
+        f = p.computation("mapped")
+        x = p.add(f, "parameter", shape(a.shape.element_type), parameter_number=0)
+        p.finish(f, p.add(f, r.choice(["sine", "exponential", "negate"]), x.shape, [x]))
+        return p.add(c, op, a.shape, [a], dimensions=[0, 1, 2], called_computation_ids=[f.id])
+    if op == "rng":
+        return p.add(c, op, a.shape, [p.scalar(c, F32), p.scalar(c, F32)], distribution=1)
+    return p.add(c, op, a.shape, [a])
+
+
+@kind(2)
+def collective(p, c, pool, _):
+    r, x = p.r, p.pick(c, pool, 1)
+    op = r.choice(["all-reduce", "all-reduce-start", "all-gather", "all-gather-start", "reduce-scatter", "all-to-all", "collective-permute"])
+    n = r.choice([1, 2, 4])
+    big = resized(x, [x.shape.dimensions[0] * n] + list(x.shape.dimensions)[1:])
+    out = {"all-gather": big, "all-gather-start": tuple_of([x.shape, big])}.get(op, x.shape)
+    several = op in ("all-reduce", "all-reduce-start", "all-to-all") and r.random() < 0.3
+    i = p.add(c, op, tuple_of([x.shape, x.shape]) if several else out, [x, x] if several else [x])
+    if op == "collective-permute":
+        i.source_target_pairs.add(source=0, target=1)
+        return i
+    if r.random() < 0.5:
+        i.replica_groups.add(replica_ids=list(range(n)))
+    elif r.random() < 0.5:
+        g = i.iota_collective_device_list
+        g.num_replica_groups, g.num_devices_per_group = 2, n
+        g.iota_reshape_dims.append(2 * n)
+        g.iota_transpose_perm.append(0)
+    if op.startswith("all-reduce") or op == "reduce-scatter":
+        i.called_computation_ids.append(p.combiner(x.shape.element_type))
+    if op in ("all-gather", "reduce-scatter", "all-gather-start"):
+        i.dimensions.append(0)
+    return i
+
+
+@kind()
+def tuples(p, c, pool, _):
+    some = [p.pick(c, pool) for _ in range(p.r.randint(1, 3))]
+    t = p.add(c, "tuple", tuple_of([x.shape for x in some]), some)
+    k = p.r.randrange(len(some))
+    return t if p.r.random() < 0.5 else p.add(c, "get-tuple-element", some[k].shape, [t], tuple_index=k)
+
+
+@kind(6)
+def fusion(p, c, pool, depth):
+    r = p.r
+    if not depth:
+        return binary(p, c, pool, depth)
+    inputs = [r.choice(pool) if r.random() < 0.2 else p.pick(c, pool) for _ in range(r.randint(1, 5))]
+    inputs = [x for x in inputs if x.shape.element_type != TOKEN] or [p.pick(c, pool)]
+    f, s = p.body("fused", [x.shape for x in inputs], r.randint(1, 12), depth - 1)
+    return p.add(c, "fusion", s, inputs, fusion_kind=r.choice(["kLoop", "kLoop", "kInput", "kOutput", "kCustom"]), called_computation_ids=[f.id])
+
+
+@kind(2)
+def nested(p, c, pool, depth):
+    r = p.r
+    if not depth:
+        return unary(p, c, pool, depth)
+    some = [p.pick(c, pool) for _ in range(r.randint(1, 3))]
+    t = p.add(c, "tuple", tuple_of([x.shape for x in some]), some)
+    op = r.choice(["while", "call", "conditional"])
+    if op == "while":
+        body, _ = p.body("body", [t.shape], r.randint(1, 8), depth - 1)
+        test, _ = p.body("test", [t.shape], r.randint(1, 3), 0)
+        return p.add(c, op, t.shape, [t], called_computation_ids=[body.id, test.id])
+    if op == "call":
+        f, s = p.body("called", [x.shape for x in some], r.randint(1, 8), depth - 1)
+        return p.add(c, op, s, some, called_computation_ids=[f.id])
+    branches = [p.body("branch", [t.shape], r.randint(1, 6), depth - 1) for _ in range(r.randint(1, 3))]
+    return p.add(c, op, branches[0][1], [p.scalar(c)] + [t] * len(branches), called_computation_ids=[b.id for b, _ in branches])
