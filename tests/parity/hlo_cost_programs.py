@@ -205,7 +205,9 @@ def rearrange(p, c, pool, _):
     n = 1
     for d in dims:
         n *= d
-    return p.add(c, op, x.shape if op == "bitcast-convert" else resized(x, [n]), [x])
+    if op == "bitcast-convert" or (op == "bitcast" and r.random() < 0.5):
+        return p.add(c, op, x.shape, [x])
+    return p.add(c, op, resized(x, [n]), [x])
 
 
 @kind(4)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The text of HLO programs, ours against XProf's, byte for byte.
+"""The text of HLO programs and what their instructions cost, ours against XProf's: byte for byte, and to the last digit.
 
-    hlo_text.py --build BUILD [--corpus DIR]... [--seed N --count N] [--out DIR]
+    hlo_text.py --build BUILD [--corpus DIR]... [--seed N --count N --costs N] [--out DIR]
 
 Each different program of the profiles below tests/data and DIR, then N random ones (hlo_programs.py): the texts that
 graph_viewer makes (short_txt, long_txt, long_txt with metadata), and the text of every instruction as OpStats carry it,
-asked through a profile of a GPU that ran each once.  BUILD has tests/parity/hlo_text.  What differs is written to --out.
+asked through a profile of a GPU that ran each once; these also have what it costs.  Then N random programs that are made for
+costs alone (hlo_cost_programs.py), without their texts.  BUILD has tests/parity/hlo_text.  What differs is written to --out.
 A random program that XProf refuses is counted; at least half must be answered.
 """
 import argparse
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 
+import hlo_cost_programs
 import hlo_programs
 from hlo_programs import Hlo, XSpace
 from xprof_worker import XProf
@@ -67,12 +69,29 @@ def profile_of(data, names):
     return space
 
 
+def cost_of(m):
+    """Model flops, device flops, bytes, bytes read and written of one run, as OpStats have them."""
+    accesses = {b.operation_type: b.bytes_accessed for b in m.memory_accessed_breakdown}
+    return int(m.model_flops_v2), int(m.flops_v2), m.bytes_accessed, accesses.get(1, 0), accesses.get(2, 0)
+
+
+def loses_costs(hlo):
+    """Whether XLA's cost analysis fails on the program (docs/differences.md: lost_costs): collectives over all devices, by global
+    ids, that name none."""
+    def names_devices(i):
+        groups = list(i.replica_groups) + list(i.collective_device_list.replica_groups)
+        iota = i.iota_collective_device_list.num_devices_per_group
+        return any(g.replica_ids for g in groups) or iota or i.mesh_axes_replica_group_list.axes
+    return any(i.opcode in ("all-reduce", "all-gather", "reduce-scatter") and i.use_global_device_ids and not names_devices(i)
+               for c in hlo.computations for i in c.instructions)
+
+
 class Comparison:
     def __init__(self, xprof, ours, out):
         self.xprof, self.ours, self.out = xprof, ours, out
-        self.texts = self.ops = self.refused = self.differ = self.programs = 0
+        self.texts = self.ops = self.costs = self.lost = self.refused = self.differ = self.programs = 0
 
-    def wheel_op_texts(self, path):
+    def wheel_ops(self, path):
         from xprof.protobuf import op_stats_pb2
         with tempfile.TemporaryDirectory() as top:
             keep = os.path.join(top, "op_stats.pb")
@@ -81,7 +100,36 @@ class Comparison:
                 return {}
             with open(keep, "rb") as f:
                 db = op_stats_pb2.OpStats.FromString(f.read()).device_op_metrics_db
-        return {m.name: m.long_name.encode("utf-8", "surrogateescape") for m in db.metrics_db if m.name != "IDLE"}
+        return {m.name: m for m in db.metrics_db if m.name != "IDLE"}
+
+    def compare_costs(self, label, data, hlo, wheel):
+        answer = self.ours.ask("costs", data) or b""
+        got = {}
+        for line in answer.decode("utf-8", "surrogateescape").splitlines():
+            name, *numbers = line.split("\t")
+            got[name] = tuple(int(n) for n in numbers)
+        expected = {n: cost_of(m) for n, m in wheel.items()}
+        if not any(map(any, expected.values())) and loses_costs(hlo):
+            self.lost += 1
+            return
+        self.costs += len(expected)
+        bad = [n for n in expected if expected[n] != got.get(n)]
+        if bad:
+            self.note(label, data, f"cost of {bad[0]} and {len(bad) - 1} more", str(expected[bad[0]]).encode(), str(got.get(bad[0])).encode())
+
+    def cost_program(self, label, data):
+        """Costs alone.  A program that ends XProf, or that it refuses, has none."""
+        self.programs += 1
+        hlo = Hlo.FromString(data).hlo_module
+        with tempfile.TemporaryDirectory() as top:
+            path = os.path.join(top, "host.xplane.pb")
+            with open(path, "wb") as f:
+                f.write(profile_of(data, [i.name for c in hlo.computations for i in c.instructions]).SerializeToString())
+            wheel = self.wheel_ops(path)
+        if wheel:
+            self.compare_costs(label, data, hlo, wheel)
+        else:
+            self.refused += 1
 
     def note(self, label, data, form, expected, got):
         self.differ += 1
@@ -117,13 +165,16 @@ class Comparison:
                 got = self.ours.ask(form, data)
                 if got != expected:
                     self.note(label, data, form, expected, got)
-            wheel = self.wheel_op_texts(path)
+            found = self.wheel_ops(path)
+            wheel = {n: m.long_name.encode("utf-8", "surrogateescape") for n, m in found.items()}
             ours = self.ours.ask("ops", data)
             got = dict(zip(names, split_ops(ours, names))) if ours is not None else {}
             self.ops += len(wheel)
             bad = [n for n in wheel if wheel[n] != got.get(n)]
             if bad:
                 self.note(label, data, f"op {bad[0]} and {len(bad) - 1} more", wheel[bad[0]], got.get(bad[0]))
+            if found:
+                self.compare_costs(label, data, hlo, found)
 
 
 def split_ops(text, names):
@@ -143,6 +194,7 @@ def main():
     args.add_argument("--corpus", action="append", default=[])
     args.add_argument("--seed", default="1")
     args.add_argument("--count", type=int, default=0)
+    args.add_argument("--costs", type=int, default=0)
     args.add_argument("--out")
     a = args.parse_args()
     ours = Ours(os.path.join(a.build, "tests", "parity", "hlo_text"))
@@ -153,14 +205,16 @@ def main():
         real, refused = c.programs, c.refused
         for n in range(a.count):
             c.program(f"random-{a.seed}-{n}", hlo_programs.Program(a.seed, n).proto.SerializeToString(), True)
+        for n in range(a.costs):
+            c.cost_program(f"cost-{a.seed}-{n}", hlo_cost_programs.CostProgram(a.seed, n).proto.SerializeToString())
         crashes = xprof.crashes
     ours.close()
     random_refused = c.refused - refused
-    print(f"{real} programs of profiles ({refused} refused), {a.count} random ones ({random_refused} refused, {crashes} ended XProf): "
-          f"{c.texts} texts, {c.ops} texts of ops")
-    failed = c.differ + refused + (2 * random_refused > a.count)
+    print(f"{real} programs of profiles ({refused} refused), {a.count} + {a.costs} random ones ({random_refused} refused, {crashes} ended "
+          f"XProf): {c.texts} texts, {c.ops} texts of ops, {c.costs} costs ({c.lost} programs without: lost_costs)")
+    failed = c.differ + refused + (2 * random_refused > a.count + a.costs)
     print(f"{c.programs - c.differ} passed, {failed} failed")
-    sys.exit(1 if failed or c.texts == 0 or c.ops == 0 else 0)
+    sys.exit(1 if failed or c.texts == 0 or c.ops == 0 or c.costs == 0 else 0)
 
 
 if __name__ == "__main__":

@@ -47,8 +47,8 @@ static int64_t mesh_ranks(const struct xpl_hlo_message *list) {
     return n;
 }
 
-// CollectiveDeviceListProto {replica_groups 1, iota_replica_group_list 2}, and
-// IotaReplicaGroupListProto {num_replica_groups 1, num_devices_per_group 2}.
+// CollectiveDeviceListProto {replica_groups 1}, IotaReplicaGroupListProto {num_replica_groups 1,
+// num_devices_per_group 2}.
 static int64_t ranks(struct cost_visit *v) {
     const struct xpl_hlo_message *const in = cost_message(v);
     struct xpl_hlo_message list;

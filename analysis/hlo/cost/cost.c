@@ -51,13 +51,14 @@ static void need_computation(struct needed *to, uint32_t computation, enum cost_
     if (slot) k->looks = (uint8_t)looks, *slot = computation;
 }
 
-// Notes what the instructions from `first` on call.
-static void need_calls(struct needed *to, uint32_t first, uint32_t n) {
+// Notes what the instructions from `first` on call; `all`: all their properties are needed.
+static void need_calls(struct needed *to, uint32_t first, uint32_t n, bool all) {
     const struct xpl_hlo_module *const m = to->c->m;
     for (size_t i = xpl_hlo_first_call(m, first); i < m->calls.n; i++) {
         uint32_t caller = m->calls.v[i].instruction;
         if (caller >= first + n || cost_stopped(to->c)) break;
-        const enum cost_looks looks = cost_looks_into(to->c, caller);
+        enum cost_looks looks = cost_looks_into(to->c, caller);
+        if (all && m->instructions[caller].opcode == XPL_HLO_FUSION) looks = COST_LOOKS_ALL;
         const uint32_t held = looks ? cost_held(to->c, caller) : UINT32_MAX;
         if (held == UINT32_MAX) {
             if (looks) need_computation(to, m->calls.v[i].computation, looks);
@@ -75,21 +76,27 @@ static int by_number(const void *pa, const void *pb) {
 static void look_into(struct xpl_hlo_costs *c, uint32_t computation) {
     const struct hlo_computation *const h = &c->m->computations[computation];
     struct cost_computation *const k = c->computations[computation];
+    const bool all = k->looks == COST_LOOKS_ALL;
     uint32_t n = h->n;
+    // Fusions that were visited before kept too little.
+    for (uint32_t i = h->first; all && i < h->first + h->n; i++)
+        if (c->m->instructions[i].opcode == XPL_HLO_FUSION && c->nodes[i])
+            c->nodes[i]->visited = false;
     if (!k->order && !(k->order = xpl_hlo_post_order(c->m, h, c->a, &n))) c->no_memory = true;
     for (uint32_t i = 0; i < n && !cost_stopped(c); i++)
         cost_visit_instruction(c, k->order[i]);
-    if (!cost_stopped(c)) cost_sum(c, k, n, k->looks == COST_LOOKS_ALL);
+    if (!cost_stopped(c)) cost_sum(c, k, n, all);
 }
 
 // A computation stands before its callers in a module that was read: from the first to the last,
 // each finds what it calls done.
 static void visit_with_calls(struct xpl_hlo_costs *c, uint32_t index) {
     struct needed needed = {.c = c};
-    need_calls(&needed, index, 1);
+    need_calls(&needed, index, 1, false);
     while (needed.next < needed.v.n && !cost_stopped(c)) {
-        const struct hlo_computation *const h = &c->m->computations[needed.v.v[needed.next++]];
-        need_calls(&needed, h->first, h->n);
+        const uint32_t k = needed.v.v[needed.next++];
+        const struct hlo_computation *const h = &c->m->computations[k];
+        need_calls(&needed, h->first, h->n, c->computations[k]->looks == COST_LOOKS_ALL);
     }
     if (needed.v.n) qsort(needed.v.v, needed.v.n, sizeof *needed.v.v, by_number);
     for (size_t i = 0; i < needed.v.n && !cost_stopped(c); i++)
@@ -143,21 +150,23 @@ static float speed(unsigned bits) {
     return bits == 8 ? 2 : bits == 4 ? 4 : 1;
 }
 
+static unsigned operand_bits(const struct xpl_hlo_costs *c, uint32_t operand) {
+    const uint32_t type = c->nodes[operand]->shape.type;
+    return type == HLO_TYPE_PRED ? 1 : xpl_hlo_element_bits(type);
+}
+
 static float device_speed(struct xpl_hlo_costs *c, uint32_t index) {
     const uint32_t *const v = xpl_hlo_module_uses(c->m, index);
     const struct hlo_edges *const e = &c->m->edges[index];
     unsigned widest = 0;
-    for (uint32_t k = 0; k < e->n_operands; k++) {
-        const uint32_t type = c->nodes[v[k]]->shape.type;
-        const unsigned bits = type == HLO_TYPE_PRED ? 1 : xpl_hlo_element_bits(type);
-        if (bits > widest) widest = bits;
-    }
+    for (uint32_t k = 0; k < e->n_operands; k++)
+        if (operand_bits(c, v[k]) > widest) widest = operand_bits(c, v[k]);
     if (c->m->instructions[index].opcode != XPL_HLO_CUSTOM_CALL) return speed(widest);
     struct xpl_hlo_message in;
     xpl_hlo_message_read((xpl_bytes_t){c->m->instructions[index].p, c->m->instructions[index].len},
                          &in);
     const bool gemm = cost_is_gemm(xpl_hlo_str(&in, HLO_INSTR_CUSTOM_CALL_TARGET));
-    return gemm && e->n_operands ? speed(xpl_hlo_element_bits(c->nodes[v[0]]->shape.type)) : 1;
+    return gemm && e->n_operands ? speed(operand_bits(c, v[0])) : 1;
 }
 
 struct traffic {

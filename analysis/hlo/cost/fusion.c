@@ -56,13 +56,22 @@ static void set_add(struct inside *f, struct set *to, const uint32_t *v, uint32_
     *to = (struct set){u, m};
 }
 
+// A bitcast that only gives its operand another name.
+static bool keeps_dimensions(const struct inside *f, uint32_t at) {
+    const uint32_t *const operand = xpl_hlo_module_uses(costs(f)->m, at);
+    const xpl_bytes_t a = node_of(f, at)->shape.bytes;
+    if (!operand) return false;
+    const xpl_bytes_t b = node_of(f, *operand)->shape.bytes;
+    return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
 static bool is_elementwise(const struct inside *f, uint32_t at) {
     const enum xpl_hlo_op op = (enum xpl_hlo_op)costs(f)->m->instructions[at].opcode;
     const uint8_t kind = xpl_hlo_opcode(op)->kind;
     return kind == HLO_OP_ELEMENTWISE || kind == HLO_OP_BITCAST_CONVERT || op == XPL_HLO_COPY ||
            op == XPL_HLO_COPY_START || op == XPL_HLO_COPY_DONE || op == XPL_HLO_OPT_BARRIER ||
            op == XPL_HLO_IOTA || op == XPL_HLO_PARTITION_ID || op == XPL_HLO_REPLICA_ID ||
-           node_of(f, at)->elementwise;
+           node_of(f, at)->elementwise || (op == XPL_HLO_BITCAST && keeps_dimensions(f, at));
 }
 
 static bool are_elementwise(const struct inside *f) {
@@ -74,7 +83,8 @@ static bool are_elementwise(const struct inside *f) {
 
 // Of whole elements, at least.
 static float round_up(float used, int64_t elements) {
-    return elements == 0 ? 0 : ceilf(used * (float)elements) / (float)elements;
+    const double whole = ceil((double)(used * (float)elements));
+    return elements == 0 ? 0 : (float)(whole / (double)elements);
 }
 
 static void use_operands(struct inside *f, uint32_t at) {
@@ -225,6 +235,16 @@ static void read_inputs(struct inside *f) {
         f->v->n->bytes += f->v->n->operand[k];
 }
 
+// What the inside has of keys that the fusion does not set stays, as XLA leaves it.
+static void keep_inside(struct inside *f, const struct cost_sums *sums) {
+    for (uint32_t i = 0; i < sums->n && cost_spend(costs(f), 1); i++) {
+        const struct cost_entry *const e = &sums->entries[i];
+        const bool beyond = (e->key >> 32 & 0x3fffffff) >= f->v->n->n_operands;
+        if ((uint32_t)e->key != 0 || (beyond && e->key >> 62 != COST_OUTPUT))
+            cost_push(costs(f), &f->more, e->key, e->v);
+    }
+}
+
 void cost_fusion(struct cost_visit *v) {
     struct xpl_hlo_costs *const c = v->c;
     const uint32_t k = cost_called(c, v->index, 0);
@@ -241,5 +261,6 @@ void cost_fusion(struct cost_visit *v) {
     cost_each_leaf(c, cost_result(v), true, write_leaf, &f);
     use_all(&f);
     if (!cost_stopped(c)) read_inputs(&f);
+    keep_inside(&f, &c->computations[k]->sums);
     cost_note_more(c, v->n, &f.more);
 }

@@ -58,6 +58,7 @@ static inline uint64_t cost_key(enum cost_kind kind, uint32_t operand, uint32_t 
 struct cost_entry {
     uint64_t key;
     float v;
+    uint32_t order; // while they are sorted
 };
 // Properties of a computation, or of a call of one: entries by key, without zeros.
 struct cost_sums {
@@ -129,7 +130,7 @@ void cost_sum(struct xpl_hlo_costs *c, struct cost_computation *k, uint32_t n, b
 // As a loop adds and a branch chooses: the larger of each that `b` has.
 void cost_sums_add(struct xpl_hlo_costs *c, struct cost_sums *to, const struct cost_sums *b);
 void cost_sums_max(struct xpl_hlo_costs *c, struct cost_sums *to, const struct cost_sums *b);
-// Entries in any order become a node's further properties.
+// Entries in any order, of which the first of each key counts, become a node's further properties.
 typedef XPL_VEC(struct cost_entry) cost_entry_vec;
 void cost_note_more(struct xpl_hlo_costs *c, struct cost_node *n, cost_entry_vec *v);
 void cost_push(struct xpl_hlo_costs *c, cost_entry_vec *v, uint64_t key, float value);

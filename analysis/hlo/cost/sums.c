@@ -32,14 +32,15 @@ float cost_utilization(const struct cost_node *n, uint32_t operand) {
 void cost_push(struct xpl_hlo_costs *c, cost_entry_vec *v, uint64_t key, float value) {
     struct cost_entry *const e = cost_stopped(c) ? NULL : xpl_vec_push(c->a, v);
     if (e)
-        *e = (struct cost_entry){key, value};
+        *e = (struct cost_entry){.key = key, .v = value};
     else
         c->no_memory |= !cost_stopped(c);
 }
 
 static int by_key(const void *pa, const void *pb) {
     const struct cost_entry *const a = pa, *const b = pb;
-    return (a->key > b->key) - (a->key < b->key);
+    if (a->key != b->key) return a->key > b->key ? 1 : -1;
+    return (a->order > b->order) - (a->order < b->order);
 }
 
 // The entries, each key once, become those of `s`.
@@ -54,7 +55,14 @@ void cost_note_more(struct xpl_hlo_costs *c, struct cost_node *n, cost_entry_vec
     struct cost_sums *const s = v->n ? cost_alloc(c, 1, sizeof *s) : NULL;
     if (!s) return;
     *s = (struct cost_sums){0};
+    for (size_t i = 0; i < v->n; i++)
+        v->v[i].order = (uint32_t)i;
     keep_entries(s, v);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < s->n; i++)
+        if (kept == 0 || s->entries[kept - 1].key != s->entries[i].key)
+            s->entries[kept++] = s->entries[i];
+    s->n = kept;
     n->more = s;
 }
 
@@ -128,7 +136,7 @@ static void merge(struct xpl_hlo_costs *c, struct cost_sums *to, const struct co
         const uint64_t x = i < to->n ? to->entries[i].key : UINT64_MAX;
         const uint64_t y = k < b->n ? b->entries[k].key : UINT64_MAX;
         const float p = x <= y ? to->entries[i++].v : 0, q = y <= x ? b->entries[k++].v : 0;
-        v[m++] = (struct cost_entry){x < y ? x : y, op(p, q)};
+        v[m++] = (struct cost_entry){.key = x < y ? x : y, .v = op(p, q)};
     }
     to->entries = v;
     to->n = m;
