@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// What instructions cost: a few of each kind as XProf 2.24.2 has them (tests/parity/hlo_text.py
+// compares thousands), and what must hold where XProf ends or loses everything: limits, windows
+// without end, calls of calls, broken messages.
+#include <inttypes.h>
+
+#include "analysis/hlo/cost/cost.h"
+#include "analysis/hlo/hlo_module.h"
+#include "base/arena.h"
+#include "tests/hlo_maker.h"
+#include "tests/wire_text.h"
+
+static struct xpl_error err;
+
+struct costs {
+    struct xpl_arena a;
+    struct xpl_hlo_module *m;
+    struct xpl_hlo_costs *c;
+};
+
+static void begin(struct costs *c, struct xpl_buf *module) {
+    *c = (struct costs){0};
+    xpl_arena_init(&c->a, (size_t)1 << 30);
+    CHECK_OK(xpl_hlo_module_read_full((xpl_bytes_t){module->p, module->n}, &c->a, &c->m, &err),
+             &err);
+    CHECK(c->m->valid);
+    c->c = xpl_hlo_costs_new(c->m, &c->a);
+    CHECK(c->c);
+}
+
+static struct xpl_hlo_cost cost_of(struct costs *c, const char *name) {
+    struct xpl_hlo_cost ret;
+    const uint32_t at = xpl_hlo_module_find(c->m, xpl_str_from(name));
+    CHECK(at != UINT32_MAX);
+    CHECK_OK(xpl_hlo_cost(c->c, at, NULL, &ret, &err), &err);
+    return ret;
+}
+
+static void check_cost(struct costs *c, const char *name, int64_t model_flops, int64_t device_flops,
+                       int64_t bytes, int64_t read, int64_t written) {
+    const struct xpl_hlo_cost r = cost_of(c, name);
+    CHECK_EQ(r.model_flops, model_flops);
+    CHECK_EQ(r.device_flops, device_flops);
+    CHECK_EQ(r.bytes, bytes);
+    CHECK_EQ(r.hbm_read_bytes, read);
+    CHECK_EQ(r.hbm_written_bytes, written);
+}
+
+// A module of computations, callees first, of which the one with id `entry` is the entry.
+static struct xpl_buf module_of(const char *const *computations, int n, int entry) {
+    char head[40];
+    (void)snprintf(head, sizeof head, "1:\"m\" 4:{} 6:%d", entry);
+    struct xpl_buf m = wt_message(head);
+    for (int i = 0; i < n; i++) {
+        struct xpl_buf c = wt_message(computations[i]);
+        mk_close(&m, 3, &c);
+    }
+    return m;
+}
+
+// f32[8,4] and others, as shapes of instructions.
+#define F32_8_4 " 3:{2:11 3:[8,4] 5:{1:[1,0]}} "
+#define ADD                                                                                        \
+    "1:\"add\" 5:1 6:3 2:{1:\"x\" 2:\"parameter\" 35:1 3:{2:11}} "                                 \
+    "2:{1:\"y\" 2:\"parameter\" 9:1 35:2 3:{2:11}} "                                               \
+    "2:{1:\"xy\" 2:\"add\" 35:3 36:[1,2] 3:{2:11}}"
+#define P "2:{1:\"p\" 2:\"parameter\" 35:1" F32_8_4 "} "
+
+static void test_elementwise(void) {
+    static const char *const texts[] = {
+        "1:\"main\" 5:1 6:2 " P "2:{1:\"sine\" 2:\"sine\" 35:2 36:[1]" F32_8_4 "} "
+        "2:{1:\"copy\" 2:\"copy\" 35:3 36:[1]" F32_8_4 "} "
+        "2:{1:\"vmem\" 2:\"negate\" 35:4 36:[1] 3:{2:11 3:[8,4] 5:{1:[1,0] 8:1}}} "
+        "2:{1:\"bytes\" 2:\"parameter\" 9:1 35:5 3:{2:2 3:[8,4]}} "
+        "2:{1:\"add8\" 2:\"add\" 35:6 36:[5,5] 3:{2:2 3:[8,4]}} "
+        "2:{1:\"nibbles\" 2:\"parameter\" 9:2 35:7 3:{2:21 3:[8,4] 5:{7:4}}} "
+        "2:{1:\"add4\" 2:\"add\" 35:8 36:[7,7] 3:{2:21 3:[8,4] 5:{7:4}}} "
+        "2:{1:\"tuple\" 2:\"tuple\" 35:9 36:[1,1] 3:{2:13 4:{2:11 3:[8,4]} 4:{2:11 3:[8,4]}}}"};
+    struct xpl_buf module = module_of(texts, 1, 1);
+    struct costs c;
+    begin(&c, &module);
+    check_cost(&c, "p", 0, 0, 0, 0, 0);
+    check_cost(&c, "sine", 662 * 32, 662 * 32, 256, 128, 128);
+    check_cost(&c, "sine", 662 * 32, 662 * 32, 256, 128, 128); // kept
+    check_cost(&c, "copy", 0, 0, 256, 128, 128);
+    check_cost(&c, "vmem", 96, 96, 256, 128, 0);
+    check_cost(&c, "add8", 96, 48, 96, 64, 32);
+    check_cost(&c, "add4", 96, 24, 48, 32, 16);
+    check_cost(&c, "tuple", 0, 0, 16, 0, 0);
+    xpl_arena_fini(&c.a);
+    xpl_buf_fini(&module);
+}
+
+// What is used twice is read once; what half of is used is read by half.
+static void test_fusion(void) {
+    static const char *const texts[] = {
+        "1:\"fused\" 5:1 6:15 2:{1:\"f.p\" 2:\"parameter\" 35:11" F32_8_4 "} "
+        "2:{1:\"f.e\" 2:\"exponential\" 35:12 36:[11]" F32_8_4 "} "
+        "2:{1:\"f.s\" 2:\"slice\" 35:13 36:[12] 3:{2:11 3:[4,4]}} "
+        "2:{1:\"f.n\" 2:\"negate\" 35:14 36:[13] 3:{2:11 3:[4,4]}} "
+        "2:{1:\"f.a\" 2:\"add\" 35:15 36:[13,14] 3:{2:11 3:[4,4]}}",
+        "1:\"unused\" 5:3 6:31 2:{1:\"u\" 2:\"iota\" 35:31" F32_8_4 "}",
+        "1:\"main\" 5:2 6:2 " P "2:{1:\"fusion\" 2:\"fusion\" 11:\"kLoop\" 35:2 36:[1] 38:[1] "
+        "3:{2:11 3:[4,4]}}"};
+    struct xpl_buf module = module_of(texts, 3, 2);
+    struct costs c;
+    begin(&c, &module);
+    check_cost(&c, "fusion", 16 * 86 + 48 + 48, 16 * 86 + 96, 128, 64, 64);
+    check_cost(&c, "f.e", 32 * 86, 32 * 86, 256, 128, 128);
+    check_cost(&c, "u", 0, 0, 0, 0, 0); // the entry does not reach it
+    xpl_arena_fini(&c.a);
+    xpl_buf_fini(&module);
+}
+
+static struct xpl_buf entry_module(const char *entry) {
+    const char *const texts[] = {ADD, entry};
+    return module_of(texts, 2, 9);
+}
+
+static void test_collectives(void) {
+    // XLA's analysis fails on psum, and XProf has no costs of the module.
+    struct xpl_buf module = entry_module(
+        "1:\"main\" 5:9 6:2 " P "2:{1:\"sum\" 2:\"all-reduce\" 35:2 36:[1] 38:[1]" F32_8_4 "} "
+        "2:{1:\"psum\" 2:\"all-reduce\" 35:3 36:[1] 38:[1] 26:1 71:1" F32_8_4 "} "
+        "2:{1:\"gather\" 2:\"all-gather\" 35:4 36:[1] 49:{1:[0,1]} 3:{2:11 3:[16,4]}} "
+        "2:{1:\"start\" 2:\"all-reduce-start\" 35:5 36:[1] 38:[1]" F32_8_4 "} "
+        "2:{1:\"zero\" 2:\"constant\" 35:6 3:{2:11}} "
+        "2:{1:\"reduce\" 2:\"reduce\" 35:7 36:[1,6] 38:[1] 14:[1] 3:{2:11 3:[8]}}");
+    struct costs c;
+    begin(&c, &module);
+    check_cost(&c, "sum", 96, 96, 256, 128, 128);
+    check_cost(&c, "psum", 96, 96, 256, 128, 128);
+    check_cost(&c, "gather", 0, 0, 640, 128, 256);
+    check_cost(&c, "start", 96, 96, 128, 128, 128);
+    check_cost(&c, "reduce", 72, 72, 192, 160, 32);
+    xpl_arena_fini(&c.a);
+    xpl_buf_fini(&module);
+}
+
+#define GEMM(id, name, config)                                                                     \
+    "2:{1:\"" name "\" 2:\"custom-call\" 35:" id                                                   \
+    " 36:[1,1] 28:\"__cublas$lt$matmul\" 43:\"" config                                             \
+    "\" 3:{2:13 4:{2:11 3:[8,8]} 4:{2:6 3:[100]}}} "
+
+static void test_gemm(void) {
+    struct xpl_buf module =
+        entry_module("1:\"main\" 5:9 6:2 " P GEMM(
+            "2", "snake",
+            "{\\042gemm_backend_config\\042:{\\042alpha\\042:[1,{}],"
+            "\\042dot_dimension_numbers\\042:{\\042lhs_contracting_dimensions\\042:[\\0421\\042]}}"
+            "}") GEMM("3", "camel",
+                      "{\\042gemmBackendConfig\\042 : {\\042dotDimensionNumbers\\042:"
+                      "{\\042lhsContractingDimensions\\042:[0, 1]}}}") GEMM("4", "none", "")
+                         GEMM("5", "broken", "{\\042gemm_backend_config\\042:{\\042a\\042:[[[")
+                             GEMM("6", "beyond",
+                                  "{\\042gemm_backend_config\\042:{\\042dot_dimension_numbers\\042:"
+                                  "{\\042lhs_contracting_dimensions\\042:[7,-1,"
+                                  "99999999999999999999]}}}") "2:{1:\"other\" 2:\"custom-call\" "
+                                                              "35:7 36:[1] 28:\"foo\"" F32_8_4
+                                                              "} ");
+    struct costs c;
+    begin(&c, &module);
+    check_cost(&c, "snake", 512, 512, 512, 256, 0);
+    check_cost(&c, "camel", 4096, 4096, 512, 256, 0);
+    check_cost(&c, "none", 128, 128, 512, 256, 0);
+    check_cost(&c, "broken", 128, 128, 512, 256, 0);
+    check_cost(&c, "beyond", 128, 128, 512, 256, 0);
+    check_cost(&c, "other", 0, 0, 0, 0, 0);
+    xpl_arena_fini(&c.a);
+    xpl_buf_fini(&module);
+}
+
+// ---- windows ----
+
+// Valid pairs of one dimension, walked.
+static int64_t walked(int64_t kernel, int64_t output, int64_t input, int64_t stride, int64_t pad,
+                      int64_t dilation, int64_t base) {
+    int64_t n = 0;
+    for (int64_t k = 0; k < kernel; k++)
+        for (int64_t x = 0; x < output; x++) {
+            const int64_t u = x * stride - pad + k * dilation;
+            n += u >= 0 && u % base == 0 && u / base < input;
+        }
+    return n;
+}
+
+static int64_t counted(int64_t kernel, int64_t output, int64_t input, int64_t stride, int64_t pad,
+                       int64_t dilation, int64_t base) {
+    char text[600];
+    (void)snprintf(text, sizeof text,
+                   "1:\"main\" 5:9 6:3 2:{1:\"a\" 2:\"parameter\" 35:1 3:{2:11 3:[1,1,%" PRId64
+                   "]}} "
+                   "2:{1:\"w\" 2:\"parameter\" 9:1 35:2 3:{2:11 3:[1,1,%" PRId64 "]}} "
+                   "2:{1:\"c\" 2:\"convolution\" 35:3 36:[1,2] 3:{2:11 3:[1,1,%" PRId64 "]} "
+                   "15:{1:{1:%" PRId64 " 2:%" PRId64 " 3:%" PRId64 " 5:%" PRId64 " 6:%" PRId64 "}} "
+                   "16:{7:0 8:1 3:1 4:0 9:0 10:1 11:[2] 6:[2] 12:[2]}}",
+                   input, kernel, output, kernel, stride, pad, dilation, base);
+    struct xpl_buf module = entry_module(text);
+    struct costs c;
+    begin(&c, &module);
+    const int64_t flops = cost_of(&c, "c").model_flops;
+    xpl_arena_fini(&c.a);
+    xpl_buf_fini(&module);
+    return flops / 2;
+}
+
+static void test_positions(void) {
+    uint64_t r = 7;
+    for (int i = 0; i < 3000; i++) {
+        int64_t v[7];
+        for (int k = 0; k < 7; k++) {
+            r = r * UINT64_C(6364136223846793005) + 1442695040888963407;
+            v[k] = (int64_t)(r >> 33) % (k < 3 ? 20 : 7) + (k < 6 && k != 4 ? 1 : 0);
+        }
+        v[6] = v[6] > 1 ? v[6] : 1;
+        CHECK_EQ(counted(v[0], v[1], v[2], v[3], v[4] - 3, v[5], v[6]),
+                 walked(v[0], v[1], v[2], v[3], v[4] - 3, v[5], v[6]));
+    }
+    // XLA would walk 10^12 positions.
+    CHECK(counted(1000000, 1000000, 1000000, 1, 0, 1, 1) > INT64_C(499999000000));
+    CHECK_EQ(counted(INT64_C(1) << 40, INT64_C(1) << 40, 5, 1, 0, 1, 1), 0); // unknown
+}
+
+// ---- limits ----
+
+// Each computation calls the one before twice: 2^60 runs in XLA's way of counting.
+static void test_calls_of_calls(void) {
+    struct xpl_buf module = wt_message("1:\"m\" 4:{} 6:60"), c;
+    char text[400];
+    for (int i = 1; i <= 60; i++) {
+        if (i == 1)
+            (void)snprintf(text, sizeof text,
+                           "1:\"c1\" 5:1 6:2 2:{1:\"p1\" 2:\"parameter\" 35:1" F32_8_4 "} "
+                           "2:{1:\"n1\" 2:\"negate\" 35:2 36:[1]" F32_8_4 "}");
+        else
+            (void)snprintf(text, sizeof text,
+                           "1:\"c%d\" 5:%d 6:3 2:{1:\"p%d\" 2:\"parameter\" 35:1" F32_8_4 "} "
+                           "2:{1:\"a%d\" 2:\"call\" 35:2 36:[1] 38:[%d]" F32_8_4 "} "
+                           "2:{1:\"b%d\" 2:\"call\" 35:3 36:[2] 38:[%d]" F32_8_4 "}",
+                           i, i, i, i, i - 1, i, i - 1);
+        c = wt_message(text);
+        mk_close(&module, 3, &c);
+    }
+    struct costs k;
+    begin(&k, &module);
+    check_cost(&k, "a4", 96 * 4, 96 * 4, 256 * 4, 128 * 4, 128 * 4);
+    CHECK(cost_of(&k, "b60").model_flops > INT64_C(1) << 60);
+    xpl_arena_fini(&k.a);
+    xpl_buf_fini(&module);
+}
+
+// Uses that join pairwise: as many sets of uses as instructions, each as large.
+static void test_many_uses(void) {
+    enum { N = 20000 };
+    struct xpl_buf module = wt_message("1:\"m\" 4:{} 6:2"), c = wt_message("1:\"f\" 5:1 6:1");
+    char text[300];
+    struct xpl_buf in = wt_message("1:\"q\" 2:\"parameter\" 35:0" F32_8_4);
+    mk_close(&c, 2, &in);
+    for (int i = 1; i <= N; i++) {
+        // Slices start new uses, sums join them with all before.
+        (void)snprintf(text, sizeof text, "1:\"i%d\" 2:\"%s\" 35:%d 36:[%d%s]" F32_8_4, i,
+                       i % 2 ? "slice" : "add", i, i - 1, i % 2 ? "" : ",0");
+        in = wt_message(text);
+        mk_close(&c, 2, &in);
+    }
+    (void)snprintf(text, sizeof text, "6:%d", N);
+    in = wt_message(text);
+    (void)xpl_buf_put(&c, in.p, in.n);
+    xpl_buf_fini(&in);
+    mk_close(&module, 3, &c);
+    c = wt_message("1:\"main\" 5:2 6:2 " P
+                   "2:{1:\"fusion\" 2:\"fusion\" 11:\"kLoop\" 35:2 36:[1] 38:[1]" F32_8_4 "}");
+    mk_close(&module, 3, &c);
+    struct costs k;
+    begin(&k, &module);
+    (void)cost_of(&k, "fusion"); // known or not: it ends
+    xpl_arena_fini(&k.a);
+    xpl_buf_fini(&module);
+}
+
+static bool always(struct xpl_exec *e) {
+    (void)e;
+    return true;
+}
+
+static void test_limits(void) {
+    struct xpl_buf module =
+        entry_module("1:\"main\" 5:9 6:2 " P "2:{1:\"n\" 2:\"negate\" 35:2 36:[1]" F32_8_4 "}");
+    struct xpl_arena a, small;
+    struct xpl_hlo_module *m = NULL;
+    struct xpl_hlo_cost cost;
+    xpl_arena_init(&a, 1 << 26);
+    CHECK_OK(xpl_hlo_module_read_full((xpl_bytes_t){module.p, module.n}, &a, &m, &err), &err);
+    xpl_arena_init(&small, 0);
+    CHECK(!xpl_hlo_costs_new(m, &small));
+    // Cancelling is looked for every few thousand instructions: a small module ends first.
+    struct xpl_exec exec = xpl_exec_serial();
+    exec.cancelled = always;
+    struct xpl_hlo_costs *const c = xpl_hlo_costs_new(m, &a);
+    CHECK_OK(xpl_hlo_cost(c, xpl_hlo_module_find(m, XPL_STR("n")), &exec, &cost, &err), &err);
+    CHECK_EQ(cost.model_flops, 96);
+    xpl_arena_fini(&small);
+    xpl_arena_fini(&a);
+    xpl_buf_fini(&module);
+}
+
+int main(void) {
+    test_elementwise();
+    test_fusion();
+    test_collectives();
+    test_gemm();
+    test_positions();
+    test_calls_of_calls();
+    test_many_uses();
+    test_limits();
+    return 0;
+}
