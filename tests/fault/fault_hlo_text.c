@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts of HLO programs, with every allocation failing once: a clean error, nothing leaked, and
-// with memory back the same text as before.
+// Texts and costs of HLO programs, with every allocation failing once: a clean error, nothing
+// leaked, and with memory back the same as before.
+#include <inttypes.h>
+
+#include "analysis/hlo/cost/cost.h"
 #include "analysis/hlo/hlo_module.h"
 #include "analysis/hlo/text/text.h"
 #include "base/arena.h"
@@ -31,6 +34,26 @@ static struct xpl_buf program(void) {
     in = wt_message("1:\"n\" 2:\"negate\" 35:3 36:[1] 3:{2:4 3:[2,40] 5:{1:[0,1]}} "
                     "43:\"{\\042wait_on_operation_queues\\042:[],\\042a\\042:1}\"");
     mk_close(&c, 2, &in);
+    // A fusion of a tuple, in a loop, so that costs have parts and sums.
+    static const char *const more[] = {
+        "1:\"f\" 5:5 6:53 2:{1:\"fp\" 2:\"parameter\" 35:51 3:{2:13 4:{2:11 3:[9]} 4:{2:11 "
+        "3:[9]}}} "
+        "2:{1:\"fg\" 2:\"get-tuple-element\" 35:52 36:[51] 13:1 3:{2:11 3:[9]}} "
+        "2:{1:\"ft\" 2:\"tuple\" 35:53 36:[52,52] 3:{2:13 4:{2:11 3:[9]} 4:{2:11 3:[9]}}}",
+        "1:\"b\" 5:6 6:62 2:{1:\"bp\" 2:\"parameter\" 35:61 3:{2:13 4:{2:11 3:[9]} 4:{2:11 "
+        "3:[9]}}} "
+        "2:{1:\"bf\" 2:\"fusion\" 11:\"kLoop\" 35:62 36:[61] 38:[5] 3:{2:13 4:{2:11 3:[9]} "
+        "4:{2:11 3:[9]}}}",
+    };
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+        in = wt_message(more[i]);
+        mk_close(&m, 3, &in);
+    }
+    in = wt_message("1:\"t\" 2:\"parameter\" 35:8 3:{2:13 4:{2:11 3:[9]} 4:{2:11 3:[9]}}");
+    mk_close(&c, 2, &in);
+    in = wt_message(
+        "1:\"w\" 2:\"while\" 35:9 36:[8] 38:[6,6] 3:{2:13 4:{2:11 3:[9]} 4:{2:11 3:[9]}}");
+    mk_close(&c, 2, &in);
     mk_close(&m, 3, &c);
     return m;
 }
@@ -52,6 +75,13 @@ static xpl_status_t run(const struct xpl_buf *module, struct xpl_buf *out) {
             xpl_buf_str(out, text);
         else
             st = XPL_RESOURCE_EXHAUSTED;
+    }
+    struct xpl_hlo_costs *const costs = st == XPL_OK ? xpl_hlo_costs_new(m, &a) : NULL;
+    if (st == XPL_OK && !costs) st = XPL_RESOURCE_EXHAUSTED;
+    for (uint32_t i = 0; st == XPL_OK && i < m->n_instructions; i++) {
+        struct xpl_hlo_cost cost;
+        st = xpl_hlo_cost(costs, i, NULL, &cost, &err);
+        xpl_buf_printf(out, "%" PRId64 " %" PRId64 "\n", cost.model_flops, cost.bytes);
     }
     CHECK(st == XPL_OK || st == XPL_RESOURCE_EXHAUSTED);
     xpl_arena_fini(&a);

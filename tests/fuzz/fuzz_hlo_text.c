@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbitrary bytes as an HloModuleProto: its text in every form ends, keeps to its limit, and is the
-// same twice; an op's text is the same however the module was read.
+// same twice; an op's text is the same however the module was read.  What its instructions cost is
+// found, is the same in whatever order they are asked, and never negative.
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/hlo/cost/cost.h"
 #include "analysis/hlo/hlo_module.h"
 #include "analysis/hlo/text/text.h"
 #include "base/arena.h"
@@ -55,6 +57,23 @@ static void check_op(const struct xpl_hlo_module *full, const struct xpl_hlo_mod
     xpl_buf_fini(&y);
 }
 
+static void check_costs(const struct xpl_hlo_module *m, struct xpl_arena *a) {
+    enum { MOST = 4096 };
+    const uint32_t n = m->n_instructions;
+    struct xpl_hlo_costs *const up = xpl_hlo_costs_new(m, a), *const down = xpl_hlo_costs_new(m, a);
+    struct xpl_hlo_cost *const v = xpl_arena_array(a, n, sizeof *v), c;
+    if (!up || !down || !v || n > MOST) return;
+    for (uint32_t i = 0; i < n; i++) {
+        if (xpl_hlo_cost(up, i, NULL, &v[i], NULL) != XPL_OK) return;
+        require(v[i].model_flops >= 0 && v[i].device_flops >= 0 && v[i].bytes >= 0);
+        require(v[i].hbm_read_bytes >= 0 && v[i].hbm_written_bytes >= 0);
+    }
+    for (uint32_t i = n; i-- > 0;) {
+        if (xpl_hlo_cost(down, i, NULL, &c, NULL) != XPL_OK) return;
+        require(memcmp(&c, &v[i], sizeof c) == 0);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct xpl_arena a;
     struct xpl_hlo_module *full = NULL, *light = NULL;
@@ -66,6 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         check_module(full);
         for (uint32_t i = 0; full->valid && i < full->n_instructions && i < 64; i++)
             check_op(full, light, i, &a);
+        if (full->valid) check_costs(full, &a);
     }
     xpl_arena_fini(&a);
     return 0;

@@ -22,11 +22,12 @@ static void read_array(const struct xpl_hlo_shape *s, struct cost_shape *ret) {
     ret->elements = 1;
     for (int64_t d; xpl_hlo_ints_next(&dims, &d);)
         ret->elements = times(ret->elements, d);
-    if (s->has_layout) {
-        struct xpl_hlo_message layout;
-        xpl_hlo_message_read(s->layout, &layout);
-        element_bits = xpl_hlo_int(&layout, HLO_LAYOUT_ELEMENT_BITS);
-        ret->memory_space = (uint64_t)xpl_hlo_int(&layout, HLO_LAYOUT_MEMORY_SPACE);
+    struct xpl_wire w = xpl_wire_begin(s->layout);
+    struct xpl_field f;
+    while (s->has_layout && xpl_hlo_next_field(&w, &f) == XPL_WIRE_FIELD) {
+        if (f.type != XPL_WIRE_VARINT) continue;
+        if (f.num == HLO_LAYOUT_ELEMENT_BITS) element_bits = (int64_t)f.u;
+        if (f.num == HLO_LAYOUT_MEMORY_SPACE) ret->memory_space = f.u;
     }
     ret->size = ret->leaf_size = array_size(ret->elements, ret->type, element_bits);
     ret->leaf_elements = ret->elements;
