@@ -36,11 +36,12 @@ allow base
 xplane='analysis/xplane/ analysis/wire/ base/'
 allow analysis/wire base/
 allow analysis/xplane analysis/wire/ base/
-allow analysis/ireeprof base/
+allow analysis/perfetto base/
+allow analysis/ireeprof analysis/perfetto/ base/
 allow analysis/formats analysis/ireeprof/reader.h $xplane
 allow analysis/grouping $xplane
 allow analysis/hlo analysis/grouping/ $xplane
-allow analysis/trace analysis/hlo/ analysis/grouping/ $xplane
+allow analysis/trace analysis/perfetto/ analysis/hlo/ analysis/grouping/ $xplane
 deny analysis/trace/derived analysis/trace/index/ analysis/trace/answer/ analysis/trace/export/
 deny analysis/trace/index analysis/trace/answer/ analysis/trace/export/
 deny analysis/trace/answer analysis/trace/export/
