@@ -52,13 +52,22 @@ static bool parse_id(const char *text, int64_t *ret) {
     return false;
 }
 
-static bool parse_format(const char *report, const char *text, enum xpl_iree_rows_format *ret) {
+// The forms of export, in the order of enum xpl_iree_trace_format.
+static const char *const kExports[] = {"ireeperf-jsonl", "perfetto", "chrome"};
+enum { N_EXPORTS = sizeof kExports / sizeof *kExports };
+
+static bool parse_format(const char *report, const char *text, enum xpl_iree_rows_format *ret,
+                         enum xpl_iree_trace_format *ret_trace) {
     const bool is_export = strcmp(report, "export") == 0;
-    const char *const json = is_export ? "ireeperf-jsonl" : "jsonl";
-    *ret = is_export || (text && strcmp(text, json) == 0) ? XPL_IREE_JSONL : XPL_IREE_TEXT;
-    if (!text || strcmp(text, json) == 0 || (!is_export && strcmp(text, "text") == 0)) return true;
-    (void)fprintf(stderr, "xplanectl: no format \"%s\" of %s: %s%s\n", text, report,
-                  is_export ? "" : "text or ", json);
+    *ret = is_export || (text && strcmp(text, "jsonl") == 0) ? XPL_IREE_JSONL : XPL_IREE_TEXT;
+    for (size_t i = 0; is_export && text && i < N_EXPORTS; i++) {
+        if (strcmp(text, kExports[i]) != 0) continue;
+        *ret_trace = (enum xpl_iree_trace_format)i;
+        return true;
+    }
+    if (!text || (!is_export && (*ret == XPL_IREE_JSONL || strcmp(text, "text") == 0))) return true;
+    (void)fprintf(stderr, "xplanectl: no format \"%s\" of %s: %s\n", text, report,
+                  is_export ? "ireeperf-jsonl, perfetto or chrome" : "text or jsonl");
     return false;
 }
 
@@ -82,7 +91,7 @@ static int run_report(const struct xpl_args *args, const struct xpl_iree_report 
                                .rows = &rows};
     if (args->filter) run.options.filter = xpl_str_from(args->filter);
     if (!parse_id(args->id, &run.options.id) ||
-        !parse_format(report->name, args->format, &rows.format))
+        !parse_format(report->name, args->format, &rows.format, &run.options.trace))
         return XPL_EXIT_USAGE;
     xpl_buf_init(&buf, MAX_ROW);
     xpl_status_t st = xpl_iree_report_run(report, &run, &err);
@@ -173,9 +182,7 @@ static int report_session(const struct xpl_args *args, const struct xpl_iree_rep
     size_t n = 0;
     const struct {
         const char *key, *value;
-    } given[] = {{"format", is_export      ? NULL
-                            : args->format ? args->format
-                                           : "text"},
+    } given[] = {{"format", args->format || is_export ? args->format : "text"},
                  {"raw", wants_trace(args, report) ? "true" : NULL},
                  {"unfinished", args->unfinished ? "true" : NULL},
                  {"filter", args->filter},

@@ -75,7 +75,8 @@ static const struct section {
      "  --keep N, --keep-age TIME, --keep-bytes SIZE   which of a schedule's sessions stay\n"
      "  --detach             go on when this command is ended\n"
      "  --quiet              no progress\n"},
-    {"iree", "\nOptions of iree: --format text|jsonl, --filter GLOB, --id N, --dispatch_events,\n"
+    {"iree", "\nOptions of iree: --format text|jsonl (of export: ireeperf-jsonl|perfetto|chrome),\n"
+             "  --filter GLOB, --id N, --dispatch_events,\n"
              "  --counter_samples, --unfinished (what follows the end that the header states)\n"},
     {"import", "\nOptions of import: --session NAME, --retries N [3]\n"},
 };

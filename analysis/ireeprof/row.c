@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -18,6 +19,10 @@ bool xpl_iree_rows_flush(struct xpl_iree_rows *r) {
     return !r->failed;
 }
 
+void xpl_iree_rows_flush_large(struct xpl_iree_rows *r) {
+    if (r->out->n >= FLUSH_AT || r->out->failed) (void)xpl_iree_rows_flush(r);
+}
+
 static void put_z(struct xpl_iree_rows *r, const char *z) {
     xpl_buf_put(r->out, z, strlen(z));
 }
@@ -28,6 +33,12 @@ static void put_u64(struct xpl_iree_rows *r, uint64_t v) {
         *--p = (char)('0' + v % 10);
     while (v /= 10);
     xpl_buf_put(r->out, p, (size_t)(digits + sizeof digits - p));
+}
+
+// Hands a member over, where somebody else writes it.
+static bool handed(struct xpl_iree_rows *r, struct xpl_iree_member m) {
+    if (r->member) r->member(r->member_ctx, &m);
+    return r->member != NULL;
 }
 
 // What stands before a value.  Names are ours and need no escapes.
@@ -49,6 +60,7 @@ static void put_name(struct xpl_iree_rows *r, const char *name) {
 
 void xpl_row_begin(struct xpl_iree_rows *r, const char *key, const char *type) {
     r->comma = false;
+    if (r->member) return;
     if (r->format == XPL_IREE_JSONL) {
         xpl_buf_putc(r->out, '{');
         if (key) xpl_row_text(r, key, type);
@@ -59,28 +71,36 @@ void xpl_row_begin(struct xpl_iree_rows *r, const char *key, const char *type) {
 }
 
 void xpl_row_end(struct xpl_iree_rows *r) {
+    if (r->member) return;
     if (r->format == XPL_IREE_JSONL) xpl_buf_putc(r->out, '}');
     xpl_buf_putc(r->out, '\n');
-    if (r->out->n >= FLUSH_AT || r->out->failed) (void)xpl_iree_rows_flush(r);
+    xpl_iree_rows_flush_large(r);
 }
 
 void xpl_row_u64(struct xpl_iree_rows *r, const char *name, uint64_t v) {
+    if (handed(r, (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_U64, .u64 = v}))
+        return;
     put_name(r, name);
     put_u64(r, v);
 }
 
 void xpl_row_i64(struct xpl_iree_rows *r, const char *name, int64_t v) {
+    if (handed(r, (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_I64, .i64 = v}))
+        return;
     put_name(r, name);
     if (v < 0) xpl_buf_putc(r->out, '-');
     put_u64(r, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
 void xpl_row_bool(struct xpl_iree_rows *r, const char *name, bool v) {
+    if (handed(r, (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_BOOL, .is = v}))
+        return;
     put_name(r, name);
     put_z(r, v ? "true" : "false");
 }
 
 void xpl_row_null(struct xpl_iree_rows *r, const char *name) {
+    if (handed(r, (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_NULL})) return;
     put_name(r, name);
     xpl_buf_str(r->out, XPL_STR("null"));
 }
@@ -93,6 +113,8 @@ static bool is_plain(xpl_str_t s) {
 }
 
 void xpl_row_str(struct xpl_iree_rows *r, const char *name, xpl_str_t v) {
+    if (handed(r, (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_TEXT, .text = v}))
+        return;
     put_name(r, name);
     if (r->format == XPL_IREE_TEXT && is_plain(v))
         xpl_buf_str(r->out, v);
@@ -105,6 +127,9 @@ void xpl_row_text(struct xpl_iree_rows *r, const char *name, const char *v) {
 }
 
 void xpl_row_fixed(struct xpl_iree_rows *r, const char *name, double v, int decimals) {
+    if (handed(r,
+               (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_DOUBLE, .number = v}))
+        return;
     char text[XPL_JSON_FIXED_MAX];
     put_name(r, name);
     const size_t n = decimals <= 3 ? xpl_json_fixed(v, decimals, text) : 0;
@@ -117,6 +142,9 @@ void xpl_row_fixed(struct xpl_iree_rows *r, const char *name, double v, int deci
 }
 
 void xpl_row_double(struct xpl_iree_rows *r, const char *name, double v) {
+    if (handed(r,
+               (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_DOUBLE, .number = v}))
+        return;
     put_name(r, name);
     if (isfinite(v))
         xpl_buf_printf(r->out, "%.17g", v);
@@ -125,20 +153,23 @@ void xpl_row_double(struct xpl_iree_rows *r, const char *name, double v) {
 }
 
 void xpl_row_hash(struct xpl_iree_rows *r, const char *name, const uint64_t hash[2], bool present) {
-    put_name(r, name);
+    char text[33];
+    (void)snprintf(text, sizeof text, "%016" PRIx64 "%016" PRIx64, hash[0], hash[1]);
     if (present)
-        xpl_buf_printf(r->out, "\"%016" PRIx64 "%016" PRIx64 "\"", hash[0], hash[1]);
+        xpl_row_text(r, name, text);
     else
-        xpl_buf_str(r->out, XPL_STR("null"));
+        xpl_row_null(r, name);
 }
 
 void xpl_row_open(struct xpl_iree_rows *r, const char *name, char bracket) {
+    if (handed(r, (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_OPEN})) return;
     put_name(r, name);
     xpl_buf_putc(r->out, bracket);
     r->comma = false;
 }
 
 void xpl_row_close(struct xpl_iree_rows *r, char bracket) {
+    if (handed(r, (struct xpl_iree_member){.kind = XPL_IREE_MEMBER_CLOSE})) return;
     xpl_buf_putc(r->out, bracket);
     r->comma = true;
 }

@@ -18,8 +18,35 @@
 
 enum xpl_iree_rows_format { XPL_IREE_TEXT, XPL_IREE_JSONL };
 
+// A member as somebody who writes it otherwise gets it (xpl_iree_rows.member).
+enum xpl_iree_member_kind {
+    XPL_IREE_MEMBER_U64,
+    XPL_IREE_MEMBER_I64,
+    XPL_IREE_MEMBER_BOOL,
+    XPL_IREE_MEMBER_DOUBLE, // may be no number
+    XPL_IREE_MEMBER_TEXT,
+    XPL_IREE_MEMBER_NULL,
+    XPL_IREE_MEMBER_OPEN, // what follows up to CLOSE is of the array or object
+    XPL_IREE_MEMBER_CLOSE,
+};
+struct xpl_iree_member {
+    const char *name; // NULL in arrays
+    enum xpl_iree_member_kind kind;
+    union {
+        uint64_t u64;
+        int64_t i64;
+        bool is;
+        double number;
+        xpl_str_t text;
+    };
+};
+
 struct xpl_iree_rows {
     enum xpl_iree_rows_format format;
+    // Gets the members of rows in place of `out`; the format does not count.  NULL: rows are
+    // written.
+    void (*member)(void *ctx, const struct xpl_iree_member *m);
+    void *member_ctx;
     struct xpl_buf *out;
     // Takes what is in `out`, which is then empty, and returns false to end the report.  NULL: all
     // stays in `out`.
@@ -32,6 +59,8 @@ struct xpl_iree_rows {
 // JSON rows begin with the member `key`, "type" for reports; NULL: with none.
 void xpl_row_begin(struct xpl_iree_rows *r, const char *key, const char *type);
 void xpl_row_end(struct xpl_iree_rows *r);
+// Hands everything to the sink, when it is much: for what is written beside rows.
+void xpl_iree_rows_flush_large(struct xpl_iree_rows *r);
 // Hands everything to the sink.  False once failed.
 bool xpl_iree_rows_flush(struct xpl_iree_rows *r);
 

@@ -14,10 +14,13 @@
 #include "base/status.h"
 #include "base/str.h"
 
+enum xpl_iree_trace_format { XPL_IREE_NO_TRACE, XPL_IREE_PERFETTO, XPL_IREE_CHROME };
+
 struct xpl_iree_options {
     xpl_str_t filter; // glob of * and ?; "*" or empty: everything
     int64_t id;       // below 0: all
     bool dispatch_events, counter_samples;
+    enum xpl_iree_trace_format trace; // of export
 };
 // The id that a person gave: below 0 for an empty text, as for a negative number.  INVALID_ARGUMENT
 // for what is no number, or larger than an int64_t: IREE's tools know no such ids either.

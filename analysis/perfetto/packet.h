@@ -4,7 +4,7 @@
 //
 // A packet is put together in buffers of its own, from the inside out: `part` is a small message of
 // `body`, which is the event or the descriptor of a track.  Finishing appends the packet to `out`
-// and empties the buffers.  What fails for want of memory fails when a packet is finished.  One
+// and empties the buffers.  Without memory it is the packet that fails, when it is finished.  One
 // thread.
 #ifndef XPL_ANALYSIS_PERFETTO_PACKET_H_
 #define XPL_ANALYSIS_PERFETTO_PACKET_H_

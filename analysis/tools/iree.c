@@ -7,8 +7,8 @@
 
 struct iree_options {
     struct xpl_common_options common; // every tool's come first
-    int format;
-    xpl_str_t filter, id; // id: a number; empty: all
+    int format, trace;                // trace: enum xpl_iree_trace_format, of export
+    xpl_str_t filter, id;             // id: a number; empty: all
     bool dispatch_events, counter_samples, unfinished, raw;
 };
 enum { JSONL, TEXT }; // format
@@ -61,7 +61,14 @@ static const struct xpl_tool_option kCounted[] = {
      .values = "true|false",
      .preset = "false",
      .help = "each sample beside the sums; needs format=jsonl"}};
-static const struct xpl_tool_option kExported[] = {UNFINISHED};
+static const struct xpl_tool_option kExported[] = {
+    {.key = "format",
+     .type = XPL_OPTION_CHOICE,
+     .offset = offsetof(struct iree_options, trace),
+     .values = "ireeperf-jsonl|perfetto|chrome", // enum xpl_iree_trace_format
+     .preset = "ireeperf-jsonl",
+     .help = "the rows that IREE's tools exchange, or a trace for other viewers"},
+    UNFINISHED};
 static const struct xpl_tool_option kTraces[] = {
     FORMAT,
     ID,
@@ -77,7 +84,8 @@ static const struct xpl_product *const kNeeds[] = {&xpl_product_iree_bundle, NUL
 
 static const char *content_type_of(const void *options) {
     const struct iree_options *const o = options;
-    if (o->raw) return "application/octet-stream";
+    if (o->raw || o->trace == XPL_IREE_PERFETTO) return "application/octet-stream";
+    if (o->trace == XPL_IREE_CHROME) return "application/json";
     return o->format == TEXT ? "text/plain; charset=utf-8" : "application/x-ndjson";
 }
 
@@ -100,14 +108,15 @@ static xpl_status_t render_report(const char *name, const struct xpl_tool_input 
     struct xpl_iree_run run = {.bundle = &bundle,
                                .options = {.filter = o->filter,
                                            .dispatch_events = o->dispatch_events,
-                                           .counter_samples = o->counter_samples},
+                                           .counter_samples = o->counter_samples,
+                                           .trace = (enum xpl_iree_trace_format)o->trace},
                                .rows = &rows,
                                .exec = in->exec};
     XPL_TRY(xpl_iree_id_parse(o->id, &run.options.id, err));
     XPL_TRY(xpl_iree_open(in->hosts[0].profile, o->unfinished, &bundle, err));
     if (o->raw) return render_trace(&bundle, run.options.id, out, err);
     XPL_TRY(xpl_iree_report_run(report, &run, err));
-    xpl_iree_report_warn(report, &run);
+    if (!o->trace) xpl_iree_report_warn(report, &run); // a trace has diagnostics of its own
     if (out->failed) XPL_RETURN_OOM(err, "report");
     return XPL_OK;
 }

@@ -4,8 +4,9 @@
 #include "tests/data_file.h"
 #include "tests/iree_run.h"
 
-static xpl_status_t run(xpl_bytes_t file, const char *report, size_t *ret_bytes) {
-    struct iree_run x = {.run.options.id = -1};
+static xpl_status_t run(xpl_bytes_t file, const char *report, enum xpl_iree_trace_format trace,
+                        size_t *ret_bytes) {
+    struct iree_run x = {.run.options = {.id = -1, .trace = trace}};
     const xpl_status_t st = iree_report(&x, file, report, XPL_IREE_JSONL);
     CHECK(st == XPL_OK || (x.err.code == st && x.err.msg[0]));
     *ret_bytes = x.out.n;
@@ -13,25 +14,31 @@ static xpl_status_t run(xpl_bytes_t file, const char *report, size_t *ret_bytes)
     return st;
 }
 
+static void fail_each(xpl_bytes_t file, const char *report, enum xpl_iree_trace_format trace) {
+    size_t bytes, got;
+    xpl_fault_reset();
+    xpl_fault_fail_on(UINT64_MAX);
+    const int64_t live = xpl_fault_live();
+    CHECK_OK(run(file, report, trace, &bytes), NULL);
+    const uint64_t n = xpl_fault_count();
+    CHECK(n >= 1);
+    for (uint64_t i = 0; i < n; i++) {
+        xpl_fault_reset();
+        xpl_fault_fail_on(i);
+        CHECK_EQ(run(file, report, trace, &got), XPL_RESOURCE_EXHAUSTED);
+        CHECK_EQ(xpl_fault_live(), live);
+    }
+}
+
 int main(void) {
     struct xpl_buf b = read_data_file("iree/syn-everything.ireeprof");
     const xpl_bytes_t file = {b.p, b.n};
-    size_t n_reports, bytes, got;
+    size_t n_reports;
     const struct xpl_iree_report *const reports = xpl_iree_reports(&n_reports);
-    for (size_t k = 0; k < n_reports; k++) {
-        xpl_fault_reset();
-        xpl_fault_fail_on(UINT64_MAX);
-        const int64_t live = xpl_fault_live();
-        CHECK_OK(run(file, reports[k].name, &bytes), NULL);
-        const uint64_t n = xpl_fault_count();
-        CHECK(n >= 1);
-        for (uint64_t i = 0; i < n; i++) {
-            xpl_fault_reset();
-            xpl_fault_fail_on(i);
-            CHECK_EQ(run(file, reports[k].name, &got), XPL_RESOURCE_EXHAUSTED);
-            CHECK_EQ(xpl_fault_live(), live);
-        }
-    }
+    for (size_t k = 0; k < n_reports; k++)
+        fail_each(file, reports[k].name, XPL_IREE_NO_TRACE);
+    fail_each(file, "export", XPL_IREE_PERFETTO);
+    fail_each(file, "export", XPL_IREE_CHROME);
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
     xpl_buf_fini(&b);

@@ -25,8 +25,21 @@ static void walk(const struct xpl_iree_bundle *b) {
         CHECK(b->notes[i].offset <= b->file_bytes && b->notes[i].text[0]);
 }
 
+// Traces are written of whatever is opened, and hold at least what begins and ends them.
+static void trace(xpl_bytes_t file, enum xpl_iree_trace_format format) {
+    struct iree_run x = {.run.options = {.id = -1, .trace = format}};
+    const xpl_status_t st = iree_report(&x, file, "export", XPL_IREE_JSONL);
+    CHECK(st == XPL_OK || st == XPL_DATA_LOSS || st == XPL_INVALID_ARGUMENT);
+    if (st == XPL_OK && format == XPL_IREE_CHROME)
+        CHECK(x.out.n > 40 && memcmp(x.out.p + x.out.n - 4, "\n]}\n", 4) == 0);
+    if (st == XPL_OK) CHECK(x.out.n > 20);
+    xpl_buf_fini(&x.out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t n;
+    trace((xpl_bytes_t){data, size}, XPL_IREE_PERFETTO);
+    trace((xpl_bytes_t){data, size}, XPL_IREE_CHROME);
     const struct xpl_iree_report *const reports = xpl_iree_reports(&n);
     for (size_t i = 0; i < n; i++) {
         const bool json = !reports[i].ours || i % 2;

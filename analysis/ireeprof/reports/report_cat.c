@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports cat and att: the headers of records, and the executable traces among them.
-#include "analysis/ireeprof/reports/export_fields.h"
+#include "analysis/ireeprof/reports/export/export_fields.h"
 #include "analysis/ireeprof/reports/impl.h"
 #include "analysis/ireeprof/reports/report.h"
 

@@ -1,62 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The export ireeperf-jsonl (schema 15): every record as a row, in the order of the file, with
-// names in place of ids and device ticks mapped to time.
+// Rows of records: members of the record by table, and those that are computed, with names in place
+// of ids and device ticks mapped to time.
+#include "analysis/ireeprof/reports/export/export.h"
+
 #include <string.h>
 
-#include "analysis/ireeprof/model.h"
-#include "analysis/ireeprof/reports/export_fields.h"
-#include "analysis/ireeprof/reports/impl.h"
+#include "analysis/ireeprof/reports/export/export_fields.h"
 #include "analysis/ireeprof/reports/rows_memory.h"
 
-enum { SCHEMA = 15 };
-
-struct export {
-    struct xpl_iree_run *run;
-    struct xpl_iree_model model;
-};
-
-static void begin_row(struct xpl_iree_rows *r, const char *record_type, uint64_t index) {
+void xpl_iree_export_begin(struct xpl_iree_rows *r, const char *record_type, uint64_t index) {
     xpl_row_begin(r, NULL, record_type);
-    xpl_row_u64(r, "schema_version", SCHEMA);
+    xpl_row_u64(r, "schema_version", XPL_IREE_EXPORT_SCHEMA);
     xpl_row_text(r, "record_type", record_type);
     xpl_row_u64(r, "source_record_index", index);
-}
-
-static void write_schema(const struct xpl_iree_run *run) {
-    static const struct xpl_iree_field fields[] = {
-        XPL_F_CONST("format", "ireeperf-jsonl"),
-        XPL_F_CONST("contract", "schema_versioned_interchange"),
-        XPL_F_CONST("row_key", "record_type"), XPL_F_CONST("source_format", "ireeprof")};
-    static const struct xpl_iree_field domains[] = {
-        {.name = "time_domains", .kind = XPL_IREE_OBJECT},
-        XPL_F_CONST("iree_host_time_ns", "iree_time_now monotonic nanoseconds"),
-        XPL_F_CONST("device_tick", "raw physical-device timestamp ticks"),
-        XPL_F_CONST("driver_host_cpu_timestamp_ns", "driver-sampled CPU timestamp nanoseconds"),
-        XPL_F_CONST("driver_host_system_timestamp",
-                    "driver-sampled system timestamp units scaled by host_system_frequency_hz"),
-        XPL_F_CONST("device_tick_duration_ns",
-                    "duration nanoseconds derived from device_tick clock fit"),
-        {.kind = XPL_IREE_END},
-        {.name = "clock_fit", .kind = XPL_IREE_OBJECT},
-        XPL_F_CONST("basis", "first_last_clock_correlation"),
-        XPL_F_CONST("rounding", "nearest_integer_nanosecond"),
-        {.kind = XPL_IREE_END}};
-    struct xpl_iree_rows *const r = run->rows;
-    xpl_row_begin(r, NULL, "schema");
-    xpl_row_u64(r, "schema_version", SCHEMA);
-    xpl_row_text(r, "record_type", "schema");
-    XPL_ROW_FIELDS(r, fields, &(char){0});
-    xpl_row_u64(r, "source_version_major", run->bundle->header.version_major);
-    xpl_row_u64(r, "source_version_minor", run->bundle->header.version_minor);
-    XPL_ROW_FIELDS(r, domains, &(char){0});
-    xpl_row_end(r);
 }
 
 // ---- members that are computed ----
 
 // A span of device ticks; nothing of it when it is not `present`.
-static void put_ticks(const struct export *x, uint32_t device, uint64_t start, uint64_t end,
-                      bool present, const char *valid_name) {
+static void put_ticks(const struct xpl_iree_export *x, uint32_t device, uint64_t start,
+                      uint64_t end, bool present, const char *valid_name) {
     struct xpl_iree_rows *const r = x->run->rows;
     const bool valid = present && xpl_iree_ticks_valid(start, end);
     struct xpl_iree_fit fit = xpl_iree_model_fit(&x->model, device);
@@ -92,7 +55,7 @@ static void put_span(struct xpl_iree_rows *r, int64_t start, int64_t end) {
     xpl_row_bool(r, "valid", valid);
 }
 
-static void put_key(const struct export *x, uint32_t device, uint64_t executable,
+static void put_key(const struct xpl_iree_export *x, uint32_t device, uint64_t executable,
                     uint32_t ordinal) {
     const struct xpl_iree_function_key key = {executable, ordinal};
     struct xpl_iree_key_text text;
@@ -101,7 +64,7 @@ static void put_key(const struct export *x, uint32_t device, uint64_t executable
 
 // ---- what stands in the middle of a row, where it is split ----
 
-static void put_middle(const struct export *x, const struct xpl_iree_record *h,
+static void put_middle(const struct xpl_iree_export *x, const struct xpl_iree_record *h,
                        const struct xpl_iree_item *item) {
     struct xpl_iree_rows *const r = x->run->rows;
     struct xpl_iree_command_operation op;
@@ -174,7 +137,7 @@ static void put_values(struct xpl_iree_rows *r, const struct xpl_iree_item *item
     xpl_row_close(r, ']');
 }
 
-static void put_metric_value(const struct export *x, uint64_t source,
+static void put_metric_value(const struct xpl_iree_export *x, uint64_t source,
                              const struct xpl_iree_metric_value *v) {
     static const struct xpl_iree_field fields[] = {
         XPL_F_NAME(metric_descriptor, unit, "unit", METRIC_UNIT),
@@ -208,7 +171,7 @@ static void put_metric_value(const struct export *x, uint64_t source,
     xpl_row_close(r, '}');
 }
 
-static void put_metric_values(const struct export *x, const struct xpl_iree_item *item) {
+static void put_metric_values(const struct xpl_iree_export *x, const struct xpl_iree_item *item) {
     struct xpl_iree_metric_sample s;
     struct xpl_iree_metric_value v;
     xpl_iree_copy(item, &s);
@@ -221,7 +184,7 @@ static void put_metric_values(const struct export *x, const struct xpl_iree_item
 }
 
 // Of metadata.
-static void put_metadata_end(const struct export *x, const struct xpl_iree_record *h,
+static void put_metadata_end(const struct xpl_iree_export *x, const struct xpl_iree_record *h,
                              const struct xpl_iree_item *item) {
     static const char *const names[] = {"block", "name", "description"};
     struct xpl_iree_rows *const r = x->run->rows;
@@ -254,7 +217,7 @@ static void put_metadata_end(const struct export *x, const struct xpl_iree_recor
 }
 
 // Of events.
-static void put_event_end(const struct export *x, const struct xpl_iree_record *h,
+static void put_event_end(const struct xpl_iree_export *x, const struct xpl_iree_record *h,
                           const struct xpl_iree_item *item) {
     static const struct xpl_iree_field host_fields[] = {
         XPL_F(U64, host_event, payload_length), XPL_F(U64, host_event, tile_count),
@@ -287,12 +250,12 @@ static void put_event_end(const struct export *x, const struct xpl_iree_record *
 
 // ---- rows ----
 
-static void write_item(const struct export *x, const struct xpl_iree_record *h,
-                       const struct xpl_iree_item *item) {
+void xpl_iree_export_item(const struct xpl_iree_export *x, const struct xpl_iree_record *h,
+                          const struct xpl_iree_item *item) {
     const struct xpl_iree_export_row *const row = &xpl_iree_export_rows[h->chunk];
     struct xpl_iree_rows *const r = x->run->rows;
     const size_t first = row->split ? row->split : row->n;
-    begin_row(r, row->record_type, h->index);
+    xpl_iree_export_begin(r, row->record_type, h->index);
     if (h->chunk == XPL_IREE_DISPATCH_EVENTS) { // the record's header says where it ran
         xpl_row_u64(r, "physical_device_ordinal", h->physical_device_ordinal);
         xpl_row_u64(r, "queue_ordinal", h->queue_ordinal);
@@ -312,74 +275,41 @@ static void write_item(const struct export *x, const struct xpl_iree_record *h,
     xpl_row_end(r);
 }
 
-static void write_diagnostic(struct xpl_iree_rows *r, const struct xpl_iree_record *h,
+static void begin_diagnostic(struct xpl_iree_rows *r, const struct xpl_iree_record *h,
                              const char *severity, const char *category, const char *message) {
-    begin_row(r, "diagnostic", h->index);
+    xpl_iree_export_begin(r, "diagnostic", h->index);
     xpl_row_text(r, "severity", severity);
     xpl_row_text(r, "category", category);
     xpl_row_str(r, "content_type", h->content_type);
     xpl_row_text(r, "message", message);
 }
 
-void xpl_iree_export_begin_warning(struct xpl_iree_run *run) {
-    // Behind the last record: it is about the whole bundle.
-    begin_row(run->rows, "diagnostic", run->bundle->n_records);
-    xpl_row_text(run->rows, "severity", "warning");
-    xpl_row_text(run->rows, "category", "bundle");
-    xpl_row_text(run->rows, "content_type", "");
-}
-
-static void write_session(struct xpl_iree_rows *r, const struct xpl_iree_record *h) {
-    begin_row(r, "session", h->index);
-    xpl_row_text(r, "event", h->record_type == XPL_IREE_RECORD_BEGIN ? "begin" : "end");
-    xpl_row_u64(r, "session_id", h->session_id);
-    xpl_row_u64(r, "stream_id", h->stream_id);
-    xpl_row_u64(r, "event_id", h->event_id);
-    xpl_row_u64(r, "session_status_code", h->session_status_code);
-    xpl_row_text(r, "session_status", xpl_iree_name(XPL_IREE_NAMES_STATUS, h->session_status_code));
+bool xpl_iree_export_diagnostic(struct xpl_iree_rows *r, const struct xpl_iree_record *h,
+                                enum xpl_iree_diagnostic which) {
+    const bool is_chunk = h->record_type == XPL_IREE_RECORD_CHUNK;
+    const bool is_session =
+        h->record_type == XPL_IREE_RECORD_BEGIN || h->record_type == XPL_IREE_RECORD_END;
+    const bool is[] = {[XPL_IREE_UNKNOWN_RECORD] = !is_chunk && !is_session,
+                       [XPL_IREE_TRUNCATED_CHUNK] = is_chunk && xpl_iree_truncated(h),
+                       [XPL_IREE_UNEXPORTED_CHUNK] =
+                           is_chunk && (h->chunk == XPL_IREE_UNKNOWN_CHUNK ||
+                                        !xpl_iree_export_rows[h->chunk].record_type)};
+    if (!is[which] || !r) return is[which];
+    switch (which) {
+        case XPL_IREE_UNKNOWN_RECORD:
+            begin_diagnostic(r, h, "warning", "unknown_record", "unknown profile file record type");
+            break;
+        case XPL_IREE_TRUNCATED_CHUNK:
+            begin_diagnostic(r, h, "error", "truncated_chunk",
+                             "chunk was marked truncated by the producer");
+            xpl_row_u64(r, "dropped_records", h->dropped_record_count);
+            break;
+        case XPL_IREE_UNEXPORTED_CHUNK:
+        case XPL_IREE_N_DIAGNOSTICS:
+            begin_diagnostic(r, h, "warning", "unknown_chunk",
+                             "unknown profile chunk content type");
+            break;
+    }
     xpl_row_end(r);
-}
-
-static xpl_status_t write_record(void *ctx, const struct xpl_iree_record *h,
-                                 struct xpl_error *err) {
-    (void)err;
-    const struct export *const x = ctx;
-    struct xpl_iree_rows *const r = x->run->rows;
-    struct xpl_iree_items items = xpl_iree_items_of(h);
-    struct xpl_iree_item item;
-    if (h->record_type == XPL_IREE_RECORD_BEGIN || h->record_type == XPL_IREE_RECORD_END) {
-        write_session(r, h);
-        return XPL_OK;
-    }
-    if (h->record_type != XPL_IREE_RECORD_CHUNK) {
-        write_diagnostic(r, h, "warning", "unknown_record", "unknown profile file record type");
-        xpl_row_end(r);
-        return XPL_OK;
-    }
-    if (xpl_iree_truncated(h)) {
-        write_diagnostic(r, h, "error", "truncated_chunk",
-                         "chunk was marked truncated by the producer");
-        xpl_row_u64(r, "dropped_records", h->dropped_record_count);
-        xpl_row_end(r);
-    }
-    if (h->chunk == XPL_IREE_UNKNOWN_CHUNK || !xpl_iree_export_rows[h->chunk].record_type) {
-        write_diagnostic(r, h, "warning", "unknown_chunk", "unknown profile chunk content type");
-        xpl_row_end(r);
-        return XPL_OK;
-    }
-    while (xpl_iree_item_next(&items, &item, NULL))
-        write_item(x, h, &item);
-    return XPL_OK;
-}
-
-xpl_status_t xpl_iree_report_export(struct xpl_iree_run *run, struct xpl_error *err) {
-    struct export x = {.run = run};
-    xpl_iree_model_init(&x.model);
-    xpl_status_t st = xpl_iree_model_load(&x.model, run, err);
-    if (st == XPL_OK) {
-        write_schema(run);
-        st = xpl_iree_walk(run, write_record, &x, err);
-    }
-    xpl_iree_model_fini(&x.model);
-    return st;
+    return true;
 }

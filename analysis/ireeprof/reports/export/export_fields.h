@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private to analysis/ireeprof/reports/: members of the rows of ireeperf-jsonl that are a record's,
-// by chunk type.  A list with `split` is written in two: what stands between is no record's member.
-#ifndef XPL_ANALYSIS_IREEPROF_REPORTS_EXPORT_FIELDS_H_
-#define XPL_ANALYSIS_IREEPROF_REPORTS_EXPORT_FIELDS_H_
+// Members of the rows of ireeperf-jsonl that are a record's, by chunk type.  A list with `split` is
+// written in two: what stands between is no record's member.
+#ifndef XPL_ANALYSIS_IREEPROF_REPORTS_EXPORT_EXPORT_FIELDS_H_
+#define XPL_ANALYSIS_IREEPROF_REPORTS_EXPORT_EXPORT_FIELDS_H_
 
 #include "analysis/ireeprof/fields.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/ireeprof/reports/export_fields.h"
+#include "analysis/ireeprof/reports/export/export_fields.h"
 
 #define HOST_DOMAIN XPL_F_CONST("host_time_domain", "iree_host_time_ns")
 #define TICK_DOMAIN XPL_F_CONST("device_tick_domain", "device_tick")

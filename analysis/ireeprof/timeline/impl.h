@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// Private to analysis/ireeprof/timeline/.
+#ifndef XPL_ANALYSIS_IREEPROF_TIMELINE_IMPL_H_
+#define XPL_ANALYSIS_IREEPROF_TIMELINE_IMPL_H_
+
+#include <string.h>
+
+#include "analysis/ireeprof/reports/export/export.h"
+#include "analysis/perfetto/packet.h"
+#include "base/arena.h"
+
+// An array that grows by half.
+struct xpl_iree_list {
+    void *v;
+    size_t n, cap, size; // size: of an element
+};
+void *xpl_iree_list_push(struct xpl_iree_list *l); // zeroed; NULL on OOM
+
+// ---- tracks ----
+
+enum xpl_iree_track_kind {
+    XPL_IREE_TRACK_ROOT,
+    XPL_IREE_TRACK_DIAGNOSTICS,
+    XPL_IREE_TRACK_DEVICE,
+    XPL_IREE_TRACK_QUEUE,
+    XPL_IREE_TRACK_QUEUE_EVENTS,
+    XPL_IREE_TRACK_OPERATIONS,
+    XPL_IREE_TRACK_MEMORY,
+    XPL_IREE_TRACK_ALLOCATED,
+    XPL_IREE_TRACK_DISPATCH, // slices: `lane` tells those that overlap apart
+    XPL_IREE_TRACK_HOST,
+    XPL_IREE_TRACK_QUEUE_DEVICE,
+    XPL_IREE_TRACK_COUNTERS, // of dispatches
+    XPL_IREE_TRACK_COUNTER_SET,
+    XPL_IREE_TRACK_COUNTER,
+    XPL_IREE_TRACK_RANGES, // counters of stretches of time
+    XPL_IREE_TRACK_RANGE_SET,
+    XPL_IREE_TRACK_RANGE,
+    XPL_IREE_TRACK_METRICS,
+    XPL_IREE_TRACK_METRIC,
+};
+#define XPL_IREE_NO_QUEUE UINT32_MAX // events of a device
+struct xpl_iree_track_key {
+    uint64_t a, b; // counter set and counter; source and metric; lane
+    uint32_t kind, device, queue, zero;
+};
+struct xpl_iree_track {
+    struct xpl_iree_track_key key;
+    uint64_t uuid;
+    uint32_t parent_plus_1; // index of the track; 0: none
+    uint32_t rank;          // among its parent's
+    bool counter, ordered;  // ordered: its children are by rank
+    xpl_str_t name;
+};
+
+// ---- events ----
+
+// What an event is; of one time they are in this order.
+enum xpl_iree_event_kind {
+    XPL_IREE_EVENT_END,
+    XPL_IREE_EVENT_SLICE,
+    XPL_IREE_EVENT_CLOCK,
+    XPL_IREE_EVENT_OPERATION,
+    XPL_IREE_EVENT_ALLOCATED, // counter: value
+    XPL_IREE_EVENT_METRIC,    // counter: `extra` is the value's place in the sample
+    XPL_IREE_EVENT_PARTIAL,
+    XPL_IREE_EVENT_DIAGNOSTIC, // `extra`: which; behind those of records the warnings
+    XPL_IREE_EVENT_COUNTER,    // counter: `extra` is its row in `counters`
+    XPL_IREE_EVENT_MEMORY,
+    XPL_IREE_EVENT_QUEUE,
+    XPL_IREE_EVENT_READY,
+    XPL_IREE_EVENT_RANGE, // as COUNTER
+};
+struct xpl_iree_event {
+    int64_t ns;
+    uint64_t at;    // of its typed record, in the bundle
+    uint64_t value; // of ALLOCATED; of OPERATION the typed record of the host event
+    uint32_t sequence, track, chunk, extra;
+    uint8_t kind;
+};
+struct xpl_iree_slice {
+    int64_t start_ns, end_ns;
+    uint64_t at;
+    uint32_t sequence, chunk, device, queue;
+    uint32_t kind; // of its tracks
+};
+struct xpl_iree_place { // of a typed record
+    uint64_t at;
+    uint32_t chunk; // index in `chunks`
+};
+struct xpl_iree_chunk_place {
+    uint64_t at, index; // of the file record
+};
+
+// ---- what is looked up ----
+
+struct xpl_iree_timeline_buffer {
+    uint64_t command_buffer_id; // the key
+    uint64_t operations, dispatches;
+    struct xpl_iree_place dispatch; // the last one
+    bool described;
+    struct xpl_iree_command_buffer record; // of the last description
+};
+struct xpl_iree_timeline_operation {
+    uint64_t command_buffer_id, command_index; // the key
+    struct xpl_iree_place place;
+};
+struct xpl_iree_timeline_function { // the last description: the model has the first
+    struct xpl_iree_function_key key;
+    xpl_str_t name;
+};
+struct xpl_iree_timeline_set {
+    uint64_t counter_set_id; // the key
+    struct xpl_iree_counter_set record;
+    bool described;
+    xpl_str_t name;
+    uint32_t first, n; // its counters in `counters`, once these are sorted
+};
+struct xpl_iree_timeline_counter {
+    struct xpl_iree_counter record;
+    xpl_str_t block, name;
+    uint32_t sequence;
+};
+struct xpl_iree_timeline_source {
+    uint64_t source_id; // the key
+    xpl_str_t name;
+};
+// Ticks and times of a device's first and last correlation, by ticks.
+struct xpl_iree_timeline_clock {
+    uint64_t device; // the key
+    uint64_t first_tick, last_tick;
+    int64_t first_ns, last_ns;
+};
+struct xpl_iree_endpoint_key {
+    uint64_t stream_id, id;
+    uint32_t type, device, queue, zero;
+};
+struct xpl_iree_endpoint { // of relationships: the flows that meet there
+    struct xpl_iree_endpoint_key key;
+    uint32_t first_plus_1, last_plus_1; // in `flows`
+};
+struct xpl_iree_flow {
+    uint64_t id;
+    uint32_t next_plus_1;
+};
+
+struct xpl_iree_timeline {
+    struct xpl_iree_run *run;
+    struct xpl_iree_export x; // its rows give members to the writer
+    struct xpl_iree_rows members;
+    struct xpl_arena arena; // of names
+    struct xpl_iree_table tracks, buffers, operations, functions, sets, sources, clocks, endpoints;
+    struct xpl_iree_list chunks, events, slices, counters, flows;
+    bool has_queue_device;
+    int64_t base_ns; // taken off all times; 0 unless one is below
+};
+
+// As rows of the export have them: no device is the first one.
+static inline uint32_t xpl_iree_device_or_first(uint32_t ordinal) {
+    return ordinal == XPL_IREE_NONE ? 0 : ordinal;
+}
+
+// Tracks, defined on first use; the index of it, or UINT32_MAX on OOM.  tracks.c
+uint32_t xpl_iree_track_root(struct xpl_iree_timeline *t);
+uint32_t xpl_iree_track_diagnostics(struct xpl_iree_timeline *t);
+// uuid: NULL, or the bytes that its name shows.
+uint32_t xpl_iree_track_device(struct xpl_iree_timeline *t, uint32_t device, const uint8_t *uuid);
+// stream: NULL, or the stream that the queue's name shows.
+uint32_t xpl_iree_track_queue(struct xpl_iree_timeline *t, uint32_t device, uint32_t queue,
+                              const uint64_t *stream);
+// One of the queue's: QUEUE_EVENTS to ALLOCATED, or, of slices, a lane.
+uint32_t xpl_iree_track_of_queue(struct xpl_iree_timeline *t, enum xpl_iree_track_kind kind,
+                                 uint32_t device, uint32_t queue, uint64_t lane);
+uint32_t xpl_iree_track_counter(struct xpl_iree_timeline *t, bool range, uint32_t device,
+                                const struct xpl_iree_timeline_set *set,
+                                const struct xpl_iree_timeline_counter *c);
+uint32_t xpl_iree_track_metrics(struct xpl_iree_timeline *t, uint32_t device);
+uint32_t xpl_iree_track_metric(struct xpl_iree_timeline *t, uint32_t device,
+                               const struct xpl_iree_metric_key *key, xpl_str_t name);
+
+// Metadata, tracks of devices and queues, relationships.  metadata.c; false on OOM.
+bool xpl_iree_timeline_describe(struct xpl_iree_timeline *t, const struct xpl_iree_record *h);
+// Once all is described.
+bool xpl_iree_timeline_described(struct xpl_iree_timeline *t);
+
+// Times.  clocks.c; false: the device has no clock, or the time is beyond an int64_t.
+bool xpl_iree_timeline_ns(const struct xpl_iree_timeline *t, uint32_t device, uint64_t tick,
+                          int64_t *ret);
+// (a + b) / 2, towards the past.
+int64_t xpl_iree_midpoint(int64_t a, int64_t b);
+
+// A new event; NULL on OOM, also where `track` is UINT32_MAX.  events.c
+struct xpl_iree_event *xpl_iree_timeline_add(struct xpl_iree_timeline *t,
+                                             enum xpl_iree_event_kind kind, int64_t ns,
+                                             uint32_t track, const uint8_t *at);
+
+// Events of a record.  collect.c, samples.c; false on OOM.
+bool xpl_iree_timeline_collect(struct xpl_iree_timeline *t, const struct xpl_iree_record *h);
+bool xpl_iree_timeline_sample(struct xpl_iree_timeline *t, const struct xpl_iree_record *h,
+                              const struct xpl_iree_item *item);
+bool xpl_iree_timeline_metrics(struct xpl_iree_timeline *t, const struct xpl_iree_item *item);
+// The warnings about the bundle, as diagnostics.
+bool xpl_iree_timeline_warn(struct xpl_iree_timeline *t);
+
+// Slices to their lanes, and the sums of allocations.  lanes.c; false on OOM.
+bool xpl_iree_timeline_lanes(struct xpl_iree_timeline *t);
+bool xpl_iree_timeline_allocated(struct xpl_iree_timeline *t);
+
+// Adds a flow to an endpoint.
+bool xpl_iree_timeline_flow(struct xpl_iree_timeline *t, const struct xpl_iree_endpoint_key *key,
+                            uint64_t id);
+
+// ---- output ----
+
+// A member of a row that an argument of another name shows.  Ends with NULL.
+struct xpl_iree_renamed {
+    const char *member, *as;
+};
+// Where the trace goes.
+struct xpl_iree_sink {
+    struct xpl_iree_timeline *t;
+    const struct xpl_iree_trace_writer *writer;
+    const struct xpl_iree_renamed *renamed; // the only members that are arguments; NULL: all
+    struct xpl_buf list;                    // an array that becomes a text
+    const char *array;                      // its name
+    unsigned depth;                         // of arrays that are open
+    struct xpl_iree_record record;          // of the chunk that was read last
+    uint32_t chunk_plus_1;                  // which one; 0: none
+    struct xpl_packet packet;               // Perfetto's
+    struct xpl_iree_rows json;              // Chrome's
+    struct xpl_iree_table flows;            // Chrome's: that have begun
+    const struct xpl_iree_event *event;
+    uint64_t waiting[64]; // Chrome's: flows of the event
+    size_t n_waiting;
+    bool any; // Chrome: an element stands before
+};
+
+// A format.  Calls: begin, track for each, then for each event its name, flows and arguments
+// between event and event_end; end.  What fails makes `out` fail.
+struct xpl_iree_trace_writer {
+    void (*begin)(struct xpl_iree_sink *s);
+    void (*track)(struct xpl_iree_sink *s, const struct xpl_iree_track *track, uint32_t index);
+    // ns: of the output.
+    void (*event)(struct xpl_iree_sink *s, const struct xpl_iree_event *e, uint64_t ns,
+                  xpl_str_t name);
+    void (*flow)(struct xpl_iree_sink *s, uint64_t id);
+    // No array; of a counter behind its value.
+    void (*argument)(struct xpl_iree_sink *s, const struct xpl_iree_member *m);
+    // Of a counter: `m` is a whole number or one with a fraction.
+    void (*value)(struct xpl_iree_sink *s, const struct xpl_iree_member *m);
+    void (*event_end)(struct xpl_iree_sink *s, uint64_t ns);
+    void (*end)(struct xpl_iree_sink *s);
+};
+extern const struct xpl_iree_trace_writer xpl_iree_perfetto_writer, xpl_iree_chrome_writer;
+
+// ---- details.c ----
+
+// Writes one event: what it is called, its flows and its arguments.
+void xpl_iree_timeline_put(struct xpl_iree_sink *s, const struct xpl_iree_event *e, uint64_t ns);
+// The member of a row, for xpl_iree_rows.member; ctx is the sink.
+void xpl_iree_timeline_member(void *ctx, const struct xpl_iree_member *m);
+
+static inline const struct xpl_iree_track *xpl_iree_track_at(const struct xpl_iree_timeline *t,
+                                                             uint32_t index) {
+    return xpl_iree_table_at(&t->tracks, index);
+}
+
+#endif

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slices that overlap get tracks of their own, the first one that is free; and the sums of what
+// queues have allocated.
+#include <stdlib.h>
+
+#include "analysis/ireeprof/timeline/impl.h"
+
+// Lanes by when they become free (`busy`), and by number (`idle`): binary heaps, the least first.
+struct lane {
+    int64_t until_ns;
+    uint32_t lane;
+};
+struct heap {
+    struct lane *v;
+    size_t n;
+};
+
+static bool before(const struct lane *a, const struct lane *b) {
+    return a->until_ns != b->until_ns ? a->until_ns < b->until_ns : a->lane < b->lane;
+}
+
+static void push(struct heap *h, struct lane l) {
+    size_t i = h->n++;
+    for (; i && before(&l, &h->v[(i - 1) / 2]); i = (i - 1) / 2)
+        h->v[i] = h->v[(i - 1) / 2];
+    h->v[i] = l;
+}
+
+static struct lane pop(struct heap *h) {
+    const struct lane top = h->v[0], last = h->v[--h->n];
+    size_t i = 0;
+    for (size_t k; (k = 2 * i + 1) < h->n; i = k) {
+        if (k + 1 < h->n && before(&h->v[k + 1], &h->v[k])) k++;
+        if (!before(&h->v[k], &last)) break;
+        h->v[i] = h->v[k];
+    }
+    h->v[i] = last;
+    return top;
+}
+
+static int compare_groups(const struct xpl_iree_slice *a, const struct xpl_iree_slice *b) {
+    if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
+    if (a->device != b->device) return a->device < b->device ? -1 : 1;
+    return (a->queue > b->queue) - (a->queue < b->queue);
+}
+
+static int by_start(const void *pa, const void *pb) {
+    const struct xpl_iree_slice *const a = pa, *const b = pb;
+    const int group = compare_groups(a, b);
+    if (group) return group;
+    if (a->start_ns != b->start_ns) return a->start_ns < b->start_ns ? -1 : 1;
+    if (a->end_ns != b->end_ns) return a->end_ns < b->end_ns ? -1 : 1;
+    return a->sequence < b->sequence ? -1 : 1;
+}
+
+static bool add_slice(struct xpl_iree_timeline *t, const struct xpl_iree_slice *s, uint32_t lane) {
+    const uint32_t track =
+        xpl_iree_track_of_queue(t, (enum xpl_iree_track_kind)s->kind, s->device, s->queue, lane);
+    const uint8_t *const at = t->run->bundle->bytes.ptr + s->at;
+    struct xpl_iree_event *e =
+        xpl_iree_timeline_add(t, XPL_IREE_EVENT_SLICE, s->start_ns, track, at);
+    if (!e) return false;
+    e->chunk = s->chunk;
+    e = xpl_iree_timeline_add(t, XPL_IREE_EVENT_END, s->end_ns, track, at);
+    if (e) e->chunk = s->chunk;
+    return e != NULL;
+}
+
+bool xpl_iree_timeline_lanes(struct xpl_iree_timeline *t) {
+    struct xpl_iree_slice *const v = t->slices.v;
+    const size_t n = t->slices.n;
+    struct heap busy = {.v = xpl_sys_alloc((n + 1) * sizeof(struct lane))};
+    struct heap idle = {.v = xpl_sys_alloc((n + 1) * sizeof(struct lane))};
+    uint32_t lanes = 0;
+    bool ok = busy.v && idle.v;
+    if (ok && n) qsort(v, n, sizeof *v, by_start);
+    for (size_t i = 0; ok && i < n; i++) {
+        if (i == 0 || compare_groups(&v[i - 1], &v[i]) != 0) busy.n = idle.n = lanes = 0;
+        while (busy.n && busy.v[0].until_ns <= v[i].start_ns)
+            push(&idle, (struct lane){0, pop(&busy).lane});
+        const uint32_t lane = idle.n ? pop(&idle).lane : lanes++;
+        push(&busy, (struct lane){v[i].end_ns, lane});
+        ok = add_slice(t, &v[i], lane);
+    }
+    xpl_sys_free(busy.v);
+    xpl_sys_free(idle.v);
+    return ok;
+}
+
+// ---- allocations ----
+
+struct sum_key {
+    uint32_t device, queue;
+};
+struct sum {
+    struct sum_key key;
+    uint64_t bytes;
+};
+
+static int by_time(const void *pa, const void *pb) {
+    const struct xpl_iree_event *const *const a = pa, *const *const b = pb;
+    if ((*a)->ns != (*b)->ns) return (*a)->ns < (*b)->ns ? -1 : 1;
+    return (*a)->sequence < (*b)->sequence ? -1 : 1;
+}
+
+static bool add_sum(struct xpl_iree_timeline *t, struct xpl_iree_table *sums, uint64_t at,
+                    uint32_t chunk) {
+    const uint8_t *const p = t->run->bundle->bytes.ptr + at;
+    struct xpl_iree_memory_event m;
+    bool fresh;
+    memcpy(&m, p, sizeof m);
+    const bool opens = m.type == XPL_IREE_QUEUE_ALLOCA, closes = m.type == XPL_IREE_QUEUE_DEALLOCA;
+    const struct sum_key key = {xpl_iree_device_or_first(m.physical_device_ordinal),
+                                m.queue_ordinal};
+    if (!opens && !closes) return true;
+    struct sum *const s = xpl_iree_table_put(sums, &key, &fresh);
+    if (!s) return false;
+    if (opens)
+        xpl_iree_add(&s->bytes, m.length);
+    else
+        s->bytes -= m.length < s->bytes ? m.length : s->bytes;
+    const uint32_t track =
+        xpl_iree_track_of_queue(t, XPL_IREE_TRACK_ALLOCATED, key.device, key.queue, 0);
+    struct xpl_iree_event *const e =
+        xpl_iree_timeline_add(t, XPL_IREE_EVENT_ALLOCATED, m.host_time_ns, track, p);
+    if (e) e->value = s->bytes, e->chunk = chunk;
+    return e != NULL;
+}
+
+bool xpl_iree_timeline_allocated(struct xpl_iree_timeline *t) {
+    struct xpl_iree_table sums = {.row_size = sizeof(struct sum),
+                                  .key_size = sizeof(struct sum_key)};
+    size_t n = 0;
+    const struct xpl_iree_event *const events = t->events.v;
+    struct xpl_iree_place *const places = xpl_sys_alloc((t->events.n + 1) * sizeof *places);
+    const struct xpl_iree_event **const order =
+        xpl_sys_alloc((t->events.n + 1) * sizeof(const struct xpl_iree_event *));
+    bool ok = places && order;
+    for (size_t i = 0; ok && i < t->events.n; i++)
+        if (events[i].kind == XPL_IREE_EVENT_MEMORY) order[n++] = &events[i];
+    if (ok) qsort(order, n, sizeof(const struct xpl_iree_event *), by_time);
+    for (size_t i = 0; ok && i < n; i++) // events move when others are added
+        places[i] = (struct xpl_iree_place){order[i]->at, order[i]->chunk};
+    for (size_t i = 0; ok && i < n; i++)
+        ok = add_sum(t, &sums, places[i].at, places[i].chunk);
+    xpl_sys_free((void *)(uintptr_t)order);
+    xpl_sys_free(places);
+    xpl_iree_table_fini(&sums);
+    return ok;
+}

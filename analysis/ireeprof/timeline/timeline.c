@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/ireeprof/timeline/timeline.h"
+
+#include <stdlib.h>
+
+#include "analysis/ireeprof/timeline/impl.h"
+
+enum { CANCEL_EVERY = 4096 };
+
+static void init(struct xpl_iree_timeline *t, struct xpl_iree_run *run) {
+#define TABLE(row, key) (struct xpl_iree_table){.row_size = sizeof(struct row), .key_size = (key)}
+#define LIST(row)                                                                                  \
+    (struct xpl_iree_list) {                                                                       \
+        .size = sizeof(struct row)                                                                 \
+    }
+    *t = (struct xpl_iree_timeline){
+        .run = run,
+        .tracks = TABLE(xpl_iree_track, sizeof(struct xpl_iree_track_key)),
+        .buffers = TABLE(xpl_iree_timeline_buffer, 8),
+        .operations = TABLE(xpl_iree_timeline_operation, 16),
+        .functions = TABLE(xpl_iree_timeline_function, sizeof(struct xpl_iree_function_key)),
+        .sets = TABLE(xpl_iree_timeline_set, 8),
+        .sources = TABLE(xpl_iree_timeline_source, 8),
+        .clocks = TABLE(xpl_iree_timeline_clock, 8),
+        .endpoints = TABLE(xpl_iree_endpoint, sizeof(struct xpl_iree_endpoint_key)),
+        .chunks = LIST(xpl_iree_chunk_place),
+        .events = LIST(xpl_iree_event),
+        .slices = LIST(xpl_iree_slice),
+        .counters = LIST(xpl_iree_timeline_counter),
+        .flows = LIST(xpl_iree_flow)};
+#undef TABLE
+#undef LIST
+    t->members = (struct xpl_iree_rows){.member = xpl_iree_timeline_member};
+    xpl_iree_model_init(&t->x.model);
+    xpl_arena_init(&t->arena, SIZE_MAX);
+}
+
+static void fini(struct xpl_iree_timeline *t) {
+    struct xpl_iree_table *const tables[] = {&t->tracks,    &t->buffers,  &t->operations,
+                                             &t->functions, &t->sets,     &t->sources,
+                                             &t->clocks,    &t->endpoints};
+    struct xpl_iree_list *const lists[] = {&t->chunks, &t->events, &t->slices, &t->counters,
+                                           &t->flows};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        xpl_iree_table_fini(tables[i]);
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        xpl_sys_free(lists[i]->v);
+    xpl_iree_model_fini(&t->x.model);
+    xpl_arena_fini(&t->arena);
+}
+
+// ---- collecting ----
+
+static xpl_status_t describe(void *ctx, const struct xpl_iree_record *h, struct xpl_error *err) {
+    struct xpl_iree_timeline *const t = ctx;
+    XPL_TRY(xpl_iree_model_add(&t->x.model, t->run, h, err));
+    if (!xpl_iree_timeline_describe(t, h)) XPL_RETURN_OOM(err, "timeline of the bundle");
+    return XPL_OK;
+}
+
+static xpl_status_t collect(void *ctx, const struct xpl_iree_record *h, struct xpl_error *err) {
+    struct xpl_iree_timeline *const t = ctx;
+    if (!xpl_iree_timeline_collect(t, h)) XPL_RETURN_OOM(err, "timeline of the bundle");
+    return XPL_OK;
+}
+
+static int by_time(const void *pa, const void *pb) {
+    const struct xpl_iree_event *const a = pa, *const b = pb;
+    if (a->ns != b->ns) return a->ns < b->ns ? -1 : 1;
+    if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
+    return (a->sequence > b->sequence) - (a->sequence < b->sequence);
+}
+
+static xpl_status_t collect_all(struct xpl_iree_timeline *t, struct xpl_error *err) {
+    if (xpl_iree_track_root(t) == UINT32_MAX || xpl_iree_track_diagnostics(t) == UINT32_MAX)
+        XPL_RETURN_OOM(err, "timeline of the bundle");
+    XPL_TRY(xpl_iree_walk(t->run, describe, t, err));
+    xpl_iree_timeline_described(t);
+    t->chunks.n = 0; // collecting counts them again
+    XPL_TRY(xpl_iree_walk(t->run, collect, t, err));
+    if (!xpl_iree_timeline_warn(t) || !xpl_iree_timeline_lanes(t) ||
+        !xpl_iree_timeline_allocated(t))
+        XPL_RETURN_OOM(err, "timeline of the bundle");
+    if (t->events.n) qsort(t->events.v, t->events.n, sizeof(struct xpl_iree_event), by_time);
+    return XPL_OK;
+}
+
+// ---- writing ----
+
+// The first time that is one; diagnostics have none, and stand there.
+static int64_t first_ns(const struct xpl_iree_timeline *t) {
+    const struct xpl_iree_event *const events = t->events.v;
+    for (size_t i = 0; i < t->events.n; i++)
+        if (events[i].ns != INT64_MIN) return events[i].ns;
+    return 0;
+}
+
+static xpl_status_t write_all(struct xpl_iree_sink *s, struct xpl_error *err) {
+    struct xpl_iree_timeline *const t = s->t;
+    const struct xpl_iree_event *const events = t->events.v;
+    const int64_t first = first_ns(t), base = first < 0 ? first : 0;
+    s->writer->begin(s);
+    for (uint32_t i = 0; i < t->tracks.n; i++)
+        s->writer->track(s, xpl_iree_track_at(t, i), i);
+    for (size_t i = 0; i < t->events.n && !t->run->rows->failed; i++) {
+        const int64_t ns = events[i].ns == INT64_MIN ? first : events[i].ns;
+        xpl_iree_timeline_put(s, &events[i], (uint64_t)ns - (uint64_t)base);
+        xpl_iree_rows_flush_large(t->run->rows);
+        if (i % CANCEL_EVERY == 0 && xpl_iree_stopped(t->run) && !t->run->rows->failed)
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "the trace is not needed any more");
+    }
+    s->writer->end(s);
+    if (s->list.failed) XPL_RETURN_OOM(err, "timeline of the bundle");
+    return XPL_OK;
+}
+
+static xpl_status_t write_trace(struct xpl_iree_timeline *t, struct xpl_error *err) {
+    struct xpl_buf *const out = t->run->rows->out;
+    const bool chrome = t->run->options.trace == XPL_IREE_CHROME;
+    struct xpl_iree_run members = *t->run; // what is missing is counted where it is written
+    struct xpl_iree_sink s = {
+        .t = t,
+        .writer = chrome ? &xpl_iree_chrome_writer : &xpl_iree_perfetto_writer,
+        .json = {.format = XPL_IREE_JSONL, .out = out},
+        .flows = {.row_size = sizeof(uint64_t), .key_size = sizeof(uint64_t)}};
+    t->members.member_ctx = &s;
+    members.rows = &t->members;
+    t->x.run = &members;
+    xpl_buf_init(&s.list, (size_t)1 << 30);
+    xpl_packet_init(&s.packet, out, 1001, (size_t)1 << 32);
+    const xpl_status_t st = write_all(&s, err);
+    memcpy(t->run->missing, members.missing, sizeof members.missing);
+    xpl_packet_fini(&s.packet);
+    xpl_iree_table_fini(&s.flows);
+    xpl_buf_fini(&s.list);
+    return st;
+}
+
+xpl_status_t xpl_iree_timeline_write(struct xpl_iree_run *run, struct xpl_error *err) {
+    struct xpl_iree_timeline t;
+    init(&t, run);
+    t.x.run = run;
+    xpl_status_t st = collect_all(&t, err);
+    if (st == XPL_OK) st = write_trace(&t, err);
+    fini(&t);
+    return st;
+}
