@@ -7,6 +7,7 @@
 #   oracle        CPU profiles against a recount by brute force; $XPL_CORPUS: more profiles
 #   iree          2,000 bundles of IREE made by chance against iree-profile; $XPL_CORPUS: recorded ones
 #   tensorflow    captures of TensorFlow's profiler server
+#   programs      programs of TensorFlow that know why they are slow, and what we say of them
 #   store         the store's test with threads, 200 times, four at once and under load
 #   hostile       attacks on real daemons, whole: hours (tests/hostile/README.md has the parameters);
 #                 $XPL_FUZZ_RUNS executions of the fuzz targets (default 100,000,000)
@@ -19,7 +20,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 . tests/results.sh
 suites=("$@")
-[ ${#suites[@]} -gt 0 ] || suites=(fuzz differential oracle iree tensorflow store packages hostile analyzers bench)
+[ ${#suites[@]} -gt 0 ] || suites=(fuzz differential oracle iree tensorflow programs store packages hostile analyzers bench)
 corpus=()
 [ -z "${XPL_CORPUS:-}" ] || corpus=(--corpus "$XPL_CORPUS")
 
@@ -58,6 +59,13 @@ suite_tensorflow() {
     XPL_BUILD="$build" tests/capture/run_slow.sh "$build/release" | tee "$log"
     collect "$log" tensorflow 's/^(passed|failed|skipped) +(.*)  \[.*/\1 tensorflow: \2/p'
     tail -1 "$log" | grep -q ' passed, .* failed, .* skipped$' || result failed "tensorflow: the run ended early"
+}
+suite_programs() {
+    configure_release && compile programs release || return
+    local log=$build/programs.log
+    XPL_BUILD="$build" tests/programs/run_slow.sh "$build/release" | tee "$log"
+    collect "$log" programs 's/^(passed|failed|skipped) +(.*)  \[.*/\1 programs: \2/p'
+    tail -1 "$log" | grep -q ' passed, .* failed, .* skipped$' || result failed "programs: the run ended early"
 }
 suite_store() {
     CC="ccache clang" configure asan -Dfaults=true -Db_lundef=false -Db_sanitize=address,undefined &&

@@ -61,6 +61,7 @@ static void fail_each(struct xpl_buf space) {
 }
 
 int main(void) {
+    fail_each(mk_input_profile(3));
     fail_each(mk_cpu_profile(40, 3));
     fail_each(mk_gpu_profile(9));
     fail_each(mk_tpu_profile(9, 2));

@@ -492,8 +492,8 @@ static void test_nonsense(const char *plane_name, const char *line_name) {
 int main(int argc, char **argv) {
     CHECK(argc == 2);
     static const char *const small[] = {"golden/bad/cpu.xplane.pb", "golden/bad/gpu.xplane.pb",
-                                        "golden/bad/tpu.xplane.pb"};
-    for (size_t i = 0; i < 3; i++) {
+                                        "golden/bad/tpu.xplane.pb", "golden/bad/input.xplane.pb"};
+    for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
         test_prefixes(argv[1], small[i]);
         test_flips(argv[1], small[i], (uint32_t)i, 3000);
         test_mangled(argv[1], small[i]);

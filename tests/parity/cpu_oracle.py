@@ -174,6 +174,67 @@ def fnv1a(name):
     return h
 
 
+EXECUTORS = (2, 3)  # context types of TensorFlow's executors
+
+
+def context(plane, stats, kind, number):
+    """(type, id) that an event produces or consumes, or None."""
+    found = {}
+    for buf in stats:
+        name, value = plane.stat(buf)
+        if isinstance(value, int):
+            found.setdefault(name, value)
+    key = found.get(kind), found.get(number)
+    return key if None not in key and key[0] in EXECUTORS else None
+
+
+def is_input_event(name):
+    return name.startswith(("Iterator::", "InstantiatedCapturedFunction::"))
+
+
+def innermost(events, is_outer, is_asked):
+    """(event, the last event before it that is outer and includes it) of those asked for.  Of one line: an outer event is
+    forgotten when an event of either kind is not in it."""
+    stack = []
+    for event in events:
+        outer, asked = is_outer(event), is_asked(event)
+        if not outer and not asked:
+            continue
+        while stack and not (stack[-1][0] <= event[0] and event[1] <= stack[-1][1]):
+            stack.pop()
+        if asked:
+            yield event, stack[-1] if stack else None
+        if outer:
+            stack.append(event)
+
+
+def input_contexts(plane, lines):
+    """Contexts of the functions that tf.data runs: begun by its work, or by such a function."""
+    def has_input_name(event):
+        return is_input_event(plane.events.get(event[3], ""))
+
+    def produces(event):
+        return context(plane, event[4], "_pt", "_p") is not None
+
+    def consumes(event):
+        return context(plane, event[4], "_ct", "_c") is not None
+    calls, known = [], set()
+    for name, events in lines:
+        inputs = innermost(events, has_input_name, produces)
+        callers = innermost(events, consumes, produces)
+        for (event, around), (_, caller) in zip(inputs, callers):
+            made = context(plane, event[4], "_pt", "_p")
+            if around or has_input_name(event) or name.startswith("tf_data_"):
+                known.add(made)
+            elif caller:
+                calls.append((context(plane, caller[4], "_ct", "_c"), made))
+    before = -1
+    while before != len(known):
+        before = len(known)
+        known |= {made for used, made in calls if used in known}
+    return known
+
+
 def counted(plane, md, stats, programs):
     """(program id, module, op, kind) of an event that counts, or None."""
     op = module = ""
@@ -192,17 +253,21 @@ def counted(plane, md, stats, programs):
             program = min(same) if same else fnv1a(module)
         return program, module, op, "xla"
     name, colon, kind = plane.events.get(md, "").partition(":")
+    if colon and plane.events[md].lower().startswith("iteratorgetnext"):
+        return None  # waits for input
     if colon and name != "Iterator" and NAME.fullmatch(name) and TYPE.fullmatch(kind):
         return 0, "", name, "framework"
     return None
 
 
-def line_events(plane, buf, programs):
-    """(begin, end, duration, op) of the counted events of a line, in file order."""
-    start, events = 0, []
+def read_line(buf):
+    """(name, [(begin, end, duration, metadata, stats)]) of a line, in file order."""
+    start, events, title, read = 0, [], "", []
     for num, value in fields(buf):
         if num == 3 and isinstance(value, int):
             start = value
+        elif num == 2 and not isinstance(value, int):
+            title = text(value)
         elif num == 4 and not isinstance(value, int):
             events.append(value)
     for event in events:
@@ -220,10 +285,23 @@ def line_events(plane, buf, programs):
                     duration = value
                 elif num == 5:
                     offset = 0
-        op = counted(plane, md, stats, programs)
-        if op:
-            begin = start * 1000 + offset & MASK
-            yield begin, begin + duration & MASK, duration, op
+        begin = start * 1000 + offset & MASK
+        read.append((begin, begin + duration & MASK, duration, md, stats))
+    return title, read
+
+
+def line_events(plane, name, events, contexts, programs):
+    """(begin, end, duration, op) of the counted events of a line, in file order."""
+    def is_input(event):
+        return is_input_event(plane.events.get(event[3], "")) or context(plane, event[4], "_ct", "_c") in contexts
+
+    def op_of(event):
+        return counted(plane, event[3], event[4], programs)
+    if name.startswith("tf_data_"):
+        return
+    for event, around in innermost(events, is_input, op_of):
+        if around is None and not is_input(event):
+            yield *event[:3], op_of(event)
 
 
 def count_line(events, ops):
@@ -253,8 +331,10 @@ def host(buf):
         raise SystemExit("this profile has a device plane: nothing is counted on its CPU")
     programs, ops, spans = module_names(space), {}, []
     plane = next((p for p in space if p.name == "/host:CPU"), None)
-    for line in plane.lines if plane else []:
-        span = count_line(list(line_events(plane, line, programs)), ops)
+    lines = [read_line(line) for line in plane.lines] if plane else []
+    contexts = input_contexts(plane, lines) if plane else set()
+    for name, events in lines:
+        span = count_line(list(line_events(plane, name, events, contexts, programs)), ops)
         if span:
             spans.append(span)
     begin = min((s[0] for s in spans), default=0)

@@ -50,10 +50,13 @@ static bool read_md(struct xpl_host_plan *p, struct xpl_arena *arena, uint32_t i
     *md = (struct xpl_host_md){.span = (uint8_t)classify(name, &op)};
     if (is_step_marker(name)) md->flags |= XPL_HOST_MARKER;
     if (is_eager_runtime(name)) md->flags |= XPL_HOST_NOT_COMPUTE;
+    if (p->cpu && xpl_is_input_event(name)) md->flags |= XPL_HOST_INPUT;
     *inputs |= md->span == XPL_SPAN_HOST_TO_DEVICE || md->span == XPL_SPAN_HOST_WAIT_INPUT;
     if (op.category == XPL_TF_OP_UNKNOWN || name.len == 0) return true;
     // "name:" alone may be any annotation; only "name:Type" is surely an op of the framework.
-    if (op.category == XPL_TF_OP_TENSORFLOW && name.ptr[name.len - 1] != ':')
+    // One that waits for input computes nothing.
+    if (op.category == XPL_TF_OP_TENSORFLOW && name.ptr[name.len - 1] != ':' &&
+        md->span != XPL_SPAN_HOST_WAIT_INPUT)
         md->flags |= XPL_HOST_FRAMEWORK;
     if (!add_op(p, arena, op.name, op.type, 0)) return false;
     md->op = (uint32_t)p->ops.n;
@@ -79,9 +82,11 @@ static uint8_t wanted(const struct xpl_host_plan *p, enum xpl_stat_type type) {
     unsigned decides = 0;
     switch ((int)type) {
         case XPL_STAT_INPUT_PIPELINE_STAGE_ID: decides = p->stats & XPL_HOST_STAGE_ID; break;
-        case XPL_STAT_INPUT_PIPELINE_STAGE_NAME:
+        case XPL_STAT_INPUT_PIPELINE_STAGE_NAME: decides = p->stats & XPL_HOST_STAGE_NAME; break;
         case XPL_STAT_CONSUMER_TYPE:
-        case XPL_STAT_CONSUMER_ID: decides = p->stats & XPL_HOST_STAGE_NAME; break;
+        case XPL_STAT_CONSUMER_ID:
+            decides = p->stats & XPL_HOST_STAGE_NAME || p->input.contexts.n != 0;
+            break;
         // Also where only ops that count as a device's ask for it.
         case XPL_STAT_TF_OP: decides = p->stats & (XPL_HOST_TF_OP | XPL_HOST_HLO_OP); break;
         case XPL_STAT_TF_FUNCTION_CALL: decides = p->stats & XPL_HOST_TF_CALL; break;
@@ -191,6 +196,7 @@ xpl_status_t xpl_host_plan_make(const struct xpl_convert *c, const struct xpl_pl
     for (uint32_t i = 0; i < plane->n_event_md; i++)
         if (!read_md(&p, arena, i, &inputs)) XPL_RETURN_OOM(err, "host ops");
     read_stat_md(&p);
+    if (p.cpu) XPL_TRY(xpl_input_work_find(plane, c->exec, arena, &p.input, err));
     if (!list_wanted(&p, arena)) XPL_RETURN_OOM(err, "host events");
     if (p.stats & (XPL_HOST_STAGE_ID | XPL_HOST_STAGE_NAME)) XPL_TRY(read_stages(&p, arena, err));
     p.steps = !xpl_groups_empty(c->groups) &&
@@ -200,8 +206,8 @@ xpl_status_t xpl_host_plan_make(const struct xpl_convert *c, const struct xpl_pl
     for (uint32_t i = 0; i < plane->n_event_md; i++)
         p.md[i].plain = !p.md[i].op && !p.md[i].flags && p.md[i].span == XPL_SPAN_HOST_COMPUTE &&
                         !(p.stats & (XPL_HOST_STAGE_ID | XPL_HOST_STAGE_NAME));
-    p.whole_lines =
-        p.any_ops || p.stats & (XPL_HOST_STAGE_NAME | XPL_HOST_TF_OP | XPL_HOST_TF_CALL);
+    p.whole_lines = p.any_ops || p.input.any ||
+                    p.stats & (XPL_HOST_STAGE_NAME | XPL_HOST_TF_OP | XPL_HOST_TF_CALL);
     *ret = p;
     return XPL_OK;
 }

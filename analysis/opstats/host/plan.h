@@ -8,6 +8,7 @@
 
 #include "analysis/opstats/conversion.h"
 #include "analysis/opstats/host/host_ops.h"
+#include "analysis/opstats/host/input_work.h"
 #include "base/map.h"
 #include "base/status.h"
 #include "base/vec.h"
@@ -25,6 +26,7 @@ enum {
     XPL_HOST_MARKER = 1 << 0,      // an explicit marker of a step
     XPL_HOST_NOT_COMPUTE = 1 << 1, // the eager runtime itself
     XPL_HOST_FRAMEWORK = 1 << 2,   // "name:Type", an op that counts as a device's
+    XPL_HOST_INPUT = 1 << 3,       // with cpu: tf.data at work, see input_work.h
 };
 
 // What a statistic is to an event, by its id alone.  Most carry none of these.
@@ -59,6 +61,7 @@ struct xpl_host_plan {
     bool whole_lines;               // some of this takes the order of a whole line
     struct xpl_map op_of_id;        // with STAGE_ID: stage or metadata id to index + 1 into ops
     struct xpl_map async_producers; // with STAGE_NAME: (type, id) of events that produce
+    struct xpl_input_work input;    // with cpu
 };
 
 // What it holds lives in `arena`.  RESOURCE_EXHAUSTED, DATA_LOSS, CANCELLED.

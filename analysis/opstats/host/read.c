@@ -36,6 +36,8 @@ struct reader {
     int64_t last_group;
     size_t last_step; // index + 1 into steps->v, of last_group
     XPL_VEC(struct stage) stages;
+    bool is_input_line; // with cpu: all of the line is tf.data's
+    struct xpl_input_stack input;
     struct xpl_map tf_ops; // name of stat tf_op to its struct xpl_host_op
     struct xpl_intern *strings;
     bool only_ops; // second pass over a line out of order: collect its op events
@@ -126,13 +128,28 @@ static xpl_status_t classify_cpu_op(const struct reader *r, struct xpl_cpu_op *o
     return XPL_OK;
 }
 
+// Whether tf.data does the event, for input; asked of those that would count as a device's.
+static bool is_input_work(struct reader *r, const struct xpl_host_md *md,
+                          const struct host_event_stats *w, struct xpl_timespan span, bool counts,
+                          bool *ret) {
+    const struct xpl_input_work *const known = &r->plan->input;
+    *ret = r->is_input_line;
+    if (r->is_input_line || !known->any) return true;
+    const bool here = md->flags & XPL_HOST_INPUT ||
+                      (w->has_consumer_type && w->has_consumer_id &&
+                       xpl_map_get(&known->contexts, w->consumer_type, w->consumer_id) != NULL);
+    return (!here && !counts) || xpl_input_stack_next(&r->input, span, here, r->arena, ret);
+}
+
 // *ret_span: what the event is to its step, when it counts as a device's op.
 static xpl_status_t read_cpu(struct reader *r, const struct xpl_event *ev,
                              struct host_event_stats *w, const struct xpl_event_group *g,
                              struct xpl_timespan span, enum xpl_span_type *ret_span) {
     const struct xpl_host_md *md = &r->plan->md[ev->md];
-    if (!w->keyed && !(w->has & XPL_HOST_HLO_OP) && !(md->flags & XPL_HOST_FRAMEWORK))
-        return XPL_OK;
+    const bool counts = w->keyed || w->has & XPL_HOST_HLO_OP || md->flags & XPL_HOST_FRAMEWORK;
+    bool is_input;
+    if (!is_input_work(r, md, w, span, counts, &is_input)) XPL_RETURN_OOM(r->err, "host ops");
+    if (is_input || !counts) return XPL_OK;
     struct xpl_cpu_line *l = r->out->cpu;
     if (!l) l = r->out->cpu = xpl_cpu_line_new(r->memory, r->arena);
     if (!l) XPL_RETURN_OOM(r->err, "host ops");
@@ -416,6 +433,7 @@ xpl_status_t xpl_host_piece_read(const struct xpl_host_plan *plan, struct xpl_ho
                        .memory = memory,
                        .err = err};
     r.base_ps = (uint64_t)r.line->timestamp_ns * 1000;
+    r.is_input_line = plan->cpu && xpl_is_input_line(r.line);
     xpl_steps_init(r.steps, arena);
     XPL_TRY(read_piece(&r));
     if (piece->cpu && piece->end_chunk >= r.line->n_chunks && piece->chunk == 0)

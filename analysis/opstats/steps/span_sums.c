@@ -17,16 +17,30 @@ struct boundary {
 };
 enum { KEY_BEGIN = 32 };
 
-static uint32_t end_key(enum xpl_span_type type) {
-    return (uint32_t)(XPL_SPAN_TYPES - 1) - (uint32_t)type / 10;
+// Who of several owns an instant: the greatest rank.  XProf's ranks are the numbers of the kinds.
+// Beside them ours, of a host that stands for a device: its ops run on the same cores as those that
+// wait for input, so that they hide no wait.
+enum { INPUT = XPL_SPAN_HOST_WAIT_INPUT / 10, LAST_COMPUTE = XPL_SPAN_DEVICE_COMPUTE_16 / 10 };
+static uint32_t rank_of(uint32_t kind, bool input_first) {
+    if (!input_first || kind < INPUT || kind > LAST_COMPUTE) return kind;
+    return kind == INPUT ? LAST_COMPUTE : kind - 1;
+}
+static uint32_t kind_of(uint32_t rank, bool input_first) {
+    if (!input_first || rank < INPUT || rank > LAST_COMPUTE) return rank;
+    return rank == LAST_COMPUTE ? INPUT : rank + 1;
+}
+
+static uint32_t end_key(uint32_t kind, bool input_first) {
+    return (uint32_t)(XPL_SPAN_TYPES - 1) - rank_of(kind, input_first);
 }
 
 static bool boundary_after(const struct boundary *a, const struct boundary *b) {
     return a->time != b->time ? a->time > b->time : a->key > b->key;
 }
 
-static struct boundary *add_boundaries(const struct xpl_span_list *l, struct boundary *out) {
-    const uint32_t end = end_key(l->type), begin = KEY_BEGIN + end;
+static struct boundary *add_boundaries(const struct xpl_span_list *l, bool input_first,
+                                       struct boundary *out) {
+    const uint32_t end = end_key((uint32_t)l->type / 10, input_first), begin = KEY_BEGIN + end;
     for (const struct span_block *b = l->head; b; b = b->next)
         for (uint32_t i = 0; i < b->n; i++) {
             const struct xpl_packed_span s = read_span(b, i);
@@ -65,19 +79,19 @@ static const struct boundary *sort_boundaries(struct boundary *v, struct boundar
     }
 }
 
-// The kind that owns what follows boundary `b`.  An instant ends before it begins, so its count
+// The rank that owns what follows boundary `b`.  An instant ends before it begins, so its count
 // ends at 0 while its kind has become the current one and stays so until something of at least
 // that kind ends: upstream does the same (PriorityTracker).
 static uint32_t track(const struct boundary *b, int64_t count[XPL_SPAN_TYPES], uint32_t current) {
     const bool begins = b->key >= KEY_BEGIN;
-    const uint32_t type = XPL_SPAN_TYPES - 1 - (begins ? b->key - KEY_BEGIN : b->key);
+    const uint32_t rank = XPL_SPAN_TYPES - 1 - (begins ? b->key - KEY_BEGIN : b->key);
     if (begins) {
-        count[type]++;
-        return type > current ? type : current;
+        count[rank]++;
+        return rank > current ? rank : current;
     }
-    count[type]--;
-    if (type != current || count[type] != 0) return current;
-    while (type > 0 && current > 0)
+    count[rank]--;
+    if (rank != current || count[rank] != 0) return current;
+    while (rank > 0 && current > 0)
         if (count[--current] > 0) break;
     return current;
 }
@@ -165,7 +179,7 @@ static size_t add_overlap(const struct indexed_list *l, uint64_t begin, uint64_t
         else
             hi = mid;
     }
-    const uint32_t key = (uint32_t)(XPL_SPAN_TYPES - 1) - l->type;
+    const uint32_t key = end_key(l->type, true);
     for (; lo < l->n_blocks; lo++)
         for (uint32_t i = 0; i < l->blocks[lo]->n; i++) {
             const struct xpl_packed_span s = read_span(l->blocks[lo], i);
@@ -189,14 +203,9 @@ static size_t add_overlaps(const struct xpl_span_index *more, struct xpl_timespa
     return n;
 }
 
-bool xpl_step_sum_spans(const struct xpl_step *st, struct xpl_timespan within,
-                        struct xpl_arena *scratch, struct xpl_span_sums *ret) {
-    return xpl_step_sum_spans_and(st, NULL, within, scratch, ret);
-}
-
-bool xpl_step_sum_spans_and(const struct xpl_step *st, const struct xpl_span_index *more,
-                            struct xpl_timespan within, struct xpl_arena *scratch,
-                            struct xpl_span_sums *ret) {
+static bool sum_spans(const struct xpl_step *st, const struct xpl_span_index *more,
+                      bool input_first, struct xpl_timespan within, struct xpl_arena *scratch,
+                      struct xpl_span_sums *ret) {
     *ret = (struct xpl_span_sums){0};
     size_t n = add_overlaps(more, within, NULL);
     for (const struct xpl_span_list *l = st->spans; l; l = l->next)
@@ -208,19 +217,31 @@ bool xpl_step_sum_spans_and(const struct xpl_step *st, const struct xpl_span_ind
     if (!v || !tmp) return false;
     struct boundary *end = v;
     for (const struct xpl_span_list *l = st->spans; l; l = l->next)
-        end = add_boundaries(l, end);
+        end = add_boundaries(l, input_first, end);
     add_overlaps(more, within, end);
     const struct boundary *sorted = sort_boundaries(v, tmp, n);
     int64_t count[XPL_SPAN_TYPES] = {0};
     uint32_t current = 0;
     for (size_t i = 0; i + 1 < n; i++) {
         current = track(&sorted[i], count, current);
+        const uint32_t kind = kind_of(current, input_first);
         const uint64_t from = sorted[i].time, to = sorted[i + 1].time;
-        ret->present |= 1u << current;
-        ret->ps[current] += xpl_timespan_overlap(within, from, to);
-        ret->total[current] += to - from;
+        ret->present |= 1u << kind;
+        ret->ps[kind] += xpl_timespan_overlap(within, from, to);
+        ret->total[kind] += to - from;
     }
     return true;
+}
+
+bool xpl_step_sum_spans(const struct xpl_step *st, struct xpl_timespan within,
+                        struct xpl_arena *scratch, struct xpl_span_sums *ret) {
+    return sum_spans(st, NULL, false, within, scratch, ret);
+}
+
+bool xpl_step_sum_spans_cpu(const struct xpl_step *st, const struct xpl_span_index *more,
+                            struct xpl_timespan within, struct xpl_arena *scratch,
+                            struct xpl_span_sums *ret) {
+    return sum_spans(st, more, true, within, scratch, ret);
 }
 
 void xpl_step_sum_overlapped(const struct xpl_step *st, struct xpl_timespan within,

@@ -19,8 +19,9 @@ struct xpl_span_sums {
 // `scratch` is used for 64 bytes per span and not freed.
 bool xpl_step_sum_spans(const struct xpl_step *st, struct xpl_timespan within,
                         struct xpl_arena *scratch, struct xpl_span_sums *ret) XPL_NODISCARD;
-// The same, together with what of `more` (may be NULL) lies inside `within`.
-bool xpl_step_sum_spans_and(const struct xpl_step *st, const struct xpl_span_index *more,
+// For the steps of a host that stands for a device: together with what of `more` (may be NULL) lies
+// inside `within`.  Waiting for input owns its instants there, also those at which ops compute.
+bool xpl_step_sum_spans_cpu(const struct xpl_step *st, const struct xpl_span_index *more,
                             struct xpl_timespan within, struct xpl_arena *scratch,
                             struct xpl_span_sums *ret) XPL_NODISCARD;
 // Spans that belong to no step of their own, to be found by time.  Those of `st` were added by

@@ -54,7 +54,10 @@ static void sum_one(void *ctx, size_t i) {
     }
     XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
     xpl_arena_init(&scratch, b->w->scratch_limit);
-    b->failed[i] = !xpl_step_sum_spans_and(b->steps[i], b->w->loose, within, &scratch, &b->sums[i]);
+    b->failed[i] =
+        b->w->rules->cpu_device
+            ? !xpl_step_sum_spans_cpu(b->steps[i], b->w->loose, within, &scratch, &b->sums[i])
+            : !xpl_step_sum_spans(b->steps[i], within, &scratch, &b->sums[i]);
 }
 
 // Adds what no span accounts for as unknown time; false when the step does not count.

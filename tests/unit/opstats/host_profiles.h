@@ -53,6 +53,59 @@ static inline struct xpl_buf mk_cpu_profile(int steps, int filler) {
     return space;
 }
 
+// An event that hands a context to another, or is handed one; -1 for none.  Times in ns.
+static inline void mk_linked(struct mk_plane *p, struct xpl_buf *line, const char *name, int64_t at,
+                             int64_t ns, int64_t consumes, int64_t produces) {
+    struct xpl_buf ev = mk_event(p, name, at * MK_NS, ns * MK_NS);
+    if (consumes >= 0) mk_stat_int(p, &ev, "_ct", 2);
+    if (consumes >= 0) mk_stat_int(p, &ev, "_c", consumes);
+    if (produces >= 0) mk_stat_int(p, &ev, "_pt", 2);
+    if (produces >= 0) mk_stat_int(p, &ev, "_p", produces);
+    mk_event_end(line, &ev);
+}
+
+// Steps of 900 ns that wait 600 for an iterator of TensorFlow, as its executors write them: ops of
+// the pipeline on a thread of tf.data, inside an iterator, in a function on the threads that the
+// model has, too, and in a function that this one runs.
+static inline struct xpl_buf mk_input_profile(int steps) {
+    struct xpl_buf space = mk_open();
+    struct mk_plane p;
+    mk_plane_begin(&p, 0, "/host:CPU");
+    struct xpl_buf python = mk_line(1, "python"), data = mk_line(2, "tf_data_private_threadpool/2"),
+                   pool = mk_line(3, "tf_Compute/3"), other = mk_line(4, "tf_Compute/4");
+    for (int i = 0; i < steps; i++) {
+        const int64_t at = i * 1000;
+        struct xpl_buf step = mk_event(&p, "train", at * MK_NS, 900 * MK_NS);
+        mk_stat_int(&p, &step, "_r", 1);
+        mk_stat_int(&p, &step, "step_num", i);
+        mk_event_end(&python, &step);
+        mk_plain(&p, &python, "metrics/Add:AddV2", (at + 5) * MK_NS, 10 * MK_NS);
+        mk_plain(&p, &python, "IteratorGetNextOp::DoCompute", (at + 20) * MK_NS, 600 * MK_NS);
+        mk_plain(&p, &python, "IteratorGetNext:IteratorGetNext", (at + 20) * MK_NS, 600 * MK_NS);
+        mk_plain(&p, &python, "Iterator::Root::Map", (at + 25) * MK_NS, 500 * MK_NS);
+        mk_plain(&p, &python, "batch/Concat:ConcatV2", (at + 30) * MK_NS, 20 * MK_NS);
+        mk_linked(&p, &python, "InstantiatedCapturedFunction::Run", at + 60, 400, -1, -1);
+        mk_linked(&p, &python, "FunctionRun", at + 70, 10, -1, 4 * i);
+        mk_linked(&p, &python, "FunctionRun", at + 630, 240, -1, 4 * i + 1);
+        mk_plain(&p, &data, "PyFunc:PyFunc", (at + 40) * MK_NS, 400 * MK_NS);
+        mk_linked(&p, &pool, "ExecutorState::Process", at + 80, 300, 4 * i, -1);
+        mk_plain(&p, &pool, "map/Mul:Mul", (at + 90) * MK_NS, 100 * MK_NS);
+        mk_linked(&p, &pool, "FunctionRun", at + 200, 10, -1, 4 * i + 2);
+        mk_linked(&p, &pool, "ExecutorState::Process", at + 520, 350, 4 * i + 1, -1);
+        mk_plain(&p, &pool, "model/MatMul:MatMul", (at + 520) * MK_NS, 240 * MK_NS);
+        mk_linked(&p, &other, "ExecutorState::Process", at + 210, 100, 4 * i + 2, -1);
+        mk_plain(&p, &other, "map/while/Sub:Sub", (at + 220) * MK_NS, 50 * MK_NS);
+        mk_linked(&p, &other, "ExecutorState::Process", at + 770, 100, 4 * i + 2, -1);
+        mk_plain(&p, &other, "map/Late:Sub", (at + 770) * MK_NS, 100 * MK_NS);
+    }
+    mk_line_end(&p, &python);
+    mk_line_end(&p, &data);
+    mk_line_end(&p, &pool);
+    mk_line_end(&p, &other);
+    mk_plane_end(&p, &space);
+    return space;
+}
+
 // Planes that arrive grouped: every one has statistic group_id.
 static inline void mk_grouped(struct mk_plane *p, struct xpl_buf *line, const char *name,
                               int64_t at, int64_t ps, int64_t group) {

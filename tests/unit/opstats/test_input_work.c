@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work of tf.data on a host that stands for a device: it is input, wherever it runs.
+#include "analysis/opstats/convert.h"
+#include "analysis/opstats/host/input_work.h"
+#include "base/arena.h"
+#include "tests/unit/opstats/host_profiles.h"
+
+struct stats {
+    struct xpl_arena arena;
+    struct xpl_opstats *s;
+};
+
+static struct stats convert(const struct xpl_buf *space, bool cpu) {
+    const struct xpl_convert_options opt = {.cpu_as_device = cpu};
+    struct xpl_exec exec = xpl_exec_serial();
+    struct stats r = {0};
+    struct xpl_xspace *xs = NULL;
+    struct xpl_error err = {0};
+    xpl_arena_init(&r.arena, 1 << 24);
+    CHECK_OK(xpl_xspace_open((xpl_bytes_t){space->p, space->n}, &r.arena, &exec, &xs, &err), &err);
+    CHECK_OK(xpl_opstats_convert(xs, &opt, &exec, &r.arena, 1 << 24, &r.s, &err), &err);
+    return r;
+}
+
+static uint64_t time_of(const struct xpl_opstats *s, int32_t type) {
+    CHECK(s->step_db.step_sequence.n >= 2);
+    const struct xpl_step_info *info = &s->step_db.step_sequence.v[1].step_info_per_core.v[0];
+    for (size_t i = 0; i < info->type_ps.n; i++)
+        if (info->type_ps.v[i].type == type) return info->type_ps.v[i].ps / MK_NS;
+    return 0;
+}
+
+static bool has_op(const struct xpl_opstats *s, const char *name) {
+    for (size_t i = 0; i < s->device_op_metrics_db.metrics_db.n; i++)
+        if (xpl_str_eq(s->device_op_metrics_db.metrics_db.v[i].name, xpl_str_from(name)))
+            return true;
+    return false;
+}
+
+static void check_step(const struct xpl_buf *space) {
+    enum { COMPUTE = 140, WAIT = 110, HOST = 10 };
+    struct stats r = convert(space, true);
+    // Of 900 ns the program waits 600, and what computes for input hides none of it; of the model's
+    // op, 100 ns lie in the wait.
+    CHECK_EQ(time_of(r.s, WAIT), 600);
+    CHECK_EQ(time_of(r.s, COMPUTE), 150);
+    CHECK_EQ(time_of(r.s, HOST), 110); // running the function, and what is done ahead beside it
+    CHECK(has_op(r.s, "model/MatMul"));
+    CHECK(has_op(r.s, "metrics/Add")); // before the iterator on its line
+    static const char *const input[] = {
+        "PyFunc",   "map/Mul",         "map/while/Sub",         "batch/Concat",
+        "map/Late", "IteratorGetNext", "map/FunctionOfIterator"};
+    for (size_t i = 0; i < sizeof input / sizeof *input; i++)
+        if (has_op(r.s, input[i])) CHECK_STR(xpl_str_from(input[i]), "no op of the device");
+    CHECK_EQ(r.s->run_environment.device_core_count, 2);
+    xpl_arena_fini(&r.arena);
+    // XProf's view.
+    r = convert(space, false);
+    CHECK_EQ(time_of(r.s, WAIT), 600);
+    CHECK_EQ(time_of(r.s, COMPUTE), 0);
+    CHECK_EQ(r.s->device_op_metrics_db.metrics_db.n, 0);
+    xpl_arena_fini(&r.arena);
+}
+
+// An iterator is an event of input only where it encloses.
+static void check_stack(void) {
+    struct xpl_arena arena;
+    struct xpl_input_stack s = {0};
+    bool in;
+    xpl_arena_init(&arena, 1 << 16);
+    static const struct {
+        uint64_t begin, ps;
+        bool is_input, expected;
+    } v[] = {{0, 10, false, false}, {10, 100, true, true}, {20, 10, false, true},
+             {30, 20, true, true},  {60, 5, false, true},  {100, 11, false, false},
+             {105, 1, false, false}};
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++) {
+        const struct xpl_timespan span = {v[i].begin, v[i].ps};
+        CHECK(xpl_input_stack_next(&s, span, v[i].is_input, &arena, &in));
+        CHECK_EQ(in, v[i].expected);
+    }
+    xpl_arena_fini(&arena);
+}
+
+int main(void) {
+    struct xpl_buf space = mk_input_profile(3);
+    check_step(&space);
+    check_stack();
+    xpl_buf_fini(&space);
+    return 0;
+}
