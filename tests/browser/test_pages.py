@@ -188,6 +188,68 @@ def op_profile_flame(tab):
     wait_until("idle time shown", lambda: "IDLE" in tab.page.inner_text("main"))
 
 
+def flame_levels(tab):
+    """{level: [(left, right)] of its bars, from left to right}, as they are on the screen."""
+    boxes = tab.page.eval_on_selector_all(".flame [role=treeitem]", """l => l.map(b => {
+        const r = b.getBoundingClientRect();
+        return [Number(b.getAttribute('aria-level')), r.left, r.right];
+    })""")
+    return {level: sorted((left, right) for at, left, right in boxes if at == level) for level in {b[0] for b in boxes}}
+
+
+def no_overlaps(tab):
+    levels = flame_levels(tab)
+    for level, bars in levels.items():
+        for (_, right), (left, _) in zip(bars, bars[1:]):
+            assert left >= right - 0.02, (level, right, left)
+    return levels
+
+
+def op_profile_widths(tab):
+    """A bar is as wide as its share, also of a thousand; none lies on another."""
+    for session in (GPU, FUSED):
+        tab.session(session, "op_profile")
+        no_overlaps(tab)
+        tab.page.set_viewport_size({"width": 420, "height": 800})
+        wait_until("drawn again", lambda: tab.page.eval_on_selector(".flame", "e => e.clientWidth") < 420)
+        no_overlaps(tab)
+        tab.page.set_viewport_size({"width": 1280, "height": 900})
+    def node(name, value, children=()):
+        return {"name": name, "metrics": {"rawTime": value}, "children": list(children)}
+    thin = [node(f"thin {i}", 10 - i / 1000) for i in range(1000)]
+    late = node("late", 100, [node("more than its parent", 5000)])
+    top = node("by_program", 40000, [node("wide", 20000), *thin, late, node("half", 10000 - 4)])
+    body = json.dumps({"byProgram": top, "byProgramExcludeIdle": top, "deviceType": "GPU"})
+    tab.answer("op_profile", lambda q: body)
+    tab.session(GPU, "op_profile")
+    levels = no_overlaps(tab)
+    assert len(levels[1]) == 1 and len(levels[2]) == 4, levels
+    whole = levels[1][0][1] - levels[1][0][0] + 1
+    total = 20000 + 5000 + 9996 + sum(10 - i / 1000 for i in range(1000))
+    widths = sorted((right - left + 1) / whole for left, right in levels[2])
+    for got, value in zip(widths, sorted((20000, 9996, total - 34996, 5000))):
+        assert abs(got - value / total) < 0.002, (got, value / total)
+    rest = tab.page.locator(".flame [role=treeitem]", has_text="1000 others")
+    assert rest.count() == 1, tab.texts(".flame [role=treeitem]")
+    rest.press("Enter")
+    wait_until("inside the others", lambda: tab.params().get("node") == "3-1003")
+    levels = no_overlaps(tab)
+    assert len(levels[3]) == 16, len(levels[3])
+    tab.page.keyboard.press("ArrowDown")
+    tab.page.keyboard.press("ArrowRight")
+    tab.page.keyboard.press("Enter")
+    wait_until("inside some of them", lambda: tab.params().get("node") == "3-1003.63-125")
+    levels = no_overlaps(tab)
+    assert len(levels[4]) == 62, len(levels[4])
+    tab.page.reload()
+    tab.ready()
+    assert "1000 others" in tab.page.inner_text(".crumbs")
+    tab.page.locator(".flame [aria-selected=true]").press("Escape")
+    wait_until("out of some", lambda: tab.params().get("node") == "3-1003")
+    tab.page.keyboard.press("Escape")
+    wait_until("out of all", lambda: tab.params().get("node", "") == "")
+
+
 def kernels_page(tab):
     tab.session(FUSED, "kernels")
     assert "Time in kernels" in tab.page.inner_text(".tiles")
@@ -579,6 +641,7 @@ TESTS = [
     ops_scrolls_to_the_end,
     a_table_of_200000_rows,
     op_profile_flame,
+    op_profile_widths,
     kernels_page,
     memory_page,
     input_page,

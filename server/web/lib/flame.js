@@ -1,18 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tree as stacked bars (an icicle): width is time.  Click or Enter goes into a node, Escape or
-// Backspace back out; the arrow keys move.
+// A tree as stacked bars (an icicle): width is time, exactly.  Children that would be too thin to see
+// are one bar, "N others".  Click or Enter goes into a node, Escape or Backspace back out; the arrow
+// keys move.
 
 import {h, announce} from './dom.js';
 
 const ROW = 26;       // px per level, as in style.css
-const NARROWEST = 2;  // px; what is narrower is not drawn
+const NARROWEST = 3;  // px; children that are narrower are drawn as one
+const GAP = 1;        // px between bars, taken from those that stay wider than it
 const DEEPEST = 64;
+const PARTS = 16;     // of a node whose children are all too narrow
 
 // A hue per text, always the same.
 export function hash(text) {
   let x = 2166136261;
   for (let i = 0; i < text.length; i++) x = Math.imul(x ^ text.charCodeAt(i), 16777619);
   return x >>> 0;
+}
+
+// The children of a node from `from` to before `to`, as one node: {others: 'from-to', …}.  Always the
+// same object for the same arguments, so that it can be selected.
+const rests = new WeakMap();
+export function others(node, from, to) {
+  if (!rests.has(node)) rests.set(node, new Map());
+  const known = rests.get(node), key = `${from}-${to}`;
+  if (!known.has(key)) {
+    const children = node.children.slice(from, to);
+    known.set(key, {
+      raw: {},
+      name: `${children.length} others`,
+      value: children.reduce((sum, c) => sum + c.value, 0),
+      parent: node,
+      depth: node.depth + 1,
+      children,
+      others: key
+    });
+  }
+  return known.get(key);
 }
 
 /* root: {name, value, children, parent, depth, …}; children sorted; value >= sum of the children's.
@@ -80,7 +104,7 @@ export class Flame {
         'aria-expanded': node.children.length ? String(node.depth <= this.zoomed.depth) : null,
         'aria-selected': String(node === this.selected),
         title: `${title}\n${detail}`,
-        vars: {left: `${left}px`, width: `${Math.max(1, w - 1)}px`, top: `${level * ROW}px`},
+        vars: {left: `${left}px`, width: `${w > 2 * GAP ? w - GAP : w}px`, top: `${level * ROW}px`},
       });
       if (typeof tone !== 'number') el.style.setProperty('--heat', `${Math.round(tone.heat * 100)}%`);
       if (w > 34) el.append(h('span', {}, title), w > 190 ? h('small', {}, detail) : '');
@@ -94,11 +118,11 @@ export class Flame {
     for (let i = 0; i < queue.length; i++) {
       const [node, level, left, w] = queue[i];
       put(node, level, left, w);
-      if (level >= DEEPEST || !(node.value > 0)) continue;
+      if (level >= DEEPEST || !(node.value > 0) || (node.others && node !== this.zoomed)) continue;
       let x = left;
-      for (const child of node.children) {
+      for (const child of this.bars(node, w)) {
         const cw = child.value / node.value * w;
-        if (cw >= NARROWEST) queue.push([child, level + 1, x, cw]);
+        queue.push([child, level + 1, x, cw]);
         x += cw;
       }
     }
@@ -109,17 +133,32 @@ export class Flame {
     if (had) this.focus();
   }
 
+  // What is drawn below a node that is `width` px wide: its children, the thin ones as one.
+  bars(node, width) {
+    const all = node.children, n = all.length;
+    const thin = all.findIndex((c) => c.value / node.value * width < NARROWEST);
+    if (thin < 0 || thin === n - 1) return all;
+    if (thin > 0 || node !== this.zoomed) return [...all.slice(0, thin), others(node, thin, n)];
+    const parts = Math.min(PARTS, n), at = (i) => Math.round(i * n / parts);
+    return Array.from({length: parts}, (_, i) => others(node, at(i), at(i + 1)));
+  }
+
   key(e) {
     const node = this.nodes.get(e.target);
     if (!node || e.ctrlKey || e.metaKey || e.altKey) return;
-    const all = node.parent ? node.parent.children : [node];
-    const at = all.indexOf(node);
-    const visible = (n) => n && [...this.nodes.values()].includes(n) ? n : null;
+    const items = [...this.element.children];
+    const level = e.target.getAttribute('aria-level');
+    const same = items.filter((el) => el.getAttribute('aria-level') === level);
+    const at = same.indexOf(e.target);
+    const box = (el) => [parseFloat(el.style.left), parseFloat(el.style.left) + parseFloat(el.style.width)];
+    const [left, right] = box(e.target);
+    const next = (levels, test) => this.nodes.get(items.find(
+        (el) => Number(el.getAttribute('aria-level')) === Number(level) + levels && test(...box(el))));
     const to = {
-      ArrowLeft: visible(all[at - 1]),
-      ArrowRight: visible(all[at + 1]),
-      ArrowUp: visible(node.parent),
-      ArrowDown: visible(node.children[0])
+      ArrowLeft: this.nodes.get(same[at - 1]),
+      ArrowRight: this.nodes.get(same[at + 1]),
+      ArrowUp: next(-1, (l, r) => l <= left && left < r),
+      ArrowDown: next(1, (l) => left <= l && l < right)
     };
     if (e.key in to) {
       e.preventDefault();

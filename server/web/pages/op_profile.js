@@ -3,7 +3,7 @@
 
 import {h, announce} from '../lib/dom.js';
 import * as format from '../lib/format.js';
-import {Flame, hash} from '../lib/flame.js';
+import {Flame, hash, others} from '../lib/flame.js';
 import {empty} from '../lib/notes.js';
 
 const GROUPS = {
@@ -35,6 +35,8 @@ function tree(raw) {
       node.children.push(next);
       queue.push(next);
     }
+  }
+  for (const node of queue.reverse()) {  // from the leaves up: a node is as wide as its children are
     node.children.sort((a, b) => b.value - a.value);
     const sum = node.children.reduce((t, c) => t + c.value, 0);
     if (sum > node.value) node.value = sum;  // never draw a child outside its parent
@@ -44,15 +46,18 @@ function tree(raw) {
 
 function pathOf(node) {
   const out = [];
-  for (let n = node; n.parent; n = n.parent) out.unshift(String(n.parent.children.indexOf(n)));
+  for (let n = node; n.parent; n = n.parent)
+    out.unshift(n.others || String(n.parent.children.indexOf(n)));
   return out.join('.');
 }
 
 function walk(root, path) {
   let node = root;
   for (const i of path ? path.split('.') : []) {
-    if (!node.children[Number(i)]) break;
-    node = node.children[Number(i)];
+    const part = /^(\d+)-(\d+)$/.exec(i)?.slice(1).map(Number);
+    const next = part ? node.children[part[0]] && others(node, ...part) : node.children[Number(i)];
+    if (!next || !(next.value > 0)) break;
+    node = next;
   }
   return node;
 }
@@ -176,6 +181,7 @@ export default {
           return {
             heat: Math.max(0, Math.min(1, (n.raw.metrics?.flops || 0) * (n.value ? total / n.value : 0)))
           };
+        if (n.others) return 14;
         if (n.name === 'IDLE') return 15;
         return n.depth === 0 ? 14 : hash(category(n)) % 12;
       },
