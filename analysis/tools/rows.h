@@ -32,6 +32,7 @@ XPL_TOOL_ROW(op_profile)
 XPL_TOOL_ROW(overview_page)
 XPL_TOOL_ROW(pod_viewer)
 XPL_TOOL_ROW(roofline_model)
+XPL_TOOL_ROW(trace_sums)
 XPL_TOOL_ROW(trace_viewer)
 XPL_TOOL_ROW(trace_viewer_streaming)
 // Those that no client asks for by name.

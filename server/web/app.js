@@ -30,7 +30,8 @@ const PAGES = [
 // Tools that those pages show; any other that the server knows is shown by the page of tables.
 const COVERED = new Set([
   'overview_page', 'trace_viewer', 'trace_viewer@', 'op_profile', 'framework_op_stats', 'kernel_stats',
-  'memory_profile', 'input_pipeline_analyzer', 'graph_viewer', 'memory_viewer', 'op_stats'
+  'memory_profile', 'input_pipeline_analyzer', 'graph_viewer', 'memory_viewer', 'op_stats',
+  'trace_sums'
 ]);
 
 const top = document.getElementById('top');

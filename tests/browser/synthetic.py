@@ -80,6 +80,34 @@ def small(query):
     return answer(PROCESSES, kept, [0, 10])
 
 
+def sums(all_events, query):
+    """What trace_sums says of these events."""
+    get = lambda key, default: query.get(key, [default])[0]
+    begin, end = float(get("start_time_ms", "0")) * 1000, float(get("end_time_ms", "0")) * 1000
+    words, pids = get("name", "").lower().split(), [int(p) for p in get("tracks", "").split(",") if p]
+    by_name = {}
+    for e in all_events:
+        name, ts, dur = e["name"], e["ts"] if e["ph"] == "X" else None, e.get("dur", 0)
+        if ts is None or not all(w in name.lower() for w in words) or (pids and e["pid"] not in pids):
+            continue
+        if end:
+            if ts >= end or ts + dur <= begin:
+                continue
+            dur = min(ts + dur, end) - max(ts, begin)
+        row = by_name.setdefault(name, [0, 0])
+        by_name[name] = [row[0] + 1, row[1] + dur]
+    rows = sorted(by_name.items(), key=lambda r: -r[1][1])
+    return {
+        "cols": [{"id": i, "label": i, "type": "number"} for i in ("name", "count", "total_us")],
+        "p": {
+            "count": str(sum(r[1][0] for r in rows)),
+            "names": str(len(rows)),
+            "total_ps": str(round(sum(r[1][1] for r in rows) * 1e6)),
+        },
+        "rows": [{"c": [{"v": n}, {"v": c}, {"v": t}]} for n, (c, t) in rows[: int(get("limit", "1000"))]],
+    }
+
+
 def events():
     out = [
         {

@@ -22,6 +22,7 @@ def drawn(tab):
 
 def open_small(tab, query=""):
     tab.answer("trace_viewer@", synthetic.small)
+    tab.answer("trace_sums", lambda q: synthetic.sums(synthetic.events(), q))
     tab.session(GPU, "trace", query)
     tab.page.wait_for_selector(".trace[data-drawn]")
 
@@ -208,6 +209,36 @@ def mark_a_range(tab):
     wait_until("the address names the range", lambda: tab.params().get("r", "").startswith("2.0"))
     tab.page.reload()
     tab.page.wait_for_selector(".trace-detail table.data")
+
+
+def sums_are_exact(tab):
+    """A trace that is drawn coarsely: what is counted and summed up comes from the server, of all events."""
+    fine = [synthetic.event(1001, 1, "fusion", i * 2, 1) for i in range(5000)]
+    fine += [synthetic.event(1701, 7, "step", 0, 10000)]
+    tab.answer("trace_viewer@", lambda q: synthetic.answer(synthetic.PROCESSES, fine[::250], [0, 10]))
+    tab.answer("trace_sums", lambda q: synthetic.sums(fine, q))
+    tab.session(GPU, "trace")
+    tab.page.wait_for_selector(".trace[data-drawn]")
+    wait_until("it says that it is coarse", lambda: "21 events of 5,001 drawn" in tab.page.inner_text(".status"))
+    tab.page.fill(".page-trace input[type=search]", "fusion")
+    wait_until("all matches are counted", lambda: tab.page.inner_text(".counter") == "5,000 matches, 20 loaded")
+    tab.page.fill(".page-trace input[type=search]", "")
+    tab.session(GPU, "trace", "r=2~4")
+    tab.page.wait_for_selector(".trace-detail table.data")
+    row = tab.page.locator(".trace-detail tbody tr", has_text="fusion").inner_text()
+    assert "1.00 ms" in row and "\t1,000\t" in row, row
+    assert "1,001 events, 3.00 ms in all" in tab.page.inner_text(".sums")
+    tab.page.locator(".head", has_text="/host:CPU").first.click()
+    wait_until("collapsed", lambda: tab.params().get("c") == "1701")
+    tab.session(GPU, "trace", "r=2~4&c=1701")
+    wait_until("what is collapsed is left out", lambda: "1,000 events, 1.00 ms in all" in tab.page.inner_text(".sums"))
+    tab.answer("trace_sums", lambda q: (503, {"error": {"code": "UNAVAILABLE", "message": "no answer"}}))
+    tab.page.reload()
+    tab.page.wait_for_selector(".trace-detail table.data")
+    assert "Only of the events that are drawn" in tab.page.inner_text(".sums")
+
+
+sums_are_exact.allow = ["Failed to load resource"]  # no answer at the end
 
 
 def closer_looks(tab):
@@ -467,6 +498,7 @@ TESTS = [
     arrows_walk,
     search_marks,
     mark_a_range,
+    sums_are_exact,
     closer_looks,
     search_of_a_thinned_trace,
     help_lists_keys,

@@ -5,13 +5,11 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 
-enum { DEVICES_PER_HOST = 1000 };
-
 static xpl_status_t select_host(struct writer *w, struct shown_host *h, size_t i,
                                 const struct xpl_trace_host *host, struct xpl_error *err) {
     h->host = host;
     h->by_text.arena = w->arena;
-    h->first_pid = (uint32_t)(i + 1) * DEVICES_PER_HOST;
+    h->first_pid = (uint32_t)(i + 1) * TRC_DEVICES_PER_HOST;
     h->names = xpl_arena_zalloc(w->arena, (size_t)host->trace->n[TRC_STRINGS] * sizeof *h->names);
     if (!h->names) XPL_RETURN_OOM(err, "trace names");
     return trc_select(host->trace, host->name, w->o, w->exec, w->arena, &h->shown, err);

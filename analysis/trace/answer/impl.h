@@ -12,6 +12,9 @@
 #include "analysis/trace/answer/args.h"
 #include "analysis/trace/index/read.h"
 
+// Processes of the first host are numbered from here on, those of the next from twice that.
+enum { TRC_DEVICES_PER_HOST = 1000 };
+
 // One host, and what the answer shows of it.
 struct shown_host {
     const struct xpl_trace_host *host;

@@ -27,7 +27,7 @@ function csvCell(value) {
 
 /* options:
  *   columns   [{id, label, type, values, format(v), bar (a fraction drawn as a bar), width (px), hidden,
- *             title}]
+ *             title, unit (of the values; named in the export's header)}]
  *   length    rows
  *   caption   what the table shows, in words
  *   csv       file name of the export
@@ -317,7 +317,7 @@ export class DataTable {
 
   // What is shown, in its order, all columns.
   export() {
-    const lines = [this.columns.map((c) => csvCell(c.label)).join(',')];
+    const lines = [this.columns.map((c) => csvCell(c.unit ? `${c.label} (${c.unit})` : c.label)).join(',')];
     for (const r of this.rows) lines.push(this.columns.map((c) => csvCell(c.values[r])).join(','));
     download(this.o.csv || 'table.csv', 'text/csv;charset=utf-8', [lines.join('\r\n'), '\r\n']);
     announce(`${this.rows.length} rows exported`);

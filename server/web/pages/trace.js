@@ -8,7 +8,7 @@ import {DataTable} from '../lib/table.js';
 import {empty, problem, loading} from '../lib/notes.js';
 import {TraceView} from '../trace/view.js';
 
-const TOOL = 'trace_viewer@';
+const TOOL = 'trace_viewer@', SUMS = 'trace_sums';
 const RESOLUTION = 8000;  // columns asked for over the whole trace
 const MOST_MATCHES = 100000;
 const PS = 1e-6;  // µs
@@ -164,15 +164,36 @@ function eventPanel(ctx, view, panel) {
   };
 }
 
-function rangePanel(view, panel, range) {
-  const {names, total, count} = view.summary(range[0], range[1]);
-  const table = new DataTable({
+// What the server counts and sums up, of all events of the window: a trace that is drawn may be thinned out.
+async function exactSums(ctx, options, signal) {
+  const {data} = await api.tool(ctx.session.name, SUMS, ctx.hosts, options, signal);
+  const at = Object.fromEntries(data.cols.map((c, i) => [c.id, i]));
+  const column = (id) => data.rows.map((r) => r.c[at[id]].v);
+  return {
+    names: column('name'),
+    total: Float64Array.from(column('total_us')),
+    count: Float64Array.from(column('count')),
+    events: Number(data.p.count),
+    allNames: Number(data.p.names),
+    time: Number(data.p.total_ps) * PS
+  };
+}
+
+// The processes in sight, where some are collapsed: what is not shown is not summed up.
+function openProcesses(view) {
+  if (!view.collapsed.size) return undefined;
+  return [...new Set(view.items.filter((i) => i.kind === 'thread').map((i) => i.process.pid))].join(',');
+}
+
+function rangeTable({names, total, count}) {
+  return new DataTable({
     columns: [
       {id: 'name', label: 'Event', type: 'string', values: names, width: 380},
-      {id: 'total', label: 'Time', type: 'number', values: total, format: format.us},
+      {id: 'total', label: 'Time', unit: 'µs', type: 'number', values: total, format: format.us},
       {id: 'count', label: 'Count', type: 'number', values: count}, {
         id: 'average',
         label: 'Average',
+        unit: 'µs',
         type: 'number',
         values: total.map((t, i) => t / count[i]),
         format: format.us
@@ -182,7 +203,14 @@ function rangePanel(view, panel, range) {
     caption: 'Events in the marked time',
     csv: 'trace_range.csv',
     sort: {id: 'total', down: true},
-  });
+  }).element;
+}
+
+const plural = (n, one) => `${format.count(n)} ${one}${n === 1 ? '' : 's'}`;
+
+async function rangePanel(ctx, view, panel, range, signal) {
+  const about = h('p', {class: 'muted sums', role: 'status'}, 'Adding up all events …');
+  const place = h('div', {});
   panel.replaceChildren(
       h('div', {class: 'title'}, h('h2', {}, `${format.us(range[1] - range[0])} marked`),
           h('span', {class: 'muted'}, `from ${format.us(range[0])}`),
@@ -196,7 +224,22 @@ function rangePanel(view, panel, range) {
             }
           },
               '✕')),
-      table.element);
+      about, place);
+  try {
+    const tracks = openProcesses(view);
+    const none = {names: [], total: new Float64Array(0), count: new Float64Array(0), events: 0, allNames: 0, time: 0};
+    const all = tracks === '' ?
+        none :
+        await exactSums(ctx, {start_time_ms: range[0] / 1000, end_time_ms: range[1] / 1000, tracks}, signal);
+    if (signal.aborted) return;
+    about.textContent = `${plural(all.events, 'event')}, ${format.us(all.time)} in all` +
+        (all.allNames > all.names.length ? `; the ${plural(all.names.length, 'name')} with the most time` : '');
+    place.replaceChildren(rangeTable(all));
+  } catch (e) {
+    if (e.name === 'AbortError' || signal.aborted) return;
+    about.textContent = `Only of the events that are drawn: ${e.message}`;
+    place.replaceChildren(rangeTable(view.summary(range[0], range[1])));
+  }
 }
 
 // Loads what the window shows more closely than the base does.  The server thins out large traces only;
@@ -286,24 +329,47 @@ export default {
             button('Show everything', 'Fit', () => view.fit()), button('Keys', '?', () => help.showModal())),
         place, help);
 
-    let matches = null, at = -1, searching = null;
+    let matches = null, at = -1, searching = null, counting = null, exact = null;
     const search = () => {
       view.setSearch(matcher(box.value));
-      matches = null;
+      matches = exact = null;
       at = -1;
+      counting?.abort();
       if (!box.value.trim()) {
         found.textContent = '';
         return;
       }
       take(view.matching(view.base, MOST_MATCHES));
+      countAll();
       if (view.base.model.events >= WHOLE && !closer.whole) askServer();
     };
     const take = (list) => {
       matches = list;
       at = -1;
-      found.textContent = `${format.count(list.length)}${list.length === MOST_MATCHES ? '+' : ''} match${
-          list.length === 1 ? '' : 'es'}`;
+      say();
     };
+    // How many there are is the server's to say: what is loaded may be thinned out.
+    const say = () => {
+      const n = matches.length, all = Math.max(exact ?? n, n), more = exact === null && n === MOST_MATCHES ? '+' : '';
+      const total = `${format.count(all)}${more} match${all === 1 ? '' : 'es'}`;
+      if (at < 0)
+        found.textContent = all > n ? `${total}, ${format.count(n)} loaded` : total;
+      else
+        found.textContent = `${format.count(at + 1)} of ${format.count(n)}` + (all > n ? ` loaded, ${total}` : '');
+    };
+    const countAll = debounce(150, async () => {
+      const text = box.value.trim();
+      if (!text || ctx.signal.aborted) return;
+      counting = new AbortController();
+      ctx.signal.addEventListener('abort', () => counting.abort());
+      try {
+        const {events} = await exactSums(ctx, {name: text, limit: 0}, counting.signal);
+        if (box.value.trim() !== text) return;
+        exact = events;
+        say();
+      } catch { /* the count of what is loaded stays */
+      }
+    });
     // A trace that was thinned out hides events from the search above: the server knows them all.
     const askServer = debounce(400, () => {
       const text = box.value.trim();
@@ -333,7 +399,7 @@ export default {
         at = (at + by + matches.length) % matches.length;
       const m = matches[at];
       view.select(view.eventOf(m.m, m.key, m.row, m.i), true);
-      found.textContent = `${format.count(at + 1)} of ${format.count(matches.length)}`;
+      say();
     };
     ctx.searchFor = (text) => {
       box.value = text;
@@ -387,6 +453,8 @@ export default {
     });
     const closer = new Closer(ctx, view, loader, url);
     const show = eventPanel(ctx, view, panel);
+    let summing = null, all = null;  // the sums at work; how many events the trace has
+    ctx.signal.addEventListener('abort', () => summing?.abort());
     view.element.addEventListener('view', () => {
       remember();
       closer.check();
@@ -397,14 +465,18 @@ export default {
     });
     view.element.addEventListener('range', (e) => {
       remember();
+      summing?.abort();
+      summing = new AbortController();
       if (e.detail)
-        rangePanel(view, panel, e.detail);
+        rangePanel(ctx, view, panel, e.detail, summing.signal);
       else
         show(view.selected);
     });
     view.element.addEventListener('drawn', () => {
       const {p95} = view.drawTimes();
-      const text = `${format.us(view.t1 - view.t0)} in sight, ${format.count(view.base.model.events)} events`;
+      const have = view.base.model.events;
+      const coarse = all > have ? ` of ${format.count(all)} drawn, zoom in for all` : '';
+      const text = `${format.us(view.t1 - view.t0)} in sight, ${format.count(have)} events${coarse}`;
       if (status.textContent !== text) status.textContent = text;
       status.title = `drawing: ${p95.toFixed(1)} ms at the 95th percentile`;
       view.element.dataset.drawn = String(view.drawn);
@@ -438,6 +510,12 @@ export default {
       if (answer.model.lost)
         ctx.warn([`${format.count(answer.model.lost)} events nested too deeply are not drawn.`]);
       closer.check();
+      exactSums(ctx, {limit: 0}, ctx.signal)
+          .then(({events}) => {
+            all = events;
+            view.invalidate();
+          })
+          .catch(() => {});  // then nothing is said of it
     };
     const wait = place.firstChild;
     loader

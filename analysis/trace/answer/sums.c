@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts and times by name, of every event of a window.
+#include "analysis/trace/sums.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "analysis/trace/answer/impl.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/exec.h"
+#include "base/intern.h"
+#include "base/map.h"
+#include "base/vec.h"
+
+enum { CANCEL_EVERY = 64 }; // blocks
+
+struct sum {
+    uint64_t count, total_ps, min_ps, max_ps;
+};
+
+struct adder {
+    const struct xpl_trace_sums_options *o;
+    struct xpl_exec *exec;
+    struct xpl_arena *scratch;
+    uint64_t begin, end; // of the window
+    bool all;            // no window
+    uint32_t blocks;
+    // Of the host at hand.
+    const struct xpl_trace *t;
+    uint8_t *wanted_track; // by number
+    uint8_t *wanted_name;  // by string
+    struct sum *sums;      // by string
+    // Of all hosts, by name.
+    struct xpl_intern *names;
+    XPL_VEC(struct sum) by_name;
+};
+
+static uint64_t plus(uint64_t a, uint64_t b) {
+    return a + b < a ? UINT64_MAX : a + b;
+}
+
+static void add(struct sum *to, const struct sum *s) {
+    if (to->count == 0 || s->min_ps < to->min_ps) to->min_ps = s->min_ps;
+    if (s->max_ps > to->max_ps) to->max_ps = s->max_ps;
+    to->count += s->count;
+    to->total_ps = plus(to->total_ps, s->total_ps);
+}
+
+// ---- names and rows ----
+
+static bool has_word(xpl_str_t name, xpl_str_t word) {
+    for (size_t i = 0; i + word.len <= name.len; i++) {
+        size_t k = 0;
+        while (k < word.len &&
+               tolower((unsigned char)name.ptr[i + k]) == tolower((unsigned char)word.ptr[k]))
+            k++;
+        if (k == word.len) return true;
+    }
+    return false;
+}
+
+static bool has_words(xpl_str_t name, xpl_str_t words) {
+    size_t i = 0;
+    while (i < words.len) {
+        size_t end = i;
+        while (end < words.len && !isspace((unsigned char)words.ptr[end]))
+            end++;
+        if (end > i && !has_word(name, (xpl_str_t){words.ptr + i, end - i})) return false;
+        i = end + 1;
+    }
+    return true;
+}
+
+static bool wants_row(const struct xpl_trace_sums_options *o, uint32_t pid, uint32_t tid) {
+    for (size_t i = 0; i < o->n_rows; i++)
+        if (o->rows[i].pid == pid && (o->rows[i].whole || o->rows[i].tid == tid)) return true;
+    return o->n_rows == 0;
+}
+
+static xpl_status_t begin_host(struct adder *a, const struct xpl_trace_host *host,
+                               uint32_t first_pid, struct xpl_error *err) {
+    const struct xpl_trace *const t = a->t = host->trace;
+    a->wanted_track = xpl_arena_zalloc(a->scratch, (size_t)t->n[TRC_TRACKS]);
+    a->wanted_name = xpl_arena_zalloc(a->scratch, (size_t)t->n[TRC_STRINGS]);
+    a->sums = xpl_arena_zalloc(a->scratch, (size_t)t->n[TRC_STRINGS] * sizeof *a->sums);
+    if (!a->wanted_track || !a->wanted_name || !a->sums) XPL_RETURN_OOM(err, "trace sums");
+    for (uint64_t i = 0; i < t->n[TRC_TRACKS]; i++) {
+        const struct trc_track *const track = &t->tracks[i];
+        a->wanted_track[i] =
+            !track->named && wants_row(a->o, first_pid + t->devices[track->device].id, track->id);
+    }
+    for (uint64_t i = 0; i < t->n[TRC_NAMES]; i++)
+        a->wanted_name[t->names[i].string] = has_words(trc_str(t, t->names[i].string), a->o->name);
+    return XPL_OK;
+}
+
+// ---- events ----
+
+static void add_event(struct adder *a, uint64_t name, uint64_t ts, uint64_t dur) {
+    const uint64_t ends = plus(ts, dur);
+    uint64_t inside = dur;
+    if (!a->all) {
+        if (ts >= a->end || (dur ? ends <= a->begin : ts < a->begin)) return;
+        inside = (ends < a->end ? ends : a->end) - (ts > a->begin ? ts : a->begin);
+    }
+    add(&a->sums[name], &(struct sum){1, inside, inside, inside});
+}
+
+static xpl_status_t add_block(struct adder *a, uint64_t block, struct xpl_error *err) {
+    struct trc_view v;
+    if (a->blocks++ % CANCEL_EVERY == 0 && xpl_exec_cancelled(a->exec))
+        XPL_RETURN_ERROR(err, XPL_CANCELLED, "trace sums: cancelled");
+    XPL_TRY(trc_view_block(a->t, block, &v, err));
+    for (uint32_t i = 0; i < v.n; i++) {
+        const uint64_t name = trc_get(&v, TRC_NAME, i), track = trc_get(&v, TRC_TRACK, i);
+        if (name >= a->t->n[TRC_STRINGS] || track >= a->t->n[TRC_TRACKS])
+            XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "trace index: an event is damaged");
+        if (a->wanted_track[track] && a->wanted_name[name])
+            add_event(a, name, trc_get(&v, TRC_TS, i), trc_get(&v, TRC_DUR, i));
+    }
+    return XPL_OK;
+}
+
+static xpl_status_t add_levels(struct adder *a, struct xpl_error *err) {
+    for (unsigned level = 0; level < TRC_LEVELS; level++) {
+        const uint64_t end_block = a->t->footer->level_first[level + 1];
+        // An event of a row that is first visible at a level is shorter than the resolution of the
+        // level before, so that those which begin earlier do not reach into the window.
+        const uint64_t reach = level ? trc_resolutions[level - 1] : UINT64_MAX;
+        const uint64_t from = a->all || a->begin < reach ? 0 : a->begin - reach;
+        for (uint64_t b = trc_find_block(a->t, level, from); b < end_block; b++) {
+            if (!a->all && a->t->blocks[b].first_ts >= a->end) break;
+            XPL_TRY(add_block(a, b, err));
+        }
+    }
+    return XPL_OK;
+}
+
+static xpl_status_t end_host(struct adder *a, struct xpl_error *err) {
+    for (uint64_t i = 0; i < a->t->n[TRC_STRINGS]; i++) {
+        xpl_strid_t id;
+        if (a->sums[i].count == 0) continue;
+        if (!xpl_intern_put(a->names, trc_str(a->t, i), &id)) XPL_RETURN_OOM(err, "trace sums");
+        while (a->by_name.n <= id.v) {
+            struct sum *const slot = xpl_vec_push(a->scratch, &a->by_name);
+            if (!slot) XPL_RETURN_OOM(err, "trace sums");
+            *slot = (struct sum){0};
+        }
+        add(&a->by_name.v[id.v], &a->sums[i]);
+    }
+    return XPL_OK;
+}
+
+// ---- the answer ----
+
+static int greatest_first(const void *pa, const void *pb) {
+    const struct xpl_trace_sum *const a = pa, *const b = pb;
+    if (a->total_ps != b->total_ps) return a->total_ps > b->total_ps ? -1 : 1;
+    if (a->count != b->count) return a->count > b->count ? -1 : 1;
+    return xpl_str_cmp(a->name, b->name);
+}
+
+static xpl_status_t finish(struct adder *a, struct xpl_arena *arena, struct xpl_trace_sums *ret,
+                           struct xpl_error *err) {
+    struct xpl_trace_sums r = {.v = xpl_arena_array(arena, a->by_name.n, sizeof *r.v)};
+    if (!r.v) XPL_RETURN_OOM(err, "trace sums");
+    for (size_t i = 0; i < a->by_name.n; i++) {
+        const struct sum *const s = &a->by_name.v[i];
+        if (s->count == 0) continue;
+        struct xpl_trace_sum *const to = &r.v[r.n];
+        *to = (struct xpl_trace_sum){{"", 0}, s->count, s->total_ps, s->min_ps, s->max_ps};
+        if (!xpl_arena_str(arena, xpl_intern_get(a->names, (xpl_strid_t){(uint32_t)i}), &to->name))
+            XPL_RETURN_OOM(err, "trace sums");
+        r.n++;
+        r.count += s->count;
+        r.total_ps = plus(r.total_ps, s->total_ps);
+    }
+    if (r.n) qsort(r.v, r.n, sizeof *r.v, greatest_first);
+    *ret = r;
+    return XPL_OK;
+}
+
+// Picoseconds; what is negative or too large is the nearest there is.
+static uint64_t to_ps(double ms) {
+    const double ps = ms * 1e9;
+    return ps >= 18446744073709551615.0 ? UINT64_MAX : ps > 0 ? (uint64_t)ps : 0;
+}
+
+xpl_status_t xpl_trace_sum_up(const struct xpl_trace_host *hosts, size_t n,
+                              const struct xpl_trace_sums_options *o, struct xpl_exec *exec,
+                              struct xpl_arena *arena, struct xpl_trace_sums *ret,
+                              struct xpl_error *err) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
+    xpl_arena_init(&scratch, arena->limit);
+    struct adder a = {.o = o, .exec = exec, .scratch = &scratch};
+    a.all = o->start_time_ms == 0 && o->end_time_ms == 0;
+    a.begin = to_ps(o->start_time_ms);
+    a.end = o->end_time_ms == 0 ? UINT64_MAX : to_ps(o->end_time_ms);
+    a.names = xpl_intern_new(&scratch, xpl_hash_seed());
+    if (!a.names) XPL_RETURN_OOM(err, "trace sums");
+    for (size_t i = 0; i < n; i++) {
+        XPL_TRY(begin_host(&a, &hosts[i], (uint32_t)(i + 1) * TRC_DEVICES_PER_HOST, err));
+        XPL_TRY(add_levels(&a, err));
+        XPL_TRY(end_host(&a, err));
+    }
+    return finish(&a, arena, ret, err);
+}

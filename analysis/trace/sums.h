@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exact counts and times of a trace's events by name: of any window, names and rows.  They come
+// from the index, which has every event, not from an answer of trace_viewer@, which leaves out what
+// could not be seen.
+#ifndef XPL_ANALYSIS_TRACE_SUMS_H_
+#define XPL_ANALYSIS_TRACE_SUMS_H_
+
+#include "analysis/trace/trace.h"
+
+// A row of the viewer, by the numbers that answers of trace_viewer@ have.
+struct xpl_trace_row {
+    uint32_t pid, tid;
+    bool whole; // all rows of the process
+};
+
+struct xpl_trace_sums_options {
+    double start_time_ms, end_time_ms; // both 0: everything
+    // Words that a name must contain, each, whatever the case of ASCII letters; "" for all names.
+    xpl_str_t name;
+    const struct xpl_trace_row *rows; // n_rows of them; 0: all rows
+    size_t n_rows;
+};
+
+// Events of one name.  Of an event that reaches out of the window, what lies inside counts.
+struct xpl_trace_sum {
+    xpl_str_t name; // in the arena
+    uint64_t count, total_ps, min_ps, max_ps;
+};
+struct xpl_trace_sums {
+    struct xpl_trace_sum *v; // the greatest total first, then by count and name
+    size_t n;
+    uint64_t count, total_ps; // of all
+};
+
+// Adds up the events of all hosts, in that order, that have a row: no counters, and no asynchronous
+// events.  An event belongs to a window when they share time; one without length, when it lies in
+// the window before its end.  *ret lives in `arena`.  Times that do not fit 64 bits stay at their
+// greatest.  DATA_LOSS when an index is damaged; CANCELLED; RESOURCE_EXHAUSTED.  Runs on the
+// calling thread, in time proportional to the events of the window.
+xpl_status_t xpl_trace_sum_up(const struct xpl_trace_host *hosts, size_t n,
+                              const struct xpl_trace_sums_options *o, struct xpl_exec *exec,
+                              struct xpl_arena *arena, struct xpl_trace_sums *ret,
+                              struct xpl_error *err) XPL_NODISCARD;
+
+#endif
