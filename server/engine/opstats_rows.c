@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "analysis/opstats/codec/codec.h"
+#include "analysis/opstats/metrics/op_metrics.h"
 
 // Slices of a step by what the device did, from the event types of event_span.h (reference A5).
 enum {
@@ -53,13 +54,15 @@ static xpl_status_t fill_ops(const struct xpl_opstats *s, const struct xpl_op_me
             .occurrences = m->occurrences,
             .time_ps = m->time_ps,
             .self_time_ps = m->self_time_ps,
-            .min_time_ps = m->min_time_ps,
+            .min_time_ps = m->occurrences && m->min_time_ps ? m->min_time_ps : XPL_ROW_NULL,
             .dma_stall_ps = m->dma_stall_ps,
             .flops = m->flops,
             .bytes_accessed = m->bytes_accessed,
             .num_cores = m->num_cores,
         };
-        if (on_device) (void)program_name(s, m->hlo_module_id, &r->module);
+        // The time in which nothing ran is of no program, not of the one whose id is 0.
+        if (on_device && !xpl_op_metrics_is_idle(m))
+            (void)program_name(s, m->hlo_module_id, &r->module);
         if (m->has_source_info && m->source_info.file_name.len &&
             !xpl_arena_printf(arena, &r->source, "%.*s:%d", XPL_STR_FMT(m->source_info.file_name),
                               m->source_info.line_number))

@@ -105,6 +105,7 @@ static xpl_status_t add_op(struct cpu_device *d, const struct xpl_cpu_op *op, ui
     if (d->last_line.v[entry] != line + 1) m->num_cores++;
     d->last_line.v[entry] = line + 1;
     m->is_eager |= op->is_eager;
+    if (m->occurrences == 0 || op->min_time_ps < m->min_time_ps) m->min_time_ps = op->min_time_ps;
     m->occurrences += op->occurrences;
     m->time_ps += op->time_ps;
     m->self_time_ps += op->self_time_ps;

@@ -32,7 +32,8 @@ struct xpl_cpu_line *xpl_cpu_line_new(struct xpl_cpu_memory *m, struct xpl_arena
 
 // Counts a run that has ended: only now is the time of its children known.
 static void count(struct xpl_cpu_op *op, struct xpl_timespan span, uint64_t children_ps) {
-    op->occurrences++;
+    if (op->occurrences++ == 0 || span.duration_ps < op->min_time_ps)
+        op->min_time_ps = span.duration_ps;
     op->time_ps += span.duration_ps;
     // Children that overlap each other may take longer together than their parent.
     if (children_ps < span.duration_ps) op->self_time_ps += span.duration_ps - children_ps;

@@ -19,7 +19,7 @@ struct xpl_cpu_op {
     bool has_program_id, is_eager;
     uint8_t span; // what it is to its step, enum xpl_span_type; 0 until it is set
     uint32_t occurrences;
-    uint64_t time_ps, self_time_ps;
+    uint64_t time_ps, self_time_ps, min_time_ps;
 };
 
 struct xpl_cpu_line {

@@ -70,6 +70,7 @@ static void check_cpu(void) {
     CHECK(m);
     CHECK_EQ(m->occurrences, 6);
     CHECK_EQ(m->self_time_ps, 3 * 150 * MK_NS);
+    CHECK_EQ(m->min_time_ps, 50 * MK_NS);
     m = find(&s->device_op_metrics_db, 0, "a/MatMul");
     CHECK(m);
     CHECK_STR(m->provenance, "a/MatMul:MatMul");

@@ -38,17 +38,18 @@ static struct xpl_fingerprint file_of(int session, int host) {
 }
 
 static void put_host(struct xpl_store *s, int session, int host) {
-    const uint64_t slow = session == 2 && host == 1 ? 2 : 1;
+    // In the last session host 1 is slow, and host 0 waits for it: their steps are equally long.
+    const uint64_t slow = session == 2 && host == 1 ? 2 : 1, longer = session == 2 ? 2 : 1;
     const struct xpl_op_row ops[] = {
         {.on_device = true,
-         .module = XPL_STR("jit_step"),
+         .module = session == 1 ? XPL_STR("jit_eval") : XPL_STR("jit_step"),
          .name = XPL_STR("fusion.1"),
          .category = XPL_STR("loop fusion"),
          .occurrences = 10,
          .self_time_ps = (uint64_t)(session + 1) * slow * 3 * MS,
          .flops = UINT64_MAX},
         {.on_device = true,
-         .module = XPL_STR("jit_step"),
+         .module = session == 1 ? XPL_STR("jit_eval") : XPL_STR("jit_step"),
          .name = XPL_STR("dot.2"),
          .category = XPL_STR("convolution"),
          .occurrences = 10,
@@ -69,7 +70,9 @@ static void put_host(struct xpl_store *s, int session, int host) {
     for (uint64_t i = 0; i < STEPS; i++)
         steps[i] = (struct xpl_step_row){.step_num = 100 + i,
                                          .name = XPL_STR("step"),
-                                         .duration_ps = (10 + i) * slow * MS,
+                                         .duration_ps = (10 + i) * longer * MS,
+                                         .collective_ps = (10 + i) * (longer - slow) * MS,
+                                         .idle_ps = XPL_ROW_NULL,
                                          .input_ps = host ? XPL_ROW_NULL : MS};
     const struct xpl_rows rows = {.ops = ops,
                                   .n_ops = 3,
@@ -151,20 +154,20 @@ static void test_queries(void) {
     check_query("op-over-time", "a/run1|2024-05-01 00:00:00|20|6.0\n"
                                 "a/run2|2024-05-31 00:00:00|10|6.0\n"
                                 "b/run1|2024-06-30 00:00:00|20|27.0\n");
-    check_query("slowest-steps", "b/run1|h1|102|24.0|NULL\n"
+    check_query("slowest-steps", "b/run1|h0|102|24.0|1.0\n"
+                                 "b/run1|h1|102|24.0|NULL\n"
+                                 "b/run1|h0|101|22.0|1.0\n"
                                  "b/run1|h1|101|22.0|NULL\n"
-                                 "b/run1|h1|100|20.0|NULL\n"
-                                 "a/run1|h0|102|12.0|1.0\n"
-                                 "a/run1|h1|102|12.0|NULL\n");
+                                 "b/run1|h0|100|20.0|1.0\n");
     check_query("top-kernels", "gemm|8|16.0|2500.0\n"
                                "copy|2|0.002|1.0\n");
-    check_query("regressions", "b/run1|a/run2|16.5|50.0\n");
+    check_query("regressions", "b/run1|a/run1|jit_step|22.0|100.0\n");
     check_query("sizes", "b/run1|2|6.0|2\n"
                          "a/run1|2|2.0|2\n"
                          "a/run2|1|2.0|1\n");
-    check_query("slow-hosts", "b/run1|h1|2.0\n"
-                              "a/run1|h0|1.0\n"
-                              "a/run1|h1|1.0\n");
+    check_query("slow-hosts", "b/run1|h1|22.0|22.0|2.0\n"
+                              "a/run1|h0|11.0|11.0|1.0\n"
+                              "a/run1|h1|11.0|11.0|1.0\n");
     check_query("categories", "a/run1|convolution|75.0\na/run1|loop fusion|25.0\n"
                               "a/run2|convolution|60.0\na/run2|loop fusion|40.0\n"
                               "b/run1|loop fusion|60.0\nb/run1|convolution|40.0\n");
@@ -257,7 +260,7 @@ static void test_values(void) {
     CHECK_EQ(ask("SELECT flops FROM ops WHERE name='fusion.1' AND on_device LIMIT 1"), -1);
     CHECK_EQ(ask("SELECT flops FROM ops WHERE name='dot.2' LIMIT 1"), 0);
     CHECK_EQ(ask("SELECT occupancy_percent FROM kernels WHERE name='copy' LIMIT 1"), -1);
-    CHECK_EQ(ask("SELECT count(*) FROM names"), 8); // each text once
+    CHECK_EQ(ask("SELECT count(*) FROM names"), 9); // each text once
     CHECK_EQ(ask("SELECT count(*) FROM profiles WHERE device_type='TPU v6 Lite'"), 6);
 }
 
