@@ -19,7 +19,7 @@ usage: check_structure.py [ROOT] [--only CHECK]...
               name says nothing
   readmes     every source file is named in the README of its folder, or of the one above it, or in
               the table of its folder (rows.h); report_NAME.c and *_fixture.h stand for many
-  doc-paths   files that documents name are there
+  doc-paths   files that documents and comments name are there
   markdown    lines of documents have at most 100 columns; tables, code and links are excepted
 
 The lists below say what is tolerated for now.  They may only become shorter.
@@ -48,7 +48,7 @@ TOLERATED_PRIVATE = set()
 FOREIGN_SIGNATURES = {"on_request"}  # MHD_AccessHandlerCallback
 # Names of libraries that rpc/listen/hooks.c has for the program: who uses them means the libraries'.
 REPLACED_NAMES = {"close", "recvmsg", "SSL_read"}
-# Names that others call: the C runtime, CUDA, and what server/hooks.c replaces.
+# Names that others call: the C runtime, CUDA, and what rpc/listen/hooks.c replaces.
 NAMES_FOR_OTHERS = {"main", "InitializeInjection"} | REPLACED_NAMES
 # Files outside of storage/ that remove or rename files, and which.
 REMOVES_FILES = {
@@ -608,6 +608,27 @@ def check_readmes(tree):
 
 
 DOC_PATH = re.compile(r"`([\w.-]+/[\w./*{},\[\]-]*)`")
+COMMENT_PATH = re.compile(r"(?<![\w./<>\"-])([\w.-]+(?:/[\w.*{},\[\]-]+)+)")
+
+
+def comment_lines(name, text):
+    """(number, line) of the comments of a source file."""
+    if name.endswith((".c", ".h", ".js", ".proto")):
+        for m in TOKEN.finditer(text):
+            if m.group()[0] not in "\"'":
+                first = text.count("\n", 0, m.start()) + 1
+                yield from enumerate(m.group().split("\n"), first)
+    elif name.endswith((".py", ".sh", "meson.build", ".clang-tidy", ".yml", ".service")):
+        yield from ((number, line[line.index("#"):]) for number, line in enumerate(text.split("\n"), 1)
+                    if "#" in line)
+
+
+def named_paths(name, text):
+    """(number, path) of the paths that a document or the comments of a source file name."""
+    markdown = name.endswith(".md")
+    for number, line in enumerate(text.split("\n"), 1) if markdown else comment_lines(name, text):
+        for path in (DOC_PATH if markdown else COMMENT_PATH).findall(line):
+            yield number, path if markdown else path.rstrip(".,")
 
 
 def check_doc_paths(tree):
@@ -619,15 +640,14 @@ def check_doc_paths(tree):
     places = set(tree.files) | folders | {module(f) for f in tree.files}
     bad = []
     for name in tree.files:
-        if not name.endswith(".md") or name in FUTURE_PATHS:
+        if name in FUTURE_PATHS or name.startswith(("proto/", "tests/data/")):
             continue
-        for number, line in enumerate(tree.text(name).split("\n"), 1):
-            for path in DOC_PATH.findall(line):
-                pattern = re.sub(r"[A-Z]{2,}", "*", re.sub(r"\[[hc]+\]", "?", path.rstrip("/")))
-                if path.split("/")[0] not in folders or path.rstrip("/") in places:
-                    continue
-                if not fnmatch.filter(places, pattern):
-                    bad.append(f"{name}:{number}: {path} is not there")
+        for number, path in named_paths(name, tree.text(name)):
+            pattern = re.sub(r"[A-Z]{2,}", "*", re.sub(r"\[[hc]+\]", "?", path.rstrip("/")))
+            if path.split("/")[0] not in folders or path.rstrip("/") in places:
+                continue
+            if not fnmatch.filter(places, pattern):
+                bad.append(f"{name}:{number}: {path} is not there")
     return bad
 
 

@@ -546,6 +546,16 @@ class Documents(Planted):
                          [f"X.md:2: {p} is not there" for p in ("base/b.c", "base/sub/", "base/b_*.h")])
 
 
+    def test_paths_of_comments_that_are_not_there(self):
+        self.plant(base__a_dot_c="// base/gone.c: what base/a.c, base/a and other/b.c do\n/* and\n base/sub/ */\n"
+                                 "static const char *x = \"// base/b.c\"; // \"base/c\"\n",
+                   base__b_dot_py="x = 1  # see "
+                                  "base/d.py.\n")
+        self.assertEqual(self.found(check_structure.check_doc_paths),
+                         ["base/a.c:1: base/gone.c is not there", "base/a.c:3: base/sub is not there",
+                          "base/b.py:1: base/d.py is not there"])
+
+
 if __name__ == "__main__":
     sys.path.insert(0, HERE)
     unittest.main(verbosity=0)

@@ -16,7 +16,7 @@
 struct xpl_rpc_connections;
 
 struct xpl_rpc_connections_options {
-    size_t max;         // at once; 7/8 of them for peers from elsewhere (base/accept.h)
+    size_t max;         // at once; 7/8 of them for peers from elsewhere (base/net/accept.h)
     size_t per_address; // of one peer from elsewhere; 0: no limit of its own
 };
 

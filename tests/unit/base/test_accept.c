@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// base/accept and base/listen: who a peer is, addresses by their text, and connections when no
-// descriptor is left.
+// base/net/accept and base/net/listen: who a peer is, addresses by their text, and connections
+// when no descriptor is left.
 #include "base/net/accept.h"
 
 #include <arpa/inet.h>

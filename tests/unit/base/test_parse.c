@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// base/parse: whole numbers at the edges of their ranges; what is refused leaves the output alone.
+// base/text/parse: whole numbers at the edges of their ranges; what is refused leaves the output
+// alone.
 #include "base/text/parse.h"
 
 #include "tests/check.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rpc/connections: limits in all and per address, and sockets that somebody else closes.
+// rpc/listen/connections: limits in all and per address, and sockets that somebody else closes.
 #include "rpc/listen/connections.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rpc/guard: what clients may send, and what not; the same in one piece and byte by byte.
+// rpc/listen/guard: what clients may send, and what not; the same in one piece and byte by byte.
 #include "rpc/listen/guard.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// analysis/tools/gviz: the exact text of tables.
+// analysis/tools/lib/gviz: the exact text of tables.
 #include <math.h>
 #include <string.h>
 
