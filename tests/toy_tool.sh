@@ -52,8 +52,8 @@ ninja -C build/gcc cli/xplanectl server/xplaned docs/xplanectl.1 tests/unit/unit
     tests/unit/unit_options tests/unit/unit_option_effects tests/unit/unit_products >build.log 2>&1 ||
     { grep -A5 -E 'error|FAILED' build.log >&2; fail "the build"; }
 git -c init.defaultBranch=main init -q . # the page's commands run in a clone
-block commands >commands.sh
-sh -eu commands.sh >commands.log 2>&1 || { cat commands.log >&2; fail "the page's commands"; }
+block commands >../commands.sh
+sh -eu ../commands.sh >commands.log 2>&1 || { cat commands.log >&2; fail "the page's commands"; }
 grep -q '"self_time_ps":' commands.log || fail "analyze gave no ops"
 xplanectl=build/gcc/cli/xplanectl
 
