@@ -11,9 +11,10 @@ usage: check_structure.py [ROOT] [--only CHECK]...
               are included in their own folder only; "Private to FOLDER" may name the folder above
   folders     no folder has more than 30 source files
   names       no public name is defined twice
-  parameters  no function has more than 7 parameters
+  parameters  no function, and no function that a pointer leads to, has more than 7 parameters
   paths       only storage/ says where sessions lie below LOGDIR, and removes or renames files
-  waits       timed waits use the monotonic clock: base/cond.h alone calls the system's
+  waits       timed waits use the monotonic clock: base/cond.h alone calls the system's, and what
+              waits by it was initialised by it
   topics      base/log.c lists the topics of all log lines, and no others
   words       no word of the first design in identifiers and comments, and no static function whose
               name says nothing
@@ -419,11 +420,29 @@ def check_prefixes(tree):
     return bad
 
 
+POINTER = re.compile(r"\(\s*\*[\s*]*(?:const\b\s*)?([A-Za-z_]\w*)?\s*(?:\[[^\]]*\]\s*)*\)\s*\(")
+
+
+def signatures(text):
+    """(name, parameters) of functions that are defined or declared, of pointers to functions and of
+    their types."""
+    for f in functions(text):
+        yield f.name, f.parameters
+    for head, body in pieces(text):
+        head = ATTRIBUTES.sub("", head)
+        found = re.search(r"([A-Za-z_]\w*)\s*\(", head)
+        if body is None and found and "=" not in head:
+            yield found.group(1), parameters(head[found.end():_closing(head, found.end() - 1, "(", ")")])
+    text = DIRECTIVE.sub("", without_comments(text))
+    for m in POINTER.finditer(text):
+        yield m.group(1) or "a pointer to a function", parameters(text[m.end():_closing(text, m.end() - 1, "(", ")")])
+
+
 def check_parameters(tree, tolerated=None):
     tolerated = TOLERATED_PARAMETERS if tolerated is None else tolerated
-    found = [f"{name}: {f.name} has {len(f.parameters)} parameters: at most {PARAMETER_LIMIT}"
-             for name in tree.sources(".c", ".h") for f in functions(tree.text(name))
-             if len(f.parameters) > PARAMETER_LIMIT and f.name not in FOREIGN_SIGNATURES]
+    found = sorted({f"{name}: {function} has {len(given)} parameters: at most {PARAMETER_LIMIT}"
+                    for name in tree.sources(".c", ".h") for function, given in signatures(tree.text(name))
+                    if len(given) > PARAMETER_LIMIT and function not in FOREIGN_SIGNATURES})
     if len(found) < tolerated:
         print(f"check_structure: TOLERATED_PARAMETERS can be {len(found)}")
     return found if len(found) > tolerated else []
@@ -468,10 +487,23 @@ OWN_WAITS = {
 }
 
 
+CONDITION = re.compile(r"(?<![\w.>])xpl_cond_(init|wait_until)\s*\(\s*&?[^,()]*?(\w+)\s*[,)]")
+
+
+def not_monotonic(text):
+    """Conditions of a file that are waited for by the monotonic clock and not made for it."""
+    conditions = collections.defaultdict(set)
+    for function, condition in CONDITION.findall(without_comments(text)):
+        conditions[function].add(condition)
+    return sorted(conditions["wait_until"] - conditions["init"])
+
+
 def check_waits(tree):
-    return [f"{name}: {function}: waits are those of base/cond.h"
-            for name in tree.sources(".c", ".h") if name not in OWN_WAITS
-            for function in sorted(set(WAITS.findall(without_comments(tree.text(name)))))]
+    names = [name for name in tree.sources(".c", ".h") if name not in OWN_WAITS]
+    bad = [f"{name}: {function}: waits are those of base/cond.h" for name in names
+           for function in sorted(set(WAITS.findall(without_comments(tree.text(name)))))]
+    return bad + [f"{name}: {condition}: initialise it by xpl_cond_init, which takes the monotonic clock"
+                  for name in names if name.endswith(".c") for condition in not_monotonic(tree.text(name))]
 
 
 # ---- log lines ----

@@ -206,6 +206,20 @@ class Sizes(Planted):
         self.assertEqual(self.found(check_structure.check_parameters, 1), [])
 
 
+    def test_parameters_of_what_is_not_defined(self):
+        many = ", ".join(["int"] * 8)
+        for name, text in (("f", f"int f({many});\n"), ("make", f"struct s {{\n    int (*make)({many});\n}};\n"),
+                           ("t", f"typedef void (*t)({many});\n"), ("t", f"typedef void t({many});\n"),
+                           ("g", f"static int (*const g[2])({many}) = {{a, b}};\n"),
+                           ("g", f"static void f(int (*g)({many})) {{\n}}\n")):
+            with self.subTest(text):
+                self.plant(base__a_dot_h=text)
+                self.assertEqual(self.found(check_structure.check_parameters, 0),
+                                 [f"base/a.h: {name} has 8 parameters: at most 7"])
+                self.plant(base__a_dot_h=text.replace("int, ", "", 1))
+                self.assertEqual(self.found(check_structure.check_parameters, 0), [])
+
+
 class Topics(Planted):
     def test_topics(self):
         listed = 'const char *const xpl_log_topics[] = {"grpc", "log", NULL};\n'
@@ -505,6 +519,14 @@ class Waits(Planted):
         self.plant(base__cond_dot_c=wait, tests__a_dot_c=wait, base__b_dot_c="// sem_timedwait(s, t)\n")
         self.assertEqual(self.found(check_structure.check_waits),
                          ["tests/a.c: sem_timedwait: waits are those of base/cond.h"])
+
+    def test_condition_of_the_other_clock(self):
+        wait = "static void f(void) {{\n    {}(&p->work{});\n    while (xpl_cond_wait_until(&w->work, &w->mu, 1));\n}}\n"
+        self.plant(base__a_dot_c=wait.format("pthread_cond_init", ", NULL"))
+        self.assertEqual(self.found(check_structure.check_waits),
+                         ["base/a.c: work: initialise it by xpl_cond_init, which takes the monotonic clock"])
+        self.plant(base__a_dot_c=wait.format("xpl_cond_init", ""))
+        self.assertEqual(self.found(check_structure.check_waits), [])
 
 
 class Documents(Planted):
