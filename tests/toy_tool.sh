@@ -40,7 +40,7 @@ add() {
     mv rows.new "$2"
 }
 add analysis/tools/slowest_ops.c analysis/tools/rows.h TOOL
-add analysis/products/profile_size.c analysis/products/rows.h PRODUCT
+add analysis/products/plane_count.c analysis/products/rows.h PRODUCT
 [ "$(find . -type f | wc -l)" = $((before + 2)) ] || fail "more than a file for each was added"
 
 # Objects are found again by ccache although the folder is another one each time.
@@ -61,12 +61,12 @@ xplanectl=build/gcc/cli/xplanectl
 "$xplanectl" --help | grep -q '^  slowest_ops$' || fail "--help"
 grep -q '^\.B slowest_ops$' build/gcc/docs/xplanectl.1 || fail "xplanectl(1)"
 grep -q '^| slowest_ops |' docs/api.md || fail "docs/api.md"
-"$xplanectl" tools --all --json | grep -q '"name":"profile_size","version":1' || fail "the products"
+"$xplanectl" tools --all --json | grep -q '"name":"plane_count","version":1' || fail "the products"
 python3 tests/tool_docs.py "$xplanectl" || fail "tool_docs"
 python3 tests/golden/versions.py --program "$xplanectl" || fail "versions"
 # What the static stage would say, where the page says that nothing else is edited.
 if command -v clang-format-14 >/dev/null; then
-    clang-format-14 --dry-run -Werror analysis/tools/slowest_ops.c analysis/products/profile_size.c \
+    clang-format-14 --dry-run -Werror analysis/tools/slowest_ops.c analysis/products/plane_count.c \
         analysis/*/rows.h || fail "the format"
 fi
 python3 tests/check_structure.py || fail "the structure"
