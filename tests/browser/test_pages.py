@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our pages: what they show, sort, filter, remember and refuse to execute."""
 
+import copy
 import csv
 import io
 import json
@@ -80,6 +81,45 @@ def overview_steps(tab):
     assert "What to do next" in tab.page.inner_text("main")
     hrefs = tab.page.eval_on_selector_all(".next a", "l => l.map(a => a.getAttribute('href'))")
     assert any("/trace" in h for h in hrefs) and all(re.match(r"#/|https?://", h) for h in hrefs), hrefs
+
+
+def overview_outliers(tab):
+    """Of more steps than columns a slow one is still seen: a column's line reaches to its longest step."""
+    daemon = fetch(tab.base, f"/api/v1/tool?session={TF.replace('/', '%2F')}&tool=overview_page")[2]
+    page = json.loads(daemon)
+    table = next(t for t in page if "stepTimeMs" in [c["id"] for c in t.get("cols", [])])
+    at = [c["id"] for c in table["cols"]].index("stepTimeMs")
+    first, rows = table["rows"][0], []
+    for i in range(2000):
+        row = copy.deepcopy(first)
+        row["c"][0]["v"], row["c"][at]["v"] = str(i), 500.0 if i == 777 else 5.0
+        rows.append(row)
+    table["rows"] = rows
+    tab.answer("overview_page", lambda q: page)
+    tab.session(TF, "overview")
+    assert "5.00 ms to 500 ms, 2,000 steps" in tab.page.inner_text(".tiles"), tab.page.inner_text(".tiles")
+    assert tab.page.locator(".chart path.range").count() == 1
+    tab.page.focus(".chart")
+    tab.page.keyboard.press("Home")
+    for _ in range(777 // 5):
+        tab.page.keyboard.press("ArrowRight")
+    said = tab.page.inner_text(".readout")
+    assert "5.00 ms to 500 ms" in said, said
+    table["rows"] = rows[:1]
+    tab.page.reload()
+    tab.ready()
+    assert ", 1 step" in tab.page.inner_text(".tiles") and "1 steps" not in tab.page.inner_text("main")
+
+
+def overview_hosts(tab):
+    """Of several hosts the tile says which step time it means, and has XProf's number."""
+    four = next(s for s in json.loads(fetch(tab.base, "/api/v1/sessions")[2])["sessions"] if s["name"].endswith("jax_4hosts"))
+    page = json.loads(fetch(tab.base, f"/api/v1/tool?session={four['name'].replace('/', '%2F')}&tool=overview_page")[2])
+    table = next(t for t in page if "stepTimeMs" in [c["id"] for c in t.get("cols", [])])
+    tab.session(four["name"], "overview")
+    tiles = tab.page.inner_text(".tiles")
+    assert "slowest host" in tiles.lower() and f"{float(table['p']['steptime_ms_average']):.1f} ms" in tiles, tiles
+    assert "first host" in tab.page.inner_text("#step-time").lower()
 
 
 def overview_without_steps(tab):
@@ -636,6 +676,8 @@ TESTS = [
     sessions_list,
     sessions_states,
     overview_steps,
+    overview_outliers,
+    overview_hosts,
     overview_without_steps,
     ops_table,
     ops_scrolls_to_the_end,

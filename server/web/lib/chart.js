@@ -88,16 +88,20 @@ function frame({label, height, top, format, n, xAt, onMark, describe}) {
 
 const yOf = (v, top, height) => height - 24 - v / top[top.length - 1] * (height - 36);
 
-/* Stacked columns.  names[i]: what column i is; series [{label, color, values}]; format(value) */
-export function stacked({label, names, series, format, height = 260}) {
+/* Stacked columns.  names[i]: what column i is; series [{label, color, values}]; format(value);
+ * ranges [{least, greatest}]: drawn as a line from one to the other, for columns that stand for several. */
+export function stacked({label, names, series, format, ranges = null, height = 260}) {
   const n = names.length;
   let highest = 0;
   for (let i = 0; i < n; i++)
-    highest = Math.max(highest, series.reduce((sum, x) => sum + (x.values[i] || 0), 0));
+    highest = Math.max(highest, ranges ? ranges[i].greatest : 0,
+        series.reduce((sum, x) => sum + (x.values[i] || 0), 0));
   const top = ticks(highest, 4);
   const xAt = (i, width) => 68 + (i + 0.5) * (width - 72) / Math.max(1, n);
   const describe = (i) =>
-      `${names[i]}: ${format(series.reduce((sum, x) => sum + (x.values[i] || 0), 0))} — ` +
+      `${names[i]}: ${
+          ranges ? `${format(ranges[i].least)} to ${format(ranges[i].greatest)}, mean ` : ''}${
+          format(series.reduce((sum, x) => sum + (x.values[i] || 0), 0))} — ` +
       series.filter((x) => x.values[i] > 0).map((x) => `${x.label} ${format(x.values[i])}`).join(', ');
   const f = frame({
     label,
@@ -133,7 +137,12 @@ export function stacked({label, names, series, format, height = 260}) {
       labels.push(s('text', {class: 'tick', x: xAt(i, width), y: height - 6, 'text-anchor': 'middle'},
           short(names[i], 11)));
     }
-    return [...groups.map((g) => s('path', {class: `series-${g.color}`, d: g.path.join('')})), ...labels];
+    const lines = (ranges || []).map((r, i) => `M${xAt(i, width).toFixed(2)} ${
+        yOf(r.least, top, height).toFixed(2)}V${yOf(r.greatest, top, height).toFixed(2)}`);
+    return [
+      ...groups.map((g) => s('path', {class: `series-${g.color}`, d: g.path.join('')})),
+      ...(ranges ? [s('path', {class: 'range', d: lines.join('')})] : []), ...labels
+    ];
   };
   new ResizeObserver(() => f.draw(paint)).observe(f.svg);
   return h('figure', {class: 'figure'}, f.svg, legend(series), f.readout);

@@ -8,7 +8,16 @@ import {stacked} from '../lib/chart.js';
 import {columns, column} from '../lib/gviz.js';
 import {empty, diagnostics} from '../lib/notes.js';
 
-const MOST_STEPS = 400;  // columns in the chart; more are averaged in groups
+const MOST_STEPS = 400;  // columns in the chart; with more, one stands for several: their mean, least and greatest
+
+function extremes(values, from, n) {
+  let least = Infinity, greatest = 0;
+  for (let i = from; i < Math.min(values.length, from + n); i++) {
+    if (values[i] < least) least = values[i];
+    if (values[i] > greatest) greatest = values[i];
+  }
+  return {least, greatest};
+}
 
 // The step table as a chart.
 export function steps(table) {
@@ -30,10 +39,14 @@ export function steps(table) {
                            }),
                      }))
                      .filter((x) => x.values.some((v) => v > 0));
+  const times = column(table, 'stepTimeMs')?.values;
+  const ranges = group > 1 && times ? Array.from({length: m}, (_, i) => extremes(times, i * group, group)) : null;
   return stacked({
-    label: `Time of ${n} steps${group > 1 ? `, averages of ${group}` : ''}`,
+    label: `Time of ${n} step${n === 1 ? '' : 's'}${
+        group > 1 ? `, ${group} in a column: their mean, and a line from the shortest to the longest` : ''}`,
     names,
     series,
+    ranges,
     format: format.ms
   });
 }
@@ -49,11 +62,15 @@ function tiles(analysis, step, environment) {
   if (step.length) {
     const times = column(step, 'stepTimeMs');
     const sums = times ? times.values : null;
-    const average = sums ? sums.reduce((x, y) => x + y, 0) / sums.length : Number(s.steptime_ms_average);
-    out.push(tile('Average step time', format.ms(average),
-        sums ? `${format.ms(Math.min(...sums.slice(0, 100000)))} to ${
-                   format.ms(Math.max(...sums.slice(0, 100000)))}, ${step.length} steps` :
-               `${step.length} steps`));
+    const count = `${format.count(step.length)} step${step.length === 1 ? '' : 's'}`;
+    // Of several hosts the table has the steps of the first alone; what XProf calls the average is that of
+    // the slowest core of each step.
+    const several = Number(e.host_count) > 1;
+    const all = sums && !several ? extremes(sums, 0, sums.length) : null;
+    const average = several || !sums ? Number(s.steptime_ms_average) : sums.reduce((x, y) => x + y, 0) / sums.length;
+    out.push(tile(several ? 'Average step time, slowest host' : 'Average step time', format.ms(average),
+        several ? `${format.ms(Number(s.steptime_ms_minimum))} to ${format.ms(Number(s.steptime_ms_maximum))}, ${count}` :
+            all ? `${format.ms(all.least)} to ${format.ms(all.greatest)}, ${count}` : count));
   }
   if (e.device_type)
     out.push(tile('Device', e.device_type,
@@ -163,7 +180,9 @@ export default {
     ctx.root.append(h('h1', {}, 'Overview'), tiles(analysis, step, env));
     ctx.root.append(step.length ?
             h('section', {class: 'card', 'aria-labelledby': 'step-time'},
-                h('h2', {id: 'step-time'}, 'Step time'), steps(step)) :
+                h('h2', {id: 'step-time'},
+                    Number(env.props.host_count) > 1 ? 'Step time, first host' : 'Step time'),
+                steps(step)) :
             empty('No steps in this profile',
                 'Steps come from jax.profiler.StepTraceAnnotation, Keras callbacks or tf.profiler.experimental.Trace. Annotate the training loop and capture again; everything else works without them.'));
     ctx.root.append(h('div', {class: 'columns'}, h('div', {}, ops(ctx, analysis)),
