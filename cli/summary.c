@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "analysis/opstats/codec/codec.h"
+#include "analysis/opstats/metrics/op_metrics.h"
 #include "base/arena.h"
 #include "cli/remote.h"
+#include "cli/summary.h"
 #include "cli/table.h"
 
 enum { TOP = 15, NAME_WIDTH = 60, MAX_STEPS = 12 };
@@ -26,10 +28,6 @@ static void print_or_say(struct xpl_table *t, const char *nothing) {
 }
 
 // ---- ops ----
-
-static bool is_idle(const struct xpl_op_metrics *m) {
-    return xpl_str_eq(m->category, XPL_STR("IDLE"));
-}
 
 static int by_self_time(const void *a, const void *b) {
     const struct xpl_op_metrics *const *x = a, *const *y = b;
@@ -59,7 +57,7 @@ static void print_ops(const char *heading, const struct xpl_op_metrics_db *db) {
     size_t n = 0;
     uint64_t total = 0;
     for (size_t i = 0; i < db->metrics_db.n; i++) {
-        if (is_idle(&db->metrics_db.v[i])) continue;
+        if (xpl_op_metrics_is_idle(&db->metrics_db.v[i])) continue;
         order[n++] = &db->metrics_db.v[i];
         total += db->metrics_db.v[i].self_time_ps;
     }
@@ -96,44 +94,61 @@ static void print_kernels(const struct xpl_opstats *s) {
 
 // ---- steps ----
 
-static uint64_t longest(const struct xpl_per_core_step_info *p, xpl_str_t *ret_name) {
-    uint64_t best = 0;
-    *ret_name = (xpl_str_t){0};
+struct xpl_step_time xpl_step_time_of(const struct xpl_per_core_step_info *p) {
+    struct xpl_step_time t = {0};
+    double sum = 0; // 64 bits of picoseconds would overflow with absurd durations
     for (size_t i = 0; i < p->step_info_per_core.n; i++) {
         const struct xpl_step_info *s = &p->step_info_per_core.v[i];
-        if (s->duration_ps > best) best = s->duration_ps;
-        if (!ret_name->len) *ret_name = s->step_name;
+        sum += (double)s->duration_ps;
+        if (s->duration_ps > t.slowest_ps) t.slowest_ps = s->duration_ps;
+        if (!t.name.len) t.name = s->step_name;
     }
-    return best;
+    if (p->step_info_per_core.n) t.mean_ps = (uint64_t)(sum / (double)p->step_info_per_core.n);
+    return t;
+}
+
+struct step_sums {
+    double mean_ps, slowest_ps;
+    uint64_t least, most; // of the means
+};
+
+static void print_step_sums(const struct step_sums *sums, size_t n, bool several) {
+    char average[32], slowest[32], low[32], high[32];
+    xpl_show_time_ps(average, (uint64_t)(sums->mean_ps / (double)n));
+    xpl_show_time_ps(slowest, (uint64_t)(sums->slowest_ps / (double)n));
+    xpl_show_time_ps(low, sums->least);
+    xpl_show_time_ps(high, sums->most);
+    (void)printf("  %zu step%s, average %s, shortest %s, longest %s", n, n == 1 ? "" : "s", average,
+                 low, high);
+    if (several) (void)printf(" (means of the cores); average of the slowest core %s", slowest);
+    (void)printf("\n");
 }
 
 static void print_steps(const struct xpl_opstats *s) {
-    static const char *const columns[] = {">STEP", "NAME", ">DURATION", ">CORES"};
+    static const char *const columns[] = {">STEP", "NAME", ">MEAN OF CORES", ">SLOWEST CORE",
+                                          ">CORES"};
     title("Steps");
     const size_t n = s->step_db.step_sequence.n;
-    struct xpl_table *t = xpl_table_new(columns, 4);
-    uint64_t sum = 0, most = 0, least = UINT64_MAX;
+    struct xpl_table *t = xpl_table_new(columns, 5);
+    struct step_sums sums = {.least = UINT64_MAX};
+    bool several = false;
     for (size_t i = 0; i < n; i++) {
         const struct xpl_per_core_step_info *p = &s->step_db.step_sequence.v[i];
-        xpl_str_t name;
-        const uint64_t ps = longest(p, &name);
-        sum += ps;
-        if (ps > most) most = ps;
-        if (ps < least) least = ps;
+        const struct xpl_step_time time = xpl_step_time_of(p);
+        sums.mean_ps += (double)time.mean_ps;
+        sums.slowest_ps += (double)time.slowest_ps;
+        if (time.mean_ps > sums.most) sums.most = time.mean_ps;
+        if (time.mean_ps < sums.least) sums.least = time.mean_ps;
+        several |= p->step_info_per_core.n > 1;
         if (i >= MAX_STEPS) continue;
         xpl_table_printf(t, "%" PRIu32, p->step_num);
-        xpl_table_text(t, name, NAME_WIDTH);
-        xpl_table_time_ps(t, ps);
+        xpl_table_text(t, time.name, NAME_WIDTH);
+        xpl_table_time_ps(t, time.mean_ps);
+        xpl_table_time_ps(t, time.slowest_ps);
         xpl_table_printf(t, "%zu", p->step_info_per_core.n);
     }
     print_or_say(t, "none (no step markers in this profile)");
-    if (!n) return;
-    char average[32], low[32], high[32];
-    xpl_show_time_ps(average, sum / n);
-    xpl_show_time_ps(low, least);
-    xpl_show_time_ps(high, most);
-    (void)printf("  %zu step%s, average %s, shortest %s, longest %s\n", n, n == 1 ? "" : "s",
-                 average, low, high);
+    if (n) print_step_sums(&sums, n, several);
 }
 
 // ---- memory ----
@@ -160,8 +175,8 @@ static void memory_rows(struct xpl_table *t, const char *host, const json_t *ans
     }
 }
 
-static void memory_of_host(const struct xpl_args *a, xpl_client *c, const char *session,
-                           const char *host, struct xpl_table *t) {
+static json_t *memory_of_host(const struct xpl_args *a, xpl_client *c, const char *session,
+                              const char *host) {
     xpl_tool_request q = xpl_remote_request(a, "memory_profile", session);
     q.hosts = &host;
     q.n_hosts = 1;
@@ -170,14 +185,20 @@ static void memory_of_host(const struct xpl_args *a, xpl_client *c, const char *
     xpl_result r;
     if (xpl_client_tool(c, &q, &answer, &r) != 0) {
         (void)fprintf(stderr, "xplanectl: warning: %s: %s\n", host, r.message);
-        return;
+        return NULL;
     }
     size_t n;
     const char *const text = xpl_answer_data(answer, &n);
-    json_t *root = n ? json_loadb(text, n, 0, NULL) : NULL;
-    memory_rows(t, host, root);
-    json_decref(root);
+    json_t *const root = n ? json_loadb(text, n, 0, NULL) : NULL;
     xpl_answer_free(answer);
+    return root;
+}
+
+static bool is_named(const struct xpl_args *a, const char *host) {
+    bool named = a->n_hosts == 0;
+    for (size_t h = 0; h < a->n_hosts; h++)
+        named = named || strcmp(a->hosts[h], host) == 0;
+    return named;
 }
 
 static void print_memory(const struct xpl_args *a, xpl_client *c, const xpl_session_info *s) {
@@ -187,23 +208,36 @@ static void print_memory(const struct xpl_args *a, xpl_client *c, const xpl_sess
     title("Memory");
     struct xpl_table *t = xpl_table_new(columns, 7);
     for (size_t i = 0; i < s->n_hosts; i++) {
-        bool named = a->n_hosts == 0;
-        for (size_t h = 0; h < a->n_hosts; h++)
-            named = named || strcmp(a->hosts[h], s->hosts[i].name) == 0;
-        if (named) memory_of_host(a, c, s->name, s->hosts[i].name, t);
+        if (!is_named(a, s->hosts[i].name)) continue;
+        json_t *const answer = memory_of_host(a, c, s->name, s->hosts[i].name);
+        memory_rows(t, s->hosts[i].name, answer);
+        json_decref(answer);
     }
     print_or_say(t, "no allocations in this profile");
 }
 
 // ---- all of it ----
 
-static void print_head(const xpl_session_info *s, const struct xpl_opstats *st) {
+static void print_hosts(const struct xpl_args *a, const xpl_session_info *s) {
     char size[32];
+    if (a->n_hosts) { // what follows is of these alone
+        (void)printf("Hosts    %zu of %zu:", a->n_hosts, s->n_hosts);
+        for (size_t i = 0; i < a->n_hosts; i++)
+            (void)printf(" %s", a->hosts[i]);
+        (void)printf("\n");
+        return;
+    }
     xpl_show_bytes(size, s->bytes);
-    (void)printf("Session  %s\nHosts    %zu (%s)\n", s->name, s->n_hosts, size);
+    (void)printf("Hosts    %zu (%s)\n", s->n_hosts, size);
+}
+
+static void print_head(const struct xpl_args *a, const xpl_session_info *s,
+                       const struct xpl_opstats *st) {
+    (void)printf("Session  %s\n", s->name);
+    print_hosts(a, s);
     const struct xpl_run_environment *e = &st->run_environment;
-    (void)printf("Device   %.*s, %d cores%s\n", XPL_STR_FMT(e->device_type), e->device_core_count,
-                 e->is_training ? ", training" : "");
+    (void)printf("Device   %.*s, %d core%s%s\n", XPL_STR_FMT(e->device_type), e->device_core_count,
+                 e->device_core_count == 1 ? "" : "s", e->is_training ? ", training" : "");
     for (size_t i = 0; i < st->diagnostics.warnings.n; i++)
         (void)printf("Warning  %.*s\n", XPL_STR_FMT(st->diagnostics.warnings.v[i]));
     for (size_t i = 0; i < st->diagnostics.errors.n; i++)
@@ -220,8 +254,15 @@ static int print_all(const struct xpl_args *a, xpl_client *c, const xpl_session_
     if (xpl_opstats_decode(bytes, &arena, &st, &err) != XPL_OK) {
         (void)fprintf(stderr, "xplanectl: the server's OpStats cannot be read: %s\n", err.msg);
         status = XPL_EXIT_FAILED;
+    } else if (a->json) {
+        json_t *const memory = json_object();
+        for (size_t i = 0; i < s->n_hosts; i++)
+            if (is_named(a, s->hosts[i].name))
+                (void)json_object_set_new(memory, s->hosts[i].name,
+                                          memory_of_host(a, c, s->name, s->hosts[i].name));
+        status = xpl_summary_json(a, s, st, memory);
     } else {
-        print_head(s, st);
+        print_head(a, s, st);
         print_steps(st);
         print_ops("Device ops", &st->device_op_metrics_db);
         print_kernels(st);

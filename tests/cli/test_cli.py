@@ -5,6 +5,7 @@
 usage: test_cli.py XPLANECTL XPLANED FAKE_PROFILER [CLASS[.TEST]]...
 """
 import gzip
+import json
 import os
 import pathlib
 import resource
@@ -29,6 +30,33 @@ class Words(Case):
         for name in RPC_NAMES:
             self.assertNotIn(name, out + err)
         return err
+
+    def test_summary(self):
+        """The slowest core's average is the overview's step time; --host and --json are meant."""
+        shutil.copytree(PROFILE.parent.parent / "jax_4hosts", self.logdir / "plugins" / "profile" / "four")
+        self.daemon()
+        status, out, err = self.ask("summary", "four", "--json")
+        self.assertEqual((status, err), (0, ""))
+        all_hosts = json.loads(out)
+        self.assertEqual(len(all_hosts["hosts"]), 4)
+        self.assertEqual(set(all_hosts["memory"]), set(all_hosts["hosts"]))
+        means = [s["mean_of_cores_ps"] for s in all_hosts["steps"]]
+        slowest = [s["slowest_core_ps"] for s in all_hosts["steps"]]
+        self.assertTrue(all(a >= b for a, b in zip(slowest, means)) and sum(slowest) > sum(means))
+        status, out, err = self.ask("tool", "overview_page", "four")
+        table = next(t for t in json.loads(out) if "stepTimeMs" in [c["id"] for c in t.get("cols", [])])
+        self.assertEqual(len(table["rows"]), len(means))
+        self.assertEqual(table["p"]["steptime_ms_average"], f"{sum(slowest) / len(slowest) / 1e9:.1f}")
+        status, out, err = self.ask("summary", "four")
+        self.assertIn(f"  {len(means)} steps, average ", out)
+        self.assertRegex(out, r"\(means of the cores\); average of the slowest core [0-9.]+ ms")
+        host = all_hosts["hosts"][1]
+        status, out, err = self.ask("summary", "four", "--host", host)
+        self.assertIn(f"Hosts    1 of 4: {host}\n", out)
+        one = json.loads(self.ask("summary", "four", "--host", host, "--json")[1])
+        self.assertEqual((one["hosts"], list(one["memory"])), ([host], [host]))
+        self.assertLess(sum(o["occurrences"] for o in one["device_ops"]),
+                        sum(o["occurrences"] for o in all_hosts["device_ops"]))
 
     def test_units(self):
         for flag in ("duration", "delay", "every", "keep-age", "connect-timeout", "answer-timeout"):

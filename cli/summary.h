@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the two forms of `xplanectl summary` share.
+#ifndef XPL_CLI_SUMMARY_H_
+#define XPL_CLI_SUMMARY_H_
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "analysis/opstats/opstats.h"
+#include "cli/args.h"
+#include "client/xplaned.h"
+
+// How long a step takes: the mean of its cores, on all hosts; and the slowest of them, which the
+// others wait for.  The latter is what overview_page averages (steptime_ms_average).
+struct xpl_step_time {
+    uint64_t mean_ps, slowest_ps;
+    xpl_str_t name; // of the step; aliases *p
+};
+struct xpl_step_time xpl_step_time_of(const struct xpl_per_core_step_info *p);
+
+// Prints the summary as one JSON document and takes over `memory`, memory_profile's answers by
+// host.  Returns the program's exit status.
+int xpl_summary_json(const struct xpl_args *a, const xpl_session_info *s,
+                     const struct xpl_opstats *st, json_t *memory);
+
+#endif

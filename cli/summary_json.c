@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// `xplanectl summary --json`: one document, all rows, keys with their units.
+#include <stdio.h>
+
+#include "analysis/opstats/metrics/op_metrics.h"
+#include "cli/remote.h"
+#include "cli/summary.h"
+
+// A text of a profile; what is not UTF-8 in it is shown as one character.
+static json_t *text(xpl_str_t s) {
+    json_t *const whole = json_stringn(s.ptr ? s.ptr : "", s.len);
+    return whole ? whole : json_string("\xef\xbf\xbd");
+}
+
+static json_t *number(uint64_t v) {
+    return v <= INT64_MAX ? json_integer((json_int_t)v) : json_real((double)v);
+}
+
+static json_t *ops(const struct xpl_op_metrics_db *db) {
+    json_t *const list = json_array();
+    for (size_t i = 0; i < db->metrics_db.n; i++) {
+        const struct xpl_op_metrics *const m = &db->metrics_db.v[i];
+        if (xpl_op_metrics_is_idle(m)) continue;
+        (void)json_array_append_new(
+            list,
+            json_pack("{so so so so so so}", "name", text(m->name), "category", text(m->category),
+                      "framework_op", text(m->provenance), "occurrences", number(m->occurrences),
+                      "time_ps", number(m->time_ps), "self_time_ps", number(m->self_time_ps)));
+    }
+    return list;
+}
+
+static json_t *kernels(const struct xpl_opstats *s) {
+    json_t *const list = json_array();
+    for (size_t i = 0; i < s->kernel_reports.n; i++) {
+        const struct xpl_kernel_report *const k = &s->kernel_reports.v[i];
+        (void)json_array_append_new(
+            list,
+            json_pack("{so so so so so so sb}", "name", text(k->name), "op", text(k->op_name),
+                      "occurrences", number(k->occurrences), "total_ns",
+                      number(k->total_duration_ns), "min_ns", number(k->min_duration_ns), "max_ns",
+                      number(k->max_duration_ns), "tensor_core", k->is_kernel_using_tensor_core));
+    }
+    return list;
+}
+
+static json_t *steps(const struct xpl_opstats *s) {
+    json_t *const list = json_array();
+    for (size_t i = 0; i < s->step_db.step_sequence.n; i++) {
+        const struct xpl_per_core_step_info *const p = &s->step_db.step_sequence.v[i];
+        const struct xpl_step_time t = xpl_step_time_of(p);
+        (void)json_array_append_new(
+            list, json_pack("{so so so so so}", "step", number(p->step_num), "name", text(t.name),
+                            "mean_of_cores_ps", number(t.mean_ps), "slowest_core_ps",
+                            number(t.slowest_ps), "cores", number(p->step_info_per_core.n)));
+    }
+    return list;
+}
+
+static json_t *hosts(const struct xpl_args *a, const xpl_session_info *s) {
+    json_t *const list = json_array();
+    for (size_t i = 0; i < (a->n_hosts ? a->n_hosts : s->n_hosts); i++)
+        (void)json_array_append_new(
+            list, text(xpl_str_from(a->n_hosts ? a->hosts[i] : s->hosts[i].name)));
+    return list;
+}
+
+int xpl_summary_json(const struct xpl_args *a, const xpl_session_info *s,
+                     const struct xpl_opstats *st, json_t *memory) {
+    const struct xpl_run_environment *const e = &st->run_environment;
+    json_t *const warnings = json_array();
+    for (size_t i = 0; i < st->diagnostics.warnings.n; i++)
+        (void)json_array_append_new(warnings, text(st->diagnostics.warnings.v[i]));
+    json_t *const all = json_pack(
+        "{so so s{so si} so so so so so so so}", "session", text(xpl_str_from(s->name)), "hosts",
+        hosts(a, s), "device", "type", text(e->device_type), "cores", (int)e->device_core_count,
+        "session_bytes", number(s->bytes), "warnings", warnings, "steps", steps(st), "device_ops",
+        ops(&st->device_op_metrics_db), "kernels", kernels(st), "host_ops",
+        ops(&st->host_op_metrics_db), "memory", memory);
+    const bool written = all && json_dumpf(all, stdout, JSON_INDENT(1)) == 0 && putchar('\n') >= 0;
+    json_decref(all);
+    if (!written) (void)fputs("xplanectl: the summary could not be written\n", stderr);
+    return written ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+}
