@@ -386,10 +386,12 @@ def check_prefixes(tree):
 
     Of the modules whose public names begin with the same two words (xpl_trace_build), one may have
     nothing before the part that the name tells; all others put a third word of their own there
-    (xpl_trace_json_int).  Names without xpl_ are private to a module, and begin with one word.
+    (xpl_trace_json_int).  Names without xpl_ are private to a module, and begin with one
+    word in each folder.
     client/ is left out: its names are an interface that programs were built against.
     """
     names, private = collections.defaultdict(dict), collections.defaultdict(set)
+    private_folders = collections.defaultdict(set)
     for file in tree.product(".c"):
         for f in functions(tree.text(file)):
             if f.static or f.name in NAMES_FOR_OTHERS or file.startswith("client/"):
@@ -399,14 +401,15 @@ def check_prefixes(tree):
                 names[_prefix(words, 2)].setdefault(module_of(file), []).append(words)
             else:
                 private[words[0]].add(module_of(file))
+                private_folders[words[0]].add(os.path.dirname(file))
     bad = [f"{prefix}_ is used by {' and '.join(sorted(where))}" for prefix, where in sorted(private.items())
            if len(where) > 1]
-    per_module = collections.defaultdict(set)
-    for prefix, where in private.items():
-        for m in where:
-            per_module[m].add(prefix)
-    bad += [f"{m} has private names with several prefixes: {', '.join(sorted(prefixes))}"
-            for m, prefixes in sorted(per_module.items()) if len(prefixes) > 1]
+    per_folder = collections.defaultdict(set)
+    for prefix, folders in private_folders.items():
+        for folder in folders:
+            per_folder[folder].add(prefix)
+    bad += [f"{folder} has private names with several prefixes: {', '.join(sorted(prefixes))}"
+            for folder, prefixes in sorted(per_folder.items()) if len(prefixes) > 1]
     for prefix, where in sorted(names.items()):
         short = sorted(m for m, found in where.items() if any(len(words) < 4 for words in found))
         if len(short) > 1:

@@ -132,6 +132,7 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
     }
     XPL_TRY(xpl_trace_sum_up(list, n, &o, in->exec, &arena, &sums, err));
     write_table(&sums, given->limit, &arena, out);
+    if (out->failed) XPL_RETURN_OOM(err, "trace_sums");
     return XPL_OK;
 }
 

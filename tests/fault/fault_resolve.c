@@ -33,8 +33,8 @@ static xpl_status_t run(const char *name, const struct xpl_buf *space, struct xp
         {.name = XPL_STR("b"), .path = "b", .profile = profile}};
     xpl_status_t st = xpl_resolve_has_device(profile, &device, &err);
     if (st == XPL_OK)
-        st = xpl_tool_options_parse(tool, &wanted, tool->keeps_no_answer, true, &arena, &options,
-                                    &err);
+        st = xpl_tool_options_parse(tool, &wanted, strcmp(name, "trace_viewer@") == 0, true, &arena,
+                                    &options, &err);
     if (st == XPL_OK) {
         const struct xpl_resolve r = {.tool = tool,
                                       .options = options,

@@ -78,7 +78,7 @@ def tool_of(case, name):
     stem = name.split(".")[0]
     if not case.startswith("iree/"):
         return "tool/" + stem
-    return "tool/iree_" + ("export" if stem == "ireeperf" else stem)
+    return "tool/iree_" + ("export" if stem in ("ireeperf", "perfetto") else stem)
 
 
 def git(root, *args):

@@ -143,21 +143,20 @@ static void test_collectives(void) {
     "\" 3:{2:13 4:{2:11 3:[8,8]} 4:{2:6 3:[100]}}} "
 
 static void test_gemm(void) {
-    struct xpl_buf module =
-        entry_module("1:\"main\" 5:9 6:2 " P GEMM(
+    struct xpl_buf module = entry_module(
+        "1:\"main\" 5:9 6:2 " P GEMM(
             "2", "snake",
             "{\\042gemm_backend_config\\042:{\\042alpha\\042:[1,{}],"
             "\\042dot_dimension_numbers\\042:{\\042lhs_contracting_dimensions\\042:[\\0421\\042]}}"
             "}") GEMM("3", "camel",
                       "{\\042gemmBackendConfig\\042 : {\\042dotDimensionNumbers\\042:"
                       "{\\042lhsContractingDimensions\\042:[0, 1]}}}") GEMM("4", "none", "")
-                         GEMM("5", "broken", "{\\042gemm_backend_config\\042:{\\042a\\042:[[[")
-                             GEMM("6", "beyond",
-                                  "{\\042gemm_backend_config\\042:{\\042dot_dimension_numbers\\042:"
-                                  "{\\042lhs_contracting_dimensions\\042:[7,-1,"
-                                  "99999999999999999999]}}}") "2:{1:\"other\" 2:\"custom-call\" "
-                                                              "35:7 36:[1] 28:\"foo\"" F32_8_4
-                                                              "} ");
+            GEMM("5", "broken", "{\\042gemm_backend_config\\042:{\\042a\\042:[[[")
+                GEMM("6", "beyond",
+                     "{\\042gemm_backend_config\\042:{\\042dot_dimension_numbers\\042:"
+                     "{\\042lhs_contracting_dimensions\\042:[7,-1,"
+                     "99999999999999999999]}}}") "2:{1:\"other\" 2:\"custom-call\" "
+                                                 "35:7 36:[1] 28:\"foo\"" F32_8_4 "} ");
     struct costs c;
     begin(&c, &module);
     check_cost(&c, "snake", 512, 512, 512, 256, 0);

@@ -143,6 +143,8 @@ static const struct context {
 static const struct text_values {
     const char *tool, *key, *values[MAX_VALUES];
 } texts[] = {
+    {"trace_sums", "name", {"alpha", "beta", ""}},
+    {"trace_sums", "tracks", {"", "99999"}},
     {"trace_viewer@", "event_name", {"alpha", "beta", ""}},
     {"trace_viewer@", "search_prefix", {"alpha", "beta", ""}},
     {"iree_command", "filter", {"nothing", "*"}},
