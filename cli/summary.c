@@ -10,7 +10,7 @@
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "base/arena.h"
 #include "cli/remote.h"
-#include "cli/summary.h"
+#include "cli/summary_json.h"
 #include "cli/table.h"
 
 enum { TOP = 15, NAME_WIDTH = 60, MAX_STEPS = 12 };
@@ -94,19 +94,6 @@ static void print_kernels(const struct xpl_opstats *s) {
 
 // ---- steps ----
 
-struct xpl_step_time xpl_step_time_of(const struct xpl_per_core_step_info *p) {
-    struct xpl_step_time t = {0};
-    double sum = 0; // 64 bits of picoseconds would overflow with absurd durations
-    for (size_t i = 0; i < p->step_info_per_core.n; i++) {
-        const struct xpl_step_info *s = &p->step_info_per_core.v[i];
-        sum += (double)s->duration_ps;
-        if (s->duration_ps > t.slowest_ps) t.slowest_ps = s->duration_ps;
-        if (!t.name.len) t.name = s->step_name;
-    }
-    if (p->step_info_per_core.n) t.mean_ps = (uint64_t)(sum / (double)p->step_info_per_core.n);
-    return t;
-}
-
 struct step_sums {
     double mean_ps, slowest_ps;
     uint64_t least, most; // of the means
@@ -134,7 +121,7 @@ static void print_steps(const struct xpl_opstats *s) {
     bool several = false;
     for (size_t i = 0; i < n; i++) {
         const struct xpl_per_core_step_info *p = &s->step_db.step_sequence.v[i];
-        const struct xpl_step_time time = xpl_step_time_of(p);
+        const struct xpl_summary_step time = xpl_summary_step(p);
         sums.mean_ps += (double)time.mean_ps;
         sums.slowest_ps += (double)time.slowest_ps;
         if (time.mean_ps > sums.most) sums.most = time.mean_ps;

@@ -4,7 +4,20 @@
 
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "cli/remote.h"
-#include "cli/summary.h"
+#include "cli/summary_json.h"
+
+struct xpl_summary_step xpl_summary_step(const struct xpl_per_core_step_info *p) {
+    struct xpl_summary_step t = {0};
+    double sum = 0; // 64 bits of picoseconds would overflow with absurd durations
+    for (size_t i = 0; i < p->step_info_per_core.n; i++) {
+        const struct xpl_step_info *s = &p->step_info_per_core.v[i];
+        sum += (double)s->duration_ps;
+        if (s->duration_ps > t.slowest_ps) t.slowest_ps = s->duration_ps;
+        if (!t.name.len) t.name = s->step_name;
+    }
+    if (p->step_info_per_core.n) t.mean_ps = (uint64_t)(sum / (double)p->step_info_per_core.n);
+    return t;
+}
 
 // A text of a profile; what is not UTF-8 in it is shown as one character.
 static json_t *text(xpl_str_t s) {
@@ -48,7 +61,7 @@ static json_t *steps(const struct xpl_opstats *s) {
     json_t *const list = json_array();
     for (size_t i = 0; i < s->step_db.step_sequence.n; i++) {
         const struct xpl_per_core_step_info *const p = &s->step_db.step_sequence.v[i];
-        const struct xpl_step_time t = xpl_step_time_of(p);
+        const struct xpl_summary_step t = xpl_summary_step(p);
         (void)json_array_append_new(
             list, json_pack("{so so so so so}", "step", number(p->step_num), "name", text(t.name),
                             "mean_of_cores_ps", number(t.mean_ps), "slowest_core_ps",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the two forms of `xplanectl summary` share.
-#ifndef XPL_CLI_SUMMARY_H_
-#define XPL_CLI_SUMMARY_H_
+#ifndef XPL_CLI_SUMMARY_JSON_H_
+#define XPL_CLI_SUMMARY_JSON_H_
 
 #include <jansson.h>
 #include <stdint.h>
@@ -12,11 +12,11 @@
 
 // How long a step takes: the mean of its cores, on all hosts; and the slowest of them, which the
 // others wait for.  The latter is what overview_page averages (steptime_ms_average).
-struct xpl_step_time {
+struct xpl_summary_step {
     uint64_t mean_ps, slowest_ps;
     xpl_str_t name; // of the step; aliases *p
 };
-struct xpl_step_time xpl_step_time_of(const struct xpl_per_core_step_info *p);
+struct xpl_summary_step xpl_summary_step(const struct xpl_per_core_step_info *p);
 
 // Prints the summary as one JSON document and takes over `memory`, memory_profile's answers by
 // host.  Returns the program's exit status.
