@@ -15,6 +15,7 @@ import tempfile
 
 import compare
 import generate
+import traces
 
 # More arguments for some bundles, by chance of the bundle's number.
 VARIANTS = {
@@ -57,6 +58,22 @@ def check(xplanectl, program, bundle, report, flags):
     return None
 
 
+def check_trace(xplanectl, program, bundle, folder):
+    """Our trace against that of IREE's renderer, which reads what iree-profile exports."""
+    data, _ = judge(program, "ireeperf", bundle, [])
+    if data is None:
+        return None
+    rows, trace = os.path.join(folder, "rows.jsonl"), os.path.join(folder, "trace")
+    with open(rows, "wb") as f:
+        f.write(data)
+    done = subprocess.run([program + "-render", "--format=perfetto", rows, "-o", trace],
+                          capture_output=True, timeout=120, check=False)
+    if done.returncode:  # it is not up to times below 0, or names that are no UTF-8
+        return None if b"Error" in done.stderr or b"error" in done.stderr else "not rendered"
+    with open(trace, "rb") as f:
+        return traces.check(xplanectl, bundle, f.read())
+
+
 def bundles(arguments, folder):
     if arguments[0].isdigit():
         first = int(arguments[1]) if len(arguments) > 1 else 0
@@ -75,6 +92,11 @@ def main():
     passed = failed = 0
     with tempfile.TemporaryDirectory() as folder:
         for seed, path in bundles(arguments, folder):
+            wrong = check_trace(xplanectl, program, path, folder)
+            passed += wrong is None
+            failed += wrong is not None
+            if wrong:
+                print(f"FAILED {os.path.basename(path)} trace: {wrong}")
             jobs = list(compare.REPORTS.items())
             jobs += [(name, v[seed % len(v)]) for name, v in VARIANTS.items()]
             for report, flags in jobs:

@@ -137,8 +137,8 @@ bool xpl_iree_timeline_collect(struct xpl_iree_timeline *t, const struct xpl_ire
     t->chunks.n++; // they were counted when they were described
     for (uint32_t i = 0; i < XPL_IREE_N_DIAGNOSTICS; i++) {
         if (!xpl_iree_export_diagnostic(NULL, h, (enum xpl_iree_diagnostic)i)) continue;
-        struct xpl_iree_event *const e = xpl_iree_timeline_add(
-            t, XPL_IREE_EVENT_DIAGNOSTIC, INT64_MIN, xpl_iree_track_diagnostics(t), NULL);
+        struct xpl_iree_event *const e = xpl_iree_timeline_add(t, XPL_IREE_EVENT_DIAGNOSTIC, 0,
+                                                               xpl_iree_track_diagnostics(t), NULL);
         if (!e) return false;
         e->extra = i;
     }
@@ -153,8 +153,8 @@ bool xpl_iree_timeline_warn(struct xpl_iree_timeline *t) {
     char text[320];
     if (!xpl_iree_is_partial(&whole)) return true;
     for (uint32_t i = 0; xpl_iree_warning(&whole, i, text, sizeof text); i++) {
-        struct xpl_iree_event *const e = xpl_iree_timeline_add(
-            t, XPL_IREE_EVENT_DIAGNOSTIC, INT64_MIN, xpl_iree_track_diagnostics(t), NULL);
+        struct xpl_iree_event *const e = xpl_iree_timeline_add(t, XPL_IREE_EVENT_DIAGNOSTIC, 0,
+                                                               xpl_iree_track_diagnostics(t), NULL);
         if (!e) return false;
         e->extra = XPL_IREE_N_DIAGNOSTICS + i;
     }

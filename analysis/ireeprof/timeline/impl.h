@@ -152,7 +152,6 @@ struct xpl_iree_timeline {
     struct xpl_iree_table tracks, buffers, operations, functions, sets, sources, clocks, endpoints;
     struct xpl_iree_list chunks, events, slices, counters, flows;
     bool has_queue_device;
-    int64_t base_ns; // taken off all times; 0 unless one is below
 };
 
 // As rows of the export have them: no device is the first one.

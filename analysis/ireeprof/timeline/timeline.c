@@ -71,6 +71,18 @@ static int by_time(const void *pa, const void *pb) {
     return (a->sequence > b->sequence) - (a->sequence < b->sequence);
 }
 
+// Diagnostics have no time: they stand where the trace begins, but not below 0.
+static void place_diagnostics(struct xpl_iree_timeline *t) {
+    struct xpl_iree_event *const events = t->events.v;
+    int64_t first = INT64_MAX;
+    for (size_t i = 0; i < t->events.n; i++)
+        if (events[i].kind != XPL_IREE_EVENT_DIAGNOSTIC && events[i].ns < first)
+            first = events[i].ns;
+    for (size_t i = 0; i < t->events.n; i++)
+        if (events[i].kind == XPL_IREE_EVENT_DIAGNOSTIC)
+            events[i].ns = first == INT64_MAX || first < 0 ? 0 : first;
+}
+
 static xpl_status_t collect_all(struct xpl_iree_timeline *t, struct xpl_error *err) {
     if (xpl_iree_track_root(t) == UINT32_MAX || xpl_iree_track_diagnostics(t) == UINT32_MAX)
         XPL_RETURN_OOM(err, "timeline of the bundle");
@@ -81,30 +93,22 @@ static xpl_status_t collect_all(struct xpl_iree_timeline *t, struct xpl_error *e
     if (!xpl_iree_timeline_warn(t) || !xpl_iree_timeline_lanes(t) ||
         !xpl_iree_timeline_allocated(t))
         XPL_RETURN_OOM(err, "timeline of the bundle");
+    place_diagnostics(t);
     if (t->events.n) qsort(t->events.v, t->events.n, sizeof(struct xpl_iree_event), by_time);
     return XPL_OK;
 }
 
 // ---- writing ----
 
-// The first time that is one; diagnostics have none, and stand there.
-static int64_t first_ns(const struct xpl_iree_timeline *t) {
-    const struct xpl_iree_event *const events = t->events.v;
-    for (size_t i = 0; i < t->events.n; i++)
-        if (events[i].ns != INT64_MIN) return events[i].ns;
-    return 0;
-}
-
 static xpl_status_t write_all(struct xpl_iree_sink *s, struct xpl_error *err) {
     struct xpl_iree_timeline *const t = s->t;
     const struct xpl_iree_event *const events = t->events.v;
-    const int64_t first = first_ns(t), base = first < 0 ? first : 0;
+    const int64_t base = t->events.n && events[0].ns < 0 ? events[0].ns : 0;
     s->writer->begin(s);
     for (uint32_t i = 0; i < t->tracks.n; i++)
         s->writer->track(s, xpl_iree_track_at(t, i), i);
     for (size_t i = 0; i < t->events.n && !t->run->rows->failed; i++) {
-        const int64_t ns = events[i].ns == INT64_MIN ? first : events[i].ns;
-        xpl_iree_timeline_put(s, &events[i], (uint64_t)ns - (uint64_t)base);
+        xpl_iree_timeline_put(s, &events[i], (uint64_t)events[i].ns - (uint64_t)base);
         xpl_iree_rows_flush_large(t->run->rows);
         if (i % CANCEL_EVERY == 0 && xpl_iree_stopped(t->run) && !t->run->rows->failed)
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "the trace is not needed any more");
