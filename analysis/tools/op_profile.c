@@ -315,7 +315,7 @@ static void sort_and_cut(struct tree *t) {
 
 // A node without an instruction whose children all are instructions is a group of duplicates: of
 // one, it becomes that one; of several, it takes the first one's details.
-static bool settle_group(struct tree *t, struct node *n) {
+static bool resolve_group(struct tree *t, struct node *n) {
     if (n->op || n->n_children == 0) return true;
     for (uint32_t i = 0; i < n->n_children; i++)
         if (!t->nodes.v[n->children[i]].op) return true;
@@ -329,10 +329,10 @@ static bool settle_group(struct tree *t, struct node *n) {
     return join(t, first->name, XPL_STR(" and its duplicate(s)"), &n->name);
 }
 
-static bool settle_groups(struct tree *t) {
+static bool resolve_groups(struct tree *t) {
     // Parents first, so that each is judged before its children turn into instructions.
     for (size_t i = 0; i < t->nodes.n; i++)
-        if (!settle_group(t, &t->nodes.v[i])) return false;
+        if (!resolve_group(t, &t->nodes.v[i])) return false;
     return true;
 }
 
@@ -505,7 +505,7 @@ static bool put_profile(const struct xpl_opstats *s, const struct op_profile_opt
     (void)add_node(&t, 0, name);
     if (t.nodes.n == 1 && add_all(&t) && link_children(&t)) {
         sort_and_cut(&t);
-        return settle_groups(&t) && put_tree(&t, b);
+        return resolve_groups(&t) && put_tree(&t, b);
     }
     return false;
 }

@@ -177,7 +177,7 @@ static bool rename_draft(struct xpl_arena *a, struct draft *d, size_t nth) {
 
 // Gives every draft a name of its own.  The first round handles what people do (a directory that
 // is called like a run); more are only needed for names built to collide.
-static bool settle_names(struct xpl_arena *a, struct draft *d, size_t n) {
+static bool make_names_unique(struct xpl_arena *a, struct draft *d, size_t n) {
     for (bool clash = true; clash;) {
         clash = false;
         qsort(d, n, sizeof *d, by_name);
@@ -209,7 +209,7 @@ static bool host_path(struct xpl_arena *a, const struct xpl_dir *d, const char *
 }
 
 // Two files of one name (one of them escaped): the later gets a suffix.
-static bool settle_hosts(struct xpl_arena *a, struct xpl_host *h, size_t n) {
+static bool make_hosts_unique(struct xpl_arena *a, struct xpl_host *h, size_t n) {
     for (bool clash = true; clash;) {
         clash = false;
         qsort(h, n, sizeof *h, host_by_name);
@@ -256,7 +256,7 @@ static bool fill_session(struct xpl_arena *a, const struct draft *d, struct xpl_
         if (s->n_hosts == 1 || f->fingerprint.mtime_ns > s->mtime_ns)
             s->mtime_ns = f->fingerprint.mtime_ns;
     }
-    return settle_hosts(a, hosts, s->n_hosts);
+    return make_hosts_unique(a, hosts, s->n_hosts);
 }
 
 static uint64_t name_hash(xpl_str_t name) {
@@ -294,7 +294,7 @@ static bool build_sessions(struct xpl_snapshot_inner *in, const struct xpl_snaps
         n += is;
         if (!draft_others(spec->dirs[i], a, scratch, drafts, &n)) return false;
     }
-    if (!settle_names(a, drafts, n)) return false;
+    if (!make_names_unique(a, drafts, n)) return false;
     struct xpl_session *sessions = xpl_arena_array(a, n, sizeof *sessions);
     if (!sessions) return false;
     size_t kept = 0; // sessions of before that are still there

@@ -174,8 +174,8 @@ static void many(const char *const *flags) {
             first = t < first ? t : first;
             last = t > last ? t : last;
         }
-        const double spread = (double)(last - first) / 1e6;
-        worst = spread > worst ? spread : worst;
+        const double range = (double)(last - first) / 1e6;
+        worst = range > worst ? range : worst;
         if (round == WARM - 1) warm = resident_kb(d.pid);
     }
     sleep_ms(500);

@@ -554,7 +554,7 @@ TOOLS = ("overview_page", "input_pipeline_analyzer", "op_profile", "framework_op
          "trace_viewer", "trace_viewer@")
 
 
-def question(session, tool):
+def answer_url(session, tool):
     """The URL of a tool's answer for a session."""
     return "/api/v1/tool?" + urllib.parse.urlencode({"session": session, "tool": tool})
 
@@ -565,7 +565,7 @@ def fresh_answers(run, logdir, sessions=None, tools=TOOLS):
     answers = {}
     for session in sessions or d.sessions():
         for tool in tools:
-            got = d.get(question(session, tool))
+            got = d.get(answer_url(session, tool))
             answers[session, tool] = (got.status, got.body)
     d.stop()
     check(any(status == 200 for status, _ in answers.values()), "some answers are right")

@@ -13,14 +13,14 @@ import threading
 import time
 import urllib.parse
 
-from harness import (DATA_FRAME, END_HEADERS, HEADERS, MIB, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, Skip, check,
-                     equal, hpack, in_threads, question, quiet_close, wait_for)
+from harness import (DATA_FRAME, END_HEADERS, HEADERS, MIB, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, Skip, answer_url,
+                     check, equal, hpack, in_threads, quiet_close, wait_for)
 
 GET = b"GET /api/v1/tools HTTP/1.1\r\nHost: localhost\r\n"
 LINGER_NONE = struct.pack("ii", 1, 0)  # close() sends RST
 
 
-def settles(d, fds, seconds=15, slack=4):
+def descriptors_return(d, fds, seconds=15, slack=4):
     """Descriptors are as many as before the attack."""
     wait_for(lambda: d.fds() <= fds + slack, seconds, f"descriptors stay: {d.fds()}, before {fds}", every=0.2)
 
@@ -64,13 +64,13 @@ def test_slowloris(run):
     stop.set()
     dripping.join()
     quiet_close(*slow)
-    settles(d, fds)
+    descriptors_return(d, fds)
 
 
 def test_clients_that_do_not_read(run):
     """Large answers that nobody reads: others are served, and memory has each answer once."""
     d = run.start(logdir=run.logdir("jax_matmul_nopy", "tf_keras_tensorboard"))
-    path = question("tf_keras_tensorboard", "trace_viewer")
+    path = answer_url("tf_keras_tensorboard", "trace_viewer")
     size = len(d.get(path).body)
     check(size > 100_000, f"an answer of {size} bytes is large")
     before = d.rss_anon()
@@ -118,7 +118,7 @@ def test_resets(run):
     """Connections that are reset at every moment of a request."""
     d = run.start(logdir=run.logdir("jax_matmul_nopy"))
     fds = d.fds()
-    whole = f"GET {question('jax_matmul_nopy', 'trace_viewer')} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    whole = f"GET {answer_url('jax_matmul_nopy', 'trace_viewer')} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     chance = random.Random(1)
     for i in range(run.parameter("RESETS", 400, 20000)):
         s = d.connect(d.grpc if i % 4 == 3 else None)
@@ -133,7 +133,7 @@ def test_resets(run):
                 s.recv(chance.randrange(1, 5000)) if i % 12 == 0 else None
         s.close()
     d.answers()
-    settles(d, fds)
+    descriptors_return(d, fds)
 
 
 def test_half_closed(run):
@@ -143,7 +143,7 @@ def test_half_closed(run):
     for tool in ("overview_page", "trace_viewer"):  # computed, then from memory
         for _ in range(2):
             with d.connect() as s:
-                s.sendall(f"GET {question('jax_matmul_nopy', tool)} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+                s.sendall(f"GET {answer_url('jax_matmul_nopy', tool)} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
                 s.shutdown(socket.SHUT_WR)
                 got = b""
                 with contextlib.suppress(OSError):
@@ -151,7 +151,7 @@ def test_half_closed(run):
                         got += part
                 check(not got or got.startswith(b"HTTP/1.1 200"), f"half closed: {got[:80]}")
     d.answers()
-    settles(d, fds)
+    descriptors_return(d, fds)
 
 
 def test_pipelines(run):
@@ -201,7 +201,7 @@ def test_http2_floods(run):
         d.answers()
         attack.join(0.2)
     d.answers()
-    settles(d, fds)
+    descriptors_return(d, fds)
     check(d.rss_anon() - before < 64 * MIB, f"{(d.rss_anon() - before) // MIB} MiB stay after floods")
 
 
@@ -270,7 +270,7 @@ def test_odd_requests(run):
 
     in_threads(16, send)
     d.answers()
-    settles(d, fds)
+    descriptors_return(d, fds)
 
 
 # ---- bombs ----
@@ -288,7 +288,7 @@ def test_gzip_bombs(run):
     before = d.rss_anon()
     for name in ("bomb", "nested", "many", "cut", "odd"):
         for tool in ("overview_page", "trace_viewer@"):
-            got = d.get(question(name, tool))
+            got = d.get(answer_url(name, tool))
             check(got.status in (200, 422, 503) and (got.status != 200 or name == "many"), f"{name}: {got}")
     # As a body of HTTP, and as a compressed message of gRPC, also without the token.
     body = gzip.compress(bytes(64 * MIB))
@@ -341,7 +341,7 @@ def test_cold_requests(run):
     equal(sum(seen.values()), n, "answers")
     check(set(seen) <= {200, 400, 404, 422, 503} and seen.get(200, 0) > n / 10, f"statuses {seen}")
     d.answers()
-    equal(d.get(question(sessions[0], "overview_page")).status, 200, "the next request")
+    equal(d.get(answer_url(sessions[0], "overview_page")).status, 200, "the next request")
 
 
 test_cold_requests.limit = 180
@@ -350,7 +350,7 @@ test_cold_requests.limit = 180
 def test_clients_that_never_end(run):
     """Deaf clients are dropped in the end (whole suite: it takes more than a minute)."""
     d = run.start(logdir=run.logdir("jax_matmul_nopy", "tf_keras_tensorboard"))
-    path = question("tf_keras_tensorboard", "trace_viewer")
+    path = answer_url("tf_keras_tensorboard", "trace_viewer")
     d.get(path)
     deaf = []
     for _ in range(20):

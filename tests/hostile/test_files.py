@@ -9,7 +9,7 @@ import threading
 import time
 
 import wire_mutator
-from harness import TOOLS, check, equal, fresh_answers, in_threads, question, same_answer, wait_for
+from harness import TOOLS, answer_url, check, equal, fresh_answers, in_threads, same_answer, wait_for
 
 SESSIONS = ("jax_matmul_nopy", "jax_4hosts", "tpu_inference_a")
 
@@ -20,7 +20,7 @@ def used_state(run, logdir):
     d = run.start("--no-prefetch", logdir=logdir, state=state)
     for session in SESSIONS:
         for tool in TOOLS:
-            d.get(question(session, tool))
+            d.get(answer_url(session, tool))
     wait_for(lambda: d.status()["store"]["write_queue"] == 0, 20, "results are written")
     time.sleep(0.3)
     d.kill()  # the write-ahead log stays
@@ -70,7 +70,7 @@ def test_state_that_is_damaged(run):
         d.check_memory = False  # sampled in vain: dozens of short lives
         for session in SESSIONS:
             for tool in TOOLS:
-                same_answer(d.get(question(session, tool)), expected[session, tool], f"{tool} of {session} after {done}")
+                same_answer(d.get(answer_url(session, tool)), expected[session, tool], f"{tool} of {session} after {done}")
         equal(d.stop(), 0, f"exit status after {done}")
 
 
@@ -153,7 +153,7 @@ def test_profiles_rewritten_while_read(run):
         k = i
         while time.monotonic() < end:
             tool = tools[k % len(tools)]
-            got = d.get(question("changing", tool))
+            got = d.get(answer_url("changing", tool))
             k += 1
             if got.status == 200:
                 check((200, got.body) in expected[tool], f"{tool}: {len(got.body)} bytes are no version's answer: {got.body[:300]!r}")
@@ -169,7 +169,7 @@ def test_profiles_rewritten_while_read(run):
     check(counts.get(200, 0) > 0, f"statuses {counts}")
     target.write_bytes(versions[0])
     for tool in tools:
-        wait_for(lambda t=tool: (lambda g: (g.status, g.body) == expected[t][0])(d.get(question("changing", t))), 10, f"{tool} is right at the end")
+        wait_for(lambda t=tool: (lambda g: (g.status, g.body) == expected[t][0])(d.get(answer_url("changing", t))), 10, f"{tool} is right at the end")
 
 
 test_profiles_rewritten_while_read.whole_limit = 900
@@ -195,7 +195,7 @@ def test_damaged_profiles(run):
         wait_for(lambda n=names: set(n) <= set(d.sessions()), 20, "sessions are listed")
         for name in names:
             for tool in chance.sample(TOOLS, 3):
-                got = d.get(question(name, tool))
+                got = d.get(answer_url(name, tool))
                 check(got.status in (200, 400, 404, 409, 422, 503), f"{tool} of a damaged profile: {got}")
                 statuses[got.status] = statuses.get(got.status, 0) + 1
         for name in names:

@@ -4,7 +4,7 @@
 import os
 import re
 
-from harness import check, equal, question
+from harness import answer_url, check, equal
 
 SECOND = b"GET /version HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 BROWSER = b"User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\n"
@@ -92,7 +92,7 @@ def test_arguments_in_a_body(run):
     check(len(body) > 64 << 10, "more than a body of another kind may have")
     equal(post(d, "/api/v1/tool", body, timeout=100).status, 200, "a thousand hosts")
     two = post(d, "/api/v1/tool?session=jax_matmul_nopy&tool=kernel_stats", f"host={names[7]}&host={names[9]}")
-    same = d.get(question("jax_matmul_nopy", "kernel_stats") + f"&host={names[7]}&host={names[9]}")
+    same = d.get(answer_url("jax_matmul_nopy", "kernel_stats") + f"&host={names[7]}&host={names[9]}")
     equal((two.status, two.body), (200, same.body), "URL and body together")
     # What a body asked is not found again under the URL.
     equal(post(d, "/api/v1/tool", "session=jax_matmul_nopy&tool=op_profile").status, 200, "all in the body")

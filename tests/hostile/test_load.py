@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 
-from harness import DATA, MIB, TOOLS, Skip, check, end_process, equal, fresh_answers, in_threads, question, wait_for
+from harness import DATA, MIB, TOOLS, Skip, answer_url, check, end_process, equal, fresh_answers, in_threads, wait_for
 
 LINGER_NONE = struct.pack("ii", 1, 0)
 # What the daemon may have 60 s after a load, beyond the answers that it keeps and the jobs that run.
@@ -64,7 +64,7 @@ def test_memory_of_large_profiles(run):
     def ask(i):
         chance = random.Random(i)
         while time.monotonic() < end:
-            url = question(chance.choice(sessions), chance.choice(TOOLS)) + chance.choice(("", f"&resolution={chance.randrange(10, 20000)}"))
+            url = answer_url(chance.choice(sessions), chance.choice(TOOLS)) + chance.choice(("", f"&resolution={chance.randrange(10, 20000)}"))
             try:
                 status = d.get(url, timeout=120).status
             except (OSError, http.client.HTTPException) as e:
@@ -101,7 +101,7 @@ def test_memory_of_captures(run):
             chance = random.Random(i)
             while not stop.is_set():
                 tool = chance.choice(("trace_viewer@", "trace_viewer", "overview_page", "op_profile", "memory_profile"))
-                url = question(chance.choice(sessions), tool) + (f"&resolution={chance.randrange(10, 20000)}" if tool[-1] == "@" else "")
+                url = answer_url(chance.choice(sessions), tool) + (f"&resolution={chance.randrange(10, 20000)}" if tool[-1] == "@" else "")
                 with contextlib.suppress(OSError, http.client.HTTPException):
                     seen.append(d.get(url, timeout=120).status)
 
@@ -172,14 +172,14 @@ class Load:
         with contextlib.closing(c):
             for _ in range(20):
                 session, tool = chance.choice(list(self.expected))
-                c.request("GET", question(session, tool))
+                c.request("GET", answer_url(session, tool))
                 r = c.getresponse()
                 body = r.read()
                 check(r.status == 503 or (r.status, body) == self.expected[session, tool], f"{tool} of {session}: HTTP {r.status}")
 
     def cold(self, chance):
         session = chance.choice(list(self.expected))[0]
-        got = self.d.get(question(session, "trace_viewer@") + f"&resolution={chance.randrange(1, 10**9)}")
+        got = self.d.get(answer_url(session, "trace_viewer@") + f"&resolution={chance.randrange(1, 10**9)}")
         check(got.status in (200, 422, 503), f"{got}")
 
     def streams(self, chance):
@@ -223,7 +223,7 @@ class Load:
         self.stop.wait(0.5)
 
     def failing(self, chance):
-        for path in ("/api/v1/tool?session=none&tool=x", "/nothing", question("coming1", chance.choice(TOOLS)), "/metrics", "/ui/", "/runs"):
+        for path in ("/api/v1/tool?session=none&tool=x", "/nothing", answer_url("coming1", chance.choice(TOOLS)), "/metrics", "/ui/", "/runs"):
             self.d.get(path)
 
 
@@ -262,7 +262,7 @@ def test_mixed_load(run):
     wait_for(lambda: d.status()["rpc"]["calls_open"] == 0, 30, "calls end")
     d.answers()
     for (session, tool), answer in expected.items():
-        got = d.get(question(session, tool))
+        got = d.get(answer_url(session, tool))
         equal((got.status, got.body), answer, f"{tool} of {session} afterwards")
 
 

@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 
-from harness import Skip, check, end_process, equal, fresh_answers, question, same_answer, wait_for
+from harness import Skip, answer_url, check, end_process, equal, fresh_answers, same_answer, wait_for
 
 
 def test_signals_while_stopping(run):
@@ -64,11 +64,11 @@ def test_signals_while_starting(run):
 
 def ask_and_compare(d, expected, chance, stop, failures):
     """Questions until the daemon is gone; every whole answer is that of a fresh daemon."""
-    questions = list(expected)
+    keys = list(expected)
     while not stop.is_set():
-        session, tool = chance.choice(questions)
+        session, tool = chance.choice(keys)
         try:
-            got = d.get(question(session, tool), timeout=20)
+            got = d.get(answer_url(session, tool), timeout=20)
         except (OSError, http.client.HTTPException):
             if stop.is_set() or not d.alive():
                 return
@@ -112,7 +112,7 @@ def test_kills(run):
             shutil.rmtree(logdir / "plugins/profile" / name)
     d = run.start("--no-prefetch", "--scan-interval=50ms", logdir=logdir, state=state)
     for (session, tool), answer in expected.items():
-        same_answer(d.get(question(session, tool)), answer, f"{tool} of {session} after all kills")
+        same_answer(d.get(answer_url(session, tool)), answer, f"{tool} of {session} after all kills")
     equal(d.status()["store"]["rebuilt"], False, "cache.db was broken")
     check(not [p for p in state.glob("*.broken-*")], "nothing was moved aside")
 
@@ -141,7 +141,7 @@ def small_disk(run, options):
 
 def all_right(d, expected, text):
     for (session, tool), answer in expected.items():
-        same_answer(d.get(question(session, tool)), answer, f"{tool} of {session}, {text}")
+        same_answer(d.get(answer_url(session, tool)), answer, f"{tool} of {session}, {text}")
 
 
 def full_disk(run, options, fill, free):
@@ -160,8 +160,8 @@ def full_disk(run, options, fill, free):
         writes = d.status()["store"]["writes"]
 
         def writes_again():
-            d.get(f"{question('jax_4hosts', 'trace_viewer@')}&resolution={random.randrange(1000, 9000)}")
-            d.get(question("jax_4hosts", "kernel_stats") + "&host=host-1.cluster.local")
+            d.get(f"{answer_url('jax_4hosts', 'trace_viewer@')}&resolution={random.randrange(1000, 9000)}")
+            d.get(answer_url("jax_4hosts", "kernel_stats") + "&host=host-1.cluster.local")
             got = d.status()["store"]
             return got["writes"] > writes and not got["read_only"]
 

@@ -95,7 +95,7 @@ def runs(rows, key):
     return [r for _, r in out]
 
 
-def settle(rows, key):
+def ties_in_order(rows, key):
     """Rows with each run of ties in a fixed order."""
     return [row for run in runs(rows, key) for row in sorted(run, key=fingerprint)]
 
@@ -138,7 +138,7 @@ def tree(node):
     def key(c):
         m = c.get("metrics") if isinstance(c, dict) else None
         return m.get(sorted_by) if isinstance(m, dict) else None
-    return {**node, "children": settle(children, key)}
+    return {**node, "children": ties_in_order(children, key)}
 
 
 def is_fusion(node):

@@ -239,7 +239,7 @@ static void test_senders(void) {
 
 enum { PIECES = 1000 };
 
-struct spread {
+struct split_job {
     struct xpl_pool *pool;
     struct xpl_pool_exec exec;
     size_t n;
@@ -250,13 +250,13 @@ struct spread {
 };
 
 static void piece(void *ctx, size_t i) {
-    struct spread *const s = ctx;
+    struct split_job *const s = ctx;
     CHECK(i < s->n);
     atomic_fetch_add(&s->runs[i], 1);
     atomic_fetch_add(&s->total, 1);
 }
-static void run_spread(void *arg) {
-    struct spread *const s = arg;
+static void run_split_job(void *arg) {
+    struct split_job *const s = arg;
     xpl_pool_exec_init(&s->exec, s->pool, NULL, NULL);
     CHECK(!xpl_exec_cancelled(&s->exec.exec));
     xpl_exec_run(&s->exec.exec, s->n, piece, s);
@@ -268,7 +268,7 @@ static void run_spread(void *arg) {
 static void test_pieces(void) {
     enum { JOBS = 4 };
     static const size_t counts[] = {0, 1, 2, 3, 17, PIECES};
-    static struct spread jobs[JOBS];
+    static struct split_job jobs[JOBS];
     struct xpl_pool *const p = xpl_pool_new(3, 100);
     CHECK(p);
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
@@ -277,7 +277,7 @@ static void test_pieces(void) {
             jobs[j].pool = p;
             jobs[j].n = counts[c];
             CHECK_EQ(sem_init(&jobs[j].over, 0, 0), 0);
-            CHECK(xpl_pool_submit(p, run_spread, &jobs[j]));
+            CHECK(xpl_pool_submit(p, run_split_job, &jobs[j]));
         }
         for (int j = 0; j < JOBS; j++) {
             wait_for(&jobs[j].over);

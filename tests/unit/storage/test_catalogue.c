@@ -404,7 +404,7 @@ static void test_deep(void) {
 }
 
 // Makes every time of a directory look old, so that scans trust them.
-static void settle(void) {
+static void let_times_age(void) {
     struct timespec pause = {.tv_sec = 2, .tv_nsec = 100000000};
     (void)nanosleep(&pause, NULL);
 }
@@ -430,7 +430,7 @@ static void test_rescan(void) {
     for (size_t i = 0; i < s->n_dirs; i++)
         xpl_catalogue_set_watched(c, s->dirs[i].path, true);
     xpl_snapshot_unref(s);
-    settle();
+    let_times_age();
     CHECK(!scan(c, XPL_SCAN_MARKED)); // becomes stable
     put("a/h.xplane.pb", 4);
     put("b/c/new.xplane.pb", 4);
@@ -535,7 +535,7 @@ static void test_many(void) {
     atomic_store(&stop, true);
     for (int i = 0; i < 2; i++)
         CHECK_EQ(pthread_join(readers[i], NULL), 0);
-    settle();
+    let_times_age();
     (void)scan(busy, XPL_SCAN_ALL);
     t = now_ms();
     CHECK(!scan(busy, XPL_SCAN_ALL));

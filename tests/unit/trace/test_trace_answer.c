@@ -123,8 +123,8 @@ static void check_order(size_t n, bool wide, uint64_t least) {
     uint64_t seed = 0x7654321 + n;
     lone_line_begin(&l, "/host:CPU", "t");
     for (size_t i = 0; i < n; i++) {
-        const uint64_t spread = wide ? next_random(&seed) >> next_random(&seed) % 64 : i % 300;
-        const uint64_t ts = wide && i % 7 == 0 ? UINT64_MAX - spread : least + spread;
+        const uint64_t offset = wide ? next_random(&seed) >> next_random(&seed) % 64 : i % 300;
+        const uint64_t ts = wide && i % 7 == 0 ? UINT64_MAX - offset : least + offset;
         const uint64_t dur = UINT64_C(1000000000000) + next_random(&seed) % 3;
         recorded[i] = (struct recorded_times){ts, dur, (int)i};
         struct xpl_buf ev = mk_event(&l.plane, "e", (int64_t)ts, (int64_t)dur);
