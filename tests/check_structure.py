@@ -16,8 +16,10 @@ usage: check_structure.py [ROOT] [--only CHECK]...
   waits       timed waits use the monotonic clock: base/cond.h alone calls the system's, and what
               waits by it was initialised by it
   topics      base/log.c lists the topics of all log lines, and no others
-  words       no word of the first design in identifiers and comments, and no static function whose
-              name says nothing
+  words       no word of the first design in sources, messages, scripts and documents, and no static
+              function whose name says nothing
+  macros      no function-like macro hides return, goto, break or continue, but XPL_TRY and
+              XPL_RETURN_…
   readmes     every source file is named in the README of its folder, or of the one above it, or in
               the table of its folder (rows.h); report_NAME.c and *_fixture.h stand for many
   doc-paths   files that documents and comments name are there
@@ -536,28 +538,74 @@ def check_topics(tree):
 OLD_WORDS = {"want": "expected, or needs", "question": "request", "peek": "lookup",
              "torn": "truncated", "tally": "metrics", "errand": "task", "wish": "pending mark",
              "wishes": "pending marks", "intake": "profile writer", "linger": "drain",
-             "outlook": "precheck", "forest": "graph", "flights": "calls", "turnaway": "reject"}
+             "outlook": "precheck", "forest": "graph", "flights": "calls", "turnaway": "reject",
+             "gate": "access check", "land": "complete", "hub": "graph", "heard": "events received",
+             "settle": "join, or what it does", "settles": "what it does", "xpl_fail": "XPL_RETURN_ERROR"}
+# Words of plain English that are no names.
+OLD_NAMES = {"spread": "propagate"}
 SAY_NOTHING = {"take", "tell", "keep", "look", "hold", "want"}
+# Words of others: what XProf's answers say, names of sockets' options, a key of the keyboard.
+WORDS_OF_OTHERS = re.compile(r"[Yy]ou (?:may|might) want to|\bquestion mark\b|\bSO_LINGER\b|\bLINGER_NONE\b")
+# Files that are about these words.
+ABOUT_WORDS = {"tests/check_structure.py", "tests/test_checks.py"}
 PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 NAMES_OF_OTHERS = re.compile(r"grpc_|uv_|sqlite3_|ZSTD_|EventForest")
+CODE = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|//[^\n]*|#[^\n]*")
 
 
-def without_strings(text):
-    return re.sub(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])'", '""', text)
+def old_words(line):
+    """What stands in a line of any file: (word, what to say)."""
+    line = WORDS_OF_OTHERS.sub(" ", line).replace("turn_away", "turnaway")
+    for word in WORD.findall(line):
+        if NAMES_OF_OTHERS.match(word):
+            continue
+        if word.lower() in OLD_WORDS:
+            yield word, OLD_WORDS[word.lower()]
+            continue
+        yield from ((part, OLD_WORDS[part]) for part in sorted({p.lower() for p in PART.findall(word)})
+                    if part in OLD_WORDS)
+
+
+def old_names(line):
+    for word in WORD.findall(CODE.sub(" ", line)):
+        yield from ((part, OLD_NAMES[part]) for part in sorted({p.lower() for p in PART.findall(word)})
+                    if part in OLD_NAMES)
 
 
 def check_words(tree):
     bad = []
-    for name in tree.sources(".c", ".h"):
-        for number, line in enumerate(without_strings(tree.text(name)).split("\n"), 1):
-            for word in WORD.findall(line.replace("turn_away", "turnaway")):
-                if NAMES_OF_OTHERS.match(word):
-                    continue
-                found = {p.lower() for p in PART.findall(word)} & set(OLD_WORDS)
-                bad += [f"{name}:{number}: \"{w}\": say {OLD_WORDS[w]}" for w in sorted(found)]
-        bad += [f"{name}: {f.name}: say what it does to what" for f in functions(tree.text(name))
-                if f.static and f.name in SAY_NOTHING]
+    for name in tree.files:
+        ours = not name.startswith(("proto/", "tests/data/")) or name.startswith("proto/xplaned/")
+        if not ours or name in ABOUT_WORDS or not name.endswith((".c", ".h", ".py", ".js", ".proto", ".md")):
+            continue
+        code = name.endswith((".c", ".h", ".py", ".js"))
+        for number, line in enumerate(tree.text(name).split("\n"), 1):
+            found = [*old_words(line), *(old_names(line) if code else ())]
+            bad += [f"{name}:{number}: \"{word}\": say {instead}" for word, instead in found]
+        if name.endswith((".c", ".h")):
+            bad += [f"{name}: {f.name}: say what it does to what" for f in functions(tree.text(name))
+                    if f.static and f.name in SAY_NOTHING]
     return bad
+
+
+# ---- macros ----
+
+MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)\(((?:\\\n|[^\n])*)", re.M)
+RETURNING_MACROS = re.compile(r"XPL_TRY$|XPL_RETURN_\w+$")
+
+
+def hides_control_flow(body):
+    """Whether what a macro stands for leaves the function or loop that uses it: not what stands in a
+    function that the macro defines."""
+    return not re.match(r"\s*static\b", body) and re.search(r"\b(return|goto|break|continue)\b", body) is not None
+
+
+def check_macros(tree):
+    return [f"{name}: {macro} hides control flow: make it a function"
+            for name in tree.sources(".c", ".h")
+            for macro, body in MACRO.findall(without_comments(tree.text(name)))
+            if not RETURNING_MACROS.match(macro)
+            and hides_control_flow(body.split(")", 1)[-1].replace("\\\n", " "))]
 
 
 # ---- documents ----
@@ -688,7 +736,8 @@ def check_doc_paths(tree):
 
 CHECKS = {"circles": check_circles, "includes": check_includes, "private": check_private,
           "folders": check_folders, "names": check_names, "prefixes": check_prefixes,
-          "parameters": check_parameters, "paths": check_paths, "waits": check_waits, "topics": check_topics, "words": check_words,
+          "parameters": check_parameters, "paths": check_paths, "waits": check_waits, "topics": check_topics,
+          "words": check_words, "macros": check_macros,
           "readmes": check_readmes, "doc-paths": check_doc_paths, "markdown": check_markdown}
 
 

@@ -132,10 +132,42 @@ class Words(Planted):
         self.assertIn("pending mark", bad[0])
 
     def test_not_found(self):
-        self.plant(base__a_dot_c='// wanted: peeking, unwanted\nint xpl_keep(void) {\n'
-                                 '    puts("a question");\n}\nstatic int keep_it(void) {\n}\n',
-                   proto__b_dot_h="// want\n")
+        self.plant(base__a_dot_c='// wanted: peeking, unwanted, spread over lines\nint xpl_keep(void) {\n'
+                                 '    puts("So you might want to spread it");\n}\nstatic int keep_it(void) {\n}\n',
+                   proto__b_dot_h="// want\n", tests__data__c_dot_py="want\n", docs__d_dot_md="press question mark\n",
+                   tests__e_dot_py="s.setsockopt(socket.SO_LINGER, 1)  # spread\n")
         self.assertEqual(self.found(check_structure.check_words), [])
+
+    def test_each_place(self):
+        for line, said in (("#define XPL_FAIL(err) return xpl_error_set(err)", "XPL_FAIL"),
+                           ("static bool gate(void);", "gate"), ("static void settle_land(void);", "land"),
+                           ("    int hub = 0;", "hub"), ("    int n_heard;", "heard"), ("struct spread {", "spread"),
+                           ('    fail("want HOST:PORT, the tally is torn");', "tally")):
+            with self.subTest(line):
+                self.plant(base__a_dot_c=line + "\n")
+                self.assertIn(f'base/a.c:1: "{said}"', " ".join(self.found(check_structure.check_words)))
+        self.plant(base__a_dot_c="")
+        for key, line in (("tests__a_dot_py", "def tally(want):"), ("docs__a_dot_md", "What the tally is."),
+                          ("server__web__a_dot_js", "const tally = 1;"),
+                          ("proto__xplaned__v1__a_dot_proto", "int tally = 1;  // one")):
+            with self.subTest(key):
+                self.plant(**{key: line + "\n"})
+                self.assertIn('"tally": say metrics', " ".join(self.found(check_structure.check_words)))
+                self.plant(**{key: ""})
+
+
+class Macros(Planted):
+    def test_macros(self):
+        for body, hidden in (("PUSH(l, x) \\\n    do { \\\n        if (!push(l, x)) return false; \\\n    } while (0)", True),
+                             ("SKIP(x) if (!(x)) continue", True), ("CHECKED(x) if (!(x)) goto out", True),
+                             ("LOAD(a, ...) \\\n    if (!a) { break; }", True), ("XPL_TRY(x) if (x) return x", False),
+                             ("XPL_RETURN_ERROR(e) return e", False), ("SUM(a, b) ((a) + (b)) // return", False),
+                             ("ORDER(f) static int f(int a) { \\\n    return a; \\\n}", False),
+                             ("SAYS(x) puts(\"return\" x)", False)):
+            with self.subTest(body):
+                self.plant(base__a_dot_h=f"#define {body}\nstatic int f(void) {{\n    return 0;\n}}\n")
+                expected = [f"base/a.h: {body.split('(', maxsplit=1)[0]} hides control flow: make it a function"]
+                self.assertEqual(self.found(check_structure.check_macros), expected if hidden else [])
 
 
 class Paths(Planted):
