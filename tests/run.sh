@@ -42,6 +42,7 @@ stage_static() {
         check "static: $part" tests/check_structure.py --only "$part"
     done
     check "static: licences" tests/check_spdx.py
+    check "static: messages of commits" tests/check_commits.py
     check "static: versions of answers" tests/golden/versions.py
     check "static: headers alone" tests/headers.sh gcc
     check "static: the checks themselves" tests/test_checks.py

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import unittest
 
+import check_commits
 import check_spdx
 import check_structure
 from check_structure import Tree
@@ -341,6 +342,49 @@ class Spdx(Planted):
         self.assertEqual(tree.text("deploy/b.sh"),
                          "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\nexit\n")
         self.assertEqual(tree.text("tests/data/e.c"), "data\n")
+
+
+class Commits(Planted):
+    def git(self, *args):
+        return subprocess.run(["git", "-C", self.root, "-c", "user.name=A", "-c", "user.email=a@example.org", *args],
+                              check=True, capture_output=True, text=True).stdout.strip()
+
+    def commit(self, message):
+        self.git("commit", "-q", "--allow-empty", "--cleanup=verbatim", "-m", message)
+
+    def test_messages(self):
+        self.git("-c", "init.defaultBranch=main", "init", "-q")
+        self.commit("no body, but of old")
+        since = self.git("rev-parse", "HEAD")
+        for message, expected in (
+                ("Area: what\n\nWhy.\n" + "x" * 120 + "\n\nReviewed-by: A\n", []),
+                ("x" * 73 + "\n\nWhy.\n", ["73 characters"]), ("Area: what", ["no body"]),
+                ("Area: what\n\nReviewed-by: A\n", ["no body"]), ("Area: what\nWhy.\nWhy.\n", ["an empty line"]),
+                ("Area: what\n\n" + "why " * 26 + "\n", ["104 columns"])):
+            with self.subTest(message):
+                self.git("reset", "-q", "--hard", since)
+                self.commit(message)
+                self.commit("Later\n\nWhy.\n")
+                bad = self.found(lambda tree: check_commits.check(tree.root, since))
+                self.assertEqual(len(bad), len(expected))
+                for text, part in zip(bad, expected):
+                    self.assertIn(part, text)
+
+    def test_merges_and_unknown_commits(self):
+        self.git("-c", "init.defaultBranch=main", "init", "-q")
+        self.commit("first")
+        since = self.git("rev-parse", "HEAD")
+        self.git("checkout", "-q", "-b", "topic")
+        self.commit("Topic\n\nWhy.\n")
+        self.git("checkout", "-q", "main")
+        self.commit("Area\n\nWhy.\n")
+        self.git("merge", "-q", "--no-edit", "topic")
+        self.assertEqual(self.found(lambda tree: check_commits.check(tree.root, since)), [])
+        self.commit("no body")
+        self.assertEqual(self.found(lambda tree: check_commits.check(tree.root, "0" * 40)), [])
+
+    def test_no_history(self):
+        self.assertEqual(check_commits.check(self.root, "HEAD"), [])
 
 
 class Layers(Planted):

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that commits say what they change, and why.
+
+usage: check_commits.py [ROOT] [--since COMMIT]
+
+A subject has at most 72 characters; an empty line and a body follow, whose lines have at most 100
+columns (what has no blank may be longer).  Merges and commits until COMMIT are excepted.  Where git
+does not know it (an archive, a shallow clone) nothing is checked.
+"""
+import argparse
+import os
+import re
+import subprocess
+import sys
+
+SINCE = "65e4295cc09e7c107cb52b7c0bf35d28e6dc54b8"
+SUBJECT_LIMIT = 72
+COLUMN_LIMIT = 100
+TRAILER = re.compile(r"[A-Z][\w-]+: \S")
+
+
+def git(root, *args):
+    return subprocess.run(["git", "-C", root, *args], check=False, capture_output=True, text=True)
+
+
+def problems(message):
+    """What is wrong with the message of a commit."""
+    subject, *rest = message.rstrip("\n").split("\n")
+    if len(subject) > SUBJECT_LIMIT:
+        yield f"the subject has {len(subject)} characters: at most {SUBJECT_LIMIT}"
+    if rest and rest[0]:
+        yield "an empty line has to follow the subject"
+    if not any(line.strip() and not TRAILER.match(line) for line in rest[1:]):
+        yield "there is no body: say why"
+    for line in rest:
+        if len(line) > COLUMN_LIMIT and " " in line.strip():
+            yield f"a line of the body has {len(line)} columns: at most {COLUMN_LIMIT}"
+
+
+def check(root, since):
+    if not os.path.exists(os.path.join(root, ".git")):
+        return []
+    if git(root, "merge-base", "--is-ancestor", since, "HEAD").returncode != 0:
+        print(f"check_commits: git does not know {since[:12]} as an ancestor: nothing is checked")
+        return []
+    listed = git(root, "log", "--no-merges", "-z", "--format=%h%n%B", f"{since}..HEAD").stdout
+    bad = []
+    for commit in listed.split("\0"):
+        name, _, message = commit.partition("\n")
+        subject = message.split("\n", 1)[0]
+        bad += [f"{name} ({subject[:40]}): {problem}" for problem in problems(message) if name]
+    return bad
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("root", nargs="?", default=os.path.join(os.path.dirname(__file__), ".."))
+    parser.add_argument("--since", default=SINCE, metavar="COMMIT", help="the last one that is not checked")
+    args = parser.parse_args()
+    bad = check(args.root, args.since)
+    for message in bad:
+        print(f"check_commits: {message}", file=sys.stderr)
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()
