@@ -50,7 +50,7 @@ TOLERATED_PRIVATE = set()
 # Callbacks of libraries, which have the parameters that the library says.
 FOREIGN_SIGNATURES = {"on_request"}  # MHD_AccessHandlerCallback
 # Names of libraries that rpc/listen/hooks.c has for the program: who uses them means the libraries'.
-REPLACED_NAMES = {"close", "recvmsg", "SSL_read"}
+REPLACED_NAMES = {"close", "recvmsg", "sendmsg", "SSL_read", "SSL_write"}
 # Names that others call: the C runtime, CUDA, and what rpc/listen/hooks.c replaces.
 NAMES_FOR_OTHERS = {"main", "InitializeInjection"} | REPLACED_NAMES
 # Files outside of storage/ that remove or rename files, and which.

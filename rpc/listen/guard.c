@@ -20,7 +20,7 @@ enum {
     CONTINUATION
 };
 enum { END_STREAM = 1, ACK = 1, PADDED = 8 };
-enum { HEAD = 9, FLAGS = 4, PREFIX = 5, OVERSIZE = 4 };
+enum { HEAD = 9, TYPE = 3, FLAGS = 4, PREFIX = 5, OVERSIZE = 4 };
 
 static const char PREFACE[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -39,7 +39,7 @@ const char *xpl_rpc_guard_explain(enum xpl_rpc_guard_verdict v) {
         [XPL_RPC_GUARD_PREFACE] = "no HTTP/2",
         [XPL_RPC_GUARD_HEADERS] = "header block too large",
         [XPL_RPC_GUARD_UNKNOWN] = "data of no open stream",
-        [XPL_RPC_GUARD_OPEN] = "too many streams without an end",
+        [XPL_RPC_GUARD_OPEN] = "too many calls at once",
         [XPL_RPC_GUARD_MESSAGE] = "message too large",
         [XPL_RPC_GUARD_RESETS] = "too many resets of streams",
         [XPL_RPC_GUARD_SETTINGS] = "too many changes of settings",
@@ -63,22 +63,22 @@ static bool spend(struct xpl_rpc_bucket *b, const struct budget *of, uint64_t no
 void xpl_rpc_guard_init(struct xpl_rpc_guard *g, size_t max_message) {
     *g = (struct xpl_rpc_guard){
         .max_message = max_message > UINT32_MAX / 8 ? UINT32_MAX / 8 : (uint32_t)max_message};
+    pthread_mutex_init(&g->mu, NULL);
 }
 
 void xpl_rpc_guard_fini(struct xpl_rpc_guard *g, struct xpl_rpc_guard_shared *shared) {
-    atomic_fetch_sub(&shared->streams, g->n_shared);
-    g->n_shared = 0;
-    xpl_sys_free(g->streams);
-    g->streams = NULL;
+    atomic_fetch_sub(&shared->calls, g->n_calls);
+    xpl_sys_free(g->calls);
+    pthread_mutex_destroy(&g->mu);
 }
 
-// ---- streams, sorted by their ids ----
+// ---- calls, sorted by the ids of their streams ----
 
 static size_t position_of(const struct xpl_rpc_guard *g, uint32_t id) {
-    size_t from = 0, to = g->n_streams;
+    size_t from = 0, to = g->n_calls;
     while (from < to) {
         const size_t mid = (from + to) / 2;
-        if (g->streams[mid].id < id)
+        if (g->calls[mid].id < id)
             from = mid + 1;
         else
             to = mid;
@@ -86,45 +86,46 @@ static size_t position_of(const struct xpl_rpc_guard *g, uint32_t id) {
     return from;
 }
 
-static struct xpl_rpc_guard_stream *find_stream(struct xpl_rpc_guard *g, uint32_t id) {
+static struct xpl_rpc_guard_call *find_call(struct xpl_rpc_guard *g, uint32_t id) {
     const size_t at = position_of(g, id);
-    return at < g->n_streams && g->streams[at].id == id ? &g->streams[at] : NULL;
+    return at < g->n_calls && g->calls[at].id == id ? &g->calls[at] : NULL;
 }
 
-static void remove_stream(struct xpl_rpc_guard *g, uint32_t id) {
+// False when it was over already.
+static bool remove_call(struct xpl_rpc_guard *g, uint32_t id, struct xpl_rpc_guard_shared *shared) {
     const size_t at = position_of(g, id);
-    if (at >= g->n_streams || g->streams[at].id != id) return;
-    memmove(g->streams + at, g->streams + at + 1, (--g->n_streams - at) * sizeof *g->streams);
+    if (at >= g->n_calls || g->calls[at].id != id) return false;
+    memmove(g->calls + at, g->calls + at + 1, (--g->n_calls - at) * sizeof *g->calls);
+    atomic_fetch_sub(&shared->calls, 1);
+    return true;
 }
 
-// gRPC opens far fewer at once, so among so many some are over without the client having said so.
-// Should it send data all the same, the connection is closed.
-static void forget_one(struct xpl_rpc_guard *g) {
-    size_t i = 0;
-    while (i + 1 < g->n_streams && g->streams[i].prefix && g->streams[i].left)
-        i++;
-    remove_stream(g, g->streams[i].id);
+static bool grow_table(struct xpl_rpc_guard *g) {
+    if (g->n_calls < g->cap_calls) return true;
+    const size_t cap = g->cap_calls ? 2 * g->cap_calls : 8;
+    void *const p = xpl_sys_realloc(g->calls, cap * sizeof *g->calls);
+    if (p) g->calls = p, g->cap_calls = cap;
+    return p != NULL;
 }
 
-static enum xpl_rpc_guard_verdict add_stream(struct xpl_rpc_guard *g, uint32_t id) {
+static enum xpl_rpc_guard_verdict add_call(struct xpl_rpc_guard *g, uint32_t id,
+                                           struct xpl_rpc_guard_shared *shared) {
     if (id <= g->last_stream) return XPL_RPC_GUARD_FINE; // trailers; or an error that gRPC reports
     g->last_stream = id;
-    if (g->n_streams == XPL_RPC_GUARD_STREAMS) forget_one(g);
-    if (g->n_streams == g->cap_streams) {
-        const size_t cap = g->cap_streams ? 2 * g->cap_streams : 8;
-        void *const p = xpl_sys_realloc(g->streams, cap * sizeof *g->streams);
-        if (!p) return XPL_RPC_GUARD_MEMORY;
-        g->streams = p, g->cap_streams = cap;
-    }
-    g->streams[g->n_streams++] = (struct xpl_rpc_guard_stream){.id = id};
-    return XPL_RPC_GUARD_FINE;
+    if (g->n_calls == XPL_RPC_GUARD_CALLS) return XPL_RPC_GUARD_OPEN;
+    if (!grow_table(g)) return XPL_RPC_GUARD_MEMORY;
+    g->calls[g->n_calls++] = (struct xpl_rpc_guard_call){.id = id};
+    const size_t all = atomic_fetch_add(&shared->calls, 1) + 1;
+    return all > XPL_RPC_GUARD_ALL_CALLS && g->n_calls > XPL_RPC_GUARD_FEW_CALLS
+               ? XPL_RPC_GUARD_OPEN
+               : XPL_RPC_GUARD_FINE;
 }
 
 // ---- messages ----
 
 // The prefix of a message is complete; its last bytes are the `n` at p.
-static enum xpl_rpc_guard_verdict
-check_length(struct xpl_rpc_guard *g, struct xpl_rpc_guard_stream *s, uint8_t *p, size_t n) {
+static enum xpl_rpc_guard_verdict check_length(struct xpl_rpc_guard *g,
+                                               struct xpl_rpc_guard_call *s, uint8_t *p, size_t n) {
     s->left = s->length;
     if (s->length <= g->max_message) return XPL_RPC_GUARD_FINE;
     if (s->length > OVERSIZE * g->max_message && g->flags_at && !s->second) {
@@ -141,7 +142,7 @@ check_length(struct xpl_rpc_guard *g, struct xpl_rpc_guard_stream *s, uint8_t *p
 
 // Bytes of a stream's data.
 static enum xpl_rpc_guard_verdict
-follow_messages(struct xpl_rpc_guard *g, struct xpl_rpc_guard_stream *s, uint8_t *p, size_t n) {
+follow_messages(struct xpl_rpc_guard *g, struct xpl_rpc_guard_call *s, uint8_t *p, size_t n) {
     size_t at = 0, from = 0; // from: where the prefix begins in this piece
     while (at < n && !s->refused) {
         if (s->prefix == PREFIX && s->left) {
@@ -163,11 +164,6 @@ follow_messages(struct xpl_rpc_guard *g, struct xpl_rpc_guard_stream *s, uint8_t
 
 // ---- frames ----
 
-static enum xpl_rpc_guard_verdict begin_headers(struct xpl_rpc_guard *g) {
-    g->header_bytes = g->header_frames = 0;
-    return add_stream(g, g->stream);
-}
-
 static enum xpl_rpc_guard_verdict count_headers(struct xpl_rpc_guard *g) {
     g->header_bytes +=
         g->payload < XPL_RPC_GUARD_HEADER_BYTES ? g->payload : XPL_RPC_GUARD_HEADER_BYTES + 1;
@@ -178,9 +174,27 @@ static enum xpl_rpc_guard_verdict count_headers(struct xpl_rpc_guard *g) {
                : XPL_RPC_GUARD_FINE;
 }
 
+static enum xpl_rpc_guard_verdict begin_headers(struct xpl_rpc_guard *g,
+                                                struct xpl_rpc_guard_shared *shared) {
+    g->header_bytes = g->header_frames = 0;
+    enum xpl_rpc_guard_verdict v = add_call(g, g->stream, shared);
+    if (v == XPL_RPC_GUARD_FINE) v = count_headers(g);
+    struct xpl_rpc_guard_call *const c = g->flags & END_STREAM ? find_call(g, g->stream) : NULL;
+    if (c) c->asked = true; // no data comes
+    return v;
+}
+
+// The data of a call that is over is dropped by gRPC: the client did not know of the end.
+static enum xpl_rpc_guard_verdict begin_data(struct xpl_rpc_guard *g, uint64_t now_ns) {
+    const struct xpl_rpc_guard_call *const c = find_call(g, g->stream);
+    if (g->payload && (c ? c->asked : g->stream > g->last_stream)) return XPL_RPC_GUARD_UNKNOWN;
+    return g->payload || g->flags & END_STREAM || spend(&g->control, &OTHERS, now_ns)
+               ? XPL_RPC_GUARD_FINE
+               : XPL_RPC_GUARD_CONTROL;
+}
+
 static enum xpl_rpc_guard_verdict count_reset(struct xpl_rpc_guard *g, uint64_t now_ns,
                                               struct xpl_rpc_guard_shared *shared) {
-    remove_stream(g, g->stream);
     const bool fine = spend(&g->resets, &RESETS, now_ns);
     pthread_mutex_lock(&shared->mu);
     const bool all_fine = spend(&shared->resets, &ALL_RESETS, now_ns);
@@ -190,31 +204,42 @@ static enum xpl_rpc_guard_verdict count_reset(struct xpl_rpc_guard *g, uint64_t 
     return fine && (all_fine || few) ? XPL_RPC_GUARD_FINE : XPL_RPC_GUARD_RESETS;
 }
 
+// Bytes of a head that are there; returns how many those are.
+static size_t take_head(struct xpl_rpc_guard_head *h, const uint8_t *p, size_t n) {
+    const size_t part = n < (size_t)(HEAD - h->n) ? n : (size_t)(HEAD - h->n);
+    if (part == HEAD)
+        memcpy(h->bytes, p, HEAD); // of a known size: two moves
+    else
+        memcpy(h->bytes + h->n, p, part);
+    h->n = (uint8_t)(h->n + part);
+    return part;
+}
+
+static uint32_t payload_of(const struct xpl_rpc_guard_head *h) {
+    return (uint32_t)h->bytes[0] << 16 | (uint32_t)h->bytes[1] << 8 | h->bytes[2];
+}
+
+static uint32_t stream_of(const struct xpl_rpc_guard_head *h) {
+    const uint8_t *const b = h->bytes + FLAGS + 1;
+    return ((uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3]) & 0x7fffffff;
+}
+
 // A frame's head is complete.
 static enum xpl_rpc_guard_verdict begin_frame(struct xpl_rpc_guard *g, uint64_t now_ns,
                                               struct xpl_rpc_guard_shared *shared) {
-    const uint8_t *const h = g->head;
-    g->payload = (uint32_t)h[0] << 16 | (uint32_t)h[1] << 8 | h[2];
-    g->type = h[3], g->flags = h[4];
-    g->stream =
-        ((uint32_t)h[5] << 24 | (uint32_t)h[6] << 16 | (uint32_t)h[7] << 8 | h[8]) & 0x7fffffff;
+    g->payload = payload_of(&g->head), g->stream = stream_of(&g->head);
+    g->type = g->head.bytes[TYPE], g->flags = g->head.bytes[FLAGS];
     g->left = g->payload;
     g->pad = 0;
     g->padding = g->type == DATA && g->flags & PADDED;
     enum xpl_rpc_guard_verdict v = XPL_RPC_GUARD_FINE;
     switch (g->type) {
-        case DATA:
-            if (!find_stream(g, g->stream) && g->payload) return XPL_RPC_GUARD_UNKNOWN;
-            return g->payload || g->flags & END_STREAM || spend(&g->control, &OTHERS, now_ns)
-                       ? XPL_RPC_GUARD_FINE
-                       : XPL_RPC_GUARD_CONTROL;
-        case HEADERS:
-            v = begin_headers(g);
-            if (v == XPL_RPC_GUARD_FINE) v = count_headers(g);
-            if (g->flags & END_STREAM) remove_stream(g, g->stream); // no data comes
-            return v;
+        case DATA: return begin_data(g, now_ns);
+        case HEADERS: return begin_headers(g, shared);
         case CONTINUATION: return count_headers(g);
-        case RST_STREAM: return count_reset(g, now_ns, shared);
+        case RST_STREAM:
+            (void)remove_call(g, g->stream, shared);
+            return count_reset(g, now_ns, shared);
         case SETTINGS:
             if (g->flags & ACK) break;
             return spend(&g->settings, &CHANGES, now_ns) ? v : XPL_RPC_GUARD_SETTINGS;
@@ -225,8 +250,10 @@ static enum xpl_rpc_guard_verdict begin_frame(struct xpl_rpc_guard *g, uint64_t 
 }
 
 static void end_frame(struct xpl_rpc_guard *g) {
-    if (g->type == DATA && g->flags & END_STREAM) remove_stream(g, g->stream);
-    g->n_head = 0;
+    struct xpl_rpc_guard_call *const c =
+        g->type == DATA && g->flags & END_STREAM ? find_call(g, g->stream) : NULL;
+    if (c) c->asked = true;
+    g->head.n = 0;
 }
 
 // Bytes of the current frame's payload, all of this frame.
@@ -239,7 +266,7 @@ static enum xpl_rpc_guard_verdict follow_payload(struct xpl_rpc_guard *g, uint8_
     }
     // What is left of the frame behind these bytes may be less than the padding.
     const size_t behind = g->left < g->pad ? g->pad - g->left : 0;
-    struct xpl_rpc_guard_stream *const s = find_stream(g, g->stream);
+    struct xpl_rpc_guard_call *const s = find_call(g, g->stream);
     if (!s || behind >= n) return XPL_RPC_GUARD_FINE;
     return follow_messages(g, s, p, n - behind);
 }
@@ -254,10 +281,11 @@ static enum xpl_rpc_guard_verdict follow_bytes(struct xpl_rpc_guard *g, uint8_t 
             continue;
         }
         enum xpl_rpc_guard_verdict v = XPL_RPC_GUARD_FINE;
-        if (g->n_head < HEAD) {
-            if (g->n_head == FLAGS) g->flags_at = p + at;
-            g->head[g->n_head++] = p[at++];
-            if (g->n_head < HEAD) continue;
+        if (g->head.n < HEAD) {
+            const size_t before = g->head.n, part = take_head(&g->head, p + at, n - at);
+            if (before <= FLAGS && g->head.n > FLAGS) g->flags_at = p + at + FLAGS - before;
+            at += part;
+            if (g->head.n < HEAD) continue;
             v = begin_frame(g, now_ns, shared);
         } else {
             const size_t part = n - at < g->left ? n - at : g->left;
@@ -273,14 +301,42 @@ static enum xpl_rpc_guard_verdict follow_bytes(struct xpl_rpc_guard *g, uint8_t 
 enum xpl_rpc_guard_verdict xpl_rpc_guard_feed(struct xpl_rpc_guard *g, uint8_t *p, size_t n,
                                               uint64_t now_ns,
                                               struct xpl_rpc_guard_shared *shared) {
+    pthread_mutex_lock(&g->mu);
+    g->now_ns = now_ns;
     if (g->verdict == XPL_RPC_GUARD_FINE) g->verdict = follow_bytes(g, p, n, now_ns, shared);
-    if (g->verdict == XPL_RPC_GUARD_FINE && g->n_streams != g->n_shared) {
-        const size_t more = g->n_streams - g->n_shared; // modulo: it may be less
-        const size_t all = atomic_fetch_add(&shared->streams, more) + more;
-        const bool grew = g->n_streams > g->n_shared;
-        g->n_shared = g->n_streams;
-        if (grew && all > XPL_RPC_GUARD_ALL_STREAMS && g->n_streams > XPL_RPC_GUARD_FEW_STREAMS)
-            g->verdict = XPL_RPC_GUARD_OPEN;
+    const enum xpl_rpc_guard_verdict v = g->verdict;
+    pthread_mutex_unlock(&g->mu);
+    return v;
+}
+
+// ---- what the server sends ----
+
+// A reset of a call that was not ended before is for an error of the client.
+static void note_end(struct xpl_rpc_guard *g, struct xpl_rpc_guard_shared *shared) {
+    const uint8_t type = g->sent_head.bytes[TYPE], flags = g->sent_head.bytes[FLAGS];
+    const bool ends = (type == HEADERS || type == DATA) && flags & END_STREAM;
+    if (!ends && type != RST_STREAM) return;
+    pthread_mutex_lock(&g->mu);
+    const bool was_open = remove_call(g, stream_of(&g->sent_head), shared);
+    if (was_open && !ends && g->verdict == XPL_RPC_GUARD_FINE)
+        g->verdict = count_reset(g, g->now_ns, shared);
+    pthread_mutex_unlock(&g->mu);
+}
+
+void xpl_rpc_guard_sent(struct xpl_rpc_guard *g, const uint8_t *p, size_t n,
+                        struct xpl_rpc_guard_shared *shared) {
+    struct xpl_rpc_guard_head *const h = &g->sent_head;
+    for (size_t at = 0; at < n;) {
+        if (h->n < HEAD) {
+            at += take_head(h, p + at, n - at);
+            if (h->n < HEAD) continue;
+            note_end(g, shared);
+            g->sent_left = payload_of(h);
+        } else {
+            const size_t part = n - at < g->sent_left ? n - at : g->sent_left;
+            g->sent_left -= (uint32_t)part;
+            at += part;
+        }
+        if (!g->sent_left) h->n = 0;
     }
-    return g->verdict;
 }

@@ -37,10 +37,13 @@ void xpl_rpc_guarded_free(struct xpl_rpc_guard *g) {
 }
 
 bool xpl_rpc_guarded_feed(struct xpl_rpc_guard *g, uint8_t *p, size_t n) {
-    const bool before = g->verdict == XPL_RPC_GUARD_FINE;
     const enum xpl_rpc_guard_verdict v = xpl_rpc_guard_feed(g, p, n, xpl_clock_ns(), &shared);
-    if (v != XPL_RPC_GUARD_FINE && before) atomic_fetch_add(&counts[v], 1);
+    if (v != XPL_RPC_GUARD_FINE && !g->told) atomic_fetch_add(&counts[v], 1), g->told = true;
     return v == XPL_RPC_GUARD_FINE;
+}
+
+void xpl_rpc_guarded_note_sent(struct xpl_rpc_guard *g, const uint8_t *p, size_t n) {
+    xpl_rpc_guard_sent(g, p, n, &shared);
 }
 
 bool xpl_rpc_guarded_add(int fd) {
@@ -56,9 +59,23 @@ void xpl_rpc_guarded_close(int fd) {
     xpl_rpc_guarded_free(atomic_exchange(&by_fd[fd], NULL));
 }
 
+static struct xpl_rpc_guard *find_guard(int fd) {
+    return fd >= 0 && fd < MAX_FD ? atomic_load_explicit(&by_fd[fd], memory_order_acquire) : NULL;
+}
+
+void xpl_rpc_guarded_sent(int fd, const struct msghdr *m, ssize_t n) {
+    struct xpl_rpc_guard *const g = find_guard(fd);
+    size_t left = n > 0 ? (size_t)n : 0;
+    for (size_t i = 0; g && left && i < m->msg_iovlen; i++) {
+        const struct iovec *const v = &m->msg_iov[i];
+        const size_t part = v->iov_len < left ? v->iov_len : left;
+        left -= part;
+        xpl_rpc_guarded_note_sent(g, v->iov_base, part);
+    }
+}
+
 ssize_t xpl_rpc_guarded_received(int fd, const struct msghdr *m, ssize_t n) {
-    struct xpl_rpc_guard *const g =
-        fd >= 0 && fd < MAX_FD ? atomic_load_explicit(&by_fd[fd], memory_order_acquire) : NULL;
+    struct xpl_rpc_guard *const g = find_guard(fd);
     size_t left = n > 0 ? (size_t)n : 0;
     for (size_t i = 0; g && left && i < m->msg_iovlen; i++) {
         const struct iovec *const v = &m->msg_iov[i];

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The guards (guard.h) of the connections that this process serves.
 //
-// gRPC reads its sockets itself, and has no place for an inspection of bytes.  A program that wants
-// its connections guarded defines `recvmsg`, `close` and `SSL_read` and calls from them what is
-// below (hooks.c); the dynamic linker then binds libgrpc's calls to them.  A library must
-// not do that to the program that it is loaded into, so without xpl_rpc_guarded_enable nothing
-// happens.
+// gRPC reads and writes its sockets itself, and has no place for an inspection of bytes.  A program
+// that wants its connections guarded defines `recvmsg`, `sendmsg`, `close`, `SSL_read` and
+// `SSL_write`, and calls from them what is below (hooks.c); the dynamic linker then binds libgrpc's
+// calls to them.  A library must not do that to the program that it is loaded into, so without
+// xpl_rpc_guarded_enable nothing happens.
 #ifndef XPL_RPC_LISTEN_GUARDED_H_
 #define XPL_RPC_LISTEN_GUARDED_H_
 
@@ -28,16 +28,19 @@ bool xpl_rpc_guarded_enabled(void);
 bool xpl_rpc_guarded_add(int fd);
 // `n` bytes were received into m.  Returns n; or -1 with ECONNRESET when the connection must end.
 ssize_t xpl_rpc_guarded_received(int fd, const struct msghdr *m, ssize_t n);
+// The first `n` bytes of m were sent.
+void xpl_rpc_guarded_sent(int fd, const struct msghdr *m, ssize_t n);
 // The descriptor is about to be closed.
 void xpl_rpc_guarded_close(int fd);
 
-// ---- connections whose bytes are decrypted elsewhere ----
+// ---- connections whose bytes are encrypted elsewhere ----
 
 // A guard of its own; NULL on OOM.
 struct xpl_rpc_guard *xpl_rpc_guarded_new(void);
 void xpl_rpc_guarded_free(struct xpl_rpc_guard *g); // NULL is fine
 // False when the connection must end.
 bool xpl_rpc_guarded_feed(struct xpl_rpc_guard *g, uint8_t *p, size_t n);
+void xpl_rpc_guarded_note_sent(struct xpl_rpc_guard *g, const uint8_t *p, size_t n);
 
 // Connections closed, by what they did: one count for each verdict.  Any thread.
 void xpl_rpc_guarded_get_counts(uint64_t ret[XPL_RPC_GUARD_VERDICTS]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's own recvmsg, close and SSL_read (hooks.c), for programs that serve strangers.  Linked
-// into a program, never into a library: rpc_hooks in meson.build.
+// A program's own recvmsg, sendmsg, close, SSL_read and SSL_write (hooks.c), for programs that
+// serve strangers.  Linked into a program, never into a library: rpc_hooks in meson.build.
 #ifndef XPL_RPC_LISTEN_HOOKS_H_
 #define XPL_RPC_LISTEN_HOOKS_H_
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// rpc/listen/guard.c: bytes of a client behind HTTP/2's preface.  In one piece and in pieces of any
-// size the verdict is the same, unless a length was changed in place, which needs it in one piece.
+// rpc/listen/guard.c: bytes of a client behind HTTP/2's preface, or of a server.  In one piece and in
+// pieces of any size the verdict is the same, unless a length was changed in place, which needs it
+// in one piece.
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,26 @@ static struct xpl_rpc_guard_shared *make_shared(void) {
     CHECK(s);
     pthread_mutex_init(&s->mu, NULL);
     return s;
+}
+
+static void check_calls(const struct xpl_rpc_guard *g, struct xpl_rpc_guard_shared *shared) {
+    CHECK(g->n_calls <= XPL_RPC_GUARD_CALLS);
+    CHECK_EQ(atomic_load(&shared->calls), g->n_calls);
+    for (size_t i = 0; i + 1 < g->n_calls; i++)
+        CHECK(g->calls[i].id < g->calls[i + 1].id);
+}
+
+// The same bytes as a server's.
+static void send_pieces(struct xpl_rpc_guard *g, struct xpl_rpc_guard_shared *shared,
+                        const uint8_t *data, size_t size, size_t step) {
+    for (size_t at = 0; at < size; at += step) {
+        const size_t n = size - at < step ? size - at : step;
+        uint8_t *const p = malloc(n);
+        CHECK(p);
+        memcpy(p, data + at, n);
+        xpl_rpc_guard_sent(g, p, n, shared);
+        free(p);
+    }
 }
 
 static enum xpl_rpc_guard_verdict run(const uint8_t *data, size_t size, size_t step,
@@ -35,12 +56,12 @@ static enum xpl_rpc_guard_verdict run(const uint8_t *data, size_t size, size_t s
         v = xpl_rpc_guard_feed(&g, p, n, 1 + at, shared);
         if (memcmp(p, data + at, n) != 0) *ret_same = false;
         free(p);
-        CHECK(g.n_streams <= XPL_RPC_GUARD_STREAMS);
-        for (size_t i = 0; i + 1 < g.n_streams; i++)
-            CHECK(g.streams[i].id < g.streams[i + 1].id);
+        check_calls(&g, shared);
     }
+    send_pieces(&g, shared, data, size, step);
+    check_calls(&g, shared);
     xpl_rpc_guard_fini(&g, shared);
-    CHECK_EQ(atomic_load(&shared->streams), 0);
+    CHECK_EQ(atomic_load(&shared->calls), 0);
     pthread_mutex_destroy(&shared->mu);
     free(shared);
     return v;

@@ -363,6 +363,17 @@ def in_threads(n, work):
         raise failures[0]
 
 
+def make_certificate(run):
+    """(certificate, key) for 127.0.0.1, signed by itself."""
+    cert, key = run.dir / "cert.pem", run.dir / "key.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", cert],
+        check=True, capture_output=True,
+    )
+    return cert, key
+
+
 # ---- HTTP/2, as far as attacks need it (RFC 9113, RFC 7541) ----
 
 DATA_FRAME, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(10)
@@ -534,6 +545,17 @@ class Http2:
 
     def __exit__(self, *unused):
         self.close()
+
+
+def read_all(sock):
+    """Reads in a thread what comes, so that the other side can write."""
+
+    def run():
+        with contextlib.suppress(OSError):
+            while sock.recv(1 << 16):
+                pass
+
+    threading.Thread(target=run, daemon=True).start()
 
 
 def end_process(process, seconds=10):

@@ -8,13 +8,11 @@ import signal
 import socket
 import ssl
 import struct
-import subprocess
-import threading
 import time
 
 from harness import (
     ACK, CONTINUATION, DATA_FRAME, END_HEADERS, END_STREAM, GOAWAY, HEADERS, MIB, PING, PRIORITY, RST_STREAM, SETTINGS, WINDOW_UPDATE, Http2, Skip,
-    check, descriptors, equal, hpack, hpack_int, quiet_close, wait_for,
+    check, descriptors, equal, hpack, hpack_int, make_certificate, quiet_close, read_all, wait_for,
 )
 
 
@@ -53,17 +51,6 @@ def test_descriptors_run_out_by_grpc(run):
 
 def test_descriptors_run_out_by_http(run):
     exhaust(run, "http")
-
-
-def make_certificate(run):
-    """(certificate, key) for 127.0.0.1, signed by itself."""
-    cert, key = run.dir / "cert.pem", run.dir / "key.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", cert],
-        check=True, capture_output=True,
-    )
-    return cert, key
 
 
 def test_tls_goes_the_same_way(run):
@@ -172,17 +159,6 @@ def not_closed(host, port):
 
 STATS = "/xplaned.v1.ServerService/GetServerStats"
 REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
-
-
-def read_all(sock):
-    """Reads in a thread what comes, so that the other side can write."""
-
-    def run():
-        with contextlib.suppress(OSError):
-            while sock.recv(1 << 16):
-                pass
-
-    threading.Thread(target=run, daemon=True).start()
 
 
 def flood(d, make, reads, seconds=2):

@@ -32,7 +32,7 @@ static struct client *new_client(void) {
 
 static void end_client(struct client *c) {
     xpl_rpc_guard_fini(&c->g, &c->shared);
-    CHECK_EQ(atomic_load(&c->shared.streams), 0);
+    CHECK_EQ(atomic_load(&c->shared.calls), 0);
     pthread_mutex_destroy(&c->shared.mu);
     free(c);
 }
@@ -58,6 +58,13 @@ static enum xpl_rpc_guard_verdict frame(struct client *c, int type, int flags, u
                                         const void *p, size_t n) {
     uint8_t b[4096];
     return feed(c, b, put_frame(b, type, flags, stream, p, n));
+}
+
+// The server's side.
+static void sent(struct client *c, int type, int flags, uint32_t stream, size_t n) {
+    static const uint8_t zeros[256];
+    uint8_t b[512];
+    xpl_rpc_guard_sent(&c->g, b, put_frame(b, type, flags, stream, zeros, n), &c->shared);
 }
 
 static struct client *connected(void) {
@@ -86,14 +93,18 @@ static void test_calls(void) {
     static const uint8_t message[8] = {0, 0, 0, 0, 3, 'a', 'b', 'c'};
     for (uint32_t id = 1; id < 20000; id += 2) { // any number, one after the other
         CHECK_EQ(frame(c, HEADERS, END_HEADERS, id, "xyz", 3), XPL_RPC_GUARD_FINE);
-        CHECK_EQ(c->g.n_streams, 1);
-        CHECK_EQ(atomic_load(&c->shared.streams), 1);
         CHECK_EQ(frame(c, DATA, END_STREAM, id, message, sizeof message), XPL_RPC_GUARD_FINE);
         CHECK(memcmp(c->last + 9, message, sizeof message) == 0);
-        CHECK_EQ(c->g.n_streams, 0);
+        sent(c, HEADERS, END_HEADERS, id, 20);
+        sent(c, DATA, 0, id, 200);
+        CHECK_EQ(c->g.n_calls, 1); // until the answer is complete
+        CHECK_EQ(atomic_load(&c->shared.calls), 1);
+        sent(c, HEADERS, END_HEADERS | END_STREAM, id, 20);
+        CHECK_EQ(c->g.n_calls, 0);
+        CHECK_EQ(atomic_load(&c->shared.calls), 0);
     }
     CHECK_EQ(frame(c, HEADERS, END_HEADERS | END_STREAM, 20001, "xyz", 3), XPL_RPC_GUARD_FINE);
-    CHECK_EQ(c->g.n_streams, 0);
+    CHECK_EQ(c->g.n_calls, 1);
     CHECK_EQ(frame(c, DATA, 0, 20001, "x", 1), XPL_RPC_GUARD_UNKNOWN);
     end_client(c);
 }
@@ -134,14 +145,14 @@ static void test_messages(void) {
     put_prefix(b, 3);
     put_prefix(b + 8, 4); // 5 + 3 bytes, then 5 + 2 of 4
     CHECK_EQ(frame(c, DATA, 0, 1, b, 15), XPL_RPC_GUARD_FINE);
-    CHECK_EQ(c->g.streams[0].left, 2);
+    CHECK_EQ(c->g.calls[0].left, 2);
     memset(b, 9, sizeof b);
     b[0] = 3; // two bytes of the message, three of padding
     CHECK_EQ(frame(c, DATA, PADDED, 1, b, 6), XPL_RPC_GUARD_FINE);
-    CHECK_EQ(c->g.streams[0].left, 0);
+    CHECK_EQ(c->g.calls[0].left, 0);
     b[0] = 200; // more padding than there are bytes: gRPC's error; nothing of the message
     CHECK_EQ(frame(c, DATA, PADDED, 1, b, 4), XPL_RPC_GUARD_FINE);
-    CHECK_EQ(c->g.streams[0].prefix, 5);
+    CHECK_EQ(c->g.calls[0].prefix, 5);
     // The prefix comes in two frames: the length can still be changed while its first byte is here.
     put_prefix(b, 2 * MAX);
     CHECK_EQ(frame(c, DATA, 0, 1, b, 1), XPL_RPC_GUARD_FINE);
@@ -219,7 +230,7 @@ static void test_floods(void) {
         CHECK_EQ(frame(c, HEADERS, END_HEADERS, 2 * i + 1, "x", 1), XPL_RPC_GUARD_FINE);
         CHECK_EQ(frame(c, RST_STREAM, 0, 2 * i + 1, "\0\0\0\10", 4), XPL_RPC_GUARD_FINE);
     }
-    CHECK_EQ(c->g.n_streams, 0);
+    CHECK_EQ(c->g.n_calls, 0);
     end_client(c);
 }
 
@@ -251,15 +262,15 @@ static void test_shared(void) {
     CHECK_EQ(n, XPL_RPC_GUARD_FEW_RESETS + 1);
     for (int i = 0; i < 9; i++)
         xpl_rpc_guard_fini(&others[i], &c->shared);
-    // Streams that are not ended: of too many in all, only who has many is closed.
-    atomic_store(&c->shared.streams, XPL_RPC_GUARD_ALL_STREAMS);
+    // Calls that are not over: of too many in all, only who has many is closed.
+    atomic_store(&c->shared.calls, XPL_RPC_GUARD_ALL_CALLS);
     v = XPL_RPC_GUARD_FINE;
     for (n = 0; v == XPL_RPC_GUARD_FINE && n < 100; n++)
         v = frame(c, HEADERS, END_HEADERS, (uint32_t)(2 * n + 1), "x", 1);
     CHECK_EQ(v, XPL_RPC_GUARD_OPEN);
-    CHECK_EQ(n, XPL_RPC_GUARD_FEW_STREAMS + 1);
-    CHECK_EQ(atomic_load(&c->shared.streams), XPL_RPC_GUARD_ALL_STREAMS + n);
-    atomic_fetch_sub(&c->shared.streams, XPL_RPC_GUARD_ALL_STREAMS);
+    CHECK_EQ(n, XPL_RPC_GUARD_FEW_CALLS + 1);
+    CHECK_EQ(atomic_load(&c->shared.calls), XPL_RPC_GUARD_ALL_CALLS + n);
+    atomic_fetch_sub(&c->shared.calls, XPL_RPC_GUARD_ALL_CALLS);
     end_client(c);
 }
 
@@ -286,18 +297,89 @@ static void test_clocks(void) {
     end_client(c);
 }
 
-// A connection whose streams the server has ended, and the client not: old ones are forgotten.
-static void test_forgotten(void) {
+// How many calls may be opened before one is answered, whether the client has acknowledged the
+// server's settings or not, and whether it has sent its messages or not.
+static void test_unanswered(void) {
+    for (int kind = 0; kind < 4; kind++) {
+        struct client *const c = kind & 1 ? connected() : new_client();
+        const int flags = kind & 2 ? END_HEADERS | END_STREAM : END_HEADERS;
+        enum xpl_rpc_guard_verdict v = XPL_RPC_GUARD_FINE;
+        uint32_t n = 0;
+        if (!(kind & 1)) CHECK_EQ(feed(c, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24), v);
+        for (; v == XPL_RPC_GUARD_FINE && n < 2 * XPL_RPC_GUARD_CALLS; n++)
+            v = frame(c, HEADERS, flags, 2 * n + 1, "x", 1);
+        CHECK_EQ(v, XPL_RPC_GUARD_OPEN);
+        CHECK_EQ(n, XPL_RPC_GUARD_CALLS + 1);
+        end_client(c);
+    }
+}
+
+// A good client at full speed: 256 calls at any time, as it sees them, each answered, reset by it
+// or refused early; what the server wrote is noted only after the client's next calls have come.
+static void test_full_speed(void) {
+    enum { AT_ONCE = 256, ROUNDS = 200 };
     struct client *const c = connected();
-    uint8_t p[6] = {0, 0, 0, 0, 9, 'x'}; // 8 bytes are still to come
-    CHECK_EQ(frame(c, HEADERS, END_HEADERS, 1, "x", 1), XPL_RPC_GUARD_FINE);
-    CHECK_EQ(frame(c, DATA, 0, 1, p, sizeof p), XPL_RPC_GUARD_FINE);
-    for (uint32_t i = 1; i < 3 * XPL_RPC_GUARD_STREAMS; i++)
-        CHECK_EQ(frame(c, HEADERS, END_HEADERS, 2 * i + 1, "x", 1), XPL_RPC_GUARD_FINE);
-    CHECK_EQ(c->g.n_streams, XPL_RPC_GUARD_STREAMS);
-    CHECK_EQ(frame(c, DATA, 0, 1, p, 5), XPL_RPC_GUARD_FINE); // within a message: it is kept
-    CHECK_EQ(frame(c, DATA, 0, 3, p, 5), XPL_RPC_GUARD_UNKNOWN);
+    for (uint32_t round = 0; round <= ROUNDS; round++) {
+        const uint32_t first = 2 * AT_ONCE * round + 1;
+        for (uint32_t i = 0; i < AT_ONCE; i++) {
+            const int flags = i % 3 ? END_HEADERS : END_HEADERS | END_STREAM;
+            CHECK_EQ(frame(c, HEADERS, flags, first + 2 * i, "x", 1), XPL_RPC_GUARD_FINE);
+        }
+        for (uint32_t i = 0; round && i < AT_ONCE; i++) {
+            const uint32_t id = first - 2 * AT_ONCE + 2 * i;
+            const bool reset = i % 64 == 1; // both sides end it
+            if (reset) CHECK_EQ(frame(c, RST_STREAM, 0, id, "\0\0\0\10", 4), XPL_RPC_GUARD_FINE);
+            sent(c, HEADERS, END_HEADERS | END_STREAM, id, 30);
+            sent(c, RST_STREAM, 0, id, 4); // as gRPC does when the client's side is open
+            if (i % 3 && !reset)           // the client had not seen it yet
+                CHECK_EQ(frame(c, DATA, END_STREAM, id, "\0\0\0\0\0", 5), XPL_RPC_GUARD_FINE);
+        }
+        CHECK_EQ(c->g.n_calls, AT_ONCE);
+        CHECK_EQ(atomic_load(&c->shared.calls), AT_ONCE);
+        c->now_ns += SECOND / 100;
+    }
     end_client(c);
+}
+
+// Errors that make the server reset (CVE-2025-8671) are counted as the client's resets are.
+static void test_made_resets(void) {
+    struct client *const c = connected();
+    enum xpl_rpc_guard_verdict v = XPL_RPC_GUARD_FINE;
+    uint32_t n = 0;
+    for (; v == XPL_RPC_GUARD_FINE && n < 10000; n++) {
+        v = frame(c, HEADERS, END_HEADERS, 2 * n + 1, "x", 1);
+        sent(c, RST_STREAM, 0, 2 * n + 1, 4);
+        sent(c, RST_STREAM, 0, 2 * n + 1, 4); // the second says nothing
+    }
+    CHECK_EQ(v, XPL_RPC_GUARD_RESETS);
+    CHECK(n >= 4000 && n <= 4200);
+    CHECK_EQ(c->g.n_calls, 0);
+    end_client(c);
+}
+
+// The server's bytes in pieces of any size.
+static void test_sent_bytes(void) {
+    uint8_t all[512], zeros[100] = {0};
+    size_t n = put_frame(all, SETTINGS, 0, 0, zeros, 30);
+    n += put_frame(all + n, SETTINGS, ACK, 0, NULL, 0);
+    n += put_frame(all + n, HEADERS, END_HEADERS, 1, zeros, 11);
+    n += put_frame(all + n, DATA, 0, 1, zeros, 100);
+    n += put_frame(all + n, DATA, END_STREAM, 1, NULL, 0);
+    n += put_frame(all + n, WINDOW_UPDATE, 0, 0, zeros, 4);
+    n += put_frame(all + n, HEADERS, END_HEADERS | END_STREAM, 3, zeros, 1);
+    n += put_frame(all + n, RST_STREAM, 0, 5, zeros, 4);
+    n += put_frame(all + n, PING, ACK, 0, zeros, 8);
+    for (size_t step = 1; step <= n; step++) {
+        struct client *const c = connected();
+        for (uint32_t id = 1; id <= 7; id += 2)
+            CHECK_EQ(frame(c, HEADERS, END_HEADERS, id, "x", 1), XPL_RPC_GUARD_FINE);
+        for (size_t at = 0; at < n; at += step)
+            xpl_rpc_guard_sent(&c->g, all + at, n - at < step ? n - at : step, &c->shared);
+        CHECK_EQ(c->g.n_calls, 1);
+        CHECK_EQ(c->g.calls[0].id, 7);
+        CHECK_EQ(c->g.sent_head.n, 0);
+        end_client(c);
+    }
 }
 
 static void test_bytes(void) {
@@ -315,9 +397,10 @@ static void test_bytes(void) {
         struct client *const c = new_client();
         for (size_t at = 0; at < n; at += step)
             CHECK_EQ(feed(c, all + at, n - at < step ? n - at : step), XPL_RPC_GUARD_FINE);
-        CHECK_EQ(c->g.n_streams, 1);
-        CHECK_EQ(c->g.streams[0].id, 3);
-        CHECK_EQ(c->g.n_head, 0);
+        CHECK_EQ(c->g.n_calls, 2);
+        CHECK(c->g.calls[0].asked && !c->g.calls[1].asked);
+        CHECK_EQ(c->g.calls[1].id, 3);
+        CHECK_EQ(c->g.head.n, 0);
         end_client(c);
     }
 }
@@ -342,7 +425,10 @@ int main(void) {
     test_floods();
     test_shared();
     test_clocks();
-    test_forgotten();
+    test_unanswered();
+    test_full_speed();
+    test_made_resets();
+    test_sent_bytes();
     test_bytes();
 #if XPL_FAULTS
     test_memory();
