@@ -41,13 +41,21 @@ static void test_sessions(void) {
     new_dir();
     make("mkdir -p p/run/sub p/two p/all && touch p/run/a.xplane.pb p/run/b.xplane.old "
          "p/run/capture.json p/run/notes.txt p/two/a.xplane.pb p/all/a.xplane.pb && ln -s two "
-         "p/link");
+         "p/link && cd p/run && touch capture_2.json capture_13.json captured_results_2024.json "
+         "capture_.json capture_02.json capture_1.json capture_3a.json capture3.json "
+         "capture_2.json.json Capture.json");
     CHECK_EQ(xpl_session_count_files(store_dir, "p/run", match), 2);
     CHECK_EQ(xpl_session_count_files(store_dir, "p/none", match), 0);
     CHECK_EQ(xpl_session_count_files(store_dir, "p/link", match), 0);
     CHECK_EQ(remove_it("p/run", 0, 0), XPL_OK);
     CHECK(!is_there("p/run/a.xplane.pb") && !is_there("p/run/capture.json"));
+    CHECK(!is_there("p/run/capture_2.json") && !is_there("p/run/capture_13.json"));
     CHECK(is_there("p/run/b.xplane.old") && is_there("p/run/notes.txt") && is_there("p/run/sub"));
+    // Somebody's own files, whose names are like those of our notes.
+    CHECK(is_there("p/run/captured_results_2024.json") && is_there("p/run/capture_.json"));
+    CHECK(is_there("p/run/capture_02.json") && is_there("p/run/capture_1.json"));
+    CHECK(is_there("p/run/capture_3a.json") && is_there("p/run/capture3.json"));
+    CHECK(is_there("p/run/capture_2.json.json") && is_there("p/run/Capture.json"));
     CHECK_EQ(remove_it("p/none", 0, 0), XPL_NOT_FOUND);
     CHECK_EQ(remove_it("p/link", 0, 0), XPL_FAILED_PRECONDITION);
     CHECK(is_there("p/two/a.xplane.pb"));
