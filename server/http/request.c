@@ -139,6 +139,15 @@ static bool is_folded(const char *key, size_t n_key, const char *value) {
     return at != value;
 }
 
+// RFC 9110, 5.5: a NUL or a CR makes a field wrong.  libmicrohttpd before 0.9.77 ends the value at
+// a NUL, and the line at a CR or LF alone, so that a header is cut or made.  It writes zeros for
+// the end of a line: two for CR and LF.  Behind the last header at least the empty line is there.
+static bool is_cut(const char *value, size_t n) {
+    if (!value) return false;
+    if (memchr(value, '\r', n) || memchr(value, 0, n)) return true;
+    return MHD_VERSION < 0x00097700 && (value[n] || value[n + 1]);
+}
+
 static const struct {
     const char *name;
     size_t len;
@@ -171,6 +180,8 @@ static enum MHD_Result read_header(void *arg, enum MHD_ValueKind kind, const cha
         h->wrong = "a header's name has characters that names do not have";
     else if (is_folded(key, n_key, value))
         h->wrong = "a header goes on in the next line";
+    else if (is_cut(value, n_value))
+        h->wrong = "a header's value has a NUL, or its line does not end with CR and LF";
     for (int i = 0; i < XPL_N_HEADERS; i++) {
         xpl_str_t *const known = &h->request->known[i];
         if (n_key != known_headers[i].len || strncasecmp(key, known_headers[i].name, n_key) != 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// rpc/listen/guard.c: bytes of a client behind HTTP/2's preface, or of a server.  In one piece and in
-// pieces of any size the verdict is the same, unless a length was changed in place, which needs it
-// in one piece.
+// rpc/listen/guard.c: bytes of a client behind HTTP/2's preface, or of a server.  In one piece and
+// in pieces of any size the verdict is the same, unless a length was changed in place, which needs
+// it in one piece.
 #include <stdlib.h>
 #include <string.h>
 

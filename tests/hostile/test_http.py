@@ -64,6 +64,8 @@ def test_request_smuggling(run):
                  b"Transfer-Encoding\t: chunked\r\n", b"Transfer-Encoding\x0b: chunked\r\n", b"Transfer-Encoding:\r\n chunked\r\n",
                  b"X: y\r\n Transfer-Encoding: chunked\r\n", b"Transfer-: chunked\r\n Encoding\r\n", b"Content-Length : " + n + b"\r\n",
                  b"Content-Length: +0\r\n", b"Content-Length: 0, 0\r\n", b"Content-Length: 0x0\r\n", b"Content-Length:\r\n",
+                 b"Content-Length: 0\0 55\r\n", b"X: a\rContent-Length: " + n + b"\r\n", b"X: a\nContent-Length: " + n + b"\r\n",
+                 b"X: a\0b\r\n", b"X: a\rb\r\n",
                  b"Transfer-Encoding: identity\r\n", b"Transfer-Encoding: chunked, identity\r\n", b"Host: evil.example\r\n"]
     for headers in ambiguous:
         for method in (b"GET", b"POST"):
@@ -71,8 +73,16 @@ def test_request_smuggling(run):
             found = statuses(got)
             # libmicrohttpd begins its own 400 twice for some malformed lengths.
             check(found and all(400 <= s < 500 for s in found) and b"2.24.2" not in got, f"{method} {headers!r}: {got[:200]!r}")
-    got = d.raw(b"GET /runs HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" + SECOND)
-    equal(statuses(got), [200, 200], "two honest requests")
+    got = d.raw(b"GET /runs HTTP/1.1\r\nHost: 127.0.0.1\0evil.example\r\n\r\n" + SECOND)
+    equal(statuses(got), [400], "a name behind a NUL")
+    for honest in (b"", b"X: a  \t \r\n", b"X:\r\n", b"X: \r\nY:a\r\n", b"X: " + b"a" * 3000 + b"\r\n"):
+        got = d.raw(b"GET /runs HTTP/1.1\r\nHost: 127.0.0.1\r\n" + honest + b"\r\n" + SECOND)
+        equal(statuses(got), [200, 200], f"two honest requests, {honest[:20]}")
+    with d.connect() as s:  # byte by byte, so that buffers grow and move
+        for i in (b"GET /runs HTTP/1.1\r\nHost: 127.0.0.1\r\n" + b"X: a\r\nY: %s\r\n" % (b"b" * 90) * 20 + b"Connection: close\r\n\r\n"):
+            s.sendall(bytes([i]))
+        got = b"".join(iter(lambda: s.recv(1 << 16), b""))
+    equal(statuses(got), [200], "an honest request in pieces")
 
 
 def post(d, path, body, headers=None, **more):
