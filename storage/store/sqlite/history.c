@@ -172,6 +172,10 @@ static xpl_status_t set_up(struct xpl_history *h, struct xpl_db *db, int *ret_rc
     if (rc == SQLITE_OK) rc = xpl_db_make_ours(db, kind);
     if (rc == SQLITE_OK) rc = xpl_db_migrate(db, kind);
     if (rc == SQLITE_OK) rc = xpl_db_try_write(db);
+    // New tables are in the log alone until a checkpoint: whoever loses that, or copies the main
+    // file, would have an empty file, and a new history would begin without a word.
+    if (rc == SQLITE_OK && kind != XPL_DB_OURS)
+        (void)sqlite3_wal_checkpoint_v2(db->h, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     // Small enough to be read as a whole: damage shows now, not in the middle of a capture.
     if (rc == SQLITE_OK) rc = check(db->h);
     if (rc == SQLITE_OK) rc = interrupt(db->h);

@@ -64,6 +64,27 @@ static void test_captures(void) {
     xpl_arena_fini(&a);
 }
 
+// Without its log, as in a copy of state.db alone, a new database has its tables.
+static void test_main_file(void) {
+    char cmd[3 * sizeof dir + 64], copy[sizeof dir + 16];
+    sqlite3 *db = NULL;
+    sqlite3_stmt *count = NULL;
+    (void)snprintf(copy, sizeof copy, "%s/copy.db", dir);
+    (void)snprintf(cmd, sizeof cmd, "rm -f %s/state.db*", dir);
+    CHECK_EQ(system(cmd), 0);
+    struct xpl_history *const h = open_history();
+    (void)snprintf(cmd, sizeof cmd, "cp %s/state.db %s", dir, copy);
+    CHECK_EQ(system(cmd), 0);
+    CHECK_EQ(sqlite3_open(copy, &db), SQLITE_OK);
+    CHECK_EQ(sqlite3_prepare_v2(db, "SELECT count(*) FROM captures", -1, &count, NULL), SQLITE_OK);
+    CHECK_EQ(sqlite3_step(count), SQLITE_ROW);
+    (void)sqlite3_finalize(count);
+    (void)sqlite3_close(db);
+    xpl_history_close(h);
+    (void)snprintf(cmd, sizeof cmd, "rm -f %s/state.db* %s*", dir, copy);
+    CHECK_EQ(system(cmd), 0);
+}
+
 static void test_schedules(void) {
     struct xpl_arena a;
     struct xpl_history_schedule *list;
@@ -187,6 +208,7 @@ static void test_crc32(void) {
 
 int main(void) {
     CHECK(mkdtemp(dir));
+    test_main_file();
     test_captures();
     test_schedules();
     test_damage();
