@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""All six tools on real profiles, live against the real XProf.
+"""Every tool of a page on real profiles, live against the real XProf.
 
     run.py [--corpus DIR]... [--build DIR] [--comparer PATH] [--oracle] [--without-daemon]
 
