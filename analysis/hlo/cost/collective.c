@@ -50,7 +50,7 @@ static int64_t mesh_ranks(const struct xpl_hlo_message *list) {
 // CollectiveDeviceListProto {replica_groups 1}, IotaReplicaGroupListProto {num_replica_groups 1,
 // num_devices_per_group 2}.
 static int64_t ranks(struct cost_visit *v) {
-    const struct xpl_hlo_message *const in = cost_message(v);
+    const struct xpl_hlo_message *const in = xpl_cost_message(v);
     struct xpl_hlo_message list;
     xpl_hlo_message_read(xpl_hlo_bytes(in, HLO_INSTR_DEVICE_LIST), &list);
     int64_t n = most_ids(&list, 1);
@@ -67,31 +67,31 @@ static int64_t ranks(struct cost_visit *v) {
 
 // Each element is combined once.
 static float combined(struct cost_visit *v) {
-    const uint32_t k = cost_called(v->c, v->index, 0);
+    const uint32_t k = xpl_cost_called(v->c, v->index, 0);
     if (k == UINT32_MAX) return 0;
     const struct xpl_hlo_module *const m = v->c->m;
     const enum xpl_hlo_op op = (enum xpl_hlo_op)m->instructions[m->computations[k].root].opcode;
-    const struct cost_shape *const s = cost_result(v);
-    return (float)(cost_cycles(op, s->type) * s->leaf_elements);
+    const struct cost_shape *const s = xpl_cost_result(v);
+    return (float)(xpl_cost_cycles(op, s->type) * s->leaf_elements);
 }
 
 static int64_t operand_bytes(const struct cost_visit *v, bool leaves) {
     int64_t bytes = 0;
     for (uint32_t k = 0; k < v->n_operands; k++)
-        bytes += leaves ? cost_operand(v, k)->leaf_size : cost_operand(v, k)->size;
+        bytes += leaves ? xpl_cost_operand(v, k)->leaf_size : xpl_cost_operand(v, k)->size;
     return bytes;
 }
 
-void cost_all_reduce(struct cost_visit *v) {
-    const int64_t out = cost_result(v)->leaf_size;
+void xpl_cost_all_reduce(struct cost_visit *v) {
+    const int64_t out = xpl_cost_result(v)->leaf_size;
     v->n->output = (float)out;
     v->n->bytes = (float)(out + operand_bytes(v, false));
     v->n->flops = combined(v);
 }
 
 // Of the half that starts one, XLA counts the result alone.
-void cost_all_reduce_start(struct cost_visit *v) {
-    v->n->bytes = (float)cost_result(v)->leaf_size;
+void xpl_cost_all_reduce_start(struct cost_visit *v) {
+    v->n->bytes = (float)xpl_cost_result(v)->leaf_size;
     v->n->flops = combined(v);
 }
 
@@ -102,18 +102,18 @@ static float ring_bytes(int64_t all, int64_t n) {
     return (float)(int64_t)(piece * ranks_ + piece * (2 * ranks_ - 1));
 }
 
-void cost_reduce_scatter(struct cost_visit *v) {
+void xpl_cost_reduce_scatter(struct cost_visit *v) {
     v->n->bytes = ring_bytes(operand_bytes(v, true), ranks(v));
     v->n->flops = combined(v);
 }
 
-void cost_all_gather(struct cost_visit *v) {
-    v->n->bytes = ring_bytes(cost_result(v)->leaf_size, ranks(v));
+void xpl_cost_all_gather(struct cost_visit *v) {
+    v->n->bytes = ring_bytes(xpl_cost_result(v)->leaf_size, ranks(v));
 }
 
 // The result holds what is gathered and, second, what it is gathered into.
-void cost_all_gather_start(struct cost_visit *v) {
-    struct cost_shape gathered = *cost_result(v);
-    if (gathered.n_parts > 1) cost_shape_part(cost_result(v), 1, &gathered);
+void xpl_cost_all_gather_start(struct cost_visit *v) {
+    struct cost_shape gathered = *xpl_cost_result(v);
+    if (gathered.n_parts > 1) xpl_cost_shape_part(xpl_cost_result(v), 1, &gathered);
     v->n->bytes = ring_bytes(gathered.leaf_size, ranks(v));
 }

@@ -14,7 +14,7 @@ static int64_t times(int64_t a, int64_t b) {
 static int64_t contracted(struct cost_visit *v, xpl_bytes_t numbers) {
     struct xpl_hlo_message d;
     uint32_t n;
-    const int64_t *const dims = cost_dims(v->c, cost_operand(v, 0), &n);
+    const int64_t *const dims = xpl_cost_dims(v->c, xpl_cost_operand(v, 0), &n);
     xpl_hlo_message_read(numbers, &d);
     struct xpl_hlo_ints contracting = xpl_hlo_ints_begin(&d, 1);
     int64_t width = 1;
@@ -23,16 +23,17 @@ static int64_t contracted(struct cost_visit *v, xpl_bytes_t numbers) {
     return width;
 }
 
-void cost_dot(struct cost_visit *v) {
-    const int64_t width = contracted(v, xpl_hlo_bytes(cost_message(v), HLO_INSTR_DOT_DIMENSIONS));
-    v->n->flops = (float)times(PER_FMA * cost_result(v)->elements, width);
+void xpl_cost_dot(struct cost_visit *v) {
+    const int64_t width =
+        contracted(v, xpl_hlo_bytes(xpl_cost_message(v), HLO_INSTR_DOT_DIMENSIONS));
+    v->n->flops = (float)times(PER_FMA * xpl_cost_result(v)->elements, width);
 }
 
 // Elements of the result, of which XLA takes out a dimension for each dimension of groups, each
 // time the one after next: a row of the result belongs to one group only.
 static int64_t elements_without_groups(struct cost_visit *v, size_t n_groups) {
     uint32_t n;
-    const int64_t *const dims = cost_dims(v->c, cost_result(v), &n);
+    const int64_t *const dims = xpl_cost_dims(v->c, xpl_cost_result(v), &n);
     int64_t elements = 1;
     for (uint32_t i = 0; dims && i < n; i++)
         if (i % 2 != 0 || i / 2 >= n_groups) elements = times(elements, dims[i]);
@@ -41,9 +42,9 @@ static int64_t elements_without_groups(struct cost_visit *v, size_t n_groups) {
 
 // RaggedDotDimensionNumbers {dot_dimension_numbers 1, lhs_ragged_dimensions 2,
 // rhs_group_dimensions 3}.
-void cost_ragged_dot(struct cost_visit *v) {
+void xpl_cost_ragged_dot(struct cost_visit *v) {
     struct xpl_hlo_message d;
-    xpl_hlo_message_read(xpl_hlo_bytes(cost_message(v), HLO_INSTR_RAGGED_DOT), &d);
+    xpl_hlo_message_read(xpl_hlo_bytes(xpl_cost_message(v), HLO_INSTR_RAGGED_DOT), &d);
     const int64_t elements = elements_without_groups(v, xpl_hlo_ints_count(&d, 3));
     v->n->flops = (float)times(PER_FMA * elements, contracted(v, xpl_hlo_bytes(&d, 1)));
 }
@@ -77,7 +78,7 @@ static int64_t positions(struct cost_visit *v, const struct xpl_hlo_message *num
                          const struct sizes *input, const struct sizes *kernel,
                          const struct sizes *output) {
     struct xpl_hlo_message window;
-    xpl_hlo_message_read(xpl_hlo_bytes(cost_message(v), HLO_INSTR_WINDOW), &window);
+    xpl_hlo_message_read(xpl_hlo_bytes(xpl_cost_message(v), HLO_INSTR_WINDOW), &window);
     struct xpl_hlo_each windows = xpl_hlo_each_begin(&window, HLO_WINDOW_DIMENSIONS);
     struct xpl_hlo_ints in = xpl_hlo_ints_begin(numbers, INPUT_SPATIAL),
                         ker = xpl_hlo_ints_begin(numbers, KERNEL_SPATIAL),
@@ -86,9 +87,9 @@ static int64_t positions(struct cost_visit *v, const struct xpl_hlo_message *num
     xpl_bytes_t d;
     while (product && xpl_hlo_each_next(&windows, &d)) {
         struct cost_window w;
-        cost_window_read(d, &w);
+        xpl_cost_window_read(d, &w);
         const int64_t i = next_size(input, &in), k = next_size(kernel, &ker);
-        const int64_t n = cost_valid_positions(v->c, &w, k, next_size(output, &out), i);
+        const int64_t n = xpl_cost_valid_positions(v->c, &w, k, next_size(output, &out), i);
         product = n < 0 ? 0 : times(product, n);
     }
     return product;
@@ -102,11 +103,11 @@ static int64_t convolution_flops(struct cost_visit *v, const struct cost_shape *
     struct xpl_hlo_message d;
     struct sizes input, kernel, output;
     if (v->n_operands < 2) return 0;
-    const struct xpl_hlo_message *const in = cost_message(v);
+    const struct xpl_hlo_message *const in = xpl_cost_message(v);
     xpl_hlo_message_read(xpl_hlo_bytes(in, HLO_INSTR_CONVOLUTION_DIMENSIONS), &d);
-    input.dims = cost_dims(v->c, cost_operand(v, 0), &input.n);
-    kernel.dims = cost_dims(v->c, cost_operand(v, 1), &kernel.n);
-    output.dims = cost_dims(v->c, result, &output.n);
+    input.dims = xpl_cost_dims(v->c, xpl_cost_operand(v, 0), &input.n);
+    kernel.dims = xpl_cost_dims(v->c, xpl_cost_operand(v, 1), &kernel.n);
+    output.dims = xpl_cost_dims(v->c, result, &output.n);
     const int64_t features = size_of(&input, xpl_hlo_int(&d, INPUT_FEATURE)) /
                              at_least_1(xpl_hlo_int(in, HLO_INSTR_FEATURE_GROUP_COUNT));
     const int64_t batch = size_of(&input, xpl_hlo_int(&d, INPUT_BATCH)) /
@@ -117,13 +118,13 @@ static int64_t convolution_flops(struct cost_visit *v, const struct cost_shape *
     return times(PER_FMA, fma);
 }
 
-void cost_convolution(struct cost_visit *v) {
-    v->n->flops = (float)convolution_flops(v, cost_result(v));
+void xpl_cost_convolution(struct cost_visit *v) {
+    v->n->flops = (float)convolution_flops(v, xpl_cost_result(v));
 }
 
 // ---- calls of libraries ----
 
-bool cost_is_gemm(xpl_str_t target) {
+bool xpl_cost_is_gemm(xpl_str_t target) {
     return xpl_str_eq(target, XPL_STR("__cublas$lt$matmul")) ||
            xpl_str_eq(target, XPL_STR("__cublas$lt$matmul$f8")) ||
            xpl_str_eq(target, XPL_STR("__cublas$lt$matmul$mx")) ||
@@ -144,9 +145,10 @@ static bool is_convolution(xpl_str_t target) {
 static int64_t gemm_flops(struct cost_visit *v, const struct cost_shape *result) {
     int64_t contracting[MOST_CONTRACTING], width = 1;
     uint32_t n_dims = 0;
-    const uint32_t n = cost_gemm_contracting(xpl_hlo_str(cost_message(v), HLO_INSTR_BACKEND_CONFIG),
-                                             contracting, MOST_CONTRACTING);
-    const int64_t *const dims = v->n_operands ? cost_dims(v->c, cost_operand(v, 0), &n_dims) : NULL;
+    const uint32_t n = xpl_cost_gemm_contracting(
+        xpl_hlo_str(xpl_cost_message(v), HLO_INSTR_BACKEND_CONFIG), contracting, MOST_CONTRACTING);
+    const int64_t *const dims =
+        v->n_operands ? xpl_cost_dims(v->c, xpl_cost_operand(v, 0), &n_dims) : NULL;
     for (uint32_t i = 0; dims && i < n; i++)
         if (contracting[i] >= 0 && contracting[i] < n_dims)
             width = times(width, dims[contracting[i]]);
@@ -161,16 +163,16 @@ static void count_first_output(struct cost_visit *v, const struct cost_shape *re
 }
 
 // Nothing is known of what other targets do: XLA says -1.
-void cost_custom_call(struct cost_visit *v) {
-    const xpl_str_t target = xpl_hlo_str(cost_message(v), HLO_INSTR_CUSTOM_CALL_TARGET);
+void xpl_cost_custom_call(struct cost_visit *v) {
+    const xpl_str_t target = xpl_hlo_str(xpl_cost_message(v), HLO_INSTR_CUSTOM_CALL_TARGET);
     struct cost_shape result;
-    cost_shape_first(cost_result(v), &result);
-    if (cost_is_gemm(target)) {
+    xpl_cost_shape_first(xpl_cost_result(v), &result);
+    if (xpl_cost_is_gemm(target)) {
         v->n->flops = (float)gemm_flops(v, &result);
         count_first_output(v, &result);
     } else if (is_convolution(target)) {
         v->n->flops = (float)convolution_flops(v, &result);
-        if (cost_result(v)->type == HLO_TYPE_TUPLE) count_first_output(v, &result);
+        if (xpl_cost_result(v)->type == HLO_TYPE_TUPLE) count_first_output(v, &result);
     } else {
         v->n->flops = v->n->bytes = v->n->output = -1;
         for (uint32_t k = 0; k < v->n->n_operands; k++)

@@ -21,7 +21,7 @@ struct xpl_hlo_costs *xpl_hlo_costs_new(const struct xpl_hlo_module *m, struct x
 
 // ---- calls ----
 
-enum cost_looks cost_looks_into(const struct xpl_hlo_costs *c, uint32_t index) {
+enum cost_looks xpl_cost_looks_into(const struct xpl_hlo_costs *c, uint32_t index) {
     switch ((int)c->m->instructions[index].opcode) {
         case XPL_HLO_WHILE:
         case XPL_HLO_CONDITIONAL:
@@ -44,7 +44,7 @@ struct needed {
 };
 
 static void need_computation(struct needed *to, uint32_t computation, enum cost_looks looks) {
-    struct cost_computation *const k = cost_computation_of(to->c, computation);
+    struct cost_computation *const k = xpl_cost_computation_of(to->c, computation);
     const bool enough = k && k->looks >= looks;
     uint32_t *const slot = k && !enough ? xpl_vec_push(to->c->a, &to->v) : NULL;
     to->c->no_memory |= !slot && !enough;
@@ -56,14 +56,14 @@ static void need_calls(struct needed *to, uint32_t first, uint32_t n, bool all) 
     const struct xpl_hlo_module *const m = to->c->m;
     for (size_t i = xpl_hlo_first_call(m, first); i < m->calls.n; i++) {
         uint32_t caller = m->calls.v[i].instruction;
-        if (caller >= first + n || cost_stopped(to->c)) break;
-        enum cost_looks looks = cost_looks_into(to->c, caller);
+        if (caller >= first + n || xpl_cost_stopped(to->c)) break;
+        enum cost_looks looks = xpl_cost_looks_into(to->c, caller);
         if (all && m->instructions[caller].opcode == XPL_HLO_FUSION) looks = COST_LOOKS_ALL;
-        const uint32_t held = looks ? cost_held(to->c, caller) : UINT32_MAX;
+        const uint32_t held = looks ? xpl_cost_held(to->c, caller) : UINT32_MAX;
         if (held == UINT32_MAX) {
             if (looks) need_computation(to, m->calls.v[i].computation, looks);
-        } else if (cost_called(to->c, held, 0) != UINT32_MAX) {
-            need_computation(to, cost_called(to->c, held, 0), COST_LOOKS_FLOPS);
+        } else if (xpl_cost_called(to->c, held, 0) != UINT32_MAX) {
+            need_computation(to, xpl_cost_called(to->c, held, 0), COST_LOOKS_FLOPS);
         }
     }
 }
@@ -83,9 +83,9 @@ static void look_into(struct xpl_hlo_costs *c, uint32_t computation) {
         if (c->m->instructions[i].opcode == XPL_HLO_FUSION && c->nodes[i])
             c->nodes[i]->visited = false;
     if (!k->order && !(k->order = xpl_hlo_post_order(c->m, h, c->a, &n))) c->no_memory = true;
-    for (uint32_t i = 0; i < n && !cost_stopped(c); i++)
-        cost_visit_instruction(c, k->order[i]);
-    if (!cost_stopped(c)) cost_sum(c, k, n, all);
+    for (uint32_t i = 0; i < n && !xpl_cost_stopped(c); i++)
+        xpl_cost_visit_instruction(c, k->order[i]);
+    if (!xpl_cost_stopped(c)) xpl_cost_sum(c, k, n, all);
 }
 
 // A computation stands before its callers in a module that was read: from the first to the last,
@@ -93,15 +93,15 @@ static void look_into(struct xpl_hlo_costs *c, uint32_t computation) {
 static void visit_with_calls(struct xpl_hlo_costs *c, uint32_t index) {
     struct needed needed = {.c = c};
     need_calls(&needed, index, 1, false);
-    while (needed.next < needed.v.n && !cost_stopped(c)) {
+    while (needed.next < needed.v.n && !xpl_cost_stopped(c)) {
         const uint32_t k = needed.v.v[needed.next++];
         const struct hlo_computation *const h = &c->m->computations[k];
         need_calls(&needed, h->first, h->n, c->computations[k]->looks == COST_LOOKS_ALL);
     }
     if (needed.v.n) qsort(needed.v.v, needed.v.n, sizeof *needed.v.v, by_number);
-    for (size_t i = 0; i < needed.v.n && !cost_stopped(c); i++)
+    for (size_t i = 0; i < needed.v.n && !xpl_cost_stopped(c); i++)
         look_into(c, needed.v.v[i]);
-    if (!cost_stopped(c)) cost_visit_instruction(c, index);
+    if (!xpl_cost_stopped(c)) xpl_cost_visit_instruction(c, index);
 }
 
 // ---- what the entry computation reaches ----
@@ -119,10 +119,10 @@ static bool find_reached(struct xpl_hlo_costs *c) {
         for (size_t i = xpl_hlo_first_call(m, h->first); i < m->calls.n; i++) {
             const uint32_t caller = m->calls.v[i].instruction;
             if (caller >= h->first + h->n) break;
-            if (!cost_looks_into(c, caller)) continue;
-            const uint32_t held = cost_held(c, caller);
+            if (!xpl_cost_looks_into(c, caller)) continue;
+            const uint32_t held = xpl_cost_held(c, caller);
             const uint32_t to =
-                held == UINT32_MAX ? m->calls.v[i].computation : cost_called(c, held, 0);
+                held == UINT32_MAX ? m->calls.v[i].computation : xpl_cost_called(c, held, 0);
             if (to == UINT32_MAX || reached[to]) continue;
             reached[to] = true;
             stack[depth++] = to;
@@ -165,7 +165,7 @@ static float device_speed(struct xpl_hlo_costs *c, uint32_t index) {
     struct xpl_hlo_message in;
     xpl_hlo_message_read((xpl_bytes_t){c->m->instructions[index].p, c->m->instructions[index].len},
                          &in);
-    const bool gemm = cost_is_gemm(xpl_hlo_str(&in, HLO_INSTR_CUSTOM_CALL_TARGET));
+    const bool gemm = xpl_cost_is_gemm(xpl_hlo_str(&in, HLO_INSTR_CUSTOM_CALL_TARGET));
     return gemm && e->n_operands ? speed(operand_bits(c, v[0])) : 1;
 }
 
@@ -181,12 +181,12 @@ static void add_leaf(void *ctx, const struct cost_leaf *leaf) {
     const uint32_t type = leaf->shape->type;
     if (leaf->path == UINT32_MAX || type == HLO_TYPE_TOKEN || type == HLO_TYPE_OPAQUE) return;
     if (leaf->shape->memory_space == 0)
-        t->bytes += whole(cost_get(t->n, t->kind, t->operand, leaf->path));
+        t->bytes += whole(xpl_cost_get(t->n, t->kind, t->operand, leaf->path));
 }
 
 static void add_traffic(struct xpl_hlo_costs *c, const struct cost_shape *s, struct traffic *t) {
     // Parts of tuples have properties of their own only where a node has more than the usual.
-    if (s->type != HLO_TYPE_TUPLE || t->n->more) cost_each_leaf(c, s, false, add_leaf, t);
+    if (s->type != HLO_TYPE_TUPLE || t->n->more) xpl_cost_each_leaf(c, s, false, add_leaf, t);
 }
 
 // XLA says -1 of what it knows nothing of, and sums may be below that.

@@ -44,8 +44,8 @@ static void set_add(struct inside *f, struct set *to, const uint32_t *v, uint32_
         return;
     }
     uint32_t i = 0, k = 0, m = 0;
-    uint32_t *const u = cost_spend(costs(f), (uint64_t)to->n + n)
-                            ? cost_alloc(costs(f), (size_t)to->n + n, sizeof *u)
+    uint32_t *const u = xpl_cost_spend(costs(f), (uint64_t)to->n + n)
+                            ? xpl_cost_alloc(costs(f), (size_t)to->n + n, sizeof *u)
                             : NULL;
     if (!u) return;
     while (i < to->n || k < n) {
@@ -94,13 +94,13 @@ static void use_operands(struct inside *f, uint32_t at) {
     const uint32_t op = m->instructions[at].opcode;
     const bool through =
         op == XPL_HLO_TUPLE || op == XPL_HLO_GET_TUPLE_ELEMENT || is_elementwise(f, at);
-    for (uint32_t k = 0; k < m->edges[at].n_operands && !cost_stopped(costs(f)); k++) {
+    for (uint32_t k = 0; k < m->edges[at].n_operands && !xpl_cost_stopped(costs(f)); k++) {
         const uint32_t to = operands[k] - f->h->first;
         if (through) {
             set_add(f, &f->uses[to], own->v, own->n);
             continue;
         }
-        const float used = f->used[at - f->h->first] * cost_utilization(node_of(f, at), k);
+        const float used = f->used[at - f->h->first] * xpl_cost_utilization(node_of(f, at), k);
         set_add(f, &f->uses[to], &operands[k], 1);
         f->as_root[to] += round_up(used, node_of(f, operands[k])->shape.leaf_elements);
     }
@@ -111,10 +111,10 @@ static void use_all(struct inside *f) {
     f->as_root[root] = 1;
     f->uses[root] = (struct set){&f->h->root, 1};
     f->v->n->flops = 0;
-    for (uint32_t i = f->h->n; i-- > 0 && !cost_stopped(costs(f));) {
+    for (uint32_t i = f->h->n; i-- > 0 && !xpl_cost_stopped(costs(f));) {
         const uint32_t at = f->order[i], own = at - f->h->first;
         const struct set *const uses = &f->uses[own];
-        if (!cost_spend(costs(f), 1 + (uint64_t)uses->n)) return;
+        if (!xpl_cost_spend(costs(f), 1 + (uint64_t)uses->n)) return;
         for (uint32_t k = 0; k < uses->n; k++)
             f->used[own] += f->as_root[uses->v[k] - f->h->first];
         f->v->n->flops += f->used[own] * node_of(f, at)->flops;
@@ -141,7 +141,7 @@ static void write_leaf(void *ctx, const struct cost_leaf *leaf) {
     const struct xpl_hlo_module *const m = costs(f)->m;
     const uint32_t root = f->h->root;
     int64_t size = leaf->shape->size;
-    if (!cost_is_array(leaf->shape)) return;
+    if (!xpl_cost_is_array(leaf->shape)) return;
     if (leaf->depth == 0) {
         (void)note_update(f, root, &size);
     } else if (leaf->depth == 1 && m->instructions[root].opcode == XPL_HLO_TUPLE &&
@@ -151,7 +151,7 @@ static void write_leaf(void *ctx, const struct cost_leaf *leaf) {
     f->v->n->bytes += (float)size;
     f->v->n->output += (float)size;
     if (leaf->depth)
-        cost_push(costs(f), &f->more, cost_key(COST_OUTPUT, 0, leaf->path), (float)size);
+        xpl_cost_push(costs(f), &f->more, xpl_cost_key(COST_OUTPUT, 0, leaf->path), (float)size);
 }
 
 // ---- parameters ----
@@ -180,8 +180,8 @@ static void read_leaf(void *ctx, const struct cost_leaf *leaf) {
     }
     const int64_t bytes = read_bytes(p->f, at);
     p->bytes += bytes;
-    cost_push(costs(p->f), &p->f->more, cost_key(COST_OPERAND, p->number, leaf->path),
-              (float)bytes);
+    xpl_cost_push(costs(p->f), &p->f->more, xpl_cost_key(COST_OPERAND, p->number, leaf->path),
+                  (float)bytes);
 }
 
 // Which get-tuple-element takes a part of what; the first of several.
@@ -210,11 +210,11 @@ static void read_parameter(struct inside *f, uint32_t at) {
     p.number = (uint32_t)xpl_hlo_int(&msg, HLO_INSTR_PARAMETER_NUMBER);
     if (p.number >= f->v->n->n_operands) return;
     if (node_of(f, at)->shape.type == HLO_TYPE_TUPLE)
-        cost_each_leaf(costs(f), &node_of(f, at)->shape, true, read_leaf, &p);
+        xpl_cost_each_leaf(costs(f), &node_of(f, at)->shape, true, read_leaf, &p);
     else
         p.bytes = read_bytes(f, at);
-    cost_set_operand(f->v, p.number, (float)p.bytes);
-    cost_set_utilization(f->v, p.number, f->used[at - f->h->first]);
+    xpl_cost_set_operand(f->v, p.number, (float)p.bytes);
+    xpl_cost_set_utilization(f->v, p.number, f->used[at - f->h->first]);
 }
 
 static void read_inputs(struct inside *f) {
@@ -230,37 +230,37 @@ static void read_inputs(struct inside *f) {
     for (uint32_t k = 0; k < f->v->n->n_operands; k++)
         f->v->n->operand[k] = 0;
     for (uint32_t i = f->h->first; i < f->h->first + f->h->n; i++)
-        if (all[i].opcode == XPL_HLO_PARAMETER && !cost_stopped(costs(f))) read_parameter(f, i);
+        if (all[i].opcode == XPL_HLO_PARAMETER && !xpl_cost_stopped(costs(f))) read_parameter(f, i);
     for (uint32_t k = 0; k < f->v->n->n_operands; k++)
         f->v->n->bytes += f->v->n->operand[k];
 }
 
 // What the inside has of keys that the fusion does not set stays, as XLA leaves it.
 static void keep_inside(struct inside *f, const struct cost_sums *sums) {
-    for (uint32_t i = 0; i < sums->n && cost_spend(costs(f), 1); i++) {
+    for (uint32_t i = 0; i < sums->n && xpl_cost_spend(costs(f), 1); i++) {
         const struct cost_entry *const e = &sums->entries[i];
         const bool beyond = (e->key >> 32 & 0x3fffffff) >= f->v->n->n_operands;
         if ((uint32_t)e->key != 0 || (beyond && e->key >> 62 != COST_OUTPUT))
-            cost_push(costs(f), &f->more, e->key, e->v);
+            xpl_cost_push(costs(f), &f->more, e->key, e->v);
     }
 }
 
-void cost_fusion(struct cost_visit *v) {
+void xpl_cost_fusion(struct cost_visit *v) {
     struct xpl_hlo_costs *const c = v->c;
-    const uint32_t k = cost_called(c, v->index, 0);
+    const uint32_t k = xpl_cost_called(c, v->index, 0);
     if (k == UINT32_MAX || !c->computations[k] || !c->computations[k]->order) return;
     struct inside f = {.v = v, .h = &c->m->computations[k], .order = c->computations[k]->order};
-    f.uses = cost_alloc(c, f.h->n, sizeof *f.uses);
-    f.as_root = cost_alloc(c, f.h->n, 2 * sizeof *f.as_root);
+    f.uses = xpl_cost_alloc(c, f.h->n, sizeof *f.uses);
+    f.as_root = xpl_cost_alloc(c, f.h->n, 2 * sizeof *f.as_root);
     if (!f.uses || !f.as_root) return;
     memset(f.uses, 0, f.h->n * sizeof *f.uses);
     memset(f.as_root, 0, f.h->n * 2 * sizeof *f.as_root);
     f.used = f.as_root + f.h->n;
     v->n->elementwise = are_elementwise(&f);
     v->n->bytes = v->n->output = 0;
-    cost_each_leaf(c, cost_result(v), true, write_leaf, &f);
+    xpl_cost_each_leaf(c, xpl_cost_result(v), true, write_leaf, &f);
     use_all(&f);
-    if (!cost_stopped(c)) read_inputs(&f);
+    if (!xpl_cost_stopped(c)) read_inputs(&f);
     keep_inside(&f, &c->computations[k]->sums);
-    cost_note_more(c, v->n, &f.more);
+    xpl_cost_note_more(c, v->n, &f.more);
 }

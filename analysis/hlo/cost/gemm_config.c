@@ -95,7 +95,7 @@ static bool number(struct json *j, int64_t *ret) {
     return j->p != begin && (!quoted || take_char(j, '"'));
 }
 
-uint32_t cost_gemm_contracting(xpl_str_t config, int64_t *ret, uint32_t max) {
+uint32_t xpl_cost_gemm_contracting(xpl_str_t config, int64_t *ret, uint32_t max) {
     struct json j = {config.ptr, config.ptr + config.len};
     uint32_t n = 0;
     if (!enter(&j, XPL_STR("gemm_backend_config")) ||

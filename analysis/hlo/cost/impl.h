@@ -27,14 +27,14 @@ struct cost_shape {
     int64_t leaf_elements; // tokens count as one
     uint64_t memory_space;
 };
-void cost_shape_read(xpl_bytes_t bytes, struct cost_shape *ret);
-static inline bool cost_is_array(const struct cost_shape *s) {
+void xpl_cost_shape_read(xpl_bytes_t bytes, struct cost_shape *ret);
+static inline bool xpl_cost_is_array(const struct cost_shape *s) {
     return s->type != HLO_TYPE_TUPLE && s->type != HLO_TYPE_TOKEN && s->type != HLO_TYPE_OPAQUE;
 }
 // Part k of a tuple; one without bytes where there is none.
-void cost_shape_part(const struct cost_shape *s, uint32_t k, struct cost_shape *ret);
+void xpl_cost_shape_part(const struct cost_shape *s, uint32_t k, struct cost_shape *ret);
 // The first part of a tuple that has any, else the shape itself.
-void cost_shape_first(const struct cost_shape *s, struct cost_shape *ret);
+void xpl_cost_shape_first(const struct cost_shape *s, struct cost_shape *ret);
 
 // A part of a shape that has no parts, and where it is: index[0..depth-1].
 struct cost_leaf {
@@ -45,14 +45,14 @@ struct cost_leaf {
 typedef void cost_leaf_fn(void *ctx, const struct cost_leaf *leaf);
 struct xpl_hlo_costs;
 // Calls `fn` for each; `make`: paths that were not seen before are made.
-void cost_each_leaf(struct xpl_hlo_costs *c, const struct cost_shape *s, bool make,
-                    cost_leaf_fn *fn, void *ctx);
+void xpl_cost_each_leaf(struct xpl_hlo_costs *c, const struct cost_shape *s, bool make,
+                        cost_leaf_fn *fn, void *ctx);
 
 // ---- properties ----
 
 // Which bytes or which utilization: of the output or of an operand, and of which part of its shape.
 enum cost_kind { COST_OUTPUT = 0, COST_OPERAND = 1, COST_UTILIZATION = 2 };
-static inline uint64_t cost_key(enum cost_kind kind, uint32_t operand, uint32_t path) {
+static inline uint64_t xpl_cost_key(enum cost_kind kind, uint32_t operand, uint32_t path) {
     return (uint64_t)kind << 62 | (uint64_t)(operand & 0x3fffffff) << 32 | path;
 }
 struct cost_entry {
@@ -100,40 +100,40 @@ struct xpl_hlo_costs {
 };
 
 // Nothing more is to be done.
-static inline bool cost_stopped(const struct xpl_hlo_costs *c) {
+static inline bool xpl_cost_stopped(const struct xpl_hlo_costs *c) {
     return c->no_memory || c->cancelled || c->work == 0;
 }
 // Takes steps from what is left; false when there are not as many.
-bool cost_spend(struct xpl_hlo_costs *c, uint64_t steps);
+bool xpl_cost_spend(struct xpl_hlo_costs *c, uint64_t steps);
 // Memory, or NULL and the failure is noted.
-void *cost_alloc(struct xpl_hlo_costs *c, size_t n, size_t size);
+void *xpl_cost_alloc(struct xpl_hlo_costs *c, size_t n, size_t size);
 
 // The path of part `i` of the part with that path; 0 is the whole shape.  `make`: one that was not
 // seen before is made, else it is UINT32_MAX.
-uint32_t cost_path(struct xpl_hlo_costs *c, uint32_t parent, uint32_t i, bool make);
+uint32_t xpl_cost_path(struct xpl_hlo_costs *c, uint32_t parent, uint32_t i, bool make);
 
 // The node of an instruction, with its shape.  NULL at the arena's limit.
-struct cost_node *cost_node_of(struct xpl_hlo_costs *c, uint32_t index);
+struct cost_node *xpl_cost_node_of(struct xpl_hlo_costs *c, uint32_t index);
 // What is known of a computation that a visited instruction calls; NULL at the arena's limit.
-struct cost_computation *cost_computation_of(struct xpl_hlo_costs *c, uint32_t computation);
+struct cost_computation *xpl_cost_computation_of(struct xpl_hlo_costs *c, uint32_t computation);
 // The nth computation that an instruction calls; UINT32_MAX: none.
-uint32_t cost_called(const struct xpl_hlo_costs *c, uint32_t index, uint32_t nth);
+uint32_t xpl_cost_called(const struct xpl_hlo_costs *c, uint32_t index, uint32_t nth);
 // Which of an instruction's computations are looked into.
 enum cost_looks { COST_LOOKS_NONE, COST_LOOKS_FLOPS, COST_LOOKS_ALL };
-enum cost_looks cost_looks_into(const struct xpl_hlo_costs *c, uint32_t index);
+enum cost_looks xpl_cost_looks_into(const struct xpl_hlo_costs *c, uint32_t index);
 
 // A property of an instruction that was visited.
-float cost_get(const struct cost_node *n, enum cost_kind kind, uint32_t operand, uint32_t path);
-float cost_utilization(const struct cost_node *n, uint32_t operand);
+float xpl_cost_get(const struct cost_node *n, enum cost_kind kind, uint32_t operand, uint32_t path);
+float xpl_cost_utilization(const struct cost_node *n, uint32_t operand);
 // Adds up the properties of a computation whose instructions were visited; `entries`: all of them.
-void cost_sum(struct xpl_hlo_costs *c, struct cost_computation *k, uint32_t n, bool entries);
+void xpl_cost_sum(struct xpl_hlo_costs *c, struct cost_computation *k, uint32_t n, bool entries);
 // As a loop adds and a branch chooses: the larger of each that `b` has.
-void cost_sums_add(struct xpl_hlo_costs *c, struct cost_sums *to, const struct cost_sums *b);
-void cost_sums_max(struct xpl_hlo_costs *c, struct cost_sums *to, const struct cost_sums *b);
+void xpl_cost_sums_add(struct xpl_hlo_costs *c, struct cost_sums *to, const struct cost_sums *b);
+void xpl_cost_sums_max(struct xpl_hlo_costs *c, struct cost_sums *to, const struct cost_sums *b);
 // Entries in any order, of which the first of each key counts, become a node's further properties.
 typedef XPL_VEC(struct cost_entry) cost_entry_vec;
-void cost_note_more(struct xpl_hlo_costs *c, struct cost_node *n, cost_entry_vec *v);
-void cost_push(struct xpl_hlo_costs *c, cost_entry_vec *v, uint64_t key, float value);
+void xpl_cost_note_more(struct xpl_hlo_costs *c, struct cost_node *n, cost_entry_vec *v);
+void xpl_cost_push(struct xpl_hlo_costs *c, cost_entry_vec *v, uint64_t key, float value);
 
 // ---- visiting ----
 
@@ -145,66 +145,66 @@ struct cost_visit {
     const uint32_t *operands; // of the instruction; NULL: it has none
     uint32_t n_operands;
     bool decoded;
-    struct xpl_hlo_message in; // read by cost_message
+    struct xpl_hlo_message in; // read by xpl_cost_message
 };
-const struct xpl_hlo_message *cost_message(struct cost_visit *v);
+const struct xpl_hlo_message *xpl_cost_message(struct cost_visit *v);
 // Shapes of the instruction's result, and of its operands: k < n_operands.
-const struct cost_shape *cost_result(const struct cost_visit *v);
-const struct cost_shape *cost_operand(const struct cost_visit *v, uint32_t k);
+const struct cost_shape *xpl_cost_result(const struct cost_visit *v);
+const struct cost_shape *xpl_cost_operand(const struct cost_visit *v, uint32_t k);
 
 // Sets, as an instruction's rule does, what differs from the defaults: the bytes of the result and
 // of all operands, each used once.
-void cost_set_operand(struct cost_visit *v, uint32_t k, float bytes);
-void cost_set_utilization(struct cost_visit *v, uint32_t k, float u);
-void cost_nothing(struct cost_visit *v); // neither reads nor writes
+void xpl_cost_set_operand(struct cost_visit *v, uint32_t k, float bytes);
+void xpl_cost_set_utilization(struct cost_visit *v, uint32_t k, float u);
+void xpl_cost_nothing(struct cost_visit *v); // neither reads nor writes
 // Visits an instruction, after its operands' shapes and its computations are known.
-void cost_visit_instruction(struct xpl_hlo_costs *c, uint32_t index);
+void xpl_cost_visit_instruction(struct xpl_hlo_costs *c, uint32_t index);
 // The sizes of a shape's dimensions; *ret_n of them.  NULL at the arena's limit.
-const int64_t *cost_dims(struct xpl_hlo_costs *c, const struct cost_shape *s, uint32_t *ret_n);
+const int64_t *xpl_cost_dims(struct xpl_hlo_costs *c, const struct cost_shape *s, uint32_t *ret_n);
 
 // Floating-point operations for one element of a type, by opcode.
-int64_t cost_cycles(enum xpl_hlo_op op, uint32_t type);
+int64_t xpl_cost_cycles(enum xpl_hlo_op op, uint32_t type);
 
 // Rules, in movement.c, contraction.c, windows.c, collective.c and fusion.c.
-void cost_dot(struct cost_visit *v);
-void cost_ragged_dot(struct cost_visit *v);
-void cost_convolution(struct cost_visit *v);
-void cost_custom_call(struct cost_visit *v);
-void cost_reduce_window(struct cost_visit *v);
-void cost_select_and_scatter(struct cost_visit *v);
-void cost_all_reduce(struct cost_visit *v);
-void cost_all_reduce_start(struct cost_visit *v);
-void cost_all_gather_start(struct cost_visit *v);
-void cost_infeed(struct cost_visit *v);
-void cost_outfeed(struct cost_visit *v);
-void cost_all_gather(struct cost_visit *v);
-void cost_reduce_scatter(struct cost_visit *v);
-void cost_fusion(struct cost_visit *v);
-void cost_slice(struct cost_visit *v);
-void cost_dynamic_slice(struct cost_visit *v);
-void cost_dynamic_update_slice(struct cost_visit *v);
-void cost_transpose(struct cost_visit *v);
-void cost_concatenate(struct cost_visit *v);
-void cost_gather(struct cost_visit *v);
-void cost_scatter(struct cost_visit *v);
-void cost_reduce(struct cost_visit *v);
+void xpl_cost_dot(struct cost_visit *v);
+void xpl_cost_ragged_dot(struct cost_visit *v);
+void xpl_cost_convolution(struct cost_visit *v);
+void xpl_cost_custom_call(struct cost_visit *v);
+void xpl_cost_reduce_window(struct cost_visit *v);
+void xpl_cost_select_and_scatter(struct cost_visit *v);
+void xpl_cost_all_reduce(struct cost_visit *v);
+void xpl_cost_all_reduce_start(struct cost_visit *v);
+void xpl_cost_all_gather_start(struct cost_visit *v);
+void xpl_cost_infeed(struct cost_visit *v);
+void xpl_cost_outfeed(struct cost_visit *v);
+void xpl_cost_all_gather(struct cost_visit *v);
+void xpl_cost_reduce_scatter(struct cost_visit *v);
+void xpl_cost_fusion(struct cost_visit *v);
+void xpl_cost_slice(struct cost_visit *v);
+void xpl_cost_dynamic_slice(struct cost_visit *v);
+void xpl_cost_dynamic_update_slice(struct cost_visit *v);
+void xpl_cost_transpose(struct cost_visit *v);
+void xpl_cost_concatenate(struct cost_visit *v);
+void xpl_cost_gather(struct cost_visit *v);
+void xpl_cost_scatter(struct cost_visit *v);
+void xpl_cost_reduce(struct cost_visit *v);
 // The gather or scatter that stands for a whole custom fusion; UINT32_MAX: none does.
-uint32_t cost_held(const struct xpl_hlo_costs *c, uint32_t fusion);
+uint32_t xpl_cost_held(const struct xpl_hlo_costs *c, uint32_t fusion);
 // flops of the nth computation called, for each of `times` runs of it.
-float cost_combiner(struct cost_visit *v, uint32_t nth, int64_t times);
+float xpl_cost_combiner(struct cost_visit *v, uint32_t nth, int64_t times);
 // Pairs of a kernel's and an output's position, in one dimension, that meet an element of the
 // input; -1: too many to count.
 struct cost_window {
     int64_t size, stride, padding_low, padding_high, dilation, base_dilation;
 };
-int64_t cost_valid_positions(struct xpl_hlo_costs *c, const struct cost_window *w, int64_t kernel,
-                             int64_t output, int64_t input);
-void cost_window_read(xpl_bytes_t dimension, struct cost_window *ret);
+int64_t xpl_cost_valid_positions(struct xpl_hlo_costs *c, const struct cost_window *w,
+                                 int64_t kernel, int64_t output, int64_t input);
+void xpl_cost_window_read(xpl_bytes_t dimension, struct cost_window *ret);
 
 // A custom call of that target is a product of matrices by cuBLAS.
-bool cost_is_gemm(xpl_str_t target);
+bool xpl_cost_is_gemm(xpl_str_t target);
 // The contracting dimensions of a cuBLAS call, from its configuration (JSON): numbers written to
 // `ret`, at most `max`; how many there are.
-uint32_t cost_gemm_contracting(xpl_str_t config, int64_t *ret, uint32_t max);
+uint32_t xpl_cost_gemm_contracting(xpl_str_t config, int64_t *ret, uint32_t max);
 
 #endif

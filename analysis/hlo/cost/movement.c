@@ -8,60 +8,60 @@ static float share(int64_t used, int64_t all) {
     return all ? (float)((double)used / (double)all) : 0;
 }
 
-void cost_slice(struct cost_visit *v) {
-    const struct cost_shape *const s = cost_result(v);
+void xpl_cost_slice(struct cost_visit *v) {
+    const struct cost_shape *const s = xpl_cost_result(v);
     v->n->bytes = (float)(2 * s->size);
-    cost_set_operand(v, 0, (float)s->size);
-    cost_set_utilization(v, 0, share(s->elements, cost_operand(v, 0)->elements));
+    xpl_cost_set_operand(v, 0, (float)s->size);
+    xpl_cost_set_utilization(v, 0, share(s->elements, xpl_cost_operand(v, 0)->elements));
 }
 
 // A dynamic slice reads its first index, whatever it has more.
-void cost_dynamic_slice(struct cost_visit *v) {
+void xpl_cost_dynamic_slice(struct cost_visit *v) {
     if (v->n_operands < 2) return;
-    const struct cost_shape *const s = cost_result(v), *const index = cost_operand(v, 1);
+    const struct cost_shape *const s = xpl_cost_result(v), *const index = xpl_cost_operand(v, 1);
     v->n->bytes = (float)(2 * s->size + index->size);
-    cost_set_operand(v, 0, (float)s->size);
-    cost_set_operand(v, 1, (float)index->size);
-    cost_set_utilization(v, 0, share(s->elements, cost_operand(v, 0)->elements));
+    xpl_cost_set_operand(v, 0, (float)s->size);
+    xpl_cost_set_operand(v, 1, (float)index->size);
+    xpl_cost_set_utilization(v, 0, share(s->elements, xpl_cost_operand(v, 0)->elements));
 }
 
-void cost_dynamic_update_slice(struct cost_visit *v) {
+void xpl_cost_dynamic_update_slice(struct cost_visit *v) {
     if (v->n_operands < 3) return;
-    const struct cost_shape *const s = cost_result(v), *const update = cost_operand(v, 1);
-    const int64_t index = cost_operand(v, 2)->size;
+    const struct cost_shape *const s = xpl_cost_result(v), *const update = xpl_cost_operand(v, 1);
+    const int64_t index = xpl_cost_operand(v, 2)->size;
     v->n->bytes = (float)(2 * update->size + index);
     v->n->output = (float)update->size;
-    cost_set_operand(v, 0, 0);
-    cost_set_operand(v, 1, (float)update->size);
-    cost_set_operand(v, 2, (float)index);
-    cost_set_utilization(v, 0, share(s->elements - update->elements, s->elements));
+    xpl_cost_set_operand(v, 0, 0);
+    xpl_cost_set_operand(v, 1, (float)update->size);
+    xpl_cost_set_operand(v, 2, (float)index);
+    xpl_cost_set_utilization(v, 0, share(s->elements - update->elements, s->elements));
 }
 
-void cost_gather(struct cost_visit *v) {
-    const struct cost_shape *const s = cost_result(v), *const indices = cost_operand(v, 1);
+void xpl_cost_gather(struct cost_visit *v) {
+    const struct cost_shape *const s = xpl_cost_result(v), *const indices = xpl_cost_operand(v, 1);
     v->n->bytes = (float)(2 * s->size + indices->size);
     v->n->output = (float)s->size;
-    cost_set_operand(v, 0, (float)s->size);
-    cost_set_operand(v, 1, (float)indices->size);
-    cost_set_utilization(v, 0, share(s->elements, cost_operand(v, 0)->elements));
+    xpl_cost_set_operand(v, 0, (float)s->size);
+    xpl_cost_set_operand(v, 1, (float)indices->size);
+    xpl_cost_set_utilization(v, 0, share(s->elements, xpl_cost_operand(v, 0)->elements));
 }
 
 // Operands: what is scattered into, the indices, the updates.
-void cost_scatter(struct cost_visit *v) {
+void xpl_cost_scatter(struct cost_visit *v) {
     const uint32_t n = v->n_operands / 2;
     if (v->n_operands < 3) return;
     int64_t updates = 0;
     for (uint32_t k = 0; k < n; k++) {
-        const int64_t size = cost_operand(v, n + 1 + k)->size;
-        cost_set_operand(v, k, (float)size);
-        cost_set_operand(v, n + 1 + k, (float)size);
+        const int64_t size = xpl_cost_operand(v, n + 1 + k)->size;
+        xpl_cost_set_operand(v, k, (float)size);
+        xpl_cost_set_operand(v, n + 1 + k, (float)size);
         updates += size;
     }
-    const int64_t indices = cost_operand(v, n)->size;
-    cost_set_operand(v, n, (float)indices);
+    const int64_t indices = xpl_cost_operand(v, n)->size;
+    xpl_cost_set_operand(v, n, (float)indices);
     v->n->bytes = (float)(3 * updates + indices);
     v->n->output = (float)updates;
-    v->n->flops = cost_combiner(v, 0, cost_operand(v, n + 1)->elements);
+    v->n->flops = xpl_cost_combiner(v, 0, xpl_cost_operand(v, n + 1)->elements);
 }
 
 // ---- to and from the host ----
@@ -77,23 +77,24 @@ static void add_leaf(void *ctx, const struct cost_leaf *leaf) {
     struct feed *const f = ctx;
     f->bytes += leaf->shape->size;
     if (leaf->depth)
-        cost_push(f->v->c, &f->leaves, cost_key(f->kind, 0, leaf->path), (float)leaf->shape->size);
+        xpl_cost_push(f->v->c, &f->leaves, xpl_cost_key(f->kind, 0, leaf->path),
+                      (float)leaf->shape->size);
 }
 
 // What is fed in is the result, as deep as it is nested; nothing else counts.
-void cost_infeed(struct cost_visit *v) {
+void xpl_cost_infeed(struct cost_visit *v) {
     struct feed f = {.v = v, .kind = COST_OUTPUT};
-    cost_each_leaf(v->c, cost_result(v), true, add_leaf, &f);
+    xpl_cost_each_leaf(v->c, xpl_cost_result(v), true, add_leaf, &f);
     v->n->bytes = (float)f.bytes;
-    cost_note_more(v->c, v->n, &f.leaves);
+    xpl_cost_note_more(v->c, v->n, &f.leaves);
 }
 
 // What is fed out is the first operand.
-void cost_outfeed(struct cost_visit *v) {
+void xpl_cost_outfeed(struct cost_visit *v) {
     struct feed f = {.v = v, .kind = COST_OPERAND};
-    cost_each_leaf(v->c, cost_operand(v, 0), true, add_leaf, &f);
+    xpl_cost_each_leaf(v->c, xpl_cost_operand(v, 0), true, add_leaf, &f);
     v->n->bytes = (float)f.bytes;
-    cost_note_more(v->c, v->n, &f.leaves);
+    xpl_cost_note_more(v->c, v->n, &f.leaves);
 }
 
 // ---- transposes ----
@@ -108,54 +109,54 @@ static struct xpl_hlo_ints memory_order(const struct cost_shape *s,
 
 // One that leaves all elements where they are, as XLA tells it by the order of dimensions, costs
 // nothing.
-void cost_transpose(struct cost_visit *v) {
-    const struct cost_shape *const s = cost_result(v), *const o = cost_operand(v, 0);
+void xpl_cost_transpose(struct cost_visit *v) {
+    const struct cost_shape *const s = xpl_cost_result(v), *const o = xpl_cost_operand(v, 0);
     struct xpl_hlo_message from_layout, to_layout;
     struct xpl_hlo_ints from = memory_order(o, &from_layout), to = memory_order(s, &to_layout);
-    struct xpl_hlo_ints permutation = xpl_hlo_ints_begin(cost_message(v), HLO_INSTR_DIMENSIONS);
-    const size_t rank = xpl_hlo_ints_count(cost_message(v), HLO_INSTR_DIMENSIONS);
-    int64_t *const source = cost_alloc(v->c, rank, sizeof *source);
+    struct xpl_hlo_ints permutation = xpl_hlo_ints_begin(xpl_cost_message(v), HLO_INSTR_DIMENSIONS);
+    const size_t rank = xpl_hlo_ints_count(xpl_cost_message(v), HLO_INSTR_DIMENSIONS);
+    int64_t *const source = xpl_cost_alloc(v->c, rank, sizeof *source);
     int64_t n = 0;
     if (!source) return;
     while ((size_t)n < rank && xpl_hlo_ints_next(&permutation, &source[n]))
         n++;
     for (int64_t a, b; xpl_hlo_ints_next(&to, &b);)
         if (b < 0 || b >= n || !xpl_hlo_ints_next(&from, &a) || source[b] != a) return;
-    cost_nothing(v);
+    xpl_cost_nothing(v);
 }
 
 // Threads of a warp that read of different operands take both ways, which is when the rows of the
 // first operand do not end at a warp.
-void cost_concatenate(struct cost_visit *v) {
+void xpl_cost_concatenate(struct cost_visit *v) {
     enum { ONE_WAY = 6, BOTH_WAYS = 400, WARP = 32 };
-    struct xpl_hlo_ints dimensions = xpl_hlo_ints_begin(cost_message(v), HLO_INSTR_DIMENSIONS);
+    struct xpl_hlo_ints dimensions = xpl_hlo_ints_begin(xpl_cost_message(v), HLO_INSTR_DIMENSIONS);
     int64_t d = 0, cost = ONE_WAY;
     uint32_t n = 0;
     const bool known = xpl_hlo_ints_next(&dimensions, &d) && d > 0 && v->n_operands;
-    const int64_t *const dims = known ? cost_dims(v->c, cost_operand(v, 0), &n) : NULL;
+    const int64_t *const dims = known ? xpl_cost_dims(v->c, xpl_cost_operand(v, 0), &n) : NULL;
     if (dims && d < n && dims[d] % WARP != 0) cost = BOTH_WAYS;
-    v->n->flops = (float)(cost * cost_result(v)->leaf_elements);
+    v->n->flops = (float)(cost * xpl_cost_result(v)->leaf_elements);
 }
 
 // ---- reductions ----
 
 // Operands: what is reduced, then as many values to begin with, of which each element of the
 // result takes one.
-void cost_reduce(struct cost_visit *v) {
+void xpl_cost_reduce(struct cost_visit *v) {
     const uint32_t n = v->n_operands / 2;
     if (n == 0) return;
     struct cost_shape out;
-    cost_shape_first(cost_result(v), &out);
-    v->n->flops = cost_combiner(v, 0, cost_operand(v, 0)->elements - out.elements);
-    int64_t bytes = cost_result(v)->leaf_size;
+    xpl_cost_shape_first(xpl_cost_result(v), &out);
+    v->n->flops = xpl_cost_combiner(v, 0, xpl_cost_operand(v, 0)->elements - out.elements);
+    int64_t bytes = xpl_cost_result(v)->leaf_size;
     v->n->output = (float)bytes;
     for (uint32_t k = 0; k < n; k++)
-        bytes = (int64_t)((float)bytes + (float)cost_operand(v, k)->size);
+        bytes = (int64_t)((float)bytes + (float)xpl_cost_operand(v, k)->size);
     for (uint32_t k = n; k < 2 * n; k++) {
         const int64_t begin =
-            (int64_t)((uint64_t)out.elements * (uint64_t)cost_operand(v, k)->size);
-        cost_set_operand(v, k, (float)begin);
-        cost_set_utilization(v, k, (float)out.elements);
+            (int64_t)((uint64_t)out.elements * (uint64_t)xpl_cost_operand(v, k)->size);
+        xpl_cost_set_operand(v, k, (float)begin);
+        xpl_cost_set_utilization(v, k, (float)out.elements);
         bytes += begin;
     }
     v->n->bytes = (float)bytes;

@@ -15,38 +15,39 @@ static xpl_bytes_t shape_bytes(const struct hlo_instruction *i) {
     return shape;
 }
 
-struct cost_node *cost_node_of(struct xpl_hlo_costs *c, uint32_t index) {
+struct cost_node *xpl_cost_node_of(struct xpl_hlo_costs *c, uint32_t index) {
     if (c->nodes[index]) return c->nodes[index];
     const uint32_t n = c->m->edges[index].n_operands;
-    struct cost_node *const node = cost_alloc(c, 1, sizeof *node + 2 * (size_t)n * sizeof(float));
+    struct cost_node *const node =
+        xpl_cost_alloc(c, 1, sizeof *node + 2 * (size_t)n * sizeof(float));
     if (!node) return NULL;
     *node = (struct cost_node){.n_operands = n};
     node->operand = (float *)(node + 1);
     node->utilization = node->operand + n;
-    cost_shape_read(shape_bytes(&c->m->instructions[index]), &node->shape);
+    xpl_cost_shape_read(shape_bytes(&c->m->instructions[index]), &node->shape);
     return c->nodes[index] = node;
 }
 
-struct cost_computation *cost_computation_of(struct xpl_hlo_costs *c, uint32_t computation) {
+struct cost_computation *xpl_cost_computation_of(struct xpl_hlo_costs *c, uint32_t computation) {
     struct cost_computation **const at = &c->computations[computation];
-    if (!*at && (*at = cost_alloc(c, 1, sizeof **at))) **at = (struct cost_computation){0};
+    if (!*at && (*at = xpl_cost_alloc(c, 1, sizeof **at))) **at = (struct cost_computation){0};
     return *at;
 }
 
 // ---- calls ----
 
-uint32_t cost_called(const struct xpl_hlo_costs *c, uint32_t index, uint32_t nth) {
+uint32_t xpl_cost_called(const struct xpl_hlo_costs *c, uint32_t index, uint32_t nth) {
     const struct xpl_hlo_module *const m = c->m;
     const size_t at = xpl_hlo_first_call(m, index) + nth;
     return at < m->calls.n && m->calls.v[at].instruction == index ? m->calls.v[at].computation
                                                                   : UINT32_MAX;
 }
 
-uint32_t cost_held(const struct xpl_hlo_costs *c, uint32_t fusion) {
+uint32_t xpl_cost_held(const struct xpl_hlo_costs *c, uint32_t fusion) {
     const struct xpl_hlo_module *const m = c->m;
     const struct hlo_instruction *const f = &m->instructions[fusion];
     if (f->opcode != XPL_HLO_FUSION) return UINT32_MAX;
-    const uint32_t k = cost_called(c, fusion, 0);
+    const uint32_t k = xpl_cost_called(c, fusion, 0);
     if (k == UINT32_MAX) return UINT32_MAX;
     const struct hlo_computation *const h = &m->computations[k];
     for (uint32_t i = h->first; i < h->first + h->n; i++) {
@@ -62,36 +63,36 @@ uint32_t cost_held(const struct xpl_hlo_costs *c, uint32_t fusion) {
 
 // ---- for rules ----
 
-const struct xpl_hlo_message *cost_message(struct cost_visit *v) {
+const struct xpl_hlo_message *xpl_cost_message(struct cost_visit *v) {
     const struct hlo_instruction *const i = &v->c->m->instructions[v->index];
     if (!v->decoded) xpl_hlo_message_read((xpl_bytes_t){i->p, i->len}, &v->in);
     v->decoded = true;
     return &v->in;
 }
 
-const struct cost_shape *cost_result(const struct cost_visit *v) {
+const struct cost_shape *xpl_cost_result(const struct cost_visit *v) {
     return &v->c->nodes[v->index]->shape;
 }
 
-const struct cost_shape *cost_operand(const struct cost_visit *v, uint32_t k) {
+const struct cost_shape *xpl_cost_operand(const struct cost_visit *v, uint32_t k) {
     return &v->c->nodes[v->operands[k]]->shape;
 }
 
-void cost_set_operand(struct cost_visit *v, uint32_t k, float bytes) {
+void xpl_cost_set_operand(struct cost_visit *v, uint32_t k, float bytes) {
     if (k < v->n->n_operands) v->n->operand[k] = bytes;
 }
-void cost_set_utilization(struct cost_visit *v, uint32_t k, float u) {
+void xpl_cost_set_utilization(struct cost_visit *v, uint32_t k, float u) {
     if (k < v->n->n_operands) v->n->utilization[k] = u;
 }
 
-void cost_nothing(struct cost_visit *v) {
+void xpl_cost_nothing(struct cost_visit *v) {
     v->n->bytes = v->n->output = 0;
     for (uint32_t k = 0; k < v->n->n_operands; k++)
         v->n->operand[k] = 0;
 }
 
-float cost_combiner(struct cost_visit *v, uint32_t nth, int64_t times) {
-    const uint32_t k = cost_called(v->c, v->index, nth);
+float xpl_cost_combiner(struct cost_visit *v, uint32_t nth, int64_t times) {
+    const uint32_t k = xpl_cost_called(v->c, v->index, nth);
     return k == UINT32_MAX || !v->c->computations[k]
                ? 0
                : v->c->computations[k]->sums.flops * (float)times;

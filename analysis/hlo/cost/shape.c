@@ -56,11 +56,11 @@ static void read_shape(xpl_bytes_t bytes, unsigned depth, struct cost_shape *ret
     }
 }
 
-void cost_shape_read(xpl_bytes_t bytes, struct cost_shape *ret) {
+void xpl_cost_shape_read(xpl_bytes_t bytes, struct cost_shape *ret) {
     read_shape(bytes, 0, ret);
 }
 
-void cost_shape_part(const struct cost_shape *s, uint32_t k, struct cost_shape *ret) {
+void xpl_cost_shape_part(const struct cost_shape *s, uint32_t k, struct cost_shape *ret) {
     struct xpl_hlo_shape shape;
     xpl_bytes_t part = {0};
     *ret = (struct cost_shape){0};
@@ -69,26 +69,26 @@ void cost_shape_part(const struct cost_shape *s, uint32_t k, struct cost_shape *
     struct xpl_hlo_each parts = xpl_hlo_shape_parts(&shape);
     for (uint32_t i = 0; xpl_hlo_each_next(&parts, &part); i++)
         if (i == k) {
-            cost_shape_read(part, ret);
+            xpl_cost_shape_read(part, ret);
             return;
         }
 }
 
-void cost_shape_first(const struct cost_shape *s, struct cost_shape *ret) {
+void xpl_cost_shape_first(const struct cost_shape *s, struct cost_shape *ret) {
     if (s->n_parts)
-        cost_shape_part(s, 0, ret);
+        xpl_cost_shape_part(s, 0, ret);
     else
         *ret = *s;
 }
 
-const int64_t *cost_dims(struct xpl_hlo_costs *c, const struct cost_shape *s, uint32_t *ret_n) {
+const int64_t *xpl_cost_dims(struct xpl_hlo_costs *c, const struct cost_shape *s, uint32_t *ret_n) {
     struct xpl_hlo_shape shape;
     xpl_hlo_shape_read(s->bytes, &shape);
     struct xpl_hlo_ints dims = shape.dims;
     uint32_t n = 0;
     for (int64_t d; xpl_hlo_ints_next(&dims, &d);)
         n++;
-    int64_t *const v = cost_alloc(c, n, sizeof *v);
+    int64_t *const v = xpl_cost_alloc(c, n, sizeof *v);
     *ret_n = v ? n : 0;
     dims = shape.dims;
     for (uint32_t i = 0; v && i < n; i++)
@@ -108,7 +108,7 @@ struct leaf_walk {
 
 static void walk_leaves(struct leaf_walk *w, const struct cost_shape *s, uint32_t depth,
                         uint32_t path) {
-    if (cost_stopped(w->c) || !cost_spend(w->c, 1)) return;
+    if (xpl_cost_stopped(w->c) || !xpl_cost_spend(w->c, 1)) return;
     if (s->type != HLO_TYPE_TUPLE) {
         w->fn(w->ctx, &(struct cost_leaf){s, w->index, depth, path});
         return;
@@ -119,15 +119,15 @@ static void walk_leaves(struct leaf_walk *w, const struct cost_shape *s, uint32_
     struct xpl_hlo_each parts = xpl_hlo_shape_parts(&shape);
     for (uint32_t i = 0; depth < COST_DEPTH && xpl_hlo_each_next(&parts, &part); i++) {
         struct cost_shape p;
-        cost_shape_read(part, &p);
+        xpl_cost_shape_read(part, &p);
         w->index[depth] = i;
         walk_leaves(w, &p, depth + 1,
-                    path == UINT32_MAX ? path : cost_path(w->c, path, i, w->make));
+                    path == UINT32_MAX ? path : xpl_cost_path(w->c, path, i, w->make));
     }
 }
 
-void cost_each_leaf(struct xpl_hlo_costs *c, const struct cost_shape *s, bool make,
-                    cost_leaf_fn *fn, void *ctx) {
+void xpl_cost_each_leaf(struct xpl_hlo_costs *c, const struct cost_shape *s, bool make,
+                        cost_leaf_fn *fn, void *ctx) {
     struct leaf_walk w = {.c = c, .make = make, .fn = fn, .ctx = ctx};
     walk_leaves(&w, s, 0, 0);
 }

@@ -16,25 +16,26 @@ static float find(const struct cost_sums *s, uint64_t key) {
     return lo < s->n && s->entries[lo].key == key ? s->entries[lo].v : 0;
 }
 
-float cost_get(const struct cost_node *n, enum cost_kind kind, uint32_t operand, uint32_t path) {
+float xpl_cost_get(const struct cost_node *n, enum cost_kind kind, uint32_t operand,
+                   uint32_t path) {
     if (path == 0 && !n->is_call) {
         if (kind == COST_OUTPUT) return n->output;
         if (operand >= n->n_operands) return 0;
         return kind == COST_OPERAND ? n->operand[operand] : n->utilization[operand];
     }
-    return n->more ? find(n->more, cost_key(kind, operand, path)) : 0;
+    return n->more ? find(n->more, xpl_cost_key(kind, operand, path)) : 0;
 }
 
-float cost_utilization(const struct cost_node *n, uint32_t operand) {
-    return cost_get(n, COST_UTILIZATION, operand, 0);
+float xpl_cost_utilization(const struct cost_node *n, uint32_t operand) {
+    return xpl_cost_get(n, COST_UTILIZATION, operand, 0);
 }
 
-void cost_push(struct xpl_hlo_costs *c, cost_entry_vec *v, uint64_t key, float value) {
-    struct cost_entry *const e = cost_stopped(c) ? NULL : xpl_vec_push(c->a, v);
+void xpl_cost_push(struct xpl_hlo_costs *c, cost_entry_vec *v, uint64_t key, float value) {
+    struct cost_entry *const e = xpl_cost_stopped(c) ? NULL : xpl_vec_push(c->a, v);
     if (e)
         *e = (struct cost_entry){.key = key, .v = value};
     else
-        c->no_memory |= !cost_stopped(c);
+        c->no_memory |= !xpl_cost_stopped(c);
 }
 
 static int by_key(const void *pa, const void *pb) {
@@ -51,8 +52,8 @@ static void keep_entries(struct cost_sums *s, cost_entry_vec *v) {
     s->has_entries = true;
 }
 
-void cost_note_more(struct xpl_hlo_costs *c, struct cost_node *n, cost_entry_vec *v) {
-    struct cost_sums *const s = v->n ? cost_alloc(c, 1, sizeof *s) : NULL;
+void xpl_cost_note_more(struct xpl_hlo_costs *c, struct cost_node *n, cost_entry_vec *v) {
+    struct cost_sums *const s = v->n ? xpl_cost_alloc(c, 1, sizeof *s) : NULL;
     if (!s) return;
     *s = (struct cost_sums){0};
     for (size_t i = 0; i < v->n; i++)
@@ -76,13 +77,13 @@ struct adding {
 
 static void add(struct adding *to, uint64_t key, float value) {
     bool is_new;
-    if (value == 0 || cost_stopped(to->c)) return;
+    if (value == 0 || xpl_cost_stopped(to->c)) return;
     uint64_t *const at = xpl_map_put(to->c->a, &to->index, key, 0, &is_new);
     if (!at) {
         to->c->no_memory = true;
     } else if (is_new) {
         *at = to->v.n;
-        cost_push(to->c, &to->v, key, value);
+        xpl_cost_push(to->c, &to->v, key, value);
     } else {
         to->v.v[*at].v += value;
     }
@@ -90,28 +91,29 @@ static void add(struct adding *to, uint64_t key, float value) {
 
 static void add_node(struct adding *to, const struct cost_node *n) {
     const struct cost_sums *const more = n->more;
-    if (!cost_spend(to->c, 1 + (more ? more->n : 0) + (n->is_call ? 0 : 2 * n->n_operands))) return;
+    if (!xpl_cost_spend(to->c, 1 + (more ? more->n : 0) + (n->is_call ? 0 : 2 * n->n_operands)))
+        return;
     if (!n->is_call) {
-        add(to, cost_key(COST_OUTPUT, 0, 0), n->output);
+        add(to, xpl_cost_key(COST_OUTPUT, 0, 0), n->output);
         for (uint32_t k = 0; k < n->n_operands; k++) {
-            add(to, cost_key(COST_OPERAND, k, 0), n->operand[k]);
-            add(to, cost_key(COST_UTILIZATION, k, 0), n->utilization[k]);
+            add(to, xpl_cost_key(COST_OPERAND, k, 0), n->operand[k]);
+            add(to, xpl_cost_key(COST_UTILIZATION, k, 0), n->utilization[k]);
         }
     }
     for (uint32_t i = 0; more && i < more->n; i++)
         add(to, more->entries[i].key, more->entries[i].v);
 }
 
-void cost_sum(struct xpl_hlo_costs *c, struct cost_computation *k, uint32_t n, bool entries) {
+void xpl_cost_sum(struct xpl_hlo_costs *c, struct cost_computation *k, uint32_t n, bool entries) {
     struct adding all = {.c = c};
     k->sums.flops = k->sums.bytes = 0;
-    for (uint32_t i = 0; i < n && !cost_stopped(c); i++) {
+    for (uint32_t i = 0; i < n && !xpl_cost_stopped(c); i++) {
         const struct cost_node *const node = c->nodes[k->order[i]];
         k->sums.flops += node->flops;
         k->sums.bytes += node->bytes;
         if (entries) add_node(&all, node);
     }
-    if (entries && !cost_stopped(c)) keep_entries(&k->sums, &all.v);
+    if (entries && !xpl_cost_stopped(c)) keep_entries(&k->sums, &all.v);
 }
 
 // ---- several computations ----
@@ -129,7 +131,7 @@ static void merge(struct xpl_hlo_costs *c, struct cost_sums *to, const struct co
     to->flops = op(to->flops, b->flops);
     to->bytes = op(to->bytes, b->bytes);
     const size_t n = (size_t)to->n + b->n;
-    struct cost_entry *const v = cost_spend(c, 1 + n) ? cost_alloc(c, n, sizeof *v) : NULL;
+    struct cost_entry *const v = xpl_cost_spend(c, 1 + n) ? xpl_cost_alloc(c, n, sizeof *v) : NULL;
     if (!v) return;
     uint32_t i = 0, k = 0, m = 0;
     while (i < to->n || k < b->n) {
@@ -142,9 +144,9 @@ static void merge(struct xpl_hlo_costs *c, struct cost_sums *to, const struct co
     to->n = m;
 }
 
-void cost_sums_add(struct xpl_hlo_costs *c, struct cost_sums *to, const struct cost_sums *b) {
+void xpl_cost_sums_add(struct xpl_hlo_costs *c, struct cost_sums *to, const struct cost_sums *b) {
     merge(c, to, b, added);
 }
-void cost_sums_max(struct xpl_hlo_costs *c, struct cost_sums *to, const struct cost_sums *b) {
+void xpl_cost_sums_max(struct xpl_hlo_costs *c, struct cost_sums *to, const struct cost_sums *b) {
     merge(c, to, b, larger);
 }

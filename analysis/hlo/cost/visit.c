@@ -11,18 +11,18 @@ static enum xpl_hlo_op opcode(const struct cost_visit *v) {
 }
 
 static void elementwise(struct cost_visit *v) {
-    const struct cost_shape *const s = cost_result(v);
-    v->n->flops = (float)(cost_cycles(opcode(v), s->type) * s->leaf_elements);
+    const struct cost_shape *const s = xpl_cost_result(v);
+    v->n->flops = (float)(xpl_cost_cycles(opcode(v), s->type) * s->leaf_elements);
 }
 
 static void tuple(struct cost_visit *v) {
     for (uint32_t k = 0; k < v->n->n_operands; k++)
         v->n->operand[k] = 0;
-    v->n->bytes = v->n->output = (float)cost_result(v)->size;
+    v->n->bytes = v->n->output = (float)xpl_cost_result(v)->size;
 }
 
 static void map(struct cost_visit *v) {
-    v->n->flops = cost_combiner(v, 0, cost_result(v)->elements);
+    v->n->flops = xpl_cost_combiner(v, 0, xpl_cost_result(v)->elements);
 }
 
 static unsigned bit_length(uint64_t x) {
@@ -34,37 +34,38 @@ static unsigned bit_length(uint64_t x) {
 
 static void sort(struct cost_visit *v) {
     if (!v->n_operands) return;
-    const int64_t n = cost_operand(v, 0)->elements;
+    const int64_t n = xpl_cost_operand(v, 0)->elements;
     v->n->flops = n > 1 ? (float)(n * (int64_t)bit_length((uint64_t)n - 1)) : 0;
 }
 
 static void fft(struct cost_visit *v) {
-    struct xpl_hlo_ints lengths = xpl_hlo_ints_begin(cost_message(v), HLO_INSTR_FFT_LENGTH);
+    struct xpl_hlo_ints lengths = xpl_hlo_ints_begin(xpl_cost_message(v), HLO_INSTR_FFT_LENGTH);
     int64_t factor = 1;
     for (int64_t d; xpl_hlo_ints_next(&lengths, &d);)
         factor = (int64_t)((uint64_t)factor * (d > 0 ? bit_length((uint64_t)d) - 1 : 0));
-    v->n->flops = (float)(int64_t)(8 * (uint64_t)factor * (uint64_t)cost_operand(v, 0)->elements);
+    v->n->flops =
+        (float)(int64_t)(8 * (uint64_t)factor * (uint64_t)xpl_cost_operand(v, 0)->elements);
 }
 
 static int64_t last_dimension(struct cost_visit *v, uint32_t operand) {
     uint32_t n;
-    const int64_t *const dims = cost_dims(v->c, cost_operand(v, operand), &n);
+    const int64_t *const dims = xpl_cost_dims(v->c, xpl_cost_operand(v, operand), &n);
     return n ? dims[n - 1] : 0;
 }
 
 static void cholesky(struct cost_visit *v) {
-    const struct cost_shape *const a = cost_operand(v, 0);
+    const struct cost_shape *const a = xpl_cost_operand(v, 0);
     const float half = (float)a->size / 2.0F;
     v->n->bytes = half + half;
     v->n->output = half;
-    cost_set_operand(v, 0, half);
+    xpl_cost_set_operand(v, 0, half);
     v->n->flops = (float)((int64_t)((uint64_t)last_dimension(v, 0) * (uint64_t)a->elements) / 3);
 }
 
 static void triangular_solve(struct cost_visit *v) {
-    const struct cost_shape *const a = cost_operand(v, 0), *const b = cost_operand(v, 1);
-    v->n->bytes = (float)cost_result(v)->size + (float)a->size / 2.0F + (float)b->size;
-    cost_set_operand(v, 0, (float)b->size);
+    const struct cost_shape *const a = xpl_cost_operand(v, 0), *const b = xpl_cost_operand(v, 1);
+    v->n->bytes = (float)xpl_cost_result(v)->size + (float)a->size / 2.0F + (float)b->size;
+    xpl_cost_set_operand(v, 0, (float)b->size);
     v->n->flops = (float)(int64_t)(2 * (uint64_t)last_dimension(v, 0) * (uint64_t)b->elements);
 }
 
@@ -81,15 +82,15 @@ static void calls(struct cost_visit *v) {
     const bool branches = opcode(v) == XPL_HLO_CONDITIONAL;
     struct cost_sums *sums = NULL;
     uint32_t k;
-    for (uint32_t i = 0; (k = cost_called(v->c, v->index, i)) != UINT32_MAX; i++) {
+    for (uint32_t i = 0; (k = xpl_cost_called(v->c, v->index, i)) != UINT32_MAX; i++) {
         const struct cost_sums *const s = &v->c->computations[k]->sums;
         if (!sums) {
-            if (!(sums = cost_alloc(v->c, 1, sizeof *sums))) return;
+            if (!(sums = xpl_cost_alloc(v->c, 1, sizeof *sums))) return;
             *sums = *s;
         } else if (branches) {
-            cost_sums_max(v->c, sums, s);
+            xpl_cost_sums_max(v->c, sums, s);
         } else {
-            cost_sums_add(v->c, sums, s);
+            xpl_cost_sums_add(v->c, sums, s);
         }
     }
     if (sums) be_sums(v, sums);
@@ -100,42 +101,42 @@ static void calls(struct cost_visit *v) {
 typedef void rule_fn(struct cost_visit *v);
 
 static rule_fn *const rules[XPL_HLO_N_OPS] = {
-    [XPL_HLO_PARAMETER] = cost_nothing,
-    [XPL_HLO_CONSTANT] = cost_nothing,
-    [XPL_HLO_GET_TUPLE_ELEMENT] = cost_nothing,
-    [XPL_HLO_BITCAST] = cost_nothing,
-    [XPL_HLO_AFTER_ALL] = cost_nothing,
-    [XPL_HLO_ADD_DEPENDENCY] = cost_nothing,
-    [XPL_HLO_DOMAIN] = cost_nothing,
+    [XPL_HLO_PARAMETER] = xpl_cost_nothing,
+    [XPL_HLO_CONSTANT] = xpl_cost_nothing,
+    [XPL_HLO_GET_TUPLE_ELEMENT] = xpl_cost_nothing,
+    [XPL_HLO_BITCAST] = xpl_cost_nothing,
+    [XPL_HLO_AFTER_ALL] = xpl_cost_nothing,
+    [XPL_HLO_ADD_DEPENDENCY] = xpl_cost_nothing,
+    [XPL_HLO_DOMAIN] = xpl_cost_nothing,
     [XPL_HLO_TUPLE] = tuple,
-    [XPL_HLO_SLICE] = cost_slice,
-    [XPL_HLO_DYNAMIC_SLICE] = cost_dynamic_slice,
-    [XPL_HLO_DYNAMIC_UPDATE_SLICE] = cost_dynamic_update_slice,
-    [XPL_HLO_TRANSPOSE] = cost_transpose,
-    [XPL_HLO_CONCATENATE] = cost_concatenate,
-    [XPL_HLO_GATHER] = cost_gather,
-    [XPL_HLO_SCATTER] = cost_scatter,
-    [XPL_HLO_DOT] = cost_dot,
-    [XPL_HLO_SCALED_DOT] = cost_dot,
-    [XPL_HLO_RAGGED_DOT] = cost_ragged_dot,
-    [XPL_HLO_INFEED] = cost_infeed,
-    [XPL_HLO_OUTFEED] = cost_outfeed,
-    [XPL_HLO_ALL_REDUCE_START] = cost_all_reduce_start,
-    [XPL_HLO_ALL_GATHER_START] = cost_all_gather_start,
-    [XPL_HLO_CONVOLUTION] = cost_convolution,
-    [XPL_HLO_CUSTOM_CALL] = cost_custom_call,
-    [XPL_HLO_REDUCE] = cost_reduce,
-    [XPL_HLO_REDUCE_WINDOW] = cost_reduce_window,
-    [XPL_HLO_SELECT_AND_SCATTER] = cost_select_and_scatter,
+    [XPL_HLO_SLICE] = xpl_cost_slice,
+    [XPL_HLO_DYNAMIC_SLICE] = xpl_cost_dynamic_slice,
+    [XPL_HLO_DYNAMIC_UPDATE_SLICE] = xpl_cost_dynamic_update_slice,
+    [XPL_HLO_TRANSPOSE] = xpl_cost_transpose,
+    [XPL_HLO_CONCATENATE] = xpl_cost_concatenate,
+    [XPL_HLO_GATHER] = xpl_cost_gather,
+    [XPL_HLO_SCATTER] = xpl_cost_scatter,
+    [XPL_HLO_DOT] = xpl_cost_dot,
+    [XPL_HLO_SCALED_DOT] = xpl_cost_dot,
+    [XPL_HLO_RAGGED_DOT] = xpl_cost_ragged_dot,
+    [XPL_HLO_INFEED] = xpl_cost_infeed,
+    [XPL_HLO_OUTFEED] = xpl_cost_outfeed,
+    [XPL_HLO_ALL_REDUCE_START] = xpl_cost_all_reduce_start,
+    [XPL_HLO_ALL_GATHER_START] = xpl_cost_all_gather_start,
+    [XPL_HLO_CONVOLUTION] = xpl_cost_convolution,
+    [XPL_HLO_CUSTOM_CALL] = xpl_cost_custom_call,
+    [XPL_HLO_REDUCE] = xpl_cost_reduce,
+    [XPL_HLO_REDUCE_WINDOW] = xpl_cost_reduce_window,
+    [XPL_HLO_SELECT_AND_SCATTER] = xpl_cost_select_and_scatter,
     [XPL_HLO_MAP] = map,
     [XPL_HLO_SORT] = sort,
     [XPL_HLO_FFT] = fft,
     [XPL_HLO_CHOLESKY] = cholesky,
     [XPL_HLO_TRIANGULAR_SOLVE] = triangular_solve,
-    [XPL_HLO_ALL_REDUCE] = cost_all_reduce,
-    [XPL_HLO_ALL_GATHER] = cost_all_gather,
-    [XPL_HLO_REDUCE_SCATTER] = cost_reduce_scatter,
-    [XPL_HLO_FUSION] = cost_fusion,
+    [XPL_HLO_ALL_REDUCE] = xpl_cost_all_reduce,
+    [XPL_HLO_ALL_GATHER] = xpl_cost_all_gather,
+    [XPL_HLO_REDUCE_SCATTER] = xpl_cost_reduce_scatter,
+    [XPL_HLO_FUSION] = xpl_cost_fusion,
     [XPL_HLO_WHILE] = calls,
     [XPL_HLO_CONDITIONAL] = calls,
     [XPL_HLO_CALL] = calls,
@@ -152,18 +153,18 @@ static rule_fn *rule_of(enum xpl_hlo_op op) {
 
 static bool see_operands(struct cost_visit *v) {
     for (uint32_t k = 0; k < v->n_operands; k++)
-        if (!cost_node_of(v->c, v->operands[k])) return false;
+        if (!xpl_cost_node_of(v->c, v->operands[k])) return false;
     return true;
 }
 
 static void set_defaults(struct cost_visit *v) {
     struct cost_node *const n = v->n;
-    n->output = n->bytes = (float)cost_result(v)->leaf_size;
+    n->output = n->bytes = (float)xpl_cost_result(v)->leaf_size;
     for (uint32_t k = 0; k < v->n_operands; k++) {
-        const float size = (float)cost_operand(v, k)->size;
+        const float size = (float)xpl_cost_operand(v, k)->size;
         n->bytes += size;
-        cost_set_operand(v, k, size);
-        cost_set_utilization(v, k, 1);
+        xpl_cost_set_operand(v, k, size);
+        xpl_cost_set_utilization(v, k, 1);
     }
 }
 
@@ -175,12 +176,12 @@ static bool begin_visit(struct xpl_hlo_costs *c, uint32_t index, struct cost_nod
     v->decoded = false;
     v->operands = xpl_hlo_module_uses(c->m, index);
     v->n_operands = v->operands ? c->m->edges[index].n_operands : 0;
-    return cost_node_of(c, index) && see_operands(v);
+    return xpl_cost_node_of(c, index) && see_operands(v);
 }
 
 // What a custom fusion holds may stand for all of it: its rule is then the fusion's.
 static void fill_in(struct xpl_hlo_costs *c, uint32_t index, struct cost_node *n) {
-    const uint32_t held = cost_held(c, index);
+    const uint32_t held = xpl_cost_held(c, index);
     struct cost_visit v;
     if (!begin_visit(c, index, n, &v)) return;
     set_defaults(&v);
@@ -189,13 +190,13 @@ static void fill_in(struct xpl_hlo_costs *c, uint32_t index, struct cost_node *n
     if (rule) rule(&v);
 }
 
-void cost_visit_instruction(struct xpl_hlo_costs *c, uint32_t index) {
-    struct cost_node *const n = cost_node_of(c, index);
-    if (!n || n->visited || !cost_spend(c, 1 + (uint64_t)n->n_operands)) return;
+void xpl_cost_visit_instruction(struct xpl_hlo_costs *c, uint32_t index) {
+    struct cost_node *const n = xpl_cost_node_of(c, index);
+    if (!n || n->visited || !xpl_cost_spend(c, 1 + (uint64_t)n->n_operands)) return;
     if (++c->ticks % CANCEL_EVERY == 0 && c->exec && xpl_exec_cancelled(c->exec)) {
         c->cancelled = true;
         return;
     }
     fill_in(c, index, n);
-    n->visited = !cost_stopped(c);
+    n->visited = !xpl_cost_stopped(c);
 }

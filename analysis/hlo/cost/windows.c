@@ -3,7 +3,7 @@
 // kernel meets its input.
 #include "analysis/hlo/cost/impl.h"
 
-void cost_window_read(xpl_bytes_t dimension, struct cost_window *ret) {
+void xpl_cost_window_read(xpl_bytes_t dimension, struct cost_window *ret) {
     struct xpl_hlo_message d;
     xpl_hlo_message_read(dimension, &d);
     *ret = (struct cost_window){
@@ -27,13 +27,13 @@ struct windows {
 
 static void read_windows(struct cost_visit *v, struct windows *ret) {
     struct xpl_hlo_message window;
-    xpl_hlo_message_read(xpl_hlo_bytes(cost_message(v), HLO_INSTR_WINDOW), &window);
+    xpl_hlo_message_read(xpl_hlo_bytes(xpl_cost_message(v), HLO_INSTR_WINDOW), &window);
     struct xpl_hlo_each dims = xpl_hlo_each_begin(&window, HLO_WINDOW_DIMENSIONS);
     xpl_bytes_t d;
     *ret = (struct windows){.elements = 1};
     for (uint32_t i = 0; xpl_hlo_each_next(&dims, &d); i++) {
         struct cost_window w;
-        cost_window_read(d, &w);
+        xpl_cost_window_read(d, &w);
         ret->elements = (int64_t)((uint64_t)ret->elements * (uint64_t)w.size);
         if (w.size != 1 && ret->n_wide++ == 0) ret->wide = i, ret->window = w;
         ret->n_padded += w.padding_low != 0 || w.padding_high != 0;
@@ -45,34 +45,35 @@ static void read_windows(struct cost_visit *v, struct windows *ret) {
 static bool is_running_sum(struct cost_visit *v, const struct windows *w, int64_t *ret) {
     uint32_t n;
     const struct cost_window *const d = &w->window;
-    if (w->n_wide != 1 || w->n_padded != 1 || cost_result(v)->type == HLO_TYPE_TUPLE) return false;
+    if (w->n_wide != 1 || w->n_padded != 1 || xpl_cost_result(v)->type == HLO_TYPE_TUPLE)
+        return false;
     if (d->padding_low <= 0 || d->padding_low != d->padding_high ||
         d->padding_low > INT64_MAX / 4 || d->size != 2 * d->padding_low + 1)
         return false;
-    const int64_t *const dims = cost_dims(v->c, cost_result(v), &n);
+    const int64_t *const dims = xpl_cost_dims(v->c, xpl_cost_result(v), &n);
     if (!dims || w->wide >= n || d->padding_low != dims[w->wide] - 1) return false;
     *ret = dims[w->wide];
     return true;
 }
 
-void cost_reduce_window(struct cost_visit *v) {
+void xpl_cost_reduce_window(struct cost_visit *v) {
     struct windows w;
     struct cost_shape out;
     int64_t length;
     read_windows(v, &w);
-    cost_shape_first(cost_result(v), &out);
+    xpl_cost_shape_first(xpl_cost_result(v), &out);
     int64_t times = (int64_t)((uint64_t)(w.elements - 1) * (uint64_t)out.elements);
     if (is_running_sum(v, &w, &length)) times = out.elements / length + (length - 1);
-    v->n->flops = cost_combiner(v, 0, times);
+    v->n->flops = xpl_cost_combiner(v, 0, times);
 }
 
 // Elements of a window are compared to find the one to which a value is added.
-void cost_select_and_scatter(struct cost_visit *v) {
+void xpl_cost_select_and_scatter(struct cost_visit *v) {
     struct windows w;
-    const int64_t source = cost_operand(v, 1)->elements;
+    const int64_t source = xpl_cost_operand(v, 1)->elements;
     read_windows(v, &w);
-    v->n->flops = cost_combiner(v, 0, (int64_t)((uint64_t)source * (uint64_t)(w.elements - 1)));
-    v->n->flops += cost_combiner(v, 1, source);
+    v->n->flops = xpl_cost_combiner(v, 0, (int64_t)((uint64_t)source * (uint64_t)(w.elements - 1)));
+    v->n->flops += xpl_cost_combiner(v, 1, source);
 }
 
 // ---- positions of a convolution ----
@@ -113,8 +114,8 @@ static int64_t count(int64_t n, int64_t step, int64_t at, int64_t lo, int64_t hi
     return x_lo > x_hi ? 0 : (x_hi - x_lo) / period + 1;
 }
 
-int64_t cost_valid_positions(struct xpl_hlo_costs *c, const struct cost_window *w, int64_t kernel,
-                             int64_t output, int64_t input) {
+int64_t xpl_cost_valid_positions(struct xpl_hlo_costs *c, const struct cost_window *w,
+                                 int64_t kernel, int64_t output, int64_t input) {
     const int64_t most = INT64_C(1) << 31, base = w->base_dilation > 1 ? w->base_dilation : 1;
     const int64_t all[] = {kernel, output, input, w->stride, w->dilation, base};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -125,7 +126,7 @@ int64_t cost_valid_positions(struct xpl_hlo_costs *c, const struct cost_window *
     const int64_t n = walk_kernel ? kernel : output, others = walk_kernel ? output : kernel;
     const int64_t step = walk_kernel ? w->dilation : w->stride;
     const int64_t other_step = walk_kernel ? w->stride : w->dilation;
-    if (!cost_spend(c, 4 * (uint64_t)n)) return -1;
+    if (!xpl_cost_spend(c, 4 * (uint64_t)n)) return -1;
     const int64_t last = input > 0 ? (input - 1) * base : -1;
     uint64_t total = 0;
     for (int64_t i = 0; i < n; i++)
