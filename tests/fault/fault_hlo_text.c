@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts and costs of HLO programs, with every allocation failing once: a clean error, nothing
-// leaked, and with memory back the same as before.
+// Texts, costs and neighbours in HLO programs, with every allocation failing once: a clean error,
+// nothing leaked, and with memory back the same as before.
 #include <inttypes.h>
 
 #include "analysis/hlo/cost/cost.h"
+#include "analysis/hlo/graph/adjacent.h"
 #include "analysis/hlo/hlo_module.h"
+#include "analysis/hlo/proto/print.h"
 #include "analysis/hlo/text/text.h"
 #include "base/arena.h"
 #include "tests/wire_text.h"
@@ -58,14 +60,34 @@ static struct xpl_buf program(void) {
     return m;
 }
 
+// The program by its fields, where everything is out of order and in pieces.
+static struct xpl_buf g_proto;
+
+static void make_proto(const struct xpl_buf *module) {
+    g_proto = mk_open();
+    mk_len(&g_proto, 3, "", 0);
+    for (int i = 0; i < 2; i++)
+        mk_len(&g_proto, 1, module->p, module->n);
+}
+
+static xpl_status_t print_proto(struct xpl_arena *a, struct xpl_buf *out, struct xpl_error *err) {
+    struct xpl_exec exec = xpl_exec_serial();
+    xpl_status_t st = XPL_OK;
+    for (unsigned form = 0; st == XPL_OK && form <= XPL_HLO_PROTO_JSON; form++)
+        st = xpl_hlo_proto_print((xpl_bytes_t){g_proto.p, g_proto.n}, (enum xpl_hlo_proto_form)form,
+                                 &exec, a, out, err);
+    return st;
+}
+
 static xpl_status_t run(const struct xpl_buf *module, struct xpl_buf *out) {
+    struct xpl_exec exec = xpl_exec_serial();
     struct xpl_arena a;
     struct xpl_hlo_module *m = NULL;
     struct xpl_error err = {0};
     xpl_arena_init(&a, 1 << 26);
     xpl_status_t st = xpl_hlo_module_read_full((xpl_bytes_t){module->p, module->n}, &a, &m, &err);
     for (unsigned form = 0; st == XPL_OK && form < XPL_HLO_N_TEXT_FORMS; form++)
-        st = xpl_hlo_text_module(m, (enum xpl_hlo_text_form)form, &a, out, &err);
+        st = xpl_hlo_text_module(m, (enum xpl_hlo_text_form)form, &exec, &a, out, &err);
     struct xpl_hlo_text_cache *cache = NULL;
     for (uint32_t i = 0; st == XPL_OK && i < m->n_instructions; i++) {
         struct xpl_hlo_instruction in;
@@ -83,6 +105,8 @@ static xpl_status_t run(const struct xpl_buf *module, struct xpl_buf *out) {
         st = xpl_hlo_cost(costs, i, NULL, &cost, &err);
         xpl_buf_printf(out, "%" PRId64 " %" PRId64 "\n", cost.model_flops, cost.bytes);
     }
+    if (st == XPL_OK) st = xpl_hlo_adjacent(m, 0, &exec, &a, out, &err);
+    if (st == XPL_OK) st = print_proto(&a, out, &err);
     CHECK(st == XPL_OK || st == XPL_RESOURCE_EXHAUSTED);
     xpl_arena_fini(&a);
     return st;
@@ -90,6 +114,7 @@ static xpl_status_t run(const struct xpl_buf *module, struct xpl_buf *out) {
 
 int main(void) {
     struct xpl_buf m = program(), expected, got;
+    make_proto(&m);
     xpl_buf_init(&expected, 1 << 24);
     CHECK_OK(run(&m, &expected), NULL);
     const int64_t live = xpl_fault_live();

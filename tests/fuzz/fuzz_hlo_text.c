@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbitrary bytes as an HloModuleProto: its text in every form ends, keeps to its limit, and is the
 // same twice; an op's text is the same however the module was read.  What its instructions cost is
-// found, is the same in whatever order they are asked, and never negative.
+// found, is the same in whatever order they are asked, and never negative.  Likewise
+// the program by its fields, and the neighbours of instructions.
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/hlo/cost/cost.h"
+#include "analysis/hlo/graph/adjacent.h"
 #include "analysis/hlo/hlo_module.h"
+#include "analysis/hlo/proto/print.h"
 #include "analysis/hlo/text/text.h"
+#include "analysis/wire/writer.h"
 #include "base/arena.h"
 
 enum { LIMIT = 1 << 20 };
@@ -21,9 +25,10 @@ static void require(bool ok) {
 static xpl_status_t module_text(const struct xpl_hlo_module *m, enum xpl_hlo_text_form form,
                                 struct xpl_buf *out) {
     struct xpl_arena scratch;
+    struct xpl_exec exec = xpl_exec_serial();
     xpl_arena_init(&scratch, 64 << 20);
     xpl_buf_init(out, LIMIT);
-    const xpl_status_t st = xpl_hlo_text_module(m, form, &scratch, out, NULL);
+    const xpl_status_t st = xpl_hlo_text_module(m, form, &exec, &scratch, out, NULL);
     require(out->n <= LIMIT);
     require(st == XPL_OK || st == XPL_DATA_LOSS || st == XPL_RESOURCE_EXHAUSTED);
     xpl_arena_fini(&scratch);
@@ -74,6 +79,44 @@ static void check_costs(const struct xpl_hlo_module *m, struct xpl_arena *a) {
     }
 }
 
+static void check_proto(xpl_bytes_t module) {
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_buf proto, out[2];
+    uint8_t size[10];
+    xpl_buf_init(&proto, module.len + 16);
+    xpl_buf_putc(&proto, 0x0a);
+    xpl_buf_put(&proto, size, (size_t)(xpl_varint_put(size, module.len) - size));
+    xpl_buf_put(&proto, module.ptr, module.len);
+    require(!proto.failed);
+    for (unsigned form = 0; form <= XPL_HLO_PROTO_JSON; form++) {
+        for (unsigned i = 0; i < 2; i++) {
+            struct xpl_arena a;
+            xpl_arena_init(&a, 64 << 20);
+            xpl_buf_init(&out[i], LIMIT);
+            const xpl_status_t st =
+                xpl_hlo_proto_print((xpl_bytes_t){proto.p, proto.n}, (enum xpl_hlo_proto_form)form,
+                                    &exec, &a, &out[i], NULL);
+            require(out[i].n <= LIMIT);
+            require(st == XPL_OK || st == XPL_DATA_LOSS || st == XPL_RESOURCE_EXHAUSTED);
+            xpl_arena_fini(&a);
+        }
+        require(out[0].n == out[1].n && memcmp(out[0].p, out[1].p, out[0].n) == 0);
+        xpl_buf_fini(&out[0]);
+        xpl_buf_fini(&out[1]);
+    }
+    xpl_buf_fini(&proto);
+}
+
+static void check_neighbours(const struct xpl_hlo_module *m, uint32_t i, struct xpl_arena *a) {
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_buf out;
+    xpl_buf_init(&out, LIMIT);
+    const xpl_status_t st = xpl_hlo_adjacent(m, i, &exec, a, &out, NULL);
+    require(st == XPL_OK || st == XPL_RESOURCE_EXHAUSTED);
+    require(xpl_hlo_find_node(m, m->instructions[i].name) <= i);
+    xpl_buf_fini(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct xpl_arena a;
     struct xpl_hlo_module *full = NULL, *light = NULL;
@@ -86,7 +129,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         for (uint32_t i = 0; full->valid && i < full->n_instructions && i < 64; i++)
             check_op(full, light, i, &a);
         if (full->valid) check_costs(full, &a);
+        for (uint32_t i = 0; full->valid && i < full->n_instructions && i < 8; i++)
+            check_neighbours(full, i, &a);
     }
+    check_proto(bytes);
     xpl_arena_fini(&a);
     return 0;
 }

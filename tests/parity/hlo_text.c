@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts of HLO programs, for comparison with the real XProf.  A worker: each request on standard
 // input is a line "FORM LENGTH" and LENGTH bytes of an HloProto, where FORM is short, long,
-// metadata, ops (the text of every instruction) or costs (what each costs on a GPU); each answer on
+// metadata, ops (the text of every instruction), costs (what each costs on a GPU), pbtxt, json, or
+// neighbours (the bytes begin with the name of an instruction and a newline); each answer on
 // standard output is a line "STATUS LENGTH" and LENGTH bytes.  Of ops these are name, tab, text,
 // newline; of costs name, model flops, device flops, bytes, bytes read and written, with tabs.
 //   hlo_text --time FORM FILE [N]    how long N texts of one program take, and N copies of it
@@ -13,13 +14,16 @@
 
 #include "analysis/hlo/cost/cost.h"
 #include "analysis/hlo/fields.h"
+#include "analysis/hlo/graph/adjacent.h"
 #include "analysis/hlo/hlo_module.h"
 #include "analysis/hlo/module/message.h"
+#include "analysis/hlo/proto/print.h"
 #include "analysis/hlo/text/text.h"
 
 static const size_t limit = (size_t)4 << 30;
-enum { COSTS = XPL_HLO_N_TEXT_FORMS };
-static const char *const names[] = {"short", "long", "metadata", "ops", "costs"};
+static const char *const names[] = {"short", "long",  "metadata", "ops",
+                                    "costs", "pbtxt", "json",     "neighbours"};
+enum { SHORT, LONG, METADATA, OPS, COSTS, PBTXT, JSON, NEIGHBOURS };
 
 static xpl_status_t put_ops(const struct xpl_hlo_module *m, struct xpl_arena *a,
                             struct xpl_buf *out, struct xpl_error *err) {
@@ -50,19 +54,41 @@ static xpl_status_t put_costs(const struct xpl_hlo_module *m, struct xpl_arena *
     return XPL_OK;
 }
 
+static xpl_status_t put_program(const struct xpl_hlo_module *m, unsigned form, xpl_str_t node,
+                                struct xpl_arena *a, struct xpl_buf *out, struct xpl_error *err) {
+    struct xpl_exec exec = xpl_exec_serial();
+    if (form == OPS) return put_ops(m, a, out, err);
+    if (form == COSTS) return put_costs(m, a, out, err);
+    if (form != NEIGHBOURS)
+        return xpl_hlo_text_module(m, (enum xpl_hlo_text_form)form, &exec, a, out, err);
+    const uint32_t at = m->valid ? xpl_hlo_find_node(m, node) : UINT32_MAX;
+    if (at == UINT32_MAX) XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no such instruction");
+    return xpl_hlo_adjacent(m, at, &exec, a, out, err);
+}
+
 static xpl_status_t make_text(xpl_bytes_t proto, unsigned form, struct xpl_buf *out,
                               struct xpl_error *err) {
     struct xpl_hlo_message p;
     struct xpl_hlo_module *m = NULL;
     struct xpl_arena a;
-    xpl_hlo_message_read(proto, &p);
+    struct xpl_exec exec = xpl_exec_serial();
+    xpl_str_t node = {"", 0};
     xpl_arena_init(&a, limit);
+    if (form == PBTXT || form == JSON) {
+        const xpl_status_t st = xpl_hlo_proto_print(
+            proto, form == JSON ? XPL_HLO_PROTO_JSON : XPL_HLO_PROTO_PBTXT, &exec, &a, out, err);
+        xpl_arena_fini(&a);
+        return st;
+    }
+    if (form == NEIGHBOURS) {
+        const uint8_t *const end = memchr(proto.ptr, '\n', proto.len);
+        if (!end) exit(2);
+        node = (xpl_str_t){(const char *)proto.ptr, (size_t)(end - proto.ptr)};
+        proto = (xpl_bytes_t){end + 1, proto.len - node.len - 1};
+    }
+    xpl_hlo_message_read(proto, &p);
     xpl_status_t st = xpl_hlo_module_read_full(xpl_hlo_bytes(&p, HLO_PROTO_MODULE), &a, &m, err);
-    if (st == XPL_OK)
-        st = form < XPL_HLO_TEXT_EXPRESSION
-                 ? xpl_hlo_text_module(m, (enum xpl_hlo_text_form)form, &a, out, err)
-             : form == COSTS ? put_costs(m, &a, out, err)
-                             : put_ops(m, &a, out, err);
+    if (st == XPL_OK) st = put_program(m, form, node, &a, out, err);
     xpl_arena_fini(&a);
     return st;
 }

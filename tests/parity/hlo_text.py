@@ -5,8 +5,9 @@
     hlo_text.py --build BUILD [--corpus DIR]... [--seed N --count N --costs N] [--out DIR]
 
 Each different program of the profiles below tests/data and DIR, then N random ones (hlo_programs.py): the texts that
-graph_viewer makes (short_txt, long_txt, long_txt with metadata), and the text of every instruction as OpStats carry it,
-asked through a profile of a GPU that ran each once; these also have what it costs.  Then N random programs that are made for
+graph_viewer makes (short_txt, long_txt, long_txt with metadata, pbtxt), the neighbours of some instructions (adj_nodes), and
+the text of every instruction as OpStats carry it, asked through a profile of a GPU that ran each once; these also have what it
+costs.  XProf has no JSON of a program: ours must be read back as the same message.  Then N random programs that are made for
 costs alone (hlo_cost_programs.py), without their texts.  BUILD has tests/parity/hlo_text.  What differs is written to --out.
 A random program that XProf refuses is counted; at least half must be answered.
 """
@@ -16,13 +17,16 @@ import subprocess
 import sys
 import tempfile
 
+from google.protobuf import json_format
+
 import hlo_cost_programs
 import hlo_programs
 from hlo_programs import Hlo, XSpace
 from xprof_worker import XProf
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-FORMS = {"short": ("short_txt", 0), "long": ("long_txt", 0), "metadata": ("long_txt", 1)}
+FORMS = {"short": ("short_txt", 0), "long": ("long_txt", 0), "metadata": ("long_txt", 1), "pbtxt": ("pbtxt", 0)}
+NODES = 4                     # instructions of a program whose neighbours are asked for
 
 
 class Ours:
@@ -40,6 +44,11 @@ class Ours:
     def close(self):
         self.process.stdin.close()
         self.process.wait(10)
+
+
+def has_nan(proto):
+    """A message with a NaN equals none."""
+    return proto != proto.__class__.FromString(proto.SerializeToString())
 
 
 def stat_id(plane, name):
@@ -89,7 +98,7 @@ def loses_costs(hlo):
 class Comparison:
     def __init__(self, xprof, ours, out):
         self.xprof, self.ours, self.out = xprof, ours, out
-        self.texts = self.ops = self.costs = self.lost = self.refused = self.differ = self.programs = 0
+        self.nodes = self.texts = self.ops = self.costs = self.lost = self.refused = self.differ = self.programs = 0
 
     def wheel_ops(self, path):
         from xprof.protobuf import op_stats_pb2
@@ -131,6 +140,30 @@ class Comparison:
         else:
             self.refused += 1
 
+    def neighbours(self, label, path, hlo, data, names):
+        """Of some instructions: first, last, one that others use, one that has many operands."""
+        uses = [i for c in hlo.computations for i in c.instructions]
+        wanted = dict.fromkeys([names[0], names[-1], max(uses, key=lambda i: len(i.operand_ids)).name, names[len(names) // 2]])
+        for node in list(wanted)[:NODES]:
+            options = {"module_name": f"{hlo.name}(7)", "type": "adj_nodes", "node_name": node}
+            status, expected = self.xprof.ask("graph_viewer", [path], options)
+            got = self.ours.ask("neighbours", node.encode() + b"\n" + data)
+            self.nodes += 1
+            if status == "answer" and got != expected or status != "answer" and got is not None:
+                self.note(label, data, f"neighbours of {node}", expected, got)
+
+    def json(self, label, data):
+        got = self.ours.ask("json", data)
+        expected = Hlo.FromString(data)
+        expected.DiscardUnknownFields()
+        try:
+            same = got is not None and json_format.Parse(got, Hlo()) == expected
+        except json_format.ParseError as e:
+            print(e)
+            same = False
+        if not same and not has_nan(expected):
+            self.note(label, data, "json", b"a message that is equal", got)
+
     def note(self, label, data, form, expected, got):
         self.differ += 1
         print(f"DIFFERENT {label} {form}")
@@ -165,6 +198,8 @@ class Comparison:
                 got = self.ours.ask(form, data)
                 if got != expected:
                     self.note(label, data, form, expected, got)
+            self.neighbours(label, path, hlo, data, names)
+            self.json(label, data)
             found = self.wheel_ops(path)
             wheel = {n: m.long_name.encode("utf-8", "surrogateescape") for n, m in found.items()}
             ours = self.ours.ask("ops", data)
@@ -211,10 +246,10 @@ def main():
     ours.close()
     random_refused = c.refused - refused
     print(f"{real} programs of profiles ({refused} refused), {a.count} + {a.costs} random ones ({random_refused} refused, {crashes} ended "
-          f"XProf): {c.texts} texts, {c.ops} texts of ops, {c.costs} costs ({c.lost} programs without: lost_costs)")
+          f"XProf): {c.texts} texts, {c.nodes} lists of neighbours, {c.ops} texts of ops, {c.costs} costs ({c.lost} programs without: lost_costs)")
     failed = c.differ + refused + (2 * random_refused > a.count + a.costs)
     print(f"{c.programs - c.differ} passed, {failed} failed")
-    sys.exit(1 if failed or c.texts == 0 or c.ops == 0 or c.costs == 0 else 0)
+    sys.exit(1 if failed or c.texts == 0 or c.ops == 0 or c.costs == 0 or c.nodes == 0 else 0)
 
 
 if __name__ == "__main__":

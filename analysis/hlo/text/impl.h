@@ -28,11 +28,13 @@ struct hlo_text {
     size_t end;  // the buffer's length at which the text is cut
     bool cut;    // it is full: nothing more is written
     bool failed; // likewise, because of what follows
-    bool malformed, too_deep, no_memory;
+    bool malformed, too_deep, no_memory, cancelled;
     unsigned depth; // of nested messages
     const struct hlo_form *form;
     const struct xpl_hlo_module *m;
     struct xpl_hlo_text_cache *cache; // NULL: none
+    struct xpl_exec *exec;            // NULL: none
+    uint32_t n_instructions;          // written so far
     const uint32_t *frame_ids;        // by stack frame: its number in the text; 0: none
 };
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "analysis/hlo/text/impl.h"
+#include "base/text/c_escape.h"
 
 // Whatever does not fit: the buffer grows, or the text is cut where the form says.
 void txt_put_slow(struct hlo_text *t, const void *p, size_t n) {
@@ -49,33 +50,15 @@ void txt_real(struct hlo_text *t, double v, int precision) {
     if (n > 0) txt_put(t, text, (size_t)n);
 }
 
-static void put_escape(struct hlo_text *t, uint8_t c) {
-    char octal[4] = {'\\', (char)('0' + (c >> 6)), (char)('0' + (c >> 3 & 7)),
-                     (char)('0' + (c & 7))};
-    switch (c) {
-        case '\n': TXT(t, "\\n"); break;
-        case '\r': TXT(t, "\\r"); break;
-        case '\t': TXT(t, "\\t"); break;
-        case '"': TXT(t, "\\\""); break;
-        case '\'': TXT(t, "\\'"); break;
-        case '\\': TXT(t, "\\\\"); break;
-        default: txt_put(t, octal, sizeof octal);
-    }
-}
-
-static bool is_plain(uint8_t c) {
-    return c >= 0x20 && c < 0x7f && c != '"' && c != '\'' && c != '\\';
-}
-
 void txt_escaped(struct hlo_text *t, xpl_str_t s) {
-    size_t from = 0;
-    for (size_t i = 0; i < s.len && !txt_stopped(t); i++) {
-        if (is_plain((uint8_t)s.ptr[i])) continue;
-        txt_put(t, s.ptr + from, i - from);
-        put_escape(t, (uint8_t)s.ptr[i]);
-        from = i + 1;
+    char escape[XPL_C_ESCAPE_MAX];
+    while (!txt_stopped(t)) {
+        const size_t plain = xpl_c_plain(s);
+        if (plain) txt_put(t, s.ptr, plain);
+        if (plain == s.len) return;
+        txt_put(t, escape, xpl_c_escape((uint8_t)s.ptr[plain], escape));
+        s = xpl_str_sub(s, plain + 1, SIZE_MAX);
     }
-    if (from < s.len) txt_put(t, s.ptr + from, s.len - from);
 }
 
 void txt_quoted(struct hlo_text *t, xpl_str_t s) {

@@ -43,6 +43,7 @@ static xpl_status_t outcome(const struct hlo_text *t, struct xpl_error *err) {
     if (t->too_deep)
         XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "HLO module nested deeper than %d messages",
                          XPL_HLO_TEXT_DEPTH);
+    if (t->cancelled) XPL_RETURN_ERROR(err, XPL_CANCELLED, "HLO text cancelled");
     if (t->malformed) XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "malformed HLO module");
     XPL_RETURN_OOM(err, "HLO text");
 }
@@ -112,6 +113,12 @@ static void put_computation_tail(struct hlo_text *t, const struct hlo_computatio
     if (t->form->backend_config && config.len) txt_backend_config(t, config);
 }
 
+// Asks from time to time whether the text is still wanted.
+static void check_exec(struct hlo_text *t) {
+    if (++t->n_instructions % 1024 == 0 && xpl_exec_cancelled(t->exec))
+        t->cancelled = t->failed = t->cut = true;
+}
+
 static void put_computation(struct hlo_text *t, uint32_t index, const struct xpl_hlo_ints *schedule,
                             struct xpl_arena *scratch) {
     const struct hlo_computation *const c = &t->m->computations[index];
@@ -127,6 +134,7 @@ static void put_computation(struct hlo_text *t, uint32_t index, const struct xpl
     if (t->form->program_shape) put_signature(t, c, scratch);
     TXT(t, "{\n");
     for (uint32_t i = 0; i < n && !txt_stopped(t); i++) {
+        check_exec(t);
         TXT(t, "  ");
         if (order[i] == c->root) TXT(t, "ROOT ");
         txt_instruction(t, order[i]);
@@ -177,13 +185,14 @@ static bool *find_hidden(struct hlo_text *t, struct xpl_arena *scratch) {
 }
 
 xpl_status_t xpl_hlo_text_module(const struct xpl_hlo_module *m, enum xpl_hlo_text_form form,
-                                 struct xpl_arena *scratch, struct xpl_buf *out,
-                                 struct xpl_error *err) {
+                                 struct xpl_exec *exec, struct xpl_arena *scratch,
+                                 struct xpl_buf *out, struct xpl_error *err) {
     if (!m->valid) XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "XLA would refuse this HLO module");
     assert(m->edges);
     struct xpl_hlo_text_cache *const cache = xpl_hlo_text_cache_new(scratch);
     if (!cache) XPL_RETURN_OOM(err, "HLO text");
     struct hlo_text t = begin(m, form, cache, out);
+    t.exec = exec;
     txt_header(&t, scratch);
     uint32_t n = 0;
     const uint32_t *const order = txt_computation_order(m, scratch, &n);

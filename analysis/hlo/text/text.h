@@ -10,6 +10,7 @@
 #include "analysis/hlo/instruction.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/exec.h"
 #include "base/status.h"
 
 enum xpl_hlo_text_form {
@@ -30,11 +31,11 @@ struct xpl_hlo_text_cache *xpl_hlo_text_cache_new(struct xpl_arena *a);
 // Appends the text of a module, read in full, to `out`.  Scratch memory comes from the arena.
 // DATA_LOSS when XLA would refuse the module, or when it is nested deeper than XPL_HLO_TEXT_DEPTH
 // messages; RESOURCE_EXHAUSTED at the limit of the arena or of `out`, whose contents are then
-// incomplete.
+// incomplete; CANCELLED when the exec, which is asked every thousand instructions, says so.
 enum { XPL_HLO_TEXT_DEPTH = 100 };
 xpl_status_t xpl_hlo_text_module(const struct xpl_hlo_module *m, enum xpl_hlo_text_form form,
-                                 struct xpl_arena *scratch, struct xpl_buf *out,
-                                 struct xpl_error *err) XPL_NODISCARD;
+                                 struct xpl_exec *exec, struct xpl_arena *scratch,
+                                 struct xpl_buf *out, struct xpl_error *err) XPL_NODISCARD;
 
 // Appends the text of instruction `index`, in any form, without the indentation and the "ROOT " of
 // a module's text, cut after XPL_HLO_TEXT_CUT bytes as XProf cuts it.  Errors as above.

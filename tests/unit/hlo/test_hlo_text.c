@@ -13,13 +13,14 @@ static struct xpl_error err;
 // A module's text, or its error.
 static xpl_status_t text_of(const struct xpl_buf *module, enum xpl_hlo_text_form form,
                             struct xpl_buf *out, size_t limit) {
+    struct xpl_exec exec = xpl_exec_serial();
     struct xpl_arena a;
     struct xpl_hlo_module *m = NULL;
     err = (struct xpl_error){0};
     xpl_arena_init(&a, 1 << 26);
     xpl_buf_init(out, limit);
     CHECK_OK(xpl_hlo_module_read_full((xpl_bytes_t){module->p, module->n}, &a, &m, &err), &err);
-    const xpl_status_t st = xpl_hlo_text_module(m, form, &a, out, &err);
+    const xpl_status_t st = xpl_hlo_text_module(m, form, &exec, &a, out, &err);
     xpl_arena_fini(&a);
     return st;
 }

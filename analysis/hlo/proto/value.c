@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values of fields: numbers, names of numbers, texts.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/hlo/proto/impl.h"
+#include "base/json.h"
+#include "base/text/c_escape.h"
+
+static void put_digits(struct xpl_buf *b, uint64_t v, bool negative) {
+    char text[21], *const end = text + sizeof text, *p = end;
+    do {
+        *--p = (char)('0' + v % 10);
+        v /= 10;
+    } while (v);
+    if (negative) *--p = '-';
+    xpl_buf_put(b, p, (size_t)(end - p));
+}
+
+void proto_put_uint(struct xpl_buf *b, uint64_t v) {
+    put_digits(b, v, false);
+}
+
+void proto_put_int(struct xpl_buf *b, int64_t v) {
+    put_digits(b, v < 0 ? 0 - (uint64_t)v : (uint64_t)v, v < 0);
+}
+
+// NULL for a number without a name.
+static const char *name_of(const struct xpl_proto_field *f, int32_t number) {
+    const struct xpl_proto_enum *const e = &xpl_hlo_enums[f->of];
+    for (unsigned i = 0; i < e->n; i++)
+        if (e->values[i].number == number) return e->values[i].name;
+    return NULL;
+}
+
+static double number_of(const struct xpl_proto_field *f, const struct xpl_field *v) {
+    double d;
+    float s;
+    memcpy(&d, &v->u, sizeof d);
+    memcpy(&s, &(uint32_t){(uint32_t)v->u}, sizeof s);
+    return f->type == XPL_PROTO_FLOAT ? (double)s : d;
+}
+
+// As many digits as read back: six or nine of a float, 15 or 17 of a double.
+static void put_real(struct xpl_buf *b, const struct xpl_proto_field *f, double v) {
+    const bool narrow = f->type == XPL_PROTO_FLOAT;
+    char text[40];
+    if (isnan(v)) {
+        xpl_buf_str(b, XPL_STR("nan"));
+        return;
+    }
+    int n = snprintf(text, sizeof text, "%.*g", narrow ? 6 : 15, v);
+    const double back = narrow ? (double)strtof(text, NULL) : strtod(text, NULL);
+    if (back < v || back > v) n = snprintf(text, sizeof text, "%.*g", narrow ? 9 : 17, v);
+    if (n > 0) xpl_buf_put(b, text, (size_t)n);
+}
+
+// What both forms write alike.
+static void put_number(struct xpl_buf *b, const struct xpl_proto_field *f,
+                       const struct xpl_field *v) {
+    switch (f->type) {
+        case XPL_PROTO_BOOL: xpl_buf_str(b, v->u ? XPL_STR("true") : XPL_STR("false")); break;
+        case XPL_PROTO_UINT32: proto_put_uint(b, (uint32_t)v->u); break;
+        case XPL_PROTO_UINT64: proto_put_uint(b, v->u); break;
+        case XPL_PROTO_INT64: proto_put_int(b, (int64_t)v->u); break;
+        case XPL_PROTO_FLOAT:
+        case XPL_PROTO_DOUBLE: put_real(b, f, number_of(f, v)); break;
+        default: proto_put_int(b, (int32_t)v->u);
+    }
+}
+
+// ---- text format ----
+
+void proto_put_pbtxt(struct xpl_buf *b, const struct xpl_proto_field *f,
+                     const struct xpl_field *v) {
+    if (f->type == XPL_PROTO_ENUM) {
+        const char *const name = name_of(f, (int32_t)v->u);
+        if (name) {
+            xpl_buf_str(b, xpl_str_from(name));
+            return;
+        }
+    }
+    if (f->type != XPL_PROTO_TEXT && f->type != XPL_PROTO_BYTES) {
+        put_number(b, f, v);
+        return;
+    }
+    char escape[XPL_C_ESCAPE_MAX];
+    xpl_buf_putc(b, '"');
+    for (xpl_str_t s = xpl_wire_str(v); s.len && !b->failed;) {
+        const size_t plain = xpl_c_plain(s);
+        xpl_buf_put(b, s.ptr, plain);
+        if (plain == s.len) break;
+        xpl_buf_put(b, escape, xpl_c_escape((uint8_t)s.ptr[plain], escape));
+        s = xpl_str_sub(s, plain + 1, SIZE_MAX);
+    }
+    xpl_buf_putc(b, '"');
+}
+
+// ---- JSON ----
+
+static void put_base64(struct xpl_buf *b, xpl_bytes_t s) {
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < s.len && !b->failed; i += 3) {
+        const size_t n = s.len - i < 3 ? s.len - i : 3;
+        uint32_t v = (uint32_t)s.ptr[i] << 16;
+        if (n > 1) v |= (uint32_t)s.ptr[i + 1] << 8;
+        if (n > 2) v |= s.ptr[i + 2];
+        const char four[] = {letters[v >> 18], letters[v >> 12 & 63],
+                             n > 1 ? letters[v >> 6 & 63] : '=', n > 2 ? letters[v & 63] : '='};
+        xpl_buf_put(b, four, sizeof four);
+    }
+}
+
+void proto_put_json(struct xpl_buf *b, const struct xpl_proto_field *f, const struct xpl_field *v) {
+    const char *name = NULL;
+    bool quoted = false;
+    switch (f->type) {
+        case XPL_PROTO_TEXT: xpl_json_str(b, xpl_wire_str(v), false); return;
+        case XPL_PROTO_BYTES:
+            xpl_buf_putc(b, '"');
+            put_base64(b, v->len);
+            xpl_buf_putc(b, '"');
+            return;
+        case XPL_PROTO_FLOAT:
+        case XPL_PROTO_DOUBLE: {
+            const double d = number_of(f, v);
+            name = isnan(d) ? "NaN" : !isinf(d) ? NULL : d < 0 ? "-Infinity" : "Infinity";
+            if (v->u && !(d < 0) && !(d > 0) && !name) { // readers take -0 for a whole number
+                xpl_buf_str(b, XPL_STR("-0.0"));
+                return;
+            }
+            break;
+        }
+        case XPL_PROTO_ENUM: name = name_of(f, (int32_t)v->u); break;
+        case XPL_PROTO_INT64:
+        case XPL_PROTO_UINT64: quoted = true; break;
+        default: break;
+    }
+    if (name || quoted) xpl_buf_putc(b, '"');
+    if (name)
+        xpl_buf_str(b, xpl_str_from(name));
+    else
+        put_number(b, f, v);
+    if (name || quoted) xpl_buf_putc(b, '"');
+}
+
+// operand_ids is operandIds.
+void proto_put_json_name(struct xpl_buf *b, const char *name) {
+    bool upper = false;
+    xpl_buf_putc(b, '"');
+    for (; *name; name++) {
+        if (*name == '_') {
+            upper = true;
+            continue;
+        }
+        const bool change = upper && *name >= 'a' && *name <= 'z';
+        xpl_buf_putc(b, (char)(change ? *name - 'a' + 'A' : *name));
+        upper = false;
+    }
+    xpl_buf_str(b, XPL_STR("\":"));
+}

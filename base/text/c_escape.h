@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text as in C's string literals: what is not printable ASCII is escaped, byte by byte.
+#ifndef XPL_BASE_TEXT_C_ESCAPE_H_
+#define XPL_BASE_TEXT_C_ESCAPE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/str.h"
+
+// How many bytes at the beginning of `s` stand for themselves.
+static inline size_t xpl_c_plain(xpl_str_t s) {
+    size_t n = 0;
+    for (; n < s.len; n++) {
+        const uint8_t c = (uint8_t)s.ptr[n];
+        if (c < 0x20 || c >= 0x7f || c == '"' || c == '\'' || c == '\\') break;
+    }
+    return n;
+}
+
+// What stands for a byte that does not stand for itself, as protobuf and XLA write it: \n \r \t \"
+// \' \\, or three octal digits.  Returns its length.
+enum { XPL_C_ESCAPE_MAX = 4 };
+static inline size_t xpl_c_escape(uint8_t c, char out[XPL_C_ESCAPE_MAX]) {
+    static const char named[] = "\n\r\t\"'\\", letters[] = "nrt\"'\\";
+    const char *const at = c ? strchr(named, c) : NULL;
+    out[0] = '\\';
+    if (at) {
+        out[1] = letters[at - named];
+        return 2;
+    }
+    out[1] = (char)('0' + (c >> 6));
+    out[2] = (char)('0' + (c >> 3 & 7));
+    out[3] = (char)('0' + (c & 7));
+    return 4;
+}
+
+#endif
