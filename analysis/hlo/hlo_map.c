@@ -56,7 +56,8 @@ static bool find_program(const struct xpl_plane *p, uint32_t i, struct found *re
     const struct xpl_stats stats = xpl_event_md_stats(p, md);
     struct xpl_stat s;
     if (!xpl_stats_get(stats, XPL_STAT_HLO_PROTO, &s) || s.kind != XPL_VALUE_BYTES) return false;
-    if (!open_proto((xpl_bytes_t){(const uint8_t *)s.str.ptr, s.str.len}, ret)) return false;
+    ret->program.proto = (xpl_bytes_t){(const uint8_t *)s.str.ptr, s.str.len};
+    if (!open_proto(ret->program.proto, ret)) return false;
     ret->program.program_id = (uint64_t)md->id;
     if (xpl_stats_get(stats, XPL_STAT_PROGRAM_ID, &s))
         ret->program.program_id = xpl_stat_int_or_uint(&s);

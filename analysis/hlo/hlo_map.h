@@ -34,7 +34,8 @@ void xpl_hlo_map_free(struct xpl_hlo_map *m);
 
 struct xpl_hlo_program {
     uint64_t program_id;
-    xpl_str_t name; // of the module, aliases the input
+    xpl_str_t name;    // of the module, aliases the input
+    xpl_bytes_t proto; // its HloProto, likewise
 };
 // All programs, by program id, each id once.
 const struct xpl_hlo_program *xpl_hlo_map_programs(const struct xpl_hlo_map *m, size_t *ret_n);

@@ -385,6 +385,14 @@ static enum outcome count(xpl_bytes_t bytes, struct xpl_hlo_module *m) {
     return res == XPL_WIRE_MALFORMED ? REFUSED : FINE;
 }
 
+void xpl_hlo_module_count(xpl_bytes_t bytes, uint32_t *ret_computations,
+                          uint32_t *ret_instructions) {
+    struct xpl_hlo_module m = {0};
+    const bool fine = count(bytes, &m) == FINE;
+    *ret_computations = fine ? m.n_computations : 0;
+    *ret_instructions = fine ? m.n_instructions : 0;
+}
+
 static enum outcome read_fields(struct reader *r, xpl_bytes_t bytes) {
     struct xpl_wire w = xpl_wire_begin(bytes);
     struct xpl_field f;

@@ -81,6 +81,10 @@ xpl_status_t xpl_hlo_module_read(xpl_bytes_t bytes, struct xpl_arena *a,
 xpl_status_t xpl_hlo_module_read_full(xpl_bytes_t bytes, struct xpl_arena *a,
                                       struct xpl_hlo_module **ret, struct xpl_error *err)
     XPL_NODISCARD;
+// How many computations and instructions a module (bytes of an HloModuleProto) has; 0 and 0 when it
+// is malformed.
+void xpl_hlo_module_count(xpl_bytes_t bytes, uint32_t *ret_computations,
+                          uint32_t *ret_instructions);
 // UINT32_MAX when there is no such instruction.
 uint32_t xpl_hlo_module_find(const struct xpl_hlo_module *m, xpl_str_t name);
 // Position of an instruction id in a computation; UINT32_MAX when absent.

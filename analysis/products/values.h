@@ -42,10 +42,17 @@ struct xpl_iree_bundle_value {
     bool damaged;
 };
 
-// The programs of a profile, "name(id)", sorted, each once.
-struct xpl_module_list_value {
-    struct xpl_arena arena;
-    xpl_str_t *names;
+// An HLO program that a profile has.
+struct xpl_module_entry {
+    xpl_str_t label; // "name(program id)", as XProf calls it
+    xpl_str_t name;  // of the module
+    uint64_t program_id;
+    uint64_t offset, length; // bytes of the profile that are its HloProto
+};
+// The programs of a profile, by label, each program id once.
+struct xpl_hlo_modules_value {
+    struct xpl_arena arena; // holds texts and `v`
+    struct xpl_module_entry *v;
     size_t n;
 };
 

@@ -8,6 +8,8 @@
 #define XPL_IREE_TOOL_ROW(name)
 #endif
 XPL_TOOL_ROW(framework_op_stats)
+XPL_TOOL_ROW(graph_viewer)
+XPL_TOOL_ROW(hlo_modules)
 XPL_TOOL_ROW(hlo_stats)
 XPL_TOOL_ROW(input_pipeline_analyzer)
 XPL_IREE_TOOL_ROW(att)

@@ -121,6 +121,7 @@ struct xpl_tool {
     bool worker_served;   // an XProf aggregator gets this tool's OpStats from us
     bool reads_profile;   // render is given the hosts' profiles as well
     bool keeps_no_answer; // answers are not stored: the product is, and views of it are many
+    bool whole_session;   // XProf's clients get all hosts' answer, whatever host they name
     bool hidden;          // no client's tool (GetOpStats and the worker ask for it)
     // The variant of needs[i] for these options.  NULL: 0.
     unsigned (*variant)(const void *options, size_t i, bool session_has_device);

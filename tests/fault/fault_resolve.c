@@ -6,6 +6,7 @@
 #include "analysis/tools/resolve.h"
 #include "base/arena.h"
 #include "tests/check.h"
+#include "tests/hlo_maker.h"
 #include "tests/render.h"
 #include "tests/trace_fixture.h"
 
@@ -17,9 +18,31 @@ static void ignore_warning(void *arg, xpl_str_t host, xpl_str_t text) {
     (void)text;
 }
 
+// Options with which a tool does more.
+static const struct wanted {
+    const char *tool;
+    const char *options[4]; // key, value
+    size_t n;               // pairs
+} wanted_options[] = {
+    {"trace_viewer@", {"search_prefix", "a"}, 1},
+    {"graph_viewer", {"program_id", "5", "type", "json"}, 2},
+    {"", {NULL}, 0},
+};
+
+static const struct wanted *wanted_of(const char *tool) {
+    const struct wanted *w = wanted_options;
+    while (w->n && strcmp(w->tool, tool) != 0)
+        w++;
+    return w;
+}
+
 static xpl_status_t run(const char *name, const struct xpl_buf *space, struct xpl_buf *out) {
-    const struct xpl_option wanted = {XPL_STR("search_prefix"), XPL_STR("a")};
     const struct xpl_tool *const tool = named_tool(name);
+    const struct wanted *const wanted = wanted_of(name);
+    struct xpl_option list[2];
+    for (size_t i = 0; i < wanted->n; i++)
+        list[i] = (struct xpl_option){xpl_str_from(wanted->options[2 * i]),
+                                      xpl_str_from(wanted->options[2 * i + 1])};
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_error err = {0};
     struct xpl_arena arena;
@@ -33,8 +56,7 @@ static xpl_status_t run(const char *name, const struct xpl_buf *space, struct xp
         {.name = XPL_STR("b"), .path = "b", .profile = profile}};
     xpl_status_t st = xpl_resolve_has_device(profile, &device, &err);
     if (st == XPL_OK)
-        st = xpl_tool_options_parse(tool, &wanted, strcmp(name, "trace_viewer@") == 0, true, &arena,
-                                    &options, &err);
+        st = xpl_tool_options_parse(tool, list, wanted->n, true, &arena, &options, &err);
     if (st == XPL_OK) {
         const struct xpl_resolve r = {.tool = tool,
                                       .options = options,
@@ -78,7 +100,7 @@ static void fail_each(const char *tool, const struct xpl_buf *space) {
     xpl_buf_fini(&expected);
 }
 
-static void fail_module_list(const struct xpl_buf *space) {
+static void fail_hlo_modules(const struct xpl_buf *space) {
     struct xpl_exec exec = xpl_exec_serial();
     const struct xpl_product_input in = {
         .profile = {space->p, space->n}, .exec = &exec, .limit = LIMIT};
@@ -89,9 +111,9 @@ static void fail_module_list(const struct xpl_buf *space) {
         void *value = NULL;
         xpl_fault_reset();
         xpl_fault_fail_on(i);
-        st = xpl_product_module_list.make(&in, &value, &err);
+        st = xpl_product_hlo_modules.make(&in, &value, &err);
         CHECK(st == XPL_OK || (st == XPL_RESOURCE_EXHAUSTED && !value && err.msg[0]));
-        xpl_product_module_list.free(value);
+        xpl_product_hlo_modules.free(value);
         CHECK_EQ(xpl_fault_live(), live);
     }
     CHECK(i > 2);
@@ -99,19 +121,29 @@ static void fail_module_list(const struct xpl_buf *space) {
     xpl_fault_fail_on(UINT64_MAX);
 }
 
+// A profile of one HLO program.
+static struct xpl_buf program(void) {
+    struct xpl_buf space = mk_open(), module = mk_training_module("m");
+    struct mk_plane p = mk_metadata_plane();
+    mk_program(&p.body, 5, &module);
+    mk_plane_end(&p, &space);
+    return space;
+}
+
 int main(void) {
     size_t n;
     const struct xpl_tool *const *const tools = xpl_tools(&n);
-    struct xpl_buf spaces[] = {trace_fixture(), tpu_fixture()};
+    struct xpl_buf spaces[] = {trace_fixture(), tpu_fixture(), program()};
     for (size_t i = 0; i < n; i++) {
         // Bundles of IREE have a test of their own.
         if (tools[i]->needs[0] == &xpl_product_iree_bundle) continue;
         // memory_profile has no answer without a plane of the host.
         const bool host = tools[i]->needs[0] == &xpl_product_memory_profile;
-        fail_each(tools[i]->name, &spaces[host ? 0 : i % 2]);
+        const bool hlo = tools[i]->needs[0] == &xpl_product_hlo_modules;
+        fail_each(tools[i]->name, &spaces[hlo ? 2 : host ? 0 : i % 2]);
     }
-    fail_module_list(&spaces[1]);
-    xpl_buf_fini(&spaces[0]);
-    xpl_buf_fini(&spaces[1]);
+    fail_hlo_modules(&spaces[2]);
+    for (size_t i = 0; i < 3; i++)
+        xpl_buf_fini(&spaces[i]);
     return 0;
 }

@@ -152,10 +152,10 @@ static bool has_device(xpl_bytes_t in) {
 static void modules(xpl_bytes_t in, xpl_status_t converted) {
     struct xpl_error err = {0};
     void *value;
-    const xpl_status_t s = make(&xpl_product_module_list, in, 0, &value, &err);
+    const xpl_status_t s = make(&xpl_product_hlo_modules, in, 0, &value, &err);
     check_error(s, &err, in);
     CHECK(s == XPL_OK || converted != XPL_OK);
-    xpl_product_module_list.free(value);
+    xpl_product_hlo_modules.free(value);
 }
 
 // All that can be asked of these bytes; the status of the conversion.  `whole`: the framing is

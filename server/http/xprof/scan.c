@@ -115,7 +115,7 @@ static xpl_status_t scan_host_devices(struct xpl_http_request *r, const struct x
                                       struct xpl_error *err) {
     struct scan *const s = r->data;
     struct xpl_product_handle *modules, *devices;
-    XPL_TRY(get_product(r, host, &xpl_product_module_list, 0, &modules, err));
+    XPL_TRY(get_product(r, host, &xpl_product_hlo_modules, 0, &modules, err));
     if (!modules) return XPL_OK;
     xpl_object_unref(&modules->object);
     XPL_TRY(get_product(r, host, &xpl_product_devices, XPL_DEVICES_GPU, &devices, err));
@@ -165,7 +165,7 @@ static int by_text(const void *a, const void *b) {
 }
 
 static bool add_modules(struct scan *s, struct xpl_arena *arena,
-                        const struct xpl_module_list_value *v) {
+                        const struct xpl_hlo_modules_value *v) {
     if (s->room - s->n_modules < v->n) {
         const size_t room = 2 * s->room + v->n;
         xpl_str_t *const more = xpl_arena_array(arena, room, sizeof *more);
@@ -175,7 +175,7 @@ static bool add_modules(struct scan *s, struct xpl_arena *arena,
         s->room = room;
     }
     for (size_t i = 0; i < v->n; i++)
-        if (!xpl_arena_str(arena, v->names[i], &s->modules[s->n_modules++])) return false;
+        if (!xpl_arena_str(arena, v->v[i].label, &s->modules[s->n_modules++])) return false;
     return true;
 }
 
@@ -183,7 +183,7 @@ static xpl_status_t scan_host_modules(struct xpl_http_request *r, const struct x
                                       struct xpl_error *err) {
     struct scan *const s = r->data;
     struct xpl_product_handle *h;
-    XPL_TRY(get_product(r, host, &xpl_product_module_list, 0, &h, err));
+    XPL_TRY(get_product(r, host, &xpl_product_hlo_modules, 0, &h, err));
     if (!h) return XPL_OK;
     s->any = true;
     const bool ok = add_modules(s, &r->arena, h->value);

@@ -85,6 +85,8 @@ static bool choose_hosts(struct xpl_http_request *r, const struct xpl_session *s
         }
         list[a->n_hosts++] = name;
     }
+    const struct xpl_tool *const tool = xpl_tool_find(a->tool);
+    if (tool && tool->whole_session) a->n_hosts = 0;
     return true;
 }
 

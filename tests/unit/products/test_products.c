@@ -147,18 +147,25 @@ static void test_devices_stop(void) {
     check_devices_of((xpl_bytes_t){(const uint8_t *)gpu, sizeof gpu - 1}, true, true);
 }
 
-static void test_module_list(xpl_bytes_t profile) {
-    void *const value = made(&xpl_product_module_list, profile, 0);
-    const struct xpl_module_list_value *const v = value;
+static void test_hlo_modules(xpl_bytes_t profile) {
+    void *const value = made(&xpl_product_hlo_modules, profile, 0);
+    const struct xpl_hlo_modules_value *const v = value;
     CHECK(v->n > 0);
     for (size_t i = 0; i < v->n; i++) {
-        CHECK(xpl_str_ends(v->names[i], XPL_STR(")")));
-        CHECK(i == 0 || xpl_str_cmp(v->names[i - 1], v->names[i]) < 0);
+        const struct xpl_module_entry *const e = &v->v[i];
+        char label[200];
+        CHECK((size_t)snprintf(label, sizeof label, "%.*s(%llu)", XPL_STR_FMT(e->name),
+                               (unsigned long long)e->program_id) < sizeof label);
+        CHECK_STR(e->label, label);
+        CHECK(i == 0 || xpl_str_cmp(v->v[i - 1].label, e->label) < 0);
+        CHECK(e->length > 0 && e->offset <= profile.len && e->length <= profile.len - e->offset);
+        CHECK_EQ(profile.ptr[e->offset], 0x0a); // an HloProto begins with its module
     }
-    xpl_product_module_list.free(value);
-    void *const none = made(&xpl_product_module_list, (xpl_bytes_t){0}, 0);
-    CHECK_EQ(((const struct xpl_module_list_value *)none)->n, 0);
-    xpl_product_module_list.free(none);
+    CHECK(xpl_product_hlo_modules.size(value) > sizeof *v);
+    xpl_product_hlo_modules.free(value);
+    void *const none = made(&xpl_product_hlo_modules, (xpl_bytes_t){0}, 0);
+    CHECK_EQ(((const struct xpl_hlo_modules_value *)none)->n, 0);
+    xpl_product_hlo_modules.free(none);
 }
 
 int main(void) {
@@ -168,7 +175,7 @@ int main(void) {
     test_broken();
     test_op_stats(profile);
     test_trace_index(profile);
-    test_module_list(profile);
+    test_hlo_modules(profile);
     test_devices_stop();
     check_devices("logdir/cpu/plugins/profile/jax_matmul_nopy/vm.xplane.pb", false, false);
     check_devices("logdir/accel/plugins/profile/tpu_inference_a/tpu_inference_a.xplane.pb", true,

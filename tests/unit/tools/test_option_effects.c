@@ -139,6 +139,8 @@ static const struct context {
 } contexts[] = {
     {"trace_viewer@", {"event_name", "alpha", "start_time_ms", "1", "duration_ms", "0.5"}},
     {"trace_viewer@", {"search_prefix", "alpha"}},
+    {"graph_viewer", {"program_id", "0", "type", "adj_nodes", "node_name", "none"}},
+    {"graph_viewer", {"program_id", "0", "type", "long_txt"}},
 };
 static const struct text_values {
     const char *tool, *key, *values[MAX_VALUES];
@@ -147,6 +149,10 @@ static const struct text_values {
     {"trace_sums", "tracks", {"", "99999"}},
     {"trace_viewer@", "event_name", {"alpha", "beta", ""}},
     {"trace_viewer@", "search_prefix", {"alpha", "beta", ""}},
+    {"graph_viewer", "module_name", {"nothing", "jit_stage(0)"}},
+    {"graph_viewer", "node_name", {"nothing", "copy"}},
+    {"graph_viewer", "program_id", {"nothing", "0"}},
+    {"graph_viewer", "type", {"short_txt", "long_txt", "pbtxt", "pb", "json"}},
     {"iree_command", "filter", {"nothing", "*"}},
     {"iree_counter", "filter", {"nothing", "*"}},
     {"iree_dispatch", "filter", {"nothing", "*"}},
