@@ -87,6 +87,7 @@ static const struct row {
     {"filter", TEXT, AT(filter)},
     {"id", TEXT, AT(id)},
     {"rocm_library_path", TEXT, AT(rocm_library_path)},
+    {"text", TEXT, AT(text)},
     {"session", TEXT, AT(session)},
     {"host-names", TEXT, AT(host_names)},
     {"remote-logdir", TEXT, AT(remote_logdir)},

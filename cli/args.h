@@ -15,6 +15,7 @@ struct xpl_args {
     const char *out;                                      // -o; NULL or "-": standard output
     const char *logdir;                                   // --logdir, for export and capture
     const char *format, *filter, *id, *rocm_library_path; // of iree
+    const char *text;                                     // of hlo
     const char **hosts;                                   // --host, in order
     size_t n_hosts;
     const char **options; // --option key=value as key, value, ...; strings are owned
@@ -52,6 +53,7 @@ int xpl_cmd_summary(const struct xpl_args *a);
 int xpl_cmd_analyze(const struct xpl_args *a);
 int xpl_cmd_export(const struct xpl_args *a);
 int xpl_cmd_iree(const struct xpl_args *a);
+int xpl_cmd_hlo(const struct xpl_args *a);
 int xpl_cmd_capture(const struct xpl_args *a);
 int xpl_cmd_captures(const struct xpl_args *a);
 int xpl_cmd_cancel(const struct xpl_args *a);

@@ -32,6 +32,8 @@ static const struct command {
     {"delete", xpl_cmd_delete, 1, 1, "SESSION", "remove a session (daemon with --allow-delete)"},
     {"export", xpl_cmd_export, 2, 4096, "FORMAT PATH...",
      "perfetto or chrome: the trace of files, one run directory or a session of --logdir"},
+    {"hlo", xpl_cmd_hlo, 1, 2, "SESSION|PATH [MODULE]",
+     "the HLO programs of a session or of files; MODULE, NAME(ID) or ID: one of them as text"},
     {"iree", xpl_cmd_iree, 0, 2, "REPORT FILE|SESSION",
      "a report on a profile bundle of IREE (*.ireeprof), as iree-profile gives it"},
 };
@@ -75,6 +77,8 @@ static const struct section {
      "  --keep N, --keep-age TIME, --keep-bytes SIZE   which of a schedule's sessions stay\n"
      "  --detach             go on when this command is ended\n"
      "  --quiet              no progress\n"},
+    {"hlo",
+     "\nOptions of hlo: --text short|long|pbtxt|pb|json [short], of a MODULE; --json: the list\n"},
     {"iree", "\nOptions of iree: --format text|jsonl (of export: ireeperf-jsonl|perfetto|chrome),\n"
              "  --filter GLOB, --id N, --dispatch_events,\n"
              "  --counter_samples, --unfinished (what follows the end that the header states)\n"},
