@@ -13,27 +13,43 @@
 #include "base/map.h"
 
 enum outcome { FINE, REFUSED, NO_MEMORY };
+enum { N_OPCODES = 64 };
 
 struct reader {
     struct xpl_arena *arena;
     struct xpl_hlo_module *m;
     uint32_t computation, instruction; // being read
     bool full;
+    const struct xpl_hlo_opcode *opcodes[N_OPCODES]; // found lately; NULL: none
 };
 
 // ---- names ----
 
+// What a character can be in a name.
+enum { BAD, LETTER, DIGIT, JOINT, UNDERSCORE };
+#define X4(a)  (a), (a), (a), (a)
+#define X13(a) X4(a), X4(a), X4(a), (a)
+static const uint8_t kinds[256] = {
+    ['-'] = JOINT,       ['.'] = JOINT, ['0'] = X4(DIGIT),  X4(DIGIT),           DIGIT,       DIGIT,
+    ['A'] = X13(LETTER), X13(LETTER),   ['_'] = UNDERSCORE, ['a'] = X13(LETTER), X13(LETTER),
+};
+
 static bool is_name_char(char c, bool first) {
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_') return true;
-    return !first && ((c >= '0' && c <= '9') || c == '.' || c == '-');
+    const unsigned kind = kinds[(uint8_t)c];
+    return kind != BAD && (!first || kind == LETTER || kind == UNDERSCORE);
 }
 
 static bool is_clean(xpl_str_t s) {
-    for (size_t i = 0; i < s.len; i++)
-        if (!is_name_char(s.ptr[i], i == 0)) return false;
+    bool joined = false; // by what no type's name has
+    if (s.len && !is_name_char(s.ptr[0], true)) return false;
+    for (size_t i = 0; i < s.len; i++) {
+        const unsigned kind = kinds[(uint8_t)s.ptr[i]];
+        if (kind == BAD) return false;
+        joined |= kind >= JOINT;
+    }
     if (s.len > 1 && s.ptr[0] == '_' && s.ptr[1] == '_')
         return xpl_str_starts(s, XPL_STR("__xla_"));
-    return s.len > 13 || !xpl_hlo_is_type_name(s);
+    return joined || s.len > 13 || !xpl_hlo_is_type_name(s);
 }
 
 // NameUniquer::GetSanitizedName: what compilers write needs no change and is not copied.
@@ -141,9 +157,11 @@ static enum outcome each_number(struct reader *r, const struct xpl_field *f,
         return check(r, (int64_t)f->u);
     }
     if (f->type != XPL_WIRE_LEN) return FINE;
+    // Mostly a single number of five bytes: more than the run is read at once, where there is more.
+    const uint8_t *const all = r->m->bytes.ptr + r->m->bytes.len;
     for (const uint8_t *p = f->len.ptr, *end = p + f->len.len; p != end;) {
-        const struct xpl_varint v = xpl_varint_read(p, end);
-        if (!v.p) return REFUSED;
+        const struct xpl_varint v = xpl_varint_wide(p, all);
+        if (!v.p || v.p > end) return REFUSED;
         const enum outcome o = check(r, (int64_t)v.v);
         if (o != FINE) return o;
         ++*count;
@@ -182,9 +200,9 @@ static bool is_fusion_kind(xpl_str_t s) {
 
 struct instruction_fields {
     xpl_str_t name, opcode, fusion_kind;
+    xpl_bytes_t shape; // ptr NULL: it has none
     int64_t id, called;
     uint32_t n_operands, n_control, n_called;
-    bool has_shape;
     bool mixed; // operands follow control predecessors, as no writer has them
 };
 
@@ -203,7 +221,9 @@ static enum outcome walk_instruction(struct reader *r, xpl_bytes_t bytes,
             case HLO_INSTR_OPCODE:
                 if (text) ret->opcode = xpl_wire_str(&f);
                 break;
-            case HLO_INSTR_SHAPE: ret->has_shape |= text; break;
+            case HLO_INSTR_SHAPE:
+                if (text) ret->shape = f.len;
+                break;
             case HLO_INSTR_FUSION_KIND:
                 if (text) ret->fusion_kind = xpl_wire_str(&f);
                 break;
@@ -257,20 +277,32 @@ static enum outcome note_edges(struct reader *r, xpl_bytes_t bytes, size_t first
     return o;
 }
 
+// A program has few opcodes, and each often: they are remembered by length and two letters.
+static const struct xpl_hlo_opcode *find_opcode(struct reader *r, xpl_str_t name) {
+    if (!name.len) return NULL;
+    const uint32_t key = (uint8_t)name.ptr[0] * 7u + (uint8_t)name.ptr[name.len - 1] * 3u;
+    const struct xpl_hlo_opcode **const slot = &r->opcodes[(key + name.len) % N_OPCODES];
+    if (!*slot || !xpl_str_eq(name, (xpl_str_t){(*slot)->name, (*slot)->len}))
+        *slot = xpl_hlo_opcode_find(name);
+    return *slot;
+}
+
 static enum outcome read_instruction(struct reader *r, xpl_bytes_t bytes) {
     struct instruction_fields in = {0};
     const size_t first_edge = r->m->operands.n;
     enum outcome o = walk_instruction(r, bytes, &in);
     if (o == FINE) o = note_edges(r, bytes, first_edge, &in);
     if (o != FINE) return o;
-    const struct xpl_hlo_opcode *const op = xpl_hlo_opcode_find(in.opcode);
-    if (!op || !in.has_shape || in.name.len == 0 || bytes.len > UINT32_MAX) return REFUSED;
+    const struct xpl_hlo_opcode *const op = find_opcode(r, in.opcode);
+    if (!op || !in.shape.ptr || in.name.len == 0 || bytes.len > UINT32_MAX) return REFUSED;
     if (op->arity >= 0 && in.n_operands != (uint32_t)op->arity) return REFUSED;
     struct hlo_instruction *const i = &r->m->instructions[r->instruction];
     *i = (struct hlo_instruction){.p = bytes.ptr,
                                   .len = (uint32_t)bytes.len,
                                   .computation = r->computation,
-                                  .opcode = (uint32_t)xpl_hlo_opcode_id(op)};
+                                  .opcode = (uint32_t)xpl_hlo_opcode_id(op),
+                                  .shape_at = (uint32_t)(in.shape.ptr - bytes.ptr),
+                                  .shape = (uint32_t)in.shape.len};
     if (!sanitize(r->arena, in.name, &i->name)) return NO_MEMORY;
     if (op->kind == HLO_OP_FUSION) {
         if (in.n_called != 1 || !is_fusion_kind(in.fusion_kind)) return REFUSED;

@@ -31,8 +31,12 @@ struct hlo_instruction {
     uint32_t len;
     uint32_t computation;
     int64_t id;
-    uint32_t opcode; // enum xpl_hlo_op
+    uint32_t opcode;          // enum xpl_hlo_op
+    uint32_t shape_at, shape; // where its shape begins, from `p`, and its length
 };
+static inline xpl_bytes_t xpl_hlo_shape_of(const struct hlo_instruction *i) {
+    return (xpl_bytes_t){i->p + i->shape_at, i->shape};
+}
 
 // What an instruction uses and waits for: numbers of instructions in xpl_hlo_module.operands, the
 // operands first, then control predecessors.

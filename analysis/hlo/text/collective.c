@@ -22,12 +22,14 @@ static void put_mesh_groups(struct hlo_text *t, xpl_bytes_t groups) {
     txt_read(t, groups, &m);
     const xpl_bytes_t mesh = xpl_hlo_bytes(&m, 1);
     struct xpl_hlo_each e = xpl_hlo_each_begin(&m, 2);
+    struct txt_axes axes;
     bool first = true;
+    txt_axes_read(mesh, &axes);
     txt_mesh(t, mesh);
     TXT(t, " {");
     for (xpl_bytes_t one; !txt_stopped(t) && xpl_hlo_each_next(&e, &one); first = false) {
         if (!first) TXT(t, ",");
-        txt_axis(t, mesh, one);
+        txt_axis(t, &axes, one);
     }
     TXT(t, "}");
 }

@@ -34,8 +34,26 @@ struct hlo_text {
     const struct xpl_hlo_module *m;
     struct xpl_hlo_text_cache *cache; // NULL: none
     struct xpl_exec *exec;            // NULL: none
-    uint32_t n_instructions;          // written so far
-    const uint32_t *frame_ids;        // by stack frame: its number in the text; 0: none
+    uint32_t ticks;
+    const uint32_t *frame_ids; // by stack frame: its number in the text; 0: none
+};
+
+// ---- the cache ----
+
+enum {
+    TXT_SHAPE_SLOTS = 1024,
+    TXT_ASYNC_SLOTS = 512,
+};
+struct xpl_hlo_text_cache {
+    struct xpl_arena *arena;
+    uint64_t seed;
+    struct {
+        xpl_str_t key, text;
+    } shapes[TXT_SHAPE_SLOTS];
+    struct { // which computation an async op started
+        const struct xpl_hlo_module *m;
+        uint32_t index, computation;
+    } async[TXT_ASYNC_SLOTS];
 };
 
 // ---- output ----
@@ -62,6 +80,11 @@ static inline bool txt_stopped(const struct hlo_text *t) {
 }
 static inline void txt_malformed(struct hlo_text *t) {
     t->malformed = t->failed = t->cut = true;
+}
+// For loops: asks from time to time whether the text is still wanted.
+static inline void txt_tick(struct hlo_text *t) {
+    if (++t->ticks % 1024 == 0 && t->exec && xpl_exec_cancelled(t->exec))
+        t->cancelled = t->failed = t->cut = true;
 }
 // Goes one message deeper; false where that is too deep.  Else txt_leave goes back.
 static inline bool txt_enter(struct hlo_text *t) {
@@ -134,9 +157,18 @@ void txt_literal(struct hlo_text *t, xpl_bytes_t literal, bool large);
 void txt_sharding(struct hlo_text *t, xpl_bytes_t sharding);
 // Of an instruction of that shape: one that is no tuple's holds for each array of a tuple.
 void txt_instruction_sharding(struct hlo_text *t, xpl_bytes_t sharding, xpl_bytes_t shape);
-// mesh['a'=2], device_ids=(...): a MeshProto; and its axes by AxisRefProto, the separator between.
+// mesh['a'=2], device_ids=(...): a MeshProto.
 void txt_mesh(struct hlo_text *t, xpl_bytes_t mesh);
-void txt_axis(struct hlo_text *t, xpl_bytes_t mesh, xpl_bytes_t axis);
+// The names of a mesh's axes, which are referred to by number: of the first ones, as no mesh has so
+// many.  Large: for the stack of functions that do not recurse.
+enum { TXT_MAX_AXES = 1024 };
+struct txt_axes {
+    unsigned n;
+    xpl_str_t names[TXT_MAX_AXES];
+};
+void txt_axes_read(xpl_bytes_t mesh, struct txt_axes *ret);
+// An AxisRefProto; the name of an axis that the mesh does not have is empty.
+void txt_axis(struct hlo_text *t, const struct txt_axes *axes, xpl_bytes_t axis);
 // [2,4]<=[4,2]T(1,0) without its first part.
 void txt_iota(struct hlo_text *t, const struct xpl_hlo_message *m, uint32_t reshape,
               uint32_t transpose);

@@ -4,17 +4,6 @@
 #include "analysis/hlo/opcodes.h"
 #include "analysis/hlo/text/impl.h"
 
-// The shape's text of instruction `index`.
-static void put_shape_of(struct hlo_text *t, uint32_t index) {
-    const struct hlo_instruction *const at = &t->m->instructions[index];
-    struct xpl_wire w = xpl_wire_begin((xpl_bytes_t){at->p, at->len});
-    struct xpl_field f;
-    xpl_bytes_t shape = {0};
-    while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD)
-        if (f.num == HLO_INSTR_SHAPE && f.type == XPL_WIRE_LEN) shape = f.len;
-    txt_shape(t, shape);
-}
-
 static void put_operands(struct hlo_text *t, uint32_t index, const struct xpl_hlo_message *in) {
     struct txt_uses u = txt_uses_begin(t, index, in, false);
     uint32_t i = 0;
@@ -26,7 +15,7 @@ static void put_operands(struct hlo_text *t, uint32_t index, const struct xpl_hl
             TXT(t, "*/");
         }
         if (t->form->operand_shapes) {
-            put_shape_of(t, at);
+            txt_shape(t, xpl_hlo_shape_of(&t->m->instructions[at]));
             TXT(t, " ");
         }
         txt_name(t, t->m->instructions[at].name);
@@ -108,7 +97,7 @@ void txt_instruction(struct hlo_text *t, uint32_t index) {
     txt_read(t, (xpl_bytes_t){i->p, i->len}, &in);
     txt_name(t, i->name);
     TXT(t, " = ");
-    txt_shape(t, xpl_hlo_bytes(&in, HLO_INSTR_SHAPE));
+    txt_shape(t, xpl_hlo_shape_of(i));
     TXT(t, " ");
     put_opcode(t, index);
     TXT(t, "(");

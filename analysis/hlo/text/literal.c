@@ -282,6 +282,7 @@ static void put_row(struct hlo_text *t, struct array *a, uint64_t at) {
     TXT(t, "{");
     if (wide) TXT(t, " ");
     for (uint64_t i = 0; i < a->shown[d] && !txt_stopped(t); i++) {
+        txt_tick(t);
         if (i) TXT(t, ", ");
         put_value(t, &a->values, at + i * a->stride[d]);
     }
@@ -304,6 +305,7 @@ static void put_dimension(struct hlo_text *t, struct array *a, unsigned d, uint6
         if (a->shown[d]) TXT(t, " ");
     }
     for (uint64_t i = 0; i < a->shown[d] && !txt_stopped(t); i++) {
+        txt_tick(t);
         if (i) TXT(t, ", ");
         a->index[d] = i;
         put_dimension(t, a, d + 1, at + i * a->stride[d]);

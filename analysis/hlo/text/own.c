@@ -15,10 +15,8 @@ uint64_t txt_element_type(const struct hlo_text *t, uint32_t index, int64_t oper
     const struct hlo_computation *const c = &m->computations[m->instructions[index].computation];
     const uint32_t at = xpl_hlo_module_by_id(m, c, operand_id);
     if (at == UINT32_MAX) return 0;
-    struct xpl_hlo_message in;
     struct xpl_hlo_shape s;
-    xpl_hlo_message_read((xpl_bytes_t){m->instructions[at].p, m->instructions[at].len}, &in);
-    xpl_hlo_shape_read(xpl_hlo_bytes(&in, HLO_INSTR_SHAPE), &s);
+    xpl_hlo_shape_read(xpl_hlo_shape_of(&m->instructions[at]), &s);
     return s.type;
 }
 

@@ -11,16 +11,8 @@
 // ---- the cache ----
 
 enum {
-    SLOTS = 1024,
     LONGEST_KEY = 512, // bytes of a message that is kept,
     LONGEST_TEXT = 512 // and of its text: at most 1 MiB in all, with the slots
-};
-struct xpl_hlo_text_cache {
-    struct xpl_arena *arena;
-    uint64_t seed;
-    struct {
-        xpl_str_t key, text;
-    } slots[SLOTS];
 };
 
 struct xpl_hlo_text_cache *xpl_hlo_text_cache_new(struct xpl_arena *a) {
@@ -206,17 +198,18 @@ void txt_shape(struct hlo_text *t, xpl_bytes_t shape) {
         return;
     }
     const xpl_str_t key = {(const char *)shape.ptr, shape.len};
-    const uint32_t slot = xpl_hash_str(c->seed, key) % SLOTS;
-    if (c->slots[slot].text.len && xpl_str_eq(c->slots[slot].key, key)) {
-        txt_str(t, c->slots[slot].text);
+    const uint32_t slot = xpl_hash_str(c->seed, key) % TXT_SHAPE_SLOTS;
+    if (c->shapes[slot].text.len && xpl_str_eq(c->shapes[slot].key, key)) {
+        txt_str(t, c->shapes[slot].text);
         return;
     }
     const size_t from = t->b->n;
     put_shape(t, shape, true);
     const size_t n = t->b->n - from;
-    if (t->cut || c->slots[slot].text.len || n == 0 || n > LONGEST_TEXT) return;
-    if (xpl_arena_str(c->arena, (xpl_str_t){(const char *)t->b->p + from, n}, &c->slots[slot].text))
-        c->slots[slot].key = key;
+    if (t->cut || c->shapes[slot].text.len || n == 0 || n > LONGEST_TEXT) return;
+    if (xpl_arena_str(c->arena, (xpl_str_t){(const char *)t->b->p + from, n},
+                      &c->shapes[slot].text))
+        c->shapes[slot].key = key;
     else
         t->no_memory = t->failed = t->cut = true;
 }

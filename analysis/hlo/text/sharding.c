@@ -145,8 +145,6 @@ static void put_metadata(struct hlo_text *t, const struct xpl_hlo_message *m, ui
 // ---- meshes ----
 
 enum { MESH_AXES = 1, MESH_DEVICES = 2, MESH_IOTA = 3, AXIS_NAME = 1, AXIS_SIZE = 2 };
-// Axes are found by number, one walk each; no mesh has so many.
-enum { MAX_AXES = 1024 };
 
 static bool is_identity(xpl_bytes_t transform) {
     struct xpl_hlo_message m;
@@ -184,25 +182,23 @@ void txt_mesh(struct hlo_text *t, xpl_bytes_t mesh) {
     }
 }
 
-// The n-th axis of a mesh; its name is empty where there is none.
-static xpl_str_t axis_name(xpl_bytes_t mesh, int64_t n) {
+void txt_axes_read(xpl_bytes_t mesh, struct txt_axes *ret) {
     struct xpl_hlo_message m, axis;
     xpl_hlo_message_read(mesh, &m);
     struct xpl_hlo_each e = xpl_hlo_each_begin(&m, MESH_AXES);
     xpl_bytes_t one;
-    for (int64_t i = 0; i < MAX_AXES && xpl_hlo_each_next(&e, &one); i++)
-        if (i == n) {
-            xpl_hlo_message_read(one, &axis);
-            return xpl_hlo_str(&axis, AXIS_NAME);
-        }
-    return (xpl_str_t){"", 0};
+    for (ret->n = 0; ret->n < TXT_MAX_AXES && xpl_hlo_each_next(&e, &one); ret->n++) {
+        xpl_hlo_message_read(one, &axis);
+        ret->names[ret->n] = xpl_hlo_str(&axis, AXIS_NAME);
+    }
 }
 
-void txt_axis(struct hlo_text *t, xpl_bytes_t mesh, xpl_bytes_t axis) {
+void txt_axis(struct hlo_text *t, const struct txt_axes *axes, xpl_bytes_t axis) {
     struct xpl_hlo_message m, part;
     txt_read(t, axis, &m);
+    const uint64_t n = (uint64_t)xpl_hlo_int(&m, 1);
     TXT(t, "'");
-    txt_str(t, axis_name(mesh, xpl_hlo_int(&m, 1)));
+    if (n < axes->n) txt_str(t, axes->names[n]);
     TXT(t, "'");
     if (!xpl_hlo_has(&m, 2)) return;
     txt_read(t, xpl_hlo_bytes(&m, 2), &part);
@@ -212,13 +208,13 @@ void txt_axis(struct hlo_text *t, xpl_bytes_t mesh, xpl_bytes_t axis) {
     txt_int(t, xpl_hlo_int(&part, 2));
 }
 
-static size_t put_axes(struct hlo_text *t, xpl_bytes_t mesh, const struct xpl_hlo_message *m,
-                       uint32_t num) {
+static size_t put_axes(struct hlo_text *t, const struct txt_axes *axes,
+                       const struct xpl_hlo_message *m, uint32_t num) {
     struct xpl_hlo_each e = xpl_hlo_each_begin(m, num);
     size_t n = 0;
     for (xpl_bytes_t one; !txt_stopped(t) && xpl_hlo_each_next(&e, &one); n++) {
         if (n) TXT(t, ", ");
-        txt_axis(t, mesh, one);
+        txt_axis(t, axes, one);
     }
     return n;
 }
@@ -243,7 +239,8 @@ static size_t count_each(const struct xpl_hlo_message *m, uint32_t num) {
     return n;
 }
 
-static void put_named_dims(struct hlo_text *t, const struct xpl_hlo_message *m, xpl_bytes_t mesh) {
+static void put_named_dims(struct hlo_text *t, const struct xpl_hlo_message *m,
+                           const struct txt_axes *axes) {
     struct xpl_hlo_each e = xpl_hlo_each_begin(m, NAMED_DIMS);
     struct xpl_hlo_message dim;
     bool first = true;
@@ -252,7 +249,7 @@ static void put_named_dims(struct hlo_text *t, const struct xpl_hlo_message *m, 
         txt_read(t, one, &dim);
         if (!first) TXT(t, ", ");
         TXT(t, "{");
-        const size_t n = put_axes(t, mesh, &dim, 1);
+        const size_t n = put_axes(t, axes, &dim, 1);
         if (!xpl_hlo_bool(&dim, 2)) { // more axes may follow
             if (n) TXT(t, ", ");
             TXT(t, "?");
@@ -262,22 +259,24 @@ static void put_named_dims(struct hlo_text *t, const struct xpl_hlo_message *m, 
     TXT(t, "]");
 }
 
-static void put_named_set(struct hlo_text *t, const struct xpl_hlo_message *m, xpl_bytes_t mesh,
-                          uint32_t num, const char *key) {
+static void put_named_set(struct hlo_text *t, const struct xpl_hlo_message *m,
+                          const struct txt_axes *axes, uint32_t num, const char *key) {
     if (!xpl_hlo_has(m, num)) return;
     txt_str(t, xpl_str_from(key));
     TXT(t, "{");
-    put_axes(t, mesh, m, num);
+    put_axes(t, axes, m, num);
     TXT(t, "}");
 }
 
 static void put_named_axes(struct hlo_text *t, const struct xpl_hlo_message *m, xpl_bytes_t mesh) {
     static const char *const unreduced[] = {", unreduced=", ", unreduced=max", ", unreduced=min"};
     const uint64_t reduction = (uint64_t)xpl_hlo_int(m, NAMED_REDUCTION);
-    put_named_dims(t, m, mesh);
-    put_named_set(t, m, mesh, NAMED_REPLICATED, ", replicated=");
-    put_named_set(t, m, mesh, NAMED_UNREDUCED, unreduced[reduction < 3 ? reduction : 0]);
-    put_named_set(t, m, mesh, NAMED_MANUAL, ", manual=");
+    struct txt_axes axes;
+    txt_axes_read(mesh, &axes);
+    put_named_dims(t, m, &axes);
+    put_named_set(t, m, &axes, NAMED_REPLICATED, ", replicated=");
+    put_named_set(t, m, &axes, NAMED_UNREDUCED, unreduced[reduction < 3 ? reduction : 0]);
+    put_named_set(t, m, &axes, NAMED_MANUAL, ", manual=");
 }
 
 static void put_named(struct hlo_text *t, xpl_bytes_t sharding) {

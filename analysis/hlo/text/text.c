@@ -61,38 +61,39 @@ static int by_number(const void *pa, const void *pb) {
     return (a->index > b->index) - (a->index < b->index);
 }
 
-static void read_instruction(struct hlo_text *t, uint32_t index, struct xpl_hlo_message *ret) {
-    const struct hlo_instruction *const i = &t->m->instructions[index];
-    txt_read(t, (xpl_bytes_t){i->p, i->len}, ret);
+static int64_t parameter_number(const struct hlo_instruction *i) {
+    struct xpl_wire w = xpl_wire_begin((xpl_bytes_t){i->p, i->len});
+    struct xpl_field f;
+    int64_t number = 0;
+    while (xpl_hlo_next_field(&w, &f) == XPL_WIRE_FIELD)
+        if (f.num == HLO_INSTR_PARAMETER_NUMBER && f.type == XPL_WIRE_VARINT) number = (int64_t)f.u;
+    return number;
 }
 
 // (p: f32[8], q: f32[8]) -> f32[8]
 static void put_signature(struct hlo_text *t, const struct hlo_computation *c,
                           struct xpl_arena *scratch) {
     XPL_VEC(struct parameter) v = {0};
-    struct xpl_hlo_message in;
+    const struct hlo_instruction *const list = t->m->instructions;
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
-        if (t->m->instructions[i].opcode != XPL_HLO_PARAMETER) continue;
+        if (list[i].opcode != XPL_HLO_PARAMETER) continue;
         struct parameter *const slot = xpl_vec_push(scratch, &v);
         if (!slot) {
             t->no_memory = t->failed = t->cut = true;
             return;
         }
-        read_instruction(t, i, &in);
-        *slot = (struct parameter){xpl_hlo_int(&in, HLO_INSTR_PARAMETER_NUMBER), i};
+        *slot = (struct parameter){parameter_number(&list[i]), i};
     }
     if (v.n > 1) qsort(v.v, v.n, sizeof *v.v, by_number);
     TXT(t, "(");
     for (size_t i = 0; i < v.n && !txt_stopped(t); i++) {
         if (i) TXT(t, ", ");
-        txt_str(t, t->m->instructions[v.v[i].index].name);
+        txt_str(t, list[v.v[i].index].name);
         TXT(t, ": ");
-        read_instruction(t, v.v[i].index, &in);
-        txt_shape_without_layout(t, xpl_hlo_bytes(&in, HLO_INSTR_SHAPE));
+        txt_shape_without_layout(t, xpl_hlo_shape_of(&list[v.v[i].index]));
     }
     TXT(t, ") -> ");
-    read_instruction(t, c->root, &in);
-    txt_shape_without_layout(t, xpl_hlo_bytes(&in, HLO_INSTR_SHAPE));
+    txt_shape_without_layout(t, xpl_hlo_shape_of(&list[c->root]));
     TXT(t, " ");
 }
 
@@ -113,12 +114,6 @@ static void put_computation_tail(struct hlo_text *t, const struct hlo_computatio
     if (t->form->backend_config && config.len) txt_backend_config(t, config);
 }
 
-// Asks from time to time whether the text is still wanted.
-static void check_exec(struct hlo_text *t) {
-    if (++t->n_instructions % 1024 == 0 && xpl_exec_cancelled(t->exec))
-        t->cancelled = t->failed = t->cut = true;
-}
-
 static void put_computation(struct hlo_text *t, uint32_t index, const struct xpl_hlo_ints *schedule,
                             struct xpl_arena *scratch) {
     const struct hlo_computation *const c = &t->m->computations[index];
@@ -134,7 +129,7 @@ static void put_computation(struct hlo_text *t, uint32_t index, const struct xpl
     if (t->form->program_shape) put_signature(t, c, scratch);
     TXT(t, "{\n");
     for (uint32_t i = 0; i < n && !txt_stopped(t); i++) {
-        check_exec(t);
+        txt_tick(t);
         TXT(t, "  ");
         if (order[i] == c->root) TXT(t, "ROOT ");
         txt_instruction(t, order[i]);

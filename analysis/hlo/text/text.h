@@ -23,7 +23,7 @@ enum xpl_hlo_text_form {
 };
 
 // What several texts share: texts of shapes.  It lives in an arena, of which it takes at most 1 MiB
-// or so; one thread at a time.  The bytes of a module must outlive the texts made of it.
+// or so; one thread at a time.  Modules and their bytes must outlive it.
 struct xpl_hlo_text_cache;
 // NULL at the arena's limit.
 struct xpl_hlo_text_cache *xpl_hlo_text_cache_new(struct xpl_arena *a);
@@ -31,7 +31,8 @@ struct xpl_hlo_text_cache *xpl_hlo_text_cache_new(struct xpl_arena *a);
 // Appends the text of a module, read in full, to `out`.  Scratch memory comes from the arena.
 // DATA_LOSS when XLA would refuse the module, or when it is nested deeper than XPL_HLO_TEXT_DEPTH
 // messages; RESOURCE_EXHAUSTED at the limit of the arena or of `out`, whose contents are then
-// incomplete; CANCELLED when the exec, which is asked every thousand instructions, says so.
+// incomplete; CANCELLED when the exec, which is asked every thousand instructions or elements, says
+// so.
 enum { XPL_HLO_TEXT_DEPTH = 100 };
 xpl_status_t xpl_hlo_text_module(const struct xpl_hlo_module *m, enum xpl_hlo_text_form form,
                                  struct xpl_exec *exec, struct xpl_arena *scratch,

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs made to take long: a text takes time in proportion to the program and to the text, else
+// the suite's time limit ends the test; rings are refused; what is long can be cancelled.
+#include "analysis/hlo/hlo_module.h"
+#include "analysis/hlo/text/text.h"
+#include "tests/hlo_maker.h"
+#include "tests/wire_text.h"
+
+static struct xpl_error err;
+static struct xpl_exec g_exec;
+
+static xpl_status_t text_of(const struct xpl_buf *module, enum xpl_hlo_text_form form,
+                            struct xpl_buf *out) {
+    struct xpl_arena a;
+    struct xpl_hlo_module *m = NULL;
+    err = (struct xpl_error){0};
+    xpl_arena_init(&a, 1 << 28);
+    xpl_buf_init(out, 1 << 28);
+    CHECK_OK(xpl_hlo_module_read_full((xpl_bytes_t){module->p, module->n}, &a, &m, &err), &err);
+    const xpl_status_t st = xpl_hlo_text_module(m, form, &g_exec, &a, out, &err);
+    xpl_arena_fini(&a);
+    return st;
+}
+
+static bool ends_with(const struct xpl_buf *b, const char *z) {
+    return xpl_str_ends((xpl_str_t){(const char *)b->p, b->n}, xpl_str_from(z));
+}
+
+// ---- long chains ----
+
+// Each update must find the computation that the first op started.
+static void test_async_chain(void) {
+    enum { N = 100000 };
+    struct xpl_buf m = mk_module("m", 2), out;
+    struct xpl_buf wrapped = mk_computation("w", 1, 2), main = mk_computation("main", 2, N);
+    mk_hlo_instr(&wrapped, (struct mk_instr){.id = 1, .name = "a", .opcode = "parameter"});
+    mk_hlo_instr(&wrapped,
+                 (struct mk_instr){.id = 2, .name = "b", .opcode = "negate", .operands = {1}});
+    mk_computation_end(&m, &wrapped);
+    mk_hlo_instr(&main, (struct mk_instr){.id = 1, .name = "p", .opcode = "parameter"});
+    mk_hlo_instr(&main,
+                 (struct mk_instr){
+                     .id = 2, .name = "s", .opcode = "async-start", .operands = {1}, .called = 1});
+    for (int64_t i = 3; i <= N; i++) {
+        char name[20];
+        (void)snprintf(name, sizeof name, "u%d", (int)i);
+        mk_hlo_instr(&main, (struct mk_instr){.id = i,
+                                              .name = name,
+                                              .opcode = i < N ? "async-update" : "async-done",
+                                              .operands = {i - 1}});
+    }
+    mk_computation_end(&m, &main);
+    CHECK_OK(text_of(&m, XPL_HLO_TEXT_SHORT, &out), &err);
+    CHECK(ends_with(&out, "ROOT u100000 = f32[] negate-done(u99999)\n}\n\n"));
+    xpl_buf_fini(&out);
+    xpl_buf_fini(&m);
+}
+
+// ---- long messages that others refer to ----
+
+// An operand of a megabyte, which is no part of the text, before each of its users.
+static void test_large_operand(void) {
+    enum { N = 20000, JUNK = 1 << 19 };
+    struct xpl_buf m = mk_module("m", 1), c = mk_computation("main", 1, N), in, out;
+    in = wt_message("1:\"p\" 2:\"parameter\" 35:1 3:{2:11}");
+    for (int i = 0; i < JUNK; i++)
+        mk_int(&in, 13, 1);
+    mk_close(&c, 2, &in);
+    for (int64_t i = 2; i <= N; i++) {
+        char name[20];
+        (void)snprintf(name, sizeof name, "c%d", (int)i);
+        mk_hlo_instr(
+            &c, (struct mk_instr){.id = i, .name = name, .opcode = "compare", .operands = {1, 1}});
+    }
+    mk_computation_end(&m, &c);
+    CHECK_OK(text_of(&m, XPL_HLO_TEXT_EXPRESSION, &out), &err);
+    CHECK(ends_with(&out, "ROOT %c20000 = f32[] compare(f32[] %p, f32[] %p), direction=\n}\n\n"));
+    xpl_buf_fini(&out);
+    xpl_buf_fini(&m);
+}
+
+// A mesh is read once for all that refer to its axes.
+static void test_large_mesh(void) {
+    enum { REFERENCES = 50000, JUNK = 1 << 19 };
+    struct xpl_buf m = mk_module("m", 1), c = mk_computation("main", 1, 1), in, out;
+    struct xpl_buf mesh = wt_message("1:{1:\"x\" 2:2}"), named = mk_open(), sharding = mk_open();
+    struct xpl_buf dim = mk_open();
+    for (int i = 0; i < JUNK; i++)
+        mk_int(&mesh, 9, 1);
+    for (int i = 0; i < REFERENCES; i++)
+        mk_len(&dim, 1, "", 0);
+    mk_close(&named, 2, &mesh);
+    mk_close(&named, 3, &dim);
+    mk_close(&sharding, 14, &named);
+    in = wt_message("1:\"p\" 2:\"parameter\" 35:1 3:{2:11}");
+    mk_close(&in, 40, &sharding);
+    mk_close(&c, 2, &in);
+    mk_computation_end(&m, &c);
+    CHECK_OK(text_of(&m, XPL_HLO_TEXT_SHORT, &out), &err);
+    CHECK(ends_with(&out, "'x', 'x', ?}]}\n}\n\n"));
+    xpl_buf_fini(&out);
+    xpl_buf_fini(&m);
+}
+
+// ---- rings ----
+
+static void test_rings(void) {
+    static const char *const programs[] = {
+        // An operand of itself, of one another, a computation that calls itself, two that call each
+        // other.
+        "1:\"m\" 4:{} 6:1 3:{1:\"c\" 5:1 6:1 2:{1:\"a\" 2:\"negate\" 35:1 36:1 3:{2:11}}}",
+        "1:\"m\" 4:{} 6:1 3:{1:\"c\" 5:1 6:1 2:{1:\"a\" 2:\"negate\" 35:1 36:2 3:{2:11}} "
+        "2:{1:\"b\" 2:\"negate\" 35:2 36:1 3:{2:11}}}",
+        "1:\"m\" 4:{} 6:1 3:{1:\"c\" 5:1 6:1 2:{1:\"a\" 2:\"call\" 35:1 38:1 3:{2:11}}}",
+        "1:\"m\" 4:{} 6:1 3:{1:\"c\" 5:1 6:1 2:{1:\"a\" 2:\"call\" 35:1 38:2 3:{2:11}}} "
+        "3:{1:\"d\" 5:2 6:1 2:{1:\"b\" 2:\"call\" 35:1 38:1 3:{2:11}}}",
+    };
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        struct xpl_buf m = wt_message(programs[i]), out;
+        CHECK_STATUS(text_of(&m, XPL_HLO_TEXT_LONG, &out), XPL_DATA_LOSS, &err);
+        xpl_buf_fini(&out);
+        xpl_buf_fini(&m);
+    }
+}
+
+// ---- cancelling ----
+
+static bool say_yes(struct xpl_exec *e) {
+    (void)e;
+    return true;
+}
+
+// Within a literal, and before the text of a million instructions is at its end.
+static void test_cancel(void) {
+    struct xpl_buf m = mk_module("m", 1), c = mk_computation("main", 1, 1), in, out;
+    struct xpl_buf literal = wt_message("1:{2:4 3:[100000] 5:{1:[0]}}"), values = mk_open();
+    for (int i = 0; i < 100000; i++)
+        mk_varint(&values, 7);
+    mk_close(&literal, 4, &values);
+    in = wt_message("1:\"k\" 2:\"constant\" 35:1 3:{2:4 3:[100000] 5:{1:[0]}}");
+    mk_close(&in, 8, &literal);
+    mk_close(&c, 2, &in);
+    mk_computation_end(&m, &c);
+    CHECK_OK(text_of(&m, XPL_HLO_TEXT_LONG, &out), &err);
+    const size_t whole = out.n;
+    xpl_buf_fini(&out);
+    g_exec.cancelled = say_yes;
+    CHECK_STATUS(text_of(&m, XPL_HLO_TEXT_LONG, &out), XPL_CANCELLED, &err);
+    CHECK(out.n < whole / 10);
+    g_exec.cancelled = NULL;
+    xpl_buf_fini(&out);
+    xpl_buf_fini(&m);
+}
+
+int main(void) {
+    g_exec = xpl_exec_serial();
+    test_async_chain();
+    test_large_operand();
+    test_large_mesh();
+    test_rings();
+    test_cancel();
+    return 0;
+}
