@@ -173,6 +173,33 @@ class Words(Case):
         self.assertEqual(len(pod), 1 + 20 * 4)
         self.assertIn("has no tables", self.says(1, "analyze", "op_profile", tpu, "--table"))
 
+    def test_hlo(self):
+        self.assertIn("Usage: ", self.says(2, "hlo"))
+        self.assertIn("--text is short, long, pbtxt, pb or json", self.says(2, "hlo", PROFILE, "0", "--text", "txt"))
+        self.assertIn("of a MODULE", self.says(2, "hlo", PROFILE, "--text", "short"))
+        self.assertIn("no HLO module has the program id 99", self.says(1, "hlo", PROFILE, "99"))
+        rows = self.ask("hlo", PROFILE)[1].splitlines()
+        self.assertEqual(rows[0].split()[:3], ["BYTES", "COMPUTATIONS", "INSTRUCTIONS"])
+        modules = {m["module"]: m for m in json.loads(self.ask("hlo", PROFILE, "--json")[1])}
+        self.assertEqual([r.split()[3] for r in rows[1:]], list(modules))
+        name, module = sorted(modules.items())[0]
+        near = name.replace(module["program_id"], "98")
+        self.assertIn(f'no HLO module "{near}"; did you mean', self.says(1, "hlo", PROFILE, near))
+        shutil.copytree(PROFILE.parent, self.logdir / "plugins" / "profile" / "my_run")
+        self.daemon()
+        # The same from the file, from its directory and from the daemon, by name and by id.
+        for text, begin in (("short", "HloModule "), ("long", "HloModule "), ("pbtxt", "hlo_module {\n"), ("json", '{"hloModule":')):
+            answers = {self.ask("hlo", place, key, "--text", text)[1]
+                       for place in (PROFILE, PROFILE.parent, "my_run") for key in (name, module["program_id"])}
+            self.assertEqual(len(answers), 1, text)
+            self.assertTrue(answers.pop().startswith(begin))
+        out = self.place / "module.pb"
+        for place in (PROFILE, "my_run"):
+            self.says(0, "hlo", place, name, "--text", "pb", "-o", out)
+            self.assertEqual(out.stat().st_size, module["bytes"])
+        self.assertEqual(self.ask("hlo", "my_run", "--json")[1], self.ask("hlo", PROFILE, "--json")[1])
+        self.assertIn('no session "my_rnu"', self.says(1, "hlo", "my_rnu"))
+
     def test_no_daemon(self):
         ways = {"127.0.0.1:1": "connection refused", f"unix:{self.place}/none": "no such socket"}
         for self.server, why in ways.items():
