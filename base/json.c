@@ -258,22 +258,26 @@ static struct decimal shortest(double v) {
     return round_to(v, 17);
 }
 
-// v rounded to 17 significant digits, ties to even, as printf does.
-static struct decimal round17(double v) {
+// v rounded to 6, 9 or 17 significant digits, ties to even, as printf does.  v is positive.
+static struct decimal round_exact(double v, int significant) {
     int q;
     const uint64_t c = split(v, &q);
-    // First a guess of n with 10^16 <= v * 10^n < 10^17, from the binary exponent.
+    const uint64_t limit = significant == 6   ? UINT64_C(1000000)
+                           : significant == 9 ? UINT64_C(1000000000)
+                                              : UINT64_C(100000000000000000);
+    // First a guess of n with limit / 10 <= v * 10^n < limit, from the binary exponent.
     const int top = 64 - (c ? __builtin_clzll(c) : 64) + q - 1; // 2^top <= v
-    for (int n = 16 - floor_log10_pow2(top); n >= 15 - floor_log10_pow2(top); n--) {
-        if (n < 0 || n > MAX_SCALE || v >= 1e16) break;
-        const uint64_t w = scale(4 * c, q, n); // below 4 * 10^18
-        if (w >= UINT64_C(400000000000000000)) continue;
+    const int guess = significant - 1 - floor_log10_pow2(top);
+    for (int n = guess; n >= guess - 1; n--) {
+        if (n < 0 || n > MAX_SCALE || v >= (double)limit / 10) break;
+        const uint64_t w = scale(4 * c, q, n);
+        if (w >= 4 * limit) continue;
         uint64_t digits = w / 4;
         const uint64_t rest = w % 4;
         digits += rest > 2 || (rest == 2 && digits % 2);
         return strip_zeros(digits, -n);
     }
-    return round_to(v, 17);
+    return round_to(v, significant);
 }
 
 // Writes the decimal digits of u so that they end at `end`; returns where they begin.
@@ -287,9 +291,10 @@ static char *digits_before(char *end, uint64_t u) {
 
 // As printf's %g would for a precision of `max_point`: plain when the decimal point stands between
 // 10^-4 and that many digits, scientific otherwise.  `point_zero`: always show ".0" (gviz).
-static void put_decimal(struct xpl_buf *b, struct decimal d, bool negative, int max_point,
-                        bool point_zero) {
-    char rev[24], out[48];
+enum { DECIMAL_MAX = 48 };
+static size_t write_decimal(struct decimal d, bool negative, int max_point, bool point_zero,
+                            char out[DECIMAL_MAX]) {
+    char rev[24];
     char *const rev_end = rev + sizeof rev;
     const char *const digits = digits_before(rev_end, d.digits);
     const int n = (int)(rev_end - digits), point = n + d.exp10;
@@ -301,9 +306,7 @@ static void put_decimal(struct xpl_buf *b, struct decimal d, bool negative, int 
         for (int i = 1; i < n; i++)
             out[o++] = digits[i];
         const int e = point - 1;
-        o += (size_t)snprintf(out + o, sizeof out - o, "e%c%02d", e < 0 ? '-' : '+', abs(e));
-        xpl_buf_put(b, out, o);
-        return;
+        return o + (size_t)snprintf(out + o, DECIMAL_MAX - o, "e%c%02d", e < 0 ? '-' : '+', abs(e));
     }
     if (point <= 0) {
         out[o++] = '0';
@@ -321,7 +324,53 @@ static void put_decimal(struct xpl_buf *b, struct decimal d, bool negative, int 
         out[o++] = '.';
         out[o++] = '0';
     }
-    xpl_buf_put(b, out, o);
+    return o;
+}
+
+static void put_decimal(struct xpl_buf *b, struct decimal d, bool negative, int max_point,
+                        bool point_zero) {
+    char out[DECIMAL_MAX];
+    xpl_buf_put(b, out, write_decimal(d, negative, max_point, point_zero, out));
+}
+
+// ---- floats ----
+
+// Whether strtof reads the decimal as v.  Up to 22 powers of ten the quotient or product of two
+// exact doubles is rounded once; rounding it to a float is a second time, which can be wrong only
+// next to the middle between two floats.
+static bool reads_back(struct decimal d, float v) {
+    static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                  1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    const int e = abs(d.exp10);
+    char text[40];
+    if (e <= 22 && v >= FLT_MIN) {
+        const double x = d.exp10 < 0 ? (double)d.digits / tens[e] : (double)d.digits * tens[e];
+        uint64_t bits;
+        memcpy(&bits, &x, sizeof bits);
+        const uint64_t middle = UINT64_C(1) << 28, low = bits & (2 * middle - 1);
+        if (low < middle - 1 || low > middle + 1) return !((float)x < v) && !((float)x > v);
+    }
+    (void)snprintf(text, sizeof text, "%" PRIu64 "e%d", d.digits, d.exp10);
+    const float back = strtof(text, NULL);
+    return !(back < v) && !(back > v);
+}
+
+size_t xpl_json_float(float v, char out[XPL_JSON_FLOAT_MAX]) {
+    char text[DECIMAL_MAX];
+    const bool negative = signbit(v);
+    const float magnitude = fabsf(v);
+    size_t n;
+    if (!isfinite(v) || !(magnitude > 0)) {
+        n = (size_t)snprintf(text, sizeof text, "%g", (double)v);
+    } else {
+        struct decimal d = round_exact((double)magnitude, 6);
+        const bool six = reads_back(d, magnitude);
+        if (!six) d = round_exact((double)magnitude, 9);
+        n = write_decimal(d, negative, six ? 6 : 9, false, text);
+    }
+    memcpy(out, text, n);
+    return n;
 }
 
 void xpl_json_gviz_number(struct xpl_buf *b, double v) {
@@ -348,7 +397,7 @@ void xpl_json_proto_double(struct xpl_buf *b, double v) {
         struct decimal d = magnitude < DBL_MIN ? round_to(magnitude, 15) : shortest(magnitude);
         bool fits15 = d.digits < UINT64_C(1000000000000000);
         if (magnitude < DBL_MIN) fits15 = read_back(d) == magnitude;
-        if (!fits15) d = round17(magnitude);
+        if (!fits15) d = round_exact(magnitude, 17);
         put_decimal(b, d, v < 0, fits15 ? 15 : 17, false);
     }
 }

@@ -45,16 +45,15 @@ static double number_of(const struct xpl_proto_field *f, const struct xpl_field 
 
 // As many digits as read back: six or nine of a float, 15 or 17 of a double.
 static void put_real(struct xpl_buf *b, const struct xpl_proto_field *f, double v) {
-    const bool narrow = f->type == XPL_PROTO_FLOAT;
-    char text[40];
-    if (isnan(v)) {
+    char text[XPL_JSON_FLOAT_MAX];
+    if (isnan(v))
         xpl_buf_str(b, XPL_STR("nan"));
-        return;
-    }
-    int n = snprintf(text, sizeof text, "%.*g", narrow ? 6 : 15, v);
-    const double back = narrow ? (double)strtof(text, NULL) : strtod(text, NULL);
-    if (back < v || back > v) n = snprintf(text, sizeof text, "%.*g", narrow ? 9 : 17, v);
-    if (n > 0) xpl_buf_put(b, text, (size_t)n);
+    else if (isinf(v))
+        xpl_buf_str(b, v < 0 ? XPL_STR("-inf") : XPL_STR("inf"));
+    else if (f->type == XPL_PROTO_FLOAT)
+        xpl_buf_put(b, text, xpl_json_float((float)v, text));
+    else
+        xpl_json_proto_double(b, v);
 }
 
 // What both forms write alike.

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "analysis/hlo/fields.h"
+#include "base/json.h"
 
 // "nan" for the quiet NaN; others show their payload.
 static void put_nan(struct hlo_text *t, bool negative, uint64_t payload, uint64_t quiet) {
@@ -33,11 +34,8 @@ void txt_f32(struct hlo_text *t, float v) {
         return;
     }
     if (put_whole(t, (double)v)) return;
-    char text[40];
-    int n = snprintf(text, sizeof text, "%.6g", (double)v);
-    const float back = strtof(text, NULL);
-    if (back < v || back > v) n = snprintf(text, sizeof text, "%.9g", (double)v);
-    if (n > 0) txt_put(t, text, (size_t)n);
+    char text[XPL_JSON_FLOAT_MAX];
+    txt_put(t, text, xpl_json_float(v, text));
 }
 
 void txt_f64(struct hlo_text *t, double v) {

@@ -3,6 +3,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -69,6 +70,36 @@ static void test_gviz_numbers(void) {
     CHECK_TEXT(gviz(NAN), "null");
     CHECK_TEXT(gviz(INFINITY), "null");
     CHECK_TEXT(gviz(-INFINITY), "null");
+}
+
+// What the rule says, by printf and strtof.
+static void check_float(float v) {
+    char expected[48], got[XPL_JSON_FLOAT_MAX + 1];
+    (void)snprintf(expected, sizeof expected, "%.6g", (double)v);
+    const float back = strtof(expected, NULL);
+    if (back < v || back > v) (void)snprintf(expected, sizeof expected, "%.9g", (double)v);
+    got[xpl_json_float(v, got)] = 0;
+    CHECK_TEXT(got, expected);
+}
+
+static void test_floats(void) {
+    static const float some[] = {0.0f,        -0.0f,         1.0f,        0.1f,       -1.0f / 3,
+                                 1e5f,        999999.5f,     99999.95f,   1000000.0f, 9999995.0f,
+                                 16777216.0f, 1e9f,          123456.7f,   1e10f,      1e-4f,
+                                 0.00001f,    9.9999994e-5f, FLT_MIN,     FLT_MAX,    1e-45f,
+                                 INFINITY,    -INFINITY,     0.33333334f, 8388608.5f, 5e-39f};
+    uint64_t x = UINT64_C(0x9e3779b97f4a7c15);
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+        check_float(some[i]);
+    for (int i = 0; i < 100000; i++) {
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        const uint32_t bits = (uint32_t)(x >> 20);
+        float any, usual = (float)(int32_t)bits / 1e9f;
+        memcpy(&any, &bits, sizeof any);
+        if (!isnan(any)) check_float(any);
+        check_float(usual);
+        check_float(roundf(usual * 1000) / 1000); // few digits
+    }
 }
 
 static void test_proto_numbers(void) {
@@ -238,6 +269,7 @@ static void test_limit(void) {
 int main(void) {
     xpl_buf_init(&g_buf, 1 << 20);
     test_gviz_numbers();
+    test_floats();
     test_proto_numbers();
     test_random_numbers();
     test_fixed();
