@@ -49,7 +49,7 @@ static const struct xpl_tool_option kOptions[] = {
 struct graph_request {
     const struct xpl_tool_input *in;
     const struct graph_viewer_options *o;
-    struct xpl_hlo_walk found;
+    struct xpl_programs found;
     struct xpl_arena *arena;
     struct xpl_buf *out;
 };
@@ -59,7 +59,7 @@ struct graph_request {
 static xpl_status_t put_text(struct graph_request *r, enum xpl_hlo_text_form form,
                              struct xpl_error *err) {
     struct xpl_hlo_module *m;
-    XPL_TRY(xpl_hlo_read_proto(r->found.proto, r->arena, &m, err));
+    XPL_TRY(xpl_programs_read(r->found.proto, r->arena, &m, err));
     return xpl_hlo_text_module(m, form, r->in->exec, r->arena, r->out, err);
 }
 
@@ -87,7 +87,7 @@ static xpl_status_t put_neighbours(struct graph_request *r, struct xpl_error *er
     const xpl_str_t name = r->o->node_name, shown = xpl_str_sub(name, 0, 80);
     struct xpl_hlo_module *m;
     if (!name.len) XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "node_name should not be empty");
-    XPL_TRY(xpl_hlo_read_proto(r->found.proto, r->arena, &m, err));
+    XPL_TRY(xpl_programs_read(r->found.proto, r->arena, &m, err));
     const uint32_t at = xpl_hlo_find_node(m, name);
     if (at != UINT32_MAX) return xpl_hlo_adjacent(m, at, r->in->exec, r->arena, r->out, err);
     if (xpl_hlo_find_computation(m, name) != UINT32_MAX)
@@ -131,15 +131,15 @@ static const char *content_type(const void *options) {
 
 // The first program that has the instruction.  What cannot be read has none.
 static xpl_status_t find_by_node(struct graph_request *r, struct xpl_error *err) {
-    r->found = xpl_hlo_walk_begin(r->in);
-    while (xpl_hlo_walk_next(&r->found)) {
+    r->found = xpl_programs_begin(r->in);
+    while (xpl_programs_next(&r->found)) {
         XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
         struct xpl_hlo_module *m;
         xpl_arena_init(&arena, r->in->limit);
         if (xpl_exec_cancelled(r->in->exec))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "search of an HLO module cancelled");
         struct xpl_error why = {0};
-        const xpl_status_t st = xpl_hlo_read_proto(r->found.proto, &arena, &m, &why);
+        const xpl_status_t st = xpl_programs_read(r->found.proto, &arena, &m, &why);
         if (st == XPL_RESOURCE_EXHAUSTED) {
             if (err) *err = why;
             return st;
@@ -154,7 +154,8 @@ static xpl_status_t find_program(struct graph_request *r, const struct graph_typ
                                  struct xpl_error *err) {
     const struct graph_viewer_options *const o = r->o;
     struct xpl_error why = {0};
-    const xpl_status_t st = xpl_hlo_find(r->in, o->module_name, o->program_id, &r->found, &why);
+    const xpl_status_t st =
+        xpl_programs_find(r->in, o->module_name, o->program_id, &r->found, &why);
     if (st == XPL_NOT_FOUND && t->by_node && o->node_name.len) return find_by_node(r, err);
     if (err) *err = why;
     return st;
@@ -179,7 +180,7 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
 const struct xpl_tool xpl_tool_graph_viewer = {
     .name = "graph_viewer",
     .version = 1,
-    .needs = xpl_hlo_lookup_needs,
+    .needs = xpl_programs_needs,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,
     .options_size = sizeof(struct graph_viewer_options),

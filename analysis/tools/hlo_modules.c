@@ -28,7 +28,7 @@ static void put_plain(struct xpl_buf *out, xpl_str_t s) {
         xpl_buf_putc(out, (uint8_t)s.ptr[i] < 0x20 || s.ptr[i] == 0x7f ? '?' : s.ptr[i]);
 }
 
-static void put_row(struct xpl_buf *out, const struct xpl_hlo_walk *w, uint32_t computations,
+static void put_row(struct xpl_buf *out, const struct xpl_programs *w, uint32_t computations,
                     uint32_t instructions) {
     xpl_buf_printf(out, "%12" PRIu64 " %12" PRIu32 " %12" PRIu32 "  ", w->entry->length,
                    computations, instructions);
@@ -46,7 +46,7 @@ static void put_key(struct xpl_buf *out, const char *key, xpl_str_t value) {
     xpl_buf_putc(out, ',');
 }
 
-static void put_module(struct xpl_buf *out, const struct xpl_hlo_walk *w, int format, bool first) {
+static void put_module(struct xpl_buf *out, const struct xpl_programs *w, int format, bool first) {
     struct xpl_hlo_message p;
     uint32_t computations, instructions;
     xpl_hlo_message_read(w->proto, &p);
@@ -67,7 +67,7 @@ static void put_module(struct xpl_buf *out, const struct xpl_hlo_walk *w, int fo
 
 static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
                            struct xpl_error *err) {
-    struct xpl_hlo_walk w = xpl_hlo_walk_begin(in);
+    struct xpl_programs w = xpl_programs_begin(in);
     const int format = ((const struct hlo_modules_options *)in->options)->format;
     bool first = true;
     if (format == JSON)
@@ -75,7 +75,7 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
     else
         xpl_buf_printf(out, "%12s %12s %12s  %s\n", "BYTES", "COMPUTATIONS", "INSTRUCTIONS",
                        in->n_hosts > 1 ? "MODULE(PROGRAM ID)  HOST" : "MODULE(PROGRAM ID)");
-    for (; !out->failed && xpl_hlo_walk_next(&w); first = false) {
+    for (; !out->failed && xpl_programs_next(&w); first = false) {
         if (xpl_exec_cancelled(in->exec))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "list of HLO modules cancelled");
         put_module(out, &w, format, first);
@@ -93,7 +93,7 @@ static const char *content_type(const void *options) {
 const struct xpl_tool xpl_tool_hlo_modules = {
     .name = "hlo_modules",
     .version = 1,
-    .needs = xpl_hlo_lookup_needs,
+    .needs = xpl_programs_needs,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,
     .options_size = sizeof(struct hlo_modules_options),

@@ -72,12 +72,12 @@ def messages_c(messages, enums):
            "enum {", *packed([f"{t} = XPL_PROTO_{t},".replace(" ", "\xa0") for t in TYPES.values()]), "};",
            "enum {", *packed([f"{k} = XPL_PROTO_{k},".replace(" ", "\xa0") for k in ("ONE", "MANY", "MAP", "KNOWN")]),
            "    ONE_OF_1 = XPL_PROTO_KNOWN | XPL_PROTO_ONE_OF,", "};", "",
-           "#define FIELDS(name, ...) static const struct xpl_proto_field name[] = {__VA_ARGS__};"]
+           "#define FIELDS static const struct xpl_proto_field"]
     for name, m in messages.items():
         alternatives = [o.name for o in m.oneofs if len(o.fields) > 1]
         assert len(alternatives) <= 1, name
         fields = [field(f, alternatives) for f in sorted(m.fields, key=lambda f: f.number)]
-        out += packed([f"FIELDS({constant(name).lower()},", *fields[:-1], fields[-1].removesuffix(",") + ")"], "")
+        out += packed([f"FIELDS {constant(name).lower()}[] = {{", *fields[:-1], fields[-1].removesuffix(",") + "};"], "")
     out += ["", "#define ROW(fields) {fields, sizeof(fields) / sizeof *(fields)}",
             "const struct xpl_proto_message xpl_hlo_messages[] = {",
             *packed([f"ROW({constant(n).lower()})," for n in messages]), "};", "// clang-format on",

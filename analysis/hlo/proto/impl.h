@@ -10,11 +10,11 @@
 #include "base/buf.h"
 
 // A value of protobuf's text format behind its name: not of messages.
-void proto_put_pbtxt(struct xpl_buf *b, const struct xpl_proto_field *f, const struct xpl_field *v);
+void txt_proto_pbtxt(struct xpl_buf *b, const struct xpl_proto_field *f, const struct xpl_field *v);
 // The same in JSON, and a field's name there: "operandIds":
-void proto_put_json(struct xpl_buf *b, const struct xpl_proto_field *f, const struct xpl_field *v);
-void proto_put_json_name(struct xpl_buf *b, const char *name);
-void proto_put_uint(struct xpl_buf *b, uint64_t v);
-void proto_put_int(struct xpl_buf *b, int64_t v);
+void txt_proto_json(struct xpl_buf *b, const struct xpl_proto_field *f, const struct xpl_field *v);
+void txt_proto_json_name(struct xpl_buf *b, const char *name);
+void txt_proto_uint(struct xpl_buf *b, uint64_t v);
+void txt_proto_int(struct xpl_buf *b, int64_t v);
 
 #endif

@@ -56,85 +56,85 @@ enum {
     ONE_OF_1 = XPL_PROTO_KNOWN | XPL_PROTO_ONE_OF,
 };
 
-#define FIELDS(name, ...) static const struct xpl_proto_field name[] = {__VA_ARGS__};
-FIELDS(axis_ref_proto, {1, INT64, ONE, 0, "mesh_axis_index"},
-    {2, MESSAGE, KNOWN, M_AXIS_REF_PROTO_SUB_AXIS, "sub_axis_info"})
-FIELDS(axis_ref_proto_sub_axis, {1, INT64, ONE, 0, "pre_size"}, {2, INT64, ONE, 0, "size"})
-FIELDS(block_scaling_config,
+#define FIELDS static const struct xpl_proto_field
+FIELDS axis_ref_proto[] = { {1, INT64, ONE, 0, "mesh_axis_index"},
+    {2, MESSAGE, KNOWN, M_AXIS_REF_PROTO_SUB_AXIS, "sub_axis_info"}};
+FIELDS axis_ref_proto_sub_axis[] = { {1, INT64, ONE, 0, "pre_size"}, {2, INT64, ONE, 0, "size"}};
+FIELDS block_scaling_config[] = {
     {1, MESSAGE, KNOWN, M_BLOCK_SCALING_CONFIG_TENSOR_BLOCK_SCALING_CONFIG, "lhs"},
-    {2, MESSAGE, KNOWN, M_BLOCK_SCALING_CONFIG_TENSOR_BLOCK_SCALING_CONFIG, "rhs"})
-FIELDS(block_scaling_config_tensor_block_scaling_config, {1, INT32, ONE, 0, "scale_idx"},
-    {2, INT32, KNOWN, 0, "zero_idx"}, {3, INT64, MANY, 0, "strides"}, {4, INT64, MANY, 0, "steps"})
-FIELDS(buffer_allocation_proto, {1, INT64, ONE, 0, "index"}, {2, INT64, ONE, 0, "size"},
+    {2, MESSAGE, KNOWN, M_BLOCK_SCALING_CONFIG_TENSOR_BLOCK_SCALING_CONFIG, "rhs"}};
+FIELDS block_scaling_config_tensor_block_scaling_config[] = { {1, INT32, ONE, 0, "scale_idx"},
+    {2, INT32, KNOWN, 0, "zero_idx"}, {3, INT64, MANY, 0, "strides"}, {4, INT64, MANY, 0, "steps"}};
+FIELDS buffer_allocation_proto[] = { {1, INT64, ONE, 0, "index"}, {2, INT64, ONE, 0, "size"},
     {3, BOOL, ONE, 0, "is_thread_local"}, {5, BOOL, ONE, 0, "is_entry_computation_parameter"},
     {6, INT64, ONE, 0, "parameter_number"}, {7, BOOL, ONE, 0, "maybe_live_out"},
     {8, INT64, ONE, 0, "color"}, {9, MESSAGE, MANY, M_BUFFER_ALLOCATION_PROTO_ASSIGNED, "assigned"},
     {10, INT64, MANY, 0, "parameter_shape_index"}, {11, BOOL, ONE, 0, "is_tuple"},
-    {12, BOOL, ONE, 0, "is_constant"}, {13, BOOL, ONE, 0, "is_parameter_aliased_with_output"})
-FIELDS(buffer_allocation_proto_assigned, {1, INT64, ONE, 0, "logical_buffer_id"},
+    {12, BOOL, ONE, 0, "is_constant"}, {13, BOOL, ONE, 0, "is_parameter_aliased_with_output"}};
+FIELDS buffer_allocation_proto_assigned[] = { {1, INT64, ONE, 0, "logical_buffer_id"},
     {2, INT64, ONE, 0, "offset"}, {3, INT64, ONE, 0, "size"},
-    {4, ENUM, ONE, E_PRIMITIVE_TYPE, "element_type"})
-FIELDS(buffer_assignment_proto, {1, MESSAGE, MANY, M_LOGICAL_BUFFER_PROTO, "logical_buffers"},
+    {4, ENUM, ONE, E_PRIMITIVE_TYPE, "element_type"}};
+FIELDS buffer_assignment_proto[] = { {1, MESSAGE, MANY, M_LOGICAL_BUFFER_PROTO, "logical_buffers"},
     {2, MESSAGE, MANY, M_BUFFER_ASSIGNMENT_PROTO_BUFFER_ALIAS, "buffer_aliases"},
     {3, MESSAGE, MANY, M_BUFFER_ALLOCATION_PROTO, "buffer_allocations"},
     {4, MESSAGE, MANY, M_HEAP_SIMULATOR_TRACE, "heap_simulator_traces"},
-    {5, MESSAGE, MANY, M_BUFFER_ASSIGNMENT_PROTO_PEAK_BUFFERS, "peak_buffers"})
-FIELDS(buffer_assignment_proto_buffer_alias, {1, INT64, ONE, 0, "source_buffer_id"},
-    {2, MESSAGE, KNOWN, M_LOGICAL_BUFFER_PROTO_LOCATION, "location"})
-FIELDS(buffer_assignment_proto_peak_buffers, {1, INT64, ONE, 0, "index"},
-    {2, INT64, MANY, 0, "logical_buffer_ids"})
-FIELDS(cholesky_options, {1, BOOL, ONE, 0, "lower"})
-FIELDS(collective_device_list_proto, {1, MESSAGE, MANY, M_REPLICA_GROUP, "replica_groups"})
-FIELDS(convolution_dimension_numbers, {3, INT64, ONE, 0, "kernel_input_feature_dimension"},
+    {5, MESSAGE, MANY, M_BUFFER_ASSIGNMENT_PROTO_PEAK_BUFFERS, "peak_buffers"}};
+FIELDS buffer_assignment_proto_buffer_alias[] = { {1, INT64, ONE, 0, "source_buffer_id"},
+    {2, MESSAGE, KNOWN, M_LOGICAL_BUFFER_PROTO_LOCATION, "location"}};
+FIELDS buffer_assignment_proto_peak_buffers[] = { {1, INT64, ONE, 0, "index"},
+    {2, INT64, MANY, 0, "logical_buffer_ids"}};
+FIELDS cholesky_options[] = { {1, BOOL, ONE, 0, "lower"}};
+FIELDS collective_device_list_proto[] = { {1, MESSAGE, MANY, M_REPLICA_GROUP, "replica_groups"}};
+FIELDS convolution_dimension_numbers[] = { {3, INT64, ONE, 0, "kernel_input_feature_dimension"},
     {4, INT64, ONE, 0, "kernel_output_feature_dimension"},
     {6, INT64, MANY, 0, "kernel_spatial_dimensions"}, {7, INT64, ONE, 0, "input_batch_dimension"},
     {8, INT64, ONE, 0, "input_feature_dimension"}, {9, INT64, ONE, 0, "output_batch_dimension"},
     {10, INT64, ONE, 0, "output_feature_dimension"},
     {11, INT64, MANY, 0, "input_spatial_dimensions"},
-    {12, INT64, MANY, 0, "output_spatial_dimensions"})
-FIELDS(cross_program_prefetch, {1, INT64, ONE, 0, "parameter"}, {2, INT64, MANY, 0, "index"},
-    {3, INT64, ONE, 0, "offset"})
-FIELDS(debug_attribute_table_entry_proto,
+    {12, INT64, MANY, 0, "output_spatial_dimensions"}};
+FIELDS cross_program_prefetch[] = { {1, INT64, ONE, 0, "parameter"}, {2, INT64, MANY, 0, "index"},
+    {3, INT64, ONE, 0, "offset"}};
+FIELDS debug_attribute_table_entry_proto[] = {
     {1, MESSAGE, KNOWN, M_ORIGINAL_ARRAY_PROTO, "original_array"},
-    {2, MESSAGE, MANY, M_DEBUG_ATTRIBUTES_PROTO, "debug_attributes"})
-FIELDS(debug_attributes_proto,
+    {2, MESSAGE, MANY, M_DEBUG_ATTRIBUTES_PROTO, "debug_attributes"}};
+FIELDS debug_attributes_proto[] = {
     {1, ENUM, ONE, E_DEBUG_ATTRIBUTES_PROTO_DEBUG_LOG_MODE_PROTO, "log_mode"},
     {2, INT64, ONE, 0, "callback_id"}, {3, INT64, ONE, 0, "op_id"},
     {4, BOOL, ONE, 0, "partitioned"}, {5, TEXT, ONE, 0, "operands_sharding"},
-    {6, MESSAGE, KNOWN, M_X64_CONFIG_PROTO, "x64_config"})
-FIELDS(device_assignment_proto, {1, INT32, ONE, 0, "replica_count"},
+    {6, MESSAGE, KNOWN, M_X64_CONFIG_PROTO, "x64_config"}};
+FIELDS device_assignment_proto[] = { {1, INT32, ONE, 0, "replica_count"},
     {2, INT32, ONE, 0, "computation_count"},
-    {3, MESSAGE, MANY, M_DEVICE_ASSIGNMENT_PROTO_COMPUTATION_DEVICE, "computation_devices"})
-FIELDS(device_assignment_proto_computation_device, {1, INT64, MANY, 0, "replica_device_ids"})
-FIELDS(dot_dimension_numbers, {1, INT64, MANY, 0, "lhs_contracting_dimensions"},
+    {3, MESSAGE, MANY, M_DEVICE_ASSIGNMENT_PROTO_COMPUTATION_DEVICE, "computation_devices"}};
+FIELDS device_assignment_proto_computation_device[] = { {1, INT64, MANY, 0, "replica_device_ids"}};
+FIELDS dot_dimension_numbers[] = { {1, INT64, MANY, 0, "lhs_contracting_dimensions"},
     {2, INT64, MANY, 0, "rhs_contracting_dimensions"}, {3, INT64, MANY, 0, "lhs_batch_dimensions"},
-    {4, INT64, MANY, 0, "rhs_batch_dimensions"})
-FIELDS(frontend_attributes, {1, MESSAGE, MAP, M_FRONTEND_ATTRIBUTES_MAP_ENTRY, "map"})
-FIELDS(frontend_attributes_map_entry, {1, TEXT, ONE, 0, "key"}, {2, TEXT, ONE, 0, "value"})
-FIELDS(gather_dimension_numbers, {1, INT64, MANY, 0, "offset_dims"},
+    {4, INT64, MANY, 0, "rhs_batch_dimensions"}};
+FIELDS frontend_attributes[] = { {1, MESSAGE, MAP, M_FRONTEND_ATTRIBUTES_MAP_ENTRY, "map"}};
+FIELDS frontend_attributes_map_entry[] = { {1, TEXT, ONE, 0, "key"}, {2, TEXT, ONE, 0, "value"}};
+FIELDS gather_dimension_numbers[] = { {1, INT64, MANY, 0, "offset_dims"},
     {2, INT64, MANY, 0, "collapsed_slice_dims"}, {3, INT64, MANY, 0, "start_index_map"},
     {4, INT64, ONE, 0, "index_vector_dim"}, {5, INT64, MANY, 0, "operand_batching_dims"},
-    {6, INT64, MANY, 0, "start_indices_batching_dims"})
-FIELDS(heap_simulator_trace, {1, MESSAGE, MANY, M_HEAP_SIMULATOR_TRACE_EVENT, "events"},
-    {2, BOOL, ONE, 0, "whole_module_simulation"}, {3, INT64, ONE, 0, "buffer_allocation_index"})
-FIELDS(heap_simulator_trace_event, {1, ENUM, ONE, E_HEAP_SIMULATOR_TRACE_EVENT_KIND, "kind"},
+    {6, INT64, MANY, 0, "start_indices_batching_dims"}};
+FIELDS heap_simulator_trace[] = { {1, MESSAGE, MANY, M_HEAP_SIMULATOR_TRACE_EVENT, "events"},
+    {2, BOOL, ONE, 0, "whole_module_simulation"}, {3, INT64, ONE, 0, "buffer_allocation_index"}};
+FIELDS heap_simulator_trace_event[] = { {1, ENUM, ONE, E_HEAP_SIMULATOR_TRACE_EVENT_KIND, "kind"},
     {2, INT64, ONE, 0, "buffer_id"}, {3, TEXT, ONE, 0, "computation_name"},
-    {4, TEXT, ONE, 0, "instruction_name"}, {5, INT64, ONE, 0, "share_with_canonical_id"})
-FIELDS(hlo_buffer_donor_proto,
-    {1, MESSAGE, MANY, M_HLO_BUFFER_DONOR_PROTO_BUFFER_DONOR_ENTRY_PROTO, "entries"})
-FIELDS(hlo_buffer_donor_proto_buffer_donor_entry_proto, {1, INT64, ONE, 0, "parameter_number"},
-    {2, INT64, MANY, 0, "parameter_shape_index"})
-FIELDS(hlo_computation_proto, {1, TEXT, ONE, 0, "name"},
+    {4, TEXT, ONE, 0, "instruction_name"}, {5, INT64, ONE, 0, "share_with_canonical_id"}};
+FIELDS hlo_buffer_donor_proto[] = {
+    {1, MESSAGE, MANY, M_HLO_BUFFER_DONOR_PROTO_BUFFER_DONOR_ENTRY_PROTO, "entries"}};
+FIELDS hlo_buffer_donor_proto_buffer_donor_entry_proto[] = { {1, INT64, ONE, 0, "parameter_number"},
+    {2, INT64, MANY, 0, "parameter_shape_index"}};
+FIELDS hlo_computation_proto[] = { {1, TEXT, ONE, 0, "name"},
     {2, MESSAGE, MANY, M_HLO_INSTRUCTION_PROTO, "instructions"},
     {4, MESSAGE, KNOWN, M_PROGRAM_SHAPE_PROTO, "program_shape"}, {5, INT64, ONE, 0, "id"},
     {6, INT64, ONE, 0, "root_id"}, {7, BOOL, ONE, 0, "is_fusion_computation"},
-    {8, TEXT, ONE, 0, "execution_thread"}, {9, BYTES, ONE, 0, "backend_config"})
-FIELDS(hlo_input_output_alias_proto,
-    {1, MESSAGE, MANY, M_HLO_INPUT_OUTPUT_ALIAS_PROTO_ALIAS_ENTRY_PROTO, "entries"})
-FIELDS(hlo_input_output_alias_proto_alias_entry_proto, {1, INT64, MANY, 0, "output_shape_index"},
-    {2, INT64, ONE, 0, "parameter_number"}, {3, INT64, MANY, 0, "parameter_shape_index"},
-    {4, ENUM, ONE, E_KIND, "kind"})
-FIELDS(hlo_instruction_proto, {1, TEXT, ONE, 0, "name"}, {2, TEXT, ONE, 0, "opcode"},
+    {8, TEXT, ONE, 0, "execution_thread"}, {9, BYTES, ONE, 0, "backend_config"}};
+FIELDS hlo_input_output_alias_proto[] = {
+    {1, MESSAGE, MANY, M_HLO_INPUT_OUTPUT_ALIAS_PROTO_ALIAS_ENTRY_PROTO, "entries"}};
+FIELDS hlo_input_output_alias_proto_alias_entry_proto[] = {
+    {1, INT64, MANY, 0, "output_shape_index"}, {2, INT64, ONE, 0, "parameter_number"},
+    {3, INT64, MANY, 0, "parameter_shape_index"}, {4, ENUM, ONE, E_KIND, "kind"}};
+FIELDS hlo_instruction_proto[] = { {1, TEXT, ONE, 0, "name"}, {2, TEXT, ONE, 0, "opcode"},
     {3, MESSAGE, KNOWN, M_SHAPE_PROTO, "shape"}, {7, MESSAGE, KNOWN, M_OP_METADATA, "metadata"},
     {8, MESSAGE, KNOWN, M_LITERAL_PROTO, "literal"}, {9, INT64, ONE, 0, "parameter_number"},
     {11, TEXT, ONE, 0, "fusion_kind"}, {13, INT64, ONE, 0, "tuple_index"},
@@ -197,10 +197,11 @@ FIELDS(hlo_instruction_proto, {1, TEXT, ONE, 0, "name"}, {2, TEXT, ONE, 0, "opco
     {99, MESSAGE, KNOWN, M_PAYLOAD, "backend_config_payload"},
     {100, BOOL, ONE, 0, "has_dynamic_root"},
     {101, MESSAGE, KNOWN, M_BLOCK_SCALING_CONFIG, "block_scaling_config"},
-    {102, TEXT, ONE, 0, "comparison_order"}, {103, MESSAGE, KNOWN, M_SHUFFLE_MODE, "shuffle_mode"})
-FIELDS(hlo_instruction_proto_slice_dimensions, {1, INT64, ONE, 0, "start"},
-    {2, INT64, ONE, 0, "limit"}, {3, INT64, ONE, 0, "stride"})
-FIELDS(hlo_module_proto, {1, TEXT, ONE, 0, "name"}, {2, TEXT, ONE, 0, "entry_computation_name"},
+    {102, TEXT, ONE, 0, "comparison_order"}, {103, MESSAGE, KNOWN, M_SHUFFLE_MODE, "shuffle_mode"}};
+FIELDS hlo_instruction_proto_slice_dimensions[] = { {1, INT64, ONE, 0, "start"},
+    {2, INT64, ONE, 0, "limit"}, {3, INT64, ONE, 0, "stride"}};
+FIELDS hlo_module_proto[] = { {1, TEXT, ONE, 0, "name"},
+    {2, TEXT, ONE, 0, "entry_computation_name"},
     {3, MESSAGE, MANY, M_HLO_COMPUTATION_PROTO, "computations"},
     {4, MESSAGE, KNOWN, M_PROGRAM_SHAPE_PROTO, "host_program_shape"}, {5, INT64, ONE, 0, "id"},
     {6, INT64, ONE, 0, "entry_computation_id"},
@@ -219,23 +220,24 @@ FIELDS(hlo_module_proto, {1, TEXT, ONE, 0, "name"}, {2, TEXT, ONE, 0, "entry_com
     {21, TEXT, ONE, 0, "device_type"}, {22, BYTES, MANY, 0, "payloads"},
     {23, INT64, KNOWN, 0, "pjrt_id"},
     {24, MESSAGE, MANY, M_DEBUG_ATTRIBUTE_TABLE_ENTRY_PROTO, "debug_attributes"},
-    {25, BYTES, ONE, 0, "backend_config"})
-FIELDS(hlo_module_proto_profile_info,
+    {25, BYTES, ONE, 0, "backend_config"}};
+FIELDS hlo_module_proto_profile_info[] = {
     {1, ENUM, ONE, E_HLO_MODULE_PROTO_PROFILE_TYPE, "profile_type"},
     {2, DOUBLE, ONE, 0, "relative_speedup"}, {3, ENUM, ONE, E_PROFILE_SOURCE, "profile_source"},
     {4, ENUM, ONE, E_COMPILATION_EVENT, "compilation_event"}, {5, TEXT, ONE, 0, "fingerprint"},
     {6, ENUM, ONE, E_PROFILE_GENERATION_STRATEGY, "profile_generation_strategy"},
-    {7, INT64, ONE, 0, "original_changelist"}, {8, INT64, ONE, 0, "changelist"})
-FIELDS(hlo_proto, {1, MESSAGE, KNOWN, M_HLO_MODULE_PROTO, "hlo_module"},
-    {3, MESSAGE, KNOWN, M_BUFFER_ASSIGNMENT_PROTO, "buffer_assignment"})
-FIELDS(hlo_schedule_proto, {1, MESSAGE, MAP, M_HLO_SCHEDULE_PROTO_SEQUENCES_ENTRY, "sequences"})
-FIELDS(hlo_schedule_proto_instruction_sequence, {1, INT64, MANY, 0, "instruction_ids"})
-FIELDS(hlo_schedule_proto_sequences_entry, {1, INT64, ONE, 0, "key"},
-    {2, MESSAGE, KNOWN, M_HLO_SCHEDULE_PROTO_INSTRUCTION_SEQUENCE, "value"})
-FIELDS(iota_replica_group_list_proto, {1, INT64, ONE, 0, "num_replica_groups"},
+    {7, INT64, ONE, 0, "original_changelist"}, {8, INT64, ONE, 0, "changelist"}};
+FIELDS hlo_proto[] = { {1, MESSAGE, KNOWN, M_HLO_MODULE_PROTO, "hlo_module"},
+    {3, MESSAGE, KNOWN, M_BUFFER_ASSIGNMENT_PROTO, "buffer_assignment"}};
+FIELDS hlo_schedule_proto[] = {
+    {1, MESSAGE, MAP, M_HLO_SCHEDULE_PROTO_SEQUENCES_ENTRY, "sequences"}};
+FIELDS hlo_schedule_proto_instruction_sequence[] = { {1, INT64, MANY, 0, "instruction_ids"}};
+FIELDS hlo_schedule_proto_sequences_entry[] = { {1, INT64, ONE, 0, "key"},
+    {2, MESSAGE, KNOWN, M_HLO_SCHEDULE_PROTO_INSTRUCTION_SEQUENCE, "value"}};
+FIELDS iota_replica_group_list_proto[] = { {1, INT64, ONE, 0, "num_replica_groups"},
     {2, INT64, ONE, 0, "num_devices_per_group"}, {3, INT64, MANY, 0, "iota_reshape_dims"},
-    {4, INT32, MANY, 0, "iota_transpose_perm"})
-FIELDS(layout_proto, {1, INT64, MANY, 0, "minor_to_major"},
+    {4, INT32, MANY, 0, "iota_transpose_perm"}};
+FIELDS layout_proto[] = { {1, INT64, MANY, 0, "minor_to_major"},
     {6, MESSAGE, MANY, M_TILE_PROTO, "tiles"}, {7, INT64, ONE, 0, "element_size_in_bits"},
     {8, INT64, ONE, 0, "memory_space"}, {9, ENUM, MANY, E_DIM_LEVEL_TYPE, "dim_level_types"},
     {10, MESSAGE, KNOWN, M_SHAPE_PROTO, "physical_shape"},
@@ -243,8 +245,8 @@ FIELDS(layout_proto, {1, INT64, MANY, 0, "minor_to_major"},
     {12, ENUM, ONE, E_PRIMITIVE_TYPE, "pointer_primitive_type"}, {13, BOOL, MANY, 0, "dim_unique"},
     {14, BOOL, MANY, 0, "dim_ordered"}, {15, INT64, ONE, 0, "dynamic_shape_metadata_prefix_bytes"},
     {16, INT64, ONE, 0, "tail_padding_alignment_in_elements"},
-    {17, MESSAGE, MANY, M_SPLIT_CONFIG_PROTO, "split_configs"})
-FIELDS(literal_proto, {1, MESSAGE, KNOWN, M_SHAPE_PROTO, "shape"}, {2, BOOL, MANY, 0, "preds"},
+    {17, MESSAGE, MANY, M_SPLIT_CONFIG_PROTO, "split_configs"}};
+FIELDS literal_proto[] = { {1, MESSAGE, KNOWN, M_SHAPE_PROTO, "shape"}, {2, BOOL, MANY, 0, "preds"},
     {3, BYTES, ONE, 0, "u8s"}, {4, INT32, MANY, 0, "s32s"}, {5, INT64, MANY, 0, "s64s"},
     {6, UINT32, MANY, 0, "u32s"}, {7, UINT64, MANY, 0, "u64s"}, {8, FLOAT, MANY, 0, "f32s"},
     {9, DOUBLE, MANY, 0, "f64s"}, {10, MESSAGE, MANY, M_LITERAL_PROTO, "tuple_literals"},
@@ -257,29 +259,30 @@ FIELDS(literal_proto, {1, MESSAGE, KNOWN, M_SHAPE_PROTO, "shape"}, {2, BOOL, MAN
     {28, BYTES, ONE, 0, "f8e4m3s"}, {29, BYTES, ONE, 0, "f8e3m4s"}, {30, BYTES, ONE, 0, "s1s"},
     {31, BYTES, ONE, 0, "u1s"}, {32, BYTES, ONE, 0, "f4e2m1fns"}, {33, BYTES, ONE, 0, "f8e8m0fnus"},
     {34, INT32, MANY, 0, "dynamic_sizes"}, {35, BYTES, ONE, 0, "f6e3m2fns"},
-    {36, BYTES, ONE, 0, "f6e2m3fns"})
-FIELDS(logical_buffer_proto, {1, INT64, ONE, 0, "id"}, {2, INT64, ONE, 0, "size"},
-    {3, MESSAGE, KNOWN, M_LOGICAL_BUFFER_PROTO_LOCATION, "defined_at"}, {4, INT64, ONE, 0, "color"})
-FIELDS(logical_buffer_proto_location, {2, TEXT, ONE, 0, "instruction_name"},
-    {3, INT64, MANY, 0, "shape_index"}, {4, INT64, ONE, 0, "instruction_id"})
-FIELDS(mesh_axes_replica_group_list_proto, {1, MESSAGE, KNOWN, M_MESH_PROTO, "mesh"},
-    {2, MESSAGE, MANY, M_AXIS_REF_PROTO, "axes"})
-FIELDS(mesh_proto, {1, MESSAGE, MANY, M_MESH_PROTO_MESH_AXIS, "axes"},
+    {36, BYTES, ONE, 0, "f6e2m3fns"}};
+FIELDS logical_buffer_proto[] = { {1, INT64, ONE, 0, "id"}, {2, INT64, ONE, 0, "size"},
+    {3, MESSAGE, KNOWN, M_LOGICAL_BUFFER_PROTO_LOCATION, "defined_at"},
+    {4, INT64, ONE, 0, "color"}};
+FIELDS logical_buffer_proto_location[] = { {2, TEXT, ONE, 0, "instruction_name"},
+    {3, INT64, MANY, 0, "shape_index"}, {4, INT64, ONE, 0, "instruction_id"}};
+FIELDS mesh_axes_replica_group_list_proto[] = { {1, MESSAGE, KNOWN, M_MESH_PROTO, "mesh"},
+    {2, MESSAGE, MANY, M_AXIS_REF_PROTO, "axes"}};
+FIELDS mesh_proto[] = { {1, MESSAGE, MANY, M_MESH_PROTO_MESH_AXIS, "axes"},
     {2, INT64, MANY, 0, "device_ids"},
-    {3, MESSAGE, KNOWN, M_MESH_PROTO_IOTA_TRANSFORM, "iota_transform"})
-FIELDS(mesh_proto_iota_transform, {1, INT64, MANY, 0, "reshape_dims"},
-    {2, INT64, MANY, 0, "transpose_perm"})
-FIELDS(mesh_proto_mesh_axis, {1, TEXT, ONE, 0, "name"}, {2, INT64, ONE, 0, "size"})
-FIELDS(named_sharding_proto, {2, MESSAGE, KNOWN, M_MESH_PROTO, "mesh"},
+    {3, MESSAGE, KNOWN, M_MESH_PROTO_IOTA_TRANSFORM, "iota_transform"}};
+FIELDS mesh_proto_iota_transform[] = { {1, INT64, MANY, 0, "reshape_dims"},
+    {2, INT64, MANY, 0, "transpose_perm"}};
+FIELDS mesh_proto_mesh_axis[] = { {1, TEXT, ONE, 0, "name"}, {2, INT64, ONE, 0, "size"}};
+FIELDS named_sharding_proto[] = { {2, MESSAGE, KNOWN, M_MESH_PROTO, "mesh"},
     {3, MESSAGE, MANY, M_NAMED_SHARDING_PROTO_DIMENSION_SHARDING, "dim_shardings"},
     {4, MESSAGE, MANY, M_AXIS_REF_PROTO, "replicated_axes"},
     {5, MESSAGE, MANY, M_AXIS_REF_PROTO, "unreduced_axes"},
     {6, MESSAGE, MANY, M_OP_METADATA, "metadata"},
     {7, MESSAGE, MANY, M_AXIS_REF_PROTO, "manual_axes"},
-    {8, ENUM, ONE, E_NAMED_SHARDING_PROTO_REDUCTION_OP_PROTO, "reduction_op"})
-FIELDS(named_sharding_proto_dimension_sharding, {1, MESSAGE, MANY, M_AXIS_REF_PROTO, "axes"},
-    {2, BOOL, ONE, 0, "is_closed"})
-FIELDS(op_metadata, {1, TEXT, ONE, 0, "op_type"}, {2, TEXT, ONE, 0, "op_name"},
+    {8, ENUM, ONE, E_NAMED_SHARDING_PROTO_REDUCTION_OP_PROTO, "reduction_op"}};
+FIELDS named_sharding_proto_dimension_sharding[] = { {1, MESSAGE, MANY, M_AXIS_REF_PROTO, "axes"},
+    {2, BOOL, ONE, 0, "is_closed"}};
+FIELDS op_metadata[] = { {1, TEXT, ONE, 0, "op_type"}, {2, TEXT, ONE, 0, "op_name"},
     {3, TEXT, ONE, 0, "source_file"}, {4, INT32, ONE, 0, "source_line"},
     {5, ENUM, MANY, E_PROFILE_TYPE, "profile_type"},
     {8, INT64, ONE, 0, "size_of_generated_code_in_bytes"},
@@ -288,12 +291,12 @@ FIELDS(op_metadata, {1, TEXT, ONE, 0, "op_type"}, {2, TEXT, ONE, 0, "op_name"},
     {12, TEXT, ONE, 0, "deduplicated_name"}, {15, INT32, ONE, 0, "stack_frame_id"},
     {16, TEXT, ONE, 0, "scheduling_name"}, {17, INT32, ONE, 0, "source_end_line"},
     {18, INT32, ONE, 0, "source_column"}, {19, INT32, ONE, 0, "source_end_column"},
-    {20, MESSAGE, KNOWN, M_PAYLOAD, "metadata_payload"})
-FIELDS(op_metadata_profile_info, {1, ENUM, MANY, E_PROFILE_TYPE, "profile_type"},
+    {20, MESSAGE, KNOWN, M_PAYLOAD, "metadata_payload"}};
+FIELDS op_metadata_profile_info[] = { {1, ENUM, MANY, E_PROFILE_TYPE, "profile_type"},
     {2, DOUBLE, ONE, 0, "relative_speedup"}, {3, ENUM, ONE, E_PROFILE_SOURCE, "profile_source"},
     {4, ENUM, ONE, E_COMPILATION_EVENT, "compilation_event"},
-    {5, ENUM, ONE, E_PROFILE_GENERATION_STRATEGY, "profile_generation_strategy"})
-FIELDS(op_sharding, {1, ENUM, ONE, E_OP_SHARDING_TYPE, "type"},
+    {5, ENUM, ONE, E_PROFILE_GENERATION_STRATEGY, "profile_generation_strategy"}};
+FIELDS op_sharding[] = { {1, ENUM, ONE, E_OP_SHARDING_TYPE, "type"},
     {2, MESSAGE, KNOWN, M_SHAPE_PROTO, "tile_shape"},
     {3, INT64, MANY, 0, "tile_assignment_dimensions"},
     {4, INT64, MANY, 0, "tile_assignment_devices"},
@@ -303,79 +306,81 @@ FIELDS(op_sharding, {1, ENUM, ONE, E_OP_SHARDING_TYPE, "type"},
     {10, INT32, MANY, 0, "iota_transpose_perm"}, {11, BOOL, ONE, 0, "is_shard_group"},
     {12, INT64, ONE, 0, "shard_group_id"},
     {13, ENUM, ONE, E_OP_SHARDING_SHARD_GROUP_TYPE, "shard_group_type"},
-    {14, MESSAGE, KNOWN, M_NAMED_SHARDING_PROTO, "named_sharding"})
-FIELDS(original_array_proto, {1, TEXT, ONE, 0, "instruction_name"},
-    {2, INT64, MANY, 0, "shape_index"})
-FIELDS(original_value_element_proto, {1, INT64, MANY, 0, "shape_index"},
-    {2, MESSAGE, KNOWN, M_ORIGINAL_ARRAY_PROTO, "original_array"})
-FIELDS(original_value_proto, {1, MESSAGE, MANY, M_ORIGINAL_VALUE_ELEMENT_PROTO, "elements"},
-    {2, BOOL, ONE, 0, "is_synthetic_call"}, {3, TEXT, KNOWN, 0, "call_hierarchy"})
-FIELDS(original_value_recovery_table_proto,
-    {1, MESSAGE, MANY, M_ORIGINAL_VALUE_RECOVERY_TABLE_PROTO_ENTRY, "entries"})
-FIELDS(original_value_recovery_table_proto_entry,
+    {14, MESSAGE, KNOWN, M_NAMED_SHARDING_PROTO, "named_sharding"}};
+FIELDS original_array_proto[] = { {1, TEXT, ONE, 0, "instruction_name"},
+    {2, INT64, MANY, 0, "shape_index"}};
+FIELDS original_value_element_proto[] = { {1, INT64, MANY, 0, "shape_index"},
+    {2, MESSAGE, KNOWN, M_ORIGINAL_ARRAY_PROTO, "original_array"}};
+FIELDS original_value_proto[] = { {1, MESSAGE, MANY, M_ORIGINAL_VALUE_ELEMENT_PROTO, "elements"},
+    {2, BOOL, ONE, 0, "is_synthetic_call"}, {3, TEXT, KNOWN, 0, "call_hierarchy"}};
+FIELDS original_value_recovery_table_proto[] = {
+    {1, MESSAGE, MANY, M_ORIGINAL_VALUE_RECOVERY_TABLE_PROTO_ENTRY, "entries"}};
+FIELDS original_value_recovery_table_proto_entry[] = {
     {1, MESSAGE, KNOWN, M_ORIGINAL_ARRAY_PROTO, "old_original_array"},
     {2, MESSAGE, KNOWN, M_ORIGINAL_ARRAY_PROTO, "new_original_array"},
-    {3, MESSAGE, KNOWN, M_HLO_MODULE_PROTO, "recovery_module"})
-FIELDS(output_operand_aliasing, {1, INT64, MANY, 0, "output_shape_index"},
-    {2, INT64, ONE, 0, "operand_index"}, {3, INT64, MANY, 0, "operand_shape_index"})
-FIELDS(padding_config, {1, MESSAGE, MANY, M_PADDING_CONFIG_PADDING_CONFIG_DIMENSION, "dimensions"})
-FIELDS(padding_config_padding_config_dimension, {1, INT64, ONE, 0, "edge_padding_low"},
-    {2, INT64, ONE, 0, "edge_padding_high"}, {3, INT64, ONE, 0, "interior_padding"})
-FIELDS(parameter_replication, {1, BOOL, MANY, 0, "replicated_at_leaf_buffers"})
-FIELDS(payload, {1, BYTES, ONE_OF_1, 0, "value"}, {2, INT64, ONE_OF_1, 0, "id"})
-FIELDS(precision_config, {1, ENUM, MANY, E_PRECISION_CONFIG_PRECISION, "operand_precision"},
-    {2, ENUM, ONE, E_PRECISION_CONFIG_ALGORITHM, "algorithm"})
-FIELDS(program_shape_proto, {1, MESSAGE, MANY, M_SHAPE_PROTO, "parameters"},
-    {2, MESSAGE, KNOWN, M_SHAPE_PROTO, "result"}, {3, TEXT, MANY, 0, "parameter_names"})
-FIELDS(ragged_dot_dimension_numbers,
+    {3, MESSAGE, KNOWN, M_HLO_MODULE_PROTO, "recovery_module"}};
+FIELDS output_operand_aliasing[] = { {1, INT64, MANY, 0, "output_shape_index"},
+    {2, INT64, ONE, 0, "operand_index"}, {3, INT64, MANY, 0, "operand_shape_index"}};
+FIELDS padding_config[] = {
+    {1, MESSAGE, MANY, M_PADDING_CONFIG_PADDING_CONFIG_DIMENSION, "dimensions"}};
+FIELDS padding_config_padding_config_dimension[] = { {1, INT64, ONE, 0, "edge_padding_low"},
+    {2, INT64, ONE, 0, "edge_padding_high"}, {3, INT64, ONE, 0, "interior_padding"}};
+FIELDS parameter_replication[] = { {1, BOOL, MANY, 0, "replicated_at_leaf_buffers"}};
+FIELDS payload[] = { {1, BYTES, ONE_OF_1, 0, "value"}, {2, INT64, ONE_OF_1, 0, "id"}};
+FIELDS precision_config[] = { {1, ENUM, MANY, E_PRECISION_CONFIG_PRECISION, "operand_precision"},
+    {2, ENUM, ONE, E_PRECISION_CONFIG_ALGORITHM, "algorithm"}};
+FIELDS program_shape_proto[] = { {1, MESSAGE, MANY, M_SHAPE_PROTO, "parameters"},
+    {2, MESSAGE, KNOWN, M_SHAPE_PROTO, "result"}, {3, TEXT, MANY, 0, "parameter_names"}};
+FIELDS ragged_dot_dimension_numbers[] = {
     {1, MESSAGE, KNOWN, M_DOT_DIMENSION_NUMBERS, "dot_dimension_numbers"},
-    {2, INT64, MANY, 0, "lhs_ragged_dimensions"}, {3, INT64, MANY, 0, "rhs_group_dimensions"})
-FIELDS(replica_group, {1, INT64, MANY, 0, "replica_ids"})
-FIELDS(result_accuracy, {1, ENUM, ONE_OF_1, E_RESULT_ACCURACY_MODE, "mode"},
-    {2, MESSAGE, ONE_OF_1, M_RESULT_ACCURACY_TOLERANCE, "tolerance"})
-FIELDS(result_accuracy_tolerance, {1, DOUBLE, ONE, 0, "atol"}, {2, DOUBLE, ONE, 0, "rtol"},
-    {3, INT64, ONE, 0, "ulps"})
-FIELDS(scatter_dimension_numbers, {1, INT64, MANY, 0, "update_window_dims"},
+    {2, INT64, MANY, 0, "lhs_ragged_dimensions"}, {3, INT64, MANY, 0, "rhs_group_dimensions"}};
+FIELDS replica_group[] = { {1, INT64, MANY, 0, "replica_ids"}};
+FIELDS result_accuracy[] = { {1, ENUM, ONE_OF_1, E_RESULT_ACCURACY_MODE, "mode"},
+    {2, MESSAGE, ONE_OF_1, M_RESULT_ACCURACY_TOLERANCE, "tolerance"}};
+FIELDS result_accuracy_tolerance[] = { {1, DOUBLE, ONE, 0, "atol"}, {2, DOUBLE, ONE, 0, "rtol"},
+    {3, INT64, ONE, 0, "ulps"}};
+FIELDS scatter_dimension_numbers[] = { {1, INT64, MANY, 0, "update_window_dims"},
     {2, INT64, MANY, 0, "inserted_window_dims"},
     {3, INT64, MANY, 0, "scatter_dims_to_operand_dims"}, {4, INT64, ONE, 0, "index_vector_dim"},
     {5, INT64, MANY, 0, "input_batching_dims"},
-    {6, INT64, MANY, 0, "scatter_indices_batching_dims"})
-FIELDS(shape_proto, {2, ENUM, ONE, E_PRIMITIVE_TYPE, "element_type"},
+    {6, INT64, MANY, 0, "scatter_indices_batching_dims"}};
+FIELDS shape_proto[] = { {2, ENUM, ONE, E_PRIMITIVE_TYPE, "element_type"},
     {3, INT64, MANY, 0, "dimensions"}, {4, MESSAGE, MANY, M_SHAPE_PROTO, "tuple_shapes"},
-    {5, MESSAGE, KNOWN, M_LAYOUT_PROTO, "layout"}, {6, BOOL, MANY, 0, "is_dynamic_dimension"})
-FIELDS(shuffle_mode, {1, MESSAGE, KNOWN, M_SHUFFLE_MODE_ROTATE, "rotate"})
-FIELDS(shuffle_mode_rotate, {1, INT64, MANY, 0, "shifts"})
-FIELDS(source_target, {1, INT64, ONE, 0, "source"}, {2, INT64, ONE, 0, "target"})
-FIELDS(sparsity_config, {1, MESSAGE, KNOWN, M_SPARSITY_CONFIG_TENSOR_SPARSITY_CONFIG, "lhs"},
-    {2, MESSAGE, KNOWN, M_SPARSITY_CONFIG_TENSOR_SPARSITY_CONFIG, "rhs"})
-FIELDS(sparsity_config_tensor_sparsity_config, {1, INT64, ONE, 0, "num_non_zero"},
+    {5, MESSAGE, KNOWN, M_LAYOUT_PROTO, "layout"}, {6, BOOL, MANY, 0, "is_dynamic_dimension"}};
+FIELDS shuffle_mode[] = { {1, MESSAGE, KNOWN, M_SHUFFLE_MODE_ROTATE, "rotate"}};
+FIELDS shuffle_mode_rotate[] = { {1, INT64, MANY, 0, "shifts"}};
+FIELDS source_target[] = { {1, INT64, ONE, 0, "source"}, {2, INT64, ONE, 0, "target"}};
+FIELDS sparsity_config[] = { {1, MESSAGE, KNOWN, M_SPARSITY_CONFIG_TENSOR_SPARSITY_CONFIG, "lhs"},
+    {2, MESSAGE, KNOWN, M_SPARSITY_CONFIG_TENSOR_SPARSITY_CONFIG, "rhs"}};
+FIELDS sparsity_config_tensor_sparsity_config[] = { {1, INT64, ONE, 0, "num_non_zero"},
     {2, INT64, ONE, 0, "block_size"}, {3, INT64, ONE, 0, "dimension"}, {4, INT64, ONE, 0, "stride"},
-    {5, INT32, ONE, 0, "idx"})
-FIELDS(split_config_proto, {1, INT64, ONE, 0, "dimension"}, {2, INT64, MANY, 0, "split_indices"})
-FIELDS(stack_frame_index_proto, {1, TEXT, MANY, 0, "file_names"},
+    {5, INT32, ONE, 0, "idx"}};
+FIELDS split_config_proto[] = { {1, INT64, ONE, 0, "dimension"},
+    {2, INT64, MANY, 0, "split_indices"}};
+FIELDS stack_frame_index_proto[] = { {1, TEXT, MANY, 0, "file_names"},
     {2, TEXT, MANY, 0, "function_names"},
     {3, MESSAGE, MANY, M_STACK_FRAME_INDEX_PROTO_FILE_LOCATION, "file_locations"},
-    {4, MESSAGE, MANY, M_STACK_FRAME_INDEX_PROTO_STACK_FRAME, "stack_frames"})
-FIELDS(stack_frame_index_proto_file_location, {1, INT32, ONE, 0, "file_name_id"},
+    {4, MESSAGE, MANY, M_STACK_FRAME_INDEX_PROTO_STACK_FRAME, "stack_frames"}};
+FIELDS stack_frame_index_proto_file_location[] = { {1, INT32, ONE, 0, "file_name_id"},
     {2, INT32, ONE, 0, "function_name_id"}, {3, INT32, ONE, 0, "line"},
-    {4, INT32, ONE, 0, "column"}, {5, INT32, ONE, 0, "end_line"}, {6, INT32, ONE, 0, "end_column"})
-FIELDS(stack_frame_index_proto_stack_frame, {1, INT32, ONE, 0, "file_location_id"},
-    {2, INT32, ONE, 0, "parent_frame_id"})
-FIELDS(statistic, {1, TEXT, ONE, 0, "stat_name"}, {2, DOUBLE, ONE, 0, "stat_val"})
-FIELDS(statistics_viz, {1, INT64, ONE, 0, "stat_index_to_visualize"},
-    {2, MESSAGE, MANY, M_STATISTIC, "statistics"})
-FIELDS(tile_proto, {1, INT64, MANY, 0, "dimensions"})
-FIELDS(triangular_solve_options, {1, BOOL, ONE, 0, "left_side"}, {2, BOOL, ONE, 0, "lower"},
+    {4, INT32, ONE, 0, "column"}, {5, INT32, ONE, 0, "end_line"}, {6, INT32, ONE, 0, "end_column"}};
+FIELDS stack_frame_index_proto_stack_frame[] = { {1, INT32, ONE, 0, "file_location_id"},
+    {2, INT32, ONE, 0, "parent_frame_id"}};
+FIELDS statistic[] = { {1, TEXT, ONE, 0, "stat_name"}, {2, DOUBLE, ONE, 0, "stat_val"}};
+FIELDS statistics_viz[] = { {1, INT64, ONE, 0, "stat_index_to_visualize"},
+    {2, MESSAGE, MANY, M_STATISTIC, "statistics"}};
+FIELDS tile_proto[] = { {1, INT64, MANY, 0, "dimensions"}};
+FIELDS triangular_solve_options[] = { {1, BOOL, ONE, 0, "left_side"}, {2, BOOL, ONE, 0, "lower"},
     {3, BOOL, ONE, 0, "unit_diagonal"},
-    {4, ENUM, ONE, E_TRIANGULAR_SOLVE_OPTIONS_TRANSPOSE, "transpose_a"})
-FIELDS(window, {1, MESSAGE, MANY, M_WINDOW_DIMENSION, "dimensions"})
-FIELDS(window_dimension, {1, INT64, ONE, 0, "size"}, {2, INT64, ONE, 0, "stride"},
+    {4, ENUM, ONE, E_TRIANGULAR_SOLVE_OPTIONS_TRANSPOSE, "transpose_a"}};
+FIELDS window[] = { {1, MESSAGE, MANY, M_WINDOW_DIMENSION, "dimensions"}};
+FIELDS window_dimension[] = { {1, INT64, ONE, 0, "size"}, {2, INT64, ONE, 0, "stride"},
     {3, INT64, ONE, 0, "padding_low"}, {4, INT64, ONE, 0, "padding_high"},
     {5, INT64, ONE, 0, "window_dilation"}, {6, INT64, ONE, 0, "base_dilation"},
-    {7, BOOL, ONE, 0, "window_reversal"})
-FIELDS(x64_config_proto, {1, TEXT, ONE, 0, "xprecision_64bit_fragment"},
+    {7, BOOL, ONE, 0, "window_reversal"}};
+FIELDS x64_config_proto[] = { {1, TEXT, ONE, 0, "xprecision_64bit_fragment"},
     {2, TEXT, ONE, 0, "original_log_instruction_name"},
-    {3, TEXT, ONE, 0, "xprecision_64bit_original_type"})
+    {3, TEXT, ONE, 0, "xprecision_64bit_original_type"}};
 
 #define ROW(fields) {fields, sizeof(fields) / sizeof *(fields)}
 const struct xpl_proto_message xpl_hlo_messages[] = {

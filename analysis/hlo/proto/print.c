@@ -82,10 +82,10 @@ static void print_value(struct printer *p, const struct xpl_proto_field *f,
     if (f->type == XPL_PROTO_MESSAGE) {
         print_sub_message(p, f, v->len);
     } else if (p->json) {
-        proto_put_json(p->b, f, v);
+        txt_proto_json(p->b, f, v);
     } else {
         xpl_buf_str(p->b, XPL_STR(": "));
-        proto_put_pbtxt(p->b, f, v);
+        txt_proto_pbtxt(p->b, f, v);
         xpl_buf_putc(p->b, '\n');
     }
 }
@@ -97,7 +97,7 @@ static void comma(struct printer *p, bool first) {
 static void begin_field(struct printer *p, const struct xpl_proto_field *f, bool first) {
     if (!p->json) return;
     comma(p, first);
-    proto_put_json_name(p->b, f->name);
+    txt_proto_json_name(p->b, f->name);
     if (f->flags & XPL_PROTO_MANY) xpl_buf_putc(p->b, '[');
     if (f->flags & XPL_PROTO_MAP) xpl_buf_putc(p->b, '{');
 }
@@ -197,7 +197,7 @@ static void print_map_entry(struct printer *p, const struct xpl_proto_field *f,
     if (p->json) {
         const bool text = pair[0].type == XPL_PROTO_TEXT;
         if (text)
-            proto_put_json(p->b, &pair[0], &e->key);
+            txt_proto_json(p->b, &pair[0], &e->key);
         else
             xpl_buf_printf(p->b, "\"%lld\"", (long long)(int64_t)e->key.u);
         xpl_buf_putc(p->b, ':');

@@ -19,11 +19,11 @@ static void put_digits(struct xpl_buf *b, uint64_t v, bool negative) {
     xpl_buf_put(b, p, (size_t)(end - p));
 }
 
-void proto_put_uint(struct xpl_buf *b, uint64_t v) {
+void txt_proto_uint(struct xpl_buf *b, uint64_t v) {
     put_digits(b, v, false);
 }
 
-void proto_put_int(struct xpl_buf *b, int64_t v) {
+void txt_proto_int(struct xpl_buf *b, int64_t v) {
     put_digits(b, v < 0 ? 0 - (uint64_t)v : (uint64_t)v, v < 0);
 }
 
@@ -61,18 +61,18 @@ static void put_number(struct xpl_buf *b, const struct xpl_proto_field *f,
                        const struct xpl_field *v) {
     switch (f->type) {
         case XPL_PROTO_BOOL: xpl_buf_str(b, v->u ? XPL_STR("true") : XPL_STR("false")); break;
-        case XPL_PROTO_UINT32: proto_put_uint(b, (uint32_t)v->u); break;
-        case XPL_PROTO_UINT64: proto_put_uint(b, v->u); break;
-        case XPL_PROTO_INT64: proto_put_int(b, (int64_t)v->u); break;
+        case XPL_PROTO_UINT32: txt_proto_uint(b, (uint32_t)v->u); break;
+        case XPL_PROTO_UINT64: txt_proto_uint(b, v->u); break;
+        case XPL_PROTO_INT64: txt_proto_int(b, (int64_t)v->u); break;
         case XPL_PROTO_FLOAT:
         case XPL_PROTO_DOUBLE: put_real(b, f, number_of(f, v)); break;
-        default: proto_put_int(b, (int32_t)v->u);
+        default: txt_proto_int(b, (int32_t)v->u);
     }
 }
 
 // ---- text format ----
 
-void proto_put_pbtxt(struct xpl_buf *b, const struct xpl_proto_field *f,
+void txt_proto_pbtxt(struct xpl_buf *b, const struct xpl_proto_field *f,
                      const struct xpl_field *v) {
     if (f->type == XPL_PROTO_ENUM) {
         const char *const name = name_of(f, (int32_t)v->u);
@@ -113,7 +113,7 @@ static void put_base64(struct xpl_buf *b, xpl_bytes_t s) {
     }
 }
 
-void proto_put_json(struct xpl_buf *b, const struct xpl_proto_field *f, const struct xpl_field *v) {
+void txt_proto_json(struct xpl_buf *b, const struct xpl_proto_field *f, const struct xpl_field *v) {
     const char *name = NULL;
     bool quoted = false;
     switch (f->type) {
@@ -147,7 +147,7 @@ void proto_put_json(struct xpl_buf *b, const struct xpl_proto_field *f, const st
 }
 
 // operand_ids is operandIds.
-void proto_put_json_name(struct xpl_buf *b, const char *name) {
+void txt_proto_json_name(struct xpl_buf *b, const char *name) {
     bool upper = false;
     xpl_buf_putc(b, '"');
     for (; *name; name++) {

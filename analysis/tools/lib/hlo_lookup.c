@@ -8,9 +8,9 @@
 #include "analysis/hlo/module/message.h"
 #include "base/text/near.h"
 
-const struct xpl_product *const xpl_hlo_lookup_needs[] = {&xpl_product_hlo_modules, NULL};
+const struct xpl_product *const xpl_programs_needs[] = {&xpl_product_hlo_modules, NULL};
 
-bool xpl_hlo_walk_next(struct xpl_hlo_walk *w) {
+bool xpl_programs_next(struct xpl_programs *w) {
     for (; w->host < w->in->n_hosts; w->host++, w->next = 0) {
         w->from = &w->in->hosts[w->host];
         if (!w->from->products) continue;
@@ -38,17 +38,18 @@ static xpl_status_t not_found(const struct xpl_tool_input *in, xpl_str_t label,
         XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no HLO module has the program id %.*s",
                          XPL_STR_FMT(xpl_str_sub(program_id, 0, 60)));
     struct xpl_near near = xpl_near_begin(label);
-    struct xpl_hlo_walk w = xpl_hlo_walk_begin(in);
-    while (xpl_hlo_walk_next(&w))
+    struct xpl_programs w = xpl_programs_begin(in);
+    while (xpl_programs_next(&w))
         xpl_near_add(&near, w.entry->label);
     XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no HLO module \"%.*s\"%s",
                      XPL_STR_FMT(xpl_str_sub(label, 0, 80)), xpl_near_text(&near, hint));
 }
 
-xpl_status_t xpl_hlo_find(const struct xpl_tool_input *in, xpl_str_t label, xpl_str_t program_id,
-                          struct xpl_hlo_walk *ret, struct xpl_error *err) {
-    *ret = xpl_hlo_walk_begin(in);
-    while (xpl_hlo_walk_next(ret)) {
+xpl_status_t xpl_programs_find(const struct xpl_tool_input *in, xpl_str_t label,
+                               xpl_str_t program_id, struct xpl_programs *ret,
+                               struct xpl_error *err) {
+    *ret = xpl_programs_begin(in);
+    while (xpl_programs_next(ret)) {
         char id[24];
         (void)snprintf(id, sizeof id, "%" PRIu64, ret->entry->program_id);
         if (label.len ? xpl_str_eq(label, ret->entry->label)
@@ -58,8 +59,8 @@ xpl_status_t xpl_hlo_find(const struct xpl_tool_input *in, xpl_str_t label, xpl_
     return not_found(in, label, program_id, err);
 }
 
-xpl_status_t xpl_hlo_read_proto(xpl_bytes_t proto, struct xpl_arena *a, struct xpl_hlo_module **ret,
-                                struct xpl_error *err) {
+xpl_status_t xpl_programs_read(xpl_bytes_t proto, struct xpl_arena *a, struct xpl_hlo_module **ret,
+                               struct xpl_error *err) {
     struct xpl_hlo_message p;
     xpl_hlo_message_read(proto, &p);
     const xpl_bytes_t module = xpl_hlo_bytes(&p, HLO_PROTO_MODULE);
