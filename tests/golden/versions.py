@@ -74,7 +74,7 @@ def current_goldens(root):
 
 
 def tool_of(case, name):
-    """The tool whose answer the file is: REPORT of IREE's is iree_REPORT, but for its export."""
+    """The tool whose answer the file is: REPORT of IREE's is iree_REPORT, but for its exports."""
     stem = name.split(".")[0]
     if not case.startswith("iree/"):
         return "tool/" + stem
