@@ -206,6 +206,19 @@ static void test_reports(void) {
     }
 }
 
+// An execution's time without its dispatches, which were summed up from the golden export by hand;
+// executions of other submissions, and spans that overlap, are told apart.
+static void test_self(void) {
+    struct xpl_buf b = load("task-mlp-all");
+    struct iree_run x = {.run.options = {.id = -1, .filter = XPL_STR("execute")}};
+    CHECK_OK(iree_report(&x, view(&b), "self", XPL_IREE_JSONL), &x.err);
+    CHECK_EQ(count_lines(&x.out), 1);
+    static const char self[] = "\"total_ns\":309052,\"self_ns\":7187,";
+    CHECK(memmem(x.out.p, x.out.n, self, sizeof self - 1));
+    xpl_buf_fini(&x.out);
+    xpl_buf_fini(&b);
+}
+
 // ---- parts ----
 
 static void test_clock(void) {
@@ -320,6 +333,7 @@ int main(void) {
     test_missing();
     test_options();
     test_reports();
+    test_self();
     test_clock();
     test_glob();
     test_rows();

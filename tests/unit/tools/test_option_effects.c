@@ -162,6 +162,7 @@ static const struct text_values {
     {"iree_latency", "filter", {"nothing", "*"}},
     {"iree_memory", "filter", {"nothing", "*"}},
     {"iree_queue", "filter", {"nothing", "*"}},
+    {"iree_self", "filter", {"nothing", "*"}},
     {"iree_att", "id", {"", "0", "1", "99999"}},
     {"iree_command", "id", {"", "0", "1", "99999"}},
     {"iree_counter", "id", {"", "0", "1", "99999"}},
