@@ -38,7 +38,7 @@ const char *xpl_rpc_guard_explain(enum xpl_rpc_guard_verdict v) {
         [XPL_RPC_GUARD_FINE] = "fine",
         [XPL_RPC_GUARD_PREFACE] = "no HTTP/2",
         [XPL_RPC_GUARD_HEADERS] = "header block too large",
-        [XPL_RPC_GUARD_UNKNOWN] = "data of no open stream",
+        [XPL_RPC_GUARD_UNKNOWN] = "frames of no stream of a client",
         [XPL_RPC_GUARD_OPEN] = "too many calls at once",
         [XPL_RPC_GUARD_MESSAGE] = "message too large",
         [XPL_RPC_GUARD_RESETS] = "too many resets of streams",
@@ -110,6 +110,9 @@ static bool grow_table(struct xpl_rpc_guard *g) {
 
 static enum xpl_rpc_guard_verdict add_call(struct xpl_rpc_guard *g, uint32_t id,
                                            struct xpl_rpc_guard_shared *shared) {
+    // RFC 9113, 5.1.1: streams of clients are odd.  gRPC drops others and does not count them, so
+    // that calls of lower ids would be taken for trailers here.
+    if (id % 2 == 0) return XPL_RPC_GUARD_UNKNOWN;
     if (id <= g->last_stream) return XPL_RPC_GUARD_FINE; // trailers; or an error that gRPC reports
     g->last_stream = id;
     if (g->n_calls == XPL_RPC_GUARD_CALLS) return XPL_RPC_GUARD_OPEN;

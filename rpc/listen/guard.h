@@ -31,7 +31,7 @@ enum xpl_rpc_guard_verdict {
     XPL_RPC_GUARD_FINE,
     XPL_RPC_GUARD_PREFACE,  // does not begin as HTTP/2 does
     XPL_RPC_GUARD_HEADERS,  // a header block of too many bytes or frames
-    XPL_RPC_GUARD_UNKNOWN,  // data of a stream that is not open
+    XPL_RPC_GUARD_UNKNOWN,  // data of a stream that is not open; a stream that no client opens
     XPL_RPC_GUARD_OPEN,     // calls that are not over: too many, or many while all have too many
     XPL_RPC_GUARD_MESSAGE,  // a message that is too long, whose prefix is partly gone already
     XPL_RPC_GUARD_RESETS,   // streams are opened and reset, by either side, faster than calls are

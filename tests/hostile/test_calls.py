@@ -51,6 +51,8 @@ CALLS = {
     "wrong timeout": calls_of((HEADERS, OPEN, head(STATS, ("grpc-timeout", "x"))), message()),
     "wrong name": calls_of((HEADERS, OPEN, head(STATS, ("a b", "c"))), message()),
     "no method": calls_of((HEADERS, WHOLE, hpack([("a", "b")]))),
+    "after a stream of servers": lambda h: Http2.bytes_of(HEADERS, WHOLE, 0x7FFFFFFE, head(STATS)) + calls_of(
+        (HEADERS, OPEN, head(STATS)), message())(h),
     "wrong dependency": lambda h: calls_of((HEADERS, WHOLE | 0x20, struct.pack(">IB", h.next_stream, 0) + head(STATS)))(h),
 }
 

@@ -109,6 +109,18 @@ static void test_calls(void) {
     end_client(c);
 }
 
+// A stream that only a server may open would hide all calls of lower ids.
+static void test_even_streams(void) {
+    static const uint32_t ids[] = {0, 2, 0x7ffffffe};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        struct client *const c = connected();
+        CHECK_EQ(frame(c, HEADERS, END_HEADERS, 1, "xyz", 3), XPL_RPC_GUARD_FINE);
+        CHECK_EQ(frame(c, HEADERS, END_HEADERS, ids[i], "xyz", 3), XPL_RPC_GUARD_UNKNOWN);
+        CHECK_EQ(c->g.n_calls, 1);
+        end_client(c);
+    }
+}
+
 static void put_prefix(uint8_t to[5], uint32_t n) {
     const uint8_t p[5] = {0, (uint8_t)(n >> 24), (uint8_t)(n >> 16), (uint8_t)(n >> 8), (uint8_t)n};
     memcpy(to, p, 5);
@@ -419,6 +431,7 @@ static void test_memory(void) {
 int main(void) {
     test_preface();
     test_calls();
+    test_even_streams();
     test_lengths();
     test_messages();
     test_headers();
