@@ -23,6 +23,7 @@
 enum {
     MAX_BODY = 64 << 10,  // no route reads one, but for arguments:
     MAX_FORM = 256 << 10, // 4096 of them
+    FIRST_FORM = 4 << 10,
     ACCEPT_BATCH = 64,
 };
 
@@ -126,14 +127,15 @@ static enum MHD_Result check_body(struct xpl_http_request *r) {
         r->http->stats.refused_body++;
         return xpl_http_reply_text(r, 411, "a body needs a Content-Length");
     }
-    const unsigned most = r->post && xpl_http_is_form(r) ? MAX_FORM : MAX_BODY;
+    const bool form = r->post && xpl_http_is_form(r) && !xpl_http_is_monitoring(r);
+    const unsigned most = form ? MAX_FORM : MAX_BODY;
     const unsigned long n = length.ptr ? strtoul(length.ptr, NULL, 10) : 0;
     if (length.len > 9 || n > most) {
         r->refused = true;
         r->http->stats.refused_body++;
         return xpl_http_reply_text(r, 413, "at most %u bytes of body are taken", most);
     }
-    r->form_size = most == MAX_FORM ? n : 0;
+    r->form_size = form ? n : 0;
     return MHD_YES;
 }
 
@@ -141,14 +143,32 @@ static enum MHD_Result check_body(struct xpl_http_request *r) {
 static enum MHD_Result prepare_form(struct xpl_http_request *r, const char *method,
                                     const char *version) {
     const enum xpl_http_access access = xpl_http_check_access(r, method, version);
-    if (access == XPL_ACCESS_OK && (r->form = xpl_arena_alloc(&r->arena, r->form_size)))
-        return MHD_YES;
+    if (access == XPL_ACCESS_OK) return MHD_YES;
     r->refused = true;
-    return access == XPL_ACCESS_OK ? xpl_http_busy(r) : xpl_http_reject(r, access);
+    return xpl_http_reject(r, access);
+}
+
+// Room for what has come, not for what was announced: twice as much at a time.
+static bool grow_form(struct xpl_http_request *r, size_t n) {
+    size_t room = r->form_room ? r->form_room : FIRST_FORM;
+    while (room < n)
+        room *= 2;
+    if (room > r->form_size) room = r->form_size;
+    char *const p = xpl_arena_alloc(&r->arena, room);
+    if (!p) return false;
+    if (r->n_form) memcpy(p, r->form, r->n_form);
+    r->form = p;
+    r->form_room = room;
+    return true;
 }
 
 static void take_body(struct xpl_http_request *r, const char *data, size_t n) {
-    if (!r->form || n > r->form_size - r->n_form) return; // there is no more than was announced
+    // There is no more than was announced.
+    if (r->refused || r->no_room || n > r->form_size - r->n_form) return;
+    if (n > r->form_room - r->n_form && !grow_form(r, r->n_form + n)) {
+        r->no_room = true;
+        return;
+    }
     memcpy(r->form + r->n_form, data, n);
     r->n_form += n;
 }
@@ -190,6 +210,10 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *m, const cha
         return MHD_YES;
     }
     if (r->refused || r->waiting) return MHD_YES;
+    if (r->no_room) {
+        r->refused = true;
+        return xpl_http_busy(r);
+    }
     if (r->finish) return r->finish(r);
     const enum xpl_http_access access = xpl_http_check_access(r, method, version);
     return access == XPL_ACCESS_OK ? xpl_http_route(r) : xpl_http_reject(r, access);

@@ -52,10 +52,11 @@ struct xpl_http_request {
     struct xpl_http_arg *args;
     size_t n_args;
     bool too_many; // arguments: they were not read
-    // Arguments in the body of a POST, as they have come so far: behind those of the URI.  Room for
-    // form_size bytes; NULL where the body is none.
+    // Arguments in the body of a POST, as they have come so far: behind those of the URI. form_size
+    // bytes were announced, and there is room for form_room; NULL where the body is none.
     char *form;
-    size_t n_form, form_size;
+    size_t n_form, form_room, form_size;
+    bool no_room; // no memory for them
 
     // While it waits:
     void (*work)(struct xpl_http_request *r);              // on a worker
