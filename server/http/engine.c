@@ -143,14 +143,18 @@ xpl_status_t xpl_http_renew_certificate(struct xpl_http *h, struct xpl_error *er
     return st;
 }
 
-// Files are replaced one after the other, so it may be too early; said once.
+enum { LOOKS_AT_BAD = 12 };
+
+// Files are replaced one after the other, so it may be too early; said once.  What failed may have
+// failed for a passing reason, such as no descriptor: it is tried again now and then.
 static void look_for_certificate(struct xpl_http *h) {
     struct xpl_http_file_state now[XPL_HTTP_PEM_FILES];
     struct xpl_error err = {0};
     if (!h->current[1]) return;
     xpl_http_pem_states(h, now);
-    if (is_same(now, h->pem_bad)) return;
-    if (xpl_http_renew_certificate(h, &err) != XPL_OK)
+    const bool is_known = is_same(now, h->pem_bad);
+    if (is_known && ++h->bad_looks % LOOKS_AT_BAD) return;
+    if (xpl_http_renew_certificate(h, &err) != XPL_OK && !is_known)
         xpl_log(XPL_LOG_WARN, "http", "HTTPS keeps its certificate: %s", err.msg);
 }
 
