@@ -64,7 +64,8 @@ def test_slow_requests(run):
         equal(d.get(path + "overview_page").status, 200, "an answer")  # the first is computed
     wait_for(lambda: lines_of(d, "request"), 10, "a line of the slow request")
     time.sleep(0.3)
-    slow = lines_of(d, "request")
+    # Answers from memory take microseconds, but a busy machine may hold one up.
+    slow = [line for line in lines_of(d, "request") if line["source"] != "memory"]
     equal(len(slow), 1, f"lines: {slow}")
     equal((slow[0]["level"], slow[0]["slow"], slow[0]["tool"], slow[0]["session"]),
           ("warn", 1, "overview_page", "jax_matmul_nopy"), "the line")
@@ -74,7 +75,7 @@ def test_slow_requests(run):
     wait_for(lambda: lines_of(d, "settings reloaded"), 10, "reloaded")
     equal(d.get(path + "op_profile").status, 200, "an answer")
     time.sleep(0.3)
-    equal(len(lines_of(d, "request")), 1, "nothing is slow any more")
+    equal([line for line in lines_of(d, "request") if line["tool"] == "op_profile"], [], "nothing is slow any more")
 
 
 def test_json_log_follows_sighup(run):
