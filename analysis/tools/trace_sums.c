@@ -71,7 +71,7 @@ static xpl_status_t read_tracks(xpl_str_t s, struct xpl_arena *arena,
             at++, row.whole = false;
             valid = read_number(s, &at, &row.tid);
         }
-        if (!valid || (at < s.len && s.ptr[at] != ','))
+        if (!valid || (at < s.len && (s.ptr[at] != ',' || at + 1 == s.len)))
             XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
                              "tracks: character %zu of \"%.*s\" is none of PID[:TID],...", at + 1,
                              (int)(s.len < 60 ? s.len : 60), s.ptr);

@@ -197,6 +197,8 @@ xpl_status_t xpl_trace_sum_up(const struct xpl_trace_host *hosts, size_t n,
     a.all = o->start_time_ms == 0 && o->end_time_ms == 0;
     a.begin = to_ps(o->start_time_ms);
     a.end = o->end_time_ms == 0 ? UINT64_MAX : to_ps(o->end_time_ms);
+    if (a.end < a.begin)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "the window ends before it begins");
     a.names = xpl_intern_new(&scratch, xpl_hash_seed());
     if (!a.names) XPL_RETURN_OOM(err, "trace sums");
     for (size_t i = 0; i < n; i++) {

@@ -126,6 +126,18 @@ static void check_windows(const struct fixture *f) {
     }
 }
 
+static void check_backwards(const struct fixture *f) {
+    const struct xpl_trace_sums_options o = {.start_time_ms = 10, .end_time_ms = 5};
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_error err = {0};
+    struct xpl_trace_sums s;
+    struct xpl_arena arena;
+    xpl_arena_init(&arena, LIMIT);
+    CHECK_STATUS(xpl_trace_sum_up(f->hosts, 1, &o, &exec, &arena, &s, &err), XPL_INVALID_ARGUMENT,
+                 &err);
+    xpl_arena_fini(&arena);
+}
+
 static void check_whole(const struct fixture *f) {
     struct xpl_arena arena;
     xpl_arena_init(&arena, LIMIT);
@@ -177,6 +189,7 @@ int main(void) {
     make(&f);
     check_whole(&f);
     check_windows(&f);
+    check_backwards(&f);
     check_cancelled(&f);
     xpl_trace_memory_fini(&f.memory);
     xpl_arena_fini(&f.arena);
