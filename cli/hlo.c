@@ -53,7 +53,7 @@ int xpl_cmd_hlo(const struct xpl_args *args) {
         (void)fputs("xplanectl: out of memory\n", stderr);
         return XPL_EXIT_FAILED;
     }
-    memcpy(options, args->options, 2 * n * sizeof *options);
+    if (n) memcpy(options, args->options, 2 * n * sizeof *options);
     const char *const more[2][2] = {
         {module ? "type" : "format", module       ? type
                                      : args->json ? "json"

@@ -101,8 +101,8 @@ struct step_sums {
 
 static void print_step_sums(const struct step_sums *sums, size_t n, bool several) {
     char average[32], slowest[32], low[32], high[32];
-    xpl_show_time_ps(average, (uint64_t)(sums->mean_ps / (double)n));
-    xpl_show_time_ps(slowest, (uint64_t)(sums->slowest_ps / (double)n));
+    xpl_show_time_ps(average, xpl_summary_ps(sums->mean_ps / (double)n));
+    xpl_show_time_ps(slowest, xpl_summary_ps(sums->slowest_ps / (double)n));
     xpl_show_time_ps(low, sums->least);
     xpl_show_time_ps(high, sums->most);
     (void)printf("  %zu step%s, average %s, shortest %s, longest %s", n, n == 1 ? "" : "s", average,

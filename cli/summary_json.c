@@ -6,6 +6,10 @@
 #include "cli/remote.h"
 #include "cli/summary_json.h"
 
+uint64_t xpl_summary_ps(double ps) {
+    return ps >= 18446744073709551615.0 ? UINT64_MAX : (uint64_t)ps;
+}
+
 struct xpl_summary_step xpl_summary_step(const struct xpl_per_core_step_info *p) {
     struct xpl_summary_step t = {0};
     double sum = 0; // 64 bits of picoseconds would overflow with absurd durations
@@ -15,7 +19,7 @@ struct xpl_summary_step xpl_summary_step(const struct xpl_per_core_step_info *p)
         if (s->duration_ps > t.slowest_ps) t.slowest_ps = s->duration_ps;
         if (!t.name.len) t.name = s->step_name;
     }
-    if (p->step_info_per_core.n) t.mean_ps = (uint64_t)(sum / (double)p->step_info_per_core.n);
+    if (p->step_info_per_core.n) t.mean_ps = xpl_summary_ps(sum / (double)p->step_info_per_core.n);
     return t;
 }
 

@@ -16,6 +16,8 @@ struct xpl_summary_step {
     uint64_t mean_ps, slowest_ps;
     xpl_str_t name; // of the step; aliases *p
 };
+// `ps` as a whole number, at most 2^64 - 1: absurd durations add up to more.
+uint64_t xpl_summary_ps(double ps);
 struct xpl_summary_step xpl_summary_step(const struct xpl_per_core_step_info *p);
 
 // Prints the summary as one JSON document and takes over `memory`, memory_profile's answers by

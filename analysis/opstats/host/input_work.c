@@ -120,7 +120,9 @@ static bool read_event(struct finder *f, struct line_state *l, const struct xpl_
            read_consumer(f, l, span, c);
 }
 
-static xpl_status_t read_line(struct finder *f, const struct xpl_line *line,
+enum { CANCEL_EVERY = 4096 }; // events
+
+static xpl_status_t read_line(struct finder *f, const struct xpl_line *line, struct xpl_exec *exec,
                               struct xpl_error *err) {
     struct line_state l = {.is_input = xpl_is_input_line(line)};
     struct xpl_event_cursor cur;
@@ -130,6 +132,8 @@ static xpl_status_t read_line(struct finder *f, const struct xpl_line *line,
     while ((r = xpl_events_next(&cur, &ev)) == XPL_WIRE_FIELD) {
         const struct xpl_timespan span = {(uint64_t)xpl_event_begin_ps(line, &ev),
                                           (uint64_t)ev.duration_ps};
+        if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(exec))
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "host events: cancelled");
         if (!read_event(f, &l, &ev, span)) XPL_RETURN_OOM(err, "functions of tf.data");
     }
     return r == XPL_WIRE_MALFORMED ? xpl_events_error(&cur, err) : XPL_OK;
@@ -167,9 +171,7 @@ xpl_status_t xpl_input_work_find(const struct xpl_plane *plane, struct xpl_exec 
     f.is_input = is_input;
     work.any = read_names(plane, is_input);
     for (uint32_t i = 0; work.any && i < plane->n_lines; i++) {
-        if (xpl_exec_cancelled(exec))
-            XPL_RETURN_ERROR(err, XPL_CANCELLED, "host events: cancelled");
-        XPL_TRY(read_line(&f, &plane->lines[i], err));
+        XPL_TRY(read_line(&f, &plane->lines[i], exec, err));
     }
     if (!follow_calls(&f)) XPL_RETURN_OOM(err, "functions of tf.data");
     *ret = work;
