@@ -105,12 +105,19 @@ static bool push(struct listing *l, uint32_t i) {
     return slot != NULL;
 }
 
+// Uses that are looked at for one list.  A program of a million instructions has a few million in
+// all; get-tuple-elements of get-tuple-elements are 2^n ways to one, which need not name anything.
+enum { MAX_STEPS = 1 << 24 };
+
 // An operand stands before its user in a module that was read, so that the stack ends.
 static xpl_status_t list(struct listing *l, uint32_t instruction, struct xpl_error *err) {
     bool first = true, ok = push(l, instruction);
     for (uint32_t steps = 0; ok && l->stack.n && !l->out->failed; steps++) {
         if (steps % 4096 == 4095 && xpl_exec_cancelled(l->exec))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "neighbours cancelled");
+        if (steps == MAX_STEPS)
+            XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
+                             "neighbours through more than %d get-tuple-elements", MAX_STEPS);
         struct edge_range *const r = &l->stack.v[l->stack.n - 1];
         if (r->at == r->end) {
             l->stack.n--;

@@ -86,24 +86,33 @@ static bool say_yes(struct xpl_exec *e) {
     return true;
 }
 
-// Each of sixty uses the one before twice: 2^60 ways to the first.
-static void test_without_end(void) {
-    struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_buf m = mk_open(), c = mk_computation("e", 1, 70), out;
-    struct xpl_arena a;
+// The program "m": each of LEVELS get-tuple-elements uses the one before twice, the first of them
+// `first`: 2^LEVELS ways to it.  Behind them stands `n`, which uses the last one.
+enum { LEVELS = 60 };
+static struct xpl_buf doubling(const char *first) {
+    struct xpl_buf m = mk_open(), c = mk_computation("e", 1, LEVELS + 2);
     mk_text(&m, 1, "m");
-    mk_hlo_instr(&c, (struct mk_instr){.id = 1, .name = "p", .opcode = "parameter"});
-    for (int64_t i = 2; i <= 61; i++) {
+    mk_hlo_instr(&c, (struct mk_instr){.id = 1, .name = first, .opcode = "parameter"});
+    for (int64_t i = 2; i <= LEVELS + 1; i++) {
         char name[40];
         (void)snprintf(name, sizeof name, "get-tuple-element.%d", (int)i);
         mk_hlo_instr(&c, (struct mk_instr){
-                             .id = i, .name = name, .opcode = "add", .operands = {i - 1, i - 1}});
+                             .id = i, .name = name, .opcode = "tuple", .operands = {i - 1, i - 1}});
     }
     mk_hlo_instr(&c,
-                 (struct mk_instr){.id = 70, .name = "n", .opcode = "negate", .operands = {61}});
+                 (struct mk_instr){
+                     .id = LEVELS + 2, .name = "n", .opcode = "negate", .operands = {LEVELS + 1}});
     mk_computation_end(&m, &c);
     mk_text(&m, 4, "");
     mk_int(&m, 6, 1);
+    return m;
+}
+
+// first: "p" fills the output; a get-tuple-element without operands leaves it empty.
+static void test_without_end(const char *first) {
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_buf m = doubling(first), out;
+    struct xpl_arena a;
     xpl_arena_init(&a, 1 << 24);
     const struct xpl_hlo_module *const module = read_program(&m, &a);
     const uint32_t at = xpl_hlo_find_node(module, XPL_STR("n"));
@@ -120,6 +129,7 @@ static void test_without_end(void) {
 
 int main(void) {
     test_neighbours();
-    test_without_end();
+    test_without_end("p");
+    test_without_end("get-tuple-element.1");
     return 0;
 }
