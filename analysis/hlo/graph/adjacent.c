@@ -89,14 +89,15 @@ struct listing {
     XPL_VEC(struct edge_range) stack;
 };
 
+// A part of an array, which is NULL when the program has no uses at all.
+static struct edge_range part_of(const uint32_t *v, size_t from, size_t to) {
+    return from == to ? (struct edge_range){v, v} : (struct edge_range){v + from, v + to};
+}
+
 static struct edge_range neighbours(const struct listing *l, uint32_t i) {
-    if (l->users) {
-        const uint32_t at = i - l->users->first;
-        return (struct edge_range){l->users->v + l->users->start[at],
-                                   l->users->v + l->users->start[at + 1]};
-    }
-    const uint32_t *const v = xpl_hlo_module_uses(l->m, i);
-    return (struct edge_range){v, v + l->m->edges[i].n_operands};
+    if (!l->users) return part_of(xpl_hlo_module_uses(l->m, i), 0, l->m->edges[i].n_operands);
+    const uint32_t at = i - l->users->first;
+    return part_of(l->users->v, l->users->start[at], l->users->start[at + 1]);
 }
 
 static bool push(struct listing *l, uint32_t i) {
