@@ -47,6 +47,7 @@ struct xpl_iree_run {
     struct xpl_iree_options options;
     struct xpl_iree_rows *rows;
     struct xpl_exec *exec;                // asked between records whether to give up; may be NULL
+    size_t limit;                         // bytes of the names that a trace makes; 0: any number
     uint64_t missing[XPL_IREE_N_MISSING]; // counted while the report runs
 };
 

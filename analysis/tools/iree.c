@@ -111,7 +111,8 @@ static xpl_status_t render_report(const char *name, const struct xpl_tool_input 
                                            .counter_samples = o->counter_samples,
                                            .trace = (enum xpl_iree_trace_format)o->trace},
                                .rows = &rows,
-                               .exec = in->exec};
+                               .exec = in->exec,
+                               .limit = in->limit};
     XPL_TRY(xpl_iree_id_parse(o->id, &run.options.id, err));
     XPL_TRY(xpl_iree_open(in->hosts[0].profile, o->unfinished, &bundle, err));
     if (o->raw) return render_trace(&bundle, run.options.id, out, err);

@@ -32,7 +32,7 @@ static void init(struct xpl_iree_timeline *t, struct xpl_iree_run *run) {
 #undef LIST
     t->members = (struct xpl_iree_rows){.member = xpl_iree_timeline_member};
     xpl_iree_model_init(&t->x.model);
-    xpl_arena_init(&t->arena, SIZE_MAX);
+    xpl_arena_init(&t->arena, run->limit ? run->limit : SIZE_MAX);
 }
 
 static void fini(struct xpl_iree_timeline *t) {

@@ -133,12 +133,32 @@ static uint32_t with_name(struct xpl_iree_timeline *t, struct xpl_iree_track_key
     return name.len ? index_of(t, r) : finish(t, r, otherwise, false);
 }
 
+// BLOCK.NAME, unless the name begins with the block's.
+static bool name_counter(struct xpl_iree_timeline *t, const struct xpl_iree_timeline_counter *c,
+                         xpl_str_t *ret) {
+    char text[60];
+    (void)snprintf(text, sizeof text, "counter[%" PRIu32 "]", c->record.counter_ordinal);
+    const xpl_str_t name = c->name.len ? c->name : xpl_str_from(text);
+    const bool has_block =
+        c->block.len && !(xpl_str_starts(name, c->block) && name.len > c->block.len &&
+                          name.ptr[c->block.len] == '_');
+    if (!has_block) return xpl_arena_str(&t->arena, name, ret);
+    char *const p = xpl_arena_alloc(&t->arena, c->block.len + 1 + name.len);
+    if (!p) return false;
+    memcpy(p, c->block.ptr, c->block.len);
+    p[c->block.len] = '.';
+    memcpy(p + c->block.len + 1, name.ptr, name.len);
+    *ret = (xpl_str_t){p, c->block.len + 1 + name.len};
+    return true;
+}
+
 uint32_t xpl_iree_track_counter(struct xpl_iree_timeline *t, bool range, uint32_t device,
                                 const struct xpl_iree_timeline_set *set,
                                 const struct xpl_iree_timeline_counter *c) {
     struct xpl_iree_track_key key = {
         .kind = range ? XPL_IREE_TRACK_RANGES : XPL_IREE_TRACK_COUNTERS, .device = device};
     char text[60];
+    bool fresh;
     uint32_t at = xpl_iree_track_device(t, device, NULL);
     if (at != FAILED)
         at = named(t, key, at, range ? 8100 : 8000,
@@ -151,26 +171,12 @@ uint32_t xpl_iree_track_counter(struct xpl_iree_timeline *t, bool range, uint32_
     if (at != FAILED) ((struct xpl_iree_track *)xpl_iree_table_at(&t->tracks, at))->ordered = true;
     key.kind++;
     key.b = c->record.counter_ordinal;
-    (void)snprintf(text, sizeof text, "counter[%" PRIu32 "]", c->record.counter_ordinal);
-    // BLOCK.NAME, unless the name begins with the block's.
-    const xpl_str_t name = c->name.len ? c->name : xpl_str_from(text);
-    const bool has_block =
-        c->block.len && !(xpl_str_starts(name, c->block) && name.len > c->block.len &&
-                          name.ptr[c->block.len] == '_');
-    xpl_str_t full = name;
-    if (has_block) {
-        char *const p = xpl_arena_alloc(&t->arena, c->block.len + 1 + name.len);
-        if (!p) return FAILED;
-        memcpy(p, c->block.ptr, c->block.len);
-        p[c->block.len] = '.';
-        memcpy(p + c->block.len + 1, name.ptr, name.len);
-        full = (xpl_str_t){p, c->block.len + 1 + name.len};
-    } else if (!xpl_arena_str(&t->arena, name, &full)) {
-        return FAILED;
-    }
-    at = with_name(t, key, at, c->record.counter_ordinal, full, "");
-    if (at != FAILED) ((struct xpl_iree_track *)xpl_iree_table_at(&t->tracks, at))->counter = true;
-    return at;
+    const uint32_t rank =
+        c->record.counter_ordinal < LAST_RANK ? c->record.counter_ordinal : LAST_RANK;
+    struct xpl_iree_track *const r = at == FAILED ? NULL : put(t, key, at, rank, &fresh);
+    if (!r || !fresh) return index_of(t, r); // a name for each sample would be too many
+    r->counter = true;
+    return name_counter(t, c, &r->name) ? index_of(t, r) : FAILED;
 }
 
 uint32_t xpl_iree_track_metrics(struct xpl_iree_timeline *t, uint32_t device) {

@@ -253,6 +253,87 @@ static void test_cancelled_counters(void) {
     xpl_buf_fini(&b);
 }
 
+// ---- traces ----
+
+static size_t count_text(const struct xpl_buf *b, const char *what) {
+    size_t n = 0;
+    const uint8_t *at = b->p, *const end = at + b->n;
+    while ((at = memmem(at, (size_t)(end - at), what, strlen(what))))
+        n++, at++;
+    return n;
+}
+
+// Puts what a counter set's samples need: its description, and a clock.
+static void put_counter_set(struct xpl_buf *b, uint32_t n_values) {
+    size_t at = begin_chunk(b, 0, "clock-correlations");
+    struct xpl_iree_clock_correlation c = {.flags = 15};
+    PUT(b, c);
+    end_record(b, at);
+    at = begin_chunk(b, 0, "counter-sets");
+    struct xpl_iree_counter_set set = {.counter_set_id = 1, .sample_value_count = n_values};
+    PUT(b, set);
+    end_record(b, at);
+}
+
+static void put_counters(struct xpl_buf *b, uint32_t n, uint32_t n_values, xpl_str_t name) {
+    const size_t at = begin_chunk(b, 0, "counters");
+    for (uint32_t i = 0; i < n; i++) {
+        struct xpl_iree_counter c = {.counter_set_id = 1,
+                                     .counter_ordinal = i,
+                                     .sample_value_count = n_values,
+                                     .name_length = (uint32_t)name.len};
+        c.record_length = (uint32_t)(sizeof c + name.len);
+        xpl_buf_put(b, &c, sizeof c);
+        xpl_buf_str(b, name);
+    }
+    end_record(b, at);
+}
+
+static void put_samples(struct xpl_buf *b, uint32_t n, uint32_t n_values) {
+    const size_t at = begin_chunk(b, 0, "counter-samples");
+    for (uint32_t i = 0; i < n; i++) {
+        struct xpl_iree_counter_sample s = {.flags = XPL_IREE_SAMPLE_HAS_TICKS,
+                                            .counter_set_id = 1,
+                                            .start_tick = 10 + i,
+                                            .end_tick = 20 + i,
+                                            .sample_value_count = n_values};
+        s.record_length = (uint32_t)(sizeof s + 8 * n_values);
+        xpl_buf_put(b, &s, sizeof s);
+        for (uint32_t k = 0; k < n_values; k++)
+            put_zeros(b, 8);
+    }
+    end_record(b, at);
+}
+
+static xpl_status_t trace(struct xpl_buf *b, enum xpl_iree_trace_format format,
+                          struct iree_run *x) {
+    x->run.options.trace = format;
+    return report(b, "export", x);
+}
+
+// A track has one name, however many samples: names of a thousand samples would be a megabyte.
+static void test_names_of_counters(void) {
+    static const struct {
+        uint32_t counters, samples;
+        xpl_status_t expected;
+    } cases[] = {{1, 2000, XPL_OK}, {2000, 1, XPL_RESOURCE_EXHAUSTED}};
+    char name[1000];
+    memset(name, 'n', sizeof name);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct xpl_buf b;
+        struct iree_run x = {.run.limit = 1 << 17};
+        begin_bundle(&b);
+        put_counter_set(&b, cases[i].counters);
+        put_counters(&b, cases[i].counters, 1, (xpl_str_t){name, sizeof name});
+        put_samples(&b, cases[i].samples, cases[i].counters);
+        CHECK_STATUS(trace(&b, XPL_IREE_CHROME, &x), cases[i].expected, &x.err);
+        if (cases[i].expected == XPL_OK)
+            CHECK_EQ(count_text(&x.out, "\"ph\":\"C\""), cases[i].samples);
+        xpl_buf_fini(&x.out);
+        xpl_buf_fini(&b);
+    }
+}
+
 int main(void) {
     test_many_sessions();
     test_ends();
@@ -260,5 +341,6 @@ int main(void) {
     test_far_times();
     test_changing_times();
     test_cancelled_counters();
+    test_names_of_counters();
     return 0;
 }
