@@ -143,7 +143,7 @@ bool xpl_iree_timeline_collect(struct xpl_iree_timeline *t, const struct xpl_ire
         e->extra = i;
     }
     if (h->chunk >= XPL_IREE_N_CHUNK_TYPES || !adds[h->chunk]) return true;
-    while (xpl_iree_item_next(&items, &item, NULL))
+    while (!xpl_iree_timeline_stopped(t) && xpl_iree_item_next(&items, &item, NULL))
         if (!adds[h->chunk](t, h, &item)) return false;
     return true;
 }

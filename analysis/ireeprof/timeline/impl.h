@@ -114,7 +114,8 @@ struct xpl_iree_timeline_set {
     struct xpl_iree_counter_set record;
     bool described;
     xpl_str_t name;
-    uint32_t first, n; // its counters in `counters`, once these are sorted
+    uint32_t first, n; // its counters in `counters`, once all is described
+    uint64_t n_values; // of these counters: no more than a sample has
 };
 struct xpl_iree_timeline_counter {
     struct xpl_iree_counter record;
@@ -152,7 +153,16 @@ struct xpl_iree_timeline {
     struct xpl_iree_table tracks, buffers, operations, functions, sets, sources, clocks, endpoints;
     struct xpl_iree_list chunks, events, slices, counters, flows;
     bool has_queue_device;
+    uint32_t work; // steps of loops, see xpl_iree_timeline_stopped
+    bool stopped;
 };
+
+// For loops within a record or an event: asks the run from time to time whether what is still to
+// come is needed.  Once true it stays true, and what the trace is made of may be incomplete.
+static inline bool xpl_iree_timeline_stopped(struct xpl_iree_timeline *t) {
+    if (++t->work % 4096 == 0) t->stopped |= xpl_iree_stopped(t->run);
+    return t->stopped;
+}
 
 // As rows of the export have them: no device is the first one.
 static inline uint32_t xpl_iree_device_or_first(uint32_t ordinal) {
@@ -179,8 +189,8 @@ uint32_t xpl_iree_track_metric(struct xpl_iree_timeline *t, uint32_t device,
 
 // Metadata, tracks of devices and queues, relationships.  metadata.c; false on OOM.
 bool xpl_iree_timeline_describe(struct xpl_iree_timeline *t, const struct xpl_iree_record *h);
-// Once all is described.
-bool xpl_iree_timeline_described(struct xpl_iree_timeline *t);
+// Once all is described: the counters of each set are those whose values its samples have.
+void xpl_iree_timeline_described(struct xpl_iree_timeline *t);
 
 // Times.  clocks.c; false: the device has no clock, or the time is beyond an int64_t.
 bool xpl_iree_timeline_ns(const struct xpl_iree_timeline *t, uint32_t device, uint64_t tick,

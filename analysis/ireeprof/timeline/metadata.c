@@ -149,16 +149,29 @@ static int by_set(const void *pa, const void *pb) {
     return a->sequence < b->sequence ? -1 : 1;
 }
 
-bool xpl_iree_timeline_described(struct xpl_iree_timeline *t) {
+// Whether a sample of the set has the counter's values, and these are not more than are left of it.
+// Counters share no values, so that all of them together have at most those of a sample: more would
+// make the work for a sample larger than the sample.
+static bool has_values(const struct xpl_iree_timeline_set *set, const struct xpl_iree_counter *c) {
+    const uint64_t n = set->record.sample_value_count;
+    return set->described && c->sample_value_count && c->sample_value_offset <= n &&
+           n - c->sample_value_offset >= c->sample_value_count &&
+           n - set->n_values >= c->sample_value_count;
+}
+
+void xpl_iree_timeline_described(struct xpl_iree_timeline *t) {
     struct xpl_iree_timeline_counter *const c = t->counters.v;
+    uint32_t kept = 0;
     if (t->counters.n) qsort(c, t->counters.n, sizeof *c, by_set);
     for (uint32_t i = 0; i < t->counters.n; i++) {
         struct xpl_iree_timeline_set *const set =
             xpl_iree_table_get(&t->sets, &c[i].record.counter_set_id);
-        if (!set) continue;
-        if (set->n++ == 0) set->first = i;
+        if (!set || !has_values(set, &c[i].record)) continue;
+        if (set->n++ == 0) set->first = kept;
+        set->n_values += c[i].record.sample_value_count;
+        c[kept++] = c[i];
     }
-    return true;
+    t->counters.n = kept;
 }
 
 // ---- relationships ----
@@ -240,7 +253,7 @@ bool xpl_iree_timeline_describe(struct xpl_iree_timeline *t, const struct xpl_ir
     bool ok = c != NULL;
     if (ok) *c = (struct xpl_iree_chunk_place){h->offset, h->index};
     t->has_queue_device |= h->chunk == XPL_IREE_QUEUE_DEVICE_EVENTS && h->payload.len;
-    while (ok && xpl_iree_item_next(&items, &item, NULL))
+    while (ok && !xpl_iree_timeline_stopped(t) && xpl_iree_item_next(&items, &item, NULL))
         ok = add_item(t, h, &item);
     return ok;
 }

@@ -4,12 +4,6 @@
 
 #include "analysis/ireeprof/timeline/impl.h"
 
-// Whether a counter's values are among a sample's.
-static bool has_values(const struct xpl_iree_counter *c, uint64_t n_values) {
-    return c->sample_value_count && c->sample_value_offset <= n_values &&
-           n_values - c->sample_value_offset >= c->sample_value_count;
-}
-
 bool xpl_iree_timeline_sample(struct xpl_iree_timeline *t, const struct xpl_iree_record *h,
                               const struct xpl_iree_item *item) {
     struct xpl_iree_counter_sample s;
@@ -26,18 +20,16 @@ bool xpl_iree_timeline_sample(struct xpl_iree_timeline *t, const struct xpl_iree
         return true;
     const bool range = s.scope == XPL_IREE_SCOPE_RANGE;
     const int64_t ns = xpl_iree_midpoint(start, end > start ? end : end + (end < INT64_MAX));
-    // Counters share no values: there are no more of them than values.
-    uint64_t shown = 0;
-    for (uint32_t i = set->first; i < set->first + set->n && shown < n; i++) {
+    // There are no more counters than values.
+    for (uint32_t i = set->first; i < set->first + set->n; i++) {
         const struct xpl_iree_timeline_counter *const c =
             (const struct xpl_iree_timeline_counter *)t->counters.v + i;
-        if (!has_values(&c->record, n)) continue;
+        if (xpl_iree_timeline_stopped(t)) return true;
         const uint32_t track = xpl_iree_track_counter(t, range, device, set, c);
         struct xpl_iree_event *const e = xpl_iree_timeline_add(
             t, range ? XPL_IREE_EVENT_RANGE : XPL_IREE_EVENT_COUNTER, ns, track, item->p);
         if (!e) return false;
         e->extra = i;
-        shown++;
     }
     return true;
 }

@@ -51,17 +51,24 @@ static void fini(struct xpl_iree_timeline *t) {
 
 // ---- collecting ----
 
+// Rows that failed are reported at the end.
+static xpl_status_t check_stopped(const struct xpl_iree_timeline *t, struct xpl_error *err) {
+    if (t->stopped && !t->run->rows->failed)
+        XPL_RETURN_ERROR(err, XPL_CANCELLED, "the trace is not needed any more");
+    return XPL_OK;
+}
+
 static xpl_status_t describe(void *ctx, const struct xpl_iree_record *h, struct xpl_error *err) {
     struct xpl_iree_timeline *const t = ctx;
     XPL_TRY(xpl_iree_model_add(&t->x.model, t->run, h, err));
     if (!xpl_iree_timeline_describe(t, h)) XPL_RETURN_OOM(err, "timeline of the bundle");
-    return XPL_OK;
+    return check_stopped(t, err);
 }
 
 static xpl_status_t collect(void *ctx, const struct xpl_iree_record *h, struct xpl_error *err) {
     struct xpl_iree_timeline *const t = ctx;
     if (!xpl_iree_timeline_collect(t, h)) XPL_RETURN_OOM(err, "timeline of the bundle");
-    return XPL_OK;
+    return check_stopped(t, err);
 }
 
 static int by_time(const void *pa, const void *pb) {

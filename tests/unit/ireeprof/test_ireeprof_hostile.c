@@ -334,6 +334,47 @@ static void test_names_of_counters(void) {
     }
 }
 
+// Counters whose values no sample has mean no work for each sample; counters that all have the same
+// values are as many as a sample has values.
+static void test_counters_without_values(void) {
+    enum { SHARING = 3000 };
+    struct xpl_buf b;
+    struct iree_run x = {0};
+    begin_bundle(&b);
+    put_counter_set(&b, 1);
+    put_counters(&b, MANY, 2, XPL_STR(""));
+    put_samples(&b, MANY, 1);
+    const double start = cpu_seconds();
+    CHECK_OK(trace(&b, XPL_IREE_CHROME, &x), &x.err);
+    CHECK(cpu_seconds() - start < SECONDS);
+    CHECK_EQ(count_text(&x.out, "\"ph\":\"C\""), 0);
+    xpl_buf_fini(&x.out);
+    xpl_buf_fini(&b);
+    begin_bundle(&b);
+    put_counter_set(&b, SHARING);
+    put_counters(&b, SHARING, SHARING, XPL_STR(""));
+    put_samples(&b, 2, SHARING);
+    CHECK_OK(trace(&b, XPL_IREE_CHROME, &x), &x.err);
+    CHECK_EQ(count_text(&x.out, "\"ph\":\"C\""), 2);
+    xpl_buf_fini(&x.out);
+    xpl_buf_fini(&b);
+}
+
+// The four records are walked twice; the ninth call comes from within them.
+static void test_cancelled_samples(void) {
+    struct xpl_buf b;
+    struct hook h = {.exec = {.cancelled = on_call}, .at = 9};
+    struct iree_run x = {.run.exec = &h.exec};
+    begin_bundle(&b);
+    put_counter_set(&b, 1);
+    put_counters(&b, 1, 1, XPL_STR(""));
+    put_samples(&b, 20000, 1);
+    CHECK_STATUS(trace(&b, XPL_IREE_CHROME, &x), XPL_CANCELLED, &x.err);
+    CHECK_EQ(x.out.n, 0); // not even the beginning of the trace
+    xpl_buf_fini(&x.out);
+    xpl_buf_fini(&b);
+}
+
 int main(void) {
     test_many_sessions();
     test_ends();
@@ -342,5 +383,7 @@ int main(void) {
     test_changing_times();
     test_cancelled_counters();
     test_names_of_counters();
+    test_counters_without_values();
+    test_cancelled_samples();
     return 0;
 }
