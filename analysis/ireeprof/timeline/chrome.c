@@ -99,7 +99,11 @@ static void put_event(struct xpl_iree_sink *s, const struct xpl_iree_event *e, u
 
 // Flows stand behind their event, which is not ended yet: their ids wait.
 static void put_flow(struct xpl_iree_sink *s, uint64_t id) {
-    if (s->n_waiting < sizeof s->waiting / sizeof *s->waiting) s->waiting[s->n_waiting++] = id;
+    uint64_t *const slot = xpl_iree_list_push(&s->waiting);
+    if (slot)
+        *slot = id;
+    else
+        out_of(s)->failed = true;
 }
 
 static void put_argument(struct xpl_iree_sink *s, const struct xpl_iree_member *m) {
@@ -140,15 +144,16 @@ static void put_value(struct xpl_iree_sink *s, const struct xpl_iree_member *m) 
 static void end_event(struct xpl_iree_sink *s, uint64_t ns) {
     struct xpl_buf *const b = out_of(s);
     xpl_buf_str(b, s->event->kind == XPL_IREE_EVENT_END ? XPL_STR("}") : XPL_STR("}}"));
-    for (size_t i = 0; i < s->n_waiting; i++) {
+    const uint64_t *const ids = s->waiting.v;
+    for (size_t i = 0; i < s->waiting.n && !xpl_iree_timeline_put_stopped(s); i++) {
         bool fresh;
-        if (!xpl_iree_table_put(&s->flows, &s->waiting[i], &fresh)) b->failed = true;
+        if (!xpl_iree_table_put(&s->flows, &ids[i], &fresh)) b->failed = true;
         (void)begin_element(s, fresh ? "s" : "t", s->event->track);
         put_us(b, ns);
-        xpl_buf_printf(b, ",\"id\":\"0x%" PRIx64 "\",\"cat\":\"flow\",\"name\":\"flow\"}",
-                       s->waiting[i]);
+        xpl_buf_printf(b, ",\"id\":\"0x%" PRIx64 "\",\"cat\":\"flow\",\"name\":\"flow\"}", ids[i]);
+        xpl_iree_rows_flush_large(s->t->run->rows);
     }
-    s->n_waiting = 0;
+    s->waiting.n = 0;
 }
 
 static void end(struct xpl_iree_sink *s) {

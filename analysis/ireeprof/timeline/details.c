@@ -137,6 +137,18 @@ static void name_execution(struct xpl_iree_sink *s, const struct xpl_iree_host_e
 
 // ---- slices ----
 
+bool xpl_iree_timeline_put_stopped(struct xpl_iree_sink *s) {
+    return xpl_iree_timeline_stopped(s->t) || s->t->run->rows->failed ||
+           s->t->run->rows->out->failed || s->packet.body.failed;
+}
+
+static void put_flows_of(struct xpl_iree_sink *s, const struct xpl_iree_endpoint *end) {
+    const struct xpl_iree_flow *const flows = s->t->flows.v;
+    for (uint32_t i = end ? end->first_plus_1 : 0; i && !xpl_iree_timeline_put_stopped(s);
+         i = flows[i - 1].next_plus_1)
+        s->writer->flow(s, flows[i - 1].id);
+}
+
 // Flows that the bundle describes; else one that follows from the submission's id.
 static void put_flows(struct xpl_iree_sink *s, struct xpl_iree_endpoint_key key,
                       uint64_t submission, bool derived) {
@@ -146,11 +158,8 @@ static void put_flows(struct xpl_iree_sink *s, struct xpl_iree_endpoint_key key,
     key.type = XPL_IREE_END_SUBMISSION, key.id = submission;
     const struct xpl_iree_endpoint *const all =
         submission ? xpl_iree_table_get(&s->t->endpoints, &key) : NULL;
-    const struct xpl_iree_flow *const flows = s->t->flows.v;
-    for (uint32_t i = queue && all ? all->first_plus_1 : 0; i; i = flows[i - 1].next_plus_1)
-        s->writer->flow(s, flows[i - 1].id);
-    for (uint32_t i = own ? own->first_plus_1 : 0; i; i = flows[i - 1].next_plus_1)
-        s->writer->flow(s, flows[i - 1].id);
+    put_flows_of(s, queue ? all : NULL);
+    put_flows_of(s, own);
     if (!derived || own || all || !submission) return;
     uint64_t id = xpl_pf_mix(xpl_pf_mix(2, key.stream_id), submission);
     id = xpl_pf_mix(xpl_pf_mix(id, key.device), key.queue) | 1;

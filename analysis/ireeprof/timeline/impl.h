@@ -239,9 +239,8 @@ struct xpl_iree_sink {
     struct xpl_iree_rows json;              // Chrome's
     struct xpl_iree_table flows;            // Chrome's: that have begun
     const struct xpl_iree_event *event;
-    uint64_t waiting[64]; // Chrome's: flows of the event
-    size_t n_waiting;
-    bool any; // Chrome: an element stands before
+    struct xpl_iree_list waiting; // Chrome's: flows of the event, uint64_t
+    bool any;                     // Chrome: an element stands before
 };
 
 // A format.  Calls: begin, track for each, then for each event its name, flows and arguments
@@ -266,6 +265,8 @@ extern const struct xpl_iree_trace_writer xpl_iree_perfetto_writer, xpl_iree_chr
 
 // Writes one event: what it is called, its flows and its arguments.
 void xpl_iree_timeline_put(struct xpl_iree_sink *s, const struct xpl_iree_event *e, uint64_t ns);
+// For loops within an event: whether what is still to come is lost or not needed.
+bool xpl_iree_timeline_put_stopped(struct xpl_iree_sink *s);
 // The member of a row, for xpl_iree_rows.member; ctx is the sink.
 void xpl_iree_timeline_member(void *ctx, const struct xpl_iree_member *m);
 

@@ -119,6 +119,7 @@ static xpl_status_t write_all(struct xpl_iree_sink *s, struct xpl_error *err) {
         xpl_iree_rows_flush_large(t->run->rows);
         if (i % CANCEL_EVERY == 0 && xpl_iree_stopped(t->run) && !t->run->rows->failed)
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "the trace is not needed any more");
+        XPL_TRY(check_stopped(t, err));
     }
     s->writer->end(s);
     if (s->list.failed) XPL_RETURN_OOM(err, "timeline of the bundle");
@@ -129,11 +130,12 @@ static xpl_status_t write_trace(struct xpl_iree_timeline *t, struct xpl_error *e
     struct xpl_buf *const out = t->run->rows->out;
     const bool chrome = t->run->options.trace == XPL_IREE_CHROME;
     struct xpl_iree_run members = *t->run; // what is missing is counted where it is written
-    struct xpl_iree_sink s = {
-        .t = t,
-        .writer = chrome ? &xpl_iree_chrome_writer : &xpl_iree_perfetto_writer,
-        .json = {.format = XPL_IREE_JSONL, .out = out},
-        .flows = {.row_size = sizeof(uint64_t), .key_size = sizeof(uint64_t)}};
+    struct xpl_iree_sink s = {.t = t,
+                              .writer =
+                                  chrome ? &xpl_iree_chrome_writer : &xpl_iree_perfetto_writer,
+                              .json = {.format = XPL_IREE_JSONL, .out = out},
+                              .flows = {.row_size = sizeof(uint64_t), .key_size = sizeof(uint64_t)},
+                              .waiting = {.size = sizeof(uint64_t)}};
     t->members.member_ctx = &s;
     members.rows = &t->members;
     t->x.run = &members;
@@ -143,6 +145,7 @@ static xpl_status_t write_trace(struct xpl_iree_timeline *t, struct xpl_error *e
     memcpy(t->run->missing, members.missing, sizeof members.missing);
     xpl_packet_fini(&s.packet);
     xpl_iree_table_fini(&s.flows);
+    xpl_sys_free(s.waiting.v);
     xpl_buf_fini(&s.list);
     return st;
 }

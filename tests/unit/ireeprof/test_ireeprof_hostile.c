@@ -375,6 +375,69 @@ static void test_cancelled_samples(void) {
     xpl_buf_fini(&b);
 }
 
+// n relationships from one end to host executions 1 to n.
+static void put_relationships(struct xpl_buf *b, uint32_t n, uint32_t source_type,
+                              uint64_t source_id) {
+    const size_t at = begin_chunk(b, 0, "event-relationships");
+    for (uint32_t i = 0; i < n; i++) {
+        struct xpl_iree_relationship r = {.relationship_id = 1 + i,
+                                          .source_type = source_type,
+                                          .source_id = source_id,
+                                          .target_type = XPL_IREE_END_HOST,
+                                          .target_id = 1 + i};
+        PUT(b, r);
+    }
+    end_record(b, at);
+}
+
+static void put_queue_event(struct xpl_buf *b, uint64_t submission) {
+    const size_t at = begin_chunk(b, 0, "queue-events");
+    struct xpl_iree_queue_event q = {.event_id = 1, .submission_id = submission};
+    PUT(b, q);
+    end_record(b, at);
+}
+
+// Each of the flows that begin at one event ends somewhere.
+static void test_many_flows_of_an_event(void) {
+    enum { FLOWS = 1000 };
+    struct xpl_buf b;
+    struct iree_run x = {0};
+    begin_bundle(&b);
+    put_relationships(&b, FLOWS, XPL_IREE_END_QUEUE_EVENT, 1);
+    put_queue_event(&b, 0);
+    const size_t at = begin_chunk(&b, 0, "host-execution-events");
+    for (uint32_t i = 0; i < FLOWS; i++) {
+        struct xpl_iree_host_event e = {
+            .event_id = 1 + i, .start_host_time_ns = 10 + i, .end_host_time_ns = 11 + i};
+        PUT(&b, e);
+    }
+    end_record(&b, at);
+    CHECK_OK(trace(&b, XPL_IREE_CHROME, &x), &x.err);
+    CHECK_EQ(count_text(&x.out, "\"ph\":\"s\""), FLOWS);
+    CHECK_EQ(count_text(&x.out, "\"ph\":\"t\""), FLOWS);
+    xpl_buf_fini(&x.out);
+    xpl_buf_fini(&b);
+}
+
+// How often a trace asks whether to go on, with 50000 flows of submission 7.
+static uint64_t questions(enum xpl_iree_trace_format format, uint64_t submission) {
+    struct xpl_buf b;
+    struct hook h = {.exec = {.cancelled = on_call}, .at = UINT64_MAX};
+    struct iree_run x = {.run.exec = &h.exec};
+    begin_bundle(&b);
+    put_relationships(&b, 50000, XPL_IREE_END_SUBMISSION, 7);
+    put_queue_event(&b, submission);
+    CHECK_OK(trace(&b, format, &x), &x.err);
+    xpl_buf_fini(&x.out);
+    xpl_buf_fini(&b);
+    return h.calls;
+}
+
+static void test_flows_ask(void) {
+    CHECK(questions(XPL_IREE_PERFETTO, 7) > questions(XPL_IREE_PERFETTO, 8) + 10);
+    CHECK(questions(XPL_IREE_CHROME, 7) > questions(XPL_IREE_CHROME, 8) + 10);
+}
+
 int main(void) {
     test_many_sessions();
     test_ends();
@@ -385,5 +448,7 @@ int main(void) {
     test_names_of_counters();
     test_counters_without_values();
     test_cancelled_samples();
+    test_many_flows_of_an_event();
+    test_flows_ask();
     return 0;
 }
