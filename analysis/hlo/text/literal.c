@@ -6,7 +6,8 @@
 #include "analysis/hlo/text/number.h"
 #include "analysis/hlo/types.h"
 
-enum { MAX_RANK = 128, SMALL = 10 };
+// MAX_EMPTY: rows of an array without elements.  A few bytes of a shape can state any number.
+enum { MAX_RANK = 128, SMALL = 10, MAX_EMPTY = 1 << 20 };
 
 // ---- elements ----
 
@@ -221,7 +222,8 @@ static void put_value(struct hlo_text *t, struct values *v, uint64_t i) {
 
 struct array {
     unsigned rank;
-    bool in_order; // elements lie in the order of the text
+    bool in_order;    // elements lie in the order of the text
+    uint64_t n_empty; // of an array without elements: its innermost rows
     uint64_t shown[MAX_RANK], stride[MAX_RANK], index[MAX_RANK];
     struct values values;
 };
@@ -249,6 +251,14 @@ static bool read_strides(const struct xpl_hlo_shape *s, const uint64_t *dims, st
     return n == 0 || n == a->rank;
 }
 
+// How many rows the text of an array has before the dimension that has none; UINT64_MAX: more.
+static uint64_t count_empty(const struct array *a) {
+    uint64_t n = 1;
+    for (unsigned d = 0; d < a->rank && a->shown[d]; d++)
+        if (__builtin_mul_overflow(n, a->shown[d], &n)) return UINT64_MAX;
+    return n;
+}
+
 // False when the shape is no array, too large, or of too many dimensions.
 static bool read_array(const struct xpl_hlo_message *m, const struct xpl_hlo_shape *s,
                        struct array *a, uint64_t *ret_n) {
@@ -269,6 +279,7 @@ static bool read_array(const struct xpl_hlo_message *m, const struct xpl_hlo_sha
             a->shown[a->rank] = (uint64_t)size;
     }
     if (empty) *ret_n = 0;
+    a->n_empty = empty ? count_empty(a) : 0;
     if ((overflow && !empty) || !read_strides(s, dims, a)) return false;
     for (unsigned d = 0; d < a->rank; d++)
         a->in_order &= a->shown[d] == dims[d];
@@ -321,8 +332,12 @@ static void put_array(struct hlo_text *t, const struct xpl_hlo_message *m,
         txt_malformed(t);
         return;
     }
-    if (!large && n > SMALL) {
+    if (!large && (n > SMALL || a.n_empty > MAX_EMPTY)) {
         TXT(t, "{...}");
+        return;
+    }
+    if (a.n_empty > MAX_EMPTY) {
+        txt_malformed(t);
         return;
     }
     const bool found = find_values(t, m, s->type, n, &a.values);

@@ -200,15 +200,20 @@ static struct xpl_buf literal_module(const char *shape_text, const char *values)
     return one_constant(8, &literal, &shape);
 }
 
-static void check_literal(const char *shape, const char *values, const char *expected) {
+static void check_form(enum xpl_hlo_text_form form, const char *shape, const char *values,
+                       const char *expected) {
     struct xpl_buf m = literal_module(shape, values), out;
-    CHECK_OK(text_of(&m, XPL_HLO_TEXT_LONG, &out, 1 << 24), &err);
+    CHECK_OK(text_of(&m, form, &out, 1 << 24), &err);
     xpl_buf_putc(&out, 0);
     const char *const at = strstr((const char *)out.p, "constant(");
     CHECK(at);
     CHECK_STR(((xpl_str_t){at, strcspn(at, "\n")}), expected);
     xpl_buf_fini(&out);
     xpl_buf_fini(&m);
+}
+
+static void check_literal(const char *shape, const char *values, const char *expected) {
+    check_form(XPL_HLO_TEXT_LONG, shape, values, expected);
 }
 
 static void refuse_literal(const char *shape, const char *values) {
@@ -251,9 +256,21 @@ static void literals(void) {
     check_literal("2:4 3:[0,4294967296,4294967296,9] 5:{1:[3,2,1,0]}", "", "constant({  })");
 }
 
-// Texts of enormous empty arrays end at the buffer's limit.
+// A few bytes state any number of rows without elements.
+static void empty_rows(void) {
+    static const char many[] = "2:4 3:[1099511627776,0] 5:{1:[1,0]}";
+    static const char more[] = "2:4 3:[4294967296,4294967296,0,3] 5:{1:[3,2,1,0]}";
+    refuse_literal(many, "");
+    refuse_literal(more, "");
+    check_form(XPL_HLO_TEXT_SHORT, many, "", "constant({...})");
+    check_form(XPL_HLO_TEXT_SHORT, more, "", "constant({...})");
+    check_form(XPL_HLO_TEXT_SHORT, "2:4 3:[2,0] 5:{1:[1,0]}", "", "constant({ {}, {} })");
+    check_literal("2:4 3:[2,0] 5:{1:[1,0]}", "", "constant({ {}, {} })");
+}
+
+// Texts of large empty arrays end at the buffer's limit.
 static void large_texts_end(void) {
-    struct xpl_buf out, m = literal_module("2:4 3:[9000000000000,0] 5:{1:[1,0]}", "");
+    struct xpl_buf out, m = literal_module("2:4 3:[1000000,0] 5:{1:[1,0]}", "");
     CHECK_STATUS(text_of(&m, XPL_HLO_TEXT_LONG, &out, 1 << 20), XPL_RESOURCE_EXHAUSTED, &err);
     CHECK(out.n <= 1 << 20);
     xpl_buf_fini(&out);
@@ -404,6 +421,7 @@ int main(void) {
     cases_of_xprof();
     deep_messages_end();
     literals();
+    empty_rows();
     large_texts_end();
     texts_of_ops_are_cut();
     ops_without_text();
