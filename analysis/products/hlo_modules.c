@@ -2,6 +2,7 @@
 // Product hlo_modules: the programs whose HLO a profile has, and where it lies.
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/hlo/hlo_map.h"
 #include "analysis/products/product.h"
@@ -40,8 +41,9 @@ static bool list_modules(const struct xpl_hlo_map *map, xpl_bytes_t profile,
         if (!xpl_arena_printf(&v->arena, &e->label, "%.*s(%" PRIu64 ")", XPL_STR_FMT(from->name),
                               from->program_id))
             return false;
+        // The label has the name up to a NUL.
         e->name =
-            from->name.len < e->label.len ? xpl_str_sub(e->label, 0, from->name.len) : e->label;
+            xpl_str_sub(e->label, 0, from->name.len ? strnlen(from->name.ptr, from->name.len) : 0);
     }
     if (n > 1) qsort(v->v, n, sizeof *v->v, by_label);
     return true;

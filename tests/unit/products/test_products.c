@@ -10,6 +10,7 @@
 #include "analysis/tools/trace_viewer/options.h"
 #include "tests/check.h"
 #include "tests/data_file.h"
+#include "tests/hlo_maker.h"
 
 #define LIMIT ((size_t)1 << 28)
 
@@ -168,6 +169,31 @@ static void test_hlo_modules(xpl_bytes_t profile) {
     xpl_product_hlo_modules.free(none);
 }
 
+// A name ends at its first NUL, in the label and by itself.
+static void test_names_of_modules(void) {
+    const struct {
+        xpl_str_t name;
+        const char *shown, *label;
+    } cases[] = {{XPL_STR("a\0bcdef"), "a", "a(7)"},
+                 {XPL_STR("\0b"), "", "(7)"},
+                 {XPL_STR(""), "", "(7)"},
+                 {XPL_STR("ab"), "ab", "ab(7)"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct xpl_buf space = mk_open(), module = mk_open();
+        struct mk_plane plane = mk_metadata_plane();
+        mk_len(&module, 1, cases[i].name.ptr, cases[i].name.len);
+        mk_program(&plane.body, 7, &module);
+        mk_plane_end(&plane, &space);
+        void *const value = made(&xpl_product_hlo_modules, (xpl_bytes_t){space.p, space.n}, 0);
+        const struct xpl_hlo_modules_value *const v = value;
+        CHECK_EQ(v->n, 1);
+        CHECK_STR(v->v[0].label, cases[i].label);
+        CHECK_STR(v->v[0].name, cases[i].shown);
+        xpl_product_hlo_modules.free(value);
+        xpl_buf_fini(&space);
+    }
+}
+
 int main(void) {
     struct xpl_buf b = read_data_file("logdir/cpu/plugins/profile/jax_matmul_nopy/vm.xplane.pb");
     const xpl_bytes_t profile = {b.p, b.n};
@@ -176,6 +202,7 @@ int main(void) {
     test_op_stats(profile);
     test_trace_index(profile);
     test_hlo_modules(profile);
+    test_names_of_modules();
     test_devices_stop();
     check_devices("logdir/cpu/plugins/profile/jax_matmul_nopy/vm.xplane.pb", false, false);
     check_devices("logdir/accel/plugins/profile/tpu_inference_a/tpu_inference_a.xplane.pb", true,
