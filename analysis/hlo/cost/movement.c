@@ -46,10 +46,10 @@ void xpl_cost_gather(struct cost_visit *v) {
     xpl_cost_set_utilization(v, 0, share(s->elements, xpl_cost_operand(v, 0)->elements));
 }
 
-// Operands: what is scattered into, the indices, the updates.
+// Operands: n that are scattered into, the indices, n updates.
 void xpl_cost_scatter(struct cost_visit *v) {
     const uint32_t n = v->n_operands / 2;
-    if (v->n_operands < 3) return;
+    if (v->n_operands < 3 || v->n_operands % 2 == 0) return;
     int64_t updates = 0;
     for (uint32_t k = 0; k < n; k++) {
         const int64_t size = xpl_cost_operand(v, n + 1 + k)->size;

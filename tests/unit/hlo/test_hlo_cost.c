@@ -137,6 +137,23 @@ static void test_collectives(void) {
     xpl_buf_fini(&module);
 }
 
+// A scatter has n arrays, indices and n updates; one with an even number of operands is none.
+static void test_scatter(void) {
+    struct xpl_buf module =
+        entry_module("1:\"main\" 5:9 6:2 " P "2:{1:\"at\" 2:\"parameter\" 9:1 35:2 3:{2:4 3:[2]}} "
+                     "2:{1:\"new\" 2:\"parameter\" 9:2 35:3 3:{2:11 3:[2,4]}} "
+                     "2:{1:\"three\" 2:\"scatter\" 35:4 36:[1,2,3] 38:[1]" F32_8_4 "} "
+                     "2:{1:\"four\" 2:\"scatter\" 35:5 36:[1,1,2,3] 38:[1]" F32_8_4 "} "
+                     "2:{1:\"two\" 2:\"scatter\" 35:6 36:[1,1] 38:[1]" F32_8_4 "} ");
+    struct costs c;
+    begin(&c, &module);
+    check_cost(&c, "three", 24, 24, 104, 72, 32);
+    check_cost(&c, "four", 0, 0, 424, 296, 128);
+    check_cost(&c, "two", 0, 0, 384, 256, 128);
+    xpl_arena_fini(&c.a);
+    xpl_buf_fini(&module);
+}
+
 #define GEMM(id, name, config)                                                                     \
     "2:{1:\"" name "\" 2:\"custom-call\" 35:" id                                                   \
     " 36:[1,1] 28:\"__cublas$lt$matmul\" 43:\"" config                                             \
@@ -307,6 +324,7 @@ int main(void) {
     test_elementwise();
     test_fusion();
     test_collectives();
+    test_scatter();
     test_gemm();
     test_positions();
     test_calls_of_calls();
