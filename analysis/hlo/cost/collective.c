@@ -25,7 +25,7 @@ static int64_t axis_size(const struct xpl_hlo_message *mesh, const struct xpl_hl
     xpl_hlo_message_read(xpl_hlo_bytes(axis, 2), &part);
     if (xpl_hlo_int(&part, 2)) return xpl_hlo_int(&part, 2);
     struct xpl_hlo_each axes = xpl_hlo_each_begin(mesh, 1);
-    for (int64_t at = xpl_hlo_int(axis, 1); xpl_hlo_each_next(&axes, &bytes); at--) {
+    for (uint64_t at = (uint64_t)xpl_hlo_int(axis, 1); xpl_hlo_each_next(&axes, &bytes); at--) {
         if (at != 0) continue;
         xpl_hlo_message_read(bytes, &part);
         return xpl_hlo_int(&part, 2);
@@ -42,7 +42,7 @@ static int64_t mesh_ranks(const struct xpl_hlo_message *list) {
     xpl_hlo_message_read(xpl_hlo_bytes(list, 1), &mesh);
     while (xpl_hlo_each_next(&axes, &bytes)) {
         xpl_hlo_message_read(bytes, &axis);
-        n = (int64_t)((uint64_t)(n ? n : 1) * (uint64_t)axis_size(&mesh, &axis));
+        n = xpl_cost_times(n ? n : 1, axis_size(&mesh, &axis));
     }
     return n;
 }
@@ -72,20 +72,21 @@ static float combined(struct cost_visit *v) {
     const struct xpl_hlo_module *const m = v->c->m;
     const enum xpl_hlo_op op = (enum xpl_hlo_op)m->instructions[m->computations[k].root].opcode;
     const struct cost_shape *const s = xpl_cost_result(v);
-    return (float)(xpl_cost_cycles(op, s->type) * s->leaf_elements);
+    return (float)xpl_cost_times(xpl_cost_cycles(op, s->type), s->leaf_elements);
 }
 
 static int64_t operand_bytes(const struct cost_visit *v, bool leaves) {
     int64_t bytes = 0;
     for (uint32_t k = 0; k < v->n_operands; k++)
-        bytes += leaves ? xpl_cost_operand(v, k)->leaf_size : xpl_cost_operand(v, k)->size;
+        bytes = xpl_cost_plus(bytes, leaves ? xpl_cost_operand(v, k)->leaf_size
+                                            : xpl_cost_operand(v, k)->size);
     return bytes;
 }
 
 void xpl_cost_all_reduce(struct cost_visit *v) {
     const int64_t out = xpl_cost_result(v)->leaf_size;
     v->n->output = (float)out;
-    v->n->bytes = (float)(out + operand_bytes(v, false));
+    v->n->bytes = (float)xpl_cost_plus(out, operand_bytes(v, false));
     v->n->flops = combined(v);
 }
 

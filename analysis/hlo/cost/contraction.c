@@ -4,10 +4,6 @@
 
 enum { PER_FMA = 2, MOST_CONTRACTING = 64 };
 
-static int64_t times(int64_t a, int64_t b) {
-    return (int64_t)((uint64_t)a * (uint64_t)b);
-}
-
 // ---- dot ----
 
 // The product of the first operand's dimensions that DotDimensionNumbers contract.
@@ -19,14 +15,15 @@ static int64_t contracted(struct cost_visit *v, xpl_bytes_t numbers) {
     struct xpl_hlo_ints contracting = xpl_hlo_ints_begin(&d, 1);
     int64_t width = 1;
     for (int64_t k; dims && xpl_hlo_ints_next(&contracting, &k);)
-        if (k >= 0 && k < n) width = times(width, dims[k]);
+        if (k >= 0 && k < n) width = xpl_cost_times(width, dims[k]);
     return width;
 }
 
 void xpl_cost_dot(struct cost_visit *v) {
     const int64_t width =
         contracted(v, xpl_hlo_bytes(xpl_cost_message(v), HLO_INSTR_DOT_DIMENSIONS));
-    v->n->flops = (float)times(PER_FMA * xpl_cost_result(v)->elements, width);
+    v->n->flops =
+        (float)xpl_cost_times(xpl_cost_times(PER_FMA, xpl_cost_result(v)->elements), width);
 }
 
 // Elements of the result, of which XLA takes out a dimension for each dimension of groups, each
@@ -36,7 +33,7 @@ static int64_t elements_without_groups(struct cost_visit *v, size_t n_groups) {
     const int64_t *const dims = xpl_cost_dims(v->c, xpl_cost_result(v), &n);
     int64_t elements = 1;
     for (uint32_t i = 0; dims && i < n; i++)
-        if (i % 2 != 0 || i / 2 >= n_groups) elements = times(elements, dims[i]);
+        if (i % 2 != 0 || i / 2 >= n_groups) elements = xpl_cost_times(elements, dims[i]);
     return elements;
 }
 
@@ -46,7 +43,8 @@ void xpl_cost_ragged_dot(struct cost_visit *v) {
     struct xpl_hlo_message d;
     xpl_hlo_message_read(xpl_hlo_bytes(xpl_cost_message(v), HLO_INSTR_RAGGED_DOT), &d);
     const int64_t elements = elements_without_groups(v, xpl_hlo_ints_count(&d, 3));
-    v->n->flops = (float)times(PER_FMA * elements, contracted(v, xpl_hlo_bytes(&d, 1)));
+    v->n->flops = (float)xpl_cost_times(xpl_cost_times(PER_FMA, elements),
+                                        contracted(v, xpl_hlo_bytes(&d, 1)));
 }
 
 // ---- convolution ----
@@ -90,7 +88,7 @@ static int64_t positions(struct cost_visit *v, const struct xpl_hlo_message *num
         xpl_cost_window_read(d, &w);
         const int64_t i = next_size(input, &in), k = next_size(kernel, &ker);
         const int64_t n = xpl_cost_valid_positions(v->c, &w, k, next_size(output, &out), i);
-        product = n < 0 ? 0 : times(product, n);
+        product = n < 0 ? 0 : xpl_cost_times(product, n);
     }
     return product;
 }
@@ -114,8 +112,9 @@ static int64_t convolution_flops(struct cost_visit *v, const struct cost_shape *
                           at_least_1(xpl_hlo_int(in, HLO_INSTR_BATCH_GROUP_COUNT));
     const int64_t out = size_of(&output, xpl_hlo_int(&d, OUTPUT_FEATURE));
     const int64_t fma =
-        times(times(features, out), times(batch, positions(v, &d, &input, &kernel, &output)));
-    return times(PER_FMA, fma);
+        xpl_cost_times(xpl_cost_times(features, out),
+                       xpl_cost_times(batch, positions(v, &d, &input, &kernel, &output)));
+    return xpl_cost_times(PER_FMA, fma);
 }
 
 void xpl_cost_convolution(struct cost_visit *v) {
@@ -151,8 +150,8 @@ static int64_t gemm_flops(struct cost_visit *v, const struct cost_shape *result)
         v->n_operands ? xpl_cost_dims(v->c, xpl_cost_operand(v, 0), &n_dims) : NULL;
     for (uint32_t i = 0; dims && i < n; i++)
         if (contracting[i] >= 0 && contracting[i] < n_dims)
-            width = times(width, dims[contracting[i]]);
-    return times(PER_FMA * result->elements, width);
+            width = xpl_cost_times(width, dims[contracting[i]]);
+    return xpl_cost_times(xpl_cost_times(PER_FMA, result->elements), width);
 }
 
 // What else the tuple holds, such as room to work in, does not count as output.

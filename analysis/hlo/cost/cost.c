@@ -181,7 +181,8 @@ static void add_leaf(void *ctx, const struct cost_leaf *leaf) {
     const uint32_t type = leaf->shape->type;
     if (leaf->path == UINT32_MAX || type == HLO_TYPE_TOKEN || type == HLO_TYPE_OPAQUE) return;
     if (leaf->shape->memory_space == 0)
-        t->bytes += whole(xpl_cost_get(t->n, t->kind, t->operand, leaf->path));
+        t->bytes =
+            xpl_cost_plus(t->bytes, whole(xpl_cost_get(t->n, t->kind, t->operand, leaf->path)));
 }
 
 static void add_traffic(struct xpl_hlo_costs *c, const struct cost_shape *s, struct traffic *t) {

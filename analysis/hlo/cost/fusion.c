@@ -162,7 +162,7 @@ static float at_most_once(float used) {
 
 static int64_t read_bytes(const struct inside *f, uint32_t at) {
     const float bytes = (float)node_of(f, at)->shape.size * at_most_once(f->used[at - f->h->first]);
-    return llroundf(bytes);
+    return xpl_cost_truncated(roundf(bytes));
 }
 
 struct parameter {
@@ -179,7 +179,7 @@ static void read_leaf(void *ctx, const struct cost_leaf *leaf) {
         if (next) at = (uint32_t)*next;
     }
     const int64_t bytes = read_bytes(p->f, at);
-    p->bytes += bytes;
+    p->bytes = xpl_cost_plus(p->bytes, bytes);
     xpl_cost_push(costs(p->f), &p->f->more, xpl_cost_key(COST_OPERAND, p->number, leaf->path),
                   (float)bytes);
 }

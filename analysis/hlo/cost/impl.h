@@ -12,6 +12,24 @@
 #include "base/map.h"
 #include "base/vec.h"
 
+// ---- numbers ----
+
+// Sizes of a broken or hostile program may be any: where C has no result, these wrap.
+static inline int64_t xpl_cost_times(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+static inline int64_t xpl_cost_plus(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+static inline int64_t xpl_cost_minus(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+// The whole part; of what no int64_t holds the nearest that one does, 0 of what is no number.
+static inline int64_t xpl_cost_truncated(float v) {
+    if (v >= 0x1p63F) return INT64_MAX;
+    return v >= -0x1p63F ? (int64_t)v : v < 0 ? INT64_MIN : 0;
+}
+
 // ---- shapes ----
 
 enum { COST_DEPTH = 100 }; // of shapes in shapes; what is deeper does not count

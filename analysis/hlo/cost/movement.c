@@ -10,7 +10,7 @@ static float share(int64_t used, int64_t all) {
 
 void xpl_cost_slice(struct cost_visit *v) {
     const struct cost_shape *const s = xpl_cost_result(v);
-    v->n->bytes = (float)(2 * s->size);
+    v->n->bytes = (float)xpl_cost_times(2, s->size);
     xpl_cost_set_operand(v, 0, (float)s->size);
     xpl_cost_set_utilization(v, 0, share(s->elements, xpl_cost_operand(v, 0)->elements));
 }
@@ -19,7 +19,7 @@ void xpl_cost_slice(struct cost_visit *v) {
 void xpl_cost_dynamic_slice(struct cost_visit *v) {
     if (v->n_operands < 2) return;
     const struct cost_shape *const s = xpl_cost_result(v), *const index = xpl_cost_operand(v, 1);
-    v->n->bytes = (float)(2 * s->size + index->size);
+    v->n->bytes = (float)xpl_cost_plus(xpl_cost_times(2, s->size), index->size);
     xpl_cost_set_operand(v, 0, (float)s->size);
     xpl_cost_set_operand(v, 1, (float)index->size);
     xpl_cost_set_utilization(v, 0, share(s->elements, xpl_cost_operand(v, 0)->elements));
@@ -29,17 +29,18 @@ void xpl_cost_dynamic_update_slice(struct cost_visit *v) {
     if (v->n_operands < 3) return;
     const struct cost_shape *const s = xpl_cost_result(v), *const update = xpl_cost_operand(v, 1);
     const int64_t index = xpl_cost_operand(v, 2)->size;
-    v->n->bytes = (float)(2 * update->size + index);
+    v->n->bytes = (float)xpl_cost_plus(xpl_cost_times(2, update->size), index);
     v->n->output = (float)update->size;
     xpl_cost_set_operand(v, 0, 0);
     xpl_cost_set_operand(v, 1, (float)update->size);
     xpl_cost_set_operand(v, 2, (float)index);
-    xpl_cost_set_utilization(v, 0, share(s->elements - update->elements, s->elements));
+    xpl_cost_set_utilization(v, 0,
+                             share(xpl_cost_minus(s->elements, update->elements), s->elements));
 }
 
 void xpl_cost_gather(struct cost_visit *v) {
     const struct cost_shape *const s = xpl_cost_result(v), *const indices = xpl_cost_operand(v, 1);
-    v->n->bytes = (float)(2 * s->size + indices->size);
+    v->n->bytes = (float)xpl_cost_plus(xpl_cost_times(2, s->size), indices->size);
     v->n->output = (float)s->size;
     xpl_cost_set_operand(v, 0, (float)s->size);
     xpl_cost_set_operand(v, 1, (float)indices->size);
@@ -55,11 +56,11 @@ void xpl_cost_scatter(struct cost_visit *v) {
         const int64_t size = xpl_cost_operand(v, n + 1 + k)->size;
         xpl_cost_set_operand(v, k, (float)size);
         xpl_cost_set_operand(v, n + 1 + k, (float)size);
-        updates += size;
+        updates = xpl_cost_plus(updates, size);
     }
     const int64_t indices = xpl_cost_operand(v, n)->size;
     xpl_cost_set_operand(v, n, (float)indices);
-    v->n->bytes = (float)(3 * updates + indices);
+    v->n->bytes = (float)xpl_cost_plus(xpl_cost_times(3, updates), indices);
     v->n->output = (float)updates;
     v->n->flops = xpl_cost_combiner(v, 0, xpl_cost_operand(v, n + 1)->elements);
 }
@@ -75,7 +76,7 @@ struct feed {
 
 static void add_leaf(void *ctx, const struct cost_leaf *leaf) {
     struct feed *const f = ctx;
-    f->bytes += leaf->shape->size;
+    f->bytes = xpl_cost_plus(f->bytes, leaf->shape->size);
     if (leaf->depth)
         xpl_cost_push(f->v->c, &f->leaves, xpl_cost_key(f->kind, 0, leaf->path),
                       (float)leaf->shape->size);
@@ -135,7 +136,7 @@ void xpl_cost_concatenate(struct cost_visit *v) {
     const bool known = xpl_hlo_ints_next(&dimensions, &d) && d > 0 && v->n_operands;
     const int64_t *const dims = known ? xpl_cost_dims(v->c, xpl_cost_operand(v, 0), &n) : NULL;
     if (dims && d < n && dims[d] % WARP != 0) cost = BOTH_WAYS;
-    v->n->flops = (float)(cost * xpl_cost_result(v)->leaf_elements);
+    v->n->flops = (float)xpl_cost_times(cost, xpl_cost_result(v)->leaf_elements);
 }
 
 // ---- reductions ----
@@ -147,17 +148,17 @@ void xpl_cost_reduce(struct cost_visit *v) {
     if (n == 0) return;
     struct cost_shape out;
     xpl_cost_shape_first(xpl_cost_result(v), &out);
-    v->n->flops = xpl_cost_combiner(v, 0, xpl_cost_operand(v, 0)->elements - out.elements);
+    v->n->flops =
+        xpl_cost_combiner(v, 0, xpl_cost_minus(xpl_cost_operand(v, 0)->elements, out.elements));
     int64_t bytes = xpl_cost_result(v)->leaf_size;
     v->n->output = (float)bytes;
     for (uint32_t k = 0; k < n; k++)
-        bytes = (int64_t)((float)bytes + (float)xpl_cost_operand(v, k)->size);
+        bytes = xpl_cost_truncated((float)bytes + (float)xpl_cost_operand(v, k)->size);
     for (uint32_t k = n; k < 2 * n; k++) {
-        const int64_t begin =
-            (int64_t)((uint64_t)out.elements * (uint64_t)xpl_cost_operand(v, k)->size);
+        const int64_t begin = xpl_cost_times(out.elements, xpl_cost_operand(v, k)->size);
         xpl_cost_set_operand(v, k, (float)begin);
         xpl_cost_set_utilization(v, k, (float)out.elements);
-        bytes += begin;
+        bytes = xpl_cost_plus(bytes, begin);
     }
     v->n->bytes = (float)bytes;
 }

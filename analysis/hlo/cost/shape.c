@@ -3,17 +3,10 @@
 #include "analysis/hlo/cost/impl.h"
 #include "analysis/hlo/types.h"
 
-static int64_t times(int64_t a, int64_t b) {
-    return (int64_t)((uint64_t)a * (uint64_t)b);
-}
-static int64_t plus(int64_t a, int64_t b) {
-    return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
 // Whole bytes for each element, unless the layout says how many bits one takes.
 static int64_t array_size(int64_t elements, uint32_t type, int64_t element_bits) {
-    if (element_bits > 0) return plus(times(elements, element_bits), 7) / 8;
-    return times(elements, (int64_t)(xpl_hlo_element_bits(type) + 7) / 8);
+    if (element_bits > 0) return xpl_cost_plus(xpl_cost_times(elements, element_bits), 7) / 8;
+    return xpl_cost_times(elements, (int64_t)(xpl_hlo_element_bits(type) + 7) / 8);
 }
 
 static void read_array(const struct xpl_hlo_shape *s, struct cost_shape *ret) {
@@ -21,7 +14,7 @@ static void read_array(const struct xpl_hlo_shape *s, struct cost_shape *ret) {
     int64_t element_bits = 0;
     ret->elements = 1;
     for (int64_t d; xpl_hlo_ints_next(&dims, &d);)
-        ret->elements = times(ret->elements, d);
+        ret->elements = xpl_cost_times(ret->elements, d);
     struct xpl_wire w = xpl_wire_begin(s->layout);
     struct xpl_field f;
     while (s->has_layout && xpl_hlo_next_field(&w, &f) == XPL_WIRE_FIELD) {
@@ -50,8 +43,8 @@ static void read_shape(xpl_bytes_t bytes, unsigned depth, struct cost_shape *ret
         while (depth < COST_DEPTH && xpl_hlo_each_next(&parts, &part)) {
             struct cost_shape p;
             read_shape(part, depth + 1, &p);
-            ret->leaf_size = plus(ret->leaf_size, p.leaf_size);
-            ret->leaf_elements = plus(ret->leaf_elements, p.leaf_elements);
+            ret->leaf_size = xpl_cost_plus(ret->leaf_size, p.leaf_size);
+            ret->leaf_elements = xpl_cost_plus(ret->leaf_elements, p.leaf_elements);
         }
     }
 }

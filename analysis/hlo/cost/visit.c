@@ -12,7 +12,7 @@ static enum xpl_hlo_op opcode(const struct cost_visit *v) {
 
 static void elementwise(struct cost_visit *v) {
     const struct cost_shape *const s = xpl_cost_result(v);
-    v->n->flops = (float)(xpl_cost_cycles(opcode(v), s->type) * s->leaf_elements);
+    v->n->flops = (float)xpl_cost_times(xpl_cost_cycles(opcode(v), s->type), s->leaf_elements);
 }
 
 static void tuple(struct cost_visit *v) {
@@ -35,7 +35,7 @@ static unsigned bit_length(uint64_t x) {
 static void sort(struct cost_visit *v) {
     if (!v->n_operands) return;
     const int64_t n = xpl_cost_operand(v, 0)->elements;
-    v->n->flops = n > 1 ? (float)(n * (int64_t)bit_length((uint64_t)n - 1)) : 0;
+    v->n->flops = n > 1 ? (float)xpl_cost_times(n, (int64_t)bit_length((uint64_t)n - 1)) : 0;
 }
 
 static void fft(struct cost_visit *v) {

@@ -34,7 +34,7 @@ static void read_windows(struct cost_visit *v, struct windows *ret) {
     for (uint32_t i = 0; xpl_hlo_each_next(&dims, &d); i++) {
         struct cost_window w;
         xpl_cost_window_read(d, &w);
-        ret->elements = (int64_t)((uint64_t)ret->elements * (uint64_t)w.size);
+        ret->elements = xpl_cost_times(ret->elements, w.size);
         if (w.size != 1 && ret->n_wide++ == 0) ret->wide = i, ret->window = w;
         ret->n_padded += w.padding_low != 0 || w.padding_high != 0;
     }
@@ -51,7 +51,7 @@ static bool is_running_sum(struct cost_visit *v, const struct windows *w, int64_
         d->padding_low > INT64_MAX / 4 || d->size != 2 * d->padding_low + 1)
         return false;
     const int64_t *const dims = xpl_cost_dims(v->c, xpl_cost_result(v), &n);
-    if (!dims || w->wide >= n || d->padding_low != dims[w->wide] - 1) return false;
+    if (!dims || w->wide >= n || d->padding_low != xpl_cost_minus(dims[w->wide], 1)) return false;
     *ret = dims[w->wide];
     return true;
 }
@@ -62,7 +62,7 @@ void xpl_cost_reduce_window(struct cost_visit *v) {
     int64_t length;
     read_windows(v, &w);
     xpl_cost_shape_first(xpl_cost_result(v), &out);
-    int64_t times = (int64_t)((uint64_t)(w.elements - 1) * (uint64_t)out.elements);
+    int64_t times = xpl_cost_times(xpl_cost_minus(w.elements, 1), out.elements);
     if (is_running_sum(v, &w, &length)) times = out.elements / length + (length - 1);
     v->n->flops = xpl_cost_combiner(v, 0, times);
 }
@@ -72,7 +72,7 @@ void xpl_cost_select_and_scatter(struct cost_visit *v) {
     struct windows w;
     const int64_t source = xpl_cost_operand(v, 1)->elements;
     read_windows(v, &w);
-    v->n->flops = xpl_cost_combiner(v, 0, (int64_t)((uint64_t)source * (uint64_t)(w.elements - 1)));
+    v->n->flops = xpl_cost_combiner(v, 0, xpl_cost_times(source, xpl_cost_minus(w.elements, 1)));
     v->n->flops += xpl_cost_combiner(v, 1, source);
 }
 

@@ -239,6 +239,53 @@ static void test_positions(void) {
 
 // ---- limits ----
 
+#define HUGE   " 3:{2:11 3:[4611686018427387904]} "
+#define MOST   " 3:{2:2 3:[9223372036854775807]} "
+#define LEAST  " 3:{2:2 3:[-9223372036854775808]} "
+#define HALVES " 3:{2:13 4:{2:2 3:[4611686018427387904]} 4:{2:2 3:[4611686018427387904]}} "
+
+// Sizes at the ends of int64_t: numbers wrap, and the sanitizers find nothing.
+static void test_wrapping(void) {
+    struct xpl_buf module = entry_module(
+        "1:\"main\" 5:9 6:2 2:{1:\"huge\" 2:\"parameter\" 35:1" HUGE "} "
+        "2:{1:\"most\" 2:\"parameter\" 9:1 35:2" MOST "} "
+        "2:{1:\"least\" 2:\"parameter\" 9:2 35:3" LEAST "} "
+        "2:{1:\"halves\" 2:\"parameter\" 9:3 35:4" HALVES "} "
+        "2:{1:\"sine\" 2:\"sine\" 35:5 36:[2] 3:{2:11 3:[9223372036854775807]}} "
+        "2:{1:\"dot\" 2:\"dot\" 35:6 36:[2,2] 30:{1:[0]}" MOST "} "
+        "2:{1:\"sort\" 2:\"sort\" 35:7 36:[2]" MOST "} "
+        "2:{1:\"slice\" 2:\"slice\" 35:8 36:[2]" MOST "} "
+        "2:{1:\"dslice\" 2:\"dynamic-slice\" 35:9 36:[2,2]" MOST "} "
+        "2:{1:\"dus\" 2:\"dynamic-update-slice\" 35:10 36:[3,2,2]" LEAST "} "
+        "2:{1:\"gather\" 2:\"gather\" 35:11 36:[2,2]" MOST "} "
+        "2:{1:\"scatter\" 2:\"scatter\" 35:12 36:[2,2,2,2,2] 38:[1]" MOST "} "
+        "2:{1:\"concat\" 2:\"concatenate\" 35:13 36:[2,2] 14:[0]" MOST "} "
+        "2:{1:\"reduce\" 2:\"reduce\" 35:14 36:[2,2,2,2] 38:[1] 14:[0]" LEAST "} "
+        "2:{1:\"infeed\" 2:\"infeed\" 35:15 36:[1] 3:{2:13 4:{2:2 3:[9223372036854775807]} "
+        "4:{2:2 3:[9223372036854775807]}}} "
+        "2:{1:\"sum\" 2:\"all-reduce\" 35:16 36:[2,2] 38:[1] "
+        "84:{1:{2:{1:-9223372036854775808}}}" MOST "} "
+        "2:{1:\"window\" 2:\"reduce-window\" 35:17 36:[2,2] 38:[1] "
+        "15:{1:{1:-9223372036854775808}}" MOST "} "
+        "2:{1:\"run\" 2:\"reduce-window\" 35:18 36:[2,2] 38:[1] 15:{1:{1:3 3:1 4:1}}" LEAST "} "
+        "2:{1:\"gemm\" 2:\"custom-call\" 35:19 36:[2,2] 28:\"__cublas$lt$matmul\"" MOST "} "
+        "2:{1:\"feed\" 2:\"infeed\" 35:20 36:[1]" HALVES "} "
+        "2:{1:\"part\" 2:\"outfeed\" 35:21 36:[4,1] 3:{2:17}} "
+        "2:{1:\"ragged\" 2:\"ragged-dot\" 35:22 36:[2,2,2]" MOST "}");
+    struct costs c;
+    begin(&c, &module);
+    for (uint32_t i = 0; i < c.m->n_instructions; i++) {
+        struct xpl_hlo_cost r;
+        CHECK_OK(xpl_hlo_cost(c.c, i, NULL, &r, &err), &err);
+        CHECK(r.model_flops >= 0 && r.device_flops >= 0 && r.bytes >= 0);
+        CHECK(r.hbm_read_bytes >= 0 && r.hbm_written_bytes >= 0);
+    }
+    CHECK_EQ(cost_of(&c, "slice").bytes, 0);                 // 2 * (2^63 - 1) is -2
+    CHECK_EQ(cost_of(&c, "reduce").bytes, INT64_C(1) << 62); // at most that is shown
+    xpl_arena_fini(&c.a);
+    xpl_buf_fini(&module);
+}
+
 // Each computation calls the one before twice: 2^60 runs in XLA's way of counting.
 static void test_calls_of_calls(void) {
     struct xpl_buf module = wt_message("1:\"m\" 4:{} 6:60"), c;
@@ -329,6 +376,7 @@ int main(void) {
     test_positions();
     test_calls_of_calls();
     test_many_uses();
+    test_wrapping();
     test_limits();
     return 0;
 }
