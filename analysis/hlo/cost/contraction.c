@@ -97,7 +97,7 @@ static int64_t at_least_1(int64_t v) {
     return v > 1 ? v : 1;
 }
 
-static int64_t convolution_flops(struct cost_visit *v, const struct cost_shape *result) {
+static int64_t convolution_flops(struct cost_visit *v, struct cost_shape *result) {
     struct xpl_hlo_message d;
     struct sizes input, kernel, output;
     if (v->n_operands < 2) return 0;

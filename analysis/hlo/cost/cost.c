@@ -16,7 +16,8 @@ struct xpl_hlo_costs *xpl_hlo_costs_new(const struct xpl_hlo_module *m, struct x
     c->work = XPL_HLO_COST_WORK;
     c->nodes = xpl_arena_zalloc(a, m->n_instructions * sizeof *c->nodes);
     c->computations = xpl_arena_zalloc(a, m->n_computations * sizeof(struct cost_computation *));
-    return c->nodes && c->computations ? c : NULL;
+    c->movers = xpl_arena_zalloc(a, m->n_computations * sizeof *c->movers);
+    return c->nodes && c->computations && c->movers ? c : NULL;
 }
 
 // ---- calls ----
@@ -56,10 +57,11 @@ static void need_calls(struct needed *to, uint32_t first, uint32_t n, bool all) 
     const struct xpl_hlo_module *const m = to->c->m;
     for (size_t i = xpl_hlo_first_call(m, first); i < m->calls.n; i++) {
         uint32_t caller = m->calls.v[i].instruction;
-        if (caller >= first + n || xpl_cost_stopped(to->c)) break;
+        if (caller >= first + n || !xpl_cost_spend(to->c, 1)) break;
         enum cost_looks looks = xpl_cost_looks_into(to->c, caller);
         if (all && m->instructions[caller].opcode == XPL_HLO_FUSION) looks = COST_LOOKS_ALL;
         const uint32_t held = looks ? xpl_cost_held(to->c, caller) : UINT32_MAX;
+        if (xpl_cost_stopped(to->c)) break;
         if (held == UINT32_MAX) {
             if (looks) need_computation(to, m->calls.v[i].computation, looks);
         } else if (xpl_cost_called(to->c, held, 0) != UINT32_MAX) {
@@ -114,11 +116,11 @@ static bool find_reached(struct xpl_hlo_costs *c) {
     uint32_t depth = 0;
     reached[m->entry] = true;
     stack[depth++] = m->entry;
-    while (depth) {
+    while (depth && !xpl_cost_stopped(c)) {
         const struct hlo_computation *const h = &m->computations[stack[--depth]];
         for (size_t i = xpl_hlo_first_call(m, h->first); i < m->calls.n; i++) {
             const uint32_t caller = m->calls.v[i].instruction;
-            if (caller >= h->first + h->n) break;
+            if (caller >= h->first + h->n || !xpl_cost_spend(c, 1)) break;
             if (!xpl_cost_looks_into(c, caller)) continue;
             const uint32_t held = xpl_cost_held(c, caller);
             const uint32_t to =

@@ -44,8 +44,13 @@ struct cost_shape {
     int64_t leaf_size;     // bytes of all arrays in it
     int64_t leaf_elements; // tokens count as one
     uint64_t memory_space;
+    const int64_t *dims; // sizes of dimensions; NULL until xpl_cost_dims
+    uint32_t n_dims;
 };
 void xpl_cost_shape_read(xpl_bytes_t bytes, struct cost_shape *ret);
+struct xpl_hlo_costs;
+// Takes the steps that reading a shape's message again is worth.
+bool xpl_cost_spend_shape(struct xpl_hlo_costs *c, const struct cost_shape *s);
 static inline bool xpl_cost_is_array(const struct cost_shape *s) {
     return s->type != HLO_TYPE_TUPLE && s->type != HLO_TYPE_TOKEN && s->type != HLO_TYPE_OPAQUE;
 }
@@ -61,7 +66,6 @@ struct cost_leaf {
     uint32_t depth, path; // UINT32_MAX: no property is known of that path
 };
 typedef void cost_leaf_fn(void *ctx, const struct cost_leaf *leaf);
-struct xpl_hlo_costs;
 // Calls `fn` for each; `make`: paths that were not seen before are made.
 void xpl_cost_each_leaf(struct xpl_hlo_costs *c, const struct cost_shape *s, bool make,
                         cost_leaf_fn *fn, void *ctx);
@@ -104,24 +108,30 @@ struct cost_computation {
     struct cost_sums sums;
 };
 
+#define COST_NO_MOVER UINT32_MAX
+
 struct xpl_hlo_costs {
     const struct xpl_hlo_module *m;
     struct xpl_arena *a;
     struct cost_node **nodes;               // by instruction; NULL until seen
     struct cost_computation **computations; // likewise
     bool *reached;                          // by computation; NULL until asked
+    uint32_t *movers;                       // by computation: its first gather or scatter plus 1,
+                                            // COST_NO_MOVER, or 0 until asked
     struct xpl_map paths;                   // (path, position) to the path of that part
     uint64_t work;                          // steps left
-    uint32_t ticks;
     struct xpl_exec *exec;
     bool no_memory, cancelled;
 };
+
+enum { COST_BYTES_PER_STEP = 8 }; // of a message that may be read again
 
 // Nothing more is to be done.
 static inline bool xpl_cost_stopped(const struct xpl_hlo_costs *c) {
     return c->no_memory || c->cancelled || c->work == 0;
 }
-// Takes steps from what is left; false when there are not as many.
+// Takes steps from what is left, and looks now and then whether the work is cancelled; false when
+// there are not as many or it is.
 bool xpl_cost_spend(struct xpl_hlo_costs *c, uint64_t steps);
 // Memory, or NULL and the failure is noted.
 void *xpl_cost_alloc(struct xpl_hlo_costs *c, size_t n, size_t size);
@@ -167,8 +177,8 @@ struct cost_visit {
 };
 const struct xpl_hlo_message *xpl_cost_message(struct cost_visit *v);
 // Shapes of the instruction's result, and of its operands: k < n_operands.
-const struct cost_shape *xpl_cost_result(const struct cost_visit *v);
-const struct cost_shape *xpl_cost_operand(const struct cost_visit *v, uint32_t k);
+struct cost_shape *xpl_cost_result(const struct cost_visit *v);
+struct cost_shape *xpl_cost_operand(const struct cost_visit *v, uint32_t k);
 
 // Sets, as an instruction's rule does, what differs from the defaults: the bytes of the result and
 // of all operands, each used once.
@@ -177,8 +187,9 @@ void xpl_cost_set_utilization(struct cost_visit *v, uint32_t k, float u);
 void xpl_cost_nothing(struct cost_visit *v); // neither reads nor writes
 // Visits an instruction, after its operands' shapes and its computations are known.
 void xpl_cost_visit_instruction(struct xpl_hlo_costs *c, uint32_t index);
-// The sizes of a shape's dimensions; *ret_n of them.  NULL at the arena's limit.
-const int64_t *xpl_cost_dims(struct xpl_hlo_costs *c, const struct cost_shape *s, uint32_t *ret_n);
+// The sizes of a shape's dimensions; *ret_n of them.  They are read once and kept in the shape.
+// NULL and 0 of them when the work is stopped.
+const int64_t *xpl_cost_dims(struct xpl_hlo_costs *c, struct cost_shape *s, uint32_t *ret_n);
 
 // Floating-point operations for one element of a type, by opcode.
 int64_t xpl_cost_cycles(enum xpl_hlo_op op, uint32_t type);
@@ -206,8 +217,9 @@ void xpl_cost_concatenate(struct cost_visit *v);
 void xpl_cost_gather(struct cost_visit *v);
 void xpl_cost_scatter(struct cost_visit *v);
 void xpl_cost_reduce(struct cost_visit *v);
-// The gather or scatter that stands for a whole custom fusion; UINT32_MAX: none does.
-uint32_t xpl_cost_held(const struct xpl_hlo_costs *c, uint32_t fusion);
+// The gather or scatter that stands for a whole custom fusion; UINT32_MAX: none does, or the work
+// is stopped.
+uint32_t xpl_cost_held(struct xpl_hlo_costs *c, uint32_t fusion);
 // flops of the nth computation called, for each of `times` runs of it.
 float xpl_cost_combiner(struct cost_visit *v, uint32_t nth, int64_t times);
 // Pairs of a kernel's and an output's position, in one dimension, that meet an element of the

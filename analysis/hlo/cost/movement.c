@@ -118,7 +118,7 @@ void xpl_cost_transpose(struct cost_visit *v) {
     const size_t rank = xpl_hlo_ints_count(xpl_cost_message(v), HLO_INSTR_DIMENSIONS);
     int64_t *const source = xpl_cost_alloc(v->c, rank, sizeof *source);
     int64_t n = 0;
-    if (!source) return;
+    if (!source || !xpl_cost_spend_shape(v->c, o) || !xpl_cost_spend_shape(v->c, s)) return;
     while ((size_t)n < rank && xpl_hlo_ints_next(&permutation, &source[n]))
         n++;
     for (int64_t a, b; xpl_hlo_ints_next(&to, &b);)

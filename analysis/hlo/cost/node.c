@@ -43,22 +43,33 @@ uint32_t xpl_cost_called(const struct xpl_hlo_costs *c, uint32_t index, uint32_t
                                                                   : UINT32_MAX;
 }
 
-uint32_t xpl_cost_held(const struct xpl_hlo_costs *c, uint32_t fusion) {
-    const struct xpl_hlo_module *const m = c->m;
-    const struct hlo_instruction *const f = &m->instructions[fusion];
+// Many fusions may call one computation: it is searched once.
+static uint32_t mover_of(struct xpl_hlo_costs *c, uint32_t computation) {
+    const struct hlo_computation *const h = &c->m->computations[computation];
+    uint32_t *const known = &c->movers[computation];
+    if (*known == 0) {
+        if (!xpl_cost_spend(c, 1 + (uint64_t)h->n)) return UINT32_MAX;
+        *known = COST_NO_MOVER;
+        for (uint32_t i = h->first; i < h->first + h->n && *known == COST_NO_MOVER; i++) {
+            const uint32_t op = c->m->instructions[i].opcode;
+            if (op == XPL_HLO_GATHER || op == XPL_HLO_SCATTER) *known = i + 1;
+        }
+    }
+    return *known == COST_NO_MOVER ? UINT32_MAX : *known - 1;
+}
+
+uint32_t xpl_cost_held(struct xpl_hlo_costs *c, uint32_t fusion) {
+    const struct hlo_instruction *const f = &c->m->instructions[fusion];
     if (f->opcode != XPL_HLO_FUSION) return UINT32_MAX;
     const uint32_t k = xpl_cost_called(c, fusion, 0);
-    if (k == UINT32_MAX) return UINT32_MAX;
-    const struct hlo_computation *const h = &m->computations[k];
-    for (uint32_t i = h->first; i < h->first + h->n; i++) {
-        const uint32_t op = m->instructions[i].opcode;
-        if (op != XPL_HLO_GATHER && op != XPL_HLO_SCATTER) continue;
-        struct xpl_hlo_message in;
-        xpl_hlo_message_read((xpl_bytes_t){f->p, f->len}, &in);
-        return xpl_str_eq(xpl_hlo_str(&in, HLO_INSTR_FUSION_KIND), XPL_STR("kCustom")) ? i
-                                                                                       : UINT32_MAX;
-    }
-    return UINT32_MAX;
+    const uint32_t mover = k == UINT32_MAX ? k : mover_of(c, k);
+    // The fusion's message is read only where its kind matters.
+    if (mover == UINT32_MAX || !xpl_cost_spend(c, 1 + f->len / COST_BYTES_PER_STEP))
+        return UINT32_MAX;
+    struct xpl_hlo_message in;
+    xpl_hlo_message_read((xpl_bytes_t){f->p, f->len}, &in);
+    const bool custom = xpl_str_eq(xpl_hlo_str(&in, HLO_INSTR_FUSION_KIND), XPL_STR("kCustom"));
+    return custom ? mover : UINT32_MAX;
 }
 
 // ---- for rules ----
@@ -70,11 +81,11 @@ const struct xpl_hlo_message *xpl_cost_message(struct cost_visit *v) {
     return &v->in;
 }
 
-const struct cost_shape *xpl_cost_result(const struct cost_visit *v) {
+struct cost_shape *xpl_cost_result(const struct cost_visit *v) {
     return &v->c->nodes[v->index]->shape;
 }
 
-const struct cost_shape *xpl_cost_operand(const struct cost_visit *v, uint32_t k) {
+struct cost_shape *xpl_cost_operand(const struct cost_visit *v, uint32_t k) {
     return &v->c->nodes[v->operands[k]]->shape;
 }
 

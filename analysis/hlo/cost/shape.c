@@ -74,7 +74,11 @@ void xpl_cost_shape_first(const struct cost_shape *s, struct cost_shape *ret) {
         *ret = *s;
 }
 
-const int64_t *xpl_cost_dims(struct xpl_hlo_costs *c, const struct cost_shape *s, uint32_t *ret_n) {
+bool xpl_cost_spend_shape(struct xpl_hlo_costs *c, const struct cost_shape *s) {
+    return xpl_cost_spend(c, 1 + s->bytes.len / COST_BYTES_PER_STEP);
+}
+
+static void read_dims(struct xpl_hlo_costs *c, struct cost_shape *s) {
     struct xpl_hlo_shape shape;
     xpl_hlo_shape_read(s->bytes, &shape);
     struct xpl_hlo_ints dims = shape.dims;
@@ -82,11 +86,17 @@ const int64_t *xpl_cost_dims(struct xpl_hlo_costs *c, const struct cost_shape *s
     for (int64_t d; xpl_hlo_ints_next(&dims, &d);)
         n++;
     int64_t *const v = xpl_cost_alloc(c, n, sizeof *v);
-    *ret_n = v ? n : 0;
     dims = shape.dims;
     for (uint32_t i = 0; v && i < n; i++)
         if (!xpl_hlo_ints_next(&dims, &v[i])) v[i] = 0;
-    return v;
+    s->dims = v;
+    s->n_dims = v ? n : 0;
+}
+
+const int64_t *xpl_cost_dims(struct xpl_hlo_costs *c, struct cost_shape *s, uint32_t *ret_n) {
+    if (!s->dims && xpl_cost_spend_shape(c, s)) read_dims(c, s);
+    *ret_n = s->n_dims;
+    return s->dims;
 }
 
 // ---- leaves ----
@@ -101,7 +111,7 @@ struct leaf_walk {
 
 static void walk_leaves(struct leaf_walk *w, const struct cost_shape *s, uint32_t depth,
                         uint32_t path) {
-    if (xpl_cost_stopped(w->c) || !xpl_cost_spend(w->c, 1)) return;
+    if (!xpl_cost_spend_shape(w->c, s)) return;
     if (s->type != HLO_TYPE_TUPLE) {
         w->fn(w->ctx, &(struct cost_leaf){s, w->index, depth, path});
         return;

@@ -2,8 +2,6 @@
 // One instruction: the defaults, and which rule changes them.
 #include "analysis/hlo/cost/impl.h"
 
-enum { CANCEL_EVERY = 4096 };
-
 // ---- short rules ----
 
 static enum xpl_hlo_op opcode(const struct cost_visit *v) {
@@ -183,7 +181,7 @@ static bool begin_visit(struct xpl_hlo_costs *c, uint32_t index, struct cost_nod
 static void fill_in(struct xpl_hlo_costs *c, uint32_t index, struct cost_node *n) {
     const uint32_t held = xpl_cost_held(c, index);
     struct cost_visit v;
-    if (!begin_visit(c, index, n, &v)) return;
+    if (xpl_cost_stopped(c) || !begin_visit(c, index, n, &v)) return;
     set_defaults(&v);
     if (held != UINT32_MAX && !begin_visit(c, held, n, &v)) return;
     rule_fn *const rule = rule_of((enum xpl_hlo_op)c->m->instructions[v.index].opcode);
@@ -193,10 +191,6 @@ static void fill_in(struct xpl_hlo_costs *c, uint32_t index, struct cost_node *n
 void xpl_cost_visit_instruction(struct xpl_hlo_costs *c, uint32_t index) {
     struct cost_node *const n = xpl_cost_node_of(c, index);
     if (!n || n->visited || !xpl_cost_spend(c, 1 + (uint64_t)n->n_operands)) return;
-    if (++c->ticks % CANCEL_EVERY == 0 && c->exec && xpl_exec_cancelled(c->exec)) {
-        c->cancelled = true;
-        return;
-    }
     fill_in(c, index, n);
     n->visited = !xpl_cost_stopped(c);
 }

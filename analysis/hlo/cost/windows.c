@@ -114,6 +114,8 @@ static int64_t count(int64_t n, int64_t step, int64_t at, int64_t lo, int64_t hi
     return x_lo > x_hi ? 0 : (x_hi - x_lo) / period + 1;
 }
 
+enum { STEPS_PER_POSITION = 4 };
+
 int64_t xpl_cost_valid_positions(struct xpl_hlo_costs *c, const struct cost_window *w,
                                  int64_t kernel, int64_t output, int64_t input) {
     const int64_t most = INT64_C(1) << 31, base = w->base_dilation > 1 ? w->base_dilation : 1;
@@ -126,10 +128,15 @@ int64_t xpl_cost_valid_positions(struct xpl_hlo_costs *c, const struct cost_wind
     const int64_t n = walk_kernel ? kernel : output, others = walk_kernel ? output : kernel;
     const int64_t step = walk_kernel ? w->dilation : w->stride;
     const int64_t other_step = walk_kernel ? w->stride : w->dilation;
-    if (!xpl_cost_spend(c, 4 * (uint64_t)n)) return -1;
+    if (STEPS_PER_POSITION * (uint64_t)n >= c->work) {
+        (void)xpl_cost_spend(c, c->work);
+        return -1;
+    }
     const int64_t last = input > 0 ? (input - 1) * base : -1;
     uint64_t total = 0;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++) {
+        if (!xpl_cost_spend(c, STEPS_PER_POSITION)) return -1;
         total += (uint64_t)count(others, other_step, i * step - w->padding_low, 0, last, base);
+    }
     return (int64_t)total;
 }

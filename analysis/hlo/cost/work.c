@@ -2,10 +2,16 @@
 // What work and memory the analysis may take, and numbers for the parts of shapes.
 #include "analysis/hlo/cost/impl.h"
 
+enum { CANCEL_SHIFT = 16 }; // looked for every 2^16 steps
+
 bool xpl_cost_spend(struct xpl_hlo_costs *c, uint64_t steps) {
     if (xpl_cost_stopped(c)) return false;
-    c->work = steps < c->work ? c->work - steps : 0;
-    return c->work > 0;
+    const uint64_t before = c->work;
+    c->work = steps < before ? before - steps : 0;
+    // All steps begin at a multiple: a small module ends before the first look.
+    if ((before - 1) >> CANCEL_SHIFT != (c->work - (c->work > 0)) >> CANCEL_SHIFT && c->exec)
+        c->cancelled = xpl_exec_cancelled(c->exec);
+    return c->work > 0 && !c->cancelled;
 }
 
 void *xpl_cost_alloc(struct xpl_hlo_costs *c, size_t n, size_t size) {

@@ -346,6 +346,92 @@ static bool always(struct xpl_exec *e) {
     return true;
 }
 
+static xpl_status_t asked(struct xpl_buf *module, const char *name, size_t limit,
+                          struct xpl_exec *exec) {
+    struct costs k = {0};
+    struct xpl_arena a;
+    struct xpl_hlo_cost cost;
+    begin(&k, module);
+    xpl_arena_init(&a, limit);
+    struct xpl_hlo_costs *const c = xpl_hlo_costs_new(k.m, &a);
+    CHECK(c);
+    const uint32_t at = xpl_hlo_module_find(k.m, xpl_str_from(name));
+    CHECK(at != UINT32_MAX);
+    const xpl_status_t st = xpl_hlo_cost(c, at, exec, &cost, &err);
+    xpl_arena_fini(&a);
+    xpl_arena_fini(&k.a);
+    return st;
+}
+
+// Long work ends when nobody waits for it: a window of 2^20 positions, 70,000 custom fusions.
+static void test_cancelling(void) {
+    struct xpl_exec exec = xpl_exec_serial();
+    exec.cancelled = always;
+    struct xpl_buf module = entry_module(
+        "1:\"main\" 5:9 6:2 2:{1:\"a\" 2:\"parameter\" 35:1 3:{2:11 3:[1,1,1048576]}} "
+        "2:{1:\"c\" 2:\"convolution\" 35:2 36:[1,1] 3:{2:11 3:[1,1,1048576]} "
+        "15:{1:{1:1048576 2:1 5:1 6:1}} 16:{7:0 8:1 3:1 4:0 9:0 10:1 11:[2] 6:[2] 12:[2]}}");
+    CHECK_EQ(asked(&module, "c", 1 << 26, NULL), XPL_OK);
+    CHECK_EQ(asked(&module, "c", 1 << 26, &exec), XPL_CANCELLED);
+    xpl_buf_fini(&module);
+    module = wt_message("1:\"m\" 4:{} 6:2");
+    struct xpl_buf in, c = wt_message("1:\"f\" 5:1 6:3 " P "2:{1:\"g.i\" 2:\"parameter\" 9:1 35:2 "
+                                      "3:{2:4}} 2:{1:\"g\" 2:\"gather\" 35:3 36:[1,2]" F32_8_4 "}");
+    mk_close(&module, 3, &c);
+    c = wt_message("1:\"main\" 5:2 6:10 2:{1:\"q\" 2:\"parameter\" 35:10" F32_8_4 "} "
+                   "2:{1:\"i\" 2:\"parameter\" 9:1 35:11 3:{2:4}}");
+    for (int i = 0; i < 70000; i++) {
+        char text[200];
+        (void)snprintf(text, sizeof text,
+                       "1:\"u%d\" 2:\"fusion\" 11:\"kCustom\" 35:%d 36:[10,11] 38:[1]" F32_8_4, i,
+                       12 + i);
+        in = wt_message(text);
+        mk_close(&c, 2, &in);
+    }
+    mk_close(&module, 3, &c);
+    CHECK_EQ(asked(&module, "g", 1 << 28, NULL), XPL_OK);
+    CHECK_EQ(asked(&module, "g", 1 << 28, &exec), XPL_CANCELLED);
+    xpl_buf_fini(&module);
+}
+
+// Dimensions are kept once, however many instructions use them.
+static void test_many_dimensions(void) {
+    enum { N = 2000, BYTES = 1 << 23 };
+    struct xpl_buf module = wt_message("1:\"m\" 4:{} 6:2"), c = wt_message("1:\"f\" 5:2 6:1"), in;
+    struct xpl_buf text;
+    xpl_buf_init(&text, 1 << 16);
+    xpl_buf_str(&text, XPL_STR("1:\"q\" 2:\"parameter\" 35:1 3:{2:11 3:[1"));
+    for (int i = 1; i < N; i++)
+        xpl_buf_str(&text, XPL_STR(",1"));
+    xpl_buf_str(&text, XPL_STR("]}"));
+    xpl_buf_putc(&text, 0);
+    CHECK(!text.failed);
+    in = wt_message((const char *)text.p);
+    mk_close(&c, 2, &in);
+    for (int i = 2; i < N; i++) {
+        char dot[200];
+        (void)snprintf(dot, sizeof dot, "1:\"d%d\" 2:\"dot\" 35:%d 36:[1,1] 30:{1:[0]} 3:{2:11}", i,
+                       i);
+        in = wt_message(dot);
+        mk_close(&c, 2, &in);
+    }
+    mk_close(&module, 3, &c);
+    struct costs k = {0};
+    begin(&k, &module);
+    struct xpl_arena a;
+    xpl_arena_init(&a, BYTES); // N * N dimensions are 32 MB
+    struct xpl_hlo_costs *const costs = xpl_hlo_costs_new(k.m, &a);
+    for (uint32_t i = 0; i < k.m->n_instructions; i++) {
+        struct xpl_hlo_cost cost;
+        CHECK_OK(xpl_hlo_cost(costs, i, NULL, &cost, &err), &err);
+        CHECK_EQ(cost.model_flops, i ? 2 : 0);
+    }
+    xpl_arena_fini(&a);
+    xpl_arena_fini(&k.a);
+    xpl_buf_fini(&text);
+    xpl_buf_fini(&module);
+}
+
 static void test_limits(void) {
     struct xpl_buf module =
         entry_module("1:\"main\" 5:9 6:2 " P "2:{1:\"n\" 2:\"negate\" 35:2 36:[1]" F32_8_4 "}");
@@ -356,7 +442,7 @@ static void test_limits(void) {
     CHECK_OK(xpl_hlo_module_read_full((xpl_bytes_t){module.p, module.n}, &a, &m, &err), &err);
     xpl_arena_init(&small, 0);
     CHECK(!xpl_hlo_costs_new(m, &small));
-    // Cancelling is looked for every few thousand instructions: a small module ends first.
+    // Cancelling is looked for every 2^16 steps: a small module ends first.
     struct xpl_exec exec = xpl_exec_serial();
     exec.cancelled = always;
     struct xpl_hlo_costs *const c = xpl_hlo_costs_new(m, &a);
@@ -377,6 +463,8 @@ int main(void) {
     test_calls_of_calls();
     test_many_uses();
     test_wrapping();
+    test_cancelling();
+    test_many_dimensions();
     test_limits();
     return 0;
 }
