@@ -215,14 +215,26 @@ static void answer(struct xpl_hlo_costs *c, uint32_t index, struct xpl_hlo_cost 
     ret->hbm_written_bytes = at_least_0(written.bytes);
 }
 
+// In the order of instructions, so that those that the budget is enough for are always the same.
+static void find_all(struct xpl_hlo_costs *c) {
+    struct xpl_hlo_cost *const found = xpl_arena_zalloc(c->a, c->m->n_instructions * sizeof *found);
+    c->no_memory |= !found;
+    for (uint32_t i = 0; i < c->m->n_instructions && !xpl_cost_stopped(c); i++) {
+        if (!is_reached(c, c->m->instructions[i].computation)) continue;
+        if (!c->nodes[i] || !c->nodes[i]->visited) visit_with_calls(c, i);
+        if (!xpl_cost_stopped(c)) answer(c, i, &found[i]);
+        if (xpl_cost_stopped(c)) found[i] = (struct xpl_hlo_cost){0}; // the half of an answer
+    }
+    c->found = found;
+}
+
 xpl_status_t xpl_hlo_cost(struct xpl_hlo_costs *c, uint32_t index, struct xpl_exec *exec,
                           struct xpl_hlo_cost *ret, struct xpl_error *err) {
     *ret = (struct xpl_hlo_cost){0};
     c->exec = exec;
-    const bool reached = is_reached(c, c->m->instructions[index].computation);
-    if (reached && !(c->nodes[index] && c->nodes[index]->visited)) visit_with_calls(c, index);
+    if (!c->found && !c->no_memory && !c->cancelled) find_all(c);
     if (c->no_memory) XPL_RETURN_OOM(err, "HLO costs");
     if (c->cancelled) XPL_RETURN_ERROR(err, XPL_CANCELLED, "conversion cancelled");
-    if (reached && c->nodes[index] && c->nodes[index]->visited) answer(c, index, ret);
+    *ret = c->found[index];
     return XPL_OK;
 }

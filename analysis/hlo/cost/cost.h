@@ -4,10 +4,12 @@
 // Rules: XLA's HloCostAnalysis and GpuHloCostAnalysis with their default device, and what XProf
 // makes of them, as seen from outside (tests/parity/hlo_text.py compares them).
 //
-// An instruction is looked at when it is first asked for, together with the computations that it
-// calls, and what was found is kept: asking again is a lookup.  Where XLA would work without end
-// (windows of 10^6 x 10^6, computations that call each other in a grid), this counts in closed
-// form, or once; beyond XPL_HLO_COST_WORK steps a module's further costs are unknown.
+// When the first instruction is asked for, all that the entry computation reaches are looked at, in
+// the order of instructions; asking is a lookup from then on.  So an answer depends on the module
+// alone, not on what was asked before or by which thread, also where the work is not enough for
+// all.  Where XLA would work without end (windows of 10^6 x 10^6, computations that call each other
+// in a grid), this counts in closed form, or once; what is left when XPL_HLO_COST_WORK steps are
+// spent is unknown.
 #ifndef XPL_ANALYSIS_HLO_COST_COST_H_
 #define XPL_ANALYSIS_HLO_COST_COST_H_
 
@@ -29,7 +31,7 @@ struct xpl_hlo_cost {
 };
 
 // Steps of work in which the costs of one module must be found: additions of properties, members
-// of sets, positions of windows.  All programs of the corpus together need fewer.
+// of sets, positions of windows, every 8 bytes of what is read again.
 enum { XPL_HLO_COST_WORK = 1 << 26 };
 
 // The costs of one module.

@@ -118,6 +118,7 @@ struct xpl_hlo_costs {
     bool *reached;                          // by computation; NULL until asked
     uint32_t *movers;                       // by computation: its first gather or scatter plus 1,
                                             // COST_NO_MOVER, or 0 until asked
+    struct xpl_hlo_cost *found;             // by instruction; NULL until asked
     struct xpl_map paths;                   // (path, position) to the path of that part
     uint64_t work;                          // steps left
     struct xpl_exec *exec;

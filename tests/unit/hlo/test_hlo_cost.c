@@ -432,6 +432,26 @@ static void test_many_dimensions(void) {
     xpl_buf_fini(&module);
 }
 
+// What the work is enough for does not depend on the order of questions.
+static void test_same_answers(void) {
+    static const char *const names[] = {"before", "c", "after"};
+    static const int64_t flops[] = {96, 0, 0};
+    struct xpl_buf module = entry_module(
+        "1:\"main\" 5:9 6:4 " P "2:{1:\"before\" 2:\"negate\" 35:2 36:[1]" F32_8_4 "} "
+        "2:{1:\"a\" 2:\"parameter\" 9:1 35:3 3:{2:11 3:[1,1,2147483648]}} "
+        "2:{1:\"c\" 2:\"convolution\" 35:4 36:[3,3] 3:{2:11 3:[1,1,2147483648]} "
+        "15:{1:{1:2147483648 2:1 5:1 6:1}} 16:{7:0 8:1 3:1 4:0 9:0 10:1 11:[2] 6:[2] 12:[2]}} "
+        "2:{1:\"after\" 2:\"negate\" 35:5 36:[1]" F32_8_4 "}");
+    for (int first = 0; first < 3; first++) {
+        struct costs c;
+        begin(&c, &module);
+        for (int i = 0; i < 6; i++)
+            CHECK_EQ(cost_of(&c, names[(first + i) % 3]).model_flops, flops[(first + i) % 3]);
+        xpl_arena_fini(&c.a);
+    }
+    xpl_buf_fini(&module);
+}
+
 static void test_limits(void) {
     struct xpl_buf module =
         entry_module("1:\"main\" 5:9 6:2 " P "2:{1:\"n\" 2:\"negate\" 35:2 36:[1]" F32_8_4 "}");
@@ -465,6 +485,7 @@ int main(void) {
     test_wrapping();
     test_cancelling();
     test_many_dimensions();
+    test_same_answers();
     test_limits();
     return 0;
 }
