@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 
-SINCE = "65e4295cc09e7c107cb52b7c0bf35d28e6dc54b8"
+SINCE = "8fd24f60a1fda199249596b0de1f508c93b6f8e7"
 SUBJECT_LIMIT = 72
 COLUMN_LIMIT = 100
 TRAILER = re.compile(r"[A-Z][\w-]+: \S")
