@@ -46,9 +46,15 @@ session=${1:-$(ctl sessions --json | tr '{' '\n' |
     sed -nE 's/^"name":"([^"]*)","hosts":1,"bytes":([0-9]+),.*/\2 \1/p' | sort -n | tail -1 | cut -d ' ' -f 2-)}
 echo
 echo "==> every tool on $session"
+module=$(ctl tool hlo_modules "$session" | sed -nE '1s/.*"program_id":"([0-9]+)".*/\1/p')
 for tool in $(ctl tools "$session"); do
+    choice=()
+    if [ "$tool" = graph_viewer ]; then # shows one HLO program, of those that there are
+        [ -n "$module" ] || continue
+        choice=(--option "program_id=$module")
+    fi
     began=$(date +%s%N)
-    ctl tool "$tool" "$session" -o "$work/answer"
+    ctl tool "$tool" "$session" ${choice[@]+"${choice[@]}"} -o "$work/answer"
     printf '%-26s %9d bytes  %4d ms\n' "$tool" "$(stat -c %s "$work/answer")" \
         $((($(date +%s%N) - began) / 1000000))
 done
