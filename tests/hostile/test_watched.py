@@ -204,6 +204,8 @@ def test_metrics_of_unix_connections(run):
     equal(grpc_figures(d)["xplaned_connections{}"], 5, "open ones")
     for s in idle:
         s.close()
+    # gRPC closes its side on a thread of its own; until then there is no place.
+    wait_for(lambda: grpc_figures(d)["xplaned_connections{}"] == 0, 10, "closed ones")
     d.answers()
 
 
