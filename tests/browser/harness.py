@@ -178,8 +178,9 @@ class Tab:
         self.open(f"s/{urllib.parse.quote(name, safe='')}/{page}{'?' + query if query else ''}")
 
     def ready(self):
+        """Waits for the page's answer, and for its flame graph: that is drawn once it has a width."""
         self.page.wait_for_function(
-            "() => document.querySelector('main h1, main .problem') && !document.querySelector('.loading')"
+            "() => document.querySelector('main h1, main .problem') && !document.querySelector('.loading, .flame:empty')"
         )
 
     def texts(self, selector):
