@@ -218,13 +218,22 @@ def tool_query(tool, host, **options):
 class Wire:
     """An open connection that costs little: bytes out, bytes in, nothing decoded."""
 
+    IDLE_S = 20  # servers close connections that are idle for longer (xplaned after 60 s)
+
     def __init__(self, port, pid):
-        self.pid, self.buffer = pid, bytearray(1 << 20)
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=ASK_LIMIT_S)
+        self.port, self.pid, self.buffer = port, pid, bytearray(1 << 20)
+        self._connect()
+
+    def _connect(self):
+        self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=ASK_LIMIT_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.used = time.monotonic()
 
     def get(self, path, gzip=False):
         """An Answer with a body, which holds until the next one."""
+        if time.monotonic() - self.used > self.IDLE_S:
+            self.socket.close()
+            self._connect()
         accept = "Accept-Encoding: gzip\r\n" if gzip else ""
         request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{accept}\r\n".encode()
         cpu = cpu_seconds(self.pid)
@@ -235,6 +244,7 @@ class Wire:
         except OSError as e:
             raise Failure(type(e).__name__) from e
         ms = (time.perf_counter() - begin) * 1e3
+        self.used = time.monotonic()
         cpu = cpu_seconds(self.pid) - cpu
         answer = Answer(ms, length, cpu_ms=cpu * 1e3)
         answer.body = memoryview(self.buffer)[head:head + length]
