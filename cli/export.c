@@ -10,6 +10,7 @@
 #include "analysis/xplane/xspace.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/text/near.h"
 #include "cli/args.h"
 #include "cli/logdir.h"
 #include "cli/output.h"
@@ -18,7 +19,9 @@
 
 struct output {
     struct xpl_output file;
-    int error; // errno of the first write that failed
+    bool begun; // `file` is open, and has what comes before the first host
+    int error;  // errno of the first write that failed
+    bool said;  // why the file cannot be written stands on stderr
 };
 
 static bool write_out(void *ctx, const void *bytes, size_t n) {
@@ -35,9 +38,21 @@ static void source_free(struct xpl_source **src) {
 struct job {
     const struct xpl_args *args;
     struct xpl_export e;
+    struct output *out;
     struct xpl_exec *exec;
     size_t n; // hosts written
 };
+
+// Opens the output when the first profile is known to be one: what fails before leaves nothing
+// behind, neither a file nor the beginning of a document on standard output.
+static xpl_status_t begin_output(struct job *j, struct xpl_error *err) {
+    struct output *const o = j->out;
+    if (o->begun) return XPL_OK;
+    o->begun = xpl_output_open(&o->file, j->args->out);
+    o->said = !o->begun;
+    if (!o->begun) XPL_RETURN_ERROR(err, XPL_ABORTED, "the output cannot be opened");
+    return xpl_export_begin(&j->e, err);
+}
 
 static xpl_status_t export_source(struct job *j, xpl_str_t name, const char *path,
                                   struct xpl_source *src, struct xpl_error *err) {
@@ -50,6 +65,7 @@ static xpl_status_t export_source(struct job *j, xpl_str_t name, const char *pat
     xpl_status_t st =
         xpl_profile_open(xpl_str_from(path), xpl_source_bytes(src), &limits, &profile, &why);
     if (st == XPL_OK) st = xpl_xspace_open(profile.bytes, &arena, j->exec, &xs, &why);
+    if (st == XPL_OK) st = begin_output(j, &why);
     if (st == XPL_OK) st = xpl_export_host(&j->e, xs, name, j->exec, LIMIT, &why);
     j->n++;
     XPL_TRY(xpl_source_verify(src, err));
@@ -97,37 +113,48 @@ static xpl_status_t export_session(struct job *j, struct xpl_error *err) {
 }
 
 static xpl_status_t export_all(struct job *j, struct xpl_error *err) {
-    XPL_TRY(xpl_export_begin(&j->e, err));
     XPL_TRY(j->args->logdir ? export_session(j, err) : export_paths(j, err));
     if (j->n == 0) XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no host of that name");
     return xpl_export_end(&j->e, err);
 }
 
-static int run(const struct xpl_args *args, enum xpl_export_format format, struct output *o) {
+static int finish(const struct job *j, xpl_status_t st, const struct xpl_error *err) {
+    struct output *const o = j->out;
+    if (st == XPL_OK) return xpl_output_commit(&o->file) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+    const char *const path = o->file.path;
+    if (o->begun) xpl_output_abort(&o->file);
+    if (o->error)
+        (void)fprintf(stderr, "xplanectl: cannot write %s: %s\n", path, strerror(o->error));
+    else if (!o->said)
+        (void)fprintf(stderr, "xplanectl: %s: %s\n", xpl_status_name(st), err->msg);
+    return st == XPL_INVALID_ARGUMENT ? XPL_EXIT_USAGE : XPL_EXIT_FAILED;
+}
+
+static int run(const struct xpl_args *args, enum xpl_export_format format) {
     struct xpl_exec serial = xpl_exec_serial();
     struct xpl_exec_pool *const pool =
         args->jobs == 1 ? NULL : xpl_exec_pool_new((unsigned)args->jobs);
     struct xpl_error err = {0};
+    struct output o = {0};
     struct job j = {.args = args,
-                    .e = {.format = format, .sink = {write_out, o}},
+                    .out = &o,
+                    .e = {.format = format, .sink = {write_out, &o}},
                     .exec = pool ? xpl_exec_pool_get(pool) : &serial};
     const xpl_status_t st = export_all(&j, &err);
     xpl_exec_pool_free(pool);
-    if (st == XPL_OK) return xpl_output_commit(&o->file) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
-    xpl_output_abort(&o->file);
-    (void)fprintf(stderr, "xplanectl: %s: %s\n", xpl_status_name(st),
-                  o->error ? strerror(o->error) : err.msg);
-    return st == XPL_INVALID_ARGUMENT ? XPL_EXIT_USAGE : XPL_EXIT_FAILED;
+    return finish(&j, st, &err);
 }
 
 int xpl_cmd_export(const struct xpl_args *args) {
     const char *const format = args->rest[1];
+    struct xpl_near near = xpl_near_begin(xpl_str_from(format));
+    char hint[XPL_NEAR_TEXT];
     const bool perfetto = strcmp(format, "perfetto") == 0;
-    if (!perfetto && strcmp(format, "chrome") != 0) {
-        (void)fprintf(stderr, "xplanectl: no export format \"%s\": perfetto or chrome\n", format);
-        return XPL_EXIT_USAGE;
-    }
-    struct output o = {0};
-    if (!xpl_output_open(&o.file, args->out)) return XPL_EXIT_FAILED;
-    return run(args, perfetto ? XPL_EXPORT_PERFETTO : XPL_EXPORT_CHROME, &o);
+    if (perfetto || strcmp(format, "chrome") == 0)
+        return run(args, perfetto ? XPL_EXPORT_PERFETTO : XPL_EXPORT_CHROME);
+    xpl_near_add(&near, XPL_STR("perfetto"));
+    xpl_near_add(&near, XPL_STR("chrome"));
+    (void)fprintf(stderr, "xplanectl: no export format \"%s\"%s\nFormats: perfetto, chrome\n",
+                  format, xpl_near_text(&near, hint));
+    return XPL_EXIT_USAGE;
 }

@@ -276,11 +276,13 @@ class Output(Case):
             self.skipTest("nothing can be mounted")
         try:
             (disk / "out").write_text("before")
-            code, _, err = self.ask(*self.ANSWER, "-o", disk / "out")
-            self.assertEqual(code, 1)
-            self.assertIn("No space left on device", err)
-            self.assertEqual([p.name for p in disk.iterdir()], ["out"])
-            self.assertEqual((disk / "out").read_text(), "before")
+            for command in self.both():
+                for name in ("out", "new"):
+                    code, _, err = self.ask(*command, "-o", disk / name)
+                    self.assertEqual(code, 1)
+                    self.assertIn("No space left on device", err)
+                    self.assertEqual([p.name for p in disk.iterdir()], ["out"])
+                    self.assertEqual((disk / "out").read_text(), "before")
         finally:
             subprocess.run(["umount", disk], check=True)
 
@@ -348,6 +350,41 @@ class Output(Case):
         self.assertEqual(self.ask("export", "chrome", bad, "-o", self.file)[0], 1)
         self.assertEqual(self.file.read_text(), "old")
         self.assertEqual(self.entries(), ["bad.xplane.pb", "logs", "out.json", "state"])
+
+    def test_nothing_before_a_profile(self):
+        """What has no profile or no answer writes no byte, wherever it would have gone."""
+        bad = self.place / "bad.xplane.pb"
+        bad.write_bytes(b"\xff" * 100)
+        none = self.place / "none.xplane.pb"
+        self.daemon()
+        before = sorted([*self.entries(), self.file.name])
+        for command in (("export", "chrome", bad), ("export", "chrome", none),
+                        ("export", "perfetto", bad), ("export", "chrome", PROFILE, "--host", "no"),
+                        ("export", "chrome", "no_run", "--logdir", self.logdir),
+                        ("analyze", "op_profile", bad), ("tool", "op_profile", "no_run"),
+                        ("tool", "no_tool", "no_run")):
+            code, out, err = self.ask(*command)
+            self.assertNotEqual(code, 0)
+            self.assertEqual(out, "", command)
+            self.assertTrue(err)
+            self.assertEqual(self.ask(*command, "-o", self.file)[1], "")
+            self.assertFalse(self.file.exists())
+            # Written in place, as a file in a directory of others is.
+            later = self.place / "later"
+            self.file.symlink_to(later)
+            self.assertEqual(self.ask(*command, "-o", self.file)[1], "")
+            self.assertFalse(later.exists(), command)
+            self.assertEqual(self.entries(), before)
+            self.file.unlink()
+
+    def test_full_says_the_file(self):
+        err = self.ask("export", "chrome", PROFILE, "-o", "/dev/full")[2]
+        self.assertEqual(err, "xplanectl: cannot write /dev/full: No space left on device\n")
+        with open("/dev/full", "wb") as full:
+            process = subprocess.run([Programs.xplanectl, "export", "chrome", PROFILE], stdout=full,
+                                     stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        self.assertEqual((process.returncode, process.stderr),
+                         (1, "xplanectl: cannot write output: No space left on device\n"))
 
 
 class Captures(Case):
