@@ -407,7 +407,7 @@ static xpl_status_t not_started(struct xpl_rpc_stream *st, const char *path,
 xpl_status_t xpl_rpc_stream_open(struct xpl_rpc_channel *ch, const char *path, xpl_bytes_t request,
                                  const struct xpl_rpc_call_options *opt,
                                  struct xpl_rpc_stream **ret, struct xpl_error *err) {
-    struct xpl_rpc_stream *st;
+    struct xpl_rpc_stream *st = NULL;
     grpc_op ops[4] = {0};
     grpc_metadata auth = {.value = grpc_empty_slice()};
     XPL_TRY(new_stream(opt, &st, err));
@@ -426,7 +426,7 @@ xpl_status_t xpl_rpc_stream_open(struct xpl_rpc_channel *ch, const char *path, x
 xpl_status_t xpl_rpc_duplex_open(struct xpl_rpc_channel *ch, const char *path,
                                  const struct xpl_rpc_call_options *opt,
                                  struct xpl_rpc_stream **ret, struct xpl_error *err) {
-    struct xpl_rpc_stream *st;
+    struct xpl_rpc_stream *st = NULL;
     grpc_op ops[4] = {0};
     grpc_metadata auth = {.value = grpc_empty_slice()};
     XPL_TRY(new_stream(opt, &st, err));

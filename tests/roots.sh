@@ -3,7 +3,8 @@
 # Proves each package set of deploy/setup-debian.sh by itself, in roots that have nothing but what
 # Debian calls essential, and apt.   tests/roots.sh WORK DESTDIR [run|build|test]...
 #   run    the programs installed below DESTDIR start and analyze a profile
-#   build  deploy/demo.sh, the first command of the README, in a copy of this checkout
+#   build  deploy/demo.sh, the first command of the README, in a copy of this checkout; the compiler
+#          has no warnings for a release without LTO
 #   test   the set installs, and the static stage of tests/run.sh runs with it
 # The roots, and the packages that were fetched, are kept below WORK until the next run.
 # One "passed|failed|skipped NAME" a line at the end of the output; needs root and mmdebstrap.
@@ -49,7 +50,8 @@ try_build() {
         cd /src
         deploy/setup-debian.sh build >/tmp/apt.log 2>&1 || { tail -20 /tmp/apt.log; exit 1; }
         deploy/demo.sh >/tmp/demo.log 2>&1 || { tail -40 /tmp/demo.log; exit 1; }
-        tail -3 /tmp/demo.log'
+        tail -3 /tmp/demo.log
+        ! grep -A8 " warning: " /tmp/demo.log'
 }
 try_test() {
     copy_checkout "$work/test/src"

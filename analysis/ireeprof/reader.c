@@ -201,7 +201,7 @@ static const char *check_operation(const uint8_t *p) {
 // Notes where the typed records of a chunk are damaged.
 static void check_chunk(struct xpl_iree_bundle *b, const struct xpl_iree_record *r) {
     struct xpl_iree_items items = xpl_iree_items_of(r);
-    struct xpl_iree_item item;
+    struct xpl_iree_item item = {0};
     const char *reason;
     while (xpl_iree_item_next(&items, &item, &reason))
         if (r->chunk == XPL_IREE_COMMAND_OPERATIONS && (reason = check_operation(item.p)))
