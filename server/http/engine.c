@@ -37,6 +37,8 @@ static void start_daemon(struct xpl_http_engine *e, const struct xpl_http_pem *p
         {pem->client_ca ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0, pem->client_ca},
         {MHD_OPTION_END, 0, NULL},
     };
+    // Strictness 0: a missing Host and blanks in the URI are ours to refuse (request.c).
+    // libmicrohttpd begins its own answer to the one twice, and gives none to the other.
     const unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
                            MHD_USE_ERROR_LOG | (pem->cert ? MHD_USE_TLS : 0u);
     e->mhd = MHD_start_daemon(
@@ -45,7 +47,7 @@ static void start_daemon(struct xpl_http_engine *e, const struct xpl_http_pem *p
         h->handlers.connection, e, MHD_OPTION_URI_LOG_CALLBACK, h->handlers.uri, h,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)h->options.max_connections + XPL_HTTP_SPARE_CONNECTIONS,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY,
+        MHD_OPTION_STRICT_FOR_CLIENT, 0, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_ARRAY,
         pem->cert ? tls : tls + 4, MHD_OPTION_END);
 }
 

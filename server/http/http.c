@@ -114,8 +114,9 @@ static void *on_uri(void *arg, const char *uri, struct MHD_Connection *m) {
 
 // No route needs a body but for arguments: a small one is read, a larger one is refused before it
 // is sent.
-static enum MHD_Result check_body(struct xpl_http_request *r) {
-    const char *const wrong = xpl_http_read_headers(r);
+static enum MHD_Result check_body(struct xpl_http_request *r, const char *method,
+                                  const char *version) {
+    const char *const wrong = xpl_http_read_headers(r, method, version);
     if (wrong) {
         r->refused = true;
         r->http->stats.refused_body++;
@@ -193,7 +194,7 @@ static enum MHD_Result begin_request(struct xpl_http_request *r, const char *met
         r->refused = true;
         return xpl_http_reply_text(r, 403, "a client certificate is needed (--tls-client-ca)");
     }
-    const enum MHD_Result got = check_body(r);
+    const enum MHD_Result got = check_body(r, method, version);
     return got == MHD_YES && r->form_size && !r->refused ? prepare_form(r, method, version) : got;
 }
 

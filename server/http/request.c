@@ -170,12 +170,34 @@ static const struct {
 struct headers {
     struct xpl_http_request *request;
     const char *wrong;
+    const char *end; // of the last value, or of the request line
 };
+
+// RFC 3986's characters of a host and its port.
+static bool is_host(xpl_str_t s) {
+    xpl_str_t name;
+    for (size_t i = 0; i < s.len; i++)
+        if (!isalnum((unsigned char)s.ptr[i]) &&
+            (!s.ptr[i] || !strchr("-._~%!$&'()*+,;=:[]", s.ptr[i])))
+            return false;
+    return s.len == 0 || xpl_http_host_name(s, &name);
+}
+
+// libmicrohttpd before 0.9.77 takes a line without a name (": x") for the end of the headers, and
+// what follows it for another request.  Between the last value and the end are the line's end and
+// the empty line.
+static bool ends_early(const struct headers *h, const char *method) {
+    const union MHD_ConnectionInfo *const i =
+        MHD_get_connection_info(h->request->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    const uintptr_t begin = (uintptr_t)method, last = (uintptr_t)h->end;
+    return MHD_VERSION < 0x00097700 && (!i || last < begin || last - begin + 4 != i->header_size);
+}
 
 static enum MHD_Result read_header(void *arg, enum MHD_ValueKind kind, const char *key,
                                    size_t n_key, const char *value, size_t n_value) {
     struct headers *const h = arg;
     (void)kind;
+    if (value && (uintptr_t)(value + n_value) > (uintptr_t)h->end) h->end = value + n_value;
     if (!is_token(key, n_key))
         h->wrong = "a header's name has characters that names do not have";
     else if (is_folded(key, n_key, value))
@@ -192,10 +214,31 @@ static enum MHD_Result read_header(void *arg, enum MHD_ValueKind kind, const cha
     return MHD_YES;
 }
 
-const char *xpl_http_read_headers(struct xpl_http_request *r) {
-    struct headers h = {.request = r};
+// libmicrohttpd takes all between the first and the last run of blanks for the URI, and ends it at
+// a NUL.  Its method and version lie where the line has them.
+static bool is_line_clean(const struct xpl_http_request *r, const char *method,
+                          const char *version) {
+    for (size_t i = 0; i < r->n_uri; i++)
+        if ((unsigned char)r->uri[i] <= ' ' || r->uri[i] == 0x7f) return false;
+    return (uintptr_t)version - (uintptr_t)method == strlen(method) + 1 + r->n_uri + 1;
+}
+
+static const char *read_host(const struct xpl_http_request *r, const char *version) {
+    const xpl_str_t host = r->known[XPL_HEADER_HOST];
+    if (!host.ptr && strcmp(version, MHD_HTTP_VERSION_1_0) != 0) return "Host is missing";
+    return is_host(host) ? NULL : "Host is no name with a port";
+}
+
+const char *xpl_http_read_headers(struct xpl_http_request *r, const char *method,
+                                  const char *version) {
+    struct headers h = {.request = r, .end = version + strlen(version)};
     (void)MHD_get_connection_values_n(r->mhd, MHD_HEADER_KIND, read_header, &h);
     if (h.wrong) return h.wrong;
+    if (!is_line_clean(r, method, version)) return "the request line is not METHOD URI VERSION";
+    if (ends_early(&h, method))
+        return "a header has no name, or a line does not end with CR and LF";
+    const char *const host = read_host(r, version);
+    if (host) return host;
     const xpl_str_t length = r->known[XPL_HEADER_CONTENT_LENGTH];
     for (size_t i = 0; i < length.len; i++)
         if (!isdigit((unsigned char)length.ptr[i])) return "Content-Length is a number";

@@ -78,8 +78,10 @@ struct xpl_http_request {
 bool xpl_http_request_parse(struct xpl_http_request *r, const char *prefix);
 // Reads the headers into `known`.  NULL, or what is wrong with those that say where the request
 // ends: what we and a proxy before us could read in different ways, so that one would take for a
-// request what is a body to the other.
-const char *xpl_http_read_headers(struct xpl_http_request *r);
+// request what is a body to the other.  `method` and `version` are libmicrohttpd's own, in the
+// buffer that has the headers.
+const char *xpl_http_read_headers(struct xpl_http_request *r, const char *method,
+                                  const char *version);
 // Whether the body of a POST is arguments (application/x-www-form-urlencoded).
 bool xpl_http_is_form(const struct xpl_http_request *r);
 // First value of an argument; an empty string without ptr when it is absent.

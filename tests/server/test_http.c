@@ -492,6 +492,48 @@ static void scenario_malformed(void) {
     CHECK_EQ(stop_daemon(&d), 0);
 }
 
+// Where there is no other header, and what Host may be: one answer, one head.
+static void check_bare_heads(const char *address) {
+    static const struct {
+        const char *text;
+        int status;
+    } rows[] = {
+        {"GET /runs HTTP/1.0\r\n: x\r\n\r\n", 400},
+        {"GET /healthz HTTP/1.0\r\n:\r\n\r\n", 400},
+        {"GET /runs HTTP/1.0\n\n", 400},
+        {"GET /healthz HTTP/1.1\nHost: localhost\n\n", 400},
+        {"GET /healthz HTTP/1.1\r\nHost: localhost\n\n", 400},
+        {"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\n", 400},
+        {"GET /healthz HTTP/1.1\r\n: x\r\nHost: localhost\r\n\r\n", 400},
+        {"GET /healthz HTTP/1.1\r\n\r\n", 400},
+        {"GET /healthz HTTP/1.1\r\nX: y\r\n\r\n", 400},
+        {"GET /healthz HTTP/1.1\r\nHost: local host\r\n\r\n", 400},
+        {"GET /healthz HTTP/1.1\r\nHost: localhost/x\r\n\r\n", 400},
+        {"GET /healthz HTTP/1.1\r\nHost: user@localhost\r\n\r\n", 400},
+        {"GET /healthz HTTP/1.1\r\nHost: localhost:x\r\n\r\n", 400},
+        {"GET /healthz HTTP/1.1\r\nHost: localhost:99999\r\n\r\n", 400},
+        {"GET /healthz HTTP/1.1\r\nHost: [::1\r\n\r\n", 400},
+        {"GET  /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", 400},
+        {"GET /healthz  HTTP/1.1\r\nHost: localhost\r\n\r\n", 400},
+        {"GET /healthz HTTP/1.1 HTTP/1.1\r\nHost: localhost\r\n\r\n", 400},
+        {"GET /healthz?a b HTTP/1.1\r\nHost: localhost\r\n\r\n", 400},
+        {"GET /healthz\tx HTTP/1.1\r\nHost: localhost\r\n\r\n", 400},
+        {"GET /healthz HTTP/1.1\r\nHost: a\xff\r\n\r\n", 400},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const int fd = http_connect(address);
+        http_send_text(fd, "%sGET /version HTTP/1.1\r\nHost: localhost\r\n\r\n", rows[i].text);
+        struct reply r = http_read(fd, false);
+        if (r.status != rows[i].status || !r.closed)
+            fprintf(stderr, "%s: %s", rows[i].text, r.text);
+        CHECK_EQ(r.status, rows[i].status);
+        CHECK(r.closed && http_closes(fd, 5000));
+        CHECK(r.text && !strstr(r.text + 1, "HTTP/1."));
+        reply_free(&r);
+        (void)close(fd);
+    }
+}
+
 // Many hosts are broken, with long names: the warnings are cut so that all headers are small
 // enough for proxies, and each can be decoded by itself.
 // What two readers could take for one request or for two: answered once, with 400, and closed.
@@ -516,6 +558,15 @@ static void scenario_smuggling(void) {
         "Content-Length:\r\n",
         "Host: localhost\r\n",
         "no colon\r\n",
+        ": x\r\n", // no name: libmicrohttpd takes it for the end of the headers
+        ":\r\n",
+        ": \r\n",
+        "::\r\n",
+        ": x\r\nContent-Length: 5\r\n",
+        ":Transfer-Encoding: chunked\r\n",
+        "X: y\r\n:\r\nX: z\r\n",
+        "X:\r\n: \t\r\n",
+        "\t: x\r\n",
     };
     static const char *const methods[] = {"GET", "POST"};
     for (size_t i = 0; i < 2 * sizeof headers / sizeof *headers; i++) {
@@ -531,6 +582,7 @@ static void scenario_smuggling(void) {
         reply_free(&r);
         (void)close(fd);
     }
+    check_bare_heads(d.http_address);
     // Ordinary ones go on: two requests on one connection, with and without a body.
     const int fd = http_connect(d.http_address);
     http_send_text(fd, "POST /runs HTTP/1.1\r\nHost:localhost\r\nContent-Length: \t5\r\n"
