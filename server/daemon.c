@@ -24,6 +24,8 @@
 enum { TICK_MS = 200, TIDY_TICKS = 300, TRIM_TICKS = 5 };
 // Not longer: pages that show the daemon's counters ask several times a second.
 enum { IDLE_NS = 100000000, TRIM_BYTES = 32 << 20 };
+// How often a daemon that is never idle trims, at most.
+static const uint64_t BUSY_TRIM_NS = 5000000000;
 // A daemon that stops checks its servers so often; they are drained when they were so that many
 // times in a row.
 enum { DRAIN_CHECK_MS = 50, DRAIN_CHECKS = 3 };
@@ -38,6 +40,7 @@ struct process {
     uv_timer_t tick, grace;
     unsigned ticks, drained_checks;
     uint64_t grace_end; // in the loop's time
+    uint64_t trim_ns;   // when it was last looked whether a trim is worth it
 };
 
 static struct process *process_of(struct xpl_daemon *d) {
@@ -126,11 +129,17 @@ static void trim(void *unused) {
 }
 
 // Answers leave after the jobs that made them, and what slow clients held leaves later still: when
-// nothing is done, what malloc keeps of it goes back.
-static void trim_when_idle(struct xpl_daemon *d) {
-    const uint64_t since = xpl_pool_get_state(d->pool).idle_since_ns;
-    if (!since || xpl_clock_ns() - since < IDLE_NS || !xpl_heap_may_trim_idle(TRIM_BYTES)) return;
-    if (!xpl_pool_submit(d->pool, trim, NULL)) xpl_log(XPL_LOG_DEBUG, "daemon", "not trimmed");
+// nothing is done, what malloc keeps of it goes back.  Under load that lasts there is no such
+// moment, and malloc gives back nothing but the top of an arena: memory would grow for hours.  A
+// trim keeps other threads from allocating for milliseconds, so that it is rare then.
+static void trim_when_due(struct process *p) {
+    struct xpl_pool *const pool = p->d.pool;
+    const uint64_t since = xpl_pool_get_state(pool).idle_since_ns, now = xpl_clock_ns();
+    const bool idle = since && xpl_clock_between(since, now) >= IDLE_NS;
+    if (!idle && xpl_clock_between(p->trim_ns, now) < BUSY_TRIM_NS) return;
+    p->trim_ns = now;
+    if (!xpl_heap_may_trim_idle(TRIM_BYTES)) return;
+    if (!xpl_pool_submit(pool, trim, NULL)) xpl_log(XPL_LOG_DEBUG, "daemon", "not trimmed");
 }
 
 static void on_tick(uv_timer_t *t) {
@@ -142,7 +151,7 @@ static void on_tick(uv_timer_t *t) {
     xpl_schedules_tick(d->schedules);
     if (d->http) xpl_http_tick(d->http);
     xpl_listeners_tick(&d->listeners);
-    if (p->ticks % TRIM_TICKS == 0) trim_when_idle(d);
+    if (p->ticks % TRIM_TICKS == 0) trim_when_due(p);
     if (++p->ticks % TIDY_TICKS == 0 && d->worker) xpl_svc_worker_tidy(d->worker);
 }
 
