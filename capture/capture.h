@@ -66,6 +66,9 @@ struct xpl_capture_plan {
     // Called before a target is asked, by callers that capture a lot at once; NULL: always NOW.
     xpl_capture_turn_fn may_ask;
     void *may_ask_arg;
+    // As xpl_session_writer_options has it: before the session's directory is made; NULL: not.
+    void (*making)(void *arg, const char *path);
+    void *making_arg;
     xpl_str_t session;   // empty: named by the time of the capture
     int64_t duration_ms; // 1 to XPL_CAPTURE_MAX_DURATION_MS
     int64_t delay_ms;    // until the capture begins, counted from the run's start

@@ -27,8 +27,12 @@ static xpl_status_t set_root(struct capture_run *r, struct xpl_error *err) {
 xpl_status_t xpl_capture_start_session(struct capture_run *r, const char *logdir,
                                        struct xpl_error *err) {
     if (capture_brings_data(r)) {
-        const struct xpl_session_writer_options o = {
-            .size = sizeof o, .logdir = logdir, .name = r->plan->session, .unique = true};
+        const struct xpl_session_writer_options o = {.size = sizeof o,
+                                                     .logdir = logdir,
+                                                     .name = r->plan->session,
+                                                     .unique = true,
+                                                     .making = r->plan->making,
+                                                     .making_arg = r->plan->making_arg};
         XPL_TRY(xpl_session_writer_open(&o, &r->session, err));
         // At once: whoever cleans up after this process if it is killed learns of the directory.
         xpl_capture_report_progress(r, 0);

@@ -40,7 +40,7 @@ struct job {
     struct xpl_capture_plan plan;
     struct xpl_capture_listener listener;
     atomic_bool cancel;
-    bool noted;      // its directory is in the history
+    bool noted;      // its directory's identity is in the history
     bool in_history; // which was on when it began; numbers of others may be another daemon's
     // The mutex protects the rest.
     enum job_state state;
@@ -257,18 +257,26 @@ static void note_end(struct job *j, const struct xpl_capture_result *r,
 // ---- a job ----
 
 // Notes the session's directory for the next daemon, should this one be killed.
-static void note_directory(struct job *j, const char *session) {
+static void put_directory(struct job *j, const char *path, uint64_t dev, uint64_t ino) {
     struct xpl_history *const h = j->captures->o.history;
-    struct xpl_session_place place;
     struct xpl_error err = {0};
-    j->noted = true;
-    if (!j->in_history || !xpl_history_is_on(h) ||
-        !xpl_session_locate(j->captures->o.logdir, xpl_str_from(session), &place))
-        return;
     const struct xpl_history_directory d = {
-        .capture_id = j->id, .path = xpl_str_from(place.path), .dev = place.dev, .ino = place.ino};
+        .capture_id = j->id, .path = xpl_str_from(path), .dev = dev, .ino = ino};
+    if (!j->in_history || !xpl_history_is_on(h)) return;
     if (xpl_history_put_directory(h, &d, &err) != XPL_OK)
         xpl_log(XPL_LOG_WARN, "capture", "capture %" PRIu64 ": %s", j->id, err.msg);
+}
+
+// Before it is made, when it has no identity yet.
+static void note_making(void *arg, const char *path) {
+    put_directory(arg, path, 0, 0);
+}
+
+static void note_directory(struct job *j, const char *session) {
+    struct xpl_session_place place;
+    j->noted = true;
+    if (xpl_session_locate(j->captures->o.logdir, xpl_str_from(session), &place))
+        put_directory(j, place.path, place.dev, place.ino);
 }
 
 static void scan_session(struct xpl_capture_jobs *c, const char *session) {
@@ -489,7 +497,8 @@ static bool make_hosts(struct job *j) {
     j->live = xpl_arena_array(&j->arena, j->plan.n_targets, sizeof *j->live);
     j->holds = xpl_arena_zalloc(&j->arena, j->plan.n_targets * sizeof *j->holds);
     j->plan.may_ask = take_target;
-    j->plan.may_ask_arg = j;
+    j->plan.may_ask_arg = j->plan.making_arg = j;
+    j->plan.making = note_making;
     for (size_t i = 0; j->live && i < j->plan.n_targets; i++)
         j->live[i] = (struct xpl_capture_host){.target = j->plan.targets[i]};
     return j->live && j->holds;

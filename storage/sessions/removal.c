@@ -203,8 +203,8 @@ void xpl_session_clean(const char *path, uint64_t dev, uint64_t ino) {
     const int top = path[0] == '/' ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     DIR *const dir = top >= 0 ? xpl_beneath_opendir(top, relative) : NULL;
     struct stat sb;
-    const bool same = dir && fstat(dirfd(dir), &sb) == 0 && (uint64_t)sb.st_dev == dev &&
-                      (uint64_t)sb.st_ino == ino;
+    const bool same = dir && (!ino || (fstat(dirfd(dir), &sb) == 0 && (uint64_t)sb.st_dev == dev &&
+                                       (uint64_t)sb.st_ino == ino));
     if (same) clean_directory(dir);
     if (same) (void)xpl_beneath_rmdir(top, relative); // unless whole profiles are in it
     if (dir) (void)closedir(dir);

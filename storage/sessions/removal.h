@@ -34,8 +34,8 @@ struct xpl_session_place {
 bool xpl_session_locate(const char *logdir, xpl_str_t name, struct xpl_session_place *ret);
 
 // Removes what a capture that was broken off left in the directory `path` (absolute, without
-// links), if that has this identity: hidden files that nobody writes any more, and hidden
-// directories of hosts; then the directory, if that leaves it empty.  Blocks.
+// links), if that has this identity (`ino` 0: whatever it is): hidden files that nobody writes any
+// more, and hidden directories of hosts; then the directory, if that leaves it empty.  Blocks.
 void xpl_session_clean(const char *path, uint64_t dev, uint64_t ino);
 
 #endif

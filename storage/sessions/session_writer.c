@@ -146,6 +146,7 @@ static void enter(struct xpl_session_writer *s, int i, const char *name, bool un
 static bool set_path(struct xpl_session_writer *s, const char *root) {
     struct xpl_session_path below;
     const size_t size = strlen(root) + sizeof below.text + 1;
+    xpl_sys_free(s->path); // of a name that another took
     s->path = xpl_sys_alloc(size);
     if (s->path)
         (void)snprintf(s->path, size, "%s/%s", root,
@@ -153,8 +154,22 @@ static bool set_path(struct xpl_session_writer *s, const char *root) {
     return s->path != NULL;
 }
 
-static xpl_status_t open_all(struct xpl_session_writer *s, const char *logdir, bool unique,
-                             struct xpl_error *err) {
+// Opens or makes the directory of the session's name.  Returns errno: EEXIST when it had to be new
+// and is not.
+static int enter_session(struct xpl_session_writer *s, const char *root,
+                         const struct xpl_session_writer_options *opt) {
+    struct stat sb;
+    int e;
+    const bool there = fstatat(s->fd[2], s->name, &sb, AT_SYMLINK_NOFOLLOW) == 0;
+    if (there && opt->unique) return EEXIST;
+    if (!set_path(s, root)) return ENOMEM;
+    if (!there && opt->making) opt->making(opt->making_arg, s->path);
+    enter(s, 3, s->name, opt->unique, &e);
+    return e;
+}
+
+static xpl_status_t open_all(struct xpl_session_writer *s, const char *logdir,
+                             const struct xpl_session_writer_options *opt, struct xpl_error *err) {
     char stem[XPL_SESSION_WRITER_NAME_SIZE];
     int e;
     s->fd[0] = open_dir(AT_FDCWD, logdir, 0);
@@ -163,10 +178,10 @@ static xpl_status_t open_all(struct xpl_session_writer *s, const char *logdir, b
     if (e == 0) enter(s, 2, "profile", false, &e);
     if (e) return fail(err, e, "making plugins/profile in", logdir);
     memcpy(stem, s->name, sizeof stem);
-    enter(s, 3, s->name, unique, &e);
+    e = enter_session(s, logdir, opt);
     for (int i = 2; e == EEXIST && i <= MAX_SUFFIX; i++) {
         (void)snprintf(s->name, sizeof s->name, "%.*s_%d", XPL_PROFILE_WRITER_MAX_NAME, stem, i);
-        enter(s, 3, s->name, unique, &e);
+        e = enter_session(s, logdir, opt);
     }
     if (e) return fail(err, e, "making the session's directory in", logdir);
     return XPL_OK;
@@ -183,10 +198,7 @@ static xpl_status_t start_session(struct xpl_session_writer *s,
     }
     char *const root = realpath(opt->logdir, NULL);
     if (!root) return fail(err, errno, "opening", opt->logdir);
-    xpl_status_t st = open_all(s, root, opt->unique, err);
-    if (st == XPL_OK && !set_path(s, root))
-        st = xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
-                           "session: out of memory");
+    const xpl_status_t st = open_all(s, root, opt, err);
     free(root);
     return st;
 }

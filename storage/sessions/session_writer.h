@@ -41,6 +41,10 @@ struct xpl_session_writer_options {
     // False: files are added to a session of that name if there is one.  True: a session of that
     // name leads to another name ("_2" appended, and so on).
     bool unique;
+    // Called with the absolute path of a session's directory that is not there, before it is made:
+    // whoever cleans up after a process that is killed has to know it by then.  NULL: nobody does.
+    void (*making)(void *arg, const char *path);
+    void *making_arg;
 };
 
 // Opens the session's directory, and makes it and plugins/profile when they are missing.

@@ -246,6 +246,43 @@ static struct xpl_session_writer *open_session(const char *name, bool fresh) {
     return s;
 }
 
+struct making {
+    char path[600];
+    int calls;
+};
+
+static void note_making(void *arg, const char *path) {
+    struct making *const m = arg;
+    CHECK(path[0] == '/' && access(path, F_OK) != 0); // not there yet
+    (void)snprintf(m->path, sizeof m->path, "%s", path);
+    m->calls++;
+}
+
+// A directory is announced before it is made, under the name that it gets, and only then.
+static void test_announced(void) {
+    struct making m = {.calls = 0};
+    struct xpl_session_writer_options o = {.size = sizeof o,
+                                           .logdir = logdir,
+                                           .name = XPL_STR("told"),
+                                           .unique = true,
+                                           .making = note_making,
+                                           .making_arg = &m};
+    struct xpl_session_writer *first = NULL, *second = NULL, *third = NULL;
+    CHECK_OK(xpl_session_writer_open(&o, &first, NULL), NULL);
+    CHECK_EQ(m.calls, 1);
+    CHECK(strcmp(m.path, xpl_session_writer_get_path(first)) == 0);
+    CHECK_OK(xpl_session_writer_open(&o, &second, NULL), NULL);
+    CHECK_EQ(m.calls, 2);
+    CHECK(strcmp(m.path, xpl_session_writer_get_path(second)) == 0 && strstr(m.path, "told_2"));
+    o.unique = false;
+    CHECK_OK(xpl_session_writer_open(&o, &third, NULL), NULL);
+    CHECK_EQ(m.calls, 2);
+    xpl_session_writer_close(third);
+    xpl_session_writer_close(second);
+    xpl_session_writer_close(first);
+    CHECK(access(m.path, F_OK) != 0);
+}
+
 static struct xpl_profile_writer *begin(struct xpl_session_writer *s, const char *host,
                                         unsigned flags, uint64_t max) {
     const struct xpl_profile_writer_options o = {
@@ -363,6 +400,7 @@ int main(void) {
     test_reply();
     test_names();
     CHECK(mkdtemp(logdir));
+    test_announced();
     test_profile_writer();
     test_profile_writer_race();
     test_profile_writer_links();

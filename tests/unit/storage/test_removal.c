@@ -191,6 +191,14 @@ static void test_leftovers(void) {
     CHECK(close(fd) == 0);
     xpl_session_clean(in_dir("s"), sb.st_dev, sb.st_ino);
     CHECK(!is_there("s"));
+    // Noted before it was made: whatever is there, and nothing is fine, too.
+    xpl_session_clean(in_dir("s"), 0, 0);
+    make("mkdir -p s && touch s/.xplaned-1.part");
+    xpl_session_clean(in_dir("s"), 0, 0);
+    CHECK(!is_there("s"));
+    make("mkdir -p s && touch s/h.xplane.pb");
+    xpl_session_clean(in_dir("s"), 0, 0);
+    CHECK(is_there("s/h.xplane.pb"));
     remove_dir();
 }
 

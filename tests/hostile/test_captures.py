@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Captures and schedules of a daemon that is killed: what they had begun goes with the next start."""
+
+import contextlib
+import json
+import random
+import subprocess
+import time
+
+from harness import MIB, Skip, answer_url, check, end_process, equal, wait_for
+
+MODES = (("ok", 4 * MIB, 0), ("ok", 1000, 300), ("trickle", 100_000, 0), ("hang", 0, 0))
+
+
+@contextlib.contextmanager
+def fake_profilers(run, modes=MODES):
+    """Profiler servers, (mode, bytes, milliseconds more) each: their addresses."""
+    program = run.build / "tests/capture/fake_profiler"
+    if not program.exists():
+        raise Skip("the build has no tests/capture/fake_profiler")
+    fakes = []
+    try:
+        for mode in modes:
+            fakes.append(subprocess.Popen([program, *map(str, mode)], stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        yield [f.stdout.readline().decode().strip() for f in fakes]
+    finally:
+        for f in fakes:
+            f.stdin.close()
+            f.stdout.close()
+            end_process(f)
+
+
+def left_of(directory):
+    """What a capture that was broken off has left in a session's directory, or None."""
+    if not directory.is_dir():
+        return None
+    names = [p.name for p in directory.iterdir()]
+    hidden = [n for n in names if n.startswith(".")]
+    return hidden or ("nothing in it" if not [n for n in names if n.endswith(".xplane.pb")] else None)
+
+
+def listing(d, command):
+    done = d.ctl("--json", command)
+    equal(done.returncode, 0, f"{command}: {done.stderr.decode(errors='replace')}")
+    return json.loads(done.stdout)
+
+
+def capture_until_killed(run, d, targets, i, moment):
+    """Begins captures, kills the daemon at the moment (seconds; None: when it has just made a session's directory),
+    and returns when their clients are over."""
+    ctl = [str(run.build / "cli/xplanectl"), "--server", d.address, "capture", "--duration", "50ms", "--quiet"]
+    several = [ctl + ["--session", f"all{i}", ",".join(targets)], ctl + [targets[0]], ctl + ["--session", "same", targets[1]]]
+    clients = [subprocess.Popen(c, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for c in several]
+    if moment is None:
+        wait_for((d.logdir / "plugins/profile" / f"all{i}").exists, 30, "no session", every=0)
+    else:
+        time.sleep(moment)
+    d.kill()
+    for c in clients:
+        end_process(c, 20)
+
+
+def test_kills_of_captures(run):
+    """SIGKILL at random moments of captures and schedules: the next daemon on the same files removes the sessions that
+    have no whole profile, knows which captures were interrupted, and goes on with the schedules."""
+    chance = random.Random(run.parameter("SEED", 1, 1))
+    state, logdir = run.make_dir("state"), run.make_dir("logdir")
+    profiles = logdir / "plugins/profile"
+    kills = run.parameter("CAPTURE_KILLS", 8, 300)
+    with fake_profilers(run, MODES + (("ok", MIB, 0),)) as addresses:
+        *targets, scheduled = addresses
+        d = run.start(logdir=logdir, state=state)
+        done = d.ctl("capture", "--every", "1100ms", "--duration", "50ms", "--session", "often", scheduled)
+        equal(done.returncode, 0, f"a schedule: {done.stderr.decode()}")
+        found = 0
+        for i in range(kills):
+            capture_until_killed(run, d, targets, i, None if i % 2 else chance.choice((0.05, 0.3, 1.0, 2.5)) * chance.random())
+            before = [p for p in profiles.glob("*") if left_of(p)]
+            found += len(before)
+            d = run.start(logdir=logdir, state=state)
+            # A schedule may have made one of the same name anew, and be about to write it.
+            for p in before:
+                wait_for(lambda p=p: not left_of(p), 30, f"kill {i} left {p.name}: {left_of(p)}")
+            check(d.status() and "state.db" not in d.log(), f"state.db is in use: {d.log()[-1000:]}")
+        check(found > 0, "none of the captures was broken off")
+        after_kills(d, targets, profiles, kills)
+
+
+def after_kills(d, targets, profiles, kills):
+    """What the history, the schedules and the sessions are when all is over."""
+    schedules = listing(d, "schedules")
+    equal(len(schedules), 1, "schedules")
+    captures = listing(d, "captures")
+    check(len(captures) > kills // 2, f"{len(captures)} captures after {kills} kills")
+    # The last daemon's may run.
+    equal({c["state"] for c in captures[2:]} - {"done", "partial", "failed"}, {"interrupted"}, "states of captures")
+    for c in captures:
+        if c["state"] in ("done", "partial"):
+            stored = [h["host"] for h in c["hosts"] if h["state"] == "stored"]
+            there = {p.name for p in (profiles / c["session"]).glob("*.xplane.pb")}
+            check(stored and there >= {f"{h}.xplane.pb" for h in stored}, f"{c}: the session has {there}")
+    done = d.ctl("unschedule", schedules[0]["id"])
+    equal(done.returncode, 0, f"unschedule: {done.stderr.decode()}")
+    done = d.ctl("capture", "--duration", "50ms", "--session", "last", ",".join(targets[:2]))
+    equal(done.returncode, 0, f"a capture after all kills: {done.stderr.decode()}")
+    wait_for(lambda: not listing(d, "schedules") and "RUNNING" not in listing(d, "captures")[0]["state"], 30, "the end")
+    equal({p.name: left_of(p) for p in profiles.iterdir() if left_of(p)}, {}, "what was broken off")
+    for p in profiles.iterdir():
+        got = d.get(answer_url(p.name, "overview_page"))
+        equal(got.status, 200, f"{p.name}: {got}")
+
+
+test_kills_of_captures.limit = 150
+test_kills_of_captures.whole_limit = 3600
