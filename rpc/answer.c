@@ -157,10 +157,12 @@ void xpl_rpc_call_on_final(struct xpl_rpc_tag *tag, bool ok) {
 // ---- answers ----
 
 // True for the first caller, who then holds c->mu and sends the answer.
-static bool claim_finish(struct xpl_rpc_call *c) {
+static bool claim_finish(struct xpl_rpc_call *c, xpl_status_t code) {
+    const unsigned k = (unsigned)code < XPL_RPC_CODES ? (unsigned)code : XPL_UNKNOWN;
     pthread_mutex_lock(&c->mu);
     if (!atomic_load_explicit(&c->finished, memory_order_relaxed)) {
         atomic_store(&c->finished, true);
+        atomic_fetch_add_explicit(&c->entry->answered[k], 1, memory_order_relaxed);
         return true;
     }
     pthread_mutex_unlock(&c->mu);
@@ -181,7 +183,7 @@ static grpc_byte_buffer *make_message(xpl_bytes_t head, struct xpl_rpc_blob *bod
 
 void xpl_rpc_finish(struct xpl_rpc_call *c, xpl_bytes_t head, struct xpl_rpc_blob *body) {
     grpc_byte_buffer *const bb = make_message(head, body);
-    if (!claim_finish(c)) {
+    if (!claim_finish(c, XPL_OK)) {
         grpc_byte_buffer_destroy(bb);
         return;
     }
@@ -191,7 +193,7 @@ void xpl_rpc_finish(struct xpl_rpc_call *c, xpl_bytes_t head, struct xpl_rpc_blo
 }
 
 void xpl_rpc_finish_ok(struct xpl_rpc_call *c) {
-    if (!claim_finish(c)) return;
+    if (!claim_finish(c, XPL_OK)) return;
     send_pending(c);
     pthread_mutex_unlock(&c->mu);
 }
@@ -200,7 +202,7 @@ static void finish_with_error(struct xpl_rpc_call *c, xpl_status_t code, xpl_str
                               xpl_bytes_t detail) {
     char buf[XPL_RPC_MAX_MESSAGE];
     const size_t n = xpl_rpc_status_text(buf, sizeof buf, text);
-    if (!claim_finish(c)) return;
+    if (!claim_finish(c, code)) return;
     c->code = (grpc_status_code)code;
     c->text = grpc_slice_from_copied_buffer(buf, n);
     c->has_text = true;

@@ -96,6 +96,7 @@ struct xpl_rpc_entry {
     struct xpl_rpc_server *server;
     void *handle; // gRPC's; NULL for the entry that answers unknown methods
     bool late;    // the body comes after the metadata
+    atomic_ullong answered[XPL_RPC_CODES]; // calls, by their status
 };
 
 // One queued piece of a stream: a message, or a body to be cut into messages.

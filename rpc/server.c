@@ -241,3 +241,13 @@ void xpl_rpc_server_get_stats(const struct xpl_rpc_server *s, struct xpl_rpc_ser
                                          .slow = atomic_load(&s->slow),
                                          .open = atomic_load(&s->open)};
 }
+
+bool xpl_rpc_server_get_method(const struct xpl_rpc_server *s, size_t i,
+                               struct xpl_rpc_method_stats *ret) {
+    if (i > s->n_entries) return false;
+    const struct xpl_rpc_entry *const e = &s->entries[i];
+    ret->path = e->m.path;
+    for (size_t k = 0; k < XPL_RPC_CODES; k++)
+        ret->answered[k] = atomic_load_explicit(&e->answered[k], memory_order_relaxed);
+    return true;
+}

@@ -86,4 +86,13 @@ struct xpl_rpc_server_stats {
 };
 void xpl_rpc_server_get_stats(const struct xpl_rpc_server *s, struct xpl_rpc_server_stats *ret);
 
+enum { XPL_RPC_CODES = 17 }; // gRPC's: ours, and UNAUTHENTICATED is the last
+struct xpl_rpc_method_stats {
+    const char *path; // "/xplaned.v1.AnalysisService/GetToolData"; "*" for all that are not known
+    uint64_t answered[XPL_RPC_CODES]; // calls that got their status, by it
+};
+// Of the i-th method of the table; the one behind the last is "*".  False at the end.
+bool xpl_rpc_server_get_method(const struct xpl_rpc_server *s, size_t i,
+                               struct xpl_rpc_method_stats *ret);
+
 #endif

@@ -153,7 +153,7 @@ static enum MHD_Result reply_no_token(struct xpl_http_request *r) {
     if (xpl_http_add_policy(m, XPL_POLICY_API) &&
         MHD_add_response_header(m, MHD_HTTP_HEADER_CONTENT_TYPE, "text/plain; charset=utf-8") &&
         MHD_add_response_header(m, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Basic realm=\"xplaned\""))
-        got = MHD_queue_response(r->mhd, 401, m);
+        got = xpl_http_queue(r, 401, m);
     MHD_destroy_response(m);
     return got;
 }

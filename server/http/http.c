@@ -182,6 +182,7 @@ static enum MHD_Result begin_request(struct xpl_http_request *r, const char *met
     h->n_active++;
     r->post = strcmp(method, MHD_HTTP_METHOD_POST) == 0;
     r->head = strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
+    r->method = strcmp(method, MHD_HTTP_METHOD_GET) == 0 ? 0 : r->head ? 1 : r->post ? 2 : 3;
     h->stats.requests++;
     if (r->connection->surplus && !xpl_http_is_monitoring(r)) {
         r->refused = true;

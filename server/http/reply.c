@@ -11,6 +11,14 @@
 #include "server/http/known.h"
 #include "server/http/wait.h"
 
+enum MHD_Result xpl_http_queue(struct xpl_http_request *r, unsigned status,
+                               struct MHD_Response *m) {
+    const enum MHD_Result got = MHD_queue_response(r->mhd, status, m);
+    const bool counted = got == MHD_YES && status >= 100 && status < 100 + XPL_HTTP_STATUSES;
+    if (counted) r->http->stats.replies[r->method][status - 100]++;
+    return got;
+}
+
 // ---- 304 and 206 ----
 
 static enum MHD_Result not_modified(struct xpl_http_request *r, const struct xpl_http_body *b,
@@ -22,7 +30,7 @@ static enum MHD_Result not_modified(struct xpl_http_request *r, const struct xpl
     if (xpl_http_add_policy(m, b->policy) &&
         MHD_add_response_header(m, MHD_HTTP_HEADER_ETAG, b->etag[encoding]) &&
         MHD_add_response_header(m, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache"))
-        got = MHD_queue_response(r->mhd, 304, m);
+        got = xpl_http_queue(r, 304, m);
     MHD_destroy_response(m);
     return got;
 }
@@ -41,7 +49,7 @@ static enum MHD_Result send_range(struct xpl_http_request *r, const struct xpl_h
         MHD_add_response_header(m, MHD_HTTP_HEADER_ETAG, b->etag[XPL_HTTP_PLAIN]) &&
         MHD_add_response_header(m, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache") &&
         MHD_add_response_header(m, MHD_HTTP_HEADER_CONTENT_RANGE, text))
-        got = MHD_queue_response(r->mhd, 206, m);
+        got = xpl_http_queue(r, 206, m);
     MHD_destroy_response(m);
     xpl_http_sending(r, len);
     return got;
@@ -54,7 +62,7 @@ static enum MHD_Result bad_range(struct xpl_http_request *r, uint64_t size) {
     (void)snprintf(text, sizeof text, "bytes */%llu", (unsigned long long)size);
     enum MHD_Result got = MHD_NO;
     if (m && MHD_add_response_header(m, MHD_HTTP_HEADER_CONTENT_RANGE, text))
-        got = MHD_queue_response(r->mhd, 416, m);
+        got = xpl_http_queue(r, 416, m);
     if (m) MHD_destroy_response(m);
     return got;
 }
@@ -86,7 +94,7 @@ static enum MHD_Result send_body(struct xpl_http_request *r, const struct xpl_ht
         if (try_range(r, b, &got)) return got;
     }
     xpl_http_sending(r, xpl_rpc_blob_get(b->bytes[encoding]).len);
-    return MHD_queue_response(r->mhd, b->status, b->response[encoding]);
+    return xpl_http_queue(r, b->status, b->response[encoding]);
 }
 
 enum MHD_Result xpl_http_reply_body(struct xpl_http_request *r, struct xpl_http_body *b) {
@@ -188,7 +196,7 @@ enum MHD_Result xpl_http_redirect(struct xpl_http_request *r, const char *locati
     enum MHD_Result got = MHD_NO;
     if (m && xpl_http_add_policy(m, XPL_POLICY_API) &&
         MHD_add_response_header(m, MHD_HTTP_HEADER_LOCATION, location))
-        got = MHD_queue_response(r->mhd, 302, m);
+        got = xpl_http_queue(r, 302, m);
     if (m) MHD_destroy_response(m);
     return got;
 }

@@ -8,6 +8,8 @@
 
 // Sends a body: whole, a range, or 304.  Gives the caller's reference up.
 enum MHD_Result xpl_http_reply_body(struct xpl_http_request *r, struct xpl_http_body *b);
+// Every answer goes through it, which counts it.
+enum MHD_Result xpl_http_queue(struct xpl_http_request *r, unsigned status, struct MHD_Response *m);
 // A small reply.  `type` is a constant; `retry_s` 0: no Retry-After.
 enum MHD_Result xpl_http_reply(struct xpl_http_request *r, unsigned status,
                                enum xpl_http_policy policy, const char *type, xpl_str_t text,

@@ -39,9 +39,10 @@ struct xpl_http_request {
     struct xpl_http_request *next_done;
     struct xpl_arena arena;
     uint64_t began_ns;
-    bool seen;    // the handler was called before
-    bool refused; // answered before its body arrived; the connection is closed
-    bool post;    // else GET or HEAD
+    bool seen;       // the handler was called before
+    bool refused;    // answered before its body arrived; the connection is closed
+    unsigned method; // its position in xpl_http_stats.replies
+    bool post;       // else GET or HEAD
     bool head;
     bool gzip;                      // the client accepts it
     bool mounted;                   // below /data/plugin/profile, where XProf's interface lives

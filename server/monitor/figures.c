@@ -27,6 +27,7 @@ void xpl_figures_read(struct xpl_svc_server *s, struct xpl_capture_jobs *capture
     xpl_store_writer_get_stats(s->writer, &ret->writer);
     ret->rpc = (struct xpl_rpc_server_stats){0};
     if (s->rpc) xpl_rpc_server_get_stats(s->rpc, &ret->rpc);
+    ret->calls_of = s->rpc;
     ret->connections = (struct xpl_rpc_connections_stats){0};
     if (s->connections) {
         xpl_rpc_connections_sweep(s->connections); // gRPC does not say what it closed

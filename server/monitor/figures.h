@@ -14,6 +14,11 @@
 #include "server/grpc/services.h"
 #include "server/process.h"
 
+enum {
+    XPL_HTTP_METHODS = 4,    // GET, HEAD, POST, others
+    XPL_HTTP_STATUSES = 500, // from 100
+};
+
 // What the HTTP gateway counts; it fills this in itself.
 struct xpl_http_stats {
     uint64_t connections, requests_open;           // now
@@ -21,8 +26,9 @@ struct xpl_http_stats {
     uint64_t refused_connections;                  // over --http-connections
     uint64_t refused_address, refused_descriptors; // connections, closed at once
     uint64_t refused_host, refused_origin, refused_site, refused_token, refused_method, refused_uri;
-    uint64_t refused_body; // too long, or of unknown length
-    uint64_t refused_busy; // no worker for it
+    uint64_t refused_body;                                 // too long, or of unknown length
+    uint64_t refused_busy;                                 // no worker for it
+    uint64_t replies[XPL_HTTP_METHODS][XPL_HTTP_STATUSES]; // by method and status
 };
 
 struct xpl_figures {
@@ -42,6 +48,7 @@ struct xpl_figures {
     } catalogue;
     uint64_t store_writable, started_unix_ns, build;
     uint64_t log_dropped, large_blocks;
+    const struct xpl_rpc_server *calls_of; // its methods are counted there; or NULL
 };
 
 // Everything but `http`, which is left as it is.  Waits for no lock that is held for long.  On the

@@ -12,6 +12,7 @@ enum xpl_metric_source {
     XPL_METRIC_REQUESTS, // rows of xpl_metrics_rows, by tool and code
     XPL_METRIC_DURATION, // histograms of whole requests, by tool
     XPL_METRIC_STAGES,   // histograms of stages, by tool and stage
+    XPL_METRIC_CALLS,    // what HTTP and gRPC answered, by method and status
 };
 
 // Rows of one name follow each other; only the first has type and help.

@@ -42,6 +42,25 @@ static void put_requests(struct xpl_buf *b, const struct xpl_metric *m, struct x
                        (unsigned long long)rows[i].count);
 }
 
+static void put_replies(struct xpl_buf *b, const char *name, const struct xpl_http_stats *http) {
+    static const char *const methods[XPL_HTTP_METHODS] = {"GET", "HEAD", "POST", "other"};
+    for (size_t m = 0; m < XPL_HTTP_METHODS; m++)
+        for (size_t i = 0; i < XPL_HTTP_STATUSES; i++)
+            if (http->replies[m][i])
+                xpl_buf_printf(b, "%s{protocol=\"http\",method=\"%s\",code=\"%zu\"} %llu\n", name,
+                               methods[m], 100 + i, (unsigned long long)http->replies[m][i]);
+}
+
+static void put_calls(struct xpl_buf *b, const char *name, const struct xpl_rpc_server *s) {
+    struct xpl_rpc_method_stats m;
+    for (size_t i = 0; s && xpl_rpc_server_get_method(s, i, &m); i++)
+        for (size_t k = 0; k < XPL_RPC_CODES; k++)
+            if (m.answered[k])
+                xpl_buf_printf(b, "%s{protocol=\"grpc\",method=\"%s\",code=\"%s\"} %llu\n", name,
+                               m.path + (*m.path == '/'), xpl_status_name((xpl_status_t)k),
+                               (unsigned long long)m.answered[k]);
+}
+
 static void put_histogram(struct xpl_buf *b, const char *name,
                           const struct xpl_metrics_histogram *h) {
     char labels[128];
@@ -78,6 +97,10 @@ void xpl_metrics_put_text(struct xpl_buf *b, const struct xpl_figures *f, struct
         switch (row->source) {
             case XPL_METRIC_FIGURE: put_figure(b, row, f); break;
             case XPL_METRIC_REQUESTS: put_requests(b, row, m); break;
+            case XPL_METRIC_CALLS:
+                put_replies(b, row->name, &f->http);
+                put_calls(b, row->name, f->calls_of);
+                break;
             case XPL_METRIC_DURATION: put_histograms(b, row->name, m, -1); break;
             case XPL_METRIC_STAGES:
                 for (int stage = 0; stage < XPL_N_STAGES; stage++)

@@ -154,6 +154,13 @@ def test_metrics_count(run):
     for cause in ("host", "origin", "method", "body"):
         equal(after[f'xplaned_refusals_total{{protocol="http",cause="{cause}"}}'], 1, f"refused for {cause}")
     equal(after['xplaned_refusals_total{protocol="grpc",cause="method"}'], 1, "an unknown method")
+    calls = {k: v for k, v in after.items() if k.startswith("xplaned_calls_total{")}
+    equal(calls['xplaned_calls_total{protocol="grpc",method="*",code="UNIMPLEMENTED"}'], 1, "calls by method")
+    equal(calls['xplaned_calls_total{protocol="http",method="other",code="405"}'], 1, "PUT")
+    equal(calls['xplaned_calls_total{protocol="http",method="POST",code="413"}'], 1, "a long body")
+    http = sum(v for k, v in calls.items() if 'protocol="http"' in k)
+    # The one that asks for the metrics has no answer yet.
+    equal(http + 1, after['xplaned_calls_begun_total{protocol="http"}'], "each has a status")
     check(abs(after["process_open_fds"] - d.fds()) <= 10, f"descriptors: {after['process_open_fds']}, {d.fds()}")
     check(abs(after['xplaned_memory_bytes{owner="anonymous"}'] - d.rss_anon()) < 4 * MIB, "memory")
     equal(after["xplaned_sessions"], 1, "sessions")

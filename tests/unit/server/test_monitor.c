@@ -57,6 +57,8 @@ static void test_figures(void) {
                             .store_writable = 1};
     f.rpc.open = UINT32_MAX;
     f.http.requests = 1ull << 40;
+    f.http.replies[0][100] = 3; // GET, 200
+    f.http.replies[3][305] = 1;
     f.connections = (struct xpl_rpc_connections_stats){.open = 5, .refused_address = 6};
     f.guarded[XPL_RPC_GUARD_RESETS] = 8;
     f.captures.ended[XPL_CAPTURED_SOME] = 2;
@@ -68,7 +70,10 @@ static void test_figures(void) {
     expect(text, "\nprocess_start_time_seconds 1700000000.123456\n");
     expect(text, "\nxplaned_workers{state=\"busy\"} 0\nxplaned_workers{state=\"all\"} 3\n");
     expect(text, "\nxplaned_streams{protocol=\"grpc\"} 4294967295\n");
-    expect(text, "\nxplaned_calls_total{protocol=\"http\"} 1099511627776\n");
+    expect(text, "\nxplaned_calls_begun_total{protocol=\"http\"} 1099511627776\n");
+    expect(text, "# TYPE xplaned_calls_total counter\n"
+                 "xplaned_calls_total{protocol=\"http\",method=\"GET\",code=\"200\"} 3\n"
+                 "xplaned_calls_total{protocol=\"http\",method=\"other\",code=\"405\"} 1\n# HELP");
     expect(text, "\nxplaned_memory_bytes{owner=\"anonymous\"} 7\n");
     expect(text, "\nxplaned_captures_total{outcome=\"partial\"} 2\n");
     expect(text, "\nxplaned_connections{protocol=\"grpc\"} 5\n");
