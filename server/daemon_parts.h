@@ -12,6 +12,7 @@
 #include "server/grpc/services.h"
 #include "server/listeners.h"
 #include "server/loop.h"
+#include "server/monitor/server_stats.h"
 
 struct xpl_daemon { // members in order of start; NULL until then
     struct xpl_config *config;
@@ -34,7 +35,7 @@ struct xpl_daemon { // members in order of start; NULL until then
     struct xpl_svc_import *import;
     struct xpl_svc_analysis analysis;
     struct xpl_svc_profile_analysis profile_analysis;
-    struct xpl_svc_server stats;
+    struct xpl_server_parts stats;
     struct xpl_rpc_queue *queue;
     struct xpl_rpc_health *health;
     struct xpl_rpc_reflection *reflection;

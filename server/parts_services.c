@@ -239,17 +239,17 @@ static void set_services(struct xpl_daemon *d) {
     d->analysis = (struct xpl_svc_analysis){d->engine, d->catalogue, d->cache, d->metrics};
     d->profile_analysis =
         (struct xpl_svc_profile_analysis){d->engine, d->catalogue, d->captures, d->config->logdir};
-    d->stats = (struct xpl_svc_server){.engine = d->engine,
-                                       .catalogue = d->catalogue,
-                                       .store = d->store,
-                                       .writer = d->writer,
-                                       .history = d->history,
-                                       .cache = d->cache,
-                                       .pool = d->pool,
-                                       .metrics = d->metrics,
-                                       .connections = d->listeners.connections,
-                                       .started_unix_ns = unix_ns(),
-                                       .started_mono_ns = xpl_clock_ns()};
+    d->stats = (struct xpl_server_parts){.engine = d->engine,
+                                         .catalogue = d->catalogue,
+                                         .store = d->store,
+                                         .writer = d->writer,
+                                         .history = d->history,
+                                         .cache = d->cache,
+                                         .pool = d->pool,
+                                         .metrics = d->metrics,
+                                         .connections = d->listeners.connections,
+                                         .started_unix_ns = unix_ns(),
+                                         .started_mono_ns = xpl_clock_ns()};
 }
 
 // What gRPC may hold of requests that arrive, on all connections of a server together: part of

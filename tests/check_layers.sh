@@ -115,8 +115,10 @@ if grep -rnE 'pthread_cond_timedwait|sem_timedwait' base analysis storage rpc ca
     bad=1
 fi
 # What stands in a message is gRPC's business: HTTP parses and writes none.
-if grep -rnE '#include "analysis/wire/|xpl_rpc_put_' server/http server/engine --include='*.[ch]'; then
-    echo "check_layers: server/http and server/engine know structs, not messages" >&2
+deny server/http server/grpc/
+if grep -rnE '#include "(analysis/wire/|proto/)|#include .*protobuf|\.pb-c\.h|xpl_rpc_put_|Protobuf' \
+    server/http server/web server/engine server/monitor --include='*.[ch]' | grep .; then
+    echo "check_layers: HTTP, engine and monitor know structs, not messages" >&2
     bad=1
 fi
 # Circles between files, and headers that say they are private.

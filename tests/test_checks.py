@@ -434,6 +434,22 @@ class Layers(Planted):
         self.plant(server__a_dot_c='#include "storage/store/sqlite/db.h"\n')
         self.assertIn("must include the store's interface", self.layers())
 
+    def test_messages_outside_of_grpc(self):
+        for folder, line in (("http", '#include "proto/xplaned/v1/server.pb-c.h"'),
+                             ("http/xprof", '#include "analysis/wire/wire.h"'),
+                             ("web", "#include <protobuf-c/protobuf-c.h>"),
+                             ("engine", "    xpl_rpc_put_text(b, 1, s);"),
+                             ("monitor", "static void put(const ProtobufCMessage *m) {")):
+            with self.subTest(folder):
+                key = "server__" + folder.replace("/", "__") + "__a_dot_c"
+                self.plant(**{key: line + "\n"})
+                self.assertIn("HTTP, engine and monitor know structs, not messages", self.layers())
+                self.plant(**{key: ""})
+        self.plant(server__grpc__a_dot_c='#include "proto/xplaned/v1/server.pb-c.h"\n')
+        self.assertNotIn("know structs, not messages", self.layers())
+        self.plant(server__http__a_dot_c='#include "server/grpc/services.h"\n')
+        self.assertIn("check_layers: server/http must not include", self.layers())
+
     def test_circles(self):
         self.plant(**CIRCLE)
         self.assertIn("circle: base/a base/b", self.layers())

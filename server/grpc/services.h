@@ -10,9 +10,10 @@
 #include "server/engine/cache.h"
 #include "server/engine/engine.h"
 
-struct xpl_pool;
 struct xpl_metrics;
-struct xpl_store_writer;
+struct xpl_pool;
+struct xpl_server_parts;
+struct xpl_server_stats;
 
 // ---- what methods share (call.c) ----
 
@@ -114,26 +115,12 @@ void xpl_svc_profile_analysis_methods(struct xpl_svc_profile_analysis *s,
 
 // ---- ServerService (server.c) ----
 
-struct xpl_svc_server {
-    struct xpl_engine *engine;
-    struct xpl_catalogue *catalogue;
-    struct xpl_store *store;
-    struct xpl_store_writer *writer;
-    struct xpl_history *history;
-    struct xpl_cache *cache;
-    struct xpl_pool *pool;
-    struct xpl_metrics *metrics;
-    struct xpl_rpc_server *rpc;              // set once there is one
-    struct xpl_rpc_connections *connections; // of the loop's thread
-    int64_t started_unix_ns;
-    uint64_t started_mono_ns;
-};
 enum { XPL_SVC_SERVER_METHODS = 1 };
-// The counters as a message xplaned.v1.ServerStats in `arena`; NULL when out of memory.  Any
-// thread.
-const ProtobufCMessage *xpl_svc_server_stats(struct xpl_svc_server *s, struct xpl_arena *arena);
-void xpl_svc_server_methods(struct xpl_svc_server *s,
+void xpl_svc_server_methods(struct xpl_server_parts *p,
                             struct xpl_rpc_method ret[XPL_SVC_SERVER_METHODS]);
+// xplaned.v1.ServerStats in `arena`; NULL when out of memory.  Any thread.
+const ProtobufCMessage *xpl_svc_server_stats(const struct xpl_server_stats *s,
+                                             struct xpl_arena *arena);
 
 // ---- XprofAnalysisWorkerService (worker.c) ----
 

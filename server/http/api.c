@@ -4,13 +4,13 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "proto/xplaned/v1/server.pb-c.h"
 #include "server/engine/request.h"
 #include "server/http/access.h"
 #include "server/http/gateway.h"
 #include "server/http/reply.h"
 #include "server/http/routes.h"
 #include "server/http/wait.h"
+#include "server/monitor/json.h"
 
 enum { MAX_HOSTS = 4096, MAX_REPLY = 256 << 20 };
 
@@ -140,66 +140,13 @@ static void list_tools(struct xpl_http_request *r) {
 
 // ---- /api/v1/server ----
 
-// Any of our messages as JSON: fields by name, numbers as numbers.
-static void put_message(struct xpl_buf *b, const ProtobufCMessage *m);
-
-static void put_field(struct xpl_buf *b, const ProtobufCFieldDescriptor *f, const void *at) {
-    // These messages have no other types.
-    if (f->type == PROTOBUF_C_TYPE_MESSAGE) {
-        const ProtobufCMessage *const *const m = at;
-        if (*m)
-            put_message(b, *m);
-        else
-            xpl_buf_str(b, XPL_STR("null"));
-    } else if (f->type == PROTOBUF_C_TYPE_STRING) {
-        const char *const *const s = at;
-        xpl_json_str(b, xpl_str_from(*s ? *s : ""), false);
-    } else if (f->type == PROTOBUF_C_TYPE_BOOL) {
-        const protobuf_c_boolean *const v = at;
-        xpl_buf_str(b, *v ? XPL_STR("true") : XPL_STR("false"));
-    } else if (f->type == PROTOBUF_C_TYPE_UINT32) {
-        const uint32_t *const v = at;
-        xpl_buf_printf(b, "%u", *v);
-    } else if (f->type == PROTOBUF_C_TYPE_INT64) {
-        const int64_t *const v = at;
-        xpl_buf_printf(b, "%lld", (long long)*v);
-    } else if (f->type == PROTOBUF_C_TYPE_UINT64) {
-        const uint64_t *const v = at;
-        xpl_buf_printf(b, "%llu", (unsigned long long)*v);
-    } else {
-        xpl_buf_str(b, XPL_STR("null"));
-    }
-}
-
-static void put_message(struct xpl_buf *b, const ProtobufCMessage *m) {
-    const ProtobufCMessageDescriptor *const d = m->descriptor;
-    xpl_buf_putc(b, '{');
-    for (unsigned i = 0; i < d->n_fields; i++) {
-        const ProtobufCFieldDescriptor *const f = &d->fields[i];
-        const char *const at = (const char *)m + f->offset;
-        xpl_buf_printf(b, "%s\"%s\":", i ? "," : "", f->name);
-        if (f->label != PROTOBUF_C_LABEL_REPEATED) {
-            put_field(b, f, at);
-            continue;
-        }
-        const size_t n = *(const size_t *)(const void *)((const char *)m + f->quantifier_offset);
-        const char *const *const list = (const void *)at;
-        xpl_buf_putc(b, '[');
-        for (size_t k = 0; k < n; k++) { // messages alone are repeated
-            if (k) xpl_buf_putc(b, ',');
-            put_field(b, f, *list + k * sizeof(void *));
-        }
-        xpl_buf_putc(b, ']');
-    }
-    xpl_buf_putc(b, '}');
-}
-
 static void get_server(struct xpl_http_request *r) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, MAX_REPLY);
-    const ProtobufCMessage *const m = xpl_svc_server_stats(r->http->parts.stats, &r->arena);
-    if (!m) return;
-    put_message(&b, m);
+    struct xpl_server_stats s;
+    xpl_server_stats_read(r->http->parts.stats, &s);
+    if (!xpl_server_stats_read_outcomes(r->http->parts.stats, &r->arena, &s)) return;
+    xpl_server_stats_put_json(&b, &s);
     finish_json(r, &b);
 }
 

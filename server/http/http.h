@@ -6,8 +6,8 @@
 #define XPL_SERVER_HTTP_HTTP_H_
 
 #include "base/status.h"
-#include "server/grpc/services.h"
 #include "server/loop.h"
+#include "server/monitor/server_stats.h"
 
 struct xpl_http;
 
@@ -34,7 +34,7 @@ struct xpl_http_parts { // borrowed
     struct xpl_pool *pool;
     struct xpl_metrics *metrics;
     struct xpl_capture_jobs *captures;
-    struct xpl_svc_server *stats;
+    const struct xpl_server_parts *stats;
 };
 
 // Listens and serves as soon as the loop runs.  FAILED_PRECONDITION, INVALID_ARGUMENT or

@@ -5,14 +5,8 @@
 
 #include "rpc/listen/connections.h"
 #include "rpc/listen/guarded.h"
-#include "rpc/server.h"
 #include "server/capture_jobs/captures.h"
-#include "server/engine/cache.h"
-#include "server/engine/engine.h"
-#include "server/engine/pool.h"
-#include "server/engine/writer.h"
-#include "server/grpc/services.h"
-#include "server/process.h"
+#include "server/monitor/server_stats.h"
 
 enum {
     XPL_HTTP_METHODS = 4,    // GET, HEAD, POST, others
@@ -32,28 +26,19 @@ struct xpl_http_stats {
 };
 
 struct xpl_figures {
-    struct xpl_process_stats process;
-    struct xpl_engine_stats engine;
-    struct xpl_cache_stats cache;
-    struct xpl_pool_state pool;
-    struct xpl_store_stats store;
-    struct xpl_store_writer_stats writer;
-    struct xpl_rpc_server_stats rpc;
+    struct xpl_server_stats server; // without outcomes: the metrics have them
     struct xpl_rpc_connections_stats connections;
     uint64_t guarded[XPL_RPC_GUARD_VERDICTS]; // connections closed for what their clients sent
     struct xpl_http_stats http;
     struct xpl_capture_jobs_stats captures;
-    struct {
-        uint64_t sessions, hosts, bytes, generation;
-    } catalogue;
-    uint64_t store_writable, started_unix_ns, build;
+    uint64_t store_writable, build;
     uint64_t log_dropped, large_blocks;
     const struct xpl_rpc_server *calls_of; // its methods are counted there; or NULL
 };
 
 // Everything but `http`, which is left as it is.  Waits for no lock that is held for long.  On the
 // loop's thread, whose connections it counts: a system call for each.
-void xpl_figures_read(struct xpl_svc_server *s, struct xpl_capture_jobs *captures,
+void xpl_figures_read(const struct xpl_server_parts *p, struct xpl_capture_jobs *captures,
                       struct xpl_figures *ret);
 
 #endif

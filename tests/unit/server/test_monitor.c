@@ -51,11 +51,11 @@ static void expect(const char *text, const char *lines) {
 static void test_figures(void) {
     struct xpl_metrics *const m = xpl_metrics_new();
     CHECK(m);
-    struct xpl_figures f = {.process = {.cpu_us = 1500000, .anonymous_bytes = 7},
-                            .started_unix_ns = 1700000000123456000u,
-                            .pool = {.workers = 3},
+    struct xpl_figures f = {.server = {.process = {.cpu_us = 1500000, .anonymous_bytes = 7},
+                                       .started_unix_ns = 1700000000123456000,
+                                       .pool = {.workers = 3}},
                             .store_writable = 1};
-    f.rpc.open = UINT32_MAX;
+    f.server.rpc.open = UINT32_MAX;
     f.http.requests = 1ull << 40;
     f.http.replies[0][100] = 3; // GET, 200
     f.http.replies[3][305] = 1;
