@@ -127,7 +127,8 @@ struct xpl_source {
     char path[]; // for messages
 };
 
-enum { TICK_NS = 10000000 }; // longer than a tick of the kernel's coarse clock (CONFIG_HZ >= 100)
+// Longer than a tick of the kernel's coarse clock (CONFIG_HZ >= 100); how often it is waited for.
+enum { TICK_NS = 10000000, PAUSES = 2 };
 
 static int64_t now_ns(void) {
     struct timespec t;
@@ -135,12 +136,13 @@ static int64_t now_ns(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-// Reads the fingerprint until a further change would show, at most twice more.  Only ctime counts:
-// programs can set mtime as they like.
-static xpl_status_t read_fingerprint(int fd, const char *path, struct xpl_fingerprint *ret,
-                                     bool *ret_stable, struct xpl_error *err) {
+// Reads the fingerprint until a further change would show, after as many pauses at most.  Only
+// ctime counts: programs can set mtime as they like.
+static xpl_status_t read_fingerprint(int fd, const char *path, int pauses,
+                                     struct xpl_fingerprint *ret, bool *ret_stable,
+                                     struct xpl_error *err) {
     struct stat st;
-    for (int waits = 0;; waits++) {
+    for (;; pauses--) {
         if (fstat(fd, &st) != 0) return xpl_path_fail(errno, "read", path, err);
         if (!S_ISREG(st.st_mode))
             XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%s: not a regular file",
@@ -149,7 +151,7 @@ static xpl_status_t read_fingerprint(int fd, const char *path, struct xpl_finger
         const int64_t age = now_ns() - ret->ctime_ns;
         const bool coarse = ret->ctime_ns % 1000000000 == 0 && ret->mtime_ns % 1000000000 == 0;
         *ret_stable = age >= (coarse ? 2000000000 : TICK_NS) || age < -2000000000;
-        if (*ret_stable || coarse || waits == 2) return XPL_OK;
+        if (*ret_stable || coarse || !pauses) return XPL_OK;
         const struct timespec pause = {.tv_nsec = TICK_NS};
         (void)nanosleep(&pause, NULL);
     }
@@ -197,9 +199,8 @@ static xpl_status_t map_it(struct xpl_source *s, uint64_t max_bytes, struct xpl_
     return XPL_OK;
 }
 
-xpl_status_t xpl_source_open_inside(int dirfd, const char *path, const char *root,
-                                    uint64_t max_bytes, struct xpl_source **ret,
-                                    struct xpl_error *err) {
+static xpl_status_t open_source(int dirfd, const char *path, const char *root, uint64_t max_bytes,
+                                int pauses, struct xpl_source **ret, struct xpl_error *err) {
     (void)pthread_once(&installed, install);
     const size_t len = strlen(path) + 1;
     struct xpl_source *s = xpl_sys_alloc(sizeof *s + len);
@@ -208,7 +209,7 @@ xpl_status_t xpl_source_open_inside(int dirfd, const char *path, const char *roo
     atomic_init(&s->refs, 1);
     memcpy(s->path, path, len);
     xpl_status_t st = open_regular(dirfd, path, root, &s->fd, err);
-    if (st == XPL_OK) st = read_fingerprint(s->fd, path, &s->fingerprint, &s->stable, err);
+    if (st == XPL_OK) st = read_fingerprint(s->fd, path, pauses, &s->fingerprint, &s->stable, err);
     if (st == XPL_OK) st = map_it(s, max_bytes, err);
     if (st != XPL_OK) {
         xpl_source_free(s);
@@ -218,9 +219,19 @@ xpl_status_t xpl_source_open_inside(int dirfd, const char *path, const char *roo
     return XPL_OK;
 }
 
+xpl_status_t xpl_source_open_inside(int dirfd, const char *path, const char *root,
+                                    uint64_t max_bytes, struct xpl_source **ret,
+                                    struct xpl_error *err) {
+    return open_source(dirfd, path, root, max_bytes, PAUSES, ret, err);
+}
+
 xpl_status_t xpl_source_open(int dirfd, const char *path, uint64_t max_bytes,
                              struct xpl_source **ret, struct xpl_error *err) {
-    return xpl_source_open_inside(dirfd, path, NULL, max_bytes, ret, err);
+    return open_source(dirfd, path, NULL, max_bytes, PAUSES, ret, err);
+}
+
+xpl_status_t xpl_source_open_own(const char *path, struct xpl_source **ret, struct xpl_error *err) {
+    return open_source(AT_FDCWD, path, NULL, 0, 0, ret, err);
 }
 
 struct xpl_source *xpl_source_ref(struct xpl_source *s) {

@@ -43,6 +43,9 @@ xpl_status_t xpl_source_open(int dirfd, const char *path, uint64_t max_bytes,
 xpl_status_t xpl_source_open_inside(int dirfd, const char *path, const char *root,
                                     uint64_t max_bytes, struct xpl_source **ret,
                                     struct xpl_error *err) XPL_NODISCARD;
+// A file of our own, which is replaced but never changed: it is not checked again.
+xpl_status_t xpl_source_open_own(const char *path, struct xpl_source **ret, struct xpl_error *err)
+    XPL_NODISCARD;
 // One more owner: each frees it once.  Any thread.
 struct xpl_source *xpl_source_ref(struct xpl_source *s);
 // Unmaps and frees when the last owner does; nobody may read the bytes any more.  NULL is fine.

@@ -181,7 +181,7 @@ xpl_status_t xpl_store_files_open(struct xpl_store_files *f, const struct xpl_st
     if (!path_of(f, key, "", path, sizeof path))
         XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "the name is too long");
     struct xpl_source *src = NULL;
-    XPL_TRY(xpl_source_open(AT_FDCWD, path, 0, &src, err));
+    XPL_TRY(xpl_source_open_own(path, &src, err));
     if (!take_head(src, key)) {
         xpl_source_free(src);
         (void)unlink(path);
@@ -189,7 +189,8 @@ xpl_status_t xpl_store_files_open(struct xpl_store_files *f, const struct xpl_st
                          xpl_path_shown(path, &(struct xpl_path_text){0}));
     }
     *ret = src;
-    // The use is noted by the time of its last change, as times of reading are often off.
+    // The use is noted by the time of its last change, as times of reading are often off.  A source
+    // of others' files would take that for a change, and the next one would wait for a tick.
     (void)utimensat(AT_FDCWD, path, (struct timespec[]){{0, UTIME_NOW}, {0, UTIME_NOW}}, 0);
     return XPL_OK;
 }
