@@ -29,6 +29,9 @@ MIB = 1 << 20
 DEFAULTS = {"memory-limit": "256MiB", "memory-total": "512MiB", "answer-cache": "64MiB", "grace": "2s"}
 # Resident anonymous memory stays below --memory-total and this.
 MEMORY_SLACK = 128 * MIB
+# What it may have when all is over, beyond the answers that it keeps and the jobs that run, and for how long it may
+# have more; descriptors beyond those of its start (of the store, of results that are mapped, of watched directories).
+LEFT_OVER, LEFT_SECONDS, LEFT_FDS = 64 * MIB, 60, 32
 UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
@@ -95,7 +98,7 @@ class Daemon:
             name, equals, value = option.partition("=")
             if name.startswith("--") and equals and name[2:] in settings:
                 settings[name[2:]] = value
-        self.memory_total = size_of(settings["memory-total"])
+        self.memory_total, self.answer_cache = size_of(settings["memory-total"]), size_of(settings["answer-cache"])
         self.check_memory = True  # a test that measures something else may say no
         self.expect_exit = 0  # of a daemon that nobody killed
         self.peak = 0  # RssAnon, bytes, as sampled
@@ -118,6 +121,7 @@ class Daemon:
         self.pid = self.process.pid
         self.grpc = self.http = None
         wait_for(self._listens, 30, "the daemon does not listen")
+        self.first_fds = self.fds()
         self.sampling = True
         self.sampler = threading.Thread(target=self._sample, daemon=True)
         self.sampler.start()
@@ -263,10 +267,35 @@ class Daemon:
                 raise Failed(f"the daemon did not stop within {seconds} s") from e
         return self.process.returncode
 
+    def accounted(self):
+        """Bytes of kept answers and running jobs; where nobody says (a token, TLS, no HTTP), all that answers may take."""
+        try:
+            s = self.status()["memory"]
+            return s["answers_bytes"] + s["in_flight_bytes"]
+        except (OSError, TypeError, KeyError, ValueError, http.client.HTTPException):
+            return self.answer_cache
+
+    def check_gives_back(self, seconds=LEFT_SECONDS):
+        """When the load is over, memory and descriptors come back, sooner or later."""
+        beyond, more = 0, 0
+
+        def is_back():
+            nonlocal beyond, more
+            beyond, more = self.rss_anon() - self.accounted(), self.fds() - self.first_fds
+            return beyond <= LEFT_OVER and more <= LEFT_FDS
+
+        with contextlib.suppress(Failed):
+            wait_for(is_back, seconds, "", every=0.2)
+        check(beyond <= LEFT_OVER, f"{beyond // MIB} MiB beyond what is accounted for stay {seconds} s after the load")
+        check(more <= LEFT_FDS, f"{more} descriptors more than at the start stay {seconds} s after the load")
+
     def check_end(self):
-        """What holds for every daemon of every test: no crash, no sanitizer's report, memory within its bound."""
+        """What holds for every daemon of every test: no crash, no sanitizer's report, memory within its bound, and
+        memory and descriptors given back."""
         ended = self.process.poll()
         check(ended is None or self.killed or ended == self.expect_exit, f"the daemon ended with {ended}: {self.log()[-2000:]}")
+        if ended is None and self.check_memory and not self.run.sanitized:
+            self.check_gives_back()
         status = self.stop()
         check(self.killed or status == self.expect_exit, f"the daemon ended with {status}: {self.log()[-2000:]}")
         for word in ("AddressSanitizer", "runtime error:", "ThreadSanitizer", "Assertion"):

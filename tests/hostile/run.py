@@ -54,7 +54,7 @@ def run_one(test, build, short):
             test(run)
             passed = True
         finally:
-            signal.alarm(60)  # for the end of the daemons
+            signal.alarm(200)  # for the end of the daemons
             run.end(check_all=passed)
             signal.alarm(0)
         return "passed", ""

@@ -15,8 +15,6 @@ import time
 from harness import DATA, MIB, TOOLS, Skip, answer_url, check, end_process, equal, fresh_answers, in_threads, wait_for
 
 LINGER_NONE = struct.pack("ii", 1, 0)
-# What the daemon may have 60 s after a load, beyond the answers that it keeps and the jobs that run.
-LEFT_OVER = 64 * MIB
 
 
 def profile_of(session):
@@ -27,17 +25,6 @@ def grow(session, megabytes):
     """A profile of that size: messages of protobuf that follow each other are one, with all their planes."""
     data = profile_of(session).read_bytes()
     return data * max(1, megabytes * MIB // len(data))
-
-
-def beyond_account(d):
-    """Anonymous memory beyond what the answer cache and running jobs account for."""
-    s = d.status()["memory"]
-    return d.rss_anon() - s["answers_bytes"] - s["in_flight_bytes"]
-
-
-def comes_back(d, seconds=60):
-    wait_for(lambda: beyond_account(d) <= LEFT_OVER, seconds,
-             f"{beyond_account(d) // MIB} MiB beyond the account stay after the load", every=0.5)
 
 
 def test_memory_of_large_profiles(run):
@@ -77,7 +64,6 @@ def test_memory_of_large_profiles(run):
     for t in threads:
         t.join()
     check(set(seen) <= {200, 400, 404, 409, 422, 503} and seen.get(200, 0) > 5, f"statuses {seen}")
-    comes_back(d)
 
 
 def test_memory_of_captures(run):
@@ -258,7 +244,7 @@ def test_mixed_load(run):
     slack = (32 * MIB, 16) if run.short else (memory / 20, max(2, fds / 20))
     check(memory_after <= memory + slack[0], f"memory grew from {memory // 1024} to {memory_after // 1024} KiB under load")
     check(fds_after <= fds + slack[1], f"descriptors grew from {fds} to {fds_after}")
-    comes_back(d)
+    d.check_gives_back()
     wait_for(lambda: d.status()["rpc"]["calls_open"] == 0, 30, "calls end")
     d.answers()
     for (session, tool), answer in expected.items():
