@@ -28,6 +28,7 @@ struct analysis {
     struct file *files; // of `hosts`
     size_t n;
     bool has_device; // some host among the files
+    bool warned;
     struct xpl_exec *exec;
     struct xpl_buf out;
 };
@@ -143,7 +144,7 @@ static xpl_status_t verify(void *arg, size_t host, struct xpl_error *err) {
 }
 
 static void warn(void *arg, xpl_str_t host, xpl_str_t text) {
-    (void)arg;
+    ((struct analysis *)arg)->warned = true;
     (void)fprintf(stderr, "xplanectl: warning: %.*s: %.*s\n", XPL_STR_FMT(host), XPL_STR_FMT(text));
 }
 
@@ -179,11 +180,13 @@ int xpl_cmd_analyze(const struct xpl_args *args) {
     a.exec = pool ? xpl_exec_pool_get(pool) : &serial;
     struct xpl_error err = {0};
     const xpl_status_t st = run(&a, &err);
-    int status = XPL_EXIT_OK;
+    int status;
     if (st != XPL_OK)
         status = fail(st, &err);
     else if (!xpl_write_out(args, a.out.p, a.out.n))
         status = XPL_EXIT_FAILED;
+    else
+        status = xpl_answered(args->rest[1], a.warned);
     for (size_t i = 0; i < a.n; i++)
         close_file(&a.files[i]);
     xpl_exec_pool_free(pool);

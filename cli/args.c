@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/formats/kind.h"
+#include "analysis/tools/tool.h"
 #include "base/arena.h"
 #include "base/text/near.h"
 #include "base/text/units.h"
@@ -232,6 +234,11 @@ void xpl_warn_left_out(const struct xpl_inputs *in) {
         (void)fprintf(stderr,
                       "xplanectl: warning: %s is left out: its host has another file there\n",
                       in->left_out[i]);
+}
+
+int xpl_answered(const char *tool, bool warned) {
+    const struct xpl_tool *const t = xpl_tool_find(xpl_str_from(tool));
+    return warned && t && !xpl_tool_fits(t, XPL_KIND_XSPACE) ? XPL_EXIT_PARTLY : XPL_EXIT_OK;
 }
 
 // The tables of an answer as text, in memory of malloc; NULL after saying why on stderr.

@@ -71,7 +71,7 @@ static bool parse_format(const char *report, const char *text, enum xpl_iree_row
     return false;
 }
 
-// Says what the report had to do without.
+// Says what the report had to do without; the exit status.
 static int warn(const struct xpl_iree_run *run, const char *path) {
     char text[320];
     for (size_t i = 0; xpl_iree_warning(run, i, text, sizeof text); i++)
@@ -112,8 +112,9 @@ static int write_trace(const struct xpl_args *args, const struct xpl_iree_bundle
     int64_t id;
     if (!parse_id(args->id, &id)) return XPL_EXIT_USAGE;
     const xpl_status_t st = xpl_iree_trace_bytes(bundle, id, &trace, &err);
+    const struct xpl_iree_run run = {.bundle = bundle};
     if (st != XPL_OK) return fail(st, err.msg);
-    if (write_out(o, trace.ptr, trace.len)) return XPL_EXIT_OK;
+    if (write_out(o, trace.ptr, trace.len)) return warn(&run, args->rest[2]);
     return fail(XPL_ABORTED, strerror(o->error));
 }
 

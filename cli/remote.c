@@ -247,7 +247,9 @@ int xpl_cmd_tool(const struct xpl_args *a) {
             (void)fprintf(stderr, "xplanectl: warning: %s\n", xpl_answer_warning(answer, i));
         size_t n;
         const void *const p = xpl_answer_data(answer, &n);
-        status = xpl_write_out(a, p, n) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+        status = xpl_write_out(a, p, n)
+                     ? xpl_answered(a->rest[1], xpl_answer_warning(answer, 0) != NULL)
+                     : XPL_EXIT_FAILED;
     } else {
         status = xpl_remote_failed(&r);
     }

@@ -98,6 +98,14 @@ static xpl_status_t render_trace(const struct xpl_iree_bundle *bundle, int64_t i
     return XPL_OK;
 }
 
+// Beside the answer, so that clients need not read it to know.
+static void warn_partial(const struct xpl_tool_input *in, const struct xpl_iree_run *run) {
+    if (in->warn && xpl_iree_is_partial(run))
+        in->warn(in->warn_arg, in->hosts[0].name,
+                 XPL_STR("the bundle is damaged or was never finished: the answer is what can be "
+                         "read of it"));
+}
+
 static xpl_status_t render_report(const char *name, const struct xpl_tool_input *in,
                                   struct xpl_buf *out, struct xpl_error *err) {
     const struct xpl_iree_report *const report = xpl_iree_report_find(xpl_str_from(name));
@@ -115,8 +123,12 @@ static xpl_status_t render_report(const char *name, const struct xpl_tool_input 
                                .limit = in->limit};
     XPL_TRY(xpl_iree_id_parse(o->id, &run.options.id, err));
     XPL_TRY(xpl_iree_open(in->hosts[0].profile, o->unfinished, &bundle, err));
-    if (o->raw) return render_trace(&bundle, run.options.id, out, err);
+    if (o->raw) {
+        warn_partial(in, &run);
+        return render_trace(&bundle, run.options.id, out, err);
+    }
     XPL_TRY(xpl_iree_report_run(report, &run, err));
+    warn_partial(in, &run);
     if (!o->trace) xpl_iree_report_warn(report, &run); // a trace has diagnostics of its own
     if (out->failed) XPL_RETURN_OOM(err, "report");
     return XPL_OK;
@@ -143,20 +155,20 @@ static xpl_status_t render_report(const char *name, const struct xpl_tool_input 
         .reads_profile = true,                                                                     \
         .render = render_##report,                                                                 \
     };
-TOOL(att, 1, kTraces)
-TOOL(cat, 1, kPlain)
-TOOL(command, 1, kProjected)
-TOOL(counter, 1, kCounted)
-TOOL(dispatch, 1, kProjected)
-TOOL(executable, 1, kProjected)
-TOOL(explain, 1, kFiltered)
-TOOL(export, 1, kExported)
-TOOL(functions, 1, kNamed)
-TOOL(latency, 1, kNamed)
-TOOL(memory, 1, kFiltered)
-TOOL(queue, 1, kProjected)
-TOOL(self, 1, kNamed)
-TOOL(sessions, 1, kPlain)
-TOOL(statistics, 1, kPlain)
-TOOL(summary, 1, kPlain)
-TOOL(usage, 1, kPlain)
+TOOL(att, 2, kTraces)
+TOOL(cat, 2, kPlain)
+TOOL(command, 2, kProjected)
+TOOL(counter, 2, kCounted)
+TOOL(dispatch, 2, kProjected)
+TOOL(executable, 2, kProjected)
+TOOL(explain, 2, kFiltered)
+TOOL(export, 2, kExported)
+TOOL(functions, 2, kNamed)
+TOOL(latency, 2, kNamed)
+TOOL(memory, 2, kFiltered)
+TOOL(queue, 2, kProjected)
+TOOL(self, 2, kNamed)
+TOOL(sessions, 2, kPlain)
+TOOL(statistics, 2, kPlain)
+TOOL(summary, 2, kPlain)
+TOOL(usage, 2, kPlain)

@@ -112,7 +112,9 @@ static xpl_status_t render(const struct xpl_resolving *r, const struct xpl_tool_
                                       .n_hosts = r->n_hosts,
                                       .options = r->options,
                                       .exec = r->exec,
-                                      .limit = r->limit};
+                                      .limit = r->limit,
+                                      .warn = r->source.warn,
+                                      .warn_arg = r->source.arg};
     return r->source.render ? r->source.render(r->source.arg, &in, out, err)
                             : r->tool->render(&in, out, err);
 }

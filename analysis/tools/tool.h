@@ -81,6 +81,9 @@ struct xpl_tool_input {
     const void *options; // the tool's option struct
     struct xpl_exec *exec;
     size_t limit; // bytes of each arena and buffer
+    // Says of a host what its answer had to do without, beside the answer.  NULL: nobody listens.
+    void (*warn)(void *arg, xpl_str_t host, xpl_str_t text);
+    void *warn_arg;
 };
 
 // For which hosts a tool answers, and what XProf's page offers.

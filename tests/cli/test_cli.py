@@ -156,6 +156,38 @@ class Words(Case):
             self.assertIn("no id: \"9223372036854775808\"", err)
         self.assertIn("`xplanectl tools my_run` lists", self.says(1, "summary", "my_run"))
 
+    def test_damaged_bundle(self):
+        """Every command that reads it answers, says so, and ends with status 3."""
+        profiles = self.logdir / "plugins" / "profile"
+        for name, size in (("cut", 6000), ("whole", None)):
+            (profiles / name).mkdir(parents=True)
+            (profiles / name / "a.ireeprof").write_bytes(BUNDLE.read_bytes()[:size])
+        self.daemon()
+        for name, status in (("cut", 3), ("whole", 0)):
+            path = profiles / name / "a.ireeprof"
+            first = {}
+            for command in (["iree", "summary", path], ["iree", "summary", name],
+                            ["iree", "summary", name, "--logdir", self.logdir],
+                            ["iree", "export", path, "--format", "chrome"],
+                            ["iree", "export", name, "--format", "chrome"],
+                            ["tool", "iree_memory", name], ["tool", "iree_memory", name], # the second from the cache
+                            ["tool", "iree_summary", name, "--option", "format=text"],
+                            ["analyze", "iree_memory", path], ["analyze", "iree_export", path]):
+                code, out, err = self.ask(*command)
+                self.assertEqual(code, status, (command, err))
+                self.assertEqual("warning" in err, status == 3, (command, err))
+                self.assertTrue(out)
+                key = tuple(str(c) for c in command[:2])
+                if key[0] != "iree" and len(command) == 3:
+                    self.assertEqual(first.setdefault(key, out), out)
+        # A profile of XLA with a host that is broken is answered for the others, with status 0 as before.
+        (profiles / "xla").mkdir()
+        shutil.copy(PROFILE, profiles / "xla" / "a.xplane.pb")
+        (profiles / "xla" / "b.xplane.pb").write_bytes(b"\xff" * 100)
+        code, out, err = self.ask("analyze", "overview_page", profiles / "xla")
+        self.assertEqual(code, 0, err)
+        self.assertIn("warning: b: ", err)
+
     def test_table(self):
         tpu = DATA.parents[2] / "accel/plugins/profile/tpu_inference_a"
         steps = DATA / "jax_4hosts"
