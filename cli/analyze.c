@@ -8,6 +8,7 @@
 #include "analysis/tools/resolve.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/text/near.h"
 #include "cli/args.h"
 #include "storage/sessions/catalogue.h"
 
@@ -49,14 +50,22 @@ static xpl_status_t parse_options(struct analysis *a, struct xpl_error *err) {
                                   err);
 }
 
+static xpl_status_t no_host(const struct xpl_inputs *in, const char *name, struct xpl_error *err) {
+    struct xpl_near near = xpl_near_begin(xpl_str_from(name));
+    char hint[XPL_NEAR_TEXT];
+    for (size_t i = 0; i < in->n_hosts; i++)
+        xpl_near_add(&near, in->hosts[i].name);
+    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no host \"%.80s\" among the files%s", name,
+                     xpl_near_text(&near, hint));
+}
+
 static xpl_status_t check_hosts(const struct xpl_args *args, const struct xpl_inputs *in,
                                 struct xpl_error *err) {
     for (size_t i = 0; i < args->n_hosts; i++) {
         bool found = strcmp(args->hosts[i], "ALL_HOSTS") == 0;
         for (size_t h = 0; h < in->n_hosts && !found; h++)
             found = xpl_str_eq(in->hosts[h].name, xpl_str_from(args->hosts[i]));
-        if (!found)
-            XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no host \"%s\" among the files", args->hosts[i]);
+        if (!found) return no_host(in, args->hosts[i], err);
     }
     return XPL_OK;
 }

@@ -12,7 +12,9 @@
 #include "analysis/tools/tool.h"
 #include "base/arena.h"
 #include "base/text/near.h"
+#include "base/text/parse.h"
 #include "base/text/units.h"
+#include "capture/capture.h"
 #include "cli/data_table.h"
 #include "cli/output.h"
 #include "storage/sessions/catalogue.h"
@@ -36,14 +38,6 @@ static bool add_pair(const char **list, size_t *n, const char *name, const char 
     return true;
 }
 
-static bool number(const char *name, const char *value, long *ret) {
-    char *end;
-    errno = 0;
-    *ret = strtol(value, &end, 10);
-    if (errno || end == value || *end || *ret < 0) return usage("not a number", name);
-    return true;
-}
-
 // ---- flags ----
 
 enum kind {
@@ -57,59 +51,61 @@ enum kind {
     ADVANCED, // likewise
 };
 
+#define DAY_MS    86400000L
 #define AT(field) offsetof(struct xpl_args, field)
 
 static const struct row {
     const char *name;
     enum kind kind;
     size_t offset; // of its member; of what may be given several times nothing
+    long min, max; // of NUMBER, TIME, SIZE
 } rows[] = {
-    {"json", SWITCH, AT(json)},
-    {"table", SWITCH, AT(table)},
-    {"all", SWITCH, AT(all)},
-    {"direct", SWITCH, AT(direct)},
-    {"continuous", SWITCH, AT(continuous)},
-    {"detach", SWITCH, AT(detach)},
-    {"quiet", SWITCH, AT(quiet)},
-    {"dispatch_events", SWITCH, AT(dispatch_events)},
-    {"counter_samples", SWITCH, AT(counter_samples)},
-    {"unfinished", SWITCH, AT(unfinished)},
-    {"help", SWITCH, AT(help)},
-    {"help-man", SWITCH, AT(help_man)},
-    {"version", SWITCH, AT(version)},
-    {"server", TEXT, AT(server)},
-    {"token-file", TEXT, AT(token_file)},
-    {"tls-roots", TEXT, AT(tls_roots)},
-    {"tls-cert", TEXT, AT(tls_cert)},
-    {"tls-key", TEXT, AT(tls_key)},
-    {"tls-name", TEXT, AT(tls_name)},
-    {"output", TEXT, AT(out)},
-    {"logdir", TEXT, AT(logdir)},
-    {"format", TEXT, AT(format)},
-    {"filter", TEXT, AT(filter)},
-    {"id", TEXT, AT(id)},
-    {"rocm_library_path", TEXT, AT(rocm_library_path)},
-    {"text", TEXT, AT(text)},
-    {"session", TEXT, AT(session)},
-    {"host-names", TEXT, AT(host_names)},
-    {"remote-logdir", TEXT, AT(remote_logdir)},
-    {"jobs", NUMBER, AT(jobs)},
-    {"timeout-ms", NUMBER, AT(timeout_ms)},
-    {"keep", NUMBER, AT(keep)},
-    {"retries", NUMBER, AT(retries)},
-    {"host-tracer", NUMBER, AT(host_tracer)},
-    {"device-tracer", NUMBER, AT(device_tracer)},
-    {"python-tracer", NUMBER, AT(python_tracer)},
-    {"duration", TIME, AT(duration_ms)},
-    {"delay", TIME, AT(delay_ms)},
-    {"every", TIME, AT(every_ms)},
-    {"keep-age", TIME, AT(keep_age_ms)},
-    {"connect-timeout", TIME, AT(connect_timeout_ms)},
-    {"answer-timeout", TIME, AT(answer_timeout_ms)},
-    {"keep-bytes", SIZE, AT(keep_bytes)},
-    {"host", HOST, 0},
-    {"option", OPTION, 0},
-    {"advanced", ADVANCED, 0},
+    {"json", SWITCH, AT(json), 0, 0},
+    {"table", SWITCH, AT(table), 0, 0},
+    {"all", SWITCH, AT(all), 0, 0},
+    {"direct", SWITCH, AT(direct), 0, 0},
+    {"continuous", SWITCH, AT(continuous), 0, 0},
+    {"detach", SWITCH, AT(detach), 0, 0},
+    {"quiet", SWITCH, AT(quiet), 0, 0},
+    {"dispatch_events", SWITCH, AT(dispatch_events), 0, 0},
+    {"counter_samples", SWITCH, AT(counter_samples), 0, 0},
+    {"unfinished", SWITCH, AT(unfinished), 0, 0},
+    {"help", SWITCH, AT(help), 0, 0},
+    {"help-man", SWITCH, AT(help_man), 0, 0},
+    {"version", SWITCH, AT(version), 0, 0},
+    {"server", TEXT, AT(server), 0, 0},
+    {"token-file", TEXT, AT(token_file), 0, 0},
+    {"tls-roots", TEXT, AT(tls_roots), 0, 0},
+    {"tls-cert", TEXT, AT(tls_cert), 0, 0},
+    {"tls-key", TEXT, AT(tls_key), 0, 0},
+    {"tls-name", TEXT, AT(tls_name), 0, 0},
+    {"output", TEXT, AT(out), 0, 0},
+    {"logdir", TEXT, AT(logdir), 0, 0},
+    {"format", TEXT, AT(format), 0, 0},
+    {"filter", TEXT, AT(filter), 0, 0},
+    {"id", TEXT, AT(id), 0, 0},
+    {"rocm_library_path", TEXT, AT(rocm_library_path), 0, 0},
+    {"text", TEXT, AT(text), 0, 0},
+    {"session", TEXT, AT(session), 0, 0},
+    {"host-names", TEXT, AT(host_names), 0, 0},
+    {"remote-logdir", TEXT, AT(remote_logdir), 0, 0},
+    {"jobs", NUMBER, AT(jobs), 0, 1024},
+    {"timeout-ms", NUMBER, AT(timeout_ms), 0, DAY_MS},
+    {"keep", NUMBER, AT(keep), 0, 1000000},
+    {"retries", NUMBER, AT(retries), 0, XPL_CAPTURE_MAX_RETRIES},
+    {"host-tracer", NUMBER, AT(host_tracer), 0, 1000},
+    {"device-tracer", NUMBER, AT(device_tracer), 0, 1000},
+    {"python-tracer", NUMBER, AT(python_tracer), 0, 1000},
+    {"duration", TIME, AT(duration_ms), 1, XPL_CAPTURE_MAX_DURATION_MS},
+    {"delay", TIME, AT(delay_ms), 0, XPL_CAPTURE_MAX_DURATION_MS},
+    {"every", TIME, AT(every_ms), 1000, 366 * DAY_MS},
+    {"keep-age", TIME, AT(keep_age_ms), 0, 3660 * DAY_MS},
+    {"connect-timeout", TIME, AT(connect_timeout_ms), 0, DAY_MS},
+    {"answer-timeout", TIME, AT(answer_timeout_ms), 0, DAY_MS},
+    {"keep-bytes", SIZE, AT(keep_bytes), 0, 1L << 60},
+    {"host", HOST, 0, 0, 0},
+    {"option", OPTION, 0, 0, 0},
+    {"advanced", ADVANCED, 0, 0, 0},
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
@@ -123,33 +119,45 @@ static bool unknown(const char *arg, const char *name) {
     return false;
 }
 
-// A time or a size, with its unit.
-static bool scaled(const char *name, const char *value, enum xpl_unit_kind kind, long *ret) {
-    uint64_t v;
-    const enum xpl_unit_result r = xpl_units_parse(value, kind, &v);
-    char why[XPL_UNITS_TEXT];
-    if (r == XPL_UNIT_OK) {
-        *ret = (long)v; // less than 2^63
-        return true;
-    }
-    (void)fprintf(stderr, "xplanectl: --%s %s: %s\nTry: xplanectl --help\n", name, value,
-                  xpl_units_explain(value, kind, r, why));
+static bool refuse(const struct row *row, const char *value, const char *why) {
+    (void)fprintf(stderr, "xplanectl: --%s %s: %s\nTry: xplanectl --help\n", row->name, value, why);
     return false;
 }
 
-static bool set_time(const char *name, const char *value, const struct xpl_args *a, long *ret) {
-    if (!scaled(name, value, XPL_UNIT_TIME, ret)) return false;
-    // 0 is what stands for the usual duration.
-    return *ret > 0 || ret != &a->duration_ms || usage("--duration: more than 0, please", NULL);
+static bool number(const struct row *row, const char *value, long *ret) {
+    char why[64];
+    int64_t v;
+    if (xpl_parse_int(xpl_str_from(value), row->min, row->max, &v)) {
+        *ret = (long)v;
+        return true;
+    }
+    (void)snprintf(why, sizeof why, "not a number from %ld to %ld", row->min, row->max);
+    return refuse(row, value, why);
+}
+
+// A time or a size, with its unit.
+static bool scaled(const struct row *row, const char *value, enum xpl_unit_kind kind, long *ret) {
+    uint64_t v;
+    const enum xpl_unit_result r = xpl_units_parse(value, kind, &v);
+    char why[XPL_UNITS_TEXT], min[XPL_UNITS_VALUE], max[XPL_UNITS_VALUE];
+    if (r != XPL_UNIT_OK) return refuse(row, value, xpl_units_explain(value, kind, r, why));
+    if (v >= (uint64_t)row->min && v <= (uint64_t)row->max) {
+        *ret = (long)v;
+        return true;
+    }
+    (void)snprintf(why, sizeof why, "not from %s to %s",
+                   xpl_units_show((uint64_t)row->min, kind, min),
+                   xpl_units_show((uint64_t)row->max, kind, max));
+    return refuse(row, value, why);
 }
 
 static bool assign(struct xpl_args *a, const struct row *row, const char *value) {
     void *const to = (char *)a + row->offset;
     switch (row->kind) {
         case TEXT: *(const char **)to = value; return true;
-        case NUMBER: return number(row->name, value, to);
-        case TIME: return set_time(row->name, value, a, to);
-        case SIZE: return scaled(row->name, value, XPL_UNIT_SIZE, to);
+        case NUMBER: return number(row, value, to);
+        case TIME: return scaled(row, value, XPL_UNIT_TIME, to);
+        case SIZE: return scaled(row, value, XPL_UNIT_SIZE, to);
         case HOST: a->hosts[a->n_hosts++] = value; return true;
         case OPTION: return add_pair(a->options, &a->n_options, "--option needs key=value", value);
         case ADVANCED:

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/text/near.h"
 #include "cli/args.h"
 
 static const char *const texts[][2] = {
@@ -43,7 +44,12 @@ int xpl_cmd_hlo(const struct xpl_args *args) {
     const char *const module = args->n_rest > 2 ? args->rest[2] : NULL;
     const char *const type = type_of(args->text ? args->text : "short");
     if (!type || (args->text && !module)) {
-        (void)fprintf(stderr, "xplanectl: --text is short, long, pbtxt, pb or json, of a MODULE\n");
+        struct xpl_near near = xpl_near_begin(xpl_str_from(args->text));
+        char hint[XPL_NEAR_TEXT];
+        xpl_near_add_list(&near, type ? "" : "short|long|pbtxt|pb|json");
+        (void)fprintf(stderr,
+                      "xplanectl: --text is short, long, pbtxt, pb or json, of a MODULE%s\n",
+                      xpl_near_text(&near, hint));
         return XPL_EXIT_USAGE;
     }
     // Behind the options that were given: of a key given twice the last counts.

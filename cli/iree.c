@@ -66,8 +66,12 @@ static bool parse_format(const char *report, const char *text, enum xpl_iree_row
         return true;
     }
     if (!text || (!is_export && (*ret == XPL_IREE_JSONL || strcmp(text, "text") == 0))) return true;
-    (void)fprintf(stderr, "xplanectl: no format \"%s\" of %s: %s\n", text, report,
-                  is_export ? "ireeperf-jsonl, perfetto or chrome" : "text or jsonl");
+    struct xpl_near near = xpl_near_begin(xpl_str_from(text));
+    char hint[XPL_NEAR_TEXT];
+    xpl_near_add_list(&near, is_export ? "ireeperf-jsonl|perfetto|chrome" : "text|jsonl");
+    (void)fprintf(stderr, "xplanectl: no format \"%s\" of %s%s\nFormats: %s\n", text, report,
+                  xpl_near_text(&near, hint),
+                  is_export ? "ireeperf-jsonl, perfetto, chrome" : "text, jsonl");
     return false;
 }
 
@@ -143,6 +147,15 @@ static int report_file(const struct xpl_args *args, const struct xpl_iree_report
     return status;
 }
 
+static xpl_status_t no_host(const struct xpl_session *s, const char *name, struct xpl_error *err) {
+    struct xpl_near near = xpl_near_begin(xpl_str_from(name));
+    char hint[XPL_NEAR_TEXT];
+    for (size_t i = 0; i < s->n_hosts; i++)
+        xpl_near_add(&near, s->hosts[i].name);
+    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "session %.*s has no host \"%.80s\"%s",
+                     XPL_STR_FMT(s->name), name, xpl_near_text(&near, hint));
+}
+
 // The host that --host names, else the only one.
 static xpl_status_t choose_host(const struct xpl_args *args, const struct xpl_session *s,
                                 const struct xpl_host **ret, struct xpl_error *err) {
@@ -151,9 +164,7 @@ static xpl_status_t choose_host(const struct xpl_args *args, const struct xpl_se
            : s->n_hosts == 1 ? s->hosts
                              : NULL;
     if (*ret) return XPL_OK;
-    if (named)
-        XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "session %.*s has no host \"%.80s\"",
-                         XPL_STR_FMT(s->name), args->hosts[0]);
+    if (named) return no_host(s, args->hosts[0], err);
     XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "session %.*s has %zu hosts: name one with --host",
                      XPL_STR_FMT(s->name), s->n_hosts);
 }

@@ -158,6 +158,21 @@ static bool parse_flag(const char *z, bool *ret) {
     return false;
 }
 
+// What a setting takes, with its bounds.
+enum { WANTED = 96 };
+static const char *describe(const struct setting *s, char buf[WANTED]) {
+    char min[XPL_UNITS_VALUE], max[XPL_UNITS_VALUE];
+    const enum xpl_unit_kind kind = s->type == SIZE ? XPL_UNIT_SIZE : XPL_UNIT_TIME;
+    if (s->type == FLAG)
+        (void)snprintf(buf, WANTED, "true or false");
+    else if (s->type == COUNT)
+        (void)snprintf(buf, WANTED, "a number from %" PRIu64 " to %" PRIu64, s->min, s->max);
+    else
+        (void)snprintf(buf, WANTED, "a %s from %s to %s", s->type == SIZE ? "size" : "time",
+                       xpl_units_show(s->min, kind, min), xpl_units_show(s->max, kind, max));
+    return buf;
+}
+
 static xpl_status_t set_value(struct xpl_config *c, const struct setting *s, const char *value,
                               size_t len, const char *where, struct xpl_error *err) {
     char *z = copy_text(value, len);
@@ -181,12 +196,9 @@ static xpl_status_t set_value(struct xpl_config *c, const struct setting *s, con
     if (missing[0])
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s%s%s %.*s: %s", flag ? "" : where,
                          flag ? "--" : ": ", s->name, (int)len, value, missing);
+    char wanted[WANTED];
     XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%s: bad value \"%.*s\" for %s (%s)", where,
-                     (int)len, value, s->name,
-                     s->type == SIZE   ? "a size such as 256MiB, within its bounds"
-                     : s->type == TIME ? "a time such as 2s, within its bounds"
-                     : s->type == FLAG ? "true or false"
-                                       : "a number within its bounds");
+                     (int)len, value, s->name, describe(s, wanted));
 }
 
 static const struct setting *find_setting(const char *name, size_t len) {
@@ -338,9 +350,15 @@ static xpl_status_t load_settings(int argc, char **argv, struct xpl_config *c,
             "bad value \"%s\" for log (LEVEL or TOPIC:LEVEL, separated by commas; levels: "
             "error, warn, info, debug)",
             c->log);
-    if (strcmp(c->log_format, "text") != 0 && strcmp(c->log_format, "json") != 0)
+    const bool json = strcmp(c->log_format, "json") == 0;
+    if (!json && strcmp(c->log_format, "text") != 0) {
+        struct xpl_near near = xpl_near_begin(xpl_str_from(c->log_format));
+        char hint[XPL_NEAR_TEXT];
+        xpl_near_add_list(&near, "text|json");
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
-                         "bad value \"%s\" for log-format (text or json)", c->log_format);
+                         "bad value \"%s\" for log-format%s (text or json)", c->log_format,
+                         xpl_near_text(&near, hint));
+    }
     return check_topics(c->log, err);
 }
 

@@ -165,11 +165,23 @@ static xpl_status_t refuse_key(const struct xpl_tool *tool, xpl_str_t key, struc
                      near.best.len ? "" : ";", valid);
 }
 
+// What the text of `values` does not say.
+static const char *bounds(const struct xpl_tool_option *o) {
+    return o->type == XPL_OPTION_COUNT          ? ", a whole number of at least 0"
+           : o->type == XPL_OPTION_MILLISECONDS ? ", such as 1.5"
+                                                : "";
+}
+
 static xpl_status_t refuse_value(const struct xpl_tool_option *o, xpl_str_t value,
                                  struct xpl_error *err) {
     const xpl_str_t shown = xpl_str_sub(value, 0, 32);
-    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "option %s cannot be '%.*s'; use %s", o->key,
-                     XPL_STR_FMT(shown), o->values);
+    struct xpl_near near = xpl_near_begin(value);
+    char hint[XPL_NEAR_TEXT];
+    if (o->type == XPL_OPTION_CHOICE || o->type == XPL_OPTION_BOOL)
+        xpl_near_add_list(&near, o->values);
+    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "option %s cannot be '%.*s'%s%s %s%s", o->key,
+                     XPL_STR_FMT(shown), xpl_near_text(&near, hint),
+                     near.best.len ? " it takes" : "; it takes", o->values, bounds(o));
 }
 
 static void set_defaults(const struct xpl_tool *tool, bool strict, void *options) {

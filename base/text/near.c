@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { MAX_LETTERS = 64, FAR = 1000, MIN_PREFIX = 3 };
 
@@ -75,6 +76,14 @@ void xpl_near_add(struct xpl_near *n, xpl_str_t name) {
     if (d >= n->distance) return;
     n->distance = d;
     n->best = name;
+}
+
+void xpl_near_add_list(struct xpl_near *n, const char *names) {
+    for (const char *p = names; *p;) {
+        const size_t len = strcspn(p, "|");
+        xpl_near_add(n, (xpl_str_t){p, len});
+        p += len + (p[len] == '|');
+    }
 }
 
 // Writes the proposal, with `dashes` before the name.

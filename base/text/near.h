@@ -25,6 +25,8 @@ struct xpl_near xpl_near_begin(xpl_str_t given);
 // Of several that are equally near the first counts.  The name's bytes must stay until the text is
 // written.
 void xpl_near_add(struct xpl_near *n, xpl_str_t name);
+// Adds each of "a|b|c".
+void xpl_near_add_list(struct xpl_near *n, const char *names);
 // Writes and returns `; did you mean "NAME"?`, or "" when no name is near.
 const char *xpl_near_text(const struct xpl_near *n, char buf[XPL_NEAR_TEXT]);
 // The same of a flag's name: `; did you mean "--NAME"?`.

@@ -2,6 +2,7 @@
 #include "base/text/units.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,5 +64,16 @@ const char *xpl_units_explain(const char *text, enum xpl_unit_kind kind, enum xp
         (void)snprintf(buf, XPL_UNITS_TEXT, "no %s",
                        time ? "time; write 500ms, 2s, 10m, 1h or 7d"
                             : "size; write 64KiB, 256MiB or 10GiB");
+    return buf;
+}
+
+const char *xpl_units_show(uint64_t v, enum xpl_unit_kind kind, char buf[XPL_UNITS_VALUE]) {
+    const struct unit *best = NULL;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (units[i].kind == kind && v % (uint64_t)units[i].factor == 0 &&
+            (!best || units[i].factor > best->factor))
+            best = &units[i];
+    (void)snprintf(buf, XPL_UNITS_VALUE, v && best ? "%" PRIu64 "%s" : "%" PRIu64,
+                   v && best ? v / (uint64_t)best->factor : v, v && best ? best->name : "");
     return buf;
 }

@@ -29,4 +29,9 @@ enum { XPL_UNITS_TEXT = 160 };
 const char *xpl_units_explain(const char *text, enum xpl_unit_kind kind, enum xpl_unit_result r,
                               char buf[XPL_UNITS_TEXT]);
 
+enum { XPL_UNITS_VALUE = 24 };
+// A value as one could write it, in the largest unit of which it is a multiple: "1h", "256MiB",
+// "0".
+const char *xpl_units_show(uint64_t v, enum xpl_unit_kind kind, char buf[XPL_UNITS_VALUE]);
+
 #endif

@@ -66,7 +66,14 @@ class Words(Case):
         err = self.says(2, "capture", "127.0.0.1:1", "--every", "1m", "--keep-bytes", "20")
         self.assertIn("--keep-bytes 20: a unit is missing; write 20GiB or 20B\n", err)
         self.assertIn("no time", self.says(2, "capture", "127.0.0.1:1", "--duration", "soon"))
-        self.assertIn("more than 0", self.says(2, "capture", "127.0.0.1:1", "--duration", "0"))
+        for flag, value, bounds in (("duration", "0", "1ms to 1h"), ("duration", "61m", "1ms to 1h"),
+                                    ("delay", "2h", "0 to 1h"), ("every", "10ms", "1s to 366d"),
+                                    ("keep-bytes", "2000000TiB", "0 to 1048576TiB")):
+            self.assertIn(f"--{flag} {value}: not from {bounds}\n",
+                          self.says(2, "capture", "127.0.0.1:1", f"--{flag}", value))
+        for value in ("-1", "x", "1.5", "101", "5000000000", ""):
+            self.assertIn(f"--retries {value}: not a number from 0 to 100\n",
+                          self.says(2, "capture", "127.0.0.1:1", f"--retries={value}"))
         # 0 needs no unit: the capture fails later, because nothing listens there.
         self.says(1, "capture", "127.0.0.1:1", "--direct", "--logdir", self.logdir, "--delay", "0")
         # What is less than the smallest unit is not 0, which is another thing.
@@ -117,6 +124,19 @@ class Words(Case):
                       self.says(1, "tool", "op_profile", "my_run", "--option", "groupby=category"))
         self.assertIn('no session "my_rnu" in', self.says(1, "export", "chrome", "my_rnu",
                                                           "--logdir", self.logdir))
+        for tool, option, near in (("op_profile", "group_by=catgory", "category"),
+                                   ("op_profile", "group_by=Program", "program"),
+                                   ("overview_page", "xprof_exact=ture", "true")):
+            for command, run, status in (("tool", "my_run", 1), ("analyze", PROFILE, 2)):
+                self.assertIn(f'did you mean "{near}"? it takes ',
+                              self.says(status, command, tool, run, "--option", option))
+        self.assertIn("'many'; it takes NUMBER, a whole number of at least 0\n",
+                      self.says(2, "analyze", "trace_viewer@", PROFILE, "--option", "resolution=many"))
+        self.assertIn('among the files; did you mean "vm"?',
+                      self.says(1, "analyze", "op_profile", PROFILE, "--host", "VM"))
+        self.assertIn('did you mean "chrome"?', self.says(2, "export", "chrom", PROFILE))
+        self.assertIn('did you mean "jsonl"?', self.says(2, "iree", "summary", BUNDLE, "--format", "josnl"))
+        self.assertIn('did you mean "long"?', self.says(2, "hlo", PROFILE, "x", "--text", "lnog"))
         self.says(1, "cancel", "77")
         self.says(1, "unschedule", "77")
 

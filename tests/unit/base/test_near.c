@@ -43,6 +43,10 @@ static void check_far(void) {
     struct xpl_near near = xpl_near_begin(XPL_STR("x"));
     char hint[XPL_NEAR_TEXT];
     CHECK_STR(xpl_near_text(&near, hint), ""); // no names at all
+    near = xpl_near_begin(XPL_STR("catgory"));
+    xpl_near_add_list(&near, "");
+    xpl_near_add_list(&near, "program||category|");
+    CHECK_STR(xpl_near_text(&near, hint), "; did you mean \"category\"?");
 }
 
 // Long names: compared where they differ, and never proposed when the hint would not fit.

@@ -50,6 +50,11 @@ static void check_bad(void) {
     CHECK_EQ(v, 4242);
 }
 
+static void check_value(uint64_t v, enum xpl_unit_kind kind, const char *text) {
+    char buf[XPL_UNITS_VALUE];
+    CHECK_STR(xpl_units_show(v, kind, buf), text);
+}
+
 static void check_words(void) {
     char why[XPL_UNITS_TEXT], many[300];
     CHECK_STR(xpl_units_explain("5", XPL_UNIT_TIME, XPL_UNIT_MISSING, why),
@@ -61,6 +66,14 @@ static void check_words(void) {
               "no time; write 500ms, 2s, 10m, 1h or 7d");
     CHECK_STR(xpl_units_explain("5s", XPL_UNIT_SIZE, XPL_UNIT_BAD, why),
               "no size; write 64KiB, 256MiB or 10GiB");
+    check_value(0, XPL_UNIT_TIME, "0");
+    check_value(1, XPL_UNIT_TIME, "1ms");
+    check_value(1500, XPL_UNIT_TIME, "1500ms");
+    check_value(60000, XPL_UNIT_TIME, "1m");
+    check_value(86400000, XPL_UNIT_TIME, "1d");
+    check_value((uint64_t)1 << 40, XPL_UNIT_SIZE, "1TiB");
+    check_value(1023, XPL_UNIT_SIZE, "1023B");
+    check_value(UINT64_MAX, XPL_UNIT_SIZE, "18446744073709551615B");
     memset(many, '1', sizeof many - 1);
     many[sizeof many - 1] = 0;
     (void)xpl_units_explain(many, XPL_UNIT_SIZE, XPL_UNIT_MISSING, why);

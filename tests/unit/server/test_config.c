@@ -230,6 +230,10 @@ static void check_texts(void) {
          "unknown setting \"memory-limt\"; did you mean "
          "\"memory-limit\"?"},
         {"--log", "info,grcp:debug", NULL, "log: no topic \"grcp\"; topics: agent, capture, "},
+        {"--memory-limit", "1B", NULL, "for memory-limit (a size from 1MiB to 1TiB)"},
+        {"--grace", "3d", NULL, "for grace (a time from 0 to 1d)"},
+        {"--workers", "1025", NULL, "for workers (a number from 0 to 1024)"},
+        {"--log-format", "jsn", NULL, "for log-format; did you mean \"json\"? (text or json)"},
         {"--loggdir", "x", NULL, "unknown option \"--loggdir\"; did you mean \"--logdir\"?"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

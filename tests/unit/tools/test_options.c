@@ -82,7 +82,8 @@ static void test_refusals(void) {
     CHECK(!mentions(&e, "provenance") && mentions(&e, "kernel_stats"));
     CHECK_STATUS(parse("op_profile", "group_by", "Category", true, &o, &e), XPL_INVALID_ARGUMENT,
                  NULL);
-    CHECK_STR(e.msg, "option group_by cannot be 'Category'; use program|category|provenance");
+    CHECK_STR(e.msg, "option group_by cannot be 'Category'; did you mean \"category\"? it takes "
+                     "program|category|provenance");
     CHECK_STATUS(parse("op_profile", "group_by", "program|category", true, &o, &e),
                  XPL_INVALID_ARGUMENT, NULL);
     CHECK_STATUS(parse("op_profile", "cpu_as_device", "", true, &o, &e), XPL_INVALID_ARGUMENT,
