@@ -62,8 +62,8 @@ int xpl_cmd_unschedule(const struct xpl_args *a);
 int xpl_cmd_import(const struct xpl_args *a);
 int xpl_cmd_delete(const struct xpl_args *a);
 
-// The exit status of an answer, with or without warnings beside it: a bundle of IREE that is damaged
-// gives XPL_EXIT_PARTLY, as `iree` does.
+// The exit status of an answer, with or without warnings beside it: a bundle of IREE that is
+// damaged gives XPL_EXIT_PARTLY, as `iree` does.
 int xpl_answered(const char *tool, bool warned);
 
 // Says on stderr which files of a directory do not count.

@@ -22,7 +22,9 @@
 #include "server/metrics.h"
 #include "storage/store/shared_files.h"
 
-#define FILE_SUFFIX ".op_stats.pb"
+// As XProf 2.24.2 names its own, but for the beginning: those are never ours to remove.
+#define FILE_PREFIX "xplaned-"
+#define FILE_SUFFIX ".op_stats_v2.pb"
 
 enum { KEEP_S = 600, FALLBACK_TIMEOUT_MS = 1800000, FORWARDS = 8, MAX_FORWARDS = 256 };
 
@@ -61,7 +63,7 @@ static xpl_status_t open_files(struct xpl_svc_worker *w, const char *dir, struct
     char path[PATH_MAX];
     struct xpl_error why = {0};
     XPL_TRY(choose_dir(dir, path, err));
-    if (xpl_shared_files_new(path, FILE_SUFFIX, w->group, &w->files, &why) != XPL_OK)
+    if (xpl_shared_files_new(path, FILE_PREFIX, FILE_SUFFIX, w->group, &w->files, &why) != XPL_OK)
         XPL_RETURN_ERROR(err, why.code, "--worker-dir %s", why.msg);
     return XPL_OK;
 }
@@ -178,7 +180,7 @@ struct worker_call { // the call's user data
     struct xpl_rpc_call *call;
     struct xpl_ticket *ticket;
     struct xpl_rpc_cancel *cancel; // of what is forwarded
-    char name[96];                 // of the answer's file
+    char name[128];                // of the answer's file
     struct xpl_arena arena;        // holds what follows
     xpl_bytes_t request;           // for the fallback
     xpl_str_t tool, session, host;
@@ -331,7 +333,7 @@ static bool bypasses_cache(const Xprof__Pywrap__ProfileDataRequest *r) {
 // A name that is the same for the same bytes of the same file.
 static void name_file(struct worker_call *a, const struct xpl_host *h) {
     (void)snprintf(a->name, sizeof a->name,
-                   "%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-v%d" FILE_SUFFIX,
+                   FILE_PREFIX "%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-v%d" FILE_SUFFIX,
                    h->fingerprint.dev, h->fingerprint.ino, h->fingerprint.size,
                    (uint64_t)h->fingerprint.mtime_ns, (int)xpl_product_op_stats.version);
 }

@@ -35,7 +35,9 @@ static const char *const companion_tails[] = {
     ".op_stats_v2.pb",
     ".trace.json.gz",
     ".memory_profile.json.gz",
-    ".SSTABLE",
+    ".SSTABLE", // also .metadata.SSTABLE and .trie.SSTABLE
+    ".smart_suggestion.pb",
+    ".dcn_collective_stats.pb",
     ".tracetable",
     ".input_pipeline.pb",
     ".input_pipeline.json",

@@ -22,7 +22,7 @@
 
 struct xpl_shared_files {
     char dir[PATH_MAX];
-    const char *suffix;
+    const char *prefix, *suffix;
     int dirfd;
     gid_t group;
     atomic_ullong temporary; // numbers temporary files
@@ -66,14 +66,15 @@ static xpl_status_t open_dir(struct xpl_shared_files *f, struct xpl_error *err) 
     return XPL_OK;
 }
 
-xpl_status_t xpl_shared_files_new(const char *dir, const char *suffix, gid_t group,
-                                  struct xpl_shared_files **ret, struct xpl_error *err) {
+xpl_status_t xpl_shared_files_new(const char *dir, const char *prefix, const char *suffix,
+                                  gid_t group, struct xpl_shared_files **ret,
+                                  struct xpl_error *err) {
     if (!dir[0] || strlen(dir) >= PATH_MAX)
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%s: the path is empty or too long",
                          xpl_path_shown(dir, &(struct xpl_path_text){0}));
     struct xpl_shared_files *const f = xpl_sys_alloc(sizeof *f);
     if (!f) XPL_RETURN_OOM(err, "files for other programs");
-    *f = (struct xpl_shared_files){.suffix = suffix, .dirfd = -1, .group = group};
+    *f = (struct xpl_shared_files){.prefix = prefix, .suffix = suffix, .dirfd = -1, .group = group};
     memcpy(f->dir, dir, strlen(dir) + 1);
     const xpl_status_t st = open_dir(f, err);
     if (st == XPL_OK)
@@ -111,6 +112,7 @@ static xpl_status_t fail_write(const struct xpl_shared_files *f, int os, struct 
 xpl_status_t xpl_shared_files_put(struct xpl_shared_files *f, const char *name, xpl_bytes_t bytes,
                                   struct xpl_error *err) {
     char temp[64];
+    assert(xpl_str_starts(xpl_str_from(name), xpl_str_from(f->prefix)));
     assert(!strchr(name, '/') && xpl_str_ends(xpl_str_from(name), xpl_str_from(f->suffix)));
     (void)snprintf(temp, sizeof temp, ".%ld-%" PRIu64 ".tmp", (long)getpid(),
                    (uint64_t)atomic_fetch_add(&f->temporary, 1));
@@ -138,7 +140,8 @@ void xpl_shared_files_sweep(struct xpl_shared_files *f, int64_t keep_s) {
     for (struct dirent *e; (e = readdir(d)) != NULL;) {
         struct stat st;
         const xpl_str_t name = xpl_str_from(e->d_name);
-        const bool ours = xpl_str_ends(name, xpl_str_from(f->suffix)) ||
+        const bool ours = (xpl_str_starts(name, xpl_str_from(f->prefix)) &&
+                           xpl_str_ends(name, xpl_str_from(f->suffix))) ||
                           (name.ptr[0] == '.' && xpl_str_ends(name, XPL_STR(".tmp")));
         if (ours && fstatat(f->dirfd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISREG(st.st_mode) && now - st.st_mtime > keep_s)

@@ -15,13 +15,14 @@
 
 struct xpl_shared_files;
 
-// Makes `dir`, with its parents, when it is missing.  `suffix` (".op_stats.pb") ends the names of
-// all its files, and is kept.  `group` may read the directory and its files; (gid_t)-1: nobody but
-// this user.  FAILED_PRECONDITION, with a sentence that begins with the path: it cannot be made or
-// given to the group, it belongs to another user, or (xpl_own_dir_open) others could have made what
-// it lies in; RESOURCE_EXHAUSTED.
-xpl_status_t xpl_shared_files_new(const char *dir, const char *suffix, gid_t group,
-                                  struct xpl_shared_files **ret, struct xpl_error *err)
+// Makes `dir`, with its parents, when it is missing.  The names of all its files begin with
+// `prefix` and end with `suffix` (".op_stats_v2.pb"), which are kept; others are never removed.
+// `group` may read the directory and its files; (gid_t)-1: nobody but this user.
+// FAILED_PRECONDITION, with a sentence that begins with the path: it cannot be made or given to the
+// group, it belongs to another user, or (xpl_own_dir_open) others could have made what it lies in;
+// RESOURCE_EXHAUSTED.
+xpl_status_t xpl_shared_files_new(const char *dir, const char *prefix, const char *suffix,
+                                  gid_t group, struct xpl_shared_files **ret, struct xpl_error *err)
     XPL_NODISCARD;
 // The files stay.  NULL is fine.
 void xpl_shared_files_free(struct xpl_shared_files *f);

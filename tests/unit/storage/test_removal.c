@@ -72,6 +72,9 @@ static void test_run_directory(void) {
     new_dir();
     make("mkdir -p a/plugins/profile/run a/plugins/profile/mine && cd a/plugins/profile/run && "
          "touch a.xplane.pb b.xplane.old capture.json cache_version.txt ALL_HOSTS.op_stats_v2.pb "
+         "a.op_stats_v2.pb a.SSTABLE a.metadata.SSTABLE a.trie.SSTABLE "
+         "ALL_HOSTS.smart_suggestion.pb "
+         "NO_HOST.dcn_collective_stats.pb "
          "a.trace.json.gz m.hlo_proto.pb .xplaned-1.part .xplaned-2.part && "
          "cd ../mine && touch a.xplane.pb thesis.tex .hlo_proto.pb && ln -s ../run m.hlo_proto.pb");
     const int fd = open(in_dir("a/plugins/profile/run/.xplaned-2.part"), O_RDONLY);

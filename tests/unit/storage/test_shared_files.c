@@ -13,7 +13,7 @@ static const gid_t nobody_else = (gid_t)-1;
 static struct xpl_shared_files *open_files(const char *dir, gid_t group) {
     struct xpl_shared_files *f = NULL;
     struct xpl_error err = {0};
-    CHECK_OK(xpl_shared_files_new(dir, SUFFIX, group, &f, &err), &err);
+    CHECK_OK(xpl_shared_files_new(dir, "", SUFFIX, group, &f, &err), &err);
     return f;
 }
 
@@ -93,14 +93,23 @@ static void test_sweep(void) {
     CHECK_EQ(access(in_dir("files/notes.txt"), F_OK), 0);
     CHECK_EQ(access(in_dir("files/dir" SUFFIX), F_OK), 0);
     xpl_shared_files_free(f);
+    // Of others who name their files with the same end.
+    CHECK_OK(xpl_shared_files_new(in_dir("files"), "our-", SUFFIX, nobody_else, &f, NULL), NULL);
+    CHECK_EQ(put(f, "our-old" SUFFIX, "text"), XPL_OK);
+    make_old(in_dir("files/our-old" SUFFIX));
+    make_old(in_dir("files/host" SUFFIX));
+    xpl_shared_files_sweep(f, 600);
+    CHECK(access(in_dir("files/our-old" SUFFIX), F_OK) != 0);
+    CHECK_EQ(access(in_dir("files/host" SUFFIX), F_OK), 0);
+    xpl_shared_files_free(f);
     remove_dir();
 }
 
 static void refuse(const char *dir, const char *word) {
     struct xpl_shared_files *f = NULL;
     struct xpl_error err = {0};
-    CHECK_STATUS(xpl_shared_files_new(dir, SUFFIX, nobody_else, &f, &err), XPL_FAILED_PRECONDITION,
-                 &err);
+    CHECK_STATUS(xpl_shared_files_new(dir, "", SUFFIX, nobody_else, &f, &err),
+                 XPL_FAILED_PRECONDITION, &err);
     if (!strstr(err.msg, word)) fprintf(stderr, "got: %s\n", err.msg);
     CHECK(strstr(err.msg, word) && !f);
 }
