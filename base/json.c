@@ -39,6 +39,17 @@ static bool is_plain(uint8_t c, bool html) {
     return c >= 0x20 && c < 0x80 && c != '"' && c != '\\' && !(html && (c == '<' || c == '>'));
 }
 
+// Whether eight bytes are plain, in JSON that is in no HTML.
+static bool are_plain(const uint8_t *p) {
+    const uint64_t ones = 0x0101010101010101, high = 0x8080808080808080;
+    uint64_t w;
+    memcpy(&w, p, sizeof w);
+    // A byte below n makes its high bit; what borrows from it is not plain either.
+    const uint64_t quote = w ^ ones * '"', slash = w ^ ones * '\\';
+    const uint64_t control = w - ones * 0x20;
+    return (((quote - ones) | (slash - ones) | control | w) & high) == 0;
+}
+
 // \uXXXX; returns 6.
 static size_t unicode_escape(unsigned code, char out[XPL_JSON_CHAR_MAX]) {
     const char e[] = {
@@ -73,6 +84,8 @@ void xpl_json_str(struct xpl_buf *b, xpl_str_t s, bool html) {
     xpl_buf_putc(b, '"');
     while (p < end) {
         const uint8_t *run = p;
+        while (end - p >= 8 && !html && are_plain(p))
+            p += 8;
         while (p < end && is_plain(*p, html))
             p++;
         xpl_buf_put(b, run, (size_t)(p - run));

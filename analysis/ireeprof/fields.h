@@ -10,23 +10,29 @@
 
 // A member that is called as in the struct.
 #define XPL_F(KIND, T, member)                                                                     \
-    { .name = #member, .kind = XPL_IREE_##KIND, .offset = offsetof(struct xpl_iree_##T, member) }
+    {                                                                                              \
+        .name = #member, .name_length = sizeof #member - 1, .kind = XPL_IREE_##KIND,               \
+        .offset = offsetof(struct xpl_iree_##T, member)                                            \
+    }
 // One that is called otherwise.
 #define XPL_F_AS(KIND, T, member, as)                                                              \
-    { .name = (as), .kind = XPL_IREE_##KIND, .offset = offsetof(struct xpl_iree_##T, member) }
+    {                                                                                              \
+        .name = (as), .name_length = sizeof(as) - 1, .kind = XPL_IREE_##KIND,                      \
+        .offset = offsetof(struct xpl_iree_##T, member)                                            \
+    }
 // The name of a number.
 #define XPL_F_NAME(T, member, as, set)                                                             \
     {                                                                                              \
-        .name = (as), .kind = XPL_IREE_ENUM, .names = XPL_IREE_NAMES_##set,                        \
-        .offset = offsetof(struct xpl_iree_##T, member)                                            \
+        .name = (as), .name_length = sizeof(as) - 1, .kind = XPL_IREE_ENUM,                        \
+        .names = XPL_IREE_NAMES_##set, .offset = offsetof(struct xpl_iree_##T, member)             \
     }
 // Whether a flag is set.
 #define XPL_F_BIT(T, as, mask)                                                                     \
     {                                                                                              \
-        .name = (as), .kind = XPL_IREE_BIT, .bit = (mask),                                         \
+        .name = (as), .name_length = sizeof(as) - 1, .kind = XPL_IREE_BIT, .bit = (mask),          \
         .offset = offsetof(struct xpl_iree_##T, flags)                                             \
     }
 #define XPL_F_CONST(as, value)                                                                     \
-    { .name = (as), .kind = XPL_IREE_CONST, .text = (value) }
+    { .name = (as), .name_length = sizeof(as) - 1, .kind = XPL_IREE_CONST, .text = (value) }
 
 #endif

@@ -27,35 +27,115 @@ static void put_z(struct xpl_iree_rows *r, const char *z) {
     xpl_buf_put(r->out, z, strlen(z));
 }
 
-static void put_u64(struct xpl_iree_rows *r, uint64_t v) {
-    char digits[20], *p = digits + sizeof digits;
-    do
-        *--p = (char)('0' + v % 10);
-    while (v /= 10);
-    xpl_buf_put(r->out, p, (size_t)(digits + sizeof digits - p));
+// Room for n bytes at the end of the output; NULL once failed.
+static inline uint8_t *room(struct xpl_iree_rows *r, size_t n) {
+    struct xpl_buf *const b = r->out;
+    if ((b->failed || b->cap - b->n < n) && !xpl_buf_room(b, n)) return NULL;
+    return b->p + b->n;
 }
 
-// Hands a member over, where somebody else writes it.
-static bool handed(struct xpl_iree_rows *r, struct xpl_iree_member m) {
-    if (r->member) r->member(r->member_ctx, &m);
-    return r->member != NULL;
+enum { DIGITS = 20 }; // of the largest number
+
+static inline size_t count_digits(uint64_t v) {
+    static const uint64_t first[DIGITS] = {
+        // number of as many digits
+        0,
+        10,
+        100,
+        1000,
+        10000,
+        100000,
+        1000000,
+        10000000,
+        100000000,
+        1000000000,
+        10000000000,
+        100000000000,
+        1000000000000,
+        10000000000000,
+        100000000000000,
+        1000000000000000,
+        10000000000000000,
+        100000000000000000,
+        1000000000000000000,
+        10000000000000000000u,
+    };
+    const size_t bits = (size_t)(64 - __builtin_clzll(v | 1));
+    const size_t n = bits * 1233 >> 12; // bits * log10(2): right, or one too few
+    return n + (v >= first[n]);
 }
 
-// What stands before a value.  Names are ours and need no escapes.
-static void put_name(struct xpl_iree_rows *r, const char *name) {
+// Writes a number, at most DIGITS bytes, and returns its end.
+static inline uint8_t *write_u64(uint8_t *p, uint64_t v) {
+    static const char pairs[] =
+        "0001020304050607080910111213141516171819202122232425262728293031323334"
+        "3536373839404142434445464748495051525354555657585960616263646566676869"
+        "707172737475767778798081828384858687888990919293949596979899";
+    if (v < 10) {
+        *p = (uint8_t)('0' + v);
+        return p + 1;
+    }
+    uint8_t *const end = p + count_digits(v);
+    uint8_t *d = end;
+    for (; v >= 100; v /= 100)
+        memcpy(d -= 2, pairs + 2 * (v % 100), 2);
+    if (v >= 10)
+        memcpy(d - 2, pairs + 2 * v, 2);
+    else
+        d[-1] = (uint8_t)('0' + v);
+    return end;
+}
+
+// Copies a name, which is short: without a call for each.
+static inline uint8_t *write_name(uint8_t *p, const char *name, size_t n) {
+    if (n >= 8 && n <= 16) {
+        memcpy(p, name, 8);
+        memcpy(p + n - 8, name + n - 8, 8);
+    } else if (n > 16 && n <= 32) {
+        memcpy(p, name, 16);
+        memcpy(p + n - 16, name + n - 16, 16);
+    } else {
+        memcpy(p, name, n);
+    }
+    return p + n;
+}
+
+// Hands a member over to who writes it in another way.
+static __attribute__((noinline, cold)) void hand(struct xpl_iree_rows *r,
+                                                 struct xpl_iree_member m) {
+    r->member(r->member_ctx, &m);
+}
+
+// Writes what stands before a value and leaves room for `more` bytes of it; NULL once failed. Names
+// are ours and need no escapes.
+static inline uint8_t *begin_value(struct xpl_iree_rows *r, const char *name, size_t length,
+                                   size_t more) {
+    uint8_t *p = room(r, length + 4 + more);
+    if (!p) return NULL;
     if (r->format == XPL_IREE_JSONL || !name) {
-        if (r->comma) xpl_buf_putc(r->out, ',');
+        *p = ',';
+        p += r->comma;
         if (name) {
-            xpl_buf_putc(r->out, '"');
-            put_z(r, name);
-            xpl_buf_str(r->out, XPL_STR("\":"));
+            *p++ = '"';
+            p = write_name(p, name, length);
+            *p++ = '"', *p++ = ':';
         }
     } else {
-        xpl_buf_putc(r->out, ' ');
-        put_z(r, name);
-        xpl_buf_putc(r->out, '=');
+        *p++ = ' ';
+        p = write_name(p, name, length);
+        *p++ = '=';
     }
     r->comma = true;
+    return p;
+}
+
+static inline void end_value(struct xpl_iree_rows *r, const uint8_t *end) {
+    r->out->n = (size_t)(end - r->out->p);
+}
+
+static void put_name(struct xpl_iree_rows *r, const char *name) {
+    const uint8_t *const p = begin_value(r, name, name ? strlen(name) : 0, 0);
+    if (p) end_value(r, p);
 }
 
 void xpl_row_begin(struct xpl_iree_rows *r, const char *key, const char *type) {
@@ -77,30 +157,40 @@ void xpl_row_end(struct xpl_iree_rows *r) {
     xpl_iree_rows_flush_large(r);
 }
 
-void xpl_row_u64(struct xpl_iree_rows *r, const char *name, uint64_t v) {
-    if (handed(r, (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_U64, .u64 = v}))
+void xpl_row_number(struct xpl_iree_rows *r, const char *name, size_t length, uint64_t v) {
+    if (r->member) {
+        hand(r, (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_U64, .u64 = v});
         return;
-    put_name(r, name);
-    put_u64(r, v);
+    }
+    uint8_t *const p = begin_value(r, name, length, DIGITS);
+    if (p) end_value(r, write_u64(p, v));
 }
 
-void xpl_row_i64(struct xpl_iree_rows *r, const char *name, int64_t v) {
-    if (handed(r, (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_I64, .i64 = v}))
+void xpl_row_signed(struct xpl_iree_rows *r, const char *name, size_t length, int64_t v) {
+    if (r->member) {
+        hand(r, (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_I64, .i64 = v});
         return;
-    put_name(r, name);
-    if (v < 0) xpl_buf_putc(r->out, '-');
-    put_u64(r, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+    }
+    uint8_t *p = begin_value(r, name, length, 1 + DIGITS);
+    if (!p) return;
+    if (v < 0) *p++ = '-';
+    end_value(r, write_u64(p, v < 0 ? 0 - (uint64_t)v : (uint64_t)v));
 }
 
 void xpl_row_bool(struct xpl_iree_rows *r, const char *name, bool v) {
-    if (handed(r, (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_BOOL, .is = v}))
+    if (r->member) {
+        hand(r, (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_BOOL, .is = v});
         return;
+    }
     put_name(r, name);
-    put_z(r, v ? "true" : "false");
+    xpl_buf_put(r->out, v ? "true" : "false", v ? 4 : 5);
 }
 
 void xpl_row_null(struct xpl_iree_rows *r, const char *name) {
-    if (handed(r, (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_NULL})) return;
+    if (r->member) {
+        hand(r, (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_NULL});
+        return;
+    }
     put_name(r, name);
     xpl_buf_str(r->out, XPL_STR("null"));
 }
@@ -113,8 +203,10 @@ static bool is_plain(xpl_str_t s) {
 }
 
 void xpl_row_str(struct xpl_iree_rows *r, const char *name, xpl_str_t v) {
-    if (handed(r, (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_TEXT, .text = v}))
+    if (r->member) {
+        hand(r, (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_TEXT, .text = v});
         return;
+    }
     put_name(r, name);
     if (r->format == XPL_IREE_TEXT && is_plain(v))
         xpl_buf_str(r->out, v);
@@ -127,9 +219,11 @@ void xpl_row_text(struct xpl_iree_rows *r, const char *name, const char *v) {
 }
 
 void xpl_row_fixed(struct xpl_iree_rows *r, const char *name, double v, int decimals) {
-    if (handed(r,
-               (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_DOUBLE, .number = v}))
+    if (r->member) {
+        hand(r,
+             (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_DOUBLE, .number = v});
         return;
+    }
     char text[XPL_JSON_FIXED_MAX];
     put_name(r, name);
     const size_t n = decimals <= 3 ? xpl_json_fixed(v, decimals, text) : 0;
@@ -142,9 +236,11 @@ void xpl_row_fixed(struct xpl_iree_rows *r, const char *name, double v, int deci
 }
 
 void xpl_row_double(struct xpl_iree_rows *r, const char *name, double v) {
-    if (handed(r,
-               (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_DOUBLE, .number = v}))
+    if (r->member) {
+        hand(r,
+             (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_DOUBLE, .number = v});
         return;
+    }
     put_name(r, name);
     if (isfinite(v))
         xpl_buf_printf(r->out, "%.17g", v);
@@ -162,14 +258,20 @@ void xpl_row_hash(struct xpl_iree_rows *r, const char *name, const uint64_t hash
 }
 
 void xpl_row_open(struct xpl_iree_rows *r, const char *name, char bracket) {
-    if (handed(r, (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_OPEN})) return;
+    if (r->member) {
+        hand(r, (struct xpl_iree_member){.name = name, .kind = XPL_IREE_MEMBER_OPEN});
+        return;
+    }
     put_name(r, name);
     xpl_buf_putc(r->out, bracket);
     r->comma = false;
 }
 
 void xpl_row_close(struct xpl_iree_rows *r, char bracket) {
-    if (handed(r, (struct xpl_iree_member){.kind = XPL_IREE_MEMBER_CLOSE})) return;
+    if (r->member) {
+        hand(r, (struct xpl_iree_member){.kind = XPL_IREE_MEMBER_CLOSE});
+        return;
+    }
     xpl_buf_putc(r->out, bracket);
     r->comma = true;
 }
@@ -185,24 +287,46 @@ static uint64_t u64_at(const uint8_t *p) {
     return v;
 }
 
-static void put_list(struct xpl_iree_rows *r, const char *name, const uint8_t *p, size_t n) {
+static void put_list(struct xpl_iree_rows *r, const char *name, const uint8_t *from, size_t n) {
     xpl_row_open(r, name, '[');
-    for (size_t i = 0; i < n; i++)
-        xpl_row_u64(r, NULL, u32_at(p + 4 * i));
+    uint8_t *p = r->member ? NULL : room(r, n * (DIGITS + 1));
+    for (size_t i = 0; p && i < n; i++) {
+        *p = ',';
+        p = write_u64(p + (i != 0), u32_at(from + 4 * i));
+    }
+    if (p) end_value(r, p);
+    for (size_t i = 0; r->member && i < n; i++)
+        xpl_row_u64(r, NULL, u32_at(from + 4 * i));
     xpl_row_close(r, ']');
 }
 
+// A text of ours, which needs no escapes.
+static void put_own(struct xpl_iree_rows *r, const struct xpl_iree_field *f, const char *text) {
+    const size_t n = strlen(text), length = f->name_length ? f->name_length : strlen(f->name);
+    if (r->member || r->format != XPL_IREE_JSONL) {
+        xpl_row_text(r, f->name, text);
+        return;
+    }
+    uint8_t *p = begin_value(r, f->name, length, n + 2);
+    if (!p) return;
+    *p++ = '"';
+    p = write_name(p, text, n);
+    *p++ = '"';
+    end_value(r, p);
+}
+
 static void put_field(struct xpl_iree_rows *r, const struct xpl_iree_field *f, const uint8_t *p) {
+    const size_t n = f->name_length ? f->name_length : f->name ? strlen(f->name) : 0;
     switch (f->kind) {
-        case XPL_IREE_U32: xpl_row_u64(r, f->name, u32_at(p)); break;
-        case XPL_IREE_U64: xpl_row_u64(r, f->name, u64_at(p)); break;
-        case XPL_IREE_I32: xpl_row_i64(r, f->name, (int32_t)u32_at(p)); break;
-        case XPL_IREE_I64: xpl_row_i64(r, f->name, (int64_t)u64_at(p)); break;
+        case XPL_IREE_U32: xpl_row_number(r, f->name, n, u32_at(p)); break;
+        case XPL_IREE_U64: xpl_row_number(r, f->name, n, u64_at(p)); break;
+        case XPL_IREE_I32: xpl_row_signed(r, f->name, n, (int32_t)u32_at(p)); break;
+        case XPL_IREE_I64: xpl_row_signed(r, f->name, n, (int64_t)u64_at(p)); break;
         case XPL_IREE_3U32: put_list(r, f->name, p, 3); break;
         case XPL_IREE_8U32: put_list(r, f->name, p, 8); break;
-        case XPL_IREE_ENUM: xpl_row_text(r, f->name, xpl_iree_name(f->names, u32_at(p))); break;
+        case XPL_IREE_ENUM: put_own(r, f, xpl_iree_name(f->names, u32_at(p))); break;
         case XPL_IREE_BIT: xpl_row_bool(r, f->name, (u32_at(p) & f->bit) != 0); break;
-        case XPL_IREE_CONST: xpl_row_text(r, f->name, f->text); break;
+        case XPL_IREE_CONST: put_own(r, f, f->text); break;
         case XPL_IREE_OBJECT: xpl_row_open(r, f->name, '{'); break;
         case XPL_IREE_END: xpl_row_close(r, '}'); break;
     }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "analysis/ireeprof/schema.h"
 #include "base/buf.h"
@@ -65,8 +66,8 @@ void xpl_iree_rows_flush_large(struct xpl_iree_rows *r);
 bool xpl_iree_rows_flush(struct xpl_iree_rows *r);
 
 // Members.  A NULL name is an element of the array that is open.
-void xpl_row_u64(struct xpl_iree_rows *r, const char *name, uint64_t v);
-void xpl_row_i64(struct xpl_iree_rows *r, const char *name, int64_t v);
+static inline void xpl_row_u64(struct xpl_iree_rows *r, const char *name, uint64_t v);
+static inline void xpl_row_i64(struct xpl_iree_rows *r, const char *name, int64_t v);
 void xpl_row_bool(struct xpl_iree_rows *r, const char *name, bool v);
 void xpl_row_null(struct xpl_iree_rows *r, const char *name);
 void xpl_row_str(struct xpl_iree_rows *r, const char *name, xpl_str_t v);
@@ -98,6 +99,7 @@ enum xpl_iree_field_kind {
 struct xpl_iree_field {
     const char *name;
     const char *text;
+    uint8_t name_length; // of the name; 0: to be counted
     enum xpl_iree_field_kind kind;
     enum xpl_iree_names names;
     uint32_t bit;
@@ -105,6 +107,15 @@ struct xpl_iree_field {
 };
 void xpl_row_fields(struct xpl_iree_rows *r, const struct xpl_iree_field *fields, size_t n,
                     const void *record);
+// With the length of the name.
+void xpl_row_number(struct xpl_iree_rows *r, const char *name, size_t length, uint64_t v);
+void xpl_row_signed(struct xpl_iree_rows *r, const char *name, size_t length, int64_t v);
+static inline void xpl_row_u64(struct xpl_iree_rows *r, const char *name, uint64_t v) {
+    xpl_row_number(r, name, name ? strlen(name) : 0, v);
+}
+static inline void xpl_row_i64(struct xpl_iree_rows *r, const char *name, int64_t v) {
+    xpl_row_signed(r, name, name ? strlen(name) : 0, v);
+}
 #define XPL_ROW_FIELDS(r, table, record)                                                           \
     xpl_row_fields((r), (table), sizeof(table) / sizeof *(table), (record))
 

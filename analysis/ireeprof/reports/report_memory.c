@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Report memory: memory events, balances of devices and pools, lives of allocations.
-#include <stdio.h>
+#include <assert.h>
 
 #include "analysis/ireeprof/model.h"
 #include "analysis/ireeprof/reports/impl.h"
@@ -62,22 +62,25 @@ static xpl_status_t add_record(void *ctx, const struct xpl_iree_record *r, struc
 static void put_balance(struct xpl_iree_rows *r, const char *prefix,
                         const struct xpl_iree_balance *b) {
 #define MEMBER(m)                                                                                  \
-    { #m, offsetof(struct xpl_iree_balance, m) }
+    { "_" #m, sizeof #m, offsetof(struct xpl_iree_balance, m) }
     static const struct {
         const char *name;
-        size_t offset;
+        size_t length, offset;
     } members[] = {MEMBER(current_count),       MEMBER(high_water_count),
                    MEMBER(total_open_count),    MEMBER(total_close_count),
                    MEMBER(partial_close_count), MEMBER(current_bytes),
                    MEMBER(high_water_bytes),    MEMBER(total_open_bytes),
                    MEMBER(total_close_bytes),   MEMBER(partial_close_bytes)};
 #undef MEMBER
+    char name[64];
+    const size_t n = strlen(prefix);
+    assert(n + 24 < sizeof name);
+    memcpy(name, prefix, n);
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-        char name[64];
         uint64_t v;
-        (void)snprintf(name, sizeof name, "%s_%s", prefix, members[i].name);
+        memcpy(name + n, members[i].name, members[i].length + 1);
         memcpy(&v, (const char *)b + members[i].offset, sizeof v);
-        xpl_row_u64(r, name, v);
+        xpl_row_number(r, name, n + members[i].length, v);
     }
 }
 
