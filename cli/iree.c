@@ -92,7 +92,8 @@ static int run_report(const struct xpl_args *args, const struct xpl_iree_report 
                                .options = {.id = -1,
                                            .dispatch_events = args->dispatch_events,
                                            .counter_samples = args->counter_samples},
-                               .rows = &rows};
+                               .rows = &rows,
+                               .done = xpl_source_release};
     if (args->filter) run.options.filter = xpl_str_from(args->filter);
     if (!parse_id(args->id, &run.options.id) ||
         !parse_format(report->name, args->format, &rows.format, &run.options.trace))
@@ -126,8 +127,8 @@ static int report_source(const struct xpl_args *args, const struct xpl_iree_repo
                          const struct xpl_source *source, struct output *o) {
     struct xpl_error err = {0};
     struct xpl_iree_bundle bundle;
-    const xpl_status_t st =
-        xpl_iree_open(xpl_source_bytes(source), args->unfinished, &bundle, &err);
+    const xpl_status_t st = xpl_iree_open_mapped(xpl_source_bytes(source), args->unfinished,
+                                                 xpl_source_release, &bundle, &err);
     if (st != XPL_OK) { // also INVALID_ARGUMENT: the file is wrong, not the usage
         (void)fail(st, err.msg);
         return XPL_EXIT_FAILED;

@@ -22,6 +22,7 @@ static inline xpl_status_t iree_report(struct iree_run *x, xpl_bytes_t file, con
     x->err = (struct xpl_error){0};
     x->rows = (struct xpl_iree_rows){.format = format, .out = &x->out};
     x->run.rows = &x->rows;
+    x->run.damage = (struct xpl_iree_notes){0};
     x->run.bundle = &x->bundle;
     const struct xpl_iree_report *const r = xpl_iree_report_find(xpl_str_from(report));
     CHECK(r);

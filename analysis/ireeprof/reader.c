@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+enum { DONE_AT = 1 << 20 }; // bytes that are given back at once
+
 static uint16_t u16(const uint8_t *p) {
     uint16_t v;
     memcpy(&v, p, sizeof v);
@@ -68,6 +70,7 @@ static const char *read_record(xpl_bytes_t bytes, uint64_t at, struct xpl_iree_r
     if (front > r->record_length || r->payload_length != r->record_length - front)
         return "profile record data lengths do not match";
     r->offset = at;
+    r->reading = NULL;
     r->content_type = (xpl_str_t){(const char *)p + header, type};
     r->name = (xpl_str_t){(const char *)p + header + type, name};
     r->payload = (xpl_bytes_t){p + front, (size_t)r->payload_length};
@@ -81,16 +84,30 @@ bool xpl_iree_next(struct xpl_iree_cursor *c, struct xpl_iree_record *ret) {
     if (c->at == 0) c->at = c->bundle->header.header_length;
     if (c->at >= c->bundle->bytes.len || read_record(c->bundle->bytes, c->at, ret)) return false;
     ret->index = c->index++;
+    ret->reading = c->reading;
     c->at += ret->record_length;
     return true;
 }
 
 // ---- typed records ----
 
+// Where the fast way pauses next: before the last record, which may be cut, and after bytes that
+// are many enough to be given back.
+static void set_stop(struct xpl_iree_items *it) {
+    const size_t whole = it->type->size - 1;
+    it->stop = it->left > DONE_AT + whole ? it->left - DONE_AT : whole;
+}
+
 struct xpl_iree_items xpl_iree_items_of(const struct xpl_iree_record *r) {
     if (r->chunk >= XPL_IREE_N_CHUNK_TYPES) return (struct xpl_iree_items){0};
-    return (struct xpl_iree_items){
-        .type = &xpl_iree_chunk_types[r->chunk], .p = r->payload.ptr, .left = r->payload.len};
+    const struct xpl_iree_chunk_type *const t = &xpl_iree_chunk_types[r->chunk];
+    struct xpl_iree_items it = {.type = t,
+                                .p = r->payload.ptr,
+                                .left = r->payload.len,
+                                .fixed = t->tail == XPL_IREE_TAIL_ANY ? t->size : UINT32_MAX,
+                                .reading = r->reading};
+    set_stop(&it);
+    return it;
 }
 
 // The bytes that the length members of a typed record say follow it.
@@ -132,12 +149,38 @@ static const char *read_item(struct xpl_iree_items *it, struct xpl_iree_item *re
     return NULL;
 }
 
-bool xpl_iree_item_next(struct xpl_iree_items *it, struct xpl_iree_item *ret,
+static void note(struct xpl_iree_notes *notes, uint64_t offset, const char *text) {
+    if (notes->n < XPL_IREE_NOTES_KEPT) {
+        struct xpl_iree_note *const n = &notes->kept[notes->n];
+        n->offset = offset;
+        (void)snprintf(n->text, sizeof n->text, "%s", text);
+    }
+    notes->n++;
+}
+
+// Events may be read more than once; of a place that was noted nothing is noted again.
+static void note_event(struct xpl_iree_notes *notes, uint64_t offset, const char *text) {
+    for (size_t i = 0; i < notes->n && i < XPL_IREE_NOTES_KEPT; i++)
+        if (notes->kept[i].offset == offset) return;
+    // Beyond those that are kept, passes over the file cannot be told apart: one is enough.
+    if (notes->n <= XPL_IREE_NOTES_KEPT) note(notes, offset, text);
+}
+
+bool xpl_iree_item_slow(struct xpl_iree_items *it, struct xpl_iree_item *ret,
                         const char **ret_reason) {
+    const struct xpl_iree_reading *const reading = it->reading;
     const bool more = it->left != 0;
+    if (more && it->left <= it->stop && it->left >= it->type->size) {
+        if (reading && reading->done) reading->done(it->p - DONE_AT, DONE_AT);
+        set_stop(it);
+    }
     const char *const reason = more ? read_item(it, ret) : NULL;
     if (ret_reason) *ret_reason = reason;
-    if (reason) it->left = 0;
+    if (reason) {
+        if (reading && reading->damage && it->type->events && !it->by_size)
+            note_event(reading->damage, (uint64_t)(it->p - reading->base), reason);
+        it->left = 0;
+    }
     return more && !reason;
 }
 
@@ -174,15 +217,6 @@ static xpl_status_t read_file_header(xpl_bytes_t file, struct xpl_iree_header *h
     return XPL_OK;
 }
 
-static void note(struct xpl_iree_bundle *b, uint64_t offset, const char *text) {
-    if (b->n_notes < XPL_IREE_NOTES_KEPT) {
-        struct xpl_iree_note *const n = &b->notes[b->n_notes];
-        n->offset = offset;
-        (void)snprintf(n->text, sizeof n->text, "%s", text);
-    }
-    b->n_notes++;
-}
-
 // IREE's rule for the coordinates of a command operation; NULL: kept.
 static const char *check_operation(const uint8_t *p) {
     struct xpl_iree_command_operation op;
@@ -198,33 +232,43 @@ static const char *check_operation(const uint8_t *p) {
                : NULL;
 }
 
-// Notes where the typed records of a chunk are damaged.
+// Notes where the typed records of a chunk of metadata are damaged.
 static void check_chunk(struct xpl_iree_bundle *b, const struct xpl_iree_record *r) {
     struct xpl_iree_items items = xpl_iree_items_of(r);
     struct xpl_iree_item item = {0};
     const char *reason;
+    if (!items.type || items.type->events) return;
     while (xpl_iree_item_next(&items, &item, &reason))
         if (r->chunk == XPL_IREE_COMMAND_OPERATIONS && (reason = check_operation(item.p)))
-            note(b, (uint64_t)(item.p - b->bytes.ptr), reason);
-    if (reason) note(b, (uint64_t)(items.p - b->bytes.ptr), reason);
+            note(&b->notes, (uint64_t)(item.p - b->bytes.ptr), reason);
+    if (reason) note(&b->notes, (uint64_t)(items.p - b->bytes.ptr), reason);
 }
 
 // Walks the records up to the end of the file or of what is good, which becomes the bundle's end.
-static void find_end(struct xpl_iree_bundle *b) {
+static void find_end(struct xpl_iree_bundle *b, void (*done)(const void *p, size_t n)) {
     struct xpl_iree_record r;
     const char *reason = NULL;
-    uint64_t at = b->header.header_length;
+    uint64_t at = b->header.header_length, from = 0;
     while (at < b->bytes.len && !(reason = read_record(b->bytes, at, &r))) {
         check_chunk(b, &r);
         at += r.record_length;
         b->n_records++;
+        if (!done || at - from < DONE_AT) continue;
+        done(b->bytes.ptr + from, (size_t)(at - from));
+        from = at;
     }
-    if (reason) note(b, at, reason);
+    if (reason) note(&b->notes, at, reason);
     if (at < b->bytes.len) b->bytes.len = (size_t)at;
 }
 
 xpl_status_t xpl_iree_open(xpl_bytes_t file, bool with_unfinished, struct xpl_iree_bundle *ret,
                            struct xpl_error *err) {
+    return xpl_iree_open_mapped(file, with_unfinished, NULL, ret, err);
+}
+
+xpl_status_t xpl_iree_open_mapped(xpl_bytes_t file, bool with_unfinished,
+                                  void (*done)(const void *p, size_t n),
+                                  struct xpl_iree_bundle *ret, struct xpl_error *err) {
     struct xpl_iree_bundle b = {.file_bytes = file.len};
     struct xpl_iree_record behind;
     XPL_TRY(read_file_header(file, &b.header, err));
@@ -235,8 +279,9 @@ xpl_status_t xpl_iree_open(xpl_bytes_t file, bool with_unfinished, struct xpl_ir
                           behind.record_type <= XPL_IREE_RECORD_END;
     const bool whole = stated == 0 || stated > file.len || (with_unfinished && b.unfinished_behind);
     b.bytes = (xpl_bytes_t){file.ptr, whole ? file.len : (size_t)stated};
-    if (stated > file.len) note(&b, file.len, "profile file length extends past file contents");
-    find_end(&b);
+    if (stated > file.len)
+        note(&b.notes, file.len, "profile file length extends past file contents");
+    find_end(&b, done);
     *ret = b;
     return XPL_OK;
 }

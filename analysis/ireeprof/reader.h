@@ -2,10 +2,12 @@
 // Pull reader over the bytes of a bundle: file records, and the typed records of a chunk.
 //
 // A bundle that was cut, never finished or damaged is read as far as it is good: opening it finds
-// the end of what can be read, and notes each damage with its offset and the reason (in the words
-// of IREE's tools, which refuse such files).  Nothing is allocated, and every length is checked
-// where it is used, so that bytes which change while they are read cause wrong rows, not wrong
-// reads.  Threads: an opened bundle is constant.
+// the end of what can be read, and each damage is noted with its offset and the reason (in the
+// words of IREE's tools, which refuse such files).  Opening reads the headers of the records and
+// the metadata.  Events, which are nearly all of a bundle, are checked by whoever reads them:
+// damage there is noted in xpl_iree_record.damage.  Nothing is allocated, and every length is
+// checked where it is used, so that bytes which change while they are read cause wrong rows, not
+// wrong reads.  Threads: an opened bundle is constant.
 #ifndef XPL_ANALYSIS_IREEPROF_READER_H_
 #define XPL_ANALYSIS_IREEPROF_READER_H_
 
@@ -34,17 +36,18 @@ struct xpl_iree_note {
     uint64_t offset; // in the file
     char text[160];  // a clause: why what stands there is not read
 };
+struct xpl_iree_notes {
+    struct xpl_iree_note kept[XPL_IREE_NOTES_KEPT]; // the first ones
+    size_t n;                                       // all of them
+};
 
 struct xpl_iree_bundle {
     xpl_bytes_t bytes; // as far as records can be read
     struct xpl_iree_header header;
     uint64_t file_bytes; // of the whole file
     uint64_t n_records;
-    // What is damaged, the first ones; n_notes counts all.  None: IREE reads the whole file as
-    // well.
-    struct xpl_iree_note notes[XPL_IREE_NOTES_KEPT];
-    size_t n_notes;
-    bool never_finished; // file_length is 0: still being written, or the program died
+    struct xpl_iree_notes notes; // what is damaged, events aside
+    bool never_finished;         // file_length is 0: still being written, or the program died
     // Records follow the end that the header states: another session that was never finished.
     bool unfinished_behind;
 };
@@ -53,6 +56,10 @@ struct xpl_iree_bundle {
 // words.  with_unfinished: also what follows the end that the header states, when it is records.
 xpl_status_t xpl_iree_open(xpl_bytes_t file, bool with_unfinished, struct xpl_iree_bundle *ret,
                            struct xpl_error *err) XPL_NODISCARD;
+// The same for a mapped file; done as in struct xpl_iree_reading.
+xpl_status_t xpl_iree_open_mapped(xpl_bytes_t file, bool with_unfinished,
+                                  void (*done)(const void *p, size_t n),
+                                  struct xpl_iree_bundle *ret, struct xpl_error *err) XPL_NODISCARD;
 // Whether the bytes begin as a bundle does.
 bool xpl_iree_sniff(xpl_bytes_t file);
 
@@ -68,12 +75,23 @@ struct xpl_iree_record {
     bool old_name;             // the content type is what IREE called it before May 2026
     xpl_str_t content_type, name;
     xpl_bytes_t payload;
+    const struct xpl_iree_reading *reading; // the cursor's
+};
+
+// What is to be told of reading.
+struct xpl_iree_reading {
+    struct xpl_iree_notes *damage; // gets damage among events, once for each place; may be NULL
+    // Called with bytes that are not read again soon, when they are many: their pages may be given
+    // back.  May be NULL.
+    void (*done)(const void *p, size_t n);
+    const uint8_t *base; // the bundle's first byte
 };
 
 // struct xpl_iree_cursor c = {.bundle = b};
 struct xpl_iree_cursor {
     const struct xpl_iree_bundle *bundle;
-    uint64_t at, index; // 0: the first record
+    uint64_t at, index;                     // 0: the first record
+    const struct xpl_iree_reading *reading; // may be NULL
 };
 // The next record; false at the end.  Views in *ret point into the bundle.
 bool xpl_iree_next(struct xpl_iree_cursor *c, struct xpl_iree_record *ret);
@@ -90,6 +108,10 @@ struct xpl_iree_items {
     bool by_size;
     const uint8_t *p;
     size_t left;
+    // Records that are just their struct are read here while more than this is left.
+    size_t stop;
+    uint32_t fixed; // bytes of such a record; UINT32_MAX: these are others
+    const struct xpl_iree_reading *reading;
 };
 struct xpl_iree_item {
     const uint8_t *p; // type->size bytes, at least
@@ -99,8 +121,20 @@ struct xpl_iree_item {
 struct xpl_iree_items xpl_iree_items_of(const struct xpl_iree_record *r);
 // The next one; false at the end, or where one is damaged.  *ret_reason (may be NULL) is then the
 // reason, or NULL at the end.
-bool xpl_iree_item_next(struct xpl_iree_items *it, struct xpl_iree_item *ret,
+#define XPL_IREE_QUICK static inline __attribute__((always_inline))
+bool xpl_iree_item_slow(struct xpl_iree_items *it, struct xpl_iree_item *ret,
                         const char **ret_reason);
+XPL_IREE_QUICK bool xpl_iree_item_next(struct xpl_iree_items *it, struct xpl_iree_item *ret,
+                                       const char **ret_reason) {
+    uint32_t length;
+    if (it->left <= it->stop) return xpl_iree_item_slow(it, ret, ret_reason);
+    memcpy(&length, it->p, sizeof length);
+    if (length != it->fixed) return xpl_iree_item_slow(it, ret, ret_reason);
+    *ret = (struct xpl_iree_item){it->p, {it->p + length, 0}};
+    it->p += length, it->left -= length;
+    if (ret_reason) *ret_reason = NULL;
+    return true;
+}
 
 // Copies the fixed part into a struct of schema.h.
 #define xpl_iree_copy(item, ret) memcpy((ret), (item)->p, sizeof *(ret))

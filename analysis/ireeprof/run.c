@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+enum { DONE_AT = 1 << 20 }; // bytes that are given back at once
+
 static bool is_cancelled(const struct xpl_iree_run *run) {
     return run->exec && xpl_exec_cancelled(run->exec);
 }
@@ -12,13 +14,20 @@ bool xpl_iree_stopped(const struct xpl_iree_run *run) {
     return run->rows->failed || is_cancelled(run);
 }
 
-xpl_status_t xpl_iree_walk(const struct xpl_iree_run *run, xpl_iree_visit_fn *visit, void *ctx,
+xpl_status_t xpl_iree_walk(struct xpl_iree_run *run, xpl_iree_visit_fn *visit, void *ctx,
                            struct xpl_error *err) {
-    struct xpl_iree_cursor c = {.bundle = run->bundle};
+    const uint8_t *const base = run->bundle->bytes.ptr;
+    const struct xpl_iree_reading reading = {&run->damage, run->done, base};
+    struct xpl_iree_cursor c = {.bundle = run->bundle, .reading = &reading};
     struct xpl_iree_record r;
+    uint64_t done = 0;
     while (xpl_iree_next(&c, &r)) {
         if (run->rows->failed) break; // the rest would be lost: reported at the end
         XPL_TRY(visit(ctx, &r, err));
+        if (run->done && c.at - done >= DONE_AT) {
+            run->done(base + done, (size_t)(c.at - done));
+            done = c.at;
+        }
         if (is_cancelled(run))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "the report is not needed any more");
     }
@@ -86,21 +95,27 @@ static const char *const missing_texts[XPL_IREE_N_MISSING] = {
         "counter sample value count does not match counter-set metadata",
 };
 
-// The i-th warning about the bundle itself; *i counts down past them.
-static bool bundle_warning(const struct xpl_iree_bundle *b, size_t *i, char *ret, size_t size) {
-    const size_t kept = b->n_notes < XPL_IREE_NOTES_KEPT ? b->n_notes : XPL_IREE_NOTES_KEPT;
+// The i-th of these notes; *i counts down past them.
+static bool note_warning(const struct xpl_iree_notes *notes, size_t *i, char *ret, size_t size) {
+    const size_t kept = notes->n < XPL_IREE_NOTES_KEPT ? notes->n : XPL_IREE_NOTES_KEPT;
     if (*i < kept) {
-        const struct xpl_iree_note *const n = &b->notes[*i];
+        const struct xpl_iree_note *const n = &notes->kept[*i];
         (void)snprintf(ret, size, "offset %" PRIu64 ": %s", n->offset, n->text);
         return true;
     }
     *i -= kept;
+    if (notes->n <= kept || (*i)-- != 0) return false;
+    (void)snprintf(ret, size, "%zu more damaged places", notes->n - kept);
+    return true;
+}
+
+// The i-th warning about the bundle itself; *i counts down past them.
+static bool bundle_warning(const struct xpl_iree_bundle *b, size_t *i, char *ret, size_t size) {
     const struct {
         bool is;
         uint64_t n;
         const char *text;
     } more[] = {
-        {b->n_notes > kept, b->n_notes - kept, "more damaged places"},
         {!b->never_finished && b->bytes.len < b->header.file_length,
          b->header.file_length - b->bytes.len, "bytes at the end are lost"},
         {b->never_finished && b->bytes.len < b->file_bytes, b->file_bytes - b->bytes.len,
@@ -121,7 +136,9 @@ static bool bundle_warning(const struct xpl_iree_bundle *b, size_t *i, char *ret
 }
 
 bool xpl_iree_warning(const struct xpl_iree_run *run, size_t i, char *ret, size_t size) {
-    if (bundle_warning(run->bundle, &i, ret, size)) return true;
+    if (note_warning(&run->bundle->notes, &i, ret, size) ||
+        note_warning(&run->damage, &i, ret, size) || bundle_warning(run->bundle, &i, ret, size))
+        return true;
     for (size_t k = 0; k < XPL_IREE_N_MISSING; k++)
         if (run->missing[k] && i-- == 0) {
             (void)snprintf(ret, size, "%" PRIu64 " %s", run->missing[k], missing_texts[k]);
@@ -131,7 +148,7 @@ bool xpl_iree_warning(const struct xpl_iree_run *run, size_t i, char *ret, size_
 }
 
 bool xpl_iree_is_partial(const struct xpl_iree_run *run) {
-    bool damaged = run->bundle->n_notes || run->bundle->never_finished;
+    bool damaged = run->bundle->notes.n || run->damage.n || run->bundle->never_finished;
     damaged |= run->bundle->unfinished_behind;
     for (size_t k = XPL_IREE_FIRST_DAMAGE; k < XPL_IREE_N_MISSING; k++)
         damaged |= run->missing[k] != 0;

@@ -46,9 +46,11 @@ struct xpl_iree_run {
     const struct xpl_iree_bundle *bundle;
     struct xpl_iree_options options;
     struct xpl_iree_rows *rows;
-    struct xpl_exec *exec;                // asked between records whether to give up; may be NULL
-    size_t limit;                         // bytes of the names that a trace makes; 0: any number
-    uint64_t missing[XPL_IREE_N_MISSING]; // counted while the report runs
+    struct xpl_exec *exec;                 // asked between records whether to give up; may be NULL
+    size_t limit;                          // bytes of the names that a trace makes; 0: any number
+    void (*done)(const void *p, size_t n); // xpl_iree_reading.done; may be NULL
+    struct xpl_iree_notes damage;          // among the events that were read
+    uint64_t missing[XPL_IREE_N_MISSING];  // counted while the report runs
 };
 
 // A sentence for each thing that the report had to do without, i from 0; false when there is none.
@@ -61,7 +63,7 @@ bool xpl_iree_stopped(const struct xpl_iree_run *run);
 // Calls visit for every record, in order.  CANCELLED when the exec says so, also after the last.
 typedef xpl_status_t xpl_iree_visit_fn(void *ctx, const struct xpl_iree_record *r,
                                        struct xpl_error *err);
-xpl_status_t xpl_iree_walk(const struct xpl_iree_run *run, xpl_iree_visit_fn *visit, void *ctx,
+xpl_status_t xpl_iree_walk(struct xpl_iree_run *run, xpl_iree_visit_fn *visit, void *ctx,
                            struct xpl_error *err) XPL_NODISCARD;
 
 // Whether a glob of * and ? matches the whole text; an empty one matches everything.

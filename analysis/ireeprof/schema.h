@@ -10,6 +10,7 @@
 #define XPL_ANALYSIS_IREEPROF_SCHEMA_H_
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/str.h"
@@ -260,6 +261,7 @@ struct xpl_iree_chunk_type {
     uint16_t lengths[3];   // offsets of the members that count the bytes (u32) of the tail; 0: none
     uint32_t length_scale; // bytes that each of them counts; 0: data_length, one u64
     const char *mismatch;  // what IREE says when they do not agree with the record's length
+    bool events;           // nearly all of a bundle, so checked only when they are read
 };
 extern const struct xpl_iree_chunk_type xpl_iree_chunk_types[XPL_IREE_N_CHUNK_TYPES];
 #define XPL_IREE_CONTENT_TYPE XPL_STR("application/vnd.iree.hal.profile.")

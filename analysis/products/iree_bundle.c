@@ -15,7 +15,7 @@ static xpl_status_t make(const struct xpl_product_input *in, void **ret, struct 
     if (st != XPL_OK) return st == XPL_INVALID_ARGUMENT ? err->code = XPL_DATA_LOSS : st;
     struct xpl_iree_bundle_value *const v = xpl_sys_alloc(sizeof *v);
     if (!v) XPL_RETURN_OOM(err, "bundle");
-    *v = (struct xpl_iree_bundle_value){.n_records = bundle.n_records, .damaged = bundle.n_notes};
+    *v = (struct xpl_iree_bundle_value){.n_records = bundle.n_records, .damaged = bundle.notes.n};
     *ret = v;
     return XPL_OK;
 }

@@ -260,6 +260,12 @@ void xpl_source_skip(struct xpl_source *s, size_t n) {
     s->skipped += n;
 }
 
+void xpl_source_release(const void *p, size_t n) {
+    const uintptr_t begin = ((uintptr_t)p + page_size - 1) & ~(page_size - 1);
+    const uintptr_t end = ((uintptr_t)p + n) & ~(page_size - 1);
+    if (begin < end) (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
 const struct xpl_fingerprint *xpl_source_fingerprint(const struct xpl_source *s) {
     return &s->fingerprint;
 }

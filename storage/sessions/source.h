@@ -55,6 +55,9 @@ void xpl_source_free(struct xpl_source *s);
 xpl_bytes_t xpl_source_bytes(const struct xpl_source *s);
 // The first `n` of them are not the reader's: for whoever opened it, before anybody else has it.
 void xpl_source_skip(struct xpl_source *s, size_t n);
+// Gives back the pages that lie wholly in n bytes at p of a source: they are read from the file
+// again, if at all.  Any thread.
+void xpl_source_release(const void *p, size_t n);
 // As it was when the file was opened.
 const struct xpl_fingerprint *xpl_source_fingerprint(const struct xpl_source *s);
 // False when the file system's clock is so coarse (whole seconds) that a change could go unseen:

@@ -21,8 +21,8 @@ static void walk(const struct xpl_iree_bundle *b) {
                   item.tail.ptr + item.tail.len <= r.payload.ptr + r.payload.len);
     }
     CHECK_EQ(n, b->n_records);
-    for (size_t i = 0; i < b->n_notes && i < XPL_IREE_NOTES_KEPT; i++)
-        CHECK(b->notes[i].offset <= b->file_bytes && b->notes[i].text[0]);
+    for (size_t i = 0; i < b->notes.n && i < XPL_IREE_NOTES_KEPT; i++)
+        CHECK(b->notes.kept[i].offset <= b->file_bytes && b->notes.kept[i].text[0]);
 }
 
 // Traces are written of whatever is opened, and hold at least what begins and ends them.

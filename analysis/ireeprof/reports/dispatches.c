@@ -65,8 +65,9 @@ bool xpl_iree_next_dispatch(const struct xpl_iree_record *r, struct xpl_iree_ite
             return true;
         }
         struct xpl_iree_host_event e;
-        xpl_iree_copy(&item, &e);
+        memcpy(&e.type, item.p + offsetof(struct xpl_iree_host_event, type), sizeof e.type);
         if (e.type != XPL_IREE_OP_DISPATCH) continue;
+        xpl_iree_copy(&item, &e);
         xpl_iree_dispatch_of_host(&e, ret);
         return true;
     }
@@ -82,7 +83,7 @@ void xpl_iree_dispatches_init(struct xpl_iree_dispatches *d, struct xpl_iree_run
     *d = (struct xpl_iree_dispatches){.run = run,
                                       .model = model,
                                       .subject = subject,
-                                      .keep_groups = true,
+                                      .keep = XPL_IREE_KEEPS_GROUPS,
                                       .device = {.groups = groups, .executions = executions},
                                       .host = {.groups = groups, .executions = executions},
                                       .submissions = executions};
@@ -109,13 +110,23 @@ static void add_span(struct xpl_iree_spans *s, const struct xpl_iree_dispatch *e
     xpl_iree_addi(&s->tile_duration_sum_ns, e->tile_duration_sum_ns);
 }
 
-static bool add_group(struct xpl_iree_side *side, const struct xpl_iree_dispatch *e) {
+static struct xpl_iree_group *group_of(struct xpl_iree_side *side,
+                                       const struct xpl_iree_dispatch *e, uint32_t *plus_1) {
     const struct xpl_iree_group_key key = {e->executable_id, e->physical_device_ordinal,
                                            e->function_ordinal};
     bool fresh;
+    if (*plus_1) return xpl_iree_table_at(&side->groups, *plus_1 - 1);
     struct xpl_iree_group *const g = xpl_iree_table_put(&side->groups, &key, &fresh);
+    if (g && fresh) g->min = UINT64_MAX;
+    *plus_1 = (uint32_t)side->groups.last + 1;
+    return g;
+}
+
+// *plus_1: the group's number, when it is known.
+static bool add_group(struct xpl_iree_side *side, const struct xpl_iree_dispatch *e,
+                      uint32_t *plus_1) {
+    struct xpl_iree_group *const g = group_of(side, e, plus_1);
     if (!g) return false;
-    if (fresh) g->min = UINT64_MAX;
     memcpy(g->last_workgroup_count, e->workgroup_count, sizeof e->workgroup_count);
     memcpy(g->last_workgroup_size, e->workgroup_size, sizeof e->workgroup_size);
     add_span(&g->spans, e);
@@ -144,12 +155,13 @@ static void add_top(struct xpl_iree_side *side, const struct xpl_iree_dispatch *
     if (side->n_top < XPL_IREE_TOP) {
         side->n_top++;
     } else {
-        at = 0;
-        for (size_t i = 1; i < XPL_IREE_TOP; i++)
-            if (side->top[i].duration < side->top[at].duration) at = i;
+        at = side->shortest;
         if (e->duration <= side->top[at].duration) return;
     }
     side->top[at] = *e;
+    side->shortest = 0;
+    for (size_t i = 1; i < side->n_top; i++)
+        if (side->top[i].duration < side->top[side->shortest].duration) side->shortest = i;
 }
 
 double xpl_iree_group_stddev(const struct xpl_iree_group *g) {
@@ -160,6 +172,7 @@ double xpl_iree_group_stddev(const struct xpl_iree_group *g) {
 // ---- one dispatch ----
 
 static bool has_id(const struct xpl_iree_dispatches *d, const struct xpl_iree_dispatch *e) {
+    if (d->run->options.id < 0) return true;
     const uint64_t ids[] = {[XPL_IREE_BY_EVENT] = e->event_id,
                             [XPL_IREE_BY_EXECUTABLE] = e->executable_id,
                             [XPL_IREE_BY_COMMAND_BUFFER] = e->command_buffer_id,
@@ -167,13 +180,39 @@ static bool has_id(const struct xpl_iree_dispatches *d, const struct xpl_iree_di
     return xpl_iree_id_is(d->run, ids[d->subject]);
 }
 
-static void count_missing(const struct xpl_iree_dispatches *d, const struct xpl_iree_dispatch *e) {
-    if (!xpl_iree_model_has_queue(d->model, e->physical_device_ordinal, e->queue_ordinal,
-                                  e->stream_id))
-        d->run->missing[XPL_IREE_MISSING_QUEUE]++;
+static void count_missing(struct xpl_iree_dispatches *d, const struct xpl_iree_dispatch *e) {
+    const struct xpl_iree_queue_key queue = {e->stream_id, e->physical_device_ordinal,
+                                             e->queue_ordinal};
+    if (!d->any_queue || memcmp(&queue, &d->last_queue, sizeof queue) != 0) {
+        if (xpl_iree_table_get(&d->model->queues, &queue))
+            d->last_queue = queue, d->any_queue = true;
+        else
+            d->run->missing[XPL_IREE_MISSING_QUEUE]++;
+    }
     if (d->subject == XPL_IREE_BY_COMMAND_BUFFER && e->command_buffer_id &&
         !xpl_iree_model_has_buffer(d->model, e->command_buffer_id))
         d->run->missing[XPL_IREE_MISSING_COMMAND_BUFFER]++;
+}
+
+// What is known of a dispatch's function: looked up when it is not among those of lately.
+static struct xpl_iree_lately *function_of(struct xpl_iree_dispatches *d,
+                                           const struct xpl_iree_dispatch *e,
+                                           struct xpl_iree_key_text *text) {
+    const struct xpl_iree_group_key key = {e->executable_id, e->physical_device_ordinal,
+                                           e->function_ordinal};
+    const struct xpl_iree_function_key function = {e->executable_id, e->function_ordinal};
+    struct xpl_iree_lately *const f =
+        &d->lately[(e->executable_id + e->function_ordinal) % XPL_IREE_LATELY];
+    if (f->known && memcmp(&f->key, &key, sizeof key) == 0) return f;
+    const struct xpl_iree_function_row *const row =
+        xpl_iree_table_get(&d->model->functions, &function);
+    const xpl_str_t name =
+        xpl_iree_dispatch_key(d->model, d->run, e->physical_device_ordinal, function, text);
+    *f = (struct xpl_iree_lately){.key = key,
+                                  .known = row && row->name.len,
+                                  .matches = xpl_iree_glob(name, d->run->options.filter),
+                                  .name = name};
+    return f;
 }
 
 static bool add_dispatch(struct xpl_iree_dispatches *d, const struct xpl_iree_dispatch *e) {
@@ -181,22 +220,20 @@ static bool add_dispatch(struct xpl_iree_dispatches *d, const struct xpl_iree_di
     side->total++;
     if (!has_id(d, e)) return true;
     struct xpl_iree_key_text text;
-    const struct xpl_iree_function_key function = {e->executable_id, e->function_ordinal};
-    const xpl_str_t key =
-        xpl_iree_dispatch_key(d->model, d->run, e->physical_device_ordinal, function, &text);
+    struct xpl_iree_lately *const f = function_of(d, e, &text);
     count_missing(d, e);
-    if (!xpl_iree_glob(key, d->run->options.filter)) return true;
+    if (!f->matches) return true;
     side->matched++;
     if (e->valid) {
         side->valid++;
         add_top(side, e);
     }
-    if (d->on_match) d->on_match(d->ctx, e, key);
-    if (!d->keep_groups) return true;
-    return add_group(side, e) &&
-           (e->command_buffer_id == 0 ||
-            add_execution(&side->executions, e, e->command_buffer_id)) &&
-           (e->host || add_execution(&d->submissions, e, 0));
+    if (d->on_match) d->on_match(d->ctx, e, f->name);
+    const bool of_buffer = (d->keep & XPL_IREE_KEEPS_EXECUTIONS) && e->command_buffer_id != 0;
+    const bool of_submission = (d->keep & XPL_IREE_KEEPS_SUBMISSIONS) && !e->host;
+    return (!(d->keep & XPL_IREE_KEEPS_GROUPS) || add_group(side, e, &f->group_plus_1[e->host])) &&
+           (!of_buffer || add_execution(&side->executions, e, e->command_buffer_id)) &&
+           (!of_submission || add_execution(&d->submissions, e, 0));
 }
 
 xpl_status_t xpl_iree_dispatches_add(struct xpl_iree_dispatches *d, const struct xpl_iree_record *r,

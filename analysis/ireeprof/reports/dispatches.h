@@ -67,19 +67,38 @@ struct xpl_iree_side {
     struct xpl_iree_table groups;               // struct xpl_iree_group
     struct xpl_iree_table executions;           // struct xpl_iree_execution, of command buffers
     struct xpl_iree_dispatch top[XPL_IREE_TOP]; // the longest ones, unordered
-    size_t n_top;
+    size_t n_top, shortest;                     // shortest: of those
 };
 typedef void xpl_iree_match_fn(void *ctx, const struct xpl_iree_dispatch *d, xpl_str_t key);
+
+// What is summed up, and needs memory.
+enum {
+    XPL_IREE_KEEPS_GROUPS = 1,
+    XPL_IREE_KEEPS_EXECUTIONS = 2,
+    XPL_IREE_KEEPS_SUBMISSIONS = 4,
+};
+
+// A function that dispatches were of lately.
+struct xpl_iree_lately {
+    struct xpl_iree_group_key key;
+    bool known, matches; // known: the function has a name; it matches the filter
+    xpl_str_t name;
+    uint32_t group_plus_1[2]; // of devices, of hosts
+};
+enum { XPL_IREE_LATELY = 64 };
 
 struct xpl_iree_dispatches {
     struct xpl_iree_run *run;
     struct xpl_iree_model *model;
     enum xpl_iree_subject subject;
-    bool keep_groups;            // sum up
+    unsigned keep;               // XPL_IREE_KEEPS_*
     xpl_iree_match_fn *on_match; // may be NULL
     void *ctx;
     struct xpl_iree_side device, host;
     struct xpl_iree_table submissions; // struct xpl_iree_execution, of devices
+    struct xpl_iree_lately lately[XPL_IREE_LATELY];
+    struct xpl_iree_queue_key last_queue; // that is described
+    bool any_queue;
 };
 void xpl_iree_dispatches_init(struct xpl_iree_dispatches *d, struct xpl_iree_run *run,
                               struct xpl_iree_model *model, enum xpl_iree_subject subject);

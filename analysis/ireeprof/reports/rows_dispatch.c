@@ -208,8 +208,12 @@ xpl_status_t xpl_iree_projection(struct xpl_iree_run *run, enum xpl_iree_subject
     struct xpl_iree_dispatches d;
     xpl_iree_model_init(&model);
     xpl_iree_dispatches_init(&d, run, &model, subject);
+    if (subject == XPL_IREE_BY_COMMAND_BUFFER) d.keep = XPL_IREE_KEEPS_EXECUTIONS;
+    // Queues are told with the number of executions of command buffers.
+    if (subject == XPL_IREE_BY_SUBMISSION)
+        d.keep = XPL_IREE_KEEPS_EXECUTIONS | XPL_IREE_KEEPS_SUBMISSIONS;
     if (run->options.dispatch_events) {
-        d.keep_groups = false;
+        d.keep = 0;
         d.on_match = xpl_iree_row_dispatch;
         d.ctx = &d;
     }

@@ -69,7 +69,7 @@ static void put_u64(struct xpl_iree_sink *s, const char *name, uint64_t v) {
 static const struct xpl_iree_record *chunk_at(struct xpl_iree_sink *s, uint32_t chunk) {
     const struct xpl_iree_chunk_place *const c =
         (const struct xpl_iree_chunk_place *)s->t->chunks.v + chunk;
-    struct xpl_iree_cursor cursor = {s->t->run->bundle, c->at, c->index};
+    struct xpl_iree_cursor cursor = {.bundle = s->t->run->bundle, .at = c->at, .index = c->index};
     if (s->chunk_plus_1 == chunk + 1) return &s->record;
     s->chunk_plus_1 = xpl_iree_next(&cursor, &s->record) ? chunk + 1 : 0;
     return s->chunk_plus_1 ? &s->record : NULL;

@@ -58,7 +58,7 @@ static void test_header(void) {
     b.p[6] = 9;
     xpl_buf_putc(&b, 'x');
     CHECK_OK(xpl_iree_open(view(&b), false, &bundle, &err), &err);
-    CHECK(bundle.n_notes == 0 && bundle.bytes.len == b.n - 1 && !bundle.unfinished_behind);
+    CHECK(bundle.notes.n == 0 && bundle.bytes.len == b.n - 1 && !bundle.unfinished_behind);
     xpl_buf_fini(&b);
 }
 
@@ -85,8 +85,8 @@ static void test_prefixes(void) {
             CHECK_OK(iree_report(&x, (xpl_bytes_t){exact, n}, "cat", XPL_IREE_JSONL), &x.err);
             CHECK_EQ(count_lines(&x.out), x.bundle.n_records + 1);
             CHECK(x.bundle.n_records >= records && x.bundle.bytes.len <= n);
-            CHECK(xpl_iree_is_partial(&x.run) && x.bundle.n_notes >= 1);
-            CHECK_EQ(x.bundle.notes[0].offset, n); // the length that the header states
+            CHECK(xpl_iree_is_partial(&x.run) && x.bundle.notes.n >= 1);
+            CHECK_EQ(x.bundle.notes.kept[0].offset, n); // the length that the header states
             records = x.bundle.n_records;
             xpl_buf_fini(&x.out);
             free(exact);
@@ -105,7 +105,7 @@ static void test_unfinished(void) {
     char text[320];
     memset(b.p + 16, 0, 8);
     CHECK_OK(iree_report(&x, view(&b), "summary", XPL_IREE_TEXT), &x.err);
-    CHECK(x.bundle.never_finished && x.bundle.n_notes == 0 && xpl_iree_is_partial(&x.run));
+    CHECK(x.bundle.never_finished && x.bundle.notes.n == 0 && xpl_iree_is_partial(&x.run));
     CHECK(xpl_iree_warning(&x.run, 0, text, sizeof text) && strstr(text, "not finished"));
     CHECK(!xpl_iree_warning(&x.run, 1, text, sizeof text));
     xpl_buf_fini(&x.out);
@@ -124,6 +124,80 @@ static void test_unfinished(void) {
     xpl_buf_fini(&x.out);
     CHECK_OK(xpl_iree_open(view(&b), true, &x.bundle, &x.err), &x.err);
     CHECK_EQ(x.bundle.n_records, whole.n_records + 1);
+    xpl_buf_fini(&b);
+}
+
+// Damage among events is noted by the reports that read them, once, where it is; one that reads
+// them three times says it no more often.  Pages are given back where they were read.
+static size_t n_done;
+static const uint8_t *done_begin, *done_end;
+
+static void note_done(const void *p, size_t n) {
+    CHECK((const uint8_t *)p >= done_begin && (const uint8_t *)p + n <= done_end);
+    n_done++;
+}
+
+static void test_damaged_events(void) {
+    static const struct {
+        const char *report;
+        size_t notes;
+    } cases[] = {{"cat", 0}, {"memory", 0}, {"summary", 1}, {"queue", 1}, {"export", 1}};
+    struct xpl_buf b = load("task-mlp-all");
+    static const char name[] = "host-execution-events";
+    uint8_t *const at = memmem(b.p, b.n, name, sizeof name - 1);
+    CHECK(at);
+    uint32_t length;
+    memcpy(&length, at - 33 - 104 + 64, 4); // of the record's name
+    uint8_t *const second = at + sizeof name - 1 + length + sizeof(struct xpl_iree_host_event);
+    memset(second, 0xff, 4);
+    done_begin = b.p, done_end = b.p + b.n;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct iree_run x = {.run = {.options.id = -1, .done = note_done}};
+        char text[320];
+        CHECK_OK(iree_report(&x, view(&b), cases[i].report, XPL_IREE_JSONL), &x.err);
+        CHECK_EQ(x.run.damage.n, cases[i].notes);
+        CHECK_EQ(xpl_iree_is_partial(&x.run), cases[i].notes != 0);
+        if (cases[i].notes) {
+            CHECK_EQ(x.run.damage.kept[0].offset, (uint64_t)(second - b.p));
+            CHECK(xpl_iree_warning(&x.run, 0, text, sizeof text) && strstr(text, "typed record"));
+        }
+        xpl_buf_fini(&x.out);
+    }
+    xpl_buf_fini(&b);
+}
+
+// Of a bundle larger than what is given back at once all is, in pieces.
+static void test_pages(void) {
+    enum { COPIES = 40000 };
+    struct xpl_buf b = load("task-mlp-all");
+    struct iree_run x = {.run = {.options.id = -1, .done = note_done}};
+    static const char name[] = "memory-events";
+    const uint8_t *const at = memmem(b.p, b.n, name, sizeof name - 1);
+    CHECK(at);
+    struct xpl_buf large;
+    uint32_t length;
+    uint64_t record, payload;
+    const size_t start = (size_t)(at - b.p) - 33 - 104;
+    memcpy(&record, b.p + start, 8);
+    memcpy(&payload, b.p + start + 8, 8);
+    memcpy(&length, b.p + start + 56 + 8, 4);
+    xpl_buf_init(&large, (size_t)1 << 28);
+    xpl_buf_put(&large, b.p, 16);
+    xpl_buf_put(&large, &(uint64_t){0}, 8);
+    xpl_buf_put(&large, b.p + start, record - payload);
+    for (size_t i = 0; i < COPIES; i++)
+        xpl_buf_put(&large, b.p + start + record - payload, sizeof(struct xpl_iree_memory_event));
+    record += COPIES * sizeof(struct xpl_iree_memory_event) - payload;
+    payload = COPIES * sizeof(struct xpl_iree_memory_event);
+    memcpy(large.p + 24, &record, 8);
+    memcpy(large.p + 32, &payload, 8);
+    n_done = 0, done_begin = large.p, done_end = large.p + large.n;
+    CHECK_OK(iree_report(&x, view(&large), "summary", XPL_IREE_JSONL), &x.err);
+    static const char count[] = "\"memory_event_records\":40000,";
+    CHECK(memmem(x.out.p, x.out.n, count, sizeof count - 1));
+    CHECK(n_done >= payload >> 20 && x.run.damage.n == 0);
+    xpl_buf_fini(&x.out);
+    xpl_buf_fini(&large);
     xpl_buf_fini(&b);
 }
 
@@ -329,6 +403,8 @@ int main(void) {
     test_header();
     test_prefixes();
     test_unfinished();
+    test_damaged_events();
+    test_pages();
     test_dialects();
     test_missing();
     test_options();

@@ -24,7 +24,6 @@ struct queue_sum {
 static xpl_status_t add_metadata(void *ctx, const struct xpl_iree_record *r,
                                  struct xpl_error *err) {
     struct xpl_iree_explain *const x = ctx;
-    XPL_TRY(xpl_iree_summary_add(&x->summary, r, err));
     return xpl_iree_model_add(&x->model, x->run, r, err);
 }
 
@@ -48,6 +47,7 @@ static void add_queue_events(struct xpl_iree_explain *x, const struct xpl_iree_r
 
 static xpl_status_t add_events(void *ctx, const struct xpl_iree_record *r, struct xpl_error *err) {
     struct xpl_iree_explain *const x = ctx;
+    XPL_TRY(xpl_iree_summary_add(&x->summary, r, err));
     XPL_TRY(xpl_iree_dispatches_add(&x->dispatches, r, err));
     if (r->chunk == XPL_IREE_QUEUE_EVENTS) add_queue_events(x, r);
     return xpl_iree_memory_add(&x->memory, r, err);
@@ -363,6 +363,7 @@ xpl_status_t xpl_iree_report_explain(struct xpl_iree_run *run, struct xpl_error 
     xpl_iree_memory_init(&x.memory, run);
     x.memory.everything = true;
     xpl_iree_dispatches_init(&x.dispatches, run, &x.model, XPL_IREE_BY_EVENT);
+    x.dispatches.keep |= XPL_IREE_KEEPS_SUBMISSIONS;
     x.device_sums = (struct xpl_iree_table){.row_size = sizeof(struct device_sum),
                                             .key_size = sizeof(uint64_t)};
     x.queue_sums = (struct xpl_iree_table){.row_size = sizeof(struct queue_sum),
