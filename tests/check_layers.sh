@@ -52,7 +52,8 @@ deny analysis/opstats/codec analysis/opstats/device/ analysis/opstats/host/ anal
 deny analysis/opstats/device analysis/opstats/combine/ analysis/opstats/codec/
 deny analysis/opstats/host analysis/opstats/combine/ analysis/opstats/codec/
 deny analysis/opstats/steps analysis/opstats/combine/ analysis/opstats/codec/
-allow analysis/tools analysis/products/ analysis/formats/ analysis/ireeprof/ analysis/trace/ analysis/opstats/ analysis/hlo/ analysis/grouping/ $xplane
+allow analysis/breakdown analysis/opstats/ analysis/hlo/ analysis/grouping/ $xplane
+allow analysis/tools analysis/products/ analysis/breakdown/ analysis/formats/ analysis/ireeprof/ analysis/trace/ analysis/opstats/ analysis/hlo/ analysis/grouping/ $xplane
 deny analysis/tools/lib analysis/tools/input_pipeline/ analysis/tools/memory_profile/ analysis/tools/trace_viewer/ analysis/trace/
 deny analysis/tools/input_pipeline analysis/tools/memory_profile/ analysis/tools/trace_viewer/ analysis/trace/
 deny analysis/tools/memory_profile analysis/tools/input_pipeline/ analysis/tools/trace_viewer/ analysis/trace/
@@ -61,7 +62,7 @@ deny analysis/tools/trace_viewer analysis/tools/input_pipeline/ analysis/tools/m
 # themselves products know nothing.
 allow analysis/products analysis/tools/memory_profile/memory_profile.h \
     analysis/tools/trace_viewer/trace_viewer.h analysis/tools/trace_viewer/options.h \
-    analysis/formats/kind.h analysis/ireeprof/ analysis/trace/ analysis/opstats/ analysis/hlo/ analysis/grouping/ $xplane
+    analysis/formats/kind.h analysis/ireeprof/ analysis/trace/ analysis/breakdown/ analysis/opstats/ analysis/hlo/ analysis/grouping/ $xplane
 
 allow storage base/
 deny storage/sessions storage/store/rows.h storage/store/history.h storage/store/files.h

@@ -38,6 +38,7 @@ static void free_map(struct xpl_hlo_map **m) {
 // Steps come last: they read what the others found.
 static xpl_status_t run_parts(const struct xpl_convert *c, struct xpl_opstats *s,
                               struct xpl_error *err) {
+    if (c->opt->steps_only) return xpl_convert_steps(c, s, err);
     XPL_TRY(xpl_convert_device(c, s, err));
     XPL_TRY(xpl_convert_host(c, s, err));
     XPL_TRY(xpl_convert_cpu_device(c, s, err));

@@ -12,6 +12,8 @@ struct xpl_convert_options {
     // Keep the first and the last of more than five steps, which are dropped otherwise because they
     // may be incomplete.  XProf's workers keep them (op_stats_processor.cc), all else drops them.
     bool keep_incomplete_steps;
+    // Only the steps are asked for: step_db is filled, and what comes along with it.
+    bool steps_only;
 };
 
 #endif

@@ -10,5 +10,6 @@ XPL_PRODUCT_ROW(hlo_modules)    // struct xpl_hlo_modules_value
 XPL_PRODUCT_ROW(iree_bundle)    // struct xpl_iree_bundle_value
 XPL_PRODUCT_ROW(memory_profile) // struct xpl_buf: JSON
 XPL_PRODUCT_ROW(op_stats)       // struct xpl_op_stats_value
+XPL_PRODUCT_ROW(time_breakdown) // struct xpl_time_breakdown_value
 XPL_PRODUCT_ROW(trace_index)    // struct xpl_trace_index_value
 XPL_PRODUCT_ROW(trace_viewer)   // struct xpl_buf: JSON

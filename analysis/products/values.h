@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 
+struct xpl_time_breakdown;
 struct xpl_opstats;
 struct xpl_trace;
 
@@ -15,6 +16,14 @@ enum { XPL_OP_STATS_CPU_AS_DEVICE = 1, XPL_OP_STATS_ALL_STEPS = 2 };
 struct xpl_op_stats_value {
     struct xpl_arena arena; // holds `stats`
     struct xpl_opstats *stats;
+};
+
+// Bits of time_breakdown's variant.
+enum { XPL_TIME_BREAKDOWN_CPU_AS_DEVICE = 1 };
+
+struct xpl_time_breakdown_value {
+    struct xpl_arena arena; // holds `breakdown`
+    struct xpl_time_breakdown *breakdown;
 };
 
 // An index, opened.

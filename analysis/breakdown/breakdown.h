@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the time of a host's devices goes: each instant of each device has one cause, so that the
+// times of the causes add up to the wall time, to the picosecond.  docs/findings.md defines the
+// causes.
+#ifndef XPL_ANALYSIS_BREAKDOWN_BREAKDOWN_H_
+#define XPL_ANALYSIS_BREAKDOWN_BREAKDOWN_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/xplane/xspace.h"
+#include "base/exec.h"
+#include "base/status.h"
+#include "base/vec.h"
+
+struct xpl_arena;
+struct xpl_buf;
+
+// What a device does at an instant, or why it does nothing.
+enum xpl_time_cause {
+    XPL_TIME_COMPUTE,
+    XPL_TIME_OVERLAPPED,  // computes while a collective runs
+    XPL_TIME_COLLECTIVES, // a collective runs, and nothing else
+    XPL_TIME_HOST_COPIES, // between host and device
+    XPL_TIME_DEVICE_COPIES,
+    XPL_TIME_CALLBACK, // a function of the host, called by the program
+    XPL_TIME_INPUT,    // idle from here on
+    XPL_TIME_CHECKPOINT,
+    XPL_TIME_COMPILE,
+    XPL_TIME_LAUNCH, // the host is starting work
+    XPL_TIME_QUEUED, // work was started before, and waits for the device
+    XPL_TIME_HOST,   // the host does something else
+    XPL_TIME_UNKNOWN,
+    XPL_TIME_CAUSES
+};
+// "compute", ...: the key in JSON is this and "_ps".
+extern const char *const xpl_time_cause_names[XPL_TIME_CAUSES];
+
+enum xpl_framework {
+    XPL_FRAMEWORK_UNKNOWN,
+    XPL_FRAMEWORK_JAX,
+    XPL_FRAMEWORK_TENSORFLOW,
+    XPL_FRAMEWORK_PYTORCH,
+    XPL_FRAMEWORKS
+};
+extern const char *const xpl_framework_names[XPL_FRAMEWORKS];
+
+enum xpl_device_kind { XPL_DEVICE_CPU, XPL_DEVICE_GPU, XPL_DEVICE_TPU };
+
+// Times below are in picoseconds since `base_ps` of the breakdown.
+struct xpl_time_step {
+    int64_t number; // as the program gave it, or the group's
+    xpl_str_t name;
+    uint64_t begin_ps, end_ps; // steps do not overlap
+    uint64_t n_compiles;       // begun in it
+};
+
+struct xpl_time_device {
+    xpl_str_t name;
+    enum xpl_device_kind kind;
+    uint64_t n_ops;
+    // The longest stretch of each cause.
+    uint64_t begin_ps[XPL_TIME_CAUSES], longest_ps[XPL_TIME_CAUSES];
+};
+
+enum { XPL_BETWEEN_STEPS = UINT32_MAX };
+struct xpl_time_row {
+    uint32_t device;
+    uint32_t step; // index, or XPL_BETWEEN_STEPS: all that is in no step
+    uint64_t wall_ps;
+    uint64_t ps[XPL_TIME_CAUSES]; // their sum is wall_ps
+};
+
+// What the host was at while devices were idle.
+struct xpl_time_evidence {
+    enum xpl_time_cause cause;
+    xpl_str_t name;
+    uint64_t ps, count; // of idle time, of all devices together
+};
+
+struct xpl_time_memory {
+    xpl_str_t name; // of the allocator
+    uint64_t peak_bytes, capacity_bytes;
+};
+
+struct xpl_time_breakdown {
+    enum xpl_framework framework;
+    uint64_t base_ps;          // as the events of the profile count, modulo 2^64
+    uint64_t begin_ps, end_ps; // what is broken down
+    uint64_t n_compiles;       // in all of it
+    uint64_t devices_left_out; // of a profile with very many
+    XPL_VEC(struct xpl_time_step) steps;
+    XPL_VEC(struct xpl_time_device) devices;
+    XPL_VEC(struct xpl_time_row) rows;          // by device, then by step
+    XPL_VEC(struct xpl_time_evidence) evidence; // of each cause the greatest, by cause and time
+    XPL_VEC(struct xpl_time_memory) memory;
+};
+
+enum {
+    XPL_TIME_MAX_EVIDENCE = 5, // of a cause
+    XPL_TIME_MAX_DEVICES = 1024,
+    XPL_TIME_MAX_ROWS = 1 << 18,
+};
+
+// Breaks an opened space down.  cpu_as_device: the host's ops are those of a device, when it has no
+// other.  *ret lives in `arena` and does not refer to `xs`; temporaries take up to `limit` bytes.
+// DATA_LOSS, RESOURCE_EXHAUSTED, CANCELLED.
+xpl_status_t xpl_time_breakdown_make(const struct xpl_xspace *xs, bool cpu_as_device,
+                                     struct xpl_exec *exec, struct xpl_arena *arena, size_t limit,
+                                     struct xpl_time_breakdown **ret, struct xpl_error *err)
+    XPL_NODISCARD;
+
+// Appends the encoding.  RESOURCE_EXHAUSTED.
+xpl_status_t xpl_time_breakdown_encode(const struct xpl_time_breakdown *b, struct xpl_buf *out,
+                                       struct xpl_error *err) XPL_NODISCARD;
+// DATA_LOSS when the bytes are no encoding, or one whose parts do not fit each other.
+xpl_status_t xpl_time_breakdown_decode(xpl_bytes_t bytes, struct xpl_arena *arena,
+                                       struct xpl_time_breakdown **ret, struct xpl_error *err)
+    XPL_NODISCARD;
+
+#endif

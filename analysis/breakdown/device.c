@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ops of a device, by kind.
+#include <stdlib.h>
+
+#include "analysis/breakdown/impl.h"
+
+enum { CANCEL_EVERY = 8192 };
+
+// The kind of each metadata entry.
+static uint8_t *layers_of(const struct xpl_plane *p, struct xpl_arena *arena) {
+    uint8_t *const layer = xpl_arena_array(arena, p->n_event_md, sizeof *layer);
+    for (uint32_t i = 0; layer && i < p->n_event_md; i++)
+        layer[i] = (uint8_t)xpl_op_layer_of(p->event_md[i].name);
+    return layer;
+}
+
+static bool add_launch(struct xpl_breaking *k, struct xpl_device_time *d,
+                       const struct xpl_event *ev, uint64_t begin) {
+    struct xpl_stat s;
+    if (!k->host.launches.n || !xpl_stats_get(ev->stats, XPL_STAT_CORRELATION_ID, &s)) return true;
+    const uint64_t *const launched = xpl_map_get(&k->host.launches, xpl_stat_int_or_uint(&s), 0);
+    if (!launched || !*launched) return true;
+    struct xpl_launch *const slot = xpl_vec_push(k->scratch, &d->launches);
+    if (slot) *slot = (struct xpl_launch){begin, *launched - 1};
+    return slot != NULL;
+}
+
+struct op_line {
+    const struct xpl_line *line;
+    bool async; // runs beside the ops: of its collectives alone is anything known
+};
+
+static xpl_status_t read_line(struct xpl_breaking *k, struct xpl_device_time *d,
+                              const struct op_line *l, const uint8_t *layer,
+                              struct xpl_error *err) {
+    struct xpl_event_cursor cur;
+    struct xpl_event ev;
+    enum xpl_wire_result r;
+    xpl_events_begin(&cur, l->line);
+    while ((r = xpl_events_next(&cur, &ev)) == XPL_WIRE_FIELD) {
+        if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(k->exec))
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "time breakdown: cancelled");
+        const struct xpl_span span = xpl_breaking_span(k, l->line, &ev);
+        if (span.begin >= span.end || (l->async && layer[ev.md] != XPL_LAYER_COLLECTIVE)) continue;
+        d->n_ops++;
+        if (!xpl_spans_add(&d->layers[layer[ev.md]], span, k->scratch) ||
+            (d->kind == XPL_DEVICE_GPU && !add_launch(k, d, &ev, span.begin)))
+            XPL_RETURN_OOM(err, "time breakdown");
+    }
+    return r == XPL_WIRE_MALFORMED ? xpl_events_error(&cur, err) : XPL_OK;
+}
+
+// Whether a line has ops: all streams of a GPU, two lines of a TPU's core.
+static bool has_ops(const struct xpl_device_time *d, struct op_line *l) {
+    const xpl_str_t name = l->line->name;
+    if (xpl_is_derived_line_id(l->line->id)) return false;
+    if (d->kind == XPL_DEVICE_GPU)
+        return !xpl_str_eq(name, XPL_STR(XPL_LINE_STEPS)) &&
+               !xpl_str_eq(name, XPL_STR(XPL_LINE_XLA_MODULES)) &&
+               !xpl_str_eq(name, XPL_STR(XPL_LINE_XLA_OPS)) &&
+               !xpl_str_eq(name, XPL_STR(XPL_LINE_COUNTERS));
+    l->async = xpl_str_eq(name, XPL_STR(XPL_LINE_XLA_ASYNC_OPS));
+    return l->async || xpl_str_eq(name, XPL_STR(XPL_LINE_XLA_OPS));
+}
+
+static int by_begin(const void *a, const void *b) {
+    const struct xpl_launch *const x = a, *const y = b;
+    if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+    return (x->launched > y->launched) - (x->launched < y->launched);
+}
+
+xpl_status_t xpl_breaking_read_device(struct xpl_breaking *k, struct xpl_device_time *d,
+                                      struct xpl_error *err) {
+    const struct xpl_plane *const p = d->plane;
+    const uint8_t *const layer = layers_of(p, k->scratch);
+    if (!layer) XPL_RETURN_OOM(err, "time breakdown");
+    for (uint32_t i = 0; i < p->n_lines; i++) {
+        struct op_line l = {.line = &p->lines[i]};
+        if (has_ops(d, &l)) XPL_TRY(read_line(k, d, &l, layer, err));
+    }
+    if (d->launches.n) qsort(d->launches.v, d->launches.n, sizeof *d->launches.v, by_begin);
+    return XPL_OK;
+}

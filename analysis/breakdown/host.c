@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the threads of a host are at, in two passes: all lines for what counts on any thread, then
+// the main line, which starts most work, for what it is at each instant.
+#include <stdlib.h>
+
+#include "analysis/breakdown/impl.h"
+#include "analysis/opstats/host/input_work.h"
+#include "analysis/xplane/tf_op.h"
+
+enum { CANCEL_EVERY = 8192 };
+
+// Of a metadata entry.
+struct name {
+    uint8_t work;    // enum xpl_host_work
+    uint8_t compile; // enum xpl_compile_name
+    uint8_t input_wait, is_input, framework_op, memory;
+    uint8_t layer; // of a framework op
+    uint64_t ps[XPL_HOST_LAYERS];
+};
+
+struct reader {
+    struct xpl_breaking *k;
+    const struct xpl_plane *plane;
+    struct name *names;
+    struct xpl_device_time *ops;
+    struct xpl_input_work input;
+    bool has_hlo, has_correlation;
+    XPL_VEC(uint64_t) inner, outer; // compilations
+};
+
+// Threads of the runtimes work for others.
+static bool is_pool(const struct xpl_line *line) {
+    return xpl_str_starts(line->name, XPL_STR("tf_")) ||
+           xpl_str_starts(line->name, XPL_STR("Host Threads/"));
+}
+
+static bool is_framework_op(xpl_str_t name) {
+    return name.len && xpl_tf_op_parse(name).category == XPL_TF_OP_TENSORFLOW &&
+           name.ptr[name.len - 1] != ':' && !xpl_waits_for_input(name);
+}
+
+static bool read_names(struct reader *r) {
+    const struct xpl_plane *const p = r->plane;
+    r->names = xpl_arena_array(r->k->scratch, p->n_event_md, sizeof *r->names);
+    for (uint32_t i = 0; r->names && i < p->n_event_md; i++) {
+        const xpl_str_t name = p->event_md[i].name;
+        const enum xpl_event_type type = p->event_md[i].type;
+        r->names[i] = (struct name){
+            .work = (uint8_t)xpl_host_work_of(name),
+            .compile = (uint8_t)xpl_compile_name_of(name),
+            .input_wait = xpl_waits_for_input(name),
+            .is_input = xpl_is_input_event(name),
+            .framework_op = is_framework_op(name),
+            .memory = type == XPL_EVENT_MEMORY_ALLOCATION || type == XPL_EVENT_MEMORY_DEALLOCATION,
+            .layer = (uint8_t)xpl_op_layer_of(name),
+        };
+    }
+    for (uint32_t i = 1; i < p->n_stat_md; i++) {
+        r->has_hlo |= p->stat_md[i].type == XPL_STAT_HLO_OP;
+        r->has_correlation |= p->stat_md[i].type == XPL_STAT_CORRELATION_ID;
+    }
+    return r->names;
+}
+
+// ---- first pass ----
+
+static bool add_layer(struct reader *r, enum xpl_host_layer layer, uint32_t md,
+                      struct xpl_span span) {
+    struct xpl_host_time *const h = &r->k->host;
+    struct name *const n = &r->names[md];
+    n->ps[layer] += span.end - span.begin;
+    if (n->ps[layer] > r->names[h->layer_md[layer]].ps[layer]) h->layer_md[layer] = md;
+    return xpl_spans_add(&h->layers[layer], span, r->k->scratch);
+}
+
+static bool read_work(struct reader *r, uint32_t md, struct xpl_span span, bool is_main) {
+    const struct name *const n = &r->names[md];
+    if (n->compile != XPL_NO_COMPILE) {
+        uint64_t *const slot = n->compile == XPL_COMPILE_OUTER
+                                   ? xpl_vec_push(r->k->scratch, &r->outer)
+                                   : xpl_vec_push(r->k->scratch, &r->inner);
+        if (!slot) return false;
+        *slot = span.begin;
+    }
+    if (n->input_wait) return add_layer(r, XPL_HOST_INPUT_WAIT, md, span);
+    if (n->work == XPL_WORK_COMPILE) return add_layer(r, XPL_HOST_COMPILES, md, span);
+    if (n->work == XPL_WORK_CALLBACK) return add_layer(r, XPL_HOST_CALLBACKS, md, span);
+    return n->work != XPL_WORK_INPUT || n->is_input || is_main ||
+           add_layer(r, XPL_HOST_INPUT_APART, md, span);
+}
+
+// Notes the use of an allocator.
+static bool read_memory(struct reader *r, const struct xpl_event *ev) {
+    static const enum xpl_stat_type types[] = {XPL_STAT_ALLOCATOR_NAME, XPL_STAT_PEAK_BYTES_IN_USE,
+                                               XPL_STAT_BYTES_ALLOCATED, XPL_STAT_BYTES_AVAILABLE};
+    struct xpl_stat s[4];
+    struct xpl_time_breakdown *const b = r->k->b;
+    enum { MOST = 64 };
+    const unsigned all = 0xf;
+    if (xpl_stats_find(ev->stats, types, 4, s) != all) return true;
+    const xpl_str_t name = xpl_stat_str(&s[0]);
+    const uint64_t peak = xpl_stat_int_or_uint(&s[1]), used = xpl_stat_int_or_uint(&s[2]),
+                   left = xpl_stat_int_or_uint(&s[3]);
+    if ((int64_t)peak < 0 || (int64_t)left < 0 || (int64_t)used < 0) return true;
+    struct xpl_time_memory *m = NULL;
+    for (size_t i = 0; i < b->memory.n && !m; i++)
+        if (xpl_str_eq(b->memory.v[i].name, name)) m = &b->memory.v[i];
+    if (!m && b->memory.n == MOST) return true;
+    if (!m) {
+        m = xpl_vec_push(r->k->result, &b->memory);
+        if (!m) return false;
+        *m = (struct xpl_time_memory){0};
+        if (!xpl_arena_str(r->k->result, name, &m->name)) return false;
+    }
+    if (peak > m->peak_bytes) m->peak_bytes = peak;
+    if (used + left > m->capacity_bytes) m->capacity_bytes = used + left;
+    return true;
+}
+
+static bool read_launch(struct reader *r, const struct xpl_event *ev, uint64_t begin) {
+    struct xpl_stat s;
+    bool is_new;
+    if (!xpl_stats_get(ev->stats, XPL_STAT_CORRELATION_ID, &s)) return true;
+    uint64_t *const slot =
+        xpl_map_put(r->k->scratch, &r->k->host.launches, xpl_stat_int_or_uint(&s), 0, &is_new);
+    if (!slot) return false;
+    if (is_new || begin + 1 < *slot) *slot = begin + 1;
+    return true;
+}
+
+static bool is_tf_data_context(const struct reader *r, const struct xpl_event *ev) {
+    struct xpl_stat t, i;
+    return r->input.contexts.n && xpl_stats_get(ev->stats, XPL_STAT_CONSUMER_TYPE, &t) &&
+           xpl_stats_get(ev->stats, XPL_STAT_CONSUMER_ID, &i) &&
+           xpl_map_get(&r->input.contexts, xpl_stat_int_or_uint(&t), xpl_stat_int_or_uint(&i));
+}
+
+// An op of a CPU that counts as a device: docs/cpu-as-device.md.
+static bool read_op(struct reader *r, const struct xpl_event *ev, struct xpl_span span,
+                    struct xpl_input_stack *stack, bool *ret_is_op) {
+    const struct name *const n = &r->names[ev->md];
+    struct xpl_stat s;
+    const bool xla =
+        r->has_hlo && xpl_stats_get(ev->stats, XPL_STAT_HLO_OP, &s) && xpl_stat_str(&s).len;
+    bool input = false;
+    *ret_is_op = false;
+    if (r->input.any) {
+        const struct xpl_timespan at = {span.begin, span.end - span.begin};
+        if (!xpl_input_stack_next(stack, at, n->is_input || is_tf_data_context(r, ev),
+                                  r->k->scratch, &input))
+            return false;
+    }
+    if (!xla && (!n->framework_op || input)) return true;
+    if (input && xla) return true;
+    *ret_is_op = true;
+    r->ops->n_ops++;
+    const enum xpl_op_layer layer = xla ? xpl_op_layer_of(xpl_stat_str(&s)) : n->layer;
+    return xpl_spans_add(&r->ops->layers[layer], span, r->k->scratch);
+}
+
+struct line_pass {
+    const struct xpl_line *line;
+    bool is_input; // a thread of tf.data
+    struct xpl_input_stack stack;
+    uint64_t n_launches;
+};
+
+static bool first_event(struct reader *r, struct line_pass *l, const struct xpl_event *ev) {
+    const struct name *const n = &r->names[ev->md];
+    if (n->memory && !read_memory(r, ev)) return false;
+    const struct xpl_span span = xpl_breaking_span(r->k, l->line, ev);
+    if (span.begin >= span.end) return true;
+    l->n_launches += n->work == XPL_WORK_LAUNCH;
+    bool is_op = false;
+    if (r->ops && !l->is_input && !read_op(r, ev, span, &l->stack, &is_op)) return false;
+    if (r->has_correlation && !is_op && !read_launch(r, ev, span.begin)) return false;
+    // What the main line does is read later; input that it makes is no other thread's.
+    return is_op || n->work <= XPL_WORK_LAUNCH || n->work == XPL_WORK_INPUT ||
+           read_work(r, ev->md, span, false);
+}
+
+typedef bool (*event_fn)(struct reader *, struct line_pass *, const struct xpl_event *);
+
+static xpl_status_t walk(struct reader *r, struct line_pass *l, event_fn fn,
+                         struct xpl_error *err) {
+    struct xpl_event_cursor cur;
+    struct xpl_event ev;
+    enum xpl_wire_result got;
+    xpl_events_begin(&cur, l->line);
+    while ((got = xpl_events_next(&cur, &ev)) == XPL_WIRE_FIELD) {
+        if (ev.index % CANCEL_EVERY == 0 && xpl_exec_cancelled(r->k->exec))
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "time breakdown: cancelled");
+        if (!fn(r, l, &ev)) XPL_RETURN_OOM(err, "time breakdown");
+    }
+    return got == XPL_WIRE_MALFORMED ? xpl_events_error(&cur, err) : XPL_OK;
+}
+
+// ---- second pass: input of other threads ----
+
+static bool input_event(struct reader *r, struct line_pass *l, const struct xpl_event *ev) {
+    if (r->names[ev->md].work != XPL_WORK_INPUT) return true;
+    const struct xpl_span span = xpl_breaking_span(r->k, l->line, ev);
+    return span.begin >= span.end || read_work(r, ev->md, span, false);
+}
+
+// ---- second pass: the main line ----
+
+struct main_event {
+    struct xpl_span span;
+    enum xpl_host_work work;
+    uint32_t md;
+};
+
+struct main_pass {
+    struct line_pass l; // first, so that the walk's callback finds it
+    XPL_VEC(struct main_event) v;
+    bool unordered;
+};
+
+static bool main_event(struct reader *r, struct line_pass *l, const struct xpl_event *ev) {
+    struct main_pass *const m = (struct main_pass *)l;
+    const struct xpl_span span = xpl_breaking_span(r->k, l->line, ev);
+    struct xpl_stat s;
+    if (span.begin >= span.end) return true;
+    enum xpl_host_work work = r->names[ev->md].work;
+    if (work == XPL_WORK_OTHER && xpl_stats_get(ev->stats, XPL_STAT_STEP_NUM, &s))
+        work = XPL_WORK_NONE;
+    if (r->names[ev->md].input_wait && !read_work(r, ev->md, span, true)) return false;
+    const struct main_event *const last = m->v.n ? &m->v.v[m->v.n - 1] : NULL;
+    m->unordered |= last && (span.begin < last->span.begin ||
+                             (span.begin == last->span.begin && span.end > last->span.end));
+    struct main_event *const slot = xpl_vec_push(r->k->scratch, &m->v);
+    if (slot) *slot = (struct main_event){span, work, ev->md};
+    return slot != NULL;
+}
+
+static int outer_first(const void *a, const void *b) {
+    const struct main_event *const x = a, *const y = b;
+    if (x->span.begin != y->span.begin) return x->span.begin < y->span.begin ? -1 : 1;
+    if (x->span.end != y->span.end) return x->span.end > y->span.end ? -1 : 1;
+    return (x->md > y->md) - (x->md < y->md);
+}
+
+// Events that are open, the innermost last.
+struct main_stack {
+    XPL_VEC(struct main_event) v;
+    uint64_t at; // what lies before is written
+};
+
+static bool write_main(struct reader *r, struct main_stack *s, uint64_t until) {
+    const struct main_event *const top = s->v.n ? &s->v.v[s->v.n - 1] : NULL;
+    const uint64_t from = s->at;
+    if (until <= from) return true;
+    s->at = until;
+    if (!top || top->work == XPL_WORK_NONE) return true;
+    struct xpl_host_time *const h = &r->k->host;
+    struct xpl_main_span *const last = h->main.n ? &h->main.v[h->main.n - 1] : NULL;
+    if (last && last->end == from && last->md == top->md && last->work == top->work) {
+        last->end = until;
+        return true;
+    }
+    struct xpl_main_span *const slot = xpl_vec_push(r->k->scratch, &h->main);
+    if (slot) *slot = (struct xpl_main_span){from, until, top->work, top->md};
+    return slot != NULL;
+}
+
+static bool close_until(struct reader *r, struct main_stack *s, uint64_t until) {
+    while (s->v.n && s->v.v[s->v.n - 1].span.end <= until) {
+        if (!write_main(r, s, s->v.v[s->v.n - 1].span.end)) return false;
+        s->v.n--;
+    }
+    return write_main(r, s, until);
+}
+
+// An event inside another: who is to name what the thread is at.
+static struct main_event inside(const struct main_event *outer, struct main_event e) {
+    if (e.span.end > outer->span.end) e.span.end = outer->span.end;
+    if (e.work == XPL_WORK_COMPILE && outer->work == XPL_WORK_LAUNCH)
+        e.md = outer->md; // the function that is compiled
+    else if (e.work < outer->work || (e.work == outer->work && e.work != XPL_WORK_OTHER)) {
+        e.work = outer->work;
+        e.md = outer->md;
+    }
+    return e;
+}
+
+static bool flatten(struct reader *r, struct main_pass *m) {
+    struct main_stack s = {.at = 0};
+    if (m->unordered) qsort(m->v.v, m->v.n, sizeof *m->v.v, outer_first);
+    for (size_t i = 0; i < m->v.n; i++) {
+        struct main_event e = m->v.v[i];
+        if (!close_until(r, &s, e.span.begin)) return false;
+        if (s.v.n) e = inside(&s.v.v[s.v.n - 1], e);
+        struct main_event *const slot = xpl_vec_push(r->k->scratch, &s.v);
+        if (!slot) return false;
+        *slot = e;
+    }
+    return close_until(r, &s, UINT64_MAX >> 1);
+}
+
+static xpl_status_t read_main(struct reader *r, const struct xpl_line *line,
+                              struct xpl_error *err) {
+    struct main_pass m = {.l = {.line = line}};
+    XPL_TRY(walk(r, &m.l, main_event, err));
+    if (!flatten(r, &m)) XPL_RETURN_OOM(err, "time breakdown");
+    return XPL_OK;
+}
+
+static int by_time(const void *a, const void *b) {
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void finish(struct reader *r) {
+    struct xpl_host_time *const h = &r->k->host;
+    for (size_t i = 0; i < XPL_HOST_LAYERS; i++)
+        xpl_spans_finish(&h->layers[i]);
+    const bool outer = r->outer.n;
+    h->compiles.v = outer ? r->outer.v : r->inner.v;
+    h->compiles.n = outer ? r->outer.n : r->inner.n;
+    if (h->compiles.n) qsort(h->compiles.v, h->compiles.n, sizeof *h->compiles.v, by_time);
+}
+
+xpl_status_t xpl_breaking_read_host(struct xpl_breaking *k, struct xpl_device_time *ops,
+                                    struct xpl_error *err) {
+    struct reader r = {.k = k, .plane = k->host.plane, .ops = ops};
+    const struct xpl_line *main = NULL;
+    uint64_t most = 0; // launches, those of threads that are in no pool in front
+    if (!r.plane) return XPL_OK;
+    if (!read_names(&r)) XPL_RETURN_OOM(err, "time breakdown");
+    if (ops) XPL_TRY(xpl_input_work_find(r.plane, k->exec, k->scratch, &r.input, err));
+    for (uint32_t i = 0; i < r.plane->n_lines; i++) {
+        const struct xpl_line *const line = &r.plane->lines[i];
+        struct line_pass l = {.line = line, .is_input = xpl_is_input_line(line)};
+        XPL_TRY(walk(&r, &l, first_event, err));
+        const uint64_t weight =
+            l.n_launches && !is_pool(line) ? l.n_launches + (UINT64_MAX >> 1) : l.n_launches;
+        if (weight > most) {
+            most = weight;
+            main = line;
+        }
+    }
+    for (uint32_t i = 0; i < r.plane->n_lines; i++) {
+        struct line_pass l = {.line = &r.plane->lines[i]};
+        if (l.line == main)
+            XPL_TRY(read_main(&r, l.line, err));
+        else if (!xpl_is_input_line(l.line))
+            XPL_TRY(walk(&r, &l, input_event, err));
+    }
+    finish(&r);
+    return XPL_OK;
+}

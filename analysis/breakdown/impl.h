@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of this folder share: a profile while it is broken down.
+#ifndef XPL_ANALYSIS_BREAKDOWN_IMPL_H_
+#define XPL_ANALYSIS_BREAKDOWN_IMPL_H_
+
+#include "analysis/breakdown/breakdown.h"
+#include "analysis/breakdown/names.h"
+#include "analysis/breakdown/spans.h"
+#include "base/arena.h"
+#include "base/map.h"
+
+// An op that was launched by an event of the host.
+struct xpl_launch {
+    uint64_t begin, launched;
+};
+
+struct xpl_device_time {
+    const struct xpl_plane *plane; // NULL: the host
+    enum xpl_device_kind kind;
+    uint64_t n_ops;
+    struct xpl_spans layers[XPL_LAYERS];
+    XPL_VEC(struct xpl_launch) launches; // by begin
+};
+
+// What the thread that starts the work is at; by time, apart.
+struct xpl_main_span {
+    uint64_t begin, end;
+    enum xpl_host_work work;
+    uint32_t md; // its name
+};
+
+// What other threads may say of the host.
+enum xpl_host_layer {
+    XPL_HOST_INPUT_WAIT,  // of any thread
+    XPL_HOST_INPUT_APART, // of threads other than the main one
+    XPL_HOST_COMPILES,
+    XPL_HOST_CALLBACKS,
+    XPL_HOST_LAYERS
+};
+
+struct xpl_host_time {
+    const struct xpl_plane *plane; // NULL: none
+    struct xpl_spans layers[XPL_HOST_LAYERS];
+    uint32_t layer_md[XPL_HOST_LAYERS]; // the event with the most time
+    XPL_VEC(struct xpl_main_span) main;
+    XPL_VEC(uint64_t) compiles; // begins
+    struct xpl_map launches;    // correlation id to begin + 1
+};
+
+struct xpl_breaking {
+    const struct xpl_xspace *xs;
+    struct xpl_exec *exec;
+    struct xpl_arena *scratch;
+    struct xpl_arena *result;
+    bool cpu_as_device;
+    bool has_base;
+    uint64_t base; // what times are counted from
+    struct xpl_host_time host;
+    struct xpl_device_time *devices;
+    size_t n_devices;
+    struct xpl_time_breakdown *b;
+};
+
+// Times of a profile count from any instant, and wrap: here they lie around the middle.
+#define XPL_TIME_MIDDLE (UINT64_C(1) << 60)
+#define XPL_TIME_END    (UINT64_C(1) << 61)
+
+// The span of an event; empty when it lies further than 13 days from the first line's time.
+static inline struct xpl_span xpl_breaking_span(const struct xpl_breaking *k,
+                                                const struct xpl_line *line,
+                                                const struct xpl_event *ev) {
+    const uint64_t begin = (uint64_t)xpl_event_begin_ps(line, ev) - k->base;
+    if (ev->has_occurrences || ev->duration_ps <= 0 || begin >= XPL_TIME_END ||
+        (uint64_t)ev->duration_ps > XPL_TIME_END - begin)
+        return (struct xpl_span){0, 0};
+    return (struct xpl_span){begin, begin + (uint64_t)ev->duration_ps};
+}
+
+// Reads the host: after it, the launches are known.  `ops` receives those of a CPU that counts as a
+// device; NULL: none does.
+xpl_status_t xpl_breaking_read_host(struct xpl_breaking *k, struct xpl_device_time *ops,
+                                    struct xpl_error *err) XPL_NODISCARD;
+// Reads the lines of d->plane.
+xpl_status_t xpl_breaking_read_device(struct xpl_breaking *k, struct xpl_device_time *d,
+                                      struct xpl_error *err) XPL_NODISCARD;
+// Adds rows, devices and evidence to the breakdown, whose steps and window are known.
+xpl_status_t xpl_breaking_sweep(struct xpl_breaking *k, struct xpl_error *err) XPL_NODISCARD;
+
+#endif

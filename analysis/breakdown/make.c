@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdlib.h>
+
+#include "analysis/breakdown/impl.h"
+#include "analysis/opstats/convert.h"
+#include "base/cleanup.h"
+
+const char *const xpl_time_cause_names[XPL_TIME_CAUSES] = {
+    [XPL_TIME_COMPUTE] = "compute",
+    [XPL_TIME_OVERLAPPED] = "overlapped_collectives",
+    [XPL_TIME_COLLECTIVES] = "exposed_collectives",
+    [XPL_TIME_HOST_COPIES] = "host_copies",
+    [XPL_TIME_DEVICE_COPIES] = "device_copies",
+    [XPL_TIME_CALLBACK] = "callback",
+    [XPL_TIME_INPUT] = "input",
+    [XPL_TIME_CHECKPOINT] = "checkpoint",
+    [XPL_TIME_COMPILE] = "compile",
+    [XPL_TIME_LAUNCH] = "launch",
+    [XPL_TIME_QUEUED] = "queued",
+    [XPL_TIME_HOST] = "host",
+    [XPL_TIME_UNKNOWN] = "unknown",
+};
+
+const char *const xpl_framework_names[XPL_FRAMEWORKS] = {
+    [XPL_FRAMEWORK_UNKNOWN] = "",
+    [XPL_FRAMEWORK_JAX] = "jax",
+    [XPL_FRAMEWORK_TENSORFLOW] = "tensorflow",
+    [XPL_FRAMEWORK_PYTORCH] = "pytorch",
+};
+
+// ---- times ----
+
+static void find_base(struct xpl_breaking *k) {
+    for (uint32_t i = 0; i < k->xs->n_planes; i++)
+        for (uint32_t l = 0; l < k->xs->planes[i].n_lines; l++) {
+            const struct xpl_line *const line = &k->xs->planes[i].lines[l];
+            if (!line->n_events) continue;
+            k->base = (uint64_t)line->timestamp_ns * 1000 - XPL_TIME_MIDDLE;
+            return;
+        }
+}
+
+// ---- devices ----
+
+static bool is_device(const struct xpl_plane *p) {
+    return p->kind == XPL_PLANE_GPU || p->kind == XPL_PLANE_TPU_CORE;
+}
+
+static bool find_devices(struct xpl_breaking *k) {
+    size_t n = 0, left_out = 0;
+    for (uint32_t i = 0; i < k->xs->n_planes; i++)
+        n += is_device(&k->xs->planes[i]);
+    k->devices =
+        xpl_arena_zalloc(k->scratch, ((n < XPL_TIME_MAX_DEVICES ? n : XPL_TIME_MAX_DEVICES) + 1) *
+                                         sizeof *k->devices);
+    for (uint32_t i = 0; k->devices && i < k->xs->n_planes; i++) {
+        const struct xpl_plane *const p = &k->xs->planes[i];
+        if (!is_device(p)) continue;
+        if (k->n_devices == XPL_TIME_MAX_DEVICES) {
+            left_out++;
+            continue;
+        }
+        struct xpl_device_time *const d = &k->devices[k->n_devices++];
+        d->plane = p;
+        d->kind = p->kind == XPL_PLANE_GPU ? XPL_DEVICE_GPU : XPL_DEVICE_TPU;
+    }
+    k->b->devices_left_out = left_out;
+    return k->devices;
+}
+
+static xpl_status_t read_all(struct xpl_breaking *k, struct xpl_error *err) {
+    const bool has_device = k->n_devices;
+    k->host.plane = xpl_xspace_plane(k->xs, XPL_STR(XPL_PLANE_NAME_HOST_THREADS));
+    if (!has_device && k->cpu_as_device && k->host.plane) k->n_devices = 1; // the host
+    XPL_TRY(xpl_breaking_read_host(k, has_device || !k->n_devices ? NULL : k->devices, err));
+    size_t n = 0;
+    for (size_t i = 0; i < k->n_devices; i++) {
+        struct xpl_device_time *const d = &k->devices[i];
+        if (d->plane) XPL_TRY(xpl_breaking_read_device(k, d, err));
+        for (size_t l = 0; l < XPL_LAYERS; l++)
+            xpl_spans_finish(&d->layers[l]);
+        if (d->n_ops) k->devices[n++] = *d; // one that did nothing is not used by the program
+    }
+    k->n_devices = n;
+    for (size_t i = 0; i < n; i++) {
+        struct xpl_time_device *const slot = xpl_vec_push(k->result, &k->b->devices);
+        const struct xpl_device_time *const d = &k->devices[i];
+        if (!slot) XPL_RETURN_OOM(err, "time breakdown");
+        *slot = (struct xpl_time_device){.kind = d->kind, .n_ops = d->n_ops};
+        if (!xpl_arena_str(k->result, d->plane ? d->plane->name : XPL_STR("CPU"), &slot->name))
+            XPL_RETURN_OOM(err, "time breakdown");
+    }
+    return XPL_OK;
+}
+
+// ---- steps ----
+
+// A step lasts from where the first core begins it to where the last one ends it.
+static bool read_step(const struct xpl_breaking *k, const struct xpl_per_core_step_info *s,
+                      struct xpl_time_step *ret) {
+    *ret = (struct xpl_time_step){.number = s->step_num, .begin_ps = XPL_TIME_END};
+    for (size_t i = 0; i < s->step_info_per_core.n; i++) {
+        const struct xpl_step_info *const c = &s->step_info_per_core.v[i];
+        const uint64_t begin = c->begin_ps - k->base;
+        if (begin >= XPL_TIME_END || c->duration_ps > XPL_TIME_END - begin || !c->duration_ps)
+            continue;
+        if (begin < ret->begin_ps) ret->begin_ps = begin;
+        if (begin + c->duration_ps > ret->end_ps) ret->end_ps = begin + c->duration_ps;
+        if (!ret->name.len) ret->name = c->step_name;
+    }
+    return ret->begin_ps < ret->end_ps;
+}
+
+static int by_begin(const void *a, const void *b) {
+    const struct xpl_time_step *const x = a, *const y = b;
+    if (x->begin_ps != y->begin_ps) return x->begin_ps < y->begin_ps ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+// The number at the end of a step's name, which the program gave: "train 17".
+static int64_t number_of(const struct xpl_time_step *s) {
+    size_t at = s->name.len;
+    int64_t v = 0, unit = 1;
+    while (at && s->name.ptr[at - 1] >= '0' && s->name.ptr[at - 1] <= '9' &&
+           s->name.len - at < 18) {
+        v += unit * (s->name.ptr[--at] - '0');
+        unit *= 10;
+    }
+    return at < s->name.len && (!at || s->name.ptr[at - 1] == ' ') ? v : s->number;
+}
+
+static xpl_status_t read_steps(struct xpl_breaking *k, struct xpl_error *err) {
+    const struct xpl_convert_options o = {
+        .cpu_as_device = k->cpu_as_device, .keep_incomplete_steps = true, .steps_only = true};
+    struct xpl_time_breakdown *const b = k->b;
+    struct xpl_opstats *s;
+    XPL_TRY(xpl_opstats_convert(k->xs, &o, k->exec, k->scratch, k->scratch->limit, &s, err));
+    for (size_t i = 0; i < s->step_db.step_sequence.n; i++) {
+        struct xpl_time_step step;
+        if (!read_step(k, &s->step_db.step_sequence.v[i], &step)) continue;
+        step.number = number_of(&step);
+        struct xpl_time_step *const slot = xpl_vec_push(k->result, &b->steps);
+        if (!slot || !xpl_arena_str(k->result, step.name, &step.name))
+            XPL_RETURN_OOM(err, "time breakdown");
+        *slot = step;
+    }
+    if (b->steps.n) qsort(b->steps.v, b->steps.n, sizeof *b->steps.v, by_begin);
+    for (size_t i = 0; i + 1 < b->steps.n; i++) // of what two steps have the later one is the owner
+        if (b->steps.v[i].end_ps > b->steps.v[i + 1].begin_ps)
+            b->steps.v[i].end_ps = b->steps.v[i + 1].begin_ps;
+    return XPL_OK;
+}
+
+static void widen(struct xpl_time_breakdown *b, const struct xpl_spans *s) {
+    if (!s->v.n) return;
+    if (s->v.v[0].begin < b->begin_ps) b->begin_ps = s->v.v[0].begin;
+    if (s->v.v[s->v.n - 1].end > b->end_ps) b->end_ps = s->v.v[s->v.n - 1].end;
+}
+
+// From the first step to the last one, else from the first op to the last one.
+static void set_window(struct xpl_breaking *k) {
+    struct xpl_time_breakdown *const b = k->b;
+    b->begin_ps = XPL_TIME_END;
+    b->end_ps = 0;
+    if (b->steps.n) {
+        b->begin_ps = b->steps.v[0].begin_ps;
+        for (size_t i = 0; i < b->steps.n; i++)
+            if (b->steps.v[i].end_ps > b->end_ps) b->end_ps = b->steps.v[i].end_ps;
+    } else {
+        for (size_t i = 0; i < k->n_devices; i++)
+            for (size_t l = 0; l < XPL_LAYERS; l++)
+                widen(b, &k->devices[i].layers[l]);
+    }
+    if (b->begin_ps >= b->end_ps) b->begin_ps = b->end_ps = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < k->host.compiles.n; i++) {
+        const uint64_t t = k->host.compiles.v[i];
+        b->n_compiles += t >= b->begin_ps && t < b->end_ps;
+        while (at < b->steps.n && b->steps.v[at].end_ps <= t)
+            at++;
+        if (at < b->steps.n && b->steps.v[at].begin_ps <= t) b->steps.v[at].n_compiles++;
+    }
+}
+
+// ---- frameworks ----
+
+static enum xpl_framework framework_of(xpl_str_t name) {
+    if (xpl_str_has(name, XPL_STR("XLAGraphExecutor")) || xpl_str_has(name, XPL_STR("torch_xla")) ||
+        xpl_str_has(name, XPL_STR("SyncTensorsGraph")))
+        return XPL_FRAMEWORK_PYTORCH;
+    if (xpl_str_starts(name, XPL_STR("PjitFunction")) ||
+        xpl_str_starts(name, XPL_STR("np.asarray(jax.Array)")))
+        return XPL_FRAMEWORK_JAX;
+    return xpl_str_starts(name, XPL_STR("EagerExecute")) ||
+                   xpl_str_starts(name, XPL_STR("ExecutorState")) ||
+                   xpl_str_starts(name, XPL_STR("FunctionRun"))
+               ? XPL_FRAMEWORK_TENSORFLOW
+               : XPL_FRAMEWORK_UNKNOWN;
+}
+
+static void find_framework(struct xpl_breaking *k) {
+    const struct xpl_plane *const p = k->host.plane;
+    for (uint32_t i = 1; p && i < p->n_event_md; i++) {
+        const enum xpl_framework f = framework_of(p->event_md[i].name);
+        if (f > k->b->framework) k->b->framework = f;
+    }
+}
+
+static xpl_status_t make(struct xpl_breaking *k, struct xpl_error *err) {
+    find_base(k);
+    if (!find_devices(k)) XPL_RETURN_OOM(err, "time breakdown");
+    XPL_TRY(read_all(k, err));
+    XPL_TRY(read_steps(k, err));
+    set_window(k);
+    find_framework(k);
+    k->b->base_ps = k->base;
+    return xpl_breaking_sweep(k, err);
+}
+
+xpl_status_t xpl_time_breakdown_make(const struct xpl_xspace *xs, bool cpu_as_device,
+                                     struct xpl_exec *exec, struct xpl_arena *arena, size_t limit,
+                                     struct xpl_time_breakdown **ret, struct xpl_error *err) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
+    struct xpl_time_breakdown *const b = xpl_arena_zalloc(arena, sizeof *b);
+    xpl_arena_init(&scratch, limit);
+    if (!b) XPL_RETURN_OOM(err, "time breakdown");
+    struct xpl_breaking k = {.xs = xs,
+                             .exec = exec,
+                             .scratch = &scratch,
+                             .result = arena,
+                             .cpu_as_device = cpu_as_device,
+                             .b = b};
+    XPL_TRY(make(&k, err));
+    *ret = b;
+    return XPL_OK;
+}

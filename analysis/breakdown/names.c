@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/breakdown/names.h"
+
+#include <stddef.h>
+#include <strings.h>
+
+#include "analysis/xplane/tf_op.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+static bool starts_with_any(xpl_str_t s, const char *const *list, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (xpl_str_starts(s, xpl_str_from(list[i]))) return true;
+    return false;
+}
+
+static bool has_any(xpl_str_t s, const char *const *list, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (xpl_str_has(s, xpl_str_from(list[i]))) return true;
+    return false;
+}
+
+static bool starts_ignoring_case(xpl_str_t s, const char *prefix) {
+    const xpl_str_t p = xpl_str_from(prefix);
+    return s.len >= p.len && strncasecmp(s.ptr, p.ptr, p.len) == 0;
+}
+
+// ---- ops of devices ----
+
+static const char *const kCollectives[] = {
+    "all-reduce",         "all-gather",           "all-to-all",     "reduce-scatter",
+    "collective-permute", "collective-broadcast", "send",           "recv",
+    "ragged-all-to-all",  "partition-all-reduce", "psum",           "all_reduce",
+    "all_gather",         "all_to_all",           "reduce_scatter",
+};
+static const char *const kHostCopies[] = {"outfeed", "host-transfer", "MemcpyH2D", "MemcpyD2H"};
+static const char *const kDeviceCopies[] = {"MemcpyD2D", "MemcpyP2P", "__amd_rocclr_copyBuffer"};
+static const char *const kContainers[] = {"while", "conditional", "call"};
+
+// `name`, or `name` with a number or suffix that a compiler adds: "while.5", not
+// "while_loop_fusion".
+static bool is_instruction(xpl_str_t s, const char *name) {
+    const xpl_str_t n = xpl_str_from(name);
+    return xpl_str_starts(s, n) && (s.len == n.len || s.ptr[n.len] == '.' || s.ptr[n.len] == ' ');
+}
+
+enum xpl_op_layer xpl_op_layer_of(xpl_str_t name) {
+    if (name.len && name.ptr[0] == '%') name = xpl_str_sub(name, 1, name.len - 1);
+    // TPUs write the whole instruction: what comes before " = " is its name.
+    const xpl_str_t whole = name;
+    const size_t equal = xpl_str_find(name, XPL_STR(" = "), 0);
+    if (equal < name.len) name = xpl_str_sub(name, 0, equal);
+    switch (xpl_tf_op_parse(name).category) {
+        case XPL_TF_OP_MEMCPY_HTOD:
+        case XPL_TF_OP_MEMCPY_DTOH: return XPL_LAYER_HOST_COPY;
+        case XPL_TF_OP_MEMCPY_DTOD: return XPL_LAYER_DEVICE_COPY;
+        case XPL_TF_OP_UNKNOWN:
+        case XPL_TF_OP_TENSORFLOW:
+        case XPL_TF_OP_JAX:
+        case XPL_TF_OP_TF_DATA:
+        case XPL_TF_OP_MEMCPY_HTOH: break;
+    }
+    if (starts_with_any(name, kCollectives, COUNT(kCollectives)) ||
+        starts_ignoring_case(name, "nccl") || starts_ignoring_case(name, "rccl"))
+        return XPL_LAYER_COLLECTIVE;
+    if (starts_with_any(name, kHostCopies, COUNT(kHostCopies))) return XPL_LAYER_HOST_COPY;
+    if (xpl_str_starts(name, XPL_STR("copy-start")) || xpl_str_starts(name, XPL_STR("copy-done")))
+        // Memory space 5 is the host's.
+        return xpl_str_has(whole, XPL_STR("S(5)")) ? XPL_LAYER_HOST_COPY : XPL_LAYER_DEVICE_COPY;
+    if (starts_with_any(name, kDeviceCopies, COUNT(kDeviceCopies))) return XPL_LAYER_DEVICE_COPY;
+    if (xpl_str_starts(name, XPL_STR("infeed"))) return XPL_LAYER_INFEED;
+    if (xpl_str_has(name, XPL_STR("callback"))) return XPL_LAYER_CALLBACK;
+    for (size_t i = 0; i < COUNT(kContainers); i++)
+        if (is_instruction(name, kContainers[i])) return XPL_LAYER_CONTAINER;
+    return XPL_LAYER_COMPUTE;
+}
+
+// ---- names that people give: words ----
+
+enum { MAX_WORDS = 8, MAX_WORD = 16 };
+struct words {
+    char v[MAX_WORDS][MAX_WORD];
+    size_t n;
+};
+
+static bool is_upper(char c) {
+    return c >= 'A' && c <= 'Z';
+}
+static bool is_lower(char c) {
+    return c >= 'a' && c <= 'z';
+}
+
+// The first words of a name, in small letters: "load_batch", "loadBatch" and "Load batch" are two.
+static struct words words_of(xpl_str_t s) {
+    struct words w = {.n = 0};
+    size_t len = 0;
+    bool open = false;
+    for (size_t i = 0; i < s.len; i++) {
+        const char c = s.ptr[i];
+        const bool letter = is_upper(c) || is_lower(c);
+        if (!letter || (is_upper(c) && i && is_lower(s.ptr[i - 1]))) open = false;
+        if (!letter) continue;
+        if (!open) {
+            if (w.n == MAX_WORDS) break;
+            w.n++;
+            len = 0;
+            open = true;
+        }
+        if (len + 1 < MAX_WORD) {
+            w.v[w.n - 1][len++] = is_upper(c) ? (char)(c - 'A' + 'a') : c;
+            w.v[w.n - 1][len] = '\0';
+        }
+    }
+    return w;
+}
+
+static bool is_one_of(const char *word, const char *const *list, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (strcasecmp(word, list[i]) == 0) return true;
+    return false;
+}
+
+static const char *const kLoaders[] = {"loader", "dataloader", "dataloading", "infeed"};
+static const char *const kVerbs[] = {"load", "loading", "next",    "get",     "fetch",
+                                     "read", "wait",    "waiting", "prepare", "prefetch"};
+static const char *const kData[] = {"batch",  "batches", "data",     "dataset", "datasets", "input",
+                                    "inputs", "example", "examples", "sample",  "samples"};
+
+static bool is_input_name(xpl_str_t name) {
+    const struct words w = words_of(name);
+    bool verb = false, data = false;
+    for (size_t i = 0; i < w.n; i++) {
+        if (is_one_of(w.v[i], kLoaders, COUNT(kLoaders))) return true;
+        verb |= is_one_of(w.v[i], kVerbs, COUNT(kVerbs));
+        data |= is_one_of(w.v[i], kData, COUNT(kData));
+    }
+    return data && (verb || w.n == 1 || (w.n == 2 && strcasecmp(w.v[1], "pipeline") == 0));
+}
+
+static bool is_checkpoint_name(xpl_str_t name) {
+    const struct words w = words_of(name);
+    static const char *const kWords[] = {"checkpoint",   "checkpoints", "checkpointing",
+                                         "checkpointer", "ckpt",        "orbax"};
+    for (size_t i = 0; i < w.n; i++)
+        if (is_one_of(w.v[i], kWords, COUNT(kWords))) return true;
+    return false;
+}
+
+// ---- hosts ----
+
+static const char *const kCompiles[] = {"backend_compile", "lower_sharding_computation",
+                                        "XlaCompile",      "Client::Compile",
+                                        "Compiler::",      "RunHloPasses",
+                                        "trace_to_jaxpr"};
+static const char *const kCallbacks[] = {"python_cpu_callback", "python_gpu_callback",
+                                         "pure_callback",       "io_callback",
+                                         "debug_callback",      "HostCallbackRequest"};
+static const char *const kCopies[] = {
+    "DevicePut",   "TransferToDevice",    "TransferFromDevice", "BufferFromHost",
+    "hipMemcpy",   "cudaMemcpy",          "cuMemcpy",           "TransferH2D",
+    "TransferD2H", "LinearizeHostBuffer", "CopyToDevice"};
+static const char *const kLaunches[] = {
+    "PjitFunction",
+    "LoadedExecutable",
+    "ExecuteReplicated",
+    "EagerExecute",
+    "EagerLocalExecute",
+    "EagerKernelExecute",
+    "TFE_Py",
+    "FunctionRun",
+    "ExecutorState",
+    "tpu::System::Execute",
+    "CpuExecutable",
+    "cuLaunch",
+    "cudaLaunch",
+    "LaunchKernel",
+    "GraphLaunch",
+    "RunGraph",
+    "SessionRun",
+    "EnqueueProgram",
+    "ParseArguments",
+    "shard_args",
+    "XLAGraphExecutor",
+    "SyncTensorsGraph",
+};
+
+// "$queue.py:154 get": functions of Python, which its tracer records.
+static enum xpl_host_work python_work(xpl_str_t name) {
+    static const char *const kWaits[] = {"$queue.py:", "$threading.py:"};
+    const size_t space = xpl_str_find(name, XPL_STR(" "), 0);
+    const xpl_str_t function =
+        space < name.len ? xpl_str_sub(name, space + 1, name.len - space - 1) : name;
+    if (starts_with_any(name, kWaits, COUNT(kWaits)) || xpl_str_eq(function, XPL_STR("acquire")))
+        return XPL_WORK_WAIT;
+    if (is_checkpoint_name(function)) return XPL_WORK_CHECKPOINT;
+    // Files, too: loaders are iterators, whose function is __next__.
+    if (xpl_str_eq(function, XPL_STR("__next__")) ? is_input_name(xpl_str_sub(name, 0, space))
+                                                  : is_input_name(function))
+        return XPL_WORK_INPUT;
+    return XPL_WORK_OTHER;
+}
+
+bool xpl_waits_for_input(xpl_str_t name) {
+    return starts_ignoring_case(name, "IteratorGetNext");
+}
+
+enum xpl_compile_name xpl_compile_name_of(xpl_str_t name) {
+    if (xpl_str_starts(name, XPL_STR("backend_compile"))) return XPL_COMPILE_OUTER;
+    return xpl_str_has(name, XPL_STR("Client::Compile")) ||
+                   xpl_str_starts(name, XPL_STR("XlaCompile"))
+               ? XPL_COMPILE_INNER
+               : XPL_NO_COMPILE;
+}
+
+enum xpl_host_work xpl_host_work_of(xpl_str_t name) {
+    if (name.len == 0) return XPL_WORK_OTHER;
+    if (name.ptr[0] == '$') return python_work(name);
+    if (xpl_waits_for_input(name) || xpl_str_starts(name, XPL_STR("Iterator::")))
+        return XPL_WORK_INPUT;
+    if (has_any(name, kCompiles, COUNT(kCompiles))) return XPL_WORK_COMPILE;
+    if (has_any(name, kCallbacks, COUNT(kCallbacks))) return XPL_WORK_CALLBACK;
+    if (has_any(name, kCopies, COUNT(kCopies))) return XPL_WORK_COPY;
+    if (has_any(name, kLaunches, COUNT(kLaunches))) return XPL_WORK_LAUNCH;
+    // Names of the runtimes' own have colons or brackets; the rest may be a person's.
+    if (xpl_str_has(name, XPL_STR("::")) || xpl_str_has(name, XPL_STR("("))) return XPL_WORK_OTHER;
+    if (is_checkpoint_name(name)) return XPL_WORK_CHECKPOINT;
+    return is_input_name(name) ? XPL_WORK_INPUT : XPL_WORK_OTHER;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What events are by their names: ops of devices, and what a host is at.  docs/findings.md has the
+// rules.
+#ifndef XPL_ANALYSIS_BREAKDOWN_NAMES_H_
+#define XPL_ANALYSIS_BREAKDOWN_NAMES_H_
+
+#include <stdint.h>
+
+#include "base/str.h"
+
+// Kinds of ops on a device.  Of several at an instant the first counts; NONE is no op.
+enum xpl_op_layer {
+    XPL_LAYER_COMPUTE,
+    XPL_LAYER_COLLECTIVE,
+    XPL_LAYER_HOST_COPY,
+    XPL_LAYER_DEVICE_COPY,
+    XPL_LAYER_INFEED,
+    XPL_LAYER_CALLBACK,
+    XPL_LAYER_CONTAINER, // a loop or a call: says something only where nothing inside does
+    XPL_LAYERS
+};
+enum xpl_op_layer xpl_op_layer_of(xpl_str_t name);
+
+// What a host is at.  An event inside another counts when its value is higher.
+enum xpl_host_work {
+    XPL_WORK_NONE, // nothing, or the annotation of a step
+    XPL_WORK_OTHER,
+    XPL_WORK_WAIT, // for another thread
+    XPL_WORK_LAUNCH,
+    XPL_WORK_COPY,
+    XPL_WORK_CALLBACK,
+    XPL_WORK_INPUT,
+    XPL_WORK_COMPILE,
+    XPL_WORK_CHECKPOINT,
+    XPL_WORKS
+};
+enum xpl_host_work xpl_host_work_of(xpl_str_t name);
+
+// Input of TensorFlow for which an op waits, on whatever thread.
+bool xpl_waits_for_input(xpl_str_t name);
+// A compilation, as frameworks count them; of those with `outer` there is one around each other.
+enum xpl_compile_name { XPL_NO_COMPILE, XPL_COMPILE_INNER, XPL_COMPILE_OUTER };
+enum xpl_compile_name xpl_compile_name_of(xpl_str_t name);
+
+#endif

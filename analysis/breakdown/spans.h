@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sets of instants: spans that are sorted and apart, and a place in them.
+#ifndef XPL_ANALYSIS_BREAKDOWN_SPANS_H_
+#define XPL_ANALYSIS_BREAKDOWN_SPANS_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+
+struct xpl_arena;
+
+struct xpl_span {
+    uint64_t begin, end; // begin < end
+};
+
+struct xpl_spans {
+    XPL_VEC(struct xpl_span) v;
+    bool unordered; // some span was added before its predecessor
+};
+
+// False at the arena's limit.  An empty span adds nothing.
+bool xpl_spans_add(struct xpl_spans *s, struct xpl_span span, struct xpl_arena *arena)
+    __attribute__((warn_unused_result));
+// Sorts and joins: needed once, after the last was added and before a place is asked for.
+void xpl_spans_finish(struct xpl_spans *s);
+
+// A place that only moves forward; zero-initialised: the beginning.
+struct xpl_span_place {
+    size_t at;
+};
+// Whether `t` lies in the set; *next is lowered to where that changes after `t`.
+bool xpl_spans_at(const struct xpl_spans *s, struct xpl_span_place *p, uint64_t t, uint64_t *next);
+
+#endif

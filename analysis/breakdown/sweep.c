@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// One walk over the time of each device: what it did, or, where it did nothing, why.
+#include <stdlib.h>
+
+#include "analysis/breakdown/impl.h"
+
+// Of all steps, the times between them, and what comes before and after.
+struct part {
+    uint64_t begin, end;
+    uint32_t row; // of the device
+};
+
+struct evidence {
+    enum xpl_time_cause cause;
+    uint32_t md;
+    uint64_t ps, count;
+};
+
+struct sweep {
+    struct xpl_breaking *k;
+    const struct part *parts;
+    size_t n_parts;
+    // Where the host was at, by cause and name.
+    struct xpl_map by_name; // (cause, md) to index + 1
+    XPL_VEC(struct evidence) evidence;
+    uint64_t budget; // of host spans that may be walked over: more devices know no causes
+
+    // Of the device.
+    const struct xpl_device_time *d;
+    struct xpl_time_device *out;
+    struct xpl_time_row *rows;
+    struct xpl_span_place layers[XPL_LAYERS], host[XPL_HOST_LAYERS];
+    size_t main_at, launch_at, part_at;
+    enum xpl_time_cause run; // what goes on since run_begin
+    uint64_t run_begin, run_end;
+    bool detailed;
+};
+
+// ---- adding up ----
+
+static void end_run(struct sweep *s) {
+    const uint64_t ps = s->run_end - s->run_begin;
+    if (ps > s->out->longest_ps[s->run]) {
+        s->out->longest_ps[s->run] = ps;
+        s->out->begin_ps[s->run] = s->run_begin;
+    }
+}
+
+static void add(struct sweep *s, uint64_t begin, uint64_t end, enum xpl_time_cause cause) {
+    if (begin >= end) return;
+    if (s->run != cause || s->run_end != begin) {
+        end_run(s);
+        s->run = cause;
+        s->run_begin = begin;
+    }
+    s->run_end = end;
+    while (begin < end) {
+        while (s->parts[s->part_at].end <= begin)
+            s->part_at++;
+        const struct part *const p = &s->parts[s->part_at];
+        const uint64_t until = end < p->end ? end : p->end;
+        s->rows[p->row].ps[cause] += until - begin;
+        s->rows[p->row].wall_ps += until - begin;
+        begin = until;
+    }
+}
+
+static bool add_evidence(struct sweep *s, enum xpl_time_cause cause, uint32_t md, uint64_t ps) {
+    bool is_new;
+    uint64_t *const at =
+        xpl_map_put(s->k->scratch, &s->by_name, (uint64_t)cause, (uint64_t)md, &is_new);
+    if (!at) return false;
+    if (is_new) {
+        struct evidence *const slot = xpl_vec_push(s->k->scratch, &s->evidence);
+        if (!slot) return false;
+        *slot = (struct evidence){.cause = cause, .md = md};
+        *at = s->evidence.n;
+    }
+    s->evidence.v[*at - 1].ps += ps;
+    s->evidence.v[*at - 1].count++;
+    return true;
+}
+
+// ---- idle ----
+
+struct reason {
+    enum xpl_time_cause cause;
+    uint32_t md;
+    bool has_md;
+};
+
+// What the host says of an instant; docs/findings.md has the order.
+static struct reason judge(const struct sweep *s, const struct xpl_main_span *main,
+                           const bool *layer) {
+    const struct xpl_host_time *const h = &s->k->host;
+    const enum xpl_host_work work = main ? main->work : XPL_WORK_NONE;
+    const uint32_t md = main ? main->md : 0;
+    if (work == XPL_WORK_CHECKPOINT) return (struct reason){XPL_TIME_CHECKPOINT, md, true};
+    if (work == XPL_WORK_COMPILE) return (struct reason){XPL_TIME_COMPILE, md, true};
+    if (work == XPL_WORK_INPUT) return (struct reason){XPL_TIME_INPUT, md, true};
+    if (layer[XPL_HOST_INPUT_WAIT])
+        return (struct reason){XPL_TIME_INPUT, h->layer_md[XPL_HOST_INPUT_WAIT], true};
+    if (layer[XPL_HOST_COMPILES])
+        return (struct reason){XPL_TIME_COMPILE, h->layer_md[XPL_HOST_COMPILES], true};
+    if (work == XPL_WORK_CALLBACK) return (struct reason){XPL_TIME_CALLBACK, md, true};
+    if (layer[XPL_HOST_CALLBACKS])
+        return (struct reason){XPL_TIME_CALLBACK, h->layer_md[XPL_HOST_CALLBACKS], true};
+    if (work <= XPL_WORK_WAIT && work != XPL_WORK_OTHER && layer[XPL_HOST_INPUT_APART])
+        return (struct reason){XPL_TIME_INPUT, h->layer_md[XPL_HOST_INPUT_APART], true};
+    if (work == XPL_WORK_COPY && s->d->kind != XPL_DEVICE_CPU)
+        return (struct reason){XPL_TIME_HOST_COPIES, md, true};
+    if (work == XPL_WORK_LAUNCH) return (struct reason){XPL_TIME_LAUNCH, md, true};
+    if (work == XPL_WORK_NONE) return (struct reason){.cause = XPL_TIME_UNKNOWN};
+    return (struct reason){XPL_TIME_HOST, md, true};
+}
+
+static const struct xpl_main_span *main_at(struct sweep *s, uint64_t t, uint64_t *next) {
+    const struct xpl_host_time *const h = &s->k->host;
+    size_t low = s->main_at, high = h->main.n;
+    if (low < high && h->main.v[low].end <= t && ++low < high && h->main.v[low].end <= t)
+        while (low < high) { // far ahead: the device was busy
+            const size_t mid = low + (high - low) / 2;
+            if (h->main.v[mid].end <= t)
+                low = mid + 1;
+            else
+                high = mid;
+        }
+    s->main_at = low;
+    if (low == h->main.n) return NULL;
+    const struct xpl_main_span *const m = &h->main.v[low];
+    const uint64_t change = m->begin <= t ? m->end : m->begin;
+    if (change < *next) *next = change;
+    return m->begin <= t ? m : NULL;
+}
+
+static bool ask_host(struct sweep *s, uint64_t t, uint64_t end) {
+    if (!s->detailed) {
+        add(s, t, end, XPL_TIME_UNKNOWN);
+        return true;
+    }
+    while (t < end) {
+        uint64_t next = end;
+        bool layer[XPL_HOST_LAYERS];
+        for (size_t i = 0; i < XPL_HOST_LAYERS; i++)
+            layer[i] = xpl_spans_at(&s->k->host.layers[i], &s->host[i], t, &next);
+        const struct xpl_main_span *const main = main_at(s, t, &next);
+        const struct reason why = judge(s, main, layer);
+        add(s, t, next, why.cause);
+        if (why.has_md && !add_evidence(s, why.cause, why.md, next - t)) return false;
+        t = next;
+    }
+    return true;
+}
+
+// The device is idle until `end`, where its next op begins or its time is over.
+static bool add_idle(struct sweep *s, uint64_t begin, uint64_t end) {
+    const struct xpl_device_time *const d = s->d;
+    while (s->launch_at < d->launches.n && d->launches.v[s->launch_at].begin < end)
+        s->launch_at++;
+    const struct xpl_launch *const l =
+        s->launch_at < d->launches.n ? &d->launches.v[s->launch_at] : NULL;
+    if (!l || l->begin != end || l->launched >= end) return ask_host(s, begin, end);
+    if (l->launched <= begin) {
+        add(s, begin, end, XPL_TIME_QUEUED);
+        return true;
+    }
+    if (!ask_host(s, begin, l->launched)) return false;
+    add(s, l->launched, end, XPL_TIME_LAUNCH);
+    return true;
+}
+
+// ---- a device ----
+
+static enum xpl_time_cause cause_of(const bool *layer) {
+    if (layer[XPL_LAYER_COMPUTE])
+        return layer[XPL_LAYER_COLLECTIVE] ? XPL_TIME_OVERLAPPED : XPL_TIME_COMPUTE;
+    if (layer[XPL_LAYER_COLLECTIVE]) return XPL_TIME_COLLECTIVES;
+    if (layer[XPL_LAYER_HOST_COPY]) return XPL_TIME_HOST_COPIES;
+    if (layer[XPL_LAYER_DEVICE_COPY]) return XPL_TIME_DEVICE_COPIES;
+    if (layer[XPL_LAYER_INFEED]) return XPL_TIME_INPUT;
+    if (layer[XPL_LAYER_CALLBACK]) return XPL_TIME_CALLBACK;
+    return XPL_TIME_COMPUTE; // a container
+}
+
+enum { CANCEL_EVERY = 8192 };
+
+static xpl_status_t walk_device(struct sweep *s, struct xpl_error *err) {
+    const uint64_t end = s->k->b->end_ps;
+    unsigned steps = 0;
+    for (uint64_t t = s->k->b->begin_ps; t < end;) {
+        bool layer[XPL_LAYERS], any = false;
+        uint64_t next = end;
+        if (++steps % CANCEL_EVERY == 0 && xpl_exec_cancelled(s->k->exec))
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "time breakdown: cancelled");
+        for (size_t i = 0; i < XPL_LAYERS; i++)
+            any |= layer[i] = xpl_spans_at(&s->d->layers[i], &s->layers[i], t, &next);
+        if (any)
+            add(s, t, next, cause_of(layer));
+        else if (!add_idle(s, t, next))
+            XPL_RETURN_OOM(err, "time breakdown");
+        t = next;
+    }
+    end_run(s);
+    return XPL_OK;
+}
+
+static xpl_status_t begin_device(struct sweep *s, size_t i, size_t n_rows, struct xpl_error *err) {
+    struct xpl_time_breakdown *const b = s->k->b;
+    s->d = &s->k->devices[i];
+    s->out = &b->devices.v[i];
+    if (!xpl_vec_reserve(s->k->result, &b->rows, n_rows)) XPL_RETURN_OOM(err, "time breakdown");
+    s->rows = &b->rows.v[b->rows.n];
+    b->rows.n += n_rows;
+    for (size_t r = 0; r < n_rows; r++)
+        s->rows[r] = (struct xpl_time_row){
+            .device = (uint32_t)i,
+            .step = r + 1 < n_rows ? (uint32_t)r : (uint32_t)XPL_BETWEEN_STEPS,
+        };
+    for (size_t k = 0; k < XPL_LAYERS; k++)
+        s->layers[k] = (struct xpl_span_place){0};
+    for (size_t k = 0; k < XPL_HOST_LAYERS; k++)
+        s->host[k] = (struct xpl_span_place){0};
+    s->main_at = s->launch_at = s->part_at = 0;
+    s->run = XPL_TIME_COMPUTE;
+    s->run_begin = s->run_end = b->begin_ps;
+    uint64_t spans = s->k->host.main.n + 1;
+    for (size_t k = 0; k < XPL_HOST_LAYERS; k++)
+        spans += s->k->host.layers[k].v.n;
+    s->detailed = spans <= s->budget;
+    if (s->detailed) s->budget -= spans;
+    return XPL_OK;
+}
+
+// ---- parts and evidence ----
+
+// The window, cut at the steps: steps that have rows are rows 0..n-1, all else is row n.
+static struct part *make_parts(struct xpl_breaking *k, size_t n_steps, size_t *ret_n) {
+    const struct xpl_time_breakdown *const b = k->b;
+    struct part *const p = xpl_arena_array(k->scratch, 2 * n_steps + 1, sizeof *p);
+    const uint32_t rest = (uint32_t)n_steps;
+    uint64_t at = b->begin_ps;
+    size_t n = 0;
+    for (size_t i = 0; p && i < n_steps; i++) {
+        const struct xpl_time_step *const s = &b->steps.v[i];
+        if (s->begin_ps > at) p[n++] = (struct part){at, s->begin_ps, rest};
+        if (s->end_ps > s->begin_ps) p[n++] = (struct part){s->begin_ps, s->end_ps, (uint32_t)i};
+        at = s->end_ps;
+    }
+    if (p) p[n++] = (struct part){at, UINT64_MAX, rest};
+    *ret_n = n;
+    return p;
+}
+
+static int by_cause(const void *a, const void *b) {
+    const struct evidence *const x = a, *const y = b;
+    if (x->cause != y->cause) return x->cause < y->cause ? -1 : 1;
+    if (x->ps != y->ps) return x->ps > y->ps ? -1 : 1;
+    return (x->md > y->md) - (x->md < y->md);
+}
+
+static bool keep_evidence(struct sweep *s) {
+    struct xpl_time_breakdown *const b = s->k->b;
+    size_t of_cause = 0;
+    if (s->evidence.n) qsort(s->evidence.v, s->evidence.n, sizeof *s->evidence.v, by_cause);
+    for (size_t i = 0; i < s->evidence.n; i++) {
+        const struct evidence *const e = &s->evidence.v[i];
+        of_cause = i && e->cause == s->evidence.v[i - 1].cause ? of_cause + 1 : 0;
+        if (of_cause >= XPL_TIME_MAX_EVIDENCE) continue;
+        struct xpl_time_evidence *const slot = xpl_vec_push(s->k->result, &b->evidence);
+        if (!slot) return false;
+        *slot = (struct xpl_time_evidence){.cause = e->cause, .ps = e->ps, .count = e->count};
+        if (!xpl_arena_str(s->k->result, s->k->host.plane->event_md[e->md].name, &slot->name))
+            return false;
+    }
+    return true;
+}
+
+xpl_status_t xpl_breaking_sweep(struct xpl_breaking *k, struct xpl_error *err) {
+    struct xpl_time_breakdown *const b = k->b;
+    struct sweep s = {.k = k, .budget = UINT64_C(1) << 28};
+    size_t n_steps = b->steps.n;
+    if (b->devices.n == 0 || b->begin_ps >= b->end_ps) return XPL_OK;
+    if (n_steps > XPL_TIME_MAX_ROWS / b->devices.n - 1)
+        n_steps = XPL_TIME_MAX_ROWS / b->devices.n - 1;
+    b->steps.n = n_steps;
+    struct part *const parts = make_parts(k, n_steps, &s.n_parts);
+    if (!parts) XPL_RETURN_OOM(err, "time breakdown");
+    s.parts = parts;
+    for (size_t i = 0; i < b->devices.n; i++) {
+        XPL_TRY(begin_device(&s, i, n_steps + 1, err));
+        XPL_TRY(walk_device(&s, err));
+    }
+    if (!keep_evidence(&s)) XPL_RETURN_OOM(err, "time breakdown");
+    return XPL_OK;
+}

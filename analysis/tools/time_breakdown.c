@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tool time_breakdown: where the time of each device of each host goes, step by step.  Ours; XProf
+// has none.
+#include <inttypes.h>
+
+#include "analysis/breakdown/breakdown.h"
+#include "analysis/products/values.h"
+#include "analysis/tools/tool.h"
+#include "base/json.h"
+
+static const char *const kKinds[] = {
+    [XPL_DEVICE_CPU] = "cpu", [XPL_DEVICE_GPU] = "gpu", [XPL_DEVICE_TPU] = "tpu"};
+
+static void put_text(struct xpl_buf *out, const char *key, xpl_str_t text) {
+    xpl_buf_printf(out, "\"%s\":", key);
+    xpl_json_str(out, text, false);
+}
+
+static void put_times(struct xpl_buf *out, uint64_t wall, const uint64_t *ps) {
+    xpl_buf_printf(out, "\"wall_ps\":%" PRIu64, wall);
+    for (size_t c = 0; c < XPL_TIME_CAUSES; c++)
+        xpl_buf_printf(out, ",\"%s_ps\":%" PRIu64, xpl_time_cause_names[c], ps[c]);
+}
+
+static void put_row(const struct xpl_time_breakdown *b, const struct xpl_time_row *r,
+                    struct xpl_buf *out) {
+    if (r->step == XPL_BETWEEN_STEPS) {
+        xpl_buf_str(out,
+                    XPL_STR("{\"step\":null,\"name\":\"\",\"begin_ps\":null,\"compiles\":null,"));
+    } else {
+        const struct xpl_time_step *const s = &b->steps.v[r->step];
+        xpl_buf_printf(out, "{\"step\":%" PRId64 ",", s->number);
+        put_text(out, "name", s->name);
+        xpl_buf_printf(out, ",\"begin_ps\":%" PRId64 ",\"compiles\":%" PRIu64 ",",
+                       (int64_t)(b->base_ps + s->begin_ps), s->n_compiles);
+    }
+    put_times(out, r->wall_ps, r->ps);
+    xpl_buf_putc(out, '}');
+}
+
+static void put_device(const struct xpl_time_breakdown *b, size_t d, struct xpl_buf *out) {
+    const struct xpl_time_device *const device = &b->devices.v[d];
+    uint64_t wall = 0, sums[XPL_TIME_CAUSES] = {0};
+    put_text(out, "device", device->name);
+    xpl_buf_printf(out, ",\"kind\":\"%s\",\"ops\":%" PRIu64 ",", kKinds[device->kind],
+                   device->n_ops);
+    for (size_t i = 0; i < b->rows.n; i++) {
+        const struct xpl_time_row *const r = &b->rows.v[i];
+        if (r->device != d) continue;
+        wall += r->wall_ps;
+        for (size_t c = 0; c < XPL_TIME_CAUSES; c++)
+            sums[c] += r->ps[c];
+    }
+    put_times(out, wall, sums);
+    xpl_buf_str(out, XPL_STR(",\"steps\":["));
+    bool first = true;
+    for (size_t i = 0; i < b->rows.n; i++) {
+        if (b->rows.v[i].device != d || !b->rows.v[i].wall_ps) continue;
+        if (!first) xpl_buf_putc(out, ',');
+        put_row(b, &b->rows.v[i], out);
+        first = false;
+    }
+    xpl_buf_str(out, XPL_STR("]"));
+}
+
+static void put_host(const struct xpl_tool_host *h, struct xpl_buf *out) {
+    xpl_buf_putc(out, '{');
+    put_text(out, "host", h->name);
+    if (!h->products) {
+        xpl_buf_putc(out, ',');
+        put_text(out, "problem", h->problem);
+        xpl_buf_putc(out, '}');
+        return;
+    }
+    const struct xpl_time_breakdown_value *const v = h->products[0];
+    const struct xpl_time_breakdown *const b = v->breakdown;
+    xpl_buf_printf(out,
+                   ",\"framework\":\"%s\",\"begin_ps\":%" PRId64 ",\"wall_ps\":%" PRIu64
+                   ",\"compiles\":%" PRIu64 ",\"devices_left_out\":%" PRIu64 ",\"devices\":[",
+                   xpl_framework_names[b->framework], (int64_t)(b->base_ps + b->begin_ps),
+                   b->end_ps - b->begin_ps, b->n_compiles, b->devices_left_out);
+    for (size_t d = 0; d < b->devices.n; d++) {
+        xpl_buf_str(out, d ? XPL_STR(",{") : XPL_STR("{"));
+        put_device(b, d, out);
+        xpl_buf_putc(out, '}');
+    }
+    xpl_buf_str(out, XPL_STR("]}"));
+}
+
+static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
+                           struct xpl_error *err) {
+    xpl_buf_str(out, XPL_STR("{\"hosts\":["));
+    for (size_t i = 0; i < in->n_hosts; i++) {
+        if (i) xpl_buf_putc(out, ',');
+        put_host(&in->hosts[i], out);
+    }
+    xpl_buf_str(out, XPL_STR("]}"));
+    if (out->failed) XPL_RETURN_OOM(err, "time_breakdown");
+    return XPL_OK;
+}
+
+static unsigned variant(const void *options, size_t i, bool session_has_device) {
+    const struct xpl_common_options *const o = options;
+    (void)i;
+    return o->cpu_as_device && !session_has_device ? XPL_TIME_BREAKDOWN_CPU_AS_DEVICE : 0;
+}
+
+static const struct xpl_product *const kNeeds[] = {&xpl_product_time_breakdown, NULL};
+
+const struct xpl_tool xpl_tool_time_breakdown = {
+    .name = "time_breakdown",
+    .version = 1,
+    .needs = kNeeds,
+    .ignores = XPL_IGNORES_XPROF_EXACT,
+    .hosts = XPL_HOSTS_EACH_OR_ALL,
+    .shown = XPL_SHOWN_NEVER,
+    .content_type = "application/json",
+    .variant = variant,
+    .asks_device = true,
+    .render = render,
+};

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// A time breakdown and its encoding, with every allocation failing once.
+#include "analysis/products/product.h"
+#include "analysis/products/values.h"
+#include "base/arena.h"
+#include "tests/check.h"
+#include "tests/unit/breakdown/slow_profiles.h"
+
+#define LIMIT ((size_t)1 << 26)
+
+// Makes, encodes and decodes; the encoding of what came of it goes to `out`.
+static xpl_status_t run(const struct xpl_buf *space, struct xpl_buf *out) {
+    const struct xpl_product *const p = &xpl_product_time_breakdown;
+    struct xpl_exec exec = xpl_exec_serial();
+    const struct xpl_product_input in = {.profile = {space->p, space->n},
+                                         .variant = XPL_TIME_BREAKDOWN_CPU_AS_DEVICE,
+                                         .exec = &exec,
+                                         .limit = LIMIT};
+    struct xpl_error err = {0};
+    struct xpl_buf first;
+    void *value = NULL, *copy = NULL;
+    xpl_buf_init(out, LIMIT);
+    xpl_buf_init(&first, LIMIT);
+    xpl_status_t st = p->make(&in, &value, &err);
+    if (st == XPL_OK) st = p->encode(value, &first, &err);
+    if (st == XPL_OK) st = p->decode((xpl_bytes_t){first.p, first.n}, LIMIT, &copy, &err);
+    if (st == XPL_OK) st = p->encode(copy, out, &err);
+    CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
+    p->free(copy);
+    p->free(value);
+    xpl_buf_fini(&first);
+    return st;
+}
+
+static void fail_each(struct xpl_buf space) {
+    struct xpl_buf expected, got;
+    xpl_fault_reset();
+    CHECK_OK(run(&space, &expected), NULL);
+    const int64_t live = xpl_fault_live();
+    xpl_fault_reset();
+    CHECK_OK(run(&space, &got), NULL);
+    const uint64_t n = xpl_fault_count();
+    xpl_buf_fini(&got);
+    CHECK(n > 10);
+    for (uint64_t i = 0; i < n; i++) {
+        xpl_fault_reset();
+        xpl_fault_fail_on(i);
+        const xpl_status_t st = run(&space, &got);
+        // Some allocations are only for speed.
+        CHECK(st == XPL_RESOURCE_EXHAUSTED || st == XPL_OK);
+        if (st == XPL_OK) CHECK_BYTES(got.p, got.n, expected.p, expected.n);
+        xpl_buf_fini(&got);
+        CHECK_EQ(xpl_fault_live(), live);
+    }
+    xpl_fault_reset();
+    xpl_fault_fail_on(UINT64_MAX);
+    CHECK_OK(run(&space, &got), NULL);
+    CHECK_BYTES(got.p, got.n, expected.p, expected.n);
+    xpl_buf_fini(&got);
+    xpl_buf_fini(&expected);
+    xpl_buf_fini(&space);
+}
+
+int main(void) {
+    struct slow_gpu s;
+    fail_each(slow_profile("load_batch", "all-reduce.1", 3000));
+    slow_gpu_begin(&s);
+    for (int i = 0; i < 40; i++)
+        slow_kernel(&s, &s.compute, "gemm", 30 * i, 30 * i + 10, 10);
+    fail_each(slow_gpu_end(&s));
+    return 0;
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arbitrary bytes as a profile, whose time breakdown adds up and survives its encoding; and as such
+// an encoding.
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/breakdown/breakdown.h"
+#include "base/arena.h"
+#include "base/buf.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define LIMIT ((size_t)64 << 20)
+
+static void require(bool ok) {
+    if (!ok) abort();
+}
+
+static struct xpl_buf encode(const struct xpl_time_breakdown *b) {
+    struct xpl_buf out;
+    struct xpl_error err = {0};
+    xpl_buf_init(&out, LIMIT);
+    require(xpl_time_breakdown_encode(b, &out, &err) == XPL_OK);
+    return out;
+}
+
+static void check_encoding(const struct xpl_time_breakdown *b) {
+    struct xpl_arena arena;
+    struct xpl_error err = {0};
+    struct xpl_time_breakdown *again = NULL;
+    xpl_arena_init(&arena, LIMIT);
+    struct xpl_buf once = encode(b);
+    require(xpl_time_breakdown_decode((xpl_bytes_t){once.p, once.n}, &arena, &again, &err) ==
+            XPL_OK);
+    struct xpl_buf twice = encode(again);
+    require(once.n == twice.n && memcmp(once.p, twice.p, once.n) == 0);
+    xpl_buf_fini(&twice);
+    xpl_buf_fini(&once);
+    xpl_arena_fini(&arena);
+}
+
+static void check_sums(const struct xpl_time_breakdown *b) {
+    uint64_t wall = 0;
+    for (size_t i = 0; i < b->rows.n; i++) {
+        const struct xpl_time_row *const r = &b->rows.v[i];
+        uint64_t sum = 0;
+        for (size_t c = 0; c < XPL_TIME_CAUSES; c++)
+            sum += r->ps[c];
+        require(sum == r->wall_ps && r->device < b->devices.n);
+        require(r->step == XPL_BETWEEN_STEPS || r->step < b->steps.n);
+        if (r->device == 0) wall += r->wall_ps;
+    }
+    require(!b->rows.n || wall == b->end_ps - b->begin_ps);
+}
+
+static void try_profile(xpl_bytes_t bytes, bool cpu_as_device) {
+    struct xpl_arena arena;
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_error err = {0};
+    struct xpl_xspace *xs;
+    struct xpl_time_breakdown *b;
+    xpl_arena_init(&arena, LIMIT);
+    if (xpl_xspace_open(bytes, &arena, &exec, &xs, &err) == XPL_OK &&
+        xpl_time_breakdown_make(xs, cpu_as_device, &exec, &arena, LIMIT, &b, &err) == XPL_OK) {
+        check_sums(b);
+        check_encoding(b);
+    }
+    xpl_arena_fini(&arena);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    const xpl_bytes_t bytes = {data, size};
+    struct xpl_arena arena;
+    struct xpl_error err = {0};
+    struct xpl_time_breakdown *b = NULL;
+    try_profile(bytes, false);
+    try_profile(bytes, true);
+    xpl_arena_init(&arena, LIMIT);
+    if (xpl_time_breakdown_decode(bytes, &arena, &b, &err) == XPL_OK)
+        check_encoding(b);
+    else
+        require(!b && err.code != XPL_OK);
+    xpl_arena_fini(&arena);
+    return 0;
+}

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the time goes, of profiles of which that is known; and its encoding.
+#include <string.h>
+
+#include "analysis/breakdown/breakdown.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "tests/check.h"
+#include "tests/unit/breakdown/slow_profiles.h"
+
+#define LIMIT ((size_t)1 << 26)
+
+static const struct xpl_time_breakdown *broken_down(const struct xpl_buf *space,
+                                                    struct xpl_arena *arena) {
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_error err = {0};
+    struct xpl_xspace *xs;
+    struct xpl_time_breakdown *b = NULL;
+    xpl_arena_init(arena, LIMIT);
+    CHECK_OK(xpl_xspace_open((xpl_bytes_t){space->p, space->n}, arena, &exec, &xs, &err), &err);
+    CHECK_OK(xpl_time_breakdown_make(xs, true, &exec, arena, LIMIT, &b, &err), &err);
+    for (size_t i = 0; i < b->rows.n; i++) {
+        uint64_t sum = 0;
+        for (size_t c = 0; c < XPL_TIME_CAUSES; c++)
+            sum += b->rows.v[i].ps[c];
+        CHECK_EQ(sum, b->rows.v[i].wall_ps);
+    }
+    return b;
+}
+
+// Microseconds of a cause, over all rows of a device.
+static uint64_t us_of(const struct xpl_time_breakdown *b, uint32_t device,
+                      enum xpl_time_cause cause) {
+    uint64_t ps = 0;
+    for (size_t i = 0; i < b->rows.n; i++)
+        if (b->rows.v[i].device == device) ps += b->rows.v[i].ps[cause];
+    CHECK_EQ(ps % (uint64_t)kUs, 0);
+    return ps / (uint64_t)kUs;
+}
+
+static void done(struct xpl_buf *space, struct xpl_arena *arena) {
+    xpl_arena_fini(arena);
+    xpl_buf_fini(space);
+}
+
+// Each cause takes 6 of 10 ms, by a name that frameworks or people give.
+static void test_causes(void) {
+    static const struct {
+        const char *host, *op;
+        enum xpl_time_cause cause;
+    } cases[] = {
+        {"load_batch", NULL, XPL_TIME_INPUT},
+        {"DataLoader", NULL, XPL_TIME_INPUT},
+        {"$loader.py:12 __next__", NULL, XPL_TIME_INPUT},
+        {"IteratorGetNext:IteratorGetNext", NULL, XPL_TIME_INPUT},
+        {"save_checkpoint", NULL, XPL_TIME_CHECKPOINT},
+        {"backend_compile_and_load", NULL, XPL_TIME_COMPILE},
+        {"PjRtCpuClient::Compile", NULL, XPL_TIME_COMPILE},
+        {"PjitFunction(other)", NULL, XPL_TIME_LAUNCH},
+        {"$train.py:9 think", NULL, XPL_TIME_HOST},
+        {"Handle inputs", NULL, XPL_TIME_HOST},
+        {"load_checkpoint", NULL, XPL_TIME_CHECKPOINT},
+        {NULL, NULL, XPL_TIME_UNKNOWN},
+        {NULL, "all-reduce.7", XPL_TIME_COLLECTIVES},
+        {NULL, "pure_callback.1", XPL_TIME_CALLBACK},
+        {NULL, "call.2", XPL_TIME_COMPUTE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct xpl_buf space = slow_profile(cases[i].host, cases[i].op, 6000);
+        struct xpl_arena arena;
+        const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+        CHECK_EQ(b->steps.n, SLOW_STEPS);
+        CHECK_EQ(b->steps.v[3].number, 103);
+        CHECK_EQ(b->devices.n, 1);
+        CHECK_EQ(b->end_ps - b->begin_ps, (uint64_t)SLOW_STEPS * SLOW_STEP_US * (uint64_t)kUs);
+        const uint64_t computed = us_of(b, 0, XPL_TIME_COMPUTE),
+                       launched = us_of(b, 0, XPL_TIME_LAUNCH);
+        CHECK_EQ(computed, cases[i].cause == XPL_TIME_COMPUTE ? 99000 : 39000);
+        CHECK_EQ(launched, cases[i].cause == XPL_TIME_LAUNCH ? 61000 : 1000);
+        if (cases[i].cause != XPL_TIME_COMPUTE && cases[i].cause != XPL_TIME_LAUNCH)
+            CHECK_EQ(us_of(b, 0, cases[i].cause), 60000);
+        done(&space, &arena);
+    }
+}
+
+static void test_evidence(void) {
+    struct xpl_buf space = slow_profile("load_batch", NULL, 6000);
+    struct xpl_arena arena;
+    const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+    CHECK_EQ(b->framework, XPL_FRAMEWORK_JAX);
+    CHECK_EQ(b->evidence.n, 2);
+    CHECK_EQ(b->evidence.v[0].cause, XPL_TIME_INPUT);
+    CHECK_STR(b->evidence.v[0].name, "load_batch");
+    CHECK_EQ(b->evidence.v[0].ps, 60000 * (uint64_t)kUs);
+    CHECK_EQ(b->evidence.v[0].count, 10);
+    CHECK_EQ(b->devices.v[0].longest_ps[XPL_TIME_INPUT], 6000 * (uint64_t)kUs);
+    CHECK_EQ(b->devices.v[0].begin_ps[XPL_TIME_INPUT], b->begin_ps);
+    done(&space, &arena);
+}
+
+// A loader on a thread of its own counts while the program waits for it, and not while it works.
+static void test_loader_apart(void) {
+    struct slow_cpu s;
+    struct xpl_arena arena;
+    slow_begin(&s);
+    for (int i = 0; i < SLOW_STEPS; i++) {
+        slow_step(&s, i, SLOW_STEP_US);
+        mk_plain(&s.p, &s.other, "load_batch", slow_at(i, 0), 9000 * kUs);
+        slow_host(&s, "$queue.py:154 get", i, 0, 3000);
+        slow_host(&s, "$model.py:5 prepare", i, 3000, 2000);
+        slow_host(&s, "PjitFunction(step)", i, 5000, 100);
+        slow_op(&s, "fusion.1", i, 5000, 5000);
+    }
+    struct xpl_buf space = slow_end(&s);
+    const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_INPUT), 30000);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_HOST), 20000);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_COMPUTE), 50000);
+    done(&space, &arena);
+}
+
+// Compilations count where they begin, once for each function.
+static void test_compiles(void) {
+    struct slow_cpu s;
+    struct xpl_arena arena;
+    slow_begin(&s);
+    for (int i = 0; i < SLOW_STEPS; i++) {
+        slow_step(&s, i, SLOW_STEP_US);
+        slow_host(&s, "PjitFunction(step)", i, 0, 8000);
+        slow_host(&s, "lower_sharding_computation", i, 0, 1000);
+        slow_host(&s, "backend_compile_and_load", i, 1000, 6000);
+        mk_plain(&s.p, &s.other, "PjRtCpuClient::Compile", slow_at(i, 1500), 5000 * kUs);
+        slow_op(&s, "fusion.1", i, 8000, 2000);
+    }
+    struct xpl_buf space = slow_end(&s);
+    const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_COMPILE), 70000);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_LAUNCH), 10000);
+    CHECK_EQ(b->n_compiles, 10);
+    CHECK_EQ(b->steps.v[4].n_compiles, 1);
+    CHECK_STR(b->evidence.v[0].name, "PjitFunction(step)");
+    done(&space, &arena);
+}
+
+// What lies between steps has a row of its own.
+static void test_between_steps(void) {
+    struct slow_cpu s;
+    struct xpl_arena arena;
+    slow_begin(&s);
+    for (int i = 0; i < SLOW_STEPS; i++) {
+        slow_step(&s, i, 8000);
+        slow_host(&s, "PjitFunction(step)", i, 0, 100);
+        slow_op(&s, "fusion.1", i, 0, 8000);
+        if (i + 1 < SLOW_STEPS) slow_host(&s, "next_batch", i, 8000, 2000);
+    }
+    struct xpl_buf space = slow_end(&s);
+    const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+    CHECK_EQ(b->rows.n, SLOW_STEPS + 1);
+    CHECK_EQ(b->rows.v[SLOW_STEPS].step, XPL_BETWEEN_STEPS);
+    CHECK_EQ(b->rows.v[SLOW_STEPS].ps[XPL_TIME_INPUT], 18000 * (uint64_t)kUs);
+    CHECK_EQ(b->rows.v[SLOW_STEPS].wall_ps, 18000 * (uint64_t)kUs);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_COMPUTE), 80000);
+    done(&space, &arena);
+}
+
+// A GPU: gaps before work that was launched too late, and before work that was there already.
+static void test_gpu(void) {
+    struct slow_gpu s;
+    struct xpl_arena arena;
+    slow_gpu_begin(&s);
+    slow_kernel(&s, &s.compute, "gemm", 0, 10, 90);    // 10..100
+    slow_kernel(&s, &s.compute, "gemm", 20, 130, 70);  // queued: 100..130; ..200
+    slow_kernel(&s, &s.compute, "gemm", 250, 260, 40); // late: 200..250, launch 250..260; ..300
+    slow_kernel(&s, &s.comm, "ncclAllReduce", 30, 280, 70); // beside: 280..300, alone: 300..350
+    slow_kernel(&s, &s.comm, "MemcpyH2D", 40, 350, 50);     // 350..400
+    slow_kernel(&s, &s.comm, "MemcpyD2D", 41, 400, 20);     // 400..420
+    mk_plain(&s.host, &s.python, "next_batch", 205 * kUs, 40 * kUs);
+    struct xpl_buf space = slow_gpu_end(&s);
+    const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+    static const uint64_t expected[XPL_TIME_CAUSES] = {
+        [XPL_TIME_COMPUTE] = 90 + 70 + 20,
+        [XPL_TIME_OVERLAPPED] = 20,
+        [XPL_TIME_COLLECTIVES] = 50,
+        [XPL_TIME_HOST_COPIES] = 50,
+        [XPL_TIME_DEVICE_COPIES] = 20,
+        [XPL_TIME_INPUT] = 40,
+        [XPL_TIME_LAUNCH] = 10,
+        [XPL_TIME_QUEUED] = 30,
+        [XPL_TIME_UNKNOWN] = 10,
+    };
+    CHECK_EQ(b->devices.n, 1);
+    CHECK_EQ(b->devices.v[0].n_ops, 6);
+    CHECK_STR(b->devices.v[0].name, "/device:GPU:0");
+    for (size_t c = 0; c < XPL_TIME_CAUSES; c++)
+        CHECK_EQ(us_of(b, 0, (enum xpl_time_cause)c), expected[c]);
+    done(&space, &arena);
+}
+
+// A TPU: loops around ops, collectives on the line of asynchronous ones, infeed.
+static void test_tpu(void) {
+    struct xpl_arena arena;
+    struct mk_plane p;
+    struct xpl_buf space = mk_open();
+    mk_plane_begin(&p, 2, "/device:TPU:0");
+    struct xpl_buf ops = mk_line(3, "XLA Ops"), async = mk_line(4, "Async XLA Ops"),
+                   modules = mk_line(2, "XLA Modules");
+    mk_plain(&p, &modules, "jit_f(1)", 0, 200 * kUs);
+    mk_plain(&p, &ops, "%while.1 = (s32[]) while(s32[] %x)", 0, 100 * kUs);
+    mk_plain(&p, &ops, "%fusion.2 = f32[8] fusion(f32[8] %x)", 10 * kUs, 50 * kUs);
+    mk_plain(&p, &ops, "%all-reduce.1 = f32[8] all-reduce(f32[8] %x)", 60 * kUs, 30 * kUs);
+    mk_plain(&p, &ops, "%infeed.1 = (f32[8]) infeed(token[] %t)", 100 * kUs, 20 * kUs);
+    mk_plain(&p, &ops, "%copy-done.1 = f32[8]{0:S(5)} copy-done((f32[8]) %x)", 120 * kUs, 5 * kUs);
+    mk_plain(&p, &ops, "%copy-done.2 = f32[8]{0} copy-done((f32[8]) %x)", 125 * kUs, 5 * kUs);
+    mk_plain(&p, &async, "%all-gather-start.1 = f32[8] all-gather-start(f32[2] %x)", 20 * kUs,
+             10 * kUs);
+    mk_plain(&p, &async, "%copy-start.1 = f32[8] copy-start(f32[8] %x)", 0, 130 * kUs);
+    mk_line_end(&p, &modules);
+    mk_line_end(&p, &ops);
+    mk_line_end(&p, &async);
+    mk_plane_end(&p, &space);
+    const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+    CHECK_EQ(b->devices.n, 1);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_COMPUTE), 40 + 10 + 10);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_OVERLAPPED), 10);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_COLLECTIVES), 30);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_INPUT), 20);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_HOST_COPIES), 5);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_DEVICE_COPIES), 5);
+    done(&space, &arena);
+}
+
+static void test_memory(void) {
+    struct xpl_arena arena;
+    struct slow_cpu s;
+    slow_begin(&s);
+    for (int i = 0; i < 3; i++) {
+        struct xpl_buf ev = mk_event(&s.p, "MemoryAllocation", slow_at(0, i), 0);
+        mk_stat_str(&s.p, &ev, "allocator_name", i == 2 ? "other" : "GPU_0_bfc");
+        mk_stat_int(&s.p, &ev, "peak_bytes_in_use", 900 + 50 * i);
+        mk_stat_int(&s.p, &ev, "bytes_allocated", 900 + 10 * i);
+        mk_stat_int(&s.p, &ev, "bytes_available", 100 - 10 * i);
+        mk_event_end(&s.python, &ev);
+    }
+    struct xpl_buf space = slow_end(&s);
+    const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+    CHECK_EQ(b->memory.n, 2);
+    CHECK_STR(b->memory.v[0].name, "GPU_0_bfc");
+    CHECK_EQ(b->memory.v[0].peak_bytes, 950);
+    CHECK_EQ(b->memory.v[0].capacity_bytes, 1000);
+    done(&space, &arena);
+}
+
+// ---- hostile input ----
+
+// Times that are negative, very long, far away, out of order, or overlap in odd ways.
+static void test_hostile(void) {
+    struct xpl_arena arena;
+    struct slow_cpu s;
+    uint64_t random = 7;
+    slow_begin(&s);
+    static const int64_t odd[] = {0, 1, -1, INT64_MAX, INT64_MIN, INT64_MAX / 2, 1000000007, -5000};
+    static const char *const names[] = {"load_batch",      "PjitFunction(f)", "",
+                                        "IteratorGetNext", "$queue.py:1 get", "XlaCompile"};
+    for (int i = 0; i < 4000; i++) {
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        const unsigned r = (unsigned)(random >> 33);
+        const int64_t at = r % 3 ? (int64_t)(r % 100000) * kUs : odd[r / 8 % 8],
+                      n = r % 5 ? (int64_t)(r / 64 % 1000) * kUs : odd[r / 16 % 8];
+        struct xpl_buf ev = mk_event(&s.p, names[r % 6], at, n);
+        if (r % 7 == 0) mk_stat_int(&s.p, &ev, "step_num", odd[r / 32 % 8]);
+        if (r % 7 == 0) mk_stat_int(&s.p, &ev, "_r", 1);
+        if (r % 4 == 0) mk_stat_str(&s.p, &ev, "hlo_op", r % 8 ? "fusion" : "all-reduce");
+        mk_event_end(r % 2 ? &s.python : r % 11 ? &s.pool : &s.other, &ev);
+    }
+    struct xpl_buf space = slow_end(&s);
+    const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+    CHECK(b->rows.n > 0);
+    uint64_t wall = 0;
+    for (size_t i = 0; i < b->rows.n; i++)
+        wall += b->rows.v[i].wall_ps;
+    CHECK_EQ(wall, b->end_ps - b->begin_ps);
+    done(&space, &arena);
+}
+
+static void test_many_devices(void) {
+    struct xpl_arena arena;
+    struct xpl_buf space = mk_open();
+    enum { N = XPL_TIME_MAX_DEVICES + 5 };
+    for (int i = 0; i < N; i++) {
+        struct mk_plane p;
+        char name[32];
+        (void)snprintf(name, sizeof name, "/device:GPU:%d", i);
+        mk_plane_begin(&p, i, name);
+        struct xpl_buf line = mk_line(1, "Stream #1");
+        mk_plain(&p, &line, "gemm", i * kUs, kUs);
+        mk_line_end(&p, &line);
+        mk_plane_end(&p, &space);
+    }
+    const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+    CHECK_EQ(b->devices.n, XPL_TIME_MAX_DEVICES);
+    CHECK_EQ(b->devices_left_out, 5);
+    CHECK_EQ(us_of(b, 9, XPL_TIME_COMPUTE), 1);
+    CHECK_EQ(us_of(b, 9, XPL_TIME_UNKNOWN), XPL_TIME_MAX_DEVICES - 1);
+    done(&space, &arena);
+}
+
+static void test_empty(void) {
+    struct xpl_arena arena;
+    struct xpl_buf space = mk_open();
+    const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+    CHECK_EQ(b->devices.n + b->rows.n + b->steps.n + b->evidence.n, 0);
+    CHECK_EQ(b->begin_ps, b->end_ps);
+    done(&space, &arena);
+}
+
+// ---- the encoding ----
+
+static struct xpl_buf encoded(const struct xpl_time_breakdown *b) {
+    struct xpl_buf out;
+    struct xpl_error err = {0};
+    xpl_buf_init(&out, LIMIT);
+    CHECK_OK(xpl_time_breakdown_encode(b, &out, &err), &err);
+    return out;
+}
+
+static void test_codec(void) {
+    struct xpl_buf space = slow_profile("load_batch", "all-reduce.1", 3000);
+    struct xpl_arena arena, other;
+    struct xpl_error err = {0};
+    const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+    struct xpl_time_breakdown *copy = NULL;
+    struct xpl_buf once = encoded(b);
+    xpl_arena_init(&other, LIMIT);
+    CHECK_OK(xpl_time_breakdown_decode((xpl_bytes_t){once.p, once.n}, &other, &copy, &err), &err);
+    struct xpl_buf twice = encoded(copy);
+    CHECK_BYTES(twice.p, twice.n, once.p, once.n);
+    CHECK_EQ(copy->rows.v[5].wall_ps, b->rows.v[5].wall_ps);
+    CHECK_STR(copy->steps.v[9].name, "train 109");
+    // Cut, or with a byte turned, it is refused, or a value that can be encoded.
+    for (size_t i = 0; i < 2 * once.n; i++) {
+        struct xpl_time_breakdown *got = NULL;
+        const bool cut = i < once.n;
+        xpl_arena_fini(&other);
+        xpl_arena_init(&other, LIMIT);
+        if (!cut) once.p[i - once.n] ^= 0x41;
+        const xpl_status_t st =
+            xpl_time_breakdown_decode((xpl_bytes_t){once.p, cut ? i : once.n}, &other, &got, &err);
+        CHECK(st == XPL_OK || st == XPL_DATA_LOSS);
+        CHECK_EQ(st == XPL_OK, got != NULL);
+        if (got) {
+            struct xpl_buf again = encoded(got);
+            xpl_buf_fini(&again);
+        }
+        if (!cut) once.p[i - once.n] ^= 0x41;
+    }
+    xpl_buf_fini(&twice);
+    xpl_buf_fini(&once);
+    xpl_arena_fini(&other);
+    done(&space, &arena);
+}
+
+int main(void) {
+    test_causes();
+    test_evidence();
+    test_loader_apart();
+    test_compiles();
+    test_between_steps();
+    test_gpu();
+    test_tpu();
+    test_memory();
+    test_hostile();
+    test_many_devices();
+    test_empty();
+    test_codec();
+    return 0;
+}
