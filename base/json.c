@@ -8,32 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/utf8.h"
+
 // ---- strings ----
 
 static const char kHex[] = "0123456789abcdef";
 static const char kReplacement[] = "\xef\xbf\xbd"; // U+FFFD
-
-// Length of the well-formed UTF-8 sequence at `p`, 0 if there is none.  *ret_skip is then the
-// length of the ill-formed part (the "maximal subpart" of the Unicode standard, at least 1).
-static size_t utf8_length(const uint8_t *p, size_t n, size_t *ret_skip) {
-    const uint8_t c = p[0];
-    size_t length = 0;
-    uint8_t lo = 0x80, hi = 0xbf; // what the second byte may be: no overlong form, no surrogate
-    if (c >= 0xc2 && c <= 0xdf) length = 2;
-    if (c >= 0xe0 && c <= 0xef) length = 3;
-    if (c >= 0xf0 && c <= 0xf4) length = 4;
-    if (c == 0xe0) lo = 0xa0;
-    if (c == 0xed) hi = 0x9f;
-    if (c == 0xf0) lo = 0x90;
-    if (c == 0xf4) hi = 0x8f;
-    size_t i = 1;
-    for (; i < length && i < n && p[i] >= lo && p[i] <= hi; i++) {
-        lo = 0x80;
-        hi = 0xbf;
-    }
-    *ret_skip = i;
-    return length && i == length ? length : 0;
-}
 
 static bool is_plain(uint8_t c, bool html) {
     return c >= 0x20 && c < 0x80 && c != '"' && c != '\\' && !(html && (c == '<' || c == '>'));
@@ -73,7 +53,7 @@ size_t xpl_json_char(xpl_str_t s, char out[XPL_JSON_CHAR_MAX], size_t *ret_used)
     size_t len = 1;
     *ret_used = 1;
     if (p[0] < 0x80 && !is_plain(p[0], false)) return ascii_escape(p[0], out);
-    if (p[0] >= 0x80) len = utf8_length(p, s.len, ret_used);
+    if (p[0] >= 0x80) len = xpl_utf8_scan(s, ret_used);
     memcpy(out, len ? (const char *)p : kReplacement, len ? len : 3);
     return len ? len : 3;
 }
@@ -96,7 +76,7 @@ void xpl_json_str(struct xpl_buf *b, xpl_str_t s, bool html) {
             continue;
         }
         size_t skip;
-        const size_t len = utf8_length(p, (size_t)(end - p), &skip);
+        const size_t len = xpl_utf8_scan((xpl_str_t){(const char *)p, (size_t)(end - p)}, &skip);
         if (!len)
             xpl_buf_put(b, kReplacement, 3);
         else if (html && len == 3 && p[0] == 0xe2 && p[1] == 0x80 && (p[2] | 1) == 0xa9)

@@ -36,7 +36,4 @@ static inline xpl_str_t xpl_rpc_field_text(const struct xpl_rpc_field *f) {
 // is malformed before it).
 xpl_bytes_t xpl_rpc_field_find(xpl_bytes_t message, uint32_t num);
 
-// Length of the well-formed UTF-8 character at s.ptr[at], at < s.len; 0 when there is none.
-size_t xpl_rpc_utf8_next(xpl_str_t s, size_t at);
-
 #endif

@@ -4,39 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/text/utf8.h"
 #include "rpc/field.h"
-
-// ---- text ----
-
-// Length of the well-formed character at p (n bytes are there), 0 when there is none.
-static size_t utf8_char(const uint8_t *p, size_t n) {
-    const uint8_t c = p[0];
-    if (c < 0x80) return 1;
-    if (c < 0xC2 || c > 0xF4) return 0;
-    const size_t len = c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
-    if (n < len) return 0;
-    uint8_t lo = 0x80, hi = 0xBF; // of the second byte: no overlong form, surrogate, or > U+10FFFF
-    if (c == 0xE0) lo = 0xA0;
-    if (c == 0xED) hi = 0x9F;
-    if (c == 0xF0) lo = 0x90;
-    if (c == 0xF4) hi = 0x8F;
-    if (p[1] < lo || p[1] > hi) return 0;
-    for (size_t i = 2; i < len; i++)
-        if ((p[i] & 0xC0) != 0x80) return 0;
-    return len;
-}
-
-size_t xpl_rpc_utf8_next(xpl_str_t s, size_t at) {
-    return utf8_char((const uint8_t *)s.ptr + at, s.len - at);
-}
-
-bool xpl_rpc_utf8_valid(xpl_str_t s) {
-    for (size_t i = 0, n; i < s.len; i += n) {
-        n = xpl_rpc_utf8_next(s, i);
-        if (!n) return false;
-    }
-    return true;
-}
 
 // ---- scanning ----
 
@@ -60,7 +29,7 @@ static size_t packed_elements(const ProtobufCFieldDescriptor *d, const struct xp
 
 static bool text_is_valid(const struct xpl_rpc_field *f) {
     const xpl_str_t s = xpl_rpc_field_text(f);
-    return !(s.len && memchr(s.ptr, 0, s.len)) && xpl_rpc_utf8_valid(s);
+    return !(s.len && memchr(s.ptr, 0, s.len)) && xpl_utf8_valid(s);
 }
 
 // Judges one field at byte `at`; *ret_in is its type when the scan must go into it.

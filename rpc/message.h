@@ -37,7 +37,4 @@ void xpl_rpc_put_uint(struct xpl_buf *b, uint32_t field, uint64_t v);  // left o
 void xpl_rpc_put_text(struct xpl_buf *b, uint32_t field, xpl_str_t s); // left out when empty
 void xpl_rpc_put_len(struct xpl_buf *b, uint32_t field, uint64_t len); // the bytes follow
 
-// True for well-formed UTF-8 (no surrogates, nothing above U+10FFFF).
-bool xpl_rpc_utf8_valid(xpl_str_t s);
-
 #endif

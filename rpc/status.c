@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/text/utf8.h"
 #include "rpc/field.h"
 #include "rpc/message.h"
 
@@ -13,7 +14,7 @@
 size_t xpl_rpc_status_text(char *buf, size_t size, xpl_str_t text) {
     size_t n = 0;
     for (size_t i = 0, step; i < text.len; i += step) {
-        const size_t len = xpl_rpc_utf8_next(text, i);
+        const size_t len = xpl_utf8_next(xpl_str_sub(text, i, SIZE_MAX));
         const bool valid = len && text.ptr[i] != '\0';
         step = valid ? len : 1;
         if (n + step >= size) break;

@@ -117,7 +117,7 @@ if grep -rnE 'pthread_cond_timedwait|sem_timedwait' base analysis storage rpc ca
 fi
 # What stands in a message is gRPC's business: HTTP parses and writes none.
 deny server/http server/grpc/
-if grep -rnE '#include "(analysis/wire/|proto/)|#include .*protobuf|\.pb-c\.h|xpl_rpc_put_|Protobuf' \
+if grep -rnE '#include "(analysis/wire/|proto/|rpc/message)|#include .*protobuf|\.pb-c\.h|xpl_rpc_put_|Protobuf' \
     server/http server/web server/engine server/monitor --include='*.[ch]' | grep .; then
     echo "check_layers: HTTP, engine and monitor know structs, not messages" >&2
     bad=1

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/text/utf8.h"
 
 static bool is_digit(char c) {
     return c >= '0' && c <= '9';
@@ -70,21 +71,15 @@ bool xpl_is_tf_op_type(xpl_str_t s) {
     return s.len > 0;
 }
 
-// Length of the valid UTF-8 sequence at p, 0 when there is none.
-static size_t utf8_len(const char *p, size_t n) {
-    const unsigned char b = (unsigned char)p[0];
-    const size_t len = b < 0x80 ? 1 : b < 0xc2 ? 0 : b < 0xe0 ? 2 : b < 0xf0 ? 3 : b < 0xf5 ? 4 : 0;
-    if (len == 0 || len > n) return 0;
-    for (size_t i = 1; i < len; i++)
-        if (((unsigned char)p[i] & 0xc0) != 0x80) return 0;
-    const unsigned char second = len > 1 ? (unsigned char)p[1] : 0;
-    if ((b == 0xe0 && second < 0xa0) || (b == 0xf0 && second < 0x90) ||
-        (b == 0xf4 && second > 0x8f))
-        return 0;
-    return len;
+// Length of what RE2's dot takes for a character: UTF-8, and surrogates encoded in the same way.
+static size_t dot_length(xpl_str_t s) {
+    const size_t n = xpl_utf8_next(s);
+    if (n || s.len < 3 || (uint8_t)s.ptr[0] != 0xed) return n;
+    const uint8_t second = (uint8_t)s.ptr[1], third = (uint8_t)s.ptr[2];
+    return second >= 0xa0 && second < 0xc0 && third >= 0x80 && third < 0xc0 ? 3 : 0;
 }
 
-// [a-z_][a-z0-9_]*(\[.*\])? with RE2's dot: any valid UTF-8 but a newline.
+// [a-z_][a-z0-9_]*(\[.*\])? with RE2's dot: any character but a newline.
 bool xpl_is_jax_op_type(xpl_str_t s) {
     size_t i = 0;
     while (i < s.len && (is_lower(s.ptr[i]) || s.ptr[i] == '_' || (i > 0 && is_digit(s.ptr[i]))))
@@ -93,7 +88,7 @@ bool xpl_is_jax_op_type(xpl_str_t s) {
     if (s.ptr[i] != '[' || s.len - i < 2 || s.ptr[s.len - 1] != ']') return false;
     const size_t end = s.len - 1;
     for (i++; i < end;) {
-        const size_t n = s.ptr[i] == '\n' ? 0 : utf8_len(s.ptr + i, end - i);
+        const size_t n = s.ptr[i] == '\n' ? 0 : dot_length(xpl_str_sub(s, i, end - i));
         if (n == 0) return false;
         i += n;
     }

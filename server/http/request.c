@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "rpc/message.h"
+#include "base/text/utf8.h"
 
 enum { MAX_ARGS = 4096 }; // hosts by name, above all
 
@@ -37,7 +37,7 @@ bool xpl_http_decode(xpl_str_t in, bool form, struct xpl_arena *arena, xpl_str_t
     }
     out[n] = 0;
     *ret = (xpl_str_t){out, n};
-    return xpl_rpc_utf8_valid(*ret);
+    return xpl_utf8_valid(*ret);
 }
 
 static bool add_arg(struct xpl_http_request *r, xpl_str_t pair) {

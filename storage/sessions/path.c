@@ -8,38 +8,9 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/buf.h"
+#include "base/text/utf8.h"
 #include "storage/sessions/layout.h"
 #include "storage/sessions/source.h"
-
-size_t xpl_utf8_next(xpl_str_t s) {
-    const uint8_t *p = (const uint8_t *)s.ptr;
-    if (s.len == 0) return 0;
-    if (p[0] < 0x80) return 1;
-    const size_t need = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
-    if (p[0] < 0xc2 || p[0] > 0xf4 || s.len < need) return 0;
-    for (size_t i = 1; i < need; i++)
-        if ((p[i] & 0xc0) != 0x80) return 0;
-    if (p[0] == 0xe0 && p[1] < 0xa0) return 0; // overlong
-    if (p[0] == 0xed && p[1] > 0x9f) return 0; // surrogate
-    if (p[0] == 0xf0 && p[1] < 0x90) return 0; // overlong
-    if (p[0] == 0xf4 && p[1] > 0x8f) return 0; // above U+10FFFF
-    return need;
-}
-
-void xpl_utf8_clean(struct xpl_buf *b, xpl_str_t s, size_t max) {
-    static const char replacement[] = "\xef\xbf\xbd";
-    size_t out = 0;
-    for (size_t i = 0; i < s.len;) {
-        const size_t n = xpl_utf8_next(xpl_str_sub(s, i, 4));
-        const bool good = n != 0 && s.ptr[i] != 0;
-        const size_t w = good ? n : sizeof replacement - 1;
-        if (w > max - out) return;
-        xpl_buf_put(b, good ? s.ptr + i : replacement, w);
-        out += w;
-        i += n ? n : 1;
-    }
-}
 
 bool xpl_name_escape(struct xpl_arena *arena, xpl_str_t raw, xpl_str_t *ret) {
     size_t bad = 0, percent = 0;

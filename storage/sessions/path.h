@@ -12,14 +12,8 @@
 #include "base/str.h"
 
 struct xpl_arena;
-struct xpl_buf;
 struct xpl_fingerprint;
 
-// Length of the well-formed UTF-8 sequence at the front of `s` (1 to 4), or 0.
-size_t xpl_utf8_next(xpl_str_t s);
-// Appends `s` with U+FFFD in place of ill-formed bytes and of NULs, at most `max` bytes, cut
-// between characters.
-void xpl_utf8_clean(struct xpl_buf *b, xpl_str_t s, size_t max);
 // A name for clients: `raw` itself when it is UTF-8, else with each ill-formed byte and each '%'
 // written as %XX.  In `arena`, NUL-terminated; false on OOM.
 bool xpl_name_escape(struct xpl_arena *arena, xpl_str_t raw, xpl_str_t *ret);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/text/utf8.h"
 #include "proto/descriptors.h"
 #include "proto/google/rpc/status.pb-c.h"
 #include "proto/grpc/health/v1/health.pb-c.h"
@@ -79,7 +80,7 @@ static void status(xpl_bytes_t in) {
     }
     CHECK(d.retry_ms >= -1);
     const size_t n = xpl_rpc_status_text(text, sizeof text, d.reason);
-    CHECK(n < sizeof text && xpl_rpc_utf8_valid((xpl_str_t){text, n}));
+    CHECK(n < sizeof text && xpl_utf8_valid((xpl_str_t){text, n}));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -5,28 +5,15 @@
 
 #include "analysis/hlo/fields.h"
 #include "analysis/hlo/text/impl.h"
+#include "base/text/utf8.h"
 
 // ---- dictionaries in braces ----
-
-// Length of the UTF-8 sequence at p, or 0.
-static size_t utf8_sequence(const uint8_t *p, size_t n) {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    const size_t len = p[0] < 0x80 ? 1 : p[0] >> 5 == 6 ? 2 : p[0] >> 4 == 14 ? 3 : 4;
-    if (len == 1) return 1;
-    if (len > n || (len == 4 && p[0] >> 3 != 30)) return 0;
-    uint32_t c = p[0] & (0x7fu >> len);
-    for (size_t i = 1; i < len; i++) {
-        if (p[i] >> 6 != 2) return 0;
-        c = c << 6 | (p[i] & 0x3f);
-    }
-    return c < least[len] || c > 0x10ffff || (c >> 11) == 0x1b ? 0 : len;
-}
 
 // Position after the string that begins at s[i]; SIZE_MAX when it does not end, or is no UTF-8.
 static size_t skip_string(xpl_str_t s, size_t i) {
     for (i++; i < s.len && s.ptr[i] != '"';) {
         if (s.ptr[i] == '\\' && (++i == s.len || s.ptr[i] == '\n')) return SIZE_MAX;
-        const size_t n = utf8_sequence((const uint8_t *)s.ptr + i, s.len - i);
+        const size_t n = xpl_utf8_next(xpl_str_sub(s, i, SIZE_MAX));
         if (!n) return SIZE_MAX;
         i += n;
     }

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/std_sort.h"
+#include "base/text/utf8.h"
 #include "base/vec.h"
 
 struct reader {
@@ -85,22 +86,6 @@ static size_t read_escape(struct reader *r, char *out) {
     return put_utf8(out, code);
 }
 
-static bool is_continuation(const struct reader *r, size_t i, uint8_t lo, uint8_t hi) {
-    return (size_t)(r->end - r->p) > i && (uint8_t)r->p[i] >= lo && (uint8_t)r->p[i] <= hi;
-}
-
-// Length of the well-formed UTF-8 sequence at p; 0 if there is none.
-static size_t utf8_at(const struct reader *r) {
-    const uint8_t c = (uint8_t)*r->p;
-    const uint8_t lo = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80; // no overlong form,
-    const uint8_t hi = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf; // no surrogate, none too large
-    const size_t len = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
-    if (len > 1 && !is_continuation(r, 1, lo, hi)) return 0;
-    for (size_t i = 2; i < len; i++)
-        if (!is_continuation(r, i, 0x80, 0xbf)) return 0;
-    return len;
-}
-
 // After the opening quote.
 static enum xpl_json_result read_string(struct reader *r, xpl_str_t *ret) {
     const char *end = r->p; // no escape is longer than what it stands for
@@ -115,7 +100,8 @@ static enum xpl_json_result read_string(struct reader *r, xpl_str_t *ret) {
         if (skip_char(r, '\\')) {
             if (!(len = read_escape(r, out + n))) return XPL_JSON_INVALID;
         } else {
-            if (r->p == r->end || (uint8_t)*r->p < 0x20 || !(len = utf8_at(r)))
+            if (r->p == r->end || (uint8_t)*r->p < 0x20 ||
+                !(len = xpl_utf8_next((xpl_str_t){r->p, (size_t)(r->end - r->p)})))
                 return XPL_JSON_INVALID;
             memcpy(out + n, r->p, len);
             r->p += len;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows for people: ops, kernels and steps of a profile; sessions and hosts of the catalogue.
 #include "storage/store/rows.h"
+#include "base/text/utf8.h"
 
 #include <math.h>
 #include <string.h>

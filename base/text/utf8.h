@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// UTF-8 as Unicode defines it (Table 3-7): no overlong forms, no surrogates, nothing above
+// U+10FFFF.  The one decoder of all folders.  Any thread.
+#ifndef XPL_BASE_TEXT_UTF8_H_
+#define XPL_BASE_TEXT_UTF8_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+struct xpl_buf;
+
+// Length of the well-formed sequence at the front of `s` (1 to 4), or 0.  *ret_skip is the same
+// length, or that of the ill-formed part (Unicode's "maximal subpart", at least 1); 0 for an empty
+// `s`.
+static inline size_t xpl_utf8_scan(xpl_str_t s, size_t *ret_skip) {
+    const uint8_t *const p = (const uint8_t *)s.ptr;
+    *ret_skip = s.len != 0;
+    if (s.len == 0) return 0;
+    const uint8_t c = p[0];
+    if (c < 0x80) return 1;
+    const size_t len = c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
+    // Of the second byte: no overlong form, no surrogate, nothing too large.
+    uint8_t lo = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
+    uint8_t hi = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
+    size_t i = 1;
+    for (; i < len && i < s.len && p[i] >= lo && p[i] <= hi; i++) {
+        lo = 0x80;
+        hi = 0xbf;
+    }
+    *ret_skip = i;
+    return len && i == len ? len : 0;
+}
+
+// The length alone.
+static inline size_t xpl_utf8_next(xpl_str_t s) {
+    size_t skip;
+    return xpl_utf8_scan(s, &skip);
+}
+
+bool xpl_utf8_valid(xpl_str_t s);
+// Appends `s` with U+FFFD in place of ill-formed bytes, one for each, and of NULs; at most `max`
+// bytes, cut between characters.
+void xpl_utf8_clean(struct xpl_buf *b, xpl_str_t s, size_t max);
+
+#endif

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text/utf8.h"
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "tests/check.h"
+
+// The bytes of a code point, by arithmetic alone.  Returns how many.
+static size_t encode(uint32_t c, char out[4]) {
+    const size_t len = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    static const uint8_t lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    for (size_t i = len; i-- > 1; c >>= 6)
+        out[i] = (char)(0x80 | (c & 0x3f));
+    out[0] = (char)(lead[len] | c);
+    return len;
+}
+
+static bool is_scalar(uint32_t c) {
+    return c <= 0x10ffff && !(c >= 0xd800 && c < 0xe000);
+}
+
+// Every code point, and what would follow the last one; every proper prefix is ill-formed.
+static void test_code_points(void) {
+    char text[4];
+    size_t skip;
+    for (uint32_t c = 0; c < 0x1fffff; c++) {
+        const size_t n = encode(c, text);
+        CHECK_EQ(xpl_utf8_scan((xpl_str_t){text, n}, &skip), is_scalar(c) ? n : 0);
+        if (!is_scalar(c)) continue;
+        CHECK_EQ(skip, n);
+        for (size_t cut = 1; cut < n; cut++) {
+            CHECK_EQ(xpl_utf8_scan((xpl_str_t){text, cut}, &skip), 0);
+            CHECK_EQ(skip, cut); // what could have become a character is one ill-formed part
+        }
+    }
+}
+
+// All pairs of bytes, and all third bytes after those that begin a character of three: what is
+// accepted encodes to itself.
+static void test_bytes(void) {
+    char text[3], again[4];
+    for (uint32_t v = 0; v < 1 << 24; v += (v >> 16) < 0xe0 ? 0x100 : 1) {
+        text[0] = (char)(v >> 16), text[1] = (char)(v >> 8), text[2] = (char)v;
+        const size_t n = xpl_utf8_next((xpl_str_t){text, 3});
+        const uint8_t first = (uint8_t)(v >> 16);
+        uint32_t c = first;
+        if (n == 2) c = (first & 0x1fu) << 6 | (v >> 8 & 0x3f);
+        if (n == 3) c = (first & 0xfu) << 12 | (v >> 8 & 0x3f) << 6 | (v & 0x3f);
+        CHECK(n <= 3);
+        if (n) CHECK_BYTES(again, encode(c, again), text, n);
+    }
+}
+
+static void test_texts(void) {
+    static const char *const bad[] = {
+        "\x80",     "\xc3",         "\xc0\xaf",         "\xe2\x82",
+        "\xff",     "\xe0\x80\xaf", "\xed\xa0\x80",     "a\xc3",
+        "\xc3\xc3", "\xf5\x80",     "\xf4\x90\x80\x80", "\xf0\x80\x80\x80"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (xpl_utf8_valid(xpl_str_from(bad[i]))) FAIL_TEST(bad[i]);
+    CHECK(xpl_utf8_valid(xpl_str_from("a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\xed\x9f\xbf")));
+    CHECK(xpl_utf8_valid((xpl_str_t){"a\0b", 3}));
+    CHECK(xpl_utf8_valid((xpl_str_t){NULL, 0}));
+    CHECK_EQ(xpl_utf8_next((xpl_str_t){NULL, 0}), 0);
+}
+
+static void expect_clean(xpl_str_t s, size_t max, const char *expected) {
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    xpl_buf_init(&b, 100);
+    xpl_utf8_clean(&b, s, max);
+    CHECK(!b.failed);
+    CHECK_BYTES(b.p, b.n, expected, strlen(expected));
+}
+
+static void test_clean(void) {
+    expect_clean(XPL_STR("a\xc3\xa4z"), 100, "a\xc3\xa4z");
+    expect_clean((xpl_str_t){"a\0b\xff", 4}, 100,
+                 "a\xef\xbf\xbd"
+                 "b\xef\xbf\xbd");
+    expect_clean(XPL_STR("\xe2\x82"), 100, "\xef\xbf\xbd\xef\xbf\xbd"); // one for each byte
+    expect_clean(XPL_STR("a\xc3\xa4z"), 2, "a");                        // no half of a character
+    expect_clean(XPL_STR("a\xffz"), 3, "a");
+    expect_clean(XPL_STR(""), 0, "");
+}
+
+int main(void) {
+    test_code_points();
+    test_bytes();
+    test_texts();
+    test_clean();
+    return 0;
+}
