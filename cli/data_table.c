@@ -142,7 +142,7 @@ static void print_one(struct printer *p, json_t *v) {
 }
 
 bool xpl_data_table_print(const void *answer, size_t n, FILE *out) {
-    json_t *const v = json_loadb(answer, n, 0, NULL);
+    json_t *const v = json_loadb(answer, n, JSON_DECODE_INT_AS_REAL, NULL); // of any size
     struct printer p = {.out = out};
     if (!v) return false;
     xpl_arena_init(&p.arena, LIMIT);

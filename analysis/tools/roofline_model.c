@@ -297,6 +297,15 @@ static bool is_not_summed(const struct xpl_op_metrics *m) {
            xpl_str_eq(category, XPL_STR("megacore fusion"));
 }
 
+// Sums and differences of what profiles say stop at what 64 bits hold: they may say anything.
+static uint64_t add_capped(uint64_t a, uint64_t b) {
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t without(uint64_t all, uint64_t part) {
+    return all > part ? all - part : 0;
+}
+
 // Time of the ops that are left out: for the program, of those that would have been summed; for the
 // shares of ops, of those whose own category says it.  Both as in XProf.
 static uint64_t left_out_time(const struct table *t, const struct xpl_op_metrics_db *db,
@@ -305,9 +314,25 @@ static uint64_t left_out_time(const struct table *t, const struct xpl_op_metrics
     for (size_t i = 0; !t->with_transfers && i < db->metrics_db.n; i++) {
         const struct xpl_op_metrics *const m = &db->metrics_db.v[i];
         if (of_program ? is_transfer(m) && !is_not_summed(m) : means_transfer(m->category))
-            ps += m->time_ps;
+            ps = add_capped(ps, m->time_ps);
     }
     return ps;
+}
+
+// What the op accesses, by memory and kind; a sum that 64 bits do not hold stays at the most.
+static bool add_breakdown(const struct xpl_op_metrics *m, struct xpl_op_metrics *sum,
+                          struct xpl_arena *arena) {
+    for (size_t i = 0; i < m->memory_accessed_breakdown.n; i++) {
+        struct xpl_memory_accessed one = m->memory_accessed_breakdown.v[i];
+        for (size_t k = 0; k < sum->memory_accessed_breakdown.n; k++) {
+            const struct xpl_memory_accessed *const d = &sum->memory_accessed_breakdown.v[k];
+            if (d->memory_space == one.memory_space && d->operation_type == one.operation_type)
+                one.bytes_accessed =
+                    add_capped(d->bytes_accessed, one.bytes_accessed) - d->bytes_accessed;
+        }
+        if (!xpl_op_metrics_add_breakdown(&one, 1, sum, arena)) return false;
+    }
+    return true;
 }
 
 // The row of all ops of a database together.
@@ -316,16 +341,14 @@ static bool put_program(struct table *t, const struct xpl_op_metrics_db *db, con
     struct xpl_op_metrics sum = {.name = XPL_STR("Program"),
                                  .category = XPL_STR("Program"),
                                  .occurrences = 1,
-                                 .time_ps = db->total_time_ps - left_out_time(t, db, true)};
+                                 .time_ps = without(db->total_time_ps, left_out_time(t, db, true))};
     for (size_t i = 0; i < db->metrics_db.n; i++) {
         const struct xpl_op_metrics *const m = &db->metrics_db.v[i];
         if (is_not_summed(m) || (!t->with_transfers && is_transfer(m))) continue;
         sum.flops_v2 += m->flops_v2;
         sum.model_flops_v2 += m->model_flops_v2;
-        sum.bytes_accessed += m->bytes_accessed;
-        if (!xpl_op_metrics_add_breakdown(m->memory_accessed_breakdown.v,
-                                          m->memory_accessed_breakdown.n, &sum, t->arena))
-            return false;
+        sum.bytes_accessed = add_capped(sum.bytes_accessed, m->bytes_accessed);
+        if (!add_breakdown(m, &sum, t->arena)) return false;
     }
     row.whole_ps = sum.time_ps;
     return put_row(t, &sum, &row);
@@ -333,7 +356,7 @@ static bool put_program(struct table *t, const struct xpl_op_metrics_db *db, con
 
 static bool put_ops(struct table *t, const struct xpl_op_metrics_db *db) {
     struct row row = {.step = XPL_STR("Total"),
-                      .whole_ps = db->total_time_ps - left_out_time(t, db, false)};
+                      .whole_ps = without(db->total_time_ps, left_out_time(t, db, false))};
     const double whole_us = xpl_pico_to_micro(row.whole_ps);
     const struct xpl_op_metrics **ops;
     size_t n;
@@ -417,7 +440,7 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
 
 const struct xpl_tool xpl_tool_roofline_model = {
     .name = "roofline_model",
-    .version = 1,
+    .version = 2,
     .needs = xpl_op_stats_needs,
     .hosts = XPL_HOSTS_EACH,
     .shown = XPL_SHOWN_ALWAYS,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "analysis/opstats/codec/codec.h"
+#include "analysis/tools/lib/op_record.h"
 #include "base/status.h"
 #include "tests/data_file.h"
 
@@ -304,6 +305,40 @@ static void test_hlo_flags(void) {
     xpl_arena_fini(&a);
 }
 
+// Times and bytes that 64 bits do not hold together stay at the most; what is left out of a time
+// leaves nothing, not what wraps around.
+static void test_roofline_limits(void) {
+    struct xpl_arena a;
+    struct xpl_buf out;
+    struct xpl_opstats s = {.run_environment = {.hardware_type = XPL_HW_TPU,
+                                                .device_type = XPL_STR("TPU v4"),
+                                                .device_core_count = 1}};
+    xpl_arena_init(&a, LIMIT);
+    xpl_buf_init(&out, LIMIT);
+    for (int i = 0; i < 3; i++) {
+        struct xpl_op_metrics *const m =
+            add_op(&a, &s.device_op_metrics_db, i ? "op" : "in", i ? "fusion" : "infeed", 1000000);
+        m->bytes_accessed = UINT64_MAX;
+        struct xpl_memory_accessed *const accessed =
+            xpl_vec_push(&a, &m->memory_accessed_breakdown);
+        CHECK(accessed);
+        *accessed = (struct xpl_memory_accessed){XPL_MEM_OP_READ, XPL_SPACE_HBM, UINT64_MAX};
+    }
+    s.device_op_metrics_db.metrics_db.v[0].time_ps = UINT64_MAX;
+    s.device_op_metrics_db.metrics_db.v[1].flops_v2 = 0x1p64;
+    answer("roofline_model", "", &s, &out);
+    const char *const text = (const char *)out.p;
+    // The program, with transfers: 2^64 bytes in 3 us, and an operational intensity of 1.
+    CHECK_HAS(text, "{\"v\":5.726623061333333e+15},{\"v\":5.726623061333333e+15},{\"v\":0.0},"
+                    "{\"v\":0.0},{\"v\":0.0},{\"v\":0.0},{\"v\":1.0},{\"v\":1.0},");
+    // Without transfers no time is left, and no op has a share of it.
+    CHECK_HAS(text, "{\"v\":\"Program\"},{\"v\":\"Program\"},{\"v\":1.0},{\"v\":0.0},{\"v\":0.0},");
+    CHECK_HAS(text, "{\"v\":\"op\"},{\"v\":2.0},{\"v\":1.0},{\"v\":0.5},{\"v\":1.0},"
+                    "{\"v\":0.5},{\"v\":0.0},{\"v\":0.0},");
+    xpl_buf_fini(&out);
+    xpl_arena_fini(&a);
+}
+
 // Which rows a roofline has, and what counts for the program.
 static void test_roofline_rows(void) {
     struct xpl_arena a;
@@ -384,6 +419,7 @@ int main(void) {
     test_bound_by();
     test_hlo_children();
     test_hlo_flags();
+    test_roofline_limits();
     test_roofline_rows();
     test_roofline_of_cpu();
     return 0;
