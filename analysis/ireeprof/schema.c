@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "base/status.h"
+
 const struct xpl_iree_chunk_type xpl_iree_chunk_types[XPL_IREE_N_CHUNK_TYPES] = {
     [XPL_IREE_DEVICES] = {.suffix = "devices", .size = sizeof(struct xpl_iree_device)},
     [XPL_IREE_QUEUES] = {.suffix = "queues", .size = sizeof(struct xpl_iree_queue)},
@@ -149,25 +151,8 @@ static const char *const hint_names[] = {"none",       "number",    "memory",
                                          "percentage", "frequency", "temperature",
                                          "power",      "energy",    "bandwidth"};
 static const char *const trace_names[] = {"none", "amdgpu_att"};
-static const char *const status_names[] = {"OK",
-                                           "CANCELLED",
-                                           "UNKNOWN",
-                                           "INVALID_ARGUMENT",
-                                           "DEADLINE_EXCEEDED",
-                                           "NOT_FOUND",
-                                           "ALREADY_EXISTS",
-                                           "PERMISSION_DENIED",
-                                           "RESOURCE_EXHAUSTED",
-                                           "FAILED_PRECONDITION",
-                                           "ABORTED",
-                                           "OUT_OF_RANGE",
-                                           "UNIMPLEMENTED",
-                                           "INTERNAL",
-                                           "UNAVAILABLE",
-                                           "DATA_LOSS",
-                                           "UNAUTHENTICATED",
-                                           "DEFERRED",
-                                           "INCOMPATIBLE"};
+// The first ones are those of base/status.h.
+static const char *const status_names[] = {[XPL_UNAUTHENTICATED + 1] = "DEFERRED", "INCOMPATIBLE"};
 
 static const struct {
     const char *const *names;
@@ -196,6 +181,8 @@ static const struct {
 
 const char *xpl_iree_name(enum xpl_iree_names set, uint32_t value) {
     const uint32_t other_class = 0x7fffffff;
+    if (set == XPL_IREE_NAMES_STATUS && value <= XPL_UNAUTHENTICATED)
+        return xpl_status_name((xpl_status_t)value);
     if (value < sets[set].n && sets[set].names[value]) return sets[set].names[value];
     if (set == XPL_IREE_NAMES_DEVICE_CLASS && value == other_class) return "other";
     if (set >= XPL_IREE_NAMES_METRIC_UNIT && set <= XPL_IREE_NAMES_PLOT_HINT) return "";
