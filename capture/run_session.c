@@ -9,16 +9,15 @@
 #include "storage/sessions/layout.h"
 
 static xpl_status_t set_root(struct capture_run *r, struct xpl_error *err) {
-    struct xpl_session_path below;
     const char *const path = r->session ? xpl_session_writer_get_path(r->session) : "";
     const char *const name = r->session ? xpl_session_writer_get_name(r->session) : "";
     const char *const remote = r->session ? r->plan->remote_logdir : NULL;
-    const size_t size = strlen(path) + (remote ? strlen(remote) : 0) + sizeof below.text + 1;
+    const size_t size =
+        strlen(path) + (remote ? strlen(remote) : 0) + sizeof(struct xpl_session_path) + 1;
     r->root = xpl_sys_alloc(size);
     if (!r->root) XPL_RETURN_OOM(err, "capture");
     if (remote)
-        (void)snprintf(r->root, size, "%s/%s", remote,
-                       xpl_session_path(xpl_str_from(name), &below));
+        xpl_session_path_in(remote, xpl_str_from(name), r->root, size);
     else
         (void)snprintf(r->root, size, "%s", path);
     return XPL_OK;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "storage/places.h"
 
 // NAME_ROOM: for what is added to a name.  MAX_TEMP: names that are tried.
 enum { NAME_ROOM = 48, MAX_TEMP = 1000 };
@@ -54,10 +55,8 @@ static char *copy(const char *z) {
 
 // Where the file is to be in the end: a link stays one.
 static char *target_of(const char *path, bool exists) {
-    char *const real = exists ? realpath(path, NULL) : NULL;
-    char *const target = copy(real ? real : path);
-    free(real);
-    return target;
+    char real[PATH_MAX];
+    return copy(exists && xpl_place_resolve(path, real) ? real : path);
 }
 
 // Gives the file owner, group and permissions of the one that it replaces.

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "server/daemon_parts.h"
 #include "storage/make_dirs.h"
+#include "storage/places.h"
 
 xpl_status_t xpl_daemon_make_logdir(const char *logdir, struct xpl_error *err) {
     struct stat st;
@@ -35,40 +36,37 @@ xpl_status_t xpl_daemon_make_logdir(const char *logdir, struct xpl_error *err) {
         logdir, strerror(errno));
 }
 
+struct own_dir {          // NULL and "" for what is not set
+    const char *given[2]; // the directory itself, the first that is set
+    const char *xdg;      // the directory of all programs
+    const char *home;
+};
+
+// False when none is set, or the one that is does not fit.
+static bool choose_dir(const struct own_dir *d, const char *below_home, char *ret, size_t size) {
+    for (size_t i = 0; i < 2; i++) {
+        if (!d->given[i] || !d->given[i][0]) continue;
+        const int n = snprintf(ret, size, "%s", d->given[i]);
+        return n >= 0 && (size_t)n < size;
+    }
+    if (d->xdg && d->xdg[0]) return xpl_place_join(d->xdg, XPL_STR("xplaned"), ret, size);
+    return d->home && d->home[0] && xpl_place_join(d->home, xpl_str_from(below_home), ret, size);
+}
+
 xpl_status_t xpl_daemon_cache_dir(const struct xpl_config *c, char *ret, size_t size,
                                   struct xpl_error *err) {
     const char *const cache = getenv("CACHE_DIRECTORY"), *const xdg = getenv("XDG_CACHE_HOME"),
                       *const home = getenv("HOME");
-    int n = -1;
-    if (c->state_dir[0])
-        n = snprintf(ret, size, "%s", c->state_dir);
-    else if (cache && cache[0])
-        n = snprintf(ret, size, "%s", cache);
-    else if (xdg && xdg[0])
-        n = snprintf(ret, size, "%s/xplaned", xdg);
-    else if (home && home[0])
-        n = snprintf(ret, size, "%s/.cache/xplaned", home);
-    if (n < 0 || (size_t)n >= size)
-        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "no place for cache.db: set --state-dir DIR");
-    return XPL_OK;
+    const struct own_dir d = {.given = {c->state_dir, cache}, .xdg = xdg, .home = home};
+    if (choose_dir(&d, ".cache/xplaned", ret, size)) return XPL_OK;
+    XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "no place for cache.db: set --state-dir DIR");
 }
 
 xpl_status_t xpl_daemon_state_dir(const struct xpl_config *c, char *ret, size_t size,
                                   struct xpl_error *err) {
     const char *const state = getenv("STATE_DIRECTORY"), *const xdg = getenv("XDG_STATE_HOME"),
                       *const home = getenv("HOME");
-    int n = -1;
-    if (c->state_dir[0])
-        n = snprintf(ret, size, "%s", c->state_dir);
-    else if (state && state[0])
-        n = snprintf(ret, size, "%s", state);
-    else if (xdg && xdg[0])
-        n = snprintf(ret, size, "%s/xplaned", xdg);
-    else if (home && home[0])
-        n = snprintf(ret, size, "%s/.local/state/xplaned", home);
-    if (n < 0 || (size_t)n >= size)
-        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "no place for state.db: set --state-dir DIR");
-    return XPL_OK;
+    const struct own_dir d = {.given = {c->state_dir, state}, .xdg = xdg, .home = home};
+    if (choose_dir(&d, ".local/state/xplaned", ret, size)) return XPL_OK;
+    XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "no place for state.db: set --state-dir DIR");
 }

@@ -17,6 +17,7 @@
 #include "server/daemon_parts.h"
 #include "server/http/http.h"
 #include "server/watch.h"
+#include "storage/places.h"
 
 // ---- sessions, captures, imports ----
 
@@ -99,7 +100,7 @@ const struct xpl_component xpl_captures_component = {
 static xpl_status_t start_imports(struct xpl_daemon *d, struct xpl_error *err) {
     char cache[PATH_MAX - 16], dir[PATH_MAX];
     XPL_TRY(xpl_daemon_cache_dir(d->config, cache, sizeof cache, err));
-    (void)snprintf(dir, sizeof dir, "%s/incoming", cache);
+    (void)xpl_place_join(cache, XPL_STR("incoming"), dir, sizeof dir);
     const struct xpl_svc_import_options o = {.logdir = d->config->logdir,
                                              .dir = dir,
                                              .allow_delete = d->config->allow_delete,

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "storage/places.h"
 
 // Scans take at most one part in MAX_SHARE of the time; directories beyond MAX_WATCHES are only
 // polled.
@@ -115,9 +116,9 @@ static struct dir **sorted_dirs(const struct xpl_watch *w) {
 
 static void add_dir(struct xpl_watch *w, const char *base, xpl_str_t path) {
     char full[PATH_MAX];
-    const int n = snprintf(full, sizeof full, "%s/%.*s", base, XPL_STR_FMT(path));
-    struct dir *d =
-        n > 0 && (size_t)n < sizeof full ? xpl_sys_alloc(sizeof *d + path.len + 1) : NULL;
+    struct dir *d = xpl_place_join(base, path, full, sizeof full)
+                        ? xpl_sys_alloc(sizeof *d + path.len + 1)
+                        : NULL;
     if (!d) return;
     memset(d, 0, sizeof *d);
     d->watch = w;

@@ -12,7 +12,8 @@ usage: check_structure.py [ROOT] [--only CHECK]...
   folders     no folder has more than 30 source files
   names       no public name is defined twice
   parameters  no function, and no function that a pointer leads to, has more than 7 parameters
-  paths       only storage/ says where sessions lie below LOGDIR, and removes or renames files
+  paths       only storage/ says where sessions lie below LOGDIR, puts names and directories together,
+              resolves paths, and removes or renames files
   waits       timed waits use the monotonic clock: base/cond.h alone calls the system's, and what
               waits by it was initialised by it
   topics      base/log.c lists the topics of all log lines, and no others
@@ -53,13 +54,14 @@ FOREIGN_SIGNATURES = {"on_request"}  # MHD_AccessHandlerCallback
 REPLACED_NAMES = {"close", "recvmsg", "sendmsg", "SSL_read", "SSL_write"}
 # Names that others call: the C runtime, CUDA, and what rpc/listen/hooks.c replaces.
 NAMES_FOR_OTHERS = {"main", "InitializeInjection"} | REPLACED_NAMES
-# Files outside of storage/ that remove or rename files, and which.
-REMOVES_FILES = {
+# Files outside of storage/ that make paths, remove or rename files, and which.
+HANDLES_FILES = {
     "rpc/unix.c": "the socket of a listener",
-    "agent/output.c": "the agent's output file: it knows no storage/",
-    "agent/collect.c": "sockets of programs that were killed",
+    "agent/output.c": "the agent's output file: the agent depends on no storage/ (ARCHITECTURE.md)",
+    "agent/collect.c": "sockets of programs, and those of programs that were killed",
     "agent/inject/main.c": "the socket of the program that it is loaded into",
     "cli/output.c": "the output file that the user named, when it is incomplete",
+    "analysis/trace/derived/gpu_names.c": "names of kernels, which have slashes and are no paths",
 }
 # Number of functions with more than PARAMETER_LIMIT parameters.
 TOLERATED_PARAMETERS = 0
@@ -459,8 +461,12 @@ COMMENT = re.compile(r"(\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*')|//[^\n]*|/\*
 REMOVES = re.compile(r"(?<![\w.>])(unlink|unlinkat|remove|rmdir|rename|renameat|renameat2)\s*\(")
 
 
+RESOLVES = re.compile(r"(?<![\w.>])(realpath|canonicalize_file_name)\s*\(")
+JOINS = re.compile(r'"[^"\n]*%(?:\.\*)?s/')
+
+
 def check_paths(tree, exceptions=None):
-    exceptions = REMOVES_FILES if exceptions is None else exceptions
+    exceptions = HANDLES_FILES if exceptions is None else exceptions
     bad, used = [], set()
     for name in tree.product(".c", ".h"):
         if name.startswith("storage/"):
@@ -469,13 +475,21 @@ def check_paths(tree, exceptions=None):
             code = COMMENT.sub(lambda m: m.group(1) or " ", tree.text(name))
             if re.search(r'"[^"\n]*plugins/profile', code):
                 bad.append(f"{name}: paths of sessions are made by storage/sessions/layout.h")
-        for function in sorted(set(REMOVES.findall(without_comments(tree.text(name))))):
-            if name in exceptions:
-                used.add(name)
-            else:
-                bad.append(f"{name}: {function}: files are removed and renamed by storage/")
+            found = [f"{line.strip()}: paths are put together by storage/places.h"
+                     for line in code.split("\n") if JOINS.search(line)]
+        else:
+            found = []
+        code = without_comments(tree.text(name))
+        found += [f"{function}: files are removed and renamed by storage/"
+                  for function in sorted(set(REMOVES.findall(code)))]
+        found += [f"{function}: paths are resolved by storage/places.h"
+                  for function in sorted(set(RESOLVES.findall(code)))]
+        if found and name in exceptions:
+            used.add(name)
+        else:
+            bad += [f"{name}: {what}" for what in found]
     for name in sorted(set(exceptions) - used):
-        bad.append(f"{name} removes no files: take it out of REMOVES_FILES")
+        bad.append(f"{name} handles no files: take it out of HANDLES_FILES")
     return bad
 
 

@@ -177,7 +177,7 @@ class Paths(Planted):
                    server__b_dot_c='static void b(void) {\n    f("%s/plugins/profile/%s");\n}\n',
                    cli__c_dot_c='static void c(void) {\n    (void)renameat(1, "a", 2, "b");\n}\n')
         bad = self.found(check_structure.check_paths, {})
-        self.assertEqual(len(bad), 2)
+        self.assertEqual(len(bad), 3)
         self.assertIn("cli/c.c: renameat", bad[0])
         self.assertIn("server/b.c: paths", bad[1])
 
@@ -192,7 +192,24 @@ class Paths(Planted):
         self.assertEqual(self.found(check_structure.check_paths, {"rpc/a.c": "a socket"}), [])
         bad = self.found(check_structure.check_paths, {"rpc/a.c": "a socket", "rpc/b.c": "gone"})
         self.assertEqual(len(bad), 1)
-        self.assertIn("rpc/b.c removes no files", bad[0])
+        self.assertIn("rpc/b.c handles no files", bad[0])
+
+    def test_paths(self):
+        for line, why in (('snprintf(p, n, "%s/x", dir);', "put together"),
+                          ('xpl_buf_printf(b, "a %.*s/%s", 1, s, t);', "put together"),
+                          ("if (!realpath(path, real)) return;", "resolved"),
+                          ("p = canonicalize_file_name(path);", "resolved")):
+            with self.subTest(line):
+                self.plant(server__a_dot_c="static void a(void) {\n    " + line + "\n}\n")
+                bad = self.found(check_structure.check_paths, {})
+                self.assertEqual(len(bad), 1)
+                self.assertIn(why, bad[0])
+                self.assertEqual(self.found(check_structure.check_paths, {"server/a.c": "why"}), [])
+        for line in ('puts("%s per s/x"); // "%s/x"', "x->realpath(1);", 'puts("realpath(x)");'):
+            with self.subTest(line):
+                self.plant(server__a_dot_c="static void a(void) {\n    " + line + "\n}\n",
+                           storage__a_dot_c='static void b(void) {\n    puts("%s/");\n}\n')
+                self.assertEqual(self.found(check_structure.check_paths, {}), [])
 
 
 class Private(Planted):

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "storage/places.h"
 #include "storage/sessions/identity.h"
 #include "storage/store/files.h"
 
@@ -156,8 +157,7 @@ struct xpl_index_files *xpl_index_files_new(const char *dir, uint64_t limit_byte
     f->tail = &f->head;
     pthread_mutex_init(&f->mu, NULL);
     pthread_cond_init(&f->change, NULL);
-    const int n = dir && dir[0] ? snprintf(path, sizeof path, "%s/traces", dir) : 0;
-    if (n <= 0 || (size_t)n >= sizeof path ||
+    if (!dir || !dir[0] || !xpl_place_join(dir, XPL_STR("traces"), path, sizeof path) ||
         xpl_store_files_new(path, limit_bytes, &f->files, NULL) != XPL_OK)
         return f;
     f->has_thread = pthread_create(&f->thread, NULL, saver_main, f) == 0;

@@ -12,6 +12,7 @@
 #include "server/capture_jobs/captures.h"
 #include "server/engine/request.h"
 #include "server/grpc/services.h"
+#include "storage/places.h"
 #include "storage/sessions/layout.h"
 
 enum {
@@ -44,7 +45,7 @@ static xpl_status_t check_root(const struct xpl_svc_profile_analysis *s, const c
                                struct xpl_error *err) {
     char real[PATH_MAX];
     if (!root[0] || is_logdir(xpl_str_from(root), s->logdir) ||
-        (realpath(s->logdir, real) && is_logdir(xpl_str_from(root), real)))
+        (xpl_place_resolve(s->logdir, real) && is_logdir(xpl_str_from(root), real)))
         return XPL_OK;
     XPL_RETURN_ERROR(
         err, XPL_INVALID_ARGUMENT,

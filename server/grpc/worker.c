@@ -20,6 +20,7 @@
 #include "server/engine/pool.h"
 #include "server/grpc/services.h"
 #include "server/metrics.h"
+#include "storage/places.h"
 #include "storage/store/shared_files.h"
 
 // As XProf 2.24.2 names its own, but for the beginning: those are never ours to remove.
@@ -80,15 +81,10 @@ static xpl_status_t choose_group(struct xpl_svc_worker *w, const char *name,
 
 static xpl_status_t set_logdir(struct xpl_svc_worker *w, const char *logdir,
                                struct xpl_error *err) {
-    char cwd[PATH_MAX] = "";
-    if (logdir[0] != '/' && !getcwd(cwd, sizeof cwd))
-        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "working directory: %s", strerror(errno));
-    const int n = snprintf(w->logdir, sizeof w->logdir, "%s%s%s", cwd, cwd[0] ? "/" : "", logdir);
-    if (n < 0 || (size_t)n >= sizeof w->logdir || !realpath(logdir, w->real_logdir))
-        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "--logdir %s: cannot be resolved", logdir);
-    for (size_t len = strlen(w->logdir); len > 1 && w->logdir[len - 1] == '/';)
-        w->logdir[--len] = 0;
-    return XPL_OK;
+    if (xpl_place_make_absolute(logdir, w->logdir) && xpl_place_resolve(logdir, w->real_logdir))
+        return XPL_OK;
+    XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "--logdir %s: cannot be resolved: %s", logdir,
+                     strerror(errno));
 }
 
 static xpl_status_t start(struct xpl_svc_worker *w, const struct xpl_svc_worker_options *o,

@@ -11,6 +11,7 @@
 #include "server/http/gateway.h"
 #include "server/http/monitor.h"
 #include "server/http/reply.h"
+#include "storage/places.h"
 
 // ---- names ----
 
@@ -233,9 +234,8 @@ xpl_status_t xpl_http_setup_access(struct xpl_http *h, struct xpl_error *err) {
     XPL_TRY(add_proxies(h, xpl_str_from(h->options.hosts), err));
     h->n_proxies = h->n_names;
     struct xpl_snapshot *s = xpl_catalogue_get(h->parts.catalogue);
-    char real[PATH_MAX];
     (void)snprintf(h->base[0], sizeof h->base[0], "%s", s->base.ptr);
-    if (realpath(s->base.ptr, real)) (void)snprintf(h->base[1], sizeof h->base[1], "%s", real);
+    (void)xpl_place_resolve(s->base.ptr, h->base[1]);
     xpl_snapshot_unref(s);
     return XPL_OK;
 }

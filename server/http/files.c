@@ -14,6 +14,7 @@
 #include "server/http/routes.h"
 #include "server/http/wait.h"
 #include "server/web/web.h"
+#include "storage/places.h"
 
 // ---- our pages ----
 
@@ -83,8 +84,7 @@ bool xpl_http_is_ui_file(const char *name) {
 }
 
 static bool file_path(const struct xpl_http *h, int i, char *ret, size_t size) {
-    const int n = snprintf(ret, size, "%s/%s", h->options.ui_dir, ui_files[i].name);
-    return n > 0 && (size_t)n < size;
+    return xpl_place_join(h->options.ui_dir, xpl_str_from(ui_files[i].name), ret, size);
 }
 
 static bool state_of(int i, const struct stat *st, struct reading *ret) {

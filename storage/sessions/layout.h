@@ -20,5 +20,10 @@ static inline const char *xpl_session_path(xpl_str_t name, struct xpl_session_pa
     (void)snprintf(ret->text, sizeof ret->text, XPL_SESSIONS_DIR "/%.*s", XPL_STR_FMT(name));
     return ret->text;
 }
+// The same below LOGDIR; cut where ret[0..size) is too short.
+static inline void xpl_session_path_in(const char *logdir, xpl_str_t name, char *ret, size_t size) {
+    struct xpl_session_path below;
+    (void)snprintf(ret, size, "%s/%s", logdir, xpl_session_path(name, &below));
+}
 
 #endif
