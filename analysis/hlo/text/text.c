@@ -208,6 +208,14 @@ xpl_status_t xpl_hlo_text_instruction(const struct xpl_hlo_module *m, uint32_t i
     return outcome(&t, err);
 }
 
+xpl_status_t xpl_hlo_text_shape(xpl_bytes_t shape, struct xpl_hlo_text_cache *cache,
+                                struct xpl_buf *out, struct xpl_error *err) {
+    struct hlo_text t = begin(NULL, XPL_HLO_TEXT_SHORT, cache, out);
+    t.end = out->n + XPL_HLO_TEXT_CUT;
+    txt_shape(&t, shape);
+    return outcome(&t, err);
+}
+
 bool xpl_hlo_expression(const struct xpl_hlo_instruction *in, struct xpl_hlo_text_cache **cache,
                         struct xpl_arena *a, xpl_str_t *ret) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf out;

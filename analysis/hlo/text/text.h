@@ -45,6 +45,11 @@ xpl_status_t xpl_hlo_text_instruction(const struct xpl_hlo_module *m, uint32_t i
                                       enum xpl_hlo_text_form form, struct xpl_hlo_text_cache *cache,
                                       struct xpl_buf *out, struct xpl_error *err) XPL_NODISCARD;
 
+// Appends the text of a shape (bytes of a ShapeProto) with its layout, cut likewise.  Errors as
+// above.
+xpl_status_t xpl_hlo_text_shape(xpl_bytes_t shape, struct xpl_hlo_text_cache *cache,
+                                struct xpl_buf *out, struct xpl_error *err) XPL_NODISCARD;
+
 // The expression of an instruction, in `a`: what tables of ops show.  *cache is made in `a` when it
 // is NULL, for the caller's next texts.  "" when XLA would refuse what the instruction says.  False
 // at the arena's limit.
