@@ -14,11 +14,9 @@ static const char *const kHosts[] = {
     [XPL_HOSTS_ALL] = "all",
 };
 static const char *const kShown[] = {
-    [XPL_SHOWN_NEVER] = "never",
-    [XPL_SHOWN_UNLISTED] = "unlisted",
-    [XPL_SHOWN_ALWAYS] = "always",
-    [XPL_SHOWN_WITH_GPU] = "with_gpu",
-    [XPL_SHOWN_WITHOUT_STREAMING] = "without_streaming",
+    [XPL_SHOWN_NEVER] = "never",       [XPL_SHOWN_UNLISTED] = "unlisted",
+    [XPL_SHOWN_ALWAYS] = "always",     [XPL_SHOWN_WITH_GPU] = "with_gpu",
+    [XPL_SHOWN_WITH_HLO] = "with_hlo", [XPL_SHOWN_WITHOUT_STREAMING] = "without_streaming",
 };
 static const char *const kShapes[] = {
     [XPL_SHAPES_ANSWER] = "answer",

@@ -49,7 +49,7 @@ echo "==> every tool on $session"
 module=$(ctl tool hlo_modules "$session" | sed -nE '1s/.*"program_id":"([0-9]+)".*/\1/p')
 for tool in $(ctl tools "$session"); do
     choice=()
-    if [ "$tool" = graph_viewer ]; then # shows one HLO program, of those that there are
+    if [ "$tool" = graph_viewer ] || [ "$tool" = memory_viewer ]; then # of one HLO program
         [ -n "$module" ] || continue
         choice=(--option "program_id=$module")
     fi

@@ -90,7 +90,7 @@ stage_parity() {
     check "parity: environment" tests/parity/setup.sh
     local python=${XPL_PARITY_VENV:-$build/parity-venv}/bin/python
     local step
-    for step in wire_compat run hlo_text hash_order differential aggregator stubs http exports iree; do
+    for step in wire_compat run hlo_text hlo_memory hash_order differential aggregator stubs http exports iree; do
         [ -e "tests/parity/ci_$step.sh" ] || continue
         check "parity: $step" tests/parity/ci_$step.sh "$python" "$build/release"
     done

@@ -100,6 +100,7 @@ enum xpl_tool_shown {
     XPL_SHOWN_UNLISTED, // XProf answers it, but its lists leave it out
     XPL_SHOWN_ALWAYS,
     XPL_SHOWN_WITH_GPU,
+    XPL_SHOWN_WITH_HLO,          // when the profile has HLO programs
     XPL_SHOWN_WITHOUT_STREAMING, // when there is no trace_viewer@
 };
 

@@ -130,11 +130,11 @@ static void compare(struct golden *g, const char *line, const char *tool, const 
     free(got);
 }
 
-// The file of an answer: CASE_DIR/TOOL[.VALUE of group_by].json.gz; trace_viewer@ has one for each
-// set of options, CASE_DIR/trace_viewer@[.KEY=VALUE]...json.gz.
+// The file of an answer: CASE_DIR/TOOL[.VALUE of group_by].json.gz; trace_viewer@ and memory_viewer
+// have one for each set of options, CASE_DIR/trace_viewer@[.KEY=VALUE]...json.gz.
 static void name_of_answer(const struct golden *g, const char *tool, char **options, size_t n,
                            bool named_by_option, char *ret, size_t size) {
-    const bool every = strcmp(tool, "trace_viewer@") == 0;
+    const bool every = strcmp(tool, "trace_viewer@") == 0 || strcmp(tool, "memory_viewer") == 0;
     size_t at = (size_t)snprintf(ret, size, "%s/%s", g->dir, tool);
     for (size_t i = 0; named_by_option && i < n && at < size; i++) {
         const bool group = strncmp(options[i], "group_by=", 9) == 0;

@@ -47,9 +47,9 @@ def main():
                 group = options.get("group_by")
                 path = os.path.join(case, tool + (f".{group}" if group else "") + ".json.gz")
                 asked = {"group_by": group} if group else {}
-                if tool == "trace_viewer@":
+                if tool in ("trace_viewer@", "memory_viewer"):
                     path = os.path.join(case, tool + "".join(f".{k}={v}" for k, v in options.items()) + ".json.gz")
-                    asked = {"trace_viewer_options": trace_options(options)}
+                    asked = {"trace_viewer_options": trace_options(options)} if tool == "trace_viewer@" else {"memory_space": "0", **options}
                 (status, data), (again, other) = one.ask(tool, hosts, asked), two.ask(tool, hosts, asked)
                 if (status, again) != ("answer", "answer") or compare(tool, parse(data), parse(other)):
                     print(f"{name}: {tool}: XProf gives {status}, or no stable answer; not written")

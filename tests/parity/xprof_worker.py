@@ -129,6 +129,8 @@ def answer(convert, scratch, request):
         if request["tool"] == "graph_viewer":
             convert.xspace_to_tool_names(paths)  # writes the programs that the tool reads
             params = {"graph_viewer_options": request["options"]}
+        if request["tool"] == "memory_viewer":
+            convert.xspace_to_tool_names(paths)
         data, _ = convert.xspace_to_tool_data(paths, request["tool"], params)
         keep = request["options"].get("keep_op_stats")
         if keep:

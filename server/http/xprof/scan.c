@@ -18,7 +18,7 @@ struct scan { // r->data
     bool any;                          // a host could be read
     bool enough;                       // the hosts that follow need not be read
     bool unsure;                       // a host may change, or has, without a new generation
-    bool gpu;
+    bool gpu, hlo;
     xpl_str_t *modules; // names, in the request's arena
     size_t n_modules, room;
     struct xpl_error err;
@@ -117,6 +117,7 @@ static xpl_status_t scan_host_devices(struct xpl_http_request *r, const struct x
     struct xpl_product_handle *modules, *devices;
     XPL_TRY(get_product(r, host, &xpl_product_hlo_modules, 0, &modules, err));
     if (!modules) return XPL_OK;
+    s->hlo = ((const struct xpl_hlo_modules_value *)modules->value)->n > 0;
     xpl_object_unref(&modules->object);
     XPL_TRY(get_product(r, host, &xpl_product_devices, XPL_DEVICES_GPU, &devices, err));
     if (!devices) return XPL_OK;
@@ -137,6 +138,7 @@ static bool is_shown(const struct scan *s, const struct xpl_tool *t) {
         case XPL_SHOWN_UNLISTED: return false;
         case XPL_SHOWN_ALWAYS: return s->any;
         case XPL_SHOWN_WITH_GPU: return s->any && s->gpu;
+        case XPL_SHOWN_WITH_HLO: return s->any && s->hlo;
         case XPL_SHOWN_WITHOUT_STREAMING: return s->any && !xpl_tool_find(XPL_STR("trace_viewer@"));
     }
     return false;

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tool memory_viewer: the memory that an HLO program needs while it runs, and what holds it when
+// most is needed.  Options by XProf's names (XProf: convert/hlo_to_tools_data.cc).
+#include "analysis/hlo/fields.h"
+#include "analysis/tools/lib/hlo_lookup.h"
+#include "analysis/tools/memory_viewer/impl.h"
+#include "base/cleanup.h"
+#include "base/text/parse.h"
+
+struct memory_viewer_options {
+    struct xpl_common_options common; // every tool's come first
+    xpl_str_t module_name, program_id, memory_space;
+    bool timeline;
+};
+
+#define MEMBER(name) offsetof(struct memory_viewer_options, name)
+static const struct xpl_tool_option kOptions[] = {
+    {.key = "memory_space",
+     .type = XPL_OPTION_TEXT,
+     .offset = MEMBER(memory_space),
+     .values = "NUMBER",
+     .preset = "0",
+     .help = "the memory: 0 is the device's main one; what is no number is 0"},
+    {.key = "module_name",
+     .type = XPL_OPTION_TEXT,
+     .offset = MEMBER(module_name),
+     .values = "NAME(ID)",
+     .help = "the program; hlo_modules lists them"},
+    {.key = "program_id",
+     .type = XPL_OPTION_TEXT,
+     .offset = MEMBER(program_id),
+     .values = "ID",
+     .help = "the program, when no module_name is given"},
+    {.key = "view_memory_allocation_timeline",
+     .type = XPL_OPTION_BOOL,
+     .offset = MEMBER(timeline),
+     .values = "true|false",
+     .preset = "false",
+     .help = "a page that shows the heap over time, not JSON"},
+};
+
+static int64_t space_of(xpl_str_t text) {
+    int64_t v;
+    return xpl_parse_int(xpl_str_strip(text), INT32_MIN, INT32_MAX, &v) ? v : 0;
+}
+
+static xpl_status_t write_answer(struct memview *v, bool timeline, struct xpl_error *err) {
+    v->cache = xpl_hlo_text_cache_new(v->arena);
+    if (!v->cache) XPL_RETURN_OOM(err, "memory of an HLO module");
+    XPL_TRY(xpl_memview_blocks(v->m, v->arena, &v->blocks, err));
+    return timeline ? xpl_memview_timeline(v, err) : xpl_memview_json(v, err);
+}
+
+static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
+                           struct xpl_error *err) {
+    const struct memory_viewer_options *const o = in->options;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    struct xpl_programs found;
+    struct xpl_hlo_memory *m;
+    struct xpl_hlo_message p;
+    xpl_arena_init(&arena, in->limit);
+    XPL_TRY(xpl_programs_find(in, o->module_name, o->program_id, &found, err));
+    XPL_TRY(xpl_hlo_memory_read(found.proto, space_of(o->memory_space), in->exec, &arena, &m, err));
+    xpl_hlo_message_read(found.proto, &p);
+    struct memview v = {.m = m,
+                        .module = xpl_hlo_bytes(&p, HLO_PROTO_MODULE),
+                        .arena = &arena,
+                        .exec = in->exec,
+                        .out = out};
+    xpl_buf_init(&v.scratch, in->limit);
+    const xpl_status_t st = write_answer(&v, o->timeline, err);
+    xpl_buf_fini(&v.scratch);
+    return st;
+}
+
+static const char *content_type(const void *options) {
+    const struct memory_viewer_options *const o = options;
+    return o->timeline ? "text/html; charset=utf-8" : "application/json";
+}
+
+const struct xpl_tool xpl_tool_memory_viewer = {
+    .name = "memory_viewer",
+    .version = 1,
+    .needs = xpl_programs_needs,
+    .options = kOptions,
+    .n_options = sizeof kOptions / sizeof *kOptions,
+    .options_size = sizeof(struct memory_viewer_options),
+    .ignores = XPL_IGNORES_CPU_AS_DEVICE | XPL_IGNORES_XPROF_EXACT,
+    .hosts = XPL_HOSTS_EACH,
+    .shown = XPL_SHOWN_WITH_HLO,
+    .list_position = 8,
+    .content_type = "application/json",
+    .content_type_of = content_type,
+    .reads_profile = true,
+    .whole_session = true,
+    .render = render,
+};

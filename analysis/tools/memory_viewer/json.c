@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: Apache-2.0
+// XProf's answer: a PreprocessResult as JSON
+// (plugin/xprof/protobuf/memory_viewer_preprocess.proto), whose fields come in the order of their
+// numbers, those without a value left out.
+#include <inttypes.h>
+
+#include "analysis/tools/memory_viewer/impl.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/std_sort.h"
+
+#define MIB 0x1p20
+
+// ---- fields ----
+
+// Begins a member of the object at hand.
+static void put_key(struct xpl_buf *out, const char *key) {
+    if (out->n && out->p[out->n - 1] != '{') xpl_buf_putc(out, ',');
+    xpl_buf_printf(out, "\"%s\":", key);
+}
+static void put_double(struct xpl_buf *out, const char *key, double v) {
+    if (!(v < 0 || v > 0)) return;
+    put_key(out, key);
+    xpl_json_proto_double(out, v);
+}
+static void put_mib(struct xpl_buf *out, const char *key, int64_t bytes) {
+    put_double(out, key, (double)bytes / MIB);
+}
+static void put_int(struct xpl_buf *out, const char *key, int64_t v) {
+    if (!v) return;
+    put_key(out, key);
+    xpl_buf_printf(out, "%" PRId64, v);
+}
+static void put_id(struct xpl_buf *out, const char *key, int64_t v) {
+    if (!v) return;
+    put_key(out, key);
+    xpl_json_proto_int64(out, v);
+}
+static void put_text(struct xpl_buf *out, const char *key, xpl_str_t s) {
+    if (!s.len) return;
+    put_key(out, key);
+    xpl_json_str(out, s, true);
+}
+
+// What was written to the scratch buffer.
+static xpl_str_t scratch_text(const struct memview *v) {
+    return (xpl_str_t){(const char *)v->scratch.p, v->scratch.n};
+}
+
+// ---- buffers ----
+
+static xpl_status_t put_shape(struct memview *v, xpl_bytes_t shape, struct xpl_error *err) {
+    v->scratch.n = 0;
+    XPL_TRY(xpl_hlo_text_shape(shape, v->cache, &v->scratch, err));
+    put_text(v->out, "shapeString", scratch_text(v));
+    return XPL_OK;
+}
+
+static xpl_status_t put_source(struct memview *v, const struct hlo_buffer *b,
+                               struct xpl_error *err) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    struct xpl_hlo_buffer_source s;
+    xpl_arena_init(&arena, v->arena->limit);
+    if (!xpl_hlo_buffer_source(v->m, b, &arena, &s)) XPL_RETURN_OOM(err, "stack of a buffer");
+    if (!s.file.len) return XPL_OK;
+    put_key(v->out, "sourceInfo");
+    xpl_buf_putc(v->out, '{');
+    put_text(v->out, "fileName", s.file);
+    put_int(v->out, "lineNumber", s.line);
+    put_text(v->out, "stackFrame", s.stack);
+    xpl_buf_putc(v->out, '}');
+    return XPL_OK;
+}
+
+static void put_name(struct memview *v, const char *key, const struct hlo_buffer *b) {
+    v->scratch.n = 0;
+    xpl_memview_name(b, &v->scratch);
+    put_text(v->out, key, scratch_text(v));
+}
+
+// A HeapObject, which XProf numbers with 32 bits.
+static xpl_status_t put_object(struct memview *v, const struct hlo_buffer *b, uint32_t number,
+                               struct xpl_error *err) {
+    struct xpl_buf *const out = v->out;
+    xpl_buf_printf(out, "{\"numbered\":%" PRIu32, number);
+    v->scratch.n = 0;
+    xpl_buf_str(&v->scratch, b->op.name);
+    xpl_buf_str(&v->scratch, XPL_STR(": "));
+    XPL_TRY(xpl_hlo_text_shape(b->shape, v->cache, &v->scratch, err));
+    xpl_buf_str(&v->scratch, XPL_STR(" # "));
+    xpl_buf_str(&v->scratch, b->op.op_name);
+    put_text(out, "label", scratch_text(v));
+    put_int(out, "logicalBufferId", (int32_t)b->id);
+    put_mib(out, "logicalBufferSizeMib", b->size);
+    put_mib(out, "unpaddedShapeMib", b->unpadded);
+    put_name(v, "instructionName", b);
+    XPL_TRY(put_shape(v, b->shape, err));
+    put_text(out, "tfOpName", b->op.op_name);
+    put_text(out, "groupName", xpl_memview_category(&v->m->allocations[b->allocation]));
+    put_text(out, "opCode", b->op.opcode);
+    XPL_TRY(put_source(v, b, err));
+    xpl_buf_putc(out, '}');
+    return XPL_OK;
+}
+
+// ---- what is there at the peak ----
+
+struct object {
+    double mib;
+    size_t at, length; // its text in the answer
+    uint32_t number;
+};
+struct objects {
+    struct object *v;
+    uint32_t n;
+};
+
+static bool is_larger(const void *ctx, const void *a, const void *b) {
+    (void)ctx;
+    return ((const struct object *)a)->mib > ((const struct object *)b)->mib;
+}
+
+static void end_object(struct memview *v, struct objects *list, size_t at, int64_t bytes) {
+    list->v[list->n] = (struct object){(double)bytes / MIB, at, v->out->n - at, list->n};
+    list->n++;
+}
+
+static xpl_status_t put_max_heap(struct memview *v, struct objects *list, struct xpl_error *err) {
+    const struct xpl_hlo_memory *const m = v->m;
+    struct xpl_buf *const out = v->out;
+    for (uint32_t i = 0; i < m->n_held; i++) {
+        const struct hlo_buffer *const b = &m->buffers[m->held[i]];
+        if (b->size < XPL_HLO_MEMORY_SMALL) continue;
+        if (i % 4096 == 4095 && xpl_exec_cancelled(v->exec))
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "memory of an HLO module cancelled");
+        if (list->n) xpl_buf_putc(out, ',');
+        const size_t at = out->n;
+        XPL_TRY(put_object(v, b, list->n, err));
+        end_object(v, list, at, b->size);
+    }
+    if (!m->small) return XPL_OK;
+    if (list->n) xpl_buf_putc(out, ',');
+    const size_t at = out->n;
+    xpl_buf_printf(out, "{\"numbered\":%" PRIu32, list->n);
+    v->scratch.n = 0;
+    xpl_buf_printf(&v->scratch, "small (<%d bytes)", XPL_HLO_MEMORY_SMALL);
+    put_text(out, "label", scratch_text(v));
+    put_int(out, "logicalBufferId", -1);
+    put_mib(out, "logicalBufferSizeMib", m->small);
+    xpl_buf_putc(out, '}');
+    end_object(v, list, at, m->small);
+    return XPL_OK;
+}
+
+static void put_numbers(struct xpl_buf *out, const char *key, const uint32_t *v, uint32_t n) {
+    if (!n) return;
+    put_key(out, key);
+    for (uint32_t i = 0; i < n; i++)
+        xpl_buf_printf(out, "%c%" PRIu32, i ? ',' : '[', v[i]);
+    xpl_buf_putc(out, ']');
+}
+
+// The same objects by size: of equal sizes in the order in which std::sort leaves them.
+static xpl_status_t put_by_size(struct memview *v, struct objects *list, struct xpl_error *err) {
+    struct xpl_buf *const out = v->out;
+    if (!list->n) return XPL_OK;
+    xpl_std_sort(list->v, list->n, sizeof *list->v, is_larger, NULL);
+    put_key(out, "maxHeapBySize");
+    for (uint32_t i = 0; i < list->n; i++) {
+        const struct object o = list->v[i];
+        xpl_buf_putc(out, i ? ',' : '[');
+        if (!xpl_buf_room(out, o.length)) break; // what follows moves with the buffer
+        memcpy(out->p + out->n, out->p + o.at, o.length);
+        out->n += o.length;
+    }
+    xpl_buf_putc(out, ']');
+    if (out->failed) XPL_RETURN_OOM(err, "memory of an HLO module");
+    return XPL_OK;
+}
+
+// BufferSpans by id; XProf's come in the order of a hash table.
+static void put_spans(struct memview *v) {
+    const struct xpl_hlo_memory *const m = v->m;
+    struct xpl_buf *const out = v->out;
+    bool any = false;
+    for (uint32_t i = 0; i < m->n_buffers; i++) {
+        const struct hlo_buffer *const b = &m->buffers[i];
+        if (!b->lives) continue;
+        if (!any) {
+            put_key(out, "logicalBufferSpans");
+            xpl_buf_putc(out, '{');
+        }
+        xpl_buf_printf(out, "%s\"%" PRId32 "\":{", any ? "," : "", (int32_t)b->id);
+        put_int(out, "start", b->first);
+        put_int(out, "limit", b->last);
+        xpl_buf_putc(out, '}');
+        any = true;
+    }
+    if (any) xpl_buf_putc(out, '}');
+}
+
+static xpl_status_t put_peak(struct memview *v, struct xpl_error *err) {
+    struct objects list = {.v =
+                               xpl_arena_array(v->arena, (size_t)v->m->n_held + 1, sizeof *list.v)};
+    struct xpl_buf *const out = v->out;
+    if (!list.v) XPL_RETURN_OOM(err, "memory of an HLO module");
+    const size_t begin = out->n;
+    put_key(out, "maxHeap");
+    xpl_buf_putc(out, '[');
+    XPL_TRY(put_max_heap(v, &list, err));
+    if (list.n)
+        xpl_buf_putc(out, ']');
+    else
+        out->n = out->failed ? out->n : begin;
+    XPL_TRY(put_by_size(v, &list, err));
+    put_spans(v);
+    uint32_t *const places = xpl_arena_array(v->arena, list.n, sizeof *places);
+    uint32_t *const numbers = xpl_arena_array(v->arena, list.n, sizeof *numbers);
+    if (!places || !numbers) XPL_RETURN_OOM(err, "memory of an HLO module");
+    for (uint32_t i = 0; i < list.n; i++) {
+        numbers[i] = list.v[i].number;
+        places[list.v[i].number] = i;
+    }
+    put_numbers(out, "maxHeapToBySize", places, list.n);
+    put_numbers(out, "bySizeToMaxHeap", numbers, list.n);
+    return XPL_OK;
+}
+
+// ---- sizes over time ----
+
+static void put_sizes(struct xpl_buf *out, const char *key, const int64_t *v, uint32_t n,
+                      double add) {
+    if (!n) return;
+    put_key(out, key);
+    for (uint32_t i = 0; i < n; i++) {
+        xpl_buf_putc(out, i ? ',' : '[');
+        xpl_json_proto_double(out, (double)v[i] / MIB + add);
+    }
+    xpl_buf_putc(out, ']');
+}
+
+static void put_names(struct xpl_buf *out, const xpl_str_t *v, uint32_t n) {
+    if (!n) return;
+    put_key(out, "hloInstructionNames");
+    for (uint32_t i = 0; i < n; i++) {
+        xpl_buf_putc(out, i ? ',' : '[');
+        xpl_json_str(out, v[i], true);
+    }
+    xpl_buf_putc(out, ']');
+}
+
+// ---- allocations ----
+
+struct sums {
+    int64_t parameters, not_reusable, live_out, all, lasting;
+};
+
+static bool add_to(int64_t *sum, int64_t v, bool counts) {
+    return !counts || !__builtin_add_overflow(*sum, v, sum);
+}
+
+// What is local to threads is not in the sums of all.
+static xpl_status_t sum_up(const struct xpl_hlo_memory *m, struct sums *s, struct xpl_error *err) {
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < m->n_allocations; i++) {
+        const struct hlo_allocation *const a = &m->allocations[i];
+        if (a->color != m->color) continue;
+        ok = add_to(&s->not_reusable, a->size, a->local || a->tuple) &&
+             add_to(&s->parameters, a->size, a->parameter) &&
+             add_to(&s->live_out, a->size, a->live_out) && add_to(&s->all, a->size, !a->local) &&
+             add_to(&s->lasting, a->size, !a->local && xpl_hlo_allocation_lasts(a));
+    }
+    if (ok) return XPL_OK;
+    XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "buffer assignment: more than 2^63 bytes");
+}
+
+static void put_attributes(struct xpl_buf *out, const struct hlo_allocation *a) {
+    const struct {
+        bool is;
+        const char *name;
+    } list[] = {{a->parameter, "entry computation parameter"},
+                {a->live_out, "may-be live out"},
+                {!a->local && !a->tuple, "reusable"}};
+    bool any = false;
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        if (!list[i].is) continue;
+        if (!any) put_key(out, "attributes");
+        xpl_buf_printf(out, "%c\"%s\"", any ? ',' : '[', list[i].name);
+        any = true;
+    }
+    if (any) xpl_buf_putc(out, ']');
+}
+
+// A LogicalBuffer: what is assigned, and what is known of it.
+static xpl_status_t put_assigned(struct memview *v, const struct hlo_assigned *s,
+                                 struct xpl_error *err) {
+    struct xpl_buf *const out = v->out;
+    const struct hlo_buffer *const b = s->buffer == UINT32_MAX ? NULL : &v->m->buffers[s->buffer];
+    xpl_buf_putc(out, '{');
+    put_id(out, "id", s->id);
+    v->scratch.n = 0;
+    if (b) XPL_TRY(xpl_hlo_text_shape(b->shape, v->cache, &v->scratch, err));
+    put_text(out, "shape", scratch_text(v));
+    put_mib(out, "sizeMib", s->size);
+    if (b) {
+        struct xpl_hlo_ints index = xpl_hlo_buffer_index(b);
+        bool any = false;
+        put_text(out, "hloName", b->op.name);
+        for (int64_t k; xpl_hlo_ints_next(&index, &k); any = true) {
+            if (any)
+                xpl_buf_putc(out, ',');
+            else
+                put_key(out, "shapeIndex");
+            if (!any) xpl_buf_putc(out, '[');
+            xpl_json_proto_int64(out, k);
+        }
+        if (any) xpl_buf_putc(out, ']');
+    }
+    xpl_buf_putc(out, '}');
+    return XPL_OK;
+}
+
+// Shapes are compared by their texts, as XProf does: so what is no buffer has none.
+static xpl_status_t common_shape(struct memview *v, const struct hlo_allocation *a, xpl_str_t *ret,
+                                 struct xpl_error *err) {
+    size_t first = 0;
+    v->scratch.n = 0;
+    *ret = (xpl_str_t){"", 0};
+    for (uint32_t i = a->first; i < a->first + a->n; i++) {
+        const uint32_t b = v->m->assigned[i].buffer;
+        if (b == UINT32_MAX) return XPL_OK;
+        const size_t at = v->scratch.n;
+        XPL_TRY(xpl_hlo_text_shape(v->m->buffers[b].shape, v->cache, &v->scratch, err));
+        if (v->scratch.failed) XPL_RETURN_OOM(err, "memory of an HLO module");
+        if (i == a->first) {
+            first = v->scratch.n;
+            continue;
+        }
+        if (v->scratch.n - at != first || memcmp(v->scratch.p, v->scratch.p + at, first) != 0)
+            return XPL_OK;
+        v->scratch.n = first;
+    }
+    *ret = scratch_text(v);
+    return XPL_OK;
+}
+
+static xpl_status_t put_lasting(struct memview *v, struct xpl_error *err) {
+    const struct xpl_hlo_memory *const m = v->m;
+    struct xpl_buf *const out = v->out;
+    bool any = false;
+    for (uint32_t i = 0; i < m->n_allocations; i++) {
+        const struct hlo_allocation *const a = &m->allocations[i];
+        if (a->color != m->color || !xpl_hlo_allocation_lasts(a)) continue;
+        if (i % 4096 == 4095 && xpl_exec_cancelled(v->exec))
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "memory of an HLO module cancelled");
+        if (!any) put_key(out, "indefiniteLifetimes");
+        xpl_buf_str(out, any ? XPL_STR(",{") : XPL_STR("[{"));
+        any = true;
+        put_id(out, "id", a->index);
+        put_mib(out, "sizeMib", a->size);
+        put_attributes(out, a);
+        for (uint32_t k = 0; k < a->n; k++) {
+            if (k)
+                xpl_buf_putc(out, ',');
+            else
+                put_key(out, "logicalBuffers");
+            if (!k) xpl_buf_putc(out, '[');
+            XPL_TRY(put_assigned(v, &m->assigned[a->first + k], err));
+        }
+        if (a->n) xpl_buf_putc(out, ']');
+        xpl_str_t shape;
+        XPL_TRY(common_shape(v, a, &shape, err));
+        put_text(out, "commonShape", shape);
+        xpl_buf_putc(out, '}');
+    }
+    if (any) xpl_buf_putc(out, ']');
+    return XPL_OK;
+}
+
+// ---- the picture ----
+
+static xpl_status_t put_block(struct memview *v, const struct memview_block *k,
+                              struct xpl_error *err) {
+    const struct xpl_hlo_memory *const m = v->m;
+    const struct hlo_buffer *const b = k->buffer == UINT32_MAX ? NULL : &m->buffers[k->buffer];
+    const xpl_str_t category = xpl_memview_category(&m->allocations[k->allocation]);
+    struct xpl_buf *const out = v->out;
+    xpl_buf_putc(out, '{');
+    put_int(out, "logicalBufferId", b ? (int32_t)b->id : -1);
+    if (b)
+        put_name(v, "name", b);
+    else
+        put_text(out, "name", category);
+    put_double(out, "offset", (double)k->offset);
+    put_double(out, "size", (double)k->size);
+    put_int(out, "startStep", k->from);
+    put_int(out, "endStep", k->to);
+    if (b) put_text(out, "tfOpName", b->op.op_name);
+    put_text(out, "category", category);
+    if (b) XPL_TRY(put_source(v, b, err));
+    if (b) XPL_TRY(put_shape(v, b->shape, err));
+    if (b) put_double(out, "unpaddedSize", (double)b->unpadded);
+    put_key(out, "color");
+    xpl_buf_printf(out, "\"#%06" PRIx32 "\"}", k->color);
+    return XPL_OK;
+}
+
+static xpl_status_t put_blocks(struct memview *v, struct xpl_error *err) {
+    if (!v->blocks.n) return XPL_OK;
+    put_key(v->out, "bufferBlocks");
+    for (uint32_t i = 0; i < v->blocks.n; i++) {
+        if (i % 4096 == 4095 && xpl_exec_cancelled(v->exec))
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "memory of an HLO module cancelled");
+        xpl_buf_putc(v->out, i ? ',' : '[');
+        XPL_TRY(put_block(v, &v->blocks.v[i], err));
+        if (v->out->failed) XPL_RETURN_OOM(err, "memory of an HLO module");
+    }
+    xpl_buf_putc(v->out, ']');
+    return XPL_OK;
+}
+
+// ---- all ----
+
+static xpl_status_t put_scoped(struct memview *v, struct xpl_error *err) {
+    int64_t bytes;
+    xpl_str_t name;
+    if (v->m->color != 1) return XPL_OK;
+    XPL_TRY(xpl_memview_scoped(v->module, v->exec, v->arena->limit, &bytes, &name, err));
+    put_mib(v->out, "maxScopedVmemAllocationMib", bytes);
+    put_text(v->out, "maxScopedVmemInstructionName", name);
+    return XPL_OK;
+}
+
+xpl_status_t xpl_memview_json(struct memview *v, struct xpl_error *err) {
+    const struct xpl_hlo_memory *const m = v->m;
+    const double add = (double)m->lasting / MIB;
+    struct xpl_buf *const out = v->out;
+    struct sums s = {0};
+    XPL_TRY(sum_up(m, &s, err));
+    xpl_buf_putc(out, '{');
+    put_sizes(out, "heapSizes", m->heap, m->n_steps, add);
+    put_sizes(out, "unpaddedHeapSizes", m->unpadded_heap, m->n_steps, add);
+    XPL_TRY(put_peak(v, err));
+    put_text(out, "moduleName", m->module);
+    put_text(out, "entryComputationName", m->entry);
+    put_double(out, "peakHeapMib", (double)m->peak / MIB + add);
+    put_double(out, "peakUnpaddedHeapMib", (double)m->unpadded_peak / MIB + add);
+    put_int(out, "peakHeapSizePosition", m->peak_step);
+    put_mib(out, "entryComputationParametersMib", s.parameters);
+    put_mib(out, "nonReusableMib", s.not_reusable);
+    put_mib(out, "maybeLiveOutMib", s.live_out);
+    XPL_TRY(put_lasting(v, err));
+    put_mib(out, "totalBufferAllocationMib", s.all);
+    put_mib(out, "indefiniteBufferAllocationMib", s.lasting);
+    put_names(out, m->names, m->n_steps);
+    XPL_TRY(put_scoped(v, err));
+    XPL_TRY(put_blocks(v, err));
+    xpl_buf_putc(out, '}');
+    if (out->failed || v->scratch.failed) XPL_RETURN_OOM(err, "memory of an HLO module");
+    return XPL_OK;
+}
