@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "server/traceparent.h"
 
-enum { MAX_TOOLS = 32, N_CODES = 17 };
+enum { MAX_TOOLS = 48, N_CODES = 17 };
 
 // Tools by registry position, then op_stats, then all others.
 enum { N_ROWS = MAX_TOOLS + 2 };
