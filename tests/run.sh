@@ -6,7 +6,8 @@
 #   analyzers  clang-tidy and gcc's -fanalyzer
 #   asan       clang, AddressSanitizer and UndefinedBehaviorSanitizer, every suite
 #   tsan       gcc, ThreadSanitizer: server and storage
-#   release    release build with LTO: install, run what was installed, exported symbols
+#   release    release build with LTO: install, run what was installed, exported symbols, and
+#              whether the Dockerfile fits
 #   roots      each package set by itself in a root with nothing else: the README's first command,
 #              the installed programs, the static stage (needs root and mmdebstrap)
 #   packages   a user's build below a prefix of its own, the wheel, the Debian packages
@@ -72,6 +73,7 @@ stage_release() {
     rm -rf "$build/dest"
     check "release: install" sh -c "DESTDIR='$build/dest' meson install -C '$build/release' --no-rebuild >/dev/null"
     check "release: installed programs" tests/installed.sh "$build/dest"
+    check "release: the Dockerfile" tests/image.py "$build/dest"
 }
 stage_roots() {
     [ -e "$build/dest/usr/bin/xplaned" ] || stage_release

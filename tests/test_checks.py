@@ -20,6 +20,7 @@ import unittest
 import check_commits
 import check_spdx
 import check_structure
+import image
 from check_structure import Tree
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -685,6 +686,50 @@ class Documents(Planted):
         self.assertEqual(self.found(check_structure.check_doc_paths),
                          ["base/a.c:1: base/gone.c is not there", "base/a.c:3: base/sub is not there",
                           "base/b.py:1: base/d.py is not there"])
+
+
+class Image(unittest.TestCase):
+    """The Dockerfile as it is, and with one thing wrong each."""
+
+    WRONG = [
+        ("COPY deploy/setup-debian.sh /tmp/", "COPY deploy/gone.sh /tmp/", "deploy/gone.sh is not there"),
+        ("COPY deploy/setup-debian.sh /tmp/", "COPY build /tmp/", "build is not there"),
+        ("--from=build", "--from=other", "no stage of that name"),
+        ("/tmp/setup-debian.sh run", "/tmp/setup-debian.sh all", "it takes one of"),
+        ("/tmp/setup-debian.sh run", "/tmp/setup-debian.sh build", "does not get the packages"),
+        ("-Db_lto=true", "-Dgone=true", "no option gone"),
+        ("USER xplaned", "USER other", "no useradd makes it"),
+        ("--home-dir /var/lib/xplaned", "--home-dir /home/x", "cannot write there"),
+        ("EXPOSE 50551 8795", "EXPOSE 50551", "it listens on"),
+        ('VOLUME ["/profiles", ', 'VOLUME ["/data", ', "the daemon's directories are"),
+        ("WORKDIR /src", "WORKDIRS /src", "does not know"),
+        ('ENTRYPOINT ["xplaned",', 'ENTRYPOINT [xplaned",', "no JSON"),
+    ]
+
+    def test_dockerfile(self):
+        with open(os.path.join(image.ROOT, "Dockerfile"), encoding="utf-8") as f:
+            text = f.read()
+        self.assertEqual(image.check_image(text, image.ROOT, None), [])
+        for old, new, finding in self.WRONG:
+            self.assertIn(old, text)
+            found = image.check_image(text.replace(old, new), image.ROOT, None)
+            self.assertTrue(any(finding in line for line in found), f"{new}: {found}")
+
+    def test_packages_and_command(self):
+        with open(os.path.join(image.ROOT, "Dockerfile"), encoding="utf-8") as f:
+            found = image.check_image(f.read(), image.ROOT, "/nowhere")
+        self.assertEqual(found, ["/nowhere/usr/bin/xplaned is missing", "/nowhere/usr/bin/xplanectl is missing",
+                                 "ENTRYPOINT xplaned: not in /nowhere/usr/bin"])
+
+    def test_libraries_of_no_package(self):
+        with tempfile.TemporaryDirectory() as root:
+            os.makedirs(os.path.join(root, "deploy"))
+            os.makedirs(os.path.join(root, "usr/bin"))
+            program = shutil.copy("/bin/sh", os.path.join(root, "usr/bin/program"))
+            for packages, findings in (("zlib1g", []), ("", ["program needs libc.so.6 of libc6: not among the packages of setup-debian.sh run"])):
+                with open(os.path.join(root, "deploy/setup-debian.sh"), "w", encoding="utf-8") as f:
+                    f.write(f'run="{packages}"\n')
+                self.assertEqual(image.check_packages(root, [program]), findings)
 
 
 if __name__ == "__main__":
