@@ -40,6 +40,7 @@ const char *xpl_rpc_guard_explain(enum xpl_rpc_guard_verdict v) {
         [XPL_RPC_GUARD_HEADERS] = "header block too large",
         [XPL_RPC_GUARD_UNKNOWN] = "frames of no stream of a client",
         [XPL_RPC_GUARD_OPEN] = "too many calls at once",
+        [XPL_RPC_GUARD_HELD] = "too much of unfinished messages",
         [XPL_RPC_GUARD_MESSAGE] = "message too large",
         [XPL_RPC_GUARD_RESETS] = "too many resets of streams",
         [XPL_RPC_GUARD_SETTINGS] = "too many changes of settings",
@@ -68,6 +69,7 @@ void xpl_rpc_guard_init(struct xpl_rpc_guard *g, size_t max_message) {
 
 void xpl_rpc_guard_fini(struct xpl_rpc_guard *g, struct xpl_rpc_guard_shared *shared) {
     atomic_fetch_sub(&shared->calls, g->n_calls);
+    atomic_fetch_sub(&shared->held, g->held);
     xpl_sys_free(g->calls);
     pthread_mutex_destroy(&g->mu);
 }
@@ -91,10 +93,22 @@ static struct xpl_rpc_guard_call *find_call(struct xpl_rpc_guard *g, uint32_t id
     return at < g->n_calls && g->calls[at].id == id ? &g->calls[at] : NULL;
 }
 
+// What has come of the current message is gRPC's to hold until it is complete, or its call over.
+static void count_held(struct xpl_rpc_guard *g, size_t n, struct xpl_rpc_guard_shared *shared) {
+    g->held += n;
+    atomic_fetch_add(&shared->held, n);
+}
+
+static void drop_held(struct xpl_rpc_guard *g, size_t n, struct xpl_rpc_guard_shared *shared) {
+    g->held -= n;
+    atomic_fetch_sub(&shared->held, n);
+}
+
 // False when it was over already.
 static bool remove_call(struct xpl_rpc_guard *g, uint32_t id, struct xpl_rpc_guard_shared *shared) {
     const size_t at = position_of(g, id);
     if (at >= g->n_calls || g->calls[at].id != id) return false;
+    drop_held(g, g->calls[at].held, shared);
     memmove(g->calls + at, g->calls + at + 1, (--g->n_calls - at) * sizeof *g->calls);
     atomic_fetch_sub(&shared->calls, 1);
     return true;
@@ -143,14 +157,34 @@ static enum xpl_rpc_guard_verdict check_length(struct xpl_rpc_guard *g,
     return XPL_RPC_GUARD_FINE;
 }
 
+static enum xpl_rpc_guard_verdict check_held(const struct xpl_rpc_guard *g,
+                                             struct xpl_rpc_guard_shared *shared) {
+    if (g->held <= XPL_RPC_GUARD_FEW_BYTES) return XPL_RPC_GUARD_FINE;
+    const size_t all = atomic_load(&shared->held);
+    const bool many = all > XPL_RPC_GUARD_ALL_BYTES && g->held > XPL_RPC_GUARD_MANY_BYTES;
+    return many || all > XPL_RPC_GUARD_CROWDED_BYTES ? XPL_RPC_GUARD_HELD : XPL_RPC_GUARD_FINE;
+}
+
+// The next bytes of the current message.
+static void take_message(struct xpl_rpc_guard *g, struct xpl_rpc_guard_call *s, size_t n,
+                         struct xpl_rpc_guard_shared *shared) {
+    s->left -= (uint32_t)n;
+    s->held += (uint32_t)n;
+    count_held(g, n, shared);
+    if (s->left) return;
+    drop_held(g, s->held, shared);
+    s->held = 0;
+}
+
 // Bytes of a stream's data.
-static enum xpl_rpc_guard_verdict
-follow_messages(struct xpl_rpc_guard *g, struct xpl_rpc_guard_call *s, uint8_t *p, size_t n) {
+static enum xpl_rpc_guard_verdict follow_messages(struct xpl_rpc_guard *g,
+                                                  struct xpl_rpc_guard_call *s, uint8_t *p,
+                                                  size_t n, struct xpl_rpc_guard_shared *shared) {
     size_t at = 0, from = 0; // from: where the prefix begins in this piece
     while (at < n && !s->refused) {
         if (s->prefix == PREFIX && s->left) {
             const size_t part = n - at < s->left ? n - at : s->left;
-            s->left -= (uint32_t)part;
+            take_message(g, s, part, shared);
             at += part;
             continue;
         }
@@ -162,7 +196,7 @@ follow_messages(struct xpl_rpc_guard *g, struct xpl_rpc_guard_call *s, uint8_t *
         const enum xpl_rpc_guard_verdict v = check_length(g, s, p + from, at - from);
         if (v != XPL_RPC_GUARD_FINE) return v;
     }
-    return XPL_RPC_GUARD_FINE;
+    return check_held(g, shared);
 }
 
 // ---- frames ----
@@ -260,7 +294,8 @@ static void end_frame(struct xpl_rpc_guard *g) {
 }
 
 // Bytes of the current frame's payload, all of this frame.
-static enum xpl_rpc_guard_verdict follow_payload(struct xpl_rpc_guard *g, uint8_t *p, size_t n) {
+static enum xpl_rpc_guard_verdict follow_payload(struct xpl_rpc_guard *g, uint8_t *p, size_t n,
+                                                 struct xpl_rpc_guard_shared *shared) {
     g->left -= (uint32_t)n;
     if (g->type != DATA || !n) return XPL_RPC_GUARD_FINE;
     if (g->padding == 1) { // the first byte is the number of bytes at the end that do not count
@@ -271,7 +306,7 @@ static enum xpl_rpc_guard_verdict follow_payload(struct xpl_rpc_guard *g, uint8_
     const size_t behind = g->left < g->pad ? g->pad - g->left : 0;
     struct xpl_rpc_guard_call *const s = find_call(g, g->stream);
     if (!s || behind >= n) return XPL_RPC_GUARD_FINE;
-    return follow_messages(g, s, p, n - behind);
+    return follow_messages(g, s, p, n - behind, shared);
 }
 
 static enum xpl_rpc_guard_verdict follow_bytes(struct xpl_rpc_guard *g, uint8_t *p, size_t n,
@@ -292,7 +327,7 @@ static enum xpl_rpc_guard_verdict follow_bytes(struct xpl_rpc_guard *g, uint8_t 
             v = begin_frame(g, now_ns, shared);
         } else {
             const size_t part = n - at < g->left ? n - at : g->left;
-            v = follow_payload(g, p + at, part);
+            v = follow_payload(g, p + at, part, shared);
             at += part;
         }
         if (v != XPL_RPC_GUARD_FINE) return v;

@@ -25,6 +25,14 @@ enum {
     XPL_RPC_GUARD_ALL_CALLS = 8192, // of all connections; a connection of more than a few is closed
     XPL_RPC_GUARD_FEW_CALLS = 16,   // when there are more, and it opens another one
     XPL_RPC_GUARD_FEW_RESETS = 64,  // at once, of a connection: fine whatever others do
+    // Bytes of messages whose end has not come, which gRPC holds.  When those of all connections
+    // are more than the first, a connection that has more than the second is closed; when they are
+    // more than the third, one that has more than the fourth.  An import's messages are of 1 MiB,
+    // other requests of less than 64 KiB.
+    XPL_RPC_GUARD_ALL_BYTES = 32 << 20,
+    XPL_RPC_GUARD_MANY_BYTES = 2 << 20,
+    XPL_RPC_GUARD_CROWDED_BYTES = 64 << 20,
+    XPL_RPC_GUARD_FEW_BYTES = 64 << 10,
 };
 
 enum xpl_rpc_guard_verdict {
@@ -33,6 +41,7 @@ enum xpl_rpc_guard_verdict {
     XPL_RPC_GUARD_HEADERS,  // a header block of too many bytes or frames
     XPL_RPC_GUARD_UNKNOWN,  // data of a stream that is not open; a stream that no client opens
     XPL_RPC_GUARD_OPEN,     // calls that are not over: too many, or many while all have too many
+    XPL_RPC_GUARD_HELD,     // too much of messages that do not end, while all have too much
     XPL_RPC_GUARD_MESSAGE,  // a message that is too long, whose prefix is partly gone already
     XPL_RPC_GUARD_RESETS,   // streams are opened and reset, by either side, faster than calls are
     XPL_RPC_GUARD_SETTINGS, // more SETTINGS than anybody needs
@@ -51,11 +60,13 @@ struct xpl_rpc_guard_shared { // of all connections together; zeroed, and its mu
     pthread_mutex_t mu;
     struct xpl_rpc_bucket resets; // under mu
     atomic_size_t calls;          // that are not over
+    atomic_size_t held;           // bytes of messages whose end has not come
 };
 
 struct xpl_rpc_guard_call {
     uint32_t id;    // of its stream
     uint32_t left;  // bytes of the current message that are still to come
+    uint32_t held;  // and that have come
     uint8_t prefix; // bytes of the message's prefix that have come: 0 to 4, or 5 within the message
     bool second;    // a message was complete
     bool refused;   // gRPC was told that it has ended: what still comes does not count
@@ -86,6 +97,7 @@ struct xpl_rpc_guard {    // its members are guard.c's
     pthread_mutex_t mu;
     struct xpl_rpc_guard_call *calls; // that are not over, by id
     size_t n_calls, cap_calls;
+    size_t held; // bytes of their messages whose end has not come
     struct xpl_rpc_bucket resets;
     uint64_t now_ns; // when the client sent something last
     enum xpl_rpc_guard_verdict verdict;

@@ -33,6 +33,7 @@ static struct client *new_client(void) {
 static void end_client(struct client *c) {
     xpl_rpc_guard_fini(&c->g, &c->shared);
     CHECK_EQ(atomic_load(&c->shared.calls), 0);
+    CHECK_EQ(atomic_load(&c->shared.held), 0);
     pthread_mutex_destroy(&c->shared.mu);
     free(c);
 }
@@ -86,6 +87,72 @@ static void test_preface(void) {
     end_client(c);
     for (int i = 0; i < XPL_RPC_GUARD_VERDICTS; i++)
         CHECK(strlen(xpl_rpc_guard_explain((enum xpl_rpc_guard_verdict)i)) > 3);
+}
+
+// A call, and all of its message but for the last `missing` bytes of 900.
+static enum xpl_rpc_guard_verdict begin_message(struct client *c, uint32_t id, size_t missing) {
+    static const uint8_t message[905] = {0, 0, 0, 900 >> 8, 900 & 255};
+    CHECK_EQ(frame(c, HEADERS, END_HEADERS, id, "xyz", 3), XPL_RPC_GUARD_FINE);
+    return frame(c, DATA, 0, id, message, sizeof message - missing);
+}
+
+// What is held of messages that do not end, until they do, or their calls or the connection.
+static void test_held(void) {
+    struct client *const c = connected();
+    uint32_t id = 1;
+    CHECK_EQ(begin_message(c, id, 1), XPL_RPC_GUARD_FINE);
+    CHECK_EQ(c->g.held, 899);
+    CHECK_EQ(frame(c, DATA, 0, id, "x\0\0\0", 4), XPL_RPC_GUARD_FINE); // and a part of a prefix
+    CHECK_EQ(c->g.held, 0);
+    CHECK_EQ(begin_message(c, id += 2, 500), XPL_RPC_GUARD_FINE);
+    CHECK_EQ(frame(c, RST_STREAM, 0, id, "\0\0\0\0", 4), XPL_RPC_GUARD_FINE);
+    CHECK_EQ(c->g.held, 0);
+    CHECK_EQ(begin_message(c, id += 2, 500), XPL_RPC_GUARD_FINE);
+    sent(c, HEADERS, END_HEADERS | END_STREAM, id, 20);
+    CHECK_EQ(c->g.held, 0);
+    CHECK_EQ(begin_message(c, id += 2, 500), XPL_RPC_GUARD_FINE);
+    CHECK_EQ(atomic_load(&c->shared.held), 400);
+    end_client(c);
+}
+
+// Calls of one connection that do not end their messages, while others hold `others` bytes: how
+// much it holds when it is closed, 0 when it is not.
+static size_t held_at_end(size_t others, unsigned most) {
+    struct client *const c = connected();
+    enum xpl_rpc_guard_verdict v = XPL_RPC_GUARD_FINE;
+    atomic_store(&c->shared.held, others);
+    for (uint32_t i = 0; v == XPL_RPC_GUARD_FINE && i < most; i++)
+        v = begin_message(c, 2 * i + 1, 1);
+    CHECK(v == XPL_RPC_GUARD_FINE || v == XPL_RPC_GUARD_HELD);
+    const size_t held = c->g.held;
+    atomic_fetch_sub(&c->shared.held, others);
+    end_client(c);
+    return v == XPL_RPC_GUARD_FINE ? 0 : held;
+}
+
+static void test_held_by_all(void) {
+    CHECK_EQ(held_at_end(0, 400), 0);
+    CHECK_EQ(held_at_end(XPL_RPC_GUARD_ALL_BYTES, 400), 0); // 400 KB are no more than the others'
+    CHECK_EQ(held_at_end(XPL_RPC_GUARD_CROWDED_BYTES - 1000000, 400), 0);
+    const size_t few = held_at_end(XPL_RPC_GUARD_CROWDED_BYTES, 400);
+    CHECK(few > XPL_RPC_GUARD_FEW_BYTES && few <= XPL_RPC_GUARD_FEW_BYTES + 900);
+    // One message of 3 MiB: its connection alone may have that, and no other beside 32 MiB.
+    for (int crowded = 0; crowded < 2; crowded++) {
+        struct client *const c = connected();
+        static const uint8_t head[5] = {0, 0, 48, 0, 0}, zeros[4000];
+        enum xpl_rpc_guard_verdict v = XPL_RPC_GUARD_FINE;
+        c->g.max_message = 4 << 20;
+        if (crowded) atomic_store(&c->shared.held, XPL_RPC_GUARD_ALL_BYTES);
+        CHECK_EQ(frame(c, HEADERS, END_HEADERS, 1, "x", 1), v);
+        CHECK_EQ(frame(c, DATA, 0, 1, head, sizeof head), v);
+        for (size_t n = 0; v == XPL_RPC_GUARD_FINE && n < (3 << 20) - sizeof zeros;
+             n += sizeof zeros)
+            v = frame(c, DATA, 0, 1, zeros, sizeof zeros);
+        CHECK_EQ(v, crowded ? XPL_RPC_GUARD_HELD : XPL_RPC_GUARD_FINE);
+        CHECK(!crowded || c->g.held <= XPL_RPC_GUARD_MANY_BYTES + sizeof zeros);
+        if (crowded) atomic_fetch_sub(&c->shared.held, XPL_RPC_GUARD_ALL_BYTES);
+        end_client(c);
+    }
 }
 
 static void test_calls(void) {
@@ -431,6 +498,8 @@ static void test_memory(void) {
 int main(void) {
     test_preface();
     test_calls();
+    test_held();
+    test_held_by_all();
     test_even_streams();
     test_lengths();
     test_messages();
