@@ -2,6 +2,7 @@
 #include "cli/logdir.h"
 
 #include "analysis/formats/format.h"
+#include "analysis/xplane/captured.h"
 #include "base/text/near.h"
 
 static xpl_status_t no_session(const struct xpl_snapshot *snapshot, const char *name,
@@ -16,8 +17,10 @@ static xpl_status_t no_session(const struct xpl_snapshot *snapshot, const char *
 
 xpl_status_t xpl_logdir_open(const char *logdir, const char *session, struct xpl_logdir *ret,
                              struct xpl_error *err) {
-    const struct xpl_catalogue_options o = {
-        .size = sizeof o, .logdir = logdir, .match = xpl_format_match};
+    const struct xpl_catalogue_options o = {.size = sizeof o,
+                                            .logdir = logdir,
+                                            .match = xpl_format_match,
+                                            .captured_ns = xpl_xspace_captured_ns};
     struct xpl_logdir l = {0};
     XPL_TRY(xpl_catalogue_new(&o, &l.catalogue, err));
     l.snapshot = xpl_catalogue_get(l.catalogue);

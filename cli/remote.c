@@ -100,7 +100,15 @@ static void json_session(struct xpl_buf *b, const xpl_session_info *s) {
     json_field(b, "state", s->state);
     xpl_buf_printf(b, ",\"progress\":%.3f,", s->progress);
     json_field(b, "kind", s->kind);
-    xpl_buf_putc(b, '}');
+    xpl_buf_printf(b, ",\"captured_unix_ms\":%" PRId64 ",\"lost\":[", s->captured_unix_ms);
+    for (size_t i = 0; i < s->n_lost; i++) {
+        xpl_buf_str(b, i ? XPL_STR(",{") : XPL_STR("{"));
+        json_field(b, "target", s->lost[i].target);
+        xpl_buf_putc(b, ',');
+        json_field(b, "reason", s->lost[i].reason);
+        xpl_buf_putc(b, '}');
+    }
+    xpl_buf_str(b, XPL_STR("]}"));
 }
 
 // Writes b as the answer of a --json listing, and frees it.
@@ -124,7 +132,7 @@ static int finish_table(struct xpl_table *t) {
 
 static void table_session(struct xpl_table *t, const xpl_session_info *s) {
     char when[32];
-    show_when(when, s->modified_unix_ms);
+    show_when(when, s->captured_unix_ms);
     xpl_table_text(t, xpl_str_from(s->name), 80);
     xpl_table_text(t, xpl_str_from(s->kind), 20);
     xpl_table_printf(t, "%zu", s->n_hosts);
@@ -132,6 +140,8 @@ static void table_session(struct xpl_table *t, const xpl_session_info *s) {
     xpl_table_printf(t, "%s", when);
     if (s->progress > 0 && s->progress < 1)
         xpl_table_printf(t, "%s %.0f%%", s->state, s->progress * 100);
+    else if (s->n_lost)
+        xpl_table_printf(t, "%s (%zu host%s lost)", s->state, s->n_lost, s->n_lost > 1 ? "s" : "");
     else
         xpl_table_printf(t, "%s", s->state);
 }
@@ -156,18 +166,33 @@ static int print_sessions(const struct xpl_args *a, const xpl_sessions *list) {
     return finish_table(t);
 }
 
-static int print_hosts(const struct xpl_args *a, const xpl_session_info *s) {
-    if (a->json) {
-        struct xpl_buf b;
-        xpl_buf_init(&b, (size_t)1 << 30);
-        for (size_t i = 0; i < s->n_hosts; i++) {
-            xpl_buf_putc(&b, i ? ',' : '[');
-            json_host(&b, &s->hosts[i], s->kind);
-        }
-        if (!s->n_hosts) xpl_buf_putc(&b, '[');
-        return finish_json(a, &b);
+// Lost hosts stand behind the others, by the names that the capture was told.
+static int print_hosts_json(const struct xpl_args *a, const xpl_session_info *s) {
+    struct xpl_buf b;
+    xpl_buf_init(&b, (size_t)1 << 30);
+    xpl_buf_putc(&b, '[');
+    for (size_t i = 0; i < s->n_hosts + s->n_lost; i++) {
+        const xpl_lost_info *const lost = i < s->n_hosts ? NULL : &s->lost[i - s->n_hosts];
+        const xpl_host_info none = {
+            .name = lost ? lost->target : "", .state = "lost", .error = lost ? lost->reason : ""};
+        if (i) xpl_buf_putc(&b, ',');
+        json_host(&b, lost ? &none : &s->hosts[i], s->kind);
     }
-    static const char *const columns[] = {"HOST", "KIND", ">SIZE", "CAPTURED", "STATE", "PROBLEM"};
+    return finish_json(a, &b);
+}
+
+static void table_lost(struct xpl_table *t, const xpl_session_info *s, const xpl_lost_info *h) {
+    xpl_table_text(t, xpl_str_from(h->target), 80);
+    xpl_table_text(t, xpl_str_from(s->kind), 20);
+    xpl_table_printf(t, "-");
+    xpl_table_printf(t, "-");
+    xpl_table_printf(t, "lost");
+    xpl_table_text(t, xpl_str_from(h->reason), 100);
+}
+
+static int print_hosts(const struct xpl_args *a, const xpl_session_info *s) {
+    if (a->json) return print_hosts_json(a, s);
+    static const char *const columns[] = {"HOST", "KIND", ">SIZE", "WRITTEN", "STATE", "PROBLEM"};
     struct xpl_table *t = xpl_table_new(columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < s->n_hosts; i++) {
         char when[32];
@@ -179,6 +204,8 @@ static int print_hosts(const struct xpl_args *a, const xpl_session_info *s) {
         xpl_table_printf(t, "%s", s->hosts[i].state);
         xpl_table_text(t, xpl_str_from(s->hosts[i].error), 100);
     }
+    for (size_t i = 0; i < s->n_lost; i++)
+        table_lost(t, s, &s->lost[i]);
     return finish_table(t);
 }
 

@@ -22,6 +22,7 @@ static const char *state_name(Xplaned__V1__State s) {
         case XPLANED__V1__STATE__STATE_CONVERTING: return "converting";
         case XPLANED__V1__STATE__STATE_STORED: return "stored";
         case XPLANED__V1__STATE__STATE_BROKEN: return "broken";
+        case XPLANED__V1__STATE__STATE_PARTIAL: return "partial";
         case XPLANED__V1__STATE__STATE_UNSPECIFIED:
         case _XPLANED__V1__STATE_IS_INT_SIZE:
         default: return "unknown";
@@ -44,6 +45,15 @@ static bool add_hosts(xpl_sessions *s, const session_msg *m, xpl_session_info *i
     return true;
 }
 
+static bool add_lost(xpl_sessions *s, const session_msg *m, xpl_session_info *info) {
+    if (!m->n_lost) return true;
+    xpl_lost_info *const lost = xpl_arena_array(&s->arena, m->n_lost, sizeof *lost);
+    info->lost = lost;
+    for (size_t i = 0; lost && i < m->n_lost; i++, info->n_lost++)
+        lost[i] = (xpl_lost_info){m->lost[i]->target, m->lost[i]->reason};
+    return lost != NULL;
+}
+
 static bool add(xpl_sessions *s, const session_msg *m, bool with_hosts) {
     xpl_session_info *info = xpl_vec_push(&s->arena, &s->list);
     if (!info) return false;
@@ -57,8 +67,11 @@ static bool add(xpl_sessions *s, const session_msg *m, bool with_hosts) {
         .n_tools = m->n_tools,
         .tools = (const char *const *)m->tools,
         .kind = m->kind,
+        // Daemons of before say nothing.
+        .captured_unix_ms =
+            (m->captured_unix_ns ? m->captured_unix_ns : m->modified_unix_ns) / 1000000,
     };
-    return !with_hosts || add_hosts(s, m, info);
+    return add_lost(s, m, info) && (!with_hosts || add_hosts(s, m, info));
 }
 
 static xpl_sessions *new_list(void) {
@@ -85,8 +98,8 @@ const xpl_session_info *xpl_sessions_get(const xpl_sessions *s, size_t i) {
 
 static int newest_first(const void *a, const void *b) {
     const xpl_session_info *x = a, *y = b;
-    if (x->modified_unix_ms != y->modified_unix_ms)
-        return x->modified_unix_ms < y->modified_unix_ms ? 1 : -1;
+    if (x->captured_unix_ms != y->captured_unix_ms)
+        return x->captured_unix_ms < y->captured_unix_ms ? 1 : -1;
     return strcmp(x->name, y->name);
 }
 

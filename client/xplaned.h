@@ -59,17 +59,24 @@ typedef struct xpl_host_info {
     const char *error; /* why it is broken, or "" */
 } xpl_host_info;
 
+typedef struct xpl_lost_info {
+    const char *target, *reason;
+} xpl_lost_info;
+
 typedef struct xpl_session_info {
     const char *name;
     uint64_t bytes; /* of all hosts */
     int64_t modified_unix_ms;
-    const char *state;
-    double progress; /* 0 to 1 while converting */
+    const char *state; /* as of a host; "partial": its capture lost hosts */
+    double progress;   /* 0 to 1 while converting */
     size_t n_hosts;
     const xpl_host_info *hosts; /* filled by xpl_client_session; NULL in a listing */
     size_t n_tools;
     const char *const *tools; /* likewise */
     const char *kind;         /* "xspace", "iree"; "" from a daemon that does not say */
+    int64_t captured_unix_ms; /* as the profile says, its name, or the oldest file, in this order */
+    size_t n_lost;            /* hosts that were asked for and gave no profile */
+    const xpl_lost_info *lost;
 } xpl_session_info;
 
 /* All sessions, newest first.  *ret is freed with xpl_sessions_free. */

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "analysis/formats/format.h"
+#include "analysis/xplane/captured.h"
 #include "base/arena.h"
 #include "base/heap.h"
 #include "base/log.h"
@@ -26,6 +27,7 @@ static xpl_status_t start_catalogue(struct xpl_daemon *d, struct xpl_error *err)
     const struct xpl_catalogue_options o = {.size = sizeof o,
                                             .logdir = d->config->logdir,
                                             .match = xpl_format_match,
+                                            .captured_ns = xpl_xspace_captured_ns,
                                             .links_inside = d->config->links_inside};
     XPL_TRY(xpl_daemon_make_logdir(o.logdir, err));
     return xpl_catalogue_new(&o, &d->catalogue, err);

@@ -111,11 +111,27 @@ static void count_host(struct xpl_arena *arena, const struct xpl_host *h,
     if (st->state == XPL_HOST_BROKEN && !p->error) p->error = text(arena, xpl_str_from(st->error));
 }
 
-static Xplaned__V1__State state_of(const struct progress *p, size_t n_hosts) {
+static Xplaned__V1__State state_of(const struct progress *p, size_t n_hosts, size_t n_lost) {
     if (n_hosts && p->broken == n_hosts) return XPLANED__V1__STATE__STATE_BROKEN;
     if (p->converting) return XPLANED__V1__STATE__STATE_CONVERTING;
+    if (n_lost) return XPLANED__V1__STATE__STATE_PARTIAL;
     if (p->stored && p->stored + p->broken == n_hosts) return XPLANED__V1__STATE__STATE_STORED;
     return XPLANED__V1__STATE__STATE_NEW;
+}
+
+static bool add_lost(struct xpl_arena *arena, const struct xpl_session *s, session_msg *m) {
+    if (!s->n_lost) return true;
+    m->lost = xpl_arena_array(arena, s->n_lost, sizeof *m->lost);
+    for (size_t i = 0; m->lost && i < s->n_lost; i++) {
+        Xplaned__V1__LostHost *const h = xpl_arena_alloc(arena, sizeof *h);
+        if (!h) return false;
+        xplaned__v1__lost_host__init(h);
+        h->target = text(arena, s->lost[i].target);
+        h->reason = text(arena, s->lost[i].reason);
+        if (!h->target || !h->reason) return false;
+        m->lost[m->n_lost++] = h;
+    }
+    return m->lost != NULL;
 }
 
 // NULL when out of memory.
@@ -136,15 +152,16 @@ static session_msg *make_session(struct xpl_svc_session *s, struct xpl_arena *ar
         m->n_hosts++;
     }
     m->name = text(arena, in->name);
-    m->state = state_of(&p, in->n_hosts);
+    m->state = state_of(&p, in->n_hosts, in->n_lost);
     m->progress = p.all_bytes ? (double)p.done_bytes / (double)p.all_bytes : 0;
     m->created_unix_ns = p.oldest_ns;
     m->modified_unix_ns = in->mtime_ns;
+    m->captured_unix_ns = in->captured_ns;
     m->bytes = in->bytes;
     m->host_count = (uint32_t)in->n_hosts;
     m->kind = xpl_svc_field(xpl_kind_name(xpl_request_session_kind(in)));
     if (p.error) m->error = xpl_svc_field(p.error);
-    return m->name ? m : NULL;
+    return m->name && add_lost(arena, in, m) ? m : NULL;
 }
 
 // ---- List, Get ----

@@ -52,18 +52,22 @@ static void put_host(struct xpl_http *h, struct xpl_buf *b, const struct xpl_hos
 }
 
 static void put_session(struct xpl_http *h, struct xpl_buf *b, const struct xpl_session *s) {
-    int64_t oldest = 0; // the first host's file was written when the capture ended
-    for (size_t i = 0; i < s->n_hosts; i++)
-        if (!oldest || s->hosts[i].fingerprint.mtime_ns < oldest)
-            oldest = s->hosts[i].fingerprint.mtime_ns;
     xpl_buf_str(b, XPL_STR("{\"name\":"));
     xpl_json_str(b, s->name, false);
     xpl_buf_printf(b, ",\"kind\":\"%s\",\"captured_unix_ms\":%lld,\"bytes\":%llu,\"hosts\":[",
-                   xpl_kind_name(xpl_request_session_kind(s)), (long long)(oldest / 1000000),
-                   (unsigned long long)s->bytes);
+                   xpl_kind_name(xpl_request_session_kind(s)),
+                   (long long)(s->captured_ns / 1000000), (unsigned long long)s->bytes);
     for (size_t i = 0; i < s->n_hosts; i++) {
         if (i) xpl_buf_putc(b, ',');
         put_host(h, b, &s->hosts[i]);
+    }
+    xpl_buf_str(b, XPL_STR("],\"lost\":["));
+    for (size_t i = 0; i < s->n_lost; i++) {
+        xpl_buf_str(b, i ? XPL_STR(",{\"target\":") : XPL_STR("{\"target\":"));
+        xpl_json_str(b, s->lost[i].target, false);
+        xpl_buf_str(b, XPL_STR(",\"reason\":"));
+        xpl_json_str(b, s->lost[i].reason, false);
+        xpl_buf_putc(b, '}');
     }
     xpl_buf_str(b, XPL_STR("]}"));
 }

@@ -48,6 +48,11 @@ struct xpl_host {
     struct xpl_fingerprint fingerprint; // at the time of the scan
 };
 
+// A host that a capture asked for, and that gave no profile.  Both are valid UTF-8.
+struct xpl_lost_host {
+    xpl_str_t target, reason;
+};
+
 struct xpl_session {
     xpl_str_t name; // valid UTF-8
     // Of its directory, relative to LOGDIR, bytes as on disk; "." is LOGDIR itself.  A session of
@@ -61,6 +66,11 @@ struct xpl_session {
     size_t n_riegeli;
     uint64_t bytes;   // sum of the hosts' files
     int64_t mtime_ns; // of the newest host; 0 without hosts
+    // When it was captured: as its first profile says, else as its name does, else when the oldest
+    // of its files was written; 0 without hosts.
+    int64_t captured_ns;
+    const struct xpl_lost_host *lost; // by the notes of captures
+    size_t n_lost;
     // The generation of the catalogue in which this session was last different.  Equal name and
     // equal `changed` mean: nothing changed as far as scans can see.
     uint64_t changed;
@@ -96,7 +106,10 @@ struct xpl_catalogue_options {
     size_t size;        // sizeof(struct xpl_catalogue_options)
     const char *logdir; // directory or one profile
     xpl_profile_match_fn match;
-    bool links_inside;  // leave out links that lead out of LOGDIR
+    bool links_inside; // leave out links that lead out of LOGDIR
+    // When a profile of the best format was captured, by its bytes: nanoseconds since 1970, or 0.
+    // Asked once for each session and change, by the scan.  NULL: nobody knows.
+    int64_t (*captured_ns)(xpl_bytes_t profile);
     uint32_t max_dirs;  // 0: 200,000; more are left out and reported as a problem
     uint32_t max_hosts; // 0: 1,000,000; likewise
 };

@@ -41,6 +41,8 @@ char *xpl_scan_copy_text(const char *s, size_t n);
 // Frees `d` and all below it, without recursion: goes down to a leaf, frees it, and goes on from
 // its parent.
 void xpl_dir_free(struct xpl_dir *d);
+// Asks the session's first profile when it was captured, unless it is the one that was asked last.
+void xpl_scan_read_time(struct xpl_catalogue *c, struct xpl_dir *d);
 struct xpl_dir *xpl_dir_new(struct xpl_dir *parent, const char *name);
 // Breadth first, so that limits cut off what is deep, not what comes late.
 xpl_status_t xpl_scan_walk(struct xpl_catalogue *c, enum xpl_scan what, struct xpl_error *err);

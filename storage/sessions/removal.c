@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "storage/sessions/about.h"
 #include "storage/sessions/beneath.h"
 #include "storage/sessions/path.h"
 
@@ -62,20 +63,6 @@ static bool is_companion(xpl_str_t name) {
     return false;
 }
 
-// "capture.json", or "capture_2.json" and so on: what xpl_session_writer_note makes, and no file of
-// somebody's own with a name like those.
-static bool is_note(xpl_str_t name) {
-    static const size_t n_stem = sizeof "capture" - 1, n_tail = sizeof ".json" - 1;
-    if (!xpl_str_starts(name, XPL_STR("capture")) || !xpl_str_ends(name, XPL_STR(".json")))
-        return false;
-    const xpl_str_t number = xpl_str_sub(name, n_stem, name.len - n_stem - n_tail);
-    if (!number.len) return true;
-    if (number.len < 2 || number.ptr[0] != '_' || number.ptr[1] == '0') return false;
-    for (size_t i = 1; i < number.len; i++)
-        if (number.ptr[i] < '0' || number.ptr[i] > '9') return false;
-    return !xpl_str_eq(number, XPL_STR("_1"));
-}
-
 // Whether the file goes with its session: profiles that are read, and our notes; in one of XProf's
 // run directories also profiles that are not read, and what stands beside profiles there.
 static bool belongs(xpl_str_t name, xpl_profile_match_fn match, bool run) {
@@ -83,7 +70,7 @@ static bool belongs(xpl_str_t name, xpl_profile_match_fn match, bool run) {
     unsigned rank;
     const char *refusal = NULL;
     if (match(name, &host, &rank, &refusal)) return run || !refusal;
-    if (is_note(name)) return true;
+    if (xpl_about_is_note(name)) return true;
     return run && is_companion(name);
 }
 

@@ -62,6 +62,7 @@ void xpl_dir_free(struct xpl_dir *d) {
         }
         struct xpl_dir *const parent = d->parent;
         files_free(d->files, d->n_files);
+        xpl_about_free(d->about);
         xpl_sys_free(d->children);
         xpl_sys_free(d->path);
         xpl_sys_free(d->problem);
@@ -104,6 +105,7 @@ struct listing {
     size_t n_files, cap_files;
     struct xpl_dir **children;
     size_t n_children, cap_children;
+    struct xpl_about *about;
 };
 
 static void *grown(void *p, size_t n, size_t *cap, size_t elem) {
@@ -121,6 +123,7 @@ static void listing_free(struct listing *l) {
         xpl_dir_free(l->children[i]);
     }
     xpl_sys_free(l->children);
+    xpl_about_free(l->about);
 }
 
 static bool list_file(struct listing *l, const char *name, xpl_str_t host,
@@ -175,6 +178,7 @@ static bool list_entry(struct xpl_catalogue *c, struct xpl_dir *d, int fd, const
     struct xpl_profile_kind kind;
     const xpl_str_t host = xpl_root_profile_name(c->o.match, name, &kind);
     if (e->d_type == DT_DIR) return list_child(l, d, name);
+    if (xpl_about_is_note(xpl_str_from(name))) xpl_about_add_file(&l->about, fd, name);
     const bool maybe_link = e->d_type == DT_LNK || e->d_type == DT_UNKNOWN;
     if (!host.len && !maybe_link) return true;
     struct stat st;
@@ -317,13 +321,17 @@ static void take_listing(struct xpl_catalogue *c, struct xpl_dir *d, struct list
     l->children = shrunk(l->children, l->n_children * sizeof(struct xpl_dir *));
     if (l->n_files) qsort(l->files, l->n_files, sizeof *l->files, file_cmp);
     if (l->n_children) qsort(l->children, l->n_children, sizeof *l->children, child_cmp);
-    if (!same_files(d, l) || !d->known) {
+    xpl_about_finish(l->about);
+    if (!same_files(d, l) || !xpl_about_eq(d->about, l->about) || !d->known) {
         d->changed = c->generation + 1;
         c->changed = true;
     }
     files_free(d->files, d->n_files);
+    xpl_about_free(d->about);
+    d->about = l->about;
     d->files = l->files;
     d->n_files = l->n_files;
+    xpl_scan_read_time(c, d);
     d->links = false;
     for (size_t i = 0; i < d->n_files; i++)
         d->links |= d->files[i].link;
@@ -395,6 +403,7 @@ static void stat_files(struct xpl_catalogue *c, struct xpl_dir *d) {
         d->changed = c->generation + 1;
         c->changed = true;
     }
+    xpl_scan_read_time(c, d);
 }
 
 static xpl_status_t visit_gone(struct xpl_catalogue *c, struct xpl_dir *d, int errnum,

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/vec.h"
+#include "storage/sessions/about.h"
 #include "storage/sessions/catalogue.h"
 
 // LOGDIR as opened; shared by the catalogue and its snapshots, so that a host is opened in the
@@ -38,6 +39,9 @@ struct xpl_dir {
     size_t n_files;
     uint64_t dev, ino;
     int64_t mtime_ns, ctime_ns;
+    struct xpl_about *about; // NULL: no notes
+    int64_t captured_ns;     // of the first profile; 0: it does not say
+    struct xpl_fingerprint captured_of;
     uint64_t changed;   // generation in which its files, or its session's name, last changed
     bool known;         // was read at least once
     bool read_too_soon; // was read too soon after its last change to trust its times

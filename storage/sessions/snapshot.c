@@ -228,6 +228,25 @@ static bool make_hosts_unique(struct xpl_arena *a, struct xpl_host *h, size_t n)
     return true;
 }
 
+static bool fill_lost(struct xpl_arena *a, const struct xpl_about *about, struct xpl_session *s) {
+    if (!about || !about->asked.n) return true;
+    struct xpl_lost_host *const lost = xpl_arena_array(a, about->asked.n, sizeof *lost);
+    s->lost = lost;
+    for (size_t i = 0; lost && i < about->asked.n; i++, s->n_lost++)
+        if (!xpl_arena_str(a, about->asked.v[i].target, &lost[i].target) ||
+            !xpl_arena_str(a, about->asked.v[i].reason, &lost[i].reason))
+            return false;
+    return lost != NULL;
+}
+
+static void fill_time(const struct draft *d, struct xpl_session *s) {
+    s->captured_ns = d->kind == 0 && s->n_hosts ? d->dir->captured_ns : 0;
+    if (!s->captured_ns && s->n_hosts) s->captured_ns = xpl_about_time_of_name(s->name);
+    for (size_t i = 0, named = s->captured_ns != 0; !named && i < s->n_hosts; i++)
+        if (!s->captured_ns || s->hosts[i].fingerprint.mtime_ns < s->captured_ns)
+            s->captured_ns = s->hosts[i].fingerprint.mtime_ns;
+}
+
 static bool fill_session(struct xpl_arena *a, const struct draft *d, struct xpl_session *s) {
     const struct xpl_dir *dir = d->dir;
     const struct xpl_dir_file *const files = d->file ? d->file : dir->files;
@@ -256,7 +275,8 @@ static bool fill_session(struct xpl_arena *a, const struct draft *d, struct xpl_
         if (s->n_hosts == 1 || f->fingerprint.mtime_ns > s->mtime_ns)
             s->mtime_ns = f->fingerprint.mtime_ns;
     }
-    return make_hosts_unique(a, hosts, s->n_hosts);
+    fill_time(d, s);
+    return make_hosts_unique(a, hosts, s->n_hosts) && (d->kind != 0 || fill_lost(a, dir->about, s));
 }
 
 static uint64_t name_hash(xpl_str_t name) {

@@ -14,7 +14,9 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import unittest
+import urllib.request
 
 from harness import DATA, PROFILE, ROOT, Case, Programs, environment, wait_until
 
@@ -462,6 +464,50 @@ class Captures(Case):
             self.assertEqual(code, 1)
             self.assertEqual(err.count("write HOST:PORT"), 1, err)
 
+
+    def test_lost_hosts(self):
+        """A session that lacks hosts says which and why, in every listing."""
+        busy, good = self.fake("busy"), self.fake("ok")
+        http = f"http://{self.daemon().http}/api/v1/sessions"
+        code, name, _ = self.ask("capture", busy.address, good.address, "--duration", "50ms")
+        self.assertEqual(code, 3)
+        name = name.strip()
+        self.assertEqual(self.ask("tool", "overview_page", name)[0], 0)
+        wait_until("the note is read", lambda: "  partial (1 host lost)\n" in self.ask("sessions")[1])
+        said = json.loads(self.ask("sessions", "--json")[1])[0]
+        self.assertEqual((said["state"], said["hosts"]), ("partial", 1))
+        self.assertEqual([h["target"] for h in said["lost"]], [busy.address])
+        self.assertIn("another profile", said["lost"][0]["reason"])
+        hosts = self.ask("hosts", name)[1].splitlines()
+        self.assertRegex(hosts[2], rf"^{busy.address} +xspace +- +- +lost +.*another profile")
+        hosts = json.loads(self.ask("hosts", name, "--json")[1])
+        self.assertEqual([h["state"] for h in hosts][1:], ["lost"])
+        with urllib.request.urlopen(http) as reply:
+            listed = json.load(reply)["sessions"]
+        self.assertEqual(listed[0]["lost"], said["lost"])
+        # A later capture of that host into the same session: nothing is lost any more.
+        note = self.logdir / "plugins" / "profile" / name / "capture_2.json"
+        note.write_text(json.dumps({"hosts": [{"target": busy.address, "state": "stored"}]}))
+        wait_until("the note is read", lambda: "partial" not in self.ask("sessions")[1])
+        note.write_text("{")
+        wait_until("the note is read", lambda: "partial" in self.ask("sessions")[1])
+
+    def test_captured(self):
+        """The profile's time, not that of the file's copy; else the name's, else the file's."""
+        profiles = self.logdir / "plugins" / "profile"
+        for run in ("says", "2026_11_22_10_20_30", "silent"):
+            (profiles / run).mkdir(parents=True)
+        shutil.copy(PROFILE, profiles / "says" / "a.xplane.pb")
+        for run in ("2026_11_22_10_20_30", "silent"):
+            (profiles / run / "a.xplane.pb").write_bytes(b"")
+            os.utime(profiles / run / "a.xplane.pb", (1700000000, 1700000000))
+        self.daemon()
+        said = {s["name"]: s["captured_unix_ms"] for s in json.loads(self.ask("sessions", "--json")[1])}
+        self.assertEqual(said["silent"], 1700000000000)
+        self.assertEqual(said["2026_11_22_10_20_30"],
+                         int(time.mktime((2026, 11, 22, 10, 20, 30, 0, 0, -1)) * 1000))
+        # Its profile_start_time; the file is newer.
+        self.assertEqual(time.gmtime(said["says"] / 1000)[:6], (2026, 11, 21, 5, 21, 16))
 
     def test_tracers(self):
         """A host without events: which tracer is off, or what its profiler says, not that it is idle."""

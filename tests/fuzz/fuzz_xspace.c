@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/grouping/groups.h"
+#include "analysis/xplane/captured.h"
 #include "base/arena.h"
 #include "base/exec.h"
 #include "tests/check.h"
@@ -99,6 +100,7 @@ static bool run(const uint8_t *data, size_t size, struct xpl_exec *exec, struct 
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    CHECK(xpl_xspace_captured_ns((xpl_bytes_t){data, size}) >= 0);
     static struct xpl_exec_pool *pool;
     if (!pool) pool = xpl_exec_pool_new(2);
     CHECK(pool);

@@ -23,6 +23,9 @@ const KINDS = {
 
 function state(session) {
   const states = session.hosts.map((x) => x.state);
+  const lost = session.lost.length;
+  if (lost && !states.includes('broken') && !states.includes('converting'))
+    return {name: 'partial', text: `Partial (${lost} ${lost === 1 ? 'host' : 'hosts'} lost)`};
   for (const worst of ['broken', 'converting', 'new']) {
     const n = states.filter((x) => x === worst).length;
     if (n)
@@ -48,7 +51,8 @@ function links(session) {
 function row(session) {
   const now = state(session);
   const names = session.hosts.map((x) => x.name);
-  const errors = session.hosts.filter((x) => x.error).map((x) => `${x.name}: ${x.error}`);
+  const errors = session.hosts.filter((x) => x.error).map((x) => `${x.name}: ${x.error}`).concat(
+      session.lost.map((x) => `${x.target}: ${x.reason || 'no profile'}`));
   return h('tr', {},
       h('th', {scope: 'row'}, session.kind === 'iree' ?
           session.name :

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/sessions/about.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/text/parse.h"
+#include "storage/sessions/path.h"
+
+enum { MAX_NOTE = 1 << 20, MAX_ASKED = 1024, MAX_TEXT = 300, MAX_MEMORY = 8 << 20 };
+
+bool xpl_about_is_note(xpl_str_t name) {
+    static const size_t n_stem = sizeof "capture" - 1, n_tail = sizeof ".json" - 1;
+    if (!xpl_str_starts(name, XPL_STR("capture")) || !xpl_str_ends(name, XPL_STR(".json")))
+        return false;
+    const xpl_str_t number = xpl_str_sub(name, n_stem, name.len - n_stem - n_tail);
+    if (!number.len) return true;
+    if (number.len < 2 || number.ptr[0] != '_' || number.ptr[1] == '0') return false;
+    for (size_t i = 1; i < number.len; i++)
+        if (number.ptr[i] < '0' || number.ptr[i] > '9') return false;
+    return !xpl_str_eq(number, XPL_STR("_1"));
+}
+
+// ---- JSON, as far as notes need it ----
+
+struct scan {
+    const char *p, *end;
+};
+
+struct text {
+    size_t n;
+    char v[MAX_TEXT];
+};
+
+static bool is_text(const struct text *t, const char *z) {
+    return xpl_str_eq((xpl_str_t){t->v, t->n}, xpl_str_from(z));
+}
+
+// Behind white space; NUL at the end.
+static char next_char(struct scan *s) {
+    while (s->p < s->end && (*s->p == ' ' || *s->p == '\t' || *s->p == '\n' || *s->p == '\r'))
+        s->p++;
+    return s->p < s->end ? *s->p : '\0';
+}
+
+static bool eat(struct scan *s, char c) {
+    if (next_char(s) != c) return false;
+    s->p++;
+    return true;
+}
+
+// A string without its backslashes: reasons have no escapes but those of quotes.
+static bool eat_text(struct scan *s, struct text *ret) {
+    ret->n = 0;
+    if (!eat(s, '"')) return false;
+    for (; s->p < s->end && *s->p != '"'; s->p++) {
+        if (*s->p == '\\' && ++s->p == s->end) return false;
+        if (ret->n < MAX_TEXT && (unsigned char)*s->p >= ' ') ret->v[ret->n++] = *s->p;
+    }
+    if (s->p == s->end) return false;
+    s->p++;
+    return true;
+}
+
+static bool skip_text(struct scan *s) {
+    for (s->p++; s->p < s->end && *s->p != '"'; s->p++)
+        if (*s->p == '\\') s->p++;
+    if (s->p >= s->end) return false;
+    s->p++;
+    return true;
+}
+
+// Any value; brackets are counted, not matched.
+static bool skip_value(struct scan *s) {
+    size_t depth = 0;
+    do {
+        const char c = next_char(s);
+        if (!c) return false;
+        if (c == '"') {
+            if (!skip_text(s)) return false;
+            continue;
+        }
+        depth += c == '{' || c == '[';
+        if ((c == '}' || c == ']') && depth-- == 0) return false;
+        s->p++;
+        const char *const word = depth ? "" : "+-.eE0123456789truefalsnl";
+        while (s->p < s->end && c != ']' && c != '}' && *s->p && strchr(word, *s->p))
+            s->p++;
+    } while (depth);
+    return true;
+}
+
+// Calls `member` for each key of an object; it reads the value.
+static bool read_object(struct scan *s, bool (*member)(struct scan *, const struct text *, void *),
+                        void *arg) {
+    struct text key;
+    if (!eat(s, '{')) return false;
+    if (eat(s, '}')) return true;
+    do
+        if (!eat_text(s, &key) || !eat(s, ':') || !member(s, &key, arg)) return false;
+    while (eat(s, ','));
+    return eat(s, '}');
+}
+
+struct asked {
+    struct text target, reason;
+    bool stored;
+};
+
+static bool read_host_member(struct scan *s, const struct text *key, void *arg) {
+    struct asked *const h = arg;
+    struct text state;
+    if (is_text(key, "target")) return eat_text(s, &h->target);
+    if (is_text(key, "reason")) return eat_text(s, &h->reason);
+    if (!is_text(key, "state")) return skip_value(s);
+    if (!eat_text(s, &state)) return false;
+    h->stored = is_text(&state, "stored");
+    return true;
+}
+
+static bool keep_host(struct xpl_about *a, const struct asked *h) {
+    struct xpl_asked_host *const slot = xpl_vec_push(&a->arena, &a->asked);
+    if (!slot) return false;
+    *slot = (struct xpl_asked_host){.stored = h->stored};
+    return xpl_name_escape(&a->arena, (xpl_str_t){h->target.v, h->target.n}, &slot->target) &&
+           xpl_name_escape(&a->arena, (xpl_str_t){h->reason.v, h->reason.n}, &slot->reason);
+}
+
+static bool read_member(struct scan *s, const struct text *key, void *arg) {
+    struct xpl_about *const a = arg;
+    if (!is_text(key, "hosts")) return skip_value(s);
+    if (!eat(s, '[')) return false;
+    if (eat(s, ']')) return true;
+    do {
+        struct asked h = {.stored = false};
+        if (!read_object(s, read_host_member, &h)) return false;
+        if (h.target.n && a->asked.n < MAX_ASKED && !keep_host(a, &h)) return false;
+    } while (eat(s, ','));
+    return eat(s, ']');
+}
+
+// ---- notes ----
+
+void xpl_about_add(struct xpl_about **a, xpl_str_t note) {
+    struct xpl_about *const to = *a ? *a : xpl_sys_alloc(sizeof *to);
+    if (!to) return;
+    if (!*a) {
+        *to = (struct xpl_about){0};
+        xpl_arena_init(&to->arena, MAX_MEMORY);
+    }
+    *a = to;
+    struct scan s = {note.ptr, note.ptr + note.len};
+    const size_t before = to->asked.n;
+    if (!read_object(&s, read_member, to)) to->asked.n = before; // it is none, or is cut
+}
+
+void xpl_about_add_file(struct xpl_about **a, int fd, const char *name) {
+    const int file = openat(fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct stat st;
+    if (file < 0) return;
+    if (fstat(file, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size <= MAX_NOTE) {
+        char *const text = xpl_sys_alloc((size_t)st.st_size);
+        const ssize_t n = text ? pread(file, text, (size_t)st.st_size, 0) : -1;
+        if (n > 0) xpl_about_add(a, (xpl_str_t){text, (size_t)n});
+        xpl_sys_free(text);
+    }
+    (void)close(file);
+}
+
+static bool counts(const struct xpl_about *a, size_t i) {
+    if (a->asked.v[i].stored) return false;
+    for (size_t k = 0; k < a->asked.n; k++)
+        if ((a->asked.v[k].stored || k < i) &&
+            xpl_str_eq(a->asked.v[k].target, a->asked.v[i].target))
+            return false;
+    return true;
+}
+
+void xpl_about_finish(struct xpl_about *a) {
+    size_t n = 0;
+    if (!a) return;
+    bool *const lost = xpl_arena_zalloc(&a->arena, a->asked.n + 1);
+    for (size_t i = 0; lost && i < a->asked.n; i++)
+        lost[i] = counts(a, i);
+    for (size_t i = 0; lost && i < a->asked.n; i++)
+        if (lost[i]) a->asked.v[n++] = a->asked.v[i];
+    a->asked.n = n;
+}
+
+bool xpl_about_eq(const struct xpl_about *a, const struct xpl_about *b) {
+    const size_t n = a ? a->asked.n : 0;
+    if (n != (b ? b->asked.n : 0)) return false;
+    for (size_t i = 0; i < n; i++)
+        if (!xpl_str_eq(a->asked.v[i].target, b->asked.v[i].target) ||
+            !xpl_str_eq(a->asked.v[i].reason, b->asked.v[i].reason))
+            return false;
+    return true;
+}
+
+void xpl_about_free(struct xpl_about *a) {
+    if (a) xpl_arena_fini(&a->arena);
+    xpl_sys_free(a);
+}
+
+// ---- names ----
+
+int64_t xpl_about_time_of_name(xpl_str_t name) {
+    static const char form[] = "0000_00_00_00_00_00";
+    int64_t v[6] = {0};
+    const size_t n = sizeof form - 1;
+    if (name.len < n || (name.len > n && name.ptr[name.len - n - 1] != '/')) return 0;
+    const char *const at = name.ptr + name.len - n;
+    for (size_t i = 0; i < n; i++)
+        if (form[i] == '_' ? at[i] != '_' : at[i] < '0' || at[i] > '9') return 0;
+    for (size_t i = 0, from = 0; i < 6; i++) {
+        const size_t len = i ? 2 : 4;
+        if (!xpl_parse_int((xpl_str_t){at + from, len}, 0, 9999, &v[i])) return 0;
+        from += len + 1;
+    }
+    struct tm tm = {.tm_year = (int)v[0] - 1900,
+                    .tm_mon = (int)v[1] - 1,
+                    .tm_mday = (int)v[2],
+                    .tm_hour = (int)v[3],
+                    .tm_min = (int)v[4],
+                    .tm_sec = (int)v[5],
+                    .tm_isdst = -1};
+    const bool valid = v[0] >= 1980 && v[1] >= 1 && v[1] <= 12 && v[2] >= 1 && v[2] <= 31 &&
+                       v[3] < 24 && v[4] < 60 && v[5] <= 60;
+    const time_t t = valid ? mktime(&tm) : -1;
+    return t > 0 && t < INT64_MAX / 1000000000 ? (int64_t)t * 1000000000 : 0;
+}

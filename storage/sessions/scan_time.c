@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// When the profiles of a directory were captured.
+#include <limits.h>
+#include <stdio.h>
+
+#include "storage/sessions/catalogue_impl.h"
+
+void xpl_scan_read_time(struct xpl_catalogue *c, struct xpl_dir *d) {
+    const struct xpl_dir_file *f = d->files, *const end = f + d->n_files;
+    while (f < end && f->rank) // of another format: compressed, or of another kind
+        f++;
+    if (f == end) d->captured_ns = 0;
+    if (f == end || !c->o.captured_ns || xpl_fingerprint_eq(&f->fingerprint, &d->captured_of))
+        return;
+    char path[PATH_MAX];
+    struct xpl_source *source = NULL;
+    const int n = snprintf(path, sizeof path, "%s%s%s", d->parent ? d->path : "",
+                           d->parent ? "/" : "", f->name);
+    d->captured_ns = 0;
+    d->captured_of = f->fingerprint;
+    if (n < 0 || (size_t)n >= sizeof path ||
+        xpl_source_open_inside(c->root->fd, path, c->root->links_root, 0, &source, NULL) != XPL_OK)
+        return;
+    const int64_t ns = c->o.captured_ns(xpl_source_bytes(source));
+    if (xpl_source_verify(source, NULL) == XPL_OK) d->captured_ns = ns;
+    xpl_source_free(source);
+}
