@@ -180,7 +180,7 @@ static xpl_status_t run(struct analysis *a, struct xpl_error *err) {
     return xpl_resolve(&r, &a->out, err);
 }
 
-int xpl_cmd_analyze(const struct xpl_args *args) {
+int xpl_analyze(const struct xpl_args *args, struct xpl_buf *out) {
     struct analysis a = {.args = args};
     xpl_arena_init(&a.arena, LIMIT);
     xpl_buf_init(&a.out, LIMIT);
@@ -189,17 +189,19 @@ int xpl_cmd_analyze(const struct xpl_args *args) {
     a.exec = pool ? xpl_exec_pool_get(pool) : &serial;
     struct xpl_error err = {0};
     const xpl_status_t st = run(&a, &err);
-    int status;
-    if (st != XPL_OK)
-        status = fail(st, &err);
-    else if (!xpl_write_out(args, a.out.p, a.out.n))
-        status = XPL_EXIT_FAILED;
-    else
-        status = xpl_answered(args->rest[1], a.warned);
     for (size_t i = 0; i < a.n; i++)
         close_file(&a.files[i]);
     xpl_exec_pool_free(pool);
-    xpl_buf_fini(&a.out);
     xpl_arena_fini(&a.arena);
+    *out = a.out;
+    return st != XPL_OK ? fail(st, &err) : xpl_answered(args->rest[1], a.warned);
+}
+
+int xpl_cmd_analyze(const struct xpl_args *args) {
+    struct xpl_buf out;
+    int status = xpl_analyze(args, &out);
+    const bool answered = status == XPL_EXIT_OK || status == XPL_EXIT_PARTLY;
+    if (answered && !xpl_write_out(args, out.p, out.n)) status = XPL_EXIT_FAILED;
+    xpl_buf_fini(&out);
     return status;
 }

@@ -51,6 +51,7 @@ int xpl_cmd_tools(const struct xpl_args *a);
 int xpl_cmd_tool(const struct xpl_args *a);
 int xpl_cmd_summary(const struct xpl_args *a);
 int xpl_cmd_analyze(const struct xpl_args *a);
+int xpl_cmd_findings(const struct xpl_args *a);
 int xpl_cmd_export(const struct xpl_args *a);
 int xpl_cmd_iree(const struct xpl_args *a);
 int xpl_cmd_hlo(const struct xpl_args *a);
@@ -62,6 +63,10 @@ int xpl_cmd_unschedule(const struct xpl_args *a);
 int xpl_cmd_import(const struct xpl_args *a);
 int xpl_cmd_delete(const struct xpl_args *a);
 
+// The answer of tool rest[1] for the paths rest[2...], made here; *out is the caller's to free in
+// any case.  Says on stderr why there is none.  Returns the exit status.
+struct xpl_buf;
+int xpl_analyze(const struct xpl_args *a, struct xpl_buf *out);
 // The exit status of an answer, with or without warnings beside it: a bundle of IREE that is
 // damaged gives XPL_EXIT_PARTLY, as `iree` does.
 int xpl_answered(const char *tool, bool warned);

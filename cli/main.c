@@ -19,7 +19,10 @@ static const struct command {
     {"tools", xpl_cmd_tools, 0, 1, "SESSION|--all",
      "list the tools that answer for a session; --all: those of this program, with options"},
     {"tool", xpl_cmd_tool, 2, 2, "TOOL SESSION", "a tool's answer, byte for byte"},
-    {"summary", xpl_cmd_summary, 1, 1, "SESSION", "ops, kernels, steps and memory as tables"},
+    {"summary", xpl_cmd_summary, 1, 1, "SESSION",
+     "findings, then ops, kernels, steps and memory as tables"},
+    {"findings", xpl_cmd_findings, 1, 1, "SESSION|PATH",
+     "what makes a run slow, ranked, with evidence and advice"},
     {"analyze", xpl_cmd_analyze, 2, 4096, "TOOL PATH...",
      "a tool's answer from files or one run directory, without a daemon"},
     {"capture", xpl_cmd_capture, 1, 1024, "TARGET[,TARGET...]",
@@ -82,6 +85,8 @@ static const struct section {
     {"iree", "\nOptions of iree: --format text|jsonl (of export: ireeperf-jsonl|perfetto|chrome),\n"
              "  --filter GLOB, --id N, --dispatch_events,\n"
              "  --counter_samples, --unfinished (what follows the end that the header states)\n"},
+    {"findings",
+     "\nOptions of findings: --format table|json [table]; --json is the same as json\n"},
     {"import", "\nOptions of import: --session NAME, --retries N [3]\n"},
 };
 

@@ -9,6 +9,7 @@
 #include "analysis/opstats/codec/codec.h"
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "base/arena.h"
+#include "cli/findings.h"
 #include "cli/remote.h"
 #include "cli/summary_json.h"
 #include "cli/table.h"
@@ -250,6 +251,7 @@ static int print_all(const struct xpl_args *a, xpl_client *c, const xpl_session_
         status = xpl_summary_json(a, s, st, memory);
     } else {
         print_head(a, s, st);
+        (void)xpl_findings_print_session(a, c, s->name);
         print_steps(st);
         print_ops("Device ops", &st->device_op_metrics_db);
         print_kernels(st);

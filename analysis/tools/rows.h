@@ -7,6 +7,7 @@
 #define XPL_HIDDEN_TOOL_ROW(id)
 #define XPL_IREE_TOOL_ROW(name)
 #endif
+XPL_TOOL_ROW(findings)
 XPL_TOOL_ROW(framework_op_stats)
 XPL_TOOL_ROW(graph_viewer)
 XPL_TOOL_ROW(hlo_modules)

@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import resource
 import shutil
 import signal
@@ -32,6 +33,38 @@ class Words(Case):
         for name in RPC_NAMES:
             self.assertNotIn(name, out + err)
         return err
+
+    def test_findings(self):
+        """A table, or the JSON that docs/cli-json.md lists; of files and of sessions the same."""
+        def keys_of(section):
+            text = (ROOT / "docs" / "cli-json.md").read_text().split("## findings", 1)[1]
+            text = text.split("Of `findings`:")[section].split("\n\nOf ")[0]
+            return {key for line in text.splitlines() if line.startswith("| `")
+                    for key in re.findall(r"`(\w+)`", line.split("|")[1])}
+        four = self.logdir / "plugins" / "profile" / "four"
+        shutil.copytree(PROFILE.parent.parent / "jax_4hosts", four)
+        status, out, err = self.ask("findings", four, "--format", "json")
+        self.assertEqual((status, err), (0, ""))
+        answer = json.loads(out)
+        self.assertEqual(set(answer), keys_of(0))
+        self.assertGreater(len(answer["findings"]), 1)
+        for f in answer["findings"]:
+            self.assertEqual(set(f), keys_of(1))
+            self.assertLessEqual(f["saving_percent"], f["share_percent"] + 1e-9)
+            self.assertIn(f"| `{f['kind']}` |", (ROOT / "docs" / "findings.md").read_text())
+        savings = [f["saving_percent"] for f in answer["findings"]]
+        self.assertEqual(savings, sorted(savings, reverse=True))
+        self.assertAlmostEqual(sum(answer["times"].values()), 100, delta=0.1)
+        status, table, err = self.ask("findings", four)
+        self.assertRegex(table, r"\nFindings\n  1\. [a-z_]+ \(could save [0-9.]+%\): ")
+        self.daemon()
+        self.assertEqual(self.ask("findings", "four", "--json"), (0, out, ""))
+        self.assertEqual(self.ask("findings", "four"), (0, table, ""))
+        summary = self.ask("summary", "four")[1]
+        self.assertIn(table, summary)
+        self.assertLess(summary.index("\nFindings\n"), summary.index("\nSteps\n"))
+        self.assertIn("table or json", self.says(2, "findings", "four", "--format", "yaml"))
+        self.assertIn("taken for a session", self.says(1, "findings", "none/such"))
 
     def test_summary(self):
         """The slowest core's average is the overview's step time; --host and --json are meant."""

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbitrary bytes as a profile, whose time breakdown adds up and survives its encoding; and as such
-// an encoding.
+// an encoding, for the tools that show it.
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/breakdown/breakdown.h"
+#include "analysis/opstats/opstats.h"
+#include "analysis/products/values.h"
+#include "analysis/tools/tool.h"
 #include "base/arena.h"
 #include "base/buf.h"
 
@@ -55,6 +58,30 @@ static void check_sums(const struct xpl_time_breakdown *b) {
     require(!b->rows.n || wall == b->end_ps - b->begin_ps);
 }
 
+// The tools that show it: what comes out ends as JSON does.
+static void check_tool(const struct xpl_tool *tool, struct xpl_time_breakdown *b) {
+    struct xpl_opstats stats = {0};
+    const struct xpl_time_breakdown_value breakdown = {.breakdown = b};
+    const struct xpl_op_stats_value ops = {.stats = &stats};
+    const void *const products[] = {&breakdown, &ops};
+    const struct xpl_tool_host hosts[] = {{.name = XPL_STR("a"), .products = products},
+                                          {.name = XPL_STR("b"), .products = products}};
+    const struct xpl_common_options options = {.cpu_as_device = true};
+    const struct xpl_tool_input in = {
+        .hosts = hosts, .n_hosts = 2, .options = &options, .limit = LIMIT};
+    struct xpl_buf out;
+    struct xpl_error err = {0};
+    xpl_buf_init(&out, LIMIT);
+    require(tool->render(&in, &out, &err) == XPL_OK);
+    require(out.n > 2 && out.p[0] == '{' && out.p[out.n - 1] == '}');
+    xpl_buf_fini(&out);
+}
+
+static void check_tools(struct xpl_time_breakdown *b) {
+    check_tool(xpl_tool_find(XPL_STR("findings")), b);
+    check_tool(xpl_tool_find(XPL_STR("time_breakdown")), b);
+}
+
 static void try_profile(xpl_bytes_t bytes, bool cpu_as_device) {
     struct xpl_arena arena;
     struct xpl_exec exec = xpl_exec_serial();
@@ -66,6 +93,7 @@ static void try_profile(xpl_bytes_t bytes, bool cpu_as_device) {
         xpl_time_breakdown_make(xs, cpu_as_device, &exec, &arena, LIMIT, &b, &err) == XPL_OK) {
         check_sums(b);
         check_encoding(b);
+        check_tools(b);
     }
     xpl_arena_fini(&arena);
 }
@@ -78,10 +106,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     try_profile(bytes, false);
     try_profile(bytes, true);
     xpl_arena_init(&arena, LIMIT);
-    if (xpl_time_breakdown_decode(bytes, &arena, &b, &err) == XPL_OK)
+    if (xpl_time_breakdown_decode(bytes, &arena, &b, &err) == XPL_OK) {
         check_encoding(b);
-    else
+        check_tools(b);
+    } else {
         require(!b && err.code != XPL_OK);
+    }
     xpl_arena_fini(&arena);
     return 0;
 }

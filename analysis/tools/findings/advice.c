@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kinds of findings are called, and what to do about them in each framework.
+#include "analysis/tools/findings/findings.h"
+
+struct advice {
+    const char *text, *link;
+};
+
+// of[XPL_FRAMEWORK_UNKNOWN] is for all frameworks that have none of their own.
+static const struct kind_row {
+    const char *name;
+    struct advice of[XPL_FRAMEWORKS];
+} kKinds[XPL_FINDINGS] = {
+    [XPL_FINDING_INPUT_WAIT] =
+        {"input_wait",
+         {
+             [XPL_FRAMEWORK_UNKNOWN] = {"Make the next batch on other threads or processes while "
+                                        "the device computes.",
+                                        NULL},
+             [XPL_FRAMEWORK_JAX] = {"Load the next batch in another thread or process and put it "
+                                    "on the device before the step needs it, for example with "
+                                    "Grain's DataLoader and a prefetch of two batches.",
+                                    "https://google-grain.readthedocs.io/"},
+             [XPL_FRAMEWORK_TENSORFLOW] = {"End the dataset with prefetch(tf.data.AUTOTUNE), and "
+                                           "give its map and interleave "
+                                           "num_parallel_calls=tf.data.AUTOTUNE.",
+                                           "https://www.tensorflow.org/guide/data_performance"},
+             [XPL_FRAMEWORK_PYTORCH] = {"Raise num_workers and prefetch_factor of the DataLoader, "
+                                        "and wrap it in a MpDeviceLoader.",
+                                        "https://docs.pytorch.org/docs/stable/data.html"},
+         }},
+    [XPL_FINDING_COLLECTIVES] =
+        {"exposed_collectives",
+         {
+             [XPL_FRAMEWORK_UNKNOWN] = {"Let communication run beside computing: smaller pieces, "
+                                        "asynchronous collectives, or a sharding that needs fewer "
+                                        "of them.",
+                                        NULL},
+             [XPL_FRAMEWORK_JAX] =
+                 {"Let XLA overlap collectives with computing (its latency-hiding "
+                  "scheduler), or shard so that fewer bytes are exchanged.",
+                  "https://docs.jax.dev/en/latest/gpu_performance_tips.html"},
+         }},
+    [XPL_FINDING_STRAGGLERS] = {"stragglers",
+                                {{"Find out what the last device does before it joins: its input, "
+                                  "its host, its share of the work, or its clock rate.",
+                                  NULL}}},
+    [XPL_FINDING_LAUNCH_BOUND] =
+        {"launch_bound",
+         {
+             [XPL_FRAMEWORK_UNKNOWN] = {"Start more work at once: larger batches, fewer and larger "
+                                        "programs, fused ops.",
+                                        NULL},
+             [XPL_FRAMEWORK_JAX] = {"Put more into one jax.jit: the whole step, or several steps "
+                                    "with jax.lax.scan.",
+                                    "https://docs.jax.dev/en/latest/jit-compilation.html"},
+             [XPL_FRAMEWORK_TENSORFLOW] = {"Put the step into one tf.function, with "
+                                           "jit_compile=True or several steps at a time "
+                                           "(steps_per_execution).",
+                                           "https://www.tensorflow.org/guide/function"},
+             [XPL_FRAMEWORK_PYTORCH] = {"Mark steps less often, so that a larger graph is compiled "
+                                        "and run at once.",
+                                        "https://docs.pytorch.org/xla/"},
+         }},
+    [XPL_FINDING_HOST_COPIES] =
+        {"host_copies",
+         {
+             [XPL_FRAMEWORK_UNKNOWN] = {"Keep data on the device between steps, copy in large "
+                                        "pieces, and while the device computes.",
+                                        NULL},
+             [XPL_FRAMEWORK_JAX] = {"Keep arrays on the device, fetch results (float(), "
+                                    "np.asarray) only every so many steps, and jax.device_put the "
+                                    "next batch while the step runs.",
+                                    "https://docs.jax.dev/en/latest/async_dispatch.html"},
+         }},
+    [XPL_FINDING_HOST_CALLBACK] =
+        {"host_callback",
+         {
+             [XPL_FRAMEWORK_UNKNOWN] = {"Do on the device what the program asks the host for, or "
+                                        "ask less often.",
+                                        NULL},
+             [XPL_FRAMEWORK_JAX] = {"Write the function with jax.numpy, or call it less often: the "
+                                    "program waits for each pure_callback and io_callback.",
+                                    "https://docs.jax.dev/en/latest/external-callbacks.html"},
+             [XPL_FRAMEWORK_TENSORFLOW] = {"Write the function with TensorFlow's ops instead of "
+                                           "tf.py_function and tf.numpy_function.",
+                                           "https://www.tensorflow.org/guide/function"},
+         }},
+    [XPL_FINDING_RECOMPILATION] =
+        {"recompilation",
+         {
+             [XPL_FRAMEWORK_UNKNOWN] = {"Give the program the same shapes in every step: pad "
+                                        "batches, or sort them into a few sizes.",
+                                        NULL},
+             [XPL_FRAMEWORK_JAX] = {"Give jitted functions the same shapes and static arguments in "
+                                    "every step (pad batches, or sort them into a few sizes); "
+                                    "JAX_LOG_COMPILES=1 names what is compiled, and "
+                                    "JAX_EXPLAIN_CACHE_MISSES=1 why.",
+                                    "https://docs.jax.dev/en/latest/jit-compilation.html"},
+             [XPL_FRAMEWORK_TENSORFLOW] = {"Give tf.function an input_signature, and the same "
+                                           "shapes in every step.",
+                                           "https://www.tensorflow.org/guide/function"},
+         }},
+    [XPL_FINDING_COMPILE_AT_START] =
+        {"compile_at_start",
+         {
+             [XPL_FRAMEWORK_UNKNOWN] = {"Profile later steps to see what the program does once it "
+                                        "is compiled.",
+                                        NULL},
+             [XPL_FRAMEWORK_JAX] =
+                 {"Profile later steps, or keep what is compiled between runs "
+                  "(jax_compilation_cache_dir).",
+                  "https://docs.jax.dev/en/latest/persistent_compilation_cache.html"},
+         }},
+    [XPL_FINDING_CHECKPOINT] =
+        {"checkpoint",
+         {
+             [XPL_FRAMEWORK_UNKNOWN] = {"Write checkpoints in the background, or less often.",
+                                        NULL},
+             [XPL_FRAMEWORK_JAX] = {"Write checkpoints in the background (Orbax's "
+                                    "AsyncCheckpointer), or less often.",
+                                    "https://orbax.readthedocs.io/"},
+         }},
+    [XPL_FINDING_STEP_OUTLIERS] = {"step_outliers",
+                                   {{"Look at these steps in the trace, beside one that took as "
+                                     "long as most.",
+                                     NULL}}},
+    [XPL_FINDING_HOST_BOUND] =
+        {"host_bound",
+         {
+             [XPL_FRAMEWORK_UNKNOWN] = {"Do the host's work beside the device's: start the next "
+                                        "step before you look at the result of this one.",
+                                        NULL},
+             [XPL_FRAMEWORK_JAX] = {"Start the next step before you read results of this one: JAX "
+                                    "runs ahead unless float(), np.asarray or block_until_ready "
+                                    "stop it.",
+                                    "https://docs.jax.dev/en/latest/async_dispatch.html"},
+         }},
+    [XPL_FINDING_IDLE_UNKNOWN] =
+        {"idle_unknown",
+         {
+             [XPL_FRAMEWORK_UNKNOWN] = {"Profile again with the Python tracer on, or annotate what "
+                                        "the program does between steps.",
+                                        NULL},
+             [XPL_FRAMEWORK_JAX] = {"Profile again with python_tracer_level=1, or put "
+                                    "jax.profiler.TraceAnnotation around what the program does "
+                                    "between steps.",
+                                    "https://docs.jax.dev/en/latest/profiling.html"},
+         }},
+    [XPL_FINDING_LAYOUT_COPIES] = {"layout_copies",
+                                   {{"Choose shapes that fill the device's tiles, and the order of "
+                                     "dimensions that neighbouring ops use.",
+                                     NULL}}},
+    [XPL_FINDING_LOW_OCCUPANCY] = {"low_occupancy",
+                                   {{"Give these kernels more to do at once (a larger batch), or "
+                                     "fewer registers and less shared memory for each block.",
+                                     NULL}}},
+    [XPL_FINDING_FAR_FROM_ROOFLINE] = {"far_from_roofline",
+                                       {{"Look at these ops first: larger or better aligned "
+                                         "shapes, a lower precision, or another kernel.",
+                                         NULL}}},
+    [XPL_FINDING_MEMORY] = {"memory_near_capacity",
+                            {{"Leave room before the next larger shape fails: rematerialization, a "
+                              "smaller batch, or sharded parameters.",
+                              NULL}}},
+};
+
+const char *xpl_finding_name(enum xpl_finding_kind kind) {
+    return kKinds[kind].name;
+}
+
+static const struct advice *advice_of(enum xpl_finding_kind kind, enum xpl_framework framework) {
+    const struct advice *const own = &kKinds[kind].of[framework];
+    return own->text ? own : &kKinds[kind].of[XPL_FRAMEWORK_UNKNOWN];
+}
+
+const char *xpl_finding_advice(enum xpl_finding_kind kind, enum xpl_framework framework) {
+    return advice_of(kind, framework)->text;
+}
+
+const char *xpl_finding_link(enum xpl_finding_kind kind, enum xpl_framework framework) {
+    const char *const link = advice_of(kind, framework)->link;
+    return link ? link : "docs/findings.md#the-kinds";
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Findings that are a cause of the time breakdown, or two of them.
+#include <stdio.h>
+
+#include "analysis/tools/findings/findings.h"
+
+static const struct cause_row {
+    enum xpl_finding_kind kind;
+    enum xpl_time_cause cause, other; // the same: one alone
+    enum xpl_op_layer ops;            // of devices, that show it; COMPUTE: none
+    const char *text;                 // behind "X% of the time "
+} kRows[] = {
+    {XPL_FINDING_INPUT_WAIT, XPL_TIME_INPUT, XPL_TIME_INPUT, XPL_LAYER_INFEED,
+     "devices wait for input"},
+    {XPL_FINDING_LAUNCH_BOUND, XPL_TIME_LAUNCH, XPL_TIME_QUEUED, XPL_LAYER_COMPUTE,
+     "devices are idle between ops while the host starts more"},
+    {XPL_FINDING_HOST_COPIES, XPL_TIME_HOST_COPIES, XPL_TIME_HOST_COPIES, XPL_LAYER_HOST_COPY,
+     "devices only copy from and to the host"},
+    {XPL_FINDING_HOST_CALLBACK, XPL_TIME_CALLBACK, XPL_TIME_CALLBACK, XPL_LAYER_CALLBACK,
+     "devices wait for a function of the host that the program calls"},
+    {XPL_FINDING_CHECKPOINT, XPL_TIME_CHECKPOINT, XPL_TIME_CHECKPOINT, XPL_LAYER_COMPUTE,
+     "devices wait for a checkpoint"},
+    {XPL_FINDING_HOST_BOUND, XPL_TIME_HOST, XPL_TIME_HOST, XPL_LAYER_COMPUTE,
+     "devices are idle while the host does something else"},
+    {XPL_FINDING_IDLE_UNKNOWN, XPL_TIME_UNKNOWN, XPL_TIME_UNKNOWN, XPL_LAYER_COMPUTE,
+     "devices are idle, and the profile does not say why"},
+};
+
+static double of_row(const double *ps, const struct cause_row *r) {
+    return ps[r->cause] + (r->other != r->cause ? ps[r->other] : 0);
+}
+
+static void add_hosts(const struct xpl_survey *s, const struct cause_row *r,
+                      struct xpl_finding *f) {
+    for (size_t i = 0; i < s->n_devices;) { // devices lie together by host
+        const uint32_t host = s->devices[i].host;
+        double ps = 0, wall = 0;
+        for (; i < s->n_devices && s->devices[i].host == host; i++) {
+            ps += of_row(s->devices[i].ps, r);
+            wall += s->devices[i].wall_ps;
+        }
+        if (ps > 0) xpl_finding_add_host(f, s->hosts[host].name, ps / wall);
+    }
+}
+
+static void add_names(const struct xpl_survey *s, const struct cause_row *r,
+                      struct xpl_finding *f) {
+    for (size_t h = 0; h < s->n_hosts; h++)
+        for (size_t i = 0; i < s->hosts[h].b->evidence.n; i++) {
+            const struct xpl_time_evidence *const e = &s->hosts[h].b->evidence.v[i];
+            if (e->cause == r->cause || e->cause == r->other)
+                xpl_finding_add_op(f, e->name, (double)e->ps);
+        }
+}
+
+static void add_evidence(const struct xpl_survey *s, const struct cause_row *r,
+                         struct xpl_finding *f) {
+    add_hosts(s, r, f);
+    for (size_t i = 0; i < s->steps.n; i++) {
+        const double ps = of_row(s->steps.v[i].ps, r);
+        if (ps > 0) xpl_finding_add_step(f, s->steps.v[i].number, ps);
+    }
+    add_names(s, r, f);
+    if (r->ops != XPL_LAYER_COMPUTE) xpl_finding_add_layer(f, s, r->ops);
+    xpl_finding_set_window(f, s, r->cause);
+    if (r->other != r->cause) xpl_finding_set_window(f, s, r->other);
+}
+
+void xpl_findings_of_causes(const struct xpl_survey *s, struct xpl_findings *out) {
+    for (size_t i = 0; i < sizeof kRows / sizeof *kRows; i++) {
+        const double share = of_row(s->ps, &kRows[i]) / s->wall_ps;
+        struct xpl_finding *const f = xpl_finding_add(out, kRows[i].kind, share, share);
+        if (!f) continue;
+        (void)snprintf(f->text, sizeof f->text, "%.1f%% of the time %s", 100 * share,
+                       kRows[i].text);
+        add_evidence(s, &kRows[i], f);
+    }
+}

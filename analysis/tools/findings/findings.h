@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// What makes a run slow, ranked: the parts of the tool findings.  docs/findings.md defines each
+// kind.
+#ifndef XPL_ANALYSIS_TOOLS_FINDINGS_FINDINGS_H_
+#define XPL_ANALYSIS_TOOLS_FINDINGS_FINDINGS_H_
+
+#include "analysis/breakdown/breakdown.h"
+#include "analysis/breakdown/names.h"
+#include "analysis/opstats/opstats.h"
+#include "analysis/tools/tool.h"
+#include "base/status.h"
+#include "base/vec.h"
+
+struct xpl_arena;
+
+// ---- what is known of a session ----
+
+struct xpl_survey_host {
+    xpl_str_t name;
+    const struct xpl_time_breakdown *b;
+};
+
+// A device that did something.
+struct xpl_survey_device {
+    uint32_t host, index; // of the survey's hosts, of the host's devices
+    const struct xpl_time_row *rows;
+    size_t n_rows;
+    double wall_ps, ps[XPL_TIME_CAUSES];
+};
+
+// A step of all devices, by its number; in the order of the first device that has it.
+struct xpl_survey_step {
+    int64_t number;
+    size_t n_devices;
+    double wall_ps; // of the device on which it took longest
+    // Time outside of exposed collectives: of the device with most, and of all; the device.
+    double most_own_ps, own_ps;
+    uint32_t last;
+    // Exposed collectives: of the device with least.
+    double least_collectives_ps;
+    // Means over the devices that have it.
+    double ps[XPL_TIME_CAUSES];
+    uint64_t n_compiles; // of the host with most
+};
+
+struct xpl_survey {
+    struct xpl_arena *arena;
+    const struct xpl_survey_host *hosts;
+    size_t n_hosts;
+    struct xpl_survey_device *devices;
+    size_t n_devices;
+    XPL_VEC(struct xpl_survey_step) steps;
+    enum xpl_framework framework;
+    bool is_cpu;                         // no device but CPUs
+    double wall_ps, ps[XPL_TIME_CAUSES]; // sums over the devices
+    const struct xpl_opstats *stats;     // of all hosts
+    double busy_op_ps;                   // self times of the devices' ops
+};
+
+// Fills *ret, which refers to the input.  RESOURCE_EXHAUSTED.
+xpl_status_t xpl_survey_make(const struct xpl_tool_input *in, const struct xpl_opstats *stats,
+                             struct xpl_arena *arena, struct xpl_survey *ret, struct xpl_error *err)
+    XPL_NODISCARD;
+
+// ---- findings ----
+
+enum xpl_finding_kind {
+    XPL_FINDING_INPUT_WAIT,
+    XPL_FINDING_COLLECTIVES,
+    XPL_FINDING_STRAGGLERS,
+    XPL_FINDING_LAUNCH_BOUND,
+    XPL_FINDING_HOST_COPIES,
+    XPL_FINDING_HOST_CALLBACK,
+    XPL_FINDING_RECOMPILATION,
+    XPL_FINDING_COMPILE_AT_START,
+    XPL_FINDING_CHECKPOINT,
+    XPL_FINDING_STEP_OUTLIERS,
+    XPL_FINDING_HOST_BOUND,
+    XPL_FINDING_IDLE_UNKNOWN,
+    XPL_FINDING_LAYOUT_COPIES,
+    XPL_FINDING_LOW_OCCUPANCY,
+    XPL_FINDING_FAR_FROM_ROOFLINE,
+    XPL_FINDING_MEMORY,
+    XPL_FINDINGS
+};
+const char *xpl_finding_name(enum xpl_finding_kind kind);
+
+enum { XPL_FINDING_EVIDENCE = 5 }; // of hosts, steps, ops
+
+struct xpl_finding_host {
+    xpl_str_t name;
+    double share; // of the time of its devices
+};
+struct xpl_finding_step {
+    int64_t number;
+    double ps;
+};
+struct xpl_finding_op {
+    xpl_str_t name;
+    double ps;
+};
+
+struct xpl_finding {
+    enum xpl_finding_kind kind;
+    double share, saving; // of the time of all devices, 0 to 1; what it could save at most
+    char text[256];       // one sentence, with its numbers
+    struct xpl_finding_host hosts[XPL_FINDING_EVIDENCE];
+    struct xpl_finding_step steps[XPL_FINDING_EVIDENCE];
+    struct xpl_finding_op ops[XPL_FINDING_EVIDENCE];
+    size_t n_hosts, n_steps, n_ops;
+    bool has_window;
+    xpl_str_t window_host;
+    int64_t window_begin_ps; // as the profile's events count
+    uint64_t window_ps;
+};
+
+struct xpl_findings {
+    struct xpl_finding v[XPL_FINDINGS];
+    size_t n;
+};
+
+// What is less than this share of the time is no finding.
+#define XPL_FINDING_LEAST 0.01
+
+// A text for printf's %.*s, cut to what a sentence can bear.
+#define XPL_FINDING_TEXT(s) (int)((s).len < 60 ? (s).len : 60), (s).ptr
+
+// A new finding, of a share and with what it could save, as long as it is one; else NULL.
+struct xpl_finding *xpl_finding_add(struct xpl_findings *f, enum xpl_finding_kind kind,
+                                    double share, double saving);
+// Adds to its evidence: the greatest are kept, greatest first.
+void xpl_finding_add_host(struct xpl_finding *f, xpl_str_t name, double share);
+void xpl_finding_add_step(struct xpl_finding *f, int64_t number, double ps);
+void xpl_finding_add_op(struct xpl_finding *f, xpl_str_t name, double ps);
+// The ops of devices that are of a kind (xpl_op_layer_of).
+void xpl_finding_add_layer(struct xpl_finding *f, const struct xpl_survey *s,
+                           enum xpl_op_layer layer);
+// The longest stretch of a cause on any device.
+void xpl_finding_set_window(struct xpl_finding *f, const struct xpl_survey *s,
+                            enum xpl_time_cause cause);
+
+// The parts that look for them.
+void xpl_findings_of_causes(const struct xpl_survey *s, struct xpl_findings *f);
+// False at the arena's limit, as the next one.
+bool xpl_findings_of_collectives(const struct xpl_survey *s, struct xpl_findings *f) XPL_NODISCARD;
+bool xpl_findings_of_steps(const struct xpl_survey *s, struct xpl_findings *f) XPL_NODISCARD;
+void xpl_findings_of_ops(const struct xpl_survey *s, struct xpl_findings *f);
+void xpl_findings_of_memory(const struct xpl_survey *s, struct xpl_findings *f);
+
+// One sentence that fits the framework, and where to read on.
+const char *xpl_finding_advice(enum xpl_finding_kind kind, enum xpl_framework framework);
+const char *xpl_finding_link(enum xpl_finding_kind kind, enum xpl_framework framework);
+
+#endif

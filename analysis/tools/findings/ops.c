@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Findings of the ops themselves: what they move about, and what they leave unused of the device.
+#include <stdio.h>
+
+#include "analysis/opstats/metrics/op_metrics.h"
+#include "analysis/tools/findings/findings.h"
+#include "base/arena.h"
+
+// The part of the wall time in which devices run ops, so that times of ops become shares of it.
+static double busy_share(const struct xpl_survey *s) {
+    double ps = 0;
+    for (int c = XPL_TIME_COMPUTE; c < XPL_TIME_INPUT; c++)
+        ps += s->ps[c];
+    return ps / s->wall_ps;
+}
+
+// ---- padding and changes of layout ----
+
+// Words at the begin of an op's name, by itself or of a fusion: XLA names fusions after what they
+// end with.
+static bool moves_data(const struct xpl_op_metrics *m) {
+    static const char *const kWords[] = {"copy",
+                                         "transpose",
+                                         "pad",
+                                         "bitcast-convert",
+                                         "reshape",
+                                         "wrapped_copy",
+                                         "wrapped_transpose",
+                                         "wrapped_pad",
+                                         "loop_transpose_fusion",
+                                         "loop_copy_fusion",
+                                         "input_transpose_fusion",
+                                         "copy_fusion",
+                                         "transpose_fusion",
+                                         "loop_pad_fusion",
+                                         "pad_fusion"};
+    xpl_str_t name = m->name;
+    if (xpl_str_eq(m->category, XPL_STR("data formatting"))) return true;
+    if (name.len && name.ptr[0] == '%') name = xpl_str_sub(name, 1, name.len - 1);
+    for (size_t i = 0; i < sizeof kWords / sizeof *kWords; i++) {
+        const xpl_str_t w = xpl_str_from(kWords[i]);
+        if (xpl_str_starts(name, w) &&
+            (name.len == w.len || name.ptr[w.len] == '.' || name.ptr[w.len] == ' '))
+            return true;
+    }
+    return false;
+}
+
+struct op_sum {
+    double ps, saved_ps;
+};
+
+typedef bool (*op_fn)(const struct xpl_survey *, const struct xpl_op_metrics *, double *saved_ps);
+
+static bool is_layout(const struct xpl_survey *s, const struct xpl_op_metrics *m,
+                      double *saved_ps) {
+    (void)s;
+    *saved_ps = (double)m->self_time_ps;
+    return moves_data(m);
+}
+
+// ---- the roofline ----
+
+enum { FAR = 10 }; // times longer than the device would need
+
+// The least time that an op could take, by its operations and bytes; 0: not known.
+static double least_ps(const struct xpl_survey *s, const struct xpl_op_metrics *m) {
+    const struct xpl_perf_env *const env = &s->stats->perf_env;
+    const double flops = m->flops_v2 > 0 ? m->flops_v2 : (double)m->flops,
+                 rate = env->peak_tera_flops_per_second,
+                 bandwidth = env->peak_hbm_bw_giga_bytes_per_second > 0
+                                 ? env->peak_hbm_bw_giga_bytes_per_second
+                                 : env->peak_bw_giga_bytes_per_second;
+    // FLOP per TFLOP/s are picoseconds; bytes per GB/s are nanoseconds.
+    const double compute = rate > 0 ? flops / rate : 0,
+                 move = bandwidth > 0 ? (double)m->bytes_accessed / bandwidth * 1e3 : 0;
+    return compute > move ? compute : move;
+}
+
+static bool is_far(const struct xpl_survey *s, const struct xpl_op_metrics *m, double *saved_ps) {
+    const double least = least_ps(s, m), took = (double)m->self_time_ps;
+    *saved_ps = took - least;
+    return least > 0 && took > FAR * least && !moves_data(m);
+}
+
+static void find_ops(const struct xpl_survey *s, enum xpl_finding_kind kind, op_fn fn,
+                     const char *text, struct xpl_findings *out) {
+    const struct xpl_op_metrics_db *const db = &s->stats->device_op_metrics_db;
+    struct op_sum sum = {0};
+    double saved;
+    for (size_t i = 0; i < db->metrics_db.n; i++) {
+        const struct xpl_op_metrics *const m = &db->metrics_db.v[i];
+        if (xpl_op_metrics_is_idle(m) || !fn(s, m, &saved)) continue;
+        sum.ps += (double)m->self_time_ps;
+        sum.saved_ps += saved;
+    }
+    if (!(s->busy_op_ps > 0)) return;
+    const double unit = busy_share(s) / s->busy_op_ps, share = sum.ps * unit;
+    struct xpl_finding *const f = xpl_finding_add(out, kind, share, sum.saved_ps * unit);
+    if (!f) return;
+    (void)snprintf(f->text, sizeof f->text, "%.1f%% of the time %s", 100 * share, text);
+    for (size_t i = 0; i < db->metrics_db.n; i++) {
+        const struct xpl_op_metrics *const m = &db->metrics_db.v[i];
+        if (!xpl_op_metrics_is_idle(m) && fn(s, m, &saved))
+            xpl_finding_add_op(f, m->name, (double)m->self_time_ps);
+    }
+}
+
+// ---- occupancy ----
+
+static const float kLowOccupancy = 25; // percent
+
+static bool is_low(const struct xpl_kernel_report *k) {
+    return k->occupancy_pct > 0 && k->occupancy_pct < kLowOccupancy &&
+           !k->is_kernel_using_tensor_core; // those fill the device with few warps
+}
+
+static void find_occupancy(const struct xpl_survey *s, struct xpl_findings *out) {
+    double all = 0, low = 0, saved = 0;
+    for (size_t i = 0; i < s->stats->kernel_reports.n; i++) {
+        const struct xpl_kernel_report *const k = &s->stats->kernel_reports.v[i];
+        all += (double)k->total_duration_ns;
+        if (!is_low(k)) continue;
+        low += (double)k->total_duration_ns;
+        saved += (double)k->total_duration_ns * (1 - (double)(k->occupancy_pct / 100));
+    }
+    if (!(all > 0)) return;
+    const double share = low / all * busy_share(s);
+    struct xpl_finding *const f =
+        xpl_finding_add(out, XPL_FINDING_LOW_OCCUPANCY, share, saved / all * busy_share(s));
+    if (!f) return;
+    (void)snprintf(f->text, sizeof f->text,
+                   "%.1f%% of the time goes to kernels that fill less than a quarter of the "
+                   "device's threads",
+                   100 * share);
+    for (size_t i = 0; i < s->stats->kernel_reports.n; i++)
+        if (is_low(&s->stats->kernel_reports.v[i]))
+            xpl_finding_add_op(f, s->stats->kernel_reports.v[i].name,
+                               (double)s->stats->kernel_reports.v[i].total_duration_ns * 1e3);
+}
+
+void xpl_findings_of_ops(const struct xpl_survey *s, struct xpl_findings *out) {
+    find_ops(s, XPL_FINDING_LAYOUT_COPIES, is_layout,
+             "devices copy, pad and transpose what ops take or give", out);
+    if (!s->is_cpu) {
+        find_ops(s, XPL_FINDING_FAR_FROM_ROOFLINE, is_far,
+                 "goes to ops that take more than ten times what the device would need", out);
+        find_occupancy(s, out);
+    }
+}
+
+// ---- memory ----
+
+static const double kFull = 0.9;
+
+void xpl_findings_of_memory(const struct xpl_survey *s, struct xpl_findings *out) {
+    const struct xpl_time_memory *worst = NULL;
+    double fullest = kFull;
+    struct xpl_finding found = {.kind = XPL_FINDING_MEMORY};
+    if (s->is_cpu) return; // hosts' memory is not a device's
+    for (size_t h = 0; h < s->n_hosts; h++)
+        for (size_t i = 0; i < s->hosts[h].b->memory.n; i++) {
+            const struct xpl_time_memory *const m = &s->hosts[h].b->memory.v[i];
+            const double full =
+                m->capacity_bytes ? (double)m->peak_bytes / (double)m->capacity_bytes : 0;
+            if (full < kFull) continue;
+            xpl_finding_add_host(&found, s->hosts[h].name, full < 1 ? full : 1);
+            if (full < fullest) continue;
+            fullest = full;
+            worst = m;
+        }
+    if (!worst || out->n == XPL_FINDINGS) return;
+    (void)snprintf(found.text, sizeof found.text,
+                   "the memory %.*s was filled to %.1f%% of its %.1f GiB",
+                   XPL_FINDING_TEXT(worst->name), 100 * (fullest < 1 ? fullest : 1),
+                   (double)worst->capacity_bytes / (double)(1 << 30));
+    for (size_t i = 0; i < found.n_hosts; i++)
+        found.hosts[i].share = 0; // of memory, not of time
+    out->v[out->n++] = found;
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Findings that steps beside each other show: steps that differ, and compilations.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analysis/tools/findings/findings.h"
+#include "base/arena.h"
+
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *v, size_t n) {
+    qsort(v, n, sizeof *v, by_value);
+    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+// ---- compilations ----
+
+static void find_compiles(const struct xpl_survey *s, struct xpl_findings *out) {
+    const double all = s->ps[XPL_TIME_COMPILE] / s->wall_ps;
+    uint64_t n = 0, n_steps = 0;
+    double late = 0; // in steps after the first one
+    for (size_t h = 0; h < s->n_hosts; h++)
+        n = s->hosts[h].b->n_compiles > n ? s->hosts[h].b->n_compiles : n;
+    for (size_t i = 1; i < s->steps.n; i++) {
+        late += s->steps.v[i].ps[XPL_TIME_COMPILE] * (double)s->steps.v[i].n_devices;
+        n_steps += s->steps.v[i].n_compiles > 0;
+    }
+    const bool again = late > s->ps[XPL_TIME_COMPILE] / 2 && n_steps > 1;
+    struct xpl_finding *const f = xpl_finding_add(
+        out, again ? XPL_FINDING_RECOMPILATION : XPL_FINDING_COMPILE_AT_START, all, all);
+    if (!f) return;
+    if (again)
+        (void)snprintf(f->text, sizeof f->text,
+                       "%.1f%% of the time goes to compiling: %" PRIu64 " programs, in %" PRIu64
+                       " of the %zu steps after the first",
+                       100 * all, n, n_steps, s->steps.n - 1);
+    else
+        (void)snprintf(f->text, sizeof f->text,
+                       "%.1f%% of the time goes to compiling %" PRIu64 " programs", 100 * all, n);
+    for (size_t i = 0; i < s->steps.n; i++)
+        if (s->steps.v[i].ps[XPL_TIME_COMPILE] > 0)
+            xpl_finding_add_step(f, s->steps.v[i].number, s->steps.v[i].ps[XPL_TIME_COMPILE]);
+    for (size_t h = 0; h < s->n_hosts; h++)
+        for (size_t i = 0; i < s->hosts[h].b->evidence.n; i++) {
+            const struct xpl_time_evidence *const e = &s->hosts[h].b->evidence.v[i];
+            if (e->cause == XPL_TIME_COMPILE) xpl_finding_add_op(f, e->name, (double)e->ps);
+        }
+    xpl_finding_set_window(f, s, XPL_TIME_COMPILE);
+}
+
+// ---- steps that take longer than others ----
+
+enum { LEAST_STEPS = 5 };
+static const double kOutlier = 1.5; // times the median
+
+struct usual {
+    double wall_ps, ps[XPL_TIME_CAUSES];
+};
+
+static bool find_usual(const struct xpl_survey *s, struct usual *u) {
+    double *const v = xpl_arena_array(s->arena, s->steps.n, sizeof *v);
+    if (!v) return false;
+    for (size_t i = 0; i < s->steps.n; i++)
+        v[i] = s->steps.v[i].wall_ps;
+    u->wall_ps = median(v, s->steps.n);
+    for (int c = 0; c < XPL_TIME_CAUSES; c++) {
+        for (size_t i = 0; i < s->steps.n; i++)
+            v[i] = s->steps.v[i].ps[c];
+        u->ps[c] = median(v, s->steps.n);
+    }
+    return true;
+}
+
+static enum xpl_time_cause greatest(const double *more) {
+    int best = 0;
+    for (int c = 1; c < XPL_TIME_CAUSES; c++)
+        if (more[c] > more[best]) best = c;
+    return (enum xpl_time_cause)best;
+}
+
+// What is compiled or written is a finding of its own.
+static bool is_told(enum xpl_time_cause c) {
+    return c == XPL_TIME_COMPILE || c == XPL_TIME_CHECKPOINT;
+}
+
+struct outliers {
+    double excess_ps, more[XPL_TIME_CAUSES];
+    size_t n;
+};
+
+static bool add_outlier(const struct xpl_survey_step *step, const struct usual *u,
+                        struct outliers *o) {
+    double more[XPL_TIME_CAUSES];
+    if (!(step->wall_ps > kOutlier * u->wall_ps)) return false;
+    for (int c = 0; c < XPL_TIME_CAUSES; c++)
+        more[c] = step->ps[c] - u->ps[c];
+    if (is_told(greatest(more))) return false;
+    o->n++;
+    o->excess_ps += step->wall_ps - u->wall_ps;
+    for (int c = 0; c < XPL_TIME_CAUSES; c++)
+        o->more[c] += more[c];
+    return true;
+}
+
+bool xpl_findings_of_steps(const struct xpl_survey *s, struct xpl_findings *out) {
+    struct usual u;
+    struct outliers o = {0};
+    find_compiles(s, out);
+    if (s->steps.n < LEAST_STEPS) return true;
+    if (!find_usual(s, &u)) return false;
+    for (size_t i = 0; i < s->steps.n; i++)
+        (void)add_outlier(&s->steps.v[i], &u, &o);
+    const double share = o.excess_ps * (double)s->n_devices / s->wall_ps;
+    struct xpl_finding *const f =
+        2 * o.n < s->steps.n ? xpl_finding_add(out, XPL_FINDING_STEP_OUTLIERS, share, share) : NULL;
+    if (!f) return true;
+    const enum xpl_time_cause c = greatest(o.more);
+    (void)snprintf(f->text, sizeof f->text,
+                   "%zu of %zu steps take more than %.1f times the median; most of what they have "
+                   "more is %s",
+                   o.n, s->steps.n, kOutlier, xpl_time_cause_names[c]);
+    struct outliers again = {0};
+    for (size_t i = 0; i < s->steps.n; i++)
+        if (add_outlier(&s->steps.v[i], &u, &again))
+            xpl_finding_add_step(f, s->steps.v[i].number, s->steps.v[i].wall_ps);
+    return true;
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/opstats/metrics/op_metrics.h"
+#include "analysis/products/values.h"
+#include "analysis/tools/findings/findings.h"
+#include "base/arena.h"
+#include "base/map.h"
+
+static bool is_busy(const struct xpl_survey_device *d) {
+    for (int c = XPL_TIME_COMPUTE; c < XPL_TIME_INPUT; c++)
+        if (d->ps[c] > 0) return true;
+    return false;
+}
+
+static size_t count_devices(const struct xpl_tool_input *in) {
+    size_t n = 0;
+    for (size_t i = 0; i < in->n_hosts; i++) {
+        const struct xpl_tool_host *const h = &in->hosts[i];
+        const struct xpl_time_breakdown_value *const v = h->products ? h->products[0] : NULL;
+        if (v) n += v->breakdown->devices.n;
+    }
+    return n;
+}
+
+// The rows of device `d`, which lie together.
+static void sum_device(const struct xpl_time_breakdown *b, struct xpl_survey_device *d,
+                       size_t *at) {
+    const size_t first = *at;
+    while (*at < b->rows.n && b->rows.v[*at].device == d->index) {
+        const struct xpl_time_row *const r = &b->rows.v[(*at)++];
+        d->wall_ps += (double)r->wall_ps;
+        for (int c = 0; c < XPL_TIME_CAUSES; c++)
+            d->ps[c] += (double)r->ps[c];
+    }
+    d->rows = &b->rows.v[first];
+    d->n_rows = *at - first;
+}
+
+static void add_host(struct xpl_survey *s, uint32_t host) {
+    const struct xpl_time_breakdown *const b = s->hosts[host].b;
+    size_t at = 0;
+    if (b->framework > s->framework) s->framework = b->framework;
+    for (uint32_t i = 0; i < b->devices.n; i++) {
+        struct xpl_survey_device d = {.host = host, .index = i};
+        sum_device(b, &d, &at);
+        if (!is_busy(&d)) continue; // the program does not use it
+        s->is_cpu &= b->devices.v[i].kind == XPL_DEVICE_CPU;
+        s->wall_ps += d.wall_ps;
+        for (int c = 0; c < XPL_TIME_CAUSES; c++)
+            s->ps[c] += d.ps[c];
+        s->devices[s->n_devices++] = d;
+    }
+}
+
+static void add_row(struct xpl_survey_step *step, uint32_t device, const struct xpl_time_row *r,
+                    uint64_t n_compiles) {
+    const double wall = (double)r->wall_ps, collectives = (double)r->ps[XPL_TIME_COLLECTIVES];
+    if (wall > step->wall_ps) step->wall_ps = wall;
+    if (!step->n_devices || collectives < step->least_collectives_ps)
+        step->least_collectives_ps = collectives;
+    if (wall - collectives > step->most_own_ps) {
+        step->most_own_ps = wall - collectives;
+        step->last = device;
+    }
+    step->own_ps += wall - collectives;
+    step->n_devices++;
+    for (int c = 0; c < XPL_TIME_CAUSES; c++)
+        step->ps[c] += (double)r->ps[c];
+    if (n_compiles > step->n_compiles) step->n_compiles = n_compiles;
+}
+
+static bool join_steps(struct xpl_survey *s) {
+    struct xpl_map by_number = {0};
+    for (uint32_t i = 0; i < s->n_devices; i++) {
+        const struct xpl_survey_device *const d = &s->devices[i];
+        const struct xpl_time_breakdown *const b = s->hosts[d->host].b;
+        for (size_t k = 0; k < d->n_rows; k++) {
+            const struct xpl_time_row *const r = &d->rows[k];
+            bool is_new;
+            if (r->step == XPL_BETWEEN_STEPS || !r->wall_ps) continue;
+            const struct xpl_time_step *const step = &b->steps.v[r->step];
+            uint64_t *const at =
+                xpl_map_put(s->arena, &by_number, (uint64_t)step->number, 0, &is_new);
+            struct xpl_survey_step *const slot =
+                at && is_new ? xpl_vec_push(s->arena, &s->steps) : NULL;
+            if (!at || (is_new && !slot)) return false;
+            if (slot) {
+                *slot = (struct xpl_survey_step){.number = step->number};
+                *at = s->steps.n - 1;
+            }
+            add_row(&s->steps.v[*at], i, r, step->n_compiles);
+        }
+    }
+    for (size_t i = 0; i < s->steps.n; i++)
+        for (int c = 0; c < XPL_TIME_CAUSES; c++)
+            s->steps.v[i].ps[c] /= (double)s->steps.v[i].n_devices;
+    return true;
+}
+
+static void sum_ops(struct xpl_survey *s) {
+    const struct xpl_op_metrics_db *const db = &s->stats->device_op_metrics_db;
+    for (size_t i = 0; i < db->metrics_db.n; i++)
+        if (!xpl_op_metrics_is_idle(&db->metrics_db.v[i]))
+            s->busy_op_ps += (double)db->metrics_db.v[i].self_time_ps;
+}
+
+xpl_status_t xpl_survey_make(const struct xpl_tool_input *in, const struct xpl_opstats *stats,
+                             struct xpl_arena *arena, struct xpl_survey *ret,
+                             struct xpl_error *err) {
+    struct xpl_survey s = {.arena = arena, .stats = stats, .is_cpu = true};
+    struct xpl_survey_host *const hosts = xpl_arena_array(arena, in->n_hosts, sizeof *hosts);
+    s.devices = xpl_arena_array(arena, count_devices(in), sizeof *s.devices);
+    if (!hosts || !s.devices) XPL_RETURN_OOM(err, "findings");
+    s.hosts = hosts;
+    for (size_t i = 0; i < in->n_hosts; i++) {
+        const struct xpl_tool_host *const h = &in->hosts[i];
+        if (!h->products) continue;
+        const struct xpl_time_breakdown_value *const v = h->products[0];
+        hosts[s.n_hosts++] = (struct xpl_survey_host){h->name, v->breakdown};
+        add_host(&s, (uint32_t)s.n_hosts - 1);
+    }
+    if (!join_steps(&s)) XPL_RETURN_OOM(err, "findings");
+    sum_ops(&s);
+    *ret = s;
+    return XPL_OK;
+}

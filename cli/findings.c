@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// `xplanectl findings`: what makes a run slow.  The tool of that name answers, through a daemon or
+// without one; here its JSON becomes text.
+#include "cli/findings.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "cli/remote.h"
+#include "cli/table.h"
+
+enum { NAME_WIDTH = 40, TEXT_WIDTH = 400 };
+
+// ---- text ----
+
+static xpl_str_t text_of(const json_t *o, const char *key) {
+    const json_t *const v = json_object_get(o, key);
+    return v && json_is_string(v) ? (xpl_str_t){json_string_value(v), json_string_length(v)}
+                                  : XPL_STR("");
+}
+
+static uint64_t ps_of(const json_t *o, const char *key) {
+    const json_int_t v = json_integer_value(json_object_get(o, key));
+    return v > 0 ? (uint64_t)v : 0;
+}
+
+// Text of a profile must not drive the terminal.
+static void print_text(xpl_str_t s, size_t max) {
+    for (size_t i = 0; i < s.len && i < max; i++)
+        (void)putchar((unsigned char)s.ptr[i] < 0x20 || s.ptr[i] == 0x7f ? '?' : s.ptr[i]);
+}
+
+static void print_ops(const json_t *f) {
+    const json_t *const ops = json_object_get(f, "ops");
+    for (size_t i = 0; i < json_array_size(ops); i++) {
+        char time[32];
+        const json_t *const op = json_array_get(ops, i);
+        xpl_show_time_ps(time, ps_of(op, "time_ps"));
+        (void)printf("%s", i ? ", " : "     where: ");
+        print_text(text_of(op, "name"), NAME_WIDTH);
+        (void)printf(" %s", time);
+    }
+    if (json_array_size(ops)) (void)printf("\n");
+}
+
+static void print_steps(const json_t *f) {
+    const json_t *const steps = json_object_get(f, "steps");
+    for (size_t i = 0; i < json_array_size(steps); i++) {
+        char time[32];
+        const json_t *const s = json_array_get(steps, i);
+        xpl_show_time_ps(time, ps_of(s, "time_ps"));
+        (void)printf("%s%lld (%s)", i ? ", " : "     steps: ",
+                     (long long)json_integer_value(json_object_get(s, "step")), time);
+    }
+    if (json_array_size(steps)) (void)printf("\n");
+}
+
+static void print_window(const json_t *f) {
+    const json_t *const w = json_object_get(f, "window");
+    char begin[32], time[32];
+    if (!json_is_object(w)) return;
+    xpl_show_time_ps(begin, ps_of(w, "begin_ps"));
+    xpl_show_time_ps(time, ps_of(w, "duration_ps"));
+    (void)printf("     see: %s of the trace of ", time);
+    print_text(text_of(w, "host"), NAME_WIDTH);
+    (void)printf(", from %s on\n", begin);
+}
+
+static void print_findings(const json_t *all) {
+    const json_t *const list = json_object_get(all, "findings");
+    (void)printf("\nFindings\n");
+    if (json_integer_value(json_object_get(all, "devices")) == 0) {
+        (void)printf("  none: no device did anything in this profile\n");
+        return;
+    }
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *const f = json_array_get(list, i);
+        (void)printf("  %zu. ", i + 1);
+        print_text(text_of(f, "kind"), NAME_WIDTH);
+        (void)printf(" (could save %.1f%%): ",
+                     json_number_value(json_object_get(f, "saving_percent")));
+        print_text(text_of(f, "text"), TEXT_WIDTH);
+        (void)printf("\n");
+        print_ops(f);
+        print_steps(f);
+        print_window(f);
+        (void)printf("     ");
+        print_text(text_of(f, "advice"), TEXT_WIDTH);
+        (void)printf(" ");
+        print_text(text_of(f, "link"), TEXT_WIDTH);
+        (void)printf("\n");
+    }
+    if (!json_array_size(list)) (void)printf("  none: nothing takes 1%% of the time\n");
+}
+
+static int print_answer(const void *p, size_t n) {
+    json_error_t why;
+    json_t *const all = json_loadb(p, n, 0, &why);
+    if (!all) {
+        (void)fprintf(stderr, "xplanectl: the findings cannot be read: %s\n", why.text);
+        return XPL_EXIT_FAILED;
+    }
+    print_findings(all);
+    json_decref(all);
+    return XPL_EXIT_OK;
+}
+
+// ---- where they come from ----
+
+static int ask(const struct xpl_args *a, xpl_client *c, const char *session, xpl_answer **ret) {
+    const xpl_tool_request q = xpl_remote_request(a, "findings", session);
+    xpl_result r;
+    if (xpl_client_tool(c, &q, ret, &r) != 0) return xpl_remote_failed(&r);
+    for (size_t i = 0; xpl_answer_warning(*ret, i); i++)
+        (void)fprintf(stderr, "xplanectl: warning: %s\n", xpl_answer_warning(*ret, i));
+    return XPL_EXIT_OK;
+}
+
+int xpl_findings_print_session(const struct xpl_args *a, xpl_client *c, const char *session) {
+    xpl_answer *answer = NULL;
+    int status = ask(a, c, session, &answer);
+    if (status == XPL_EXIT_OK) {
+        size_t n;
+        const void *const p = xpl_answer_data(answer, &n);
+        status = print_answer(p, n);
+    }
+    xpl_answer_free(answer);
+    return status;
+}
+
+static int show(const struct xpl_args *a, bool json, const void *p, size_t n) {
+    if (!json) return print_answer(p, n);
+    struct xpl_buf line;
+    xpl_buf_init(&line, n + 2);
+    xpl_buf_str(&line, (xpl_str_t){p, n});
+    xpl_buf_putc(&line, '\n');
+    const bool written = !line.failed && xpl_write_out(a, line.p, line.n);
+    if (line.failed) (void)fputs("xplanectl: out of memory\n", stderr);
+    xpl_buf_fini(&line);
+    return written ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+}
+
+static int of_path(const struct xpl_args *args, bool json) {
+    const char *rest[] = {"analyze", "findings", args->rest[1]};
+    struct xpl_args a = *args;
+    struct xpl_buf out;
+    a.rest = rest;
+    a.n_rest = 3;
+    int status = xpl_analyze(&a, &out);
+    if (status == XPL_EXIT_OK) status = show(args, json, out.p, out.n);
+    xpl_buf_fini(&out);
+    return status;
+}
+
+static int of_session(const struct xpl_args *args, bool json) {
+    xpl_client *const c = xpl_remote_open(args);
+    xpl_answer *answer = NULL;
+    if (!c) return XPL_EXIT_FAILED;
+    int status = ask(args, c, args->rest[1], &answer);
+    if (status == XPL_EXIT_OK) {
+        size_t n;
+        const void *const p = xpl_answer_data(answer, &n);
+        status = show(args, json, p, n);
+    } else if (strchr(args->rest[1], '/')) {
+        (void)fprintf(stderr, "xplanectl: there is no file %s: it was taken for a session\n",
+                      args->rest[1]);
+    }
+    xpl_answer_free(answer);
+    xpl_client_close(c);
+    return status;
+}
+
+int xpl_cmd_findings(const struct xpl_args *a) {
+    const bool json = a->json || (a->format && strcmp(a->format, "json") == 0);
+    if (a->format && !json && strcmp(a->format, "table") != 0) {
+        (void)fprintf(stderr, "xplanectl: --format of findings is table or json, not %s\n",
+                      a->format);
+        return XPL_EXIT_USAGE;
+    }
+    return access(a->rest[1], F_OK) == 0 ? of_path(a, json) : of_session(a, json);
+}

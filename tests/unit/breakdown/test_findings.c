@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Findings of profiles that are slow for a reason which is known.
+#include <jansson.h>
+#include <string.h>
+
+#include "tests/check.h"
+#include "tests/unit/breakdown/findings_render.h"
+#include "tests/unit/breakdown/slow_profiles.h"
+
+// Takes over the profiles.
+static json_t *found(struct xpl_buf *spaces, size_t n) {
+    struct xpl_buf out;
+    struct xpl_error err = {0};
+    CHECK_OK(findings_of(spaces, n, &out, &err), &err);
+    json_t *const all = json_loadb((const char *)out.p, out.n, JSON_REJECT_DUPLICATES, NULL);
+    CHECK(all);
+    xpl_buf_fini(&out);
+    for (size_t i = 0; i < n; i++)
+        xpl_buf_fini(&spaces[i]);
+    return all;
+}
+
+static json_t *finding(json_t *all, const char *kind) {
+    size_t i;
+    json_t *f;
+    json_array_foreach(json_object_get(all, "findings"), i, f) {
+        if (strcmp(json_string_value(json_object_get(f, "kind")), kind) == 0) return f;
+    }
+    return NULL;
+}
+
+static const char *text_at(json_t *f, const char *list, size_t i, const char *key) {
+    return json_string_value(json_object_get(json_array_get(json_object_get(f, list), i), key));
+}
+
+static double number(json_t *f, const char *key) {
+    return json_number_value(json_object_get(f, key));
+}
+
+// The only finding above 5% is `kind` of `percent`; NULL: there is none.
+static void check_only(json_t *all, const char *kind, double percent) {
+    size_t i;
+    json_t *f;
+    double before = 100;
+    json_array_foreach(json_object_get(all, "findings"), i, f) {
+        const double share = number(f, "share_percent"), saving = number(f, "saving_percent");
+        const char *const k = json_string_value(json_object_get(f, "kind"));
+        CHECK(saving <= before && saving <= share + 1e-9);
+        before = saving;
+        CHECK(share < 5 || (kind && strcmp(k, kind) == 0));
+        CHECK(json_string_length(json_object_get(f, "advice")) > 20);
+        CHECK(json_string_length(json_object_get(f, "link")) > 10);
+        CHECK(json_string_length(json_object_get(f, "text")) > 10);
+    }
+    if (kind) CHECK(finding(all, kind));
+    if (kind) CHECK_REAL(number(finding(all, kind), "share_percent"), percent, 0.01);
+}
+
+// Kinds that one cause of the time breakdown makes.
+static void test_causes(void) {
+    static const struct {
+        const char *host, *op, *kind, *name;
+    } cases[] = {
+        {"load_batch", NULL, "input_wait", "load_batch"},
+        {"save_checkpoint", NULL, "checkpoint", "save_checkpoint"},
+        {"PjitFunction(other)", NULL, "launch_bound", "PjitFunction(other)"},
+        {"$train.py:9 think", NULL, "host_bound", "$train.py:9 think"},
+        {NULL, NULL, "idle_unknown", NULL},
+        {NULL, "all-reduce.7", "exposed_collectives", "all-reduce.7"},
+        {NULL, "pure_callback.1", "host_callback", "pure_callback.1"},
+        {NULL, "transpose.4", "layout_copies", "transpose.4"},
+        {"backend_compile_and_load", NULL, "recompilation", "backend_compile_and_load"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct xpl_buf space = slow_profile(cases[i].host, cases[i].op, 6000);
+        json_t *const all = found(&space, 1), *const f = finding(all, cases[i].kind);
+        const bool launch = strcmp(cases[i].kind, "launch_bound") == 0;
+        check_only(all, cases[i].kind, launch ? 61 : 60);
+        if (cases[i].name) CHECK_STR(text_at(f, "ops", 0, "name"), cases[i].name);
+        CHECK_STR(json_string_value(json_object_get(all, "framework")), "jax");
+        CHECK_EQ(json_integer_value(json_object_get(all, "steps")), SLOW_STEPS);
+        json_decref(all);
+    }
+}
+
+static void test_evidence(void) {
+    struct xpl_buf space = slow_profile("load_batch", NULL, 6000);
+    json_t *const all = found(&space, 1), *const f = finding(all, "input_wait");
+    json_t *const window = json_object_get(f, "window");
+    CHECK_STR(text_at(f, "hosts", 0, "host"), "h0");
+    CHECK_EQ(json_array_size(json_object_get(f, "steps")), 5);
+    CHECK_EQ(json_integer_value(json_object_get(f, "time_ps")), 60000 * kUs);
+    CHECK_EQ(json_integer_value(json_object_get(window, "duration_ps")), 6000 * kUs);
+    CHECK_EQ(json_integer_value(json_object_get(window, "begin_ps")), 0);
+    CHECK_STR(json_string_value(json_object_get(window, "host")), "h0");
+    // Advice is that of the framework.
+    const char *const advice = json_string_value(json_object_get(f, "advice"));
+    CHECK(!strstr(advice, "tf.data") && strstr(advice, "Grain"));
+    json_decref(all);
+}
+
+static void test_healthy(void) {
+    struct xpl_buf space = slow_profile(NULL, NULL, 0);
+    json_t *const all = found(&space, 1);
+    check_only(all, NULL, 0);
+    json_decref(all);
+}
+
+// One step of ten is a compilation: that is how programs begin.
+static void test_compile_at_start(void) {
+    struct slow_cpu s;
+    slow_begin(&s);
+    for (int i = 0; i < SLOW_STEPS; i++) {
+        slow_step(&s, i, SLOW_STEP_US);
+        slow_host(&s, "PjitFunction(step)", i, 0, i ? 10 : 8000);
+        if (i == 0) slow_host(&s, "backend_compile_and_load", i, 0, 8000);
+        slow_op(&s, "fusion.1", i, i ? 0 : 8000, i ? SLOW_STEP_US : 2000);
+    }
+    struct xpl_buf space = slow_end(&s);
+    json_t *const all = found(&space, 1);
+    check_only(all, "compile_at_start", 8);
+    json_decref(all);
+}
+
+// Steps 4 and 7 take four times as long, for they compute more.
+static void test_outliers(void) {
+    struct slow_cpu s;
+    slow_begin(&s);
+    for (int i = 0; i < SLOW_STEPS; i++) {
+        const int64_t us = i == 4 || i == 7 ? 8000 : 2000;
+        slow_step(&s, i, us);
+        slow_host(&s, "PjitFunction(step)", i, 0, 10);
+        slow_op(&s, "fusion.1", i, 0, us);
+        if (i + 1 < SLOW_STEPS) slow_op(&s, "fusion.2", i, us, SLOW_STEP_US - us); // between steps
+    }
+    struct xpl_buf space = slow_end(&s);
+    json_t *const all = found(&space, 1), *const f = finding(all, "step_outliers");
+    check_only(all, "step_outliers", 100.0 * 12000 / 92000);
+    CHECK(strstr(json_string_value(json_object_get(f, "text")), "2 of 10"));
+    CHECK(strstr(json_string_value(json_object_get(f, "text")), "is compute"));
+    CHECK_EQ(json_array_size(json_object_get(f, "steps")), 2);
+    json_decref(all);
+}
+
+// Four hosts; the third one computes 5 of 10 ms, the others 2, and all-reduce ends for all at once.
+static void test_stragglers(void) {
+    struct xpl_buf spaces[4];
+    for (int h = 0; h < 4; h++) {
+        struct slow_cpu s;
+        const int64_t work = h == 2 ? 5000 : 2000;
+        slow_begin(&s);
+        for (int i = 0; i < SLOW_STEPS; i++) {
+            slow_step(&s, i, SLOW_STEP_US);
+            slow_host(&s, "PjitFunction(step)", i, 0, 10);
+            slow_op(&s, "fusion.1", i, 0, work);
+            slow_op(&s, "all-reduce.1", i, work, 6000 - work);
+            slow_op(&s, "fusion.2", i, 6000, 4000);
+        }
+        spaces[h] = slow_end(&s);
+    }
+    json_t *const all = found(spaces, 4), *const f = finding(all, "stragglers");
+    CHECK(f);
+    CHECK_REAL(number(f, "share_percent"), 100 * 3 * 3.0 / 40, 0.01); // three wait 3 of 10 ms
+    CHECK_STR(text_at(f, "hosts", 0, "host"), "h2");
+    CHECK(strstr(json_string_value(json_object_get(f, "text")), "CPU of h2 in 10 of 10 steps"));
+    // What the last one spends is communication: 1 ms of each.
+    CHECK_REAL(number(finding(all, "exposed_collectives"), "share_percent"), 10, 0.01);
+    json_decref(all);
+}
+
+// A GPU between whose kernels there is nothing, whose copies are alone, and whose memory is full.
+static void test_gpu(void) {
+    struct slow_gpu s;
+    slow_gpu_begin(&s);
+    for (int i = 0; i < 50; i++) {
+        slow_kernel(&s, &s.compute, "gemm", 100 * i, 100 * i + 5, 45); // ends at 50
+        slow_kernel(&s, &s.comm, "MemcpyH2D", 100 * i + 10, 100 * i + 50, 20);
+    }
+    struct xpl_buf ev = mk_event(&s.host, "MemoryAllocation", 0, 0);
+    mk_stat_str(&s.host, &ev, "allocator_name", "GPU_0_bfc");
+    mk_stat_int(&s.host, &ev, "peak_bytes_in_use", 95);
+    mk_stat_int(&s.host, &ev, "bytes_allocated", 90);
+    mk_stat_int(&s.host, &ev, "bytes_available", 10);
+    mk_event_end(&s.python, &ev);
+    struct xpl_buf space = slow_gpu_end(&s);
+    json_t *const all = found(&space, 1);
+    const double wall = 5000 - 30 - 5;
+    CHECK_REAL(number(finding(all, "host_copies"), "share_percent"), 100 * 1000 / wall, 0.01);
+    CHECK(number(finding(all, "launch_bound"), "share_percent") > 4);
+    json_t *const memory = finding(all, "memory_near_capacity");
+    CHECK(strstr(json_string_value(json_object_get(memory, "text")), "GPU_0_bfc was filled to 95"));
+    CHECK_REAL(number(memory, "share_percent"), 0, 0);
+    json_decref(all);
+}
+
+static void test_empty(void) {
+    struct xpl_buf space = mk_open();
+    json_t *const all = found(&space, 1);
+    CHECK_EQ(json_array_size(json_object_get(all, "findings")), 0);
+    CHECK_EQ(json_integer_value(json_object_get(all, "devices")), 0);
+    CHECK_EQ(json_integer_value(json_object_get(all, "wall_ps")), 0);
+    json_decref(all);
+}
+
+int main(void) {
+    test_causes();
+    test_evidence();
+    test_healthy();
+    test_compile_at_start();
+    test_outliers();
+    test_stragglers();
+    test_gpu();
+    test_empty();
+    return 0;
+}
