@@ -53,7 +53,7 @@ static bool parse_id(const char *text, int64_t *ret) {
 }
 
 // The forms of export, in the order of enum xpl_iree_trace_format.
-static const char *const kExports[] = {"ireeperf-jsonl", "perfetto", "chrome"};
+static const char *const kExports[] = {"ireeperf-jsonl", "perfetto", "chrome", "xspace"};
 enum { N_EXPORTS = sizeof kExports / sizeof *kExports };
 
 static bool parse_format(const char *report, const char *text, enum xpl_iree_rows_format *ret,

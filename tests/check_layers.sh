@@ -37,7 +37,7 @@ xplane='analysis/xplane/ analysis/wire/ base/'
 allow analysis/wire base/
 allow analysis/xplane analysis/wire/ base/
 allow analysis/perfetto base/
-allow analysis/ireeprof analysis/perfetto/ base/
+allow analysis/ireeprof analysis/perfetto/ analysis/xplane/writer.h base/
 allow analysis/formats analysis/ireeprof/reader.h $xplane
 allow analysis/grouping $xplane
 allow analysis/hlo analysis/grouping/ $xplane

@@ -14,7 +14,12 @@
 #include "base/status.h"
 #include "base/str.h"
 
-enum xpl_iree_trace_format { XPL_IREE_NO_TRACE, XPL_IREE_PERFETTO, XPL_IREE_CHROME };
+enum xpl_iree_trace_format {
+    XPL_IREE_NO_TRACE,
+    XPL_IREE_PERFETTO,
+    XPL_IREE_CHROME,
+    XPL_IREE_XSPACE,
+};
 
 struct xpl_iree_options {
     xpl_str_t filter; // glob of * and ?; "*" or empty: everything

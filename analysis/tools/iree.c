@@ -65,7 +65,7 @@ static const struct xpl_tool_option kExported[] = {
     {.key = "format",
      .type = XPL_OPTION_CHOICE,
      .offset = offsetof(struct iree_options, trace),
-     .values = "ireeperf-jsonl|perfetto|chrome", // enum xpl_iree_trace_format
+     .values = "ireeperf-jsonl|perfetto|chrome|xspace", // enum xpl_iree_trace_format
      .preset = "ireeperf-jsonl",
      .help = "the rows that IREE's tools exchange, or a trace for other viewers"},
     UNFINISHED};
@@ -84,7 +84,8 @@ static const struct xpl_product *const kNeeds[] = {&xpl_product_iree_bundle, NUL
 
 static const char *content_type_of(const void *options) {
     const struct iree_options *const o = options;
-    if (o->raw || o->trace == XPL_IREE_PERFETTO) return "application/octet-stream";
+    if (o->raw || o->trace == XPL_IREE_PERFETTO || o->trace == XPL_IREE_XSPACE)
+        return "application/octet-stream";
     if (o->trace == XPL_IREE_CHROME) return "application/json";
     return o->format == TEXT ? "text/plain; charset=utf-8" : "application/x-ndjson";
 }
@@ -162,7 +163,7 @@ TOOL(counter, 3, kCounted)
 TOOL(dispatch, 3, kProjected)
 TOOL(executable, 3, kProjected)
 TOOL(explain, 3, kFiltered)
-TOOL(export, 3, kExported)
+TOOL(export, 4, kExported)
 TOOL(functions, 3, kNamed)
 TOOL(latency, 3, kNamed)
 TOOL(memory, 3, kFiltered)

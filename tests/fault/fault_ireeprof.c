@@ -39,6 +39,7 @@ int main(void) {
         fail_each(file, reports[k].name, XPL_IREE_NO_TRACE);
     fail_each(file, "export", XPL_IREE_PERFETTO);
     fail_each(file, "export", XPL_IREE_CHROME);
+    fail_each(file, "export", XPL_IREE_XSPACE);
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
     xpl_buf_fini(&b);

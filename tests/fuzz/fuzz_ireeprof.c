@@ -4,6 +4,9 @@
 // file.
 #include <string.h>
 
+#include "analysis/xplane/xspace.h"
+#include "base/arena.h"
+#include "base/exec.h"
 #include "tests/iree_run.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -25,6 +28,19 @@ static void walk(const struct xpl_iree_bundle *b) {
         CHECK(b->notes.kept[i].offset <= b->file_bytes && b->notes.kept[i].text[0]);
 }
 
+// An XSpace is one, with no more events than the bundle has bytes.
+static void open_xspace(const struct xpl_buf *out) {
+    struct xpl_exec serial = xpl_exec_serial();
+    struct xpl_xspace *space;
+    struct xpl_error err = {0};
+    struct xpl_arena arena;
+    xpl_arena_init(&arena, (size_t)1 << 28);
+    CHECK_OK(xpl_xspace_open((xpl_bytes_t){out->n ? out->p : (const uint8_t *)"", out->n}, &arena,
+                             &serial, &space, &err),
+             &err);
+    xpl_arena_fini(&arena);
+}
+
 // Traces are written of whatever is opened, and hold at least what begins and ends them.
 static void trace(xpl_bytes_t file, enum xpl_iree_trace_format format) {
     struct iree_run x = {.run.options = {.id = -1, .trace = format}};
@@ -32,7 +48,10 @@ static void trace(xpl_bytes_t file, enum xpl_iree_trace_format format) {
     CHECK(st == XPL_OK || st == XPL_DATA_LOSS || st == XPL_INVALID_ARGUMENT);
     if (st == XPL_OK && format == XPL_IREE_CHROME)
         CHECK(x.out.n > 40 && memcmp(x.out.p + x.out.n - 4, "\n]}\n", 4) == 0);
-    if (st == XPL_OK) CHECK(x.out.n > 20);
+    if (st == XPL_OK && format == XPL_IREE_XSPACE)
+        open_xspace(&x.out);
+    else if (st == XPL_OK)
+        CHECK(x.out.n > 20);
     xpl_buf_fini(&x.out);
 }
 
@@ -40,6 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t n;
     trace((xpl_bytes_t){data, size}, XPL_IREE_PERFETTO);
     trace((xpl_bytes_t){data, size}, XPL_IREE_CHROME);
+    trace((xpl_bytes_t){data, size}, XPL_IREE_XSPACE);
     const struct xpl_iree_report *const reports = xpl_iree_reports(&n);
     for (size_t i = 0; i < n; i++) {
         const bool json = !reports[i].ours || i % 2;

@@ -149,7 +149,7 @@ bool xpl_iree_timeline_collect(struct xpl_iree_timeline *t, const struct xpl_ire
 }
 
 bool xpl_iree_timeline_warn(struct xpl_iree_timeline *t) {
-    struct xpl_iree_run whole = {.bundle = t->run->bundle};
+    struct xpl_iree_run whole = {.bundle = t->run->bundle, .damage = t->run->damage};
     char text[320];
     if (!xpl_iree_is_partial(&whole)) return true;
     for (uint32_t i = 0; xpl_iree_warning(&whole, i, text, sizeof text); i++) {

@@ -313,7 +313,7 @@ static void put_diagnostic(struct xpl_iree_sink *s, const struct xpl_iree_event 
             (void)xpl_iree_export_diagnostic(&s->t->members, h, (enum xpl_iree_diagnostic)e->extra);
         return;
     }
-    const struct xpl_iree_run whole = {.bundle = s->t->run->bundle};
+    const struct xpl_iree_run whole = {.bundle = s->t->run->bundle, .damage = s->t->run->damage};
     if (!xpl_iree_warning(&whole, e->extra - XPL_IREE_N_DIAGNOSTICS, text, sizeof text)) return;
     put_z(s, "severity", "warning");
     put_z(s, "category", "bundle");

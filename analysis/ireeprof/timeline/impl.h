@@ -241,6 +241,8 @@ struct xpl_iree_sink {
     const struct xpl_iree_event *event;
     struct xpl_iree_list waiting; // Chrome's: flows of the event, uint64_t
     bool any;                     // Chrome: an element stands before
+    struct xpl_iree_xspace *xspace;
+    int64_t base; // times of the output count from here; 0 or below it
 };
 
 // A format.  Calls: begin, track for each, then for each event its name, flows and arguments
@@ -260,6 +262,9 @@ struct xpl_iree_trace_writer {
     void (*end)(struct xpl_iree_sink *s);
 };
 extern const struct xpl_iree_trace_writer xpl_iree_perfetto_writer, xpl_iree_chrome_writer;
+
+// The events, which are by time, as an XSpace.  xspace.c; RESOURCE_EXHAUSTED, CANCELLED.
+xpl_status_t xpl_iree_xspace_write(struct xpl_iree_sink *s, struct xpl_error *err) XPL_NODISCARD;
 
 // ---- details.c ----
 

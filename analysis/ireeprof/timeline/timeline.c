@@ -141,7 +141,8 @@ static xpl_status_t write_trace(struct xpl_iree_timeline *t, struct xpl_error *e
     t->x.run = &members;
     xpl_buf_init(&s.list, (size_t)1 << 30);
     xpl_packet_init(&s.packet, out, 1001, (size_t)1 << 32);
-    const xpl_status_t st = write_all(&s, err);
+    const bool xspace = t->run->options.trace == XPL_IREE_XSPACE;
+    const xpl_status_t st = xspace ? xpl_iree_xspace_write(&s, err) : write_all(&s, err);
     memcpy(t->run->missing, members.missing, sizeof members.missing);
     xpl_packet_fini(&s.packet);
     xpl_iree_table_fini(&s.flows);

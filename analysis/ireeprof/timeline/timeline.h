@@ -8,7 +8,7 @@
 // devices and hosts share a time; a device without correlations has no events.
 //
 // Memory is 56 bytes for each event, and metadata; everything else is read again when it is
-// written.
+// written.  An XSpace takes twice that for a while: it has the events of each line together.
 #ifndef XPL_ANALYSIS_IREEPROF_TIMELINE_TIMELINE_H_
 #define XPL_ANALYSIS_IREEPROF_TIMELINE_TIMELINE_H_
 

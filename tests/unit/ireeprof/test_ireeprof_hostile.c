@@ -436,6 +436,7 @@ static uint64_t questions(enum xpl_iree_trace_format format, uint64_t submission
 static void test_flows_ask(void) {
     CHECK(questions(XPL_IREE_PERFETTO, 7) > questions(XPL_IREE_PERFETTO, 8) + 10);
     CHECK(questions(XPL_IREE_CHROME, 7) > questions(XPL_IREE_CHROME, 8) + 10);
+    CHECK(questions(XPL_IREE_XSPACE, 7) > questions(XPL_IREE_XSPACE, 8) + 10);
 }
 
 int main(void) {

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timeline as an XSpace: what other tools make of a profile is then made of a bundle, too.
+//
+// A device whose dispatches were timed by itself is a plane "/device:GPU:N"; everything that the
+// host timed is on the plane "/host:CPU".  Tracks are lines, called by their path, counters are
+// events of a plane's line for counters.  Times are those of the bundle: nanoseconds of the
+// machine's monotonic clock stand where others have the time since 1970.  A dispatch is an op:
+// its function is the op's name, the module that the function's name begins with its component,
+// and what stands behind the number of the dispatch its type.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analysis/ireeprof/timeline/impl.h"
+#include "analysis/xplane/writer.h"
+#include "base/intern.h"
+#include "base/json.h"
+
+enum { FIRST_LINE = 1, CANCEL_EVERY = 4096, FLOW_BITS = 56, SHOWN = 512 };
+enum direction { FLOW_IN = 1, FLOW_OUT, FLOW_INOUT }; // as in a stat "flow"
+
+// The plane and the line that a track is on.
+struct place {
+    uint32_t plane; // 0: the host's; devices from 1
+    uint32_t line;
+};
+
+struct xpl_iree_xspace {
+    struct xpl_xspace_writer w;
+    struct place *places;     // by track
+    struct xpl_arena arena;   // of what follows, which is a plane's
+    struct xpl_intern *names; // of events: ids of metadata
+    struct xpl_intern *stats;
+    uint32_t n_names, n_stats;
+    int64_t first_ns; // of the line
+    struct xpl_buf text;
+    bool failed, open; // open: an event
+};
+
+static struct xpl_iree_xspace *state_of(const struct xpl_iree_sink *s) {
+    return s->xspace;
+}
+
+// ---- names ----
+
+static int64_t id_of(struct xpl_iree_xspace *x, struct xpl_intern *pool, uint32_t *n,
+                     xpl_str_t name) {
+    xpl_strid_t id = {0};
+    if (!pool || !xpl_intern_put(pool, name, &id)) x->failed = true;
+    if (id.v > *n) *n = id.v;
+    return (int64_t)id.v + 1; // "" has the id 0, which stands for none
+}
+
+static int64_t stat_id(struct xpl_iree_xspace *x, const char *name) {
+    return id_of(x, x->stats, &x->n_stats, xpl_str_from(name));
+}
+
+static void begin_names(struct xpl_iree_xspace *x, size_t limit) {
+    xpl_arena_fini(&x->arena);
+    xpl_arena_init(&x->arena, limit);
+    x->names = xpl_intern_new(&x->arena, 1);
+    x->stats = xpl_intern_new(&x->arena, 2);
+    x->n_names = x->n_stats = 0;
+    x->failed |= !x->names || !x->stats;
+}
+
+// Bytes of names that are no UTF-8 are replaced: readers refuse them.
+static xpl_str_t valid(struct xpl_iree_xspace *x, xpl_str_t s) {
+    size_t plain = 0;
+    while (plain < s.len && (uint8_t)s.ptr[plain] < 0x80)
+        plain++;
+    if (plain == s.len) return s;
+    x->text.n = 0;
+    while (s.len) {
+        char out[XPL_JSON_CHAR_MAX];
+        size_t used;
+        const bool ascii = (uint8_t)s.ptr[0] < 0x80;
+        const size_t n = xpl_json_char(s, out, &used);
+        xpl_buf_put(&x->text, ascii ? s.ptr : out, ascii ? 1 : n);
+        s = xpl_str_sub(s, used, SIZE_MAX);
+    }
+    x->failed |= x->text.failed;
+    return (xpl_str_t){(const char *)x->text.p, x->text.n};
+}
+
+static void end_names(struct xpl_iree_xspace *x) {
+    for (uint32_t i = 0; i <= x->n_names && x->names; i++) {
+        const xpl_str_t name = xpl_intern_get(x->names, (xpl_strid_t){i});
+        xpl_xspace_writer_begin_event_md(&x->w, (int64_t)i + 1, name, XPL_STR(""));
+        xpl_xspace_writer_end_event_md(&x->w);
+    }
+    for (uint32_t i = 1; i <= x->n_stats && x->stats; i++)
+        xpl_xspace_writer_stat_md(&x->w, (int64_t)i + 1, xpl_intern_get(x->stats, (xpl_strid_t){i}),
+                                  XPL_STR(""));
+}
+
+// ---- ops ----
+
+static void put_str_stat(struct xpl_iree_xspace *x, const char *name, xpl_str_t v) {
+    xpl_xspace_writer_str(&x->w, stat_id(x, name), v);
+}
+
+// The component and the type of a function's name, COMPONENT_dispatch_N_TYPE_SHAPES; where it is
+// called otherwise, the whole name and "dispatch".
+static void split(xpl_str_t name, xpl_str_t *ret_component, xpl_str_t *ret_type) {
+    const xpl_str_t mark = XPL_STR("_dispatch_");
+    const size_t at = xpl_str_find(name, mark, 0);
+    *ret_component = at == SIZE_MAX || at == 0 ? name : xpl_str_sub(name, 0, at);
+    *ret_type = XPL_STR("dispatch");
+    if (at == SIZE_MAX) return;
+    xpl_str_t rest = xpl_str_sub(name, at + mark.len, SIZE_MAX);
+    const size_t number = xpl_str_find(rest, XPL_STR("_"), 0);
+    if (number == SIZE_MAX) return;
+    rest = xpl_str_sub(rest, number + 1, SIZE_MAX);
+    // Words up to the first that begins with a digit, which is a shape.
+    size_t end = 0;
+    while (end < rest.len && !(rest.ptr[end] >= '0' && rest.ptr[end] <= '9')) {
+        const size_t next = xpl_str_find(rest, XPL_STR("_"), end);
+        end = next == SIZE_MAX ? rest.len : next + 1;
+    }
+    if (end && end <= rest.len && rest.ptr[end - 1] == '_') end--;
+    if (end) *ret_type = xpl_str_sub(rest, 0, end);
+}
+
+// What tools on ops ask of a dispatch: op, module, and COMPONENT/FUNCTION:TYPE.
+static void put_op(struct xpl_iree_xspace *x, xpl_str_t name, bool timed) {
+    char path[512];
+    xpl_str_t component, type;
+    name = xpl_str_sub(name, 0, 200);
+    split(name, &component, &type);
+    int n = snprintf(path, sizeof path, "%.*s/%.*s", XPL_STR_FMT(component), XPL_STR_FMT(name));
+    for (int i = 0; i < n; i++) {
+        const char c = path[i];
+        const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || c == '_' || c == '/' || c == '.' || c == '-';
+        if (!word) path[i] = '_';
+    }
+    n += snprintf(path + n, sizeof path - (size_t)n, ":%.*s", XPL_STR_FMT(type));
+    // On a device's plane an hlo_op would have to be one of an HLO module that is known.
+    if (!timed) put_str_stat(x, "hlo_op", name);
+    if (!timed) put_str_stat(x, "hlo_module", component);
+    put_str_stat(x, "tf_op", (xpl_str_t){path, (size_t)n});
+}
+
+static bool is_dispatch(const struct xpl_iree_sink *s, const struct xpl_iree_event *e) {
+    const uint32_t kind = xpl_iree_track_at(s->t, e->track)->key.kind;
+    struct xpl_iree_host_event h;
+    if (e->kind != XPL_IREE_EVENT_SLICE || kind != XPL_IREE_TRACK_HOST)
+        return e->kind == XPL_IREE_EVENT_SLICE && kind == XPL_IREE_TRACK_DISPATCH;
+    memcpy(&h, s->t->run->bundle->bytes.ptr + e->at, sizeof h);
+    return h.type == XPL_IREE_OP_DISPATCH;
+}
+
+// ---- events ----
+
+// Picoseconds from a to b, at most what an XSpace can say.
+static int64_t ps_between(int64_t a, int64_t b) {
+    int64_t ns, ps;
+    if (b <= a) return 0;
+    if (__builtin_sub_overflow(b, a, &ns) || __builtin_mul_overflow(ns, 1000, &ps))
+        return INT64_MAX / 1000 * 1000;
+    return ps;
+}
+
+// The name of what is no op: where a colon stands, readers see the type of one behind it.
+static xpl_str_t plain(xpl_str_t name, char text[SHOWN]) {
+    name = xpl_str_sub(name, 0, SHOWN);
+    for (size_t i = 0; i < name.len; i++)
+        text[i] = name.ptr[i] == ':' ? ' ' : name.ptr[i];
+    return (xpl_str_t){text, name.len};
+}
+
+static void put_event(struct xpl_iree_sink *s, const struct xpl_iree_event *e, uint64_t ns,
+                      xpl_str_t name) {
+    struct xpl_iree_xspace *const x = state_of(s);
+    const struct xpl_iree_track *const t = xpl_iree_track_at(s->t, e->track);
+    char text[SHOWN];
+    // Slices of a track do not overlap: the next event is this one's end.
+    const int64_t length = e->kind == XPL_IREE_EVENT_SLICE ? ps_between(e->ns, e[1].ns) : 0;
+    const bool dispatch = is_dispatch(s, e);
+    const xpl_str_t shown = valid(x, t->counter ? t->name : dispatch ? name : plain(name, text));
+    const int64_t md = id_of(x, x->names, &x->n_names, shown);
+    (void)ns;
+    xpl_xspace_writer_begin_event(&x->w, md, ps_between(x->first_ns, e->ns), length);
+    x->open = true;
+    if (dispatch) put_op(x, shown, x->places[e->track].plane != 0);
+}
+
+static void put_flow(struct xpl_iree_sink *s, uint64_t id) {
+    struct xpl_iree_xspace *const x = state_of(s);
+    const enum direction d = s->event->kind == XPL_IREE_EVENT_QUEUE   ? FLOW_OUT
+                             : s->event->kind == XPL_IREE_EVENT_READY ? FLOW_INOUT
+                                                                      : FLOW_IN;
+    const uint64_t bits = id & ((UINT64_C(1) << FLOW_BITS) - 1);
+    xpl_xspace_writer_uint(&x->w, stat_id(x, "flow"), (uint64_t)d | bits << 2);
+}
+
+static void put_member(struct xpl_iree_sink *s, const char *name, const struct xpl_iree_member *m) {
+    struct xpl_iree_xspace *const x = state_of(s);
+    const int64_t md = stat_id(x, name);
+    switch (m->kind) {
+        case XPL_IREE_MEMBER_U64: xpl_xspace_writer_uint(&x->w, md, m->u64); break;
+        case XPL_IREE_MEMBER_I64: xpl_xspace_writer_int(&x->w, md, m->i64); break;
+        case XPL_IREE_MEMBER_BOOL: xpl_xspace_writer_int(&x->w, md, m->is); break;
+        case XPL_IREE_MEMBER_DOUBLE: xpl_xspace_writer_double(&x->w, md, m->number); break;
+        case XPL_IREE_MEMBER_TEXT: xpl_xspace_writer_str(&x->w, md, valid(x, m->text)); break;
+        case XPL_IREE_MEMBER_NULL:
+        case XPL_IREE_MEMBER_OPEN:
+        case XPL_IREE_MEMBER_CLOSE: break;
+    }
+}
+
+// Of a counter the value alone: each argument would be a series.
+static void put_argument(struct xpl_iree_sink *s, const struct xpl_iree_member *m) {
+    if (!xpl_iree_track_at(s->t, s->event->track)->counter) put_member(s, m->name, m);
+}
+
+static void put_value(struct xpl_iree_sink *s, const struct xpl_iree_member *m) {
+    put_member(s, "value", m);
+}
+
+static void end_event(struct xpl_iree_sink *s, uint64_t ns) {
+    struct xpl_iree_xspace *const x = state_of(s);
+    (void)ns;
+    if (x->open) xpl_xspace_writer_end_event(&x->w);
+    x->open = false;
+}
+
+static const struct xpl_iree_trace_writer xspace_writer = {
+    .event = put_event,
+    .flow = put_flow,
+    .argument = put_argument,
+    .value = put_value,
+    .event_end = end_event,
+};
+
+// ---- planes and lines ----
+
+// Whether a device timed something itself.
+static bool is_timed(const struct xpl_iree_track *t) {
+    return t->key.kind == XPL_IREE_TRACK_DISPATCH || t->key.kind == XPL_IREE_TRACK_QUEUE_DEVICE ||
+           t->key.kind == XPL_IREE_TRACK_COUNTER || t->key.kind == XPL_IREE_TRACK_RANGE ||
+           t->key.kind == XPL_IREE_TRACK_METRIC;
+}
+
+static bool place_tracks(struct xpl_iree_timeline *t, struct xpl_iree_xspace *x) {
+    x->places = xpl_sys_alloc((t->tracks.n + 1) * sizeof *x->places);
+    if (!x->places) return false;
+    for (uint32_t i = 0; i < t->tracks.n; i++) {
+        const struct xpl_iree_track *const k = xpl_iree_track_at(t, i);
+        const uint32_t device = k->key.device < UINT32_MAX - 1 ? k->key.device : UINT32_MAX - 2;
+        x->places[i].plane = is_timed(k) ? device + 1 : 0;
+        x->places[i].line = k->counter ? UINT32_MAX : i + FIRST_LINE;
+    }
+    return true;
+}
+
+// For sorting: the places stand in the events themselves, as their track is kept by `sequence`.
+struct order {
+    struct place place;
+    uint32_t index; // of the event
+};
+
+static int by_place(const void *pa, const void *pb) {
+    const struct order *const a = pa, *const b = pb;
+    if (a->place.plane != b->place.plane) return a->place.plane < b->place.plane ? -1 : 1;
+    if (a->place.line != b->place.line) return a->place.line < b->place.line ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index); // events are by time
+}
+
+// Brings the events of each line together, by time.
+static bool group(struct xpl_iree_timeline *t, const struct xpl_iree_xspace *x) {
+    const size_t n = t->events.n;
+    struct xpl_iree_event *const events = t->events.v;
+    struct xpl_iree_event *const sorted = xpl_sys_alloc((n + 1) * sizeof *sorted);
+    struct order *const order = xpl_sys_alloc((n + 1) * sizeof *order);
+    const bool ok = sorted && order;
+    for (size_t i = 0; ok && i < n; i++)
+        order[i] = (struct order){x->places[events[i].track], (uint32_t)i};
+    if (ok && n) qsort(order, n, sizeof *order, by_place);
+    for (size_t i = 0; ok && i < n; i++)
+        sorted[i] = events[order[i].index];
+    xpl_sys_free(order);
+    if (!ok) {
+        xpl_sys_free(sorted);
+        return false;
+    }
+    xpl_sys_free(events);
+    t->events.v = sorted, t->events.cap = n + 1;
+    return true;
+}
+
+// The names of a track and of those above it, devices and queues among them.
+static xpl_str_t path_of(struct xpl_iree_xspace *x, const struct xpl_iree_timeline *t,
+                         uint32_t track, char *text, size_t size) {
+    const struct xpl_iree_track *parts[8];
+    size_t n = 0, at = 0;
+    for (uint32_t i = track + 1; i && n < 8; i = parts[n - 1]->parent_plus_1)
+        parts[n++] = xpl_iree_track_at(t, i - 1);
+    if (n > 1 && parts[n - 1]->key.kind == XPL_IREE_TRACK_ROOT) n--;
+    while (n-- && at < size) {
+        const xpl_str_t name = xpl_str_sub(parts[n]->name, 0, 120);
+        at += (size_t)snprintf(text + at, size - at, "%.*s%s", XPL_STR_FMT(name), n ? " / " : "");
+    }
+    return valid(x, (xpl_str_t){text, at < size ? at : size - 1});
+}
+
+static void begin_line(struct xpl_iree_sink *s, const struct xpl_iree_event *e) {
+    struct xpl_iree_xspace *const x = state_of(s);
+    const bool counters = xpl_iree_track_at(s->t, e->track)->counter;
+    char text[1024];
+    x->first_ns = e->ns;
+    const struct xpl_xspace_writer_line line = {
+        .id = counters ? INT32_MAX : (int64_t)x->places[e->track].line,
+        .name = counters ? XPL_STR("_counters_") : path_of(x, s->t, e->track, text, sizeof text),
+        .timestamp_ns = e->ns - s->base};
+    xpl_xspace_writer_begin_line(&x->w, &line);
+}
+
+static void begin_plane(struct xpl_iree_sink *s, uint32_t plane) {
+    struct xpl_iree_xspace *const x = state_of(s);
+    char name[40] = "/host:CPU";
+    if (plane) (void)snprintf(name, sizeof name, "/device:GPU:%" PRIu32, plane - 1);
+    begin_names(x, s->t->run->limit ? s->t->run->limit : SIZE_MAX);
+    xpl_xspace_writer_begin_plane(&x->w, (int64_t)plane + 1, xpl_str_from(name));
+}
+
+static xpl_status_t check(struct xpl_iree_sink *s, struct xpl_error *err) {
+    const bool stopped = xpl_iree_stopped(s->t->run) || s->t->stopped;
+    if (state_of(s)->failed || s->list.failed) XPL_RETURN_OOM(err, "timeline of the bundle");
+    if (stopped && !s->t->run->rows->failed)
+        XPL_RETURN_ERROR(err, XPL_CANCELLED, "the trace is not needed any more");
+    return XPL_OK;
+}
+
+// One pass: everything, in the order of planes and lines.
+static xpl_status_t emit(struct xpl_iree_sink *s, struct xpl_error *err) {
+    struct xpl_iree_xspace *const x = state_of(s);
+    const struct xpl_iree_event *const events = s->t->events.v;
+    const struct place *last = NULL;
+    char text[320];
+    for (size_t i = 0; xpl_iree_warning(s->t->run, i, text, sizeof text); i++)
+        xpl_xspace_writer_warning(&x->w, xpl_str_from(text));
+    for (size_t i = 0; i < s->t->events.n; i++) {
+        const struct xpl_iree_event *const e = &events[i];
+        const struct place *const at = &x->places[e->track];
+        const bool new_plane = !last || last->plane != at->plane;
+        const bool new_line = new_plane || last->line != at->line;
+        if (last && new_line) xpl_xspace_writer_end_line(&x->w);
+        if (last && new_plane) end_names(x), xpl_xspace_writer_end_plane(&x->w);
+        if (new_plane) begin_plane(s, at->plane);
+        if (new_line) begin_line(s, e);
+        last = at;
+        if (e->kind != XPL_IREE_EVENT_END) xpl_iree_timeline_put(s, e, (uint64_t)e->ns);
+        if (i % CANCEL_EVERY == 0) XPL_TRY(check(s, err));
+    }
+    if (last) {
+        xpl_xspace_writer_end_line(&x->w);
+        end_names(x);
+        xpl_xspace_writer_end_plane(&x->w);
+    }
+    return check(s, err);
+}
+
+static bool put_bytes(void *ctx, xpl_bytes_t bytes) {
+    struct xpl_iree_rows *const rows = ctx;
+    xpl_buf_put(rows->out, bytes.ptr, bytes.len);
+    xpl_iree_rows_flush_large(rows);
+    return !rows->failed && !rows->out->failed;
+}
+
+xpl_status_t xpl_iree_xspace_write(struct xpl_iree_sink *s, struct xpl_error *err) {
+    struct xpl_iree_xspace x = {0};
+    const struct xpl_xspace_sink sink = {.put = put_bytes, .ctx = s->t->run->rows};
+    const struct xpl_iree_event *const events = s->t->events.v;
+    uint64_t missing[XPL_IREE_N_MISSING];
+    s->writer = &xspace_writer;
+    s->xspace = &x;
+    s->base = s->t->events.n && events[0].ns < 0 ? events[0].ns : 0; // they are by time, still
+    xpl_buf_init(&x.text, (size_t)1 << 30);
+    xpl_xspace_writer_init(&x.w, &sink);
+    memcpy(missing, s->t->x.run->missing, sizeof missing);
+    const bool placed = place_tracks(s->t, &x) && group(s->t, &x);
+    xpl_status_t st = placed ? emit(s, err) : XPL_RESOURCE_EXHAUSTED;
+    memcpy(s->t->x.run->missing, missing, sizeof missing); // each pass counts anew
+    const bool measured = st == XPL_OK && xpl_xspace_writer_measured(&x.w);
+    if (measured) st = emit(s, err);
+    const bool written = xpl_xspace_writer_fini(&x.w);
+    xpl_sys_free(x.places);
+    xpl_arena_fini(&x.arena);
+    xpl_buf_fini(&x.text);
+    if (st != XPL_OK && placed) return st;
+    if (!placed || !measured || (!written && !s->t->run->rows->failed))
+        XPL_RETURN_OOM(err, "timeline of the bundle");
+    return XPL_OK;
+}
