@@ -124,22 +124,23 @@ static void split(xpl_str_t name, xpl_str_t *ret_component, xpl_str_t *ret_type)
 
 // What tools on ops ask of a dispatch: op, module, and COMPONENT/FUNCTION:TYPE.
 static void put_op(struct xpl_iree_xspace *x, xpl_str_t name, bool timed) {
-    char path[512];
+    char full[512];
     xpl_str_t component, type;
     name = xpl_str_sub(name, 0, 200);
     split(name, &component, &type);
-    int n = snprintf(path, sizeof path, "%.*s/%.*s", XPL_STR_FMT(component), XPL_STR_FMT(name));
+    int n =
+        snprintf(full, sizeof full, "%.*s%c%.*s", XPL_STR_FMT(component), '/', XPL_STR_FMT(name));
     for (int i = 0; i < n; i++) {
-        const char c = path[i];
+        const char c = full[i];
         const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                           (c >= '0' && c <= '9') || c == '_' || c == '/' || c == '.' || c == '-';
-        if (!word) path[i] = '_';
+        if (!word) full[i] = '_';
     }
-    n += snprintf(path + n, sizeof path - (size_t)n, ":%.*s", XPL_STR_FMT(type));
+    n += snprintf(full + n, sizeof full - (size_t)n, ":%.*s", XPL_STR_FMT(type));
     // On a device's plane an hlo_op would have to be one of an HLO module that is known.
     if (!timed) put_str_stat(x, "hlo_op", name);
     if (!timed) put_str_stat(x, "hlo_module", component);
-    put_str_stat(x, "tf_op", (xpl_str_t){path, (size_t)n});
+    put_str_stat(x, "tf_op", (xpl_str_t){full, (size_t)n});
 }
 
 static bool is_dispatch(const struct xpl_iree_sink *s, const struct xpl_iree_event *e) {
