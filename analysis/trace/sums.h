@@ -36,7 +36,8 @@ struct xpl_trace_sums {
 // events.  An event belongs to a window when they share time; one without length, when it lies in
 // the window before its end.  *ret lives in `arena`.  Times that do not fit 64 bits stay at their
 // greatest.  DATA_LOSS when an index is damaged; CANCELLED; RESOURCE_EXHAUSTED.  Runs on the
-// calling thread, in time proportional to the events of the window.
+// calling thread.  Pieces of 8,192 events that lie wholly in the window cost as much as they have
+// names and tracks; only the events at its ends are read one by one.
 xpl_status_t xpl_trace_sum_up(const struct xpl_trace_host *hosts, size_t n,
                               const struct xpl_trace_sums_options *o, struct xpl_exec *exec,
                               struct xpl_arena *arena, struct xpl_trace_sums *ret,

@@ -487,4 +487,4 @@ def startup(b, report):
 
 # With the share of the time that each may take before it does less.
 ALL = {cold: 0.29, walk: 0.09, restart: 0.09, warm: 0.09, memory: 0.11, doubled: 0.03, hosts: 0.03,
-       idle: 0, viewer.trace: 0.16, viewer.zoom: 0.07, viewer.http: 0.06, startup: 0}
+       idle: 0, viewer.trace: 0.16, viewer.zoom: 0.07, viewer.sums: 0.03, viewer.http: 0.06, startup: 0}

@@ -123,15 +123,18 @@ def _ask_all(wires, paths):
     return asked, bodies
 
 
-def _windows(span, n, seed):
-    """Zooms: windows from a third of the trace down to a millionth, anywhere."""
+def _spans(span, n, seed):
+    """Windows from a third of the trace down to a millionth, anywhere: (begin, width)."""
     chance = random.Random(seed)
-    found = []
     for _ in range(n):
         width = span * 10 ** chance.uniform(-6, -0.5)
-        begin = chance.uniform(0, span - width)
-        found.append(trace_path(start_time_ms=f"{begin:.6f}", end_time_ms=f"{begin + width:.6f}"))
-    return found
+        yield chance.uniform(0, span - width), width
+
+
+def _windows(span, n, seed):
+    """Zooms into such windows."""
+    return [trace_path(start_time_ms=f"{begin:.6f}", end_time_ms=f"{begin + width:.6f}")
+            for begin, width in _spans(span, n, seed)]
 
 
 def _events(bodies):
@@ -281,6 +284,43 @@ def zoom(b, report):
                     peer.stop()
             _restarts(b, report, held, logdir, state, file, span, (size, grown))
         shutil.rmtree(state, ignore_errors=True)
+
+
+# ---- sums ----
+
+
+def sums_path(begin, width):
+    return tool_query("trace_sums", HOST, limit=20, start_time_ms=f"{begin:.6f}",
+                      end_time_ms=f"{begin + width:.6f}")
+
+
+def sums(b, report):
+    """Marked time: counts and times by name of windows, which nobody asked for before."""
+    t = report.table("sums", "Sums of a window of an indexed trace of 10 million events",
+                     ["file", "windows", "p50 ms (goal ≤ 5)", "p99 ms", "CPU ms each",
+                      "a third: p50 ms", "CPU ms each"])
+    for file in b.ten_million():
+        with Logdir(b.work, {HOST: file.path}) as logdir:
+            server = b.xplaned(logdir, http="127.0.0.1:0")
+            try:
+                wire = server.wire()
+                answer = wire.get(trace_path())
+                span = json.loads(bytes(answer.body))["fullTimespan"][1]
+                wire.get(sums_path(0, span))
+                got = [wire.get(sums_path(begin, width))
+                       for begin, width in _spans(span, 200 if b.quick else 500, 7)]
+                begins = [random.Random(i).uniform(0, span * 2 / 3) for i in range(50)]
+                wide = [wire.get(sums_path(x, span / 3)) for x in begins]
+            finally:
+                server.stop()
+                b.forget_states()
+        p50 = median(a.ms for a in got)
+        t.row([file.name, str(len(got)), t.judge(p50 <= 5, f"{p50:.2f}"),
+               f"{percentile([a.ms for a in got], 0.99):.2f}",
+               f"{sum(a.cpu_ms for a in got) / len(got):.2f}",
+               f"{median(a.ms for a in wide):.2f}",
+               f"{sum(a.cpu_ms for a in wide) / len(wide):.2f}"])
+        report.figure("sums of a window: p50", "at most 5 ms", p50, p50 <= 5, file.name, unit=" ms")
 
 
 # ---- requests per second ----

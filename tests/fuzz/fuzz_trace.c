@@ -6,6 +6,7 @@
 
 #include "analysis/tools/trace_viewer/options.h"
 #include "analysis/trace/index/format.h"
+#include "analysis/trace/sums.h"
 #include "base/arena.h"
 #include "base/exec.h"
 
@@ -26,6 +27,21 @@ static void answer(struct xpl_trace *t, xpl_bytes_t profile, const struct xpl_tr
     xpl_buf_fini(&out);
 }
 
+// A part is not more than all.
+static void sum_up(struct xpl_trace *t) {
+    const struct xpl_trace_host host = {.name = XPL_STR("a"), .trace = t};
+    const struct xpl_trace_sums_options all = {.name = XPL_STR("")},
+                                        part = {.end_time_ms = 1e-3, .name = XPL_STR("a")};
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_trace_sums s, less;
+    struct xpl_arena a;
+    xpl_arena_init(&a, LIMIT);
+    if (xpl_trace_sum_up(&host, 1, &all, &exec, &a, &s, NULL) == XPL_OK &&
+        xpl_trace_sum_up(&host, 1, &part, &exec, &a, &less, NULL) == XPL_OK && less.count > s.count)
+        abort();
+    xpl_arena_fini(&a);
+}
+
 static void ask_all(xpl_bytes_t index, xpl_bytes_t profile) {
     struct xpl_arena a;
     struct xpl_trace *t;
@@ -44,6 +60,7 @@ static void ask_all(xpl_bytes_t index, xpl_bytes_t profile) {
         xpl_trace_options_init(&o);
         o.pb = o.mpmd_pipeline_view = true;
         answer(t, profile, &o);
+        sum_up(t);
     }
     xpl_arena_fini(&a);
 }
@@ -75,6 +92,17 @@ static void mend(uint8_t *p, size_t n) {
             if (name.first > list->len || name.len > list->len - name.first) continue;
             name.sum = trc_sum(p + list->offset + name.first, (size_t)name.len);
             memcpy(p + names->offset + i, &name, sizeof name);
+        }
+    const struct trc_extent *const pieces = &f.tables[TRC_PIECES];
+    if (pieces->offset <= n && pieces->len <= n - pieces->offset)
+        for (uint64_t i = 0; i + sizeof(struct trc_piece) <= pieces->len;
+             i += sizeof(struct trc_piece)) {
+            struct trc_piece one;
+            memcpy(&one, p + pieces->offset + i, sizeof one);
+            const uint64_t len = (uint64_t)one.n_sums * sizeof(struct trc_piece_sum);
+            if (one.offset > n || len > n - one.offset) continue;
+            one.sum = trc_sum(p + one.offset, (size_t)len);
+            memcpy(p + pieces->offset + i, &one, sizeof one);
         }
     for (int i = 0; i < TRC_TABLES; i++)
         if (f.tables[i].offset <= n && f.tables[i].len <= n - f.tables[i].offset)

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/trace/answer/impl.h"
 #include "base/arena.h"
@@ -122,6 +123,31 @@ static xpl_status_t add_block(struct adder *a, uint64_t block, struct xpl_error 
     return XPL_OK;
 }
 
+// Adds the sums of a piece that lies wholly in the window.
+static xpl_status_t add_piece(struct adder *a, const struct trc_piece *p, struct xpl_error *err) {
+    const uint8_t *const rows = a->t->bytes.ptr + p->offset;
+    if (a->blocks++ % CANCEL_EVERY == 0 && xpl_exec_cancelled(a->exec))
+        XPL_RETURN_ERROR(err, XPL_CANCELLED, "trace sums: cancelled");
+    if (trc_sum(rows, p->n_sums * sizeof(struct trc_piece_sum)) != p->sum)
+        XPL_RETURN_ERROR_AT(err, XPL_DATA_LOSS, p->offset, "trace index: sums are damaged");
+    for (uint32_t i = 0; i < p->n_sums; i++) {
+        struct trc_piece_sum s;
+        memcpy(&s, rows + i * sizeof s, sizeof s);
+        if (s.name >= a->t->n[TRC_STRINGS] || s.track >= a->t->n[TRC_TRACKS] || s.count == 0)
+            XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "trace index: a sum is damaged");
+        if (a->wanted_track[s.track] && a->wanted_name[s.name])
+            add(&a->sums[s.name], &(struct sum){s.count, s.total_ps, s.min_ps, s.max_ps});
+    }
+    return XPL_OK;
+}
+
+// The piece that begins with block b, when all of it belongs to the level and to the window.
+static const struct trc_piece *whole_piece(const struct adder *a, uint64_t b, uint64_t end_block) {
+    const struct trc_piece *const p = &a->t->pieces[b / TRC_PIECE];
+    const bool fits = b % TRC_PIECE == 0 && end_block - b >= TRC_PIECE && p->counted;
+    return fits && (a->all || (p->first_ts >= a->begin && p->end <= a->end)) ? p : NULL;
+}
+
 static xpl_status_t add_levels(struct adder *a, struct xpl_error *err) {
     for (unsigned level = 0; level < TRC_LEVELS; level++) {
         const uint64_t end_block = a->t->footer->level_first[level + 1];
@@ -129,9 +155,11 @@ static xpl_status_t add_levels(struct adder *a, struct xpl_error *err) {
         // level before, so that those which begin earlier do not reach into the window.
         const uint64_t reach = level ? trc_resolutions[level - 1] : UINT64_MAX;
         const uint64_t from = a->all || a->begin < reach ? 0 : a->begin - reach;
-        for (uint64_t b = trc_find_block(a->t, level, from); b < end_block; b++) {
+        for (uint64_t b = trc_find_block(a->t, level, from), n; b < end_block; b += n) {
+            const struct trc_piece *const piece = whole_piece(a, b, end_block);
             if (!a->all && a->t->blocks[b].first_ts >= a->end) break;
-            XPL_TRY(add_block(a, b, err));
+            XPL_TRY(piece ? add_piece(a, piece, err) : add_block(a, b, err));
+            n = piece ? TRC_PIECE : 1;
         }
     }
     return XPL_OK;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // For analysis/trace and its tests: the index file.
 //
-//   header | blocks of events, level by level | tables, each aligned to 8 | footer
+//   header | blocks of events, level by level, and between them the sums of pieces | tables, each
+//   aligned to 8 | footer
 //
 // All numbers are little-endian.  A block holds up to 256 events of one level in order of time,
 // column by column; a column is its least value and what each event adds to it, in as many bytes as
@@ -57,6 +58,31 @@ struct trc_block_ref { // block directory
     uint32_t size, n;
     uint64_t sum;
 };
+
+// TRC_PIECE neighbouring blocks, the first of them a multiple of it, whatever their levels: how
+// many events of each name and track they have, and how long these are.  So what lies wholly in a
+// window is added up without reading its blocks.  A piece with more than TRC_PIECE_SUMS names and
+// tracks has no sums: they would take too much room.  Nor has one with a track beyond 65,535.
+enum { TRC_PIECE = 32, TRC_PIECE_SUMS = 2048 };
+struct trc_piece {
+    uint64_t first_ts, end; // all of its events lie in [first_ts, end)
+    uint64_t offset;        // of its sums, from the start of the file
+    uint64_t sum;           // checksum of these
+    uint32_t n_sums;
+    uint32_t counted; // 0: it has none
+};
+struct trc_piece_sum {
+    uint32_t name;
+    uint16_t track, count;
+    uint64_t total_ps, min_ps, max_ps;
+};
+_Static_assert(TRC_PIECE *TRC_BLOCK <= UINT16_MAX, "a count fits");
+// Where an event ends that belongs to windows beginning before; one without length belongs to those
+// that have its time.
+static inline uint64_t trc_piece_end_of(uint64_t ts, uint64_t dur) {
+    const uint64_t end = ts + (dur ? dur : 1);
+    return end < ts ? UINT64_MAX : end;
+}
 
 struct trc_name {        // of events
     uint64_t first, len; // blocks that hold such events: its part of the table of them
@@ -127,7 +153,8 @@ enum trc_table {
     TRC_PLANES,
     TRC_STAT_MDS,
     TRC_EVENT_MDS,
-    TRC_FRAMES,      // strings, by number of the frame - 1
+    TRC_FRAMES, // strings, by number of the frame - 1
+    TRC_PIECES,
     TRC_FRAMES_JSON, // all of them as in a JSON answer; empty when that is too long
     TRC_TABLES,
 };

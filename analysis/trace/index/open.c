@@ -22,6 +22,7 @@ static const size_t kRowSize[TRC_TABLES] = {
     [TRC_STAT_MDS] = sizeof(struct trc_stat_md),
     [TRC_EVENT_MDS] = sizeof(struct trc_event_md),
     [TRC_FRAMES] = sizeof(uint32_t),
+    [TRC_PIECES] = sizeof(struct trc_piece),
     [TRC_FRAMES_JSON] = 1,
 };
 
@@ -62,7 +63,8 @@ static bool find_tables(struct xpl_trace *t) {
            (t->resources = table(t, TRC_RESOURCES)) && (t->tracks = table(t, TRC_TRACKS)) &&
            (t->args = table(t, TRC_ARGS)) && (t->planes = table(t, TRC_PLANES)) &&
            (t->stat_mds = table(t, TRC_STAT_MDS)) && (t->event_mds = table(t, TRC_EVENT_MDS)) &&
-           (t->frames = table(t, TRC_FRAMES)) && (t->frames_json = table(t, TRC_FRAMES_JSON));
+           (t->pieces = table(t, TRC_PIECES)) && (t->frames = table(t, TRC_FRAMES)) &&
+           (t->frames_json = table(t, TRC_FRAMES_JSON));
 }
 
 static bool strings_fit(const struct xpl_trace *t) {
@@ -91,6 +93,12 @@ static bool rows_fit(const struct xpl_trace *t) {
     for (uint64_t i = 0; i < t->n[TRC_PLANES]; i++)
         if (!range_fits(t->planes[i].first_stat, t->planes[i].n_stats, t->n[TRC_STAT_MDS]) ||
             !range_fits(t->planes[i].first_event, t->planes[i].n_events, t->n[TRC_EVENT_MDS]))
+            return false;
+    if (t->n[TRC_PIECES] != (t->n[TRC_BLOCKS] + TRC_PIECE - 1) / TRC_PIECE) return false;
+    for (uint64_t i = 0; i < t->n[TRC_PIECES]; i++)
+        if (t->pieces[i].n_sums > TRC_PIECE_SUMS ||
+            !range_fits(t->pieces[i].offset, t->pieces[i].n_sums * sizeof(struct trc_piece_sum),
+                        t->bytes.len))
             return false;
     return t->n[TRC_ARGS] == 0 || (t->args[t->n[TRC_ARGS] - 1].kind & TRC_ARG_LAST);
 }

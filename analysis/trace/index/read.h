@@ -27,7 +27,8 @@ struct xpl_trace {
     const struct trc_plane *planes;
     const struct trc_stat_md *stat_mds;
     const struct trc_event_md *event_mds;
-    uint64_t n[TRC_TABLES]; // rows
+    const struct trc_piece *pieces; // their sums are checked when they are read
+    uint64_t n[TRC_TABLES];         // rows
 };
 
 // The text of a string; "" for numbers that are none.

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/trace/index/impl.h"
+#include "analysis/trace/index/pieces.h"
 #include "analysis/trace/index/read.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -13,7 +14,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the index is little-e
 _Static_assert(sizeof(struct trc_block) == 72, "no padding in a block");
 
 enum {
-    JOB_BLOCKS = 32,
+    JOB_BLOCKS = TRC_PIECE,
     BLOCK_MAX = (int)sizeof(struct trc_block) + TRC_COLUMNS * 8 * TRC_BLOCK + 8,
     FRAMES_JSON_MAX = 4 << 20,
 };
@@ -166,8 +167,10 @@ struct blocks {
     struct trc_block_ref *refs;
     struct span *spans;
     uint64_t n;
-    uint64_t wave;    // first block of the wave
-    uint8_t *buffers; // JOB_BLOCKS * BLOCK_MAX each
+    uint64_t wave;           // first block of the wave
+    uint8_t *buffers;        // JOB_BLOCKS * BLOCK_MAX each
+    struct piece_sums *sums; // of each job's piece
+    struct trc_piece *pieces;
     size_t *lengths;
     uint64_t *seen; // per job: seen_words of bits, by rank of a name, all 0 between blocks
     size_t seen_words;
@@ -198,6 +201,8 @@ static void encode_job(void *ctx, size_t job) {
     uint8_t *const begin = bl->buffers + job * JOB_BLOCKS * (size_t)BLOCK_MAX, *p = begin;
     uint64_t i = bl->wave + job * JOB_BLOCKS;
     const uint64_t end = i + JOB_BLOCKS < bl->n ? i + JOB_BLOCKS : bl->n;
+    struct piece_sums *const sums = &bl->sums[job];
+    trc_piece_begin(sums);
     for (; i < end; i++) {
         struct span *const s = &bl->spans[i];
         struct rec *const *const recs = bl->by_level + s->first;
@@ -205,6 +210,9 @@ static void encode_job(void *ctx, size_t job) {
         fill_columns(bl->b, recs, s->n, &c);
         encode(recs[0], &c, s->n, p, &bl->refs[i]);
         p += bl->refs[i].size;
+        for (uint32_t k = 0; k < s->n; k++)
+            trc_piece_add(sums, c.v[TRC_NAME][k], c.v[TRC_TRACK][k], c.v[TRC_TS][k],
+                          c.v[TRC_DUR][k]);
         find_ranks(bl, &c, bl->seen + job * bl->seen_words, s);
     }
     bl->lengths[job] = (size_t)(p - begin);
@@ -229,13 +237,19 @@ static bool plan_blocks(struct blocks *bl, const struct leveling *l, struct trc_
     return true;
 }
 
+static size_t n_pieces(const struct blocks *bl) {
+    return (size_t)((bl->n + TRC_PIECE - 1) / TRC_PIECE);
+}
+
 static bool put_blocks(struct blocks *bl, struct output *o) {
     const size_t jobs = (size_t)bl->b->exec->width * 2;
     bl->buffers = xpl_arena_array(bl->arena, jobs, JOB_BLOCKS * (size_t)BLOCK_MAX);
     bl->lengths = xpl_arena_zalloc(bl->arena, jobs * sizeof *bl->lengths);
     bl->seen_words = bl->b->sorted_names.n / 64 + 1;
     bl->seen = xpl_arena_zalloc(bl->arena, jobs * bl->seen_words * sizeof *bl->seen);
-    if (!bl->buffers || !bl->lengths || !bl->seen) return false;
+    bl->sums = xpl_arena_array(bl->arena, jobs, sizeof *bl->sums);
+    bl->pieces = xpl_arena_zalloc(bl->arena, n_pieces(bl) * sizeof *bl->pieces);
+    if (!bl->buffers || !bl->lengths || !bl->seen || !bl->sums || !bl->pieces) return false;
     for (bl->wave = 0; bl->wave < bl->n && !o->failed; bl->wave += jobs * JOB_BLOCKS) {
         if (xpl_exec_cancelled(bl->b->exec)) return true; // the caller checks, too
         const uint64_t left = bl->n - bl->wave;
@@ -250,6 +264,10 @@ static bool put_blocks(struct blocks *bl, struct output *o) {
                 at += bl->refs[k].size;
             }
             put(o, bl->buffers + i * JOB_BLOCKS * (size_t)BLOCK_MAX, bl->lengths[i]);
+            struct piece_sums *const sums = &bl->sums[i];
+            trc_piece_end(sums, o->at);
+            put(o, sums->v, sums->n * sizeof *sums->v);
+            bl->pieces[bl->wave / JOB_BLOCKS + i] = sums->piece;
         }
     }
     return true;
@@ -357,6 +375,7 @@ static bool put_tables(const struct blocks *bl, struct output *o) {
     put_table(o, TRC_BLOCKS, bl->refs, bl->n * sizeof *bl->refs);
     if (!put_strings(b, bl->arena, o) || !put_tracks(b, bl->arena, o) || !put_names(bl, o))
         return false;
+    put_table(o, TRC_PIECES, bl->pieces, n_pieces(bl) * sizeof *bl->pieces);
     put_table(o, TRC_DEVICES, b->devices.v, b->devices.n * sizeof *b->devices.v);
     put_table(o, TRC_RESOURCES, b->resources.v, b->resources.n * sizeof *b->resources.v);
     put_table(o, TRC_ARGS, b->args.v, b->args.n * sizeof *b->args.v);

@@ -7,7 +7,7 @@
 #include "base/exec.h"
 #include "tests/xspace_maker.h"
 
-enum { EVENTS = 6000, NAMES = 7, LINES = 3, LIMIT = 1 << 28 };
+enum { EVENTS = 60000, NAMES = 7, LINES = 3, LIMIT = 1 << 28 };
 
 static uint32_t state = 7;
 static uint32_t roll(uint32_t n) {
@@ -31,7 +31,8 @@ static struct xpl_buf make_profile(void) {
     uint64_t at = 1000;
     for (size_t i = 0; i < EVENTS; i++) {
         uint64_t step = 1;
-        for (uint32_t k = roll(10); k > 0; k--)
+        // Most at one level, which so has whole pieces.
+        for (uint32_t k = roll(4) ? 4 : roll(10); k > 0; k--)
             step *= 10;
         at += 1 + roll(9) * step;
         uint64_t dur = roll(4) ? 1 + roll(9) * step / (1 + roll(20)) : 0;
@@ -162,6 +163,78 @@ static void check_whole(const struct fixture *f) {
     xpl_arena_fini(&arena);
 }
 
+// More names and tracks than a piece has sums for: its events are read.
+static void check_many_names(void) {
+    enum { MANY = 20000, DIFFERENT = 50, TRACKS = 60 };
+    struct xpl_buf space = mk_open();
+    struct mk_plane p;
+    mk_plane_begin(&p, 0, "/host:CPU");
+    static char names[DIFFERENT][16];
+    for (int i = 0; i < DIFFERENT; i++)
+        (void)snprintf(names[i], sizeof names[i], "name %d", i);
+    for (int t = 0; t < TRACKS; t++) {
+        struct xpl_buf line = mk_line(t + 1, names[t % DIFFERENT]);
+        for (int i = t; i < MANY; i += TRACKS)
+            mk_plain(&p, &line, names[i / TRACKS % DIFFERENT], 1000 + 1000000 * (int64_t)i, 5);
+        mk_line_end(&p, &line);
+    }
+    mk_plane_end(&p, &space);
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_arena arena;
+    struct xpl_trace_memory memory;
+    xpl_arena_init(&arena, LIMIT);
+    CHECK_OK(xpl_trace_memory_init(&memory, (xpl_bytes_t){space.p, space.n}, NULL, &exec, LIMIT,
+                                   &arena, NULL),
+             NULL);
+    const struct xpl_trace_host host = {.name = XPL_STR("h"), .trace = memory.trace};
+    struct xpl_trace_sums_options o = {.name = XPL_STR("")};
+    struct xpl_trace_sums s;
+    CHECK_OK(xpl_trace_sum_up(&host, 1, &o, &exec, &arena, &s, NULL), NULL);
+    CHECK_EQ(s.count, MANY);
+    CHECK_EQ(s.n, DIFFERENT);
+    o.start_time_ms = 1, o.end_time_ms = 18; // events 1,000 to 17,999
+    CHECK_OK(xpl_trace_sum_up(&host, 1, &o, &exec, &arena, &s, NULL), NULL);
+    CHECK_EQ(s.count, 17000);
+    CHECK_EQ(s.total_ps, 17000 * 5);
+    xpl_trace_memory_fini(&memory);
+    xpl_arena_fini(&arena);
+    xpl_buf_fini(&space);
+}
+
+// A flipped bit anywhere is noticed, or changes nothing.
+static void check_damage(const struct fixture *f) {
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_buf index;
+    xpl_buf_init(&index, LIMIT);
+    const struct xpl_trace_sink sink = {xpl_trace_sink_buf, &index};
+    CHECK_OK(xpl_trace_build((xpl_bytes_t){f->profile.p, f->profile.n}, &exec, LIMIT, &sink, NULL),
+             NULL);
+    const struct xpl_trace_sums_options o = {.name = XPL_STR("")};
+    uint64_t total = 0;
+    size_t lost = 0;
+    for (int i = 0; i < 400; i++) {
+        struct xpl_arena arena;
+        struct xpl_trace *t;
+        struct xpl_trace_sums s;
+        const size_t at = (size_t)roll(1 << 24) % index.n;
+        const uint8_t bit = (uint8_t)(i ? 1u << roll(8) : 0);
+        xpl_arena_init(&arena, LIMIT);
+        index.p[at] ^= bit;
+        xpl_status_t st = xpl_trace_open((xpl_bytes_t){index.p, index.n}, &arena, &t, NULL);
+        if (st == XPL_OK) {
+            const struct xpl_trace_host host = {.name = XPL_STR("h"), .trace = t};
+            st = xpl_trace_sum_up(&host, 1, &o, &exec, &arena, &s, NULL);
+        }
+        if (i == 0) total = s.total_ps; // nothing is flipped yet
+        CHECK(st == XPL_DATA_LOSS || (s.count == EVENTS && s.total_ps == total));
+        lost += st == XPL_DATA_LOSS;
+        index.p[at] ^= bit;
+        xpl_arena_fini(&arena);
+    }
+    CHECK(lost > 20 && lost < 400);
+    xpl_buf_fini(&index);
+}
+
 static bool cancelled(struct xpl_exec *x) {
     (void)x;
     return true;
@@ -191,6 +264,8 @@ int main(void) {
     check_windows(&f);
     check_backwards(&f);
     check_cancelled(&f);
+    check_many_names();
+    check_damage(&f);
     xpl_trace_memory_fini(&f.memory);
     xpl_arena_fini(&f.arena);
     xpl_buf_fini(&f.profile);
