@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that the answers of several captures may take together.
 //
-// gRPC holds an answer, which is one message, until it is complete, and does not say how large it
-// becomes: so each reserves what it may take at most, here and of what the process may have in all
-// (base/heap.h).  Requests and captures then share one limit, whatever hosts send.
+// gRPC holds an answer, which is one message, until it is complete: so each reserves what it says
+// that it takes, or, where that cannot be known before, what it may take at most, here and of what
+// the process may have in all (base/heap.h).  Requests and captures then share one limit, whatever
+// hosts send.
 #ifndef XPL_CAPTURE_BUDGET_H_
 #define XPL_CAPTURE_BUDGET_H_
 

@@ -73,6 +73,9 @@ struct xpl_capture_driver {
     // most once, and ANSWERED once.
     xpl_status_t (*start)(struct xpl_capture_connection *c, const struct xpl_capture_query *q,
                           struct xpl_error *err);
+    // After ANSWERING: how large the answer is; 0: not known yet; UINT64_MAX: the driver cannot
+    // tell before it is complete.  NULL: it never can.
+    uint64_t (*announced)(const struct xpl_capture_connection *c);
     // After ANSWERING: lets the answer come.
     void (*receive)(struct xpl_capture_connection *c);
     // After ANSWERED with XPL_OK: hands the bytes of the XSpace to the sink, in order; there may be

@@ -145,6 +145,10 @@ static xpl_status_t driver_start(struct xpl_capture_connection *c,
     return st;
 }
 
+static uint64_t driver_announced(const struct xpl_capture_connection *c) {
+    return c->call ? xpl_rpc_async_call_announced(c->call) : UINT64_MAX;
+}
+
 static void driver_receive(struct xpl_capture_connection *c) {
     xpl_rpc_async_call_receive(c->call);
 }
@@ -222,6 +226,7 @@ const struct xpl_capture_driver xpl_capture_tensorflow = {
     .add = driver_add,
     .connect = driver_connect,
     .start = driver_start,
+    .announced = driver_announced,
     .receive = driver_receive,
     .read = driver_read,
     .cancel = driver_cancel,

@@ -18,6 +18,7 @@ enum {
     STRAGGLER_MS = 3000, // how long hosts that are ready wait for those that are not
     LEAD_MS = 250,       // from the last host's readiness to the common start: all requests arrive
     FIRST_PAUSE_MS = 500,
+    LENGTH_MS = 2000,    // how long the length of an answer that has begun may take to come
     ROOM_MS = 10000,     // how long an answer that would be alone waits for others' memory
     SOON_MS = 100,       // between two checks whether a host is free
     SOON_MAX_MS = 60000, // how long a host may take to become free, a snapshot may be large
@@ -144,6 +145,14 @@ static void receive(struct capture_job *j) {
     xpl_capture_enter(j, XPL_CAPTURE_RECEIVING, capture_now() + j->run->answer_ns);
 }
 
+// What the answer will take; 0: not known yet.  What nobody can tell is taken for the most.
+static uint64_t needed_bytes(const struct capture_job *j, int64_t t) {
+    const struct capture_run *const r = j->run;
+    const uint64_t said = r->driver->announced ? r->driver->announced(j->connection) : UINT64_MAX;
+    if (!said && t - j->waits_since <= LENGTH_MS * CAPTURE_MS) return 0;
+    return said && said < r->host_bytes ? said : r->host_bytes;
+}
+
 // Whether one more answer may be in memory; then it has its part of the budget.
 static bool has_room(struct capture_job *j) {
     struct capture_run *const r = j->run;
@@ -152,7 +161,8 @@ static bool has_room(struct capture_job *j) {
     const int64_t t = capture_now();
     if (!j->waits_since) j->waits_since = t;
     const bool overdue = t - j->waits_since > ROOM_MS * CAPTURE_MS;
-    return xpl_capture_budget_take(r->plan->budget, r->host_bytes, overdue);
+    j->reserved = needed_bytes(j, t);
+    return j->reserved && xpl_capture_budget_take(r->plan->budget, j->reserved, overdue);
 }
 
 static void on_event(const struct xpl_capture_event *ev) {

@@ -23,6 +23,7 @@ struct capture_job {
     struct xpl_error error;            // of the writer
     int64_t due;                       // when its patience is over, CLOCK_MONOTONIC
     int64_t waits_since;               // for memory; 0: it did not ask
+    uint64_t reserved;                 // of the budget, while it receives
     int64_t soon_until;                // for how long it may be about to become free; 0: not asked
     unsigned retries;                  // left
     int pause_ms;
@@ -44,7 +45,7 @@ struct capture_run {
     int64_t begin;
     int64_t connect_ns, answer_ns;
     size_t n_open, receiving, at_once;
-    uint64_t host_bytes; // that an answer may take
+    uint64_t host_bytes; // that an answer may take at most
     bool started;
 };
 

@@ -24,7 +24,7 @@ void xpl_capture_enter(struct capture_job *j, enum xpl_capture_state state, int6
     struct capture_run *const r = j->run;
     if (j->h->state == XPL_CAPTURE_RECEIVING) {
         r->receiving--;
-        if (r->plan->budget) xpl_capture_budget_give(r->plan->budget, r->host_bytes);
+        if (r->plan->budget) xpl_capture_budget_give(r->plan->budget, j->reserved);
     }
     if (state == XPL_CAPTURE_RECEIVING) r->receiving++;
     if (xpl_capture_is_over(state)) r->n_open--;

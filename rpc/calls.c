@@ -2,10 +2,12 @@
 #include "rpc/calls.h"
 
 #include <grpc/byte_buffer_reader.h>
+#include <grpc/support/alloc.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "rpc/impl.h"
+#include "rpc/listen/announced.h"
 
 // A connectivity watch cannot be cancelled: it completes when the state changes or at its deadline.
 // So the deadline is short and the watch is renewed.
@@ -262,6 +264,13 @@ void xpl_rpc_async_call_receive(struct xpl_rpc_async_call *c) {
     if (c->receiving || c->done) return;
     c->receiving = true;
     start_batch(c, &op, 1, &c->on_message, &started);
+}
+
+uint64_t xpl_rpc_async_call_announced(const struct xpl_rpc_async_call *c) {
+    char *const peer = c->call ? grpc_call_get_peer(c->call) : NULL;
+    const uint64_t length = peer ? xpl_rpc_announced_by(peer) : XPL_RPC_ANNOUNCED_UNKNOWN;
+    gpr_free(peer);
+    return length;
 }
 
 void xpl_rpc_async_call_cancel(struct xpl_rpc_async_call *c) {

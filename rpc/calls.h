@@ -49,6 +49,9 @@ xpl_status_t xpl_rpc_async_call_call(struct xpl_rpc_async_call *c, const char *p
                                      xpl_bytes_t request, struct xpl_error *err) XPL_NODISCARD;
 // After ANSWERING: receives the answer.
 void xpl_rpc_async_call_receive(struct xpl_rpc_async_call *c);
+// After ANSWERING: the answer's length, as its first bytes say it; 0: these have not come yet;
+// UINT64_MAX: nobody can tell (listen/announced.h).
+uint64_t xpl_rpc_async_call_announced(const struct xpl_rpc_async_call *c);
 // DONE then comes with CANCELLED, unless the call is complete already.
 void xpl_rpc_async_call_cancel(struct xpl_rpc_async_call *c);
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/std_fds.h"
+#include "rpc/listen/announced.h"
 #include "rpc/listen/guarded.h"
 #include "rpc/listen/hooks.h"
 #include "rpc/server.h"
@@ -21,6 +22,7 @@ int main(int argc, char **argv) {
                 break;
             }
             xpl_rpc_guarded_enable(XPL_RPC_MAX_REQUEST);
+            xpl_rpc_announced_enable();
             status = xpl_daemon_run(&config, argc, argv);
             break;
         case XPL_CONFIG_HELP: status = 0; break;

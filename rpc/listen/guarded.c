@@ -63,6 +63,10 @@ static struct xpl_rpc_guard *find_guard(int fd) {
     return fd >= 0 && fd < MAX_FD ? atomic_load_explicit(&by_fd[fd], memory_order_acquire) : NULL;
 }
 
+bool xpl_rpc_guarded_has(int fd) {
+    return find_guard(fd) != NULL;
+}
+
 void xpl_rpc_guarded_sent(int fd, const struct msghdr *m, ssize_t n) {
     struct xpl_rpc_guard *const g = find_guard(fd);
     size_t left = n > 0 ? (size_t)n : 0;

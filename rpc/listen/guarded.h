@@ -26,6 +26,8 @@ bool xpl_rpc_guarded_enabled(void);
 // A socket that gRPC is about to get.  False when it cannot be guarded (OOM, or its number is
 // beyond the table): it must be closed.  True without guards.
 bool xpl_rpc_guarded_add(int fd);
+// Whether it is one of them.
+bool xpl_rpc_guarded_has(int fd);
 // `n` bytes were received into m.  Returns n; or -1 with ECONNRESET when the connection must end.
 ssize_t xpl_rpc_guarded_received(int fd, const struct msghdr *m, ssize_t n);
 // The first `n` bytes of m were sent.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program's own recvmsg, sendmsg, close, SSL_read and SSL_write: what gRPC receives from
-// clients is inspected before it gets it, and what it sends is noted (guarded.h).
+// clients is inspected before it gets it, and what it sends is noted (guarded.h); what it receives
+// as a client is followed (announced.h).
 //
 // Part of the program alone, never of a library: a symbol of the program comes before the same one
 // of libc and libssl, for libgrpc, too.  The first three are the system calls, and nothing else.
@@ -14,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "rpc/listen/announced.h"
 #include "rpc/listen/guarded.h"
 
 #define XPL_EXPORT __attribute__((visibility("default")))
@@ -21,7 +23,9 @@
 XPL_EXPORT ssize_t recvmsg(int fd, struct msghdr *m, int flags) {
     const ssize_t n = syscall(SYS_recvmsg, fd, m, flags);
     if (n <= 0 || flags & MSG_ERRQUEUE) return n; // what is read there was sent by us
-    return xpl_rpc_guarded_received(fd, m, n);
+    if (xpl_rpc_guarded_has(fd)) return xpl_rpc_guarded_received(fd, m, n);
+    xpl_rpc_announced_received(fd, m, n);
+    return n;
 }
 
 XPL_EXPORT ssize_t sendmsg(int fd, const struct msghdr *m, int flags) {
@@ -43,6 +47,7 @@ static void tell_sanitizer(int fd) {
 
 XPL_EXPORT int close(int fd) {
     xpl_rpc_guarded_close(fd);
+    xpl_rpc_announced_close(fd);
     tell_sanitizer(fd);
     return (int)syscall(SYS_close, fd);
 }

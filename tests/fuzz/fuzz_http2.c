@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // rpc/listen/guard.c: bytes of a client behind HTTP/2's preface, or of a server.  In one piece and
 // in pieces of any size the verdict is the same, unless a length was changed in place, which needs
-// it in one piece.
+// it in one piece.  rpc/listen/announced.c: bytes of a server; the same length in any pieces.
 #include <stdlib.h>
 #include <string.h>
 
+#include "rpc/listen/announced.h"
 #include "rpc/listen/guard.h"
 #include "tests/check.h"
 
@@ -22,6 +23,11 @@ static void check_calls(const struct xpl_rpc_guard *g, struct xpl_rpc_guard_shar
     CHECK_EQ(atomic_load(&shared->calls), g->n_calls);
     for (size_t i = 0; i + 1 < g->n_calls; i++)
         CHECK(g->calls[i].id < g->calls[i + 1].id);
+    size_t held = 0;
+    for (size_t i = 0; i < g->n_calls; i++)
+        held += g->calls[i].held;
+    CHECK_EQ(g->held, held);
+    CHECK_EQ(atomic_load(&shared->held), held);
 }
 
 // The same bytes as a server's.
@@ -62,9 +68,26 @@ static enum xpl_rpc_guard_verdict run(const uint8_t *data, size_t size, size_t s
     check_calls(&g, shared);
     xpl_rpc_guard_fini(&g, shared);
     CHECK_EQ(atomic_load(&shared->calls), 0);
+    CHECK_EQ(atomic_load(&shared->held), 0);
     pthread_mutex_destroy(&shared->mu);
     free(shared);
     return v;
+}
+
+// The same bytes as a server's, by a client that asks how large its answer is.
+static uint64_t follow(const uint8_t *data, size_t size, size_t step) {
+    struct xpl_rpc_announced a = {.begun = false};
+    xpl_rpc_announced_feed(&a, (const uint8_t *)"\0\0\0\4\0\0\0\0\0", 9);
+    for (size_t at = 0; at < size; at += step) {
+        const size_t n = size - at < step ? size - at : step;
+        uint8_t *const p = malloc(n);
+        CHECK(p);
+        memcpy(p, data + at, n);
+        xpl_rpc_announced_feed(&a, p, n);
+        free(p);
+        CHECK(!a.other && a.length <= UINT32_MAX && a.missing <= a.length);
+    }
+    return a.length;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -73,6 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     bool same, same_in_pieces;
     const enum xpl_rpc_guard_verdict whole = run(data + 1, size - 1, size, &same);
     const enum xpl_rpc_guard_verdict pieces = run(data + 1, size - 1, step, &same_in_pieces);
+    CHECK_EQ(follow(data + 1, size - 1, size), follow(data + 1, size - 1, step));
     if (same && same_in_pieces && pieces != XPL_RPC_GUARD_MESSAGE) CHECK_EQ(whole, pieces);
     return 0;
 }

@@ -110,5 +110,24 @@ def after_kills(d, targets, profiles, kills):
         equal(got.status, 200, f"{p.name}: {got}")
 
 
+def test_captures_side_by_side(run):
+    """With the default limits as many answers are received at once as there is memory for, by what they say of their
+    size; what one may become at most (2 GiB) would let in one alone."""
+    with fake_profilers(run, (("trickle", 20 * MIB, 0),) * 6) as targets:
+        d = run.start("--memory-limit=2GiB", "--memory-total=4GiB", "--answer-cache=256MiB", logdir=run.make_dir("logdir"))
+        ctl = [str(run.build / "cli/xplanectl"), "--server", d.address, "capture", "--duration", "10ms", "--quiet"]
+        clients = [subprocess.Popen(ctl + [t], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for t in targets]
+
+        def receiving():
+            return [h["state"] for c in listing(d, "captures") for h in c["hosts"]].count("receiving")
+
+        try:
+            wait_for(lambda: receiving() == len(targets), 60, "six answers of 20 MiB at once")
+        finally:
+            for c in clients:
+                end_process(c, 20)
+        wait_for(lambda: receiving() == 0, 60, "captures that are given up end")
+
+
 test_kills_of_captures.limit = 150
 test_kills_of_captures.whole_limit = 3600

@@ -81,6 +81,16 @@ static xpl_status_t toy_start(struct xpl_capture_connection *c, const struct xpl
     return XPL_OK;
 }
 
+static uint64_t announced = UINT64_MAX; // of all answers
+static unsigned silent_for;             // so many times it is not known yet
+
+static uint64_t toy_announced(const struct xpl_capture_connection *c) {
+    CHECK(c->pending != XPL_CAPTURE_EVENT_ANSWERED);
+    if (!silent_for) return announced;
+    silent_for--;
+    return 0;
+}
+
 static void toy_receive(struct xpl_capture_connection *c) {
     c->pending = XPL_CAPTURE_EVENT_ANSWERED;
     if (++c->set->receiving > c->set->most_receiving) c->set->most_receiving = c->set->receiving;
@@ -141,6 +151,7 @@ static const struct xpl_capture_driver toy = {
     .add = toy_add,
     .connect = toy_connect,
     .start = toy_start,
+    .announced = toy_announced,
     .receive = toy_receive,
     .read = toy_read,
     .cancel = toy_cancel,
@@ -226,6 +237,14 @@ static void test_budget(void) {
     CHECK_EQ(most_with_budget(3999), 3);
     CHECK_EQ(most_with_budget(2000), 2);
     CHECK_EQ(most_with_budget(1), 1); // who is alone may
+    announced = 500;                  // each takes what it says, which is known a little later
+    silent_for = 3;
+    CHECK_EQ(most_with_budget(1999), 3);
+    CHECK_EQ(silent_for, 0);
+    CHECK_EQ(most_with_budget(2000), 4);
+    announced = 5000; // gRPC refuses it
+    CHECK_EQ(most_with_budget(2000), 2);
+    announced = UINT64_MAX;
     struct xpl_capture_budget b = {0};
     atomic_store(&b.limit, 10);
     CHECK(xpl_capture_budget_take(&b, 11, false)); // several captures share it

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rpc/listen/announced.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+
+enum { DATA, HEADERS, SETTINGS = 4, PADDED = 8 };
+enum { HEAD = 9, TYPE = 3, FLAGS = 4, PREFIX = 5 };
+
+// ---- one connection ----
+
+static uint32_t number(const uint8_t *p, size_t n) {
+    uint32_t out = 0;
+    for (size_t i = 0; i < n; i++)
+        out = out << 8 | p[i];
+    return out;
+}
+
+static void begin_frame(struct xpl_rpc_announced *a) {
+    const uint8_t type = a->head[TYPE];
+    const uint32_t stream = number(a->head + FLAGS + 1, 4) & 0x7fffffff;
+    a->left = number(a->head, TYPE);
+    a->other = !a->begun && (type != SETTINGS || stream);
+    a->begun = true;
+    a->pad = 0;
+    a->padding = type == DATA && a->head[FLAGS] & PADDED;
+    // A client's calls have rising numbers, and what is left of an older one does not count.
+    if ((type == HEADERS || type == DATA) && stream > a->stream) {
+        a->stream = stream;
+        a->n_prefix = 0;
+        a->length = a->missing = 0;
+    }
+    a->follows = type == DATA && stream == a->stream;
+}
+
+// Bytes of messages, which follow each other.
+static void follow_messages(struct xpl_rpc_announced *a, const uint8_t *p, size_t n) {
+    while (n) {
+        if (a->n_prefix < PREFIX) {
+            a->prefix[a->n_prefix++] = *p++;
+            n--;
+            if (a->n_prefix == PREFIX) a->length = a->missing = number(a->prefix + 1, 4);
+        } else {
+            const size_t part = n < a->missing ? n : (size_t)a->missing;
+            a->missing -= part;
+            p += part, n -= part;
+        }
+        if (a->n_prefix == PREFIX && !a->missing) a->n_prefix = 0;
+    }
+}
+
+static void follow_payload(struct xpl_rpc_announced *a, const uint8_t *p, size_t n) {
+    a->left -= (uint32_t)n;
+    if (!a->follows) return;
+    if (a->padding == 1) {
+        a->pad = *p++, a->padding = 2;
+        n--;
+    }
+    // What is left of the frame behind these bytes may be less than the padding.
+    const size_t behind = a->left < a->pad ? a->pad - a->left : 0;
+    if (behind < n) follow_messages(a, p, n - behind);
+}
+
+void xpl_rpc_announced_feed(struct xpl_rpc_announced *a, const uint8_t *p, size_t n) {
+    while (n && !a->other) {
+        size_t part;
+        if (a->n_head < HEAD) {
+            part = n < (size_t)(HEAD - a->n_head) ? n : (size_t)(HEAD - a->n_head);
+            memcpy(a->head + a->n_head, p, part);
+            a->n_head = (uint8_t)(a->n_head + part);
+            if (a->n_head == HEAD) begin_frame(a);
+        } else {
+            part = n < a->left ? n : a->left;
+            follow_payload(a, p, part);
+        }
+        if (a->n_head == HEAD && !a->left) a->n_head = 0;
+        p += part, n -= part;
+    }
+}
+
+// ---- all of them ----
+
+enum { MAX_FD = 1 << 16, PEER_SIZE = INET6_ADDRSTRLEN + 32 };
+
+struct connection {
+    struct xpl_rpc_announced bytes;
+    char peer[PEER_SIZE];
+};
+
+// The mutex is for who asks: a connection's own thread finds its entry without it.
+static struct connection *_Atomic by_fd[MAX_FD];
+static atomic_int max_fd;
+static atomic_bool enabled;
+static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
+
+void xpl_rpc_announced_enable(void) {
+    atomic_store(&enabled, true);
+}
+
+// As gRPC writes it; "" for what is no TCP.
+static void set_peer(char peer[PEER_SIZE], int fd) {
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } from = {.any = {0}};
+    socklen_t size = sizeof from;
+    char text[INET6_ADDRSTRLEN];
+    peer[0] = '\0';
+    if (getpeername(fd, &from.any, &size) != 0) return;
+    if (from.any.sa_family == AF_INET && inet_ntop(AF_INET, &from.v4.sin_addr, text, sizeof text))
+        (void)snprintf(peer, PEER_SIZE, "ipv4:%s:%u", text, (unsigned)ntohs(from.v4.sin_port));
+    if (from.any.sa_family != AF_INET6) return;
+    const struct in6_addr *const a = &from.v6.sin6_addr;
+    const unsigned port = ntohs(from.v6.sin6_port);
+    if (IN6_IS_ADDR_V4MAPPED(a) && inet_ntop(AF_INET, &a->s6_addr[12], text, sizeof text))
+        (void)snprintf(peer, PEER_SIZE, "ipv4:%s:%u", text, port);
+    else if (inet_ntop(AF_INET6, a, text, sizeof text))
+        (void)snprintf(peer, PEER_SIZE, "ipv6:%%5B%s%%5D:%u", text, port);
+}
+
+static struct connection *add(int fd) {
+    struct connection *const c = xpl_sys_alloc(sizeof *c);
+    if (!c) return NULL;
+    *c = (struct connection){.bytes = {.begun = false}};
+    set_peer(c->peer, fd);
+    c->bytes.other = !c->peer[0];
+    pthread_mutex_lock(&mu);
+    if (fd > atomic_load(&max_fd)) atomic_store(&max_fd, fd);
+    atomic_store(&by_fd[fd], c);
+    pthread_mutex_unlock(&mu);
+    return c;
+}
+
+void xpl_rpc_announced_received(int fd, const struct msghdr *m, ssize_t n) {
+    if (fd < 0 || fd >= MAX_FD || n <= 0 || !atomic_load_explicit(&enabled, memory_order_relaxed))
+        return;
+    struct connection *c = atomic_load(&by_fd[fd]);
+    if (!c) c = add(fd); // without memory what comes next is taken for no HTTP/2
+    if (!c || c->bytes.other) return;
+    size_t left = (size_t)n;
+    pthread_mutex_lock(&mu);
+    for (size_t i = 0; left && i < m->msg_iovlen; i++) {
+        const struct iovec *const v = &m->msg_iov[i];
+        const size_t part = v->iov_len < left ? v->iov_len : left;
+        xpl_rpc_announced_feed(&c->bytes, v->iov_base, part);
+        left -= part;
+    }
+    pthread_mutex_unlock(&mu);
+}
+
+void xpl_rpc_announced_close(int fd) {
+    if (fd < 0 || fd >= MAX_FD || !atomic_load_explicit(&by_fd[fd], memory_order_relaxed)) return;
+    pthread_mutex_lock(&mu);
+    xpl_sys_free(atomic_exchange(&by_fd[fd], NULL));
+    pthread_mutex_unlock(&mu);
+}
+
+uint64_t xpl_rpc_announced_by(const char *peer) {
+    uint64_t most = 0;
+    bool known = false;
+    pthread_mutex_lock(&mu);
+    for (int fd = 0; fd <= atomic_load(&max_fd); fd++) {
+        const struct connection *const c = atomic_load(&by_fd[fd]);
+        if (!c || c->bytes.other || strcmp(c->peer, peer) != 0) continue;
+        known = true;
+        if (c->bytes.length > most) most = c->bytes.length;
+    }
+    pthread_mutex_unlock(&mu);
+    return known ? most : XPL_RPC_ANNOUNCED_UNKNOWN;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// How large the answers are that this process is receiving, as a client.
+//
+// An answer is one message, whose length comes with its first bytes; gRPC says it when all of it is
+// there.  A program with the hooks (hooks.h) has its received bytes followed here: HTTP/2's frames
+// (RFC 9113) of plain connections that it made, and the prefix of gRPC's messages in them.  Nothing
+// is changed, and of TLS nothing is known.
+#ifndef XPL_RPC_LISTEN_ANNOUNCED_H_
+#define XPL_RPC_LISTEN_ANNOUNCED_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+// Nobody can tell: no hooks, TLS, or a socket of another kind.
+#define XPL_RPC_ANNOUNCED_UNKNOWN UINT64_MAX
+
+struct xpl_rpc_announced { // one connection; zeroed at first; its members are announced.c's
+    uint8_t head[9], n_head;
+    uint8_t prefix[5], n_prefix;
+    uint8_t padding; // of a frame: 0: none; 1: its length comes; 2: it is known
+    bool begun;      // the server's settings have come
+    bool other;      // it is no HTTP/2
+    bool follows;    // the frame's data is the newest call's
+    uint32_t left, pad;
+    uint32_t stream; // of the newest call
+    uint64_t length; // of its last message; 0: not known yet
+    uint64_t missing;
+};
+
+// The next bytes that the server sent, in pieces of any size.
+void xpl_rpc_announced_feed(struct xpl_rpc_announced *a, const uint8_t *p, size_t n);
+
+// ---- the connections of this process ----
+
+// Before the first connection.
+void xpl_rpc_announced_enable(void);
+// `n` bytes were received into m.  One thread at a time for a descriptor; its close comes after.
+void xpl_rpc_announced_received(int fd, const struct msghdr *m, ssize_t n);
+// The descriptor is about to be closed.
+void xpl_rpc_announced_close(int fd);
+// The length of the message that answers the newest call to this peer ("ipv4:127.0.0.1:80", as gRPC
+// writes it), the largest when there are several connections; 0: not known yet.  Any thread.
+uint64_t xpl_rpc_announced_by(const char *peer);
+
+#endif
