@@ -107,6 +107,10 @@ stage_capture() {
         "${XPL_CAPTURE_VENV:-$build/capture-venv}/bin/python" | tee "$log"
     sed -nE 's/^(passed|failed|skipped) +(.*)  \[.*/\1 capture: \2/p' "$log" >>"$results"
     tail -1 "$log" | grep -q ' passed, .* failed, .* skipped$' || result failed "capture: the run ended early"
+    timeout 600 "${XPL_PARITY_VENV:-$build/parity-venv}/bin/python" tests/programs/run_jax.py "$build/release" \
+        "${XPL_CAPTURE_VENV:-$build/capture-venv}/bin/python" | tee "$log"
+    sed -nE 's/^(passed|failed|skipped) +(.*)  \[.*/\1 programs: \2/p' "$log" >>"$results"
+    tail -1 "$log" | grep -q ' passed, .* failed, .* skipped$' || result failed "programs: the run ended early"
 }
 
 stage_browser() {

@@ -52,11 +52,15 @@ struct op_sum {
 
 typedef bool (*op_fn)(const struct xpl_survey *, const struct xpl_op_metrics *, double *saved_ps);
 
+// Loops on CPUs copy what they carry, whatever its layout.
+static bool is_plain_copy(xpl_str_t name) {
+    return xpl_str_starts(name, XPL_STR("copy")) || xpl_str_starts(name, XPL_STR("wrapped_copy"));
+}
+
 static bool is_layout(const struct xpl_survey *s, const struct xpl_op_metrics *m,
                       double *saved_ps) {
-    (void)s;
     *saved_ps = (double)m->self_time_ps;
-    return moves_data(m);
+    return moves_data(m) && !(s->is_cpu && is_plain_copy(m->name));
 }
 
 // ---- the roofline ----

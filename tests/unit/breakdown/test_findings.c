@@ -99,11 +99,14 @@ static void test_evidence(void) {
     json_decref(all);
 }
 
+// Also with a loop that copies what it carries.
 static void test_healthy(void) {
-    struct xpl_buf space = slow_profile(NULL, NULL, 0);
-    json_t *const all = found(&space, 1);
-    check_only(all, NULL, 0);
-    json_decref(all);
+    struct xpl_buf spaces[] = {slow_profile(NULL, NULL, 0), slow_profile(NULL, "copy.3", 1000)};
+    for (size_t i = 0; i < 2; i++) {
+        json_t *const all = found(&spaces[i], 1);
+        check_only(all, NULL, 0);
+        json_decref(all);
+    }
 }
 
 // One step of ten is a compilation: that is how programs begin.

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of JAX that are slow on purpose, or are not.  Usage: jax_job.py LOGDIR CASE... | LOGDIR straggler RANK PORT
+
+Profiles STEPS steps of each into LOGDIR/CASE and prints one JSON object a line: {"case", "wall_ms": of the steps,
+"lost_ms": of that, what the case wastes, measured by the program}.  Cases:
+    loader        a loader that sleeps, in a TraceAnnotation, on the thread of the steps
+    loader_apart  a loader on a thread of its own; the steps wait for its queue
+    recompile     each step has a shape that was never seen
+    callback      a callback to Python that sleeps, inside the program
+    tiny          very many programs of almost no work each
+    outlier       three steps that do much more
+    checkpoint    each fourth step writes a checkpoint
+    straggler     one of several processes sleeps before it takes part in the all-reduce (RANK 0 of 2 does not)
+    healthy, healthy_scan, healthy_python, healthy_unmarked   nothing of the kind
+"""
+import json
+import os
+import queue
+import sys
+import threading
+import time
+
+import jax
+import jax.numpy as jnp
+
+STEPS = 12
+
+
+def work(times):
+    """A compiled program of about `times` milliseconds on one core."""
+    def run(x):
+        return jax.lax.fori_loop(0, times, lambda _, y: jnp.tanh(y @ x) * 0.5, x)
+    return jax.jit(run)
+
+
+def data(side=192):
+    return jnp.full((side, side), 0.01)
+
+
+class Lost:
+    """Adds up what is wasted."""
+
+    def __init__(self):
+        self.seconds = 0.0
+        self.over = threading.Event()  # for threads
+
+    def sleep(self, seconds):
+        begin = time.perf_counter()
+        time.sleep(seconds)
+        self.seconds += time.perf_counter() - begin
+
+
+def loader(lost):
+    step, x = work(40), data()
+
+    def one(_):
+        with jax.profiler.TraceAnnotation("load_batch"):
+            lost.sleep(0.06)
+        step(x).block_until_ready()
+    return one
+
+
+def loader_apart(lost):
+    step, x, batches = work(40), data(), queue.Queue(1)
+
+    def produce():
+        while not lost.over.is_set():
+            with jax.profiler.TraceAnnotation("load_batch"):
+                time.sleep(0.1)
+            try:
+                batches.put(x, timeout=1)
+            except queue.Full:
+                pass
+    threading.Thread(target=produce, daemon=True).start()
+
+    def one(_):
+        begin = time.perf_counter()
+        batch = batches.get()
+        lost.seconds += time.perf_counter() - begin
+        step(batch).block_until_ready()
+    return one
+
+
+def recompile(lost):
+    steps = jax.jit(lambda x: jnp.sin(x @ x.T).sum())
+
+    def one(i):
+        x = jnp.ones((64 + max(i, 0), 64))
+        begin = time.perf_counter()
+        steps(x).block_until_ready()
+        lost.seconds += time.perf_counter() - begin
+    return one
+
+
+def callback(lost):
+    def wait(x):
+        lost.sleep(0.06)
+        return x
+    inner = work(40)
+
+    @jax.jit
+    def step(x):
+        y = jax.pure_callback(wait, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+        return inner(y)
+    x = data()
+    return lambda _: step(x).block_until_ready()
+
+
+def tiny(lost):
+    step, x = jax.jit(lambda x: x + 1), jnp.ones(4)
+
+    def one(_):
+        y = x
+        begin = time.perf_counter()
+        for _ in range(800):
+            y = step(y)
+        y.block_until_ready()
+        lost.seconds += time.perf_counter() - begin
+    return one
+
+
+def outlier(lost):
+    step, x = work(40), data()
+
+    def one(i):
+        step(x).block_until_ready()
+        if i in (4, 7, 9):
+            begin = time.perf_counter()
+            for _ in range(4):
+                step(x).block_until_ready()
+            lost.seconds += time.perf_counter() - begin
+    return one
+
+
+def checkpoint(lost):
+    step, x = work(40), data()
+
+    def one(i):
+        step(x).block_until_ready()
+        if i % 4 == 3:
+            with jax.profiler.TraceAnnotation("save_checkpoint"):
+                lost.sleep(0.2)
+    return one
+
+
+def healthy(_lost):
+    step, x = work(60), data()
+    return lambda _: step(x).block_until_ready()
+
+
+def healthy_scan(_lost):
+    def body(c, _):
+        return jnp.tanh(c @ c) * 0.5, c.sum()
+    step, x = jax.jit(lambda x: jax.lax.scan(body, x, None, length=60)), data()
+    return lambda _: jax.block_until_ready(step(x))
+
+
+def straggler(lost, rank):
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+    mesh = Mesh(jax.devices(), "d")
+    rows = NamedSharding(mesh, P("d"))
+    x = jax.make_array_from_callback((len(jax.devices()), 256), rows, lambda _: jnp.ones((1, 256)))
+    inner, y = work(30), data()
+    total = jax.jit(lambda x: x.sum(0), out_shardings=NamedSharding(mesh, P()))
+
+    def one(_):
+        inner(y).block_until_ready()
+        if rank == 1:
+            lost.sleep(0.06)
+        total(x).block_until_ready()
+    return one
+
+
+CASES = {f.__name__: f for f in (loader, loader_apart, recompile, callback, tiny, outlier, checkpoint, healthy, healthy_scan)}
+CASES.update(healthy_python=healthy, healthy_unmarked=healthy)
+
+
+def options(case):
+    o = jax.profiler.ProfileOptions()
+    o.python_tracer_level = int(case == "healthy_python")
+    return o
+
+
+def profile(case, lost, one):
+    for i in range(-2, 0):
+        one(i)
+    lost.seconds = 0.0
+    jax.profiler.start_trace(os.path.join(sys.argv[1], case), profiler_options=options(case))
+    begin = time.perf_counter()
+    for i in range(STEPS):
+        if case == "healthy_unmarked":
+            one(i)
+            continue
+        with jax.profiler.StepTraceAnnotation("train", step_num=i):
+            one(i)
+    wall = time.perf_counter() - begin
+    jax.profiler.stop_trace()
+    print(json.dumps({"case": case, "wall_ms": 1e3 * wall, "lost_ms": 1e3 * lost.seconds}), flush=True)
+
+
+def main():
+    if len(sys.argv) < 3 or not set(sys.argv[2:3]) <= {*CASES, "straggler"}:
+        sys.exit(__doc__)
+    jax.config.update("jax_platforms", "cpu")
+    lost = Lost()
+    if sys.argv[2] == "straggler":
+        rank, port = map(int, sys.argv[3:])
+        jax.distributed.initialize(f"127.0.0.1:{port}", 2, rank)
+        profile("straggler", lost, straggler(lost, rank))
+    else:
+        for case in sys.argv[2:]:
+            lost = Lost()
+            profile(case, lost, CASES[case](lost))
+            lost.over.set()
+    os._exit(0)  # whatever threads there are
+
+
+if __name__ == "__main__":
+    main()

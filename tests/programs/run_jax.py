@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of JAX that are slow for a known reason, and what findings says of them.  Usage: run_jax.py BUILD PYTHON [NAME...]
+
+BUILD has cli/xplanectl, PYTHON has JAX.  The last line is "N passed, N failed, N skipped"."""
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "capture"))
+from harness import Results, free_port, scratch  # noqa: E402
+
+TIMEOUT_S = 300
+# The kind that must come first, and by how many points its share may be beside what the program measured.  A busy
+# machine adds idle time, so limits are wide; where None, the share is at least a third of the time.
+SLOW = {
+    "loader": ("input_wait", 15),
+    "loader_apart": ("input_wait", 15),
+    "recompile": ("recompilation", None),
+    "callback": ("host_callback", 25),
+    "tiny": ("launch_bound", None),
+    "outlier": ("step_outliers", 20),
+    "checkpoint": ("checkpoint", 15),
+}
+HEALTHY = ("healthy", "healthy_scan", "healthy_python", "healthy_unmarked")
+TRIES = 5  # of a program: another process may take its cores
+
+
+def job(python, logdir, *arguments):
+    return subprocess.Popen([python, HERE / "jax_job.py", logdir, *map(str, arguments)], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def finish(process):
+    out, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 0, err[-2000:]
+    return {m["case"]: m for m in map(json.loads, (s for s in out.splitlines() if s[:1] == "{"))}  # others print, too
+
+
+def findings(build, directory):
+    asked = [build / "cli" / "xplanectl", "findings", directory, "--format", "json"]
+    return json.loads(subprocess.run(asked, check=True, capture_output=True, timeout=60).stdout)
+
+
+def run_dir(logdir, case):
+    return next((logdir / case).glob("plugins/profile/*"))
+
+
+def told(case, answer, measured):
+    shares = {f["kind"]: round(f["share_percent"], 1) for f in answer["findings"]}
+    return f"{case}: lost {measured['lost_ms']:.0f} of {measured['wall_ms']:.0f} ms; findings {shares}"
+
+
+def judge_slow(case, answer, measured, said):
+    kind, points = SLOW[case]
+    assert answer["framework"] == "jax" and answer["steps"] == 12, answer
+    first = answer["findings"][0]
+    assert first["kind"] == kind and "tf.data" not in first["advice"], said
+    lost = 100 * measured["lost_ms"] / measured["wall_ms"]
+    assert first["share_percent"] > 33 if points is None else abs(first["share_percent"] - lost) <= points, said
+
+
+def judge_healthy(_case, answer, _measured, said):
+    # Steps that another process made long are outliers indeed.
+    assert not [f for f in answer["findings"] if f["share_percent"] >= 5 and f["kind"] != "step_outliers"], said
+
+
+def check(build, python, logdir, measured, case):
+    for i in range(TRIES):
+        answer = findings(build, run_dir(logdir, case))
+        said = told(case, answer, measured[case])
+        print(said, flush=True)
+        try:
+            return (judge_slow if case in SLOW else judge_healthy)(case, answer, measured[case], said)
+        except AssertionError:
+            if i + 1 == TRIES:
+                raise
+        logdir = scratch() / f"again{i}"
+        measured = finish(job(python, logdir, case))
+
+
+def check_straggler(build, python):
+    logdir, port = scratch() / "ranks", free_port()
+    both = [job(python, logdir / str(rank), "straggler", rank, port) for rank in range(2)]
+    try:
+        measured = [finish(p)["straggler"] for p in both]
+    finally:
+        for p in both:
+            p.kill()
+    session = logdir / "session"
+    session.mkdir()
+    for rank in range(2):  # both wrote the same name: they share a host
+        shutil.copy(next(run_dir(logdir / str(rank), "straggler").glob("*.xplane.pb")), session / f"h{rank}.xplane.pb")
+    answer = findings(build, session)
+    print(told("straggler", answer, measured[1]), flush=True)
+    found = next(f for f in answer["findings"] if f["kind"] == "stragglers")
+    assert found["hosts"][0]["host"] == "h1" and "of h1 in" in found["text"], found
+    # One of two devices waits.
+    expected = 100 * measured[1]["lost_ms"] / measured[1]["wall_ms"] / 2
+    assert abs(found["share_percent"] - expected) <= 15 and found["share_percent"] > 10, (found, expected)
+
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    build, python, results = pathlib.Path(sys.argv[1]), sys.argv[2], Results(sys.argv[3:])
+    logdir = scratch() / "jax"
+    measured = finish(job(python, logdir, *SLOW, *HEALTHY))
+    for case in (*SLOW, *HEALTHY):
+        results.run(f"findings of a JAX program: {case}", check, build, python, logdir, measured, case)
+    results.run("findings of a JAX program: straggler", check_straggler, build, python)
+    results.finish()
+
+
+if __name__ == "__main__":
+    main()
