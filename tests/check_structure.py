@@ -25,6 +25,8 @@ usage: check_structure.py [ROOT] [--only CHECK]...
               the table of its folder (rows.h); report_NAME.c and *_fixture.h stand for many
   doc-paths   files that documents and comments name are there
   markdown    lines of documents have at most 100 columns; tables, code and links are excepted
+  wraps       no line of a comment or of a document ends within a sentence, early enough for the next
+              word: what renaming leaves behind; lists, tables and code are excepted
 
 The lists below say what is tolerated for now.  They may only become shorter.
 """
@@ -652,6 +654,68 @@ def check_markdown(tree, tolerated=None):
     return bad
 
 
+# How many columns must be free behind the next word before a line counts as ragged: less is what
+# authors choose, so that a line does not end with an article.
+WRAP_MARGIN = 10
+LIST_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)]|[a-z]\))\s")
+COMMENT_LINE = re.compile(r"(\s*//) \S")
+# Columns within a line, and what stands between the sentences of a comment.
+ALIGNED, SENTENCES = re.compile(r"\S {2,}\S"), re.compile(r"(?<=[.:!?])  ")
+
+
+def comment_paragraphs(text):
+    """Lists of (number, line) of the // comments that stand alone in their lines."""
+    lines, prefix = [], None
+    for number, line in enumerate(text.split("\n"), 1):
+        found = COMMENT_LINE.match(line)
+        if lines and not (found and found.group(1) == prefix):
+            yield lines
+            lines = []
+        if found:
+            lines.append((number, line))
+            prefix = found.group(1)
+
+
+def document_paragraphs(text):
+    """The same of a document, without its code, tables and headings; an item of a list is one."""
+    lines, fenced = [], False
+    for number, line in enumerate(text.split("\n"), 1):
+        fence = line.lstrip().startswith(("```", "~~~"))
+        fenced ^= fence
+        text_line = (not fenced and not fence and line.strip() and not (line.startswith("    ") and not lines)
+                     and not line.lstrip("> ").startswith(("|", "#", "<")))
+        if lines and (not text_line or LIST_ITEM.match(line)):
+            yield lines
+            lines = []
+        if text_line:
+            lines.append((number, line))
+    if lines:
+        yield lines
+
+
+def ragged_lines(paragraph):
+    """Numbers of the lines that end before their sentence does, and early enough for the next word."""
+    for (number, line), (_, following) in zip(paragraph, paragraph[1:]):
+        aligned = any(ALIGNED.search(SENTENCES.sub(" ", one)) for one in (line, following))
+        if aligned or "SPDX-" in line or re.search(r"[.:;!?…|]\s*$", line):
+            continue
+        following = re.sub(r"^\s*(?://)? *", "", following)
+        word = re.match(r"(?:[^\s`]|`[^`]*`?)+", following).group()  # code is not parted
+        if not LIST_ITEM.match(following) and len(line) + 1 + len(word) <= COLUMN_LIMIT - WRAP_MARGIN:
+            yield number
+
+
+def check_wraps(tree):
+    bad = []
+    for name in tree.sources(".c", ".h", ".md"):
+        if name.startswith("tests/data/"):
+            continue
+        paragraphs = document_paragraphs if name.endswith(".md") else comment_paragraphs
+        bad += [f"{name}:{number}: the next word fits into this line" for paragraph in paragraphs(tree.text(name))
+                for number in ragged_lines(paragraph)]
+    return bad
+
+
 def readme_of(tree, name):
     folder = os.path.dirname(name)
     while folder and folder + "/README.md" not in tree.files:
@@ -752,7 +816,7 @@ CHECKS = {"circles": check_circles, "includes": check_includes, "private": check
           "folders": check_folders, "names": check_names, "prefixes": check_prefixes,
           "parameters": check_parameters, "paths": check_paths, "waits": check_waits, "topics": check_topics,
           "words": check_words, "macros": check_macros,
-          "readmes": check_readmes, "doc-paths": check_doc_paths, "markdown": check_markdown}
+          "readmes": check_readmes, "doc-paths": check_doc_paths, "markdown": check_markdown, "wraps": check_wraps}
 
 
 def main():

@@ -346,6 +346,39 @@ class Markdown(Planted):
                 self.assertEqual(self.found(check_structure.check_markdown, {"a.md"}), [])
 
 
+class Wraps(Planted):
+    LONG = "This line has about as many columns as others have, which is to say that it is a full one; it goes"
+
+    def lines(self, name, *lines):
+        self.plant(**{name: "\n".join(lines) + "\n"})
+        return [m.split(":")[1] for m in self.found(check_structure.check_wraps)]
+
+    def test_found(self):
+        self.assertEqual(self.lines("base__a_dot_h", "// " + self.LONG[:90], "// on here, and then ends",
+                                    "// early.  The rest follows.", "int a;"), ["2"])
+        self.assertEqual(self.lines("base__a_dot_h", "struct a {", "    // One", "    // two.", "};"), ["2"])
+        self.plant(base__a_dot_h="")
+        self.assertEqual(self.lines("docs__a_dot_md", "* " + self.LONG[:90], "  on", "  here.", "", "x"), ["2"])
+        self.assertEqual(self.lines("docs__a_dot_md", "says", "`one thing` here"), ["1"])
+
+    def test_not_found(self):
+        for lines in (("// " + self.LONG[:90], "// on here."),
+                      ("// A sentence.", "// Another one", "int a;", "// of something else"),
+                      ("// Rules:", "// one", "", "// two"),
+                      ("// SPDX-License-Identifier: Apache-2.0", "// What this is."),
+                      ("// a    the first", "// bb   the second"),
+                      ("int a; // one", "       // two"), ("// one", "    // two"),
+                      ("// of these", "// - one", "// - two")):
+            with self.subTest(lines):
+                self.assertEqual(self.lines("base__a_dot_c", *lines), [])
+        self.plant(base__a_dot_c="")
+        for lines in (("# Title", "text"), ("| a |", "| b |"), ("```", "one", "two", "```", "text"),
+                      ("of these", "* one", "* two", "1. three"), ("    code", "    more"),
+                      ("says", "`" + self.LONG + "`"), ("one", "", "two")):
+            with self.subTest(lines):
+                self.assertEqual(self.lines("docs__a_dot_md", *lines), [])
+
+
 class Spdx(Planted):
     def test_missing_and_fixed(self):
         self.plant(base__a_dot_c="int a;\n", deploy__b_dot_sh="#!/bin/sh\nexit\n", tests__c_dot_py='"""c"""\n',

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short forms for tables of struct xpl_iree_field; the file that
-// uses them defines T as the record's struct.
+// Short forms for tables of struct xpl_iree_field; the file that uses them defines T as the
+// record's struct.
 #ifndef XPL_ANALYSIS_IREEPROF_FIELDS_H_
 #define XPL_ANALYSIS_IREEPROF_FIELDS_H_
 

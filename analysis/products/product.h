@@ -22,8 +22,7 @@
 // Where a product stays once it is made.
 enum xpl_residency {
     // It is an answer's own bytes, a struct xpl_buf, and the answer is what is kept. A value is
-    // made
-    // for one request and never shared, and its tool's render takes the bytes out of it.
+    // made for one request and never shared, and its tool's render takes the bytes out of it.
     XPL_RESIDENCY_NONE,
     XPL_RESIDENCY_MEMORY, // small, and quickly made again
     XPL_RESIDENCY_STORE,  // in memory, and encoded in the store

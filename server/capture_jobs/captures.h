@@ -30,8 +30,8 @@ struct xpl_capture_jobs *xpl_capture_jobs_new(const struct xpl_capture_jobs_opti
 // was taken.  Blocks.
 bool xpl_capture_jobs_try_history(struct xpl_capture_jobs *c);
 // Who records hosts all the time.  `hand_over` returns the number of the schedule that records
-// `target` or is about to, and has it stop soon; 0 when nobody does.  Called
-// without locks, from any thread, and not for captures of schedules.
+// `target` or is about to, and has it stop soon; 0 when nobody does.  Called without locks, from
+// any thread, and not for captures of schedules.
 struct xpl_capture_recorder {
     uint64_t (*hand_over)(void *arg, const char *target);
     void *arg;

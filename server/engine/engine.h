@@ -68,8 +68,8 @@ void xpl_engine_sweep(struct xpl_engine *e);
 // ---- ahead of requests ----
 
 // Converts a host for the store, on the calling thread.  False when there was nothing to do: also
-// when the bytes were known, of a copy, and are found from now on.  Stops
-// when a request needs the same host, which then starts over by itself.
+// when the bytes were known, of a copy, and are found from now on.  Stops when a request needs the
+// same host, which then starts over by itself.
 bool xpl_engine_prefetch(struct xpl_engine *e, struct xpl_snapshot *snapshot,
                          const struct xpl_session *s, const struct xpl_host *h);
 // Whether a host's OpStats are there, are being made, or cannot be made.

@@ -18,8 +18,8 @@ struct xpl_index_files *xpl_index_files_new(const char *dir, uint64_t limit_byte
 // Writes what is queued first.  NULL is fine.
 void xpl_index_files_free(struct xpl_index_files *f);
 bool xpl_index_files_enabled(const struct xpl_index_files *f);
-// At the end: returns when all that was queued has been written.  Profiles are
-// hashed for 3 s at most; what is not by then is not kept.
+// At the end: returns when all that was queued has been written.  Profiles are hashed for 3 s at
+// most; what is not by then is not kept.
 void xpl_index_files_drain(struct xpl_index_files *f);
 
 // Maps the file of a profile, and notes its use.  NOT_FOUND when there is none.

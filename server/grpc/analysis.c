@@ -79,8 +79,7 @@ static void known_destroy(struct xpl_object *o) {
     xpl_sys_free(k);
 }
 
-// `raw` with the method in front.  False when the request is too long to be
-// worth it.
+// `raw` with the method in front.  False when the request is too long to be worth it.
 enum { MAX_KNOWN = 1024 };
 struct known_key {
     uint8_t b[MAX_KNOWN + 1];

@@ -66,8 +66,7 @@ struct xpl_derived_md xpl_derived_md_at(const struct xpl_derived_plane *p, uint3
 struct xpl_derived;
 
 // `*ret` lives in `arena` and refers to xs and groups.  `hlo` is used while building and not needed
-// afterwards.  RESOURCE_EXHAUSTED at the arena's limit; DATA_LOSS for
-// broken events; CANCELLED.
+// afterwards.  RESOURCE_EXHAUSTED at the arena's limit; DATA_LOSS for broken events; CANCELLED.
 xpl_status_t xpl_derived_build(const struct xpl_xspace *xs, const struct xpl_groups *groups,
                                struct xpl_hlo_map *hlo, struct xpl_arena *arena,
                                struct xpl_exec *exec, struct xpl_derived **ret,

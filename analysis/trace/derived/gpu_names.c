@@ -30,8 +30,8 @@ uint32_t xpl_gpu_module_md(struct xpl_dplane *p, const struct xpl_gpu_event *e) 
     return md;
 }
 
-// Metadata of one part of a path; named "program/part" or
-// "module/part", so that programs do not share it.
+// Metadata of one part of a path; named "program/part" or "module/part", so that programs do not
+// share it.
 static bool add_level(struct xpl_dplane *p, const struct xpl_gpu_event *e, xpl_str_t part) {
     xpl_str_t name;
     const xpl_str_t module = text_of(p, e->module);
