@@ -135,9 +135,9 @@ static struct xpl_rpc_call *find_one(const struct xpl_rpc_call *newcomer,
 // The service still lists the watch: it learns of the end as of a cancellation.
 static void end_watch(struct xpl_rpc_call *c) {
     const struct xpl_rpc_method *const m = &c->entry->m;
-    const bool held = m->on_cancel && xpl_rpc_call_try_hold(c);
+    const bool referenced = m->on_cancel && xpl_rpc_call_try_hold(c);
     end_waiting(c, XPL_RESOURCE_EXHAUSTED, "others need the room");
-    if (!held) return;
+    if (!referenced) return;
     m->on_cancel(c, m->service);
     xpl_rpc_call_unref(c);
 }

@@ -134,7 +134,7 @@ class Words(Planted):
         self.assertIn("pending mark", bad[0])
 
     def test_not_found(self):
-        self.plant(base__a_dot_c='// wanted: peeking, unwanted, spread over lines\nint xpl_keep(void) {\n'
+        self.plant(base__a_dot_c='// wanted: peeking, unwanted, spread over a fresh look\nint xpl_keep(void) {\n'
                                  '    puts("So you might want to spread it");\n}\nstatic int keep_it(void) {\n}\n',
                    proto__b_dot_h="// want\n", tests__data__c_dot_py="want\n", docs__d_dot_md="press question mark\n",
                    tests__e_dot_py="s.setsockopt(socket.SO_LINGER, 1)  # spread\n")
@@ -144,6 +144,8 @@ class Words(Planted):
         for line, said in (("#define XPL_FAIL(err) return xpl_error_set(err)", "XPL_FAIL"),
                            ("static bool gate(void);", "gate"), ("static void settle_land(void);", "land"),
                            ("    int hub = 0;", "hub"), ("    int n_heard;", "heard"), ("struct spread {", "spread"),
+                           ("    bool fresh;", "fresh"), ("int look_at(void);", "look"), ("enum looks_of { A };", "looks"),
+                           ("    int n_settled;", "settled"), ("    account = 1;", "account"),
                            ('    fail("want HOST:PORT, the tally is torn");', "tally")):
             with self.subTest(line):
                 self.plant(base__a_dot_c=line + "\n")

@@ -125,12 +125,12 @@ uint32_t xpl_hlo_module_by_id(const struct xpl_hlo_module *m, const struct hlo_c
 }
 
 static enum outcome put_id(struct reader *r, uint32_t instruction, int64_t id) {
-    bool fresh;
+    bool is_new;
     uint64_t *const at =
-        xpl_map_put(r->arena, &r->m->instruction_ids, r->computation, (uint64_t)id, &fresh);
+        xpl_map_put(r->arena, &r->m->instruction_ids, r->computation, (uint64_t)id, &is_new);
     if (!at) return NO_MEMORY;
     *at = instruction;
-    return fresh ? FINE : REFUSED;
+    return is_new ? FINE : REFUSED;
 }
 
 // Notes the id of the instruction just read, the next of its computation.
@@ -351,11 +351,11 @@ static enum outcome read_computation(struct reader *r, xpl_bytes_t bytes) {
     if (n_ops != 1) c->only = UINT32_MAX;
     c->root = xpl_hlo_module_by_id(r->m, c, root);
     if (res == XPL_WIRE_MALFORMED || c->root == UINT32_MAX) return REFUSED;
-    bool fresh;
-    uint64_t *const at = xpl_map_put(r->arena, &r->m->computation_ids, (uint64_t)c->id, 0, &fresh);
+    bool is_new;
+    uint64_t *const at = xpl_map_put(r->arena, &r->m->computation_ids, (uint64_t)c->id, 0, &is_new);
     if (!at || !sanitize(r->arena, name, &c->name)) return NO_MEMORY;
     *at = r->computation++;
-    return fresh ? FINE : REFUSED;
+    return is_new ? FINE : REFUSED;
 }
 
 // ---- the module ----

@@ -29,20 +29,20 @@ void xpl_iree_model_fini(struct xpl_iree_model *m) {
 
 static bool add_queue(struct xpl_iree_model *m, const struct xpl_iree_item *item) {
     struct xpl_iree_queue q;
-    bool fresh;
+    bool is_new;
     xpl_iree_copy(item, &q);
     const struct xpl_iree_queue_key key = {q.stream_id, q.physical_device_ordinal, q.queue_ordinal};
-    return xpl_iree_table_put(&m->queues, &key, &fresh) != NULL;
+    return xpl_iree_table_put(&m->queues, &key, &is_new) != NULL;
 }
 
 static bool add_executable(struct xpl_iree_model *m, const struct xpl_iree_item *item) {
     struct xpl_iree_executable e;
-    bool fresh;
+    bool is_new;
     xpl_iree_copy(item, &e);
     struct xpl_iree_executable_row *const row =
-        xpl_iree_table_put(&m->executables, &e.executable_id, &fresh);
+        xpl_iree_table_put(&m->executables, &e.executable_id, &is_new);
     if (!row) return false;
-    if (fresh || row->only_named) row->record = e;
+    if (is_new || row->only_named) row->record = e;
     row->only_named = false;
     return true;
 }
@@ -50,19 +50,19 @@ static bool add_executable(struct xpl_iree_model *m, const struct xpl_iree_item 
 static bool add_function(struct xpl_iree_model *m, struct xpl_iree_run *run,
                          const struct xpl_iree_item *item, bool old_name) {
     struct xpl_iree_function f;
-    bool fresh;
+    bool is_new;
     xpl_iree_copy(item, &f);
     struct xpl_iree_executable_row *const e =
-        xpl_iree_table_put(&m->executables, &f.executable_id, &fresh);
+        xpl_iree_table_put(&m->executables, &f.executable_id, &is_new);
     if (!e) return false;
-    if (fresh) {
+    if (is_new) {
         e->only_named = true;
         e->record.executable_id = f.executable_id;
         run->missing[XPL_IREE_MISSING_EXECUTABLE_OF_FUNCTION]++;
     }
     const struct xpl_iree_function_key key = {f.executable_id, f.function_ordinal};
-    struct xpl_iree_function_row *const row = xpl_iree_table_put(&m->functions, &key, &fresh);
-    if (!row || !fresh) return row != NULL;
+    struct xpl_iree_function_row *const row = xpl_iree_table_put(&m->functions, &key, &is_new);
+    if (!row || !is_new) return row != NULL;
     row->record = f;
     row->name = (xpl_str_t){(const char *)item->tail.ptr, item->tail.len};
     row->old_name = old_name;
@@ -80,11 +80,11 @@ static bool add_function(struct xpl_iree_model *m, struct xpl_iree_run *run,
 
 static bool add_buffer(struct xpl_iree_model *m, const struct xpl_iree_item *item) {
     struct xpl_iree_command_buffer b;
-    bool fresh;
+    bool is_new;
     xpl_iree_copy(item, &b);
     struct xpl_iree_buffer_row *const row =
-        xpl_iree_table_put(&m->buffers, &b.command_buffer_id, &fresh);
-    if (row && fresh) row->record = b;
+        xpl_iree_table_put(&m->buffers, &b.command_buffer_id, &is_new);
+    if (row && is_new) row->record = b;
     return row != NULL;
 }
 
@@ -98,11 +98,11 @@ static bool add_clock(struct xpl_iree_model *m, const struct xpl_iree_item *item
 
 static bool add_metric(struct xpl_iree_model *m, const struct xpl_iree_item *item) {
     struct xpl_iree_metric_descriptor d;
-    bool fresh;
+    bool is_new;
     xpl_iree_copy(item, &d);
     const struct xpl_iree_metric_key key = {d.source_id, d.metric_id};
-    struct xpl_iree_metric_row *const row = xpl_iree_table_put(&m->metrics, &key, &fresh);
-    if (!row || !fresh) return row != NULL;
+    struct xpl_iree_metric_row *const row = xpl_iree_table_put(&m->metrics, &key, &is_new);
+    if (!row || !is_new) return row != NULL;
     const xpl_str_t text = {(const char *)item->tail.ptr, item->tail.len};
     row->record = d;
     row->name = xpl_str_sub(text, 0, d.name_length);
@@ -169,8 +169,8 @@ xpl_status_t xpl_iree_model_load(struct xpl_iree_model *m, struct xpl_iree_run *
 
 struct xpl_iree_device_row *xpl_iree_model_device(struct xpl_iree_model *m, uint32_t device) {
     const uint64_t key = device;
-    bool fresh;
-    return xpl_iree_table_put(&m->devices, &key, &fresh);
+    bool is_new;
+    return xpl_iree_table_put(&m->devices, &key, &is_new);
 }
 
 struct xpl_iree_fit xpl_iree_model_fit(const struct xpl_iree_model *m, uint32_t device) {

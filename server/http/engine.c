@@ -11,7 +11,7 @@
 
 enum {
     POOL_BYTES = 32 << 10, // of libmicrohttpd for one connection: bounds the headers
-    LOOK_TICKS = 25,       // between two looks for another certificate: 5 s
+    CHECK_TICKS = 25,      // between two looks for another certificate: 5 s
     RETIRED_MS = 2000,     // for connections of the certificate before to begin their request
 };
 
@@ -145,17 +145,17 @@ xpl_status_t xpl_http_renew_certificate(struct xpl_http *h, struct xpl_error *er
     return st;
 }
 
-enum { LOOKS_AT_BAD = 12 };
+enum { CHECKS_OF_BAD = 12 };
 
 // Files are replaced one after the other, so it may be too early; said once.  What failed may have
 // failed for a passing reason, such as no descriptor: it is tried again now and then.
-static void look_for_certificate(struct xpl_http *h) {
+static void check_certificate_files(struct xpl_http *h) {
     struct xpl_http_file_state now[XPL_HTTP_PEM_FILES];
     struct xpl_error err = {0};
     if (!h->current[1]) return;
     xpl_http_pem_states(h, now);
     const bool is_known = is_same(now, h->pem_bad);
-    if (is_known && ++h->bad_looks % LOOKS_AT_BAD) return;
+    if (is_known && ++h->bad_checks % CHECKS_OF_BAD) return;
     if (xpl_http_renew_certificate(h, &err) != XPL_OK && !is_known)
         xpl_log(XPL_LOG_WARN, "http", "HTTPS keeps its certificate: %s", err.msg);
 }
@@ -183,7 +183,7 @@ bool xpl_http_engines_run(struct xpl_http *h) {
 void xpl_http_engines_tick(struct xpl_http *h) {
     for (size_t i = 0; i < XPL_HTTP_ENGINES; i++)
         if (h->engines[i].retired && !h->engines[i].n_connections) stop_engine(&h->engines[i]);
-    if (++h->ticks % LOOK_TICKS == 0) look_for_certificate(h);
+    if (++h->ticks % CHECK_TICKS == 0) check_certificate_files(h);
 }
 
 void xpl_http_engines_stop(struct xpl_http *h) {

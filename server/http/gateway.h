@@ -94,7 +94,7 @@ struct xpl_http {
 
     // Of the certificate in use, and of those that could not be used.
     struct xpl_http_file_state pem_states[XPL_HTTP_PEM_FILES], pem_bad[XPL_HTTP_PEM_FILES];
-    unsigned bad_looks; // at the latter
+    unsigned bad_checks; // at the latter
     unsigned ticks;
 
     struct xpl_http_body *files[XPL_HTTP_UI_FILES]; // XProf's, as last read

@@ -243,8 +243,8 @@ def _restarts(b, report, t, logdir, state, file, span, cells):
     worst = max(first)
     report.figure("first zoom after a restart", "at most 20 ms", worst, worst <= 20, file.name,
                   unit=" ms")
-    held = max(grown[0], cells[1][0])
-    report.figure("memory held per idle indexed trace", "at most 64 MB", held, held <= 64,
+    used = max(grown[0], cells[1][0])
+    report.figure("memory held per idle indexed trace", "at most 64 MB", used, used <= 64,
                   file.name, unit=" MB")
     t.row([file.name, f"{cells[0] / MB:.0f}", f"{median(first):.1f}",
            t.judge(worst <= 20, f"{worst:.1f}"), f"{median(second):.1f}",
@@ -257,7 +257,7 @@ def zoom(b, report):
                      ["file", "asked", "answers", "median size", "xplaned p50 ms", "CPU ms each",
                       "up to 256 KB", "p50 ms (goal < 2)", "p99 ms (goal < 10)", "xprof-rs p50 ms",
                       "CPU ms each", "p99 ms", "times (goal 3)"])
-    held = report.table("held", "An indexed trace after a restart, and its memory while idle",
+    restarts = report.table("held", "An indexed trace after a restart, and its memory while idle",
                         ["file", "index MB", "first zoom, median ms", "worst (goal ≤ 20)",
                          "second zoom ms", "held after building, MB (goal ≤ 64)", "anonymous",
                          "held after a restart and two zooms, MB (goal ≤ 64)", "anonymous"])
@@ -282,7 +282,7 @@ def zoom(b, report):
                 server.stop()
                 if peer:
                     peer.stop()
-            _restarts(b, report, held, logdir, state, file, span, (size, grown))
+            _restarts(b, report, restarts, logdir, state, file, span, (size, grown))
         shutil.rmtree(state, ignore_errors=True)
 
 

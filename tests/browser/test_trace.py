@@ -241,7 +241,7 @@ def sums_are_exact(tab):
 sums_are_exact.allow = ["Failed to load resource"]  # no answer at the end
 
 
-def closer_looks(tab):
+def zoom_levels(tab):
     """On a thinned-out trace a zoom asks for its window; what comes back is drawn."""
     asked = []
 
@@ -499,7 +499,7 @@ TESTS = [
     search_marks,
     mark_a_range,
     sums_are_exact,
-    closer_looks,
+    zoom_levels,
     search_of_a_thinned_trace,
     help_lists_keys,
     accessible_trace,

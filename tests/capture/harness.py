@@ -384,6 +384,6 @@ def sessions(logdir):
     return found
 
 
-def account(logdir, session):
+def report_of(logdir, session):
     """A session's capture.json."""
     return json.loads((pathlib.Path(logdir) / "plugins" / "profile" / session / "capture.json").read_text())

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import test_capture
-from harness import HERE, PATIENCE_S, Direct, Place, Results, Served, account, sessions
+from harness import HERE, PATIENCE_S, Direct, Place, Results, Served, report_of, sessions
 
 TESTS = (test_capture.one_host, test_capture.two_at_once, test_capture.profiled_already, test_capture.cancelled, test_capture.equal_in_xprof)
 
@@ -17,7 +17,7 @@ def profile_analysis(served, jobs):
                           capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done
     session, = set(sessions(served.logdir)) - before
-    hosts = {h["target"]: h["state"] for h in account(served.logdir, session)["hosts"]}
+    hosts = {h["target"]: h["state"] for h in report_of(served.logdir, session)["hosts"]}
     assert hosts == {server: "failed", **{t: "stored" for t in targets}}, hosts
 
 

@@ -5,7 +5,7 @@ import signal
 import time
 
 import same_as_xprof
-from harness import Direct, Silent, Web, account, free_port, is_captureable, occupy, sessions, wait_until
+from harness import Direct, Silent, Web, report_of, free_port, is_captureable, occupy, sessions, wait_until
 
 SHORT = ("--duration", "800ms")
 
@@ -53,7 +53,7 @@ def one_host(way, jobs):
     said = way.capture([jobs[0].address], *SHORT)
     session = name_said(said)
     check_profiles(way, session, 1)
-    document = account(way.logdir, session)
+    document = report_of(way.logdir, session)
     host, = document["hosts"]
     check_stored(way, session, host)
     assert document["session"] == session and document["options"]["duration_ms"] == 800, document
@@ -69,7 +69,7 @@ def four_processes(way, jobs):
     targets = [j.address for j in jobs]
     session = name_said(way.capture(targets, *SHORT))
     check_profiles(way, session, 4)
-    hosts = account(way.logdir, session)["hosts"]
+    hosts = report_of(way.logdir, session)["hosts"]
     for h in hosts:
         check_stored(way, session, h)
     starts = [h["start_unix_ns"] for h in hosts]
@@ -100,7 +100,7 @@ def options(way, jobs):
     """Options arrive; a level that is not given is the usual one, and 0 is off."""
     said = way.capture([jobs[0].address], *SHORT, "--delay", "300ms", "--retries", "2", "--device-tracer", "0", "--advanced", "number=3",
                        "--advanced", "flag=true", "--advanced", "text=some words")
-    document = account(way.logdir, name_said(said))
+    document = report_of(way.logdir, name_said(said))
     asked, host = document["options"], document["hosts"][0]
     assert asked["delay_ms"] == 300 and asked["retries"] == 2 and asked["device_tracer_level"] == 0, asked
     assert asked["advanced"] == {"number": 3, "flag": True, "text": "some words"}, asked
@@ -117,7 +117,7 @@ def idle_beside_busy(way, jobs, idle):
     said = way.capture([idle.address, jobs[0].address], *SHORT)
     session = name_said(said, PARTLY)
     check_profiles(way, session, 1)
-    check_idle(by_target(account(way.logdir, session))[idle.address], said)
+    check_idle(by_target(report_of(way.logdir, session))[idle.address], said)
     same_as_xprof.check(way.place.build, way.directory(session), way.place.directory("xprof"))
 
 
@@ -142,7 +142,7 @@ def all_sorts(way, jobs, idle):
         web.end()
     session = name_said(said, PARTLY)
     check_profiles(way, session, 1)
-    hosts = by_target(account(way.logdir, session))
+    hosts = by_target(report_of(way.logdir, session))
     check_stored(way, session, hosts[jobs[0].address])
     check_idle(hosts[idle.address], said)
     wanted = {
@@ -191,7 +191,7 @@ def profiled_already(way, jobs):
     check_nothing_new(way, before, said)
     assert "another profile" in said.err, said
     session = name_said(way.capture([job.address], *SHORT, "--retries", "30"))
-    host, = account(way.logdir, session)["hosts"]
+    host, = report_of(way.logdir, session)["hosts"]
     assert host["attempts"] > 1, host
     check_stored(way, session, host)
     assert len(theirs.result()) > 10000
@@ -207,7 +207,7 @@ def dies(way, jobs):
     said = running.finish()
     session = name_said(said, PARTLY)
     check_profiles(way, session, 1)
-    host = by_target(account(way.logdir, session))[victim.address]
+    host = by_target(report_of(way.logdir, session))[victim.address]
     assert host["state"] == "failed" and host["code"] == "UNAVAILABLE" and "ended" in host["reason"], host
 
 
@@ -228,16 +228,16 @@ def cancelled(way, jobs):
 
 def twice_the_same(way, jobs):
     """A program that is being captured: a second capture says so, and has the others."""
-    held, other = jobs[0].address, jobs[1].address
-    first = way.start([held], "--duration", "6s")
-    first.says(f"{held}: collecting")
-    alone, both = way.capture([held], *SHORT), way.capture([held, other], *SHORT)
+    busy, other = jobs[0].address, jobs[1].address
+    first = way.start([busy], "--duration", "6s")
+    first.says(f"{busy}: collecting")
+    alone, both = way.capture([busy], *SHORT), way.capture([busy, other], *SHORT)
     name_said(first.finish())
-    assert alone.code == 1 and not alone.out and held in alone.err, alone
+    assert alone.code == 1 and not alone.out and busy in alone.err, alone
     check_profiles(way, name_said(both, PARTLY), 1)
     # Without a daemon the program itself says so; a daemon knows of its own captures and names the one that holds it.
     for said in (alone, both):
-        assert held in said.err and ("another profile" in said.err or "is being captured by capture " in said.err), said
+        assert busy in said.err and ("another profile" in said.err or "is being captured by capture " in said.err), said
 
 
 # ---- only with a daemon ----

@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 
-from harness import PATIENCE_S, ROOT, account, free_port, sessions, stubs
+from harness import PATIENCE_S, ROOT, report_of, free_port, sessions, stubs
 
 DOCS = ROOT / "docs"
 
@@ -33,7 +33,7 @@ def c_program(way, jobs):
     assert re.search(r"an overview of \d{3,} bytes", out), out
     code, out, err = example([program, way.logdir, *targets])
     session = check_example(way, jobs[:2], code, out, err)
-    assert account(way.logdir, session)["session"] == session
+    assert report_of(way.logdir, session)["session"] == session
     code, out, err = example([program, way.daemon.address, f"127.0.0.1:{free_port()}"])
     assert code == 1 and not out and "refused" in err, (out, err)
 

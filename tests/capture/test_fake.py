@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Captures of fake_profiler, for what no real server does when it is wanted; test_capture.c has more, below the command line."""
-from harness import account, sessions
+from harness import report_of, sessions
 
 SHORT = ("--duration", "200ms")
 MANY_BYTES = 500_000_000
@@ -25,7 +25,7 @@ def bad_company(way):
     assert said.code == 3, said
     session = said.out.strip()
     assert {f for f in sessions(way.logdir)[session] if not f.startswith("capture")} == {good.address.replace(":", "_") + ".xplane.pb"}
-    hosts = {h["target"]: h for h in account(way.logdir, session)["hosts"]}
+    hosts = {h["target"]: h for h in report_of(way.logdir, session)["hosts"]}
     for mode, (code, words) in wanted.items():
         h = hosts[bad[mode].address]
         assert h["state"] in ("failed", "idle") and code in (None, h["code"]) and words in h["reason"], (mode, h)
@@ -43,7 +43,7 @@ def hostile_names(way):
     session = said.out.strip()
     files = sessions(way.logdir)[session]
     assert len(files) == 2 and all(f.isprintable() and not set(f) & set("/<>\x01") and f[0] != "." for f in files), files
-    assert "passwd" in account(way.logdir, session)["hosts"][0]["hostname"]
+    assert "passwd" in report_of(way.logdir, session)["hosts"][0]["hostname"]
     answer = way.overview(session)
     assert answer.code == 0 and "\x01" not in answer.out, answer
 
@@ -54,7 +54,7 @@ def older_server(way):
     said = way.capture([old.address], *SHORT)
     assert said.code == 0, said
     session = said.out.strip()
-    host, = account(way.logdir, session)["hosts"]
+    host, = report_of(way.logdir, session)["hosts"]
     assert host["shared_dir"] and host["state"] == "stored" and host["events"] > 0, host
     assert sessions(way.logdir)[session] == {host["host"] + ".xplane.pb", "capture.json"}
 
@@ -68,7 +68,7 @@ def large(way):
         fake.end()
     assert said.code == 0, said
     session = said.out.strip()
-    host, = account(way.logdir, session)["hosts"]
+    host, = report_of(way.logdir, session)["hosts"]
     path = way.directory(session) / f"{host['host']}.xplane.pb"
     assert host["bytes"] == path.stat().st_size >= MANY_BYTES, host
     path.unlink()

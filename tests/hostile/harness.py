@@ -610,7 +610,7 @@ def answer_url(session, tool):
     return "/api/v1/tool?" + urllib.parse.urlencode({"session": session, "tool": tool})
 
 
-def fresh_answers(run, logdir, sessions=None, tools=TOOLS):
+def reference_answers(run, logdir, sessions=None, tools=TOOLS):
     """{(session, tool): (status, body)} of a daemon of its own, which has no state."""
     d = run.start("--no-prefetch", logdir=logdir)
     answers = {}

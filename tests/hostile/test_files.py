@@ -9,7 +9,7 @@ import threading
 import time
 
 import wire_mutator
-from harness import TOOLS, answer_url, check, equal, fresh_answers, in_threads, same_answer, wait_for
+from harness import TOOLS, answer_url, check, equal, reference_answers, in_threads, same_answer, wait_for
 
 SESSIONS = ("jax_matmul_nopy", "jax_4hosts", "tpu_inference_a")
 
@@ -55,7 +55,7 @@ def damage(chance, path):
 def test_state_that_is_damaged(run):
     """Flips and truncations of every file of the state directory: the daemon starts, and every answer is right."""
     logdir = run.logdir(*SESSIONS)
-    expected = fresh_answers(run, logdir, SESSIONS)
+    expected = reference_answers(run, logdir, SESSIONS)
     state = used_state(run, logdir)
     files = sorted(p.relative_to(state) for p in state.rglob("*") if p.is_file())
     check({"cache.db", "cache.db-wal", "state.db"} <= {str(p) for p in files} and any("traces" in str(p) for p in files),
@@ -113,7 +113,7 @@ def test_profiles_rewritten_while_read(run):
     target.parent.mkdir()
     for data in (*versions, b""):  # writing in place passes through an empty file, which is a profile without planes
         target.write_bytes(data)
-        for (_, tool), answer in fresh_answers(run, logdir, ["changing"], tools).items():
+        for (_, tool), answer in reference_answers(run, logdir, ["changing"], tools).items():
             expected[tool].append(answer)
     d = run.start(logdir=logdir)
     stop = threading.Event()

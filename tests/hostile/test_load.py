@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 
-from harness import DATA, MIB, TOOLS, Skip, answer_url, check, end_process, equal, fresh_answers, in_threads, wait_for
+from harness import DATA, MIB, TOOLS, Skip, answer_url, check, end_process, equal, reference_answers, in_threads, wait_for
 
 LINGER_NONE = struct.pack("ii", 1, 0)
 
@@ -218,7 +218,7 @@ def test_mixed_load(run):
     the first minute (32 MiB and 16 descriptors in CI, where the first third stands for it and caches still fill)."""
     sessions = ("jax_matmul_nopy", "jax_4hosts", "tpu_inference_a", "tf_bfc_memory", "tf_keras_tensorboard")
     logdir = run.logdir(*sessions)
-    expected = fresh_answers(run, logdir, sessions)
+    expected = reference_answers(run, logdir, sessions)
     seconds = run.parameter("LOAD_SECONDS", 10, 7200)
     d = run.start("--answer-cache=16MiB", "--scan-interval=100ms", logdir=logdir)
     load = Load(d, expected, run)

@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 
-from harness import Skip, answer_url, check, end_process, equal, fresh_answers, same_answer, wait_for
+from harness import Skip, answer_url, check, end_process, equal, reference_answers, same_answer, wait_for
 
 
 def test_signals_while_stopping(run):
@@ -82,7 +82,7 @@ def test_kills(run):
     """SIGKILL at random moments of requests and imports: the next daemon on the same files starts, each of its
     answers is that of a fresh one, and an imported session is whole or absent."""
     logdir = run.logdir("jax_matmul_nopy", "jax_4hosts", "tpu_inference_a", "tf_bfc_memory")
-    expected = fresh_answers(run, logdir)
+    expected = reference_answers(run, logdir)
     profile = logdir / "plugins/profile/jax_matmul_nopy/vm.xplane.pb"
     state = run.make_dir("state")
     chance = random.Random(run.parameter("SEED", 1, 1))
@@ -146,7 +146,7 @@ def all_right(d, expected, text):
 
 def full_disk(run, options, fill, free):
     logdir = run.logdir("jax_matmul_nopy", "jax_4hosts", "tpu_inference_a")
-    expected = fresh_answers(run, logdir)
+    expected = reference_answers(run, logdir)
     with small_disk(run, options) as disk:
         d = run.start("--no-prefetch", logdir=logdir, state=disk)
         all_right(d, expected, "on a small disk")
@@ -198,7 +198,7 @@ test_no_inodes.limit = 200
 def test_file_size_limit(run):
     """The same without root: no file may become larger than 64 KiB."""
     logdir = run.logdir("jax_matmul_nopy", "jax_4hosts")
-    expected = fresh_answers(run, logdir)
+    expected = reference_answers(run, logdir)
     small = 64 * 1024
     d = run.start("--no-prefetch", logdir=logdir, preexec=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (small, small)))
     all_right(d, expected, "with small files alone")

@@ -101,12 +101,12 @@ static void scenario_errors(void) {
 static void *storm_thread(void *arg) {
     struct storm *s = arg;
     xpl_client *c = open_client(s->d, 60000);
-    static const char *const fresh[] = {"use_saved_result", "false"};
+    static const char *const bypass[] = {"use_saved_result", "false"};
     for (int i = 0; i < 6; i++) {
         const xpl_tool_request q = {.size = sizeof q,
                                     .session = "run",
                                     .tool = "overview_page",
-                                    .options = fresh,
+                                    .options = bypass,
                                     .n_options = 1};
         xpl_answer *a = NULL;
         xpl_result r;
@@ -156,13 +156,13 @@ static void scenario_cancel(void) {
     const char *dir = make_dir(), *state = make_dir();
     add_session(dir, "run", "vm", profile(TPU));
     struct daemon_proc d = start_daemon(dir, state, no_prefetch);
-    static const char *const fresh[] = {"use_saved_result", "false"};
+    static const char *const bypass[] = {"use_saved_result", "false"};
     for (int i = 0; i < 40; i++) {
         xpl_client *c = open_client(&d, 1 + i % 5);
         const xpl_tool_request q = {.size = sizeof q,
                                     .session = "run",
                                     .tool = "op_profile",
-                                    .options = fresh,
+                                    .options = bypass,
                                     .n_options = 1};
         xpl_answer *a = NULL;
         xpl_result r;

@@ -26,12 +26,12 @@
 static void *asking(void *arg) {
     struct storm *s = arg;
     xpl_client *c = open_client(s->d, 60000);
-    static const char *const fresh[] = {"use_saved_result", "false"};
+    static const char *const bypass[] = {"use_saved_result", "false"};
     for (;;) {
         const xpl_tool_request q = {.size = sizeof q,
                                     .session = "run",
                                     .tool = "overview_page",
-                                    .options = fresh,
+                                    .options = bypass,
                                     .n_options = 1};
         xpl_answer *a = NULL;
         xpl_result r;

@@ -896,10 +896,10 @@ static void scenario_names(void) {
 }
 
 static void replace(const char *path, const char *with) {
-    char fresh[400];
-    (void)snprintf(fresh, sizeof fresh, "%s.new", path);
-    copy_file(with, fresh);
-    CHECK_EQ(rename(fresh, path), 0);
+    char aside[400];
+    (void)snprintf(aside, sizeof aside, "%s.new", path);
+    copy_file(with, aside);
+    CHECK_EQ(rename(aside, path), 0);
 }
 
 // A file that the catalogue does not see change: what was made of other bytes than it saw is not

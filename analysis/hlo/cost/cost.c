@@ -22,18 +22,18 @@ struct xpl_hlo_costs *xpl_hlo_costs_new(const struct xpl_hlo_module *m, struct x
 
 // ---- calls ----
 
-enum cost_looks xpl_cost_looks_into(const struct xpl_hlo_costs *c, uint32_t index) {
+enum cost_extent xpl_cost_extent(const struct xpl_hlo_costs *c, uint32_t index) {
     switch ((int)c->m->instructions[index].opcode) {
         case XPL_HLO_WHILE:
         case XPL_HLO_CONDITIONAL:
-        case XPL_HLO_CALL: return COST_LOOKS_ALL;
+        case XPL_HLO_CALL: return COST_EXTENT_ALL;
         case XPL_HLO_FUSION:
         case XPL_HLO_REDUCE:
         case XPL_HLO_REDUCE_WINDOW:
         case XPL_HLO_SELECT_AND_SCATTER:
         case XPL_HLO_SCATTER:
-        case XPL_HLO_MAP: return COST_LOOKS_FLOPS;
-        default: return COST_LOOKS_NONE;
+        case XPL_HLO_MAP: return COST_EXTENT_FLOPS;
+        default: return COST_EXTENT_NONE;
     }
 }
 
@@ -44,12 +44,12 @@ struct needed {
     size_t next; // whose own calls are not noted yet
 };
 
-static void need_computation(struct needed *to, uint32_t computation, enum cost_looks looks) {
+static void need_computation(struct needed *to, uint32_t computation, enum cost_extent extent) {
     struct cost_computation *const k = xpl_cost_computation_of(to->c, computation);
-    const bool enough = k && k->looks >= looks;
+    const bool enough = k && k->extent >= extent;
     uint32_t *const slot = k && !enough ? xpl_vec_push(to->c->a, &to->v) : NULL;
     to->c->no_memory |= !slot && !enough;
-    if (slot) k->looks = (uint8_t)looks, *slot = computation;
+    if (slot) k->extent = (uint8_t)extent, *slot = computation;
 }
 
 // Notes what the instructions from `first` on call; `all`: all their properties are needed.
@@ -58,14 +58,14 @@ static void need_calls(struct needed *to, uint32_t first, uint32_t n, bool all) 
     for (size_t i = xpl_hlo_first_call(m, first); i < m->calls.n; i++) {
         uint32_t caller = m->calls.v[i].instruction;
         if (caller >= first + n || !xpl_cost_spend(to->c, 1)) break;
-        enum cost_looks looks = xpl_cost_looks_into(to->c, caller);
-        if (all && m->instructions[caller].opcode == XPL_HLO_FUSION) looks = COST_LOOKS_ALL;
-        const uint32_t held = looks ? xpl_cost_held(to->c, caller) : UINT32_MAX;
+        enum cost_extent extent = xpl_cost_extent(to->c, caller);
+        if (all && m->instructions[caller].opcode == XPL_HLO_FUSION) extent = COST_EXTENT_ALL;
+        const uint32_t mover = extent ? xpl_cost_mover(to->c, caller) : UINT32_MAX;
         if (xpl_cost_stopped(to->c)) break;
-        if (held == UINT32_MAX) {
-            if (looks) need_computation(to, m->calls.v[i].computation, looks);
-        } else if (xpl_cost_called(to->c, held, 0) != UINT32_MAX) {
-            need_computation(to, xpl_cost_called(to->c, held, 0), COST_LOOKS_FLOPS);
+        if (mover == UINT32_MAX) {
+            if (extent) need_computation(to, m->calls.v[i].computation, extent);
+        } else if (xpl_cost_called(to->c, mover, 0) != UINT32_MAX) {
+            need_computation(to, xpl_cost_called(to->c, mover, 0), COST_EXTENT_FLOPS);
         }
     }
 }
@@ -75,10 +75,10 @@ static int by_number(const void *pa, const void *pb) {
     return (a > b) - (a < b);
 }
 
-static void look_into(struct xpl_hlo_costs *c, uint32_t computation) {
+static void inspect_computation(struct xpl_hlo_costs *c, uint32_t computation) {
     const struct hlo_computation *const h = &c->m->computations[computation];
     struct cost_computation *const k = c->computations[computation];
-    const bool all = k->looks == COST_LOOKS_ALL;
+    const bool all = k->extent == COST_EXTENT_ALL;
     uint32_t n = h->n;
     // Fusions that were visited before kept too little.
     for (uint32_t i = h->first; all && i < h->first + h->n; i++)
@@ -98,11 +98,11 @@ static void visit_with_calls(struct xpl_hlo_costs *c, uint32_t index) {
     while (needed.next < needed.v.n && !xpl_cost_stopped(c)) {
         const uint32_t k = needed.v.v[needed.next++];
         const struct hlo_computation *const h = &c->m->computations[k];
-        need_calls(&needed, h->first, h->n, c->computations[k]->looks == COST_LOOKS_ALL);
+        need_calls(&needed, h->first, h->n, c->computations[k]->extent == COST_EXTENT_ALL);
     }
     if (needed.v.n) qsort(needed.v.v, needed.v.n, sizeof *needed.v.v, by_number);
     for (size_t i = 0; i < needed.v.n && !xpl_cost_stopped(c); i++)
-        look_into(c, needed.v.v[i]);
+        inspect_computation(c, needed.v.v[i]);
     if (!xpl_cost_stopped(c)) xpl_cost_visit_instruction(c, index);
 }
 
@@ -121,10 +121,10 @@ static bool find_reached(struct xpl_hlo_costs *c) {
         for (size_t i = xpl_hlo_first_call(m, h->first); i < m->calls.n; i++) {
             const uint32_t caller = m->calls.v[i].instruction;
             if (caller >= h->first + h->n || !xpl_cost_spend(c, 1)) break;
-            if (!xpl_cost_looks_into(c, caller)) continue;
-            const uint32_t held = xpl_cost_held(c, caller);
+            if (!xpl_cost_extent(c, caller)) continue;
+            const uint32_t mover = xpl_cost_mover(c, caller);
             const uint32_t to =
-                held == UINT32_MAX ? m->calls.v[i].computation : xpl_cost_called(c, held, 0);
+                mover == UINT32_MAX ? m->calls.v[i].computation : xpl_cost_called(c, mover, 0);
             if (to == UINT32_MAX || reached[to]) continue;
             reached[to] = true;
             stack[depth++] = to;

@@ -104,7 +104,7 @@ struct cost_node { // an instruction
 
 struct cost_computation {
     uint32_t *order; // post order; NULL until it is needed
-    uint8_t looks;   // enum cost_looks: how much of it is needed
+    uint8_t extent;  // enum cost_extent: how much of it is needed
     struct cost_sums sums;
 };
 
@@ -148,8 +148,8 @@ struct cost_computation *xpl_cost_computation_of(struct xpl_hlo_costs *c, uint32
 // The nth computation that an instruction calls; UINT32_MAX: none.
 uint32_t xpl_cost_called(const struct xpl_hlo_costs *c, uint32_t index, uint32_t nth);
 // Which of an instruction's computations are looked into.
-enum cost_looks { COST_LOOKS_NONE, COST_LOOKS_FLOPS, COST_LOOKS_ALL };
-enum cost_looks xpl_cost_looks_into(const struct xpl_hlo_costs *c, uint32_t index);
+enum cost_extent { COST_EXTENT_NONE, COST_EXTENT_FLOPS, COST_EXTENT_ALL };
+enum cost_extent xpl_cost_extent(const struct xpl_hlo_costs *c, uint32_t index);
 
 // A property of an instruction that was visited.
 float xpl_cost_get(const struct cost_node *n, enum cost_kind kind, uint32_t operand, uint32_t path);
@@ -220,7 +220,7 @@ void xpl_cost_scatter(struct cost_visit *v);
 void xpl_cost_reduce(struct cost_visit *v);
 // The gather or scatter that stands for a whole custom fusion; UINT32_MAX: none does, or the work
 // is stopped.
-uint32_t xpl_cost_held(struct xpl_hlo_costs *c, uint32_t fusion);
+uint32_t xpl_cost_mover(struct xpl_hlo_costs *c, uint32_t fusion);
 // flops of the nth computation called, for each of `times` runs of it.
 float xpl_cost_combiner(struct cost_visit *v, uint32_t nth, int64_t times);
 // Pairs of a kernel's and an output's position, in one dimension, that meet an element of the

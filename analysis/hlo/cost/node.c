@@ -58,7 +58,7 @@ static uint32_t mover_of(struct xpl_hlo_costs *c, uint32_t computation) {
     return *known == COST_NO_MOVER ? UINT32_MAX : *known - 1;
 }
 
-uint32_t xpl_cost_held(struct xpl_hlo_costs *c, uint32_t fusion) {
+uint32_t xpl_cost_mover(struct xpl_hlo_costs *c, uint32_t fusion) {
     const struct hlo_instruction *const f = &c->m->instructions[fusion];
     if (f->opcode != XPL_HLO_FUSION) return UINT32_MAX;
     const uint32_t k = xpl_cost_called(c, fusion, 0);

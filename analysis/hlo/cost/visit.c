@@ -179,11 +179,11 @@ static bool begin_visit(struct xpl_hlo_costs *c, uint32_t index, struct cost_nod
 
 // What a custom fusion holds may stand for all of it: its rule is then the fusion's.
 static void fill_in(struct xpl_hlo_costs *c, uint32_t index, struct cost_node *n) {
-    const uint32_t held = xpl_cost_held(c, index);
+    const uint32_t mover = xpl_cost_mover(c, index);
     struct cost_visit v;
     if (xpl_cost_stopped(c) || !begin_visit(c, index, n, &v)) return;
     set_defaults(&v);
-    if (held != UINT32_MAX && !begin_visit(c, held, n, &v)) return;
+    if (mover != UINT32_MAX && !begin_visit(c, mover, n, &v)) return;
     rule_fn *const rule = rule_of((enum xpl_hlo_op)c->m->instructions[v.index].opcode);
     if (rule) rule(&v);
 }

@@ -69,15 +69,15 @@ static bool read_buffer(xpl_bytes_t bytes, struct hlo_buffer *b) {
 static xpl_status_t add_buffer(struct memory_reader *r, xpl_bytes_t bytes, struct xpl_error *err) {
     struct xpl_hlo_memory *const m = r->m;
     struct hlo_buffer b;
-    bool fresh;
+    bool is_new;
     if (!read_buffer(bytes, &b) || m->n_buffers == r->room.buffers) XPL_RETURN_MALFORMED(err);
     if (b.size < 0)
         XPL_RETURN_ERROR(err, XPL_DATA_LOSS,
                          "buffer assignment: buffer %" PRId64 " has %" PRId64 " bytes", b.id,
                          b.size);
-    uint64_t *const at = xpl_map_put(r->arena, &r->by_id, (uint64_t)b.id, 0, &fresh);
+    uint64_t *const at = xpl_map_put(r->arena, &r->by_id, (uint64_t)b.id, 0, &is_new);
     if (!at) XPL_RETURN_OOM(err, "buffer assignment");
-    if (fresh) *at = ++m->n_buffers;
+    if (is_new) *at = ++m->n_buffers;
     m->buffers[*at - 1] = b;
     return XPL_OK;
 }

@@ -135,10 +135,10 @@ static bool index_instructions(struct memory_reader *r, struct wanted *w) {
     w->next = xpl_arena_zalloc(r->arena, ((size_t)m->n_buffers + 1) * sizeof *w->next);
     if (!w->next) return false;
     for (uint32_t i = 0; i < m->n_buffers; i++) {
-        bool fresh;
+        bool is_new;
         if (m->buffers[i].allocation == UINT32_MAX) continue;
         uint64_t *const at =
-            xpl_map_put(r->arena, &w->first, (uint64_t)m->buffers[i].instruction, 0, &fresh);
+            xpl_map_put(r->arena, &w->first, (uint64_t)m->buffers[i].instruction, 0, &is_new);
         if (!at) return false;
         w->next[i] = (uint32_t)*at;
         *at = i + 1;

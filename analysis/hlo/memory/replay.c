@@ -61,7 +61,7 @@ static int64_t first_buffer_id(xpl_bytes_t event) {
 
 // Counts events.  The trace is that of the allocation with its first event's buffer, whose id XProf
 // cuts to 32 bits here; of several such traces the last.
-static xpl_status_t look_at_trace(struct memory_reader *r, uint32_t trace, struct xpl_error *err) {
+static xpl_status_t scan_trace(struct memory_reader *r, uint32_t trace, struct xpl_error *err) {
     struct xpl_hlo_memory *const m = r->m;
     struct xpl_wire w = xpl_wire_begin(r->traces[trace]);
     struct xpl_field f;
@@ -421,7 +421,7 @@ xpl_status_t xpl_hlo_memory_replay(struct memory_reader *r, struct xpl_error *er
     m->trace_events = xpl_arena_array(r->arena, m->n_traces, sizeof *m->trace_events);
     if (!m->trace_events) XPL_RETURN_OOM(err, "heap trace");
     for (uint32_t i = 0; i < m->n_traces; i++)
-        XPL_TRY(look_at_trace(r, i, err));
+        XPL_TRY(scan_trace(r, i, err));
     XPL_TRY(choose_trace(r, &trace, err));
     if (trace != UINT32_MAX) XPL_TRY(replay_trace(r, trace, &peak, err));
     return find_held(r, &peak, err);

@@ -136,10 +136,10 @@ typedef XPL_VEC(xpl_str_t) str_vec;
 // The number of a text among `v`, from 1, by its number in the program; 0: no memory.
 static uint32_t text_id(struct frame_table *f, struct xpl_map *known, str_vec *v, xpl_str_t text,
                         int32_t old) {
-    bool fresh;
-    uint64_t *const at = xpl_map_put(f->arena, known, (uint64_t)(int64_t)old, 0, &fresh);
+    bool is_new;
+    uint64_t *const at = xpl_map_put(f->arena, known, (uint64_t)(int64_t)old, 0, &is_new);
     if (!at) return 0;
-    if (!fresh) return (uint32_t)*at;
+    if (!is_new) return (uint32_t)*at;
     // Texts that repeat under other numbers are rare: their hash leads to the first of them.
     bool first;
     const uint64_t hash = xpl_hash_str(xpl_hash_seed(), text);
@@ -181,14 +181,14 @@ static uint32_t location_id(struct frame_table *f, const struct hlo_location *ol
     const uint32_t function =
         text_id(f, &f->function_ids, (str_vec *)&f->functions,
                 text_of(m->functions, m->n_functions, old->function), old->function);
-    bool fresh;
+    bool is_new;
     if (!file || !function) return 0;
     const uint64_t names = (uint64_t)file << 32 | function;
     const uint64_t start = (uint64_t)(uint32_t)old->line << 32 | (uint32_t)old->column;
     const uint64_t end = (uint64_t)(uint32_t)old->end_line << 32 | (uint32_t)old->end_column;
-    const uint64_t place = pair_id(f, &f->place_ids, names, start, &fresh);
-    const uint64_t id = place ? pair_id(f, &f->place_ends, place, end, &fresh) : 0;
-    if (!id || !fresh) return (uint32_t)id;
+    const uint64_t place = pair_id(f, &f->place_ids, names, start, &is_new);
+    const uint64_t id = place ? pair_id(f, &f->place_ends, place, end, &is_new) : 0;
+    if (!id || !is_new) return (uint32_t)id;
     struct hlo_location *const slot = xpl_vec_push(f->arena, &f->locations);
     if (!slot) return 0;
     *slot = *old;
@@ -209,11 +209,11 @@ static bool enter_frame(struct frame_table *f, int32_t id) {
     if (!old || f->ids[id]) return true;
     const uint32_t parent = frame_at(f->m, old->parent) ? f->ids[old->parent] : 0;
     const uint32_t location = location_id(f, &f->m->locations[old->location - 1]);
-    bool fresh;
-    const uint64_t at = location ? pair_id(f, &f->frame_of, location, parent, &fresh) : 0;
+    bool is_new;
+    const uint64_t at = location ? pair_id(f, &f->frame_of, location, parent, &is_new) : 0;
     if (!at) return false;
     f->ids[id] = (uint32_t)at;
-    if (!fresh) return true;
+    if (!is_new) return true;
     struct hlo_frame *const slot = xpl_vec_push(f->arena, &f->frames);
     if (slot) *slot = (struct hlo_frame){(int32_t)location, (int32_t)parent};
     return slot != NULL;

@@ -114,10 +114,10 @@ static struct xpl_iree_group *group_of(struct xpl_iree_side *side,
                                        const struct xpl_iree_dispatch *e, uint32_t *plus_1) {
     const struct xpl_iree_group_key key = {e->executable_id, e->physical_device_ordinal,
                                            e->function_ordinal};
-    bool fresh;
+    bool is_new;
     if (*plus_1) return xpl_iree_table_at(&side->groups, *plus_1 - 1);
-    struct xpl_iree_group *const g = xpl_iree_table_put(&side->groups, &key, &fresh);
-    if (g && fresh) g->min = UINT64_MAX;
+    struct xpl_iree_group *const g = xpl_iree_table_put(&side->groups, &key, &is_new);
+    if (g && is_new) g->min = UINT64_MAX;
     *plus_1 = (uint32_t)side->groups.last + 1;
     return g;
 }
@@ -143,8 +143,8 @@ static bool add_execution(struct xpl_iree_table *t, const struct xpl_iree_dispat
                           uint64_t command_buffer_id) {
     const struct xpl_iree_execution_key key = {command_buffer_id, e->submission_id, e->stream_id,
                                                e->physical_device_ordinal, e->queue_ordinal};
-    bool fresh;
-    struct xpl_iree_execution *const x = xpl_iree_table_put(t, &key, &fresh);
+    bool is_new;
+    struct xpl_iree_execution *const x = xpl_iree_table_put(t, &key, &is_new);
     if (x) add_span(&x->spans, e);
     return x != NULL;
 }

@@ -91,8 +91,8 @@ static void balance(const struct event *v, struct xpl_iree_balance *life,
 
 static bool add_to_device(struct xpl_iree_memory *m, const struct event *v) {
     const uint64_t key = v->e->physical_device_ordinal;
-    bool fresh;
-    struct xpl_iree_memory_device *const d = xpl_iree_table_put(&m->devices, &key, &fresh);
+    bool is_new;
+    struct xpl_iree_memory_device *const d = xpl_iree_table_put(&m->devices, &key, &is_new);
     if (!d) return false;
     d->events++;
     if (!v->known) return true;
@@ -105,8 +105,8 @@ static struct xpl_iree_pool *pool_of(struct xpl_iree_memory *m, const struct eve
                                      uint32_t kind, uint64_t pool_id) {
     const struct xpl_iree_pool_key key = {pool_id, v->e->memory_type, kind,
                                           v->e->physical_device_ordinal};
-    bool fresh;
-    struct xpl_iree_pool *const p = xpl_iree_table_put(&m->pools, &key, &fresh);
+    bool is_new;
+    struct xpl_iree_pool *const p = xpl_iree_table_put(&m->pools, &key, &is_new);
     if (p) p->buffer_usage |= v->e->buffer_usage;
     return p;
 }
@@ -179,15 +179,15 @@ static struct xpl_iree_allocation_key key_of(const struct event *v) {
 static bool add_to_allocation(struct xpl_iree_memory *m, const struct event *v) {
     if (!v->known || !(v->rule.of_allocation || v->reservation)) return true;
     const struct xpl_iree_allocation_key key = key_of(v);
-    bool fresh;
-    struct xpl_iree_allocation *const a = xpl_iree_table_put(&m->allocations, &key, &fresh);
+    bool is_new;
+    struct xpl_iree_allocation *const a = xpl_iree_table_put(&m->allocations, &key, &is_new);
     if (!a) return false;
-    if (fresh) a->first_queue = a->last_queue = XPL_IREE_NONE;
+    if (is_new) a->first_queue = a->last_queue = XPL_IREE_NONE;
     describe(a, v->e);
     balance(v, &a->life, &a->materialized);
-    if (!fresh || v->rule.kind != XPL_IREE_MEMORY_QUEUE) return true;
+    if (!is_new || v->rule.kind != XPL_IREE_MEMORY_QUEUE) return true;
     const struct latest_key latest = {v->e->allocation_id, v->e->physical_device_ordinal};
-    struct latest *const l = xpl_iree_table_put(&m->latest, &latest, &fresh);
+    struct latest *const l = xpl_iree_table_put(&m->latest, &latest, &is_new);
     if (l) l->pool_id = v->pool_id;
     return l != NULL;
 }

@@ -43,10 +43,10 @@ struct counters {
 
 static bool add_set(struct counters *c, const struct xpl_iree_item *item) {
     struct xpl_iree_counter_set v;
-    bool fresh;
+    bool is_new;
     xpl_iree_copy(item, &v);
-    struct set *const s = xpl_iree_table_put(&c->sets, &v.counter_set_id, &fresh);
-    if (!s || (!fresh && !s->only_named)) return s != NULL;
+    struct set *const s = xpl_iree_table_put(&c->sets, &v.counter_set_id, &is_new);
+    if (!s || (!is_new && !s->only_named)) return s != NULL;
     s->record = v;
     s->only_named = false;
     s->name = (xpl_str_t){(const char *)item->tail.ptr, item->tail.len};
@@ -55,18 +55,18 @@ static bool add_set(struct counters *c, const struct xpl_iree_item *item) {
 
 static bool add_counter(struct counters *c, const struct xpl_iree_item *item) {
     struct xpl_iree_counter v;
-    bool fresh;
+    bool is_new;
     xpl_iree_copy(item, &v);
-    struct set *const s = xpl_iree_table_put(&c->sets, &v.counter_set_id, &fresh);
+    struct set *const s = xpl_iree_table_put(&c->sets, &v.counter_set_id, &is_new);
     if (!s) return false;
-    if (fresh) {
+    if (is_new) {
         s->only_named = true;
         s->record.counter_set_id = v.counter_set_id;
         c->run->missing[XPL_IREE_MISSING_SET_OF_COUNTER]++;
     }
     const struct counter_key key = {v.counter_set_id, v.counter_ordinal};
-    struct counter *const n = xpl_iree_table_put(&c->counters, &key, &fresh);
-    if (!n || !fresh) return n != NULL;
+    struct counter *const n = xpl_iree_table_put(&c->counters, &key, &is_new);
+    if (!n || !is_new) return n != NULL;
     const xpl_str_t text = {(const char *)item->tail.ptr, item->tail.len};
     n->record = v;
     n->block = xpl_str_sub(text, 0, v.block_name_length);
@@ -167,14 +167,14 @@ static bool add_group(struct counters *c, const struct sample *s) {
                                   .scope = s->record.scope,
                                   .counter_ordinal = s->counter->record.counter_ordinal,
                                   .function_ordinal = s->record.function_ordinal};
-    bool fresh;
-    struct group *const g = xpl_iree_table_put(&c->groups, &key, &fresh);
+    bool is_new;
+    struct group *const g = xpl_iree_table_put(&c->groups, &key, &is_new);
     if (!g) return false;
     g->samples++;
     g->raw_values += s->counter->record.sample_value_count;
     if (g->first_sample_id == 0) g->first_sample_id = s->record.sample_id;
     g->last_sample_id = s->record.sample_id;
-    if (fresh || s->sum < g->min) g->min = s->sum;
+    if (is_new || s->sum < g->min) g->min = s->sum;
     if (s->sum > g->max) g->max = s->sum;
     g->sum += s->sum;
     const double delta = s->sum - g->mean;

@@ -39,9 +39,9 @@ struct functions {
 static bool add_pair(struct functions *x, const struct key *key, uint64_t is_device, uint64_t id,
                      uint64_t *count) {
     const struct pair pair = {*key, is_device, id};
-    bool fresh;
-    if (!xpl_iree_table_put(&x->pairs, &pair, &fresh)) return false;
-    *count += fresh;
+    bool is_new;
+    if (!xpl_iree_table_put(&x->pairs, &pair, &is_new)) return false;
+    *count += is_new;
     return true;
 }
 
@@ -67,8 +67,8 @@ static bool add_dispatch(struct functions *x, const struct xpl_iree_dispatch *e)
     if (!xpl_intern_put(x->names, name, &strid)) return false;
     struct key key = {.name = strid.v, .host = e->host};
     const uint64_t duration = measure(x, e, &key.unit);
-    bool fresh;
-    struct function *const f = xpl_iree_table_put(&x->rows, &key, &fresh);
+    bool is_new;
+    struct function *const f = xpl_iree_table_put(&x->rows, &key, &is_new);
     if (!f) return false;
     if (x->all) {
         if (e->valid) xpl_iree_durations_add(&f->durations, x->all, duration);

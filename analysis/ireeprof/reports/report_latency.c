@@ -40,11 +40,11 @@ struct latency {
 
 static bool add_span(struct latency *x, const struct submission_key *key, int64_t start,
                      int64_t end) {
-    bool fresh;
-    struct submission *const s = xpl_iree_table_put(&x->submissions, key, &fresh);
+    bool is_new;
+    struct submission *const s = xpl_iree_table_put(&x->submissions, key, &is_new);
     if (!s) return false;
-    if (fresh || start < s->start_ns) s->start_ns = start;
-    if (fresh || end > s->end_ns) s->end_ns = end;
+    if (is_new || start < s->start_ns) s->start_ns = start;
+    if (is_new || end > s->end_ns) s->end_ns = end;
     return true;
 }
 
@@ -116,8 +116,8 @@ static bool add_event(struct latency *x, const struct xpl_iree_queue_event *e) {
     const struct submission *const s = xpl_iree_table_get(&x->submissions, &id);
     // An operation that waited for nothing was ready when it was submitted.
     const int64_t ready = e->ready_host_time_ns > 0 ? e->ready_host_time_ns : e->host_time_ns;
-    bool fresh;
-    struct group *const g = xpl_iree_table_put(&x->groups, &key, &fresh);
+    bool is_new;
+    struct group *const g = xpl_iree_table_put(&x->groups, &key, &is_new);
     if (!g) return false;
     if (!x->all) g->events++;
     add_part(x, g, WAIT, e->host_time_ns, ready);

@@ -35,13 +35,13 @@ static void write_event(void *ctx, const struct xpl_iree_memory_event *e) {
 
 static bool add_life(struct report *p, const struct xpl_iree_item *item) {
     struct xpl_iree_queue_device_event e;
-    bool fresh;
+    bool is_new;
     xpl_iree_copy(item, &e);
     if (e.type != XPL_IREE_OP_ALLOCA && e.type != XPL_IREE_OP_DEALLOCA) return true;
     const struct life_key key = {e.submission_id, e.allocation_id, e.physical_device_ordinal,
                                  e.queue_ordinal, e.type,          0};
-    struct life *const l = xpl_iree_table_put(&p->lives, &key, &fresh);
-    if (!l || (!fresh && e.event_id >= l->event_id)) return l != NULL;
+    struct life *const l = xpl_iree_table_put(&p->lives, &key, &is_new);
+    if (!l || (!is_new && e.event_id >= l->event_id)) return l != NULL;
     l->event_id = e.event_id, l->start_tick = e.start_tick, l->end_tick = e.end_tick;
     return true;
 }

@@ -19,10 +19,14 @@ struct queue_event {
     } u;
 };
 
-#define COMMON(e)                                                                                  \
-    ret->type = (e).type, ret->physical_device_ordinal = (e).physical_device_ordinal,              \
-    ret->queue_ordinal = (e).queue_ordinal, ret->submission_id = (e).submission_id,                \
-    ret->stream_id = (e).stream_id
+static void set_common(struct queue_event *ret, uint32_t type, uint32_t physical_device_ordinal,
+                       uint32_t queue_ordinal, uint64_t submission_id, uint64_t stream_id) {
+    ret->type = type;
+    ret->physical_device_ordinal = physical_device_ordinal;
+    ret->queue_ordinal = queue_ordinal;
+    ret->submission_id = submission_id;
+    ret->stream_id = stream_id;
+}
 
 // The next event of a chunk of queue, queue device or host events.
 static bool next_event(const struct xpl_iree_record *r, struct xpl_iree_items *items,
@@ -30,17 +34,23 @@ static bool next_event(const struct xpl_iree_record *r, struct xpl_iree_items *i
     struct xpl_iree_item item;
     if (!xpl_iree_item_next(items, &item, NULL)) return false;
     if (r->chunk == XPL_IREE_QUEUE_EVENTS) {
+        const struct xpl_iree_queue_event *const e = &ret->u.queue;
         ret->kind = QUEUE;
         xpl_iree_copy(&item, &ret->u.queue);
-        COMMON(ret->u.queue);
+        set_common(ret, e->type, e->physical_device_ordinal, e->queue_ordinal, e->submission_id,
+                   e->stream_id);
     } else if (r->chunk == XPL_IREE_QUEUE_DEVICE_EVENTS) {
+        const struct xpl_iree_queue_device_event *const e = &ret->u.device;
         ret->kind = DEVICE;
         xpl_iree_copy(&item, &ret->u.device);
-        COMMON(ret->u.device);
+        set_common(ret, e->type, e->physical_device_ordinal, e->queue_ordinal, e->submission_id,
+                   e->stream_id);
     } else {
+        const struct xpl_iree_host_event *const e = &ret->u.host;
         ret->kind = HOST;
         xpl_iree_copy(&item, &ret->u.host);
-        COMMON(ret->u.host);
+        set_common(ret, e->type, e->physical_device_ordinal, e->queue_ordinal, e->submission_id,
+                   e->stream_id);
     }
     return true;
 }

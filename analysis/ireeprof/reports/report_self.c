@@ -42,7 +42,7 @@ static xpl_status_t count_spans(void *ctx, const struct xpl_iree_record *r, stru
     struct xpl_iree_items items = xpl_iree_items_of(r);
     struct xpl_iree_item item;
     struct xpl_iree_region_event e;
-    bool fresh;
+    bool is_new;
     XPL_TRY(xpl_iree_model_add(&x->model, x->run, r, err));
     if (r->chunk == XPL_IREE_HOST_EVENTS)
         x->room += r->payload.len / sizeof(struct xpl_iree_host_event);
@@ -50,7 +50,7 @@ static xpl_status_t count_spans(void *ctx, const struct xpl_iree_record *r, stru
     while (xpl_iree_item_next(&items, &item, NULL)) {
         xpl_iree_copy(&item, &e);
         const uint64_t device = e.physical_device_ordinal;
-        struct workers *const w = xpl_iree_table_put(&x->workers, &device, &fresh);
+        struct workers *const w = xpl_iree_table_put(&x->workers, &device, &is_new);
         if (!w) XPL_RETURN_OOM(err, "workers of the bundle");
         if (e.worker_count > w->count) w->count = e.worker_count;
     }
@@ -64,10 +64,10 @@ static bool add_span(struct report *x, const struct xpl_iree_host_event *e) {
                                   .function_ordinal =
                                       is_function ? e->function_ordinal : XPL_IREE_NONE,
                                   .op = e->type};
-    bool fresh;
+    bool is_new;
     if (!xpl_iree_host_valid(e->start_host_time_ns, e->end_host_time_ns) || x->n == x->room)
         return true;
-    struct group *const g = xpl_iree_table_put(&x->groups, &key, &fresh);
+    struct group *const g = xpl_iree_table_put(&x->groups, &key, &is_new);
     if (!g) return false;
     g->spans++;
     xpl_iree_add(&g->total_ns, (uint64_t)(e->end_host_time_ns - e->start_host_time_ns));

@@ -57,17 +57,17 @@ static struct session *newest(const struct sessions *x) {
 // NULL on OOM.
 static struct alike *alike_of(struct sessions *x, const struct xpl_iree_record *r) {
     xpl_strid_t name;
-    bool fresh;
+    bool is_new;
     if (!xpl_intern_put(x->names, r->name, &name)) return NULL;
     const struct alike_key key = {r->session_id, name.v};
-    return xpl_iree_table_put(&x->alikes, &key, &fresh);
+    return xpl_iree_table_put(&x->alikes, &key, &is_new);
 }
 
 static bool begin(struct sessions *x, const struct xpl_iree_record *r) {
     const uint64_t index = x->rows.n;
     struct alike *const alike = alike_of(x, r);
-    bool fresh;
-    struct session *const s = alike ? xpl_iree_table_put(&x->rows, &index, &fresh) : NULL;
+    bool is_new;
+    struct session *const s = alike ? xpl_iree_table_put(&x->rows, &index, &is_new) : NULL;
     if (!s) return false;
     s->id = r->session_id;
     s->name = r->name;
@@ -149,11 +149,11 @@ static bool add_chunk(struct sessions *x, const struct xpl_iree_record *r) {
     struct xpl_iree_items items = xpl_iree_items_of(r);
     struct xpl_iree_item item;
     struct session *s = newest(x), *first = NULL;
-    bool fresh;
+    bool is_new;
     while (s && xpl_iree_item_next(&items, &item, NULL)) {
         const uint64_t device = device_of(r, &item);
         if (r->chunk == XPL_IREE_DEVICES) {
-            struct owner *const o = xpl_iree_table_put(&x->owners, &device, &fresh);
+            struct owner *const o = xpl_iree_table_put(&x->owners, &device, &is_new);
             if (!o) return false;
             o->session = s->index;
             s->devices_seen++;

@@ -67,12 +67,12 @@ struct statistics {
 static struct row *row_of(struct statistics *s, const struct row_key *key) {
     const uint32_t mixed = key->type * 37 + key->event_type * 5 + key->command_index * 3;
     uint32_t *const lately = &s->lately_plus_1[(mixed + key->function_ordinal) % LATELY];
-    bool fresh;
+    bool is_new;
     struct row *r = *lately ? xpl_iree_table_at(&s->rows, *lately - 1) : NULL;
     if (r && memcmp(&r->key, key, sizeof *key) == 0) return r;
-    r = xpl_iree_table_put(&s->rows, key, &fresh);
+    r = xpl_iree_table_put(&s->rows, key, &is_new);
     if (!r) return NULL;
-    if (fresh) r->first_start = r->min = UINT64_MAX;
+    if (is_new) r->first_start = r->min = UINT64_MAX;
     *lately = (uint32_t)s->rows.last + 1;
     return r;
 }

@@ -14,9 +14,9 @@ void xpl_iree_summary_fini(struct xpl_iree_summary *s) {
 
 static struct xpl_iree_summary_device *device_of(struct xpl_iree_summary *s, uint32_t ordinal) {
     const uint64_t key = ordinal;
-    bool fresh;
-    struct xpl_iree_summary_device *const d = xpl_iree_table_put(&s->devices, &key, &fresh);
-    if (d && fresh) d->min_ticks = d->earliest_tick = UINT64_MAX;
+    bool is_new;
+    struct xpl_iree_summary_device *const d = xpl_iree_table_put(&s->devices, &key, &is_new);
+    if (d && is_new) d->min_ticks = d->earliest_tick = UINT64_MAX;
     return d;
 }
 

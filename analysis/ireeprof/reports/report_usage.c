@@ -61,8 +61,8 @@ static struct open_key open_of(const struct xpl_iree_memory_event *e, uint32_t k
 static bool open_allocation(struct report *x, struct usage *u,
                             const struct xpl_iree_memory_event *e) {
     const struct open_key key = open_of(e, u->key.kind);
-    bool fresh;
-    struct open *const o = xpl_iree_table_put(&x->opens, &key, &fresh);
+    bool is_new;
+    struct open *const o = xpl_iree_table_put(&x->opens, &key, &is_new);
     if (!o) return false;
     if (o->bytes == 0) o->event_id = e->event_id, o->since_ns = e->host_time_ns;
     xpl_iree_add(&o->bytes, e->length);
@@ -89,8 +89,8 @@ static bool add_event(struct report *x, const struct xpl_iree_memory_event *e) {
     const bool counts = rule->of_allocation || (e->flags & XPL_IREE_MEMORY_RESERVATION);
     if (rule->life == 0 || !counts) return true;
     const struct usage_key key = {e->physical_device_ordinal, rule->kind};
-    bool fresh;
-    struct usage *const u = xpl_iree_table_put(&x->usages, &key, &fresh);
+    bool is_new;
+    struct usage *const u = xpl_iree_table_put(&x->usages, &key, &is_new);
     if (!u) return false;
     const size_t slice = slice_of(x, e->host_time_ns);
     reach_slice(u, slice);

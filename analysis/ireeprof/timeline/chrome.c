@@ -146,9 +146,9 @@ static void end_event(struct xpl_iree_sink *s, uint64_t ns) {
     xpl_buf_str(b, s->event->kind == XPL_IREE_EVENT_END ? XPL_STR("}") : XPL_STR("}}"));
     const uint64_t *const ids = s->waiting.v;
     for (size_t i = 0; i < s->waiting.n && !xpl_iree_timeline_put_stopped(s); i++) {
-        bool fresh;
-        if (!xpl_iree_table_put(&s->flows, &ids[i], &fresh)) b->failed = true;
-        (void)begin_element(s, fresh ? "s" : "t", s->event->track);
+        bool is_new;
+        if (!xpl_iree_table_put(&s->flows, &ids[i], &is_new)) b->failed = true;
+        (void)begin_element(s, is_new ? "s" : "t", s->event->track);
         put_us(b, ns);
         xpl_buf_printf(b, ",\"id\":\"0x%" PRIx64 "\",\"cat\":\"flow\",\"name\":\"flow\"}", ids[i]);
         xpl_iree_rows_flush_large(s->t->run->rows);

@@ -107,13 +107,13 @@ static bool add_sum(struct xpl_iree_timeline *t, struct xpl_iree_table *sums, ui
                     uint32_t chunk) {
     const uint8_t *const p = t->run->bundle->bytes.ptr + at;
     struct xpl_iree_memory_event m;
-    bool fresh;
+    bool is_new;
     memcpy(&m, p, sizeof m);
     const bool opens = m.type == XPL_IREE_QUEUE_ALLOCA, closes = m.type == XPL_IREE_QUEUE_DEALLOCA;
     const struct sum_key key = {xpl_iree_device_or_first(m.physical_device_ordinal),
                                 m.queue_ordinal};
     if (!opens && !closes) return true;
-    struct sum *const s = xpl_iree_table_put(sums, &key, &fresh);
+    struct sum *const s = xpl_iree_table_put(sums, &key, &is_new);
     if (!s) return false;
     if (opens)
         xpl_iree_add(&s->bytes, m.length);

@@ -27,14 +27,14 @@ int64_t xpl_iree_midpoint(int64_t a, int64_t b) {
 
 static bool add_clock(struct xpl_iree_timeline *t, const struct xpl_iree_item *item) {
     struct xpl_iree_clock_correlation s;
-    bool fresh;
+    bool is_new;
     xpl_iree_copy(item, &s);
     const uint64_t device = s.physical_device_ordinal;
     const int64_t ns = xpl_iree_midpoint(s.host_time_begin_ns, s.host_time_end_ns);
-    struct xpl_iree_timeline_clock *const c = xpl_iree_table_put(&t->clocks, &device, &fresh);
+    struct xpl_iree_timeline_clock *const c = xpl_iree_table_put(&t->clocks, &device, &is_new);
     if (!c) return false;
-    if (fresh || s.device_tick < c->first_tick) c->first_tick = s.device_tick, c->first_ns = ns;
-    if (fresh || s.device_tick >= c->last_tick) c->last_tick = s.device_tick, c->last_ns = ns;
+    if (is_new || s.device_tick < c->first_tick) c->first_tick = s.device_tick, c->first_ns = ns;
+    if (is_new || s.device_tick >= c->last_tick) c->last_tick = s.device_tick, c->last_ns = ns;
     return true;
 }
 
@@ -68,24 +68,24 @@ bool xpl_iree_timeline_ns(const struct xpl_iree_timeline *t, uint32_t device, ui
 
 static bool add_buffer(struct xpl_iree_timeline *t, const struct xpl_iree_item *item) {
     struct xpl_iree_command_buffer b;
-    bool fresh;
+    bool is_new;
     xpl_iree_copy(item, &b);
     struct xpl_iree_timeline_buffer *const row =
-        xpl_iree_table_put(&t->buffers, &b.command_buffer_id, &fresh);
+        xpl_iree_table_put(&t->buffers, &b.command_buffer_id, &is_new);
     if (row) row->described = true, row->record = b;
     return row != NULL;
 }
 
 static bool add_operation(struct xpl_iree_timeline *t, const struct xpl_iree_item *item) {
     struct xpl_iree_command_operation op;
-    bool fresh;
+    bool is_new;
     xpl_iree_copy(item, &op);
     if (op.command_buffer_id == 0) return true;
     const uint64_t key[] = {op.command_buffer_id, op.command_index};
     struct xpl_iree_timeline_buffer *const b =
-        xpl_iree_table_put(&t->buffers, &op.command_buffer_id, &fresh);
+        xpl_iree_table_put(&t->buffers, &op.command_buffer_id, &is_new);
     struct xpl_iree_timeline_operation *const row =
-        b ? xpl_iree_table_put(&t->operations, key, &fresh) : NULL;
+        b ? xpl_iree_table_put(&t->operations, key, &is_new) : NULL;
     if (!row) return false;
     row->place = place_of(t, item);
     b->operations++;
@@ -97,11 +97,11 @@ static bool add_operation(struct xpl_iree_timeline *t, const struct xpl_iree_ite
 
 static bool add_function(struct xpl_iree_timeline *t, const struct xpl_iree_item *item) {
     struct xpl_iree_function f;
-    bool fresh;
+    bool is_new;
     xpl_iree_copy(item, &f);
     const struct xpl_iree_function_key key = {f.executable_id, f.function_ordinal};
     if (f.executable_id == 0 || f.function_ordinal == XPL_IREE_NONE) return true;
-    struct xpl_iree_timeline_function *const row = xpl_iree_table_put(&t->functions, &key, &fresh);
+    struct xpl_iree_timeline_function *const row = xpl_iree_table_put(&t->functions, &key, &is_new);
     if (row) row->name = tail_text(item);
     return row != NULL;
 }
@@ -110,32 +110,32 @@ static bool add_function(struct xpl_iree_timeline *t, const struct xpl_iree_item
 
 static bool add_set(struct xpl_iree_timeline *t, const struct xpl_iree_item *item) {
     struct xpl_iree_counter_set s;
-    bool fresh;
+    bool is_new;
     xpl_iree_copy(item, &s);
     struct xpl_iree_timeline_set *const row =
-        xpl_iree_table_put(&t->sets, &s.counter_set_id, &fresh);
+        xpl_iree_table_put(&t->sets, &s.counter_set_id, &is_new);
     if (row) row->described = true, row->record = s, row->name = tail_text(item);
     return row != NULL;
 }
 
 static bool add_counter(struct xpl_iree_timeline *t, const struct xpl_iree_item *item) {
     struct xpl_iree_timeline_counter *const c = xpl_iree_list_push(&t->counters);
-    bool fresh;
+    bool is_new;
     if (!c) return false;
     const xpl_str_t text = tail_text(item);
     xpl_iree_copy(item, &c->record);
     c->block = xpl_str_sub(text, 0, c->record.block_name_length);
     c->name = xpl_str_sub(text, c->record.block_name_length, c->record.name_length);
     c->sequence = (uint32_t)t->counters.n;
-    return xpl_iree_table_put(&t->sets, &c->record.counter_set_id, &fresh) != NULL;
+    return xpl_iree_table_put(&t->sets, &c->record.counter_set_id, &is_new) != NULL;
 }
 
 static bool add_source(struct xpl_iree_timeline *t, const struct xpl_iree_item *item) {
     struct xpl_iree_metric_source s;
-    bool fresh;
+    bool is_new;
     xpl_iree_copy(item, &s);
     struct xpl_iree_timeline_source *const row =
-        xpl_iree_table_put(&t->sources, &s.source_id, &fresh);
+        xpl_iree_table_put(&t->sources, &s.source_id, &is_new);
     if (row) row->name = tail_text(item);
     return row != NULL;
 }
@@ -178,8 +178,8 @@ void xpl_iree_timeline_described(struct xpl_iree_timeline *t) {
 
 bool xpl_iree_timeline_flow(struct xpl_iree_timeline *t, const struct xpl_iree_endpoint_key *key,
                             uint64_t id) {
-    bool fresh;
-    struct xpl_iree_endpoint *const e = xpl_iree_table_put(&t->endpoints, key, &fresh);
+    bool is_new;
+    struct xpl_iree_endpoint *const e = xpl_iree_table_put(&t->endpoints, key, &is_new);
     struct xpl_iree_flow *const f = e ? xpl_iree_list_push(&t->flows) : NULL;
     if (!f) return false;
     f->id = id;

@@ -35,9 +35,9 @@ static uint32_t index_of(const struct xpl_iree_timeline *t, const struct xpl_ire
 // A track with a name that is constant.
 static uint32_t named(struct xpl_iree_timeline *t, struct xpl_iree_track_key key, uint32_t parent,
                       uint32_t rank, const char *name) {
-    bool fresh;
-    struct xpl_iree_track *const r = put(t, key, parent, rank, &fresh);
-    if (r && fresh) r->name = xpl_str_from(name);
+    bool is_new;
+    struct xpl_iree_track *const r = put(t, key, parent, rank, &is_new);
+    if (r && is_new) r->name = xpl_str_from(name);
     return index_of(t, r);
 }
 
@@ -49,9 +49,9 @@ static uint32_t finish(struct xpl_iree_timeline *t, struct xpl_iree_track *r, co
 
 uint32_t xpl_iree_track_root(struct xpl_iree_timeline *t) {
     const struct xpl_iree_track_key key = {.kind = XPL_IREE_TRACK_ROOT};
-    bool fresh;
-    struct xpl_iree_track *const r = put(t, key, FAILED, 0, &fresh);
-    return r && fresh ? finish(t, r, "IREE HAL profile", true) : index_of(t, r);
+    bool is_new;
+    struct xpl_iree_track *const r = put(t, key, FAILED, 0, &is_new);
+    return r && is_new ? finish(t, r, "IREE HAL profile", true) : index_of(t, r);
 }
 
 uint32_t xpl_iree_track_diagnostics(struct xpl_iree_timeline *t) {
@@ -62,9 +62,9 @@ uint32_t xpl_iree_track_diagnostics(struct xpl_iree_timeline *t) {
 uint32_t xpl_iree_track_device(struct xpl_iree_timeline *t, uint32_t device, const uint8_t *uuid) {
     const struct xpl_iree_track_key key = {.kind = XPL_IREE_TRACK_DEVICE, .device = device};
     char text[80];
-    bool fresh;
-    struct xpl_iree_track *const r = put(t, key, xpl_iree_track_root(t), device, &fresh);
-    if (!r || !fresh) return index_of(t, r);
+    bool is_new;
+    struct xpl_iree_track *const r = put(t, key, xpl_iree_track_root(t), device, &is_new);
+    if (!r || !is_new) return index_of(t, r);
     int n = snprintf(text, sizeof text, "device[%" PRIu32 "]%s", device, uuid ? " " : "");
     for (size_t i = 0; uuid && i < 16; i++)
         n += snprintf(text + n, sizeof text - (size_t)n, "%02x", uuid[i]);
@@ -78,10 +78,10 @@ uint32_t xpl_iree_track_queue(struct xpl_iree_timeline *t, uint32_t device, uint
         .kind = XPL_IREE_TRACK_QUEUE, .device = device, .queue = queue};
     const uint32_t parent = xpl_iree_track_device(t, device, NULL);
     char text[80];
-    bool fresh;
+    bool is_new;
     struct xpl_iree_track *const r =
-        parent == FAILED ? NULL : put(t, key, parent, none ? LAST_RANK : queue, &fresh);
-    if (!r || !fresh) return index_of(t, r);
+        parent == FAILED ? NULL : put(t, key, parent, none ? LAST_RANK : queue, &is_new);
+    if (!r || !is_new) return index_of(t, r);
     int n = none ? snprintf(text, sizeof text, "device-scope events")
                  : snprintf(text, sizeof text, "queue[%" PRIu32 "]", queue);
     if (!none && stream)
@@ -110,10 +110,10 @@ uint32_t xpl_iree_track_of_queue(struct xpl_iree_timeline *t, enum xpl_iree_trac
         .kind = (uint32_t)kind, .device = device, .queue = queue, .a = lane};
     const uint32_t parent = xpl_iree_track_queue(t, device, queue, NULL);
     char text[80];
-    bool fresh;
+    bool is_new;
     struct xpl_iree_track *const r =
-        parent == FAILED ? NULL : put(t, key, parent, kinds[kind].rank + (uint32_t)lane, &fresh);
-    if (!r || !fresh) return index_of(t, r);
+        parent == FAILED ? NULL : put(t, key, parent, kinds[kind].rank + (uint32_t)lane, &is_new);
+    if (!r || !is_new) return index_of(t, r);
     r->counter = kind == XPL_IREE_TRACK_ALLOCATED;
     if (!lane) return finish(t, r, kinds[kind].name, false);
     (void)snprintf(text, sizeof text, "%s lane %" PRIu64, kinds[kind].name, lane);
@@ -123,12 +123,12 @@ uint32_t xpl_iree_track_of_queue(struct xpl_iree_timeline *t, enum xpl_iree_trac
 // A track with a name of the bundle, or, where that is empty, "WHAT[id]" or "WHAT id".
 static uint32_t with_name(struct xpl_iree_timeline *t, struct xpl_iree_track_key key,
                           uint32_t parent, uint64_t rank, xpl_str_t name, const char *otherwise) {
-    bool fresh;
+    bool is_new;
     struct xpl_iree_track *const r =
         parent == FAILED
             ? NULL
-            : put(t, key, parent, rank < LAST_RANK ? (uint32_t)rank : LAST_RANK, &fresh);
-    if (!r || !fresh) return index_of(t, r);
+            : put(t, key, parent, rank < LAST_RANK ? (uint32_t)rank : LAST_RANK, &is_new);
+    if (!r || !is_new) return index_of(t, r);
     r->name = name;
     return name.len ? index_of(t, r) : finish(t, r, otherwise, false);
 }
@@ -158,7 +158,7 @@ uint32_t xpl_iree_track_counter(struct xpl_iree_timeline *t, bool range, uint32_
     struct xpl_iree_track_key key = {
         .kind = range ? XPL_IREE_TRACK_RANGES : XPL_IREE_TRACK_COUNTERS, .device = device};
     char text[60];
-    bool fresh;
+    bool is_new;
     uint32_t at = xpl_iree_track_device(t, device, NULL);
     if (at != FAILED)
         at = named(t, key, at, range ? 8100 : 8000,
@@ -173,8 +173,8 @@ uint32_t xpl_iree_track_counter(struct xpl_iree_timeline *t, bool range, uint32_
     key.b = c->record.counter_ordinal;
     const uint32_t rank =
         c->record.counter_ordinal < LAST_RANK ? c->record.counter_ordinal : LAST_RANK;
-    struct xpl_iree_track *const r = at == FAILED ? NULL : put(t, key, at, rank, &fresh);
-    if (!r || !fresh) return index_of(t, r); // a name for each sample would be too many
+    struct xpl_iree_track *const r = at == FAILED ? NULL : put(t, key, at, rank, &is_new);
+    if (!r || !is_new) return index_of(t, r); // a name for each sample would be too many
     r->counter = true;
     return name_counter(t, c, &r->name) ? index_of(t, r) : FAILED;
 }
@@ -205,12 +205,12 @@ uint32_t xpl_iree_track_metric(struct xpl_iree_timeline *t, uint32_t device,
     const uint64_t id = metric->metric_id < LAST_RANK ? metric->metric_id : LAST_RANK;
     uint32_t rank = 10000 + (uint32_t)id;
     char text[60];
-    bool fresh;
+    bool is_new;
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
         if (xpl_str_eq(name, xpl_str_from(ranks[i].name))) rank = ranks[i].rank;
     const uint32_t parent = xpl_iree_track_metrics(t, device);
-    struct xpl_iree_track *const r = parent == FAILED ? NULL : put(t, key, parent, rank, &fresh);
-    if (!r || !fresh) return index_of(t, r);
+    struct xpl_iree_track *const r = parent == FAILED ? NULL : put(t, key, parent, rank, &is_new);
+    if (!r || !is_new) return index_of(t, r);
     r->counter = true;
     r->name = name;
     (void)snprintf(text, sizeof text, "metric[%" PRIu64 "]", metric->metric_id);

@@ -211,9 +211,9 @@ static void test_heap(void) {
     xpl_sys_free(p);
     p = NULL; // so that nothing is freed at the end of the scope
     xpl_sys_free(NULL);
-    char *const fresh = xpl_sys_realloc(NULL, 3);
-    CHECK(fresh);
-    xpl_sys_free(fresh);
+    char *const made = xpl_sys_realloc(NULL, 3);
+    CHECK(made);
+    xpl_sys_free(made);
 }
 
 // A hint: whatever it is given, the memory keeps what it has.

@@ -238,9 +238,9 @@ static void test_names(void) {
 
 static char logdir[] = "/tmp/xpl_profile_writer_XXXXXX";
 
-static struct xpl_session_writer *open_session(const char *name, bool fresh) {
+static struct xpl_session_writer *open_session(const char *name, bool unique) {
     const struct xpl_session_writer_options o = {
-        .size = sizeof o, .logdir = logdir, .name = xpl_str_from(name), .unique = fresh};
+        .size = sizeof o, .logdir = logdir, .name = xpl_str_from(name), .unique = unique};
     struct xpl_session_writer *s = NULL;
     CHECK_OK(xpl_session_writer_open(&o, &s, NULL), NULL);
     return s;
@@ -333,9 +333,9 @@ static void test_profile_writer(void) {
     CHECK_OK(xpl_profile_writer_commit(in, NULL, NULL), NULL);
     CHECK_EQ(entries(xpl_session_writer_get_path(s)), 5);
     // A fresh session gets another name, and vanishes unused.
-    struct xpl_session_writer *const fresh = open_session("run", true);
-    CHECK_STR(xpl_session_writer_get_name(fresh), "run_2");
-    xpl_session_writer_close(fresh);
+    struct xpl_session_writer *const second = open_session("run", true);
+    CHECK_STR(xpl_session_writer_get_name(second), "run_2");
+    xpl_session_writer_close(second);
     // From a file: the one just written.
     const int fd = openat(xpl_session_writer_get_fd(s), "a_1.xplane.pb", O_RDONLY | O_CLOEXEC);
     in = begin(s, "c", 0, 0);

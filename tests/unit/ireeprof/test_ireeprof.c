@@ -382,12 +382,12 @@ static void test_table(void) {
         uint64_t key, value;
     };
     struct xpl_iree_table t = {.row_size = sizeof(struct row), .key_size = 8};
-    bool fresh;
+    bool is_new;
     for (uint64_t round = 0; round < 2; round++)
         for (uint64_t k = 0; k < 1000; k++) {
             const uint64_t key = k * 7919;
-            struct row *const r = xpl_iree_table_put(&t, &key, &fresh);
-            CHECK(r && fresh == (round == 0));
+            struct row *const r = xpl_iree_table_put(&t, &key, &is_new);
+            CHECK(r && is_new == (round == 0));
             r->value += k;
         }
     CHECK_EQ(t.n, 1000);

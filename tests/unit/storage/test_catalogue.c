@@ -99,7 +99,7 @@ static void check_shown(struct xpl_catalogue *c, const char *expected) {
     CHECK_STR(got, expected);
 }
 
-static void fresh_top(void) {
+static void make_top(void) {
     const bool shm = access("/dev/shm", W_OK) == 0; // thousands of files are made here
     (void)snprintf(top, sizeof top, "%s/xpl-catalogue-XXXXXX", shm ? "/dev/shm" : "/tmp");
     CHECK(mkdtemp(top));
@@ -110,7 +110,7 @@ static void remove_top(void) {
 }
 
 static void test_names(void) {
-    fresh_top();
+    make_top();
     put("logs/plugins/profile/run1/h2.xplane.pb", 5);
     put("logs/plugins/profile/run1/h1.xplane.pb", 7);
     put("logs/plugins/profile/run1/h1.op_stats_v2.pb", 9);
@@ -149,7 +149,7 @@ static void test_names(void) {
 }
 
 static void test_claims(void) {
-    fresh_top();
+    make_top();
     put("d/plugins/profile/run/h.xplane.pb", 1);
     put("d/run/h.xplane.pb", 2); // same name, weaker claim
     put("d/d/h.xplane.pb", 3);   // LOGDIR's own name
@@ -178,7 +178,7 @@ static void test_claims(void) {
 }
 
 static void test_escapes(void) {
-    fresh_top();
+    make_top();
     put("plugins/profile/a\xff%b/h\xfe.xplane.pb", 1);
     put("plugins/profile/100%/h%41.xplane.pb", 1);
     put("plugins/profile/\xc3\xa4\xe4\xb8\xad\xf0\x9f\x98\x80/h.xplane.pb", 1);
@@ -205,7 +205,7 @@ static void test_escapes(void) {
 }
 
 static void test_odd_files(void) {
-    fresh_top();
+    make_top();
     put("r/h.xplane.pb", 1);
     put("r/h.xplane.riegeli", 1);
     put("r/only.xplane.riegeli", 1);
@@ -245,7 +245,7 @@ static void test_odd_files(void) {
 
 // Of several files of one host the one of the best format counts; the others are reported.
 static void test_formats(void) {
-    fresh_top();
+    make_top();
     put("r/a.xplane.pb", 1);
     put("r/a.xplane.pb-b.xplane.pb", 1); // between the two of a
     put("r/a.xplane.pb.gz", 2);
@@ -287,7 +287,7 @@ static void refused(const char *path, xpl_status_t code, const char *word) {
 
 // Bundles of IREE are no XSpaces: a session each, or one of a run's directory.
 static void test_kinds(void) {
-    fresh_top();
+    make_top();
     put("plugins/profile/both/h.xplane.pb", 1);
     put("plugins/profile/both/h.ireeprof", 1);
     put("plugins/profile/both/i.ireeprof", 1);
@@ -320,7 +320,7 @@ static void test_kinds(void) {
 }
 
 static void test_refused(void) {
-    fresh_top();
+    make_top();
     put("x.txt", 1);
     refused(at("none"), XPL_NOT_FOUND, "none: cannot open");
     refused(at("x.txt"), XPL_INVALID_ARGUMENT, "neither a directory nor");
@@ -329,7 +329,7 @@ static void test_refused(void) {
 }
 
 static void test_links(void) {
-    fresh_top();
+    make_top();
     put("outside/run9/h.xplane.pb", 1);
     put("outside/file.xplane.pb", 1);
     put("logs/plugins/profile/run1/h.xplane.pb", 1);
@@ -360,7 +360,7 @@ static void test_links(void) {
 
 // Links that multiply: 2^n paths to one directory.  The limit ends it, and what lies near survives.
 static void test_explosion(void) {
-    fresh_top();
+    make_top();
     put("near/h.xplane.pb", 1);
     for (int i = 0; i < 24; i++)
         sh("mkdir -p z/%d && ln -s ../%d z/%d/a && ln -s ../%d z/%d/b", i, i + 1, i, i + 1, i);
@@ -389,7 +389,7 @@ static void test_explosion(void) {
 }
 
 static void test_deep(void) {
-    fresh_top();
+    make_top();
     char path[PATH_MAX];
     size_t n = 0;
     for (int i = 0; i < 70; i++)
@@ -410,7 +410,7 @@ static void let_times_age(void) {
 }
 
 static void test_rescan(void) {
-    fresh_top();
+    make_top();
     put("a/h.xplane.pb", 1);
     put("b/c/h.xplane.pb", 1);
     struct xpl_catalogue *c = open_at(top, false);
@@ -460,7 +460,7 @@ static void test_rescan(void) {
 
 // LOGDIR itself goes away, comes back, or is replaced.
 static void test_logdir_moves(void) {
-    fresh_top();
+    make_top();
     put("logs/a/h.xplane.pb", 1);
     struct xpl_catalogue *c = open_at(at("logs"), false);
     sh("mv logs away");
@@ -512,7 +512,7 @@ static double now_ms(void) {
 }
 
 static void test_many(void) {
-    fresh_top();
+    make_top();
     enum { N = 3000 };
     for (int i = 0; i < N; i++) {
         char rel[64];
@@ -556,7 +556,7 @@ static void inputs_fail(struct xpl_arena *a, const char *p, const char *q, xpl_s
 }
 
 static void test_inputs(void) {
-    fresh_top();
+    make_top();
     put("run/b.xplane.pb", 1);
     put("run/a.xplane.pb", 1);
     put("run/x.xplane.riegeli", 1);

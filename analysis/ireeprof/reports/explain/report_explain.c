@@ -57,9 +57,9 @@ static xpl_status_t add_events(void *ctx, const struct xpl_iree_record *r, struc
 
 static struct device_sum *sum_of(struct xpl_iree_explain *x, uint32_t device) {
     const uint64_t key = device;
-    bool fresh;
-    struct device_sum *const s = xpl_iree_table_put(&x->device_sums, &key, &fresh);
-    if (s && fresh) s->spans.earliest = UINT64_MAX;
+    bool is_new;
+    struct device_sum *const s = xpl_iree_table_put(&x->device_sums, &key, &is_new);
+    if (s && is_new) s->spans.earliest = UINT64_MAX;
     return s;
 }
 
@@ -67,8 +67,8 @@ static bool add_submission(struct xpl_iree_explain *x, uint32_t index) {
     const struct xpl_iree_execution *const e = xpl_iree_table_at(&x->dispatches.submissions, index);
     const struct xpl_iree_queue_key key = {e->key.stream_id, e->key.physical_device_ordinal,
                                            e->key.queue_ordinal};
-    bool fresh;
-    struct queue_sum *const q = xpl_iree_table_put(&x->queue_sums, &key, &fresh);
+    bool is_new;
+    struct queue_sum *const q = xpl_iree_table_put(&x->queue_sums, &key, &is_new);
     struct device_sum *const d = q ? sum_of(x, key.physical_device_ordinal) : NULL;
     if (!d) return false;
     x->next_plus_1[index] = q->first_plus_1;
