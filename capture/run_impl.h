@@ -66,16 +66,17 @@ static inline bool capture_brings_data(const struct capture_run *r) {
 
 // ---- run_state.c ----
 
-// Tells the caller of host number `changed`, or, with the number of hosts, of none.
+// Reports progress to the caller.  `changed`: the number of the host that changed; the number of
+// hosts when none did.
 void xpl_capture_report_progress(struct capture_run *r, size_t changed);
 // `due`: until when the host may stay in that state.
 void xpl_capture_enter(struct capture_job *j, enum xpl_capture_state state, int64_t due);
-// Ends the call, if there is one, and removes what an old server wrote.
+// Ends the host's call, if there is one, and removes the files that an old server wrote.
 void xpl_capture_end_attempt(struct capture_job *j);
-// The host is over; h->reason says why.
+// Ends the host's capture; h->reason says why.
 void xpl_capture_finish(struct capture_job *j, enum xpl_capture_state state, xpl_status_t code);
 void xpl_capture_finish_error(struct capture_job *j, const struct xpl_error *err);
-// Asks again later if there are retries left, else the host is over; h->reason says why.
+// Asks again later if there are retries left, else ends the host's capture; h->reason says why.
 void xpl_capture_again_or(struct capture_job *j, enum xpl_capture_state state);
 
 // ---- run_answer.c ----

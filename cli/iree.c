@@ -75,7 +75,7 @@ static bool parse_format(const char *report, const char *text, enum xpl_iree_row
     return false;
 }
 
-// Says what the report had to do without; the exit status.
+// Prints warnings about what the report lacks; returns the exit status.
 static int warn(const struct xpl_iree_run *run, const char *path) {
     char text[320];
     for (size_t i = 0; xpl_iree_warning(run, i, text, sizeof text); i++)

@@ -15,7 +15,7 @@ struct xpl_watch *
 xpl_watch_new(struct xpl_loop *loop, struct xpl_catalogue *catalogue, uint64_t interval_ms,
               void (*changed)(void *arg, struct xpl_snapshot *before, struct xpl_snapshot *after),
               void *arg);
-// A file came to `path` below LOGDIR just now: scans it and the directories above it without
+// A file was written in the directory `path` below LOGDIR: scans it and those above it without
 // waiting for notifications.
 void xpl_watch_scan(struct xpl_watch *w, const char *path);
 // Closes the handles; memory goes when the last of them is closed.

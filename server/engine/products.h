@@ -104,7 +104,7 @@ struct xpl_made_product {
     struct xpl_fingerprint fingerprint; // of the file that was read
     bool stable;                        // xpl_source_is_stable
 };
-// Failures are told with the file's name.
+// Errors name the file.
 xpl_status_t xpl_product_make(struct xpl_product_manager *m, const struct xpl_product_request *r,
                               const struct xpl_build_context *ctx, struct xpl_stage_times *times,
                               struct xpl_made_product *ret, struct xpl_error *err) XPL_NODISCARD;

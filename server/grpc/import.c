@@ -64,7 +64,7 @@ struct import {                 // a call's user data; belongs to the job that w
     uint64_t began_ns;             // with that
     atomic_uint_fast64_t moved_ns; // when it last came on; our own work does not count
     uint64_t bytes_since;          // then
-    xpl_bytes_t message;           // the one at hand; NULL ptr: the client has ended its side
+    xpl_bytes_t message;           // the one being handled; NULL ptr: the client ended its side
     struct xpl_arena arena;
     enum import_state state;
     xpl_str_t session;
@@ -397,7 +397,7 @@ static void import_release(void *user) {
     xpl_sys_free(m);
 }
 
-// Handles the message at hand, or the end of the client's side.
+// Handles m->message, or the end of the client's side.
 static void run_message(void *arg) {
     struct import *const m = arg;
     struct xpl_rpc_call *const c = m->call;

@@ -71,10 +71,10 @@ struct xpl_svc_capture *xpl_svc_capture_new(struct xpl_capture_jobs *captures,
                                             struct xpl_history *history,
                                             struct xpl_schedules *schedules);
 // After the servers using it have been freed.  NULL is fine.
+void xpl_svc_capture_free(struct xpl_svc_capture *s);
 // Tries to take the history while another daemon has it, and logs its notices; the loop calls it a
 // few times a second.  Never waits.
 void xpl_svc_capture_tick(struct xpl_svc_capture *s);
-void xpl_svc_capture_free(struct xpl_svc_capture *s);
 void xpl_svc_capture_methods(struct xpl_svc_capture *s,
                              struct xpl_rpc_method ret[XPL_SVC_CAPTURE_METHODS]);
 

@@ -49,7 +49,7 @@ void xpl_http_set_ready(struct xpl_http *h, bool ready);
 // New HTTPS connections get the certificate, its key and the clients' CA as the files have them
 // now; those that are open keep theirs until their next request is answered.  Nothing where the
 // files did not change, or no listener needs them; after an error HTTPS goes on as before.  The
-// gateway looks by itself every few seconds, too.
+// gateway also checks the files by itself every few seconds.
 xpl_status_t xpl_http_renew_certificate(struct xpl_http *h, struct xpl_error *err) XPL_NODISCARD;
 // Whether the files are a certificate and its key; FAILED_PRECONDITION names what is wrong.
 xpl_status_t xpl_http_check_certificate(const char *cert, const char *key, struct xpl_error *err)

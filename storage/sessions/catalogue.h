@@ -36,7 +36,7 @@ struct xpl_arena;
 // Whether a file of this name is a profile: of which host, and of which format.  *ret_rank: 0 is
 // the best of the formats, of several files of one host the best counts; each XPL_RANKS_OF_KIND of
 // them are a kind of profiles.  *ret_refusal: NULL, or why files of this format are not read.
-// Outputs are written when it is one.  Any thread.
+// The outputs are set only for profiles.  Any thread.
 typedef bool (*xpl_profile_match_fn)(xpl_str_t file, xpl_str_t *ret_host, unsigned *ret_rank,
                                      const char **ret_refusal);
 

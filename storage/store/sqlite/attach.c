@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the store comes to its database, and how it gives it up: the lock, roles, damage.
+// How the store opens its database and releases it: the lock, roles, damage.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

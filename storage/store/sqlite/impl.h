@@ -118,7 +118,7 @@ void xpl_sqlite_drop_readers(struct xpl_sqlite_store *s);
 xpl_status_t xpl_sqlite_attach(struct xpl_sqlite_store *s, struct xpl_error *err);
 // Attaches again if there is no writer, there should be one, and the time has come.
 xpl_status_t xpl_sqlite_try_again(struct xpl_sqlite_store *s, struct xpl_error *err);
-// Closes all connections and lets go of the lock.
+// Closes all connections and releases the lock.
 void xpl_sqlite_detach(struct xpl_sqlite_store *s, bool clean);
 // Renames the database (`why` not NULL) and attaches again, keeping the lock.
 void xpl_sqlite_rebuild(struct xpl_sqlite_store *s, const char *why);
