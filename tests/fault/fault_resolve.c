@@ -26,6 +26,7 @@ static const struct wanted {
 } wanted_options[] = {
     {"trace_viewer@", {"search_prefix", "a"}, 1},
     {"graph_viewer", {"program_id", "5", "type", "json"}, 2},
+    {"memory_viewer", {"program_id", "5"}, 1},
     {"", {NULL}, 0},
 };
 
