@@ -8,7 +8,13 @@
 
 #include "base/str.h"
 
-enum { XPL_EXIT_OK = 0, XPL_EXIT_FAILED = 1, XPL_EXIT_USAGE = 2, XPL_EXIT_PARTLY = 3 };
+enum {
+    XPL_EXIT_OK = 0,
+    XPL_EXIT_FAILED = 1,
+    XPL_EXIT_USAGE = 2,
+    XPL_EXIT_PARTLY = 3,
+    XPL_EXIT_THRESHOLD = 4
+};
 
 struct xpl_args {
     const char *server, *token_file, *tls_roots, *tls_cert, *tls_key, *tls_name;
@@ -16,6 +22,7 @@ struct xpl_args {
     const char *logdir;                                   // --logdir, for export and capture
     const char *format, *filter, *id, *rocm_library_path; // of iree
     const char *text;                                     // of hlo
+    const char *fail_if;                                  // of compare
     const char **hosts;                                   // --host, in order
     size_t n_hosts;
     const char **options; // --option key=value as key, value, ...; strings are owned
@@ -51,6 +58,7 @@ int xpl_cmd_tools(const struct xpl_args *a);
 int xpl_cmd_tool(const struct xpl_args *a);
 int xpl_cmd_summary(const struct xpl_args *a);
 int xpl_cmd_analyze(const struct xpl_args *a);
+int xpl_cmd_compare(const struct xpl_args *a);
 int xpl_cmd_findings(const struct xpl_args *a);
 int xpl_cmd_export(const struct xpl_args *a);
 int xpl_cmd_iree(const struct xpl_args *a);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `xplanectl findings`: what makes a run slow.  The tool of that name answers, through a daemon or
 // without one; here its JSON becomes text.
-#include "cli/findings.h"
-
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>

@@ -23,6 +23,8 @@ static const struct command {
      "findings, then ops, kernels, steps and memory as tables"},
     {"findings", xpl_cmd_findings, 1, 1, "SESSION|PATH",
      "what makes a run slow, ranked, with evidence and advice"},
+    {"compare", xpl_cmd_compare, 2, 2, "A B",
+     "two runs (sessions or paths), or groups of them (A1,A2), beside each other"},
     {"analyze", xpl_cmd_analyze, 2, 4096, "TOOL PATH...",
      "a tool's answer from files or one run directory, without a daemon"},
     {"capture", xpl_cmd_capture, 1, 1024, "TARGET[,TARGET...]",
@@ -87,11 +89,15 @@ static const struct section {
              "  --counter_samples, --unfinished (what follows the end that the header states)\n"},
     {"findings",
      "\nOptions of findings: --format table|json [table]; --json is the same as json\n"},
+    {"compare",
+     "\nOptions of compare: --format table|json [table]; --fail-if 'step_time>5%', or a cause of\n"
+     "  docs/findings.md in place of step_time: exit status 4 when it is met\n"},
     {"import", "\nOptions of import: --session NAME, --retries N [3]\n"},
 };
 
 static const char EXIT_STATUS[] = "\nExit status: 0 done, 1 the request failed, 2 wrong usage, "
-                                  "3 partly done (capture), or a\ndamaged bundle (iree).\n";
+                                  "3 partly done (capture), or a\ndamaged bundle (iree), "
+                                  "4 a threshold is met (compare).\n";
 
 static void help(FILE *out) {
     (void)fputs("Usage: xplanectl [options] COMMAND ...\n\nCommands:\n", out);

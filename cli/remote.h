@@ -19,5 +19,8 @@ int xpl_remote_failed(const xpl_result *r);
 // The request of `tool` on `session` with the flags' hosts and options.
 xpl_tool_request xpl_remote_request(const struct xpl_args *a, const char *tool,
                                     const char *session);
+// Prints the findings of a session, as part of its summary; says on stderr why there are none to be
+// had.  Returns the exit status.
+int xpl_findings_print_session(const struct xpl_args *a, xpl_client *c, const char *session);
 
 #endif

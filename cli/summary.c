@@ -9,7 +9,6 @@
 #include "analysis/opstats/codec/codec.h"
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "base/arena.h"
-#include "cli/findings.h"
 #include "cli/remote.h"
 #include "cli/summary_json.h"
 #include "cli/table.h"

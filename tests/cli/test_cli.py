@@ -37,7 +37,7 @@ class Words(Case):
     def test_findings(self):
         """A table, or the JSON that docs/cli-json.md lists; of files and of sessions the same."""
         def keys_of(section):
-            text = (ROOT / "docs" / "cli-json.md").read_text().split("## findings", 1)[1]
+            text = (ROOT / "docs" / "cli-json.md").read_text().split("## findings", 1)[1].split("\n## ", 1)[0]
             text = text.split("Of `findings`:")[section].split("\n\nOf ")[0]
             return {key for line in text.splitlines() if line.startswith("| `")
                     for key in re.findall(r"`(\w+)`", line.split("|")[1])}
@@ -65,6 +65,44 @@ class Words(Case):
         self.assertLess(summary.index("\nFindings\n"), summary.index("\nSteps\n"))
         self.assertIn("table or json", self.says(2, "findings", "four", "--format", "yaml"))
         self.assertIn("taken for a session", self.says(1, "findings", "none/such"))
+
+    def test_compare(self):
+        """Differences add up, ops match across runs, thresholds give status 4."""
+        runs = PROFILE.parent.parent
+        four, eight = runs / "jax_4hosts", runs / "jax_8dev_shardmap"
+        status, out, err = self.ask("compare", four, eight, "--format", "json")
+        self.assertEqual((status, err), (0, ""))
+        both = json.loads(out)
+        self.assertEqual(set(both), {"a", "b", "step_time", "times", "ops"})
+        text = (ROOT / "docs" / "cli-json.md").read_text().split("## compare", 1)[1]
+        for member in (both["a"], both["step_time"], both["times"][0], both["ops"][0]):
+            for key in member:
+                self.assertIn(f"`{key}`", text)
+        self.assertEqual((both["a"]["steps"], both["a"]["devices"], both["b"]["devices"]), (20, 4, 1))
+        low, high = both["step_time"]["interval_ps"]
+        self.assertTrue(low < both["step_time"]["difference_ps"] < high < 0)
+        window = json.loads(self.ask("analyze", "time_breakdown", four)[1])["hosts"]
+        self.assertAlmostEqual(sum(t["a_ps"] for t in both["times"]) / (sum(h["wall_ps"] for h in window) / 80), 1, places=6)
+        for run, key in ((four, "a_ps"), (eight, "b_ps")):
+            ops = json.loads(self.ask("analyze", "op_list", run)[1])["ops"]
+            units = 80 if key == "a_ps" else 20
+            self.assertAlmostEqual(sum(o[key] for o in both["ops"]) / (sum(o["self_time_ps"] for o in ops) / units), 1, places=6)
+        for o in both["ops"]:
+            self.assertEqual(o["state"], "both" if o["a_count"] and o["b_count"] else "new" if o["b_count"] else "vanished")
+        self.assertIn("all-reduce", {o["op"].split(".")[0] for o in both["ops"]} | {o["category"] for o in both["ops"]})
+        same = json.loads(self.ask("compare", four, f"{four},{four}", "--json")[1])
+        self.assertEqual((same["b"]["steps"], same["step_time"]["difference_ps"]), (40, 0))
+        self.assertTrue(all(abs(o["difference_ps"]) < 1 and o["state"] == "both" for o in same["ops"]))
+        self.assertEqual(self.ask("compare", four, four, "--fail-if", "step_time>5%")[0], 0)
+        status, out, err = self.ask("compare", eight, four, "--fail-if", "step_time>5%")
+        self.assertEqual(status, 4)
+        self.assertRegex(err, r"step_time differs by \+[0-9.]+%: step_time>5% is met")
+        self.assertRegex(out, r"^Step time  [0-9.]+ ms \(20 steps\) -> [0-9.]+ ms \(20 steps\), \+[0-9.]+%, difference ")
+        self.assertEqual(self.ask("compare", four, eight, "--fail-if", "exposed_collectives<-50%")[0], 4)
+        self.assertIn("did you mean", self.says(2, "compare", four, four, "--fail-if", "step_tim>5%"))
+        self.assertIn("character 11: a number", self.says(2, "compare", four, four, "--fail-if", "step_time>x"))
+        self.assertIn("character 12: %", self.says(2, "compare", four, four, "--fail-if", "step_time>5"))
+        self.says(1, "compare", runs / "jax_2proc_samehost", four)
 
     def test_summary(self):
         """The slowest core's average is the overview's step time; --host and --json are meant."""

@@ -4,6 +4,7 @@
 Profiles STEPS steps of each into LOGDIR/CASE and prints one JSON object a line: {"case", "wall_ms": of the steps,
 "lost_ms": of that, what the case wastes, measured by the program}.  Cases:
     loader        a loader that sleeps, in a TraceAnnotation, on the thread of the steps
+    loader_none   the same steps without it
     loader_apart  a loader on a thread of its own; the steps wait for its queue
     recompile     each step has a shape that was never seen
     callback      a callback to Python that sleeps, inside the program
@@ -58,6 +59,11 @@ def loader(lost):
             lost.sleep(0.06)
         step(x).block_until_ready()
     return one
+
+
+def loader_none(_lost):
+    step, x = work(40), data()
+    return lambda _: step(x).block_until_ready()
 
 
 def loader_apart(lost):
@@ -171,7 +177,7 @@ def straggler(lost, rank):
     return one
 
 
-CASES = {f.__name__: f for f in (loader, loader_apart, recompile, callback, tiny, outlier, checkpoint, healthy, healthy_scan)}
+CASES = {f.__name__: f for f in (loader, loader_none, loader_apart, recompile, callback, tiny, outlier, checkpoint, healthy, healthy_scan)}
 CASES.update(healthy_python=healthy, healthy_unmarked=healthy)
 
 

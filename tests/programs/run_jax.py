@@ -82,6 +82,24 @@ def check(build, python, logdir, measured, case):
         measured = finish(job(python, logdir, case))
 
 
+def check_compare(build, python):
+    """A program beside the same with a slow loader: what differs is input."""
+    logdir = scratch() / "compare"
+    measured = finish(job(python, logdir, "loader_none", "loader"))
+    asked = [build / "cli" / "xplanectl", "compare", run_dir(logdir, "loader_none"), run_dir(logdir, "loader"),
+             "--format", "json", "--fail-if", "step_time>5%"]
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 4, done
+    answer = json.loads(done.stdout)
+    times = {t["cause"]: t["difference_ps"] for t in answer["times"]}
+    print("compare:", {c: round(ps / 1e9, 1) for c, ps in times.items() if ps}, flush=True)
+    lost = measured["loader"]["lost_ms"] / 12
+    assert abs(times["input"] / 1e9 - lost) < 0.25 * lost, (times, lost)
+    assert max(times, key=times.get) == "input", times
+    low, high = answer["step_time"]["interval_ps"]
+    assert 0 < low < high, answer["step_time"]
+
+
 def check_straggler(build, python):
     logdir, port = scratch() / "ranks", free_port()
     both = [job(python, logdir / str(rank), "straggler", rank, port) for rank in range(2)]
@@ -111,6 +129,7 @@ def main():
     measured = finish(job(python, logdir, *SLOW, *HEALTHY))
     for case in (*SLOW, *HEALTHY):
         results.run(f"findings of a JAX program: {case}", check, build, python, logdir, measured, case)
+    results.run("comparison of two JAX programs", check_compare, build, python)
     results.run("findings of a JAX program: straggler", check_straggler, build, python)
     results.finish()
 

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tool op_list: all ops of the devices as they are, for programs that compare or sum them up.
+// Ours; XProf has none.
+#include <inttypes.h>
+
+#include "analysis/opstats/metrics/op_metrics.h"
+#include "analysis/tools/lib/op_stats_tool.h"
+#include "base/json.h"
+
+static void put_text(struct xpl_buf *out, const char *key, xpl_str_t text) {
+    xpl_buf_printf(out, "\"%s\":", key);
+    xpl_json_str(out, text, false);
+    xpl_buf_putc(out, ',');
+}
+
+static void put_op(const struct xpl_op_metrics *m, struct xpl_buf *out) {
+    xpl_buf_putc(out, '{');
+    put_text(out, "name", m->name);
+    put_text(out, "category", m->category);
+    put_text(out, "framework_op", m->provenance);
+    put_text(out, "expression", m->long_name);
+    put_text(out, "source_file", m->source_info.file_name);
+    xpl_buf_printf(
+        out,
+        "\"source_line\":%" PRId32 ",\"program_id\":\"%" PRIu64 "\",\"occurrences\":%" PRIu32
+        ",\"time_ps\":%" PRIu64 ",\"self_time_ps\":%" PRIu64 "}",
+        m->source_info.line_number, m->hlo_module_id, m->occurrences, m->time_ps, m->self_time_ps);
+}
+
+static xpl_status_t write_answer(const struct xpl_opstats *stats, const void *options,
+                                 struct xpl_arena *scratch, struct xpl_buf *out,
+                                 struct xpl_error *err) {
+    const struct xpl_op_metrics_db *const db = &stats->device_op_metrics_db;
+    bool first = true;
+    (void)options;
+    (void)scratch;
+    (void)err;
+    xpl_buf_str(out, XPL_STR("{\"ops\":["));
+    for (size_t i = 0; i < db->metrics_db.n; i++) {
+        if (xpl_op_metrics_is_idle(&db->metrics_db.v[i])) continue;
+        if (!first) xpl_buf_putc(out, ',');
+        put_op(&db->metrics_db.v[i], out);
+        first = false;
+    }
+    xpl_buf_str(out, XPL_STR("]}"));
+    return XPL_OK;
+}
+
+static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
+                           struct xpl_error *err) {
+    // Which hosts count for steps, which xprof_exact says, does not matter here.
+    struct xpl_common_options options = *(const struct xpl_common_options *)in->options;
+    struct xpl_tool_input ours = *in;
+    options.xprof_exact = false;
+    ours.options = &options;
+    return xpl_op_stats_render(&ours, write_answer, out, err);
+}
+
+const struct xpl_tool xpl_tool_op_list = {
+    .name = "op_list",
+    .version = 1,
+    .needs = xpl_op_stats_needs,
+    .ignores = XPL_IGNORES_XPROF_EXACT,
+    .hosts = XPL_HOSTS_EACH_OR_ALL,
+    .shown = XPL_SHOWN_NEVER,
+    .content_type = "application/json",
+    .variant = xpl_op_stats_variant,
+    .asks_device = true,
+    .render = render,
+};
