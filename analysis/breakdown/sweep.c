@@ -182,6 +182,19 @@ static enum xpl_time_cause cause_of(const bool *layer) {
     return XPL_TIME_COMPUTE; // a container
 }
 
+// Input is made on the cores that stand for the device: a program that waits for it waits, whatever
+// else they compute.  *next is lowered to where that changes.
+static bool cpu_waits(struct sweep *s, uint64_t t, uint64_t *next) {
+    return s->d->kind == XPL_DEVICE_CPU && s->detailed &&
+           xpl_spans_at(&s->k->host.layers[XPL_HOST_INPUT_WAIT], &s->host[XPL_HOST_INPUT_WAIT], t,
+                        next);
+}
+
+static bool add_wait(struct sweep *s, uint64_t begin, uint64_t end) {
+    add(s, begin, end, XPL_TIME_INPUT);
+    return add_evidence(s, XPL_TIME_INPUT, s->k->host.layer_md[XPL_HOST_INPUT_WAIT], end - begin);
+}
+
 enum { CANCEL_EVERY = 8192 };
 
 static xpl_status_t walk_device(struct sweep *s, struct xpl_error *err) {
@@ -194,9 +207,10 @@ static xpl_status_t walk_device(struct sweep *s, struct xpl_error *err) {
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "time breakdown: cancelled");
         for (size_t i = 0; i < XPL_LAYERS; i++)
             any |= layer[i] = xpl_spans_at(&s->d->layers[i], &s->layers[i], t, &next);
-        if (any)
+        const bool waits = any && cpu_waits(s, t, &next);
+        if (any && !waits)
             add(s, t, next, cause_of(layer));
-        else if (!add_idle(s, t, next))
+        else if (!(waits ? add_wait(s, t, next) : add_idle(s, t, next)))
             XPL_RETURN_OOM(err, "time breakdown");
         t = next;
     }

@@ -66,7 +66,7 @@ static size_t size(const void *value) {
 
 const struct xpl_product xpl_product_time_breakdown = {
     .name = "time_breakdown",
-    .version = 1,
+    .version = 2,
     .residency = XPL_RESIDENCY_STORE,
     .variants = kVariants,
     .make = make,

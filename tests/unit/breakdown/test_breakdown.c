@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "tests/check.h"
 #include "tests/unit/breakdown/slow_profiles.h"
+#include "tests/unit/opstats/host_profiles.h"
 
 #define LIMIT ((size_t)1 << 26)
 
@@ -116,6 +117,23 @@ static void test_loader_apart(void) {
     CHECK_EQ(us_of(b, 0, XPL_TIME_INPUT), 30000);
     CHECK_EQ(us_of(b, 0, XPL_TIME_HOST), 20000);
     CHECK_EQ(us_of(b, 0, XPL_TIME_COMPUTE), 50000);
+    done(&space, &arena);
+}
+
+// tf.data makes input on many threads, and its ops are no device's: what counts is that the step
+// waits for the iterator, 600 of 900 ns.
+static void test_tf_data(void) {
+    struct xpl_buf space = mk_input_profile(SLOW_STEPS);
+    struct xpl_arena arena;
+    const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+    CHECK_EQ(b->steps.n, SLOW_STEPS);
+    for (size_t i = 0; i < SLOW_STEPS; i++) {
+        const struct xpl_time_row *const r = &b->rows.v[i];
+        CHECK_EQ(r->wall_ps, 900 * 1000);
+        // The model's MatMul begins 100 ns before the iterator has ended, and does not hide that.
+        CHECK_EQ(r->ps[XPL_TIME_INPUT], 600 * 1000);
+        CHECK_EQ(r->ps[XPL_TIME_COMPUTE], (140 + 10) * 1000);
+    }
     done(&space, &arena);
 }
 
@@ -363,6 +381,7 @@ int main(void) {
     test_causes();
     test_evidence();
     test_loader_apart();
+    test_tf_data();
     test_compiles();
     test_between_steps();
     test_gpu();
