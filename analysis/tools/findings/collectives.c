@@ -76,9 +76,11 @@ bool xpl_findings_of_collectives(const struct xpl_survey *s, struct xpl_findings
                        "%.1f%% of the time devices communicate and compute nothing", 100 * share);
         add_evidence(s, f);
     }
-    f = xpl_finding_add(out, XPL_FINDING_STRAGGLERS, wait,
-                        w.saved_ps * (double)s->n_devices / s->wall_ps);
+    f = xpl_finding_add(out, XPL_FINDING_STRAGGLERS, wait, 0);
     if (f) {
+        // All devices would be done earlier, the last one, too, which does not wait.
+        const double saving = w.saved_ps * (double)s->n_devices / s->wall_ps;
+        f->saving = saving < 1 ? saving : 1;
         say_who(s, &w, f);
         add_evidence(s, f);
     }

@@ -164,6 +164,7 @@ static void test_stragglers(void) {
     json_t *const all = found(spaces, 4), *const f = finding(all, "stragglers");
     CHECK(f);
     CHECK_REAL(number(f, "share_percent"), 100 * 3 * 3.0 / 40, 0.01); // three wait 3 of 10 ms
+    CHECK_REAL(number(f, "saving_percent"), 100 * 3 / 10.0, 0.01);    // 3 of 10 ms
     CHECK_STR(text_at(f, "hosts", 0, "host"), "h2");
     CHECK(strstr(json_string_value(json_object_get(f, "text")), "CPU of h2 in 10 of 10 steps"));
     // What the last one spends is communication: 1 ms of each.
