@@ -82,8 +82,9 @@ static xpl_status_t open_file(const struct analysis *a, const char *path, struct
     struct xpl_error why = {0};
     *f = (struct file){0};
     XPL_TRY(xpl_source_open(AT_FDCWD, path, 0, &f->source, err));
-    const xpl_status_t st = xpl_profile_open(xpl_str_from(path), xpl_source_bytes(f->source),
-                                             &limits, &f->profile, &why);
+    const xpl_status_t st =
+        xpl_profile_open_as(xpl_tool_kind(a->tool), xpl_str_from(path), xpl_source_bytes(f->source),
+                            &limits, &f->profile, &why);
     if (st == XPL_OK) return XPL_OK;
     xpl_status_t now = xpl_source_verify(f->source, err);
     (void)xpl_error_set(&f->broken, st, __FILE__, __LINE__, why.offset, "%s: %s", path, why.msg);

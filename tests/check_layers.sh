@@ -38,7 +38,7 @@ allow analysis/wire base/
 allow analysis/xplane analysis/wire/ base/
 allow analysis/perfetto base/
 allow analysis/ireeprof analysis/perfetto/ analysis/xplane/writer.h base/
-allow analysis/formats analysis/ireeprof/reader.h $xplane
+allow analysis/formats analysis/ireeprof/reader.h analysis/ireeprof/timeline/timeline.h $xplane
 allow analysis/grouping $xplane
 allow analysis/hlo analysis/grouping/ $xplane
 allow analysis/trace analysis/perfetto/ analysis/hlo/ analysis/grouping/ $xplane

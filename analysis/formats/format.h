@@ -53,6 +53,10 @@ struct xpl_format {
     // See xpl_format_open.  NULL for a format that is known by name only, to be refused.
     xpl_status_t (*open)(xpl_bytes_t file, const struct xpl_format_limits *limits,
                          struct xpl_profile *ret, struct xpl_error *err);
+    // Makes an XSpace of a file of another kind, so that what is made of XSpaces can be made of it.
+    // As `open`; NULL: there is none.
+    xpl_status_t (*view)(xpl_bytes_t file, const struct xpl_format_limits *limits,
+                         struct xpl_profile *ret, struct xpl_error *err);
     // How many bytes the file says that it becomes, without decompressing any: to be doubted.  0:
     // it does not say.  NULL: it never does.
     uint64_t (*stated)(xpl_bytes_t file);
@@ -98,6 +102,13 @@ xpl_status_t xpl_format_open(const struct xpl_format *f, xpl_bytes_t file,
 xpl_status_t xpl_profile_open(xpl_str_t name, xpl_bytes_t file,
                               const struct xpl_format_limits *limits, struct xpl_profile *ret,
                               struct xpl_error *err) XPL_NODISCARD;
+// The same for who reads profiles of a kind: a file of another kind is opened by its format's view,
+// where it has one.
+xpl_status_t xpl_profile_open_as(enum xpl_kind kind, xpl_str_t name, xpl_bytes_t file,
+                                 const struct xpl_format_limits *limits, struct xpl_profile *ret,
+                                 struct xpl_error *err) XPL_NODISCARD;
+// Whether that makes something else of the file than xpl_profile_open does.
+bool xpl_profile_is_view(enum xpl_kind kind, xpl_str_t name);
 // About how many bytes of memory opening the file takes: what it states, where that can be true,
 // else XPL_FORMAT_USUAL_RATIO times its length; at most what is ever decompressed of it.  0 for an
 // uncompressed file.  Reads a few bytes at both ends of the file.

@@ -30,6 +30,7 @@ static const struct xpl_format formats[] = {
      .tail = ireeprof_tail,
      .sniff = xpl_iree_sniff,
      .open = xpl_plain_open,
+     .view = xpl_ireeprof_view,
      .check = xpl_ireeprof_check,
      .kind = XPL_KIND_IREE},
 };
@@ -108,6 +109,27 @@ xpl_status_t xpl_profile_open(xpl_str_t name, xpl_bytes_t file,
                               const struct xpl_format_limits *limits, struct xpl_profile *ret,
                               struct xpl_error *err) {
     return xpl_format_open(format_of(name, file), file, limits, ret, err);
+}
+
+static bool is_view(const struct xpl_format *f, enum xpl_kind kind) {
+    return f->view && f->kind != kind && kind == XPL_KIND_XSPACE;
+}
+
+bool xpl_profile_is_view(enum xpl_kind kind, xpl_str_t name) {
+    const struct xpl_format *const f = xpl_format_of_name(name, NULL);
+    return f && is_view(f, kind);
+}
+
+xpl_status_t xpl_profile_open_as(enum xpl_kind kind, xpl_str_t name, xpl_bytes_t file,
+                                 const struct xpl_format_limits *limits, struct xpl_profile *ret,
+                                 struct xpl_error *err) {
+    const struct xpl_format *const f = format_of(name, file);
+    struct xpl_profile whole = {0};
+    if (!is_view(f, kind)) return xpl_format_open(f, file, limits, ret, err);
+    XPL_TRY(xpl_format_open(f, file, limits, &whole, err));
+    const xpl_status_t st = f->view(whole.bytes, limits, ret, err);
+    xpl_profile_close(&whole);
+    return st;
 }
 
 size_t xpl_profile_expect(xpl_str_t name, xpl_bytes_t file) {

@@ -18,6 +18,8 @@ xpl_status_t xpl_zstd_open(xpl_bytes_t file, const struct xpl_format_limits *lim
                            struct xpl_profile *ret, struct xpl_error *err) XPL_NODISCARD;
 // Opened as a plain file: the bytes are the profile.
 xpl_status_t xpl_ireeprof_check(xpl_bytes_t file, struct xpl_error *err) XPL_NODISCARD;
+xpl_status_t xpl_ireeprof_view(xpl_bytes_t file, const struct xpl_format_limits *limits,
+                               struct xpl_profile *ret, struct xpl_error *err) XPL_NODISCARD;
 xpl_status_t xpl_plain_open(xpl_bytes_t file, const struct xpl_format_limits *limits,
                             struct xpl_profile *ret, struct xpl_error *err) XPL_NODISCARD;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kinds of profiles: what the bytes of an opened one are.  A format makes profiles of one kind, a
-// product is made of one kind, and a tool works with profiles of the kind of its products.
+// Kinds of profiles: what the bytes of an opened one are.  A format makes profiles of one kind, and
+// may have a view as an XSpace; a product is made of one kind, and a tool works with profiles of
+// the kind of its products.
 #ifndef XPL_ANALYSIS_FORMATS_KIND_H_
 #define XPL_ANALYSIS_FORMATS_KIND_H_
 

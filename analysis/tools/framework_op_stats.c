@@ -266,5 +266,6 @@ const struct xpl_tool xpl_tool_framework_op_stats = {
     .worker_served = true,
     .variant = xpl_op_stats_variant,
     .asks_device = true,
+    .shows_views = true,
     .render = render,
 };

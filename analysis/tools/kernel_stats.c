@@ -95,5 +95,6 @@ const struct xpl_tool xpl_tool_kernel_stats = {
     .worker_served = true,
     .variant = xpl_op_stats_variant,
     .asks_device = true,
+    .shows_views = true,
     .render = render,
 };

@@ -573,5 +573,6 @@ const struct xpl_tool xpl_tool_op_profile = {
     .worker_served = true,
     .variant = xpl_op_stats_variant,
     .asks_device = true,
+    .shows_views = true,
     .render = render,
 };

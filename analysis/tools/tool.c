@@ -46,9 +46,14 @@ const struct xpl_tool *xpl_tool_find(xpl_str_t name) {
 }
 
 bool xpl_tool_fits(const struct xpl_tool *tool, enum xpl_kind kind) {
+    if (tool->shows_views) return true;
     for (size_t i = 0; tool->needs[i]; i++)
         if (tool->needs[i]->kind != kind) return false;
     return true;
+}
+
+enum xpl_kind xpl_tool_kind(const struct xpl_tool *tool) {
+    return tool->needs[0] ? tool->needs[0]->kind : XPL_KIND_XSPACE;
 }
 
 const struct xpl_tool *xpl_tool_next_listed(const struct xpl_tool *t) {

@@ -123,6 +123,7 @@ struct xpl_tool {
     // For tools whose content type depends on options; NULL: content_type.
     const char *(*content_type_of)(const void *options);
     bool worker_served;   // an XProf aggregator gets this tool's OpStats from us
+    bool shows_views;     // it also makes sense of the view of a profile of another kind
     bool reads_profile;   // render is given the hosts' profiles as well
     bool keeps_no_answer; // answers are not stored: the product is, and views of it are many
     bool whole_session;   // XProf's clients get all hosts' answer, whatever host they name
@@ -141,8 +142,11 @@ enum { XPL_TOOL_MAX_NEEDS = 4 };
 const struct xpl_tool *const *xpl_tools(size_t *ret_n);
 // By name or alias; NULL when there is none.  Finds no hidden tool.
 const struct xpl_tool *xpl_tool_find(xpl_str_t name);
-// Whether profiles of that kind can be asked for this tool: all its products are made of it.
+// Whether profiles of that kind can be asked for this tool: all its products are made of it, or of
+// its view, and the tool makes sense of that.
 bool xpl_tool_fits(const struct xpl_tool *tool, enum xpl_kind kind);
+// The kind that its products are made of.
+enum xpl_kind xpl_tool_kind(const struct xpl_tool *tool);
 // The OpStats themselves, for GetOpStats; and for XProf aggregators, with no step dropped.
 extern const struct xpl_tool xpl_tool_op_stats, xpl_tool_worker_op_stats;
 // In XProf's order: the tool of XProf's list behind `t`, the first one for NULL; NULL at the end.

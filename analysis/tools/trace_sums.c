@@ -148,5 +148,6 @@ const struct xpl_tool xpl_tool_trace_sums = {
     .shown = XPL_SHOWN_NEVER,
     .content_type = "application/json",
     .keeps_no_answer = true,
+    .shows_views = true,
     .render = render,
 };

@@ -14,5 +14,6 @@ const struct xpl_tool xpl_tool_trace_viewer = {
     .shown = XPL_SHOWN_WITHOUT_STREAMING,
     .list_position = 2,
     .content_type = "application/json",
+    .shows_views = true,
     .render = xpl_product_answer_render,
 };

@@ -113,5 +113,6 @@ const struct xpl_tool xpl_tool_trace_viewer_streaming = {
     .content_type_of = content_type,
     .reads_profile = true,
     .keeps_no_answer = true,
+    .shows_views = true,
     .render = render,
 };

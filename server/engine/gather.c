@@ -78,8 +78,8 @@ static xpl_status_t get_with_profile(struct xpl_gathering *g, size_t i, const un
         const uint64_t began = xpl_clock_ns();
         release_host(g, i);
         last = (struct xpl_error){0};
-        st = xpl_opened_profile_open(g->q->snapshot, g->q->hosts[i], g->ctx->limit, g->ctx->owner,
-                                     &h->opened, &last);
+        st = xpl_opened_profile_open(g->q->snapshot, g->q->hosts[i], xpl_tool_kind(g->q->tool),
+                                     g->ctx->limit, g->ctx->owner, &h->opened, &last);
         g->decompressed_bytes += xpl_opened_profile_memory(&h->opened);
         xpl_stage_add(&g->times, XPL_STAGE_OPEN, began);
         if (st == XPL_NOT_FOUND || st == XPL_PERMISSION_DENIED || st == XPL_FAILED_PRECONDITION ||

@@ -14,6 +14,7 @@ enum { XPL_OPEN_ATTEMPTS = 4 };
 struct xpl_opened_profile {
     struct xpl_source *source;
     struct xpl_profile profile; // of a compressed one: what it was unpacked to
+    struct xpl_kept_view *view; // of a file of another kind
     xpl_bytes_t bytes;          // the XSpace; valid until xpl_opened_profile_close
 };
 
@@ -40,9 +41,11 @@ void xpl_guarded_exec_init(struct xpl_guarded_exec *x, struct xpl_exec *inner,
 // Opens a host of the snapshot.  Errors are those of xpl_snapshot_open, and of the file's format;
 // CANCELLED when the owner is.  After DATA_LOSS *ret has the source, without bytes, so that the
 // failure can be remembered of that very file; it is closed as after success.
+// `kind`: of the profile that is asked for; a file of another kind gives its view.  The view that
+// was made last is kept, because the zooms of a trace all ask for it.
 // `limit`: bytes of memory that a compressed profile may be decompressed to.
 xpl_status_t xpl_opened_profile_open(const struct xpl_snapshot *snapshot,
-                                     const struct xpl_host *host, size_t limit,
+                                     const struct xpl_host *host, enum xpl_kind kind, size_t limit,
                                      struct xpl_work_owner owner, struct xpl_opened_profile *ret,
                                      struct xpl_error *err) XPL_NODISCARD;
 // Bytes of memory that opening a host takes, as far as its file says.  Opens a compressed one.

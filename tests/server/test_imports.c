@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analysis/tools/tool.h"
 #include "base/arena.h"
 #include "base/crc32.h"
 #include "base/status.h"
@@ -337,6 +338,30 @@ static void scenario_limit(void) {
 }
 
 // Bundles of IREE: imported, found anywhere in LOGDIR, and asked for reports of their own.
+// Tools of XSpaces answer for the bundle as one: a trace, its details, and sums of ops.
+static void check_views(xpl_client *c, const char *session) {
+    static const struct {
+        const char *tool, *key, *value, *expected;
+    } asked[] = {{"trace_viewer@", NULL, NULL, "mlp_dispatch_0_matmul_64x256x784_f32"},
+                 {"trace_viewer@", "resolution", "100", "host queue events"},
+                 {"trace_viewer", NULL, NULL, "queue execute"},
+                 {"op_profile", NULL, NULL, "mlp_dispatch_0_matmul_64x256x784_f32"},
+                 {"framework_op_stats", NULL, NULL, "\"matmul\""}};
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        const char *const option[] = {asked[i].key, asked[i].value};
+        xpl_tool_request q = {
+            .size = sizeof q, .session = session, .tool = asked[i].tool, .options = option};
+        q.n_options = asked[i].key != NULL;
+        xpl_answer *a = NULL;
+        xpl_result r;
+        size_t len;
+        CHECK_EQ(xpl_client_tool(c, &q, &a, &r), 0);
+        const char *const text = xpl_answer_data(a, &len);
+        CHECK(memmem(text, len, asked[i].expected, strlen(asked[i].expected)));
+        xpl_answer_free(a);
+    }
+}
+
 static void scenario_bundles(void) {
     const char *dir = make_dir(), *state = make_dir();
     char path[300], session[64];
@@ -368,8 +393,14 @@ static void scenario_bundles(void) {
         const xpl_session_info *const info = xpl_sessions_get(s, 0);
         CHECK(info->n_tools > 10);
         CHECK_STR(info->kind, "iree");
-        for (size_t k = 0; k < info->n_tools; k++)
-            CHECK(strncmp(info->tools[k], "iree_", 5) == 0);
+        size_t views = 0;
+        for (size_t k = 0; k < info->n_tools; k++) {
+            const bool is_view = xpl_tool_find(xpl_str_from(info->tools[k]))->shows_views;
+            CHECK(is_view != (strncmp(info->tools[k], "iree_", 5) == 0));
+            views += is_view;
+        }
+        CHECK(views >= 5);
+        check_views(c, names[i]);
         xpl_sessions_free(s);
     }
     xpl_client_close(c);

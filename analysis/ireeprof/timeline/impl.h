@@ -242,7 +242,7 @@ struct xpl_iree_sink {
     struct xpl_iree_list waiting; // Chrome's: flows of the event, uint64_t
     bool any;                     // Chrome: an element stands before
     struct xpl_iree_xspace *xspace;
-    int64_t base; // times of the output count from here; 0 or below it
+    int64_t base; // XSpace: its times count from here
 };
 
 // A format.  Calls: begin, track for each, then for each event its name, flows and arguments

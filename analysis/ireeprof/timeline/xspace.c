@@ -3,8 +3,8 @@
 //
 // A device whose dispatches were timed by itself is a plane "/device:GPU:N"; everything that the
 // host timed is on the plane "/host:CPU".  Tracks are lines, called by their path, counters are
-// events of a plane's line for counters.  Times are those of the bundle: nanoseconds of the
-// machine's monotonic clock stand where others have the time since 1970.  A dispatch is an op:
+// events of a plane's line for counters.  Times count from the first event, as those of XLA do;
+// arguments have the machine's monotonic clock.  A dispatch is an op:
 // its function is the op's name, the module that the function's name begins with its component,
 // and what stands behind the number of the dispatch its type.
 #include <inttypes.h>
@@ -143,6 +143,19 @@ static void put_op(struct xpl_iree_xspace *x, xpl_str_t name, bool timed) {
     put_str_stat(x, "tf_op", (xpl_str_t){full, (size_t)n});
 }
 
+// What the table of kernels shows of a dispatch: how large it was.
+static void put_kernel(struct xpl_iree_sink *s, const struct xpl_iree_event *e) {
+    struct xpl_iree_dispatch_event d;
+    char text[160];
+    memcpy(&d, s->t->run->bundle->bytes.ptr + e->at, sizeof d);
+    const int n =
+        snprintf(text, sizeof text,
+                 "grid:%" PRIu32 ",%" PRIu32 ",%" PRIu32 " block:%" PRIu32 ",%" PRIu32 ",%" PRIu32,
+                 d.workgroup_count[0], d.workgroup_count[1], d.workgroup_count[2],
+                 d.workgroup_size[0], d.workgroup_size[1], d.workgroup_size[2]);
+    put_str_stat(state_of(s), "kernel_details", (xpl_str_t){text, (size_t)n});
+}
+
 static bool is_dispatch(const struct xpl_iree_sink *s, const struct xpl_iree_event *e) {
     const uint32_t kind = xpl_iree_track_at(s->t, e->track)->key.kind;
     struct xpl_iree_host_event h;
@@ -185,6 +198,7 @@ static void put_event(struct xpl_iree_sink *s, const struct xpl_iree_event *e, u
     xpl_xspace_writer_begin_event(&x->w, md, ps_between(x->first_ns, e->ns), length);
     x->open = true;
     if (dispatch) put_op(x, shown, x->places[e->track].plane != 0);
+    if (dispatch && x->places[e->track].plane) put_kernel(s, e);
 }
 
 static void put_flow(struct xpl_iree_sink *s, uint64_t id) {
@@ -377,7 +391,7 @@ xpl_status_t xpl_iree_xspace_write(struct xpl_iree_sink *s, struct xpl_error *er
     uint64_t missing[XPL_IREE_N_MISSING];
     s->writer = &xspace_writer;
     s->xspace = &x;
-    s->base = s->t->events.n && events[0].ns < 0 ? events[0].ns : 0; // they are by time, still
+    s->base = s->t->events.n ? events[0].ns : 0; // they are by time, still
     xpl_buf_init(&x.text, (size_t)1 << 30);
     xpl_xspace_writer_init(&x.w, &sink);
     memcpy(missing, s->t->x.run->missing, sizeof missing);

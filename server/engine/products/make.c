@@ -65,8 +65,8 @@ static xpl_status_t make_once(struct xpl_product_manager *m, const struct xpl_pr
     uint64_t began = xpl_clock_ns();
     if (!r->opened) {
         struct xpl_error why = {0};
-        xpl_status_t st = xpl_opened_profile_open(r->snapshot, r->host, atomic_load(&m->limit),
-                                                  owner, &own, &why);
+        xpl_status_t st = xpl_opened_profile_open(r->snapshot, r->host, r->product->kind,
+                                                  atomic_load(&m->limit), owner, &own, &why);
         xpl_stage_add(times, XPL_STAGE_OPEN, began);
         if (st == XPL_DATA_LOSS)
             st = make_broken(r, &own, &why, ret, err);

@@ -133,6 +133,7 @@ static void scan_devices(struct xpl_http_request *r) {
 
 // Whether XProf's page shows the tool for the session.  No readable host, no tools.
 static bool is_shown(const struct scan *s, const struct xpl_tool *t) {
+    if (s->session && !xpl_request_session_feeds(s->session, t)) return false;
     switch (t->shown) {
         case XPL_SHOWN_NEVER:
         case XPL_SHOWN_UNLISTED: return false;

@@ -3,6 +3,7 @@
 // what is said of a bundle that is not whole.
 #include <string.h>
 
+#include "analysis/formats/format.h"
 #include "analysis/ireeprof/reader.h"
 #include "analysis/tools/resolve.h"
 #include "base/arena.h"
@@ -109,8 +110,36 @@ static void test_unfinished(struct xpl_buf *bundle) {
     }
 }
 
+// A bundle as other tools see it: an XSpace, within the limit, of which they make their answers.
+static void test_view(const struct xpl_buf *bundle) {
+    const xpl_str_t name = XPL_STR("b.ireeprof");
+    const xpl_bytes_t file = {bundle->p, bundle->n}, none = {bundle->p, 10};
+    const struct xpl_format_limits roomy = {.max_bytes = 1 << 24}, tight = {.max_bytes = 1000};
+    struct xpl_profile p = {0}, q = {0};
+    struct xpl_error err = {0};
+    struct xpl_buf out;
+    CHECK(xpl_profile_is_view(XPL_KIND_XSPACE, name));
+    CHECK(!xpl_profile_is_view(XPL_KIND_IREE, name));
+    CHECK(!xpl_profile_is_view(XPL_KIND_XSPACE, XPL_STR("h.xplane.pb")));
+    CHECK_OK(xpl_profile_open_as(XPL_KIND_IREE, name, file, &roomy, &p, &err), &err);
+    CHECK(p.bytes.ptr == bundle->p && !p.owned); // as it is
+    xpl_profile_close(&p);
+    CHECK_OK(xpl_profile_open_as(XPL_KIND_XSPACE, name, file, &roomy, &p, &err), &err);
+    CHECK(p.owned && p.bytes.len > 1000);
+    CHECK_EQ(xpl_profile_open_as(XPL_KIND_XSPACE, name, file, &tight, &q, &err),
+             XPL_RESOURCE_EXHAUSTED);
+    CHECK_EQ(xpl_profile_open_as(XPL_KIND_XSPACE, name, none, &roomy, &q, &err), XPL_DATA_LOSS);
+    CHECK(!q.owned);
+    const struct xpl_buf view = {.p = (uint8_t *)p.owned, .n = p.bytes.len};
+    CHECK_OK(ask("op_profile", &view, NULL, "", &out, &err), &err);
+    CHECK(count(&out, "dispatch") >= 1);
+    xpl_buf_fini(&out);
+    xpl_profile_close(&p);
+}
+
 int main(void) {
     struct xpl_buf b = read_data_file("iree/syn-everything.ireeprof");
+    test_view(&b);
     test_ids(&b);
     test_traces(&b);
     test_unfinished(&b);

@@ -26,11 +26,14 @@ static void check_row(const struct xpl_tool *t) {
     CHECK(n_needs >= 1 && n_needs <= XPL_TOOL_MAX_NEEDS);
     for (size_t i = 0; i < n_needs; i++)
         CHECK(!t->variant || t->needs[i]->variants || t->variant(NULL, i, true) == 0);
-    // A tool works with profiles of one kind: that of all its products.
+    // A tool works with profiles of one kind, that of all its products, and with views of others.
     size_t n_kinds = 0;
+    for (size_t i = 0; i < n_needs; i++)
+        CHECK_EQ(t->needs[i]->kind, xpl_tool_kind(t));
     for (unsigned kind = 0; kind < XPL_N_KINDS; kind++)
         n_kinds += xpl_tool_fits(t, (enum xpl_kind)kind);
-    CHECK_EQ(n_kinds, 1);
+    CHECK_EQ(n_kinds, t->shows_views ? XPL_N_KINDS : 1);
+    CHECK(!t->shows_views || xpl_tool_kind(t) == XPL_KIND_XSPACE);
     const bool iree = strncmp(t->name, "iree_", 5) == 0;
     CHECK(xpl_tool_fits(t, iree ? XPL_KIND_IREE : XPL_KIND_XSPACE));
     CHECK(!t->asks_device || t->variant);
