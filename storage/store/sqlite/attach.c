@@ -42,9 +42,13 @@ static void drop_lock(struct xpl_sqlite_store *s) {
 
 static bool move_aside(struct xpl_sqlite_store *s, const char *why) {
     char to[4096], buf[96];
-    if (!xpl_dbfile_move_aside(s->path, BROKEN_KEPT, to, sizeof to)) {
+    pthread_rwlock_wrlock(&s->opening);
+    const bool moved = xpl_dbfile_move_aside(s->path, BROKEN_KEPT, to, sizeof to);
+    const int why_not_moved = errno;
+    pthread_rwlock_unlock(&s->opening);
+    if (!moved) {
         xpl_sqlite_notice(s, "%s is broken (%s) and cannot be moved aside: %s", s->path, why,
-                          strerror_r(errno, buf, sizeof buf));
+                          strerror_r(why_not_moved, buf, sizeof buf));
         return false;
     }
     xpl_sqlite_notice(s, "%s was broken (%s); it is now %s, and a new one is begun", s->path, why,

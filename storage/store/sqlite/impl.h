@@ -39,6 +39,11 @@ struct xpl_sqlite_store {
     bool rows_deleted; // names may be left over
     bool checked;      // the database passed xpl_store_check, or was never in doubt
 
+    // Read while a connection that reads is being opened, written while the database is moved
+    // aside: a connection that opened the old database must not open the log of the new one.
+    // Nothing else is locked meanwhile.
+    pthread_rwlock_t opening;
+
     pthread_mutex_t mu; // the pool of readers, and the notices
     pthread_cond_t cond;
     struct xpl_db *idle;
@@ -98,6 +103,9 @@ int xpl_sqlite_make_secret(struct xpl_sqlite_store *s, struct xpl_db *db);
 
 // ---- readers.c ----
 
+// Opens a connection, of any kind, that only reads.
+int xpl_sqlite_open_to_read(struct xpl_sqlite_store *s, struct xpl_db **ret, char *why,
+                            size_t size);
 // Opens one outside of the pool, and says whose the database is.
 int xpl_sqlite_open_reader(struct xpl_sqlite_store *s, struct xpl_db **ret,
                            enum xpl_db_kind *ret_kind);

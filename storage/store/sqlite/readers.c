@@ -31,12 +31,20 @@ void xpl_sqlite_read_failed(struct xpl_sqlite_store *s, struct xpl_db *db, int r
                           sqlite3_errstr(rc));
 }
 
+int xpl_sqlite_open_to_read(struct xpl_sqlite_store *s, struct xpl_db **ret, char *why,
+                            size_t size) {
+    const enum xpl_db_mode mode = atomic_load(&s->immutable) ? XPL_DB_READ_IMMUTABLE : XPL_DB_READ;
+    pthread_rwlock_rdlock(&s->opening);
+    const int rc = xpl_db_open(s->path, mode, &xpl_cache_schema, ret, why, size);
+    pthread_rwlock_unlock(&s->opening);
+    return rc;
+}
+
 int xpl_sqlite_open_reader(struct xpl_sqlite_store *s, struct xpl_db **ret,
                            enum xpl_db_kind *ret_kind) {
     char why[128];
     struct xpl_db *db = NULL;
-    int rc = xpl_db_open(s->path, atomic_load(&s->immutable) ? XPL_DB_READ_IMMUTABLE : XPL_DB_READ,
-                         &xpl_cache_schema, &db, why, sizeof why);
+    int rc = xpl_sqlite_open_to_read(s, &db, why, sizeof why);
     if (rc == SQLITE_OK) rc = xpl_db_kind(db, ret_kind);
     // The file may be another one than before, with another secret.
     if (rc == SQLITE_OK && *ret_kind == XPL_DB_OURS) {

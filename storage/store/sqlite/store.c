@@ -27,6 +27,7 @@ static char *join(const char *dir, const char *file) {
 static void store_free(struct xpl_sqlite_store *s) {
     pthread_mutex_destroy(&s->write_mu);
     pthread_mutex_destroy(&s->mu);
+    pthread_rwlock_destroy(&s->opening);
     pthread_cond_destroy(&s->cond);
     xpl_sys_free(s->path);
     xpl_sys_free(s->lock_path);
@@ -118,8 +119,7 @@ static xpl_status_t store_check(struct xpl_store *base, bool (*stop)(void *ctx),
     struct watch watch = {.stop = stop, .ctx = ctx};
     struct xpl_db *db = NULL;
     char why[128];
-    int rc = xpl_db_open(s->path, atomic_load(&s->immutable) ? XPL_DB_READ_IMMUTABLE : XPL_DB_READ,
-                         &xpl_cache_schema, &db, why, sizeof why);
+    int rc = xpl_sqlite_open_to_read(s, &db, why, sizeof why);
     if (rc == SQLITE_OK) rc = integrity_twice(db, &watch);
     if (db && xpl_sqlite_is_damage(rc)) xpl_sqlite_read_failed(s, db, rc);
     xpl_db_close(db);
@@ -182,6 +182,12 @@ xpl_status_t xpl_sqlite_open(const struct xpl_store_options *o, struct xpl_store
     if (!s->o.readers) s->o.readers = DEFAULT_READERS;
     pthread_mutex_init(&s->write_mu, NULL);
     pthread_mutex_init(&s->mu, NULL);
+    pthread_rwlockattr_t writers_first; // readers that open all the time do not keep it from moving
+    pthread_rwlockattr_init(&writers_first);
+    (void)pthread_rwlockattr_setkind_np(&writers_first,
+                                        PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(&s->opening, &writers_first);
+    pthread_rwlockattr_destroy(&writers_first);
     pthread_cond_init(&s->cond, NULL);
     xpl_status_t st = XPL_RESOURCE_EXHAUSTED;
     s->path = join(o->dir, "cache.db");
