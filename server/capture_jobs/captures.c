@@ -23,6 +23,8 @@
 #include "storage/sessions/removal.h"
 
 enum { LISTED_MS = 2000, PLAN_BYTES = 8 << 20 };
+// Notes of others' directories have numbers that captures do not reach.
+static const uint64_t FIRST_NOTE = (uint64_t)1 << 62;
 
 // Each follows the one before it; the mutex protects a job's state.
 enum job_state {
@@ -59,6 +61,7 @@ struct xpl_capture_jobs {
     uint64_t ended[XPL_CAPTURED_CANCELLED + 1]; // by outcome
     uint64_t last_id;
     bool stopping;
+    atomic_ullong n_notes;    // of others' directories
     atomic_ullong host_bytes; // that one answer may take, at most
     struct xpl_capture_budget budget;
 };
@@ -256,27 +259,48 @@ static void note_end(struct job *j, const struct xpl_capture_result *r,
 
 // ---- a job ----
 
-// Notes the session's directory for the next daemon, should this one be killed.
-static void put_directory(struct job *j, const char *path, uint64_t dev, uint64_t ino) {
-    struct xpl_history *const h = j->captures->o.history;
+// Notes a session's directory for the next daemon, should this one be killed.
+static bool put_directory(struct xpl_history *h, const struct xpl_history_directory *d) {
     struct xpl_error err = {0};
-    const struct xpl_history_directory d = {
-        .capture_id = j->id, .path = xpl_str_from(path), .dev = dev, .ino = ino};
-    if (!j->in_history || !xpl_history_is_on(h)) return;
-    if (xpl_history_put_directory(h, &d, &err) != XPL_OK)
-        xpl_log(XPL_LOG_WARN, "capture", "capture %" PRIu64 ": %s", j->id, err.msg);
+    if (!xpl_history_is_on(h)) return false;
+    if (xpl_history_put_directory(h, d, &err) == XPL_OK) return true;
+    xpl_log(XPL_LOG_WARN, "capture", "%.*s: %s", XPL_STR_FMT(d->path), err.msg);
+    return false;
+}
+
+uint64_t xpl_capture_jobs_note_directory(struct xpl_capture_jobs *c, const char *path) {
+    const uint64_t note = FIRST_NOTE + atomic_fetch_add(&c->n_notes, 1);
+    return put_directory(c->o.history, &(struct xpl_history_directory){.capture_id = note,
+                                                                       .path = xpl_str_from(path)})
+               ? note
+               : 0;
+}
+
+void xpl_capture_jobs_forget_directory(struct xpl_capture_jobs *c, uint64_t note) {
+    struct xpl_error err = {0};
+    if (note && xpl_history_forget_directory(c->o.history, note, &err) != XPL_OK)
+        xpl_log(XPL_LOG_WARN, "capture", "%s", err.msg);
 }
 
 // Before it is made, when it has no identity yet.
 static void note_making(void *arg, const char *path) {
-    put_directory(arg, path, 0, 0);
+    const struct job *const j = arg;
+    if (j->in_history)
+        (void)put_directory(
+            j->captures->o.history,
+            &(struct xpl_history_directory){.capture_id = j->id, .path = xpl_str_from(path)});
 }
 
 static void note_directory(struct job *j, const char *session) {
     struct xpl_session_place place;
     j->noted = true;
-    if (xpl_session_locate(j->captures->o.logdir, xpl_str_from(session), &place))
-        put_directory(j, place.path, place.dev, place.ino);
+    if (!j->in_history || !xpl_session_locate(j->captures->o.logdir, xpl_str_from(session), &place))
+        return;
+    (void)put_directory(j->captures->o.history,
+                        &(struct xpl_history_directory){.capture_id = j->id,
+                                                        .path = xpl_str_from(place.path),
+                                                        .dev = place.dev,
+                                                        .ino = place.ino});
 }
 
 static void scan_session(struct xpl_capture_jobs *c, const char *session) {

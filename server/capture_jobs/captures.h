@@ -103,6 +103,12 @@ struct xpl_capture_jobs_stats {
 };
 void xpl_capture_jobs_get_stats(struct xpl_capture_jobs *c, struct xpl_capture_jobs_stats *ret);
 
+// Notes the directory of a session (absolute path) that is about to be made or written by somebody
+// else: should the daemon be killed, the next one removes what was broken off there.  Returns the
+// note, which is forgotten when that is over; 0 is none.  Blocks; any thread.
+uint64_t xpl_capture_jobs_note_directory(struct xpl_capture_jobs *c, const char *path);
+void xpl_capture_jobs_forget_directory(struct xpl_capture_jobs *c, uint64_t note);
+
 // Waits until the session at `path` below LOGDIR is in the catalogue with so many hosts (0: until
 // it is gone), but not for long.
 void xpl_capture_jobs_await(struct xpl_capture_jobs *c, const char *path, size_t n_hosts);

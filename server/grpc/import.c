@@ -356,17 +356,36 @@ static void log_import(const char *session, size_t n) {
     xpl_log_end(&l);
 }
 
+struct directory { // a session's, as it is noted for the next daemon
+    struct xpl_capture_jobs *captures;
+    uint64_t note;
+};
+
+static void note_making(void *arg, const char *path) {
+    struct directory *const d = arg;
+    xpl_capture_jobs_forget_directory(d->captures, d->note); // another had that name
+    d->note = xpl_capture_jobs_note_directory(d->captures, path);
+}
+
 static xpl_status_t finish(struct import *m, struct xpl_error *err) {
     XPL_TRY(check_whole(m, err));
     struct xpl_session_writer *s = NULL;
+    struct directory directory = {.captures = m->svc->captures};
     const struct xpl_session_writer_options o = {.size = sizeof o,
                                                  .logdir = m->svc->o.logdir,
                                                  .name = m->session,
-                                                 .unique = !m->session.len};
+                                                 .unique = !m->session.len,
+                                                 .making = note_making,
+                                                 .making_arg = &directory};
     struct xpl_profile_writer_file *files = xpl_arena_array(&m->arena, m->n_parts, sizeof *files);
     if (!files) XPL_RETURN_OOM(err, "import");
-    XPL_TRY(xpl_session_writer_open(&o, &s, err));
-    const xpl_status_t st = store_all(m, s, files, err);
+    xpl_status_t st = xpl_session_writer_open(&o, &s, err);
+    if (st != XPL_OK) {
+        xpl_capture_jobs_forget_directory(m->svc->captures, directory.note);
+        return st;
+    }
+    if (!directory.note) note_making(&directory, xpl_session_writer_get_path(s)); // it was there
+    st = store_all(m, s, files, err);
     // With no space, or no permission, a later try needs not send them again.
     for (size_t i = 0; st == XPL_OK || st == XPL_DATA_LOSS || st == XPL_ALREADY_EXISTS; i++) {
         if (i == m->n_parts) break;
@@ -382,6 +401,7 @@ static xpl_status_t finish(struct import *m, struct xpl_error *err) {
         reply(m, name, files);
     }
     xpl_session_writer_close(s);
+    xpl_capture_jobs_forget_directory(m->svc->captures, directory.note);
     xpl_uploads_sweep(m->svc->uploads, KEEP_S);
     return st;
 }

@@ -65,8 +65,8 @@ uint64_t xpl_history_last_id(struct xpl_history *h);
 // history is off; RESOURCE_EXHAUSTED, UNAVAILABLE, DATA_LOSS as the store's.
 xpl_status_t xpl_history_put(struct xpl_history *h, const struct xpl_history_capture *c,
                              struct xpl_error *err) XPL_NODISCARD;
-// The directory that a running capture is about to make (dev and ino are 0) or has made; forgotten
-// when the capture is put as over.
+// The directory that a running capture (or an import, under a number of its own) is about to make
+// (dev and ino are 0) or has made; forgotten when the capture is put as over.
 struct xpl_history_directory {
     uint64_t capture_id;
     xpl_str_t path; // absolute

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // fake_profiler MODE [BYTES [EXTRA_MS [PORT]]]: prints its address and serves until standard input
-// ends, ten minutes at most.
+// ends, half an hour at most.
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ int main(int argc, char **argv) {
     if (argc > 2) o.bytes = strtoull(argv[2], NULL, 10);
     if (argc > 3) o.extra_ms = atoi(argv[3]);
     if (argc > 4) o.port = atoi(argv[4]);
-    (void)alarm(600);
+    (void)alarm(1800);
     struct fake_set *const s = fake_set_new();
     const int i = fake_add(s, &o);
     (void)printf("%s\n", fake_address(s, i));

@@ -599,6 +599,18 @@ def end_process(process, seconds=10):
     return process.returncode
 
 
+# ---- sessions ----
+
+
+def left_of(directory):
+    """What a capture or an import that was broken off has left in a session's directory, or None."""
+    if not directory.is_dir():
+        return None
+    names = [p.name for p in directory.iterdir()]
+    hidden = [n for n in names if n.startswith(".")]
+    return hidden or ("nothing in it" if not [n for n in names if n.endswith(".xplane.pb")] else None)
+
+
 # ---- answers ----
 
 TOOLS = ("overview_page", "input_pipeline_analyzer", "op_profile", "framework_op_stats", "kernel_stats", "memory_profile",

@@ -7,7 +7,7 @@ import random
 import subprocess
 import time
 
-from harness import MIB, Skip, answer_url, check, end_process, equal, wait_for
+from harness import MIB, Skip, answer_url, check, end_process, equal, left_of, wait_for
 
 MODES = (("ok", 4 * MIB, 0), ("ok", 1000, 300), ("trickle", 100_000, 0), ("hang", 0, 0))
 
@@ -28,15 +28,6 @@ def fake_profilers(run, modes=MODES):
             f.stdin.close()
             f.stdout.close()
             end_process(f)
-
-
-def left_of(directory):
-    """What a capture that was broken off has left in a session's directory, or None."""
-    if not directory.is_dir():
-        return None
-    names = [p.name for p in directory.iterdir()]
-    hidden = [n for n in names if n.startswith(".")]
-    return hidden or ("nothing in it" if not [n for n in names if n.endswith(".xplane.pb")] else None)
 
 
 def listing(d, command):
@@ -90,8 +81,8 @@ def after_kills(d, targets, profiles, kills):
     """What the history, the schedules and the sessions are when all is over."""
     schedules = listing(d, "schedules")
     equal(len(schedules), 1, "schedules")
-    captures = listing(d, "captures")
-    check(len(captures) > kills // 2, f"{len(captures)} captures after {kills} kills")
+    captures = listing(d, "captures")  # the newest 100
+    check(len(captures) > min(kills, 100) // 2, f"{len(captures)} captures after {kills} kills")
     # The last daemon's may run.
     equal({c["state"] for c in captures[2:]} - {"done", "partial", "failed"}, {"interrupted"}, "states of captures")
     for c in captures:

@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 
-from harness import Skip, answer_url, check, end_process, equal, reference_answers, same_answer, wait_for
+from harness import Skip, answer_url, check, end_process, equal, left_of, reference_answers, same_answer, wait_for
 
 
 def test_signals_while_stopping(run):
@@ -78,9 +78,14 @@ def ask_and_compare(d, expected, chance, stop, failures):
             return
 
 
+def nothing_broken(logdir, when):
+    for p in (logdir / "plugins/profile").glob("import*"):
+        wait_for(lambda p=p: not left_of(p), 30, f"{when} {p.name} has {left_of(p)}")
+
+
 def test_kills(run):
     """SIGKILL at random moments of requests and imports: the next daemon on the same files starts, each of its
-    answers is that of a fresh one, and an imported session is whole or absent."""
+    answers is that of a fresh one, and an imported session is whole or absent, with nothing left of broken ones."""
     logdir = run.logdir("jax_matmul_nopy", "jax_4hosts", "tpu_inference_a", "tf_bfc_memory")
     expected = reference_answers(run, logdir)
     profile = logdir / "plugins/profile/jax_matmul_nopy/vm.xplane.pb"
@@ -89,6 +94,7 @@ def test_kills(run):
     failures = []
     for i in range(run.parameter("KILLS", 12, 1000)):
         d = run.start("--scan-interval=50ms", logdir=logdir, state=state)
+        nothing_broken(logdir, f"after {i} kills")
         stop = threading.Event()
         clients = [threading.Thread(target=ask_and_compare, args=(d, expected, random.Random(i * 8 + k), stop, failures), daemon=True)
                    for k in range(3)]
@@ -104,13 +110,13 @@ def test_kills(run):
             c.join()
         end_process(importer, 20)
         check(not failures, f"after {i} kills: {failures}")
-        left = sorted(p.name for p in (logdir / "plugins/profile" / name).glob("*")) if (logdir / "plugins/profile" / name).exists() else None
-        whole = [p for p in left or () if not p.startswith(".")]
+        whole = [p.name for p in (logdir / "plugins/profile" / name).glob("[!.]*")]
         if whole:
             equal(whole, ["vm.xplane.pb"], "an imported session")
             equal((logdir / "plugins/profile" / name / whole[0]).read_bytes(), profile.read_bytes(), "an imported profile")
             shutil.rmtree(logdir / "plugins/profile" / name)
     d = run.start("--no-prefetch", "--scan-interval=50ms", logdir=logdir, state=state)
+    nothing_broken(logdir, "after all kills")
     for (session, tool), answer in expected.items():
         same_answer(d.get(answer_url(session, tool)), answer, f"{tool} of {session} after all kills")
     equal(d.status()["store"]["rebuilt"], False, "cache.db was broken")
