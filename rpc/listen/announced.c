@@ -45,7 +45,9 @@ static void follow_messages(struct xpl_rpc_announced *a, const uint8_t *p, size_
         if (a->n_prefix < PREFIX) {
             a->prefix[a->n_prefix++] = *p++;
             n--;
-            if (a->n_prefix == PREFIX) a->length = a->missing = number(a->prefix + 1, 4);
+            if (a->n_prefix < PREFIX) continue;
+            a->missing = number(a->prefix + 1, 4);
+            a->length = a->missing ? a->missing : 1;
         } else {
             const size_t part = n < a->missing ? n : (size_t)a->missing;
             a->missing -= part;

@@ -25,7 +25,7 @@ struct xpl_rpc_announced { // one connection; zeroed at first; its members are a
     bool follows;    // the frame's data is the newest call's
     uint32_t left, pad;
     uint32_t stream; // of the newest call
-    uint64_t length; // of its last message; 0: not known yet
+    uint64_t length; // of its last message, 1 for an empty one; 0: not known yet
     uint64_t missing;
 };
 

@@ -85,6 +85,11 @@ static void test_lengths(void) {
     CHECK_EQ(length_of(&b), 20);
     put_message(&b, 3, 30, 2, 0); // a second message
     CHECK_EQ(length_of(&b), 30);
+    put_frame(&b, DATA, 0, 3, "0123456789012345678901234567", 28); // its end
+    put_message(&b, 3, 0, 0, 0);                                   // an empty one
+    CHECK_EQ(length_of(&b), 1);
+    put_message(&b, 3, 40, 2, 0);
+    CHECK_EQ(length_of(&b), 40);
     put_message(&b, 5, UINT32_MAX, 0, 200);
     CHECK_EQ(length_of(&b), UINT32_MAX);
 }
