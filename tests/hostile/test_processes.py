@@ -56,6 +56,9 @@ def test_signals_while_starting(run):
     """A signal between listening and being ready ends the daemon as any other: its sockets are removed."""
     logdir = run.logdir("jax_matmul_nopy")
     early = [signal_when_it_listens(run, logdir, number) for _ in range(run.parameter("STARTS", 4, 100)) for number in (15, 2)]
+    end = time.monotonic() + 60
+    while not any(early) and time.monotonic() < end:  # this machine is busy, and the daemon was ready by then
+        early.append(signal_when_it_listens(run, logdir, 15))
     check(any(early), "none of the signals came early")
 
 
