@@ -76,17 +76,10 @@ static bool array_size(const struct xpl_hlo_shape *s, int64_t *ret) {
     return true;
 }
 
-// The k-th part of a tuple; false when it has none.
-static bool shape_part(const struct xpl_hlo_shape *s, int64_t k, xpl_bytes_t *ret) {
+// The first part of a shape that has parts; false when it has none.
+static bool first_part(const struct xpl_hlo_shape *s, xpl_bytes_t *ret) {
     struct xpl_hlo_each e = xpl_hlo_shape_parts(s);
-    xpl_bytes_t part;
-    if (k < 0 || k >= s->n_parts) return false;
-    for (int64_t i = 0; xpl_hlo_each_next(&e, &part); i++)
-        if (i == k) {
-            *ret = part;
-            return true;
-        }
-    return false;
+    return s->n_parts && xpl_hlo_each_next(&e, ret);
 }
 
 bool xpl_hlo_memory_shape_size(xpl_bytes_t shape, int64_t *ret) {
@@ -94,7 +87,7 @@ bool xpl_hlo_memory_shape_size(xpl_bytes_t shape, int64_t *ret) {
     xpl_hlo_shape_read(shape, &s);
     // What a buffer type is for has the size.
     for (unsigned depth = 0; s.type == HLO_TYPE_BUFFER && !s.malformed; depth++) {
-        if (depth == MAX_DEPTH || !shape_part(&s, 0, &shape)) return false;
+        if (depth == MAX_DEPTH || !first_part(&s, &shape)) return false;
         xpl_hlo_shape_read(shape, &s);
     }
     if (s.malformed) return false;
@@ -106,20 +99,53 @@ bool xpl_hlo_memory_shape_size(xpl_bytes_t shape, int64_t *ret) {
     return true;
 }
 
+// A shape and its size, which is worked out once: a program may have as many buffers as parts.
+struct sized {
+    xpl_bytes_t shape;
+    int64_t unpadded;
+    enum { NOT_SIZED, SIZED, CANNOT_BE } state;
+};
+// The shape of an instruction: the whole in front of its parts.
+struct shapes {
+    struct sized *v;
+    size_t n, room;
+};
+
+static bool read_shapes(struct memory_reader *r, xpl_bytes_t whole, struct shapes *ret) {
+    struct xpl_hlo_shape s;
+    xpl_hlo_shape_read(whole, &s);
+    if (ret->room < (size_t)s.n_parts + 1) {
+        ret->room = 2 * ((size_t)s.n_parts + 1); // all that are made have twice as many at most
+        ret->v = xpl_arena_array(r->arena, ret->room, sizeof *ret->v);
+        if (!ret->v) return false;
+    }
+    struct xpl_hlo_each e = xpl_hlo_shape_parts(&s);
+    ret->n = 0;
+    ret->v[ret->n++] = (struct sized){.shape = whole};
+    for (xpl_bytes_t part; ret->n <= s.n_parts && xpl_hlo_each_next(&e, &part);)
+        ret->v[ret->n++] = (struct sized){.shape = part};
+    return true;
+}
+
 // As in XProf: for a value of any depth the shape is the part at the index' last number, the whole
 // where there is none.
-static xpl_status_t read_shape(struct hlo_buffer *b, struct xpl_error *err) {
+static xpl_status_t give_shape(struct hlo_buffer *b, const struct shapes *shapes,
+                               struct xpl_error *err) {
     struct xpl_hlo_ints index = xpl_hlo_buffer_index(b);
-    struct xpl_hlo_shape s;
     bool any = false, ok = true;
     int64_t last = 0;
     for (; xpl_hlo_ints_next(&index, &last); any = true)
         ok &= last >= 0;
-    xpl_hlo_shape_read(b->shape, &s);
-    if (any) (void)shape_part(&s, last, &b->shape);
-    if (ok && xpl_hlo_memory_shape_size(b->shape, &b->unpadded)) return XPL_OK;
-    XPL_RETURN_ERROR(err, XPL_DATA_LOSS,
-                     "buffer assignment: buffer %" PRId64 " has no shape that can be", b->id);
+    const bool is_part = any && last >= 0 && (uint64_t)last < shapes->n - 1;
+    struct sized *const s = &shapes->v[is_part ? (size_t)last + 1 : 0];
+    if (s->state == NOT_SIZED)
+        s->state = xpl_hlo_memory_shape_size(s->shape, &s->unpadded) ? SIZED : CANNOT_BE;
+    if (!ok || s->state == CANNOT_BE)
+        XPL_RETURN_ERROR(err, XPL_DATA_LOSS,
+                         "buffer assignment: buffer %" PRId64 " has no shape that can be", b->id);
+    b->shape = s->shape;
+    b->unpadded = s->unpadded;
+    return XPL_OK;
 }
 
 // ---- the instructions of buffers ----
@@ -210,6 +236,24 @@ static xpl_status_t read_module(struct memory_reader *r, xpl_bytes_t module,
     return XPL_OK;
 }
 
+// Gives the buffers of each instruction their shapes; the last of its list stands for it.
+static xpl_status_t give_shapes(struct memory_reader *r, const struct wanted *w,
+                                struct xpl_error *err) {
+    struct xpl_hlo_memory *const m = r->m;
+    struct shapes shapes = {0};
+    for (uint32_t i = 0; i < m->n_buffers; i++) {
+        const struct hlo_buffer *const b = &m->buffers[i];
+        const uint64_t *const first = xpl_map_get(&w->first, (uint64_t)b->instruction, 0);
+        if (b->allocation == UINT32_MAX || !first || *first != i + 1) continue;
+        if (xpl_exec_cancelled(r->exec))
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "memory of an HLO module cancelled");
+        if (!read_shapes(r, b->shape, &shapes)) XPL_RETURN_OOM(err, "buffer assignment");
+        for (uint32_t k = i + 1; k; k = w->next[k - 1])
+            XPL_TRY(give_shape(&m->buffers[k - 1], &shapes, err));
+    }
+    return XPL_OK;
+}
+
 xpl_status_t xpl_hlo_memory_read_ops(struct memory_reader *r, xpl_bytes_t module,
                                      struct xpl_error *err) {
     struct xpl_hlo_memory *const m = r->m;
@@ -226,7 +270,6 @@ xpl_status_t xpl_hlo_memory_read_ops(struct memory_reader *r, xpl_bytes_t module
                              ")",
                              b->id, b->instruction);
         b->number = -1;
-        XPL_TRY(read_shape(b, err));
     }
-    return XPL_OK;
+    return give_shapes(r, &wanted, err);
 }

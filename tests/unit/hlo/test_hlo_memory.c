@@ -173,6 +173,44 @@ static void test_shapes(void) {
     shape_of("4:4", 0);
 }
 
+// A tuple of many tokens with as many buffers, each of one part: no size is worked out twice.
+static void test_many_parts(void) {
+    enum { PARTS = 200000 };
+    struct xpl_buf proto = mk_open(), module = mk_open(), c = mk_open(), in = mk_open(),
+                   shape = mk_open(), all = mk_open(), held = mk_open();
+    struct xpl_hlo_memory *m = NULL;
+    struct xpl_arena arena;
+    mk_int(&shape, 2, 13);
+    for (int i = 0; i < PARTS; i++) {
+        struct xpl_buf part = mk_open(), b = mk_open(), at = mk_open(), one = mk_open();
+        mk_int(&part, 2, i == PARTS - 1 ? 13 : 17);
+        if (i == PARTS - 1) mk_len(&part, 4, "", 0);
+        mk_close(&shape, 4, &part);
+        mk_int(&b, 1, i + 1);
+        mk_int(&at, 3, i);
+        mk_int(&at, 4, 1);
+        mk_close(&b, 3, &at);
+        mk_close(&all, 1, &b);
+        mk_int(&one, 1, i + 1);
+        mk_close(&held, 9, &one);
+    }
+    mk_int(&in, 35, 1);
+    mk_close(&in, 3, &shape);
+    mk_close(&c, 2, &in);
+    mk_close(&module, 3, &c);
+    mk_close(&all, 3, &held);
+    mk_close(&proto, 1, &module);
+    mk_close(&proto, 3, &all);
+    xpl_arena_init(&arena, (size_t)1 << 28);
+    CHECK_OK(xpl_hlo_memory_read((xpl_bytes_t){proto.p, proto.n}, 0, &g_exec, &arena, &m, &err),
+             &err);
+    CHECK_EQ(m->n_buffers, PARTS);
+    CHECK_EQ(m->buffers[PARTS - 2].unpadded, 0);
+    CHECK_EQ(m->buffers[PARTS - 1].unpadded, 8);
+    xpl_arena_fini(&arena);
+    xpl_buf_fini(&proto);
+}
+
 static void source_of(uint32_t frame, const char *file, int32_t line, const char *stack) {
     struct xpl_hlo_memory *const m = read_memory(MODULE ASSIGNMENT(""));
     struct hlo_buffer b = *buffer(m, 3);
@@ -391,6 +429,7 @@ int main(void) {
     test_sharing();
     test_traces();
     test_shapes();
+    test_many_parts();
     test_sources();
     test_broken();
     test_chain();
