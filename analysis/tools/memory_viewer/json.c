@@ -47,11 +47,19 @@ static xpl_str_t scratch_text(const struct memview *v) {
     return (xpl_str_t){(const char *)v->scratch.p, v->scratch.n};
 }
 
+// Asked for each text of a shape: reading one takes time that the answer's size does not tell.
+static xpl_status_t shape_text(struct memview *v, xpl_bytes_t shape, struct xpl_error *err) {
+    if (xpl_exec_cancelled(v->exec))
+        XPL_RETURN_ERROR(err, XPL_CANCELLED, "memory of an HLO module cancelled");
+    if (v->out->failed || v->scratch.failed) XPL_RETURN_OOM(err, "memory of an HLO module");
+    return xpl_hlo_text_shape(shape, v->cache, &v->scratch, err);
+}
+
 // ---- buffers ----
 
 static xpl_status_t put_shape(struct memview *v, xpl_bytes_t shape, struct xpl_error *err) {
     v->scratch.n = 0;
-    XPL_TRY(xpl_hlo_text_shape(shape, v->cache, &v->scratch, err));
+    XPL_TRY(shape_text(v, shape, err));
     put_text(v->out, "shapeString", scratch_text(v));
     return XPL_OK;
 }
@@ -86,7 +94,7 @@ static xpl_status_t put_object(struct memview *v, const struct hlo_buffer *b, ui
     v->scratch.n = 0;
     xpl_buf_str(&v->scratch, b->op.name);
     xpl_buf_str(&v->scratch, XPL_STR(": "));
-    XPL_TRY(xpl_hlo_text_shape(b->shape, v->cache, &v->scratch, err));
+    XPL_TRY(shape_text(v, b->shape, err));
     xpl_buf_str(&v->scratch, XPL_STR(" # "));
     xpl_buf_str(&v->scratch, b->op.op_name);
     put_text(out, "label", scratch_text(v));
@@ -131,8 +139,6 @@ static xpl_status_t put_max_heap(struct memview *v, struct objects *list, struct
     for (uint32_t i = 0; i < m->n_held; i++) {
         const struct hlo_buffer *const b = &m->buffers[m->held[i]];
         if (b->size < XPL_HLO_MEMORY_SMALL) continue;
-        if (i % 4096 == 4095 && xpl_exec_cancelled(v->exec))
-            XPL_RETURN_ERROR(err, XPL_CANCELLED, "memory of an HLO module cancelled");
         if (list->n) xpl_buf_putc(out, ',');
         const size_t at = out->n;
         XPL_TRY(put_object(v, b, list->n, err));
@@ -299,7 +305,7 @@ static xpl_status_t put_assigned(struct memview *v, const struct hlo_assigned *s
     xpl_buf_putc(out, '{');
     put_id(out, "id", s->id);
     v->scratch.n = 0;
-    if (b) XPL_TRY(xpl_hlo_text_shape(b->shape, v->cache, &v->scratch, err));
+    if (b) XPL_TRY(shape_text(v, b->shape, err));
     put_text(out, "shape", scratch_text(v));
     put_mib(out, "sizeMib", s->size);
     if (b) {
@@ -330,7 +336,7 @@ static xpl_status_t common_shape(struct memview *v, const struct hlo_allocation 
         const uint32_t b = v->m->assigned[i].buffer;
         if (b == UINT32_MAX) return XPL_OK;
         const size_t at = v->scratch.n;
-        XPL_TRY(xpl_hlo_text_shape(v->m->buffers[b].shape, v->cache, &v->scratch, err));
+        XPL_TRY(shape_text(v, v->m->buffers[b].shape, err));
         if (v->scratch.failed) XPL_RETURN_OOM(err, "memory of an HLO module");
         if (i == a->first) {
             first = v->scratch.n;
@@ -351,8 +357,6 @@ static xpl_status_t put_lasting(struct memview *v, struct xpl_error *err) {
     for (uint32_t i = 0; i < m->n_allocations; i++) {
         const struct hlo_allocation *const a = &m->allocations[i];
         if (a->color != m->color || !xpl_hlo_allocation_lasts(a)) continue;
-        if (i % 4096 == 4095 && xpl_exec_cancelled(v->exec))
-            XPL_RETURN_ERROR(err, XPL_CANCELLED, "memory of an HLO module cancelled");
         if (!any) put_key(out, "indefiniteLifetimes");
         xpl_buf_str(out, any ? XPL_STR(",{") : XPL_STR("[{"));
         any = true;
@@ -409,8 +413,6 @@ static xpl_status_t put_blocks(struct memview *v, struct xpl_error *err) {
     if (!v->blocks.n) return XPL_OK;
     put_key(v->out, "bufferBlocks");
     for (uint32_t i = 0; i < v->blocks.n; i++) {
-        if (i % 4096 == 4095 && xpl_exec_cancelled(v->exec))
-            XPL_RETURN_ERROR(err, XPL_CANCELLED, "memory of an HLO module cancelled");
         xpl_buf_putc(v->out, i ? ',' : '[');
         XPL_TRY(put_block(v, &v->blocks.v[i], err));
         if (v->out->failed) XPL_RETURN_OOM(err, "memory of an HLO module");

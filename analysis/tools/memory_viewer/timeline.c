@@ -133,7 +133,7 @@ xpl_status_t xpl_memview_timeline(struct memview *v, struct xpl_error *err) {
                    (int)MEMVIEW_POINTS, (int)MEMVIEW_POINTS);
     for (uint32_t i = 0; i < v->blocks.n; i++) {
         if (!v->blocks.v[i].drawn) continue;
-        if (i % 4096 == 4095 && xpl_exec_cancelled(v->exec))
+        if (xpl_exec_cancelled(v->exec))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "memory of an HLO module cancelled");
         XPL_TRY(put_block(v, &v->blocks.v[i], err));
         if (out->failed) XPL_RETURN_OOM(err, "memory of an HLO module");
