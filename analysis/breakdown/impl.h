@@ -53,7 +53,6 @@ struct xpl_breaking {
     struct xpl_arena *scratch;
     struct xpl_arena *result;
     bool cpu_as_device;
-    bool has_base;
     uint64_t base; // what times are counted from
     struct xpl_host_time host;
     struct xpl_device_time *devices;
@@ -65,7 +64,8 @@ struct xpl_breaking {
 #define XPL_TIME_MIDDLE (UINT64_C(1) << 60)
 #define XPL_TIME_END    (UINT64_C(1) << 61)
 
-// The span of an event; empty when it lies further than 13 days from the first line's time.
+// The span of an event; empty when it lies further than 13 days from the first line's time of a
+// device, or of the host.
 static inline struct xpl_span xpl_breaking_span(const struct xpl_breaking *k,
                                                 const struct xpl_line *line,
                                                 const struct xpl_event *ev) {

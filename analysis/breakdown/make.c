@@ -28,22 +28,26 @@ const char *const xpl_framework_names[XPL_FRAMEWORKS] = {
     [XPL_FRAMEWORK_PYTORCH] = "pytorch",
 };
 
-// ---- times ----
-
-static void find_base(struct xpl_breaking *k) {
-    for (uint32_t i = 0; i < k->xs->n_planes; i++)
-        for (uint32_t l = 0; l < k->xs->planes[i].n_lines; l++) {
-            const struct xpl_line *const line = &k->xs->planes[i].lines[l];
-            if (!line->n_events) continue;
-            k->base = (uint64_t)line->timestamp_ns * 1000 - XPL_TIME_MIDDLE;
-            return;
-        }
-}
-
 // ---- devices ----
 
 static bool is_device(const struct xpl_plane *p) {
     return p->kind == XPL_PLANE_GPU || p->kind == XPL_PLANE_TPU_CORE;
+}
+
+// A plane that is of no interest may count its times from anywhere.
+static bool base_of(struct xpl_breaking *k, const struct xpl_plane *p) {
+    for (uint32_t i = 0; p && i < p->n_lines; i++) {
+        if (!p->lines[i].n_events) continue;
+        k->base = (uint64_t)p->lines[i].timestamp_ns * 1000 - XPL_TIME_MIDDLE;
+        return true;
+    }
+    return false;
+}
+
+static void find_base(struct xpl_breaking *k) {
+    for (uint32_t i = 0; i < k->xs->n_planes; i++)
+        if (is_device(&k->xs->planes[i]) && base_of(k, &k->xs->planes[i])) return;
+    (void)base_of(k, xpl_xspace_plane(k->xs, XPL_STR(XPL_PLANE_NAME_HOST_THREADS)));
 }
 
 static bool find_devices(struct xpl_breaking *k) {

@@ -300,6 +300,25 @@ static void test_hostile(void) {
     done(&space, &arena);
 }
 
+// A plane of nothing that counts, whose times begin elsewhere, stands in front.
+static void test_other_clock(void) {
+    struct xpl_buf space = mk_open(), slow = slow_profile("load_batch", NULL, 6000);
+    struct xpl_buf line = mk_line(1, "w");
+    struct xpl_arena arena;
+    struct mk_plane p;
+    mk_int(&line, 3, INT64_C(1700000000000000));
+    mk_plane_begin(&p, 7, "/device:CUSTOM:power");
+    mk_plain(&p, &line, "watt", 0, 5);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    xpl_buf_put(&space, slow.p, slow.n);
+    xpl_buf_fini(&slow);
+    const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+    CHECK_EQ(b->devices.n, 1);
+    CHECK_EQ(us_of(b, 0, XPL_TIME_INPUT), SLOW_STEPS * 6000);
+    done(&space, &arena);
+}
+
 static void test_many_devices(void) {
     struct xpl_arena arena;
     struct xpl_buf space = mk_open();
@@ -388,6 +407,7 @@ int main(void) {
     test_tpu();
     test_memory();
     test_hostile();
+    test_other_clock();
     test_many_devices();
     test_empty();
     test_codec();
