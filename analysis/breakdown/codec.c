@@ -143,6 +143,7 @@ static enum got read_row(const struct part *p, struct xpl_time_breakdown *b, str
     if (p->n != 2 + XPL_TIME_CAUSES || p->v[0] >= b->devices.n ||
         (p->v[1] >= b->steps.n && p->v[1] != XPL_BETWEEN_STEPS))
         return BAD;
+    if (b->rows.n && p->v[0] < b->rows.v[b->rows.n - 1].device) return BAD; // they come by device
     struct xpl_time_row *const r = xpl_vec_push(a, &b->rows);
     if (!r) return FULL;
     *r = (struct xpl_time_row){.device = (uint32_t)p->v[0], .step = (uint32_t)p->v[1]};

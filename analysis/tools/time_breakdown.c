@@ -38,15 +38,17 @@ static void put_row(const struct xpl_time_breakdown *b, const struct xpl_time_ro
     xpl_buf_putc(out, '}');
 }
 
-static void put_device(const struct xpl_time_breakdown *b, size_t d, struct xpl_buf *out) {
+// Rows come by device: those of this one begin at *row, which moves behind them.
+static void put_device(const struct xpl_time_breakdown *b, size_t d, size_t *row,
+                       struct xpl_buf *out) {
     const struct xpl_time_device *const device = &b->devices.v[d];
+    const size_t begin = *row;
     uint64_t wall = 0, sums[XPL_TIME_CAUSES] = {0};
     put_text(out, "device", device->name);
     xpl_buf_printf(out, ",\"kind\":\"%s\",\"ops\":%" PRIu64 ",", kKinds[device->kind],
                    device->n_ops);
-    for (size_t i = 0; i < b->rows.n; i++) {
-        const struct xpl_time_row *const r = &b->rows.v[i];
-        if (r->device != d) continue;
+    for (; *row < b->rows.n && b->rows.v[*row].device == d; ++*row) {
+        const struct xpl_time_row *const r = &b->rows.v[*row];
         wall += r->wall_ps;
         for (size_t c = 0; c < XPL_TIME_CAUSES; c++)
             sums[c] += r->ps[c];
@@ -54,8 +56,8 @@ static void put_device(const struct xpl_time_breakdown *b, size_t d, struct xpl_
     put_times(out, wall, sums);
     xpl_buf_str(out, XPL_STR(",\"steps\":["));
     bool first = true;
-    for (size_t i = 0; i < b->rows.n; i++) {
-        if (b->rows.v[i].device != d || !b->rows.v[i].wall_ps) continue;
+    for (size_t i = begin; i < *row; i++) {
+        if (!b->rows.v[i].wall_ps) continue;
         if (!first) xpl_buf_putc(out, ',');
         put_row(b, &b->rows.v[i], out);
         first = false;
@@ -79,9 +81,10 @@ static void put_host(const struct xpl_tool_host *h, struct xpl_buf *out) {
                    ",\"compiles\":%" PRIu64 ",\"devices_left_out\":%" PRIu64 ",\"devices\":[",
                    xpl_framework_names[b->framework], (int64_t)(b->base_ps + b->begin_ps),
                    b->end_ps - b->begin_ps, b->n_compiles, b->devices_left_out);
+    size_t row = 0;
     for (size_t d = 0; d < b->devices.n; d++) {
         xpl_buf_str(out, d ? XPL_STR(",{") : XPL_STR("{"));
-        put_device(b, d, out);
+        put_device(b, d, &row, out);
         xpl_buf_putc(out, '}');
     }
     xpl_buf_str(out, XPL_STR("]}"));
