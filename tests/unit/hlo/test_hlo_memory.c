@@ -40,7 +40,7 @@ static struct xpl_hlo_memory *read_color(const char *text, int64_t color, xpl_st
     // What is read aliases the bytes: they stay in the arena.
     uint8_t *const bytes = xpl_arena_alloc(&g_arena, proto.n);
     CHECK(bytes);
-    memcpy(bytes, proto.p, proto.n);
+    if (proto.n) memcpy(bytes, proto.p, proto.n);
     err = (struct xpl_error){0};
     CHECK_STATUS(
         xpl_hlo_memory_read((xpl_bytes_t){bytes, proto.n}, color, &g_exec, &g_arena, &m, &err),
