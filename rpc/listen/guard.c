@@ -62,14 +62,72 @@ static bool spend(struct xpl_rpc_bucket *b, const struct budget *of, uint64_t no
 }
 
 void xpl_rpc_guard_init(struct xpl_rpc_guard *g, size_t max_message) {
-    *g = (struct xpl_rpc_guard){
-        .max_message = max_message > UINT32_MAX / 8 ? UINT32_MAX / 8 : (uint32_t)max_message};
+    *g = (struct xpl_rpc_guard){.max_message = max_message > UINT32_MAX / 8 ? UINT32_MAX / 8
+                                                                            : (uint32_t)max_message,
+                                .fd = -1};
     pthread_mutex_init(&g->mu, NULL);
 }
 
+// ---- who holds what of messages that are not complete ----
+
+static void enlist(struct xpl_rpc_guard *g, struct xpl_rpc_guard_shared *shared, bool listed) {
+    pthread_mutex_lock(&shared->mu);
+    if (listed) {
+        g->prev = NULL;
+        g->next = shared->holders;
+        if (g->next) g->next->prev = g;
+        shared->holders = g;
+    } else {
+        *(g->prev ? &g->prev->next : &shared->holders) = g->next;
+        if (g->next) g->next->prev = g->prev;
+    }
+    g->listed = listed;
+    pthread_mutex_unlock(&shared->mu);
+}
+
+// After what is held has changed.
+static void note_held(struct xpl_rpc_guard *g, struct xpl_rpc_guard_shared *shared) {
+    uint64_t since = UINT64_MAX;
+    for (size_t i = 0; i < g->n_calls; i++)
+        if (g->calls[i].held && g->calls[i].since_ns < since) since = g->calls[i].since_ns;
+    atomic_store(&g->since_ns, since);
+    if ((g->held != 0) != g->listed) enlist(g, shared, g->held != 0);
+}
+
+// The holder whose message began first, `g` itself or one that can be ended.
+static struct xpl_rpc_guard *find_oldest(struct xpl_rpc_guard *g,
+                                         const struct xpl_rpc_guard_shared *shared) {
+    struct xpl_rpc_guard *found = g;
+    for (struct xpl_rpc_guard *o = shared->end ? shared->holders : NULL; o; o = o->next)
+        if (o->fd >= 0 && !atomic_load(&o->ended) &&
+            atomic_load(&o->since_ns) < atomic_load(&found->since_ns))
+            found = o;
+    return found;
+}
+
+// Ends the oldest holders until the others have no more than is allowed; false when `g` is one.
+static bool make_room(struct xpl_rpc_guard *g, struct xpl_rpc_guard_shared *shared) {
+    bool stays = true;
+    pthread_mutex_lock(&shared->mu);
+    while (atomic_load(&shared->held) >
+           atomic_load(&shared->leaving) + XPL_RPC_GUARD_CROWDED_BYTES) {
+        struct xpl_rpc_guard *const oldest = find_oldest(g, shared);
+        stays = oldest != g;
+        if (!stays) break;
+        atomic_store(&oldest->ended, true);
+        oldest->leaving = atomic_load(&oldest->held);
+        atomic_fetch_add(&shared->leaving, oldest->leaving);
+        shared->end(oldest);
+    }
+    pthread_mutex_unlock(&shared->mu);
+    return stays;
+}
+
 void xpl_rpc_guard_fini(struct xpl_rpc_guard *g, struct xpl_rpc_guard_shared *shared) {
+    if (g->listed) enlist(g, shared, false);
     atomic_fetch_sub(&shared->calls, g->n_calls);
     atomic_fetch_sub(&shared->held, g->held);
+    atomic_fetch_sub(&shared->leaving, g->leaving);
     xpl_sys_free(g->calls);
     pthread_mutex_destroy(&g->mu);
 }
@@ -95,12 +153,12 @@ static struct xpl_rpc_guard_call *find_call(struct xpl_rpc_guard *g, uint32_t id
 
 // What has come of the current message is gRPC's to hold until it is complete, or its call over.
 static void count_held(struct xpl_rpc_guard *g, size_t n, struct xpl_rpc_guard_shared *shared) {
-    g->held += n;
+    atomic_fetch_add(&g->held, n);
     atomic_fetch_add(&shared->held, n);
 }
 
 static void drop_held(struct xpl_rpc_guard *g, size_t n, struct xpl_rpc_guard_shared *shared) {
-    g->held -= n;
+    atomic_fetch_sub(&g->held, n);
     atomic_fetch_sub(&shared->held, n);
 }
 
@@ -108,8 +166,12 @@ static void drop_held(struct xpl_rpc_guard *g, size_t n, struct xpl_rpc_guard_sh
 static bool remove_call(struct xpl_rpc_guard *g, uint32_t id, struct xpl_rpc_guard_shared *shared) {
     const size_t at = position_of(g, id);
     if (at >= g->n_calls || g->calls[at].id != id) return false;
-    drop_held(g, g->calls[at].held, shared);
+    const size_t held = g->calls[at].held;
     memmove(g->calls + at, g->calls + at + 1, (--g->n_calls - at) * sizeof *g->calls);
+    if (held) {
+        drop_held(g, held, shared);
+        note_held(g, shared);
+    }
     atomic_fetch_sub(&shared->calls, 1);
     return true;
 }
@@ -157,17 +219,21 @@ static enum xpl_rpc_guard_verdict check_length(struct xpl_rpc_guard *g,
     return XPL_RPC_GUARD_FINE;
 }
 
-static enum xpl_rpc_guard_verdict check_held(const struct xpl_rpc_guard *g,
+static enum xpl_rpc_guard_verdict check_held(struct xpl_rpc_guard *g,
                                              struct xpl_rpc_guard_shared *shared) {
+    note_held(g, shared);
     if (g->held <= XPL_RPC_GUARD_FEW_BYTES) return XPL_RPC_GUARD_FINE;
-    const size_t all = atomic_load(&shared->held);
-    const bool many = all > XPL_RPC_GUARD_ALL_BYTES && g->held > XPL_RPC_GUARD_MANY_BYTES;
-    return many || all > XPL_RPC_GUARD_CROWDED_BYTES ? XPL_RPC_GUARD_HELD : XPL_RPC_GUARD_FINE;
+    const size_t all = atomic_load(&shared->held), leaving = atomic_load(&shared->leaving);
+    if (all > leaving + XPL_RPC_GUARD_ALL_BYTES && g->held > XPL_RPC_GUARD_MANY_BYTES)
+        return XPL_RPC_GUARD_HELD;
+    if (all <= leaving + XPL_RPC_GUARD_CROWDED_BYTES) return XPL_RPC_GUARD_FINE;
+    return make_room(g, shared) ? XPL_RPC_GUARD_FINE : XPL_RPC_GUARD_HELD;
 }
 
 // The next bytes of the current message.
 static void take_message(struct xpl_rpc_guard *g, struct xpl_rpc_guard_call *s, size_t n,
                          struct xpl_rpc_guard_shared *shared) {
+    if (!s->held) s->since_ns = g->now_ns;
     s->left -= (uint32_t)n;
     s->held += (uint32_t)n;
     count_held(g, n, shared);
@@ -341,6 +407,7 @@ enum xpl_rpc_guard_verdict xpl_rpc_guard_feed(struct xpl_rpc_guard *g, uint8_t *
                                               struct xpl_rpc_guard_shared *shared) {
     pthread_mutex_lock(&g->mu);
     g->now_ns = now_ns;
+    if (g->verdict == XPL_RPC_GUARD_FINE && atomic_load(&g->ended)) g->verdict = XPL_RPC_GUARD_HELD;
     if (g->verdict == XPL_RPC_GUARD_FINE) g->verdict = follow_bytes(g, p, n, now_ns, shared);
     const enum xpl_rpc_guard_verdict v = g->verdict;
     pthread_mutex_unlock(&g->mu);

@@ -26,9 +26,10 @@ enum {
     XPL_RPC_GUARD_FEW_CALLS = 16,   // when there are more, and it opens another one
     XPL_RPC_GUARD_FEW_RESETS = 64,  // at once, of a connection: fine whatever others do
     // Bytes of messages whose end has not come, which gRPC holds.  When those of all connections
-    // are more than the first, a connection that has more than the second is closed; when they are
-    // more than the third, one that has more than the fourth.  An import's messages are of 1 MiB,
-    // other requests of less than 64 KiB.
+    // are more than the first, a connection that has more than the second is closed.  When they are
+    // more than the third and one that has more than the fourth sends more, those are closed whose
+    // messages began first, whoever sends: a client that goes on is no hostage of those that do
+    // not.  An import's messages are of 1 MiB, other requests of less than 64 KiB.
     XPL_RPC_GUARD_ALL_BYTES = 32 << 20,
     XPL_RPC_GUARD_MANY_BYTES = 2 << 20,
     XPL_RPC_GUARD_CROWDED_BYTES = 64 << 20,
@@ -56,11 +57,16 @@ struct xpl_rpc_bucket { // a budget of events, which fills with time; zeroed at 
     double left;
     uint64_t at_ns;
 };
+struct xpl_rpc_guard;
 struct xpl_rpc_guard_shared { // of all connections together; zeroed, and its mutex initialized
     pthread_mutex_t mu;
-    struct xpl_rpc_bucket resets; // under mu
-    atomic_size_t calls;          // that are not over
-    atomic_size_t held;           // bytes of messages whose end has not come
+    struct xpl_rpc_bucket resets;  // under mu
+    struct xpl_rpc_guard *holders; // under mu: guards that hold something; a list
+    // Ends the connection of another guard, soon; under mu, and not twice.  NULL: nobody can.
+    void (*end)(struct xpl_rpc_guard *g);
+    atomic_size_t calls;   // that are not over
+    atomic_size_t held;    // bytes of messages whose end has not come
+    atomic_size_t leaving; // of them, those of connections that were ended by `end`
 };
 
 struct xpl_rpc_guard_call {
@@ -72,6 +78,7 @@ struct xpl_rpc_guard_call {
     bool refused;   // gRPC was told that it has ended: what still comes does not count
     bool asked;     // the client has ended its side
     uint32_t length;
+    uint64_t since_ns; // when the first of the held bytes came
 };
 
 struct xpl_rpc_guard_head { // of a frame
@@ -89,7 +96,8 @@ struct xpl_rpc_guard {    // its members are guard.c's
     uint32_t payload, stream, left, pad, last_stream;
     uint32_t header_bytes, header_frames;
     struct xpl_rpc_bucket settings, control, windows;
-    bool told; // the verdict was counted (guarded.c)
+    atomic_bool told; // the verdict was counted (guarded.c)
+    int fd;           // guarded.c's: the socket; -1 when it is not known
     // What the server sends: one thread at a time, which may be another one.
     struct xpl_rpc_guard_head sent_head;
     uint32_t sent_left; // bytes of the current frame's payload
@@ -97,10 +105,16 @@ struct xpl_rpc_guard {    // its members are guard.c's
     pthread_mutex_t mu;
     struct xpl_rpc_guard_call *calls; // that are not over, by id
     size_t n_calls, cap_calls;
-    size_t held; // bytes of their messages whose end has not come
+    atomic_size_t held; // bytes of their messages whose end has not come; others read it
     struct xpl_rpc_bucket resets;
     uint64_t now_ns; // when the client sent something last
     enum xpl_rpc_guard_verdict verdict;
+    // Of all, under the shared mutex.
+    struct xpl_rpc_guard *prev, *next; // holders
+    bool listed;
+    size_t leaving;                 // its part of the shared one
+    atomic_uint_least64_t since_ns; // when the oldest of what it holds came
+    atomic_bool ended;              // by another
 };
 
 void xpl_rpc_guard_init(struct xpl_rpc_guard *g, size_t max_message);

@@ -14,7 +14,20 @@ static struct xpl_rpc_guard *_Atomic by_fd[MAX_FD];
 
 static size_t max_request; // 0: no guards
 static atomic_ullong counts[XPL_RPC_GUARD_VERDICTS];
-static struct xpl_rpc_guard_shared shared = {.mu = PTHREAD_MUTEX_INITIALIZER};
+
+static void count(struct xpl_rpc_guard *g, enum xpl_rpc_guard_verdict v) {
+    if (!atomic_exchange(&g->told, true)) atomic_fetch_add(&counts[v], 1);
+}
+
+// gRPC finds the connection's end, and closes it: what it holds is freed.  The descriptor is not
+// closed before its guard has left the list.
+static void end_connection(struct xpl_rpc_guard *g) {
+    count(g, XPL_RPC_GUARD_HELD);
+    (void)shutdown(g->fd, SHUT_RDWR);
+}
+
+static struct xpl_rpc_guard_shared shared = {.mu = PTHREAD_MUTEX_INITIALIZER,
+                                             .end = end_connection};
 
 void xpl_rpc_guarded_enable(size_t max_message) {
     max_request = max_message;
@@ -38,7 +51,7 @@ void xpl_rpc_guarded_free(struct xpl_rpc_guard *g) {
 
 bool xpl_rpc_guarded_feed(struct xpl_rpc_guard *g, uint8_t *p, size_t n) {
     const enum xpl_rpc_guard_verdict v = xpl_rpc_guard_feed(g, p, n, xpl_clock_ns(), &shared);
-    if (v != XPL_RPC_GUARD_FINE && !g->told) atomic_fetch_add(&counts[v], 1), g->told = true;
+    if (v != XPL_RPC_GUARD_FINE) count(g, v);
     return v == XPL_RPC_GUARD_FINE;
 }
 
@@ -50,6 +63,7 @@ bool xpl_rpc_guarded_add(int fd) {
     if (!max_request) return true;
     if (fd < 0 || fd >= MAX_FD) return false;
     struct xpl_rpc_guard *const g = xpl_rpc_guarded_new();
+    if (g) g->fd = fd;
     if (g) xpl_rpc_guarded_free(atomic_exchange(&by_fd[fd], g));
     return g != NULL;
 }

@@ -77,11 +77,19 @@ class HalfOpen:
             self.closed = True
 
 
+def large_profile(run):
+    """A profile whose upload has messages of 1 MiB: smaller ones are never in the way."""
+    data = next((DATA / "logdir").glob("*/plugins/profile/tf_xla_jit/*.xplane.pb")).read_bytes()
+    path = run.dir / "vm.xplane.pb"
+    path.write_bytes(data * (4 * MIB // len(data)))
+    return path
+
+
 def attack(run, connections, streams, part):
     """Parts of messages on many connections: others are served, an upload goes through, and memory is bounded."""
     d = run.start("--memory-total=4GiB", "--answer-cache=64MiB", logdir=run.logdir("jax_matmul_nopy"))
     d.answers()
-    profile = next((DATA / "logdir").glob("*/plugins/profile/tf_xla_jit/*.xplane.pb"))
+    profile = large_profile(run)
     before = d.rss_anon()
     d.peak = 0
     seconds = run.parameter("HALF_OPEN_SECONDS", 5, 60)
@@ -109,3 +117,22 @@ def test_half_open_small(run):
 def test_half_open_large(run):
     """Messages that lack their last bytes: gRPC gives them the windows for it."""
     attack(run, 100, 20, MOST - 100)
+
+
+def test_half_open_silent(run):
+    """Connections that hold together what all may, each little enough to stay, and then are silent: uploads go through."""
+    d = run.start("--memory-total=4GiB", "--answer-cache=64MiB", logdir=run.logdir("jax_matmul_nopy"))
+    profile, part = large_profile(run), 2_030_000
+    attackers = [HalfOpen(d, 1, part, 300) for _ in range(33)]
+    try:
+        wait_for(lambda: all(a.closed or any(s[1] >= part for s in a.streams.values()) for a in attackers), 60, "all have sent their part")
+        for i in range(3):
+            done = d.ctl("import", "--session", f"meanwhile{i}", profile)
+            equal(done.returncode, 0, f"an upload meanwhile: {done.stderr.decode(errors='replace')}")
+        wait_for(lambda: any(a.closed for a in attackers), 30, "those that were silent are closed")
+    finally:
+        for a in attackers:
+            a.end = 0
+        for a in attackers:
+            a.thread.join(60)
+            a.h.close()

@@ -155,6 +155,93 @@ static void test_held_by_all(void) {
     }
 }
 
+static struct xpl_rpc_guard *ended[4];
+static int n_ended;
+
+static void note_ended(struct xpl_rpc_guard *g) {
+    CHECK(n_ended < 4);
+    ended[n_ended++] = g;
+}
+
+static void skip_preface(struct xpl_rpc_guard *g, struct client *c) {
+    uint8_t preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    xpl_rpc_guard_init(g, MAX);
+    CHECK_EQ(xpl_rpc_guard_feed(g, preface, sizeof preface - 1, c->now_ns, &c->shared),
+             XPL_RPC_GUARD_FINE);
+}
+
+// `n` bytes of a message that is not complete, in a frame that has two more.
+static enum xpl_rpc_guard_verdict send_part(struct xpl_rpc_guard *g, struct client *c, size_t n) {
+    const size_t length = 5 + n + 2;
+    uint8_t bytes[] = {0,
+                       0,
+                       1,
+                       HEADERS,
+                       END_HEADERS,
+                       0,
+                       0,
+                       0,
+                       1,
+                       'x', // a call
+                       (uint8_t)(length >> 16),
+                       (uint8_t)(length >> 8),
+                       (uint8_t)length,
+                       DATA,
+                       0,
+                       0,
+                       0,
+                       0,
+                       1,
+                       0,
+                       0,
+                       63,
+                       0,
+                       0};
+    g->max_message = 4 << 20;
+    CHECK_EQ(xpl_rpc_guard_feed(g, bytes, sizeof bytes, c->now_ns, &c->shared), XPL_RPC_GUARD_FINE);
+    uint8_t *const zeros = calloc(1, n);
+    CHECK(zeros);
+    const enum xpl_rpc_guard_verdict v = xpl_rpc_guard_feed(g, zeros, n, c->now_ns, &c->shared);
+    free(zeros);
+    return v;
+}
+
+// Where there is no room, those go that began first, and not who sends.
+static void test_oldest_go(void) {
+    struct client *const c = connected();
+    struct xpl_rpc_guard g[4];
+    n_ended = 0;
+    c->shared.end = note_ended;
+    for (int i = 0; i < 4; i++) {
+        skip_preface(&g[i], c);
+        g[i].fd = i == 1 ? -1 : 7; // the second cannot be ended
+    }
+    const size_t others = XPL_RPC_GUARD_CROWDED_BYTES - 2500000;
+    atomic_fetch_add(&c->shared.held, others);
+    for (int i = 0; i < 3; i++, c->now_ns += SECOND) {
+        CHECK_EQ(send_part(&g[i], c, 800000), XPL_RPC_GUARD_FINE);
+        CHECK_EQ(n_ended, 0);
+    }
+    CHECK_EQ(send_part(&g[3], c, 1500000), XPL_RPC_GUARD_FINE);
+    CHECK(n_ended == 2 && ended[0] == &g[0] && ended[1] == &g[2]);
+    CHECK_EQ(atomic_load(&c->shared.leaving), 1600000);
+    uint8_t byte = 0;
+    CHECK_EQ(xpl_rpc_guard_feed(&g[0], &byte, 1, c->now_ns, &c->shared), XPL_RPC_GUARD_HELD);
+    // There is room without those that leave; and when none can be ended, the one that sends is.
+    CHECK_EQ(xpl_rpc_guard_feed(&g[3], &byte, 1, c->now_ns, &c->shared), XPL_RPC_GUARD_FINE);
+    xpl_rpc_guard_fini(&g[0], &c->shared);
+    xpl_rpc_guard_fini(&g[2], &c->shared);
+    CHECK_EQ(atomic_load(&c->shared.leaving), 0);
+    atomic_fetch_add(&c->shared.held, 1600000);
+    CHECK_EQ(xpl_rpc_guard_feed(&g[3], &byte, 1, c->now_ns, &c->shared), XPL_RPC_GUARD_HELD);
+    CHECK_EQ(n_ended, 2);
+    atomic_fetch_sub(&c->shared.held, others + 1600000);
+    xpl_rpc_guard_fini(&g[1], &c->shared);
+    xpl_rpc_guard_fini(&g[3], &c->shared);
+    CHECK(!c->shared.holders);
+    end_client(c);
+}
+
 static void test_calls(void) {
     struct client *const c = connected();
     static const uint8_t message[8] = {0, 0, 0, 0, 3, 'a', 'b', 'c'};
@@ -500,6 +587,7 @@ int main(void) {
     test_calls();
     test_held();
     test_held_by_all();
+    test_oldest_go();
     test_even_streams();
     test_lengths();
     test_messages();
