@@ -223,10 +223,13 @@ static bool is_line_clean(const struct xpl_http_request *r, const char *method,
     return (uintptr_t)version - (uintptr_t)method == strlen(method) + 1 + r->n_uri + 1;
 }
 
-static const char *read_host(const struct xpl_http_request *r, const char *version) {
-    const xpl_str_t host = r->known[XPL_HEADER_HOST];
-    if (!host.ptr && strcmp(version, MHD_HTTP_VERSION_1_0) != 0) return "Host is missing";
-    return is_host(host) ? NULL : "Host is no name with a port";
+static const char *read_host(struct xpl_http_request *r, const char *version) {
+    xpl_str_t *const host = &r->known[XPL_HEADER_HOST];
+    if (!host->ptr && strcmp(version, MHD_HTTP_VERSION_1_0) != 0) return "Host is missing";
+    // RFC 9110, 5.5: blanks at the end do not belong to the value; libmicrohttpd leaves them there.
+    while (host->len && (host->ptr[host->len - 1] == ' ' || host->ptr[host->len - 1] == '\t'))
+        host->len--;
+    return is_host(*host) ? NULL : "Host is no name with a port";
 }
 
 const char *xpl_http_read_headers(struct xpl_http_request *r, const char *method,
