@@ -137,9 +137,11 @@ static void trim_when_due(struct process *p) {
     const uint64_t since = xpl_pool_get_state(pool).idle_since_ns, now = xpl_clock_ns();
     const bool idle = since && xpl_clock_between(since, now) >= IDLE_NS;
     if (!idle && xpl_clock_between(p->trim_ns, now) < BUSY_TRIM_NS) return;
+    if (xpl_heap_may_trim_idle(TRIM_BYTES) && !xpl_pool_submit(pool, trim, NULL)) {
+        xpl_log(XPL_LOG_DEBUG, "daemon", "not trimmed: the queue is full");
+        return; // tried again at the next tick
+    }
     p->trim_ns = now;
-    if (!xpl_heap_may_trim_idle(TRIM_BYTES)) return;
-    if (!xpl_pool_submit(pool, trim, NULL)) xpl_log(XPL_LOG_DEBUG, "daemon", "not trimmed");
 }
 
 static void on_tick(uv_timer_t *t) {
