@@ -18,6 +18,7 @@ xpl_status_t xpl_iree_report_cat(struct xpl_iree_run *run, struct xpl_error *err
 xpl_status_t xpl_iree_report_export(struct xpl_iree_run *run, struct xpl_error *err);
 void xpl_iree_export_begin_warning(struct xpl_iree_run *run);
 xpl_status_t xpl_iree_report_functions(struct xpl_iree_run *run, struct xpl_error *err);
+xpl_status_t xpl_iree_report_iterations(struct xpl_iree_run *run, struct xpl_error *err);
 xpl_status_t xpl_iree_report_latency(struct xpl_iree_run *run, struct xpl_error *err);
 xpl_status_t xpl_iree_report_usage(struct xpl_iree_run *run, struct xpl_error *err);
 xpl_status_t xpl_iree_report_self(struct xpl_iree_run *run, struct xpl_error *err);

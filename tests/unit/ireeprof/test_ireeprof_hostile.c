@@ -397,6 +397,53 @@ static void put_queue_event(struct xpl_buf *b, uint64_t submission) {
     end_record(b, at);
 }
 
+// ---- iterations ----
+
+// A bundle of queue events of these kinds, a letter each, 10 ns apart.
+static void ask_iterations(const char *kinds, struct iree_run *x) {
+    struct xpl_buf b;
+    begin_bundle(&b);
+    const size_t at = begin_chunk(&b, 0, "queue-events");
+    for (uint32_t i = 0; kinds[i]; i++) {
+        struct xpl_iree_queue_event q = {.type = (uint32_t)(kinds[i] - 'a'),
+                                         .submission_id = 1 + i,
+                                         .host_time_ns = 10 * ((int64_t)i + 1)};
+        PUT(&b, q);
+    }
+    end_record(&b, at);
+    CHECK_OK(report(&b, "iterations", x), &x->err);
+    xpl_buf_fini(&b);
+}
+
+static void test_iterations(void) {
+    static const struct {
+        const char *kinds, *expected;
+        size_t rows; // of iterations
+    } cases[] = {
+        {"xyabcabcabc", "\"events_before\":2,\"events_per_iteration\":3,\"iterations\":3,", 3},
+        {"aaaa", "\"events_before\":0,\"events_per_iteration\":1,\"iterations\":4,", 4},
+        {"abcabca", "\"events_per_iteration\":3,\"iterations\":2,", 2},
+        {"abcdef", "\"events_before\":6,\"events_per_iteration\":0,\"iterations\":0}", 0},
+        {"a", "\"iterations\":0}", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct iree_run x = {0};
+        ask_iterations(cases[i].kinds, &x);
+        if (count_text(&x.out, cases[i].expected) != 1)
+            (void)fprintf(stderr, "%s: %.*s", cases[i].kinds, (int)x.out.n, (char *)x.out.p);
+        CHECK_EQ(count_text(&x.out, cases[i].expected), 1);
+        CHECK_EQ(count_text(&x.out, "\"type\":\"iteration\""), cases[i].rows);
+        xpl_buf_fini(&x.out);
+    }
+    // Each lasts to the next one; how long the last one took nobody knows.
+    struct iree_run x = {0};
+    ask_iterations("xyabcabcabc", &x);
+    CHECK_EQ(count_text(&x.out, "\"interval_available\":true,\"interval_ns\":30}"), 2);
+    CHECK_EQ(count_text(&x.out, "\"interval_available\":false,\"interval_ns\":0}"), 1);
+    CHECK_EQ(count_text(&x.out, "\"total_ns\":60,"), 1);
+    xpl_buf_fini(&x.out);
+}
+
 // Each of the flows that begin at one event ends somewhere.
 static void test_many_flows_of_an_event(void) {
     enum { FLOWS = 1000 };
@@ -451,5 +498,6 @@ int main(void) {
     test_cancelled_samples();
     test_many_flows_of_an_event();
     test_flows_ask();
+    test_iterations();
     return 0;
 }
