@@ -119,6 +119,32 @@ def tool_switch(tab):
     wait_until("the address names the tool", lambda: "memory_profile" in tab.page.url)
 
 
+def memory_viewer(tab):
+    """The tool from the choice, another program, another memory, and the timeline that its link leads to."""
+    tab.page.goto(tab.base + "/")
+    tab.page.wait_for_selector("mat-select")
+    choose(tab, 0, GPU)
+    wait_until("the session is in the address", lambda: urllib.parse.quote(GPU, safe="") in tab.page.url)
+    tab.page.wait_for_selector("text=Performance Summary")
+    choose(tab, 1, "Memory Viewer")
+    wait_until("the address names the tool", lambda: "memory_viewer" in tab.page.url)
+    tab.page.wait_for_selector("text=Module Name: ")
+    body = lambda: tab.page.inner_text("body")  # noqa: E731
+    choose(tab, 3, "jit__normal(17)")
+    wait_until("the program is shown", lambda: "Module Name: jit__normal(17)" in body())
+    assert "Peak memory allocation: 8.00 MiB" in body(), body()
+    choose(tab, 4, "VMEM")
+    wait_until("another memory is shown", lambda: "Peak memory allocation: 0.00 MiB" in body())
+    # Where the page's link leads; without the internet, and so without charts, it has no address.
+    query = urllib.parse.urlencode({"run": GPU, "tag": "memory_viewer", "module_name": "jit__normal(17)", "view_memory_allocation_timeline": "true"})
+    tab.page.goto(f"{tab.base}/data/plugin/profile/data?{query}")
+    tab.page.wait_for_selector("svg rect")
+    assert "jit__normal, memory space 0" in body(), body()
+    tips = tab.page.evaluate("() => [...document.querySelectorAll('g title')].map((e) => e.textContent)")
+    assert any("hlo_op:" in t for t in tips), tips
+    assert tab.page.locator("script").count() == 0
+
+
 def trace_tracks(tab):
     tools = json.loads(fetch(tab.base, "/data/plugin/profile/run_tools?run=" + urllib.parse.quote(GPU))[2])
     tool = next((t for t in TRACKS if t in tools), None)
@@ -159,7 +185,7 @@ def run(run_test, build):
         return state["base"]
 
     try:
-        for test in (session_list, tool_switch, trace_tracks):
+        for test in (session_list, tool_switch, memory_viewer, trace_tracks):
 
             def on_xprof(tab, test=test):
                 tab.base = start()
