@@ -87,6 +87,8 @@ static const struct row {
     {"rocm_library_path", TEXT, AT(rocm_library_path), 0, 0},
     {"text", TEXT, AT(text), 0, 0},
     {"fail-if", TEXT, AT(fail_if), 0, 0},
+    {"memory", TEXT, AT(memory), 0, 0},
+    {"other", TEXT, AT(other), 0, 0},
     {"session", TEXT, AT(session), 0, 0},
     {"host-names", TEXT, AT(host_names), 0, 0},
     {"remote-logdir", TEXT, AT(remote_logdir), 0, 0},

@@ -21,7 +21,7 @@ struct xpl_args {
     const char *out;                                      // -o; NULL or "-": standard output
     const char *logdir;                                   // --logdir, for export and capture
     const char *format, *filter, *id, *rocm_library_path; // of iree
-    const char *text;                                     // of hlo
+    const char *text, *memory, *other;                    // of hlo
     const char *fail_if;                                  // of compare
     const char **hosts;                                   // --host, in order
     size_t n_hosts;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `xplanectl hlo`: the HLO programs of a session, or of files, and one of them as text.  The tools
-// hlo_modules and graph_viewer answer, through a daemon or without one.
+// `xplanectl hlo`: the HLO programs of a session, or of files, one of them as text, and what holds
+// its memory.  The tools hlo_modules, graph_viewer and memory_viewer answer, through a daemon or
+// without one.
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,36 +41,64 @@ static int run_tool(const struct xpl_args *args, const char *tool, const char **
     return status;
 }
 
-int xpl_cmd_hlo(const struct xpl_args *args) {
-    const char *const module = args->n_rest > 2 ? args->rest[2] : NULL;
-    const char *const type = type_of(args->text ? args->text : "short");
-    if (!type || (args->text && !module)) {
-        struct xpl_near near = xpl_near_begin(xpl_str_from(args->text));
-        char hint[XPL_NEAR_TEXT];
-        xpl_near_add_list(&near, type ? "" : "short|long|pbtxt|pb|json");
-        (void)fprintf(stderr,
-                      "xplanectl: --text is short, long, pbtxt, pb or json, of a MODULE%s\n",
-                      xpl_near_text(&near, hint));
-        return XPL_EXIT_USAGE;
+// A tool and its options, behind those that were given: of a key given twice the last counts.
+enum { MOST = 3 };
+struct hlo_request {
+    const char *tool;
+    const char *more[MOST][2];
+    size_t n;
+};
+
+static void add(struct hlo_request *q, const char *key, const char *value) {
+    q->more[q->n][0] = key;
+    q->more[q->n++][1] = value;
+}
+
+// False when the words do not fit together.
+static bool read_request(const struct xpl_args *a, const char *module, struct hlo_request *q) {
+    const char *const type = type_of(a->text ? a->text : "short");
+    *q = (struct hlo_request){.tool = !module     ? "hlo_modules"
+                                      : a->memory ? "memory_viewer"
+                                                  : "graph_viewer"};
+    if (!type || (a->text && (!module || a->memory))) {
+        (void)fprintf(stderr, "xplanectl: --text is short, long, pbtxt, pb or json, of a MODULE\n");
+        return false;
     }
-    // Behind the options that were given: of a key given twice the last counts.
-    const char **const options = xpl_sys_alloc((2 * args->n_options + 4) * sizeof *options);
+    if ((a->memory && (!module || (strcmp(a->memory, "lines") && strcmp(a->memory, "ops")))) ||
+        (a->other && !a->memory)) {
+        (void)fprintf(stderr,
+                      "xplanectl: --memory is lines or ops, of a MODULE; --other needs it\n");
+        return false;
+    }
+    if (module) add(q, is_number(module) ? "program_id" : "module_name", module);
+    if (!module)
+        add(q, "format", a->json ? "json" : "text");
+    else if (a->memory)
+        add(q, "view", a->memory);
+    else
+        add(q, "type", type);
+    if (a->other) add(q, "other", a->other);
+    return true;
+}
+
+int xpl_cmd_hlo(const struct xpl_args *args) {
+    struct hlo_request q;
+    struct xpl_args a = *args;
+    if (!read_request(args, args->n_rest > 2 ? args->rest[2] : NULL, &q)) return XPL_EXIT_USAGE;
+    const char **const options =
+        xpl_sys_alloc((2 * args->n_options + sizeof q.more / sizeof **q.more) * sizeof *options);
     size_t n = args->n_options;
     if (!options) {
         (void)fputs("xplanectl: out of memory\n", stderr);
         return XPL_EXIT_FAILED;
     }
     if (n) memcpy(options, args->options, 2 * n * sizeof *options);
-    const char *const more[2][2] = {
-        {module ? "type" : "format", module       ? type
-                                     : args->json ? "json"
-                                                  : "text"},
-        {module && is_number(module) ? "program_id" : "module_name", module}};
-    for (size_t i = 0; i < (module ? 2 : 1); i++, n++) {
-        options[2 * n] = more[i][0];
-        options[2 * n + 1] = more[i][1];
+    for (size_t i = 0; i < q.n; i++, n++) {
+        options[2 * n] = q.more[i][0];
+        options[2 * n + 1] = q.more[i][1];
     }
-    const int status = run_tool(args, module ? "graph_viewer" : "hlo_modules", options, n);
+    a.table |= args->memory && !args->json;
+    const int status = run_tool(&a, q.tool, options, n);
     xpl_sys_free((void *)(uintptr_t)options);
     return status;
 }

@@ -83,7 +83,11 @@ static const struct section {
      "  --detach             go on when this command is ended\n"
      "  --quiet              no progress\n"},
     {"hlo",
-     "\nOptions of hlo: --text short|long|pbtxt|pb|json [short], of a MODULE; --json: the list\n"},
+     "\nOptions of hlo: --text short|long|pbtxt|pb|json [short], of a MODULE; --json: the list\n"
+     "  --memory lines|ops   what holds the most memory that MODULE needs, by source line or by "
+     "op,\n"
+     "                       as a table; --json: as a DataTable\n"
+     "  --other MODULE       beside that of another program\n"},
     {"iree", "\nOptions of iree: --format text|jsonl (of export: ireeperf-jsonl|perfetto|chrome),\n"
              "  --filter GLOB, --id N, --dispatch_events,\n"
              "  --counter_samples, --unfinished (what follows the end that the header states)\n"},

@@ -9,9 +9,11 @@
 
 struct memory_viewer_options {
     struct xpl_common_options common; // every tool's come first
-    xpl_str_t module_name, program_id, memory_space;
+    xpl_str_t module_name, program_id, memory_space, other;
     bool timeline;
+    int view;
 };
+enum { XPROF, LINES, OPS }; // view
 
 #define MEMBER(name) offsetof(struct memory_viewer_options, name)
 static const struct xpl_tool_option kOptions[] = {
@@ -26,11 +28,24 @@ static const struct xpl_tool_option kOptions[] = {
      .offset = MEMBER(module_name),
      .values = "NAME(ID)",
      .help = "the program; hlo_modules lists them"},
+    {.key = "other",
+     .type = XPL_OPTION_TEXT,
+     .offset = MEMBER(other),
+     .values = "NAME(ID)",
+     .ours = true,
+     .help = "with view=lines or ops: the program to compare with"},
     {.key = "program_id",
      .type = XPL_OPTION_TEXT,
      .offset = MEMBER(program_id),
      .values = "ID",
      .help = "the program, when no module_name is given"},
+    {.key = "view",
+     .type = XPL_OPTION_CHOICE,
+     .offset = MEMBER(view),
+     .values = "xprof|lines|ops",
+     .preset = "xprof",
+     .ours = true,
+     .help = "XProf's answer, or a table of what holds the peak by source line, or by op"},
     {.key = "view_memory_allocation_timeline",
      .type = XPL_OPTION_BOOL,
      .offset = MEMBER(timeline),
@@ -44,11 +59,26 @@ static int64_t space_of(xpl_str_t text) {
     return xpl_parse_int(xpl_str_strip(text), INT32_MIN, INT32_MAX, &v) ? v : 0;
 }
 
-static xpl_status_t write_answer(struct memview *v, bool timeline, struct xpl_error *err) {
+static xpl_status_t write_holders(const struct xpl_tool_input *in, struct memview *v,
+                                  struct xpl_error *err) {
+    const struct memory_viewer_options *const o = in->options;
+    struct xpl_hlo_memory *other = NULL;
+    struct xpl_programs found;
+    if (o->other.len) {
+        XPL_TRY(xpl_programs_find(in, o->other, (xpl_str_t){"", 0}, &found, err));
+        XPL_TRY(xpl_hlo_memory_read(found.proto, v->m->color, in->exec, v->arena, &other, err));
+    }
+    return xpl_memview_holders(v, other, o->view == OPS, err);
+}
+
+static xpl_status_t write_answer(const struct xpl_tool_input *in, struct memview *v,
+                                 struct xpl_error *err) {
+    const struct memory_viewer_options *const o = in->options;
     v->cache = xpl_hlo_text_cache_new(v->arena);
     if (!v->cache) XPL_RETURN_OOM(err, "memory of an HLO module");
+    if (o->view != XPROF && !o->timeline) return write_holders(in, v, err);
     XPL_TRY(xpl_memview_blocks(v->m, v->arena, &v->blocks, err));
-    return timeline ? xpl_memview_timeline(v, err) : xpl_memview_json(v, err);
+    return o->timeline ? xpl_memview_timeline(v, err) : xpl_memview_json(v, err);
 }
 
 static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
@@ -68,7 +98,7 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
                         .exec = in->exec,
                         .out = out};
     xpl_buf_init(&v.scratch, in->limit);
-    const xpl_status_t st = write_answer(&v, o->timeline, err);
+    const xpl_status_t st = write_answer(in, &v, err);
     xpl_buf_fini(&v.scratch);
     return st;
 }
@@ -80,7 +110,7 @@ static const char *content_type(const void *options) {
 
 const struct xpl_tool xpl_tool_memory_viewer = {
     .name = "memory_viewer",
-    .version = 1,
+    .version = 2,
     .needs = xpl_programs_needs,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,

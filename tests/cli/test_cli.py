@@ -325,6 +325,27 @@ class Words(Case):
         self.assertEqual(self.ask("hlo", "my_run", "--json")[1], self.ask("hlo", PROFILE, "--json")[1])
         self.assertIn('no session "my_rnu"', self.says(1, "hlo", "my_rnu"))
 
+    def test_hlo_memory(self):
+        """What holds a program's memory, as a table and as JSON, alone and beside another's."""
+        four = PROFILE.parent.parent / "jax_4hosts" / "host-0.cluster.local.xplane.pb"
+        self.assertIn("--memory is lines or ops", self.says(2, "hlo", four, "10", "--memory", "x"))
+        self.assertIn("--memory is lines or ops", self.says(2, "hlo", four, "--memory", "ops"))
+        self.assertIn("--memory is lines or ops", self.says(2, "hlo", four, "10", "--other", "jit_step(10)"))
+        self.assertIn("--text is", self.says(2, "hlo", four, "10", "--memory", "ops", "--text", "short"))
+        rows = self.ask("hlo", four, "10", "--memory", "lines")[1].splitlines()
+        self.assertEqual(rows[0].split(), ["SOURCE", "BYTES", "SHARE", "BUFFERS", "LARGEST"])
+        self.assertEqual(rows[1].split()[:2], ["/home/user/scripts/d_multi.py:16", "2097156"])
+        table = json.loads(self.ask("hlo", four, "jit_step(10)", "--memory", "ops", "--json")[1])
+        self.assertEqual(sum(r["c"][3]["v"] for r in table["rows"]), float(table["p"]["bytes"]))
+        both = json.loads(self.ask("hlo", four, "10", "--memory", "lines", "--other", "jit__normal(4)", "--json")[1])
+        columns = [c["id"] for c in both["cols"]]
+        change = [r["c"][columns.index("change")]["v"] for r in both["rows"]]
+        self.assertEqual(sum(change), float(both["p"]["bytes"]) - float(both["p"]["other_bytes"]))
+        self.assertEqual([abs(c) for c in change], sorted((abs(c) for c in change), reverse=True))
+        same = json.loads(self.ask("hlo", four, "10", "--memory", "ops", "--other", "jit_step(10)", "--json")[1])
+        self.assertEqual({r["c"][-2]["v"] for r in same["rows"]}, {0.0})
+        self.assertIn('no HLO module "x"', self.says(1, "hlo", four, "10", "--memory", "ops", "--other", "x"))
+
     def test_no_daemon(self):
         ways = {"127.0.0.1:1": "connection refused", f"unix:{self.place}/none": "no such socket"}
         for self.server, why in ways.items():

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of an HLO program and both answers of memory_viewer, with every allocation failing once: a
+// Memory of an HLO program and all answers of memory_viewer, with every allocation failing once: a
 // clean error, nothing leaked, and with memory back the same as before.
 #include <string.h>
 
@@ -18,33 +18,31 @@ static const char program[] =
     "3:{1:1 2:40000 8:1 7:1 9:{1:3 3:40000} 9:{1:9}} "
     "4:{1:{2:1 4:\"a\"} 1:{1:2 2:2 5:1} 1:{1:1 2:1} 1:{1:1 2:2} 1:{2:2}}}";
 
-static xpl_status_t run(xpl_bytes_t proto, const char *timeline, struct xpl_buf *out) {
-    const char *const options[] = {"memory_space", "1", "view_memory_allocation_timeline", timeline,
-                                   NULL};
+static xpl_status_t run(xpl_bytes_t proto, const char *const *options, struct xpl_buf *out) {
     struct xpl_error err = {0};
     const xpl_status_t st = ask_memory_viewer(proto, options, LIMIT, out, &err);
     CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
     return st;
 }
 
-static void fail_each(xpl_bytes_t proto, const char *timeline) {
+static void fail_each(xpl_bytes_t proto, const char *const *options) {
     struct xpl_buf expected, got;
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
     const int64_t live = xpl_fault_live();
-    CHECK_OK(run(proto, timeline, &expected), NULL);
+    CHECK_OK(run(proto, options, &expected), NULL);
     const uint64_t n = xpl_fault_count();
     CHECK(n > 5);
     for (uint64_t i = 0; i < n; i++) {
         xpl_fault_reset();
         xpl_fault_fail_on(i);
-        CHECK_EQ(run(proto, timeline, &got), XPL_RESOURCE_EXHAUSTED);
+        CHECK_EQ(run(proto, options, &got), XPL_RESOURCE_EXHAUSTED);
         xpl_buf_fini(&got);
         CHECK_EQ(xpl_fault_live(), live + 1);
     }
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
-    CHECK_OK(run(proto, timeline, &got), NULL);
+    CHECK_OK(run(proto, options, &got), NULL);
     CHECK_BYTES(got.p, got.n, expected.p, expected.n);
     xpl_buf_fini(&got);
     xpl_buf_fini(&expected);
@@ -53,8 +51,14 @@ static void fail_each(xpl_bytes_t proto, const char *timeline) {
 
 int main(void) {
     struct xpl_buf proto = wt_message(program);
-    fail_each((xpl_bytes_t){proto.p, proto.n}, "false");
-    fail_each((xpl_bytes_t){proto.p, proto.n}, "true");
+    static const char *const views[][7] = {
+        {"memory_space", "1"},
+        {"memory_space", "1", "view_memory_allocation_timeline", "true"},
+        {"memory_space", "1", "view", "lines"},
+        {"memory_space", "1", "view", "ops", "other", "m(1)"},
+    };
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+        fail_each((xpl_bytes_t){proto.p, proto.n}, views[i]);
     xpl_buf_fini(&proto);
     return 0;
 }

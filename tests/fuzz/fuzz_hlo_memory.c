@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbitrary bytes as an HloProto: the memory of the program is read or refused, in every memory
-// space, and what is read is within its tables.  Both answers of memory_viewer end, keep to their
+// space, and what is read is within its tables.  All answers of memory_viewer end, keep to their
 // limit, and are the same twice.
 #include <stdlib.h>
 #include <string.h>
@@ -41,9 +41,9 @@ static void check_tables(const struct xpl_hlo_memory *m, struct xpl_arena *a) {
         require(m->heap[i] >= 0 && m->heap[i] <= m->peak);
 }
 
-static void check_answers(xpl_bytes_t proto, const char *space, const char *timeline) {
-    const char *const options[] = {"memory_space", space, "view_memory_allocation_timeline",
-                                   timeline, NULL};
+static void check_answers(xpl_bytes_t proto, const char *space, const char *key,
+                          const char *value) {
+    const char *const options[] = {"memory_space", space, key, value, "other", "m(1)", NULL};
     struct xpl_buf a, b;
     const xpl_status_t x = ask_memory_viewer(proto, options, LIMIT, &a, NULL);
     const xpl_status_t y = ask_memory_viewer(proto, options, LIMIT, &b, NULL);
@@ -64,8 +64,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         require(is_expected(st));
         if (st == XPL_OK) check_tables(m, &a);
         xpl_arena_fini(&a);
-        check_answers(proto, color ? "1" : "0", "false");
+        check_answers(proto, color ? "1" : "0", "view", "xprof");
     }
-    check_answers(proto, "0", "true");
+    check_answers(proto, "0", "view_memory_allocation_timeline", "true");
+    check_answers(proto, "0", "view", "lines");
+    check_answers(proto, "1", "view", "ops");
     return 0;
 }

@@ -86,7 +86,8 @@ struct xpl_hlo_memory {
     int64_t lasting; // bytes of allocations that last
     uint32_t *held;  // buffers: those of lasting allocations, then the others by time
     uint32_t n_held;
-    int64_t small; // bytes of those below XPL_HLO_MEMORY_SMALL
+    uint32_t first_shown; // XProf leaves out lasting ones of other spaces than the main memory
+    int64_t small;        // bytes of those that are shown and below XPL_HLO_MEMORY_SMALL
 };
 
 // Reads the memory of a program (bytes of an HloProto) in one memory space.  Strings alias the

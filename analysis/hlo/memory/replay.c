@@ -362,10 +362,11 @@ static xpl_status_t replay_trace(struct memory_reader *r, uint32_t trace, struct
 
 // ---- the peak ----
 
+// number: the next one; NULL: it is not shown.
 static void hold_buffer(struct xpl_hlo_memory *m, uint32_t buffer, int32_t *number) {
     struct hlo_buffer *const b = &m->buffers[buffer];
     m->held[m->n_held++] = buffer;
-    if (b->size >= XPL_HLO_MEMORY_SMALL) b->number = (*number)++;
+    if (number && b->size >= XPL_HLO_MEMORY_SMALL) b->number = (*number)++;
 }
 
 // Of an allocation that lasts the largest buffer stands for it; UINT32_MAX: all are empty.
@@ -390,7 +391,7 @@ static xpl_status_t hold_lasting(struct xpl_hlo_memory *m, int32_t *number, stru
         if (__builtin_add_overflow(m->lasting, m->allocations[m->buffers[b].allocation].size,
                                    &m->lasting))
             XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "buffer assignment: more than 2^63 bytes");
-        if (m->color == 0) hold_buffer(m, b, number); // XProf shows those of the main memory alone
+        hold_buffer(m, b, m->color == 0 ? number : NULL);
     }
     return XPL_OK;
 }
@@ -402,12 +403,13 @@ static xpl_status_t find_held(struct memory_reader *r, const struct heap *peak,
     m->held = xpl_arena_array(r->arena, (size_t)m->n_allocations + peak->n_taken, sizeof *m->held);
     if (!m->held) XPL_RETURN_OOM(err, "heap trace");
     XPL_TRY(hold_lasting(m, &number, err));
+    m->first_shown = m->color == 0 ? 0 : m->n_held;
     for (uint32_t at = peak->n_taken ? peak->oldest : UINT32_MAX; at != UINT32_MAX;
          at = peak->taken[at].next) {
         const uint32_t b = peak->taken[at].buffer;
         hold_buffer(m, peak->shown_as[b] == UINT32_MAX ? b : peak->shown_as[b], &number);
     }
-    for (uint32_t i = 0; i < m->n_held; i++) {
+    for (uint32_t i = m->first_shown; i < m->n_held; i++) {
         const struct hlo_buffer *const b = &m->buffers[m->held[i]];
         if (b->size < XPL_HLO_MEMORY_SMALL) m->small += b->size; // 2^32 of them fit
     }

@@ -60,6 +60,11 @@ xpl_status_t xpl_memview_json(struct memview *v, struct xpl_error *err) XPL_NODI
 // The picture, as a page without scripts.
 xpl_status_t xpl_memview_timeline(struct memview *v, struct xpl_error *err) XPL_NODISCARD;
 
+// A DataTable of ours: what holds the memory at the peak, by source line, or by op, shape and line;
+// with `other`, which may be NULL, beside that of another program.
+xpl_status_t xpl_memview_holders(struct memview *v, const struct xpl_hlo_memory *other, bool by_op,
+                                 struct xpl_error *err) XPL_NODISCARD;
+
 // Appends "name{1,0}" to `out`: the instruction, and the buffer's part of its value.
 void xpl_memview_name(const struct hlo_buffer *b, struct xpl_buf *out);
 // "Parameter", "Temporary", ...

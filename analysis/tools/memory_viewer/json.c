@@ -136,7 +136,7 @@ static void end_object(struct memview *v, struct objects *list, size_t at, int64
 static xpl_status_t put_max_heap(struct memview *v, struct objects *list, struct xpl_error *err) {
     const struct xpl_hlo_memory *const m = v->m;
     struct xpl_buf *const out = v->out;
-    for (uint32_t i = 0; i < m->n_held; i++) {
+    for (uint32_t i = m->first_shown; i < m->n_held; i++) {
         const struct hlo_buffer *const b = &m->buffers[m->held[i]];
         if (b->size < XPL_HLO_MEMORY_SMALL) continue;
         if (list->n) xpl_buf_putc(out, ',');

@@ -101,7 +101,8 @@ static xpl_status_t put_block(struct memview *v, const struct memview_block *k,
 static const char page_head[] =
     "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Memory over "
     "time</title>\n"
-    "<style>body{margin:0;font-family:Arial,sans-serif}p{margin:8px}svg{width:100%;height:auto}\n"
+    "<style>body{margin:0;font-family:Arial,sans-serif}p{margin:8px}svg{width:100%;height:auto}"
+    "input:checked~svg{width:4096px}\n"
     "rect{stroke:#000;stroke-width:1}text{text-anchor:middle;dominant-baseline:central;"
     "pointer-events:none}</style></head><body>\n<p>";
 
@@ -129,8 +130,11 @@ xpl_status_t xpl_memview_timeline(struct memview *v, struct xpl_error *err) {
                    "%" PRIu32 " events from left to right.",
                    v->m->color, v->blocks.bytes, v->blocks.steps);
     if (n_small) xpl_buf_printf(out, " %" PRIu32 " are too small to be drawn.", n_small);
-    xpl_buf_printf(out, "</p>\n<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\">\n",
-                   (int)MEMVIEW_POINTS, (int)MEMVIEW_POINTS);
+    xpl_buf_printf(
+        out,
+        "</p>\n<input type=\"checkbox\" id=\"full\"><label for=\"full\">full size</label>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\">\n",
+        (int)MEMVIEW_POINTS, (int)MEMVIEW_POINTS);
     for (uint32_t i = 0; i < v->blocks.n; i++) {
         if (!v->blocks.v[i].drawn) continue;
         if (xpl_exec_cancelled(v->exec))

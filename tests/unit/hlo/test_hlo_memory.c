@@ -145,7 +145,7 @@ static void test_traces(void) {
     const struct xpl_hlo_memory *const one = read_color(text, 1, XPL_OK);
     CHECK_EQ(one->n_steps, 4); // by its events: nothing of the color has a trace
     CHECK_EQ(one->lasting, 7);
-    CHECK_EQ(one->n_held, 2); // only the main memory's lasting buffers are shown
+    CHECK(one->n_held == 3 && one->first_shown == 1); // lasting buffers are the main memory's
     const struct xpl_hlo_memory *const two = read_color(text, 2, XPL_OK);
     CHECK(two->n_steps == 0 && two->n_held == 0 && two->lasting == 0);
     CHECK_EQ(read_memory("")->n_buffers, 0);
@@ -400,6 +400,34 @@ static void test_timeline(void) {
     xpl_buf_fini(&out);
 }
 
+// At the peak 5 (a parameter), 1 and 2: by source line, by op, and beside itself.
+static void test_holders(void) {
+    struct xpl_buf out;
+    answers(MODULE ASSIGNMENT(TAKEN), OPTIONS("view", "lines"), LIMIT, XPL_OK, &out);
+    CHECK(has(&out,
+              "\"p\":{\"bytes\":\"90000\",\"module\":\"m\"},\"rows\":[{\"c\":[{\"v\":\"f.py:7\"},"
+              "{\"v\":50000.0},{\"v\":55.55555555555556},{\"v\":2.0},{\"v\":\"a\"}]},"
+              "{\"c\":[{\"v\":\"(Parameter)\"},{\"v\":40000.0},"));
+    xpl_buf_fini(&out);
+    answers(MODULE ASSIGNMENT(TAKEN), OPTIONS("view", "ops", "other", "m(1)"), LIMIT, XPL_OK, &out);
+    CHECK(has(&out,
+              "[{\"v\":\"f.py:7\"},{\"v\":\"op\"},{\"v\":\"f32[5000]{0}\"},{\"v\":50000.0},"
+              "{\"v\":55.55555555555556},{\"v\":2.0},{\"v\":50000.0},{\"v\":2.0},{\"v\":0.0},"));
+    xpl_buf_fini(&out);
+    answers(MODULE ASSIGNMENT(""), OPTIONS("view", "lines", "memory_space", "9"), LIMIT, XPL_OK,
+            &out);
+    CHECK(has(&out, "\"rows\":[]}"));
+    xpl_buf_fini(&out);
+    answers(MODULE ASSIGNMENT(TAKEN), OPTIONS("view", "ops", "other", "x"), LIMIT, XPL_NOT_FOUND,
+            &out);
+    xpl_buf_fini(&out);
+    // Unlike XProf's answer the table has lasting buffers of every memory space.
+    answers(MODULE "3:{1:{1:3 2:70 3:{4:2} 4:1} 3:{1:1 2:70 8:1 12:1 9:{1:3}}}",
+            OPTIONS("view", "lines", "memory_space", "1"), LIMIT, XPL_OK, &out);
+    CHECK(has(&out, "{\"v\":\"(Constant)\"},{\"v\":70.0},{\"v\":100.0},{\"v\":1.0}"));
+    xpl_buf_fini(&out);
+}
+
 static bool say_yes(struct xpl_exec *e) {
     (void)e;
     return true;
@@ -436,6 +464,7 @@ int main(void) {
     test_json();
     test_scoped();
     test_timeline();
+    test_holders();
     test_cancel();
     xpl_arena_fini(&g_arena);
     return 0;

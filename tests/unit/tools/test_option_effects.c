@@ -142,6 +142,7 @@ static const struct context {
     {"graph_viewer", {"program_id", "0", "type", "adj_nodes", "node_name", "none"}},
     {"graph_viewer", {"program_id", "0", "type", "long_txt"}},
     {"memory_viewer", {"program_id", "12190760917235803885"}},
+    {"memory_viewer", {"program_id", "12190760917235803885", "view", "ops"}},
 };
 static const struct text_values {
     const char *tool, *key, *values[MAX_VALUES];
@@ -156,6 +157,7 @@ static const struct text_values {
     {"graph_viewer", "type", {"short_txt", "long_txt", "pbtxt", "pb", "json"}},
     {"memory_viewer", "memory_space", {"0", "5", "x"}},
     {"memory_viewer", "module_name", {"nothing", "jit_f(12190760917235803885)"}},
+    {"memory_viewer", "other", {"nothing", "jit_f(12190760917235803885)"}},
     {"memory_viewer", "program_id", {"nothing", "12190760917235803885"}},
     {"iree_command", "filter", {"nothing", "*"}},
     {"iree_counter", "filter", {"nothing", "*"}},
