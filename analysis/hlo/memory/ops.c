@@ -30,13 +30,17 @@ bool xpl_hlo_instruction_walk_next(struct xpl_hlo_instruction_walk *w, xpl_bytes
     }
 }
 
+// What follows the id is read where a buffer asks for the instruction, as few do.
 static bool read_id(xpl_bytes_t instruction, int64_t *ret) {
     struct xpl_wire w = xpl_wire_begin(instruction);
     struct xpl_field f;
     enum xpl_wire_result res;
     *ret = 0;
-    while ((res = xpl_hlo_next_field(&w, &f)) == XPL_WIRE_FIELD)
-        if (f.num == HLO_INSTR_ID && f.type == XPL_WIRE_VARINT) *ret = (int64_t)f.u;
+    while ((res = xpl_hlo_next_field(&w, &f)) == XPL_WIRE_FIELD) {
+        if (f.num != HLO_INSTR_ID || f.type != XPL_WIRE_VARINT) continue;
+        *ret = (int64_t)f.u;
+        return true;
+    }
     return res == XPL_WIRE_END;
 }
 
@@ -154,18 +158,23 @@ static xpl_status_t give_shape(struct hlo_buffer *b, const struct shapes *shapes
 struct wanted {
     struct xpl_map first; // instruction id: buffer + 1
     uint32_t *next;       // by buffer, likewise; 0: the last
+    int64_t least, most;  // ids that are looked for lie between these
 };
 
 static bool index_instructions(struct memory_reader *r, struct wanted *w) {
     const struct xpl_hlo_memory *const m = r->m;
     w->next = xpl_arena_zalloc(r->arena, ((size_t)m->n_buffers + 1) * sizeof *w->next);
     if (!w->next) return false;
+    w->least = INT64_MAX;
+    w->most = INT64_MIN;
     for (uint32_t i = 0; i < m->n_buffers; i++) {
         bool is_new;
         if (m->buffers[i].allocation == UINT32_MAX) continue;
         uint64_t *const at =
             xpl_map_put(r->arena, &w->first, (uint64_t)m->buffers[i].instruction, 0, &is_new);
         if (!at) return false;
+        if (m->buffers[i].instruction < w->least) w->least = m->buffers[i].instruction;
+        if (m->buffers[i].instruction > w->most) w->most = m->buffers[i].instruction;
         w->next[i] = (uint32_t)*at;
         *at = i + 1;
     }
@@ -178,13 +187,15 @@ static xpl_status_t read_op(xpl_bytes_t bytes, struct hlo_buffer_op *op, xpl_byt
     struct xpl_field f;
     *op = (struct hlo_buffer_op){0};
     *ret_shape = (xpl_bytes_t){0};
-    while (xpl_hlo_next_field(&w, &f) == XPL_WIRE_FIELD) {
+    enum xpl_wire_result res;
+    while ((res = xpl_hlo_next_field(&w, &f)) == XPL_WIRE_FIELD) {
         if (f.type != XPL_WIRE_LEN) continue;
         if (f.num == HLO_INSTR_NAME) op->name = xpl_wire_str(&f);
         if (f.num == HLO_INSTR_OPCODE) op->opcode = xpl_wire_str(&f);
         if (f.num == HLO_INSTR_SHAPE) *ret_shape = f.len;
         if (f.num == HLO_INSTR_METADATA && !read_metadata(f.len, op)) XPL_RETURN_MALFORMED(err);
     }
+    if (res == XPL_WIRE_MALFORMED) XPL_RETURN_MALFORMED(err);
     return XPL_OK;
 }
 
@@ -212,6 +223,7 @@ static xpl_status_t find_ops(struct memory_reader *r, const struct wanted *wante
         if (!read_id(in, &id)) XPL_RETURN_MALFORMED(err);
         if (++ticks % 4096 == 0 && xpl_exec_cancelled(r->exec))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "memory of an HLO module cancelled");
+        if (id < wanted->least || id > wanted->most) continue;
         const uint64_t *const at = xpl_map_get(&wanted->first, (uint64_t)id, 0);
         if (at) XPL_TRY(give(r, wanted, (uint32_t)*at, in, err));
     }

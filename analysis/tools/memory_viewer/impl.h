@@ -33,6 +33,14 @@ struct memview_blocks {
     int64_t bytes;
 };
 
+// The text of a number that was written lately.
+enum { MEMVIEW_NUMBER_BITS = 8 };
+struct memview_number {
+    uint64_t bits;
+    uint8_t length; // 0: none
+    char text[31];
+};
+
 struct memview {
     const struct xpl_hlo_memory *m;
     xpl_bytes_t module; // bytes of the HloModuleProto
@@ -42,6 +50,7 @@ struct memview {
     struct xpl_exec *exec;
     struct xpl_buf scratch; // texts before they are escaped
     struct xpl_buf *out;
+    struct memview_number numbers[1 << MEMVIEW_NUMBER_BITS];
 };
 
 // The allocations of the memory space that have a trace, one above the other, each followed by its

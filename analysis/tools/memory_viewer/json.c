@@ -15,26 +15,62 @@
 
 // Begins a member of the object at hand.
 static void put_key(struct xpl_buf *out, const char *key) {
-    if (out->n && out->p[out->n - 1] != '{') xpl_buf_putc(out, ',');
-    xpl_buf_printf(out, "\"%s\":", key);
+    const xpl_str_t name = xpl_str_from(key);
+    if (!xpl_buf_room(out, name.len + 4)) return;
+    uint8_t *p = out->p + out->n;
+    if (out->n && p[-1] != '{') *p++ = ',';
+    *p++ = '"';
+    memcpy(p, name.ptr, name.len);
+    p += name.len;
+    *p++ = '"';
+    *p++ = ':';
+    out->n = (size_t)(p - out->p);
 }
-static void put_double(struct xpl_buf *out, const char *key, double v) {
-    if (!(v < 0 || v > 0)) return;
+static void put_digits(struct xpl_buf *out, int64_t v) {
+    char text[24], *p = text + sizeof text;
+    uint64_t rest = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    do
+        *--p = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (v < 0) *--p = '-';
+    xpl_buf_put(out, p, (size_t)(text + sizeof text - p));
+}
+
+// Sizes repeat: the text of one is made once.
+static void put_real(struct memview *v, double x) {
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    struct memview_number *const slot =
+        &v->numbers[(bits * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - MEMVIEW_NUMBER_BITS)];
+    const size_t at = v->out->n;
+    if (slot->length && slot->bits == bits) {
+        xpl_buf_put(v->out, slot->text, slot->length);
+        return;
+    }
+    xpl_json_proto_double(v->out, x);
+    const size_t n = v->out->n - at;
+    if (v->out->failed || n > sizeof slot->text) return;
+    slot->bits = bits;
+    slot->length = (uint8_t)n;
+    memcpy(slot->text, v->out->p + at, n);
+}
+static void put_double(struct memview *v, const char *key, double x) {
+    if (!(x < 0 || x > 0)) return;
+    put_key(v->out, key);
+    put_real(v, x);
+}
+static void put_mib(struct memview *v, const char *key, int64_t bytes) {
+    put_double(v, key, (double)bytes / MIB);
+}
+static void put_int(struct xpl_buf *out, const char *key, int64_t x) {
+    if (!x) return;
     put_key(out, key);
-    xpl_json_proto_double(out, v);
+    put_digits(out, x);
 }
-static void put_mib(struct xpl_buf *out, const char *key, int64_t bytes) {
-    put_double(out, key, (double)bytes / MIB);
-}
-static void put_int(struct xpl_buf *out, const char *key, int64_t v) {
-    if (!v) return;
+static void put_id(struct xpl_buf *out, const char *key, int64_t x) {
+    if (!x) return;
     put_key(out, key);
-    xpl_buf_printf(out, "%" PRId64, v);
-}
-static void put_id(struct xpl_buf *out, const char *key, int64_t v) {
-    if (!v) return;
-    put_key(out, key);
-    xpl_json_proto_int64(out, v);
+    xpl_json_proto_int64(out, x);
 }
 static void put_text(struct xpl_buf *out, const char *key, xpl_str_t s) {
     if (!s.len) return;
@@ -90,7 +126,8 @@ static void put_name(struct memview *v, const char *key, const struct hlo_buffer
 static xpl_status_t put_object(struct memview *v, const struct hlo_buffer *b, uint32_t number,
                                struct xpl_error *err) {
     struct xpl_buf *const out = v->out;
-    xpl_buf_printf(out, "{\"numbered\":%" PRIu32, number);
+    xpl_buf_str(out, XPL_STR("{\"numbered\":"));
+    put_digits(out, number);
     v->scratch.n = 0;
     xpl_buf_str(&v->scratch, b->op.name);
     xpl_buf_str(&v->scratch, XPL_STR(": "));
@@ -99,8 +136,8 @@ static xpl_status_t put_object(struct memview *v, const struct hlo_buffer *b, ui
     xpl_buf_str(&v->scratch, b->op.op_name);
     put_text(out, "label", scratch_text(v));
     put_int(out, "logicalBufferId", (int32_t)b->id);
-    put_mib(out, "logicalBufferSizeMib", b->size);
-    put_mib(out, "unpaddedShapeMib", b->unpadded);
+    put_mib(v, "logicalBufferSizeMib", b->size);
+    put_mib(v, "unpaddedShapeMib", b->unpadded);
     put_name(v, "instructionName", b);
     XPL_TRY(put_shape(v, b->shape, err));
     put_text(out, "tfOpName", b->op.op_name);
@@ -152,7 +189,7 @@ static xpl_status_t put_max_heap(struct memview *v, struct objects *list, struct
     xpl_buf_printf(&v->scratch, "small (<%d bytes)", XPL_HLO_MEMORY_SMALL);
     put_text(out, "label", scratch_text(v));
     put_int(out, "logicalBufferId", -1);
-    put_mib(out, "logicalBufferSizeMib", m->small);
+    put_mib(v, "logicalBufferSizeMib", m->small);
     xpl_buf_putc(out, '}');
     end_object(v, list, at, m->small);
     return XPL_OK;
@@ -161,8 +198,10 @@ static xpl_status_t put_max_heap(struct memview *v, struct objects *list, struct
 static void put_numbers(struct xpl_buf *out, const char *key, const uint32_t *v, uint32_t n) {
     if (!n) return;
     put_key(out, key);
-    for (uint32_t i = 0; i < n; i++)
-        xpl_buf_printf(out, "%c%" PRIu32, i ? ',' : '[', v[i]);
+    for (uint32_t i = 0; i < n; i++) {
+        xpl_buf_putc(out, i ? ',' : '[');
+        put_digits(out, v[i]);
+    }
     xpl_buf_putc(out, ']');
 }
 
@@ -196,7 +235,9 @@ static void put_spans(struct memview *v) {
             put_key(out, "logicalBufferSpans");
             xpl_buf_putc(out, '{');
         }
-        xpl_buf_printf(out, "%s\"%" PRId32 "\":{", any ? "," : "", (int32_t)b->id);
+        xpl_buf_str(out, any ? XPL_STR(",\"") : XPL_STR("\""));
+        put_digits(out, (int32_t)b->id);
+        xpl_buf_str(out, XPL_STR("\":{"));
         put_int(out, "start", b->first);
         put_int(out, "limit", b->last);
         xpl_buf_putc(out, '}');
@@ -234,15 +275,15 @@ static xpl_status_t put_peak(struct memview *v, struct xpl_error *err) {
 
 // ---- sizes over time ----
 
-static void put_sizes(struct xpl_buf *out, const char *key, const int64_t *v, uint32_t n,
+static void put_sizes(struct memview *v, const char *key, const int64_t *bytes, uint32_t n,
                       double add) {
     if (!n) return;
-    put_key(out, key);
+    put_key(v->out, key);
     for (uint32_t i = 0; i < n; i++) {
-        xpl_buf_putc(out, i ? ',' : '[');
-        xpl_json_proto_double(out, (double)v[i] / MIB + add);
+        xpl_buf_putc(v->out, i ? ',' : '[');
+        put_real(v, (double)bytes[i] / MIB + add);
     }
-    xpl_buf_putc(out, ']');
+    xpl_buf_putc(v->out, ']');
 }
 
 static void put_names(struct xpl_buf *out, const xpl_str_t *v, uint32_t n) {
@@ -307,7 +348,7 @@ static xpl_status_t put_assigned(struct memview *v, const struct hlo_assigned *s
     v->scratch.n = 0;
     if (b) XPL_TRY(shape_text(v, b->shape, err));
     put_text(out, "shape", scratch_text(v));
-    put_mib(out, "sizeMib", s->size);
+    put_mib(v, "sizeMib", s->size);
     if (b) {
         struct xpl_hlo_ints index = xpl_hlo_buffer_index(b);
         bool any = false;
@@ -361,7 +402,7 @@ static xpl_status_t put_lasting(struct memview *v, struct xpl_error *err) {
         xpl_buf_str(out, any ? XPL_STR(",{") : XPL_STR("[{"));
         any = true;
         put_id(out, "id", a->index);
-        put_mib(out, "sizeMib", a->size);
+        put_mib(v, "sizeMib", a->size);
         put_attributes(out, a);
         for (uint32_t k = 0; k < a->n; k++) {
             if (k)
@@ -383,6 +424,13 @@ static xpl_status_t put_lasting(struct memview *v, struct xpl_error *err) {
 
 // ---- the picture ----
 
+static void put_color(struct xpl_buf *out, uint32_t color) {
+    char text[] = "\"#000000\"";
+    for (unsigned i = 0; i < 6; i++)
+        text[7 - i] = "0123456789abcdef"[color >> (4 * i) & 15];
+    xpl_buf_put(out, text, sizeof text - 1);
+}
+
 static xpl_status_t put_block(struct memview *v, const struct memview_block *k,
                               struct xpl_error *err) {
     const struct xpl_hlo_memory *const m = v->m;
@@ -395,17 +443,18 @@ static xpl_status_t put_block(struct memview *v, const struct memview_block *k,
         put_name(v, "name", b);
     else
         put_text(out, "name", category);
-    put_double(out, "offset", (double)k->offset);
-    put_double(out, "size", (double)k->size);
+    put_double(v, "offset", (double)k->offset);
+    put_double(v, "size", (double)k->size);
     put_int(out, "startStep", k->from);
     put_int(out, "endStep", k->to);
     if (b) put_text(out, "tfOpName", b->op.op_name);
     put_text(out, "category", category);
     if (b) XPL_TRY(put_source(v, b, err));
     if (b) XPL_TRY(put_shape(v, b->shape, err));
-    if (b) put_double(out, "unpaddedSize", (double)b->unpadded);
+    if (b) put_double(v, "unpaddedSize", (double)b->unpadded);
     put_key(out, "color");
-    xpl_buf_printf(out, "\"#%06" PRIx32 "\"}", k->color);
+    put_color(out, k->color);
+    xpl_buf_putc(out, '}');
     return XPL_OK;
 }
 
@@ -428,7 +477,7 @@ static xpl_status_t put_scoped(struct memview *v, struct xpl_error *err) {
     xpl_str_t name;
     if (v->m->color != 1) return XPL_OK;
     XPL_TRY(xpl_memview_scoped(v->module, v->exec, v->arena->limit, &bytes, &name, err));
-    put_mib(v->out, "maxScopedVmemAllocationMib", bytes);
+    put_mib(v, "maxScopedVmemAllocationMib", bytes);
     put_text(v->out, "maxScopedVmemInstructionName", name);
     return XPL_OK;
 }
@@ -440,20 +489,20 @@ xpl_status_t xpl_memview_json(struct memview *v, struct xpl_error *err) {
     struct sums s = {0};
     XPL_TRY(sum_up(m, &s, err));
     xpl_buf_putc(out, '{');
-    put_sizes(out, "heapSizes", m->heap, m->n_steps, add);
-    put_sizes(out, "unpaddedHeapSizes", m->unpadded_heap, m->n_steps, add);
+    put_sizes(v, "heapSizes", m->heap, m->n_steps, add);
+    put_sizes(v, "unpaddedHeapSizes", m->unpadded_heap, m->n_steps, add);
     XPL_TRY(put_peak(v, err));
     put_text(out, "moduleName", m->module);
     put_text(out, "entryComputationName", m->entry);
-    put_double(out, "peakHeapMib", (double)m->peak / MIB + add);
-    put_double(out, "peakUnpaddedHeapMib", (double)m->unpadded_peak / MIB + add);
+    put_double(v, "peakHeapMib", (double)m->peak / MIB + add);
+    put_double(v, "peakUnpaddedHeapMib", (double)m->unpadded_peak / MIB + add);
     put_int(out, "peakHeapSizePosition", m->peak_step);
-    put_mib(out, "entryComputationParametersMib", s.parameters);
-    put_mib(out, "nonReusableMib", s.not_reusable);
-    put_mib(out, "maybeLiveOutMib", s.live_out);
+    put_mib(v, "entryComputationParametersMib", s.parameters);
+    put_mib(v, "nonReusableMib", s.not_reusable);
+    put_mib(v, "maybeLiveOutMib", s.live_out);
     XPL_TRY(put_lasting(v, err));
-    put_mib(out, "totalBufferAllocationMib", s.all);
-    put_mib(out, "indefiniteBufferAllocationMib", s.lasting);
+    put_mib(v, "totalBufferAllocationMib", s.all);
+    put_mib(v, "indefiniteBufferAllocationMib", s.lasting);
     put_names(out, m->names, m->n_steps);
     XPL_TRY(put_scoped(v, err));
     XPL_TRY(put_blocks(v, err));
