@@ -50,9 +50,16 @@ static bool build_stack(const struct xpl_hlo_module *t, int32_t frame, struct xp
     return true;
 }
 
+static bool innermost_has_file(const struct xpl_hlo_module *t, int32_t frame) {
+    if (frame < 1 || (uint32_t)frame > t->n_frames) return false;
+    return place_of(t, t->frames[frame - 1].location).file.len > 0;
+}
+
 bool xpl_hlo_buffer_source(const struct xpl_hlo_memory *m, const struct hlo_buffer *b,
                            struct xpl_arena *a, struct xpl_hlo_buffer_source *ret) {
     *ret = (struct xpl_hlo_buffer_source){.file = {"", 0}, .line = -1, .stack = {"", 0}};
+    // Without a file nothing is shown: the stack, which may be long, need not be made.
+    if (!b->op.source_file.len && !innermost_has_file(&m->frames, b->op.frame)) return true;
     if (b->op.frame > 0 && !build_stack(&m->frames, b->op.frame, a, &ret->stack)) return false;
     if (b->op.source_file.len) {
         ret->file = b->op.source_file;
