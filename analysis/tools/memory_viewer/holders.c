@@ -81,16 +81,16 @@ static xpl_status_t describe(struct holders *h, const struct xpl_hlo_memory *m,
 static xpl_status_t find_row(struct holders *h, const struct xpl_hlo_memory *m,
                              const struct hlo_buffer *b, struct holder **ret,
                              struct xpl_error *err) {
-    struct holder fresh;
+    struct holder row;
     xpl_strid_t id;
-    XPL_TRY(describe(h, m, b, &fresh, err));
-    if (h->v->scratch.failed || !xpl_intern_put(h->keys, fresh.key, &id))
+    XPL_TRY(describe(h, m, b, &row, err));
+    if (h->v->scratch.failed || !xpl_intern_put(h->keys, row.key, &id))
         XPL_RETURN_OOM(err, "memory of an HLO module");
     if (id.v > h->rows.n) {
         struct holder *const slot = xpl_vec_push(h->v->arena, &h->rows);
         if (!slot) XPL_RETURN_OOM(err, "memory of an HLO module");
-        fresh.key = xpl_intern_get(h->keys, id);
-        *slot = fresh;
+        row.key = xpl_intern_get(h->keys, id);
+        *slot = row;
     }
     *ret = &h->rows.v[id.v - 1];
     return XPL_OK;
