@@ -128,7 +128,7 @@ static void print_steps(const struct xpl_opstats *s) {
         if (time.mean_ps < sums.least) sums.least = time.mean_ps;
         several |= p->step_info_per_core.n > 1;
         if (i >= MAX_STEPS) continue;
-        xpl_table_printf(t, "%" PRIu32, p->step_num);
+        xpl_table_printf(t, "%" PRId64, time.number);
         xpl_table_text(t, time.name, NAME_WIDTH);
         xpl_table_time_ps(t, time.mean_ps);
         xpl_table_time_ps(t, time.slowest_ps);

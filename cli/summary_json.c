@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "analysis/opstats/metrics/op_metrics.h"
+#include "base/text/parse.h"
 #include "cli/remote.h"
 #include "cli/summary_json.h"
 
@@ -10,8 +11,15 @@ uint64_t xpl_summary_ps(double ps) {
     return ps >= 18446744073709551615.0 ? UINT64_MAX : (uint64_t)ps;
 }
 
+static bool number_of(xpl_str_t name, int64_t *ret) {
+    size_t at = name.len;
+    while (at && name.ptr[at - 1] != ' ')
+        at--;
+    return xpl_parse_int(xpl_str_sub(name, at, SIZE_MAX), 0, INT64_MAX, ret);
+}
+
 struct xpl_summary_step xpl_summary_step(const struct xpl_per_core_step_info *p) {
-    struct xpl_summary_step t = {0};
+    struct xpl_summary_step t = {.number = p->step_num};
     double sum = 0; // 64 bits of picoseconds would overflow with absurd durations
     for (size_t i = 0; i < p->step_info_per_core.n; i++) {
         const struct xpl_step_info *s = &p->step_info_per_core.v[i];
@@ -20,6 +28,7 @@ struct xpl_summary_step xpl_summary_step(const struct xpl_per_core_step_info *p)
         if (!t.name.len) t.name = s->step_name;
     }
     if (p->step_info_per_core.n) t.mean_ps = xpl_summary_ps(sum / (double)p->step_info_per_core.n);
+    (void)number_of(t.name, &t.number);
     return t;
 }
 
@@ -67,8 +76,8 @@ static json_t *steps(const struct xpl_opstats *s) {
         const struct xpl_per_core_step_info *const p = &s->step_db.step_sequence.v[i];
         const struct xpl_summary_step t = xpl_summary_step(p);
         (void)json_array_append_new(
-            list, json_pack("{so so so so so}", "step", number(p->step_num), "name", text(t.name),
-                            "mean_of_cores_ps", number(t.mean_ps), "slowest_core_ps",
+            list, json_pack("{so so so so so}", "step", json_integer(t.number), "name",
+                            text(t.name), "mean_of_cores_ps", number(t.mean_ps), "slowest_core_ps",
                             number(t.slowest_ps), "cores", number(p->step_info_per_core.n)));
     }
     return list;

@@ -15,6 +15,7 @@
 struct xpl_summary_step {
     uint64_t mean_ps, slowest_ps;
     xpl_str_t name; // of the step; aliases *p
+    int64_t number; // that the program gave, which ends the name ("train 37"); else XProf's index
 };
 // `ps` as a whole number, at most 2^64 - 1: absurd durations add up to more.
 uint64_t xpl_summary_ps(double ps);

@@ -116,6 +116,10 @@ class Words(Case):
         means = [s["mean_of_cores_ps"] for s in all_hosts["steps"]]
         slowest = [s["slowest_core_ps"] for s in all_hosts["steps"]]
         self.assertTrue(all(a >= b for a, b in zip(slowest, means)) and sum(slowest) > sum(means))
+        # Numbers are the program's, as the names have them, and not those of XProf's groups.
+        self.assertEqual([s["name"] for s in all_hosts["steps"]],
+                         [f"train {s['step']}" for s in all_hosts["steps"]])
+        self.assertRegex(self.ask("summary", "four")[1], r"\n +1  train 1 ")
         status, out, err = self.ask("tool", "overview_page", "four")
         table = next(t for t in json.loads(out) if "stepTimeMs" in [c["id"] for c in t.get("cols", [])])
         self.assertEqual(len(table["rows"]), len(means))
