@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "cli/column_unit.h"
 #include "cli/table.h"
 
 enum { MOST_COLUMNS = 64, TEXT_WIDTH = 60 };
@@ -35,19 +36,43 @@ static bool is_shown(const json_t *table, size_t column) {
     return false;
 }
 
-// The column's id, which is shorter than its label.
+static const char *text_member(const json_t *column, const char *key) {
+    const char *const text = json_string_value(json_object_get(column, key));
+    return text ? text : "";
+}
+
+static enum xpl_column_unit unit_of(const json_t *column, bool of_steps) {
+    return xpl_column_unit_of(text_member(column, "id"), text_member(column, "label"), of_steps);
+}
+
+// The unit at the end of a label whose cells are bare numbers, "(GiB/s)"; or "".
+static const char *bare_unit(const json_t *column) {
+    const char *const label = json_string_value(json_object_get(column, "label"));
+    const char *const open = label ? strrchr(label, '(') : NULL;
+    const bool is = open && strchr(open, '/') && label[strlen(label) - 1] == ')';
+    return is ? open : "";
+}
+
+// The column's id, which is shorter than its label, and its unit.
 static const char *heading(struct printer *p, const json_t *column) {
     const char *const id = json_string_value(json_object_get(column, "id"));
     const char *const type = json_string_value(json_object_get(column, "type"));
     const bool right = type && strcmp(type, "number") == 0;
     xpl_str_t s;
     if (!xpl_arena_printf(&p->arena, &s, "%s%s", right ? ">" : "", id ? id : "")) return NULL;
+    // The cells name the unit.
+    const enum xpl_column_unit unit = unit_of(column, false);
+    const bool named = xpl_str_ends(s, XPL_STR("_us")) || xpl_str_ends(s, XPL_STR("Ms"));
+    if (named && (unit == XPL_COLUMN_US || unit == XPL_COLUMN_MS))
+        s.len -= s.ptr[s.len - 3] == '_' ? 3 : 2;
     char *const text = xpl_arena_zalloc(&p->arena, s.len + 1);
     for (size_t i = 0; text && i < s.len; i++)
         text[i] = (char)(isgraph((unsigned char)s.ptr[i]) && s.ptr[i] != '_'
                              ? toupper((unsigned char)s.ptr[i])
                              : ' ');
-    return text;
+    if (!text || !*bare_unit(column)) return text;
+    xpl_str_t whole;
+    return xpl_arena_printf(&p->arena, &whole, "%s %s", text, bare_unit(column)) ? whole.ptr : NULL;
 }
 
 // A text without the tags of HTML that some cells have; what is escaped in them stays so.
@@ -69,8 +94,32 @@ static void put_text(struct printer *p, struct xpl_table *t, const json_t *v) {
     xpl_table_text(t, (xpl_str_t){copy, kept}, TEXT_WIDTH);
 }
 
-static void put_cell(struct printer *p, struct xpl_table *t, const json_t *v) {
-    if (json_is_number(v))
+// A number as people read it: "5.5%", "1.2 ms", "48 KiB".
+static void put_number(struct xpl_table *t, double v, enum xpl_column_unit unit) {
+    const bool fits = v > 0 && v < 0x1p43; // of us in ps; what does not is shown as it is
+    switch (unit) {
+        case XPL_COLUMN_FRACTION: xpl_table_percent(t, v); return;
+        case XPL_COLUMN_PERCENT: xpl_table_percent(t, v / 100); return;
+        case XPL_COLUMN_US:
+            if (fits) xpl_table_time_ps(t, (uint64_t)(v * 1e6 + 0.5));
+            break;
+        case XPL_COLUMN_MS:
+            if (fits && v < 0x1p33) xpl_table_time_ps(t, (uint64_t)(v * 1e9 + 0.5));
+            break;
+        case XPL_COLUMN_BYTES:
+            if (fits) xpl_table_bytes(t, (uint64_t)v);
+            break;
+        case XPL_COLUMN_NUMBER: break;
+    }
+    if (unit == XPL_COLUMN_NUMBER || !fits || (unit == XPL_COLUMN_MS && v >= 0x1p33))
+        xpl_table_printf(t, "%.7g", v);
+}
+
+static void put_cell(struct printer *p, struct xpl_table *t, const json_t *v,
+                     enum xpl_column_unit unit) {
+    if (json_is_number(v) && unit)
+        put_number(t, json_number_value(v), unit);
+    else if (json_is_number(v))
         xpl_table_printf(t, "%.7g", json_number_value(v));
     else if (json_is_boolean(v))
         xpl_table_printf(t, "%s", json_is_true(v) ? "yes" : "no");
@@ -89,28 +138,37 @@ static void finish(struct printer *p, struct xpl_table *t) {
     xpl_table_free(t);
 }
 
+static bool has_column(const json_t *columns, const char *id) {
+    for (size_t i = 0; i < json_array_size(columns); i++)
+        if (strcmp(text_member(json_array_get(columns, i), "id"), id) == 0) return true;
+    return false;
+}
+
 static void print_table(struct printer *p, const json_t *table) {
     const json_t *const columns = json_object_get(table, "cols");
     const json_t *const rows = json_object_get(table, "rows");
     const char *names[MOST_COLUMNS];
     size_t shown[MOST_COLUMNS], n = 0;
+    enum xpl_column_unit units[MOST_COLUMNS];
+    const bool of_steps = has_column(columns, "step");
     for (size_t i = 0; i < json_array_size(columns) && n < MOST_COLUMNS; i++) {
         if (json_array_size(rows) && !is_shown(table, i)) continue;
         shown[n] = i;
+        units[n] = unit_of(json_array_get(columns, i), of_steps);
         if (!(names[n++] = heading(p, json_array_get(columns, i)))) p->failed = true;
     }
     if (p->failed) return;
     struct xpl_table *const t = xpl_table_new(names, n);
     for (size_t i = 0; t && n && i < json_array_size(rows); i++)
         for (size_t k = 0; k < n; k++)
-            put_cell(p, t, value_of(json_array_get(rows, i), shown[k]));
+            put_cell(p, t, value_of(json_array_get(rows, i), shown[k]), units[k]);
     finish(p, t);
 }
 
 // pod_viewer: a row for each core of each step, a column for each kind of time.
 static void print_pod(struct printer *p, json_t *answer) {
     static const char *const names[] = {
-        ">STEP",    ">CORE",          "HOST",         "BOTTLENECK", ">DURATION US",
+        ">STEP",    ">CORE",          "HOST",         "BOTTLENECK", ">DURATION",
         ">COMPUTE", ">DEVICE2DEVICE", ">COLLECTIVES", ">HOST",      ">LAUNCH",
         ">INPUT",   ">OUTPUT",        ">COMPILATION", ">OTHERS"};
     static const char *const kinds[] = {"1", "2", "3", "4", "5", "6", "7", "8", "9"};
@@ -122,13 +180,14 @@ static void print_pod(struct printer *p, json_t *answer) {
         const char *core;
         json_t *c;
         json_object_foreach(cores, core, c) {
-            put_cell(p, t, json_object_get(c, "stepNum"));
+            put_cell(p, t, json_object_get(c, "stepNum"), XPL_COLUMN_NUMBER);
             xpl_table_text(t, xpl_str_from(core), TEXT_WIDTH);
-            put_cell(p, t, json_object_get(c, "hostName"));
-            put_cell(p, t, json_object_get(c, "bottleneck"));
-            put_cell(p, t, json_object_get(c, "totalDurationUs"));
+            put_cell(p, t, json_object_get(c, "hostName"), XPL_COLUMN_NUMBER);
+            put_cell(p, t, json_object_get(c, "bottleneck"), XPL_COLUMN_NUMBER);
+            put_cell(p, t, json_object_get(c, "totalDurationUs"), XPL_COLUMN_US);
             for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-                put_cell(p, t, json_object_get(json_object_get(c, "stepBreakdownUs"), kinds[k]));
+                put_cell(p, t, json_object_get(json_object_get(c, "stepBreakdownUs"), kinds[k]),
+                         XPL_COLUMN_US);
         }
     }
     finish(p, t);

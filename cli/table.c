@@ -101,7 +101,7 @@ void xpl_show_time_ps(char out[32], uint64_t ps) {
     static const struct {
         double ps;
         const char *unit;
-    } units[] = {{1e12, "s"}, {1e9, "ms"}, {1e6, "us"}, {1e3, "ns"}};
+    } units[] = {{1e12, "s"}, {1e9, "ms"}, {1e6, "\xc2\xb5s"}, {1e3, "ns"}};
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         if ((double)ps < units[i].ps * 0.9995) continue;
         three_digits(out, 32, (double)ps / units[i].ps, units[i].unit);

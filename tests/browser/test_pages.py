@@ -618,6 +618,11 @@ def empty_states(tab):
 def server_page(tab):
     tab.open("server")
     assert len(tab.texts("table tr")) >= 2
+    rows = dict(r.partition("\t")[::2] for r in tab.texts("table tr"))
+    counts = [v for k, v in rows.items() if "from memory" in k]
+    assert counts and all(v.replace(",", "").isdigit() for v in counts), rows  # answers, and no bytes
+    assert any(re.fullmatch(r"[\d.]+ MiB", v) for k, v in rows.items() if "resident bytes" in k), rows
+    assert any(v[:3] == "202" for k, v in rows.items() if "started unix ns" in k), rows
 
 
 def any_other_tool(tab):
@@ -649,6 +654,20 @@ def any_other_tool(tab):
     assert tab.texts("table.data tbody tr:not(.spacer)") == ["x\t2", "y\t–"], tab.texts(
         "table.data tbody tr:not(.spacer)"
     )
+
+
+def units_of_any_table(tab):
+    """Fractions and percentages, times and bytes as people read them; the export names the unit."""
+    columns = [("total_time", "Total time (us)", 7908.309), ("stepTimeMs", "Step time", 1500), ("rank", "Rank", 3),
+               ("device_total_self_time_percent", "Total self-time on Device (%)", 0.055),
+               ("total_self_time_percent", "Total self time (%)", 21.38), ("shmem_bytes", "Shared Mem bytes", 49152)]
+    tab.answer("hlo_stats", lambda q: {
+        "cols": [{"id": i, "label": l, "type": "number"} for i, l, _ in columns],
+        "rows": [{"c": [{"v": v} for _, _, v in columns]}]})
+    tab.session(GPU, "tool:hlo_stats")
+    tab.page.wait_for_selector("table.data")
+    assert tab.texts("table.data tbody tr:not(.spacer)") == ["7.91 ms\t1.50 s\t3\t5.5 %\t21.4 %\t48.0 KiB"], tab.texts(
+        "table.data tbody tr:not(.spacer)")
 
 
 def headers_of_the_pages(tab):
@@ -700,6 +719,7 @@ TESTS = [
     empty_states,
     server_page,
     any_other_tool,
+    units_of_any_table,
     headers_of_the_pages,
     nothing_from_outside,
 ]

@@ -293,6 +293,14 @@ class Words(Case):
         self.assertEqual(len(text), 18)
         self.assertNotIn("CMEM", text[0])  # no row says anything of it
         self.assertEqual(text[1].split()[:4], ["1", "12190760917235803885", "copy-done", "copy-done.4"])
+        # As people read it: 77.8 s and 21.4%, of a percent here and of a fraction there.
+        for tool in ("hlo_stats", "roofline_model", "framework_op_stats"):
+            line = next(l for l in self.ask("analyze", tool, tpu, "--table")[1].splitlines() if "copy-done.4" in l)
+            self.assertRegex(line, r" 77\.8 s +194 ms +77\.8 s +194 ms +21\.4% +21\.4% ", tool)
+        self.assertIn("HBM BW (GiB/s)", text[0])
+        kernels = self.ask("analyze", "kernel_stats", tpu.parent / "gpu_multi_worker", "--table")[1].splitlines()
+        self.assertTrue(kernels[0].endswith("TOTAL DURATION  AVG DURATION  MIN DURATION  MAX DURATION"), kernels[0])
+        self.assertRegex(kernels[1], r" 7\.91 ms +40\.8 µs +17\.4 µs +76\.8 µs$")
         roofline = self.ask("analyze", "roofline_model", tpu, "--table")[1]
         self.assertIn("\n\nSEVERITY", roofline)
         none = self.ask("analyze", "hlo_stats", steps, "--table", "--option", "cpu_as_device=false")

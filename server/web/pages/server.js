@@ -7,7 +7,8 @@ import * as format from '../lib/format.js';
 
 function show(key, value) {
   if (typeof value === 'number') {
-    if (/bytes|memory|size/.test(key)) return format.bytes(value);
+    if (/(^|_)bytes(_|$)/.test(key)) return format.bytes(value);
+    if (/unix_ns/.test(key)) return format.date(value / 1e6);
     if (/_us$|micros/.test(key)) return format.us(value);
     if (/_ms$/.test(key) && !/unix/.test(key)) return format.ms(value);
     if (/unix_ms/.test(key)) return format.date(value);

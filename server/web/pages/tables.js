@@ -5,13 +5,11 @@ import {h} from '../lib/dom.js';
 import * as api from '../lib/api.js';
 import {DataTable} from '../lib/table.js';
 import {columns, isTable} from '../lib/gviz.js';
+import {withUnits} from '../lib/units.js';
 import {empty} from '../lib/notes.js';
 
-const PERCENT = /percent|utilization/i;
-
 export function plainTable(table, caption, csv, ctx, key) {
-  const cols = table.columns.map(
-      (c) => ({...c, bar: false, title: PERCENT.test(c.id) ? `${c.label} (a fraction)` : c.label}));
+  const cols = withUnits(table.columns).map((c) => ({...c, bar: false, title: c.label}));
   const sort = ctx && ctx.params.get(`${key}sort`);
   return new DataTable({
     columns: cols,
