@@ -49,7 +49,9 @@ static enum xpl_column_unit unit_of(const json_t *column, bool of_steps) {
 static const char *bare_unit(const json_t *column) {
     const char *const label = json_string_value(json_object_get(column, "label"));
     const char *const open = label ? strrchr(label, '(') : NULL;
-    const bool is = open && strchr(open, '/') && label[strlen(label) - 1] == ')';
+    bool is = open && strchr(open, '/') && label[strlen(label) - 1] == ')';
+    for (const char *c = open; is && *c; c++)
+        is = isprint((unsigned char)*c) != 0;
     return is ? open : "";
 }
 
@@ -64,7 +66,7 @@ static const char *heading(struct printer *p, const json_t *column) {
     const enum xpl_column_unit unit = unit_of(column, false);
     const bool named = xpl_str_ends(s, XPL_STR("_us")) || xpl_str_ends(s, XPL_STR("Ms"));
     if (named && (unit == XPL_COLUMN_US || unit == XPL_COLUMN_MS))
-        s.len -= s.ptr[s.len - 3] == '_' ? 3 : 2;
+        s.len -= xpl_str_ends(s, XPL_STR("_us")) ? 3 : 2;
     char *const text = xpl_arena_zalloc(&p->arena, s.len + 1);
     for (size_t i = 0; text && i < s.len; i++)
         text[i] = (char)(isgraph((unsigned char)s.ptr[i]) && s.ptr[i] != '_'

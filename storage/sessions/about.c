@@ -179,15 +179,21 @@ static bool counts(const struct xpl_about *a, size_t i) {
     return true;
 }
 
-void xpl_about_finish(struct xpl_about *a) {
+static void keep_lost(struct xpl_about *a) {
     size_t n = 0;
-    if (!a) return;
     bool *const lost = xpl_arena_zalloc(&a->arena, a->asked.n + 1);
     for (size_t i = 0; lost && i < a->asked.n; i++)
         lost[i] = counts(a, i);
     for (size_t i = 0; lost && i < a->asked.n; i++)
         if (lost[i]) a->asked.v[n++] = a->asked.v[i];
     a->asked.n = n;
+}
+
+void xpl_about_finish(struct xpl_about **a) {
+    if (*a) keep_lost(*a);
+    if (!*a || (*a)->asked.n) return;
+    xpl_about_free(*a);
+    *a = NULL;
 }
 
 bool xpl_about_eq(const struct xpl_about *a, const struct xpl_about *b) {

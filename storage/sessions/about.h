@@ -30,7 +30,8 @@ void xpl_about_add(struct xpl_about **a, xpl_str_t note);
 // The same of the file `name` in the directory `fd`; it must be a regular one of at most 1 MiB.
 void xpl_about_add_file(struct xpl_about **a, int fd, const char *name);
 // When all notes were added: only those hosts stay that gave a profile to no capture, each once.
-void xpl_about_finish(struct xpl_about *a);
+// *a is freed, and NULL, when there are none.
+void xpl_about_finish(struct xpl_about **a);
 // Of finished ones.
 bool xpl_about_eq(const struct xpl_about *a, const struct xpl_about *b);
 // NULL is fine, here and above.

@@ -321,7 +321,7 @@ static void take_listing(struct xpl_catalogue *c, struct xpl_dir *d, struct list
     l->children = shrunk(l->children, l->n_children * sizeof(struct xpl_dir *));
     if (l->n_files) qsort(l->files, l->n_files, sizeof *l->files, file_cmp);
     if (l->n_children) qsort(l->children, l->n_children, sizeof *l->children, child_cmp);
-    xpl_about_finish(l->about);
+    xpl_about_finish(&l->about);
     if (!same_files(d, l) || !xpl_about_eq(d->about, l->about) || !d->known) {
         d->changed = c->generation + 1;
         c->changed = true;

@@ -21,7 +21,7 @@ static void check_lost(const char *first, size_t n, const char *second, const ch
     char got[1000] = "";
     xpl_about_add(&a, (xpl_str_t){first, n});
     if (second) xpl_about_add(&a, xpl_str_from(second));
-    xpl_about_finish(a);
+    xpl_about_finish(&a);
     for (size_t i = 0; a && i < a->asked.n; i++)
         (void)snprintf(got + strlen(got), sizeof got - strlen(got), "%s%.*s=%.*s", i ? "," : "",
                        XPL_STR_FMT(a->asked.v[i].target), XPL_STR_FMT(a->asked.v[i].reason));
@@ -67,7 +67,7 @@ static void test_large(void) {
     n += (size_t)snprintf(text + n, room - n, "]}");
     struct xpl_about *a = NULL;
     xpl_about_add(&a, (xpl_str_t){text, n});
-    xpl_about_finish(a);
+    xpl_about_finish(&a);
     CHECK(a);
     CHECK_EQ(a->asked.n, 1024);
     xpl_about_free(a);
