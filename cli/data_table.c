@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "cli/column_unit.h"
 #include "cli/table.h"
 
 enum { MOST_COLUMNS = 64, TEXT_WIDTH = 60 };
@@ -36,13 +35,68 @@ static bool is_shown(const json_t *table, size_t column) {
     return false;
 }
 
+// ---- units ----
+
+// What the numbers of a column are: ids and labels say so, each table in its own way.
+enum column_unit {
+    COLUMN_NUMBER,
+    COLUMN_US,
+    COLUMN_MS,
+    COLUMN_BYTES,
+    COLUMN_FRACTION, // 1 is all
+    COLUMN_PERCENT,  // 100 is all
+};
+
+static bool ends(const char *text, const char *tail) {
+    const size_t n = strlen(text), m = strlen(tail);
+    return n >= m && strcmp(text + n - m, tail) == 0;
+}
+
+static bool is_listed(const char *id, const char *const *list) {
+    for (; *list; list++)
+        if (strcmp(id, *list) == 0) return true;
+    return false;
+}
+
+// `of_steps`: the table has a column "step", as roofline_model's, whose shares are fractions under
+// ids that are percent elsewhere (hlo_stats).
+static enum column_unit share_of(const char *id, bool of_steps) {
+    static const char *const fractions[] = {"device_total_self_time_percent",
+                                            "device_cumulative_total_self_time_percent",
+                                            "host_total_self_time_percent",
+                                            "Host_cumulative_total_self_time_percent",
+                                            "gpu_tensorcore_utilization",
+                                            "selfTimePercent",
+                                            "cumulativeTimePercent",
+                                            "total_time_in_percentage",
+                                            "roofline_efficiency",
+                                            "compute_efficiency",
+                                            "max_mem_bw_utilization",
+                                            NULL};
+    static const char *const percents[] = {"infeedPercentAverage", "infeedPercentMin",
+                                           "infeedPercentMax", "occupancy_pct", NULL};
+    static const char *const either[] = {"total_self_time_percent",
+                                         "cumulative_total_self_time_percent", NULL};
+    if (is_listed(id, fractions)) return COLUMN_FRACTION;
+    if (is_listed(id, percents)) return COLUMN_PERCENT;
+    if (!is_listed(id, either)) return COLUMN_NUMBER;
+    return of_steps ? COLUMN_FRACTION : COLUMN_PERCENT;
+}
+
+static enum column_unit column_unit_of(const char *id, const char *label, bool of_steps) {
+    if (strstr(label, "(us)") || strstr(label, "(\xce\xbcs)") || ends(id, "_us")) return COLUMN_US;
+    if (strstr(label, "(in ms)") || strstr(label, "(ms)") || ends(id, "TimeMs")) return COLUMN_MS;
+    if (ends(id, "_bytes")) return COLUMN_BYTES;
+    return share_of(id, of_steps);
+}
+
 static const char *text_member(const json_t *column, const char *key) {
     const char *const text = json_string_value(json_object_get(column, key));
     return text ? text : "";
 }
 
-static enum xpl_column_unit unit_of(const json_t *column, bool of_steps) {
-    return xpl_column_unit_of(text_member(column, "id"), text_member(column, "label"), of_steps);
+static enum column_unit unit_of(const json_t *column, bool of_steps) {
+    return column_unit_of(text_member(column, "id"), text_member(column, "label"), of_steps);
 }
 
 // The unit at the end of a label whose cells are bare numbers, "(GiB/s)"; or "".
@@ -63,9 +117,9 @@ static const char *heading(struct printer *p, const json_t *column) {
     xpl_str_t s;
     if (!xpl_arena_printf(&p->arena, &s, "%s%s", right ? ">" : "", id ? id : "")) return NULL;
     // The cells name the unit.
-    const enum xpl_column_unit unit = unit_of(column, false);
+    const enum column_unit unit = unit_of(column, false);
     const bool named = xpl_str_ends(s, XPL_STR("_us")) || xpl_str_ends(s, XPL_STR("Ms"));
-    if (named && (unit == XPL_COLUMN_US || unit == XPL_COLUMN_MS))
+    if (named && (unit == COLUMN_US || unit == COLUMN_MS))
         s.len -= xpl_str_ends(s, XPL_STR("_us")) ? 3 : 2;
     char *const text = xpl_arena_zalloc(&p->arena, s.len + 1);
     for (size_t i = 0; text && i < s.len; i++)
@@ -97,28 +151,28 @@ static void put_text(struct printer *p, struct xpl_table *t, const json_t *v) {
 }
 
 // A number as people read it: "5.5%", "1.2 ms", "48 KiB".
-static void put_number(struct xpl_table *t, double v, enum xpl_column_unit unit) {
+static void put_number(struct xpl_table *t, double v, enum column_unit unit) {
     const bool fits = v > 0 && v < 0x1p43; // of us in ps; what does not is shown as it is
     switch (unit) {
-        case XPL_COLUMN_FRACTION: xpl_table_percent(t, v); return;
-        case XPL_COLUMN_PERCENT: xpl_table_percent(t, v / 100); return;
-        case XPL_COLUMN_US:
+        case COLUMN_FRACTION: xpl_table_percent(t, v); return;
+        case COLUMN_PERCENT: xpl_table_percent(t, v / 100); return;
+        case COLUMN_US:
             if (fits) xpl_table_time_ps(t, (uint64_t)(v * 1e6 + 0.5));
             break;
-        case XPL_COLUMN_MS:
+        case COLUMN_MS:
             if (fits && v < 0x1p33) xpl_table_time_ps(t, (uint64_t)(v * 1e9 + 0.5));
             break;
-        case XPL_COLUMN_BYTES:
+        case COLUMN_BYTES:
             if (fits) xpl_table_bytes(t, (uint64_t)v);
             break;
-        case XPL_COLUMN_NUMBER: break;
+        case COLUMN_NUMBER: break;
     }
-    if (unit == XPL_COLUMN_NUMBER || !fits || (unit == XPL_COLUMN_MS && v >= 0x1p33))
+    if (unit == COLUMN_NUMBER || !fits || (unit == COLUMN_MS && v >= 0x1p33))
         xpl_table_printf(t, "%.7g", v);
 }
 
 static void put_cell(struct printer *p, struct xpl_table *t, const json_t *v,
-                     enum xpl_column_unit unit) {
+                     enum column_unit unit) {
     if (json_is_number(v) && unit)
         put_number(t, json_number_value(v), unit);
     else if (json_is_number(v))
@@ -151,7 +205,7 @@ static void print_table(struct printer *p, const json_t *table) {
     const json_t *const rows = json_object_get(table, "rows");
     const char *names[MOST_COLUMNS];
     size_t shown[MOST_COLUMNS], n = 0;
-    enum xpl_column_unit units[MOST_COLUMNS];
+    enum column_unit units[MOST_COLUMNS];
     const bool of_steps = has_column(columns, "step");
     for (size_t i = 0; i < json_array_size(columns) && n < MOST_COLUMNS; i++) {
         if (json_array_size(rows) && !is_shown(table, i)) continue;
@@ -182,14 +236,14 @@ static void print_pod(struct printer *p, json_t *answer) {
         const char *core;
         json_t *c;
         json_object_foreach(cores, core, c) {
-            put_cell(p, t, json_object_get(c, "stepNum"), XPL_COLUMN_NUMBER);
+            put_cell(p, t, json_object_get(c, "stepNum"), COLUMN_NUMBER);
             xpl_table_text(t, xpl_str_from(core), TEXT_WIDTH);
-            put_cell(p, t, json_object_get(c, "hostName"), XPL_COLUMN_NUMBER);
-            put_cell(p, t, json_object_get(c, "bottleneck"), XPL_COLUMN_NUMBER);
-            put_cell(p, t, json_object_get(c, "totalDurationUs"), XPL_COLUMN_US);
+            put_cell(p, t, json_object_get(c, "hostName"), COLUMN_NUMBER);
+            put_cell(p, t, json_object_get(c, "bottleneck"), COLUMN_NUMBER);
+            put_cell(p, t, json_object_get(c, "totalDurationUs"), COLUMN_US);
             for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
                 put_cell(p, t, json_object_get(json_object_get(c, "stepBreakdownUs"), kinds[k]),
-                         XPL_COLUMN_US);
+                         COLUMN_US);
         }
     }
     finish(p, t);
