@@ -16,7 +16,7 @@
 #include "base/intern.h"
 #include "base/json.h"
 
-enum { FIRST_LINE = 1, CANCEL_EVERY = 4096, FLOW_BITS = 56, SHOWN = 512 };
+enum { FIRST_LINE = 1, CANCEL_EVERY = 4096, FLOW_BITS = 56, SHOWN = 512, OP_MAX = 200 };
 enum direction { FLOW_IN = 1, FLOW_OUT, FLOW_INOUT }; // as in a stat "flow"
 
 // The plane and the line that a track is on.
@@ -122,11 +122,19 @@ static void split(xpl_str_t name, xpl_str_t *ret_component, xpl_str_t *ret_type)
     if (end) *ret_type = xpl_str_sub(rest, 0, end);
 }
 
+// At most so many bytes of what is UTF-8, and whole characters.
+static xpl_str_t cut(xpl_str_t s, size_t max) {
+    size_t n = s.len < max ? s.len : max;
+    while (n && n < s.len && ((uint8_t)s.ptr[n] & 0xc0) == 0x80)
+        n--;
+    return xpl_str_sub(s, 0, n);
+}
+
 // What tools on ops ask of a dispatch: op, module, and COMPONENT/FUNCTION:TYPE.
 static void put_op(struct xpl_iree_xspace *x, xpl_str_t name, bool timed) {
-    char full[512];
+    char full[3 * OP_MAX + sizeof "/:"]; // component and type are parts of the name
     xpl_str_t component, type;
-    name = xpl_str_sub(name, 0, 200);
+    name = cut(name, OP_MAX);
     split(name, &component, &type);
     int n =
         snprintf(full, sizeof full, "%.*s%c%.*s", XPL_STR_FMT(component), '/', XPL_STR_FMT(name));
@@ -324,11 +332,13 @@ static void begin_line(struct xpl_iree_sink *s, const struct xpl_iree_event *e) 
     struct xpl_iree_xspace *const x = state_of(s);
     const bool counters = xpl_iree_track_at(s->t, e->track)->counter;
     char text[1024];
+    int64_t begin;
     x->first_ns = e->ns;
+    if (__builtin_sub_overflow(e->ns, s->base, &begin)) begin = INT64_MAX;
     const struct xpl_xspace_writer_line line = {
         .id = counters ? INT32_MAX : (int64_t)x->places[e->track].line,
         .name = counters ? XPL_STR("_counters_") : path_of(x, s->t, e->track, text, sizeof text),
-        .timestamp_ns = e->ns - s->base};
+        .timestamp_ns = begin};
     xpl_xspace_writer_begin_line(&x->w, &line);
 }
 

@@ -486,6 +486,42 @@ static void test_flows_ask(void) {
     CHECK(questions(XPL_IREE_XSPACE, 7) > questions(XPL_IREE_XSPACE, 8) + 10);
 }
 
+// An op of a function that is called like the dispatches of no module, whose name is cut within a
+// character: what it is called stays text, and nothing behind it is written.
+static void test_long_names(void) {
+    struct xpl_buf b;
+    struct iree_run x = {0};
+    char name[304] = "_dispatch_0_", shown[201], path[620];
+    memset(name + 12, 'a', 187);
+    memcpy(name + 199, "\xc3\xa4", 3);
+    begin_bundle(&b);
+    size_t at = begin_chunk(&b, 0, "executable-functions");
+    struct xpl_iree_function f = {.executable_id = 1, .name_length = (uint32_t)strlen(name)};
+    f.record_length = (uint32_t)(sizeof f + strlen(name));
+    xpl_buf_put(&b, &f, sizeof f);
+    xpl_buf_str(&b, xpl_str_from(name));
+    end_record(&b, at);
+    at = begin_chunk(&b, 0, "host-execution-events");
+    struct xpl_iree_host_event e = {.event_id = 1,
+                                    .type = XPL_IREE_OP_DISPATCH,
+                                    .executable_id = 1,
+                                    .start_host_time_ns = INT64_MIN,
+                                    .end_host_time_ns = 10};
+    PUT(&b, e);
+    e.event_id = 2, e.queue_ordinal = 1; // of another line
+    e.start_host_time_ns = INT64_MAX - 10, e.end_host_time_ns = INT64_MAX;
+    PUT(&b, e);
+    end_record(&b, at);
+    CHECK_OK(trace(&b, XPL_IREE_XSPACE, &x), &x.err);
+    (void)snprintf(shown, sizeof shown, "%.199s", name);
+    (void)snprintf(path, sizeof path, "%s/%s:%s", shown, shown, shown + 12);
+    const uint8_t *const p = memmem(x.out.p, x.out.n, path, strlen(path));
+    CHECK(p && (!p[strlen(path)] || p[strlen(path)] < 0x80));
+    CHECK_EQ(count_text(&x.out, "\xc3"), count_text(&x.out, "\xc3\xa4"));
+    xpl_buf_fini(&x.out);
+    xpl_buf_fini(&b);
+}
+
 int main(void) {
     test_many_sessions();
     test_ends();
@@ -499,5 +535,6 @@ int main(void) {
     test_many_flows_of_an_event();
     test_flows_ask();
     test_iterations();
+    test_long_names();
     return 0;
 }
