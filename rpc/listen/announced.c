@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 
-enum { DATA, HEADERS, SETTINGS = 4, PADDED = 8 };
+enum { DATA, HEADERS, RESET = 3, SETTINGS = 4, END_STREAM = 1, PADDED = 8 };
 enum { HEAD = 9, TYPE = 3, FLAGS = 4, PREFIX = 5 };
 
 // ---- one connection ----
@@ -30,13 +30,19 @@ static void begin_frame(struct xpl_rpc_announced *a) {
     a->begun = true;
     a->pad = 0;
     a->padding = type == DATA && a->head[FLAGS] & PADDED;
-    // A client's calls have rising numbers, and what is left of an older one does not count.
-    if ((type == HEADERS || type == DATA) && stream > a->stream) {
+    // A client's calls are 1, 3 and so on, and what is left of an older one does not count.  One
+    // that begins before the last has ended may be a server's, to hide the true one's length.
+    const bool of_call = type == HEADERS || type == DATA;
+    if (of_call && stream > a->stream) {
+        a->other |= a->open || stream != (a->stream ? a->stream + 2 : 1);
         a->stream = stream;
+        a->open = true;
         a->n_prefix = 0;
         a->length = a->missing = 0;
     }
     a->follows = type == DATA && stream == a->stream;
+    if (stream == a->stream && (type == RESET || (of_call && a->head[FLAGS] & END_STREAM)))
+        a->open = false;
 }
 
 // Bytes of messages, which follow each other.

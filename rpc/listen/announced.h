@@ -21,7 +21,8 @@ struct xpl_rpc_announced { // one connection; zeroed at first; its members are a
     uint8_t prefix[5], n_prefix;
     uint8_t padding; // of a frame: 0: none; 1: its length comes; 2: it is known
     bool begun;      // the server's settings have come
-    bool other;      // it is no HTTP/2
+    bool other;      // it is no HTTP/2, or has calls that nobody made: its lengths are not known
+    bool open;       // the newest call has not ended
     bool follows;    // the frame's data is the newest call's
     uint32_t left, pad;
     uint32_t stream; // of the newest call

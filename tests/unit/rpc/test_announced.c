@@ -12,7 +12,7 @@
 
 #include "tests/check.h"
 
-enum { DATA, HEADERS, SETTINGS = 4, PADDED = 8, ROOM = 1 << 16 };
+enum { DATA, HEADERS, RESET = 3, SETTINGS = 4, PADDED = 8, ROOM = 1 << 16 };
 
 struct bytes {
     uint8_t p[ROOM];
@@ -74,6 +74,7 @@ static void test_lengths(void) {
     CHECK_EQ(length_of(&b), 0x12345678);
     put_frame(&b, DATA, 0, 1, "\0\0\0\0\7\0\0\0\0\1", 10); // bytes of the message
     CHECK_EQ(length_of(&b), 0x12345678);
+    put_frame(&b, RESET, 0, 1, "\0\0\0\1", 4);
     put_frame(&b, HEADERS, 4, 3, "abc", 3); // the next call
     CHECK_EQ(length_of(&b), 0);
     put_message(&b, 1, 77, 10, 0); // what is left of the one before
@@ -81,7 +82,6 @@ static void test_lengths(void) {
     CHECK_EQ(length_of(&b), 0);
     put_message(&b, 3, 20, 20, 9); // complete, and the padding is no prefix
     CHECK_EQ(length_of(&b), 20);
-    put_frame(&b, HEADERS, 5, 3, "abc", 3);
     CHECK_EQ(length_of(&b), 20);
     put_message(&b, 3, 30, 2, 0); // a second message
     CHECK_EQ(length_of(&b), 30);
@@ -89,6 +89,8 @@ static void test_lengths(void) {
     put_message(&b, 3, 0, 0, 0);                                   // an empty one
     CHECK_EQ(length_of(&b), 1);
     put_message(&b, 3, 40, 2, 0);
+    CHECK_EQ(length_of(&b), 40);
+    put_frame(&b, HEADERS, 5, 3, "abc", 3);
     CHECK_EQ(length_of(&b), 40);
     put_message(&b, 5, UINT32_MAX, 0, 200);
     CHECK_EQ(length_of(&b), UINT32_MAX);
@@ -111,6 +113,23 @@ static void test_others(void) {
     put_message(&b, 1, 9, 0, 0);
     xpl_rpc_announced_feed(&a, b.p, b.n);
     CHECK_EQ(a.length, 9);
+}
+
+// Calls that the client cannot have made say nothing of the one that it made.
+static void test_hidden(void) {
+    static const struct {
+        uint32_t first, then;
+        int flags; // of the first one's data
+    } cases[] = {{99, 1, 0}, {3, 1, 1}, {2, 1, 1}, {1, 3, 0}, {1, 5, 1}, {1, 2, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct xpl_rpc_announced a = {.begun = false};
+        struct bytes b = {.n = 0};
+        put_frame(&b, SETTINGS, 0, 0, NULL, 0);
+        put_frame(&b, DATA, cases[i].flags, cases[i].first, "\0\0\0\0\1x", 6);
+        put_message(&b, cases[i].then, 1000000, 2, 0);
+        xpl_rpc_announced_feed(&a, b.p, b.n);
+        CHECK(a.other);
+    }
 }
 
 // Two ends of a connection over loopback.
@@ -161,6 +180,7 @@ static void test_connections(void) {
 int main(void) {
     test_lengths();
     test_others();
+    test_hidden();
     test_connections();
     return 0;
 }
