@@ -63,7 +63,7 @@ struct xpl_time_device {
     uint64_t begin_ps[XPL_TIME_CAUSES], longest_ps[XPL_TIME_CAUSES];
 };
 
-enum { XPL_BETWEEN_STEPS = UINT32_MAX };
+#define XPL_BETWEEN_STEPS UINT32_MAX
 struct xpl_time_row {
     uint32_t device;
     uint32_t step; // index, or XPL_BETWEEN_STEPS: all that is in no step

@@ -69,7 +69,8 @@ static void holds(const struct xpl_hlo_memory *m, const int64_t *ids) {
 static const struct hlo_buffer *buffer(const struct xpl_hlo_memory *m, int64_t id) {
     for (uint32_t i = 0; i < m->n_buffers; i++)
         if (m->buffers[i].id == id) return &m->buffers[i];
-    CHECK(!"there is such a buffer");
+    fprintf(stderr, "buffer %" PRId64 "\n", id);
+    FAIL_TEST("there is such a buffer");
     return NULL;
 }
 
