@@ -167,7 +167,7 @@ static const struct xpl_product *const kNeeds[] = {&xpl_product_time_breakdown,
 
 const struct xpl_tool xpl_tool_findings = {
     .name = "findings",
-    .version = 3,
+    .version = 4,
     .needs = kNeeds,
     .ignores = XPL_IGNORES_XPROF_EXACT,
     .hosts = XPL_HOSTS_EACH_OR_ALL,

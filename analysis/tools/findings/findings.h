@@ -28,7 +28,8 @@ struct xpl_survey_device {
     double wall_ps, ps[XPL_TIME_CAUSES];
 };
 
-// A step of all devices, by its number; in the order of the first device that has it.
+// A step of all devices, by its number, and by which one of that number it is; in the order of the
+// first device that has it.
 struct xpl_survey_step {
     int64_t number;
     size_t n_devices;

@@ -68,26 +68,37 @@ static void add_row(struct xpl_survey_step *step, uint32_t device, const struct 
     if (n_compiles > step->n_compiles) step->n_compiles = n_compiles;
 }
 
+// The step that the device's next row of that number belongs to; NULL on OOM.  Loops that count
+// alike, of training and of evaluation, have several steps of one number: the first of a device
+// belongs to the first of the others, and so on.
+static struct xpl_survey_step *step_of(struct xpl_survey *s, struct xpl_map *by_number,
+                                       struct xpl_map *seen, int64_t number) {
+    bool is_new;
+    uint64_t *const n = xpl_map_put(s->arena, seen, (uint64_t)number, 0, &is_new);
+    if (!n) return NULL;
+    uint64_t *const at = xpl_map_put(s->arena, by_number, (uint64_t)number, (*n)++, &is_new);
+    if (!at) return NULL;
+    if (!is_new) return &s->steps.v[*at];
+    struct xpl_survey_step *const slot = xpl_vec_push(s->arena, &s->steps);
+    if (!slot) return NULL;
+    *slot = (struct xpl_survey_step){.number = number};
+    *at = s->steps.n - 1;
+    return slot;
+}
+
 static bool join_steps(struct xpl_survey *s) {
     struct xpl_map by_number = {0};
     for (uint32_t i = 0; i < s->n_devices; i++) {
         const struct xpl_survey_device *const d = &s->devices[i];
         const struct xpl_time_breakdown *const b = s->hosts[d->host].b;
+        struct xpl_map seen = {0}; // number: how many rows of the device
         for (size_t k = 0; k < d->n_rows; k++) {
             const struct xpl_time_row *const r = &d->rows[k];
-            bool is_new;
             if (r->step == XPL_BETWEEN_STEPS || !r->wall_ps) continue;
             const struct xpl_time_step *const step = &b->steps.v[r->step];
-            uint64_t *const at =
-                xpl_map_put(s->arena, &by_number, (uint64_t)step->number, 0, &is_new);
-            struct xpl_survey_step *const slot =
-                at && is_new ? xpl_vec_push(s->arena, &s->steps) : NULL;
-            if (!at || (is_new && !slot)) return false;
-            if (slot) {
-                *slot = (struct xpl_survey_step){.number = step->number};
-                *at = s->steps.n - 1;
-            }
-            add_row(&s->steps.v[*at], i, r, step->n_compiles);
+            struct xpl_survey_step *const to = step_of(s, &by_number, &seen, step->number);
+            if (!to) return false;
+            add_row(to, i, r, step->n_compiles);
         }
     }
     for (size_t i = 0; i < s->steps.n; i++)

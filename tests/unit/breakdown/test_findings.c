@@ -172,6 +172,31 @@ static void test_stragglers(void) {
     json_decref(all);
 }
 
+// Loops of training and of evaluation count their steps alike: these are no steps of one another.
+static void test_same_numbers(void) {
+    struct xpl_buf spaces[2];
+    for (int h = 0; h < 2; h++) {
+        struct slow_cpu s;
+        const int64_t work = h ? 5000 : 2000;
+        slow_begin(&s);
+        for (int i = 0; i < SLOW_STEPS; i++) {
+            struct xpl_buf ev = mk_event(&s.p, i % 2 ? "eval" : "train", slow_at(i, 0),
+                                         (int64_t)SLOW_STEP_US * kUs);
+            mk_stat_int(&s.p, &ev, "_r", 1);
+            mk_stat_int(&s.p, &ev, "step_num", i / 2);
+            mk_event_end(&s.python, &ev);
+            slow_op(&s, "fusion.1", i, 0, work);
+            slow_op(&s, "all-reduce.1", i, work, 6000 - work);
+            slow_op(&s, "fusion.2", i, 6000, 4000);
+        }
+        spaces[h] = slow_end(&s);
+    }
+    json_t *const all = found(spaces, 2), *const f = finding(all, "stragglers");
+    CHECK_EQ(json_integer_value(json_object_get(all, "steps")), SLOW_STEPS);
+    CHECK(f && strstr(json_string_value(json_object_get(f, "text")), "of h1 in 10 of 10 steps"));
+    json_decref(all);
+}
+
 // A GPU between whose kernels there is nothing, whose copies are alone, and whose memory is full.
 static void test_gpu(void) {
     struct slow_gpu s;
@@ -213,6 +238,7 @@ int main(void) {
     test_compile_at_start();
     test_outliers();
     test_stragglers();
+    test_same_numbers();
     test_gpu();
     test_empty();
     return 0;
