@@ -9,7 +9,10 @@ void xpl_scan_read_time(struct xpl_catalogue *c, struct xpl_dir *d) {
     const struct xpl_dir_file *f = d->files, *const end = f + d->n_files;
     while (f < end && f->rank) // of another format: compressed, or of another kind
         f++;
-    if (f == end) d->captured_ns = 0;
+    if (f == end) { // a file that comes back, unchanged, is read again
+        d->captured_ns = 0;
+        d->captured_of = (struct xpl_fingerprint){0};
+    }
     if (f == end || !c->o.captured_ns || xpl_fingerprint_eq(&f->fingerprint, &d->captured_of))
         return;
     char path[PATH_MAX];
