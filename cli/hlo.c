@@ -54,6 +54,14 @@ static void add(struct hlo_request *q, const char *key, const char *value) {
     q->more[q->n++][1] = value;
 }
 
+// Says the rule, and which word of the list ("a|b") is near to what was given (NULL: nothing).
+static void refuse(const char *rule, const char *given, const char *list) {
+    struct xpl_near near = xpl_near_begin(xpl_str_from(given ? given : ""));
+    char hint[XPL_NEAR_TEXT];
+    xpl_near_add_list(&near, list);
+    (void)fprintf(stderr, "xplanectl: %s%s\n", rule, xpl_near_text(&near, hint));
+}
+
 // False when the words do not fit together.
 static bool read_request(const struct xpl_args *a, const char *module, struct hlo_request *q) {
     const char *const type = type_of(a->text ? a->text : "short");
@@ -61,13 +69,13 @@ static bool read_request(const struct xpl_args *a, const char *module, struct hl
                                       : a->memory ? "memory_viewer"
                                                   : "graph_viewer"};
     if (!type || (a->text && (!module || a->memory))) {
-        (void)fprintf(stderr, "xplanectl: --text is short, long, pbtxt, pb or json, of a MODULE\n");
+        refuse("--text is short, long, pbtxt, pb or json, of a MODULE", type ? NULL : a->text,
+               "short|long|pbtxt|pb|json");
         return false;
     }
     if ((a->memory && (!module || (strcmp(a->memory, "lines") && strcmp(a->memory, "ops")))) ||
         (a->other && !a->memory)) {
-        (void)fprintf(stderr,
-                      "xplanectl: --memory is lines or ops, of a MODULE; --other needs it\n");
+        refuse("--memory is lines or ops, of a MODULE; --other needs it", a->memory, "lines|ops");
         return false;
     }
     if (module) add(q, is_number(module) ? "program_id" : "module_name", module);
