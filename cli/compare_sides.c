@@ -8,15 +8,18 @@
 
 // ---- steps and causes ----
 
-// The time of a step is that of the device that takes longest.
+// The time of a step is that of the device that takes longest.  Loops of a program that count alike
+// (training and evaluation) have steps of their own: of one number, the nth of each device are one.
 struct step_time {
     json_int_t number;
+    size_t nth; // while steps of its device are added: their order
     double ps;
 };
 
 static int by_number(const void *a, const void *b) {
     const struct step_time *const x = a, *const y = b;
-    return (x->number > y->number) - (x->number < y->number);
+    if (x->number != y->number) return x->number < y->number ? -1 : 1;
+    return (x->nth > y->nth) - (x->nth < y->nth);
 }
 
 struct steps {
@@ -32,12 +35,21 @@ static bool push_step(struct steps *s, json_int_t number, double ps) {
         s->v = v;
         s->cap = cap;
     }
-    s->v[s->n++] = (struct step_time){number, ps};
+    s->v[s->n] = (struct step_time){number, s->n, ps};
+    s->n++;
     return true;
+}
+
+// Steps of one device, in their order: which one of its number each is.
+static void number_repeats(struct step_time *v, size_t n) {
+    if (n) qsort(v, n, sizeof *v, by_number);
+    for (size_t i = 0; i < n; i++)
+        v[i].nth = i && v[i].number == v[i - 1].number ? v[i - 1].nth + 1 : 0;
 }
 
 static bool add_steps(const json_t *device, struct steps *list) {
     const json_t *const steps = json_object_get(device, "steps");
+    const size_t first = list->n;
     for (size_t i = 0; i < json_array_size(steps); i++) {
         const json_t *const s = json_array_get(steps, i), *const number =
                                                               json_object_get(s, "step");
@@ -45,6 +57,7 @@ static bool add_steps(const json_t *device, struct steps *list) {
                                                   json_number_value(json_object_get(s, "wall_ps"))))
             return false;
     }
+    number_repeats(list->v + first, list->n - first);
     return true;
 }
 
@@ -73,7 +86,7 @@ static bool join_steps(struct xpl_compare_side *s, struct steps *list) {
     if (!v) return false;
     s->steps = v;
     for (size_t i = 0; i < list->n; i++) {
-        const bool again = i && list->v[i].number == list->v[i - 1].number;
+        const bool again = i && by_number(&list->v[i], &list->v[i - 1]) == 0;
         if (!again) s->steps[s->n_steps++] = 0;
         double *const last = &s->steps[s->n_steps - 1];
         if (list->v[i].ps > *last) *last = list->v[i].ps;
@@ -275,17 +288,33 @@ static double per_unit(const struct xpl_compare_side *s, double ps) {
     return s->units > 0 ? ps / s->units : 0;
 }
 
+// The time of a cause per step and device; 0 where an answer does not know the cause.
+static double time_of(const struct xpl_compare_side *s, const char *cause) {
+    for (size_t i = 0; i < s->n_causes; i++)
+        if (strcmp(s->causes[i], cause) == 0) return per_unit(s, s->times[i]);
+    return 0;
+}
+
+static bool has_cause(const struct xpl_compare_side *s, const char *cause) {
+    size_t i = 0;
+    while (i < s->n_causes && strcmp(s->causes[i], cause) != 0)
+        i++;
+    return i < s->n_causes;
+}
+
+static void add_cause(json_t *list, const char *cause, double x, double y) {
+    (void)json_array_append_new(
+        list, json_pack("{ss# sf sf sf so}", "cause", cause, (int)(strlen(cause) - 3), "a_ps", x,
+                        "b_ps", y, "difference_ps", y - x, "difference_percent", percent(x, y)));
+}
+
+// Answers of two versions may have other causes, or another order.
 static json_t *times_json(const struct xpl_compare_side *a, const struct xpl_compare_side *b) {
     json_t *const list = json_array();
-    const struct xpl_compare_side *const names = a->n_causes ? a : b;
-    for (size_t i = 0; i < names->n_causes; i++) {
-        const double x = a->n_causes ? per_unit(a, a->times[i]) : 0,
-                     y = b->n_causes ? per_unit(b, b->times[i]) : 0;
-        (void)json_array_append_new(list, json_pack("{ss# sf sf sf so}", "cause", names->causes[i],
-                                                    (int)(strlen(names->causes[i]) - 3), "a_ps", x,
-                                                    "b_ps", y, "difference_ps", y - x,
-                                                    "difference_percent", percent(x, y)));
-    }
+    for (size_t i = 0; i < a->n_causes; i++)
+        add_cause(list, a->causes[i], time_of(a, a->causes[i]), time_of(b, a->causes[i]));
+    for (size_t i = 0; i < b->n_causes; i++)
+        if (!has_cause(a, b->causes[i])) add_cause(list, b->causes[i], 0, time_of(b, b->causes[i]));
     return list;
 }
 

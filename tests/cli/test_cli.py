@@ -26,6 +26,32 @@ RPC_NAMES = ("ListSessions", "GetSession", "ListTools", "ListCaptures", "ListSch
 BUNDLE = ROOT / "tests" / "data" / "iree" / "vk-mlp-all.ireeprof"
 
 
+def wire(number, value):
+    """A field of a message: an unsigned number, a text or bytes."""
+    def varint(n):
+        return (bytes([n & 127 | 128]) + varint(n >> 7)) if n > 127 else bytes([n])
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    body = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(body)) + body
+
+
+def two_loops(counts):
+    """An XSpace of one CPU: "train" 0 of 9 us, "eval" 0 of 5 us, "train" 1, ...; each runs one op."""
+    def table(field, *names):
+        return b"".join(wire(field, wire(1, i) + wire(2, wire(1, i) + wire(2, name))) for i, name in enumerate(names, 1))
+
+    def event(metadata, begin_us, us, *stats):
+        return wire(4, wire(1, metadata) + wire(2, begin_us * 10**6) + wire(3, us * 10**6) + b"".join(
+            wire(4, wire(1, stat) + wire(4 if isinstance(value, int) else 5, value)) for stat, value in stats))
+    begin = wire(3, 1_700_000_000 * 10**9)
+    steps = b"".join(event(1 + i % 2, i * 10, 5 if i % 2 else 9, (1, 1), (2, i // 2)) for i in range(2 * counts))
+    ops = b"".join(event(3, i * 10 + 1, 2, (3, "fusion.1"), (4, "jit_step"), (5, 6)) for i in range(2 * counts))
+    return wire(1, wire(2, "/host:CPU") + wire(3, wire(1, 1) + wire(2, "python") + begin + steps) +
+                wire(3, wire(1, 2) + wire(2, "tf_XLAEigen/2") + begin + ops) + table(4, "train", "eval", "fusion.1") +
+                table(5, "_r", "step_num", "hlo_op", "hlo_module", "program_id"))
+
+
 class Words(Case):
     def says(self, status, *arguments):
         code, out, err = self.ask(*arguments)
@@ -65,6 +91,15 @@ class Words(Case):
         self.assertLess(summary.index("\nFindings\n"), summary.index("\nSteps\n"))
         self.assertIn("table or json", self.says(2, "findings", "four", "--format", "yaml"))
         self.assertIn("taken for a session", self.says(1, "findings", "none/such"))
+
+    def test_compare_loops(self):
+        """Loops of a program that count alike have steps of their own."""
+        run = self.logdir / "loops.xplane.pb"
+        run.write_bytes(two_loops(6))
+        status, out, err = self.ask("compare", run, run, "--json")
+        self.assertEqual((status, err), (0, ""))
+        a = json.loads(out)["a"]
+        self.assertEqual((a["steps"], a["devices"], a["mean_step_ps"]), (12, 1, 7_000_000))
 
     def test_compare(self):
         """Differences add up, ops match across runs, thresholds give status 4."""
@@ -214,6 +249,7 @@ class Words(Case):
         self.assertIn('did you mean "chrome"?', self.says(2, "export", "chrom", PROFILE))
         self.assertIn('did you mean "jsonl"?', self.says(2, "iree", "summary", BUNDLE, "--format", "josnl"))
         self.assertIn('did you mean "long"?', self.says(2, "hlo", PROFILE, "x", "--text", "lnog"))
+        self.assertIn('did you mean "lines"?', self.says(2, "hlo", PROFILE, "x", "--memory", "line"))
         self.says(1, "cancel", "77")
         self.says(1, "unschedule", "77")
 
