@@ -49,6 +49,18 @@ compile() {
 configure_release() {
     CC=gcc configure release -Dbuildtype=release -Db_lto=true --prefix=/usr
 }
+# What is installed, and the programs that stages drive: tests themselves are built with LTO by the
+# benchmarks alone, as that takes longer than all the rest.
+release_targets() {
+    meson introspect --targets "$build/release" | python3 -c '
+import json, os, sys
+root = sys.argv[1]
+for t in json.load(sys.stdin):
+    folder = os.path.relpath(os.path.dirname(t["defined_in"]), root)
+    if t["build_by_default"] and (folder.split("/")[0] != "tests" or folder in ("tests/capture", "tests/parity")):
+        print(os.path.relpath(t["filename"][0], sys.argv[2]))
+' "$PWD" "$build/release"
+}
 configure_fuzz() {
     CC="ccache clang" configure fuzz -Db_sanitize=address -Db_lundef=false \
         -Dc_args=-fsanitize=fuzzer-no-link -Dfuzz_link_args=-fsanitize=fuzzer

@@ -69,7 +69,7 @@ stage_tsan() {
         suites tsan tsan --suite server --suite threads --timeout-multiplier 4
 }
 stage_release() {
-    configure_release && compile release release || { result failed "release"; return; }
+    configure_release && compile release release $(release_targets) || { result failed "release"; return; }
     rm -rf "$build/dest"
     check "release: install" sh -c "DESTDIR='$build/dest' meson install -C '$build/release' --no-rebuild >/dev/null"
     check "release: installed programs" tests/installed.sh "$build/dest"
