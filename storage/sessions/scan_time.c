@@ -6,15 +6,15 @@
 #include "storage/sessions/catalogue_impl.h"
 
 void xpl_scan_read_time(struct xpl_catalogue *c, struct xpl_dir *d) {
-    const struct xpl_dir_file *f = d->files, *const end = f + d->n_files;
-    while (f < end && f->rank) // of another format: compressed, or of another kind
-        f++;
-    if (f == end) { // a file that comes back, unchanged, is read again
+    size_t i = 0;
+    while (i < d->n_files && d->files[i].rank) // of another format: compressed, or of another kind
+        i++;
+    const struct xpl_dir_file *const f = i < d->n_files ? &d->files[i] : NULL;
+    if (!f) { // a file that comes back, unchanged, is read again
         d->captured_ns = 0;
         d->captured_of = (struct xpl_fingerprint){0};
     }
-    if (f == end || !c->o.captured_ns || xpl_fingerprint_eq(&f->fingerprint, &d->captured_of))
-        return;
+    if (!f || !c->o.captured_ns || xpl_fingerprint_eq(&f->fingerprint, &d->captured_of)) return;
     char path[PATH_MAX];
     struct xpl_source *source = NULL;
     const int n = snprintf(path, sizeof path, "%s%s%s", d->parent ? d->path : "",
