@@ -88,6 +88,11 @@ void xpl_json_str(struct xpl_buf *b, xpl_str_t s, bool html) {
     xpl_buf_putc(b, '"');
 }
 
+void xpl_json_field(struct xpl_buf *b, const char *key, xpl_str_t text) {
+    xpl_buf_printf(b, "\"%s\":", key);
+    xpl_json_str(b, text, false);
+}
+
 // ---- numbers ----
 //
 // A double v = c * 2^q.  Times, rates and shares lie between 1e-30 and 1e16, where v * 10^n for the

@@ -12,6 +12,8 @@
 // A quoted, escaped string.  Invalid UTF-8 is replaced by U+FFFD, so the output is always valid.
 // `html`: also escape < > U+2028 U+2029, as proto JSON does.
 void xpl_json_str(struct xpl_buf *b, xpl_str_t s, bool html);
+// A member of an object, "key":"text": no comma.  `key` is written as it is.
+void xpl_json_field(struct xpl_buf *b, const char *key, xpl_str_t text);
 // The first character of `s` (not empty) as it stands in a quoted string, by the same rules without
 // `html`: returns the bytes written to `out`, and sets how many of `s` they stand for.
 enum { XPL_JSON_CHAR_MAX = 6 };

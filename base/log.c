@@ -257,23 +257,38 @@ enum { LEAST = 32 }; // of room for a value in JSON, with what is around its key
 // The key, and what is between it and its value.  False when the line has no room for a value.
 static bool put_key(struct xpl_log_line *l, const char *key) {
     if (l->off || (l->json && l->cut)) return false;
-    if (l->json && room_of(l) < strlen(key) + LEAST) {
+    const size_t n = strlen(key), room = room_of(l);
+    if (l->json && room < n + LEAST) {
         l->cut = true;
         return false;
     }
-    add_text(l, l->json ? ",\"" : " ");
-    add_text(l, key);
-    add_text(l, l->json ? "\":" : "=");
+    if (!l->json && room >= n + 2) { // the usual line, of which each request has a dozen
+        char *const p = l->text + l->n;
+        p[0] = ' ';
+        memcpy(p + 1, key, n);
+        p[1 + n] = '=';
+        l->n += n + 2;
+        return true;
+    }
+    add(l, l->json ? ",\"" : " ", l->json ? 2 : 1);
+    add(l, key, n);
+    add(l, l->json ? "\":" : "=", l->json ? 2 : 1);
     return true;
+}
+
+// Whether a byte needs no quotes: printable ASCII but for ", = and backslash.  A bit for each.
+static bool is_plain(unsigned char c) {
+    static const uint64_t plain_bytes[2] = {~(uint64_t)0 << 33 & ~((uint64_t)1 << '"') &
+                                                ~((uint64_t)1 << '='),
+                                            ~(uint64_t)0 >> 1 & ~((uint64_t)1 << ('\\' - 64))};
+    return c < 128 && (plain_bytes[c >> 6] >> (c & 63) & 1);
 }
 
 void xpl_log_str(struct xpl_log_line *l, const char *key, xpl_str_t v) {
     bool simple = v.len > 0;
     if (!put_key(l, key)) return;
-    for (size_t i = 0; i < v.len && simple; i++) {
-        const char c = v.ptr[i];
-        simple = c > ' ' && c != '"' && c != '\\' && c != '=' && c < 0x7f;
-    }
+    for (size_t i = 0; i < v.len && simple && !l->json; i++)
+        simple = is_plain((unsigned char)v.ptr[i]);
     if (l->json)
         quoted_json(l, v);
     else if (simple)

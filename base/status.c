@@ -4,16 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-// Takes the beginning of a UTF-8 character that was cut off the end of a text.
-static void drop_partial(char *text, size_t n) {
-    size_t at = n;
-    while (at > 0 && n - at < 3 && ((unsigned char)text[at - 1] & 0xc0) == 0x80)
-        at--;
-    if (at == 0) return;
-    const unsigned char lead = (unsigned char)text[at - 1];
-    const size_t len = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
-    if (len > 1 && at - 1 + len > n) text[at - 1] = 0;
-}
+#include "base/text/utf8.h"
 
 xpl_status_t xpl_error_set(struct xpl_error *err, xpl_status_t code, const char *file, int line,
                            uint64_t offset, const char *fmt, ...) {
@@ -26,7 +17,7 @@ xpl_status_t xpl_error_set(struct xpl_error *err, xpl_status_t code, const char 
         va_start(ap, fmt);
         const int n = vsnprintf(err->msg, sizeof err->msg, fmt, ap);
         va_end(ap);
-        if (n >= (int)sizeof err->msg) drop_partial(err->msg, sizeof err->msg - 1);
+        if (n >= (int)sizeof err->msg) err->msg[xpl_utf8_whole(xpl_str_from(err->msg)).len] = '\0';
     }
     return code;
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Standard input, output and error of programs that were started without one of them.
+// Descriptors of a program: standard input, output and error where it was started without one of
+// them, and how many it may open.
 #ifndef XPL_BASE_STD_FDS_H_
 #define XPL_BASE_STD_FDS_H_
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 // Opens /dev/null for each of the descriptors 0 to 2 that is closed: the next file that is opened
@@ -14,6 +16,16 @@ static inline void xpl_std_fds_open(void) {
         fd = open("/dev/null", O_RDWR);
     while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd >= 0) (void)close(fd);
+}
+
+// Raises the soft limit on open descriptors to the hard one, at most to 65,536.  Systems start
+// programs with a soft limit of 1,024, for those that use select(), which ours do not.
+static inline void xpl_fd_limit_raise(void) {
+    const rlim_t most = 65536;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= most) return;
+    limit.rlim_cur = limit.rlim_max < most ? limit.rlim_max : most;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 #endif

@@ -100,6 +100,12 @@ const char *xpl_near_text(const struct xpl_near *n, char buf[XPL_NEAR_TEXT]) {
     return write_text(n, "", buf);
 }
 
+const char *xpl_near_of(const char *given, const char *names, char buf[XPL_NEAR_TEXT]) {
+    struct xpl_near n = xpl_near_begin(xpl_str_from(given));
+    xpl_near_add_list(&n, names);
+    return xpl_near_text(&n, buf);
+}
+
 const char *xpl_near_flag(const struct xpl_near *n, char buf[XPL_NEAR_TEXT]) {
     return write_text(n, "--", buf);
 }

@@ -31,5 +31,7 @@ void xpl_near_add_list(struct xpl_near *n, const char *names);
 const char *xpl_near_text(const struct xpl_near *n, char buf[XPL_NEAR_TEXT]);
 // The same of a flag's name: `; did you mean "--NAME"?`.
 const char *xpl_near_flag(const struct xpl_near *n, char buf[XPL_NEAR_TEXT]);
+// begin, add_list and text.
+const char *xpl_near_of(const char *given, const char *names, char buf[XPL_NEAR_TEXT]);
 
 #endif

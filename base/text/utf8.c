@@ -9,6 +9,20 @@ bool xpl_utf8_valid(xpl_str_t s) {
     return true;
 }
 
+xpl_str_t xpl_utf8_whole(xpl_str_t s) {
+    enum { MOST = 3 }; // bytes of a character that is not complete
+    size_t back = 1, skip;
+    while (back < MOST && back < s.len && xpl_utf8_inside(s.ptr[s.len - back]))
+        back++;
+    if (back > s.len || (unsigned char)s.ptr[s.len - back] < 0xc0) return s;
+    const xpl_str_t last = xpl_str_sub(s, s.len - back, back);
+    return !xpl_utf8_scan(last, &skip) && skip == back ? xpl_str_sub(s, 0, s.len - back) : s;
+}
+
+xpl_str_t xpl_utf8_cut(xpl_str_t s, size_t max) {
+    return s.len <= max ? s : xpl_utf8_whole(xpl_str_sub(s, 0, max));
+}
+
 void xpl_utf8_clean(struct xpl_buf *b, xpl_str_t s, size_t max) {
     static const char replacement[] = "\xef\xbf\xbd";
     size_t out = 0;

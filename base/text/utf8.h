@@ -40,6 +40,16 @@ static inline size_t xpl_utf8_next(xpl_str_t s) {
     return xpl_utf8_scan(s, &skip);
 }
 
+// Whether a byte of a character is not its first.
+static inline bool xpl_utf8_inside(char c) {
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+// `s` without a character at its end of which only the beginning is there.
+xpl_str_t xpl_utf8_whole(xpl_str_t s);
+// The first characters of `s` that fit into `max` bytes.
+xpl_str_t xpl_utf8_cut(xpl_str_t s, size_t max);
+
 bool xpl_utf8_valid(xpl_str_t s);
 // Appends `s` with U+FFFD in place of ill-formed bytes, one for each, and of NULs; at most `max`
 // bytes, cut between characters.

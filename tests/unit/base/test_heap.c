@@ -8,20 +8,9 @@
 
 #include "base/arena.h"
 #include "tests/check.h"
+#include "tests/sanitized.h"
 
 enum { MIB = 1 << 20 };
-
-// Sanitizers have a malloc of their own, which gives nothing back and ends the program when
-// a block is too large.
-static bool is_sanitized(void) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return true;
-#elif defined(__has_feature)
-    return __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-    return false;
-#endif
-}
 
 static void test_counting(void) {
     const size_t before = xpl_heap_in_use();

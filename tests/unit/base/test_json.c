@@ -231,6 +231,14 @@ static void test_fixed(void) {
     CHECK_EQ(xpl_json_fixed(1, -1, out), 0);
 }
 
+static void test_fields(void) {
+    g_buf.n = 0;
+    xpl_json_field(&g_buf, "a", XPL_STR("x\"<"));
+    xpl_buf_putc(&g_buf, ',');
+    xpl_json_field(&g_buf, "b", XPL_STR(""));
+    CHECK_TEXT(text(), "\"a\":\"x\\\"<\",\"b\":\"\"");
+}
+
 static void test_strings(void) {
     CHECK_TEXT(string(""), "\"\"");
     CHECK_TEXT(string("plain <b>&'"), "\"plain <b>&'\"");
@@ -274,6 +282,7 @@ int main(void) {
     test_random_numbers();
     test_fixed();
     test_strings();
+    test_fields();
     test_broken_utf8();
     test_limit();
     xpl_buf_fini(&g_buf);

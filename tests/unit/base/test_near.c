@@ -47,6 +47,8 @@ static void check_far(void) {
     xpl_near_add_list(&near, "");
     xpl_near_add_list(&near, "program||category|");
     CHECK_STR(xpl_near_text(&near, hint), "; did you mean \"category\"?");
+    CHECK_STR(xpl_near_of("catgory", "program|category", hint), "; did you mean \"category\"?");
+    CHECK_STR(xpl_near_of("", "program|category", hint), "");
 }
 
 // Long names: compared where they differ, and never proposed when the hint would not fit.

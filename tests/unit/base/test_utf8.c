@@ -64,6 +64,23 @@ static void test_texts(void) {
     CHECK_EQ(xpl_utf8_next((xpl_str_t){NULL, 0}), 0);
 }
 
+// Cut at each byte, a text ends where a character does, and misses less than one.
+static void test_cut(void) {
+    const xpl_str_t text = XPL_STR("a\xc3\xa4z\xe2\x82\xac\xf0\x9f\x98\x80\xed\x9f\xbf");
+    for (size_t max = 0; max <= text.len + 1; max++) {
+        const xpl_str_t got = xpl_utf8_cut(text, max);
+        CHECK(got.ptr == text.ptr && got.len <= max && xpl_utf8_valid(got));
+        CHECK(got.len == text.len ||
+              got.len + xpl_utf8_next(xpl_str_sub(text, got.len, SIZE_MAX)) > max);
+        CHECK_EQ(xpl_utf8_whole(xpl_str_sub(text, 0, max)).len, got.len);
+    }
+    CHECK_EQ(xpl_utf8_whole(XPL_STR("ab\x80\x80\x80\x80")).len, 6); // what is none stays
+    CHECK_EQ(xpl_utf8_whole(XPL_STR("\x80")).len, 1);
+    CHECK_EQ(xpl_utf8_whole((xpl_str_t){NULL, 0}).len, 0);
+    CHECK(xpl_utf8_inside('\x80') && xpl_utf8_inside('\xbf'));
+    CHECK(!xpl_utf8_inside('a') && !xpl_utf8_inside('\xc3'));
+}
+
 static void expect_clean(xpl_str_t s, size_t max, const char *expected) {
     XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
     xpl_buf_init(&b, 100);
@@ -87,6 +104,7 @@ int main(void) {
     test_code_points();
     test_bytes();
     test_texts();
+    test_cut();
     test_clean();
     return 0;
 }

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Regular expressions: what is found, what is refused and where, and that none takes forever.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/text/regex.h"
+#include "tests/check.h"
+
+static struct xpl_regex *good(const char *pattern) {
+    struct xpl_regex *r = NULL;
+    struct xpl_error err = {0};
+    CHECK_EQ(xpl_regex_new(xpl_str_from(pattern), "match", &r, &err), XPL_OK);
+    return r;
+}
+
+static bool finds(const char *pattern, const char *text) {
+    struct xpl_regex *const r = good(pattern);
+    struct xpl_error err = {0};
+    bool found = false;
+    CHECK_EQ(xpl_regex_search(r, xpl_str_from(text), &found, &err), XPL_OK);
+    xpl_regex_free(r);
+    return found;
+}
+
+static void searches(void) {
+    CHECK(finds("fusion", "loop_fusion.3"));
+    CHECK(!finds("^fusion", "loop_fusion.3"));
+    CHECK(finds("fusion\\.[0-9]+$", "loop_fusion.3"));
+    CHECK(!finds("Fusion", "fusion"));
+    CHECK(finds("(?i)Fusion", "fusion"));
+    CHECK(finds("", ""));
+    CHECK(finds("a|b", "xxb"));
+    CHECK(finds("jit_(?!f)", "jit_g"));
+    CHECK(!finds("jit_(?!f)", "jit_f"));
+}
+
+static void refuses(const char *pattern, const char *message) {
+    struct xpl_regex *r = NULL;
+    struct xpl_error err = {0};
+    CHECK_EQ(xpl_regex_new(xpl_str_from(pattern), "match", &r, &err), XPL_INVALID_ARGUMENT);
+    CHECK(r == NULL);
+    if (!strstr(err.msg, message)) CHECK_STR(xpl_str_from(err.msg), message);
+}
+
+static void bad_ones(void) {
+    refuses("jit_(f", "match: character 7: missing closing parenthesis");
+    refuses("a[b", "match: character 4: missing terminating ]");
+    refuses("*", "match: character 1: quantifier does not follow");
+    refuses("(a)\\1", "backreferences");
+    char *const lengthy = malloc(XPL_REGEX_MAX + 2);
+    CHECK(lengthy != NULL);
+    memset(lengthy, 'a', XPL_REGEX_MAX + 1);
+    lengthy[XPL_REGEX_MAX + 1] = 0;
+    refuses(lengthy, "longer than 1000 characters");
+    memset(lengthy, '(', 60);
+    lengthy[60] = 0;
+    refuses(lengthy, "nested");
+    free(lengthy);
+}
+
+static void groups(void) {
+    struct xpl_regex *r = good("jit_autotune_fn_([0-9]+)");
+    struct xpl_error err = {0};
+    bool found = false;
+    xpl_str_t group;
+    CHECK_EQ(xpl_regex_group(r, XPL_STR("jit_autotune_fn_12(7)"), &found, &group, &err), XPL_OK);
+    CHECK(found);
+    CHECK_STR(group, "12");
+    CHECK_EQ(xpl_regex_group(r, XPL_STR("jit_autotune_fn_"), &found, &group, &err), XPL_OK);
+    CHECK(!found);
+    xpl_regex_free(r);
+    r = good("ab+");
+    CHECK_EQ(xpl_regex_group(r, XPL_STR("xabbc"), &found, &group, &err), XPL_OK);
+    CHECK_STR(group, "abb");
+    xpl_regex_free(r);
+    r = good("a(x)?(b)(c)(d)");
+    CHECK_EQ(xpl_regex_group(r, XPL_STR("abcd"), &found, &group, &err), XPL_OK);
+    CHECK(found);
+    CHECK_STR(group, "");
+    xpl_regex_free(r);
+}
+
+// What takes other engines 2^n steps: the automaton answers, and the matcher of groups gives up.
+static void evil_ones(void) {
+    static const char *const patterns[] = {"^(a+)+$",
+                                           "^(a|aa)+$",
+                                           "(a*)*b",
+                                           "(.*a){20}$",
+                                           "^(([a-z])+.)+[A-Z]([a-z])+$",
+                                           "(?=(a+)+b)a",
+                                           "(a?){50}a{50}$",
+                                           "(a|(?R)(?R)a)+$"};
+    char text[XPL_REGEX_TEXT_MAX + 1];
+    memset(text, 'a', sizeof text);
+    text[sizeof text - 2] = '!', text[sizeof text - 1] = 0;
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+        struct xpl_regex *const r = good(patterns[i]);
+        struct xpl_error err = {0};
+        bool found;
+        xpl_str_t group;
+        const uint64_t begin = xpl_clock_ns();
+        const xpl_status_t st = xpl_regex_search(r, xpl_str_from(text), &found, &err);
+        CHECK(st == XPL_OK || st == XPL_INVALID_ARGUMENT);
+        const xpl_status_t grouped = xpl_regex_group(r, xpl_str_from(text), &found, &group, &err);
+        CHECK(grouped == XPL_OK || grouped == XPL_INVALID_ARGUMENT);
+        CHECK(xpl_clock_between(begin, xpl_clock_ns()) < 20 * (uint64_t)1000000000);
+        xpl_regex_free(r);
+    }
+}
+
+// The automaton, too: hundreds of states, from each of thousands of places.
+static void many_states(void) {
+    char text[XPL_REGEX_TEXT_MAX + 1];
+    struct xpl_error err = {0};
+    bool found;
+    memset(text, 'a', sizeof text);
+    text[sizeof text - 1] = 0;
+    struct xpl_regex *const r = good("(?:[ab]?){90}[xy]");
+    CHECK_STATUS(xpl_regex_search(r, xpl_str_from(text), &found, &err), XPL_INVALID_ARGUMENT, &err);
+    text[200] = 0; // the next search has steps of its own
+    CHECK_OK(xpl_regex_search(r, xpl_str_from(text), &found, &err), &err);
+    CHECK(!found);
+    xpl_regex_free(r);
+}
+
+int main(void) {
+    searches();
+    bad_ones();
+    groups();
+    evil_ones();
+    many_states();
+    return 0;
+}
