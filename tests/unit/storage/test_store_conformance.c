@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What storage/store/store.h promises, of every implementation: results, keys, transactions, files,
 // versions, eviction, large values; threads, two daemons, kills, full disks, damage.  It knows
-// nothing of how a store keeps what it has, but for the directory.
-//
-// Another implementation is one more row of `stores`.
+// nothing of how a store keeps what it has, but for what a row of `stores` says: how it is opened,
+// and how its disk is filled and its bytes are damaged.  Another implementation is one more row.
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -15,6 +15,9 @@
 
 #include "storage/sessions/catalogue.h"
 #include "storage/store/sqlite/sqlite.h"
+#if XPL_POSTGRESQL
+#include "tests/cluster/pg_server.h"
+#endif
 #include "tests/unit/storage/store_helpers.h"
 
 typedef xpl_status_t open_fn(const struct xpl_store_options *o, struct xpl_store **ret,
@@ -22,16 +25,19 @@ typedef xpl_status_t open_fn(const struct xpl_store_options *o, struct xpl_store
 static const struct store_row {
     const char *name;
     open_fn *open;
-} stores[] = {
-    {"the daemon's", xpl_store_open},
-    {"sqlite", xpl_sqlite_open},
-};
-static const struct store_row *row;
+    void (*prepare)(void);         // an empty store
+    void (*fill_disk)(bool full);  // or give its space back
+    void (*damage)(uint32_t seed); // what it keeps
+    bool shared;                   // many daemons write it
+} * row;
 
 static struct xpl_store *open_limited(uint64_t limit) {
     const struct xpl_store_options o = {.size = sizeof o, .dir = store_dir, .limit_bytes = limit};
     struct xpl_store *s = NULL;
-    CHECK_EQ(row->open(&o, &s, NULL), XPL_OK);
+    struct xpl_error err = {0};
+    const xpl_status_t st = row->open(&o, &s, &err);
+    if (st != XPL_OK) fprintf(stderr, "%s\n", err.msg);
+    CHECK_EQ(st, XPL_OK);
     return s;
 }
 
@@ -303,21 +309,33 @@ static void test_threads(void) {
     xpl_store_close(shared);
 }
 
+// Of a store that only one daemon writes, the other takes over.
+static void take_over(struct xpl_store *w, struct xpl_store *r) {
+    CHECK_EQ(put_n(r, 2, 5000, NULL), XPL_FAILED_PRECONDITION);
+    CHECK(!get_n(w, 2, 5000));
+    xpl_store_close(w);
+    for (int i = 0; put_n(r, 2, 5000, NULL) != XPL_OK; i++) {
+        CHECK(i < 500);
+        pause_ms(10);
+    }
+}
+
 static void test_two_daemons(void) {
     struct xpl_store *w = open_limited(0), *r = open_limited(0);
     uint8_t a[XPL_STORE_SECRET], b[XPL_STORE_SECRET];
-    CHECK_EQ(xpl_store_role(r), XPL_STORE_READER);
+    CHECK_EQ(xpl_store_role(r), row->shared ? XPL_STORE_WRITER : XPL_STORE_READER);
     CHECK_EQ(put_n(w, 1, 5000, NULL), XPL_OK);
     CHECK(get_n(r, 1, 5000)); // what one commits the other sees
-    CHECK_EQ(put_n(r, 2, 5000, NULL), XPL_FAILED_PRECONDITION);
-    CHECK(!get_n(w, 2, 5000));
     (void)xpl_store_get_secret(w, a);
     (void)xpl_store_get_secret(r, b);
     CHECK(memcmp(a, b, sizeof a) == 0);
-    xpl_store_close(w);
-    for (int i = 0; put_n(r, 2, 5000, NULL) != XPL_OK; i++) { // takes over
-        CHECK(i < 500);
-        pause_ms(10);
+    if (row->shared) {
+        CHECK_EQ(put_n(r, 2, 5000, NULL), XPL_OK);
+        CHECK_EQ(put_n(r, 1, 5000, NULL), XPL_OK); // the same again
+        CHECK(get_n(w, 2, 5000));
+        xpl_store_close(w);
+    } else {
+        take_over(w, r);
     }
     CHECK(get_n(r, 1, 5000) && get_n(r, 2, 5000));
     xpl_store_close(r);
@@ -350,8 +368,12 @@ static void test_killed(void) {
             }
         }
         CHECK(close(fds[1]) == 0);
+        struct pollfd told_of = {.fd = fds[0], .events = POLLIN};
+        // It connects first, where every second one is killed.
+        if (row->shared && round % 2) CHECK(poll(&told_of, 1, 30000) == 1);
         pause_ms(2 + round * 2);
         CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
+        if (row->shared) pause_ms(50); // the server may be committing what it was told
         uint64_t tx, told = next;
         while (read(fds[0], &tx, sizeof tx) == (ssize_t)sizeof tx)
             told = tx + 1;
@@ -368,13 +390,14 @@ static void test_killed(void) {
         CHECK_EQ(xpl_store_check(s, NULL, NULL, NULL), XPL_OK);
         xpl_store_close(s);
     }
-    CHECK(next > 10);
+    CHECK(next > (row->shared ? 9 : 10));
 }
 
-static void limit_files(rlim_t bytes) {
+// Of files: this process cannot write beyond.
+static void limit_files(bool full) {
     struct rlimit r;
     CHECK(getrlimit(RLIMIT_FSIZE, &r) == 0);
-    r.rlim_cur = bytes ? bytes : r.rlim_max;
+    r.rlim_cur = full ? 2000000 : r.rlim_max;
     CHECK(setrlimit(RLIMIT_FSIZE, &r) == 0);
 }
 
@@ -384,15 +407,15 @@ static void test_disk_full(void) {
         uint64_t n = 0;
         struct xpl_error err = {0};
         CHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
-        limit_files(2000000);
         struct xpl_store *s = open_limited(0);
+        row->fill_disk(true);
         while (put_n(s, n, 50000, &err) == XPL_OK)
             n++;
         CHECK_EQ(err.code, XPL_RESOURCE_EXHAUSTED);
         CHECK(n > 5);
         for (uint64_t i = 0; i < n; i++)
             CHECK(get_n(s, i, 50000));
-        limit_files(0);
+        row->fill_disk(false);
         CHECK_EQ(put_n(s, n, 50000, NULL), XPL_OK);
         for (uint64_t i = 0; i <= n; i++)
             CHECK(get_n(s, i, 50000));
@@ -403,7 +426,7 @@ static void test_disk_full(void) {
 }
 
 // Overwrites every file of the directory in places.
-static void damage_all(uint32_t seed) {
+static void damage_files(uint32_t seed) {
     DIR *d = opendir(store_dir);
     CHECK(d);
     for (const struct dirent *e; (e = readdir(d));) {
@@ -427,7 +450,7 @@ static void test_damage(void) {
         for (uint64_t i = 0; i < 40; i++)
             CHECK(put_n(s, i, i * 997, NULL) == XPL_OK || round > 0);
         xpl_store_close(s);
-        damage_all(round);
+        row->damage(round);
         s = open_limited(0);
         for (uint64_t i = 0; i < 40; i++)
             (void)get_n(s, i, i * 997); // right or not at all
@@ -442,10 +465,83 @@ static void test_damage(void) {
     }
 }
 
+// ---- PostgreSQL ----
+
+#if XPL_POSTGRESQL
+static char database[32];
+
+static void make_database(void) {
+    static int n;
+    char sql[80];
+    (void)snprintf(database, sizeof database, "t%d", ++n);
+    (void)snprintf(sql, sizeof sql, "CREATE DATABASE %s", database);
+    pg_sql("postgres", sql);
+}
+
+static xpl_status_t open_pg(const struct xpl_store_options *o, struct xpl_store **ret,
+                            struct xpl_error *err) {
+    struct xpl_store_options with_url = *o;
+    with_url.url = pg_url(database);
+    return xpl_store_open(&with_url, ret, err);
+}
+
+// A server's disk is not ours to fill: it says what it says when it is full.
+static void fill_server(bool full) {
+    pg_sql(database,
+           full ? "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+                  " IF (SELECT count(*) FROM results) > 20 THEN RAISE EXCEPTION"
+                  " 'no space left on device' USING ERRCODE='disk_full'; END IF;"
+                  " RETURN NEW; END $$; CREATE TRIGGER full_disk BEFORE INSERT ON results"
+                  " FOR EACH ROW EXECUTE FUNCTION full_disk()"
+                : "DROP TRIGGER full_disk ON results");
+}
+
+static void damage_rows(uint32_t seed) {
+    char sql[900];
+    (void)snprintf(sql, sizeof sql,
+                   "UPDATE results SET small=set_byte(small, length(small)/2, (get_byte(small,"
+                   " length(small)/2)+1)%%256) WHERE id%%7=%u AND length(small)>2;"
+                   "UPDATE results SET small='' WHERE id%%7=%u;"
+                   "UPDATE results SET small=NULL WHERE id%%11=%u;"
+                   "UPDATE results SET size_bytes=size_bytes*3+1 WHERE id%%7=%u;"
+                   "UPDATE results SET size_bytes=-1 WHERE id%%13=%u;"
+                   "UPDATE results SET week=%u, small=NULL WHERE id%%7=%u;"
+                   "UPDATE results SET checksum=checksum+1 WHERE id%%7=%u;"
+                   "UPDATE results SET meta='damaged' WHERE id%%7=%u;"
+                   "UPDATE settings SET value='short' WHERE name='profile_secret' AND %u=9;",
+                   seed % 7, (seed + 1) % 7, seed % 11, (seed + 2) % 7, seed % 13, seed,
+                   (seed + 3) % 7, (seed + 4) % 7, (seed + 5) % 7, 0u);
+    pg_sql(database, sql);
+}
+#endif
+
+static void no_preparation(void) {}
+
+static const struct store_row stores[] = {
+    {"the daemon's", xpl_store_open, no_preparation, limit_files, damage_files, false},
+    {"sqlite", xpl_sqlite_open, no_preparation, limit_files, damage_files, false},
+#if XPL_POSTGRESQL
+    {"postgresql", open_pg, make_database, fill_server, damage_rows, true},
+#endif
+};
+
 static void run(void (*test)(void)) {
     new_dir();
+    row->prepare();
     test();
     remove_dir();
+}
+
+// Whether there is what the row needs; says why not.
+static bool can_run(void) {
+#if XPL_POSTGRESQL
+    if (row->shared) {
+        const char *const why = pg_begin();
+        if (why) fprintf(stderr, "%s: SKIPPED: %s\n", row->name, why);
+        return !why;
+    }
+#endif
+    return true;
 }
 
 int main(void) {
@@ -455,6 +551,7 @@ int main(void) {
         test_killed,     test_disk_full,   test_damage};
     for (size_t i = 0; i < sizeof stores / sizeof *stores; i++) {
         row = &stores[i];
+        if (!can_run()) continue;
         // The first is one of the others: what it is made by is only opened.
         const size_t n = i == 0 ? 1 : sizeof tests / sizeof *tests;
         for (size_t t = 0; t < n; t++)

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions and hosts of the catalogue.  Daemons that share a database serve the same LOGDIR, and
+// one of them, the holder of a lease, keeps its tables.
+#include "storage/sessions/catalogue.h"
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "storage/sessions/path.h"
+#include "storage/store/encoding.h"
+#include "storage/store/postgresql/impl.h"
+
+enum { ASK_AGAIN_S = 5, MAX_NAMES_BYTES = 256 << 20 };
+
+// Only the database's clock counts.  The fence grows when the lease changes hands.
+enum xpl_pg_rc xpl_pg_lease_catalogue(struct xpl_pg_store *s, int64_t *ret_fence) {
+    struct xpl_pg_args a = {0};
+    xpl_pg_arg_text(&a, xpl_str_from(s->owner));
+    return xpl_pg_ask(s->w,
+                      "INSERT INTO leases AS l VALUES('catalogue',$1,1,clock_timestamp()+"
+                      "interval '90 s') ON CONFLICT(name) DO UPDATE SET owner=excluded.owner,"
+                      " fence=l.fence+(l.owner<>excluded.owner)::int,"
+                      " expires_at=excluded.expires_at"
+                      " WHERE l.owner=excluded.owner OR l.expires_at<clock_timestamp()"
+                      " RETURNING fence",
+                      &a, ret_fence);
+}
+
+static enum xpl_pg_rc add_hosts(struct xpl_pg_store *s, const struct xpl_session *se, int64_t id) {
+    enum xpl_pg_rc rc = XPL_PG_OK;
+    for (size_t i = 0; rc == XPL_PG_OK && i < se->n_hosts; i++) {
+        const struct xpl_host *const h = &se->hosts[i];
+        uint8_t fingerprint[XPL_STORE_FINGERPRINT];
+        struct xpl_pg_args a = {0};
+        xpl_store_fingerprint_bytes(&h->fingerprint, fingerprint);
+        xpl_pg_arg_i64(&a, id);
+        xpl_pg_arg_text(&a, h->name);
+        xpl_pg_arg_bytes(&a, (xpl_bytes_t){fingerprint, sizeof fingerprint});
+        xpl_pg_arg_u64(&a, h->fingerprint.size);
+        xpl_pg_arg_i64(&a, h->fingerprint.mtime_ns);
+        rc = xpl_pg_query(s->w, "INSERT INTO hosts VALUES($1,$2,$3,$4,$5)", &a, NULL);
+    }
+    return rc;
+}
+
+static enum xpl_pg_rc write_session(struct xpl_pg_store *s, const struct xpl_session *se,
+                                    xpl_str_t path) {
+    struct xpl_pg_args a = {0}, hosts = {0};
+    int64_t id = 0;
+    xpl_pg_arg_text(&a, se->name);
+    xpl_pg_arg_text(&a, path);
+    xpl_pg_arg_u64(&a, se->n_hosts ? (uint64_t)se->mtime_ns : UINT64_MAX);
+    xpl_pg_arg_u64(&a, se->bytes);
+    xpl_pg_arg_i64(&a, (int64_t)se->n_hosts);
+    xpl_pg_arg_i64(&a, xpl_store_session_digest(se));
+    enum xpl_pg_rc rc = xpl_pg_ask(
+        s->w,
+        "INSERT INTO sessions AS s(name, path, mtime_ns, size_bytes, n_hosts, digest)"
+        " VALUES($1,$2,$3,$4,$5,$6) ON CONFLICT(name) DO UPDATE SET path=$2, mtime_ns=$3,"
+        " size_bytes=$4, n_hosts=$5, digest=$6 WHERE s.digest<>$6 RETURNING id",
+        &a, &id);
+    if (rc == XPL_PG_NONE) return XPL_PG_OK; // as it was
+    if (rc != XPL_PG_OK) return rc;
+    xpl_pg_arg_i64(&hosts, id);
+    rc = xpl_pg_query(s->w, "DELETE FROM hosts WHERE session_id=$1", &hosts, NULL);
+    return rc == XPL_PG_OK ? add_hosts(s, se, id) : rc;
+}
+
+static enum xpl_pg_rc put_session(struct xpl_pg_store *s, const struct xpl_session *se) {
+    struct xpl_arena a;
+    xpl_arena_init(&a, 1 << 20);
+    xpl_str_t path;
+    const enum xpl_pg_rc rc =
+        xpl_name_escape(&a, se->path, &path) ? write_session(s, se, path) : XPL_PG_NOMEM;
+    xpl_arena_fini(&a);
+    return rc;
+}
+
+static enum xpl_pg_rc delete_removed(struct xpl_pg_store *s, const struct xpl_snapshot *snap) {
+    struct xpl_buf names;
+    struct xpl_pg_args a = {0};
+    xpl_buf_init(&names, MAX_NAMES_BYTES);
+    xpl_pg_array_begin(&names, XPL_PG_TEXTS, snap->n_sessions);
+    for (size_t i = 0; i < snap->n_sessions; i++)
+        xpl_pg_array_bytes(&names, (xpl_bytes_t){(const uint8_t *)snap->sessions[i].name.ptr,
+                                                 snap->sessions[i].name.len});
+    enum xpl_pg_rc rc = names.failed ? XPL_PG_NOMEM : XPL_PG_OK;
+    if (rc == XPL_PG_OK) {
+        xpl_pg_arg_array(&a, XPL_PG_TEXTS, &names);
+        rc = xpl_pg_query(s->w,
+                          "WITH gone AS (DELETE FROM sessions s WHERE NOT EXISTS (SELECT 1 FROM"
+                          " unnest($1) AS t(name) WHERE t.name=s.name) RETURNING id)"
+                          " DELETE FROM hosts WHERE session_id IN (SELECT id FROM gone)",
+                          &a, NULL);
+    }
+    xpl_buf_fini(&names);
+    return rc;
+}
+
+static enum xpl_pg_rc write_catalogue(struct xpl_pg_store *s, const struct xpl_snapshot *snap) {
+    int64_t fence = 0;
+    enum xpl_pg_rc rc = xpl_pg_lease_catalogue(s, &fence);
+    if (rc == XPL_PG_NONE) { // another daemon writes it
+        atomic_store(&s->catalogue_known, false);
+        atomic_store(&s->lease_at_ns, xpl_clock_ns() + (uint64_t)ASK_AGAIN_S * 1000000000u);
+        return XPL_PG_OK;
+    }
+    const bool all = !atomic_load(&s->catalogue_known) || fence != s->fence;
+    for (size_t i = 0; rc == XPL_PG_OK && i < snap->n_sessions; i++)
+        if (all || snap->sessions[i].changed > s->catalogue_at)
+            rc = put_session(s, &snap->sessions[i]);
+    if (rc == XPL_PG_OK && (all || snap->removed > s->catalogue_at)) rc = delete_removed(s, snap);
+    if (rc == XPL_PG_OK) {
+        s->tx_catalogue = true;
+        s->tx_fence = fence;
+        s->tx_catalogue_at = snap->generation;
+    }
+    return rc;
+}
+
+xpl_status_t xpl_pg_put_catalogue(struct xpl_store *base, const struct xpl_snapshot *snap,
+                                  struct xpl_error *err) {
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    bool own;
+    if (xpl_clock_ns() < atomic_load(&s->lease_at_ns)) return XPL_OK; // another daemon writes it
+    XPL_TRY(xpl_pg_enter(s, &own, err));
+    return xpl_pg_leave(s, own, write_catalogue(s, snap), err);
+}

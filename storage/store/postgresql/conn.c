@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/store/postgresql/conn.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+
+enum { INT8_OID = 20, TEXT_OID = 25, BYTEA_OID = 17 };
+
+// ---- waiting ----
+
+static enum xpl_pg_rc fail(struct xpl_pg_conn *c, enum xpl_pg_rc rc, const char *why) {
+    (void)snprintf(c->why, sizeof c->why, "%s", why);
+    for (char *p = c->why; *p; p++)
+        if (*p == '\n') *p = p[1] ? ' ' : 0;
+    return rc;
+}
+
+static enum xpl_pg_rc lost(struct xpl_pg_conn *c) {
+    const char *const why = c->pq->errorMessage(c->c);
+    return fail(c, XPL_PG_AWAY, why && why[0] ? why : "the connection is lost");
+}
+
+static enum xpl_pg_rc wait_for(struct xpl_pg_conn *c, short events) {
+    for (;;) {
+        const uint64_t now = xpl_clock_ns();
+        if (now >= c->until_ns) return fail(c, XPL_PG_AWAY, "no answer in time");
+        struct pollfd p[2] = {{.fd = c->pq->socket(c->c), .events = events},
+                              {.fd = c->wake_fd, .events = POLLIN}};
+        const int n = poll(p, 2, (int)((c->until_ns - now) / 1000000u) + 1);
+        if (n < 0 && errno != EINTR) return fail(c, XPL_PG_AWAY, "poll failed");
+        if (n > 0 && p[1].revents) return fail(c, XPL_PG_AWAY, "the store is being closed");
+        if (n > 0) return XPL_PG_OK;
+    }
+}
+
+static void start_clock(struct xpl_pg_conn *c) {
+    c->until_ns = xpl_clock_ns() + (uint64_t)c->timeout_ms * 1000000u;
+}
+
+// Sends what libpq has buffered.  The server may have to be read meanwhile, or both would wait.
+static enum xpl_pg_rc flush(struct xpl_pg_conn *c) {
+    int n;
+    while ((n = c->pq->flush(c->c)) > 0) {
+        const enum xpl_pg_rc rc = wait_for(c, POLLIN | POLLOUT);
+        if (rc != XPL_PG_OK) return rc;
+        if (!c->pq->consumeInput(c->c)) return lost(c);
+    }
+    return n < 0 ? lost(c) : XPL_PG_OK;
+}
+
+// The next result, NULL after the last.
+static enum xpl_pg_rc next_result(struct xpl_pg_conn *c, PGresult **ret) {
+    enum xpl_pg_rc rc = flush(c);
+    while (rc == XPL_PG_OK && c->pq->isBusy(c->c)) {
+        rc = wait_for(c, POLLIN);
+        if (rc == XPL_PG_OK && !c->pq->consumeInput(c->c)) rc = lost(c);
+    }
+    *ret = rc == XPL_PG_OK ? c->pq->getResult(c->c) : NULL;
+    return rc;
+}
+
+// ---- connecting ----
+
+static void ignore_notices(void *arg, const char *message) {
+    (void)arg;
+    (void)message;
+}
+
+// A server's text may repeat what it was told.
+static void hide(char *text, const char *secret) {
+    const size_t n = secret ? strlen(secret) : 0;
+    for (char *p = n ? strstr(text, secret) : NULL; p; p = strstr(p, secret))
+        memset(p, '*', n);
+}
+
+static enum xpl_pg_rc poll_connect(struct xpl_pg_conn *c) {
+    for (;;) {
+        const PostgresPollingStatusType st = c->pq->connectPoll(c->c);
+        if (st == PGRES_POLLING_OK) return XPL_PG_OK;
+        if (st == PGRES_POLLING_FAILED) return lost(c);
+        const enum xpl_pg_rc rc = wait_for(c, st == PGRES_POLLING_READING ? POLLIN : POLLOUT);
+        if (rc != XPL_PG_OK) return rc;
+    }
+}
+
+enum xpl_pg_rc xpl_pg_connect(const struct xpl_pq *pq, const struct xpl_pg_target *t,
+                              unsigned timeout_ms, int wake_fd, struct xpl_pg_conn **ret) {
+    struct xpl_pg_conn *const c = xpl_sys_alloc(sizeof *c);
+    if (!c) return XPL_PG_NOMEM;
+    *c = (struct xpl_pg_conn){.pq = pq, .wake_fd = wake_fd, .timeout_ms = timeout_ms};
+    start_clock(c);
+    *ret = c;
+    c->c = pq->connectStartParams(t->keywords, t->values, 0);
+    if (!c->c) return fail(c, XPL_PG_NOMEM, "out of memory");
+    (void)pq->setNoticeProcessor(c->c, ignore_notices, NULL);
+    enum xpl_pg_rc rc = pq->status(c->c) == CONNECTION_BAD ? lost(c) : poll_connect(c);
+    if (rc == XPL_PG_OK && pq->setnonblocking(c->c, 1) != 0) rc = lost(c);
+    hide(c->why, t->password);
+    return rc;
+}
+
+void xpl_pg_disconnect(struct xpl_pg_conn *c) {
+    if (!c) return;
+    if (c->c) c->pq->finish(c->c);
+    xpl_sys_free(c);
+}
+
+// A server that stops says so, and its connection then ends: either can be read.
+bool xpl_pg_is_alive(struct xpl_pg_conn *c) {
+    struct pollfd p = {.fd = c->pq->socket(c->c), .events = POLLIN};
+    if (poll(&p, 1, 0) == 0) return true;
+    return c->pq->consumeInput(c->c) && c->pq->status(c->c) == CONNECTION_OK && poll(&p, 1, 0) == 0;
+}
+
+// ---- parameters ----
+
+static void add_arg(struct xpl_pg_args *a, Oid type, const void *p, size_t len) {
+    a->types[a->n] = type;
+    a->values[a->n] = p;
+    a->lens[a->n] = (int)len;
+    a->formats[a->n++] = 1;
+}
+
+void xpl_pg_arg_i64(struct xpl_pg_args *a, int64_t v) {
+    const uint64_t be = htobe64((uint64_t)v);
+    memcpy(a->numbers[a->n], &be, sizeof be);
+    add_arg(a, INT8_OID, a->numbers[a->n], sizeof be);
+}
+
+void xpl_pg_arg_u64(struct xpl_pg_args *a, uint64_t v) {
+    if (v <= INT64_MAX)
+        xpl_pg_arg_i64(a, (int64_t)v);
+    else
+        add_arg(a, INT8_OID, NULL, 0);
+}
+
+void xpl_pg_arg_bytes(struct xpl_pg_args *a, xpl_bytes_t v) {
+    add_arg(a, BYTEA_OID, v.len ? (const void *)v.ptr : "", v.len);
+}
+
+void xpl_pg_arg_text(struct xpl_pg_args *a, xpl_str_t v) {
+    add_arg(a, TEXT_OID, v.len ? v.ptr : "", v.len);
+}
+
+void xpl_pg_arg_null_bytes(struct xpl_pg_args *a) {
+    add_arg(a, BYTEA_OID, NULL, 0);
+}
+
+static void put_be32(struct xpl_buf *b, uint32_t v) {
+    const uint32_t be = htobe32(v);
+    xpl_buf_put(b, &be, sizeof be);
+}
+
+void xpl_pg_array_begin(struct xpl_buf *b, enum xpl_pg_array type, size_t n) {
+    const uint32_t element = type == XPL_PG_INT8S    ? INT8_OID
+                             : type == XPL_PG_BYTEAS ? BYTEA_OID
+                                                     : TEXT_OID;
+    const uint32_t head[] = {n ? 1 : 0, 0, element, (uint32_t)n, 1};
+    for (size_t i = 0; i < (n ? 5u : 3u); i++)
+        put_be32(b, head[i]);
+}
+
+void xpl_pg_array_i64(struct xpl_buf *b, int64_t v) {
+    const uint64_t be = htobe64((uint64_t)v);
+    put_be32(b, sizeof be);
+    xpl_buf_put(b, &be, sizeof be);
+}
+
+void xpl_pg_array_bytes(struct xpl_buf *b, xpl_bytes_t v) {
+    put_be32(b, (uint32_t)v.len);
+    xpl_buf_put(b, v.ptr, v.len);
+}
+
+void xpl_pg_arg_array(struct xpl_pg_args *a, enum xpl_pg_array type, const struct xpl_buf *b) {
+    add_arg(a, (Oid)type, b->p, b->n);
+}
+
+// ---- what the server says ----
+
+// By SQLSTATE, the longest prefix first.
+static const struct {
+    const char *state;
+    enum xpl_pg_rc rc;
+} meanings[] = {
+    {"57014", XPL_PG_BUSY},   {"55P03", XPL_PG_BUSY},   {"57P", XPL_PG_AWAY},
+    {"08", XPL_PG_AWAY},      {"25P03", XPL_PG_AWAY},   {"40", XPL_PG_BUSY},
+    {"53", XPL_PG_FULL},      {"54", XPL_PG_FULL},      {"25006", XPL_PG_READONLY},
+    {"XX001", XPL_PG_DAMAGE}, {"XX002", XPL_PG_DAMAGE}, {"42501", XPL_PG_DENIED},
+    {"28", XPL_PG_DENIED},    {"3D000", XPL_PG_DENIED}, {"42P07", XPL_PG_TAKEN},
+    {"23505", XPL_PG_TAKEN},  {"42710", XPL_PG_TAKEN},  {"42P01", XPL_PG_SCHEMA},
+    {"42703", XPL_PG_SCHEMA}, {"3F000", XPL_PG_SCHEMA}, {"42804", XPL_PG_SCHEMA},
+    {"42P10", XPL_PG_SCHEMA}, {"23514", XPL_PG_SCHEMA},
+};
+
+static enum xpl_pg_rc failed(struct xpl_pg_conn *c, const PGresult *r) {
+    const char *const state = c->pq->resultErrorField(r, PG_DIAG_SQLSTATE);
+    const char *const text = c->pq->resultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
+    if (!state || c->pq->status(c->c) == CONNECTION_BAD) return lost(c);
+    enum xpl_pg_rc rc = XPL_PG_OTHER;
+    for (size_t i = 0; rc == XPL_PG_OTHER && i < sizeof meanings / sizeof *meanings; i++)
+        if (strncmp(state, meanings[i].state, strlen(meanings[i].state)) == 0) rc = meanings[i].rc;
+    return fail(c, rc, text ? text : state);
+}
+
+static enum xpl_pg_rc meaning(struct xpl_pg_conn *c, const PGresult *r) {
+    const ExecStatusType st = c->pq->resultStatus(r);
+    if (st == PGRES_COMMAND_OK || st == PGRES_TUPLES_OK || st == PGRES_SINGLE_TUPLE ||
+        st == PGRES_COPY_IN)
+        return XPL_PG_OK;
+    return failed(c, r);
+}
+
+// Reads results to the end and keeps the first, and the first failure.
+static enum xpl_pg_rc finish(struct xpl_pg_conn *c, PGresult **ret) {
+    enum xpl_pg_rc first = XPL_PG_OK;
+    PGresult *r = NULL, *kept = NULL;
+    for (;;) {
+        const enum xpl_pg_rc rc = next_result(c, &r);
+        if (rc != XPL_PG_OK) first = rc;
+        if (rc != XPL_PG_OK || !r) break;
+        if (first == XPL_PG_OK) first = meaning(c, r);
+        if (ret && !kept)
+            kept = r;
+        else
+            c->pq->clear(r);
+    }
+    if (first != XPL_PG_OK && kept) {
+        c->pq->clear(kept);
+        kept = NULL;
+    }
+    if (ret) *ret = kept;
+    return first == XPL_PG_OK && ret && !kept ? lost(c) : first;
+}
+
+enum xpl_pg_rc xpl_pg_exec(struct xpl_pg_conn *c, const char *sql) {
+    start_clock(c);
+    return c->pq->sendQuery(c->c, sql) ? finish(c, NULL) : lost(c);
+}
+
+static bool send_params(struct xpl_pg_conn *c, const char *sql, const struct xpl_pg_args *a) {
+    start_clock(c);
+    return c->pq->sendQueryParams(c->c, sql, a ? a->n : 0, a ? a->types : NULL,
+                                  a ? a->values : NULL, a ? a->lens : NULL, a ? a->formats : NULL,
+                                  1);
+}
+
+enum xpl_pg_rc xpl_pg_query(struct xpl_pg_conn *c, const char *sql, const struct xpl_pg_args *a,
+                            PGresult **ret) {
+    if (ret) *ret = NULL;
+    return send_params(c, sql, a) ? finish(c, ret) : lost(c);
+}
+
+enum xpl_pg_rc xpl_pg_run(struct xpl_pg_conn *c, const char *sql, const struct xpl_pg_args *a,
+                          int64_t *ret_rows) {
+    PGresult *r = NULL;
+    const enum xpl_pg_rc rc = xpl_pg_query(c, sql, a, &r);
+    if (rc != XPL_PG_OK) return rc;
+    if (ret_rows) *ret_rows = strtoll(c->pq->cmdTuples(r), NULL, 10);
+    c->pq->clear(r);
+    return XPL_PG_OK;
+}
+
+enum xpl_pg_rc xpl_pg_ask(struct xpl_pg_conn *c, const char *sql, const struct xpl_pg_args *a,
+                          int64_t *ret) {
+    PGresult *r = NULL;
+    enum xpl_pg_rc rc = xpl_pg_query(c, sql, a, &r);
+    if (rc != XPL_PG_OK) return rc;
+    if (c->pq->ntuples(r) > 0 && c->pq->nfields(r) > 0)
+        *ret = xpl_pg_get_i64(c, r, 0, 0);
+    else
+        rc = XPL_PG_NONE;
+    c->pq->clear(r);
+    return rc;
+}
+
+enum xpl_pg_rc xpl_pg_send(struct xpl_pg_conn *c, const char *sql, const struct xpl_pg_args *a) {
+    if (!send_params(c, sql, a) || !c->pq->setSingleRowMode(c->c)) return lost(c);
+    return flush(c);
+}
+
+enum xpl_pg_rc xpl_pg_next_row(struct xpl_pg_conn *c, PGresult **ret) {
+    PGresult *r = NULL;
+    start_clock(c);
+    enum xpl_pg_rc rc = next_result(c, &r);
+    if (rc == XPL_PG_OK && !r) return XPL_PG_NONE;
+    if (rc == XPL_PG_OK) rc = meaning(c, r);
+    if (rc == XPL_PG_OK && c->pq->resultStatus(r) == PGRES_SINGLE_TUPLE) {
+        *ret = r;
+        return XPL_PG_OK;
+    }
+    c->pq->clear(r);
+    const enum xpl_pg_rc end = rc == XPL_PG_AWAY ? rc : finish(c, NULL);
+    return rc != XPL_PG_OK ? rc : end == XPL_PG_OK ? XPL_PG_NONE : end;
+}
+
+// ---- COPY ----
+
+enum xpl_pg_rc xpl_pg_copy_begin(struct xpl_pg_conn *c, const char *sql) {
+    PGresult *r = NULL;
+    start_clock(c);
+    if (!c->pq->sendQuery(c->c, sql)) return lost(c);
+    enum xpl_pg_rc rc = next_result(c, &r);
+    if (rc != XPL_PG_OK) return rc;
+    if (!r) return lost(c);
+    const bool copying = c->pq->resultStatus(r) == PGRES_COPY_IN;
+    rc = meaning(c, r);
+    c->pq->clear(r);
+    if (copying) return XPL_PG_OK;
+    const enum xpl_pg_rc end = finish(c, NULL);
+    return rc != XPL_PG_OK ? rc : end != XPL_PG_OK ? end : fail(c, XPL_PG_OTHER, "no COPY");
+}
+
+enum xpl_pg_rc xpl_pg_copy_data(struct xpl_pg_conn *c, xpl_bytes_t data) {
+    start_clock(c);
+    const int n = c->pq->putCopyData(c->c, (const char *)data.ptr, (int)data.len);
+    if (n < 0) return lost(c);
+    const enum xpl_pg_rc rc = flush(c);
+    return rc != XPL_PG_OK || n > 0 ? rc : fail(c, XPL_PG_AWAY, "libpq took no data");
+}
+
+enum xpl_pg_rc xpl_pg_copy_end(struct xpl_pg_conn *c) {
+    start_clock(c);
+    if (c->pq->putCopyEnd(c->c, NULL) < 0) return lost(c);
+    return finish(c, NULL);
+}
+
+enum xpl_pg_rc xpl_pg_copy_cancel(struct xpl_pg_conn *c) {
+    start_clock(c);
+    if (c->pq->putCopyEnd(c->c, "given up") < 0) return lost(c);
+    return finish(c, NULL);
+}
+
+// ---- rows ----
+
+int64_t xpl_pg_get_i64(struct xpl_pg_conn *c, const PGresult *r, int row, int column) {
+    uint64_t be = 0;
+    if (c->pq->getlength(r, row, column) != (int)sizeof be) return 0;
+    memcpy(&be, c->pq->getvalue(r, row, column), sizeof be);
+    return (int64_t)be64toh(be);
+}
+
+xpl_bytes_t xpl_pg_get_bytes(struct xpl_pg_conn *c, const PGresult *r, int row, int column) {
+    return (xpl_bytes_t){(const uint8_t *)c->pq->getvalue(r, row, column),
+                         (size_t)c->pq->getlength(r, row, column)};
+}

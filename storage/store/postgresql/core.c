@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every file of the store needs: notices, the meaning of failures.
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "storage/store/postgresql/impl.h"
+
+int64_t xpl_pg_now_ms(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+void xpl_pg_notice(struct xpl_pg_store *s, const char *fmt, ...) {
+    char text[PG_NOTICE_SIZE];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    pthread_mutex_lock(&s->mu);
+    const unsigned last = (s->notice_first + s->n_notices + PG_NOTICES - 1) % PG_NOTICES;
+    if (strcmp(s->notices[last], text) != 0) { // fetched ones stay there to be compared with
+        memcpy(s->notices[(last + 1) % PG_NOTICES], text, sizeof text);
+        if (s->n_notices == PG_NOTICES)
+            s->notice_first = (s->notice_first + 1) % PG_NOTICES;
+        else
+            s->n_notices++;
+    }
+    pthread_mutex_unlock(&s->mu);
+}
+
+bool xpl_pg_next_notice(struct xpl_store *base, char *buf, size_t size) {
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    pthread_mutex_lock(&s->mu);
+    const bool any = s->n_notices > 0;
+    if (any) {
+        (void)snprintf(buf, size, "%s", s->notices[s->notice_first]);
+        s->notice_first = (s->notice_first + 1) % PG_NOTICES;
+        s->n_notices--;
+    }
+    pthread_mutex_unlock(&s->mu);
+    return any;
+}
+
+static xpl_status_t status_of(enum xpl_pg_rc rc) {
+    static const xpl_status_t of[] = {
+        [XPL_PG_OK] = XPL_OK,
+        [XPL_PG_NONE] = XPL_NOT_FOUND,
+        [XPL_PG_AWAY] = XPL_UNAVAILABLE,
+        [XPL_PG_BUSY] = XPL_UNAVAILABLE,
+        [XPL_PG_FULL] = XPL_RESOURCE_EXHAUSTED,
+        [XPL_PG_TOOBIG] = XPL_RESOURCE_EXHAUSTED,
+        [XPL_PG_NOMEM] = XPL_RESOURCE_EXHAUSTED,
+        [XPL_PG_DAMAGE] = XPL_DATA_LOSS,
+        [XPL_PG_READONLY] = XPL_FAILED_PRECONDITION,
+        [XPL_PG_DENIED] = XPL_FAILED_PRECONDITION,
+        [XPL_PG_SCHEMA] = XPL_UNAVAILABLE,
+        [XPL_PG_TAKEN] = XPL_UNAVAILABLE,
+        [XPL_PG_OTHER] = XPL_UNAVAILABLE,
+    };
+    return of[rc];
+}
+
+xpl_status_t xpl_pg_fail(const struct xpl_pg_store *s, enum xpl_pg_rc rc, const char *why,
+                         struct xpl_error *err) {
+    if (rc == XPL_PG_NOMEM) XPL_RETURN_OOM(err, "store");
+    if (rc == XPL_PG_TOOBIG)
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "%s: too large for the store", s->name);
+    XPL_RETURN_ERROR(err, status_of(rc), "%s: %s", s->name, why && why[0] ? why : "failed");
+}
+
+enum xpl_pg_rc xpl_pg_read_used(struct xpl_pg_store *s, struct xpl_pg_conn *c) {
+    int64_t used = 0;
+    const enum xpl_pg_rc rc =
+        xpl_pg_ask(c,
+                   "SELECT (coalesce((SELECT sum(size_bytes+512) FROM results),0)+"
+                   "coalesce((SELECT sum(n_rows)*192 FROM profiles WHERE n_rows>0),0))::bigint",
+                   NULL, &used);
+    if (rc == XPL_PG_OK) atomic_store(&s->used_bytes, used);
+    return rc;
+}

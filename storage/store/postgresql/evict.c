@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Removing results and rows, and keeping the store within its limit.
+//
+// The limit is of bytes before compression, so the database has less.  Each daemon adds what it
+// puts to a sum that it reads again with each maintenance: between two, daemons do not see what
+// others put.
+#include "base/arena.h"
+#include "storage/store/postgresql/impl.h"
+
+enum { OVERHEAD = 512, ROW_BYTES = 192 };
+
+static enum xpl_pg_rc delete_ids(struct xpl_pg_store *s, const char *sql,
+                                 const struct xpl_buf *ids) {
+    struct xpl_pg_args a = {0};
+    xpl_pg_arg_array(&a, XPL_PG_INT8S, ids);
+    return xpl_pg_query(s->w, sql, &a, NULL);
+}
+
+// Chunks of one week at a time: the others' partitions are not opened.
+static enum xpl_pg_rc delete_chunks(struct xpl_pg_store *s, int64_t week, int64_t id) {
+    struct xpl_pg_args a = {0};
+    xpl_pg_arg_i64(&a, week);
+    xpl_pg_arg_i64(&a, id);
+    return xpl_pg_query(s->w, "DELETE FROM result_data WHERE week=$1 AND result_id=$2", &a, NULL);
+}
+
+static enum xpl_pg_rc remove_listed(struct xpl_pg_store *s, const PGresult *r, struct xpl_buf *ids,
+                                    int64_t *ret_bytes) {
+    const int n = s->pq->ntuples(r);
+    enum xpl_pg_rc rc = XPL_PG_OK;
+    xpl_pg_array_begin(ids, XPL_PG_INT8S, (size_t)n);
+    for (int i = 0; rc == XPL_PG_OK && i < n; i++) {
+        const int64_t id = xpl_pg_get_i64(s->w, r, i, 0);
+        xpl_pg_array_i64(ids, id);
+        *ret_bytes += xpl_pg_get_i64(s->w, r, i, 2) + OVERHEAD;
+        if (!s->pq->getisnull(r, i, 1)) rc = delete_chunks(s, xpl_pg_get_i64(s->w, r, i, 1), id);
+    }
+    if (rc == XPL_PG_OK && ids->failed) rc = XPL_PG_NOMEM;
+    if (rc == XPL_PG_OK)
+        rc = delete_ids(s, "DELETE FROM result_profiles WHERE result_id=ANY($1)", ids);
+    return rc == XPL_PG_OK ? delete_ids(s, "DELETE FROM results WHERE id=ANY($1)", ids) : rc;
+}
+
+enum xpl_pg_rc xpl_pg_remove(struct xpl_pg_store *s, const char *sql, const struct xpl_pg_args *a,
+                             int64_t *ret_n, int64_t *ret_bytes) {
+    PGresult *r = NULL;
+    int64_t bytes = 0;
+    *ret_n = 0;
+    enum xpl_pg_rc rc = xpl_pg_query(s->w, sql, a, &r);
+    if (rc != XPL_PG_OK) return rc;
+    *ret_n = s->pq->ntuples(r);
+    if (*ret_n) {
+        struct xpl_buf ids;
+        xpl_buf_init(&ids, (size_t)1 << 20);
+        rc = remove_listed(s, r, &ids, &bytes);
+        xpl_buf_fini(&ids);
+    }
+    s->pq->clear(r);
+    if (rc == XPL_PG_OK) s->tx_bytes -= bytes;
+    if (ret_bytes) *ret_bytes = bytes;
+    return rc;
+}
+
+enum xpl_pg_rc xpl_pg_delete_rows(struct xpl_pg_store *s, int64_t profile_id) {
+    static const char *const each[] = {"DELETE FROM op_rows WHERE profile_id=$1",
+                                       "DELETE FROM kernel_rows WHERE profile_id=$1",
+                                       "DELETE FROM step_rows WHERE profile_id=$1"};
+    struct xpl_pg_args a = {0};
+    int64_t n = 0, rows = 0;
+    enum xpl_pg_rc rc = XPL_PG_OK;
+    xpl_pg_arg_i64(&a, profile_id);
+    for (size_t i = 0; rc == XPL_PG_OK && i < sizeof each / sizeof *each; i++) {
+        rc = xpl_pg_run(s->w, each[i], &a, &n);
+        rows += n;
+    }
+    if (rc != XPL_PG_OK || rows == 0) return rc;
+    atomic_store(&s->rows_deleted, true);
+    s->tx_bytes -= rows * ROW_BYTES;
+    return xpl_pg_query(
+        s->w, "UPDATE profiles SET rows_version=NULL, rows_at_ms=NULL, n_rows=0 WHERE id=$1", &a,
+        NULL);
+}
+
+// Ids that other threads left in one of the tables, as an array.
+static size_t take_ids(_Atomic int64_t *from, size_t n, struct xpl_buf *ret) {
+    int64_t ids[PG_TOUCHES];
+    size_t taken = 0;
+    for (size_t i = 0; i < n && taken < PG_TOUCHES; i++) {
+        if (!atomic_load_explicit(&from[i], memory_order_relaxed)) continue;
+        const int64_t id = atomic_exchange(&from[i], 0);
+        if (id) ids[taken++] = id;
+    }
+    xpl_pg_array_begin(ret, XPL_PG_INT8S, taken);
+    for (size_t i = 0; i < taken; i++)
+        xpl_pg_array_i64(ret, ids[i]);
+    return ret->failed ? 0 : taken;
+}
+
+enum xpl_pg_rc xpl_pg_flush_touches(struct xpl_pg_store *s) {
+    struct xpl_buf ids;
+    struct xpl_pg_args a = {0};
+    enum xpl_pg_rc rc = XPL_PG_OK;
+    xpl_buf_init(&ids, (size_t)1 << 20);
+    if (take_ids(s->touched, PG_TOUCHES, &ids)) {
+        xpl_pg_arg_array(&a, XPL_PG_INT8S, &ids);
+        xpl_pg_arg_i64(&a, xpl_pg_now_ms());
+        // Rows that others have locked are in use anyway.
+        rc = xpl_pg_query(s->w,
+                          "UPDATE results SET used_at_ms=$2 WHERE id IN (SELECT id FROM results"
+                          " WHERE id=ANY($1) AND used_at_ms<$2 ORDER BY id"
+                          " FOR NO KEY UPDATE SKIP LOCKED)",
+                          &a, NULL);
+    }
+    xpl_buf_fini(&ids);
+    return rc;
+}
+
+enum xpl_pg_rc xpl_pg_remove_damaged(struct xpl_pg_store *s) {
+    struct xpl_buf ids;
+    struct xpl_pg_args a = {0};
+    int64_t n = 0;
+    enum xpl_pg_rc rc = XPL_PG_OK;
+    xpl_buf_init(&ids, (size_t)1 << 20);
+    if (take_ids(s->damaged, PG_DAMAGED, &ids)) {
+        xpl_pg_arg_array(&a, XPL_PG_INT8S, &ids);
+        rc = xpl_pg_remove(s,
+                           "SELECT id, week, size_bytes FROM results WHERE id=ANY($1) ORDER BY id"
+                           " FOR UPDATE SKIP LOCKED",
+                           &a, &n, NULL);
+    }
+    xpl_buf_fini(&ids);
+    return rc;
+}
+
+// ---- the limit ----
+
+// Removes the results that were not used for longest, or else the oldest rows; *ret_more false when
+// there is nothing left to remove.
+static enum xpl_pg_rc evict_some(struct xpl_pg_store *s, bool *ret_more) {
+    struct xpl_pg_args a = {0}, rows = {0};
+    int64_t n = 0, id = 0;
+    xpl_pg_arg_i64(&a, s->tx_first_id);
+    enum xpl_pg_rc rc = xpl_pg_remove(s,
+                                      "SELECT id, week, size_bytes FROM results WHERE id<$1"
+                                      " ORDER BY used_at_ms, id LIMIT 4 FOR UPDATE SKIP LOCKED",
+                                      &a, &n, NULL);
+    atomic_fetch_add(&s->evicted, (uint64_t)n);
+    *ret_more = n > 0;
+    if (rc != XPL_PG_OK || n > 0) return rc;
+    xpl_pg_arg_i64(&rows, s->tx_began_ms); // rows of this transaction are younger
+    rc = xpl_pg_ask(s->w,
+                    "SELECT id FROM profiles WHERE rows_at_ms<$1 ORDER BY rows_at_ms, id LIMIT 1"
+                    " FOR UPDATE SKIP LOCKED",
+                    &rows, &id);
+    if (rc == XPL_PG_NONE) return XPL_PG_OK;
+    *ret_more = rc == XPL_PG_OK;
+    return rc == XPL_PG_OK ? xpl_pg_delete_rows(s, id) : rc;
+}
+
+static uint64_t used_now(struct xpl_pg_store *s) {
+    const int64_t used = atomic_load(&s->used_bytes) + s->tx_bytes;
+    return used > 0 ? (uint64_t)used : 0;
+}
+
+enum xpl_pg_rc xpl_pg_make_room(struct xpl_pg_store *s, uint64_t need) {
+    const uint64_t limit = s->limit_bytes;
+    if (limit == 0) return XPL_PG_OK;
+    if (need > limit / 2) return XPL_PG_TOOBIG; // it would drive out everything else
+    if (used_now(s) + need <= limit) return XPL_PG_OK;
+    enum xpl_pg_rc rc = xpl_pg_flush_touches(s);
+    // Some more than needed, so that not every put has to do it again.
+    const uint64_t goal = limit - limit / 20;
+    bool more = true;
+    while (rc == XPL_PG_OK && more && used_now(s) + need > goal)
+        rc = evict_some(s, &more);
+    return rc == XPL_PG_OK && used_now(s) + need > limit ? XPL_PG_TOOBIG : rc;
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Private: what the files of the store on PostgreSQL share.
+//
+// Each file calls only files above it: libpq; conn; core; schema; secret; link; tx; profiles,
+// evict; chunks; results, rows, catalogue, maintain; store.
+#ifndef XPL_STORAGE_STORE_POSTGRESQL_IMPL_H_
+#define XPL_STORAGE_STORE_POSTGRESQL_IMPL_H_
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "storage/store/postgresql/conn.h"
+#include "storage/store/store.h"
+
+enum {
+    PG_NOTICES = 16,
+    PG_NOTICE_SIZE = 400,
+    PG_TOUCHES = 1024,
+    PG_DAMAGED = 64,
+    PG_KEYWORDS = 64
+};
+
+struct xpl_pg_store {
+    struct xpl_store base;
+    const struct xpl_pq *pq;
+    PQconninfoOption *options; // of the URL; holds the password
+    const char *keywords[PG_KEYWORDS], *values[PG_KEYWORDS];
+    struct xpl_pg_target target;
+    char name[160]; // "PostgreSQL HOST/DATABASE", for texts
+    uint64_t limit_bytes;
+    unsigned readers;
+    bool read_only;
+    char owner[33]; // of our leases
+
+    // The writer's: whoever holds the mutex has the connection.
+    pthread_mutex_t write_mu;
+    struct xpl_pg_conn *w; // NULL while there is none
+    xpl_status_t tx_status;
+    enum xpl_pg_rc tx_rc;
+    struct xpl_error tx_err;
+    uint64_t tx_puts;
+    int64_t tx_first_id; // results from here on are never evicted by it
+    int64_t tx_began_ms;
+    int64_t tx_bytes; // what it adds to used_bytes
+    bool tx_catalogue;
+    int64_t tx_fence;
+    uint64_t catalogue_at, tx_catalogue_at;
+    atomic_uint_fast64_t lease_at_ns; // when the lease that another daemon has is asked for again
+    int64_t fence;                    // of the lease under which the catalogue was written
+    int64_t week;                     // whose partition is known to be there
+
+    // The link: one thread connects, and connects again (link.c).
+    pthread_t keeper;
+    bool has_keeper;
+    int wake_fd; // an eventfd, written when the store closes
+
+    pthread_mutex_t mu; // everything down to the blank line
+    pthread_cond_t cond, work;
+    bool tried, stop;
+    xpl_status_t refused; // why the first attempt was the last
+    struct xpl_error refusal;
+    struct xpl_pg_conn *next_writer; // for the writer
+    struct xpl_pg_conn *idle;
+    unsigned n_open, n_wanted, epoch;
+    uint8_t secret[XPL_STORE_SECRET];
+    char notices[PG_NOTICES][PG_NOTICE_SIZE];
+    unsigned notice_first, n_notices;
+
+    atomic_int role;
+    atomic_bool catalogue_known;
+    atomic_bool rows_deleted;         // names may be left over
+    atomic_uint_fast64_t swept_at_ns; // names and partitions
+    atomic_uint_fast64_t secret_generation;
+    atomic_uint_fast64_t hits, misses, read_errors, puts, dropped, evicted;
+    _Atomic int64_t used_bytes;
+    _Atomic int64_t touched[PG_TOUCHES], damaged[PG_DAMAGED]; // ids of results
+};
+
+static inline struct xpl_pg_store *xpl_pg_of(struct xpl_store *base) {
+    return (struct xpl_pg_store *)base; // its first member
+}
+
+// ---- core.c ----
+
+int64_t xpl_pg_now_ms(void); // since 1970
+void xpl_pg_notice(struct xpl_pg_store *s, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+bool xpl_pg_next_notice(struct xpl_store *base, char *buf, size_t size);
+// Records what `rc` means.
+xpl_status_t xpl_pg_fail(const struct xpl_pg_store *s, enum xpl_pg_rc rc, const char *why,
+                         struct xpl_error *err);
+
+// Sums up what the database has, for the limit.
+enum xpl_pg_rc xpl_pg_read_used(struct xpl_pg_store *s, struct xpl_pg_conn *c);
+
+// ---- schema.c ----
+
+// Makes the tables or brings them up to date, under a lock.  *ret_newer: a newer xplaned did.
+// TAKEN: tables of these names are another program's.
+enum xpl_pg_rc xpl_pg_migrate(struct xpl_pg_conn *c, bool read_only, bool *ret_newer);
+// Makes the partition of this week.
+enum xpl_pg_rc xpl_pg_make_week(struct xpl_pg_conn *c, int64_t week);
+int64_t xpl_pg_this_week(void);
+
+// ---- secret.c ----
+
+uint64_t xpl_pg_get_secret(struct xpl_store *base, uint8_t ret[XPL_STORE_SECRET]);
+uint64_t xpl_pg_secret_generation(struct xpl_store *base);
+// Takes over the database's secret; gives it ours if it has none and may be written.
+enum xpl_pg_rc xpl_pg_load_secret(struct xpl_pg_store *s, struct xpl_pg_conn *c, bool read_only);
+
+// ---- link.c ----
+
+void xpl_pg_link_init(struct xpl_pg_store *s);
+// Starts the thread and waits for its first attempt, 3 s at most.
+xpl_status_t xpl_pg_link_start(struct xpl_pg_store *s, struct xpl_error *err);
+// Ends the thread and its connections.
+void xpl_pg_link_fini(struct xpl_pg_store *s);
+// A connection to read with, or NULL: the store is off, or all are in use for too long.  To be
+// given back with what happened.
+struct xpl_pg_conn *xpl_pg_reader(struct xpl_pg_store *s);
+void xpl_pg_reader_done(struct xpl_pg_store *s, struct xpl_pg_conn *c, enum xpl_pg_rc rc);
+// The writer's connection was lost or is useless; the caller holds write_mu.
+void xpl_pg_writer_lost(struct xpl_pg_store *s, const char *why);
+// Takes over a connection that the keeper made for the writer; the caller holds write_mu.
+void xpl_pg_take_writer(struct xpl_pg_store *s);
+
+// ---- tx.c ----
+
+xpl_status_t xpl_pg_begin(struct xpl_store *base, struct xpl_error *err);
+xpl_status_t xpl_pg_commit(struct xpl_store *base, struct xpl_error *err);
+void xpl_pg_rollback(struct xpl_store *base);
+// Run the body of a put between the two: inside the caller's transaction or in one of its own.
+xpl_status_t xpl_pg_enter(struct xpl_pg_store *s, bool *ret_own, struct xpl_error *err);
+xpl_status_t xpl_pg_leave(struct xpl_pg_store *s, bool own, enum xpl_pg_rc rc,
+                          struct xpl_error *err);
+
+// ---- profiles.c ----
+
+bool xpl_pg_find_file(struct xpl_store *base, const struct xpl_fingerprint *file,
+                      struct xpl_profile_id *ret);
+bool xpl_pg_has_size(struct xpl_store *base, uint64_t bytes);
+bool xpl_pg_list_files(struct xpl_store *base, size_t max, xpl_store_file_fn *each, void *arg);
+bool xpl_pg_has_rows(struct xpl_store *base, const struct xpl_profile_id *profile,
+                     uint32_t version);
+xpl_status_t xpl_pg_put_file(struct xpl_store *base, const struct xpl_fingerprint *file,
+                             const struct xpl_profile_id *profile, struct xpl_error *err);
+// Inside a transaction: the profile's row, made when there is none, and locked against removal.
+enum xpl_pg_rc xpl_pg_profile_row(struct xpl_pg_store *s, const struct xpl_profile_id *id,
+                                  int64_t *ret);
+// Inside a transaction: notes that a result was made of these.
+enum xpl_pg_rc xpl_pg_add_profiles(struct xpl_pg_store *s, int64_t result,
+                                   const struct xpl_store_key *key);
+
+// ---- evict.c; inside a transaction ----
+
+// Removes the results whose ids the statement gives with their size, and adds up both.  At most
+// `PG_BATCH` rows: id, week (NULL: inline), size_bytes.
+enum { PG_BATCH = 64 };
+enum xpl_pg_rc xpl_pg_remove(struct xpl_pg_store *s, const char *sql, const struct xpl_pg_args *a,
+                             int64_t *ret_n, int64_t *ret_bytes);
+// Removes the rows of a profile.
+enum xpl_pg_rc xpl_pg_delete_rows(struct xpl_pg_store *s, int64_t profile_id);
+// Writes down which results were used.
+enum xpl_pg_rc xpl_pg_flush_touches(struct xpl_pg_store *s);
+// Removes results that were found damaged.
+enum xpl_pg_rc xpl_pg_remove_damaged(struct xpl_pg_store *s);
+// Removes results, then rows, until `need` more bytes fit under the limit; nothing of this
+// transaction.  TOOBIG when they cannot.
+enum xpl_pg_rc xpl_pg_make_room(struct xpl_pg_store *s, uint64_t need);
+
+// ---- chunks.c ----
+
+enum { PG_CHUNK = 1 << 20, PG_INLINE = 64 << 10 };
+// Compresses at most PG_CHUNK bytes.
+bool xpl_pg_compress(xpl_bytes_t data, struct xpl_buf *ret);
+// Decompresses what must give `len` bytes, which *to has room for.
+bool xpl_pg_decompress(xpl_bytes_t frame, uint8_t *to, size_t len);
+
+// ---- results.c, rows.c, catalogue.c, maintain.c: functions of the table ----
+
+xpl_status_t xpl_pg_get(struct xpl_store *base, const struct xpl_store_key *key, size_t max_bytes,
+                        struct xpl_store_value *ret, struct xpl_error *err);
+bool xpl_pg_has(struct xpl_store *base, const struct xpl_store_key *key);
+xpl_status_t xpl_pg_put(struct xpl_store *base, const struct xpl_store_key *key, xpl_bytes_t data,
+                        xpl_bytes_t meta, struct xpl_error *err);
+xpl_status_t xpl_pg_put_rows(struct xpl_store *base, const struct xpl_profile_id *profile,
+                             uint32_t version, const struct xpl_rows *rows, struct xpl_error *err);
+xpl_status_t xpl_pg_put_catalogue(struct xpl_store *base, const struct xpl_snapshot *snap,
+                                  struct xpl_error *err);
+// Takes or renews the lease of the catalogue; NONE: another daemon has it.
+enum xpl_pg_rc xpl_pg_lease_catalogue(struct xpl_pg_store *s, int64_t *ret_fence);
+xpl_status_t xpl_pg_maintain(struct xpl_store *base, const struct xpl_store_maintenance *m,
+                             bool *ret_more, struct xpl_error *err);
+
+#endif

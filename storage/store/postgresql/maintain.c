@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeping the store clean: what is gone, outdated or free.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "storage/store/encoding.h"
+#include "storage/store/postgresql/impl.h"
+
+// SWEEP_S: how often a daemon searches for names and partitions that nobody uses.
+enum { SWEEP_S = 600 };
+
+// Whether a profile is in LOGDIR, or may be: a file of its size that nothing is remembered of may
+// be a copy, or the same file on another machine.
+#define IN_LOGDIR                                                                                  \
+    "(EXISTS (SELECT 1 FROM profile_files f JOIN hosts h ON h.fingerprint=f.fingerprint"           \
+    " WHERE f.profile_id=profiles.id) OR EXISTS (SELECT 1 FROM hosts h"                            \
+    " WHERE h.size_bytes=profiles.size_bytes AND NOT EXISTS"                                       \
+    " (SELECT 1 FROM profile_files f WHERE f.fingerprint=h.fingerprint)))"
+
+static const char *const mark_sql[] = {
+    "UPDATE profile_files SET gone_at=$1 WHERE gone_at IS NULL AND NOT EXISTS"
+    " (SELECT 1 FROM hosts h WHERE h.fingerprint=profile_files.fingerprint)",
+    "UPDATE profile_files SET gone_at=NULL WHERE gone_at IS NOT NULL AND $1::bigint IS NOT NULL"
+    " AND EXISTS (SELECT 1 FROM hosts h WHERE h.fingerprint=profile_files.fingerprint)",
+    "UPDATE profiles SET gone_at=$1 WHERE gone_at IS NULL AND NOT " IN_LOGDIR,
+    "UPDATE profiles SET gone_at=NULL WHERE gone_at IS NOT NULL AND $1::bigint IS NOT NULL"
+    " AND " IN_LOGDIR,
+};
+
+static enum xpl_pg_rc remove_profile(struct xpl_pg_store *s, int64_t id) {
+    struct xpl_pg_args a = {0};
+    int64_t n = 0;
+    xpl_pg_arg_i64(&a, id);
+    enum xpl_pg_rc rc;
+    do
+        rc = xpl_pg_remove(s,
+                           "SELECT r.id, r.week, r.size_bytes FROM results r JOIN result_profiles"
+                           " p ON p.result_id=r.id WHERE p.profile_id=$1 LIMIT 64 FOR UPDATE OF r",
+                           &a, &n, NULL);
+    while (rc == XPL_PG_OK && n > 0);
+    if (rc == XPL_PG_OK) rc = xpl_pg_delete_rows(s, id);
+    if (rc == XPL_PG_OK)
+        rc = xpl_pg_query(s->w, "DELETE FROM profile_files WHERE profile_id=$1", &a, NULL);
+    return rc == XPL_PG_OK ? xpl_pg_query(s->w, "DELETE FROM profiles WHERE id=$1", &a, NULL) : rc;
+}
+
+// Only the holder of the lease knows what LOGDIR has.
+static enum xpl_pg_rc sweep_gone(struct xpl_pg_store *s, int64_t gone_s, int *budget) {
+    struct xpl_pg_args now = {0}, before = {0};
+    int64_t fence = 0, id = 0;
+    const int64_t now_s = xpl_pg_now_ms() / 1000;
+    enum xpl_pg_rc rc = xpl_pg_lease_catalogue(s, &fence);
+    if (rc == XPL_PG_NONE || (rc == XPL_PG_OK && fence != s->fence)) {
+        atomic_store(&s->catalogue_known, false);
+        return XPL_PG_OK;
+    }
+    xpl_pg_arg_i64(&now, now_s);
+    xpl_pg_arg_i64(&before, now_s - gone_s);
+    for (size_t i = 0; rc == XPL_PG_OK && i < sizeof mark_sql / sizeof *mark_sql; i++)
+        rc = xpl_pg_query(s->w, mark_sql[i], &now, NULL);
+    if (rc == XPL_PG_OK)
+        rc = xpl_pg_query(s->w, "DELETE FROM profile_files WHERE gone_at<=$1", &before, NULL);
+    while (rc == XPL_PG_OK && *budget > 0) {
+        // Locked ones are being written to: they are not gone after all.
+        rc = xpl_pg_ask(s->w,
+                        "SELECT id FROM profiles WHERE gone_at<=$1 LIMIT 1 FOR UPDATE SKIP LOCKED",
+                        &before, &id);
+        if (rc == XPL_PG_NONE) return XPL_PG_OK;
+        if (rc == XPL_PG_OK) rc = remove_profile(s, id);
+        --*budget;
+    }
+    return rc;
+}
+
+// Results of older versions.  Those of newer ones are another daemon's, which is newer than us.
+static enum xpl_pg_rc sweep_versions(struct xpl_pg_store *s, const struct xpl_store_maintenance *m,
+                                     int *budget) {
+    enum xpl_pg_rc rc = XPL_PG_OK;
+    for (size_t i = 0; rc == XPL_PG_OK && i<m->n_current && * budget> 0; i++) {
+        const struct xpl_store_version *const v = &m->current[i];
+        struct xpl_pg_args a = {0};
+        int64_t n = 0;
+        xpl_pg_arg_text(&a, xpl_store_kind_name(v->kind));
+        xpl_pg_arg_text(&a, v->name);
+        xpl_pg_arg_i64(&a, v->version);
+        xpl_pg_arg_i64(&a, *budget);
+        rc = xpl_pg_remove(s,
+                           "SELECT id, week, size_bytes FROM results WHERE kind=$1 AND name=$2"
+                           " AND version<$3 LIMIT $4 FOR UPDATE SKIP LOCKED",
+                           &a, &n, NULL);
+        *budget -= (int)n;
+    }
+    return rc;
+}
+
+static enum xpl_pg_rc sweep_names(struct xpl_pg_store *s) {
+    int64_t one = 0;
+    enum xpl_pg_rc rc =
+        xpl_pg_ask(s->w, "SELECT 1::bigint FROM settings WHERE name='names' FOR UPDATE SKIP LOCKED",
+                   NULL, &one);
+    if (rc == XPL_PG_NONE) return XPL_PG_OK; // rows are being written: another time
+    if (rc == XPL_PG_OK)
+        rc = xpl_pg_query(
+            s->w,
+            "DELETE FROM names n WHERE NOT EXISTS (SELECT 1 FROM op_rows WHERE name_id=n.id)"
+            " AND NOT EXISTS (SELECT 1 FROM kernel_rows WHERE name_id=n.id)"
+            " AND id NOT IN (SELECT module_id FROM op_rows WHERE module_id IS NOT NULL"
+            " UNION SELECT category_id FROM op_rows WHERE category_id IS NOT NULL"
+            " UNION SELECT framework_op_id FROM op_rows WHERE framework_op_id IS NOT NULL"
+            " UNION SELECT source_id FROM op_rows WHERE source_id IS NOT NULL"
+            " UNION SELECT op_name_id FROM kernel_rows WHERE op_name_id IS NOT NULL"
+            " UNION SELECT name_id FROM step_rows WHERE name_id IS NOT NULL)",
+            NULL, NULL);
+    if (rc == XPL_PG_OK) atomic_store(&s->rows_deleted, false);
+    return rc;
+}
+
+static enum xpl_pg_rc sweep(struct xpl_pg_store *s, const struct xpl_store_maintenance *m,
+                            int *budget) {
+    enum xpl_pg_rc rc = xpl_pg_remove_damaged(s);
+    if (rc == XPL_PG_OK) rc = xpl_pg_flush_touches(s);
+    if (rc == XPL_PG_OK) rc = sweep_versions(s, m, budget);
+    if (rc == XPL_PG_OK && atomic_load(&s->catalogue_known)) rc = sweep_gone(s, m->gone_s, budget);
+    return rc == XPL_PG_OK ? xpl_pg_make_room(s, 0) : rc;
+}
+
+// ---- now and then ----
+
+static enum xpl_pg_rc drop_week(struct xpl_pg_store *s, int64_t week) {
+    struct xpl_pg_args a = {0};
+    char sql[80];
+    int64_t used = 0;
+    xpl_pg_arg_i64(&a, week);
+    enum xpl_pg_rc rc =
+        xpl_pg_ask(s->w, "SELECT 1::bigint FROM results WHERE week=$1 LIMIT 1", &a, &used);
+    if (rc != XPL_PG_NONE) return rc;
+    (void)snprintf(sql, sizeof sql, "DROP TABLE IF EXISTS result_data_%lld", (long long)week);
+    return xpl_pg_exec(s->w, sql);
+}
+
+// Drops partitions of past weeks of which no result is left.  Nobody writes to one of a week that
+// ended more than a week ago.
+static enum xpl_pg_rc drop_weeks(struct xpl_pg_store *s) {
+    PGresult *r = NULL;
+    struct xpl_pg_args a = {0};
+    xpl_pg_arg_i64(&a, xpl_pg_this_week() - 1);
+    enum xpl_pg_rc rc =
+        xpl_pg_query(s->w,
+                     "SELECT w FROM (SELECT substr(c.relname, 13)::bigint AS w FROM pg_inherits i"
+                     " JOIN pg_class c ON c.oid=i.inhrelid WHERE i.inhparent="
+                     "'result_data'::regclass AND c.relname ~ '^result_data_[0-9]{1,9}$') x"
+                     " WHERE w<$1 ORDER BY w LIMIT 8",
+                     &a, &r);
+    if (rc != XPL_PG_OK) return rc;
+    for (int i = 0; rc == XPL_PG_OK && i < s->pq->ntuples(r); i++)
+        rc = drop_week(s, xpl_pg_get_i64(s->w, r, i, 0));
+    s->pq->clear(r);
+    return rc;
+}
+
+// Each in a transaction of its own: what cannot be had now is tried again in ten minutes.
+static void sweep_rarely(struct xpl_pg_store *s) {
+    static enum xpl_pg_rc (*const each[])(struct xpl_pg_store * s) = {sweep_names, drop_weeks};
+    const uint64_t now = xpl_clock_ns();
+    if (now < atomic_load(&s->swept_at_ns)) return;
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        if (each[i] == sweep_names && !atomic_load(&s->rows_deleted)) continue;
+        if (xpl_pg_begin(&s->base, NULL) != XPL_OK) return;
+        (void)xpl_pg_leave(s, true, each[i](s), NULL);
+    }
+    atomic_store(&s->swept_at_ns, now + (uint64_t)SWEEP_S * 1000000000u);
+}
+
+xpl_status_t xpl_pg_maintain(struct xpl_store *base, const struct xpl_store_maintenance *m,
+                             bool *ret_more, struct xpl_error *err) {
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    int budget = PG_BATCH;
+    if (ret_more) *ret_more = false;
+    XPL_TRY(xpl_pg_begin(base, err));              // nothing is dropped when there is no writer
+    enum xpl_pg_rc rc = xpl_pg_read_used(s, s->w); // what others have put counts
+    if (rc == XPL_PG_OK) rc = sweep(s, m, &budget);
+    XPL_TRY(xpl_pg_leave(s, true, rc, err));
+    sweep_rarely(s);
+    if (ret_more) *ret_more = budget <= 0;
+    return XPL_OK;
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The store in a PostgreSQL database (15 or later), which any number of daemons share: each of them
+// writes.  README.md has the flow and the decisions.
+#ifndef XPL_STORAGE_STORE_POSTGRESQL_POSTGRESQL_H_
+#define XPL_STORAGE_STORE_POSTGRESQL_POSTGRESQL_H_
+
+#include "storage/store/store.h"
+
+// As xpl_store_open with a `url`.  INVALID_ARGUMENT when the URL is none, FAILED_PRECONDITION when
+// there is no libpq or the tables are of another program.  Waits 3 s at most for the database: one
+// that is away gives a store that is OFF until it comes.
+xpl_status_t xpl_pg_open(const struct xpl_store_options *o, struct xpl_store **ret,
+                         struct xpl_error *err) XPL_NODISCARD;
+
+#endif

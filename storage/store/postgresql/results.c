@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results: reading and writing them.
+//
+// A result never changes: one that takes its place has another id.  So a row and its chunks, which
+// two statements read, belong together, or the chunks are gone.
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/text/utf8.h"
+#include "storage/hash.h"
+#include "storage/store/encoding.h"
+#include "storage/store/postgresql/impl.h"
+
+enum { DIGEST = 16, MAX_TEXT = 4096, OVERHEAD = 512 };
+
+static xpl_bytes_t view(const struct xpl_buf *b) {
+    return (xpl_bytes_t){b->p, b->n};
+}
+
+// Finds rows; which of two keys it is, the key itself says.
+static xpl_bytes_t digest_of(xpl_bytes_t key, uint8_t ret[DIGEST]) {
+    const uint64_t h[2] = {xpl_digest64(key, 0), xpl_digest64(key, 0x9e3779b97f4a7c15u)};
+    for (size_t i = 0; i < DIGEST; i++)
+        ret[i] = (uint8_t)(h[i / 8] >> (8 * (i % 8)));
+    return (xpl_bytes_t){ret, DIGEST};
+}
+
+// ---- reading ----
+
+static void value_free(struct xpl_store_value *v) {
+    xpl_sys_free(v->data);
+    xpl_sys_free(v->meta);
+    *v = (struct xpl_store_value){0};
+}
+
+struct fetch {
+    struct xpl_pg_conn *c;
+    xpl_bytes_t key;
+    size_t max;
+    int64_t id, week, checksum;
+    bool in_chunks;
+    struct xpl_store_value v;
+};
+
+static size_t chunk_len(size_t len, size_t at) {
+    return len - at < PG_CHUNK ? len - at : PG_CHUNK;
+}
+
+static enum xpl_pg_rc read_meta(struct fetch *f, const PGresult *r, int column) {
+    const xpl_bytes_t meta = xpl_pg_get_bytes(f->c, r, 0, column);
+    if (meta.len == 0) return XPL_PG_OK;
+    f->v.meta = xpl_sys_alloc(meta.len);
+    if (!f->v.meta) return XPL_PG_NOMEM;
+    memcpy(f->v.meta, meta.ptr, meta.len);
+    f->v.meta_len = meta.len;
+    return XPL_PG_OK;
+}
+
+// id, size_bytes, checksum, meta, week, small
+static enum xpl_pg_rc read_row(struct fetch *f, const PGresult *r) {
+    const int64_t size = xpl_pg_get_i64(f->c, r, 0, 1);
+    f->id = xpl_pg_get_i64(f->c, r, 0, 0);
+    f->checksum = xpl_pg_get_i64(f->c, r, 0, 2);
+    f->in_chunks = !f->c->pq->getisnull(r, 0, 4);
+    f->week = xpl_pg_get_i64(f->c, r, 0, 4);
+    if (size < 0 || (uint64_t)size > XPL_STORE_MAX_RESULT) return XPL_PG_DAMAGE;
+    if ((uint64_t)size > f->max) return XPL_PG_TOOBIG;
+    f->v.len = (size_t)size;
+    f->v.data = xpl_sys_alloc(f->v.len + !f->v.len);
+    if (!f->v.data) return XPL_PG_NOMEM;
+    if (!f->in_chunks && (f->v.len > PG_CHUNK ||
+                          !xpl_pg_decompress(xpl_pg_get_bytes(f->c, r, 0, 5), f->v.data, f->v.len)))
+        return XPL_PG_DAMAGE;
+    return read_meta(f, r, 3);
+}
+
+// NONE: there are no chunks.
+static enum xpl_pg_rc read_chunks(struct fetch *f) {
+    struct xpl_pg_args a = {0};
+    PGresult *r = NULL;
+    size_t at = 0;
+    bool right = true;
+    xpl_pg_arg_i64(&a, f->week);
+    xpl_pg_arg_i64(&a, f->id);
+    enum xpl_pg_rc rc = xpl_pg_send(
+        f->c, "SELECT data FROM result_data WHERE week=$1 AND result_id=$2 ORDER BY seq", &a);
+    while (rc == XPL_PG_OK && (rc = xpl_pg_next_row(f->c, &r)) == XPL_PG_OK) {
+        const size_t len = chunk_len(f->v.len, at);
+        right =
+            right && len && xpl_pg_decompress(xpl_pg_get_bytes(f->c, r, 0, 0), f->v.data + at, len);
+        at += right ? len : 0;
+        f->c->pq->clear(r);
+    }
+    if (rc != XPL_PG_NONE) return rc;
+    if (!right || (at && at != f->v.len)) return XPL_PG_DAMAGE;
+    return at == f->v.len ? XPL_PG_OK : XPL_PG_NONE;
+}
+
+static enum xpl_pg_rc fetch_row(struct fetch *f) {
+    struct xpl_pg_args a = {0};
+    uint8_t digest[DIGEST];
+    PGresult *r = NULL;
+    xpl_pg_arg_bytes(&a, digest_of(f->key, digest));
+    xpl_pg_arg_bytes(&a, f->key);
+    enum xpl_pg_rc rc = xpl_pg_query(f->c,
+                                     "SELECT id, size_bytes, checksum, meta, week, small"
+                                     " FROM results WHERE digest=$1 AND key=$2",
+                                     &a, &r);
+    if (rc != XPL_PG_OK) return rc;
+    rc = f->c->pq->ntuples(r) ? read_row(f, r) : XPL_PG_NONE;
+    f->c->pq->clear(r);
+    return rc;
+}
+
+// A row without chunks was removed between the two statements, or is damaged when it stays so.
+static enum xpl_pg_rc fetch(struct fetch *f) {
+    for (int64_t before = 0;;) {
+        enum xpl_pg_rc rc = fetch_row(f);
+        if (rc == XPL_PG_OK && f->in_chunks) {
+            rc = read_chunks(f);
+            if (rc == XPL_PG_NONE && before != f->id) {
+                before = f->id;
+                value_free(&f->v);
+                continue;
+            }
+            if (rc == XPL_PG_NONE) rc = XPL_PG_DAMAGE;
+        }
+        if (rc == XPL_PG_OK &&
+            xpl_store_checksum(f->key, (xpl_bytes_t){f->v.data, f->v.len},
+                               (xpl_bytes_t){f->v.meta, f->v.meta_len}) != f->checksum)
+            rc = XPL_PG_DAMAGE;
+        return rc;
+    }
+}
+
+static xpl_status_t get_with(struct xpl_pg_store *s, struct fetch *f, struct xpl_error *err) {
+    f->c = xpl_pg_reader(s);
+    if (!f->c) return XPL_NOT_FOUND;
+    const enum xpl_pg_rc rc = fetch(f);
+    // One damaged result says nothing against the connection.
+    if (rc == XPL_PG_DAMAGE) atomic_fetch_add(&s->read_errors, 1);
+    xpl_pg_reader_done(s, f->c, rc == XPL_PG_DAMAGE || rc == XPL_PG_TOOBIG ? XPL_PG_OK : rc);
+    if (rc == XPL_PG_OK) { // a collision forgets one
+        atomic_store_explicit(&s->touched[(uint64_t)f->id % PG_TOUCHES], f->id,
+                              memory_order_relaxed);
+        return XPL_OK;
+    }
+    value_free(&f->v);
+    if (rc == XPL_PG_DAMAGE && f->id)
+        atomic_store(&s->damaged[(uint64_t)f->id % PG_DAMAGED], f->id);
+    if (rc == XPL_PG_TOOBIG)
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
+                         "stored result: larger than the limit of %zu bytes", f->max);
+    if (rc == XPL_PG_NOMEM) XPL_RETURN_OOM(err, "stored result");
+    return XPL_NOT_FOUND;
+}
+
+xpl_status_t xpl_pg_get(struct xpl_store *base, const struct xpl_store_key *key, size_t max_bytes,
+                        struct xpl_store_value *ret, struct xpl_error *err) {
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    struct fetch f = {.max = max_bytes};
+    xpl_status_t st = XPL_NOT_FOUND;
+    if (atomic_load(&s->role) != XPL_STORE_OFF) {
+        struct xpl_buf b;
+        if (xpl_store_key_bytes(key, &b)) {
+            f.key = view(&b);
+            st = get_with(s, &f, err);
+        } else {
+            st = xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
+                               "store: key too long or no memory");
+        }
+        xpl_buf_fini(&b);
+    }
+    atomic_fetch_add(st == XPL_OK ? &s->hits : &s->misses, 1);
+    if (st == XPL_OK) *ret = f.v;
+    return st;
+}
+
+bool xpl_pg_has(struct xpl_store *base, const struct xpl_store_key *key) {
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    struct xpl_buf b;
+    uint8_t digest[DIGEST];
+    int64_t one = 0;
+    enum xpl_pg_rc rc = XPL_PG_NOMEM;
+    struct xpl_pg_conn *const c = xpl_store_key_bytes(key, &b) ? xpl_pg_reader(s) : NULL;
+    if (c) {
+        struct xpl_pg_args a = {0};
+        xpl_pg_arg_bytes(&a, digest_of(view(&b), digest));
+        xpl_pg_arg_bytes(&a, view(&b));
+        rc = xpl_pg_ask(c, "SELECT 1::bigint FROM results WHERE digest=$1 AND key=$2", &a, &one);
+        xpl_pg_reader_done(s, c, rc);
+    }
+    xpl_buf_fini(&b);
+    return rc == XPL_PG_OK;
+}
+
+// ---- writing ----
+
+struct put {
+    struct xpl_pg_store *s;
+    const struct xpl_store_key *key;
+    xpl_bytes_t bytes, digest, data, meta;
+    int64_t checksum, id;
+    struct xpl_buf frame, text;
+};
+
+// Whether these very bytes are there already, as another daemon has put them.  Those in chunks are
+// written anew: to compare them takes as long.
+static enum xpl_pg_rc is_there(struct put *p, bool *ret) {
+    struct xpl_pg_args a = {0};
+    int64_t one = 0;
+    xpl_pg_arg_bytes(&a, p->digest);
+    xpl_pg_arg_bytes(&a, p->bytes);
+    xpl_pg_arg_i64(&a, p->checksum);
+    xpl_pg_arg_i64(&a, (int64_t)p->data.len);
+    xpl_pg_arg_bytes(&a, view(&p->frame));
+    xpl_pg_arg_bytes(&a, p->meta);
+    const enum xpl_pg_rc rc =
+        xpl_pg_ask(p->s->w,
+                   "SELECT 1::bigint FROM results WHERE digest=$1 AND key=$2 AND checksum=$3 AND"
+                   " size_bytes=$4 AND small=$5 AND coalesce(meta,'')=$6 AND week IS NULL",
+                   &a, &one);
+    *ret = rc == XPL_PG_OK;
+    return rc == XPL_PG_NONE ? XPL_PG_OK : rc;
+}
+
+static enum xpl_pg_rc delete_same(struct put *p) {
+    struct xpl_pg_args a = {0};
+    int64_t n = 0;
+    xpl_pg_arg_bytes(&a, p->digest);
+    return xpl_pg_remove(
+        p->s, "SELECT id, week, size_bytes FROM results WHERE digest=$1 FOR UPDATE", &a, &n, NULL);
+}
+
+// Text for people: what a column of text does not take is replaced.
+static bool clean(struct xpl_buf *b, xpl_str_t s, size_t *ret_begin) {
+    *ret_begin = b->n;
+    xpl_utf8_clean(b, s, MAX_TEXT);
+    return !b->failed;
+}
+
+// *ret_id 0: another daemon was faster.
+static enum xpl_pg_rc add_result(struct put *p, bool in_chunks) {
+    const struct xpl_store_key *const key = p->key;
+    struct xpl_pg_args a = {0};
+    size_t name, options;
+    p->text.n = 0;
+    if (!clean(&p->text, key->name, &name) || !clean(&p->text, key->options, &options))
+        return XPL_PG_NOMEM;
+    const char *const text = p->text.p ? (const char *)p->text.p : "";
+    xpl_pg_arg_bytes(&a, p->digest);
+    xpl_pg_arg_bytes(&a, p->bytes);
+    xpl_pg_arg_text(&a, xpl_store_kind_name(key->kind));
+    xpl_pg_arg_text(&a, (xpl_str_t){text, options});
+    xpl_pg_arg_text(&a, (xpl_str_t){text + options, p->text.n - options});
+    xpl_pg_arg_i64(&a, key->version);
+    xpl_pg_arg_i64(&a, (int64_t)key->n_profiles);
+    xpl_pg_arg_i64(&a, (int64_t)p->data.len);
+    xpl_pg_arg_i64(&a, p->checksum);
+    xpl_pg_arg_i64(&a, xpl_pg_now_ms());
+    if (p->meta.len)
+        xpl_pg_arg_bytes(&a, p->meta);
+    else
+        xpl_pg_arg_null_bytes(&a);
+    xpl_pg_arg_u64(&a, in_chunks ? (uint64_t)p->s->week : UINT64_MAX);
+    if (in_chunks)
+        xpl_pg_arg_null_bytes(&a);
+    else
+        xpl_pg_arg_bytes(&a, view(&p->frame));
+    const enum xpl_pg_rc rc =
+        xpl_pg_ask(p->s->w,
+                   "INSERT INTO results(digest, key, kind, name, options, version, n_hosts,"
+                   " size_bytes, checksum, made_at_ms, used_at_ms, meta, week, small)"
+                   " VALUES($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$10,$11,$12,$13)"
+                   " ON CONFLICT(digest) DO NOTHING RETURNING id",
+                   &a, &p->id);
+    return rc == XPL_PG_NONE ? XPL_PG_OK : rc;
+}
+
+static enum xpl_pg_rc add_chunks(struct put *p) {
+    enum xpl_pg_rc rc = XPL_PG_OK;
+    size_t at = 0;
+    for (int64_t seq = 0; rc == XPL_PG_OK && at < p->data.len; seq++) {
+        const xpl_bytes_t chunk = {p->data.ptr + at, chunk_len(p->data.len, at)};
+        struct xpl_pg_args a = {0};
+        if (!xpl_pg_compress(chunk, &p->frame)) return XPL_PG_NOMEM;
+        xpl_pg_arg_i64(&a, p->s->week);
+        xpl_pg_arg_i64(&a, p->id);
+        xpl_pg_arg_i64(&a, seq);
+        xpl_pg_arg_bytes(&a, view(&p->frame));
+        rc = xpl_pg_query(p->s->w, "INSERT INTO result_data VALUES($1,$2,$3,$4)", &a, NULL);
+        at += chunk.len;
+    }
+    return rc;
+}
+
+static enum xpl_pg_rc put_new(struct put *p, bool in_chunks) {
+    struct xpl_pg_store *const s = p->s;
+    const uint64_t need = p->data.len + OVERHEAD;
+    enum xpl_pg_rc rc = xpl_pg_make_room(s, need + p->meta.len + p->bytes.len);
+    if (rc == XPL_PG_OK) rc = delete_same(p);
+    if (rc == XPL_PG_OK) rc = add_result(p, in_chunks);
+    if (rc != XPL_PG_OK || p->id == 0) return rc;
+    if (p->id < s->tx_first_id) s->tx_first_id = p->id;
+    s->tx_bytes += (int64_t)need;
+    if (in_chunks) rc = add_chunks(p);
+    return rc == XPL_PG_OK ? xpl_pg_add_profiles(s, p->id, p->key) : rc;
+}
+
+static enum xpl_pg_rc put_result(struct put *p) {
+    bool there = false, in_chunks = p->data.len > PG_CHUNK;
+    if (!in_chunks && !xpl_pg_compress(p->data, &p->frame)) return XPL_PG_NOMEM;
+    in_chunks = in_chunks || p->frame.n > PG_INLINE;
+    enum xpl_pg_rc rc = xpl_pg_remove_damaged(p->s);
+    if (rc == XPL_PG_OK && !in_chunks) rc = is_there(p, &there);
+    return rc == XPL_PG_OK && !there ? put_new(p, in_chunks) : rc;
+}
+
+xpl_status_t xpl_pg_put(struct xpl_store *base, const struct xpl_store_key *key, xpl_bytes_t data,
+                        xpl_bytes_t meta, struct xpl_error *err) {
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    bool own;
+    XPL_TRY(xpl_pg_enter(s, &own, err));
+    enum xpl_pg_rc rc = XPL_PG_TOOBIG;
+    if (data.len <= XPL_STORE_MAX_RESULT && meta.len <= XPL_STORE_MAX_META) {
+        struct xpl_buf b;
+        uint8_t digest[DIGEST];
+        rc = XPL_PG_NOMEM;
+        if (xpl_store_key_bytes(key, &b)) {
+            struct put p = {.s = s, .key = key, .bytes = view(&b), .data = data, .meta = meta};
+            p.digest = digest_of(p.bytes, digest);
+            p.checksum = xpl_store_checksum(p.bytes, data, meta);
+            xpl_buf_init(&p.frame, (size_t)2 << 20);
+            xpl_buf_init(&p.text, 4 * MAX_TEXT);
+            rc = put_result(&p);
+            xpl_buf_fini(&p.text);
+            xpl_buf_fini(&p.frame);
+        }
+        xpl_buf_fini(&b);
+    }
+    return xpl_pg_leave(s, own, rc, err);
+}

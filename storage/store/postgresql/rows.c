@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows for people: ops, kernels and steps of a profile, written by COPY.
+#include "storage/store/rows.h"
+
+#include <endian.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/text/utf8.h"
+#include "storage/hash.h"
+#include "storage/store/postgresql/impl.h"
+
+enum { MAX_TEXT = 4096, FLUSH = 256 << 10, MAX_NAMES_BYTES = 256 << 20, ROW_BYTES = 192 };
+
+struct writing {
+    struct xpl_pg_store *s;
+    uint64_t seed; // of names' ids: nobody can prepare two names with one
+    int64_t profile;
+    const struct xpl_rows *rows;
+    size_t n_ops, n_kernels, n_steps;
+    struct xpl_buf clean, out;
+    struct xpl_arena arena; // names met so far
+    struct xpl_map met;
+    struct xpl_buf ids, texts;
+    size_t n_names;
+};
+
+// ---- names ----
+
+static xpl_bytes_t clean_text(struct writing *w, xpl_str_t text) {
+    w->clean.n = 0;
+    xpl_utf8_clean(&w->clean, text, MAX_TEXT);
+    return (xpl_bytes_t){w->clean.p, w->clean.n};
+}
+
+static int64_t name_id(struct writing *w, xpl_str_t text) {
+    return (int64_t)xpl_digest64(clean_text(w, text), w->seed);
+}
+
+static bool meet(struct writing *w, xpl_str_t text, bool needed) {
+    if (text.len == 0 && !needed) return true;
+    const int64_t id = name_id(w, text);
+    uint64_t *const seen = xpl_map_put(&w->arena, &w->met, (uint64_t)id, ~(uint64_t)id, NULL);
+    if (!seen || w->clean.failed) return false;
+    if (*seen) return true;
+    *seen = 1;
+    w->n_names++;
+    xpl_pg_array_i64(&w->ids, id);
+    xpl_pg_array_bytes(&w->texts, (xpl_bytes_t){w->clean.p, w->clean.n});
+    return true;
+}
+
+static bool meet_all(struct writing *w) {
+    bool ok = true;
+    for (size_t i = 0; ok && i < w->n_ops; i++) {
+        const struct xpl_op_row *const r = &w->rows->ops[i];
+        ok = meet(w, r->name, true) && meet(w, r->module, false) && meet(w, r->category, false) &&
+             meet(w, r->framework_op, false) && meet(w, r->source, false);
+    }
+    for (size_t i = 0; ok && i < w->n_kernels; i++)
+        ok = meet(w, w->rows->kernels[i].name, true) && meet(w, w->rows->kernels[i].op_name, false);
+    for (size_t i = 0; ok && i < w->n_steps; i++)
+        ok = meet(w, w->rows->steps[i].name, false);
+    return ok && !w->ids.failed && !w->texts.failed;
+}
+
+// The head of an array, then its elements.
+static bool make_array(struct xpl_buf *b, enum xpl_pg_array type, const struct xpl_buf *elements,
+                       size_t n) {
+    xpl_buf_init(b, MAX_NAMES_BYTES + 64);
+    xpl_pg_array_begin(b, type, n);
+    xpl_buf_put(b, elements->p, elements->n);
+    return !b->failed;
+}
+
+// In the order of ids, so that two writers wait for each other and not for themselves.
+static enum xpl_pg_rc insert_names(struct xpl_pg_store *s, const struct xpl_pg_args *a) {
+    int64_t wrong = 0;
+    enum xpl_pg_rc rc = xpl_pg_query(s->w,
+                                     "INSERT INTO names SELECT id, text FROM unnest($1,$2)"
+                                     " AS t(id, text) ORDER BY id ON CONFLICT DO NOTHING",
+                                     a, NULL);
+    if (rc == XPL_PG_OK)
+        rc = xpl_pg_ask(s->w,
+                        "SELECT count(*) FROM unnest($1,$2) AS t(id, text)"
+                        " JOIN names n ON n.id=t.id WHERE n.text<>t.text",
+                        a, &wrong);
+    return rc == XPL_PG_OK && wrong ? XPL_PG_OTHER : rc; // two texts with one hash
+}
+
+static enum xpl_pg_rc add_names(struct writing *w) {
+    struct xpl_pg_args a = {0};
+    struct xpl_buf ids = {0}, texts = {0};
+    int64_t one = 0;
+    xpl_buf_init(&w->ids, MAX_NAMES_BYTES);
+    xpl_buf_init(&w->texts, MAX_NAMES_BYTES);
+    // Nobody sweeps names while rows that use them are on their way.
+    enum xpl_pg_rc rc = xpl_pg_ask(
+        w->s->w, "SELECT 1::bigint FROM settings WHERE name='names' FOR SHARE", NULL, &one);
+    if (rc == XPL_PG_OK && !meet_all(w)) rc = XPL_PG_NOMEM;
+    if (rc == XPL_PG_OK && w->n_names) {
+        const bool made = make_array(&ids, XPL_PG_INT8S, &w->ids, w->n_names) &&
+                          make_array(&texts, XPL_PG_TEXTS, &w->texts, w->n_names);
+        if (made) {
+            xpl_pg_arg_array(&a, XPL_PG_INT8S, &ids);
+            xpl_pg_arg_array(&a, XPL_PG_TEXTS, &texts);
+        }
+        rc = made ? insert_names(w->s, &a) : XPL_PG_NOMEM;
+    }
+    xpl_buf_fini(&ids);
+    xpl_buf_fini(&texts);
+    xpl_buf_fini(&w->ids);
+    xpl_buf_fini(&w->texts);
+    return rc;
+}
+
+// ---- fields of COPY's binary format ----
+
+static void put_field(struct writing *w, const void *p, uint32_t len) {
+    const uint32_t be = htobe32(len);
+    xpl_buf_put(&w->out, &be, sizeof be);
+    xpl_buf_put(&w->out, p, len);
+}
+
+static void put_null(struct writing *w) {
+    const uint32_t be = htobe32(UINT32_MAX);
+    xpl_buf_put(&w->out, &be, sizeof be);
+}
+
+static void put_u64(struct writing *w, uint64_t v) { // NULL above INT64_MAX
+    const uint64_t be = htobe64(v);
+    if (v <= INT64_MAX)
+        put_field(w, &be, sizeof be);
+    else
+        put_null(w);
+}
+
+static void put_name(struct writing *w, xpl_str_t text, bool needed) {
+    const uint64_t be = htobe64((uint64_t)name_id(w, text));
+    if (text.len || needed)
+        put_field(w, &be, sizeof be);
+    else
+        put_null(w);
+}
+
+static void put_bool(struct writing *w, bool v) {
+    const uint8_t byte = v;
+    put_field(w, &byte, 1);
+}
+
+static void put_double(struct writing *w, double v) {
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    bits = htobe64(bits);
+    if (isfinite(v))
+        put_field(w, &bits, sizeof bits);
+    else
+        put_null(w);
+}
+
+static void begin_row(struct writing *w, uint16_t fields, size_t seq) {
+    const uint16_t be = htobe16(fields);
+    xpl_buf_put(&w->out, &be, sizeof be);
+    put_u64(w, (uint64_t)w->profile);
+    put_u64(w, seq);
+}
+
+static void put_op(struct writing *w, size_t seq) {
+    const struct xpl_op_row *const r = &w->rows->ops[seq];
+    const uint64_t values[8] = {r->occurrences,  r->time_ps, r->self_time_ps,   r->min_time_ps,
+                                r->dma_stall_ps, r->flops,   r->bytes_accessed, r->num_cores};
+    begin_row(w, 16, seq);
+    put_bool(w, r->on_device);
+    put_name(w, r->name, true);
+    put_name(w, r->module, false);
+    put_name(w, r->category, false);
+    put_name(w, r->framework_op, false);
+    put_name(w, r->source, false);
+    for (size_t i = 0; i < 8; i++)
+        put_u64(w, values[i]);
+}
+
+static void put_kernel(struct writing *w, size_t seq) {
+    const struct xpl_kernel_row *const r = &w->rows->kernels[seq];
+    const uint64_t values[7] = {
+        r->occurrences,        r->total_ns,           r->min_ns, r->max_ns, r->registers_per_thread,
+        r->static_shmem_bytes, r->dynamic_shmem_bytes};
+    begin_row(w, 20, seq);
+    put_name(w, r->name, true);
+    put_name(w, r->op_name, false);
+    for (size_t i = 0; i < 7; i++)
+        put_u64(w, values[i]);
+    for (size_t i = 0; i < 3; i++)
+        put_u64(w, r->block[i]);
+    for (size_t i = 0; i < 3; i++)
+        put_u64(w, r->grid[i]);
+    put_double(w, r->occupancy_percent);
+    put_bool(w, r->uses_tensor_core);
+    put_bool(w, r->tensor_core_eligible);
+}
+
+static void put_step(struct writing *w, size_t seq) {
+    const struct xpl_step_row *const r = &w->rows->steps[seq];
+    const uint64_t values[10] = {r->begin_ps,  r->duration_ps,   r->compute_ps, r->input_ps,
+                                 r->output_ps, r->collective_ps, r->compile_ps, r->host_ps,
+                                 r->idle_ps,   r->other_ps};
+    begin_row(w, 15, seq);
+    put_u64(w, r->step_num);
+    put_u64(w, r->core_id);
+    put_name(w, r->name, false);
+    for (size_t i = 0; i < 10; i++)
+        put_u64(w, values[i]);
+}
+
+static enum xpl_pg_rc flush(struct writing *w, bool all) {
+    if (w->out.failed || w->clean.failed) return XPL_PG_NOMEM;
+    if (!w->out.n || (!all && w->out.n < FLUSH)) return XPL_PG_OK;
+    const enum xpl_pg_rc rc = xpl_pg_copy_data(w->s->w, (xpl_bytes_t){w->out.p, w->out.n});
+    w->out.n = 0;
+    return rc;
+}
+
+static enum xpl_pg_rc copy(struct writing *w, const char *sql, size_t n,
+                           void (*put)(struct writing *w, size_t seq)) {
+    static const uint8_t head[19] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0", end[2] = {0xff, 0xff};
+    if (n == 0) return XPL_PG_OK;
+    enum xpl_pg_rc rc = xpl_pg_copy_begin(w->s->w, sql);
+    if (rc != XPL_PG_OK) return rc;
+    w->out.n = 0;
+    xpl_buf_put(&w->out, head, sizeof head);
+    for (size_t i = 0; rc == XPL_PG_OK && i < n; i++) {
+        put(w, i);
+        rc = flush(w, false);
+    }
+    xpl_buf_put(&w->out, end, sizeof end);
+    if (rc == XPL_PG_OK) rc = flush(w, true);
+    if (rc == XPL_PG_NOMEM) (void)xpl_pg_copy_cancel(w->s->w);
+    return rc == XPL_PG_OK ? xpl_pg_copy_end(w->s->w) : rc;
+}
+
+// ---- all rows of a profile ----
+
+static enum xpl_pg_rc mark_profile(struct writing *w, uint32_t version) {
+    struct xpl_pg_args a = {0};
+    const size_t n = w->n_ops + w->n_kernels + w->n_steps;
+    const xpl_bytes_t type = clean_text(w, w->rows->device_type);
+    if (w->clean.failed) return XPL_PG_NOMEM;
+    xpl_pg_arg_i64(&a, w->profile);
+    xpl_pg_arg_text(&a, (xpl_str_t){(const char *)type.ptr, type.len});
+    xpl_pg_arg_u64(&a, w->rows->device_cores);
+    xpl_pg_arg_i64(&a, version);
+    xpl_pg_arg_i64(&a, xpl_pg_now_ms());
+    xpl_pg_arg_i64(&a, (int64_t)n);
+    return xpl_pg_query(w->s->w,
+                        "UPDATE profiles SET device_type=$2, device_cores=$3, rows_version=$4,"
+                        " rows_at_ms=$5, n_rows=$6 WHERE id=$1",
+                        &a, NULL);
+}
+
+static size_t at_most(size_t n) {
+    return n < XPL_ROWS_MAX ? n : XPL_ROWS_MAX;
+}
+
+static enum xpl_pg_rc put_rows(struct writing *w, const struct xpl_profile_id *id,
+                               uint32_t version) {
+    const uint64_t bytes = (w->n_ops + w->n_kernels + w->n_steps) * ROW_BYTES;
+    enum xpl_pg_rc rc = xpl_pg_make_room(w->s, bytes);
+    if (rc == XPL_PG_OK) rc = xpl_pg_exec(w->s->w, "SET LOCAL statement_timeout='60s'");
+    if (rc == XPL_PG_OK) rc = xpl_pg_profile_row(w->s, id, &w->profile);
+    if (rc == XPL_PG_OK) rc = xpl_pg_delete_rows(w->s, w->profile);
+    if (rc == XPL_PG_OK) rc = add_names(w);
+    if (rc == XPL_PG_OK) rc = copy(w, "COPY op_rows FROM STDIN (FORMAT binary)", w->n_ops, put_op);
+    if (rc == XPL_PG_OK)
+        rc = copy(w, "COPY kernel_rows FROM STDIN (FORMAT binary)", w->n_kernels, put_kernel);
+    if (rc == XPL_PG_OK)
+        rc = copy(w, "COPY step_rows FROM STDIN (FORMAT binary)", w->n_steps, put_step);
+    w->s->tx_bytes += (int64_t)bytes;
+    return rc == XPL_PG_OK ? mark_profile(w, version) : rc;
+}
+
+xpl_status_t xpl_pg_put_rows(struct xpl_store *base, const struct xpl_profile_id *profile,
+                             uint32_t version, const struct xpl_rows *rows, struct xpl_error *err) {
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    bool own;
+    uint8_t secret[XPL_STORE_SECRET];
+    XPL_TRY(xpl_pg_enter(s, &own, err));
+    (void)xpl_pg_get_secret(base, secret);
+    struct writing w = {.s = s,
+                        .seed = xpl_digest64((xpl_bytes_t){secret, sizeof secret}, 1),
+                        .rows = rows,
+                        .n_ops = at_most(rows->n_ops),
+                        .n_kernels = at_most(rows->n_kernels),
+                        .n_steps = at_most(rows->n_steps)};
+    xpl_buf_init(&w.clean, MAX_TEXT);
+    xpl_buf_init(&w.out, 2 * (size_t)FLUSH);
+    xpl_arena_init(&w.arena, (size_t)256 << 20);
+    const enum xpl_pg_rc rc = put_rows(&w, profile, version);
+    xpl_arena_fini(&w.arena);
+    xpl_buf_fini(&w.out);
+    xpl_buf_fini(&w.clean);
+    return xpl_pg_leave(s, own, rc, err);
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every allocation of the store on PostgreSQL fails once (ours; libpq has its own): each time the
+// calls end cleanly, nothing wrong comes back, nothing is lost, and the next run finds it working.
+#include "storage/sessions/catalogue.h"
+#include "tests/cluster/pg_server.h"
+#include "tests/unit/storage/store_helpers.h"
+
+enum { LARGE = 2500000 };
+
+static unsigned failures; // calls that reported one
+
+static bool ok(xpl_status_t st, const struct xpl_error *err) {
+    if (st == XPL_OK) return true;
+    failures++;
+    // Without a connection puts are refused.
+    const bool expected = st == XPL_RESOURCE_EXHAUSTED || st == XPL_FAILED_PRECONDITION;
+    if (!expected) fprintf(stderr, "%s: %s\n", xpl_status_name(st), err->msg);
+    CHECK(expected && err->code == st && err->msg[0]);
+    return false;
+}
+
+// Right, or a miss, or no memory.
+static void get(struct xpl_store *s, uint64_t i, size_t len) {
+    struct test_key k;
+    struct xpl_store_value v = {0};
+    struct xpl_error err = {0};
+    const xpl_status_t st = xpl_store_get(s, key_of(i, &k), LARGE, &v, &err);
+    failures += st != XPL_OK;
+    if (st != XPL_OK) return;
+    CHECK_EQ(v.len, len);
+    CHECK(v.data[0] == byte_of(i, 0) && v.data[len - 1] == byte_of(i, len - 1));
+    xpl_sys_free(v.data);
+    xpl_sys_free(v.meta);
+}
+
+static bool is_known(void *arg, const struct xpl_fingerprint *file,
+                     const struct xpl_profile_id *profile) {
+    (void)arg;
+    (void)profile;
+    return file->ino != 0;
+}
+
+static void put_all(struct xpl_store *s) {
+    const struct xpl_op_row op = {.name = XPL_STR("op"), .module = XPL_STR("m")};
+    const struct xpl_kernel_row kernel = {.name = XPL_STR("k")};
+    const struct xpl_step_row step = {.name = XPL_STR("7")};
+    const struct xpl_rows rows = {&op, 1, &kernel, 1, &step, 1, XPL_STR("TPU"), 4};
+    struct test_key k;
+    struct xpl_error err = {0};
+    (void)key_of(5, &k);
+    if (ok(xpl_store_begin(s, &err), &err)) {
+        err = (struct xpl_error){0};
+        (void)ok(xpl_store_put_file(s, &k.files[0], &k.profiles[0], &err), &err);
+        (void)ok(xpl_store_put_rows(s, &k.profiles[0], 7, &rows, &err), &err);
+        (void)ok(xpl_store_commit(s, &err), &err);
+    }
+    for (uint64_t i = 5; i < 7; i++) { // of eight profiles, and of one; in chunks, and inline
+        err = (struct xpl_error){0};
+        (void)ok(put_n(s, i, i == 5 ? LARGE : 300, &err), &err);
+    }
+}
+
+static void use_catalogue(struct xpl_store *s) {
+    struct test_key k;
+    struct xpl_error err = {0};
+    static uint64_t changed;
+    (void)key_of(5, &k);
+    const struct xpl_host host = {
+        .name = XPL_STR("h"), .path = XPL_STR("p"), .fingerprint = k.files[0]};
+    const struct xpl_session se = {.name = XPL_STR("run"),
+                                   .path = XPL_STR("run"),
+                                   .hosts = &host,
+                                   .n_hosts = 1,
+                                   .changed = ++changed};
+    const struct xpl_snapshot snap = {
+        .sessions = &se, .n_sessions = 1, .generation = changed, .removed = changed};
+    (void)ok(xpl_store_put_catalogue(s, &snap, &err), &err);
+    err = (struct xpl_error){0};
+    const struct xpl_store_version current = {XPL_STORE_ANSWER, XPL_STR("kernel_stats"), 7};
+    const struct xpl_store_maintenance m = {.current = &current, .n_current = 1, .gone_s = 3600};
+    (void)ok(xpl_store_maintain(s, &m, NULL, &err), &err);
+}
+
+static void use(struct xpl_store *s) {
+    struct test_key k;
+    struct xpl_profile_id id;
+    put_all(s);
+    get(s, 5, LARGE);
+    get(s, 6, 300);
+    use_catalogue(s);
+    failures += !xpl_store_has(s, key_of(6, &k));
+    (void)xpl_store_find_file(s, &k.files[0], &id);
+    failures += !xpl_store_list_files(s, 10, is_known, NULL);
+}
+
+static void everything(void) {
+    const struct xpl_store_options o = {
+        .size = sizeof o, .dir = "", .limit_bytes = 6 << 20, .url = pg_url("postgres")};
+    struct xpl_store *s = NULL;
+    struct xpl_error err = {0};
+    if (ok(xpl_store_open(&o, &s, &err), &err)) use(s);
+    xpl_store_close(s);
+}
+
+int main(void) {
+    const char *const why = pg_begin();
+    if (why) {
+        fprintf(stderr, "SKIPPED: %s\n", why);
+        return 77;
+    }
+    uint64_t failing = 0, absorbed = 0;
+    everything();
+    CHECK_EQ(failures, 0);
+    for (uint64_t i = 0;; i++) {
+        failures = 0;
+        const int64_t live = xpl_fault_live();
+        xpl_fault_reset();
+        xpl_fault_fail_on(i);
+        everything();
+        const uint64_t count = xpl_fault_count();
+        xpl_fault_reset();
+        // Blocks are counted for each thread: connections come from another one, at most five.
+        CHECK(xpl_fault_live() <= live && xpl_fault_live() >= live - 5);
+        *(failures ? &failing : &absorbed) += 1;
+        if (count <= i) break; // none was left to fail
+        failures = 0;
+        if (i % 8 == 0) everything(); // it works again
+        CHECK_EQ(failures, 0);
+    }
+    fprintf(stderr, "%llu failures reported, %llu absorbed\n", (unsigned long long)failing,
+            (unsigned long long)absorbed);
+    CHECK(failing > 20);
+    return 0;
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// A PostgreSQL server of the test's own: Debian's binaries, a data directory below the current one,
+// a socket below /tmp, no TCP.  It ends with the test, whatever way that ends.
+#ifndef XPL_TESTS_CLUSTER_PG_SERVER_H_
+#define XPL_TESTS_CLUSTER_PG_SERVER_H_
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/check.h"
+
+static struct pg_server {
+    char bin[128];
+    char data[4096], socket[64];
+    pid_t pid, owner; // of the server; of who started it
+    uid_t uid;        // servers refuse to run as root
+    gid_t gid;
+} pg;
+
+static inline void pg_pause_ms(long ms) {
+    const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    (void)nanosleep(&t, NULL);
+}
+
+// The child of fork: becomes the server's user and the program.
+static inline void pg_exec(const char *const argv[], pid_t parent) {
+    char path[300];
+    const int log = open("/dev/null", O_RDWR);
+    (void)snprintf(path, sizeof path, "%s/%s", pg.bin, argv[0]);
+    if (pg.uid != geteuid() && (setgroups(0, NULL) || setgid(pg.gid) || setuid(pg.uid))) _exit(99);
+    (void)prctl(PR_SET_PDEATHSIG, SIGQUIT);
+    if (getppid() != parent || dup2(log, 0) < 0) _exit(98);
+    if (!getenv("XPL_PG_LOG") && (dup2(log, 1) < 0 || dup2(log, 2) < 0)) _exit(98);
+    if (chdir("/") != 0) _exit(98);
+    (void)execv(path, (char *const *)(uintptr_t)argv);
+    _exit(97);
+}
+
+static inline pid_t pg_spawn(const char *const argv[]) {
+    const pid_t parent = getpid(), pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) pg_exec(argv, parent);
+    return pid;
+}
+
+static inline int pg_run(const char *const argv[]) {
+    int status = 0;
+    const pid_t pid = pg_spawn(argv);
+    CHECK(waitpid(pid, &status, 0) == pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
+}
+
+static inline const char *pg_url(const char *database) {
+    static char url[256];
+    (void)snprintf(url, sizeof url, "postgresql://postgres@/%s?host=%s", database, pg.socket);
+    return url;
+}
+
+// Runs statements in a database.
+static inline int pg_try(const char *database, const char *sql) {
+    return pg_run((const char *const[]){"psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-h", pg.socket,
+                                        "-U", "postgres", "-d", database, "-c", sql, NULL});
+}
+
+static inline void pg_sql(const char *database, const char *sql) {
+    const int rc = pg_try(database, sql);
+    if (rc) fprintf(stderr, "psql: %d: %s\n", rc, sql);
+    CHECK_EQ(rc, 0);
+}
+
+static inline void pg_start(void) {
+    pg.pid = pg_spawn((const char *const[]){
+        "postgres", "-D", pg.data, "-k", pg.socket, "-c", "listen_addresses=", "-c", "fsync=off",
+        "-c", "shared_buffers=32MB", "-c", "max_connections=60", "-c", "log_min_messages=fatal",
+        "-c", "max_prepared_transactions=4", NULL});
+    for (int i = 0; pg_try("postgres", "SELECT 1") != 0; i++) {
+        CHECK(i < 300 && waitpid(pg.pid, NULL, WNOHANG) == 0);
+        pg_pause_ms(50);
+    }
+}
+
+// SIGQUIT: as a crash; SIGINT: connections are ended.
+static inline void pg_stop(int sig) {
+    if (pg.pid <= 0) return;
+    CHECK(kill(pg.pid, sig) == 0 && waitpid(pg.pid, NULL, 0) == pg.pid);
+    pg.pid = 0;
+}
+
+static inline void pg_remove(void) {
+    char cmd[4400];
+    if (getpid() != pg.owner) return; // a child that was forked
+    if (pg.pid > 0) (void)kill(pg.pid, SIGQUIT), (void)waitpid(pg.pid, NULL, 0);
+    (void)snprintf(cmd, sizeof cmd, "rm -rf '%s' '%s'", pg.data, pg.socket);
+    if (system(cmd) != 0) fprintf(stderr, "%s failed\n", cmd);
+}
+
+static inline void pg_aborted(int sig) {
+    (void)sig;
+    pg_remove();
+}
+
+static inline bool pg_find(void) {
+    glob_t g;
+    bool found = false;
+    if (glob("/usr/lib/postgresql/*/bin/initdb", 0, NULL, &g) != 0) return false;
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        if (atoi(g.gl_pathv[i] + strlen("/usr/lib/postgresql/")) < 15) continue;
+        (void)snprintf(pg.bin, sizeof pg.bin, "%.*s", (int)(strlen(g.gl_pathv[i]) - 7),
+                       g.gl_pathv[i]);
+        found = true;
+    }
+    globfree(&g);
+    return found;
+}
+
+static inline void pg_make_dirs(void) {
+    char cwd[3900];
+    CHECK(getcwd(cwd, sizeof cwd));
+    (void)snprintf(pg.data, sizeof pg.data, "%s/pg-data-XXXXXX", cwd);
+    (void)snprintf(pg.socket, sizeof pg.socket, "/tmp/xpl-pg-XXXXXX");
+    CHECK(mkdtemp(pg.data) && mkdtemp(pg.socket));
+    CHECK(chown(pg.data, pg.uid, pg.gid) == 0 && chown(pg.socket, pg.uid, pg.gid) == 0);
+    CHECK(chmod(pg.socket, 0755) == 0);
+}
+
+// Makes and starts it.  NULL, or why there is none.
+static inline const char *pg_begin(void) {
+    const struct passwd *const user =
+        geteuid() == 0 ? getpwnam("postgres") ? getpwnam("postgres") : getpwnam("nobody") : NULL;
+    if (!pg_find()) return "no server of PostgreSQL 15 or later in /usr/lib/postgresql";
+    if (geteuid() == 0 && !user) return "no user but root, as whom it does not run";
+    pg.uid = user ? user->pw_uid : geteuid();
+    pg.gid = user ? user->pw_gid : getegid();
+    pg.owner = getpid();
+    pg_make_dirs();
+    if (atexit(pg_remove) != 0 || signal(SIGABRT, pg_aborted) == SIG_ERR) return "atexit";
+    const int rc = pg_run((const char *const[]){"initdb", "-D", pg.data, "-U", "postgres", "-N",
+                                                "-A", "trust", "-E", "UTF8", "--locale=C", NULL});
+    if (rc != 0) return "initdb cannot use this directory";
+    pg_start();
+    return NULL;
+}
+
+#endif

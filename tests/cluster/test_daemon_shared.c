@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Daemons that share a database of PostgreSQL: what one made the other has, and when the database
+// goes nobody notices but the other.
+#include <limits.h>
+#include <stdatomic.h>
+
+#include "tests/cluster/pg_server.h"
+#include "tests/server/daemon_fixture.h"
+
+enum { SESSIONS = 10 };
+
+static const char *const *flags(void) {
+    static char store[300];
+    static const char *const more[] = {"--no-prefetch", store, NULL};
+    (void)snprintf(store, sizeof store, "--store=%s", pg_url("postgres"));
+    return more;
+}
+
+// Of other bytes each, so that each is a profile.
+static const char *make_sessions(void) {
+    const char *const dir = make_dir();
+    for (int i = 0; i < SESSIONS; i++) {
+        char run[16], path[PATH_MAX];
+        (void)snprintf(run, sizeof run, "run%d", i);
+        add_session(dir, run, "vm", any_profile());
+        (void)snprintf(path, sizeof path, "%s/plugins/profile/%s/vm.xplane.pb", dir, run);
+        FILE *const f = fopen(path, "ab"); // a further host's name
+        CHECK(f && fprintf(f, "\x22\x01%c", 'a' + i) == 3);
+        CHECK_EQ(fclose(f), 0);
+    }
+    return dir;
+}
+
+// The source of an answer.
+static const char *ask(xpl_client *c, const char *run, const char *tool) {
+    static const char *const names[] = {"computed", "memory", "store"};
+    xpl_answer *a = NULL;
+    xpl_result r;
+    const int code = ask_tool(c, run, tool, NULL, &a, &r);
+    if (code) fprintf(stderr, "%s: %s\n", tool, r.message);
+    CHECK_EQ(code, 0);
+    const char *source = "?";
+    for (size_t i = 0; i < 3; i++)
+        if (strcmp(names[i], xpl_answer_source(a)) == 0) source = names[i];
+    xpl_answer_free(a);
+    return source;
+}
+
+// The number that a query gives; -1 when the server is away.
+static long count_of(const char *condition, long least, long ms) {
+    char sql[400];
+    (void)snprintf(sql, sizeof sql, "DO $$ BEGIN ASSERT (SELECT count(*) FROM %s)>=%ld; END $$",
+                   condition, least);
+    for (long waited = 0; pg_try("postgres", sql) != 0; waited += 50) {
+        if (waited > ms) return -1;
+        pg_pause_ms(50);
+    }
+    return least;
+}
+
+static void scenario_shared(void) {
+    const char *const dir = make_sessions();
+    struct daemon_proc a = start_daemon(dir, make_dir(), flags());
+    xpl_client *c = open_client(&a, 60000);
+    char *const before = all_answers(c, "run0", "vm", NULL);
+    CHECK_EQ(count_of("results WHERE kind='answer'", 10, 10000), 10);
+    for (long n = 10; count_of("results", n + 1, 1500) > 0; n++) // until the writer is done
+        CHECK(n < 200);
+    CHECK_EQ(count_of("steps WHERE session='run0'", 1, 20000), 1); // rows for people
+    struct daemon_proc b = start_daemon(dir, make_dir(), flags());
+    xpl_client *d = open_client(&b, 60000);
+    char *const after = all_answers(d, "run0", "vm", "store");
+    CHECK(strcmp(before, after) == 0);
+    free(before);
+    free(after);
+    xpl_client_close(c);
+    xpl_client_close(d);
+    CHECK_EQ(stop_daemon(&a), 0);
+    CHECK_EQ(stop_daemon(&b), 0);
+}
+
+static struct daemon_proc asked_daemon;
+static atomic_bool over;
+static atomic_int n_asked;
+
+static void *ask_always(void *arg) {
+    static const char *const tools[] = {"overview_page", "framework_op_stats", "op_profile",
+                                        "hlo_stats"};
+    xpl_client *const c = open_client(&asked_daemon, 60000);
+    for (size_t i = (size_t)(uintptr_t)arg; !atomic_load(&over); i++) {
+        char run[16];
+        (void)snprintf(run, sizeof run, "run%zu", i % SESSIONS);
+        (void)ask(c, run, tools[i / SESSIONS % 4]);
+        atomic_fetch_add(&n_asked, 1);
+    }
+    xpl_client_close(c);
+    return NULL;
+}
+
+// Killed under requests: none fails, and what is made after its return is shared within 5 s.
+static void scenario_away(void) {
+    pthread_t t[3];
+    const char *const dir = make_sessions();
+    // A memory too small for the answers, so that they are searched in the store.
+    const char *const *const f = flags();
+    const char *const more[] = {f[0], f[1], "--answer-cache=64KiB", NULL};
+    asked_daemon = start_daemon(dir, make_dir(), more);
+    for (uintptr_t i = 0; i < 3; i++)
+        CHECK(pthread_create(&t[i], NULL, ask_always, (void *)(i * 7)) == 0);
+    for (int round = 0; round < 2; round++) {
+        pg_pause_ms(1500);
+        const int before = atomic_load(&n_asked);
+        pg_stop(SIGQUIT);
+        pg_pause_ms(2500);
+        CHECK(atomic_load(&n_asked) > before + 20); // answers are made
+        pg_start();
+        pg_sql("postgres", "DELETE FROM results"); // what comes now is new
+        CHECK_EQ(count_of("results", 1, 5000), 1);
+    }
+    atomic_store(&over, true);
+    for (size_t i = 0; i < 3; i++)
+        CHECK(pthread_join(t[i], NULL) == 0);
+    fprintf(stderr, "%d requests, none failed\n", atomic_load(&n_asked));
+    CHECK(atomic_load(&n_asked) > 500);
+    CHECK(log_has(&asked_daemon, "is away"));
+    CHECK(log_has(&asked_daemon, "is used again"));
+    CHECK_EQ(stop_daemon(&asked_daemon), 0);
+}
+
+// A daemon that starts while there is no server answers, and shares when there is one.
+static void scenario_late(void) {
+    const char *const dir = make_sessions();
+    pg_stop(SIGQUIT);
+    struct daemon_proc d = start_daemon(dir, make_dir(), flags());
+    xpl_client *const c = open_client(&d, 60000);
+    CHECK(strcmp(ask(c, "run0", "overview_page"), "computed") == 0);
+    CHECK(strcmp(ask(c, "run0", "overview_page"), "memory") == 0);
+    pg_start();
+    CHECK_EQ(count_of("sessions", SESSIONS, 6000), SESSIONS);
+    CHECK(strcmp(ask(c, "run1", "overview_page"), "computed") == 0);
+    CHECK_EQ(count_of("results WHERE kind='answer'", 1, 5000), 1);
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
+int main(int argc, char **argv) {
+    static const struct scenario all[] = {
+        {"shared", scenario_shared}, {"away", scenario_away}, {"late", scenario_late}};
+    const char *const why = pg_begin();
+    if (why) {
+        fprintf(stderr, "SKIPPED: %s\n", why);
+        return 77;
+    }
+    return run_scenario(all, sizeof all / sizeof *all, argc, argv);
+}

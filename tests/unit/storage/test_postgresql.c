@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: Apache-2.0
+// What only a store on PostgreSQL can meet: daemons that migrate at once, other schemas, servers
+// that stop, hang, forbid or lie, and passwords.  What every store promises is in
+// test_store_conformance.c.
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "storage/sessions/catalogue.h"
+#include "tests/cluster/pg_server.h"
+#include "tests/unit/storage/store_helpers.h"
+
+static char database[32];
+
+static void make_database(void) {
+    static int n;
+    char sql[80];
+    (void)snprintf(database, sizeof database, "t%d", ++n);
+    (void)snprintf(sql, sizeof sql, "CREATE DATABASE %s", database);
+    pg_sql("postgres", sql);
+}
+
+static xpl_status_t try_url(const char *url, struct xpl_store **ret, struct xpl_error *err) {
+    const struct xpl_store_options o = {.size = sizeof o, .dir = "", .url = url};
+    return xpl_store_open(&o, ret, err);
+}
+
+static struct xpl_store *open_pg(void) {
+    struct xpl_store *s = NULL;
+    struct xpl_error err = {0};
+    CHECK_OK(try_url(pg_url(database), &s, &err), &err);
+    return s;
+}
+
+// Within `ms` the store has the role.
+static void expect_role(struct xpl_store *s, enum xpl_store_role role, uint64_t ms) {
+    const uint64_t begin = xpl_clock_ns();
+    while (xpl_store_role(s) != role) {
+        CHECK(xpl_clock_ns() - begin < ms * 1000000u);
+        pg_pause_ms(10);
+    }
+}
+
+// A condition that the database must fulfil.
+static void expect_sql(const char *condition) {
+    char sql[1000];
+    (void)snprintf(sql, sizeof sql, "DO $$ BEGIN ASSERT (%s); END $$", condition);
+    pg_sql(database, sql);
+}
+
+// ---- schema ----
+
+enum { DAEMONS = 6 };
+
+static void *open_one(void *arg) {
+    *(struct xpl_store **)arg = open_pg();
+    return NULL;
+}
+
+static void test_migrations_at_once(void) {
+    pthread_t t[DAEMONS];
+    struct xpl_store *s[DAEMONS];
+    uint8_t secret[2][XPL_STORE_SECRET];
+    for (size_t i = 0; i < DAEMONS; i++)
+        CHECK(pthread_create(&t[i], NULL, open_one, &s[i]) == 0);
+    for (size_t i = 0; i < DAEMONS; i++)
+        CHECK(pthread_join(t[i], NULL) == 0);
+    for (uint64_t i = 0; i < DAEMONS; i++) {
+        expect_role(s[i], XPL_STORE_WRITER, 10000);
+        (void)xpl_store_get_secret(s[i], secret[i > 0]);
+        CHECK(memcmp(secret[0], secret[i > 0], XPL_STORE_SECRET) == 0);
+        CHECK_EQ(put_n(s[i], i, 100, NULL), XPL_OK);
+    }
+    for (uint64_t i = 0; i < DAEMONS; i++) {
+        CHECK(get_n(s[i], (i + 1) % DAEMONS, 100));
+        xpl_store_close(s[i]);
+    }
+    expect_sql("SELECT count(*) FROM xplaned_schema WHERE version=1");
+}
+
+static void test_other_schemas(void) {
+    struct xpl_store *s = open_pg();
+    struct xpl_error err = {0};
+    CHECK_EQ(put_n(s, 1, 100, NULL), XPL_OK);
+    xpl_store_close(s);
+    pg_sql(database, "UPDATE xplaned_schema SET version=99");
+    s = open_pg();
+    CHECK_EQ(xpl_store_role(s), XPL_STORE_OFF);
+    expect_notice(s, "newer xplaned");
+    CHECK(!get_n(s, 1, 100));
+    CHECK_EQ(put_n(s, 2, 100, NULL), XPL_FAILED_PRECONDITION);
+    pg_sql(database, "UPDATE xplaned_schema SET version=1");
+    expect_role(s, XPL_STORE_WRITER, 8000);
+    CHECK(get_n(s, 1, 100));
+    xpl_store_close(s);
+    make_database();
+    pg_sql(database, "CREATE TABLE results(of_another_program int)");
+    CHECK_EQ(try_url(pg_url(database), &s, &err), XPL_FAILED_PRECONDITION);
+    CHECK(strstr(err.msg, "another program"));
+}
+
+// Tables that go while they are in use are made again.
+static void test_dropped_tables(void) {
+    struct xpl_store *s = open_pg();
+    CHECK_EQ(put_n(s, 1, 100, NULL), XPL_OK);
+    pg_sql(database, "DROP SCHEMA public CASCADE; CREATE SCHEMA public");
+    CHECK(!get_n(s, 1, 100));
+    for (int i = 0; put_n(s, 1, 100, NULL) != XPL_OK; i++) {
+        CHECK(i < 800);
+        pg_pause_ms(10);
+    }
+    CHECK(get_n(s, 1, 100));
+    xpl_store_close(s);
+}
+
+static void set_read_only(bool on) {
+    char sql[120];
+    (void)snprintf(sql, sizeof sql, "ALTER DATABASE %s SET default_transaction_read_only=%s",
+                   database, on ? "on" : "off");
+    pg_sql("postgres", sql);
+}
+
+static void test_read_only(void) {
+    set_read_only(true);
+    struct xpl_store *s = open_pg();
+    CHECK_EQ(xpl_store_role(s), XPL_STORE_OFF);
+    expect_notice(s, "read only");
+    xpl_store_close(s);
+    set_read_only(false);
+    s = open_pg();
+    CHECK_EQ(put_n(s, 1, 100, NULL), XPL_OK);
+    xpl_store_close(s);
+    set_read_only(true);
+    s = open_pg();
+    CHECK_EQ(xpl_store_role(s), XPL_STORE_READER);
+    CHECK(get_n(s, 1, 100));
+    CHECK_EQ(put_n(s, 2, 100, NULL), XPL_FAILED_PRECONDITION);
+    set_read_only(false); // a standby was promoted
+    expect_role(s, XPL_STORE_WRITER, 5000);
+    CHECK_EQ(put_n(s, 2, 100, NULL), XPL_OK);
+    CHECK(get_n(s, 2, 100));
+    xpl_store_close(s);
+}
+
+// ---- bytes ----
+
+static void test_damaged_chunks(void) {
+    enum { LEN = 5000000 };
+    static const char *const damage[] = {
+        "DELETE FROM result_data WHERE seq=2",
+        "DELETE FROM result_data",
+        "DELETE FROM result_data WHERE seq=(SELECT max(seq) FROM result_data)",
+        "UPDATE result_data SET data=set_byte(data, 500, 255-get_byte(data, 500)) WHERE seq=1",
+        "UPDATE result_data SET data=substr(data, 1, length(data)-1) WHERE seq=3",
+        "UPDATE result_data SET data='' WHERE seq=0",
+        "UPDATE result_data SET seq=seq+100 WHERE seq=0",
+        "INSERT INTO result_data SELECT week, result_id, 99, data FROM result_data WHERE seq=4",
+        "UPDATE results SET size_bytes=size_bytes-1",
+        "UPDATE results SET size_bytes=900000000",
+        "UPDATE results SET size_bytes=-5",
+        "UPDATE results SET checksum=0",
+        "UPDATE results SET meta='other'",
+        "UPDATE results SET week=week+1",
+        "UPDATE results SET week=NULL",
+    };
+    struct xpl_store *s = open_pg();
+    for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
+        CHECK_EQ(put_n(s, 1, LEN, NULL), XPL_OK);
+        CHECK(get_n(s, 1, LEN));
+        pg_sql(database, damage[i]);
+        const uint64_t errors = stats_of(s).read_errors;
+        if (get_n(s, 1, LEN)) fprintf(stderr, "%s\n", damage[i]);
+        CHECK(stats_of(s).read_errors > errors);
+        CHECK_EQ(maintain(s, 0, NULL), XPL_OK); // what was found damaged goes
+        expect_sql("SELECT count(*)=0 FROM results");
+    }
+    CHECK_EQ(xpl_store_role(s), XPL_STORE_WRITER); // no fault of the connection
+    xpl_store_close(s);
+}
+
+static void test_small_and_large(void) {
+    struct xpl_store *s = open_pg();
+    CHECK_EQ(put_n(s, 1, 1000, NULL), XPL_OK);
+    expect_sql("SELECT count(*)=0 FROM result_data");
+    CHECK_EQ(put_n(s, 2, (3 << 20) + 1, NULL), XPL_OK);
+    expect_sql("SELECT count(*)=4 AND max(length(data))<=1048576+100 FROM result_data");
+    expect_sql("SELECT attstorage='e' FROM pg_attribute a JOIN pg_class c ON c.oid=attrelid"
+               " WHERE relname ~ '^result_data_' AND relkind='r' AND attname='data'");
+    CHECK(get_n(s, 1, 1000) && get_n(s, 2, (3 << 20) + 1));
+    // Partitions of the past that are empty go.
+    pg_sql(database, "CREATE TABLE result_data_2000 PARTITION OF result_data FOR VALUES IN (2000)");
+    CHECK_EQ(maintain(s, 0, NULL), XPL_OK);
+    expect_sql("SELECT to_regclass('result_data_2000') IS NULL");
+    CHECK(get_n(s, 2, (3 << 20) + 1));
+    xpl_store_close(s);
+}
+
+// ---- rows ----
+
+static void test_rows(void) {
+    struct test_key k;
+    struct xpl_store *s = open_pg();
+    const struct xpl_op_row ops[] = {
+        {.on_device = true,
+         .name = XPL_STR("fusion.1"),
+         .module = XPL_STR("jit"),
+         .time_ps = 1000,
+         .self_time_ps = 5,
+         .flops = 2000,
+         .bytes_accessed = XPL_ROW_NULL},
+        {.name = XPL_STR("bad \xff and \0 byte"), .category = XPL_STR("jit")}};
+    const struct xpl_kernel_row kernels[] = {
+        {.name = XPL_STR("k"), .block = {1, 2, 3}, .grid = {4, 5, 6}, .occupancy_percent = NAN},
+        {.name = XPL_STR("k"), .occupancy_percent = 12.5, .uses_tensor_core = true}};
+    const struct xpl_step_row steps[] = {{.step_num = 7, .name = XPL_STR("seven"), .idle_ps = 3}};
+    const struct xpl_rows rows = {ops, 2, kernels, 2, steps, 1, XPL_STR("TPU"), 4};
+    (void)key_of(1, &k);
+    CHECK_EQ(xpl_store_put_file(s, &k.files[0], &k.profiles[0], NULL), XPL_OK);
+    for (int twice = 0; twice < 2; twice++)
+        CHECK_EQ(xpl_store_put_rows(s, &k.profiles[0], 3, &rows, NULL), XPL_OK);
+    CHECK(xpl_store_has_rows(s, &k.profiles[0], 3));
+    const struct xpl_host host = {
+        .name = XPL_STR("h"), .path = XPL_STR("p"), .fingerprint = k.files[0]};
+    const struct xpl_session se = {.name = XPL_STR("run"),
+                                   .path = XPL_STR("run"),
+                                   .hosts = &host,
+                                   .n_hosts = 1,
+                                   .mtime_ns = 9,
+                                   .changed = 1};
+    const struct xpl_snapshot snap = {.sessions = &se, .n_sessions = 1, .generation = 1};
+    CHECK_EQ(xpl_store_put_catalogue(s, &snap, NULL), XPL_OK);
+    expect_sql("SELECT count(*)=1 FROM ops WHERE on_device AND session='run' AND host='h' AND"
+               " name='fusion.1' AND module='jit' AND category IS NULL AND flops=2000 AND"
+               " bytes_accessed IS NULL AND session_mtime_ns=9");
+    expect_sql("SELECT count(*)=2 FROM ops");
+    expect_sql("SELECT gflops_per_s=2000 FROM hlo_instructions");
+    expect_sql("SELECT count(*)=2 AND sum(grid_z)=6 AND max(occupancy_percent)=12.5 AND"
+               " count(occupancy_percent)=1 FROM kernels WHERE name='k' AND op_name IS NULL");
+    expect_sql("SELECT step_num=7 AND name='seven' AND idle_ps=3 FROM steps");
+    expect_sql("SELECT count(*)=5 FROM names");
+    xpl_store_close(s);
+}
+
+// Of daemons that share a database one keeps the tables of sessions, until it leaves.
+static void test_lease(void) {
+    struct xpl_store *a = open_pg(), *b = open_pg();
+    const struct xpl_session one = {.name = XPL_STR("one"), .path = XPL_STR("one"), .changed = 1},
+                             two = {.name = XPL_STR("two"), .path = XPL_STR("two"), .changed = 1};
+    const struct xpl_snapshot sa = {.sessions = &one, .n_sessions = 1, .generation = 1};
+    const struct xpl_snapshot sb = {.sessions = &two, .n_sessions = 1, .generation = 1};
+    CHECK_EQ(xpl_store_put_catalogue(a, &sa, NULL), XPL_OK);
+    CHECK_EQ(xpl_store_put_catalogue(b, &sb, NULL), XPL_OK);
+    CHECK(stats_of(a).catalogue_known && !stats_of(b).catalogue_known);
+    expect_sql("SELECT string_agg(name, ',')='one' FROM sessions");
+    xpl_store_close(a);
+    for (int i = 0; !stats_of(b).catalogue_known; i++) {
+        CHECK(i < 80);
+        pg_pause_ms(100);
+        CHECK_EQ(xpl_store_put_catalogue(b, &sb, NULL), XPL_OK);
+    }
+    expect_sql("SELECT string_agg(name, ',')='two' FROM sessions");
+    xpl_store_close(b);
+}
+
+// ---- passwords ----
+
+static void expect_no_secret(struct xpl_store *s, const char *secret) {
+    char text[400];
+    int n = 0;
+    for (; xpl_store_next_notice(s, text, sizeof text); n++)
+        CHECK(!strstr(text, secret));
+    CHECK(n > 0);
+}
+
+static void test_passwords(void) {
+    char url[300], hba[4200];
+    struct xpl_store *s = NULL;
+    struct xpl_error err = {0};
+    (void)snprintf(hba, sizeof hba, "%s/pg_hba.conf", pg.data);
+    FILE *const f = fopen(hba, "w");
+    CHECK(f && fputs("local all guarded scram-sha-256\nlocal all all trust\n", f) >= 0);
+    CHECK_EQ(fclose(f), 0);
+    (void)snprintf(url, sizeof url,
+                   "CREATE ROLE guarded LOGIN PASSWORD 'open-sesame'; GRANT ALL ON SCHEMA public TO"
+                   " guarded; SELECT pg_reload_conf()");
+    pg_sql(database, url);
+    pg_pause_ms(300);
+    (void)snprintf(url, sizeof url, "postgresql://guarded:wrong-sesame@/%s?host=%s", database,
+                   pg.socket);
+    CHECK_OK(try_url(url, &s, &err), &err);
+    CHECK_EQ(xpl_store_role(s), XPL_STORE_OFF);
+    expect_no_secret(s, "sesame");
+    CHECK_EQ(put_n(s, 1, 10, &err), XPL_FAILED_PRECONDITION);
+    CHECK(!strstr(err.msg, "sesame"));
+    xpl_store_close(s);
+    (void)snprintf(url, sizeof url, "postgresql://guarded:open-sesame@/%s?host=%s", database,
+                   pg.socket);
+    s = NULL;
+    CHECK_OK(try_url(url, &s, NULL), NULL);
+    CHECK_EQ(xpl_store_role(s), XPL_STORE_WRITER);
+    xpl_store_close(s);
+    static const char *const bad[] = {"postgresql://u:open-sesame@[::1/d",
+                                      "postgresql://u:a/open-sesame@h/d",
+                                      "postgresql://u:open-sesame@h/d?nonsense=1",
+                                      "host=h password=open-sesame", "mysql://u:open-sesame@h"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        err = (struct xpl_error){0};
+        CHECK_STATUS(try_url(bad[i], &s, &err), XPL_INVALID_ARGUMENT, &err);
+        CHECK(!strstr(err.msg, "sesame"));
+    }
+}
+
+// ---- servers that stop or hang ----
+
+static struct xpl_store *shared;
+static atomic_bool stop;
+static atomic_uint_fast64_t longest_ns, asked;
+
+static void *read_always(void *arg) {
+    for (uint64_t i = (uintptr_t)arg; !atomic_load(&stop); i++) {
+        const uint64_t begin = xpl_clock_ns();
+        (void)get_n(shared, i % 8, 3000); // right or a miss
+        const uint64_t took = xpl_clock_ns() - begin;
+        if (took > atomic_load(&longest_ns)) atomic_store(&longest_ns, took);
+        atomic_fetch_add(&asked, 1);
+    }
+    return NULL;
+}
+
+static void expect_shared_again(struct xpl_store *s, uint64_t i, uint64_t ms) {
+    const uint64_t begin = xpl_clock_ns();
+    while (put_n(s, i, 3000, NULL) != XPL_OK || !get_n(s, i, 3000)) {
+        CHECK(xpl_clock_ns() - begin < ms * 1000000u);
+        pg_pause_ms(10);
+    }
+}
+
+// Killed, as in a crash, under lookups and puts: all miss at once, and 5 s after it is back all is
+// as before.
+static void test_killed_server(void) {
+    pthread_t t[4];
+    shared = open_pg();
+    for (uint64_t i = 0; i < 8; i++)
+        CHECK_EQ(put_n(shared, i, 3000, NULL), XPL_OK);
+    atomic_store(&stop, false);
+    for (uintptr_t i = 0; i < 4; i++)
+        CHECK(pthread_create(&t[i], NULL, read_always, (void *)i) == 0);
+    for (int round = 0; round < 2; round++) {
+        pg_pause_ms(300);
+        pg_stop(round ? SIGINT : SIGQUIT);
+        for (uint64_t i = 0; i < 50; i++) {
+            CHECK(put_n(shared, 100 + i, 3000, NULL) != XPL_OK);
+            pg_pause_ms(10);
+        }
+        expect_role(shared, XPL_STORE_OFF, 100);
+        const uint64_t before = atomic_load(&asked);
+        pg_pause_ms(200);
+        CHECK(atomic_load(&asked) > before + 1000); // nobody waits
+        pg_start();
+        expect_shared_again(shared, 200 + (uint64_t)round, 5000);
+        for (uint64_t i = 0; i < 8; i++)
+            CHECK(put_n(shared, i, 3000, NULL) == XPL_OK && get_n(shared, i, 3000));
+    }
+    atomic_store(&stop, true);
+    for (size_t i = 0; i < 4; i++)
+        CHECK(pthread_join(t[i], NULL) == 0);
+    CHECK(atomic_load(&longest_ns) < (uint64_t)3000 * 1000000u);
+    expect_notice(shared, "away");
+    xpl_store_close(shared);
+}
+
+static void test_started_without_server(void) {
+    pg_stop(SIGQUIT);
+    const uint64_t begin = xpl_clock_ns();
+    struct xpl_store *s = open_pg();
+    CHECK(xpl_clock_ns() - begin < (uint64_t)4000 * 1000000u);
+    CHECK_EQ(xpl_store_role(s), XPL_STORE_OFF);
+    CHECK(!get_n(s, 1, 10));
+    CHECK_EQ(put_n(s, 1, 10, NULL), XPL_FAILED_PRECONDITION);
+    pg_start();
+    expect_shared_again(s, 1, 5000);
+    xpl_store_close(s);
+}
+
+static void test_ended_backends(void) {
+    struct xpl_store *s = open_pg();
+    for (uint64_t i = 0; i < 10; i++) {
+        expect_shared_again(s, i, 5000);
+        pg_sql("postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
+                           " application_name='xplaned'");
+    }
+    xpl_store_close(s);
+}
+
+// In the middle of a transaction, too: all of it or nothing.
+static void test_ended_transaction(void) {
+    struct xpl_store *s = open_pg();
+    CHECK_EQ(xpl_store_begin(s, NULL), XPL_OK);
+    CHECK_EQ(put_n(s, 1, 100, NULL), XPL_OK);
+    pg_sql("postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
+                       " application_name='xplaned'");
+    CHECK_EQ(put_n(s, 2, 100, NULL), XPL_UNAVAILABLE);
+    CHECK_EQ(put_n(s, 3, 100, NULL), XPL_UNAVAILABLE);
+    CHECK_EQ(xpl_store_commit(s, NULL), XPL_UNAVAILABLE);
+    expect_shared_again(s, 4, 5000);
+    CHECK(!get_n(s, 1, 100) && !get_n(s, 2, 100) && !get_n(s, 3, 100));
+    CHECK(stats_of(s).dropped >= 3);
+    xpl_store_close(s);
+}
+
+// A lock of somebody else's: no answer, neither to lookups nor to puts.
+static void test_time_limits(void) {
+    struct xpl_store *s = open_pg();
+    CHECK_EQ(put_n(s, 1, 100, NULL), XPL_OK);
+    const pid_t pid = pg_spawn((const char *const[]){
+        "psql", "-XqAt", "-h", pg.socket, "-U", "postgres", "-d", database, "-c",
+        "BEGIN; LOCK TABLE results IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(7); COMMIT", NULL});
+    pg_pause_ms(700);
+    uint64_t begin = xpl_clock_ns();
+    CHECK(!get_n(s, 1, 100));
+    CHECK(xpl_clock_ns() - begin < (uint64_t)3000 * 1000000u);
+    begin = xpl_clock_ns();
+    CHECK(put_n(s, 2, 100, NULL) != XPL_OK);
+    CHECK(xpl_clock_ns() - begin < (uint64_t)6000 * 1000000u);
+    CHECK(waitpid(pid, NULL, 0) == pid);
+    expect_shared_again(s, 3, 5000);
+    CHECK(get_n(s, 1, 100) && !get_n(s, 2, 100));
+    xpl_store_close(s);
+}
+
+int main(void) {
+    static void (*const tests[])(void) = {test_migrations_at_once,
+                                          test_other_schemas,
+                                          test_dropped_tables,
+                                          test_read_only,
+                                          test_damaged_chunks,
+                                          test_small_and_large,
+                                          test_rows,
+                                          test_lease,
+                                          test_passwords,
+                                          test_killed_server,
+                                          test_started_without_server,
+                                          test_ended_backends,
+                                          test_ended_transaction,
+                                          test_time_limits};
+    const char *const why = pg_begin();
+    if (why) {
+        fprintf(stderr, "SKIPPED: %s\n", why);
+        return 77;
+    }
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+        const uint64_t begin = xpl_clock_ns();
+        make_database();
+        tests[i]();
+        fprintf(stderr, "%zu: %.1f s\n", i, (double)(xpl_clock_ns() - begin) / 1e9);
+    }
+    return 0;
+}
