@@ -66,7 +66,7 @@ const char *xpl_path_shown(const char *path, struct xpl_path_text *text) {
     const size_t n = strlen(path);
     if (n <= SHOWN) return path;
     size_t cut = n - SHOWN;
-    while (cut < n && ((unsigned char)path[cut] & 0xc0) == 0x80)
+    while (cut < n && xpl_utf8_inside(path[cut]))
         cut++; // not in the middle of a character
     (void)snprintf(text->text, sizeof text->text, "...%s", path + cut);
     return text->text;

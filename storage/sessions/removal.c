@@ -129,17 +129,23 @@ xpl_status_t xpl_session_remove(const char *logdir, const char *path, xpl_profil
     return st;
 }
 
-uint64_t xpl_session_count_files(const char *logdir, const char *path, xpl_profile_match_fn match) {
+uint64_t xpl_session_count_files(const char *logdir, const char *path, xpl_profile_match_fn match,
+                                 uint64_t *ret_bytes) {
     const int top = open(logdir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     DIR *const dir = top >= 0 ? xpl_beneath_opendir(top, path) : NULL;
-    uint64_t n = 0;
+    uint64_t n = 0, bytes = 0;
     for (const struct dirent *e; dir && (e = readdir(dir));) {
         const xpl_str_t name = xpl_str_from(e->d_name);
+        struct stat sb;
         xpl_str_t host;
         unsigned rank;
         const char *refusal;
-        n += match(name, &host, &rank, &refusal) || xpl_str_ends(name, XPL_STR(".part"));
+        if (!match(name, &host, &rank, &refusal) && !xpl_str_ends(name, XPL_STR(".part"))) continue;
+        n++;
+        if (ret_bytes && fstatat(dirfd(dir), e->d_name, &sb, AT_SYMLINK_NOFOLLOW) == 0)
+            bytes += (uint64_t)sb.st_size;
     }
+    if (ret_bytes) *ret_bytes = bytes;
     if (dir) (void)closedir(dir);
     if (top >= 0) (void)close(top);
     return n;

@@ -22,8 +22,10 @@ xpl_status_t xpl_session_remove(const char *logdir, const char *path, xpl_profil
                                 uint64_t dev, uint64_t ino, struct xpl_error *err) XPL_NODISCARD;
 
 // Profiles in the directory `path` below `logdir`, those of formats that are not read and those
-// that are just being written among them; 0 where a link is on the way.  Blocks.
-uint64_t xpl_session_count_files(const char *logdir, const char *path, xpl_profile_match_fn match);
+// that are just being written among them; 0 where a link is on the way.  Their sizes' sum comes in
+// *ret_bytes, which may be NULL.  Blocks.
+uint64_t xpl_session_count_files(const char *logdir, const char *path, xpl_profile_match_fn match,
+                                 uint64_t *ret_bytes);
 
 // Where a session's directory is, in a form that a later process can check.
 struct xpl_session_place {

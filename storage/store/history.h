@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What cannot be made again, in the SQLite database DIR/state.db: the history of captures, the
-// schedules, and which sessions a schedule made.
+// schedules, which sessions a schedule made, and the labels of sessions.
 //
 // Unlike the store's, its writes are synced before they return.  It is small and used rarely: one
 // connection, one lock, statements prepared when needed.  A lock file keeps a second daemon out,
@@ -43,6 +43,8 @@ bool xpl_history_next_notice(struct xpl_history *h, char *buf, size_t size);
 // Numbers are those of xplaned.v1.Capture.State and HostState.
 enum { XPL_HISTORY_RUNNING = 1, XPL_HISTORY_INTERRUPTED = 6, XPL_HISTORY_HOST_FAILED = 9 };
 
+struct xpl_history_session; // below
+
 struct xpl_history_host {
     xpl_str_t target, host, reason;
     int state, code;
@@ -57,6 +59,9 @@ struct xpl_history_capture {
     uint64_t duration_ms, schedule_id;
     const struct xpl_history_host *hosts;
     size_t n_hosts;
+    // Written only: the session that a schedule's turn made, which becomes one of the schedule's in
+    // the same transaction.  NULL: none.
+    const struct xpl_history_session *made;
 };
 
 // The highest id so far, 0 without any.
@@ -71,6 +76,9 @@ struct xpl_history_directory {
     uint64_t capture_id;
     xpl_str_t path; // absolute
     uint64_t dev, ino;
+    // Read only, of the capture: 0 when no schedule began it, or nothing is known of it.
+    uint64_t schedule_id;
+    int64_t begin_ms;
 };
 xpl_status_t xpl_history_put_directory(struct xpl_history *h, const struct xpl_history_directory *d,
                                        struct xpl_error *err) XPL_NODISCARD;
@@ -118,6 +126,7 @@ struct xpl_history_session {
     uint64_t n_hosts; // profiles that were stored; where there are more, others added some
 };
 
+// Nothing is added for a schedule that is gone.
 xpl_status_t xpl_history_add_session(struct xpl_history *h, uint64_t schedule_id,
                                      const struct xpl_history_session *s, struct xpl_error *err)
     XPL_NODISCARD;
@@ -127,5 +136,21 @@ xpl_status_t xpl_history_sessions(struct xpl_history *h, uint64_t schedule_id,
                                   size_t *ret_n, struct xpl_error *err) XPL_NODISCARD;
 xpl_status_t xpl_history_forget_session(struct xpl_history *h, uint64_t schedule_id, xpl_str_t name,
                                         struct xpl_error *err) XPL_NODISCARD;
+
+// ---- labels of sessions ----
+
+struct xpl_history_label {
+    xpl_str_t session, label;
+    int64_t set_ms; // since 1970
+};
+
+// Adds the first ones and removes the others, all or none.  One that is there keeps its time.
+xpl_status_t xpl_history_set_labels(struct xpl_history *h, const struct xpl_history_label *add,
+                                    size_t n_add, const struct xpl_history_label *remove,
+                                    size_t n_remove, struct xpl_error *err) XPL_NODISCARD;
+// By session, then label, both by bytes.  Nothing when the history is off.
+xpl_status_t xpl_history_labels(struct xpl_history *h, struct xpl_arena *arena,
+                                struct xpl_history_label **ret, size_t *ret_n,
+                                struct xpl_error *err) XPL_NODISCARD;
 
 #endif

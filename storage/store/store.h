@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The store: what xplaned has made of profiles.  An interface; storage/store/sqlite implements it
-// with the database DIR/cache.db, and tests/unit/storage/test_store_conformance.c tests it.
+// with the database DIR/cache.db, which one daemon writes, storage/store/postgresql with a database
+// that many daemons write.  tests/unit/storage/test_store_conformance.c tests both.
 //
 // Everything in it can be made again, so the store never stands in the way: what cannot be read is
 // a miss, what cannot be written is dropped and counted.  A result comes back only when it was
@@ -13,7 +14,7 @@
 // Threads: xpl_store_get/has/find/list/stats/next_notice/check/secret may be called by any number
 // of threads.  The functions that write are for one thread at a time (they serialise by themselves,
 // and block each other for as long as a transaction lasts); between begin and commit they belong to
-// one thread.  Errors: texts name the database file.
+// one thread.  Errors: texts name the database.
 #ifndef XPL_STORAGE_STORE_STORE_H_
 #define XPL_STORAGE_STORE_STORE_H_
 
@@ -37,11 +38,13 @@ enum xpl_store_role {
 
 struct xpl_store_options {
     size_t size;     // sizeof(struct xpl_store_options)
-    const char *dir; // made, with its parents, when missing
+    const char *dir; // made, with its parents, when missing; not used with a `url`
     uint64_t
         limit_bytes;  // of the database's used pages; the least recently used results go; 0: none
     unsigned readers; // gets that run at once; 0: 4
     bool read_only;   // never write, even if nobody else does
+    // postgresql://USER@HOST:PORT/DATABASE: there instead of in `dir`; NULL or "": in `dir`.
+    const char *url;
 };
 
 // ---- types ----
@@ -146,6 +149,10 @@ struct xpl_store {
 // xplaned, is renamed to cache.db.broken-<time> and a new one begun.
 xpl_status_t xpl_store_open(const struct xpl_store_options *o, struct xpl_store **ret,
                             struct xpl_error *err) XPL_NODISCARD;
+// Whether it begins as a URL of a database does.
+static inline bool xpl_store_is_url(const char *url) {
+    return strncmp(url, "postgresql://", 13) == 0 || strncmp(url, "postgres://", 11) == 0;
+}
 // Writes what is pending, checkpoints, closes, marks the stop as clean, frees.  No other call may
 // be in progress.  NULL is fine.
 static inline void xpl_store_close(struct xpl_store *s) {

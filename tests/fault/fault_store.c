@@ -240,7 +240,7 @@ static void sweep(const char *name, void (*what)(void), bool ours) {
     uint64_t failing = 0, quiet = 0;
     disarm();
     const int64_t live = xpl_fault_live();
-    for (uint64_t i = 0;; i++) {
+    for (uint64_t i = 0;; i = ours ? i + 1 : (uint64_t)next_of_sqlite((int64_t)i)) {
         xpl_fault_reset();
         seen = 0;
         failures = 0;

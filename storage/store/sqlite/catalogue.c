@@ -4,22 +4,9 @@
 
 #include "base/arena.h"
 #include "base/vec.h"
-#include "storage/hash.h"
 #include "storage/sessions/path.h"
+#include "storage/store/encoding.h"
 #include "storage/store/sqlite/impl.h"
-
-// Of what the tables hold of a session, so that an unchanged one is not written again.
-static int64_t session_digest(const struct xpl_session *se) {
-    uint64_t h = xpl_digest64((xpl_bytes_t){(const uint8_t *)se->path.ptr, se->path.len}, 2);
-    for (size_t i = 0; i < se->n_hosts; i++) {
-        uint8_t fingerprint[40];
-        xpl_sqlite_fingerprint_bytes(&se->hosts[i].fingerprint, fingerprint);
-        h = xpl_digest64((xpl_bytes_t){fingerprint, sizeof fingerprint}, h);
-        h = xpl_digest64(
-            (xpl_bytes_t){(const uint8_t *)se->hosts[i].name.ptr, se->hosts[i].name.len}, h);
-    }
-    return (int64_t)h;
-}
 
 // *ret_id -1: not there.
 static int find_session(struct xpl_sqlite_store *s, const struct xpl_session *se, int64_t *ret_id,
@@ -71,7 +58,7 @@ static int write_hosts(struct xpl_sqlite_store *s, const struct xpl_session *se,
     for (size_t i = 0; rc == SQLITE_OK && i < se->n_hosts; i++) {
         const struct xpl_host *h = &se->hosts[i];
         uint8_t fingerprint[40];
-        xpl_sqlite_fingerprint_bytes(&h->fingerprint, fingerprint);
+        xpl_store_fingerprint_bytes(&h->fingerprint, fingerprint);
         st = xpl_db_stmt(s->w, XPL_SQL_HOST_ADD, &rc);
         if (!st) return rc;
         rc = sqlite3_bind_int64(st, 1, id);
@@ -87,7 +74,7 @@ static int write_hosts(struct xpl_sqlite_store *s, const struct xpl_session *se,
 
 static int put_session(struct xpl_sqlite_store *s, const struct xpl_session *se) {
     int64_t id = -1, was = 0;
-    const int64_t digest = session_digest(se);
+    const int64_t digest = xpl_store_session_digest(se);
     int rc = find_session(s, se, &id, &was);
     if (rc != SQLITE_OK || (id >= 0 && was == digest)) return rc;
     rc = write_session(s, se, digest, id >= 0, &id);

@@ -91,20 +91,3 @@ int xpl_sqlite_used(struct xpl_sqlite_store *s, uint64_t *ret) {
     if (rc == SQLITE_OK) *ret = (uint64_t)(pages - unused) * XPL_DB_PAGE;
     return rc;
 }
-
-xpl_str_t xpl_sqlite_kind_name(enum xpl_store_kind kind) {
-    return kind == XPL_STORE_PRODUCT ? XPL_STR("product") : XPL_STR("answer");
-}
-
-void xpl_sqlite_fingerprint_bytes(const struct xpl_fingerprint *p, uint8_t out[40]) {
-    const uint64_t v[5] = {p->dev, p->ino, p->size, (uint64_t)p->mtime_ns, (uint64_t)p->ctime_ns};
-    for (size_t i = 0; i < 40; i++)
-        out[i] = (uint8_t)(v[i / 8] >> (8 * (i % 8)));
-}
-
-struct xpl_fingerprint xpl_sqlite_fingerprint_from(const uint8_t bytes[40]) {
-    uint64_t v[5] = {0};
-    for (size_t i = 0; i < 40; i++)
-        v[i / 8] |= (uint64_t)bytes[i] << (8 * (i % 8));
-    return (struct xpl_fingerprint){v[0], v[1], v[2], (int64_t)v[3], (int64_t)v[4]};
-}

@@ -40,7 +40,12 @@ static const char step_1[] =
     " made_ms INTEGER NOT NULL, hosts INTEGER NOT NULL,"
     " PRIMARY KEY(schedule_id, name)) WITHOUT ROWID;";
 static const char *const step_1_parts[] = {step_1, NULL};
-static const char *const *const steps[] = {step_1_parts};
+// What people call sessions.  A session has a row for each of its labels.
+static const char step_2[] = "CREATE TABLE labels("
+                             " session TEXT NOT NULL, label TEXT NOT NULL, set_ms INTEGER NOT NULL,"
+                             " PRIMARY KEY(session, label)) WITHOUT ROWID;";
+static const char *const step_2_parts[] = {step_2, NULL};
+static const char *const *const steps[] = {step_1_parts, step_2_parts};
 
 static const struct xpl_db_schema schema = {
     .application_id = 0x58504c73, // "XPLs"

@@ -49,6 +49,24 @@ static void put_host(sqlite3 *db, uint64_t id, size_t seq, const struct xpl_hist
     xpl_hist_run(st, rc);
 }
 
+// Of a schedule that is there.
+static void put_session(sqlite3 *db, uint64_t schedule_id, const struct xpl_history_session *s,
+                        int *rc) {
+    sqlite3_stmt *st =
+        xpl_hist_prepare(db,
+                         "INSERT OR REPLACE INTO schedule_sessions SELECT id,?2,?3,?4,?5,?6,?7 "
+                         "FROM schedules WHERE id=?1",
+                         rc);
+    xpl_hist_bind_u64(st, 1, schedule_id, rc);
+    xpl_hist_bind_text(st, 2, s->name, rc);
+    xpl_hist_bind_u64(st, 3, s->dev, rc);
+    xpl_hist_bind_u64(st, 4, s->ino, rc);
+    xpl_hist_bind_u64(st, 5, s->bytes, rc);
+    xpl_hist_bind_int(st, 6, s->made_ms, rc);
+    xpl_hist_bind_u64(st, 7, s->n_hosts, rc);
+    xpl_hist_run(st, rc);
+}
+
 static void delete_where(sqlite3 *db, const char *sql, uint64_t id, int *rc) {
     sqlite3_stmt *st = xpl_hist_prepare(db, sql, rc);
     xpl_hist_bind_u64(st, 1, id, rc);
@@ -64,6 +82,7 @@ xpl_status_t xpl_history_put(struct xpl_history *h, const struct xpl_history_cap
     delete_where(h->conn->h, "DELETE FROM capture_hosts WHERE capture_id=?1", c->id, &rc);
     for (size_t i = 0; rc == SQLITE_OK && i < c->n_hosts; i++)
         put_host(h->conn->h, c->id, i, &c->hosts[i], &rc);
+    if (c->made) put_session(h->conn->h, c->schedule_id, c->made, &rc);
     if (c->state != XPL_HISTORY_RUNNING)
         delete_where(h->conn->h, "DELETE FROM capture_directories WHERE capture_id=?1", c->id, &rc);
     if (c->id > XPL_HISTORY_CAPTURES) {
@@ -99,7 +118,10 @@ xpl_status_t xpl_history_directories(struct xpl_history *h, struct xpl_arena *ar
     if (!xpl_hist_enter(h, &rc)) return XPL_OK;
     bool ok = true;
     sqlite3_stmt *st = xpl_hist_prepare(
-        h->conn->h, "SELECT capture_id, path, dev, ino FROM capture_directories", &rc);
+        h->conn->h,
+        "SELECT capture_id, path, dev, ino, coalesce(schedule_id, 0), coalesce(begin_ms, 0) "
+        "FROM capture_directories LEFT JOIN captures ON captures.id=capture_id",
+        &rc);
     while (ok && xpl_hist_next(st, &rc)) {
         struct xpl_history_directory *d = xpl_vec_push(arena, &list);
         ok = d && xpl_hist_column(st, 1, arena, &d->path);
@@ -107,6 +129,8 @@ xpl_status_t xpl_history_directories(struct xpl_history *h, struct xpl_arena *ar
         d->capture_id = (uint64_t)sqlite3_column_int64(st, 0);
         d->dev = (uint64_t)sqlite3_column_int64(st, 2);
         d->ino = (uint64_t)sqlite3_column_int64(st, 3);
+        d->schedule_id = (uint64_t)sqlite3_column_int64(st, 4);
+        d->begin_ms = sqlite3_column_int64(st, 5);
     }
     sqlite3_finalize(st);
     XPL_TRY(xpl_hist_leave(h, rc, err));
@@ -280,16 +304,7 @@ xpl_status_t xpl_history_add_session(struct xpl_history *h, uint64_t schedule_id
                                      const struct xpl_history_session *s, struct xpl_error *err) {
     int rc;
     if (!xpl_hist_enter(h, &rc)) return xpl_hist_fail_off(err);
-    sqlite3_stmt *st = xpl_hist_prepare(
-        h->conn->h, "INSERT OR REPLACE INTO schedule_sessions VALUES(?1,?2,?3,?4,?5,?6,?7)", &rc);
-    xpl_hist_bind_u64(st, 1, schedule_id, &rc);
-    xpl_hist_bind_text(st, 2, s->name, &rc);
-    xpl_hist_bind_u64(st, 3, s->dev, &rc);
-    xpl_hist_bind_u64(st, 4, s->ino, &rc);
-    xpl_hist_bind_u64(st, 5, s->bytes, &rc);
-    xpl_hist_bind_int(st, 6, s->made_ms, &rc);
-    xpl_hist_bind_u64(st, 7, s->n_hosts, &rc);
-    xpl_hist_run(st, &rc);
+    put_session(h->conn->h, schedule_id, s, &rc);
     return xpl_hist_leave(h, rc, err);
 }
 

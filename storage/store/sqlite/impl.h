@@ -86,11 +86,6 @@ int xpl_sqlite_run_id(struct xpl_sqlite_store *s, enum xpl_sql sql, int64_t id);
 int xpl_sqlite_ask(struct xpl_sqlite_store *s, enum xpl_sql sql, int64_t arg, int64_t *ret);
 // Bytes of the pages in use.
 int xpl_sqlite_used(struct xpl_sqlite_store *s, uint64_t *ret);
-// As it is written in the database.
-xpl_str_t xpl_sqlite_kind_name(enum xpl_store_kind kind);
-// The 40 bytes that stand for a file in the database.
-void xpl_sqlite_fingerprint_bytes(const struct xpl_fingerprint *file, uint8_t out[40]);
-struct xpl_fingerprint xpl_sqlite_fingerprint_from(const uint8_t bytes[40]);
 
 // ---- secret.c ----
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeping the store clean: what is gone, outdated or free.
+#include "storage/store/encoding.h"
 #include "storage/store/sqlite/impl.h"
 
 // How many results or profiles one call of xpl_store_maintain() removes: transactions stay short.
@@ -42,7 +43,7 @@ static int find_stale(struct xpl_sqlite_store *s, const struct xpl_store_version
     sqlite3_stmt *st = xpl_db_stmt(s->w, XPL_SQL_RESULT_STALE, &rc);
     if (!st) return rc;
     rc = sqlite3_bind_int64(st, 1, v->version);
-    if (rc == SQLITE_OK) rc = xpl_db_bind_text(st, 2, xpl_sqlite_kind_name(v->kind));
+    if (rc == SQLITE_OK) rc = xpl_db_bind_text(st, 2, xpl_store_kind_name(v->kind));
     if (rc == SQLITE_OK) rc = xpl_db_bind_text(st, 3, v->name);
     if (rc == SQLITE_OK) rc = xpl_db_int(st, -1, ret);
     (void)sqlite3_clear_bindings(st);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "storage/store/encoding.h"
 #include "storage/store/sqlite/impl.h"
 
 // ---- reading ----
@@ -31,7 +32,7 @@ bool xpl_sqlite_find_file(struct xpl_store *base, const struct xpl_fingerprint *
     struct xpl_profile_id id;
     struct xpl_db *db = xpl_sqlite_reader(s);
     if (!db) return false;
-    xpl_sqlite_fingerprint_bytes(file, fingerprint);
+    xpl_store_fingerprint_bytes(file, fingerprint);
     const int rc = find_file(db, (xpl_bytes_t){fingerprint, sizeof fingerprint}, &id);
     xpl_sqlite_read_done(s, db, rc);
     if (rc == SQLITE_ROW) *ret = id;
@@ -65,7 +66,7 @@ static int read_file_row(sqlite3_stmt *st, struct xpl_fingerprint *ret_file,
     if (sqlite3_column_bytes(st, 0) != 40 ||
         sqlite3_column_bytes(st, 1) != sizeof ret_profile->bytes)
         return SQLITE_CORRUPT;
-    *ret_file = xpl_sqlite_fingerprint_from(file);
+    *ret_file = xpl_store_fingerprint_from(file);
     memcpy(ret_profile->bytes, id, sizeof ret_profile->bytes);
     return SQLITE_OK;
 }
@@ -168,7 +169,7 @@ xpl_status_t xpl_sqlite_put_file(struct xpl_store *base, const struct xpl_finger
     uint8_t fingerprint[40];
     struct xpl_profile_id was;
     XPL_TRY(xpl_sqlite_enter(s, &own, err));
-    xpl_sqlite_fingerprint_bytes(file, fingerprint);
+    xpl_store_fingerprint_bytes(file, fingerprint);
     int rc = find_file(s->w, (xpl_bytes_t){fingerprint, sizeof fingerprint}, &was);
     const bool same = rc == SQLITE_ROW && xpl_profile_id_eq(&was, profile);
     rc = rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;

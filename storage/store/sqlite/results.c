@@ -5,39 +5,10 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "storage/hash.h"
+#include "storage/store/encoding.h"
 #include "storage/store/sqlite/impl.h"
 
-enum { MAX_KEY = 64 << 20 };
-
 // --- Keys ---
-
-static void put_le(struct xpl_buf *b, uint64_t v, size_t bytes) {
-    uint8_t out[8];
-    for (size_t i = 0; i < bytes; i++)
-        out[i] = (uint8_t)(v >> (8 * i));
-    xpl_buf_put(b, out, bytes);
-}
-
-static void put_str(struct xpl_buf *b, xpl_str_t s) {
-    put_le(b, s.len, 4);
-    xpl_buf_str(b, s);
-}
-
-// The key as bytes: equal keys give equal bytes, different keys different ones.
-static bool key_bytes(struct xpl_buf *b, const struct xpl_store_key *key) {
-    xpl_buf_init(b, MAX_KEY);
-    put_le(b, (uint64_t)key->kind, 1);
-    put_le(b, key->version, 4);
-    put_str(b, key->name);
-    put_str(b, key->options);
-    put_le(b, key->n_profiles, 4);
-    for (size_t i = 0; i < key->n_profiles; i++)
-        xpl_buf_put(b, key->profiles[i].bytes, sizeof key->profiles[i].bytes);
-    put_le(b, key->hosts != NULL, 1);
-    for (size_t i = 0; key->hosts && i < key->n_profiles; i++)
-        put_str(b, key->hosts[i]);
-    return !b->failed;
-}
 
 static xpl_bytes_t view(const struct xpl_buf *b) {
     return (xpl_bytes_t){b->p, b->n};
@@ -45,11 +16,6 @@ static xpl_bytes_t view(const struct xpl_buf *b) {
 
 static int64_t digest_of(xpl_bytes_t key) {
     return (int64_t)xpl_digest64(key, 0);
-}
-
-// Over key, data and meta, so that bytes that belong to another key do not pass either.
-static int64_t checksum_of(xpl_bytes_t key, xpl_bytes_t data, xpl_bytes_t meta) {
-    return (int64_t)xpl_digest64(meta, xpl_digest64(data, xpl_digest64(key, 1)));
 }
 
 // --- Reading ---
@@ -107,8 +73,8 @@ static int fetch(struct xpl_db *db, xpl_bytes_t key, size_t max, struct xpl_stor
         const int64_t checksum = sqlite3_column_int64(st, 2);
         rc = read_blob(db, *ret_id, sqlite3_column_int64(st, 1), max, v);
         if (rc == SQLITE_OK) rc = read_meta(st, 3, v);
-        if (rc == SQLITE_OK && checksum_of(key, (xpl_bytes_t){v->data, v->len},
-                                           (xpl_bytes_t){v->meta, v->meta_len}) != checksum)
+        if (rc == SQLITE_OK && xpl_store_checksum(key, (xpl_bytes_t){v->data, v->len},
+                                                  (xpl_bytes_t){v->meta, v->meta_len}) != checksum)
             rc = SQLITE_CORRUPT;
     }
     (void)sqlite3_reset(st);
@@ -143,9 +109,10 @@ xpl_status_t xpl_sqlite_get(struct xpl_store *base, const struct xpl_store_key *
     xpl_status_t st = XPL_NOT_FOUND;
     if (atomic_load(&s->role) != XPL_STORE_OFF) {
         struct xpl_buf b;
-        st = key_bytes(&b, key) ? get_with(s, view(&b), max_bytes, &v, err)
-                                : xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__,
-                                                UINT64_MAX, "store: key too long or no memory");
+        st = xpl_store_key_bytes(key, &b)
+                 ? get_with(s, view(&b), max_bytes, &v, err)
+                 : xpl_error_set(err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
+                                 "store: key too long or no memory");
         xpl_buf_fini(&b);
     }
     atomic_fetch_add(st == XPL_OK ? &s->hits : &s->misses, 1);
@@ -168,7 +135,7 @@ bool xpl_sqlite_has(struct xpl_store *base, const struct xpl_store_key *key) {
     struct xpl_sqlite_store *const s = xpl_sqlite_of(base);
     struct xpl_buf b;
     int rc = SQLITE_NOMEM;
-    struct xpl_db *db = key_bytes(&b, key) ? xpl_sqlite_reader(s) : NULL;
+    struct xpl_db *db = xpl_store_key_bytes(key, &b) ? xpl_sqlite_reader(s) : NULL;
     if (db) {
         rc = find_key(db, view(&b));
         xpl_sqlite_read_done(s, db, rc);
@@ -194,13 +161,13 @@ static int bind_result(sqlite3_stmt *st, const struct xpl_store_key *key, xpl_by
                        xpl_bytes_t data, xpl_bytes_t meta) {
     int rc = sqlite3_bind_int64(st, 1, digest_of(bytes));
     rc = rc ? rc : xpl_db_bind_blob(st, 2, bytes);
-    rc = rc ? rc : xpl_db_bind_text(st, 3, xpl_sqlite_kind_name(key->kind));
+    rc = rc ? rc : xpl_db_bind_text(st, 3, xpl_store_kind_name(key->kind));
     rc = rc ? rc : xpl_db_bind_text(st, 4, key->name);
     rc = rc ? rc : xpl_db_bind_text(st, 5, key->options);
     rc = rc ? rc : sqlite3_bind_int64(st, 6, key->version);
     rc = rc ? rc : sqlite3_bind_int64(st, 7, (int64_t)key->n_profiles);
     rc = rc ? rc : sqlite3_bind_int64(st, 8, (int64_t)data.len);
-    rc = rc ? rc : sqlite3_bind_int64(st, 9, checksum_of(bytes, data, meta));
+    rc = rc ? rc : sqlite3_bind_int64(st, 9, xpl_store_checksum(bytes, data, meta));
     rc = rc ? rc : sqlite3_bind_int64(st, 10, xpl_sqlite_now_ms());
     return rc ? rc : meta.len ? xpl_db_bind_blob(st, 11, meta) : sqlite3_bind_null(st, 11);
 }
@@ -253,7 +220,7 @@ xpl_status_t xpl_sqlite_put(struct xpl_store *base, const struct xpl_store_key *
     int rc = SQLITE_TOOBIG;
     if (data.len <= XPL_STORE_MAX_RESULT && meta.len <= XPL_STORE_MAX_META) {
         struct xpl_buf b;
-        rc = key_bytes(&b, key) ? put_result(s, key, view(&b), data, meta) : SQLITE_NOMEM;
+        rc = xpl_store_key_bytes(key, &b) ? put_result(s, key, view(&b), data, meta) : SQLITE_NOMEM;
         xpl_buf_fini(&b);
     }
     return xpl_sqlite_leave(s, own, rc, err);

@@ -188,10 +188,22 @@ static const char v2_views[] =
     " JOIN hosts h ON h.fingerprint=p.fingerprint JOIN sessions s ON s.id=h.session_id"
     " LEFT JOIN names n ON n.id=r.name_id;";
 
+// Version 3: instructions of HLO programs with what they cost.  They are the ops of devices that
+// have a module, so there is nothing more to write or keep.
+static const char v3_views[] =
+    "CREATE VIEW hlo_instructions AS SELECT session, session_mtime_ns, host, module, name, "
+    "category,"
+    " framework_op, source, occurrences, time_ps, self_time_ps, flops, bytes_accessed,"
+    " 1e3*nullif(flops,0)/nullif(time_ps,0) AS gflops_per_s,"
+    " 1e12*nullif(bytes_accessed,0)/1073741824/nullif(time_ps,0) AS gib_per_s,"
+    " 1.0*nullif(flops,0)/nullif(bytes_accessed,0) AS flops_per_byte"
+    " FROM ops WHERE on_device AND module IS NOT NULL;";
+
 // steps[v] brings a database of version v to version v + 1.  Never change one that was released.
 static const char *const step_1[] = {v1_catalogue, v1_results, rows_tables, v1_views, NULL};
 static const char *const step_2[] = {v2_drop, v2_profiles, v2_results, rows_tables, v2_views, NULL};
-static const char *const *const steps[] = {step_1, step_2};
+static const char *const step_3[] = {v3_views, NULL};
+static const char *const *const steps[] = {step_1, step_2, step_3};
 enum { VERSION = sizeof steps / sizeof *steps };
 
 #define SQL_TEXT(name, text) text,

@@ -114,7 +114,17 @@ static void test_schedules(void) {
     CHECK_EQ(xpl_history_forget_session(h, id, XPL_STR("y"), NULL), XPL_OK);
     CHECK_EQ(xpl_history_sessions(h, id, &a, &sessions, &n, NULL), XPL_OK);
     CHECK_EQ(n, 1);
+    // What its turn made comes with the capture's end, in place of what was known of that session.
+    struct xpl_history_capture turn = {.id = 9, .state = 1, .schedule_id = id};
+    CHECK_EQ(xpl_history_put(h, &turn, NULL), XPL_OK);
+    const struct xpl_history_session made = {.name = XPL_STR("x"), .ino = 9, .made_ms = 4};
+    turn.state = 2;
+    turn.made = &made;
+    CHECK_EQ(xpl_history_put(h, &turn, NULL), XPL_OK);
+    CHECK_EQ(xpl_history_sessions(h, id, &a, &sessions, &n, NULL), XPL_OK);
+    CHECK(n == 1 && sessions[0].ino == 9 && sessions[0].made_ms == 4);
     CHECK_EQ(xpl_history_delete_schedule(h, id, NULL), XPL_OK);
+    CHECK_EQ(xpl_history_put(h, &turn, NULL), XPL_OK); // of a schedule that is gone
     CHECK_EQ(xpl_history_sessions(h, id, &a, &sessions, &n, NULL), XPL_OK);
     CHECK_EQ(n, 0);
     uint64_t later = 0;
@@ -199,6 +209,47 @@ static void test_taking(void) {
     xpl_history_close(second);
 }
 
+// Labels: all or none, kept over restarts, in order; a database of the first version gets the
+// table.
+static void test_labels(void) {
+    struct xpl_arena a;
+    struct xpl_history_label *list;
+    size_t n;
+    char cmd[sizeof dir + 200];
+    xpl_arena_init(&a, 1 << 20);
+    (void)snprintf(cmd, sizeof cmd, "rm -f %s/state.db*", dir);
+    CHECK_EQ(system(cmd), 0);
+    struct xpl_history *h = open_history();
+    const struct xpl_history_label add[] = {{XPL_STR("s2"), XPL_STR("b"), 5},
+                                            {XPL_STR("s1"), XPL_STR("z"), 6},
+                                            {XPL_STR("s2"), XPL_STR("a"), 7}};
+    CHECK_EQ(xpl_history_set_labels(h, add, 3, NULL, 0, NULL), XPL_OK);
+    const struct xpl_history_label again = {XPL_STR("s2"), XPL_STR("b"), 99};
+    CHECK_EQ(xpl_history_set_labels(h, &again, 1, &add[1], 1, NULL), XPL_OK);
+    xpl_history_close(h);
+    h = open_history();
+    CHECK_EQ(xpl_history_labels(h, &a, &list, &n, NULL), XPL_OK);
+    CHECK_EQ(n, 2);
+    CHECK(xpl_str_eq(list[0].label, XPL_STR("a")) && xpl_str_eq(list[0].session, XPL_STR("s2")));
+    CHECK(xpl_str_eq(list[1].label, XPL_STR("b")) && list[1].set_ms == 5); // it was there
+    put(h, 1, 3);
+    xpl_history_close(h);
+    sqlite3 *db = NULL;
+    (void)snprintf(cmd, sizeof cmd, "%s/state.db", dir);
+    CHECK_EQ(sqlite3_open(cmd, &db), SQLITE_OK);
+    CHECK_EQ(sqlite3_exec(db, "DROP TABLE labels; PRAGMA user_version=1", NULL, NULL, NULL),
+             SQLITE_OK);
+    CHECK_EQ(sqlite3_close(db), SQLITE_OK);
+    h = open_history();
+    CHECK(!xpl_history_was_replaced(h));
+    CHECK_EQ(xpl_history_last_id(h), 1);
+    CHECK_EQ(xpl_history_labels(h, &a, &list, &n, NULL), XPL_OK);
+    CHECK_EQ(n, 0);
+    CHECK_EQ(xpl_history_set_labels(h, add, 3, NULL, 0, NULL), XPL_OK);
+    xpl_history_close(h);
+    xpl_arena_fini(&a);
+}
+
 static void test_crc32(void) {
     const xpl_bytes_t b = {(const uint8_t *)"123456789", 9};
     CHECK_EQ(xpl_crc32(0, b), 0xcbf43926);
@@ -213,6 +264,7 @@ int main(void) {
     test_schedules();
     test_damage();
     test_taking();
+    test_labels();
     test_crc32();
     char command[128];
     (void)snprintf(command, sizeof command, "rm -rf %s", dir);

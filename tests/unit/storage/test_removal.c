@@ -44,9 +44,9 @@ static void test_sessions(void) {
          "p/link && cd p/run && touch capture_2.json capture_13.json captured_results_2024.json "
          "capture_.json capture_02.json capture_1.json capture_3a.json capture3.json "
          "capture_2.json.json Capture.json");
-    CHECK_EQ(xpl_session_count_files(store_dir, "p/run", match), 2);
-    CHECK_EQ(xpl_session_count_files(store_dir, "p/none", match), 0);
-    CHECK_EQ(xpl_session_count_files(store_dir, "p/link", match), 0);
+    CHECK_EQ(xpl_session_count_files(store_dir, "p/run", match, NULL), 2);
+    CHECK_EQ(xpl_session_count_files(store_dir, "p/none", match, NULL), 0);
+    CHECK_EQ(xpl_session_count_files(store_dir, "p/link", match, NULL), 0);
     CHECK_EQ(remove_it("p/run", 0, 0), XPL_OK);
     CHECK(!is_there("p/run/a.xplane.pb") && !is_there("p/run/capture.json"));
     CHECK(!is_there("p/run/capture_2.json") && !is_there("p/run/capture_13.json"));
@@ -79,7 +79,7 @@ static void test_run_directory(void) {
          "cd ../mine && touch a.xplane.pb thesis.tex .hlo_proto.pb && ln -s ../run m.hlo_proto.pb");
     const int fd = open(in_dir("a/plugins/profile/run/.xplaned-2.part"), O_RDONLY);
     CHECK(fd >= 0 && flock(fd, LOCK_EX) == 0); // somebody writes it
-    CHECK_EQ(xpl_session_count_files(store_dir, "a/plugins/profile/run", match), 4);
+    CHECK_EQ(xpl_session_count_files(store_dir, "a/plugins/profile/run", match, NULL), 4);
     CHECK_EQ(remove_it("a/plugins/profile/run", 0, 0), XPL_OK);
     CHECK(is_there("a/plugins/profile/run/.xplaned-2.part"));
     CHECK(close(fd) == 0);
@@ -127,7 +127,7 @@ static void test_links_above(void) {
     const char *const logs = in_dir("logs");
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         CHECK_EQ(xpl_session_remove(logs, paths[i], match, 0, 0, NULL), XPL_FAILED_PRECONDITION);
-        CHECK_EQ(xpl_session_count_files(logs, paths[i], match), 0);
+        CHECK_EQ(xpl_session_count_files(logs, paths[i], match, NULL), 0);
         const int top = open(logs, O_PATH | O_DIRECTORY);
         CHECK(top >= 0 && xpl_beneath_open(top, paths[i]) < 0 &&
               xpl_beneath_walk(top, paths[i]) < 0);

@@ -53,7 +53,10 @@ static void put_host(struct xpl_store *s, int session, int host) {
          .name = XPL_STR("dot.2"),
          .category = XPL_STR("convolution"),
          .occurrences = 10,
-         .self_time_ps = 9 * MS},
+         .time_ps = 10 * MS,
+         .self_time_ps = 9 * MS,
+         .flops = 3000000,
+         .bytes_accessed = 1 << 20},
         {.name = XPL_STR("fusion.1"), .occurrences = 1, .self_time_ps = MS}};
     const struct xpl_kernel_row kernels[] = {{.name = XPL_STR("gemm"),
                                               .op_name = XPL_STR("dot.2"),
@@ -154,11 +157,14 @@ static void test_queries(void) {
     check_query("op-over-time", "a/run1|2024-05-01 00:00:00|20|6.0\n"
                                 "a/run2|2024-05-31 00:00:00|10|6.0\n"
                                 "b/run1|2024-06-30 00:00:00|20|27.0\n");
-    check_query("slowest-steps", "b/run1|h0|102|24.0|1.0\n"
-                                 "b/run1|h1|102|24.0|NULL\n"
-                                 "b/run1|h0|101|22.0|1.0\n"
-                                 "b/run1|h1|101|22.0|NULL\n"
-                                 "b/run1|h0|100|20.0|1.0\n");
+    check_query("slowest-steps", "b/run1|h0|step|102|24.0|1.0\n"
+                                 "b/run1|h1|step|102|24.0|NULL\n"
+                                 "b/run1|h0|step|101|22.0|1.0\n"
+                                 "b/run1|h1|step|101|22.0|NULL\n"
+                                 "b/run1|h0|step|100|20.0|1.0\n");
+    check_query("step-times", "a/run1|3|11.0|11.0\n"
+                              "a/run2|3|11.0|11.0\n"
+                              "b/run1|3|22.0|22.0\n");
     check_query("top-kernels", "gemm|8|16.0|2500.0\n"
                                "copy|2|0.002|1.0\n");
     check_query("regressions", "b/run1|a/run1|jit_step|22.0|100.0\n");
@@ -171,10 +177,13 @@ static void test_queries(void) {
     check_query("categories", "a/run1|convolution|75.0\na/run1|loop fusion|25.0\n"
                               "a/run2|convolution|60.0\na/run2|loop fusion|40.0\n"
                               "b/run1|loop fusion|60.0\nb/run1|convolution|40.0\n");
+    check_query("instruction-rates", "b/run1|jit_step|dot.2|0.3|0.098|2.861\n"
+                                     "a/run2|jit_eval|dot.2|0.3|0.098|2.861\n"
+                                     "a/run1|jit_step|dot.2|0.3|0.098|2.861\n");
     int documented = 0; // none is left out here
     for (const char *p = doc; (p = strstr(p, "<!-- query: ")); p++)
         documented++;
-    CHECK_EQ(documented, 7);
+    CHECK_EQ(documented, 9);
 }
 
 // --- The tables ---
@@ -258,7 +267,13 @@ static int64_t ask(const char *sql) {
 
 static void test_values(void) {
     CHECK_EQ(ask("SELECT flops FROM ops WHERE name='fusion.1' AND on_device LIMIT 1"), -1);
-    CHECK_EQ(ask("SELECT flops FROM ops WHERE name='dot.2' LIMIT 1"), 0);
+    CHECK_EQ(ask("SELECT flops FROM ops WHERE name='dot.2' LIMIT 1"), 3000000);
+    // Of 10 ms; without costs there are no rates; ops on host threads are no instructions.
+    CHECK_EQ(ask("SELECT gflops_per_s = 0.3 FROM hlo_instructions WHERE name='dot.2' LIMIT 1"), 1);
+    CHECK_EQ(ask("SELECT gib_per_s IS NULL FROM hlo_instructions WHERE name='fusion.1' LIMIT 1"),
+             1);
+    CHECK_EQ(ask("SELECT count(*) FROM hlo_instructions"),
+             ask("SELECT count(*) FROM ops WHERE on_device"));
     CHECK_EQ(ask("SELECT occupancy_percent FROM kernels WHERE name='copy' LIMIT 1"), -1);
     CHECK_EQ(ask("SELECT count(*) FROM names"), 9); // each text once
     CHECK_EQ(ask("SELECT count(*) FROM profiles WHERE device_type='TPU v6 Lite'"), 6);
