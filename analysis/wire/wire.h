@@ -46,6 +46,14 @@ struct xpl_varint xpl_varint_slow(const uint8_t *p, const uint8_t *end);
 #define XPL_VARINT_SWAR 0
 #endif
 
+// The low seven bits of eight bytes, the first byte's lowest.
+XPL_INLINE uint64_t xpl_varint_pack(uint64_t x) {
+    x &= UINT64_C(0x7f7f7f7f7f7f7f7f);
+    x = (x & UINT64_C(0x007f007f007f007f)) | ((x & UINT64_C(0x7f007f007f007f00)) >> 1);
+    x = (x & UINT64_C(0x00003fff00003fff)) | ((x & UINT64_C(0x3fff00003fff0000)) >> 2);
+    return (x & UINT64_C(0x000000000fffffff)) | ((x & UINT64_C(0x0fffffff00000000)) >> 4);
+}
+
 // As xpl_varint_slow; inline, and without a branch on the length up to eight bytes: lengths of
 // times and durations vary, and a wrong guess costs more than the arithmetic.
 XPL_INLINE struct xpl_varint xpl_varint_wide(const uint8_t *p, const uint8_t *end) {
@@ -56,12 +64,17 @@ XPL_INLINE struct xpl_varint xpl_varint_wide(const uint8_t *p, const uint8_t *en
         if (XPL_LIKELY(stops)) {
             const unsigned n = (unsigned)__builtin_ctzll(stops) >> 3;
             x &= stops ^ (stops - 1); // drop what lies beyond the last byte
-            x &= UINT64_C(0x7f7f7f7f7f7f7f7f);
-            x = (x & UINT64_C(0x007f007f007f007f)) | ((x & UINT64_C(0x7f007f007f007f00)) >> 1);
-            x = (x & UINT64_C(0x00003fff00003fff)) | ((x & UINT64_C(0x3fff00003fff0000)) >> 2);
-            x = (x & UINT64_C(0x000000000fffffff)) | ((x & UINT64_C(0x0fffffff00000000)) >> 4);
-            return (struct xpl_varint){p + n + 1, x};
+            return (struct xpl_varint){p + n + 1, xpl_varint_pack(x)};
         }
+    }
+    return xpl_varint_slow(p, end);
+}
+
+// As xpl_varint_slow; inline, and without a branch between one byte and two, which ids have.
+XPL_INLINE struct xpl_varint xpl_varint_small(const uint8_t *p, const uint8_t *end) {
+    if (XPL_LIKELY(end - p >= 2) && XPL_LIKELY(!(p[0] & p[1] & 0x80))) {
+        const unsigned two = p[0] >> 7;
+        return (struct xpl_varint){p + 1 + two, (p[0] & 0x7fu) | (p[1] & (0u - two)) << 7};
     }
     return xpl_varint_slow(p, end);
 }

@@ -70,6 +70,11 @@ void xpl_writer_bytes(struct xpl_writer *w, uint32_t num, const void *src, size_
     if (n) memcpy(p, src, n);
 }
 
+void xpl_writer_raw32(struct xpl_writer *w, uint32_t v) {
+    uint8_t *const p = reserve(w, sizeof v);
+    if (p) memcpy(p, &v, sizeof v);
+}
+
 void xpl_writer_raw64(struct xpl_writer *w, uint64_t v) {
     uint8_t *const p = reserve(w, sizeof v);
     if (p) memcpy(p, &v, sizeof v);

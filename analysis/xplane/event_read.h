@@ -62,7 +62,8 @@ bool xpl_raw_event_slow(xpl_bytes_t message, struct xpl_raw_event *ret);
 XPL_INLINE bool xpl_read_varint_field(const uint8_t **p, const uint8_t *end, const uint8_t *limit,
                                       unsigned num, uint64_t *ret) {
     if (*p == end || **p != num << 3) return true;
-    const struct xpl_varint v = xpl_varint_wide(*p + 1, limit);
+    const struct xpl_varint v =
+        num == XEVENT_MD_ID ? xpl_varint_small(*p + 1, limit) : xpl_varint_wide(*p + 1, limit);
     if (XPL_UNLIKELY(!v.p) || XPL_UNLIKELY(v.p > end)) return false;
     *ret = v.v;
     *p = v.p;

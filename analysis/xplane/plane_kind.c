@@ -61,3 +61,10 @@ void xpl_plane_set_kind(struct xpl_plane *p) {
     else if (xpl_str_starts(p->name, tpu))
         set_tpu_kind(p, xpl_str_sub(p->name, tpu.len, SIZE_MAX));
 }
+
+bool xpl_line_is_stream(const struct xpl_line *line) {
+    return !xpl_is_derived_line_id(line->id) && !xpl_str_eq(line->name, XPL_STR(XPL_LINE_STEPS)) &&
+           !xpl_str_eq(line->name, XPL_STR(XPL_LINE_XLA_MODULES)) &&
+           !xpl_str_eq(line->name, XPL_STR(XPL_LINE_XLA_OPS)) &&
+           !xpl_str_eq(line->name, XPL_STR(XPL_LINE_COUNTERS));
+}

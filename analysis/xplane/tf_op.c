@@ -9,9 +9,6 @@
 static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
-static bool is_lower(char c) {
-    return c >= 'a' && c <= 'z';
-}
 static bool is_upper(char c) {
     return c >= 'A' && c <= 'Z';
 }
@@ -53,22 +50,47 @@ static xpl_str_t derive_type(xpl_str_t full_name) {
     return xpl_str_sub(op, 0, op.len - suffix.len - 1);
 }
 
+// What a character may be: at the beginning of a name or a type, and behind it.
+enum {
+    NAME_BEGINS = 1 << 0,
+    NAME = 1 << 1,
+    TYPE_BEGINS = 1 << 2,
+    TYPE = 1 << 3,
+    JAX_BEGINS = 1 << 4,
+    JAX = 1 << 5,
+};
+#define FOUR(c, v) [(c)] = (v), [(c) + 1] = (v), [(c) + 2] = (v), [(c) + 3] = (v)
+#define TEN(c, v)  FOUR(c, v), FOUR((c) + 4, v), [(c) + 8] = (v), [(c) + 9] = (v)
+#define LETTERS(c, v)                                                                              \
+    TEN(c, v), TEN((c) + 10, v), FOUR((c) + 20, v), [(c) + 24] = (v), [(c) + 25] = (v)
+static const uint8_t kCharacters[256] = {
+    TEN('0', NAME_BEGINS | NAME | TYPE | JAX),
+    LETTERS('A', NAME_BEGINS | NAME | TYPE_BEGINS | TYPE),
+    LETTERS('a', NAME_BEGINS | NAME | TYPE | JAX_BEGINS | JAX),
+    ['_'] = NAME | TYPE_BEGINS | TYPE | JAX_BEGINS | JAX,
+    ['.'] = NAME_BEGINS | NAME,
+    ['/'] = NAME,
+    ['>'] = NAME,
+    ['-'] = NAME,
+};
+
+// Length of what begins with a character of one kind and goes on with those of another.  (All names
+// of the metadata come here, some several times, and most are long.)
+static inline size_t run_length(xpl_str_t s, unsigned begins, unsigned rest) {
+    const uint8_t *p = (const uint8_t *)s.ptr, *const end = s.len ? p + s.len : p;
+    if (p == end || !(kCharacters[*p] & begins)) return 0;
+    do
+        p++;
+    while (p != end && kCharacters[*p] & rest);
+    return s.len - (size_t)(end - p);
+}
+
 bool xpl_is_tf_op_name(xpl_str_t s) {
-    for (size_t i = 0; i < s.len; i++) {
-        const char c = s.ptr[i];
-        if (is_digit(c) || is_lower(c) || is_upper(c) || c == '.') continue;
-        if (i == 0 || (c != '_' && c != '/' && c != '>' && c != '-')) return false;
-    }
-    return s.len > 0;
+    return s.len && run_length(s, NAME_BEGINS, NAME) == s.len;
 }
 
 bool xpl_is_tf_op_type(xpl_str_t s) {
-    for (size_t i = 0; i < s.len; i++) {
-        const char c = s.ptr[i];
-        if (is_upper(c) || c == '_') continue;
-        if (i == 0 || (!is_lower(c) && !is_digit(c))) return false;
-    }
-    return s.len > 0;
+    return s.len && run_length(s, TYPE_BEGINS, TYPE) == s.len;
 }
 
 // Length of what RE2's dot takes for a character: UTF-8, and surrogates encoded in the same way.
@@ -81,9 +103,7 @@ static size_t dot_length(xpl_str_t s) {
 
 // [a-z_][a-z0-9_]*(\[.*\])? with RE2's dot: any character but a newline.
 bool xpl_is_jax_op_type(xpl_str_t s) {
-    size_t i = 0;
-    while (i < s.len && (is_lower(s.ptr[i]) || s.ptr[i] == '_' || (i > 0 && is_digit(s.ptr[i]))))
-        i++;
+    size_t i = run_length(s, JAX_BEGINS, JAX);
     if (i == 0 || i == s.len) return i > 0;
     if (s.ptr[i] != '[' || s.len - i < 2 || s.ptr[s.len - 1] != ']') return false;
     const size_t end = s.len - 1;
