@@ -9,6 +9,13 @@
 #include "analysis/grouping/steps/recorded_steps.h"
 #include "analysis/grouping/steps/tpu_steps.h"
 
+static void watch_plane(struct plan *p, const struct xpl_event_watch *watch) {
+    if (!watch || watch->plane != p->plane) return;
+    p->watch = watch;
+    for (uint32_t i = 0; i < p->plane->n_event_md; i++)
+        if (watch->marked[i]) p->role_of[i] |= ROLE_MARKED;
+}
+
 static xpl_status_t build_graph(struct scan_job *job, const struct precheck *check,
                                 struct xpl_error *err) {
     bool loops = false;
@@ -52,15 +59,24 @@ static bool find_empty(const struct xpl_groups *g) {
 xpl_status_t xpl_groups_build(const struct xpl_xspace *xs, struct xpl_arena *arena,
                               struct xpl_exec *exec, struct xpl_groups **ret,
                               struct xpl_error *err) {
+    const struct xpl_group_options none = {0};
+    return xpl_groups_build_with(xs, &none, arena, exec, ret, err);
+}
+
+xpl_status_t xpl_groups_build_with(const struct xpl_xspace *xs, const struct xpl_group_options *opt,
+                                   struct xpl_arena *arena, struct xpl_exec *exec,
+                                   struct xpl_groups **ret, struct xpl_error *err) {
     struct xpl_groups *const g = xpl_arena_zalloc(arena, sizeof *g);
     struct precheck check = {0};
     if (!g) XPL_RETURN_OOM(err, "event groups");
-    g->xs = xs, g->arena = arena, g->exec = exec;
+    g->xs = xs, g->arena = arena, g->exec = exec, g->relations = opt->relations;
+    g->batches = opt->batches;
     g->planes = xpl_arena_zalloc(arena, xs->n_planes * sizeof *g->planes);
     if (!g->planes) XPL_RETURN_OOM(err, "event groups");
     for (uint32_t i = 0; i < xs->n_planes; i++) {
-        if (!xpl_grp_plan_init(&g->planes[i].plan, &xs->planes[i], arena))
+        if (!xpl_grp_plan_init(&g->planes[i].plan, &xs->planes[i], opt->batches, arena))
             XPL_RETURN_OOM(err, "event groups");
+        watch_plane(&g->planes[i].plan, opt->watch);
         xpl_grp_precheck_plane(&g->planes[i].plan, &check);
     }
     for (uint32_t i = 0; i < xs->n_planes; i++)

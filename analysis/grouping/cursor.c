@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "analysis/grouping/graph/relations.h"
 #include "analysis/grouping/graph/result.h"
 #include "analysis/grouping/plan/event_links.h"
 #include "analysis/grouping/plan/event_stats.h"
@@ -25,6 +26,7 @@ struct xpl_group_cursor {
     enum nesting_kind kind;
     bool fill; // groups that come from neighbours: runs of a GPU, steps of a TPU
     bool failed;
+    bool relates;            // collects the relations of events that are no nodes
     bool consumers, kernels; // what events of the line can be
     uint32_t node, end_node; // next node, and the end of the line's
     uint32_t label_hint;
@@ -164,6 +166,10 @@ void xpl_grp_cursor_no_fill(struct xpl_group_cursor *c) {
     c->fill = false;
 }
 
+void xpl_group_cursor_relate(struct xpl_group_cursor *c) {
+    c->relates = c->g->relations != NULL;
+}
+
 bool xpl_group_cursor_ok(const struct xpl_group_cursor *c) {
     return !c->failed;
 }
@@ -234,24 +240,45 @@ static uint32_t join_label(uint32_t label, uint32_t other) {
     return least_group((flags & ~LABEL_GROUP) | (label & LABEL_GROUP), other);
 }
 
-// What is above an event that is no node and that is in a scope of that label.
-static uint32_t linked_label(struct xpl_group_cursor *c, const struct xpl_event *ev, uint32_t mask,
-                             const struct xpl_raw_event *raw, uint32_t label) {
+// The event's group is the least of `label`, which has all of its parents', and of the key's.
+static void relate(struct xpl_group_cursor *c, uint32_t outer, uint32_t label, uint64_t key) {
+    const struct link *v;
+    const size_t n = xpl_grp_key_groups(c->g, key, &v);
+    bool ok = xpl_grp_relate(c->g->relations, outer & LABEL_GROUP, label & LABEL_GROUP);
+    for (size_t i = 0; i < n && ok; i++)
+        ok = xpl_grp_relate(c->g->relations, v[i].end, label & LABEL_GROUP);
+    if (!ok) c->failed = true;
+}
+
+// As linked_label, of an event that may be linked.
+static uint32_t read_label(struct xpl_group_cursor *c, const struct xpl_event *ev, uint32_t mask,
+                           const struct xpl_raw_event *raw, uint32_t label) {
     const struct plan *const plan = &c->pg->plan;
     const uint32_t role = plan->role_of[ev->md];
     struct scan_stats ss;
     struct event_links links;
     const bool kernel = c->kernels && !(role & ROLE_KNOWN) && (mask & SC_BIT(SC_CORRELATION));
-    if (!kernel && (!c->consumers || !xpl_grp_may_consume(mask, role))) return label;
     if (!xpl_grp_read_stats(plan, raw, &ss)) return label;
     if (kernel) { // its launch is nearer than what the kernel around it comes from
         const uint32_t launch = xpl_grp_launch_scope(c->g, ss.u[SC_CORRELATION]);
         if (launch) label = join_label(xpl_grp_node_label(&c->g->nodes[launch - 1]), label);
     }
     xpl_grp_event_links(plan, c->line, &ss, role, &links);
-    if (links.consumer)
+    if (links.consumer) {
+        const uint32_t outer = label;
         label = join_label(label, xpl_grp_label(c->g, links.consumer_key, &c->label_hint));
+        if (c->relates) relate(c, outer, label, links.consumer_key);
+    }
     return label;
+}
+
+// What is above an event that is no node and that is in a scope of that label.
+XPL_INLINE uint32_t linked_label(struct xpl_group_cursor *c, const struct xpl_event *ev,
+                                 uint32_t mask, const struct xpl_raw_event *raw, uint32_t label) {
+    const uint32_t role = c->pg->plan.role_of[ev->md];
+    const bool kernel = c->kernels && !(role & ROLE_KNOWN) && (mask & SC_BIT(SC_CORRELATION));
+    if (!kernel && (!c->consumers || !xpl_grp_may_consume(mask, role))) return label;
+    return read_label(c, ev, mask, raw, label);
 }
 
 struct found {

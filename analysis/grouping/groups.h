@@ -11,6 +11,8 @@
 #include <stdatomic.h>
 
 #include "analysis/xplane/xspace.h"
+#include "base/map.h"
+#include "base/vec.h"
 
 struct xpl_groups;
 
@@ -20,6 +22,61 @@ struct xpl_groups;
 xpl_status_t xpl_groups_build(const struct xpl_xspace *xs, struct xpl_arena *arena,
                               struct xpl_exec *exec, struct xpl_groups **ret, struct xpl_error *err)
     XPL_NODISCARD;
+
+// That an event of group `child` is part of what group `parent` began: it lies in an event of that
+// one, or takes what one produced (upstream's GroupMetadata).  Of two groups that meet, `child`
+// began first.
+struct xpl_group_relation {
+    int64_t parent, child;
+};
+struct xpl_group_relations {
+    struct xpl_arena *arena;
+    XPL_VEC(struct xpl_group_relation) v; // each once, in no order
+    struct xpl_map known;                 // private
+};
+// Shows events of a plane to whoever would have to read them all, while they are read for grouping:
+// those of marked metadata, and those that state both type and id of what they produce or consume,
+// where the type is one of those watched or takes more than a byte to tell.
+// Each line is shown in the order of the file, by one thread at a time; some are never shown.
+struct xpl_watched_event {
+    uint64_t md_id, begin_ps, duration_ps;
+    struct xpl_stats stats;
+    bool marked, produces, consumes;
+    // Where grouping had to read them: types and ids, 0 for what is no integer.
+    bool read;
+    uint64_t producer_type, producer_id, consumer_type, consumer_id;
+};
+struct xpl_event_watch {
+    const struct xpl_plane *plane;
+    const bool *marked; // by position of metadata
+    uint32_t types;     // of contexts: 1 << type
+    void *ctx;
+    // What was shown of the line before does not count.  Returns whether events of marked metadata
+    // are to be shown for that alone.
+    bool (*begin)(void *ctx, const struct xpl_line *line);
+    // False when memory ran out.
+    bool (*event)(void *ctx, const struct xpl_line *line, const struct xpl_watched_event *ev);
+    // Nothing of the line is left.
+    void (*end)(void *ctx, const struct xpl_line *line);
+};
+
+struct xpl_group_options {
+    // Events "Profiled batch" of Keras' TensorBoard callback begin groups, which have the number of
+    // the batch.  To XProf they are events like any other.
+    bool batches;
+    // Collects relations, where not NULL: its arena is set, and it lives as long as the groups.
+    // Those of events that carry no group on are only found by cursors that run with
+    // xpl_group_cursor_relate.
+    struct xpl_group_relations *relations;
+    const struct xpl_event_watch *watch; // NULL: nobody
+};
+// As xpl_groups_build, with options.
+xpl_status_t xpl_groups_build_with(const struct xpl_xspace *xs, const struct xpl_group_options *opt,
+                                   struct xpl_arena *arena, struct xpl_exec *exec,
+                                   struct xpl_groups **ret, struct xpl_error *err) XPL_NODISCARD;
+
+// Whether grouping made that group; false for one that events brought along.
+bool xpl_groups_made(const struct xpl_groups *g, int64_t group_id);
 
 // What grouping says of one event.
 struct xpl_event_group {
@@ -49,6 +106,8 @@ xpl_status_t xpl_group_cursor_new_at(const struct xpl_groups *g, const struct xp
 bool xpl_groups_can_start_at_chunk(const struct xpl_groups *g, const struct xpl_line *line);
 void xpl_group_cursor_next(struct xpl_group_cursor *c, const struct xpl_event *ev,
                            struct xpl_event_group *ret);
+// From now on the relations of the events that it meets are collected, too; by one thread.
+void xpl_group_cursor_relate(struct xpl_group_cursor *c);
 // False when memory ran out on the way; what next said since may lack groups.
 bool xpl_group_cursor_ok(const struct xpl_group_cursor *c);
 

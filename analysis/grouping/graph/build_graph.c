@@ -6,6 +6,7 @@
 #include "analysis/grouping/graph/joins.h"
 #include "analysis/grouping/graph/merge.h"
 #include "analysis/grouping/graph/propagate.h"
+#include "analysis/grouping/graph/relations.h"
 
 static xpl_status_t build(struct graph *gr, bool make_groups) {
     struct extra_links extra = {0};
@@ -13,6 +14,7 @@ static xpl_status_t build(struct graph *gr, bool make_groups) {
     if (!xpl_grp_find_extra_links(gr, &extra)) return xpl_grp_no_memory(gr);
     XPL_TRY(xpl_grp_make_joins(gr, &extra));
     XPL_TRY(xpl_grp_propagate(gr, make_groups));
+    if (gr->g->relations) XPL_TRY(xpl_grp_relate_nodes(gr));
     xpl_grp_make_labels(gr);
     return XPL_OK;
 }

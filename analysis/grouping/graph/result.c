@@ -103,8 +103,12 @@ bool xpl_groups_arrived_grouped(const struct xpl_groups *g) {
     return g->grouped;
 }
 
+bool xpl_groups_made(const struct xpl_groups *g, int64_t group_id) {
+    return group_id >= 0 && group_id < g->n_groups;
+}
+
 xpl_str_t xpl_groups_name(const struct xpl_groups *g, int64_t group_id) {
-    return group_id >= 0 && group_id < g->n_groups ? g->names[group_id] : (xpl_str_t){"", 0};
+    return xpl_groups_made(g, group_id) ? g->names[group_id] : (xpl_str_t){"", 0};
 }
 
 const struct xpl_step_event *xpl_groups_steps(const struct xpl_groups *g,

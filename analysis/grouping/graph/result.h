@@ -58,6 +58,10 @@ struct xpl_groups {
     struct link *labels; // by key: group and eagerness of its producers
     uint32_t n_labels;
     bool empty;
+    bool batches;                          // Keras' batches are groups
+    struct xpl_group_relations *relations; // NULL: nobody asked
+    struct link *key_groups;               // then: by key, the groups of its producers in `end`
+    size_t n_key_groups;
     // Launches by correlation id: dense from `launch_min`, or hashed.
     uint32_t *launch_scopes; // dense: node + 1
     uint64_t launch_min, n_launch_scopes;

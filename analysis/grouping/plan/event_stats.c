@@ -17,16 +17,36 @@ XPL_INLINE bool read_class(const struct plan *plan, xpl_bytes_t m, uint32_t *ret
     return true;
 }
 
+static bool counts_last(enum stat_class c) {
+    return c <= SC_IS_ASYNC;
+}
+
 static void store_stat(const struct plan *plan, enum stat_class c, xpl_bytes_t message,
                        struct scan_stats *st) {
     struct xpl_raw_stat raw;
     // Where upstream walks all stats the last of a type counts, where it asks for one the first.
-    const bool last = c <= SC_IS_ASYNC;
-    if (!last && (st->mask & SC_BIT(c))) return;
+    if (!counts_last(c) && (st->mask & SC_BIT(c))) return;
     if (!xpl_raw_stat_read(message, xpl_input_end(plan->plane), &raw)) return;
     st->mask |= SC_BIT(c);
     st->u[c] = raw.u;
     st->kind[c] = (uint8_t)raw.kind;
+}
+
+// A stat that is an integer and written as usual, whose value begins at `at`; false for others.
+XPL_INLINE bool store_integer(const struct plan *plan, enum stat_class c, const uint8_t *at,
+                              const uint8_t *end, struct scan_stats *st) {
+    if (XPL_UNLIKELY(end - at < 2)) return false;
+    const uint8_t tag = *at;
+    if (tag != (XSTAT_INT << 3 | XPL_WIRE_VARINT) && tag != (XSTAT_UINT << 3 | XPL_WIRE_VARINT))
+        return false;
+    const struct xpl_varint v = at[1] < 0x80 ? (struct xpl_varint){at + 2, at[1]}
+                                             : xpl_varint_wide(at + 1, xpl_input_end(plan->plane));
+    if (XPL_UNLIKELY(v.p != end)) return false;
+    if (!counts_last(c) && (st->mask & SC_BIT(c))) return true;
+    st->mask |= SC_BIT(c);
+    st->u[c] = v.v;
+    st->kind[c] = xpl_kind_of_tag[tag];
+    return true;
 }
 
 bool xpl_grp_read_stats(const struct plan *plan, const struct xpl_raw_event *raw,
@@ -34,6 +54,15 @@ bool xpl_grp_read_stats(const struct plan *plan, const struct xpl_raw_event *raw
     st->mask = 0;
     const uint8_t *p = raw->stats;
     for (;;) {
+        struct xpl_fast_stat s;
+        if (XPL_LIKELY(xpl_fast_stat_head(p, raw->end, XPL_TAG_FIELD4_LEN, &s)) &&
+            XPL_LIKELY(s.id < sizeof plan->by_id)) {
+            const enum stat_class known = (enum stat_class)plan->by_id[s.id];
+            if (known == SC_NONE || store_integer(plan, known, s.value, p + s.len, st)) {
+                p += s.len;
+                continue;
+            }
+        }
         xpl_bytes_t m;
         const enum xpl_wire_result r = xpl_next_message(&p, raw->end, XEVENT_STATS, &m);
         if (XPL_UNLIKELY(r != XPL_WIRE_FIELD)) return r == XPL_WIRE_END;

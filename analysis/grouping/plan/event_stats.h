@@ -38,8 +38,8 @@ bool xpl_grp_is_async(const struct plan *plan, const struct xpl_raw_event *raw);
 bool xpl_grp_stats_mask(const struct plan *plan, const struct xpl_raw_event *raw, uint32_t *ret);
 // The same for an event written as events usually are, in one walk that also finds whether it is;
 // false when it is not.
-static inline bool xpl_grp_quick_mask(const struct plan *plan, const struct xpl_raw_event *raw,
-                                      uint32_t *ret) {
+XPL_INLINE bool xpl_grp_quick_mask(const struct plan *plan, const struct xpl_raw_event *raw,
+                                   uint32_t *ret) {
     const uint8_t *p = raw->stats, *const end = raw->end;
     uint32_t mask = 0;
     while (p != end) {

@@ -5,6 +5,16 @@
 
 #include "analysis/xplane/schema.h"
 
+enum xpl_batch_name xpl_grp_batch_name(xpl_str_t name) {
+    const xpl_str_t begin = XPL_STR("Profiled batch");
+    if (xpl_str_eq(name, begin)) return XPL_BATCH_PLAIN;
+    if (!xpl_str_starts(name, begin) || name.len < begin.len + 2 || name.ptr[begin.len] != ' ')
+        return XPL_BATCH_NONE;
+    for (size_t i = begin.len + 1; i < name.len; i++)
+        if (name.ptr[i] < '0' || name.ptr[i] > '9') return XPL_BATCH_NONE;
+    return XPL_BATCH_NUMBERED;
+}
+
 static uint32_t role_of(const struct xpl_event_md *md) {
     const uint32_t known = md->type == XPL_EVENT_UNKNOWN ? 0 : ROLE_KNOWN;
 #pragma GCC diagnostic push
@@ -112,14 +122,18 @@ static void read_pid(struct plan *p) {
     if (p->has_pid) p->pid = (int32_t)xpl_stat_int(&s);
 }
 
-bool xpl_grp_plan_init(struct plan *p, const struct xpl_plane *plane, struct xpl_arena *arena) {
+bool xpl_grp_plan_init(struct plan *p, const struct xpl_plane *plane, bool batches,
+                       struct xpl_arena *arena) {
+    const bool own = batches && plane->kind == XPL_PLANE_HOST_THREADS;
     *p = (struct plan){.plane = plane};
     p->tpu = xpl_str_starts(plane->name, XPL_STR(XPL_PLANE_NAME_TPU_PREFIX));
     p->class_of = xpl_arena_zalloc(arena, plane->n_stat_md);
     p->role_of = xpl_arena_array(arena, plane->n_event_md, sizeof *p->role_of);
     if (!p->class_of || !p->role_of) return false;
     for (uint32_t i = 0; i < plane->n_event_md; i++) {
-        p->role_of[i] = (uint16_t)role_of(&plane->event_md[i]);
+        p->role_of[i] = role_of(&plane->event_md[i]);
+        if (own && xpl_grp_batch_name(plane->event_md[i].name) != XPL_BATCH_NONE)
+            p->role_of[i] |= ROLE_TRACE_CONTEXT;
         p->roles |= p->role_of[i];
     }
     p->has_regions = (p->roles & ROLE_START_REGION) && (p->roles & ROLE_STOP_REGION);

@@ -12,6 +12,8 @@
 #include "analysis/xplane/xspace.h"
 #include "base/arena.h"
 
+struct xpl_event_watch; // groups.h
+
 enum stat_class {
     SC_NONE,
     SC_PRODUCER_TYPE,
@@ -59,6 +61,7 @@ enum {
     ROLE_START_REGION = 1 << 13, // ThreadpoolListener::StartRegion
     ROLE_STOP_REGION = 1 << 14,  // ThreadpoolListener::StopRegion
     ROLE_IMPLICIT = 1 << 15,     // a root of this type gives its group no name
+    ROLE_MARKED = 1 << 16,       // shown to who watches; otherwise as an event of no role
 };
 
 // Roles that are linked without stats of their own that say so, or that cursors act on.
@@ -69,27 +72,35 @@ enum {
 struct plan {
     const struct xpl_plane *plane;
     uint8_t *class_of;  // by position in plane->stat_md
-    uint16_t *role_of;  // by position in plane->event_md
+    uint32_t *role_of;  // by position in plane->event_md
     uint8_t by_id[128]; // class by stat id, where that is below 128
     uint32_t classes;   // all that occur in the metadata
     uint32_t roles;     // likewise
     int32_t pid;        // of the process that wrote the plane
     bool has_pid;
-    bool has_regions;    // StartRegion and StopRegion both occur
-    bool own_groups;     // events may bring stat group_id
-    bool own_step_names; // events may bring stat step_name
-    bool own_eager;      // events may bring stat is_eager
-    bool tpu;            // named /device:TPU:...: grouped by one line
-    bool scan;           // its lines are scanned for nodes
-    bool consumes;       // events may consume what other lines produce
-    bool kernels;        // events may have correlation ids
-    bool tpu_execute;    // the space has TpuExecuteOp, which executors launch
+    bool has_regions;                    // StartRegion and StopRegion both occur
+    bool own_groups;                     // events may bring stat group_id
+    bool own_step_names;                 // events may bring stat step_name
+    bool own_eager;                      // events may bring stat is_eager
+    bool tpu;                            // named /device:TPU:...: grouped by one line
+    bool scan;                           // its lines are scanned for nodes
+    bool consumes;                       // events may consume what other lines produce
+    bool kernels;                        // events may have correlation ids
+    bool tpu_execute;                    // the space has TpuExecuteOp, which executors launch
+    const struct xpl_event_watch *watch; // of this plane; NULL: none
     // By position in plane->event_md: some event of that metadata may be linked to another line, or
     // is asynchronous.  Set by scans, on several threads at once; NULL: unknown.
     _Atomic uint8_t *linked;
 };
 
-// Makes the plan of a plane; what it holds lives in `arena`.  False when out of memory.
-bool xpl_grp_plan_init(struct plan *p, const struct xpl_plane *plane, struct xpl_arena *arena);
+// The event that Keras' TensorBoard callback records around each batch: "Profiled batch" with the
+// stat step_num (on TensorFlow), or with the number in its name (on JAX).
+enum xpl_batch_name { XPL_BATCH_NONE, XPL_BATCH_PLAIN, XPL_BATCH_NUMBERED };
+enum xpl_batch_name xpl_grp_batch_name(xpl_str_t name);
+
+// Makes the plan of a plane; what it holds lives in `arena`.  `batches`: Keras' events begin groups
+// as a TraceContext does.  False when out of memory.
+bool xpl_grp_plan_init(struct plan *p, const struct xpl_plane *plane, bool batches,
+                       struct xpl_arena *arena);
 
 #endif

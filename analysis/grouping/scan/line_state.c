@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/grouping/scan/line_state.h"
 
+#include "analysis/grouping/groups.h"
+#include "analysis/xplane/fast_stat.h"
 #include "analysis/xplane/fields.h"
 #include "analysis/xplane/metadata.h"
 
@@ -235,6 +237,71 @@ static void note_ids(struct line_state *st, const struct event *e) {
         st->s->has_loops |= stats_int(&e->ss, SC_ITER_NUM) != 0;
 }
 
+static void show_event(struct line_state *st, const struct xpl_raw_event *raw, uint32_t mask,
+                       uint32_t role, uint64_t begin, const struct scan_stats *ss) {
+    struct xpl_watched_event ev;
+    ev.md_id = raw->md_id;
+    ev.begin_ps = begin;
+    ev.duration_ps = raw->duration_ps;
+    ev.stats = (struct xpl_stats){st->line->plane, raw->stats, raw->end, XEVENT_STATS};
+    ev.marked = (role & ROLE_MARKED) != 0;
+    ev.produces = (mask & SC_PRODUCER) == SC_PRODUCER;
+    ev.consumes = (mask & SC_CONSUMER) == SC_CONSUMER;
+    ev.read = ss->mask & (SC_PRODUCER | SC_CONSUMER);
+    if (ev.read && ev.produces) {
+        ev.produces = stats_have(ss, SC_PRODUCER);
+        ev.producer_type = ev.produces ? stats_int_or_uint(ss, SC_PRODUCER_TYPE) : 0;
+        ev.producer_id = ev.produces ? stats_int_or_uint(ss, SC_PRODUCER_ID) : 0;
+    }
+    if (ev.read && ev.consumes) {
+        ev.consumes = stats_have(ss, SC_CONSUMER);
+        ev.consumer_type = ev.consumes ? stats_int_or_uint(ss, SC_CONSUMER_TYPE) : 0;
+        ev.consumer_id = ev.consumes ? stats_int_or_uint(ss, SC_CONSUMER_ID) : 0;
+    }
+    if (!st->watch->event(st->watch->ctx, st->line, &ev)) st->failed = true;
+}
+
+static inline bool is_type_watched(const struct line_state *st, uint64_t type) {
+    return type < 32 && (st->watch->types >> type & 1);
+}
+
+// Whether one of the stats `wanted`, which are types, says one that is watched; yes in doubt.
+static bool may_say_type(const struct line_state *st, const struct xpl_raw_event *raw,
+                         uint32_t wanted) {
+    struct xpl_fast_stat s;
+    for (const uint8_t *p = raw->stats; p != raw->end && wanted; p += s.len) {
+        if (XPL_UNLIKELY(!xpl_fast_stat_head(p, raw->end, XPL_TAG_FIELD4_LEN, &s)) ||
+            XPL_UNLIKELY(s.id >= sizeof st->plan->by_id))
+            return true;
+        const uint32_t bit = SC_BIT(st->plan->by_id[s.id]) & wanted;
+        if (XPL_LIKELY(!bit)) continue;
+        if (XPL_UNLIKELY(p + s.len - s.value != 2) || XPL_UNLIKELY(s.value[1] >= 0x80) ||
+            is_type_watched(st, s.value[1]))
+            return true;
+        wanted &= ~bit;
+    }
+    return false;
+}
+
+// Whether it produces or consumes for a context of a type that is watched; yes in doubt.
+static bool is_link_watched(const struct line_state *st, const struct xpl_raw_event *raw,
+                            uint32_t mask, const struct scan_stats *ss) {
+    const bool produces = (mask & SC_PRODUCER) == SC_PRODUCER;
+    const bool consumes = (mask & SC_CONSUMER) == SC_CONSUMER;
+    if (!produces && !consumes) return false;
+    if (ss->mask & (SC_PRODUCER | SC_CONSUMER))
+        return (produces && is_type_watched(st, stats_int_or_uint(ss, SC_PRODUCER_TYPE))) ||
+               (consumes && is_type_watched(st, stats_int_or_uint(ss, SC_CONSUMER_TYPE)));
+    return may_say_type(st, raw,
+                        (produces ? SC_BIT(SC_PRODUCER_TYPE) : 0) |
+                            (consumes ? SC_BIT(SC_CONSUMER_TYPE) : 0));
+}
+
+static inline bool is_watched(const struct line_state *st, const struct xpl_raw_event *raw,
+                              uint32_t mask, uint32_t role, const struct scan_stats *ss) {
+    return (role & ROLE_MARKED & ~st->plain_roles) || is_link_watched(st, raw, mask, ss);
+}
+
 // An event that is not plain.  Returns the scope it is in: itself when it becomes a node.
 uint32_t xpl_grp_process_event(struct line_state *st, const struct xpl_raw_event *raw, uint64_t at,
                                uint32_t mask, uint32_t role) {
@@ -251,6 +318,8 @@ uint32_t xpl_grp_process_event(struct line_state *st, const struct xpl_raw_event
         }
         note_ids(st, &e);
     }
+    if (st->watch && is_watched(st, raw, mask, role, &e.ss))
+        show_event(st, raw, mask, role, span.begin, &e.ss);
     const bool async = is_async(&e);
     if (!async && (mask & SC_BIT(SC_IS_ASYNC))) pop_until_includes(st, span);
     const bool passes = e.links.producer || n.launch;
@@ -283,7 +352,11 @@ uint32_t xpl_grp_process_event(struct line_state *st, const struct xpl_raw_event
 // ---- a line ----
 
 void xpl_grp_begin_line(struct line_state *st, struct scan *s, struct line_groups *lg) {
-    *st = (struct line_state){.s = s, .plan = s->plan, .lg = lg, .line = lg->line};
+    *st = (struct line_state){.s = s,
+                              .plan = s->plan,
+                              .lg = lg,
+                              .line = lg->line,
+                              .plain_roles = ROLE_KNOWN | ROLE_IMPLICIT | ROLE_MARKED};
     xpl_arena_init(&st->scratch, s->links_arena.limit);
     st->kernel_host = s->plan->plane->kind == XPL_PLANE_HOST_THREADS;
     st->kernel_device = !st->kernel_host && (s->plan->classes & SC_BIT(SC_CORRELATION));

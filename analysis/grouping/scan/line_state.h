@@ -37,6 +37,8 @@ struct line_state {
     struct xpl_arena scratch;
     XPL_VEC(struct open_event) stack;
     XPL_VEC(struct span) plain; // open plain events inside of entries: they count as distance
+    const struct xpl_event_watch *watch; // NULL: events are shown to nobody
+    uint32_t plain_roles;                // an event with these alone, and no stats, is plain
     bool kernel_host, kernel_device;
     bool none_pending; // nothing stays pending
     bool failed;       // out of memory, or the bytes changed
@@ -89,7 +91,7 @@ static uint32_t top_scope(const struct line_state *st) {
 // Puts one event on the stack, or only closes what does not enclose it.  Returns its scope.
 static inline uint32_t visit(struct line_state *st, const struct xpl_raw_event *raw, uint64_t at,
                              uint32_t mask, uint32_t role) {
-    if (XPL_UNLIKELY(mask != 0) || (role & ~(uint32_t)(ROLE_KNOWN | ROLE_IMPLICIT)))
+    if (XPL_UNLIKELY(mask != 0) || (role & ~st->plain_roles))
         return xpl_grp_process_event(st, raw, at, mask, role);
     if (st->stack.n) {
         const struct span span = span_of(st->line, raw->offset_ps, raw->duration_ps);

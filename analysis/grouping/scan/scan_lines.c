@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/grouping/scan/scan_lines.h"
 
+#include "analysis/grouping/groups.h"
 #include "analysis/grouping/plan/line_order.h"
 #include "analysis/grouping/scan/line_reader.h"
 #include "analysis/grouping/scan/line_state.h"
@@ -96,9 +97,13 @@ static xpl_status_t scan_line(struct scan *s, struct line_groups *lg, struct xpl
                 xpl_arena_array(&s->nodes_arena, lg->line->n_chunks, sizeof *lg->chunk_tops);
             if (!lg->chunk_tops) status = xpl_grp_scan_failed(s, NULL);
         }
+        st.watch = s->plan->watch;
+        if (st.watch && st.watch->begin(st.watch->ctx, lg->line))
+            st.plain_roles &= ~(uint32_t)ROLE_MARKED;
         const bool wide = s->wide && lg->line->n_chunks > 1;
         if (status == XPL_OK)
             status = (wide ? xpl_grp_scan_long : scan_in_order)(&st, exec, ret_unsorted);
+        if (status == XPL_OK && st.watch) st.watch->end(st.watch->ctx, lg->line);
     }
     lg->n_nodes = (uint32_t)s->nodes.n - lg->first_node;
     xpl_arena_fini(&st.scratch);

@@ -16,7 +16,7 @@ struct marked_event { // an event that is not plain
     struct plain_run before;
     uint32_t mask; // and EVENT_*
     uint32_t role;
-    uint64_t at, offset, duration;
+    uint64_t md_id, at, offset, duration;
     const uint8_t *stats, *end;
 };
 #define EVENT_TIES  0x80000000u // begins where the event before it does
@@ -75,6 +75,7 @@ static void read_chunk(struct piece *p) {
                                        .mask = e.mask | (ties ? EVENT_TIES : 0) |
                                                (first ? EVENT_FIRST : 0),
                                        .role = e.role,
+                                       .md_id = e.raw.md_id,
                                        .at = e.at,
                                        .offset = e.raw.offset_ps,
                                        .duration = e.raw.duration_ps,
@@ -99,7 +100,8 @@ static void apply_plain(struct line_state *st, const struct plain_run *q, const 
 
 static xpl_status_t apply_event(struct line_state *st, struct order_check *order, uint64_t previous,
                                 const struct marked_event *h) {
-    const struct line_event e = {.raw = {.offset_ps = h->offset,
+    const struct line_event e = {.raw = {.md_id = h->md_id,
+                                         .offset_ps = h->offset,
                                          .duration_ps = h->duration,
                                          .stats = h->stats,
                                          .end = h->end},

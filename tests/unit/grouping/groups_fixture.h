@@ -100,18 +100,23 @@ struct built {
     uint8_t *bytes;
 };
 
-static inline struct built build_with(const struct xpl_buf *bytes, struct xpl_exec *exec) {
+static inline struct built build_as(const struct xpl_buf *bytes, bool batches,
+                                    struct xpl_exec *exec) {
     struct built b = {.bytes = malloc(bytes->n + !bytes->n)};
+    const struct xpl_group_options opt = {.batches = batches};
     struct xpl_error err = {0};
     CHECK(b.bytes);
     memcpy(b.bytes, bytes->p, bytes->n);
     xpl_arena_init(&b.arena, 1 << 28);
     xpl_status_t st =
         xpl_xspace_open((xpl_bytes_t){b.bytes, bytes->n}, &b.arena, exec, &b.xs, &err);
-    if (st == XPL_OK) st = xpl_groups_build(b.xs, &b.arena, exec, &b.groups, &err);
+    if (st == XPL_OK) st = xpl_groups_build_with(b.xs, &opt, &b.arena, exec, &b.groups, &err);
     if (st != XPL_OK) fprintf(stderr, "%s\n", err.msg);
     CHECK_OK(st, NULL);
     return b;
+}
+static inline struct built build_with(const struct xpl_buf *bytes, struct xpl_exec *exec) {
+    return build_as(bytes, false, exec);
 }
 static inline struct built build(struct space *s) {
     struct xpl_exec exec = xpl_exec_serial();

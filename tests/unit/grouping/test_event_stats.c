@@ -59,7 +59,7 @@ static void check_changed(const struct plan *plan, const struct xpl_raw_event *r
 static void check_plane(const struct xpl_plane *plane, struct xpl_arena *arena, struct counts *real,
                         struct counts *changed) {
     struct plan plan;
-    CHECK(xpl_grp_plan_init(&plan, plane, arena));
+    CHECK(xpl_grp_plan_init(&plan, plane, false, arena));
     for (uint32_t i = 0; i < plane->n_lines; i++) {
         struct xpl_event_cursor c;
         struct xpl_event ev;

@@ -71,6 +71,33 @@ static void test_names(void) {
     close_it(&b);
 }
 
+// Keras' TensorBoard callback records each batch: with a number as TensorFlow's annotations have
+// it, or in the name.  To XProf these are no steps.
+static void test_batches(void) {
+    struct xpl_exec exec = xpl_exec_serial();
+    struct space s;
+    begin_with_line(&s, "/host:CPU", 1, "main");
+    event(&s, "Profiled batch", 0, 9, "step_num=7");
+    event(&s, "in", 1, 8, "");
+    event(&s, "Profiled batch 12", 10, 19, "");
+    event(&s, "train", 11, 18, "_r=1 step_num=3"); // within another step: no group of its own
+    event(&s, "in", 12, 13, "");
+    event(&s, "train", 20, 39, "_r=1 step_num=4");
+    event(&s, "Profiled batch 13", 21, 29, "");
+    event(&s, "Profiled batch ", 40, 49, "");
+    event(&s, "Profiled batch of 3", 50, 59, "");
+    event(&s, "Profiled batches", 60, 69, "");
+    end_line(&s);
+    end_plane(&s);
+    struct built b = build_as(&s.bytes, true, &exec);
+    expect_line(&b, 0, 0, "0*Profiled batch 7 0 1*Profiled batch 12 1 1 2*train 4 2 - - -");
+    close_it(&b);
+    b = build_as(&s.bytes, false, &exec);
+    expect_line(&b, 0, 0, "- - - 0*train 3 0 1*train 4 1 - - -");
+    close_it(&b);
+    xpl_buf_fini(&s.bytes);
+}
+
 // ---- between lines ----
 
 static void test_links(void) {
@@ -526,6 +553,7 @@ int main(void) {
     test_nesting();
     test_nothing();
     test_names();
+    test_batches();
     test_links();
     test_processes();
     test_crowds();
