@@ -16,8 +16,9 @@
 #include "base/exec.h"
 #include "base/status.h"
 
-struct xpl_hlo_map;   // analysis/hlo/hlo_map.h
-struct xpl_host_scan; // analysis/opstats/host/host_scan.h
+struct xpl_hlo_map;    // analysis/hlo/hlo_map.h
+struct xpl_host_scan;  // analysis/opstats/host/host_scan.h
+struct xpl_input_work; // analysis/opstats/host/input_work.h
 
 struct xpl_convert {
     const struct xpl_xspace *xs;
@@ -32,6 +33,8 @@ struct xpl_convert {
     // steps/steps.h; zero-initialised by the caller, who frees it with xpl_host_scan_fini.  NULL:
     // each part makes the pass again.
     struct xpl_host_scan *host;
+    // What tf.data runs, where a CPU counts as a device; NULL: was not searched for.
+    const struct xpl_input_work *input;
 };
 
 static inline bool xpl_plane_is_tpu(const struct xpl_plane *p) {

@@ -6,6 +6,7 @@
 #include "analysis/opstats/device/part.h"
 #include "analysis/opstats/host/cpu_device.h"
 #include "analysis/opstats/host/host_scan.h"
+#include "analysis/opstats/host/input_work.h"
 #include "analysis/opstats/host/part.h"
 #include "analysis/opstats/steps/steps.h"
 #include "base/arena.h"
@@ -29,6 +30,32 @@ static bool has_gpu(const struct xpl_xspace *xs) {
 
 bool xpl_xspace_has_device(const struct xpl_xspace *xs) {
     return has_tpu(xs) || has_gpu(xs);
+}
+
+// TPUs tell what their ops cost.
+static enum xpl_hlo_costs_kind needed_costs(const struct xpl_xspace *xs,
+                                            const struct xpl_convert_options *opt) {
+    if (has_tpu(xs)) return XPL_HLO_COSTS_NONE;
+    if (has_gpu(xs)) return opt->xprof_exact ? XPL_HLO_COSTS_XPROF : XPL_HLO_COSTS_KNOWN;
+    return opt->cpu_as_device ? XPL_HLO_COSTS_CPU : XPL_HLO_COSTS_NONE;
+}
+
+static void free_search(struct xpl_input_search **s) {
+    xpl_input_search_free(*s);
+}
+
+// Groups the space, and searches it for what tf.data runs where that matters.
+static xpl_status_t group(const struct xpl_xspace *xs, const struct xpl_convert_options *opt,
+                          struct xpl_exec *exec, struct xpl_arena *arena, struct xpl_groups **ret,
+                          struct xpl_input_work *ret_input, struct xpl_error *err) {
+    XPL_AUTO(free_search) struct xpl_input_search *search = NULL;
+    const struct xpl_plane *const host = xpl_xspace_plane(xs, XPL_STR(XPL_PLANE_NAME_HOST_THREADS));
+    if (host && opt->cpu_as_device && !xpl_xspace_has_device(xs))
+        XPL_TRY(xpl_input_search_new(host, arena, &search, err));
+    const struct xpl_group_options grouping = {.batches = !opt->xprof_exact,
+                                               .watch = xpl_input_search_watch(search)};
+    XPL_TRY(xpl_groups_build_with(xs, &grouping, arena, exec, ret, err));
+    return xpl_input_search_end(search, exec, ret_input, err);
 }
 
 static void free_map(struct xpl_hlo_map **m) {
@@ -55,8 +82,9 @@ xpl_status_t xpl_opstats_convert(const struct xpl_xspace *xs, const struct xpl_c
     XPL_AUTO(xpl_host_scan_fini) struct xpl_host_scan host = {0};
     struct xpl_groups *groups = NULL;
     XPL_TRY(xpl_hlo_map_new(xs, scratch_limit, &hlo, err));
-    if (!has_tpu(xs)) xpl_hlo_map_need_costs(hlo); // TPUs tell what their ops cost
-    XPL_TRY(xpl_groups_build(xs, &arena, exec, &groups, err));
+    xpl_hlo_map_need_costs(hlo, needed_costs(xs, opt));
+    struct xpl_input_work input = {0};
+    XPL_TRY(group(xs, opt, exec, &arena, &groups, &input, err));
     struct xpl_opstats *const s = xpl_arena_zalloc(result, sizeof *s);
     if (!s) XPL_RETURN_OOM(err, "op statistics");
     const struct xpl_convert c = {
@@ -70,6 +98,7 @@ xpl_status_t xpl_opstats_convert(const struct xpl_xspace *xs, const struct xpl_c
         .is_tpu = has_tpu(xs),
         .is_gpu = !has_tpu(xs) && has_gpu(xs),
         .host = &host,
+        .input = &input,
     };
     XPL_TRY(run_parts(&c, s, err));
     *ret = s;

@@ -14,6 +14,9 @@ struct xpl_convert_options {
     bool keep_incomplete_steps;
     // Only the steps are asked for: step_db is filled, and what comes along with it.
     bool steps_only;
+    // As XProf, also where it knows less than the profile says (docs/differences.md: lost_costs,
+    // graph_kernels, profiled_batches).
+    bool xprof_exact;
 };
 
 #endif

@@ -2,30 +2,7 @@
 #include "analysis/opstats/combine/combine_hosts.h"
 
 #include "analysis/opstats/combine/step_intersection.h"
-#include "analysis/opstats/metrics/op_metrics.h"
 #include "base/arena.h"
-
-enum xpl_hardware xpl_hardware_parse(xpl_str_t device_type) {
-    if (xpl_str_has(device_type, XPL_STR("GPU"))) return XPL_HW_GPU;
-    if (xpl_str_eq(device_type, XPL_STR("CPU"))) return XPL_HW_CPU_ONLY;
-    return xpl_str_has(device_type, XPL_STR("TPU")) ? XPL_HW_TPU : XPL_HW_UNKNOWN;
-}
-
-static bool has_device(const struct xpl_opstats *s) {
-    return xpl_hardware_parse(s->run_environment.device_type) > XPL_HW_CPU_ONLY;
-}
-
-static bool has_ops(const struct xpl_op_metrics_db *db) {
-    for (size_t i = 0; i < db->metrics_db.n; i++)
-        if (!xpl_op_metrics_is_idle(&db->metrics_db.v[i])) return true;
-    return false;
-}
-
-// Nothing happened there, as far as the profile shows.
-static bool is_idle(const struct xpl_opstats *s) {
-    return s->step_db.step_sequence.n == 0 && !has_ops(&s->host_op_metrics_db) &&
-           !has_ops(&s->device_op_metrics_db);
-}
 
 static bool warn(struct xpl_combine_hosts *h, struct xpl_arena *arena, const char *what,
                  xpl_str_t host, xpl_str_t why) {
@@ -37,19 +14,28 @@ static bool warn(struct xpl_combine_hosts *h, struct xpl_arena *arena, const cha
 
 // ---- who takes part at all ----
 
+static bool add_host(struct xpl_combine_hosts *h, const struct xpl_host_opstats *host, size_t at,
+                     struct xpl_arena *arena) {
+    const struct xpl_host_outline *outline = host->outline;
+    struct xpl_combine_host *const slot = xpl_vec_push(arena, &h->v);
+    if (slot && !outline) {
+        void *const room = xpl_arena_alloc(arena, xpl_host_outline_size(host->stats));
+        outline = room ? xpl_host_outline_put(host->stats, room) : NULL;
+    }
+    if (!slot || !outline) return false;
+    *slot = (struct xpl_combine_host){.host = host, .outline = outline, .at = at};
+    return true;
+}
+
 static xpl_status_t leave_out_broken(const struct xpl_host_opstats *hosts, size_t n,
                                      struct xpl_arena *arena, struct xpl_combine_hosts *h,
                                      struct xpl_error *err) {
     for (size_t i = 0; i < n; i++) {
-        if (!hosts[i].stats) {
-            if (!warn(h, arena, "is left out, its profile cannot be read", hosts[i].host,
-                      hosts[i].problem))
-                XPL_RETURN_OOM(err, "combining hosts");
-            continue;
-        }
-        struct xpl_combine_host *slot = xpl_vec_push(arena, &h->v);
-        if (!slot) XPL_RETURN_OOM(err, "combining hosts");
-        *slot = (struct xpl_combine_host){.host = &hosts[i]};
+        const bool ok = xpl_host_is_broken(&hosts[i])
+                            ? warn(h, arena, "is left out, its profile cannot be read",
+                                   hosts[i].host, hosts[i].problem)
+                            : add_host(h, &hosts[i], i, arena);
+        if (!ok) XPL_RETURN_OOM(err, "combining hosts");
     }
     if (h->v.n || n == 0) return XPL_OK;
     const xpl_str_t name = xpl_str_sub(hosts[0].host, 0, 60);
@@ -60,22 +46,22 @@ static xpl_status_t leave_out_broken(const struct xpl_host_opstats *hosts, size_
 
 // A host without accelerator beside hosts with one coordinates them: it may well look idle.
 static bool is_coordinator(const struct xpl_combine_host *c, bool accelerated) {
-    return accelerated && !has_device(c->host->stats);
+    return accelerated && !c->outline->accelerated;
 }
 
 static bool any_accelerator(const struct xpl_combine_hosts *h) {
     for (size_t i = 0; i < h->v.n; i++)
-        if (has_device(h->v.v[i].host->stats)) return true;
+        if (h->v.v[i].outline->accelerated) return true;
     return false;
 }
 
 static bool leave_out_idle(struct xpl_combine_hosts *h, bool accelerated, struct xpl_arena *arena) {
     size_t kept = 0, busy = 0;
     for (size_t i = 0; i < h->v.n; i++)
-        busy += !is_idle(h->v.v[i].host->stats);
+        busy += !h->v.v[i].outline->idle;
     for (size_t i = 0; i < h->v.n; i++) {
         const struct xpl_combine_host c = h->v.v[i];
-        if (!busy || is_coordinator(&c, accelerated) || !is_idle(c.host->stats))
+        if (!busy || is_coordinator(&c, accelerated) || !c.outline->idle)
             h->v.v[kept++] = c;
         else if (!warn(h, arena, "is left out, it was idle: its profile has no steps and no ops",
                        c.host->host, (xpl_str_t){"", 0}))
@@ -90,10 +76,10 @@ static bool leave_out_idle(struct xpl_combine_hosts *h, bool accelerated, struct
 static bool leave_out_stepless(struct xpl_combine_hosts *h, struct xpl_arena *arena) {
     bool any = false;
     for (size_t i = 0; i < h->v.n; i++)
-        any |= h->v.v[i].has_steps && h->v.v[i].host->stats->step_db.step_sequence.n;
+        any |= h->v.v[i].has_steps && h->v.v[i].outline->n_steps;
     for (size_t i = 0; any && i < h->v.n; i++) {
         struct xpl_combine_host *c = &h->v.v[i];
-        if (!c->has_steps || c->host->stats->step_db.step_sequence.n) continue;
+        if (!c->has_steps || c->outline->n_steps) continue;
         c->has_steps = false;
         if (!warn(h, arena, "has no steps; the step tables are those of the other hosts",
                   c->host->host, (xpl_str_t){"", 0}))
@@ -104,12 +90,14 @@ static bool leave_out_stepless(struct xpl_combine_hosts *h, struct xpl_arena *ar
 
 static bool intersect(struct xpl_combine_hosts *h, struct xpl_arena *arena,
                       struct xpl_step_intersection *ret) {
-    const struct xpl_step_db **dbs = xpl_arena_array(arena, h->v.n, sizeof *dbs);
-    if (!dbs) return false;
+    struct xpl_step_spans *const spans = xpl_arena_array(arena, h->v.n, sizeof *spans);
+    if (!spans) return false;
     size_t n = 0;
-    for (size_t i = 0; i < h->v.n; i++)
-        if (h->v.v[i].has_steps) dbs[n++] = &h->v.v[i].host->stats->step_db;
-    return xpl_step_intersect(dbs, n, UINT32_MAX, arena, ret);
+    for (size_t i = 0; i < h->v.n; i++) {
+        const struct xpl_host_outline *const o = h->v.v[i].outline;
+        if (h->v.v[i].has_steps) spans[n++] = (struct xpl_step_spans){o->spans, o->n_steps};
+    }
+    return xpl_step_intersect(spans, n, UINT32_MAX, arena, ret);
 }
 
 // The chief's step beside which the most hosts have one; of equals the first.
@@ -135,7 +123,7 @@ static bool leave_out_stragglers(struct xpl_combine_hosts *h, struct xpl_arena *
     for (size_t i = 0; i < h->v.n; i++)
         if (h->v.v[i].has_steps && n++ == in->chief) chief = i;
     if (chief == SIZE_MAX) return true;
-    const uint32_t n_chief = (uint32_t)h->v.v[chief].host->stats->step_db.step_sequence.n;
+    const uint32_t n_chief = (uint32_t)h->v.v[chief].outline->n_steps;
     int32_t *delta = xpl_arena_zalloc(arena, ((size_t)n_chief + 1) * sizeof *delta);
     if (!delta) return false;
     const uint32_t best = best_shared_step(in, n, delta, n_chief);

@@ -14,6 +14,8 @@
 
 struct xpl_combine_host {
     const struct xpl_host_opstats *host;
+    const struct xpl_host_outline *outline;
+    size_t at;           // place among the hosts that were given
     bool has_steps;      // its steps take part
     uint32_t first_step; // index of its first step in common
 };
@@ -25,14 +27,10 @@ struct xpl_combine_hosts {
     struct xpl_str_list warnings;
 };
 
-// Arrays and texts of *ret live in `arena`.  DATA_LOSS, with the first problem, when every host is
-// broken.
+// Arrays, texts and outlines that were not given live in `arena`.  DATA_LOSS, with the first
+// problem, when every host is broken.
 xpl_status_t xpl_combine_choose(const struct xpl_host_opstats *hosts, size_t n, bool xprof_exact,
                                 struct xpl_arena *arena, struct xpl_combine_hosts *ret,
                                 struct xpl_error *err) XPL_NODISCARD;
-
-// ParseHardwareType: what a device_type text says; UNKNOWN for others than "CPU", "...GPU...",
-// "...TPU...".
-enum xpl_hardware xpl_hardware_parse(xpl_str_t device_type);
 
 #endif

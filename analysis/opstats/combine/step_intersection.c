@@ -3,36 +3,19 @@
 
 #include <string.h>
 
-#include "analysis/opstats/steps/event_span.h"
 #include "base/arena.h"
 
 struct alignment {
     uint32_t begin_sub, begin_chief, n;
 };
 
-// All cores of one step together (StepTimespan).
-static struct xpl_timespan step_span(const struct xpl_per_core_step_info *s) {
-    const size_t n = s->step_info_per_core.n;
+// How long a host's steps last together.
+static uint64_t host_duration(const struct xpl_step_spans *h) {
     uint64_t lo = UINT64_MAX, hi = 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct xpl_step_info *c = &s->step_info_per_core.v[i];
-        const uint64_t end = c->begin_ps + c->duration_ps;
-        if (n == 1)
-            return (struct xpl_timespan){c->begin_ps, end < c->begin_ps ? 0 : c->duration_ps};
-        if (c->begin_ps < lo) lo = c->begin_ps;
-        if (end > hi) hi = end;
-    }
-    return lo < hi ? (struct xpl_timespan){lo, hi - lo} : (struct xpl_timespan){0};
-}
-
-// Spans of a host's steps into `out`; returns how long they last together.
-static uint64_t host_spans(const struct xpl_step_db *db, struct xpl_timespan *out) {
-    uint64_t lo = UINT64_MAX, hi = 0;
-    for (size_t i = 0; i < db->step_sequence.n; i++) {
-        out[i] = step_span(&db->step_sequence.v[i]);
-        if (out[i].duration_ps == 0) continue;
-        if (out[i].begin_ps < lo) lo = out[i].begin_ps;
-        if (xpl_timespan_end(out[i]) > hi) hi = xpl_timespan_end(out[i]);
+    for (size_t i = 0; i < h->n; i++) {
+        if (h->v[i].duration_ps == 0) continue;
+        if (h->v[i].begin_ps < lo) lo = h->v[i].begin_ps;
+        if (xpl_timespan_end(h->v[i]) > hi) hi = xpl_timespan_end(h->v[i]);
     }
     return lo < hi ? hi - lo : 0;
 }
@@ -60,11 +43,12 @@ static void similarities(const struct xpl_timespan *sub, size_t n_sub,
     }
 }
 
-static struct alignment align(const struct xpl_timespan *sub, size_t n_sub,
-                              const struct xpl_timespan *chief, size_t n_chief, uint64_t *sums) {
+static struct alignment align(const struct xpl_step_spans *sub, const struct xpl_step_spans *chief,
+                              uint64_t *sums) {
+    const size_t n_sub = sub->n, n_chief = chief->n;
     if (n_sub == 0 || n_chief == 0) return (struct alignment){0};
     memset(sums, 0, (n_sub + n_chief - 1) * sizeof *sums);
-    similarities(sub, n_sub, chief, n_chief, sums);
+    similarities(sub->v, n_sub, chief->v, n_chief, sums);
     // Of equally good shifts: none, then forward by least, then backward by least.
     size_t best = n_sub - 1;
     for (size_t i = n_sub; i < n_sub + n_chief - 1; i++)
@@ -79,26 +63,19 @@ static struct alignment align(const struct xpl_timespan *sub, size_t n_sub,
 }
 
 struct plan {
-    const struct xpl_step_db *const *hosts;
+    const struct xpl_step_spans *hosts;
     size_t n;
-    struct xpl_timespan *spans; // of all hosts, one after another
-    size_t *first_span;
     struct alignment *aligned;
     uint64_t *sums;
 };
 
 static bool make_plan(struct plan *p, struct xpl_arena *arena) {
-    size_t total = 0, most = 0;
-    for (size_t i = 0; i < p->n; i++) {
-        const size_t steps = p->hosts[i]->step_sequence.n;
-        total += steps;
-        if (steps > most) most = steps;
-    }
-    p->spans = xpl_arena_array(arena, total, sizeof *p->spans);
-    p->first_span = xpl_arena_array(arena, p->n, sizeof *p->first_span);
+    size_t most = 0;
+    for (size_t i = 0; i < p->n; i++)
+        if (p->hosts[i].n > most) most = p->hosts[i].n;
     p->aligned = xpl_arena_array(arena, p->n, sizeof *p->aligned);
     p->sums = xpl_arena_array(arena, most, 2 * sizeof *p->sums);
-    return p->spans && p->first_span && p->aligned && p->sums;
+    return p->aligned && p->sums;
 }
 
 // The host that is first most often where upstream takes the first of a hash table of `n` hosts:
@@ -111,21 +88,19 @@ static size_t first_in_table(size_t n) {
 }
 
 // The host whose steps last the shortest; of several that one of first_in_table, else the last.
-static size_t find_chief(struct plan *p) {
+static size_t find_chief(const struct plan *p) {
     const size_t preferred = first_in_table(p->n);
-    size_t chief = 0, at = 0;
+    size_t chief = 0;
     uint64_t shortest = UINT64_MAX;
     for (size_t i = 0; i < p->n; i++) {
-        p->first_span[i] = at;
-        const uint64_t duration = host_spans(p->hosts[i], p->spans + at);
-        at += p->hosts[i]->step_sequence.n;
+        const uint64_t duration = host_duration(&p->hosts[i]);
         if (duration < shortest || i == 0 || (duration == shortest && chief != preferred))
             shortest = duration, chief = i;
     }
     return chief;
 }
 
-bool xpl_step_intersect(const struct xpl_step_db *const *hosts, size_t n, uint32_t max_steps,
+bool xpl_step_intersect(const struct xpl_step_spans *hosts, size_t n, uint32_t max_steps,
                         struct xpl_arena *arena, struct xpl_step_intersection *ret) {
     *ret = (struct xpl_step_intersection){0};
     struct plan p = {.hosts = hosts, .n = n};
@@ -138,15 +113,13 @@ bool xpl_step_intersect(const struct xpl_step_db *const *hosts, size_t n, uint32
     memset(ret->begin_chief, 0, n * sizeof *ret->begin_chief);
     if (n == 0) return true;
     const size_t chief = ret->chief = find_chief(&p);
-    const size_t n_chief = hosts[chief]->step_sequence.n;
+    const size_t n_chief = hosts[chief].n;
     if (n_chief == 0) return true;
     uint32_t from = 0, to = UINT32_MAX;
     for (size_t i = 0; i < n; i++) {
-        const size_t steps = hosts[i]->step_sequence.n;
         struct alignment *a = &p.aligned[i];
         *a = i == chief ? (struct alignment){.n = (uint32_t)n_chief}
-                        : align(p.spans + p.first_span[i], steps, p.spans + p.first_span[chief],
-                                n_chief, p.sums);
+                        : align(&hosts[i], &hosts[chief], p.sums);
         if (a->begin_chief > from) from = a->begin_chief;
         if (a->begin_chief + a->n < to) to = a->begin_chief + a->n;
         ret->n_aligned[i] = a->n;

@@ -9,9 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/opstats/opstats.h"
+#include "analysis/opstats/steps/timespan.h"
 
 struct xpl_arena;
+
+// The steps of one host, in their order.
+struct xpl_step_spans {
+    const struct xpl_timespan *v;
+    size_t n;
+};
 
 struct xpl_step_intersection {
     uint32_t n_steps; // how many steps all hosts have in common
@@ -23,11 +29,12 @@ struct xpl_step_intersection {
     uint32_t *begin_chief, *n_aligned;
 };
 
-// Aligns n step databases, in that order; of hosts that span equally long the first is the chief.
+// Aligns the steps of n hosts, in that order; of hosts that span equally long the first is the
+// chief.
 // A host without steps leaves nothing in common (and `empty` false), as upstream.  Arrays of `*ret`
 // live in `arena`.  Time grows with the number of steps of all hosts, plus the chief's once per
 // host.  False at the arena's limit.
-bool xpl_step_intersect(const struct xpl_step_db *const *hosts, size_t n, uint32_t max_steps,
+bool xpl_step_intersect(const struct xpl_step_spans *hosts, size_t n, uint32_t max_steps,
                         struct xpl_arena *arena, struct xpl_step_intersection *ret)
     __attribute__((warn_unused_result));
 

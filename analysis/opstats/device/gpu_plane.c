@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "analysis/opstats/device/gpu_graph.h"
 #include "analysis/opstats/device/perf_env.h"
 #include "analysis/xplane/tf_op.h"
 
@@ -18,6 +19,7 @@ struct gpu_event {
     uint32_t tf_op, hlo_op, equation, kernel_details;
     uint64_t program_id;
     bool has_program_id, has_group, is_eager, has_flops, has_bytes;
+    bool in_graph; // of a CUDA graph, or the run of a whole one
     int64_t group_id;
     uint64_t flops, bytes_accessed;
     double vdd_energy_j;
@@ -73,6 +75,8 @@ static bool read_event(struct gpu_plane *g, const struct xpl_event *ev, struct g
                 ret->bytes_accessed = xpl_stat_int_or_uint(&s);
                 ret->has_bytes = true;
                 break;
+            case XPL_STAT_CUDA_GRAPH_ID: ret->in_graph |= xpl_stat_int_or_uint(&s) != 0; break;
+            case XPL_STAT_CUDA_GRAPH_EXEC_ID: ret->in_graph = true; break;
             default:
                 if (s.md == g->vdd) ret->vdd_energy_j += xpl_stat_double(&s);
         }
@@ -202,11 +206,25 @@ static bool describe_xla_op(struct gpu_plane *g, const struct xla_op *op, bool i
 
 static xpl_status_t enter_xla_op(struct gpu_plane *g, struct xla_op *op, bool is_eager) {
     bool is_new;
-    XPL_TRY(xpl_hlo_map_cost(g->c->hlo, &op->instruction, g->c->exec, &op->cost, &g->piece.error));
+    if (op->found)
+        XPL_TRY(
+            xpl_hlo_map_cost(g->c->hlo, &op->instruction, g->c->exec, &op->cost, &g->piece.error));
     if (!put_entry(g, op->program_id, text(g, op->innermost), &op->entry, &is_new) ||
-        (is_new && !describe_xla_op(g, op, is_eager)))
+        (is_new && !op->is_graph && !describe_xla_op(g, op, is_eager)))
         return out_of_memory(g);
+    if (is_new && op->is_graph) xpl_gpu_graph_describe(&g->db.metrics_db.v[op->entry]);
     return XPL_OK;
+}
+
+// The op of an event, which a graph's kernels may have where their launch names none.
+static xpl_status_t find_op(struct gpu_plane *g, const struct xpl_event *ev,
+                            const struct xpl_event_md *md, const struct gpu_event *e,
+                            uint32_t *ret) {
+    XPL_TRY(find_xla_op(g, e, ret));
+    if (!e->in_graph || g->xla_ops.v[*ret].found || g->c->opt->xprof_exact) return XPL_OK;
+    // A program is found by its id alone.
+    const xpl_str_t kernel = e->has_program_id ? md->name : (xpl_str_t){"", 0};
+    return xpl_gpu_graph_op(g, ev->md, kernel, ret);
 }
 
 // Ops that TensorFlow ran itself: one entry for each framework op and kernel.
@@ -264,7 +282,7 @@ static xpl_status_t flush(struct gpu_plane *g, struct op_run *run) {
 static xpl_status_t add_to_run(struct gpu_plane *g, struct op_run *run, uint32_t op_id,
                                const struct xpl_event *ev, const struct gpu_event *e) {
     const struct xla_op *const op = &g->xla_ops.v[op_id];
-    if (!op->found) return XPL_OK;
+    if (!op->found && !op->is_graph) return XPL_OK;
     // An event without a group is never of the same group as the one before.
     if (run->op != NONE && (op->innermost != run->innermost || !e->has_group ||
                             (uint64_t)e->group_id != run->group_id))
@@ -360,9 +378,9 @@ static xpl_status_t add_event(struct gpu_plane *g, const struct xpl_line *line,
     if (group->has_is_eager) e.is_eager = group->is_eager;
     uint32_t xla_op = NONE;
     if (g->kernels_only) {
-        if (e.hlo_op != NONE && e.kernel_details != NONE) XPL_TRY(find_xla_op(g, &e, &xla_op));
+        if (e.hlo_op != NONE && e.kernel_details != NONE) XPL_TRY(find_op(g, ev, md, &e, &xla_op));
     } else if (e.hlo_op != NONE) {
-        XPL_TRY(find_xla_op(g, &e, &xla_op));
+        XPL_TRY(find_op(g, ev, md, &e, &xla_op));
         XPL_TRY(add_to_run(g, run, xla_op, ev, &e));
     } else if (e.tf_op != NONE) {
         XPL_TRY(flush(g, run));

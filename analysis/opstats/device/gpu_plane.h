@@ -23,6 +23,7 @@
 // An XLA op as events name it: program and path.
 struct xla_op {
     bool found;         // the instruction is known
+    bool is_graph;      // it stands for kernels of a CUDA graph whose ops are not known
     uint32_t innermost; // last part of the path
     uint64_t program_id;
     uint32_t entry;      // in the database; NONE until it is entered
@@ -45,6 +46,8 @@ struct gpu_plane {
     struct xpl_hlo_text_cache *texts; // NULL until an op is described
     XPL_VEC(struct xla_op) xla_ops;
     struct xpl_map xla_index;    // (program, path) and whether the program is known
+    struct xpl_map graph_index;  // (unknown XLA op, event metadata) to another XLA op, in a graph
+    struct xpl_map graph_rest;   // unknown XLA op to the one for the rest of its graph
     struct xpl_map tf_index;     // (tf_op, event metadata) to entry in the database
     struct xpl_map kernel_pair;  // (XLA op, tf_op) to a number,
     struct xpl_map kernel_owner; // that and the equation to another,

@@ -10,13 +10,18 @@
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "base/cleanup.h"
 
+struct entry {
+    uint32_t last_line;       // the last line it ran on, plus 1
+    struct xpl_hlo_cost cost; // of one run
+};
+
 struct cpu_device {
     const struct xpl_convert *c;
     struct xpl_opstats *s;
     struct xpl_op_metrics_builder ops;
     struct xpl_arena *scratch;
     struct xpl_hlo_text_cache *texts; // NULL until an op is described
-    XPL_VEC(uint32_t) last_line;      // by entry: the last line it ran on, plus 1
+    XPL_VEC(struct entry) entries;    // parallel to the ops
     XPL_VEC(struct xpl_program_name) programs;
     struct xpl_map program_seen;
     uint64_t begin_ps, end_ps;
@@ -55,10 +60,16 @@ static bool note_program(struct cpu_device *d, uint64_t id, const struct xpl_cpu
     return true;
 }
 
-// ---- what an op is called ----
+// ---- what an op is called, and costs ----
+
+// What runs in these has events of its own, and would be counted twice.
+static bool only_contains(const struct xpl_hlo_instruction *in) {
+    return xpl_str_eq(in->opcode, XPL_STR("while")) || xpl_str_eq(in->opcode, XPL_STR("call")) ||
+           xpl_str_eq(in->opcode, XPL_STR("conditional"));
+}
 
 static xpl_status_t describe_xla(struct cpu_device *d, const struct xpl_cpu_op *op,
-                                 struct xpl_op_metrics *m) {
+                                 struct xpl_op_metrics *m, struct xpl_hlo_cost *ret_cost) {
     struct xpl_arena *const a = d->c->result;
     struct xpl_hlo_instruction in;
     bool found = false;
@@ -76,7 +87,8 @@ static xpl_status_t describe_xla(struct cpu_device *d, const struct xpl_cpu_op *
         XPL_RETURN_OOM(d->err, "device ops");
     m->source_info = (struct xpl_source_info){
         .file_name = src.file, .stack_frame = src.stack, .line_number = src.line};
-    return XPL_OK;
+    return only_contains(&in) ? XPL_OK
+                              : xpl_hlo_map_cost(d->c->hlo, &in, d->c->exec, ret_cost, d->err);
 }
 
 static xpl_status_t describe_framework(struct cpu_device *d, const struct xpl_host_op *op,
@@ -90,20 +102,44 @@ static xpl_status_t describe_framework(struct cpu_device *d, const struct xpl_ho
 
 // ---- adding up ----
 
+static bool add_accesses(struct cpu_device *d, struct xpl_op_metrics *m, int32_t type,
+                         uint64_t bytes) {
+    enum { MAIN_MEMORY = 1 }; // where a GPU has its own
+    const struct xpl_memory_accessed a = {
+        .operation_type = type, .memory_space = MAIN_MEMORY, .bytes_accessed = bytes};
+    return bytes == 0 || xpl_op_metrics_add_breakdown(&a, 1, m, d->c->result);
+}
+
+// Runs of an op each cost the same.
+static bool add_cost(struct cpu_device *d, struct xpl_op_metrics *m, const struct xpl_hlo_cost *c,
+                     uint64_t runs) {
+    const uint64_t flops = (uint64_t)c->model_flops * runs;
+    m->flops += flops;
+    m->model_flops += flops;
+    m->flops_v2 += (double)c->model_flops * (double)runs;
+    m->model_flops_v2 += (double)c->model_flops * (double)runs;
+    m->bytes_accessed += (uint64_t)c->bytes * runs;
+    return add_accesses(d, m, XPL_MEM_OP_READ, (uint64_t)c->hbm_read_bytes * runs) &&
+           add_accesses(d, m, XPL_MEM_OP_WRITE, (uint64_t)c->hbm_written_bytes * runs);
+}
+
 static xpl_status_t add_op(struct cpu_device *d, const struct xpl_cpu_op *op, uint32_t line) {
     const uint64_t id = module_id(d, op);
     struct xpl_op_metrics *m = xpl_op_metrics_put(&d->ops, id, op->name);
     if (!m || !note_program(d, id, op)) XPL_RETURN_OOM(d->err, "device ops");
-    const size_t entry = (size_t)(m - d->ops.db->metrics_db.v);
-    while (d->last_line.n <= entry) {
-        uint32_t *slot = xpl_vec_push(d->scratch, &d->last_line);
+    const size_t at = (size_t)(m - d->ops.db->metrics_db.v);
+    while (d->entries.n <= at) {
+        struct entry *slot = xpl_vec_push(d->scratch, &d->entries);
         if (!slot) XPL_RETURN_OOM(d->err, "device ops");
-        *slot = 0;
+        *slot = (struct entry){0};
     }
+    struct entry *const entry = &d->entries.v[at];
     if (m->occurrences == 0)
-        XPL_TRY(op->framework ? describe_framework(d, op->framework, m) : describe_xla(d, op, m));
-    if (d->last_line.v[entry] != line + 1) m->num_cores++;
-    d->last_line.v[entry] = line + 1;
+        XPL_TRY(op->framework ? describe_framework(d, op->framework, m)
+                              : describe_xla(d, op, m, &entry->cost));
+    if (entry->last_line != line + 1) m->num_cores++;
+    entry->last_line = line + 1;
+    if (!add_cost(d, m, &entry->cost, op->occurrences)) XPL_RETURN_OOM(d->err, "device ops");
     m->is_eager |= op->is_eager;
     if (m->occurrences == 0 || op->min_time_ps < m->min_time_ps) m->min_time_ps = op->min_time_ps;
     m->occurrences += op->occurrences;

@@ -66,6 +66,13 @@ XPL_INLINE bool xpl_host_store_key(unsigned what, const uint8_t *at, const uint8
     return v.p == end;
 }
 
+// Notes where a value is that says for whom an event runs; the first counts.
+XPL_INLINE void xpl_host_note_context(unsigned what, const uint8_t *at, const uint8_t *end,
+                                      struct xpl_input_consumer *of) {
+    struct xpl_input_value *const v = what & XPL_HOST_ID_CONTEXT_TYPE ? &of->type : &of->id;
+    if (!v->p) *v = (struct xpl_input_value){at, end};
+}
+
 enum host_interest { NOT_OF_INTEREST, KEYED_OP, OF_INTEREST };
 
 // Whether an event may carry a statistic that matters; KEYED_OP when all that does is in *key. `at`
@@ -74,18 +81,24 @@ enum host_interest { NOT_OF_INTEREST, KEYED_OP, OF_INTEREST };
 XPL_INLINE enum host_interest xpl_host_read_key(const struct xpl_host_plan *p, const uint8_t *at,
                                                 const uint8_t *end, uint32_t md,
                                                 struct xpl_cpu_key *key, bool *ret_eager) {
+    struct xpl_input_consumer of;
     const uint8_t *value;
     bool simple = true;
     unsigned seen = 0;
     size_t len;
     *key = (struct xpl_cpu_key){UINT64_MAX, UINT64_MAX, UINT64_MAX, md};
+    of.type.p = of.id.p = NULL;
     *ret_eager = true;
     for (; at != end; at += len) {
         const unsigned what = xpl_host_stat_role(p, at, end, XPL_TAG_FIELD4_LEN, &len, &value);
         if (XPL_UNLIKELY(what & XPL_HOST_ID_DECIDES)) return OF_INTEREST;
         if (what & XPL_HOST_ID_KEY) simple &= xpl_host_store_key(what, value, at + len, key);
+        if (what & XPL_HOST_ID_CONTEXT) xpl_host_note_context(what, value, at + len, &of);
         seen |= what;
     }
+    if (XPL_UNLIKELY((seen & XPL_HOST_ID_CONTEXT) == XPL_HOST_ID_CONTEXT) &&
+        xpl_input_work_may_consume(&p->input, p->plane, md, &of))
+        return OF_INTEREST;
     *ret_eager = seen & XPL_HOST_ID_EAGER;
     if (key->hlo_op == UINT64_MAX && simple) return NOT_OF_INTEREST;
     return simple ? KEYED_OP : OF_INTEREST;

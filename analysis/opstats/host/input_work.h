@@ -4,9 +4,11 @@
 #ifndef XPL_ANALYSIS_OPSTATS_HOST_INPUT_WORK_H_
 #define XPL_ANALYSIS_OPSTATS_HOST_INPUT_WORK_H_
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/grouping/groups.h"
 #include "analysis/opstats/steps/timespan.h"
 #include "analysis/xplane/xspace.h"
 #include "base/exec.h"
@@ -18,8 +20,9 @@ struct xpl_arena;
 
 // What a plane has of it.  Zero-initialised: none.
 struct xpl_input_work {
-    bool any;                // some thread, event or function is tf.data's
-    struct xpl_map contexts; // (type, id) that functions run by tf.data produce
+    bool any;                  // some thread, event or function is tf.data's
+    struct xpl_map contexts;   // (type, id) that functions run by tf.data produce
+    _Atomic uint8_t *consumes; // by position of metadata: some event of it runs for an executor
 };
 
 // An event of this name does input: all that it encloses on its line is tf.data's.
@@ -33,6 +36,31 @@ bool xpl_is_input_line(const struct xpl_line *line);
 xpl_status_t xpl_input_work_find(const struct xpl_plane *plane, struct xpl_exec *exec,
                                  struct xpl_arena *arena, struct xpl_input_work *ret,
                                  struct xpl_error *err) XPL_NODISCARD;
+
+// The same where the plane is grouped in between: what grouping shows is not read again.
+struct xpl_input_search;
+// *ret: NULL when the plane has no name of tf.data.  What the search finds lives in `arena`.
+xpl_status_t xpl_input_search_new(const struct xpl_plane *plane, struct xpl_arena *arena,
+                                  struct xpl_input_search **ret, struct xpl_error *err)
+    XPL_NODISCARD;
+// Who watches grouping, while the search lives; NULL accepted.
+const struct xpl_event_watch *xpl_input_search_watch(struct xpl_input_search *s);
+// Reads the lines that were not shown.  Once; NULL accepted.
+xpl_status_t xpl_input_search_end(struct xpl_input_search *s, struct xpl_exec *exec,
+                                  struct xpl_input_work *ret, struct xpl_error *err) XPL_NODISCARD;
+// Accepts NULL.
+void xpl_input_search_free(struct xpl_input_search *s);
+
+// Where the statistics of an event say for whom it runs: each value from behind its id to the end.
+struct xpl_input_consumer {
+    struct xpl_input_value {
+        const uint8_t *p, *end;
+    } type, id;
+};
+// Whether an event of such metadata runs in one of the contexts, which is then to be read from its
+// statistics; says yes rather than no.
+bool xpl_input_work_may_consume(const struct xpl_input_work *w, const struct xpl_plane *plane,
+                                uint32_t md, const struct xpl_input_consumer *of);
 
 // Events of input that enclose what follows on a line.
 struct xpl_input_stack {

@@ -85,8 +85,10 @@ static uint8_t wanted(const struct xpl_host_plan *p, enum xpl_stat_type type) {
         case XPL_STAT_INPUT_PIPELINE_STAGE_NAME: decides = p->stats & XPL_HOST_STAGE_NAME; break;
         case XPL_STAT_CONSUMER_TYPE:
         case XPL_STAT_CONSUMER_ID:
-            decides = p->stats & XPL_HOST_STAGE_NAME || p->input.contexts.n != 0;
-            break;
+            if (p->stats & XPL_HOST_STAGE_NAME) return XPL_HOST_ID_DECIDES;
+            if (!p->input.contexts.n) return XPL_HOST_ID_HELPS;
+            return type == XPL_STAT_CONSUMER_TYPE ? XPL_HOST_ID_CONTEXT_TYPE
+                                                  : XPL_HOST_ID_CONTEXT_ID;
         // Also where only ops that count as a device's ask for it.
         case XPL_STAT_TF_OP: decides = p->stats & (XPL_HOST_TF_OP | XPL_HOST_HLO_OP); break;
         case XPL_STAT_TF_FUNCTION_CALL: decides = p->stats & XPL_HOST_TF_CALL; break;
@@ -196,7 +198,10 @@ xpl_status_t xpl_host_plan_make(const struct xpl_convert *c, const struct xpl_pl
     for (uint32_t i = 0; i < plane->n_event_md; i++)
         if (!read_md(&p, arena, i, &inputs)) XPL_RETURN_OOM(err, "host ops");
     read_stat_md(&p);
-    if (p.cpu) XPL_TRY(xpl_input_work_find(plane, c->exec, arena, &p.input, err));
+    if (p.cpu && c->input)
+        p.input = *c->input;
+    else if (p.cpu)
+        XPL_TRY(xpl_input_work_find(plane, c->exec, arena, &p.input, err));
     if (!list_wanted(&p, arena)) XPL_RETURN_OOM(err, "host events");
     if (p.stats & (XPL_HOST_STAGE_ID | XPL_HOST_STAGE_NAME)) XPL_TRY(read_stages(&p, arena, err));
     p.steps = !xpl_groups_empty(c->groups) &&

@@ -38,6 +38,10 @@ enum {
     XPL_HOST_ID_PROGRAM = 1 << 4,
     XPL_HOST_ID_KEY = XPL_HOST_ID_HLO_OP | XPL_HOST_ID_MODULE | XPL_HOST_ID_PROGRAM,
     XPL_HOST_ID_EAGER = 1 << 5, // is_eager, which grouping decides
+    // Decide where they name what tf.data runs; are read as HELPS.
+    XPL_HOST_ID_CONTEXT_TYPE = 1 << 6,
+    XPL_HOST_ID_CONTEXT_ID = 1 << 7,
+    XPL_HOST_ID_CONTEXT = XPL_HOST_ID_CONTEXT_TYPE | XPL_HOST_ID_CONTEXT_ID,
 };
 
 struct xpl_host_md {

@@ -338,6 +338,17 @@ struct event_head {
     struct xpl_cpu_key key;
 };
 
+// Whether nothing but well-formed statistics follows, as writers write it.
+XPL_INLINE bool only_stats(const struct xpl_raw_event *raw) {
+    const uint8_t *p = raw->stats;
+    while (p != raw->end && XPL_LIKELY(*p == XPL_TAG_FIELD4_LEN)) {
+        const struct xpl_varint n = xpl_varint_read(p + 1, raw->end);
+        if (XPL_UNLIKELY(!n.p) || XPL_UNLIKELY(n.v > (uint64_t)(raw->end - n.p))) return false;
+        p = n.p + n.v;
+    }
+    return p == raw->end;
+}
+
 // False when it is not written as usual, and has to be read in full.
 XPL_INLINE bool read_head(const struct reader *r, const uint8_t *p, const uint8_t *end,
                           struct event_head *ret) {
@@ -352,7 +363,7 @@ XPL_INLINE bool read_head(const struct reader *r, const uint8_t *p, const uint8_
     if (ret->raw.stats != ret->raw.end)
         ret->interest = xpl_host_read_key(r->plan, ret->raw.stats, ret->raw.end, ret->md, &ret->key,
                                           &ret->eager);
-    return ret->interest != OF_INTEREST;
+    return ret->interest != OF_INTEREST || only_stats(&ret->raw);
 }
 
 // (Member by member: a copy would be read in wider pieces than it has just been written in.)

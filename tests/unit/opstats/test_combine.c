@@ -59,7 +59,8 @@ static const struct xpl_opstats *combine(const struct xpl_opstats *const *stats,
     }
     struct xpl_opstats *out = NULL;
     struct xpl_error err = {0};
-    CHECK_OK(xpl_opstats_combine(h, n, exact, &arena, &out, &err), &err);
+    const struct xpl_combine_input in = {.hosts = h, .n = n, .xprof_exact = exact};
+    CHECK_OK(xpl_opstats_combine(&in, &arena, &out, &err), &err);
     return out;
 }
 
@@ -132,7 +133,8 @@ static void check_broken(void) {
     struct xpl_host_opstats h = {.host = XPL_STR("a"), .problem = XPL_STR("cut off at 7")};
     struct xpl_opstats *out = NULL;
     struct xpl_error err = {0};
-    CHECK_STATUS(xpl_opstats_combine(&h, 1, false, &arena, &out, &err), XPL_DATA_LOSS, &err);
+    const struct xpl_combine_input in = {.hosts = &h, .n = 1};
+    CHECK_STATUS(xpl_opstats_combine(&in, &arena, &out, &err), XPL_DATA_LOSS, &err);
     CHECK(!out && strstr(err.msg, "cut off at 7"));
 }
 

@@ -16,16 +16,20 @@ struct converted {
     xpl_status_t status;
 };
 
-static struct converted convert_on(struct xpl_buf space, struct xpl_exec *exec, size_t limit) {
+static struct converted convert_as(struct xpl_buf space, bool xprof_exact, struct xpl_exec *exec,
+                                   size_t limit) {
     struct converted c = {.bytes = space};
     struct xpl_error err = {0};
-    const struct xpl_convert_options opt = {0};
+    const struct xpl_convert_options opt = {.xprof_exact = xprof_exact};
     struct xpl_xspace *xs;
     xpl_arena_init(&c.arena, (size_t)1 << 30);
     CHECK_OK(xpl_xspace_open((xpl_bytes_t){space.p, space.n}, &c.arena, exec, &xs, &err), &err);
     c.status = xpl_opstats_convert(xs, &opt, exec, &c.arena, limit, &c.s, &err);
     CHECK_EQ(c.status, err.code);
     return c;
+}
+static struct converted convert_on(struct xpl_buf space, struct xpl_exec *exec, size_t limit) {
+    return convert_as(space, false, exec, limit);
 }
 static struct converted convert(struct xpl_buf space) {
     struct xpl_exec exec = xpl_exec_serial();
@@ -336,6 +340,138 @@ static void same_on_all_threads(struct xpl_buf (*make)(void)) {
     xpl_buf_fini(&out[1]);
     xpl_exec_pool_free(pool);
 }
+// ---- what XProf does not know, and xprof_exact does not say ----
+
+static const struct xpl_op_metrics *find_in(const struct xpl_op_metrics_db *db, uint64_t program,
+                                            const char *begin) {
+    for (size_t i = 0; i < db->metrics_db.n; i++) {
+        const struct xpl_op_metrics *const m = &db->metrics_db.v[i];
+        if (m->hlo_module_id == program && xpl_str_starts(m->name, xpl_str_from(begin))) return m;
+    }
+    fprintf(stderr, "no op %s...\n", begin);
+    abort();
+}
+
+// Programs 7 and 8 have an instruction that XLA's cost analysis fails on, 9 has none.
+static void lost_costs(void) {
+    enum { ARRAY = 64 * 64 * 4, GEMM = 2 * 64 * 64 * 64 };
+    for (int exact = 0; exact < 2; exact++) {
+        struct xpl_exec exec = xpl_exec_serial();
+        struct converted c =
+            convert_as(read_data_file("../golden/cases/gpu_lost_costs/host.xplane.pb"), exact,
+                       &exec, (size_t)1 << 30);
+        CHECK_OK(c.status, NULL);
+        const struct xpl_op_metrics_db *const db = &c.s->device_op_metrics_db;
+        CHECK_EQ(find_in(db, 7, "exponential")->bytes_accessed, exact ? 0 : 2 * 2 * ARRAY);
+        CHECK_EQ(find_in(db, 7, "custom-call")->model_flops, exact ? 0 : 2 * GEMM);
+        CHECK_EQ(find_in(db, 8, "negate")->bytes_accessed, exact ? 0 : 2 * 2 * ARRAY);
+        // What the events themselves say is left.
+        CHECK_EQ(find_in(db, 8, "all-reduce")->bytes_accessed, exact ? 2 * 777 : 2 * 2 * ARRAY);
+        CHECK_EQ(find_in(db, 9, "tanh")->bytes_accessed, 2 * 2 * ARRAY);
+        CHECK_EQ(find_in(db, 9, "custom-call")->model_flops, 2 * GEMM);
+        drop(&c);
+    }
+}
+
+// An op's time in units of the first event, each event lasting twice as long as the one before.
+static uint64_t events_of(const struct xpl_op_metrics_db *db, uint64_t program, const char *name) {
+    for (size_t i = 0; i < db->metrics_db.n; i++) {
+        const struct xpl_op_metrics *const m = &db->metrics_db.v[i];
+        if (m->hlo_module_id == program && is(m->name, name)) return m->time_ps / 1000000;
+    }
+    return 0;
+}
+
+// Kernels whose launch names no instruction: in a graph those of fusions by their names, in the
+// program with that id; the rest under the launch's name.
+static void graph_kernels(void) {
+    for (int exact = 0; exact < 2; exact++) {
+        struct xpl_exec exec = xpl_exec_serial();
+        struct converted c =
+            convert_as(read_data_file("../golden/cases/gpu_graph_kernels/host.xplane.pb"), exact,
+                       &exec, (size_t)1 << 30);
+        CHECK_OK(c.status, NULL);
+        const struct xpl_op_metrics_db *const db = &c.s->device_op_metrics_db;
+        CHECK_EQ(db->metrics_db.n, exact ? 2 : 9);            // with IDLE
+        CHECK_EQ(events_of(db, 5, "plain"), 1 << 6 | 1 << 7); // what the events themselves name
+        CHECK_EQ(events_of(db, 5, "loop_add_fusion"), exact ? 0 : 1 << 0);
+        CHECK_EQ(events_of(db, 5, "loop_add_fusion.1"), exact ? 0 : 1 << 1);
+        CHECK_EQ(events_of(db, 55, "loop_add_fusion.1"), exact ? 0 : 1 << 2);
+        // A library's kernel, one that two fusions could have, a graph that ran as a whole, those
+        // of programs that the profile has not or does not name; none of what is in no graph.
+        CHECK_EQ(events_of(db, 5, "command_buffer_1"), exact ? 0 : 1 << 3 | 1 << 4);
+        CHECK_EQ(events_of(db, 5, "command_buffer_2"), exact ? 0 : 1 << 8);
+        CHECK_EQ(events_of(db, 777, "command_buffer_1"), exact ? 0 : 1 << 9);
+        CHECK_EQ(events_of(db, 0, "command_buffer_1"), exact ? 0 : 1 << 10);
+        if (!exact) {
+            const struct xpl_op_metrics *const m = find_in(db, 55, "loop_add_fusion.1");
+            CHECK_STR(m->provenance, "jit(other)/fusion:");
+            CHECK_STR(m->category, "loop fusion");
+            CHECK_EQ(m->bytes_accessed, 2 * 64 * 64 * 4);
+            CHECK_STR(find_in(db, 5, "command_buffer_2")->category, "command buffer");
+        }
+        drop(&c);
+    }
+}
+
+// A CPU as the device: costs as on a GPU, but that an operation is one, and none of what only
+// contains other ops.
+static struct xpl_buf cpu_profile(void) {
+    static const char *const names[] = {"neg", "tanh", "loop"};
+    static const char *const opcodes[] = {"negate", "tanh", "call"};
+    struct xpl_buf space = mk_open(), m = mk_module("jit_f", 2);
+    struct xpl_buf inner = mk_computation("inner", 1, 1), main = mk_computation("main", 2, 12);
+    mk_hlo_instr(&inner, (struct mk_instr){.id = 1, .name = "q", .opcode = "parameter"});
+    mk_computation_end(&m, &inner);
+    mk_hlo_instr(&main, (struct mk_instr){.id = 9, .name = "p", .opcode = "parameter"});
+    for (int i = 0; i < 3; i++)
+        mk_hlo_instr(&main, (struct mk_instr){.id = 10 + i,
+                                              .name = names[i],
+                                              .opcode = opcodes[i],
+                                              .operands = {9},
+                                              .called = i == 2 ? 1 : 0});
+    mk_computation_end(&m, &main);
+    struct mk_plane p;
+    mk_plane_begin(&p, 1, "/host:CPU");
+    struct xpl_buf line = mk_line(1, "tf_XLATfrt/0");
+    for (int i = 0; i < 6; i++) {
+        struct xpl_buf ev = mk_event(&p, "op", i * 1000, 500);
+        mk_stat_str(&p, &ev, "hlo_op", names[i % 3]);
+        mk_stat_int(&p, &ev, "program_id", 7);
+        mk_event_end(&line, &ev);
+    }
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    p = mk_metadata_plane();
+    mk_program(&p.body, 7, &m);
+    mk_plane_end(&p, &space);
+    return space;
+}
+
+static void costs_of_a_cpu(void) {
+    struct xpl_exec exec = xpl_exec_serial();
+    const struct xpl_convert_options opt = {.cpu_as_device = true};
+    struct converted c = {.bytes = cpu_profile()};
+    struct xpl_xspace *xs;
+    xpl_arena_init(&c.arena, (size_t)1 << 30);
+    CHECK_OK(xpl_xspace_open((xpl_bytes_t){c.bytes.p, c.bytes.n}, &c.arena, &exec, &xs, NULL),
+             NULL);
+    CHECK_OK(xpl_opstats_convert(xs, &opt, &exec, &c.arena, (size_t)1 << 30, &c.s, NULL), NULL);
+    static const char *const names[] = {"neg", "tanh", "loop"};
+    for (int i = 0; i < 3; i++) {
+        const struct xpl_op_metrics *const m = find(&c.s->device_op_metrics_db, names[i]);
+        CHECK_EQ(m->occurrences, 2);
+        CHECK_EQ(m->flops, i < 2 ? 2 : 0);
+        CHECK_EQ(m->model_flops, i < 2 ? 2 : 0);
+        CHECK_REAL(m->flops_v2, i < 2 ? 2 : 0, 0);
+        CHECK_EQ(m->bytes_accessed, i < 2 ? 2 * 8 : 0);
+        CHECK_EQ(m->memory_accessed_breakdown.n, i < 2 ? 2 : 0); // read and written
+        for (size_t k = 0; k < m->memory_accessed_breakdown.n; k++)
+            CHECK_EQ(m->memory_accessed_breakdown.v[k].bytes_accessed, 2 * 4);
+    }
+    drop(&c);
+}
+
 static struct xpl_buf many_gpus(void) {
     return mk_gpu_device(70);
 }
@@ -385,6 +521,9 @@ int main(void) {
     extreme_times();
     explosive_children();
     small_limits();
+    lost_costs();
+    graph_kernels();
+    costs_of_a_cpu();
     same_on_all_threads(many_gpus);
     same_on_all_threads(many_tpus);
     same_on_all_threads(real_gpu);

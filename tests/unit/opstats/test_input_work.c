@@ -62,6 +62,46 @@ static void check_step(const struct xpl_buf *space) {
     xpl_arena_fini(&r.arena);
 }
 
+// Whether what runs the event is among the contexts.
+static bool runs_for(const struct xpl_input_work *w, const struct xpl_event *ev) {
+    struct xpl_stat type, id;
+    return xpl_stats_get(ev->stats, XPL_STAT_CONSUMER_TYPE, &type) &&
+           xpl_stats_get(ev->stats, XPL_STAT_CONSUMER_ID, &id) &&
+           xpl_map_get(&w->contexts, xpl_stat_int_or_uint(&type), xpl_stat_int_or_uint(&id));
+}
+
+// What grouping shows is what a pass of its own finds.
+static void check_watch(const struct xpl_buf *space) {
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_error err = {0};
+    struct xpl_arena arena;
+    struct xpl_xspace *xs = NULL;
+    struct xpl_input_search *search = NULL;
+    struct xpl_groups *groups = NULL;
+    struct xpl_input_work alone = {0}, shown = {0};
+    xpl_arena_init(&arena, 1 << 24);
+    CHECK_OK(xpl_xspace_open((xpl_bytes_t){space->p, space->n}, &arena, &exec, &xs, &err), &err);
+    const struct xpl_plane *const p = xpl_xspace_plane(xs, XPL_STR(XPL_PLANE_NAME_HOST_THREADS));
+    CHECK_OK(xpl_input_work_find(p, &exec, &arena, &alone, &err), &err);
+    CHECK_OK(xpl_input_search_new(p, &arena, &search, &err), &err);
+    const struct xpl_group_options opt = {.watch = xpl_input_search_watch(search)};
+    CHECK_OK(xpl_groups_build_with(xs, &opt, &arena, &exec, &groups, &err), &err);
+    CHECK_OK(xpl_input_search_end(search, &exec, &shown, &err), &err);
+    CHECK(alone.contexts.n > 0);
+    CHECK_EQ(shown.contexts.n, alone.contexts.n);
+    for (uint32_t i = 0; i < p->n_event_md; i++)
+        CHECK_EQ(shown.consumes[i], alone.consumes[i]);
+    for (uint32_t i = 0; i < p->n_lines; i++) { // what runs for them
+        struct xpl_event_cursor c;
+        struct xpl_event ev;
+        xpl_events_begin(&c, &p->lines[i]);
+        while (xpl_events_next(&c, &ev) == XPL_WIRE_FIELD)
+            CHECK_EQ(runs_for(&shown, &ev), runs_for(&alone, &ev));
+    }
+    xpl_input_search_free(search);
+    xpl_arena_fini(&arena);
+}
+
 // An iterator is an event of input only where it encloses.
 static void check_stack(void) {
     struct xpl_arena arena;
@@ -85,6 +125,7 @@ static void check_stack(void) {
 int main(void) {
     struct xpl_buf space = mk_input_profile(3);
     check_step(&space);
+    check_watch(&space);
     check_stack();
     xpl_buf_fini(&space);
     return 0;

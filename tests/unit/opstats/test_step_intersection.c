@@ -8,25 +8,27 @@
 static struct xpl_arena arena;
 
 // n steps of `duration`, one every `period`, the first at `begin`.
-static struct xpl_step_db *steps(size_t n, uint64_t begin, uint64_t period, uint64_t duration) {
-    struct xpl_step_db *db = xpl_arena_zalloc(&arena, sizeof *db);
-    CHECK(db && xpl_vec_reserve(&arena, &db->step_sequence, n));
-    for (size_t i = 0; i < n; i++) {
-        struct xpl_per_core_step_info *s = xpl_vec_push(&arena, &db->step_sequence);
-        CHECK(s);
-        *s = (struct xpl_per_core_step_info){0};
-        struct xpl_step_info *c = xpl_vec_push(&arena, &s->step_info_per_core);
-        CHECK(c);
-        *c = (struct xpl_step_info){.begin_ps = begin + i * period, .duration_ps = duration};
-    }
-    return db;
+static const struct xpl_step_spans *steps(size_t n, uint64_t begin, uint64_t period,
+                                          uint64_t duration) {
+    struct xpl_step_spans *const h = xpl_arena_alloc(&arena, sizeof *h);
+    struct xpl_timespan *const v = xpl_arena_array(&arena, n, sizeof *v);
+    CHECK(h && v);
+    for (size_t i = 0; i < n; i++)
+        v[i] = (struct xpl_timespan){begin + i * period, duration};
+    *h = (struct xpl_step_spans){v, n};
+    return h;
 }
 
-static struct xpl_step_intersection of(const struct xpl_step_db *a, const struct xpl_step_db *b,
-                                       const struct xpl_step_db *c, uint32_t max) {
-    const struct xpl_step_db *const v[] = {a, b, c};
+static struct xpl_step_intersection of(const struct xpl_step_spans *a,
+                                       const struct xpl_step_spans *b,
+                                       const struct xpl_step_spans *c, uint32_t max) {
+    struct xpl_step_spans v[3];
+    size_t n = 0;
+    if (a) v[n++] = *a;
+    if (b) v[n++] = *b;
+    if (c) v[n++] = *c;
     struct xpl_step_intersection r;
-    CHECK(xpl_step_intersect(v, c ? 3 : b ? 2 : a ? 1 : 0, max, &arena, &r));
+    CHECK(xpl_step_intersect(v, n, max, &arena, &r));
     return r;
 }
 
