@@ -8,6 +8,7 @@
 #include "analysis/hlo/fields.h"
 #include "analysis/hlo/hlo_module.h"
 #include "analysis/hlo/instruction.h"
+#include "analysis/hlo/kernel_names.h"
 #include "analysis/xplane/tf_op.h"
 #include "base/arena.h"
 #include "base/vec.h"
@@ -16,11 +17,12 @@ struct xpl_hlo_map {
     struct xpl_arena arena; // programs and, under the lock, the modules read so far
     pthread_mutex_t lock;
     struct xpl_hlo_program *programs;
-    xpl_bytes_t *module_bytes;       // parallel to programs
-    struct xpl_hlo_module **modules; // parallel; NULL until read
-    struct xpl_hlo_costs **costs;    // likewise; NULL until asked for
+    xpl_bytes_t *module_bytes;             // parallel to programs
+    struct xpl_hlo_module **modules;       // parallel; NULL until read
+    struct xpl_hlo_costs **costs;          // likewise; NULL until asked for
+    struct xpl_hlo_kernel_names **kernels; // likewise
     size_t n;
-    bool need_costs;
+    enum xpl_hlo_costs_kind need_costs;
 };
 
 // ---- finding programs ----
@@ -92,7 +94,8 @@ static bool keep_first_of_each(struct xpl_hlo_map *m, found_vec *v) {
     m->module_bytes = xpl_arena_array(&m->arena, v->n, sizeof *m->module_bytes);
     m->modules = xpl_arena_zalloc(&m->arena, v->n * sizeof *m->modules);
     m->costs = xpl_arena_zalloc(&m->arena, v->n * sizeof *m->costs);
-    if (!m->programs || !m->module_bytes || !m->modules || !m->costs) return false;
+    m->kernels = xpl_arena_zalloc(&m->arena, v->n * sizeof *m->kernels);
+    if (!m->programs || !m->module_bytes || !m->modules || !m->costs || !m->kernels) return false;
     for (size_t i = 0; i < v->n; i++) {
         if (i && v->v[i].program.program_id == v->v[i - 1].program.program_id) continue;
         m->programs[m->n] = v->v[i].program;
@@ -144,10 +147,8 @@ static xpl_status_t get_module(struct xpl_hlo_map *m, size_t i, struct xpl_hlo_m
     return st;
 }
 
-xpl_status_t xpl_hlo_map_find(struct xpl_hlo_map *m, uint64_t program_id, xpl_str_t name,
-                              struct xpl_hlo_instruction *ret, bool *ret_found,
-                              struct xpl_error *err) {
-    *ret_found = false;
+// The number of programs where none that can be read has that id.
+static size_t find_id(const struct xpl_hlo_map *m, uint64_t program_id) {
     size_t lo = 0, hi = m->n;
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
@@ -156,22 +157,64 @@ xpl_status_t xpl_hlo_map_find(struct xpl_hlo_map *m, uint64_t program_id, xpl_st
         else
             hi = mid;
     }
-    if (lo == m->n || m->programs[lo].program_id != program_id || !m->module_bytes[lo].ptr)
-        return XPL_OK;
-    struct xpl_hlo_module *module = NULL;
-    XPL_TRY(get_module(m, lo, &module, err));
-    const uint32_t at = xpl_hlo_module_find(module, name);
-    if (at == UINT32_MAX) return XPL_OK;
+    const bool found =
+        lo < m->n && m->programs[lo].program_id == program_id && m->module_bytes[lo].ptr;
+    return found ? lo : m->n;
+}
+
+static bool give(const struct xpl_hlo_module *module, size_t program, uint32_t at,
+                 struct xpl_hlo_instruction *ret) {
+    if (at == UINT32_MAX) return false;
     xpl_hlo_module_get(module, at, ret);
-    ret->program = lo;
-    *ret_found = true;
+    ret->program = program;
+    return true;
+}
+
+xpl_status_t xpl_hlo_map_find(struct xpl_hlo_map *m, uint64_t program_id, xpl_str_t name,
+                              struct xpl_hlo_instruction *ret, bool *ret_found,
+                              struct xpl_error *err) {
+    struct xpl_hlo_module *module = NULL;
+    const size_t program = find_id(m, program_id);
+    *ret_found = false;
+    if (program == m->n) return XPL_OK;
+    XPL_TRY(get_module(m, program, &module, err));
+    const uint32_t at = xpl_hlo_module_find(module, name);
+    *ret_found = give(module, program, at, ret);
+    return XPL_OK;
+}
+
+// Under the lock.
+static bool read_kernels(struct xpl_hlo_map *m, size_t program,
+                         const struct xpl_hlo_module *module) {
+    if (m->kernels[program]) return true;
+    struct xpl_hlo_kernel_names *const k = xpl_arena_zalloc(&m->arena, sizeof *k);
+    if (!k || !xpl_hlo_kernel_names_read(module, &m->arena, k)) return false;
+    m->kernels[program] = k;
+    return true;
+}
+
+xpl_status_t xpl_hlo_map_find_kernel(struct xpl_hlo_map *m, uint64_t program_id, xpl_str_t kernel,
+                                     struct xpl_hlo_instruction *ret, bool *ret_found,
+                                     struct xpl_error *err) {
+    struct xpl_hlo_module *module = NULL;
+    const size_t program = find_id(m, program_id);
+    *ret_found = false;
+    if (program == m->n) return XPL_OK;
+    XPL_TRY(get_module(m, program, &module, err));
+    if (!module->valid) return XPL_OK;
+    pthread_mutex_lock(&m->lock);
+    const bool read = read_kernels(m, program, module);
+    pthread_mutex_unlock(&m->lock);
+    if (!read) XPL_RETURN_OOM(err, "HLO kernels");
+    const uint32_t at = xpl_hlo_kernel_names_find(m->kernels[program], module, kernel);
+    *ret_found = give(module, program, at, ret);
     return XPL_OK;
 }
 
 // ---- costs ----
 
-void xpl_hlo_map_need_costs(struct xpl_hlo_map *m) {
-    m->need_costs = true;
+void xpl_hlo_map_need_costs(struct xpl_hlo_map *m, enum xpl_hlo_costs_kind kind) {
+    m->need_costs = kind;
 }
 
 // Under the lock.
@@ -179,9 +222,13 @@ static xpl_status_t find_cost(struct xpl_hlo_map *m, const struct xpl_hlo_instru
                               struct xpl_exec *exec, struct xpl_hlo_cost *ret,
                               struct xpl_error *err) {
     struct xpl_hlo_costs **const costs = &m->costs[in->program];
+    bool lost = false;
+    const bool is_new = !*costs;
     if (!*costs && !(*costs = xpl_hlo_costs_new(in->module, &m->arena)))
         XPL_RETURN_OOM(err, "HLO costs");
-    return xpl_hlo_cost(*costs, in->index, exec, ret, err);
+    if (is_new && m->need_costs == XPL_HLO_COSTS_CPU) xpl_hlo_costs_of_cpu(*costs);
+    if (m->need_costs == XPL_HLO_COSTS_XPROF) XPL_TRY(xpl_hlo_costs_lost(*costs, exec, &lost, err));
+    return lost ? XPL_OK : xpl_hlo_cost(*costs, in->index, exec, ret, err);
 }
 
 xpl_status_t xpl_hlo_map_cost(struct xpl_hlo_map *m, const struct xpl_hlo_instruction *in,

@@ -47,11 +47,22 @@ xpl_status_t xpl_hlo_map_find(struct xpl_hlo_map *m, uint64_t program_id, xpl_st
                               struct xpl_hlo_instruction *ret, bool *ret_found,
                               struct xpl_error *err) XPL_NODISCARD;
 
+// The fusion of a program whose kernel has that name (kernel_names.h); otherwise as above.
+xpl_status_t xpl_hlo_map_find_kernel(struct xpl_hlo_map *m, uint64_t program_id, xpl_str_t kernel,
+                                     struct xpl_hlo_instruction *ret, bool *ret_found,
+                                     struct xpl_error *err) XPL_NODISCARD;
+
 // ---- costs ----
 
-// Says, before anything is looked up, that costs will be asked for: they need more of a program
+enum xpl_hlo_costs_kind {
+    XPL_HLO_COSTS_NONE,
+    XPL_HLO_COSTS_KNOWN, // of every instruction that has one
+    XPL_HLO_COSTS_CPU,   // likewise, of a CPU (xpl_hlo_costs_of_cpu)
+    XPL_HLO_COSTS_XPROF, // none of a program on which XLA's analysis fails (xpl_hlo_costs_lost)
+};
+// Says, before anything is looked up, which costs will be asked for: they need more of a program
 // than lookups do.
-void xpl_hlo_map_need_costs(struct xpl_hlo_map *m);
+void xpl_hlo_map_need_costs(struct xpl_hlo_map *m, enum xpl_hlo_costs_kind kind);
 // What an instruction that was found costs; see cost.h.  Any thread; found once, under a lock.
 // Nothing is known without the call above.
 xpl_status_t xpl_hlo_map_cost(struct xpl_hlo_map *m, const struct xpl_hlo_instruction *in,

@@ -26,31 +26,37 @@ struct reader {
 
 // ---- names ----
 
-// What a character can be in a name.
-enum { BAD, LETTER, DIGIT, JOINT, UNDERSCORE };
+// What a character is in a name: bits.
+enum { BAD = 1, LATER = 2, JOINT = 4 }; // in none; in none's first place; in no type's name
 #define X4(a)  (a), (a), (a), (a)
 #define X13(a) X4(a), X4(a), X4(a), (a)
+#define X26(a) X13(a), X13(a)
+#define X32(a) X26(a), X4(a), (a), (a)
+#define DIGIT  LATER
+#define SIGN   (LATER | JOINT)
 static const uint8_t kinds[256] = {
-    ['-'] = JOINT,       ['.'] = JOINT, ['0'] = X4(DIGIT),  X4(DIGIT),           DIGIT,       DIGIT,
-    ['A'] = X13(LETTER), X13(LETTER),   ['_'] = UNDERSCORE, ['a'] = X13(LETTER), X13(LETTER),
-};
+    // ends at 0x2c, before '-' and '.'
+    X32(BAD), X13(BAD), SIGN, SIGN, BAD,
+    // digits, up to '@'
+    X4(DIGIT), X4(DIGIT), DIGIT, DIGIT, X4(BAD), BAD, BAD, BAD,
+    // letters and '_'
+    X26(0), X4(BAD), JOINT, BAD, X26(0), X4(BAD), BAD,
+    // beyond ASCII
+    X32(BAD), X32(BAD), X32(BAD), X32(BAD)};
 
 static bool is_name_char(char c, bool first) {
-    const unsigned kind = kinds[(uint8_t)c];
-    return kind != BAD && (!first || kind == LETTER || kind == UNDERSCORE);
+    return (kinds[(uint8_t)c] & (first ? BAD | LATER : BAD)) == 0;
 }
 
 static bool is_clean(xpl_str_t s) {
-    bool joined = false; // by what no type's name has
+    unsigned seen = 0;
     if (s.len && !is_name_char(s.ptr[0], true)) return false;
-    for (size_t i = 0; i < s.len; i++) {
-        const unsigned kind = kinds[(uint8_t)s.ptr[i]];
-        if (kind == BAD) return false;
-        joined |= kind >= JOINT;
-    }
+    for (size_t i = 0; i < s.len; i++)
+        seen |= kinds[(uint8_t)s.ptr[i]];
+    if (seen & BAD) return false;
     if (s.len > 1 && s.ptr[0] == '_' && s.ptr[1] == '_')
         return xpl_str_starts(s, XPL_STR("__xla_"));
-    return joined || s.len > 13 || !xpl_hlo_is_type_name(s);
+    return (seen & JOINT) || s.len > 13 || !xpl_hlo_is_type_name(s);
 }
 
 // NameUniquer::GetSanitizedName: what compilers write needs no change and is not copied.
@@ -102,17 +108,33 @@ uint32_t xpl_hlo_module_find(const struct xpl_hlo_module *m, xpl_str_t name) {
 
 // ---- ids ----
 
+// Where the id of an instruction of a computation that has places is noted; NULL: it has none
+// there.
+static uint32_t *place_of(const struct xpl_hlo_module *m, const struct hlo_computation *c,
+                          int64_t id) {
+    const uint64_t at = (uint64_t)id & UINT32_MAX;
+    if (at >= c->n_placed || id >> 32 != m->instructions[c->first].id >> 32) return NULL;
+    return &m->places[c->first + (uint32_t)(c - m->computations) + at];
+}
+
+static uint32_t find_id(const struct xpl_hlo_module *m, const struct hlo_computation *c,
+                        int64_t id) {
+    if (c->n_placed) {
+        const uint32_t *const place = place_of(m, c, id);
+        return place && *place ? *place - 1 : UINT32_MAX;
+    }
+    const uint64_t *const at =
+        xpl_map_get(&m->instruction_ids, (uint64_t)(c - m->computations), (uint64_t)id);
+    return at ? (uint32_t)*at : UINT32_MAX;
+}
+
 uint32_t xpl_hlo_module_by_id(const struct xpl_hlo_module *m, const struct hlo_computation *c,
                               int64_t id) {
     // Ids mostly follow each other: the first place to look is right nearly always.
     const uint64_t guess = (uint64_t)id - (uint64_t)(c->n ? m->instructions[c->first].id : 0);
     if (guess < c->n && m->instructions[c->first + guess].id == id)
         return c->first + (uint32_t)guess;
-    if (!c->ids_rise) {
-        const uint64_t *const at =
-            xpl_map_get(&m->instruction_ids, (uint64_t)(c - m->computations), (uint64_t)id);
-        return at ? (uint32_t)*at : UINT32_MAX;
-    }
+    if (!c->ids_rise) return find_id(m, c, id);
     uint32_t lo = c->first, hi = c->first + c->n;
     while (lo < hi) {
         const uint32_t mid = lo + (hi - lo) / 2;
@@ -124,7 +146,15 @@ uint32_t xpl_hlo_module_by_id(const struct xpl_hlo_module *m, const struct hlo_c
     return lo < c->first + c->n && m->instructions[lo].id == id ? lo : UINT32_MAX;
 }
 
-static enum outcome put_id(struct reader *r, uint32_t instruction, int64_t id) {
+static enum outcome put_id(struct reader *r, uint32_t instruction) {
+    const struct hlo_computation *const c = &r->m->computations[r->computation];
+    const int64_t id = r->m->instructions[instruction].id;
+    uint32_t *const place = c->n_placed ? place_of(r->m, c, id) : NULL;
+    if (place) {
+        if (*place) return REFUSED;
+        *place = instruction + 1;
+        return FINE;
+    }
     bool is_new;
     uint64_t *const at =
         xpl_map_put(r->arena, &r->m->instruction_ids, r->computation, (uint64_t)id, &is_new);
@@ -133,21 +163,51 @@ static enum outcome put_id(struct reader *r, uint32_t instruction, int64_t id) {
     return is_new ? FINE : REFUSED;
 }
 
+// Notes the ids of a computation's instructions up to `end`; in the map if one has no place.
+static enum outcome put_ids(struct reader *r, uint32_t end) {
+    struct hlo_computation *const c = &r->m->computations[r->computation];
+    enum outcome o = FINE;
+    for (uint32_t i = c->first; i < end; i++)
+        if (!place_of(r->m, c, r->m->instructions[i].id)) c->n_placed = 0;
+    for (uint32_t i = c->first; o == FINE && i < end; i++)
+        o = put_id(r, i);
+    return o;
+}
+
+static uint32_t count_instructions(xpl_bytes_t computation) {
+    struct xpl_wire w = xpl_wire_begin(computation);
+    struct xpl_field f;
+    uint32_t n = 0;
+    while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD)
+        n += f.num == HLO_COMPUTATION_INSTRUCTIONS && f.type == XPL_WIRE_LEN;
+    return n;
+}
+
+// Ids stopped rising at instruction `at`: those before it are noted.
+static enum outcome begin_places(struct reader *r, struct hlo_computation *c, uint32_t at) {
+    struct xpl_hlo_module *const m = r->m;
+    const size_t n_places = (size_t)m->n_instructions + m->n_computations;
+    if (!m->places) m->places = xpl_arena_zalloc(r->arena, n_places * sizeof *m->places);
+    if (!m->places) return NO_MEMORY;
+    c->ids_rise = false;
+    c->n_placed = count_instructions((xpl_bytes_t){c->p, c->len}) + 1;
+    // Counted before; the file may have changed since.
+    if (c->n_placed > m->n_instructions - c->first + 1) return REFUSED;
+    return put_ids(r, at);
+}
+
 // Notes the id of the instruction just read, the next of its computation.
 static enum outcome note_id(struct reader *r, int64_t id) {
     struct hlo_computation *const c = &r->m->computations[r->computation];
     const uint32_t at = r->instruction;
+    enum outcome o = FINE;
     if (id < 0) return REFUSED;
     r->m->instructions[at].id = id;
-    if (c->ids_rise && c->n > 0 && id <= r->m->instructions[at - 1].id) {
-        c->ids_rise = false;
-        for (uint32_t i = c->first; i < at; i++) {
-            const enum outcome o = put_id(r, i, r->m->instructions[i].id);
-            if (o != FINE) return o;
-        }
-    }
+    if (c->ids_rise && c->n > 0 && id <= r->m->instructions[at - 1].id) o = begin_places(r, c, at);
     c->n++;
-    return c->ids_rise ? FINE : put_id(r, at, id);
+    if (c->ids_rise || o != FINE) return o;
+    // One without a place: all are noted anew.
+    return c->n_placed && !place_of(r->m, c, id) ? put_ids(r, at + 1) : put_id(r, at);
 }
 
 // Calls check for each number of a repeated int64 field, packed or not.
@@ -202,10 +262,18 @@ static bool is_fusion_kind(xpl_str_t s) {
 struct instruction_fields {
     xpl_str_t name, opcode, fusion_kind;
     xpl_bytes_t shape; // ptr NULL: it has none
-    int64_t id, called;
+    int64_t id, parameter;
     uint32_t n_operands, n_control, n_called;
-    bool mixed; // operands follow control predecessors, as no writer has them
+    bool mixed;                  // operands follow control predecessors, as no writer has them
+    bool has_metadata, has_more; // as in struct hlo_instruction
 };
+
+// Any other field says something, but for two that XLA always writes, mostly empty.
+static bool says_more(const struct xpl_field *f) {
+    const bool may_be_empty =
+        f->num == HLO_INSTR_FRONTEND_ATTRIBUTES || f->num == HLO_INSTR_STATISTICS;
+    return !may_be_empty || f->type != XPL_WIRE_LEN || f->len.len > 0;
+}
 
 static enum outcome walk_instruction(struct reader *r, xpl_bytes_t bytes,
                                      struct instruction_fields *ret) {
@@ -213,7 +281,8 @@ static enum outcome walk_instruction(struct reader *r, xpl_bytes_t bytes,
     struct xpl_field f;
     enum xpl_wire_result res;
     enum outcome o = FINE;
-    while (o == FINE && (res = xpl_hlo_next_field(&w, &f)) == XPL_WIRE_FIELD) {
+    const uint8_t *const all = r->m->bytes.ptr + r->m->bytes.len;
+    while (o == FINE && (res = xpl_hlo_next_within(&w, all, &f)) == XPL_WIRE_FIELD) {
         const bool text = f.type == XPL_WIRE_LEN;
         switch (f.num) {
             case HLO_INSTR_NAME:
@@ -227,6 +296,14 @@ static enum outcome walk_instruction(struct reader *r, xpl_bytes_t bytes,
                 break;
             case HLO_INSTR_FUSION_KIND:
                 if (text) ret->fusion_kind = xpl_wire_str(&f);
+                ret->has_more = true;
+                break;
+            case HLO_INSTR_PARAMETER_NUMBER:
+                if (f.type == XPL_WIRE_VARINT) ret->parameter = (int64_t)f.u;
+                break;
+            case HLO_INSTR_METADATA:
+                ret->has_more |= ret->has_metadata;
+                ret->has_metadata = true;
                 break;
             case HLO_INSTR_ID:
                 if (f.type == XPL_WIRE_VARINT) ret->id = (int64_t)f.u;
@@ -235,9 +312,15 @@ static enum outcome walk_instruction(struct reader *r, xpl_bytes_t bytes,
                 ret->mixed |= ret->n_control > 0;
                 o = each_number(r, &f, note_operand, &ret->n_operands);
                 break;
-            case HLO_INSTR_CONTROL: o = each_number(r, &f, note_operand, &ret->n_control); break;
-            case HLO_INSTR_CALLED: o = each_number(r, &f, note_called, &ret->n_called); break;
-            default: break;
+            case HLO_INSTR_CONTROL:
+                o = each_number(r, &f, note_operand, &ret->n_control);
+                ret->has_more = true;
+                break;
+            case HLO_INSTR_CALLED:
+                o = each_number(r, &f, note_called, &ret->n_called);
+                ret->has_more = true;
+                break;
+            default: ret->has_more |= says_more(&f); break;
         }
     }
     return o == FINE && res == XPL_WIRE_MALFORMED ? REFUSED : o;
@@ -264,7 +347,8 @@ static uint32_t fused_computation(const struct xpl_hlo_module *m, xpl_bytes_t in
 static enum outcome note_edges(struct reader *r, xpl_bytes_t bytes, size_t first,
                                const struct instruction_fields *in) {
     if (!r->m->edges) return FINE;
-    r->m->edges[r->instruction] = (struct hlo_edges){first, in->n_operands, in->n_control};
+    r->m->edges[r->instruction] = (struct hlo_edges){
+        .first = first, .n_operands = in->n_operands, .n_control = in->n_control};
     if (!in->mixed) return FINE;
     enum outcome o = FINE;
     r->m->operands.n = first;
@@ -301,7 +385,10 @@ static enum outcome read_instruction(struct reader *r, xpl_bytes_t bytes) {
     *i = (struct hlo_instruction){.p = bytes.ptr,
                                   .len = (uint32_t)bytes.len,
                                   .computation = r->computation,
-                                  .opcode = (uint32_t)xpl_hlo_opcode_id(op),
+                                  .opcode = (uint16_t)xpl_hlo_opcode_id(op),
+                                  .has_metadata = in.has_metadata,
+                                  .has_more = in.has_more || in.parameter != (uint32_t)in.parameter,
+                                  .parameter = (uint32_t)in.parameter,
                                   .shape_at = (uint32_t)(in.shape.ptr - bytes.ptr),
                                   .shape = (uint32_t)in.shape.len};
     if (!sanitize(r->arena, in.name, &i->name)) return NO_MEMORY;

@@ -22,7 +22,8 @@ struct hlo_computation {
     uint32_t root;     // an instruction
     uint32_t only;     // the only instruction beside parameters; UINT32_MAX: none, or several
     uint32_t fusion;   // the fusion instruction it belongs to; UINT32_MAX: none
-    bool ids_rise;     // instruction ids ascend, as nearly always: they can be searched
+    bool ids_rise;     // instruction ids ascend, as in old programs: they can be searched
+    uint32_t n_placed; // else: places for ids in xpl_hlo_module.places; 0: they are in a map
 };
 
 struct hlo_instruction {
@@ -31,8 +32,11 @@ struct hlo_instruction {
     uint32_t len;
     uint32_t computation;
     int64_t id;
-    uint32_t opcode;          // enum xpl_hlo_op
+    uint16_t opcode;          // enum xpl_hlo_op
+    bool has_metadata;        // at least once
+    bool has_more;            // than name, opcode, shape, id, operands and what is said here
     uint32_t shape_at, shape; // where its shape begins, from `p`, and its length
+    uint32_t parameter;       // the number of a parameter
 };
 static inline xpl_bytes_t xpl_hlo_shape_of(const struct hlo_instruction *i) {
     return (xpl_bytes_t){i->p + i->shape_at, i->shape};
@@ -66,7 +70,11 @@ struct xpl_hlo_module {
     uint32_t n_computations, n_instructions;
     uint32_t *slots, n_slots; // by name: index + 1
     struct xpl_map computation_ids;
-    struct xpl_map instruction_ids; // (computation, id), where ids do not rise
+    // Instructions by id, where ids do not rise: by the lower half of the id, which counts within
+    // the computation, each having one place more than instructions (number + 1, 0: none), else a
+    // map.
+    uint32_t *places;
+    struct xpl_map instruction_ids; // (computation, id)
     // Of a module that was read in full; else NULL and empty.
     struct hlo_edges *edges; // by instruction
     XPL_VEC(uint32_t) operands;

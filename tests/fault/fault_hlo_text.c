@@ -105,6 +105,8 @@ static xpl_status_t run(const struct xpl_buf *module, struct xpl_buf *out) {
         st = xpl_hlo_cost(costs, i, NULL, &cost, &err);
         xpl_buf_printf(out, "%" PRId64 " %" PRId64 "\n", cost.model_flops, cost.bytes);
     }
+    bool lost = false;
+    if (st == XPL_OK) st = xpl_hlo_costs_lost(costs, NULL, &lost, &err);
     if (st == XPL_OK) st = xpl_hlo_adjacent(m, 0, &exec, &a, out, &err);
     if (st == XPL_OK) st = print_proto(&a, out, &err);
     CHECK(st == XPL_OK || st == XPL_RESOURCE_EXHAUSTED);

@@ -9,6 +9,7 @@
 #include "analysis/hlo/cost/cost.h"
 #include "analysis/hlo/graph/adjacent.h"
 #include "analysis/hlo/hlo_module.h"
+#include "analysis/hlo/proto/json_check.h"
 #include "analysis/hlo/proto/print.h"
 #include "analysis/hlo/text/text.h"
 #include "analysis/wire/writer.h"
@@ -77,6 +78,11 @@ static void check_costs(const struct xpl_hlo_module *m, struct xpl_arena *a) {
         if (xpl_hlo_cost(down, i, NULL, &c, NULL) != XPL_OK) return;
         require(memcmp(&c, &v[i], sizeof c) == 0);
     }
+    bool lost[2];
+    if (xpl_hlo_costs_lost(up, NULL, &lost[0], NULL) != XPL_OK ||
+        xpl_hlo_costs_lost(down, NULL, &lost[1], NULL) != XPL_OK)
+        return;
+    require(lost[0] == lost[1]);
 }
 
 static void check_proto(xpl_bytes_t module) {
@@ -133,6 +139,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             check_neighbours(full, i, &a);
     }
     check_proto(bytes);
+    (void)xpl_hlo_json_is((xpl_str_t){(const char *)data, size}, xpl_hlo_proto_gpu_config);
     xpl_arena_fini(&a);
     return 0;
 }

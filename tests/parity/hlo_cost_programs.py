@@ -38,21 +38,27 @@ def tuple_of(parts):
 
 class CostProgram:
     def __init__(self, seed, index):
-        self.r = random.Random(f"cost {seed} {index}")
+        self.start(f"cost {seed} {index}")
+        self.empty = 0.3 if index % 10 == 9 else 0.02       # of these arrays have no elements
+        parameters = [self.array() for _ in range(self.r.randint(2, 6))]
+        self.entry(self.body("main", parameters, self.r.randint(5, 40), 3)[0])
+
+    def start(self, seed):
+        self.r = random.Random(seed)
         self.proto = Hlo()
         self.m = self.proto.hlo_module
         self.m.name, self.ids, self.combiners = "costs", 0, {}
-        parameters = [self.array() for _ in range(self.r.randint(2, 6))]
-        entry, _ = self.body("main", parameters, self.r.randint(5, 40), 3)
-        self.m.entry_computation_name, self.m.entry_computation_id = entry.name, entry.id
-        self.m.host_program_shape.CopyFrom(entry.program_shape)
+
+    def entry(self, c):
+        self.m.entry_computation_name, self.m.entry_computation_id = c.name, c.id
+        self.m.host_program_shape.CopyFrom(c.program_shape)
 
     # -- parts --
 
     def array(self, element=None):
         r = self.r
         dims = [r.choice(SIZES) for _ in range(r.choice([0, 1, 1, 2, 2, 2, 3, 4]))]
-        if r.random() < 0.02:
+        if r.random() < self.empty:
             dims.append(0)
         element = element or r.choice(TYPES)
         return shape(element, dims, r.choice([0] * 9 + [1]), 4 if element == S4 and r.random() < 0.5 else 0)
@@ -349,7 +355,30 @@ def library(p, c, pool, _):
         '{"gemm_backend_config":{"alpha_real":1,"epilogue":"DEFAULT","dot_dimension_numbers":{"lhs_contracting_dimensions":["%d"]}}}' % at,
         '{"operation_queue_id":"0","gemmBackendConfig":{"dotDimensionNumbers":{"rhsContractingDimensions":[0], "lhsContractingDimensions" : [%d]},"beta":0}}' % at,
         '{}', '']).encode()
+    if r.random() < 0.04:
+        i.backend_config = odd_config(r).encode()
     return i
+
+
+GEMM_FIELDS = ['"beta":1', '"beta":"1.5"', '"beta":"NaN"', '"beta":" 1"', '"lhs_stride":"12"', '"lhsStride":1e3', '"lhs_stride":1.0', '"grad_x":true',
+               '"grad_x":"true"', '"epilogue":"BIAS"', '"epilogue":3', '"epilogue":"3"', '"precision_config":{"operand_precision":["HIGH",0]}',
+               '"selected_algorithm":null', "'scale_mode':1", 'has_d_scale:false', '"dot_dimension_numbers":{"lhs_contracting_dimensions":0}']
+BAD_FIELDS = ['"later_field":1', '"later_field":null', '"beta":01', '"beta":true', '"beta":NaN', '"beta":1e400', '"lhs_stride":1.5', '"lhs_stride":" 1"',
+              '"lhs_stride":9223372036854775808', '"grad_x":1', '"epilogue":"bias"', '"epilogue":1.5', '"scale_mode":3000000000',
+              '"precision_config":[]', '"selected_algorithm":1,"selectedAlgorithm":1', '"beta"', '"beta":[1]', '"Beta":1']
+BAD_CONFIGS = ['{', '3', '[{}]', 'null', ' ', 'x', '{} x', '// {}', '{"gemm_backend_config":{},"collective_backend_config":{}}',
+               '{"reification_cost":[{"name":"\\q"}]}', '{"cudnn_conv_backend_config":{"algorithm":{"tuning_knobs":{"a":1}}}}']
+GOOD_CONFIGS = ['{"gemm_backend_config":{},}', ' {} ', '{"gemm_backend_config":null,"collective_backend_config":{}}', '{"reification_cost":{"name":"a\\u0041"}}',
+                '{"cudnn_conv_backend_config":{"algorithm":{"workspace_size":"5","tuning_knobs":{"1":2}}}}', '{"force_earliest_schedule":false}']
+
+
+def odd_config(r):
+    """Of a cuBLAS call: as JSON may be written, and as no GpuBackendConfig may be."""
+    fields = r.sample(GEMM_FIELDS, r.randint(1, 3)) + ([r.choice(BAD_FIELDS)] if r.random() < 0.3 else [])
+    r.shuffle(fields)
+    if r.random() < 0.6:
+        return '{"gemm_backend_config":{%s}}' % ",".join(fields)
+    return r.choice(GOOD_CONFIGS + BAD_CONFIGS[:len(GOOD_CONFIGS)] if r.random() < 0.7 else BAD_CONFIGS)
 
 
 @kind()
@@ -394,6 +423,8 @@ def collective(p, c, pool, _):
         g.num_replica_groups, g.num_devices_per_group = 2, n
         g.iota_reshape_dims.append(2 * n)
         g.iota_transpose_perm.append(0)
+    if r.random() < 0.05:
+        i.use_global_device_ids, i.channel_id = True, r.choice([0, 1, 1, 1])
     if op.startswith("all-reduce") or op == "reduce-scatter":
         i.called_computation_ids.append(p.combiner(x.shape.element_type))
     if op in ("all-gather", "reduce-scatter", "all-gather-start"):
@@ -437,3 +468,111 @@ def nested(p, c, pool, depth):
         return p.add(c, op, s, some, called_computation_ids=[f.id])
     branches = [p.body("branch", [t.shape], r.randint(1, 6), depth - 1) for _ in range(r.randint(1, 3))]
     return p.add(c, op, branches[0][1], [p.scalar(c)] + [t] * len(branches), called_computation_ids=[b.id for b, _ in branches])
+
+
+# ---- what once differed ----
+
+class Case(CostProgram):
+    """A program of one thing: `make` adds to the entry computation and returns its root."""
+    def __init__(self, make):
+        self.start("case")
+        c = self.computation("main")
+        self.entry(self.finish(c, make(self, c)))
+
+    def parameters(self, c, *shapes):
+        return [self.add(c, "parameter", s, parameter_number=k) for k, s in enumerate(shapes)]
+
+    def slice(self, c, x, dims):
+        i = self.add(c, "slice", shape(F32, dims), [x])
+        for d in dims:
+            i.slice_dimensions.add(start=0, limit=d, stride=1)
+        return i
+
+    def update(self, c, x, part):
+        return self.add(c, "dynamic-update-slice", x.shape, [x, part, self.scalar(c), self.scalar(c)])
+
+    def fused_call(self, c, body):
+        """A fusion that calls `body` with eight elements, of which it computes the negation, and with none."""
+        some, none = shape(F32, [8]), shape(F32, [4, 0])
+        called, f = self.computation("called"), self.computation("fused")
+        done = self.finish(called, body(called, *self.parameters(called, some, none)))
+        x, e = self.parameters(f, some, none)
+        self.finish(f, self.add(f, "call", done.program_shape.result, [self.add(f, "negate", some, [x]), e], called_computation_ids=[done.id]))
+        return self.add(c, "fusion", done.program_shape.result, self.parameters(c, some, none), fusion_kind="kLoop", called_computation_ids=[f.id])
+
+
+def slice_of_nothing(p, c):
+    """Infinitely much of an array without elements is used."""
+    return p.fused_call(c, lambda called, x, e: p.slice(called, e, [1, 1]))
+
+
+def update_of_nothing(p, c):
+    """Less than nothing is left of it."""
+    return p.fused_call(c, lambda called, x, e: p.update(called, e, p.add(called, "constant", shape(F32, [1, 1]))))
+
+
+def slice_and_update_of_nothing(p, c):
+    """Both together are no number."""
+    return p.fused_call(c, lambda called, x, e: p.update(called, e, p.slice(called, e, [1, 1])))
+
+
+def nothing_of_nothing(p, c):
+    return p.fused_call(c, lambda called, x, e: p.slice(called, e, [2, 0]))
+
+
+def custom_fusion_of_fewer_operands(p, c):
+    """A gather of two operands in a fusion of one, in a call: what it reads of its second counts for the call's second."""
+    x, y = shape(F32, [16, 4]), shape(F32, [3])
+    f, called = p.computation("fused"), p.computation("called")
+    indices = p.add(f, "constant", shape(S32, [2, 1]))
+    i = p.add(f, "gather", shape(F32, [2, 4]), [*p.parameters(f, x), indices], gather_slice_sizes=[1, 4])
+    g = i.gather_dimension_numbers
+    g.offset_dims.append(1), g.collapsed_slice_dims.append(0), g.start_index_map.append(0)
+    g.index_vector_dim = 1
+    p.finish(f, i)
+    a, b = p.parameters(called, x, y)
+    p.add(called, "negate", y, [b])
+    p.finish(called, p.add(called, "fusion", i.shape, [a], fusion_kind="kCustom", called_computation_ids=[f.id]))
+    return p.add(c, "call", i.shape, p.parameters(c, x, y), called_computation_ids=[called.id])
+
+
+def nested_fusion(p, c, add):
+    """A fusion in a fusion that negates its first operand and does not use its second, and what `add` adds to it."""
+    s = shape(F32, [8])
+    inner, f = p.computation("inner"), p.computation("fused")
+    x, _ = p.parameters(inner, s, s)
+    p.finish(inner, p.add(inner, "negate", s, [add(inner, x) or x]))
+    x, y = p.parameters(f, s, s)
+    p.finish(f, p.add(f, "fusion", s, [x, y], fusion_kind="kLoop", called_computation_ids=[inner.id]))
+    return p.add(c, "fusion", s, p.parameters(c, s, s), fusion_kind="kLoop", called_computation_ids=[f.id])
+
+
+def fused_bitcast(p, c):
+    """A bitcast to the same shape: a fusion that has one is not elementwise, so what it does not use of its second operand is not read."""
+    return nested_fusion(p, c, lambda inner, x: p.add(inner, "bitcast", x.shape, [x]))
+
+
+def fused_iota(p, c):
+    """Neither is one that has an iota, also unused."""
+    return nested_fusion(p, c, lambda inner, x: p.add(inner, "iota", x.shape, dimensions=[0]) and None)
+
+
+def fused_id(p, c):
+    return nested_fusion(p, c, lambda inner, x: p.add(inner, "replica-id", shape(U32)) and None)
+
+
+def fused_partition(p, c):
+    return nested_fusion(p, c, lambda inner, x: p.add(inner, "partition-id", shape(U32)) and None)
+
+
+def fused_barrier(p, c):
+    return nested_fusion(p, c, lambda inner, x: p.add(inner, "opt-barrier", x.shape, [x]))
+
+
+def fused_copy(p, c):
+    """A copy leaves it elementwise: all of both is read."""
+    return nested_fusion(p, c, lambda inner, x: p.add(inner, "copy", x.shape, [x]))
+
+
+CASES = [slice_of_nothing, update_of_nothing, slice_and_update_of_nothing, nothing_of_nothing, custom_fusion_of_fewer_operands,
+         fused_bitcast, fused_iota, fused_id, fused_partition, fused_barrier, fused_copy]

@@ -15,6 +15,9 @@ from google.protobuf import descriptor_pool, message_factory
 import wire_compat
 
 
+CLASSES = "xla.HloProto", "tensorflow.profiler.XSpace", "xla.gpu.GpuBackendConfig"
+
+
 def _classes():
     library = os.path.join(os.path.dirname(importlib.util.find_spec("xprof").origin), "convert", "profiler_plugin_c_api.so")
     files, pool, done = {}, descriptor_pool.DescriptorPool(), set()
@@ -29,14 +32,14 @@ def _classes():
         for d in files[name].dependency:
             add(d)
         pool.Add(files[name])
-    for name in ("xla.HloProto", "tensorflow.profiler.XSpace"):
+    for name in CLASSES:
         package, _, message = name.rpartition(".")
         add(next(n for n, f in files.items() if f.package == package and any(m.name == message for m in f.message_type)))
-    return {n: message_factory.GetMessageClass(pool.FindMessageTypeByName(n)) for n in ("xla.HloProto", "tensorflow.profiler.XSpace")}
+    return {n: message_factory.GetMessageClass(pool.FindMessageTypeByName(n)) for n in CLASSES}
 
 
 _found = _classes()
-Hlo, XSpace = _found["xla.HloProto"], _found["tensorflow.profiler.XSpace"]
+Hlo, XSpace, GpuBackendConfig = (_found[n] for n in CLASSES)
 PRED, S32, U32, F16, F32, F64, TUPLE, BF16, TOKEN = 1, 4, 8, 10, 11, 12, 13, 16, 17
 
 

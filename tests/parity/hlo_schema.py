@@ -12,17 +12,19 @@ import subprocess
 import sys
 import textwrap
 
-from hlo_programs import Hlo
+from hlo_programs import GpuBackendConfig, Hlo
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 FOLDER = os.path.join("analysis", "hlo", "proto")
 TYPES = {1: "DOUBLE", 2: "FLOAT", 3: "INT64", 4: "UINT64", 5: "INT32", 8: "BOOL", 9: "TEXT", 11: "MESSAGE", 12: "BYTES",
          13: "UINT32", 14: "ENUM"}
 
+NAMED = ("xpl_hlo_proto", "xla.HloProto"), ("xpl_hlo_proto_gpu_config", "xla.gpu.GpuBackendConfig"), ("xpl_hlo_proto_uint64", "google.protobuf.UInt64Value")
+
 
 def closure():
-    """Messages and enums that an HloProto can hold, by name."""
-    messages, enums, todo = {}, {}, [Hlo.DESCRIPTOR]
+    """Messages and enums that an HloProto or a GPU's configuration of an instruction can hold, by name."""
+    messages, enums, todo = {}, {}, [Hlo.DESCRIPTOR, GpuBackendConfig.DESCRIPTOR]
     while todo:
         m = todo.pop()
         if m.full_name in messages:
@@ -38,7 +40,7 @@ def closure():
 
 def constant(full_name):
     """HloInstructionProto.SliceDimensions -> HLO_INSTRUCTION_PROTO_SLICE_DIMENSIONS"""
-    name = full_name.removeprefix("xla.").replace(".", "_")
+    name = full_name.removeprefix("xla.").removeprefix("stream_executor.").removeprefix("google.protobuf.").replace(".", "_")
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).upper()
 
 
@@ -48,13 +50,15 @@ def packed(items, indent="    "):
 
 
 def field(f, alternatives):
-    """A row: ONE, MANY, MAP, KNOWN or ONE_OF, and what a message or an enum is a row of."""
+    """A row: ONE, MANY, MAP, KNOWN, ONE_OF or ONCE, and what a message or an enum is a row of."""
     group = f.containing_oneof
     kind, of = "ONE", "0"
     if f.is_repeated:
         kind = "MAP" if f.message_type and f.message_type.GetOptions().map_entry else "MANY"
     elif group and len(group.fields) > 1:
         kind = f"ONE_OF_{alternatives.index(group.name) + 1}"
+    elif group and not group.name.startswith("_"):  # those of optional fields do
+        kind = "ONCE"
     elif f.has_presence:
         kind = "KNOWN"
     if f.message_type or f.enum_type:
@@ -64,14 +68,14 @@ def field(f, alternatives):
 
 def messages_c(messages, enums):
     out = ["// SPDX-License-Identifier: Apache-2.0",
-           "// The messages that an HloProto can hold: xla/service/hlo.proto and xla/xla_data.proto, as XProf",
-           "// 2.24.2 has them.  Written by tests/parity/hlo_schema.py.",
+           "// The messages that an HloProto, or a GpuBackendConfig in it, can hold, as XProf 2.24.2 has them.",
+           "// Written by tests/parity/hlo_schema.py.",
            '#include "analysis/hlo/proto/schema.h"', "",
            "// clang-format off", "enum {", *packed([f"M_{constant(n)}," for n in messages]), "};",
            "enum {", *packed([f"E_{constant(n)}," for n in enums]), "};",
            "enum {", *packed([f"{t} = XPL_PROTO_{t},".replace(" ", "\xa0") for t in TYPES.values()]), "};",
            "enum {", *packed([f"{k} = XPL_PROTO_{k},".replace(" ", "\xa0") for k in ("ONE", "MANY", "MAP", "KNOWN")]),
-           "    ONE_OF_1 = XPL_PROTO_KNOWN | XPL_PROTO_ONE_OF,", "};", "",
+           "    ONE_OF_1 = XPL_PROTO_KNOWN | XPL_PROTO_ONE_OF, ONCE = XPL_PROTO_KNOWN | XPL_PROTO_ONCE,", "};", "",
            "#define FIELDS static const struct xpl_proto_field"]
     for name, m in messages.items():
         alternatives = [o.name for o in m.oneofs if len(o.fields) > 1]
@@ -81,7 +85,7 @@ def messages_c(messages, enums):
     out += ["", "#define ROW(fields) {fields, sizeof(fields) / sizeof *(fields)}",
             "const struct xpl_proto_message xpl_hlo_messages[] = {",
             *packed([f"ROW({constant(n).lower()})," for n in messages]), "};", "// clang-format on",
-            f"const struct xpl_proto_message *const xpl_hlo_proto = &xpl_hlo_messages[M_{constant('xla.HloProto')}];"]
+            *(f"const struct xpl_proto_message *const {variable} = &xpl_hlo_messages[M_{constant(name)}];" for variable, name in NAMED)]
     return "\n".join(out).replace("\xa0", " ") + "\n"
 
 

@@ -72,7 +72,7 @@ static float combined(struct cost_visit *v) {
     const struct xpl_hlo_module *const m = v->c->m;
     const enum xpl_hlo_op op = (enum xpl_hlo_op)m->instructions[m->computations[k].root].opcode;
     const struct cost_shape *const s = xpl_cost_result(v);
-    return (float)xpl_cost_times(xpl_cost_cycles(op, s->type), s->leaf_elements);
+    return (float)xpl_cost_times(xpl_cost_cycles(v->c, op, s->type), s->leaf_elements);
 }
 
 static int64_t operand_bytes(const struct cost_visit *v, bool leaves) {

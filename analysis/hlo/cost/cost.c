@@ -20,6 +20,10 @@ struct xpl_hlo_costs *xpl_hlo_costs_new(const struct xpl_hlo_module *m, struct x
     return c->nodes && c->computations && c->movers ? c : NULL;
 }
 
+void xpl_hlo_costs_of_cpu(struct xpl_hlo_costs *c) {
+    c->is_cpu = true;
+}
+
 // ---- calls ----
 
 enum cost_extent xpl_cost_extent(const struct xpl_hlo_costs *c, uint32_t index) {
@@ -134,7 +138,7 @@ static bool find_reached(struct xpl_hlo_costs *c) {
     return true;
 }
 
-static bool is_reached(struct xpl_hlo_costs *c, uint32_t computation) {
+bool xpl_cost_reaches(struct xpl_hlo_costs *c, uint32_t computation) {
     if (computation == c->m->entry) return true;
     if (!c->reached && !find_reached(c)) c->no_memory = true;
     return c->reached && c->reached[computation];
@@ -220,7 +224,7 @@ static void find_all(struct xpl_hlo_costs *c) {
     struct xpl_hlo_cost *const found = xpl_arena_zalloc(c->a, c->m->n_instructions * sizeof *found);
     c->no_memory |= !found;
     for (uint32_t i = 0; i < c->m->n_instructions && !xpl_cost_stopped(c); i++) {
-        if (!is_reached(c, c->m->instructions[i].computation)) continue;
+        if (!xpl_cost_reaches(c, c->m->instructions[i].computation)) continue;
         if (!c->nodes[i] || !c->nodes[i]->visited) visit_with_calls(c, i);
         if (!xpl_cost_stopped(c)) answer(c, i, &found[i]);
         if (xpl_cost_stopped(c)) found[i] = (struct xpl_hlo_cost){0}; // the half of an answer

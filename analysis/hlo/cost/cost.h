@@ -41,10 +41,19 @@ struct xpl_hlo_costs;
 // not be used by another thread at the same time; nothing to free.  NULL at the arena's limit.
 struct xpl_hlo_costs *xpl_hlo_costs_new(const struct xpl_hlo_module *m, struct xpl_arena *a);
 
+// Costs on a CPU: an operation on an element is one, whatever it is, while on a GPU it counts for
+// as many cycles as the instruction takes there.  To be said before anything is asked for.
+void xpl_hlo_costs_of_cpu(struct xpl_hlo_costs *c);
+
 // The cost of instruction `index`.  One that the entry computation does not reach has none.
 // RESOURCE_EXHAUSTED at the arena's limit, CANCELLED when `exec` (NULL: never) says so; the costs
 // are then good for nothing more.
 xpl_status_t xpl_hlo_cost(struct xpl_hlo_costs *c, uint32_t index, struct xpl_exec *exec,
                           struct xpl_hlo_cost *ret, struct xpl_error *err) XPL_NODISCARD;
+
+// Whether XLA's own analysis fails on an instruction that the entry computation reaches: XProf then
+// has no cost of any of the module's.  Errors as above.
+xpl_status_t xpl_hlo_costs_lost(struct xpl_hlo_costs *c, struct xpl_exec *exec, bool *ret,
+                                struct xpl_error *err) XPL_NODISCARD;
 
 #endif

@@ -56,7 +56,8 @@ static void set_add(struct inside *f, struct set *to, const uint32_t *v, uint32_
     *to = (struct set){u, m};
 }
 
-// A bitcast that only gives its operand another name.
+// A bitcast that only gives its operand another name: its use is its operand's.  It makes a fusion
+// no elementwise one, all the same.
 static bool keeps_dimensions(const struct inside *f, uint32_t at) {
     const uint32_t *const operand = xpl_hlo_module_uses(costs(f)->m, at);
     const xpl_bytes_t a = node_of(f, at)->shape.bytes;
@@ -69,9 +70,7 @@ static bool is_elementwise(const struct inside *f, uint32_t at) {
     const enum xpl_hlo_op op = (enum xpl_hlo_op)costs(f)->m->instructions[at].opcode;
     const uint8_t kind = xpl_hlo_opcode(op)->kind;
     return kind == HLO_OP_ELEMENTWISE || kind == HLO_OP_BITCAST_CONVERT || op == XPL_HLO_COPY ||
-           op == XPL_HLO_COPY_START || op == XPL_HLO_COPY_DONE || op == XPL_HLO_OPT_BARRIER ||
-           op == XPL_HLO_IOTA || op == XPL_HLO_PARTITION_ID || op == XPL_HLO_REPLICA_ID ||
-           node_of(f, at)->elementwise || (op == XPL_HLO_BITCAST && keeps_dimensions(f, at));
+           op == XPL_HLO_COPY_START || op == XPL_HLO_COPY_DONE || node_of(f, at)->elementwise;
 }
 
 static bool are_elementwise(const struct inside *f) {
@@ -92,8 +91,9 @@ static void use_operands(struct inside *f, uint32_t at) {
     const uint32_t *const operands = xpl_hlo_module_uses(m, at);
     const struct set *const own = &f->uses[at - f->h->first];
     const uint32_t op = m->instructions[at].opcode;
-    const bool through =
-        op == XPL_HLO_TUPLE || op == XPL_HLO_GET_TUPLE_ELEMENT || is_elementwise(f, at);
+    const bool through = op == XPL_HLO_TUPLE || op == XPL_HLO_GET_TUPLE_ELEMENT ||
+                         is_elementwise(f, at) ||
+                         (op == XPL_HLO_BITCAST && keeps_dimensions(f, at));
     for (uint32_t k = 0; k < m->edges[at].n_operands && !xpl_cost_stopped(costs(f)); k++) {
         const uint32_t to = operands[k] - f->h->first;
         if (through) {
@@ -156,6 +156,7 @@ static void write_leaf(void *ctx, const struct cost_leaf *leaf) {
 
 // ---- parameters ----
 
+// What is no number counts as once.
 static float at_most_once(float used) {
     return used < 1 ? used : 1;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one thing that a cost needs of a backend's configuration, JSON of GpuBackendConfig:
 // gemm_backend_config.dot_dimension_numbers.lhs_contracting_dimensions.  Scans, keeps nothing; text
-// that is no JSON has none.
+// that is no JSON, as protobuf reads it, has none.
 #include "analysis/hlo/cost/impl.h"
 
 struct json {
@@ -22,16 +22,28 @@ static bool take_char(struct json *j, char c) {
 
 // A string, without what its escapes mean: names of fields and numbers have none.
 static bool string(struct json *j, xpl_str_t *ret) {
-    if (!take_char(j, '"')) return false;
+    skip_space(j);
+    if (j->p == j->end || (*j->p != '"' && *j->p != '\'')) return false;
+    const char quote = *j->p++;
     const char *const begin = j->p;
     for (; j->p != j->end; j->p++) {
-        if (*j->p == '"') {
+        if (*j->p == quote) {
             *ret = (xpl_str_t){begin, (size_t)(j->p++ - begin)};
             return true;
         }
         if (*j->p == '\\' && ++j->p == j->end) return false;
     }
     return false;
+}
+
+// A name of a field stands in quotes, or, made of letters and "_", without.
+static bool field_name(struct json *j, xpl_str_t *ret) {
+    if (string(j, ret)) return true;
+    const char *const begin = j->p;
+    while (j->p != j->end && !strchr("{}[],:\"' \t\r\n", *j->p))
+        j->p++;
+    *ret = (xpl_str_t){begin, (size_t)(j->p - begin)};
+    return ret->len != 0;
 }
 
 // Any value, nested as deep as it likes: brackets are counted.
@@ -41,7 +53,7 @@ static bool skip_value(struct json *j) {
     do {
         skip_space(j);
         if (j->p == j->end) return false;
-        if (*j->p == '"') {
+        if (*j->p == '"' || *j->p == '\'') {
             if (!string(j, &s)) return false;
             continue;
         }
@@ -53,7 +65,7 @@ static bool skip_value(struct json *j) {
         if (depth == 0 && *j->p == ',') return false;
         const bool word = !strchr("{}[],:", *j->p);
         j->p++;
-        while (word && j->p != j->end && !strchr("{}[],:\" \t\r\n", *j->p))
+        while (word && j->p != j->end && !strchr("{}[],:\"' \t\r\n", *j->p))
             j->p++;
     } while (depth);
     return true;
@@ -75,7 +87,7 @@ static bool is_field(xpl_str_t field, xpl_str_t name) {
 static bool enter(struct json *j, xpl_str_t name) {
     xpl_str_t field;
     if (!take_char(j, '{')) return false;
-    while (string(j, &field) && take_char(j, ':')) {
+    while (field_name(j, &field) && take_char(j, ':')) {
         if (is_field(field, name)) return true;
         if (!skip_value(j) || !take_char(j, ',')) return false;
     }
@@ -84,7 +96,7 @@ static bool enter(struct json *j, xpl_str_t name) {
 
 // 64-bit numbers are written as strings.
 static bool number(struct json *j, int64_t *ret) {
-    const bool quoted = take_char(j, '"');
+    const char quote = take_char(j, '"') ? '"' : take_char(j, '\'') ? '\'' : '\0';
     uint64_t v = 0;
     skip_space(j);
     const bool negative = take_char(j, '-');
@@ -92,7 +104,7 @@ static bool number(struct json *j, int64_t *ret) {
     for (; j->p != j->end && *j->p >= '0' && *j->p <= '9'; j->p++)
         v = v * 10 + (uint64_t)(*j->p - '0');
     *ret = (int64_t)(negative ? 0 - v : v);
-    return j->p != begin && (!quoted || take_char(j, '"'));
+    return j->p != begin && (!quote || take_char(j, quote));
 }
 
 uint32_t xpl_cost_gemm_contracting(xpl_str_t config, int64_t *ret, uint32_t max) {
@@ -100,8 +112,9 @@ uint32_t xpl_cost_gemm_contracting(xpl_str_t config, int64_t *ret, uint32_t max)
     uint32_t n = 0;
     if (!enter(&j, XPL_STR("gemm_backend_config")) ||
         !enter(&j, XPL_STR("dot_dimension_numbers")) ||
-        !enter(&j, XPL_STR("lhs_contracting_dimensions")) || !take_char(&j, '['))
+        !enter(&j, XPL_STR("lhs_contracting_dimensions")))
         return 0;
+    if (!take_char(&j, '[')) return max && number(&j, ret); // one that stands alone will do
     while (n < max && number(&j, &ret[n])) {
         n++;
         if (!take_char(&j, ',')) break;

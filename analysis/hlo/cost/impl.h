@@ -122,6 +122,8 @@ struct xpl_hlo_costs {
     struct xpl_map paths;                   // (path, position) to the path of that part
     uint64_t work;                          // steps left
     struct xpl_exec *exec;
+    bool lost, lost_known; // XLA fails on it
+    bool is_cpu;
     bool no_memory, cancelled;
 };
 
@@ -151,6 +153,9 @@ uint32_t xpl_cost_called(const struct xpl_hlo_costs *c, uint32_t index, uint32_t
 enum cost_extent { COST_EXTENT_NONE, COST_EXTENT_FLOPS, COST_EXTENT_ALL };
 enum cost_extent xpl_cost_extent(const struct xpl_hlo_costs *c, uint32_t index);
 
+// Whether the entry computation needs that one.
+bool xpl_cost_reaches(struct xpl_hlo_costs *c, uint32_t computation);
+
 // A property of an instruction that was visited.
 float xpl_cost_get(const struct cost_node *n, enum cost_kind kind, uint32_t operand, uint32_t path);
 float xpl_cost_utilization(const struct cost_node *n, uint32_t operand);
@@ -173,6 +178,7 @@ struct cost_visit {
     struct cost_node *n;      // where its properties go
     const uint32_t *operands; // of the instruction; NULL: it has none
     uint32_t n_operands;
+    cost_entry_vec beyond; // properties of operands that `n` does not have
     bool decoded;
     struct xpl_hlo_message in; // read by xpl_cost_message
 };
@@ -193,7 +199,7 @@ void xpl_cost_visit_instruction(struct xpl_hlo_costs *c, uint32_t index);
 const int64_t *xpl_cost_dims(struct xpl_hlo_costs *c, struct cost_shape *s, uint32_t *ret_n);
 
 // Floating-point operations for one element of a type, by opcode.
-int64_t xpl_cost_cycles(enum xpl_hlo_op op, uint32_t type);
+int64_t xpl_cost_cycles(const struct xpl_hlo_costs *c, enum xpl_hlo_op op, uint32_t type);
 
 // Rules, in movement.c, contraction.c, windows.c, collective.c and fusion.c.
 void xpl_cost_dot(struct cost_visit *v);

@@ -3,9 +3,10 @@
 #include "analysis/hlo/cost/impl.h"
 #include "analysis/hlo/module/shape.h"
 
-// Which part of an operand is used.
+// Which part of an operand is used.  Of one without elements it is infinite, or no number, as in
+// XLA: what depends on it then has no number of operations.
 static float share(int64_t used, int64_t all) {
-    return all ? (float)((double)used / (double)all) : 0;
+    return (float)((double)used / (double)all);
 }
 
 void xpl_cost_slice(struct cost_visit *v) {
@@ -134,6 +135,7 @@ void xpl_cost_concatenate(struct cost_visit *v) {
     int64_t d = 0, cost = ONE_WAY;
     uint32_t n = 0;
     const bool known = xpl_hlo_ints_next(&dimensions, &d) && d > 0 && v->n_operands;
+    if (v->c->is_cpu) return; // it computes nothing
     const int64_t *const dims = known ? xpl_cost_dims(v->c, xpl_cost_operand(v, 0), &n) : NULL;
     if (dims && d < n && dims[d] % WARP != 0) cost = BOTH_WAYS;
     v->n->flops = (float)xpl_cost_times(cost, xpl_cost_result(v)->leaf_elements);

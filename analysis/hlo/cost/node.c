@@ -89,11 +89,19 @@ struct cost_shape *xpl_cost_operand(const struct cost_visit *v, uint32_t k) {
     return &v->c->nodes[v->operands[k]]->shape;
 }
 
+// A custom fusion may have fewer operands than the gather or scatter inside it: properties of
+// others count where a call adds up what it calls.
 void xpl_cost_set_operand(struct cost_visit *v, uint32_t k, float bytes) {
-    if (k < v->n->n_operands) v->n->operand[k] = bytes;
+    if (k < v->n->n_operands)
+        v->n->operand[k] = bytes;
+    else
+        xpl_cost_push(v->c, &v->beyond, xpl_cost_key(COST_OPERAND, k, 0), bytes);
 }
 void xpl_cost_set_utilization(struct cost_visit *v, uint32_t k, float u) {
-    if (k < v->n->n_operands) v->n->utilization[k] = u;
+    if (k < v->n->n_operands)
+        v->n->utilization[k] = u;
+    else
+        xpl_cost_push(v->c, &v->beyond, xpl_cost_key(COST_UTILIZATION, k, 0), u);
 }
 
 void xpl_cost_nothing(struct cost_visit *v) {

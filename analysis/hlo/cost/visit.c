@@ -10,7 +10,8 @@ static enum xpl_hlo_op opcode(const struct cost_visit *v) {
 
 static void elementwise(struct cost_visit *v) {
     const struct cost_shape *const s = xpl_cost_result(v);
-    v->n->flops = (float)xpl_cost_times(xpl_cost_cycles(opcode(v), s->type), s->leaf_elements);
+    v->n->flops =
+        (float)xpl_cost_times(xpl_cost_cycles(v->c, opcode(v), s->type), s->leaf_elements);
 }
 
 static void tuple(struct cost_visit *v) {
@@ -171,6 +172,7 @@ static bool begin_visit(struct xpl_hlo_costs *c, uint32_t index, struct cost_nod
     v->c = c;
     v->index = index;
     v->n = n;
+    v->beyond = (cost_entry_vec){0};
     v->decoded = false;
     v->operands = xpl_hlo_module_uses(c->m, index);
     v->n_operands = v->operands ? c->m->edges[index].n_operands : 0;
@@ -186,6 +188,7 @@ static void fill_in(struct xpl_hlo_costs *c, uint32_t index, struct cost_node *n
     if (mover != UINT32_MAX && !begin_visit(c, mover, n, &v)) return;
     rule_fn *const rule = rule_of((enum xpl_hlo_op)c->m->instructions[v.index].opcode);
     if (rule) rule(&v);
+    if (v.beyond.n) xpl_cost_note_more(c, n, &v.beyond);
 }
 
 void xpl_cost_visit_instruction(struct xpl_hlo_costs *c, uint32_t index) {

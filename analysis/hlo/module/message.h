@@ -15,10 +15,13 @@
 enum { XPL_HLO_FIELDS = 104 };
 
 // As xpl_wire_next.  Half of these messages' field numbers take two bytes, which a call each would
-// make slow.
-XPL_INLINE enum xpl_wire_result xpl_hlo_next_field(struct xpl_wire *w, struct xpl_field *f) {
+// make slow.  `all`: where the bytes end that may be read, at the message's end or after it: most
+// messages are so short that they have no way without a call else.
+XPL_INLINE enum xpl_wire_result xpl_hlo_next_within(struct xpl_wire *w, const uint8_t *all,
+                                                    struct xpl_field *f) {
     const uint8_t *p = w->p;
-    if (w->end - p < 24) return xpl_wire_next(w, f);
+    if (p == w->end) return XPL_WIRE_END;
+    if (all - p < 24) return xpl_wire_next(w, f);
     uint32_t tag = *p++;
     if (tag >= 0x80) {
         if (*p >= 0x80) return xpl_wire_next(w, f);
@@ -27,14 +30,18 @@ XPL_INLINE enum xpl_wire_result xpl_hlo_next_field(struct xpl_wire *w, struct xp
     const uint32_t type = tag & 7;
     if (tag < 8 || (type != XPL_WIRE_VARINT && type != XPL_WIRE_LEN)) return xpl_wire_next(w, f);
     const struct xpl_varint v =
-        *p < 0x80 ? (struct xpl_varint){p + 1, *p} : xpl_varint_wide(p, w->end);
-    if (!v.p || (type == XPL_WIRE_LEN && v.v > (uint64_t)(w->end - v.p))) return XPL_WIRE_MALFORMED;
+        *p < 0x80 ? (struct xpl_varint){p + 1, *p} : xpl_varint_wide(p, all);
+    if (!v.p || v.p > w->end || (type == XPL_WIRE_LEN && v.v > (uint64_t)(w->end - v.p)))
+        return XPL_WIRE_MALFORMED;
     f->num = tag >> 3;
     f->type = type;
     f->u = type == XPL_WIRE_VARINT ? v.v : 0;
     f->len = type == XPL_WIRE_LEN ? (xpl_bytes_t){v.p, (size_t)v.v} : (xpl_bytes_t){0};
     w->p = type == XPL_WIRE_LEN ? v.p + v.v : v.p;
     return XPL_WIRE_FIELD;
+}
+XPL_INLINE enum xpl_wire_result xpl_hlo_next_field(struct xpl_wire *w, struct xpl_field *f) {
+    return xpl_hlo_next_within(w, w->end, f);
 }
 
 // A value of some 3 KiB, of which only what is used is written: for the stack.
@@ -47,14 +54,15 @@ struct xpl_hlo_message {
 };
 enum { XPL_HLO_SEEN_AGAIN = 0x80 };
 
-// Decodes.  A malformed message has the fields before the fault.
-static inline void xpl_hlo_message_read(xpl_bytes_t bytes, struct xpl_hlo_message *ret) {
+// Decodes.  A malformed message has the fields before the fault.  `all`: as above.
+static inline void xpl_hlo_message_read_within(xpl_bytes_t bytes, const uint8_t *all,
+                                               struct xpl_hlo_message *ret) {
     struct xpl_wire w = xpl_wire_begin(bytes);
     enum xpl_wire_result r;
     ret->bytes = bytes;
     ret->n = 0;
     memset(ret->at, 0, sizeof ret->at);
-    while ((r = xpl_hlo_next_field(&w, &ret->fields[ret->n])) == XPL_WIRE_FIELD) {
+    while ((r = xpl_hlo_next_within(&w, all, &ret->fields[ret->n])) == XPL_WIRE_FIELD) {
         const uint32_t num = ret->fields[ret->n].num;
         if (num >= XPL_HLO_FIELDS) continue;
         if (ret->at[num]) {
@@ -65,6 +73,9 @@ static inline void xpl_hlo_message_read(xpl_bytes_t bytes, struct xpl_hlo_messag
         }
     }
     ret->malformed = r == XPL_WIRE_MALFORMED;
+}
+static inline void xpl_hlo_message_read(xpl_bytes_t bytes, struct xpl_hlo_message *ret) {
+    xpl_hlo_message_read_within(bytes, bytes.len ? bytes.ptr + bytes.len : bytes.ptr, ret);
 }
 
 // NULL when it is absent, or of another wire type.

@@ -3,6 +3,13 @@
 #include "analysis/hlo/proto/schema.h"
 
 // clang-format off
+static const struct xpl_proto_value dnn_activation_mode[] = {
+    {0, "kNone"}, {1, "kSigmoid"}, {2, "kRelu"}, {3, "kRelu6"}, {4, "kReluX"}, {5, "kTanh"},
+    {6, "kBandPass"}, {7, "kElu"}, {8, "kLeakyRelu"}, {9, "kGeluExact"},
+};
+static const struct xpl_proto_value dnn_algorithm_proto_math_type[] = {
+    {0, "DEFAULT_MATH"}, {1, "TENSOR_OP_MATH"},
+};
 static const struct xpl_proto_value compilation_event[] = {
     {0, "COMPILATION_EVENT_UNKNOWN_EVENT"}, {1, "COMPILATION_EVENT_FIRST_COMPILATION"},
     {2, "COMPILATION_EVENT_RECOMPILATION"},
@@ -21,6 +28,10 @@ static const struct xpl_proto_value custom_call_schedule[] = {
 };
 static const struct xpl_proto_value debug_attributes_proto_debug_log_mode_proto[] = {
     {0, "NONE"}, {1, "DEFAULT"}, {2, "FUSION_DEBUGGER"}, {3, "NO_FUSION"}, {4, "GUARANTEED"},
+};
+static const struct xpl_proto_value debug_options_collectives_mode[] = {
+    {0, "COLLECTIVES_MODE_INVALID"}, {1, "COLLECTIVES_PRIVATE_MEMORY"},
+    {2, "COLLECTIVES_SYMMETRIC_MEMORY"}, {3, "COLLECTIVES_PEER_MEMORY"},
 };
 static const struct xpl_proto_value dim_level_type[] = {
     {0, "DIM_DENSE"}, {1, "DIM_COMPRESSED"}, {2, "DIM_SINGLETON"}, {3, "DIM_LOOSE_COMPRESSED"},
@@ -99,17 +110,56 @@ static const struct xpl_proto_value tri_state[] = {
 static const struct xpl_proto_value triangular_solve_options_transpose[] = {
     {0, "TRANSPOSE_INVALID"}, {1, "NO_TRANSPOSE"}, {2, "TRANSPOSE"}, {3, "ADJOINT"},
 };
+static const struct xpl_proto_value gpu_collective_backend_config_collective_backend[] = {
+    {0, "DEFAULT"},
+};
+static const struct xpl_proto_value gpu_collective_backend_config_collective_communication_domain[] = {
+    {0, "COLLECTIVE_COMMUNICATION_DOMAIN_UNSPECIFIED"},
+    {1, "COLLECTIVE_COMMUNICATION_DOMAIN_SCALE_UP_FABRIC"},
+};
+static const struct xpl_proto_value gpu_collective_backend_config_collective_kernel_strategy[] = {
+    {0, "KERNEL_STRATEGY_DEFAULT"}, {1, "KERNEL_STRATEGY_TRITON_ONE_SHOT"},
+    {2, "KERNEL_STRATEGY_TRITON_TWO_SHOT"},
+};
+static const struct xpl_proto_value gpu_cudnn_norm_backend_config_kind[] = {
+    {0, "LAYER_FWD_INFER"}, {1, "LAYER_FWD_TRAIN"}, {2, "LAYER_BWD"},
+};
+static const struct xpl_proto_value gpu_cudnnf_mha_backend_config_mask_type[] = {
+    {0, "NO_MASK"}, {1, "PADDING"}, {2, "CAUSAL"}, {3, "PADDING_CAUSAL"}, {4, "ALIBI"},
+};
+static const struct xpl_proto_value gpu_device_type[] = {
+    {0, "DEVICE_TYPE_INVALID"}, {1, "DEVICE_TYPE_DEVICE"}, {2, "DEVICE_TYPE_HOST"},
+};
+static const struct xpl_proto_value gpu_gemm_backend_config_epilogue[] = {
+    {0, "DEFAULT"}, {1, "BIAS"}, {2, "RELU"}, {3, "BIAS_RELU"}, {4, "GELU"}, {5, "GELU_AUX"},
+    {6, "BIAS_GELU"}, {7, "BIAS_GELU_AUX"}, {8, "SILU"}, {9, "BIAS_SILU"},
+};
+static const struct xpl_proto_value gpu_native_emitter_type[] = {
+    {0, "NATIVE_EMITTER_TYPE_INVALID"}, {1, "NATIVE_EMITTER_TYPE_LOOP"},
+    {2, "NATIVE_EMITTER_TYPE_IN_PLACE_DYNAMIC_UPDATE_SLICE"},
+    {3, "NATIVE_EMITTER_TYPE_CONCATENATE"}, {4, "NATIVE_EMITTER_TYPE_REDUCTION_ROW"},
+    {5, "NATIVE_EMITTER_TYPE_REDUCTION_MULTIROW"}, {6, "NATIVE_EMITTER_TYPE_REDUCTION_COLUMN"},
+    {7, "NATIVE_EMITTER_TYPE_REDUCTION_MULTICOLUMN"},
+    {8, "NATIVE_EMITTER_TYPE_SCATTER_SORTED_INDICES"},
+    {9, "NATIVE_EMITTER_TYPE_SCATTER_DISTRIBUTED_UPDATES"}, {10, "NATIVE_EMITTER_TYPE_TRANSPOSE"},
+    {11, "NATIVE_EMITTER_TYPE_PACKED_TRANSPOSE"},
+};
 
 #define ROW(values) {values, sizeof(values) / sizeof *(values)}
 const struct xpl_proto_enum xpl_hlo_enums[] = {
-    ROW(compilation_event), ROW(convolution_kind), ROW(custom_call_api_version),
-    ROW(custom_call_schedule), ROW(debug_attributes_proto_debug_log_mode_proto),
+    ROW(dnn_activation_mode), ROW(dnn_algorithm_proto_math_type), ROW(compilation_event),
+    ROW(convolution_kind), ROW(custom_call_api_version), ROW(custom_call_schedule),
+    ROW(debug_attributes_proto_debug_log_mode_proto), ROW(debug_options_collectives_mode),
     ROW(dim_level_type), ROW(fft_type), ROW(heap_simulator_trace_event_kind),
     ROW(hlo_module_proto_profile_type), ROW(kind), ROW(named_sharding_proto_reduction_op_proto),
     ROW(op_sharding_shard_group_type), ROW(op_sharding_type), ROW(padding_type),
     ROW(precision_config_algorithm), ROW(precision_config_precision), ROW(primitive_type),
     ROW(profile_generation_strategy), ROW(profile_source), ROW(profile_type), ROW(random_algorithm),
     ROW(random_distribution), ROW(result_accuracy_mode), ROW(tri_state),
-    ROW(triangular_solve_options_transpose),
+    ROW(triangular_solve_options_transpose), ROW(gpu_collective_backend_config_collective_backend),
+    ROW(gpu_collective_backend_config_collective_communication_domain),
+    ROW(gpu_collective_backend_config_collective_kernel_strategy),
+    ROW(gpu_cudnn_norm_backend_config_kind), ROW(gpu_cudnnf_mha_backend_config_mask_type),
+    ROW(gpu_device_type), ROW(gpu_gemm_backend_config_epilogue), ROW(gpu_native_emitter_type),
 };
 // clang-format on

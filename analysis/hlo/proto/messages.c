@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages that an HloProto can hold: xla/service/hlo.proto and xla/xla_data.proto, as XProf
-// 2.24.2 has them.  Written by tests/parity/hlo_schema.py.
+// The messages that an HloProto, or a GpuBackendConfig in it, can hold, as XProf 2.24.2 has them.
+// Written by tests/parity/hlo_schema.py.
 #include "analysis/hlo/proto/schema.h"
 
 // clang-format off
 enum {
-    M_AXIS_REF_PROTO, M_AXIS_REF_PROTO_SUB_AXIS, M_BLOCK_SCALING_CONFIG,
-    M_BLOCK_SCALING_CONFIG_TENSOR_BLOCK_SCALING_CONFIG, M_BUFFER_ALLOCATION_PROTO,
-    M_BUFFER_ALLOCATION_PROTO_ASSIGNED, M_BUFFER_ASSIGNMENT_PROTO,
+    M_U_INT64_VALUE, M_DNN_ALGORITHM_PROTO, M_DNN_ALGORITHM_PROTO_TUNING_KNOBS_ENTRY,
+    M_AUTOTUNE_RESULT_TRITON_GEMM_KEY, M_AXIS_REF_PROTO, M_AXIS_REF_PROTO_SUB_AXIS,
+    M_BLOCK_SCALING_CONFIG, M_BLOCK_SCALING_CONFIG_TENSOR_BLOCK_SCALING_CONFIG,
+    M_BUFFER_ALLOCATION_PROTO, M_BUFFER_ALLOCATION_PROTO_ASSIGNED, M_BUFFER_ASSIGNMENT_PROTO,
     M_BUFFER_ASSIGNMENT_PROTO_BUFFER_ALIAS, M_BUFFER_ASSIGNMENT_PROTO_PEAK_BUFFERS,
     M_CHOLESKY_OPTIONS, M_COLLECTIVE_DEVICE_LIST_PROTO, M_CONVOLUTION_DIMENSION_NUMBERS,
     M_CROSS_PROGRAM_PREFETCH, M_DEBUG_ATTRIBUTE_TABLE_ENTRY_PROTO, M_DEBUG_ATTRIBUTES_PROTO,
@@ -33,17 +34,31 @@ enum {
     M_SPARSITY_CONFIG_TENSOR_SPARSITY_CONFIG, M_SPLIT_CONFIG_PROTO, M_STACK_FRAME_INDEX_PROTO,
     M_STACK_FRAME_INDEX_PROTO_FILE_LOCATION, M_STACK_FRAME_INDEX_PROTO_STACK_FRAME, M_STATISTIC,
     M_STATISTICS_VIZ, M_TILE_PROTO, M_TRIANGULAR_SOLVE_OPTIONS, M_WINDOW, M_WINDOW_DIMENSION,
-    M_X64_CONFIG_PROTO,
+    M_X64_CONFIG_PROTO, M_GPU_BITCAST_BACKEND_CONFIG, M_GPU_BLOCK_SCALED_DOT_BACKEND_CONFIG,
+    M_GPU_COLLECTIVE_BACKEND_CONFIG, M_GPU_COLLECTIVE_METADATA_BACKEND_CONFIG,
+    M_GPU_CU_DNN_FUSION_CONFIG, M_GPU_CUDNN_CONV_BACKEND_CONFIG, M_GPU_CUDNN_NORM_BACKEND_CONFIG,
+    M_GPU_CUDNNF_MHA_BACKEND_CONFIG, M_GPU_CUSTOM_CALL_BACKEND_CONFIG, M_GPU_DYNAMIC_SLICE_CONFIG,
+    M_GPU_DYNAMIC_SLICE_CONFIG_LINEAR, M_GPU_DYNAMIC_SLICE_CONFIG_TABLE,
+    M_GPU_FUSION_BACKEND_CONFIG, M_GPU_GEMM_BACKEND_CONFIG, M_GPU_GPU_BACKEND_CONFIG,
+    M_GPU_GROUPED_GEMM_BACKEND_CONFIG, M_GPU_NATIVE_EMITTER_BACKEND_CONFIG, M_GPU_REIFICATION_COST,
+    M_GPU_TENSOR_IR_FUSION_CONFIG, M_XTILE_BLOCK_LEVEL_FUSION_CONFIG, M_XTILE_CUSTOM_FUSION_CONFIG,
+    M_XTILE_TILE,
 };
 enum {
-    E_COMPILATION_EVENT, E_CONVOLUTION_KIND, E_CUSTOM_CALL_API_VERSION, E_CUSTOM_CALL_SCHEDULE,
-    E_DEBUG_ATTRIBUTES_PROTO_DEBUG_LOG_MODE_PROTO, E_DIM_LEVEL_TYPE, E_FFT_TYPE,
-    E_HEAP_SIMULATOR_TRACE_EVENT_KIND, E_HLO_MODULE_PROTO_PROFILE_TYPE, E_KIND,
-    E_NAMED_SHARDING_PROTO_REDUCTION_OP_PROTO, E_OP_SHARDING_SHARD_GROUP_TYPE, E_OP_SHARDING_TYPE,
-    E_PADDING_TYPE, E_PRECISION_CONFIG_ALGORITHM, E_PRECISION_CONFIG_PRECISION, E_PRIMITIVE_TYPE,
+    E_DNN_ACTIVATION_MODE, E_DNN_ALGORITHM_PROTO_MATH_TYPE, E_COMPILATION_EVENT, E_CONVOLUTION_KIND,
+    E_CUSTOM_CALL_API_VERSION, E_CUSTOM_CALL_SCHEDULE,
+    E_DEBUG_ATTRIBUTES_PROTO_DEBUG_LOG_MODE_PROTO, E_DEBUG_OPTIONS_COLLECTIVES_MODE,
+    E_DIM_LEVEL_TYPE, E_FFT_TYPE, E_HEAP_SIMULATOR_TRACE_EVENT_KIND,
+    E_HLO_MODULE_PROTO_PROFILE_TYPE, E_KIND, E_NAMED_SHARDING_PROTO_REDUCTION_OP_PROTO,
+    E_OP_SHARDING_SHARD_GROUP_TYPE, E_OP_SHARDING_TYPE, E_PADDING_TYPE,
+    E_PRECISION_CONFIG_ALGORITHM, E_PRECISION_CONFIG_PRECISION, E_PRIMITIVE_TYPE,
     E_PROFILE_GENERATION_STRATEGY, E_PROFILE_SOURCE, E_PROFILE_TYPE, E_RANDOM_ALGORITHM,
     E_RANDOM_DISTRIBUTION, E_RESULT_ACCURACY_MODE, E_TRI_STATE,
-    E_TRIANGULAR_SOLVE_OPTIONS_TRANSPOSE,
+    E_TRIANGULAR_SOLVE_OPTIONS_TRANSPOSE, E_GPU_COLLECTIVE_BACKEND_CONFIG_COLLECTIVE_BACKEND,
+    E_GPU_COLLECTIVE_BACKEND_CONFIG_COLLECTIVE_COMMUNICATION_DOMAIN,
+    E_GPU_COLLECTIVE_BACKEND_CONFIG_COLLECTIVE_KERNEL_STRATEGY,
+    E_GPU_CUDNN_NORM_BACKEND_CONFIG_KIND, E_GPU_CUDNNF_MHA_BACKEND_CONFIG_MASK_TYPE,
+    E_GPU_DEVICE_TYPE, E_GPU_GEMM_BACKEND_CONFIG_EPILOGUE, E_GPU_NATIVE_EMITTER_TYPE,
 };
 enum {
     DOUBLE = XPL_PROTO_DOUBLE, FLOAT = XPL_PROTO_FLOAT, INT64 = XPL_PROTO_INT64,
@@ -53,10 +68,23 @@ enum {
 };
 enum {
     ONE = XPL_PROTO_ONE, MANY = XPL_PROTO_MANY, MAP = XPL_PROTO_MAP, KNOWN = XPL_PROTO_KNOWN,
-    ONE_OF_1 = XPL_PROTO_KNOWN | XPL_PROTO_ONE_OF,
+    ONE_OF_1 = XPL_PROTO_KNOWN | XPL_PROTO_ONE_OF, ONCE = XPL_PROTO_KNOWN | XPL_PROTO_ONCE,
 };
 
 #define FIELDS static const struct xpl_proto_field
+FIELDS u_int64_value[] = { {1, UINT64, ONE, 0, "value"}};
+FIELDS dnn_algorithm_proto[] = { {1, INT64, ONE, 0, "algo_id"},
+    {2, ENUM, ONE, E_DNN_ALGORITHM_PROTO_MATH_TYPE, "math_type"},
+    {4, MESSAGE, MAP, M_DNN_ALGORITHM_PROTO_TUNING_KNOBS_ENTRY, "tuning_knobs"},
+    {5, BOOL, ONE, 0, "is_cudnn_frontend"}, {6, MESSAGE, KNOWN, M_U_INT64_VALUE, "workspace_size"}};
+FIELDS dnn_algorithm_proto_tuning_knobs_entry[] = { {1, INT64, ONE, 0, "key"},
+    {2, INT64, ONE, 0, "value"}};
+FIELDS autotune_result_triton_gemm_key[] = { {1, INT64, ONE, 0, "block_m"},
+    {2, INT64, ONE, 0, "block_n"}, {3, INT64, ONE, 0, "block_k"}, {4, INT64, ONE, 0, "split_k"},
+    {5, INT64, ONE, 0, "num_stages"}, {6, INT64, ONE, 0, "num_warps"},
+    {7, INT64, ONE, 0, "num_ctas"}, {8, BOOL, ONE, 0, "is_tma_allowed"},
+    {9, BOOL, ONE, 0, "is_warp_specialization_allowed"}, {10, INT64, ONE, 0, "waves_per_eu"},
+    {11, INT64, ONE, 0, "group_size"}, {12, INT64, ONE, 0, "mfma_size"}};
 FIELDS axis_ref_proto[] = { {1, INT64, ONE, 0, "mesh_axis_index"},
     {2, MESSAGE, KNOWN, M_AXIS_REF_PROTO_SUB_AXIS, "sub_axis_info"}};
 FIELDS axis_ref_proto_sub_axis[] = { {1, INT64, ONE, 0, "pre_size"}, {2, INT64, ONE, 0, "size"}};
@@ -181,7 +209,7 @@ FIELDS hlo_instruction_proto[] = { {1, TEXT, ONE, 0, "name"}, {2, TEXT, ONE, 0, 
     {76, ENUM, ONE, E_CUSTOM_CALL_SCHEDULE, "custom_call_schedule"},
     {77, ENUM, ONE, E_CUSTOM_CALL_API_VERSION, "custom_call_api_version"},
     {79, TEXT, ONE, 0, "async_execution_thread"},
-    {80, INT32, KNOWN, 0, "cross_program_prefetch_index"}, {81, INT64, ONE, 0, "k"},
+    {80, INT32, ONCE, 0, "cross_program_prefetch_index"}, {81, INT64, ONE, 0, "k"},
     {82, MESSAGE, KNOWN, M_STATISTICS_VIZ, "statistics_viz"}, {85, BOOL, ONE, 0, "largest"},
     {87, MESSAGE, ONE_OF_1, M_COLLECTIVE_DEVICE_LIST_PROTO, "collective_device_list"},
     {88, MESSAGE, KNOWN, M_ORIGINAL_VALUE_PROTO, "original_value"},
@@ -347,7 +375,7 @@ FIELDS scatter_dimension_numbers[] = { {1, INT64, MANY, 0, "update_window_dims"}
 FIELDS shape_proto[] = { {2, ENUM, ONE, E_PRIMITIVE_TYPE, "element_type"},
     {3, INT64, MANY, 0, "dimensions"}, {4, MESSAGE, MANY, M_SHAPE_PROTO, "tuple_shapes"},
     {5, MESSAGE, KNOWN, M_LAYOUT_PROTO, "layout"}, {6, BOOL, MANY, 0, "is_dynamic_dimension"}};
-FIELDS shuffle_mode[] = { {1, MESSAGE, KNOWN, M_SHUFFLE_MODE_ROTATE, "rotate"}};
+FIELDS shuffle_mode[] = { {1, MESSAGE, ONCE, M_SHUFFLE_MODE_ROTATE, "rotate"}};
 FIELDS shuffle_mode_rotate[] = { {1, INT64, MANY, 0, "shifts"}};
 FIELDS source_target[] = { {1, INT64, ONE, 0, "source"}, {2, INT64, ONE, 0, "target"}};
 FIELDS sparsity_config[] = { {1, MESSAGE, KNOWN, M_SPARSITY_CONFIG_TENSOR_SPARSITY_CONFIG, "lhs"},
@@ -381,14 +409,112 @@ FIELDS window_dimension[] = { {1, INT64, ONE, 0, "size"}, {2, INT64, ONE, 0, "st
 FIELDS x64_config_proto[] = { {1, TEXT, ONE, 0, "xprecision_64bit_fragment"},
     {2, TEXT, ONE, 0, "original_log_instruction_name"},
     {3, TEXT, ONE, 0, "xprecision_64bit_original_type"}};
+FIELDS gpu_bitcast_backend_config[] = { {1, MESSAGE, KNOWN, M_LAYOUT_PROTO, "source_layout"},
+    {2, MESSAGE, KNOWN, M_LAYOUT_PROTO, "result_layout"}};
+FIELDS gpu_block_scaled_dot_backend_config[] = { {1, INT32, ONE, 0, "block_size"}};
+FIELDS gpu_collective_backend_config[] = { {1, BOOL, ONE, 0, "is_sync"},
+    {3, BOOL, ONE, 0, "is_pipelined"},
+    {5, ENUM, ONE, E_GPU_COLLECTIVE_BACKEND_CONFIG_COLLECTIVE_BACKEND, "backend"},
+    {6, ENUM, ONE, E_DEBUG_OPTIONS_COLLECTIVES_MODE, "collectives_mode"},
+    {7, ENUM, ONE, E_GPU_COLLECTIVE_BACKEND_CONFIG_COLLECTIVE_KERNEL_STRATEGY, "kernel_strategy"},
+    {8, BOOL, ONE, 0, "is_spmd_generated"},
+    {9, ENUM, ONE, E_GPU_COLLECTIVE_BACKEND_CONFIG_COLLECTIVE_COMMUNICATION_DOMAIN, "communication_domain"}};
+FIELDS gpu_collective_metadata_backend_config[] = {
+    {1, MESSAGE, KNOWN, M_COLLECTIVE_DEVICE_LIST_PROTO, "collective_devices"}};
+FIELDS gpu_cu_dnn_fusion_config[] = { {1, INT64, KNOWN, 0, "plan_id"},
+    {2, MESSAGE, KNOWN, M_PRECISION_CONFIG, "precision_config"}};
+FIELDS gpu_cudnn_conv_backend_config[] = { {3, ENUM, ONE, E_DNN_ACTIVATION_MODE, "activation_mode"},
+    {4, DOUBLE, ONE, 0, "conv_result_scale"}, {5, DOUBLE, ONE, 0, "side_input_scale"},
+    {6, MESSAGE, KNOWN, M_DNN_ALGORITHM_PROTO, "algorithm"},
+    {7, BOOL, ONCE, 0, "reordered_int8_nchw_vect"}, {8, DOUBLE, ONE, 0, "leakyrelu_alpha"},
+    {9, TEXT, KNOWN, 0, "serialized_graph"}};
+FIELDS gpu_cudnn_norm_backend_config[] = { {1, DOUBLE, ONE, 0, "epsilon"},
+    {2, MESSAGE, KNOWN, M_DNN_ALGORITHM_PROTO, "algorithm"},
+    {3, ENUM, ONE, E_GPU_CUDNN_NORM_BACKEND_CONFIG_KIND, "kind"}};
+FIELDS gpu_cudnnf_mha_backend_config[] = { {8, MESSAGE, KNOWN, M_DNN_ALGORITHM_PROTO, "algorithm"},
+    {10, DOUBLE, ONE, 0, "fmha_scale"},
+    {11, MESSAGE, KNOWN, M_DOT_DIMENSION_NUMBERS, "bmm1_dot_dimension_numbers"},
+    {12, MESSAGE, KNOWN, M_DOT_DIMENSION_NUMBERS, "bmm2_dot_dimension_numbers"},
+    {13, DOUBLE, ONE, 0, "dropout_rate"},
+    {14, MESSAGE, KNOWN, M_SHAPE_PROTO, "intermediate_tensor_shape"}, {15, INT64, ONE, 0, "seed"},
+    {16, MESSAGE, KNOWN, M_DOT_DIMENSION_NUMBERS, "bmm1_grad_gemm1_dot_dimension_numbers"},
+    {17, MESSAGE, KNOWN, M_DOT_DIMENSION_NUMBERS, "bmm1_grad_gemm2_dot_dimension_numbers"},
+    {18, MESSAGE, KNOWN, M_DOT_DIMENSION_NUMBERS, "bmm2_grad_gemm1_dot_dimension_numbers"},
+    {19, MESSAGE, KNOWN, M_DOT_DIMENSION_NUMBERS, "bmm2_grad_gemm2_dot_dimension_numbers"},
+    {20, BOOL, ONE, 0, "is_flash_attention"}, {21, BOOL, ONE, 0, "is_causal_mask"},
+    {22, ENUM, ONE, E_GPU_CUDNNF_MHA_BACKEND_CONFIG_MASK_TYPE, "mask_type"},
+    {23, BOOL, ONE, 0, "force_deterministic"}, {24, INT32, ONE, 0, "sliding_window_length"},
+    {25, INT32, ONE, 0, "max_seg_per_batch"}, {26, BOOL, ONE, 0, "is_paged_attention"}};
+FIELDS gpu_custom_call_backend_config[] = { {1, TEXT, ONE_OF_1, 0, "opaque"},
+    {2, TEXT, ONE_OF_1, 0, "attributes"}};
+FIELDS gpu_dynamic_slice_config[] = { {1, INT64, KNOWN, 0, "loop_index"},
+    {2, INT64, ONE, 0, "byte_offset"}, {3, INT64, ONE, 0, "byte_stride"},
+    {4, MESSAGE, ONE_OF_1, M_GPU_DYNAMIC_SLICE_CONFIG_TABLE, "table"},
+    {5, MESSAGE, ONE_OF_1, M_GPU_DYNAMIC_SLICE_CONFIG_LINEAR, "linear"}};
+FIELDS gpu_dynamic_slice_config_linear[] = { {1, INT64, ONE, 0, "byte_offset"},
+    {2, INT64, ONE, 0, "byte_stride"}};
+FIELDS gpu_dynamic_slice_config_table[] = { {1, INT64, MANY, 0, "offsets"}};
+FIELDS gpu_fusion_backend_config[] = { {1, TEXT, ONE, 0, "kind"},
+    {2, MESSAGE, KNOWN, M_AUTOTUNE_RESULT_TRITON_GEMM_KEY, "triton_gemm_config"},
+    {4, MESSAGE, KNOWN, M_XTILE_CUSTOM_FUSION_CONFIG, "custom_fusion_config"},
+    {5, MESSAGE, KNOWN, M_GPU_CU_DNN_FUSION_CONFIG, "cudnn_fusion_config"},
+    {6, MESSAGE, KNOWN, M_XTILE_BLOCK_LEVEL_FUSION_CONFIG, "block_level_fusion_config"},
+    {8, MESSAGE, KNOWN, M_GPU_TENSOR_IR_FUSION_CONFIG, "tensor_ir_fusion_config"}};
+FIELDS gpu_gemm_backend_config[] = { {1, INT64, ONCE, 0, "selected_algorithm"},
+    {2, DOUBLE, ONE, 0, "alpha_real"}, {3, DOUBLE, ONE, 0, "beta"},
+    {7, MESSAGE, KNOWN, M_DOT_DIMENSION_NUMBERS, "dot_dimension_numbers"},
+    {9, DOUBLE, ONE, 0, "alpha_imag"}, {12, MESSAGE, KNOWN, M_PRECISION_CONFIG, "precision_config"},
+    {13, ENUM, ONE, E_GPU_GEMM_BACKEND_CONFIG_EPILOGUE, "epilogue"},
+    {14, INT64, KNOWN, 0, "lhs_stride"}, {15, INT64, KNOWN, 0, "rhs_stride"},
+    {16, BOOL, KNOWN, 0, "grad_x"}, {17, BOOL, KNOWN, 0, "grad_y"},
+    {18, BOOL, ONE, 0, "damax_output"}, {20, INT64, ONE, 0, "autotune_workspace_size"},
+    {21, INT32, ONE, 0, "scale_mode"}, {22, BOOL, KNOWN, 0, "has_d_scale"}};
+FIELDS gpu_gpu_backend_config[] = { {1, INT64, ONE, 0, "operation_queue_id"},
+    {3, MESSAGE, ONE_OF_1, M_GPU_CUDNN_CONV_BACKEND_CONFIG, "cudnn_conv_backend_config"},
+    {4, MESSAGE, ONE_OF_1, M_GPU_GEMM_BACKEND_CONFIG, "gemm_backend_config"},
+    {5, MESSAGE, ONE_OF_1, M_GPU_BITCAST_BACKEND_CONFIG, "bitcast_backend_config"},
+    {6, MESSAGE, ONE_OF_1, M_GPU_COLLECTIVE_BACKEND_CONFIG, "collective_backend_config"},
+    {7, MESSAGE, ONE_OF_1, M_GPU_FUSION_BACKEND_CONFIG, "fusion_backend_config"},
+    {8, MESSAGE, ONE_OF_1, M_GPU_CUDNN_NORM_BACKEND_CONFIG, "cudnn_norm_backend_config"},
+    {9, MESSAGE, ONE_OF_1, M_GPU_CUDNNF_MHA_BACKEND_CONFIG, "cudnn_fmha_backend_config"},
+    {10, BOOL, ONE, 0, "force_earliest_schedule"},
+    {11, MESSAGE, ONE_OF_1, M_GPU_CUSTOM_CALL_BACKEND_CONFIG, "custom_call_backend_config"},
+    {12, MESSAGE, MANY, M_GPU_REIFICATION_COST, "reification_cost"},
+    {13, MESSAGE, ONE_OF_1, M_GPU_BLOCK_SCALED_DOT_BACKEND_CONFIG, "block_scaled_dot_backend_config"},
+    {14, ENUM, ONE, E_GPU_DEVICE_TYPE, "device_type"},
+    {15, MESSAGE, ONE_OF_1, M_GPU_NATIVE_EMITTER_BACKEND_CONFIG, "native_emitter_backend_config"},
+    {16, MESSAGE, ONE_OF_1, M_GPU_COLLECTIVE_METADATA_BACKEND_CONFIG, "collective_metadata_backend_config"},
+    {17, MESSAGE, ONE_OF_1, M_GPU_GROUPED_GEMM_BACKEND_CONFIG, "grouped_gemm_backend_config"},
+    {18, MESSAGE, ONE_OF_1, M_GPU_DYNAMIC_SLICE_CONFIG, "dynamic_slice_config"}};
+FIELDS gpu_grouped_gemm_backend_config[] = {
+    {1, MESSAGE, KNOWN, M_GPU_GEMM_BACKEND_CONFIG, "gemm_backend_config"},
+    {2, MESSAGE, KNOWN, M_RAGGED_DOT_DIMENSION_NUMBERS, "ragged_dot_dimension_numbers"}};
+FIELDS gpu_native_emitter_backend_config[] = { {1, ENUM, ONE, E_GPU_NATIVE_EMITTER_TYPE, "type"},
+    {2, INT32, ONE, 0, "unroll_factor"}};
+FIELDS gpu_reification_cost[] = { {1, DOUBLE, ONE, 0, "end_to_end_cycles"},
+    {2, DOUBLE, ONE, 0, "exec_time_us"}, {3, DOUBLE, ONE, 0, "compute_time_us"},
+    {4, DOUBLE, ONE, 0, "memory_access_time_us"}, {5, TEXT, ONE, 0, "name"}};
+FIELDS gpu_tensor_ir_fusion_config[] = { {1, INT32, MANY, 0, "tile_size"},
+    {2, INT64, ONE, 0, "reduction_tile_size"}};
+FIELDS xtile_block_level_fusion_config[] = { {2, INT64, ONE, 0, "num_warps"},
+    {3, MESSAGE, MANY, M_XTILE_TILE, "output_tiles"}, {4, INT32, ONE, 0, "num_ctas"},
+    {5, INT32, ONE, 0, "num_stages"}, {6, BOOL, ONE, 0, "is_tma_allowed"},
+    {7, BOOL, ONE, 0, "is_warp_specialization_allowed"}, {8, INT32, ONE, 0, "waves_per_eu"},
+    {9, INT32, ONE, 0, "num_tiles_per_pid"}, {10, INT32, ONE, 0, "group_size"},
+    {11, INT64, MANY, 0, "sequential_tile_sizes"}, {12, INT32, ONE, 0, "mfma_size"}};
+FIELDS xtile_custom_fusion_config[] = { {1, TEXT, ONE, 0, "name"},
+    {2, INT32, ONE, 0, "kernel_index"}};
+FIELDS xtile_tile[] = { {1, INT64, MANY, 0, "sizes"}};
 
 #define ROW(fields) {fields, sizeof(fields) / sizeof *(fields)}
 const struct xpl_proto_message xpl_hlo_messages[] = {
-    ROW(axis_ref_proto), ROW(axis_ref_proto_sub_axis), ROW(block_scaling_config),
-    ROW(block_scaling_config_tensor_block_scaling_config), ROW(buffer_allocation_proto),
-    ROW(buffer_allocation_proto_assigned), ROW(buffer_assignment_proto),
-    ROW(buffer_assignment_proto_buffer_alias), ROW(buffer_assignment_proto_peak_buffers),
-    ROW(cholesky_options), ROW(collective_device_list_proto), ROW(convolution_dimension_numbers),
+    ROW(u_int64_value), ROW(dnn_algorithm_proto), ROW(dnn_algorithm_proto_tuning_knobs_entry),
+    ROW(autotune_result_triton_gemm_key), ROW(axis_ref_proto), ROW(axis_ref_proto_sub_axis),
+    ROW(block_scaling_config), ROW(block_scaling_config_tensor_block_scaling_config),
+    ROW(buffer_allocation_proto), ROW(buffer_allocation_proto_assigned),
+    ROW(buffer_assignment_proto), ROW(buffer_assignment_proto_buffer_alias),
+    ROW(buffer_assignment_proto_peak_buffers), ROW(cholesky_options),
+    ROW(collective_device_list_proto), ROW(convolution_dimension_numbers),
     ROW(cross_program_prefetch), ROW(debug_attribute_table_entry_proto),
     ROW(debug_attributes_proto), ROW(device_assignment_proto),
     ROW(device_assignment_proto_computation_device), ROW(dot_dimension_numbers),
@@ -416,6 +542,19 @@ const struct xpl_proto_message xpl_hlo_messages[] = {
     ROW(stack_frame_index_proto), ROW(stack_frame_index_proto_file_location),
     ROW(stack_frame_index_proto_stack_frame), ROW(statistic), ROW(statistics_viz), ROW(tile_proto),
     ROW(triangular_solve_options), ROW(window), ROW(window_dimension), ROW(x64_config_proto),
+    ROW(gpu_bitcast_backend_config), ROW(gpu_block_scaled_dot_backend_config),
+    ROW(gpu_collective_backend_config), ROW(gpu_collective_metadata_backend_config),
+    ROW(gpu_cu_dnn_fusion_config), ROW(gpu_cudnn_conv_backend_config),
+    ROW(gpu_cudnn_norm_backend_config), ROW(gpu_cudnnf_mha_backend_config),
+    ROW(gpu_custom_call_backend_config), ROW(gpu_dynamic_slice_config),
+    ROW(gpu_dynamic_slice_config_linear), ROW(gpu_dynamic_slice_config_table),
+    ROW(gpu_fusion_backend_config), ROW(gpu_gemm_backend_config), ROW(gpu_gpu_backend_config),
+    ROW(gpu_grouped_gemm_backend_config), ROW(gpu_native_emitter_backend_config),
+    ROW(gpu_reification_cost), ROW(gpu_tensor_ir_fusion_config),
+    ROW(xtile_block_level_fusion_config), ROW(xtile_custom_fusion_config), ROW(xtile_tile),
 };
 // clang-format on
 const struct xpl_proto_message *const xpl_hlo_proto = &xpl_hlo_messages[M_HLO_PROTO];
+const struct xpl_proto_message *const xpl_hlo_proto_gpu_config =
+    &xpl_hlo_messages[M_GPU_GPU_BACKEND_CONFIG];
+const struct xpl_proto_message *const xpl_hlo_proto_uint64 = &xpl_hlo_messages[M_U_INT64_VALUE];

@@ -26,6 +26,7 @@ enum xpl_proto_flags {
     XPL_PROTO_MAP = 2,    // repeated, entries of a map: the last with a key counts
     XPL_PROTO_KNOWN = 4,  // a zero is shown where it is given
     XPL_PROTO_ONE_OF = 8, // the last given of those in a message with this flag counts
+    XPL_PROTO_ONCE = 16,  // a choice of its own: JSON may give it once
 };
 
 struct xpl_proto_field {
@@ -48,6 +49,8 @@ struct xpl_proto_enum {
 
 extern const struct xpl_proto_message xpl_hlo_messages[];
 extern const struct xpl_proto_enum xpl_hlo_enums[];
-extern const struct xpl_proto_message *const xpl_hlo_proto; // HloProto
+extern const struct xpl_proto_message *const xpl_hlo_proto;            // HloProto
+extern const struct xpl_proto_message *const xpl_hlo_proto_gpu_config; // GpuBackendConfig
+extern const struct xpl_proto_message *const xpl_hlo_proto_uint64;     // UInt64Value
 
 #endif

@@ -157,14 +157,6 @@ static void put_all_called(struct hlo_text *t, const struct xpl_hlo_message *in,
     if (!first) txt_str(t, xpl_str_from(end));
 }
 
-static uint64_t operand_type(const struct hlo_text *t, uint32_t index,
-                             const struct xpl_hlo_message *in) {
-    struct xpl_hlo_ints v = xpl_hlo_ints_begin(in, HLO_INSTR_OPERANDS);
-    int64_t id;
-    if (!xpl_hlo_ints_next(&v, &id)) return 0;
-    return txt_element_type(t, index, id);
-}
-
 static void put_calls(struct hlo_text *t, uint32_t index, const struct xpl_hlo_message *in,
                       enum calls how) {
     switch (how) {
@@ -179,7 +171,7 @@ static void put_calls(struct hlo_text *t, uint32_t index, const struct xpl_hlo_m
             put_one_called(t, in, ", body=", 0);
             break;
         case CONDITIONAL:
-            if (operand_type(t, index, in) == HLO_TYPE_PRED) {
+            if (txt_operand_type(t, index, in) == HLO_TYPE_PRED) {
                 put_one_called(t, in, ", true_computation=", 0);
                 put_one_called(t, in, ", false_computation=", 1);
             } else {
@@ -252,17 +244,22 @@ static bool has_frontend(const struct xpl_hlo_message *in) {
 static void put_common(struct hlo_text *t, uint32_t index, const struct xpl_hlo_message *in,
                        bool frontend) {
     if (xpl_hlo_has(in, HLO_INSTR_SHARDING)) {
+        txt_part(t);
         TXT(t, ", sharding=");
         txt_instruction_sharding(t, xpl_hlo_bytes(in, HLO_INSTR_SHARDING),
                                  xpl_hlo_bytes(in, HLO_INSTR_SHAPE));
     }
     if (frontend && has_frontend(in)) {
+        txt_part(t);
         TXT(t, ", frontend_attributes=");
         txt_frontend_attributes(t, xpl_hlo_bytes(in, HLO_INSTR_FRONTEND_ATTRIBUTES));
     }
+    txt_part(t);
     if (t->form->control && xpl_hlo_has(in, HLO_INSTR_CONTROL)) put_control(t, index, in);
     const xpl_bytes_t statistics = xpl_hlo_bytes(in, HLO_INSTR_STATISTICS);
+    txt_part(t);
     if (statistics.len) put_statistics(t, statistics);
+    txt_part(t);
 }
 
 static void put_attributes(struct hlo_text *t, uint32_t index, const struct xpl_hlo_message *in,
@@ -291,13 +288,15 @@ static void put_attributes(struct hlo_text *t, uint32_t index, const struct xpl_
                            bool frontend) {
     const uint32_t opcode = t->m->instructions[index].opcode;
     const struct row *const row = &rows[opcode];
+    if (in->n == 0 && !t->parts && !row->own && !row->calls) return; // nothing is said
     const int64_t channel = row->channel ? xpl_hlo_int(in, HLO_INSTR_CHANNEL_ID) : 0;
     if (channel) {
         TXT(t, ", channel_id=");
         txt_int(t, channel);
     }
     if (row->own) row->own(t, index, in);
-    if (row->calls || xpl_hlo_has(in, HLO_INSTR_CALLED)) put_calls(t, index, in, row->calls);
+    if ((row->calls || xpl_hlo_has(in, HLO_INSTR_CALLED)) && !t->form->no_calls)
+        put_calls(t, index, in, row->calls);
     put_common(t, index, in, frontend);
     const xpl_bytes_t accuracy = xpl_hlo_bytes(in, HLO_INSTR_RESULT_ACCURACY);
     if (row->accuracy && accuracy.len) put_accuracy(t, accuracy);

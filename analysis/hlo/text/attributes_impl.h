@@ -6,8 +6,8 @@
 
 #include "analysis/hlo/text/impl.h"
 
-// Element type of an operand of instruction `index`; 0 when unknown.
-uint64_t txt_element_type(const struct hlo_text *t, uint32_t index, int64_t operand_id);
+// Element type of the first operand of instruction `index`; 0 when there is none.
+uint64_t txt_operand_type(struct hlo_text *t, uint32_t index, const struct xpl_hlo_message *in);
 
 typedef void txt_own(struct hlo_text *t, uint32_t index, const struct xpl_hlo_message *in);
 

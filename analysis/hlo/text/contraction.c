@@ -313,7 +313,9 @@ void txt_custom_call(struct hlo_text *t, uint32_t index, const struct xpl_hlo_me
     put_dim_labels(t, in);
     put_group_counts(t, in);
     put_padding_type(t, in);
-    put_precision(t, in, xpl_hlo_ints_count(in, HLO_INSTR_OPERANDS));
+    put_precision(t, in,
+                  t->m->edges ? t->m->edges[index].n_operands
+                              : xpl_hlo_ints_count(in, HLO_INSTR_OPERANDS));
     TXT(t, ", custom_call_target=");
     txt_quoted(t, xpl_hlo_str(in, HLO_INSTR_CUSTOM_CALL_TARGET));
     if (xpl_hlo_bool(in, HLO_INSTR_CONSTRAIN_LAYOUT)) put_operand_layouts(t, in);

@@ -112,6 +112,13 @@ void txt_backend_config(struct hlo_text *t, xpl_str_t config) {
     xpl_sys_free(copy);
 }
 
+void txt_plain_config(struct hlo_text *t, xpl_str_t config) {
+    size_t begin, end, from = 0;
+    for (; find_empty_wait(config, from, &begin, &end); from = end)
+        txt_str(t, xpl_str_sub(config, from, begin - from));
+    txt_str(t, xpl_str_sub(config, from, SIZE_MAX));
+}
+
 // ---- frontend attributes ----
 
 struct attribute {
@@ -180,16 +187,16 @@ static void next_item(struct list *l) {
         TXT(l->t, "{");
     l->open = true;
 }
-static void put_text(struct list *l, const char *key, xpl_str_t value) {
+static void put_text(struct list *l, xpl_str_t key, xpl_str_t value) {
     if (!value.len) return;
     next_item(l);
-    txt_str(l->t, xpl_str_from(key));
+    txt_str(l->t, key);
     txt_quoted(l->t, value);
 }
-static void put_number(struct list *l, const char *key, int64_t value) {
+static void put_number(struct list *l, xpl_str_t key, int64_t value) {
     if (!value) return;
     next_item(l);
-    txt_str(l->t, xpl_str_from(key));
+    txt_str(l->t, key);
     txt_int(l->t, (int32_t)value);
 }
 
@@ -214,10 +221,10 @@ static bool is_shown(const struct hlo_text *t, const struct xpl_hlo_message *m) 
            xpl_hlo_str(m, HLO_META_SCHEDULING_NAME).len || frame_id(t, m, true);
 }
 
-static void put_raw_text(struct list *l, const char *key, xpl_str_t value) {
+static void put_raw_text(struct list *l, xpl_str_t key, xpl_str_t value) {
     if (!value.len) return;
     next_item(l);
-    txt_str(l->t, xpl_str_from(key));
+    txt_str(l->t, key);
     TXT(l->t, "\"");
     txt_str(l->t, value);
     TXT(l->t, "\"");
@@ -228,20 +235,20 @@ bool txt_op_metadata(struct hlo_text *t, xpl_bytes_t metadata, bool own) {
     txt_read(t, metadata, &m);
     struct list l = {.t = t};
     if (own && !is_shown(t, &m)) return false;
-    put_text(&l, "op_type=", xpl_hlo_str(&m, HLO_META_OP_TYPE));
-    put_text(&l, "op_name=", xpl_hlo_str(&m, HLO_META_OP_NAME));
-    put_text(&l, "source_file=", xpl_hlo_str(&m, HLO_META_SOURCE_FILE));
-    put_number(&l, "source_line=", xpl_hlo_int(&m, HLO_META_SOURCE_LINE));
-    put_number(&l, "source_end_line=", xpl_hlo_int(&m, HLO_META_SOURCE_END_LINE));
-    put_number(&l, "source_column=", xpl_hlo_int(&m, HLO_META_SOURCE_COLUMN));
-    put_number(&l, "source_end_column=", xpl_hlo_int(&m, HLO_META_SOURCE_END_COLUMN));
+    put_text(&l, XPL_STR("op_type="), xpl_hlo_str(&m, HLO_META_OP_TYPE));
+    put_text(&l, XPL_STR("op_name="), xpl_hlo_str(&m, HLO_META_OP_NAME));
+    put_text(&l, XPL_STR("source_file="), xpl_hlo_str(&m, HLO_META_SOURCE_FILE));
+    put_number(&l, XPL_STR("source_line="), xpl_hlo_int(&m, HLO_META_SOURCE_LINE));
+    put_number(&l, XPL_STR("source_end_line="), xpl_hlo_int(&m, HLO_META_SOURCE_END_LINE));
+    put_number(&l, XPL_STR("source_column="), xpl_hlo_int(&m, HLO_META_SOURCE_COLUMN));
+    put_number(&l, XPL_STR("source_end_column="), xpl_hlo_int(&m, HLO_META_SOURCE_END_COLUMN));
     put_profile_types(&l, &m);
-    put_text(&l, "deduplicated_name=", xpl_hlo_str(&m, HLO_META_DEDUPLICATED_NAME));
-    put_raw_text(&l, "scheduling_name=", xpl_hlo_str(&m, HLO_META_SCHEDULING_NAME));
-    put_number(&l, "stack_frame_id=", frame_id(t, &m, own));
+    put_text(&l, XPL_STR("deduplicated_name="), xpl_hlo_str(&m, HLO_META_DEDUPLICATED_NAME));
+    put_raw_text(&l, XPL_STR("scheduling_name="), xpl_hlo_str(&m, HLO_META_SCHEDULING_NAME));
+    put_number(&l, XPL_STR("stack_frame_id="), frame_id(t, &m, own));
     if (xpl_hlo_has(&m, HLO_META_PAYLOAD)) {
         txt_read(t, xpl_hlo_bytes(&m, HLO_META_PAYLOAD), &payload);
-        put_text(&l, "metadata_payload=", xpl_hlo_str(&payload, 1));
+        put_text(&l, XPL_STR("metadata_payload="), xpl_hlo_str(&payload, 1));
     }
     if (!l.open) TXT(t, "{");
     TXT(t, "}");

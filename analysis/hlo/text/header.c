@@ -233,15 +233,12 @@ static bool enter_chain(struct frame_table *f, int32_t id, int32_t *chain) {
     return true;
 }
 
-static int32_t frame_of_instruction(const struct hlo_instruction *i) {
-    struct xpl_wire w = xpl_wire_begin((xpl_bytes_t){i->p, i->len});
+static int32_t frame_of_instruction(const struct hlo_text *t, uint32_t index) {
+    struct xpl_wire w = xpl_wire_begin(txt_metadata_of(t, index));
+    const uint8_t *const all = t->m->bytes.ptr + t->m->bytes.len;
     struct xpl_field f;
-    xpl_bytes_t metadata = {0};
     int32_t id = 0;
-    while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD)
-        if (f.num == HLO_INSTR_METADATA && f.type == XPL_WIRE_LEN) metadata = f.len;
-    w = xpl_wire_begin(metadata);
-    while (xpl_wire_next(&w, &f) == XPL_WIRE_FIELD)
+    while (xpl_hlo_next_within(&w, all, &f) == XPL_WIRE_FIELD)
         if (f.num == HLO_META_STACK_FRAME_ID && f.type == XPL_WIRE_VARINT) id = (int32_t)f.u;
     return id;
 }
@@ -296,7 +293,7 @@ static void put_stack_frames(struct hlo_text *t, struct xpl_arena *scratch) {
     int32_t *const chain = xpl_arena_array(scratch, m->n_frames, sizeof *chain);
     bool ok = f.ids && chain;
     for (uint32_t i = 0; ok && i < m->n_instructions; i++) {
-        const int32_t id = frame_of_instruction(&m->instructions[i]);
+        const int32_t id = frame_of_instruction(t, i);
         if (id) ok = enter_chain(&f, id, chain);
     }
     if (!ok) {

@@ -19,8 +19,10 @@ struct hlo_form {
     bool backend_config;
     bool feed_config; // of infeed and outfeed
     bool metadata;
-    bool control; // control predecessors
+    bool control;  // control predecessors
+    bool no_calls; // called computations are not named
     bool large_constants;
+    bool lines; // of an array's rows, instead of blanks
 };
 
 struct hlo_text {
@@ -35,22 +37,23 @@ struct hlo_text {
     struct xpl_hlo_text_cache *cache; // NULL: none
     struct xpl_exec *exec;            // NULL: none
     uint32_t ticks;
-    const uint32_t *frame_ids; // by stack frame: its number in the text; 0: none
+    struct xpl_hlo_text_parts *parts; // NULL: nobody asks
+    const uint32_t *frame_ids;        // by stack frame: its number in the text; 0: none
 };
 
 // ---- the cache ----
 
 enum {
-    TXT_SHAPE_SLOTS = 1024,
+    TXT_SHAPE_SLOTS = 512,
     TXT_ASYNC_SLOTS = 512,
 };
 struct xpl_hlo_text_cache {
     struct xpl_arena *arena;
     uint64_t seed;
-    struct {
+    struct txt_shape_slot {
         xpl_str_t key, text;
-    } shapes[TXT_SHAPE_SLOTS];
-    struct { // which computation an async op started
+    } shapes[2][TXT_SHAPE_SLOTS]; // without and with layout
+    struct {                      // which computation an async op started
         const struct xpl_hlo_module *m;
         uint32_t index, computation;
     } async[TXT_ASYNC_SLOTS];
@@ -68,8 +71,23 @@ static inline void txt_put(struct hlo_text *t, const void *p, size_t n) {
     memcpy(b->p + b->n, p, n);
     b->n += n;
 }
+// Names and texts of shapes are short: two copies of a fixed size, which overlap, take no call.
 static inline void txt_str(struct hlo_text *t, xpl_str_t s) {
-    if (s.len) txt_put(t, s.ptr, s.len);
+    struct xpl_buf *const b = t->b;
+    const size_t n = s.len;
+    if (n < 8 || n > 32 || b->cap - b->n < n || t->end - b->n < n || t->cut) {
+        if (n) txt_put(t, s.ptr, n);
+        return;
+    }
+    uint8_t *const to = b->p + b->n;
+    if (n >= 16) {
+        memcpy(to, s.ptr, 16);
+        memcpy(to + n - 16, s.ptr + n - 16, 16);
+    } else {
+        memcpy(to, s.ptr, 8);
+        memcpy(to + n - 8, s.ptr + n - 8, 8);
+    }
+    b->n += n;
 }
 // A literal text.
 #define TXT(t, text) txt_put((t), "" text, sizeof(text) - 1)
@@ -85,6 +103,10 @@ static inline void txt_malformed(struct hlo_text *t) {
 static inline void txt_tick(struct hlo_text *t) {
     if (++t->ticks % 1024 == 0 && t->exec && xpl_exec_cancelled(t->exec))
         t->cancelled = t->failed = t->cut = true;
+}
+// Here begins an attribute that may hold any text.
+static inline void txt_part(struct hlo_text *t) {
+    if (t->parts && t->parts->n < XPL_HLO_TEXT_PARTS) t->parts->at[t->parts->n++] = t->b->n;
 }
 // Goes one message deeper; false where that is too deep.  Else txt_leave goes back.
 static inline bool txt_enter(struct hlo_text *t) {
@@ -106,7 +128,10 @@ void txt_escaped(struct hlo_text *t, xpl_str_t s);
 // "text", escaped.
 void txt_quoted(struct hlo_text *t, xpl_str_t s);
 // With '%' where the form has it.
-void txt_name(struct hlo_text *t, xpl_str_t name);
+static inline void txt_name(struct hlo_text *t, xpl_str_t name) {
+    if (t->form->percent) TXT(t, "%");
+    txt_str(t, name);
+}
 // The numbers of a repeated field, a separator between them.
 void txt_ints(struct hlo_text *t, struct xpl_hlo_ints v, xpl_str_t separator);
 // {1,2}
@@ -147,6 +172,12 @@ static inline bool txt_uses_next(struct hlo_text *t, struct txt_uses *u, uint32_
 
 // Reads a sub-message; a malformed one fails the text.
 void txt_read(struct hlo_text *t, xpl_bytes_t bytes, struct xpl_hlo_message *ret);
+// The message of instruction `index`, read into *space; a message of nothing, which lasts, when it
+// was seen to say no more than the module's tables do, metadata aside.
+const struct xpl_hlo_message *txt_message_of(struct hlo_text *t, uint32_t index,
+                                             struct xpl_hlo_message *space);
+// The metadata of an instruction; no bytes: it has none.
+xpl_bytes_t txt_metadata_of(const struct hlo_text *t, uint32_t index);
 
 // ---- parts ----
 
@@ -175,7 +206,12 @@ void txt_iota(struct hlo_text *t, const struct xpl_hlo_message *m, uint32_t resh
 // {op_type="..." ...}.  `own`: of an instruction; false, and nothing written, when it shows none.
 bool txt_op_metadata(struct hlo_text *t, xpl_bytes_t metadata, bool own);
 void txt_frontend_attributes(struct hlo_text *t, xpl_bytes_t attributes);
+// The configuration of an instruction, wherever the program has it.
+xpl_str_t txt_find_config(struct hlo_text *t, const struct xpl_hlo_message *in);
+// , backend_config=...: with the configuration, quoted where it is no dictionary.
 void txt_backend_config(struct hlo_text *t, xpl_str_t config);
+// The same as it is, without key and quotes.
+void txt_plain_config(struct hlo_text *t, xpl_str_t config);
 void txt_original_value(struct hlo_text *t, xpl_bytes_t value);
 // All attributes of instruction `index`, each after ", ".
 void txt_attributes(struct hlo_text *t, uint32_t index, const struct xpl_hlo_message *in);

@@ -24,7 +24,11 @@ static void put_operands(struct hlo_text *t, uint32_t index, const struct xpl_hl
 
 static void put_arguments(struct hlo_text *t, uint32_t index, const struct xpl_hlo_message *in) {
     switch (t->m->instructions[index].opcode) {
-        case XPL_HLO_PARAMETER: txt_int(t, xpl_hlo_int(in, HLO_INSTR_PARAMETER_NUMBER)); break;
+        case XPL_HLO_PARAMETER: {
+            const struct hlo_instruction *const i = &t->m->instructions[index];
+            txt_int(t, i->has_more ? xpl_hlo_int(in, HLO_INSTR_PARAMETER_NUMBER) : i->parameter);
+            break;
+        }
         case XPL_HLO_CONSTANT:
             if (xpl_hlo_has(in, HLO_INSTR_LITERAL))
                 txt_literal(t, xpl_hlo_bytes(in, HLO_INSTR_LITERAL), t->form->large_constants);
@@ -64,8 +68,7 @@ static void put_opcode(struct hlo_text *t, uint32_t index) {
     txt_str(t, name);
 }
 
-// The configuration, wherever the program has it.
-static xpl_str_t backend_config(struct hlo_text *t, const struct xpl_hlo_message *in) {
+xpl_str_t txt_find_config(struct hlo_text *t, const struct xpl_hlo_message *in) {
     const xpl_str_t config = xpl_hlo_str(in, HLO_INSTR_BACKEND_CONFIG);
     if (config.len || !xpl_hlo_has(in, HLO_INSTR_PAYLOAD)) return config;
     struct xpl_hlo_message payload;
@@ -73,36 +76,34 @@ static xpl_str_t backend_config(struct hlo_text *t, const struct xpl_hlo_message
     return xpl_hlo_str(&payload, 1);
 }
 
-static void put_tail(struct hlo_text *t, const struct xpl_hlo_message *in) {
-    if (xpl_hlo_has(in, HLO_INSTR_ORIGINAL_VALUE)) {
-        TXT(t, ", origin=");
-        txt_original_value(t, xpl_hlo_bytes(in, HLO_INSTR_ORIGINAL_VALUE));
-    }
-    const xpl_bytes_t metadata = xpl_hlo_bytes(in, HLO_INSTR_METADATA);
-    if (t->form->metadata && metadata.len) {
-        const struct xpl_buf *const b = t->b;
-        const size_t before = b->n;
-        TXT(t, ", metadata=");
-        // Nothing to say: the key goes, too.
-        if (!txt_op_metadata(t, metadata, true) && !t->cut) t->b->n = before;
-    }
-    if (!t->form->backend_config) return;
-    const xpl_str_t config = backend_config(t, in);
-    if (config.len) txt_backend_config(t, config);
+static void put_metadata(struct hlo_text *t, uint32_t index) {
+    const xpl_bytes_t metadata = txt_metadata_of(t, index);
+    if (!metadata.len) return;
+    const struct xpl_buf *const b = t->b;
+    const size_t before = b->n;
+    TXT(t, ", metadata=");
+    // Nothing to say: the key goes, too.
+    if (!txt_op_metadata(t, metadata, true) && !t->cut) t->b->n = before;
 }
 
 void txt_instruction(struct hlo_text *t, uint32_t index) {
     const struct hlo_instruction *const i = &t->m->instructions[index];
-    struct xpl_hlo_message in;
-    txt_read(t, (xpl_bytes_t){i->p, i->len}, &in);
+    struct xpl_hlo_message space;
+    const struct xpl_hlo_message *const in = txt_message_of(t, index, &space);
     txt_name(t, i->name);
     TXT(t, " = ");
     txt_shape(t, xpl_hlo_shape_of(i));
     TXT(t, " ");
     put_opcode(t, index);
     TXT(t, "(");
-    put_arguments(t, index, &in);
+    put_arguments(t, index, in);
     TXT(t, ")");
-    txt_attributes(t, index, &in);
-    put_tail(t, &in);
+    txt_attributes(t, index, in);
+    if (xpl_hlo_has(in, HLO_INSTR_ORIGINAL_VALUE)) {
+        TXT(t, ", origin=");
+        txt_original_value(t, xpl_hlo_bytes(in, HLO_INSTR_ORIGINAL_VALUE));
+    }
+    if (t->form->metadata) put_metadata(t, index);
+    const xpl_str_t config = t->form->backend_config ? txt_find_config(t, in) : (xpl_str_t){"", 0};
+    if (config.len) txt_backend_config(t, config);
 }

@@ -286,10 +286,15 @@ static bool read_array(const struct xpl_hlo_message *m, const struct xpl_hlo_sha
     return true;
 }
 
+static void put_break(struct hlo_text *t) {
+    txt_str(t, t->form->lines ? XPL_STR("\n") : XPL_STR(" "));
+}
+
 // The innermost dimension.
 static void put_row(struct hlo_text *t, struct array *a, uint64_t at) {
     const unsigned d = a->rank - 1;
     const bool wide = a->rank > 1 && a->shown[d] > 1;
+    if (a->rank > 1 && t->form->lines) TXT(t, "  ");
     TXT(t, "{");
     if (wide) TXT(t, " ");
     for (uint64_t i = 0; i < a->shown[d] && !txt_stopped(t); i++) {
@@ -306,22 +311,25 @@ static void put_dimension(struct hlo_text *t, struct array *a, unsigned d, uint6
         put_row(t, a, at);
         return;
     }
-    TXT(t, "{ ");
-    if (a->rank > 3 && d > 0) {
-        TXT(t, "/*i");
+    const bool numbered = a->rank > 3 && d > 0;
+    TXT(t, "{");
+    if (numbered) {
+        TXT(t, " /*i");
         txt_uint(t, d - 1);
         TXT(t, "=");
         txt_uint(t, a->index[d - 1]);
         TXT(t, "*/");
-        if (a->shown[d]) TXT(t, " ");
     }
+    if (!numbered || a->shown[d]) put_break(t);
     for (uint64_t i = 0; i < a->shown[d] && !txt_stopped(t); i++) {
         txt_tick(t);
-        if (i) TXT(t, ", ");
+        if (i) TXT(t, ",");
+        if (i) put_break(t);
         a->index[d] = i;
         put_dimension(t, a, d + 1, at + i * a->stride[d]);
     }
-    TXT(t, " }");
+    put_break(t);
+    TXT(t, "}");
 }
 
 static void put_array(struct hlo_text *t, const struct xpl_hlo_message *m,

@@ -67,11 +67,6 @@ void txt_quoted(struct hlo_text *t, xpl_str_t s) {
     TXT(t, "\"");
 }
 
-void txt_name(struct hlo_text *t, xpl_str_t name) {
-    if (t->form->percent) TXT(t, "%");
-    txt_str(t, name);
-}
-
 void txt_ints(struct hlo_text *t, struct xpl_hlo_ints v, xpl_str_t separator) {
     int64_t x;
     for (bool first = true; !txt_stopped(t) && xpl_hlo_ints_next(&v, &x); first = false) {
@@ -86,7 +81,39 @@ void txt_set(struct hlo_text *t, const struct xpl_hlo_message *m, uint32_t num) 
     TXT(t, "}");
 }
 
+// What follows a message in its module may be read, too.
+static const uint8_t *readable_end(const struct hlo_text *t, xpl_bytes_t bytes) {
+    if (!bytes.len) return bytes.ptr;
+    const uint8_t *const end = bytes.ptr + bytes.len;
+    if (!t->m || bytes.ptr < t->m->bytes.ptr || end > t->m->bytes.ptr + t->m->bytes.len) return end;
+    return t->m->bytes.ptr + t->m->bytes.len;
+}
+
 void txt_read(struct hlo_text *t, xpl_bytes_t bytes, struct xpl_hlo_message *ret) {
-    xpl_hlo_message_read(bytes, ret);
+    xpl_hlo_message_read_within(bytes, readable_end(t, bytes), ret);
     if (ret->malformed) txt_malformed(t);
+}
+
+const struct xpl_hlo_message *txt_message_of(struct hlo_text *t, uint32_t index,
+                                             struct xpl_hlo_message *space) {
+    static const struct xpl_hlo_message nothing;
+    const struct hlo_instruction *const i = &t->m->instructions[index];
+    if (t->m->edges && !i->has_more) return &nothing;
+    txt_read(t, (xpl_bytes_t){i->p, i->len}, space);
+    return space;
+}
+
+xpl_bytes_t txt_metadata_of(const struct hlo_text *t, uint32_t index) {
+    const struct hlo_instruction *const i = &t->m->instructions[index];
+    const xpl_bytes_t bytes = {i->p, i->len};
+    const uint8_t *const all = readable_end(t, bytes);
+    struct xpl_wire w = xpl_wire_begin(bytes);
+    struct xpl_field f;
+    xpl_bytes_t ret = {0};
+    while (i->has_metadata && xpl_hlo_next_within(&w, all, &f) == XPL_WIRE_FIELD) {
+        if (f.num != HLO_INSTR_METADATA || f.type != XPL_WIRE_LEN) continue;
+        ret = f.len;
+        if (!i->has_more) break; // else there may be another, which counts
+    }
+    return ret;
 }

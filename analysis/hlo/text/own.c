@@ -10,13 +10,12 @@ static xpl_str_t word(bool v) {
     return v ? XPL_STR("true") : XPL_STR("false");
 }
 
-uint64_t txt_element_type(const struct hlo_text *t, uint32_t index, int64_t operand_id) {
-    const struct xpl_hlo_module *const m = t->m;
-    const struct hlo_computation *const c = &m->computations[m->instructions[index].computation];
-    const uint32_t at = xpl_hlo_module_by_id(m, c, operand_id);
-    if (at == UINT32_MAX) return 0;
+uint64_t txt_operand_type(struct hlo_text *t, uint32_t index, const struct xpl_hlo_message *in) {
+    struct txt_uses u = txt_uses_begin(t, index, in, false);
     struct xpl_hlo_shape s;
-    xpl_hlo_shape_read(xpl_hlo_shape_of(&m->instructions[at]), &s);
+    uint32_t at;
+    if (!txt_uses_next(t, &u, &at)) return 0;
+    xpl_hlo_shape_read(xpl_hlo_shape_of(&t->m->instructions[at]), &s);
     return s.type;
 }
 
@@ -166,10 +165,7 @@ void txt_compare(struct hlo_text *t, uint32_t index, const struct xpl_hlo_messag
     const xpl_str_t old = old_direction(t->m->instructions[index].opcode);
     const xpl_str_t type = xpl_hlo_str(in, HLO_INSTR_COMPARISON_TYPE);
     const xpl_str_t order = xpl_hlo_str(in, HLO_INSTR_COMPARISON_ORDER);
-    struct xpl_hlo_ints v = xpl_hlo_ints_begin(in, HLO_INSTR_OPERANDS);
-    int64_t id;
-    const uint64_t operand = xpl_hlo_ints_next(&v, &id) ? txt_element_type(t, index, id) : 0;
-    const unsigned kind = xpl_hlo_type_info(operand)->kind;
+    const unsigned kind = xpl_hlo_type_info(txt_operand_type(t, index, in))->kind;
     TXT(t, ", direction=");
     txt_str(t, old.len ? old : xpl_hlo_str(in, HLO_INSTR_COMPARISON_DIRECTION));
     const bool real = kind == HLO_KIND_FLOAT || kind == HLO_KIND_COMPLEX;
@@ -336,6 +332,7 @@ void txt_batch_norm(struct hlo_text *t, uint32_t index, const struct xpl_hlo_mes
 void txt_domain(struct hlo_text *t, uint32_t index, const struct xpl_hlo_message *in) {
     (void)index;
     // What XLA names entry and exit is the other way round in its text.
+    txt_part(t);
     TXT(t, ", domain={kind=\"sharding\", entry=");
     if (xpl_hlo_has(in, HLO_INSTR_DOMAIN_EXIT))
         txt_sharding(t, xpl_hlo_bytes(in, HLO_INSTR_DOMAIN_EXIT));

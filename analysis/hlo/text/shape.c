@@ -187,29 +187,60 @@ static void put_shape(struct hlo_text *t, xpl_bytes_t shape, bool with_layout) {
     txt_leave(t);
 }
 
-void txt_shape_without_layout(struct hlo_text *t, xpl_bytes_t shape) {
-    put_shape(t, shape, false);
+// Eight bytes at a time, the last ones again.  Who makes shapes meet in a slot only makes them be
+// printed again.
+static size_t slot_of(uint64_t seed, xpl_str_t key) {
+    uint64_t h = seed ^ key.len, x = 0;
+    if (key.len < sizeof x) {
+        memcpy(&x, key.ptr, key.len);
+        h = (h ^ x) * 0x9e3779b97f4a7c15u;
+    } else {
+        for (size_t i = 0; i < key.len; i += sizeof x) {
+            const size_t last = key.len - sizeof x;
+            memcpy(&x, key.ptr + (i < last ? i : last), sizeof x);
+            h = (h ^ x) * 0x9e3779b97f4a7c15u;
+            h ^= h >> 32;
+        }
+    }
+    return (h >> 20) & (TXT_SHAPE_SLOTS - 1);
 }
 
-void txt_shape(struct hlo_text *t, xpl_bytes_t shape) {
+// The slot that has the text, else an empty one, else NULL.
+static struct txt_shape_slot *find_slot(struct xpl_hlo_text_cache *c, xpl_str_t key, bool layout) {
+    const size_t at = slot_of(c->seed, key);
+    for (unsigned probe = 0; probe < 4; probe++) {
+        struct txt_shape_slot *const slot = &c->shapes[layout][at ^ probe];
+        if (!slot->text.len || xpl_str_eq(slot->key, key)) return slot;
+    }
+    return NULL;
+}
+
+static void put_kept_shape(struct hlo_text *t, xpl_bytes_t shape, bool with_layout) {
     struct xpl_hlo_text_cache *const c = t->cache;
-    if (!c || shape.len > LONGEST_KEY) {
-        put_shape(t, shape, true);
+    if (!c || shape.len > LONGEST_KEY || shape.len == 0) {
+        put_shape(t, shape, with_layout);
         return;
     }
     const xpl_str_t key = {(const char *)shape.ptr, shape.len};
-    const uint32_t slot = xpl_hash_str(c->seed, key) % TXT_SHAPE_SLOTS;
-    if (c->shapes[slot].text.len && xpl_str_eq(c->shapes[slot].key, key)) {
-        txt_str(t, c->shapes[slot].text);
+    struct txt_shape_slot *const slot = find_slot(c, key, with_layout);
+    if (slot && slot->text.len) {
+        txt_str(t, slot->text);
         return;
     }
     const size_t from = t->b->n;
-    put_shape(t, shape, true);
+    put_shape(t, shape, with_layout);
     const size_t n = t->b->n - from;
-    if (t->cut || c->shapes[slot].text.len || n == 0 || n > LONGEST_TEXT) return;
-    if (xpl_arena_str(c->arena, (xpl_str_t){(const char *)t->b->p + from, n},
-                      &c->shapes[slot].text))
-        c->shapes[slot].key = key;
+    if (t->cut || !slot || n == 0 || n > LONGEST_TEXT) return;
+    if (xpl_arena_str(c->arena, (xpl_str_t){(const char *)t->b->p + from, n}, &slot->text))
+        slot->key = key;
     else
         t->no_memory = t->failed = t->cut = true;
+}
+
+void txt_shape_without_layout(struct hlo_text *t, xpl_bytes_t shape) {
+    put_kept_shape(t, shape, false);
+}
+
+void txt_shape(struct hlo_text *t, xpl_bytes_t shape) {
+    put_kept_shape(t, shape, true);
 }

@@ -32,6 +32,12 @@ static const struct hlo_form forms[XPL_HLO_N_TEXT_FORMS] = {
                                  .control = true},
 };
 
+// Attributes alone, as nodes of graphs have them; the metadata is that of shardings.
+static const struct hlo_form attributes_form = {
+    .percent = true, .feed_config = true, .metadata = true, .control = true, .no_calls = true};
+
+static const struct hlo_form literal_form = {.lines = true};
+
 static struct hlo_text begin(const struct xpl_hlo_module *m, enum xpl_hlo_text_form form,
                              struct xpl_hlo_text_cache *cache, struct xpl_buf *out) {
     return (struct hlo_text){
@@ -62,12 +68,10 @@ static int by_number(const void *pa, const void *pb) {
 }
 
 static int64_t parameter_number(const struct hlo_instruction *i) {
-    struct xpl_wire w = xpl_wire_begin((xpl_bytes_t){i->p, i->len});
-    struct xpl_field f;
-    int64_t number = 0;
-    while (xpl_hlo_next_field(&w, &f) == XPL_WIRE_FIELD)
-        if (f.num == HLO_INSTR_PARAMETER_NUMBER && f.type == XPL_WIRE_VARINT) number = (int64_t)f.u;
-    return number;
+    struct xpl_hlo_message in;
+    if (!i->has_more) return i->parameter;
+    xpl_hlo_message_read((xpl_bytes_t){i->p, i->len}, &in);
+    return xpl_hlo_int(&in, HLO_INSTR_PARAMETER_NUMBER);
 }
 
 // (p: f32[8], q: f32[8]) -> f32[8]
@@ -75,6 +79,7 @@ static void put_signature(struct hlo_text *t, const struct hlo_computation *c,
                           struct xpl_arena *scratch) {
     XPL_VEC(struct parameter) v = {0};
     const struct hlo_instruction *const list = t->m->instructions;
+    bool sorted = true;
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
         if (list[i].opcode != XPL_HLO_PARAMETER) continue;
         struct parameter *const slot = xpl_vec_push(scratch, &v);
@@ -83,8 +88,9 @@ static void put_signature(struct hlo_text *t, const struct hlo_computation *c,
             return;
         }
         *slot = (struct parameter){parameter_number(&list[i]), i};
+        sorted &= v.n < 2 || by_number(&slot[-1], slot) < 0;
     }
-    if (v.n > 1) qsort(v.v, v.n, sizeof *v.v, by_number);
+    if (!sorted) qsort(v.v, v.n, sizeof *v.v, by_number);
     TXT(t, "(");
     for (size_t i = 0; i < v.n && !txt_stopped(t); i++) {
         if (i) TXT(t, ", ");
@@ -208,11 +214,55 @@ xpl_status_t xpl_hlo_text_instruction(const struct xpl_hlo_module *m, uint32_t i
     return outcome(&t, err);
 }
 
+xpl_status_t xpl_hlo_text_attributes(const struct xpl_hlo_module *m, uint32_t index,
+                                     struct xpl_hlo_text_cache *cache, struct xpl_buf *out,
+                                     struct xpl_hlo_text_parts *ret_parts, struct xpl_error *err) {
+    struct hlo_text t = begin(m, XPL_HLO_TEXT_LONG, cache, out);
+    struct xpl_hlo_message space;
+    const size_t begin_at = out->n;
+    ret_parts->n = 0;
+    t.parts = ret_parts;
+    t.form = &attributes_form;
+    t.end = out->n + XPL_HLO_TEXT_CUT;
+    txt_attributes(&t, index, txt_message_of(&t, index, &space));
+    for (unsigned k = 0; k < ret_parts->n; k++)
+        ret_parts->at[k] -= begin_at;
+    return outcome(&t, err);
+}
+
+xpl_status_t xpl_hlo_text_config(const struct xpl_hlo_module *m, uint32_t index,
+                                 struct xpl_buf *out, struct xpl_error *err) {
+    struct hlo_text t = begin(m, XPL_HLO_TEXT_LONG, NULL, out);
+    const struct hlo_instruction *const i = &m->instructions[index];
+    struct xpl_hlo_message in;
+    t.end = out->n + XPL_HLO_TEXT_CUT;
+    txt_read(&t, (xpl_bytes_t){i->p, i->len}, &in);
+    txt_plain_config(&t, txt_find_config(&t, &in));
+    return outcome(&t, err);
+}
+
 xpl_status_t xpl_hlo_text_shape(xpl_bytes_t shape, struct xpl_hlo_text_cache *cache,
                                 struct xpl_buf *out, struct xpl_error *err) {
     struct hlo_text t = begin(NULL, XPL_HLO_TEXT_SHORT, cache, out);
     t.end = out->n + XPL_HLO_TEXT_CUT;
     txt_shape(&t, shape);
+    return outcome(&t, err);
+}
+
+xpl_status_t xpl_hlo_text_plain_shape(xpl_bytes_t shape, struct xpl_hlo_text_cache *cache,
+                                      struct xpl_buf *out, struct xpl_error *err) {
+    struct hlo_text t = begin(NULL, XPL_HLO_TEXT_SHORT, cache, out);
+    t.end = out->n + XPL_HLO_TEXT_CUT;
+    txt_shape_without_layout(&t, shape);
+    return outcome(&t, err);
+}
+
+xpl_status_t xpl_hlo_text_literal(xpl_bytes_t literal, struct xpl_hlo_text_cache *cache,
+                                  struct xpl_buf *out, struct xpl_error *err) {
+    struct hlo_text t = begin(NULL, XPL_HLO_TEXT_LONG, cache, out);
+    t.form = &literal_form;
+    t.end = out->n + XPL_HLO_TEXT_CUT;
+    txt_literal(&t, literal, true);
     return outcome(&t, err);
 }
 

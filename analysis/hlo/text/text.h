@@ -50,6 +50,32 @@ xpl_status_t xpl_hlo_text_instruction(const struct xpl_hlo_module *m, uint32_t i
 xpl_status_t xpl_hlo_text_shape(xpl_bytes_t shape, struct xpl_hlo_text_cache *cache,
                                 struct xpl_buf *out, struct xpl_error *err) XPL_NODISCARD;
 
+// Appends the attributes of instruction `index` as a node of XProf's graphs has them: each after
+// ", ", without called computations, configuration and metadata.  *ret_parts: where, from the
+// beginning of what is appended, an attribute begins that may hold any text; each ends where the
+// next begins.  Before the first, texts are quoted.  Cut and errors as above.
+enum { XPL_HLO_TEXT_PARTS = 16 };
+struct xpl_hlo_text_parts {
+    unsigned n;
+    size_t at[XPL_HLO_TEXT_PARTS];
+};
+xpl_status_t xpl_hlo_text_attributes(const struct xpl_hlo_module *m, uint32_t index,
+                                     struct xpl_hlo_text_cache *cache, struct xpl_buf *out,
+                                     struct xpl_hlo_text_parts *ret_parts, struct xpl_error *err)
+    XPL_NODISCARD;
+
+// Appends the backend's configuration of an instruction as it is, but for empty lists of queues to
+// wait for, which XLA leaves out; nothing when there is none.  Cut and errors as above.
+xpl_status_t xpl_hlo_text_config(const struct xpl_hlo_module *m, uint32_t index,
+                                 struct xpl_buf *out, struct xpl_error *err) XPL_NODISCARD;
+
+// Appends the text of a shape without its layout, or of a literal (bytes of a LiteralProto) with
+// all of its elements, a line for each row of a matrix, cut likewise.  Errors as above.
+xpl_status_t xpl_hlo_text_plain_shape(xpl_bytes_t shape, struct xpl_hlo_text_cache *cache,
+                                      struct xpl_buf *out, struct xpl_error *err) XPL_NODISCARD;
+xpl_status_t xpl_hlo_text_literal(xpl_bytes_t literal, struct xpl_hlo_text_cache *cache,
+                                  struct xpl_buf *out, struct xpl_error *err) XPL_NODISCARD;
+
 // The expression of an instruction, in `a`: what tables of ops show.  *cache is made in `a` when it
 // is NULL, for the caller's next texts.  "" when XLA would refuse what the instruction says.  False
 // at the arena's limit.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An HloProto by the names of its fields: protobuf's text format as XProf prints it, and JSON; what
 // of messages out of order counts; what ends it.
+#include "analysis/hlo/proto/json_check.h"
 #include "analysis/hlo/proto/print.h"
 #include "tests/check.h"
 #include "tests/wire_text.h"
@@ -159,7 +160,133 @@ static void test_ends(void) {
     xpl_buf_fini(&proto);
 }
 
+// ---- JSON that is read ----
+
+static bool is_config(const char *text) {
+    return xpl_hlo_json_is(xpl_str_from(text), xpl_hlo_proto_gpu_config);
+}
+
+// As XProf's protobuf reads them.
+static void test_read_json(void) {
+#define GEMM(fields) "{\"gemm_backend_config\":{" fields "}}"
+#define CONV(fields) "{\"cudnn_conv_backend_config\":{\"algorithm\":{" fields "}}}"
+    static const char *const good[] = {
+        "{}",
+        " {} ",
+        "\n{}\n",
+        "{gemm_backend_config:{}}",
+        "{'gemmBackendConfig':{},}",
+        GEMM("\"beta\":\"1.5\""),
+        GEMM("\"beta\":\"NaN\""),
+        GEMM("\"beta\":-0"),
+        GEMM("\"beta\":\" 1\""),
+        GEMM("\"beta\":1E+5,\"beta\":2"),
+        GEMM("\"lhs_stride\":1.0"),
+        GEMM("\"lhsStride\":\"1e3\""),
+        GEMM("\"lhs_stride\":-9223372036854775808"),
+        GEMM("\"grad_x\":\"true\""),
+        GEMM("\"grad_x\":null"),
+        GEMM("\"grad_y\":false"),
+        GEMM("\"epilogue\":99"),
+        GEMM("\"epilogue\":\"3\""),
+        GEMM("\"epilogue\":\"BIAS\""),
+        GEMM("\"dot_dimension_numbers\":{\"lhs_contracting_dimensions\":[null,\"1\",]}"),
+        GEMM("\"dot_dimension_numbers\":{\"lhs_contracting_dimensions\":1}"),
+        CONV("\"workspace_size\":5"),
+        CONV("\"workspace_size\":{\"value\":\"5\"}"),
+        CONV("\"workspace_size\":18446744073709551615"),
+        CONV("\"tuning_knobs\":{\"1\":\"2\"}"),
+        "{\"gemm_backend_config\":{},\"gemm_backend_config\":null}",
+        "{\"reification_cost\":[{\"name\":\"\\u0041\\n\\ud83d\\ude00\t\"},null]}",
+        "{\"force_earliest_schedule\":false}"};
+    static const char *const bad[] = {
+        "",
+        " ",
+        "3",
+        "null",
+        "\"\"",
+        "[{}]",
+        "{} x",
+        "{",
+        "{\"\":1}",
+        "// {}",
+        "{\"foo\":null}",
+        "{\"GemmBackendConfig\":{}}",
+        "{\"gemm_backendConfig\":{}}",
+        GEMM("\"later\":1"),
+        "{\"gemm_backend_config\":{},\"collective_backend_config\":{}}",
+        GEMM("\"beta\":01"),
+        "{\"gemm_backend_config\":{},\"gemmBackendConfig\":{}}",
+        GEMM("\"beta\":NaN"),
+        GEMM("\"beta\":true"),
+        GEMM("\"beta\":1e400"),
+        GEMM("\"beta\":.5"),
+        GEMM("\"beta\":5."),
+        GEMM("\"beta\":+5"),
+        GEMM("\"beta\":\"\""),
+        GEMM("\"beta\":1e"),
+        GEMM("\"beta\":0x1"),
+        GEMM("\"beta\":[1]"),
+        GEMM("\"beta\" 1"),
+        GEMM(",\"beta\":1"),
+        GEMM("\"beta\":1,,"),
+        GEMM("\"lhs_stride\":1.5"),
+        GEMM("\"lhs_stride\":9223372036854775808"),
+        GEMM("\"lhs_stride\":\" 1\""),
+        GEMM("\"lhs_stride\":\"x\""),
+        GEMM("\"lhs_stride\":true"),
+        GEMM("\"scale_mode\":3000000000"),
+        GEMM("\"grad_x\":1"),
+        GEMM("\"grad_x\":True"),
+        GEMM("\"epilogue\":\"bias\""),
+        GEMM("\"epilogue\":1.5"),
+        GEMM("\"epilogue\":true"),
+        GEMM("\"dot_dimension_numbers\":[]"),
+        GEMM("\"precision_config\":\"\""),
+        GEMM("\"dot_dimension_numbers\":{\"lhs_contracting_dimensions\":{}}"),
+        GEMM("\"selected_algorithm\":1,\"selectedAlgorithm\":2"),
+        CONV("\"tuning_knobs\":[]"),
+        CONV("\"workspace_size\":-5"),
+        CONV("\"tuning_knobs\":{\"a\":1}"),
+        "{\"reification_cost\":[{\"name\":\"\\q\"}]}",
+        "{\"reification_cost\":[{\"name\":5}]}",
+        "{\"reification_cost\":[{\"name\":\"\\ud800\"}]}",
+        "{\"reification_cost\":[{\"name\":\"\\udc00\"}]}",
+        "{\"reification_cost\":[{\"name\":\"\\u00g0\"}]}",
+        "{\"reification_cost\":[{\"name\":\"\xff\"}]}"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        if (!is_config(good[i])) fprintf(stderr, "refused: %s\n", good[i]), abort();
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (is_config(bad[i])) fprintf(stderr, "taken: %s\n", bad[i]), abort();
+    // No prefix of a config is one.
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        const xpl_str_t text = xpl_str_from(good[i]);
+        const size_t end = (size_t)(strrchr(good[i], '}') - good[i]);
+        for (size_t n = 0; n <= end; n++)
+            CHECK(!xpl_hlo_json_is((xpl_str_t){text.ptr, n}, xpl_hlo_proto_gpu_config));
+    }
+    CHECK(!xpl_hlo_json_is((xpl_str_t){"{}\0", 3}, xpl_hlo_proto_gpu_config));
+}
+
+// A layout may hold a shape, and that a layout.
+static void test_deep_json(void) {
+    static const char *const turns[] = {"\"layout\":{", "\"physical_shape\":{"};
+    for (unsigned deep = 0; deep < 2; deep++) {
+        const int turns_n = deep ? 200 : 40;
+        struct xpl_buf b = mk_open();
+        xpl_buf_str(&b, XPL_STR("{\"bitcast_backend_config\":{\"source_layout\":{"));
+        for (int i = 0; i < turns_n; i++)
+            xpl_buf_str(&b, xpl_str_from(turns[(i + 1) % 2]));
+        for (int i = 0; i < turns_n + 3; i++)
+            xpl_buf_putc(&b, '}');
+        CHECK(xpl_hlo_json_is((xpl_str_t){(char *)b.p, b.n}, xpl_hlo_proto_gpu_config) == !deep);
+        xpl_buf_fini(&b);
+    }
+}
+
 int main(void) {
+    test_read_json();
+    test_deep_json();
     test_pbtxt();
     test_maps();
     test_json();
