@@ -87,7 +87,9 @@ struct xpl_time_breakdown {
     enum xpl_framework framework;
     uint64_t base_ps;          // as the events of the profile count, modulo 2^64
     uint64_t begin_ps, end_ps; // what is broken down
-    uint64_t n_compiles;       // in all of it
+    uint64_t n_compiles;       // in that
+    uint64_t all_compiles;     // in all of the profile
+    uint64_t compile_ps;       // in which some thread compiled, in all of the profile
     uint64_t devices_left_out; // of a profile with very many
     XPL_VEC(struct xpl_time_step) steps;
     XPL_VEC(struct xpl_time_device) devices;

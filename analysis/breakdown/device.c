@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "analysis/breakdown/impl.h"
+#include "analysis/xplane/plane_kind.h"
 
 enum { CANCEL_EVERY = 8192 };
 
@@ -53,12 +54,8 @@ static xpl_status_t read_line(struct xpl_breaking *k, struct xpl_device_time *d,
 // Whether a line has ops: all streams of a GPU, two lines of a TPU's core.
 static bool has_ops(const struct xpl_device_time *d, struct op_line *l) {
     const xpl_str_t name = l->line->name;
+    if (d->kind == XPL_DEVICE_GPU) return xpl_line_is_stream(l->line);
     if (xpl_is_derived_line_id(l->line->id)) return false;
-    if (d->kind == XPL_DEVICE_GPU)
-        return !xpl_str_eq(name, XPL_STR(XPL_LINE_STEPS)) &&
-               !xpl_str_eq(name, XPL_STR(XPL_LINE_XLA_MODULES)) &&
-               !xpl_str_eq(name, XPL_STR(XPL_LINE_XLA_OPS)) &&
-               !xpl_str_eq(name, XPL_STR(XPL_LINE_COUNTERS));
     l->async = xpl_str_eq(name, XPL_STR(XPL_LINE_XLA_ASYNC_OPS));
     return l->async || xpl_str_eq(name, XPL_STR(XPL_LINE_XLA_OPS));
 }

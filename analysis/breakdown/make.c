@@ -3,6 +3,7 @@
 
 #include "analysis/breakdown/impl.h"
 #include "analysis/opstats/convert.h"
+#include "analysis/opstats/steps/step_number.h"
 #include "base/cleanup.h"
 
 const char *const xpl_time_cause_names[XPL_TIME_CAUSES] = {
@@ -121,18 +122,6 @@ static int by_begin(const void *a, const void *b) {
     return (x->number > y->number) - (x->number < y->number);
 }
 
-// The number at the end of a step's name, which the program gave: "train 17".
-static int64_t number_of(const struct xpl_time_step *s) {
-    size_t at = s->name.len;
-    int64_t v = 0, unit = 1;
-    while (at && s->name.ptr[at - 1] >= '0' && s->name.ptr[at - 1] <= '9' &&
-           s->name.len - at < 18) {
-        v += unit * (s->name.ptr[--at] - '0');
-        unit *= 10;
-    }
-    return at < s->name.len && (!at || s->name.ptr[at - 1] == ' ') ? v : s->number;
-}
-
 static xpl_status_t read_steps(struct xpl_breaking *k, struct xpl_error *err) {
     const struct xpl_convert_options o = {
         .cpu_as_device = k->cpu_as_device, .keep_incomplete_steps = true, .steps_only = true};
@@ -142,7 +131,7 @@ static xpl_status_t read_steps(struct xpl_breaking *k, struct xpl_error *err) {
     for (size_t i = 0; i < s->step_db.step_sequence.n; i++) {
         struct xpl_time_step step;
         if (!read_step(k, &s->step_db.step_sequence.v[i], &step)) continue;
-        step.number = number_of(&step);
+        step.number = xpl_step_number(step.name, step.number);
         struct xpl_time_step *const slot = xpl_vec_push(k->result, &b->steps);
         if (!slot || !xpl_arena_str(k->result, step.name, &step.name))
             XPL_RETURN_OOM(err, "time breakdown");
@@ -176,6 +165,10 @@ static void set_window(struct xpl_breaking *k) {
                 widen(b, &k->devices[i].layers[l]);
     }
     if (b->begin_ps >= b->end_ps) b->begin_ps = b->end_ps = 0;
+    const struct xpl_spans *const compiles = &k->host.layers[XPL_HOST_COMPILES];
+    for (size_t i = 0; i < compiles->v.n; i++)
+        b->compile_ps += compiles->v.v[i].end - compiles->v.v[i].begin;
+    b->all_compiles = k->host.compiles.n;
     size_t at = 0;
     for (size_t i = 0; i < k->host.compiles.n; i++) {
         const uint64_t t = k->host.compiles.v[i];

@@ -28,18 +28,31 @@ static bool starts_ignoring_case(xpl_str_t s, const char *prefix) {
 // ---- ops of devices ----
 
 static const char *const kCollectives[] = {
-    "all-reduce",         "all-gather",           "all-to-all",     "reduce-scatter",
-    "collective-permute", "collective-broadcast", "send",           "recv",
-    "ragged-all-to-all",  "partition-all-reduce", "psum",           "all_reduce",
-    "all_gather",         "all_to_all",           "reduce_scatter",
+    "all-reduce",
+    "all-gather",
+    "all-to-all",
+    "reduce-scatter",
+    "collective-permute",
+    "collective-broadcast",
+    "send",
+    "recv",
+    "ragged-all-to-all",
+    "partition-all-reduce",
+    "psum",
+    "all_reduce",
+    "ppermute",
+    "pmax",
+    "pmin",
+    "collective_permute",
+    "all_gather",
+    "all_to_all",
+    "reduce_scatter",
 };
 static const char *const kHostCopies[] = {"outfeed", "host-transfer", "MemcpyH2D", "MemcpyD2H"};
 static const char *const kDeviceCopies[] = {"MemcpyD2D", "MemcpyP2P", "__amd_rocclr_copyBuffer"};
 static const char *const kContainers[] = {"while", "conditional", "call"};
 
-// `name`, or `name` with a number or suffix that a compiler adds: "while.5", not
-// "while_loop_fusion".
-static bool is_instruction(xpl_str_t s, const char *name) {
+bool xpl_op_is_instruction(xpl_str_t s, const char *name) {
     const xpl_str_t n = xpl_str_from(name);
     return xpl_str_starts(s, n) && (s.len == n.len || s.ptr[n.len] == '.' || s.ptr[n.len] == ' ');
 }
@@ -71,7 +84,7 @@ enum xpl_op_layer xpl_op_layer_of(xpl_str_t name) {
     if (xpl_str_starts(name, XPL_STR("infeed"))) return XPL_LAYER_INFEED;
     if (xpl_str_has(name, XPL_STR("callback"))) return XPL_LAYER_CALLBACK;
     for (size_t i = 0; i < COUNT(kContainers); i++)
-        if (is_instruction(name, kContainers[i])) return XPL_LAYER_CONTAINER;
+        if (xpl_op_is_instruction(name, kContainers[i])) return XPL_LAYER_CONTAINER;
     return XPL_LAYER_COMPUTE;
 }
 

@@ -4,6 +4,7 @@
 #ifndef XPL_ANALYSIS_BREAKDOWN_NAMES_H_
 #define XPL_ANALYSIS_BREAKDOWN_NAMES_H_
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/str.h"
@@ -20,6 +21,9 @@ enum xpl_op_layer {
     XPL_LAYERS
 };
 enum xpl_op_layer xpl_op_layer_of(xpl_str_t name);
+// Whether an op is `name`, or `name` with a number or suffix that a compiler adds: "while" and
+// "while.5", not "while_loop_fusion".
+bool xpl_op_is_instruction(xpl_str_t op, const char *name);
 
 // What a host is at.  An event inside another counts when its value is higher.
 enum xpl_host_work {

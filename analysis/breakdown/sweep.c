@@ -19,7 +19,6 @@ struct evidence {
 struct sweep {
     struct xpl_breaking *k;
     const struct part *parts;
-    size_t n_parts;
     // Where the host was at, by cause and name.
     struct xpl_map by_name; // (cause, md) to index + 1
     XPL_VEC(struct evidence) evidence;
@@ -228,7 +227,7 @@ static xpl_status_t begin_device(struct sweep *s, size_t i, size_t n_rows, struc
     for (size_t r = 0; r < n_rows; r++)
         s->rows[r] = (struct xpl_time_row){
             .device = (uint32_t)i,
-            .step = r + 1 < n_rows ? (uint32_t)r : (uint32_t)XPL_BETWEEN_STEPS,
+            .step = r + 1 < n_rows ? (uint32_t)r : XPL_BETWEEN_STEPS,
         };
     for (size_t k = 0; k < XPL_LAYERS; k++)
         s->layers[k] = (struct xpl_span_place){0};
@@ -248,7 +247,7 @@ static xpl_status_t begin_device(struct sweep *s, size_t i, size_t n_rows, struc
 // ---- parts and evidence ----
 
 // The window, cut at the steps: steps that have rows are rows 0..n-1, all else is row n.
-static struct part *make_parts(struct xpl_breaking *k, size_t n_steps, size_t *ret_n) {
+static const struct part *make_parts(struct xpl_breaking *k, size_t n_steps) {
     const struct xpl_time_breakdown *const b = k->b;
     struct part *const p = xpl_arena_array(k->scratch, 2 * n_steps + 1, sizeof *p);
     const uint32_t rest = (uint32_t)n_steps;
@@ -260,8 +259,7 @@ static struct part *make_parts(struct xpl_breaking *k, size_t n_steps, size_t *r
         if (s->end_ps > s->begin_ps) p[n++] = (struct part){s->begin_ps, s->end_ps, (uint32_t)i};
         at = s->end_ps;
     }
-    if (p) p[n++] = (struct part){at, UINT64_MAX, rest};
-    *ret_n = n;
+    if (p) p[n] = (struct part){at, UINT64_MAX, rest};
     return p;
 }
 
@@ -297,9 +295,8 @@ xpl_status_t xpl_breaking_sweep(struct xpl_breaking *k, struct xpl_error *err) {
     if (n_steps > XPL_TIME_MAX_ROWS / b->devices.n - 1)
         n_steps = XPL_TIME_MAX_ROWS / b->devices.n - 1;
     b->steps.n = n_steps;
-    struct part *const parts = make_parts(k, n_steps, &s.n_parts);
-    if (!parts) XPL_RETURN_OOM(err, "time breakdown");
-    s.parts = parts;
+    s.parts = make_parts(k, n_steps);
+    if (!s.parts) XPL_RETURN_OOM(err, "time breakdown");
     for (size_t i = 0; i < b->devices.n; i++) {
         XPL_TRY(begin_device(&s, i, n_steps + 1, err));
         XPL_TRY(walk_device(&s, err));

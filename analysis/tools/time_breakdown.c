@@ -4,17 +4,26 @@
 #include <inttypes.h>
 
 #include "analysis/breakdown/breakdown.h"
-#include "analysis/products/values.h"
-#include "analysis/tools/tool.h"
+#include "analysis/tools/lib/op_stats_tool.h"
 #include "base/json.h"
+
+struct time_breakdown_options {
+    struct xpl_common_options common; // every tool's come first
+    int view;
+};
+enum { FULL, STEPS }; // view
+
+static const struct xpl_tool_option kOptions[] = {
+    {.key = "view",
+     .type = XPL_OPTION_CHOICE,
+     .offset = offsetof(struct time_breakdown_options, view),
+     .values = "full|steps",
+     .preset = "full",
+     .help = "each step of each device; or sums of devices, and the steps of hosts"},
+};
 
 static const char *const kKinds[] = {
     [XPL_DEVICE_CPU] = "cpu", [XPL_DEVICE_GPU] = "gpu", [XPL_DEVICE_TPU] = "tpu"};
-
-static void put_text(struct xpl_buf *out, const char *key, xpl_str_t text) {
-    xpl_buf_printf(out, "\"%s\":", key);
-    xpl_json_str(out, text, false);
-}
 
 static void put_times(struct xpl_buf *out, uint64_t wall, const uint64_t *ps) {
     xpl_buf_printf(out, "\"wall_ps\":%" PRIu64, wall);
@@ -30,7 +39,7 @@ static void put_row(const struct xpl_time_breakdown *b, const struct xpl_time_ro
     } else {
         const struct xpl_time_step *const s = &b->steps.v[r->step];
         xpl_buf_printf(out, "{\"step\":%" PRId64 ",", s->number);
-        put_text(out, "name", s->name);
+        xpl_json_field(out, "name", s->name);
         xpl_buf_printf(out, ",\"begin_ps\":%" PRId64 ",\"compiles\":%" PRIu64 ",",
                        (int64_t)(b->base_ps + s->begin_ps), s->n_compiles);
     }
@@ -38,13 +47,26 @@ static void put_row(const struct xpl_time_breakdown *b, const struct xpl_time_ro
     xpl_buf_putc(out, '}');
 }
 
+static void put_rows(const struct xpl_time_breakdown *b, size_t begin, size_t end,
+                     struct xpl_buf *out) {
+    bool first = true;
+    xpl_buf_str(out, XPL_STR(",\"steps\":["));
+    for (size_t i = begin; i < end; i++) {
+        if (!b->rows.v[i].wall_ps) continue;
+        if (!first) xpl_buf_putc(out, ',');
+        put_row(b, &b->rows.v[i], out);
+        first = false;
+    }
+    xpl_buf_putc(out, ']');
+}
+
 // Rows come by device: those of this one begin at *row, which moves behind them.
-static void put_device(const struct xpl_time_breakdown *b, size_t d, size_t *row,
+static void put_device(const struct xpl_time_breakdown *b, size_t d, size_t *row, int view,
                        struct xpl_buf *out) {
     const struct xpl_time_device *const device = &b->devices.v[d];
     const size_t begin = *row;
     uint64_t wall = 0, sums[XPL_TIME_CAUSES] = {0};
-    put_text(out, "device", device->name);
+    xpl_json_field(out, "device", device->name);
     xpl_buf_printf(out, ",\"kind\":\"%s\",\"ops\":%" PRIu64 ",", kKinds[device->kind],
                    device->n_ops);
     for (; *row < b->rows.n && b->rows.v[*row].device == d; ++*row) {
@@ -54,23 +76,31 @@ static void put_device(const struct xpl_time_breakdown *b, size_t d, size_t *row
             sums[c] += r->ps[c];
     }
     put_times(out, wall, sums);
-    xpl_buf_str(out, XPL_STR(",\"steps\":["));
-    bool first = true;
-    for (size_t i = begin; i < *row; i++) {
-        if (!b->rows.v[i].wall_ps) continue;
-        if (!first) xpl_buf_putc(out, ',');
-        put_row(b, &b->rows.v[i], out);
-        first = false;
-    }
-    xpl_buf_str(out, XPL_STR("]"));
+    if (view == FULL) put_rows(b, begin, *row, out);
 }
 
-static void put_host(const struct xpl_tool_host *h, struct xpl_buf *out) {
+// The steps of a host as columns, which are a tenth of the text.
+static void put_steps(const struct xpl_time_breakdown *b, struct xpl_buf *out) {
+    xpl_buf_str(out, XPL_STR(",\"steps\":{\"step\":["));
+    for (size_t i = 0; i < b->steps.n; i++)
+        xpl_buf_printf(out, "%s%" PRId64, i ? "," : "", b->steps.v[i].number);
+    xpl_buf_str(out, XPL_STR("],\"begin_ps\":["));
+    for (size_t i = 0; i < b->steps.n; i++)
+        xpl_buf_printf(out, "%s%" PRId64, i ? "," : "",
+                       (int64_t)(b->base_ps + b->steps.v[i].begin_ps));
+    xpl_buf_str(out, XPL_STR("],\"wall_ps\":["));
+    for (size_t i = 0; i < b->steps.n; i++)
+        xpl_buf_printf(out, "%s%" PRIu64, i ? "," : "",
+                       b->steps.v[i].end_ps - b->steps.v[i].begin_ps);
+    xpl_buf_str(out, XPL_STR("]}"));
+}
+
+static void put_host(const struct xpl_tool_host *h, int view, struct xpl_buf *out) {
     xpl_buf_putc(out, '{');
-    put_text(out, "host", h->name);
+    xpl_json_field(out, "host", h->name);
     if (!h->products) {
         xpl_buf_putc(out, ',');
-        put_text(out, "problem", h->problem);
+        xpl_json_field(out, "problem", h->problem);
         xpl_buf_putc(out, '}');
         return;
     }
@@ -84,28 +114,25 @@ static void put_host(const struct xpl_tool_host *h, struct xpl_buf *out) {
     size_t row = 0;
     for (size_t d = 0; d < b->devices.n; d++) {
         xpl_buf_str(out, d ? XPL_STR(",{") : XPL_STR("{"));
-        put_device(b, d, &row, out);
+        put_device(b, d, &row, view, out);
         xpl_buf_putc(out, '}');
     }
-    xpl_buf_str(out, XPL_STR("]}"));
+    xpl_buf_putc(out, ']');
+    if (view == STEPS) put_steps(b, out);
+    xpl_buf_putc(out, '}');
 }
 
 static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
                            struct xpl_error *err) {
+    const int view = ((const struct time_breakdown_options *)in->options)->view;
     xpl_buf_str(out, XPL_STR("{\"hosts\":["));
     for (size_t i = 0; i < in->n_hosts; i++) {
         if (i) xpl_buf_putc(out, ',');
-        put_host(&in->hosts[i], out);
+        put_host(&in->hosts[i], view, out);
     }
     xpl_buf_str(out, XPL_STR("]}"));
     if (out->failed) XPL_RETURN_OOM(err, "time_breakdown");
     return XPL_OK;
-}
-
-static unsigned variant(const void *options, size_t i, bool session_has_device) {
-    const struct xpl_common_options *const o = options;
-    (void)i;
-    return o->cpu_as_device && !session_has_device ? XPL_TIME_BREAKDOWN_CPU_AS_DEVICE : 0;
 }
 
 static const struct xpl_product *const kNeeds[] = {&xpl_product_time_breakdown, NULL};
@@ -114,11 +141,14 @@ const struct xpl_tool xpl_tool_time_breakdown = {
     .name = "time_breakdown",
     .version = 1,
     .needs = kNeeds,
+    .options = kOptions,
+    .n_options = sizeof kOptions / sizeof *kOptions,
+    .options_size = sizeof(struct time_breakdown_options),
     .ignores = XPL_IGNORES_XPROF_EXACT,
     .hosts = XPL_HOSTS_EACH_OR_ALL,
     .shown = XPL_SHOWN_NEVER,
     .content_type = "application/json",
-    .variant = variant,
+    .variant = xpl_op_stats_variant,
     .asks_device = true,
     .render = render,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbitrary bytes as a profile, whose time breakdown adds up and survives its encoding; and as such
-// an encoding, for the tools that show it.
+// an encoding, for the tools that show it.  Also its launches, whose queues fill the window.
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "analysis/breakdown/breakdown.h"
 #include "analysis/opstats/opstats.h"
 #include "analysis/products/values.h"
+#include "analysis/tools/launches/launches.h"
 #include "analysis/tools/tool.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -59,27 +60,35 @@ static void check_sums(const struct xpl_time_breakdown *b) {
 }
 
 // The tools that show it: what comes out ends as JSON does.
-static void check_tool(const struct xpl_tool *tool, struct xpl_time_breakdown *b) {
+static void check_tool(const char *name, const char *view, struct xpl_time_breakdown *b) {
+    const struct xpl_tool *const tool = xpl_tool_find(xpl_str_from(name));
+    const struct xpl_option option = {XPL_STR("view"), xpl_str_from(view ? view : "")};
     struct xpl_opstats stats = {0};
     const struct xpl_time_breakdown_value breakdown = {.breakdown = b};
     const struct xpl_op_stats_value ops = {.stats = &stats};
     const void *const products[] = {&breakdown, &ops};
     const struct xpl_tool_host hosts[] = {{.name = XPL_STR("a"), .products = products},
                                           {.name = XPL_STR("b"), .products = products}};
-    const struct xpl_common_options options = {.cpu_as_device = true};
-    const struct xpl_tool_input in = {
-        .hosts = hosts, .n_hosts = 2, .options = &options, .limit = LIMIT};
+    struct xpl_arena arena;
     struct xpl_buf out;
     struct xpl_error err = {0};
+    void *options;
+    xpl_arena_init(&arena, LIMIT);
     xpl_buf_init(&out, LIMIT);
+    require(xpl_tool_options_parse(tool, &option, view != NULL, true, &arena, &options, &err) ==
+            XPL_OK);
+    const struct xpl_tool_input in = {
+        .hosts = hosts, .n_hosts = 2, .options = options, .limit = LIMIT};
     require(tool->render(&in, &out, &err) == XPL_OK);
     require(out.n > 2 && out.p[0] == '{' && out.p[out.n - 1] == '}');
     xpl_buf_fini(&out);
+    xpl_arena_fini(&arena);
 }
 
 static void check_tools(struct xpl_time_breakdown *b) {
-    check_tool(xpl_tool_find(XPL_STR("findings")), b);
-    check_tool(xpl_tool_find(XPL_STR("time_breakdown")), b);
+    check_tool("findings", NULL, b);
+    check_tool("time_breakdown", NULL, b);
+    check_tool("time_breakdown", "steps", b);
 }
 
 static void try_profile(xpl_bytes_t bytes, bool cpu_as_device) {
@@ -98,6 +107,40 @@ static void try_profile(xpl_bytes_t bytes, bool cpu_as_device) {
     xpl_arena_fini(&arena);
 }
 
+static void check_queue(struct xpl_launch_stream *s, struct xpl_arena *arena) {
+    struct xpl_queue_part parts[8];
+    uint64_t sum = 0;
+    size_t n;
+    uint64_t *const ends = xpl_arena_array(arena, s->waits.n + 1, sizeof *ends);
+    if (!ends) return;
+    xpl_launch_queue(s, ends, 7, parts, &n);
+    require(n <= 7 && parts[n].duration_ps == s->window_ps && parts[n].most <= s->waits.n);
+    for (size_t i = 0; i < n; i++) {
+        require(parts[i].begin_ps == sum && parts[i].least <= parts[i].most);
+        require(parts[i].mean < (double)parts[i].most * (1 + 1e-9) + 1e-9);
+        sum += parts[i].duration_ps;
+    }
+    require(sum == s->window_ps);
+}
+
+static void try_launches(xpl_bytes_t bytes) {
+    struct xpl_arena arena;
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_error err = {0};
+    struct xpl_xspace *xs;
+    struct xpl_launch_stats l;
+    xpl_arena_init(&arena, LIMIT);
+    if (xpl_launches_init(&l, &arena, &exec) &&
+        xpl_xspace_open(bytes, &arena, &exec, &xs, &err) == XPL_OK &&
+        xpl_launches_add(&l, XPL_STR("a"), xs, &err) == XPL_OK) {
+        for (size_t i = 0; i < l.kernels.n; i++)
+            require(l.kernels.v[i].launch.n <= l.kernels.v[i].op.n && !l.kernels.v[i].here.n);
+        for (size_t i = 0; i < l.streams.n; i++)
+            check_queue(&l.streams.v[i], &arena);
+    }
+    xpl_arena_fini(&arena);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const xpl_bytes_t bytes = {data, size};
     struct xpl_arena arena;
@@ -105,6 +148,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct xpl_time_breakdown *b = NULL;
     try_profile(bytes, false);
     try_profile(bytes, true);
+    try_launches(bytes);
     xpl_arena_init(&arena, LIMIT);
     if (xpl_time_breakdown_decode(bytes, &arena, &b, &err) == XPL_OK) {
         check_encoding(b);

@@ -4,12 +4,14 @@
 #include "analysis/products/values.h"
 #include "base/arena.h"
 #include "tests/check.h"
+#include "tests/fault/answers/each.h"
 #include "tests/unit/breakdown/slow_profiles.h"
 
 #define LIMIT ((size_t)1 << 26)
 
 // Makes, encodes and decodes; the encoding of what came of it goes to `out`.
-static xpl_status_t run(const struct xpl_buf *space, struct xpl_buf *out) {
+static xpl_status_t run(const void *input, struct xpl_buf *out) {
+    const struct xpl_buf *const space = input;
     const struct xpl_product *const p = &xpl_product_time_breakdown;
     struct xpl_exec exec = xpl_exec_serial();
     const struct xpl_product_input in = {.profile = {space->p, space->n},
@@ -33,31 +35,7 @@ static xpl_status_t run(const struct xpl_buf *space, struct xpl_buf *out) {
 }
 
 static void fail_each(struct xpl_buf space) {
-    struct xpl_buf expected, got;
-    xpl_fault_reset();
-    CHECK_OK(run(&space, &expected), NULL);
-    const int64_t live = xpl_fault_live();
-    xpl_fault_reset();
-    CHECK_OK(run(&space, &got), NULL);
-    const uint64_t n = xpl_fault_count();
-    xpl_buf_fini(&got);
-    CHECK(n > 10);
-    for (uint64_t i = 0; i < n; i++) {
-        xpl_fault_reset();
-        xpl_fault_fail_on(i);
-        const xpl_status_t st = run(&space, &got);
-        // Some allocations are only for speed.
-        CHECK(st == XPL_RESOURCE_EXHAUSTED || st == XPL_OK);
-        if (st == XPL_OK) CHECK_BYTES(got.p, got.n, expected.p, expected.n);
-        xpl_buf_fini(&got);
-        CHECK_EQ(xpl_fault_live(), live);
-    }
-    xpl_fault_reset();
-    xpl_fault_fail_on(UINT64_MAX);
-    CHECK_OK(run(&space, &got), NULL);
-    CHECK_BYTES(got.p, got.n, expected.p, expected.n);
-    xpl_buf_fini(&got);
-    xpl_buf_fini(&expected);
+    fault_each(&(struct fault_scenario){run, &space, 10, .some_only_speed = true});
     xpl_buf_fini(&space);
 }
 

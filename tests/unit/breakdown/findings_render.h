@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The findings of profiles, one a host.
+// The findings of profiles, one a host, and answers of tools that need the same products.
 #ifndef XPL_TESTS_UNIT_BREAKDOWN_FINDINGS_RENDER_H_
 #define XPL_TESTS_UNIT_BREAKDOWN_FINDINGS_RENDER_H_
 
@@ -13,9 +13,9 @@ enum { FINDINGS_MAX_HOSTS = 8 };
 #define FINDINGS_LIMIT ((size_t)1 << 26)
 
 // The answer goes to `out`, which is initialized in any case; hosts are called h0, h1, ...
-static inline xpl_status_t findings_of(const struct xpl_buf *spaces, size_t n, struct xpl_buf *out,
-                                       struct xpl_error *err) {
-    const struct xpl_tool *const tool = xpl_tool_find(XPL_STR("findings"));
+static inline xpl_status_t answer_of(const char *name, const struct xpl_buf *spaces, size_t n,
+                                     struct xpl_buf *out, struct xpl_error *err) {
+    const struct xpl_tool *const tool = xpl_tool_find(xpl_str_from(name));
     struct xpl_exec exec = xpl_exec_serial();
     const void *products[FINDINGS_MAX_HOSTS][2] = {{NULL}};
     struct xpl_tool_host hosts[FINDINGS_MAX_HOSTS] = {0};
@@ -43,6 +43,11 @@ static inline xpl_status_t findings_of(const struct xpl_buf *spaces, size_t n, s
         for (size_t k = 0; k < 2; k++)
             tool->needs[k]->free((void *)(uintptr_t)products[i][k]);
     return st;
+}
+
+static inline xpl_status_t findings_of(const struct xpl_buf *spaces, size_t n, struct xpl_buf *out,
+                                       struct xpl_error *err) {
+    return answer_of("findings", spaces, n, out, err);
 }
 
 #endif

@@ -3,9 +3,12 @@
 #include <string.h>
 
 #include "analysis/breakdown/breakdown.h"
+#include "analysis/products/values.h"
+#include "analysis/tools/tool.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "tests/check.h"
+#include "tests/data_file.h"
 #include "tests/unit/breakdown/slow_profiles.h"
 #include "tests/unit/opstats/host_profiles.h"
 
@@ -63,6 +66,7 @@ static void test_causes(void) {
         {"load_checkpoint", NULL, XPL_TIME_CHECKPOINT},
         {NULL, NULL, XPL_TIME_UNKNOWN},
         {NULL, "all-reduce.7", XPL_TIME_COLLECTIVES},
+        {NULL, "ppermute.3", XPL_TIME_COLLECTIVES}, // as JAX calls a collective-permute
         {NULL, "pure_callback.1", XPL_TIME_CALLBACK},
         {NULL, "call.2", XPL_TIME_COMPUTE},
     };
@@ -80,6 +84,7 @@ static void test_causes(void) {
         CHECK_EQ(launched, cases[i].cause == XPL_TIME_LAUNCH ? 61000 : 1000);
         if (cases[i].cause != XPL_TIME_COMPUTE && cases[i].cause != XPL_TIME_LAUNCH)
             CHECK_EQ(us_of(b, 0, cases[i].cause), 60000);
+        CHECK_EQ(b->compile_ps, cases[i].cause == XPL_TIME_COMPILE ? 60000 * (uint64_t)kUs : 0);
         done(&space, &arena);
     }
 }
@@ -96,6 +101,20 @@ static void test_evidence(void) {
     CHECK_EQ(b->evidence.v[0].count, 10);
     CHECK_EQ(b->devices.v[0].longest_ps[XPL_TIME_INPUT], 6000 * (uint64_t)kUs);
     CHECK_EQ(b->devices.v[0].begin_ps[XPL_TIME_INPUT], b->begin_ps);
+    done(&space, &arena);
+}
+
+// Batches 4 to 14 of a model that Keras fits under its TensorBoard callback.
+static void test_keras(void) {
+    struct xpl_buf space = read_data_file("logdir/cpu/plugins/profile/tf_keras_tensorboard/"
+                                          "vm.xplane.pb");
+    struct xpl_arena arena;
+    const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+    CHECK_EQ(b->steps.n, 11);
+    for (size_t i = 0; i < b->steps.n; i++)
+        CHECK_EQ(b->steps.v[i].number, 4 + (int64_t)i);
+    CHECK_STR(b->steps.v[1].name, "Profiled batch 5");
+    CHECK_EQ(b->steps.v[1].end_ps - b->steps.v[1].begin_ps, 4661465000);
     done(&space, &arena);
 }
 
@@ -150,11 +169,14 @@ static void test_compiles(void) {
         mk_plain(&s.p, &s.other, "PjRtCpuClient::Compile", slow_at(i, 1500), 5000 * kUs);
         slow_op(&s, "fusion.1", i, 8000, 2000);
     }
+    slow_host(&s, "backend_compile_and_load", SLOW_STEPS + 1, 0, 2000); // after the last step
     struct xpl_buf space = slow_end(&s);
     const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
     CHECK_EQ(us_of(b, 0, XPL_TIME_COMPILE), 70000);
     CHECK_EQ(us_of(b, 0, XPL_TIME_LAUNCH), 10000);
     CHECK_EQ(b->n_compiles, 10);
+    CHECK_EQ(b->all_compiles, 11);
+    CHECK_EQ(b->compile_ps, 72000 * (uint64_t)kUs);
     CHECK_EQ(b->steps.v[4].n_compiles, 1);
     CHECK_STR(b->evidence.v[0].name, "PjitFunction(step)");
     done(&space, &arena);
@@ -396,9 +418,49 @@ static void test_codec(void) {
     done(&space, &arena);
 }
 
+static void render(const struct xpl_time_breakdown *b, const char *view, struct xpl_buf *out) {
+    const struct xpl_tool *const tool = xpl_tool_find(XPL_STR("time_breakdown"));
+    const struct xpl_time_breakdown_value value = {.breakdown =
+                                                       (struct xpl_time_breakdown *)(uintptr_t)b};
+    const void *const products[] = {&value};
+    const struct xpl_tool_host host = {.name = XPL_STR("h"), .products = products};
+    const struct xpl_option option = {XPL_STR("view"), xpl_str_from(view)};
+    struct xpl_arena arena;
+    struct xpl_error err = {0};
+    void *options;
+    xpl_arena_init(&arena, LIMIT);
+    CHECK_OK(xpl_tool_options_parse(tool, &option, 1, true, &arena, &options, &err), &err);
+    const struct xpl_tool_input in = {
+        .hosts = &host, .n_hosts = 1, .options = options, .limit = LIMIT};
+    xpl_buf_init(out, LIMIT);
+    CHECK_OK(tool->render(&in, out, &err), &err);
+    xpl_buf_putc(out, '\0');
+    xpl_arena_fini(&arena);
+}
+
+// The short view of the tool has the devices' sums, and the steps once, as columns.
+static void test_views(void) {
+    struct xpl_buf space = slow_profile("load_batch", NULL, 6000), full, steps;
+    struct xpl_arena arena;
+    const struct xpl_time_breakdown *const b = broken_down(&space, &arena);
+    render(b, "full", &full);
+    render(b, "steps", &steps);
+    CHECK(strstr((const char *)full.p, "\"steps\":[{\"step\":100,\"name\":\""));
+    CHECK(!strstr((const char *)full.p, "\"wall_ps\":["));
+    CHECK(strstr((const char *)steps.p, "\"steps\":{\"step\":[100,101,102,103,104,105,106,107,108,"
+                                        "109],\"begin_ps\":["));
+    CHECK(strstr((const char *)steps.p, "\"wall_ps\":[10000000000,10000000000,"));
+    CHECK(strstr((const char *)steps.p, "\"input_ps\":60000000000"));
+    CHECK(!strstr((const char *)steps.p, "\"name\""));
+    xpl_buf_fini(&full);
+    xpl_buf_fini(&steps);
+    done(&space, &arena);
+}
+
 int main(void) {
     test_causes();
     test_evidence();
+    test_keras();
     test_loader_apart();
     test_tf_data();
     test_compiles();
@@ -411,5 +473,6 @@ int main(void) {
     test_many_devices();
     test_empty();
     test_codec();
+    test_views();
     return 0;
 }

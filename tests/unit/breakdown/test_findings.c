@@ -6,6 +6,7 @@
 #include "tests/check.h"
 #include "tests/unit/breakdown/findings_render.h"
 #include "tests/unit/breakdown/slow_profiles.h"
+#include "tests/unit/opstats/device_profiles.h"
 
 // Takes over the profiles.
 static json_t *found(struct xpl_buf *spaces, size_t n) {
@@ -222,6 +223,112 @@ static void test_gpu(void) {
     json_decref(all);
 }
 
+// Twenty kernels one right after the other, of which every other takes `thin` of 100 us and fills
+// `occupancy` percent of the device.
+static struct xpl_buf occupied(int64_t thin, const char *occupancy) {
+    char details[64];
+    struct slow_gpu s;
+    slow_gpu_begin(&s);
+    (void)snprintf(details, sizeof details, "regs:16 grid:1,1,1 block:32,1,1 occ_pct:%s",
+                   occupancy);
+    for (int i = 0; i < 10; i++) {
+        const struct mk_kernel_event thick = {"gemm", 100 * i * kUs, (100 - thin) * kUs,
+                                              NULL,   NULL,          "block:512,1,1 occ_pct:75"};
+        const struct mk_kernel_event low = {
+            "scan", (100 * (i + 1) - thin) * kUs, thin * kUs, NULL, NULL, details};
+        mk_kernel(&s.gpu, &s.compute, thick);
+        mk_kernel(&s.gpu, &s.compute, low);
+    }
+    return slow_gpu_end(&s);
+}
+
+static void test_occupancy(void) {
+    struct xpl_buf spaces[] = {occupied(30, "10"), occupied(30, "25"), occupied(4, "10")};
+    json_t *all = found(&spaces[0], 1);
+    check_only(all, "low_occupancy", 30);
+    json_t *const f = finding(all, "low_occupancy");
+    CHECK_REAL(number(f, "saving_percent"), 27, 0.01);
+    CHECK_STR(text_at(f, "ops", 0, "name"), "scan");
+    CHECK_EQ(json_array_size(json_object_get(f, "ops")), 1);
+    json_decref(all);
+    all = found(&spaces[1], 1); // full enough
+    check_only(all, NULL, 0);
+    CHECK(!finding(all, "low_occupancy"));
+    json_decref(all);
+    all = found(&spaces[2], 1); // of little weight
+    check_only(all, NULL, 0);
+    json_decref(all);
+}
+
+// A TPU of 200 TFLOP/s and 1,000 GB/s that is never idle: ten times a fusion of 30 us, one of 10 us
+// and, of 5 us, `last`, which has next to no bytes.
+static struct xpl_buf computing(int64_t flops, int64_t bytes, const char *last,
+                                const char *category) {
+    struct xpl_buf space = mk_open(), ops = mk_line(2, "XLA Ops"),
+                   modules = mk_line(1, "XLA Modules");
+    struct mk_plane p;
+    mk_plane_begin(&p, 3, "/device:TPU:0");
+    mk_stat_text(&p, &p.body, MK_PLANE_STATS, "device_type_string", 5, "TPU v5", 6);
+    mk_stat_double(&p, &p.body, MK_PLANE_STATS, "peak_teraflops_per_second", 200);
+    mk_stat_double(&p, &p.body, MK_PLANE_STATS, "peak_hbm_bw_gigabytes_per_second", 1000);
+    // Half of what the device could do.
+    mk_tpu_md(&p, (struct mk_op){.id = 1000,
+                                 .name = "%fusion.1 = f32[8] fusion()",
+                                 .display = "fusion.1",
+                                 .program = 7,
+                                 .symbol = 1,
+                                 .flops = INT64_C(3000000000),
+                                 .category = "convolution fusion"});
+    mk_tpu_md(&p, (struct mk_op){.id = 1001,
+                                 .name = "%fusion.2 = f32[8] fusion()",
+                                 .display = "fusion.2",
+                                 .program = 7,
+                                 .symbol = 2,
+                                 .flops = flops,
+                                 .bytes = bytes,
+                                 .category = "loop fusion"});
+    mk_tpu_md(&p, (struct mk_op){.id = 1002,
+                                 .name = last,
+                                 .display = last,
+                                 .bytes = 100,
+                                 .program = 7,
+                                 .symbol = 3,
+                                 .category = category});
+    mk_tpu_md(&p, (struct mk_op){.id = 1003, .name = "jit_step(7)"});
+    mk_op_run(&modules, 1003, 0, 450 * kUs);
+    for (int i = 0; i < 10; i++) {
+        mk_op_run(&ops, 1000, 45 * i * kUs, 30 * kUs);
+        mk_op_run(&ops, 1001, (45 * i + 30) * kUs, 10 * kUs);
+        mk_op_run(&ops, 1002, (45 * i + 40) * kUs, 5 * kUs);
+    }
+    mk_line_end(&p, &modules);
+    mk_line_end(&p, &ops);
+    mk_plane_end(&p, &space);
+    return space;
+}
+
+static void test_roofline(void) {
+    // What takes 10 us needs 0.5 us for its operations, or 0.9 us for its bytes, or 1.5 us.
+    struct xpl_buf spaces[] = {computing(100000000, 0, "copy-done.3", "copy-done"),
+                               computing(0, 900000, "op.3", "data formatting"),
+                               computing(0, 1500000, "copy-start.3", "copy-start")};
+    json_t *all = found(&spaces[0], 1), *f = finding(all, "far_from_roofline");
+    check_only(all, "far_from_roofline", 100 * 10 / 45.0);
+    CHECK_REAL(number(f, "saving_percent"), 100 * 9.5 / 45, 0.01);
+    CHECK_STR(text_at(f, "ops", 0, "name"), "fusion.2");
+    json_decref(all);
+    all = found(&spaces[1], 1);
+    f = finding(all, "far_from_roofline");
+    CHECK_REAL(number(f, "saving_percent"), 100 * 9.1 / 45, 0.01);
+    f = finding(all, "layout_copies");
+    CHECK_REAL(number(f, "share_percent"), 100 * 5 / 45.0, 0.01);
+    CHECK_STR(text_at(f, "ops", 0, "name"), "op.3");
+    json_decref(all);
+    all = found(&spaces[2], 1); // healthy
+    check_only(all, NULL, 0);
+    json_decref(all);
+}
+
 static void test_empty(void) {
     struct xpl_buf space = mk_open();
     json_t *const all = found(&space, 1);
@@ -240,6 +347,8 @@ int main(void) {
     test_stragglers();
     test_same_numbers();
     test_gpu();
+    test_occupancy();
+    test_roofline();
     test_empty();
     return 0;
 }
