@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs beside each other: what is known of a run, its encoding, groups of runs, and their
+// comparison as JSON.  docs/compare.md has the definitions, docs/cli-json.md the keys.
+//
+// A summary is what the tool run_summary answers with, so that a daemon keeps it as it keeps every
+// answer, and so that two runs can be compared of which one is a file and the other a session.
+// Times are picoseconds.  Nothing here is freed singly: all lives in the arenas that are given.
+#ifndef XPL_ANALYSIS_COMPARE_COMPARE_H_
+#define XPL_ANALYSIS_COMPARE_COMPARE_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/status.h"
+#include "base/vec.h"
+
+struct xpl_arena;
+
+// ---- a run ----
+
+// An op or a kernel: all that tells it from others in every compilation, and its time.
+enum { XPL_RUN_OP, XPL_RUN_CATEGORY, XPL_RUN_SOURCE_FILE, XPL_RUN_SHAPE }; // texts of an op
+enum { XPL_RUN_KERNEL, XPL_RUN_KERNEL_OP };                                // of a kernel
+enum { XPL_RUN_TEXTS = 4 };
+struct xpl_run_row {
+    xpl_str_t text[XPL_RUN_TEXTS];
+    uint64_t source_line; // 0: not known
+    uint64_t ps, count;   // self time and occurrences, of all devices
+};
+struct xpl_run_rows {
+    struct xpl_run_row *v;
+    size_t n, cap;
+};
+
+struct xpl_run_memory {
+    xpl_str_t name; // of the allocator
+    uint64_t peak_bytes, capacity_bytes;
+};
+
+struct xpl_run_time {
+    xpl_str_t cause;
+    uint64_t ps; // of all devices
+};
+
+struct xpl_run_summary {
+    uint64_t n_hosts, n_devices;
+    uint64_t wall_ps;                // of all devices
+    uint64_t n_compiles, compile_ps; // of the host that compiled longest
+    uint64_t busy_ps;                // of the ops of all devices
+    uint64_t model_flops;            // of the same ops, as programs have them
+    uint64_t bf16_flops;             // weighed by what their types cost
+    uint64_t bf16_flops_per_second;  // that rate, of a device, at its full clock
+    uint64_t peak_flops_per_second;  // of a device; 0: not known
+    uint64_t units;                  // steps times devices, at least 1: what sums are divided by
+    XPL_VEC(uint64_t) steps;         // the time of each step
+    XPL_VEC(struct xpl_run_time) times;
+    struct xpl_run_rows ops, kernels;      // each once
+    XPL_VEC(struct xpl_run_memory) memory; // each allocator once, the greatest of all hosts
+};
+
+// What an op is called in all compilations: its framework op without a colon at the end; without
+// one the name less '%' in front and a number behind: "fusion" of "%fusion.12".  A view.
+xpl_str_t xpl_run_op_name(xpl_str_t framework_op, xpl_str_t name);
+// "f32[8,128]" of "%x.1 = f32[8,128]{1,0} fusion(...)": the result without its layouts, of at most
+// 200 bytes.  False when the arena is full.
+bool xpl_run_op_shape(xpl_str_t expression, struct xpl_arena *arena, xpl_str_t *ret);
+// "loop_fusion" of "loop_fusion_12": numbers that a compiler counts with.  Others stay.  A view.
+xpl_str_t xpl_run_kernel_name(xpl_str_t name);
+
+// Sorts ops, kernels and allocators and joins equal ones: times and counts are added, of memory the
+// greatest stays.
+void xpl_run_summary_join(struct xpl_run_summary *s);
+
+// Appends the encoding, a message of protobuf.  RESOURCE_EXHAUSTED.
+xpl_status_t xpl_run_summary_encode(const struct xpl_run_summary *s, struct xpl_buf *out,
+                                    struct xpl_error *err) XPL_NODISCARD;
+// DATA_LOSS when the bytes are no encoding, RESOURCE_EXHAUSTED.  *ret does not refer to `bytes`.
+xpl_status_t xpl_run_summary_decode(xpl_bytes_t bytes, struct xpl_arena *arena,
+                                    struct xpl_run_summary **ret, struct xpl_error *err)
+    XPL_NODISCARD;
+
+// ---- groups of runs ----
+
+// Runs that count as one: steps of all, sums of all.  Zero-initialised is an empty group.
+struct xpl_run_group {
+    uint64_t n_runs;
+    struct xpl_run_summary all;
+};
+// Adds a run, which must outlive the group.  False when the arena is full.
+bool xpl_run_group_add(struct xpl_run_group *g, const struct xpl_run_summary *run,
+                       struct xpl_arena *arena) XPL_NODISCARD;
+
+// Appends what several repeats of a run come to, which it joins, as JSON.  Runs without steps count
+// as one sample each, those without a window either as none.  RESOURCE_EXHAUSTED.
+xpl_status_t xpl_aggregate_json(const struct xpl_run_summary *const *runs, size_t n,
+                                struct xpl_arena *arena, struct xpl_buf *out, struct xpl_error *err)
+    XPL_NODISCARD;
+
+// ---- statistics ----
+
+double xpl_compare_mean(const uint64_t *v, size_t n);
+enum { XPL_COMPARE_LEAST_STEPS = 5 };
+// A 95% interval of the difference of the means, B less A, by a bootstrap: the same for the same
+// steps.  *ret_known is false when one side has fewer than five steps.  RESOURCE_EXHAUSTED.
+xpl_status_t xpl_compare_interval(const struct xpl_run_summary *a, const struct xpl_run_summary *b,
+                                  double ret[2], bool *ret_known, struct xpl_error *err)
+    XPL_NODISCARD;
+
+// ---- the comparison ----
+
+// Appends the comparison of two groups, which it joins, as JSON.  RESOURCE_EXHAUSTED.
+xpl_status_t xpl_compare_json(struct xpl_run_group *a, struct xpl_run_group *b,
+                              struct xpl_arena *arena, struct xpl_buf *out, struct xpl_error *err)
+    XPL_NODISCARD;
+
+#endif

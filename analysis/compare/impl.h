@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Private to analysis/compare.
+#ifndef XPL_ANALYSIS_COMPARE_IMPL_H_
+#define XPL_ANALYSIS_COMPARE_IMPL_H_
+
+#include "analysis/compare/compare.h"
+
+// An order in which equal rows stand together, so that two sorted lists can be walked side by side.
+int xpl_run_row_cmp(const struct xpl_run_row *a, const struct xpl_run_row *b);
+
+// The sum, or the greatest value where it would not fit.
+static inline uint64_t xpl_run_add(uint64_t a, uint64_t b) {
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+// The middle one of n sorted values; of two the mean; 0 without any.
+double xpl_compare_median(const uint64_t *sorted, size_t n);
+double xpl_compare_deviation(const uint64_t *v, size_t n);
+
+// Appends `,"ops":[...],"kernels":[...]` of two groups, which it joins: those that differ most, of
+// the ones that grew (sign 1) or shrank (-1).
+enum { XPL_COMPARE_BEHIND = 10 };
+xpl_status_t xpl_compare_put_behind(struct xpl_run_group *a, struct xpl_run_group *b, int sign,
+                                    struct xpl_arena *arena, struct xpl_buf *out,
+                                    struct xpl_error *err) XPL_NODISCARD;
+
+#endif

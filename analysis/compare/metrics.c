@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run's metrics by name.
+#include <stdlib.h>
+
+#include "analysis/compare/impl.h"
+#include "analysis/compare/series.h"
+#include "base/arena.h"
+
+#define PS_PER_S 1e12
+
+const char *const xpl_series_units[] = {[XPL_SERIES_PS] = "ps",
+                                        [XPL_SERIES_COUNT] = "count",
+                                        [XPL_SERIES_BYTES] = "bytes",
+                                        [XPL_SERIES_PER_SECOND] = "flops_per_second",
+                                        [XPL_SERIES_PERCENT] = "percent"};
+
+// ---- metrics of every run ----
+
+static bool step_time(const struct xpl_run_summary *s, double *ret) {
+    *ret = xpl_compare_mean(s->steps.v, s->steps.n);
+    return s->steps.n;
+}
+
+static bool step_deviation(const struct xpl_run_summary *s, double *ret) {
+    *ret = xpl_compare_deviation(s->steps.v, s->steps.n);
+    return s->steps.n > 1;
+}
+
+static bool longest_step(const struct xpl_run_summary *s, double *ret) {
+    uint64_t most = 0;
+    for (size_t i = 0; i < s->steps.n; i++)
+        if (s->steps.v[i] > most) most = s->steps.v[i];
+    *ret = (double)most;
+    return s->steps.n;
+}
+
+static bool count_steps(const struct xpl_run_summary *s, double *ret) {
+    *ret = (double)s->steps.n;
+    return true;
+}
+
+static bool busy_time(const struct xpl_run_summary *s, double *ret) {
+    *ret = s->units ? (double)s->busy_ps / (double)s->units : 0;
+    return s->units && s->busy_ps;
+}
+
+static bool compile_time(const struct xpl_run_summary *s, double *ret) {
+    *ret = (double)s->compile_ps;
+    return true;
+}
+
+static bool model_rate(const struct xpl_run_summary *s, double *ret) {
+    *ret = s->busy_ps ? (double)s->model_flops / (double)s->busy_ps * PS_PER_S : 0;
+    return s->busy_ps && s->model_flops;
+}
+
+static bool bf16_rate(const struct xpl_run_summary *s, double *ret) {
+    *ret = (double)s->bf16_flops_per_second;
+    return s->bf16_flops_per_second;
+}
+
+static bool utilization(const struct xpl_run_summary *s, double *ret) {
+    if (!s->peak_flops_per_second || !s->bf16_flops_per_second) return false;
+    *ret = 100 * (double)s->bf16_flops_per_second / (double)s->peak_flops_per_second;
+    return true;
+}
+
+static bool peak_memory(const struct xpl_run_summary *s, double *ret) {
+    uint64_t most = 0;
+    for (size_t i = 0; i < s->memory.n; i++)
+        if (s->memory.v[i].peak_bytes > most) most = s->memory.v[i].peak_bytes;
+    *ret = (double)most;
+    return s->memory.n;
+}
+
+static const struct metric {
+    const char *name;
+    bool (*get)(const struct xpl_run_summary *s, double *ret);
+    enum xpl_series_kind kind;
+    bool more_is_better;
+} metrics[] = {
+    {"step_time", step_time, XPL_SERIES_PS, false},
+    {"step_deviation", step_deviation, XPL_SERIES_PS, false},
+    {"longest_step", longest_step, XPL_SERIES_PS, false},
+    {"steps", count_steps, XPL_SERIES_COUNT, true},
+    {"busy_time", busy_time, XPL_SERIES_PS, false},
+    {"compile_time", compile_time, XPL_SERIES_PS, false},
+    {"model_rate", model_rate, XPL_SERIES_PER_SECOND, true},
+    {"bf16_rate", bf16_rate, XPL_SERIES_PER_SECOND, true},
+    {"utilization", utilization, XPL_SERIES_PERCENT, true},
+    {"peak_memory", peak_memory, XPL_SERIES_BYTES, false},
+};
+
+enum { N_METRICS = sizeof metrics / sizeof *metrics };
+
+const char *xpl_series_name(size_t i) {
+    return i < N_METRICS ? metrics[i].name : NULL;
+}
+
+// ---- metrics of what a run has ----
+
+// The rows of one name, of all shapes and places.
+static bool sum_of(const struct xpl_run_summary *s, const struct xpl_run_rows *rows, size_t text,
+                   xpl_str_t name, double *ret) {
+    uint64_t ps = 0;
+    bool any = false;
+    for (size_t i = 0; i < rows->n; i++) {
+        if (!xpl_str_eq(rows->v[i].text[text], name)) continue;
+        ps = xpl_run_add(ps, rows->v[i].ps);
+        any = true;
+    }
+    *ret = s->units ? (double)ps / (double)s->units : 0;
+    return any && s->units;
+}
+
+static bool time_of(const struct xpl_run_summary *s, xpl_str_t cause, double *ret) {
+    for (size_t i = 0; i < s->times.n; i++) {
+        if (!xpl_str_eq(s->times.v[i].cause, cause)) continue;
+        *ret = s->units ? (double)s->times.v[i].ps / (double)s->units : 0;
+        return s->units;
+    }
+    return false;
+}
+
+static bool memory_of(const struct xpl_run_summary *s, xpl_str_t allocator, double *ret) {
+    bool any = false;
+    *ret = 0;
+    for (size_t i = 0; i < s->memory.n; i++) {
+        if (!xpl_str_eq(s->memory.v[i].name, allocator)) continue;
+        if ((double)s->memory.v[i].peak_bytes > *ret) *ret = (double)s->memory.v[i].peak_bytes;
+        any = true;
+    }
+    return any;
+}
+
+// The rest of a metric that begins so.
+static bool is_of(xpl_str_t metric, xpl_str_t prefix, xpl_str_t *ret) {
+    if (!xpl_str_starts(metric, prefix)) return false;
+    *ret = xpl_str_sub(metric, prefix.len, SIZE_MAX);
+    return true;
+}
+
+bool xpl_series_get(const struct xpl_run_summary *run, xpl_str_t metric,
+                    struct xpl_series_value *ret) {
+    xpl_str_t name;
+    *ret = (struct xpl_series_value){.kind = XPL_SERIES_PS};
+    for (size_t i = 0; i < N_METRICS; i++) {
+        if (!xpl_str_eq(metric, xpl_str_from(metrics[i].name))) continue;
+        ret->kind = metrics[i].kind;
+        ret->more_is_better = metrics[i].more_is_better;
+        return metrics[i].get(run, &ret->v);
+    }
+    if (is_of(metric, XPL_STR("op:"), &name))
+        return sum_of(run, &run->ops, XPL_RUN_OP, name, &ret->v);
+    if (is_of(metric, XPL_STR("kernel:"), &name))
+        return sum_of(run, &run->kernels, XPL_RUN_KERNEL, name, &ret->v);
+    if (is_of(metric, XPL_STR("memory:"), &name)) {
+        ret->kind = XPL_SERIES_BYTES;
+        return memory_of(run, name, &ret->v);
+    }
+    return time_of(run, metric, &ret->v);
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// Metrics over sessions as JSON (docs/cli-json.md).
+#include "analysis/compare/series.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "analysis/compare/impl.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/text/near.h"
+
+// Runs of a side that are compared for the ops behind a change: those next to it.
+enum { MOST_OF_SIDE = 16 };
+
+// A metric of the runs that have it.
+struct series {
+    xpl_str_t metric;
+    enum xpl_series_kind kind;
+    bool more_is_better;
+    double *v;
+    const struct xpl_series_run **of; // of each value
+    size_t n;
+    size_t *changes;
+    size_t n_changes;
+};
+
+struct writing {
+    const struct xpl_series_request *q;
+    struct xpl_arena *arena;
+    struct xpl_buf *out;
+};
+
+static void put_number(struct xpl_buf *out, const char *key, double v) {
+    xpl_buf_printf(out, ",\"%s\":", key);
+    xpl_json_proto_double(out, v);
+}
+
+static void put_percent(struct xpl_buf *out, const char *key, double before, double after) {
+    if (before > 0)
+        put_number(out, key, 100 * (after - before) / before);
+    else
+        xpl_buf_printf(out, ",\"%s\":null", key);
+}
+
+// ---- values ----
+
+static int by_time(const void *a, const void *b) {
+    const struct xpl_series_run *const x = a, *const y = b;
+    if (x->captured_ms != y->captured_ms) return x->captured_ms < y->captured_ms ? -1 : 1;
+    return xpl_str_cmp(x->session, y->session);
+}
+
+static xpl_status_t no_metric(const struct xpl_series_request *q, xpl_str_t metric,
+                              struct xpl_error *err) {
+    struct xpl_near near = xpl_near_begin(metric);
+    char hint[XPL_NEAR_TEXT];
+    for (size_t i = 0; xpl_series_name(i); i++)
+        xpl_near_add(&near, xpl_str_from(xpl_series_name(i)));
+    for (size_t i = 0; i < q->n_runs; i++)
+        for (size_t k = 0; q->runs[i].run && k < q->runs[i].run->times.n; k++)
+            xpl_near_add(&near, q->runs[i].run->times.v[k].cause);
+    XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "no session has the metric \"%.*s\"%s",
+                     XPL_STR_FMT(metric), xpl_near_text(&near, hint));
+}
+
+static bool is_fixed(xpl_str_t metric) {
+    for (size_t i = 0; xpl_series_name(i); i++)
+        if (xpl_str_eq(metric, xpl_str_from(xpl_series_name(i)))) return true;
+    return false;
+}
+
+static xpl_status_t read_series(const struct writing *w, xpl_str_t metric, struct series *ret,
+                                struct xpl_error *err) {
+    const size_t n = w->q->n_runs;
+    size_t n_read = 0;
+    *ret = (struct series){.metric = metric,
+                           .v = xpl_arena_array(w->arena, n, sizeof *ret->v),
+                           .of = xpl_arena_array(w->arena, n, sizeof(void *)),
+                           .changes = xpl_arena_array(w->arena, n, sizeof *ret->changes)};
+    if (!ret->v || !ret->of || !ret->changes) XPL_RETURN_OOM(err, "history");
+    const struct xpl_run_summary none = {0};
+    struct xpl_series_value v;
+    (void)xpl_series_get(&none, metric, &v);
+    ret->kind = v.kind;
+    ret->more_is_better = v.more_is_better;
+    for (size_t i = 0; i < n; i++) {
+        const struct xpl_series_run *const run = &w->q->runs[i];
+        n_read += run->run != NULL;
+        if (!run->run || !xpl_series_get(run->run, metric, &v)) continue;
+        ret->v[ret->n] = v.v;
+        ret->of[ret->n++] = run;
+    }
+    // Profiles may lack steps, a rate, or a use of memory; other metrics come from profiles alone.
+    if (n_read && !ret->n && !is_fixed(metric)) return no_metric(w->q, metric, err);
+    return xpl_series_changes(ret->v, ret->n, ret->changes, &ret->n_changes, err);
+}
+
+// ---- points ----
+
+// Puts v among the n sorted values.
+static void insert(double *sorted, size_t n, double v) {
+    size_t i = n;
+    for (; i > 0 && sorted[i - 1] > v; i--)
+        sorted[i] = sorted[i - 1];
+    sorted[i] = v;
+}
+
+static double median_of(const double *sorted, size_t n) {
+    return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+}
+
+static xpl_status_t put_points(const struct writing *w, const struct series *s,
+                               struct xpl_error *err) {
+    double *const sorted = xpl_arena_array(w->arena, s->n, sizeof *sorted);
+    if (!sorted) XPL_RETURN_OOM(err, "history");
+    xpl_buf_str(w->out, XPL_STR(",\"points\":["));
+    for (size_t i = 0; i < s->n; i++) {
+        xpl_buf_str(w->out, i ? XPL_STR(",{") : XPL_STR("{"));
+        xpl_json_field(w->out, "session", s->of[i]->session);
+        xpl_buf_printf(w->out, ",\"captured_unix_ms\":%" PRId64, s->of[i]->captured_ms);
+        put_number(w->out, "value", s->v[i]);
+        put_percent(w->out, "change_percent", i ? s->v[i - 1] : 0, s->v[i]);
+        put_percent(w->out, "median_change_percent", i ? median_of(sorted, i) : 0, s->v[i]);
+        xpl_buf_putc(w->out, '}');
+        insert(sorted, i, s->v[i]);
+    }
+    xpl_buf_putc(w->out, ']');
+    return XPL_OK;
+}
+
+// ---- changes ----
+
+static double mean_of(const struct series *s, size_t from, size_t to) {
+    double sum = 0;
+    for (size_t i = from; i < to; i++)
+        sum += s->v[i];
+    return sum / (double)(to - from);
+}
+
+static bool add_runs(struct xpl_run_group *g, const struct series *s, size_t from, size_t to,
+                     struct xpl_arena *arena) {
+    for (size_t i = from; i < to; i++)
+        if (!xpl_run_group_add(g, s->of[i]->run, arena)) return false;
+    return true;
+}
+
+// What grew where the change is for the worse, else what shrank.  Ops tell nothing of memory, nor
+// of the number of steps.
+static xpl_status_t put_behind(const struct writing *w, const struct series *s, size_t k,
+                               bool is_worse, struct xpl_error *err) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    struct xpl_run_group before = {0}, after = {0};
+    const size_t at = s->changes[k];
+    size_t from = k ? s->changes[k - 1] : 0, to = k + 1 < s->n_changes ? s->changes[k + 1] : s->n;
+    xpl_arena_init(&arena, w->arena->limit);
+    if (s->kind == XPL_SERIES_BYTES || s->kind == XPL_SERIES_COUNT) {
+        xpl_buf_str(w->out, XPL_STR(",\"ops\":[],\"kernels\":[]"));
+        return XPL_OK;
+    }
+    if (at - from > MOST_OF_SIDE) from = at - MOST_OF_SIDE;
+    if (to - at > MOST_OF_SIDE) to = at + MOST_OF_SIDE;
+    if (!add_runs(&before, s, from, at, &arena) || !add_runs(&after, s, at, to, &arena))
+        XPL_RETURN_OOM(err, "history");
+    return xpl_compare_put_behind(&before, &after, is_worse ? 1 : -1, &arena, w->out, err);
+}
+
+static xpl_status_t put_change(const struct writing *w, const struct series *s, size_t k,
+                               struct xpl_error *err) {
+    const size_t at = s->changes[k], from = k ? s->changes[k - 1] : 0,
+                 to = k + 1 < s->n_changes ? s->changes[k + 1] : s->n;
+    const double before = mean_of(s, from, at), after = mean_of(s, at, to);
+    const bool is_worse =
+        s->kind != XPL_SERIES_COUNT && (s->more_is_better ? after < before : after > before);
+    xpl_buf_str(w->out, k ? XPL_STR(",{") : XPL_STR("{"));
+    xpl_json_field(w->out, "session", s->of[at]->session);
+    xpl_buf_printf(w->out, ",\"captured_unix_ms\":%" PRId64, s->of[at]->captured_ms);
+    xpl_buf_printf(w->out, ",\"sessions_before\":%zu,\"sessions_after\":%zu", at - from, to - at);
+    put_number(w->out, "before", before);
+    put_number(w->out, "after", after);
+    put_percent(w->out, "difference_percent", before, after);
+    xpl_buf_printf(w->out, ",\"regression\":%s", is_worse ? "true" : "false");
+    XPL_TRY(put_behind(w, s, k, is_worse, err));
+    xpl_buf_putc(w->out, '}');
+    return XPL_OK;
+}
+
+static xpl_status_t put_series(const struct writing *w, xpl_str_t metric, struct xpl_error *err) {
+    struct series s;
+    XPL_TRY(read_series(w, metric, &s, err));
+    xpl_buf_putc(w->out, '{');
+    xpl_json_field(w->out, "metric", metric);
+    xpl_buf_printf(w->out, ",\"unit\":\"%s\",\"better\":\"%s\"", xpl_series_units[s.kind],
+                   s.kind == XPL_SERIES_COUNT ? ""
+                   : s.more_is_better         ? "more"
+                                              : "less");
+    XPL_TRY(put_points(w, &s, err));
+    xpl_buf_str(w->out, XPL_STR(",\"changes\":["));
+    for (size_t k = 0; k < s.n_changes; k++)
+        XPL_TRY(put_change(w, &s, k, err));
+    xpl_buf_str(w->out, XPL_STR("]}"));
+    return XPL_OK;
+}
+
+// ---- the document ----
+
+static void put_sessions(const struct writing *w) {
+    xpl_buf_str(w->out, XPL_STR("\"sessions\":["));
+    for (size_t i = 0; i < w->q->n_runs; i++) {
+        const struct xpl_series_run *const r = &w->q->runs[i];
+        xpl_buf_str(w->out, i ? XPL_STR(",{") : XPL_STR("{"));
+        xpl_json_field(w->out, "session", r->session);
+        xpl_buf_printf(w->out, ",\"captured_unix_ms\":%" PRId64 ",", r->captured_ms);
+        xpl_json_field(w->out, "error", r->error);
+        xpl_buf_putc(w->out, '}');
+    }
+    xpl_buf_putc(w->out, ']');
+}
+
+xpl_status_t xpl_series_json(const struct xpl_series_request *q, struct xpl_arena *arena,
+                             struct xpl_buf *out, struct xpl_error *err) {
+    const struct writing w = {q, arena, out};
+    const xpl_str_t preset = XPL_STR("step_time");
+    const size_t n = q->n_metrics ? q->n_metrics : 1;
+    if (q->n_runs > XPL_SERIES_MOST)
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "%zu sessions: at most %d are followed",
+                         q->n_runs, XPL_SERIES_MOST);
+    if (q->n_runs) qsort(q->runs, q->n_runs, sizeof *q->runs, by_time);
+    xpl_buf_printf(out, "{\"method\":\"optimal partitioning\",\"least_sessions\":%d,",
+                   XPL_SERIES_LEAST);
+    put_sessions(&w);
+    xpl_buf_str(out, XPL_STR(",\"metrics\":["));
+    for (size_t i = 0; i < n; i++) {
+        if (i) xpl_buf_putc(out, ',');
+        XPL_TRY(put_series(&w, q->n_metrics ? q->metrics[i] : preset, err));
+    }
+    xpl_buf_str(out, XPL_STR("]}"));
+    if (out->failed) XPL_RETURN_OOM(err, "history");
+    return XPL_OK;
+}

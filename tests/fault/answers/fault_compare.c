@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The summary of a run of two hosts, its comparison and a history of it, with every allocation
+// failing once.
+#include "analysis/compare/compare.h"
+#include "analysis/compare/series.h"
+#include "tests/check.h"
+#include "tests/fault/answers/each.h"
+#include "tests/unit/breakdown/findings_render.h"
+#include "tests/unit/breakdown/slow_profiles.h"
+
+// Steps become longer from the fourth session on: the ops behind it are sought, too.
+static xpl_status_t follow(const struct xpl_run_summary *run, struct xpl_arena *arena,
+                           struct xpl_buf *out, struct xpl_error *err) {
+    enum { N = 6 };
+    struct xpl_run_summary runs[N];
+    struct xpl_series_run list[N];
+    for (size_t i = 0; i < N; i++) {
+        runs[i] = *run;
+        runs[i].wall_ps = i;
+        runs[i].busy_ps = i < N / 2 ? 1000000 : 2000000;
+        list[i] = (struct xpl_series_run){
+            .session = XPL_STR("run"), .captured_ms = (int64_t)i, .run = &runs[i]};
+    }
+    const xpl_str_t metric = XPL_STR("busy_time");
+    const struct xpl_series_request q = {list, N, &metric, 1};
+    return xpl_series_json(&q, arena, out, err);
+}
+
+static xpl_status_t compare_with(const struct xpl_buf *summary, struct xpl_buf *out,
+                                 struct xpl_error *err) {
+    struct xpl_arena arena;
+    struct xpl_run_group a = {0}, b = {0};
+    struct xpl_run_summary *run = NULL;
+    xpl_arena_init(&arena, FINDINGS_LIMIT);
+    xpl_status_t st =
+        xpl_run_summary_decode((xpl_bytes_t){summary->p, summary->n}, &arena, &run, err);
+    if (st == XPL_OK &&
+        (!xpl_run_group_add(&a, run, &arena) || !xpl_run_group_add(&b, run, &arena)))
+        st = XPL_RESOURCE_EXHAUSTED;
+    if (st == XPL_OK) st = xpl_compare_json(&a, &b, &arena, out, err);
+    const struct xpl_run_summary *const twice[] = {run, run};
+    if (st == XPL_OK) st = xpl_aggregate_json(twice, 2, &arena, out, err);
+    if (st == XPL_OK) st = follow(run, &arena, out, err);
+    xpl_arena_fini(&arena);
+    return st;
+}
+
+// `out` is initialized in any case.
+static xpl_status_t run(const void *spaces, struct xpl_buf *out) {
+    struct xpl_error err = {0};
+    struct xpl_buf summary;
+    xpl_status_t st = answer_of("run_summary", spaces, 2, &summary, &err);
+    xpl_buf_init(out, FINDINGS_LIMIT);
+    if (st == XPL_OK) st = compare_with(&summary, out, &err);
+    xpl_buf_fini(&summary);
+    return st;
+}
+
+int main(void) {
+    struct xpl_buf spaces[] = {slow_profile("load_batch", "all-reduce.1", 3000),
+                               slow_profile("backend_compile", "all-reduce.1", 1000)};
+    fault_each(&(struct fault_scenario){run, spaces, 21, .some_only_speed = true});
+    xpl_buf_fini(&spaces[0]);
+    xpl_buf_fini(&spaces[1]);
+    return 0;
+}
