@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The events of one line by name.  Private to this folder.
+#ifndef XPL_ANALYSIS_EVENTS_LINE_H_
+#define XPL_ANALYSIS_EVENTS_LINE_H_
+
+#include "analysis/events/events.h"
+#include "base/arena.h"
+
+// The occurrences of one name on one line.
+struct xpl_timings_group {
+    xpl_str_t name;
+    uint64_t total_ps, self_ps;
+    uint64_t *times; // durations of the occurrences, in their order
+    size_t n;
+};
+
+// One line's; zero-initialise, and free in any case.
+struct xpl_timings_line {
+    const struct xpl_line *line;
+    struct xpl_arena arena; // of names
+    struct xpl_timings_group *groups;
+    uint64_t *times; // of all groups
+    size_t n_groups;
+    uint64_t n_events; // that were long enough
+    bool is_cut;
+    xpl_status_t status;
+    struct xpl_error err;
+};
+
+// Reads at most `max` events that are long enough.  The outcome is in l->status and l->err.
+void xpl_timings_line_read(struct xpl_timings_line *l, const struct xpl_timings_rules *rules,
+                           uint64_t max, struct xpl_exec *exec, size_t limit);
+void xpl_timings_line_free(struct xpl_timings_line *l);
+
+// The k-th least of n > k numbers, k from 0.  `scratch` has room for n; v stays as it is.
+uint64_t xpl_timings_nth(const uint64_t *v, size_t n, size_t k, uint64_t *scratch);
+
+#endif

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which planes are meant, and what ejKernel calls an event.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analysis/events/events.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/vec.h"
+
+static char lower(char c) {
+    return (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+}
+
+bool xpl_timings_has_text(xpl_str_t text, xpl_str_t part) {
+    for (size_t i = 0; i + part.len <= text.len; i++) {
+        size_t k = 0;
+        while (k < part.len && lower(text.ptr[i + k]) == lower(part.ptr[k]))
+            k++;
+        if (k == part.len) return true;
+    }
+    return false;
+}
+
+static xpl_status_t no_plane(const struct xpl_xspace *const *spaces, size_t n, xpl_str_t plane,
+                             struct xpl_error *err) {
+    struct xpl_buf names;
+    xpl_buf_init(&names, 256);
+    for (size_t i = 0; i < n; i++)
+        for (uint32_t p = 0; p < spaces[i]->n_planes && names.n < 100; p++) {
+            const xpl_str_t name = spaces[i]->planes[p].name;
+            xpl_buf_printf(&names, "%s%.*s", names.n ? ", " : "",
+                           (int)(name.len < 40 ? name.len : 40), name.ptr);
+        }
+    (void)xpl_error_set(err, XPL_NOT_FOUND, __FILE__, __LINE__, UINT64_MAX,
+                        "no plane has \"%.*s\" in its name; there are: %.*s",
+                        (int)(plane.len < 40 ? plane.len : 40), plane.ptr, (int)names.n,
+                        names.n ? (const char *)names.p : "");
+    xpl_buf_fini(&names);
+    return XPL_NOT_FOUND;
+}
+
+xpl_status_t xpl_timings_planes(const struct xpl_xspace *const *spaces, size_t n, xpl_str_t plane,
+                                struct xpl_arena *arena, const struct xpl_plane ***ret,
+                                size_t *ret_n, struct xpl_error *err) {
+    XPL_VEC(const struct xpl_plane *) list = {0};
+    for (size_t i = 0; i < n; i++)
+        for (uint32_t p = 0; p < spaces[i]->n_planes; p++) {
+            const struct xpl_plane *const at = &spaces[i]->planes[p];
+            if (!xpl_timings_has_text(at->name, plane)) continue;
+            const struct xpl_plane **const slot = xpl_vec_push(arena, &list);
+            if (!slot) XPL_RETURN_OOM(err, "planes");
+            *slot = at;
+        }
+    if (!list.n && plane.len) return no_plane(spaces, n, plane, err);
+    *ret = list.v, *ret_n = list.n;
+    return XPL_OK;
+}
+
+// ---- names ----
+
+// As Python shows a float: the fewest digits that give the same number, and never as a whole one.
+static void put_real(struct xpl_buf *out, double v) {
+    char text[40];
+    for (int digits = 1; digits <= 17; digits++) {
+        (void)snprintf(text, sizeof text, "%.*g", digits, v);
+        if (strtod(text, NULL) == v) break;
+    }
+    xpl_buf_printf(out, "%s", text);
+    if (!strpbrk(text, ".en")) xpl_buf_str(out, XPL_STR(".0"));
+}
+
+// What is 0 or empty is no value to ejKernel.
+static bool has_value(const struct xpl_stat *s) {
+    switch (s->kind) {
+        case XPL_VALUE_DOUBLE: return s->d != 0;
+        case XPL_VALUE_UINT:
+        case XPL_VALUE_REF: return s->u != 0;
+        case XPL_VALUE_INT: return s->i != 0;
+        case XPL_VALUE_STR:
+        case XPL_VALUE_BYTES: return s->str.len > 0;
+        case XPL_VALUE_NONE: break;
+    }
+    return false;
+}
+
+static void put_value(struct xpl_buf *out, const struct xpl_stat *s) {
+    if (!s->md || !has_value(s))
+        xpl_buf_str(out, XPL_STR("None"));
+    else if (s->kind == XPL_VALUE_DOUBLE)
+        put_real(out, s->d);
+    else if (s->kind == XPL_VALUE_UINT)
+        xpl_buf_printf(out, "%" PRIu64, s->u);
+    else if (s->kind == XPL_VALUE_INT)
+        xpl_buf_printf(out, "%" PRId64, s->i);
+    else
+        xpl_buf_str(out, s->str);
+}
+
+void xpl_timings_name(const struct xpl_line *line, const struct xpl_event *ev,
+                      struct xpl_buf *out) {
+    struct xpl_stat module = {0}, program = {0}, run = {0}, scope = {0}, s;
+    struct xpl_stats all = ev->stats;
+    while (xpl_stats_next(&all, &s) == XPL_WIRE_FIELD) {
+        if (s.md->type == XPL_STAT_HLO_MODULE) module = s;
+        if (s.md->type == XPL_STAT_PROGRAM_ID) program = s;
+        if (s.md->type == XPL_STAT_RUN_ID) run = s;
+        if (s.md->type == XPL_STAT_SCOPE_RANGE_ID) scope = s;
+    }
+    if (module.md)
+        put_value(out, &module);
+    else
+        xpl_buf_str(out, xpl_event_get_md(line, ev)->name);
+    xpl_buf_putc(out, '(');
+    put_value(out, program.md ? &program : &run);
+    xpl_buf_putc(out, '-');
+    put_value(out, &scope);
+    xpl_buf_putc(out, ')');
+}
