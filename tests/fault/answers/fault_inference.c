@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests of a model server, their encoding and two hosts together, with every allocation failing
+// once.
+#include "analysis/inference/combine.h"
+#include "analysis/products/product.h"
+#include "analysis/products/values.h"
+#include "analysis/tools/tool.h"
+#include "base/arena.h"
+#include "tests/check.h"
+#include "tests/fault/answers/each.h"
+#include "tests/unit/inference/serving_profile.h"
+
+#define LIMIT ((size_t)1 << 26)
+
+// The tool's answer for two hosts, of which one has been in the store.
+static xpl_status_t render(const void *value, const void *copy, struct xpl_buf *out,
+                           struct xpl_error *err) {
+    const struct xpl_tool *const tool = xpl_tool_find(XPL_STR("inference_profile"));
+    struct xpl_arena arena;
+    struct xpl_exec exec = xpl_exec_serial();
+    void *options;
+    const void *const products[2][1] = {{value}, {copy}};
+    const struct xpl_tool_host hosts[] = {{.name = XPL_STR("a"), .products = products[0]},
+                                          {.name = XPL_STR("b"), .products = products[1]}};
+    xpl_arena_init(&arena, LIMIT);
+    xpl_status_t st = xpl_tool_options_default(tool, &arena, &options, err);
+    if (st == XPL_OK) {
+        const struct xpl_tool_input in = {
+            .hosts = hosts, .n_hosts = 2, .options = options, .exec = &exec, .limit = LIMIT};
+        st = tool->render(&in, out, err);
+    }
+    xpl_arena_fini(&arena);
+    return st;
+}
+
+static xpl_status_t run(const void *input, struct xpl_buf *out) {
+    const struct xpl_buf *const space = input;
+    const struct xpl_product *const p = &xpl_product_inference;
+    struct xpl_exec exec = xpl_exec_serial();
+    const struct xpl_product_input in = {
+        .profile = {space->p, space->n}, .exec = &exec, .limit = LIMIT};
+    struct xpl_error err = {0};
+    struct xpl_buf bytes;
+    void *value = NULL, *copy = NULL;
+    xpl_buf_init(out, LIMIT);
+    xpl_buf_init(&bytes, LIMIT);
+    xpl_status_t st = p->make(&in, &value, &err);
+    if (st == XPL_OK) st = p->encode(value, &bytes, &err);
+    if (st == XPL_OK) st = p->decode((xpl_bytes_t){bytes.p, bytes.n}, LIMIT, &copy, &err);
+    if (st == XPL_OK) st = render(value, copy, out, &err);
+    CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
+    p->free(copy);
+    p->free(value);
+    xpl_buf_fini(&bytes);
+    return st;
+}
+
+static void fail_each(struct xpl_buf space) {
+    fault_each(&(struct fault_scenario){run, &space, 10, .some_only_speed = true});
+    xpl_buf_fini(&space);
+}
+
+int main(void) {
+    fail_each(serving_batches(3, 8, "m:1"));
+    fail_each(serving_runs(70, "a"));
+    return 0;
+}
