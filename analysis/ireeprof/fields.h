@@ -8,31 +8,38 @@
 
 #include "analysis/ireeprof/row.h"
 
+// What is said of a name, a literal.
+#define XPL_F_CALLED(as)                                                                           \
+    .name = (as), .name_length = sizeof(as) - 1, .lead_length = sizeof("\"" as "\":") - 1,         \
+    .lead = "\"" as "\":"
 // A member that is called as in the struct.
 #define XPL_F(KIND, T, member)                                                                     \
     {                                                                                              \
-        .name = #member, .name_length = sizeof #member - 1, .kind = XPL_IREE_##KIND,               \
-        .offset = offsetof(struct xpl_iree_##T, member)                                            \
+        XPL_F_CALLED(#member), .kind = XPL_IREE_##KIND,                                            \
+                               .offset = offsetof(struct xpl_iree_##T, member)                     \
     }
 // One that is called otherwise.
 #define XPL_F_AS(KIND, T, member, as)                                                              \
-    {                                                                                              \
-        .name = (as), .name_length = sizeof(as) - 1, .kind = XPL_IREE_##KIND,                      \
-        .offset = offsetof(struct xpl_iree_##T, member)                                            \
-    }
+    { XPL_F_CALLED(as), .kind = XPL_IREE_##KIND, .offset = offsetof(struct xpl_iree_##T, member) }
 // The name of a number.
 #define XPL_F_NAME(T, member, as, set)                                                             \
     {                                                                                              \
-        .name = (as), .name_length = sizeof(as) - 1, .kind = XPL_IREE_ENUM,                        \
-        .names = XPL_IREE_NAMES_##set, .offset = offsetof(struct xpl_iree_##T, member)             \
+        XPL_F_CALLED(as), .kind = XPL_IREE_ENUM, .names = XPL_IREE_NAMES_##set,                    \
+                          .offset = offsetof(struct xpl_iree_##T, member)                          \
     }
 // Whether a flag is set.
 #define XPL_F_BIT(T, as, mask)                                                                     \
     {                                                                                              \
-        .name = (as), .name_length = sizeof(as) - 1, .kind = XPL_IREE_BIT, .bit = (mask),          \
-        .offset = offsetof(struct xpl_iree_##T, flags)                                             \
+        XPL_F_CALLED(as), .kind = XPL_IREE_BIT, .bit = (mask),                                     \
+                          .offset = offsetof(struct xpl_iree_##T, flags)                           \
+    }
+// One of a u32 that is 0 or 1.
+#define XPL_F_IS(T, member, as)                                                                    \
+    {                                                                                              \
+        XPL_F_CALLED(as), .kind = XPL_IREE_BIT, .bit = 1,                                          \
+                          .offset = offsetof(struct xpl_iree_##T, member)                          \
     }
 #define XPL_F_CONST(as, value)                                                                     \
-    { .name = (as), .name_length = sizeof(as) - 1, .kind = XPL_IREE_CONST, .text = (value) }
+    { XPL_F_CALLED(as), .kind = XPL_IREE_CONST, .text = (value) }
 
 #endif

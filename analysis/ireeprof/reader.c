@@ -104,7 +104,8 @@ struct xpl_iree_items xpl_iree_items_of(const struct xpl_iree_record *r) {
     struct xpl_iree_items it = {.type = t,
                                 .p = r->payload.ptr,
                                 .left = r->payload.len,
-                                .fixed = t->tail == XPL_IREE_TAIL_ANY ? t->size : UINT32_MAX,
+                                .left_out = (r->chunk_flags & XPL_IREE_CHUNK_LEFT_OUT) != 0,
+                                .fixed = t->tail == XPL_IREE_TAIL_ANY ? t->size : UINT64_MAX,
                                 .reading = r->reading};
     set_stop(&it);
     return it;
@@ -124,7 +125,8 @@ static const char *trace_tail(struct xpl_iree_items *it, uint32_t length,
                               struct xpl_iree_item *ret) {
     if (length != it->type->size)
         return "profile executable trace chunk record length must exclude raw trace bytes";
-    const uint64_t data = u64(it->p + offsetof(struct xpl_iree_trace, data_length));
+    const bool left_out = it->left_out && it->left == length;
+    const uint64_t data = left_out ? 0 : u64(it->p + offsetof(struct xpl_iree_trace, data_length));
     if (data != it->left - length)
         return "profile executable trace chunk data length is inconsistent with payload length";
     *ret = (struct xpl_iree_item){it->p, {it->p + length, (size_t)data}};
@@ -261,6 +263,20 @@ static void find_end(struct xpl_iree_bundle *b, void (*done)(const void *p, size
     if (at < b->bytes.len) b->bytes.len = (size_t)at;
 }
 
+// What the header of a bundle that was made of rows says of these.
+static void read_origin(xpl_bytes_t file, struct xpl_iree_bundle *b) {
+    struct xpl_iree_origin o;
+    if (b->header.header_length < XPL_IREE_FILE_HEADER + sizeof o ||
+        memcmp(file.ptr + XPL_IREE_FILE_HEADER, XPL_IREE_ORIGIN_MARK,
+               sizeof XPL_IREE_ORIGIN_MARK) != 0)
+        return;
+    memcpy(&o, file.ptr + XPL_IREE_FILE_HEADER, sizeof o);
+    b->from_rows = true;
+    b->notes = o.notes;
+    for (size_t i = 0; i < XPL_IREE_NOTES_KEPT; i++)
+        b->notes.kept[i].text[sizeof b->notes.kept[i].text - 1] = '\0';
+}
+
 xpl_status_t xpl_iree_open(xpl_bytes_t file, bool with_unfinished, struct xpl_iree_bundle *ret,
                            struct xpl_error *err) {
     return xpl_iree_open_mapped(file, with_unfinished, NULL, ret, err);
@@ -279,6 +295,7 @@ xpl_status_t xpl_iree_open_mapped(xpl_bytes_t file, bool with_unfinished,
                           behind.record_type <= XPL_IREE_RECORD_END;
     const bool whole = stated == 0 || stated > file.len || (with_unfinished && b.unfinished_behind);
     b.bytes = (xpl_bytes_t){file.ptr, whole ? file.len : (size_t)stated};
+    read_origin(file, &b);
     if (stated > file.len)
         note(&b.notes, file.len, "profile file length extends past file contents");
     find_end(&b, done);

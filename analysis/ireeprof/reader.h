@@ -41,6 +41,14 @@ struct xpl_iree_notes {
     size_t n;                                       // all of them
 };
 
+// A bundle that was made of rows (ireeperf/) has this in its header: what could not be read of
+// them, with offsets in the file of the rows.
+struct xpl_iree_origin {
+    char mark[16];
+    struct xpl_iree_notes notes;
+};
+#define XPL_IREE_ORIGIN_MARK "ireeperf-jsonl"
+
 struct xpl_iree_bundle {
     xpl_bytes_t bytes; // as far as records can be read
     struct xpl_iree_header header;
@@ -50,6 +58,7 @@ struct xpl_iree_bundle {
     bool never_finished;         // file_length is 0: still being written, or the program died
     // Records follow the end that the header states: another session that was never finished.
     bool unfinished_behind;
+    bool from_rows; // it was made of rows: struct xpl_iree_origin
 };
 
 // Opens a bundle.  Fails only without a valid header: DATA_LOSS or INVALID_ARGUMENT, in IREE's
@@ -106,11 +115,12 @@ struct xpl_iree_items {
     // A record of an impossible length is taken to be as long as its struct, where the payload is
     // whole structs: IREE's statistics do not look at lengths.
     bool by_size;
+    bool left_out; // what should follow a record is not there: XPL_IREE_CHUNK_LEFT_OUT
     const uint8_t *p;
     size_t left;
     // Records that are just their struct are read here while more than this is left.
     size_t stop;
-    uint32_t fixed; // bytes of such a record; UINT32_MAX: these are others
+    uint64_t fixed; // bytes of such a record; UINT64_MAX, which no length is: these are others
     const struct xpl_iree_reading *reading;
 };
 struct xpl_iree_item {

@@ -96,10 +96,14 @@ enum xpl_iree_field_kind {
     XPL_IREE_OBJECT, // begins an object
     XPL_IREE_END,    // ends it
 };
+enum { XPL_IREE_LEAD = 48 };
 struct xpl_iree_field {
     const char *name;
     const char *text;
     uint8_t name_length; // of the name; 0: to be counted
+    // The name as it stands in JSON, `"name":`, with zeros behind it; its length, 0: not said.
+    uint8_t lead_length;
+    char lead[XPL_IREE_LEAD];
     enum xpl_iree_field_kind kind;
     enum xpl_iree_names names;
     uint32_t bit;

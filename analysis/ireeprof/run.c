@@ -135,6 +135,15 @@ static bool bundle_warning(const struct xpl_iree_bundle *b, size_t *i, char *ret
     return false;
 }
 
+// What a form lacks is no damage.
+static bool form_warning(const struct xpl_iree_bundle *b, size_t *i, char *ret, size_t size) {
+    if (!b->from_rows || (*i)-- != 0) return false;
+    (void)snprintf(ret, size,
+                   "rows of ireeperf-jsonl have no names of sessions, no code objects and no bytes "
+                   "of executable traces");
+    return true;
+}
+
 bool xpl_iree_warning(const struct xpl_iree_run *run, size_t i, char *ret, size_t size) {
     if (note_warning(&run->bundle->notes, &i, ret, size) ||
         note_warning(&run->damage, &i, ret, size) || bundle_warning(run->bundle, &i, ret, size))
@@ -144,7 +153,7 @@ bool xpl_iree_warning(const struct xpl_iree_run *run, size_t i, char *ret, size_
             (void)snprintf(ret, size, "%" PRIu64 " %s", run->missing[k], missing_texts[k]);
             return true;
         }
-    return false;
+    return form_warning(run->bundle, &i, ret, size);
 }
 
 bool xpl_iree_is_partial(const struct xpl_iree_run *run) {

@@ -51,8 +51,9 @@ struct xpl_iree_run {
     const struct xpl_iree_bundle *bundle;
     struct xpl_iree_options options;
     struct xpl_iree_rows *rows;
-    struct xpl_exec *exec;                 // asked between records whether to give up; may be NULL
-    size_t limit;                          // bytes of the names that a trace makes; 0: any number
+    struct xpl_exec *exec; // asked between records whether to give up; may be NULL
+    // Bytes of the names that a trace makes, and of the events of an XSpace; 0: any number.
+    size_t limit;
     void (*done)(const void *p, size_t n); // xpl_iree_reading.done; may be NULL
     struct xpl_iree_notes damage;          // among the events that were read
     uint64_t missing[XPL_IREE_N_MISSING];  // counted while the report runs

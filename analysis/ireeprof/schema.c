@@ -188,3 +188,11 @@ const char *xpl_iree_name(enum xpl_iree_names set, uint32_t value) {
     if (set >= XPL_IREE_NAMES_METRIC_UNIT && set <= XPL_IREE_NAMES_PLOT_HINT) return "";
     return set == XPL_IREE_NAMES_STATUS ? "UNKNOWN_STATUS" : "unknown";
 }
+
+uint32_t xpl_iree_number(enum xpl_iree_names set, xpl_str_t name) {
+    uint32_t v = 0;
+    while (v < sets[set].n &&
+           (!sets[set].names[v] || !xpl_str_eq(name, xpl_str_from(sets[set].names[v]))))
+        v++;
+    return v;
+}

@@ -273,6 +273,8 @@ enum {
     XPL_IREE_RECORD_END = 3,
 
     XPL_IREE_CHUNK_TRUNCATED = 1,
+    // Of ours: bytes that should follow the typed record are not there (ireeperf/).
+    XPL_IREE_CHUNK_LEFT_OUT = 1 << 30,
     XPL_IREE_DEVICE_HAS_UUID = 1,
     XPL_IREE_HAS_HASH = 1, // of executables, code objects and functions
 
@@ -352,5 +354,7 @@ enum xpl_iree_names {
 // The name that IREE's tools print.  A number without one is "unknown"; of a status it is
 // "UNKNOWN_STATUS", and of a metric's properties "".
 const char *xpl_iree_name(enum xpl_iree_names set, uint32_t value);
+// The number of such a name; one without a name for other texts.
+uint32_t xpl_iree_number(enum xpl_iree_names set, xpl_str_t name);
 
 #endif

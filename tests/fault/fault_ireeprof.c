@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every report on a bundle with every allocation failing once.
+#include "analysis/ireeprof/ireeperf/ireeperf.h"
 #include "base/arena.h"
 #include "tests/data_file.h"
 #include "tests/iree_run.h"
@@ -30,6 +31,37 @@ static void fail_each(xpl_bytes_t file, const char *report, enum xpl_iree_trace_
     }
 }
 
+static xpl_status_t make(xpl_bytes_t rows) {
+    struct xpl_error err = {0};
+    struct xpl_buf out;
+    xpl_buf_init(&out, (size_t)1 << 28);
+    const xpl_status_t st = xpl_ireeperf_bundle(rows, NULL, &out, &err);
+    xpl_buf_fini(&out);
+    return st;
+}
+
+// The bundle's own rows, made a bundle again.
+static void fail_rows(xpl_bytes_t file) {
+    struct iree_run x = {.run.options = {.id = -1}};
+    xpl_fault_reset();
+    xpl_fault_fail_on(UINT64_MAX);
+    CHECK_OK(iree_report(&x, file, "export", XPL_IREE_JSONL), &x.err);
+    const xpl_bytes_t rows = {x.out.p, x.out.n};
+    const int64_t live = xpl_fault_live();
+    xpl_fault_reset();
+    xpl_fault_fail_on(UINT64_MAX);
+    CHECK_OK(make(rows), NULL);
+    const uint64_t n = xpl_fault_count();
+    CHECK(n >= 1);
+    for (uint64_t i = 0; i < n; i++) {
+        xpl_fault_reset();
+        xpl_fault_fail_on(i);
+        CHECK_EQ(make(rows), XPL_RESOURCE_EXHAUSTED);
+        CHECK_EQ(xpl_fault_live(), live);
+    }
+    xpl_buf_fini(&x.out);
+}
+
 int main(void) {
     struct xpl_buf b = read_data_file("iree/syn-everything.ireeprof");
     const xpl_bytes_t file = {b.p, b.n};
@@ -40,6 +72,7 @@ int main(void) {
     fail_each(file, "export", XPL_IREE_PERFETTO);
     fail_each(file, "export", XPL_IREE_CHROME);
     fail_each(file, "export", XPL_IREE_XSPACE);
+    fail_rows(file);
     xpl_fault_reset();
     xpl_fault_fail_on(UINT64_MAX);
     xpl_buf_fini(&b);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every report on any bytes.  What must hold: a bundle is opened or refused, records lie in the
-// bytes, every report succeeds on what was opened, two passes agree, damage has offsets in the
-// file.
+// Every report on any bytes, which may also be rows of ireeperf-jsonl.  What must hold: a bundle is
+// opened or refused, records lie in the bytes, every report succeeds on what was opened, two passes
+// agree, damage has offsets in the file.
 #include <string.h>
 
+#include "analysis/ireeprof/ireeperf/ireeperf.h"
 #include "analysis/xplane/xspace.h"
 #include "base/arena.h"
 #include "base/exec.h"
@@ -25,7 +26,8 @@ static void walk(const struct xpl_iree_bundle *b) {
     }
     CHECK_EQ(n, b->n_records);
     for (size_t i = 0; i < b->notes.n && i < XPL_IREE_NOTES_KEPT; i++)
-        CHECK(b->notes.kept[i].offset <= b->file_bytes && b->notes.kept[i].text[0]);
+        CHECK(b->from_rows ||
+              (b->notes.kept[i].offset <= b->file_bytes && b->notes.kept[i].text[0]));
 }
 
 // An XSpace is one, with no more events than the bundle has bytes.
@@ -55,8 +57,41 @@ static void trace(xpl_bytes_t file, enum xpl_iree_trace_format format) {
     xpl_buf_fini(&x.out);
 }
 
+// What is exported of a bundle that was made of rows becomes the same bundle again.
+static void again(xpl_bytes_t made) {
+    struct iree_run x = {.run.options = {.id = -1}}, y = x;
+    struct xpl_error err = {0};
+    struct xpl_buf more;
+    if (iree_report(&x, made, "export", XPL_IREE_JSONL) == XPL_OK) {
+        xpl_buf_init(&more, (size_t)1 << 28);
+        CHECK_OK(xpl_ireeperf_bundle((xpl_bytes_t){x.out.p, x.out.n}, NULL, &more, &err), &err);
+        CHECK_OK(iree_report(&y, (xpl_bytes_t){more.p, more.n}, "export", XPL_IREE_JSONL), &y.err);
+        CHECK(x.out.n == y.out.n && memcmp(x.out.p, y.out.p, x.out.n) == 0);
+        xpl_buf_fini(&more);
+        xpl_buf_fini(&y.out);
+    }
+    xpl_buf_fini(&x.out);
+}
+
+// Rows are a bundle again, whatever of them can be read.
+static int rows(xpl_bytes_t file) {
+    struct xpl_error err = {0};
+    struct xpl_buf out;
+    xpl_buf_init(&out, (size_t)1 << 28);
+    const xpl_status_t st = xpl_ireeperf_bundle(file, NULL, &out, &err);
+    CHECK(st == XPL_OK || ((st == XPL_DATA_LOSS || st == XPL_FAILED_PRECONDITION) && err.msg[0]));
+    CHECK_EQ(xpl_ireeperf_check(file, NULL), st);
+    if (st == XPL_OK) {
+        again((xpl_bytes_t){out.p, out.n});
+        LLVMFuzzerTestOneInput(out.p, out.n);
+    }
+    xpl_buf_fini(&out);
+    return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t n;
+    if (xpl_ireeperf_sniff((xpl_bytes_t){data, size})) return rows((xpl_bytes_t){data, size});
     trace((xpl_bytes_t){data, size}, XPL_IREE_PERFETTO);
     trace((xpl_bytes_t){data, size}, XPL_IREE_CHROME);
     trace((xpl_bytes_t){data, size}, XPL_IREE_XSPACE);

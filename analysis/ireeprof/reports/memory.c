@@ -29,14 +29,18 @@ struct latest {
     uint64_t pool_id;
 };
 
-void xpl_iree_memory_init(struct xpl_iree_memory *m, const struct xpl_iree_run *run) {
+void xpl_iree_memory_init(struct xpl_iree_memory *m, const struct xpl_iree_run *run,
+                          bool everything) {
     *m = (struct xpl_iree_memory){
         .run = run,
+        .everything = everything,
         .devices = {.row_size = sizeof(struct xpl_iree_memory_device), .key_size = 8},
         .pools = {.row_size = sizeof(struct xpl_iree_pool),
                   .key_size = sizeof(struct xpl_iree_pool_key)},
         .allocations = {.row_size = sizeof(struct xpl_iree_allocation),
                         .key_size = sizeof(struct xpl_iree_allocation_key)},
+        .materialized = {.row_size = sizeof(struct xpl_iree_materialized),
+                         .key_size = sizeof(struct xpl_iree_allocation_key)},
         .latest = {.row_size = sizeof(struct latest), .key_size = sizeof(struct latest_key)}};
 }
 
@@ -44,6 +48,7 @@ void xpl_iree_memory_fini(struct xpl_iree_memory *m) {
     xpl_iree_table_fini(&m->devices);
     xpl_iree_table_fini(&m->pools);
     xpl_iree_table_fini(&m->allocations);
+    xpl_iree_table_fini(&m->materialized);
     xpl_iree_table_fini(&m->latest);
 }
 
@@ -69,6 +74,32 @@ static void close_balance(struct xpl_iree_balance *b, uint64_t bytes) {
     xpl_iree_add(&b->partial_close_bytes, more);
 }
 
+static struct xpl_iree_balance balance_of(const struct xpl_iree_small_balance *b) {
+    return (struct xpl_iree_balance){.current_count = b->current_count,
+                                     .high_water_count = b->high_water_count,
+                                     .total_open_count = b->total_open_count,
+                                     .total_close_count = b->total_close_count,
+                                     .partial_close_count = b->partial_close_count,
+                                     .current_bytes = b->current_bytes,
+                                     .high_water_bytes = b->high_water_bytes,
+                                     .total_open_bytes = b->total_open_bytes,
+                                     .total_close_bytes = b->total_close_bytes,
+                                     .partial_close_bytes = b->partial_close_bytes};
+}
+
+static struct xpl_iree_small_balance small_balance(const struct xpl_iree_balance *b) {
+    return (struct xpl_iree_small_balance){.current_count = (uint32_t)b->current_count,
+                                           .high_water_count = (uint32_t)b->high_water_count,
+                                           .total_open_count = (uint32_t)b->total_open_count,
+                                           .total_close_count = (uint32_t)b->total_close_count,
+                                           .partial_close_count = (uint32_t)b->partial_close_count,
+                                           .current_bytes = b->current_bytes,
+                                           .high_water_bytes = b->high_water_bytes,
+                                           .total_open_bytes = b->total_open_bytes,
+                                           .total_close_bytes = b->total_close_bytes,
+                                           .partial_close_bytes = b->partial_close_bytes};
+}
+
 // One event, with what is known of it.
 struct event {
     const struct xpl_iree_memory_event *e;
@@ -79,14 +110,22 @@ struct event {
     uint64_t pool_id;       // also where the event leaves it out
 };
 
+static void balance_life(const struct event *v, struct xpl_iree_balance *life) {
+    // What a pool reserves is an allocation's only with the flag.
+    if (v->rule.life > 0 && (v->rule.of_allocation || v->reservation))
+        open_balance(life, v->e->length);
+    if (v->rule.life < 0) close_balance(life, v->e->length);
+}
+
+static void balance_materialized(const struct event *v, struct xpl_iree_balance *materialized) {
+    if (v->e->type == XPL_IREE_POOL_MATERIALIZE) open_balance(materialized, v->e->length);
+    if (v->ends_materialized) close_balance(materialized, v->e->length);
+}
+
 static void balance(const struct event *v, struct xpl_iree_balance *life,
                     struct xpl_iree_balance *materialized) {
-    const uint64_t bytes = v->e->length;
-    // What a pool reserves is an allocation's only with the flag.
-    if (v->rule.life > 0 && (v->rule.of_allocation || v->reservation)) open_balance(life, bytes);
-    if (v->rule.life < 0) close_balance(life, bytes);
-    if (v->e->type == XPL_IREE_POOL_MATERIALIZE) open_balance(materialized, bytes);
-    if (v->ends_materialized) close_balance(materialized, bytes);
+    balance_life(v, life);
+    balance_materialized(v, materialized);
 }
 
 static bool add_to_device(struct xpl_iree_memory *m, const struct event *v) {
@@ -176,6 +215,19 @@ static struct xpl_iree_allocation_key key_of(const struct event *v) {
                                             v->e->physical_device_ordinal};
 }
 
+static bool add_materialized(struct xpl_iree_memory *m, const struct event *v) {
+    const struct xpl_iree_allocation_key key = key_of(v);
+    bool is_new;
+    if (!v->reservation || (v->e->type != XPL_IREE_POOL_MATERIALIZE && !v->ends_materialized))
+        return true;
+    struct xpl_iree_materialized *const a = xpl_iree_table_put(&m->materialized, &key, &is_new);
+    if (!a) return false;
+    struct xpl_iree_balance b = balance_of(&a->balance);
+    balance_materialized(v, &b);
+    a->balance = small_balance(&b);
+    return true;
+}
+
 static bool add_to_allocation(struct xpl_iree_memory *m, const struct event *v) {
     if (!v->known || !(v->rule.of_allocation || v->reservation)) return true;
     const struct xpl_iree_allocation_key key = key_of(v);
@@ -184,7 +236,9 @@ static bool add_to_allocation(struct xpl_iree_memory *m, const struct event *v) 
     if (!a) return false;
     if (is_new) a->first_queue = a->last_queue = XPL_IREE_NONE;
     describe(a, v->e);
-    balance(v, &a->life, &a->materialized);
+    struct xpl_iree_balance life = balance_of(&a->life);
+    balance_life(v, &life);
+    a->life = small_balance(&life);
     if (!is_new || v->rule.kind != XPL_IREE_MEMORY_QUEUE) return true;
     const struct latest_key latest = {v->e->allocation_id, v->e->physical_device_ordinal};
     struct latest *const l = xpl_iree_table_put(&m->latest, &latest, &is_new);
@@ -211,8 +265,8 @@ static struct event event_of(const struct xpl_iree_memory *m,
     v.pool_id = find_pool(m, &v);
     if (e->type != XPL_IREE_POOL_RELEASE || !v.reservation) return v;
     const struct xpl_iree_allocation_key key = key_of(&v);
-    const struct xpl_iree_allocation *const a = xpl_iree_table_get(&m->allocations, &key);
-    v.ends_materialized = a && (a->materialized.current_count || a->materialized.current_bytes);
+    const struct xpl_iree_materialized *const a = xpl_iree_table_get(&m->materialized, &key);
+    v.ends_materialized = a && (a->balance.current_count || a->balance.current_bytes);
     return v;
 }
 
@@ -239,9 +293,10 @@ xpl_status_t xpl_iree_memory_add(struct xpl_iree_memory *m, const struct xpl_ire
         m->matched++;
         m->truncated_events += xpl_iree_truncated(r);
         const struct event v = event_of(m, &e);
-        if (!add_to_device(m, &v) || !add_to_pool(m, &v) || !add_pool_stats(m, &v) ||
-            !add_to_allocation(m, &v))
-            XPL_RETURN_OOM(err, "memory of the bundle");
+        bool ok = add_to_device(m, &v) && add_materialized(m, &v);
+        if (!m->everything)
+            ok = ok && add_to_pool(m, &v) && add_pool_stats(m, &v) && add_to_allocation(m, &v);
+        if (!ok) XPL_RETURN_OOM(err, "memory of the bundle");
         if (m->on_match) m->on_match(m->ctx, &e);
     }
     return XPL_OK;

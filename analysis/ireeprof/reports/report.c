@@ -50,7 +50,8 @@ static const struct xpl_iree_report reports[] = {
      .begin_warning = xpl_iree_export_begin_warning,
      .run = xpl_iree_report_export},
     {.name = "functions",
-     .help = "time of functions by name, over executables, devices and sessions, with percentiles",
+     .help =
+         "time of functions by name and geometry, over executables and devices, with percentiles",
      .accepts = XPL_IREE_TAKES_FILTER,
      .ours = true,
      .run = xpl_iree_report_functions},

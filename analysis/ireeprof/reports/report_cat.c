@@ -59,7 +59,7 @@ static xpl_status_t write_trace(void *ctx, const struct xpl_iree_record *h, stru
     if (!xpl_iree_id_is(run, t.trace_id)) return XPL_OK;
     xpl_row_begin(run->rows, "type", "att_trace");
     xpl_row_fields(run->rows, row->fields, row->n - LENGTHS, &t);
-    xpl_row_u64(run->rows, "raw_bytes", item.tail.len);
+    xpl_row_u64(run->rows, "raw_bytes", t.data_length);
     xpl_row_u64(run->rows, "raw_offset", (uint64_t)(item.tail.ptr - run->bundle->bytes.ptr));
     xpl_row_end(run->rows);
     return XPL_OK;
@@ -76,6 +76,11 @@ xpl_status_t xpl_iree_trace_bytes(const struct xpl_iree_bundle *bundle, int64_t 
         if (h.chunk != XPL_IREE_TRACES || !xpl_iree_item_next(&items, &item, NULL)) continue;
         xpl_iree_copy(&item, &t);
         if (id < 0 || t.trace_id != (uint64_t)id) continue;
+        if (items.left_out)
+            XPL_RETURN_ERROR(
+                err, XPL_FAILED_PRECONDITION,
+                "rows of ireeperf-jsonl do not have the bytes of traces: ask the bundle "
+                "that they were made of");
         *ret = item.tail;
         return XPL_OK;
     }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Report functions, of our own: the time of functions by their names, over all executables, devices
-// and sessions, ranked in nanoseconds.  Replays make their executables anew in every iteration, and
-// ticks of two devices cannot be compared: IREE's report dispatch has a group for each.
+// Report functions, of our own: the time of functions by their names and geometries, over all
+// executables, devices and sessions, ranked in nanoseconds.  Replays make their executables anew in
+// every iteration, and ticks of two devices cannot be compared: IREE's report dispatch has a group
+// for each.
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/ireeprof/reports/dispatches.h"
 #include "analysis/ireeprof/reports/durations.h"
@@ -14,6 +16,7 @@
 struct key {
     uint64_t name;       // xpl_strid_t
     uint32_t host, unit; // whose spans; NANOSECONDS, or TICKS of a device without a clock
+    uint32_t workgroup_count[3], workgroup_size[3];
 };
 enum { NANOSECONDS, TICKS };
 struct function {
@@ -66,6 +69,8 @@ static bool add_dispatch(struct functions *x, const struct xpl_iree_dispatch *e)
     xpl_strid_t strid;
     if (!xpl_intern_put(x->names, name, &strid)) return false;
     struct key key = {.name = strid.v, .host = e->host};
+    memcpy(key.workgroup_count, e->workgroup_count, sizeof key.workgroup_count);
+    memcpy(key.workgroup_size, e->workgroup_size, sizeof key.workgroup_size);
     const uint64_t duration = measure(x, e, &key.unit);
     bool is_new;
     struct function *const f = xpl_iree_table_put(&x->rows, &key, &is_new);
@@ -108,7 +113,15 @@ static int by_time(const void *pa, const void *pb) {
     if ((*a)->key.host != (*b)->key.host) return (*a)->key.host < (*b)->key.host ? -1 : 1;
     if ((*a)->durations.sum != (*b)->durations.sum)
         return (*a)->durations.sum > (*b)->durations.sum ? -1 : 1;
-    return (*a)->key.name < (*b)->key.name ? -1 : (*a)->key.name > (*b)->key.name;
+    if ((*a)->key.name != (*b)->key.name) return (*a)->key.name < (*b)->key.name ? -1 : 1;
+    return *a < *b ? -1 : *a > *b; // rows lie as they came
+}
+
+static void put_three(struct xpl_iree_rows *r, const char *name, const uint32_t v[3]) {
+    xpl_row_open(r, name, '[');
+    for (size_t i = 0; i < 3; i++)
+        xpl_row_u64(r, NULL, v[i]);
+    xpl_row_close(r, ']');
 }
 
 static void write_function(const struct functions *x, const struct function *f, size_t rank,
@@ -119,6 +132,8 @@ static void write_function(const struct functions *x, const struct function *f, 
     xpl_row_begin(r, "type", "function");
     xpl_row_u64(r, "rank", rank);
     xpl_row_str(r, "key", xpl_intern_get(x->names, (xpl_strid_t){(uint32_t)f->key.name}));
+    put_three(r, "workgroup_count", f->key.workgroup_count);
+    put_three(r, "workgroup_size", f->key.workgroup_size);
     xpl_row_text(r, "timing_source",
                  f->key.host ? "host_execution_event" : "device_dispatch_event");
     xpl_row_text(r, "duration_unit", ticks ? "device_tick" : "ns");

@@ -2,10 +2,11 @@
 // Report memory: memory events, balances of devices and pools, lives of allocations.
 #include <assert.h>
 
+#include "analysis/ireeprof/fields.h"
 #include "analysis/ireeprof/model.h"
+#include "analysis/ireeprof/reports/export/export_fields.h"
 #include "analysis/ireeprof/reports/impl.h"
 #include "analysis/ireeprof/reports/memory.h"
-#include "analysis/ireeprof/reports/rows_memory.h"
 
 // When a device allocated and freed for its queue: alloca and dealloca events of queues.
 struct life_key {
@@ -28,8 +29,9 @@ struct report {
 
 static void write_event(void *ctx, const struct xpl_iree_memory_event *e) {
     struct xpl_iree_rows *const r = ctx;
+    const struct xpl_iree_export_row *const row = &xpl_iree_export_rows[XPL_IREE_MEMORY_EVENTS];
     xpl_row_begin(r, "type", "memory_event");
-    xpl_iree_put_memory_event(r, e);
+    xpl_row_fields(r, row->fields, row->n, e);
     xpl_row_end(r);
 }
 
@@ -162,6 +164,13 @@ static const struct life *find_life(const struct report *p, const struct xpl_ire
     return xpl_iree_table_get(&p->lives, &key);
 }
 
+// The life of an allocation as its device timed it.
+struct xpl_iree_device_life {
+    uint64_t alloca_event, dealloca_event, start_tick, end_tick, ticks;
+    uint32_t available, timed; // 0 or 1
+    int64_t ns;
+};
+
 static void put_device_life(const struct report *p, const struct xpl_iree_allocation *a) {
     struct xpl_iree_rows *const r = p->run->rows;
     const struct life *const begin = find_life(p, a, false), *const end = find_life(p, a, true);
@@ -172,52 +181,97 @@ static void put_device_life(const struct report *p, const struct xpl_iree_alloca
     const struct xpl_iree_fit fit = xpl_iree_model_fit(&p->model, a->key.physical_device_ordinal);
     int64_t ns = 0;
     const bool timed = valid && xpl_iree_fit_ticks(&fit, ticks, &ns);
-    xpl_row_u64(r, "alloca_device_event_id", begin ? begin->event_id : 0);
-    xpl_row_u64(r, "dealloca_device_event_id", end ? end->event_id : 0);
-    xpl_row_bool(r, "device_lifetime_available", valid);
-    xpl_row_u64(r, "device_lifetime_start_tick", valid ? begin->start_tick : 0);
-    xpl_row_u64(r, "device_lifetime_end_tick", valid ? end->end_tick : 0);
-    xpl_row_u64(r, "device_lifetime_duration_ticks", ticks);
-    xpl_row_bool(r, "device_lifetime_time_ns_available", timed);
-    xpl_row_i64(r, "device_lifetime_duration_ns", ns);
+    const struct xpl_iree_device_life v = {.alloca_event = begin ? begin->event_id : 0,
+                                           .dealloca_event = end ? end->event_id : 0,
+                                           .available = valid,
+                                           .start_tick = valid ? begin->start_tick : 0,
+                                           .end_tick = valid ? end->end_tick : 0,
+                                           .ticks = ticks,
+                                           .timed = timed,
+                                           .ns = ns};
+    static const struct xpl_iree_field fields[] = {
+        XPL_F_AS(U64, device_life, alloca_event, "alloca_device_event_id"),
+        XPL_F_AS(U64, device_life, dealloca_event, "dealloca_device_event_id"),
+        XPL_F_IS(device_life, available, "device_lifetime_available"),
+        XPL_F_AS(U64, device_life, start_tick, "device_lifetime_start_tick"),
+        XPL_F_AS(U64, device_life, end_tick, "device_lifetime_end_tick"),
+        XPL_F_AS(U64, device_life, ticks, "device_lifetime_duration_ticks"),
+        XPL_F_IS(device_life, timed, "device_lifetime_time_ns_available"),
+        XPL_F_AS(I64, device_life, ns, "device_lifetime_duration_ns")};
+    XPL_ROW_FIELDS(r, fields, &v);
 }
 
-static bool is_open(const struct xpl_iree_allocation *a) {
-    return a->life.current_bytes || a->materialized.current_bytes;
+// Only what pools reserve is ever materialized.
+static struct xpl_iree_materialized materialized_of(const struct report *p,
+                                                    const struct xpl_iree_allocation *a) {
+    const struct xpl_iree_materialized none = {.key = a->key};
+    const struct xpl_iree_materialized *const m =
+        a->key.kind == XPL_IREE_MEMORY_POOL ? xpl_iree_table_get(&p->memory.materialized, &a->key)
+                                            : NULL;
+    return m ? *m : none;
+}
+
+static bool is_open(const struct xpl_iree_allocation *a, const struct xpl_iree_materialized *m) {
+    return a->life.current_bytes || m->balance.current_bytes;
+}
+
+#define BALANCE(as, T, member)                                                                     \
+    XPL_F_AS(U32, T, member.current_count, as "_current_count"),                                   \
+        XPL_F_AS(U32, T, member.high_water_count, as "_high_water_count"),                         \
+        XPL_F_AS(U32, T, member.total_open_count, as "_total_open_count"),                         \
+        XPL_F_AS(U32, T, member.total_close_count, as "_total_close_count"),                       \
+        XPL_F_AS(U32, T, member.partial_close_count, as "_partial_close_count"),                   \
+        XPL_F_AS(U64, T, member.current_bytes, as "_current_bytes"),                               \
+        XPL_F_AS(U64, T, member.high_water_bytes, as "_high_water_bytes"),                         \
+        XPL_F_AS(U64, T, member.total_open_bytes, as "_total_open_bytes"),                         \
+        XPL_F_AS(U64, T, member.total_close_bytes, as "_total_close_bytes"),                       \
+        XPL_F_AS(U64, T, member.partial_close_bytes, as "_partial_close_bytes")
+
+static void put_times(struct xpl_iree_rows *r, const struct xpl_iree_allocation *a) {
+    static const struct xpl_iree_field fields[] = {
+        XPL_F(U64, allocation, first_event_id), XPL_F(U64, allocation, last_event_id),
+        XPL_F_AS(I64, allocation, first_ns, "first_host_time_ns"),
+        XPL_F_AS(I64, allocation, last_ns, "last_host_time_ns"),
+        XPL_F_CONST("host_time_domain", "iree_host_time_ns")};
+    static const struct xpl_iree_field more[] = {
+        XPL_F(U64, allocation, first_submission_id), XPL_F(U64, allocation, last_submission_id),
+        XPL_F_AS(U32, allocation, first_queue, "first_queue_ordinal"),
+        XPL_F_AS(U32, allocation, last_queue, "last_queue_ordinal")};
+    int64_t ns;
+    if (a->last_ns < a->first_ns || __builtin_sub_overflow(a->last_ns, a->first_ns, &ns)) ns = 0;
+    XPL_ROW_FIELDS(r, fields, a);
+    xpl_row_i64(r, "duration_ns", ns);
+    XPL_ROW_FIELDS(r, more, a);
 }
 
 static void write_allocation(const struct report *p, const struct xpl_iree_allocation *a) {
+    static const struct xpl_iree_field fields[] = {
+        XPL_F_AS(U32, allocation, key.physical_device_ordinal, "physical_device_ordinal"),
+        XPL_F_AS(U64, allocation, key.allocation_id, "allocation_id"),
+        XPL_F_AS(U64, allocation, key.pool_id, "pool_id"),
+        XPL_F(U64, allocation, backing_id),
+        XPL_F_BIT(allocation, "externally_owned", XPL_IREE_MEMORY_EXTERNAL),
+        XPL_F(U64, allocation, memory_type),
+        XPL_F(U64, allocation, buffer_usage),
+        XPL_F(U32, allocation, events),
+        XPL_F(U32, allocation, waits),
+        XPL_F(U32, allocation, materializes)};
+    static const struct xpl_iree_field life[] = {BALANCE("lifecycle", allocation, life)};
+    static const struct xpl_iree_field materialized[] = {
+        BALANCE("materialized", materialized, balance)};
+    const struct xpl_iree_materialized m = materialized_of(p, a);
     struct xpl_iree_rows *const r = p->run->rows;
-    int64_t ns;
-    if (a->last_ns < a->first_ns || __builtin_sub_overflow(a->last_ns, a->first_ns, &ns)) ns = 0;
     xpl_row_begin(r, "type", "memory_allocation");
     xpl_row_text(r, "kind", xpl_iree_memory_kind_names[a->key.kind]);
-    xpl_row_u64(r, "physical_device_ordinal", a->key.physical_device_ordinal);
-    xpl_row_u64(r, "allocation_id", a->key.allocation_id);
-    xpl_row_u64(r, "pool_id", a->key.pool_id);
-    xpl_row_u64(r, "backing_id", a->backing_id);
-    xpl_row_bool(r, "externally_owned", a->flags & XPL_IREE_MEMORY_EXTERNAL);
-    xpl_row_u64(r, "memory_type", a->memory_type);
-    xpl_row_u64(r, "buffer_usage", a->buffer_usage);
-    xpl_row_u64(r, "events", a->events);
-    xpl_row_u64(r, "waits", a->waits);
-    xpl_row_u64(r, "materializes", a->materializes);
-    xpl_row_bool(r, "open_at_end", is_open(a));
-    xpl_row_u64(r, "first_event_id", a->first_event_id);
-    xpl_row_u64(r, "last_event_id", a->last_event_id);
-    xpl_row_i64(r, "first_host_time_ns", a->first_ns);
-    xpl_row_i64(r, "last_host_time_ns", a->last_ns);
-    xpl_row_text(r, "host_time_domain", "iree_host_time_ns");
-    xpl_row_i64(r, "duration_ns", ns);
-    xpl_row_u64(r, "first_submission_id", a->first_submission_id);
-    xpl_row_u64(r, "last_submission_id", a->last_submission_id);
-    xpl_row_u64(r, "first_queue_ordinal", a->first_queue);
-    xpl_row_u64(r, "last_queue_ordinal", a->last_queue);
+    XPL_ROW_FIELDS(r, fields, a);
+    xpl_row_bool(r, "open_at_end", is_open(a, &m));
+    put_times(r, a);
     put_device_life(p, a);
-    put_balance(r, "lifecycle", &a->life);
-    put_balance(r, "materialized", &a->materialized);
+    XPL_ROW_FIELDS(r, life, a);
+    XPL_ROW_FIELDS(r, materialized, &m);
     xpl_row_end(r);
 }
+#undef BALANCE
 
 static void write_summary(const struct report *p) {
     const struct xpl_iree_memory *const m = &p->memory;
@@ -225,8 +279,9 @@ static void write_summary(const struct report *p) {
     uint64_t open = 0, partial = 0;
     for (size_t i = 0; i < m->allocations.n; i++) {
         const struct xpl_iree_allocation *const a = xpl_iree_table_at(&m->allocations, i);
-        open += is_open(a);
-        partial += a->life.partial_close_count + a->materialized.partial_close_count;
+        const struct xpl_iree_materialized v = materialized_of(p, a);
+        open += is_open(a, &v);
+        partial += a->life.partial_close_count + v.balance.partial_close_count;
     }
     xpl_row_begin(r, "type", "memory_summary");
     xpl_row_str(r, "filter", p->run->options.filter);
@@ -263,7 +318,7 @@ xpl_status_t xpl_iree_report_memory(struct xpl_iree_run *run, struct xpl_error *
         .run = run,
         .lives = {.row_size = sizeof(struct life), .key_size = sizeof(struct life_key)}};
     xpl_iree_model_init(&p.model);
-    xpl_iree_memory_init(&p.memory, run);
+    xpl_iree_memory_init(&p.memory, run, false);
     if (run->rows->format == XPL_IREE_JSONL) p.memory.on_match = write_event;
     p.memory.ctx = run->rows;
     const xpl_status_t st = xpl_iree_walk(run, add_record, &p, err);

@@ -87,12 +87,16 @@ static bool add_item(struct xpl_iree_summary *s, const struct xpl_iree_record *r
                      const struct xpl_iree_item *item) {
     struct xpl_iree_host_event host;
     struct xpl_iree_region_event region;
+    struct xpl_iree_trace trace;
     if (r->chunk == XPL_IREE_DEVICES) return add_device(s, item);
     if (r->chunk == XPL_IREE_QUEUES) return add_queue(s, item);
     if (r->chunk == XPL_IREE_CLOCKS) return add_clock(s, item);
     if (r->chunk == XPL_IREE_METRIC_SAMPLES) return add_metric_sample(s, item);
     if (r->chunk == XPL_IREE_CODE_OBJECTS) xpl_iree_add(&s->code_object_bytes, item->tail.len);
-    if (r->chunk == XPL_IREE_TRACES) xpl_iree_add(&s->trace_bytes, item->tail.len);
+    if (r->chunk == XPL_IREE_TRACES) {
+        xpl_iree_copy(item, &trace);
+        xpl_iree_add(&s->trace_bytes, trace.data_length);
+    }
     if (r->chunk == XPL_IREE_HOST_EVENTS) {
         xpl_iree_copy(item, &host);
         add_span(&s->invalid_host, &s->host_ns, host.start_host_time_ns, host.end_host_time_ns);

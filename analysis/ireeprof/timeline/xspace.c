@@ -15,6 +15,7 @@
 #include "analysis/xplane/writer.h"
 #include "base/intern.h"
 #include "base/json.h"
+#include "base/text/utf8.h"
 
 enum { FIRST_LINE = 1, CANCEL_EVERY = 4096, FLOW_BITS = 56, SHOWN = 512, OP_MAX = 200 };
 enum direction { FLOW_IN = 1, FLOW_OUT, FLOW_INOUT }; // as in a stat "flow"
@@ -32,7 +33,9 @@ struct xpl_iree_xspace {
     struct xpl_intern *names; // of events: ids of metadata
     struct xpl_intern *stats;
     uint32_t n_names, n_stats;
-    int64_t first_ns; // of the line
+    struct order *order; // of the events
+    int64_t first_ns;    // of the line
+    int64_t next_ns;     // of the event behind the current one
     struct xpl_buf text;
     bool failed, open; // open: an event
 };
@@ -122,19 +125,11 @@ static void split(xpl_str_t name, xpl_str_t *ret_component, xpl_str_t *ret_type)
     if (end) *ret_type = xpl_str_sub(rest, 0, end);
 }
 
-// At most so many bytes of what is UTF-8, and whole characters.
-static xpl_str_t cut(xpl_str_t s, size_t max) {
-    size_t n = s.len < max ? s.len : max;
-    while (n && n < s.len && ((uint8_t)s.ptr[n] & 0xc0) == 0x80)
-        n--;
-    return xpl_str_sub(s, 0, n);
-}
-
 // What tools on ops ask of a dispatch: op, module, and COMPONENT/FUNCTION:TYPE.
 static void put_op(struct xpl_iree_xspace *x, xpl_str_t name, bool timed) {
     char full[3 * OP_MAX + sizeof "/:"]; // component and type are parts of the name
     xpl_str_t component, type;
-    name = cut(name, OP_MAX);
+    name = xpl_utf8_cut(name, OP_MAX);
     split(name, &component, &type);
     int n =
         snprintf(full, sizeof full, "%.*s%c%.*s", XPL_STR_FMT(component), '/', XPL_STR_FMT(name));
@@ -198,7 +193,7 @@ static void put_event(struct xpl_iree_sink *s, const struct xpl_iree_event *e, u
     const struct xpl_iree_track *const t = xpl_iree_track_at(s->t, e->track);
     char text[SHOWN];
     // Slices of a track do not overlap: the next event is this one's end.
-    const int64_t length = e->kind == XPL_IREE_EVENT_SLICE ? ps_between(e->ns, e[1].ns) : 0;
+    const int64_t length = e->kind == XPL_IREE_EVENT_SLICE ? ps_between(e->ns, x->next_ns) : 0;
     const bool dispatch = is_dispatch(s, e);
     const xpl_str_t shown = valid(x, t->counter ? t->name : dispatch ? name : plain(name, text));
     const int64_t md = id_of(x, x->names, &x->n_names, shown);
@@ -278,7 +273,7 @@ static bool place_tracks(struct xpl_iree_timeline *t, struct xpl_iree_xspace *x)
     return true;
 }
 
-// For sorting: the places stand in the events themselves, as their track is kept by `sequence`.
+// For sorting: an event and where it stands.
 struct order {
     struct place place;
     uint32_t index; // of the event
@@ -291,26 +286,18 @@ static int by_place(const void *pa, const void *pb) {
     return (a->index > b->index) - (a->index < b->index); // events are by time
 }
 
-// Brings the events of each line together, by time.
-static bool group(struct xpl_iree_timeline *t, const struct xpl_iree_xspace *x) {
-    const size_t n = t->events.n;
-    struct xpl_iree_event *const events = t->events.v;
-    struct xpl_iree_event *const sorted = xpl_sys_alloc((n + 1) * sizeof *sorted);
+// Brings the events of each line together, by time.  What that takes beside the events counts for
+// the limit: the order, and as much again that sorting may take.
+static struct order *group(const struct xpl_iree_timeline *t, const struct xpl_iree_xspace *x) {
+    const struct xpl_iree_event *const events = t->events.v;
+    const size_t n = t->events.n, limit = t->run->limit;
+    const size_t each = 2 * sizeof(struct order) + sizeof *events;
+    if (n > UINT32_MAX || (limit && n > limit / each)) return NULL;
     struct order *const order = xpl_sys_alloc((n + 1) * sizeof *order);
-    const bool ok = sorted && order;
-    for (size_t i = 0; ok && i < n; i++)
+    for (size_t i = 0; order && i < n; i++)
         order[i] = (struct order){x->places[events[i].track], (uint32_t)i};
-    if (ok && n) qsort(order, n, sizeof *order, by_place);
-    for (size_t i = 0; ok && i < n; i++)
-        sorted[i] = events[order[i].index];
-    xpl_sys_free(order);
-    if (!ok) {
-        xpl_sys_free(sorted);
-        return false;
-    }
-    xpl_sys_free(events);
-    t->events.v = sorted, t->events.cap = n + 1;
-    return true;
+    if (order && n) qsort(order, n, sizeof *order, by_place);
+    return order;
 }
 
 // The names of a track and of those above it, devices and queues among them.
@@ -362,12 +349,13 @@ static xpl_status_t check(struct xpl_iree_sink *s, struct xpl_error *err) {
 static xpl_status_t emit(struct xpl_iree_sink *s, struct xpl_error *err) {
     struct xpl_iree_xspace *const x = state_of(s);
     const struct xpl_iree_event *const events = s->t->events.v;
+    const size_t n = s->t->events.n;
     const struct place *last = NULL;
     char text[320];
     for (size_t i = 0; xpl_iree_warning(s->t->run, i, text, sizeof text); i++)
         xpl_xspace_writer_warning(&x->w, xpl_str_from(text));
-    for (size_t i = 0; i < s->t->events.n; i++) {
-        const struct xpl_iree_event *const e = &events[i];
+    for (size_t i = 0; i < n; i++) {
+        const struct xpl_iree_event *const e = &events[x->order[i].index];
         const struct place *const at = &x->places[e->track];
         const bool new_plane = !last || last->plane != at->plane;
         const bool new_line = new_plane || last->line != at->line;
@@ -376,6 +364,7 @@ static xpl_status_t emit(struct xpl_iree_sink *s, struct xpl_error *err) {
         if (new_plane) begin_plane(s, at->plane);
         if (new_line) begin_line(s, e);
         last = at;
+        x->next_ns = i + 1 < n ? events[x->order[i + 1].index].ns : e->ns;
         if (e->kind != XPL_IREE_EVENT_END) xpl_iree_timeline_put(s, e, (uint64_t)e->ns);
         if (i % CANCEL_EVERY == 0) XPL_TRY(check(s, err));
     }
@@ -405,12 +394,13 @@ xpl_status_t xpl_iree_xspace_write(struct xpl_iree_sink *s, struct xpl_error *er
     xpl_buf_init(&x.text, (size_t)1 << 30);
     xpl_xspace_writer_init(&x.w, &sink);
     memcpy(missing, s->t->x.run->missing, sizeof missing);
-    const bool placed = place_tracks(s->t, &x) && group(s->t, &x);
+    const bool placed = place_tracks(s->t, &x) && (x.order = group(s->t, &x));
     xpl_status_t st = placed ? emit(s, err) : XPL_RESOURCE_EXHAUSTED;
     memcpy(s->t->x.run->missing, missing, sizeof missing); // each pass counts anew
     const bool measured = st == XPL_OK && xpl_xspace_writer_measured(&x.w);
     if (measured) st = emit(s, err);
     const bool written = xpl_xspace_writer_fini(&x.w);
+    xpl_sys_free(x.order);
     xpl_sys_free(x.places);
     xpl_arena_fini(&x.arena);
     xpl_buf_fini(&x.text);

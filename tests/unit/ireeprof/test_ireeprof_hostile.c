@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bundles that nobody writes: many of everything, numbers at their ends, bytes that change while
 // they are read, work that is not needed any more.
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -522,7 +523,38 @@ static void test_long_names(void) {
     xpl_buf_fini(&b);
 }
 
+// Typed records of the longest and the shortest length that can be written, of every kind.
+static void test_lengths_of_records(void) {
+    static const uint32_t lengths[] = {UINT32_MAX, UINT32_MAX - 1, 0, 1};
+    for (size_t t = 0; t < XPL_IREE_N_CHUNK_TYPES; t++)
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+            const struct xpl_iree_chunk_type *const type = &xpl_iree_chunk_types[t];
+            struct xpl_buf b;
+            struct iree_run x = {0};
+            begin_bundle(&b);
+            const size_t at = begin_chunk(&b, 0, type->suffix);
+            for (int k = 0; k < 3; k++) {
+                xpl_buf_put(&b, &lengths[i], sizeof lengths[i]);
+                for (size_t n = sizeof lengths[i]; n < type->size; n++)
+                    xpl_buf_put(&b, "", 1);
+            }
+            end_record(&b, at);
+            uint8_t *const exact = malloc(b.n); // so that a read behind it is found
+            CHECK(exact);
+            memcpy(exact, b.p, b.n);
+            const size_t room = b.n;
+            xpl_buf_fini(&b);
+            x.run.options.id = -1;
+            const xpl_bytes_t file = {exact, room};
+            CHECK_OK(iree_report(&x, file, "sessions", XPL_IREE_JSONL), &x.err);
+            CHECK(type->events || x.bundle.notes.n >= 1);
+            xpl_buf_fini(&x.out);
+            free(exact);
+        }
+}
+
 int main(void) {
+    test_lengths_of_records();
     test_many_sessions();
     test_ends();
     test_many_queues();

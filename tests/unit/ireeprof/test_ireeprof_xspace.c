@@ -112,7 +112,42 @@ static void test_everything(void) {
     close_bundle(&o);
 }
 
+// A bundle of many events with few names: its host events again and again.
+static struct xpl_buf repeat(const struct xpl_buf *file, int times) {
+    struct xpl_iree_bundle bundle;
+    struct xpl_iree_record r;
+    struct xpl_buf out;
+    CHECK_OK(xpl_iree_open((xpl_bytes_t){file->p, file->n}, false, &bundle, NULL), NULL);
+    struct xpl_iree_cursor c = {.bundle = &bundle};
+    xpl_buf_init(&out, (size_t)1 << 26);
+    xpl_buf_put(&out, file->p, bundle.header.header_length);
+    memset(out.p + 16, 0, 8); // its length is not known any more
+    while (xpl_iree_next(&c, &r))
+        for (int i = 0; i < (r.chunk == XPL_IREE_HOST_EVENTS ? times : 1); i++)
+            xpl_buf_put(&out, file->p + r.offset, (size_t)r.record_length);
+    CHECK(!out.failed);
+    return out;
+}
+
+// The events count for the limit of memory, too, with what their order takes.
+static void test_limit(void) {
+    enum { TIMES = 500, PER_EVENT = 64 }; // bytes, at least
+    struct xpl_buf file = read_data_file("iree/task-mlp-all.ireeprof");
+    struct xpl_buf many = repeat(&file, TIMES);
+    for (int roomy = 0; roomy < 2; roomy++) {
+        struct iree_run x = {.run = {.options = {.id = -1, .trace = XPL_IREE_XSPACE}}};
+        x.run.limit = roomy ? (size_t)1 << 24 : TIMES * 3 * PER_EVENT; // 3: dispatches
+        const xpl_status_t st =
+            iree_report(&x, (xpl_bytes_t){many.p, many.n}, "export", XPL_IREE_JSONL);
+        CHECK_EQ(st, roomy ? XPL_OK : XPL_RESOURCE_EXHAUSTED);
+        xpl_buf_fini(&x.out);
+    }
+    xpl_buf_fini(&many);
+    xpl_buf_fini(&file);
+}
+
 int main(void) {
+    test_limit();
     test_host();
     test_device();
     test_everything();

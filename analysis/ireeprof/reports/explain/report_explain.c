@@ -360,8 +360,7 @@ xpl_status_t xpl_iree_report_explain(struct xpl_iree_run *run, struct xpl_error 
     struct xpl_iree_explain x = {.run = run};
     xpl_iree_model_init(&x.model);
     xpl_iree_summary_init(&x.summary);
-    xpl_iree_memory_init(&x.memory, run);
-    x.memory.everything = true;
+    xpl_iree_memory_init(&x.memory, run, true);
     xpl_iree_dispatches_init(&x.dispatches, run, &x.model, XPL_IREE_BY_EVENT);
     x.dispatches.keep |= XPL_IREE_KEEPS_SUBMISSIONS;
     x.device_sums = (struct xpl_iree_table){.row_size = sizeof(struct device_sum),

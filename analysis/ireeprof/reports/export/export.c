@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "analysis/ireeprof/reports/export/export_fields.h"
-#include "analysis/ireeprof/reports/rows_memory.h"
 
 void xpl_iree_export_begin(struct xpl_iree_rows *r, const char *record_type, uint64_t index) {
     xpl_row_begin(r, NULL, record_type);
@@ -219,9 +218,6 @@ static void put_metadata_end(const struct xpl_iree_export *x, const struct xpl_i
 // Of events.
 static void put_event_end(const struct xpl_iree_export *x, const struct xpl_iree_record *h,
                           const struct xpl_iree_item *item) {
-    static const struct xpl_iree_field host_fields[] = {
-        XPL_F(U64, host_event, payload_length), XPL_F(U64, host_event, tile_count),
-        XPL_F(I64, host_event, tile_duration_sum_ns), XPL_F(U32, host_event, operation_count)};
     struct xpl_iree_dispatch_event e;
     struct xpl_iree_queue_device_event q;
     struct xpl_iree_host_event host;
@@ -235,7 +231,6 @@ static void put_event_end(const struct xpl_iree_export *x, const struct xpl_iree
     } else if (h->chunk == XPL_IREE_HOST_EVENTS) {
         xpl_iree_copy(item, &host);
         put_span(x->run->rows, host.start_host_time_ns, host.end_host_time_ns);
-        XPL_ROW_FIELDS(x->run->rows, host_fields, &host);
     } else if (h->chunk == XPL_IREE_COUNTER_SAMPLES) {
         xpl_iree_copy(item, &s);
         put_ticks(x, s.physical_device_ordinal, s.start_tick, s.end_tick,
@@ -261,17 +256,13 @@ void xpl_iree_export_item(const struct xpl_iree_export *x, const struct xpl_iree
         xpl_row_u64(r, "queue_ordinal", h->queue_ordinal);
         xpl_row_u64(r, "stream_id", h->stream_id);
     }
-    if (h->chunk == XPL_IREE_MEMORY_EVENTS) {
-        struct xpl_iree_memory_event e;
-        xpl_iree_copy(item, &e);
-        xpl_iree_put_memory_event(r, &e);
-    }
     xpl_row_fields(r, row->fields, first, item->p);
     if (row->split) {
         put_middle(x, h, item);
-        xpl_row_fields(r, row->fields + first, row->n - first, item->p);
+        xpl_row_fields(r, row->fields + first, row->n - row->last - first, item->p);
     }
     put_event_end(x, h, item);
+    xpl_row_fields(r, row->fields + row->n - row->last, row->last, item->p);
     xpl_row_end(r);
 }
 

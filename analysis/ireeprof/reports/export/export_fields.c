@@ -127,7 +127,11 @@ static const struct xpl_iree_field host_event[] = {
     XPL_F(3U32, host_event, workgroup_size),
     HOST_DOMAIN,
     XPL_F(I64, host_event, start_host_time_ns),
-    XPL_F(I64, host_event, end_host_time_ns)};
+    XPL_F(I64, host_event, end_host_time_ns),
+    XPL_F(U64, host_event, payload_length), // behind the duration
+    XPL_F(U64, host_event, tile_count),
+    XPL_F(I64, host_event, tile_duration_sum_ns),
+    XPL_F(U32, host_event, operation_count)};
 static const struct xpl_iree_field region_event[] = {
     QUEUE_OF(region_event),
     XPL_F(U64, region_event, event_id),
@@ -174,6 +178,34 @@ static const struct xpl_iree_field region_event[] = {
     XPL_F_AS(U32, region_event, keep_active_count, "retention_keep_active_count"),
     XPL_F_AS(U32, region_event, publish_keep_active_count, "retention_publish_keep_active_count"),
     XPL_F_AS(U32, region_event, keep_warm_count, "retention_keep_warm_count")};
+static const struct xpl_iree_field memory_event[] = {
+    XPL_F(U64, memory_event, event_id),
+    XPL_F_NAME(memory_event, type, "event_type", MEMORY),
+    XPL_F_AS(U32, memory_event, type, "event_type_value"),
+    XPL_F(U32, memory_event, flags),
+    XPL_F(U32, memory_event, result),
+    XPL_F(I64, memory_event, host_time_ns),
+    XPL_F(U64, memory_event, allocation_id),
+    HOST_DOMAIN,
+    XPL_F(U64, memory_event, pool_id),
+    XPL_F(U64, memory_event, backing_id),
+    XPL_F(U64, memory_event, submission_id),
+    XPL_F(U32, memory_event, physical_device_ordinal),
+    XPL_F(U32, memory_event, queue_ordinal),
+    XPL_F(U32, memory_event, frontier_entry_count),
+    XPL_F(U64, memory_event, memory_type),
+    XPL_F(U64, memory_event, buffer_usage),
+    XPL_F(U64, memory_event, offset),
+    XPL_F(U64, memory_event, length),
+    XPL_F(U64, memory_event, alignment),
+    XPL_F_BIT(memory_event, "externally_owned", XPL_IREE_MEMORY_EXTERNAL),
+    XPL_F_BIT(memory_event, "pool_stats_available", XPL_IREE_MEMORY_POOL_STATS),
+    XPL_F(U64, memory_event, pool_bytes_reserved),
+    XPL_F(U64, memory_event, pool_bytes_free),
+    XPL_F(U64, memory_event, pool_bytes_committed),
+    XPL_F(U64, memory_event, pool_budget_limit),
+    XPL_F(U32, memory_event, pool_reservation_count),
+    XPL_F(U32, memory_event, pool_slab_count)};
 static const struct xpl_iree_field relationship[] = {
     XPL_F(U64, relationship, relationship_id),
     XPL_F_NAME(relationship, type, "kind", RELATIONSHIP),
@@ -276,9 +308,13 @@ const struct xpl_iree_export_row xpl_iree_export_rows[XPL_IREE_N_CHUNK_TYPES] = 
     [XPL_IREE_DISPATCH_EVENTS] = ROW("dispatch_event", dispatch_event, 6),
     [XPL_IREE_QUEUE_EVENTS] = ROW("queue_event", queue_event, 0),
     [XPL_IREE_QUEUE_DEVICE_EVENTS] = ROW("queue_device_event", queue_device_event, 0),
-    [XPL_IREE_HOST_EVENTS] = ROW("host_execution_event", host_event, 11),
+    [XPL_IREE_HOST_EVENTS] = {.record_type = "host_execution_event",
+                              .fields = host_event,
+                              .n = sizeof host_event / sizeof *host_event,
+                              .split = 11,
+                              .last = 4},
     [XPL_IREE_REGION_EVENTS] = ROW("command_region_event", region_event, 14),
-    [XPL_IREE_MEMORY_EVENTS] = {.record_type = "memory_event"}, // as in the report memory
+    [XPL_IREE_MEMORY_EVENTS] = ROW("memory_event", memory_event, 0), // as in the report memory
     [XPL_IREE_RELATIONSHIPS] = ROW("event_relationship", relationship, 0),
     [XPL_IREE_COUNTER_SETS] = ROW("counter_set", counter_set, 0),
     [XPL_IREE_COUNTERS] = ROW("counter", counter, 0),
