@@ -38,6 +38,7 @@ enum {
 struct xpl_profile {
     xpl_bytes_t bytes; // of the XSpace; ptr is never NULL in an open profile
     void *owned;       // the memory of the bytes; NULL when they are the file's own
+    bool partial;      // a view of a file that is damaged, or was never finished
 };
 
 struct xpl_format_limits {

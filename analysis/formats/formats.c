@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "analysis/formats/impl.h"
+#include "analysis/ireeprof/ireeperf/ireeperf.h"
 #include "analysis/ireeprof/reader.h"
 #include "base/arena.h"
 
@@ -10,6 +11,7 @@ static const char *const gzip_tail[] = {XPL_FORMAT_SUFFIX ".gz", NULL};
 static const char *const zstd_tail[] = {XPL_FORMAT_SUFFIX ".zst", XPL_FORMAT_SUFFIX ".zstd", NULL};
 static const char *const riegeli_tail[] = {".xplane.riegeli", NULL};
 static const char *const ireeprof_tail[] = {".ireeprof", NULL};
+static const char *const ireeperf_tail[] = {".ireeperf.jsonl", NULL};
 
 static const struct xpl_format formats[] = {
     {.name = "an uncompressed XSpace", .tail = plain_tail, .open = xpl_plain_open},
@@ -32,6 +34,14 @@ static const struct xpl_format formats[] = {
      .open = xpl_plain_open,
      .view = xpl_ireeprof_view,
      .check = xpl_ireeprof_check,
+     .kind = XPL_KIND_IREE},
+    {.name = "rows of a profile bundle of IREE (ireeperf-jsonl)",
+     .tail = ireeperf_tail,
+     .sniff = xpl_ireeperf_sniff,
+     .open = xpl_jsonl_open,
+     .view = xpl_ireeprof_view,
+     .stated = xpl_jsonl_stated,
+     .check = xpl_ireeperf_check,
      .kind = XPL_KIND_IREE},
 };
 enum { N_FORMATS = sizeof formats / sizeof *formats };

@@ -20,6 +20,10 @@ xpl_status_t xpl_zstd_open(xpl_bytes_t file, const struct xpl_format_limits *lim
 xpl_status_t xpl_ireeprof_check(xpl_bytes_t file, struct xpl_error *err) XPL_NODISCARD;
 xpl_status_t xpl_ireeprof_view(xpl_bytes_t file, const struct xpl_format_limits *limits,
                                struct xpl_profile *ret, struct xpl_error *err) XPL_NODISCARD;
+// Rows become a bundle.
+xpl_status_t xpl_jsonl_open(xpl_bytes_t file, const struct xpl_format_limits *limits,
+                            struct xpl_profile *ret, struct xpl_error *err) XPL_NODISCARD;
+uint64_t xpl_jsonl_stated(xpl_bytes_t file);
 xpl_status_t xpl_plain_open(xpl_bytes_t file, const struct xpl_format_limits *limits,
                             struct xpl_profile *ret, struct xpl_error *err) XPL_NODISCARD;
 
