@@ -70,7 +70,8 @@ void xpl_pf_part(struct xpl_buf *b, uint32_t field, struct xpl_buf *part) {
 
 static bool finish(struct xpl_packet *p, uint32_t flags) {
     xpl_pf_uint(&p->packet, PACKET_SEQUENCE, p->sequence);
-    xpl_pf_uint(&p->packet, PACKET_FLAGS, flags);
+    xpl_pf_uint(&p->packet, PACKET_FLAGS, p->begins ? flags | FLAG_CLEARED : flags);
+    p->begins = false;
     xpl_pf_part(p->out, TRACE_PACKET, &p->packet);
     return !p->out->failed;
 }

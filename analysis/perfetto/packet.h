@@ -56,6 +56,7 @@ enum {
 struct xpl_packet {
     struct xpl_buf *out;
     uint32_t sequence;
+    bool begins; // the next packet also says that nothing is interned yet
     struct xpl_buf packet, body, part, interned;
 };
 // Each buffer grows to at most `limit` bytes.  Does not write: see xpl_packet_clear.

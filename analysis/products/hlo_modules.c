@@ -5,17 +5,8 @@
 #include <string.h>
 
 #include "analysis/hlo/hlo_map.h"
-#include "analysis/products/product.h"
-#include "analysis/products/values.h"
-#include "analysis/xplane/xspace.h"
+#include "analysis/products/arena_value.h"
 #include "base/cleanup.h"
-
-static void value_free(void *value) {
-    struct xpl_hlo_modules_value *const v = value;
-    if (!v) return;
-    xpl_arena_fini(&v->arena);
-    xpl_sys_free(v);
-}
 
 static void free_map(struct xpl_hlo_map **m) {
     xpl_hlo_map_free(*m);
@@ -30,7 +21,7 @@ static bool list_modules(const struct xpl_hlo_map *map, xpl_bytes_t profile,
                          struct xpl_hlo_modules_value *v) {
     size_t n;
     const struct xpl_hlo_program *const p = xpl_hlo_map_programs(map, &n);
-    v->v = xpl_arena_array(&v->arena, n, sizeof *v->v);
+    v->v = xpl_arena_array(&v->own.arena, n, sizeof *v->v);
     if (!v->v) return false;
     for (; v->n < n; v->n++) {
         const struct xpl_hlo_program *const from = &p[v->n];
@@ -38,8 +29,8 @@ static bool list_modules(const struct xpl_hlo_map *map, xpl_bytes_t profile,
         *e = (struct xpl_module_entry){.program_id = from->program_id,
                                        .offset = (uint64_t)(from->proto.ptr - profile.ptr),
                                        .length = from->proto.len};
-        if (!xpl_arena_printf(&v->arena, &e->label, "%.*s(%" PRIu64 ")", XPL_STR_FMT(from->name),
-                              from->program_id))
+        if (!xpl_arena_printf(&v->own.arena, &e->label, "%.*s(%" PRIu64 ")",
+                              XPL_STR_FMT(from->name), from->program_id))
             return false;
         // The label has the name up to a NUL.
         e->name =
@@ -49,34 +40,19 @@ static bool list_modules(const struct xpl_hlo_map *map, xpl_bytes_t profile,
     return true;
 }
 
-static xpl_status_t fill(const struct xpl_product_input *in, struct xpl_hlo_modules_value *v,
-                         struct xpl_error *err) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena view;
+static xpl_status_t fill(const struct xpl_xspace *xs, const struct xpl_product_input *in,
+                         void *value, struct xpl_error *err) {
     XPL_AUTO(free_map) struct xpl_hlo_map *map = NULL;
-    struct xpl_xspace *xs;
-    xpl_arena_init(&view, in->limit);
-    XPL_TRY(xpl_xspace_open(in->profile, &view, in->exec, &xs, err));
     XPL_TRY(xpl_hlo_map_new(xs, in->limit, &map, err));
-    if (!list_modules(map, in->profile, v)) XPL_RETURN_OOM(err, "HLO modules");
+    if (!list_modules(map, in->profile, value)) XPL_RETURN_OOM(err, "HLO modules");
     return XPL_OK;
 }
 
-static xpl_status_t make(const struct xpl_product_input *in, void **ret, struct xpl_error *err) {
-    struct xpl_hlo_modules_value *const v = xpl_sys_alloc(sizeof *v);
-    if (!v) XPL_RETURN_OOM(err, "HLO modules");
-    *v = (struct xpl_hlo_modules_value){0};
-    xpl_arena_init(&v->arena, in->limit);
-    const xpl_status_t st = fill(in, v, err);
-    if (st == XPL_OK)
-        *ret = v;
-    else
-        value_free(v);
-    return st;
-}
+static const struct xpl_arena_value_kind kKind = {
+    .size = sizeof(struct xpl_hlo_modules_value), .what = "HLO modules", .fill = fill};
 
-static size_t size(const void *value) {
-    const struct xpl_hlo_modules_value *const v = value;
-    return sizeof *v + v->arena.reserved;
+static xpl_status_t make(const struct xpl_product_input *in, void **ret, struct xpl_error *err) {
+    return xpl_arena_value_make(&kKind, in, ret, err);
 }
 
 const struct xpl_product xpl_product_hlo_modules = {
@@ -84,6 +60,6 @@ const struct xpl_product xpl_product_hlo_modules = {
     .version = 1,
     .residency = XPL_RESIDENCY_MEMORY,
     .make = make,
-    .size = size,
-    .free = value_free,
+    .size = xpl_arena_value_size,
+    .free = xpl_arena_value_free,
 };

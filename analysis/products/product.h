@@ -60,6 +60,10 @@ struct xpl_product {
     xpl_status_t (*decode)(xpl_bytes_t bytes, size_t limit, void **ret, struct xpl_error *err);
     // RESIDENCY_FILE: the encoding, which the value holds.
     xpl_bytes_t (*encoded)(const void *value);
+    // Of a product of which a session's hosts are too many to be in memory at once: what a tool
+    // must know of all hosts before it is given each host's value in turn.  *ret is freed by
+    // xpl_sys_free, and refers to nothing of the value.  NULL: tools get all values together.
+    xpl_status_t (*outline)(const void *value, void **ret, struct xpl_error *err);
     // Bytes of memory the value holds.
     size_t (*size)(const void *value);
     void (*free)(void *value); // NULL is fine

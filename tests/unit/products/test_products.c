@@ -9,6 +9,7 @@
 #include "analysis/products/values.h"
 #include "analysis/tools/trace_viewer/options.h"
 #include "tests/check.h"
+#include "tests/counters_fixture.h"
 #include "tests/data_file.h"
 #include "tests/hlo_maker.h"
 
@@ -127,7 +128,7 @@ static void check_devices_of(xpl_bytes_t profile, bool accelerator, bool gpu) {
     void *value = made(&xpl_product_devices, profile, 0);
     CHECK_EQ(((const struct xpl_devices_value *)value)->accelerator, accelerator);
     xpl_product_devices.free(value);
-    value = made(&xpl_product_devices, profile, XPL_DEVICES_GPU);
+    value = made(&xpl_product_devices, profile, XPL_DEVICES_SHOWN);
     CHECK_EQ(((const struct xpl_devices_value *)value)->accelerator, accelerator);
     CHECK_EQ(((const struct xpl_devices_value *)value)->gpu, gpu);
     xpl_product_devices.free(value);
@@ -146,6 +147,36 @@ static void test_devices_stop(void) {
     static const char tpu[] = PLANE("TPU") "\xff", gpu[] = PLANE("TPU") PLANE("GPU") "\xff";
     check_devices_of((xpl_bytes_t){(const uint8_t *)tpu, sizeof tpu - 1}, true, false);
     check_devices_of((xpl_bytes_t){(const uint8_t *)gpu, sizeof gpu - 1}, true, true);
+}
+
+static void check_shown(xpl_bytes_t profile, bool counters, bool megascale) {
+    void *const value = made(&xpl_product_devices, profile, XPL_DEVICES_SHOWN);
+    const struct xpl_devices_value *const v = value;
+    CHECK_EQ(v->counters, counters);
+    CHECK_EQ(v->megascale, megascale);
+    xpl_product_devices.free(value);
+}
+
+// A kind of event of the host, which no event is of; and readings on events of a TPU alone.
+static void test_what_is_shown(void) {
+    struct xpl_buf space = counters_fixture(), other = mk_open();
+    check_shown((xpl_bytes_t){space.p, space.n}, true, false);
+    struct mk_plane p;
+    mk_plane_begin(&p, 1, "/device:GPU:0");
+    struct xpl_buf line = mk_line(1, "k");
+    ct_read(&p, &line, "x", 1, 1);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &other);
+    mk_plane_begin(&p, 2, "/device:TPU:0");
+    mk_name(p.stats, &p.n_stats, "counter_value");
+    mk_plane_end(&p, &other);
+    check_shown((xpl_bytes_t){other.p, other.n}, false, false);
+    mk_plane_begin(&p, 3, "/host:CPU");
+    mk_name(p.events, &p.n_events, "MegaScale: sends");
+    mk_plane_end(&p, &other);
+    check_shown((xpl_bytes_t){other.p, other.n}, false, true);
+    xpl_buf_fini(&other);
+    xpl_buf_fini(&space);
 }
 
 static void test_hlo_modules(xpl_bytes_t profile) {
@@ -204,6 +235,7 @@ int main(void) {
     test_hlo_modules(profile);
     test_names_of_modules();
     test_devices_stop();
+    test_what_is_shown();
     check_devices("logdir/cpu/plugins/profile/jax_matmul_nopy/vm.xplane.pb", false, false);
     check_devices("logdir/accel/plugins/profile/tpu_inference_a/tpu_inference_a.xplane.pb", true,
                   false);
