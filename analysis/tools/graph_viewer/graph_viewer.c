@@ -4,6 +4,7 @@
 #include "analysis/hlo/graph/adjacent.h"
 #include "analysis/hlo/proto/print.h"
 #include "analysis/hlo/text/text.h"
+#include "analysis/tools/graph_viewer/layout.h"
 #include "analysis/tools/lib/hlo_lookup.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -11,11 +12,34 @@
 struct graph_viewer_options {
     struct xpl_common_options common; // every tool's come first
     xpl_str_t module_name, program_id, type, node_name;
-    bool show_metadata;
+    uint64_t graph_width;
+    int format;
+    bool show_metadata, merge_fusion;
 };
+
+enum { FORMAT_DOT, FORMAT_HTML, FORMAT_URL }; // format
 
 #define MEMBER(name) offsetof(struct graph_viewer_options, name)
 static const struct xpl_tool_option kOptions[] = {
+    {.key = "format",
+     .type = XPL_OPTION_CHOICE,
+     .offset = MEMBER(format),
+     .values = "dot|html|url",
+     .preset = "dot",
+     .lenient_preset = "url",
+     .help = "how type=graph is written"},
+    {.key = "graph_width",
+     .type = XPL_OPTION_COUNT,
+     .offset = MEMBER(graph_width),
+     .values = "NUMBER",
+     .preset = "3",
+     .help = "with type=graph: how far from an instruction"},
+    {.key = "merge_fusion",
+     .type = XPL_OPTION_BOOL,
+     .offset = MEMBER(merge_fusion),
+     .values = "true|false",
+     .preset = "false",
+     .help = "with type=graph: fusions without their inside"},
     {.key = "module_name",
      .type = XPL_OPTION_TEXT,
      .offset = MEMBER(module_name),
@@ -25,7 +49,8 @@ static const struct xpl_tool_option kOptions[] = {
      .type = XPL_OPTION_TEXT,
      .offset = MEMBER(node_name),
      .values = "NAME",
-     .help = "the instruction whose neighbours adj_nodes gives"},
+     .help = "the instruction for graph, adj_nodes and custom_call; graph takes a computation, "
+             "too, the entry's by default"},
     {.key = "program_id",
      .type = XPL_OPTION_TEXT,
      .offset = MEMBER(program_id),
@@ -36,11 +61,11 @@ static const struct xpl_tool_option kOptions[] = {
      .offset = MEMBER(show_metadata),
      .values = "true|false",
      .preset = "false",
-     .help = "long_txt with where ops come from"},
+     .help = "long_txt with where ops come from, graph with configurations"},
     {.key = "type",
      .type = XPL_OPTION_TEXT,
      .offset = MEMBER(type),
-     .values = "short_txt|long_txt|pbtxt|pb|json|adj_nodes",
+     .values = "short_txt|long_txt|pbtxt|pb|json|adj_nodes|graph|custom_call",
      .preset = "short_txt",
      .lenient_preset = "",
      .help = "what of the program"},
@@ -98,6 +123,69 @@ static xpl_status_t put_neighbours(struct graph_request *r, struct xpl_error *er
                      XPL_STR_FMT(shown));
 }
 
+// ---- graphs ----
+
+// The node that a graph is of: a computation before an instruction; the entry computation.
+static xpl_status_t find_start(const struct graph_request *r, struct graph *g,
+                               struct xpl_error *err) {
+    const xpl_str_t name = r->o->node_name;
+    g->start = GRAPH_NONE;
+    g->top = name.len ? xpl_hlo_find_computation(g->m, name) : g->m->entry;
+    if (g->top == UINT32_MAX) g->start = xpl_hlo_find_node(g->m, name);
+    if (g->top == UINT32_MAX && g->start == UINT32_MAX)
+        XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no instruction or computation \"%.*s\"",
+                         XPL_STR_FMT(xpl_str_sub(name, 0, 80)));
+    return XPL_OK;
+}
+
+static xpl_status_t put_page(struct graph *g, struct xpl_buf *out, struct xpl_error *err) {
+    struct graph_layout layout;
+    XPL_TRY(xpl_graph_layout(g, &layout, err));
+    return xpl_graph_html(g, &layout, out, err);
+}
+
+static xpl_status_t put_graph(struct graph_request *r, struct xpl_error *err) {
+    enum { WIDEST = 1 << 30 };
+    const struct graph_viewer_options *const o = r->o;
+    struct xpl_hlo_module *m;
+    if (o->format == FORMAT_URL)
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                         "Can't render as URL; no URL renderer was registered.");
+    XPL_TRY(xpl_programs_read(r->found.proto, r->arena, &m, err));
+    struct graph g = {.m = m,
+                      .arena = r->arena,
+                      .exec = r->in->exec,
+                      .merge_fusion = o->merge_fusion,
+                      .show_config = o->show_metadata,
+                      .width = o->graph_width < WIDEST ? (uint32_t)o->graph_width : WIDEST};
+    XPL_TRY(find_start(r, &g, err));
+    xpl_status_t st = xpl_graph_build(&g, r->in->limit, err);
+    if (st == XPL_OK)
+        st = o->format == FORMAT_HTML ? put_page(&g, r->out, err) : xpl_graph_dot(&g, r->out, err);
+    xpl_graph_fini(&g);
+    return st;
+}
+
+// XProf shows the program of a TPU's custom call here, which MLIR's parser would be needed for; of
+// others it says that there is none.  Without such an instruction it has the program's text.
+static xpl_status_t put_custom_call(struct graph_request *r, struct xpl_error *err) {
+    const xpl_str_t name = r->o->node_name;
+    struct xpl_hlo_module *m;
+    XPL_TRY(xpl_programs_read(r->found.proto, r->arena, &m, err));
+    const uint32_t at = name.len ? xpl_hlo_find_node(m, name) : UINT32_MAX;
+    if (at == UINT32_MAX)
+        return xpl_hlo_text_module(m, XPL_HLO_TEXT_LONG, r->in->exec, r->arena, r->out, err);
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf config;
+    xpl_buf_init(&config, r->in->limit);
+    XPL_TRY(xpl_hlo_text_config(m, at, &config, err));
+    const xpl_str_t text = {(const char *)config.p, config.n};
+    if (!text.len) XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "Backend config not found");
+    if (!xpl_str_has(text, XPL_STR("custom_call_config")))
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "Custom call config not found");
+    XPL_RETURN_ERROR(err, XPL_UNIMPLEMENTED,
+                     "the program of a custom call is MLIR, which is not read here");
+}
+
 static const struct graph_type {
     const char *name;
     const char *content_type;
@@ -110,8 +198,8 @@ static const struct graph_type {
     {"pbtxt", "application/octet-stream", put_pbtxt, false},
     {"json", "application/json", put_json, false},
     {"adj_nodes", "text/plain", put_neighbours, true},
-    {"graph", "text/plain", NULL, true},
-    {"custom_call", "text/plain", NULL, true},
+    {"graph", "text/plain", put_graph, true},
+    {"custom_call", "text/plain", put_custom_call, true},
     {"me_graph", "text/plain", NULL, false},
 };
 
@@ -124,12 +212,18 @@ static const struct graph_type *find_type(xpl_str_t name) {
 static const char *content_type(const void *options) {
     const struct graph_viewer_options *const o = options;
     const struct graph_type *const t = find_type(o->type);
+    if (t && t->put == put_graph && o->format == FORMAT_HTML) return "text/html; charset=utf-8";
     return t ? t->content_type : "text/plain";
 }
 
 // ---- the program ----
 
-// The first program that has the instruction.  What cannot be read has none.
+static bool has_node(const struct xpl_hlo_module *m, xpl_str_t name) {
+    return xpl_hlo_find_node(m, name) != UINT32_MAX ||
+           xpl_hlo_find_computation(m, name) != UINT32_MAX;
+}
+
+// The first program that has the instruction or computation.  What cannot be read has none.
 static xpl_status_t find_by_node(struct graph_request *r, struct xpl_error *err) {
     r->found = xpl_programs_begin(r->in);
     while (xpl_programs_next(&r->found)) {
@@ -144,9 +238,9 @@ static xpl_status_t find_by_node(struct graph_request *r, struct xpl_error *err)
             if (err) *err = why;
             return st;
         }
-        if (st == XPL_OK && xpl_hlo_find_node(m, r->o->node_name) != UINT32_MAX) return XPL_OK;
+        if (st == XPL_OK && has_node(m, r->o->node_name)) return XPL_OK;
     }
-    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no HLO module has an instruction \"%.*s\"",
+    XPL_RETURN_ERROR(err, XPL_NOT_FOUND, "no HLO module has an instruction or computation \"%.*s\"",
                      XPL_STR_FMT(xpl_str_sub(r->o->node_name, 0, 80)));
 }
 
@@ -172,21 +266,22 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
     if (!t)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "Unknown graph viewer type option: %.*s",
                          XPL_STR_FMT(xpl_str_sub(r.o->type, 0, 60)));
-    if (!t->put) XPL_RETURN_ERROR(err, XPL_UNIMPLEMENTED, "type %s is not made yet", t->name);
+    if (!t->put) XPL_RETURN_ERROR(err, XPL_UNIMPLEMENTED, "type %s is not made", t->name);
     XPL_TRY(find_program(&r, t, err));
     return t->put(&r, err);
 }
 
 const struct xpl_tool xpl_tool_graph_viewer = {
     .name = "graph_viewer",
-    .version = 1,
+    .version = 3,
     .needs = xpl_programs_needs,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,
     .options_size = sizeof(struct graph_viewer_options),
     .ignores = XPL_IGNORES_CPU_AS_DEVICE | XPL_IGNORES_XPROF_EXACT,
     .hosts = XPL_HOSTS_EACH,
-    .shown = XPL_SHOWN_NEVER,
+    .shown = XPL_SHOWN_WITH_HLO,
+    .list_position = 4,
     .content_type = "text/plain",
     .content_type_of = content_type,
     .reads_profile = true,
