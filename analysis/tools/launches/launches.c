@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tool launches: how GPUs are given their work: what launches take, how long ops wait for their
+// stream, how many wait at a time, and which host runs a kernel slower than the others.  Ours;
+// XProf has none.  docs/findings.md defines the columns.
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/products/values.h"
+#include "analysis/tools/launches/launches.h"
+#include "analysis/tools/lib/gviz.h"
+#include "analysis/tools/tool.h"
+#include "base/cleanup.h"
+
+struct launches_options {
+    struct xpl_common_options common; // every tool's come first
+    uint64_t points;
+};
+
+static const struct xpl_tool_option kOptions[] = {
+    {.key = "points",
+     .type = XPL_OPTION_COUNT,
+     .offset = offsetof(struct launches_options, points),
+     .values = "NUMBER",
+     .preset = "100",
+     .help = "parts of the time that the queues are told for, at most 10000"},
+};
+enum { MOST_POINTS = 10000 };
+
+static const struct xpl_product *const kNeeds[] = {&xpl_product_devices, NULL};
+
+struct column {
+    const char *id, *type, *label;
+};
+
+static void begin(struct xpl_gviz *g, struct xpl_buf *out, const struct column *c, size_t n) {
+    xpl_gviz_begin(g, out);
+    for (size_t i = 0; i < n; i++)
+        xpl_gviz_column(g, c[i].id, c[i].type, c[i].label);
+}
+
+static void put_us(struct xpl_gviz *g, double ps) {
+    xpl_gviz_number(g, ps / 1e6);
+}
+
+// ---- kernels ----
+
+static int most_first(const void *a, const void *b) {
+    const struct xpl_launch_kernel *const x = a, *const y = b;
+    if (x->op.total_ps != y->op.total_ps) return x->op.total_ps < y->op.total_ps ? 1 : -1;
+    return xpl_str_cmp(x->name, y->name);
+}
+
+// Mean and greatest; null where no launch is recorded.
+static void put_sum(struct xpl_gviz *g, const struct xpl_launch_sum *s) {
+    put_us(g, xpl_launch_sum_mean(s));
+    put_us(g, s->n ? (double)s->max_ps : (double)NAN);
+}
+
+static void put_kernel(struct xpl_gviz *g, const struct xpl_launch_kernel *k) {
+    xpl_gviz_row(g);
+    xpl_gviz_text(g, k->name);
+    xpl_gviz_number(g, (double)k->op.n);
+    put_us(g, (double)k->op.total_ps);
+    put_us(g, xpl_launch_sum_mean(&k->op));
+    put_us(g, (double)k->op.min_ps);
+    put_us(g, (double)k->op.max_ps);
+    xpl_gviz_number(g, (double)k->launch.n);
+    put_sum(g, &k->launch);
+    put_sum(g, &k->delay);
+    xpl_gviz_number(g, (double)k->n_short);
+    xpl_gviz_number(g, (double)k->n_hosts);
+    xpl_gviz_text(g, k->slowest_host);
+    put_us(g, k->slowest_ps);
+    xpl_gviz_text(g, k->fastest_host);
+    put_us(g, k->fastest_ps);
+}
+
+static void put_kernels(struct xpl_launch_stats *l, struct xpl_buf *out) {
+    static const struct column columns[] = {
+        {"kernel_name", "string", "Kernel or copy"},
+        {"occurrences", "number", "#Occurrences"},
+        {"total_time", "number", "Total time (us)"},
+        {"avg_time", "number", "Avg. time (us)"},
+        {"min_time", "number", "Min. time (us)"},
+        {"max_time", "number", "Max. time (us)"},
+        {"launched", "number", "#Launches recorded"},
+        {"avg_launch", "number", "Avg. launch (us)"},
+        {"max_launch", "number", "Max. launch (us)"},
+        {"avg_delay", "number", "Avg. delay (us)"},
+        {"max_delay", "number", "Max. delay (us)"},
+        {"shorter_than_launch", "number", "#Shorter than launch"},
+        {"hosts", "number", "#Hosts"},
+        {"slowest_host", "string", "Slowest host"},
+        {"slowest_avg_time", "number", "Its avg. time (us)"},
+        {"fastest_host", "string", "Fastest host"},
+        {"fastest_avg_time", "number", "Its avg. time (us)"},
+    };
+    struct xpl_gviz g;
+    begin(&g, out, columns, sizeof columns / sizeof *columns);
+    if (l->kernels.n) qsort(l->kernels.v, l->kernels.n, sizeof *l->kernels.v, most_first);
+    for (size_t i = 0; i < l->kernels.n; i++)
+        if (l->kernels.v[i].op.n) put_kernel(&g, &l->kernels.v[i]);
+    xpl_gviz_end(&g);
+}
+
+// ---- streams ----
+
+static void put_stream(struct xpl_gviz *g, const struct xpl_launch_stream *s) {
+    xpl_gviz_row(g);
+    xpl_gviz_text(g, s->host);
+    xpl_gviz_text(g, s->device);
+    xpl_gviz_text(g, s->name);
+}
+
+static const struct column kStreamColumns[] = {
+    {"host", "string", "Host"},
+    {"device", "string", "Device"},
+    {"stream", "string", "Stream"},
+    {"ops", "number", "#Ops"},
+    {"launched", "number", "#Launches recorded"},
+    {"max_queue", "number", "Longest queue"},
+    {"avg_queue", "number", "Avg. queue"},
+};
+static const struct column kQueueColumns[] = {
+    {"host", "string", "Host"},
+    {"device", "string", "Device"},
+    {"stream", "string", "Stream"},
+    {"begin_time", "number", "From (us)"},
+    {"duration", "number", "For (us)"},
+    {"min_queue", "number", "Shortest queue"},
+    {"avg_queue", "number", "Avg. queue"},
+    {"max_queue", "number", "Longest queue"},
+};
+
+static void put_part(struct xpl_gviz *g, const struct xpl_launch_stream *s,
+                     const struct xpl_queue_part *p) {
+    put_stream(g, s);
+    put_us(g, (double)p->begin_ps);
+    put_us(g, (double)p->duration_ps);
+    xpl_gviz_number(g, (double)p->least);
+    xpl_gviz_number(g, p->mean);
+    xpl_gviz_number(g, (double)p->most);
+}
+
+// The streams, and the queues of those whose launches are recorded over time.
+static xpl_status_t put_streams(struct xpl_launch_stats *l, size_t points, struct xpl_buf *out,
+                                struct xpl_error *err) {
+    struct xpl_queue_part *const parts = xpl_arena_array(l->arena, points + 1, sizeof *parts);
+    struct xpl_gviz streams, queues;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf later;
+    size_t most = 0;
+    for (size_t i = 0; i < l->streams.n; i++)
+        if (l->streams.v[i].waits.n > most) most = l->streams.v[i].waits.n;
+    uint64_t *const ends = xpl_arena_array(l->arena, most + 1, sizeof *ends);
+    xpl_buf_init(&later, out->max);
+    if (!parts || !ends) XPL_RETURN_OOM(err, "launches");
+    begin(&streams, out, kStreamColumns, sizeof kStreamColumns / sizeof *kStreamColumns);
+    begin(&queues, &later, kQueueColumns, sizeof kQueueColumns / sizeof *kQueueColumns);
+    for (size_t i = 0; i < l->streams.n; i++) {
+        struct xpl_launch_stream *const s = &l->streams.v[i];
+        size_t n;
+        if (xpl_exec_cancelled(l->exec))
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "launches: cancelled");
+        xpl_launch_queue(s, ends, s->n_launched ? points : 0, parts, &n);
+        put_stream(&streams, s);
+        xpl_gviz_number(&streams, (double)s->n_ops);
+        xpl_gviz_number(&streams, (double)s->n_launched);
+        xpl_gviz_number(&streams, s->n_launched ? (double)parts[n].most : (double)NAN);
+        xpl_gviz_number(&streams, s->n_launched ? parts[n].mean : (double)NAN);
+        for (size_t k = 0; k < n; k++)
+            put_part(&queues, s, &parts[k]);
+    }
+    xpl_gviz_end(&streams);
+    xpl_gviz_end(&queues);
+    xpl_buf_putc(out, ',');
+    xpl_buf_put(out, later.p, later.n);
+    if (later.failed) XPL_RETURN_OOM(err, "launches");
+    return XPL_OK;
+}
+
+// ---- the tool ----
+
+static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
+                           struct xpl_error *err) {
+    const struct launches_options *const o = in->options;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    struct xpl_launch_stats l;
+    xpl_arena_init(&arena, in->limit);
+    if (!xpl_launches_init(&l, &arena, in->exec)) XPL_RETURN_OOM(err, "launches");
+    for (size_t i = 0; i < in->n_hosts; i++) {
+        struct xpl_xspace *space;
+        if (!in->hosts[i].products) continue; // it cannot be read
+        XPL_TRY(xpl_xspace_open(in->hosts[i].profile, &arena, in->exec, &space, err));
+        XPL_TRY(xpl_launches_add(&l, in->hosts[i].name, space, err));
+    }
+    xpl_buf_putc(out, '[');
+    put_kernels(&l, out);
+    xpl_buf_putc(out, ',');
+    XPL_TRY(put_streams(&l, o->points < MOST_POINTS ? (size_t)o->points : MOST_POINTS, out, err));
+    xpl_buf_putc(out, ']');
+    if (out->failed) XPL_RETURN_OOM(err, "launches");
+    return XPL_OK;
+}
+
+const struct xpl_tool xpl_tool_launches = {
+    .name = "launches",
+    .version = 1,
+    .needs = kNeeds,
+    .options = kOptions,
+    .n_options = sizeof kOptions / sizeof *kOptions,
+    .options_size = sizeof(struct launches_options),
+    .ignores = XPL_IGNORES_CPU_AS_DEVICE | XPL_IGNORES_XPROF_EXACT,
+    .hosts = XPL_HOSTS_EACH_OR_ALL,
+    .shown = XPL_SHOWN_NEVER,
+    .content_type = "application/json",
+    .reads_profile = true,
+    .render = render,
+};
