@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tool collectives: what programs exchange between devices, by kind, size and group, with the time
+// it takes and the rate that comes of it.  Ours; XProf has none.  docs/findings.md defines the
+// columns.
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analysis/opstats/metrics/op_metrics.h"
+#include "analysis/tools/collectives/expression.h"
+#include "analysis/tools/lib/gviz.h"
+#include "analysis/tools/lib/op_record.h"
+#include "analysis/tools/lib/op_stats_tool.h"
+#include "base/arena.h"
+
+enum { OP_COLUMNS = 3 }; // that only the table of ops has
+
+// An op, or all ops that are alike.
+struct row {
+    const struct xpl_op_metrics *op; // the first
+    struct xpl_collective_text text;
+    uint64_t n_ops, occurrences, time_ps;
+    uint64_t min_ps;         // of the fastest
+    double communication_ps; // as if each occurrence were as fast as its op's fastest
+    bool is_rated;           // its time is that of the exchange
+};
+
+struct list {
+    struct row *v;
+    size_t n;
+};
+
+static uint64_t add(uint64_t a, uint64_t b) {
+    uint64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+static bool read_row(const struct xpl_opstats *s, const struct xpl_op_metrics *m, struct row *ret) {
+    struct xpl_collective_text t;
+    if (xpl_op_metrics_is_idle(m) || !m->occurrences ||
+        !xpl_collective_read(m->long_name, m->category, &t))
+        return false;
+    // A GPU's kernel is the start's; elsewhere the start only asks for the exchange.
+    const bool gpu = s->run_environment.hardware_type == XPL_HW_GPU;
+    const uint64_t min = m->min_time_ps < m->time_ps ? m->min_time_ps : m->time_ps;
+    *ret = (struct row){.op = m,
+                        .text = t,
+                        .n_ops = 1,
+                        .occurrences = m->occurrences,
+                        .time_ps = m->time_ps,
+                        .min_ps = min,
+                        .communication_ps = (double)min * m->occurrences,
+                        .is_rated = !t.ends && (!t.starts || gpu)};
+    if (ret->communication_ps > (double)m->time_ps) ret->communication_ps = (double)m->time_ps;
+    return true;
+}
+
+// ---- alike ----
+
+static int cmp_u64(uint64_t a, uint64_t b) {
+    return (a > b) - (a < b);
+}
+
+static int by_alike(const void *pa, const void *pb) {
+    const struct row *const a = pa, *const b = pb;
+    int c = xpl_str_cmp(a->text.kind, b->text.kind);
+    if (!c) c = a->text.starts - b->text.starts;
+    if (!c) c = a->text.ends - b->text.ends;
+    if (!c) c = cmp_u64(a->text.bytes, b->text.bytes);
+    if (!c) c = cmp_u64(a->text.group_size, b->text.group_size);
+    return c ? c : cmp_u64(a->text.n_groups, b->text.n_groups);
+}
+
+// Likewise, in the order of the ops.
+static int by_alike_and_place(const void *pa, const void *pb) {
+    const struct row *const a = pa, *const b = pb;
+    const int c = by_alike(a, b);
+    return c ? c : (a->op > b->op) - (a->op < b->op);
+}
+
+static int by_time(const void *pa, const void *pb) {
+    const struct row *const a = pa, *const b = pb;
+    const int c = cmp_u64(b->time_ps, a->time_ps);
+    return c ? c : by_alike_and_place(a, b);
+}
+
+static void join(struct row *to, const struct row *r) {
+    to->n_ops++;
+    to->occurrences = add(to->occurrences, r->occurrences);
+    to->time_ps = add(to->time_ps, r->time_ps);
+    if (r->min_ps < to->min_ps) to->min_ps = r->min_ps;
+    to->communication_ps += r->communication_ps;
+}
+
+static bool join_alike(const struct list *ops, struct xpl_arena *arena, struct list *ret) {
+    ret->v = xpl_arena_array(arena, ops->n, sizeof *ret->v);
+    ret->n = 0;
+    for (size_t i = 0; ret->v && i < ops->n; i++) {
+        struct row *const last = ret->n ? &ret->v[ret->n - 1] : NULL;
+        if (last && by_alike(last, &ops->v[i]) == 0)
+            join(last, &ops->v[i]);
+        else
+            ret->v[ret->n++] = ops->v[i];
+    }
+    return ret->v != NULL;
+}
+
+// ---- tables ----
+
+// Those of ops begin with what tells one from the others; those of ops that are alike with the
+// kind.
+static void put_columns(struct xpl_gviz *g, bool of_ops) {
+    static const char *const columns[][3] = {
+        {"name", "string", "Op"},
+        {"program_id", "string", "Program id"},
+        {"source", "string", "Source"},
+        {"kind", "string", "Kind"},
+        {"size_bytes", "number", "Size (bytes)"},
+        {"group_size", "number", "Group size"},
+        {"groups", "number", "Groups"},
+        {"ops", "number", "#Ops"},
+        {"occurrences", "number", "#Occurrences"},
+        {"total_time", "number", "Total time (us)"},
+        {"avg_time", "number", "Avg. time (us)"},
+        {"min_time", "number", "Min. time (us)"},
+        {"communication_time", "number", "Communication (us)"},
+        {"waiting_time", "number", "Waiting (us)"},
+        {"algorithm_bandwidth", "number", "Algorithm bandwidth (GB/s)"},
+        {"bus_bandwidth", "number", "Bus bandwidth (GB/s)"},
+    };
+    for (size_t i = of_ops ? 0 : OP_COLUMNS; i < sizeof columns / sizeof *columns; i++)
+        xpl_gviz_column(g, columns[i][0], columns[i][1], columns[i][2]);
+}
+
+static double known(uint64_t v) {
+    return v ? (double)v : NAN;
+}
+
+static void put_op(struct xpl_gviz *g, const struct xpl_op_metrics *m) {
+    char text[32];
+    xpl_gviz_text(g, m->name);
+    (void)snprintf(text, sizeof text, "%" PRIu64, m->hlo_module_id);
+    xpl_gviz_text(g, xpl_str_from(text));
+    xpl_gviz_text(g, m->source_info.file_name);
+}
+
+static void put_row(struct xpl_gviz *g, const struct row *r, bool of_ops) {
+    char kind[40];
+    const double mean = r->communication_ps / (double)r->occurrences;
+    // Bytes in picoseconds are terabytes in seconds.
+    const double rate =
+        r->is_rated && r->text.bytes && mean > 0 ? (double)r->text.bytes / mean * 1e3 : NAN;
+    const double factor = xpl_collective_bus_factor(r->text.kind, r->text.group_size);
+    (void)snprintf(kind, sizeof kind, "%.*s%s", XPL_STR_FMT(r->text.kind),
+                   r->text.starts ? "-start"
+                   : r->text.ends ? "-done"
+                                  : "");
+    xpl_gviz_row(g);
+    if (of_ops) put_op(g, r->op);
+    xpl_gviz_text(g, xpl_str_from(kind));
+    xpl_gviz_number(g, known(r->text.bytes));
+    xpl_gviz_number(g, known(r->text.group_size));
+    xpl_gviz_number(g, known(r->text.n_groups));
+    xpl_gviz_number(g, (double)r->n_ops);
+    xpl_gviz_number(g, (double)r->occurrences);
+    xpl_gviz_number(g, xpl_pico_to_micro(r->time_ps));
+    xpl_gviz_number(g, xpl_pico_to_micro(r->time_ps) / (double)r->occurrences);
+    xpl_gviz_number(g, xpl_pico_to_micro(r->min_ps));
+    xpl_gviz_number(g, r->communication_ps / 1e6);
+    xpl_gviz_number(g, ((double)r->time_ps - r->communication_ps) / 1e6);
+    xpl_gviz_number(g, rate);
+    xpl_gviz_number(g, factor > 0 ? rate * factor : NAN);
+}
+
+static void put_table(const struct list *l, bool of_ops, struct xpl_buf *out) {
+    struct xpl_gviz g;
+    xpl_gviz_begin(&g, out);
+    put_columns(&g, of_ops);
+    for (size_t i = 0; i < l->n; i++)
+        put_row(&g, &l->v[i], of_ops);
+    xpl_gviz_end(&g);
+}
+
+static xpl_status_t write_answer(const struct xpl_opstats *stats, const void *options,
+                                 struct xpl_arena *scratch, struct xpl_buf *out,
+                                 struct xpl_error *err) {
+    const struct xpl_op_metrics_db *const db = &stats->device_op_metrics_db;
+    struct list ops = {xpl_arena_array(scratch, db->metrics_db.n, sizeof *ops.v), 0}, alike;
+    (void)options;
+    for (size_t i = 0; ops.v && i < db->metrics_db.n; i++)
+        ops.n += read_row(stats, &db->metrics_db.v[i], &ops.v[ops.n]);
+    if (ops.n) qsort(ops.v, ops.n, sizeof *ops.v, by_alike_and_place);
+    if (!ops.v || !join_alike(&ops, scratch, &alike)) XPL_RETURN_OOM(err, "collectives");
+    if (ops.n) qsort(ops.v, ops.n, sizeof *ops.v, by_time);
+    if (alike.n) qsort(alike.v, alike.n, sizeof *alike.v, by_time);
+    xpl_buf_putc(out, '[');
+    put_table(&alike, false, out);
+    xpl_buf_putc(out, ',');
+    put_table(&ops, true, out);
+    xpl_buf_putc(out, ']');
+    return XPL_OK;
+}
+
+static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
+                           struct xpl_error *err) {
+    return xpl_op_stats_render(in, write_answer, out, err);
+}
+
+const struct xpl_tool xpl_tool_collectives = {
+    .name = "collectives",
+    .version = 1,
+    .needs = xpl_op_stats_needs,
+    .ignores = XPL_IGNORES_XPROF_EXACT, // it says which hosts count for steps
+    .hosts = XPL_HOSTS_EACH_OR_ALL,
+    .shown = XPL_SHOWN_NEVER,
+    .content_type = "application/json",
+    .variant = xpl_op_stats_variant,
+    .asks_device = true,
+    .render = render,
+};

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the text of a collective says: sizes and groups in all their forms, and of damaged texts.
+#include "analysis/tools/collectives/expression.h"
+#include "tests/check.h"
+
+struct expected {
+    const char *text, *kind;
+    uint64_t bytes, group_size, n_groups;
+    bool starts, ends;
+};
+
+static void check_all(const struct expected *w, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        struct xpl_collective_text t;
+        CHECK(xpl_collective_read(xpl_str_from(w[i].text), XPL_STR(""), &t));
+        CHECK(xpl_str_eq(t.kind, xpl_str_from(w[i].kind)));
+        CHECK_EQ(t.bytes, w[i].bytes);
+        CHECK_EQ(t.group_size, w[i].group_size);
+        CHECK_EQ(t.n_groups, w[i].n_groups);
+        CHECK_EQ(t.starts, w[i].starts);
+        CHECK_EQ(t.ends, w[i].ends);
+    }
+}
+
+static void test_forms(void) {
+    static const struct expected all[] = {
+        {"%a.5 = (f32[256,256]{1,0}, f32[]) all-reduce(f32[256,256]{1,0} %d.7, f32[] %y), "
+         "channel_id=1, replica_groups=mesh['axis_0'=8,'axis_1'=2] {'axis_0'}, to_apply=%add",
+         "all-reduce", 256 * 256 * 4 + 4, 8, 2, false, false},
+        {"%r = f32[128,128]{0,1:T(8,128)} reduce-scatter(f32[128,512]{0,1:T(8,128)} %w), "
+         "replica_groups={{0,1,2,3},{4,5,6,7}}, dimensions={1}",
+         "reduce-scatter", 128 * 512 * 4, 4, 2, false, false},
+        {"%g = f32[128,512]{0,1} all-gather(f32[128,128]{0,1} %c), "
+         "replica_groups=[4,2]<=[2,4]T(1,0)",
+         "all-gather", 128 * 128 * 4 * 2, 2, 4, false, false},
+        {"%g = (bf16[8]{0}, bf16[32]{0}) all-gather-start(bf16[8]{0} %c), "
+         "replica_groups={{0,1,2,3}}",
+         "all-gather", 64, 4, 1, true, false},
+        {"%d = bf16[32]{0} all-gather-done((bf16[8]{0}, bf16[32]{0}) %g), x=1", "all-gather", 0, 0,
+         0, false, true},
+        {"%p = s4[3]{0} collective-permute(s4[3]{0} %x), source_target_pairs={{0,1},{1,0}}",
+         "collective-permute", 2, 0, 0, false, false},
+        {"%x = (u8[<=32,128]{1,0}, u8[4]{0}) ragged-all-to-all(u8[<=32,128]{1,0} %a), "
+         "replica_groups={}",
+         "ragged-all-to-all", 32 * 128, 0, 0, false, false},
+        {"%all-to-all = f8e4m3fn[64]{0} all-to-all(f8e4m3fn[64]{0} %all-gather.1), "
+         "replica_groups={{0},{1}}",
+         "all-to-all", 64, 1, 2, false, false},
+    };
+    check_all(all, sizeof all / sizeof *all);
+}
+
+// Without a text the category says what it is; names of operands are none.
+static void test_categories(void) {
+    struct xpl_collective_text t;
+    CHECK(xpl_collective_read(XPL_STR(""), XPL_STR("all-reduce"), &t));
+    CHECK(xpl_str_eq(t.kind, XPL_STR("all-reduce")) && !t.bytes && !t.starts);
+    CHECK(xpl_collective_read(XPL_STR("%x = f32[] fusion()"), XPL_STR("all-gather-done"), &t));
+    CHECK(t.ends);
+    CHECK(!xpl_collective_read(XPL_STR("%f = f32[8]{0} fusion(f32[8]{0} %all-reduce(5)"),
+                               XPL_STR("loop fusion"), &t));
+    CHECK(!xpl_collective_read(XPL_STR(""), XPL_STR("all-reduced"), &t));
+    CHECK(!xpl_collective_read(XPL_STR("all-reduce(f32[8] %x)"), XPL_STR(""), &t));
+}
+
+static void test_damage(void) {
+    static const struct expected all[] = {
+        // sizes that nobody knows, or beyond 64 bits
+        {"a = f32[?] all-reduce(f32[?] %x), replica_groups={{0,1}}", "all-reduce", 0, 2, 1, false,
+         false},
+        {"a = f32[] all-reduce(f32[4294967296,4294967296,8] %x)", "all-reduce", 0, 0, 0, false,
+         false},
+        {"a = f32[] all-reduce(f32[99999999999999999999] %x)", "all-reduce", 0, 0, 0, false, false},
+        {"a = f32[] all-gather(f32[4611686018427387903] %x), replica_groups={{0,1,2}}",
+         "all-gather", 0, 3, 1, false, false},
+        // cut texts
+        {"a = f32[8] all-reduce(f32[8", "all-reduce", 0, 0, 0, false, false},
+        {"a = f32[8] all-reduce(", "all-reduce", 0, 0, 0, false, false},
+        {"a = f32[8] all-reduce(f32[8] %x), replica_groups=", "all-reduce", 32, 0, 0, false, false},
+        {"a = f32[8] all-reduce(f32[8] %x), replica_groups={{0,1", "all-reduce", 32, 0, 0, false,
+         false},
+        {"a = f32[8] all-reduce(f32[8] %x), replica_groups=[4", "all-reduce", 32, 0, 0, false,
+         false},
+        {"a = f32[8] all-reduce(f32[8] %x), replica_groups=[0,2]<=[0]", "all-reduce", 32, 0, 0,
+         false, false},
+        {"a = f32[8] all-reduce(f32[8] %x), replica_groups=mesh['a'=8", "all-reduce", 32, 0, 0,
+         false, false},
+        {"a = f32[8] all-reduce(f32[8] %x), replica_groups=mesh['a'] {'a'}", "all-reduce", 32, 0, 0,
+         false, false},
+    };
+    check_all(all, sizeof all / sizeof *all);
+}
+
+static void test_factors(void) {
+    CHECK(xpl_collective_bus_factor(XPL_STR("all-reduce"), 4) == 1.5);
+    CHECK(xpl_collective_bus_factor(XPL_STR("all-gather"), 4) == 0.75);
+    CHECK(xpl_collective_bus_factor(XPL_STR("collective-permute"), 0) == 1);
+    CHECK(xpl_collective_bus_factor(XPL_STR("all-reduce"), 0) == 0);
+    CHECK(xpl_collective_bus_factor(XPL_STR("all-reduce"), 1) == 0);
+}
+
+int main(void) {
+    test_forms();
+    test_categories();
+    test_damage();
+    test_factors();
+    return 0;
+}
