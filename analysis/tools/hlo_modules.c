@@ -40,9 +40,8 @@ static void put_row(struct xpl_buf *out, const struct xpl_programs *w, uint32_t 
     xpl_buf_putc(out, '\n');
 }
 
-static void put_key(struct xpl_buf *out, const char *key, xpl_str_t value) {
-    xpl_buf_printf(out, "\"%s\":", key);
-    xpl_json_str(out, value, false);
+static void put_field(struct xpl_buf *out, const char *key, xpl_str_t value) {
+    xpl_json_field(out, key, value);
     xpl_buf_putc(out, ',');
 }
 
@@ -56,9 +55,9 @@ static void put_module(struct xpl_buf *out, const struct xpl_programs *w, int fo
         return;
     }
     xpl_buf_str(out, first ? XPL_STR("{") : XPL_STR(",\n{"));
-    put_key(out, "module", w->entry->label);
-    put_key(out, "name", w->entry->name);
-    put_key(out, "host", w->from->name);
+    put_field(out, "module", w->entry->label);
+    put_field(out, "name", w->entry->name);
+    put_field(out, "host", w->from->name);
     xpl_buf_printf(out,
                    "\"program_id\":\"%" PRIu64 "\",\"bytes\":%" PRIu64 ",\"computations\":%" PRIu32
                    ",\"instructions\":%" PRIu32 "}",

@@ -11,7 +11,7 @@ const struct xpl_tool xpl_tool_memory_profile = {
     .ignores = XPL_IGNORES_CPU_AS_DEVICE | XPL_IGNORES_XPROF_EXACT,
     .hosts = XPL_HOSTS_ONE,
     .shown = XPL_SHOWN_ALWAYS,
-    .list_position = 7,
+    .list_position = 8,
     .content_type = "application/json",
     .render = xpl_product_answer_render,
 };

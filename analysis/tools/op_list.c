@@ -7,19 +7,18 @@
 #include "analysis/tools/lib/op_stats_tool.h"
 #include "base/json.h"
 
-static void put_text(struct xpl_buf *out, const char *key, xpl_str_t text) {
-    xpl_buf_printf(out, "\"%s\":", key);
-    xpl_json_str(out, text, false);
+static void put_field(struct xpl_buf *out, const char *key, xpl_str_t text) {
+    xpl_json_field(out, key, text);
     xpl_buf_putc(out, ',');
 }
 
 static void put_op(const struct xpl_op_metrics *m, struct xpl_buf *out) {
     xpl_buf_putc(out, '{');
-    put_text(out, "name", m->name);
-    put_text(out, "category", m->category);
-    put_text(out, "framework_op", m->provenance);
-    put_text(out, "expression", m->long_name);
-    put_text(out, "source_file", m->source_info.file_name);
+    put_field(out, "name", m->name);
+    put_field(out, "category", m->category);
+    put_field(out, "framework_op", m->provenance);
+    put_field(out, "expression", m->long_name);
+    put_field(out, "source_file", m->source_info.file_name);
     xpl_buf_printf(
         out,
         "\"source_line\":%" PRId32 ",\"program_id\":\"%" PRIu64 "\",\"occurrences\":%" PRIu32
@@ -48,19 +47,14 @@ static xpl_status_t write_answer(const struct xpl_opstats *stats, const void *op
 
 static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
                            struct xpl_error *err) {
-    // Which hosts count for steps, which xprof_exact says, does not matter here.
-    struct xpl_common_options options = *(const struct xpl_common_options *)in->options;
-    struct xpl_tool_input ours = *in;
-    options.xprof_exact = false;
-    ours.options = &options;
-    return xpl_op_stats_render(&ours, write_answer, out, err);
+    return xpl_op_stats_render(in, write_answer, out, err);
 }
 
 const struct xpl_tool xpl_tool_op_list = {
     .name = "op_list",
     .version = 1,
     .needs = xpl_op_stats_needs,
-    .ignores = XPL_IGNORES_XPROF_EXACT,
+    .ignores = XPL_IGNORES_XPROF_EXACT, // it says which hosts count for steps
     .hosts = XPL_HOSTS_EACH_OR_ALL,
     .shown = XPL_SHOWN_NEVER,
     .content_type = "application/json",

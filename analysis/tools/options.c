@@ -33,7 +33,7 @@ const struct xpl_tool_option xpl_common_option_rows[XPL_N_COMMON_OPTIONS] = {
     {
         .key = "xprof_exact",
         .type = XPL_OPTION_BOOL,
-        .shapes = XPL_SHAPES_ANSWER,
+        .shapes = XPL_SHAPES_PRODUCT,
         .offset = offsetof(struct xpl_common_options, xprof_exact),
         .values = "true|false",
         .preset = "false",
@@ -50,11 +50,14 @@ const struct xpl_tool_option *xpl_tool_option_at(const struct xpl_tool *tool, si
     return i < tool->n_options ? &tool->options[i] : &xpl_common_option_rows[i - tool->n_options];
 }
 
-bool xpl_tool_option_shapes(const struct xpl_tool *tool, size_t i) {
+static bool is_ignored(const struct xpl_tool *tool, size_t i) {
     static const unsigned ignored[XPL_N_COMMON_OPTIONS] = {XPL_IGNORES_CPU_AS_DEVICE, 0,
                                                            XPL_IGNORES_XPROF_EXACT};
-    if (xpl_tool_option_at(tool, i)->shapes == XPL_SHAPES_NOTHING) return false;
-    return i < tool->n_options || !(tool->ignores & ignored[i - tool->n_options]);
+    return i >= tool->n_options && tool->ignores & ignored[i - tool->n_options];
+}
+
+bool xpl_tool_option_shapes(const struct xpl_tool *tool, size_t i) {
+    return xpl_tool_option_at(tool, i)->shapes != XPL_SHAPES_NOTHING && !is_ignored(tool, i);
 }
 
 // ---- values ----
@@ -184,12 +187,20 @@ static xpl_status_t refuse_value(const struct xpl_tool_option *o, xpl_str_t valu
                      near.best.len ? " it takes" : "; it takes", o->values, bounds(o));
 }
 
+static void set_default(const struct xpl_tool_option *o, bool strict, void *options) {
+    const char *const preset = !strict && o->lenient_preset ? o->lenient_preset : o->preset;
+    if (preset) (void)set(o, xpl_str_from(preset), options);
+}
+
 static void set_defaults(const struct xpl_tool *tool, bool strict, void *options) {
-    for (size_t i = 0; i < xpl_tool_n_options(tool); i++) {
-        const struct xpl_tool_option *const o = xpl_tool_option_at(tool, i);
-        const char *const preset = !strict && o->lenient_preset ? o->lenient_preset : o->preset;
-        if (preset) (void)set(o, xpl_str_from(preset), options);
-    }
+    for (size_t i = 0; i < xpl_tool_n_options(tool); i++)
+        set_default(xpl_tool_option_at(tool, i), strict, options);
+}
+
+// Whatever was given of an option that the tool ignores, it sees the default.
+static void reset_ignored(const struct xpl_tool *tool, bool strict, void *options) {
+    for (size_t i = 0; i < xpl_tool_n_options(tool); i++)
+        if (is_ignored(tool, i)) set_default(xpl_tool_option_at(tool, i), strict, options);
 }
 
 static xpl_status_t copy_texts(const struct xpl_tool *tool, struct xpl_arena *arena, void *options,
@@ -217,6 +228,7 @@ xpl_status_t xpl_tool_options_parse(const struct xpl_tool *tool, const struct xp
         if (!set(o, options[i].value, parsed) && strict)
             return refuse_value(o, options[i].value, err);
     }
+    reset_ignored(tool, strict, parsed);
     XPL_TRY(copy_texts(tool, arena, parsed, err));
     *ret = parsed;
     return XPL_OK;

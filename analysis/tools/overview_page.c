@@ -9,8 +9,10 @@
 
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "analysis/tools/input_pipeline/input_pipeline.h"
+#include "analysis/tools/lib/inference_tool.h"
 #include "analysis/tools/lib/op_stats_tool.h"
 #include "base/arena.h"
+#include "base/cleanup.h"
 
 enum { TOP_OPS = 10 };
 
@@ -312,15 +314,38 @@ static void recommendation_table(const struct xpl_opstats *s, const struct xpl_b
     xpl_gviz_end(&g);
 }
 
-static void latency_table(struct xpl_buf *out) {
+static void latency_rows(const struct xpl_infer_latency *v, struct xpl_gviz *g) {
+    static const char *const kRows[XPL_INFER_LATENCIES] = {"Avg",   "50.0%", "75.0%",
+                                                           "90.0%", "99.0%", "99.9%"};
+    for (size_t i = 0; i < XPL_INFER_LATENCIES; i++) {
+        xpl_gviz_row(g);
+        xpl_gviz_text(g, xpl_str_from(kRows[i]));
+        xpl_gviz_number(g, v[i].host / 1000);
+        xpl_gviz_number(g, v[i].device / 1000);
+        xpl_gviz_number(g, v[i].communication / 1000);
+        xpl_gviz_number(g, v[i].total / 1000);
+    }
+}
+
+// As upstream, a session that trains has no latencies, whatever its hosts served.
+static xpl_status_t latency_table(const struct xpl_opstats *stats,
+                                  const struct xpl_inferences *inferences,
+                                  struct xpl_arena *scratch, struct xpl_buf *out,
+                                  struct xpl_error *err) {
+    struct xpl_infer_latency rows[XPL_INFER_LATENCIES];
     struct xpl_gviz g;
+    bool any = false;
+    if (!stats->run_environment.is_training)
+        XPL_TRY(xpl_infer_latencies(inferences, scratch, rows, &any, err));
     xpl_gviz_begin(&g, out);
     xpl_gviz_column(&g, "percentile", "string", "percentile");
     xpl_gviz_column(&g, "hostTimeMs", "number", "Host time (in ms)");
     xpl_gviz_column(&g, "deviceTimeMs", "number", "Device time (in ms)");
     xpl_gviz_column(&g, "communicationTimeMs", "number", "Host-device communication time (in ms)");
     xpl_gviz_column(&g, "totalTimeMs", "number", "Total latency (in ms)");
-    xpl_gviz_end(&g); // rows come with inference statistics, a tool of its own
+    if (any) latency_rows(rows, &g);
+    xpl_gviz_end(&g);
+    return XPL_OK;
 }
 
 // ---- diagnostics ----
@@ -349,10 +374,9 @@ static bool diagnostics(const struct xpl_opstats *s, struct xpl_arena *scratch,
     return true;
 }
 
-static xpl_status_t write_answer(const struct xpl_opstats *stats, const void *options,
-                                 struct xpl_arena *scratch, struct xpl_buf *out,
-                                 struct xpl_error *err) {
-    (void)options;
+static xpl_status_t write_answer(const struct xpl_opstats *stats,
+                                 const struct xpl_inferences *inferences, struct xpl_arena *scratch,
+                                 struct xpl_buf *out, struct xpl_error *err) {
     struct xpl_input_pipeline ip;
     struct xpl_bottleneck bottleneck;
     XPL_TRY(xpl_input_pipeline_analyze(stats, scratch, &ip, err));
@@ -366,7 +390,7 @@ static xpl_status_t write_answer(const struct xpl_opstats *stats, const void *op
     xpl_buf_putc(out, ',');
     recommendation_table(stats, &bottleneck, scratch, out);
     xpl_buf_putc(out, ',');
-    latency_table(out);
+    XPL_TRY(latency_table(stats, inferences, scratch, out, err));
     xpl_buf_str(out, XPL_STR(", {},"));
     if (!diagnostics(stats, scratch, out)) XPL_RETURN_OOM(err, "overview_page");
     xpl_buf_putc(out, ']');
@@ -374,21 +398,36 @@ static xpl_status_t write_answer(const struct xpl_opstats *stats, const void *op
     return XPL_OK;
 }
 
+enum { OP_STATS, INFERENCE }; // of the needs
+
 static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
                            struct xpl_error *err) {
-    return xpl_op_stats_render(in, write_answer, out, err);
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
+    struct xpl_opstats *stats;
+    struct xpl_inferences *inferences;
+    xpl_arena_init(&scratch, in->limit);
+    XPL_TRY(xpl_op_stats_combine(in, OP_STATS, &scratch, &stats, err));
+    XPL_TRY(xpl_inference_of_hosts(in, INFERENCE, &scratch, &inferences, err));
+    return write_answer(stats, inferences, &scratch, out, err);
+}
+
+static const struct xpl_product *const kNeeds[] = {
+    [OP_STATS] = &xpl_product_op_stats, [INFERENCE] = &xpl_product_inference, NULL};
+
+static unsigned variant(const void *options, size_t i, bool session_has_device) {
+    return i == OP_STATS ? xpl_op_stats_variant(options, i, session_has_device) : 0;
 }
 
 const struct xpl_tool xpl_tool_overview_page = {
     .name = "overview_page",
-    .version = 1,
-    .needs = xpl_op_stats_needs,
+    .version = 2,
+    .needs = kNeeds,
     .hosts = XPL_HOSTS_ALL,
     .shown = XPL_SHOWN_ALWAYS,
     .list_position = 1,
     .content_type = "application/json",
     .worker_served = true,
-    .variant = xpl_op_stats_variant,
+    .variant = variant,
     .asks_device = true,
     .render = render,
 };

@@ -36,6 +36,22 @@ static void end_all(struct running *x, struct xpl_resolved_host *h, xpl_status_t
     atomic_store(&x->failed, true);
 }
 
+// Of products that are got in turn.
+static xpl_status_t get_outlines(const struct xpl_resolving *r, size_t i, struct xpl_error *err) {
+    struct xpl_resolved_host *const h = &r->hosts[i];
+    const struct xpl_tool_turns *const t = r->source.turns;
+    for (size_t k = 0; t && r->tool->needs[k]; k++) {
+        const struct xpl_product *const p = r->tool->needs[k];
+        const void *value;
+        if (!p->outline || h->products[k]) continue;
+        XPL_TRY(t->get(t->arg, i, k, &value, err));
+        const xpl_status_t st = p->outline(value, &h->outlines[k], err);
+        t->release(t->arg, i, k);
+        if (st != XPL_OK) return st;
+    }
+    return XPL_OK;
+}
+
 static void get_one(void *ctx, size_t i) {
     struct running *const x = ctx;
     const struct xpl_resolving *const r = x->r;
@@ -44,7 +60,8 @@ static void get_one(void *ctx, size_t i) {
     // With many hosts the hosts are the pieces; cutting each up as well only adds hand-overs.
     if (!r->one_by_one && r->n_hosts >= 2 * (size_t)exec->width) exec = &serial;
     struct xpl_error err = {0};
-    const xpl_status_t st = r->source.get(r->source.arg, i, x->variants, exec, &r->hosts[i], &err);
+    xpl_status_t st = r->source.get(r->source.arg, i, x->variants, exec, &r->hosts[i], &err);
+    if (st == XPL_OK && r->hosts[i].status == XPL_OK) st = get_outlines(r, i, &err);
     if (st != XPL_OK) end_all(x, &r->hosts[i], st, &err);
 }
 
@@ -86,8 +103,10 @@ static xpl_status_t choose_hosts(const struct xpl_resolving *r, struct xpl_tool_
     size_t shown = 0;
     for (size_t i = 0; i < r->n_hosts; i++) {
         const struct xpl_resolved_host *const h = &r->hosts[i];
-        list[i] =
-            (struct xpl_tool_host){.name = h->name, .products = h->products, .profile = h->profile};
+        list[i] = (struct xpl_tool_host){.name = h->name,
+                                         .products = h->products,
+                                         .outlines = (const void *const *)h->outlines,
+                                         .profile = h->profile};
         if (h->status == XPL_OK) {
             shown++;
             if (h->empty && combines_hosts(r->tool))
@@ -110,6 +129,7 @@ static xpl_status_t render(const struct xpl_resolving *r, const struct xpl_tool_
                            struct xpl_buf *out, struct xpl_error *err) {
     const struct xpl_tool_input in = {.hosts = list,
                                       .n_hosts = r->n_hosts,
+                                      .turns = r->source.turns,
                                       .options = r->options,
                                       .exec = r->exec,
                                       .limit = r->limit,
@@ -117,6 +137,14 @@ static xpl_status_t render(const struct xpl_resolving *r, const struct xpl_tool_
                                       .warn_arg = r->source.arg};
     return r->source.render ? r->source.render(r->source.arg, &in, out, err)
                             : r->tool->render(&in, out, err);
+}
+
+static void free_outlines(const struct xpl_resolving *r) {
+    for (size_t i = 0; i < r->n_hosts; i++)
+        for (size_t k = 0; k < XPL_TOOL_MAX_NEEDS; k++) {
+            xpl_sys_free(r->hosts[i].outlines[k]);
+            r->hosts[i].outlines[k] = NULL;
+        }
 }
 
 xpl_status_t xpl_resolve_from(const struct xpl_resolving *r, struct xpl_buf *out,
@@ -131,6 +159,7 @@ xpl_status_t xpl_resolve_from(const struct xpl_resolving *r, struct xpl_buf *out
     if (st == XPL_OK) st = render(r, list, out, &why);
     const xpl_status_t same = r->source.verify ? r->source.verify(r->source.arg, &changed) : XPL_OK;
     if (same != XPL_OK) st = same, why = changed;
+    free_outlines(r);
     if (st != XPL_OK && err) *err = why;
     return st;
 }

@@ -18,6 +18,7 @@ struct xpl_resolved_host {
     xpl_str_t name;
     const void *products[XPL_TOOL_MAX_NEEDS]; // values of the tool's needs; the source's
     xpl_bytes_t profile;                      // of tools that read profiles
+    void *outlines[XPL_TOOL_MAX_NEEDS];       // of those that are got in turn; the resolver's
     bool empty;                               // the profile has 0 bytes
     xpl_status_t status;                      // not OK: the host is broken, for this reason
     struct xpl_error err;
@@ -28,9 +29,12 @@ struct xpl_resolved_host {
 struct xpl_resolve_source {
     // Gets the products of host `i` of the request, in the variants of the tool's needs.  A broken
     // host is no failure: its status is set.  Called by threads of `exec` for several hosts at
-    // once, unless they are got one by one.
+    // once, unless they are got one by one.  A product with an outline may be left NULL: it is
+    // then got by `turns`, once for its outline and again when render asks for it.
     xpl_status_t (*get)(void *arg, size_t i, const unsigned *variants, struct xpl_exec *exec,
                         struct xpl_resolved_host *ret, struct xpl_error *err);
+    // NULL: `get` leaves no product NULL.
+    const struct xpl_tool_turns *turns;
     // Likewise, once all hosts have their products: for what needs to know that.  May be NULL.
     xpl_status_t (*unpack)(void *arg, size_t i, struct xpl_resolved_host *host,
                            struct xpl_error *err);

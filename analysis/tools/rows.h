@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tools, one line each, by name: XPL_TOOL_ROW(id) stands for xpl_tool_id in id.c of this
 // folder.  Included by tool.c, which defines the macros, and read by meson.build.
-// XPL_IREE_TOOL_ROW(name) stands for xpl_tool_iree_name in iree.c.
+// XPL_TOOL_ROW_IN(folder, id): in folder/id.c.  XPL_IREE_TOOL_ROW(name) stands for
+// xpl_tool_iree_name in iree.c.
 #ifndef XPL_TOOL_ROW
 #define XPL_TOOL_ROW(id)
+#define XPL_TOOL_ROW_IN(folder, id)
 #define XPL_HIDDEN_TOOL_ROW(id)
 #define XPL_IREE_TOOL_ROW(name)
 #endif
-XPL_TOOL_ROW(findings)
+XPL_TOOL_ROW_IN(collectives, collectives)
+XPL_TOOL_ROW(event_time_fraction_analyzer)
+XPL_TOOL_ROW(events)
+XPL_TOOL_ROW_IN(findings, findings)
 XPL_TOOL_ROW(framework_op_stats)
-XPL_TOOL_ROW(graph_viewer)
+XPL_TOOL_ROW_IN(graph_viewer, graph_viewer)
 XPL_TOOL_ROW(hlo_modules)
 XPL_TOOL_ROW(hlo_stats)
-XPL_TOOL_ROW(input_pipeline_analyzer)
+XPL_TOOL_ROW(inference_profile)
+XPL_TOOL_ROW_IN(input_pipeline, input_pipeline_analyzer)
 XPL_IREE_TOOL_ROW(att)
 XPL_IREE_TOOL_ROW(cat)
 XPL_IREE_TOOL_ROW(command)
@@ -32,16 +38,23 @@ XPL_IREE_TOOL_ROW(statistics)
 XPL_IREE_TOOL_ROW(summary)
 XPL_IREE_TOOL_ROW(usage)
 XPL_TOOL_ROW(kernel_stats)
+XPL_TOOL_ROW_IN(counters, kernel_utilization)
+XPL_TOOL_ROW_IN(launches, launches)
+XPL_TOOL_ROW_IN(megascale, megascale_stats)
 XPL_TOOL_ROW(memory_profile)
-XPL_TOOL_ROW(memory_viewer)
+XPL_TOOL_ROW_IN(memory_viewer, memory_viewer)
 XPL_TOOL_ROW(op_list)
 XPL_TOOL_ROW(op_profile)
 XPL_TOOL_ROW(overview_page)
+XPL_TOOL_ROW_IN(counters, perf_counters)
 XPL_TOOL_ROW(pod_viewer)
 XPL_TOOL_ROW(roofline_model)
+XPL_TOOL_ROW(run_summary)
+XPL_TOOL_ROW(smart_suggestion)
 XPL_TOOL_ROW(time_breakdown)
 XPL_TOOL_ROW(trace_sums)
 XPL_TOOL_ROW(trace_viewer)
 XPL_TOOL_ROW(trace_viewer_streaming)
+XPL_TOOL_ROW_IN(counters, utilization_viewer)
 // Those that no client asks for by name.
 XPL_HIDDEN_TOOL_ROW(op_stats)

@@ -9,20 +9,24 @@
 
 enum { MAX_SHOWN = 40 }; // bytes of a wrong name, or the tools would not fit
 
-#define XPL_TOOL_ROW(id)        extern const struct xpl_tool xpl_tool_##id;
-#define XPL_HIDDEN_TOOL_ROW(id) // tool.h declares them
-#define XPL_IREE_TOOL_ROW(name) XPL_TOOL_ROW(iree_##name)
+#define XPL_TOOL_ROW(id)            extern const struct xpl_tool xpl_tool_##id;
+#define XPL_TOOL_ROW_IN(folder, id) XPL_TOOL_ROW(id)
+#define XPL_HIDDEN_TOOL_ROW(id)     // tool.h declares them
+#define XPL_IREE_TOOL_ROW(name)     XPL_TOOL_ROW(iree_##name)
 #include "analysis/tools/rows.h"
 #undef XPL_TOOL_ROW
+#undef XPL_TOOL_ROW_IN
 #undef XPL_HIDDEN_TOOL_ROW
 #undef XPL_IREE_TOOL_ROW
 
 static const struct xpl_tool *const kTools[] = {
-#define XPL_TOOL_ROW(id) &xpl_tool_##id,
+#define XPL_TOOL_ROW(id)            &xpl_tool_##id,
+#define XPL_TOOL_ROW_IN(folder, id) XPL_TOOL_ROW(id)
 #define XPL_HIDDEN_TOOL_ROW(id)
 #define XPL_IREE_TOOL_ROW(name) XPL_TOOL_ROW(iree_##name)
 #include "analysis/tools/rows.h"
 #undef XPL_TOOL_ROW
+#undef XPL_TOOL_ROW_IN
 #undef XPL_HIDDEN_TOOL_ROW
 #undef XPL_IREE_TOOL_ROW
 };
@@ -32,10 +36,15 @@ const struct xpl_tool *const *xpl_tools(size_t *ret_n) {
     return kTools;
 }
 
+// The first byte tells most names apart.
+static bool is_name(const char *z, xpl_str_t name) {
+    return name.len && z[0] == name.ptr[0] && xpl_str_eq(name, xpl_str_from(z));
+}
+
 static bool is_called(const struct xpl_tool *t, xpl_str_t name) {
-    if (xpl_str_eq(name, xpl_str_from(t->name))) return true;
+    if (is_name(t->name, name)) return true;
     for (const char *const *a = t->aliases; a && *a; a++)
-        if (xpl_str_eq(name, xpl_str_from(*a))) return true;
+        if (is_name(*a, name)) return true;
     return false;
 }
 
@@ -43,6 +52,11 @@ const struct xpl_tool *xpl_tool_find(xpl_str_t name) {
     for (size_t i = 0; i < sizeof kTools / sizeof *kTools; i++)
         if (is_called(kTools[i], name)) return kTools[i];
     return NULL;
+}
+
+const struct xpl_tool *xpl_tool_find_named(xpl_str_t name) {
+    const struct xpl_tool *const t = xpl_tool_find(name);
+    return t && is_name(t->name, name) ? t : NULL;
 }
 
 bool xpl_tool_fits(const struct xpl_tool *tool, enum xpl_kind kind) {

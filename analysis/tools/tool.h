@@ -70,15 +70,31 @@ enum { XPL_IGNORES_CPU_AS_DEVICE = 1, XPL_IGNORES_XPROF_EXACT = 2 };
 
 struct xpl_tool_host {
     xpl_str_t name;
-    const void *const *products; // values of the tool's needs, in their order; NULL: left out,
-    xpl_str_t problem;           // and why
-    xpl_bytes_t profile;         // of a tool that reads profiles, of its kind
+    // Values of the tool's needs, in their order; NULL: left out, `problem` says why.  One that is
+    // NULL itself is got by the input's turns; what is there of it is its outline.
+    const void *const *products;
+    const void *const *outlines; // of the needs; NULL where the value is there
+    xpl_str_t problem;
+    xpl_bytes_t profile; // of a tool that reads profiles, of its kind
+};
+
+// Values of hosts too many to be in memory at once (xpl_product.outline): each is got for as long
+// as it is used.
+struct xpl_tool_turns {
+    // Gets the value of need `need` of host `host`.  ABORTED when the host's profile changed.  For
+    // different hosts any thread of the input's exec may call it.
+    xpl_status_t (*get)(void *arg, size_t host, size_t need, const void **ret,
+                        struct xpl_error *err);
+    // What was got is not used any more.  What is not released lasts as long as the answer is made.
+    void (*release)(void *arg, size_t host, size_t need);
+    void *arg;
 };
 
 struct xpl_tool_input {
     const struct xpl_tool_host *hosts; // by name
     size_t n_hosts;
-    const void *options; // the tool's option struct
+    const struct xpl_tool_turns *turns; // NULL: all values are there
+    const void *options;                // the tool's option struct
     struct xpl_exec *exec;
     size_t limit; // bytes of each arena and buffer
     // Says of a host what its answer had to do without, beside the answer.  NULL: nobody listens.
@@ -96,11 +112,13 @@ enum xpl_tool_hosts {
 
 // When XProf's page shows a tool.
 enum xpl_tool_shown {
-    XPL_SHOWN_NEVER,    // no tool of XProf's
+    XPL_SHOWN_NEVER,    // no tool of XProf's pages
     XPL_SHOWN_UNLISTED, // XProf answers it, but its lists leave it out
     XPL_SHOWN_ALWAYS,
     XPL_SHOWN_WITH_GPU,
     XPL_SHOWN_WITH_HLO,          // when the profile has HLO programs
+    XPL_SHOWN_WITH_COUNTERS,     // when a TPU has readings of hardware counters
+    XPL_SHOWN_WITH_MEGASCALE,    // when a host has a kind of events of MegaScale's
     XPL_SHOWN_WITHOUT_STREAMING, // when there is no trace_viewer@
 };
 
@@ -115,14 +133,15 @@ struct xpl_tool {
     size_t n_options;
     size_t options_size; // bytes of the option struct, which begins with struct xpl_common_options;
                          // 0: it is that one
-    unsigned ignores;    // common options that it takes although they change no answer of its own
+    unsigned ignores;    // common options that it takes and does not see: they keep their default
     enum xpl_tool_hosts hosts;
     enum xpl_tool_shown shown;
     unsigned list_position; // in XProf's list of tools, from 1; 0: in none
     const char *content_type;
     // For tools whose content type depends on options; NULL: content_type.
     const char *(*content_type_of)(const void *options);
-    bool worker_served;   // an XProf aggregator gets this tool's OpStats from us
+    // An XProf aggregator gets this tool's OpStats from us; of a tool of other products its answer.
+    bool worker_served;
     bool shows_views;     // it also makes sense of the view of a profile of another kind
     bool reads_profile;   // render is given the hosts' profiles as well
     bool keeps_no_answer; // answers are not stored: the product is, and views of it are many
@@ -142,6 +161,8 @@ enum { XPL_TOOL_MAX_NEEDS = 4 };
 const struct xpl_tool *const *xpl_tools(size_t *ret_n);
 // By name or alias; NULL when there is none.  Finds no hidden tool.
 const struct xpl_tool *xpl_tool_find(xpl_str_t name);
+// By name alone: XProf's pages and aggregators know no aliases.  NULL when there is none.
+const struct xpl_tool *xpl_tool_find_named(xpl_str_t name);
 // Whether profiles of that kind can be asked for this tool: all its products are made of it, or of
 // its view, and the tool makes sense of that.
 bool xpl_tool_fits(const struct xpl_tool *tool, enum xpl_kind kind);

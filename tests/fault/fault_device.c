@@ -4,6 +4,7 @@
 #include "analysis/opstats/codec/codec.h"
 #include "analysis/opstats/convert.h"
 #include "base/arena.h"
+#include "tests/data_file.h"
 #include "tests/unit/opstats/device_profiles.h"
 
 static xpl_status_t convert(const struct xpl_buf *space, struct xpl_arena *arena,
@@ -89,6 +90,7 @@ int main(void) {
     fail_each(mk_tpu_device(true));
     fail_each(mk_tpu_device(false));
     fail_each(mk_gpu_device(2));
+    fail_each(read_data_file("../golden/cases/gpu_graph_kernels/host.xplane.pb"));
     fail_each(many());
     return 0;
 }

@@ -7,6 +7,35 @@
 #include "base/arena.h"
 #include "tests/unit/opstats/host_profiles.h"
 
+// Gives the one OpStats that there is.
+static xpl_status_t get(void *arg, size_t i, const struct xpl_opstats **ret,
+                        struct xpl_error *err) {
+    (void)i, (void)err;
+    *ret = arg;
+    return XPL_OK;
+}
+
+static void release(void *arg, size_t i) {
+    (void)arg, (void)i;
+}
+
+// Combines the OpStats with itself, in turn.
+static xpl_status_t combine_in_turn(struct xpl_opstats *s, struct xpl_exec *exec,
+                                    struct xpl_arena *arena, struct xpl_opstats **ret,
+                                    struct xpl_error *err) {
+    void *const at = xpl_arena_alloc(arena, xpl_host_outline_size(s));
+    if (!at) XPL_RETURN_OOM(err, "outline");
+    const struct xpl_host_outline *const outline = xpl_host_outline_put(s, at);
+    const struct xpl_host_opstats hosts[] = {
+        {.host = XPL_STR("a"), .outline = outline},
+        {.host = XPL_STR("b"), .problem = XPL_STR("cut off")},
+        {.host = XPL_STR("c"), .outline = outline},
+    };
+    const struct xpl_combine_source source = {get, release, s, exec};
+    const struct xpl_combine_input in = {.hosts = hosts, .n = 3, .source = &source};
+    return xpl_opstats_combine(&in, arena, ret, err);
+}
+
 // What one run makes: converts the space, combines the result with itself, encodes that.
 static xpl_status_t convert(const struct xpl_buf *space, struct xpl_arena *arena,
                             struct xpl_buf *out, struct xpl_error *err) {
@@ -21,7 +50,10 @@ static xpl_status_t convert(const struct xpl_buf *space, struct xpl_arena *arena
         {.host = XPL_STR("b"), .problem = XPL_STR("cut off")},
         {.host = XPL_STR("c"), .stats = s},
     };
-    XPL_TRY(xpl_opstats_combine(hosts, 3, false, arena, &both, err));
+    const struct xpl_combine_input in = {.hosts = hosts, .n = 3};
+    XPL_TRY(xpl_opstats_combine(&in, arena, &both, err));
+    XPL_TRY(xpl_opstats_encode(both, out, err));
+    XPL_TRY(combine_in_turn(s, &exec, arena, &both, err));
     return xpl_opstats_encode(both, out, err);
 }
 

@@ -3,10 +3,14 @@
 // the same answer, nothing leaked, and with memory back the same answer as before.
 #include <string.h>
 
+#include "analysis/tools/megascale/perfetto.h"
 #include "analysis/tools/resolve.h"
 #include "base/arena.h"
+#include "tests/barriers_fixture.h"
 #include "tests/check.h"
+#include "tests/counters_fixture.h"
 #include "tests/hlo_maker.h"
+#include "tests/megascale_fixture.h"
 #include "tests/render.h"
 #include "tests/trace_fixture.h"
 
@@ -27,6 +31,7 @@ static const struct wanted {
     {"trace_viewer@", {"search_prefix", "a"}, 1},
     {"graph_viewer", {"program_id", "5", "type", "json"}, 2},
     {"memory_viewer", {"program_id", "5"}, 1},
+    {"event_time_fraction_analyzer", {"event_name", "barrier"}, 1},
     {"", {NULL}, 0},
 };
 
@@ -122,6 +127,28 @@ static void fail_hlo_modules(const struct xpl_buf *space) {
     xpl_fault_fail_on(UINT64_MAX);
 }
 
+static void fail_perfetto(const struct xpl_buf *space) {
+    const struct xpl_megascale_perfetto_options how = {.group_tiny = true};
+    struct xpl_exec exec = xpl_exec_serial();
+    const int64_t live = xpl_fault_live();
+    uint64_t i = 0;
+    for (xpl_status_t st = XPL_RESOURCE_EXHAUSTED; st != XPL_OK; i++) {
+        struct xpl_error err = {0};
+        struct xpl_buf out;
+        xpl_fault_reset();
+        xpl_fault_fail_on(i);
+        xpl_buf_init(&out, LIMIT);
+        st = xpl_megascale_perfetto((xpl_bytes_t){space->p, space->n}, &how, &exec, LIMIT, &out,
+                                    &err);
+        CHECK(st == XPL_OK || (st == XPL_RESOURCE_EXHAUSTED && err.msg[0]));
+        xpl_buf_fini(&out);
+        CHECK_EQ(xpl_fault_live(), live);
+    }
+    CHECK(i > 5);
+    xpl_fault_reset();
+    xpl_fault_fail_on(UINT64_MAX);
+}
+
 // A profile of one HLO program.
 static struct xpl_buf program(void) {
     struct xpl_buf space = mk_open(), module = mk_training_module("m");
@@ -134,17 +161,32 @@ static struct xpl_buf program(void) {
 int main(void) {
     size_t n;
     const struct xpl_tool *const *const tools = xpl_tools(&n);
-    struct xpl_buf spaces[] = {trace_fixture(), tpu_fixture(), program()};
+    struct xpl_buf spaces[] = {trace_fixture(),
+                               tpu_fixture(),
+                               program(),
+                               counters_fixture(),
+                               megascale_fixture(2, true),
+                               barriers_fixture("h", 4, BR_STEP_PS / 5)};
     for (size_t i = 0; i < n; i++) {
         // Bundles of IREE have a test of their own.
         if (tools[i]->needs[0] == &xpl_product_iree_bundle) continue;
         // memory_profile has no answer without a plane of the host.
         const bool host = tools[i]->needs[0] == &xpl_product_memory_profile;
         const bool hlo = tools[i]->needs[0] == &xpl_product_hlo_modules;
-        fail_each(tools[i]->name, &spaces[hlo ? 2 : host ? 0 : i % 2]);
+        const bool counters = tools[i]->needs[0] == &xpl_product_perf_counters;
+        const bool megascale = tools[i]->needs[0] == &xpl_product_megascale;
+        const bool barriers = tools[i]->needs[0] == &xpl_product_barriers ||
+                              tools[i]->needs[0] == &xpl_product_devices;
+        fail_each(tools[i]->name, &spaces[barriers    ? 5
+                                          : megascale ? 4
+                                          : counters  ? 3
+                                          : hlo       ? 2
+                                          : host      ? 0
+                                                      : i % 2]);
     }
     fail_hlo_modules(&spaces[2]);
-    for (size_t i = 0; i < 3; i++)
+    fail_perfetto(&spaces[4]);
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
         xpl_buf_fini(&spaces[i]);
     return 0;
 }

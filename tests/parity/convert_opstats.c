@@ -53,7 +53,8 @@ static xpl_status_t convert(char **files, size_t n, unsigned variant, struct xpl
             (struct xpl_host_opstats){.host = xpl_str_from(files[i]),
                                       .stats = ((const struct xpl_op_stats_value *)one)->stats};
     }
-    XPL_TRY(xpl_opstats_combine(hosts, n, true, arena, &all, err));
+    const struct xpl_combine_input in = {.hosts = hosts, .n = n, .xprof_exact = true};
+    XPL_TRY(xpl_opstats_combine(&in, arena, &all, err));
     return xpl_opstats_encode(all, out, err);
 }
 

@@ -28,9 +28,8 @@ def pages(xplanectl):
 
 
 def for_workers(xplanectl):
-    """Tools, also ones that are not ours, whose OpStats an XProf aggregator gets from us."""
-    table = load(xplanectl)
-    return [t["name"] for t in table["tools"] + table["foreign"] if t["worker_served"]]
+    """Tools whose OpStats an XProf aggregator gets from us."""
+    return [t["name"] for t in load(xplanectl)["tools"] if t["worker_served"] and t["needs"] == ["op_stats"]]
 
 
 def of_one_host(xplanectl):

@@ -5,18 +5,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analysis/opstats/combine/combine.h"
-#include "analysis/products/values.h"
+#include "analysis/tools/lib/op_stats_tool.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 
 // ---- JSON: docs/cli-json.md ----
-
-static void put_text(struct xpl_buf *out, const char *key, xpl_str_t text) {
-    xpl_buf_printf(out, "\"%s\":", key);
-    xpl_json_str(out, text, false);
-}
 
 static void put_percent(struct xpl_buf *out, const char *key, double share) {
     xpl_buf_printf(out, "\"%s_percent\":%.3f", key, 100 * share);
@@ -31,7 +25,7 @@ static void put_evidence(const struct xpl_finding *f, struct xpl_buf *out) {
     xpl_buf_str(out, XPL_STR(",\"hosts\":["));
     for (size_t i = 0; i < f->n_hosts; i++) {
         xpl_buf_str(out, i ? XPL_STR(",{") : XPL_STR("{"));
-        put_text(out, "host", f->hosts[i].name);
+        xpl_json_field(out, "host", f->hosts[i].name);
         xpl_buf_putc(out, ',');
         put_percent(out, "share", f->hosts[i].share);
         xpl_buf_putc(out, '}');
@@ -45,7 +39,7 @@ static void put_evidence(const struct xpl_finding *f, struct xpl_buf *out) {
     xpl_buf_str(out, XPL_STR("],\"ops\":["));
     for (size_t i = 0; i < f->n_ops; i++) {
         xpl_buf_str(out, i ? XPL_STR(",{") : XPL_STR("{"));
-        put_text(out, "name", f->ops[i].name);
+        xpl_json_field(out, "name", f->ops[i].name);
         xpl_buf_putc(out, ',');
         put_ps(out, "time", f->ops[i].ps);
         xpl_buf_putc(out, '}');
@@ -56,7 +50,7 @@ static void put_evidence(const struct xpl_finding *f, struct xpl_buf *out) {
         return;
     }
     xpl_buf_putc(out, '{');
-    put_text(out, "host", f->window_host);
+    xpl_json_field(out, "host", f->window_host);
     xpl_buf_printf(out, ",\"begin_ps\":%" PRId64 ",\"duration_ps\":%" PRIu64 "}",
                    f->window_begin_ps, f->window_ps);
 }
@@ -65,7 +59,7 @@ static void put_finding(const struct xpl_survey *s, const struct xpl_finding *f,
                         struct xpl_buf *out) {
     const double each = s->wall_ps / (double)s->n_devices;
     xpl_buf_putc(out, '{');
-    put_text(out, "kind", xpl_str_from(xpl_finding_name(f->kind)));
+    xpl_json_field(out, "kind", xpl_str_from(xpl_finding_name(f->kind)));
     xpl_buf_putc(out, ',');
     put_percent(out, "share", f->share);
     xpl_buf_putc(out, ',');
@@ -75,18 +69,18 @@ static void put_finding(const struct xpl_survey *s, const struct xpl_finding *f,
     xpl_buf_putc(out, ',');
     put_ps(out, "saving", f->saving * each);
     xpl_buf_putc(out, ',');
-    put_text(out, "text", xpl_str_from(f->text));
+    xpl_json_field(out, "text", xpl_str_from(f->text));
     xpl_buf_putc(out, ',');
-    put_text(out, "advice", xpl_str_from(xpl_finding_advice(f->kind, s->framework)));
+    xpl_json_field(out, "advice", xpl_str_from(xpl_finding_advice(f->kind, s->framework)));
     xpl_buf_putc(out, ',');
-    put_text(out, "link", xpl_str_from(xpl_finding_link(f->kind, s->framework)));
+    xpl_json_field(out, "link", xpl_str_from(xpl_finding_link(f->kind, s->framework)));
     put_evidence(f, out);
     xpl_buf_putc(out, '}');
 }
 
 static void put_all(const struct xpl_survey *s, const struct xpl_findings *f, struct xpl_buf *out) {
     xpl_buf_putc(out, '{');
-    put_text(out, "framework", xpl_str_from(xpl_framework_names[s->framework]));
+    xpl_json_field(out, "framework", xpl_str_from(xpl_framework_names[s->framework]));
     xpl_buf_printf(out, ",\"hosts\":%zu,\"devices\":%zu,\"steps\":%zu,", s->n_hosts, s->n_devices,
                    s->steps.n);
     put_ps(out, "wall", s->n_devices ? s->wall_ps / (double)s->n_devices : 0);
@@ -104,6 +98,8 @@ static void put_all(const struct xpl_survey *s, const struct xpl_findings *f, st
 }
 
 // ---- the tool ----
+
+enum { TIME_BREAKDOWN, OP_STATS }; // its products
 
 static int best_first(const void *a, const void *b) {
     const struct xpl_finding *const x = a, *const y = b;
@@ -124,19 +120,6 @@ static xpl_status_t find(const struct xpl_survey *s, struct xpl_findings *f,
     return XPL_OK;
 }
 
-static xpl_status_t combine(const struct xpl_tool_input *in, struct xpl_arena *arena,
-                            struct xpl_opstats **ret, struct xpl_error *err) {
-    struct xpl_host_opstats *const list = xpl_arena_array(arena, in->n_hosts, sizeof *list);
-    if (!list) XPL_RETURN_OOM(err, "hosts");
-    for (size_t i = 0; i < in->n_hosts; i++) {
-        const struct xpl_tool_host *const h = &in->hosts[i];
-        const struct xpl_op_stats_value *const v = h->products ? h->products[1] : NULL;
-        list[i] = (struct xpl_host_opstats){
-            .host = h->name, .stats = v ? v->stats : NULL, .problem = h->problem};
-    }
-    return xpl_opstats_combine(list, in->n_hosts, false, arena, ret, err);
-}
-
 static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
                            struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
@@ -145,7 +128,7 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
     xpl_arena_init(&arena, in->limit);
     struct xpl_findings *const f = xpl_arena_zalloc(&arena, sizeof *f);
     if (!f) XPL_RETURN_OOM(err, "findings");
-    XPL_TRY(combine(in, &arena, &stats, err));
+    XPL_TRY(xpl_op_stats_combine(in, OP_STATS, &arena, &stats, err));
     XPL_TRY(xpl_survey_make(in, stats, &arena, &s, err));
     XPL_TRY(find(&s, f, err));
     put_all(&s, f, out);
@@ -153,27 +136,18 @@ static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
     return XPL_OK;
 }
 
-// The bit is the same of both products.
-_Static_assert((int)XPL_TIME_BREAKDOWN_CPU_AS_DEVICE == (int)XPL_OP_STATS_CPU_AS_DEVICE,
-               "variants differ");
-static unsigned variant(const void *options, size_t i, bool session_has_device) {
-    const struct xpl_common_options *const o = options;
-    (void)i;
-    return o->cpu_as_device && !session_has_device ? XPL_OP_STATS_CPU_AS_DEVICE : 0;
-}
-
-static const struct xpl_product *const kNeeds[] = {&xpl_product_time_breakdown,
-                                                   &xpl_product_op_stats, NULL};
+static const struct xpl_product *const kNeeds[] = {
+    [TIME_BREAKDOWN] = &xpl_product_time_breakdown, [OP_STATS] = &xpl_product_op_stats, NULL};
 
 const struct xpl_tool xpl_tool_findings = {
     .name = "findings",
-    .version = 4,
+    .version = 6,
     .needs = kNeeds,
     .ignores = XPL_IGNORES_XPROF_EXACT,
     .hosts = XPL_HOSTS_EACH_OR_ALL,
     .shown = XPL_SHOWN_NEVER,
     .content_type = "application/json",
-    .variant = variant,
+    .variant = xpl_op_stats_variant,
     .asks_device = true,
     .render = render,
 };

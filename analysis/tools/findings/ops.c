@@ -2,6 +2,7 @@
 // Findings of the ops themselves: what they move about, and what they leave unused of the device.
 #include <stdio.h>
 
+#include "analysis/breakdown/names.h"
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "analysis/tools/findings/findings.h"
 #include "base/arena.h"
@@ -37,12 +38,8 @@ static bool moves_data(const struct xpl_op_metrics *m) {
     xpl_str_t name = m->name;
     if (xpl_str_eq(m->category, XPL_STR("data formatting"))) return true;
     if (name.len && name.ptr[0] == '%') name = xpl_str_sub(name, 1, name.len - 1);
-    for (size_t i = 0; i < sizeof kWords / sizeof *kWords; i++) {
-        const xpl_str_t w = xpl_str_from(kWords[i]);
-        if (xpl_str_starts(name, w) &&
-            (name.len == w.len || name.ptr[w.len] == '.' || name.ptr[w.len] == ' '))
-            return true;
-    }
+    for (size_t i = 0; i < sizeof kWords / sizeof *kWords; i++)
+        if (xpl_op_is_instruction(name, kWords[i])) return true;
     return false;
 }
 
@@ -67,24 +64,27 @@ static bool is_layout(const struct xpl_survey *s, const struct xpl_op_metrics *m
 
 enum { FAR = 10 }; // times longer than the device would need
 
-// The least time that an op could take, by its operations and bytes; 0: not known.
+// The least time that an op could take, by its operations and bytes; 0: not known.  Bytes of faster
+// memories count as those of HBM, so that no op seems further away than it is.
 static double least_ps(const struct xpl_survey *s, const struct xpl_op_metrics *m) {
     const struct xpl_perf_env *const env = &s->stats->perf_env;
     const double flops = m->flops_v2 > 0 ? m->flops_v2 : (double)m->flops,
                  rate = env->peak_tera_flops_per_second,
-                 bandwidth = env->peak_hbm_bw_giga_bytes_per_second > 0
-                                 ? env->peak_hbm_bw_giga_bytes_per_second
-                                 : env->peak_bw_giga_bytes_per_second;
+                 bandwidth = env->peak_bws_giga_bytes_per_second.n > XPL_BW_HBM_RW
+                                 ? env->peak_bws_giga_bytes_per_second.v[XPL_BW_HBM_RW]
+                                 : 0;
     // FLOP per TFLOP/s are picoseconds; bytes per GB/s are nanoseconds.
     const double compute = rate > 0 ? flops / rate : 0,
                  move = bandwidth > 0 ? (double)m->bytes_accessed / bandwidth * 1e3 : 0;
     return compute > move ? compute : move;
 }
 
+// Copies, collectives and waits for input are told by themselves.
 static bool is_far(const struct xpl_survey *s, const struct xpl_op_metrics *m, double *saved_ps) {
     const double least = least_ps(s, m), took = (double)m->self_time_ps;
     *saved_ps = took - least;
-    return least > 0 && took > FAR * least && !moves_data(m);
+    return least > 0 && took > FAR * least && !moves_data(m) &&
+           xpl_op_layer_of(m->name) == XPL_LAYER_COMPUTE;
 }
 
 static void find_ops(const struct xpl_survey *s, enum xpl_finding_kind kind, op_fn fn,
@@ -148,7 +148,7 @@ void xpl_findings_of_ops(const struct xpl_survey *s, struct xpl_findings *out) {
              "devices copy, pad and transpose what ops take or give", out);
     if (!s->is_cpu) {
         find_ops(s, XPL_FINDING_FAR_FROM_ROOFLINE, is_far,
-                 "goes to ops that take more than ten times what the device would need", out);
+                 "devices run ops that take more than ten times what they would need", out);
         find_occupancy(s, out);
     }
 }

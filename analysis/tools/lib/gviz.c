@@ -93,6 +93,15 @@ void xpl_gviz_number(struct xpl_gviz *g, double v) {
     xpl_buf_putc(g->out, '}');
 }
 
+void xpl_gviz_number_as(struct xpl_gviz *g, double v, xpl_str_t shown) {
+    put_lit(g->out, g->any_cell ? ",{\"f\":" : "{\"f\":");
+    g->any_cell = true;
+    xpl_json_str(g->out, shown, false);
+    put_lit(g->out, ",\"v\":");
+    xpl_json_gviz_number(g->out, v);
+    xpl_buf_putc(g->out, '}');
+}
+
 void xpl_gviz_text(struct xpl_gviz *g, xpl_str_t s) {
     open_cell(g);
     xpl_json_str(g->out, s, false);

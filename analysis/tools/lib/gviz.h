@@ -43,6 +43,8 @@ void xpl_gviz_column_role(struct xpl_gviz *g, const char *id, const char *type, 
 void xpl_gviz_put_props(struct xpl_gviz *g, struct xpl_gviz_props *p);
 void xpl_gviz_row(struct xpl_gviz *g);
 void xpl_gviz_number(struct xpl_gviz *g, double v); // null when not finite
+// A number that is shown as `shown`.
+void xpl_gviz_number_as(struct xpl_gviz *g, double v, xpl_str_t shown);
 void xpl_gviz_text(struct xpl_gviz *g, xpl_str_t s);
 void xpl_gviz_bool(struct xpl_gviz *g, bool v);
 void xpl_gviz_end(struct xpl_gviz *g);

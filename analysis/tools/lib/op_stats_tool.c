@@ -9,21 +9,49 @@ const struct xpl_product *const xpl_op_stats_needs[] = {&xpl_product_op_stats, N
 unsigned xpl_op_stats_variant(const void *options, size_t i, bool session_has_device) {
     const struct xpl_common_options *const o = options;
     (void)i;
-    return o->cpu_as_device && !session_has_device ? XPL_OP_STATS_CPU_AS_DEVICE : 0;
+    const unsigned exact = o->xprof_exact ? XPL_OP_STATS_XPROF_EXACT : 0;
+    return exact | (!session_has_device && o->cpu_as_device ? XPL_OP_STATS_CPU_AS_DEVICE : 0);
 }
 
-static xpl_status_t combine(const struct xpl_tool_input *in, struct xpl_arena *scratch,
-                            struct xpl_opstats **ret, struct xpl_error *err) {
+struct turns {
+    const struct xpl_tool_turns *of;
+    size_t product;
+};
+
+static xpl_status_t get_host(void *arg, size_t i, const struct xpl_opstats **ret,
+                             struct xpl_error *err) {
+    const struct turns *const t = arg;
+    const void *value;
+    XPL_TRY(t->of->get(t->of->arg, i, t->product, &value, err));
+    *ret = ((const struct xpl_op_stats_value *)value)->stats;
+    return XPL_OK;
+}
+
+static void release_host(void *arg, size_t i) {
+    const struct turns *const t = arg;
+    t->of->release(t->of->arg, i, t->product);
+}
+
+xpl_status_t xpl_op_stats_combine(const struct xpl_tool_input *in, size_t product,
+                                  struct xpl_arena *arena, struct xpl_opstats **ret,
+                                  struct xpl_error *err) {
     const struct xpl_common_options *const o = in->options;
-    struct xpl_host_opstats *const list = xpl_arena_array(scratch, in->n_hosts, sizeof *list);
+    struct xpl_host_opstats *const list = xpl_arena_array(arena, in->n_hosts, sizeof *list);
     if (!list) XPL_RETURN_OOM(err, "hosts");
     for (size_t i = 0; i < in->n_hosts; i++) {
         const struct xpl_tool_host *const h = &in->hosts[i];
-        const struct xpl_op_stats_value *const v = h->products ? h->products[0] : NULL;
+        const struct xpl_op_stats_value *const v = h->products ? h->products[product] : NULL;
         list[i] = (struct xpl_host_opstats){
             .host = h->name, .stats = v ? v->stats : NULL, .problem = h->problem};
+        if (h->products && !v && h->outlines) list[i].outline = h->outlines[product];
     }
-    return xpl_opstats_combine(list, in->n_hosts, o->xprof_exact, scratch, ret, err);
+    struct turns turns = {in->turns, product};
+    const struct xpl_combine_source source = {get_host, release_host, &turns, in->exec};
+    const struct xpl_combine_input all = {.hosts = list,
+                                          .n = in->n_hosts,
+                                          .xprof_exact = o->xprof_exact,
+                                          .source = in->turns ? &source : NULL};
+    return xpl_opstats_combine(&all, arena, ret, err);
 }
 
 xpl_status_t xpl_op_stats_render(const struct xpl_tool_input *in, xpl_op_stats_fn *write,
@@ -31,7 +59,7 @@ xpl_status_t xpl_op_stats_render(const struct xpl_tool_input *in, xpl_op_stats_f
     XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
     struct xpl_opstats *all;
     xpl_arena_init(&scratch, in->limit);
-    XPL_TRY(combine(in, &scratch, &all, err));
+    XPL_TRY(xpl_op_stats_combine(in, 0, &scratch, &all, err));
     XPL_TRY(write(all, in->options, &scratch, out, err));
     if (out->failed) XPL_RETURN_OOM(err, "answer");
     return XPL_OK;

@@ -13,6 +13,12 @@ typedef xpl_status_t xpl_op_stats_fn(const struct xpl_opstats *stats, const void
                                      struct xpl_arena *scratch, struct xpl_buf *out,
                                      struct xpl_error *err);
 
+// Combines the OpStats that are the hosts' products at `product` of the tool's needs, as the
+// options say; *ret is the arena's.
+xpl_status_t xpl_op_stats_combine(const struct xpl_tool_input *in, size_t product,
+                                  struct xpl_arena *arena, struct xpl_opstats **ret,
+                                  struct xpl_error *err) XPL_NODISCARD;
+
 // A tool's render: combines the hosts' OpStats, then calls `write`.
 xpl_status_t xpl_op_stats_render(const struct xpl_tool_input *in, xpl_op_stats_fn *write,
                                  struct xpl_buf *out, struct xpl_error *err) XPL_NODISCARD;

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "analysis/tools/memory_viewer/impl.h"
+#include "base/text/utf8.h"
 
 // ---- texts ----
 
@@ -33,11 +34,8 @@ static size_t fitting(xpl_str_t s, double width, double height, double font, boo
     const size_t most = room < 1e6 ? (size_t)room : 1000000;
     if (s.len <= most) return s.len;
     if (most < 4) return 0;
-    size_t n = most - 3;
-    while (n && ((uint8_t)s.ptr[n] & 0xc0) == 0x80)
-        n--;
     *ret_dots = true;
-    return n;
+    return xpl_utf8_cut(s, most - 3).len;
 }
 
 // ---- rectangles ----

@@ -213,17 +213,22 @@ static bool full_args(const struct writer *w) {
     return w->o->event_name.len || (w->o->search_prefix.len && w->o->search_metadata);
 }
 
+// As xpl_buf_room, which a million events need not call.
+static inline bool has_room(struct xpl_buf *b, size_t n) {
+    return (!b->failed && b->cap - b->n >= n) || xpl_buf_room(b, n);
+}
+
 static xpl_status_t put_event(struct writer *w, struct shown_host *h, const struct trc_event *e,
                               bool bare, struct xpl_error *err) {
     xpl_str_t name;
     if (!name_of(w, h, e->name, &name)) XPL_RETURN_OOM(err, "trace names");
     separate(w);
-    if (!xpl_buf_room(w->out, name.len + EVENT_ROOM)) return XPL_OK; // reported at the end
+    if (!has_room(w->out, name.len + EVENT_ROOM)) return XPL_OK; // reported at the end
     char *p = put_head((char *)(w->out->p + w->out->n), h, e, name);
     if (!bare && full_args(w)) {
         advance(w, p);
         XPL_TRY(put_all_args(w, h, e, err));
-        if (!xpl_buf_room(w->out, EVENT_ROOM)) return XPL_OK;
+        if (!has_room(w->out, EVENT_ROOM)) return XPL_OK;
         p = (char *)(w->out->p + w->out->n);
     } else {
         p = put_few_args(p, e, !bare);

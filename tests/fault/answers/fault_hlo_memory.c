@@ -3,6 +3,7 @@
 // clean error, nothing leaked, and with memory back the same as before.
 #include <string.h>
 
+#include "tests/fault/answers/each.h"
 #include "tests/memory_viewer_fixture.h"
 #include "tests/wire_text.h"
 
@@ -18,35 +19,17 @@ static const char program[] =
     "3:{1:1 2:40000 8:1 7:1 9:{1:3 3:40000} 9:{1:9}} "
     "4:{1:{2:1 4:\"a\"} 1:{1:2 2:2 5:1} 1:{1:1 2:1} 1:{1:1 2:2} 1:{2:2}}}";
 
-static xpl_status_t run(xpl_bytes_t proto, const char *const *options, struct xpl_buf *out) {
+struct view {
+    xpl_bytes_t proto;
+    const char *const *options;
+};
+
+static xpl_status_t run(const void *input, struct xpl_buf *out) {
+    const struct view *const v = input;
     struct xpl_error err = {0};
-    const xpl_status_t st = ask_memory_viewer(proto, options, LIMIT, out, &err);
+    const xpl_status_t st = ask_memory_viewer(v->proto, v->options, LIMIT, out, &err);
     CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
     return st;
-}
-
-static void fail_each(xpl_bytes_t proto, const char *const *options) {
-    struct xpl_buf expected, got;
-    xpl_fault_reset();
-    xpl_fault_fail_on(UINT64_MAX);
-    const int64_t live = xpl_fault_live();
-    CHECK_OK(run(proto, options, &expected), NULL);
-    const uint64_t n = xpl_fault_count();
-    CHECK(n > 5);
-    for (uint64_t i = 0; i < n; i++) {
-        xpl_fault_reset();
-        xpl_fault_fail_on(i);
-        CHECK_EQ(run(proto, options, &got), XPL_RESOURCE_EXHAUSTED);
-        xpl_buf_fini(&got);
-        CHECK_EQ(xpl_fault_live(), live + 1);
-    }
-    xpl_fault_reset();
-    xpl_fault_fail_on(UINT64_MAX);
-    CHECK_OK(run(proto, options, &got), NULL);
-    CHECK_BYTES(got.p, got.n, expected.p, expected.n);
-    xpl_buf_fini(&got);
-    xpl_buf_fini(&expected);
-    CHECK_EQ(xpl_fault_live(), live);
 }
 
 int main(void) {
@@ -58,7 +41,8 @@ int main(void) {
         {"memory_space", "1", "view", "ops", "other", "m(1)"},
     };
     for (size_t i = 0; i < sizeof views / sizeof *views; i++)
-        fail_each((xpl_bytes_t){proto.p, proto.n}, views[i]);
+        fault_each(&(struct fault_scenario){run, &(struct view){{proto.p, proto.n}, views[i]},
+                                            .least = 6});
     xpl_buf_fini(&proto);
     return 0;
 }

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/exec.h"
 #include "tests/check.h"
+#include "tests/fault/answers/each.h"
 #include "tests/unit/tools/memory_fixture.h"
 
 static struct xpl_buf make(void) {
@@ -25,7 +26,8 @@ static struct xpl_buf make(void) {
     return memory_space(&line, 1);
 }
 
-static xpl_status_t run(const struct xpl_buf *space, struct xpl_buf *out) {
+static xpl_status_t run(const void *input, struct xpl_buf *out) {
+    const struct xpl_buf *const space = input;
     struct xpl_exec exec = xpl_exec_serial();
     struct xpl_arena a;
     struct xpl_xspace *xs;
@@ -40,25 +42,8 @@ static xpl_status_t run(const struct xpl_buf *space, struct xpl_buf *out) {
 }
 
 int main(void) {
-    struct xpl_buf space = make(), expected, got;
-    xpl_fault_reset();
-    const int64_t live = xpl_fault_live();
-    CHECK_OK(run(&space, &expected), NULL);
-    const uint64_t n = xpl_fault_count();
-    CHECK(n > 20);
-    for (uint64_t i = 0; i < n; i++) {
-        xpl_fault_reset();
-        xpl_fault_fail_on(i);
-        CHECK_STATUS(run(&space, &got), XPL_RESOURCE_EXHAUSTED, NULL);
-        xpl_buf_fini(&got);
-        CHECK_EQ(xpl_fault_live(), live + 1); // `expected`
-    }
-    xpl_fault_reset();
-    xpl_fault_fail_on(UINT64_MAX);
-    CHECK_OK(run(&space, &got), NULL);
-    CHECK_BYTES(got.p, got.n, expected.p, expected.n);
-    xpl_buf_fini(&got);
-    xpl_buf_fini(&expected);
+    struct xpl_buf space = make();
+    fault_each(&(struct fault_scenario){run, &space, .least = 21});
     xpl_buf_fini(&space);
     CHECK_EQ(xpl_fault_live(), 0);
     return 0;

@@ -6,17 +6,25 @@
 #include "base/arena.h"
 #include "tests/check.h"
 #include "tests/data_file.h"
+#include "tests/fault/answers/each.h"
 #include "tests/render.h"
 
+struct answer {
+    xpl_bytes_t stats;
+    const struct xpl_tool *tool;
+};
+
 // Decodes, encodes again and renders; the answer goes to `out`.
-static xpl_status_t run(xpl_bytes_t in, const struct xpl_tool *tool, struct xpl_buf *out) {
+static xpl_status_t run(const void *input, struct xpl_buf *out) {
+    const struct answer *const answer = input;
+    const struct xpl_tool *const tool = answer->tool;
     static const char *const by_provenance[] = {"group_by", "provenance", NULL};
     struct xpl_arena a;
     struct xpl_error err = {0};
     struct xpl_opstats *s = NULL;
     xpl_arena_init(&a, 16 << 20);
     xpl_buf_init(out, 16 << 20);
-    xpl_status_t st = xpl_opstats_decode(in, &a, &s, &err);
+    xpl_status_t st = xpl_opstats_decode(answer->stats, &a, &s, &err);
     CHECK_EQ(st == XPL_OK, s != NULL);
     if (st == XPL_OK) {
         st = xpl_opstats_encode(s, out, &err);
@@ -30,27 +38,9 @@ static xpl_status_t run(xpl_bytes_t in, const struct xpl_tool *tool, struct xpl_
 }
 
 static void fail_each(const char *file, const char *tool_name) {
-    const struct xpl_tool *const tool = named_tool(tool_name);
-    struct xpl_buf in = read_data_file(file), expected, got;
-    const xpl_bytes_t bytes = {in.p, in.n};
-    xpl_fault_reset();
-    const int64_t live = xpl_fault_live();
-    CHECK_OK(run(bytes, tool, &expected), NULL);
-    const uint64_t n = xpl_fault_count();
-    CHECK(n > 3);
-    for (uint64_t i = 0; i < n; i++) {
-        xpl_fault_reset();
-        xpl_fault_fail_on(i);
-        CHECK_STATUS(run(bytes, tool, &got), XPL_RESOURCE_EXHAUSTED, NULL);
-        xpl_buf_fini(&got);
-        CHECK_EQ(xpl_fault_live(), live + 1); // `expected`
-    }
-    xpl_fault_reset();
-    xpl_fault_fail_on(UINT64_MAX);
-    CHECK_OK(run(bytes, tool, &got), NULL);
-    CHECK_BYTES(got.p, got.n, expected.p, expected.n);
-    xpl_buf_fini(&got);
-    xpl_buf_fini(&expected);
+    struct xpl_buf in = read_data_file(file);
+    const struct answer answer = {{in.p, in.n}, named_tool(tool_name)};
+    fault_each(&(struct fault_scenario){run, &answer, .least = 4});
     xpl_buf_fini(&in);
 }
 

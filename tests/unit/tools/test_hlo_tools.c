@@ -110,7 +110,7 @@ static void test_lookup(void) {
           OPTIONS("type", "adj_nodes", "node_name", "fusion.1"));
     shows("{\"consumer_names\":[\"dot.2\"],",
           OPTIONS("type", "adj_nodes", "node_name", "FUSION.1", "module_name", "other"));
-    says(XPL_NOT_FOUND, "no HLO module has an instruction \"none\"",
+    says(XPL_NOT_FOUND, "no HLO module has an instruction or computation \"none\"",
          OPTIONS("type", "adj_nodes", "node_name", "none"));
     says(XPL_NOT_FOUND, "no HLO module \"other\"",
          OPTIONS("type", "long_txt", "node_name", "fusion.1", "module_name", "other"));
@@ -132,7 +132,15 @@ static void test_types(void) {
     says(XPL_INVALID_ARGUMENT, "Unknown graph viewer type option: x",
          OPTIONS("program_id", "7", "type", "x"));
     says(XPL_INVALID_ARGUMENT, "must provide a type", OPTIONS("program_id", "7", "type", ""));
-    says(XPL_UNIMPLEMENTED, "type graph is not made yet", OPTIONS("type", "graph"));
+    says(XPL_UNIMPLEMENTED, "type me_graph is not made", OPTIONS("type", "me_graph"));
+    says(XPL_FAILED_PRECONDITION, "no URL renderer",
+         OPTIONS("program_id", "7", "type", "graph", "format", "url", "node_name", "main"));
+    shows("digraph G {", OPTIONS("type", "graph", "node_name", "%FUSION.1"));
+    says(XPL_NOT_FOUND, "no instruction or computation \"none\"",
+         OPTIONS("program_id", "7", "type", "graph", "node_name", "none"));
+    shows("ENTRY %main", OPTIONS("program_id", "7", "type", "custom_call", "node_name", "none"));
+    says(XPL_FAILED_PRECONDITION, "Backend config not found",
+         OPTIONS("program_id", "7", "type", "custom_call", "node_name", "dot.2"));
     says(XPL_INVALID_ARGUMENT, "node_name should not be empty",
          OPTIONS("program_id", "7", "type", "adj_nodes"));
     says(XPL_NOT_FOUND, "no instruction or computation \"none\"",

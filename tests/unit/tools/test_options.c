@@ -53,9 +53,9 @@ static void test_values(void) {
     check_text("op_profile", o, "group_by=category cpu_as_device=true xprof_exact=false");
     CHECK_OK(parse("op_profile", "group_by", "provenance", false, &o, &e), NULL);
     check_text("op_profile", o, "group_by=provenance cpu_as_device=false xprof_exact=false");
-    CHECK_OK(parse("kernel_stats", "cpu_as_device", "False", true, &o, &e), NULL);
+    CHECK_OK(parse("hlo_stats", "cpu_as_device", "False", true, &o, &e), NULL);
     CHECK(!common(o)->cpu_as_device);
-    CHECK_OK(parse("memory_profile", "xprof_exact", "1", true, &o, &e), NULL);
+    CHECK_OK(parse("hlo_stats", "xprof_exact", "1", true, &o, &e), NULL);
     CHECK(common(o)->xprof_exact && common(o)->cpu_as_device);
     CHECK_OK(parse("memory_profile", "use_saved_result", "false", false, &o, &e), NULL);
     CHECK(!common(o)->use_saved_result);
@@ -171,9 +171,25 @@ static void test_trace_text(void) {
               "search_metadata=false search_prefix=\"\" start_time_ms=0 unique_id=0");
 }
 
+// What a tool ignores it does not see, whatever was given; what cannot be read is refused still.
+static void test_ignored(void) {
+    struct xpl_error e = {0};
+    void *o;
+    CHECK_OK(parse("kernel_stats", "cpu_as_device", "False", true, &o, &e), NULL);
+    CHECK(common(o)->cpu_as_device);
+    CHECK_OK(parse("kernel_stats", "cpu_as_device", "true", false, &o, &e), NULL);
+    CHECK(!common(o)->cpu_as_device); // the default of XProf's clients
+    CHECK_OK(parse("op_list", "xprof_exact", "1", true, &o, &e), NULL);
+    CHECK(!common(o)->xprof_exact);
+    CHECK_OK(parse("op_list", "cpu_as_device", "0", true, &o, &e), NULL);
+    CHECK(!common(o)->cpu_as_device);
+    CHECK_EQ(parse("op_list", "xprof_exact", "maybe", true, &o, &e), XPL_INVALID_ARGUMENT);
+}
+
 int main(void) {
     xpl_arena_init(&g_arena, 1 << 20);
     test_values();
+    test_ignored();
     test_refusals();
     test_lenient();
     test_last_wins();

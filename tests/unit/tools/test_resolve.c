@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "analysis/tools/foreign.h"
 #include "base/arena.h"
 #include "tests/check.h"
 #include "tests/data_file.h"
@@ -102,8 +101,12 @@ static xpl_status_t resolve_from(struct scripted *s, const char *script, bool by
                                     .by_name = by_name,
                                     .exec = &exec,
                                     .limit = LIMIT,
-                                    .source = {scripted_get, scripted_unpack, scripted_render,
-                                               scripted_verify, scripted_warn, s}};
+                                    .source = {.get = scripted_get,
+                                               .unpack = scripted_unpack,
+                                               .render = scripted_render,
+                                               .verify = scripted_verify,
+                                               .warn = scripted_warn,
+                                               .arg = s}};
     const xpl_status_t st = xpl_resolve_from(&r, &out, err);
     xpl_buf_fini(&out);
     xpl_arena_fini(&arena);
@@ -242,25 +245,6 @@ static void test_resolve(void) {
     xpl_buf_fini(&good);
 }
 
-// ---- XProf's tools that are not ours ----
-
-static void test_foreign(void) {
-    size_t n;
-    const struct xpl_foreign_tool *const f = xpl_foreign_tools(&n);
-    for (size_t i = 0; i < n; i++) // a line goes when the tool gets its row
-        CHECK(!xpl_tool_find(xpl_str_from(f[i].name)));
-    CHECK_EQ(xpl_tool_offered_hosts(XPL_STR("pod_viewer")), XPL_HOSTS_ALL);
-    CHECK_EQ(xpl_tool_offered_hosts(XPL_STR("overview_page")), XPL_HOSTS_ALL);
-    CHECK_EQ(xpl_tool_offered_hosts(XPL_STR("kernel_stats")), XPL_HOSTS_EACH_OR_ALL);
-    CHECK_EQ(xpl_tool_offered_hosts(XPL_STR("tensorflow_stats")), XPL_HOSTS_EACH); // an alias
-    CHECK_EQ(xpl_tool_offered_hosts(XPL_STR("nope")), XPL_HOSTS_EACH);
-    CHECK(xpl_tool_is_worker_served(XPL_STR("pod_viewer")));
-    CHECK(xpl_tool_is_worker_served(XPL_STR("op_profile")));
-    CHECK(!xpl_tool_is_worker_served(XPL_STR("hlo_op_profile")));
-    CHECK(!xpl_tool_is_worker_served(XPL_STR("memory_profile")));
-    CHECK(!xpl_tool_is_worker_served(XPL_STR("smart_suggestion")));
-}
-
 int main(void) {
     test_all_are_good();
     test_broken_are_left_out();
@@ -268,6 +252,5 @@ int main(void) {
     test_others();
     test_resolve();
     test_resolve_from();
-    test_foreign();
     return 0;
 }

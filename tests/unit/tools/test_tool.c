@@ -37,7 +37,6 @@ static void check_row(const struct xpl_tool *t) {
     const bool iree = strncmp(t->name, "iree_", 5) == 0;
     CHECK(xpl_tool_fits(t, iree ? XPL_KIND_IREE : XPL_KIND_XSPACE));
     CHECK(!t->asks_device || t->variant);
-    CHECK(!t->worker_served || t->needs[0] == &xpl_product_op_stats);
     CHECK_EQ(t->shown == XPL_SHOWN_NEVER || t->shown == XPL_SHOWN_UNLISTED, t->list_position == 0);
     check_options(t);
 }
@@ -57,6 +56,9 @@ static void test_rows(void) {
             CHECK(t->list_position == 0 || tools[k]->list_position != t->list_position);
         check_row(t);
     }
+    CHECK(!xpl_tool_find_named(XPL_STR("tensorflow_stats"))); // an alias
+    CHECK(!xpl_tool_find_named(XPL_STR("nope")));
+    CHECK(xpl_tool_find_named(XPL_STR("pod_viewer")) == xpl_tool_find(XPL_STR("pod_viewer")));
     CHECK(xpl_tool_op_stats.hidden && xpl_tool_worker_op_stats.hidden);
     check_row(&xpl_tool_op_stats);
     check_row(&xpl_tool_worker_op_stats);
@@ -99,12 +101,16 @@ static void test_unknown(void) {
 
 static void test_op_stats_variants(void) {
     const struct xpl_common_options cpu = {.cpu_as_device = true}, none = {0};
+    const struct xpl_common_options exact = {.cpu_as_device = true, .xprof_exact = true};
     for (size_t all_steps = 0; all_steps < 2; all_steps++) {
         const struct xpl_tool *const t = all_steps ? &xpl_tool_worker_op_stats : &xpl_tool_op_stats;
         const unsigned base = all_steps ? XPL_OP_STATS_ALL_STEPS : 0;
         CHECK_EQ(t->variant(&cpu, 0, false), base | XPL_OP_STATS_CPU_AS_DEVICE);
         CHECK_EQ(t->variant(&cpu, 0, true), base);
         CHECK_EQ(t->variant(&none, 0, false), base);
+        CHECK_EQ(t->variant(&exact, 0, false),
+                 base | XPL_OP_STATS_CPU_AS_DEVICE | XPL_OP_STATS_XPROF_EXACT);
+        CHECK_EQ(t->variant(&exact, 0, true), base | XPL_OP_STATS_XPROF_EXACT);
     }
 }
 

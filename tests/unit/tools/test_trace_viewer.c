@@ -2,6 +2,7 @@
 // trace_viewer's text: numbers, escapes, and which events remain of too many.
 #include <string.h>
 
+#include "analysis/tools/tool.h"
 #include "analysis/tools/trace_viewer/json.h"
 #include "analysis/tools/trace_viewer/trace_viewer.h"
 #include "analysis/xplane/xspace.h"
@@ -91,7 +92,29 @@ static void test_too_many(void) {
     xpl_buf_fini(&space);
 }
 
+// XProf's clients may ask for another format: the answer is JSON.
+static void test_format(void) {
+    const struct xpl_tool *const tool = xpl_tool_find(XPL_STR("trace_viewer"));
+    const struct xpl_option pb = {XPL_STR("format"), XPL_STR("pb")};
+    struct xpl_arena a;
+    struct xpl_buf plain, asked;
+    void *options;
+    xpl_arena_init(&a, 1 << 16);
+    xpl_buf_init(&plain, 1000);
+    xpl_buf_init(&asked, 1000);
+    CHECK_OK(xpl_tool_options_parse(tool, NULL, 0, false, &a, &options, NULL), NULL);
+    xpl_tool_options_text(tool, options, &plain);
+    CHECK_OK(xpl_tool_options_parse(tool, &pb, 1, false, &a, &options, NULL), NULL);
+    xpl_tool_options_text(tool, options, &asked);
+    CHECK(plain.n == asked.n && (!plain.n || memcmp(plain.p, asked.p, plain.n) == 0));
+    CHECK(strcmp(xpl_tool_content_type(tool, options), "application/json") == 0);
+    xpl_buf_fini(&plain);
+    xpl_buf_fini(&asked);
+    xpl_arena_fini(&a);
+}
+
 int main(void) {
+    test_format();
     test_text();
     test_too_many();
     return 0;

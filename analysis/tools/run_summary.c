@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tool run_summary: what is compared of a run, as the message of analysis/compare.  Ours; XProf has
+// none.
+#include <stdlib.h>
+
+#include "analysis/breakdown/breakdown.h"
+#include "analysis/compare/compare.h"
+#include "analysis/opstats/metrics/op_metrics.h"
+#include "analysis/tools/lib/op_stats_tool.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+
+enum { TIME_BREAKDOWN, OP_STATS }; // its products
+enum { PS_PER_NS = 1000 };
+#define PS_PER_S 1e12
+
+// ---- steps ----
+
+// The time of a step is that of the device that takes longest.  Loops of a program that count alike
+// (training and evaluation) have steps of their own: of one number, the nth of each device are one.
+struct step_time {
+    int64_t number;
+    size_t nth; // while steps of its device are added: their order
+    uint64_t ps;
+};
+
+struct making {
+    struct xpl_arena *arena;
+    struct xpl_run_summary s;
+    XPL_VEC(struct step_time) steps;
+};
+
+static int by_number(const void *a, const void *b) {
+    const struct step_time *const x = a, *const y = b;
+    if (x->number != y->number) return x->number < y->number ? -1 : 1;
+    return (x->nth > y->nth) - (x->nth < y->nth);
+}
+
+// Steps of one device, in their order: which one of its number each is.
+static void number_repeats(struct step_time *v, size_t n) {
+    if (n) qsort(v, n, sizeof *v, by_number);
+    for (size_t i = 0; i < n; i++)
+        v[i].nth = i && v[i].number == v[i - 1].number ? v[i - 1].nth + 1 : 0;
+}
+
+static bool join_steps(struct making *m) {
+    if (m->steps.n) qsort(m->steps.v, m->steps.n, sizeof *m->steps.v, by_number);
+    for (size_t i = 0; i < m->steps.n; i++) {
+        const struct step_time *const t = &m->steps.v[i];
+        uint64_t *last = i && by_number(t, t - 1) == 0 ? &m->s.steps.v[m->s.steps.n - 1] : NULL;
+        if (!last) {
+            if (!(last = xpl_vec_push(m->arena, &m->s.steps))) return false;
+            *last = 0;
+        }
+        if (t->ps > *last) *last = t->ps;
+    }
+    return true;
+}
+
+// ---- the time breakdown ----
+
+// Rows come by device: those of device `d` begin at *row, which moves behind them.
+static bool add_device(struct making *m, const struct xpl_time_breakdown *b, size_t d,
+                       size_t *row) {
+    const size_t first = m->steps.n;
+    for (; *row < b->rows.n && b->rows.v[*row].device == d; ++*row) {
+        const struct xpl_time_row *const r = &b->rows.v[*row];
+        m->s.wall_ps += r->wall_ps;
+        for (size_t c = 0; c < XPL_TIME_CAUSES; c++)
+            m->s.times.v[c].ps += r->ps[c];
+        if (r->step == XPL_BETWEEN_STEPS || !r->wall_ps) continue;
+        struct step_time *const t = xpl_vec_push(m->arena, &m->steps);
+        if (!t) return false;
+        *t = (struct step_time){b->steps.v[r->step].number, m->steps.n, r->wall_ps};
+    }
+    if (m->steps.n > first) number_repeats(&m->steps.v[first], m->steps.n - first);
+    return true;
+}
+
+static bool add_breakdown(struct making *m, const struct xpl_time_breakdown *b) {
+    size_t row = 0;
+    m->s.n_devices += b->devices.n;
+    for (size_t d = 0; d < b->devices.n; d++)
+        if (!add_device(m, b, d, &row)) return false;
+    for (size_t i = 0; i < b->memory.n; i++) {
+        struct xpl_run_memory *const slot = xpl_vec_push(m->arena, &m->s.memory);
+        if (!slot) return false;
+        *slot = (struct xpl_run_memory){b->memory.v[i].name, b->memory.v[i].peak_bytes,
+                                        b->memory.v[i].capacity_bytes};
+    }
+    return true;
+}
+
+static bool add_breakdowns(struct making *m, const struct xpl_tool_input *in) {
+    for (size_t c = 0; c < XPL_TIME_CAUSES; c++) {
+        struct xpl_run_time *const t = xpl_vec_push(m->arena, &m->s.times);
+        if (!t) return false;
+        *t = (struct xpl_run_time){.cause = xpl_str_from(xpl_time_cause_names[c])};
+    }
+    for (size_t i = 0; i < in->n_hosts; i++) {
+        const struct xpl_tool_host *const h = &in->hosts[i];
+        const struct xpl_time_breakdown_value *const v =
+            h->products ? h->products[TIME_BREAKDOWN] : NULL;
+        if (!v) continue;
+        m->s.n_hosts++;
+        if (v->breakdown->compile_ps > m->s.compile_ps) {
+            m->s.compile_ps = v->breakdown->compile_ps;
+            m->s.n_compiles = v->breakdown->all_compiles;
+        }
+        if (!add_breakdown(m, v->breakdown)) return false;
+    }
+    if (!join_steps(m)) return false;
+    m->s.units = m->s.n_devices * (m->s.steps.n ? m->s.steps.n : 1);
+    if (!m->s.units) m->s.units = 1;
+    return true;
+}
+
+// ---- ops and kernels ----
+
+static bool add_op(struct making *m, const struct xpl_op_metrics *o) {
+    struct xpl_run_row *const r = xpl_vec_push(m->arena, &m->s.ops);
+    const int32_t line = o->source_info.line_number;
+    if (!r) return false;
+    *r = (struct xpl_run_row){.source_line = line > 0 ? (uint64_t)line : 0,
+                              .ps = o->self_time_ps,
+                              .count = o->occurrences};
+    r->text[XPL_RUN_OP] = xpl_run_op_name(o->provenance, o->name);
+    r->text[XPL_RUN_CATEGORY] = o->category;
+    r->text[XPL_RUN_SOURCE_FILE] = o->source_info.file_name;
+    return xpl_run_op_shape(o->long_name, m->arena, &r->text[XPL_RUN_SHAPE]);
+}
+
+static bool add_kernel(struct making *m, const struct xpl_kernel_report *k) {
+    struct xpl_run_row *const r = xpl_vec_push(m->arena, &m->s.kernels);
+    const uint64_t ns = k->total_duration_ns;
+    if (!r) return false;
+    *r = (struct xpl_run_row){.ps = ns < UINT64_MAX / PS_PER_NS ? ns * PS_PER_NS : UINT64_MAX,
+                              .count = k->occurrences};
+    r->text[XPL_RUN_KERNEL] = xpl_run_kernel_name(k->name);
+    r->text[XPL_RUN_KERNEL_OP] = xpl_run_op_name(k->op_name, XPL_STR(""));
+    return true;
+}
+
+static uint64_t whole(double v) {
+    return v >= 1 && v < 9e18 ? (uint64_t)v : 0;
+}
+
+// As op_profile adds them up for a program: nested ops count once.
+static void add_costs(struct making *m, const struct xpl_opstats *stats) {
+    const struct xpl_op_metrics_db *const db = &stats->device_op_metrics_db;
+    double flops = 0, model = 0, ps = 0, normalized = 0;
+    for (size_t i = 0; i < db->metrics_db.n; i++) {
+        const struct xpl_op_metrics *const o = &db->metrics_db.v[i];
+        if (xpl_op_metrics_is_idle(o)) continue;
+        ps += (double)o->self_time_ps;
+        normalized += (double)o->normalized_time_ps;
+        if (xpl_op_metrics_children_time(o) > 0) continue;
+        flops += o->flops_v2;
+        model += o->model_flops_v2;
+    }
+    m->s.busy_ps = whole(ps);
+    m->s.model_flops = whole(model);
+    m->s.bf16_flops = whole(flops);
+    if (ps > 0)
+        m->s.bf16_flops_per_second = whole(flops / (normalized > 0 ? normalized : ps) * PS_PER_S);
+    m->s.peak_flops_per_second = whole(stats->perf_env.peak_tera_flops_per_second * 1e12);
+}
+
+static bool add_op_stats(struct making *m, const struct xpl_opstats *stats) {
+    const struct xpl_op_metrics_db *const db = &stats->device_op_metrics_db;
+    add_costs(m, stats);
+    for (size_t i = 0; i < db->metrics_db.n; i++)
+        if (!xpl_op_metrics_is_idle(&db->metrics_db.v[i]) && !add_op(m, &db->metrics_db.v[i]))
+            return false;
+    for (size_t i = 0; i < stats->kernel_reports.n; i++)
+        if (!add_kernel(m, &stats->kernel_reports.v[i])) return false;
+    return true;
+}
+
+// ---- the tool ----
+
+static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
+                           struct xpl_error *err) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    struct xpl_opstats *stats;
+    xpl_arena_init(&arena, in->limit);
+    struct making m = {.arena = &arena};
+    XPL_TRY(xpl_op_stats_combine(in, OP_STATS, &arena, &stats, err));
+    if (!add_breakdowns(&m, in) || !add_op_stats(&m, stats)) XPL_RETURN_OOM(err, "run summary");
+    xpl_run_summary_join(&m.s);
+    return xpl_run_summary_encode(&m.s, out, err);
+}
+
+static const struct xpl_product *const kNeeds[] = {
+    [TIME_BREAKDOWN] = &xpl_product_time_breakdown, [OP_STATS] = &xpl_product_op_stats, NULL};
+
+const struct xpl_tool xpl_tool_run_summary = {
+    .name = "run_summary",
+    .version = 3,
+    .needs = kNeeds,
+    .ignores = XPL_IGNORES_XPROF_EXACT,
+    .hosts = XPL_HOSTS_EACH_OR_ALL,
+    .shown = XPL_SHOWN_NEVER,
+    .content_type = "application/octet-stream",
+    .variant = xpl_op_stats_variant,
+    .asks_device = true,
+    .render = render,
+};

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""smart_suggestion and event_time_fraction_analyzer, ours against XProf's, on random profiles of TPUs.
+
+    suggestions.py --build BUILD [--seed N] [--count N]
+
+Fractions are compared value by value, planes and hosts by name. Of suggestions the figures are: the words are ours (docs/differences.md,
+`suggestion_text`). XProf lists hosts in the order of a hash table.
+"""
+import argparse
+import os
+import random
+import re
+import sys
+import tempfile
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from ours import Ours
+from protos import pb
+from xprof_worker import XProf
+from xspace import Plane, U
+
+US = 1000000
+WORDS = ("barrier-cores", "barrier-cores", "barrier-cores,debug_print", "barrier", "cores,x,cores", "", "1", " barrier-cores,,fusion")
+
+
+def results_class():
+    """tensorflow.profiler.EventTimeFractionAnalyzerResults; both of its maps have values of one form."""
+    f = descriptor_pb2.FileDescriptorProto(name="xplaned_test/fractions.proto", package="xplaned_test", syntax="proto3")
+    F = descriptor_pb2.FieldDescriptorProto
+
+    def message(name, *fields):
+        m = f.message_type.add(name=name)
+        for number, (field, kind, repeated) in enumerate(fields, 1):
+            m.field.add(name=field, number=number, label=3 if repeated else 1, type=F.TYPE_MESSAGE if isinstance(kind, str) else kind,
+                        type_name="." + f.package + "." + kind if isinstance(kind, str) else None)
+    message("List", ("name", F.TYPE_STRING, False), ("v", F.TYPE_FLOAT, True))
+    message("ListEntry", ("key", F.TYPE_STRING, False), ("value", "List", False))
+    message("Result", ("planes", "ListEntry", True), ("hosts", "ListEntry", True))
+    message("ResultEntry", ("key", F.TYPE_STRING, False), ("value", "Result", False))
+    message("Results", ("results", "ResultEntry", True))
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(f)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("xplaned_test.Results"))
+
+
+Results = results_class()
+
+
+def fractions(data):
+    """{word: (planes, hosts)}, each {key: (name, [fraction])}"""
+    def lists(entries):
+        return {e.key: (e.value.name, list(e.value.v)) for e in entries}
+    return {e.key: (lists(e.value.planes), lists(e.value.hosts)) for e in Results.FromString(data).results}
+
+
+def figures(data):
+    """What a suggestion says in numbers: {name of the rule: (mean, [(host, percent)])}"""
+    import json
+    out = {}
+    for s in json.loads(data)["suggestions"]:
+        text = s["suggestionText"]
+        hosts = re.findall(r"<li>(?:Host )?<b>([^<]*)</b>[^<%]*<b>([0-9.]+)%</b></li>", text)
+        out[s["ruleName"]] = (re.search(r"([0-9.]+)%", text).group(1), sorted(hosts))
+    return out
+
+
+def fill(space, r, share, steps):
+    """One plane; `share` of a step is spent waiting. Now and then two have one name."""
+    name = r.choice(("/device:TPU:0", "/device:TPU:0", "/device:TPU:1", "/device:TPU:12", "/device:TPU:0 SparseCore 1", "/device:TPU:x", "/host:CPU"))
+    if name in (p.name for p in space.planes) and r.random() < 0.7:
+        return
+    p = Plane(space, name, len(space.planes) + 1, r)
+    marks = r.choice(("Steps", "Steps", "Steps", "Sparse Core Steps") if "Sparse" not in name else ("Sparse Core Steps", "Steps"))
+    lines = [p.line(marks, 1), p.line("XLA Modules", 2), p.line(r.choice(("XLA Ops", "XLA Ops", "Async XLA Ops", "other")), 3)]
+    grouped, device, at, first = r.random() < 0.8, r.random() < 0.7, 5000, r.choice((0, 0, 3, 8, 97))
+    for i in range(steps):
+        length = r.choice((1000 * US, 1000 * US, 1700 * US, 333333333, r.randint(1, 10 ** 9), 9 * US, 0 if r.random() < 0.1 else 1000 * US))
+        group = {"group_id": r.choice((first + i, first + i, first + i, first + i, first + i // 2, first + steps - i))} if grouped else {}
+        whole = r.choice((length, length, length * 2)) if device else None
+        lines[0].add(at, length, str(i), {**group, "device_offset_ps": U(at) if device else None, "device_duration_ps": U(whole) if device else None})
+        lines[1].add(at, max(0, length - 10), "jit_f(1)", {**group, "run_id": U(i), "device_duration_ps": U(max(0, length - 10))})
+        for k in range(r.choice((0, 1, 1, 1, 2, 7))):
+            took = r.choice((int(length * share), int(length * share), 0, 1250, 1251, r.randint(0, 10 ** 9), 1 << 62 if r.random() < 0.05 else 7))
+            op = r.choice(("barrier-cores.1", "barrier-cores.1", "barrier-cores", "xbarrier-cores", "fusion.1", "debug_print"))
+            lines[2].add(at + k * 10, took, op, {**(group if r.random() < 0.95 else {}), "device_duration_ps": U(took) if r.random() < 0.95 else 77})
+        at += length
+    for line in lines:
+        line.done()
+
+
+def profile(r, share, hostname):
+    space = pb.XSpace(hostnames=r.choice(([hostname], [hostname], [hostname], [], [hostname, "other"])))
+    for _ in range(r.choice((0, 1, 1, 1, 2, 3))):
+        fill(space, r, share, r.choice((0, 1, 2, 2, 3, 4, 5, 12)))
+    return space.SerializeToString()
+
+
+def session(r):
+    """[bytes] of its hosts"""
+    n, share = r.choice((1, 1, 2, 3, 4, 6)), r.choice((0.02, 0.09, 0.1, 0.2, 0.5))
+    return [profile(r, share * r.choice((1, 1, 1, 1.01, 3)), r.choice((f"h{i}", f"h{i}", "h0"))) for i in range(n)]
+
+
+def has_twins(data):
+    names = [p.name for p in pb.XSpace.FromString(data).planes]
+    return len(set(names)) < len(names)
+
+
+def same_fractions(theirs, mine):
+    theirs, mine = fractions(theirs), fractions(mine)
+    return theirs == mine, sum(bool(hosts) and any(v for _, v in hosts.values()) for _, hosts in theirs.values())
+
+
+def main():
+    a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    a.add_argument("--build")
+    a.add_argument("--seed", type=int, default=1)
+    a.add_argument("--count", type=int, default=100)
+    a = a.parse_args()
+    r, equal, filled, suggested, stragglers = random.Random(a.seed), 0, 0, 0, 0
+    with tempfile.TemporaryDirectory() as scratch, XProf(scratch=scratch) as xprof:
+        ours = Ours(a.build, scratch)
+        for case in range(a.count):
+            paths, hosts = [], session(r)
+            for i, data in enumerate(hosts):
+                paths.append(os.path.join(scratch, f"p{i}.xplane.pb"))
+                with open(paths[-1], "wb") as f:
+                    f.write(data)
+            # What XProf makes of steps that are parts of themselves is not known where two planes have one name.
+            option = {"event_name": r.choice(WORDS[:4] if any(map(has_twins, hosts)) else WORDS)}
+            theirs, mine = xprof.ask("event_time_fraction_analyzer", paths, option), ours.ask("event_time_fraction_analyzer", paths, option)
+            ok, n = same_fractions(theirs[1], mine[1]) if (theirs[0], mine[0]) == ("answer", "answer") else (False, 0)
+            filled += n
+            t2, m2 = xprof.ask("smart_suggestion", paths), ours.ask("smart_suggestion", paths)
+            said = (t2[0], m2[0]) == ("answer", "answer") and figures(t2[1])
+            ok2 = said is not False and said == figures(m2[1])
+            if said:
+                suggested += 1
+                stragglers += bool(said["BarrierCoresRule"][1])
+            equal += ok and ok2
+            if not ok:
+                print(f"DIFFERENT case {case} {option}\n  {theirs[0]} {fractions(theirs[1] or b'')}\n  {mine[0]} {fractions(mine[1]) if mine[0] == 'answer' else mine[1]}")
+            if not ok2:
+                print(f"DIFFERENT case {case} smart_suggestion\n  {t2[0]} {said}\n  {m2[0]} {figures(m2[1]) if m2[0] == 'answer' else m2[1]}")
+    print(f"{equal} of {a.count} equal: {filled} lists with fractions, {suggested} suggestions, {stragglers} with hosts that differ")
+    sys.exit(equal != a.count or not filled or not suggested or not stragglers)
+
+
+if __name__ == "__main__":
+    main()

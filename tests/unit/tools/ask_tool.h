@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks a tool of profiles as hosts "a" to "d", with one option, as the daemon does.
+#ifndef XPL_TESTS_UNIT_TOOLS_ASK_TOOL_H_
+#define XPL_TESTS_UNIT_TOOLS_ASK_TOOL_H_
+
+#include "analysis/tools/resolve.h"
+#include "base/arena.h"
+#include "tests/check.h"
+
+struct tool_request {
+    const char *tool, *key, *value; // of the option
+    const struct xpl_buf *spaces;   // one a host
+    size_t n, limit;                // hosts; bytes
+};
+
+// `out` is initialized in any case.
+static inline xpl_status_t ask_tool(const struct tool_request *q, struct xpl_buf *out,
+                                    struct xpl_error *err) {
+    enum { HOSTS = 4 };
+    static const char *const names[HOSTS] = {"a", "b", "c", "d"};
+    const struct xpl_tool *const tool = xpl_tool_find(xpl_str_from(q->tool));
+    const struct xpl_option o = {xpl_str_from(q->key), xpl_str_from(q->value)};
+    struct xpl_exec exec = xpl_exec_serial();
+    struct xpl_resolve_host hosts[HOSTS];
+    CHECK(q->n <= HOSTS);
+    for (size_t i = 0; i < q->n; i++)
+        hosts[i] = (struct xpl_resolve_host){.name = xpl_str_from(names[i]),
+                                             .path = "p",
+                                             .profile = {q->spaces[i].p, q->spaces[i].n}};
+    struct xpl_arena arena;
+    void *parsed;
+    xpl_arena_init(&arena, 1 << 20);
+    *err = (struct xpl_error){0};
+    xpl_buf_init(out, q->limit);
+    CHECK_OK(xpl_tool_options_parse(tool, &o, 1, true, &arena, &parsed, err), err);
+    const struct xpl_resolve r = {.tool = tool,
+                                  .options = parsed,
+                                  .hosts = hosts,
+                                  .n_hosts = q->n,
+                                  .exec = &exec,
+                                  .limit = q->limit};
+    const xpl_status_t st = xpl_resolve(&r, out, err);
+    xpl_arena_fini(&arena);
+    return st;
+}
+
+#endif
