@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sql/guard.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/text/regex.h"
+#include "sql/tables.h"
+
+enum { BUSY_MS = 500, OPS_BETWEEN_CHECKS = 100, STATEMENT_MAX = 100000, MOST_FUNCTIONS = 300 };
+
+// ---- time ----
+
+static bool is_cancelled(struct xpl_exec *e) {
+    struct xpl_sql_guard *const g = (struct xpl_sql_guard *)e;
+    if (xpl_clock_ns() > g->deadline_ns) g->is_late = true;
+    return g->is_late || xpl_exec_cancelled(g->inner);
+}
+
+static void run_inner(struct xpl_exec *e, size_t n, xpl_exec_fn fn, void *ctx) {
+    xpl_exec_run(((struct xpl_sql_guard *)e)->inner, n, fn, ctx);
+}
+
+void xpl_sql_guard_init(struct xpl_sql_guard *g, const struct xpl_sql_request *q) {
+    const uint64_t ms = q->limits.time_ms < 86400000 ? q->limits.time_ms : 86400000;
+    *g = (struct xpl_sql_guard){
+        .exec = {.run = run_inner, .cancelled = is_cancelled, .width = q->exec->width},
+        .inner = q->exec,
+        .deadline_ns = xpl_clock_ns() + ms * 1000000};
+}
+
+static int on_progress(void *arg) {
+    return is_cancelled(&((struct xpl_sql_guard *)arg)->exec);
+}
+
+// ---- what may be read ----
+
+// Tables that are declared before access is restricted.  SQLite has more, such as dbstat and
+// pragma_*: these it cannot declare afterwards.
+static const char *const kOwn[] = {"planes", "lines", "events", "stats", "json_each", "json_tree"};
+// The secret of profile ids, and bytes that mean nothing here.
+static const char *const kHidden[] = {
+    "settings", "results", "result_data", "result_profiles",
+    // Of the history's database; SQLite does not always say of which database a table is.
+    "captures", "capture_hosts", "capture_directories", "schedules", "schedule_sessions"};
+
+// Of the history's database labels alone are shown: the others have paths, addresses and requests.
+static bool is_hidden(const char *name, const char *database) {
+    if (database && strcmp(database, "state") == 0) return sqlite3_stricmp(name, "labels") != 0;
+    for (size_t i = 0; i < sizeof kHidden / sizeof *kHidden; i++)
+        if (sqlite3_stricmp(kHidden[i], name) == 0) return true;
+    return false;
+}
+
+static int refuse(struct xpl_sql_guard *g, const char *what, const char *name) {
+    if (!g->refused[0])
+        (void)snprintf(g->refused, sizeof g->refused, "%s%s%.60s", what, name ? " " : "",
+                       name ? name : "");
+    return SQLITE_DENY;
+}
+
+static int authorize(void *arg, int action, const char *a, const char *b, const char *database,
+                     const char *by) {
+    struct xpl_sql_guard *const g = arg;
+    (void)by;
+    switch (action) {
+        case SQLITE_SELECT:
+        case SQLITE_RECURSIVE: return SQLITE_OK;
+        case SQLITE_READ: // the names of common tables come here, too
+            if (strncmp(a, "sqlite_", 7) != 0 && !is_hidden(a, database)) return SQLITE_OK;
+            return refuse(g, "reading the table", a);
+        case SQLITE_FUNCTION:
+            // SQLite looks at the clock where it jumps: not between the calls of one row.
+            if (++g->functions > MOST_FUNCTIONS)
+                return refuse(g, "more than 300 calls of functions", NULL);
+            // Those that reach beyond values.
+            if (sqlite3_stricmp(b, "load_extension") != 0 &&
+                sqlite3_stricmp(b, "fts3_tokenizer") != 0)
+                return SQLITE_OK;
+            return refuse(g, "the function", b);
+        default: return refuse(g, "anything but SELECT", NULL);
+    }
+}
+
+// ---- regexp ----
+
+static void free_regex(void *r) {
+    xpl_regex_free(r);
+}
+
+// X REGEXP Y is regexp(Y, X).
+static void regexp(sqlite3_context *x, int n, sqlite3_value **v) {
+    struct xpl_error err = {0};
+    struct xpl_regex *made = NULL, *r = sqlite3_get_auxdata(x, 0);
+    bool found = false;
+    (void)n;
+    if (is_cancelled(sqlite3_user_data(x))) { // one search may take as long as thousands of steps
+        sqlite3_result_error_code(x, SQLITE_INTERRUPT);
+        return;
+    }
+    if (sqlite3_value_type(v[0]) == SQLITE_NULL || sqlite3_value_type(v[1]) == SQLITE_NULL) return;
+    const char *const pattern = (const char *)sqlite3_value_text(v[0]);
+    const char *const text = (const char *)sqlite3_value_text(v[1]);
+    if (!pattern || !text) {
+        sqlite3_result_error_nomem(x);
+        return;
+    }
+    xpl_status_t st = XPL_OK;
+    if (!r) {
+        st = xpl_regex_new((xpl_str_t){pattern, (size_t)sqlite3_value_bytes(v[0])}, "regexp", &made,
+                           &err);
+        r = made;
+    }
+    if (st == XPL_OK)
+        st =
+            xpl_regex_search(r, (xpl_str_t){text, (size_t)sqlite3_value_bytes(v[1])}, &found, &err);
+    if (st == XPL_OK)
+        sqlite3_result_int(x, found);
+    else if (st == XPL_RESOURCE_EXHAUSTED)
+        sqlite3_result_error_nomem(x);
+    else
+        sqlite3_result_error(x, err.msg, -1);
+    if (made) sqlite3_set_auxdata(x, 0, made, free_regex); // may free it at once
+}
+
+// ---- the connection ----
+
+static void set_limits(sqlite3 *db) {
+    static const struct {
+        int which, value;
+    } limits[] = {{SQLITE_LIMIT_LENGTH, XPL_SQL_LENGTH},
+                  {SQLITE_LIMIT_SQL_LENGTH, STATEMENT_MAX},
+                  {SQLITE_LIMIT_COLUMN, 200},
+                  {SQLITE_LIMIT_EXPR_DEPTH, 100},
+                  {SQLITE_LIMIT_COMPOUND_SELECT, 50},
+                  {SQLITE_LIMIT_VDBE_OP, 250000},
+                  {SQLITE_LIMIT_FUNCTION_ARG, 32},
+                  {SQLITE_LIMIT_ATTACHED, 0},
+                  {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 200},
+                  {SQLITE_LIMIT_VARIABLE_NUMBER, 10},
+                  {SQLITE_LIMIT_TRIGGER_DEPTH, 1},
+                  {SQLITE_LIMIT_WORKER_THREADS, 0}};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        (void)sqlite3_limit(db, limits[i].which, limits[i].value);
+}
+
+static int configure(sqlite3 *db) {
+    (void)sqlite3_busy_timeout(db, BUSY_MS);
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    // What is sorted stays in memory, which has a limit; a disk has none.
+    return sqlite3_exec(db, "PRAGMA temp_store=MEMORY", NULL, NULL, NULL);
+}
+
+// Views of histories (docs/schema.md): they join two databases, which views of a file may not.
+static const char kViews[] =
+    "CREATE TEMP VIEW session_metrics AS WITH step AS (SELECT session, session_mtime_ns,"
+    " max(duration_ps) AS ps FROM steps GROUP BY session, step_num, name)"
+    " SELECT session, session_mtime_ns, 'step_time' AS metric, 'ps' AS unit, avg(ps) AS value"
+    " FROM step GROUP BY session"
+    " UNION ALL SELECT session, session_mtime_ns, 'longest_step', 'ps', max(ps) FROM step"
+    " GROUP BY session"
+    " UNION ALL SELECT session, session_mtime_ns, 'steps', 'count', count(*) FROM step"
+    " GROUP BY session"
+    " UNION ALL SELECT session, session_mtime_ns, 'op:' || name, 'ps',"
+    " sum(self_time_ps) FROM ops WHERE on_device GROUP BY session, name"
+    " UNION ALL SELECT session, session_mtime_ns, 'kernel:' || name, 'ps',"
+    " 1000 * sum(total_ns) FROM kernels GROUP BY session, name;"
+    "CREATE TEMP VIEW label_history AS SELECT label, session, session_mtime_ns, metric, unit,"
+    " value, lag(value) OVER same AS previous_value,"
+    " 100.0 * (value / nullif(lag(value) OVER same, 0) - 1) AS change_percent"
+    " FROM labels JOIN session_metrics USING (session)"
+    " WINDOW same AS (PARTITION BY label, metric ORDER BY session_mtime_ns, session);";
+
+// A history that another daemon has, or that is not there, has no labels.
+static int add_history(sqlite3 *db, const char *state) {
+    int rc = SQLITE_CANTOPEN;
+    char *const sql =
+        state ? sqlite3_mprintf("ATTACH %Q AS state; SELECT 1 FROM state.labels", state) : NULL;
+    if (state && !sql) return SQLITE_NOMEM;
+    if (sql) rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+    sqlite3_free(sql);
+    if ((rc & 0xff) == SQLITE_NOMEM || rc == SQLITE_IOERR_NOMEM) return SQLITE_NOMEM;
+    if (rc != SQLITE_OK)
+        rc = sqlite3_exec(db, "CREATE TEMP TABLE labels(session TEXT, label TEXT, set_ms INTEGER)",
+                          NULL, NULL, NULL);
+    return rc == SQLITE_OK ? sqlite3_exec(db, kViews, NULL, NULL, NULL) : rc;
+}
+
+xpl_status_t xpl_sql_guard_open(const char *store, const char *state, sqlite3 **ret,
+                                struct xpl_error *err) {
+    int rc = sqlite3_open_v2(
+        store ? store : ":memory:", ret,
+        (store ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) |
+            SQLITE_OPEN_NOMUTEX,
+        NULL);
+    if (rc == SQLITE_OK) rc = configure(*ret);
+    if (rc == SQLITE_OK && store) rc = add_history(*ret, state);
+    if (rc == SQLITE_OK) rc = sqlite3_exec(*ret, "PRAGMA query_only=1", NULL, NULL, NULL);
+    if (rc == SQLITE_OK) {
+        set_limits(*ret);
+        return XPL_OK;
+    }
+    if (rc == SQLITE_NOMEM) XPL_RETURN_OOM(err, "SQL");
+    XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "the store cannot be read: %s", sqlite3_errstr(rc));
+}
+
+// SQLite declares a table when it first comes up, by a statement that would be refused.
+static int declare_own(sqlite3 *db) {
+    int rc = SQLITE_OK;
+    for (size_t i = 0; i < sizeof kOwn / sizeof *kOwn && rc == SQLITE_OK; i++) {
+        char text[64];
+        sqlite3_stmt *st = NULL;
+        (void)snprintf(text, sizeof text, "SELECT 1 FROM %s", kOwn[i]);
+        rc = sqlite3_prepare_v2(db, text, -1, &st, NULL);
+        (void)sqlite3_finalize(st);
+    }
+    return rc;
+}
+
+int xpl_sql_guard_restrict(struct xpl_sql_guard *g, sqlite3 *db) {
+    int rc = declare_own(db);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_create_function(db, "regexp", 2,
+                                     SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, g,
+                                     regexp, NULL, NULL);
+    if (rc != SQLITE_OK) return rc;
+    sqlite3_progress_handler(db, OPS_BETWEEN_CHECKS, on_progress, g);
+    return sqlite3_set_authorizer(db, authorize, g);
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A connection on which a stranger's statement may run.  Private to this folder.
+#ifndef XPL_SQL_GUARD_H_
+#define XPL_SQL_GUARD_H_
+
+#include <sqlite3.h>
+
+#include "base/exec.h"
+#include "sql/sql.h"
+
+struct xpl_sql_guard {
+    struct xpl_exec exec; // what reads profiles is given it: cancelled when the time is over
+    struct xpl_exec *inner;
+    uint64_t deadline_ns;
+    bool is_late;
+    unsigned functions; // calls in the statement
+    char refused[96];   // what the authorizer refused first
+};
+
+void xpl_sql_guard_init(struct xpl_sql_guard *g, const struct xpl_sql_request *q);
+// Opens the store read-only, or a database that is empty, with SQLite's own limits.  With a store
+// there are labels and the views of histories, too: of a state that cannot be read no label is. The
+// tables of profiles are declared next, and then xpl_sql_guard_restrict adds REGEXP and lets
+// nothing but reading happen.  *ret is the caller's to close in any case; NULL is possible.
+xpl_status_t xpl_sql_guard_open(const char *store, const char *state, sqlite3 **ret,
+                                struct xpl_error *err) XPL_NODISCARD;
+int xpl_sql_guard_restrict(struct xpl_sql_guard *g, sqlite3 *db);
+
+#endif

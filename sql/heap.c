@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sql/heap.h"
+
+#include <sqlite3.h>
+#include <stddef.h>
+
+static sqlite3_mem_methods real;
+static _Thread_local struct {
+    int64_t used, limit; // limit 0: nothing is counted
+    bool met;
+} budget;
+
+static bool may_have(int64_t more) {
+    if (!budget.limit || more <= 0 || budget.used + more <= budget.limit) return true;
+    budget.met = true;
+    return false;
+}
+
+static void *allocate(int n) {
+    if (!may_have(n)) return NULL;
+    void *const p = real.xMalloc(n);
+    if (p && budget.limit) budget.used += real.xSize(p);
+    return p;
+}
+
+static void release(void *p) {
+    if (p && budget.limit) budget.used -= real.xSize(p);
+    real.xFree(p);
+}
+
+static void *resize(void *p, int n) {
+    const int before = p ? real.xSize(p) : 0;
+    if (!may_have(n - before)) return NULL;
+    void *const q = real.xRealloc(p, n);
+    if (q && budget.limit) budget.used += real.xSize(q) - before;
+    return q;
+}
+
+bool xpl_sql_heap_install(void) {
+    if (real.xMalloc) return true;
+    if (sqlite3_config(SQLITE_CONFIG_GETMALLOC, &real) != SQLITE_OK) return false;
+    sqlite3_mem_methods ours = real;
+    ours.xMalloc = allocate;
+    ours.xFree = release;
+    ours.xRealloc = resize;
+    if (sqlite3_config(SQLITE_CONFIG_MALLOC, &ours) == SQLITE_OK) return true;
+    real = (sqlite3_mem_methods){0};
+    return false;
+}
+
+void xpl_sql_heap_begin(uint64_t limit) {
+    budget.used = 0;
+    budget.limit = limit < INT64_MAX ? (int64_t)limit : INT64_MAX;
+    budget.met = false;
+}
+
+bool xpl_sql_heap_end(void) {
+    budget.limit = 0;
+    return budget.met;
+}

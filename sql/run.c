@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// One statement: prepared, run, written as JSON.
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "sql/guard.h"
+#include "sql/heap.h"
+#include "sql/tables.h"
+
+const struct xpl_sql_limits xpl_sql_default_limits = {
+    .rows = 10000, .bytes = 16 << 20, .memory = 512 << 20, .time_ms = 30000};
+
+struct running {
+    const struct xpl_sql_request *q;
+    struct xpl_sql_guard guard;
+    struct xpl_sql_run tables;
+    sqlite3 *db;
+    sqlite3_stmt *st;
+    struct xpl_buf *out;
+    struct xpl_error *err;
+};
+
+// ---- failures ----
+
+static xpl_status_t status_of(int rc) {
+    switch (rc & 0xff) {
+        case SQLITE_NOMEM:
+        case SQLITE_FULL:
+        case SQLITE_TOOBIG: return XPL_RESOURCE_EXHAUSTED;
+        case SQLITE_BUSY:
+        case SQLITE_LOCKED:
+        case SQLITE_CANTOPEN:
+        case SQLITE_IOERR: return XPL_UNAVAILABLE;
+        case SQLITE_CORRUPT:
+        case SQLITE_NOTADB: return XPL_DATA_LOSS;
+        default: return XPL_INVALID_ARGUMENT;
+    }
+}
+
+static xpl_status_t failed(struct running *r, int rc) {
+    struct xpl_error *const err = r->err;
+    const int at = sqlite3_error_offset(r->db);
+    if (r->guard.is_late)
+        XPL_RETURN_ERROR(err, XPL_DEADLINE_EXCEEDED, "the statement took more than %" PRIu64 " ms",
+                         r->q->limits.time_ms);
+    if (r->tables.err.code != XPL_OK) {
+        if (err) *err = r->tables.err;
+        return r->tables.err.code;
+    }
+    if ((rc & 0xff) == SQLITE_INTERRUPT) XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
+    if (r->guard.refused[0])
+        XPL_RETURN_ERROR(err, XPL_PERMISSION_DENIED, "a statement reads tables: %s is not allowed",
+                         r->guard.refused);
+    if ((rc & 0xff) == SQLITE_NOMEM)
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
+                         "the statement needs more memory than %" PRIu64 " MiB",
+                         r->q->limits.memory >> 20);
+    if (at >= 0)
+        XPL_RETURN_ERROR(err, status_of(rc), "character %d: %s", at + 1, sqlite3_errmsg(r->db));
+    XPL_RETURN_ERROR(err, status_of(rc), "%s", sqlite3_errmsg(r->db));
+}
+
+// ---- the statement ----
+
+static xpl_status_t prepare(struct running *r) {
+    const xpl_str_t s = r->q->statement;
+    const char *tail = s.ptr;
+    sqlite3_stmt *more = NULL;
+    if (memchr(s.ptr ? s.ptr : "", 0, s.len))
+        XPL_RETURN_ERROR(r->err, XPL_INVALID_ARGUMENT, "the statement has a NUL character");
+    int rc = s.len > INT32_MAX
+                 ? SQLITE_TOOBIG
+                 : sqlite3_prepare_v2(r->db, s.len ? s.ptr : "", (int)s.len, &r->st, &tail);
+    if (rc != SQLITE_OK) return failed(r, rc);
+    if (!r->st) XPL_RETURN_ERROR(r->err, XPL_INVALID_ARGUMENT, "there is no statement");
+    rc = sqlite3_prepare_v2(r->db, tail, (int)(s.ptr + s.len - tail), &more, NULL);
+    const bool second = more || rc != SQLITE_OK;
+    if ((rc & 0xff) == SQLITE_NOMEM) return failed(r, rc);
+    (void)sqlite3_finalize(more);
+    if (second)
+        XPL_RETURN_ERROR(r->err, XPL_INVALID_ARGUMENT,
+                         "character %zu: one statement at a time, please",
+                         (size_t)(tail - s.ptr) + 1);
+    if (!sqlite3_stmt_readonly(r->st) || !sqlite3_column_count(r->st))
+        XPL_RETURN_ERROR(r->err, XPL_PERMISSION_DENIED, "a statement reads tables: SELECT alone");
+    return XPL_OK;
+}
+
+// ---- the answer ----
+
+static void put_hex(struct xpl_buf *out, const uint8_t *p, int n) {
+    xpl_buf_putc(out, '"');
+    for (int i = 0; i < n; i++)
+        xpl_buf_printf(out, "%02x", p[i]);
+    xpl_buf_putc(out, '"');
+}
+
+static bool put_value(struct xpl_buf *out, sqlite3_stmt *st, int i) {
+    switch (sqlite3_column_type(st, i)) {
+        case SQLITE_INTEGER: xpl_buf_printf(out, "%lld", sqlite3_column_int64(st, i)); return true;
+        case SQLITE_FLOAT: {
+            const double v = sqlite3_column_double(st, i);
+            if (isfinite(v))
+                xpl_json_proto_double(out, v);
+            else
+                xpl_buf_str(out, XPL_STR("null"));
+            return true;
+        }
+        case SQLITE_TEXT: {
+            const char *const p = (const char *)sqlite3_column_text(st, i);
+            if (p) xpl_json_str(out, (xpl_str_t){p, (size_t)sqlite3_column_bytes(st, i)}, false);
+            return p != NULL;
+        }
+        case SQLITE_BLOB: {
+            const uint8_t *const p = sqlite3_column_blob(st, i);
+            put_hex(out, p, p ? sqlite3_column_bytes(st, i) : 0);
+            return true;
+        }
+        default: xpl_buf_str(out, XPL_STR("null")); return true;
+    }
+}
+
+static bool put_row(struct xpl_buf *out, sqlite3_stmt *st) {
+    const int n = sqlite3_column_count(st);
+    bool ok = true;
+    xpl_buf_putc(out, '[');
+    for (int i = 0; i < n && ok; i++) {
+        if (i) xpl_buf_putc(out, ',');
+        ok = put_value(out, st, i);
+    }
+    xpl_buf_putc(out, ']');
+    return ok;
+}
+
+static void put_columns(struct xpl_buf *out, sqlite3_stmt *st) {
+    xpl_buf_str(out, XPL_STR("{\"columns\":["));
+    for (int i = 0; i < sqlite3_column_count(st); i++) {
+        const char *const name = sqlite3_column_name(st, i);
+        if (i) xpl_buf_putc(out, ',');
+        xpl_json_str(out, xpl_str_from(name ? name : ""), false);
+    }
+    xpl_buf_str(out, XPL_STR("],\"rows\":["));
+}
+
+static xpl_status_t put_rows(struct running *r) {
+    const size_t begin = r->out->n;
+    uint64_t rows = 0;
+    int rc;
+    put_columns(r->out, r->st);
+    while ((rc = sqlite3_step(r->st)) == SQLITE_ROW) {
+        if (rows == r->q->limits.rows || r->out->n - begin > r->q->limits.bytes) break;
+        if (rows++) xpl_buf_putc(r->out, ',');
+        if (!put_row(r->out, r->st)) return failed(r, SQLITE_NOMEM);
+    }
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE) return failed(r, rc);
+    xpl_buf_printf(r->out, "],\"cut\":%s}", rc == SQLITE_ROW ? "true" : "false");
+    if (r->out->failed) XPL_RETURN_OOM(r->err, "the answer");
+    return XPL_OK;
+}
+
+static xpl_status_t run(struct running *r) {
+    XPL_TRY(xpl_sql_guard_open(r->q->store, r->q->state, &r->db, r->err));
+    int rc = xpl_sql_declare(r->db, &r->tables);
+    if (rc == SQLITE_OK) rc = xpl_sql_guard_restrict(&r->guard, r->db);
+    if (rc != SQLITE_OK) return failed(r, rc);
+    XPL_TRY(prepare(r));
+    return put_rows(r);
+}
+
+xpl_status_t xpl_sql_run(const struct xpl_sql_request *q, struct xpl_buf *out,
+                         struct xpl_error *err) {
+    struct running r = {.q = q, .out = out, .err = err};
+    struct xpl_sql_request guarded = *q;
+    if (q->source.n > XPL_SQL_MAX_PROFILES)
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "more than %d profiles",
+                         XPL_SQL_MAX_PROFILES);
+    xpl_sql_guard_init(&r.guard, q);
+    guarded.exec = &r.guard.exec;
+    r.tables.q = &guarded;
+    xpl_sql_heap_begin(q->limits.memory);
+    const xpl_status_t st = run(&r);
+    (void)sqlite3_finalize(r.st);
+    (void)sqlite3_close(r.db);
+    (void)xpl_sql_heap_end();
+    return st;
+}

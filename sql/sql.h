@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// SELECT over profiles: planes, lines, events and statistics as tables that are read straight from
+// the profiles, beside the rows that the store has of all sessions.  docs/sql.md has the tables.
+//
+// Statements come from strangers.  Each runs on a connection of its own whose main database is
+// empty and in memory; the store is attached read-only before, and an authorizer then refuses
+// everything but reading.  Rows, bytes, time and memory have limits (xpl_sql_limits); what SQLite
+// does between two looks at these is bounded by its own limits (guard.c).
+//
+// Threads: xpl_sql_run may be called by any number of threads; a cache is shared by them.
+#ifndef XPL_SQL_SQL_H_
+#define XPL_SQL_SQL_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/exec.h"
+#include "base/status.h"
+#include "base/str.h"
+
+// Profiles are opened when a statement first reads them.
+struct xpl_sql_profile {
+    xpl_str_t session, host;
+    xpl_str_t key; // of the bytes, for the cache: equal keys, equal bytes; empty: not kept
+};
+
+struct xpl_sql_source {
+    const struct xpl_sql_profile *profiles; // outlive the statement
+    size_t n;                               // at most XPL_SQL_MAX_PROFILES
+    // The bytes of profile i, good until `close` of *ret_file.  Any thread.
+    xpl_status_t (*open)(void *arg, size_t i, void **ret_file, xpl_bytes_t *ret,
+                         struct xpl_error *err);
+    void (*close)(void *file); // may come after xpl_sql_run, from the cache
+    // Whether the bytes are still those that were opened; called after reading.  NULL: they are.
+    bool (*is_intact)(void *file);
+    void *arg;
+};
+enum { XPL_SQL_MAX_PROFILES = 1 << 16 };
+
+struct xpl_sql_limits {
+    uint64_t rows;    // of the answer: the others are left out, and it says so
+    uint64_t bytes;   // of the answer
+    uint64_t memory;  // of SQLite while the statement runs
+    uint64_t time_ms; // from its begin
+};
+// 10,000 rows, 16 MiB, 512 MiB, 30 s.
+extern const struct xpl_sql_limits xpl_sql_default_limits;
+
+struct xpl_sql_cache; // profiles that stay open between statements
+struct xpl_sql_cache *xpl_sql_cache_new(size_t most);
+// No statement may run.  NULL is fine.
+void xpl_sql_cache_free(struct xpl_sql_cache *c);
+
+struct xpl_sql_request {
+    xpl_str_t statement;
+    struct xpl_sql_source source;
+    const char *store; // path of the store's database; NULL: without its tables
+    const char *state; // with it: path of the history's, whose table labels is read; NULL: none
+    struct xpl_sql_limits limits;
+    struct xpl_sql_cache *cache; // NULL: profiles are closed at the end
+    struct xpl_exec *exec;
+    size_t limit; // bytes of each arena
+};
+
+// Appends {"columns":[...],"rows":[[...],...],"cut":false} to `out`.  INVALID_ARGUMENT: the
+// statement is wrong, with the position where SQLite knows it; PERMISSION_DENIED: it wants more
+// than to read; RESOURCE_EXHAUSTED: memory or bytes; DEADLINE_EXCEEDED; CANCELLED; DATA_LOSS and
+// others: of a profile that it read.
+xpl_status_t xpl_sql_run(const struct xpl_sql_request *q, struct xpl_buf *out,
+                         struct xpl_error *err) XPL_NODISCARD;
+
+#endif

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+// Virtual tables over a scan.  A table is a row of columns; what SQLite may push down into the scan
+// follows from these.
+#include "sql/tables.h"
+
+#include <string.h>
+
+// ---- the tables ----
+
+enum column {
+    SESSION, // the first five stand where enum xpl_sql_text has them
+    HOST,
+    PLANE,
+    LINE,
+    NAME,
+    START,
+    DURATION,
+    END,
+    ID,
+    EVENT, // name of a statistic's event
+    VALUE,
+    INHERITED,
+    LINES,
+    EVENTS,
+    PLANE_ID,
+    LINE_ID,
+    DISPLAY,
+    TIMESTAMP,
+};
+
+static const struct column_row {
+    const char *name, *type;
+} columns[] = {
+    [SESSION] = {"session", "TEXT"},
+    [HOST] = {"host", "TEXT"},
+    [PLANE] = {"plane", "TEXT"},
+    [LINE] = {"line", "TEXT"},
+    [NAME] = {"name", "TEXT"},
+    [START] = {"start_ps", "INTEGER"},
+    [DURATION] = {"duration_ps", "INTEGER"},
+    [END] = {"end_ps", "INTEGER"},
+    [ID] = {"event_id", "INTEGER"},
+    [EVENT] = {"event", "TEXT"},
+    [VALUE] = {"value", ""},
+    [INHERITED] = {"inherited", "INTEGER"},
+    [LINES] = {"lines", "INTEGER"},
+    [EVENTS] = {"events", "INTEGER"},
+    [PLANE_ID] = {"plane_id", "INTEGER"},
+    [LINE_ID] = {"line_id", "INTEGER"},
+    [DISPLAY] = {"display_name", "TEXT"},
+    [TIMESTAMP] = {"timestamp_ns", "INTEGER"},
+};
+
+enum { MOST_COLUMNS = 12 };
+static const struct table {
+    const char *name;
+    enum xpl_sql_level level;
+    int n;
+    enum column columns[MOST_COLUMNS];
+} tables[] = {
+    {"planes", XPL_SQL_PLANES, 5, {SESSION, HOST, PLANE, PLANE_ID, LINES}},
+    {"lines", XPL_SQL_LINES, 8, {SESSION, HOST, PLANE, LINE, LINE_ID, DISPLAY, TIMESTAMP, EVENTS}},
+    {"events", XPL_SQL_EVENTS, 9, {SESSION, HOST, PLANE, LINE, NAME, START, DURATION, END, ID}},
+    {"stats", XPL_SQL_STATS, 9, {SESSION, HOST, PLANE, LINE, EVENT, ID, NAME, VALUE, INHERITED}},
+};
+enum { N_TABLES = sizeof tables / sizeof *tables };
+
+struct vtab { // SQLite's first
+    sqlite3_vtab base;
+    const struct table *table;
+    struct xpl_sql_run *run;
+};
+
+struct cursor {
+    sqlite3_vtab_cursor base;
+    struct xpl_sql_scan scan;
+    struct xpl_arena arena; // of the filter's texts
+    bool began;
+    bool by_counts; // rows are those of `counts`
+    struct xpl_sql_counts counts;
+    size_t count_at;
+    uint64_t repeated;
+    sqlite3_int64 row;
+};
+
+static const struct table *table_of(const sqlite3_vtab *v) {
+    return ((const struct vtab *)v)->table;
+}
+
+// ---- plans ----
+
+// What an argument of xFilter is.  idxStr has a letter for each; 'a' + column and its operator.
+enum { OP_EQ = '=', OP_FROM = '>', OP_TO = '<' };
+enum { PLAN_SCAN, PLAN_COUNTS };
+
+static int op_of(unsigned char op) {
+    switch (op) {
+        case SQLITE_INDEX_CONSTRAINT_EQ: return OP_EQ;
+        case SQLITE_INDEX_CONSTRAINT_GT:
+        case SQLITE_INDEX_CONSTRAINT_GE: return OP_FROM;
+        case SQLITE_INDEX_CONSTRAINT_LT:
+        case SQLITE_INDEX_CONSTRAINT_LE: return OP_TO;
+        default: return 0;
+    }
+}
+
+// SQLite checks each constraint again, so a window may keep a row too many, and never one too few.
+static bool can_use(sqlite3_index_info *info, int i, enum column c, int op) {
+    if (!info->aConstraint[i].usable || !op) return false;
+    if (c <= NAME)
+        return op == OP_EQ && sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") == 0;
+    return c == START || (c == ID && op == OP_EQ) || (c == END && op != OP_TO);
+}
+
+static double cost_factor(enum column c, int op) {
+    if (c == ID) return 1e-6;
+    if (c <= NAME) return .1;
+    return op == OP_EQ ? .001 : .2;
+}
+
+// Whether the rows are asked for in the order of names, and nothing else of them but what is equal
+// in all of them: then counts do.
+static bool can_count(const struct table *t, const sqlite3_index_info *info, unsigned fixed) {
+    if (t->level != XPL_SQL_EVENTS || info->nOrderBy != 1 || info->aOrderBy[0].desc) return false;
+    const int by = info->aOrderBy[0].iColumn;
+    if (by < 0 || t->columns[by] != NAME) return false;
+    for (int i = 0; i < t->n; i++) {
+        const bool is_used = info->colUsed >> i & 1;
+        if (is_used && t->columns[i] != NAME && !(fixed >> t->columns[i] & 1)) return false;
+    }
+    return true;
+}
+
+// Whether what the column is equal to is known, and a text: a number is equal to several texts.
+static bool is_text(sqlite3_index_info *info, int i) {
+    sqlite3_value *v = NULL;
+    return sqlite3_vtab_rhs_value(info, i, &v) == SQLITE_OK && v &&
+           sqlite3_value_type(v) == SQLITE_TEXT;
+}
+
+static int best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
+    const struct table *const t = table_of(v);
+    static const double rows[] = {1e3, 1e5, 1e7, 1e8};
+    char plan[64];
+    int n = 0;
+    unsigned fixed = 0;
+    info->estimatedCost = rows[t->level];
+    for (int i = 0; i < info->nConstraint && n + 3 < (int)sizeof plan; i++) {
+        const int at = info->aConstraint[i].iColumn;
+        if (at < 0) continue; // the row's number
+        const enum column c = t->columns[at];
+        const int op = op_of(info->aConstraint[i].op);
+        if (!can_use(info, i, c, op)) continue;
+        info->aConstraintUsage[i].argvIndex = n / 2 + 1;
+        plan[n++] = (char)('a' + (int)c);
+        plan[n++] = (char)op;
+        if (c < NAME && is_text(info, i)) fixed |= 1u << c;
+        info->estimatedCost *= cost_factor(c, op);
+    }
+    plan[n] = 0;
+    info->estimatedRows = (sqlite3_int64)info->estimatedCost + 1;
+    info->idxStr = sqlite3_mprintf("%s", plan);
+    if (!info->idxStr) return SQLITE_NOMEM;
+    info->needToFreeIdxStr = 1;
+    info->idxNum = PLAN_SCAN;
+    if (can_count(t, info, fixed)) {
+        info->idxNum = PLAN_COUNTS;
+        info->orderByConsumed = 1;
+    }
+    return SQLITE_OK;
+}
+
+// ---- filters ----
+
+static bool keep_text(struct cursor *c, enum column which, sqlite3_value *v) {
+    const char *const p = (const char *)sqlite3_value_text(v);
+    const xpl_str_t text = {p ? p : "", p ? (size_t)sqlite3_value_bytes(v) : 0};
+    return xpl_arena_str(&c->arena, text, &c->scan.filter.texts[which]);
+}
+
+// A bound that is no integer bounds nothing here; SQLite compares it by itself.
+static void keep_bound(struct xpl_sql_filter *f, enum column which, int op, sqlite3_value *v) {
+    if (sqlite3_value_type(v) != SQLITE_INTEGER) return;
+    const int64_t n = sqlite3_value_int64(v);
+    if (which == ID) {
+        f->id = n >= 0 ? n : INT64_MAX;
+        return;
+    }
+    f->has_window = true;
+    if (which == END) {
+        if (n > f->end_from) f->end_from = n;
+        return;
+    }
+    if (op != OP_TO && n > f->from) f->from = n;
+    if (op != OP_FROM && n < f->to) f->to = n;
+}
+
+static bool keep_filter(struct cursor *c, const char *plan, int n, sqlite3_value **v) {
+    c->scan.filter = (struct xpl_sql_filter){
+        .from = INT64_MIN, .to = INT64_MAX, .end_from = INT64_MIN, .id = -1};
+    for (int i = 0; i < n && plan[2 * i]; i++) {
+        const enum column which = (enum column)(plan[2 * i] - 'a');
+        if (which > NAME)
+            keep_bound(&c->scan.filter, which, plan[2 * i + 1], v[i]);
+        else if (sqlite3_value_type(v[i]) == SQLITE_TEXT && !keep_text(c, which, v[i]))
+            return false;
+    }
+    return true;
+}
+
+static int fail(const struct cursor *c, xpl_status_t st) {
+    const struct xpl_error *const err = &((const struct vtab *)c->base.pVtab)->run->err;
+    sqlite3_free(c->base.pVtab->zErrMsg);
+    c->base.pVtab->zErrMsg = sqlite3_mprintf("%s", err->msg);
+    return st == XPL_CANCELLED ? SQLITE_INTERRUPT : SQLITE_ERROR;
+}
+
+static void end_scan(struct cursor *c) {
+    if (!c->began) return;
+    xpl_sql_scan_end(&c->scan);
+    if (c->by_counts) xpl_arena_fini(&c->counts.arena);
+    xpl_arena_fini(&c->arena);
+    c->began = false;
+}
+
+static int filter(sqlite3_vtab_cursor *base, int plan, const char *text, int n, sqlite3_value **v) {
+    struct cursor *const c = (struct cursor *)base;
+    const struct vtab *const t = (const struct vtab *)base->pVtab;
+    end_scan(c);
+    c->scan = (struct xpl_sql_scan){.q = t->run->q, .level = t->table->level, .err = &t->run->err};
+    xpl_arena_init(&c->arena, t->run->q->limit);
+    c->counts = (struct xpl_sql_counts){0};
+    c->by_counts = false;
+    c->began = true;
+    c->row = 0;
+    if (!keep_filter(c, text ? text : "", n, v)) return SQLITE_NOMEM;
+    xpl_status_t st = xpl_sql_scan_begin(&c->scan);
+    if (st == XPL_OK && plan == PLAN_COUNTS) {
+        c->by_counts = true;
+        c->count_at = 0;
+        c->repeated = 0;
+        st = xpl_sql_count_names(&c->scan, &c->counts);
+    }
+    return st == XPL_OK ? SQLITE_OK : fail(c, st);
+}
+
+// ---- rows ----
+
+static int next(sqlite3_vtab_cursor *base) {
+    struct cursor *const c = (struct cursor *)base;
+    c->row++;
+    if (c->by_counts) {
+        if (++c->repeated == c->counts.v[c->count_at].n) c->count_at++, c->repeated = 0;
+        return SQLITE_OK;
+    }
+    const xpl_status_t st = xpl_sql_scan_next(&c->scan);
+    return st == XPL_OK ? SQLITE_OK : fail(c, st);
+}
+
+static int is_end(sqlite3_vtab_cursor *base) {
+    const struct cursor *const c = (const struct cursor *)base;
+    return c->by_counts ? c->count_at == c->counts.n : c->scan.is_over;
+}
+
+// Copies of ours live until the profile is closed, which rows of a join may outlast.
+static void put_text(sqlite3_context *x, xpl_str_t s) {
+    const size_t n = s.len < XPL_SQL_TEXT_MAX ? s.len : XPL_SQL_TEXT_MAX;
+    sqlite3_result_text(x, n ? s.ptr : "", (int)n, SQLITE_TRANSIENT);
+}
+
+static void put_value(sqlite3_context *x, const struct xpl_stat *s) {
+    switch (s->kind) {
+        case XPL_VALUE_DOUBLE: sqlite3_result_double(x, s->d); return;
+        case XPL_VALUE_INT: sqlite3_result_int64(x, s->i); return;
+        case XPL_VALUE_UINT: // above 2^63-1 as the text of its digits
+            if (s->u <= INT64_MAX) {
+                sqlite3_result_int64(x, (sqlite3_int64)s->u);
+            } else {
+                char *const text = sqlite3_mprintf("%llu", (unsigned long long)s->u);
+                if (text)
+                    sqlite3_result_text(x, text, -1, sqlite3_free);
+                else
+                    sqlite3_result_error_nomem(x);
+            }
+            return;
+        case XPL_VALUE_STR:
+        case XPL_VALUE_REF: put_text(x, s->str); return;
+        case XPL_VALUE_BYTES: {
+            const size_t n = s->str.len < XPL_SQL_TEXT_MAX ? s->str.len : XPL_SQL_TEXT_MAX;
+            sqlite3_result_blob(x, n ? s->str.ptr : "", (int)n, SQLITE_TRANSIENT);
+            return;
+        }
+        case XPL_VALUE_NONE: break;
+    }
+    sqlite3_result_null(x);
+}
+
+// An event that stands for several has no time of its own.
+static void put_time(sqlite3_context *x, const struct xpl_sql_scan *s, int64_t ps) {
+    if (s->event.has_occurrences)
+        sqlite3_result_null(x);
+    else
+        sqlite3_result_int64(x, ps);
+}
+
+static void put_column(sqlite3_context *x, const struct xpl_sql_scan *s, enum column which) {
+    const struct xpl_sql_profile *const p = &s->q->source.profiles[s->profile];
+    switch (which) {
+        case SESSION: put_text(x, p->session); return;
+        case HOST: put_text(x, p->host); return;
+        case PLANE: put_text(x, s->plane->name); return;
+        case LINE: put_text(x, s->line->name); return;
+        case NAME:
+            put_text(x,
+                     s->level == XPL_SQL_STATS ? s->stat.md->name : s->plane->names[s->event.md]);
+            return;
+        case EVENT: put_text(x, s->plane->names[s->event.md]); return;
+        case START: put_time(x, s, s->begin); return;
+        case DURATION: sqlite3_result_int64(x, s->event.duration_ps); return;
+        case END: put_time(x, s, s->end); return;
+        case ID: sqlite3_result_int64(x, xpl_sql_event_id(s)); return;
+        case VALUE: put_value(x, &s->stat); return;
+        case INHERITED: sqlite3_result_int(x, s->of_metadata); return;
+        case LINES: sqlite3_result_int64(x, s->plane->plane->n_lines); return;
+        case EVENTS: sqlite3_result_int64(x, (sqlite3_int64)s->line->line->n_events); return;
+        case PLANE_ID: sqlite3_result_int64(x, s->plane->plane->id); return;
+        case LINE_ID: sqlite3_result_int64(x, s->line->line->id); return;
+        case DISPLAY: put_text(x, s->line->line->display_name); return;
+        case TIMESTAMP: sqlite3_result_int64(x, s->line->line->timestamp_ns); return;
+    }
+}
+
+static int column(sqlite3_vtab_cursor *base, sqlite3_context *x, int i) {
+    const struct cursor *const c = (const struct cursor *)base;
+    const enum column which = table_of(base->pVtab)->columns[i];
+    if (!c->by_counts)
+        put_column(x, &c->scan, which);
+    else if (which == NAME)
+        put_text(x, c->counts.v[c->count_at].name);
+    else if (which < NAME)
+        put_text(x, c->scan.filter.texts[which]);
+    return SQLITE_OK;
+}
+
+static int rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret) {
+    *ret = ((const struct cursor *)base)->row;
+    return SQLITE_OK;
+}
+
+// ---- life ----
+
+static int connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **ret,
+                   char **why) {
+    struct xpl_sql_run *const run = aux;
+    char text[512] = "CREATE TABLE x(";
+    const struct table *t = NULL;
+    (void)why;
+    for (size_t i = 0; i < N_TABLES && argc > 0; i++)
+        if (strcmp(tables[i].name, argv[0]) == 0) t = &tables[i];
+    if (!t) return SQLITE_ERROR;
+    size_t n = strlen(text);
+    for (int i = 0; i < t->n; i++) {
+        const struct column_row *const c = &columns[t->columns[i]];
+        sqlite3_snprintf((int)(sizeof text - n), text + n, "%s%s %s", i ? "," : "", c->name,
+                         c->type);
+        n += strlen(text + n);
+    }
+    sqlite3_snprintf((int)(sizeof text - n), text + n, ")");
+    const int rc = sqlite3_declare_vtab(db, text);
+    if (rc != SQLITE_OK) return rc;
+    struct vtab *const v = sqlite3_malloc(sizeof *v);
+    if (!v) return SQLITE_NOMEM;
+    *v = (struct vtab){.table = t, .run = run};
+    *ret = &v->base;
+    return SQLITE_OK;
+}
+
+static int disconnect(sqlite3_vtab *v) {
+    sqlite3_free(v);
+    return SQLITE_OK;
+}
+
+static int open_cursor(sqlite3_vtab *v, sqlite3_vtab_cursor **ret) {
+    struct cursor *const c = sqlite3_malloc(sizeof *c);
+    (void)v;
+    if (!c) return SQLITE_NOMEM;
+    *c = (struct cursor){0};
+    *ret = &c->base;
+    return SQLITE_OK;
+}
+
+static int close_cursor(sqlite3_vtab_cursor *base) {
+    end_scan((struct cursor *)base);
+    sqlite3_free(base);
+    return SQLITE_OK;
+}
+
+// Without xCreate a table is there by its name alone, and only there.
+static const sqlite3_module module = {
+    .xConnect = connect,
+    .xBestIndex = best_index,
+    .xDisconnect = disconnect,
+    .xOpen = open_cursor,
+    .xClose = close_cursor,
+    .xFilter = filter,
+    .xNext = next,
+    .xEof = is_end,
+    .xColumn = column,
+    .xRowid = rowid,
+};
+
+int xpl_sql_declare(sqlite3 *db, struct xpl_sql_run *run) {
+    int rc = SQLITE_OK;
+    for (size_t i = 0; i < N_TABLES && rc == SQLITE_OK; i++)
+        rc = sqlite3_create_module(db, tables[i].name, &module, run);
+    return rc;
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// Statements: their limits, the store beside profiles, profiles that stay open.  What they answer
+// is compared with SQLite's own tables by tests/cli/test_sql.py.
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "sql/heap.h"
+#include "tests/check.h"
+#include "tests/unit/sql/sql_profile.h"
+
+static void answers(const struct xpl_sql_request *q, const char *expected) {
+    struct xpl_buf out;
+    struct xpl_error err = {0};
+    xpl_buf_init(&out, 1 << 24);
+    CHECK_OK(xpl_sql_run(q, &out, &err), &err);
+    CHECK_STR(((xpl_str_t){(const char *)out.p, out.n}), expected);
+    xpl_buf_fini(&out);
+}
+
+static void fails(const struct xpl_sql_request *q, xpl_status_t code, const char *words) {
+    struct xpl_buf out;
+    struct xpl_error err = {0};
+    xpl_buf_init(&out, 1 << 24);
+    const uint64_t begin = xpl_clock_ns();
+    CHECK_STATUS(xpl_sql_run(q, &out, &err), code, &err);
+    if (!strstr(err.msg, words)) CHECK_STR(xpl_str_from(err.msg), words);
+    CHECK(xpl_clock_between(begin, xpl_clock_ns()) < 60 * (uint64_t)1000000000);
+    xpl_buf_fini(&out);
+}
+
+static void windows(void) {
+    struct xpl_sql_request q =
+        request_of("SELECT count(*), min(start_ps), max(start_ps) FROM events "
+                   "WHERE start_ps BETWEEN 30000000000 AND 30009000000");
+    answers(&q, "{\"columns\":[\"count(*)\",\"min(start_ps)\",\"max(start_ps)\"],"
+                "\"rows\":[[20,30000000000,30009000000]],\"cut\":false}");
+    q = request_of("SELECT name, count(*) FROM events WHERE line = '7' GROUP BY name");
+    answers(&q, "{\"columns\":[\"name\",\"count(*)\"],\"rows\":[[\"a\",20000],[\"b\",20000]],"
+                "\"cut\":false}");
+    // A number is equal to the text of its digits, and to others.
+    q = request_of("SELECT name, count(*) FROM events WHERE line = 7 GROUP BY name");
+    answers(&q, "{\"columns\":[\"name\",\"count(*)\"],\"rows\":[[\"a\",20000],[\"b\",20000]],"
+                "\"cut\":false}");
+    // An event by its id, and ids that are none.
+    q = request_of("SELECT count(*) FROM events a JOIN events b USING (event_id) "
+                   "WHERE a.start_ps < 50000000");
+    answers(&q, "{\"columns\":[\"count(*)\"],\"rows\":[[100]],\"cut\":false}");
+    q = request_of("SELECT count(*) FROM events WHERE event_id IN (-1, 0, 9223372036854775807)");
+    answers(&q, "{\"columns\":[\"count(*)\"],\"rows\":[[0]],\"cut\":false}");
+}
+
+static void limits(void) {
+    struct xpl_sql_request q = request_of("SELECT start_ps FROM events");
+    q.limits.rows = 2;
+    answers(&q, "{\"columns\":[\"start_ps\"],\"rows\":[[0],[1000000]],\"cut\":true}");
+    q.limits.rows = 80000;
+    q.limits.bytes = 40;
+    answers(&q, "{\"columns\":[\"start_ps\"],\"rows\":[[0],[1000000]],\"cut\":true}");
+    q = request_of("SELECT count(*) FROM events a, events b, events c");
+    q.limits.time_ms = 50;
+    fails(&q, XPL_DEADLINE_EXCEEDED, "more than 50 ms");
+    q = request_of("SELECT count(*) FROM events WHERE name REGEXP '(a+)+$' AND "
+                   "length(hex(randomblob(9000))) < 5");
+    q.limits.time_ms = 50;
+    fails(&q, XPL_DEADLINE_EXCEEDED, "more than 50 ms");
+    // Sorting, and a text that grows, in memory that is bounded.
+    q = request_of("SELECT a.name || a.start_ps || b.start_ps FROM events a, events b ORDER BY 1");
+    q.limits.memory = 16 << 20;
+    fails(&q, XPL_RESOURCE_EXHAUSTED, "more memory than 16 MiB");
+    q = request_of("SELECT group_concat(start_ps) FROM events");
+    fails(&q, XPL_RESOURCE_EXHAUSTED, "too big");
+}
+
+// Calls of one row are not interrupted: there are not too many.
+static void many_calls(void) {
+    struct xpl_buf text;
+    xpl_buf_init(&text, 1 << 20);
+    xpl_buf_printf(&text, "SELECT 1");
+    for (int i = 0; i < 150; i++)
+        xpl_buf_printf(&text, ", instr('a', 'b') + instr('c', 'd') + instr('e', 'f')");
+    xpl_buf_putc(&text, 0);
+    const struct xpl_sql_request q = request_of((const char *)text.p);
+    fails(&q, XPL_PERMISSION_DENIED, "more than 300 calls");
+    xpl_buf_fini(&text);
+}
+
+// Each level names the one before twice: copies double while the statement is prepared, where
+// nothing looks at the clock.
+static void prepared_bomb(void) {
+    struct xpl_buf text;
+    xpl_buf_init(&text, 1 << 20);
+    xpl_buf_printf(&text, "WITH t0 AS (SELECT 1 AS x LIMIT 1)");
+    for (int i = 1; i < 40; i++)
+        xpl_buf_printf(&text, ", t%d AS (SELECT l.x FROM t%d l, t%d r LIMIT 1)", i, i - 1, i - 1);
+    xpl_buf_printf(&text, " SELECT * FROM t39%c", 0);
+    struct xpl_sql_request q = request_of((const char *)text.p);
+    q.limits.memory = 32 << 20;
+    fails(&q, XPL_RESOURCE_EXHAUSTED, "more memory than 32 MiB");
+    xpl_buf_fini(&text);
+}
+
+static bool always(struct xpl_exec *e) {
+    (void)e;
+    return true;
+}
+
+static void broken(void) {
+    struct xpl_sql_request q = request_of("SELECT count(*) FROM events");
+    struct xpl_exec cancelled = xpl_exec_serial();
+    cancelled.cancelled = always;
+    q.exec = &cancelled;
+    fails(&q, XPL_CANCELLED, "cancelled");
+    q.statement = XPL_STR("SELECT 'a' REGEXP 'a('"); // no search begins any more
+    fails(&q, XPL_CANCELLED, "cancelled");
+    q = request_of("SELECT count(*) FROM events");
+    g_profile.is_broken = true;
+    fails(&q, XPL_DATA_LOSS, "broken for the test");
+    q = request_of("SELECT 1"); // reads none
+    answers(&q, "{\"columns\":[\"1\"],\"rows\":[[1]],\"cut\":false}");
+    g_profile.is_broken = false;
+    q.statement = (xpl_str_t){"SELECT 1\0", 9};
+    fails(&q, XPL_INVALID_ARGUMENT, "NUL");
+}
+
+static void kept(void) {
+    struct xpl_sql_request q = request_of("SELECT count(*) FROM events WHERE start_ps < 10");
+    q.cache = xpl_sql_cache_new(1);
+    CHECK(q.cache != NULL);
+    g_profile.opened = g_profile.closed = 0;
+    for (int i = 0; i < 3; i++)
+        answers(&q, "{\"columns\":[\"count(*)\"],\"rows\":[[2]],\"cut\":false}");
+    CHECK_EQ(g_profile.opened, 1);
+    g_profile.row.key = XPL_STR("other"); // other bytes: the one before goes
+    answers(&q, "{\"columns\":[\"count(*)\"],\"rows\":[[2]],\"cut\":false}");
+    CHECK_EQ(g_profile.opened, 2);
+    CHECK_EQ(g_profile.closed, 1);
+    xpl_sql_cache_free(q.cache);
+    CHECK_EQ(g_profile.closed, 2);
+}
+
+// Names that are cut are equal as SQLite sees them.
+static void cut(void) {
+    char name[61001];
+    struct sql_profile before = g_profile;
+    struct xpl_buf space = mk_open(), line;
+    struct mk_plane p;
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    mk_plane_begin(&p, 0, "plane");
+    line = mk_line(0, "line");
+    struct xpl_buf ev = mk_event(&p, name, 0, 1);
+    mk_event_end(&line, &ev);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    g_profile.bytes = space;
+    const struct xpl_sql_request q =
+        request_of("SELECT count(*) FROM events a JOIN events b ON b.name = a.name");
+    answers(&q, "{\"columns\":[\"count(*)\"],\"rows\":[[1]],\"cut\":false}");
+    xpl_buf_fini(&g_profile.bytes);
+    g_profile = before;
+}
+
+// ---- the store ----
+
+static void store(void) {
+    char path[] = "/tmp/xplaned-sql-XXXXXX";
+    const int fd = mkstemp(path);
+    CHECK(fd >= 0);
+    (void)close(fd);
+    sqlite3 *db = NULL;
+    CHECK_EQ(sqlite3_open(path, &db), SQLITE_OK);
+    CHECK_EQ(
+        sqlite3_exec(db,
+                     "CREATE TABLE settings(name, value); INSERT INTO settings VALUES ('s', 1);"
+                     "CREATE TABLE op_rows(name, x); INSERT INTO op_rows VALUES ('a', 7);"
+                     "CREATE VIEW ops AS SELECT name, x FROM op_rows;"
+                     "CREATE VIEW evil AS SELECT value FROM settings",
+                     NULL, NULL, NULL),
+        SQLITE_OK);
+    CHECK_EQ(sqlite3_close(db), SQLITE_OK);
+    struct xpl_sql_request q =
+        request_of("SELECT e.name, x, count(*) FROM ops JOIN events e USING (name) GROUP BY 1");
+    q.store = path;
+    answers(&q, "{\"columns\":[\"name\",\"x\",\"count(*)\"],\"rows\":[[\"a\",7,40000]],"
+                "\"cut\":false}");
+    static const char *const refused[] = {"SELECT * FROM settings",
+                                          "SELECT count(*) FROM main.settings",
+                                          "SELECT * FROM evil",
+                                          "SELECT (SELECT value FROM Settings)",
+                                          "DELETE FROM op_rows",
+                                          "UPDATE op_rows SET x = 8",
+                                          "DROP VIEW ops",
+                                          "PRAGMA writable_schema = 1",
+                                          "ALTER TABLE op_rows RENAME TO y",
+                                          "WITH s AS (SELECT * FROM settings) SELECT * FROM s"};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        q.statement = xpl_str_from(refused[i]);
+        fails(&q, XPL_PERMISSION_DENIED, "not allowed");
+    }
+    q.statement = XPL_STR("SELECT x FROM op_rows");
+    answers(&q, "{\"columns\":[\"x\"],\"rows\":[[7]],\"cut\":false}");
+    CHECK_EQ(unlink(path), 0);
+    fails(&q, XPL_UNAVAILABLE, "the store cannot be read");
+}
+
+// Labels of the history's database, and the views that join them; nothing else of it.
+static void history(void) {
+    char path[] = "/tmp/xplaned-sql-XXXXXX", state[] = "/tmp/xplaned-sql-XXXXXX";
+    const int fd = mkstemp(path), fd_state = mkstemp(state);
+    CHECK(fd >= 0 && fd_state >= 0);
+    (void)close(fd);
+    (void)close(fd_state);
+    sqlite3 *db = NULL;
+    CHECK_EQ(sqlite3_open(path, &db), SQLITE_OK);
+    CHECK_EQ(sqlite3_exec(db,
+                          "CREATE TABLE steps(session, session_mtime_ns, host, step_num, name,"
+                          " duration_ps);"
+                          "INSERT INTO steps VALUES ('a', 1, 'h', 0, 's', 10), ('a', 1, 'i', 0,"
+                          " 's', 30), ('a', 1, 'h', 1, 's', 50), ('b', 2, 'h', 0, 's', 60),"
+                          " ('c', 3, 'h', 0, 's', 90);"
+                          "CREATE TABLE ops(session, session_mtime_ns, name, on_device,"
+                          " self_time_ps);"
+                          "INSERT INTO ops VALUES ('a', 1, 'o', 1, 3), ('a', 1, 'o', 1, 4),"
+                          " ('a', 1, 'o', 0, 5);"
+                          "CREATE TABLE kernels(session, session_mtime_ns, name, total_ns);"
+                          "INSERT INTO kernels VALUES ('c', 3, 'k', 2)",
+                          NULL, NULL, NULL),
+             SQLITE_OK);
+    CHECK_EQ(sqlite3_close(db), SQLITE_OK);
+    CHECK_EQ(sqlite3_open(state, &db), SQLITE_OK);
+    CHECK_EQ(sqlite3_exec(db,
+                          "CREATE TABLE labels(session, label, set_ms); INSERT INTO labels VALUES"
+                          " ('a', 'n', 5), ('c', 'n', 6), ('gone', 'n', 7);"
+                          "CREATE TABLE captures(id, session); CREATE TABLE schedules(request)",
+                          NULL, NULL, NULL),
+             SQLITE_OK);
+    CHECK_EQ(sqlite3_close(db), SQLITE_OK);
+    struct xpl_sql_request q = request_of("SELECT session, label FROM labels ORDER BY set_ms");
+    q.store = path;
+    q.state = state;
+    answers(&q, "{\"columns\":[\"session\",\"label\"],\"rows\":[[\"a\",\"n\"],[\"c\",\"n\"],"
+                "[\"gone\",\"n\"]],\"cut\":false}");
+    q.statement = XPL_STR("SELECT metric, unit, value FROM session_metrics WHERE session = 'a'");
+    answers(&q, "{\"columns\":[\"metric\",\"unit\",\"value\"],\"rows\":[[\"step_time\",\"ps\",40],"
+                "[\"longest_step\",\"ps\",50],[\"steps\",\"count\",2],[\"op:o\",\"ps\",7]],"
+                "\"cut\":false}");
+    q.statement = XPL_STR("SELECT session, value, previous_value, change_percent FROM label_history"
+                          " WHERE label = 'n' AND metric = 'step_time'");
+    answers(&q, "{\"columns\":[\"session\",\"value\",\"previous_value\",\"change_percent\"],"
+                "\"rows\":[[\"a\",40,null,null],[\"c\",90,40,125]],\"cut\":false}");
+    static const char *const refused[] = {
+        "SELECT * FROM captures", "SELECT * FROM state.schedules", "SELECT count(*) FROM schedules",
+        "DELETE FROM labels",     "DROP VIEW label_history",       "CREATE TEMP TABLE x(y)"};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        q.statement = xpl_str_from(refused[i]);
+        fails(&q, XPL_PERMISSION_DENIED, "not allowed");
+    }
+    CHECK_EQ(unlink(state), 0);
+    q.statement = XPL_STR("SELECT count(*) FROM label_history");
+    answers(&q, "{\"columns\":[\"count(*)\"],\"rows\":[[0]],\"cut\":false}");
+    CHECK_EQ(unlink(path), 0);
+}
+
+int main(void) {
+    CHECK(xpl_sql_heap_install());
+    CHECK(xpl_sql_heap_install());
+    make_profile(40000);
+    windows();
+    limits();
+    prepared_bomb();
+    many_calls();
+    broken();
+    kept();
+    cut();
+    store();
+    history();
+    xpl_buf_fini(&g_profile.bytes);
+    return 0;
+}
