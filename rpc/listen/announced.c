@@ -10,29 +10,20 @@
 
 #include "base/arena.h"
 
-enum { DATA, HEADERS, RESET = 3, SETTINGS = 4, END_STREAM = 1, PADDED = 8 };
-enum { HEAD = 9, TYPE = 3, FLAGS = 4, PREFIX = 5 };
+enum { PREFIX = 5 };
 
 // ---- one connection ----
 
-static uint32_t number(const uint8_t *p, size_t n) {
-    uint32_t out = 0;
-    for (size_t i = 0; i < n; i++)
-        out = out << 8 | p[i];
-    return out;
-}
-
 static void begin_frame(struct xpl_rpc_announced *a) {
-    const uint8_t type = a->head[TYPE];
-    const uint32_t stream = number(a->head + FLAGS + 1, 4) & 0x7fffffff;
-    a->left = number(a->head, TYPE);
-    a->other = !a->begun && (type != SETTINGS || stream);
+    const uint8_t type = xpl_rpc_frame_type(&a->head);
+    const uint32_t stream = xpl_rpc_frame_stream(&a->head);
+    a->left = xpl_rpc_frame_payload(&a->head);
+    a->other = !a->begun && (type != XPL_RPC_FRAME_SETTINGS || stream);
     a->begun = true;
-    a->pad = 0;
-    a->padding = type == DATA && a->head[FLAGS] & PADDED;
+    a->padding = xpl_rpc_frame_padding(&a->head);
     // A client's calls are 1, 3 and so on, and what is left of an older one does not count.  One
     // that begins before the last has ended may be a server's, to hide the true one's length.
-    const bool of_call = type == HEADERS || type == DATA;
+    const bool of_call = type == XPL_RPC_FRAME_HEADERS || type == XPL_RPC_FRAME_DATA;
     if (of_call && stream > a->stream) {
         a->other |= a->open || stream != (a->stream ? a->stream + 2 : 1);
         a->stream = stream;
@@ -40,9 +31,9 @@ static void begin_frame(struct xpl_rpc_announced *a) {
         a->n_prefix = 0;
         a->length = a->missing = 0;
     }
-    a->follows = type == DATA && stream == a->stream;
-    if (stream == a->stream && (type == RESET || (of_call && a->head[FLAGS] & END_STREAM)))
-        a->open = false;
+    a->follows = type == XPL_RPC_FRAME_DATA && stream == a->stream;
+    const bool ends = of_call && xpl_rpc_frame_flags(&a->head) & XPL_RPC_FRAME_END_STREAM;
+    if (stream == a->stream && (type == XPL_RPC_FRAME_RESET || ends)) a->open = false;
 }
 
 // Bytes of messages, which follow each other.
@@ -52,7 +43,9 @@ static void follow_messages(struct xpl_rpc_announced *a, const uint8_t *p, size_
             a->prefix[a->n_prefix++] = *p++;
             n--;
             if (a->n_prefix < PREFIX) continue;
-            a->missing = number(a->prefix + 1, 4);
+            a->missing = 0;
+            for (size_t i = 1; i < PREFIX; i++) // behind the flag of compression
+                a->missing = a->missing << 8 | a->prefix[i];
             a->length = a->missing ? a->missing : 1;
         } else {
             const size_t part = n < a->missing ? n : (size_t)a->missing;
@@ -66,28 +59,21 @@ static void follow_messages(struct xpl_rpc_announced *a, const uint8_t *p, size_
 static void follow_payload(struct xpl_rpc_announced *a, const uint8_t *p, size_t n) {
     a->left -= (uint32_t)n;
     if (!a->follows) return;
-    if (a->padding == 1) {
-        a->pad = *p++, a->padding = 2;
-        n--;
-    }
-    // What is left of the frame behind these bytes may be less than the padding.
-    const size_t behind = a->left < a->pad ? a->pad - a->left : 0;
-    if (behind < n) follow_messages(a, p, n - behind);
+    const size_t from = xpl_rpc_frame_data(&a->padding, a->left, p, &n);
+    follow_messages(a, p + from, n);
 }
 
 void xpl_rpc_announced_feed(struct xpl_rpc_announced *a, const uint8_t *p, size_t n) {
     while (n && !a->other) {
         size_t part;
-        if (a->n_head < HEAD) {
-            part = n < (size_t)(HEAD - a->n_head) ? n : (size_t)(HEAD - a->n_head);
-            memcpy(a->head + a->n_head, p, part);
-            a->n_head = (uint8_t)(a->n_head + part);
-            if (a->n_head == HEAD) begin_frame(a);
+        if (!xpl_rpc_frame_whole(&a->head)) {
+            part = xpl_rpc_frame_take(&a->head, p, n);
+            if (xpl_rpc_frame_whole(&a->head)) begin_frame(a);
         } else {
             part = n < a->left ? n : a->left;
             follow_payload(a, p, part);
         }
-        if (a->n_head == HEAD && !a->left) a->n_head = 0;
+        if (xpl_rpc_frame_whole(&a->head) && !a->left) a->head.n = 0;
         p += part, n -= part;
     }
 }

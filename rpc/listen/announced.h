@@ -13,18 +13,20 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include "rpc/listen/frame.h"
+
 // Nobody can tell: no hooks, TLS, or a socket of another kind.
 #define XPL_RPC_ANNOUNCED_UNKNOWN UINT64_MAX
 
 struct xpl_rpc_announced { // one connection; zeroed at first; its members are announced.c's
-    uint8_t head[9], n_head;
+    struct xpl_rpc_frame_head head;
     uint8_t prefix[5], n_prefix;
-    uint8_t padding; // of a frame: 0: none; 1: its length comes; 2: it is known
-    bool begun;      // the server's settings have come
-    bool other;      // it is no HTTP/2, or has calls that nobody made: its lengths are not known
-    bool open;       // the newest call has not ended
-    bool follows;    // the frame's data is the newest call's
-    uint32_t left, pad;
+    struct xpl_rpc_frame_padding padding;
+    bool begun;   // the server's settings have come
+    bool other;   // it is no HTTP/2, or has calls that nobody made: its lengths are not known
+    bool open;    // the newest call has not ended
+    bool follows; // the frame's data is the newest call's
+    uint32_t left;
     uint32_t stream; // of the newest call
     uint64_t length; // of its last message, 1 for an empty one; 0: not known yet
     uint64_t missing;

@@ -7,20 +7,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 
-enum {
-    DATA,
-    HEADERS,
-    PRIORITY,
-    RST_STREAM,
-    SETTINGS,
-    PUSH_PROMISE,
-    PING,
-    GOAWAY,
-    WINDOW_UPDATE,
-    CONTINUATION
-};
-enum { END_STREAM = 1, ACK = 1, PADDED = 8 };
-enum { HEAD = 9, TYPE = 3, FLAGS = 4, PREFIX = 5, OVERSIZE = 4 };
+enum { PREFIX = 5, OVERSIZE = 4 };
 
 static const char PREFACE[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -208,7 +195,7 @@ static enum xpl_rpc_guard_verdict check_length(struct xpl_rpc_guard *g,
     s->left = s->length;
     if (s->length <= g->max_message) return XPL_RPC_GUARD_FINE;
     if (s->length > OVERSIZE * g->max_message && g->flags_at && !s->second) {
-        *g->flags_at |= END_STREAM;
+        *g->flags_at |= XPL_RPC_FRAME_END_STREAM;
         s->refused = true;
         return XPL_RPC_GUARD_FINE;
     }
@@ -282,7 +269,8 @@ static enum xpl_rpc_guard_verdict begin_headers(struct xpl_rpc_guard *g,
     g->header_bytes = g->header_frames = 0;
     enum xpl_rpc_guard_verdict v = add_call(g, g->stream, shared);
     if (v == XPL_RPC_GUARD_FINE) v = count_headers(g);
-    struct xpl_rpc_guard_call *const c = g->flags & END_STREAM ? find_call(g, g->stream) : NULL;
+    struct xpl_rpc_guard_call *const c =
+        g->flags & XPL_RPC_FRAME_END_STREAM ? find_call(g, g->stream) : NULL;
     if (c) c->asked = true; // no data comes
     return v;
 }
@@ -291,7 +279,7 @@ static enum xpl_rpc_guard_verdict begin_headers(struct xpl_rpc_guard *g,
 static enum xpl_rpc_guard_verdict begin_data(struct xpl_rpc_guard *g, uint64_t now_ns) {
     const struct xpl_rpc_guard_call *const c = find_call(g, g->stream);
     if (g->payload && (c ? c->asked : g->stream > g->last_stream)) return XPL_RPC_GUARD_UNKNOWN;
-    return g->payload || g->flags & END_STREAM || spend(&g->control, &OTHERS, now_ns)
+    return g->payload || g->flags & XPL_RPC_FRAME_END_STREAM || spend(&g->control, &OTHERS, now_ns)
                ? XPL_RPC_GUARD_FINE
                : XPL_RPC_GUARD_CONTROL;
 }
@@ -307,46 +295,26 @@ static enum xpl_rpc_guard_verdict count_reset(struct xpl_rpc_guard *g, uint64_t 
     return fine && (all_fine || few) ? XPL_RPC_GUARD_FINE : XPL_RPC_GUARD_RESETS;
 }
 
-// Bytes of a head that are there; returns how many those are.
-static size_t take_head(struct xpl_rpc_guard_head *h, const uint8_t *p, size_t n) {
-    const size_t part = n < (size_t)(HEAD - h->n) ? n : (size_t)(HEAD - h->n);
-    if (part == HEAD)
-        memcpy(h->bytes, p, HEAD); // of a known size: two moves
-    else
-        memcpy(h->bytes + h->n, p, part);
-    h->n = (uint8_t)(h->n + part);
-    return part;
-}
-
-static uint32_t payload_of(const struct xpl_rpc_guard_head *h) {
-    return (uint32_t)h->bytes[0] << 16 | (uint32_t)h->bytes[1] << 8 | h->bytes[2];
-}
-
-static uint32_t stream_of(const struct xpl_rpc_guard_head *h) {
-    const uint8_t *const b = h->bytes + FLAGS + 1;
-    return ((uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3]) & 0x7fffffff;
-}
-
 // A frame's head is complete.
 static enum xpl_rpc_guard_verdict begin_frame(struct xpl_rpc_guard *g, uint64_t now_ns,
                                               struct xpl_rpc_guard_shared *shared) {
-    g->payload = payload_of(&g->head), g->stream = stream_of(&g->head);
-    g->type = g->head.bytes[TYPE], g->flags = g->head.bytes[FLAGS];
+    g->payload = xpl_rpc_frame_payload(&g->head), g->stream = xpl_rpc_frame_stream(&g->head);
+    g->type = xpl_rpc_frame_type(&g->head), g->flags = xpl_rpc_frame_flags(&g->head);
     g->left = g->payload;
-    g->pad = 0;
-    g->padding = g->type == DATA && g->flags & PADDED;
+    g->padding = xpl_rpc_frame_padding(&g->head);
     enum xpl_rpc_guard_verdict v = XPL_RPC_GUARD_FINE;
     switch (g->type) {
-        case DATA: return begin_data(g, now_ns);
-        case HEADERS: return begin_headers(g, shared);
-        case CONTINUATION: return count_headers(g);
-        case RST_STREAM:
+        case XPL_RPC_FRAME_DATA: return begin_data(g, now_ns);
+        case XPL_RPC_FRAME_HEADERS: return begin_headers(g, shared);
+        case XPL_RPC_FRAME_CONTINUATION: return count_headers(g);
+        case XPL_RPC_FRAME_RESET:
             (void)remove_call(g, g->stream, shared);
             return count_reset(g, now_ns, shared);
-        case SETTINGS:
-            if (g->flags & ACK) break;
+        case XPL_RPC_FRAME_SETTINGS:
+            if (g->flags & XPL_RPC_FRAME_ACK) break;
             return spend(&g->settings, &CHANGES, now_ns) ? v : XPL_RPC_GUARD_SETTINGS;
-        case WINDOW_UPDATE: return spend(&g->windows, &WINDOWS, now_ns) ? v : XPL_RPC_GUARD_CONTROL;
+        case XPL_RPC_FRAME_WINDOW:
+            return spend(&g->windows, &WINDOWS, now_ns) ? v : XPL_RPC_GUARD_CONTROL;
         default: break;
     }
     return spend(&g->control, &OTHERS, now_ns) ? v : XPL_RPC_GUARD_CONTROL;
@@ -354,7 +322,9 @@ static enum xpl_rpc_guard_verdict begin_frame(struct xpl_rpc_guard *g, uint64_t 
 
 static void end_frame(struct xpl_rpc_guard *g) {
     struct xpl_rpc_guard_call *const c =
-        g->type == DATA && g->flags & END_STREAM ? find_call(g, g->stream) : NULL;
+        g->type == XPL_RPC_FRAME_DATA && g->flags & XPL_RPC_FRAME_END_STREAM
+            ? find_call(g, g->stream)
+            : NULL;
     if (c) c->asked = true;
     g->head.n = 0;
 }
@@ -363,16 +333,11 @@ static void end_frame(struct xpl_rpc_guard *g) {
 static enum xpl_rpc_guard_verdict follow_payload(struct xpl_rpc_guard *g, uint8_t *p, size_t n,
                                                  struct xpl_rpc_guard_shared *shared) {
     g->left -= (uint32_t)n;
-    if (g->type != DATA || !n) return XPL_RPC_GUARD_FINE;
-    if (g->padding == 1) { // the first byte is the number of bytes at the end that do not count
-        g->pad = p[0], g->padding = 2;
-        p++, n--;
-    }
-    // What is left of the frame behind these bytes may be less than the padding.
-    const size_t behind = g->left < g->pad ? g->pad - g->left : 0;
+    if (g->type != XPL_RPC_FRAME_DATA || !n) return XPL_RPC_GUARD_FINE;
+    const size_t from = xpl_rpc_frame_data(&g->padding, g->left, p, &n);
     struct xpl_rpc_guard_call *const s = find_call(g, g->stream);
-    if (!s || behind >= n) return XPL_RPC_GUARD_FINE;
-    return follow_messages(g, s, p, n - behind, shared);
+    if (!s || !n) return XPL_RPC_GUARD_FINE;
+    return follow_messages(g, s, p + from, n, shared);
 }
 
 static enum xpl_rpc_guard_verdict follow_bytes(struct xpl_rpc_guard *g, uint8_t *p, size_t n,
@@ -385,11 +350,12 @@ static enum xpl_rpc_guard_verdict follow_bytes(struct xpl_rpc_guard *g, uint8_t 
             continue;
         }
         enum xpl_rpc_guard_verdict v = XPL_RPC_GUARD_FINE;
-        if (g->head.n < HEAD) {
-            const size_t before = g->head.n, part = take_head(&g->head, p + at, n - at);
+        if (!xpl_rpc_frame_whole(&g->head)) {
+            enum { FLAGS = XPL_RPC_FRAME_FLAGS_AT };
+            const size_t before = g->head.n, part = xpl_rpc_frame_take(&g->head, p + at, n - at);
             if (before <= FLAGS && g->head.n > FLAGS) g->flags_at = p + at + FLAGS - before;
             at += part;
-            if (g->head.n < HEAD) continue;
+            if (!xpl_rpc_frame_whole(&g->head)) continue;
             v = begin_frame(g, now_ns, shared);
         } else {
             const size_t part = n - at < g->left ? n - at : g->left;
@@ -418,11 +384,12 @@ enum xpl_rpc_guard_verdict xpl_rpc_guard_feed(struct xpl_rpc_guard *g, uint8_t *
 
 // A reset of a call that was not ended before is for an error of the client.
 static void note_end(struct xpl_rpc_guard *g, struct xpl_rpc_guard_shared *shared) {
-    const uint8_t type = g->sent_head.bytes[TYPE], flags = g->sent_head.bytes[FLAGS];
-    const bool ends = (type == HEADERS || type == DATA) && flags & END_STREAM;
-    if (!ends && type != RST_STREAM) return;
+    const uint8_t type = xpl_rpc_frame_type(&g->sent_head);
+    const bool ends = (type == XPL_RPC_FRAME_HEADERS || type == XPL_RPC_FRAME_DATA) &&
+                      xpl_rpc_frame_flags(&g->sent_head) & XPL_RPC_FRAME_END_STREAM;
+    if (!ends && type != XPL_RPC_FRAME_RESET) return;
     pthread_mutex_lock(&g->mu);
-    const bool was_open = remove_call(g, stream_of(&g->sent_head), shared);
+    const bool was_open = remove_call(g, xpl_rpc_frame_stream(&g->sent_head), shared);
     if (was_open && !ends && g->verdict == XPL_RPC_GUARD_FINE)
         g->verdict = count_reset(g, g->now_ns, shared);
     pthread_mutex_unlock(&g->mu);
@@ -430,13 +397,13 @@ static void note_end(struct xpl_rpc_guard *g, struct xpl_rpc_guard_shared *share
 
 void xpl_rpc_guard_sent(struct xpl_rpc_guard *g, const uint8_t *p, size_t n,
                         struct xpl_rpc_guard_shared *shared) {
-    struct xpl_rpc_guard_head *const h = &g->sent_head;
+    struct xpl_rpc_frame_head *const h = &g->sent_head;
     for (size_t at = 0; at < n;) {
-        if (h->n < HEAD) {
-            at += take_head(h, p + at, n - at);
-            if (h->n < HEAD) continue;
+        if (!xpl_rpc_frame_whole(h)) {
+            at += xpl_rpc_frame_take(h, p + at, n - at);
+            if (!xpl_rpc_frame_whole(h)) continue;
             note_end(g, shared);
-            g->sent_left = payload_of(h);
+            g->sent_left = xpl_rpc_frame_payload(h);
         } else {
             const size_t part = n - at < g->sent_left ? n - at : g->sent_left;
             g->sent_left -= (uint32_t)part;

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rpc/listen/frame.h"
+
 enum {
     XPL_RPC_GUARD_HEADER_BYTES = 32 << 10, // of one header block; gRPC takes 16 KiB of metadata
     XPL_RPC_GUARD_HEADER_FRAMES = 32,      // HEADERS and CONTINUATION of one block
@@ -81,25 +83,21 @@ struct xpl_rpc_guard_call {
     uint64_t since_ns; // when the first of the held bytes came
 };
 
-struct xpl_rpc_guard_head { // of a frame
-    uint8_t bytes[9], n;
-};
-
 struct xpl_rpc_guard {    // its members are guard.c's
     uint32_t max_message; // bytes
     // What the client sends: one thread at a time.
-    struct xpl_rpc_guard_head head;
+    struct xpl_rpc_frame_head head;
     uint8_t preface;
     uint8_t type, flags;
     uint8_t *flags_at; // in the bytes that are fed now; NULL when they are not there any more
-    uint8_t padding;   // 0: no pad length; 1: it comes; 2: it is known
-    uint32_t payload, stream, left, pad, last_stream;
+    struct xpl_rpc_frame_padding padding;
+    uint32_t payload, stream, left, last_stream;
     uint32_t header_bytes, header_frames;
     struct xpl_rpc_bucket settings, control, windows;
     atomic_bool told; // the verdict was counted (guarded.c)
     int fd;           // guarded.c's: the socket; -1 when it is not known
     // What the server sends: one thread at a time, which may be another one.
-    struct xpl_rpc_guard_head sent_head;
+    struct xpl_rpc_frame_head sent_head;
     uint32_t sent_left; // bytes of the current frame's payload
     // Of both, under mu.
     pthread_mutex_t mu;

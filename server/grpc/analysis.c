@@ -199,23 +199,12 @@ static void log_failure(struct xpl_svc_analysis *s, const struct xpl_rpc_call *c
                                                    .error = err->msg});
 }
 
-static void fail(struct xpl_rpc_call *c, const struct xpl_error *err, int64_t retry_ms) {
-    if (retry_ms < 0) {
-        xpl_rpc_finish_error(c, err);
-        return;
-    }
-    xpl_rpc_finish_failure(c, &(struct xpl_rpc_failure){.code = err->code,
-                                                        .message = xpl_str_from(err->msg),
-                                                        .retry_ms = retry_ms,
-                                                        .reason = "BUSY"});
-}
-
 static void on_done(void *arg, const struct xpl_outcome *o) {
     struct pending *p = arg;
     xpl_status_t st = o->code;
     XPL_AUTO(xpl_buf_fini) struct xpl_buf head = {0};
     if (st != XPL_OK)
-        fail(p->call, &o->err, o->retry_ms);
+        xpl_svc_fail(p->call, &o->err, o->retry_ms);
     else if (make_head(&head, p->method, o->answer, o->source, o->stage_us))
         st = reply(p->call, p->method, p->allow_large, o->answer->blob,
                    (xpl_bytes_t){head.p, head.n});
@@ -305,7 +294,7 @@ static void answer_request(struct xpl_svc_analysis *s, struct xpl_rpc_call *c,
     struct xpl_request *q = NULL;
     struct xpl_error err = {0};
     if (xpl_engine_resolve(s->engine, &a->words, &q, &err) != XPL_OK) {
-        fail(c, &err, -1);
+        xpl_svc_fail(c, &err, -1);
         log_failure(s, c, a->words.tool, a->words.session, &err);
         return;
     }
@@ -387,7 +376,7 @@ static void handle(struct xpl_svc_analysis *s, struct xpl_rpc_call *c, enum meth
         answer_request(s, c, &a);
         return;
     }
-    fail(c, &err, -1);
+    xpl_svc_fail(c, &err, -1);
     log_failure(s, c, a.words.tool, a.words.session, &err);
 }
 
@@ -468,7 +457,7 @@ static void list_tools(struct xpl_rpc_call *c, xpl_bytes_t request, void *servic
     struct xpl_error err = {0};
     if (xpl_rpc_message_unpack(&xplaned__v1__list_tools_request__descriptor, request, &arena, &msg,
                                &err) != XPL_OK) {
-        fail(c, &err, -1);
+        xpl_svc_fail(c, &err, -1);
         return;
     }
     const char *const session = ((Xplaned__V1__ListToolsRequest *)msg)->session;
@@ -477,7 +466,7 @@ static void list_tools(struct xpl_rpc_call *c, xpl_bytes_t request, void *servic
     if (session[0] && !of) {
         (void)xpl_request_no_session(snap, xpl_str_from(session), &err);
         xpl_snapshot_unref(snap);
-        fail(c, &err, -1);
+        xpl_svc_fail(c, &err, -1);
         return;
     }
     size_t n;

@@ -15,6 +15,17 @@ bool xpl_svc_decode(struct xpl_rpc_call *c, const ProtobufCMessageDescriptor *ty
     return false;
 }
 
+void xpl_svc_fail(struct xpl_rpc_call *c, const struct xpl_error *err, int64_t retry_ms) {
+    if (retry_ms < 0) {
+        xpl_rpc_finish_error(c, err);
+        return;
+    }
+    xpl_rpc_finish_failure(c, &(struct xpl_rpc_failure){.code = err->code,
+                                                        .message = xpl_str_from(err->msg),
+                                                        .retry_ms = retry_ms,
+                                                        .reason = "BUSY"});
+}
+
 char *xpl_svc_field(const char *s) {
     return (char *)(uintptr_t)s;
 }

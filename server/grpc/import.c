@@ -395,7 +395,7 @@ static xpl_status_t finish(struct import *m, struct xpl_error *err) {
         struct xpl_session_path path;
         const char *const name = xpl_session_writer_get_name(s);
         xpl_capture_jobs_await(m->svc->captures, xpl_session_path(xpl_str_from(name), &path),
-                               m->n_parts);
+                               m->n_parts, 0);
         log_import(name, m->n_parts);
         release_parts(m);
         reply(m, name, files);

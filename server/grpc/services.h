@@ -10,16 +10,21 @@
 #include "server/engine/cache.h"
 #include "server/engine/engine.h"
 
+struct xpl_history;
+struct xpl_labels;
 struct xpl_metrics;
 struct xpl_pool;
 struct xpl_server_parts;
 struct xpl_server_stats;
+struct xpl_statements;
 
 // ---- what methods share (call.c) ----
 
 // The request's message, in `arena`.  False: the call was finished with the reason.
 bool xpl_svc_decode(struct xpl_rpc_call *c, const ProtobufCMessageDescriptor *type,
                     xpl_bytes_t request, struct xpl_arena *arena, ProtobufCMessage **ret);
+// Finishes the call with a failure, and says when to try again: `retry_ms`, negative for never.
+void xpl_svc_fail(struct xpl_rpc_call *c, const struct xpl_error *err, int64_t retry_ms);
 // A text as a field of a message that is only packed: protobuf-c's structs have no const.
 char *xpl_svc_field(const char *s);
 // What the client sent as "traceparent"; empty without.
@@ -37,10 +42,29 @@ struct xpl_svc_analysis {
     struct xpl_catalogue *catalogue;
     struct xpl_cache *cache; // also knows raw requests that were answered before
     struct xpl_metrics *metrics;
+    struct xpl_labels *labels; // these three of GetHistory
+    struct xpl_history *history;
+    struct xpl_pool *pool;
 };
 enum { XPL_SVC_ANALYSIS_METHODS = 4 };
 void xpl_svc_analysis_methods(struct xpl_svc_analysis *s,
                               struct xpl_rpc_method ret[XPL_SVC_ANALYSIS_METHODS]);
+
+// ---- CompareSessions and GetHistory of AnalysisService (compare.c) ----
+
+enum { XPL_SVC_COMPARE_METHODS = 2 };
+void xpl_svc_compare_methods(struct xpl_svc_analysis *s,
+                             struct xpl_rpc_method ret[XPL_SVC_COMPARE_METHODS]);
+
+// ---- RunStatement of AnalysisService (statement.c) ----
+
+struct xpl_svc_statements {
+    struct xpl_statements *statements;
+    struct xpl_pool *pool; // whose threads run them
+};
+enum { XPL_SVC_STATEMENTS_METHODS = 1 };
+void xpl_svc_statements_methods(struct xpl_svc_statements *s,
+                                struct xpl_rpc_method ret[XPL_SVC_STATEMENTS_METHODS]);
 
 // ---- SessionService (session.c) ----
 
@@ -48,7 +72,8 @@ struct xpl_svc_session;
 enum { XPL_SVC_SESSION_METHODS = 3 };
 // NULL when out of memory.
 struct xpl_svc_session *xpl_svc_session_new(struct xpl_engine *engine,
-                                            struct xpl_catalogue *catalogue);
+                                            struct xpl_catalogue *catalogue,
+                                            struct xpl_labels *labels);
 void xpl_svc_session_free(struct xpl_svc_session *s);
 void xpl_svc_session_methods(struct xpl_svc_session *s,
                              struct xpl_rpc_method ret[XPL_SVC_SESSION_METHODS]);
@@ -59,10 +84,22 @@ void xpl_svc_session_changed(struct xpl_svc_session *s, const struct xpl_snapsho
 // Ends all watches with UNAVAILABLE: before the server shuts down.
 void xpl_svc_session_stop(struct xpl_svc_session *s);
 
+// ---- LabelSession of SessionService (label.c) ----
+
+struct xpl_svc_labels {
+    struct xpl_labels *labels;
+    struct xpl_catalogue *catalogue;
+    struct xpl_pool *pool; // on whose threads state.db is written
+};
+enum { XPL_SVC_LABELS_METHODS = 1 };
+void xpl_svc_labels_methods(struct xpl_svc_labels *s,
+                            struct xpl_rpc_method ret[XPL_SVC_LABELS_METHODS]);
+// There is a new snapshot: labels of sessions that are gone go, too, on a thread of the pool.
+void xpl_svc_labels_changed(struct xpl_svc_labels *s, struct xpl_snapshot *after);
+
 // ---- CaptureService (capture.c) ----
 
 struct xpl_capture_jobs;
-struct xpl_history;
 struct xpl_schedules;
 struct xpl_svc_capture;
 enum { XPL_SVC_CAPTURE_METHODS = 6 };

@@ -11,6 +11,7 @@
 #include "server/engine/pool.h"
 #include "server/engine/request.h"
 #include "server/grpc/services.h"
+#include "server/labels/labels.h"
 
 enum {
     DEFAULT_PAGE = 200,
@@ -34,6 +35,7 @@ struct watch { // a call's user data
 struct xpl_svc_session {
     struct xpl_engine *engine;
     struct xpl_catalogue *catalogue;
+    struct xpl_labels *labels;
     struct xpl_pool *listing; // one thread: states of hundreds of hosts are many lookups
     pthread_mutex_t mu;       // protects the rest
     struct watch *watches;    // each holds a reference to its call
@@ -42,10 +44,11 @@ struct xpl_svc_session {
 };
 
 struct xpl_svc_session *xpl_svc_session_new(struct xpl_engine *engine,
-                                            struct xpl_catalogue *catalogue) {
+                                            struct xpl_catalogue *catalogue,
+                                            struct xpl_labels *labels) {
     struct xpl_svc_session *s = xpl_sys_alloc(sizeof *s);
     if (!s) return NULL;
-    *s = (struct xpl_svc_session){.engine = engine, .catalogue = catalogue};
+    *s = (struct xpl_svc_session){.engine = engine, .catalogue = catalogue, .labels = labels};
     if (!(s->listing = xpl_pool_new(1, MAX_LISTINGS))) {
         xpl_sys_free(s);
         return NULL;
@@ -134,6 +137,18 @@ static bool add_lost(struct xpl_arena *arena, const struct xpl_session *s, sessi
     return m->lost != NULL;
 }
 
+static bool add_labels(struct xpl_svc_session *s, struct xpl_arena *arena,
+                       const struct xpl_session *in, session_msg *m) {
+    xpl_str_t *labels;
+    size_t n;
+    if (!xpl_labels_of(s->labels, in->name, arena, &labels, &n)) return false;
+    if (!n) return true;
+    m->labels = xpl_arena_array(arena, n, sizeof *m->labels);
+    for (size_t i = 0; m->labels && i < n; i++)
+        m->labels[m->n_labels++] = xpl_svc_field(labels[i].ptr);
+    return m->labels != NULL;
+}
+
 // NULL when out of memory.
 static session_msg *make_session(struct xpl_svc_session *s, struct xpl_arena *arena,
                                  const struct xpl_session *in, bool with_hosts) {
@@ -161,7 +176,7 @@ static session_msg *make_session(struct xpl_svc_session *s, struct xpl_arena *ar
     m->host_count = (uint32_t)in->n_hosts;
     m->kind = xpl_svc_field(xpl_kind_name(xpl_request_session_kind(in)));
     if (p.error) m->error = xpl_svc_field(p.error);
-    return m->name && add_lost(arena, in, m) ? m : NULL;
+    return m->name && add_lost(arena, in, m) && add_labels(s, arena, in, m) ? m : NULL;
 }
 
 // ---- List, Get ----

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // XprofAnalysisWorkerService: xplaned as the worker of an unmodified XProf.  The aggregator names
-// one host's file by its path and reads the OpStats from a file that we name in the answer; what
-// we do not serve is UNIMPLEMENTED (it then computes by itself) or goes to a real worker.
+// one host's file by its path and reads the OpStats from a file that we name in the answer, or, for
+// tools of other products, the answer itself; what we do not serve is UNIMPLEMENTED (it then
+// computes by itself) or goes to a real worker.
 #include <errno.h>
 #include <grp.h>
 #include <inttypes.h>
@@ -12,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analysis/tools/foreign.h"
+#include "analysis/tools/tool.h"
 #include "base/cleanup.h"
 #include "proto/xprof/worker_service.pb-c.h"
 #include "rpc/client.h"
@@ -176,7 +177,7 @@ struct worker_call { // the call's user data
     struct xpl_rpc_call *call;
     struct xpl_ticket *ticket;
     struct xpl_rpc_cancel *cancel; // of what is forwarded
-    char name[128];                // of the answer's file
+    char name[128];                // of the answer's file; "": the answer itself is sent
     struct xpl_arena arena;        // holds what follows
     xpl_bytes_t request;           // for the fallback
     xpl_str_t tool, session, host;
@@ -227,24 +228,30 @@ static xpl_status_t contract_code(xpl_status_t code) {
     }
 }
 
+static void answer_output(struct worker_call *a, const void *bytes, size_t n) {
+    Xprof__Pywrap__WorkerProfileDataResponse r;
+    xprof__pywrap__worker_profile_data_response__init(&r);
+    r.output = (ProtobufCBinaryData){.len = n, .data = (uint8_t *)(uintptr_t)bytes};
+    r.worker_id = a->w->id;
+    xpl_rpc_finish_message(a->call, &r.base);
+}
+
 static void answer_path(struct worker_call *a) {
     struct xpl_shared_files_path text;
     const char *const path = xpl_shared_files_path_of(a->w->files, a->name, &text);
-    Xprof__Pywrap__WorkerProfileDataResponse r;
-    xprof__pywrap__worker_profile_data_response__init(&r);
-    r.output = (ProtobufCBinaryData){.len = strlen(path), .data = (uint8_t *)text.text};
-    r.worker_id = a->w->id;
-    xpl_rpc_finish_message(a->call, &r.base);
+    answer_output(a, path, strlen(path));
 }
 
 static void on_done(void *arg, const struct xpl_outcome *o) {
     struct worker_call *a = arg;
     struct xpl_error err = o->err;
     xpl_status_t st = o->code;
-    if (st == XPL_OK)
-        st = xpl_shared_files_put(a->w->files, a->name, xpl_rpc_blob_get(o->answer->blob), &err);
-    if (st == XPL_OK)
+    const xpl_bytes_t answer = st == XPL_OK ? xpl_rpc_blob_get(o->answer->blob) : (xpl_bytes_t){0};
+    if (st == XPL_OK && a->name[0]) st = xpl_shared_files_put(a->w->files, a->name, answer, &err);
+    if (st == XPL_OK && a->name[0])
         answer_path(a);
+    else if (st == XPL_OK)
+        answer_output(a, answer.ptr, answer.len);
     else
         xpl_rpc_finish_status(a->call, contract_code(st), err.msg);
     count_request(a, st, o, xpl_outcome_source(o), err.msg);
@@ -334,29 +341,58 @@ static void name_file(struct worker_call *a, const struct xpl_host *h) {
                    (uint64_t)h->fingerprint.mtime_ns, (int)xpl_product_op_stats.version);
 }
 
-static void submit_call(struct xpl_svc_worker *w, struct xpl_rpc_call *c, xpl_bytes_t raw,
-                        const Xprof__Pywrap__ProfileDataRequest *r, xpl_str_t session,
-                        xpl_str_t host) {
-    struct xpl_option saved = {XPL_STR("use_saved_result"),
-                               bypasses_cache(r) ? XPL_STR("false") : XPL_STR("true")};
+// The options of the request, and whether a stored answer may be given.
+static struct xpl_option *list_options(const Xprof__Pywrap__ProfileDataRequest *r,
+                                       struct xpl_arena *arena, size_t *ret_n) {
+    struct xpl_option *const v = xpl_arena_array(arena, r->n_parameters + 1, sizeof *v);
+    if (!v) return NULL;
+    for (*ret_n = 0; *ret_n < r->n_parameters; ++*ret_n)
+        v[*ret_n] = (struct xpl_option){xpl_str_from(r->parameters[*ret_n]->key),
+                                        xpl_str_from(r->parameters[*ret_n]->value)};
+    v[(*ret_n)++] = (struct xpl_option){XPL_STR("use_saved_result"),
+                                        bypasses_cache(r) ? XPL_STR("false") : XPL_STR("true")};
+    return v;
+}
+
+// What an aggregator asks of one host.
+struct worker_request {
+    const struct xpl_tool *tool;
+    const Xprof__Pywrap__ProfileDataRequest *message;
+    xpl_bytes_t raw;
+    xpl_str_t session, host;
+    struct xpl_arena *arena;
+};
+
+static xpl_status_t resolve_request(struct xpl_svc_worker *w, const struct worker_request *r,
+                                    struct xpl_request **ret, struct xpl_error *err) {
+    const bool op_stats = r->tool->needs[0] == &xpl_product_op_stats;
+    size_t n;
+    const struct xpl_option *const options = list_options(r->message, r->arena, &n);
+    if (!options) XPL_RETURN_OOM(err, "options");
+    // Of tools of OpStats, options are the aggregator's own matter.
+    const struct xpl_request_words words = {.session = r->session,
+                                            .hosts = &r->host,
+                                            .n_hosts = 1,
+                                            .row = op_stats ? &xpl_tool_worker_op_stats : r->tool,
+                                            .options = op_stats ? &options[n - 1] : options,
+                                            .n_options = op_stats ? 1 : n};
+    return xpl_engine_resolve(w->engine, &words, ret, err);
+}
+
+static void submit_call(struct xpl_svc_worker *w, struct xpl_rpc_call *c,
+                        const struct worker_request *r) {
     struct xpl_request *q = NULL;
     struct xpl_error err = {0};
-    const struct xpl_request_words words = {.session = session,
-                                            .hosts = &host,
-                                            .n_hosts = 1,
-                                            .row = &xpl_tool_worker_op_stats,
-                                            .options = &saved,
-                                            .n_options = 1};
-    if (xpl_engine_resolve(w->engine, &words, &q, &err) != XPL_OK) {
+    if (resolve_request(w, r, &q, &err) != XPL_OK) {
         xpl_rpc_finish_status(c, contract_code(err.code), err.msg);
         return;
     }
-    struct worker_call *a = new_call(w, c, raw, r->tool_name, session, host);
+    struct worker_call *a = new_call(w, c, r->raw, r->tool->name, r->session, r->host);
     if (!a) {
         xpl_request_free(q);
         return;
     }
-    name_file(a, q->hosts[0]);
+    if (r->tool->needs[0] == &xpl_product_op_stats) name_file(a, q->hosts[0]);
     xpl_engine_submit(w->engine, q, on_done, a, &a->ticket);
 }
 
@@ -379,13 +415,16 @@ static void get_profile_data(struct xpl_rpc_call *c, xpl_bytes_t request, void *
     }
     const xpl_str_t path = xpl_str_from(r->session_id);
     struct xpl_snapshot *snap = xpl_catalogue_get(w->catalogue);
-    xpl_str_t session, host;
-    if (!xpl_tool_is_worker_served(xpl_str_from(r->tool_name))) {
+    struct worker_request q = {.tool = xpl_tool_find_named(xpl_str_from(r->tool_name)),
+                               .message = r,
+                               .raw = request,
+                               .arena = &arena};
+    if (!q.tool || !q.tool->worker_served) {
         not_served(w, c, request, r->tool_name, "this tool is not served yet");
-    } else if (!find_host(w, snap, path, &session, &host)) {
+    } else if (!find_host(w, snap, path, &q.session, &q.host)) {
         not_served(w, c, request, r->tool_name, "not a profile below --logdir");
     } else {
-        submit_call(w, c, request, r, session, host);
+        submit_call(w, c, &q);
     }
     xpl_snapshot_unref(snap);
 }

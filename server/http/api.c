@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // /api/v1: what our own pages read.
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "server/engine/request.h"
+#include "server/engine/statements.h"
 #include "server/http/access.h"
 #include "server/http/gateway.h"
 #include "server/http/reply.h"
 #include "server/http/routes.h"
 #include "server/http/wait.h"
+#include "server/labels/labels.h"
 #include "server/monitor/json.h"
 
 enum { MAX_HOSTS = 4096, MAX_REPLY = 256 << 20 };
@@ -51,7 +54,27 @@ static void put_host(struct xpl_http *h, struct xpl_buf *b, const struct xpl_hos
     xpl_buf_putc(b, '}');
 }
 
-static void put_session(struct xpl_http *h, struct xpl_buf *b, const struct xpl_session *s) {
+static void put_labels(struct xpl_buf *b, const xpl_str_t *labels, size_t n) {
+    xpl_buf_str(b, XPL_STR("\"labels\":["));
+    for (size_t i = 0; i < n; i++) {
+        if (i) xpl_buf_putc(b, ',');
+        xpl_json_str(b, labels[i], false);
+    }
+    xpl_buf_putc(b, ']');
+}
+
+// False when out of memory.
+static bool put_labels_of(struct xpl_http *h, struct xpl_buf *b, xpl_str_t session) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    xpl_str_t *labels;
+    size_t n;
+    xpl_arena_init(&arena, 1 << 20);
+    if (!xpl_labels_of(h->parts.labels, session, &arena, &labels, &n)) return false;
+    put_labels(b, labels, n);
+    return true;
+}
+
+static bool put_session(struct xpl_http *h, struct xpl_buf *b, const struct xpl_session *s) {
     xpl_buf_str(b, XPL_STR("{\"name\":"));
     xpl_json_str(b, s->name, false);
     xpl_buf_printf(b, ",\"kind\":\"%s\",\"captured_unix_ms\":%lld,\"bytes\":%llu,\"hosts\":[",
@@ -69,7 +92,10 @@ static void put_session(struct xpl_http *h, struct xpl_buf *b, const struct xpl_
         xpl_json_str(b, s->lost[i].reason, false);
         xpl_buf_putc(b, '}');
     }
-    xpl_buf_str(b, XPL_STR("]}"));
+    xpl_buf_str(b, XPL_STR("],"));
+    const bool ok = put_labels_of(h, b, s->name);
+    xpl_buf_putc(b, '}');
+    return ok;
 }
 
 // On a worker: the store has the hosts' states.
@@ -78,13 +104,67 @@ static void list_sessions(struct xpl_http_request *r) {
     xpl_buf_init(&b, MAX_REPLY);
     struct xpl_snapshot *s = xpl_catalogue_get(r->http->parts.catalogue);
     xpl_buf_str(&b, XPL_STR("{\"sessions\":["));
-    for (size_t i = 0; i < s->n_sessions; i++) {
+    bool ok = true;
+    for (size_t i = 0; ok && i < s->n_sessions; i++) {
         if (i) xpl_buf_putc(&b, ',');
-        put_session(r->http, &b, &s->sessions[i]);
+        ok = put_session(r->http, &b, &s->sessions[i]);
     }
     xpl_buf_str(&b, XPL_STR("]}"));
     xpl_snapshot_unref(s);
+    if (ok) finish_json(r, &b);
+}
+
+// ---- /api/v1/label ----
+
+struct labeling { // r->data
+    struct xpl_labels_change change;
+    struct xpl_error err;
+};
+
+// On a worker: state.db is written.
+static void set_labels(struct xpl_http_request *r) {
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    struct labeling *const l = r->data;
+    xpl_buf_init(&b, MAX_REPLY);
+    struct xpl_snapshot *const snap = xpl_catalogue_get(r->http->parts.catalogue);
+    const xpl_status_t st = xpl_labels_set(r->http->parts.labels, snap, &l->change, &l->err);
+    xpl_snapshot_unref(snap);
+    if (st != XPL_OK) return;
+    xpl_buf_putc(&b, '{');
+    if (!put_labels_of(r->http, &b, l->change.session)) return;
+    xpl_buf_putc(&b, '}');
     finish_json(r, &b);
+}
+
+static enum MHD_Result reply_labels(struct xpl_http_request *r) {
+    const struct labeling *const l = r->data;
+    if (r->gone || l->err.code == XPL_OK) return xpl_http_result(r);
+    return xpl_http_reply_api_error(r, &l->err, -1);
+}
+
+// POST alone: who follows a link changes nothing.
+static enum MHD_Result label(struct xpl_http_request *r) {
+    struct labeling *const l = xpl_arena_zalloc(&r->arena, sizeof *l);
+    xpl_str_t *const add = xpl_arena_array(&r->arena, r->n_args + 1, sizeof *add);
+    xpl_str_t *const remove = xpl_arena_array(&r->arena, r->n_args + 1, sizeof *remove);
+    if (!r->post) return xpl_http_reply_text(r, 405, "labels are changed with POST");
+    if (!xpl_http_may_begin(r)) return xpl_http_reject(r, XPL_ACCESS_ELSEWHERE);
+    if (!l || !add || !remove) return xpl_http_busy(r);
+    l->change = (struct xpl_labels_change){.add = add, .remove = remove};
+    for (size_t i = 0; i < r->n_args; i++) {
+        const xpl_str_t key = r->args[i].key, value = r->args[i].value;
+        if (xpl_str_eq(key, XPL_STR("session")))
+            l->change.session = value;
+        else if (xpl_str_eq(key, XPL_STR("add")))
+            add[l->change.n_add++] = value;
+        else if (xpl_str_eq(key, XPL_STR("remove")))
+            remove[l->change.n_remove++] = value;
+    }
+    if (!l->change.session.len)
+        return reply_failure(r, XPL_INVALID_ARGUMENT,
+                             "session=NAME is missing; /api/v1/sessions lists them");
+    r->data = l;
+    return xpl_http_defer(r, set_labels, reply_labels) ? MHD_YES : xpl_http_busy(r);
 }
 
 // ---- /api/v1/tools ----
@@ -184,6 +264,56 @@ static enum MHD_Result tool(struct xpl_http_request *r, bool csv) {
     return xpl_http_answer_tool(r, &a);
 }
 
+// ---- /api/v1/sql ----
+
+struct statement { // r->data
+    xpl_str_t text, *sessions;
+    size_t n_sessions;
+    struct xpl_error err;
+    atomic_bool is_cancelled;
+};
+
+static bool is_cancelled(void *arg) {
+    return atomic_load(&((struct statement *)arg)->is_cancelled);
+}
+
+// On the loop, while a worker runs it.
+static void cancel_statement(struct xpl_http_request *r) {
+    atomic_store(&((struct statement *)r->data)->is_cancelled, true);
+}
+
+static void run_statement(struct xpl_http_request *r) {
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    struct statement *const s = r->data;
+    xpl_buf_init(&b, MAX_REPLY);
+    if (xpl_statements_run(r->http->parts.statements, s->text, s->sessions, s->n_sessions,
+                           (struct xpl_work_owner){is_cancelled, s}, &b, &s->err) == XPL_OK)
+        finish_json(r, &b);
+}
+
+static enum MHD_Result reply_statement(struct xpl_http_request *r) {
+    const struct statement *const s = r->data;
+    if (r->gone || s->err.code == XPL_OK) return xpl_http_result(r);
+    return xpl_http_reply_api_error(r, &s->err, -1);
+}
+
+static enum MHD_Result sql(struct xpl_http_request *r) {
+    struct statement *const s = xpl_arena_zalloc(&r->arena, sizeof *s);
+    if (!xpl_http_may_compute(r)) return xpl_http_reject(r, XPL_ACCESS_ELSEWHERE);
+    if (!s || !(s->sessions = xpl_arena_array(&r->arena, r->n_args + 1, sizeof *s->sessions)))
+        return xpl_http_busy(r);
+    for (size_t i = 0; i < r->n_args; i++) {
+        if (xpl_str_eq(r->args[i].key, XPL_STR("q"))) s->text = r->args[i].value;
+        if (xpl_str_eq(r->args[i].key, XPL_STR("session")) && r->args[i].value.len)
+            s->sessions[s->n_sessions++] = r->args[i].value;
+    }
+    if (!s->text.len)
+        return reply_failure(r, XPL_INVALID_ARGUMENT, "q=SELECT... is missing; docs/sql.md");
+    r->data = s;
+    r->cancel = cancel_statement;
+    return xpl_http_defer(r, run_statement, reply_statement) ? MHD_YES : xpl_http_busy(r);
+}
+
 enum MHD_Result xpl_http_route_api(struct xpl_http_request *r) {
     static const struct {
         const char *path;
@@ -194,10 +324,15 @@ enum MHD_Result xpl_http_route_api(struct xpl_http_request *r) {
     // POST, too: its body has room for more hosts than a URL.
     if (xpl_str_eq(r->path, XPL_STR("/api/v1/tool"))) return tool(r, false);
     if (xpl_str_eq(r->path, XPL_STR("/api/v1/csv"))) return tool(r, true);
+    if (xpl_str_eq(r->path, XPL_STR("/api/v1/sql"))) return sql(r);
+    if (xpl_str_eq(r->path, XPL_STR("/api/v1/compare"))) return xpl_http_compare(r);
+    if (xpl_str_eq(r->path, XPL_STR("/api/v1/history"))) return xpl_http_history(r);
+    if (xpl_str_eq(r->path, XPL_STR("/api/v1/label"))) return label(r);
     if (r->post) return xpl_http_reply_text(r, 405, "this route is read with GET");
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
         if (xpl_str_eq(r->path, xpl_str_from(routes[i].path)))
             return xpl_http_defer(r, routes[i].work, xpl_http_result) ? MHD_YES : xpl_http_busy(r);
     return reply_failure(r, XPL_NOT_FOUND,
-                         "no such route; there are /api/v1/sessions, tools, tool, csv and server");
+                         "no such route; there are /api/v1/sessions, tools, tool, csv, compare, "
+                         "history, label, sql and server");
 }

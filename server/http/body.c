@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/text/utf8.h"
 #include "server/web/web.h"
 #include "storage/hash.h"
 
@@ -176,4 +177,46 @@ struct xpl_http_body *xpl_http_body_from_buf(struct xpl_buf *buf,
     struct xpl_http_body *b = xpl_http_body_new(blob, o);
     xpl_rpc_blob_unref(blob);
     return b;
+}
+
+// ---- warnings ----
+
+// All headers of a reply should fit into 4 KiB: proxies take no more.
+enum { MAX_WARNINGS = XPL_HTTP_WARNINGS - 1, WARNING_BYTES = 240 };
+
+// Percent-encoded where it is not plain ASCII, and commas: they stand between warnings where a
+// client joins them.  Ends with a whole character.
+static void put_encoded(struct xpl_buf *b, xpl_str_t s) {
+    enum { CHARACTER = 4 * 3 };
+    for (size_t i = 0; i < s.len; i++) {
+        const unsigned char c = (unsigned char)s.ptr[i];
+        if (!xpl_utf8_inside(s.ptr[i]) && b->n + CHARACTER > WARNING_BYTES) break;
+        if (c >= 0x20 && c < 0x7f && c != '%' && c != ',')
+            xpl_buf_putc(b, (char)c);
+        else
+            xpl_buf_printf(b, "%%%02X", c);
+    }
+}
+
+static bool put_warning(struct xpl_arena *arena, const struct xpl_warning *w, xpl_str_t *ret) {
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    xpl_buf_init(&b, (size_t)WARNING_BYTES + 64);
+    put_encoded(&b, w->host);
+    xpl_buf_str(&b, XPL_STR(": "));
+    put_encoded(&b, w->text);
+    return !b.failed && xpl_arena_str(arena, (xpl_str_t){(char *)b.p, b.n}, ret);
+}
+
+size_t xpl_http_warnings(struct xpl_arena *arena, const struct xpl_tool_data *a,
+                         struct xpl_http_header ret[XPL_HTTP_WARNINGS]) {
+    const size_t all = a->n_warnings;
+    size_t n = 0;
+    xpl_str_t text;
+    for (size_t i = 0; i < all && i < MAX_WARNINGS; i++)
+        if (put_warning(arena, &a->warnings[i], &text))
+            ret[n++] = (struct xpl_http_header){"Xplaned-Warning", text};
+    if (all > MAX_WARNINGS &&
+        xpl_arena_printf(arena, &text, "and %zu more warnings", all - MAX_WARNINGS))
+        ret[n++] = (struct xpl_http_header){"Xplaned-Warning", text};
+    return n;
 }

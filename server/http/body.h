@@ -9,6 +9,9 @@
 #include "base/str.h"
 #include "rpc/bytes.h"
 #include "server/engine/cache.h"
+#include "server/engine/tool_data.h"
+
+struct xpl_arena;
 
 enum { XPL_HTTP_PLAIN, XPL_HTTP_GZIP, XPL_HTTP_ENCODINGS };
 
@@ -57,6 +60,11 @@ struct xpl_http_body *xpl_http_body_new(struct xpl_rpc_blob *bytes,
 // The same of the buffer's bytes, which the body owns then; the buffer is empty.
 struct xpl_http_body *xpl_http_body_from_buf(struct xpl_buf *b,
                                              const struct xpl_http_body_options *o);
+// The headers Xplaned-Warning of an answer; returns how many.  Texts live in `arena`; what finds no
+// memory is left out.  Any thread.
+enum { XPL_HTTP_WARNINGS = 9 };
+size_t xpl_http_warnings(struct xpl_arena *arena, const struct xpl_tool_data *a,
+                         struct xpl_http_header ret[XPL_HTTP_WARNINGS]);
 // A response that sends `len` of the blob's bytes, which it refers to.  NULL when out of memory.
 struct MHD_Response *xpl_http_blob_response(struct xpl_rpc_blob *blob, uint64_t from, uint64_t len);
 // The headers that every reply of this policy has.  False when out of memory.

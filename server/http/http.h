@@ -26,14 +26,22 @@ struct xpl_http_options { // strings are borrowed and must outlive the gateway; 
     uint64_t idle_ms; // time for the next whole request to arrive
 };
 
+struct xpl_history;
+struct xpl_labels;
+struct xpl_newest;
+
 struct xpl_http_parts { // borrowed
     struct xpl_loop *loop;
     struct xpl_engine *engine;
     struct xpl_catalogue *catalogue;
+    struct xpl_labels *labels;   // NULL: none
+    struct xpl_history *history; // the schedules' sessions
+    struct xpl_newest *newest;   // figures of labels; NULL: none
     struct xpl_cache *cache;
     struct xpl_pool *pool;
     struct xpl_metrics *metrics;
     struct xpl_capture_jobs *captures;
+    struct xpl_statements *statements;
     const struct xpl_server_parts *stats;
 };
 

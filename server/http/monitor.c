@@ -61,6 +61,7 @@ static enum MHD_Result reply_metrics(struct xpl_http_request *r) {
     f.http = r->http->stats;
     f.http.connections = r->http->n_connections;
     f.http.requests_open = r->http->n_active;
+    f.newest = xpl_newest_read(p->newest, &r->arena, &f.n_newest);
     xpl_figures_read(p->stats, p->captures, &f);
     xpl_metrics_put_text(&b, &f, p->metrics);
     if (b.failed) return xpl_http_busy(r);

@@ -11,6 +11,8 @@ enum MHD_Result xpl_http_route(struct xpl_http_request *r);       // route.c
 enum MHD_Result xpl_http_route_api(struct xpl_http_request *r);   // api.c
 enum MHD_Result xpl_http_route_xprof(struct xpl_http_request *r); // xprof/xprof.c
 enum MHD_Result xpl_http_route_web(struct xpl_http_request *r);   // files.c
+enum MHD_Result xpl_http_compare(struct xpl_http_request *r);     // joint.c
+enum MHD_Result xpl_http_history(struct xpl_http_request *r);     // joint.c
 enum MHD_Result xpl_http_capture(struct xpl_http_request *r);     // capture.c
 // One of XProf's files (files.c).
 bool xpl_http_is_ui_file(const char *name);

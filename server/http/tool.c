@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/text/utf8.h"
 #include "server/http/csv.h"
 #include "server/http/gateway.h"
 #include "server/http/known.h"
@@ -15,8 +16,7 @@
 #include "server/traceparent.h"
 
 // Warm answers up to this size are compressed on the loop's thread, larger ones by a worker.
-// All headers of a reply should fit into 4 KiB: proxies take no more.
-enum { SMALL_ANSWER = 32 << 10, MAX_WARNINGS = 8, WARNING_BYTES = 240, MAX_HEADERS = 16 };
+enum { SMALL_ANSWER = 32 << 10, MAX_HEADERS = 16 };
 
 struct pending { // r->data
     const struct xpl_http_tool_request *request;
@@ -43,41 +43,6 @@ struct headers {
 
 static void add_header(struct headers *h, const char *name, xpl_str_t value) {
     if (h->n < MAX_HEADERS) h->at[h->n++] = (struct xpl_http_header){name, value};
-}
-
-// Percent-encoded where it is not plain ASCII, and commas: they stand between warnings where a
-// client joins them.  Ends with a whole character.
-static void put_encoded(struct xpl_buf *b, xpl_str_t s) {
-    enum { CHARACTER = 4 * 3 };
-    for (size_t i = 0; i < s.len; i++) {
-        const unsigned char c = (unsigned char)s.ptr[i];
-        if ((c & 0xc0) != 0x80 && b->n + CHARACTER > WARNING_BYTES) break;
-        if (c >= 0x20 && c < 0x7f && c != '%' && c != ',')
-            xpl_buf_putc(b, (char)c);
-        else
-            xpl_buf_printf(b, "%%%02X", c);
-    }
-}
-
-static void add_warning(struct headers *h, const struct xpl_warning *w) {
-    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
-    xpl_str_t copy;
-    xpl_buf_init(&b, (size_t)WARNING_BYTES + 64);
-    put_encoded(&b, w->host);
-    xpl_buf_str(&b, XPL_STR(": "));
-    put_encoded(&b, w->text);
-    if (!b.failed && xpl_arena_str(h->arena, (xpl_str_t){(char *)b.p, b.n}, &copy))
-        add_header(h, "Xplaned-Warning", copy);
-}
-
-static void add_warnings(struct headers *h, const struct xpl_tool_data *a) {
-    const size_t n = a->n_warnings;
-    for (size_t i = 0; i < n && i < MAX_WARNINGS; i++)
-        add_warning(h, &a->warnings[i]);
-    xpl_str_t more;
-    if (n > MAX_WARNINGS &&
-        xpl_arena_printf(h->arena, &more, "and %zu more warnings", n - MAX_WARNINGS))
-        add_header(h, "Xplaned-Warning", more);
 }
 
 static void add_stages(struct headers *h, const uint64_t *us) {
@@ -115,7 +80,7 @@ static void add_file_name(struct headers *h, const struct xpl_http_request *r,
             const char c = parts[k].ptr[i];
             const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                                (c >= '0' && c <= '9') || c == '_' || c == '-';
-            if (((unsigned char)c & 0xc0) != 0x80) // one '_' for each character
+            if (!xpl_utf8_inside(c)) // one '_' for each character
                 xpl_buf_putc(&b, plain ? c : '_');
         }
     }
@@ -133,7 +98,7 @@ static struct xpl_http_body *make_body(struct xpl_http_request *r, const struct 
     struct headers h = {.arena = &r->arena};
     add_header(&h, "Xplaned-Source", xpl_str_from(source));
     if (strcmp(source, "memory") != 0) add_stages(&h, p->stage_us);
-    add_warnings(&h, a);
+    h.n += xpl_http_warnings(&r->arena, a, &h.at[h.n]);
     if (p->request->csv) add_file_name(&h, r, p);
     const bool xprof = p->request->dialect == XPL_DIALECT_XPROF;
     const struct xpl_http_body_options o = {.policy = xprof ? XPL_POLICY_XPROF : XPL_POLICY_API,

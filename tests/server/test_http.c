@@ -55,7 +55,7 @@ static void scenario_routes(void) {
         {"/data/plugin/profile/overview_page", 404, "--ui-dir"},
         {"/api/v1/sessions", 200, "{\"sessions\":[{\"name\":\"run\",\"kind\":\"xspace\","},
         {"/api/v1/tools", 200, "\"name\":\"iree_summary\""},
-        {"/api/v1/tools?session=run", 200, "{\"tools\":[{\"name\":\"findings\","},
+        {"/api/v1/tools?session=run", 200, "{\"tools\":[{\"name\":\"collectives\","},
         {"/api/v1/tools?session=none", 200, "{\"tools\":[]}"},
         {"/api/v1/server", 200, "\"uptime_ms\":"},
         {"/api/v1/tool?session=run&tool=op_profile", 200, "byProgram"},

@@ -18,7 +18,7 @@ struct scan { // r->data
     bool any;                          // a host could be read
     bool enough;                       // the hosts that follow need not be read
     bool unsure;                       // a host may change, or has, without a new generation
-    bool gpu, hlo;
+    bool gpu, hlo, counters, megascale;
     xpl_str_t *modules; // names, in the request's arena
     size_t n_modules, room;
     struct xpl_error err;
@@ -119,10 +119,13 @@ static xpl_status_t scan_host_devices(struct xpl_http_request *r, const struct x
     if (!modules) return XPL_OK;
     s->hlo = ((const struct xpl_hlo_modules_value *)modules->value)->n > 0;
     xpl_object_unref(&modules->object);
-    XPL_TRY(get_product(r, host, &xpl_product_devices, XPL_DEVICES_GPU, &devices, err));
+    XPL_TRY(get_product(r, host, &xpl_product_devices, XPL_DEVICES_SHOWN, &devices, err));
     if (!devices) return XPL_OK;
     s->any = s->enough = true;
-    s->gpu = ((const struct xpl_devices_value *)devices->value)->gpu;
+    const struct xpl_devices_value *const v = devices->value;
+    s->gpu = v->gpu;
+    s->counters = v->counters;
+    s->megascale = v->megascale;
     xpl_object_unref(&devices->object);
     return XPL_OK;
 }
@@ -140,6 +143,8 @@ static bool is_shown(const struct scan *s, const struct xpl_tool *t) {
         case XPL_SHOWN_ALWAYS: return s->any;
         case XPL_SHOWN_WITH_GPU: return s->any && s->gpu;
         case XPL_SHOWN_WITH_HLO: return s->any && s->hlo;
+        case XPL_SHOWN_WITH_COUNTERS: return s->any && s->counters;
+        case XPL_SHOWN_WITH_MEGASCALE: return s->any && s->megascale;
         case XPL_SHOWN_WITHOUT_STREAMING: return s->any && !xpl_tool_find(XPL_STR("trace_viewer@"));
     }
     return false;

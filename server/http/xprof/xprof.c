@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/tools/foreign.h"
 #include "base/cleanup.h"
 #include "server/capture_jobs/captures.h"
 #include "server/http/access.h"
@@ -37,7 +36,8 @@ static enum MHD_Result hosts(struct xpl_http_request *r) {
     xpl_buf_init(&b, XPL_HTTP_XPROF_MAX_REPLY);
     struct xpl_snapshot *snap = xpl_catalogue_get(r->http->parts.catalogue);
     const struct xpl_session *const s = xpl_http_find_run(r, snap);
-    const enum xpl_tool_hosts offered = xpl_tool_offered_hosts(xpl_http_arg(r, "tag"));
+    const struct xpl_tool *const tool = xpl_tool_find_named(xpl_http_arg(r, "tag"));
+    const enum xpl_tool_hosts offered = tool ? tool->hosts : XPL_HOSTS_EACH;
     const bool several = s && s->n_hosts > 1, only = several && offered == XPL_HOSTS_ALL;
     bool all = several && offered == XPL_HOSTS_EACH_OR_ALL;
     xpl_buf_putc(&b, '[');
