@@ -174,7 +174,13 @@ static xpl_status_t resolve_once(struct making *m, struct xpl_gathering *g, bool
         .session_has_device = m->has_device,
         .exec = m->ctx->exec,
         .limit = m->ctx->limit,
-        .source = {get_host, unpack_host, render, verify, add_warning, &a}};
+        .source = {.get = get_host,
+                   .turns = xpl_gather_turns(g),
+                   .unpack = unpack_host,
+                   .render = render,
+                   .verify = verify,
+                   .warn = add_warning,
+                   .arg = &a}};
     const xpl_status_t st = xpl_resolve_from(&r, &m->out, err);
     if (a.rendered == XPL_DATA_LOSS || a.verified == XPL_DATA_LOSS)
         *ret_damaged = xpl_gather_report_damage(g);

@@ -68,6 +68,10 @@ void xpl_engine_set_options(struct xpl_engine *e, const struct xpl_engine_option
     xpl_product_manager_set_limit(e->products, o->memory_limit);
 }
 
+size_t xpl_engine_memory_limit(const struct xpl_engine *e) {
+    return atomic_load(&e->memory_limit);
+}
+
 struct xpl_product_manager *xpl_engine_get_products(struct xpl_engine *e) {
     return e->products;
 }
@@ -429,13 +433,12 @@ bool xpl_engine_prefetch(struct xpl_engine *e, struct xpl_snapshot *snapshot,
 
 // The variants that are stored for our own clients.
 static const unsigned usual_variants[] = {0, XPL_OP_STATS_CPU_AS_DEVICE};
-enum { N_VARIANTS = 2 * XPL_OP_STATS_ALL_STEPS };
 
 void xpl_engine_host_status(struct xpl_engine *e, const struct xpl_host *h,
                             struct xpl_host_status *ret) {
     const struct xpl_product *const p = &xpl_product_op_stats;
     *ret = (struct xpl_host_status){.state = XPL_HOST_NEW};
-    for (unsigned variant = 0; variant < N_VARIANTS; variant++) {
+    for (unsigned variant = 0; variant < XPL_OP_STATS_N_VARIANTS; variant++) {
         struct xpl_product_handle *const found =
             xpl_product_lookup(e->products, p, variant, &h->fingerprint);
         if (!found) continue;

@@ -40,6 +40,8 @@ struct xpl_engine *xpl_engine_new(const struct xpl_engine_parts *parts,
 // No job may be running.  NULL is fine.
 void xpl_engine_free(struct xpl_engine *e);
 void xpl_engine_set_options(struct xpl_engine *e, const struct xpl_engine_options *o);
+// Bytes that one request may use.
+size_t xpl_engine_memory_limit(const struct xpl_engine *e);
 
 // Resolves a client's words (request.h).
 xpl_status_t xpl_engine_resolve(struct xpl_engine *e, const struct xpl_request_words *words,

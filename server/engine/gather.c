@@ -8,6 +8,23 @@
 // From so many hosts on they are kept packed: unpacked they are several times as large, and a
 // session of hundreds would fill the memory.
 enum { MANY_HOSTS = 9 };
+// Packed products that wait in memory for their turns take so much of --memory-limit; each one
+// beyond that is read from the store again.
+enum { PACKED_PART = 8 };
+
+static xpl_status_t get_in_turn(void *arg, size_t i, size_t need, const void **ret,
+                                struct xpl_error *err);
+static void release_in_turn(void *arg, size_t i, size_t need);
+
+static bool is_full(const struct xpl_gathering *g) {
+    return atomic_load(&g->packed_bytes) > g->ctx->limit / PACKED_PART;
+}
+
+static bool has_outlines(const struct xpl_tool *tool) {
+    for (size_t k = 0; tool->needs[k]; k++)
+        if (tool->needs[k]->outline) return true;
+    return false;
+}
 
 xpl_status_t xpl_gather_init(struct xpl_gathering *g, const struct xpl_answer_parts *parts,
                              const struct xpl_request *q, const struct xpl_answer_context *ctx,
@@ -19,6 +36,8 @@ xpl_status_t xpl_gather_init(struct xpl_gathering *g, const struct xpl_answer_pa
     if (!g->hosts || !g->results) XPL_RETURN_OOM(err, "hosts");
     for (size_t i = 0; i < q->n_hosts; i++)
         g->results[i].name = q->hosts[i]->name;
+    g->turns = (struct xpl_tool_turns){get_in_turn, release_in_turn, g};
+    g->in_turn = q->n_hosts >= MANY_HOSTS && !q->tool->reads_profile && has_outlines(q->tool);
     // With several hosts, each would stay half built until the last is.
     if (ctx->deliver && q->n_hosts == 1) g->first = q->options;
     return XPL_OK;
@@ -26,41 +45,76 @@ xpl_status_t xpl_gather_init(struct xpl_gathering *g, const struct xpl_answer_pa
 
 // ---- getting ----
 
+static bool is_in_turn(const struct xpl_gathering *g, size_t need) {
+    return g->in_turn && g->q->tool->needs[need]->outline;
+}
+
+// Product `k` of host `i`, which has not got it yet.
+static xpl_status_t get_product(struct xpl_gathering *g, size_t i, size_t k, bool bypass_cache,
+                                struct xpl_exec *exec, struct xpl_error *err) {
+    struct xpl_gathered_host *const h = &g->hosts[i];
+    struct xpl_gathered_product *const got = &h->products[k];
+    const struct xpl_request *const q = g->q;
+    const struct xpl_product *const p = q->tool->needs[k];
+    const struct xpl_product_request r = {.product = p,
+                                          .variant = got->variant,
+                                          .snapshot = q->snapshot,
+                                          .host = q->hosts[i],
+                                          .opened = q->tool->reads_profile ? &h->opened : NULL,
+                                          .first = p->is_partial ? g->first : NULL};
+    const struct xpl_build_context ctx = {.exec = exec,
+                                          .owner = g->ctx->owner,
+                                          .bypass_cache = bypass_cache,
+                                          .packed = p->residency == XPL_RESIDENCY_STORE &&
+                                                    q->n_hosts >= MANY_HOSTS,
+                                          .passing = is_in_turn(g, k) && is_full(g)};
+    XPL_TRY(xpl_product_get(g->parts->products, &r, &ctx, &g->times, &got->handle, err));
+    if (is_in_turn(g, k)) atomic_fetch_add(&g->packed_bytes, got->handle->packed_len);
+    return XPL_OK;
+}
+
 static xpl_status_t get_products(struct xpl_gathering *g, size_t i, const unsigned *variants,
                                  struct xpl_exec *exec, struct xpl_error *err) {
     struct xpl_gathered_host *const h = &g->hosts[i];
     struct xpl_resolved_host *const ret = &g->results[i];
-    const struct xpl_request *const q = g->q;
-    for (size_t k = 0; q->tool->needs[k]; k++) {
-        const struct xpl_product *const p = q->tool->needs[k];
-        const struct xpl_product_request r = {.product = p,
-                                              .variant = variants[k],
-                                              .snapshot = q->snapshot,
-                                              .host = q->hosts[i],
-                                              .opened = q->tool->reads_profile ? &h->opened : NULL,
-                                              .first = p->is_partial ? g->first : NULL};
-        const struct xpl_build_context ctx = {.exec = exec,
-                                              .owner = g->ctx->owner,
-                                              .bypass_cache = g->bypass_cache,
-                                              .packed = p->residency == XPL_RESIDENCY_STORE &&
-                                                        q->n_hosts >= MANY_HOSTS};
-        XPL_TRY(xpl_product_get(g->parts->products, &r, &ctx, &g->times, &h->handles[k], err));
-        ret->status = h->handles[k]->status;
-        ret->err = h->handles[k]->err;
+    for (size_t k = 0; g->q->tool->needs[k]; k++) {
+        struct xpl_gathered_product *const got = &h->products[k];
+        got->variant = variants[k];
+        XPL_TRY(get_product(g, i, k, g->bypass_cache, exec, err));
+        got->got = true;
+        got->stable = got->handle->stable;
+        got->from_store = got->handle->from_store;
+        got->fingerprint = got->handle->fingerprint;
+        ret->status = got->handle->status;
+        ret->err = got->handle->err;
         if (ret->status != XPL_OK) return XPL_OK; // broken: the other products would be, too
-        ret->products[k] = h->handles[k]->value;
+        ret->products[k] = got->handle->value;
     }
     return XPL_OK;
 }
 
+static void give_back(struct xpl_gathering *g, struct xpl_gathered_product *p, size_t k) {
+    if (!p->handle) return;
+    if (is_in_turn(g, k)) atomic_fetch_sub(&g->packed_bytes, p->handle->packed_len);
+    if (p->handle->build)
+        xpl_product_give_up(g->parts->products, p->handle);
+    else
+        xpl_object_unref(&p->handle->object);
+    p->handle = NULL;
+}
+
+static void drop_unpacked(struct xpl_gathering *g, struct xpl_gathered_product *p) {
+    if (!p->unpacked) return;
+    atomic_fetch_sub(&g->unpacked_bytes, p->unpacked->product->size(p->unpacked->value));
+    xpl_object_unref(&p->unpacked->object);
+    p->unpacked = NULL;
+}
+
 static void release_host(struct xpl_gathering *g, size_t i) {
     struct xpl_gathered_host *const h = &g->hosts[i];
-    for (size_t k = 0; k < XPL_TOOL_MAX_NEEDS; k++) {
-        if (h->handles[k] && h->handles[k]->build)
-            xpl_product_give_up(g->parts->products, h->handles[k]);
-        else if (h->handles[k])
-            xpl_object_unref(&h->handles[k]->object);
-        if (h->unpacked[k]) xpl_object_unref(&h->unpacked[k]->object);
+    for (size_t k = 0; g->q->tool->needs[k]; k++) {
+        drop_unpacked(g, &h->products[k]);
+        give_back(g, &h->products[k], k);
     }
     g->decompressed_bytes -= xpl_opened_profile_memory(&h->opened);
     xpl_opened_profile_close(&h->opened);
@@ -104,24 +158,72 @@ xpl_status_t xpl_gather_host(struct xpl_gathering *g, size_t i, const unsigned *
     XPL_TRY(g->q->tool->reads_profile ? get_with_profile(g, i, variants, exec, err)
                                       : get_products(g, i, variants, exec, err));
     ret->profile = h->opened.bytes;
-    ret->empty = h->handles[0] && h->handles[0]->fingerprint.size == 0;
+    ret->empty = h->products[0].got && h->products[0].fingerprint.size == 0;
+    return XPL_OK;
+}
+
+static xpl_status_t unpack(struct xpl_gathering *g, struct xpl_gathered_product *p,
+                           struct xpl_error *err) {
+    XPL_TRY(xpl_product_handle_unpack(p->handle, g->ctx->limit, &p->unpacked, err));
+    const size_t used = p->handle->product->size(p->unpacked->value);
+    if (atomic_fetch_add(&g->unpacked_bytes, used) + used > g->ctx->limit)
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
+                         "the hosts together are over --memory-limit; ask for fewer");
     return XPL_OK;
 }
 
 xpl_status_t xpl_gather_unpack(struct xpl_gathering *g, size_t i, struct xpl_resolved_host *host,
                                struct xpl_error *err) {
-    struct xpl_gathered_host *const h = &g->hosts[i];
-    for (size_t k = 0; k < XPL_TOOL_MAX_NEEDS; k++) {
-        const struct xpl_product_handle *const packed = h->handles[k];
-        if (!packed || !packed->packed) continue;
-        XPL_TRY(xpl_product_handle_unpack(packed, g->ctx->limit, &h->unpacked[k], err));
-        const size_t used = packed->product->size(h->unpacked[k]->value);
-        if (atomic_fetch_add(&g->unpacked_bytes, used) + used > g->ctx->limit)
-            XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
-                             "the hosts together are over --memory-limit; ask for fewer");
-        host->products[k] = h->unpacked[k]->value;
+    for (size_t k = 0; g->q->tool->needs[k]; k++) {
+        struct xpl_gathered_product *const p = &g->hosts[i].products[k];
+        if (!p->handle || !p->handle->packed || is_in_turn(g, k)) continue;
+        XPL_TRY(unpack(g, p, err));
+        host->products[k] = p->unpacked->value;
     }
     return XPL_OK;
+}
+
+// ---- in turn ----
+
+const struct xpl_tool_turns *xpl_gather_turns(const struct xpl_gathering *g) {
+    return g->in_turn ? &g->turns : NULL;
+}
+
+// Gets again what was given back.  It must be what it was: the outline is of that.
+static xpl_status_t get_again(struct xpl_gathering *g, size_t i, size_t need,
+                              struct xpl_error *err) {
+    struct xpl_gathered_product *const p = &g->hosts[i].products[need];
+    struct xpl_exec serial = xpl_exec_serial();
+    XPL_TRY(get_product(g, i, need, false, &serial, err));
+    if (p->handle->status == XPL_OK && xpl_fingerprint_eq(&p->handle->fingerprint, &p->fingerprint))
+        return XPL_OK;
+    give_back(g, p, need);
+    XPL_RETURN_ERROR(err, XPL_ABORTED, "%s: changed since", g->q->hosts[i]->path.ptr);
+}
+
+static xpl_status_t get_in_turn(void *arg, size_t i, size_t need, const void **ret,
+                                struct xpl_error *err) {
+    struct xpl_gathering *const g = arg;
+    struct xpl_gathered_product *const p = &g->hosts[i].products[need];
+    if (!p->handle) XPL_TRY(get_again(g, i, need, err));
+    if (p->handle->packed) XPL_TRY(unpack(g, p, err));
+    *ret = p->unpacked ? p->unpacked->value : p->handle->value;
+    return XPL_OK;
+}
+
+// What the store does not have yet stays: getting it again would be making it again.
+static bool can_be_read_again(const struct xpl_gathering *g, const struct xpl_gathered_product *p) {
+    const struct xpl_product_handle *const h = p->handle;
+    return !g->bypass_cache &&
+           (h->from_store ||
+            xpl_product_is_stored(g->parts->products, h->product, h->variant, &h->fingerprint));
+}
+
+static void release_in_turn(void *arg, size_t i, size_t need) {
+    struct xpl_gathering *const g = arg;
+    struct xpl_gathered_product *const p = &g->hosts[i].products[need];
+    drop_unpacked(g, p);
+    if (is_full(g) && can_be_read_again(g, p)) give_back(g, p, need);
 }
 
 // ---- what became of it ----
@@ -129,10 +231,11 @@ xpl_status_t xpl_gather_unpack(struct xpl_gathering *g, size_t i, struct xpl_res
 xpl_status_t xpl_gather_verify(const struct xpl_gathering *g, struct xpl_error *err) {
     for (size_t i = 0; i < g->q->n_hosts; i++) {
         const struct xpl_gathered_host *const h = &g->hosts[i];
-        for (size_t k = 0; k < XPL_TOOL_MAX_NEEDS; k++)
-            if (h->handles[k] && xpl_product_is_truncated(h->handles[k]))
-                XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "its %s was cut",
-                                 h->handles[k]->product->name);
+        for (size_t k = 0; g->q->tool->needs[k]; k++) {
+            const struct xpl_product_handle *const p = h->products[k].handle;
+            if (p && xpl_product_is_truncated(p))
+                XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "its %s was cut", p->product->name);
+        }
         if (h->opened.source) XPL_TRY(xpl_source_verify(h->opened.source, err));
     }
     return XPL_OK;
@@ -149,9 +252,10 @@ static bool broken_is_current(const struct xpl_gathering *g, size_t i) {
 bool xpl_gather_is_current(const struct xpl_gathering *g) {
     for (size_t i = 0; i < g->q->n_hosts; i++)
         for (size_t k = 0; g->q->tool->needs[k]; k++) {
-            const struct xpl_product_handle *const p = g->hosts[i].handles[k];
-            if (!p && g->results[i].status != XPL_OK && (k > 0 || broken_is_current(g, i))) break;
-            if (!p || !p->stable ||
+            const struct xpl_gathered_product *const p = &g->hosts[i].products[k];
+            if (!p->got && g->results[i].status != XPL_OK && (k > 0 || broken_is_current(g, i)))
+                break;
+            if (!p->got || !p->stable ||
                 !xpl_fingerprint_eq(&p->fingerprint, &g->q->hosts[i]->fingerprint))
                 return false;
         }
@@ -161,7 +265,7 @@ bool xpl_gather_is_current(const struct xpl_gathering *g) {
 bool xpl_gather_is_from_store(const struct xpl_gathering *g) {
     for (size_t i = 0; i < g->q->n_hosts; i++)
         for (size_t k = 0; g->q->tool->needs[k]; k++)
-            if (!g->hosts[i].handles[k] || !g->hosts[i].handles[k]->from_store) return false;
+            if (!g->hosts[i].products[k].got || !g->hosts[i].products[k].from_store) return false;
     return true;
 }
 
@@ -174,8 +278,8 @@ bool xpl_gather_left_out(const struct xpl_gathering *g) {
 bool xpl_gather_report_damage(struct xpl_gathering *g) {
     bool any = false;
     for (size_t i = 0; i < g->q->n_hosts; i++)
-        for (size_t k = 0; k < XPL_TOOL_MAX_NEEDS; k++) {
-            const struct xpl_product_handle *const p = g->hosts[i].handles[k];
+        for (size_t k = 0; g->q->tool->needs[k]; k++) {
+            const struct xpl_product_handle *const p = g->hosts[i].products[k].handle;
             if (!p || !p->file) continue;
             xpl_product_report_damage(g->parts->products, p);
             any = true;
@@ -186,12 +290,12 @@ bool xpl_gather_report_damage(struct xpl_gathering *g) {
 bool xpl_gather_take_partial(struct xpl_gathering *g, struct xpl_product_handle **ret,
                              struct xpl_opened_profile *ret_opened) {
     struct xpl_gathered_host *const h = &g->hosts[0];
-    for (size_t k = 0; g->first && k < XPL_TOOL_MAX_NEEDS; k++) {
-        if (!h->handles[k] || !h->handles[k]->build) continue;
-        *ret = h->handles[k];
+    for (size_t k = 0; g->first && g->q->tool->needs[k]; k++) {
+        if (!h->products[k].handle || !h->products[k].handle->build) continue;
+        *ret = h->products[k].handle;
         *ret_opened = h->opened;
         g->decompressed_bytes -= xpl_opened_profile_memory(&h->opened);
-        h->handles[k] = NULL;
+        h->products[k].handle = NULL;
         h->opened = (struct xpl_opened_profile){0};
         return true;
     }
@@ -199,7 +303,6 @@ bool xpl_gather_take_partial(struct xpl_gathering *g, struct xpl_product_handle 
 }
 
 void xpl_gather_release(struct xpl_gathering *g) {
-    atomic_store(&g->unpacked_bytes, 0);
     for (size_t i = 0; i < g->q->n_hosts; i++)
         release_host(g, i);
 }

@@ -7,10 +7,18 @@
 #include "analysis/tools/resolve.h"
 #include "server/engine/answers.h"
 
+struct xpl_gathered_product {
+    struct xpl_product_handle *handle;   // NULL: not got, or given back until its next turn
+    struct xpl_product_handle *unpacked; // in place of a packed one
+    // What was got, which stays when it is given back.
+    bool got, stable, from_store;
+    unsigned variant;
+    struct xpl_fingerprint fingerprint;
+};
+
 struct xpl_gathered_host {
     struct xpl_opened_profile opened; // of tools that read profiles
-    struct xpl_product_handle *handles[XPL_TOOL_MAX_NEEDS];
-    struct xpl_product_handle *unpacked[XPL_TOOL_MAX_NEEDS]; // in place of packed ones
+    struct xpl_gathered_product products[XPL_TOOL_MAX_NEEDS];
 };
 
 struct xpl_gathering {
@@ -21,9 +29,12 @@ struct xpl_gathering {
     struct xpl_resolved_host *results; // likewise: what the resolver sees
     struct xpl_stage_times times;
     bool bypass_cache;
+    bool in_turn; // products with an outline are got and given back in turn
+    struct xpl_tool_turns turns;
     const void *first; // of a product that may be partial
     atomic_size_t unpacked_bytes;
-    size_t decompressed_bytes; // of profiles that stay open
+    atomic_size_t packed_bytes; // of products that are got in turn
+    size_t decompressed_bytes;  // of profiles that stay open
 };
 
 // `arena` holds hosts and results.
@@ -36,6 +47,8 @@ xpl_status_t xpl_gather_host(struct xpl_gathering *g, size_t i, const unsigned *
                              struct xpl_error *err) XPL_NODISCARD;
 xpl_status_t xpl_gather_unpack(struct xpl_gathering *g, size_t i, struct xpl_resolved_host *host,
                                struct xpl_error *err) XPL_NODISCARD;
+// The resolver's way to products in turn; NULL: all are there at once.
+const struct xpl_tool_turns *xpl_gather_turns(const struct xpl_gathering *g);
 // After the last read: whether what was read is what the files held.  ABORTED: a profile changed;
 // DATA_LOSS: a mapped product was cut.
 xpl_status_t xpl_gather_verify(const struct xpl_gathering *g, struct xpl_error *err) XPL_NODISCARD;

@@ -7,6 +7,7 @@
 
 #include "analysis/opstats/codec/codec.h"
 #include "analysis/opstats/metrics/op_metrics.h"
+#include "analysis/opstats/steps/step_number.h"
 
 // Slices of a step by what the device did, from the event types of event_span.h (reference A5).
 enum {
@@ -113,7 +114,7 @@ static uint64_t *part_of(struct xpl_step_row *r, int32_t type) {
 
 static void fill_step(const struct xpl_step_info *i, struct xpl_step_row *r) {
     *r = (struct xpl_step_row){
-        .step_num = i->step_num,
+        .step_num = (uint64_t)xpl_step_number(i->step_name, i->step_num),
         .core_id = i->core_id,
         .name = i->step_name,
         .begin_ps = i->begin_ps,
@@ -153,7 +154,7 @@ static xpl_status_t fill_steps(const struct xpl_opstats *s, struct xpl_arena *ar
 
 bool xpl_opstats_has_rows(const struct xpl_opstats *s, unsigned variant) {
     const bool cpu_only = s->run_environment.hardware_type == XPL_HW_CPU_ONLY;
-    if (variant & XPL_OP_STATS_ALL_STEPS) return false;
+    if (variant & (XPL_OP_STATS_ALL_STEPS | XPL_OP_STATS_XPROF_EXACT)) return false;
     return variant & XPL_OP_STATS_CPU_AS_DEVICE || !cpu_only;
 }
 

@@ -66,6 +66,7 @@ struct xpl_build_context {
     bool bypass_cache; // neither memory nor store will do
     bool prefetch;     // gives way to requests, and leaves memory to what was asked for
     bool packed;       // a packed product will do
+    bool passing;      // one of so many that memory is left to others
 };
 
 struct xpl_product_request {

@@ -121,7 +121,7 @@ static void run_build(struct xpl_product_manager *m, const struct xpl_product_re
     const bool valid = h && h->status == XPL_OK;
     if (valid && !known) h->has_rows = xpl_product_has_rows(h);
     if (valid && !known && ctx->packed) xpl_product_handle_pack(h);
-    conclude_build(m, r, b, st, known, !(valid && ctx->prefetch));
+    conclude_build(m, r, b, st, known, !(valid && (ctx->prefetch || ctx->passing)));
 }
 
 // *at, unpacked: a new handle, in memory in its place.  On failure NULL.

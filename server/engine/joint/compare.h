@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two groups of sessions beside each other (docs/compare.md), for gRPC and HTTP.
+#ifndef XPL_SERVER_ENGINE_JOINT_COMPARE_H_
+#define XPL_SERVER_ENGINE_JOINT_COMPARE_H_
+
+#include "server/engine/joint/joint.h"
+
+struct xpl_comparison_request {
+    const xpl_str_t *a, *b; // names of sessions; borrowed during the call
+    size_t n_a, n_b;
+    size_t memory_limit; // bytes of what is read, and of the answer
+    // As in xpl_joint_request; the bytes are JSON (docs/cli-json.md).
+    void (*done)(void *arg, const struct xpl_joint_outcome *o);
+    void *arg;
+};
+
+// As xpl_joint_begin.  *ret is cancelled and given back as any joint is.
+xpl_status_t xpl_comparison_begin(struct xpl_engine *e, const struct xpl_comparison_request *q,
+                                  struct xpl_joint **ret, struct xpl_error *err) XPL_NODISCARD;
+
+#endif
