@@ -10,12 +10,18 @@ import sessionsPage from './pages/sessions.js';
 import overview from './pages/overview.js';
 import ops from './pages/ops.js';
 import opProfile from './pages/op_profile.js';
+import hloOps from './pages/hlo_ops.js';
+import roofline from './pages/roofline.js';
 import kernels from './pages/kernels.js';
 import memory from './pages/memory.js';
+import memoryViewer from './pages/memory_viewer.js';
+import graph from './pages/graph.js';
 import input from './pages/input.js';
+import inference from './pages/inference.js';
 import trace from './pages/trace.js';
 import tables from './pages/tables.js';
 import server from './pages/server.js';
+import compare from './pages/compare.js';
 
 // Pages of one session, in the order of the navigation.
 const PAGES = [
@@ -23,15 +29,21 @@ const PAGES = [
   ['trace', trace],
   ['op_profile', opProfile],
   ['ops', ops],
+  ['hlo_ops', hloOps],
+  ['roofline', roofline],
   ['kernels', kernels],
   ['memory', memory],
+  ['memory_viewer', memoryViewer],
+  ['graph', graph],
   ['input', input],
+  ['inference', inference],
 ];
 // Tools that those pages show; any other that the server knows is shown by the page of tables.
 const COVERED = new Set([
   'overview_page', 'trace_viewer', 'trace_viewer@', 'op_profile', 'framework_op_stats', 'kernel_stats',
   'memory_profile', 'input_pipeline_analyzer', 'graph_viewer', 'memory_viewer', 'op_stats',
-  'trace_sums'
+  'trace_sums', 'hlo_stats', 'roofline_model', 'findings', 'time_breakdown',
+  'op_list', 'hlo_modules', 'run_summary', 'inference_profile'
 ]);
 
 const top = document.getElementById('top');
@@ -76,6 +88,7 @@ function drawTop(at, session) {
       items.push(h('span', {class: 'muted one-host'}, hosts[0]));
   }
   items.push(h('span', {class: 'grow'}),
+      h('a', {class: 'quiet', href: router.link(null, 'compare', at.session === null ? {} : {a: at.session})}, 'Compare'),
       h('a', {class: 'quiet', href: router.link(null, 'server')}, 'Server'), theme.button());
   top.replaceChildren(...items);
 }
@@ -100,7 +113,7 @@ function drawNav(at, tools) {
 }
 
 function choose(at) {
-  if (at.session === null) return at.page === 'server' ? server : sessionsPage;
+  if (at.session === null) return {server, compare}[at.page] || sessionsPage;
   if (at.page.startsWith('tool:')) return tables;
   return (PAGES.find(([name]) => name === at.page) || [null, null])[1];
 }
@@ -152,6 +165,7 @@ async function draw() {
     });
     if (mine.signal.aborted) return;
     main.replaceChildren(noteBox, body);
+    requestAnimationFrame(() => performance.mark('page-shown'));
     announce(`${title} loaded`);
   } catch (e) {
     if (mine.signal.aborted || e.name === 'AbortError') return;

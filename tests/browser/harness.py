@@ -43,9 +43,10 @@ def fetch(base, path, timeout=20):
         c.close()
 
 
-def make_logdir(top):
-    """Profiles of tests/data, and one whose session and host carry HTML in their names."""
+def make_logdir(top, build):
+    """Profiles of tests/data and made ones (made_profiles.c), and one whose session and host carry HTML in their names."""
     shutil.copytree(DATA, top, dirs_exist_ok=True)
+    subprocess.run([pathlib.Path(build) / "tests" / "browser" / "made_profiles", top], check=True, timeout=60)
     odd = top / "cpu" / "plugins" / "profile" / HOSTILE
     odd.mkdir()
     source = DATA / "cpu" / "plugins" / "profile" / "jax_odd_names" / "vm.xplane.pb"
@@ -56,6 +57,7 @@ class Daemon:
     """xplaned from a build directory, on free ports, stopped by its process id."""
 
     def __init__(self, build, extra=()):
+        self.build = build
         self.program = pathlib.Path(build) / "server" / "xplaned"
         self.extra = list(extra)
         self.process = None
@@ -66,7 +68,7 @@ class Daemon:
         if "--http" not in usage.stdout:
             raise Skip("this xplaned has no HTTP gateway")
         self.top = pathlib.Path(tempfile.mkdtemp(prefix="xplaned-browser-"))
-        make_logdir(self.top / "logs")
+        make_logdir(self.top / "logs", self.build)
         port = free_port()
         self.base = f"http://127.0.0.1:{port}"
         self.log = open(self.top / "log", "w", encoding="utf-8")

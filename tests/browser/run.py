@@ -13,6 +13,7 @@ import sys
 
 import images
 import test_pages
+import test_programs
 import test_trace
 from harness import ROOT, Daemon, Prefix, Results, Skip, Tab, environment_path, find_chromium
 
@@ -28,6 +29,7 @@ def main():
     daemon = prefix = None
     try:
         try:
+            import test_access
             import xprof_ui
             from playwright.sync_api import sync_playwright
 
@@ -64,6 +66,10 @@ def main():
 
             for test in test_pages.TESTS:
                 run("pages", test, base)
+            for test in test_programs.TESTS:
+                run("pages", test, base)
+            for test in test_access.TESTS:
+                run("access", test, base)
             for test in test_trace.TESTS:
                 run("trace", test, base)
             for test in (test_pages.deep_links, test_pages.hosts_choice, test_trace.zoom_by_wheel):

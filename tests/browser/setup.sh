@@ -6,9 +6,9 @@
 set -eu
 cd "$(dirname "$0")/../.."
 venv=${XPL_BROWSER_VENV:-${XPL_BUILD:-$PWD/build}/browser-venv}
-needed="playwright==1.65.2"
+needed="playwright==1.65.2 axe-playwright-python==0.1.8"
 [ "$(cat "$venv/.made" 2>/dev/null)" = "$needed" ] && exit 0
 rm -rf "$venv"
 python3 -m venv "$venv"
-"$venv/bin/pip" install -q --disable-pip-version-check "$needed"
+"$venv/bin/pip" install -q --disable-pip-version-check $needed # several words
 echo "$needed" >"$venv/.made"

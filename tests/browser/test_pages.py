@@ -122,6 +122,78 @@ def overview_hosts(tab):
     assert "first host" in tab.page.inner_text("#step-time").lower()
 
 
+def tool_answer(tab, session, tool, more=""):
+    name = session.replace("/", "%2F")
+    return json.loads(fetch(tab.base, f"/api/v1/tool?session={name}&tool={tool}{more}")[2])
+
+
+def overview_verdict(tab):
+    """First comes what makes it slow, with a link into the trace; then a bar for each device."""
+    truth = tool_answer(tab, HOSTS, "findings")["findings"]
+    tab.session(HOSTS, "overview")
+    tab.page.wait_for_selector(".findings li")
+    assert tab.page.locator("main h2").first.inner_text() == "What makes it slow"
+    assert len(truth) > 3 and tab.page.locator(".findings li:visible").count() == 3
+    tab.page.focus(".findings summary")
+    tab.page.keyboard.press("Enter")
+    found = tab.texts(".findings li strong")
+    assert found == [f["kind"].replace("_", " ") for f in truth], found
+    assert f"{truth[0]['saving_percent']:.1f} %" in tab.texts(".findings li")[0]
+    bars = tab.page.locator(".bars tbody tr")
+    hosts = tool_answer(tab, HOSTS, "time_breakdown", "&view=steps")["hosts"]
+    assert bars.count() == sum(len(h["devices"]) for h in hosts) == 4
+    device = hosts[0]["devices"][0]
+    share = 100 * device["exposed_collectives_ps"] / device["wall_ps"]
+    said = bars.first.locator(".parts").get_attribute("aria-label")
+    assert f"Collectives {share:.1f} %" in said, said
+    widths = bars.first.locator(".parts i").evaluate_all("l => l.map(e => e.getBoundingClientRect().width)")
+    assert abs(max(widths) / sum(widths) - share / 100) < 0.01, widths
+    tab.page.locator(".findings a[href*='/trace']").first.focus()
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_function("() => document.querySelector('main h1')?.textContent.includes('Trace')")
+    window, at = truth[0]["window"], tab.params()
+    low, high = (float(x) for x in at["t"].split("~"))
+    assert at["host"] == window["host"], at
+    assert low * 1e9 <= window["begin_ps"] and (window["begin_ps"] + window["duration_ps"]) <= high * 1e9, at
+
+
+def overview_all_steps(tab):
+    """Percentiles of the slowest host's steps; a map of hosts and steps that the arrow keys read."""
+    hosts = tool_answer(tab, HOSTS, "time_breakdown", "&view=steps")["hosts"]
+    slowest = sorted(max(x) for x in zip(*(h["steps"]["wall_ps"] for h in hosts)))
+    tab.session(HOSTS, "overview")
+    tab.page.wait_for_selector(".heat .series-0")
+    text = tab.page.inner_text(".percentiles")
+    assert text.startswith("20 steps: p50 "), text
+    assert f"p50 {slowest[9] / 1e9:.1f} ms, p95 {slowest[18] / 1e9:.1f} ms" in text, (text, slowest)
+    assert tab.page.locator(".heat .series-0").count() == 80
+    figure = tab.page.locator("figure", has=tab.page.locator(".heat"))
+    tab.page.focus(".heat")
+    for key in ("ArrowRight", "ArrowDown", "ArrowRight", "ArrowRight", "ArrowRight"):
+        tab.page.keyboard.press(key)
+    value = hosts[1]["steps"]["wall_ps"][3] / 1e9
+    assert figure.locator(".readout").inner_text() == f"{hosts[1]['host']}, step 3: {value:.1f} ms"
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_function("() => document.querySelector('main h1')?.textContent.includes('Trace')")
+    assert tab.params()["host"] == hosts[1]["host"]
+    low, high = (float(x) for x in tab.params()["t"].split("~"))
+    begin = hosts[1]["steps"]["begin_ps"][3]
+    assert low * 1e9 <= begin and begin + value * 1e9 <= high * 1e9
+
+
+def overview_nothing_found(tab):
+    answer = tool_answer(tab, TF, "findings")
+    tab.answer("findings", lambda q: {**answer, "findings": []})
+    tab.session(TF, "overview")
+    tab.page.wait_for_selector(".findings p")
+    assert "Nothing that can be told" in tab.page.inner_text(".findings")
+    tab.answer("findings", lambda q: {**answer, "devices": 0, "findings": []})
+    tab.page.reload()
+    tab.ready()
+    tab.page.wait_for_selector(".findings p")
+    assert "No device did anything" in tab.page.inner_text(".findings")
+
+
 def overview_without_steps(tab):
     tab.session(GPU, "overview")
     assert "No steps in this profile" in tab.page.inner_text("main")
@@ -301,6 +373,103 @@ def kernels_page(tab):
     assert "No GPU kernels" in tab.page.inner_text("main")
 
 
+def compare_page(tab):
+    """The verdict and the sums are those of the API; runs are chosen with keys, and removed."""
+    tab.open("sessions")
+    tab.page.click("#top a:has-text('Compare')")
+    tab.page.wait_for_selector("text=Choose a run for each side")
+    for side, name in (("a", HOSTS), ("b", "cpu/jax_8dev_shardmap")):
+        tab.page.focus(f"#add-{side}")
+        tab.page.select_option(f"#add-{side}", name)
+        tab.page.wait_for_selector(f"section[aria-label='Runs of {side.upper()}'] .chosen a")
+    tab.page.wait_for_selector(".verdict")
+    answer = json.loads(fetch(tab.base, f"/api/v1/compare?a={HOSTS}&b=cpu/jax_8dev_shardmap")[2])
+    assert answer["step_time"]["interval_ps"][1] < 0
+    text = tab.page.inner_text(".verdict")
+    assert "Steps of B are" in text and "shorter" in text and "95 % confidence" in text, text
+    percent = f"{abs(answer['step_time']['difference_percent']):.1f} %"
+    assert percent in text, (percent, text)
+    assert tab.page.locator("section[aria-label='Time of a step'] tbody tr:not(.spacer)").count() == sum(
+        t["a_ps"] > 0 or t["b_ps"] > 0 for t in answer["times"]
+    )
+    ops = tab.texts("section[aria-label='Ops of a step'] tbody tr:not(.spacer)")
+    assert answer["ops"][0]["op"] in ops[0], (answer["ops"][0], ops[0])
+    assert any("new in B" in o for o in ops) and any("only in A" in o for o in ops)
+    tab.page.select_option("#add-b", HOSTS)
+    tab.page.wait_for_selector(f"button[aria-label='Remove {HOSTS} from B']")
+    tab.page.wait_for_selector(".verdict")
+    assert tab.texts("section[aria-label='Runs of B'] .chosen a") == ["cpu/jax_8dev_shardmap", HOSTS]
+    tab.page.focus("button[aria-label='Remove cpu/jax_8dev_shardmap from B']")
+    tab.page.keyboard.press("Enter")
+    wait_until("the same run on both sides", lambda: "No difference" in tab.page.inner_text("main"))
+    tab.open("compare?a=no/such&b=" + HOSTS)
+    assert "no/such" in tab.page.inner_text(".problem .message")
+
+
+compare_page.allow = ["Failed to load resource"]
+
+
+def hlo_ops_page(tab):
+    tab.session(GPU, "hlo_ops")
+    rows = lambda: tab.texts("table.data tbody tr:not(.spacer)")
+    assert tab.page.locator(".parts i").count() >= 2
+    assert len(rows()) > 5 and any("ms" in r or "µs" in r for r in rows())
+    first = rows()[0]
+    tab.page.click("th[data-column=occurrences] button")
+    wait_until("another order", lambda: tab.params().get("sort") == "-occurrences" and rows())
+    # The keyboard: into the table, down, and the op in full.
+    tab.page.focus("table.data")
+    tab.page.keyboard.press("ArrowDown")
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_selector(".detail:not([hidden])")
+    assert "HLO op text" in tab.page.inner_text(".detail") and " = " in tab.page.inner_text(".detail")
+    tab.page.fill(".datatable input[type=search]", "fusion")
+    wait_until("the filter works", lambda: rows() and all("fusion" in r for r in rows()))
+    assert first
+
+
+def roofline_page(tab):
+    tab.session(GPU, "roofline")
+    text = tab.page.inner_text(".legend")
+    assert text.count("ridge at") == 2, text
+    points = tab.page.locator(".roofline .point").count()
+    assert points > 3 and tab.page.locator(".roofline .roof").count() == 2
+    assert "FLOP/s" in tab.page.inner_text(".tiles")
+    # The largest op first; the arrow keys go through them, Enter shows one in full.
+    tab.page.focus(".roofline")
+    tab.page.keyboard.press("ArrowRight")
+    first = tab.page.inner_text(".readout")
+    assert "operations for each byte" in first and "FLOP/s" in first, first
+    tab.page.keyboard.press("ArrowRight")
+    second = tab.page.inner_text(".readout")
+    assert second != first
+    tab.page.keyboard.press("Home")
+    assert tab.page.inner_text(".readout") == first
+    tab.page.keyboard.press("End")
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_selector(".detail:not([hidden])")
+    name = tab.page.inner_text(".detail h2")
+    assert tab.page.inner_text(".readout").startswith(name), name
+    tab.page.click(".detail button[aria-label=Close]")
+    # A real click on a point opens it, too.
+    tab.page.locator(".roofline").scroll_into_view_if_needed()
+    box = tab.page.locator(".roofline .point").first.bounding_box()
+    tab.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    tab.page.wait_for_selector(".detail:not([hidden])")
+    rows = tab.texts("table.data tbody tr:not(.spacer)")
+    assert rows and any("%" in r for r in rows)
+
+
+def roofline_of_a_cpu(tab):
+    """A CPU's peaks are in no profile: points without a roof."""
+    tab.session("cpu/jax_matmul_nopy", "roofline")
+    assert tab.page.locator(".roofline .point").count() >= 1
+    assert tab.page.locator(".roofline .roof").count() == 0
+    assert "peak is not known" in tab.page.inner_text(".tiles")
+    tab.session(EMPTY, "roofline")
+    assert "No ops of a device" in tab.page.inner_text("main")
+
+
 def memory_page(tab):
     tab.session(GPU, "memory")
     assert "MiB" in tab.page.inner_text(".tiles") and tab.page.locator(".chart .area").count() >= 1
@@ -382,11 +551,14 @@ def accessible(tab):
         tab.page.emulate_media(color_scheme=scheme)
         for session, page in (
             (None, "sessions"),
+            (None, f"compare?a={HOSTS}&b={GPU}"),
             (TF, "overview"),
             (KERAS, "ops"),
             (GPU, "memory"),
             (GPU, "op_profile"),
             (FUSED, "kernels"),
+            (GPU, "hlo_ops"),
+            (GPU, "roofline"),
             (TF, "input"),
         ):
             if session:
@@ -448,9 +620,14 @@ def deep_links(tab):
         ("overview", "Overview"),
         ("op_profile", "Op profile"),
         ("ops", "Framework ops"),
+        ("hlo_ops", "HLO ops"),
+        ("roofline", "Roofline"),
         ("kernels", "Kernels"),
         ("memory", "Memory"),
+        ("memory_viewer", "Memory viewer"),
+        ("graph", "Graph"),
         ("input", "Input pipeline"),
+        ("inference", "Inference"),
     ):
         tab.session(GPU, page)
         assert tab.page.title() == f"{title} – {GPU} – xplaned", tab.page.title()
@@ -473,7 +650,7 @@ def hostile_names(tab):
         ".sessions tbody th"
     )
     not_hacked(tab)
-    for page in ("overview", "op_profile", "ops", "kernels", "memory", "input"):
+    for page in ("overview", "op_profile", "ops", "hlo_ops", "roofline", "kernels", "memory", "memory_viewer", "graph", "input", "inference"):
         tab.session(f"cpu/{HOSTILE}", page)
         assert HOSTILE in tab.page.inner_text("#top")
         not_hacked(tab)
@@ -498,6 +675,7 @@ def hostile_names(tab):
                         "numOccurrences",
                         "role",
                         "step_time_graph_column_ids",
+                        "logicalBufferId",
                     )
                     or (isinstance(v, str) and re.fullmatch(r"-?[\d.]+", v))
                     else poison(v)
@@ -512,11 +690,13 @@ def hostile_names(tab):
         ("op_profile", "op_profile", GPU),
         ("kernel_stats", "kernels", FUSED),
         ("memory_profile", "memory", BFC),
+        ("memory_viewer", "memory_viewer", GPU),
+        ("inference_profile", "inference", "made/serving"),
         ("input_pipeline_analyzer", "input", TF),
     )
     for tool, page, session in pages:
         query = f"/api/v1/tool?session={session.replace('/', '%2F')}&tool={tool}" + (
-            "&group_by=program" if tool == "op_profile" else ""
+            "&group_by=program" if tool == "op_profile" else "&module_name=jit__normal(17)" if tool == "memory_viewer" else ""
         )
         real = json.loads(fetch(tab.base, query)[2])
         tab.answer(tool, lambda q, real=real: poison(real))
@@ -633,12 +813,12 @@ def any_other_tool(tab):
             status=200,
             content_type="application/json",
             body=json.dumps(
-                {"tools": [{"name": n} for n in ("overview_page", "framework_op_stats", "hlo_stats")]}
+                {"tools": [{"name": n} for n in ("overview_page", "framework_op_stats", "pod_viewer")]}
             ),
         ),
     )
     tab.answer(
-        "hlo_stats",
+        "pod_viewer",
         lambda q: {
             "cols": [
                 {"id": "a", "label": "A", "type": "string"},
@@ -648,8 +828,8 @@ def any_other_tool(tab):
         },
     )
     tab.session(GPU, "overview")
-    assert tab.texts("#nav a") == ["Overview", "Framework ops", "hlo stats"], tab.texts("#nav a")
-    tab.page.click("#nav >> text=hlo stats")
+    assert tab.texts("#nav a") == ["Overview", "Framework ops", "pod viewer"], tab.texts("#nav a")
+    tab.page.click("#nav >> text=pod viewer")
     tab.page.wait_for_selector("table.data")
     assert tab.texts("table.data tbody tr:not(.spacer)") == ["x\t2", "y\t–"], tab.texts(
         "table.data tbody tr:not(.spacer)"
@@ -697,6 +877,9 @@ TESTS = [
     overview_steps,
     overview_outliers,
     overview_hosts,
+    overview_verdict,
+    overview_all_steps,
+    overview_nothing_found,
     overview_without_steps,
     ops_table,
     ops_scrolls_to_the_end,
@@ -704,6 +887,10 @@ TESTS = [
     op_profile_flame,
     op_profile_widths,
     kernels_page,
+    compare_page,
+    hlo_ops_page,
+    roofline_page,
+    roofline_of_a_cpu,
     memory_page,
     input_page,
     hosts_choice,

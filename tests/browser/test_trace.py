@@ -337,7 +337,7 @@ def accessible_trace(tab):
             ".trace-canvas", "aria-label"
         )
         reached = []
-        for _ in range(30):
+        for _ in range(60):  # a link for each tool comes before
             tab.page.keyboard.press("Tab")
             reached.append(
                 tab.page.evaluate("document.activeElement.className || document.activeElement.tagName")

@@ -145,6 +145,93 @@ def memory_viewer(tab):
     assert tab.page.locator("script").count() == 0
 
 
+def hlo_stats_and_roofline(tab):
+    """Both from the choice of tools.  Their charts need the internet; what the pages asked for is what their tables show."""
+    tab.page.goto(tab.base + "/")
+    tab.page.wait_for_selector("mat-select")
+    choose(tab, 0, GPU)
+    wait_until("the session is in the address", lambda: urllib.parse.quote(GPU, safe="") in tab.page.url)
+    tab.page.wait_for_selector("text=Performance Summary")
+    asked = []
+    tab.page.on("response", lambda r: asked.append(r) if "/profile/data?" in r.url else None)
+    for label, tool, text in (("HLO Op Stats", "hlo_stats", "HLO Op"), ("Roofline Model", "roofline_model", "Roofline")):
+        choose(tab, 1, label)
+        wait_until("the address names the tool", lambda: tool in tab.page.url)
+        wait_until("the page asked for it", lambda: any(f"tag={tool}" in r.url for r in asked))
+        answer = next(r for r in asked if f"tag={tool}" in r.url)
+        assert answer.status == 200, answer.status
+        tables = answer.json()
+        table = tables[0] if isinstance(tables, list) else tables
+        assert len(table["rows"]) > 5, len(table["rows"])
+        wait_until("the page is drawn", lambda: text in tab.page.inner_text("body"))
+
+
+def graph_viewer(tab):
+    """The tool from the choice, the graph of a computation; a double click on an op makes it the center."""
+    tab.page.goto(tab.base + "/")
+    tab.page.wait_for_selector("mat-select")
+    choose(tab, 0, GPU)
+    wait_until("the session is in the address", lambda: urllib.parse.quote(GPU, safe="") in tab.page.url)
+    tab.page.wait_for_selector("text=Performance Summary")
+    choose(tab, 1, "Graph Viewer")
+    wait_until("the address names the tool", lambda: "graph_viewer" in tab.page.url)
+    query = urllib.parse.urlencode({"run": GPU, "tag": "graph_viewer", "host": HOST, "module_name": "jit_matmul(59)", "node_name": "main.1"})
+    tab.page.goto(f"{tab.base}/data/plugin/profile/graph_viewer?{query}")
+    frame = tab.page.frame_locator("#graph-html")
+    frame.locator("g.node").first.wait_for()
+    assert frame.locator("script").count() == 0
+    shown = lambda: frame.locator("svg").text_content()  # noqa: E731
+    assert "Computation main.1" in shown(), shown()[:300]
+    # The page has put its listeners on the nodes when it has written the ops' times into them.
+    op = frame.locator("g.node", has_not_text="Parameter").first
+    name = op.locator("text").first.text_content().split()[0]
+
+    def centered():
+        with contextlib.suppress(Error):
+            if f"around {name}" in shown():
+                return True
+            op.dblclick(timeout=2000)
+        return False
+
+    wait_until("a double click makes the op the center", centered)
+
+
+def only_where_recorded(tab):
+    """Tools that XProf lists for some profiles alone: each can be chosen, asks for its tables, and shows them."""
+    for session, label, tool, words in (
+        ("made/counters", "Perf Counters", "perf_counters", "what it counts"),
+        ("made/counters", "Utilization Viewer", "utilization_viewer", "MXU"),
+    ):
+        asked = []
+        tab.page.on("response", lambda r, to=asked: to.append(r) if "/profile/data?" in r.url else None)
+        tab.page.goto(tab.base + "/")
+        tab.page.wait_for_selector("mat-select")
+        choose(tab, 0, session)
+        wait_until("the session is in the address", lambda: urllib.parse.quote(session, safe="") in tab.page.url)
+        tab.page.wait_for_selector("text=Performance Summary")
+        choose(tab, 1, label)
+        wait_until("the address names the tool", lambda: tool in tab.page.url)
+        wait_until("the page asked for it", lambda: any(f"tag={tool}" in r.url for r in asked))
+        answer = next(r for r in asked if f"tag={tool}" in r.url)
+        assert answer.status == 200 and words in answer.text(), (tool, answer.status, answer.text()[:300])
+
+
+def megascale(tab):
+    """Its page has a table of all hosts alone, which it asks for with its charts; without the internet, what it would get."""
+    tab.page.goto(tab.base + "/")
+    tab.page.wait_for_selector("mat-select")
+    choose(tab, 0, "made/slices")
+    wait_until("the session is in the address", lambda: urllib.parse.quote("made/slices", safe="") in tab.page.url)
+    tab.page.wait_for_selector("text=Performance Summary")
+    choose(tab, 1, "Megascale Viewer")
+    wait_until("the address names the tool", lambda: "megascale_stats" in tab.page.url)
+    choose(tab, 2, "ALL_HOSTS")
+    tab.page.wait_for_selector("text=(all hosts)")
+    query = urllib.parse.urlencode({"run": "made/slices", "tag": "megascale_stats", "host": "ALL_HOSTS"})
+    status, _, body = fetch(tab.base, f"/data/plugin/profile/data?{query}")
+    assert status == 200 and b"rdv_1" in body, (status, body[:300])
+
+
 def trace_tracks(tab):
     tools = json.loads(fetch(tab.base, "/data/plugin/profile/run_tools?run=" + urllib.parse.quote(GPU))[2])
     tool = next((t for t in TRACKS if t in tools), None)
@@ -185,7 +272,7 @@ def run(run_test, build):
         return state["base"]
 
     try:
-        for test in (session_list, tool_switch, memory_viewer, trace_tracks):
+        for test in (session_list, tool_switch, memory_viewer, graph_viewer, hlo_stats_and_roofline, only_where_recorded, megascale, trace_tracks):
 
             def on_xprof(tab, test=test):
                 tab.base = start()

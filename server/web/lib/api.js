@@ -115,6 +115,11 @@ export function toolQuery(session, tool, hosts, options) {
   return query;
 }
 
+// A tool's answer that is a text, not kept.
+export async function text(session, name, hosts, options, signal) {
+  return (await request(address('tool', toolQuery(session, name, hosts, options)), signal)).text();
+}
+
 export function tool(session, name, hosts, options, signal) {
   return get(address('tool', toolQuery(session, name, hosts, options)), signal);
 }

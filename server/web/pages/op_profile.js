@@ -5,6 +5,7 @@ import {h, announce} from '../lib/dom.js';
 import * as format from '../lib/format.js';
 import {Flame, hash, others} from '../lib/flame.js';
 import {empty} from '../lib/notes.js';
+import {opLinks} from '../lib/programs.js';
 
 const GROUPS = {
   program: ['byProgram', 'Program'],
@@ -68,10 +69,11 @@ function category(node) {
   return node.name;
 }
 
-function facts(node, total) {
+function facts(ctx, node, total) {
   const m = node.raw.metrics || {}, x = node.raw.xla || {};
-  const source =
-      x.sourceInfo && x.sourceInfo.fileName ? `${x.sourceInfo.fileName}:${x.sourceInfo.lineNumber}` : '';
+  const source = x.sourceInfo && x.sourceInfo.fileName ?
+      x.sourceInfo.stackFrame || `${x.sourceInfo.fileName}:${x.sourceInfo.lineNumber}` : '';
+  const op = /^%?(\S+) = /.exec(x.expression || '');
   const bandwidth = m.bandwidthUtils || [];
   const out =
       [['Time', `${format.ps(node.value)} (${format.fraction(total ? node.value / total : NaN)} of all)`]];
@@ -86,6 +88,7 @@ function facts(node, total) {
   if (x.provenance) out.push(['Provenance', x.provenance]);
   if (source) out.push(['Source', source]);
   if (x.expression) out.push(['Expression', x.expression]);
+  if (op) out.push(['See also', opLinks(ctx, {program: x.programId, op: op[1]})]);
   const layout = node.raw.layout;
   if (layout && Array.isArray(layout.dimensions) && layout.dimensions.length)
     out.push([
@@ -95,12 +98,12 @@ function facts(node, total) {
   return out;
 }
 
-function details(node, total, enter) {
+function details(ctx, node, total, enter) {
   const inner = (node.raw.children || []).filter((c) => !(Number(c.metrics?.rawTime) > 0));
   return [
     h('h2', {class: 'breakable'}, node.name || '(no name)'),
     h('dl', {class: 'facts wide'},
-        facts(node, total).map(([k, v]) => [h('dt', {}, k), h('dd', {class: 'breakable'}, v)])),
+        facts(ctx, node, total).map(([k, v]) => [h('dt', {}, k), h('dd', {class: 'breakable'}, v)])),
     node.children.length ?
         h('table', {class: 'plain', 'aria-label': `Parts of ${node.name}`},
             h('thead', {},
@@ -161,7 +164,7 @@ export default {
     const crumbs = h('nav', {class: 'crumbs', 'aria-label': 'Path in the op profile'});
     const panel = h('section', {class: 'card op-detail', 'aria-label': 'Details of the op'});
     const enter = (node) => flame.enter(node);
-    const describe = (node) => panel.replaceChildren(...details(node, total, enter));
+    const describe = (node) => panel.replaceChildren(...details(ctx, node, total, enter));
     const path = (node) => {
       const all = [];
       for (let n = node; n; n = n.parent) all.unshift(n);

@@ -7,6 +7,9 @@ import * as router from '../lib/router.js';
 import {stacked} from '../lib/chart.js';
 import {columns, column} from '../lib/gviz.js';
 import {empty, diagnostics} from '../lib/notes.js';
+import {verdict} from './verdict.js';
+
+const PATIENCE_MS = 100;  // for findings that are known: later ones push what is below them down
 
 const MOST_STEPS = 400;  // columns in the chart; with more, one stands for several: their mean, least and greatest
 
@@ -113,7 +116,7 @@ function ops(ctx, analysis) {
   return h('section', {class: 'card flush', 'aria-labelledby': 'top-ops'},
       h('h2', {class: 'pad', id: 'top-ops'}, 'Ops that take most time'),
       analysis.length === 0 ? h('p', {class: 'muted pad'}, 'No device op was recorded.') :
-                              h('div', {class: 'scroll-x'}, table()));
+                              h('div', {class: 'scroll-x', role: 'region', tabindex: '0', 'aria-label': 'Table of ops'}, table()));
 }
 
 // Tips: the words of XProf, with links to our own pages where they speak of a tool.
@@ -174,10 +177,12 @@ export default {
   title: 'Overview',
   tool: 'overview_page',
   async render(ctx) {
+    const {first, rest, done} = verdict(ctx);
     const all = (await ctx.load('overview_page')).map(columns);
+    await Promise.race([done, new Promise((later) => setTimeout(later, PATIENCE_MS))]);
     const [analysis, step, env, recommendation] = all;
     const warn = diagnostics(all.find((t) => column(t, 'severity')));
-    ctx.root.append(h('h1', {}, 'Overview'), tiles(analysis, step, env));
+    ctx.root.append(h('h1', {}, 'Overview'), first, tiles(analysis, step, env));
     ctx.root.append(step.length ?
             h('section', {class: 'card', 'aria-labelledby': 'step-time'},
                 h('h2', {id: 'step-time'},
@@ -185,6 +190,7 @@ export default {
                 steps(step)) :
             empty('No steps in this profile',
                 'Steps come from jax.profiler.StepTraceAnnotation, Keras callbacks or tf.profiler.experimental.Trace. Annotate the training loop and capture again; everything else works without them.'));
+    ctx.root.append(rest);
     ctx.root.append(h('div', {class: 'columns'}, h('div', {}, ops(ctx, analysis)),
         h('div', {}, environment(env, ctx.session))));
     ctx.root.append(next(ctx, recommendation));

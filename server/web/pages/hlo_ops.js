@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// HLO ops: the instructions that ran on the device, their time, rates and texts.
+
+import {h} from '../lib/dom.js';
+import * as format from '../lib/format.js';
+import {DataTable} from '../lib/table.js';
+import {columns, column} from '../lib/gviz.js';
+import {withUnits} from '../lib/units.js';
+import {empty} from '../lib/notes.js';
+import {parts} from '../lib/chart.js';
+import {detail, tableState} from '../lib/detail.js';
+import {opLinks, plainSource} from '../lib/programs.js';
+
+const ORDER = [
+  'hlo_op_name', 'category', 'program_id', 'occurrences', 'total_self_time', 'total_self_time_percent',
+  'model_flop_rate', 'measured_memory_bw', 'operational_intensity', 'bound_by', 'tf_op_name'
+];
+const LABELS = {
+  hlo_op_name: 'Op',
+  category: 'Category',
+  program_id: 'Program',
+  occurrences: 'Count',
+  total_self_time: 'Self time',
+  total_self_time_percent: 'Share',
+  model_flop_rate: 'GFLOP/s',
+  measured_memory_bw: 'GiB/s',
+  operational_intensity: 'FLOP/byte',
+  bound_by: 'Bound by',
+  tf_op_name: 'Framework op',
+};
+
+function whereTimeGoes(table) {
+  const category = column(table, 'category').values, self = column(table, 'total_self_time').values;
+  const sums = new Map();
+  for (let i = 0; i < table.length; i++) sums.set(category[i], (sums.get(category[i]) || 0) + self[i]);
+  const sorted = [...sums].sort((a, b) => b[1] - a[1]);
+  const items = sorted.slice(0, 8).map(([label, value], i) => ({label: label || '(none)', value, color: i}));
+  const rest = sorted.slice(8).reduce((t, x) => t + x[1], 0);
+  if (rest > 0) items.push({label: 'other', value: rest, color: 8});
+  return parts({label: 'Self time by category', items, format: format.us});
+}
+
+export default {
+  title: 'HLO ops',
+  tool: 'hlo_stats',
+  async render(ctx) {
+    const answer = await ctx.load('hlo_stats');
+    const table = columns(Array.isArray(answer) ? answer[0] : answer);
+    ctx.root.append(h('h1', {}, 'HLO ops'));
+    if (!table.length) {
+      ctx.root.append(empty('No HLO ops in this profile',
+          'The profile holds no events of XLA’s ops on a device. The trace shows what was recorded.'));
+      return;
+    }
+    const chart = whereTimeGoes(table);
+    if (chart) ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Self time by category'), chart));
+    const all = withUnits(table.columns).map(plainSource);
+    const cols = [
+      ...ORDER.map((id) => all.find((c) => c.id === id)).filter(Boolean),
+      ...all.filter((c) => !ORDER.includes(c.id))
+    ];
+    const side = detail('Op');
+    const name = column(table, 'hlo_op_name').values, program = column(table, 'program_id');
+    const data = new DataTable({
+      columns: cols.map((c) => ({
+        ...c,
+        title: c.label,
+        label: LABELS[c.id] || c.label,
+        hidden: !ORDER.includes(c.id),
+        bar: false,
+        width: c.id === 'hlo_op_name' ? 260 : undefined
+      })),
+      length: table.length,
+      caption: 'HLO ops',
+      csv: `hlo_stats_${ctx.session.name.replace(/[^\w.-]+/g, '_')}.csv`,
+      facetColumns: ['category', 'bound_by', 'program_id'],
+      ...tableState(ctx, {id: 'total_self_time', down: true}),
+      onOpen: (row) => side.show(name[row], [
+        ...cols.map((c) => [c.label, c.all ? c.all[row] : c.format ? c.format(c.values[row]) : c.values[row]]),
+        ['See also', opLinks(ctx, {program: program ? program.values[row] : '', op: name[row]}, 'hlo_ops')]
+      ]),
+    });
+    ctx.root.append(h('section', {class: 'card flush'}, data.element), side.element);
+  },
+};

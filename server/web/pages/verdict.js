@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the overview begins with: what makes the run slow (findings), where the time of each device goes, and
+// how long steps last on each host (time_breakdown).
+
+import {h} from '../lib/dom.js';
+import * as api from '../lib/api.js';
+import * as format from '../lib/format.js';
+import * as router from '../lib/router.js';
+import {stacked} from '../lib/chart.js';
+import {heat} from '../lib/heat.js';
+
+const FIRST = 3;  // findings that are shown at once
+const MOST_DEVICES = 32, MOST_HOSTS = 64, MOST_COLUMNS = 200, BINS = 40;
+
+// What the bars show: docs/findings.md has the causes.
+const PARTS = [
+  ['Compute', ['compute_ps', 'overlapped_collectives_ps']], ['Collectives', ['exposed_collectives_ps']],
+  ['Copies', ['host_copies_ps', 'device_copies_ps']], ['Callbacks', ['callback_ps']], ['Input', ['input_ps']],
+  ['Compile, checkpoint', ['compile_ps', 'checkpoint_ps']], ['Launch', ['launch_ps', 'queued_ps']],
+  ['Host', ['host_ps']], ['Idle, not known why', ['unknown_ps']]
+];
+
+const words = (kind) => String(kind).replaceAll('_', ' ');
+const many = (n, what) => `${format.count(n)} ${what}${n === 1 ? '' : 's'}`;
+
+function traceLink(ctx, host, beginPs, ps) {
+  const from = (beginPs - ps / 10) / 1e9, to = (beginPs + ps * 1.1) / 1e9;  // a little of what is around it
+  return router.link(ctx.session.name, 'trace', {host, t: `${from.toFixed(6)}~${to.toFixed(6)}`});
+}
+
+// ---- findings ----
+
+function finding(ctx, f, several) {
+  const ops = f.ops.map((op, i) => [i ? ', ' : '',
+    h('a', {href: router.link(ctx.session.name, 'ops', {host: ctx.hosts, q: op.name}), title: op.name.slice(0, 500)},
+        format.cut(op.name, 60)), ` ${format.ps(op.time_ps)}`]);
+  const steps = f.steps.map((x) => `${x.step} (${format.ps(x.time_ps)})`).join(', ');
+  const hosts = f.hosts.map((x) => `${x.host} (${format.fraction(x.share_percent / 100)})`).join(', ');
+  const w = f.window, href = /^https?:\/\//.test(f.link) ? f.link : null;
+  const fact = (name, value) => (value.length ? [h('dt', {}, name), h('dd', {}, value)] : '');
+  return h('li', {}, h('p', {}, h('strong', {}, words(f.kind)), ` – could save ${format.fraction(f.saving_percent / 100)}`),
+      h('p', {}, `${f.text}.`),
+      h('dl', {class: 'facts'}, fact('Hosts', several ? hosts : ''), fact('Steps', steps), fact('Where', ops),
+          w ? fact('See', [h('a', {href: traceLink(ctx, w.host, w.begin_ps, w.duration_ps)},
+              `${format.ps(w.duration_ps)} in the trace of ${w.host}`)]) : ''),
+      h('p', {}, f.advice, ' ',
+          href ? h('a', {href, rel: 'noreferrer noopener', target: '_blank'}, 'Read on') : ''));
+}
+
+function findings(ctx, all) {
+  const nothing = all.devices === 0 ? 'No device did anything in this profile.' :
+                                      'Nothing that can be told takes 1 % of the time.';
+  const one = (f) => finding(ctx, f, all.hosts > 1);
+  return h('section', {class: 'card findings', 'aria-labelledby': 'findings'},
+      h('h2', {id: 'findings'}, 'What makes it slow'),
+      all.findings.length ? h('ol', {}, all.findings.slice(0, FIRST).map(one)) :
+                            h('p', {class: 'muted'}, nothing),
+      all.findings.length > FIRST ?
+          h('details', {}, h('summary', {}, `${format.count(all.findings.length - FIRST)} more`),
+              h('ol', {start: FIRST + 1}, all.findings.slice(FIRST).map(one))) :
+          '');
+}
+
+// ---- where the time goes ----
+
+function bar(device) {
+  const shares = PARTS.map(([label, keys], color) => ({
+                             label,
+                             color,
+                             part: keys.reduce((sum, k) => sum + device[k], 0) / device.wall_ps
+                           })).filter((x) => x.part > 0);
+  const text = shares.map((x) => `${x.label} ${format.fraction(x.part)}`).join(', ');
+  return h('div', {class: 'parts', role: 'img', 'aria-label': text, title: text},
+      shares.map((x) => h('i', {class: `series-${x.color}`, vars: {'flex-grow': String(x.part)}})));
+}
+
+function devices(hosts) {
+  const all = hosts.flatMap((x) => (x.devices || []).map((d) => ({host: x.host, ...d}))).filter((d) => d.wall_ps > 0);
+  if (!all.length) return '';
+  const seen = PARTS.map(([label, keys], color) => [label, color, keys])
+                   .filter(([, , keys]) => all.some((d) => keys.some((k) => d[k] > 0)));
+  const busy = (d) => (d.compute_ps + d.overlapped_collectives_ps) / d.wall_ps;
+  return h('section', {class: 'card', 'aria-labelledby': 'time-goes'},
+      h('h2', {id: 'time-goes'}, 'Where the time goes'),
+      h('div', {class: 'scroll-x', role: 'region', tabindex: '0', 'aria-label': 'Table of devices'}, h('table', {class: 'plain bars', 'aria-labelledby': 'time-goes'},
+          h('thead', {}, h('tr', {}, h('th', {scope: 'col'}, 'Device'), h('th', {scope: 'col'}, 'Share of its time'),
+              h('th', {scope: 'col', class: 'num'}, 'Computing'))),
+          h('tbody', {}, all.slice(0, MOST_DEVICES).map((d) => h('tr', {},
+              h('th', {scope: 'row'}, hosts.length > 1 ? `${d.host} ${d.device}` : d.device), h('td', {}, bar(d)),
+              h('td', {class: 'num'}, format.fraction(busy(d)))))))),
+      h('ul', {class: 'legend'},
+          seen.map(([label, color]) => h('li', {}, h('i', {class: `swatch series-${color}`}), label))),
+      all.length > MOST_DEVICES ? h('p', {class: 'muted'}, `and ${many(all.length - MOST_DEVICES, 'other')}`) : '');
+}
+
+// ---- steps of all hosts ----
+
+// Steps by their numbers; of a host where numbers come twice by their places.  [{name, of: [index of each host]}]
+function align(hosts) {
+  const twice = hosts.some((x) => new Set(x.steps.step).size < x.steps.step.length);
+  const rows = new Map();
+  hosts.forEach((x, k) => x.steps.step.forEach((number, i) => {
+    const key = twice ? i : number;
+    if (!rows.has(key)) rows.set(key, {name: String(number), of: new Array(hosts.length).fill(-1)});
+    rows.get(key).of[k] = i;
+  }));
+  return [...rows.entries()].sort(([a], [b]) => a - b).map(([, row]) => row);
+}
+
+// Smallest value that P percent of the sorted values do not exceed.
+function percentile(sorted, p) {
+  return sorted[Math.max(0, Math.ceil(sorted.length * p / 100) - 1)];
+}
+
+function histogram(times) {
+  const sorted = Float64Array.from(times).sort();
+  const least = sorted[0], greatest = sorted[sorted.length - 1];
+  const bins = greatest > least ? Math.min(BINS, Math.max(5, Math.ceil(Math.sqrt(sorted.length)) * 2)) : 1;
+  const size = (greatest - least) / bins || 1, counts = new Float64Array(bins);
+  for (const v of sorted) counts[Math.min(bins - 1, Math.floor((v - least) / size))]++;
+  const said = [50, 95, 99].map((p) => `p${p} ${format.ps(percentile(sorted, p))}`).join(', ');
+  return [
+    h('p', {class: 'percentiles'}, `${many(sorted.length, 'step')}: ${said}`), stacked({
+      label: `How many of ${many(sorted.length, 'step')} last how long: ${said}`,
+      names: Array.from(counts, (_, i) => format.ps(least + (i + 0.5) * size)),
+      series: [{label: 'Steps', color: 0, values: counts}],
+      format: format.count,
+      height: 180
+    })
+  ];
+}
+
+// Columns of at most MOST steps: [first, behind the last].
+function groups(n, most) {
+  const size = Math.ceil(n / most);
+  return Array.from({length: Math.ceil(n / size)}, (_, i) => [i * size, Math.min(n, (i + 1) * size)]);
+}
+
+const span = (rows, [from, to]) => (to - from > 1 ? `${rows[from].name} to ${rows[to - 1].name}` : rows[from].name);
+
+function overHosts(rows, hosts) {
+  const cut = groups(rows.length, 400);
+  const times = (row) => row.of.map((i, k) => (i < 0 ? NaN : hosts[k].steps.wall_ps[i])).filter(Number.isFinite);
+  const columns = cut.map(([from, to]) => rows.slice(from, to).flatMap(times));
+  return stacked({
+    label: `Time of ${many(rows.length, 'step')} on ${many(hosts.length, 'host')}: the mean, and a line from the shortest to the longest`,
+    names: cut.map((c) => span(rows, c)),
+    series: [{
+      label: 'Mean of the hosts',
+      color: 0,
+      values: Float64Array.from(columns, (v) => v.reduce((a, b) => a + b, 0) / v.length)
+    }],
+    ranges: columns.map((v) => ({
+                          least: v.reduce((a, b) => Math.min(a, b), Infinity),
+                          greatest: v.reduce((a, b) => Math.max(a, b), 0)
+                        })),
+    format: format.ps
+  });
+}
+
+function map(ctx, rows, hosts) {
+  const cut = groups(rows.length, MOST_COLUMNS), shown = hosts.slice(0, MOST_HOSTS);
+  // Of a column the longest step of the host.
+  const worst = shown.map((x, k) => cut.map(([from, to]) => {
+    let best = -1;
+    for (let r = from; r < to; r++) {
+      const i = rows[r].of[k];
+      if (i >= 0 && (best < 0 || x.steps.wall_ps[i] > x.steps.wall_ps[best])) best = i;
+    }
+    return best;
+  }));
+  return heat({
+    label: `Time of each step on each of ${many(shown.length, 'host')}`,
+    rows: shown.map((x) => x.host),
+    columns: cut.map((c) => span(rows, c)),
+    values: worst.map((line, k) => line.map((i) => (i < 0 ? NaN : shown[k].steps.wall_ps[i]))),
+    describe: (k, c) => `${shown[k].host}, step ${worst[k][c] < 0 ? `${span(rows, cut[c])}: not there` :
+        `${shown[k].steps.step[worst[k][c]]}: ${format.ps(shown[k].steps.wall_ps[worst[k][c]])}`}`,
+    open: (k, c) => {
+      const i = worst[k][c], t = shown[k].steps;
+      if (i >= 0) location.hash = traceLink(ctx, shown[k].host, t.begin_ps[i], t.wall_ps[i]);
+    }
+  });
+}
+
+function steps(ctx, answer) {
+  const hosts = answer.filter((x) => x.steps && x.steps.step.length);
+  if (!hosts.length) return '';
+  const rows = align(hosts);
+  if (hosts.length === 1 && rows.length === 1) return '';  // one number, which a tile has
+  const slowest = rows.map((row) => Math.max(...row.of.map((i, k) => (i < 0 ? 0 : hosts[k].steps.wall_ps[i]))));
+  const several = hosts.length > 1;
+  return h('section', {class: 'card', 'aria-labelledby': 'all-steps'},
+      h('h2', {id: 'all-steps'}, several ? 'Steps of all hosts' : 'How long steps last'),
+      h('p', {class: 'muted'}, `From where the first core begins a step to where the last one ends it${
+          several ? '; the histogram has the slowest host of each step' : ''}. All steps count; the average above leaves out the first and the last of more than five, which may be cut off.`),
+      histogram(slowest), several ? [overHosts(rows, hosts), map(ctx, rows, hosts)] : '');
+}
+
+// Starts to ask; {first, rest}: two places, which fill when the answers are there.
+export function verdict(ctx) {
+  const first = h('div', {class: 'stack'}), rest = h('div', {class: 'stack'});
+  const ask = (tool, options) => api.tool(ctx.session.name, tool, ctx.hosts, options, ctx.signal);
+  const done = Promise.all([ask('findings'), ask('time_breakdown', {view: 'steps'})])
+                   .then(([found, times]) => {
+                     first.append(findings(ctx, found.data), devices(times.data.hosts));
+                     rest.append(steps(ctx, times.data.hosts));
+                   })
+                   .catch((e) => {
+                     if (e.name !== 'AbortError')
+                       first.append(h('p', {class: 'note'}, `What makes it slow is not known: ${e.message}`));
+                   });
+  return {first, rest, done};
+}

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our pages for readers who do not see them, use no mouse, or have a narrow screen; and how soon they are there."""
+
+import pathlib
+
+import axe_playwright_python
+
+from test_pages import FUSED, GPU, HOSTS, KERAS, TF
+
+PAGES = (
+    (None, "sessions", ""),
+    (None, "server", ""),
+    (TF, "overview", ""),
+    (HOSTS, "overview", ""),
+    (GPU, "trace", ""),
+    (GPU, "op_profile", ""),
+    (KERAS, "ops", ""),
+    (GPU, "hlo_ops", ""),
+    (GPU, "roofline", ""),
+    (FUSED, "kernels", ""),
+    (GPU, "memory", ""),
+    (GPU, "memory_viewer", ""),
+    (GPU, "graph", "module=jit__normal(17)"),
+    (TF, "input", ""),
+    ("made/serving", "inference", ""),
+    (HOSTS, "tool:pod_viewer", ""),
+)
+AXE = pathlib.Path(axe_playwright_python.__file__).parent / "axe.min.js"
+FAULTS = "async () => (await axe.run()).violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(' | ')}`)"
+FIRST_PAINT = 300  # ms from a click on a link to the page with its answer
+
+
+def open_page(tab, session, page, query):
+    if session:
+        tab.session(session, page, query)
+    else:
+        tab.open(page)
+
+
+def axe(tab):
+    """axe-core finds nothing, in both themes, on a wide and on a narrow screen; no page is wider than that."""
+    script = AXE.read_text(encoding="utf-8")
+    for scheme, width in (("light", 1360), ("dark", 400)):
+        tab.page.emulate_media(color_scheme=scheme)
+        tab.page.set_viewport_size({"width": width, "height": 860})
+        for session, page, query in PAGES:
+            open_page(tab, session, page, query)
+            tab.page.evaluate(script)
+            found = tab.page.evaluate(FAULTS)
+            assert not found, (page, session, scheme, found)
+            beyond = tab.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            assert beyond <= 0, (page, session, width, beyond)
+
+
+CHANGE = """async (place) => {
+  location.hash = '#/server';
+  await new Promise((done) => setTimeout(done, 300));
+  performance.clearMarks();
+  const begin = performance.now();
+  location.hash = place;
+  for (;;) {
+    await new Promise((done) => setTimeout(done, 5));
+    const marks = performance.getEntriesByName('page-shown');
+    if (marks.length) return marks[marks.length - 1].startTime - begin;
+  }
+}"""
+
+
+def soon(tab):
+    """A page whose answers the daemon has in memory is there before a reader waits.  The best of up to ten times."""
+    for session, page, query in PAGES:
+        if page in ("trace", "server"):  # test_trace.py has the times of the trace
+            continue
+        open_page(tab, session, page, query)
+        place, times = tab.hash(), []
+        while len(times) < 10 and min(times, default=FIRST_PAINT + 1) > FIRST_PAINT:
+            times.append(tab.page.evaluate(CHANGE, place))
+        assert min(times) <= FIRST_PAINT, (page, session, times)
+
+
+TESTS = [axe, soon]
