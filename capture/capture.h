@@ -16,7 +16,7 @@
 #include "capture/profile_writer.h"
 
 enum {
-    XPL_CAPTURE_MAX_TARGETS = 1024,
+    XPL_CAPTURE_MAX_TARGETS = 4096,
     XPL_CAPTURE_MAX_DURATION_MS = 3600000,
     XPL_CAPTURE_MAX_RETRIES = 100,
     XPL_CAPTURE_MAX_TARGET = 255, // bytes of an address
@@ -158,7 +158,8 @@ bool xpl_capture_same_target(const char *a, const char *b);
 // Captures.  OK when at least one host was stored (of calls without data: done): the outcome says
 // which were not, and why.  Otherwise, and then without a session: INVALID_ARGUMENT (plan),
 // CANCELLED, UNAVAILABLE (all idle, busy or unreachable), the hosts' code when they all failed for
-// the same reason, and what stops a session from being written (LOGDIR, disk).  `logdir` may be
+// the same reason, RESOURCE_EXHAUSTED when the process may not open a descriptor for each of
+// hundreds of targets, and what stops a session from being written (LOGDIR, disk).  `logdir` may be
 // NULL for calls without data.  `cancel` (may be NULL) is read 20 times a second: once true,
 // calls are cancelled, which frees their hosts, and what was stored is removed again.  `ret` is
 // filled on failure too, unless the plan is refused; the caller frees it with

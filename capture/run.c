@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 
 #include "base/arena.h"
 #include "capture/budget.h"
@@ -13,6 +14,8 @@
 enum {
     TICK_MS = 50,
     CONNECT_MS = 10000,
+    CONNECTING_AT_ONCE = 256, // more handshakes at once would time out each other
+    SPARE_DESCRIPTORS = 64,   // beside one for each target
     ANSWER_MS = 60000,
     AT_ONCE = 4,
     STRAGGLER_MS = 3000, // how long hosts that are ready wait for those that are not
@@ -57,9 +60,12 @@ static void connect_host(struct capture_job *j) {
         xpl_capture_finish_error(j, &err);
 }
 
+// Asks the next hosts that were not asked yet, as many as may connect at once.
 static void begin_hosts(struct capture_run *r) {
-    for (size_t i = 0; i < r->plan->n_targets; i++)
-        connect_host(&r->jobs[i]);
+    while (r->n_begun < r->plan->n_targets && r->connecting < CONNECTING_AT_ONCE) {
+        r->last_begun = capture_now();
+        connect_host(&r->jobs[r->n_begun++]);
+    }
 }
 
 static void random_name(char out[32]) {
@@ -107,7 +113,9 @@ static void maybe_start(struct capture_run *r) {
         coming += r->jobs[i].h->state == XPL_CAPTURE_CONNECTING;
     }
     const int64_t patience = p->delay_ms > STRAGGLER_MS ? p->delay_ms : STRAGGLER_MS;
-    if (ready == 0 || (coming > 0 && capture_now() - r->begin < patience * CAPTURE_MS)) return;
+    if (ready == 0 || r->n_begun < p->n_targets ||
+        (coming > 0 && capture_now() - r->last_begun < patience * CAPTURE_MS))
+        return;
     r->started = true;
     int64_t start = 0;
     if (p->call == XPL_CAPTURE_PROFILE && (p->n_targets > 1 || p->delay_ms > 0)) {
@@ -153,16 +161,23 @@ static uint64_t needed_bytes(const struct capture_job *j, int64_t t) {
     return said && said < r->host_bytes ? said : r->host_bytes;
 }
 
-// Whether one more answer may be in memory; then it has its part of the budget.
-static bool has_room(struct capture_job *j) {
+enum room {
+    ROOM,         // for one more answer, which has its part of the budget now
+    ROOM_UNKNOWN, // how much it needs is not known yet; others may come first
+    ROOM_FULL,
+};
+
+// Whether one more answer may be in memory.
+static enum room take_room(struct capture_job *j) {
     struct capture_run *const r = j->run;
-    if (r->receiving >= r->at_once) return false;
-    if (!r->plan->budget) return true;
+    if (r->receiving >= r->at_once) return ROOM_FULL;
+    if (!r->plan->budget) return ROOM;
     const int64_t t = capture_now();
     if (!j->waits_since) j->waits_since = t;
     const bool overdue = t - j->waits_since > ROOM_MS * CAPTURE_MS;
     j->reserved = needed_bytes(j, t);
-    return j->reserved && xpl_capture_budget_take(r->plan->budget, j->reserved, overdue);
+    if (!j->reserved) return ROOM_UNKNOWN;
+    return xpl_capture_budget_take(r->plan->budget, j->reserved, overdue) ? ROOM : ROOM_FULL;
 }
 
 static void on_event(const struct xpl_capture_event *ev) {
@@ -172,7 +187,7 @@ static void on_event(const struct xpl_capture_event *ev) {
         case XPL_CAPTURE_EVENT_UNREACHABLE: on_failure(j, ev); break;
         case XPL_CAPTURE_EVENT_ANSWERING:
             j->waits_since = 0;
-            if (has_room(j))
+            if (take_room(j) == ROOM)
                 receive(j);
             else
                 xpl_capture_enter(j, XPL_CAPTURE_WAITING, CAPTURE_NEVER);
@@ -192,7 +207,10 @@ static void on_due(struct capture_job *j) {
     char *const why = j->h->reason;
     const size_t size = sizeof j->h->reason;
     if (j->h->state == XPL_CAPTURE_PAUSING) {
-        connect_host(j);
+        if (j->run->connecting < CONNECTING_AT_ONCE)
+            connect_host(j);
+        else
+            j->due = capture_now() + SOON_MS * CAPTURE_MS;
         return;
     }
     if (j->h->state == XPL_CAPTURE_CONNECTING)
@@ -218,13 +236,16 @@ static void on_due(struct capture_job *j) {
 // how many milliseconds nothing will happen by itself.
 static int run_clocks(struct capture_run *r) {
     int64_t next = capture_now() + TICK_MS * CAPTURE_MS;
-    bool room = true; // not known to be missing: asking may give memory back, which takes time
+    enum room room = ROOM; // asked until it is full: asking may give memory back, which takes time
     for (size_t i = 0; i < r->plan->n_targets; i++) {
         struct capture_job *const j = &r->jobs[i];
-        if (j->h->state == XPL_CAPTURE_WAITING && room && (room = has_room(j))) receive(j);
+        if (j->h->state == XPL_CAPTURE_WAITING && room != ROOM_FULL &&
+            (room = take_room(j)) == ROOM)
+            receive(j);
         if (j->due <= capture_now()) on_due(j);
         if (j->due < next) next = j->due;
     }
+    begin_hosts(r);
     if (!r->started) maybe_start(r);
     const int64_t left = (next - capture_now()) / CAPTURE_MS;
     return left < 0 ? 0 : (int)left;
@@ -246,8 +267,23 @@ static void drive(struct capture_run *r) {
 
 // ---- beginning and end ----
 
+// Hosts of a common start are all connected at once: without descriptors some would fail with
+// whatever they need one for first.
+static xpl_status_t check_descriptors(size_t n_targets, struct xpl_error *err) {
+    struct rlimit limit;
+    const size_t needed = n_targets + SPARE_DESCRIPTORS;
+    if (n_targets <= CONNECTING_AT_ONCE || getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+        limit.rlim_cur >= needed)
+        return XPL_OK;
+    XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
+                     "%zu targets need %zu open descriptors, and this process may have %llu: raise "
+                     "its limit (ulimit -n, LimitNOFILE=), or capture fewer at once",
+                     n_targets, needed, (unsigned long long)limit.rlim_cur);
+}
+
 static xpl_status_t set_up(struct capture_run *r, const char *logdir, struct xpl_error *err) {
     const struct xpl_capture_plan *const p = r->plan;
+    XPL_TRY(check_descriptors(p->n_targets, err));
     const int64_t twice = 2 * p->duration_ms;
     r->connect_ns = (p->connect_timeout_ms ? p->connect_timeout_ms : CONNECT_MS) * CAPTURE_MS;
     r->answer_ns = CAPTURE_MS * (p->answer_timeout_ms ? p->answer_timeout_ms
@@ -336,10 +372,7 @@ xpl_status_t xpl_capture_run(const struct xpl_capture_plan *plan, const char *lo
     ret->begin_ns = capture_unix_now();
     if (!allocate(&r)) XPL_RETURN_OOM(err, "capture");
     xpl_status_t st = set_up(&r, logdir, &first);
-    if (st == XPL_OK) {
-        begin_hosts(&r);
-        drive(&r);
-    }
+    if (st == XPL_OK) drive(&r);
     if (st == XPL_OK) xpl_capture_sync_session(&r);
     close_hosts(&r, &first);
     ret->end_ns = capture_unix_now();

@@ -25,6 +25,7 @@ struct capture_job {
     int64_t waits_since;               // for memory; 0: it did not ask
     uint64_t reserved;                 // of the budget, while it receives
     int64_t soon_until;                // for how long it may be about to become free; 0: not asked
+    bool connecting;                   // one of those that the run counts
     unsigned retries;                  // left
     int pause_ms;
     char name[XPL_SESSION_WRITER_NAME_SIZE];
@@ -44,7 +45,9 @@ struct capture_run {
     char *root; // the session's directory as the hosts see it
     int64_t begin;
     int64_t connect_ns, answer_ns;
-    size_t n_open, receiving, at_once;
+    int64_t last_begun; // when the last host was asked for the first time
+    size_t n_begun;     // hosts that were
+    size_t n_open, connecting, receiving, at_once;
     uint64_t host_bytes; // that an answer may take at most
     bool started;
 };

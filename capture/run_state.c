@@ -27,6 +27,9 @@ void xpl_capture_enter(struct capture_job *j, enum xpl_capture_state state, int6
         if (r->plan->budget) xpl_capture_budget_give(r->plan->budget, j->reserved);
     }
     if (state == XPL_CAPTURE_RECEIVING) r->receiving++;
+    r->connecting -= j->connecting;
+    j->connecting = state == XPL_CAPTURE_CONNECTING;
+    r->connecting += j->connecting;
     if (xpl_capture_is_over(state)) r->n_open--;
     j->h->state = state;
     j->due = due;

@@ -17,6 +17,7 @@
 #include "base/text/parse.h"
 #include "base/text/units.h"
 #include "server/monitor/text.h"
+#include "storage/store/store.h"
 
 enum type { TEXT, FLAG, COUNT, SIZE, TIME };
 // FITTED: the daemon may lower it to what the machine allows.
@@ -71,6 +72,10 @@ static const struct setting settings[] = {
      "prefix of links to source files in XProf's interface"},
     {"state-dir", TEXT, 0, AT(state_dir), "", 0, 0, "DIR",
      "where cache.db and state.db are kept (default: the user's cache and state directories)"},
+    {"store", TEXT, 0, AT(store), "", 0, 0, "URL",
+     "postgresql://USER@HOST:PORT/DATABASE: results are kept there and shared with other daemons, "
+     "instead of in cache.db; a password belongs in the configuration file, XPLANED_STORE or "
+     "~/.pgpass"},
     {"config", TEXT, 0, AT(config), "", 0, 0, "FILE",
      "configuration file of `key = value` lines (default: /etc/xplaned/xplaned.conf if it exists)"},
     {"tls-cert", TEXT, 0, AT(tls_cert), "", 0, 0, "FILE", "PEM certificate chain: serve TLS"},
@@ -280,6 +285,44 @@ static xpl_status_t read_environment(struct xpl_config *c, struct xpl_error *err
     return XPL_OK;
 }
 
+// Whether a URL has a password: behind the user's name, or as a parameter, whose name may be
+// %-encoded.
+static bool has_password(const char *url) {
+    const char *const rest = strstr(url, "://");
+    if (!rest) return strstr(url, "password") != NULL;
+    const char *const user = rest + 3, *const end = user + strcspn(user, "/?");
+    const char *at = end, *c;
+    while (at > user && *at != '@')
+        at--;
+    const char *const colon = memchr(user, ':', (size_t)(at - user));
+    if (colon && colon + 1 < at) return true;
+    for (const char *p = strchr(user, '?'); p; p = strpbrk(p + 1, "&")) {
+        static const char word[] = "password";
+        size_t n = 0;
+        for (c = p + 1; *c && *c != '=' && *c != '&'; c++) {
+            unsigned char v = (unsigned char)*c;
+            if (v == '%' && isxdigit((unsigned char)c[1]) && isxdigit((unsigned char)c[2])) {
+                v = (unsigned char)strtoul((const char[]){c[1], c[2], 0}, NULL, 16);
+                c += 2;
+            }
+            n = v == (unsigned char)word[n] ? n + 1 : v == 'p';
+            if (n == sizeof word - 1) return true;
+        }
+    }
+    return false;
+}
+
+// Everybody on the machine can read the arguments of a process.
+static xpl_status_t set_flag_value(struct xpl_config *c, const struct setting *s, const char *value,
+                                   const char *arg, struct xpl_error *err) {
+    if (s->offset == AT(store) && has_password(value))
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "--store: every user of this machine can read a password here; write the "
+                         "URL into the configuration file or XPLANED_STORE, or the password into "
+                         "~/.pgpass");
+    return set_value(c, s, value, strlen(value), arg, err);
+}
+
 // One flag: --name=value, --name value, --flag, --no-flag.  *at moves past what was used.
 static xpl_status_t read_flag(struct xpl_config *c, int argc, char **argv, int *at,
                               struct xpl_error *err) {
@@ -296,15 +339,14 @@ static xpl_status_t read_flag(struct xpl_config *c, int argc, char **argv, int *
     if (!s) {
         const struct xpl_near near = near_setting((xpl_str_t){name, len});
         char hint[XPL_NEAR_TEXT];
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "unknown option \"%s\"%s", arg,
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "unknown option \"--%.*s\"%s", (int)len, name,
                          xpl_near_flag(&near, hint));
     }
-    if (eq) return set_value(c, s, eq + 1, strlen(eq + 1), arg, err);
+    if (eq) return set_flag_value(c, s, eq + 1, s->name, err);
     if (s->type == FLAG) return set_value(c, s, "true", 4, arg, err);
     if (*at >= argc)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "option \"%s\" needs a value", arg);
-    const char *const v = argv[(*at)++];
-    return set_value(c, s, v, strlen(v), arg, err);
+    return set_flag_value(c, s, argv[(*at)++], arg, err);
 }
 
 static const char *config_path(int argc, char **argv, bool *required) {
@@ -344,6 +386,9 @@ static xpl_status_t load_settings(int argc, char **argv, struct xpl_config *c,
                          "--logdir DIR is required: where the profiles are");
     if (!c->tls_cert[0] != !c->tls_key[0])
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "--tls-cert and --tls-key belong together");
+    if (c->store[0] && !xpl_store_is_url(c->store)) // not shown: it may be a secret
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "--store: not a URL; write postgresql://USER@HOST:PORT/DATABASE");
     if (!xpl_log_check(c->log))
         XPL_RETURN_ERROR(
             err, XPL_INVALID_ARGUMENT,
@@ -352,12 +397,10 @@ static xpl_status_t load_settings(int argc, char **argv, struct xpl_config *c,
             c->log);
     const bool json = strcmp(c->log_format, "json") == 0;
     if (!json && strcmp(c->log_format, "text") != 0) {
-        struct xpl_near near = xpl_near_begin(xpl_str_from(c->log_format));
         char hint[XPL_NEAR_TEXT];
-        xpl_near_add_list(&near, "text|json");
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
                          "bad value \"%s\" for log-format%s (text or json)", c->log_format,
-                         xpl_near_text(&near, hint));
+                         xpl_near_of(c->log_format, "text|json", hint));
     }
     return check_topics(c->log, err);
 }

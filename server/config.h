@@ -17,6 +17,7 @@ struct xpl_config { // strings are owned; NULL or "" means not set
     char *http; // comma-separated addresses; "off"
     char *http_host, *http_prefix, *ui_dir, *src_prefix;
     char *state_dir;
+    char *store; // URL of a database; may have a password in it: never shown
     char *tls_cert, *tls_key, *tls_client_ca, *token_file;
     char *log, *log_format;
     char *config;

@@ -26,6 +26,9 @@ enum { TICK_MS = 200, TIDY_TICKS = 300, TRIM_TICKS = 5 };
 enum { IDLE_NS = 100000000, TRIM_BYTES = 32 << 20 };
 // How often a daemon that is never idle trims, at most.
 static const uint64_t BUSY_TRIM_NS = 5000000000;
+// How long nothing was done at rest.
+static const uint64_t REST_NS = 5000000000;
+enum { REST_TRIM_BYTES = 1 << 20, OWN_TRIM_NS = 1000000000 };
 // A daemon that stops checks its servers so often; they are drained when they were so that many
 // times in a row.
 enum { DRAIN_CHECK_MS = 50, DRAIN_CHECKS = 3 };
@@ -41,6 +44,7 @@ struct process {
     unsigned ticks, drained_checks;
     uint64_t grace_end; // in the loop's time
     uint64_t trim_ns;   // when it was last looked whether a trim is worth it
+    uint64_t rest_ns;   // when memory went back at rest; 0: never
 };
 
 static struct process *process_of(struct xpl_daemon *d) {
@@ -128,6 +132,19 @@ static void trim(void *unused) {
     xpl_heap_trim_idle(TRIM_BYTES);
 }
 
+static void trim_at_rest(void *unused) {
+    (void)unused;
+    xpl_heap_trim(REST_TRIM_BYTES);
+}
+
+// What a trim under load left is freed while it runs and after it, and counts as what lies in pages
+// that are in use: at rest all goes back once, so that what an idle daemon has does not depend on
+// what was asked last.  The trim itself ends soon, and is no work to rest from.
+static bool is_first_rest(const struct process *p, uint64_t idle_since, uint64_t now) {
+    if (!idle_since || xpl_clock_between(idle_since, now) < REST_NS) return false;
+    return !p->rest_ns || idle_since > p->rest_ns + OWN_TRIM_NS;
+}
+
 // Answers leave after the jobs that made them, and what slow clients held leaves later still: when
 // nothing is done, what malloc keeps of it goes back.  Under load that lasts there is no such
 // moment, and malloc gives back nothing but the top of an arena: memory would grow for hours.  A
@@ -136,6 +153,10 @@ static void trim_when_due(struct process *p) {
     struct xpl_pool *const pool = p->d.pool;
     const uint64_t since = xpl_pool_get_state(pool).idle_since_ns, now = xpl_clock_ns();
     const bool idle = since && xpl_clock_between(since, now) >= IDLE_NS;
+    if (is_first_rest(p, since, now)) {
+        if (xpl_pool_submit(pool, trim_at_rest, NULL)) p->rest_ns = now;
+        return;
+    }
     if (!idle && xpl_clock_between(p->trim_ns, now) < BUSY_TRIM_NS) return;
     if (xpl_heap_may_trim_idle(TRIM_BYTES) && !xpl_pool_submit(pool, trim, NULL)) {
         xpl_log(XPL_LOG_DEBUG, "daemon", "not trimmed: the queue is full");
@@ -171,6 +192,7 @@ static void on_catalogue(void *arg, struct xpl_snapshot *before, struct xpl_snap
         if (after == before || !has_problem(before, after->problems[i]))
             xpl_log(XPL_LOG_WARN, "catalogue", "%.*s", XPL_STR_FMT(after->problems[i]));
     if (after != before) xpl_svc_session_changed(d->sessions, before, after);
+    xpl_svc_labels_changed(&d->label_session, after);
     xpl_capture_jobs_rescan(d->captures);
     xpl_store_writer_put_catalogue(d->writer, after);
 }
@@ -269,8 +291,8 @@ static const struct xpl_component *const components[] = { // in the order of sta
     &xpl_writer_component,
     &xpl_workers_component,
     &xpl_engine_component,
-    &xpl_sessions_component,
     &xpl_history_component,
+    &xpl_sessions_component,
     &xpl_captures_component,
     &xpl_imports_component,
     &xpl_queue_component,

@@ -14,6 +14,7 @@ int main(int argc, char **argv) {
     struct xpl_config config;
     int status = 2;
     xpl_std_fds_open();
+    xpl_fd_limit_raise(); // clients, hosts of captures and mapped files take one each
     switch (xpl_config_load(argc, argv, &config)) {
         case XPL_CONFIG_RUN:
             if (!xpl_hooks_are_bound()) {

@@ -51,7 +51,14 @@ void xpl_metrics_free(struct xpl_metrics *t) {
     xpl_sys_free(t);
 }
 
-static size_t row_of(xpl_str_t tool) {
+static const char *name_of(size_t row) {
+    size_t n; // tools beyond MAX_TOOLS are in "other"
+    const struct xpl_tool *const *const tools = xpl_tools(&n);
+    if (row >= MAX_TOOLS) return row == MAX_TOOLS ? "op_stats" : "other";
+    return row < n ? tools[row]->name : "";
+}
+
+static size_t find_row(xpl_str_t tool) {
     const struct xpl_tool *const found = xpl_tool_find(tool);
     size_t n;
     const struct xpl_tool *const *const all = xpl_tools(&n);
@@ -60,11 +67,11 @@ static size_t row_of(xpl_str_t tool) {
     return xpl_str_eq(tool, XPL_STR("op_stats")) ? MAX_TOOLS : MAX_TOOLS + 1;
 }
 
-static const char *name_of(size_t row) {
-    size_t n; // tools beyond MAX_TOOLS are in "other"
-    const struct xpl_tool *const *const tools = xpl_tools(&n);
-    if (row >= MAX_TOOLS) return row == MAX_TOOLS ? "op_stats" : "other";
-    return row < n ? tools[row]->name : "";
+// Who asks again mostly asks for the same tool.
+static size_t row_of(xpl_str_t tool) {
+    static _Thread_local size_t last;
+    if (!xpl_str_eq(tool, xpl_str_from(name_of(last)))) last = find_row(tool);
+    return last;
 }
 
 static void add(atomic_ullong *to, uint64_t n) {

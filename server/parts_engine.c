@@ -15,8 +15,11 @@
 #include "server/engine/opstats_rows.h"
 #include "server/engine/pool.h"
 #include "server/engine/prefetch.h"
+#include "server/engine/statements.h"
 #include "server/engine/writer.h"
 #include "server/metrics.h"
+#include "sql/heap.h"
+#include "storage/places.h"
 #include "storage/sessions/identity.h"
 
 enum { DRAIN_MS = 3000 }; // the writer's, at the end
@@ -54,9 +57,12 @@ const struct xpl_component xpl_cache_component = {
 
 static xpl_status_t start_store(struct xpl_daemon *d, struct xpl_error *err) {
     char dir[PATH_MAX], text[512];
+    (void)xpl_sql_heap_install(); // before the store wakes SQLite
     XPL_TRY(xpl_daemon_cache_dir(d->config, dir, sizeof dir, err));
-    const struct xpl_store_options o = {
-        .size = sizeof o, .dir = dir, .limit_bytes = d->config->store_limit};
+    const struct xpl_store_options o = {.size = sizeof o,
+                                        .dir = dir,
+                                        .limit_bytes = d->config->store_limit,
+                                        .url = d->config->store};
     XPL_TRY(xpl_store_open(&o, &d->store, err));
     while (xpl_store_next_notice(d->store, text, sizeof text))
         xpl_log(XPL_LOG_WARN, "store", "%s", text);
@@ -180,6 +186,23 @@ static struct xpl_engine_options engine_options(const struct xpl_config *c) {
                                        .request_timeout_ns = c->request_timeout_ms * 1000000u};
 }
 
+// A statement keeps a worker busy for as long as it may take: the others stay for requests.
+static xpl_status_t start_statements(struct xpl_daemon *d, struct xpl_error *err) {
+    char dir[PATH_MAX - 16], path[PATH_MAX], state[PATH_MAX];
+    XPL_TRY(xpl_daemon_cache_dir(d->config, dir, sizeof dir, err));
+    (void)xpl_place_join(dir, XPL_STR("cache.db"), path, sizeof path);
+    XPL_TRY(xpl_daemon_state_dir(d->config, dir, sizeof dir, err));
+    (void)xpl_place_join(dir, XPL_STR("state.db"), state, sizeof state);
+    const unsigned workers = xpl_pool_get_state(d->pool).workers;
+    const struct xpl_statements_options o = {.catalogue = d->catalogue,
+                                             .store = d->config->store[0] ? NULL : path,
+                                             .state = state,
+                                             .memory_limit = (size_t)d->config->memory_limit,
+                                             .most = workers > 3 ? workers / 2 : 1};
+    if ((d->statements = xpl_statements_new(&o))) return XPL_OK;
+    XPL_RETURN_OOM(err, "statements");
+}
+
 static xpl_status_t start_engine(struct xpl_daemon *d, struct xpl_error *err) {
     const struct xpl_engine_options o = engine_options(d->config);
     const struct xpl_engine_parts parts = {.catalogue = d->catalogue,
@@ -189,11 +212,12 @@ static xpl_status_t start_engine(struct xpl_daemon *d, struct xpl_error *err) {
                                            .writer = d->writer,
                                            .cache = d->cache,
                                            .files = d->index_files};
-    if ((d->engine = xpl_engine_new(&parts, &o))) return XPL_OK;
-    XPL_RETURN_OOM(err, "engine");
+    if (!(d->engine = xpl_engine_new(&parts, &o))) XPL_RETURN_OOM(err, "engine");
+    return start_statements(d, err);
 }
 
 static void free_engine(struct xpl_daemon *d) {
+    xpl_statements_free(d->statements);
     xpl_engine_free(d->engine);
 }
 

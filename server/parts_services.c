@@ -16,18 +16,26 @@
 #include "server/capture_jobs/schedules.h"
 #include "server/daemon_parts.h"
 #include "server/http/http.h"
+#include "server/labels/labels.h"
+#include "server/labels/newest.h"
 #include "server/watch.h"
 #include "storage/places.h"
 
 // ---- sessions, captures, imports ----
 
 static xpl_status_t start_sessions(struct xpl_daemon *d, struct xpl_error *err) {
-    if ((d->sessions = xpl_svc_session_new(d->engine, d->catalogue))) return XPL_OK;
+    if (!(d->labels = xpl_labels_new(d->history))) XPL_RETURN_OOM(err, "labels");
+    if (!(d->newest = xpl_newest_new(d->engine, d->catalogue, d->labels)))
+        XPL_RETURN_OOM(err, "labels");
+    d->label_session = (struct xpl_svc_labels){d->labels, d->catalogue, d->pool};
+    if ((d->sessions = xpl_svc_session_new(d->engine, d->catalogue, d->labels))) return XPL_OK;
     XPL_RETURN_OOM(err, "sessions");
 }
 
 static void free_sessions(struct xpl_daemon *d) {
     xpl_svc_session_free(d->sessions);
+    xpl_newest_free(d->newest);
+    xpl_labels_free(d->labels);
 }
 
 const struct xpl_component xpl_sessions_component = {
@@ -120,6 +128,7 @@ const struct xpl_component xpl_imports_component = {
 
 static void stop_long_calls(struct xpl_daemon *d) {
     if (d->sessions) xpl_svc_session_stop(d->sessions);
+    xpl_newest_stop(d->newest);
     if (d->captures) xpl_capture_jobs_stop(d->captures);
 }
 
@@ -205,7 +214,8 @@ static int64_t unix_ns(void) {
 }
 
 enum {
-    N_SERVICES = XPL_SVC_ANALYSIS_METHODS + XPL_SVC_SESSION_METHODS + XPL_SVC_CAPTURE_METHODS +
+    N_SERVICES = XPL_SVC_ANALYSIS_METHODS + XPL_SVC_COMPARE_METHODS + XPL_SVC_STATEMENTS_METHODS +
+                 XPL_SVC_SESSION_METHODS + XPL_SVC_LABELS_METHODS + XPL_SVC_CAPTURE_METHODS +
                  XPL_SVC_IMPORT_METHODS + XPL_SVC_PROFILE_ANALYSIS_METHODS + XPL_SVC_SERVER_METHODS,
     N_METHODS = N_SERVICES + XPL_RPC_HEALTH_METHODS + XPL_RPC_REFLECTION_METHODS
 };
@@ -216,8 +226,14 @@ static xpl_status_t fill_methods(struct xpl_daemon *d, struct xpl_rpc_method m[N
     size_t n = 0;
     xpl_svc_analysis_methods(&d->analysis, m);
     n += XPL_SVC_ANALYSIS_METHODS;
+    xpl_svc_compare_methods(&d->analysis, m + n);
+    n += XPL_SVC_COMPARE_METHODS;
+    xpl_svc_statements_methods(&d->run_statement, m + n);
+    n += XPL_SVC_STATEMENTS_METHODS;
     xpl_svc_session_methods(d->sessions, m + n);
     n += XPL_SVC_SESSION_METHODS;
+    xpl_svc_labels_methods(&d->label_session, m + n);
+    n += XPL_SVC_LABELS_METHODS;
     xpl_svc_capture_methods(d->capture, m + n);
     n += XPL_SVC_CAPTURE_METHODS;
     xpl_svc_import_methods(d->import, m + n);
@@ -237,7 +253,9 @@ static xpl_status_t fill_methods(struct xpl_daemon *d, struct xpl_rpc_method m[N
 }
 
 static void set_services(struct xpl_daemon *d) {
-    d->analysis = (struct xpl_svc_analysis){d->engine, d->catalogue, d->cache, d->metrics};
+    d->analysis = (struct xpl_svc_analysis){d->engine, d->catalogue, d->cache, d->metrics,
+                                            d->labels, d->history,   d->pool};
+    d->run_statement = (struct xpl_svc_statements){d->statements, d->pool};
     d->profile_analysis =
         (struct xpl_svc_profile_analysis){d->engine, d->catalogue, d->captures, d->config->logdir};
     d->stats = (struct xpl_server_parts){.engine = d->engine,
@@ -374,9 +392,13 @@ static xpl_status_t start_http(struct xpl_daemon *d, struct xpl_error *err) {
     const struct xpl_http_parts p = {.loop = d->loop,
                                      .engine = d->engine,
                                      .catalogue = d->catalogue,
+                                     .labels = d->labels,
+                                     .history = d->history,
+                                     .newest = d->newest,
                                      .cache = d->cache,
                                      .pool = d->pool,
                                      .metrics = d->metrics,
+                                     .statements = d->statements,
                                      .captures = d->captures,
                                      .stats = &d->stats};
     char token[4096];

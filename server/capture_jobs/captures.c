@@ -18,6 +18,7 @@
 #include "base/cond.h"
 #include "base/log.h"
 #include "capture/budget.h"
+#include "server/capture_jobs/leftovers.h"
 #include "server/capture_jobs/plan_copy.h"
 #include "storage/sessions/layout.h"
 #include "storage/sessions/removal.h"
@@ -72,23 +73,6 @@ static int64_t now_ms(void) {
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-// Removes what captures left that the last daemon did not end.
-static void remove_leftovers(struct xpl_capture_jobs *c) {
-    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
-    xpl_arena_init(&arena, 1 << 20);
-    struct xpl_history_directory *list;
-    size_t n;
-    struct xpl_error err = {0};
-    xpl_status_t st = xpl_history_directories(c->o.history, &arena, &list, &n, &err);
-    for (size_t i = 0; st == XPL_OK && i < n; i++) {
-        xpl_str_t path;
-        if (!xpl_arena_printf(&arena, &path, "%.*s", XPL_STR_FMT(list[i].path))) return;
-        xpl_session_clean(path.ptr, list[i].dev, list[i].ino);
-        st = xpl_history_forget_directory(c->o.history, list[i].capture_id, &err);
-    }
-    if (st != XPL_OK) xpl_log(XPL_LOG_WARN, "capture", "%s", err.msg);
-}
-
 struct xpl_capture_jobs *xpl_capture_jobs_new(const struct xpl_capture_jobs_options *o) {
     struct xpl_capture_jobs *c = xpl_sys_alloc(sizeof *c);
     if (!c) return NULL;
@@ -97,7 +81,7 @@ struct xpl_capture_jobs *xpl_capture_jobs_new(const struct xpl_capture_jobs_opti
     pthread_mutex_init(&c->mu, NULL);
     c->last_id = xpl_history_last_id(o->history);
     xpl_capture_jobs_set_memory(c, o->memory_limit, o->memory_total);
-    remove_leftovers(c);
+    xpl_capture_leftovers_remove(&c->o);
     return c;
 }
 
@@ -125,7 +109,7 @@ bool xpl_capture_jobs_try_history(struct xpl_capture_jobs *c) {
     if (on) {
         const uint64_t last = xpl_history_last_id(c->o.history);
         if (last > c->last_id) c->last_id = last;
-        remove_leftovers(c);
+        xpl_capture_leftovers_remove(&c->o);
     }
     pthread_mutex_unlock(&c->mu);
     return on;
@@ -237,9 +221,26 @@ static void set_host(struct xpl_history_host *to, const struct xpl_capture_host 
                                     .attempts = h->attempts};
 }
 
+// The session that a schedule's turn made.  False: there is none.
+static bool describe_session(const struct xpl_capture_result *r, struct xpl_history_session *ret) {
+    struct stat sb;
+    const struct xpl_capture_outcome *const o = r->outcome;
+    if (!r->schedule_id || r->code != XPL_OK || !o->session[0] || !o->path) return false;
+    if (lstat(o->path, &sb) != 0) return false;
+    *ret = (struct xpl_history_session){.name = xpl_str_from(o->session),
+                                        .dev = (uint64_t)sb.st_dev,
+                                        .ino = (uint64_t)sb.st_ino,
+                                        .made_ms = r->end_ms,
+                                        .n_hosts = o->n_stored};
+    for (size_t i = 0; i < o->n_hosts; i++)
+        if (o->hosts[i].state == XPL_CAPTURE_STORED) ret->bytes += o->hosts[i].file.counts.bytes;
+    return true;
+}
+
 static void note_end(struct job *j, const struct xpl_capture_result *r,
                      struct xpl_history_capture *ret) {
     const struct xpl_capture_outcome *const o = r->outcome;
+    struct xpl_history_session made;
     struct xpl_history_host *hosts = xpl_arena_array(&j->arena, o->n_hosts, sizeof *hosts);
     for (size_t i = 0; hosts && i < o->n_hosts; i++)
         set_host(&hosts[i], &o->hosts[i]);
@@ -253,8 +254,10 @@ static void note_end(struct job *j, const struct xpl_capture_result *r,
                                         .duration_ms = (uint64_t)j->plan.duration_ms,
                                         .schedule_id = j->schedule_id,
                                         .hosts = hosts,
-                                        .n_hosts = hosts ? o->n_hosts : 0};
+                                        .n_hosts = hosts ? o->n_hosts : 0,
+                                        .made = describe_session(r, &made) ? &made : NULL};
     note(j, ret);
+    ret->made = NULL;
 }
 
 // ---- a job ----
@@ -323,21 +326,23 @@ static void on_progress(void *ctx, const struct xpl_capture_progress *p) {
     if (j->listener.progress) j->listener.progress(j->listener.arg, j->id, p);
 }
 
-static bool is_listed(struct xpl_capture_jobs *c, const char *path, size_t n_hosts) {
+static bool is_listed(struct xpl_capture_jobs *c, const char *path, size_t n_hosts, size_t n_lost) {
     struct xpl_snapshot *snap = xpl_catalogue_get(c->o.catalogue);
     const struct xpl_session *found = NULL;
     for (size_t i = 0; !found && i < snap->n_sessions; i++)
         if (xpl_str_eq(snap->sessions[i].path, xpl_str_from(path))) found = &snap->sessions[i];
-    const bool listed = n_hosts ? found && found->n_hosts >= n_hosts : !found;
+    const bool listed =
+        n_hosts ? found && found->n_hosts >= n_hosts && found->n_lost >= n_lost : !found;
     xpl_snapshot_unref(snap);
     return listed;
 }
 
-void xpl_capture_jobs_await(struct xpl_capture_jobs *c, const char *path, size_t n_hosts) {
+void xpl_capture_jobs_await(struct xpl_capture_jobs *c, const char *path, size_t n_hosts,
+                            size_t n_lost) {
     const uint64_t until_ns = xpl_clock_ns() + (uint64_t)LISTED_MS * 1000000;
     c->o.scan(c->o.arg, path);
     pthread_mutex_lock(&c->mu);
-    while (!c->stopping && !is_listed(c, path, n_hosts))
+    while (!c->stopping && !is_listed(c, path, n_hosts, n_lost))
         if (!xpl_cond_wait_until(&c->changed, &c->mu, until_ns)) break;
     pthread_mutex_unlock(&c->mu);
 }
@@ -345,7 +350,9 @@ void xpl_capture_jobs_await(struct xpl_capture_jobs *c, const char *path, size_t
 // Clients that get the outcome can then request the session at once.
 static void await_session(struct xpl_capture_jobs *c, const struct xpl_capture_outcome *o) {
     struct xpl_session_path path;
-    xpl_capture_jobs_await(c, xpl_session_path(xpl_str_from(o->session), &path), o->n_stored);
+    // The note that says which hosts were lost is written last: a scan may have been before it.
+    xpl_capture_jobs_await(c, xpl_session_path(xpl_str_from(o->session), &path), o->n_stored,
+                           o->n_hosts - o->n_stored);
 }
 
 static enum xpl_captured state_of(xpl_status_t code, const struct xpl_capture_outcome *o) {

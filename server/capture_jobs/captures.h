@@ -110,8 +110,9 @@ uint64_t xpl_capture_jobs_note_directory(struct xpl_capture_jobs *c, const char 
 void xpl_capture_jobs_forget_directory(struct xpl_capture_jobs *c, uint64_t note);
 
 // Waits until the session at `path` below LOGDIR is in the catalogue with so many hosts (0: until
-// it is gone), but not for long.
-void xpl_capture_jobs_await(struct xpl_capture_jobs *c, const char *path, size_t n_hosts);
+// it is gone), and so many that were lost, but not for long.
+void xpl_capture_jobs_await(struct xpl_capture_jobs *c, const char *path, size_t n_hosts,
+                            size_t n_lost);
 
 // Why hosts were not stored, "target: reason; ...", cut to `size`.  "" when all were.
 void xpl_capture_jobs_explain(const struct xpl_capture_result *r, char *buf, size_t size);

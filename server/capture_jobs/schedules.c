@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "analysis/formats/format.h"
@@ -224,7 +223,7 @@ static bool is_too_much(const request_msg *r, uint64_t count, uint64_t bytes, in
 // Whether there are profiles that others added, or are just writing: the schedule does not remove
 // them.
 static bool has_others(const struct xpl_schedules *all, const char *path, uint64_t n_hosts) {
-    return xpl_session_count_files(all->logdir, path, xpl_format_match) > n_hosts;
+    return xpl_session_count_files(all->logdir, path, xpl_format_match, NULL) > n_hosts;
 }
 
 // Removes one of the schedule's sessions, and forgets it unless that has to be tried again.
@@ -273,24 +272,6 @@ static void remove_old_sessions(struct xpl_schedules *all, const struct schedule
 }
 
 // ---- turns ----
-
-// The session that a turn made becomes one of the schedule's.
-static void note_session(struct xpl_schedules *all, const struct schedule *s,
-                         const struct xpl_capture_result *r) {
-    struct stat sb;
-    struct xpl_error err = {0};
-    const struct xpl_capture_outcome *const o = r->outcome;
-    if (r->code != XPL_OK || !o->session[0] || !o->path || lstat(o->path, &sb) != 0) return;
-    struct xpl_history_session one = {.name = xpl_str_from(o->session),
-                                      .dev = (uint64_t)sb.st_dev,
-                                      .ino = (uint64_t)sb.st_ino,
-                                      .made_ms = r->end_ms,
-                                      .n_hosts = o->n_stored};
-    for (size_t i = 0; i < o->n_hosts; i++)
-        if (o->hosts[i].state == XPL_CAPTURE_STORED) one.bytes += o->hosts[i].file.counts.bytes;
-    if (xpl_history_add_session(all->history, s->row.id, &one, &err) != XPL_OK)
-        xpl_log(XPL_LOG_WARN, "capture", "schedule %" PRIu64 ": %s", s->row.id, err.msg);
-}
 
 // Turns that were missed (the daemon was away, hosts were busy) are left out.
 static int64_t next_turn(const struct schedule *s, int64_t now) {
@@ -370,7 +351,6 @@ static void handed_over(void *arg, const struct xpl_capture_result *r) {
 static void on_done(void *arg, const struct xpl_capture_result *r) {
     struct schedule *const s = arg;
     struct xpl_schedules *const all = s->all;
-    if (r->plan->call != XPL_CAPTURE_CONTINUOUS) note_session(all, s, r);
     remove_old_sessions(all, s);
     pthread_mutex_lock(&all->mu);
     assert(s->state != SCHEDULE_WAITING);

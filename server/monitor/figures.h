@@ -6,6 +6,7 @@
 #include "rpc/listen/connections.h"
 #include "rpc/listen/guarded.h"
 #include "server/capture_jobs/captures.h"
+#include "server/labels/newest.h"
 #include "server/monitor/server_stats.h"
 
 enum {
@@ -34,10 +35,12 @@ struct xpl_figures {
     uint64_t store_writable, build;
     uint64_t log_dropped, large_blocks;
     const struct xpl_rpc_server *calls_of; // its methods are counted there; or NULL
+    const struct xpl_newest_row *newest;   // of labels; borrowed, as n_newest, from who asks
+    size_t n_newest;
 };
 
-// Everything but `http`, which is left as it is.  Waits for no lock that is held for long.  On the
-// loop's thread, whose connections it counts: a system call for each.
+// Everything but `http` and `newest`, which are left as they are.  Waits for no lock that is held
+// for long.  On the loop's thread, whose connections it counts: a system call for each.
 void xpl_figures_read(const struct xpl_server_parts *p, struct xpl_capture_jobs *captures,
                       struct xpl_figures *ret);
 

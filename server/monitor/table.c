@@ -21,6 +21,9 @@ const char *const xpl_metric_type_names[] = {"counter", "gauge", "histogram"};
 #define BY(name, type, help, labels, source)                                                       \
     { name, XPL_METRIC_##type, help, labels, XPL_METRIC_##source, 0, 0, 1 }
 
+#define LABELED(name, help, labels, which)                                                         \
+    { name, XPL_METRIC_GAUGE, help, labels, XPL_METRIC_LABELS, XPL_LABEL_##which, 0, 1 }
+
 // clang-format off
 const struct xpl_metric xpl_metric_table[] = {
     // ---- the process, under the names that all exporters use ----
@@ -175,6 +178,21 @@ const struct xpl_metric xpl_metric_table[] = {
     MORE("xplaned_captures_total", "outcome=\"failed\"", captures.ended[XPL_CAPTURED_NOTHING]),
     MORE("xplaned_captures_total", "outcome=\"cancelled\"",
          captures.ended[XPL_CAPTURED_CANCELLED]),
+
+    // ---- labels of sessions ----
+    LABELED("xplaned_label_sessions", "Sessions that have a label", "label", SESSIONS),
+    LABELED("xplaned_label_newest_captured_timestamp_seconds",
+            "When the newest session of a label was captured, since 1970", "label", CAPTURED),
+    LABELED("xplaned_label_newest_step_seconds",
+            "Mean time of a step in the newest session of a label", "label", STEP),
+    LABELED("xplaned_label_newest_time_seconds",
+            "Time for each device and step in the newest session of a label, by cause",
+            "label,cause", TIME),
+    LABELED("xplaned_label_newest_peak_memory_bytes",
+            "Greatest use of an allocator in the newest session of a label", "label", MEMORY),
+    LABELED("xplaned_label_newest_utilization_ratio",
+            "Rate of operations by the peak of a device in the newest session of a label", "label",
+            UTILIZATION),
 
     // ---- the log ----
     FIGURE("xplaned_log_dropped_lines_total", COUNTER,

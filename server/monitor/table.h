@@ -13,6 +13,16 @@ enum xpl_metric_source {
     XPL_METRIC_DURATION, // histograms of whole requests, by tool
     XPL_METRIC_STAGES,   // histograms of stages, by tool and stage
     XPL_METRIC_CALLS,    // what HTTP and gRPC answered, by method and status
+    XPL_METRIC_LABELS,   // of labels of sessions: `offset` is an enum xpl_metric_of_label
+};
+
+enum xpl_metric_of_label {
+    XPL_LABEL_SESSIONS,
+    XPL_LABEL_CAPTURED,
+    XPL_LABEL_STEP,
+    XPL_LABEL_TIME,
+    XPL_LABEL_MEMORY,
+    XPL_LABEL_UTILIZATION
 };
 
 // Rows of one name follow each other; only the first has type and help.

@@ -88,6 +88,33 @@ static void put_histograms(struct xpl_buf *b, const char *name, struct xpl_metri
         put_histogram(b, name, &list[i]);
 }
 
+static void put_labeled(struct xpl_buf *b, const char *name, const char *label, double v) {
+    if (v >= 0) xpl_buf_printf(b, "%s{label=\"%s\"} %.12g\n", name, label, v);
+}
+
+static void put_times(struct xpl_buf *b, const char *name, const struct xpl_newest_row *row) {
+    for (size_t i = 0; i < row->n_times; i++)
+        xpl_buf_printf(b, "%s{label=\"%s\",cause=\"%s\"} %.12g\n", name, row->label,
+                       row->times[i].cause, row->times[i].s);
+}
+
+static void put_of_label(struct xpl_buf *b, const struct xpl_metric *m,
+                         const struct xpl_newest_row *row) {
+    const enum xpl_metric_of_label which = (enum xpl_metric_of_label)m->offset;
+    if (which == XPL_LABEL_SESSIONS)
+        put_labeled(b, m->name, row->label, (double)row->n_sessions);
+    else if (which == XPL_LABEL_CAPTURED)
+        xpl_buf_printf(b, "%s{label=\"%s\"} %.3f\n", m->name, row->label,
+                       (double)row->captured_ms / 1000);
+    else if (row->is_known && which == XPL_LABEL_TIME)
+        put_times(b, m->name, row);
+    else if (row->is_known)
+        put_labeled(b, m->name, row->label,
+                    which == XPL_LABEL_STEP     ? row->step_s
+                    : which == XPL_LABEL_MEMORY ? row->peak_bytes
+                                                : row->utilization);
+}
+
 void xpl_metrics_put_text(struct xpl_buf *b, const struct xpl_figures *f, struct xpl_metrics *m) {
     for (size_t i = 0; i < xpl_n_metrics; i++) {
         const struct xpl_metric *const row = &xpl_metric_table[i];
@@ -100,6 +127,10 @@ void xpl_metrics_put_text(struct xpl_buf *b, const struct xpl_figures *f, struct
             case XPL_METRIC_CALLS:
                 put_replies(b, row->name, &f->http);
                 put_calls(b, row->name, f->calls_of);
+                break;
+            case XPL_METRIC_LABELS:
+                for (size_t k = 0; k < f->n_newest; k++)
+                    put_of_label(b, row, &f->newest[k]);
                 break;
             case XPL_METRIC_DURATION: put_histograms(b, row->name, m, -1); break;
             case XPL_METRIC_STAGES:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documentation: examples run, recipes work, and no option is named that there is not."""
+import ast
 import os
 import re
 import subprocess
@@ -85,6 +86,18 @@ def jax_recipe(way, _jobs):
     assert "train" in answer.out or "Steps" in answer.out, answer
 
 
+def recipes_compile(_way, _jobs):
+    """Each recipe in Python is Python, those too that need what is not here; PyTorch/XLA's has what is special there."""
+    text = (DOCS / "capture.md").read_text()
+    recipes = re.findall(r"```python\n(.*?)```", text, re.S)
+    assert len(recipes) >= 3, recipes
+    for recipe in recipes:
+        ast.parse(recipe)
+    torch = text[text.index("### PyTorch/XLA"):text.index("### Reactant.jl")]
+    for said in ("xp.start_server(", "xp.StepTrace(", "calls `torch_xla.sync()` itself", "`XLA_IR_DEBUG=1 XLA_HLO_DEBUG=1`"):
+        assert said in torch, said
+
+
 def options_exist(way, _jobs):
     """Every command and option of xplanectl that docs/capture.md names is in its --help and its manual page; and the page has every
     command and option of --help."""
@@ -124,4 +137,4 @@ def links(_way, _jobs):
         assert not anchor or path or anchor in heads, target
 
 
-TESTS = (small_examples, small_library, c_program, python_program, jax_recipe, options_exist, library_page, links)
+TESTS = (small_examples, small_library, c_program, python_program, jax_recipe, recipes_compile, options_exist, library_page, links)

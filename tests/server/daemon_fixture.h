@@ -14,6 +14,7 @@
 #include "tests/server/harness.h"
 
 #define TRAIN "logdir/cpu/plugins/profile/jax_matmul_nopy/vm.xplane.pb"
+#define GPU   "logdir/accel/plugins/profile/gpu_multi_worker/gpu_multi_worker.xplane.pb"
 #define TPU   "logdir/accel/plugins/profile/tpu_inference_a/tpu_inference_a.xplane.pb"
 
 static const char *const no_prefetch[] = {"--no-prefetch", NULL};

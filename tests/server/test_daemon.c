@@ -215,12 +215,13 @@ static uint64_t conversions(const struct daemon_proc *d) {
 // The names of the tools that are made of the same OpStats.
 static size_t op_stats_tools(const char **ret, size_t max) {
     size_t n_tools, n = 0;
-    const struct xpl_tool *const first = xpl_tool_find(XPL_STR("overview_page"));
+    const struct xpl_tool *const first = xpl_tool_find(XPL_STR("op_profile"));
     const struct xpl_tool *const *const tools = xpl_tools(&n_tools);
     for (size_t i = 0; i < n_tools && n < max; i++)
         if (tools[i]->needs[0] == &xpl_product_op_stats && !tools[i]->needs[1] &&
             tools[i]->variant == first->variant)
             ret[n++] = tools[i]->name;
+    CHECK(n > 1);
     return n;
 }
 

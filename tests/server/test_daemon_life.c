@@ -261,6 +261,9 @@ static void scenario_worker(void) {
     CHECK_EQ(get_profile(ch, path, "overview_page", answer, sizeof answer), XPL_OK);
     check_opstats_file(answer);
     CHECK_EQ(get_profile(ch, path, "op_profile", answer, sizeof answer), XPL_OK);
+    // No path but the answer: a message that begins with its field 1.
+    CHECK_EQ(get_profile(ch, path, "event_time_fraction_analyzer", answer, sizeof answer), XPL_OK);
+    CHECK_EQ(answer[0], 1 << 3 | 2);
     CHECK_EQ(get_profile(ch, path, "trace_viewer@", answer, sizeof answer), XPL_UNIMPLEMENTED);
     CHECK_EQ(get_profile(ch, "/etc/passwd", "overview_page", answer, sizeof answer),
              XPL_UNIMPLEMENTED);

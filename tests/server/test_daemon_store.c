@@ -389,6 +389,47 @@ static void scenario_readonly(void) {
     CHECK_EQ(stop_daemon(&d), 0);
 }
 
+// The answer of that tool for all hosts, as a string that the caller frees; it was computed.
+static char *all_hosts(const char *dir, const char *state, const char *tool,
+                       const char *const *flags) {
+    struct daemon_proc d = start_daemon(dir, state, flags);
+    xpl_client *const c = open_client(&d, 60000);
+    xpl_answer *a = NULL;
+    xpl_result r;
+    size_t n;
+    if (ask_tool(c, "run", tool, NULL, &a, &r) != 0) FAIL_TEST(r.message);
+    CHECK(strcmp(xpl_answer_source(a), "computed") == 0 ||
+          strcmp(xpl_answer_source(a), "store") == 0);
+    const char *const p = xpl_answer_data(a, &n);
+    char *const text = strndup(p, n);
+    CHECK(text);
+    xpl_answer_free(a);
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+    return text;
+}
+
+// Of many hosts products are read in turn: the session may be larger than --memory-limit.  What is
+// read, given back and read again makes the same answer.
+static void scenario_in_turn(void) {
+    static const char *const little[] = {"--no-prefetch", "--memory-limit", "20MiB", NULL};
+    static const char *const tools[] = {"overview_page", "op_profile", "findings"};
+    const char *const dir = make_dir(), *const one = make_dir(), *const other = make_dir();
+    for (int i = 0; i < 12; i++) { // 30 MB of OpStats; encoded 6 MB
+        char host[16];
+        (void)snprintf(host, sizeof host, "host%d", i);
+        add_session(dir, "run", host, profile(GPU));
+    }
+    free(all_hosts(dir, one, "hlo_stats", no_prefetch)); // the products are in the store
+    free(all_hosts(dir, one, "findings", no_prefetch));
+    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
+        char *const expected = all_hosts(dir, other, tools[i], no_prefetch);
+        char *const got = all_hosts(dir, one, tools[i], little);
+        CHECK(strlen(got) > 100 && strcmp(got, expected) == 0);
+        free(expected), free(got);
+    }
+}
+
 int main(int argc, char **argv) {
     static const struct scenario scenarios[] = {
         {"formats", scenario_formats},   {"restart", scenario_restart},
@@ -396,6 +437,7 @@ int main(int argc, char **argv) {
         {"copies", scenario_copies},     {"kill", scenario_kill},
         {"two", scenario_two_daemons},   {"files", scenario_files},
         {"prefetch", scenario_prefetch}, {"readonly", scenario_readonly},
+        {"in_turn", scenario_in_turn},
     };
     return run_scenario(scenarios, sizeof scenarios / sizeof *scenarios, argc, argv);
 }

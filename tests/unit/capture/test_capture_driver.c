@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -27,6 +28,8 @@ struct xpl_capture_connections {
     struct xpl_capture_connection *first;
     unsigned receiving, most_receiving;
 };
+static unsigned connecting, most_connecting;
+static bool started_early; // while a host still had to connect
 
 static struct xpl_buf xspace; // what hosts send
 static unsigned opened, closed, most_receiving;
@@ -67,6 +70,7 @@ static bool is(const struct xpl_capture_connection *c, const char *what) {
 
 static xpl_status_t toy_connect(struct xpl_capture_connection *c, struct xpl_error *err) {
     (void)err;
+    if (++connecting > most_connecting) most_connecting = connecting;
     c->pending = is(c, "absent") ? XPL_CAPTURE_EVENT_UNREACHABLE : XPL_CAPTURE_EVENT_CONNECTED;
     return XPL_OK;
 }
@@ -74,6 +78,7 @@ static xpl_status_t toy_connect(struct xpl_capture_connection *c, struct xpl_err
 static xpl_status_t toy_start(struct xpl_capture_connection *c, const struct xpl_capture_query *q,
                               struct xpl_error *err) {
     CHECK(q->host_name[0] && q->session_id[0] && q->root[0]);
+    started_early = started_early || connecting > 0;
     if (is(c, "refusing")) XPL_RETURN_ERROR(err, XPL_UNIMPLEMENTED, "the toy refuses");
     c->attempts++;
     const bool busy = is(c, "busy") && c->attempts == 1;
@@ -83,9 +88,11 @@ static xpl_status_t toy_start(struct xpl_capture_connection *c, const struct xpl
 
 static uint64_t announced = UINT64_MAX; // of all answers
 static unsigned silent_for;             // so many times it is not known yet
+static unsigned stored_others;          // answers read of hosts that are not silent
 
 static uint64_t toy_announced(const struct xpl_capture_connection *c) {
     CHECK(c->pending != XPL_CAPTURE_EVENT_ANSWERED);
+    if (is(c, "silent")) return stored_others >= 2 ? 500 : 0;
     if (!silent_for) return announced;
     silent_for--;
     return 0;
@@ -103,6 +110,7 @@ static xpl_status_t toy_read(struct xpl_capture_connection *c, const struct xpl_
     c->set->receiving--;
     if (is(c, "idle") || is(c, "keeping")) return XPL_OK;
     if (is(c, "garbage")) XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "no toy");
+    if (!is(c, "silent")) stored_others++;
     for (size_t i = 0; i < xspace.n; i++)
         if (!sink->put(sink->ctx, (xpl_bytes_t){xspace.p + i, 1})) return XPL_CANCELLED;
     return XPL_OK;
@@ -135,6 +143,8 @@ static void toy_next_event(struct xpl_capture_connections *set, int wait_ms,
     ret->kind = c->pending;
     ret->user = c->user;
     c->pending = XPL_CAPTURE_EVENT_NONE;
+    connecting -=
+        ret->kind == XPL_CAPTURE_EVENT_UNREACHABLE || ret->kind == XPL_CAPTURE_EVENT_CONNECTED;
     const bool busy = is(c, "busy") && c->attempts == 1;
     if (ret->kind != XPL_CAPTURE_EVENT_UNREACHABLE &&
         (ret->kind != XPL_CAPTURE_EVENT_ANSWERED || !busy))
@@ -255,6 +265,35 @@ static void test_budget(void) {
     xpl_capture_budget_give(&b, 10);
 }
 
+// An answer whose length is long in coming does not hold up those of other hosts: here it comes
+// when they are stored, before the time is over that it may take.
+static void test_length_that_is_slow(void) {
+    static const char *const targets[] = {"silent:1", "a:1", "b:1"};
+    struct xpl_capture_budget budget = {0};
+    atomic_store(&budget.limit, 600);
+    const struct xpl_capture_plan plan = {.size = sizeof plan,
+                                          .driver = &toy,
+                                          .targets = targets,
+                                          .n_targets = sizeof targets / sizeof *targets,
+                                          .duration_ms = 1,
+                                          .host_tracer_level = -1,
+                                          .device_tracer_level = -1,
+                                          .python_tracer_level = -1,
+                                          .max_host_bytes = 700,
+                                          .budget = &budget};
+    struct xpl_capture_outcome o;
+    struct xpl_error err = {0};
+    announced = 500; // one at a time
+    stored_others = 0;
+    CHECK_OK(xpl_capture_run(&plan, logdir, NULL, NULL, NULL, &o, &err), &err);
+    CHECK_EQ(o.n_stored, 3);
+    CHECK(host(&o, "silent")->answered_ns >= host(&o, "a")->answered_ns);
+    CHECK(host(&o, "silent")->answered_ns >= host(&o, "b")->answered_ns);
+    CHECK_EQ(most_receiving, 1);
+    xpl_capture_outcome_fini(&o);
+    announced = UINT64_MAX;
+}
+
 // What answers may take is taken from what all of the process may have, before they come.
 static void test_shared_budget(void) {
     enum { MIB = 1 << 20 };
@@ -280,6 +319,62 @@ static void test_shared_budget(void) {
     CHECK_EQ(xpl_heap_in_use(), before);
 }
 
+// As many targets as a capture may have: a part of them connects at once, and they begin when the
+// last one is there.
+static void test_many(void) {
+    enum { N = XPL_CAPTURE_MAX_TARGETS };
+    static char names[N][16];
+    static const char *targets[N + 1];
+    size_t n_absent = 0, n_idle = 0;
+    for (size_t i = 0; i < N; i++) {
+        const bool absent = i % 100 == 0, idle = !absent && i % 16; // files take their time
+        (void)snprintf(names[i], sizeof names[i], "%s%zu:1",
+                       absent ? "absent"
+                       : idle ? "idle"
+                              : "h",
+                       i);
+        targets[i] = names[i];
+        n_absent += absent;
+        n_idle += idle;
+    }
+    targets[N] = "more:1";
+    struct xpl_capture_plan plan = {.size = sizeof plan,
+                                    .driver = &toy,
+                                    .targets = targets,
+                                    .n_targets = N,
+                                    .duration_ms = 1,
+                                    .host_tracer_level = -1,
+                                    .device_tracer_level = -1,
+                                    .python_tracer_level = -1};
+    struct xpl_capture_outcome o;
+    struct xpl_error err = {0};
+    struct rlimit old, few = {.rlim_cur = 1024};
+    CHECK(getrlimit(RLIMIT_NOFILE, &old) == 0);
+    few.rlim_max = old.rlim_max;
+    if (old.rlim_max >= 2 * N) { // else it is refused, as below
+        const struct rlimit enough = {.rlim_cur = 2 * N, .rlim_max = old.rlim_max};
+        CHECK(setrlimit(RLIMIT_NOFILE, &enough) == 0);
+        connecting = most_connecting = 0;
+        started_early = false;
+        CHECK_OK(xpl_capture_run(&plan, logdir, NULL, NULL, NULL, &o, &err), &err);
+        CHECK_EQ(o.n_stored, N - n_absent - n_idle);
+        CHECK_EQ(o.n_idle, n_idle);
+        CHECK_EQ(o.n_failed, n_absent);
+        CHECK_EQ(most_connecting, 256);
+        CHECK(!started_early);
+        xpl_capture_outcome_fini(&o);
+    }
+    CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    err = (struct xpl_error){0};
+    CHECK_STATUS(xpl_capture_run(&plan, logdir, NULL, NULL, NULL, &o, &err), XPL_RESOURCE_EXHAUSTED,
+                 &err);
+    CHECK(strstr(err.msg, "4096 targets need 4160 open descriptors"));
+    xpl_capture_outcome_fini(&o);
+    CHECK(setrlimit(RLIMIT_NOFILE, &old) == 0);
+    plan.n_targets = N + 1;
+    CHECK_STATUS(xpl_capture_check(&plan, &err), XPL_INVALID_ARGUMENT, &err);
+}
+
 static void test_default(void) {
     const struct xpl_capture_plan plan = {.size = sizeof plan}, other = {.driver = &toy};
     CHECK(xpl_capture_driver_of(&plan) == &xpl_capture_tensorflow);
@@ -299,7 +394,9 @@ int main(void) {
     test_default();
     test_run();
     test_budget();
+    test_length_that_is_slow();
     test_shared_budget();
+    test_many();
     char command[4200];
     (void)snprintf(command, sizeof command, "rm -rf %s", logdir);
     CHECK(system(command) == 0);

@@ -218,6 +218,68 @@ static void check_numbers(void) {
         expect_usage(ARGUMENTS(bad[i][0], bad[i][1]));
 }
 
+// What is said of arguments that are refused.
+static void usage_text(const char *const *more, char *said, size_t size) {
+    struct xpl_config c;
+    FILE *const f = tmpfile();
+    const int saved = dup(STDERR_FILENO);
+    CHECK(f && saved >= 0 && dup2(fileno(f), STDERR_FILENO) >= 0);
+    const enum xpl_config_result r = load(more, &c);
+    CHECK(dup2(saved, STDERR_FILENO) >= 0 && close(saved) == 0);
+    xpl_config_fini(&c);
+    rewind(f);
+    said[fread(said, 1, size - 1, f)] = 0;
+    CHECK_EQ(fclose(f), 0);
+    CHECK_EQ(r, XPL_CONFIG_USAGE);
+}
+
+// A URL with a password is refused where everybody can read it, without being shown; one that is
+// read from the file or the environment is taken.
+static void check_store(void) {
+    static const char *const bad[] = {
+        "postgresql://u:sesame@h/d",
+        "postgresql://u:sesame@h:5432,i/d?sslmode=require",
+        "postgres://u:sesame@[::1]:5432/d",
+        "postgresql://h/d?user=u&password=sesame",
+        "postgresql://h/d?p%61ssword=sesame",
+        "postgresql://h?sslpassword=sesame",
+        "host=h password=sesame",
+    };
+    static const char *const good[] = {
+        "postgresql://u@h/d",
+        "postgresql://u@h:5432/d",
+        "postgres://[::1]:5432/d?user=u",
+        "postgresql:///d?host=/run/postgresql&passfile=/etc/xplaned/pgpass",
+        "postgresql://h/d?application_name=a@b:c",
+    };
+    char said[512], text[200];
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        usage_text(ARGUMENTS("--store", bad[i]), said, sizeof said);
+        CHECK(strstr(said, "--store") && !strstr(said, "sesame"));
+        (void)snprintf(text, sizeof text, "--store=%s", bad[i]);
+        usage_text(ARGUMENTS(text), said, sizeof said);
+        CHECK(strstr(said, "--store") && !strstr(said, "sesame"));
+        (void)snprintf(text, sizeof text, "--stor=%s", bad[i]);
+        usage_text(ARGUMENTS(text), said, sizeof said);
+        CHECK(!strstr(said, "sesame"));
+    }
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        struct xpl_config c;
+        CHECK_EQ(load(ARGUMENTS("--store", good[i]), &c), XPL_CONFIG_RUN);
+        CHECK_STR(c.store, good[i]);
+        xpl_config_fini(&c);
+    }
+    struct xpl_config c;
+    write_config("store = postgresql://u:sesame@h/d\n");
+    CHECK_EQ(load(NULL, &c), XPL_CONFIG_RUN);
+    CHECK_STR(c.store, "postgresql://u:sesame@h/d");
+    xpl_config_fini(&c);
+    write_config("store = u:sesame@h/d\n");
+    usage_text(NULL, said, sizeof said);
+    CHECK(strstr(said, "not a URL") && !strstr(said, "sesame"));
+    write_config("");
+}
+
 // What is refused says what to write instead.
 static void check_texts(void) {
     static const struct {
@@ -238,19 +300,8 @@ static void check_texts(void) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char said[512];
-        struct xpl_config c;
-        FILE *const f = tmpfile();
-        const int saved = dup(STDERR_FILENO);
-        CHECK(f && saved >= 0 && dup2(fileno(f), STDERR_FILENO) >= 0);
         write_config(rows[i].line ? rows[i].line : "");
-        const enum xpl_config_result r =
-            load(rows[i].flag ? ARGUMENTS(rows[i].flag, rows[i].value) : NULL, &c);
-        CHECK(dup2(saved, STDERR_FILENO) >= 0 && close(saved) == 0);
-        xpl_config_fini(&c);
-        rewind(f);
-        said[fread(said, 1, sizeof said - 1, f)] = 0;
-        CHECK_EQ(fclose(f), 0);
-        CHECK_EQ(r, XPL_CONFIG_USAGE);
+        usage_text(rows[i].flag ? ARGUMENTS(rows[i].flag, rows[i].value) : NULL, said, sizeof said);
         if (!strstr(said, rows[i].expected)) CHECK_STR(said, rows[i].expected);
     }
     write_config("");
@@ -360,6 +411,7 @@ int main(void) {
     check_flags();
     check_numbers();
     check_texts();
+    check_store();
     check_reload();
     check_help();
 #if XPL_FAULTS

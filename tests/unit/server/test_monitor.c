@@ -121,10 +121,42 @@ static void test_histograms(void) {
     xpl_metrics_free(m);
 }
 
+// Labels: what is not known is left out; numbers keep their digits.
+static void test_labels(void) {
+    struct xpl_metrics *const m = xpl_metrics_new();
+    CHECK(m);
+    const struct xpl_newest_row rows[] = {
+        {.label = "a/b", .n_sessions = 2, .captured_ms = 1700000000123},
+        {.label = "v1",
+         .n_sessions = 1,
+         .captured_ms = 1,
+         .is_known = true,
+         .step_s = 1.25e-7,
+         .peak_bytes = 12345678901,
+         .utilization = -1,
+         .times = {{"compute", 0.5}, {"input", 0}},
+         .n_times = 2}};
+    const struct xpl_figures f = {.newest = rows, .n_newest = 2};
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    const char *const text = text_of(&b, &f, m);
+    expect(text, "# TYPE xplaned_label_sessions gauge\n"
+                 "xplaned_label_sessions{label=\"a/b\"} 2\n"
+                 "xplaned_label_sessions{label=\"v1\"} 1\n# HELP");
+    expect(text, "\nxplaned_label_newest_captured_timestamp_seconds{label=\"a/b\"} "
+                 "1700000000.123\n");
+    expect(text, "gauge\nxplaned_label_newest_step_seconds{label=\"v1\"} 1.25e-07\n# HELP");
+    expect(text, "\nxplaned_label_newest_time_seconds{label=\"v1\",cause=\"compute\"} 0.5\n"
+                 "xplaned_label_newest_time_seconds{label=\"v1\",cause=\"input\"} 0\n# HELP");
+    expect(text, "\nxplaned_label_newest_peak_memory_bytes{label=\"v1\"} 12345678901\n");
+    CHECK(!strstr(text, "\nxplaned_label_newest_utilization_ratio{"));
+    xpl_metrics_free(m);
+}
+
 int main(void) {
     CHECK(xpl_log_configure("error"));
     test_table();
     test_figures();
     test_histograms();
+    test_labels();
     return 0;
 }

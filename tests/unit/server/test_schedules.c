@@ -418,6 +418,73 @@ static void check_others(void) {
     remove_dirs(&f);
 }
 
+// A capture of a daemon that is killed: its note in the history and of the directory.
+static void leave_capture(struct fixture *f, uint64_t id, uint64_t schedule_id, const char *name,
+                          uint64_t ino_off) {
+    struct xpl_error err = {0};
+    char dir[200];
+    struct stat sb;
+    session_path(f, name, dir, sizeof dir);
+    CHECK_EQ(stat(dir, &sb), 0);
+    const struct xpl_history_capture c = {
+        .id = id, .state = XPL_HISTORY_RUNNING, .schedule_id = schedule_id, .begin_ms = 77};
+    const struct xpl_history_directory d = {.capture_id = id,
+                                            .path = xpl_str_from(dir),
+                                            .dev = (uint64_t)sb.st_dev,
+                                            .ino = (uint64_t)sb.st_ino + ino_off};
+    CHECK_OK(xpl_history_put(f->history, &c, &err), &err);
+    CHECK_OK(xpl_history_put_directory(f->history, &d, &err), &err);
+}
+
+static void make_session(const struct fixture *f, const char *name, bool has_profile) {
+    char dir[200];
+    session_path(f, name, dir, sizeof dir);
+    CHECK_EQ(mkdir(dir, 0700), 0);
+    if (has_profile) put_profile(f, name, "vm");
+}
+
+// The sessions of captures that a killed daemon did not end are the schedule's when they have
+// profiles, those of nobody's and of other directories are not.
+static void check_killed(void) {
+    struct fixture f;
+    struct plan p;
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    struct xpl_error err = {0};
+    struct xpl_history_session *list;
+    size_t n;
+    xpl_arena_init(&arena, 1 << 20);
+    make_dirs(&f, true);
+    start(&f);
+    init_plan(&p);
+    p.request.keep_count = 1;
+    const uint64_t id = create(&f, &p);
+    make_session(&f, "whole", true);
+    make_session(&f, "empty", false);
+    make_session(&f, "asked", true);
+    make_session(&f, "swapped", true);
+    make_session(&f, "deleted", true);
+    leave_capture(&f, 1, id, "whole", 0);
+    leave_capture(&f, 2, id, "empty", 0);
+    leave_capture(&f, 3, 0, "asked", 0);
+    leave_capture(&f, 4, id, "swapped", 1);
+    leave_capture(&f, 5, id + 1, "deleted", 0);
+    stop(&f);
+    start(&f);
+    CHECK_OK(xpl_history_sessions(f.history, id, &arena, &list, &n, &err), &err);
+    CHECK_EQ(n, 1);
+    CHECK(xpl_str_eq(list[0].name, XPL_STR("whole")));
+    CHECK(list[0].n_hosts == 1 && list[0].bytes == 1 && list[0].made_ms == 77);
+    CHECK(!has_session(&f, "empty"));
+    CHECK_OK(xpl_history_sessions(f.history, id + 1, &arena, &list, &n, &err), &err);
+    CHECK_EQ(n, 0);
+    add_session(&f, id, "newer", 0, 1);
+    (void)run_turn(&f, id, 6); // keeps one
+    CHECK(!has_session(&f, "whole") && has_session(&f, "newer"));
+    CHECK(has_session(&f, "asked") && has_session(&f, "swapped") && has_session(&f, "deleted"));
+    stop(&f);
+    remove_dirs(&f);
+}
+
 int main(void) {
     (void)alarm(55);
     check_create();
@@ -426,5 +493,6 @@ int main(void) {
     check_broken_rows();
     check_limits();
     check_others();
+    check_killed();
     return 0;
 }
