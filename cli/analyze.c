@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/text/near.h"
 #include "cli/args.h"
+#include "cli/progress/progress.h"
 #include "storage/sessions/catalogue.h"
 
 #define LIMIT ((size_t)64 << 30) // of memory: the machine's own limit comes first
@@ -28,8 +29,8 @@ struct analysis {
     struct xpl_resolve_host *hosts;
     struct file *files; // of `hosts`
     size_t n;
-    bool has_device; // some host among the files
-    bool warned;
+    bool has_device;      // some host among the files
+    bool warned, partial; // partial: a view lacks what its file lost
     struct xpl_exec *exec;
     struct xpl_buf out;
 };
@@ -104,6 +105,12 @@ static xpl_status_t check_tool(const struct analysis *a, const char *path, struc
                      "%.120s: %s does not work with files of this kind", path, a->tool->name);
 }
 
+static void warn(void *arg, xpl_str_t host, xpl_str_t text) {
+    ((struct analysis *)arg)->warned = true;
+    xpl_progress_hide();
+    (void)fprintf(stderr, "xplanectl: warning: %.*s: %.*s\n", XPL_STR_FMT(host), XPL_STR_FMT(text));
+}
+
 // Opens a host and adds it to those that answer, when it was named.
 static xpl_status_t add_host(struct analysis *a, const struct xpl_input *in,
                              struct xpl_error *err) {
@@ -119,6 +126,11 @@ static xpl_status_t add_host(struct analysis *a, const struct xpl_input *in,
         close_file(f);
         return st;
     }
+    a->partial |= f->profile.partial;
+    if (f->profile.partial)
+        warn(a, in->name,
+             XPL_STR("the file is damaged or was never finished: the answer is of what "
+                     "can be read of it"));
     a->hosts[a->n++] = (struct xpl_resolve_host){.name = in->name,
                                                  .path = in->path,
                                                  .profile = f->profile.bytes,
@@ -153,11 +165,6 @@ static xpl_status_t verify(void *arg, size_t host, struct xpl_error *err) {
     return xpl_source_verify(((const struct analysis *)arg)->files[host].source, err);
 }
 
-static void warn(void *arg, xpl_str_t host, xpl_str_t text) {
-    ((struct analysis *)arg)->warned = true;
-    (void)fprintf(stderr, "xplanectl: warning: %.*s: %.*s\n", XPL_STR_FMT(host), XPL_STR_FMT(text));
-}
-
 static xpl_status_t run(struct analysis *a, struct xpl_error *err) {
     a->tool = xpl_tool_find(xpl_str_from(a->args->rest[1]));
     if (!a->tool) return xpl_tool_unknown(xpl_str_from(a->args->rest[1]), err);
@@ -189,20 +196,23 @@ int xpl_analyze(const struct xpl_args *args, struct xpl_buf *out) {
     struct xpl_exec_pool *pool = args->jobs == 1 ? NULL : xpl_exec_pool_new((unsigned)args->jobs);
     a.exec = pool ? xpl_exec_pool_get(pool) : &serial;
     struct xpl_error err = {0};
+    xpl_progress_begin(args);
     const xpl_status_t st = run(&a, &err);
+    xpl_progress_end();
     for (size_t i = 0; i < a.n; i++)
         close_file(&a.files[i]);
     xpl_exec_pool_free(pool);
     xpl_arena_fini(&a.arena);
     *out = a.out;
-    return st != XPL_OK ? fail(st, &err) : xpl_answered(args->rest[1], a.warned);
+    if (st != XPL_OK) return fail(st, &err);
+    return a.partial ? XPL_EXIT_PARTLY : xpl_answered(args->rest[1], a.warned);
 }
 
 int xpl_cmd_analyze(const struct xpl_args *args) {
     struct xpl_buf out;
     int status = xpl_analyze(args, &out);
     const bool answered = status == XPL_EXIT_OK || status == XPL_EXIT_PARTLY;
-    if (answered && !xpl_write_out(args, out.p, out.n)) status = XPL_EXIT_FAILED;
+    if (answered && !xpl_write_answer(args, out.p, out.n)) status = XPL_EXIT_FAILED;
     xpl_buf_fini(&out);
     return status;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command line of xplanectl: one parser for all commands.
+// Command line of xplanectl, as all commands get it.
 #ifndef XPL_CLI_ARGS_H_
 #define XPL_CLI_ARGS_H_
 
@@ -7,6 +7,8 @@
 #include <stddef.h>
 
 #include "base/str.h"
+
+struct xpl_command;
 
 enum {
     XPL_EXIT_OK = 0,
@@ -23,7 +25,17 @@ struct xpl_args {
     const char *format, *filter, *id, *rocm_library_path; // of iree
     const char *text, *memory, *other;                    // of hlo
     const char *fail_if;                                  // of compare
-    const char **hosts;                                   // --host, in order
+    const char **removed;                                 // --remove of label, in order
+    size_t n_removed;
+    const char *section;               // of --format csv
+    const struct xpl_command *command; // its row; after the checks of main.c
+    const char *label, *dir;           // of history
+    long schedule, last, since_ms;
+    const char **metrics; // --metric, in order
+    size_t n_metrics;
+    const char *prefix, *match, *min_duration, *max_events, *plane, *by, *by_id,
+        *rules;         // of events
+    const char **hosts; // --host, in order
     size_t n_hosts;
     const char **options; // --option key=value as key, value, ...; strings are owned
     size_t n_options;     // pairs
@@ -40,13 +52,18 @@ struct xpl_args {
     long jobs; // -j; 0: all processors
     long timeout_ms;
     bool dispatch_events, counter_samples, unfinished; // of iree
-    bool table;                                        // tool and analyze: tables as text
-    bool json, all, help, help_man, version;
+    // Of iree capture.
+    const char *mode, *filter_function, *filter_command_buffer, *filter_command_index;
+    const char *filter_physical_device, *filter_queue;
+    const char **counters; // --counter, in order
+    size_t n_counters;
+    long flush_interval_ms, repeat;
+    bool table;     // tool and analyze: tables as text
+    bool json, csv; // what --format says, too
+    bool all, help, help_man, version, agents_md;
 };
 
-// Parses argv.  On wrong usage says so on stderr and returns false.  The caller frees with
-// xpl_args_fini in both cases; pointers point into argv but for the option copies.
-bool xpl_args_parse(struct xpl_args *a, int argc, char **argv);
+// After xpl_flags_parse (cli/commands/flags.h), whatever it returned.
 void xpl_args_fini(struct xpl_args *a);
 // Whether the hosts that were named have `host` among them; all do when none was.
 bool xpl_args_name_host(const struct xpl_args *a, xpl_str_t host);
@@ -58,8 +75,13 @@ int xpl_cmd_tools(const struct xpl_args *a);
 int xpl_cmd_tool(const struct xpl_args *a);
 int xpl_cmd_summary(const struct xpl_args *a);
 int xpl_cmd_analyze(const struct xpl_args *a);
-int xpl_cmd_compare(const struct xpl_args *a);
+int xpl_runs_label(const struct xpl_args *a);
+int xpl_runs_history(const struct xpl_args *a);
+int xpl_runs_compare(const struct xpl_args *a);
+int xpl_runs_aggregate(const struct xpl_args *a);
 int xpl_cmd_findings(const struct xpl_args *a);
+int xpl_named_events(const struct xpl_args *a);
+int xpl_statement_run(const struct xpl_args *a);
 int xpl_cmd_export(const struct xpl_args *a);
 int xpl_cmd_iree(const struct xpl_args *a);
 int xpl_cmd_hlo(const struct xpl_args *a);
@@ -70,6 +92,7 @@ int xpl_cmd_schedules(const struct xpl_args *a);
 int xpl_cmd_unschedule(const struct xpl_args *a);
 int xpl_cmd_import(const struct xpl_args *a);
 int xpl_cmd_delete(const struct xpl_args *a);
+int xpl_commands_completion(const struct xpl_args *a);
 
 // The answer of tool rest[1] for the paths rest[2...], made here; *out is the caller's to free in
 // any case.  Says on stderr why there is none.  Returns the exit status.
@@ -82,7 +105,11 @@ int xpl_answered(const char *tool, bool warned);
 // Says on stderr which files of a directory do not count.
 struct xpl_inputs;
 void xpl_warn_left_out(const struct xpl_inputs *in);
-// Writes an answer to -o or standard output.  False after saying why on stderr.
+// Writes a text to -o or standard output.  False after saying why on stderr.
 bool xpl_write_out(const struct xpl_args *a, const void *p, size_t n);
+// The same of a text and the end of its line.
+bool xpl_write_line(const struct xpl_args *a, const void *p, size_t n);
+// A tool's answer: as it is, or its tables as --format says.
+bool xpl_write_answer(const struct xpl_args *a, const void *p, size_t n);
 
 #endif

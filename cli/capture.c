@@ -14,12 +14,14 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/status.h"
+#include "base/std_fds.h"
+#include "capture/capture.h"
 #include "cli/cleaner.h"
 #include "cli/remote.h"
 #include "cli/table.h"
 #include "storage/make_dirs.h"
 
-enum { MAX_TARGETS = 1024 };
+enum { MAX_TARGETS = XPL_CAPTURE_MAX_TARGETS };
 
 static volatile sig_atomic_t stopped;
 
@@ -263,9 +265,10 @@ int xpl_cmd_capture(const struct xpl_args *a) {
     if (a->direct && (!a->logdir || a->every_ms))
         return usage("--direct needs --logdir DIR, and cannot be repeated by --every");
     if (a->direct && !make_logdir(a->logdir)) return XPL_EXIT_FAILED;
+    if (a->direct) xpl_fd_limit_raise(); // each target takes one
     const bool ok = split(&targets, a->rest + 1, a->n_rest - 1) &&
                     (!a->host_names || split(&hosts, &a->host_names, 1));
-    const int status = ok ? with_names(a, &targets, &hosts) : usage("at most 1024 targets");
+    const int status = ok ? with_names(a, &targets, &hosts) : usage("at most 4096 targets");
     xpl_sys_free(targets.text);
     xpl_sys_free(hosts.text);
     return status;
@@ -277,19 +280,6 @@ static void show_when(char out[32], int64_t unix_ms) {
     const time_t t = (time_t)(unix_ms / 1000);
     struct tm tm;
     if (!localtime_r(&t, &tm) || !strftime(out, 32, "%Y-%m-%d %H:%M:%S", &tm)) strcpy(out, "?");
-}
-
-static int print_json(const struct xpl_args *a, struct xpl_buf *b) {
-    xpl_buf_str(b, XPL_STR("]\n"));
-    const bool ok = !b->failed && xpl_write_out(a, b->p, b->n);
-    xpl_buf_fini(b);
-    return ok ? XPL_EXIT_OK : XPL_EXIT_FAILED;
-}
-
-static int print_table(struct xpl_table *t) {
-    const bool ok = xpl_table_print(t, stdout);
-    xpl_table_free(t);
-    return ok ? XPL_EXIT_OK : XPL_EXIT_FAILED;
 }
 
 static void json_capture(struct xpl_buf *b, const xpl_capture_info *i) {
@@ -307,7 +297,7 @@ static void json_capture(struct xpl_buf *b, const xpl_capture_info *i) {
 
 static int print_captures(const struct xpl_args *a, const xpl_captures *list) {
     const xpl_capture_info *c;
-    if (a->json) {
+    if (a->json || a->csv) {
         struct xpl_buf b;
         xpl_buf_init(&b, (size_t)1 << 30);
         xpl_buf_putc(&b, '[');
@@ -315,7 +305,7 @@ static int print_captures(const struct xpl_args *a, const xpl_captures *list) {
             if (i) xpl_buf_putc(&b, ',');
             json_capture(&b, c);
         }
-        return print_json(a, &b);
+        return xpl_show_listing(a, &b);
     }
     static const char *const columns[] = {">ID",     "BEGIN",     "STATE",  ">HOSTS",
                                           "SESSION", ">SCHEDULE", "PROBLEM"};
@@ -334,7 +324,7 @@ static int print_captures(const struct xpl_args *a, const xpl_captures *list) {
             xpl_table_printf(t, "-");
         xpl_table_text(t, xpl_str_from(c->message), 100);
     }
-    return print_table(t);
+    return xpl_show_table(a, t);
 }
 
 static void json_schedule(struct xpl_buf *b, const xpl_schedule_info *s) {
@@ -353,7 +343,7 @@ static void json_schedule(struct xpl_buf *b, const xpl_schedule_info *s) {
 
 static int print_schedules(const struct xpl_args *a, const xpl_captures *list) {
     const xpl_schedule_info *s;
-    if (a->json) {
+    if (a->json || a->csv) {
         struct xpl_buf b;
         xpl_buf_init(&b, (size_t)1 << 30);
         xpl_buf_putc(&b, '[');
@@ -361,7 +351,7 @@ static int print_schedules(const struct xpl_args *a, const xpl_captures *list) {
             if (i) xpl_buf_putc(&b, ',');
             json_schedule(&b, s);
         }
-        return print_json(a, &b);
+        return xpl_show_listing(a, &b);
     }
     static const char *const columns[] = {">ID", ">EVERY", "NEXT", ">SESSIONS", ">SIZE", "TARGETS"};
     struct xpl_table *t = xpl_table_new(columns, 6);
@@ -376,7 +366,7 @@ static int print_schedules(const struct xpl_args *a, const xpl_captures *list) {
         xpl_table_printf(t, "%zu: %.60s%s", s->n_targets, s->n_targets ? s->targets[0] : "",
                          s->n_targets > 1 ? ", ..." : "");
     }
-    return print_table(t);
+    return xpl_show_table(a, t);
 }
 
 static int with_list(const struct xpl_args *a,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "cli/csv/cells.h"
 #include "cli/table.h"
 
 enum { MOST_COLUMNS = 64, TEXT_WIDTH = 60 };
@@ -73,8 +74,12 @@ static enum column_unit share_of(const char *id, bool of_steps) {
                                             "compute_efficiency",
                                             "max_mem_bw_utilization",
                                             NULL};
-    static const char *const percents[] = {"infeedPercentAverage", "infeedPercentMin",
-                                           "infeedPercentMax", "occupancy_pct", NULL};
+    static const char *const percents[] = {"infeedPercentAverage",
+                                           "infeedPercentMin",
+                                           "infeedPercentMax",
+                                           "occupancy_pct",
+                                           "share",
+                                           NULL};
     static const char *const either[] = {"total_self_time_percent",
                                          "cumulative_total_self_time_percent", NULL};
     if (is_listed(id, fractions)) return COLUMN_FRACTION;
@@ -206,9 +211,10 @@ static void print_table(struct printer *p, const json_t *table) {
     const char *names[MOST_COLUMNS];
     size_t shown[MOST_COLUMNS], n = 0;
     enum column_unit units[MOST_COLUMNS];
-    const bool of_steps = has_column(columns, "step");
+    const bool of_steps = has_column(columns, "step") && !json_object_get(table, "whole");
     for (size_t i = 0; i < json_array_size(columns) && n < MOST_COLUMNS; i++) {
-        if (json_array_size(rows) && !is_shown(table, i)) continue;
+        const bool whole = json_object_get(table, "whole"); // a table made here
+        if (!whole && json_array_size(rows) && !is_shown(table, i)) continue;
         shown[n] = i;
         units[n] = unit_of(json_array_get(columns, i), of_steps);
         if (!(names[n++] = heading(p, json_array_get(columns, i)))) p->failed = true;
@@ -221,52 +227,188 @@ static void print_table(struct printer *p, const json_t *table) {
     finish(p, t);
 }
 
+// ---- answers of other shapes, as the tables that they are ----
+
+static json_t *column(const char *id, bool number) {
+    const char *const label = strcmp(id, "share") == 0 ? "Share (%)" : "";
+    return json_pack("{ss ss ss}", "id", id, "label", label, "type", number ? "number" : "string");
+}
+
+// An empty table, whose columns are "number" or ".text".
+static json_t *new_table(const char *const *ids) {
+    json_t *const cols = json_array();
+    for (; *ids; ids++)
+        (void)json_array_append_new(cols, column(*ids + (**ids == '.'), **ids != '.'));
+    return json_pack("{so s[] sb}", "cols", cols, "rows", "whole", 1);
+}
+
+static json_t *new_row(json_t *table) {
+    json_t *const cells = json_array();
+    (void)json_array_append_new(json_object_get(table, "rows"), json_pack("{so}", "c", cells));
+    return cells;
+}
+
+static void add_cell(json_t *row, json_t *v) {
+    (void)json_array_append_new(row, json_pack("{so?}", "v", v));
+}
+
+static void add_member(json_t *row, const json_t *of, const char *key) {
+    add_cell(row, json_incref(json_object_get(of, key)));
+}
+
 // pod_viewer: a row for each core of each step, a column for each kind of time.
-static void print_pod(struct printer *p, json_t *answer) {
-    static const char *const names[] = {
-        ">STEP",    ">CORE",          "HOST",         "BOTTLENECK", ">DURATION",
-        ">COMPUTE", ">DEVICE2DEVICE", ">COLLECTIVES", ">HOST",      ">LAUNCH",
-        ">INPUT",   ">OUTPUT",        ">COMPILATION", ">OTHERS"};
+static json_t *pod_table(const json_t *answer) {
+    static const char *const ids[] = {"step",
+                                      ".core",
+                                      ".host",
+                                      ".bottleneck",
+                                      "duration_us",
+                                      "compute_us",
+                                      "device2device_us",
+                                      "collectives_us",
+                                      "host_us",
+                                      "launch_us",
+                                      "input_us",
+                                      "output_us",
+                                      "compilation_us",
+                                      "others_us",
+                                      NULL};
     static const char *const kinds[] = {"1", "2", "3", "4", "5", "6", "7", "8", "9"};
+    json_t *const table = new_table(ids);
     const json_t *const steps =
         json_object_get(json_object_get(answer, "podStatsSequence"), "podStatsMap");
-    struct xpl_table *const t = xpl_table_new(names, sizeof names / sizeof *names);
     for (size_t i = 0; i < json_array_size(steps); i++) {
         json_t *const cores = json_object_get(json_array_get(steps, i), "podStatsPerCore");
         const char *core;
         json_t *c;
         json_object_foreach(cores, core, c) {
-            put_cell(p, t, json_object_get(c, "stepNum"), COLUMN_NUMBER);
-            xpl_table_text(t, xpl_str_from(core), TEXT_WIDTH);
-            put_cell(p, t, json_object_get(c, "hostName"), COLUMN_NUMBER);
-            put_cell(p, t, json_object_get(c, "bottleneck"), COLUMN_NUMBER);
-            put_cell(p, t, json_object_get(c, "totalDurationUs"), COLUMN_US);
+            json_t *const row = new_row(table);
+            add_member(row, c, "stepNum");
+            add_cell(row, json_string(core));
+            add_member(row, c, "hostName");
+            add_member(row, c, "bottleneck");
+            add_member(row, c, "totalDurationUs");
             for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-                put_cell(p, t, json_object_get(json_object_get(c, "stepBreakdownUs"), kinds[k]),
-                         COLUMN_US);
+                add_member(row, json_object_get(c, "stepBreakdownUs"), kinds[k]);
         }
     }
-    finish(p, t);
+    return table;
 }
 
-static void print_one(struct printer *p, json_t *v) {
-    if (json_object_get(v, "cols"))
-        print_table(p, v);
-    else if (json_object_get(v, "podStatsSequence"))
-        print_pod(p, v);
+// Of one unit, `name` in sample `k` of a device.
+static json_t *unit_row(json_t *table, const json_t *device, size_t k, const char *name) {
+    json_t *const row = new_row(table);
+    add_member(row, device, "device_id");
+    add_member(row, device, "device_type");
+    add_cell(row, json_integer((json_int_t)k + 1));
+    add_cell(row, json_string(name));
+    return row;
+}
+
+// kernel_utilization: for each sample of each device a row for the matrix unit and each other.
+static json_t *kernel_table(const json_t *devices) {
+    static const char *const ids[] = {"device", ".type",       "sample", ".unit",
+                                      "share",  "duration_us", NULL};
+    json_t *const table = new_table(ids);
+    for (size_t i = 0; i < json_array_size(devices); i++) {
+        const json_t *const d = json_array_get(devices, i);
+        const json_t *const kernels = json_object_get(d, "kernels");
+        for (size_t k = 0; k < json_array_size(kernels); k++) {
+            json_t *const kernel = json_array_get(kernels, k), *share;
+            const char *unit;
+            json_t *row = unit_row(table, d, k, "MXU");
+            add_member(row, kernel, "mxu_utilization");
+            add_member(row, kernel, "duration_us");
+            json_object_foreach(json_object_get(kernel, "other_metrics"), unit, share) {
+                row = unit_row(table, d, k, unit);
+                add_cell(row, json_incref(share));
+                add_cell(row, NULL);
+            }
+        }
+    }
+    return table;
+}
+
+// The table that `v` is; NULL: it is none.  The caller's to release.
+static json_t *table_of(json_t *v) {
+    if (json_object_get(v, "cols")) return json_incref(v);
+    if (json_object_get(v, "podStatsSequence")) return pod_table(v);
+    return json_object_get(v, "devices") ? kernel_table(json_object_get(v, "devices")) : NULL;
+}
+
+// ---- CSV ----
+
+// The unit at the end of a label, "us" of "Time (us)" and "GFLOP/s" of "Model GFLOP/s", unless the
+// column's id ends in it.
+static xpl_str_t csv_unit(const json_t *column) {
+    const xpl_str_t label = xpl_str_from(text_member(column, "label")),
+                    id = xpl_str_from(text_member(column, "id"));
+    const char *const open = strrchr(label.ptr, '('), *const word = strrchr(label.ptr, ' ');
+    xpl_str_t unit = {NULL, 0};
+    if (open && label.ptr[label.len - 1] == ')')
+        unit = (xpl_str_t){open + 1, (size_t)(label.ptr + label.len - 1 - (open + 1))};
+    else if (word && xpl_str_ends(label, XPL_STR("/s")))
+        unit = xpl_str_from(word + 1);
+    if (xpl_str_eq(unit, XPL_STR("\xce\xbcs"))) unit = XPL_STR("us");
+    if (xpl_str_eq(unit, XPL_STR("in ms"))) unit = XPL_STR("ms");
+    if (xpl_str_eq(unit, XPL_STR("%")) && xpl_str_ends(id, XPL_STR("percent"))) unit.len = 0;
+    return xpl_str_ends(id, unit) ? (xpl_str_t){NULL, 0} : unit;
+}
+
+static void csv_table(struct printer *p, const json_t *table) {
+    const json_t *const columns = json_object_get(table, "cols");
+    const json_t *const rows = json_object_get(table, "rows");
+    for (size_t k = 0; k < json_array_size(columns); k++) {
+        const json_t *const column = json_array_get(columns, k);
+        const xpl_str_t unit = csv_unit(column);
+        xpl_str_t name;
+        if (!xpl_arena_printf(&p->arena, &name, unit.len ? "%s (%.*s)" : "%s%.*s",
+                              text_member(column, "id"), XPL_STR_FMT(unit)))
+            p->failed = true;
+        if (k) (void)fputc(',', p->out);
+        if (!p->failed) xpl_csv_text(p->out, name.ptr, name.len);
+    }
+    xpl_csv_end_line(p->out);
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        for (size_t k = 0; k < json_array_size(columns); k++) {
+            if (k) (void)fputc(',', p->out);
+            xpl_csv_value(p->out, value_of(json_array_get(rows, i), k));
+        }
+        xpl_csv_end_line(p->out);
+    }
+    p->n_tables++;
+}
+
+// ---- all tables ----
+
+// Gives `print` the table number `only` of an answer, counted from 1; all of 0.
+static bool each_table(json_t *v, size_t only, FILE *out,
+                       void (*print)(struct printer *p, const json_t *table)) {
+    struct printer p = {.out = out};
+    const bool list = json_is_array(v);
+    size_t seen = 0;
+    xpl_arena_init(&p.arena, LIMIT);
+    for (size_t i = 0; i < (list ? json_array_size(v) : 1); i++) {
+        json_t *const table = table_of(list ? json_array_get(v, i) : v);
+        if (table && (++seen == only || !only)) print(&p, table);
+        json_decref(table);
+    }
+    xpl_arena_fini(&p.arena);
+    return p.n_tables && !p.failed;
 }
 
 bool xpl_data_table_print(const void *answer, size_t n, FILE *out) {
     json_t *const v = json_loadb(answer, n, JSON_DECODE_INT_AS_REAL, NULL); // of any size
-    struct printer p = {.out = out};
-    if (!v) return false;
-    xpl_arena_init(&p.arena, LIMIT);
-    if (json_is_array(v))
-        for (size_t i = 0; i < json_array_size(v); i++)
-            print_one(&p, json_array_get(v, i));
-    else
-        print_one(&p, v);
-    xpl_arena_fini(&p.arena);
+    const bool printed = v && each_table(v, 0, out, print_table);
     json_decref(v);
-    return p.n_tables && !p.failed;
+    return printed;
+}
+
+bool xpl_data_table_csv(const void *answer, size_t n, size_t only, FILE *out) {
+    json_t *v = json_loadb(answer, n, JSON_ALLOW_NUL, NULL);
+    if (!v)
+        v = json_loadb(answer, n, JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, NULL); // of any size
+    const bool printed = v && each_table(v, only, out, csv_table);
+    json_decref(v);
+    return printed;
 }

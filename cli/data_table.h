@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --table: the tables in a tool's answer as text for a person.
+// --format table and csv: the tables in a tool's answer as text for a person.
 #ifndef XPL_CLI_DATA_TABLE_H_
 #define XPL_CLI_DATA_TABLE_H_
 
@@ -7,9 +7,13 @@
 #include <stddef.h>
 #include <stdio.h>
 
-// Prints every DataTable of an answer, one below the other, and the steps of pod_viewer as one.
+// Prints every DataTable of an answer, one below the other, the steps of pod_viewer as one, and the
+// units of kernel_utilization.
 // Columns in which no row says anything (0, "", false) are left out, and so is HTML around a text.
 // False, with nothing printed: the answer is no JSON or has no tables, or memory ran out.
 bool xpl_data_table_print(const void *answer, size_t n, FILE *out);
+// Writes the table number `only` of an answer, counted from 1, as CSV: all columns, by their ids,
+// with the units that their labels have.  False, with nothing written: there is none.
+bool xpl_data_table_csv(const void *answer, size_t n, size_t only, FILE *out);
 
 #endif

@@ -14,18 +14,21 @@
 #include "cli/args.h"
 #include "cli/logdir.h"
 #include "cli/output.h"
+#include "cli/progress/progress.h"
 
 #define LIMIT ((size_t)64 << 30) // of memory: the machine's own limit comes first
 
 struct output {
     struct xpl_output file;
-    bool begun; // `file` is open, and has what comes before the first host
-    int error;  // errno of the first write that failed
-    bool said;  // why the file cannot be written stands on stderr
+    bool begun;     // `file` is open, and has what comes before the first host
+    int error;      // errno of the first write that failed
+    uint64_t bytes; // written
+    bool said;      // why the file cannot be written stands on stderr
 };
 
 static bool write_out(void *ctx, const void *bytes, size_t n) {
     struct output *const o = ctx;
+    xpl_progress_bytes(o->bytes += n, 0);
     if (fwrite(bytes, 1, n, o->file.f) == n) return true;
     o->error = errno;
     return false;
@@ -84,6 +87,7 @@ static xpl_status_t export_paths(struct job *j, struct xpl_error *err) {
     for (size_t i = 0; i < in.n_hosts; i++) {
         XPL_AUTO(source_free) struct xpl_source *src = NULL;
         if (!xpl_args_name_host(j->args, in.hosts[i].name)) continue;
+        xpl_progress_hosts(i + 1, in.n_hosts);
         XPL_TRY(xpl_source_open(AT_FDCWD, in.hosts[i].path, 0, &src, err));
         XPL_TRY(export_source(j, in.hosts[i].name, in.hosts[i].path, src, err));
     }
@@ -95,6 +99,7 @@ static xpl_status_t export_hosts(struct job *j, const struct xpl_logdir *l, stru
     for (size_t i = 0; i < s->n_hosts; i++) {
         XPL_AUTO(source_free) struct xpl_source *src = NULL;
         if (!xpl_args_name_host(j->args, s->hosts[i].name)) continue;
+        xpl_progress_hosts(i + 1, s->n_hosts);
         XPL_TRY(xpl_snapshot_open(l->snapshot, &s->hosts[i], 0, &src, err));
         XPL_TRY(export_source(j, s->hosts[i].name, s->hosts[i].path.ptr, src, err));
     }
@@ -140,21 +145,20 @@ static int run(const struct xpl_args *args, enum xpl_export_format format) {
                     .out = &o,
                     .e = {.format = format, .sink = {write_out, &o}},
                     .exec = pool ? xpl_exec_pool_get(pool) : &serial};
+    xpl_progress_begin(args);
     const xpl_status_t st = export_all(&j, &err);
+    xpl_progress_end();
     xpl_exec_pool_free(pool);
     return finish(&j, st, &err);
 }
 
 int xpl_cmd_export(const struct xpl_args *args) {
     const char *const format = args->rest[1];
-    struct xpl_near near = xpl_near_begin(xpl_str_from(format));
     char hint[XPL_NEAR_TEXT];
     const bool perfetto = strcmp(format, "perfetto") == 0;
     if (perfetto || strcmp(format, "chrome") == 0)
         return run(args, perfetto ? XPL_EXPORT_PERFETTO : XPL_EXPORT_CHROME);
-    xpl_near_add(&near, XPL_STR("perfetto"));
-    xpl_near_add(&near, XPL_STR("chrome"));
     (void)fprintf(stderr, "xplanectl: no export format \"%s\"%s\nFormats: perfetto, chrome\n",
-                  format, xpl_near_text(&near, hint));
+                  format, xpl_near_of(format, "perfetto|chrome", hint));
     return XPL_EXIT_USAGE;
 }

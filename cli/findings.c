@@ -3,12 +3,10 @@
 // without one; here its JSON becomes text.
 #include <jansson.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "cli/csv/csv.h"
 #include "cli/remote.h"
+#include "cli/summary_json.h"
 #include "cli/table.h"
 
 enum { NAME_WIDTH = 40, TEXT_WIDTH = 400 };
@@ -95,13 +93,16 @@ static void print_findings(const json_t *all) {
     if (!json_array_size(list)) (void)printf("  none: nothing takes 1%% of the time\n");
 }
 
-static int print_answer(const void *p, size_t n) {
+static json_t *parse(const void *p, size_t n) {
     json_error_t why;
     json_t *const all = json_loadb(p, n, 0, &why);
-    if (!all) {
-        (void)fprintf(stderr, "xplanectl: the findings cannot be read: %s\n", why.text);
-        return XPL_EXIT_FAILED;
-    }
+    if (!all) (void)fprintf(stderr, "xplanectl: the findings cannot be read: %s\n", why.text);
+    return all;
+}
+
+static int print_answer(const void *p, size_t n) {
+    json_t *const all = parse(p, n);
+    if (!all) return XPL_EXIT_FAILED;
     print_findings(all);
     json_decref(all);
     return XPL_EXIT_OK;
@@ -109,75 +110,36 @@ static int print_answer(const void *p, size_t n) {
 
 // ---- where they come from ----
 
-static int ask(const struct xpl_args *a, xpl_client *c, const char *session, xpl_answer **ret) {
+json_t *xpl_summary_findings(const struct xpl_args *a, xpl_client *c, const char *session) {
     const xpl_tool_request q = xpl_remote_request(a, "findings", session);
+    xpl_answer *answer = NULL;
     xpl_result r;
-    if (xpl_client_tool(c, &q, ret, &r) != 0) return xpl_remote_failed(&r);
-    for (size_t i = 0; xpl_answer_warning(*ret, i); i++)
-        (void)fprintf(stderr, "xplanectl: warning: %s\n", xpl_answer_warning(*ret, i));
-    return XPL_EXIT_OK;
-}
-
-int xpl_findings_print_session(const struct xpl_args *a, xpl_client *c, const char *session) {
-    xpl_answer *answer = NULL;
-    int status = ask(a, c, session, &answer);
-    if (status == XPL_EXIT_OK) {
+    json_t *all = NULL;
+    if (xpl_remote_tool(a, c, &q, &answer, &r) == 0) {
         size_t n;
         const void *const p = xpl_answer_data(answer, &n);
-        status = print_answer(p, n);
+        xpl_remote_warn(answer);
+        all = parse(p, n);
+    } else {
+        (void)xpl_remote_failed(&r);
     }
     xpl_answer_free(answer);
-    return status;
+    return all;
 }
 
-static int show(const struct xpl_args *a, bool json, const void *p, size_t n) {
-    if (!json) return print_answer(p, n);
-    struct xpl_buf line;
-    xpl_buf_init(&line, n + 2);
-    xpl_buf_str(&line, (xpl_str_t){p, n});
-    xpl_buf_putc(&line, '\n');
-    const bool written = !line.failed && xpl_write_out(a, line.p, line.n);
-    if (line.failed) (void)fputs("xplanectl: out of memory\n", stderr);
-    xpl_buf_fini(&line);
-    return written ? XPL_EXIT_OK : XPL_EXIT_FAILED;
-}
-
-static int of_path(const struct xpl_args *args, bool json) {
-    const char *rest[] = {"analyze", "findings", args->rest[1]};
-    struct xpl_args a = *args;
-    struct xpl_buf out;
-    a.rest = rest;
-    a.n_rest = 3;
-    int status = xpl_analyze(&a, &out);
-    if (status == XPL_EXIT_OK) status = show(args, json, out.p, out.n);
-    xpl_buf_fini(&out);
-    return status;
-}
-
-static int of_session(const struct xpl_args *args, bool json) {
-    xpl_client *const c = xpl_remote_open(args);
-    xpl_answer *answer = NULL;
-    if (!c) return XPL_EXIT_FAILED;
-    int status = ask(args, c, args->rest[1], &answer);
-    if (status == XPL_EXIT_OK) {
-        size_t n;
-        const void *const p = xpl_answer_data(answer, &n);
-        status = show(args, json, p, n);
-    } else if (strchr(args->rest[1], '/')) {
-        (void)fprintf(stderr, "xplanectl: there is no file %s: it was taken for a session\n",
-                      args->rest[1]);
-    }
-    xpl_answer_free(answer);
-    xpl_client_close(c);
-    return status;
+void xpl_summary_print_findings(const json_t *all) {
+    if (all) print_findings(all);
 }
 
 int xpl_cmd_findings(const struct xpl_args *a) {
-    const bool json = a->json || (a->format && strcmp(a->format, "json") == 0);
-    if (a->format && !json && strcmp(a->format, "table") != 0) {
-        (void)fprintf(stderr, "xplanectl: --format of findings is table or json, not %s\n",
-                      a->format);
-        return XPL_EXIT_USAGE;
-    }
-    return access(a->rest[1], F_OK) == 0 ? of_path(a, json) : of_session(a, json);
+    struct xpl_run_answer answer;
+    int status = xpl_run_answer(a, "findings", a->rest[1], &answer);
+    if (status == XPL_EXIT_OK && a->csv)
+        status = xpl_csv_show_text(a, answer.p, answer.n, NULL);
+    else if (status == XPL_EXIT_OK && !a->json)
+        status = print_answer(answer.p, answer.n);
+    else if (status == XPL_EXIT_OK && !xpl_write_line(a, answer.p, answer.n))
+        status = XPL_EXIT_FAILED;
+    xpl_run_answer_fini(&answer);
+    return status;
 }

@@ -4,15 +4,15 @@
 // without one.
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/text/near.h"
-#include "cli/args.h"
+#include "cli/csv/csv.h"
+#include "cli/remote.h"
 
 static const char *const texts[][2] = {
-    {"short", "short_txt"}, {"long", "long_txt"}, {"pbtxt", "pbtxt"},
-    {"pb", "pb"},           {"json", "json"},
+    {"short", "short_txt"}, {"long", "long_txt"}, {"pbtxt", "pbtxt"}, {"pb", "pb"},
+    {"json", "json"},       {"dot", "graph"},     {"html", "graph"},
 };
 
 static const char *type_of(const char *text) {
@@ -28,21 +28,21 @@ static bool is_number(const char *s) {
 
 static int run_tool(const struct xpl_args *args, const char *tool, const char **options,
                     size_t n_options) {
-    const char *const path = args->rest[1], *rest[] = {"tool", tool, path};
+    struct xpl_run_answer answer;
     struct xpl_args a = *args;
-    a.rest = rest;
-    a.n_rest = 3;
     a.options = options;
     a.n_options = n_options;
-    if (access(path, F_OK) == 0) return xpl_cmd_analyze(&a);
-    const int status = xpl_cmd_tool(&a);
-    if (status == XPL_EXIT_FAILED && strchr(path, '/'))
-        (void)fprintf(stderr, "xplanectl: there is no file %s: it was taken for a session\n", path);
+    int status = xpl_run_answer(&a, tool, args->rest[1], &answer);
+    if (status == XPL_EXIT_OK && a.csv && !a.memory)
+        status = xpl_csv_show_text(&a, answer.p, answer.n, NULL);
+    else if (status == XPL_EXIT_OK && !xpl_write_answer(&a, answer.p, answer.n))
+        status = XPL_EXIT_FAILED;
+    xpl_run_answer_fini(&answer);
     return status;
 }
 
 // A tool and its options, behind those that were given: of a key given twice the last counts.
-enum { MOST = 3 };
+enum { MOST = 4 };
 struct hlo_request {
     const char *tool;
     const char *more[MOST][2];
@@ -56,10 +56,8 @@ static void add(struct hlo_request *q, const char *key, const char *value) {
 
 // Says the rule, and which word of the list ("a|b") is near to what was given (NULL: nothing).
 static void refuse(const char *rule, const char *given, const char *list) {
-    struct xpl_near near = xpl_near_begin(xpl_str_from(given ? given : ""));
     char hint[XPL_NEAR_TEXT];
-    xpl_near_add_list(&near, list);
-    (void)fprintf(stderr, "xplanectl: %s%s\n", rule, xpl_near_text(&near, hint));
+    (void)fprintf(stderr, "xplanectl: %s%s\n", rule, xpl_near_of(given ? given : "", list, hint));
 }
 
 // False when the words do not fit together.
@@ -69,8 +67,12 @@ static bool read_request(const struct xpl_args *a, const char *module, struct hl
                                       : a->memory ? "memory_viewer"
                                                   : "graph_viewer"};
     if (!type || (a->text && (!module || a->memory))) {
-        refuse("--text is short, long, pbtxt, pb or json, of a MODULE", type ? NULL : a->text,
-               "short|long|pbtxt|pb|json");
+        refuse("--text is short, long, pbtxt, pb, json, dot or html, of a MODULE",
+               type ? NULL : a->text, "short|long|pbtxt|pb|json|dot|html");
+        return false;
+    }
+    if (module && a->csv && !a->memory) {
+        refuse("--format csv is of the list, and of --memory", NULL, "");
         return false;
     }
     if ((a->memory && (!module || (strcmp(a->memory, "lines") && strcmp(a->memory, "ops")))) ||
@@ -80,11 +82,12 @@ static bool read_request(const struct xpl_args *a, const char *module, struct hl
     }
     if (module) add(q, is_number(module) ? "program_id" : "module_name", module);
     if (!module)
-        add(q, "format", a->json ? "json" : "text");
+        add(q, "format", a->json || a->csv ? "json" : "text");
     else if (a->memory)
         add(q, "view", a->memory);
     else
         add(q, "type", type);
+    if (type && strcmp(type, "graph") == 0) add(q, "format", a->text);
     if (a->other) add(q, "other", a->other);
     return true;
 }
@@ -105,7 +108,7 @@ int xpl_cmd_hlo(const struct xpl_args *args) {
         options[2 * n] = q.more[i][0];
         options[2 * n + 1] = q.more[i][1];
     }
-    a.table |= args->memory && !args->json;
+    a.table |= args->memory && !args->json && !args->csv;
     const int status = run_tool(&a, q.tool, options, n);
     xpl_sys_free((void *)(uintptr_t)options);
     return status;

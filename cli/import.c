@@ -6,12 +6,18 @@
 #include "analysis/formats/format.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "cli/progress/progress.h"
 #include "cli/remote.h"
 #include "storage/sessions/catalogue.h"
 
 static int failed(const struct xpl_error *err) {
     (void)fprintf(stderr, "xplanectl: %s\n", err->msg);
     return err->code == XPL_INVALID_ARGUMENT ? XPL_EXIT_USAGE : XPL_EXIT_FAILED;
+}
+
+static void on_progress(void *arg, uint64_t sent, uint64_t all) {
+    (void)arg;
+    xpl_progress_bytes(sent, all);
 }
 
 int xpl_cmd_import(const struct xpl_args *a) {
@@ -41,11 +47,15 @@ int xpl_cmd_import(const struct xpl_args *a) {
                                   .files = files,
                                   .n_files = in.n_hosts,
                                   .session = a->session,
+                                  .progress = on_progress,
                                   .retries = a->retries ? (unsigned)a->retries : 3};
     char session[512];
     xpl_result r;
     int status = XPL_EXIT_OK;
-    if (xpl_client_import(c, &q, session, sizeof session, &r) == 0)
+    xpl_progress_begin(a);
+    const bool stored = xpl_client_import(c, &q, session, sizeof session, &r) == 0;
+    xpl_progress_end();
+    if (stored)
         (void)puts(session);
     else
         status = xpl_remote_failed(&r);

@@ -7,9 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/formats/format.h"
+#include "analysis/ireeprof/ireeperf/ireeperf.h"
 #include "analysis/ireeprof/reports/report.h"
 #include "base/text/near.h"
 #include "cli/args.h"
+#include "cli/iree/capture.h"
 #include "cli/logdir.h"
 #include "cli/output.h"
 
@@ -17,6 +20,7 @@ enum {
     MAX_ROW = 1 << 30, // bytes of output that wait to be written: a row with its names
     MAX_OPTIONS = 7,   // of a tool
 };
+#define MAX_ROWS ((size_t)8 << 30) // bytes of a bundle that is made of rows
 
 // Where rows go; `error` is the errno of the first write that failed.
 struct output {
@@ -54,7 +58,22 @@ static bool parse_id(const char *text, int64_t *ret) {
 
 // The forms of export, in the order of enum xpl_iree_trace_format.
 static const char *const kExports[] = {"ireeperf-jsonl", "perfetto", "chrome", "xspace"};
-enum { N_EXPORTS = sizeof kExports / sizeof *kExports };
+static const char *const kForms[] = {"text", "jsonl"}; // of the other reports
+enum { N_EXPORTS = sizeof kExports / sizeof *kExports, N_FORMS = sizeof kForms / sizeof *kForms };
+
+static bool unknown_format(const char *report, const char *text, const char *const *known,
+                           size_t n) {
+    struct xpl_near near = xpl_near_begin(xpl_str_from(text));
+    char hint[XPL_NEAR_TEXT];
+    for (size_t i = 0; i < n; i++)
+        xpl_near_add(&near, xpl_str_from(known[i]));
+    (void)fprintf(stderr, "xplanectl: no format \"%s\" of %s%s\nFormats:", text, report,
+                  xpl_near_text(&near, hint));
+    for (size_t i = 0; i < n; i++)
+        (void)fprintf(stderr, "%s %s", i ? "," : "", known[i]);
+    (void)fputs("\n", stderr);
+    return false;
+}
 
 static bool parse_format(const char *report, const char *text, enum xpl_iree_rows_format *ret,
                          enum xpl_iree_trace_format *ret_trace) {
@@ -66,13 +85,8 @@ static bool parse_format(const char *report, const char *text, enum xpl_iree_row
         return true;
     }
     if (!text || (!is_export && (*ret == XPL_IREE_JSONL || strcmp(text, "text") == 0))) return true;
-    struct xpl_near near = xpl_near_begin(xpl_str_from(text));
-    char hint[XPL_NEAR_TEXT];
-    xpl_near_add_list(&near, is_export ? "ireeperf-jsonl|perfetto|chrome" : "text|jsonl");
-    (void)fprintf(stderr, "xplanectl: no format \"%s\" of %s%s\nFormats: %s\n", text, report,
-                  xpl_near_text(&near, hint),
-                  is_export ? "ireeperf-jsonl, perfetto, chrome" : "text, jsonl");
-    return false;
+    return unknown_format(report, text, is_export ? kExports : kForms,
+                          is_export ? N_EXPORTS : N_FORMS);
 }
 
 // Prints warnings about what the report lacks; returns the exit status.
@@ -93,7 +107,7 @@ static int run_report(const struct xpl_args *args, const struct xpl_iree_report 
                                            .dispatch_events = args->dispatch_events,
                                            .counter_samples = args->counter_samples},
                                .rows = &rows,
-                               .done = xpl_source_release};
+                               .done = bundle->from_rows ? NULL : xpl_source_release};
     if (args->filter) run.options.filter = xpl_str_from(args->filter);
     if (!parse_id(args->id, &run.options.id) ||
         !parse_format(report->name, args->format, &rows.format, &run.options.trace))
@@ -125,16 +139,24 @@ static int write_trace(const struct xpl_args *args, const struct xpl_iree_bundle
 
 static int report_source(const struct xpl_args *args, const struct xpl_iree_report *report,
                          const struct xpl_source *source, struct output *o) {
+    const xpl_bytes_t file = xpl_source_bytes(source);
+    const struct xpl_format_limits limits = {.max_bytes = MAX_ROWS};
+    const bool rows = xpl_ireeperf_sniff(file);
+    struct xpl_profile made = {0}; // of rows
     struct xpl_error err = {0};
     struct xpl_iree_bundle bundle;
-    const xpl_status_t st = xpl_iree_open_mapped(xpl_source_bytes(source), args->unfinished,
-                                                 xpl_source_release, &bundle, &err);
-    if (st != XPL_OK) { // also INVALID_ARGUMENT: the file is wrong, not the usage
+    xpl_status_t st = rows ? xpl_profile_open(XPL_STR(""), file, &limits, &made, &err) : XPL_OK;
+    if (st == XPL_OK)
+        st = xpl_iree_open_mapped(rows ? made.bytes : file, args->unfinished,
+                                  rows ? NULL : xpl_source_release, &bundle, &err);
+    int status = XPL_EXIT_FAILED; // also of INVALID_ARGUMENT: the file is wrong, not the usage
+    if (st != XPL_OK)
         (void)fail(st, err.msg);
-        return XPL_EXIT_FAILED;
-    }
-    return wants_trace(args, report) ? write_trace(args, &bundle, o)
-                                     : run_report(args, report, &bundle, o);
+    else
+        status = wants_trace(args, report) ? write_trace(args, &bundle, o)
+                                           : run_report(args, report, &bundle, o);
+    xpl_profile_close(&made);
+    return status;
 }
 
 static int report_file(const struct xpl_args *args, const struct xpl_iree_report *report,
@@ -227,6 +249,7 @@ static int unknown_report(const char *name) {
     char hint[XPL_NEAR_TEXT];
     for (size_t i = 0; i < n; i++)
         xpl_near_add(&near, xpl_str_from(reports[i].name));
+    xpl_near_add(&near, XPL_STR("capture"));
     (void)fprintf(stderr, "xplanectl: unknown report \"%s\"%s\n", name, xpl_near_text(&near, hint));
     list_reports(stderr);
     return XPL_EXIT_USAGE;
@@ -234,10 +257,12 @@ static int unknown_report(const char *name) {
 
 int xpl_cmd_iree(const struct xpl_args *args) {
     const char *const name = args->n_rest > 1 ? args->rest[1] : "";
+    if (strcmp(name, "capture") == 0) return xpl_program_capture(args);
     const struct xpl_iree_report *const report = xpl_iree_report_find(xpl_str_from(name));
     if (!report && args->n_rest > 1) return unknown_report(name);
     if (args->n_rest != 3) {
-        (void)fprintf(stderr, "Usage: xplanectl iree REPORT FILE|SESSION\n");
+        (void)fprintf(stderr, "Usage: xplanectl iree REPORT FILE|SESSION\n"
+                              "       xplanectl iree capture [options] -- PROGRAM ARGUMENT...\n");
         list_reports(stderr);
         return XPL_EXIT_USAGE;
     }

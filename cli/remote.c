@@ -6,10 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/status.h"
+#include "cli/csv/csv.h"
+#include "cli/output.h"
+#include "cli/progress/progress.h"
 #include "cli/table.h"
 #include "cli/tool_list.h"
 
@@ -68,6 +72,64 @@ xpl_tool_request xpl_remote_request(const struct xpl_args *a, const char *tool,
                               .n_options = a->n_options};
 }
 
+int xpl_remote_tool(const struct xpl_args *a, xpl_client *c, const xpl_tool_request *q,
+                    xpl_answer **ret, xpl_result *result) {
+    xpl_progress_begin(a);
+    const int code = xpl_client_tool(c, q, ret, result);
+    xpl_progress_end();
+    return code;
+}
+
+void xpl_remote_warn(const xpl_answer *a) {
+    for (size_t i = 0; xpl_answer_warning(a, i); i++)
+        (void)fprintf(stderr, "xplanectl: warning: %s\n", xpl_answer_warning(a, i));
+}
+
+static int answer_path(const struct xpl_args *args, const char *tool, const char *path,
+                       struct xpl_run_answer *ret) {
+    const char *rest[] = {"analyze", tool, path};
+    struct xpl_args a = *args;
+    a.rest = rest;
+    a.n_rest = 3;
+    const int status = xpl_analyze(&a, &ret->made);
+    ret->p = ret->made.p;
+    ret->n = ret->made.n;
+    return status;
+}
+
+static int answer_session(const struct xpl_args *a, const char *tool, const char *session,
+                          struct xpl_run_answer *ret) {
+    xpl_client *const c = xpl_remote_open(a);
+    const xpl_tool_request q = xpl_remote_request(a, tool, session);
+    xpl_result r;
+    if (!c) return XPL_EXIT_FAILED;
+    int status = XPL_EXIT_OK;
+    if (xpl_remote_tool(a, c, &q, &ret->got, &r) == 0) {
+        xpl_remote_warn(ret->got);
+        ret->p = xpl_answer_data(ret->got, &ret->n);
+    } else {
+        status = xpl_remote_failed(&r);
+        if (strchr(session, '/'))
+            (void)fprintf(stderr, "xplanectl: there is no file %s: it was taken for a session\n",
+                          session);
+    }
+    xpl_client_close(c);
+    return status;
+}
+
+int xpl_run_answer(const struct xpl_args *a, const char *tool, const char *run,
+                   struct xpl_run_answer *ret) {
+    *ret = (struct xpl_run_answer){0};
+    xpl_buf_init(&ret->made, 0);
+    return access(run, F_OK) == 0 ? answer_path(a, tool, run, ret)
+                                  : answer_session(a, tool, run, ret);
+}
+
+void xpl_run_answer_fini(struct xpl_run_answer *r) {
+    xpl_buf_fini(&r->made);
+    xpl_answer_free(r->got);
+}
+
 static void show_when(char out[32], int64_t unix_ms) {
     const time_t t = (time_t)(unix_ms / 1000);
     struct tm tm;
@@ -75,8 +137,7 @@ static void show_when(char out[32], int64_t unix_ms) {
 }
 
 static void json_field(struct xpl_buf *b, const char *name, const char *value) {
-    xpl_buf_printf(b, "\"%s\":", name);
-    xpl_json_str(b, xpl_str_from(value ? value : ""), false);
+    xpl_json_field(b, name, xpl_str_from(value ? value : ""));
 }
 
 static void json_host(struct xpl_buf *b, const xpl_host_info *h, const char *kind) {
@@ -108,26 +169,47 @@ static void json_session(struct xpl_buf *b, const xpl_session_info *s) {
         json_field(b, "reason", s->lost[i].reason);
         xpl_buf_putc(b, '}');
     }
+    xpl_buf_str(b, XPL_STR("],\"labels\":["));
+    for (size_t i = 0; i < s->n_labels; i++) {
+        if (i) xpl_buf_putc(b, ',');
+        xpl_json_str(b, xpl_str_from(s->labels[i]), false);
+    }
     xpl_buf_str(b, XPL_STR("]}"));
 }
 
-// Writes b as the answer of a --json listing, and frees it.
-static int finish_json(const struct xpl_args *a, struct xpl_buf *b) {
+int xpl_show_listing(const struct xpl_args *a, struct xpl_buf *b) {
     xpl_buf_str(b, XPL_STR("]\n"));
     int status = XPL_EXIT_FAILED;
     if (b->failed)
         (void)fputs("xplanectl: out of memory\n", stderr);
-    else if (xpl_write_out(a, b->p, b->n))
-        status = XPL_EXIT_OK;
+    else
+        status = xpl_csv_show_text(a, b->p, b->n, NULL);
     xpl_buf_fini(b);
     return status;
 }
 
-static int finish_table(struct xpl_table *t) {
-    const bool ok = xpl_table_print(t, stdout);
-    if (!ok) (void)fputs("xplanectl: out of memory\n", stderr);
+int xpl_show_table(const struct xpl_args *a, struct xpl_table *t) {
+    struct xpl_output o;
+    if (!xpl_output_open(&o, a->out)) {
+        xpl_table_free(t);
+        return XPL_EXIT_FAILED;
+    }
+    const bool printed = xpl_table_print(t, o.f);
     xpl_table_free(t);
-    return ok ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+    if (printed) return xpl_output_commit(&o) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+    (void)fputs("xplanectl: out of memory\n", stderr);
+    xpl_output_abort(&o);
+    return XPL_EXIT_FAILED;
+}
+
+static void table_labels(struct xpl_table *t, const xpl_session_info *s) {
+    char text[128] = "";
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_labels && n < sizeof text; i++) {
+        const int got = snprintf(text + n, sizeof text - n, "%s%s", i ? " " : "", s->labels[i]);
+        n += got > 0 ? (size_t)got : 0;
+    }
+    xpl_table_text(t, xpl_str_from(text), 60);
 }
 
 static void table_session(struct xpl_table *t, const xpl_session_info *s) {
@@ -144,11 +226,12 @@ static void table_session(struct xpl_table *t, const xpl_session_info *s) {
         xpl_table_printf(t, "%s (%zu host%s lost)", s->state, s->n_lost, s->n_lost > 1 ? "s" : "");
     else
         xpl_table_printf(t, "%s", s->state);
+    table_labels(t, s);
 }
 
 static int print_sessions(const struct xpl_args *a, const xpl_sessions *list) {
     const size_t n = xpl_sessions_count(list);
-    if (a->json) {
+    if (a->json || a->csv) {
         struct xpl_buf b;
         xpl_buf_init(&b, (size_t)1 << 30);
         for (size_t i = 0; i < n; i++) {
@@ -156,14 +239,14 @@ static int print_sessions(const struct xpl_args *a, const xpl_sessions *list) {
             json_session(&b, xpl_sessions_get(list, i));
         }
         if (!n) xpl_buf_putc(&b, '[');
-        return finish_json(a, &b);
+        return xpl_show_listing(a, &b);
     }
-    static const char *const columns[] = {"SESSION", "KIND",     ">HOSTS",
-                                          ">SIZE",   "CAPTURED", "STATE"};
+    static const char *const columns[] = {"SESSION",  "KIND",  ">HOSTS", ">SIZE",
+                                          "CAPTURED", "STATE", "LABELS"};
     struct xpl_table *t = xpl_table_new(columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < n; i++)
         table_session(t, xpl_sessions_get(list, i));
-    return finish_table(t);
+    return xpl_show_table(a, t);
 }
 
 // Lost hosts stand behind the others, by the names that the capture was told.
@@ -178,7 +261,7 @@ static int print_hosts_json(const struct xpl_args *a, const xpl_session_info *s)
         if (i) xpl_buf_putc(&b, ',');
         json_host(&b, lost ? &none : &s->hosts[i], s->kind);
     }
-    return finish_json(a, &b);
+    return xpl_show_listing(a, &b);
 }
 
 static void table_lost(struct xpl_table *t, const xpl_session_info *s, const xpl_lost_info *h) {
@@ -191,7 +274,7 @@ static void table_lost(struct xpl_table *t, const xpl_session_info *s, const xpl
 }
 
 static int print_hosts(const struct xpl_args *a, const xpl_session_info *s) {
-    if (a->json) return print_hosts_json(a, s);
+    if (a->json || a->csv) return print_hosts_json(a, s);
     static const char *const columns[] = {"HOST", "KIND", ">SIZE", "WRITTEN", "STATE", "PROBLEM"};
     struct xpl_table *t = xpl_table_new(columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < s->n_hosts; i++) {
@@ -206,11 +289,11 @@ static int print_hosts(const struct xpl_args *a, const xpl_session_info *s) {
     }
     for (size_t i = 0; i < s->n_lost; i++)
         table_lost(t, s, &s->lost[i]);
-    return finish_table(t);
+    return xpl_show_table(a, t);
 }
 
 static int print_tools(const struct xpl_args *a, const xpl_session_info *s) {
-    if (!a->json) {
+    if (!a->json && !a->csv) {
         for (size_t i = 0; i < s->n_tools; i++)
             (void)puts(s->tools[i]);
         return XPL_EXIT_OK;
@@ -222,7 +305,7 @@ static int print_tools(const struct xpl_args *a, const xpl_session_info *s) {
         if (i) xpl_buf_putc(&b, ',');
         xpl_json_str(&b, xpl_str_from(s->tools[i]), false);
     }
-    return finish_json(a, &b);
+    return xpl_show_listing(a, &b);
 }
 
 int xpl_cmd_sessions(const struct xpl_args *a) {
@@ -269,12 +352,11 @@ int xpl_cmd_tool(const struct xpl_args *a) {
     xpl_answer *answer = NULL;
     xpl_result r;
     int status = XPL_EXIT_FAILED;
-    if (xpl_client_tool(c, &q, &answer, &r) == 0) {
-        for (size_t i = 0; xpl_answer_warning(answer, i); i++)
-            (void)fprintf(stderr, "xplanectl: warning: %s\n", xpl_answer_warning(answer, i));
+    if (xpl_remote_tool(a, c, &q, &answer, &r) == 0) {
+        xpl_remote_warn(answer);
         size_t n;
         const void *const p = xpl_answer_data(answer, &n);
-        status = xpl_write_out(a, p, n)
+        status = xpl_write_answer(a, p, n)
                      ? xpl_answered(a->rest[1], xpl_answer_warning(answer, 0) != NULL)
                      : XPL_EXIT_FAILED;
     } else {

@@ -8,12 +8,14 @@
 
 #include "analysis/opstats/codec/codec.h"
 #include "analysis/opstats/metrics/op_metrics.h"
+#include "analysis/tools/lib/op_record.h"
 #include "base/arena.h"
+#include "cli/progress/progress.h"
 #include "cli/remote.h"
 #include "cli/summary_json.h"
 #include "cli/table.h"
 
-enum { TOP = 15, NAME_WIDTH = 60, MAX_STEPS = 12 };
+enum { TOP = 15, TOP_ALLOCATIONS = 5, NAME_WIDTH = 60, MAX_STEPS = 12 };
 
 static void title(const char *text) {
     (void)printf("\n%s\n", text);
@@ -36,6 +38,16 @@ static int by_self_time(const void *a, const void *b) {
     return xpl_str_cmp((*x)->name, (*y)->name);
 }
 
+// Columns of device ops alone, of which the profile may have costs.
+static void rate_cells(struct xpl_table *t, const struct xpl_opstats *s,
+                       const struct xpl_op_metrics *m) {
+    struct xpl_op_record r;
+    xpl_op_record_make(m, &s->perf_env, s->run_environment.hardware_type, &r);
+    xpl_table_flop_rate(t, r.flop_rate);
+    xpl_table_byte_rate(t, r.bandwidth);
+    xpl_table_text(t, r.bound_by, NAME_WIDTH);
+}
+
 static void op_row(struct xpl_table *t, const struct xpl_op_metrics *m, uint64_t total) {
     xpl_table_text(t, m->name, NAME_WIDTH);
     xpl_table_text(t, m->category, 30);
@@ -43,14 +55,22 @@ static void op_row(struct xpl_table *t, const struct xpl_op_metrics *m, uint64_t
     xpl_table_time_ps(t, m->self_time_ps);
     xpl_table_percent(t, total ? (double)m->self_time_ps / (double)total : 0);
     xpl_table_time_ps(t, m->occurrences ? m->time_ps / m->occurrences : 0);
+}
+
+static void source_cell(struct xpl_table *t, const struct xpl_op_metrics *m) {
     xpl_str_t from = m->provenance;
     if (from.len && from.ptr[from.len - 1] == ':') from.len--;
     xpl_table_text(t, from, NAME_WIDTH);
 }
 
-static void print_ops(const char *heading, const struct xpl_op_metrics_db *db) {
-    static const char *const columns[] = {"OP",     "CATEGORY", ">COUNT",      ">SELF TIME",
-                                          ">SHARE", ">AVERAGE", "FRAMEWORK OP"};
+// `of`: the OpStats whose device ops these are; NULL for ops of the host, which have no rates.
+static void print_ops(const char *heading, const struct xpl_op_metrics_db *db,
+                      const struct xpl_opstats *of) {
+    static const char *const host_columns[] = {"OP",     "CATEGORY", ">COUNT",      ">SELF TIME",
+                                               ">SHARE", ">AVERAGE", "FRAMEWORK OP"};
+    static const char *const device_columns[] = {
+        "OP",       "CATEGORY",   ">COUNT",     ">SELF TIME", ">SHARE",
+        ">AVERAGE", ">FLOP RATE", ">BANDWIDTH", "BOUND BY",   "FRAMEWORK OP"};
     title(heading);
     const struct xpl_op_metrics **order = xpl_sys_alloc((db->metrics_db.n + 1) * sizeof *order);
     if (!order) return;
@@ -62,9 +82,12 @@ static void print_ops(const char *heading, const struct xpl_op_metrics_db *db) {
         total += db->metrics_db.v[i].self_time_ps;
     }
     qsort(order, n, sizeof *order, by_self_time);
-    struct xpl_table *t = xpl_table_new(columns, 7);
-    for (size_t i = 0; i < n && i < TOP; i++)
+    struct xpl_table *t = of ? xpl_table_new(device_columns, 10) : xpl_table_new(host_columns, 7);
+    for (size_t i = 0; i < n && i < TOP; i++) {
         op_row(t, order[i], total);
+        if (of) rate_cells(t, of, order[i]);
+        source_cell(t, order[i]);
+    }
     print_or_say(t, "none");
     if (n > TOP) (void)printf("  and %zu more\n", n - TOP);
     xpl_sys_free((void *)(uintptr_t)order);
@@ -72,22 +95,46 @@ static void print_ops(const char *heading, const struct xpl_op_metrics_db *db) {
 
 // ---- kernels ----
 
+// "256x1x1"; nothing where the profile does not say.
+static void extent_cell(struct xpl_table *t, const uint32_t dim[3], unsigned n) {
+    if (n == 3)
+        xpl_table_printf(t, "%" PRIu32 "x%" PRIu32 "x%" PRIu32, dim[0], dim[1], dim[2]);
+    else
+        xpl_table_printf(t, "%s", "");
+}
+
+static void kernel_row(struct xpl_table *t, const struct xpl_kernel_report *k) {
+    const uint64_t shared = (uint64_t)k->static_shmem_bytes + k->dynamic_shmem_bytes;
+    xpl_table_text(t, k->name, NAME_WIDTH);
+    xpl_table_printf(t, "%" PRIu32, k->occurrences);
+    xpl_table_time_ps(t, k->total_duration_ns * 1000);
+    xpl_table_time_ps(t, k->occurrences ? k->total_duration_ns * 1000 / k->occurrences : 0);
+    xpl_table_time_ps(t, k->min_duration_ns * 1000);
+    xpl_table_time_ps(t, k->max_duration_ns * 1000);
+    extent_cell(t, k->grid_dim, k->n_grid_dim);
+    extent_cell(t, k->block_dim, k->n_block_dim);
+    // No kernel runs without registers or occupies nothing: the profile does not say.
+    if (k->registers_per_thread)
+        xpl_table_printf(t, "%" PRIu32, k->registers_per_thread);
+    else
+        xpl_table_unknown(t);
+    xpl_table_bytes(t, shared);
+    if (k->occupancy_pct > 0)
+        xpl_table_percent(t, (double)k->occupancy_pct / 100);
+    else
+        xpl_table_unknown(t);
+    xpl_table_printf(t, "%s", k->is_kernel_using_tensor_core ? "yes" : "no");
+    xpl_table_text(t, k->op_name, NAME_WIDTH);
+}
+
 static void print_kernels(const struct xpl_opstats *s) {
-    static const char *const columns[] = {"KERNEL", ">COUNT", ">TOTAL",      ">AVERAGE",
-                                          ">MIN",   ">MAX",   "TENSOR CORE", "OP"};
+    static const char *const columns[] = {
+        "KERNEL", ">COUNT",     ">TOTAL",         ">AVERAGE",   ">MIN",        ">MAX", ">GRID",
+        ">BLOCK", ">REGISTERS", ">SHARED MEMORY", ">OCCUPANCY", "TENSOR CORE", "OP"};
     title("Kernels");
-    struct xpl_table *t = xpl_table_new(columns, 8);
-    for (size_t i = 0; i < s->kernel_reports.n && i < TOP; i++) {
-        const struct xpl_kernel_report *k = &s->kernel_reports.v[i];
-        xpl_table_text(t, k->name, NAME_WIDTH);
-        xpl_table_printf(t, "%" PRIu32, k->occurrences);
-        xpl_table_time_ps(t, k->total_duration_ns * 1000);
-        xpl_table_time_ps(t, k->occurrences ? k->total_duration_ns * 1000 / k->occurrences : 0);
-        xpl_table_time_ps(t, k->min_duration_ns * 1000);
-        xpl_table_time_ps(t, k->max_duration_ns * 1000);
-        xpl_table_printf(t, "%s", k->is_kernel_using_tensor_core ? "yes" : "no");
-        xpl_table_text(t, k->op_name, NAME_WIDTH);
-    }
+    struct xpl_table *t = xpl_table_new(columns, 13);
+    for (size_t i = 0; i < s->kernel_reports.n && i < TOP; i++)
+        kernel_row(t, &s->kernel_reports.v[i]);
     print_or_say(t, "none (no GPU in this profile)");
     if (s->kernel_reports.n > TOP) (void)printf("  and %zu more\n", s->kernel_reports.n - TOP);
 }
@@ -162,6 +209,71 @@ static void memory_rows(struct xpl_table *t, const char *host, const json_t *ans
     }
 }
 
+static xpl_str_t text_of(const json_t *o, const char *key) {
+    const char *const v = json_string_value(json_object_get(o, key));
+    return xpl_str_from(v ? v : "");
+}
+
+// What an entry of activeAllocations stands for: the event that allocated it, or a part that has
+// none, such as the stack.
+static const json_t *allocation_of(const json_t *allocator, const json_t *active) {
+    const json_t *const special = json_object_get(allocator, "specialAllocations");
+    const json_t *const events = json_object_get(allocator, "memoryProfileSnapshots");
+    const char *const at = json_string_value(json_object_get(active, "specialIndex"));
+    if (at && at[0] != '-') return json_array_get(special, int_of(active, "specialIndex"));
+    return json_object_get(json_array_get(events, int_of(active, "snapshotIndex")),
+                           "activityMetadata");
+}
+
+struct held {
+    const json_t *allocation, *active;
+    uint64_t bytes;
+    size_t at;
+};
+
+static int by_bytes(const void *a, const void *b) {
+    const struct held *const x = a, *const y = b;
+    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+static void held_row(struct xpl_table *t, const char *host, const char *memory,
+                     const struct held *h) {
+    const uint64_t count = int_of(h->active, "numOccurrences");
+    const xpl_str_t type = text_of(h->allocation, "dataType");
+    xpl_table_text(t, xpl_str_from(host), 40);
+    xpl_table_text(t, xpl_str_from(memory), 40);
+    xpl_table_bytes(t, h->bytes);
+    xpl_table_printf(t, "%" PRIu64, count ? count : 1);
+    xpl_table_text(t, text_of(h->allocation, "tfOpName"), NAME_WIDTH);
+    xpl_table_text(t, text_of(h->allocation, "regionType"), 30);
+    xpl_table_text(t, xpl_str_eq(type, XPL_STR("INVALID")) ? XPL_STR("") : type, 30);
+    xpl_table_text(t, text_of(h->allocation, "tensorShape"), 40);
+}
+
+// What each memory holds at its peak, the greatest first.
+static void held_rows(struct xpl_table *t, const char *host, const json_t *answer) {
+    const char *name;
+    json_t *allocator;
+    json_object_foreach(json_object_get(answer, "memoryProfilePerAllocator"), name, allocator) {
+        const json_t *const active = json_object_get(allocator, "activeAllocations");
+        const size_t n = json_array_size(active);
+        struct held *const list = xpl_sys_alloc((n + 1) * sizeof *list);
+        for (size_t i = 0; list && i < n; i++) {
+            const json_t *const a = json_array_get(active, i);
+            const json_t *const of = allocation_of(allocator, a);
+            const uint64_t each = int_of(of, "allocationBytes"), k = int_of(a, "numOccurrences");
+            uint64_t all;
+            if (__builtin_mul_overflow(each, k ? k : 1, &all)) all = UINT64_MAX;
+            list[i] = (struct held){of, a, all, i};
+        }
+        if (list && n) qsort(list, n, sizeof *list, by_bytes);
+        for (size_t i = 0; list && i < n && i < TOP_ALLOCATIONS; i++)
+            held_row(t, host, name, &list[i]);
+        xpl_sys_free(list);
+    }
+}
+
 static json_t *memory_of_host(const struct xpl_args *a, xpl_client *c, const char *session,
                               const char *host) {
     xpl_tool_request q = xpl_remote_request(a, "memory_profile", session);
@@ -170,7 +282,7 @@ static json_t *memory_of_host(const struct xpl_args *a, xpl_client *c, const cha
     q.n_options = 0;
     xpl_answer *answer = NULL;
     xpl_result r;
-    if (xpl_client_tool(c, &q, &answer, &r) != 0) {
+    if (xpl_remote_tool(a, c, &q, &answer, &r) != 0) {
         (void)fprintf(stderr, "xplanectl: warning: %s: %s\n", host, r.message);
         return NULL;
     }
@@ -192,15 +304,47 @@ static void print_memory(const struct xpl_args *a, xpl_client *c, const xpl_sess
     static const char *const columns[] = {"HOST",          "MEMORY",        ">PEAK",
                                           ">CAPACITY",     ">HEAP AT PEAK", ">STACK AT PEAK",
                                           ">FRAGMENTATION"};
+    static const char *const held_columns[] = {"HOST", "MEMORY", ">SIZE", ">COUNT",
+                                               "OP",   "REGION", "TYPE",  "SHAPE"};
     title("Memory");
-    struct xpl_table *t = xpl_table_new(columns, 7);
+    struct xpl_table *t = xpl_table_new(columns, 7), *held = xpl_table_new(held_columns, 8);
     for (size_t i = 0; i < s->n_hosts; i++) {
         if (!is_named(a, s->hosts[i].name)) continue;
         json_t *const answer = memory_of_host(a, c, s->name, s->hosts[i].name);
         memory_rows(t, s->hosts[i].name, answer);
+        held_rows(held, s->hosts[i].name, answer);
         json_decref(answer);
     }
     print_or_say(t, "no allocations in this profile");
+    if (xpl_table_rows(held)) {
+        title("Greatest allocations at the peak");
+        print_or_say(held, "");
+    } else {
+        xpl_table_free(held);
+    }
+}
+
+// Takes `answer`, of one host: into an object as it is, into a list as rows of its allocators.
+static void add_memory(json_t *memory, const char *host, json_t *answer) {
+    const char *name;
+    json_t *allocator;
+    if (json_is_object(memory)) {
+        (void)json_object_set_new(memory, host, answer);
+        return;
+    }
+    json_object_foreach(json_object_get(answer, "memoryProfilePerAllocator"), name, allocator) {
+        const json_t *const sum = json_object_get(allocator, "profileSummary");
+        const json_t *const peak = json_object_get(sum, "peakStats");
+        const double fragmentation = json_number_value(json_object_get(peak, "fragmentation"));
+        (void)json_array_append_new(
+            memory, json_pack("{ss ss sI sI sI sI sf}", "host", host, "allocator", name,
+                              "peak_bytes", (json_int_t)int_of(peak, "peakBytesInUse"),
+                              "capacity_bytes", (json_int_t)int_of(sum, "memoryCapacity"),
+                              "heap_bytes", (json_int_t)int_of(peak, "heapAllocatedBytes"),
+                              "stack_bytes", (json_int_t)int_of(peak, "stackReservedBytes"),
+                              "fragmentation_percent", fragmentation * 100));
+    }
+    json_decref(answer);
 }
 
 // ---- all of it ----
@@ -241,20 +385,22 @@ static int print_all(const struct xpl_args *a, xpl_client *c, const xpl_session_
     if (xpl_opstats_decode(bytes, &arena, &st, &err) != XPL_OK) {
         (void)fprintf(stderr, "xplanectl: the server's OpStats cannot be read: %s\n", err.msg);
         status = XPL_EXIT_FAILED;
-    } else if (a->json) {
-        json_t *const memory = json_object();
+    } else if (a->json || a->csv) {
+        json_t *const memory = a->csv ? json_array() : json_object();
         for (size_t i = 0; i < s->n_hosts; i++)
             if (is_named(a, s->hosts[i].name))
-                (void)json_object_set_new(memory, s->hosts[i].name,
-                                          memory_of_host(a, c, s->name, s->hosts[i].name));
-        status = xpl_summary_json(a, s, st, memory);
+                add_memory(memory, s->hosts[i].name,
+                           memory_of_host(a, c, s->name, s->hosts[i].name));
+        status = xpl_summary_json(a, s, st, xpl_summary_findings(a, c, s->name), memory);
     } else {
         print_head(a, s, st);
-        (void)xpl_findings_print_session(a, c, s->name);
+        json_t *const findings = xpl_summary_findings(a, c, s->name);
+        xpl_summary_print_findings(findings);
+        json_decref(findings);
         print_steps(st);
-        print_ops("Device ops", &st->device_op_metrics_db);
+        print_ops("Device ops", &st->device_op_metrics_db, st);
         print_kernels(st);
-        print_ops("Host ops", &st->host_op_metrics_db);
+        print_ops("Host ops", &st->host_op_metrics_db, NULL);
         print_memory(a, c, s);
     }
     xpl_arena_fini(&arena);
@@ -269,16 +415,18 @@ int xpl_cmd_summary(const struct xpl_args *a) {
     xpl_result r;
     const xpl_tool_request q = xpl_remote_request(a, NULL, a->rest[1]);
     int status = XPL_EXIT_FAILED;
-    if (xpl_client_session(c, a->rest[1], &one, &r) != 0 ||
-        xpl_client_op_stats(c, &q, &answer, &r) != 0) {
+    xpl_progress_begin(a);
+    const bool answered = xpl_client_session(c, a->rest[1], &one, &r) == 0 &&
+                          xpl_client_op_stats(c, &q, &answer, &r) == 0;
+    xpl_progress_end();
+    if (!answered) {
         status = xpl_remote_failed(&r);
         if (r.code == XPL_FAILED_PRECONDITION)
             (void)fprintf(stderr,
                           "xplanectl: `xplanectl tools %s` lists the tools that answer for it\n",
                           a->rest[1]);
     } else {
-        for (size_t i = 0; xpl_answer_warning(answer, i); i++)
-            (void)fprintf(stderr, "xplanectl: warning: %s\n", xpl_answer_warning(answer, i));
+        xpl_remote_warn(answer);
         size_t n;
         const void *const p = xpl_answer_data(answer, &n);
         status = print_all(a, c, xpl_sessions_get(one, 0), (xpl_bytes_t){p, n});

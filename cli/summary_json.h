@@ -8,7 +8,7 @@
 
 #include "analysis/opstats/opstats.h"
 #include "cli/args.h"
-#include "client/xplaned.h"
+#include "cli/library/library.h"
 
 // How long a step takes: the mean of its cores, on all hosts; and the slowest of them, which the
 // others wait for.  The latter is what overview_page averages (steptime_ms_average).
@@ -21,9 +21,15 @@ struct xpl_summary_step {
 uint64_t xpl_summary_ps(double ps);
 struct xpl_summary_step xpl_summary_step(const struct xpl_per_core_step_info *p);
 
-// Prints the summary as one JSON document and takes over `memory`, memory_profile's answers by
-// host.  Returns the program's exit status.
+// What the tool findings answers for a session; NULL after saying on stderr why there is nothing.
+json_t *xpl_summary_findings(const struct xpl_args *a, xpl_client *c, const char *session);
+// Prints them as text; NULL is fine.
+void xpl_summary_print_findings(const json_t *all);
+
+// Writes the summary as one JSON document, or a table of it as CSV: `findings` as above, and
+// `memory`, memory_profile's answers by host (for CSV the rows); both are taken over.  Returns the
+// program's exit status.
 int xpl_summary_json(const struct xpl_args *a, const xpl_session_info *s,
-                     const struct xpl_opstats *st, json_t *memory);
+                     const struct xpl_opstats *st, json_t *findings, json_t *memory);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 
 #include "base/arena.h"
+#include "base/text/utf8.h"
 #include "base/vec.h"
 
 enum { MAX_COLUMNS = 64, MAX_CELL = 400 };
@@ -25,7 +26,7 @@ struct xpl_table {
 static size_t code_points(xpl_str_t s) {
     size_t n = 0;
     for (size_t i = 0; i < s.len; i++)
-        n += ((unsigned char)s.ptr[i] & 0xc0) != 0x80;
+        n += !xpl_utf8_inside(s.ptr[i]);
     return n;
 }
 
@@ -62,7 +63,7 @@ void xpl_table_text(struct xpl_table *t, xpl_str_t s, size_t max) {
     size_t n = 0, seen = 0, i = 0;
     while (i < s.len && seen < max && n + 8 < sizeof out) {
         size_t len = 1;
-        while (i + len < s.len && len < 4 && ((unsigned char)s.ptr[i + len] & 0xc0) == 0x80)
+        while (i + len < s.len && len < 4 && xpl_utf8_inside(s.ptr[i + len]))
             len++;
         const unsigned char c = (unsigned char)s.ptr[i];
         if (c < 0x20 || c == 0x7f || (c >= 0x80 && len == 1)) {
@@ -139,6 +140,37 @@ void xpl_table_percent(struct xpl_table *t, double fraction) {
     xpl_table_printf(t, "%.1f%%", fraction * 100);
 }
 
+void xpl_table_unknown(struct xpl_table *t) {
+    xpl_table_printf(t, "\xe2\x80\x93");
+}
+
+static void add_rate(struct xpl_table *t, double v, const char *unit) {
+    char out[32];
+    three_digits(out, sizeof out, v, unit);
+    if (v > 0)
+        xpl_table_printf(t, "%s", out);
+    else
+        xpl_table_unknown(t);
+}
+
+void xpl_table_flop_rate(struct xpl_table *t, double giga_per_second) {
+    static const char *const units[] = {"GFLOP/s", "TFLOP/s", "PFLOP/s", "EFLOP/s"};
+    double v = giga_per_second;
+    size_t i = 0;
+    for (; v >= 999.5 && i + 1 < sizeof units / sizeof *units; i++)
+        v /= 1e3;
+    add_rate(t, v, units[i]);
+}
+
+void xpl_table_byte_rate(struct xpl_table *t, double gibi_per_second) {
+    static const char *const units[] = {"MiB/s", "GiB/s", "TiB/s", "PiB/s", "EiB/s"};
+    double v = gibi_per_second * 1024;
+    size_t i = 0;
+    for (; v >= 1023.5 && i + 1 < sizeof units / sizeof *units; i++)
+        v /= 1024;
+    add_rate(t, v, units[i]);
+}
+
 size_t xpl_table_rows(const struct xpl_table *t) {
     return t ? t->cells.n / t->n_columns - 1 : 0;
 }
@@ -155,13 +187,20 @@ bool xpl_table_print(const struct xpl_table *t, FILE *out) {
         size_t *const w = &width[i % t->n_columns];
         if (t->cells.v[i].width > *w) *w = t->cells.v[i].width;
     }
+    size_t blanks = 0; // before the next text: lines do not end with any
     for (size_t i = 0; i < t->cells.n; i++) {
         const size_t col = i % t->n_columns, gap = width[col] - t->cells.v[i].width;
-        const bool last = col + 1 == t->n_columns;
-        if (t->right[col]) pad(out, gap);
-        (void)fwrite(t->cells.v[i].text.ptr, 1, t->cells.v[i].text.len, out);
-        if (!t->right[col] && !last) pad(out, gap);
-        (void)fputs(last ? "\n" : "  ", out);
+        if (t->right[col]) blanks += gap;
+        if (t->cells.v[i].text.len) {
+            pad(out, blanks);
+            blanks = 0;
+            (void)fwrite(t->cells.v[i].text.ptr, 1, t->cells.v[i].text.len, out);
+        }
+        if (!t->right[col]) blanks += gap;
+        blanks += 2;
+        if (col + 1 < t->n_columns) continue;
+        blanks = 0;
+        (void)fputc('\n', out);
     }
     return true;
 }

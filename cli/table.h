@@ -23,6 +23,12 @@ void xpl_table_printf(struct xpl_table *t, const char *fmt, ...)
 void xpl_table_time_ps(struct xpl_table *t, uint64_t ps);
 void xpl_table_bytes(struct xpl_table *t, uint64_t bytes);
 void xpl_table_percent(struct xpl_table *t, double fraction);
+// A dash, for what is not known.
+void xpl_table_unknown(struct xpl_table *t);
+// A rate of floating-point operations; a dash for 0, which is what is not known.
+void xpl_table_flop_rate(struct xpl_table *t, double giga_per_second);
+// A rate of bytes; likewise.
+void xpl_table_byte_rate(struct xpl_table *t, double gibi_per_second);
 size_t xpl_table_rows(const struct xpl_table *t);
 // False when memory ran out while the table was filled (nothing is printed then).
 bool xpl_table_print(const struct xpl_table *t, FILE *out);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/tool_list.h"
 
-#include "analysis/tools/foreign.h"
+#include "analysis/tools/tool.h"
 #include "base/buf.h"
 #include "base/json.h"
+#include "cli/csv/csv.h"
 
 enum { MAX_LISTING = 1 << 20 };
 
@@ -14,9 +15,14 @@ static const char *const kHosts[] = {
     [XPL_HOSTS_ALL] = "all",
 };
 static const char *const kShown[] = {
-    [XPL_SHOWN_NEVER] = "never",       [XPL_SHOWN_UNLISTED] = "unlisted",
-    [XPL_SHOWN_ALWAYS] = "always",     [XPL_SHOWN_WITH_GPU] = "with_gpu",
-    [XPL_SHOWN_WITH_HLO] = "with_hlo", [XPL_SHOWN_WITHOUT_STREAMING] = "without_streaming",
+    [XPL_SHOWN_NEVER] = "never",
+    [XPL_SHOWN_UNLISTED] = "unlisted",
+    [XPL_SHOWN_ALWAYS] = "always",
+    [XPL_SHOWN_WITH_GPU] = "with_gpu",
+    [XPL_SHOWN_WITH_HLO] = "with_hlo",
+    [XPL_SHOWN_WITH_COUNTERS] = "with_counters",
+    [XPL_SHOWN_WITH_MEGASCALE] = "with_megascale",
+    [XPL_SHOWN_WITHOUT_STREAMING] = "without_streaming",
 };
 static const char *const kShapes[] = {
     [XPL_SHAPES_ANSWER] = "answer",
@@ -27,8 +33,7 @@ static const char *const kShapes[] = {
 // ---- JSON ----
 
 static void put_text(struct xpl_buf *b, const char *key, const char *value) {
-    xpl_buf_printf(b, "\"%s\":", key);
-    xpl_json_str(b, xpl_str_from(value ? value : ""), false);
+    xpl_json_field(b, key, xpl_str_from(value ? value : ""));
     xpl_buf_putc(b, ',');
 }
 
@@ -118,21 +123,7 @@ static void put_products(struct xpl_buf *b) {
         put_text(b, "name", products[i]->name);
         xpl_buf_printf(b, "\"version\":%u}", products[i]->version);
     }
-    xpl_buf_str(b, XPL_STR("],"));
-}
-
-static void put_foreign(struct xpl_buf *b) {
-    size_t n;
-    const struct xpl_foreign_tool *const f = xpl_foreign_tools(&n);
-    xpl_buf_str(b, XPL_STR("\"foreign\":["));
-    for (size_t i = 0; i < n; i++) {
-        xpl_buf_str(b, i ? XPL_STR(",{") : XPL_STR("{"));
-        put_text(b, "name", f[i].name);
-        put_text(b, "hosts", kHosts[f[i].hosts]);
-        put_bool(b, "worker_served", f[i].worker_served);
-        xpl_buf_putc(b, '}');
-    }
-    xpl_buf_putc(b, ']');
+    xpl_buf_str(b, XPL_STR("]"));
 }
 
 static void put_json(struct xpl_buf *b) {
@@ -146,7 +137,6 @@ static void put_json(struct xpl_buf *b) {
     xpl_buf_str(b, XPL_STR("],"));
     put_hidden(b);
     put_products(b);
-    put_foreign(b);
     xpl_buf_str(b, XPL_STR("}\n"));
 }
 
@@ -240,11 +230,11 @@ void xpl_help_tools(FILE *out) {
 int xpl_list_tools(const struct xpl_args *a) {
     struct xpl_buf b;
     xpl_buf_init(&b, MAX_LISTING);
-    if (a->json)
+    if (a->json || a->csv)
         put_json(&b);
     else
         put_lines(&b);
-    const bool ok = !b.failed && xpl_write_out(a, b.p, b.n);
+    const int status = b.failed ? XPL_EXIT_FAILED : xpl_csv_show_text(a, b.p, b.n, "all");
     xpl_buf_fini(&b);
-    return ok ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+    return status;
 }

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// `xplanectl compare`: two runs, or groups of runs, beside each other.  The tools time_breakdown
-// and op_list answer for each, through a daemon or without one.
-#include "cli/compare.h"
-
+// `xplanectl compare`: two runs, or groups of runs, beside each other, by a daemon or without one.
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/compare/compare.h"
 #include "base/arena.h"
-#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/text/near.h"
+#include "cli/csv/csv.h"
+#include "cli/iree/sides.h"
+#include "cli/progress/progress.h"
 #include "cli/remote.h"
+#include "cli/runs/runs.h"
 #include "cli/table.h"
 
 // ---- thresholds: --fail-if 'step_time>5%' ----
@@ -77,7 +80,7 @@ static int judge(const json_t *all, const struct threshold *t) {
     const json_t *const percent = json_object_get(m, "difference_percent");
     double v = json_number_value(percent);
     if (json_is_null(percent)) { // of nothing everything is infinitely much more
-        const bool more = json_real_value(json_object_get(m, "difference_ps")) > 0;
+        const bool more = json_number_value(json_object_get(m, "difference_ps")) > 0;
         if (strcmp(t->metric, "step_time") == 0) {
             (void)fputs("xplanectl: --fail-if: a run has no steps, so that there is no step_time\n",
                         stderr);
@@ -94,6 +97,55 @@ static int judge(const json_t *all, const struct threshold *t) {
 
 // ---- runs ----
 
+static bool out_of_memory(void) {
+    (void)fputs("xplanectl: out of memory\n", stderr);
+    return false;
+}
+
+// An operand: "A1,A2" is several runs, unless there is such a path.
+struct operand {
+    char *text; // of malloc
+    const char **runs;
+    size_t n;
+};
+
+static bool parse_operand(const char *text, struct operand *ret) {
+    const bool one = access(text, F_OK) == 0;
+    size_t most = 1;
+    for (const char *p = text; *p; p++)
+        most += *p == ',';
+    *ret = (struct operand){.text = strdup(text), .runs = calloc(most, sizeof *ret->runs)};
+    if (!ret->text || !ret->runs) return out_of_memory();
+    for (char *rest = ret->text, *run; rest;) {
+        run = one ? rest : strsep(&rest, ",");
+        if (one) rest = NULL;
+        if (!*run) {
+            (void)fprintf(stderr, "xplanectl: \"%s\", character %td: a run is missing\n", text,
+                          run - ret->text + 1);
+            return false;
+        }
+        ret->runs[ret->n++] = run;
+    }
+    return true;
+}
+
+static void operand_fini(struct operand *o) {
+    free(o->text);
+    free((void *)(uintptr_t)o->runs);
+}
+
+static bool add_runs(const struct xpl_args *a, const struct operand *o, struct xpl_arena *arena,
+                     struct xpl_run_group *g) {
+    for (size_t i = 0; i < o->n; i++) {
+        const struct xpl_run_summary *const s = xpl_runs_summarize(a, o->runs[i], arena);
+        if (!s) return false;
+        if (!xpl_run_group_add(g, s, arena)) return out_of_memory();
+    }
+    return true;
+}
+
+// ---- the comparison ----
+
 static json_t *parse(const void *p, size_t n) {
     json_error_t why;
     json_t *const j = json_loadb(p, n, 0, &why);
@@ -101,62 +153,48 @@ static json_t *parse(const void *p, size_t n) {
     return j;
 }
 
-static json_t *of_path(const struct xpl_args *args, const char *tool, const char *path) {
-    const char *rest[] = {"analyze", tool, path};
-    struct xpl_args a = *args;
-    struct xpl_buf out;
-    a.rest = rest;
-    a.n_rest = 3;
-    json_t *const j = xpl_analyze(&a, &out) == XPL_EXIT_OK ? parse(out.p, out.n) : NULL;
-    xpl_buf_fini(&out);
-    return j;
+// Made here: of files, and of what the daemon says of each session.
+static json_t *compare_here(const struct xpl_args *args, const struct operand o[2]) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    struct xpl_run_group a = {0}, b = {0};
+    struct xpl_error err = {0};
+    xpl_arena_init(&arena, SIZE_MAX / 2);
+    xpl_buf_init(&out, SIZE_MAX / 2);
+    if (!add_runs(args, &o[0], &arena, &a) || !add_runs(args, &o[1], &arena, &b)) return NULL;
+    if (xpl_compare_json(&a, &b, &arena, &out, &err) == XPL_OK) return parse(out.p, out.n);
+    (void)fprintf(stderr, "xplanectl: %s\n", err.msg);
+    return NULL;
 }
 
-static json_t *of_session(const struct xpl_args *a, const char *tool, const char *session) {
-    xpl_client *const c = xpl_remote_open(a);
-    const xpl_tool_request q = xpl_remote_request(a, tool, session);
+static json_t *compare_there(const struct xpl_args *args, const struct operand o[2]) {
+    const xpl_comparison q = {sizeof q, o[0].runs, o[1].runs, o[0].n, o[1].n};
+    xpl_client *const c = xpl_remote_open(args);
     xpl_answer *answer = NULL;
+    json_t *all = NULL;
     xpl_result r;
-    json_t *j = NULL;
     if (!c) return NULL;
-    if (xpl_client_tool(c, &q, &answer, &r) != 0) {
-        (void)xpl_remote_failed(&r);
-    } else {
+    xpl_progress_begin(args);
+    const bool answered = xpl_client_compare(c, &q, &answer, &r) == 0;
+    xpl_progress_end();
+    if (answered) {
         size_t n;
         const void *const p = xpl_answer_data(answer, &n);
-        for (size_t i = 0; xpl_answer_warning(answer, i); i++)
-            (void)fprintf(stderr, "xplanectl: warning: %s\n", xpl_answer_warning(answer, i));
-        j = parse(p, n);
+        xpl_remote_warn(answer);
+        all = parse(p, n);
+    } else {
+        (void)xpl_remote_failed(&r);
     }
     xpl_answer_free(answer);
     xpl_client_close(c);
-    return j;
+    return all;
 }
 
-static bool add_run(const struct xpl_args *a, const char *run, struct xpl_compare_side *s) {
-    json_t *(*const ask)(const struct xpl_args *, const char *, const char *) =
-        access(run, F_OK) == 0 ? of_path : of_session;
-    json_t *const breakdown = ask(a, "time_breakdown", run), *const ops =
-                                                                 breakdown ? ask(a, "op_list", run)
-                                                                           : NULL;
-    if (!ops) {
-        json_decref(breakdown);
-        return false;
-    }
-    if (xpl_compare_add(s, breakdown, ops)) return true;
-    (void)fprintf(stderr, "xplanectl: the times of %s cannot be read\n", run);
-    return false;
-}
-
-// "A1,A2": several runs, unless there is such a path.
-static bool add_runs(const struct xpl_args *a, const char *operand, struct xpl_compare_side *s) {
-    if (access(operand, F_OK) == 0 || !strchr(operand, ',')) return add_run(a, operand, s);
-    char *const list = strdup(operand);
-    bool ok = list;
-    for (char *rest = list, *run; ok && (run = strsep(&rest, ","));)
-        ok = add_run(a, run, s);
-    free(list);
-    return ok;
+// The daemon compares sessions of XSpaces; with --host and --option its tools are asked one by one.
+static bool are_sessions(const struct xpl_args *a, const struct operand *o) {
+    for (size_t i = 0; i < o->n; i++)
+        if (access(o->runs[i], F_OK) == 0 || xpl_sides_is_bundle(a, o->runs[i])) return false;
+    return !a->n_hosts && !a->n_options;
 }
 
 // ---- text ----
@@ -178,11 +216,15 @@ static void put_time(struct xpl_table *t, double ps) {
     xpl_table_printf(t, "%s", text);
 }
 
+static const char *show_difference(char text[33], double ps) {
+    text[0] = ps < 0 ? '-' : '+';
+    xpl_show_time_ps(text + 1, (uint64_t)fmin(fabs(ps), 1e19));
+    return text;
+}
+
 static void put_difference(struct xpl_table *t, const json_t *o) {
-    char text[32];
-    const double ps = real_of(o, "difference_ps");
-    xpl_show_time_ps(text, (uint64_t)fmin(fabs(ps), 1e19));
-    xpl_table_printf(t, "%s%s", ps < 0 ? "-" : "+", text);
+    char text[33];
+    xpl_table_printf(t, "%s", show_difference(text, real_of(o, "difference_ps")));
 }
 
 static void print_steps(const json_t *all) {
@@ -198,8 +240,8 @@ static void print_steps(const json_t *all) {
         (void)printf(", %+.2f%%", real_of(d, "difference_percent"));
     if (json_is_array(ends))
         (void)printf(", difference %+.3f to %+.3f ms (95%%)\n",
-                     json_real_value(json_array_get(ends, 0)) / 1e9,
-                     json_real_value(json_array_get(ends, 1)) / 1e9);
+                     json_number_value(json_array_get(ends, 0)) / 1e9,
+                     json_number_value(json_array_get(ends, 1)) / 1e9);
     else
         (void)printf(", too few steps for an interval (%d are needed)\n", XPL_COMPARE_LEAST_STEPS);
 }
@@ -225,22 +267,19 @@ static void print_times(const json_t *all) {
     print_table(t);
 }
 
-static void print_ops(const json_t *all) {
-    static const char *const columns[] = {"OP PER STEP", "CATEGORY", "SHAPE",      "",
-                                          ">A",          ">B",       ">DIFFERENCE"};
-    struct xpl_table *const t = xpl_table_new(columns, 7);
-    const json_t *const ops = json_object_get(all, "ops");
+// The first rows of a table, and what the others come to.
+static void print_rows(const json_t *rows, const char *const *columns, size_t n_columns,
+                       void (*put_name)(struct xpl_table *t, const json_t *row)) {
+    struct xpl_table *const t = xpl_table_new(columns, n_columns);
     double others = 0;
-    for (size_t i = 0; i < json_array_size(ops); i++) {
-        const json_t *const o = json_array_get(ops, i);
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *const o = json_array_get(rows, i);
         const xpl_str_t state = text_of(o, "state");
         if (i >= TOP) {
             others += real_of(o, "difference_ps");
             continue;
         }
-        xpl_table_text(t, text_of(o, "op"), NAME_WIDTH);
-        xpl_table_text(t, text_of(o, "category"), 20);
-        xpl_table_text(t, text_of(o, "shape"), 20);
+        put_name(t, o);
         xpl_table_text(t, xpl_str_eq(state, XPL_STR("both")) ? XPL_STR("") : state, 10);
         put_time(t, real_of(o, "a_ps"));
         put_time(t, real_of(o, "b_ps"));
@@ -248,59 +287,95 @@ static void print_ops(const json_t *all) {
     }
     (void)printf("\n");
     print_table(t);
-    if (json_array_size(ops) > TOP)
-        (void)printf("  and %zu others, together %+.3f us\n", json_array_size(ops) - TOP,
-                     others / 1e6);
+    if (json_array_size(rows) > TOP) {
+        char text[33];
+        (void)printf("  and %zu others, together %s\n", json_array_size(rows) - TOP,
+                     show_difference(text, others));
+    }
+}
+
+static void put_op_name(struct xpl_table *t, const json_t *o) {
+    xpl_table_text(t, text_of(o, "op"), NAME_WIDTH);
+    xpl_table_text(t, text_of(o, "category"), 20);
+    xpl_table_text(t, text_of(o, "shape"), 20);
+}
+
+static void put_kernel_name(struct xpl_table *t, const json_t *o) {
+    xpl_table_text(t, text_of(o, "kernel"), NAME_WIDTH);
+    xpl_table_text(t, text_of(o, "op"), 40);
+}
+
+static void print_ops(const json_t *all) {
+    static const char *const columns[] = {"OP PER STEP", "CATEGORY", "SHAPE",      "",
+                                          ">A",          ">B",       ">DIFFERENCE"};
+    print_rows(json_object_get(all, "ops"), columns, 7, put_op_name);
+}
+
+static void print_kernels(const json_t *all) {
+    static const char *const columns[] = {"KERNEL PER STEP", "OP", "", ">A", ">B", ">DIFFERENCE"};
+    if (json_array_size(json_object_get(all, "kernels")))
+        print_rows(json_object_get(all, "kernels"), columns, 6, put_kernel_name);
+}
+
+static void print_memory(const json_t *all) {
+    static const char *const columns[] = {"PEAK MEMORY", ">A", ">B", ">DIFFERENCE"};
+    const json_t *const list = json_object_get(all, "memory");
+    if (!json_array_size(list)) return;
+    struct xpl_table *const t = xpl_table_new(columns, 4);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *const m = json_array_get(list, i);
+        xpl_table_text(t, text_of(m, "allocator"), NAME_WIDTH);
+        xpl_table_bytes(t, (uint64_t)real_of(m, "a_peak_bytes"));
+        xpl_table_bytes(t, (uint64_t)real_of(m, "b_peak_bytes"));
+        if (json_is_number(json_object_get(m, "difference_percent")))
+            xpl_table_printf(t, "%+.1f%%", real_of(m, "difference_percent"));
+        else
+            xpl_table_text(t, text_of(m, "state"), 10);
+    }
+    (void)printf("\n");
+    print_table(t);
 }
 
 // ---- the command ----
 
-static int show(const struct xpl_args *args, bool json, const json_t *all) {
-    if (!json) {
+static int show(const struct xpl_args *args, const json_t *all) {
+    if (args->csv) return xpl_csv_show(args, all, NULL);
+    if (!args->json) {
         print_steps(all);
         print_times(all);
         print_ops(all);
+        print_kernels(all);
+        print_memory(all);
         return XPL_EXIT_OK;
     }
     char *const text = json_dumps(all, JSON_INDENT(1));
-    struct xpl_buf line;
     if (!text) {
         (void)fputs("xplanectl: out of memory\n", stderr);
         return XPL_EXIT_FAILED;
     }
-    xpl_buf_init(&line, strlen(text) + 2);
-    xpl_buf_str(&line, xpl_str_from(text));
-    xpl_buf_putc(&line, '\n');
-    const bool written = !line.failed && xpl_write_out(args, line.p, line.n);
-    xpl_buf_fini(&line);
+    const bool written = xpl_write_line(args, text, strlen(text));
     free(text);
     return written ? XPL_EXIT_OK : XPL_EXIT_FAILED;
 }
 
-static int compare(const struct xpl_args *args, bool json, const struct threshold *t) {
-    struct xpl_compare_side a = {0}, b = {0};
+static int compare(const struct xpl_args *args, const struct threshold *t) {
+    struct operand o[2] = {{0}, {0}};
     json_t *all = NULL;
-    int status = XPL_EXIT_FAILED;
-    if (add_runs(args, args->rest[1], &a) && add_runs(args, args->rest[2], &b)) {
-        all = xpl_compare_json(&a, &b);
-        if (!all) (void)fputs("xplanectl: out of memory\n", stderr);
+    int status = XPL_EXIT_USAGE;
+    if (parse_operand(args->rest[1], &o[0]) && parse_operand(args->rest[2], &o[1])) {
+        all = are_sessions(args, &o[0]) && are_sessions(args, &o[1]) ? compare_there(args, o)
+                                                                     : compare_here(args, o);
+        status = all ? show(args, all) : XPL_EXIT_FAILED;
     }
-    if (all) status = show(args, json, all);
     if (status == XPL_EXIT_OK) status = judge(all, t);
     json_decref(all);
-    xpl_compare_fini(&a);
-    xpl_compare_fini(&b);
+    operand_fini(&o[0]);
+    operand_fini(&o[1]);
     return status;
 }
 
-int xpl_cmd_compare(const struct xpl_args *args) {
-    const bool json = args->json || (args->format && strcmp(args->format, "json") == 0);
+int xpl_runs_compare(const struct xpl_args *args) {
     struct threshold t;
-    if (args->format && !json && strcmp(args->format, "table") != 0) {
-        (void)fprintf(stderr, "xplanectl: --format of compare is table or json, not %s\n",
-                      args->format);
-        return XPL_EXIT_USAGE;
-    }
     const int status = parse_threshold(args->fail_if, &t);
-    return status == XPL_EXIT_OK ? compare(args, json, &t) : status;
+    return status == XPL_EXIT_OK ? compare(args, &t) : status;
 }

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 import unittest
+import urllib.error
 import urllib.request
 
 from harness import DATA, PROFILE, ROOT, Case, Programs, environment, wait_until
@@ -89,8 +90,30 @@ class Words(Case):
         summary = self.ask("summary", "four")[1]
         self.assertIn(table, summary)
         self.assertLess(summary.index("\nFindings\n"), summary.index("\nSteps\n"))
-        self.assertIn("table or json", self.says(2, "findings", "four", "--format", "yaml"))
+        self.assertIn("table, csv or json", self.says(2, "findings", "four", "--format", "yaml"))
         self.assertIn("taken for a session", self.says(1, "findings", "none/such"))
+
+    def test_collectives(self):
+        """Sizes and groups as the instructions say, rates as NCCL's tests count them; what is known adds up."""
+        run = PROFILE.parent.parent / "jax_8dev_shardmap"
+        alike, ops = json.loads(self.ask("analyze", "collectives", run)[1])
+        ids = [c["id"] for c in alike["cols"]]
+        rows = {row[0]: dict(zip(ids, row)) for row in ([c.get("v") for c in r["c"]] for r in alike["rows"])}
+        self.assertEqual({kind: (r["size_bytes"], r["group_size"], r["groups"]) for kind, r in rows.items()},
+                         {"all-gather": (262144, 4, 2), "reduce-scatter": (262144, 4, 2), "collective-permute": (65536, None, None),
+                          "all-to-all": (65536, 4, 2), "all-reduce": (65536, 2, 4)})
+        known = json.loads(self.ask("analyze", "op_list", run)[1])["ops"]
+        for kind, factor in (("all-gather", 0.75), ("reduce-scatter", 0.75), ("all-to-all", 0.75), ("all-reduce", 1),
+                             ("collective-permute", 1)):
+            row, op = rows[kind], next(o for o in known if o["category"] == kind)
+            self.assertAlmostEqual(row["total_time"], op["time_ps"] / 1e6)
+            self.assertEqual((row["occurrences"], row["ops"]), (op["occurrences"], 1))
+            self.assertAlmostEqual(row["communication_time"] + row["waiting_time"], row["total_time"])
+            self.assertAlmostEqual(row["algorithm_bandwidth"], row["size_bytes"] / row["min_time"] / 1e3, places=6)
+            self.assertAlmostEqual(row["bus_bandwidth"], factor * row["algorithm_bandwidth"], places=6)
+        self.assertEqual(len(ops["rows"]), 5)
+        table = self.ask("analyze", "collectives", run, "--table")[1]
+        self.assertRegex(table, r"\nall-gather +256 KiB +4 +2 +1 +160 ")
 
     def test_compare_loops(self):
         """Loops of a program that count alike have steps of their own."""
@@ -108,11 +131,17 @@ class Words(Case):
         status, out, err = self.ask("compare", four, eight, "--format", "json")
         self.assertEqual((status, err), (0, ""))
         both = json.loads(out)
-        self.assertEqual(set(both), {"a", "b", "step_time", "times", "ops"})
-        text = (ROOT / "docs" / "cli-json.md").read_text().split("## compare", 1)[1]
-        for member in (both["a"], both["step_time"], both["times"][0], both["ops"][0]):
-            for key in member:
-                self.assertIn(f"`{key}`", text)
+        text = (ROOT / "docs" / "cli-json.md").read_text().split("## compare", 1)[1].split("\n## ", 1)[0]
+        rows = {line.split("|")[1].strip(): line for line in text.splitlines() if line.startswith("| `")}
+        self.assertEqual(set(both), {key for row in rows for key in re.findall(r"`(\w+)`", row)})
+        for key, row in rows.items():
+            for name in re.findall(r"`(\w+)`", key):
+                member = both[name][0] if isinstance(both[name], list) and both[name] else both[name]
+                for inner in member:
+                    self.assertIn(f"`{inner}`", row)
+        for rows in ("times", "ops", "kernels"):
+            for side in ("a_ps", "b_ps", "difference_ps"):
+                self.assertAlmostEqual(sum(row[side] for row in both[rows]), both[rows + "_total"][side], delta=1)
         self.assertEqual((both["a"]["steps"], both["a"]["devices"], both["b"]["devices"]), (20, 4, 1))
         low, high = both["step_time"]["interval_ps"]
         self.assertTrue(low < both["step_time"]["difference_ps"] < high < 0)
@@ -138,6 +167,86 @@ class Words(Case):
         self.assertIn("character 11: a number", self.says(2, "compare", four, four, "--fail-if", "step_time>x"))
         self.assertIn("character 12: %", self.says(2, "compare", four, four, "--fail-if", "step_time>5"))
         self.says(1, "compare", runs / "jax_2proc_samehost", four)
+        self.assertIn("character 3: a run is missing", self.says(2, "compare", "a,,b", four))
+
+    def test_compare_gpu(self):
+        """Kernels and allocators of GPUs, which have no ops of XLA's here."""
+        run = ROOT / "tests" / "data" / "logdir" / "accel" / "plugins" / "profile" / "gpu_multi_worker"
+        other = run.parent / "mi300_jax_gemm"
+        both = json.loads(self.ask("compare", run, other, "--json")[1])
+        known = json.loads(self.ask("analyze", "kernel_stats", run)[1])
+        ids = [c["id"] for c in known["cols"]]
+        ns = sum(r["c"][ids.index("total_duration_us")]["v"] for r in known["rows"]) * 1000
+        self.assertAlmostEqual(both["kernels_total"]["a_ps"] * both["a"]["devices"] / ns / 1000, 1, places=6)
+        self.assertEqual({k["state"] for k in both["kernels"]}, {"new", "vanished"})
+        self.assertTrue(all(m["a_peak_bytes"] > 0 for m in both["memory"] if m["state"] == "vanished"))
+        table = self.ask("compare", run, other)[1]
+        self.assertRegex(table, r"\nKERNEL PER STEP +OP ")
+        self.assertRegex(table, r"\nPEAK MEMORY +A +B +DIFFERENCE\n")
+
+    def test_aggregate(self):
+        """Repeats: runtimes of steps, FLOPs as op_profile has them; of files and of sessions the same."""
+        runs = ROOT / "tests" / "data" / "logdir"
+        four, gemm = runs / "cpu/plugins/profile/jax_4hosts", runs / "accel/plugins/profile/mi300_jax_gemm"
+        status, out, err = self.ask("aggregate", four, four, "--json")
+        self.assertEqual((status, err), (0, ""))
+        all_runs = json.loads(out)
+        text = (ROOT / "docs" / "cli-json.md").read_text().split("## aggregate", 1)[1].split("\n## ", 1)[0]
+        rows = {line.split("|")[1].strip(): line for line in text.splitlines() if line.startswith("| `")}
+        self.assertEqual(set(all_runs), {key for row in rows for key in re.findall(r"`(\w+)`", row)})
+        side = json.loads(self.ask("compare", four, four, "--json")[1])["a"]
+        self.assertEqual((all_runs["runtime"]["samples"], all_runs["runtime"]["of"]), (40, "steps"))
+        self.assertAlmostEqual(all_runs["runtime"]["mean_ps"], side["mean_step_ps"])
+        self.assertIsNone(all_runs["flops"]["peak_flops_per_second"])
+        for run in (gemm, four):
+            one = json.loads(self.ask("aggregate", run, "--format", "json")[1])
+            for name, members in (("runtime", one["runtime"]), ("compile", one["compile"]), ("flops", one["flops"]),
+                                  ("memory", one["memory"][0] if one["memory"] else {})):
+                for key in members:
+                    self.assertIn(f"`{key}`", rows[f"`{name}`"])
+            root = json.loads(self.ask("analyze", "op_profile", run, "--option", "group_by=category")[1])["byCategoryExcludeIdle"]["metrics"]
+            steps = one["runtime"]["samples"] if one["runtime"]["of"] == "steps" else 1
+            for key, theirs in (("model_flops", "rawFlops"), ("bf16_flops", "bf16Flops"), ("busy_ps", "rawTime")):
+                self.assertAlmostEqual(one["flops"][key] * steps / root[theirs], 1, places=6)
+        self.assertAlmostEqual(one["flops"]["model_flops_per_second"] * one["flops"]["busy_ps"] / 1e12 / one["flops"]["model_flops"], 1)
+        table = self.ask("aggregate", four, four)[1]
+        self.assertRegex(table, r"^Runtime of 40 steps, 2 runs\n  mean +37\.8 ms\n")
+        self.assertIn("table, csv or json", self.says(2, "aggregate", four, "--format", "cvs"))
+        self.says(1, "aggregate", four, runs / "none")
+        shutil.copytree(four, self.logdir / "plugins" / "profile" / "four")
+        self.daemon()
+        self.assertEqual(self.ask("aggregate", "four", "four", "--json"), (0, out, ""))
+        self.assertEqual(self.ask("aggregate", "four", four, "--json"), (0, out, ""))
+
+    def test_compare_sessions(self):
+        """Of sessions the daemon says what files say, over gRPC and HTTP; groups, too."""
+        runs = PROFILE.parent.parent
+        for name in ("jax_4hosts", "jax_8dev_shardmap"):
+            shutil.copytree(runs / name, self.logdir / "plugins" / "profile" / name)
+        partly = shutil.copytree(runs / "jax_8dev_shardmap", self.logdir / "plugins" / "profile" / "partly")
+        (partly / "broken.xplane.pb").write_bytes(b"\x0a\xff")
+        shutil.copytree(partly, self.logdir / "plugins" / "profile" / "bad", ignore=shutil.ignore_patterns("[!b]*"))
+        files = self.ask("compare", f"{runs}/jax_4hosts,{runs}/jax_4hosts", runs / "jax_8dev_shardmap", "--json")
+        self.assertEqual(files[0], 0, files[2])
+        daemon = self.daemon()
+        sessions = "jax_4hosts,jax_4hosts", "jax_8dev_shardmap"
+        self.assertEqual(self.ask("compare", *sessions, "--json"), files)
+        self.assertEqual(self.ask("compare", sessions[0], runs / "jax_8dev_shardmap", "--json"), files)
+        route = f"http://{daemon.http}/api/v1/compare?"
+        with urllib.request.urlopen(route + "a=jax_4hosts&a=jax_4hosts&b=jax_8dev_shardmap") as answer:
+            self.assertEqual(json.load(answer), json.loads(files[1]))
+            self.assertIsNone(answer.headers["Xplaned-Warning"])
+        with urllib.request.urlopen(route + "a=partly&b=jax_4hosts") as answer:
+            self.assertTrue(answer.headers["Xplaned-Warning"].startswith("partly: broken: "))
+        for query, code, text in (("a=jax_4hosts", 400, "no session is named as b"), ("b=jax_4hosts", 400, "no session is named as a"),
+                                  ("", 400, "no session is named as a"), ("a=jax_4host&b=jax_4hosts", 404, "jax_4hosts"),
+                                  ("a=bad&a=partly&b=jax_4hosts", 422, "bad: ")):
+            with self.assertRaises(urllib.error.HTTPError) as failure, urllib.request.urlopen(route + query):
+                pass
+            self.assertEqual(failure.exception.code, code)
+            self.assertIn(text, failure.exception.read().decode())
+        self.assertIn("did you mean", self.says(1, "compare", "jax_4host", "jax_4hosts"))
+        self.assertEqual(self.ask("compare", "jax_8dev_shardmap", "jax_4hosts", "--fail-if", "step_time>5%")[0], 4)
 
     def test_summary(self):
         """The slowest core's average is the overview's step time; --host and --json are meant."""
@@ -148,6 +257,8 @@ class Words(Case):
         all_hosts = json.loads(out)
         self.assertEqual(len(all_hosts["hosts"]), 4)
         self.assertEqual(set(all_hosts["memory"]), set(all_hosts["hosts"]))
+        found = json.loads(self.ask("findings", "four", "--json")[1])["findings"]
+        self.assertEqual(all_hosts["findings"], found)
         means = [s["mean_of_cores_ps"] for s in all_hosts["steps"]]
         slowest = [s["slowest_core_ps"] for s in all_hosts["steps"]]
         self.assertTrue(all(a >= b for a, b in zip(slowest, means)) and sum(slowest) > sum(means))
@@ -169,6 +280,29 @@ class Words(Case):
         self.assertEqual((one["hosts"], list(one["memory"])), ([host], [host]))
         self.assertLess(sum(o["occurrences"] for o in one["device_ops"]),
                         sum(o["occurrences"] for o in all_hosts["device_ops"]))
+
+    def test_summary_columns(self):
+        """What Reactant's @profile prints, in the table and in JSON: launches of kernels, rates of ops, what memory holds."""
+        for name, of in (("gemm", "mi300_jax_gemm"), ("bert", "gpu_multi_worker")):
+            shutil.copytree(ROOT / "tests" / "data" / "logdir" / "accel" / "plugins" / "profile" / of,
+                            self.logdir / "plugins" / "profile" / name)
+        self.daemon()
+        out = self.ask("summary", "gemm")[1]
+        self.assertRegex(out, r"\ngemm_fusion_dot_general.1 .* 6\.71 TFLOP/s +73\.2 GiB/s  HBM ")
+        self.assertRegex(out, r"\ngemm_fusion_dot_general_1\.kd .* 256x1x1  256x1x1 +\u2013 +0 B +\u2013  yes  ")
+        held = out.split("\nGreatest allocations at the peak\n")[1]
+        self.assertRegex(held, r"\nmi300_jax_gemm  GPU_0_bfc +256 MiB +2\n.* 128 MiB +2\n.* 76\.0 MiB +1\n")
+        text = (ROOT / "docs" / "cli-json.md").read_text().split("## summary", 1)[1]
+        answer = json.loads(self.ask("summary", "gemm", "--json")[1])
+        for member in (answer, answer["device"], answer["device_ops"][0], answer["kernels"][0]):
+            for key in member:
+                self.assertIn(f"`{key}`", text)
+        op = next(o for o in answer["device_ops"] if o["name"] == "gemm_fusion_dot_general.1")
+        self.assertAlmostEqual(op["gigaflops_per_second"], 6710, delta=10)
+        self.assertEqual((answer["kernels"][0]["grid"], answer["kernels"][0]["block"]), ([32, 37, 1], [256, 1, 1]))
+        held = self.ask("summary", "bert")[1].split("\nGreatest allocations at the peak\n")[1]
+        self.assertRegex(held, r"GPU_4_bfc +59\.6 MiB +1  replica_4/bert_span_labeler/bert_encoder_1/word_embeddings/G\u2026 +output +half +"
+                               r"\[30522,1024\]")
 
     def test_units(self):
         for flag in ("duration", "delay", "every", "keep-age", "connect-timeout", "answer-timeout"):
@@ -248,6 +382,7 @@ class Words(Case):
                       self.says(1, "analyze", "op_profile", PROFILE, "--host", "VM"))
         self.assertIn('did you mean "chrome"?', self.says(2, "export", "chrom", PROFILE))
         self.assertIn('did you mean "jsonl"?', self.says(2, "iree", "summary", BUNDLE, "--format", "josnl"))
+        self.assertIn('did you mean "xspace"?', self.says(2, "iree", "export", BUNDLE, "--format", "xspac"))
         self.assertIn('did you mean "long"?', self.says(2, "hlo", PROFILE, "x", "--text", "lnog"))
         self.assertIn('did you mean "lines"?', self.says(2, "hlo", PROFILE, "x", "--memory", "line"))
         self.says(1, "cancel", "77")
@@ -341,6 +476,13 @@ class Words(Case):
         self.assertIn("\n\nSEVERITY", roofline)
         none = self.ask("analyze", "hlo_stats", steps, "--table", "--option", "cpu_as_device=false")
         self.assertEqual(none[1], "no rows\n")
+        counters = DATA.parents[4] / "golden/cases/counters_tpu/host.xplane.pb"
+        units = self.ask("analyze", "kernel_utilization", counters, "--table")[1].splitlines()
+        self.assertEqual(units[0].split(), ["DEVICE", "TYPE", "SAMPLE", "UNIT", "SHARE", "DURATION"])
+        self.assertIn("MXU", units[1])
+        self.assertTrue(units[1].endswith("s"), units[1])
+        units = self.ask("analyze", "utilization_viewer", counters, "--table")[1]
+        self.assertIn("Scalar Unit", units)
         pod = self.ask("analyze", "pod_viewer", steps, "--table")[1].splitlines()
         self.assertEqual(pod[0].split()[:4], ["STEP", "CORE", "HOST", "BOTTLENECK"])
         self.assertEqual(len(pod), 1 + 20 * 4)
@@ -348,7 +490,7 @@ class Words(Case):
 
     def test_hlo(self):
         self.assertIn("Usage: ", self.says(2, "hlo"))
-        self.assertIn("--text is short, long, pbtxt, pb or json", self.says(2, "hlo", PROFILE, "0", "--text", "txt"))
+        self.assertIn("--text is short, long, pbtxt, pb, json, dot or html", self.says(2, "hlo", PROFILE, "0", "--text", "txt"))
         self.assertIn("of a MODULE", self.says(2, "hlo", PROFILE, "--text", "short"))
         self.assertIn("no HLO module has the program id 99", self.says(1, "hlo", PROFILE, "99"))
         rows = self.ask("hlo", PROFILE)[1].splitlines()
@@ -361,7 +503,7 @@ class Words(Case):
         shutil.copytree(PROFILE.parent, self.logdir / "plugins" / "profile" / "my_run")
         self.daemon()
         # The same from the file, from its directory and from the daemon, by name and by id.
-        for text, begin in (("short", "HloModule "), ("long", "HloModule "), ("pbtxt", "hlo_module {\n"), ("json", '{"hloModule":')):
+        for text, begin in (("short", "HloModule "), ("long", "HloModule "), ("pbtxt", "hlo_module {\n"), ("json", '{"hloModule":'), ("dot", "digraph G {\n"), ("html", "<!DOCTYPE html>\n")):
             answers = {self.ask("hlo", place, key, "--text", text)[1]
                        for place in (PROFILE, PROFILE.parent, "my_run") for key in (name, module["program_id"])}
             self.assertEqual(len(answers), 1, text)

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/commands.h"
+
+#include "cli/args.h"
+
+// ---- tables of their answers ----
+
+static const struct xpl_section sessions_tables[] = {
+    {"sessions", "",
+     "name|kind|hosts|bytes|captured_unix_ms|modified_unix_ms|state|progress|labels"},
+    {NULL, NULL, NULL}};
+static const struct xpl_section label_tables[] = {
+    {"labels", "", "label|sessions|newest|newest_captured_unix_ms"},
+    {"session", "", "session|labels"},
+    {NULL, NULL, NULL}};
+static const struct xpl_section hosts_tables[] = {
+    {"hosts", "", "name|kind|bytes|modified_unix_ms|state|error"}, {NULL, NULL, NULL}};
+static const struct xpl_section tools_tables[] = {
+    {"session", "", "name"},
+    {"all", "tools", "name|aliases|version|answer_version|hosts|shown|content_type|worker_served"},
+    {NULL, NULL, NULL}};
+static const struct xpl_section numbered_tables[] = {{"N", NULL, NULL}, {NULL, NULL, NULL}};
+static const struct xpl_section summary_tables[] = {
+    {"device_ops", "device_ops",
+     "name|category|framework_op|occurrences|time_ps|self_time_ps|gigaflops_per_second|"
+     "gibibytes_per_second|bound_by"},
+    {"host_ops", "host_ops", "name|category|framework_op|occurrences|time_ps|self_time_ps"},
+    {"kernels", "kernels",
+     "name|op|occurrences|total_ns|min_ns|max_ns|grid|block|registers_per_thread|"
+     "static_shared_bytes|dynamic_shared_bytes|occupancy_percent|tensor_core"},
+    {"steps", "steps", "step|name|mean_of_cores_ps|slowest_core_ps|cores"},
+    {"memory", "memory",
+     "host|allocator|peak_bytes|capacity_bytes|heap_bytes|stack_bytes|fragmentation_percent"},
+    {"findings", "findings",
+     "kind|share_percent|saving_percent|time_ps|saving_ps|text|advice|link"},
+    {NULL, NULL, NULL}};
+static const struct xpl_section findings_tables[] = {
+    {"findings", "findings",
+     "kind|share_percent|saving_percent|time_ps|saving_ps|text|advice|link"},
+    {NULL, NULL, NULL}};
+static const struct xpl_section compare_tables[] = {
+    {"ops", "ops",
+     "op|category|source_file|source_line|shape|state|a_ps|b_ps|difference_ps|a_count|b_count"},
+    {"kernels", "kernels", "kernel|op|state|a_ps|b_ps|difference_ps|a_count|b_count"},
+    {"times", "times", "cause|a_ps|b_ps|difference_ps|difference_percent"},
+    {"memory", "memory",
+     "allocator|state|a_peak_bytes|b_peak_bytes|difference_bytes|difference_percent"},
+    {"steps", "",
+     "a.steps|a.mean_step_ps|a.median_step_ps|a.std_step_ps|b.steps|b.mean_step_ps|"
+     "b.median_step_ps|b.std_step_ps|step_time.difference_ps|step_time.difference_percent|"
+     "step_time.interval_ps.0|step_time.interval_ps.1"},
+    {NULL, NULL, NULL}};
+static const struct xpl_section aggregate_tables[] = {
+    {"runtime", "",
+     "runs|hosts|devices|runtime.of|runtime.samples|runtime.mean_ps|runtime.min_ps|"
+     "runtime.max_ps|runtime.std_ps|compile.count|compile.total_ps|flops.model_flops|"
+     "flops.bf16_flops|flops.busy_ps|flops.model_flops_per_second|flops.bf16_flops_per_second|"
+     "flops.peak_flops_per_second|flops.utilization_percent|flops.uncapped_utilization_percent"},
+    {"memory", "memory", "allocator|peak_bytes|capacity_bytes"},
+    {NULL, NULL, NULL}};
+static const struct xpl_section captures_tables[] = {
+    {"captures", "", "id|begin_unix_ms|end_unix_ms|state|session|schedule_id|message"},
+    {NULL, NULL, NULL}};
+static const struct xpl_section schedules_tables[] = {
+    {"schedules", "", "id|every_ms|next_unix_ms|continuous|last_capture_id|sessions|bytes|targets"},
+    {NULL, NULL, NULL}};
+static const struct xpl_section hlo_tables[] = {
+    {"programs", "", "module|name|host|program_id|bytes|computations|instructions"},
+    {NULL, NULL, NULL}};
+
+// ---- the commands ----
+
+const struct xpl_command xpl_command_rows[] = {
+    {.name = "sessions",
+     .run = xpl_cmd_sessions,
+     .arguments = "",
+     .help = "list profile sessions, newest first",
+     .about = "With their kind (xspace or iree), hosts, size, time of the capture (as the profile "
+              "says, else its name, else its file) and how far the daemon is with them. Partial is "
+              "a session whose capture lost hosts, which hosts lists with the reasons.",
+     .formats = "table|csv|json",
+     .sections = sessions_tables,
+     .examples = "xplanectl sessions\n"},
+    {.name = "label",
+     .run = xpl_runs_label,
+     .max = 64,
+     .arguments = "[SESSION [LABEL...]]",
+     .help = "give a session labels, by which sessions belong together, or list them",
+     .about = "Without LABEL those of the session, without a SESSION all. A label is a letter or "
+              "digit and up to 63 more of letters, digits and . _ - + = @ : /",
+     .formats = "table|csv|json",
+     .sections = label_tables,
+     .examples = "xplanectl label my_run nightly main\n"
+                 "xplanectl label my_run --remove nightly\nxplanectl label\n"},
+    {.name = "hosts",
+     .run = xpl_cmd_hosts,
+     .min = 1,
+     .max = 1,
+     .arguments = "SESSION",
+     .help = "list a session's hosts",
+     .about = "Hosts that the capture lost stand behind the others, with the reason.",
+     .formats = "table|csv|json",
+     .sections = hosts_tables,
+     .examples = "xplanectl hosts my_run\n"},
+    {.name = "tools",
+     .run = xpl_cmd_tools,
+     .max = 1,
+     .arguments = "SESSION|--all",
+     .help = "list the tools that answer for a session; --all: those of this program, with options",
+     .formats = "table|csv|json",
+     .sections = tools_tables,
+     .examples = "xplanectl tools my_run\nxplanectl tools --all\n"},
+    {.name = "tool",
+     .run = xpl_cmd_tool,
+     .min = 2,
+     .max = 2,
+     .arguments = "TOOL SESSION",
+     .help = "a tool's answer, byte for byte",
+     .about =
+         "JSON for nearly all tools. With --format table or csv the tables in it, in place of the "
+         "answer's bytes.",
+     .formats = "json|table|csv",
+     .sections = numbered_tables,
+     .examples = "xplanectl tool op_profile my_run --option group_by=category -o op_profile.json\n"
+                 "xplanectl tool hlo_stats my_run --table\n"},
+    {.name = "summary",
+     .run = xpl_cmd_summary,
+     .min = 1,
+     .max = 1,
+     .arguments = "SESSION",
+     .help = "findings, then ops, kernels, steps and memory as tables",
+     .formats = "table|csv|json",
+     .sections = summary_tables,
+     .examples = "xplanectl summary 2026_01_31_12_00_00\n"},
+    {.name = "findings",
+     .run = xpl_cmd_findings,
+     .min = 1,
+     .max = 1,
+     .arguments = "SESSION|PATH",
+     .help = "what makes a run slow, ranked, with evidence and advice",
+     .about = "The greatest saving first: the kind, its share of the time of all devices, what it "
+              "could save at most, the ops, steps and the window of the trace where it shows, and "
+              "what to do. An argument that exists as a path is a profile or a run's directory, "
+              "and needs no daemon.",
+     .formats = "table|csv|json",
+     .sections = findings_tables,
+     .examples = "xplanectl findings my_run\nxplanectl findings profiles/my_run --json\n"},
+    {.name = "compare",
+     .run = xpl_runs_compare,
+     .min = 2,
+     .max = 2,
+     .arguments = "RUN[,RUN...] RUN[,RUN...]",
+     .help = "two runs, A and B, or groups of them, beside each other",
+     .about = "Each run is a session or a path. Step times with a 95% interval of their "
+              "difference, where the time of a step goes, and ops matched by what stays the same "
+              "between compilations.",
+     .formats = "table|csv|json",
+     .sections = compare_tables,
+     .examples = "xplanectl compare before after\n"
+                 "xplanectl compare a1,a2 b1,b2 --fail-if 'step_time>5%'\n"},
+    {.name = "history",
+     .run = xpl_runs_history,
+     .arguments = "",
+     .help = "metrics over sessions in order of time: changes of level, and the ops behind them",
+     .about =
+         "Of the sessions that have a label, that a schedule made, that lie below a directory, "
+         "or of all. Metrics are step_time, peak_memory and others of every profile, a cause "
+         "of the time breakdown, op:NAME, kernel:NAME and memory:ALLOCATOR.",
+     .formats = "table|csv|json",
+     .examples = "xplanectl history --label nightly\n"
+                 "xplanectl history --schedule 1 --metric peak_memory --last 30\n"
+                 "xplanectl history --dir profiles --metric step_time --metric compute\n"},
+    {.name = "aggregate",
+     .run = xpl_runs_aggregate,
+     .min = 1,
+     .max = 1024,
+     .arguments = "SESSION|PATH...",
+     .help = "what repeats of a run come to: runtime, compile time, FLOPs and rates, memory",
+     .about = "Mean, minimum and deviation of the step times, compile time, FLOPs and their rates, "
+              "utilization (at most 100% and as it is), peak memory.",
+     .formats = "table|csv|json",
+     .sections = aggregate_tables,
+     .examples = "xplanectl aggregate run_1 run_2 run_3\n"},
+    {.name = "events",
+     .run = xpl_named_events,
+     .min = 1,
+     .max = 4096,
+     .arguments = "SESSION|PATH...",
+     .help = "how often events came and how long they took, by name or by the number in a name",
+     .about = "Nested ones once: of all planes, or with --plane of some.",
+     .formats = "table|csv|json",
+     .examples = "xplanectl events my_run --plane gpu --format csv\n"},
+    {.name = "sql",
+     .run = xpl_statement_run,
+     .min = 1,
+     .max = 4096,
+     .arguments = "RUN... 'SELECT ...'",
+     .help = "a statement over the events of profiles; docs/sql.md has the tables",
+     .about = "A statement of SQLite over the tables events, stats, lines and planes. It may read, "
+              "and nothing else. Each RUN is a path, which needs no daemon, or a session; a daemon "
+              "also has its rows of all sessions.",
+     .formats = "table|csv|json",
+     .examples =
+         "xplanectl sql my_run 'SELECT name, sum(duration_ps) FROM events GROUP BY name'\n"},
+    {.name = "analyze",
+     .run = xpl_cmd_analyze,
+     .min = 2,
+     .max = 4096,
+     .arguments = "TOOL PATH...",
+     .help = "a tool's answer from files or one run directory, without a daemon",
+     .about = "The same answer as that of tool. Each file is a host named by its file; two equal "
+              "names are wrong usage.",
+     .formats = "json|table|csv",
+     .sections = numbered_tables,
+     .examples = "xplanectl analyze framework_op_stats profiles/my_run\n"
+                 "xplanectl analyze hlo_stats profiles/my_run --table\n"},
+    {.name = "capture",
+     .run = xpl_cmd_capture,
+     .min = 1,
+     .max = 1024,
+     .arguments = "TARGET[,TARGET...]",
+     .help = "profile running programs (HOST:PORT of their profiler servers); prints the session's "
+             "name",
+     .about = "From their profiler servers (jax.profiler.start_server and the like), all at the "
+              "same time, as one session. A TARGET is HOST:PORT, [IPV6]:PORT or unix:/PATH. The "
+              "session's name is all that standard output gets; how each host fares is on standard "
+              "error. A host that is down, idle, busy or slow is reported with the reason and what "
+              "to do about it; the others are stored all the same. The daemon does it, into its "
+              "log directory; with --direct this command, into --logdir. An interrupt (Ctrl-C) "
+              "cancels: nothing is left, and the hosts are free. Times are written as 500ms, 2s, "
+              "1m, 1h.",
+     .formats = "text|json",
+     .examples = "xplanectl capture host1:9999,host2:9999 --duration 2s\n"
+                 "xplanectl capture host1:9999 --direct --logdir ~/logs\n"
+                 "xplanectl capture host1:9999,host2:9999 --every 10m --keep 50\n"},
+    {.name = "captures",
+     .run = xpl_cmd_captures,
+     .arguments = "",
+     .help = "the history of captures, newest first",
+     .about = "With --format json also what became of each host.",
+     .formats = "table|csv|json",
+     .sections = captures_tables,
+     .examples = "xplanectl captures\n"},
+    {.name = "cancel",
+     .run = xpl_cmd_cancel,
+     .min = 1,
+     .max = 1,
+     .arguments = "ID",
+     .help = "end a capture that is under way, by its number",
+     .examples = "xplanectl cancel 7\n"},
+    {.name = "schedules",
+     .run = xpl_cmd_schedules,
+     .arguments = "",
+     .help = "captures that begin by themselves (capture --every)",
+     .formats = "table|csv|json",
+     .sections = schedules_tables,
+     .examples = "xplanectl schedules\n"},
+    {.name = "unschedule",
+     .run = xpl_cmd_unschedule,
+     .min = 1,
+     .max = 1,
+     .arguments = "ID",
+     .help = "end a schedule, by its number; its sessions stay",
+     .examples = "xplanectl unschedule 2\n"},
+    {.name = "import",
+     .run = xpl_cmd_import,
+     .min = 1,
+     .max = 4096,
+     .arguments = "FILE|DIR...",
+     .help = "store profiles as a session of the daemon",
+     .about = "Profile files, or all those of a run directory. They are checked; all appear or "
+              "none. What broke off goes on where it was when repeated.",
+     .examples = "xplanectl import profiles/my_run --session my_run\n"},
+    {.name = "delete",
+     .run = xpl_cmd_delete,
+     .min = 1,
+     .max = 1,
+     .arguments = "SESSION",
+     .help = "remove a session, from a daemon that was started with --allow-delete",
+     .examples = "xplanectl delete my_run\n"},
+    {.name = "export",
+     .run = xpl_cmd_export,
+     .min = 2,
+     .max = 4096,
+     .arguments = "perfetto|chrome PATH...",
+     .help = "a trace for other viewers: of files, one run directory or a session of --logdir",
+     .about = "Without a daemon. Format perfetto is Perfetto's protobuf format "
+              "(ui.perfetto.dev, trace_processor), which keeps whole nanoseconds; chrome is "
+              "Chrome's JSON trace format. Planes become processes, lines become threads; derived "
+              "lines (steps, modules, ops, name scopes, source code), flows, counters and all "
+              "arguments are included. Perfetto's format shows events that overlap without "
+              "nesting on further tracks below the thread. The output is written as it is made. A "
+              "file that could not be finished is removed.",
+     .examples = "xplanectl export perfetto profiles/my_run -o my_run.pftrace\n"
+                 "xplanectl export chrome --logdir ~/logs my_run -o my_run.json\n"},
+    {.name = "hlo",
+     .run = xpl_cmd_hlo,
+     .min = 1,
+     .max = 2,
+     .arguments = "SESSION|PATH [MODULE]",
+     .help = "the HLO programs of a session or of files; MODULE, NAME(ID) or ID: one as text",
+     .about = "With MODULE, a program's NAME(ID) or its program id alone, that one: as short text, "
+              "long text, protobuf's text format, its bytes, JSON or a graph.",
+     .formats = "table|csv|json",
+     .sections = hlo_tables,
+     .examples = "xplanectl hlo my_run\nxplanectl hlo my_run 'jit_step(10)' --text long\n"
+                 "xplanectl hlo my_run 10 --memory lines\n"},
+    {.name = "iree",
+     .run = xpl_cmd_iree,
+     .max = 4096,
+     .arguments = "REPORT FILE|SESSION or capture -- PROGRAM...",
+     .help = "a report on a profile bundle of IREE (*.ireeprof), or a capture of one",
+     .about = "A report on a bundle (*.ireeprof, or its rows, *.ireeperf.jsonl), as iree-profile "
+              "gives it; without arguments the list of reports. A bundle that is cut, unfinished "
+              "or damaged gives what stands before the damage, a warning, and status 3. iree "
+              "capture runs a program that takes the profiling flags of IREE's tools; its bundle "
+              "becomes a session of the daemon or, with --logdir, of that directory. Session names "
+              "are printed; the program's own output goes to standard error. What a program wrote "
+              "before it failed or was interrupted is kept (status 3). Formats of export: "
+              "ireeperf-jsonl, perfetto, chrome, xspace; of other reports: text, jsonl.",
+     .formats = "text|jsonl|ireeperf-jsonl|perfetto|chrome|xspace",
+     .examples =
+         "xplanectl iree summary model.ireeprof\n"
+         "xplanectl iree capture --session my_run -- iree-run-module --device=local-task\n"},
+    {.name = "completion",
+     .run = xpl_commands_completion,
+     .min = 1,
+     .max = 1,
+     .arguments = "bash|zsh|fish",
+     .help = "a script by which a shell completes commands, options, sessions and tools",
+     .about = "Packages install it. Sessions and hosts are those of the daemon, which is asked for "
+              "less than a second.",
+     .examples = "xplanectl completion bash >~/.local/share/bash-completion/completions/xplanectl\n"
+                 "xplanectl completion fish >~/.config/fish/completions/xplanectl.fish\n"},
+};
+const size_t xpl_n_commands = sizeof xpl_command_rows / sizeof *xpl_command_rows;

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text of help and guide: lines that are filled with words, lists of values, exit statuses.
+#ifndef XPL_CLI_COMMANDS_WORDS_H_
+#define XPL_CLI_COMMANDS_WORDS_H_
+
+#include <stddef.h>
+#include <stdio.h>
+
+// Lines of at most 100 columns, where words allow.
+struct xpl_words {
+    FILE *out;
+    size_t indent, column;
+};
+
+// Begins a line with `head`, and its words at column `indent`.
+struct xpl_words xpl_words_begin(FILE *out, const char *head, size_t indent);
+void xpl_words_put(struct xpl_words *w, const char *text);
+// The same with a capital and a full stop.
+void xpl_words_put_sentence(struct xpl_words *w, const char *text);
+// "a|b|c" as "a, b or c".
+void xpl_words_list(const char *values, char *out, size_t size);
+
+enum { XPL_N_EXITS = 5 };
+extern const char *const xpl_exit_meanings[XPL_N_EXITS]; // "0 done"
+
+#endif

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// `xplanectl aggregate`: what repeats of a run come to.
+#include <jansson.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "cli/csv/csv.h"
+#include "cli/runs/runs.h"
+#include "cli/table.h"
+
+// ---- text ----
+
+static double real_of(const json_t *o, const char *key) {
+    return json_number_value(json_object_get(o, key));
+}
+
+static void print_time(const char *what, double ps) {
+    char text[32];
+    xpl_show_time_ps(text, ps > 0 && ps < 1e19 ? (uint64_t)ps : 0);
+    (void)printf("  %-28s %s\n", what, text);
+}
+
+static void print_runtime(const json_t *all) {
+    const json_t *const r = json_object_get(all, "runtime"), *const c =
+                                                                 json_object_get(all, "compile");
+    (void)printf("Runtime of %.0f %s, %.0f runs\n", real_of(r, "samples"),
+                 json_string_value(json_object_get(r, "of")), real_of(all, "runs"));
+    print_time("mean", real_of(r, "mean_ps"));
+    print_time("minimum", real_of(r, "min_ps"));
+    print_time("maximum", real_of(r, "max_ps"));
+    print_time("standard deviation", real_of(r, "std_ps"));
+    print_time("compile time", real_of(c, "total_ps"));
+}
+
+static void print_known(const json_t *o, const char *key, const char *what, const char *unit) {
+    static const char prefixes[] = " KMGTPE";
+    double v = real_of(o, key);
+    size_t i = 0;
+    if (!json_is_number(json_object_get(o, key))) {
+        (void)printf("  %-28s not known\n", what);
+        return;
+    }
+    for (; v >= 1000 && prefixes[i + 1]; i++)
+        v /= 1000;
+    (void)printf("  %-28s %.3f %.*s%s\n", what, v, i > 0, prefixes + i, unit);
+}
+
+static void print_percent(const json_t *o, const char *key, const char *what) {
+    if (json_is_number(json_object_get(o, key)))
+        (void)printf("  %-28s %.3g%%\n", what, real_of(o, key));
+    else
+        (void)printf("  %-28s not known\n", what);
+}
+
+static void print_flops(const json_t *all) {
+    const json_t *const f = json_object_get(all, "flops");
+    (void)printf("\nFLOPs\n");
+    print_known(f, "model_flops", "of a step (run), all devices", "FLOP");
+    print_known(f, "bf16_flops", "the same as bf16", "FLOP");
+    print_time("time of its ops", real_of(f, "busy_ps"));
+    print_known(f, "model_flops_per_second", "rate of a device", "FLOP/s");
+    print_known(f, "bf16_flops_per_second", "rate as bf16", "FLOP/s");
+    print_known(f, "peak_flops_per_second", "peak of a device", "FLOP/s");
+    print_percent(f, "utilization_percent", "utilization, at most 100%");
+    print_percent(f, "uncapped_utilization_percent", "utilization");
+}
+
+static void print_memory(const json_t *all) {
+    static const char *const columns[] = {"ALLOCATOR", ">PEAK", ">CAPACITY"};
+    const json_t *const list = json_object_get(all, "memory");
+    if (!json_array_size(list)) return;
+    struct xpl_table *const t = xpl_table_new(columns, 3);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *const m = json_array_get(list, i);
+        xpl_table_text(t, xpl_str_from(json_string_value(json_object_get(m, "allocator"))), 60);
+        xpl_table_bytes(t, (uint64_t)real_of(m, "peak_bytes"));
+        xpl_table_bytes(t, (uint64_t)real_of(m, "capacity_bytes"));
+    }
+    (void)printf("\n");
+    if (!xpl_table_print(t, stdout)) (void)fputs("xplanectl: out of memory\n", stderr);
+    xpl_table_free(t);
+}
+
+static int print(const struct xpl_buf *out) {
+    json_t *const all = json_loadb((const char *)out->p, out->n, 0, NULL);
+    if (!all) {
+        (void)fputs("xplanectl: out of memory\n", stderr);
+        return XPL_EXIT_FAILED;
+    }
+    print_runtime(all);
+    print_flops(all);
+    print_memory(all);
+    json_decref(all);
+    return XPL_EXIT_OK;
+}
+
+// ---- the command ----
+
+static int aggregate(const struct xpl_args *args, struct xpl_arena *arena, struct xpl_buf *out) {
+    const size_t n = args->n_rest - 1;
+    struct xpl_error err = {0};
+    const struct xpl_run_summary **const runs = xpl_arena_array(arena, n, sizeof(void *));
+    if (!runs) {
+        (void)fputs("xplanectl: out of memory\n", stderr);
+        return XPL_EXIT_FAILED;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!(runs[i] = xpl_runs_summarize(args, args->rest[1 + i], arena))) return XPL_EXIT_FAILED;
+    if (xpl_aggregate_json(runs, n, arena, out, &err) == XPL_OK) return XPL_EXIT_OK;
+    (void)fprintf(stderr, "xplanectl: %s\n", err.msg);
+    return XPL_EXIT_FAILED;
+}
+
+int xpl_runs_aggregate(const struct xpl_args *args) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    xpl_arena_init(&arena, SIZE_MAX / 2);
+    xpl_buf_init(&out, SIZE_MAX / 2);
+    const int status = aggregate(args, &arena, &out);
+    if (status != XPL_EXIT_OK) return status;
+    if (args->csv) return xpl_csv_show_text(args, out.p, out.n, NULL);
+    if (!args->json) return print(&out);
+    return xpl_write_line(args, out.p, out.n) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+}

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+// `xplanectl history`: metrics over sessions, by a daemon or of a directory.
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "analysis/compare/series.h"
+#include "analysis/formats/format.h"
+#include "analysis/xplane/captured.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/vec.h"
+#include "cli/csv/cells.h"
+#include "cli/output.h"
+#include "cli/remote.h"
+#include "cli/runs/runs.h"
+#include "cli/table.h"
+#include "storage/places.h"
+#include "storage/sessions/catalogue.h"
+
+enum { LAST = 100, NAME_WIDTH = 50 };
+
+static int out_of_memory(void) {
+    (void)fputs("xplanectl: out of memory\n", stderr);
+    return XPL_EXIT_FAILED;
+}
+
+static int64_t since_unix_ms(const struct xpl_args *a) {
+    return a->since_ms ? (int64_t)time(NULL) * 1000 - a->since_ms : 0;
+}
+
+// ---- of a directory ----
+
+static int newest_first(const void *a, const void *b) {
+    const struct xpl_session *const x = *(const struct xpl_session *const *)a,
+                                    *const y = *(const struct xpl_session *const *)b;
+    if (x->captured_ns != y->captured_ns) return x->captured_ns < y->captured_ns ? 1 : -1;
+    return -xpl_str_cmp(x->name, y->name);
+}
+
+// Sessions whose directory is their own, which holds profiles of XSpaces.
+static bool is_run(const char *dir, const struct xpl_session *s, char path[4096]) {
+    return s->n_hosts && xpl_place_join(dir, s->path, path, 4096) && access(path, R_OK) == 0;
+}
+
+static int summarize(const struct xpl_args *a, const struct xpl_session *const *list, size_t n,
+                     struct xpl_arena *arena, struct xpl_buf *out) {
+    struct xpl_series_run *const runs = xpl_arena_zalloc(arena, n * sizeof *runs);
+    xpl_str_t *const metrics = xpl_arena_array(arena, a->n_metrics, sizeof *metrics);
+    struct xpl_error err = {0};
+    char path[4096];
+    if (!runs || !metrics) return out_of_memory();
+    for (size_t i = 0; i < n; i++) {
+        runs[i] = (struct xpl_series_run){.session = list[i]->name,
+                                          .captured_ms = list[i]->captured_ns / 1000000};
+        if (is_run(a->dir, list[i], path)) runs[i].run = xpl_runs_summarize(a, path, arena);
+        if (!runs[i].run) runs[i].error = XPL_STR("cannot be read");
+    }
+    for (size_t i = 0; i < a->n_metrics; i++)
+        metrics[i] = xpl_str_from(a->metrics[i]);
+    const struct xpl_series_request q = {
+        .runs = runs, .n_runs = n, .metrics = metrics, .n_metrics = a->n_metrics};
+    if (xpl_series_json(&q, arena, out, &err) == XPL_OK) return XPL_EXIT_OK;
+    (void)fprintf(stderr, "xplanectl: %s\n", err.msg);
+    return err.code == XPL_INVALID_ARGUMENT ? XPL_EXIT_USAGE : XPL_EXIT_FAILED;
+}
+
+static int of_snapshot(const struct xpl_args *a, const struct xpl_snapshot *snap,
+                       struct xpl_buf *out) {
+    XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
+    XPL_VEC(const struct xpl_session *) list = {0};
+    const size_t most = a->last ? (size_t)a->last : LAST;
+    const int64_t since = since_unix_ms(a);
+    char path[4096];
+    xpl_arena_init(&arena, SIZE_MAX / 2);
+    for (size_t i = 0; i < snap->n_sessions; i++) {
+        const struct xpl_session *const s = &snap->sessions[i];
+        if (!is_run(a->dir, s, path) || s->captured_ns / 1000000 < since) continue;
+        const struct xpl_session **const slot = xpl_vec_push(&arena, &list);
+        if (!slot) return out_of_memory();
+        *slot = s;
+    }
+    if (!list.n) {
+        (void)fprintf(stderr, "xplanectl: --dir %s: there are no such sessions\n", a->dir);
+        return XPL_EXIT_FAILED;
+    }
+    qsort(list.v, list.n, sizeof *list.v, newest_first);
+    return summarize(a, list.v, list.n < most ? list.n : most, &arena, out);
+}
+
+static int of_directory(const struct xpl_args *a, struct xpl_buf *out) {
+    const struct xpl_catalogue_options o = {.size = sizeof o,
+                                            .logdir = a->dir,
+                                            .match = xpl_format_match,
+                                            .captured_ns = xpl_xspace_captured_ns};
+    struct xpl_catalogue *c = NULL;
+    struct xpl_error err = {0};
+    if (xpl_catalogue_new(&o, &c, &err) != XPL_OK) {
+        (void)fprintf(stderr, "xplanectl: --dir %s: %s\n", a->dir, err.msg);
+        return XPL_EXIT_FAILED;
+    }
+    struct xpl_snapshot *const snap = xpl_catalogue_get(c);
+    const int status = of_snapshot(a, snap, out);
+    xpl_snapshot_unref(snap);
+    xpl_catalogue_free(c);
+    return status;
+}
+
+// ---- of a daemon ----
+
+static int of_daemon(const struct xpl_args *a, struct xpl_buf *out) {
+    const xpl_history_request q = {.size = sizeof q,
+                                   .label = a->label,
+                                   .directory = a->dir,
+                                   .schedule_id = (uint64_t)a->schedule,
+                                   .since_unix_ms = since_unix_ms(a),
+                                   .last = (uint32_t)a->last,
+                                   .metrics = a->metrics,
+                                   .n_metrics = a->n_metrics};
+    xpl_client *const c = xpl_remote_open(a);
+    xpl_answer *answer = NULL;
+    xpl_result r;
+    int status = XPL_EXIT_OK;
+    if (!c) return XPL_EXIT_FAILED;
+    if (xpl_client_history(c, &q, &answer, &r) == 0) {
+        size_t n;
+        const void *const p = xpl_answer_data(answer, &n);
+        xpl_remote_warn(answer);
+        xpl_buf_str(out, (xpl_str_t){p, n});
+    } else {
+        status = xpl_remote_failed(&r);
+    }
+    xpl_answer_free(answer);
+    xpl_client_close(c);
+    return status;
+}
+
+// ---- CSV ----
+
+static const char *text_of(const json_t *o, const char *key) {
+    const char *const t = json_string_value(json_object_get(o, key));
+    return t ? t : "";
+}
+
+static double real_of(const json_t *o, const char *key) {
+    return json_number_value(json_object_get(o, key));
+}
+
+static void csv_field(const json_t *o, const char *key, FILE *out) {
+    xpl_csv_value(out, json_object_get(o, key));
+    (void)fputc(',', out);
+}
+
+// The change that begins with the point's session; NULL: its level is that of the one before.
+static const json_t *change_at(const json_t *metric, const json_t *point) {
+    size_t i;
+    json_t *c;
+    json_array_foreach(json_object_get(metric, "changes"), i, c) {
+        if (strcmp(text_of(c, "session"), text_of(point, "session")) == 0) return c;
+    }
+    return NULL;
+}
+
+static const char *kind_of(const json_t *change) {
+    return !change                                               ? ""
+           : json_is_true(json_object_get(change, "regression")) ? "regression"
+                                                                 : "change";
+}
+
+static void print_csv(const json_t *all, FILE *out) {
+    static const char *const keys[] = {"session", "captured_unix_ms", "value", "change_percent",
+                                       "median_change_percent"};
+    size_t i, k;
+    json_t *m, *p;
+    (void)fputs("metric,unit,session,captured_unix_ms,value,change_percent,median_change_percent,"
+                "new_level",
+                out);
+    xpl_csv_end_line(out);
+    json_array_foreach(json_object_get(all, "metrics"), i, m) {
+        json_array_foreach(json_object_get(m, "points"), k, p) {
+            csv_field(m, "metric", out);
+            csv_field(m, "unit", out);
+            for (size_t at = 0; at < sizeof keys / sizeof *keys; at++)
+                csv_field(p, keys[at], out);
+            xpl_csv_text(out, kind_of(change_at(m, p)), strlen(kind_of(change_at(m, p))));
+            xpl_csv_end_line(out);
+        }
+    }
+}
+
+// ---- text ----
+
+static void show_value(char out[48], const char *unit, double v) {
+    char text[32];
+    if (strcmp(unit, "ps") == 0)
+        xpl_show_time_ps(text, (uint64_t)fmin(fmax(v, 0), 1e19));
+    else if (strcmp(unit, "bytes") == 0)
+        xpl_show_bytes(text, (uint64_t)fmin(fmax(v, 0), 1e19));
+    else if (strcmp(unit, "percent") == 0)
+        (void)snprintf(text, sizeof text, "%.2f%%", v);
+    else if (strcmp(unit, "flops_per_second") == 0)
+        (void)snprintf(text, sizeof text, "%.3g GFLOP/s", v / 1e9);
+    else
+        (void)snprintf(text, sizeof text, "%.6g", v);
+    (void)snprintf(out, 48, "%s", text);
+}
+
+static void put_percent(struct xpl_table *t, const json_t *o, const char *key) {
+    if (json_is_number(json_object_get(o, key)))
+        xpl_table_printf(t, "%+.2f%%", real_of(o, key));
+    else
+        xpl_table_unknown(t);
+}
+
+static void put_when(struct xpl_table *t, double unix_ms) {
+    const time_t at = (time_t)(unix_ms / 1000);
+    struct tm tm;
+    char text[32];
+    if (!localtime_r(&at, &tm) || !strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm))
+        text[0] = 0;
+    xpl_table_printf(t, "%s", text);
+}
+
+static bool print_table(struct xpl_table *t, FILE *out) {
+    const bool ok = xpl_table_print(t, out);
+    xpl_table_free(t);
+    return ok;
+}
+
+static bool print_points(const json_t *m, FILE *out) {
+    static const char *const columns[] = {"SESSION", "CAPTURED",   ">VALUE",
+                                          ">CHANGE", ">TO MEDIAN", "NEW LEVEL"};
+    struct xpl_table *const t = xpl_table_new(columns, 6);
+    size_t i;
+    json_t *p;
+    json_array_foreach(json_object_get(m, "points"), i, p) {
+        char value[48];
+        show_value(value, text_of(m, "unit"), real_of(p, "value"));
+        xpl_table_text(t, xpl_str_from(text_of(p, "session")), NAME_WIDTH);
+        put_when(t, real_of(p, "captured_unix_ms"));
+        xpl_table_printf(t, "%s", value);
+        put_percent(t, p, "change_percent");
+        put_percent(t, p, "median_change_percent");
+        xpl_table_printf(t, "%s", kind_of(change_at(m, p)));
+    }
+    return print_table(t, out);
+}
+
+static bool print_ops(const json_t *change, FILE *out) {
+    static const char *const columns[] = {"OP PER STEP", "CATEGORY", "SHAPE",
+                                          ">BEFORE",     ">AFTER",   ">DIFFERENCE"};
+    static const char *const times[] = {"a_ps", "b_ps", "difference_ps"};
+    if (!json_array_size(json_object_get(change, "ops"))) return true;
+    struct xpl_table *const t = xpl_table_new(columns, 6);
+    size_t i;
+    json_t *o;
+    json_array_foreach(json_object_get(change, "ops"), i, o) {
+        xpl_table_text(t, xpl_str_from(text_of(o, "op")), NAME_WIDTH);
+        xpl_table_text(t, xpl_str_from(text_of(o, "category")), 20);
+        xpl_table_text(t, xpl_str_from(text_of(o, "shape")), 20);
+        for (size_t k = 0; k < 3; k++) {
+            char text[48];
+            show_value(text, "ps", fabs(real_of(o, times[k])));
+            xpl_table_printf(t, "%s%s", k < 2 ? "" : real_of(o, times[k]) < 0 ? "-" : "+", text);
+        }
+    }
+    return print_table(t, out);
+}
+
+static bool print_change(const json_t *m, const json_t *c, FILE *out) {
+    char before[48], after[48];
+    show_value(before, text_of(m, "unit"), real_of(c, "before"));
+    show_value(after, text_of(m, "unit"), real_of(c, "after"));
+    (void)fprintf(out, "\n%s of %s: %s -> %s",
+                  json_is_true(json_object_get(c, "regression")) ? "Regression" : "Change",
+                  text_of(m, "metric"), before, after);
+    if (json_is_number(json_object_get(c, "difference_percent")))
+        (void)fprintf(out, " (%+.2f%%)", real_of(c, "difference_percent"));
+    (void)fprintf(out, " since %s, means of %.0f and %.0f sessions\n", text_of(c, "session"),
+                  real_of(c, "sessions_before"), real_of(c, "sessions_after"));
+    return print_ops(c, out);
+}
+
+static bool print_text(const json_t *all, FILE *out) {
+    size_t i, k;
+    json_t *m, *c;
+    bool ok = true;
+    json_array_foreach(json_object_get(all, "metrics"), i, m) {
+        (void)fprintf(out, "%s%s\n", i ? "\n" : "", text_of(m, "metric"));
+        ok = print_points(m, out) && ok;
+        json_array_foreach(json_object_get(m, "changes"), k, c) ok = print_change(m, c, out) && ok;
+    }
+    return ok;
+}
+
+// ---- the command ----
+
+static void warn_unread(const json_t *all) {
+    size_t i;
+    json_t *s;
+    json_array_foreach(json_object_get(all, "sessions"), i, s) {
+        if (text_of(s, "error")[0])
+            (void)fprintf(stderr, "xplanectl: warning: %s: %s\n", text_of(s, "session"),
+                          text_of(s, "error"));
+    }
+}
+
+static int show(const struct xpl_args *a, const struct xpl_buf *answer) {
+    struct xpl_output o;
+    json_error_t why;
+    if (a->json) return xpl_write_line(a, answer->p, answer->n) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+    json_t *const all = json_loadb((const char *)answer->p, answer->n, 0, &why);
+    bool ok = all && xpl_output_open(&o, a->out);
+    if (!all) (void)fprintf(stderr, "xplanectl: the answer cannot be read: %s\n", why.text);
+    if (ok) {
+        warn_unread(all);
+        if (a->csv)
+            print_csv(all, o.f);
+        else if (!print_text(all, o.f))
+            (void)out_of_memory();
+        ok = xpl_output_commit(&o);
+    }
+    json_decref(all);
+    return ok ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+}
+
+int xpl_runs_history(const struct xpl_args *a) {
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf out;
+    const bool here = a->dir && access(a->dir, F_OK) == 0;
+    xpl_buf_init(&out, SIZE_MAX / 2);
+    if (here && (a->label || a->schedule)) {
+        (void)fputs("xplanectl: history: labels and schedules are a daemon's, and --dir exists "
+                    "here\n",
+                    stderr);
+        return XPL_EXIT_USAGE;
+    }
+    const int status = here ? of_directory(a, &out) : of_daemon(a, &out);
+    return status == XPL_EXIT_OK ? show(a, &out) : status;
+}

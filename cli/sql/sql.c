@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// `xplanectl sql RUN... 'SELECT ...'`: a statement over profiles, of files or by the daemon.
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/formats/format.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/vec.h"
+#include "cli/csv/cells.h"
+#include "cli/output.h"
+#include "cli/progress/progress.h"
+#include "cli/remote.h"
+#include "cli/table.h"
+#include "sql/heap.h"
+#include "sql/sql.h"
+#include "storage/sessions/catalogue.h"
+
+#define LIMIT ((size_t)64 << 30) // of memory: the machine's own limit comes first
+enum { CELL_WIDTH = 60, KEPT_OPEN = 8 };
+
+static int fail(const struct xpl_error *err) {
+    (void)fprintf(stderr, "xplanectl: %s: %s\n", xpl_status_name(err->code), err->msg);
+    return err->code == XPL_INVALID_ARGUMENT ? XPL_EXIT_USAGE : XPL_EXIT_FAILED;
+}
+
+// ---- files ----
+
+struct file {
+    struct xpl_source *source;
+    struct xpl_profile profile;
+};
+
+struct files {
+    struct xpl_arena arena;
+    XPL_VEC(struct xpl_sql_profile) profiles;
+    XPL_VEC(const char *) paths; // of the profiles
+    struct xpl_exec *exec;
+};
+
+static void close_file(void *arg) {
+    struct file *const f = arg;
+    xpl_profile_close(&f->profile);
+    xpl_source_free(f->source);
+    xpl_sys_free(f);
+}
+
+static xpl_status_t open_file(void *arg, size_t i, void **ret_file, xpl_bytes_t *ret,
+                              struct xpl_error *err) {
+    const struct files *const all = arg;
+    const struct xpl_format_limits limits = {.max_bytes = LIMIT, .exec = all->exec};
+    const char *const path = all->paths.v[i];
+    struct xpl_error why = {0};
+    struct file *const f = xpl_sys_alloc(sizeof *f);
+    if (!f) XPL_RETURN_OOM(err, path);
+    *f = (struct file){0};
+    xpl_status_t st = xpl_source_open(AT_FDCWD, path, 0, &f->source, err);
+    if (st == XPL_OK) {
+        st = xpl_profile_open_as(XPL_KIND_XSPACE, xpl_str_from(path), xpl_source_bytes(f->source),
+                                 &limits, &f->profile, &why);
+        if (st != XPL_OK)
+            (void)xpl_error_set(err, st, __FILE__, __LINE__, why.offset, "%s: %s", path, why.msg);
+    }
+    if (st != XPL_OK) {
+        close_file(f);
+        return st;
+    }
+    *ret_file = f;
+    *ret = f->profile.bytes;
+    return XPL_OK;
+}
+
+static bool is_intact(void *arg) {
+    return !xpl_source_is_truncated(((struct file *)arg)->source);
+}
+
+static xpl_status_t add_run(struct files *f, const struct xpl_args *a, const char *run,
+                            struct xpl_error *err) {
+    struct xpl_inputs in;
+    XPL_TRY(xpl_inputs_from_paths(&run, 1, xpl_format_match, &f->arena, &in, err));
+    xpl_warn_left_out(&in);
+    for (size_t i = 0; i < in.n_hosts; i++) {
+        if (!xpl_args_name_host(a, in.hosts[i].name)) continue;
+        struct xpl_sql_profile *const p = xpl_vec_push(&f->arena, &f->profiles);
+        const char **const path = p ? xpl_vec_push(&f->arena, &f->paths) : NULL;
+        if (!path) XPL_RETURN_OOM(err, run);
+        *p = (struct xpl_sql_profile){
+            .session = in.session, .host = in.hosts[i].name, .key = xpl_str_from(in.hosts[i].path)};
+        *path = in.hosts[i].path;
+    }
+    return XPL_OK;
+}
+
+static xpl_status_t ask_files(const struct xpl_args *a, struct xpl_exec *exec, struct xpl_buf *out,
+                              struct xpl_error *err) {
+    struct files f = {.exec = exec};
+    xpl_arena_init(&f.arena, LIMIT);
+    xpl_status_t st = XPL_OK;
+    for (size_t i = 1; i + 1 < a->n_rest && st == XPL_OK; i++)
+        st = add_run(&f, a, a->rest[i], err);
+    struct xpl_sql_request q = {.statement = xpl_str_from(a->rest[a->n_rest - 1]),
+                                .source = {.profiles = f.profiles.v,
+                                           .n = f.profiles.n,
+                                           .open = open_file,
+                                           .close = close_file,
+                                           .is_intact = is_intact,
+                                           .arg = &f},
+                                .limits = xpl_sql_default_limits,
+                                .exec = exec,
+                                .limit = LIMIT};
+    q.limits.rows = UINT64_MAX; // it is this user's own machine
+    q.limits.bytes = UINT64_MAX;
+    q.limits.memory = (uint64_t)4 << 30;
+    q.limits.time_ms = a->timeout_ms ? (uint64_t)a->timeout_ms : 300000;
+    q.cache = xpl_sql_cache_new(KEPT_OPEN); // NULL: each scan of a join opens its profile
+    if (st == XPL_OK) st = xpl_sql_run(&q, out, err);
+    xpl_sql_cache_free(q.cache);
+    xpl_arena_fini(&f.arena);
+    return st;
+}
+
+static int of_files(const struct xpl_args *a, struct xpl_buf *out) {
+    struct xpl_error err = {0};
+    (void)xpl_sql_heap_install();
+    struct xpl_exec_pool *const pool = xpl_exec_pool_new((unsigned)a->jobs);
+    struct xpl_exec serial = xpl_exec_serial();
+    xpl_progress_begin(a);
+    const xpl_status_t st = ask_files(a, pool ? xpl_exec_pool_get(pool) : &serial, out, &err);
+    xpl_progress_end();
+    xpl_exec_pool_free(pool);
+    return st == XPL_OK ? XPL_EXIT_OK : fail(&err);
+}
+
+// ---- sessions ----
+
+static int of_daemon(const struct xpl_args *a, struct xpl_buf *out) {
+    xpl_client *const c = xpl_remote_open(a);
+    xpl_answer *answer = NULL;
+    xpl_result r;
+    if (!c) return XPL_EXIT_FAILED;
+    const xpl_sql_statement q = {.size = sizeof q,
+                                 .statement = a->rest[a->n_rest - 1],
+                                 .sessions = a->rest + 1,
+                                 .n_sessions = a->n_rest - 2};
+    int status = XPL_EXIT_OK;
+    xpl_progress_begin(a);
+    const bool answered = xpl_client_sql(c, &q, &answer, &r) == 0;
+    xpl_progress_end();
+    if (answered) {
+        size_t n;
+        const void *const p = xpl_answer_data(answer, &n);
+        xpl_buf_str(out, (xpl_str_t){p, n});
+    } else {
+        status = xpl_remote_failed(&r);
+    }
+    xpl_answer_free(answer);
+    xpl_client_close(c);
+    return status;
+}
+
+// ---- forms ----
+
+static void put_cell(struct xpl_table *t, const json_t *v) {
+    if (json_is_string(v))
+        xpl_table_text(t, (xpl_str_t){json_string_value(v), json_string_length(v)}, CELL_WIDTH);
+    else if (json_is_integer(v))
+        xpl_table_printf(t, "%lld", (long long)json_integer_value(v));
+    else if (json_is_real(v))
+        xpl_table_printf(t, "%.10g", json_real_value(v));
+    else
+        xpl_table_printf(t, "%s", "");
+}
+
+// A column is one of numbers when its first value that is not null is a number.
+static bool is_number(const json_t *rows, size_t column) {
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *const v = json_array_get(json_array_get(rows, i), column);
+        if (!json_is_null(v)) return json_is_number(v);
+    }
+    return false;
+}
+
+static bool print_table(const json_t *columns, const json_t *rows, FILE *out) {
+    const size_t n = json_array_size(columns);
+    char(*const names)[CELL_WIDTH] = xpl_sys_alloc((n + 1) * CELL_WIDTH);
+    const char **const list = xpl_sys_alloc((n + 1) * sizeof(const char *));
+    bool ok = names && list;
+    for (size_t i = 0; ok && i < n; i++) {
+        const char *const name = json_string_value(json_array_get(columns, i));
+        (void)snprintf(names[i], CELL_WIDTH, "%s%s", is_number(rows, i) ? ">" : "",
+                       name ? name : "");
+        for (char *p = names[i]; *p; p++)
+            if ((unsigned char)*p < 0x20 || *p == 0x7f) *p = '?';
+        list[i] = names[i];
+    }
+    struct xpl_table *const t = ok ? xpl_table_new(list, n) : NULL;
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        for (size_t k = 0; k < n; k++)
+            put_cell(t, json_array_get(json_array_get(rows, i), k));
+    ok = ok && t && xpl_table_print(t, out);
+    xpl_table_free(t);
+    xpl_sys_free(list);
+    xpl_sys_free(names);
+    return ok;
+}
+
+static void csv_row(const json_t *row, FILE *out) {
+    for (size_t k = 0; k < json_array_size(row); k++) {
+        if (k) (void)fputc(',', out);
+        xpl_csv_value(out, json_array_get(row, k));
+    }
+    xpl_csv_end_line(out);
+}
+
+static bool print_csv(const json_t *columns, const json_t *rows, FILE *out) {
+    csv_row(columns, out);
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        csv_row(json_array_get(rows, i), out);
+    return true;
+}
+
+static int show(const struct xpl_args *a, const struct xpl_buf *answer) {
+    struct xpl_output o;
+    json_error_t why;
+    json_t *const all = json_loadb((const char *)answer->p, answer->n, JSON_ALLOW_NUL, &why);
+    const json_t *const columns = json_object_get(all, "columns"), *const rows =
+                                                                       json_object_get(all, "rows");
+    bool ok = json_is_array(columns) && json_is_array(rows);
+    if (!ok) (void)fprintf(stderr, "xplanectl: the answer cannot be read: %s\n", why.text);
+    if (!ok || !xpl_output_open(&o, a->out)) {
+        json_decref(all);
+        return XPL_EXIT_FAILED;
+    }
+    if (a->json)
+        ok = fwrite(answer->p, 1, answer->n, o.f) == answer->n && fputc('\n', o.f) != EOF;
+    else
+        ok = a->csv ? print_csv(columns, rows, o.f) : print_table(columns, rows, o.f);
+    if (json_is_true(json_object_get(all, "cut")))
+        (void)fprintf(stderr, "xplanectl: warning: only the first %zu rows\n",
+                      json_array_size(rows));
+    json_decref(all);
+    if (ok) return xpl_output_commit(&o) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+    (void)fputs("xplanectl: the answer cannot be written\n", stderr);
+    xpl_output_abort(&o);
+    return XPL_EXIT_FAILED;
+}
+
+// ---- the command ----
+
+int xpl_statement_run(const struct xpl_args *a) {
+    size_t paths = 0;
+    for (size_t i = 1; i + 1 < a->n_rest; i++)
+        paths += access(a->rest[i], F_OK) == 0;
+    if (paths && paths != a->n_rest - 2) {
+        (void)fputs("xplanectl: sql: either all runs are paths, or all are sessions\n", stderr);
+        return XPL_EXIT_USAGE;
+    }
+    struct xpl_buf answer;
+    xpl_buf_init(&answer, (size_t)1 << 34);
+    int status = paths ? of_files(a, &answer) : of_daemon(a, &answer);
+    if (status == XPL_EXIT_OK) status = show(a, &answer);
+    xpl_buf_fini(&answer);
+    return status;
+}

@@ -1,0 +1,281 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`xplanectl iree capture` from outside, with a program that takes IREE's flags as its tools do.
+
+usage: test_iree.py XPLANECTL XPLANED [CLASS[.TEST]]...
+"""
+import json
+import os
+import signal
+import stat
+import sys
+import time
+import unittest
+
+from harness import ROOT, Case, Programs, wait_until
+
+BUNDLE = ROOT / "tests" / "data" / "iree" / "sync-mlp-all.ireeprof"
+# A tool of IREE, as far as a capture sees one.  The first argument says how it behaves.
+TOOL = r'''
+import os, signal, sys, time
+flags = dict(a.split("=", 1) for a in sys.argv[2:] if "=" in a)
+behaviour, bundle = sys.argv[1], open(BUNDLE, "rb").read()
+path = flags["--device_profiling_output"]
+with open(path, "wb", buffering=0) as f:
+    f.write(bundle[:16] + bytes(8))
+    print("the program's own words", flush=True)
+    if behaviour == "refuses":
+        print("x/profile.c:240: UNIMPLEMENTED; unsupported data families 0x8", file=sys.stderr)
+        sys.exit(1)
+    f.write(bundle[24:1500])
+    if behaviour == "fails":
+        sys.exit(7)
+    if behaviour == "dies":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if behaviour == "stubborn":
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if behaviour in ("waits", "stubborn"):
+        print("waiting", file=sys.stderr, flush=True)
+        time.sleep(300)
+    if behaviour == "grows":
+        while not os.path.exists(flags["--until"]):
+            time.sleep(0.02)
+    f.write(bundle[1500:])
+    f.seek(16)
+    f.write(bundle[16:24])
+print(sorted(a for a in sys.argv if a.startswith("--device_profiling")), file=sys.stderr)
+'''
+
+
+class Capture(Case):
+    def setUp(self):
+        super().setUp()
+        self.tool = self.place / "iree-tool"
+        self.tool.write_text(f"#!{sys.executable}\nBUNDLE = {str(BUNDLE)!r}\n{TOOL}")
+        self.tool.chmod(self.tool.stat().st_mode | stat.S_IXUSR)
+
+    def capture(self, *flags, behaves="works", more=()):
+        return ["iree", "capture", "--host-names", "here", *flags, "--", self.tool, behaves,
+                "--device=local-sync", *more]
+
+    def beneath(self, session):
+        folder = self.logdir / "plugins" / "profile" / session
+        return {p.name: p.read_bytes() for p in folder.iterdir()} if folder.exists() else None
+
+    def assert_whole(self, session):
+        files = self.beneath(session)
+        self.assertEqual(list(files), ["here.ireeprof"])
+        self.assertTrue(files["here.ireeprof"] == BUNDLE.read_bytes())
+
+    def into_logdir(self, *flags, **options):
+        return self.capture("--logdir", self.logdir, *flags, **options)
+
+    def test_whole(self):
+        code, out, err = self.ask(*self.into_logdir("--session", "one"))
+        self.assertEqual((code, out), (0, "one\n"), err)
+        self.assert_whole("one")
+        self.assertIn("the program's own words", err)
+        self.assertIn("'--device_profiling_mode=queue-events,host-execution,memory-events,"
+                      "executable-metadata'", err)
+        # The name is taken now, and a session without a name is called by the time.
+        self.assertEqual(self.ask(*self.into_logdir("--session", "one"))[1], "one_2\n")
+        self.assertRegex(self.ask(*self.into_logdir())[1], r"^20\d\d(_\d\d){5}\n$")
+
+    def test_flags(self):
+        code, _, err = self.ask(*self.into_logdir(
+            "--mode", "dispatch-events,counters", "--counter", "A", "--counter=B",
+            "--filter_function", "*mm*", "--filter_command_buffer=3", "--filter_command_index=0",
+            "--filter_physical_device=1", "--filter_queue=2", "--flush_interval", "1s"))
+        self.assertEqual(code, 0, err)
+        for flag in ("mode=dispatch-events,counters", "counter=A", "counter=B", "filter_queue=2",
+                     "filter_function=*mm*", "filter_command_buffer=3", "filter_command_index=0",
+                     "filter_physical_device=1", "flush_interval_ms=1000"):
+            self.assertIn(f"'--device_profiling_{flag}'", err)
+
+    def test_checked_before(self):
+        """What IREE would refuse, or would not understand, starts nothing."""
+        for words, flags in {
+                'no mode "dispach-events"; did you mean "dispatch-events"?':
+                    ["--mode", "dispach-events"],
+                "an empty name": ["--mode", "queue-events,"],
+                "need a --counter": ["--mode", "counters"],
+                "--counter needs --mode counters": ["--counter", "X"],
+                "--counter: an empty name": ["--mode", "counters", "--counter", ""],
+                "--filter_function: an empty": ["--filter_function", ""],
+                "--filter_command_buffer 0: not a number from 1": ["--filter_command_buffer", "0"],
+                "--filter_queue x: not a number": ["--filter_queue", "x"],
+                "--flush_interval 0s: not from 1ms": ["--flush_interval", "0s"],
+                "-o FILE is for one": ["-o", self.place / "x", "--repeat", "2"]}.items():
+            code, out, err = self.ask(*self.into_logdir(*flags))
+            self.assertEqual((code, out), (2, ""), err)
+            self.assertIn(words, err)
+            self.assertNotIn("own words", err)
+        for words, more in {"flags of its own": ["--device_profiling_mode=queue-events"],
+                            "this driver": ["--device=cuda"]}.items():
+            code, out, err = self.ask("iree", "capture", "--", self.tool, "works", *more)
+            self.assertEqual((code, out), (2, ""), err)
+            self.assertIn(words, err)
+        self.assertEqual(self.ask("iree", "capture", "--", self.tool, "works")[0], 2)
+        self.assertEqual(self.ask("iree", "capture")[0], 2)
+        code, _, err = self.ask(*self.into_logdir("--session", "a/b"))
+        self.assertEqual(code, 1, err)
+        code, _, err = self.ask("iree", "capture", "--mode", "queue-events", "--logdir",
+                                self.logdir, "--", self.place / "missing")
+        self.assertEqual(code, 1, err)
+        self.assertIn("No such file", err)
+        self.assertEqual(self.sessions(), [])
+
+    def test_refused(self):
+        """IREE's words pass through, and nothing stays."""
+        code, out, err = self.ask(*self.into_logdir("--session", "one", behaves="refuses"))
+        self.assertEqual((code, out), (1, ""), err)
+        self.assertIn("x/profile.c:240: UNIMPLEMENTED; unsupported data families 0x8\n", err)
+        self.assertIn("nothing that could be kept", err)
+        self.assertIsNone(self.beneath("one"))
+
+    def kept(self, code, out, err, session):
+        """A session with what was written until then, which reports read."""
+        self.assertEqual((code, out), (3, f"{session}\n"), err)
+        self.assertIn("what it wrote until then is kept", err)
+        self.assertEqual([len(b) for b in self.beneath(session).values()], [1500])
+        code, out, err = self.ask("iree", "summary", session, "--logdir", self.logdir,
+                                  "--format", "jsonl")
+        self.assertEqual(code, 3, err)
+        self.assertIn('"session_begin_records":1', out)
+
+    def test_dies(self):
+        for number, (behaves, words) in enumerate({"dies": "ended by signal 9",
+                                                   "fails": "ended with status 7"}.items()):
+            session = f"s{number}"
+            code, out, err = self.ask(*self.into_logdir("--session", session, behaves=behaves))
+            self.assertIn(words, err)
+            self.kept(code, out, err, session)
+
+    def test_interrupted(self):
+        for behaves, number in {"waits": signal.SIGTERM, "stubborn": signal.SIGINT}.items():
+            session = f"{behaves}-1"
+            capture = self.start(*self.into_logdir("--session", session, behaves=behaves),
+                                 start_new_session=True)
+            wait_until("the bundle is shown", lambda s=session: any(
+                not name.startswith(".") for name in self.beneath(s) or {}))
+            capture.send_signal(number)
+            while behaves == "stubborn" and capture.poll() is None:
+                time.sleep(0.1)  # signals of a kind that come at once are one
+                capture.send_signal(number)
+            out, err = capture.communicate(timeout=60)
+            self.kept(capture.returncode, out, err, session)
+
+    def test_grows(self):
+        """A log directory shows what is there so far, and then all of it."""
+        until = self.place / "until"
+        capture = self.start(*self.into_logdir("--session", "one", behaves="grows",
+                                               more=[f"--until={until}"]))
+        name = "here.ireeprof"
+        wait_until("the bundle is shown", lambda: name in (self.beneath("one") or {}))
+        code, out, _ = self.ask("iree", "summary", "one", "--logdir", self.logdir)
+        self.assertEqual(code, 3)
+        self.assertIn("session_end_records=0", out)
+        until.touch()
+        out, err = capture.communicate(timeout=60)
+        self.assertEqual((capture.returncode, out), (0, "one\n"), err)
+        self.assert_whole("one")
+
+    def test_repeat(self):
+        code, out, err = self.ask(*self.into_logdir("--session", "label", "--repeat", "3"))
+        self.assertEqual((code, out), (0, "label_1\nlabel_2\nlabel_3\n"), err)
+        self.assertEqual(self.sessions(), ["label_1", "label_2", "label_3"])
+        # The first that fails is the last.
+        code, out, err = self.ask(*self.into_logdir("--session", "bad", "--repeat", "3",
+                                                    behaves="fails"))
+        self.assertEqual((code, out), (3, "bad_1\n"), err)
+
+    def test_file(self):
+        path = self.place / "a.ireeprof"
+        code, out, err = self.ask(*self.capture("-o", path))
+        self.assertEqual((code, out), (0, ""), err)
+        self.assertTrue(path.read_bytes() == BUNDLE.read_bytes())
+
+    def test_daemon(self):
+        self.daemon()
+        code, out, err = self.ask(*self.capture("--session", "one"))
+        self.assertEqual((code, out), (0, "one\n"), err)
+        self.assert_whole("one")
+        listed = wait_until("the session is listed", lambda: self.ask("sessions")[1])
+        self.assertRegex(listed, r"(?m)^one +iree ")
+
+    def test_no_daemon(self):
+        """What cannot be stored is not lost."""
+        os.environ["TMPDIR"] = str(self.place)
+        self.addCleanup(os.environ.pop, "TMPDIR")
+        self.server = "127.0.0.1:1"
+        code, out, err = self.ask(*self.capture())
+        self.assertEqual((code, out), (1, ""), err)
+        left = list(self.place.rglob("here.ireeprof"))
+        self.assertEqual(len(left), 1, err)
+        self.assertTrue(left[0].read_bytes() == BUNDLE.read_bytes())
+        self.assertIn(str(left[0]), err)
+
+
+class Compare(Case):
+    """Two bundles, by functions and their geometry."""
+
+    DATA = ROOT / "tests" / "data" / "iree"
+
+    def compare(self, *runs):
+        code, out, err = self.ask("compare", *runs, "--format", "json")
+        self.assertEqual(code, 0, err)
+        return json.loads(out)
+
+    def test_cut(self):
+        data = (self.DATA / "task-mlp-all.ireeprof").read_bytes()
+        cut = self.place / "cut.ireeprof"
+        for size, status in ((len(data), 0), (len(data) - 200, 3)):
+            cut.write_bytes(data[:size])
+            code, out, err = self.ask("analyze", "trace_viewer", cut)
+            self.assertEqual(code, status, err)
+            self.assertIn("mlp_dispatch_0", out)
+            self.assertEqual("cut: the file is damaged or was never finished" in err, status == 3)
+
+    def test_paths(self):
+        task, sync = self.DATA / "task-mlp-all.ireeprof", self.DATA / "sync-mlp-all.ireeprof"
+        answer = self.compare(task, sync)
+        ops = {o["op"]: o for o in answer["ops"]}
+        self.assertEqual(len(ops), 4)
+        first = ops["mlp_dispatch_0_matmul_64x256x784_f32"]
+        self.assertEqual((first["state"], first["shape"], first["a_ps"]),
+                         ("both", "16x1x1 of 1x1x1", 251719000.0))
+        self.assertEqual(first["difference_ps"], first["b_ps"] - first["a_ps"])
+        self.assertEqual(answer["a"]["steps"], 0)  # nothing repeats
+        # Of one file nothing differs; several count as one run.
+        same = self.compare(task, f"{task},{task}")
+        self.assertEqual([o["difference_ps"] for o in same["ops"]], [0.0] * 4)
+        code, out, err = self.ask("compare", task, sync)
+        self.assertEqual(code, 0, err)
+        self.assertIn("16x1x1 of 1x1x1", out)
+
+    def test_sessions(self):
+        for name in ("task", "vk"):
+            folder = self.logdir / "plugins" / "profile" / name
+            folder.mkdir(parents=True)
+            (folder / "h.ireeprof").write_bytes(
+                (self.DATA / f"{name}-mlp-all.ireeprof").read_bytes())
+        self.daemon()
+        ops = self.compare("task", "vk")["ops"]
+        # The same functions, in other geometries, timed by other clocks: none is common.
+        self.assertEqual({o["state"] for o in ops}, {"vanished", "new"})
+        self.assertEqual(len(ops), 8)
+
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    Programs.xplanectl, Programs.xplaned = sys.argv[1:3]
+    program = unittest.main(argv=[sys.argv[0], *sys.argv[3:]], exit=False, verbosity=2)
+    result = program.result
+    failed, skipped = len(result.failures) + len(result.errors), len(result.skipped)
+    print(f"{result.testsRun - failed - skipped} passed, {failed} failed, {skipped} skipped")
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How long steps take, asked of every view: equal words have equal numbers.
+
+usage: test_steps.py XPLANECTL XPLANED
+"""
+import json
+import re
+import shutil
+import statistics
+import sys
+import unittest
+
+from harness import DATA, Case, Programs, wait_until
+
+GPU = DATA.parent.parent.parent / "accel" / "plugins" / "profile" / "gpu_multi_worker"
+# Hosts, steps in the profile, and the program's number of the first; of more than five the averages leave out the first and last.
+SESSIONS = {"jax_4hosts": (4, 20, 0), "jax_8dev_shardmap": (1, 20, 0), "jax_matmul_nopy": (1, 50, 0), "tf_custom_h2p0": (1, 20, 0),
+            "tf_xla_jit": (1, 20, 0), "tf_keras_tensorboard": (1, 11, 4), "gpu_multi_worker": (1, 1, 0)}
+UNITS = {"s": 1e12, "ms": 1e9, "µs": 1e6, "us": 1e6, "ns": 1e3}
+
+
+class Steps(Case):
+    def setUp(self):
+        super().setUp()
+        for name in SESSIONS:
+            shutil.copytree(GPU if name == GPU.name else DATA / name, self.logdir / "plugins" / "profile" / name)
+        self.daemon()
+
+    def document(self, *arguments):
+        status, out, err = self.ask(*arguments)
+        self.assertEqual(status, 0, err)
+        return json.loads(out)
+
+    def breakdown(self, name):
+        """{step: [time on each host]}, all steps."""
+        steps = {}
+        for host in self.document("tool", "time_breakdown", name, "--option", "view=steps")["hosts"]:
+            for number, ps in zip(host["steps"]["step"], host["steps"]["wall_ps"]):
+                steps.setdefault(number, []).append(ps)
+        return steps
+
+    def overview(self, name):
+        """The average, the least and the greatest step, in ms, and the names and times of the rows."""
+        table = self.document("tool", "overview_page", name)[1]
+        at = [c["id"] for c in table["cols"]].index("stepTimeMs")
+        rows = [(r["c"][0]["v"], r["c"][at]["v"]) for r in table["rows"]]
+        return [float(table["p"]["steptime_ms_" + k]) for k in ("average", "minimum", "maximum")], rows
+
+    def database(self, name):
+        """{step: [time of each core]} of the view `steps`."""
+        text = f"SELECT step_num, duration_ps FROM steps WHERE session = '{name}'"
+        steps = {}
+        for number, ps in wait_until("rows", lambda: self.document("sql", name, text, "--format", "json")["rows"]):
+            steps.setdefault(number, []).append(ps)
+        return steps
+
+    def printed(self, name):
+        """The line below the steps of `summary`, times in ps."""
+        text = self.ask("summary", name)[1]
+        line = re.search(r"\n  (\d+) steps?, average .*\n", text).group(0)
+        times = [float(v) * UNITS[u] for v, u in re.findall(r"([\d.]+) (s|ms|µs|us|ns)\b", line)]
+        return int(re.search(r"\d+", line).group(0)), times
+
+    def near(self, shown, exact):
+        """What is shown has three digits at least."""
+        self.assertAlmostEqual(shown / exact, 1, delta=0.006)
+
+    def check(self, name):
+        hosts, n, first = SESSIONS[name]
+        all_steps = self.breakdown(name)
+        self.assertEqual(list(all_steps), list(range(first, first + n)))
+        self.assertEqual({len(v) for v in all_steps.values()}, {hosts})
+        self.assertEqual(self.document("findings", name, "--json")["steps"], n)
+        kept = {k: v for k, v in all_steps.items() if n <= 5 or first < k < first + n - 1}
+        mean, slowest = statistics.mean(statistics.mean(v) for v in kept.values()), statistics.mean(max(v) for v in kept.values())
+        # summary: as JSON, and as text
+        rows = self.document("summary", name, "--json")["steps"]
+        self.assertEqual([r["step"] for r in rows], list(kept))
+        for r in rows:
+            self.assertEqual(r["slowest_core_ps"], max(kept[r["step"]]))
+            self.assertEqual(r["mean_of_cores_ps"], int(statistics.mean(kept[r["step"]])))
+        count, times = self.printed(name)
+        self.assertEqual(count, len(kept))
+        self.near(times[0], mean)
+        self.near(times[1], min(statistics.mean(v) for v in kept.values()))
+        self.near(times[2], max(statistics.mean(v) for v in kept.values()))
+        self.assertEqual(len(times), 3 + (hosts > 1))
+        if hosts > 1:
+            self.near(times[3], slowest)
+        # the overview page averages the slowest host of each step; its rows are of the first host
+        (average, least, greatest), rows = self.overview(name)
+        self.assertAlmostEqual(average, slowest / 1e9, delta=0.051)
+        self.assertAlmostEqual(least, min(max(v) for v in kept.values()) / 1e9, delta=0.051)
+        self.assertAlmostEqual(greatest, max(max(v) for v in kept.values()) / 1e9, delta=0.051)
+        self.assertEqual([int(step.split()[-1]) for step, _ in rows], list(kept))
+        for step, ms in rows:
+            self.assertAlmostEqual(ms, kept[int(step.split()[-1])][0] / 1e9, places=6)
+        # the database
+        self.assertEqual({k: sorted(v) for k, v in self.database(name).items()}, {k: sorted(v) for k, v in kept.items()})
+
+    def test_views(self):
+        for name in SESSIONS:
+            with self.subTest(session=name):
+                self.check(name)
+
+
+if __name__ == "__main__":
+    Programs.xplanectl, Programs.xplaned = sys.argv[1:3]
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
