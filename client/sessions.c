@@ -70,6 +70,8 @@ static bool add(xpl_sessions *s, const session_msg *m, bool with_hosts) {
         // Daemons of before say nothing.
         .captured_unix_ms =
             (m->captured_unix_ns ? m->captured_unix_ns : m->modified_unix_ns) / 1000000,
+        .n_labels = m->n_labels,
+        .labels = (const char *const *)m->labels,
     };
     return add_lost(s, m, info) && (!with_hosts || add_hosts(s, m, info));
 }
@@ -168,5 +170,22 @@ int xpl_client_session(xpl_client *c, const char *session, xpl_sessions **ret, x
         *ret = s;
     else
         xpl_sessions_free(s);
+    return (int)st;
+}
+
+int xpl_client_label(xpl_client *c, const xpl_labeling *given, xpl_result *result) {
+    xpl_labeling l = {0};
+    Xplaned__V1__LabelSessionRequest q;
+    struct xpl_rpc_reply reply = {0};
+    memcpy(&l, given, given->size < sizeof l ? given->size : sizeof l);
+    xplaned__v1__label_session_request__init(&q);
+    q.session = (char *)(uintptr_t)l.session;
+    q.add = (char **)(uintptr_t)l.add;
+    q.n_add = l.n_add;
+    q.remove = (char **)(uintptr_t)l.remove;
+    q.n_remove = l.n_remove;
+    const xpl_status_t st =
+        xpl_client_call(c, "/xplaned.v1.SessionService/LabelSession", &q.base, &reply, result);
+    xpl_rpc_reply_fini(&reply);
     return (int)st;
 }

@@ -156,6 +156,19 @@ static xpl_tool_request request_of(const xpl_tool_request *given) {
     return r;
 }
 
+// Sends a packed request whose answer comes in pieces.
+static xpl_status_t ask_stream(xpl_client *c, const char *method, const struct xpl_buf *request,
+                               xpl_answer *a, int64_t *ret_retry_ms, struct xpl_error *err) {
+    const struct xpl_rpc_call_options o = {.size = sizeof o, .timeout_ms = c->timeout_ms};
+    struct xpl_rpc_stream *stream = NULL;
+    xpl_status_t st = xpl_rpc_stream_open(c->channel, method, (xpl_bytes_t){request->p, request->n},
+                                          &o, &stream, err);
+    if (st == XPL_OK) st = receive(stream, a, ret_retry_ms, err);
+    xpl_rpc_stream_close(stream);
+    xpl_client_explain(c, err);
+    return st;
+}
+
 int xpl_client_tool(xpl_client *c, const xpl_tool_request *given, xpl_answer **ret,
                     xpl_result *result) {
     const xpl_tool_request request = request_of(given);
@@ -170,15 +183,59 @@ int xpl_client_tool(xpl_client *c, const xpl_tool_request *given, xpl_answer **r
         xpl_answer_free(a);
         return xpl_client_result(result, st, NULL, 0);
     }
-    const struct xpl_rpc_call_options o = {.size = sizeof o, .timeout_ms = c->timeout_ms};
-    struct xpl_rpc_stream *stream = NULL;
-    st = xpl_rpc_stream_open(c->channel, "/xplaned.v1.AnalysisService/StreamToolData",
-                             (xpl_bytes_t){b.p, b.n}, &o, &stream, &err);
-    if (st == XPL_OK) st = receive(stream, a, &retry_ms, &err);
-    xpl_rpc_stream_close(stream);
-    xpl_client_explain(c, &err);
+    st = ask_stream(c, "/xplaned.v1.AnalysisService/StreamToolData", &b, a, &retry_ms, &err);
     xpl_buf_fini(&b);
     return finish(a, st, &err, retry_ms, ret, result);
+}
+
+int xpl_client_compare(xpl_client *c, const xpl_comparison *given, xpl_answer **ret,
+                       xpl_result *result) {
+    xpl_comparison q = {0};
+    Xplaned__V1__CompareSessionsRequest m;
+    struct xpl_buf b;
+    struct xpl_error err = {0};
+    int64_t retry_ms = 0;
+    memcpy(&q, given, given->size < sizeof q ? given->size : sizeof q);
+    xplaned__v1__compare_sessions_request__init(&m);
+    m.a = (char **)(uintptr_t)q.a;
+    m.n_a = q.n_a;
+    m.b = (char **)(uintptr_t)q.b;
+    m.n_b = q.n_b;
+    xpl_answer *const a = answer_new();
+    xpl_buf_init(&b, (size_t)16 << 20);
+    if (a) xpl_rpc_message_put(&b, &m.base);
+    const xpl_status_t st =
+        a && !b.failed
+            ? ask_stream(c, "/xplaned.v1.AnalysisService/CompareSessions", &b, a, &retry_ms, &err)
+            : XPL_RESOURCE_EXHAUSTED;
+    xpl_buf_fini(&b);
+    return finish(a, st, err.code ? &err : NULL, retry_ms, ret, result);
+}
+
+int xpl_client_history(xpl_client *c, const xpl_history_request *given, xpl_answer **ret,
+                       xpl_result *result) {
+    xpl_history_request q = {0};
+    Xplaned__V1__GetHistoryRequest m;
+    struct xpl_buf b;
+    struct xpl_error err = {0};
+    int64_t retry_ms = 0;
+    memcpy(&q, given, given->size < sizeof q ? given->size : sizeof q);
+    xplaned__v1__get_history_request__init(&m);
+    if (q.label) m.label = (char *)(uintptr_t)q.label;
+    if (q.directory) m.directory = (char *)(uintptr_t)q.directory;
+    m.schedule_id = q.schedule_id;
+    m.since_unix_ms = q.since_unix_ms;
+    m.last = q.last;
+    m.metrics = (char **)(uintptr_t)q.metrics;
+    m.n_metrics = q.n_metrics;
+    xpl_answer *const a = answer_new();
+    xpl_buf_init(&b, (size_t)16 << 20);
+    if (a) xpl_rpc_message_put(&b, &m.base);
+    const xpl_status_t st = a && !b.failed ? ask_stream(c, "/xplaned.v1.AnalysisService/GetHistory",
+                                                        &b, a, &retry_ms, &err)
+                                           : XPL_RESOURCE_EXHAUSTED;
+    xpl_buf_fini(&b);
+    return finish(a, st, err.code ? &err : NULL, retry_ms, ret, result);
 }
 
 int xpl_client_op_stats(xpl_client *c, const xpl_tool_request *given, xpl_answer **ret,
@@ -204,5 +261,54 @@ int xpl_client_op_stats(xpl_client *c, const xpl_tool_request *given, xpl_answer
     xpl_rpc_reply_fini(&reply);
     xpl_buf_fini(&data);
     xpl_buf_fini(&b);
+    return finish(a, st, err.code ? &err : NULL, retry_ms, ret, result);
+}
+
+static xpl_status_t ask_sql(xpl_client *c, const xpl_sql_statement *q, xpl_answer *a,
+                            struct xpl_rpc_reply *reply, struct xpl_error *err) {
+    Xplaned__V1__RunStatementRequest m;
+    ProtobufCMessage *msg = NULL;
+    struct xpl_buf b;
+    xplaned__v1__run_statement_request__init(&m);
+    m.statement = (char *)(uintptr_t)q->statement;
+    m.n_sessions = q->n_sessions;
+    m.sessions = (char **)(uintptr_t)q->sessions;
+    xpl_buf_init(&b, (size_t)16 << 20);
+    xpl_rpc_message_put(&b, &m.base);
+    const struct xpl_rpc_call_options o = {.size = sizeof o, .timeout_ms = c->timeout_ms};
+    xpl_status_t st = b.failed
+                          ? XPL_RESOURCE_EXHAUSTED
+                          : xpl_rpc_unary(c->channel, "/xplaned.v1.AnalysisService/RunStatement",
+                                          (xpl_bytes_t){b.p, b.n}, &o, reply, err);
+    xpl_buf_fini(&b);
+    if (st == XPL_OK)
+        st = xpl_rpc_message_unpack(&xplaned__v1__run_statement_response__descriptor, reply->bytes,
+                                    &a->arena, &msg, err);
+    if (st != XPL_OK) return st;
+    const Xplaned__V1__RunStatementResponse *const r =
+        (const Xplaned__V1__RunStatementResponse *)msg;
+    a->data = xpl_sys_alloc(r->json.len + 1);
+    a->head = xpl_arena_alloc(&a->arena, sizeof *a->head);
+    if (!a->data || !a->head) return XPL_RESOURCE_EXHAUSTED;
+    xplaned__v1__tool_data__init(a->head);
+    a->head->content_type = (char *)(uintptr_t) "application/json";
+    a->head->source = XPLANED__V1__TOOL_DATA__SOURCE__COMPUTED;
+    if (r->json.len) memcpy(a->data, r->json.data, r->json.len);
+    a->len = r->json.len;
+    return XPL_OK;
+}
+
+int xpl_client_sql(xpl_client *c, const xpl_sql_statement *given, xpl_answer **ret,
+                   xpl_result *result) {
+    xpl_sql_statement q = {0};
+    struct xpl_error err = {0};
+    struct xpl_rpc_reply reply = {0};
+    memcpy(&q, given, given->size < sizeof q ? given->size : sizeof q);
+    xpl_answer *const a = answer_new();
+    if (!a) return xpl_client_result(result, XPL_RESOURCE_EXHAUSTED, NULL, 0);
+    const xpl_status_t st = ask_sql(c, &q, a, &reply, &err);
+    const int64_t retry_ms = reply.details.retry_ms;
+    xpl_client_explain(c, &err);
+    xpl_rpc_reply_fini(&reply);
     return finish(a, st, err.code ? &err : NULL, retry_ms, ret, result);
 }

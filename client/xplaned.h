@@ -77,6 +77,8 @@ typedef struct xpl_session_info {
     int64_t captured_unix_ms; /* as the profile says, its name, or the oldest file, in this order */
     size_t n_lost;            /* hosts that were asked for and gave no profile */
     const xpl_lost_info *lost;
+    size_t n_labels; /* what people call it */
+    const char *const *labels;
 } xpl_session_info;
 
 /* All sessions, newest first.  *ret is freed with xpl_sessions_free. */
@@ -88,6 +90,15 @@ XPLANED_API size_t xpl_sessions_count(const xpl_sessions *s);
 /* Valid as long as `s`; NULL beyond the end. */
 XPLANED_API const xpl_session_info *xpl_sessions_get(const xpl_sessions *s, size_t i);
 XPLANED_API void xpl_sessions_free(xpl_sessions *s);
+
+/* Adds and removes labels of a session, all or none. */
+typedef struct xpl_labeling {
+    size_t size; /* sizeof(xpl_labeling) */
+    const char *session;
+    const char *const *add, *const *remove;
+    size_t n_add, n_remove;
+} xpl_labeling;
+XPLANED_API int xpl_client_label(xpl_client *c, const xpl_labeling *labeling, xpl_result *result);
 
 typedef struct xpl_tool_request {
     size_t size; /* sizeof(xpl_tool_request) */
@@ -102,6 +113,42 @@ typedef struct xpl_tool_request {
 /* A tool's answer, whatever its size.  *ret is freed with xpl_answer_free. */
 XPLANED_API int xpl_client_tool(xpl_client *c, const xpl_tool_request *request, xpl_answer **ret,
                                 xpl_result *result);
+
+/* A SELECT over the events of sessions; docs/sql.md of the daemon has the tables. */
+typedef struct xpl_sql_statement {
+    size_t size; /* sizeof(xpl_sql_statement) */
+    const char *statement;
+    const char *const *sessions; /* none: all of them */
+    size_t n_sessions;
+} xpl_sql_statement;
+/* The answer's data is JSON: {"columns": [...], "rows": [[...], ...], "cut": false}. */
+XPLANED_API int xpl_client_sql(xpl_client *c, const xpl_sql_statement *statement, xpl_answer **ret,
+                               xpl_result *result);
+
+/* Two groups of sessions beside each other; docs/compare.md of the daemon has the definitions. */
+typedef struct xpl_comparison {
+    size_t size; /* sizeof(xpl_comparison) */
+    const char *const *a, *const *b;
+    size_t n_a, n_b;
+} xpl_comparison;
+/* The answer's data is JSON, as `xplanectl compare --format json` writes it. */
+XPLANED_API int xpl_client_compare(xpl_client *c, const xpl_comparison *comparison,
+                                   xpl_answer **ret, xpl_result *result);
+
+/* Metrics over sessions that all of it is true of; docs/history.md of the daemon has them. */
+typedef struct xpl_history_request {
+    size_t size;           /* sizeof(xpl_history_request) */
+    const char *label;     /* NULL: any, as of the others */
+    const char *directory; /* within the log directory */
+    uint64_t schedule_id;
+    int64_t since_unix_ms;
+    uint32_t last;              /* the newest so many; 0: 100 */
+    const char *const *metrics; /* none: step_time */
+    size_t n_metrics;
+} xpl_history_request;
+/* The answer's data is JSON, as `xplanectl history --format json` writes it. */
+XPLANED_API int xpl_client_history(xpl_client *c, const xpl_history_request *request,
+                                   xpl_answer **ret, xpl_result *result);
 /* XProf's OpStats message of the hosts, serialized. */
 XPLANED_API int xpl_client_op_stats(xpl_client *c, const xpl_tool_request *request,
                                     xpl_answer **ret, xpl_result *result);

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles of JAX, TensorFlow, PyTorch/XLA and IREE programs, as xplaned analyses them.
+
+    import xplaned
+
+    with xplaned.connect() as client:          # or xplaned.start("~/logs"): a daemon of one's own
+        run = client.sessions()[-1]
+        for finding in run.findings():
+            print(finding.text, finding.advice)
+        run.ops().to_pandas()
+
+`xplaned.v1` has the messages and calls of gRPC, for what is not here.
+"""
+from .capture import Capture, CapturedHost, CaptureRecord
+from .client import Client, Event, Option, Tool, connect
+from .errors import Error, InvalidArgument, NotFound, Unavailable
+from .private import PrivateClient, start
+from .rows import Column, Comparison, Finding, Op, Rows, Step, Table, Timing
+from .session import Answer, Host, Session, Warning
+
+__all__ = [
+    "Answer", "Capture", "CaptureRecord", "CapturedHost", "Client", "Column", "Comparison", "Error", "Event", "Finding", "Host", "InvalidArgument",
+    "NotFound", "Op", "Option", "PrivateClient", "Rows", "Session", "Step", "Table", "Timing", "Tool", "Unavailable", "Warning",
+    "connect", "start",
+]

@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python client against a daemon of its own.  Each function is a test; run.py runs them with a `Place`."""
+import datetime
+import gzip
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import xplaned
+
+MATMUL, HOSTS, GPU = "cpu/jax_matmul_nopy", "cpu/jax_4hosts", "accel/mi300_jax_gemm"
+
+
+def refused(kind, words, call, *args, **options):
+    """`call` raises that error, with these words in its sentence."""
+    try:
+        call(*args, **options)
+    except kind as e:
+        assert words in str(e), e
+        return e
+    raise AssertionError(f"{call} did not fail")
+
+
+def sessions(place):
+    names = [s.name for s in place.client.sessions()]
+    assert names == sorted(names) and {MATMUL, HOSTS, GPU} <= set(names), names
+    assert [s.name for s in place.client.sessions("accel/")] == [n for n in names if n.startswith("accel/")]
+    run = place.client.session(HOSTS)
+    assert run.host_count == len(run.hosts) == 4 and run.bytes == sum(h.bytes for h in run.hosts), run
+    assert run.kind == "xspace" and "overview_page" in run.tools and not run.lost
+    assert run.captured.tzinfo == datetime.timezone.utc and run.captured.year >= 2025, run.captured
+    assert repr(run).startswith(f"<Session '{HOSTS}', 4 hosts")
+    assert run.refresh() is run and run.name == HOSTS
+    e = refused(xplaned.NotFound, "jax_4hosts", place.client.session, "cpu/jax_4host")
+    assert e.code == "NOT_FOUND" and isinstance(e, xplaned.Error)
+
+
+def tool_answers(place):
+    run = place.client.session(MATMUL)
+    answer = run.tool("overview_page")
+    assert answer.content_type == "application/json" and answer.json()[0]["cols"], answer.content_type
+    assert answer.data == place.ctl("tool", "overview_page", MATMUL)
+    assert run.tool("overview_page").source == "memory"
+    assert run.tool("overview_page", cpu_as_device=False).data == place.ctl("tool", "overview_page", MATMUL, "--option",
+                                                                            "cpu_as_device=false") != answer.data
+    one = place.client.session(HOSTS).hosts[1].name
+    assert place.client.session(HOSTS).tool("kernel_stats", one).data == place.client.session(HOSTS).tool("kernel_stats", [one]).data
+    refused(xplaned.InvalidArgument, "overview_page", run.tool, "overview_pag")
+    refused(xplaned.InvalidArgument, "group_by", run.tool, "op_profile", groupby="category")
+    refused(xplaned.NotFound, "", run.tool, "overview_page", "nobody")
+
+
+def large_answers(place):
+    """Answers above the 4 MiB that a channel takes by itself."""
+    big = max((place.client.session(n).tool("trace_viewer", hosts=place.client.session(n).hosts[0].name) for n in (MATMUL, HOSTS)),
+              key=lambda a: len(a.data))
+    assert big.json()["traceEvents"]
+    text = place.client.session("accel/tpu_inference_a").tool("trace_viewer").data
+    assert len(text) > 4 << 20, len(text)
+
+
+def tables(place):
+    overview = place.client.session(MATMUL).overview()
+    assert len(overview) >= 6 and {c.id for c in overview[0].columns} >= {"operation", "category"}
+    assert overview[0].rows[0]["operation"] and "device_duty_cycle_percent" in overview[0].properties
+    kernels = place.client.session(GPU).kernels()
+    assert kernels.rows and kernels.rows[0]["kernel_name"] and isinstance(kernels.rows[0]["occurrences"], (int, float))
+    try:
+        place.client.session(MATMUL).tool("findings").tables()
+    except ValueError:
+        pass
+    else:
+        raise AssertionError("findings has no tables")
+
+
+def rows(place):
+    run = place.client.session(MATMUL)
+    ops = run.ops()
+    raw = run.tool("op_list").json()["ops"]
+    assert [op.name for op in ops] == [op["name"] for op in raw] and ops[0].self_time_ps == raw[0]["self_time_ps"] > 0
+    assert ops[0].source_file and ops[0].source_line > 0
+    steps = run.steps()
+    assert len([s for s in steps if s.step is not None]) == 50
+    for s in steps:
+        assert sum(s.causes.values()) == s.wall_ps and "wall_ps" not in s.causes, s
+    between, = [s for s in steps if s.step is None]
+    assert between.begin_ps is None
+    findings = place.client.session(HOSTS).findings()
+    assert findings and findings[0].saving_ps > 0 and findings[0].text and findings[0].advice and findings[0].window
+    assert [f.saving_percent for f in findings] == sorted((f.saving_percent for f in findings), reverse=True)
+    flat = ops.to_dicts()[0]
+    assert flat["name"] == ops[0].name and steps.to_dicts()[0]["compute_ps"] == steps[0].causes["compute_ps"]
+
+
+def events(place):
+    run = place.client.session(MATMUL)
+    timings = run.events(match="^ynn_fusion$")
+    op, = [o for o in run.ops() if o.name == "ynn_fusion"]
+    assert [t.name for t in timings] == ["ynn_fusion"] and timings[0].count == op.occurrences == 50, timings
+    assert timings[0].min_ps <= timings[0].p50_ps <= timings[0].p99_ps and timings[0].total_ps == op.time_ps
+    assert not run.events(prefix="nothing begins so")
+    assert len(run.events(prefix="ynn", min_duration="1s")) == 0
+    assert "character" in str(refused(xplaned.InvalidArgument, "match", run.events, match="("))
+
+
+def sql(place):
+    rows = place.client.sql("SELECT name, count(*) AS n, sum(duration_ps) AS ps FROM events WHERE name = 'ynn_fusion' GROUP BY name", MATMUL)
+    op, = [o for o in place.client.session(MATMUL).ops() if o.name == "ynn_fusion"]
+    assert rows == [{"name": "ynn_fusion", "n": op.occurrences, "ps": op.time_ps}], rows
+    both = place.client.sql("SELECT DISTINCT session FROM lines ORDER BY 1", [HOSTS, MATMUL])
+    assert [r["session"] for r in both] == sorted([HOSTS, MATMUL]), both
+    assert refused(xplaned.Error, "", place.client.sql, "ATTACH 'x' AS y", MATMUL).code == "PERMISSION_DENIED"
+    refused(xplaned.InvalidArgument, "syntax", place.client.sql, "SELEC 1", MATMUL)
+    refused(xplaned.NotFound, "", place.client.sql, "SELECT 1", "no such session")
+
+
+def comparisons(place):
+    c = place.client.compare("cpu/jax_4hosts", ["cpu/jax_8dev_shardmap"])
+    assert (c.a["steps"], c.b["devices"], c.a["runs"]) == (20, 1, 1)
+    low, high = c.step_time["interval_ps"]
+    assert low < c.step_time["difference_ps"] < high < 0
+    assert abs(sum(t["difference_ps"] for t in c.times) - c.times_total["difference_ps"]) < 1
+    steps = [s.wall_ps for s in place.client.session("cpu/jax_8dev_shardmap").steps() if s.step is not None]
+    assert abs(c.b["mean_step_ps"] - sum(steps) / len(steps)) < 1
+    assert {o["state"] for o in c.ops} <= {"both", "new", "vanished"} and c.ops.to_dicts()[0]["op"]
+    twice = place.client.compare(["cpu/jax_4hosts"] * 2, "cpu/jax_4hosts")
+    assert twice.a["runs"] == 2 and abs(twice.step_time["difference_ps"]) < 1e-3
+    refused(xplaned.NotFound, "jax_4hosts", place.client.compare, "cpu/jax_4host", MATMUL)
+    refused(xplaned.InvalidArgument, "no session is named as b", place.client.compare, MATMUL, [])
+
+
+def histories(place):
+    names = ["cpu/jax_4hosts", "cpu/jax_8dev_shardmap"]
+    for name in names:
+        assert place.client.session(name).label("nightly", "other") == ["nightly", "other"]
+    assert place.client.session(names[0]).label(remove=["other"]) == ["nightly"]
+    assert [s.name for s in place.client.sessions() if "nightly" in s.labels] == names
+    h = place.client.history(["step_time", "steps"], label="nightly")
+    assert sorted(s["session"] for s in h.sessions) == names and h.metrics["steps"]["unit"] == "count"
+    points = {p["session"]: p["value"] for p in h.metrics["step_time"]["points"]}
+    mean = place.client.compare(*names)
+    assert abs(points[names[0]] - mean.a["mean_step_ps"]) < 1 and abs(points[names[1]] - mean.b["mean_step_ps"]) < 1
+    assert len(place.client.history(label="nightly", last=1).sessions) == 1
+    refused(xplaned.InvalidArgument, "character 2", place.client.session(names[0]).label, "a b")
+    refused(xplaned.NotFound, "nightly", place.client.session(names[0]).label, remove=["nightli"])
+    refused(xplaned.InvalidArgument, "metric", place.client.history, "stepp_time", label="nightly")
+
+
+def collectives(place):
+    table = place.client.session("cpu/jax_8dev_shardmap").collectives()
+    row = next(r for r in table.rows if r["kind"] == "all-gather")
+    assert row["size_bytes"] == 262144 and row["group_size"] == 4 and row["bus_bandwidth"] > 0, row
+
+
+def frames(place):
+    run = place.client.session(MATMUL)
+    if place.pandas:
+        frame = run.ops().to_pandas()
+        assert list(frame.name) == [op.name for op in run.ops()] and frame.self_time_ps.sum() == sum(o.self_time_ps for o in run.ops())
+        assert {"step", "wall_ps", "compute_ps"} <= set(run.steps().to_pandas().columns)
+        table = run.overview()[0]
+        assert list(table.to_pandas().columns) == [c.id for c in table.columns]
+        assert len(table.to_pandas()) == len(table.rows)
+    else:
+        refused(ImportError, "pip install pandas", run.ops().to_pandas)
+
+
+def tools(place):
+    known = {t.name: t for t in place.client.tools()}
+    assert known["memory_profile"].one_host and not known["op_profile"].one_host
+    options = {o.name: o for o in known["op_profile"].options}
+    assert "category" in options["group_by"].values and options["group_by"].default == "program"
+    stats = place.client.stats()
+    assert stats.catalogue.sessions >= 17 and stats.version
+
+
+def imports(place):
+    source = place.data / "cpu/plugins/profile/jax_matmul_nopy"
+    run = place.client.add(source, session="python_import")
+    assert run.name == "python_import" and [h.name for h in run.hosts] == ["vm"], run.hosts
+    assert run.tool("op_profile").data == place.client.session(MATMUL).tool("op_profile").data
+    packed = place.scratch / "packed.xplane.pb.gz"
+    packed.write_bytes(gzip.compress((source / "vm.xplane.pb").read_bytes()))
+    both = place.client.add([source / "vm.xplane.pb", packed], session="python_two")
+    assert sorted(h.name for h in both.hosts) == ["packed", "vm"]
+    refused(xplaned.Error, "python_two", place.client.add, packed, session="python_two")
+    empty = place.scratch / "empty"
+    empty.mkdir()
+    refused(FileNotFoundError, "no profiles", place.client.add, empty)
+    refused(FileNotFoundError, "gone", place.client.add, [source / "vm.xplane.pb", place.scratch / "gone"], session="python_gone")
+    broken = place.scratch / "broken.xplane.pb"
+    broken.write_bytes(b"\x0a\xff\xff\xff\xff")
+    assert refused(xplaned.Error, "", place.client.add, broken).code == "DATA_LOSS"
+    both.delete()
+    refused(xplaned.NotFound, "python_two", place.client.session, "python_two")
+
+
+def watches(place):
+    events = []
+
+    def follow():
+        for event in place.client.watch("python_watch"):
+            events.append((event.kind, event.session and event.session.name))
+            if event.kind == "removed":
+                return
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    place.until("the watch is there", lambda: ("synced", None) in events)
+    run = place.client.add(place.data / "cpu/plugins/profile/jax_empty", session="python_watch")
+    place.until("the session was told", lambda: ("added", "python_watch") in events)
+    run.delete()
+    thread.join(60)
+    assert events[-1] == ("removed", "python_watch"), events
+
+
+def captures(place):
+    with place.program("ok") as target, place.program("die") as bad:
+        with place.client.capture([target, bad], duration=0.2, session="python_capture", host_names=["good", "bad"]) as capture:
+            assert {h.state for h in capture.hosts} <= {"collecting", "waiting", "receiving", "stored", "failed"}, capture.hosts
+        assert capture.session.name == "python_capture" and [h.name for h in capture.session.hosts] == ["good"]
+        assert capture.session.state == "partial" and bad in capture.session.lost, (bad, capture.session.lost, capture.hosts)
+        states = []
+        waiting = place.client.capture(target, duration=0.2)
+        for hosts in waiting:
+            states.append(hosts[0].state)
+        assert states[-1] == "stored" and waiting.session.host_count == 1, states
+        refused(xplaned.Error, "", place.client.capture(bad, duration=0.2).wait)
+        newest = place.client.captures(3)
+        assert [c.state for c in newest] == ["failed", "done", "partial"], newest
+        assert newest[2].session == "python_capture" and newest[2].id == capture.id
+
+
+def cancelled_captures(place):
+    """What the block raises goes through, and nothing is stored."""
+    with place.program("ok") as target:
+        before = {s.name for s in place.client.sessions()}
+        try:
+            with place.client.capture(target, duration=30) as capture:
+                raise KeyError("of the block")
+        except KeyError:
+            pass
+        place.until("the capture has ended", lambda: place.client.captures(1)[0].state == "cancelled")
+        assert {s.name for s in place.client.sessions()} == before
+        refused(xplaned.Error, "has not ended", lambda: capture.session)
+
+
+def secrets(place):
+    """A daemon that wants a token."""
+    token = place.scratch / "token"
+    token.write_text("secret-of-the-test\n")
+    with place.daemon("--token-file", str(token), name="token") as address:
+        with xplaned.connect(address, token_file=token) as client:
+            assert client.sessions()
+        with xplaned.connect(address) as client:
+            assert refused(xplaned.Error, "", client.sessions).code == "UNAUTHENTICATED"
+
+
+def addresses(place):
+    refused(xplaned.Unavailable, "", xplaned.connect("127.0.0.1:1", timeout=20).sessions)
+    os.environ["XPLANED_SERVER"] = place.address
+    try:
+        with xplaned.connect() as client:
+            assert client.stats().version
+    finally:
+        del os.environ["XPLANED_SERVER"]
+
+
+def private_daemons(place):
+    client = xplaned.start(place.logdir, xplaned=place.xplaned, args=place.state("private"))
+    pid = client._process.pid
+    assert client.session(MATMUL).ops()
+    client.close()
+    assert client._process.poll() == 0 and not pathlib.Path(f"/proc/{pid}").exists()
+    refused(xplaned.Unavailable, "no-such-setting", xplaned.start, place.logdir, xplaned=place.xplaned, args=["--no-such-setting"])
+    refused(xplaned.Unavailable, "nothing", xplaned.start, place.logdir, xplaned=place.scratch / "nothing")
+
+
+def killed_programs(place):
+    """The private daemon of a program that is killed ends, too."""
+    code = ("import sys, time, xplaned\n"
+            "c = xplaned.start(sys.argv[1], xplaned=sys.argv[2], args=sys.argv[3:])\n"
+            "print(open(f'/proc/{c._process.pid}/task/{c._process.pid}/children').read().split()[0], flush=True)\n"
+            "time.sleep(600)\n")
+    child = subprocess.Popen([sys.executable, "-c", code, str(place.logdir), str(place.xplaned), *place.state("killed")],
+                             stdout=subprocess.PIPE, text=True)
+    try:
+        daemon = int(child.stdout.readline())
+        assert pathlib.Path(f"/proc/{daemon}/exe").resolve() == pathlib.Path(place.xplaned).resolve()
+    finally:
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        child.stdout.close()
+    place.until("the daemon ended", lambda: not pathlib.Path(f"/proc/{daemon}").exists())
+
+
+def threads(place):
+    """One client, eight threads."""
+    failures = []
+
+    def ask(i):
+        try:
+            for _ in range(5):
+                assert place.client.session((MATMUL, HOSTS)[i % 2]).tool("op_profile").data
+        except Exception as e:
+            failures.append(e)
+
+    running = [threading.Thread(target=ask, args=(i,)) for i in range(8)]
+    began = time.monotonic()
+    for t in running:
+        t.start()
+    for t in running:
+        t.join(120)
+    assert not failures and time.monotonic() - began < 120, failures
+
+
+TESTS = [sessions, tool_answers, large_answers, tables, rows, events, sql, comparisons, histories, collectives, frames, tools, imports, watches, captures,
+         cancelled_captures, secrets, addresses, private_daemons, killed_programs, threads]
