@@ -35,6 +35,9 @@ make_base() {
         [ ! -e "/$f" ] || inherited+=("$f")
     done
     tar -ch -C / "${inherited[@]}" | tar -x -C "$work/base"
+    # Under a name of its own as well: the package ca-certificates, which python3-venv brings, writes
+    # that file anew, without the authorities of this machine.
+    [ ! -e /etc/ssl/certs/ca-certificates.crt ] || cp -L /etc/ssl/certs/ca-certificates.crt "$work/base/etc/ssl/machine.crt"
 }
 # new_root NAME: a copy of the base.
 new_root() {
@@ -53,6 +56,7 @@ inside() {
         mount --bind "$2" "$1/var/cache/apt/archives"
         root=$1
         shift 2
+        [ ! -e "$root/etc/ssl/machine.crt" ] || export PIP_CERT=/etc/ssl/machine.crt REQUESTS_CA_BUNDLE=/etc/ssl/machine.crt
         exec chroot "$root" env -u XPL_BUILD -u XPL_PARITY_VENV "$@"' sh "$root" "$work/debs" "$@"
 }
 # copy_checkout DIR [PATH...]: what git knows or would add.

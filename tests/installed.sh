@@ -16,7 +16,8 @@ trap 'rm -rf "$work"' EXIT
 fail() { echo "installed: $*" >&2; exit 1; }
 for f in bin/xplaned bin/xplanectl bin/xplaned-agent include/xplaned.h share/man/man1/xplanectl.1 \
     share/man/man1/xplaned-agent.1 share/man/man3/xplaned.3 share/man/man3/libxplaned.3 \
-    share/man/man8/xplaned.8 lib/systemd/system/xplaned.service lib/sysusers.d/xplaned.conf \
+    share/man/man8/xplaned.8 share/bash-completion/completions/xplanectl \
+    share/fish/vendor_completions.d/xplanectl.fish lib/systemd/system/xplaned.service lib/sysusers.d/xplaned.conf \
     lib/tmpfiles.d/xplaned.conf; do
     [ -e "$root/$f" ] || fail "$f is missing"
 done
@@ -24,6 +25,8 @@ done
 "$root/bin/xplaned" --version
 "$root/bin/xplanectl" --version
 "$root/bin/xplaned-agent" --help >/dev/null
+bash -c '. "$1" && complete -p xplanectl' - "$root/share/bash-completion/completions/xplanectl" >/dev/null ||
+    fail "the completion of bash"
 grep -qx "ExecStart=$prefix/bin/xplaned" "$root/lib/systemd/system/xplaned.service" ||
     fail "the unit does not start $prefix/bin/xplaned"
 for page in xplanectl xplaned xplaned-agent libxplaned; do

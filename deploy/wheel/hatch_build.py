@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts what meson installs into the wheel, in the layout that meson gave it.
+"""Puts what meson installs into the wheel, in the layout that meson gave it, and the Python client.
 
 $XPL_WHEEL_BUILD names a build directory of meson to take; without it one is made beside the wheel.
 """
@@ -7,11 +7,13 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import sysconfig
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+CLIENT = SOURCE / "client" / "python"
 
 
 def meson(*args, **options):
@@ -24,11 +26,23 @@ def build_programs(where):
     meson("compile", "-C", str(where))
 
 
+# For the system's programs: below the environment's own share/.
+SHARED = {("share", "man"), ("share", "bash-completion"), ("share", "zsh"), ("share", "fish")}
+
+
 def belongs(path):
     """Programs, the libraries that they load, schemas and pages; no development files or units."""
     if path.parts[0] == "lib":
         return path.name in ("libxplaned.so.0", "libxplaned-agent.so")
-    return path.parts[0] == "bin" or path.parts[:2] in (("share", "xplaned"), ("share", "man"))
+    return path.parts[0] == "bin" or path.parts[:2] in {("share", "xplaned"), *SHARED}
+
+
+def client_files(out):
+    """The Python client: its sources, and the stubs that its own stubs.py makes; path by place in the wheel."""
+    subprocess.run([sys.executable, str(CLIENT / "stubs.py"), str(out)], check=True)
+    found = {path: path.relative_to(CLIENT / "src") for path in sorted((CLIENT / "src" / "xplaned").iterdir()) if path.is_file()}
+    found.update({path: path.relative_to(out) for path in sorted((out / "xplaned" / "v1").iterdir())})
+    return found
 
 
 class Hook(BuildHookInterface):
@@ -47,9 +61,11 @@ class Hook(BuildHookInterface):
             inside = path.relative_to(root)
             if path.is_dir() or not belongs(inside):
                 continue
-            if inside.parts[:2] == ("share", "man"):
+            if inside.parts[:2] in SHARED:
                 build_data["shared_data"][str(path)] = str(inside)
             else:
                 build_data["force_include"][str(path.resolve())] = f"xplaned_programs/{inside}"
+        for path, inside in client_files(out / "client").items():
+            build_data["force_include"][str(path)] = str(inside)
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
