@@ -108,7 +108,7 @@ static xpl_status_t convert(xpl_bytes_t in, bool cpu_as_device, bool render) {
     const xpl_status_t s = make(&xpl_product_op_stats, in,
                                 cpu_as_device ? XPL_OP_STATS_CPU_AS_DEVICE : 0, &stats, &err);
     check_error(s, &err, in);
-    const void *const products[] = {stats};
+    const void *const products[XPL_TOOL_MAX_NEEDS] = {stats};
     const struct xpl_tool_host two[] = {{.name = XPL_STR("h"), .products = products},
                                         {.name = XPL_STR("i"), .products = products}};
     for (size_t n = 1; n <= 2 && s == XPL_OK && render; n++)

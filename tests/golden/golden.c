@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "tests/golden/canonical.h"
+#include "tests/golden/packets.h"
 
 enum { MAX_HOSTS = 16, MAX_WORDS = 12, MAX_ARGS = 64 };
 static const size_t memory_limit = (size_t)1 << 30;
@@ -105,6 +106,25 @@ static int run(struct golden *g, const char *tool, char **options, size_t n_opti
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+static void compare_packets(const char *tool, xpl_str_t recorded, xpl_str_t got, char *why,
+                            size_t why_size) {
+    const bool fractions = strcmp(tool, "event_time_fraction_analyzer") == 0;
+    const xpl_str_t answers[] = {recorded, got};
+    struct xpl_buf lines[2];
+    bool ok = true;
+    for (size_t i = 0; i < 2; i++) {
+        const xpl_bytes_t bytes = {(const uint8_t *)answers[i].ptr, answers[i].len};
+        xpl_buf_init(&lines[i], memory_limit);
+        ok = (fractions ? packets_of_fractions : packets_of_trace)(bytes, &lines[i]) && ok;
+    }
+    if (!ok)
+        snprintf(why, why_size, "not understood");
+    else if (packets_equal(&lines[0], &lines[1], why, why_size))
+        why[0] = 0;
+    for (size_t i = 0; i < 2; i++)
+        xpl_buf_fini(&lines[i]);
+}
+
 static void compare(struct golden *g, const char *line, const char *tool, const char *expected) {
     struct xpl_arena arena;
     char why[600] = "";
@@ -116,6 +136,9 @@ static void compare(struct golden *g, const char *line, const char *tool, const 
     } else if (n_recorded == 0 || n_got == 0) {
         if (n_recorded != n_got)
             snprintf(why, sizeof why, "%zu bytes, XProf's has %zu", n_got, n_recorded);
+    } else if (strstr(expected, ".pb.gz")) {
+        compare_packets(tool, (xpl_str_t){recorded, n_recorded}, (xpl_str_t){got, n_got}, why,
+                        sizeof why);
     } else {
         const struct value *const a = value_parse(&arena, (xpl_str_t){recorded, n_recorded});
         const struct value *const b = value_parse(&arena, (xpl_str_t){got, n_got});
@@ -130,18 +153,28 @@ static void compare(struct golden *g, const char *line, const char *tool, const 
     free(got);
 }
 
-// The file of an answer: CASE_DIR/TOOL[.VALUE of group_by].json.gz; trace_viewer@ and memory_viewer
-// have one for each set of options, CASE_DIR/trace_viewer@[.KEY=VALUE]...json.gz.
+static bool is_among(const char *const *names, const char *name) {
+    while (*names && strcmp(*names, name) != 0)
+        names++;
+    return *names != NULL;
+}
+
+// The file of an answer: CASE_DIR/TOOL[.VALUE of group_by].json.gz; of some tools it is named by
+// every option, CASE_DIR/trace_viewer@[.KEY=VALUE]...json.gz.  That of protobuf ends in pb.gz.
 static void name_of_answer(const struct golden *g, const char *tool, char **options, size_t n,
                            bool named_by_option, char *ret, size_t size) {
-    const bool every = strcmp(tool, "trace_viewer@") == 0 || strcmp(tool, "memory_viewer") == 0;
+    static const char *const named[] = {"trace_viewer@", "memory_viewer",
+                                        "event_time_fraction_analyzer", NULL};
     size_t at = (size_t)snprintf(ret, size, "%s/%s", g->dir, tool);
+    bool protobuf = strcmp(tool, "event_time_fraction_analyzer") == 0;
     for (size_t i = 0; named_by_option && i < n && at < size; i++) {
         const bool group = strncmp(options[i], "group_by=", 9) == 0;
-        if (group || every)
+        const bool trace = strcmp(options[i], "perfetto=true") == 0;
+        if (group || trace || is_among(named, tool))
             at += (size_t)snprintf(ret + at, size - at, ".%s", options[i] + (group ? 9 : 0));
+        protobuf = protobuf || trace;
     }
-    if (at < size) snprintf(ret + at, size - at, ".json.gz");
+    if (at < size) snprintf(ret + at, size - at, protobuf ? ".pb.gz" : ".json.gz");
 }
 
 static void answer(struct golden *g, const char *line, const char *tool, char **options, size_t n,

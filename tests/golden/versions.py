@@ -65,7 +65,7 @@ def tables(program):
 def current_goldens(root):
     """{(case, file): hash of the answer}; cases of IREE's are called iree/NAME."""
     goldens = {}
-    for prefix, folder in (("", "tests/golden/cases/*/*.json.gz"), ("iree/", "tests/data/iree/golden/*/*.gz")):
+    for prefix, folder in (("", "tests/golden/cases/*/*.gz"), ("iree/", "tests/data/iree/golden/*/*.gz")):
         for path in glob.glob(os.path.join(root, folder)):
             with gzip.open(path) as f:
                 digest = hashlib.sha256(f.read()).hexdigest()[:16]
