@@ -130,9 +130,9 @@ def module_name(proto):
     return name
 
 
-def program(plane, entry):
-    """(id, module) of an entry of /host:metadata, or None: the id is the number that its name ends with, else its key, unless
-    it has a statistic program_id.  Of several protos the first counts."""
+def metadata_entry(plane, entry):
+    """(id, whether its name gave that, program id, proto) of an entry of /host:metadata: the number in parentheses that the name
+    of an entry with a proto ends with is its id, else its key.  Of several protos the first counts."""
     key, name, proto, known = 0, "", None, None
     for num, value in fields(entry):
         if num == 1 and isinstance(value, int):
@@ -146,24 +146,29 @@ def program(plane, entry):
                     known = number if stat == "program_id" and isinstance(number, int) else known
                     if stat.lower() == "hlo proto" and proto is None:
                         proto = next((x for n, x in fields(v) if n == 6), proto)
-    if proto is None:
-        return None
     match = re.fullmatch(r".*\((\d+)\)", name, re.DOTALL)
-    try:
-        return (known if known is not None else int(match.group(1)) & MASK if match else key), module_name(proto)
-    except Broken:
-        return None
+    number = int(match.group(1)) & MASK if match and proto is not None else key
+    return number, number != key, known, proto
 
 
 def module_names(space):
-    """Program id to the name of its module, for every HLO program of the profile."""
+    """Program id to the name of its module, for every HLO program of the profile that can be read.  Of several entries with one
+    id the last counts, of those whose names gave it if there are any; whether it can be read is seen later."""
     names = {}
     for plane in space:
-        if plane.name == "/host:metadata":
-            for entry in plane.raw_events:
-                found = program(plane, entry)
-                if found:
-                    names.setdefault(*found)
+        if plane.name != "/host:metadata":
+            continue
+        entries = {}
+        for entry in plane.raw_events:
+            number, named, known, proto = metadata_entry(plane, entry)
+            if named or not entries.get(number, (False,))[0]:
+                entries[number] = named, known, proto
+        for number, (_, known, proto) in entries.items():
+            try:
+                if proto is not None:
+                    names.setdefault(number if known is None else known, module_name(proto))
+            except Broken:
+                pass
     return names
 
 

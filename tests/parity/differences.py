@@ -32,11 +32,16 @@ class Input:
         return any(p.name.startswith(prefix) for s in self.spaces for p in s.planes)
 
 
-def inference_latency(tool, expected, got, given):
-    """Latency of inference requests is a product of its own that is not made yet: the table is empty."""
-    if tool != "overview_page" or len(expected) < 5 or len(got) < 5 or got[4].get("rows"):
+def tensor_patterns(tool, expected, got, given):
+    """XProf numbers patterns of tensors, and shows them, in the order of a hash table."""
+    if tool != "inference_profile":
         return None
-    expected[4]["rows"] = []
+    for answer in (expected, got):
+        for table in answer:
+            if any(c["id"] == "tensor_pattern" for c in table["cols"]):
+                table["rows"].sort(key=lambda row: row["c"][1]["v"])
+                for i, row in enumerate(table["rows"]):
+                    row["c"][0]["v"] = float(i)
     return expected, got
 
 
@@ -48,6 +53,20 @@ def truncated_sums(tool, expected, got, given):
     if not (isinstance(a, (int, float)) and isinstance(b, (int, float)) and abs(a - b) <= 1e-5 * abs(a)):
         return None
     got["aggDvfsTimeScaleMultiplier"] = a
+    return expected, got
+
+
+DESCRIBED = ("TPU v6 Lite", "TPU v7x")
+
+
+def counter_descriptions(tool, expected, got, given):
+    """XProf describes the counters of two types of TPUs in words of its own; ours are the profile's."""
+    stats = [(p, s) for x in given.spaces for p in x.planes for s in p.stats]
+    if tool != "perf_counters" or not any((s.str_value or p.stat_metadata[s.ref_value].name) in DESCRIBED for p, s in stats):
+        return None
+    for answer in (expected, got):
+        for row in answer.get("rows", []):
+            row["c"][6:8] = [None, None]
     return expected, got
 
 
@@ -126,7 +145,7 @@ def trace_rows(tool, expected, got, given):
     return (expected, got) if theirs != ours and in_window(ours, given.options) is not False else None
 
 
-PREDICATES = [inference_latency, truncated_sums, framework_type, trace_rows]
+PREDICATES = [tensor_patterns, counter_descriptions, truncated_sums, framework_type, trace_rows]
 
 
 def excuse(tool, expected, got, paths, options=None):
@@ -163,17 +182,23 @@ def stragglers(told):
     return "straggles: its steps lie beside none of the other hosts'" in told
 
 
-DELIBERATE = [idle_hosts, stragglers]
+def profiled_batches(told):
+    """Events of Keras' TensorBoard callback are no steps to XProf; ours have their name."""
+    return "step Profiled batch" in told
+
+
+DELIBERATE = [idle_hosts, stragglers, profiled_batches]
 
 
 def deliberate(told):
-    """The name of the deliberate difference that our diagnostics of these hosts tell of, or ""; asked only when xprof_exact=true
+    """The name of the deliberate difference that our diagnostics or steps of these hosts tell of, or ""; asked only when xprof_exact=true
     gives XProf's answer."""
     return next((p.__name__ for p in DELIBERATE if p(told)), "")
 
 
 def diagnostics(overview):
-    """The messages of an overview_page as one text."""
+    """The messages of an overview_page, and the names of its steps, as one text."""
     tables = parse(overview or b"")
-    rows = tables[-1].get("rows", []) if isinstance(tables, list) and tables and isinstance(tables[-1], dict) else []
-    return "\n".join(str(cell.get("v")) for row in rows for cell in row.get("c", []))
+    tables = [t for t in tables if isinstance(t, dict)] if isinstance(tables, list) else []
+    steps = [f"step {row['c'][0].get('v')}" for t in tables[1:2] for row in t.get("rows", [])]
+    return "\n".join([str(cell.get("v")) for t in tables[-1:] for row in t.get("rows", []) for cell in row.get("c", [])] + steps)

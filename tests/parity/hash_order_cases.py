@@ -18,6 +18,7 @@ import tempfile
 
 import differences
 import hash_order
+import oracle
 from hlo import Module
 from judge import EXACT, Judge
 from ours import Ours
@@ -193,6 +194,23 @@ def check_not_excused(checks, judge, folder):
         checks.check(f"{what}: {good}", judge.program_id_twice("kernel_stats", [path], {}, None, (a, b)) == good)
 
 
+def check_oracle(checks, build, folder):
+    """Which program an op of a CPU is in, where several entries have one id (seed 73194027, case 896)."""
+    program = os.path.join(build, "tests", "parity", "convert_opstats")
+    for first, second in (((1, "broken(5)", BROKEN), (5, "jit_f(5)", None)), ((5, "broken(5)", BROKEN), (48, "jit_f(5)", None)),
+                          ((7, "jit_f(5)", None), (8, "broken(5)", BROKEN)), ((7, "broken(5)", BROKEN), (8, "jit_f(5)", None))):
+        space, module = pb.XSpace(), module_of_5()
+        plane = Plane(space, "/host:CPU")
+        plane.entry(6, "ThunkExecutor")
+        event = plane.p.lines.add(id=1, name="tf_XLATfrt/0").events.add(metadata_id=6, offset_ps=1000, duration_ps=999000)
+        plane.add(event, hlo_op=module.kernels[0][0], hlo_module="jit_f")
+        metadata = Plane(space, "/host:metadata")
+        for key, name, proto in (first, second):
+            metadata.entry(key, name, Hlo__Proto=module.proto.SerializeToString() if proto is None else proto)
+        found = oracle.disagreements(program, [write(folder, space)])
+        checks.check(f"oracle: {first[:2]}, {second[:2]}", found == [], found)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--build")
@@ -205,6 +223,7 @@ def main():
             check_both_seen(checks, xprof, folder)
             check_types(checks, xprof, folder)
             check_not_excused(checks, judge, folder)
+            check_oracle(checks, os.path.dirname(os.path.dirname(judge.ours.program)), folder)
     finally:
         shutil.rmtree(folder)
     print(f"hash_order_cases: {checks.passed} passed, {checks.failed} failed")

@@ -67,7 +67,8 @@ class Judge:
         if ours in ("crash", "timeout"):
             return Verdict("our crash", tool, [": " + got.decode("utf-8", "replace")[-2000:]], answer=expected)
         if ours == "none":
-            if not expected:
+            # Of a file that cannot be read, these of XProf's tools say nothing; ours say what is wrong (broken_hosts).
+            if not expected or b"DATA_LOSS" in got and says_nothing(tool, expected):
                 return Verdict("equal", tool, answer=expected)
             return Verdict("different", tool, [": we refuse: " + got.decode("utf-8", "replace").strip()], answer=expected)
         lines = self.differ(tool, expected, got)
@@ -113,13 +114,18 @@ class Judge:
                 continue
             if not self.differ(tool, again, got) or differences.excuse(tool, again, got, paths, options):
                 return "unstable", tool, lines, "ours", expected, got
-            found = compare(tool, parse(expected), parse(again), limit=10000)
+            found = compare(tool, parse(expected or b""), parse(again or b""), limit=10000)
             seen = seen or bool(found)
             moving |= places(found)
-        fixed = places(compare(tool, parse(expected), parse(got), limit=10000)) - moving
+        fixed = places(compare(tool, parse(expected or b""), parse(got or b""), limit=10000)) - moving
         if seen and not fixed:
             return "unstable", tool, lines, "", expected, got
         return "different", tool, lines, "", expected, got
+
+
+def says_nothing(tool, answer):
+    """Whether XProf's answer is what these tools give when there is nothing."""
+    return tool == "perf_counters" and b'"rows":[{' not in answer or tool == "smart_suggestion" and answer == b'{"suggestions":[]}'
 
 
 def places(lines):
@@ -138,7 +144,8 @@ def questions(xplanectl, hosts, rng=None, most=None):
             if len(paths) > 1 and tool in tool_table.of_one_host(xplanectl):
                 continue
             for options in tool_table.choices(xplanectl, tool):
-                yield tool, paths, options
+                if options.get("perfetto") != "true":  # bytes: megascale_perfetto.py compares them
+                    yield tool, paths, options
 
 
 def trace_questions(hosts, rng, most):

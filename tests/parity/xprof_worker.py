@@ -23,6 +23,8 @@ import sys
 import tempfile
 import time
 
+NEEDS_HOST = {"megascale_stats"}  # gives nothing without the option, which the pages always send
+
 
 class XProf:
     def __init__(self, worker=False, timeout_s=120, python=sys.executable, scratch=None):
@@ -63,7 +65,8 @@ class XProf:
         self.asked += 1
         if self.process is None:
             self.start()
-        request = json.dumps({"tool": tool, "paths": [os.path.abspath(p) for p in paths], "options": options or {}})
+        options = {**({"host": "ALL_HOSTS"} if tool in NEEDS_HOST else {}), **(options or {})}
+        request = json.dumps({"tool": tool, "paths": [os.path.abspath(p) for p in paths], "options": options})
         try:
             self.process.stdin.write(request.encode() + b"\n")
             self.process.stdin.flush()
@@ -131,6 +134,11 @@ def answer(convert, scratch, request):
             params = {"graph_viewer_options": request["options"]}
         if request["tool"] == "memory_viewer":
             convert.xspace_to_tool_names(paths)
+        if request["tool"] in ("inference_profile", "event_time_fraction_analyzer"):
+            # Its Python passes on no columns of the one, and does not know the other.
+            from xprof.convert import _pywrap_profiler_plugin as plugin
+            data, ok = plugin.xspace_to_tools_data(paths, request["tool"], params)
+            return data if ok else None
         data, _ = convert.xspace_to_tool_data(paths, request["tool"], params)
         keep = request["options"].get("keep_op_stats")
         if keep:
