@@ -53,7 +53,7 @@ def capture_until_killed(run, d, targets, i, moment):
 
 def test_kills_of_captures(run):
     """SIGKILL at random moments of captures and schedules: the next daemon on the same files removes the sessions that
-    have no whole profile, knows which captures were interrupted, and goes on with the schedules."""
+    have no whole profile, knows which captures were interrupted, and goes on with the schedules and what they keep."""
     chance = random.Random(run.parameter("SEED", 1, 1))
     state, logdir = run.make_dir("state"), run.make_dir("logdir")
     profiles = logdir / "plugins/profile"
@@ -61,7 +61,7 @@ def test_kills_of_captures(run):
     with fake_profilers(run, MODES + (("ok", MIB, 0),)) as addresses:
         *targets, scheduled = addresses
         d = run.start(logdir=logdir, state=state)
-        done = d.ctl("capture", "--every", "1100ms", "--duration", "50ms", "--session", "often", scheduled)
+        done = d.ctl("capture", "--every", "1100ms", "--duration", "50ms", "--keep", "2", "--session", "often", scheduled)
         equal(done.returncode, 0, f"a schedule: {done.stderr.decode()}")
         found = 0
         for i in range(kills):
@@ -86,10 +86,12 @@ def after_kills(d, targets, profiles, kills):
     # The last daemon's may run.
     equal({c["state"] for c in captures[2:]} - {"done", "partial", "failed"}, {"interrupted"}, "states of captures")
     for c in captures:
-        if c["state"] in ("done", "partial"):
+        if c["state"] in ("done", "partial") and not c["session"].startswith("often_"):  # those are removed in their turn
             stored = [h["host"] for h in c["hosts"] if h["state"] == "stored"]
             there = {p.name for p in (profiles / c["session"]).glob("*.xplane.pb")}
             check(stored and there >= {f"{h}.xplane.pb" for h in stored}, f"{c}: the session has {there}")
+    # Those that a killed daemon had stored, and not noted yet, are among those it keeps two of; one more may be coming.
+    wait_for(lambda: len(list(profiles.glob("often_*"))) <= 3, 30, "the schedule keeps more than two sessions")
     done = d.ctl("unschedule", schedules[0]["id"])
     equal(done.returncode, 0, f"unschedule: {done.stderr.decode()}")
     done = d.ctl("capture", "--duration", "50ms", "--session", "last", ",".join(targets[:2]))

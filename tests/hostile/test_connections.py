@@ -55,6 +55,12 @@ def test_descriptors_run_out_by_http(run):
     exhaust(run, "http")
 
 
+def test_soft_limit_is_raised(run):
+    """The soft limit of descriptors is raised to the hard one."""
+    d = run.start(logdir=run.logdir("jax_matmul_nopy"), preexec=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 900)))
+    check("\nprocess_max_fds 900\n" in d.get("/metrics").body.decode(), "process_max_fds is 900")
+
+
 def test_tls_goes_the_same_way(run):
     """Connections of TLS are handed over as others are; exhausted descriptors do not end it either."""
     cert, key = make_certificate(run)

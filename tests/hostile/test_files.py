@@ -213,7 +213,8 @@ def test_damaged_requests(run):
     chance = random.Random(run.parameter("SEED", 1, 1))
     good = b"\x0a\x0fjax_matmul_nopy\x12\x02vm\x1a\x0doverview_page\x22\x0a\x0a\x01k\x12\x05value\x28\x01"
     methods = [f"/xplaned.v1.{m}" for m in (
-        "AnalysisService/GetToolData", "AnalysisService/StreamToolData", "AnalysisService/ListTools", "AnalysisService/GetOpStats",
+        "AnalysisService/GetToolData", "AnalysisService/StreamToolData", "AnalysisService/ListTools", "AnalysisService/GetOpStats", "AnalysisService/RunStatement",
+        "AnalysisService/CompareSessions",
         "SessionService/ListSessions", "SessionService/GetSession", "SessionService/DeleteSession", "SessionService/ImportSession",
         "ServerService/GetServerStats", "CaptureService/CreateSchedule", "CaptureService/DeleteSchedule", "CaptureService/CancelCapture")]
     for _ in range(run.parameter("REQUESTS", 15, 3000)):

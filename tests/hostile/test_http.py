@@ -4,8 +4,11 @@
 import os
 import re
 
-from harness import answer_url, check, equal
+from harness import ROOT, answer_url, check, equal
 
+# Of the gRPC services: their names are said to who calls them, and to nobody else.
+RPC_NAMES = ("ListSessions", "GetSession", "ListTools", "ListCaptures", "ListSchedules", "StreamToolData", "GetToolData", "DeleteSession",
+             "ImportSession", "CreateSchedule", "ProfileResponse")
 SECOND = b"GET /version HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 BROWSER = b"User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\n"
 
@@ -140,3 +143,25 @@ def test_many_arguments(run):
         got = d.raw(b"GET /runs?" + b"&".join([b"a=b"] * n) + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n", timeout=3)
         found = statuses(got)
         check(found and found[0] in allowed, f"{n} arguments: {got[:200]!r}")
+
+
+def test_texts_of_errors(run):
+    """What is wrong is said in words of the page: near matches, and no names of gRPC methods, neither in answers nor in pages."""
+    d = run.start(logdir=run.logdir("jax_matmul_nopy"))
+    for path, near in (("session=jax_matmul_npy&tool=overview_page", "jax_matmul_nopy"), ("session=jax_matmul_nopy&tool=overview", "overview_page"),
+                       ("session=jax_matmul_nopy&tool=op_profile&groupby=category", "group_by"),
+                       ("session=jax_matmul_nopy&tool=op_profile&group_by=catgory", "category"),
+                       ("session=jax_matmul_nopy&tool=op_profile&host=VM", "vm"), ("session=none&tool=op_profile", ""), ("tool=op_profile", ""),
+                       ("session=jax_matmul_nopy", "")):
+        got = d.get(f"/api/v1/tool?{path}")
+        text = got.body.decode()
+        check(400 <= got.status < 500 and text, f"{path}: {got}")
+        check(not near or f'did you mean "{near}"?' in text.replace("\\", ""), f"{path}: {text}")
+        equal([name for name in RPC_NAMES if name in text], [], f"{path}: {text}")
+    for path in ("/runs", "/ui/", "/api/v1/sessions/none", "/nowhere", "/data?run=none&tag=overview_page", "/run_tools?run=none",
+                 "/hosts?run=none&tag=overview_page", "/capture_profile", "/generate_cache"):
+        text = d.get(path).body.decode(errors="replace")
+        equal([name for name in RPC_NAMES if name in text], [], f"{path}: {text[:300]}")
+    for page in sorted((ROOT / "server" / "web").rglob("*")):
+        if page.suffix in (".js", ".html"):
+            equal([name for name in RPC_NAMES if name in page.read_text()], [], str(page))

@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 
-from harness import DATA, MIB, TOOLS, Skip, answer_url, check, end_process, equal, reference_answers, in_threads, wait_for
+from harness import DATA, LEFT_FDS, MIB, TOOLS, Skip, answer_url, check, end_process, equal, reference_answers, in_threads, wait_for
 
 LINGER_NONE = struct.pack("ii", 1, 0)
 
@@ -123,11 +123,12 @@ test_memory_of_large_profiles.whole_limit = 900
 
 
 class Load:
-    """Threads that each repeat one thing until they are told to stop."""
+    """Threads that each repeat one thing until they are told to stop; they can be told to pause."""
 
     def __init__(self, d, expected, run):
         self.d, self.expected, self.run = d, expected, run
-        self.stop = threading.Event()
+        self.stop, self.go, self.busy = threading.Event(), threading.Event(), threading.Semaphore(0)
+        self.go.set()
         self.failures, self.counts = [], {}
         kinds = (self.warm, self.warm, self.cold, self.cold, self.streams, self.slow, self.resets, self.files, self.imports, self.failing)
         self.threads = [threading.Thread(target=self.repeat, args=(kind, i), daemon=True) for i, kind in enumerate(kinds)]
@@ -137,6 +138,9 @@ class Load:
     def repeat(self, kind, seed):
         chance = random.Random(seed)
         while not self.stop.is_set():
+            if not self.go.is_set():
+                self.busy.release()
+                self.go.wait()
             try:
                 kind(chance)
                 self.counts[kind.__name__] = self.counts.get(kind.__name__, 0) + 1
@@ -146,6 +150,17 @@ class Load:
             except Exception as e:  # a failure of the test
                 self.failures.append(f"{kind.__name__}: {e}")
                 return
+
+    @contextlib.contextmanager
+    def pause(self):
+        """Nothing is under way within it."""
+        self.go.clear()
+        for t in self.threads:
+            wait_for(lambda t=t: self.busy.acquire(blocking=False) or not t.is_alive(), 120, "the load pauses")
+        try:
+            yield
+        finally:
+            self.go.set()
 
     def end(self):
         self.stop.set()
@@ -213,37 +228,59 @@ class Load:
             self.d.get(path)
 
 
+def middle(d, seconds):
+    """(anonymous memory, descriptors): the medians of so long, as load moves both."""
+    got = []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        got.append((d.rss_anon(), d.fds()))
+        time.sleep(0.1)
+    return [sorted(x)[len(got) // 2] for x in zip(*got)]
+
+
+def figures(d, load, run):
+    """What the daemon has under load, in a minute, and what it keeps when the load pauses: calls are over, memory that is
+    free has been given back (every 5 s).  In CI the load does not pause."""
+    if run.short:
+        return [middle(d, 2)]
+    under = middle(d, 60)
+    with load.pause():
+        wait_for(lambda: d.status()["rpc"]["calls_open"] == 0, 60, "calls end")
+        # On a busy machine connections that were closed are found to be so later.
+        wait_for(lambda: d.fds() <= d.first_fds + LEFT_FDS, 300, f"{d.fds()} descriptors are open in a pause, {d.first_fds} at the start", every=1)
+        time.sleep(15)
+        kept = middle(d, 1)
+    print(f"        under load {under[0] // 1024} KiB, {under[1]} descriptors; kept {kept[0] // 1024} KiB, {kept[1]} descriptors"
+          f"; {sum(load.counts.values())} rounds", flush=True)
+    return [under, kept]
+
+
 def test_mixed_load(run):
     """For seconds in CI, two hours in the whole suite: at the end memory and descriptors are within 5% of those after
-    the first minute (32 MiB and 16 descriptors in CI, where the first third stands for it and caches still fill)."""
+    the first minute, in pauses of the load; under load, where they are a matter of what is just asked, within 20% (32 MiB
+    and 16 descriptors in CI, where the first third stands for the minute and caches still fill)."""
     sessions = ("jax_matmul_nopy", "jax_4hosts", "tpu_inference_a", "tf_bfc_memory", "tf_keras_tensorboard")
     logdir = run.logdir(*sessions)
     expected = reference_answers(run, logdir, sessions)
     seconds = run.parameter("LOAD_SECONDS", 10, 7200)
     d = run.start("--answer-cache=16MiB", "--scan-interval=100ms", logdir=logdir)
     load = Load(d, expected, run)
-
-    def figures(samples=20):
-        """The middle of some samples, as load moves both."""
-        got = []
-        for _ in range(samples):
-            got.append((d.rss_anon(), d.fds()))
-            time.sleep(0.1)
-        return [sorted(x)[len(got) // 2] for x in zip(*got)]
-
     try:
-        time.sleep(min(60, seconds / 3))
-        memory, fds = figures()
-        end = time.monotonic() + seconds - min(60, seconds / 3)
-        while time.monotonic() < end and not load.failures:
+        begin = time.monotonic()
+        # What it does in a minute at least, also where others have the processors: caches are full then.
+        rounds = 20 if run.short else 1500
+        wait_for(lambda: time.monotonic() - begin > min(60, seconds / 3) and sum(load.counts.values()) >= rounds, 900, "the load begins", every=0.5)
+        first = figures(d, load, run)
+        while time.monotonic() < begin + seconds and not load.failures:
             time.sleep(0.5)
-        memory_after, fds_after = figures()
+        last = figures(d, load, run)
     finally:
         load.end()
     check(set(load.counts) >= {"warm", "cold", "streams", "slow", "resets", "files", "failing"}, f"every kind ran: {load.counts}")
-    slack = (32 * MIB, 16) if run.short else (memory / 20, max(2, fds / 20))
-    check(memory_after <= memory + slack[0], f"memory grew from {memory // 1024} to {memory_after // 1024} KiB under load")
-    check(fds_after <= fds + slack[1], f"descriptors grew from {fds} to {fds_after}")
+    for what, (memory, fds), (memory_after, fds_after), part in zip(("under load", "in pauses"), first, last, (5, 20)):
+        slack = (32 * MIB, 16) if run.short else (memory / part, max(2, fds / part))
+        check(memory_after <= memory + slack[0], f"memory grew from {memory // 1024} to {memory_after // 1024} KiB {what}")
+        check(fds_after <= fds + slack[1], f"descriptors grew from {fds} to {fds_after} {what}")
     d.check_gives_back()
     wait_for(lambda: d.status()["rpc"]["calls_open"] == 0, 30, "calls end")
     d.answers()

@@ -128,6 +128,26 @@ def metrics_of(d, **more):
     return {k: float(v) for k, _, v in (line.rpartition(" ") for line in got.body.decode().splitlines() if line[0] != "#")}
 
 
+# What an operator asks for: by tool and stage, connections, streams, refusals, owners of memory, store, cache, captures.
+FAMILIES = (("histogram", "xplaned_request_duration_seconds", ("tool",)), ("histogram", "xplaned_request_stage_duration_seconds", ("tool", "stage")),
+            ("gauge", "xplaned_connections", ("protocol",)), ("gauge", "xplaned_streams", ("protocol",)),
+            ("counter", "xplaned_refusals_total", ("protocol", "cause")), ("gauge", "xplaned_memory_bytes", ("owner",)),
+            ("gauge", "xplaned_store_bytes", ()), ("counter", "xplaned_store_lookups_total", ("result",)), ("gauge", "xplaned_cache_objects", ()),
+            ("counter", "xplaned_cache_evicted_total", ()), ("gauge", "xplaned_captures_running", ()), ("counter", "xplaned_captures_total", ("outcome",)))
+
+
+def test_metrics_families(run):
+    d = run.start(logdir=run.logdir("jax_matmul_nopy"))
+    equal(d.get("/api/v1/tool?session=jax_matmul_nopy&tool=kernel_stats").status, 200, "an answer")
+    text = d.get("/metrics").body.decode()
+    for kind, name, labels in FAMILIES:
+        check(f"# TYPE {name} {kind}\n" in text, f"{name} is a {kind}")
+        lines = [line for line in text.splitlines() if line.startswith((name + "{", name + " ", name + "_bucket{"))]
+        check(lines, f"{name} has values")
+        for line in lines:
+            check(all(f'{label}="' in line for label in labels), f"{line}: labels {labels}")
+
+
 def test_metrics_count(run):
     d = run.start(logdir=run.logdir("jax_matmul_nopy"))
     tool = '{tool="kernel_stats"'
