@@ -353,7 +353,8 @@ def check_private(tree, tolerated=None):
 # ---- folders, names, parameters ----
 
 def check_folders(tree):
-    count = collections.Counter(os.path.dirname(f) for f in tree.files if f.endswith((".c", ".h", ".js")))
+    count = collections.Counter(os.path.dirname(f) for f in tree.files
+                                if f.endswith((".c", ".h", ".js")))
     return [f"{folder}/ has {n} source files: at most {FOLDER_LIMIT}"
             for folder, n in sorted(count.items()) if n > FOLDER_LIMIT]
 

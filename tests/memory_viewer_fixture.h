@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks memory_viewer about one HloProto, without a profile around it.
+// Asks memory_viewer, or another tool of HLO programs, about one HloProto, without a profile around
+// it.
 #ifndef XPL_TESTS_MEMORY_VIEWER_FIXTURE_H_
 #define XPL_TESTS_MEMORY_VIEWER_FIXTURE_H_
 
@@ -9,10 +10,10 @@
 #include "base/exec.h"
 
 // options: "key", "value", ..., NULL.  `out` is initialised; its caller frees it.
-static inline xpl_status_t ask_memory_viewer(xpl_bytes_t proto, const char *const *options,
-                                             size_t limit, struct xpl_buf *out,
-                                             struct xpl_error *err) {
-    const struct xpl_tool *const tool = xpl_tool_find(XPL_STR("memory_viewer"));
+static inline xpl_status_t ask_program_tool(const char *name, xpl_bytes_t proto,
+                                            const char *const *options, size_t limit,
+                                            struct xpl_buf *out, struct xpl_error *err) {
+    const struct xpl_tool *const tool = xpl_tool_find(xpl_str_from(name));
     struct xpl_module_entry entry = {
         .label = XPL_STR("m(1)"), .name = XPL_STR("m"), .program_id = 1, .length = proto.len};
     struct xpl_hlo_modules_value modules = {.v = &entry, .n = 1};
@@ -34,6 +35,12 @@ static inline xpl_status_t ask_memory_viewer(xpl_bytes_t proto, const char *cons
     if (st == XPL_OK) st = tool->render(&in, out, err);
     xpl_arena_fini(&arena);
     return st;
+}
+
+static inline xpl_status_t ask_memory_viewer(xpl_bytes_t proto, const char *const *options,
+                                             size_t limit, struct xpl_buf *out,
+                                             struct xpl_error *err) {
+    return ask_program_tool("memory_viewer", proto, options, limit, out, err);
 }
 
 #endif

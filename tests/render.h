@@ -40,7 +40,7 @@ static inline xpl_status_t render_op_stats(const struct xpl_tool *tool, const st
         struct xpl_opstats *stats; // only read
     } u = {.in = s};
     const struct xpl_op_stats_value value = {.stats = u.stats};
-    const void *const products[] = {&value};
+    const void *const products[XPL_TOOL_MAX_NEEDS] = {&value};
     const struct xpl_tool_host host = {.name = XPL_STR("host"), .products = products};
     struct xpl_exec exec = xpl_exec_serial();
     if (st == XPL_OK) {

@@ -15,6 +15,16 @@ check() {
     shift
     if "$@"; then result passed "$name"; else result failed "$name"; fi
 }
+# check_apart NAME COMMAND...: like check, for commands beside each other: the output comes in one
+# piece, with the seconds it took.
+check_apart() {
+    local name=$1 log began=$SECONDS
+    log=$(mktemp "$build/apart.XXXXXX")
+    check "$@" >"$log" 2>&1
+    cat "$log"
+    echo "$name: $((SECONDS - began)) s"
+    rm -f "$log"
+}
 # collect LOG NAME PATTERN: the results that a program printed into LOG, as lines which sed -E's
 # PATTERN turns into "passed|failed|skipped NAME"; one at least.
 collect() {
@@ -49,17 +59,15 @@ compile() {
 configure_release() {
     CC=gcc configure release -Dbuildtype=release -Db_lto=true --prefix=/usr
 }
-# What is installed, and the programs that stages drive: tests themselves are built with LTO by the
-# benchmarks alone, as that takes longer than all the rest.
-release_targets() {
+# What is installed: tests themselves are built with LTO by the benchmarks alone, as that takes longer
+# than all the rest.
+installed_targets() {
     meson introspect --targets "$build/release" | python3 -c '
 import json, os, sys
-root = sys.argv[1]
 for t in json.load(sys.stdin):
-    folder = os.path.relpath(os.path.dirname(t["defined_in"]), root)
-    if t["build_by_default"] and (folder.split("/")[0] != "tests" or folder in ("tests/capture", "tests/parity")):
-        print(os.path.relpath(t["filename"][0], sys.argv[2]))
-' "$PWD" "$build/release"
+    if t["installed"]:
+        print(*(os.path.relpath(f, sys.argv[1]) for f in t["filename"]), sep="\n")
+' "$build/release"
 }
 configure_fuzz() {
     CC="ccache clang" configure fuzz -Db_sanitize=address -Db_lundef=false \

@@ -15,6 +15,8 @@
 #   parity     the real XProf (PyPI) on the profiles of tests/data, its aggregator, Python stubs,
 #              and a short differential run
 #   capture    real profiler servers (JAX, PyPI), captured: sessions, outcomes, XProf's answers
+#   python     the Python client: built, installed with the newest and the oldest packages, its types,
+#              the notebook
 #   browser    our pages and XProf's interface in chromium; screenshots in build/browser
 #   hostile    attacks on real daemons, in short (tests/hostile)
 # Without a STAGE: all of them, in this order.  Builds go below build/, or $XPL_BUILD.  Ends with
@@ -23,13 +25,13 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 . tests/results.sh
 stages=("$@")
-[ ${#stages[@]} -gt 0 ] || stages=(static gcc analyzers asan tsan release roots packages fuzz parity capture browser hostile)
-# suites STAGE DIR MESON_TEST_ARG...: builds, runs, and takes every test's result over.
+[ ${#stages[@]} -gt 0 ] || stages=(static gcc analyzers asan tsan release roots packages fuzz parity capture python browser hostile)
+# suites STAGE DIR MESON_TEST_ARG...: builds what the tests need, runs them, and takes every result over.
 suites() {
     local stage=$1 dir=$build/$2
-    compile "$stage" "$2" || return
     shift 2
-    meson test -C "$dir" --no-rebuild --print-errorlogs "$@" | tail -60
+    rm -f "$dir/meson-logs/testlog.json"
+    meson test -C "$dir" --print-errorlogs "$@" | tail -60
     python3 tests/meson_results.py "$stage" "$dir/meson-logs/testlog.json" >>"$results" ||
         result failed "$stage: no test results"
 }
@@ -45,16 +47,21 @@ stage_static() {
     check "static: licences" tests/check_spdx.py
     check "static: messages of commits" tests/check_commits.py
     check "static: versions of answers" tests/golden/versions.py
+    check "static: what must hold has tests" tests/hardening_docs.py
+    check "static: differences have tests" tests/difference_docs.py
     check "static: headers alone" tests/headers.sh gcc
     check "static: the checks themselves" tests/test_checks.py
 }
+# build_gcc STAGE [TARGET...]: the build whose programs other stages drive, too.
+build_gcc() {
+    CC="ccache gcc" configure gcc -Dfaults=true && compile "$1" gcc "${@:2}"
+}
 stage_gcc() {
-    CC="ccache gcc" configure gcc -Dfaults=true && suites gcc gcc
+    build_gcc gcc && suites gcc gcc
     check "gcc: a tool is one file and one row" tests/toy_tool.sh
 }
 stage_analyzers() {
-    [ -e "$build/gcc/proto/libxpl_proto.a" ] ||
-        { CC="ccache gcc" configure gcc -Dfaults=true && compile analyzers gcc proto/libxpl_proto.a; } || return
+    [ -e "$build/gcc/proto/libxpl_proto.a" ] || build_gcc analyzers proto/libxpl_proto.a || return
     analyzers
 }
 stage_asan() {
@@ -65,11 +72,13 @@ stage_asan() {
 }
 stage_tsan() {
     CC="ccache gcc" configure tsan -Db_sanitize=thread || { result failed "tsan: configure"; return; }
-    TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp halt_on_error=1" \
+    gcc -O2 -Wall -Wextra -Werror -shared -fPIC tests/tsan_connect.c -o "$build/tsan_connect.so" ||
+        { result failed "tsan: connect"; return; }
+    LD_PRELOAD=$build/tsan_connect.so TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp halt_on_error=1" \
         suites tsan tsan --suite server --suite threads --timeout-multiplier 4
 }
 stage_release() {
-    configure_release && compile release release $(release_targets) || { result failed "release"; return; }
+    configure_release && compile release release $(installed_targets) || { result failed "release"; return; }
     rm -rf "$build/dest"
     check "release: install" sh -c "DESTDIR='$build/dest' meson install -C '$build/release' --no-rebuild >/dev/null"
     check "release: installed programs" tests/installed.sh "$build/dest"
@@ -87,35 +96,51 @@ stage_packages() {
 stage_fuzz() {
     fuzz 60
 }
+# needs_programs STAGE: the build gcc, also when that stage did not run before.
+needs_programs() {
+    [ -e "$build/gcc/tests/capture/fake_profiler" ] || build_gcc "$1"
+}
 stage_parity() {
-    [ -e "$build/release/cli/xplanectl" ] || stage_release
+    needs_programs parity || return
     check "parity: environment" tests/parity/setup.sh
     local python=${XPL_PARITY_VENV:-$build/parity-venv}/bin/python
     local step
-    for step in wire_compat run hlo_text hlo_memory hash_order differential aggregator stubs http exports iree; do
-        [ -e "tests/parity/ci_$step.sh" ] || continue
-        check "parity: $step" tests/parity/ci_$step.sh "$python" "$build/release"
+    # The longest first. Each step has one thread most of the time, so two go side by side.
+    for step in http run differential hlo_text counters aggregator iree hlo_memory hlo_graph serving stubs tool_lists exports hash_order wire_compat; do
+        [ "$(jobs -pr | wc -l)" -lt 2 ] || wait -n
+        check_apart "parity: $step" tests/parity/ci_$step.sh "$python" "$build/gcc" &
     done
+    wait
 }
 
 stage_capture() {
-    [ -e "$build/release/tests/capture/fake_profiler" ] || stage_release
+    needs_programs capture || return
     check "capture: environment of XProf" tests/parity/setup.sh
     check "capture: environment of JAX" env XPL_BUILD="$build" tests/capture/setup.sh
     local log=$build/capture.log
-    timeout 600 "${XPL_PARITY_VENV:-$build/parity-venv}/bin/python" tests/capture/run.py "$build/release" \
+    timeout 600 "${XPL_PARITY_VENV:-$build/parity-venv}/bin/python" tests/capture/run.py "$build/gcc" \
         "${XPL_CAPTURE_VENV:-$build/capture-venv}/bin/python" | tee "$log"
     sed -nE 's/^(passed|failed|skipped) +(.*)  \[.*/\1 capture: \2/p' "$log" >>"$results"
     tail -1 "$log" | grep -q ' passed, .* failed, .* skipped$' || result failed "capture: the run ended early"
-    timeout 600 "${XPL_PARITY_VENV:-$build/parity-venv}/bin/python" tests/programs/run_jax.py "$build/release" \
+    timeout 600 "${XPL_PARITY_VENV:-$build/parity-venv}/bin/python" tests/programs/run_jax.py "$build/gcc" \
         "${XPL_CAPTURE_VENV:-$build/capture-venv}/bin/python" | tee "$log"
     sed -nE 's/^(passed|failed|skipped) +(.*)  \[.*/\1 programs: \2/p' "$log" >>"$results"
     tail -1 "$log" | grep -q ' passed, .* failed, .* skipped$' || result failed "programs: the run ended early"
 }
 
+stage_python() {
+    needs_programs python || return
+    check "python: wheel and environments" env XPL_BUILD="$build" tests/python/setup.sh
+    local kind log=$build/python.log
+    for kind in python python-oldest; do
+        timeout 600 "$build/$kind-venv/bin/python" tests/python/run.py "$build/gcc" | tee "$log"
+        collect "$log" "$kind" "s/^(passed|failed|skipped) +(.*)  \\[.*/\\1 $kind: \\2/p"
+        tail -1 "$log" | grep -q ' passed, .* failed, .* skipped$' || result failed "$kind: the run ended early"
+    done
+}
+
 stage_browser() {
-    [ -e "$build/gcc/server/xplaned" ] ||
-        { CC="ccache gcc" configure gcc -Dfaults=true && compile browser gcc server/xplaned; } || return
+    needs_programs browser || return
     check "browser: environment" env XPL_BUILD="$build" tests/browser/setup.sh
     local log=$build/browser.log
     XPL_BUILD="$build" "${XPL_BROWSER_VENV:-$build/browser-venv}/bin/python" tests/browser/run.py "$build/gcc" | tee "$log"
@@ -125,11 +150,7 @@ stage_browser() {
 }
 
 stage_hostile() {
-    local program
-    for program in server/xplaned cli/xplanectl; do
-        [ -e "$build/gcc/$program" ] ||
-            { CC="ccache gcc" configure gcc -Dfaults=true && compile hostile gcc "$program"; } || return
-    done
+    needs_programs hostile || return
     hostile "$build/gcc" --short
 }
 

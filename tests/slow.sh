@@ -5,7 +5,8 @@
 #   fuzz          libFuzzer on every parser, $XPL_FUZZ_SECONDS in all (default 3600)
 #   differential  2,000 random profiles against the real XProf
 #   oracle        CPU profiles against a recount by brute force; $XPL_CORPUS: more profiles
-#   iree          2,000 bundles of IREE made by chance against iree-profile; $XPL_CORPUS: recorded ones
+#   iree          2,000 bundles of IREE made by chance, and fresh captures of programs on three drivers,
+#                 against iree-profile; $XPL_CORPUS: recorded ones
 #   tensorflow    captures of TensorFlow's profiler server
 #   programs      programs of TensorFlow that know why they are slow, and what we say of them
 #   store         the store's test with threads, 200 times, four at once and under load
@@ -38,6 +39,8 @@ suite_differential() {
     needs_xprof differential || return
     check "differential: 2,000 profiles" timeout 5400 "$python" tests/parity/differential.py \
         --build "$build/release" --seed "${XPL_SEED:-1}" --count 2000 --out "$build/release/differences"
+    check "differential: graphs of 1,000 HLO programs" timeout 3600 "$python" tests/parity/hlo_graph.py \
+        --build "$build/release" --seed "${XPL_SEED:-1}" --count 1000 --out "$build/release/differences" "${corpus[@]}"
     check "differential: text of 2,000 HLO programs" timeout 3600 "$python" tests/parity/hlo_text.py \
         --build "$build/release" --seed "${XPL_SEED:-1}" --count 2000 --out "$build/release/differences" "${corpus[@]}"
 }
@@ -50,6 +53,13 @@ suite_iree() {
     needs_xprof iree || return
     check "iree: 2,000 bundles" timeout 18000 "$python" tests/iree/live.py "$build/release/cli/xplanectl" \
         "$(dirname "$python")/iree-profile" 2000 "${XPL_SEED:-1}"
+    check "iree: compiler" "$python" -m pip install --quiet --disable-pip-version-check \
+        iree-base-compiler==3.13.0
+    local driver
+    for driver in local-sync local-task vulkan; do
+        check "iree: programs on $driver" timeout 3600 "$python" tests/iree/programs.py \
+            "$build/release/cli/xplanectl" "$(dirname "$python")/iree-profile" "$driver"
+    done
     [ ! -d "${XPL_CORPUS:-}/iree" ] || check "iree: recorded bundles" timeout 3600 "$python" \
         tests/iree/compare.py "$build/release/cli/xplanectl" "$XPL_CORPUS/iree"
 }

@@ -249,6 +249,11 @@ class Sizes(Planted):
         self.assertEqual(self.found(check_structure.check_folders),
                          ["base/ has 31 source files: at most 30"])
 
+    def test_rows(self):
+        """Rows of a table count like other files."""
+        self.plant(base__rows_dot_h="XPL_TOOL_ROW(row)\n", base__row_dot_c="", **{f"base__f{i}_dot_c": "" for i in range(29)})
+        self.assertEqual(self.found(check_structure.check_folders), ["base/ has 31 source files: at most 30"])
+
     def test_parameters(self):
         head = "static int f({}int (*g)(int, int)) {{\n}}\n"
         self.plant(base__a_dot_c=head.format("int a, " * 6))
@@ -481,7 +486,7 @@ class Layers(Planted):
 
     def test_sqlite_outside_of_the_store(self):
         self.plant(server__a_dot_c="#include <sqlite3.h>\n")
-        self.assertIn("only storage/store/sqlite/ includes", self.layers())
+        self.assertIn("only storage/store/sqlite/ and sql/ include sqlite3.h", self.layers())
 
     def test_implementation_of_the_store(self):
         self.plant(server__a_dot_c='#include "storage/store/sqlite/db.h"\n')

@@ -38,7 +38,7 @@ def generated(table):
     for t in table["tools"]:
         out += "".join(option_row(t["name"], o) for o in t["options"] if not o["common"])
     out += "".join(option_row("all", o) for o in table["tools"][0]["options"] if o["common"])
-    served = sorted(t["name"] for t in table["tools"] + table["foreign"] if t["worker_served"])
+    served = sorted(t["name"] for t in table["tools"] if t["worker_served"])
     words = "An XProf that has xplaned as its worker gets these from it:".split() + [f"{n}," for n in served[:-1]] + [f"{served[-1]}."]
     return out + "\n" + wrapped(words) + "\n"
 

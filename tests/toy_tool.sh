@@ -36,7 +36,8 @@ add() {
     line=$(block "line of $2")
     [ -s "$1" ] && [ -n "$line" ] || fail "$page has no $1"
     awk -v line="$line" -v row="^XPL_$3_ROW" '
-        !done && $0 ~ row && $0 > line { print line; done = 1 } { print }' "$2" >rows.new
+        function name(row) { sub(/\).*/, "", row); sub(/.*[(, ]/, "", row); return row }
+        !done && $0 ~ row && name($0) > name(line) { print line; done = 1 } { print }' "$2" >rows.new
     mv rows.new "$2"
 }
 add analysis/tools/slowest_ops.c analysis/tools/rows.h TOOL

@@ -2,17 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two builds, instruction by instruction: what a change costs, whatever else the machine does.
 
-usage: pairs.py OLD_BUILD NEW_BUILD [--profiles DIR] [--only restart] [--pairs N]
+usage: pairs.py OLD_BUILD NEW_BUILD [--profiles DIR] [--only restart|warm] [--pairs N] [--load RPC_LOAD]
 
 OLD_BUILD and NEW_BUILD are release builds of two versions (meson -Dbuildtype=release -Db_lto=true).
 Everything runs under valgrind's callgrind with one worker; a row of a daemon is the whole life of
 one, less a daemon that was asked nothing. Prints a table in Markdown.
+
+--only warm: one answer from memory, on one connection of gRPC and of HTTP; daemons that live equally
+long and answer more or fewer requests are subtracted.  RPC_LOAD is tests/bench/rpc_load of any build.
 
 --pairs N: no callgrind, but N alternating pairs of answers after a restart, by the time that the
 daemon's log line tells; each row has the medians, and the median of the ratios with the interval
 that it lies in with 95%.
 """
 import argparse
+import http.client
 import math
 import os
 import re
@@ -31,6 +35,7 @@ PROFILES = ["accel/plugins/profile/gpu_multi_worker/gpu_multi_worker.xplane.pb",
 TOOLS = ["overview_page", "op_profile", "framework_op_stats", "memory_profile", "trace_viewer",
          "trace_viewer@"]
 WARM_REQUESTS = 200
+CONNECTED_REQUESTS, CONNECTED_SECONDS = (500, 4500), 60
 
 
 def instructions(text):
@@ -102,6 +107,62 @@ def daemon_rows(build, profile):
         return {"cold": cold, "after a restart": stored, "warm, one answer": warm // WARM_REQUESTS}
 
 
+class Warm:
+    """What daemons of one build execute for an answer from memory."""
+
+    def __init__(self, build, profile, load):
+        self.build, self.profile, self.load = build, profile, load
+
+    def ask(self, protocol, addresses, times):
+        if protocol == "http":
+            c = http.client.HTTPConnection(addresses["http"].split("//")[-1].rstrip("/"), timeout=60)
+            for _ in range(times):
+                c.request("GET", "/api/v1/tool?session=run&tool=overview_page")
+                r = c.getresponse()
+                if not r.read() or r.status != 200:
+                    sys.exit(f"HTTP {r.status}")
+            return
+        with tempfile.NamedTemporaryFile() as request:
+            request.write(b"\x0a\x03run\x1a\x0doverview_page")
+            request.flush()
+            subprocess.run([self.load, addresses["grpc"], "/xplaned.v1.AnalysisService/GetToolData", request.name,
+                            "--requests", str(times)], check=True, stdout=subprocess.DEVNULL, timeout=300)
+
+    def life(self, work, protocol, times):
+        """Instructions of a daemon that lives CONNECTED_SECONDS."""
+        log, grind = os.path.join(work, "log"), os.path.join(work, "grind")
+        with open(log, "wb") as out:
+            p = subprocess.Popen(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--log-file=" + grind,
+                                  self.build + "/server/xplaned", "--logdir", work + "/logs", "--state-dir", work + "/state", "--listen",
+                                  "127.0.0.1:0", "--http", "127.0.0.1:0", "--workers", "1", "--no-prefetch"], stderr=out)
+        addresses, end = {}, time.monotonic() + 120
+        while len(addresses) < 2:
+            if time.monotonic() > end or p.poll() is not None:
+                sys.exit("the daemon does not listen")
+            time.sleep(0.1)
+            with open(log, encoding="utf-8") as f:
+                addresses = dict(re.findall(r"msg=listening service=(grpc|http) address=(\S+)", f.read()))
+        begin = time.monotonic()
+        self.ask(protocol, addresses, times)
+        left = begin + CONNECTED_SECONDS - time.monotonic()
+        if left < 0:
+            sys.exit(f"{times} requests took {-left:.0f} s too long")
+        time.sleep(left)
+        p.send_signal(signal.SIGTERM)
+        p.wait(timeout=120)
+        with open(grind, encoding="utf-8") as f:
+            return instructions(f.read())
+
+    def per_answer(self, protocol):
+        few, many = CONNECTED_REQUESTS
+        with tempfile.TemporaryDirectory() as work:
+            os.makedirs(work + "/logs/plugins/profile/run")
+            shutil.copy(self.profile, work + "/logs/plugins/profile/run/vm.xplane.pb")
+            self.life(work, protocol, 1)  # the product is stored, and found by the others
+            less, more = self.life(work, protocol, few), self.life(work, protocol, many)
+        return (more - less) // (many - few)
+
+
 def answer_us(build, logdir, state):
     """Microseconds of one answer of a daemon that was just started, and where it came from."""
     sock = os.path.join(state, "socket")
@@ -170,7 +231,8 @@ def main():
     parser.add_argument("old")
     parser.add_argument("new")
     parser.add_argument("--profiles", default=DATA)
-    parser.add_argument("--only", choices=["restart"])
+    parser.add_argument("--only", choices=["restart", "warm"])
+    parser.add_argument("--load", help="tests/bench/rpc_load; NEW_BUILD's without it")
     parser.add_argument("--pairs", type=int, default=0)
     args = parser.parse_args()
     if args.pairs:
@@ -182,6 +244,11 @@ def main():
     for profile in PROFILES:
         path = os.path.join(args.profiles, profile)
         name = os.path.basename(os.path.dirname(path))
+        if args.only == "warm":
+            load = args.load or args.new + "/tests/bench/rpc_load"
+            for protocol in ("grpc", "http"):
+                row(f"warm answer over {protocol}, {name}", *(Warm(b, path, load).per_answer(protocol) for b in (args.old, args.new)))
+            continue
         old, new = daemon_rows(args.old, path), daemon_rows(args.new, path)
         for key in old:
             row(f"daemon, {name}, {key}", old[key], new[key])

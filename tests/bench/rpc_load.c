@@ -2,11 +2,12 @@
 // Load for any unary gRPC method: the same request again and again, a fixed number in flight.
 //
 //   rpc_load ADDRESS PATH REQUEST_FILE [--inflight N] [--seconds S] [--warm S] [--token TOKEN]
-//            [--save FILE] [--once]
+//            [--save FILE] [--once] [--requests N]
 //
 // Prints one line of JSON: requests per second, latency in microseconds, the size of an answer, and
 // how many failed (the first failure on standard error).  --save keeps one answer.  --once sends
 // one request; the clock runs from the request, on a channel that is open, to the last byte.
+// --requests ends after so many instead of some seconds.
 #include <getopt.h>
 #include <grpc/byte_buffer.h>
 #include <grpc/byte_buffer_reader.h>
@@ -41,6 +42,7 @@ struct load {
     struct call calls[MAX_INFLIGHT];
     double *us;
     size_t n, failures, answer_bytes;
+    size_t begun, most; // requests; most: 0 without a limit
 };
 
 static double now_us(void) {
@@ -56,6 +58,7 @@ static void start(struct load *l, struct call *c) {
     grpc_metadata_array_init(&c->trailing);
     const gpr_timespec deadline =
         gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_seconds(600, GPR_TIMESPAN));
+    l->begun++;
     c->start_us = now_us();
     c->call = grpc_channel_create_registered_call(l->channel, NULL, GRPC_PROPAGATE_DEFAULTS, l->cq,
                                                   l->method, deadline, NULL);
@@ -122,7 +125,7 @@ static double run(struct load *l, int inflight, double warm_s, double seconds) {
         if (count && first == 0) first = now;
         if (count) last = now;
         finish(l, c, now - c->start_us, count);
-        if (now < end && l->failures < 1000)
+        if (now < end && l->failures < 1000 && (!l->most || l->begun < l->most))
             start(l, c);
         else
             live--;
@@ -199,13 +202,10 @@ static void connect_to(struct load *l, const char *address, const char *path) {
 }
 
 int main(int argc, char **argv) {
-    static const struct option options[] = {{"inflight", 1, 0, 'i'},
-                                            {"seconds", 1, 0, 's'},
-                                            {"warm", 1, 0, 'w'},
-                                            {"token", 1, 0, 't'},
-                                            {"save", 1, 0, 'o'},
-                                            {"once", 0, 0, '1'},
-                                            {0}};
+    static const struct option options[] = {{"inflight", 1, 0, 'i'}, {"seconds", 1, 0, 's'},
+                                            {"warm", 1, 0, 'w'},     {"token", 1, 0, 't'},
+                                            {"save", 1, 0, 'o'},     {"once", 0, 0, '1'},
+                                            {"requests", 1, 0, 'n'}, {0}};
     static struct load l;
     static char bearer[1024];
     int inflight = 1;
@@ -222,6 +222,8 @@ int main(int argc, char **argv) {
             l.save = optarg;
         else if (o == '1')
             once = true;
+        else if (o == 'n')
+            l.most = strtoul(optarg, NULL, 10), seconds = 3600;
         else if (o == 't')
             snprintf(bearer, sizeof bearer, "Bearer %s", optarg);
         else

@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""docs/hardening.md: each row has a test or a document, and each that it names is there: `PATH: TEXT`, PATH from the top or
+of tests/hostile, TEXT in that file."""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "hardening.md"
+REFERENCE = re.compile(r"`([\w./-]+\.(?:py|c|h|sh|md)): (.+?)`(?=,| \|)")
+
+
+def wrong_of(row):
+    number, what, tests = (cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:4])
+    found = REFERENCE.findall(tests + " |")
+    if not found or len(found) != tests.count(": "):
+        yield f"{number} {what}: {tests} names no test"
+    for path, text in found:
+        file = ROOT / path if "/" in path or (ROOT / path).exists() else ROOT / "tests" / "hostile" / path
+        if not file.is_file():
+            yield f"{number} {what}: no file {path}"
+        elif not re.search(rf"(?<!\w){re.escape(text)}(?!\w)", file.read_text()):
+            yield f"{number} {what}: {path} has no {text}"
+
+
+def main():
+    rows = [line for line in PAGE.read_text().splitlines() if re.match(r"\| \d", line)]
+    numbers = [row.split("|")[1].strip() for row in rows]
+    wrong = [text for row in rows for text in wrong_of(row)]
+    expected = {f"{part}.{i}" for part, last in ((1, 4), (2, 6), (3, 18), (4, 4)) for i in range(1, last + 1)}
+    wrong += [f"no row of {number}" for number in sorted(expected - set(numbers))]
+    sys.exit("\n".join(f"docs/hardening.md: {text}" for text in wrong) or None)
+
+
+if __name__ == "__main__":
+    main()
