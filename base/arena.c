@@ -97,8 +97,9 @@ void xpl_sys_free(void *p) {
     fault_live_blocks -= p != NULL;
 #endif
     const size_t n = counted(p);
-    if (n) xpl_heap_give(n);
     free(p);
+    // Not before: a large block takes milliseconds to unmap, in which another would come on top.
+    if (n) xpl_heap_give(n);
 }
 
 void xpl_sys_populate(void *p, size_t n) {

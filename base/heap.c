@@ -22,6 +22,7 @@ enum { SANITIZED = 0 };
 enum { WORTH_ASKING = 1 << 20, SLACK = 32 << 20 };
 
 static atomic_size_t budget = SIZE_MAX, in_use;
+static atomic_size_t given;      // of large blocks since malloc was trimmed: it keeps that at most
 static atomic_size_t idle_floor; // what excess() was after the last trim of an idle process
 static pthread_mutex_t trimming = PTHREAD_MUTEX_INITIALIZER;
 
@@ -72,14 +73,27 @@ void xpl_heap_trim_idle(size_t bytes) {
     atomic_store(&idle_floor, excess());
 }
 
-// Whether the process has room for `more` bytes, after freed memory was given back where it has
-// not.
-static bool has_room(size_t more, size_t limit) {
+// Gives freed memory back when what malloc may keep of it has no room beside the `now` bytes in
+// use, of which some may not be written yet.
+static void trim_beside(size_t now, size_t limit) {
+    if (now + atomic_load_explicit(&given, memory_order_relaxed) <= limit) return;
+    pthread_mutex_lock(&trimming); // who comes second finds memory given back
+    if (now + atomic_load(&given) > limit) {
+        atomic_store(&given, 0); // before: what others free meanwhile may be kept
+        (void)malloc_trim(0);
+    }
+    pthread_mutex_unlock(&trimming);
+}
+
+// Whether the process has room for `more` bytes, with which large blocks have `now`, after freed
+// memory was given back where it has not.
+static bool has_room(size_t more, size_t now, size_t limit) {
     if (SANITIZED) return true; // what the sanitizer has is many times as much
-    // Early: of what is in use, some was not written yet and comes on top of what malloc keeps.
+    trim_beside(now, limit);
+    // Early: small blocks that were freed do not count in `given`.
     if (xpl_heap_resident() + more > limit / 4 * 3) xpl_heap_trim(SLACK);
     if (xpl_heap_resident() + more <= limit) return true;
-    pthread_mutex_lock(&trimming); // who comes second finds memory given back
+    pthread_mutex_lock(&trimming);
     bool room = xpl_heap_resident() + more <= limit;
     if (!room) {
         (void)malloc_trim(0);
@@ -109,8 +123,8 @@ bool xpl_heap_take(size_t more) {
         return true;
     }
     if (!count_within(more, limit, &now)) return false;
-    if (more < WORTH_ASKING || now < limit / 4 || has_room(more, limit)) return true;
-    xpl_heap_give(more);
+    if (more < WORTH_ASKING || now < limit / 4 || has_room(more, now, limit)) return true;
+    (void)atomic_fetch_sub_explicit(&in_use, more, memory_order_relaxed);
     return false;
 }
 
@@ -119,5 +133,6 @@ void xpl_heap_add(size_t more) {
 }
 
 void xpl_heap_give(size_t less) {
+    (void)atomic_fetch_add_explicit(&given, less, memory_order_relaxed);
     (void)atomic_fetch_sub_explicit(&in_use, less, memory_order_relaxed);
 }

@@ -106,6 +106,29 @@ static void test_trim(void) {
         xpl_sys_free(blocks[i]);
 }
 
+// What malloc keeps of large blocks that are too small for mmap has no room beside blocks that are
+// given out and not written yet: it goes back before.
+static void test_trim_beside(void) {
+    enum { LARGE_BLOCKS = 400, LARGE_EACH = 100 << 10, UNWRITTEN = 3 };
+    static void *blocks[LARGE_BLOCKS];
+    for (size_t i = 0; i < LARGE_BLOCKS; i++) {
+        CHECK((blocks[i] = xpl_sys_alloc(LARGE_EACH)));
+        memset(blocks[i], 1, LARGE_EACH);
+    }
+    for (size_t i = 0; i < LARGE_BLOCKS - 1; i++)
+        xpl_sys_free(blocks[i]);
+    const size_t kept = xpl_heap_resident();
+    xpl_heap_set_budget(kept + 132 * MIB);
+    void *p[UNWRITTEN];
+    for (int i = 0; i < UNWRITTEN; i++)
+        CHECK((p[i] = xpl_sys_alloc(56 * MIB)));
+    CHECK(xpl_heap_resident() + 20 * MIB < kept);
+    for (int i = 0; i < UNWRITTEN; i++)
+        xpl_sys_free(p[i]);
+    xpl_sys_free(blocks[LARGE_BLOCKS - 1]);
+    xpl_heap_set_budget(SIZE_MAX);
+}
+
 static void *take_and_give(void *arg) {
     for (int i = 0; i < 20000; i++) {
         void *const p = xpl_sys_alloc(XPL_HEAP_LARGE + (size_t)(i % 7) * 1000);
@@ -156,5 +179,6 @@ int main(void) {
     test_threads();
     test_refused_beside();
     if (!is_sanitized()) test_trim();
+    if (!is_sanitized()) test_trim_beside();
     return 0;
 }
