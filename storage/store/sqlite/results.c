@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/heap.h"
 #include "storage/hash.h"
 #include "storage/store/encoding.h"
 #include "storage/store/sqlite/impl.h"
@@ -172,14 +173,18 @@ static int bind_result(sqlite3_stmt *st, const struct xpl_store_key *key, xpl_by
     return rc ? rc : meta.len ? xpl_db_bind_blob(st, 11, meta) : sqlite3_bind_null(st, 11);
 }
 
+// SQLite makes a row of all its columns first, so that for a moment there is a copy of the data: it
+// counts like a block of our own.
 static int add_data(struct xpl_sqlite_store *s, int64_t id, xpl_bytes_t data) {
     int rc = SQLITE_OK;
     sqlite3_stmt *st = xpl_db_stmt(s->w, XPL_SQL_DATA_ADD, &rc);
     if (!st) return rc;
+    if (!xpl_heap_take(data.len)) return SQLITE_NOMEM;
     rc = sqlite3_bind_int64(st, 1, id);
     if (rc == SQLITE_OK) rc = xpl_db_bind_blob(st, 2, data);
     if (rc == SQLITE_OK) rc = xpl_db_run(st);
     (void)sqlite3_clear_bindings(st);
+    xpl_heap_give(data.len);
     return rc;
 }
 

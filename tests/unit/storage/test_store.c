@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 #include <time.h>
 
+#include "base/heap.h"
 #include "storage/sessions/catalogue.h"
 #include "tests/unit/storage/store_helpers.h"
 
@@ -505,6 +506,25 @@ static void test_migration(void) {
     remove_dir();
 }
 
+// SQLite's copy of the data counts, too: without room for it the result is not kept.
+static void test_memory(void) {
+    enum { BYTES = 3000000 };
+    struct test_key k;
+    new_dir();
+    struct xpl_store *s = open_store(0);
+    xpl_heap_set_budget(xpl_heap_in_use() + BYTES / 2);
+    CHECK_EQ(put_n(s, 1, BYTES, NULL), XPL_RESOURCE_EXHAUSTED);
+    CHECK(!xpl_store_has(s, key_of(1, &k)));
+    CHECK_EQ(put_n(s, 2, BYTES / 4, NULL), XPL_OK);
+    xpl_heap_set_budget(SIZE_MAX);
+    const size_t before = xpl_heap_in_use();
+    CHECK_EQ(put_n(s, 1, BYTES, NULL), XPL_OK);
+    CHECK_EQ(xpl_heap_in_use(), before);
+    CHECK(get_n(s, 1, BYTES));
+    CHECK(get_n(s, 2, BYTES / 4));
+    xpl_store_close(s);
+}
+
 int main(void) {
     test_results();
     test_transactions();
@@ -519,5 +539,6 @@ int main(void) {
     test_migration();
     test_writes_again();
     test_removed_under_us();
+    test_memory();
     return 0;
 }
