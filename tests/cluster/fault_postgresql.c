@@ -2,6 +2,7 @@
 // Every allocation of the store on PostgreSQL fails once (ours; libpq has its own): each time the
 // calls end cleanly, nothing wrong comes back, nothing is lost, and the next run finds it working.
 #include "storage/sessions/catalogue.h"
+#include "storage/store/jobs.h"
 #include "tests/cluster/pg_server.h"
 #include "tests/unit/storage/store_helpers.h"
 
@@ -81,6 +82,37 @@ static void use_catalogue(struct xpl_store *s) {
     (void)ok(xpl_store_maintain(s, &m, NULL, &err), &err);
 }
 
+// A job from its beginning to its end, of a host of its own each time.
+static void use_jobs(struct xpl_store *s) {
+    static const struct xpl_store_version makes = {XPL_STORE_PRODUCT, {"op_stats", 8}, 7};
+    static int n_used;
+    char host[16];
+    (void)snprintf(host, sizeof host, "h%d", n_used++);
+    const struct xpl_job_ops *const ops = xpl_store_jobs(s);
+    const struct xpl_job_spec spec = {
+        .session = XPL_STR("run"), .host = xpl_str_from(host), .product = makes.name, .version = 7};
+    const struct xpl_job_offer offer = {&makes, 1, 1 << 20, 8, true, 60000};
+    const struct xpl_job_daemon me = {XPL_STR("m"), XPL_STR("worker"), XPL_STR("1"), 0};
+    struct xpl_job_digest d;
+    struct xpl_job_stats stats;
+    struct xpl_job *jobs = NULL;
+    struct xpl_arena arena;
+    enum xpl_job_state state;
+    bool kept;
+    size_t n = 0;
+    xpl_arena_init(&arena, 1 << 20);
+    failures += ops->enqueue(s, &spec, 1, &d, NULL) != XPL_OK;
+    failures += ops->claim(s, &offer, &arena, &jobs, &n, NULL) != XPL_OK;
+    failures += ops->inspect(s, &d, 1, &state, NULL) != XPL_OK;
+    for (size_t i = 0; i < n; i++) { // those that a failure left over, too
+        failures += ops->renew(s, &jobs[i].claim, 1, 60000, &kept, NULL) != XPL_OK;
+        failures += ops->conclude(s, &jobs[i].claim, NULL) != XPL_OK;
+    }
+    failures += ops->report(s, &me, 1000, NULL) != XPL_OK;
+    failures += ops->get_stats(s, &stats, NULL) != XPL_OK;
+    xpl_arena_fini(&arena);
+}
+
 static void use(struct xpl_store *s) {
     struct test_key k;
     struct xpl_profile_id id;
@@ -88,6 +120,7 @@ static void use(struct xpl_store *s) {
     get(s, 5, LARGE);
     get(s, 6, 300);
     use_catalogue(s);
+    use_jobs(s);
     failures += !xpl_store_has(s, key_of(6, &k));
     (void)xpl_store_find_file(s, &k.files[0], &id);
     failures += !xpl_store_list_files(s, 10, is_known, NULL);

@@ -2,15 +2,15 @@
 // Private: what the files of the store on PostgreSQL share.
 //
 // Each file calls only files above it: libpq; conn; core; schema; secret; link; tx; profiles,
-// evict; chunks; results, rows, catalogue, maintain; store.
+// evict; chunks; results, rows, catalogue, maintain, jobs; store.
 #ifndef XPL_STORAGE_STORE_POSTGRESQL_IMPL_H_
 #define XPL_STORAGE_STORE_POSTGRESQL_IMPL_H_
 
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "storage/store/jobs.h"
 #include "storage/store/postgresql/conn.h"
-#include "storage/store/store.h"
 
 enum {
     PG_NOTICES = 16,
@@ -192,5 +192,22 @@ xpl_status_t xpl_pg_put_catalogue(struct xpl_store *base, const struct xpl_snaps
 enum xpl_pg_rc xpl_pg_lease_catalogue(struct xpl_pg_store *s, int64_t *ret_fence);
 xpl_status_t xpl_pg_maintain(struct xpl_store *base, const struct xpl_store_maintenance *m,
                              bool *ret_more, struct xpl_error *err);
+
+// ---- jobs.c, jobs_claim.c: the table of jobs ----
+
+extern const struct xpl_job_ops xpl_pg_jobs; // jobs_claim.c
+// Runs one statement on a reader's connection.  `read` gets its rows; NULL: there are none.
+xpl_status_t xpl_pg_job_query(struct xpl_pg_store *s, const char *sql, const struct xpl_pg_args *a,
+                              enum xpl_pg_rc (*read)(struct xpl_pg_conn *c, const PGresult *r,
+                                                     void *arg),
+                              void *arg, struct xpl_error *err);
+xpl_status_t xpl_pg_enqueue_jobs(struct xpl_store *base, const struct xpl_job_spec *specs, size_t n,
+                                 struct xpl_job_digest *ret, struct xpl_error *err);
+xpl_status_t xpl_pg_inspect_jobs(struct xpl_store *base, const struct xpl_job_digest *d, size_t n,
+                                 enum xpl_job_state *ret, struct xpl_error *err);
+xpl_status_t xpl_pg_report_daemon(struct xpl_store *base, const struct xpl_job_daemon *d,
+                                  uint64_t ms, struct xpl_error *err);
+xpl_status_t xpl_pg_get_job_stats(struct xpl_store *base, struct xpl_job_stats *ret,
+                                  struct xpl_error *err);
 
 #endif

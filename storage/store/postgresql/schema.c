@@ -114,9 +114,24 @@ static const char v1_views[] =
     " 1.0::float8*nullif(flops,0)/nullif(bytes_accessed,0) AS flops_per_byte"
     " FROM ops WHERE on_device AND module IS NOT NULL;";
 
+// Jobs (storage/store/jobs.h).  Their rows come and go all the time.
+static const char v2_jobs[] =
+    "CREATE TABLE jobs(digest bytea PRIMARY KEY, session text NOT NULL, host text NOT NULL,"
+    " size_bytes bigint NOT NULL, mtime_ns bigint NOT NULL, product text NOT NULL,"
+    " version bigint NOT NULL, variant bigint NOT NULL, rank bigint NOT NULL,"
+    " attempt bigint NOT NULL DEFAULT 0, owner text NOT NULL DEFAULT '',"
+    " expires_at timestamptz NOT NULL DEFAULT '-infinity',"
+    " queued_at timestamptz NOT NULL DEFAULT clock_timestamp())"
+    " WITH (fillfactor=60, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);"
+    "CREATE INDEX jobs_by_rank ON jobs(rank, queued_at);"
+    "CREATE TABLE daemons(id text PRIMARY KEY, name text NOT NULL, role text NOT NULL,"
+    " version text NOT NULL, n_jobs bigint NOT NULL, expires_at timestamptz NOT NULL)"
+    " WITH (fillfactor=60);";
+
 // steps[v] brings tables of version v to version v + 1.  Never change one that was released.
 static const char *const step_1[] = {v1_catalogue, v1_results, v1_rows, v1_views, NULL};
-static const char *const *const steps[] = {step_1};
+static const char *const step_2[] = {v2_jobs, NULL};
+static const char *const *const steps[] = {step_1, step_2};
 enum { VERSION = sizeof steps / sizeof *steps };
 
 static enum xpl_pg_rc version_of(struct xpl_pg_conn *c, const char *sql, int64_t *ret) {

@@ -147,6 +147,7 @@ static const struct xpl_store_ops ops = {
     .was_unclean = store_was_unclean,
     .check = store_check,
     .get_stats = store_get_stats,
+    .jobs = &xpl_pg_jobs,
 };
 
 // ---- opening ----

@@ -75,7 +75,7 @@ static void test_migrations_at_once(void) {
         CHECK(get_n(s[i], (i + 1) % DAEMONS, 100));
         xpl_store_close(s[i]);
     }
-    expect_sql("SELECT count(*) FROM xplaned_schema WHERE version=1");
+    expect_sql("SELECT count(*) FROM xplaned_schema WHERE version=2");
 }
 
 static void test_other_schemas(void) {
@@ -89,7 +89,7 @@ static void test_other_schemas(void) {
     expect_notice(s, "newer xplaned");
     CHECK(!get_n(s, 1, 100));
     CHECK_EQ(put_n(s, 2, 100, NULL), XPL_FAILED_PRECONDITION);
-    pg_sql(database, "UPDATE xplaned_schema SET version=1");
+    pg_sql(database, "UPDATE xplaned_schema SET version=2");
     expect_role(s, XPL_STORE_WRITER, 8000);
     CHECK(get_n(s, 1, 100));
     xpl_store_close(s);

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs: products that daemons ask each other for, by way of a store that they share.  Part of the
+// store's interface; only a store that many daemons write has it.
+//
+//   front:  enqueue ── inspect … ──► GONE: the product is stored, or this daemon makes it
+//   worker: claim ── renew … ──► begin, put …, conclude, commit
+//
+// A claim is a lease: whoever lets it run out loses the job to the next who claims it, with a
+// higher attempt.  Owner and attempt are the fence: `conclude` fails when the job is another's by
+// now, and what was put in the same transaction is not stored.  Leases save work; they are not
+// what makes results right, as equal keys have equal bytes whoever made them.
+//
+// A job that was claimed XPL_JOB_ATTEMPTS times and never concluded is set aside: its file most
+// likely kills whoever reads it.  A job that was lost once is suspect and is only given to a
+// worker that does nothing else, so that no other job is lost with it.
+//
+// Only the store's clock counts.  Threads: any; `conclude` belongs to the transaction of its
+// thread.  Errors: UNAVAILABLE (away or busy), FAILED_PRECONDITION (not written by this process
+// now), RESOURCE_EXHAUSTED.
+#ifndef XPL_STORAGE_STORE_JOBS_H_
+#define XPL_STORAGE_STORE_JOBS_H_
+
+#include "storage/store/store.h"
+
+struct xpl_arena;
+
+enum { XPL_JOB_ATTEMPTS = 3, XPL_JOB_DIGEST = 16, XPL_JOB_MAX_CLAIM = 64 };
+// How long a job that was set aside stays so, before its file is tried again.
+enum { XPL_JOB_ASIDE_S = 600 };
+
+// A product of one host's file, as whoever asks sees that file.
+struct xpl_job_spec {
+    xpl_str_t session, host; // names in the catalogue
+    uint64_t size_bytes;     // of the file
+    int64_t mtime_ns;
+    xpl_str_t product;
+    uint32_t version; // of the product
+    unsigned variant;
+};
+
+// What a job is known by: equal specs have equal digests.
+struct xpl_job_digest {
+    uint8_t bytes[XPL_JOB_DIGEST];
+};
+
+struct xpl_job_claim {
+    struct xpl_job_digest digest;
+    int64_t attempt; // from 1; the fence, together with the owner, which is this store
+};
+
+struct xpl_job {
+    struct xpl_job_claim claim;
+    struct xpl_job_spec spec;
+    int64_t queued_ms; // since it was asked for
+};
+
+// Which jobs a worker takes.
+struct xpl_job_offer {
+    const struct xpl_store_version *products; // that it makes, with their versions
+    size_t n_products;
+    uint64_t max_bytes; // of a file
+    size_t max;         // jobs, XPL_JOB_MAX_CLAIM at most
+    bool alone;         // it does nothing else: suspect jobs may be given to it
+    uint64_t lease_ms;
+};
+
+enum xpl_job_state {
+    XPL_JOB_GONE,     // concluded, or never asked for
+    XPL_JOB_QUEUED,   // nobody has it, or whoever had it let its lease run out
+    XPL_JOB_RUNNING,  // a lease is on it
+    XPL_JOB_SET_ASIDE // it was lost XPL_JOB_ATTEMPTS times
+};
+
+// What daemons tell of themselves.
+struct xpl_job_daemon {
+    xpl_str_t name, role, version; // text for people; the role also counts
+    int64_t n_jobs;                // that it works on
+};
+
+struct xpl_job_stats {
+    int64_t queued, running, set_aside, workers;
+};
+
+struct xpl_job_ops {
+    // Asks for all of these; those that are asked for already stay as they are.  Their places in
+    // the list are their ranks: lists take turns, one job of each after the other, so that a short
+    // list does not wait for a long one.  Fills ret[n].
+    xpl_status_t (*enqueue)(struct xpl_store *s, const struct xpl_job_spec *specs, size_t n,
+                            struct xpl_job_digest *ret, struct xpl_error *err);
+    // Takes jobs, or none (*ret_n 0).  `arena` holds them.
+    xpl_status_t (*claim)(struct xpl_store *s, const struct xpl_job_offer *o,
+                          struct xpl_arena *arena, struct xpl_job **ret, size_t *ret_n,
+                          struct xpl_error *err);
+    // The leases of these begin anew.  ret_kept[i]: the job is still ours.
+    xpl_status_t (*renew)(struct xpl_store *s, const struct xpl_job_claim *c, size_t n,
+                          uint64_t lease_ms, bool *ret_kept, struct xpl_error *err);
+    // Removes a job that is done, or that this daemon cannot do while another may.  Within a
+    // transaction: together with what was put in it; its last call.  NOT_FOUND: it is another's by
+    // now, and the transaction is given up.
+    xpl_status_t (*conclude)(struct xpl_store *s, const struct xpl_job_claim *c,
+                             struct xpl_error *err);
+    // Hands jobs back that were not begun: the attempt does not count, and others may claim them
+    // in `pause_ms`.
+    xpl_status_t (*give_back)(struct xpl_store *s, const struct xpl_job_claim *c, size_t n,
+                              uint64_t pause_ms, struct xpl_error *err);
+    // What became of jobs.
+    xpl_status_t (*inspect)(struct xpl_store *s, const struct xpl_job_digest *d, size_t n,
+                            enum xpl_job_state *ret, struct xpl_error *err);
+    // Tells the others that this daemon lives, for so long.  Also removes what is too old: daemons
+    // that have ended, jobs that were set aside XPL_JOB_ASIDE_S ago, jobs that nobody took for a
+    // day.  0 ms: it ends.
+    xpl_status_t (*report)(struct xpl_store *s, const struct xpl_job_daemon *d, uint64_t ms,
+                           struct xpl_error *err);
+    xpl_status_t (*get_stats)(struct xpl_store *s, struct xpl_job_stats *ret,
+                              struct xpl_error *err);
+};
+
+// NULL: daemons do not share this store.
+static inline const struct xpl_job_ops *xpl_store_jobs(const struct xpl_store *s) {
+    return s->ops->jobs;
+}
+
+#endif

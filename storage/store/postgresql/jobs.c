@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs: asking for them, what became of them, and who is there to do them.
+//
+// All statements but the last of a publication are single ones on readers' connections, which
+// wait for no lock that is held for long: a job's row is the last that its transaction touches.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "storage/hash.h"
+#include "storage/store/postgresql/impl.h"
+
+enum { MAX_ARRAY = 64 << 20 };
+
+xpl_status_t xpl_pg_job_query(struct xpl_pg_store *s, const char *sql, const struct xpl_pg_args *a,
+                              enum xpl_pg_rc (*read)(struct xpl_pg_conn *c, const PGresult *r,
+                                                     void *arg),
+                              void *arg, struct xpl_error *err) {
+    PGresult *r = NULL;
+    if (atomic_load(&s->role) != XPL_STORE_WRITER)
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%s: not written by this process now",
+                         s->name);
+    struct xpl_pg_conn *const c = xpl_pg_reader(s);
+    if (!c) XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "%s: no connection", s->name);
+    enum xpl_pg_rc rc = xpl_pg_query(c, sql, a, &r);
+    if (rc == XPL_PG_OK && read) rc = read(c, r, arg);
+    if (r) s->pq->clear(r);
+    const xpl_status_t st = rc == XPL_PG_OK ? XPL_OK : xpl_pg_fail(s, rc, c->why, err);
+    xpl_pg_reader_done(s, c, rc);
+    return st;
+}
+
+// ---- asking ----
+
+static void put_le(struct xpl_buf *b, uint64_t v) {
+    uint8_t out[8];
+    for (size_t i = 0; i < sizeof out; i++)
+        out[i] = (uint8_t)(v >> (8 * i));
+    xpl_buf_put(b, out, sizeof out);
+}
+
+static void put_str(struct xpl_buf *b, xpl_str_t s) {
+    put_le(b, s.len);
+    xpl_buf_str(b, s);
+}
+
+// Of two specs with one digest one is not done by workers: whoever asks makes it by itself.
+static void digest_of(struct xpl_buf *b, const struct xpl_job_spec *j, struct xpl_job_digest *ret) {
+    b->n = 0;
+    put_str(b, j->session);
+    put_str(b, j->host);
+    put_le(b, j->size_bytes);
+    put_le(b, (uint64_t)j->mtime_ns);
+    put_str(b, j->product);
+    put_le(b, j->version);
+    put_le(b, j->variant);
+    const xpl_bytes_t bytes = {b->p, b->n};
+    const uint64_t h[2] = {xpl_digest64(bytes, 3), xpl_digest64(bytes, 0x9e3779b97f4a7c15u)};
+    for (size_t i = 0; i < XPL_JOB_DIGEST; i++)
+        ret->bytes[i] = (uint8_t)(h[i / 8] >> (8 * (i % 8)));
+}
+
+static xpl_bytes_t digest_bytes(const struct xpl_job_digest *d) {
+    return (xpl_bytes_t){d->bytes, sizeof d->bytes};
+}
+
+static xpl_bytes_t text_bytes(xpl_str_t s) {
+    return (xpl_bytes_t){(const uint8_t *)s.ptr, s.len};
+}
+
+enum { DIGESTS, SESSIONS, HOSTS, SIZES, TIMES, PRODUCTS, VERSIONS, VARIANTS, N_COLUMNS };
+
+static const enum xpl_pg_array column_types[N_COLUMNS] = {
+    [DIGESTS] = XPL_PG_BYTEAS, [SESSIONS] = XPL_PG_TEXTS, [HOSTS] = XPL_PG_TEXTS,
+    [SIZES] = XPL_PG_INT8S,    [TIMES] = XPL_PG_INT8S,    [PRODUCTS] = XPL_PG_TEXTS,
+    [VERSIONS] = XPL_PG_INT8S, [VARIANTS] = XPL_PG_INT8S,
+};
+
+static bool fill_columns(struct xpl_buf columns[N_COLUMNS], const struct xpl_job_spec *specs,
+                         size_t n, struct xpl_job_digest *ret) {
+    struct xpl_buf text;
+    bool ok = true;
+    xpl_buf_init(&text, MAX_ARRAY);
+    for (int k = 0; k < N_COLUMNS; k++)
+        xpl_pg_array_begin(&columns[k], column_types[k], n);
+    for (size_t i = 0; i < n; i++) {
+        digest_of(&text, &specs[i], &ret[i]);
+        xpl_pg_array_bytes(&columns[DIGESTS], digest_bytes(&ret[i]));
+        xpl_pg_array_bytes(&columns[SESSIONS], text_bytes(specs[i].session));
+        xpl_pg_array_bytes(&columns[HOSTS], text_bytes(specs[i].host));
+        xpl_pg_array_i64(&columns[SIZES], (int64_t)specs[i].size_bytes);
+        xpl_pg_array_i64(&columns[TIMES], specs[i].mtime_ns);
+        xpl_pg_array_bytes(&columns[PRODUCTS], text_bytes(specs[i].product));
+        xpl_pg_array_i64(&columns[VERSIONS], specs[i].version);
+        xpl_pg_array_i64(&columns[VARIANTS], specs[i].variant);
+    }
+    ok = !text.failed;
+    for (int k = 0; k < N_COLUMNS; k++)
+        ok = ok && !columns[k].failed;
+    xpl_buf_fini(&text);
+    return ok;
+}
+
+// In the order of their digests, so that two who ask for the same wait for each other in one.
+xpl_status_t xpl_pg_enqueue_jobs(struct xpl_store *base, const struct xpl_job_spec *specs, size_t n,
+                                 struct xpl_job_digest *ret, struct xpl_error *err) {
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    struct xpl_buf columns[N_COLUMNS];
+    struct xpl_pg_args a = {0};
+    for (int k = 0; k < N_COLUMNS; k++)
+        xpl_buf_init(&columns[k], MAX_ARRAY);
+    xpl_status_t st = XPL_RESOURCE_EXHAUSTED;
+    if (fill_columns(columns, specs, n, ret)) {
+        for (int k = 0; k < N_COLUMNS; k++)
+            xpl_pg_arg_array(&a, column_types[k], &columns[k]);
+        st = xpl_pg_job_query(
+            s,
+            "INSERT INTO jobs(digest, session, host, size_bytes, mtime_ns, product, version,"
+            " variant, rank) SELECT d,s,h,b,t,p,v,o,i FROM unnest($1,$2,$3,$4,$5,$6,$7,$8)"
+            " WITH ORDINALITY u(d,s,h,b,t,p,v,o,i) ORDER BY d ON CONFLICT DO NOTHING",
+            &a, NULL, NULL, err);
+    } else {
+        (void)xpl_pg_fail(s, XPL_PG_NOMEM, "", err);
+    }
+    for (int k = 0; k < N_COLUMNS; k++)
+        xpl_buf_fini(&columns[k]);
+    return st;
+}
+
+// ---- what became of them ----
+
+struct inspection {
+    enum xpl_job_state *ret;
+    size_t n;
+};
+
+static enum xpl_pg_rc read_states(struct xpl_pg_conn *c, const PGresult *r, void *arg) {
+    const struct inspection *const l = arg;
+    for (int i = 0; i < c->pq->ntuples(r); i++) {
+        const int64_t at = xpl_pg_get_i64(c, r, i, 0), state = xpl_pg_get_i64(c, r, i, 1);
+        if (at < 1 || (uint64_t)at > l->n || state < XPL_JOB_QUEUED || state > XPL_JOB_SET_ASIDE)
+            return XPL_PG_OTHER;
+        l->ret[at - 1] = (enum xpl_job_state)state;
+    }
+    return XPL_PG_OK;
+}
+
+xpl_status_t xpl_pg_inspect_jobs(struct xpl_store *base, const struct xpl_job_digest *d, size_t n,
+                                 enum xpl_job_state *ret, struct xpl_error *err) {
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    struct inspection l = {ret, n};
+    struct xpl_pg_args a = {0};
+    struct xpl_buf digests;
+    xpl_buf_init(&digests, MAX_ARRAY);
+    xpl_pg_array_begin(&digests, XPL_PG_BYTEAS, n);
+    for (size_t i = 0; i < n; i++) {
+        ret[i] = XPL_JOB_GONE;
+        xpl_pg_array_bytes(&digests, digest_bytes(&d[i]));
+    }
+    xpl_pg_arg_array(&a, XPL_PG_BYTEAS, &digests);
+    xpl_pg_arg_i64(&a, XPL_JOB_ATTEMPTS);
+    const xpl_status_t st =
+        digests.failed
+            ? xpl_pg_fail(s, XPL_PG_NOMEM, "", err)
+            : xpl_pg_job_query(s,
+                               "SELECT i::bigint, (CASE WHEN expires_at>=clock_timestamp() THEN 2"
+                               " WHEN attempt>=$2 THEN 3 ELSE 1 END)::bigint FROM unnest($1)"
+                               " WITH ORDINALITY u(d,i) JOIN jobs ON digest=d",
+                               &a, read_states, &l, err);
+    xpl_buf_fini(&digests);
+    return st;
+}
+
+// ---- who is there ----
+
+xpl_status_t xpl_pg_report_daemon(struct xpl_store *base, const struct xpl_job_daemon *d,
+                                  uint64_t ms, struct xpl_error *err) {
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    struct xpl_pg_args a = {0}, old = {0};
+    xpl_pg_arg_text(&a, xpl_str_from(s->owner));
+    xpl_pg_arg_text(&a, d->name);
+    xpl_pg_arg_text(&a, d->role);
+    xpl_pg_arg_text(&a, d->version);
+    xpl_pg_arg_i64(&a, d->n_jobs);
+    xpl_pg_arg_u64(&a, ms);
+    XPL_TRY(xpl_pg_job_query(s,
+                             "INSERT INTO daemons VALUES($1,$2,$3,$4,$5,clock_timestamp()+"
+                             "$6::float8*interval '1 ms') ON CONFLICT(id) DO UPDATE SET"
+                             " n_jobs=$5, expires_at=excluded.expires_at",
+                             &a, NULL, NULL, err));
+    xpl_pg_arg_i64(&old, XPL_JOB_ATTEMPTS);
+    xpl_pg_arg_i64(&old, XPL_JOB_ASIDE_S);
+    return xpl_pg_job_query(
+        s,
+        "WITH gone AS (DELETE FROM daemons WHERE id IN (SELECT id FROM daemons WHERE"
+        " expires_at<clock_timestamp()-interval '1 hour' FOR UPDATE SKIP LOCKED))"
+        " DELETE FROM jobs WHERE digest IN (SELECT digest FROM jobs WHERE"
+        " (attempt>=$1 AND expires_at<clock_timestamp()-$2::float8*interval '1 s') OR"
+        " (expires_at<clock_timestamp() AND queued_at<clock_timestamp()-interval '1 day')"
+        " FOR UPDATE SKIP LOCKED)",
+        &old, NULL, NULL, err);
+}
+
+static enum xpl_pg_rc read_stats(struct xpl_pg_conn *c, const PGresult *r, void *arg) {
+    struct xpl_job_stats *const ret = arg;
+    if (c->pq->ntuples(r) != 1) return XPL_PG_OTHER;
+    *ret = (struct xpl_job_stats){
+        .queued = xpl_pg_get_i64(c, r, 0, 0),
+        .running = xpl_pg_get_i64(c, r, 0, 1),
+        .set_aside = xpl_pg_get_i64(c, r, 0, 2),
+        .workers = xpl_pg_get_i64(c, r, 0, 3),
+    };
+    return XPL_PG_OK;
+}
+
+xpl_status_t xpl_pg_get_job_stats(struct xpl_store *base, struct xpl_job_stats *ret,
+                                  struct xpl_error *err) {
+    struct xpl_pg_args a = {0};
+    xpl_pg_arg_i64(&a, XPL_JOB_ATTEMPTS);
+    return xpl_pg_job_query(
+        xpl_pg_of(base),
+        "SELECT count(*) FILTER (WHERE expires_at<clock_timestamp() AND attempt<$1),"
+        " count(*) FILTER (WHERE expires_at>=clock_timestamp()),"
+        " count(*) FILTER (WHERE expires_at<clock_timestamp() AND attempt>=$1),"
+        " (SELECT count(*) FROM daemons WHERE role='worker' AND expires_at>clock_timestamp())"
+        " FROM jobs",
+        &a, read_stats, ret, err);
+}
