@@ -39,7 +39,8 @@ static int on_progress(void *arg) {
 
 // Tables that are declared before access is restricted.  SQLite has more, such as dbstat and
 // pragma_*: these it cannot declare afterwards.
-static const char *const kOwn[] = {"planes", "lines", "events", "stats", "json_each", "json_tree"};
+static const char *const kOwn[] = {"planes",           "lines",     "events",   "stats",
+                                   "hlo_instructions", "json_each", "json_tree"};
 // The secret of profile ids, and bytes that mean nothing here.
 static const char *const kHidden[] = {
     "settings", "results", "result_data", "result_profiles",
@@ -200,7 +201,6 @@ xpl_status_t xpl_sql_guard_open(const char *store, const char *state, sqlite3 **
         NULL);
     if (rc == SQLITE_OK) rc = configure(*ret);
     if (rc == SQLITE_OK && store) rc = add_history(*ret, state);
-    if (rc == SQLITE_OK) rc = sqlite3_exec(*ret, "PRAGMA query_only=1", NULL, NULL, NULL);
     if (rc == SQLITE_OK) {
         set_limits(*ret);
         return XPL_OK;
@@ -223,7 +223,8 @@ static int declare_own(sqlite3 *db) {
 }
 
 int xpl_sql_guard_restrict(struct xpl_sql_guard *g, sqlite3 *db) {
-    int rc = declare_own(db);
+    int rc = sqlite3_exec(db, "PRAGMA query_only=1", NULL, NULL, NULL);
+    if (rc == SQLITE_OK) rc = declare_own(db);
     if (rc == SQLITE_OK)
         rc = sqlite3_create_function(db, "regexp", 2,
                                      SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, g,

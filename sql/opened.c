@@ -11,6 +11,8 @@ struct xpl_sql_cache {
 
 static void destroy(struct xpl_sql_opened *o) {
     if (o->file) o->close(o->file);
+    for (int i = 0; i < 2; i++)
+        xpl_arena_fini(&o->instructions[i].arena);
     xpl_arena_fini(&o->arena);
     pthread_mutex_destroy(&o->mu);
     xpl_sys_free(o);
@@ -211,5 +213,22 @@ xpl_status_t xpl_sql_marks(struct xpl_sql_opened *o, struct xpl_sql_line *line,
     const xpl_status_t st = line->marks ? XPL_OK : make_marks(o, line, exec, err);
     *ret = line->marks;
     pthread_mutex_unlock(&o->mu);
+    return st;
+}
+
+// ---- instructions ----
+
+xpl_status_t xpl_sql_instructions(struct xpl_sql_opened *o, bool cpu_as_device,
+                                  struct xpl_exec *exec, size_t limit,
+                                  const struct xpl_sql_instructions **ret, struct xpl_error *err) {
+    struct xpl_sql_instructions *const l = &o->instructions[cpu_as_device];
+    xpl_status_t st = XPL_OK;
+    pthread_mutex_lock(&o->mu);
+    if (!o->has_instructions[cpu_as_device]) {
+        st = xpl_sql_instructions_read(o->space, cpu_as_device, exec, limit, l, err);
+        o->has_instructions[cpu_as_device] = st == XPL_OK;
+    }
+    pthread_mutex_unlock(&o->mu);
+    *ret = l;
     return st;
 }

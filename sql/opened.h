@@ -7,6 +7,7 @@
 
 #include "analysis/xplane/xspace.h"
 #include "base/arena.h"
+#include "sql/instructions.h"
 #include "sql/sql.h"
 
 // Of the events of one piece of a line: where they begin and end, from the profile's begin.
@@ -32,7 +33,10 @@ struct xpl_sql_opened {
     struct xpl_arena arena;
     const struct xpl_xspace *space;
     struct xpl_sql_plane *planes;
-    pthread_mutex_t mu; // protects the making of marks, and the arena
+    // Of its programs, once they were asked for; of a session with accelerators, and without.
+    struct xpl_sql_instructions instructions[2];
+    bool has_instructions[2];
+    pthread_mutex_t mu; // protects the making of marks and instructions, and the arena
     void *file;
     void (*close)(void *file);
     bool (*is_intact)(void *file);
@@ -49,5 +53,11 @@ void xpl_sql_release(const struct xpl_sql_request *q, struct xpl_sql_opened *o);
 xpl_status_t xpl_sql_marks(struct xpl_sql_opened *o, struct xpl_sql_line *line,
                            struct xpl_exec *exec, const struct xpl_sql_mark **ret,
                            struct xpl_error *err) XPL_NODISCARD;
+// The instructions of its programs; `cpu_as_device` as xpl_sql_instructions_read has it.  Read when
+// nobody asked before, while others who ask wait.
+xpl_status_t xpl_sql_instructions(struct xpl_sql_opened *o, bool cpu_as_device,
+                                  struct xpl_exec *exec, size_t limit,
+                                  const struct xpl_sql_instructions **ret, struct xpl_error *err)
+    XPL_NODISCARD;
 
 #endif

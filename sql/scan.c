@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "analysis/opstats/convert.h"
+
 enum { CANCEL_EVERY = 8192 };
 
 static bool is_asked(const struct xpl_sql_scan *s, enum xpl_sql_text which, xpl_str_t text) {
@@ -22,6 +24,8 @@ static void leave_profile(struct xpl_sql_scan *s) {
     s->opened = NULL;
     s->plane = NULL;
     s->line = NULL;
+    s->instructions = NULL;
+    s->instruction = NULL;
 }
 
 // The next profile from s->profile on that may have rows.
@@ -174,6 +178,59 @@ static bool next_stat(struct xpl_sql_scan *s) {
     }
 }
 
+// ---- instructions ----
+
+// Whether a profile of the session has accelerators: where none has, ops on host threads count as a
+// device's, as in all views.
+static xpl_status_t find_devices(struct xpl_sql_scan *s) {
+    const struct xpl_sql_source *const src = &s->q->source;
+    const xpl_str_t session = src->profiles[s->profile].session;
+    size_t first = s->profile;
+    while (first && xpl_str_eq(src->profiles[first - 1].session, session))
+        first--;
+    if (s->inspected == first + 1) return XPL_OK;
+    s->has_device = xpl_xspace_has_device(s->opened->space);
+    for (size_t i = first; !s->has_device && i < src->n; i++) {
+        struct xpl_sql_opened *other;
+        if (!xpl_str_eq(src->profiles[i].session, session)) break;
+        if (i == s->profile) continue;
+        XPL_TRY(check_cancelled(s));
+        XPL_TRY(xpl_sql_open(s->q, i, &other, s->err));
+        s->has_device = xpl_xspace_has_device(other->space);
+        xpl_sql_release(s->q, other);
+    }
+    s->inspected = first + 1;
+    return XPL_OK;
+}
+
+static xpl_status_t enter_instructions(struct xpl_sql_scan *s) {
+    const xpl_str_t name = s->filter.texts[XPL_SQL_NAME];
+    XPL_TRY(find_devices(s));
+    XPL_TRY(xpl_sql_instructions(s->opened, !s->has_device, s->q->exec, s->q->limit,
+                                 &s->instructions, s->err));
+    s->instruction_at = name.ptr ? xpl_sql_instructions_find(s->instructions, name) : 0;
+    return XPL_OK;
+}
+
+// The next one of this profile that is asked for; *ret_found: there is one.
+static xpl_status_t next_instruction(struct xpl_sql_scan *s, bool *ret_found) {
+    const struct xpl_sql_instructions *const l = s->instructions;
+    const bool by_name = s->filter.texts[XPL_SQL_NAME].ptr != NULL;
+    *ret_found = false;
+    while (s->instruction_at < l->n) {
+        const uint32_t at = s->instruction_at++;
+        const struct xpl_sql_instruction *const i = &l->v[by_name ? l->by_name[at] : at];
+        if (at % CANCEL_EVERY == 0) XPL_TRY(check_cancelled(s));
+        if (by_name && !is_asked(s, XPL_SQL_NAME, i->name)) break;
+        if (!is_asked(s, XPL_SQL_MODULE, i->module) || !is_asked(s, XPL_SQL_OPCODE, i->opcode))
+            continue;
+        s->instruction = i;
+        *ret_found = true;
+        break;
+    }
+    return XPL_OK;
+}
+
 // ---- all levels ----
 
 // From a line at hand to its next row.
@@ -208,6 +265,12 @@ static void leave(struct xpl_sql_scan *s) {
 static xpl_status_t enter(struct xpl_sql_scan *s, bool *ret_row) {
     *ret_row = false;
     if (!s->opened) return enter_profile(s);
+    if (s->level == XPL_SQL_INSTRUCTIONS) {
+        if (!s->instructions) XPL_TRY(enter_instructions(s));
+        XPL_TRY(next_instruction(s, ret_row));
+        if (!*ret_row) leave(s);
+        return XPL_OK;
+    }
     if (!s->plane) {
         XPL_TRY(enter_plane(s));
         if (!s->plane) leave(s);
@@ -228,7 +291,7 @@ xpl_status_t xpl_sql_scan_next(struct xpl_sql_scan *s) {
     if (s->level == XPL_SQL_LINES && s->line) leave(s);
     bool found = false;
     while (!found && !s->is_over) {
-        if (s->line && s->level >= XPL_SQL_EVENTS) {
+        if (s->line && (s->level == XPL_SQL_EVENTS || s->level == XPL_SQL_STATS)) {
             XPL_TRY(next_in_line(s, &found));
             if (!found) leave(s);
         } else {

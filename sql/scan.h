@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks over what the tables show, from profile to plane to line to event to statistic, past what a
-// statement does not ask for.  Private to this folder; knows nothing of SQLite.
+// Walks over what the tables show, from profile to plane to line to event to statistic, or from
+// profile to instruction, past what a statement does not ask for.  Private to this folder; knows
+// nothing of SQLite.
 #ifndef XPL_SQL_SCAN_H_
 #define XPL_SQL_SCAN_H_
 
@@ -10,11 +11,25 @@
 // with the square of a text's length.
 enum { XPL_SQL_TEXT_MAX = 60000 };
 
-enum xpl_sql_level { XPL_SQL_PLANES, XPL_SQL_LINES, XPL_SQL_EVENTS, XPL_SQL_STATS };
+enum xpl_sql_level {
+    XPL_SQL_PLANES,
+    XPL_SQL_LINES,
+    XPL_SQL_EVENTS,
+    XPL_SQL_STATS,
+    XPL_SQL_INSTRUCTIONS, // below profiles, beside planes
+};
 
 // What is asked for.  A text that is not given has a NULL pointer.
-enum xpl_sql_text { XPL_SQL_SESSION, XPL_SQL_HOST, XPL_SQL_PLANE, XPL_SQL_LINE, XPL_SQL_NAME };
-enum { XPL_SQL_TEXTS = 5 };
+enum xpl_sql_text {
+    XPL_SQL_SESSION,
+    XPL_SQL_HOST,
+    XPL_SQL_PLANE,
+    XPL_SQL_LINE,
+    XPL_SQL_NAME,
+    XPL_SQL_MODULE,
+    XPL_SQL_OPCODE,
+    XPL_SQL_TEXTS,
+};
 struct xpl_sql_filter {
     xpl_str_t texts[XPL_SQL_TEXTS];
     int64_t from, to; // start_ps within, both included
@@ -42,7 +57,12 @@ struct xpl_sql_scan {
     int64_t begin, end; // of the event, from the profile's begin
     struct xpl_stats stats;
     struct xpl_stat stat;
-    bool of_metadata; // the statistic is of the event's metadata
+    bool of_metadata;                                // the statistic is of the event's metadata
+    const struct xpl_sql_instructions *instructions; // of the profile
+    uint32_t instruction_at;                         // in them, or in their by_name
+    const struct xpl_sql_instruction *instruction;   // at hand
+    size_t inspected; // 1 + first profile of the session whose accelerators are known; 0: none
+    bool has_device;  // that session has one
     bool is_over;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SELECT over profiles: planes, lines, events and statistics as tables that are read straight from
-// the profiles, beside the rows that the store has of all sessions.  docs/sql.md has the tables.
+// SELECT over profiles: planes, lines, events, statistics and instructions of programs as tables
+// that are read straight from the profiles, beside the rows that the store has of all sessions.
+// docs/sql.md has the tables.
 //
 // Statements come from strangers.  Each runs on a connection of its own whose main database is
 // empty and in memory; the store is attached read-only before, and an authorizer then refuses
@@ -24,10 +25,11 @@
 struct xpl_sql_profile {
     xpl_str_t session, host;
     xpl_str_t key; // of the bytes, for the cache: equal keys, equal bytes; empty: not kept
+    int64_t session_mtime_ns; // when the newest profile of its session was written
 };
 
 struct xpl_sql_source {
-    const struct xpl_sql_profile *profiles; // outlive the statement
+    const struct xpl_sql_profile *profiles; // outlive the statement; those of a session together
     size_t n;                               // at most XPL_SQL_MAX_PROFILES
     // The bytes of profile i, good until `close` of *ret_file.  Any thread.
     xpl_status_t (*open)(void *arg, size_t i, void **ret_file, xpl_bytes_t *ret,

@@ -7,27 +7,6 @@
 
 // ---- the tables ----
 
-enum column {
-    SESSION, // the first five stand where enum xpl_sql_text has them
-    HOST,
-    PLANE,
-    LINE,
-    NAME,
-    START,
-    DURATION,
-    END,
-    ID,
-    EVENT, // name of a statistic's event
-    VALUE,
-    INHERITED,
-    LINES,
-    EVENTS,
-    PLANE_ID,
-    LINE_ID,
-    DISPLAY,
-    TIMESTAMP,
-};
-
 static const struct column_row {
     const char *name, *type;
 } columns[] = {
@@ -49,19 +28,42 @@ static const struct column_row {
     [LINE_ID] = {"line_id", "INTEGER"},
     [DISPLAY] = {"display_name", "TEXT"},
     [TIMESTAMP] = {"timestamp_ns", "INTEGER"},
+    [MODULE] = {"module", "TEXT"},
+    [OPCODE] = {"opcode", "TEXT"},
+    [SESSION_MTIME] = {"session_mtime_ns", "INTEGER"},
+    [PROGRAM_ID] = {"program_id", "INTEGER"},
+    [COMPUTATION] = {"computation", "TEXT"},
+    [SHAPE] = {"shape", "TEXT"},
+    [CATEGORY] = {"category", "TEXT"},
+    [FRAMEWORK_OP] = {"framework_op", "TEXT"},
+    [SOURCE] = {"source", "TEXT"},
+    [OCCURRENCES] = {"occurrences", "INTEGER"},
+    [TIME] = {"time_ps", "INTEGER"},
+    [SELF_TIME] = {"self_time_ps", "INTEGER"},
+    [FLOPS] = {"flops", "INTEGER"},
+    [BYTES] = {"bytes_accessed", "INTEGER"},
+    [GFLOPS_RATE] = {"gflops_per_s", "REAL"},
+    [GIB_RATE] = {"gib_per_s", "REAL"},
+    [INTENSITY] = {"flops_per_byte", "REAL"},
 };
 
-enum { MOST_COLUMNS = 12 };
+enum { MOST_COLUMNS = 24 };
 static const struct table {
     const char *name;
     enum xpl_sql_level level;
     int n;
-    enum column columns[MOST_COLUMNS];
+    enum xpl_sql_column columns[MOST_COLUMNS];
 } tables[] = {
     {"planes", XPL_SQL_PLANES, 5, {SESSION, HOST, PLANE, PLANE_ID, LINES}},
     {"lines", XPL_SQL_LINES, 8, {SESSION, HOST, PLANE, LINE, LINE_ID, DISPLAY, TIMESTAMP, EVENTS}},
     {"events", XPL_SQL_EVENTS, 9, {SESSION, HOST, PLANE, LINE, NAME, START, DURATION, END, ID}},
     {"stats", XPL_SQL_STATS, 9, {SESSION, HOST, PLANE, LINE, EVENT, ID, NAME, VALUE, INHERITED}},
+    {"hlo_instructions",
+     XPL_SQL_INSTRUCTIONS,
+     20,
+     {SESSION,   SESSION_MTIME, HOST,     MODULE,       PROGRAM_ID, NAME,        COMPUTATION,
+      OPCODE,    SHAPE,         CATEGORY, FRAMEWORK_OP, SOURCE,     OCCURRENCES, TIME,
+      SELF_TIME, FLOPS,         BYTES,    GFLOPS_RATE,  GIB_RATE,   INTENSITY}},
 };
 enum { N_TABLES = sizeof tables / sizeof *tables };
 
@@ -89,7 +91,7 @@ static const struct table *table_of(const sqlite3_vtab *v) {
 
 // ---- plans ----
 
-// What an argument of xFilter is.  idxStr has a letter for each; 'a' + column and its operator.
+// What an argument of xFilter is.  idxStr has two letters for each: 'A' + column, and its operator.
 enum { OP_EQ = '=', OP_FROM = '>', OP_TO = '<' };
 enum { PLAN_SCAN, PLAN_COUNTS };
 
@@ -104,17 +106,22 @@ static int op_of(unsigned char op) {
     }
 }
 
+static bool is_text_column(enum xpl_sql_column c) {
+    return (int)c < (int)XPL_SQL_TEXTS;
+}
+
 // SQLite checks each constraint again, so a window may keep a row too many, and never one too few.
-static bool can_use(sqlite3_index_info *info, int i, enum column c, int op) {
+static bool can_use(sqlite3_index_info *info, int i, enum xpl_sql_column c, int op) {
     if (!info->aConstraint[i].usable || !op) return false;
-    if (c <= NAME)
+    if (is_text_column(c))
         return op == OP_EQ && sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") == 0;
     return c == START || (c == ID && op == OP_EQ) || (c == END && op != OP_TO);
 }
 
-static double cost_factor(enum column c, int op) {
+static double cost_factor(const struct table *t, enum xpl_sql_column c, int op) {
     if (c == ID) return 1e-6;
-    if (c <= NAME) return .1;
+    if (c == NAME && t->level == XPL_SQL_INSTRUCTIONS) return 1e-3; // they are sorted by it
+    if (is_text_column(c)) return .1;
     return op == OP_EQ ? .001 : .2;
 }
 
@@ -140,7 +147,7 @@ static bool is_text(sqlite3_index_info *info, int i) {
 
 static int best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
     const struct table *const t = table_of(v);
-    static const double rows[] = {1e3, 1e5, 1e7, 1e8};
+    static const double rows[] = {1e3, 1e5, 1e7, 1e8, 1e5};
     char plan[64];
     int n = 0;
     unsigned fixed = 0;
@@ -148,14 +155,14 @@ static int best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
     for (int i = 0; i < info->nConstraint && n + 3 < (int)sizeof plan; i++) {
         const int at = info->aConstraint[i].iColumn;
         if (at < 0) continue; // the row's number
-        const enum column c = t->columns[at];
+        const enum xpl_sql_column c = t->columns[at];
         const int op = op_of(info->aConstraint[i].op);
         if (!can_use(info, i, c, op)) continue;
         info->aConstraintUsage[i].argvIndex = n / 2 + 1;
-        plan[n++] = (char)('a' + (int)c);
+        plan[n++] = (char)('A' + (int)c);
         plan[n++] = (char)op;
         if (c < NAME && is_text(info, i)) fixed |= 1u << c;
-        info->estimatedCost *= cost_factor(c, op);
+        info->estimatedCost *= cost_factor(t, c, op);
     }
     plan[n] = 0;
     info->estimatedRows = (sqlite3_int64)info->estimatedCost + 1;
@@ -172,14 +179,15 @@ static int best_index(sqlite3_vtab *v, sqlite3_index_info *info) {
 
 // ---- filters ----
 
-static bool keep_text(struct cursor *c, enum column which, sqlite3_value *v) {
+static bool keep_text(struct cursor *c, enum xpl_sql_column which, sqlite3_value *v) {
     const char *const p = (const char *)sqlite3_value_text(v);
     const xpl_str_t text = {p ? p : "", p ? (size_t)sqlite3_value_bytes(v) : 0};
     return xpl_arena_str(&c->arena, text, &c->scan.filter.texts[which]);
 }
 
 // A bound that is no integer bounds nothing here; SQLite compares it by itself.
-static void keep_bound(struct xpl_sql_filter *f, enum column which, int op, sqlite3_value *v) {
+static void keep_bound(struct xpl_sql_filter *f, enum xpl_sql_column which, int op,
+                       sqlite3_value *v) {
     if (sqlite3_value_type(v) != SQLITE_INTEGER) return;
     const int64_t n = sqlite3_value_int64(v);
     if (which == ID) {
@@ -199,8 +207,8 @@ static bool keep_filter(struct cursor *c, const char *plan, int n, sqlite3_value
     c->scan.filter = (struct xpl_sql_filter){
         .from = INT64_MIN, .to = INT64_MAX, .end_from = INT64_MIN, .id = -1};
     for (int i = 0; i < n && plan[2 * i]; i++) {
-        const enum column which = (enum column)(plan[2 * i] - 'a');
-        if (which > NAME)
+        const enum xpl_sql_column which = (enum xpl_sql_column)(plan[2 * i] - 'A');
+        if (!is_text_column(which))
             keep_bound(&c->scan.filter, which, plan[2 * i + 1], v[i]);
         else if (sqlite3_value_type(v[i]) == SQLITE_TEXT && !keep_text(c, which, v[i]))
             return false;
@@ -262,83 +270,15 @@ static int is_end(sqlite3_vtab_cursor *base) {
     return c->by_counts ? c->count_at == c->counts.n : c->scan.is_over;
 }
 
-// Copies of ours live until the profile is closed, which rows of a join may outlast.
-static void put_text(sqlite3_context *x, xpl_str_t s) {
-    const size_t n = s.len < XPL_SQL_TEXT_MAX ? s.len : XPL_SQL_TEXT_MAX;
-    sqlite3_result_text(x, n ? s.ptr : "", (int)n, SQLITE_TRANSIENT);
-}
-
-static void put_value(sqlite3_context *x, const struct xpl_stat *s) {
-    switch (s->kind) {
-        case XPL_VALUE_DOUBLE: sqlite3_result_double(x, s->d); return;
-        case XPL_VALUE_INT: sqlite3_result_int64(x, s->i); return;
-        case XPL_VALUE_UINT: // above 2^63-1 as the text of its digits
-            if (s->u <= INT64_MAX) {
-                sqlite3_result_int64(x, (sqlite3_int64)s->u);
-            } else {
-                char *const text = sqlite3_mprintf("%llu", (unsigned long long)s->u);
-                if (text)
-                    sqlite3_result_text(x, text, -1, sqlite3_free);
-                else
-                    sqlite3_result_error_nomem(x);
-            }
-            return;
-        case XPL_VALUE_STR:
-        case XPL_VALUE_REF: put_text(x, s->str); return;
-        case XPL_VALUE_BYTES: {
-            const size_t n = s->str.len < XPL_SQL_TEXT_MAX ? s->str.len : XPL_SQL_TEXT_MAX;
-            sqlite3_result_blob(x, n ? s->str.ptr : "", (int)n, SQLITE_TRANSIENT);
-            return;
-        }
-        case XPL_VALUE_NONE: break;
-    }
-    sqlite3_result_null(x);
-}
-
-// An event that stands for several has no time of its own.
-static void put_time(sqlite3_context *x, const struct xpl_sql_scan *s, int64_t ps) {
-    if (s->event.has_occurrences)
-        sqlite3_result_null(x);
-    else
-        sqlite3_result_int64(x, ps);
-}
-
-static void put_column(sqlite3_context *x, const struct xpl_sql_scan *s, enum column which) {
-    const struct xpl_sql_profile *const p = &s->q->source.profiles[s->profile];
-    switch (which) {
-        case SESSION: put_text(x, p->session); return;
-        case HOST: put_text(x, p->host); return;
-        case PLANE: put_text(x, s->plane->name); return;
-        case LINE: put_text(x, s->line->name); return;
-        case NAME:
-            put_text(x,
-                     s->level == XPL_SQL_STATS ? s->stat.md->name : s->plane->names[s->event.md]);
-            return;
-        case EVENT: put_text(x, s->plane->names[s->event.md]); return;
-        case START: put_time(x, s, s->begin); return;
-        case DURATION: sqlite3_result_int64(x, s->event.duration_ps); return;
-        case END: put_time(x, s, s->end); return;
-        case ID: sqlite3_result_int64(x, xpl_sql_event_id(s)); return;
-        case VALUE: put_value(x, &s->stat); return;
-        case INHERITED: sqlite3_result_int(x, s->of_metadata); return;
-        case LINES: sqlite3_result_int64(x, s->plane->plane->n_lines); return;
-        case EVENTS: sqlite3_result_int64(x, (sqlite3_int64)s->line->line->n_events); return;
-        case PLANE_ID: sqlite3_result_int64(x, s->plane->plane->id); return;
-        case LINE_ID: sqlite3_result_int64(x, s->line->line->id); return;
-        case DISPLAY: put_text(x, s->line->line->display_name); return;
-        case TIMESTAMP: sqlite3_result_int64(x, s->line->line->timestamp_ns); return;
-    }
-}
-
 static int column(sqlite3_vtab_cursor *base, sqlite3_context *x, int i) {
     const struct cursor *const c = (const struct cursor *)base;
-    const enum column which = table_of(base->pVtab)->columns[i];
+    const enum xpl_sql_column which = table_of(base->pVtab)->columns[i];
     if (!c->by_counts)
-        put_column(x, &c->scan, which);
+        xpl_sql_put_column(x, &c->scan, which);
     else if (which == NAME)
-        put_text(x, c->counts.v[c->count_at].name);
+        xpl_sql_put_text(x, c->counts.v[c->count_at].name);
     else if (which < NAME)
-        put_text(x, c->scan.filter.texts[which]);
+        xpl_sql_put_text(x, c->scan.filter.texts[which]);
     return SQLITE_OK;
 }
 
@@ -352,7 +292,7 @@ static int rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret) {
 static int connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **ret,
                    char **why) {
     struct xpl_sql_run *const run = aux;
-    char text[512] = "CREATE TABLE x(";
+    char text[1024] = "CREATE TABLE x(";
     const struct table *t = NULL;
     (void)why;
     for (size_t i = 0; i < N_TABLES && argc > 0; i++)
@@ -395,9 +335,11 @@ static int close_cursor(sqlite3_vtab_cursor *base) {
     return SQLITE_OK;
 }
 
-// Without xCreate a table is there by its name alone, and only there.
+// A table is there by its name alone.
 static const sqlite3_module module = {
+    .xCreate = connect,
     .xConnect = connect,
+    .xDestroy = disconnect,
     .xBestIndex = best_index,
     .xDisconnect = disconnect,
     .xOpen = open_cursor,
@@ -413,5 +355,9 @@ int xpl_sql_declare(sqlite3 *db, struct xpl_sql_run *run) {
     int rc = SQLITE_OK;
     for (size_t i = 0; i < N_TABLES && rc == SQLITE_OK; i++)
         rc = sqlite3_create_module(db, tables[i].name, &module, run);
-    return rc;
+    if (rc != SQLITE_OK) return rc;
+    // The store has a view of this name, of which main.hlo_instructions is left: tables of its own
+    // come before those of modules, and temporary ones before all.
+    return sqlite3_exec(db, "CREATE VIRTUAL TABLE temp.hlo_instructions USING hlo_instructions",
+                        NULL, NULL, NULL);
 }

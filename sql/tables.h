@@ -16,6 +16,50 @@ struct xpl_sql_run {
 // Declares all tables on the connection; `run` outlives it.  SQLite's result code.
 int xpl_sql_declare(sqlite3 *db, struct xpl_sql_run *run);
 
+// What columns show.
+enum xpl_sql_column {
+    // The texts that go down into the scan stand where enum xpl_sql_text has them.
+    SESSION,
+    HOST,
+    PLANE,
+    LINE,
+    NAME,
+    MODULE,
+    OPCODE,
+    START,
+    DURATION,
+    END,
+    ID,
+    EVENT, // name of a statistic's event
+    VALUE,
+    INHERITED,
+    LINES,
+    EVENTS,
+    PLANE_ID,
+    LINE_ID,
+    DISPLAY,
+    TIMESTAMP,
+    SESSION_MTIME, // from here on of instructions
+    PROGRAM_ID,
+    COMPUTATION,
+    SHAPE,
+    CATEGORY,
+    FRAMEWORK_OP,
+    SOURCE,
+    OCCURRENCES,
+    TIME,
+    SELF_TIME,
+    FLOPS,
+    BYTES,
+    GFLOPS_RATE,
+    GIB_RATE,
+    INTENSITY,
+};
+// Gives SQLite what the scan's row has in the column.
+void xpl_sql_put_column(sqlite3_context *x, const struct xpl_sql_scan *s,
+                        enum xpl_sql_column which);
+void xpl_sql_put_text(sqlite3_context *x, xpl_str_t s);
+
 enum { XPL_SQL_LENGTH = 64 << 10 }; // of SQLite's texts and blobs
 
 // How often each name comes, by bytes.  `names` are counted by the scan's filter.

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analysis/formats/format.h"
@@ -78,18 +79,33 @@ static bool is_intact(void *arg) {
     return !xpl_source_is_truncated(((struct file *)arg)->source);
 }
 
+// When the newest file of a run was written; 0 where none can be looked at.
+static int64_t newest_of(const struct xpl_inputs *in) {
+    int64_t newest = 0;
+    struct stat s;
+    for (size_t i = 0; i < in->n_hosts; i++) {
+        if (stat(in->hosts[i].path, &s) != 0) continue;
+        const int64_t ns = (int64_t)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec;
+        if (ns > newest) newest = ns;
+    }
+    return newest;
+}
+
 static xpl_status_t add_run(struct files *f, const struct xpl_args *a, const char *run,
                             struct xpl_error *err) {
     struct xpl_inputs in;
     XPL_TRY(xpl_inputs_from_paths(&run, 1, xpl_format_match, &f->arena, &in, err));
     xpl_warn_left_out(&in);
+    const int64_t mtime_ns = newest_of(&in);
     for (size_t i = 0; i < in.n_hosts; i++) {
         if (!xpl_args_name_host(a, in.hosts[i].name)) continue;
         struct xpl_sql_profile *const p = xpl_vec_push(&f->arena, &f->profiles);
         const char **const path = p ? xpl_vec_push(&f->arena, &f->paths) : NULL;
         if (!path) XPL_RETURN_OOM(err, run);
-        *p = (struct xpl_sql_profile){
-            .session = in.session, .host = in.hosts[i].name, .key = xpl_str_from(in.hosts[i].path)};
+        *p = (struct xpl_sql_profile){.session = in.session,
+                                      .host = in.hosts[i].name,
+                                      .key = xpl_str_from(in.hosts[i].path),
+                                      .session_mtime_ns = mtime_ns};
         *path = in.hosts[i].path;
     }
     return XPL_OK;

@@ -125,7 +125,7 @@ class Sql(Case):
     def test_forms(self):
         """Columns as docs/sql.md lists them; table and CSV; several runs."""
         text = (ROOT / "docs" / "sql.md").read_text()
-        for table in ("planes", "lines", "events", "stats"):
+        for table in ("planes", "lines", "events", "stats", "hlo_instructions"):
             section = text.split(f"\n### `{table}`", 1)[1].split("\n#", 1)[0]
             listed = [line.split("`")[1] for line in section.splitlines() if line.startswith("| `")]
             self.assertEqual(self.sql(f"SELECT * FROM {table} LIMIT 0", REAL[0])["columns"], listed, table)
@@ -164,6 +164,31 @@ class Sql(Case):
         self.assertIn("did you mean", self.ask("sql", "gpv", "SELECT 1")[2])
         rows = self.sql("WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r LIMIT 20000) SELECT i FROM r")
         self.assertEqual((len(rows["rows"]), rows["cut"]), (10000, True))
+
+    def test_instructions(self):
+        """All that the programs have, and of what ran the same as the store's rows say."""
+        columns = ("module, name, category, framework_op, source, occurrences, time_ps, self_time_ps, flops, bytes_accessed,"
+                   " gflops_per_s, gib_per_s, flops_per_byte")
+        runs = {}
+        for path in sorted((ROOT / "tests/data/logdir").glob("*/plugins/profile/*")):
+            if path.name in ("mi300_jax_gemm", "tpu_inference_a", "tf_xla_jit", "jax_8dev_shardmap"):
+                runs[path.name] = shutil.copytree(path, self.logdir / "plugins" / "profile" / path.name)
+        self.assertEqual(len(runs), 4)
+        self.daemon()
+        for name, path in runs.items():
+            with self.subTest(run=name):
+                programs = json.loads(self.ask("hlo", path, "--json")[1])
+                counted = self.sql("SELECT host, program_id, count(*) FROM hlo_instructions WHERE opcode IS NOT NULL GROUP BY 1, 2",
+                                   path)["rows"]
+                self.assertEqual({(host, str(i)): n for host, i, n in counted},
+                                 {(p["host"], p["program_id"]): p["instructions"] for p in programs})
+                query = f"SELECT {columns} FROM {{}} WHERE session = '{name}' AND occurrences > 0 ORDER BY {columns}"
+                measured = self.sql(query.format("hlo_instructions"), path)["rows"]
+                self.assertTrue(measured)
+                self.assertEqual(self.sql(query.format("hlo_instructions"), name)["rows"], measured)
+                self.assertEqual(self.ask("summary", name)[0], 0)
+                stored = wait_until("rows are stored", lambda: self.sql(query.format("main.hlo_instructions"), name)["rows"])
+                self.assertEqual([[cell if cell != "" else None for cell in row] for row in stored], measured)
 
     def test_gone(self):
         """A statement ends when its client has gone: others may run again."""

@@ -80,6 +80,10 @@ int main(void) {
     check("SELECT e.name, s.value FROM events e JOIN stats s USING (event_id) WHERE e.name REGEXP "
           "'a'");
     check("SELECT p.plane, l.line FROM planes p JOIN lines l USING (plane) ORDER BY 2 DESC");
+    make_program(2);
+    check("SELECT i.module, i.shape, e.name FROM hlo_instructions i JOIN events e ON e.name = "
+          "i.name");
+    check("SELECT * FROM hlo_instructions WHERE name = 'fusion.1' ORDER BY opcode");
     xpl_buf_fini(&g_profile.bytes);
     CHECK(unlink(g_store) == 0 && unlink(g_state) == 0);
     return 0;

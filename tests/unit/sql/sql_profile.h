@@ -4,6 +4,7 @@
 #define XPL_TESTS_UNIT_SQL_SQL_PROFILE_H_
 
 #include "sql/sql.h"
+#include "tests/hlo_maker.h"
 #include "tests/xspace_maker.h"
 
 struct sql_profile {
@@ -49,6 +50,31 @@ static void make_profile(uint32_t n) {
         .bytes = space,
         .row = {.session = XPL_STR("run"), .host = XPL_STR("h"), .key = XPL_STR("k")},
         .exec = xpl_exec_serial()};
+}
+
+// In place of the events: a program (mk_training_module), whose "fusion.1" ran `n` times on a CPU
+// for 2 us, and an op of another one that has no such instruction.
+static inline void make_program(int n) {
+    xpl_buf_fini(&g_profile.bytes);
+    g_profile.bytes = mk_open();
+    struct mk_plane p = mk_metadata_plane();
+    struct xpl_buf module = mk_training_module("jit_step");
+    mk_program(&p.body, 7, &module);
+    module = mk_module("jit_other", 1); // without an instruction
+    mk_program(&p.body, 8, &module);
+    mk_plane_end(&p, &g_profile.bytes);
+    mk_plane_begin(&p, 2, "/host:CPU");
+    struct xpl_buf line = mk_line(0, "thread");
+    for (int i = 0; i <= n; i++) {
+        struct xpl_buf ev =
+            mk_event(&p, i < n ? "fusion.1" : "copy.9", (int64_t)i * 3000000, 2000000);
+        mk_stat_str(&p, &ev, "hlo_op", i < n ? "fusion.1" : "copy.9");
+        mk_stat_str(&p, &ev, "hlo_module", i < n ? "jit_step" : "jit_other");
+        mk_stat_int(&p, &ev, "program_id", i < n ? 7 : 8);
+        mk_event_end(&line, &ev);
+    }
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &g_profile.bytes);
 }
 
 static struct xpl_sql_request request_of(const char *statement) {

@@ -162,6 +162,64 @@ static void cut(void) {
     g_profile = before;
 }
 
+// Instructions of programs, what was measured of them, and what SQLite need not look at.
+static void instructions(void) {
+    struct sql_profile before = g_profile;
+    make_profile(1);
+    make_program(3);
+    struct xpl_sql_request q =
+        request_of("SELECT module, program_id, computation, name, opcode, shape, framework_op,"
+                   " occurrences, time_ps FROM hlo_instructions");
+    answers(&q,
+            "{\"columns\":[\"module\",\"program_id\",\"computation\",\"name\",\"opcode\",\"shape\","
+            "\"framework_op\",\"occurrences\",\"time_ps\"],\"rows\":["
+            "[\"jit_step\",7,\"fused\",\"p0\",\"parameter\",\"f32[]\",null,0,0],"
+            "[\"jit_step\",7,\"fused\",\"mul.1\",\"multiply\",\"f32[]\",\"jit(f)/layer/mul:\",0,0],"
+            "[\"jit_step\",7,\"fused\",\"add.1\",\"add\",\"f32[]\",\"jit(f)/layer/add:\",0,0],"
+            "[\"jit_step\",7,\"main\",\"p\",\"parameter\",\"f32[]\",null,0,0],"
+            "[\"jit_step\",7,\"main\",\"fusion.1\",\"fusion\",\"f32[]\",\"jit(f)/layer/add:\",3,"
+            "6000000],"
+            "[\"jit_step\",7,\"main\",\"dot.2\",\"dot\",\"f32[]\","
+            "\"jit(f)/transpose(jvp(layer))/dot_general:\",0,0],"
+            "[\"jit_other\",8,null,\"copy.9\",null,null,null,1,2000000]],\"cut\":false}");
+    static const struct {
+        const char *where;
+        int n;
+    } cases[] = {{"name = 'fusion.1'", 1},
+                 {"name = 'none'", 0},
+                 {"opcode = 'parameter'", 2},
+                 {"module = 'jit_step'", 6},
+                 {"module = 'jit_step' AND name IN ('p', 'p0', 'copy.9')", 2},
+                 {"host = 'other'", 0},
+                 {"session = 'run' AND opcode IS NULL", 1},
+                 {"program_id = 8", 1},
+                 {"opcode = ''", 0},
+                 {"name > 'm'", 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[128], expected[128];
+        (void)snprintf(text, sizeof text, "SELECT count(*) AS n FROM hlo_instructions WHERE %s",
+                       cases[i].where);
+        (void)snprintf(expected, sizeof expected,
+                       "{\"columns\":[\"n\"],\"rows\":[[%d]],\"cut\":false}", cases[i].n);
+        q = request_of(text);
+        answers(&q, expected);
+    }
+    q = request_of("SELECT s.value, i.opcode, count(*) AS n FROM stats s JOIN hlo_instructions i"
+                   " ON i.name = s.value WHERE s.name = 'hlo_op' GROUP BY 1");
+    answers(&q, "{\"columns\":[\"value\",\"opcode\",\"n\"],\"rows\":[[\"copy.9\",null,1],"
+                "[\"fusion.1\",\"fusion\",3]],\"cut\":false}");
+    // The memory of what is read is bounded, and so is that of later statements.
+    q = request_of("SELECT count(*) FROM hlo_instructions");
+    q.limit = 3000;
+    fails(&q, XPL_RESOURCE_EXHAUSTED, "");
+    q = request_of("DELETE FROM hlo_instructions");
+    fails(&q, XPL_INVALID_ARGUMENT, "may not be modified");
+    q = request_of("DROP TABLE hlo_instructions");
+    fails(&q, XPL_PERMISSION_DENIED, "not allowed");
+    xpl_buf_fini(&g_profile.bytes);
+    g_profile = before;
+}
+
 // ---- the store ----
 
 static void store(void) {
@@ -176,7 +234,8 @@ static void store(void) {
                      "CREATE TABLE settings(name, value); INSERT INTO settings VALUES ('s', 1);"
                      "CREATE TABLE op_rows(name, x); INSERT INTO op_rows VALUES ('a', 7);"
                      "CREATE VIEW ops AS SELECT name, x FROM op_rows;"
-                     "CREATE VIEW evil AS SELECT value FROM settings",
+                     "CREATE VIEW evil AS SELECT value FROM settings;"
+                     "CREATE VIEW hlo_instructions AS SELECT name, x FROM op_rows",
                      NULL, NULL, NULL),
         SQLITE_OK);
     CHECK_EQ(sqlite3_close(db), SQLITE_OK);
@@ -199,6 +258,9 @@ static void store(void) {
         q.statement = xpl_str_from(refused[i]);
         fails(&q, XPL_PERMISSION_DENIED, "not allowed");
     }
+    q.statement = XPL_STR("SELECT a.name, (SELECT count(*) FROM hlo_instructions) AS n"
+                          " FROM main.hlo_instructions a"); // the store's, and the profile's
+    answers(&q, "{\"columns\":[\"name\",\"n\"],\"rows\":[[\"a\",0]],\"cut\":false}");
     q.statement = XPL_STR("SELECT x FROM op_rows");
     answers(&q, "{\"columns\":[\"x\"],\"rows\":[[7]],\"cut\":false}");
     CHECK_EQ(unlink(path), 0);
@@ -274,6 +336,7 @@ int main(void) {
     broken();
     kept();
     cut();
+    instructions();
     store();
     history();
     xpl_buf_fini(&g_profile.bytes);
