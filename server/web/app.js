@@ -22,6 +22,7 @@ import trace from './pages/trace.js';
 import tables from './pages/tables.js';
 import server from './pages/server.js';
 import compare from './pages/compare.js';
+import historyPage from './pages/history.js';
 
 // Pages of one session, in the order of the navigation.
 const PAGES = [
@@ -65,6 +66,13 @@ async function knownTools(session, signal) {
   return toolList.session === session ? toolList.tools : [];
 }
 
+// Whose history a session belongs to: that of its first label, or else of its directory.
+function related(session) {
+  if (!session) return {};
+  const cut = session.name.lastIndexOf('/');
+  return session.labels?.length ? {label: session.labels[0]} : cut > 0 ? {directory: session.name.slice(0, cut)} : {};
+}
+
 function drawTop(at, session) {
   const items = [h('a', {class: 'brand', href: router.link(null, 'sessions')},
       h('img', {src: 'icon.svg', alt: '', width: '26', height: '26'}), 'xplaned')];
@@ -89,6 +97,7 @@ function drawTop(at, session) {
   }
   items.push(h('span', {class: 'grow'}),
       h('a', {class: 'quiet', href: router.link(null, 'compare', at.session === null ? {} : {a: at.session})}, 'Compare'),
+      h('a', {class: 'quiet', href: router.link(null, 'history', related(session))}, 'History'),
       h('a', {class: 'quiet', href: router.link(null, 'server')}, 'Server'), theme.button());
   top.replaceChildren(...items);
 }
@@ -113,7 +122,7 @@ function drawNav(at, tools) {
 }
 
 function choose(at) {
-  if (at.session === null) return {server, compare}[at.page] || sessionsPage;
+  if (at.session === null) return {server, compare, history: historyPage}[at.page] || sessionsPage;
   if (at.page.startsWith('tool:')) return tables;
   return (PAGES.find(([name]) => name === at.page) || [null, null])[1];
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes profiles of kinds that no real one among ours is of, as the unit tests make them, below
-// the log directory that it is given: of a model server, with hardware counters, of several slices.
+// the log directory that it is given: of a model server, with hardware counters, of several slices,
+// and runs of a program whose fusion takes longer from the eighth on.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,10 +17,10 @@ static bool make_folder(const char *path) {
     return false;
 }
 
-// Writes `space` as DIR/made/plugins/profile/SESSION/HOST.xplane.pb and frees it.
-static bool write_host(const char *dir, const char *session, const char *host,
+// Writes `space` as DIR/GROUP/plugins/profile/SESSION/HOST.xplane.pb and frees it.
+static bool write_host(const char *dir, const char *group, const char *session, const char *host,
                        struct xpl_buf *space) {
-    const char *const parts[] = {"made", "plugins", "profile", session};
+    const char *const parts[] = {group, "plugins", "profile", session};
     char path[4096];
     size_t n = (size_t)snprintf(path, sizeof path, "%s", dir);
     bool ok = n < sizeof path;
@@ -36,6 +37,43 @@ static bool write_host(const char *dir, const char *session, const char *host,
     return ok;
 }
 
+enum { RUNS = 12, SLOW_FROM = 7, STEPS = 20, US = 1000000 };
+
+static void add_op(struct mk_plane *p, struct xpl_buf *line, const char *name, int64_t begin_us,
+                   int64_t us) {
+    struct xpl_buf ev = mk_event(p, name, begin_us * US, us * US);
+    mk_stat_str(p, &ev, "hlo_op", name);
+    mk_stat_str(p, &ev, "hlo_module", "jit_step");
+    mk_stat_int(p, &ev, "program_id", 6);
+    mk_event_end(line, &ev);
+}
+
+// One run an hour: steps of 20 us on a CPU, or of 24 from the eighth on, whose fusion takes the
+// rest.
+static bool write_run(const char *dir, int i) {
+    const int64_t slow = i >= SLOW_FROM ? 4 : 0, ns = (INT64_C(1700000000) + i * 3600) * 1000000000;
+    struct xpl_buf space = mk_open(), steps = mk_line(1, "python"),
+                   ops = mk_line(2, "tf_XLAEigen/2");
+    struct mk_plane p;
+    char session[32];
+    mk_plane_begin(&p, 1, "/host:CPU");
+    mk_int(&steps, 3, ns);
+    mk_int(&ops, 3, ns);
+    for (int64_t k = 0; k < STEPS; k++) {
+        struct xpl_buf ev = mk_event(&p, "train", k * 50 * US, (20 + slow) * US + i % 3 * US / 10);
+        mk_stat_int(&p, &ev, "_r", 1);
+        mk_stat_int(&p, &ev, "step_num", k);
+        mk_event_end(&steps, &ev);
+        add_op(&p, &ops, "fusion.1", k * 50 + 1, 6 + slow);
+        add_op(&p, &ops, "dot.2", k * 50 + 7 + slow, 2);
+    }
+    mk_line_end(&p, &steps);
+    mk_line_end(&p, &ops);
+    mk_plane_end(&p, &space);
+    (void)snprintf(session, sizeof session, "run%02d", i);
+    return write_host(dir, "nightly", session, "h", &space);
+}
+
 int main(int argc, char **argv) {
     if (argc != 2) {
         fprintf(stderr, "usage: %s LOGDIR\n", argv[0]);
@@ -44,10 +82,12 @@ int main(int argc, char **argv) {
     struct xpl_buf serving = serving_batches(40, 8, "m"), runs = serving_runs(100, "n"),
                    counters = counters_fixture(), slices = megascale_fixture(2, true),
                    slice = megascale_fixture(1, true);
-    bool ok = write_host(argv[1], "serving", "host", &serving);
-    ok = write_host(argv[1], "serving_runs", "host", &runs) && ok;
-    ok = write_host(argv[1], "counters", "host", &counters) && ok;
-    ok = write_host(argv[1], "slices", "host-0", &slices) && ok;
-    ok = write_host(argv[1], "slices", "host-1", &slice) && ok;
+    bool ok = write_host(argv[1], "made", "serving", "host", &serving);
+    ok = write_host(argv[1], "made", "serving_runs", "host", &runs) && ok;
+    ok = write_host(argv[1], "made", "counters", "host", &counters) && ok;
+    ok = write_host(argv[1], "made", "slices", "host-0", &slices) && ok;
+    ok = write_host(argv[1], "made", "slices", "host-1", &slice) && ok;
+    for (int i = 0; i < RUNS; i++)
+        ok = write_run(argv[1], i) && ok;
     return ok ? 0 : 1;
 }

@@ -12,6 +12,7 @@ import os
 import sys
 
 import images
+import test_history
 import test_pages
 import test_programs
 import test_trace
@@ -68,6 +69,8 @@ def main():
                 run("pages", test, base)
             for test in test_programs.TESTS:
                 run("pages", test, base)
+            for test in test_history.TESTS:
+                run("history", test, base)
             for test in test_access.TESTS:
                 run("access", test, base)
             for test in test_trace.TESTS:

@@ -10,6 +10,7 @@ from test_pages import FUSED, GPU, HOSTS, KERAS, TF
 PAGES = (
     (None, "sessions", ""),
     (None, "server", ""),
+    (None, "history", "directory=nightly&metric=step_time&metric=op:fusion"),
     (TF, "overview", ""),
     (HOSTS, "overview", ""),
     (GPU, "trace", ""),
@@ -34,7 +35,7 @@ def open_page(tab, session, page, query):
     if session:
         tab.session(session, page, query)
     else:
-        tab.open(page)
+        tab.open(f"{page}?{query}" if query else page)
 
 
 def axe(tab):

@@ -17,7 +17,7 @@ export function ticks(top, n) {
   return out;
 }
 
-function legend(series) {
+export function legend(series) {
   return h('ul', {class: 'legend'},
       series.map((x) => h('li', {}, h('i', {class: `swatch series-${x.color}`}), x.label)));
 }
@@ -33,9 +33,10 @@ export function byteTicks(top, n) {
 
 const HINT = 'Point at the chart, or focus it and use the arrow keys, to read values.';
 
-// What both charts share: a frame with a y axis, a moving mark, a line of text under it.
-function frame({label, height, top, format, n, xAt, onMark, describe}) {
-  const readout = h('p', {class: 'readout muted', 'aria-hidden': 'true'}, HINT);
+// What charts share: a frame with a y axis, whose marks TOP has, a moving mark, a line of text under it.
+// onOpen(i): Enter or a click where i is marked.
+export function frame({label, height, top, format, n, xAt, onMark, describe, onOpen, hint = HINT}) {
+  const readout = h('p', {class: 'readout muted', 'aria-hidden': 'true'}, hint);
   const marks = s('g', {});
   const svg = s('svg', {
     class: 'chart',
@@ -65,9 +66,11 @@ function frame({label, height, top, format, n, xAt, onMark, describe}) {
     if (best + 1 < n && Math.abs(xAt(best + 1, width) - x) < Math.abs(xAt(best, width) - x)) best++;
     if (n) mark(best, false);
   });
+  if (onOpen) svg.addEventListener('click', () => at >= 0 && onOpen(at));
   svg.addEventListener('keydown', (e) => {
     const step =
         {ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity, PageUp: -10, PageDown: 10}[e.key];
+    if (onOpen && e.key === 'Enter' && at >= 0) onOpen(at);
     if (step === undefined || !n) return;
     e.preventDefault();
     mark(at < 0 && step > 0 ? 0 : at + step, true);
@@ -86,7 +89,8 @@ function frame({label, height, top, format, n, xAt, onMark, describe}) {
   return {svg, readout, draw};
 }
 
-const yOf = (v, top, height) => height - 24 - v / top[top.length - 1] * (height - 36);
+export const yOf = (v, top, height) =>
+    height - 24 - (v - top[0]) / (top[top.length - 1] - top[0]) * (height - 36);
 
 /* Stacked columns.  names[i]: what column i is; series [{label, color, values}]; format(value);
  * ranges [{least, greatest}]: drawn as a line from one to the other, for columns that stand for several. */

@@ -5,19 +5,21 @@ import {h} from '../lib/dom.js';
 import * as api from '../lib/api.js';
 import * as format from '../lib/format.js';
 import * as router from '../lib/router.js';
-import {DataTable} from '../lib/table.js';
 import {empty} from '../lib/notes.js';
+import {
+  PS,
+  kernelsSection,
+  opsSection,
+  percent,
+  section,
+  sides,
+  signed,
+  state,
+  text,
+  times
+} from '../lib/sides.js';
 
 const SIDES = ['a', 'b'];
-const STATES = {
-  both: '',
-  new: 'new in B',
-  vanished: 'only in A'
-};
-
-const signed = (show) => (v) => (v > 0 ? '+' : v < 0 ? '−' : '') + show(Math.abs(v));
-const times = (p) => (p === null ? '' : signed((v) => `${v.toFixed(v < 10 ? 2 : 1)} %`)(p));
-
 // ---- which runs ----
 
 // The runs of one side: each can be removed, and another one added.
@@ -81,82 +83,16 @@ function verdict(d) {
 
 // ---- tables ----
 
-// Columns of what both sides have of each row of LIST, in the unit that SHOW writes.
-function sides(list, [a, b, difference], show) {
-  const unit = a.slice(a.lastIndexOf('_') + 1);
-  const column = (id, label, key, f) => ({
-    id,
-    label,
-    type: 'number',
-    values: Float64Array.from(list, (r) => r[key]),
-    format: f,
-    unit,
-    width: 120
-  });
-  return [
-    column('a', 'A', a, show), column('b', 'B', b, show),
-    column('difference', 'Difference', difference, signed(show))
-  ];
-}
-
-const PS = ['a_ps', 'b_ps', 'difference_ps'];
-const text = (list, id, label, key, width) =>
-    ({id, label, type: 'string', values: list.map((r) => String(r[key])), width});
-const state = (list) =>
-    ({id: 'state', label: 'State', type: 'string', values: list.map((r) => STATES[r.state] || ''), width: 90});
-const percent = (list) => ({
-  id: 'percent',
-  label: 'Of A',
-  type: 'number',
-  values: Float64Array.from(list, (r) => (r.difference_percent === null ? NaN : r.difference_percent)),
-  format: (v) => (Number.isFinite(v) ? times(v) : ''),
-  unit: '%',
-  width: 90
-});
-const counts = (list) => [['a_count', 'Count A'], ['b_count', 'Count B']].map(([key, label]) => ({
-  id: key,
-  label,
-  type: 'number',
-  values: Float64Array.from(list, (r) => r[key]),
-  format: format.number,
-  width: 110
-}));
-
-function section(title, list, columns, total, facets) {
-  if (!list.length) return '';
-  const data = new DataTable({
-    columns,
-    length: list.length,
-    caption: title,
-    csv: `compare_${title.toLowerCase().replaceAll(' ', '_')}.csv`,
-    facetColumns: facets || []
-  });
-  return h('section', {class: 'card flush', 'aria-label': title}, h('h2', {class: 'pad'}, title),
-      total ? h('p', {class: 'muted pad total'},
-          `All rows: ${format.ps(total.a_ps)} in A, ${format.ps(total.b_ps)} in B, ${signed(format.ps)(total.difference_ps)}`) :
-              '',
-      data.element);
-}
-
 function tables(d) {
   const causes = d.times.filter((t) => t.a_ps > 0 || t.b_ps > 0);
-  const shape = d.ops.map((o) => ({...o, source: o.source_file ? `${o.source_file}:${o.source_line}` : ''}));
   return [
-    section('Time of a step',
-        causes,
+    section('compare', 'Time of a step', causes,
         [text(causes.map((t) => ({...t, cause: t.cause.replaceAll('_', ' ')})), 'cause', 'Cause', 'cause', 220),
          ...sides(causes, PS, format.ps), percent(causes)],
         d.times_total),
-    section('Ops of a step', shape,
-        [text(shape, 'op', 'Op', 'op', 320), text(shape, 'category', 'Category', 'category', 150), state(shape),
-         ...sides(shape, PS, format.ps), ...counts(shape), text(shape, 'shape', 'Shape', 'shape', 160),
-         text(shape, 'source', 'Source', 'source', 220)],
-        d.ops_total, ['state', 'category']),
-    section('Kernels of a step', d.kernels,
-        [text(d.kernels, 'kernel', 'Kernel', 'kernel', 320), text(d.kernels, 'op', 'Op', 'op', 220),
-         state(d.kernels), ...sides(d.kernels, PS, format.ps), ...counts(d.kernels)],
-        d.kernels_total, ['state']),
-    section('Peak memory', d.memory,
+    opsSection('compare', 'Ops of a step', d.ops, d.ops_total),
+    kernelsSection('compare', 'Kernels of a step', d.kernels, d.kernels_total),
+    section('compare', 'Peak memory', d.memory,
         [text(d.memory, 'allocator', 'Allocator', 'allocator', 220), state(d.memory),
          ...sides(d.memory, ['a_peak_bytes', 'b_peak_bytes', 'difference_bytes'], format.bytes), percent(d.memory)]),
   ];
