@@ -175,6 +175,7 @@ struct xpl_step_event {
     xpl_str_t name;              // event name: the decimal group id for derived ones
     xpl_str_t step_name;         // "" when absent
     bool has_group;
+    bool is_merged; // it stands for several events
     int64_t group_id;
     int64_t begin_ps, duration_ps; // as XEventVisitor::GetTimespan sees it
     bool has_device_time;          // stats device_offset_ps and device_duration_ps

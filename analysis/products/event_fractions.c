@@ -65,6 +65,12 @@ static bool add_event(struct reader *r, const struct xpl_event *ev, int64_t grou
     return add(r, group, xpl_stat_uint(&s));
 }
 
+// Of neighbours with one group the first stands for all.
+static bool add_step(struct reader *r, const struct xpl_step_event *s) {
+    return s->is_merged && s->has_device_time ? add(r, s->group_id, (uint64_t)s->device_duration_ps)
+                                              : add_event(r, &s->ev, s->group_id);
+}
+
 static xpl_status_t read_line(struct reader *r, const struct xpl_line *l, struct xpl_error *err) {
     struct xpl_event_cursor c;
     struct xpl_event ev;
@@ -131,13 +137,14 @@ static bool read_durations(struct reader *r, const struct xpl_plane *p) {
     return true;
 }
 
-// Steps are events, too: one whose name has the word is a part of itself.
+// Steps are events, too: one whose name has the word is a part of itself, and one on the line of
+// the other kind of core a part of the step that a plane of the same name has.
 static bool read_steps(struct reader *r, const struct xpl_plane *p) {
     size_t n;
     const struct xpl_step_event *const v = xpl_groups_steps(r->groups, p, &n);
     for (size_t i = 0; i < n; i++)
-        if (v[i].line && counts(p, &v[i]) && r->wanted[v[i].ev.md] &&
-            !add_event(r, &v[i].ev, v[i].group_id))
+        if (v[i].line && v[i].has_group && xpl_groups_replaces_line(r->groups, v[i].line) &&
+            r->wanted[v[i].ev.md] && !add_step(r, &v[i]))
             return false;
     return true;
 }

@@ -18,6 +18,7 @@ static struct span device_span(const struct xpl_step_event *s) {
 
 // Extends a merged step by the next event of its group.
 static void join_step(struct xpl_step_event *to, const struct xpl_step_event *s) {
+    to->is_merged = true;
     if (to->has_device_time) {
         const struct span a = device_span(to), b = device_span(s);
         const uint64_t begin = a.begin < b.begin ? a.begin : b.begin;
