@@ -19,7 +19,7 @@ static xpl_status_t make(const struct xpl_product_input *in, void **ret, struct 
 
 const struct xpl_product xpl_product_barriers = {
     .name = "barriers",
-    .version = 3,
+    .version = 4,
     .residency = XPL_RESIDENCY_MEMORY,
     .make = make,
     .size = xpl_arena_value_size,

@@ -93,9 +93,9 @@ static xpl_status_t read_line(struct reader *r, const struct xpl_line *l, struct
 
 // ---- planes ----
 
-// Events of GPUs do not say how long they took on the device: it is their duration.
 static bool has_steps(const struct xpl_plane *p) {
-    return p->kind == XPL_PLANE_TPU_CORE || p->kind == XPL_PLANE_SPARSE_CORE;
+    return p->kind == XPL_PLANE_TPU_CORE || p->kind == XPL_PLANE_SPARSE_CORE ||
+           p->kind == XPL_PLANE_GPU;
 }
 
 static bool mentions(const struct xpl_plane *p, xpl_str_t word) {
@@ -113,8 +113,10 @@ static bool begin_plane(struct reader *r, const struct xpl_plane *p) {
     return xpl_intern_put(r->planes, p->name, &r->name);
 }
 
-// Each kind of core has a line of its own.
+// Each kind of core has a line of its own; that of a GPU is derived, also where it was recorded.
 static bool counts(const struct xpl_plane *p, const struct xpl_step_event *s) {
+    if (p->kind == XPL_PLANE_GPU)
+        return s->has_group && (!s->line || s->line->id == XPL_LINE_ID_STEPS);
     return s->has_group && s->line &&
            xpl_str_eq(s->line->name, p->kind == XPL_PLANE_SPARSE_CORE
                                          ? XPL_STR(XPL_LINE_SPARSE_CORE_STEPS)

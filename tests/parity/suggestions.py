@@ -90,10 +90,50 @@ def fill(space, r, share, steps):
         line.done()
 
 
+STEPS_ID = -559038737
+
+
+def fill_gpu(space, r, steps, arrived):
+    """A GPU whose events say how long they took on it, which no profiler of GPUs writes; groups are its own or those of launches. One that
+    arrived grouped has a line of its steps."""
+    p = Plane(space, r.choice(("/device:GPU:0", "/device:GPU:0", "/device:GPU:1")), len(space.planes) + 1, r)
+    grouped, launched = arrived or r.random() < 0.6, r.random() < 0.7
+    titles = r.choice((("Stream #1",), ("Stream #1(Compute)", "Stream #2(MemcpyH2D)"), ("XLA Ops", "Stream #9")))
+    for i, title in enumerate((*titles, "Steps") if arrived else titles):
+        line, at = p.line(title, r.choice((STEPS_ID, STEPS_ID, 9)) if title == "Steps" else 10 + i, r.choice((0, 0, 3))), 5000
+        for k in range(steps):
+            group = {"group_id": k + r.choice((0, 0, 0, 1))} if grouped else {}
+            launch = {"correlation_id": k} if launched else {}
+            length = r.choice((1000 * US, r.randint(1, 10 ** 9)))
+            op = str(k) if title == "Steps" else r.choice(("barrier-cores.1", "barrier-cores", "fusion.1", "debug_print"))
+            line.add(at, length, op, {**group, **launch, "device_duration_ps": r.choice((U, U, U, int))(length // 3) if r.random() < 0.9 else None})
+            at += r.choice((1000, 1000, 1200, 500)) * US
+        line.done()
+    if arrived:
+        p.stat_id("group_id")
+
+
+def fill_host(space, r, steps, arrived):
+    """The host of GPUs, with steps that launch or in groups."""
+    p = Plane(space, r.choice(("/host:CPU", "/host:CPU", "/host:CPU", "/host:metadata")), len(space.planes) + 1, r)
+    line, grouped = p.line("python", 1), arrived or r.random() < 0.4
+    for k in range(steps):
+        line.add(k * 1000 * US, 900 * US, "train", {"_r": 1, "step_num": k, **({"group_id": k} if grouped else {})})
+        line.add(k * 1000 * US + 10, 100, "launch", {"correlation_id": k})
+    line.done()
+    if arrived:
+        p.stat_id("group_id")
+
+
 def profile(r, share, hostname):
     space = pb.XSpace(hostnames=r.choice(([hostname], [hostname], [hostname], [], [hostname, "other"])))
-    for _ in range(r.choice((0, 1, 1, 1, 2, 3))):
+    arrived = r.random() < 0.1
+    for _ in range(0 if arrived else r.choice((0, 1, 1, 1, 2, 3))):
         fill(space, r, share, r.choice((0, 1, 2, 2, 3, 4, 5, 12)))
+    if arrived or r.random() < 0.3:
+        steps = r.choice((0, 1, 2, 3, 4, 5))
+        for add in r.sample((fill_gpu, fill_gpu, fill_host), r.choice((1, 2, 2, 3))):
+            add(space, r, steps, arrived)
     return space.SerializeToString()
 
 

@@ -117,8 +117,8 @@ static void test_steps(void) {
 }
 
 // The message, byte by byte: two names, each once; a host is called as its profile says.
-// Events of a GPU do not count, whatever they say. Those of two planes with one name count
-// together.
+// Events of a GPU count that say how long they took on the device. Those of two planes with one
+// name count together.
 static void test_planes(void) {
     struct xpl_buf space = barriers_fixture("h", 5, BR_STEP_PS / 4);
     br_core(&space, "/device:GPU:0", 5, BR_STEP_PS / 2);
