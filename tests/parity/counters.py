@@ -88,7 +88,7 @@ def profile(seed, index):
 
 def kernel_options(r):
     every = {"device_id": r.choice(("0", "1", "5", " 6 ", "+7", "07", "-1", "x", "1.0", str(1 << 40), str(1 << 64), "")), "kernel": r.choice(("", "default", "Default", "none")),
-             "kernel_name": r.choice(("", "kernel", "none")), "duration_us": r.choice(("0", "5", "0.05", "1e9", " 7 ", "5x", "-5", "nan", "", ".5")),
+             "kernel_name": r.choice(("", "kernel", "none")), "duration_us": r.choice(("0", "5", "0.05", "1e9", " 7 ", "5x", "-5", "nan", "", ".5", "inf", "-inf", "1e400", "0x10", "1" + "0" * 400)),
              "force_duration": r.choice(("true", "false"))}
     return {k: v for k, v in every.items() if r.random() < 0.5}
 

@@ -99,11 +99,12 @@ static int64_t device_of(xpl_str_t text) {
     return errno || n < 0 || !is_end(z, end) ? -1 : (int64_t)n;
 }
 
+// Infinity, and what is too large to tell from it, is a duration.
 static double duration_of(xpl_str_t text) {
-    char z[64], *end;
+    char z[512], *end;
     if (!copy_number(text, z, sizeof z)) return 0;
     const double us = strtod(z, &end);
-    return is_end(z, end) && isfinite(us) && us > 0 ? us : 0;
+    return is_end(z, end) && us > 0 ? us : 0;
 }
 
 static struct selection read_options(const struct kernel_options *o) {
@@ -284,7 +285,7 @@ static const struct xpl_product *const kNeeds[] = {&xpl_product_perf_counters, N
 
 const struct xpl_tool xpl_tool_kernel_utilization = {
     .name = "kernel_utilization",
-    .version = 2,
+    .version = 3,
     .needs = kNeeds,
     .options = kOptions,
     .n_options = sizeof kOptions / sizeof *kOptions,

@@ -113,6 +113,9 @@ static void test_kernel_options(void) {
     shows_with("duration_us", "7.5", "", "", "\"duration_us\": 7.5,");
     shows_with("duration_us", "7.5x", "", "", "\"duration_us\": 1000.0");
     shows_with("duration_us", "-1", "", "", "\"duration_us\": 1000.0");
+    shows_with("duration_us", "-inf", "", "", "\"duration_us\": 1000.0");
+    shows_with("duration_us", "inf", "", "", "\"duration_us\": null,");
+    shows_with("duration_us", "1e400", "", "", "\"duration_us\": null,");
     shows_with("duration_us", "7.5", "", "", "\"mxu_utilization\": 25.0");
     shows_with("duration_us", "500", "force_duration", "true", "\"mxu_utilization\": 50.0");
 }
