@@ -73,12 +73,14 @@ enum xpl_pg_rc xpl_pg_delete_rows(struct xpl_pg_store *s, int64_t profile_id) {
         rc = xpl_pg_run(s->w, each[i], &a, &n);
         rows += n;
     }
-    if (rc != XPL_PG_OK || rows == 0) return rc;
-    atomic_store(&s->rows_deleted, true);
+    if (rc != XPL_PG_OK) return rc;
+    if (rows) atomic_store(&s->rows_deleted, true);
     s->tx_bytes -= rows * ROW_BYTES;
-    return xpl_pg_query(
-        s->w, "UPDATE profiles SET rows_version=NULL, rows_at_ms=NULL, n_rows=0 WHERE id=$1", &a,
-        NULL);
+    // Also where the rows were none: what is evicted must not be found again.
+    return xpl_pg_query(s->w,
+                        "UPDATE profiles SET rows_version=NULL, rows_at_ms=NULL, n_rows=0"
+                        " WHERE id=$1 AND rows_at_ms IS NOT NULL",
+                        &a, NULL);
 }
 
 // Ids that other threads left in one of the tables, as an array.

@@ -241,6 +241,31 @@ static void test_rows(void) {
     xpl_store_close(s);
 }
 
+// A profile whose rows are none has nothing that could be removed: the limit is kept all the same.
+static void test_no_rows_under_limit(void) {
+    enum { OPS = 240, LIMIT = 100000 }; // 46,080 bytes of rows
+    static struct xpl_op_row ops[OPS];
+    const struct xpl_store_options o = {
+        .size = sizeof o, .dir = "", .url = pg_url(database), .limit_bytes = LIMIT};
+    const struct xpl_rows none = {0}, some = {.ops = ops, .n_ops = OPS};
+    struct test_key k;
+    struct xpl_store *s = NULL;
+    (void)key_of(5, &k);
+    CHECK_OK(xpl_store_open(&o, &s, NULL), NULL);
+    for (int i = 0; i < OPS; i++)
+        ops[i].name = XPL_STR("op");
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(xpl_store_put_rows(s, &k.profiles[i], 3, i ? &some : &none, NULL), XPL_OK);
+        pg_pause_ms(5);
+    }
+    (void)alarm(20);
+    CHECK_EQ(put_n(s, 1, 20000, NULL), XPL_OK);
+    (void)alarm(0);
+    CHECK(get_n(s, 1, 20000) && stats_of(s).used_bytes <= LIMIT);
+    CHECK(!xpl_store_has_rows(s, &k.profiles[1], 3) && xpl_store_has_rows(s, &k.profiles[2], 3));
+    xpl_store_close(s);
+}
+
 // Of daemons that share a database one keeps the tables of sessions, until it leaves.
 static void test_lease(void) {
     struct xpl_store *a = open_pg(), *b = open_pg();
@@ -436,6 +461,7 @@ int main(void) {
                                           test_damaged_chunks,
                                           test_small_and_large,
                                           test_rows,
+                                          test_no_rows_under_limit,
                                           test_lease,
                                           test_passwords,
                                           test_killed_server,
