@@ -41,6 +41,7 @@ static enum xpl_pg_rc wait_for(struct xpl_pg_conn *c, short events) {
 }
 
 static void start_clock(struct xpl_pg_conn *c) {
+    c->why[0] = 0; // what fails here may have nothing to say
     c->until_ns = xpl_clock_ns() + (uint64_t)c->timeout_ms * 1000000u;
 }
 
@@ -66,6 +67,30 @@ static enum xpl_pg_rc next_result(struct xpl_pg_conn *c, PGresult **ret) {
     return rc;
 }
 
+// ---- what failures mean ----
+
+// By SQLSTATE, the longest prefix first.
+static const struct {
+    const char *state;
+    enum xpl_pg_rc rc;
+} meanings[] = {
+    {"57014", XPL_PG_BUSY},   {"55P03", XPL_PG_BUSY},   {"57P", XPL_PG_AWAY},
+    {"08", XPL_PG_AWAY},      {"25P03", XPL_PG_AWAY},   {"40", XPL_PG_BUSY},
+    {"53", XPL_PG_FULL},      {"54", XPL_PG_FULL},      {"25006", XPL_PG_READONLY},
+    {"XX001", XPL_PG_DAMAGE}, {"XX002", XPL_PG_DAMAGE}, {"42501", XPL_PG_DENIED},
+    {"28", XPL_PG_DENIED},    {"3D000", XPL_PG_DENIED}, {"42P07", XPL_PG_TAKEN},
+    {"23505", XPL_PG_TAKEN},  {"42710", XPL_PG_TAKEN},  {"42P01", XPL_PG_SCHEMA},
+    {"42703", XPL_PG_SCHEMA}, {"3F000", XPL_PG_SCHEMA}, {"42804", XPL_PG_SCHEMA},
+    {"42P10", XPL_PG_SCHEMA}, {"23514", XPL_PG_SCHEMA},
+};
+
+static enum xpl_pg_rc rc_of(const char *state) {
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
+        if (strncmp(state, meanings[i].state, strlen(meanings[i].state)) == 0)
+            return meanings[i].rc;
+    return XPL_PG_OTHER;
+}
+
 // ---- connecting ----
 
 static void ignore_notices(void *arg, const char *message) {
@@ -76,15 +101,36 @@ static void ignore_notices(void *arg, const char *message) {
 // A server's text may repeat what it was told.
 static void hide(char *text, const char *secret) {
     const size_t n = secret ? strlen(secret) : 0;
-    for (char *p = n ? strstr(text, secret) : NULL; p; p = strstr(p, secret))
+    for (char *p = n ? strstr(text, secret) : NULL; p; p = strstr(p + n, secret))
         memset(p, '*', n);
+}
+
+// libpq tells the SQLSTATE of a refused connection in its text alone, when that is verbose:
+// "... FATAL:  53300: too many connections for role "x"\nLOCATION: ...".
+static const char *find_state(const char *text) {
+    enum { LEN = 5 };
+    while ((text = strstr(text, ":  "))) {
+        text += 3;
+        if (strspn(text, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == LEN && text[LEN] == ':')
+            return text;
+    }
+    return NULL;
+}
+
+// Nobody answered, or the server did and said why not.
+static enum xpl_pg_rc refused(struct xpl_pg_conn *c) {
+    const char *const all = c->pq->errorMessage(c->c), *const state = all ? find_state(all) : NULL;
+    if (!state) return lost(c);
+    const char *const text = state + strlen("53300: ");
+    (void)snprintf(c->why, sizeof c->why, "%.*s", (int)strcspn(text, "\n"), text);
+    return rc_of(state);
 }
 
 static enum xpl_pg_rc poll_connect(struct xpl_pg_conn *c) {
     for (;;) {
         const PostgresPollingStatusType st = c->pq->connectPoll(c->c);
         if (st == PGRES_POLLING_OK) return XPL_PG_OK;
-        if (st == PGRES_POLLING_FAILED) return lost(c);
+        if (st == PGRES_POLLING_FAILED) return refused(c);
         const enum xpl_pg_rc rc = wait_for(c, st == PGRES_POLLING_READING ? POLLIN : POLLOUT);
         if (rc != XPL_PG_OK) return rc;
     }
@@ -100,7 +146,9 @@ enum xpl_pg_rc xpl_pg_connect(const struct xpl_pq *pq, const struct xpl_pg_targe
     c->c = pq->connectStartParams(t->keywords, t->values, 0);
     if (!c->c) return fail(c, XPL_PG_NOMEM, "out of memory");
     (void)pq->setNoticeProcessor(c->c, ignore_notices, NULL);
+    (void)pq->setErrorVerbosity(c->c, PQERRORS_VERBOSE);
     enum xpl_pg_rc rc = pq->status(c->c) == CONNECTION_BAD ? lost(c) : poll_connect(c);
+    (void)pq->setErrorVerbosity(c->c, PQERRORS_DEFAULT);
     if (rc == XPL_PG_OK && pq->setnonblocking(c->c, 1) != 0) rc = lost(c);
     hide(c->why, t->password);
     return rc;
@@ -184,29 +232,11 @@ void xpl_pg_arg_array(struct xpl_pg_args *a, enum xpl_pg_array type, const struc
 
 // ---- what the server says ----
 
-// By SQLSTATE, the longest prefix first.
-static const struct {
-    const char *state;
-    enum xpl_pg_rc rc;
-} meanings[] = {
-    {"57014", XPL_PG_BUSY},   {"55P03", XPL_PG_BUSY},   {"57P", XPL_PG_AWAY},
-    {"08", XPL_PG_AWAY},      {"25P03", XPL_PG_AWAY},   {"40", XPL_PG_BUSY},
-    {"53", XPL_PG_FULL},      {"54", XPL_PG_FULL},      {"25006", XPL_PG_READONLY},
-    {"XX001", XPL_PG_DAMAGE}, {"XX002", XPL_PG_DAMAGE}, {"42501", XPL_PG_DENIED},
-    {"28", XPL_PG_DENIED},    {"3D000", XPL_PG_DENIED}, {"42P07", XPL_PG_TAKEN},
-    {"23505", XPL_PG_TAKEN},  {"42710", XPL_PG_TAKEN},  {"42P01", XPL_PG_SCHEMA},
-    {"42703", XPL_PG_SCHEMA}, {"3F000", XPL_PG_SCHEMA}, {"42804", XPL_PG_SCHEMA},
-    {"42P10", XPL_PG_SCHEMA}, {"23514", XPL_PG_SCHEMA},
-};
-
 static enum xpl_pg_rc failed(struct xpl_pg_conn *c, const PGresult *r) {
     const char *const state = c->pq->resultErrorField(r, PG_DIAG_SQLSTATE);
     const char *const text = c->pq->resultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
     if (!state || c->pq->status(c->c) == CONNECTION_BAD) return lost(c);
-    enum xpl_pg_rc rc = XPL_PG_OTHER;
-    for (size_t i = 0; rc == XPL_PG_OTHER && i < sizeof meanings / sizeof *meanings; i++)
-        if (strncmp(state, meanings[i].state, strlen(meanings[i].state)) == 0) rc = meanings[i].rc;
-    return fail(c, rc, text ? text : state);
+    return fail(c, rc_of(state), text ? text : state);
 }
 
 static enum xpl_pg_rc meaning(struct xpl_pg_conn *c, const PGresult *r) {

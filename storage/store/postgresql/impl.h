@@ -62,6 +62,7 @@ struct xpl_pg_store {
     struct xpl_pg_conn *next_writer; // for the writer
     struct xpl_pg_conn *idle;
     unsigned n_open, n_wanted, epoch;
+    uint64_t reader_at_ns; // before that no more readers are opened
     uint8_t secret[XPL_STORE_SECRET];
     char notices[PG_NOTICES][PG_NOTICE_SIZE];
     unsigned notice_first, n_notices;

@@ -23,6 +23,7 @@
     X(serverVersion)                                                                               \
     X(setnonblocking)                                                                              \
     X(setNoticeProcessor)                                                                          \
+    X(setErrorVerbosity)                                                                           \
     X(sendQuery)                                                                                   \
     X(sendQueryParams)                                                                             \
     X(setSingleRowMode)                                                                            \

@@ -13,6 +13,7 @@
 
 // RETRY_MS: pause after an attempt that failed, with as much again at random; DENIED_MS: where the
 // next one will most likely fail, too.  A lost server is used again 5 s after it is back.
+// READER_MS: pause after a reader that could not be opened while others work.
 enum {
     START_MS = 3000,
     CONNECT_MS = 2000,
@@ -21,6 +22,7 @@ enum {
     RETRY_MS = 500,
     DENIED_MS = 4000,
     STANDBY_MS = 2000,
+    READER_MS = 1000,
     OLDEST_SERVER = 150000
 };
 
@@ -131,7 +133,7 @@ static unsigned attempt(struct xpl_pg_store *s, bool first) {
     return rc == XPL_PG_OK || rc == XPL_PG_AWAY || rc == XPL_PG_BUSY ? RETRY_MS : DENIED_MS;
 }
 
-// One more connection for readers.
+// One more connection for readers.  A server that has no place for it is not away.
 static void open_reader(struct xpl_pg_store *s, unsigned epoch) {
     struct xpl_pg_conn *c = NULL;
     const enum xpl_pg_rc rc = xpl_pg_connect(s->pq, &s->target, CONNECT_MS, s->wake_fd, &c);
@@ -144,6 +146,8 @@ static void open_reader(struct xpl_pg_store *s, unsigned epoch) {
         s->idle = c;
     } else if (epoch == s->epoch) {
         s->n_open--;
+        s->n_wanted = 0;
+        s->reader_at_ns = xpl_clock_ns() + (uint64_t)READER_MS * 1000000u;
     }
     pthread_cond_broadcast(&s->cond);
     pthread_mutex_unlock(&s->mu);
@@ -248,12 +252,13 @@ static struct xpl_pg_conn *claim(struct xpl_pg_store *s) {
         c = s->idle;
         if (c) s->idle = c->next;
         if (c) break;
-        if (!asked && s->n_open + s->n_wanted < s->readers) {
+        const uint64_t now = xpl_clock_ns();
+        if (!asked && now >= s->reader_at_ns && s->n_open + s->n_wanted < s->readers) {
             asked = true;
             s->n_wanted++;
             pthread_cond_signal(&s->work);
         }
-        if (xpl_clock_ns() >= until) break;
+        if (now >= until || s->n_open + s->n_wanted == 0) break; // none will come
         (void)xpl_cond_wait_until(&s->cond, &s->mu, until);
     }
     pthread_mutex_unlock(&s->mu);

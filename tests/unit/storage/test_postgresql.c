@@ -324,6 +324,13 @@ static void test_passwords(void) {
     CHECK_OK(try_url(url, &s, NULL), NULL);
     CHECK_EQ(xpl_store_role(s), XPL_STORE_WRITER);
     xpl_store_close(s);
+    (void)alarm(30); // stars that are hidden are found again
+    (void)snprintf(url, sizeof url, "postgresql://%%2A:%%2A@/%s?host=%s", database, pg.socket);
+    s = NULL;
+    CHECK_OK(try_url(url, &s, NULL), NULL);
+    expect_notice(s, "role \"*\" does not exist");
+    xpl_store_close(s);
+    (void)alarm(0);
     static const char *const bad[] = {"postgresql://u:open-sesame@[::1/d",
                                       "postgresql://u:a/open-sesame@h/d",
                                       "postgresql://u:open-sesame@h/d?nonsense=1",
@@ -407,6 +414,34 @@ static void test_started_without_server(void) {
     xpl_store_close(s);
 }
 
+// A server that has no place for more connections: what there are stay in use, lookups miss without
+// waiting, and nothing is said over and over.
+static void test_few_connections(void) {
+    char url[300], text[400];
+    struct xpl_store *s = NULL;
+    int n_notices = 0;
+    pg_sql(database, "CREATE ROLE narrow LOGIN CONNECTION LIMIT 1;"
+                     "GRANT ALL ON SCHEMA public TO narrow");
+    (void)snprintf(url, sizeof url, "postgresql://narrow@/%s?host=%s", database, pg.socket);
+    CHECK_OK(try_url(url, &s, NULL), NULL);
+    const uint64_t begin = xpl_clock_ns();
+    for (uint64_t i = 0; i < 300; i++) {
+        CHECK_EQ(put_n(s, i, 100, NULL), XPL_OK);
+        (void)get_n(s, i, 100);
+        pg_pause_ms(10);
+    }
+    CHECK(xpl_clock_ns() - begin < (uint64_t)15000 * 1000000u);
+    while (xpl_store_next_notice(s, text, sizeof text))
+        n_notices++;
+    CHECK(n_notices <= 1);
+    pg_sql(database, "ALTER ROLE narrow CONNECTION LIMIT 10");
+    for (int i = 0; !get_n(s, 1, 100); i++) {
+        CHECK(i < 800);
+        pg_pause_ms(10);
+    }
+    xpl_store_close(s);
+}
+
 static void test_ended_backends(void) {
     struct xpl_store *s = open_pg();
     for (uint64_t i = 0; i < 10; i++) {
@@ -466,6 +501,7 @@ int main(void) {
                                           test_passwords,
                                           test_killed_server,
                                           test_started_without_server,
+                                          test_few_connections,
                                           test_ended_backends,
                                           test_ended_transaction,
                                           test_time_limits};
