@@ -100,19 +100,20 @@ static enum xpl_pg_rc write_catalogue(struct xpl_pg_store *s, const struct xpl_s
     int64_t fence = 0;
     enum xpl_pg_rc rc = xpl_pg_lease_catalogue(s, &fence);
     if (rc == XPL_PG_NONE) { // another daemon writes it
-        atomic_store(&s->catalogue_known, false);
+        atomic_store(&s->tx.catalogue_known, false);
         atomic_store(&s->lease_at_ns, xpl_clock_ns() + (uint64_t)ASK_AGAIN_S * 1000000000u);
         return XPL_PG_OK;
     }
-    const bool all = !atomic_load(&s->catalogue_known) || fence != s->fence;
+    const bool all = !atomic_load(&s->tx.catalogue_known) || fence != s->fence;
     for (size_t i = 0; rc == XPL_PG_OK && i < snap->n_sessions; i++)
-        if (all || snap->sessions[i].changed > s->catalogue_at)
+        if (all || snap->sessions[i].changed > s->tx.catalogue_at)
             rc = put_session(s, &snap->sessions[i]);
-    if (rc == XPL_PG_OK && (all || snap->removed > s->catalogue_at)) rc = delete_removed(s, snap);
+    if (rc == XPL_PG_OK && (all || snap->removed > s->tx.catalogue_at))
+        rc = delete_removed(s, snap);
     if (rc == XPL_PG_OK) {
-        s->tx_catalogue = true;
+        s->tx.has_catalogue = true;
         s->tx_fence = fence;
-        s->tx_catalogue_at = snap->generation;
+        s->tx.catalogue_new = snap->generation;
     }
     return rc;
 }

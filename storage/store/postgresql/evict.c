@@ -149,7 +149,7 @@ static enum xpl_pg_rc evict_some(struct xpl_pg_store *s, bool *ret_more) {
     atomic_fetch_add(&s->evicted, (uint64_t)n);
     *ret_more = n > 0;
     if (rc != XPL_PG_OK || n > 0) return rc;
-    xpl_pg_arg_i64(&rows, s->tx_began_ms); // rows of this transaction are younger
+    xpl_pg_arg_i64(&rows, s->tx.began_ms); // rows of this transaction are younger
     rc = xpl_pg_ask(s->w,
                     "SELECT id FROM profiles WHERE rows_at_ms<$1 ORDER BY rows_at_ms, id LIMIT 1"
                     " FOR UPDATE SKIP LOCKED",

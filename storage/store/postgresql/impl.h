@@ -11,6 +11,7 @@
 
 #include "storage/store/jobs.h"
 #include "storage/store/postgresql/conn.h"
+#include "storage/store/tx.h"
 
 enum {
     PG_NOTICES = 16,
@@ -21,7 +22,7 @@ enum {
 };
 
 struct xpl_pg_store {
-    struct xpl_store base;
+    struct xpl_tx tx;
     const struct xpl_pq *pq;
     PQconninfoOption *options; // of the URL; holds the password
     const char *keywords[PG_KEYWORDS], *values[PG_KEYWORDS];
@@ -32,19 +33,11 @@ struct xpl_pg_store {
     bool read_only;
     char owner[33]; // of our leases
 
-    // The writer's: whoever holds the mutex has the connection.
-    pthread_mutex_t write_mu;
+    // The writer's: whoever holds the lock of tx has the connection.
     struct xpl_pg_conn *w; // NULL while there is none
-    xpl_status_t tx_status;
-    enum xpl_pg_rc tx_rc;
-    struct xpl_error tx_err;
-    uint64_t tx_puts;
-    int64_t tx_first_id; // results from here on are never evicted by it
-    int64_t tx_began_ms;
-    int64_t tx_bytes; // what it adds to used_bytes
-    bool tx_catalogue;
+    int64_t tx_first_id;   // results from here on are never evicted by the transaction
+    int64_t tx_bytes;      // what it adds to used_bytes
     int64_t tx_fence;
-    uint64_t catalogue_at, tx_catalogue_at;
     atomic_uint_fast64_t lease_at_ns; // when the lease that another daemon has is asked for again
     int64_t fence;                    // of the lease under which the catalogue was written
     int64_t week;                     // whose partition is known to be there
@@ -68,11 +61,10 @@ struct xpl_pg_store {
     unsigned notice_first, n_notices;
 
     atomic_int role;
-    atomic_bool catalogue_known;
     atomic_bool rows_deleted;         // names may be left over
     atomic_uint_fast64_t swept_at_ns; // names and partitions
     atomic_uint_fast64_t secret_generation;
-    atomic_uint_fast64_t hits, misses, read_errors, puts, dropped, evicted;
+    atomic_uint_fast64_t hits, misses, read_errors, evicted;
     _Atomic int64_t used_bytes;
     _Atomic int64_t touched[PG_TOUCHES], damaged[PG_DAMAGED]; // ids of results
 };
@@ -121,20 +113,22 @@ void xpl_pg_link_fini(struct xpl_pg_store *s);
 // given back with what happened.
 struct xpl_pg_conn *xpl_pg_reader(struct xpl_pg_store *s);
 void xpl_pg_reader_done(struct xpl_pg_store *s, struct xpl_pg_conn *c, enum xpl_pg_rc rc);
-// The writer's connection was lost or is useless; the caller holds write_mu.
+// The writer's connection was lost or is useless; the caller holds the lock of tx.
 void xpl_pg_writer_lost(struct xpl_pg_store *s, const char *why);
-// Takes over a connection that the keeper made for the writer; the caller holds write_mu.
+// Takes over a connection that the keeper made for the writer; the caller holds the lock of tx.
 void xpl_pg_take_writer(struct xpl_pg_store *s);
 
 // ---- tx.c ----
 
-xpl_status_t xpl_pg_begin(struct xpl_store *base, struct xpl_error *err);
-xpl_status_t xpl_pg_commit(struct xpl_store *base, struct xpl_error *err);
-void xpl_pg_rollback(struct xpl_store *base);
-// Run the body of a put between the two: inside the caller's transaction or in one of its own.
-xpl_status_t xpl_pg_enter(struct xpl_pg_store *s, bool *ret_own, struct xpl_error *err);
-xpl_status_t xpl_pg_leave(struct xpl_pg_store *s, bool own, enum xpl_pg_rc rc,
-                          struct xpl_error *err);
+extern const struct xpl_tx_ops xpl_pg_tx;
+static inline xpl_status_t xpl_pg_enter(struct xpl_pg_store *s, bool *ret_own,
+                                        struct xpl_error *err) {
+    return xpl_tx_enter(&s->tx, ret_own, err);
+}
+static inline xpl_status_t xpl_pg_leave(struct xpl_pg_store *s, bool own, enum xpl_pg_rc rc,
+                                        struct xpl_error *err) {
+    return xpl_tx_leave(&s->tx, own, (int)rc, err);
+}
 
 // ---- profiles.c ----
 

@@ -310,7 +310,7 @@ void xpl_pg_take_writer(struct xpl_pg_store *s) {
         xpl_pg_disconnect(s->w);
         s->w = next;
         s->week = 0;
-        atomic_store(&s->catalogue_known, false); // the database may be another one
+        atomic_store(&s->tx.catalogue_known, false); // the database may be another one
     }
     if (!s->w || xpl_pg_is_alive(s->w)) return;
     xpl_pg_writer_lost(s, "it closed the connection");

@@ -53,7 +53,7 @@ static enum xpl_pg_rc sweep_gone(struct xpl_pg_store *s, int64_t gone_s, int *bu
     const int64_t now_s = xpl_pg_now_ms() / 1000;
     enum xpl_pg_rc rc = xpl_pg_lease_catalogue(s, &fence);
     if (rc == XPL_PG_NONE || (rc == XPL_PG_OK && fence != s->fence)) {
-        atomic_store(&s->catalogue_known, false);
+        atomic_store(&s->tx.catalogue_known, false);
         return XPL_PG_OK;
     }
     xpl_pg_arg_i64(&now, now_s);
@@ -122,7 +122,8 @@ static enum xpl_pg_rc sweep(struct xpl_pg_store *s, const struct xpl_store_maint
     enum xpl_pg_rc rc = xpl_pg_remove_damaged(s);
     if (rc == XPL_PG_OK) rc = xpl_pg_flush_touches(s);
     if (rc == XPL_PG_OK) rc = sweep_versions(s, m, budget);
-    if (rc == XPL_PG_OK && atomic_load(&s->catalogue_known)) rc = sweep_gone(s, m->gone_s, budget);
+    if (rc == XPL_PG_OK && atomic_load(&s->tx.catalogue_known))
+        rc = sweep_gone(s, m->gone_s, budget);
     return rc == XPL_PG_OK ? xpl_pg_make_room(s, 0) : rc;
 }
 
@@ -167,7 +168,7 @@ static void sweep_rarely(struct xpl_pg_store *s) {
     if (now < atomic_load(&s->swept_at_ns)) return;
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         if (each[i] == sweep_names && !atomic_load(&s->rows_deleted)) continue;
-        if (xpl_pg_begin(&s->base, NULL) != XPL_OK) return;
+        if (xpl_tx_begin(&s->tx.base, NULL) != XPL_OK) return;
         (void)xpl_pg_leave(s, true, each[i](s), NULL);
     }
     atomic_store(&s->swept_at_ns, now + (uint64_t)SWEEP_S * 1000000000u);
@@ -178,7 +179,7 @@ xpl_status_t xpl_pg_maintain(struct xpl_store *base, const struct xpl_store_main
     struct xpl_pg_store *const s = xpl_pg_of(base);
     int budget = PG_BATCH;
     if (ret_more) *ret_more = false;
-    XPL_TRY(xpl_pg_begin(base, err));              // nothing is dropped when there is no writer
+    XPL_TRY(xpl_tx_begin(base, err));              // nothing is dropped when there is no writer
     enum xpl_pg_rc rc = xpl_pg_read_used(s, s->w); // what others have put counts
     if (rc == XPL_PG_OK) rc = sweep(s, m, &budget);
     XPL_TRY(xpl_pg_leave(s, true, rc, err));

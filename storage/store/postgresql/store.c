@@ -79,7 +79,7 @@ static void store_free(struct xpl_pg_store *s) {
     xpl_pg_link_fini(s);
     xpl_pg_disconnect(s->w);
     if (s->options) s->pq->conninfoFree(s->options);
-    pthread_mutex_destroy(&s->write_mu);
+    xpl_tx_fini(&s->tx);
     xpl_sys_free(s);
 }
 
@@ -116,12 +116,12 @@ static void store_get_stats(struct xpl_store *base, struct xpl_store_stats *ret)
                                     .hits = atomic_load(&s->hits),
                                     .misses = atomic_load(&s->misses),
                                     .read_errors = atomic_load(&s->read_errors),
-                                    .puts = atomic_load(&s->puts),
-                                    .dropped = atomic_load(&s->dropped),
+                                    .puts = atomic_load(&s->tx.puts),
+                                    .dropped = atomic_load(&s->tx.dropped),
                                     .evicted = atomic_load(&s->evicted),
                                     .used_bytes = used > 0 ? (uint64_t)used : 0,
                                     .limit_bytes = s->limit_bytes,
-                                    .catalogue_known = atomic_load(&s->catalogue_known)};
+                                    .catalogue_known = atomic_load(&s->tx.catalogue_known)};
 }
 
 static const struct xpl_store_ops ops = {
@@ -135,9 +135,9 @@ static const struct xpl_store_ops ops = {
     .find_file = xpl_pg_find_file,
     .has_size = xpl_pg_has_size,
     .list_files = xpl_pg_list_files,
-    .begin = xpl_pg_begin,
-    .commit = xpl_pg_commit,
-    .rollback = xpl_pg_rollback,
+    .begin = xpl_tx_begin,
+    .commit = xpl_tx_commit,
+    .rollback = xpl_tx_rollback,
     .put = xpl_pg_put,
     .put_file = xpl_pg_put_file,
     .put_rows = xpl_pg_put_rows,
@@ -168,12 +168,11 @@ xpl_status_t xpl_pg_open(const struct xpl_store_options *o, struct xpl_store **r
     struct xpl_pg_store *const s = xpl_sys_alloc(sizeof *s);
     if (!s) XPL_RETURN_OOM(err, "opening the store");
     memset(s, 0, sizeof *s);
-    s->base.ops = &ops;
+    xpl_tx_init(&s->tx, &ops, &xpl_pg_tx);
     s->pq = pq;
     s->limit_bytes = o->limit_bytes;
     s->readers = o->readers ? o->readers : DEFAULT_READERS;
     s->read_only = o->read_only;
-    pthread_mutex_init(&s->write_mu, NULL);
     xpl_pg_link_init(s);
     xpl_status_t st = read_url(s, o->url, err);
     if (st == XPL_OK) st = make_random(s, err);
@@ -182,6 +181,6 @@ xpl_status_t xpl_pg_open(const struct xpl_store_options *o, struct xpl_store **r
         store_free(s);
         return st;
     }
-    *ret = &s->base;
+    *ret = &s->tx.base;
     return XPL_OK;
 }

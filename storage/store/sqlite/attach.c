@@ -269,7 +269,7 @@ void xpl_sqlite_detach(struct xpl_sqlite_store *s, bool clean) {
     xpl_db_close(s->w); // last, so that it can take over the log
     if (s->w && clean && s->lock_fd >= 0) mark_lock(s, false);
     s->w = NULL;
-    atomic_store(&s->catalogue_known, false);
+    atomic_store(&s->tx.catalogue_known, false);
     drop_lock(s);
 }
 
@@ -278,7 +278,7 @@ void xpl_sqlite_rebuild(struct xpl_sqlite_store *s, const char *why) {
     xpl_sqlite_drop_readers(s);
     xpl_db_close(s->w);
     s->w = NULL;
-    atomic_store(&s->catalogue_known, false);
+    atomic_store(&s->tx.catalogue_known, false);
     if (why && !move_aside(s, why)) {
         atomic_store(&s->broken, false);
         drop_lock(s);

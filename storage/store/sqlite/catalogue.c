@@ -121,16 +121,17 @@ xpl_status_t xpl_sqlite_put_catalogue(struct xpl_store *base, const struct xpl_s
                                       struct xpl_error *err) {
     struct xpl_sqlite_store *const s = xpl_sqlite_of(base);
     bool own;
-    XPL_TRY(xpl_sqlite_enter(s, &own, err));
-    const bool all = !atomic_load(&s->catalogue_known);
+    XPL_TRY(xpl_tx_enter(&s->tx, &own, err));
+    const bool all = !atomic_load(&s->tx.catalogue_known);
     int rc = SQLITE_OK;
     for (size_t i = 0; rc == SQLITE_OK && i < snap->n_sessions; i++)
-        if (all || snap->sessions[i].changed > s->catalogue_at)
+        if (all || snap->sessions[i].changed > s->tx.catalogue_at)
             rc = put_session(s, &snap->sessions[i]);
-    if (rc == SQLITE_OK && (all || snap->removed > s->catalogue_at)) rc = delete_removed(s, snap);
+    if (rc == SQLITE_OK && (all || snap->removed > s->tx.catalogue_at))
+        rc = delete_removed(s, snap);
     if (rc == SQLITE_OK) {
-        s->tx_catalogue = true;
-        s->tx_catalogue_at = snap->generation;
+        s->tx.has_catalogue = true;
+        s->tx.catalogue_new = snap->generation;
     }
-    return xpl_sqlite_leave(s, own, rc, err);
+    return xpl_tx_leave(&s->tx, own, rc, err);
 }

@@ -51,7 +51,7 @@ static int evict_one(struct xpl_sqlite_store *s, bool *ret) {
         return xpl_sqlite_delete_result(s, id);
     }
     // Rows of this transaction are younger than its beginning.
-    if (rc == SQLITE_OK) rc = xpl_sqlite_ask(s, XPL_SQL_PROFILE_OLD_ROWS, s->tx_began_ms, &id);
+    if (rc == SQLITE_OK) rc = xpl_sqlite_ask(s, XPL_SQL_PROFILE_OLD_ROWS, s->tx.began_ms, &id);
     *ret = id >= 0;
     return rc == SQLITE_OK && id >= 0 ? xpl_sqlite_delete_rows(s, id) : rc;
 }

@@ -11,33 +11,24 @@
 #include <stdatomic.h>
 
 #include "storage/store/sqlite/sql.h"
-#include "storage/store/store.h"
+#include "storage/store/tx.h"
 
 enum { STORE_NOTICES = 16, STORE_NOTICE_SIZE = 400, STORE_TOUCHES = 1024 };
 
 struct xpl_sqlite_store {
-    struct xpl_store base;
+    struct xpl_tx tx; // its lock protects what the next paragraph has
     struct xpl_store_options o;
     char *path;      // DIR/cache.db
     char *lock_path; // DIR/cache.db.lock
 
-    pthread_mutex_t write_mu; // everything down to the blank line
-    struct xpl_db *w;         // not NULL exactly while the role is WRITER
+    struct xpl_db *w; // not NULL exactly while the role is WRITER
     int lock_fd;
-    bool had_lock;          // this store has written before
-    uint64_t retry_ms;      // pause after the last attempt to become the writer; 0: it succeeded
-    uint64_t retry_at_ns;   // of xpl_clock_ns
-    xpl_status_t tx_status; // of the transaction that is open
-    int tx_rc;
-    struct xpl_error tx_err;
-    uint64_t tx_puts;    // done in it
-    int64_t tx_last_old; // results above are of this transaction: never evicted by it
-    int64_t tx_began_ms;
-    uint64_t catalogue_at;    // generation that was written
-    uint64_t tx_catalogue_at; // generation that will have been written after the commit
-    bool tx_catalogue;
-    bool rows_deleted; // names may be left over
-    bool checked;      // the database passed xpl_store_check, or was never in doubt
+    bool had_lock;        // this store has written before
+    uint64_t retry_ms;    // pause after the last attempt to become the writer; 0: it succeeded
+    uint64_t retry_at_ns; // of xpl_clock_ns
+    int64_t tx_last_old;  // results above are of this transaction: never evicted by it
+    bool rows_deleted;    // names may be left over
+    bool checked;         // the database passed xpl_store_check, or was never in doubt
 
     // Read while a connection that reads is being opened, written while the database is moved
     // aside: a connection that opened the old database must not open the log of the new one.
@@ -58,9 +49,8 @@ struct xpl_sqlite_store {
     atomic_bool broken;    // some thread saw damage; the writer moves the file aside
     atomic_bool lost;      // the file is not at its path any more; the writer makes a new one
     atomic_bool unclean;
-    atomic_bool catalogue_known; // the tables of sessions and hosts are this run's
     atomic_uint_fast64_t secret_generation;
-    atomic_uint_fast64_t hits, misses, read_errors, puts, dropped, evicted, rebuilds, used_bytes;
+    atomic_uint_fast64_t hits, misses, read_errors, evicted, rebuilds, used_bytes;
     _Atomic int64_t touched[STORE_TOUCHES]; // ids of results that were read
 };
 
@@ -115,7 +105,7 @@ void xpl_sqlite_read_failed(struct xpl_sqlite_store *s, struct xpl_db *db, int r
 // Closes those that are idle now, and those in use when they come back.
 void xpl_sqlite_drop_readers(struct xpl_sqlite_store *s);
 
-// ---- attach.c; the caller holds write_mu ----
+// ---- attach.c; the caller holds the lock of tx ----
 
 // Opens, or opens again, whatever can be had; sets the role.  Fails only as xpl_store_open() does.
 xpl_status_t xpl_sqlite_attach(struct xpl_sqlite_store *s, struct xpl_error *err);
@@ -128,12 +118,7 @@ void xpl_sqlite_rebuild(struct xpl_sqlite_store *s, const char *why);
 
 // ---- tx.c ----
 
-xpl_status_t xpl_sqlite_begin(struct xpl_store *base, struct xpl_error *err);
-xpl_status_t xpl_sqlite_commit(struct xpl_store *base, struct xpl_error *err);
-void xpl_sqlite_rollback(struct xpl_store *base);
-// Run the body of a put between the two: inside the caller's transaction or in one of its own.
-xpl_status_t xpl_sqlite_enter(struct xpl_sqlite_store *s, bool *ret_own, struct xpl_error *err);
-xpl_status_t xpl_sqlite_leave(struct xpl_sqlite_store *s, bool own, int rc, struct xpl_error *err);
+extern const struct xpl_tx_ops xpl_sqlite_tx;
 
 // ---- profiles.c ----
 

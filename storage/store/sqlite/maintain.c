@@ -75,7 +75,8 @@ static int sweep_names(struct xpl_sqlite_store *s) {
 static int sweep(struct xpl_sqlite_store *s, const struct xpl_store_maintenance *m, int *budget) {
     int rc = xpl_sqlite_flush_touches(s);
     if (rc == SQLITE_OK) rc = sweep_versions(s, m, budget);
-    if (rc == SQLITE_OK && atomic_load(&s->catalogue_known)) rc = sweep_gone(s, m->gone_s, budget);
+    if (rc == SQLITE_OK && atomic_load(&s->tx.catalogue_known))
+        rc = sweep_gone(s, m->gone_s, budget);
     if (rc == SQLITE_OK) rc = xpl_sqlite_make_room(s, 0);
     if (rc == SQLITE_OK && s->rows_deleted && *budget > 0) rc = sweep_names(s);
     return rc;
@@ -98,18 +99,18 @@ xpl_status_t xpl_sqlite_maintain(struct xpl_store *base, const struct xpl_store_
     bool more = false;
     int budget = BATCH;
     if (ret_more) *ret_more = false;
-    XPL_TRY(xpl_sqlite_begin(base, err)); // nothing is dropped when there is no writer
+    XPL_TRY(xpl_tx_begin(base, err)); // nothing is dropped when there is no writer
     int rc = sweep(s, m, &budget);
     if (rc == SQLITE_OK) rc = shrink(s, &more);
-    XPL_TRY(xpl_sqlite_leave(s, true, rc, err));
+    XPL_TRY(xpl_tx_leave(&s->tx, true, rc, err));
     if (ret_more) *ret_more = more || budget == 0;
     // A log that readers still need stays; the next call tries again.
-    pthread_mutex_lock(&s->write_mu);
+    pthread_mutex_lock(&s->tx.mu);
     if (s->w && !more && budget > 0) {
         (void)sqlite3_busy_timeout(s->w->h, 0);
         (void)sqlite3_wal_checkpoint_v2(s->w->h, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
         (void)sqlite3_busy_timeout(s->w->h, XPL_DB_WRITE_BUSY_MS);
     }
-    pthread_mutex_unlock(&s->write_mu);
+    pthread_mutex_unlock(&s->tx.mu);
     return XPL_OK;
 }

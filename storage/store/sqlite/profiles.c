@@ -168,12 +168,12 @@ xpl_status_t xpl_sqlite_put_file(struct xpl_store *base, const struct xpl_finger
     bool own;
     uint8_t fingerprint[40];
     struct xpl_profile_id was;
-    XPL_TRY(xpl_sqlite_enter(s, &own, err));
+    XPL_TRY(xpl_tx_enter(&s->tx, &own, err));
     xpl_store_fingerprint_bytes(file, fingerprint);
     int rc = find_file(s->w, (xpl_bytes_t){fingerprint, sizeof fingerprint}, &was);
     const bool same = rc == SQLITE_ROW && xpl_profile_id_eq(&was, profile);
     rc = rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
     if (rc == SQLITE_OK && !same)
         rc = add_file(s, file, (xpl_bytes_t){fingerprint, sizeof fingerprint}, profile);
-    return xpl_sqlite_leave(s, own, rc, err);
+    return xpl_tx_leave(&s->tx, own, rc, err);
 }

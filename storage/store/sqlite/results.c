@@ -221,12 +221,12 @@ xpl_status_t xpl_sqlite_put(struct xpl_store *base, const struct xpl_store_key *
                             xpl_bytes_t data, xpl_bytes_t meta, struct xpl_error *err) {
     struct xpl_sqlite_store *const s = xpl_sqlite_of(base);
     bool own;
-    XPL_TRY(xpl_sqlite_enter(s, &own, err));
+    XPL_TRY(xpl_tx_enter(&s->tx, &own, err));
     int rc = SQLITE_TOOBIG;
     if (data.len <= XPL_STORE_MAX_RESULT && meta.len <= XPL_STORE_MAX_META) {
         struct xpl_buf b;
         rc = xpl_store_key_bytes(key, &b) ? put_result(s, key, view(&b), data, meta) : SQLITE_NOMEM;
         xpl_buf_fini(&b);
     }
-    return xpl_sqlite_leave(s, own, rc, err);
+    return xpl_tx_leave(&s->tx, own, rc, err);
 }

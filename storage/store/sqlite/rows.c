@@ -183,12 +183,12 @@ xpl_status_t xpl_sqlite_put_rows(struct xpl_store *base, const struct xpl_profil
                                  struct xpl_error *err) {
     struct xpl_sqlite_store *const s = xpl_sqlite_of(base);
     bool own;
-    XPL_TRY(xpl_sqlite_enter(s, &own, err));
+    XPL_TRY(xpl_tx_enter(&s->tx, &own, err));
     struct names n = {.s = s};
     xpl_arena_init(&n.arena, (size_t)256 << 20);
     xpl_buf_init(&n.clean, MAX_TEXT);
     const int rc = put_rows(s, profile, version, rows, &n);
     xpl_buf_fini(&n.clean);
     xpl_arena_fini(&n.arena);
-    return xpl_sqlite_leave(s, own, rc, err);
+    return xpl_tx_leave(&s->tx, own, rc, err);
 }

@@ -56,7 +56,7 @@ int xpl_sqlite_make_secret(struct xpl_sqlite_store *s, struct xpl_db *db) {
     if (rc != SQLITE_DONE) return rc == SQLITE_ROW ? SQLITE_OK : rc;
     // What this process has used so far stays: ids that are remembered are still right.
     uint8_t secret[XPL_STORE_SECRET];
-    (void)xpl_sqlite_get_secret(&s->base, secret);
+    (void)xpl_sqlite_get_secret(&s->tx.base, secret);
     sqlite3_stmt *st = xpl_db_stmt(db, XPL_SQL_SECRET_ADD, &rc);
     if (!st) return rc;
     rc = xpl_db_bind_blob(st, 1, (xpl_bytes_t){secret, sizeof secret});

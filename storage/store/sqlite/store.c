@@ -25,7 +25,7 @@ static char *join(const char *dir, const char *file) {
 }
 
 static void store_free(struct xpl_sqlite_store *s) {
-    pthread_mutex_destroy(&s->write_mu);
+    xpl_tx_fini(&s->tx);
     pthread_mutex_destroy(&s->mu);
     pthread_rwlock_destroy(&s->opening);
     pthread_cond_destroy(&s->cond);
@@ -40,8 +40,8 @@ static void store_close(struct xpl_store *base) {
     if (s->w && !atomic_load(&s->broken)) {
         bool own;
         // Errors are counted, and cost only what was learnt of recent use.
-        if (xpl_sqlite_enter(s, &own, NULL) == XPL_OK)
-            (void)xpl_sqlite_leave(s, own, xpl_sqlite_flush_touches(s), NULL);
+        if (xpl_tx_enter(&s->tx, &own, NULL) == XPL_OK)
+            (void)xpl_tx_leave(&s->tx, own, xpl_sqlite_flush_touches(s), NULL);
     }
     xpl_sqlite_detach(s, s->checked && !atomic_load(&s->broken));
     store_free(s);
@@ -63,13 +63,13 @@ static void store_get_stats(struct xpl_store *base, struct xpl_store_stats *ret)
                                     .hits = atomic_load(&s->hits),
                                     .misses = atomic_load(&s->misses),
                                     .read_errors = atomic_load(&s->read_errors),
-                                    .puts = atomic_load(&s->puts),
-                                    .dropped = atomic_load(&s->dropped),
+                                    .puts = atomic_load(&s->tx.puts),
+                                    .dropped = atomic_load(&s->tx.dropped),
                                     .evicted = atomic_load(&s->evicted),
                                     .rebuilds = atomic_load(&s->rebuilds),
                                     .used_bytes = atomic_load(&s->used_bytes),
                                     .limit_bytes = s->o.limit_bytes,
-                                    .catalogue_known = atomic_load(&s->catalogue_known)};
+                                    .catalogue_known = atomic_load(&s->tx.catalogue_known)};
 }
 
 // --- Checking ---
@@ -129,9 +129,9 @@ static xpl_status_t store_check(struct xpl_store *base, bool (*stop)(void *ctx),
                          xpl_path_shown(s->path, &(struct xpl_path_text){0}), watch.found);
     errno = 0;
     if (rc != SQLITE_OK) return xpl_sqlite_fail(s, rc, err);
-    pthread_mutex_lock(&s->write_mu);
+    pthread_mutex_lock(&s->tx.mu);
     s->checked = true;
-    pthread_mutex_unlock(&s->write_mu);
+    pthread_mutex_unlock(&s->tx.mu);
     atomic_store(&s->unclean, false);
     return XPL_OK;
 }
@@ -146,9 +146,9 @@ static const struct xpl_store_ops ops = {
     .find_file = xpl_sqlite_find_file,
     .has_size = xpl_sqlite_has_size,
     .list_files = xpl_sqlite_list_files,
-    .begin = xpl_sqlite_begin,
-    .commit = xpl_sqlite_commit,
-    .rollback = xpl_sqlite_rollback,
+    .begin = xpl_tx_begin,
+    .commit = xpl_tx_commit,
+    .rollback = xpl_tx_rollback,
     .put = xpl_sqlite_put,
     .put_file = xpl_sqlite_put_file,
     .put_rows = xpl_sqlite_put_rows,
@@ -170,7 +170,7 @@ xpl_status_t xpl_sqlite_open(const struct xpl_store_options *o, struct xpl_store
     struct xpl_sqlite_store *s = xpl_sys_alloc(sizeof *s);
     if (!s) XPL_RETURN_OOM(err, "opening the store");
     memset(s, 0, sizeof *s);
-    s->base.ops = &ops;
+    xpl_tx_init(&s->tx, &ops, &xpl_sqlite_tx);
     s->o = *o;
     s->o.dir = NULL;
     s->lock_fd = -1;
@@ -180,7 +180,6 @@ xpl_status_t xpl_sqlite_open(const struct xpl_store_options *o, struct xpl_store
         XPL_RETURN_ERROR(err, XPL_INTERNAL, "store: the system gives no random numbers");
     }
     if (!s->o.readers) s->o.readers = DEFAULT_READERS;
-    pthread_mutex_init(&s->write_mu, NULL);
     pthread_mutex_init(&s->mu, NULL);
     pthread_rwlockattr_t writers_first; // readers that open all the time do not keep it from moving
     pthread_rwlockattr_init(&writers_first);
@@ -204,6 +203,6 @@ xpl_status_t xpl_sqlite_open(const struct xpl_store_options *o, struct xpl_store
         store_free(s);
         return st;
     }
-    *ret = &s->base;
+    *ret = &s->tx.base;
     return XPL_OK;
 }
