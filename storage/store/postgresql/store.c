@@ -10,7 +10,7 @@
 #include "storage/store/postgresql/impl.h"
 #include "storage/store/postgresql/postgresql.h"
 
-enum { DEFAULT_READERS = 4 };
+enum { DEFAULT_READERS = 4, GOODBYE_MS = 1500 };
 
 // ---- the URL ----
 
@@ -62,10 +62,20 @@ static xpl_status_t read_url(struct xpl_pg_store *s, const char *url, struct xpl
 
 // ---- the table ----
 
+// From now on each statement has little time: a server that does not answer keeps no daemon from
+// ending.
+static void hurry(struct xpl_pg_store *s) {
+    pthread_mutex_lock(&s->tx.mu);
+    xpl_pg_take_writer(s);
+    if (s->w) s->w->timeout_ms = GOODBYE_MS;
+    pthread_mutex_unlock(&s->tx.mu);
+}
+
 // Gives the lease back, so that another daemon need not wait for its end.
 static void say_goodbye(struct xpl_pg_store *s) {
     bool own;
     struct xpl_pg_args a = {0};
+    hurry(s);
     if (atomic_load(&s->role) != XPL_STORE_WRITER || xpl_pg_enter(s, &own, NULL) != XPL_OK) return;
     xpl_pg_arg_text(&a, xpl_str_from(s->owner));
     enum xpl_pg_rc rc = xpl_pg_flush_touches(s);

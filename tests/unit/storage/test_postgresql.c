@@ -468,14 +468,28 @@ static void test_ended_transaction(void) {
     xpl_store_close(s);
 }
 
+// Somebody else who has the table for 7 s.
+static pid_t lock_table(const char *table) {
+    char lock[120], held[200];
+    (void)snprintf(lock, sizeof lock,
+                   "BEGIN; LOCK TABLE %s IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(7); COMMIT",
+                   table);
+    (void)snprintf(held, sizeof held,
+                   "DO $$ BEGIN ASSERT EXISTS (SELECT FROM pg_locks WHERE granted AND"
+                   " relation='%s'::regclass AND mode='AccessExclusiveLock'); END $$",
+                   table);
+    const pid_t pid = pg_spawn((const char *const[]){"psql", "-XqAt", "-h", pg.socket, "-U",
+                                                     "postgres", "-d", database, "-c", lock, NULL});
+    for (int i = 0; pg_try(database, held) != 0; i++)
+        CHECK(i < 300);
+    return pid;
+}
+
 // A lock of somebody else's: no answer, neither to lookups nor to puts.
 static void test_time_limits(void) {
     struct xpl_store *s = open_pg();
     CHECK_EQ(put_n(s, 1, 100, NULL), XPL_OK);
-    const pid_t pid = pg_spawn((const char *const[]){
-        "psql", "-XqAt", "-h", pg.socket, "-U", "postgres", "-d", database, "-c",
-        "BEGIN; LOCK TABLE results IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(7); COMMIT", NULL});
-    pg_pause_ms(700);
+    const pid_t pid = lock_table("results");
     uint64_t begin = xpl_clock_ns();
     CHECK(!get_n(s, 1, 100));
     CHECK(xpl_clock_ns() - begin < (uint64_t)3000 * 1000000u);
@@ -486,6 +500,17 @@ static void test_time_limits(void) {
     expect_shared_again(s, 3, 5000);
     CHECK(get_n(s, 1, 100) && !get_n(s, 2, 100));
     xpl_store_close(s);
+}
+
+// A daemon that ends does not wait for what its last words wait for.
+static void test_time_to_close(void) {
+    struct xpl_store *s = open_pg();
+    CHECK_EQ(put_n(s, 1, 100, NULL), XPL_OK);
+    const pid_t pid = lock_table("leases");
+    const uint64_t begin = xpl_clock_ns();
+    xpl_store_close(s);
+    CHECK(xpl_clock_ns() - begin < (uint64_t)3000 * 1000000u);
+    CHECK(waitpid(pid, NULL, 0) == pid);
 }
 
 int main(void) {
@@ -504,7 +529,8 @@ int main(void) {
                                           test_few_connections,
                                           test_ended_backends,
                                           test_ended_transaction,
-                                          test_time_limits};
+                                          test_time_limits,
+                                          test_time_to_close};
     const char *const why = pg_begin();
     if (why) {
         fprintf(stderr, "SKIPPED: %s\n", why);
