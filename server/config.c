@@ -76,6 +76,12 @@ static const struct setting settings[] = {
      "postgresql://USER@HOST:PORT/DATABASE: results are kept there and shared with other daemons, "
      "instead of in cache.db; a password belongs in the configuration file, XPLANED_STORE or "
      "~/.pgpass"},
+    {"role", TEXT, 0, AT(role), "all", 0, 0, "ROLE",
+     "all: answers and converts; worker: converts what other daemons ask for by way of --store, "
+     "and "
+     "listens only where it is told to"},
+    {"job-lease", TIME, 0, AT(job_lease_ms), "30s", 500, DAY_MS, "TIME",
+     "how long a worker that says nothing keeps its jobs"},
     {"config", TEXT, 0, AT(config), "", 0, 0, "FILE",
      "configuration file of `key = value` lines (default: /etc/xplaned/xplaned.conf if it exists)"},
     {"tls-cert", TEXT, 0, AT(tls_cert), "", 0, 0, "FILE", "PEM certificate chain: serve TLS"},
@@ -123,6 +129,7 @@ static const struct setting settings[] = {
      "how often files are checked for changes without a notification"},
 };
 enum { N_SETTINGS = sizeof settings / sizeof *settings };
+_Static_assert(sizeof settings / sizeof *settings <= 64, "xpl_config.given has a bit for each");
 
 static char *copy_text(const char *z, size_t n) {
     char *p = xpl_sys_alloc(n + 1);
@@ -184,6 +191,7 @@ static xpl_status_t set_value(struct xpl_config *c, const struct setting *s, con
     if (!z) XPL_RETURN_OOM(err, "settings");
     void *const field = (char *)c + s->offset;
     bool ok = true;
+    c->given |= (uint64_t)1 << (s - settings);
     if (s->type == TEXT) {
         char **const text = field;
         xpl_sys_free(*text);
@@ -370,11 +378,41 @@ static xpl_status_t check_topics(const char *spec, struct xpl_error *err) {
                      XPL_STR_FMT(unknown), names);
 }
 
+bool xpl_config_has_role(const struct xpl_config *c, const char *role) {
+    return strcmp(c->role, role) == 0;
+}
+
+static bool is_given(const struct xpl_config *c, const char *name) {
+    return c->given >> (find_setting(name, strlen(name)) - settings) & 1;
+}
+
+// A worker listens only where it is told to.
+static xpl_status_t apply_role(struct xpl_config *c, struct xpl_error *err) {
+    static const char *const off[][2] = {{"listen", ""}, {"http", "off"}};
+    if (xpl_config_has_role(c, "all")) return XPL_OK;
+    if (!xpl_config_has_role(c, "worker")) {
+        char hint[XPL_NEAR_TEXT];
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "bad value \"%s\" for role%s (all or worker)",
+                         c->role, xpl_near_of(c->role, "all|worker", hint));
+    }
+    if (!c->store[0])
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "--role %s needs --store postgresql://USER@HOST:PORT/DATABASE: daemons "
+                         "share their work there",
+                         c->role);
+    for (size_t i = 0; i < sizeof off / sizeof *off; i++)
+        if (!is_given(c, off[i][0]))
+            XPL_TRY(set_value(c, find_setting(off[i][0], strlen(off[i][0])), off[i][1],
+                              strlen(off[i][1]), "default", err));
+    return XPL_OK;
+}
+
 static xpl_status_t load_settings(int argc, char **argv, struct xpl_config *c,
                                   struct xpl_error *err) {
     for (size_t i = 0; i < N_SETTINGS; i++)
         XPL_TRY(set_value(c, &settings[i], settings[i].fallback, strlen(settings[i].fallback),
                           "default", err));
+    c->given = 0;
     bool required;
     const char *const path = config_path(argc, argv, &required);
     XPL_TRY(read_file(c, path, required, err));
@@ -389,6 +427,7 @@ static xpl_status_t load_settings(int argc, char **argv, struct xpl_config *c,
     if (c->store[0] && !xpl_store_is_url(c->store)) // not shown: it may be a secret
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
                          "--store: not a URL; write postgresql://USER@HOST:PORT/DATABASE");
+    XPL_TRY(apply_role(c, err));
     if (!xpl_log_check(c->log))
         XPL_RETURN_ERROR(
             err, XPL_INVALID_ARGUMENT,

@@ -18,6 +18,7 @@ struct xpl_config { // strings are owned; NULL or "" means not set
     char *http_host, *http_prefix, *ui_dir, *src_prefix;
     char *state_dir;
     char *store; // URL of a database; may have a password in it: never shown
+    char *role;  // all, front, worker
     char *tls_cert, *tls_key, *tls_client_ca, *token_file;
     char *log, *log_format;
     char *config;
@@ -30,7 +31,12 @@ struct xpl_config { // strings are owned; NULL or "" means not set
     uint64_t http_idle_ms;
     uint64_t request_timeout_ms, grace_ms, scan_interval_ms, slow_request_ms;
     uint64_t import_idle_ms, import_limit; // bytes
+    uint64_t job_lease_ms;
+    uint64_t given; // settings that were made, a bit each in the order of the table
 };
+
+// Whether the daemon has this role.
+bool xpl_config_has_role(const struct xpl_config *c, const char *role);
 
 enum xpl_config_result {
     XPL_CONFIG_RUN,   // settings complete

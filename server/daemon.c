@@ -303,6 +303,7 @@ static const struct xpl_component *const components[] = { // in the order of sta
     &xpl_long_calls_component,
     &watch_component,
     &xpl_prefetch_component,
+    &xpl_job_worker_component,
     &ready_component,
 };
 // clang-format on

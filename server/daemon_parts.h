@@ -52,6 +52,7 @@ struct xpl_daemon { // members in order of start; NULL until then
     struct xpl_http *http;
     struct xpl_watch *watch;
     struct xpl_prefetch *prefetch;
+    struct xpl_job_worker *job_worker; // of role worker
 
     bool stopping;
     unsigned n_ending; // stops that go on, each ended by ended(d)
@@ -75,7 +76,7 @@ struct xpl_component {
 
 extern const struct xpl_component xpl_catalogue_component, xpl_cache_component, xpl_store_component,
     xpl_index_files_component, xpl_writer_component, xpl_workers_component, xpl_engine_component,
-    xpl_prefetch_component;
+    xpl_prefetch_component, xpl_job_worker_component;
 // The threads of workers and captures: they end before what they answer through is freed.
 extern const struct xpl_component xpl_threads_component;
 // What all large blocks of the process may take together.

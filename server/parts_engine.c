@@ -2,6 +2,7 @@
 // Components from files to answers: catalogue, cache, store, index files, writer, workers, engine,
 // prefetch.
 #include <limits.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "analysis/formats/format.h"
@@ -17,6 +18,7 @@
 #include "server/engine/prefetch.h"
 #include "server/engine/statements.h"
 #include "server/engine/writer.h"
+#include "server/jobs/worker.h"
 #include "server/metrics.h"
 #include "sql/heap.h"
 #include "storage/places.h"
@@ -231,8 +233,14 @@ static void end_threads(struct xpl_daemon *d) {
 
 const struct xpl_component xpl_threads_component = {.name = "threads", .free = end_threads};
 
+// Daemons with one role convert what is asked for.
+static bool prefetches(const struct xpl_config *c) {
+    return c->prefetch && xpl_config_has_role(c, "all");
+}
+
 static xpl_status_t start_prefetch(struct xpl_daemon *d, struct xpl_error *err) {
-    d->prefetch = xpl_prefetch_new(d->engine, d->catalogue, d->store, d->pool, d->config->prefetch);
+    d->prefetch =
+        xpl_prefetch_new(d->engine, d->catalogue, d->store, d->pool, prefetches(d->config));
     if (!d->prefetch) XPL_RETURN_OOM(err, "watching");
     return XPL_OK;
 }
@@ -243,6 +251,37 @@ static void free_prefetch(struct xpl_daemon *d) {
 
 const struct xpl_component xpl_prefetch_component = {
     .name = "prefetch", .start = start_prefetch, .free = free_prefetch};
+
+// ---- jobs for other daemons ----
+
+static xpl_status_t start_job_worker(struct xpl_daemon *d, struct xpl_error *err) {
+    const struct xpl_job_worker_options o = {.store = d->store,
+                                             .catalogue = d->catalogue,
+                                             .products = xpl_engine_get_products(d->engine),
+                                             .pool = d->pool,
+                                             .lease_ms = d->config->job_lease_ms};
+    if (!xpl_config_has_role(d->config, "worker")) return XPL_OK;
+    if (!(d->job_worker = xpl_job_worker_new(&o))) XPL_RETURN_OOM(err, "jobs");
+    return XPL_OK;
+}
+
+static void on_jobs_ended(void *arg) { // on the worker's thread
+    struct xpl_daemon *const d = arg;
+    if (!xpl_loop_post(d->loop, d->ended, d)) abort(); // nothing could ever end the loop
+}
+
+static void stop_job_worker(struct xpl_daemon *d) {
+    if (!d->job_worker) return;
+    d->n_ending++;
+    xpl_job_worker_stop(d->job_worker, d->config->grace_ms, on_jobs_ended, d);
+}
+
+static void free_job_worker(struct xpl_daemon *d) {
+    xpl_job_worker_free(d->job_worker);
+}
+
+const struct xpl_component xpl_job_worker_component = {
+    .name = "jobs", .start = start_job_worker, .stop = stop_job_worker, .free = free_job_worker};
 
 // One job at a time is always admitted, which needs some memory.  There is no margin: what malloc
 // keeps between blocks comes on top.
@@ -259,6 +298,6 @@ void xpl_daemon_apply_settings(struct xpl_daemon *d) {
     xpl_metrics_set_slow(d->metrics, d->config->slow_request_ms * 1000);
     xpl_cache_set_limit(d->cache, (size_t)d->config->answer_cache);
     xpl_pool_set_limit(d->pool, (size_t)d->config->max_concurrent_requests);
-    xpl_prefetch_set_enabled(d->prefetch, d->config->prefetch);
+    xpl_prefetch_set_enabled(d->prefetch, prefetches(d->config));
     xpl_capture_jobs_set_memory(d->captures, d->config->memory_limit, d->config->memory_total);
 }

@@ -84,7 +84,8 @@ static xpl_status_t start_captures(struct xpl_daemon *d, struct xpl_error *err) 
                                                .catalogue = d->catalogue,
                                                .scan = scan_soon,
                                                .arg = d,
-                                               .enabled = d->config->capture,
+                                               .enabled = d->config->capture &&
+                                                          !xpl_config_has_role(d->config, "worker"),
                                                .memory_limit = d->config->memory_limit,
                                                .memory_total = d->config->memory_total};
     if (!(d->captures = xpl_capture_jobs_new(&o))) XPL_RETURN_OOM(err, "captures");

@@ -19,6 +19,7 @@
 struct xpl_product_manager;
 struct xpl_identity;
 struct xpl_index_files;
+struct xpl_job_claim;
 struct xpl_store_writer;
 
 // The parts are borrowed and outlive the manager.
@@ -67,6 +68,7 @@ struct xpl_build_context {
     bool prefetch;     // gives way to requests, and leaves memory to what was asked for
     bool packed;       // a packed product will do
     bool passing;      // one of so many that memory is left to others
+    bool published;    // the caller stores it (xpl_product_publish)
 };
 
 struct xpl_product_request {
@@ -87,6 +89,12 @@ struct xpl_product_request {
 xpl_status_t xpl_product_get(struct xpl_product_manager *m, const struct xpl_product_request *r,
                              const struct xpl_build_context *ctx, struct xpl_stage_times *times,
                              struct xpl_product_handle **ret, struct xpl_error *err) XPL_NODISCARD;
+// Stores a product for whoever asked for it by a job, and ends the job, in one transaction.  On the
+// calling thread.  NOT_FOUND: the job is another's by now, nothing was stored.  ABORTED: the file
+// changed, or may change unseen: its bytes have no id yet.  CANCELLED; else as the store says.
+xpl_status_t xpl_product_publish(struct xpl_product_manager *m, const struct xpl_product_request *r,
+                                 struct xpl_product_handle *h, const struct xpl_job_claim *claim,
+                                 struct xpl_work_owner owner, struct xpl_error *err) XPL_NODISCARD;
 // Makes a partial product whole for all who wait for it.  Takes the caller's reference; nobody may
 // use the value.  Logs a failure: nobody else learns of it.
 void xpl_product_finish(struct xpl_product_manager *m, struct xpl_product_handle *h,

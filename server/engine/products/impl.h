@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Private: what the files of the manager of products share.  build.c knows the builds under way,
-// kept.c what memory, store and files hold, make.c how a product is made; manager.c uses all three.
+// kept.c what memory, store and files hold, make.c how a product is made; manager.c uses all three,
+// publish.c stores what was made for others.
 #ifndef XPL_SERVER_ENGINE_PRODUCTS_IMPL_H_
 #define XPL_SERVER_ENGINE_PRODUCTS_IMPL_H_
 
@@ -74,6 +75,13 @@ struct xpl_product_handle *xpl_product_read_kept(struct xpl_product_manager *m,
                                                  struct xpl_stage_times *times);
 // Whether people query rows of it; asked while the value is unpacked.
 bool xpl_product_has_rows(const struct xpl_product_handle *h);
+// What a product is stored under; `buf`, of XPL_PRODUCT_VARIANT_TEXT bytes, is part of it.
+enum { XPL_PRODUCT_VARIANT_TEXT = 128 };
+struct xpl_store_key xpl_product_store_key(const struct xpl_product *p, unsigned variant,
+                                           const struct xpl_profile_id *id, char *buf);
+// Hands the rows that people query of a stored product to the store's writer, if they are missing.
+void xpl_product_write_rows(struct xpl_product_manager *m, const struct xpl_product_request *r,
+                            struct xpl_product_handle *h);
 // Hands a product, and the rows that people query, to the store's writer.
 void xpl_product_write_to_store(struct xpl_product_manager *m, const struct xpl_product_request *r,
                                 struct xpl_product_handle *h);

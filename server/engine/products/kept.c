@@ -96,14 +96,12 @@ static xpl_str_t variant_text(const struct xpl_product *p, unsigned variant, cha
     return (xpl_str_t){buf, n};
 }
 
-enum { MAX_VARIANT_TEXT = 128 };
-
-static struct xpl_store_key store_key(const struct xpl_product *p, unsigned variant,
-                                      const struct xpl_profile_id *id, char *buf) {
+struct xpl_store_key xpl_product_store_key(const struct xpl_product *p, unsigned variant,
+                                           const struct xpl_profile_id *id, char *buf) {
     return (struct xpl_store_key){
         .kind = XPL_STORE_PRODUCT,
         .name = xpl_str_from(p->name),
-        .options = variant_text(p, variant, buf, MAX_VARIANT_TEXT),
+        .options = variant_text(p, variant, buf, XPL_PRODUCT_VARIANT_TEXT),
         .version = p->version,
         .profiles = id,
         .n_profiles = 1,
@@ -112,18 +110,18 @@ static struct xpl_store_key store_key(const struct xpl_product *p, unsigned vari
 
 bool xpl_product_is_stored(struct xpl_product_manager *m, const struct xpl_product *product,
                            unsigned variant, const struct xpl_fingerprint *fingerprint) {
-    char buf[MAX_VARIANT_TEXT];
+    char buf[XPL_PRODUCT_VARIANT_TEXT];
     struct xpl_profile_id id;
     if (!xpl_identity_lookup(m->parts.identity, fingerprint, &id)) return false;
-    const struct xpl_store_key k = store_key(product, variant, &id, buf);
+    const struct xpl_store_key k = xpl_product_store_key(product, variant, &id, buf);
     return xpl_store_has(m->parts.store, &k);
 }
 
 static struct xpl_product_handle *read_store(struct xpl_product_manager *m,
                                              const struct xpl_product_build *b,
                                              const struct xpl_profile_id *id, bool packed) {
-    char buf[MAX_VARIANT_TEXT];
-    const struct xpl_store_key k = store_key(b->product, b->variant, id, buf);
+    char buf[XPL_PRODUCT_VARIANT_TEXT];
+    const struct xpl_store_key k = xpl_product_store_key(b->product, b->variant, id, buf);
     const size_t limit = atomic_load(&m->limit);
     struct xpl_store_value v;
     if (xpl_store_get(m->parts.store, &k, limit, &v, NULL) != XPL_OK) return NULL;
@@ -193,30 +191,47 @@ static xpl_status_t op_stats_rows(const void *value, xpl_bytes_t encoded, struct
     return xpl_rows_from_product(v ? v->stats : NULL, encoded, arena, ret, err);
 }
 
-// Hands a product, and the rows that people query, to the store's writer.
-void xpl_product_write_to_store(struct xpl_product_manager *m, const struct xpl_product_request *r,
-                                struct xpl_product_handle *h) {
-    char buf[MAX_VARIANT_TEXT];
-    const struct xpl_store_writer_key w = {
+static struct xpl_store_writer_key writer_key(const struct xpl_product_request *r,
+                                              const struct xpl_product_handle *h, char *buf) {
+    return (struct xpl_store_writer_key){
         .kind = XPL_STORE_PRODUCT,
         .name = xpl_str_from(h->product->name),
-        .options = variant_text(h->product, h->variant, buf, sizeof buf),
+        .options = variant_text(h->product, h->variant, buf, XPL_PRODUCT_VARIANT_TEXT),
         .version = h->product->version,
         .snapshot = r->snapshot,
         .hosts = &r->host,
         .files = &h->fingerprint,
         .n_hosts = 1};
-    const struct xpl_store_writer_product p = {.owner = &h->object,
-                                               .value = h->value,
-                                               .encoded = {h->packed, h->packed_len},
-                                               .encode = h->product->encode,
-                                               .rows = h->has_rows ? op_stats_rows : NULL};
+}
+
+static struct xpl_store_writer_product writer_product(struct xpl_product_handle *h) {
+    return (struct xpl_store_writer_product){.owner = &h->object,
+                                             .value = h->value,
+                                             .encoded = {h->packed, h->packed_len},
+                                             .encode = h->product->encode,
+                                             .rows = h->has_rows ? op_stats_rows : NULL};
+}
+
+void xpl_product_write_rows(struct xpl_product_manager *m, const struct xpl_product_request *r,
+                            struct xpl_product_handle *h) {
+    char buf[XPL_PRODUCT_VARIANT_TEXT];
     struct xpl_profile_id id;
-    if (!h->from_store)
-        xpl_store_writer_put_product(m->parts.writer, &w, &p);
-    else if (h->has_rows && xpl_identity_lookup(m->parts.identity, &h->fingerprint, &id) &&
-             !xpl_store_has_rows(m->parts.store, &id, XPL_ROWS_VERSION))
+    const struct xpl_store_writer_key w = writer_key(r, h, buf);
+    const struct xpl_store_writer_product p = writer_product(h);
+    if (h->has_rows && xpl_identity_lookup(m->parts.identity, &h->fingerprint, &id) &&
+        !xpl_store_has_rows(m->parts.store, &id, XPL_ROWS_VERSION))
         xpl_store_writer_put_rows(m->parts.writer, &w, &p);
+}
+
+void xpl_product_write_to_store(struct xpl_product_manager *m, const struct xpl_product_request *r,
+                                struct xpl_product_handle *h) {
+    char buf[XPL_PRODUCT_VARIANT_TEXT];
+    const struct xpl_store_writer_key w = writer_key(r, h, buf);
+    const struct xpl_store_writer_product p = writer_product(h);
+    if (h->from_store)
+        xpl_product_write_rows(m, r, h);
+    else
+        xpl_store_writer_put_product(m->parts.writer, &w, &p);
 }
 
 // On the saver's thread: from now on the file is read, or, without one, memory.

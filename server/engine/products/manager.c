@@ -73,7 +73,8 @@ static xpl_status_t claim_build(struct xpl_product_manager *m, const struct xpl_
     XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
 }
 
-// The build has its outcome: tells all who wait, and keeps the product.
+// The build has its outcome: tells all who wait, and keeps the product.  `known`: the store has it,
+// or somebody else sees to that.
 static void conclude_build(struct xpl_product_manager *m, const struct xpl_product_request *r,
                            struct xpl_product_build *b, xpl_status_t st, bool known,
                            bool for_memory) {
@@ -121,7 +122,8 @@ static void run_build(struct xpl_product_manager *m, const struct xpl_product_re
     const bool valid = h && h->status == XPL_OK;
     if (valid && !known) h->has_rows = xpl_product_has_rows(h);
     if (valid && !known && ctx->packed) xpl_product_handle_pack(h);
-    conclude_build(m, r, b, st, known, !(valid && (ctx->prefetch || ctx->passing)));
+    conclude_build(m, r, b, st, known || ctx->published,
+                   !(valid && (ctx->prefetch || ctx->passing)));
 }
 
 // *at, unpacked: a new handle, in memory in its place.  On failure NULL.

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/jobs/worker.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/cond.h"
+#include "base/log.h"
+#include "server/engine/pool.h"
+#include "server/jobs/job.h"
+
+// How long an idle worker waits until it asks again: longer each time.
+enum { ASK_MIN_MS = 20, ASK_MAX_MS = 1000, RENEWALS = 3 };
+
+struct xpl_job_worker {
+    struct xpl_job_worker_options o;
+    struct xpl_store_version *products; // that it makes
+    size_t n_products;
+    struct xpl_job_slot *slots;
+    size_t n_slots;
+    char name[96];
+    pthread_t thread;
+    pthread_mutex_t mu; // everything below
+    pthread_cond_t changed;
+    size_t n_running;
+    bool stop, cancelled;
+    uint64_t stop_ns; // when jobs are given up
+    uint64_t ask_ns, ask_pause_ms, renew_ns;
+    void (*ended)(void *arg);
+    void *ended_arg;
+};
+
+static uint64_t ns_of(uint64_t ms) {
+    return ms * 1000000u;
+}
+
+// ---- doing jobs ----
+
+static void run_slot(void *arg) { // on a thread of the pool
+    struct xpl_job_slot *const s = arg;
+    struct xpl_job_worker *const w = s->worker;
+    xpl_job_slot_run(s);
+    pthread_mutex_lock(&w->mu);
+    xpl_arena_fini(&s->arena);
+    s->used = false;
+    w->n_running--;
+    w->ask_ns = 0; // there is room for another one
+    w->ask_pause_ms = ASK_MIN_MS;
+    pthread_cond_signal(&w->changed);
+    pthread_mutex_unlock(&w->mu);
+}
+
+// A free slot, used from now on.
+static struct xpl_job_slot *take_slot(struct xpl_job_worker *w) {
+    struct xpl_job_slot *ret = NULL;
+    pthread_mutex_lock(&w->mu);
+    for (size_t i = 0; !ret && i < w->n_slots; i++)
+        if (!w->slots[i].used) ret = &w->slots[i];
+    if (ret) {
+        ret->used = true;
+        w->n_running++;
+    }
+    pthread_mutex_unlock(&w->mu);
+    return ret;
+}
+
+static void begin_job(struct xpl_job_worker *w, const struct xpl_job *job) {
+    struct xpl_job_slot *const s = take_slot(w);
+    if (!s) return; // as many were claimed as there were slots
+    const bool filled = xpl_job_slot_fill(s, job);
+    if (filled && xpl_pool_submit(w->o.pool, run_slot, s)) return;
+    s->job.claim = job->claim;
+    xpl_job_slot_give_back(s, ASK_MAX_MS);
+    if (filled) xpl_arena_fini(&s->arena);
+    pthread_mutex_lock(&w->mu);
+    s->used = false;
+    w->n_running--;
+    pthread_mutex_unlock(&w->mu);
+}
+
+// Claims as many as there is room for; false when there was nothing.
+static bool claim_jobs(struct xpl_job_worker *w, size_t room, bool alone) {
+    const struct xpl_job_offer offer = {.products = w->products,
+                                        .n_products = w->n_products,
+                                        .max_bytes = INT64_MAX,
+                                        .max = room,
+                                        .alone = alone,
+                                        .lease_ms = w->o.lease_ms};
+    struct xpl_arena arena;
+    struct xpl_job *jobs = NULL;
+    size_t n = 0;
+    xpl_arena_init(&arena, 1 << 20);
+    // What fails is tried again: the store says when it is away.
+    if (xpl_store_jobs(w->o.store)->claim(w->o.store, &offer, &arena, &jobs, &n, NULL) != XPL_OK)
+        n = 0;
+    for (size_t i = 0; i < n; i++)
+        begin_job(w, &jobs[i]);
+    xpl_arena_fini(&arena);
+    return n > 0;
+}
+
+// ---- leases ----
+
+static bool is_same(const struct xpl_job_claim *a, const struct xpl_job_claim *b) {
+    return a->attempt == b->attempt && memcmp(&a->digest, &b->digest, sizeof a->digest) == 0;
+}
+
+// A slot may have got another job since its claim was copied.
+static void mark_lost(struct xpl_job_worker *w, const struct xpl_job_claim *c) {
+    pthread_mutex_lock(&w->mu);
+    for (size_t i = 0; i < w->n_slots; i++)
+        if (w->slots[i].used && is_same(&w->slots[i].job.claim, c))
+            atomic_store(&w->slots[i].lost, true);
+    pthread_mutex_unlock(&w->mu);
+}
+
+static void renew_leases(struct xpl_job_worker *w) {
+    struct xpl_job_claim claims[XPL_JOB_MAX_CLAIM];
+    bool kept[XPL_JOB_MAX_CLAIM];
+    size_t n = 0;
+    pthread_mutex_lock(&w->mu);
+    for (size_t i = 0; i < w->n_slots; i++)
+        if (w->slots[i].used) claims[n++] = w->slots[i].job.claim;
+    pthread_mutex_unlock(&w->mu);
+    const struct xpl_job_ops *const ops = xpl_store_jobs(w->o.store);
+    const struct xpl_job_daemon me = {.name = xpl_str_from(w->name),
+                                      .role = XPL_STR("worker"),
+                                      .version = XPL_STR(XPL_VERSION),
+                                      .n_jobs = (int64_t)n};
+    if (n && ops->renew(w->o.store, claims, n, w->o.lease_ms, kept, NULL) == XPL_OK)
+        for (size_t i = 0; i < n; i++)
+            if (!kept[i]) mark_lost(w, &claims[i]);
+    (void)ops->report(w->o.store, &me, w->o.lease_ms, NULL);
+}
+
+static void report_end(struct xpl_job_worker *w) {
+    const struct xpl_job_daemon me = {
+        .name = xpl_str_from(w->name), .role = XPL_STR("worker"), .version = XPL_STR(XPL_VERSION)};
+    (void)xpl_store_jobs(w->o.store)->report(w->o.store, &me, 0, NULL);
+}
+
+// ---- the thread ----
+
+// The caller holds w->mu; it is released meanwhile.
+static void ask(struct xpl_job_worker *w) {
+    const size_t room = w->n_slots - w->n_running;
+    const bool alone = w->n_running == 0;
+    pthread_mutex_unlock(&w->mu);
+    const bool any = claim_jobs(w, room, alone);
+    pthread_mutex_lock(&w->mu);
+    if (any)
+        w->ask_pause_ms = ASK_MIN_MS;
+    else if (w->ask_pause_ms < ASK_MAX_MS)
+        w->ask_pause_ms = w->ask_pause_ms * 2 < ASK_MAX_MS ? w->ask_pause_ms * 2 : ASK_MAX_MS;
+    w->ask_ns = xpl_clock_ns() + ns_of(w->ask_pause_ms);
+}
+
+static void renew(struct xpl_job_worker *w) {
+    w->renew_ns = xpl_clock_ns() + ns_of(w->o.lease_ms / RENEWALS);
+    pthread_mutex_unlock(&w->mu);
+    renew_leases(w);
+    pthread_mutex_lock(&w->mu);
+}
+
+static void cancel_all(struct xpl_job_worker *w) {
+    w->cancelled = true;
+    for (size_t i = 0; i < w->n_slots; i++)
+        if (w->slots[i].used) atomic_store(&w->slots[i].cancelled, true);
+}
+
+static uint64_t next_event(const struct xpl_job_worker *w) {
+    uint64_t next = w->renew_ns;
+    if (!w->stop && w->n_running < w->n_slots && w->ask_ns < next) next = w->ask_ns;
+    if (w->stop && !w->cancelled && w->stop_ns < next) next = w->stop_ns;
+    return next;
+}
+
+static void *worker_main(void *arg) {
+    struct xpl_job_worker *const w = arg;
+    pthread_mutex_lock(&w->mu);
+    while (!w->stop || w->n_running) {
+        const uint64_t now = xpl_clock_ns();
+        if (now >= w->renew_ns)
+            renew(w);
+        else if (!w->stop && w->n_running < w->n_slots && now >= w->ask_ns)
+            ask(w);
+        else if (w->stop && !w->cancelled && now >= w->stop_ns)
+            cancel_all(w);
+        else
+            (void)xpl_cond_wait_until(&w->changed, &w->mu, next_event(w));
+    }
+    pthread_mutex_unlock(&w->mu);
+    report_end(w);
+    if (w->ended) w->ended(w->ended_arg);
+    return NULL;
+}
+
+// ---- life ----
+
+// The products that the store keeps: those are what others can use.
+static bool list_products(struct xpl_job_worker *w) {
+    size_t n;
+    const struct xpl_product *const *const all = xpl_products(&n);
+    w->products = xpl_sys_alloc(n * sizeof *w->products + 1);
+    for (size_t i = 0; w->products && i < n; i++)
+        if (all[i]->residency == XPL_RESIDENCY_STORE)
+            w->products[w->n_products++] = (struct xpl_store_version){
+                XPL_STORE_PRODUCT, xpl_str_from(all[i]->name), all[i]->version};
+    return w->products != NULL;
+}
+
+static bool make_slots(struct xpl_job_worker *w) {
+    const unsigned threads = xpl_pool_get_state(w->o.pool).workers;
+    w->n_slots = threads < XPL_JOB_MAX_CLAIM ? threads : XPL_JOB_MAX_CLAIM;
+    w->slots = xpl_sys_alloc(w->n_slots * sizeof *w->slots + 1);
+    for (size_t i = 0; w->slots && i < w->n_slots; i++)
+        w->slots[i] = (struct xpl_job_slot){.parts = &w->o, .worker = w};
+    return w->slots != NULL;
+}
+
+static void worker_free(struct xpl_job_worker *w) {
+    xpl_sys_free(w->slots);
+    xpl_sys_free(w->products);
+    pthread_mutex_destroy(&w->mu);
+    pthread_cond_destroy(&w->changed);
+    xpl_sys_free(w);
+}
+
+struct xpl_job_worker *xpl_job_worker_new(const struct xpl_job_worker_options *o) {
+    char host[64] = "";
+    struct xpl_job_worker *const w = xpl_sys_alloc(sizeof *w);
+    if (!w) return NULL;
+    *w = (struct xpl_job_worker){.o = *o, .ask_pause_ms = ASK_MIN_MS};
+    pthread_mutex_init(&w->mu, NULL);
+    xpl_cond_init(&w->changed);
+    (void)gethostname(host, sizeof host - 1);
+    (void)snprintf(w->name, sizeof w->name, "%s:%ld", host, (long)getpid());
+    if (list_products(w) && make_slots(w) && pthread_create(&w->thread, NULL, worker_main, w) == 0)
+        return w;
+    worker_free(w);
+    return NULL;
+}
+
+void xpl_job_worker_stop(struct xpl_job_worker *w, uint64_t grace_ms, void (*ended)(void *arg),
+                         void *arg) {
+    pthread_mutex_lock(&w->mu);
+    w->stop = true;
+    w->stop_ns = xpl_clock_ns() + ns_of(grace_ms);
+    w->ended = ended;
+    w->ended_arg = arg;
+    pthread_cond_signal(&w->changed);
+    pthread_mutex_unlock(&w->mu);
+}
+
+void xpl_job_worker_free(struct xpl_job_worker *w) {
+    if (!w) return;
+    pthread_mutex_lock(&w->mu);
+    if (!w->stop) w->stop_ns = 0;
+    w->stop = true;
+    pthread_cond_signal(&w->changed);
+    pthread_mutex_unlock(&w->mu);
+    (void)pthread_join(w->thread, NULL);
+    worker_free(w);
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `--role worker` does: takes jobs from the shared store (storage/store/jobs.h), makes their
+// products with the daemon's manager of products, and publishes them.
+//
+// One thread claims, renews and reports; the daemon's workers do the jobs.  As many are claimed as
+// there are threads that wait for work, so that what dies with this process was begun.
+#ifndef XPL_SERVER_JOBS_WORKER_H_
+#define XPL_SERVER_JOBS_WORKER_H_
+
+#include "server/engine/products.h"
+#include "storage/store/jobs.h"
+
+struct xpl_catalogue;
+struct xpl_job_worker;
+struct xpl_pool;
+
+// Everything is borrowed and outlives it.
+struct xpl_job_worker_options {
+    struct xpl_store *store; // one that has jobs
+    struct xpl_catalogue *catalogue;
+    struct xpl_product_manager *products;
+    struct xpl_pool *pool;
+    uint64_t lease_ms;
+};
+
+// NULL when the thread or memory cannot be had.
+struct xpl_job_worker *xpl_job_worker_new(const struct xpl_job_worker_options *o);
+// Claims nothing more.  Jobs under way may finish within `grace_ms`; what is left then is given
+// back.  ended(arg) is called on the worker's thread when that is over.  Does not wait.
+void xpl_job_worker_stop(struct xpl_job_worker *w, uint64_t grace_ms, void (*ended)(void *arg),
+                         void *arg);
+// Joins; without a stop before it, stops at once.  NULL is fine.
+void xpl_job_worker_free(struct xpl_job_worker *w);
+
+#endif

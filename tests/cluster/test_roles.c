@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// Daemons with roles: workers that are killed, stopped, drained, and a file that kills workers.
+#include <limits.h>
+
+#include "storage/store/jobs.h"
+#include "tests/cluster/pg_server.h"
+#include "tests/server/daemon_fixture.h"
+
+enum { HOSTS = 6 };
+
+static const char *store_flag(void) {
+    static char store[300];
+    (void)snprintf(store, sizeof store, "--store=%s", pg_url("postgres"));
+    return store;
+}
+
+// Hosts of other bytes each: vm0, vm1, ...; written long ago, so that nobody has to wait until
+// their time stamps tell them apart.
+static void add_hosts(const char *dir, const char *run, int n) {
+    for (int i = 0; i < n; i++) {
+        char host[16], path[PATH_MAX];
+        (void)snprintf(host, sizeof host, "vm%d", i);
+        add_session(dir, run, host, any_profile());
+        (void)snprintf(path, sizeof path, "%s/plugins/profile/%s/%s.xplane.pb", dir, run, host);
+        FILE *const f = fopen(path, "ab"); // a further host's name
+        CHECK(f && fprintf(f, "\x22\x02%c%c", 'a' + i, run[0]) == 4);
+        CHECK_EQ(fclose(f), 0);
+        const struct timespec old[2] = {{.tv_sec = 1700000000}, {.tv_sec = 1700000000 + i}};
+        CHECK_EQ(utimensat(AT_FDCWD, path, old, 0), 0);
+    }
+}
+
+// `fault`: XPLANED_FAULT_JOBS of the worker, or NULL.
+static struct daemon_proc start_worker(const char *dir, const char *fault) {
+    const char *const flags[] = {"--role=worker", store_flag(),  "--job-lease=2s",
+                                 "--grace=20s",   "--workers=2", NULL};
+    if (fault)
+        CHECK_EQ(setenv("XPLANED_FAULT_JOBS", fault, 1), 0);
+    else
+        CHECK_EQ(unsetenv("XPLANED_FAULT_JOBS"), 0);
+    return start_daemon(dir, make_dir(), flags);
+}
+
+// Within `ms` a condition over the database holds.
+static void wait_for(const char *condition, long ms) {
+    char sql[500];
+    (void)snprintf(sql, sizeof sql, "DO $$ BEGIN ASSERT (%s); END $$", condition);
+    for (long waited = 0; pg_try("postgres", sql) != 0; waited += 50) {
+        if (waited > ms) fprintf(stderr, "not within %ld ms: %s\n", ms, condition);
+        CHECK(waited <= ms);
+        pg_pause_ms(50);
+    }
+}
+
+// ---- workers alone: the test asks ----
+
+static struct xpl_store *open_store(void) {
+    struct xpl_store *s = NULL;
+    struct xpl_error err = {0};
+    const struct xpl_store_options o = {.size = sizeof o, .dir = "", .url = pg_url("postgres")};
+    CHECK_OK(xpl_store_open(&o, &s, &err), &err);
+    return s;
+}
+
+// Asks for the op statistics of hosts as a front does.
+static void ask_jobs(struct xpl_store *s, const char *dir, const char *run, int n) {
+    struct xpl_job_spec specs[HOSTS];
+    struct xpl_job_digest digests[HOSTS];
+    char names[HOSTS][16];
+    struct xpl_error err = {0};
+    for (int i = 0; i < n; i++) {
+        char path[PATH_MAX];
+        struct stat st;
+        (void)snprintf(names[i], sizeof names[i], "vm%d", i);
+        (void)snprintf(path, sizeof path, "%s/plugins/profile/%s/vm%d.xplane.pb", dir, run, i);
+        CHECK_EQ(stat(path, &st), 0);
+        specs[i] = (struct xpl_job_spec){.session = xpl_str_from(run),
+                                         .host = xpl_str_from(names[i]),
+                                         .size_bytes = (uint64_t)st.st_size,
+                                         .mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 +
+                                                     st.st_mtim.tv_nsec,
+                                         .product = xpl_str_from(xpl_product_op_stats.name),
+                                         .version = xpl_product_op_stats.version};
+    }
+    CHECK_OK(xpl_store_jobs(s)->enqueue(s, specs, (size_t)n, digests, &err), &err);
+}
+
+static void wait_done(int products, long ms) {
+    char sql[120];
+    wait_for("NOT EXISTS (SELECT 1 FROM jobs)", ms);
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(*)=%d FROM results WHERE kind='product' AND name='op_stats'",
+                   products);
+    wait_for(sql, 0);
+}
+
+static void scenario_work(void) {
+    const char *const dir = make_dir();
+    struct xpl_store *const s = open_store();
+    add_hosts(dir, "run", HOSTS);
+    struct daemon_proc w = start_worker(dir, NULL);
+    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker' AND"
+             " expires_at>clock_timestamp()",
+             5000);
+    ask_jobs(s, dir, "run", HOSTS);
+    wait_done(HOSTS, 20000);
+    wait_for("SELECT count(*)=6 FROM profile_files", 0);
+    CHECK(log_has(&w, "published"));
+    CHECK_EQ(stop_daemon(&w), 0);
+    wait_for("SELECT count(*)=0 FROM daemons WHERE expires_at>clock_timestamp()", 0);
+    xpl_store_close(s);
+}
+
+// What it had is done by another one when the lease is over: each product once.
+static void scenario_killed(void) {
+    const char *const dir = make_dir();
+    struct xpl_store *const s = open_store();
+    add_hosts(dir, "run", HOSTS);
+    struct daemon_proc a = start_worker(dir, "delay_ms=60000");
+    ask_jobs(s, dir, "run", HOSTS);
+    wait_for("SELECT count(*)=2 FROM jobs WHERE expires_at>clock_timestamp()", 10000);
+    struct daemon_proc b = start_worker(dir, NULL);
+    wait_for("SELECT count(*)=2 FROM jobs", 20000); // what nobody had
+    wait_for("SELECT count(*)=2 FROM jobs WHERE attempt=1 AND expires_at>clock_timestamp()", 0);
+    kill_daemon(&a, SIGKILL);
+    wait_done(HOSTS, 12000);
+    CHECK_EQ(stop_daemon(&b), 0);
+    xpl_store_close(s);
+}
+
+// It comes back when its jobs are done by another one: what it publishes is refused.
+static void scenario_frozen(void) {
+    const char *const dir = make_dir();
+    struct xpl_store *const s = open_store();
+    add_hosts(dir, "run", 2);
+    struct daemon_proc a = start_worker(dir, "delay_ms=1500");
+    ask_jobs(s, dir, "run", 2);
+    wait_for("SELECT count(*)=2 FROM jobs WHERE expires_at>clock_timestamp()", 10000);
+    CHECK_EQ(kill(a.pid, SIGSTOP), 0);
+    struct daemon_proc b = start_worker(dir, NULL);
+    wait_done(2, 15000);
+    pg_sql("postgres", "UPDATE results SET used_at_ms=0; DELETE FROM result_profiles");
+    CHECK_EQ(kill(a.pid, SIGCONT), 0);
+    CHECK(log_has(&a, "refused: the lease was over"));
+    wait_done(2, 1000);
+    wait_for("SELECT count(*)=0 FROM result_profiles", 0); // nothing was written again
+    CHECK_EQ(stop_daemon(&a), 0);
+    CHECK_EQ(stop_daemon(&b), 0);
+    xpl_store_close(s);
+}
+
+// A worker that ends gives back what it has, and no attempt counts.
+static void scenario_drained(void) {
+    const char *const dir = make_dir();
+    struct xpl_store *const s = open_store();
+    add_hosts(dir, "run", 3);
+    const char *const flags[] = {"--role=worker", store_flag(),  "--job-lease=60s",
+                                 "--grace=300ms", "--workers=2", NULL};
+    CHECK_EQ(setenv("XPLANED_FAULT_JOBS", "delay_ms=60000", 1), 0);
+    struct daemon_proc a = start_daemon(dir, make_dir(), flags);
+    ask_jobs(s, dir, "run", 3);
+    wait_for("SELECT count(*)=2 FROM jobs WHERE expires_at>clock_timestamp()", 10000);
+    CHECK_EQ(stop_daemon(&a), 0);
+    wait_for("SELECT count(*)=3 FROM jobs WHERE expires_at<clock_timestamp() AND attempt=0", 0);
+    struct daemon_proc b = start_worker(dir, NULL);
+    wait_done(3, 15000);
+    CHECK_EQ(stop_daemon(&b), 0);
+    xpl_store_close(s);
+}
+
+// A worker that vm1's file kills; not before it listens.  The leases of those before it are over.
+static struct daemon_proc start_killable(const char *dir) {
+    pg_sql("postgres", "UPDATE jobs SET expires_at='infinity'");
+    const struct daemon_proc w = start_worker(dir, "kill=vm1");
+    pg_sql("postgres", "UPDATE jobs SET expires_at='-infinity'");
+    return w;
+}
+
+// The file of vm1 kills workers, which somebody starts again: the others are done, whatever they
+// were begun with.
+static void scenario_poison(void) {
+    const char *const dir = make_dir();
+    struct xpl_store *const s = open_store();
+    int kills = 0;
+    add_hosts(dir, "run", HOSTS);
+    ask_jobs(s, dir, "run", HOSTS);
+    for (int status; kills < XPL_JOB_ATTEMPTS; kills++) {
+        struct daemon_proc w = start_killable(dir);
+        CHECK(waitpid(w.pid, &status, 0) == w.pid && WIFSIGNALED(status));
+    }
+    struct daemon_proc w = start_killable(dir);
+    wait_for("SELECT count(*)=5 FROM results WHERE kind='product'", 20000);
+    wait_for("SELECT count(*)=1 FROM jobs WHERE host='vm1' AND attempt=3", 0);
+    wait_for("SELECT count(*)=1 FROM jobs", 0);
+    pg_pause_ms(3000); // longer than the lease: nobody takes it
+    CHECK_EQ(stop_daemon(&w), 0);
+    xpl_store_close(s);
+}
+
+// Files that are not there, or not as whoever asks sees them, are left to him.
+static void scenario_unknown(void) {
+    const char *const dir = make_dir();
+    struct xpl_store *const s = open_store();
+    add_hosts(dir, "run", 2);
+    ask_jobs(s, dir, "run", 2);
+    pg_sql("postgres", "UPDATE jobs SET size_bytes=1 WHERE host='vm0'");
+    pg_sql("postgres", "UPDATE jobs SET session='other' WHERE host='vm1'");
+    struct daemon_proc w = start_worker(dir, NULL);
+    pg_pause_ms(2000);
+    wait_for("SELECT count(*)=2 FROM jobs", 0); // it may see them yet
+    pg_sql("postgres", "UPDATE jobs SET queued_at=queued_at-interval '1 min'");
+    wait_done(0, 5000);
+    CHECK(log_has(&w, "left to who asked"));
+    CHECK_EQ(stop_daemon(&w), 0);
+    xpl_store_close(s);
+}
+
+// The database goes while a worker has jobs: it publishes them when that is back.
+static void scenario_outage(void) {
+    const char *const dir = make_dir();
+    struct xpl_store *s = open_store();
+    add_hosts(dir, "run", 2);
+    struct daemon_proc w = start_worker(dir, "delay_ms=1500");
+    ask_jobs(s, dir, "run", 2);
+    wait_for("SELECT count(*)=2 FROM jobs WHERE expires_at>clock_timestamp()", 10000);
+    xpl_store_close(s);
+    pg_stop(SIGQUIT);
+    pg_pause_ms(1000);
+    pg_start();
+    wait_done(2, 15000);
+    CHECK_EQ(stop_daemon(&w), 0);
+}
+
+static void scenario_refused(void) {
+    struct daemon_proc d;
+    const char *const alone[] = {"--role=worker", NULL}, *const bad[] = {"--role=wroker", NULL};
+    CHECK_EQ(run_refused_daemon(make_dir(), make_dir(), alone, &d), 2);
+    CHECK(log_has(&d, "--role worker needs --store postgresql://"));
+    CHECK_EQ(run_refused_daemon(make_dir(), make_dir(), bad, &d), 2);
+    CHECK(log_has(&d, "bad value \"wroker\" for role"));
+}
+
+int main(int argc, char **argv) {
+    static const struct scenario all[] = {
+        {"work", scenario_work},       {"killed", scenario_killed},   {"frozen", scenario_frozen},
+        {"drained", scenario_drained}, {"poison", scenario_poison},   {"unknown", scenario_unknown},
+        {"outage", scenario_outage},   {"refused", scenario_refused},
+    };
+    const char *const why = pg_begin();
+    if (why) {
+        fprintf(stderr, "SKIPPED: %s\n", why);
+        return 77;
+    }
+    return run_scenario(all, sizeof all / sizeof *all, argc, argv);
+}
