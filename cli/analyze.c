@@ -24,6 +24,8 @@ struct file { // of a host
 struct analysis {
     const struct xpl_args *args;
     const struct xpl_tool *tool;
+    const char *const *paths;
+    size_t n_paths;
     void *options; // the tool's, in `arena`
     struct xpl_arena arena;
     struct xpl_resolve_host *hosts;
@@ -102,7 +104,9 @@ static xpl_status_t check_tool(const struct analysis *a, const char *path, struc
     const struct xpl_format *const f = xpl_format_of_name(xpl_str_from(path), NULL);
     if (!f || xpl_tool_fits(a->tool, f->kind)) return XPL_OK;
     XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                     "%.120s: %s does not work with files of this kind", path, a->tool->name);
+                     "%.120s: %s does not work with files of this kind: `xplanectl tools PATH` "
+                     "lists those that do",
+                     path, a->tool->name);
 }
 
 static void warn(void *arg, xpl_str_t host, xpl_str_t text) {
@@ -115,14 +119,16 @@ static void warn(void *arg, xpl_str_t host, xpl_str_t text) {
 static xpl_status_t add_host(struct analysis *a, const struct xpl_input *in,
                              struct xpl_error *err) {
     struct file *const f = &a->files[a->n];
+    const bool named = xpl_args_name_host(a->args, in->name);
     bool device = false;
     XPL_TRY(check_tool(a, in->path, err));
+    if (!named && !a->tool->asks_device) return XPL_OK;
     XPL_TRY(open_file(a, in->path, f, err));
     const bool readable = f->broken.code == XPL_OK;
     const xpl_status_t st =
         readable ? xpl_resolve_has_device(f->profile.bytes, &device, err) : XPL_OK;
     a->has_device |= device;
-    if (st != XPL_OK || !xpl_args_name_host(a->args, in->name)) {
+    if (st != XPL_OK || !named) {
         close_file(f);
         return st;
     }
@@ -142,8 +148,7 @@ static xpl_status_t add_host(struct analysis *a, const struct xpl_input *in,
 static xpl_status_t open_hosts(struct analysis *a, struct xpl_error *err) {
     struct xpl_inputs in;
     const struct xpl_args *const args = a->args;
-    XPL_TRY(xpl_inputs_from_paths(args->rest + 2, args->n_rest - 2, xpl_format_match, &a->arena,
-                                  &in, err));
+    XPL_TRY(xpl_inputs_from_paths(a->paths, a->n_paths, xpl_format_match, &a->arena, &in, err));
     XPL_TRY(check_hosts(args, &in, err));
     a->hosts = xpl_arena_array(&a->arena, in.n_hosts, sizeof *a->hosts);
     a->files = xpl_arena_array(&a->arena, in.n_hosts, sizeof *a->files);
@@ -165,9 +170,16 @@ static xpl_status_t verify(void *arg, size_t host, struct xpl_error *err) {
     return xpl_source_verify(((const struct analysis *)arg)->files[host].source, err);
 }
 
-static xpl_status_t run(struct analysis *a, struct xpl_error *err) {
-    a->tool = xpl_tool_find(xpl_str_from(a->args->rest[1]));
-    if (!a->tool) return xpl_tool_unknown(xpl_str_from(a->args->rest[1]), err);
+// A tool that clients may ask for, or the OpStats, which the summary is made of.
+static xpl_status_t find_tool(const char *name, const struct xpl_tool **ret,
+                              struct xpl_error *err) {
+    const bool is_hidden = name == xpl_tool_op_stats.name;
+    *ret = is_hidden ? &xpl_tool_op_stats : xpl_tool_find(xpl_str_from(name));
+    return *ret ? XPL_OK : xpl_tool_unknown(xpl_str_from(name), err);
+}
+
+static xpl_status_t run(struct analysis *a, const char *tool, struct xpl_error *err) {
+    XPL_TRY(find_tool(tool, &a->tool, err));
     XPL_TRY(parse_options(a, err));
     XPL_TRY(open_hosts(a, err));
     if (a->tool->hosts == XPL_HOSTS_ONE && a->n > 1)
@@ -188,8 +200,9 @@ static xpl_status_t run(struct analysis *a, struct xpl_error *err) {
     return xpl_resolve(&r, &a->out, err);
 }
 
-int xpl_analyze(const struct xpl_args *args, struct xpl_buf *out) {
-    struct analysis a = {.args = args};
+int xpl_analyze(const struct xpl_args *args, const char *tool, const char *const *paths,
+                size_t n_paths, struct xpl_buf *out) {
+    struct analysis a = {.args = args, .paths = paths, .n_paths = n_paths};
     xpl_arena_init(&a.arena, LIMIT);
     xpl_buf_init(&a.out, LIMIT);
     struct xpl_exec serial = xpl_exec_serial();
@@ -197,7 +210,7 @@ int xpl_analyze(const struct xpl_args *args, struct xpl_buf *out) {
     a.exec = pool ? xpl_exec_pool_get(pool) : &serial;
     struct xpl_error err = {0};
     xpl_progress_begin(args);
-    const xpl_status_t st = run(&a, &err);
+    const xpl_status_t st = run(&a, tool, &err);
     xpl_progress_end();
     for (size_t i = 0; i < a.n; i++)
         close_file(&a.files[i]);
@@ -205,14 +218,13 @@ int xpl_analyze(const struct xpl_args *args, struct xpl_buf *out) {
     xpl_arena_fini(&a.arena);
     *out = a.out;
     if (st != XPL_OK) return fail(st, &err);
-    return a.partial ? XPL_EXIT_PARTLY : xpl_answered(args->rest[1], a.warned);
+    return a.partial ? XPL_EXIT_PARTLY : xpl_answered(tool, a.warned);
 }
 
 int xpl_cmd_analyze(const struct xpl_args *args) {
     struct xpl_buf out;
-    int status = xpl_analyze(args, &out);
-    const bool answered = status == XPL_EXIT_OK || status == XPL_EXIT_PARTLY;
-    if (answered && !xpl_write_answer(args, out.p, out.n)) status = XPL_EXIT_FAILED;
+    int status = xpl_analyze(args, args->rest[1], args->rest + 2, args->n_rest - 2, &out);
+    if (xpl_is_answered(status) && !xpl_write_answer(args, out.p, out.n)) status = XPL_EXIT_FAILED;
     xpl_buf_fini(&out);
     return status;
 }

@@ -45,6 +45,10 @@ int xpl_answered(const char *tool, bool warned) {
     return warned && t && !xpl_tool_fits(t, XPL_KIND_XSPACE) ? XPL_EXIT_PARTLY : XPL_EXIT_OK;
 }
 
+bool xpl_is_answered(int status) {
+    return status == XPL_EXIT_OK || status == XPL_EXIT_PARTLY;
+}
+
 bool xpl_write_out(const struct xpl_args *a, const void *p, size_t n) {
     struct xpl_output o;
     if (!xpl_output_open(&o, a->out)) return false;

@@ -70,9 +70,9 @@ bool xpl_args_name_host(const struct xpl_args *a, xpl_str_t host);
 
 // One command each; `a` has as many rest arguments as the command table says.
 int xpl_cmd_sessions(const struct xpl_args *a);
-int xpl_cmd_hosts(const struct xpl_args *a);
-int xpl_cmd_tools(const struct xpl_args *a);
-int xpl_cmd_tool(const struct xpl_args *a);
+int xpl_runs_hosts(const struct xpl_args *a);
+int xpl_runs_tools(const struct xpl_args *a);
+int xpl_runs_tool(const struct xpl_args *a);
 int xpl_cmd_summary(const struct xpl_args *a);
 int xpl_cmd_analyze(const struct xpl_args *a);
 int xpl_runs_label(const struct xpl_args *a);
@@ -94,13 +94,16 @@ int xpl_cmd_import(const struct xpl_args *a);
 int xpl_cmd_delete(const struct xpl_args *a);
 int xpl_commands_completion(const struct xpl_args *a);
 
-// The answer of tool rest[1] for the paths rest[2...], made here; *out is the caller's to free in
-// any case.  Says on stderr why there is none.  Returns the exit status.
+// The answer of a tool for paths, made here, with the flags' hosts and options; *out is the
+// caller's to free in any case.  Says on stderr why there is none.  Returns the exit status.
 struct xpl_buf;
-int xpl_analyze(const struct xpl_args *a, struct xpl_buf *out);
+int xpl_analyze(const struct xpl_args *a, const char *tool, const char *const *paths,
+                size_t n_paths, struct xpl_buf *out);
 // The exit status of an answer, with or without warnings beside it: a bundle of IREE that is
 // damaged gives XPL_EXIT_PARTLY, as `iree` does.
 int xpl_answered(const char *tool, bool warned);
+// Whether a status comes with an answer, be it of what a damaged file still has.
+bool xpl_is_answered(int status);
 
 // Says on stderr which files of a directory do not count.
 struct xpl_inputs;

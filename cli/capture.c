@@ -276,12 +276,6 @@ int xpl_cmd_capture(const struct xpl_args *a) {
 
 // ---- history and schedules ----
 
-static void show_when(char out[32], int64_t unix_ms) {
-    const time_t t = (time_t)(unix_ms / 1000);
-    struct tm tm;
-    if (!localtime_r(&t, &tm) || !strftime(out, 32, "%Y-%m-%d %H:%M:%S", &tm)) strcpy(out, "?");
-}
-
 static void json_capture(struct xpl_buf *b, const xpl_capture_info *i) {
     xpl_buf_printf(b, "{\"id\":%" PRIu64 ",\"state\":\"%s\",\"session\":", i->id, i->state);
     xpl_json_str(b, xpl_str_from(i->session), false);
@@ -311,10 +305,8 @@ static int print_captures(const struct xpl_args *a, const xpl_captures *list) {
                                           "SESSION", ">SCHEDULE", "PROBLEM"};
     struct xpl_table *t = xpl_table_new(columns, 7);
     for (size_t i = 0; (c = xpl_captures_get(list, i)); i++) {
-        char when[32];
-        show_when(when, c->begin_unix_ms);
         xpl_table_printf(t, "%" PRIu64, c->id);
-        xpl_table_printf(t, "%s", when);
+        xpl_table_when(t, c->begin_unix_ms);
         xpl_table_printf(t, "%s", c->state);
         xpl_table_printf(t, "%zu/%zu", c->n_stored, c->n_hosts);
         xpl_table_text(t, xpl_str_from(c->session), 60);
@@ -356,11 +348,9 @@ static int print_schedules(const struct xpl_args *a, const xpl_captures *list) {
     static const char *const columns[] = {">ID", ">EVERY", "NEXT", ">SESSIONS", ">SIZE", "TARGETS"};
     struct xpl_table *t = xpl_table_new(columns, 6);
     for (size_t i = 0; (s = xpl_captures_schedule(list, i)); i++) {
-        char when[32];
-        show_when(when, s->next_unix_ms);
         xpl_table_printf(t, "%" PRIu64, s->id);
         xpl_table_printf(t, "%.1f s", (double)s->every_ms / 1000);
-        xpl_table_printf(t, "%s", when);
+        xpl_table_when(t, s->next_unix_ms);
         xpl_table_printf(t, "%u", s->sessions);
         xpl_table_bytes(t, s->bytes);
         xpl_table_printf(t, "%zu: %.60s%s", s->n_targets, s->n_targets ? s->targets[0] : "",

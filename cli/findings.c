@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // `xplanectl findings`: what makes a run slow.  The tool of that name answers, through a daemon or
 // without one; here its JSON becomes text.
-#include <jansson.h>
 #include <stdio.h>
 
 #include "cli/csv/csv.h"
-#include "cli/remote.h"
+#include "cli/document/document.h"
+#include "cli/runs/answer.h"
 #include "cli/summary_json.h"
 #include "cli/table.h"
 
 enum { NAME_WIDTH = 40, TEXT_WIDTH = 400 };
 
 // ---- text ----
-
-static xpl_str_t text_of(const json_t *o, const char *key) {
-    const json_t *const v = json_object_get(o, key);
-    return v && json_is_string(v) ? (xpl_str_t){json_string_value(v), json_string_length(v)}
-                                  : XPL_STR("");
-}
 
 static uint64_t ps_of(const json_t *o, const char *key) {
     const json_int_t v = json_integer_value(json_object_get(o, key));
@@ -37,7 +31,7 @@ static void print_ops(const json_t *f) {
         const json_t *const op = json_array_get(ops, i);
         xpl_show_time_ps(time, ps_of(op, "time_ps"));
         (void)printf("%s", i ? ", " : "     where: ");
-        print_text(text_of(op, "name"), NAME_WIDTH);
+        print_text(xpl_document_text(op, "name"), NAME_WIDTH);
         (void)printf(" %s", time);
     }
     if (json_array_size(ops)) (void)printf("\n");
@@ -62,7 +56,7 @@ static void print_window(const json_t *f) {
     xpl_show_time_ps(begin, ps_of(w, "begin_ps"));
     xpl_show_time_ps(time, ps_of(w, "duration_ps"));
     (void)printf("     see: %s of the trace of ", time);
-    print_text(text_of(w, "host"), NAME_WIDTH);
+    print_text(xpl_document_text(w, "host"), NAME_WIDTH);
     (void)printf(", from %s on\n", begin);
 }
 
@@ -76,54 +70,37 @@ static void print_findings(const json_t *all) {
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *const f = json_array_get(list, i);
         (void)printf("  %zu. ", i + 1);
-        print_text(text_of(f, "kind"), NAME_WIDTH);
+        print_text(xpl_document_text(f, "kind"), NAME_WIDTH);
         (void)printf(" (could save %.1f%%): ",
                      json_number_value(json_object_get(f, "saving_percent")));
-        print_text(text_of(f, "text"), TEXT_WIDTH);
+        print_text(xpl_document_text(f, "text"), TEXT_WIDTH);
         (void)printf("\n");
         print_ops(f);
         print_steps(f);
         print_window(f);
         (void)printf("     ");
-        print_text(text_of(f, "advice"), TEXT_WIDTH);
+        print_text(xpl_document_text(f, "advice"), TEXT_WIDTH);
         (void)printf(" ");
-        print_text(text_of(f, "link"), TEXT_WIDTH);
+        print_text(xpl_document_text(f, "link"), TEXT_WIDTH);
         (void)printf("\n");
     }
     if (!json_array_size(list)) (void)printf("  none: nothing takes 1%% of the time\n");
 }
 
-static json_t *parse(const void *p, size_t n) {
-    json_error_t why;
-    json_t *const all = json_loadb(p, n, 0, &why);
-    if (!all) (void)fprintf(stderr, "xplanectl: the findings cannot be read: %s\n", why.text);
-    return all;
-}
-
-static int print_answer(const void *p, size_t n) {
-    json_t *const all = parse(p, n);
-    if (!all) return XPL_EXIT_FAILED;
-    print_findings(all);
+static bool print_answer(const void *p, size_t n) {
+    json_t *const all = xpl_document_read(p, n);
+    if (all) print_findings(all);
     json_decref(all);
-    return XPL_EXIT_OK;
+    return all;
 }
 
 // ---- where they come from ----
 
-json_t *xpl_summary_findings(const struct xpl_args *a, xpl_client *c, const char *session) {
-    const xpl_tool_request q = xpl_remote_request(a, "findings", session);
-    xpl_answer *answer = NULL;
-    xpl_result r;
-    json_t *all = NULL;
-    if (xpl_remote_tool(a, c, &q, &answer, &r) == 0) {
-        size_t n;
-        const void *const p = xpl_answer_data(answer, &n);
-        xpl_remote_warn(answer);
-        all = parse(p, n);
-    } else {
-        (void)xpl_remote_failed(&r);
-    }
-    xpl_answer_free(answer);
+json_t *xpl_summary_findings(const struct xpl_args *a, const char *run) {
+    struct xpl_run_answer answer;
+    const int status = xpl_run_answer(a, "findings", run, &answer);
+    json_t *const all = xpl_is_answered(status) ? xpl_document_read(answer.p, answer.n) : NULL;
+    xpl_run_answer_fini(&answer);
     return all;
 }
 
@@ -134,12 +111,12 @@ void xpl_summary_print_findings(const json_t *all) {
 int xpl_cmd_findings(const struct xpl_args *a) {
     struct xpl_run_answer answer;
     int status = xpl_run_answer(a, "findings", a->rest[1], &answer);
-    if (status == XPL_EXIT_OK && a->csv)
-        status = xpl_csv_show_text(a, answer.p, answer.n, NULL);
-    else if (status == XPL_EXIT_OK && !a->json)
-        status = print_answer(answer.p, answer.n);
-    else if (status == XPL_EXIT_OK && !xpl_write_line(a, answer.p, answer.n))
-        status = XPL_EXIT_FAILED;
+    if (xpl_is_answered(status)) {
+        const bool shown = a->csv    ? xpl_csv_show_text(a, answer.p, answer.n, NULL) == XPL_EXIT_OK
+                           : a->json ? xpl_write_line(a, answer.p, answer.n)
+                                     : print_answer(answer.p, answer.n);
+        if (!shown) status = XPL_EXIT_FAILED;
+    }
     xpl_run_answer_fini(&answer);
     return status;
 }

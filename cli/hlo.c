@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/text/near.h"
 #include "cli/csv/csv.h"
-#include "cli/remote.h"
+#include "cli/runs/answer.h"
 
 static const char *const texts[][2] = {
     {"short", "short_txt"}, {"long", "long_txt"}, {"pbtxt", "pbtxt"}, {"pb", "pb"},
@@ -33,10 +33,12 @@ static int run_tool(const struct xpl_args *args, const char *tool, const char **
     a.options = options;
     a.n_options = n_options;
     int status = xpl_run_answer(&a, tool, args->rest[1], &answer);
-    if (status == XPL_EXIT_OK && a.csv && !a.memory)
-        status = xpl_csv_show_text(&a, answer.p, answer.n, NULL);
-    else if (status == XPL_EXIT_OK && !xpl_write_answer(&a, answer.p, answer.n))
-        status = XPL_EXIT_FAILED;
+    if (xpl_is_answered(status)) {
+        const bool shown = a.csv && !a.memory
+                               ? xpl_csv_show_text(&a, answer.p, answer.n, NULL) == XPL_EXIT_OK
+                               : xpl_write_answer(&a, answer.p, answer.n);
+        if (!shown) status = XPL_EXIT_FAILED;
+    }
     xpl_run_answer_fini(&answer);
     return status;
 }

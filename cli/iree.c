@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analysis/formats/format.h"
 #include "analysis/ireeprof/ireeperf/ireeperf.h"
@@ -15,6 +14,7 @@
 #include "cli/iree/capture.h"
 #include "cli/logdir.h"
 #include "cli/output.h"
+#include "cli/runs/place.h"
 
 enum {
     MAX_ROW = 1 << 30, // bytes of output that wait to be written: a row with its names
@@ -235,11 +235,7 @@ static int report_session(const struct xpl_args *args, const struct xpl_iree_rep
     memcpy(a.rest, rest, sizeof rest); // as many as there are
     a.options = options;
     a.n_options = n;
-    const int status = xpl_cmd_tool(&a);
-    if (status == XPL_EXIT_FAILED)
-        (void)fprintf(stderr, "xplanectl: there is no file %s: it was taken for a session\n",
-                      args->rest[2]);
-    return status;
+    return xpl_runs_tool(&a);
 }
 
 static int unknown_report(const char *name) {
@@ -261,7 +257,7 @@ int xpl_cmd_iree(const struct xpl_args *args) {
     const struct xpl_iree_report *const report = xpl_iree_report_find(xpl_str_from(name));
     if (!report && args->n_rest > 1) return unknown_report(name);
     if (args->n_rest != 3) {
-        (void)fprintf(stderr, "Usage: xplanectl iree REPORT FILE|SESSION\n"
+        (void)fprintf(stderr, "Usage: xplanectl iree REPORT RUN\n"
                               "       xplanectl iree capture [options] -- PROGRAM ARGUMENT...\n");
         list_reports(stderr);
         return XPL_EXIT_USAGE;
@@ -270,7 +266,8 @@ int xpl_cmd_iree(const struct xpl_args *args) {
         return fail(XPL_UNIMPLEMENTED,
                     "executable traces are not decoded: that needs AMD's rocprof-trace-decoder "
                     "and comgr; `iree att FILE --id N -o OUT` gives the bytes of one");
-    if (!args->logdir && access(args->rest[2], F_OK) != 0) return report_session(args, report);
+    if (!args->logdir && xpl_run_place(args, args->rest[2]) == XPL_RUN_SESSION)
+        return report_session(args, report);
     struct output o = {0};
     if (!xpl_output_open(&o.out, args->out)) return XPL_EXIT_FAILED;
     const int status =

@@ -5,17 +5,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/status.h"
 #include "cli/csv/csv.h"
 #include "cli/output.h"
-#include "cli/progress/progress.h"
 #include "cli/table.h"
-#include "cli/tool_list.h"
 
 // First line of the token file, or NULL after saying why.
 static const char *read_token(const char *path, char *token, int size) {
@@ -72,101 +68,29 @@ xpl_tool_request xpl_remote_request(const struct xpl_args *a, const char *tool,
                               .n_options = a->n_options};
 }
 
-int xpl_remote_tool(const struct xpl_args *a, xpl_client *c, const xpl_tool_request *q,
-                    xpl_answer **ret, xpl_result *result) {
-    xpl_progress_begin(a);
-    const int code = xpl_client_tool(c, q, ret, result);
-    xpl_progress_end();
-    return code;
-}
-
 void xpl_remote_warn(const xpl_answer *a) {
     for (size_t i = 0; xpl_answer_warning(a, i); i++)
         (void)fprintf(stderr, "xplanectl: warning: %s\n", xpl_answer_warning(a, i));
 }
 
-static int answer_path(const struct xpl_args *args, const char *tool, const char *path,
-                       struct xpl_run_answer *ret) {
-    const char *rest[] = {"analyze", tool, path};
-    struct xpl_args a = *args;
-    a.rest = rest;
-    a.n_rest = 3;
-    const int status = xpl_analyze(&a, &ret->made);
-    ret->p = ret->made.p;
-    ret->n = ret->made.n;
-    return status;
-}
-
-static int answer_session(const struct xpl_args *a, const char *tool, const char *session,
-                          struct xpl_run_answer *ret) {
-    xpl_client *const c = xpl_remote_open(a);
-    const xpl_tool_request q = xpl_remote_request(a, tool, session);
-    xpl_result r;
-    if (!c) return XPL_EXIT_FAILED;
-    int status = XPL_EXIT_OK;
-    if (xpl_remote_tool(a, c, &q, &ret->got, &r) == 0) {
-        xpl_remote_warn(ret->got);
-        ret->p = xpl_answer_data(ret->got, &ret->n);
-    } else {
-        status = xpl_remote_failed(&r);
-        if (strchr(session, '/'))
-            (void)fprintf(stderr, "xplanectl: there is no file %s: it was taken for a session\n",
-                          session);
-    }
-    xpl_client_close(c);
-    return status;
-}
-
-int xpl_run_answer(const struct xpl_args *a, const char *tool, const char *run,
-                   struct xpl_run_answer *ret) {
-    *ret = (struct xpl_run_answer){0};
-    xpl_buf_init(&ret->made, 0);
-    return access(run, F_OK) == 0 ? answer_path(a, tool, run, ret)
-                                  : answer_session(a, tool, run, ret);
-}
-
-void xpl_run_answer_fini(struct xpl_run_answer *r) {
-    xpl_buf_fini(&r->made);
-    xpl_answer_free(r->got);
-}
-
-static void show_when(char out[32], int64_t unix_ms) {
-    const time_t t = (time_t)(unix_ms / 1000);
-    struct tm tm;
-    if (!localtime_r(&t, &tm) || !strftime(out, 32, "%Y-%m-%d %H:%M:%S", &tm)) strcpy(out, "?");
-}
-
-static void json_field(struct xpl_buf *b, const char *name, const char *value) {
+void xpl_show_field(struct xpl_buf *b, const char *name, const char *value) {
     xpl_json_field(b, name, xpl_str_from(value ? value : ""));
-}
-
-static void json_host(struct xpl_buf *b, const xpl_host_info *h, const char *kind) {
-    xpl_buf_putc(b, '{');
-    json_field(b, "name", h->name);
-    xpl_buf_printf(b, ",\"bytes\":%" PRIu64 ",\"modified_unix_ms\":%" PRId64 ",", h->bytes,
-                   h->modified_unix_ms);
-    json_field(b, "state", h->state);
-    xpl_buf_putc(b, ',');
-    json_field(b, "error", h->error);
-    xpl_buf_putc(b, ',');
-    json_field(b, "kind", kind);
-    xpl_buf_putc(b, '}');
 }
 
 static void json_session(struct xpl_buf *b, const xpl_session_info *s) {
     xpl_buf_putc(b, '{');
-    json_field(b, "name", s->name);
+    xpl_show_field(b, "name", s->name);
     xpl_buf_printf(b, ",\"hosts\":%zu,\"bytes\":%" PRIu64 ",\"modified_unix_ms\":%" PRId64 ",",
                    s->n_hosts, s->bytes, s->modified_unix_ms);
-    json_field(b, "state", s->state);
+    xpl_show_field(b, "state", s->state);
     xpl_buf_printf(b, ",\"progress\":%.3f,", s->progress);
-    json_field(b, "kind", s->kind);
+    xpl_show_field(b, "kind", s->kind);
     xpl_buf_printf(b, ",\"captured_unix_ms\":%" PRId64 ",\"lost\":[", s->captured_unix_ms);
     for (size_t i = 0; i < s->n_lost; i++) {
         xpl_buf_str(b, i ? XPL_STR(",{") : XPL_STR("{"));
-        json_field(b, "target", s->lost[i].target);
+        xpl_show_field(b, "target", s->lost[i].target);
         xpl_buf_putc(b, ',');
-        json_field(b, "reason", s->lost[i].reason);
+        xpl_show_field(b, "reason", s->lost[i].reason);
         xpl_buf_putc(b, '}');
     }
     xpl_buf_str(b, XPL_STR("],\"labels\":["));
@@ -213,13 +137,11 @@ static void table_labels(struct xpl_table *t, const xpl_session_info *s) {
 }
 
 static void table_session(struct xpl_table *t, const xpl_session_info *s) {
-    char when[32];
-    show_when(when, s->captured_unix_ms);
     xpl_table_text(t, xpl_str_from(s->name), 80);
     xpl_table_text(t, xpl_str_from(s->kind), 20);
     xpl_table_printf(t, "%zu", s->n_hosts);
     xpl_table_bytes(t, s->bytes);
-    xpl_table_printf(t, "%s", when);
+    xpl_table_when(t, s->captured_unix_ms);
     if (s->progress > 0 && s->progress < 1)
         xpl_table_printf(t, "%s %.0f%%", s->state, s->progress * 100);
     else if (s->n_lost)
@@ -249,65 +171,6 @@ static int print_sessions(const struct xpl_args *a, const xpl_sessions *list) {
     return xpl_show_table(a, t);
 }
 
-// Lost hosts stand behind the others, by the names that the capture was told.
-static int print_hosts_json(const struct xpl_args *a, const xpl_session_info *s) {
-    struct xpl_buf b;
-    xpl_buf_init(&b, (size_t)1 << 30);
-    xpl_buf_putc(&b, '[');
-    for (size_t i = 0; i < s->n_hosts + s->n_lost; i++) {
-        const xpl_lost_info *const lost = i < s->n_hosts ? NULL : &s->lost[i - s->n_hosts];
-        const xpl_host_info none = {
-            .name = lost ? lost->target : "", .state = "lost", .error = lost ? lost->reason : ""};
-        if (i) xpl_buf_putc(&b, ',');
-        json_host(&b, lost ? &none : &s->hosts[i], s->kind);
-    }
-    return xpl_show_listing(a, &b);
-}
-
-static void table_lost(struct xpl_table *t, const xpl_session_info *s, const xpl_lost_info *h) {
-    xpl_table_text(t, xpl_str_from(h->target), 80);
-    xpl_table_text(t, xpl_str_from(s->kind), 20);
-    xpl_table_printf(t, "-");
-    xpl_table_printf(t, "-");
-    xpl_table_printf(t, "lost");
-    xpl_table_text(t, xpl_str_from(h->reason), 100);
-}
-
-static int print_hosts(const struct xpl_args *a, const xpl_session_info *s) {
-    if (a->json || a->csv) return print_hosts_json(a, s);
-    static const char *const columns[] = {"HOST", "KIND", ">SIZE", "WRITTEN", "STATE", "PROBLEM"};
-    struct xpl_table *t = xpl_table_new(columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < s->n_hosts; i++) {
-        char when[32];
-        show_when(when, s->hosts[i].modified_unix_ms);
-        xpl_table_text(t, xpl_str_from(s->hosts[i].name), 80);
-        xpl_table_text(t, xpl_str_from(s->kind), 20);
-        xpl_table_bytes(t, s->hosts[i].bytes);
-        xpl_table_printf(t, "%s", when);
-        xpl_table_printf(t, "%s", s->hosts[i].state);
-        xpl_table_text(t, xpl_str_from(s->hosts[i].error), 100);
-    }
-    for (size_t i = 0; i < s->n_lost; i++)
-        table_lost(t, s, &s->lost[i]);
-    return xpl_show_table(a, t);
-}
-
-static int print_tools(const struct xpl_args *a, const xpl_session_info *s) {
-    if (!a->json && !a->csv) {
-        for (size_t i = 0; i < s->n_tools; i++)
-            (void)puts(s->tools[i]);
-        return XPL_EXIT_OK;
-    }
-    struct xpl_buf b;
-    xpl_buf_init(&b, (size_t)1 << 20);
-    xpl_buf_putc(&b, '[');
-    for (size_t i = 0; i < s->n_tools; i++) {
-        if (i) xpl_buf_putc(&b, ',');
-        xpl_json_str(&b, xpl_str_from(s->tools[i]), false);
-    }
-    return xpl_show_listing(a, &b);
-}
-
 int xpl_cmd_sessions(const struct xpl_args *a) {
     xpl_client *c = xpl_remote_open(a);
     if (!c) return XPL_EXIT_FAILED;
@@ -316,53 +179,6 @@ int xpl_cmd_sessions(const struct xpl_args *a) {
     const int status =
         xpl_client_sessions(c, &list, &r) == 0 ? print_sessions(a, list) : xpl_remote_failed(&r);
     xpl_sessions_free(list);
-    xpl_client_close(c);
-    return status;
-}
-
-static int with_session(const struct xpl_args *a,
-                        int (*print)(const struct xpl_args *, const xpl_session_info *)) {
-    xpl_client *c = xpl_remote_open(a);
-    if (!c) return XPL_EXIT_FAILED;
-    xpl_sessions *one = NULL;
-    xpl_result r;
-    const int status = xpl_client_session(c, a->rest[1], &one, &r) == 0
-                           ? print(a, xpl_sessions_get(one, 0))
-                           : xpl_remote_failed(&r);
-    xpl_sessions_free(one);
-    xpl_client_close(c);
-    return status;
-}
-
-int xpl_cmd_hosts(const struct xpl_args *a) {
-    return with_session(a, print_hosts);
-}
-
-int xpl_cmd_tools(const struct xpl_args *a) {
-    if (a->all != (a->n_rest == 2))
-        return a->all ? xpl_list_tools(a) : with_session(a, print_tools);
-    (void)fputs("Usage: xplanectl tools SESSION | --all\n", stderr);
-    return XPL_EXIT_USAGE;
-}
-
-int xpl_cmd_tool(const struct xpl_args *a) {
-    xpl_client *c = xpl_remote_open(a);
-    if (!c) return XPL_EXIT_FAILED;
-    const xpl_tool_request q = xpl_remote_request(a, a->rest[1], a->rest[2]);
-    xpl_answer *answer = NULL;
-    xpl_result r;
-    int status = XPL_EXIT_FAILED;
-    if (xpl_remote_tool(a, c, &q, &answer, &r) == 0) {
-        xpl_remote_warn(answer);
-        size_t n;
-        const void *const p = xpl_answer_data(answer, &n);
-        status = xpl_write_answer(a, p, n)
-                     ? xpl_answered(a->rest[1], xpl_answer_warning(answer, 0) != NULL)
-                     : XPL_EXIT_FAILED;
-    } else {
-        status = xpl_remote_failed(&r);
-    }
-    xpl_answer_free(answer);
     xpl_client_close(c);
     return status;
 }

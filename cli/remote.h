@@ -20,30 +20,15 @@ int xpl_remote_failed(const xpl_result *r);
 // The request of `tool` on `session` with the flags' hosts and options.
 xpl_tool_request xpl_remote_request(const struct xpl_args *a, const char *tool,
                                     const char *session);
-// xpl_client_tool, and on a terminal how long it takes (cli/progress).
-int xpl_remote_tool(const struct xpl_args *a, xpl_client *c, const xpl_tool_request *q,
-                    xpl_answer **ret, xpl_result *result);
 // Says on stderr what is wrong with an answer's data.
 void xpl_remote_warn(const xpl_answer *a);
 
 // Writes a listing as text, and frees it.  Returns the exit status.
 struct xpl_table;
 int xpl_show_table(const struct xpl_args *a, struct xpl_table *t);
+// "name":"value" of JSON; NULL is empty.
+void xpl_show_field(struct xpl_buf *b, const char *name, const char *value);
 // Closes *b, a list in JSON, writes it as JSON or CSV, and frees it.  Returns the exit status.
 int xpl_show_listing(const struct xpl_args *a, struct xpl_buf *b);
-
-// What a tool answers for a run, a path or a session.
-struct xpl_run_answer {
-    const void *p;
-    size_t n;
-    struct xpl_buf made; // without a daemon
-    xpl_answer *got;     // by one
-};
-// The answer of `tool` for `run`: made here where there is such a path, else by the daemon. Says on
-// stderr why there is none.  Returns the exit status; the answer is the caller's to free in any
-// case.
-int xpl_run_answer(const struct xpl_args *a, const char *tool, const char *run,
-                   struct xpl_run_answer *ret);
-void xpl_run_answer_fini(struct xpl_run_answer *r);
 
 #endif

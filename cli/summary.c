@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `xplanectl summary`: what a person reads after a run.
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +9,8 @@
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "analysis/tools/lib/op_record.h"
 #include "base/arena.h"
-#include "cli/progress/progress.h"
-#include "cli/remote.h"
+#include "cli/document/document.h"
+#include "cli/runs/answer.h"
 #include "cli/summary_json.h"
 #include "cli/table.h"
 
@@ -209,11 +208,6 @@ static void memory_rows(struct xpl_table *t, const char *host, const json_t *ans
     }
 }
 
-static xpl_str_t text_of(const json_t *o, const char *key) {
-    const char *const v = json_string_value(json_object_get(o, key));
-    return xpl_str_from(v ? v : "");
-}
-
 // What an entry of activeAllocations stands for: the event that allocated it, or a part that has
 // none, such as the stack.
 static const json_t *allocation_of(const json_t *allocator, const json_t *active) {
@@ -240,15 +234,15 @@ static int by_bytes(const void *a, const void *b) {
 static void held_row(struct xpl_table *t, const char *host, const char *memory,
                      const struct held *h) {
     const uint64_t count = int_of(h->active, "numOccurrences");
-    const xpl_str_t type = text_of(h->allocation, "dataType");
+    const xpl_str_t type = xpl_document_text(h->allocation, "dataType");
     xpl_table_text(t, xpl_str_from(host), 40);
     xpl_table_text(t, xpl_str_from(memory), 40);
     xpl_table_bytes(t, h->bytes);
     xpl_table_printf(t, "%" PRIu64, count ? count : 1);
-    xpl_table_text(t, text_of(h->allocation, "tfOpName"), NAME_WIDTH);
-    xpl_table_text(t, text_of(h->allocation, "regionType"), 30);
+    xpl_table_text(t, xpl_document_text(h->allocation, "tfOpName"), NAME_WIDTH);
+    xpl_table_text(t, xpl_document_text(h->allocation, "regionType"), 30);
     xpl_table_text(t, xpl_str_eq(type, XPL_STR("INVALID")) ? XPL_STR("") : type, 30);
-    xpl_table_text(t, text_of(h->allocation, "tensorShape"), 40);
+    xpl_table_text(t, xpl_document_text(h->allocation, "tensorShape"), 40);
 }
 
 // What each memory holds at its peak, the greatest first.
@@ -274,22 +268,16 @@ static void held_rows(struct xpl_table *t, const char *host, const json_t *answe
     }
 }
 
-static json_t *memory_of_host(const struct xpl_args *a, xpl_client *c, const char *session,
-                              const char *host) {
-    xpl_tool_request q = xpl_remote_request(a, "memory_profile", session);
-    q.hosts = &host;
-    q.n_hosts = 1;
-    q.n_options = 0;
-    xpl_answer *answer = NULL;
-    xpl_result r;
-    if (xpl_remote_tool(a, c, &q, &answer, &r) != 0) {
-        (void)fprintf(stderr, "xplanectl: warning: %s: %s\n", host, r.message);
-        return NULL;
-    }
-    size_t n;
-    const char *const text = xpl_answer_data(answer, &n);
-    json_t *const root = n ? json_loadb(text, n, 0, NULL) : NULL;
-    xpl_answer_free(answer);
+static json_t *memory_of_host(const struct xpl_args *args, const char *host) {
+    struct xpl_run_answer answer;
+    struct xpl_args a = *args;
+    a.hosts = &host;
+    a.n_hosts = 1;
+    a.n_options = 0;
+    const int status = xpl_run_answer(&a, "memory_profile", args->rest[1], &answer);
+    json_t *const root =
+        xpl_is_answered(status) && answer.n ? json_loadb(answer.p, answer.n, 0, NULL) : NULL;
+    xpl_run_answer_fini(&answer);
     return root;
 }
 
@@ -300,7 +288,7 @@ static bool is_named(const struct xpl_args *a, const char *host) {
     return named;
 }
 
-static void print_memory(const struct xpl_args *a, xpl_client *c, const xpl_session_info *s) {
+static void print_memory(const struct xpl_args *a, const xpl_session_info *s) {
     static const char *const columns[] = {"HOST",          "MEMORY",        ">PEAK",
                                           ">CAPACITY",     ">HEAP AT PEAK", ">STACK AT PEAK",
                                           ">FRAGMENTATION"};
@@ -310,7 +298,7 @@ static void print_memory(const struct xpl_args *a, xpl_client *c, const xpl_sess
     struct xpl_table *t = xpl_table_new(columns, 7), *held = xpl_table_new(held_columns, 8);
     for (size_t i = 0; i < s->n_hosts; i++) {
         if (!is_named(a, s->hosts[i].name)) continue;
-        json_t *const answer = memory_of_host(a, c, s->name, s->hosts[i].name);
+        json_t *const answer = memory_of_host(a, s->hosts[i].name);
         memory_rows(t, s->hosts[i].name, answer);
         held_rows(held, s->hosts[i].name, answer);
         json_decref(answer);
@@ -375,64 +363,43 @@ static void print_head(const struct xpl_args *a, const xpl_session_info *s,
         (void)printf("Error    %.*s\n", XPL_STR_FMT(st->diagnostics.errors.v[i]));
 }
 
-static int print_all(const struct xpl_args *a, xpl_client *c, const xpl_session_info *s,
-                     xpl_bytes_t bytes) {
+static int print_all(const struct xpl_args *a, const xpl_session_info *s, xpl_bytes_t bytes) {
     struct xpl_arena arena;
     xpl_arena_init(&arena, (size_t)16 << 30);
     struct xpl_opstats *st = NULL;
     struct xpl_error err = {0};
     int status = XPL_EXIT_OK;
     if (xpl_opstats_decode(bytes, &arena, &st, &err) != XPL_OK) {
-        (void)fprintf(stderr, "xplanectl: the server's OpStats cannot be read: %s\n", err.msg);
+        (void)fprintf(stderr, "xplanectl: the OpStats cannot be read: %s\n", err.msg);
         status = XPL_EXIT_FAILED;
     } else if (a->json || a->csv) {
         json_t *const memory = a->csv ? json_array() : json_object();
         for (size_t i = 0; i < s->n_hosts; i++)
             if (is_named(a, s->hosts[i].name))
-                add_memory(memory, s->hosts[i].name,
-                           memory_of_host(a, c, s->name, s->hosts[i].name));
-        status = xpl_summary_json(a, s, st, xpl_summary_findings(a, c, s->name), memory);
+                add_memory(memory, s->hosts[i].name, memory_of_host(a, s->hosts[i].name));
+        status = xpl_summary_json(a, s, st, xpl_summary_findings(a, a->rest[1]), memory);
     } else {
         print_head(a, s, st);
-        json_t *const findings = xpl_summary_findings(a, c, s->name);
+        json_t *const findings = xpl_summary_findings(a, a->rest[1]);
         xpl_summary_print_findings(findings);
         json_decref(findings);
         print_steps(st);
         print_ops("Device ops", &st->device_op_metrics_db, st);
         print_kernels(st);
         print_ops("Host ops", &st->host_op_metrics_db, NULL);
-        print_memory(a, c, s);
+        print_memory(a, s);
     }
     xpl_arena_fini(&arena);
     return status;
 }
 
 int xpl_cmd_summary(const struct xpl_args *a) {
-    xpl_client *c = xpl_remote_open(a);
-    if (!c) return XPL_EXIT_FAILED;
-    xpl_sessions *one = NULL;
-    xpl_answer *answer = NULL;
-    xpl_result r;
-    const xpl_tool_request q = xpl_remote_request(a, NULL, a->rest[1]);
-    int status = XPL_EXIT_FAILED;
-    xpl_progress_begin(a);
-    const bool answered = xpl_client_session(c, a->rest[1], &one, &r) == 0 &&
-                          xpl_client_op_stats(c, &q, &answer, &r) == 0;
-    xpl_progress_end();
-    if (!answered) {
-        status = xpl_remote_failed(&r);
-        if (r.code == XPL_FAILED_PRECONDITION)
-            (void)fprintf(stderr,
-                          "xplanectl: `xplanectl tools %s` lists the tools that answer for it\n",
-                          a->rest[1]);
-    } else {
-        xpl_remote_warn(answer);
-        size_t n;
-        const void *const p = xpl_answer_data(answer, &n);
-        status = print_all(a, c, xpl_sessions_get(one, 0), (xpl_bytes_t){p, n});
-    }
-    xpl_answer_free(answer);
-    xpl_sessions_free(one);
-    xpl_client_close(c);
+    struct xpl_run_about about;
+    struct xpl_run_answer answer = {0};
+    int status = xpl_run_about(a, a->rest[1], &about);
+    if (status == XPL_EXIT_OK) status = xpl_run_answer(a, NULL, a->rest[1], &answer);
+    if (status == XPL_EXIT_OK) status = print_all(a, about.info, (xpl_bytes_t){answer.p, answer.n});
+    xpl_run_answer_fini(&answer);
+    xpl_run_about_fini(&about);
     return status;
 }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // `xplanectl summary --json`: one document, all rows, keys with their units.
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/opstats/metrics/op_metrics.h"
 #include "analysis/opstats/steps/step_number.h"
 #include "analysis/tools/lib/op_record.h"
 #include "cli/csv/csv.h"
-#include "cli/remote.h"
+#include "cli/document/document.h"
 #include "cli/summary_json.h"
 
 uint64_t xpl_summary_ps(double ps) {
@@ -111,14 +109,6 @@ static json_t *hosts(const struct xpl_args *a, const xpl_session_info *s) {
     return list;
 }
 
-static int write_document(const struct xpl_args *a, const json_t *all) {
-    char *const text = json_dumps(all, JSON_INDENT(1));
-    const bool written = text && xpl_write_line(a, text, strlen(text));
-    if (!text) (void)fputs("xplanectl: out of memory\n", stderr);
-    free(text);
-    return written ? XPL_EXIT_OK : XPL_EXIT_FAILED;
-}
-
 int xpl_summary_json(const struct xpl_args *a, const xpl_session_info *s,
                      const struct xpl_opstats *st, json_t *findings, json_t *memory) {
     const struct xpl_run_environment *const e = &st->run_environment;
@@ -134,7 +124,7 @@ int xpl_summary_json(const struct xpl_args *a, const xpl_session_info *s,
         ops(&st->host_op_metrics_db, NULL), "memory", memory);
     const int status = !all     ? XPL_EXIT_FAILED
                        : a->csv ? xpl_csv_show(a, all, NULL)
-                                : write_document(a, all);
+                                : xpl_document_write(a, all);
     if (!all) (void)fputs("xplanectl: out of memory\n", stderr);
     json_decref(all);
     json_decref(findings);

@@ -21,8 +21,8 @@ struct xpl_summary_step {
 uint64_t xpl_summary_ps(double ps);
 struct xpl_summary_step xpl_summary_step(const struct xpl_per_core_step_info *p);
 
-// What the tool findings answers for a session; NULL after saying on stderr why there is nothing.
-json_t *xpl_summary_findings(const struct xpl_args *a, xpl_client *c, const char *session);
+// What the tool findings answers for a run; NULL after saying on stderr why there is nothing.
+json_t *xpl_summary_findings(const struct xpl_args *a, const char *run);
 // Prints them as text; NULL is fine.
 void xpl_summary_print_findings(const json_t *all);
 

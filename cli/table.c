@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <string.h>
+#include <time.h>
 
 #include "base/arena.h"
 #include "base/text/utf8.h"
@@ -127,6 +129,15 @@ void xpl_show_bytes(char out[32], uint64_t bytes) {
 void xpl_table_time_ps(struct xpl_table *t, uint64_t ps) {
     char out[32];
     xpl_show_time_ps(out, ps);
+    xpl_table_printf(t, "%s", out);
+}
+
+void xpl_table_when(struct xpl_table *t, int64_t unix_ms) {
+    const time_t at = (time_t)(unix_ms / 1000);
+    struct tm tm;
+    char out[32];
+    if (!localtime_r(&at, &tm) || !strftime(out, sizeof out, "%Y-%m-%d %H:%M:%S", &tm))
+        strcpy(out, "?");
     xpl_table_printf(t, "%s", out);
 }
 

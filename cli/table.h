@@ -21,6 +21,8 @@ void xpl_table_text(struct xpl_table *t, xpl_str_t s, size_t max);
 void xpl_table_printf(struct xpl_table *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void xpl_table_time_ps(struct xpl_table *t, uint64_t ps);
+// A moment since 1970, in local time; '?' where there is none.
+void xpl_table_when(struct xpl_table *t, int64_t unix_ms);
 void xpl_table_bytes(struct xpl_table *t, uint64_t bytes);
 void xpl_table_percent(struct xpl_table *t, double fraction);
 // A dash, for what is not known.

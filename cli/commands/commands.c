@@ -93,28 +93,28 @@ const struct xpl_command xpl_command_rows[] = {
      .examples = "xplanectl label my_run nightly main\n"
                  "xplanectl label my_run --remove nightly\nxplanectl label\n"},
     {.name = "hosts",
-     .run = xpl_cmd_hosts,
+     .run = xpl_runs_hosts,
      .min = 1,
      .max = 1,
-     .arguments = "SESSION",
-     .help = "list a session's hosts",
+     .arguments = "RUN",
+     .help = "list a run's hosts",
      .about = "Hosts that the capture lost stand behind the others, with the reason.",
      .formats = "table|csv|json",
      .sections = hosts_tables,
      .examples = "xplanectl hosts my_run\n"},
     {.name = "tools",
-     .run = xpl_cmd_tools,
+     .run = xpl_runs_tools,
      .max = 1,
-     .arguments = "SESSION|--all",
-     .help = "list the tools that answer for a session; --all: those of this program, with options",
+     .arguments = "RUN|--all",
+     .help = "list the tools that answer for a run; --all: those of this program, with options",
      .formats = "table|csv|json",
      .sections = tools_tables,
      .examples = "xplanectl tools my_run\nxplanectl tools --all\n"},
     {.name = "tool",
-     .run = xpl_cmd_tool,
+     .run = xpl_runs_tool,
      .min = 2,
      .max = 2,
-     .arguments = "TOOL SESSION",
+     .arguments = "TOOL RUN",
      .help = "a tool's answer, byte for byte",
      .about =
          "JSON for nearly all tools. With --format table or csv the tables in it, in place of the "
@@ -127,7 +127,7 @@ const struct xpl_command xpl_command_rows[] = {
      .run = xpl_cmd_summary,
      .min = 1,
      .max = 1,
-     .arguments = "SESSION",
+     .arguments = "RUN",
      .help = "findings, then ops, kernels, steps and memory as tables",
      .formats = "table|csv|json",
      .sections = summary_tables,
@@ -136,12 +136,11 @@ const struct xpl_command xpl_command_rows[] = {
      .run = xpl_cmd_findings,
      .min = 1,
      .max = 1,
-     .arguments = "SESSION|PATH",
+     .arguments = "RUN",
      .help = "what makes a run slow, ranked, with evidence and advice",
      .about = "The greatest saving first: the kind, its share of the time of all devices, what it "
               "could save at most, the ops, steps and the window of the trace where it shows, and "
-              "what to do. An argument that exists as a path is a profile or a run's directory, "
-              "and needs no daemon.",
+              "what to do.",
      .formats = "table|csv|json",
      .sections = findings_tables,
      .examples = "xplanectl findings my_run\nxplanectl findings profiles/my_run --json\n"},
@@ -151,7 +150,7 @@ const struct xpl_command xpl_command_rows[] = {
      .max = 2,
      .arguments = "RUN[,RUN...] RUN[,RUN...]",
      .help = "two runs, A and B, or groups of them, beside each other",
-     .about = "Each run is a session or a path. Step times with a 95% interval of their "
+     .about = "Step times with a 95% interval of their "
               "difference, where the time of a step goes, and ops matched by what stays the same "
               "between compilations.",
      .formats = "table|csv|json",
@@ -174,7 +173,7 @@ const struct xpl_command xpl_command_rows[] = {
      .run = xpl_runs_aggregate,
      .min = 1,
      .max = 1024,
-     .arguments = "SESSION|PATH...",
+     .arguments = "RUN...",
      .help = "what repeats of a run come to: runtime, compile time, FLOPs and rates, memory",
      .about = "Mean, minimum and deviation of the step times, compile time, FLOPs and their rates, "
               "utilization (at most 100% and as it is), peak memory.",
@@ -185,7 +184,7 @@ const struct xpl_command xpl_command_rows[] = {
      .run = xpl_named_events,
      .min = 1,
      .max = 4096,
-     .arguments = "SESSION|PATH...",
+     .arguments = "RUN...",
      .help = "how often events came and how long they took, by name or by the number in a name",
      .about = "Nested ones once: of all planes, or with --plane of some.",
      .formats = "table|csv|json",
@@ -197,8 +196,8 @@ const struct xpl_command xpl_command_rows[] = {
      .arguments = "RUN... 'SELECT ...'",
      .help = "a statement over the events of profiles; docs/sql.md has the tables",
      .about = "A statement of SQLite over the tables events, stats, lines and planes. It may read, "
-              "and nothing else. Each RUN is a path, which needs no daemon, or a session; a daemon "
-              "also has its rows of all sessions.",
+              "and nothing else. Either all runs are paths, or all are sessions; a daemon also has "
+              "its rows of all sessions.",
      .formats = "table|csv|json",
      .examples =
          "xplanectl sql my_run 'SELECT name, sum(duration_ps) FROM events GROUP BY name'\n"},
@@ -297,8 +296,8 @@ const struct xpl_command xpl_command_rows[] = {
      .run = xpl_cmd_hlo,
      .min = 1,
      .max = 2,
-     .arguments = "SESSION|PATH [MODULE]",
-     .help = "the HLO programs of a session or of files; MODULE, NAME(ID) or ID: one as text",
+     .arguments = "RUN [MODULE]",
+     .help = "the HLO programs of a run; MODULE, NAME(ID) or ID: one as text",
      .about = "With MODULE, a program's NAME(ID) or its program id alone, that one: as short text, "
               "long text, protobuf's text format, its bytes, JSON or a graph.",
      .formats = "table|csv|json",
@@ -308,7 +307,7 @@ const struct xpl_command xpl_command_rows[] = {
     {.name = "iree",
      .run = xpl_cmd_iree,
      .max = 4096,
-     .arguments = "REPORT FILE|SESSION or capture -- PROGRAM...",
+     .arguments = "REPORT RUN or capture -- PROGRAM...",
      .help = "a report on a profile bundle of IREE (*.ireeprof), or a capture of one",
      .about = "A report on a bundle (*.ireeprof, or its rows, *.ireeperf.jsonl), as iree-profile "
               "gives it; without arguments the list of reports. A bundle that is cut, unfinished "

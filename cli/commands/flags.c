@@ -17,7 +17,7 @@
 
 #define OF_RUNS   "tool summary findings compare aggregate events sql analyze export hlo iree"
 #define OF_TOOLS  "tool summary findings compare aggregate events analyze hlo"
-#define OF_PATHS  "findings compare aggregate events sql analyze export hlo"
+#define OF_PATHS  OF_TOOLS " sql export"
 #define OF_EVENTS "events"
 // Of the commands whose rows have formats, JSON among them, or sections.
 #define OF_FORMATS  "+formats"
@@ -114,8 +114,8 @@ const struct xpl_flag xpl_flag_rows[] = {
      "with --every: how much of them stays, as 20GiB"},
     {"detach", 0, XPL_FLAG_SWITCH, AT(detach), 0, 0, "capture", NULL, NULL, NULL,
      "the daemon goes on when this command is ended"},
-    {"quiet", 0, XPL_FLAG_SWITCH, AT(quiet), 0, 0, OF_RUNS " history capture import", NULL, NULL,
-     NULL,
+    {"quiet", 0, XPL_FLAG_SWITCH, AT(quiet), 0, 0, OF_RUNS " hosts tools history capture import",
+     NULL, NULL, NULL,
      "no progress on standard error, which only a terminal gets; of a capture the outcome alone"},
     // Of programs.
     {"text", 0, XPL_FLAG_TEXT, AT(text), 0, 0, "hlo", "FORM", "short|long|pbtxt|pb|json|dot|html",

@@ -9,7 +9,8 @@
 
 static const char *const kNotes[] = {
     "SESSION is a name that `xplanectl sessions` lists; a daemon (`xplaned --logdir DIR`) answers "
-    "for it. PATH is a profile or the directory of a run, and needs no daemon. RUN is either.",
+    "for it. PATH is a profile or the directory of a run.",
+    XPL_RUN_MEANING,
     "`--format json` is one document on standard output. Its keys end in their unit: `_ps` "
     "(picoseconds), `_bytes`, `_percent`. Keys are only added, never renamed; docs/cli-json.md "
     "lists them.",

@@ -118,6 +118,12 @@ void xpl_commands_show_one(const struct xpl_command *c, FILE *out) {
         xpl_words_put(&line, c->about);
         (void)fputc('\n', out);
     }
+    if (strstr(c->arguments, "RUN")) {
+        line.column = 0;
+        (void)fputc('\n', out);
+        xpl_words_put(&line, XPL_RUN_MEANING);
+        (void)fputc('\n', out);
+    }
     put_own(c, true, out);
     put_common(out);
     if (strcmp(c->name, "tool") == 0 || strcmp(c->name, "analyze") == 0) {
@@ -218,7 +224,7 @@ static void man_examples(struct xpl_commands all, FILE *out) {
 void xpl_commands_man(struct xpl_commands all, FILE *out) {
     (void)fputs("@SYNOPSIS@\n", out);
     man_synopsis(all, out);
-    (void)fputs("@COMMANDS@\n", out);
+    (void)fputs("@RUN@\n" XPL_RUN_MEANING "\n@COMMANDS@\n", out);
     man_commands(all, out);
     (void)fputs("@OPTIONS@\n", out);
     man_options(all, out);

@@ -20,6 +20,12 @@ void xpl_words_put_sentence(struct xpl_words *w, const char *text);
 // "a|b|c" as "a, b or c".
 void xpl_words_list(const char *values, char *out, size_t size);
 
+// What stands for RUN in a command's arguments (cli/runs/place.h).
+#define XPL_RUN_MEANING                                                                            \
+    "RUN is a session of the daemon or, when none has that name, a path, which needs no daemon: "  \
+    "a "                                                                                           \
+    "file or the directory of a run. What has a slash, or exists here, may be a path."
+
 enum { XPL_N_EXITS = 5 };
 extern const char *const xpl_exit_meanings[XPL_N_EXITS]; // "0 done"
 

@@ -1,65 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // `xplanectl events`: timings by name, of one run or several.  The tool of that name answers for
 // each, through a daemon or without one; here the answers come together.
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analysis/events/events.h"
 #include "base/arena.h"
-#include "base/buf.h"
 #include "cli/csv/cells.h"
+#include "cli/document/document.h"
 #include "cli/output.h"
-#include "cli/remote.h"
+#include "cli/runs/answer.h"
 #include "cli/table.h"
 
 enum { NAME_WIDTH = 60, MOST_FLAGS = 8 };
-
-// ---- answers ----
-
-static json_t *parse(const void *p, size_t n) {
-    json_error_t why;
-    json_t *const j = json_loadb(p, n, 0, &why);
-    if (!j) (void)fprintf(stderr, "xplanectl: an answer cannot be read: %s\n", why.text);
-    return j;
-}
-
-static json_t *of_path(const struct xpl_args *args, const char *path) {
-    const char *rest[] = {"analyze", "events", path};
-    struct xpl_args a = *args;
-    struct xpl_buf out;
-    a.rest = rest;
-    a.n_rest = 3;
-    json_t *const j = xpl_analyze(&a, &out) == XPL_EXIT_OK ? parse(out.p, out.n) : NULL;
-    xpl_buf_fini(&out);
-    return j;
-}
-
-static json_t *of_session(const struct xpl_args *a, const char *session) {
-    xpl_client *const c = xpl_remote_open(a);
-    const xpl_tool_request q = xpl_remote_request(a, "events", session);
-    xpl_answer *answer = NULL;
-    xpl_result r;
-    json_t *j = NULL;
-    if (!c) return NULL;
-    if (xpl_remote_tool(a, c, &q, &answer, &r) == 0) {
-        size_t n;
-        const void *const p = xpl_answer_data(answer, &n);
-        for (size_t i = 0; xpl_answer_warning(answer, i); i++)
-            (void)fprintf(stderr, "xplanectl: warning: %s\n", xpl_answer_warning(answer, i));
-        j = parse(p, n);
-    } else {
-        (void)xpl_remote_failed(&r);
-        if (strchr(session, '/'))
-            (void)fprintf(stderr, "xplanectl: there is no file %s: it was taken for a session\n",
-                          session);
-    }
-    xpl_answer_free(answer);
-    xpl_client_close(c);
-    return j;
-}
 
 // The tool's options that the flags stand for, beside those of --option.
 static size_t add_flags(const struct xpl_args *a, const char **options) {
@@ -138,7 +92,10 @@ static json_t *id_rows(json_t *all) {
 // ---- runs ----
 
 static bool add_run(const struct xpl_args *a, const char *run, json_t *runs, json_t *ids) {
-    json_t *const j = access(run, F_OK) == 0 ? of_path(a, run) : of_session(a, run);
+    struct xpl_run_answer answer;
+    const int status = xpl_run_answer(a, "events", run, &answer);
+    json_t *const j = xpl_is_answered(status) ? xpl_document_read(answer.p, answer.n) : NULL;
+    xpl_run_answer_fini(&answer);
     if (!j) return false;
     json_t *const name = json_string(run);
     const bool ok = json_object_set_new(j, "run", name ? name : json_string("?")) == 0 &&
@@ -171,11 +128,6 @@ static json_t *ask_all(const struct xpl_args *a) {
 
 // ---- text ----
 
-static const char *text_of(const json_t *o, const char *key) {
-    const char *const t = json_string_value(json_object_get(o, key));
-    return t ? t : "";
-}
-
 static void put_time(struct xpl_table *t, const json_t *o, const char *key) {
     const double ps = json_number_value(json_object_get(o, key));
     xpl_table_time_ps(t, ps > 0 && ps < 1.8e19 ? (uint64_t)ps : 0);
@@ -192,7 +144,7 @@ static bool print_rows(const json_t *rows, bool theirs, FILE *out) {
     struct xpl_table *const t = theirs ? xpl_table_new(few, 2) : xpl_table_new(columns, 9);
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *const r = json_array_get(rows, i);
-        xpl_table_text(t, xpl_str_from(text_of(r, "name")), NAME_WIDTH);
+        xpl_table_text(t, xpl_document_text(r, "name"), NAME_WIDTH);
         if (!theirs)
             xpl_table_printf(t, "%lld", (long long)json_integer_value(json_object_get(r, "count")));
         for (size_t k = 0; k < (theirs ? 1 : N_TIMES); k++)
@@ -208,7 +160,7 @@ static bool print_ids(const json_t *ids, FILE *out) {
     struct xpl_table *const t = xpl_table_new(columns, 4);
     for (size_t i = 0; i < json_array_size(ids); i++) {
         const json_t *const r = json_array_get(ids, i);
-        xpl_table_text(t, xpl_str_from(text_of(r, "id")), NAME_WIDTH);
+        xpl_table_text(t, xpl_document_text(r, "id"), NAME_WIDTH);
         xpl_table_printf(t, "%lld", (long long)json_integer_value(json_object_get(r, "count")));
         put_time(t, r, "mean_ps");
         put_time(t, r, "std_ps");
@@ -233,7 +185,7 @@ static bool print_table(const json_t *all, FILE *out) {
     for (size_t i = 0; i < json_array_size(runs); i++) {
         const json_t *const run = json_array_get(runs, i);
         if (i) (void)fputc('\n', out);
-        if (json_array_size(runs) > 1) (void)fprintf(out, "%s\n", text_of(run, "run"));
+        if (json_array_size(runs) > 1) (void)fprintf(out, "%s\n", xpl_document_chars(run, "run"));
         ok = ok && print_run(run, out);
     }
     if (!json_object_get(all, "ids")) return ok;
@@ -278,9 +230,10 @@ static bool print_csv(const json_t *all, FILE *out) {
     for (size_t i = 0; !ids && i < json_array_size(runs); i++) {
         const json_t *const run = json_array_get(runs, i), *const hosts =
                                                                json_object_get(run, "hosts");
-        csv_rows(text_of(run, "run"), json_object_get(run, "rows"), out);
+        csv_rows(xpl_document_chars(run, "run"), json_object_get(run, "rows"), out);
         for (size_t k = 0; k < json_array_size(hosts); k++)
-            csv_rows(text_of(run, "run"), json_object_get(json_array_get(hosts, k), "rows"), out);
+            csv_rows(xpl_document_chars(run, "run"),
+                     json_object_get(json_array_get(hosts, k), "rows"), out);
     }
     return true;
 }

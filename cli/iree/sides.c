@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/iree/sides.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analysis/formats/format.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "cli/document/document.h"
 #include "cli/remote.h"
+#include "cli/runs/answer.h"
+#include "cli/runs/place.h"
 #include "storage/sessions/catalogue.h"
 
 enum { PS_PER_NS = 1000, MAX_GEOMETRY = 128 };
@@ -31,7 +32,7 @@ static bool is_path_of_bundles(const char *path) {
 bool xpl_sides_is_bundle(const struct xpl_args *a, const char *run) {
     xpl_sessions *list = NULL;
     xpl_result r;
-    if (access(run, F_OK) == 0) return is_path_of_bundles(run);
+    if (xpl_run_place(a, run) == XPL_RUN_PATH) return is_path_of_bundles(run);
     xpl_client *const c = xpl_remote_open(a);
     if (!c) return false;
     const bool known = xpl_client_session(c, run, &list, &r) == 0 && xpl_sessions_count(list) == 1;
@@ -64,11 +65,6 @@ static bool add_rows(struct filling *f, const void *p, size_t n, add_row *add) {
     return ok;
 }
 
-static const char *text_of(const json_t *o, const char *key) {
-    const char *const t = json_string_value(json_object_get(o, key));
-    return t ? t : "";
-}
-
 // "4x2x1 of 64x1x1": workgroups, and the invocations of each.
 static void write_geometry(const json_t *row, char ret[MAX_GEOMETRY]) {
     long long v[6] = {0};
@@ -85,32 +81,31 @@ static void write_geometry(const json_t *row, char ret[MAX_GEOMETRY]) {
 }
 
 static uint64_t count_of(const json_t *row, const char *key) {
-    const double v = json_number_value(json_object_get(row, key));
+    const double v = xpl_document_real(row, key);
     return v > 0 && v < 1e15 ? (uint64_t)v : 0;
 }
 
 // Ticks of a device without a clock have no length: such functions count, and take no time.
 static bool add_function(struct filling *f, const json_t *row) {
     char geometry[MAX_GEOMETRY];
-    if (strcmp(text_of(row, "type"), "function") != 0) return true;
+    if (strcmp(xpl_document_chars(row, "type"), "function") != 0) return true;
     struct xpl_run_row *const r = xpl_vec_push(f->arena, &f->s->ops);
     if (!r) return false;
     write_geometry(row, geometry);
-    *r = (struct xpl_run_row){
-        .ps = (uint64_t)(json_number_value(json_object_get(row, "total_ns")) * PS_PER_NS),
-        .count = count_of(row, "dispatches")};
-    return xpl_arena_str(f->arena, xpl_str_from(text_of(row, "key")), &r->text[XPL_RUN_OP]) &&
-           xpl_arena_str(f->arena, xpl_str_from(text_of(row, "timing_source")),
+    *r = (struct xpl_run_row){.ps = (uint64_t)(xpl_document_real(row, "total_ns") * PS_PER_NS),
+                              .count = count_of(row, "dispatches")};
+    return xpl_arena_str(f->arena, xpl_document_text(row, "key"), &r->text[XPL_RUN_OP]) &&
+           xpl_arena_str(f->arena, xpl_document_text(row, "timing_source"),
                          &r->text[XPL_RUN_CATEGORY]) &&
            xpl_arena_str(f->arena, xpl_str_from(geometry), &r->text[XPL_RUN_SHAPE]);
 }
 
 static bool add_iteration(struct filling *f, const json_t *row) {
-    if (strcmp(text_of(row, "type"), "iterations") == 0) {
+    if (strcmp(xpl_document_chars(row, "type"), "iterations") == 0) {
         f->s->n_devices++;
         f->s->units += count_of(row, "iterations");
     }
-    if (strcmp(text_of(row, "type"), "iteration") != 0 ||
+    if (strcmp(xpl_document_chars(row, "type"), "iteration") != 0 ||
         !json_is_true(json_object_get(row, "interval_available")))
         return true;
     uint64_t *const step = xpl_vec_push(f->arena, &f->s->steps);
@@ -122,7 +117,7 @@ static bool ask(const struct xpl_args *a, const char *tool, const char *run, add
                 struct filling *f) {
     struct xpl_run_answer answer;
     const int status = xpl_run_answer(a, tool, run, &answer);
-    const bool got = status == XPL_EXIT_OK || status == XPL_EXIT_PARTLY;
+    const bool got = xpl_is_answered(status);
     const bool ok = got && add_rows(f, answer.p, answer.n, add);
     if (got && !ok) (void)fprintf(stderr, "xplanectl: the rows of %s cannot be read\n", run);
     xpl_run_answer_fini(&answer);

@@ -6,11 +6,15 @@
 #ifndef XPL_CLI_LIBRARY_LIBRARY_H_
 #define XPL_CLI_LIBRARY_LIBRARY_H_
 
+#include <stdbool.h>
+
 #include "client/xplaned.h"
 
 typedef void xpl_library_function(void);
 // A function of the library.  Ends the program where the library is missing, or too old.
 xpl_library_function *xpl_library_find(const char *name);
+// Whether there is a library.
+bool xpl_library_is_there(void);
 #define XPL_LIBRARY_FIND(name) ((__typeof__(&(name)))xpl_library_find(#name))
 
 #define xpl_answer_content_type   XPL_LIBRARY_FIND(xpl_answer_content_type)

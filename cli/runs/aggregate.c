@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // `xplanectl aggregate`: what repeats of a run come to.
-#include <jansson.h>
 #include <stdio.h>
 
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "cli/csv/csv.h"
+#include "cli/document/document.h"
 #include "cli/runs/runs.h"
 #include "cli/table.h"
 
 // ---- text ----
-
-static double real_of(const json_t *o, const char *key) {
-    return json_number_value(json_object_get(o, key));
-}
 
 static void print_time(const char *what, double ps) {
     char text[32];
@@ -24,18 +20,18 @@ static void print_time(const char *what, double ps) {
 static void print_runtime(const json_t *all) {
     const json_t *const r = json_object_get(all, "runtime"), *const c =
                                                                  json_object_get(all, "compile");
-    (void)printf("Runtime of %.0f %s, %.0f runs\n", real_of(r, "samples"),
-                 json_string_value(json_object_get(r, "of")), real_of(all, "runs"));
-    print_time("mean", real_of(r, "mean_ps"));
-    print_time("minimum", real_of(r, "min_ps"));
-    print_time("maximum", real_of(r, "max_ps"));
-    print_time("standard deviation", real_of(r, "std_ps"));
-    print_time("compile time", real_of(c, "total_ps"));
+    (void)printf("Runtime of %.0f %s, %.0f runs\n", xpl_document_real(r, "samples"),
+                 xpl_document_chars(r, "of"), xpl_document_real(all, "runs"));
+    print_time("mean", xpl_document_real(r, "mean_ps"));
+    print_time("minimum", xpl_document_real(r, "min_ps"));
+    print_time("maximum", xpl_document_real(r, "max_ps"));
+    print_time("standard deviation", xpl_document_real(r, "std_ps"));
+    print_time("compile time", xpl_document_real(c, "total_ps"));
 }
 
 static void print_known(const json_t *o, const char *key, const char *what, const char *unit) {
     static const char prefixes[] = " KMGTPE";
-    double v = real_of(o, key);
+    double v = xpl_document_real(o, key);
     size_t i = 0;
     if (!json_is_number(json_object_get(o, key))) {
         (void)printf("  %-28s not known\n", what);
@@ -48,7 +44,7 @@ static void print_known(const json_t *o, const char *key, const char *what, cons
 
 static void print_percent(const json_t *o, const char *key, const char *what) {
     if (json_is_number(json_object_get(o, key)))
-        (void)printf("  %-28s %.3g%%\n", what, real_of(o, key));
+        (void)printf("  %-28s %.3g%%\n", what, xpl_document_real(o, key));
     else
         (void)printf("  %-28s not known\n", what);
 }
@@ -58,7 +54,7 @@ static void print_flops(const json_t *all) {
     (void)printf("\nFLOPs\n");
     print_known(f, "model_flops", "of a step (run), all devices", "FLOP");
     print_known(f, "bf16_flops", "the same as bf16", "FLOP");
-    print_time("time of its ops", real_of(f, "busy_ps"));
+    print_time("time of its ops", xpl_document_real(f, "busy_ps"));
     print_known(f, "model_flops_per_second", "rate of a device", "FLOP/s");
     print_known(f, "bf16_flops_per_second", "rate as bf16", "FLOP/s");
     print_known(f, "peak_flops_per_second", "peak of a device", "FLOP/s");
@@ -73,9 +69,9 @@ static void print_memory(const json_t *all) {
     struct xpl_table *const t = xpl_table_new(columns, 3);
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *const m = json_array_get(list, i);
-        xpl_table_text(t, xpl_str_from(json_string_value(json_object_get(m, "allocator"))), 60);
-        xpl_table_bytes(t, (uint64_t)real_of(m, "peak_bytes"));
-        xpl_table_bytes(t, (uint64_t)real_of(m, "capacity_bytes"));
+        xpl_table_text(t, xpl_document_text(m, "allocator"), 60);
+        xpl_table_bytes(t, (uint64_t)xpl_document_real(m, "peak_bytes"));
+        xpl_table_bytes(t, (uint64_t)xpl_document_real(m, "capacity_bytes"));
     }
     (void)printf("\n");
     if (!xpl_table_print(t, stdout)) (void)fputs("xplanectl: out of memory\n", stderr);
@@ -83,11 +79,8 @@ static void print_memory(const json_t *all) {
 }
 
 static int print(const struct xpl_buf *out) {
-    json_t *const all = json_loadb((const char *)out->p, out->n, 0, NULL);
-    if (!all) {
-        (void)fputs("xplanectl: out of memory\n", stderr);
-        return XPL_EXIT_FAILED;
-    }
+    json_t *const all = xpl_document_read(out->p, out->n);
+    if (!all) return XPL_EXIT_FAILED;
     print_runtime(all);
     print_flops(all);
     print_memory(all);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `xplanectl compare`: two runs, or groups of runs, beside each other, by a daemon or without one.
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +11,11 @@
 #include "base/cleanup.h"
 #include "base/text/near.h"
 #include "cli/csv/csv.h"
+#include "cli/document/document.h"
 #include "cli/iree/sides.h"
 #include "cli/progress/progress.h"
 #include "cli/remote.h"
+#include "cli/runs/place.h"
 #include "cli/runs/runs.h"
 #include "cli/table.h"
 
@@ -146,13 +147,6 @@ static bool add_runs(const struct xpl_args *a, const struct operand *o, struct x
 
 // ---- the comparison ----
 
-static json_t *parse(const void *p, size_t n) {
-    json_error_t why;
-    json_t *const j = json_loadb(p, n, 0, &why);
-    if (!j) (void)fprintf(stderr, "xplanectl: an answer cannot be read: %s\n", why.text);
-    return j;
-}
-
 // Made here: of files, and of what the daemon says of each session.
 static json_t *compare_here(const struct xpl_args *args, const struct operand o[2]) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
@@ -162,7 +156,8 @@ static json_t *compare_here(const struct xpl_args *args, const struct operand o[
     xpl_arena_init(&arena, SIZE_MAX / 2);
     xpl_buf_init(&out, SIZE_MAX / 2);
     if (!add_runs(args, &o[0], &arena, &a) || !add_runs(args, &o[1], &arena, &b)) return NULL;
-    if (xpl_compare_json(&a, &b, &arena, &out, &err) == XPL_OK) return parse(out.p, out.n);
+    if (xpl_compare_json(&a, &b, &arena, &out, &err) == XPL_OK)
+        return xpl_document_read(out.p, out.n);
     (void)fprintf(stderr, "xplanectl: %s\n", err.msg);
     return NULL;
 }
@@ -181,7 +176,7 @@ static json_t *compare_there(const struct xpl_args *args, const struct operand o
         size_t n;
         const void *const p = xpl_answer_data(answer, &n);
         xpl_remote_warn(answer);
-        all = parse(p, n);
+        all = xpl_document_read(p, n);
     } else {
         (void)xpl_remote_failed(&r);
     }
@@ -193,22 +188,14 @@ static json_t *compare_there(const struct xpl_args *args, const struct operand o
 // The daemon compares sessions of XSpaces; with --host and --option its tools are asked one by one.
 static bool are_sessions(const struct xpl_args *a, const struct operand *o) {
     for (size_t i = 0; i < o->n; i++)
-        if (access(o->runs[i], F_OK) == 0 || xpl_sides_is_bundle(a, o->runs[i])) return false;
+        if (xpl_run_place(a, o->runs[i]) == XPL_RUN_PATH || xpl_sides_is_bundle(a, o->runs[i]))
+            return false;
     return !a->n_hosts && !a->n_options;
 }
 
 // ---- text ----
 
 enum { TOP = 20, NAME_WIDTH = 50 };
-
-static xpl_str_t text_of(const json_t *o, const char *key) {
-    const char *const t = json_string_value(json_object_get(o, key));
-    return xpl_str_from(t ? t : "");
-}
-
-static double real_of(const json_t *o, const char *key) {
-    return json_number_value(json_object_get(o, key));
-}
 
 static void put_time(struct xpl_table *t, double ps) {
     char text[32];
@@ -224,20 +211,20 @@ static const char *show_difference(char text[33], double ps) {
 
 static void put_difference(struct xpl_table *t, const json_t *o) {
     char text[33];
-    xpl_table_printf(t, "%s", show_difference(text, real_of(o, "difference_ps")));
+    xpl_table_printf(t, "%s", show_difference(text, xpl_document_real(o, "difference_ps")));
 }
 
 static void print_steps(const json_t *all) {
     const json_t *const d = json_object_get(all, "step_time"), *const ends = json_object_get(
                                                                    d, "interval_ps");
     char a[32], b[32];
-    xpl_show_time_ps(a, (uint64_t)real_of(json_object_get(all, "a"), "mean_step_ps"));
-    xpl_show_time_ps(b, (uint64_t)real_of(json_object_get(all, "b"), "mean_step_ps"));
+    xpl_show_time_ps(a, (uint64_t)xpl_document_real(json_object_get(all, "a"), "mean_step_ps"));
+    xpl_show_time_ps(b, (uint64_t)xpl_document_real(json_object_get(all, "b"), "mean_step_ps"));
     (void)printf("Step time  %s (%.0f steps) -> %s (%.0f steps)", a,
-                 real_of(json_object_get(all, "a"), "steps"), b,
-                 real_of(json_object_get(all, "b"), "steps"));
+                 xpl_document_real(json_object_get(all, "a"), "steps"), b,
+                 xpl_document_real(json_object_get(all, "b"), "steps"));
     if (json_is_number(json_object_get(d, "difference_percent")))
-        (void)printf(", %+.2f%%", real_of(d, "difference_percent"));
+        (void)printf(", %+.2f%%", xpl_document_real(d, "difference_percent"));
     if (json_is_array(ends))
         (void)printf(", difference %+.3f to %+.3f ms (95%%)\n",
                      json_number_value(json_array_get(ends, 0)) / 1e9,
@@ -257,10 +244,10 @@ static void print_times(const json_t *all) {
     size_t i;
     json_t *c;
     json_array_foreach(json_object_get(all, "times"), i, c) {
-        if (!(real_of(c, "a_ps") > 0) && !(real_of(c, "b_ps") > 0)) continue;
-        xpl_table_text(t, text_of(c, "cause"), NAME_WIDTH);
-        put_time(t, real_of(c, "a_ps"));
-        put_time(t, real_of(c, "b_ps"));
+        if (!(xpl_document_real(c, "a_ps") > 0) && !(xpl_document_real(c, "b_ps") > 0)) continue;
+        xpl_table_text(t, xpl_document_text(c, "cause"), NAME_WIDTH);
+        put_time(t, xpl_document_real(c, "a_ps"));
+        put_time(t, xpl_document_real(c, "b_ps"));
         put_difference(t, c);
     }
     (void)printf("\n");
@@ -274,15 +261,15 @@ static void print_rows(const json_t *rows, const char *const *columns, size_t n_
     double others = 0;
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *const o = json_array_get(rows, i);
-        const xpl_str_t state = text_of(o, "state");
+        const xpl_str_t state = xpl_document_text(o, "state");
         if (i >= TOP) {
-            others += real_of(o, "difference_ps");
+            others += xpl_document_real(o, "difference_ps");
             continue;
         }
         put_name(t, o);
         xpl_table_text(t, xpl_str_eq(state, XPL_STR("both")) ? XPL_STR("") : state, 10);
-        put_time(t, real_of(o, "a_ps"));
-        put_time(t, real_of(o, "b_ps"));
+        put_time(t, xpl_document_real(o, "a_ps"));
+        put_time(t, xpl_document_real(o, "b_ps"));
         put_difference(t, o);
     }
     (void)printf("\n");
@@ -295,14 +282,14 @@ static void print_rows(const json_t *rows, const char *const *columns, size_t n_
 }
 
 static void put_op_name(struct xpl_table *t, const json_t *o) {
-    xpl_table_text(t, text_of(o, "op"), NAME_WIDTH);
-    xpl_table_text(t, text_of(o, "category"), 20);
-    xpl_table_text(t, text_of(o, "shape"), 20);
+    xpl_table_text(t, xpl_document_text(o, "op"), NAME_WIDTH);
+    xpl_table_text(t, xpl_document_text(o, "category"), 20);
+    xpl_table_text(t, xpl_document_text(o, "shape"), 20);
 }
 
 static void put_kernel_name(struct xpl_table *t, const json_t *o) {
-    xpl_table_text(t, text_of(o, "kernel"), NAME_WIDTH);
-    xpl_table_text(t, text_of(o, "op"), 40);
+    xpl_table_text(t, xpl_document_text(o, "kernel"), NAME_WIDTH);
+    xpl_table_text(t, xpl_document_text(o, "op"), 40);
 }
 
 static void print_ops(const json_t *all) {
@@ -324,13 +311,13 @@ static void print_memory(const json_t *all) {
     struct xpl_table *const t = xpl_table_new(columns, 4);
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *const m = json_array_get(list, i);
-        xpl_table_text(t, text_of(m, "allocator"), NAME_WIDTH);
-        xpl_table_bytes(t, (uint64_t)real_of(m, "a_peak_bytes"));
-        xpl_table_bytes(t, (uint64_t)real_of(m, "b_peak_bytes"));
+        xpl_table_text(t, xpl_document_text(m, "allocator"), NAME_WIDTH);
+        xpl_table_bytes(t, (uint64_t)xpl_document_real(m, "a_peak_bytes"));
+        xpl_table_bytes(t, (uint64_t)xpl_document_real(m, "b_peak_bytes"));
         if (json_is_number(json_object_get(m, "difference_percent")))
-            xpl_table_printf(t, "%+.1f%%", real_of(m, "difference_percent"));
+            xpl_table_printf(t, "%+.1f%%", xpl_document_real(m, "difference_percent"));
         else
-            xpl_table_text(t, text_of(m, "state"), 10);
+            xpl_table_text(t, xpl_document_text(m, "state"), 10);
     }
     (void)printf("\n");
     print_table(t);
@@ -340,22 +327,13 @@ static void print_memory(const json_t *all) {
 
 static int show(const struct xpl_args *args, const json_t *all) {
     if (args->csv) return xpl_csv_show(args, all, NULL);
-    if (!args->json) {
-        print_steps(all);
-        print_times(all);
-        print_ops(all);
-        print_kernels(all);
-        print_memory(all);
-        return XPL_EXIT_OK;
-    }
-    char *const text = json_dumps(all, JSON_INDENT(1));
-    if (!text) {
-        (void)fputs("xplanectl: out of memory\n", stderr);
-        return XPL_EXIT_FAILED;
-    }
-    const bool written = xpl_write_line(args, text, strlen(text));
-    free(text);
-    return written ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+    if (args->json) return xpl_document_write(args, all);
+    print_steps(all);
+    print_times(all);
+    print_ops(all);
+    print_kernels(all);
+    print_memory(all);
+    return XPL_EXIT_OK;
 }
 
 static int compare(const struct xpl_args *args, const struct threshold *t) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `xplanectl history`: metrics over sessions, by a daemon or of a directory.
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "cli/csv/cells.h"
+#include "cli/document/document.h"
 #include "cli/output.h"
 #include "cli/remote.h"
 #include "cli/runs/runs.h"
@@ -142,15 +142,6 @@ static int of_daemon(const struct xpl_args *a, struct xpl_buf *out) {
 
 // ---- CSV ----
 
-static const char *text_of(const json_t *o, const char *key) {
-    const char *const t = json_string_value(json_object_get(o, key));
-    return t ? t : "";
-}
-
-static double real_of(const json_t *o, const char *key) {
-    return json_number_value(json_object_get(o, key));
-}
-
 static void csv_field(const json_t *o, const char *key, FILE *out) {
     xpl_csv_value(out, json_object_get(o, key));
     (void)fputc(',', out);
@@ -161,7 +152,8 @@ static const json_t *change_at(const json_t *metric, const json_t *point) {
     size_t i;
     json_t *c;
     json_array_foreach(json_object_get(metric, "changes"), i, c) {
-        if (strcmp(text_of(c, "session"), text_of(point, "session")) == 0) return c;
+        if (strcmp(xpl_document_chars(c, "session"), xpl_document_chars(point, "session")) == 0)
+            return c;
     }
     return NULL;
 }
@@ -212,18 +204,9 @@ static void show_value(char out[48], const char *unit, double v) {
 
 static void put_percent(struct xpl_table *t, const json_t *o, const char *key) {
     if (json_is_number(json_object_get(o, key)))
-        xpl_table_printf(t, "%+.2f%%", real_of(o, key));
+        xpl_table_printf(t, "%+.2f%%", xpl_document_real(o, key));
     else
         xpl_table_unknown(t);
-}
-
-static void put_when(struct xpl_table *t, double unix_ms) {
-    const time_t at = (time_t)(unix_ms / 1000);
-    struct tm tm;
-    char text[32];
-    if (!localtime_r(&at, &tm) || !strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm))
-        text[0] = 0;
-    xpl_table_printf(t, "%s", text);
 }
 
 static bool print_table(struct xpl_table *t, FILE *out) {
@@ -240,9 +223,9 @@ static bool print_points(const json_t *m, FILE *out) {
     json_t *p;
     json_array_foreach(json_object_get(m, "points"), i, p) {
         char value[48];
-        show_value(value, text_of(m, "unit"), real_of(p, "value"));
-        xpl_table_text(t, xpl_str_from(text_of(p, "session")), NAME_WIDTH);
-        put_when(t, real_of(p, "captured_unix_ms"));
+        show_value(value, xpl_document_chars(m, "unit"), xpl_document_real(p, "value"));
+        xpl_table_text(t, xpl_document_text(p, "session"), NAME_WIDTH);
+        xpl_table_when(t, (int64_t)xpl_document_real(p, "captured_unix_ms"));
         xpl_table_printf(t, "%s", value);
         put_percent(t, p, "change_percent");
         put_percent(t, p, "median_change_percent");
@@ -260,13 +243,17 @@ static bool print_ops(const json_t *change, FILE *out) {
     size_t i;
     json_t *o;
     json_array_foreach(json_object_get(change, "ops"), i, o) {
-        xpl_table_text(t, xpl_str_from(text_of(o, "op")), NAME_WIDTH);
-        xpl_table_text(t, xpl_str_from(text_of(o, "category")), 20);
-        xpl_table_text(t, xpl_str_from(text_of(o, "shape")), 20);
+        xpl_table_text(t, xpl_document_text(o, "op"), NAME_WIDTH);
+        xpl_table_text(t, xpl_document_text(o, "category"), 20);
+        xpl_table_text(t, xpl_document_text(o, "shape"), 20);
         for (size_t k = 0; k < 3; k++) {
             char text[48];
-            show_value(text, "ps", fabs(real_of(o, times[k])));
-            xpl_table_printf(t, "%s%s", k < 2 ? "" : real_of(o, times[k]) < 0 ? "-" : "+", text);
+            show_value(text, "ps", fabs(xpl_document_real(o, times[k])));
+            xpl_table_printf(t, "%s%s",
+                             k < 2                                ? ""
+                             : xpl_document_real(o, times[k]) < 0 ? "-"
+                                                                  : "+",
+                             text);
         }
     }
     return print_table(t, out);
@@ -274,15 +261,16 @@ static bool print_ops(const json_t *change, FILE *out) {
 
 static bool print_change(const json_t *m, const json_t *c, FILE *out) {
     char before[48], after[48];
-    show_value(before, text_of(m, "unit"), real_of(c, "before"));
-    show_value(after, text_of(m, "unit"), real_of(c, "after"));
+    show_value(before, xpl_document_chars(m, "unit"), xpl_document_real(c, "before"));
+    show_value(after, xpl_document_chars(m, "unit"), xpl_document_real(c, "after"));
     (void)fprintf(out, "\n%s of %s: %s -> %s",
                   json_is_true(json_object_get(c, "regression")) ? "Regression" : "Change",
-                  text_of(m, "metric"), before, after);
+                  xpl_document_chars(m, "metric"), before, after);
     if (json_is_number(json_object_get(c, "difference_percent")))
-        (void)fprintf(out, " (%+.2f%%)", real_of(c, "difference_percent"));
-    (void)fprintf(out, " since %s, means of %.0f and %.0f sessions\n", text_of(c, "session"),
-                  real_of(c, "sessions_before"), real_of(c, "sessions_after"));
+        (void)fprintf(out, " (%+.2f%%)", xpl_document_real(c, "difference_percent"));
+    (void)fprintf(out, " since %s, means of %.0f and %.0f sessions\n",
+                  xpl_document_chars(c, "session"), xpl_document_real(c, "sessions_before"),
+                  xpl_document_real(c, "sessions_after"));
     return print_ops(c, out);
 }
 
@@ -291,7 +279,7 @@ static bool print_text(const json_t *all, FILE *out) {
     json_t *m, *c;
     bool ok = true;
     json_array_foreach(json_object_get(all, "metrics"), i, m) {
-        (void)fprintf(out, "%s%s\n", i ? "\n" : "", text_of(m, "metric"));
+        (void)fprintf(out, "%s%s\n", i ? "\n" : "", xpl_document_chars(m, "metric"));
         ok = print_points(m, out) && ok;
         json_array_foreach(json_object_get(m, "changes"), k, c) ok = print_change(m, c, out) && ok;
     }
@@ -304,9 +292,9 @@ static void warn_unread(const json_t *all) {
     size_t i;
     json_t *s;
     json_array_foreach(json_object_get(all, "sessions"), i, s) {
-        if (text_of(s, "error")[0])
-            (void)fprintf(stderr, "xplanectl: warning: %s: %s\n", text_of(s, "session"),
-                          text_of(s, "error"));
+        if (xpl_document_chars(s, "error")[0])
+            (void)fprintf(stderr, "xplanectl: warning: %s: %s\n", xpl_document_chars(s, "session"),
+                          xpl_document_chars(s, "error"));
     }
 }
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "cli/iree/sides.h"
-#include "cli/remote.h"
+#include "cli/runs/answer.h"
 
 struct xpl_run_summary *xpl_runs_summarize(const struct xpl_args *a, const char *run,
                                            struct xpl_arena *arena) {
@@ -12,7 +12,7 @@ struct xpl_run_summary *xpl_runs_summarize(const struct xpl_args *a, const char 
     struct xpl_run_summary *s = NULL;
     struct xpl_error err = {0};
     if (xpl_sides_is_bundle(a, run)) return xpl_sides_summary(a, run, arena);
-    if (xpl_run_answer(a, "run_summary", run, &answer) == XPL_EXIT_OK &&
+    if (xpl_is_answered(xpl_run_answer(a, "run_summary", run, &answer)) &&
         xpl_run_summary_decode((xpl_bytes_t){answer.p, answer.n}, arena, &s, &err) != XPL_OK)
         (void)fprintf(stderr, "xplanectl: %s: %s\n", run, err.msg);
     xpl_run_answer_fini(&answer);

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "analysis/formats/format.h"
 #include "base/arena.h"
@@ -16,6 +15,7 @@
 #include "cli/output.h"
 #include "cli/progress/progress.h"
 #include "cli/remote.h"
+#include "cli/runs/place.h"
 #include "cli/table.h"
 #include "sql/heap.h"
 #include "sql/sql.h"
@@ -270,7 +270,7 @@ static int show(const struct xpl_args *a, const struct xpl_buf *answer) {
 int xpl_statement_run(const struct xpl_args *a) {
     size_t paths = 0;
     for (size_t i = 1; i + 1 < a->n_rest; i++)
-        paths += access(a->rest[i], F_OK) == 0;
+        paths += xpl_run_place(a, a->rest[i]) == XPL_RUN_PATH;
     if (paths && paths != a->n_rest - 2) {
         (void)fputs("xplanectl: sql: either all runs are paths, or all are sessions\n", stderr);
         return XPL_EXIT_USAGE;

@@ -91,7 +91,7 @@ class Words(Case):
         shutil.copytree(PROFILE.parent, profiles / STRANGE)
         shutil.copytree(PROFILE.parent, profiles / "a\nb")
         daemon = self.daemon()
-        self.proposed({"my_run": "xspace", STRANGE: "xspace"}, "hosts", "")
+        self.proposed({"my_run": "xspace", STRANGE: "xspace"}, "delete", "")
         self.proposed({"": "files", "my_run": "xspace"}, "findings", "my")
         self.proposed(["", "x,my_run"], "compare", "x,m")
         self.assertEqual(self.words("findings", "./my"), {"": "files"})
@@ -99,13 +99,13 @@ class Words(Case):
                       "tool", "op_profile", "my_run", "--host", "")
         # The line's own --server counts.
         server, self.server = self.server, f"unix:{self.place}/none"
-        self.assertEqual(self.words("hosts", "my"), {})
-        self.proposed(["my_run"], "hosts", "--server", server, "my")
+        self.assertEqual(self.words("delete", "my"), {})
+        self.proposed(["my_run"], "delete", "--server", server, "my")
         daemon.end()
         with socket.create_server(("127.0.0.1", 0)) as silent: # takes the connection and says nothing
             self.server = f"127.0.0.1:{silent.getsockname()[1]}"
             begin = time.monotonic()
-            self.assertEqual(self.words("hosts", ""), {})
+            self.assertEqual(self.words("delete", ""), {})
             self.assertLess(time.monotonic() - begin, 10)
 
     def test_script(self):

@@ -156,7 +156,7 @@ class Events(Case):
             self.assertEqual((status, out), (1, ""), more)
             self.assertIn(words, err)
         self.assertEqual(self.ask("events", REAL[0], "--format", "yaml")[0], 2)
-        self.assertIn("taken for a session", self.ask("events", "none/such")[2])
+        self.assertIn("none/such: cannot open", self.ask("events", "none/such")[2])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/document/document.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+json_t *xpl_document_read(const void *p, size_t n) {
+    json_error_t why;
+    json_t *const all = json_loadb(p, n, JSON_ALLOW_NUL, &why);
+    if (!all) (void)fprintf(stderr, "xplanectl: an answer cannot be read: %s\n", why.text);
+    return all;
+}
+
+xpl_str_t xpl_document_text(const json_t *o, const char *key) {
+    const json_t *const v = json_object_get(o, key);
+    return json_is_string(v) ? (xpl_str_t){json_string_value(v), json_string_length(v)}
+                             : XPL_STR("");
+}
+
+const char *xpl_document_chars(const json_t *o, const char *key) {
+    return xpl_document_text(o, key).ptr;
+}
+
+double xpl_document_real(const json_t *o, const char *key) {
+    return json_number_value(json_object_get(o, key));
+}
+
+int xpl_document_write(const struct xpl_args *a, const json_t *all) {
+    char *const text = json_dumps(all, JSON_INDENT(1));
+    const bool written = text && xpl_write_line(a, text, strlen(text));
+    if (!text) (void)fputs("xplanectl: out of memory\n", stderr);
+    free(text);
+    return written ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/runs/answer.h"
+
+#include <stdio.h>
+
+#include "analysis/tools/tool.h"
+#include "cli/progress/progress.h"
+#include "cli/remote.h"
+#include "cli/runs/place.h"
+
+static int answer_path(const struct xpl_args *a, const char *tool, const char *path,
+                       struct xpl_run_answer *ret) {
+    const int status = xpl_analyze(a, tool ? tool : xpl_tool_op_stats.name, &path, 1, &ret->made);
+    ret->p = ret->made.p;
+    ret->n = ret->made.n;
+    return status;
+}
+
+static int ask(const struct xpl_args *a, xpl_client *c, const char *tool, const char *session,
+               struct xpl_run_answer *ret) {
+    const xpl_tool_request q = xpl_remote_request(a, tool, session);
+    xpl_result r;
+    xpl_progress_begin(a);
+    const int code =
+        tool ? xpl_client_tool(c, &q, &ret->got, &r) : xpl_client_op_stats(c, &q, &ret->got, &r);
+    xpl_progress_end();
+    if (code == 0) {
+        xpl_remote_warn(ret->got);
+        ret->p = xpl_answer_data(ret->got, &ret->n);
+        return tool ? xpl_answered(tool, xpl_answer_warning(ret->got, 0) != NULL) : XPL_EXIT_OK;
+    }
+    (void)xpl_remote_failed(&r);
+    if (r.code == XPL_FAILED_PRECONDITION)
+        (void)fprintf(stderr,
+                      "xplanectl: `xplanectl tools %s` lists the tools that answer for it\n",
+                      session);
+    if (r.code == XPL_NOT_FOUND) xpl_run_no_session(session);
+    return XPL_EXIT_FAILED;
+}
+
+static int answer_session(const struct xpl_args *a, const char *tool, const char *session,
+                          struct xpl_run_answer *ret) {
+    xpl_client *const c = xpl_remote_open(a);
+    if (!c) return XPL_EXIT_FAILED;
+    const int status = ask(a, c, tool, session, ret);
+    xpl_client_close(c);
+    return status;
+}
+
+int xpl_run_answer(const struct xpl_args *a, const char *tool, const char *run,
+                   struct xpl_run_answer *ret) {
+    *ret = (struct xpl_run_answer){0};
+    xpl_buf_init(&ret->made, 0);
+    return xpl_run_place(a, run) == XPL_RUN_PATH ? answer_path(a, tool, run, ret)
+                                                 : answer_session(a, tool, run, ret);
+}
+
+void xpl_run_answer_fini(struct xpl_run_answer *r) {
+    xpl_buf_fini(&r->made);
+    if (r->got) xpl_answer_free(r->got);
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/runs/place.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/formats/format.h"
+#include "base/arena.h"
+#include "base/status.h"
+#include "cli/remote.h"
+
+enum { PATIENCE_MS = 2000 }; // for a daemon that is asked about a path
+
+// What was found out, for commands that ask about a run several times.
+struct known {
+    struct known *next;
+    const char *run; // of the command line
+    enum xpl_run_place place;
+};
+static struct {
+    struct known *first;
+    bool no_daemon; // nothing answers there
+} asked;
+
+// No session has such a name: names are relative to the log directory.
+static bool is_only_path(const char *run) {
+    const size_t n = strlen(run);
+    return run[0] == '/' || strcmp(run, ".") == 0 || strcmp(run, "..") == 0 ||
+           strncmp(run, "./", 2) == 0 || strncmp(run, "../", 3) == 0 || (n && run[n - 1] == '/');
+}
+
+static bool is_there(const char *run) {
+    return access(run, F_OK) == 0;
+}
+
+static enum xpl_run_place place_of_failure(const char *run, const xpl_result *r) {
+    const bool is_away = r->code == XPL_UNAVAILABLE, there = is_there(run);
+    asked.no_daemon |= is_away;
+    if (!there && !is_away) return XPL_RUN_SESSION; // asking again says what is wrong
+    if (r->code == XPL_NOT_FOUND || (there && is_away)) return XPL_RUN_PATH;
+    (void)fprintf(stderr, "xplanectl: warning: %s is taken for a path: %s\n", run, r->message);
+    return XPL_RUN_PATH;
+}
+
+static enum xpl_run_place ask_daemon(const struct xpl_args *args, const char *run) {
+    struct xpl_args a = *args;
+    xpl_sessions *one = NULL;
+    xpl_result r;
+    if (!a.timeout_ms || a.timeout_ms > PATIENCE_MS) a.timeout_ms = PATIENCE_MS;
+    if (asked.no_daemon || !xpl_library_is_there()) return XPL_RUN_PATH;
+    xpl_client *const c = xpl_remote_open(&a);
+    if (!c) return is_there(run) ? XPL_RUN_PATH : XPL_RUN_SESSION;
+    const bool known = xpl_client_session(c, run, &one, &r) == 0;
+    xpl_sessions_free(one);
+    xpl_client_close(c);
+    return known ? XPL_RUN_SESSION : place_of_failure(run, &r);
+}
+
+static void note(const char *run, enum xpl_run_place place) {
+    struct known *const k = xpl_sys_alloc(sizeof *k);
+    if (!k) return; // it is asked again
+    *k = (struct known){asked.first, run, place};
+    asked.first = k;
+}
+
+enum xpl_run_place xpl_run_place(const struct xpl_args *a, const char *run) {
+    if (is_only_path(run)) return XPL_RUN_PATH;
+    if (!is_there(run) && !strchr(run, '/')) return XPL_RUN_SESSION;
+    for (const struct known *k = asked.first; k; k = k->next)
+        if (strcmp(k->run, run) == 0) return k->place;
+    const enum xpl_run_place place = ask_daemon(a, run);
+    note(run, place);
+    return place;
+}
+
+void xpl_run_no_session(const char *run) {
+    if (!is_there(run) && (strchr(run, '/') || xpl_format_of_name(xpl_str_from(run), NULL)))
+        (void)fprintf(stderr, "xplanectl: there is no file %s: it was taken for a session\n", run);
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the answers about a run come from: the one rule of all commands that take a RUN.
+#ifndef XPL_CLI_RUNS_PLACE_H_
+#define XPL_CLI_RUNS_PLACE_H_
+
+#include "cli/args.h"
+
+enum xpl_run_place { XPL_RUN_SESSION, XPL_RUN_PATH };
+
+// A session of that name comes first.  Else a run that exists as a path, or has a '/', is a path: a
+// file, or the directory of a run, which needs no daemon.  The daemon is asked once about each run
+// that may be both.  One thread at a time.
+enum xpl_run_place xpl_run_place(const struct xpl_args *a, const char *run);
+// Says on stderr what a run that is no session was not, either, when it looks like a file.
+void xpl_run_no_session(const char *run);
+
+#endif

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a RUN is: a session of the daemon, or a path, for every command that takes one.
+
+usage: test_runs.py XPLANECTL XPLANED [CLASS[.TEST]]...
+"""
+import json
+import re
+import shutil
+import socket
+import sys
+import time
+import unittest
+
+from harness import DATA, PROFILE, ROOT, Case, Programs
+
+BUNDLE = next(ROOT.glob("tests/data/**/*.ireeprof"))
+# Arguments of each command that takes a RUN, in place of RUN the run.
+CALLS = {"hosts": ["RUN", "--json"], "tools": ["RUN"], "tool": ["op_profile", "RUN"], "summary": ["RUN"],
+         "findings": ["RUN", "--json"], "compare": ["RUN", "RUN,RUN", "--json"], "aggregate": ["RUN", "RUN"],
+         "events": ["RUN", "--format", "csv"], "hlo": ["RUN", "--json"],
+         "sql": ["RUN", "SELECT name, count(*) FROM events GROUP BY name ORDER BY name"], "iree": ["summary", "RUN"]}
+
+
+def call(command, run):
+    return [command, *[a.replace("RUN", str(run)) for a in CALLS[command]]]
+
+
+class Runs(Case):
+    def setUp(self):
+        super().setUp()
+        profiles = self.logdir / "plugins" / "profile"
+        for place in (profiles / "my_run", self.logdir / "sub" / "plugins" / "profile" / "run"):
+            shutil.copytree(PROFILE.parent, place)
+        # What lies here under the names of sessions is another profile.
+        self.here = self.place / "here"
+        for name in ("my_run", "sub/run", "mine", "sub/mine"):
+            shutil.copytree(DATA / "jax_8dev_shardmap", self.here / name)
+
+    def answer(self, command, run, status=0):
+        code, out, err = self.ask(*call(command, run), cwd=self.here)
+        self.assertEqual(code, status, (command, run, err))
+        return out, err
+
+    def commands(self):
+        return [c for c in CALLS if c != "iree"]
+
+    def test_all(self):
+        """The table says RUN of these commands, and of no others."""
+        table = json.loads(self.ask("help", "--format", "json")[1])["commands"]
+        self.assertEqual({c["name"] for c in table if "RUN" in c["arguments"]}, set(CALLS))
+        for c in table:
+            text = " ".join(self.ask(c["name"], "--help")[1].split())
+            self.assertEqual("RUN is a session of the daemon or" in text, c["name"] in CALLS, c["name"])
+
+    def test_no_daemon(self):
+        """A path needs no daemon, and what is none says so."""
+        self.server = f"unix:{self.place}/none"
+        for command in self.commands():
+            for run in ("mine", "sub/mine", "./mine", "mine/", self.here / "mine"):
+                out, err = self.answer(command, run)
+                self.assertTrue(out, command)
+                self.assertEqual(err, "", command)
+            for run in ("none/such", "./none"):
+                out, err = self.answer(command, run, 1)
+                self.assertIn(f"{run}: cannot open: No such file or directory\n", err)
+                self.assertEqual("no daemon answers" in err, run == "none/such", err)
+        for run in (BUNDLE, f"../{BUNDLE.name}"):
+            shutil.copy(BUNDLE, self.here.parent)
+            self.assertEqual(self.answer("iree", run), self.answer("iree", BUNDLE))
+        for command in ("hosts", "tools"):
+            kinds = self.answer(command, BUNDLE)[0]
+            self.assertIn('"kind":"iree"' if command == "hosts" else "iree_summary\n", kinds)
+        self.assertIn("`xplanectl tools PATH` lists those that do", self.answer("summary", BUNDLE, 1)[1])
+
+    def test_same(self):
+        """Of a path what the daemon says of the session with these files."""
+        profiles = self.logdir / "plugins" / "profile"
+        self.daemon()
+        other = self.place / "other"  # no session has these names here
+        other.mkdir()
+        for command in self.commands():
+            texts = [self.ask(*call(command, run), cwd=other) for run in (profiles / "my_run", "my_run")]
+            if command == "hosts":  # of files nothing is stored
+                texts = [(c, re.sub('"state":"[a-z]*"', "", out), err) for c, out, err in texts]
+            if command == "events":
+                texts = [(c, out.replace(str(profiles) + "/", ""), err) for c, out, err in texts]
+            self.assertEqual(texts[0], texts[1], command)
+            self.assertEqual(texts[0][0], 0, texts[0])
+
+    def test_session_first(self):
+        """An existing path is a session where one has that name; ./NAME and NAME/ are paths."""
+        self.daemon()
+        for command in self.commands():
+            for name in ("my_run", "sub/run"):
+                session, path = self.answer(command, name)[0], self.answer(command, f"./{name}")[0]
+                if command != "tools":
+                    self.assertNotEqual(session.replace(name, ""), path.replace(name, "").replace("./", ""), command)
+                self.assertEqual(self.answer(command, f"{name}/")[0].replace(f"{name}/", ""), path.replace(f"./{name}", ""), command)
+            for name in ("mine", "sub/mine"):
+                self.assertEqual(self.answer(command, name)[0].replace(name, "").replace("mine", ""),
+                                 self.answer(command, f"./{name}")[0].replace(f"./{name}", "").replace("mine", ""))
+            # A name with a slash that is neither.
+            err = self.answer(command, "sub/runn", 1)[1]
+            self.assertIn('no session "sub/runn"; did you mean "sub/run"?\n', err)
+            if command not in ("compare", "sql"):  # where it may be another of several
+                self.assertIn("there is no file sub/runn: it was taken for a session\n", err)
+
+    def test_bundle(self):
+        """A bundle's session is called by its path without the suffix, and comes before a file of that name."""
+        first, other = sorted(ROOT.glob("tests/data/iree/*-mlp-all.ireeprof"))[:2]
+        shutil.copy(first, self.logdir / "model.ireeprof")
+        shutil.copy(other, self.here / "model")
+        self.daemon()
+        self.assertEqual(self.answer("iree", "model"), self.answer("iree", first))
+        self.assertEqual(self.answer("iree", "./model"), self.answer("iree", other))
+        self.assertNotEqual(self.answer("iree", "model"), self.answer("iree", "./model"))
+
+    def test_silent(self):
+        """A daemon that says nothing is not waited for where there is such a path."""
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            self.server = f"127.0.0.1:{silent.getsockname()[1]}"
+            begin = time.monotonic()
+            out, err = self.answer("hosts", "mine")
+            self.assertLess(time.monotonic() - begin, 30)
+            self.assertIn("vm", out)
+            self.assertIn("warning: mine is taken for a path: ", err)
+            self.assertIn("has not answered in 2000 ms", err)
+            # One that is not there is asked for as a session, and that takes as long as it may.
+            self.assertIn("has not answered in 2500 ms",
+                          self.ask("hosts", "none/such", "--timeout-ms", "2500", cwd=self.here)[2])
+
+
+if __name__ == "__main__":
+    Programs.xplanectl, Programs.xplaned = sys.argv[1:3]
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
