@@ -30,6 +30,7 @@ void xpl_args_fini(struct xpl_args *a) {
     free_list(a->removed);
     free_list(a->metrics);
     free_list(a->rest);
+    xpl_sys_free((void *)(uintptr_t)a->given);
     *a = (struct xpl_args){0};
 }
 

@@ -9,6 +9,7 @@
 #include "base/str.h"
 
 struct xpl_command;
+struct xpl_flag;
 
 enum {
     XPL_EXIT_OK = 0,
@@ -41,6 +42,8 @@ struct xpl_args {
     size_t n_options;     // pairs
     const char **rest;    // what is no flag, the command's name first
     size_t n_rest;
+    const struct xpl_flag **given; // what is one, in order
+    size_t n_given;
     // Of captures and imports; times in milliseconds, 0 when not given.
     const char *session, *host_names, *remote_logdir;
     const char **advanced; // --advanced key=value, as `options`

@@ -117,6 +117,7 @@ static bool choose_section(const struct xpl_command *c, const struct xpl_args *a
 // ---- the program ----
 
 static int run(const struct xpl_command *c, struct xpl_args *a) {
+    if (!xpl_flags_check(a, c)) return XPL_EXIT_USAGE;
     if (a->n_rest - 1 >= c->min && a->n_rest - 1 <= c->max)
         return choose_format(c, a) && choose_section(c, a) ? c->run(a) : XPL_EXIT_USAGE;
     (void)fprintf(stderr, "Usage: xplanectl %s %s\n", c->name, c->arguments);

@@ -59,8 +59,8 @@ const struct xpl_flag xpl_flag_rows[] = {
      "only this host; may be given several times"},
     {"option", 0, XPL_FLAG_OPTION, 0, 0, 0, OF_TOOLS, "KEY=VALUE", NULL, NULL,
      "option of the tool; may be given several times"},
-    {"jobs", 'j', XPL_FLAG_NUMBER, AT(jobs), 0, 1024, OF_PATHS, "N", NULL, "one per processor",
-     "threads, for what needs no daemon"},
+    {"jobs", 'j', XPL_FLAG_NUMBER, AT(jobs), 0, 1024, OF_PATHS " history", "N", NULL,
+     "one per processor", "threads, for what needs no daemon"},
     {"logdir", 0, XPL_FLAG_TEXT, AT(logdir), 0, 0, "export iree", "DIR", NULL, NULL,
      "where to find the session that is named instead of paths"},
     {"table", 0, XPL_FLAG_SWITCH, AT(table), 0, 0, "tool analyze", NULL, NULL, NULL,
@@ -172,11 +172,13 @@ const struct xpl_flag xpl_flag_rows[] = {
      "each counter sample beside the sums; with --format jsonl"},
     {"unfinished", 0, XPL_FLAG_SWITCH, AT(unfinished), 0, 0, "iree", NULL, NULL, NULL,
      "also what follows the end that the header of the file states"},
-    {"rocm_library_path", 0, XPL_FLAG_TEXT, AT(rocm_library_path), 0, 0, "", "PATH", NULL, NULL,
+    {"rocm_library_path", 0, XPL_FLAG_TEXT, AT(rocm_library_path), 0, 0, "iree", "PATH", NULL, NULL,
      NULL},
     {"mode", 0, XPL_FLAG_TEXT, AT(mode), 0, 0, "iree", "MODE,...", NULL,
      "what the driver of the program's --device can record",
      "capture: what to record, by IREE's names"},
+    {"host-names", 0, XPL_FLAG_TEXT, AT(host_names), 0, 0, "iree", "NAME", NULL,
+     "this machine's name", "capture: what the host of the session is called"},
     {"counter", 0, XPL_FLAG_COUNTER, 0, 0, 0, "iree", "NAME", NULL, NULL,
      "capture: a hardware counter, for the mode counters or counter-ranges; may be given several "
      "times"},
@@ -223,6 +225,35 @@ const char *xpl_flag_values(const struct xpl_flag *f, const struct xpl_command *
     for (const struct xpl_section *s = c->sections; s->name && n < XPL_FLAG_VALUES; s++)
         n += (size_t)snprintf(buf + n, XPL_FLAG_VALUES - n, "%s%s", n ? "|" : "", s->name);
     return buf;
+}
+
+// Those that are not for users are for commands, too.
+static bool is_taken(const struct xpl_flag *f, const struct xpl_command *c) {
+    return !f->commands || xpl_flag_is_for(f, c) || (!f->help && has_word(f->commands, c->name));
+}
+
+// The parser takes the first row of a name: another one may be the command's.
+static bool is_name_taken(const char *name, const struct xpl_command *c) {
+    for (size_t i = 0; i < xpl_n_flags; i++)
+        if (strcmp(xpl_flag_rows[i].name, name) == 0 && is_taken(&xpl_flag_rows[i], c)) return true;
+    return false;
+}
+
+static bool refuse_flag(const char *name, const struct xpl_command *c) {
+    struct xpl_near near = xpl_near_begin(xpl_str_from(name));
+    char hint[XPL_NEAR_TEXT];
+    for (size_t i = 0; i < xpl_n_flags; i++)
+        if (xpl_flag_rows[i].help && is_taken(&xpl_flag_rows[i], c))
+            xpl_near_add(&near, xpl_str_from(xpl_flag_rows[i].name));
+    (void)fprintf(stderr, "xplanectl: --%s is no option of %s%s\nTry: xplanectl %s --help\n", name,
+                  c->name, xpl_near_flag(&near, hint), c->name);
+    return false;
+}
+
+bool xpl_flags_check(const struct xpl_args *a, const struct xpl_command *c) {
+    for (size_t i = 0; i < a->n_given; i++)
+        if (!is_name_taken(a->given[i]->name, c)) return refuse_flag(a->given[i]->name, c);
+    return true;
 }
 
 // ---- reading them ----
@@ -331,6 +362,7 @@ static bool flag(struct xpl_args *a, int argc, char **argv, int *at) {
     const struct xpl_flag *const row = find_row(name, eq ? (size_t)(eq - name) : strlen(name));
     const char *value = eq ? eq + 1 : !is_long && arg[2] ? arg + 2 : NULL;
     if (!row) return unknown(arg, name);
+    a->given[a->n_given++] = row;
     if (row->kind == XPL_FLAG_SWITCH) {
         if (value) return usage("option takes no value", arg);
         *(bool *)((char *)a + row->at) = true;
@@ -353,8 +385,9 @@ bool xpl_flags_parse(struct xpl_args *a, int argc, char **argv) {
     a->options = xpl_sys_alloc(2 * n * sizeof *a->options);
     a->advanced = xpl_sys_alloc(2 * n * sizeof *a->advanced);
     a->rest = xpl_sys_alloc(n * sizeof *a->rest);
+    a->given = xpl_sys_alloc(n * sizeof *a->given);
     if (!a->hosts || !a->counters || !a->removed || !a->metrics || !a->options || !a->advanced ||
-        !a->rest)
+        !a->rest || !a->given)
         return usage("out of memory", NULL);
     bool flags = true;
     for (int at = 1; at < argc;) {

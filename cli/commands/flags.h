@@ -47,6 +47,9 @@ bool xpl_flag_is_for(const struct xpl_flag *f, const struct xpl_command *c);
 enum { XPL_FLAG_VALUES = 160 };
 const char *xpl_flag_values(const struct xpl_flag *f, const struct xpl_command *c,
                             char buf[XPL_FLAG_VALUES]);
+// Whether all that was given is for that command, or for all.  Says on stderr what is not, and what
+// may have been meant.
+bool xpl_flags_check(const struct xpl_args *a, const struct xpl_command *c);
 // Parses argv.  On wrong usage says so on stderr and returns false.  The caller frees with
 // xpl_args_fini in both cases; pointers point into argv but for the option copies.
 bool xpl_flags_parse(struct xpl_args *a, int argc, char **argv);

@@ -135,6 +135,36 @@ class Table(unittest.TestCase):
             self.assertEqual((code, out), (2, ""), words)
             self.assertIn(text, err)
 
+    def test_options_of_others(self):
+        """Each command refuses each option that is not its own, and knows all that are."""
+        values = {"TIME": "1s", "SIZE": "1MiB", "KEY=VALUE": "a=1", "N": "1", "ID": "1"}
+        all_options = {o["name"]: o for _, o in self.options()}
+        common = {o["name"] for o in self.table["options"]}
+        self.assertGreater(len(all_options), 60)
+        for name, c in self.commands.items():
+            own = {o["name"] for o in c["options"]}
+            for option, o in all_options.items():
+                if option in common:
+                    continue
+                value = [values.get(o["value"], "x")] if o["value"] else []
+                # Without arguments, and where those are not missed without a daemon, nothing is done.
+                code, out, err = ask("--server", "unix:/nonexistent/socket", name, f"--{option}", *value)
+                refused = f"xplanectl: --{option} is no option of {name}"
+                if option in own:
+                    self.assertNotIn(refused, err)
+                    continue
+                self.assertEqual((code, out), (2, ""), (name, option))
+                self.assertTrue(err.startswith(refused), err)
+                self.assertTrue(err.endswith(f"\nTry: xplanectl {name} --help\n"), err)
+        # Before the command, too; with what may have been meant.
+        for words, text in ((["--prefix", "x", "findings", "x"], "--prefix is no option of findings\n"),
+                            (["history", "--host", "x"], "--host is no option of history\n"),
+                            (["delete", "x", "--sessions", "y"], 'unknown option "--sessions"; did you mean "--session"?'),
+                            (["capture", "x", "--section", "y"], '--section is no option of capture; did you mean "--session"?')):
+            code, out, err = ask(*words)
+            self.assertEqual((code, out), (2, ""))
+            self.assertIn(text, err)
+
     def test_documented(self):
         """docs/cli-json.md has the keys of the listing."""
         text = (ROOT / "docs" / "cli-json.md").read_text().split("## help", 1)[1].split("\n## ", 1)[0]
