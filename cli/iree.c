@@ -106,8 +106,7 @@ static int run_report(const struct xpl_args *args, const struct xpl_iree_report 
                                .options = {.id = -1,
                                            .dispatch_events = args->dispatch_events,
                                            .counter_samples = args->counter_samples},
-                               .rows = &rows,
-                               .done = bundle->from_rows ? NULL : xpl_source_release};
+                               .rows = &rows};
     if (args->filter) run.options.filter = xpl_str_from(args->filter);
     if (!parse_id(args->id, &run.options.id) ||
         !parse_format(report->name, args->format, &rows.format, &run.options.trace))
@@ -137,8 +136,13 @@ static int write_trace(const struct xpl_args *args, const struct xpl_iree_bundle
     return fail(XPL_ABORTED, strerror(o->error));
 }
 
+static bool read_source(void *ctx, uint64_t offset, void *ret, size_t n) {
+    return xpl_source_read(ctx, offset, ret, n);
+}
+
 static int report_source(const struct xpl_args *args, const struct xpl_iree_report *report,
-                         const struct xpl_source *source, struct output *o) {
+                         struct xpl_source *source, struct output *o) {
+    const struct xpl_iree_mapping mapping = {xpl_source_release, read_source, source};
     const xpl_bytes_t file = xpl_source_bytes(source);
     const struct xpl_format_limits limits = {.max_bytes = MAX_ROWS};
     const bool rows = xpl_ireeperf_sniff(file);
@@ -148,7 +152,7 @@ static int report_source(const struct xpl_args *args, const struct xpl_iree_repo
     xpl_status_t st = rows ? xpl_profile_open(XPL_STR(""), file, &limits, &made, &err) : XPL_OK;
     if (st == XPL_OK)
         st = xpl_iree_open_mapped(rows ? made.bytes : file, args->unfinished,
-                                  rows ? NULL : xpl_source_release, &bundle, &err);
+                                  rows ? NULL : &mapping, &bundle, &err);
     int status = XPL_EXIT_FAILED; // also of INVALID_ARGUMENT: the file is wrong, not the usage
     if (st != XPL_OK)
         (void)fail(st, err.msg);

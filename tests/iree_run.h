@@ -11,7 +11,8 @@ struct iree_run {
     struct xpl_iree_bundle bundle;
     struct xpl_iree_run run;
     struct xpl_iree_rows rows;
-    struct xpl_buf out; // the rows; free with xpl_buf_fini
+    struct xpl_buf out;                     // the rows; free with xpl_buf_fini
+    const struct xpl_iree_mapping *mapping; // of the file; may be NULL
     struct xpl_error err;
 };
 
@@ -26,7 +27,7 @@ static inline xpl_status_t iree_report(struct iree_run *x, xpl_bytes_t file, con
     x->run.bundle = &x->bundle;
     const struct xpl_iree_report *const r = xpl_iree_report_find(xpl_str_from(report));
     CHECK(r);
-    const xpl_status_t st = xpl_iree_open(file, false, &x->bundle, &x->err);
+    const xpl_status_t st = xpl_iree_open_mapped(file, false, x->mapping, &x->bundle, &x->err);
     return st == XPL_OK ? xpl_iree_report_run(r, &x->run, &x->err) : st;
 }
 

@@ -132,18 +132,12 @@ static bool add_item(struct xpl_iree_model *m, struct xpl_iree_run *run,
     return true;
 }
 
-static bool is_metadata(enum xpl_iree_chunk chunk) {
-    return chunk == XPL_IREE_QUEUES || chunk == XPL_IREE_EXECUTABLES ||
-           chunk == XPL_IREE_FUNCTIONS || chunk == XPL_IREE_COMMAND_BUFFERS ||
-           chunk == XPL_IREE_COMMAND_OPERATIONS || chunk == XPL_IREE_CLOCKS ||
-           chunk == XPL_IREE_METRIC_DESCRIPTORS;
-}
-
 xpl_status_t xpl_iree_model_add(struct xpl_iree_model *m, struct xpl_iree_run *run,
                                 const struct xpl_iree_record *r, struct xpl_error *err) {
     struct xpl_iree_items items = xpl_iree_items_of(r);
     struct xpl_iree_item item;
-    if (!is_metadata(r->chunk)) return XPL_OK;
+    if (r->chunk >= XPL_IREE_N_CHUNK_TYPES || !(XPL_IREE_MODEL_CHUNKS >> r->chunk & 1))
+        return XPL_OK;
     while (xpl_iree_item_next(&items, &item, NULL))
         if (!add_item(m, run, r, &item)) XPL_RETURN_OOM(err, "metadata of the bundle");
     return XPL_OK;
@@ -162,7 +156,7 @@ static xpl_status_t load_record(void *ctx, const struct xpl_iree_record *r, stru
 xpl_status_t xpl_iree_model_load(struct xpl_iree_model *m, struct xpl_iree_run *run,
                                  struct xpl_error *err) {
     struct loading l = {m, run};
-    return xpl_iree_walk(run, load_record, &l, err);
+    return xpl_iree_walk_chunks(run, XPL_IREE_MODEL_CHUNKS, load_record, &l, err);
 }
 
 // ---- lookups ----

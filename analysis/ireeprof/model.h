@@ -57,6 +57,12 @@ struct xpl_iree_model {
     uint64_t n_operations; // command operations, of known command buffers
 };
 
+// Types of chunks that are added.
+#define XPL_IREE_MODEL_CHUNKS                                                                      \
+    (1u << XPL_IREE_QUEUES | 1u << XPL_IREE_EXECUTABLES | 1u << XPL_IREE_FUNCTIONS |               \
+     1u << XPL_IREE_COMMAND_BUFFERS | 1u << XPL_IREE_COMMAND_OPERATIONS | 1u << XPL_IREE_CLOCKS |  \
+     1u << XPL_IREE_METRIC_DESCRIPTORS)
+
 void xpl_iree_model_init(struct xpl_iree_model *m);
 void xpl_iree_model_fini(struct xpl_iree_model *m);
 // Adds what a record holds; other records are passed over.  RESOURCE_EXHAUSTED on OOM.

@@ -4,7 +4,13 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { DONE_AT = 1 << 20 }; // bytes that are given back at once
+enum {
+    DONE_AT = 1 << 20, // bytes that are given back at once
+    HEAD = 256,        // bytes of a record that are read at once: its header and what it is of
+    // Behind a record of so many bytes the next header is read from the file: to map the pages
+    // around it takes longer.
+    FAR = 1 << 15,
+};
 
 static uint16_t u16(const uint8_t *p) {
     uint16_t v;
@@ -54,11 +60,25 @@ static void read_header(const uint8_t *p, struct xpl_iree_record *r) {
     r->record_type = u16(p + 100);
 }
 
-// Reads the record at `at` of bytes[0, end).  Returns NULL, or why there is none.
-static const char *read_record(xpl_bytes_t bytes, uint64_t at, struct xpl_iree_record *r) {
+// The first bytes at `at`, of which `n` are there: from the file, into `head`, where the mapping
+// can do that.
+static const uint8_t *head_of(const struct xpl_iree_bundle *b, uint64_t at, uint64_t n,
+                              uint8_t head[HEAD]) {
+    const struct xpl_iree_mapping *const m = b->mapping;
+    if (!m || !m->read || n < HEAD || !m->read(m->ctx, at, head, HEAD)) return b->bytes.ptr + at;
+    return head;
+}
+
+// Reads the record at `at` of the bundle's bytes.  is_far: no page near it was read.  Returns NULL,
+// or why there is none.
+static const char *read_record(const struct xpl_iree_bundle *b, uint64_t at, bool is_far,
+                               struct xpl_iree_record *r) {
+    const xpl_bytes_t bytes = b->bytes;
     const uint64_t left = bytes.len - at;
-    const uint8_t *const p = bytes.ptr + at;
+    uint8_t head[HEAD];
     if (left < XPL_IREE_RECORD_HEADER) return "profile record is too small for header";
+    const uint8_t *const mapped = bytes.ptr + at;
+    const uint8_t *const p = is_far ? head_of(b, at, left, head) : mapped;
     read_header(p, r);
     const uint32_t header = u32(p + 56), type = u32(p + 60), name = u32(p + 64);
     if (r->record_length > left) return "profile record extends past file end";
@@ -71,21 +91,25 @@ static const char *read_record(xpl_bytes_t bytes, uint64_t at, struct xpl_iree_r
         return "profile record data lengths do not match";
     r->offset = at;
     r->reading = NULL;
-    r->content_type = (xpl_str_t){(const char *)p + header, type};
-    r->name = (xpl_str_t){(const char *)p + header + type, name};
-    r->payload = (xpl_bytes_t){p + front, (size_t)r->payload_length};
+    r->content_type = (xpl_str_t){(const char *)mapped + header, type};
+    r->name = (xpl_str_t){(const char *)mapped + header + type, name};
+    r->payload = (xpl_bytes_t){mapped + front, (size_t)r->payload_length};
     r->old_name = false;
-    r->chunk = r->record_type == XPL_IREE_RECORD_CHUNK ? chunk_of(r->content_type, &r->old_name)
-                                                       : XPL_IREE_NO_CHUNK;
+    const bool in_head = (uint64_t)header + type <= HEAD;
+    const xpl_str_t of = {(const char *)(in_head ? p : mapped) + header, type};
+    r->chunk =
+        r->record_type == XPL_IREE_RECORD_CHUNK ? chunk_of(of, &r->old_name) : XPL_IREE_NO_CHUNK;
     return NULL;
 }
 
 bool xpl_iree_next(struct xpl_iree_cursor *c, struct xpl_iree_record *ret) {
     if (c->at == 0) c->at = c->bundle->header.header_length;
-    if (c->at >= c->bundle->bytes.len || read_record(c->bundle->bytes, c->at, ret)) return false;
+    if (c->at >= c->bundle->bytes.len || read_record(c->bundle, c->at, c->is_far, ret))
+        return false;
     ret->index = c->index++;
     ret->reading = c->reading;
     c->at += ret->record_length;
+    c->is_far = ret->record_length >= FAR;
     return true;
 }
 
@@ -173,14 +197,14 @@ bool xpl_iree_item_slow(struct xpl_iree_items *it, struct xpl_iree_item *ret,
     const struct xpl_iree_reading *const reading = it->reading;
     const bool more = it->left != 0;
     if (more && it->left <= it->stop && it->left >= it->type->size) {
-        if (reading && reading->done) reading->done(it->p - DONE_AT, DONE_AT);
+        if (reading) xpl_iree_done(reading->bundle, it->p - DONE_AT, DONE_AT);
         set_stop(it);
     }
     const char *const reason = more ? read_item(it, ret) : NULL;
     if (ret_reason) *ret_reason = reason;
     if (reason) {
         if (reading && reading->damage && it->type->events && !it->by_size)
-            note_event(reading->damage, (uint64_t)(it->p - reading->base), reason);
+            note_event(reading->damage, (uint64_t)(it->p - reading->bundle->bytes.ptr), reason);
         it->left = 0;
     }
     return more && !reason;
@@ -246,17 +270,27 @@ static void check_chunk(struct xpl_iree_bundle *b, const struct xpl_iree_record 
     if (reason) note(&b->notes, (uint64_t)(items.p - b->bytes.ptr), reason);
 }
 
+static void note_chunk(struct xpl_iree_bundle *b, const struct xpl_iree_record *r) {
+    if (r->chunk >= XPL_IREE_N_CHUNK_TYPES) return;
+    b->has |= 1u << r->chunk;
+    if (xpl_iree_chunk_types[r->chunk].events) return;
+    if (b->n_places < XPL_IREE_PLACES)
+        b->places[b->n_places] = (struct xpl_iree_chunk_at){r->offset, b->n_records};
+    b->n_places++;
+}
+
 // Walks the records up to the end of the file or of what is good, which becomes the bundle's end.
-static void find_end(struct xpl_iree_bundle *b, void (*done)(const void *p, size_t n)) {
-    struct xpl_iree_record r;
+static void find_end(struct xpl_iree_bundle *b) {
+    struct xpl_iree_record r = {0};
     const char *reason = NULL;
     uint64_t at = b->header.header_length, from = 0;
-    while (at < b->bytes.len && !(reason = read_record(b->bytes, at, &r))) {
+    while (at < b->bytes.len && !(reason = read_record(b, at, r.record_length >= FAR, &r))) {
         check_chunk(b, &r);
+        note_chunk(b, &r);
         at += r.record_length;
         b->n_records++;
-        if (!done || at - from < DONE_AT) continue;
-        done(b->bytes.ptr + from, (size_t)(at - from));
+        if (at - from < DONE_AT) continue;
+        xpl_iree_done(b, b->bytes.ptr + from, (size_t)(at - from));
         from = at;
     }
     if (reason) note(&b->notes, at, reason);
@@ -283,22 +317,22 @@ xpl_status_t xpl_iree_open(xpl_bytes_t file, bool with_unfinished, struct xpl_ir
 }
 
 xpl_status_t xpl_iree_open_mapped(xpl_bytes_t file, bool with_unfinished,
-                                  void (*done)(const void *p, size_t n),
+                                  const struct xpl_iree_mapping *mapping,
                                   struct xpl_iree_bundle *ret, struct xpl_error *err) {
-    struct xpl_iree_bundle b = {.file_bytes = file.len};
+    struct xpl_iree_bundle b = {.bytes = file, .file_bytes = file.len, .mapping = mapping};
     struct xpl_iree_record behind;
     XPL_TRY(read_file_header(file, &b.header, err));
     const uint64_t stated = b.header.file_length;
     b.never_finished = stated == 0;
-    b.unfinished_behind = stated != 0 && stated < file.len && !read_record(file, stated, &behind) &&
-                          behind.record_type >= XPL_IREE_RECORD_BEGIN &&
-                          behind.record_type <= XPL_IREE_RECORD_END;
+    b.unfinished_behind =
+        stated != 0 && stated < file.len && !read_record(&b, stated, true, &behind) &&
+        behind.record_type >= XPL_IREE_RECORD_BEGIN && behind.record_type <= XPL_IREE_RECORD_END;
     const bool whole = stated == 0 || stated > file.len || (with_unfinished && b.unfinished_behind);
     b.bytes = (xpl_bytes_t){file.ptr, whole ? file.len : (size_t)stated};
     read_origin(file, &b);
     if (stated > file.len)
         note(&b.notes, file.len, "profile file length extends past file contents");
-    find_end(&b, done);
+    find_end(&b);
     *ret = b;
     return XPL_OK;
 }

@@ -24,6 +24,7 @@ enum {
     XPL_IREE_FILE_HEADER = 24,    // bytes
     XPL_IREE_RECORD_HEADER = 104, // bytes
     XPL_IREE_NOTES_KEPT = 16,
+    XPL_IREE_PLACES = 128, // of chunks that are known
 };
 
 struct xpl_iree_header {
@@ -49,6 +50,21 @@ struct xpl_iree_origin {
 };
 #define XPL_IREE_ORIGIN_MARK "ireeperf-jsonl"
 
+// What can be done with the bytes of a mapped file.
+struct xpl_iree_mapping {
+    // Called with bytes that are not read again soon, when they are many: their pages may be given
+    // back.  May be NULL.
+    void (*done)(const void *p, size_t n);
+    // Reads n bytes from `offset` on without touching the mapping; false when it cannot, and they
+    // are read there.  May be NULL.
+    bool (*read)(void *ctx, uint64_t offset, void *ret, size_t n);
+    void *ctx;
+};
+
+struct xpl_iree_chunk_at {
+    uint64_t at, index; // of a record: its offset, and which it is
+};
+
 struct xpl_iree_bundle {
     xpl_bytes_t bytes; // as far as records can be read
     struct xpl_iree_header header;
@@ -58,16 +74,25 @@ struct xpl_iree_bundle {
     bool never_finished;         // file_length is 0: still being written, or the program died
     // Records follow the end that the header states: another session that was never finished.
     bool unfinished_behind;
-    bool from_rows; // it was made of rows: struct xpl_iree_origin
+    bool from_rows;                         // it was made of rows: struct xpl_iree_origin
+    const struct xpl_iree_mapping *mapping; // of the file; may be NULL
+    uint32_t has;                           // types of chunks that it has: 1 << enum xpl_iree_chunk
+    // The first chunks that hold no events, in order, and how many there are: those of most bundles
+    // are few, between thousands of chunks of events.
+    struct xpl_iree_chunk_at places[XPL_IREE_PLACES];
+    uint64_t n_places;
 };
+static inline void xpl_iree_done(const struct xpl_iree_bundle *b, const void *p, size_t n) {
+    if (b->mapping && b->mapping->done) b->mapping->done(p, n);
+}
 
 // Opens a bundle.  Fails only without a valid header: DATA_LOSS or INVALID_ARGUMENT, in IREE's
 // words.  with_unfinished: also what follows the end that the header states, when it is records.
 xpl_status_t xpl_iree_open(xpl_bytes_t file, bool with_unfinished, struct xpl_iree_bundle *ret,
                            struct xpl_error *err) XPL_NODISCARD;
-// The same for a mapped file; done as in struct xpl_iree_reading.
+// The same for a mapped file; the mapping lives as long as the bundle.
 xpl_status_t xpl_iree_open_mapped(xpl_bytes_t file, bool with_unfinished,
-                                  void (*done)(const void *p, size_t n),
+                                  const struct xpl_iree_mapping *mapping,
                                   struct xpl_iree_bundle *ret, struct xpl_error *err) XPL_NODISCARD;
 // Whether the bytes begin as a bundle does.
 bool xpl_iree_sniff(xpl_bytes_t file);
@@ -90,16 +115,14 @@ struct xpl_iree_record {
 // What is to be told of reading.
 struct xpl_iree_reading {
     struct xpl_iree_notes *damage; // gets damage among events, once for each place; may be NULL
-    // Called with bytes that are not read again soon, when they are many: their pages may be given
-    // back.  May be NULL.
-    void (*done)(const void *p, size_t n);
-    const uint8_t *base; // the bundle's first byte
+    const struct xpl_iree_bundle *bundle;
 };
 
 // struct xpl_iree_cursor c = {.bundle = b};
 struct xpl_iree_cursor {
     const struct xpl_iree_bundle *bundle;
     uint64_t at, index;                     // 0: the first record
+    bool is_far;                            // the record before is long
     const struct xpl_iree_reading *reading; // may be NULL
 };
 // The next record; false at the end.  Views in *ret point into the bundle.
@@ -140,8 +163,10 @@ XPL_IREE_QUICK bool xpl_iree_item_next(struct xpl_iree_items *it, struct xpl_ire
     if (it->left <= it->stop) return xpl_iree_item_slow(it, ret, ret_reason);
     memcpy(&length, it->p, sizeof length);
     if (length != it->fixed) return xpl_iree_item_slow(it, ret, ret_reason);
-    *ret = (struct xpl_iree_item){it->p, {it->p + length, 0}};
-    it->p += length, it->left -= length;
+    // The step does not wait for the length: most of the time is waiting for memory.
+    const size_t step = (size_t)it->fixed;
+    *ret = (struct xpl_iree_item){it->p, {it->p + step, 0}};
+    it->p += step, it->left -= step;
     if (ret_reason) *ret_reason = NULL;
     return true;
 }

@@ -14,24 +14,58 @@ bool xpl_iree_stopped(const struct xpl_iree_run *run) {
     return run->rows->failed || is_cancelled(run);
 }
 
-xpl_status_t xpl_iree_walk(struct xpl_iree_run *run, xpl_iree_visit_fn *visit, void *ctx,
-                           struct xpl_error *err) {
+static bool is_of(const struct xpl_iree_record *r, uint32_t types) {
+    return r->chunk < XPL_IREE_N_CHUNK_TYPES && (types >> r->chunk & 1);
+}
+
+static xpl_status_t walk(struct xpl_iree_run *run, uint32_t types, xpl_iree_visit_fn *visit,
+                         void *ctx, struct xpl_error *err) {
     const uint8_t *const base = run->bundle->bytes.ptr;
-    const struct xpl_iree_reading reading = {&run->damage, run->done, base};
+    const struct xpl_iree_reading reading = {&run->damage, run->bundle};
     struct xpl_iree_cursor c = {.bundle = run->bundle, .reading = &reading};
     struct xpl_iree_record r;
     uint64_t done = 0;
     while (xpl_iree_next(&c, &r)) {
         if (run->rows->failed) break; // the rest would be lost: reported at the end
-        XPL_TRY(visit(ctx, &r, err));
-        if (run->done && c.at - done >= DONE_AT) {
-            run->done(base + done, (size_t)(c.at - done));
+        if (!types || is_of(&r, types)) XPL_TRY(visit(ctx, &r, err));
+        if (c.at - done >= DONE_AT) {
+            xpl_iree_done(run->bundle, base + done, (size_t)(c.at - done));
             done = c.at;
         }
         if (is_cancelled(run))
             XPL_RETURN_ERROR(err, XPL_CANCELLED, "the report is not needed any more");
     }
     return XPL_OK;
+}
+
+xpl_status_t xpl_iree_walk(struct xpl_iree_run *run, xpl_iree_visit_fn *visit, void *ctx,
+                           struct xpl_error *err) {
+    return walk(run, 0, visit, ctx, err);
+}
+
+static xpl_status_t walk_places(struct xpl_iree_run *run, uint32_t types, xpl_iree_visit_fn *visit,
+                                void *ctx, struct xpl_error *err) {
+    const struct xpl_iree_bundle *const b = run->bundle;
+    const struct xpl_iree_reading reading = {&run->damage, b};
+    for (uint64_t i = 0; i < b->n_places && !run->rows->failed; i++) {
+        struct xpl_iree_cursor c = {
+            .bundle = b, .at = b->places[i].at, .index = b->places[i].index, .reading = &reading};
+        struct xpl_iree_record r;
+        if (xpl_iree_next(&c, &r) && is_of(&r, types)) XPL_TRY(visit(ctx, &r, err));
+        if (is_cancelled(run))
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "the report is not needed any more");
+    }
+    return XPL_OK;
+}
+
+xpl_status_t xpl_iree_walk_chunks(struct xpl_iree_run *run, uint32_t types,
+                                  xpl_iree_visit_fn *visit, void *ctx, struct xpl_error *err) {
+    bool in_places = run->bundle->n_places <= XPL_IREE_PLACES;
+    types &= run->bundle->has;
+    for (size_t i = 0; i < XPL_IREE_N_CHUNK_TYPES; i++)
+        in_places &= !(types >> i & 1) || !xpl_iree_chunk_types[i].events;
+    if (!types) return XPL_OK;
+    return in_places ? walk_places(run, types, visit, ctx, err) : walk(run, types, visit, ctx, err);
 }
 
 bool xpl_iree_glob(xpl_str_t text, xpl_str_t glob) {

@@ -54,9 +54,8 @@ struct xpl_iree_run {
     struct xpl_exec *exec; // asked between records whether to give up; may be NULL
     // Bytes of the names that a trace makes, and of the events of an XSpace; 0: any number.
     size_t limit;
-    void (*done)(const void *p, size_t n); // xpl_iree_reading.done; may be NULL
-    struct xpl_iree_notes damage;          // among the events that were read
-    uint64_t missing[XPL_IREE_N_MISSING];  // counted while the report runs
+    struct xpl_iree_notes damage;         // among the events that were read
+    uint64_t missing[XPL_IREE_N_MISSING]; // counted while the report runs
 };
 
 // A sentence for each thing that the report had to do without, i from 0; false when there is none.
@@ -71,6 +70,11 @@ typedef xpl_status_t xpl_iree_visit_fn(void *ctx, const struct xpl_iree_record *
                                        struct xpl_error *err);
 xpl_status_t xpl_iree_walk(struct xpl_iree_run *run, xpl_iree_visit_fn *visit, void *ctx,
                            struct xpl_error *err) XPL_NODISCARD;
+// The same for chunks of some types alone, of which `types` has 1 << enum xpl_iree_chunk: those of
+// metadata are found without a walk, as far as bundles have few of them.
+xpl_status_t xpl_iree_walk_chunks(struct xpl_iree_run *run, uint32_t types,
+                                  xpl_iree_visit_fn *visit, void *ctx, struct xpl_error *err)
+    XPL_NODISCARD;
 
 // Whether a glob of * and ? matches the whole text; an empty one matches everything.
 bool xpl_iree_glob(xpl_str_t text, xpl_str_t glob);

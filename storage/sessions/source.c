@@ -266,6 +266,15 @@ void xpl_source_release(const void *p, size_t n) {
     if (begin < end) (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
+bool xpl_source_read(const struct xpl_source *s, uint64_t offset, void *ret, size_t n) {
+    if (n > s->bytes.len || offset > s->bytes.len - n) return false;
+    ssize_t got;
+    do
+        got = pread(s->fd, ret, n, (off_t)(s->skipped + offset));
+    while (got < 0 && errno == EINTR);
+    return got >= 0 && (size_t)got == n;
+}
+
 const struct xpl_fingerprint *xpl_source_fingerprint(const struct xpl_source *s) {
     return &s->fingerprint;
 }

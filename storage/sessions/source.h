@@ -58,6 +58,9 @@ void xpl_source_skip(struct xpl_source *s, size_t n);
 // Gives back the pages that lie wholly in n bytes at p of a source: they are read from the file
 // again, if at all.  Any thread.
 void xpl_source_release(const void *p, size_t n);
+// Copies n bytes from `offset` on, without touching a page of the mapping: cheaper where few bytes
+// of many pages are needed.  False when they are not there to be read.  Any thread.
+bool xpl_source_read(const struct xpl_source *s, uint64_t offset, void *ret, size_t n);
 // As it was when the file was opened.
 const struct xpl_fingerprint *xpl_source_fingerprint(const struct xpl_source *s);
 // False when the file system's clock is so coarse (whole seconds) that a change could go unseen:

@@ -39,8 +39,10 @@ void xpl_iree_memory_init(struct xpl_iree_memory *m, const struct xpl_iree_run *
                   .key_size = sizeof(struct xpl_iree_pool_key)},
         .allocations = {.row_size = sizeof(struct xpl_iree_allocation),
                         .key_size = sizeof(struct xpl_iree_allocation_key)},
-        .materialized = {.row_size = sizeof(struct xpl_iree_materialized),
+        .reservations = {.row_size = sizeof(struct xpl_iree_reservation),
                          .key_size = sizeof(struct xpl_iree_allocation_key)},
+        .partials = {.row_size = sizeof(struct xpl_iree_partial),
+                     .key_size = sizeof(struct xpl_iree_allocation_key)},
         .latest = {.row_size = sizeof(struct latest), .key_size = sizeof(struct latest_key)}};
 }
 
@@ -48,7 +50,8 @@ void xpl_iree_memory_fini(struct xpl_iree_memory *m) {
     xpl_iree_table_fini(&m->devices);
     xpl_iree_table_fini(&m->pools);
     xpl_iree_table_fini(&m->allocations);
-    xpl_iree_table_fini(&m->materialized);
+    xpl_iree_table_fini(&m->reservations);
+    xpl_iree_table_fini(&m->partials);
     xpl_iree_table_fini(&m->latest);
 }
 
@@ -74,17 +77,16 @@ static void close_balance(struct xpl_iree_balance *b, uint64_t bytes) {
     xpl_iree_add(&b->partial_close_bytes, more);
 }
 
+// Without partial closes.
 static struct xpl_iree_balance balance_of(const struct xpl_iree_small_balance *b) {
     return (struct xpl_iree_balance){.current_count = b->current_count,
                                      .high_water_count = b->high_water_count,
                                      .total_open_count = b->total_open_count,
                                      .total_close_count = b->total_close_count,
-                                     .partial_close_count = b->partial_close_count,
                                      .current_bytes = b->current_bytes,
                                      .high_water_bytes = b->high_water_bytes,
                                      .total_open_bytes = b->total_open_bytes,
-                                     .total_close_bytes = b->total_close_bytes,
-                                     .partial_close_bytes = b->partial_close_bytes};
+                                     .total_close_bytes = b->total_close_bytes};
 }
 
 static struct xpl_iree_small_balance small_balance(const struct xpl_iree_balance *b) {
@@ -92,12 +94,10 @@ static struct xpl_iree_small_balance small_balance(const struct xpl_iree_balance
                                            .high_water_count = (uint32_t)b->high_water_count,
                                            .total_open_count = (uint32_t)b->total_open_count,
                                            .total_close_count = (uint32_t)b->total_close_count,
-                                           .partial_close_count = (uint32_t)b->partial_close_count,
                                            .current_bytes = b->current_bytes,
                                            .high_water_bytes = b->high_water_bytes,
                                            .total_open_bytes = b->total_open_bytes,
-                                           .total_close_bytes = b->total_close_bytes,
-                                           .partial_close_bytes = b->partial_close_bytes};
+                                           .total_close_bytes = b->total_close_bytes};
 }
 
 // One event, with what is known of it.
@@ -206,8 +206,6 @@ static void describe(struct xpl_iree_allocation *a, const struct xpl_iree_memory
     a->memory_type |= e->memory_type;
     a->buffer_usage |= e->buffer_usage;
     a->events++;
-    a->waits += e->type == XPL_IREE_POOL_WAIT;
-    a->materializes += e->type == XPL_IREE_POOL_MATERIALIZE;
 }
 
 static struct xpl_iree_allocation_key key_of(const struct event *v) {
@@ -215,17 +213,34 @@ static struct xpl_iree_allocation_key key_of(const struct event *v) {
                                             v->e->physical_device_ordinal};
 }
 
-static bool add_materialized(struct xpl_iree_memory *m, const struct event *v) {
+// Adds the partial closes of a balance to those of its allocation.
+static bool add_partial(struct xpl_iree_memory *m, const struct event *v, bool materialized,
+                        const struct xpl_iree_balance *b) {
     const struct xpl_iree_allocation_key key = key_of(v);
     bool is_new;
-    if (!v->reservation || (v->e->type != XPL_IREE_POOL_MATERIALIZE && !v->ends_materialized))
-        return true;
-    struct xpl_iree_materialized *const a = xpl_iree_table_put(&m->materialized, &key, &is_new);
-    if (!a) return false;
-    struct xpl_iree_balance b = balance_of(&a->balance);
-    balance_materialized(v, &b);
-    a->balance = small_balance(&b);
+    if (!b->partial_close_count && !b->partial_close_bytes) return true;
+    struct xpl_iree_partial *const p = xpl_iree_table_put(&m->partials, &key, &is_new);
+    if (!p) return false;
+    uint64_t *const bytes = materialized ? &p->materialized.bytes : &p->life.bytes;
+    *(materialized ? &p->materialized.count : &p->life.count) += b->partial_close_count;
+    xpl_iree_add(bytes, b->partial_close_bytes);
     return true;
+}
+
+static bool add_to_reservation(struct xpl_iree_memory *m, const struct event *v) {
+    const struct xpl_iree_allocation_key key = key_of(v);
+    const bool waits = v->e->type == XPL_IREE_POOL_WAIT;
+    const bool materializes = v->e->type == XPL_IREE_POOL_MATERIALIZE;
+    bool is_new;
+    if (!v->reservation || !(waits || materializes || v->ends_materialized)) return true;
+    struct xpl_iree_reservation *const r = xpl_iree_table_put(&m->reservations, &key, &is_new);
+    if (!r) return false;
+    r->waits += waits;
+    r->materializes += materializes;
+    struct xpl_iree_balance b = balance_of(&r->materialized);
+    balance_materialized(v, &b);
+    r->materialized = small_balance(&b);
+    return add_partial(m, v, true, &b);
 }
 
 static bool add_to_allocation(struct xpl_iree_memory *m, const struct event *v) {
@@ -239,6 +254,7 @@ static bool add_to_allocation(struct xpl_iree_memory *m, const struct event *v) 
     struct xpl_iree_balance life = balance_of(&a->life);
     balance_life(v, &life);
     a->life = small_balance(&life);
+    if (!add_partial(m, v, false, &life)) return false;
     if (!is_new || v->rule.kind != XPL_IREE_MEMORY_QUEUE) return true;
     const struct latest_key latest = {v->e->allocation_id, v->e->physical_device_ordinal};
     struct latest *const l = xpl_iree_table_put(&m->latest, &latest, &is_new);
@@ -265,8 +281,8 @@ static struct event event_of(const struct xpl_iree_memory *m,
     v.pool_id = find_pool(m, &v);
     if (e->type != XPL_IREE_POOL_RELEASE || !v.reservation) return v;
     const struct xpl_iree_allocation_key key = key_of(&v);
-    const struct xpl_iree_materialized *const a = xpl_iree_table_get(&m->materialized, &key);
-    v.ends_materialized = a && (a->balance.current_count || a->balance.current_bytes);
+    const struct xpl_iree_reservation *const a = xpl_iree_table_get(&m->reservations, &key);
+    v.ends_materialized = a && (a->materialized.current_count || a->materialized.current_bytes);
     return v;
 }
 
@@ -293,7 +309,7 @@ xpl_status_t xpl_iree_memory_add(struct xpl_iree_memory *m, const struct xpl_ire
         m->matched++;
         m->truncated_events += xpl_iree_truncated(r);
         const struct event v = event_of(m, &e);
-        bool ok = add_to_device(m, &v) && add_materialized(m, &v);
+        bool ok = add_to_device(m, &v) && add_to_reservation(m, &v);
         if (!m->everything)
             ok = ok && add_to_pool(m, &v) && add_pool_stats(m, &v) && add_to_allocation(m, &v);
         if (!ok) XPL_RETURN_OOM(err, "memory of the bundle");

@@ -48,35 +48,41 @@ struct xpl_iree_allocation_key {
     uint64_t allocation_id, pool_id;
     uint32_t kind, physical_device_ordinal;
 };
-// The balance of one allocation, of which there are many: as struct xpl_iree_balance.  Counts are
-// of events of 160 bytes each, so that 32 bits are enough.
+// The balance of one allocation, of which there are many: as struct xpl_iree_balance, without what
+// few have.  Counts are of events of 160 bytes each, so that 32 bits are enough.
 struct xpl_iree_small_balance {
     uint32_t current_count, high_water_count, total_open_count, total_close_count;
-    uint32_t partial_close_count;
     uint64_t current_bytes, high_water_bytes, total_open_bytes, total_close_bytes;
-    uint64_t partial_close_bytes;
 };
 struct xpl_iree_allocation {
     struct xpl_iree_allocation_key key;
-    uint32_t flags, first_queue, last_queue, events, waits, materializes;
+    uint32_t flags, first_queue, last_queue, events;
     uint64_t backing_id, memory_type, buffer_usage;
     uint64_t first_event_id, last_event_id, first_submission_id, last_submission_id;
     int64_t first_ns, last_ns;
     struct xpl_iree_small_balance life;
 };
-// Few allocations are materialized.
-struct xpl_iree_materialized {
+// What only reservations of pools have: waits, and what was materialized of them.
+struct xpl_iree_reservation {
     struct xpl_iree_allocation_key key;
-    struct xpl_iree_small_balance balance;
+    uint32_t waits, materializes;
+    struct xpl_iree_small_balance materialized;
+};
+// Closes of more than was open, which hardly any allocation has.
+struct xpl_iree_partial {
+    struct xpl_iree_allocation_key key;
+    struct {
+        uint64_t count, bytes;
+    } life, materialized;
 };
 
 struct xpl_iree_memory {
     const struct xpl_iree_run *run;
-    bool everything;                      // --filter and --id do not count (explain)
-    struct xpl_iree_table devices, pools; // struct xpl_iree_memory_device, xpl_iree_pool
-    struct xpl_iree_table allocations;    // struct xpl_iree_allocation
-    struct xpl_iree_table materialized;   // struct xpl_iree_materialized
-    struct xpl_iree_table latest;         // of an allocation id: its pool
+    bool everything;                              // --filter and --id do not count (explain)
+    struct xpl_iree_table devices, pools;         // struct xpl_iree_memory_device, xpl_iree_pool
+    struct xpl_iree_table allocations;            // struct xpl_iree_allocation
+    struct xpl_iree_table reservations, partials; // struct xpl_iree_reservation, xpl_iree_partial
+    struct xpl_iree_table latest;                 // of an allocation id: its pool
     uint64_t total, matched, truncated_chunks, dropped, truncated_events;
     void (*on_match)(void *ctx, const struct xpl_iree_memory_event *e); // may be NULL
     void *ctx;

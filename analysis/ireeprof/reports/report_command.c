@@ -112,12 +112,14 @@ static xpl_status_t write_command(struct xpl_iree_dispatches *d, struct xpl_erro
     struct operations o = {.d = d};
     // Operations are many, so they are read again instead of kept.
     const uint64_t missing = d->run->missing[XPL_IREE_MISSING_FUNCTION];
-    XPL_TRY(xpl_iree_walk(d->run, visit_operations, &o, err));
+    XPL_TRY(
+        xpl_iree_walk_chunks(d->run, 1u << XPL_IREE_COMMAND_OPERATIONS, visit_operations, &o, err));
     d->run->missing[XPL_IREE_MISSING_FUNCTION] = missing;
     write_summary(d, o.matched);
     write_buffers(d);
     o.write = true;
-    XPL_TRY(xpl_iree_walk(d->run, visit_operations, &o, err));
+    XPL_TRY(
+        xpl_iree_walk_chunks(d->run, 1u << XPL_IREE_COMMAND_OPERATIONS, visit_operations, &o, err));
     for (size_t i = 0; i < d->device.executions.n; i++)
         write_execution(d, xpl_iree_table_at(&d->device.executions, i), false);
     for (size_t i = 0; i < d->host.executions.n; i++)

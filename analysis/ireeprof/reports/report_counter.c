@@ -350,14 +350,17 @@ static void write_group(const struct counters *c, const struct group *g) {
 }
 
 xpl_status_t xpl_iree_report_counter(struct xpl_iree_run *run, struct xpl_error *err) {
+    static const uint32_t kMetadata =
+        XPL_IREE_MODEL_CHUNKS | 1u << XPL_IREE_COUNTER_SETS | 1u << XPL_IREE_COUNTERS;
     struct counters c = {
         .run = run,
         .sets = {.row_size = sizeof(struct set), .key_size = 8},
         .counters = {.row_size = sizeof(struct counter), .key_size = sizeof(struct counter_key)},
         .groups = {.row_size = sizeof(struct group), .key_size = sizeof(struct group_key)}};
     xpl_iree_model_init(&c.model);
-    xpl_status_t st = xpl_iree_walk(run, add_metadata, &c, err);
-    if (st == XPL_OK) st = xpl_iree_walk(run, add_samples, &c, err);
+    xpl_status_t st = xpl_iree_walk_chunks(run, kMetadata, add_metadata, &c, err);
+    if (st == XPL_OK)
+        st = xpl_iree_walk_chunks(run, 1u << XPL_IREE_COUNTER_SAMPLES, add_samples, &c, err);
     if (st == XPL_OK) {
         write_summary(&c);
         write_metadata(&c);

@@ -201,31 +201,39 @@ static void put_device_life(const struct report *p, const struct xpl_iree_alloca
     XPL_ROW_FIELDS(r, fields, &v);
 }
 
-// Only what pools reserve is ever materialized.
-static struct xpl_iree_materialized materialized_of(const struct report *p,
-                                                    const struct xpl_iree_allocation *a) {
-    const struct xpl_iree_materialized none = {.key = a->key};
-    const struct xpl_iree_materialized *const m =
-        a->key.kind == XPL_IREE_MEMORY_POOL ? xpl_iree_table_get(&p->memory.materialized, &a->key)
-                                            : NULL;
-    return m ? *m : none;
+// What an allocation has beside its row.
+struct xpl_iree_beside {
+    struct xpl_iree_reservation reservation;
+    struct xpl_iree_partial partial;
+};
+
+// Zeros where it has none.
+static struct xpl_iree_beside beside(const struct report *p, const struct xpl_iree_allocation *a) {
+    const struct xpl_iree_memory *const m = &p->memory;
+    struct xpl_iree_beside ret = {0};
+    const struct xpl_iree_reservation *const r =
+        a->key.kind == XPL_IREE_MEMORY_POOL ? xpl_iree_table_get(&m->reservations, &a->key) : NULL;
+    const struct xpl_iree_partial *const partial = xpl_iree_table_get(&m->partials, &a->key);
+    if (r) ret.reservation = *r;
+    if (partial) ret.partial = *partial;
+    return ret;
 }
 
-static bool is_open(const struct xpl_iree_allocation *a, const struct xpl_iree_materialized *m) {
-    return a->life.current_bytes || m->balance.current_bytes;
+static bool is_open(const struct xpl_iree_allocation *a, const struct xpl_iree_beside *b) {
+    return a->life.current_bytes || b->reservation.materialized.current_bytes;
 }
 
-#define BALANCE(as, T, member)                                                                     \
+#define COUNTS(as, T, member)                                                                      \
     XPL_F_AS(U32, T, member.current_count, as "_current_count"),                                   \
         XPL_F_AS(U32, T, member.high_water_count, as "_high_water_count"),                         \
         XPL_F_AS(U32, T, member.total_open_count, as "_total_open_count"),                         \
-        XPL_F_AS(U32, T, member.total_close_count, as "_total_close_count"),                       \
-        XPL_F_AS(U32, T, member.partial_close_count, as "_partial_close_count"),                   \
-        XPL_F_AS(U64, T, member.current_bytes, as "_current_bytes"),                               \
+        XPL_F_AS(U32, T, member.total_close_count, as "_total_close_count")
+#define BYTES(as, T, member)                                                                       \
+    XPL_F_AS(U64, T, member.current_bytes, as "_current_bytes"),                                   \
         XPL_F_AS(U64, T, member.high_water_bytes, as "_high_water_bytes"),                         \
         XPL_F_AS(U64, T, member.total_open_bytes, as "_total_open_bytes"),                         \
-        XPL_F_AS(U64, T, member.total_close_bytes, as "_total_close_bytes"),                       \
-        XPL_F_AS(U64, T, member.partial_close_bytes, as "_partial_close_bytes")
+        XPL_F_AS(U64, T, member.total_close_bytes, as "_total_close_bytes")
+#define PARTIAL(as, of, what) XPL_F_AS(U64, beside, partial.of.what, as "_partial_close_" #what)
 
 static void put_times(struct xpl_iree_rows *r, const struct xpl_iree_allocation *a) {
     static const struct xpl_iree_field fields[] = {
@@ -244,6 +252,22 @@ static void put_times(struct xpl_iree_rows *r, const struct xpl_iree_allocation 
     XPL_ROW_FIELDS(r, more, a);
 }
 
+static void put_balances(struct xpl_iree_rows *r, const struct xpl_iree_allocation *a,
+                         const struct xpl_iree_beside *b) {
+    static const struct xpl_iree_field counts[] = {COUNTS("lifecycle", allocation, life)};
+    static const struct xpl_iree_field partial[] = {PARTIAL("lifecycle", life, count)};
+    static const struct xpl_iree_field bytes[] = {BYTES("lifecycle", allocation, life)};
+    static const struct xpl_iree_field materialized[] = {
+        PARTIAL("lifecycle", life, bytes), COUNTS("materialized", beside, reservation.materialized),
+        PARTIAL("materialized", materialized, count),
+        BYTES("materialized", beside, reservation.materialized),
+        PARTIAL("materialized", materialized, bytes)};
+    XPL_ROW_FIELDS(r, counts, a);
+    XPL_ROW_FIELDS(r, partial, b);
+    XPL_ROW_FIELDS(r, bytes, a);
+    XPL_ROW_FIELDS(r, materialized, b);
+}
+
 static void write_allocation(const struct report *p, const struct xpl_iree_allocation *a) {
     static const struct xpl_iree_field fields[] = {
         XPL_F_AS(U32, allocation, key.physical_device_ordinal, "physical_device_ordinal"),
@@ -253,25 +277,25 @@ static void write_allocation(const struct report *p, const struct xpl_iree_alloc
         XPL_F_BIT(allocation, "externally_owned", XPL_IREE_MEMORY_EXTERNAL),
         XPL_F(U64, allocation, memory_type),
         XPL_F(U64, allocation, buffer_usage),
-        XPL_F(U32, allocation, events),
-        XPL_F(U32, allocation, waits),
-        XPL_F(U32, allocation, materializes)};
-    static const struct xpl_iree_field life[] = {BALANCE("lifecycle", allocation, life)};
-    static const struct xpl_iree_field materialized[] = {
-        BALANCE("materialized", materialized, balance)};
-    const struct xpl_iree_materialized m = materialized_of(p, a);
+        XPL_F(U32, allocation, events)};
+    static const struct xpl_iree_field pool[] = {
+        XPL_F_AS(U32, beside, reservation.waits, "waits"),
+        XPL_F_AS(U32, beside, reservation.materializes, "materializes")};
+    const struct xpl_iree_beside b = beside(p, a);
     struct xpl_iree_rows *const r = p->run->rows;
     xpl_row_begin(r, "type", "memory_allocation");
     xpl_row_text(r, "kind", xpl_iree_memory_kind_names[a->key.kind]);
     XPL_ROW_FIELDS(r, fields, a);
-    xpl_row_bool(r, "open_at_end", is_open(a, &m));
+    XPL_ROW_FIELDS(r, pool, &b);
+    xpl_row_bool(r, "open_at_end", is_open(a, &b));
     put_times(r, a);
     put_device_life(p, a);
-    XPL_ROW_FIELDS(r, life, a);
-    XPL_ROW_FIELDS(r, materialized, &m);
+    put_balances(r, a, &b);
     xpl_row_end(r);
 }
-#undef BALANCE
+#undef COUNTS
+#undef BYTES
+#undef PARTIAL
 
 static void write_summary(const struct report *p) {
     const struct xpl_iree_memory *const m = &p->memory;
@@ -279,9 +303,9 @@ static void write_summary(const struct report *p) {
     uint64_t open = 0, partial = 0;
     for (size_t i = 0; i < m->allocations.n; i++) {
         const struct xpl_iree_allocation *const a = xpl_iree_table_at(&m->allocations, i);
-        const struct xpl_iree_materialized v = materialized_of(p, a);
-        open += is_open(a, &v);
-        partial += a->life.partial_close_count + v.balance.partial_close_count;
+        const struct xpl_iree_beside b = beside(p, a);
+        open += is_open(a, &b);
+        partial += b.partial.life.count + b.partial.materialized.count;
     }
     xpl_row_begin(r, "type", "memory_summary");
     xpl_row_str(r, "filter", p->run->options.filter);

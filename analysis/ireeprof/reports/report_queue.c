@@ -55,11 +55,6 @@ static bool next_event(const struct xpl_iree_record *r, struct xpl_iree_items *i
     return true;
 }
 
-static bool has_events(const struct xpl_iree_record *r) {
-    return r->chunk == XPL_IREE_QUEUE_EVENTS || r->chunk == XPL_IREE_QUEUE_DEVICE_EVENTS ||
-           r->chunk == XPL_IREE_HOST_EVENTS;
-}
-
 static bool matches(const struct xpl_iree_run *run, const struct queue_event *e) {
     return xpl_iree_id_is(run, e->submission_id) &&
            xpl_iree_glob_z(xpl_iree_name(XPL_IREE_NAMES_OP, e->type), run->options.filter);
@@ -77,7 +72,6 @@ static xpl_status_t count_events(void *ctx, const struct xpl_iree_record *r,
     struct events *const c = ctx;
     struct xpl_iree_items items = xpl_iree_items_of(r);
     struct queue_event e;
-    if (!has_events(r)) return XPL_OK;
     if (xpl_iree_truncated(r)) {
         c->truncated++;
         xpl_iree_add(&c->dropped, r->dropped_record_count);
@@ -187,9 +181,8 @@ static xpl_status_t write_events(void *ctx, const struct xpl_iree_record *r,
     const struct events *const c = ctx;
     struct xpl_iree_items items = xpl_iree_items_of(r);
     struct queue_event e;
-    if (!has_events(r)) return XPL_OK;
     while (next_event(r, &items, &e)) {
-        if (e.kind != c->kind || !matches(c->d->run, &e)) continue;
+        if (!matches(c->d->run, &e)) continue;
         if (e.kind == QUEUE) write_queue_event(c->d->run->rows, &e.u.queue);
         if (e.kind == DEVICE) write_device_event(c->d, &e.u.device);
         if (e.kind == HOST) write_host_event(c->d->run->rows, &e.u.host);
@@ -235,13 +228,18 @@ static void write_queues(const struct xpl_iree_dispatches *d) {
 
 static xpl_status_t write_queue(struct xpl_iree_dispatches *d, struct xpl_error *err) {
     static const int order[N_KINDS] = {DEVICE, HOST, QUEUE};
+    static const uint32_t types[N_KINDS] = {[QUEUE] = 1u << XPL_IREE_QUEUE_EVENTS,
+                                            [DEVICE] = 1u << XPL_IREE_QUEUE_DEVICE_EVENTS,
+                                            [HOST] = 1u << XPL_IREE_HOST_EVENTS};
     struct events c = {.d = d};
-    XPL_TRY(xpl_iree_walk(d->run, count_events, &c, err));
+    XPL_TRY(xpl_iree_walk_chunks(d->run, types[QUEUE] | types[DEVICE] | types[HOST], count_events,
+                                 &c, err));
     write_summary(&c);
     write_queues(d);
     for (size_t i = 0; i < N_KINDS; i++) {
         c.kind = order[i];
-        if (c.n[c.kind]) XPL_TRY(xpl_iree_walk(d->run, write_events, &c, err));
+        if (c.n[c.kind])
+            XPL_TRY(xpl_iree_walk_chunks(d->run, types[c.kind], write_events, &c, err));
     }
     return XPL_OK;
 }

@@ -204,6 +204,7 @@ static xpl_status_t add_record(void *ctx, const struct xpl_iree_record *r, struc
 
 xpl_status_t xpl_iree_projection(struct xpl_iree_run *run, enum xpl_iree_subject subject,
                                  xpl_iree_projection_fn *write, struct xpl_error *err) {
+    static const uint32_t kEvents = 1u << XPL_IREE_DISPATCH_EVENTS | 1u << XPL_IREE_HOST_EVENTS;
     struct xpl_iree_model model;
     struct xpl_iree_dispatches d;
     xpl_iree_model_init(&model);
@@ -218,7 +219,7 @@ xpl_status_t xpl_iree_projection(struct xpl_iree_run *run, enum xpl_iree_subject
         d.ctx = &d;
     }
     xpl_status_t st = xpl_iree_model_load(&model, run, err);
-    if (st == XPL_OK) st = xpl_iree_walk(run, add_record, &d, err);
+    if (st == XPL_OK) st = xpl_iree_walk_chunks(run, kEvents, add_record, &d, err);
     if (st == XPL_OK && run->options.dispatch_events)
         xpl_iree_row_dispatch_summary(&d);
     else if (st == XPL_OK)

@@ -137,6 +137,8 @@ static void note_done(const void *p, size_t n) {
     n_done++;
 }
 
+static const struct xpl_iree_mapping noting = {.done = note_done};
+
 static void test_damaged_events(void) {
     static const struct {
         const char *report;
@@ -152,7 +154,7 @@ static void test_damaged_events(void) {
     memset(second, 0xff, 4);
     done_begin = b.p, done_end = b.p + b.n;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct iree_run x = {.run = {.options.id = -1, .done = note_done}};
+        struct iree_run x = {.run = {.options.id = -1}, .mapping = &noting};
         char text[320];
         CHECK_OK(iree_report(&x, view(&b), cases[i].report, XPL_IREE_JSONL), &x.err);
         CHECK_EQ(x.run.damage.n, cases[i].notes);
@@ -170,7 +172,7 @@ static void test_damaged_events(void) {
 static void test_pages(void) {
     enum { COPIES = 40000 };
     struct xpl_buf b = load("task-mlp-all");
-    struct iree_run x = {.run = {.options.id = -1, .done = note_done}};
+    struct iree_run x = {.run = {.options.id = -1}, .mapping = &noting};
     static const char name[] = "memory-events";
     const uint8_t *const at = memmem(b.p, b.n, name, sizeof name - 1);
     CHECK(at);

@@ -79,6 +79,20 @@ static void test_plain(void) {
     xpl_source_free(s);
 }
 
+// Read past the mapping; only what is the reader's.
+static void test_read(void) {
+    uint8_t got[8] = {0};
+    write_file("r", 5000, 7);
+    struct xpl_source *s = open_ok();
+    CHECK(xpl_source_read(s, 4992, got, 8) && got[0] == 7 && got[7] == 7);
+    CHECK(!xpl_source_read(s, 4993, got, 8) && !xpl_source_read(s, UINT64_MAX, got, 8));
+    xpl_source_skip(s, 4996);
+    CHECK(xpl_source_read(s, 0, got, 4) && !xpl_source_read(s, 1, got, 4));
+    CHECK_EQ(truncate(path, 100), 0);
+    CHECK(!xpl_source_read(s, 0, got, 4));
+    xpl_source_free(s);
+}
+
 static void test_refused(void) {
     write_file("big", 100, 1);
     open_fails(path, 99, XPL_RESOURCE_EXHAUSTED, "100 bytes, more than the limit of 99");
@@ -297,6 +311,7 @@ int main(int argc, char **argv) {
     struct sigaction sa = {.sa_handler = on_other};
     CHECK_EQ(sigaction(SIGBUS, &sa, NULL), 0);
     test_plain();
+    test_read();
     test_refused();
     test_inside();
     test_truncated();

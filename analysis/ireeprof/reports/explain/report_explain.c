@@ -21,12 +21,6 @@ struct queue_sum {
 
 // ---- collecting ----
 
-static xpl_status_t add_metadata(void *ctx, const struct xpl_iree_record *r,
-                                 struct xpl_error *err) {
-    struct xpl_iree_explain *const x = ctx;
-    return xpl_iree_model_add(&x->model, x->run, r, err);
-}
-
 static void add_queue_events(struct xpl_iree_explain *x, const struct xpl_iree_record *r) {
     struct xpl_iree_items items = xpl_iree_items_of(r);
     struct xpl_iree_item item;
@@ -367,7 +361,7 @@ xpl_status_t xpl_iree_report_explain(struct xpl_iree_run *run, struct xpl_error 
                                             .key_size = sizeof(uint64_t)};
     x.queue_sums = (struct xpl_iree_table){.row_size = sizeof(struct queue_sum),
                                            .key_size = sizeof(struct xpl_iree_queue_key)};
-    xpl_status_t st = xpl_iree_walk(run, add_metadata, &x, err);
+    xpl_status_t st = xpl_iree_model_load(&x.model, run, err);
     if (st == XPL_OK) st = xpl_iree_walk(run, add_events, &x, err);
     if (st == XPL_OK) st = sum_up(&x, err);
     if (st == XPL_OK) st = write_all(&x, err);

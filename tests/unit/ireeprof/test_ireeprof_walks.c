@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// How bundles are walked: headers read from the file, and metadata that is found without a walk.
+#include <string.h>
+
+#include "tests/data_file.h"
+#include "tests/iree_run.h"
+
+static struct xpl_buf load(void) {
+    return read_data_file("iree/task-mlp-all.ireeprof");
+}
+static xpl_bytes_t view(const struct xpl_buf *b) {
+    return (xpl_bytes_t){b->p, b->n};
+}
+
+// A copy whose records of type `chunk` stand there `copies` times.
+static struct xpl_buf repeated(const struct xpl_buf *b, enum xpl_iree_chunk chunk, size_t copies) {
+    struct xpl_iree_bundle bundle;
+    struct xpl_iree_record r;
+    struct xpl_buf out;
+    CHECK_OK(xpl_iree_open(view(b), false, &bundle, NULL), NULL);
+    struct xpl_iree_cursor c = {.bundle = &bundle};
+    xpl_buf_init(&out, (size_t)1 << 28);
+    xpl_buf_put(&out, b->p, 16);
+    xpl_buf_put(&out, &(uint64_t){0}, 8);
+    while (xpl_iree_next(&c, &r))
+        for (size_t i = 0; i < (r.chunk == chunk ? copies : 1); i++)
+            xpl_buf_put(&out, b->p + r.offset, (size_t)r.record_length);
+    return out;
+}
+
+static void check_equal(xpl_bytes_t one, const char *report, const struct xpl_iree_mapping *a,
+                        xpl_bytes_t other, const struct xpl_iree_mapping *b) {
+    struct iree_run x = {.run.options.id = -1, .mapping = a}, y = x;
+    y.mapping = b;
+    CHECK_OK(iree_report(&x, one, report, XPL_IREE_JSONL), &x.err);
+    CHECK_OK(iree_report(&y, other, report, XPL_IREE_JSONL), &y.err);
+    CHECK(x.out.n == y.out.n && memcmp(x.out.p, y.out.p, x.out.n) == 0);
+    CHECK_EQ(xpl_iree_is_partial(&x.run), xpl_iree_is_partial(&y.run));
+    xpl_buf_fini(&x.out);
+    xpl_buf_fini(&y.out);
+}
+
+static xpl_bytes_t file; // that is read from
+static size_t n_read;
+
+static bool note_read(void *ctx, uint64_t offset, void *ret, size_t n) {
+    (void)ctx;
+    CHECK(offset + n <= file.len);
+    memcpy(ret, file.ptr + offset, n);
+    n_read++;
+    return true;
+}
+
+static bool read_nothing(void *ctx, uint64_t offset, void *ret, size_t n) {
+    (void)ctx, (void)offset, (void)ret, (void)n;
+    return false;
+}
+
+// Headers far from each other are read from the file; rows are those of the mapping, also where the
+// file cannot be read.
+static void test_headers_from_file(void) {
+    static const char *const reports[] = {"cat", "summary", "queue", "dispatch", "memory"};
+    static const struct xpl_iree_mapping noting = {.read = note_read};
+    static const struct xpl_iree_mapping broken = {.read = read_nothing};
+    struct xpl_buf b = load();
+    struct xpl_buf many = repeated(&b, XPL_IREE_MEMORY_EVENTS, 3);
+    struct xpl_iree_bundle bundle;
+    struct xpl_iree_record r;
+    CHECK_OK(xpl_iree_open(view(&many), false, &bundle, NULL), NULL);
+    struct xpl_iree_cursor c = {.bundle = &bundle};
+    while (xpl_iree_next(&c, &r) && r.chunk != XPL_IREE_MEMORY_EVENTS)
+        ;
+    // The chunk gets so many events that what follows it is far.
+    struct xpl_buf large;
+    const size_t event = sizeof(struct xpl_iree_memory_event), copies = 500;
+    const uint64_t payload = r.payload_length + copies * event;
+    const uint64_t record = r.record_length + copies * event;
+    xpl_buf_init(&large, (size_t)1 << 28);
+    xpl_buf_put(&large, many.p, (size_t)r.offset + (size_t)r.record_length);
+    for (size_t i = 0; i < copies; i++)
+        xpl_buf_put(&large, r.payload.ptr, event);
+    memcpy(large.p + r.offset, &record, 8);
+    memcpy(large.p + r.offset + 8, &payload, 8);
+    xpl_buf_put(&large, many.p + c.at, many.n - (size_t)c.at);
+    file = view(&large), n_read = 0;
+    for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
+        check_equal(view(&large), reports[i], NULL, view(&large), &noting);
+        check_equal(view(&large), reports[i], NULL, view(&large), &broken);
+    }
+    CHECK(n_read >= 2 * sizeof reports / sizeof *reports); // opening, and a walk
+    xpl_buf_fini(&large);
+    xpl_buf_fini(&many);
+    xpl_buf_fini(&b);
+}
+
+// Of descriptions the first counts, whether the bundle knows where all of them stand or not.
+static void test_many_descriptions(void) {
+    static const enum xpl_iree_chunk chunks[] = {XPL_IREE_QUEUES, XPL_IREE_FUNCTIONS};
+    static const char *const reports[] = {"dispatch", "executable", "queue", "counter"};
+    struct xpl_buf b = load(), once = repeated(&b, XPL_IREE_QUEUES, 1);
+    for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
+        struct xpl_buf many = repeated(&b, chunks[i], 2 * XPL_IREE_PLACES);
+        for (size_t k = 0; k < sizeof reports / sizeof *reports; k++)
+            check_equal(view(&many), reports[k], NULL, view(&once), NULL);
+        xpl_buf_fini(&many);
+    }
+    xpl_buf_fini(&once);
+    xpl_buf_fini(&b);
+}
+
+int main(void) {
+    test_headers_from_file();
+    test_many_descriptions();
+    return 0;
+}
