@@ -28,7 +28,7 @@ enum {
 };
 
 struct op_profile_options {
-    struct xpl_common_options common;
+    struct xpl_cpu_peak_options peaks;
     int group_by;
 };
 enum { BY_PROGRAM, BY_CATEGORY, BY_PROVENANCE }; // group_by
@@ -40,6 +40,7 @@ static const struct xpl_tool_option kOptions[] = {
      .values = "program|category|provenance",
      .preset = "program",
      .help = "what the tree's first levels are"},
+    XPL_CPU_PEAK_OPTIONS,
 };
 
 // What a node stands for under its parent: two of the same name but not of the same kind are two.
@@ -553,7 +554,7 @@ static xpl_status_t write_answer(const struct xpl_opstats *s, const void *option
 
 static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
                            struct xpl_error *err) {
-    return xpl_op_stats_render(in, write_answer, out, err);
+    return xpl_op_stats_render_with_peaks(in, write_answer, out, err);
 }
 
 static const char *const kAliases[] = {"hlo_op_profile", NULL};

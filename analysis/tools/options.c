@@ -118,6 +118,13 @@ static bool parse_count(xpl_str_t v, uint64_t *ret) {
     return true;
 }
 
+static bool parse_rate(xpl_str_t v, double *ret) {
+    double d;
+    if (!parse_double(v, &d) || d < 0) return false;
+    *ret = d;
+    return true;
+}
+
 static bool parse_choice(const char *names, xpl_str_t v, int *ret) {
     const int i = choice_of(names, v);
     if (i >= 0) *ret = i;
@@ -133,6 +140,7 @@ static bool set(const struct xpl_tool_option *o, xpl_str_t value, void *options)
         case XPL_OPTION_COUNT: return parse_count(value, member);
         // Nothing given is as good as no option.
         case XPL_OPTION_MILLISECONDS: return value.len == 0 || parse_double(value, member);
+        case XPL_OPTION_RATE: return value.len == 0 || parse_rate(value, member);
         case XPL_OPTION_TEXT: *(xpl_str_t *)member = value; return true;
     }
     return false;
@@ -172,6 +180,7 @@ static xpl_status_t refuse_key(const struct xpl_tool *tool, xpl_str_t key, struc
 static const char *bounds(const struct xpl_tool_option *o) {
     return o->type == XPL_OPTION_COUNT          ? ", a whole number of at least 0"
            : o->type == XPL_OPTION_MILLISECONDS ? ", such as 1.5"
+           : o->type == XPL_OPTION_RATE         ? ", a number of at least 0, such as 48.5"
                                                 : "";
 }
 
@@ -264,7 +273,8 @@ static void put_value(const struct xpl_tool_option *o, const void *member, struc
         case XPL_OPTION_COUNT:
             xpl_buf_printf(out, "%llu", (unsigned long long)*(const uint64_t *)member);
             break;
-        case XPL_OPTION_MILLISECONDS: xpl_buf_printf(out, "%.17g", *(const double *)member); break;
+        case XPL_OPTION_MILLISECONDS:
+        case XPL_OPTION_RATE: xpl_buf_printf(out, "%.17g", *(const double *)member); break;
         case XPL_OPTION_TEXT: put_quoted(out, *(const xpl_str_t *)member); break;
     }
 }

@@ -435,13 +435,18 @@ static xpl_status_t write_answer(const struct xpl_opstats *s, const void *option
 
 static xpl_status_t render(const struct xpl_tool_input *in, struct xpl_buf *out,
                            struct xpl_error *err) {
-    return xpl_op_stats_render(in, write_answer, out, err);
+    return xpl_op_stats_render_with_peaks(in, write_answer, out, err);
 }
+
+static const struct xpl_tool_option kOptions[] = {XPL_CPU_PEAK_OPTIONS};
 
 const struct xpl_tool xpl_tool_roofline_model = {
     .name = "roofline_model",
     .version = 2,
     .needs = xpl_op_stats_needs,
+    .options = kOptions,
+    .n_options = sizeof kOptions / sizeof *kOptions,
+    .options_size = sizeof(struct xpl_cpu_peak_options),
     .hosts = XPL_HOSTS_EACH,
     .shown = XPL_SHOWN_ALWAYS,
     .list_position = 10,

@@ -32,6 +32,7 @@ enum xpl_option_type {       // type of the member in the tool's option struct
     XPL_OPTION_CHOICE,       // int: position among the values
     XPL_OPTION_COUNT,        // uint64_t; of a fraction the whole part
     XPL_OPTION_MILLISECONDS, // double
+    XPL_OPTION_RATE,         // double, at least 0
     XPL_OPTION_TEXT,         // xpl_str_t
 };
 

@@ -27,11 +27,19 @@ static void fill(struct xpl_arena *a, struct xpl_opstats *s, enum xpl_hardware h
     add_core_details(a, s, (struct xpl_core_details){.core_id = 1, .hostname = XPL_STR("host")});
 }
 
+static bool takes(const struct xpl_tool *tool, const char *key) {
+    for (size_t i = 0; i < xpl_tool_n_options(tool); i++)
+        if (strcmp(xpl_tool_option_at(tool, i)->key, key) == 0) return true;
+    return false;
+}
+
 static xpl_status_t run(const struct xpl_tool *tool, const struct xpl_opstats *s, size_t *ret_len) {
+    static const char *const peaks[] = {"cpu_core_gb_s", "10", NULL};
     struct xpl_error err = {0};
     struct xpl_buf out;
     xpl_buf_init(&out, 1 << 20);
-    const xpl_status_t st = render_op_stats(tool, s, NULL, 8 << 20, &out, &err);
+    const xpl_status_t st =
+        render_op_stats(tool, s, takes(tool, peaks[0]) ? peaks : NULL, 8 << 20, &out, &err);
     CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
     *ret_len = out.n;
     xpl_buf_fini(&out);
@@ -60,10 +68,10 @@ static void fail_each(const struct xpl_tool *tool, const struct xpl_opstats *s) 
 int main(void) {
     struct xpl_arena arena;
     xpl_arena_init(&arena, 8 << 20);
-    const enum xpl_hardware kinds[] = {XPL_HW_TPU, XPL_HW_GPU};
+    const enum xpl_hardware kinds[] = {XPL_HW_TPU, XPL_HW_GPU, XPL_HW_CPU_ONLY};
     size_t n_tools, n_asked = 0;
     const struct xpl_tool *const *const tools = xpl_tools(&n_tools);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         struct xpl_opstats s;
         fill(&arena, &s, kinds[i]);
         for (size_t k = 0; k < n_tools; k++) {
@@ -72,7 +80,7 @@ int main(void) {
             n_asked++;
         }
     }
-    CHECK(n_asked >= 2 * 6);
+    CHECK(n_asked >= 3 * 6);
     xpl_arena_fini(&arena);
     return 0;
 }

@@ -54,13 +54,42 @@ xpl_status_t xpl_op_stats_combine(const struct xpl_tool_input *in, size_t produc
     return xpl_opstats_combine(&all, arena, ret, err);
 }
 
-xpl_status_t xpl_op_stats_render(const struct xpl_tool_input *in, xpl_op_stats_fn *write,
-                                 struct xpl_buf *out, struct xpl_error *err) {
+// A profile of a CPU does not say what the CPU can do.
+static bool set_peaks(const struct xpl_cpu_peak_options *o, struct xpl_opstats *s,
+                      struct xpl_arena *arena) {
+    struct xpl_perf_env *const env = &s->perf_env;
+    const enum xpl_hardware hardware = s->run_environment.hardware_type;
+    if (!o->common.cpu_as_device || hardware == XPL_HW_GPU || hardware == XPL_HW_TPU) return true;
+    if (o->gflops > 0) env->peak_tera_flops_per_second = o->gflops / 1e3;
+    if (o->gb_s > 0) { // what is there may be the host's, which others read
+        double *const v = xpl_arena_array(arena, 1, sizeof *v);
+        if (!v) return false;
+        v[XPL_BW_HBM_RW] = o->gb_s;
+        env->peak_bws_giga_bytes_per_second.v = v;
+        env->peak_bws_giga_bytes_per_second.n = env->peak_bws_giga_bytes_per_second.cap = 1;
+    }
+    return true;
+}
+
+static xpl_status_t render(const struct xpl_tool_input *in,
+                           const struct xpl_cpu_peak_options *peaks, xpl_op_stats_fn *write,
+                           struct xpl_buf *out, struct xpl_error *err) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena scratch;
     struct xpl_opstats *all;
     xpl_arena_init(&scratch, in->limit);
     XPL_TRY(xpl_op_stats_combine(in, 0, &scratch, &all, err));
+    if (peaks && !set_peaks(peaks, all, &scratch)) XPL_RETURN_OOM(err, "answer");
     XPL_TRY(write(all, in->options, &scratch, out, err));
     if (out->failed) XPL_RETURN_OOM(err, "answer");
     return XPL_OK;
+}
+
+xpl_status_t xpl_op_stats_render_with_peaks(const struct xpl_tool_input *in, xpl_op_stats_fn *write,
+                                            struct xpl_buf *out, struct xpl_error *err) {
+    return render(in, in->options, write, out, err);
+}
+
+xpl_status_t xpl_op_stats_render(const struct xpl_tool_input *in, xpl_op_stats_fn *write,
+                                 struct xpl_buf *out, struct xpl_error *err) {
+    return render(in, NULL, write, out, err);
 }

@@ -19,6 +19,35 @@ xpl_status_t xpl_op_stats_combine(const struct xpl_tool_input *in, size_t produc
                                   struct xpl_arena *arena, struct xpl_opstats **ret,
                                   struct xpl_error *err) XPL_NODISCARD;
 
+// Begins the option struct of tools that show rates beside peaks: what one core of a CPU can do,
+// where the CPU counts as a device.  0: not known.
+struct xpl_cpu_peak_options {
+    struct xpl_common_options common; // every tool's come first
+    double gflops, gb_s;              // GFLOP/s, 10^9 bytes per second
+};
+// The rows of these, for the table of options.
+#define XPL_CPU_PEAK_OPTIONS                                                                       \
+    {.key = "cpu_core_gflops",                                                                     \
+     .type = XPL_OPTION_RATE,                                                                      \
+     .offset = offsetof(struct xpl_cpu_peak_options, gflops),                                      \
+     .values = "GFLOP/s",                                                                          \
+     .preset = "0",                                                                                \
+     .ours = true,                                                                                 \
+     .help = "the most that a core of the CPU computes, where it counts as a device; 0: unknown"}, \
+    {                                                                                              \
+        .key = "cpu_core_gb_s", .type = XPL_OPTION_RATE,                                           \
+        .offset = offsetof(struct xpl_cpu_peak_options, gb_s), .values = "GB/s", .preset = "0",    \
+        .ours = true,                                                                              \
+        .help = "the most that a core of the CPU moves from and to memory, beside the others at "  \
+                "work; 0: unknown"                                                                 \
+    }
+
+// The same as the render below for such tools: the peaks of the options stand in the OpStats of
+// CPUs.
+xpl_status_t xpl_op_stats_render_with_peaks(const struct xpl_tool_input *in, xpl_op_stats_fn *write,
+                                            struct xpl_buf *out, struct xpl_error *err)
+    XPL_NODISCARD;
+
 // A tool's render: combines the hosts' OpStats, then calls `write`.
 xpl_status_t xpl_op_stats_render(const struct xpl_tool_input *in, xpl_op_stats_fn *write,
                                  struct xpl_buf *out, struct xpl_error *err) XPL_NODISCARD;

@@ -399,6 +399,57 @@ static void test_roofline_of_cpu(void) {
     xpl_arena_fini(&a);
 }
 
+static const char *render_with(const char *tool, const struct xpl_opstats *s,
+                               const char *const *options, struct xpl_buf *out) {
+    struct xpl_error err = {0};
+    out->n = 0;
+    CHECK_OK(render_op_stats(named_tool(tool), s, options, LIMIT, out, &err), &err);
+    xpl_buf_putc(out, 0);
+    return (const char *)out->p;
+}
+
+// Peaks that are given for a CPU: what bounds an op, and how near it is.  They are those of the
+// request alone, and of devices the profile's stand.
+static void test_cpu_peaks(void) {
+    static const char *const tools[] = {"roofline_model", "framework_op_stats", "hlo_stats"};
+    static const char *const compute[] = {"cpu_core_gflops", "8", NULL},
+                             *const both[] = {"cpu_core_gflops", "8", "cpu_core_gb_s",
+                                              "1.073741824", NULL},
+                             *const off[] = {"cpu_core_gflops", "8", "cpu_as_device", "false",
+                                             NULL};
+    struct xpl_arena a;
+    struct xpl_buf out, before;
+    struct xpl_opstats s = {
+        .run_environment = {.hardware_type = XPL_HW_CPU_ONLY, .device_type = XPL_STR("CPU")}};
+    xpl_arena_init(&a, LIMIT);
+    xpl_buf_init(&out, LIMIT);
+    xpl_buf_init(&before, LIMIT);
+    struct xpl_op_metrics *const m = add_op(&a, &s.device_op_metrics_db, "dot.1", "dot", 1000000);
+    m->provenance = XPL_STR("f:Dot");
+    m->flops_v2 = 4000;       // in a microsecond: 4 GFLOP/s, half of the peak
+    m->bytes_accessed = 8000; // 7.45 GiB/s
+    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
+        render_with(tools[i], &s, NULL, &before);
+        CHECK_HAS((const char *)before.p, "\"Unknown\"");
+        CHECK_HAS(render_with(tools[i], &s, compute, &out), "{\"v\":\"Compute\"}");
+        CHECK_HAS(render_with(tools[i], &s, both, &out), "{\"v\":\"HBM\"}");
+        CHECK_LACKS(render_with(tools[i], &s, off, &out), "{\"v\":\"Compute\"}");
+        CHECK_STR(render_with(tools[i], &s, NULL, &out), (const char *)before.p);
+    }
+    render_with("roofline_model", &s, compute, &out);
+    CHECK_HAS((const char *)out.p, "\"peak_flop_rate\":\"8\"");
+    CHECK_HAS((const char *)out.p, "{\"v\":8.0},{\"v\":0.5},{\"v\":0.5},{\"v\":0.0}");
+    render_with("roofline_model", &s, both, &out);
+    CHECK_HAS((const char *)out.p, "\"peak_hbm_bw\":\"1\"");
+    CHECK_HAS(render_with("op_profile", &s, compute, &out), "\"uncappedFlops\":0.5");
+    s.run_environment.hardware_type = XPL_HW_GPU;
+    render_with("roofline_model", &s, both, &out);
+    CHECK_HAS((const char *)out.p, "\"peak_flop_rate\":\"0\"");
+    xpl_buf_fini(&before);
+    xpl_buf_fini(&out);
+    xpl_arena_fini(&a);
+}
+
 int main(void) {
     check_golden("tree", "op_profile", "program");
     check_golden("tree", "op_profile", "category");
@@ -422,5 +473,6 @@ int main(void) {
     test_roofline_limits();
     test_roofline_rows();
     test_roofline_of_cpu();
+    test_cpu_peaks();
     return 0;
 }

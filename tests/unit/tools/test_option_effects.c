@@ -232,6 +232,8 @@ static struct values values_of(const struct xpl_tool *t, const struct xpl_tool_o
         add_value(&v, counts[i], strlen(counts[i]));
     for (size_t i = 0; o->type == XPL_OPTION_MILLISECONDS && i < 4; i++)
         add_value(&v, times[i], strlen(times[i]));
+    for (size_t i = 0; o->type == XPL_OPTION_RATE && i < 4; i++)
+        add_value(&v, times[i], strlen(times[i]));
     for (size_t i = 0; o->type == XPL_OPTION_TEXT && i < sizeof texts / sizeof *texts; i++)
         for (size_t k = 0; k < MAX_VALUES && texts[i].values[k]; k++)
             if (strcmp(texts[i].tool, t->name) == 0 && strcmp(texts[i].key, o->key) == 0)

@@ -50,9 +50,13 @@ static void test_values(void) {
     void *o;
     CHECK_OK(parse("op_profile", "group_by", "category", true, &o, &e), NULL);
     CHECK(common(o)->cpu_as_device && !common(o)->xprof_exact && common(o)->use_saved_result);
-    check_text("op_profile", o, "group_by=category cpu_as_device=true xprof_exact=false");
+    check_text("op_profile", o,
+               "group_by=category cpu_core_gflops=0 cpu_core_gb_s=0 cpu_as_device=true "
+               "xprof_exact=false");
     CHECK_OK(parse("op_profile", "group_by", "provenance", false, &o, &e), NULL);
-    check_text("op_profile", o, "group_by=provenance cpu_as_device=false xprof_exact=false");
+    check_text("op_profile", o,
+               "group_by=provenance cpu_core_gflops=0 cpu_core_gb_s=0 cpu_as_device=false "
+               "xprof_exact=false");
     CHECK_OK(parse("hlo_stats", "cpu_as_device", "False", true, &o, &e), NULL);
     CHECK(!common(o)->cpu_as_device);
     CHECK_OK(parse("hlo_stats", "xprof_exact", "1", true, &o, &e), NULL);
@@ -74,7 +78,8 @@ static void test_refusals(void) {
     CHECK_STATUS(parse("op_profile", "group", "category", true, &o, &e), XPL_INVALID_ARGUMENT,
                  NULL);
     CHECK_STR(e.msg, "op_profile has no option 'group'; did you mean \"group_by\"? it takes "
-                     "group_by=program|category|provenance, cpu_as_device=true|false, "
+                     "group_by=program|category|provenance, cpu_core_gflops=GFLOP/s, "
+                     "cpu_core_gb_s=GB/s, cpu_as_device=true|false, "
                      "use_saved_result=true|false, xprof_exact=true|false");
     CHECK(!o); // untouched
     CHECK_STATUS(parse("kernel_stats", "group_by", "category", true, &o, &e), XPL_INVALID_ARGUMENT,
@@ -97,13 +102,34 @@ static void test_refusals(void) {
     CHECK(mentions(&e, "program|category|provenance"));
 }
 
+static void test_rates(void) {
+    static const char *const bad[] = {"x", "-1", "inf", "nan", "1e999", "5 GB/s", "0x10"};
+    struct xpl_error e;
+    void *o;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        CHECK_STATUS(parse("roofline_model", "cpu_core_gflops", bad[i], true, &o, &e),
+                     XPL_INVALID_ARGUMENT, NULL);
+    CHECK_STR(e.msg, "option cpu_core_gflops cannot be '0x10'; it takes GFLOP/s, a number of at "
+                     "least 0, such as 48.5");
+    CHECK_OK(parse("roofline_model", "cpu_core_gb_s", " 12.5 ", true, &o, &e), NULL);
+    check_text("roofline_model", o,
+               "cpu_core_gflops=0 cpu_core_gb_s=12.5 cpu_as_device=true xprof_exact=false");
+    CHECK_OK(parse("roofline_model", "cpu_core_gb_s", "", true, &o, &e), NULL);
+    // XProf's clients do not know it.
+    CHECK_OK(parse("roofline_model", "cpu_core_gb_s", "12.5", false, &o, &e), NULL);
+    check_text("roofline_model", o,
+               "cpu_core_gflops=0 cpu_core_gb_s=0 cpu_as_device=false xprof_exact=false");
+}
+
 // XProf's clients: what it does not know it passes over, and our own options are not theirs.
 static void test_lenient(void) {
     struct xpl_error e;
     void *o;
     CHECK_OK(parse("op_profile", "resolution", "8000", false, &o, &e), NULL);
     CHECK_OK(parse("op_profile", "group_by", "nothing", false, &o, &e), NULL);
-    check_text("op_profile", o, "group_by=program cpu_as_device=false xprof_exact=false");
+    check_text("op_profile", o,
+               "group_by=program cpu_core_gflops=0 cpu_core_gb_s=0 cpu_as_device=false "
+               "xprof_exact=false");
     CHECK_OK(parse("op_profile", "cpu_as_device", "true", false, &o, &e), NULL);
     CHECK(!common(o)->cpu_as_device);
     CHECK_OK(parse("op_profile", "xprof_exact", "true", false, &o, &e), NULL);
@@ -116,7 +142,9 @@ static void test_last_wins(void) {
     struct xpl_error e;
     void *o;
     CHECK_OK(parse_list("op_profile", twice, 2, true, &o, &e), NULL);
-    check_text("op_profile", o, "group_by=program cpu_as_device=true xprof_exact=false");
+    check_text("op_profile", o,
+               "group_by=program cpu_core_gflops=0 cpu_core_gb_s=0 cpu_as_device=true "
+               "xprof_exact=false");
     CHECK_OK(parse_list("op_profile", NULL, 0, true, &o, &e), NULL);
 }
 
@@ -191,6 +219,7 @@ int main(void) {
     test_values();
     test_ignored();
     test_refusals();
+    test_rates();
     test_lenient();
     test_last_wins();
     test_trace_numbers();
