@@ -192,7 +192,7 @@ static void on_catalogue(void *arg, struct xpl_snapshot *before, struct xpl_snap
         if (after == before || !has_problem(before, after->problems[i]))
             xpl_log(XPL_LOG_WARN, "catalogue", "%.*s", XPL_STR_FMT(after->problems[i]));
     if (after != before) xpl_svc_session_changed(d->sessions, before, after);
-    xpl_svc_labels_changed(&d->label_session, after);
+    xpl_svc_labels_changed(&d->label_session);
     xpl_capture_jobs_rescan(d->captures);
     xpl_store_writer_put_catalogue(d->writer, after);
 }

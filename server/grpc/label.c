@@ -75,24 +75,12 @@ void xpl_svc_labels_methods(struct xpl_svc_labels *s,
 
 // ---- sessions that are gone ----
 
-struct sweep {
-    struct xpl_labels *labels;
-    struct xpl_snapshot *snap; // referenced
-};
-
 static void run_sweep(void *arg) {
-    struct sweep *const w = arg;
-    xpl_labels_sweep(w->labels, w->snap);
-    xpl_snapshot_unref(w->snap);
-    xpl_sys_free(w);
+    const struct xpl_svc_labels *const s = arg;
+    xpl_labels_sweep(s->labels, s->catalogue);
 }
 
-void xpl_svc_labels_changed(struct xpl_svc_labels *s, struct xpl_snapshot *after) {
-    struct sweep *const w = xpl_sys_alloc(sizeof *w);
-    if (!w) return; // the next change finds them as well
-    *w = (struct sweep){s->labels, xpl_snapshot_ref(after)};
-    if (xpl_pool_submit(s->pool, run_sweep, w)) return;
-    xpl_log(XPL_LOG_DEBUG, "catalogue", "labels are not swept: the queue is full");
-    xpl_snapshot_unref(w->snap);
-    xpl_sys_free(w);
+void xpl_svc_labels_changed(struct xpl_svc_labels *s) {
+    if (!xpl_pool_submit(s->pool, run_sweep, s)) // the next change finds them as well
+        xpl_log(XPL_LOG_DEBUG, "catalogue", "labels are not swept: the queue is full");
 }

@@ -95,7 +95,7 @@ enum { XPL_SVC_LABELS_METHODS = 1 };
 void xpl_svc_labels_methods(struct xpl_svc_labels *s,
                             struct xpl_rpc_method ret[XPL_SVC_LABELS_METHODS]);
 // There is a new snapshot: labels of sessions that are gone go, too, on a thread of the pool.
-void xpl_svc_labels_changed(struct xpl_svc_labels *s, struct xpl_snapshot *after);
+void xpl_svc_labels_changed(struct xpl_svc_labels *s);
 
 // ---- CaptureService (capture.c) ----
 

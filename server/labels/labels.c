@@ -50,31 +50,39 @@ xpl_status_t xpl_label_check(xpl_str_t label, struct xpl_error *err) {
 
 // ---- the list in memory ----
 
-// The caller holds `mu`.
-static xpl_status_t load(struct xpl_labels *l, struct xpl_error *err) {
+struct list { // as state.db has it
     struct xpl_arena arena;
     struct xpl_history_label *v;
     size_t n;
-    const bool is_on = xpl_history_is_on(l->history); // asked first: it may be on a moment later
-    xpl_arena_init(&arena, MEMORY);
-    const xpl_status_t st = xpl_history_labels(l->history, &arena, &v, &n, err);
-    if (st != XPL_OK) {
-        xpl_arena_fini(&arena);
-        return st;
-    }
+    bool is_on;
+};
+
+static xpl_status_t read_list(struct xpl_labels *l, struct list *ret, struct xpl_error *err) {
+    ret->is_on = xpl_history_is_on(l->history); // asked first: it may be on a moment later
+    xpl_arena_init(&ret->arena, MEMORY);
+    const xpl_status_t st = xpl_history_labels(l->history, &ret->arena, &ret->v, &ret->n, err);
+    if (st != XPL_OK) xpl_arena_fini(&ret->arena);
+    return st;
+}
+
+// The caller holds `mu`.
+static void take_list(struct xpl_labels *l, const struct list *from) {
     xpl_arena_fini(&l->arena);
-    l->arena = arena;
-    l->v = v;
-    l->n = n;
-    l->is_loaded = is_on;
-    return XPL_OK;
+    l->arena = from->arena;
+    l->v = from->v;
+    l->n = from->n;
+    l->is_loaded = from->is_on;
 }
 
 // A list that cannot be read now is read by a later call.  The caller holds `mu`.
 static void load_once(struct xpl_labels *l) {
     struct xpl_error err = {0};
+    struct list list;
     if (l->is_loaded || !xpl_history_is_on(l->history)) return;
-    if (load(l, &err) != XPL_OK) xpl_log(XPL_LOG_DEBUG, "catalogue", "%s", err.msg);
+    if (read_list(l, &list, &err) == XPL_OK)
+        take_list(l, &list);
+    else
+        xpl_log(XPL_LOG_DEBUG, "catalogue", "%s", err.msg);
 }
 
 struct xpl_labels *xpl_labels_new(struct xpl_history *history) {
@@ -162,14 +170,19 @@ static int64_t now_ms(void) {
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-// Writes, and reads all of it again.  The caller holds `writing`.
+// Writes, and reads all of it again, while others read the list as it was.  The caller holds
+// `writing`.
 static xpl_status_t write_labels(struct xpl_labels *l, const struct xpl_history_label *add,
                                  size_t n_add, const struct xpl_history_label *remove,
                                  size_t n_remove, struct xpl_error *err) {
+    struct list list;
     XPL_TRY(xpl_history_set_labels(l->history, add, n_add, remove, n_remove, err));
+    const xpl_status_t st = read_list(l, &list, err);
     pthread_mutex_lock(&l->mu);
-    l->is_loaded = false;
-    const xpl_status_t st = load(l, err);
+    if (st == XPL_OK)
+        take_list(l, &list);
+    else
+        l->is_loaded = false;
     pthread_mutex_unlock(&l->mu);
     return st;
 }
@@ -178,6 +191,13 @@ static bool has(const xpl_str_t *v, size_t n, xpl_str_t label) {
     for (size_t i = 0; i < n; i++)
         if (xpl_str_eq(v[i], label)) return true;
     return false;
+}
+
+// Before lists are compared with each other, which takes time that grows with their product.
+static xpl_status_t check_numbers(const struct xpl_labels_change *c, struct xpl_error *err) {
+    if (c->n_add <= XPL_LABELS_OF_SESSION && c->n_remove <= XPL_LABELS_OF_SESSION) return XPL_OK;
+    XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "a session has at most %d labels",
+                     XPL_LABELS_OF_SESSION);
 }
 
 // One that is removed has to be there; of a name with a slip the message proposes the right one.
@@ -237,6 +257,7 @@ static xpl_status_t set(struct xpl_labels *l, const struct xpl_labels_change *c,
     xpl_str_t *old;
     size_t n_old;
     xpl_arena_init(&arena, MEMORY);
+    XPL_TRY(check_numbers(c, err));
     if (!xpl_labels_of(l, c->session, &arena, &old, &n_old)) XPL_RETURN_OOM(err, "labels");
     XPL_TRY(check_removals(c, old, n_old, err));
     XPL_TRY(check_additions(l, c, old, n_old, err));
@@ -268,16 +289,24 @@ static bool find_gone(struct xpl_labels *l, const struct xpl_snapshot *snap,
     return true;
 }
 
-void xpl_labels_sweep(struct xpl_labels *l, const struct xpl_snapshot *snap) {
+// The caller holds `writing`.
+static void forget_gone(struct xpl_labels *l, const struct xpl_snapshot *snap) {
     XPL_AUTO(xpl_arena_fini) struct xpl_arena arena;
     struct xpl_history_label *gone;
     struct xpl_error err = {0};
     size_t n;
     xpl_arena_init(&arena, MEMORY);
-    if (!l || !snap->n_sessions) return;
-    pthread_mutex_lock(&l->writing);
-    if (find_gone(l, snap, &arena, &gone, &n) && n &&
-        write_labels(l, NULL, 0, gone, n, &err) != XPL_OK)
+    if (!snap->n_sessions || !find_gone(l, snap, &arena, &gone, &n) || !n) return;
+    if (write_labels(l, NULL, 0, gone, n, &err) != XPL_OK)
         xpl_log(XPL_LOG_WARN, "catalogue", "labels of sessions that are gone stay: %s", err.msg);
+}
+
+void xpl_labels_sweep(struct xpl_labels *l, struct xpl_catalogue *catalogue) {
+    if (!l) return;
+    pthread_mutex_lock(&l->writing);
+    // Only now: a session that came while we waited may have got its labels meanwhile.
+    struct xpl_snapshot *const snap = xpl_catalogue_get(catalogue);
+    forget_gone(l, snap);
+    xpl_snapshot_unref(snap);
     pthread_mutex_unlock(&l->writing);
 }

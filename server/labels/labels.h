@@ -13,6 +13,7 @@
 #include "storage/store/history.h"
 
 struct xpl_arena;
+struct xpl_catalogue;
 struct xpl_labels;
 struct xpl_snapshot;
 
@@ -41,8 +42,8 @@ struct xpl_labels_change {
 // a label that is removed; INVALID_ARGUMENT, RESOURCE_EXHAUSTED, FAILED_PRECONDITION (no state.db).
 xpl_status_t xpl_labels_set(struct xpl_labels *l, const struct xpl_snapshot *snap,
                             const struct xpl_labels_change *c, struct xpl_error *err) XPL_NODISCARD;
-// Forgets the labels of sessions that the snapshot does not have, unless it has none at all.
-void xpl_labels_sweep(struct xpl_labels *l, const struct xpl_snapshot *snap);
+// Forgets the labels of sessions that the catalogue does not have, unless it has none at all.
+void xpl_labels_sweep(struct xpl_labels *l, struct xpl_catalogue *catalogue);
 
 // By bytes, in `arena`.  False when out of memory.
 bool xpl_labels_of(struct xpl_labels *l, xpl_str_t session, struct xpl_arena *arena,

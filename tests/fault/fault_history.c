@@ -27,7 +27,52 @@ static bool ok(xpl_status_t st) {
     return st == XPL_OK;
 }
 
-static void scenario(void) {
+// Ours fail one by one.  What the scenarios hold beyond a run is `live`.
+static void fail_ours(void (*run)(void *arg), void *arg) {
+    const int64_t live = xpl_fault_live();
+    xpl_fault_reset();
+    run(arg);
+    const uint64_t n = xpl_fault_count();
+    CHECK(n > 0);
+    for (uint64_t i = 0; i < n; i++) {
+        xpl_fault_reset();
+        xpl_fault_fail_on(i);
+        run(arg);
+        CHECK_EQ(xpl_fault_live(), live);
+    }
+    xpl_fault_reset();
+}
+
+// SQLite's fail one by one.
+static void fail_theirs(void (*run)(void *arg), void *arg) {
+    const int64_t live = xpl_fault_live();
+    seen = 0;
+    run(arg);
+    const int64_t n = seen;
+    for (int64_t i = 0; i < n; i = next_of_sqlite(i)) {
+        seen = 0;
+        fail_at = i;
+        run(arg);
+        CHECK_EQ(xpl_fault_live(), live);
+    }
+    fail_at = -1;
+}
+
+// Nothing fails, then everything does once, then nothing again.
+static void fail_all(void (*run)(void *arg), void *arg) {
+    failures = 0;
+    run(arg);
+    CHECK_EQ(failures, 0);
+    fail_ours(run, arg);
+    fail_theirs(run, arg);
+    CHECK(failures > 0);
+    failures = 0;
+    run(arg);
+    CHECK_EQ(failures, 0);
+}
+
+static void scenario(void *arg) {
+    (void)arg;
     struct xpl_history *h = NULL;
     struct xpl_arena a;
     char text[512];
@@ -98,6 +143,12 @@ static size_t count(struct xpl_labels *l) {
     return n;
 }
 
+struct daemon_part {
+    struct xpl_history *history;
+    struct xpl_catalogue *catalogue;
+    struct xpl_snapshot *snap;
+};
+
 static bool set(struct xpl_labels *l, const struct xpl_snapshot *snap, bool add) {
     struct xpl_error err = {0};
     const xpl_str_t label = XPL_STR("nightly");
@@ -105,85 +156,44 @@ static bool set(struct xpl_labels *l, const struct xpl_snapshot *snap, bool add)
         .session = XPL_STR("one"), .add = &label, .remove = &label, .n_add = add, .n_remove = !add};
     const xpl_status_t st = xpl_labels_set(l, snap, &c, &err);
     // Of a list that could not be read there is no label to remove.
-    CHECK(st == XPL_OK || st == XPL_RESOURCE_EXHAUSTED || (!add && st == XPL_NOT_FOUND));
-    return st == XPL_OK;
+    return ok(!add && st == XPL_NOT_FOUND ? XPL_RESOURCE_EXHAUSTED : st);
 }
 
-// False when anything failed.
-static bool label_scenario(struct xpl_history *h, const struct xpl_snapshot *snap) {
-    struct xpl_labels *const l = xpl_labels_new(h);
-    if (!l) return false;
+static void label_scenario(void *arg) {
+    const struct daemon_part *const d = arg;
+    struct xpl_labels *const l = xpl_labels_new(d->history);
     struct xpl_arena arena;
     xpl_str_t *labels;
     size_t n = 0;
-    bool ok = set(l, snap, true);
+    if (!ok(l ? XPL_OK : XPL_RESOURCE_EXHAUSTED)) return;
+    bool right = set(l, d->snap, true);
     xpl_arena_init(&arena, 1 << 20);
-    ok = xpl_labels_of(l, XPL_STR("one"), &arena, &labels, &n) && ok;
+    right = xpl_labels_of(l, XPL_STR("one"), &arena, &labels, &n) && right;
     xpl_arena_fini(&arena);
-    xpl_labels_sweep(l, snap); // what the other scenario left
-    ok = ok && n == 1 && count(l) == 1;
-    ok = set(l, snap, false) && ok;
+    xpl_labels_sweep(l, d->catalogue); // what the other scenario left
+    right = right && n == 1 && count(l) == 1;
+    (void)ok(right ? XPL_OK : XPL_RESOURCE_EXHAUSTED);
+    (void)set(l, d->snap, false);
     xpl_labels_free(l);
-    return ok;
 }
 
-// Every allocation of ours fails once while labels are read and changed.
 static void test_labels(void) {
-    struct xpl_history *h = NULL;
+    struct daemon_part d;
     struct xpl_error err = {0};
     shell("mkdir -p %s/log/one && touch %s/log/one/h.xplane.pb", dir, dir);
-    CHECK_EQ(xpl_history_open(dir, &h, &err), XPL_OK);
-    struct xpl_catalogue *const c = open_catalogue();
-    struct xpl_snapshot *const snap = xpl_catalogue_get(c);
-    CHECK(label_scenario(h, snap));
-    xpl_fault_reset();
-    const int64_t live = xpl_fault_live();
-    CHECK(label_scenario(h, snap));
-    const uint64_t n = xpl_fault_count();
-    CHECK(n > 5);
-    size_t failed = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        xpl_fault_reset();
-        xpl_fault_fail_on(i);
-        failed += !label_scenario(h, snap);
-        CHECK_EQ(xpl_fault_live(), live);
-    }
-    xpl_fault_reset();
-    CHECK(failed > 0);
-    CHECK(label_scenario(h, snap));
-    xpl_snapshot_unref(snap);
-    xpl_catalogue_free(c);
-    xpl_history_close(h);
+    CHECK_EQ(xpl_history_open(dir, &d.history, &err), XPL_OK);
+    d.catalogue = open_catalogue();
+    d.snap = xpl_catalogue_get(d.catalogue);
+    fail_all(label_scenario, &d);
+    xpl_snapshot_unref(d.snap);
+    xpl_catalogue_free(d.catalogue);
+    xpl_history_close(d.history);
 }
 
 int main(void) {
     CHECK(mkdtemp(dir));
     wrap_sqlite();
-    scenario();
-    CHECK_EQ(failures, 0);
-    xpl_fault_reset();
-    seen = 0;
-    scenario();
-    const uint64_t ours = xpl_fault_count();
-    const int64_t theirs = seen;
-    for (uint64_t i = 0; i < ours; i++) {
-        xpl_fault_reset();
-        xpl_fault_fail_on(i);
-        scenario();
-        CHECK_EQ(xpl_fault_live(), 0);
-    }
-    xpl_fault_reset();
-    for (int64_t i = 0; i < theirs; i = next_of_sqlite(i)) {
-        seen = 0;
-        fail_at = i;
-        scenario();
-        CHECK_EQ(xpl_fault_live(), 0);
-    }
-    fail_at = -1;
-    CHECK(failures > 0);
-    failures = 0;
-    scenario();
-    CHECK_EQ(failures, 0);
+    fail_all(scenario, NULL);
     test_labels();
     shell("rm -rf %s", dir);
     return 0;

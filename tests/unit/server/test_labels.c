@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analysis/formats/format.h"
 #include "base/arena.h"
@@ -120,9 +121,7 @@ static void sweep(const struct fixture *f) {
     struct xpl_error err = {0};
     bool changed;
     CHECK_EQ(xpl_catalogue_scan(f->catalogue, XPL_SCAN_ALL, &changed, &err), XPL_OK);
-    struct xpl_snapshot *const snap = xpl_catalogue_get(f->catalogue);
-    xpl_labels_sweep(f->labels, snap);
-    xpl_snapshot_unref(snap);
+    xpl_labels_sweep(f->labels, f->catalogue);
 }
 
 static void make_session(const char *name) {
@@ -156,6 +155,30 @@ static void test_changes(void) {
     }
     refused(&f, "one", "more", NULL, XPL_RESOURCE_EXHAUSTED, "at most 16");
     CHECK_EQ(change(&f, "one", "more", "c", &err), XPL_OK);
+    stop(&f);
+}
+
+// Whoever sends a hundred thousand labels is refused at once.
+static void test_too_many(void) {
+    enum { MANY = 100000 };
+    static char text[MANY][8];
+    static xpl_str_t labels[MANY];
+    struct fixture f = start();
+    struct xpl_snapshot *const snap = xpl_catalogue_get(f.catalogue);
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(text[i], sizeof text[i], "l%05d", i);
+        labels[i] = xpl_str_from(text[i]);
+    }
+    (void)alarm(10);
+    for (int k = 0; k < 2; k++) {
+        struct xpl_error err = {0};
+        const struct xpl_labels_change c = {XPL_STR("three"), labels, labels, k ? 0 : MANY,
+                                            k ? MANY : 0};
+        CHECK_EQ(xpl_labels_set(f.labels, snap, &c, &err), XPL_RESOURCE_EXHAUSTED);
+        if (!strstr(err.msg, "at most 16 labels")) FAIL_TEST(err.msg);
+    }
+    (void)alarm(0);
+    xpl_snapshot_unref(snap);
     stop(&f);
 }
 
@@ -279,6 +302,7 @@ int main(void) {
     make_session("two");
     make_session("three");
     test_changes();
+    test_too_many();
     test_sweep();
     test_taken();
     test_select();
