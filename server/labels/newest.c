@@ -20,7 +20,7 @@ enum { AT_ONCE = 8, NAME = 512 }; // sessions of one request; longer names have 
 // What is known of a session, of this generation of it.
 struct kept {
     char session[NAME];
-    uint64_t changed;
+    uint64_t changed, asked; // by which reading it was asked for last
     struct xpl_newest_row row;
 };
 
@@ -31,6 +31,7 @@ struct xpl_newest {
     struct xpl_joint *joint; // the last one; the loop's
     pthread_mutex_t mu;      // protects the rest
     bool is_busy, is_stopped;
+    uint64_t n_readings;
     struct kept *kept; // XPL_NEWEST_LABELS of them
     size_t n_kept;
     struct kept making[AT_ONCE]; // the worker's while it is busy
@@ -112,7 +113,8 @@ static xpl_status_t render(void *arg, const xpl_bytes_t *answers, struct xpl_buf
     return XPL_OK;
 }
 
-// In the place of the session as it was, of a free one, or of the oldest.  The caller holds `mu`.
+// In the place of the session as it was, of a free one, or of one that is the newest of no label
+// any more.  The caller holds `mu`.
 static void keep_figures(struct xpl_newest *n, const struct kept *k) {
     size_t at = 0;
     while (at < n->n_kept && strcmp(n->kept[at].session, k->session) != 0)
@@ -120,7 +122,7 @@ static void keep_figures(struct xpl_newest *n, const struct kept *k) {
     if (at == XPL_NEWEST_LABELS) {
         at = 0;
         for (size_t i = 1; i < n->n_kept; i++)
-            if (n->kept[i].row.captured_ms < n->kept[at].row.captured_ms) at = i;
+            if (n->kept[i].asked < n->kept[at].asked) at = i;
     }
     n->n_kept += at == n->n_kept;
     n->kept[at] = *k;
@@ -205,7 +207,7 @@ static struct label *find_labels(struct xpl_newest *n, const struct xpl_snapshot
     return v;
 }
 
-static const struct kept *find_kept(const struct kept *v, size_t n, const struct xpl_session *s) {
+static struct kept *find_kept(struct kept *v, size_t n, const struct xpl_session *s) {
     for (size_t i = 0; i < n; i++)
         if (xpl_str_eq(xpl_str_from(v[i].session), s->name) && v[i].changed == s->changed)
             return &v[i];
@@ -217,7 +219,7 @@ static void note_wanted(struct xpl_newest *n, const struct xpl_session *s) {
     if (n->n_making == AT_ONCE || s->name.len >= NAME || find_kept(n->making, n->n_making, s))
         return;
     struct kept *const k = &n->making[n->n_making++];
-    *k = (struct kept){.changed = s->changed, .row = {.captured_ms = s->captured_ns / 1000000}};
+    *k = (struct kept){.changed = s->changed, .asked = n->n_readings};
     memcpy(k->session, s->name.ptr, s->name.len);
 }
 
@@ -226,8 +228,10 @@ static bool fill_rows(struct xpl_newest *n, const struct label *labels, size_t n
     pthread_mutex_lock(&n->mu);
     const bool may_begin = !n->is_busy && !n->is_stopped;
     if (may_begin) n->n_making = 0;
+    n->n_readings++;
     for (size_t i = 0; i < n_labels; i++) {
-        const struct kept *const k = find_kept(n->kept, n->n_kept, labels[i].newest);
+        struct kept *const k = find_kept(n->kept, n->n_kept, labels[i].newest);
+        if (k) k->asked = n->n_readings;
         rows[i] = k ? k->row : (struct xpl_newest_row){0};
         rows[i].label = labels[i].name.ptr;
         rows[i].n_sessions = labels[i].n_sessions;

@@ -52,6 +52,11 @@ class Sessions(Case):
     def json(self, *arguments):
         return json.loads(self.answer(*arguments, "--format", "json"))
 
+    def post(self, route, method="POST", **headers):
+        request = urllib.request.Request(route, method=method, headers=headers)
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+
     def refused(self, status, text, *arguments):
         got, out, err = self.ask(*arguments)
         self.assertEqual((got, out), (status, ""), err)
@@ -107,11 +112,6 @@ class Labels(Sessions):
         self.refused(2, "which session's label?", "label", "--remove", "x")
         self.refused(2, "is table, csv or json", "label", "--format", "xml")
         self.assertEqual(self.labels(), {"one": []})
-
-    def post(self, route, method="POST", **headers):
-        request = urllib.request.Request(route, method=method, headers=headers)
-        with urllib.request.urlopen(request) as answer:
-            return json.load(answer)
 
     def test_http(self):
         """POST alone changes labels, and not from pages of other sites."""
@@ -236,6 +236,25 @@ class History(Sessions):
         wait_until("the newest is another", lambda: abs((step("nightly") or 0) - 24.2e-6) < 1e-12)
         self.answer("label", "run00", "--remove", "main")
         self.assertNotIn('sessions{label="main"}', gauges())
+
+    def test_gauges_of_many(self):
+        """As many labels as are told: figures of sessions that are no longer the newest give way to those that are."""
+        for i in range(66):
+            place = self.logdir / "plugins" / "profile" / f"run{i:02}"
+            place.mkdir(parents=True)
+            (place / "h.xplane.pb").write_bytes(run_of(20, 6, 1_700_000_000 + i * 3600, 2))
+        daemon = self.daemon("--no-prefetch")
+        for run, label in [(i, i) for i in range(64)]:
+            self.post(f"http://{daemon.http}/api/v1/label?session=run{run:02}&add=l{label:02}")
+
+        def are_known():
+            with urllib.request.urlopen(f"http://{daemon.http}/metrics") as answer:
+                return answer.read().decode().count("\nxplaned_label_newest_step_seconds{") == 64
+        wait_until("all are known", are_known)
+        for run, label in ((64, 10), (65, 20)):
+            self.post(f"http://{daemon.http}/api/v1/label?session=run{run:02}&add=l{label:02}")
+        wait_until("all are known again", are_known)
+        self.assertTrue(all(are_known() for _ in range(3)))
 
     def test_sql(self):
         """Views of histories say of step times what the history does."""
