@@ -201,15 +201,16 @@ static void offer_reports(const struct request *q) {
     offer(q, "capture", "run a program and capture it");
 }
 
-// The part of the usage that the argument `at` is; one with "..." is all that follow, too.
+// The part of the usage that the argument `at` is, "" of one too many; one with "..." is all that
+// follow, too.
 static void find_usage(const char *usage, size_t at, char *out, size_t size) {
-    out[0] = 0;
     for (const char *p = usage; *p; at--) {
         const size_t n = strcspn(p, " ");
         (void)snprintf(out, size, "%.*s", (int)n, p);
         if (!at || strstr(out, "...")) return;
         p += n + (p[n] == ' ');
     }
+    out[0] = 0;
 }
 
 static void offer_arguments(struct request *q) {

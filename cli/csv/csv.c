@@ -47,9 +47,15 @@ static const struct xpl_section *find(const struct xpl_args *a, const char *pres
     return s->name ? s : a->command->sections;
 }
 
+// Whether rows have the columns: some documents are of one of two kinds.
+static bool fits(const char *keys, const json_t *rows) {
+    const json_t *const first = json_is_array(rows) ? json_array_get(rows, 0) : rows;
+    return !first || member(first, keys, strcspn(keys, "|"), true);
+}
+
 static bool put_section(const struct xpl_section *s, const json_t *doc, FILE *out) {
     const json_t *const rows = *s->path ? json_object_get(doc, s->path) : doc;
-    if (!rows || json_is_null(rows)) return false;
+    if (!rows || json_is_null(rows) || !fits(s->keys, rows)) return false;
     put_header(out, s->keys);
     if (json_is_object(rows)) put_row(out, s->keys, rows);
     for (size_t i = 0; i < json_array_size(rows); i++)

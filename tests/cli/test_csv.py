@@ -57,6 +57,11 @@ class Csv(Case):
             self.assertNotIn(quoted, FORMULA)
         return rows[0], rows[1:]
 
+    def no_table(self, name, *command):
+        status, out, err = self.ask(*command, "--format", "csv", "--section", name)
+        self.assertEqual((status, out), (1, ""), err)
+        self.assertIn(f'no table "{name}"', err)
+
     def start(self, *arguments, text=True, **options):
         if text:
             return super().start(*arguments, **options)
@@ -107,6 +112,7 @@ class Csv(Case):
                 for section in known[name]:
                     # Of two answers that a command has, each is one table.
                     if name in ("tools", "label") and (section["name"] == "session") != (arguments == ["four"]):
+                        self.no_table(section["name"], name, *arguments)
                         continue
                     more = ["--section", section["name"]] if len(known[name]) > 1 and name not in ("tools", "label") else []
                     head, rows = self.read(name, *arguments, *more)
