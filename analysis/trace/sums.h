@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exact counts and times of a trace's events by name: of any window, names and rows.  They come
 // from the index, which has every event, not from an answer of trace_viewer@, which leaves out what
-// could not be seen.
+// could not be seen.  And which events have some words in their arguments.
 #ifndef XPL_ANALYSIS_TRACE_SUMS_H_
 #define XPL_ANALYSIS_TRACE_SUMS_H_
 
@@ -19,6 +19,11 @@ struct xpl_trace_sums_options {
     xpl_str_t name;
     const struct xpl_trace_row *rows; // n_rows of them; 0: all rows
     size_t n_rows;
+    // Words that the arguments of an event must contain, likewise; "" for all events.  Then
+    // profiles are read, and every event of the window: what the window, the names and the rows
+    // leave of them.
+    xpl_str_t arguments;
+    size_t most; // of the events to tell, the earliest
 };
 
 // Events of one name.  Of an event that reaches out of the window, what lies inside counts.
@@ -26,18 +31,26 @@ struct xpl_trace_sum {
     xpl_str_t name; // in the arena
     uint64_t count, total_ps, min_ps, max_ps;
 };
+struct xpl_trace_found {
+    struct xpl_trace_row row;
+    uint64_t ts, dur;
+    xpl_str_t name; // in the arena
+};
 struct xpl_trace_sums {
     struct xpl_trace_sum *v; // the greatest total first, then by count and name
     size_t n;
-    uint64_t count, total_ps; // of all
+    uint64_t count, total_ps;      // of all
+    struct xpl_trace_found *found; // by begin, then by row and length
+    size_t n_found;
 };
 
 // Adds up the events of all hosts, in that order, that have a row: no counters, and no asynchronous
 // events.  An event belongs to a window when they share time; one without length, when it lies in
 // the window before its end.  *ret lives in `arena`.  Times that do not fit 64 bits stay at their
-// greatest.  DATA_LOSS when an index is damaged; CANCELLED; RESOURCE_EXHAUSTED.  Runs on the
-// calling thread.  Pieces of 8,192 events that lie wholly in the window cost as much as they have
-// names and tracks; only the events at its ends are read one by one.
+// greatest.  DATA_LOSS when an index is damaged, or a profile is not the one of its index;
+// CANCELLED; RESOURCE_EXHAUSTED.  Runs on the calling thread.  Pieces of 8,192 events that lie
+// wholly in the window cost as much as they have names and tracks; only the events at its ends are
+// read one by one.
 xpl_status_t xpl_trace_sum_up(const struct xpl_trace_host *hosts, size_t n,
                               const struct xpl_trace_sums_options *o, struct xpl_exec *exec,
                               struct xpl_arena *arena, struct xpl_trace_sums *ret,

@@ -315,6 +315,68 @@ def search_of_a_thinned_trace(tab):
     wait_until("selected", lambda: tab.params().get("e", "").startswith("1001~2~7000"))
 
 
+def search_in_arguments(tab):
+    """A real trace, by keys: the server's count, the first event, and its arguments have the words."""
+    tab.session(GPU, "trace")
+    tab.page.wait_for_selector(".trace[data-drawn]")
+    tab.page.keyboard.press("/")
+    tab.page.keyboard.type("jit_matmul gemm")
+    tab.page.keyboard.press("Tab")
+    assert tab.page.evaluate("document.activeElement.getAttribute('aria-label')") == "Search in"
+    tab.page.keyboard.press("a")  # arguments
+    answer = json.loads(fetch(tab.base, f"/api/v1/tool?session={GPU}&tool=trace_search&text=jit_matmul%20gemm&limit=1000")[2])
+    count = int(answer["p"]["count"])
+    text = f"{count:,} match" + ("es" if count != 1 else "")
+    wait_until("the server counted", lambda: tab.page.inner_text(".counter").startswith(text))
+    assert count > 3 and tab.params()["in"] == "arguments", (count, tab.params())
+    first = [c["v"] for c in answer["rows"][0]["c"]]
+    tab.page.focus(".page-trace input[type=search]")
+    tab.page.keyboard.press("Enter")
+    wait_until("the first one is selected", lambda: tab.params().get("e", "").startswith(f"{first[1]:.0f}~{first[2]:.0f}~"))
+    wait_until("its arguments are there", lambda: "loading" not in tab.page.inner_text(".args"))
+    shown = tab.page.inner_text(".args").lower()
+    assert "jit_matmul" in shown and "gemm" in shown, shown
+    tab.page.reload()  # the address has it all
+    tab.page.wait_for_selector(".trace[data-drawn]")
+    wait_until("found anew", lambda: tab.page.inner_text(".counter").startswith(text))
+    tab.page.select_option(".search-in", "")
+    wait_until("names again", lambda: tab.page.inner_text(".counter").startswith("0 matches"))
+
+
+def search_in_arguments_thinned(tab):
+    """A match that is not drawn: its time is looked at closely, and it is selected once it is there."""
+    fine = [synthetic.event(1001, 1, "fusion", i * 2, 1) for i in range(5000)]
+
+    def answer(q):
+        if "start_time_ms" not in q or "event_name" in q:
+            return synthetic.answer(synthetic.PROCESSES, fine[::250], [0, 10])
+        a, b = (float(q[k][0]) * 1000 for k in ("start_time_ms", "end_time_ms"))
+        return synthetic.answer(synthetic.PROCESSES, [e for e in fine if a <= e["ts"] <= b], [a / 1000, b / 1000])
+
+    found = [fine[i] for i in (777, 3333)]
+    columns = ("name", "pid", "tid", "start_us", "duration_us")
+    table = {
+        "cols": [{"id": c, "label": c, "type": "string" if c == "name" else "number"} for c in columns],
+        "p": {"count": "4321", "names": "1", "total_ps": "0"},
+        "rows": [{"c": [{"v": e[k]} for k in ("name", "pid", "tid", "ts", "dur")]} for e in found],
+    }
+    tab.answer("trace_viewer@", answer)
+    tab.answer("trace_sums", lambda q: synthetic.sums(fine, q))
+    tab.answer("trace_search", lambda q: table if q["text"] == ["layer 7"] else (400, {"error": {"code": "INVALID_ARGUMENT", "message": "no"}}))
+    tab.session(GPU, "trace", "in=arguments&q=layer 7")
+    tab.page.wait_for_selector(".trace[data-drawn]")
+    wait_until("counted", lambda: tab.page.inner_text(".counter") == "4,321 matches, 2 first")
+    for event, text in zip(found, ("1 of 2 first, 4,321 matches", "2 of 2 first, 4,321 matches")):
+        tab.page.click("button[aria-label='Next match']")
+        wait_until("selected", lambda: tab.params().get("e") == f"1001~1~{event['ts']}~1")
+        assert tab.page.inner_text(".counter") == text
+    tab.page.fill(".page-trace input[type=search]", "else")
+    wait_until("what went wrong is told", lambda: tab.page.inner_text(".counter") == "no")
+
+
+search_in_arguments_thinned.allow = ["Failed to load resource"]
+
+
 def help_lists_keys(tab):
     open_small(tab)
     tab.page.keyboard.press("?")
@@ -501,6 +563,8 @@ TESTS = [
     sums_are_exact,
     zoom_levels,
     search_of_a_thinned_trace,
+    search_in_arguments,
+    search_in_arguments_thinned,
     help_lists_keys,
     accessible_trace,
     errors_and_nothing,

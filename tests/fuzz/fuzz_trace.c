@@ -28,16 +28,20 @@ static void answer(struct xpl_trace *t, xpl_bytes_t profile, const struct xpl_tr
 }
 
 // A part is not more than all.
-static void sum_up(struct xpl_trace *t) {
-    const struct xpl_trace_host host = {.name = XPL_STR("a"), .trace = t};
+static void sum_up(struct xpl_trace *t, xpl_bytes_t profile) {
+    const struct xpl_trace_host host = {XPL_STR("a"), t, profile};
     const struct xpl_trace_sums_options all = {.name = XPL_STR("")},
-                                        part = {.end_time_ms = 1e-3, .name = XPL_STR("a")};
+                                        part = {.end_time_ms = 1e-3, .name = XPL_STR("a")},
+                                        found = {.arguments = XPL_STR("a 1"), .most = 3};
     struct xpl_exec exec = xpl_exec_serial();
-    struct xpl_trace_sums s, less;
+    struct xpl_trace_sums s = {0}, less;
     struct xpl_arena a;
     xpl_arena_init(&a, LIMIT);
     if (xpl_trace_sum_up(&host, 1, &all, &exec, &a, &s, NULL) == XPL_OK &&
         xpl_trace_sum_up(&host, 1, &part, &exec, &a, &less, NULL) == XPL_OK && less.count > s.count)
+        abort();
+    if (xpl_trace_sum_up(&host, 1, &found, &exec, &a, &less, NULL) == XPL_OK &&
+        (less.count > s.count || less.n_found != (less.count < 3 ? less.count : 3)))
         abort();
     xpl_arena_fini(&a);
 }
@@ -60,7 +64,7 @@ static void ask_all(xpl_bytes_t index, xpl_bytes_t profile) {
         xpl_trace_options_init(&o);
         o.pb = o.mpmd_pipeline_view = true;
         answer(t, profile, &o);
-        sum_up(t);
+        sum_up(t, profile);
     }
     xpl_arena_fini(&a);
 }

@@ -2,10 +2,10 @@
 // Counts and times by name, of every event of a window.
 #include "analysis/trace/sums.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/trace/answer/arg_search.h"
 #include "analysis/trace/answer/impl.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -27,14 +27,20 @@ struct adder {
     uint64_t begin, end; // of the window
     bool all;            // no window
     uint32_t blocks;
+    struct trc_words names_have, arguments_have;
     // Of the host at hand.
     const struct xpl_trace *t;
     uint8_t *wanted_track; // by number
     uint8_t *wanted_name;  // by string
     struct sum *sums;      // by string
+    uint32_t first_pid;
+    struct trc_arg_search *search; // NULL: arguments do not matter
     // Of all hosts, by name.
     struct xpl_intern *names;
     XPL_VEC(struct sum) by_name;
+    XPL_VEC(struct xpl_trace_found) found; // the earliest o->most so far, and at most as many more
+    bool is_full;                          // none that begins after `latest` is among them
+    uint64_t latest;
 };
 
 static uint64_t plus(uint64_t a, uint64_t b) {
@@ -50,29 +56,6 @@ static void add(struct sum *to, const struct sum *s) {
 
 // ---- names and rows ----
 
-static bool has_word(xpl_str_t name, xpl_str_t word) {
-    for (size_t i = 0; i + word.len <= name.len; i++) {
-        size_t k = 0;
-        while (k < word.len &&
-               tolower((unsigned char)name.ptr[i + k]) == tolower((unsigned char)word.ptr[k]))
-            k++;
-        if (k == word.len) return true;
-    }
-    return false;
-}
-
-static bool has_words(xpl_str_t name, xpl_str_t words) {
-    size_t i = 0;
-    while (i < words.len) {
-        size_t end = i;
-        while (end < words.len && !isspace((unsigned char)words.ptr[end]))
-            end++;
-        if (end > i && !has_word(name, (xpl_str_t){words.ptr + i, end - i})) return false;
-        i = end + 1;
-    }
-    return true;
-}
-
 static bool wants_row(const struct xpl_trace_sums_options *o, uint32_t pid, uint32_t tid) {
     for (size_t i = 0; i < o->n_rows; i++)
         if (o->rows[i].pid == pid && (o->rows[i].whole || o->rows[i].tid == tid)) return true;
@@ -82,6 +65,12 @@ static bool wants_row(const struct xpl_trace_sums_options *o, uint32_t pid, uint
 static xpl_status_t begin_host(struct adder *a, const struct xpl_trace_host *host,
                                uint32_t first_pid, struct xpl_error *err) {
     const struct xpl_trace *const t = a->t = host->trace;
+    a->first_pid = first_pid;
+    a->search = NULL;
+    if (a->arguments_have.n) {
+        a->search = trc_arg_search_new(t, host->profile, &a->arguments_have, a->scratch);
+        if (!a->search) XPL_RETURN_OOM(err, "trace sums");
+    }
     a->wanted_track = xpl_arena_zalloc(a->scratch, (size_t)t->n[TRC_TRACKS]);
     a->wanted_name = xpl_arena_zalloc(a->scratch, (size_t)t->n[TRC_STRINGS]);
     a->sums = xpl_arena_zalloc(a->scratch, (size_t)t->n[TRC_STRINGS] * sizeof *a->sums);
@@ -92,20 +81,66 @@ static xpl_status_t begin_host(struct adder *a, const struct xpl_trace_host *hos
             !track->named && wants_row(a->o, first_pid + t->devices[track->device].id, track->id);
     }
     for (uint64_t i = 0; i < t->n[TRC_NAMES]; i++)
-        a->wanted_name[t->names[i].string] = has_words(trc_str(t, t->names[i].string), a->o->name);
+        a->wanted_name[t->names[i].string] =
+            trc_words_in(&a->names_have, trc_str(t, t->names[i].string)) == a->names_have.all;
     return XPL_OK;
 }
 
 // ---- events ----
 
-static void add_event(struct adder *a, uint64_t name, uint64_t ts, uint64_t dur) {
-    const uint64_t ends = plus(ts, dur);
+static int earliest_first(const void *pa, const void *pb) {
+    const struct xpl_trace_found *const a = pa, *const b = pb;
+    if (a->ts != b->ts) return a->ts < b->ts ? -1 : 1;
+    if (a->row.pid != b->row.pid) return a->row.pid < b->row.pid ? -1 : 1;
+    if (a->row.tid != b->row.tid) return a->row.tid < b->row.tid ? -1 : 1;
+    return a->dur != b->dur ? (a->dur < b->dur ? -1 : 1) : xpl_str_cmp(a->name, b->name);
+}
+
+static void keep_earliest(struct adder *a) {
+    if (a->found.n) qsort(a->found.v, a->found.n, sizeof *a->found.v, earliest_first);
+    if (a->found.n > a->o->most) a->found.n = a->o->most;
+    a->is_full = a->found.n && a->found.n == a->o->most;
+    if (a->is_full) a->latest = a->found.v[a->found.n - 1].ts;
+}
+
+static bool add_found(struct adder *a, const struct trc_event *e) {
+    const struct trc_track *const track = &a->t->tracks[e->track];
+    if (a->is_full && e->ts > a->latest) return true;
+    if (a->found.n >= 2 * a->o->most) keep_earliest(a);
+    struct xpl_trace_found *const f = xpl_vec_push(a->scratch, &a->found);
+    if (!f) return false;
+    *f = (struct xpl_trace_found){
+        .row = {.pid = a->first_pid + a->t->devices[track->device].id, .tid = track->id},
+        .ts = e->ts,
+        .dur = e->dur,
+        .name = trc_str(a->t, e->name)};
+    return true;
+}
+
+// Whether the arguments of the event have the words; it is then told.
+static xpl_status_t inspect(struct adder *a, const struct trc_view *v, uint32_t i, bool *ret_has,
+                            struct xpl_error *err) {
+    struct trc_event e;
+    uint32_t words = 0;
+    XPL_TRY(trc_get_event(a->t, v, i, &e, err));
+    if (a->search) XPL_TRY(trc_arg_search_event(a->search, &e, &words, err));
+    *ret_has = words == a->arguments_have.all;
+    if (*ret_has && a->o->most && !add_found(a, &e)) XPL_RETURN_OOM(err, "trace sums");
+    return XPL_OK;
+}
+
+static xpl_status_t add_event(struct adder *a, const struct trc_view *v, uint32_t i, uint64_t name,
+                              struct xpl_error *err) {
+    const uint64_t ts = trc_get(v, TRC_TS, i), dur = trc_get(v, TRC_DUR, i), ends = plus(ts, dur);
     uint64_t inside = dur;
+    bool has = true;
     if (!a->all) {
-        if (ts >= a->end || (dur ? ends <= a->begin : ts < a->begin)) return;
+        if (ts >= a->end || (dur ? ends <= a->begin : ts < a->begin)) return XPL_OK;
         inside = (ends < a->end ? ends : a->end) - (ts > a->begin ? ts : a->begin);
     }
-    add(&a->sums[name], &(struct sum){1, inside, inside, inside});
+    if (a->search || a->o->most) XPL_TRY(inspect(a, v, i, &has, err));
+    if (has) add(&a->sums[name], &(struct sum){1, inside, inside, inside});
+    return XPL_OK;
 }
 
 static xpl_status_t add_block(struct adder *a, uint64_t block, struct xpl_error *err) {
@@ -117,8 +152,7 @@ static xpl_status_t add_block(struct adder *a, uint64_t block, struct xpl_error 
         const uint64_t name = trc_get(&v, TRC_NAME, i), track = trc_get(&v, TRC_TRACK, i);
         if (name >= a->t->n[TRC_STRINGS] || track >= a->t->n[TRC_TRACKS])
             XPL_RETURN_ERROR(err, XPL_DATA_LOSS, "trace index: an event is damaged");
-        if (a->wanted_track[track] && a->wanted_name[name])
-            add_event(a, name, trc_get(&v, TRC_TS, i), trc_get(&v, TRC_DUR, i));
+        if (a->wanted_track[track] && a->wanted_name[name]) XPL_TRY(add_event(a, &v, i, name, err));
     }
     return XPL_OK;
 }
@@ -144,6 +178,7 @@ static xpl_status_t add_piece(struct adder *a, const struct trc_piece *p, struct
 // The piece that begins with block b, when all of it belongs to the level and to the window.
 static const struct trc_piece *whole_piece(const struct adder *a, uint64_t b, uint64_t end_block) {
     const struct trc_piece *const p = &a->t->pieces[b / TRC_PIECE];
+    if (a->search || a->o->most) return NULL;
     const bool fits = b % TRC_PIECE == 0 && end_block - b >= TRC_PIECE && p->counted;
     return fits && (a->all || (p->first_ts >= a->begin && p->end <= a->end)) ? p : NULL;
 }
@@ -189,6 +224,19 @@ static int greatest_first(const void *pa, const void *pb) {
     return xpl_str_cmp(a->name, b->name);
 }
 
+static xpl_status_t finish_found(struct adder *a, struct xpl_arena *arena, struct xpl_trace_sums *r,
+                                 struct xpl_error *err) {
+    keep_earliest(a);
+    r->found = xpl_arena_array(arena, a->found.n, sizeof *r->found);
+    if (!r->found) XPL_RETURN_OOM(err, "trace sums");
+    for (; r->n_found < a->found.n; r->n_found++) {
+        r->found[r->n_found] = a->found.v[r->n_found];
+        if (!xpl_arena_str(arena, r->found[r->n_found].name, &r->found[r->n_found].name))
+            XPL_RETURN_OOM(err, "trace sums");
+    }
+    return XPL_OK;
+}
+
 static xpl_status_t finish(struct adder *a, struct xpl_arena *arena, struct xpl_trace_sums *ret,
                            struct xpl_error *err) {
     struct xpl_trace_sums r = {.v = xpl_arena_array(arena, a->by_name.n, sizeof *r.v)};
@@ -205,6 +253,7 @@ static xpl_status_t finish(struct adder *a, struct xpl_arena *arena, struct xpl_
         r.total_ps = plus(r.total_ps, s->total_ps);
     }
     if (r.n) qsort(r.v, r.n, sizeof *r.v, greatest_first);
+    XPL_TRY(finish_found(a, arena, &r, err));
     *ret = r;
     return XPL_OK;
 }
@@ -227,6 +276,8 @@ xpl_status_t xpl_trace_sum_up(const struct xpl_trace_host *hosts, size_t n,
     a.end = o->end_time_ms == 0 ? UINT64_MAX : to_ps(o->end_time_ms);
     if (a.end < a.begin)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "the window ends before it begins");
+    XPL_TRY(trc_words_read(o->name, &a.names_have, err));
+    XPL_TRY(trc_words_read(o->arguments, &a.arguments_have, err));
     a.names = xpl_intern_new(&scratch, xpl_hash_seed());
     if (!a.names) XPL_RETURN_OOM(err, "trace sums");
     for (size_t i = 0; i < n; i++) {

@@ -8,9 +8,10 @@ import {DataTable} from '../lib/table.js';
 import {empty, problem, loading} from '../lib/notes.js';
 import {TraceView} from '../trace/view.js';
 
-const TOOL = 'trace_viewer@', SUMS = 'trace_sums';
+const TOOL = 'trace_viewer@', SUMS = 'trace_sums', SEARCH = 'trace_search';
 const RESOLUTION = 8000;  // columns asked for over the whole trace
 const MOST_MATCHES = 100000;
+const MOST_FOUND = 1000;  // in arguments
 const PS = 1e-6;  // µs
 const WHOLE = 20000;  // answers with fewer events than this were hardly thinned out
 const KEYS = [
@@ -165,10 +166,14 @@ function eventPanel(ctx, view, panel) {
 }
 
 // What the server counts and sums up, of all events of the window: a trace that is drawn may be thinned out.
+const columnsOf = (data) => {
+  const at = Object.fromEntries(data.cols.map((c, i) => [c.id, i]));
+  return (id) => data.rows.map((r) => r.c[at[id]].v);
+};
+
 async function exactSums(ctx, options, signal) {
   const {data} = await api.tool(ctx.session.name, SUMS, ctx.hosts, options, signal);
-  const at = Object.fromEntries(data.cols.map((c, i) => [c.id, i]));
-  const column = (id) => data.rows.map((r) => r.c[at[id]].v);
+  const column = columnsOf(data);
   return {
     names: column('name'),
     total: Float64Array.from(column('total_us')),
@@ -176,6 +181,18 @@ async function exactSums(ctx, options, signal) {
     events: Number(data.p.count),
     allNames: Number(data.p.names),
     time: Number(data.p.total_ps) * PS
+  };
+}
+
+// The earliest events that have TEXT in their arguments, and how many there are.
+async function inArguments(ctx, text, signal) {
+  const {data} = await api.tool(ctx.session.name, SEARCH, ctx.hosts, {text, limit: MOST_FOUND}, signal);
+  const column = columnsOf(data);
+  const names = column('name'), pids = column('pid'), tids = column('tid'), starts = column('start_us'),
+        durations = column('duration_us');
+  return {
+    count: Number(data.p.count),
+    list: names.map((name, i) => ({name, pid: pids[i], tid: tids[i], ts: starts[i], dur: durations[i]}))
   };
 }
 
@@ -276,6 +293,7 @@ class Closer {
           }
           this.have = {start: a, end: b, unit: (b - a) / columns};
           v.setDetail(model, a, b);
+          this.onDetail?.();
         })
         .catch((e) => {
           if (!this.ctx.signal.aborted) this.ctx.warn([`Closer view failed: ${e.message}`]);
@@ -314,6 +332,9 @@ export default {
       autocomplete: 'off',
       value: ctx.params.get('q') || ''
     });
+    const where = h('select', {'aria-label': 'Search in', class: 'search-in'}, h('option', {value: ''}, 'names'),
+        h('option', {value: 'arguments'}, 'arguments'));
+    where.value = ctx.params.get('in') === 'arguments' ? 'arguments' : '';
     const found = h('span', {class: 'muted counter', role: 'status'});
     const panel = h('section', {class: 'card trace-detail', 'aria-label': 'Selection'});
     const help = h('dialog', {class: 'help', 'aria-label': 'Keys'}, h('h2', {}, 'Keys'),
@@ -323,20 +344,26 @@ export default {
         h('button', {type: 'button', 'aria-label': label, title: label, onclick: fn}, text);
     const place = h('div', {class: 'trace-place'}, loading('Loading the trace …'));
     ctx.root.append(h('h1', {class: 'sr'}, 'Trace'),
-        h('div', {class: 'bar'}, box, button('Previous match', '‹', () => step(-1)),
+        h('div', {class: 'bar'}, box, where, button('Previous match', '‹', () => step(-1)),
             button('Next match', '›', () => step(1)), found, h('span', {class: 'grow'}), status,
             button('Zoom out', '−', () => view.zoom(1.6)), button('Zoom in', '+', () => view.zoom(1 / 1.6)),
             button('Show everything', 'Fit', () => view.fit()), button('Keys', '?', () => help.showModal())),
         place, help);
 
     let matches = null, at = -1, searching = null, counting = null, exact = null;
+    let awaited = null;  // a match that is shown once the closer view of its time is there
     const search = () => {
-      view.setSearch(matcher(box.value));
-      matches = exact = null;
+      view.setSearch(where.value ? null : matcher(box.value));
+      matches = exact = awaited = null;
       at = -1;
       counting?.abort();
       if (!box.value.trim()) {
         found.textContent = '';
+        return;
+      }
+      if (where.value) {
+        found.textContent = 'Searching …';
+        findArguments();
         return;
       }
       take(view.matching(view.base, MOST_MATCHES));
@@ -352,10 +379,11 @@ export default {
     const say = () => {
       const n = matches.length, all = Math.max(exact ?? n, n), more = exact === null && n === MOST_MATCHES ? '+' : '';
       const total = `${format.count(all)}${more} match${all === 1 ? '' : 'es'}`;
+      const part = where.value ? 'first' : 'loaded';
       if (at < 0)
-        found.textContent = all > n ? `${total}, ${format.count(n)} loaded` : total;
+        found.textContent = all > n ? `${total}, ${format.count(n)} ${part}` : total;
       else
-        found.textContent = `${format.count(at + 1)} of ${format.count(n)}` + (all > n ? ` loaded, ${total}` : '');
+        found.textContent = `${format.count(at + 1)} of ${format.count(n)}` + (all > n ? ` ${part}, ${total}` : '');
     };
     const countAll = debounce(150, async () => {
       const text = box.value.trim();
@@ -370,6 +398,38 @@ export default {
       } catch { /* the count of what is loaded stays */
       }
     });
+    // Arguments are not loaded: the server reads them, those of all events.
+    const findArguments = debounce(250, async () => {
+      const text = box.value.trim();
+      if (!text || !where.value || ctx.signal.aborted) return;
+      counting?.abort();
+      const mine = counting = new AbortController();
+      ctx.signal.addEventListener('abort', () => mine.abort());
+      try {
+        const {count, list} = await inArguments(ctx, text, mine.signal);
+        if (mine.signal.aborted) return;
+        exact = count;
+        take(list);
+        announce(found.textContent);
+      } catch (e) {
+        if (e.name === 'AbortError' || mine.signal.aborted) return;
+        found.textContent = e.message;
+      }
+    });
+    // Selects a match that the server found; false: it is not loaded.
+    const selectFound = (m) => {
+      const e = view.find(m.pid, m.tid, m.ts, m.dur);
+      if (!e || Math.abs(e.dur - m.dur) > 2e-3) return false;
+      awaited = null;
+      view.select(e, true);
+      return true;
+    };
+    // What is drawn may be thinned out: then its time is looked at closely first.
+    const goTo = (m) => {
+      if (selectFound(m)) return;
+      awaited = m;
+      view.setWindow(m.ts - 5 * (m.dur || 1), m.ts + 6 * (m.dur || 1));
+    };
     // A trace that was thinned out hides events from the search above: the server knows them all.
     const askServer = debounce(400, () => {
       const text = box.value.trim();
@@ -398,12 +458,20 @@ export default {
       } else
         at = (at + by + matches.length) % matches.length;
       const m = matches[at];
-      view.select(view.eventOf(m.m, m.key, m.row, m.i), true);
+      if (m.m)
+        view.select(view.eventOf(m.m, m.key, m.row, m.i), true);
+      else
+        goTo(m);
       say();
     };
+    where.addEventListener('change', () => {
+      ctx.update({in: where.value});
+      if (view.base) search();
+    });
     ctx.searchFor = (text) => {
       box.value = text;
-      ctx.update({q: text});
+      where.value = '';
+      ctx.update({q: text, in: ''});
       search();
     };
     box.addEventListener('input', debounce(120, () => {
@@ -452,6 +520,10 @@ export default {
       });
     });
     const closer = new Closer(ctx, view, loader, url);
+    closer.onDetail = () => {
+      if (awaited && (awaited.ts < view.t0 || awaited.ts > view.t1)) awaited = null;  // the reader went on
+      if (awaited) selectFound(awaited);
+    };
     const show = eventPanel(ctx, view, panel);
     let summing = null, all = null;  // the sums at work; how many events the trace has
     ctx.signal.addEventListener('abort', () => summing?.abort());
