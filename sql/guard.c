@@ -158,24 +158,23 @@ static int configure(sqlite3 *db) {
 }
 
 // Views of histories (docs/schema.md): they join two databases, which views of a file may not.
+#define OF_SESSION "session, session_mtime_ns, session_captured_ns"
 static const char kViews[] =
-    "CREATE TEMP VIEW session_metrics AS WITH step AS (SELECT session, session_mtime_ns,"
+    "CREATE TEMP VIEW session_metrics AS WITH step AS (SELECT " OF_SESSION ","
     " max(duration_ps) AS ps FROM steps GROUP BY session, step_num, name)"
-    " SELECT session, session_mtime_ns, 'step_time' AS metric, 'ps' AS unit, avg(ps) AS value"
+    " SELECT " OF_SESSION ", 'step_time' AS metric, 'ps' AS unit, avg(ps) AS value"
     " FROM step GROUP BY session"
-    " UNION ALL SELECT session, session_mtime_ns, 'longest_step', 'ps', max(ps) FROM step"
-    " GROUP BY session"
-    " UNION ALL SELECT session, session_mtime_ns, 'steps', 'count', count(*) FROM step"
-    " GROUP BY session"
-    " UNION ALL SELECT session, session_mtime_ns, 'op:' || name, 'ps',"
+    " UNION ALL SELECT " OF_SESSION ", 'longest_step', 'ps', max(ps) FROM step GROUP BY session"
+    " UNION ALL SELECT " OF_SESSION ", 'steps', 'count', count(*) FROM step GROUP BY session"
+    " UNION ALL SELECT " OF_SESSION ", 'op:' || name, 'ps',"
     " sum(self_time_ps) FROM ops WHERE on_device GROUP BY session, name"
-    " UNION ALL SELECT session, session_mtime_ns, 'kernel:' || name, 'ps',"
+    " UNION ALL SELECT " OF_SESSION ", 'kernel:' || name, 'ps',"
     " 1000 * sum(total_ns) FROM kernels GROUP BY session, name;"
-    "CREATE TEMP VIEW label_history AS SELECT label, session, session_mtime_ns, metric, unit,"
+    "CREATE TEMP VIEW label_history AS SELECT label, " OF_SESSION ", metric, unit,"
     " value, lag(value) OVER same AS previous_value,"
     " 100.0 * (value / nullif(lag(value) OVER same, 0) - 1) AS change_percent"
     " FROM labels JOIN session_metrics USING (session)"
-    " WINDOW same AS (PARTITION BY label, metric ORDER BY session_mtime_ns, session);";
+    " WINDOW same AS (PARTITION BY label, metric ORDER BY session_captured_ns, session);";
 
 // A history that another daemon has, or that is not there, has no labels.
 static int add_history(sqlite3 *db, const char *state) {

@@ -57,7 +57,8 @@ struct xpl_fingerprint xpl_store_fingerprint_from(const uint8_t bytes[XPL_STORE_
 }
 
 int64_t xpl_store_session_digest(const struct xpl_session *se) {
-    uint64_t h = xpl_digest64((xpl_bytes_t){(const uint8_t *)se->path.ptr, se->path.len}, 2);
+    uint64_t h = xpl_digest64((xpl_bytes_t){(const uint8_t *)se->path.ptr, se->path.len}, 3);
+    h = xpl_digest64((xpl_bytes_t){(const uint8_t *)&se->captured_ns, sizeof se->captured_ns}, h);
     for (size_t i = 0; i < se->n_hosts; i++) {
         uint8_t fingerprint[XPL_STORE_FINGERPRINT];
         xpl_store_fingerprint_bytes(&se->hosts[i].fingerprint, fingerprint);

@@ -67,11 +67,13 @@ static void check(const char *statement) {
 int main(void) {
     wrap_sqlite();
     make_profile(20);
-    make_database(g_store, "CREATE TABLE steps(session, session_mtime_ns, host, step_num, name,"
-                           " duration_ps); INSERT INTO steps VALUES ('a', 1, 'h', 0, 's', 10);"
-                           "CREATE TABLE ops(session, session_mtime_ns, name, on_device,"
-                           " self_time_ps);"
-                           "CREATE TABLE kernels(session, session_mtime_ns, name, total_ns)");
+    make_database(
+        g_store,
+        "CREATE TABLE steps(session, session_mtime_ns, session_captured_ns, host, step_num, name,"
+        " duration_ps); INSERT INTO steps VALUES ('a', 1, 1, 'h', 0, 's', 10);"
+        "CREATE TABLE ops(session, session_mtime_ns, session_captured_ns, name, on_device,"
+        " self_time_ps);"
+        "CREATE TABLE kernels(session, session_mtime_ns, session_captured_ns, name, total_ns)");
     make_database(g_state, "CREATE TABLE labels(session, label, set_ms);"
                            "INSERT INTO labels VALUES ('a', 'n', 5)");
     check("SELECT * FROM label_history");

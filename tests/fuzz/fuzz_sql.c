@@ -37,11 +37,13 @@ static void remove_store(void) {
 static void make_store(void) {
     static const char text[] =
         "CREATE TABLE settings(name, value); INSERT INTO settings VALUES ('s', '" HIDDEN "');"
-        "CREATE TABLE ops(session, session_mtime_ns, name, on_device, self_time_ps);"
-        "INSERT INTO ops VALUES ('run', 1, 'fusion.1', 1, 5);"
-        "CREATE TABLE steps(session, session_mtime_ns, host, step_num, name, duration_ps);"
-        "INSERT INTO steps VALUES ('run', 1, 'h', 0, 's', 10);"
-        "CREATE TABLE kernels(session, session_mtime_ns, name, total_ns);"
+        "CREATE TABLE ops(session, session_mtime_ns, session_captured_ns, name, on_device, "
+        "self_time_ps);"
+        "INSERT INTO ops VALUES ('run', 1, 1, 'fusion.1', 1, 5);"
+        "CREATE TABLE steps(session, session_mtime_ns, session_captured_ns, host, step_num, name, "
+        "duration_ps);"
+        "INSERT INTO steps VALUES ('run', 1, 1, 'h', 0, 's', 10);"
+        "CREATE TABLE kernels(session, session_mtime_ns, session_captured_ns, name, total_ns);"
         "CREATE VIEW evil AS SELECT value FROM settings";
     sqlite3 *db = NULL;
     const int fd = mkstemp(g_store);

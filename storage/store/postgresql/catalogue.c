@@ -52,11 +52,13 @@ static enum xpl_pg_rc write_session(struct xpl_pg_store *s, const struct xpl_ses
     xpl_pg_arg_u64(&a, se->bytes);
     xpl_pg_arg_i64(&a, (int64_t)se->n_hosts);
     xpl_pg_arg_i64(&a, xpl_store_session_digest(se));
+    xpl_pg_arg_i64(&a, se->captured_ns);
     enum xpl_pg_rc rc = xpl_pg_ask(
         s->w,
-        "INSERT INTO sessions AS s(name, path, mtime_ns, size_bytes, n_hosts, digest)"
-        " VALUES($1,$2,$3,$4,$5,$6) ON CONFLICT(name) DO UPDATE SET path=$2, mtime_ns=$3,"
-        " size_bytes=$4, n_hosts=$5, digest=$6 WHERE s.digest<>$6 RETURNING id",
+        "INSERT INTO sessions AS s(name, path, mtime_ns, size_bytes, n_hosts, digest,"
+        " captured_ns) VALUES($1,$2,$3,$4,$5,$6,$7) ON CONFLICT(name) DO UPDATE SET path=$2,"
+        " mtime_ns=$3, size_bytes=$4, n_hosts=$5, digest=$6, captured_ns=$7"
+        " WHERE s.digest<>$6 RETURNING id",
         &a, &id);
     if (rc == XPL_PG_NONE) return XPL_PG_OK; // as it was
     if (rc != XPL_PG_OK) return rc;

@@ -89,24 +89,31 @@ static const char v1_rows[] =
     " JOIN hosts h ON h.fingerprint=p.fingerprint JOIN sessions s ON s.id=h.session_id"
 #define OF_HOST "s.name AS session, s.mtime_ns AS session_mtime_ns, h.name AS host"
 
-static const char v1_views[] =
-    "CREATE VIEW ops AS SELECT " OF_HOST ","
-    " r.on_device, m.text AS module, n.text AS name, c.text AS category,"
-    " f.text AS framework_op, o.text AS source,"
-    " r.occurrences, r.time_ps, r.self_time_ps, r.min_time_ps, r.dma_stall_ps, r.flops,"
-    " r.bytes_accessed, r.num_cores FROM op_rows r JOIN names n ON n.id=r.name_id" FROM_HOSTS
-    " LEFT JOIN names m ON m.id=r.module_id LEFT JOIN names c ON c.id=r.category_id"
-    " LEFT JOIN names f ON f.id=r.framework_op_id LEFT JOIN names o ON o.id=r.source_id;"
-    "CREATE VIEW kernels AS SELECT " OF_HOST ", n.text AS name, o.text AS op_name,"
-    " r.occurrences, r.total_ns, r.min_ns, r.max_ns, r.registers_per_thread,"
-    " r.static_shmem_bytes, r.dynamic_shmem_bytes, r.block_x, r.block_y, r.block_z,"
-    " r.grid_x, r.grid_y, r.grid_z, r.occupancy_percent, r.uses_tensor_core,"
-    " r.tensor_core_eligible FROM kernel_rows r JOIN names n ON n.id=r.name_id" FROM_HOSTS
-    " LEFT JOIN names o ON o.id=r.op_name_id;"
-    "CREATE VIEW steps AS SELECT " OF_HOST ", r.step_num, r.core_id, n.text AS name, r.begin_ps,"
-    " r.duration_ps, r.compute_ps, r.input_ps, r.output_ps, r.collective_ps, r.compile_ps,"
-    " r.host_ps, r.idle_ps, r.other_ps FROM step_rows r" FROM_HOSTS
-    " LEFT JOIN names n ON n.id=r.name_id;"
+// `create` and `more`, columns behind the others, differ between versions.
+#define VIEWS(create, more)                                                                        \
+    create " VIEW ops AS SELECT " OF_HOST ","                                                      \
+           " r.on_device, m.text AS module, n.text AS name, c.text AS category,"                   \
+           " f.text AS framework_op, o.text AS source,"                                            \
+           " r.occurrences, r.time_ps, r.self_time_ps, r.min_time_ps, r.dma_stall_ps, r.flops,"    \
+           " r.bytes_accessed, r.num_cores" more                                                   \
+           " FROM op_rows r JOIN names n ON n.id=r.name_id" FROM_HOSTS                             \
+           " LEFT JOIN names m ON m.id=r.module_id LEFT JOIN names c ON c.id=r.category_id"        \
+           " LEFT JOIN names f ON f.id=r.framework_op_id LEFT JOIN names o ON "                    \
+           "o.id=r.source_id;" create " VIEW kernels AS SELECT " OF_HOST                           \
+           ", n.text AS name, o.text AS op_name,"                                                  \
+           " r.occurrences, r.total_ns, r.min_ns, r.max_ns, r.registers_per_thread,"               \
+           " r.static_shmem_bytes, r.dynamic_shmem_bytes, r.block_x, r.block_y, r.block_z,"        \
+           " r.grid_x, r.grid_y, r.grid_z, r.occupancy_percent, r.uses_tensor_core,"               \
+           " r.tensor_core_eligible" more                                                          \
+           " FROM kernel_rows r JOIN names n ON n.id=r.name_id" FROM_HOSTS                         \
+           " LEFT JOIN names o ON o.id=r.op_name_id;" create " VIEW steps AS SELECT " OF_HOST      \
+           ", r.step_num, r.core_id, n.text AS name, r.begin_ps,"                                  \
+           " r.duration_ps, r.compute_ps, r.input_ps, r.output_ps, r.collective_ps, r.compile_ps," \
+           " r.host_ps, r.idle_ps, r.other_ps" more " FROM step_rows r" FROM_HOSTS                 \
+           " LEFT JOIN names n ON n.id=r.name_id;"
+
+static const char v1_views[] = VIEWS("CREATE", "");
+static const char v1_instructions[] =
     "CREATE VIEW hlo_instructions AS SELECT session, session_mtime_ns, host, module, name,"
     " category, framework_op, source, occurrences, time_ps, self_time_ps, flops, bytes_accessed,"
     " 1e3::float8*nullif(flops,0)/nullif(time_ps,0) AS gflops_per_s,"
@@ -128,10 +135,17 @@ static const char v2_jobs[] =
     " version text NOT NULL, n_jobs bigint NOT NULL, expires_at timestamptz NOT NULL)"
     " WITH (fillfactor=60);";
 
+// When sessions were captured, by which histories are ordered.
+static const char v3_captured[] = "ALTER TABLE sessions ADD COLUMN captured_ns bigint;";
+static const char v3_views[] =
+    VIEWS("CREATE OR REPLACE", ", coalesce(s.captured_ns, s.mtime_ns) AS session_captured_ns");
+
 // steps[v] brings tables of version v to version v + 1.  Never change one that was released.
-static const char *const step_1[] = {v1_catalogue, v1_results, v1_rows, v1_views, NULL};
+static const char *const step_1[] = {v1_catalogue, v1_results,      v1_rows,
+                                     v1_views,     v1_instructions, NULL};
 static const char *const step_2[] = {v2_jobs, NULL};
-static const char *const *const steps[] = {step_1, step_2};
+static const char *const step_3[] = {v3_captured, v3_views, NULL};
+static const char *const *const steps[] = {step_1, step_2, step_3};
 enum { VERSION = sizeof steps / sizeof *steps };
 
 static enum xpl_pg_rc version_of(struct xpl_pg_conn *c, const char *sql, int64_t *ret) {

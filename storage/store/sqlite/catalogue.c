@@ -42,6 +42,7 @@ static int write_session(struct xpl_sqlite_store *s, const struct xpl_session *s
         rc = rc ? rc : xpl_db_bind_u64(st, 4, se->bytes);
         rc = rc ? rc : sqlite3_bind_int64(st, 5, (int64_t)se->n_hosts);
         rc = rc ? rc : sqlite3_bind_int64(st, 6, digest);
+        rc = rc ? rc : sqlite3_bind_int64(st, 7, se->captured_ns);
         rc = rc ? rc : xpl_db_run(st);
         (void)sqlite3_clear_bindings(st);
     }

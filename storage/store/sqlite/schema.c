@@ -158,35 +158,37 @@ static const char v2_results[] =
     " PRIMARY KEY(profile_id, result_id)) WITHOUT ROWID;"
     "CREATE INDEX result_profiles_by_result ON result_profiles(result_id);";
 
-// What people query.
-static const char v2_views[] =
-    "CREATE VIEW ops AS SELECT s.name AS session, s.mtime_ns AS session_mtime_ns, h.name AS host,"
-    " r.on_device, m.text AS module, n.text AS name, c.text AS category,"
-    " f.text AS framework_op, o.text AS source,"
-    " r.occurrences, r.time_ps, r.self_time_ps, r.min_time_ps, r.dma_stall_ps, r.flops,"
-    " r.bytes_accessed, r.num_cores"
-    " FROM op_rows r JOIN names n ON n.id=r.name_id JOIN profile_files p ON "
-    "p.profile_id=r.profile_id"
-    " JOIN hosts h ON h.fingerprint=p.fingerprint JOIN sessions s ON s.id=h.session_id"
-    " LEFT JOIN names m ON m.id=r.module_id LEFT JOIN names c ON c.id=r.category_id"
-    " LEFT JOIN names f ON f.id=r.framework_op_id LEFT JOIN names o ON o.id=r.source_id;"
-    "CREATE VIEW kernels AS SELECT s.name AS session, s.mtime_ns AS session_mtime_ns,"
-    " h.name AS host, n.text AS name, o.text AS op_name,"
-    " r.occurrences, r.total_ns, r.min_ns, r.max_ns, r.registers_per_thread,"
-    " r.static_shmem_bytes, r.dynamic_shmem_bytes, r.block_x, r.block_y, r.block_z,"
-    " r.grid_x, r.grid_y, r.grid_z, r.occupancy_percent, r.uses_tensor_core,"
-    " r.tensor_core_eligible"
-    " FROM kernel_rows r JOIN names n ON n.id=r.name_id JOIN profile_files p ON "
-    "p.profile_id=r.profile_id"
-    " JOIN hosts h ON h.fingerprint=p.fingerprint JOIN sessions s ON s.id=h.session_id"
-    " LEFT JOIN names o ON o.id=r.op_name_id;"
-    "CREATE VIEW steps AS SELECT s.name AS session, s.mtime_ns AS session_mtime_ns,"
-    " h.name AS host, r.step_num, r.core_id, n.text AS name, r.begin_ps, r.duration_ps,"
-    " r.compute_ps, r.input_ps, r.output_ps, r.collective_ps, r.compile_ps, r.host_ps,"
-    " r.idle_ps, r.other_ps"
-    " FROM step_rows r JOIN profile_files p ON p.profile_id=r.profile_id"
-    " JOIN hosts h ON h.fingerprint=p.fingerprint JOIN sessions s ON s.id=h.session_id"
-    " LEFT JOIN names n ON n.id=r.name_id;";
+// What people query; `more` are columns behind the others.
+#define VIEWS(more)                                                                                \
+    "CREATE VIEW ops AS SELECT s.name AS session, s.mtime_ns AS session_mtime_ns, h.name AS host," \
+    " r.on_device, m.text AS module, n.text AS name, c.text AS category,"                          \
+    " f.text AS framework_op, o.text AS source,"                                                   \
+    " r.occurrences, r.time_ps, r.self_time_ps, r.min_time_ps, r.dma_stall_ps, r.flops,"           \
+    " r.bytes_accessed, r.num_cores" more                                                          \
+    " FROM op_rows r JOIN names n ON n.id=r.name_id JOIN profile_files p ON "                      \
+    "p.profile_id=r.profile_id"                                                                    \
+    " JOIN hosts h ON h.fingerprint=p.fingerprint JOIN sessions s ON s.id=h.session_id"            \
+    " LEFT JOIN names m ON m.id=r.module_id LEFT JOIN names c ON c.id=r.category_id"               \
+    " LEFT JOIN names f ON f.id=r.framework_op_id LEFT JOIN names o ON o.id=r.source_id;"          \
+    "CREATE VIEW kernels AS SELECT s.name AS session, s.mtime_ns AS session_mtime_ns,"             \
+    " h.name AS host, n.text AS name, o.text AS op_name,"                                          \
+    " r.occurrences, r.total_ns, r.min_ns, r.max_ns, r.registers_per_thread,"                      \
+    " r.static_shmem_bytes, r.dynamic_shmem_bytes, r.block_x, r.block_y, r.block_z,"               \
+    " r.grid_x, r.grid_y, r.grid_z, r.occupancy_percent, r.uses_tensor_core,"                      \
+    " r.tensor_core_eligible" more                                                                 \
+    " FROM kernel_rows r JOIN names n ON n.id=r.name_id JOIN profile_files p ON "                  \
+    "p.profile_id=r.profile_id"                                                                    \
+    " JOIN hosts h ON h.fingerprint=p.fingerprint JOIN sessions s ON s.id=h.session_id"            \
+    " LEFT JOIN names o ON o.id=r.op_name_id;"                                                     \
+    "CREATE VIEW steps AS SELECT s.name AS session, s.mtime_ns AS session_mtime_ns,"               \
+    " h.name AS host, r.step_num, r.core_id, n.text AS name, r.begin_ps, r.duration_ps,"           \
+    " r.compute_ps, r.input_ps, r.output_ps, r.collective_ps, r.compile_ps, r.host_ps,"            \
+    " r.idle_ps, r.other_ps" more                                                                  \
+    " FROM step_rows r JOIN profile_files p ON p.profile_id=r.profile_id"                          \
+    " JOIN hosts h ON h.fingerprint=p.fingerprint JOIN sessions s ON s.id=h.session_id"            \
+    " LEFT JOIN names n ON n.id=r.name_id;"
+
+static const char v2_views[] = VIEWS("");
 
 // Version 3: instructions of HLO programs with what they cost.  They are the ops of devices that
 // have a module, so there is nothing more to write or keep.
@@ -199,11 +201,19 @@ static const char v3_views[] =
     " 1.0*nullif(flops,0)/nullif(bytes_accessed,0) AS flops_per_byte"
     " FROM ops WHERE on_device AND module IS NOT NULL;";
 
+// Version 4: when sessions were captured, by which histories are ordered.  Sessions are written
+// again because their digest counts it.
+static const char v4_captured[] = "DROP VIEW ops; DROP VIEW kernels; DROP VIEW steps;"
+                                  "ALTER TABLE sessions ADD COLUMN captured_ns INTEGER;";
+static const char v4_views[] =
+    VIEWS(", coalesce(s.captured_ns, s.mtime_ns) AS session_captured_ns");
+
 // steps[v] brings a database of version v to version v + 1.  Never change one that was released.
 static const char *const step_1[] = {v1_catalogue, v1_results, rows_tables, v1_views, NULL};
 static const char *const step_2[] = {v2_drop, v2_profiles, v2_results, rows_tables, v2_views, NULL};
 static const char *const step_3[] = {v3_views, NULL};
-static const char *const *const steps[] = {step_1, step_2, step_3};
+static const char *const step_4[] = {v4_captured, v4_views, NULL};
+static const char *const *const steps[] = {step_1, step_2, step_3, step_4};
 enum { VERSION = sizeof steps / sizeof *steps };
 
 #define SQL_TEXT(name, text) text,

@@ -89,10 +89,10 @@
     X(STEP_DEL, "DELETE FROM step_rows WHERE profile_id=?1")                                       \
     /* catalogue */                                                                                \
     X(SESSION_FIND, "SELECT id, digest FROM sessions WHERE name=?1")                               \
-    X(SESSION_ADD, "INSERT INTO sessions(name, path, mtime_ns, size_bytes, n_hosts, digest) "      \
-                   "VALUES(?1,?2,?3,?4,?5,?6)")                                                    \
+    X(SESSION_ADD, "INSERT INTO sessions(name, path, mtime_ns, size_bytes, n_hosts, digest, "      \
+                   "captured_ns) VALUES(?1,?2,?3,?4,?5,?6,?7)")                                    \
     X(SESSION_SET, "UPDATE sessions SET path=?2, mtime_ns=?3, size_bytes=?4, n_hosts=?5, "         \
-                   "digest=?6 WHERE name=?1")                                                      \
+                   "digest=?6, captured_ns=?7 WHERE name=?1")                                      \
     X(SESSION_ALL, "SELECT id, name FROM sessions")                                                \
     X(SESSION_DEL, "DELETE FROM sessions WHERE id=?1")                                             \
     X(HOST_ADD, "INSERT INTO hosts(session_id, name, fingerprint, size_bytes, mtime_ns) "          \

@@ -276,20 +276,23 @@ static void history(void) {
     (void)close(fd_state);
     sqlite3 *db = NULL;
     CHECK_EQ(sqlite3_open(path, &db), SQLITE_OK);
-    CHECK_EQ(sqlite3_exec(db,
-                          "CREATE TABLE steps(session, session_mtime_ns, host, step_num, name,"
-                          " duration_ps);"
-                          "INSERT INTO steps VALUES ('a', 1, 'h', 0, 's', 10), ('a', 1, 'i', 0,"
-                          " 's', 30), ('a', 1, 'h', 1, 's', 50), ('b', 2, 'h', 0, 's', 60),"
-                          " ('c', 3, 'h', 0, 's', 90);"
-                          "CREATE TABLE ops(session, session_mtime_ns, name, on_device,"
-                          " self_time_ps);"
-                          "INSERT INTO ops VALUES ('a', 1, 'o', 1, 3), ('a', 1, 'o', 1, 4),"
-                          " ('a', 1, 'o', 0, 5);"
-                          "CREATE TABLE kernels(session, session_mtime_ns, name, total_ns);"
-                          "INSERT INTO kernels VALUES ('c', 3, 'k', 2)",
-                          NULL, NULL, NULL),
-             SQLITE_OK);
+    CHECK_EQ(
+        sqlite3_exec(
+            db,
+            "CREATE TABLE steps(session, session_mtime_ns, session_captured_ns, host, step_num, "
+            "name,"
+            " duration_ps);"
+            "INSERT INTO steps VALUES ('a', 1, 7, 'h', 0, 's', 10), ('a', 1, 7, 'i', 0,"
+            " 's', 30), ('a', 1, 7, 'h', 1, 's', 50), ('b', 2, 2, 'h', 0, 's', 60),"
+            " ('c', 3, 5, 'h', 0, 's', 90);"
+            "CREATE TABLE ops(session, session_mtime_ns, session_captured_ns, name, on_device,"
+            " self_time_ps);"
+            "INSERT INTO ops VALUES ('a', 1, 7, 'o', 1, 3), ('a', 1, 7, 'o', 1, 4),"
+            " ('a', 1, 7, 'o', 0, 5);"
+            "CREATE TABLE kernels(session, session_mtime_ns, session_captured_ns, name, total_ns);"
+            "INSERT INTO kernels VALUES ('c', 3, 5, 'k', 2)",
+            NULL, NULL, NULL),
+        SQLITE_OK);
     CHECK_EQ(sqlite3_close(db), SQLITE_OK);
     CHECK_EQ(sqlite3_open(state, &db), SQLITE_OK);
     CHECK_EQ(sqlite3_exec(db,
@@ -311,7 +314,7 @@ static void history(void) {
     q.statement = XPL_STR("SELECT session, value, previous_value, change_percent FROM label_history"
                           " WHERE label = 'n' AND metric = 'step_time'");
     answers(&q, "{\"columns\":[\"session\",\"value\",\"previous_value\",\"change_percent\"],"
-                "\"rows\":[[\"a\",40,null,null],[\"c\",90,40,125]],\"cut\":false}");
+                "\"rows\":[[\"c\",90,null,null],[\"a\",40,90,-55.555555555555557]],\"cut\":false}");
     static const char *const refused[] = {
         "SELECT * FROM captures", "SELECT * FROM state.schedules", "SELECT count(*) FROM schedules",
         "DELETE FROM labels",     "DROP VIEW label_history",       "CREATE TEMP TABLE x(y)"};

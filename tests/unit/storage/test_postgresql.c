@@ -75,7 +75,7 @@ static void test_migrations_at_once(void) {
         CHECK(get_n(s[i], (i + 1) % DAEMONS, 100));
         xpl_store_close(s[i]);
     }
-    expect_sql("SELECT count(*) FROM xplaned_schema WHERE version=2");
+    expect_sql("SELECT count(*) FROM xplaned_schema WHERE version=3");
 }
 
 static void test_other_schemas(void) {
@@ -89,7 +89,7 @@ static void test_other_schemas(void) {
     expect_notice(s, "newer xplaned");
     CHECK(!get_n(s, 1, 100));
     CHECK_EQ(put_n(s, 2, 100, NULL), XPL_FAILED_PRECONDITION);
-    pg_sql(database, "UPDATE xplaned_schema SET version=2");
+    pg_sql(database, "UPDATE xplaned_schema SET version=3");
     expect_role(s, XPL_STORE_WRITER, 8000);
     CHECK(get_n(s, 1, 100));
     xpl_store_close(s);
@@ -226,12 +226,13 @@ static void test_rows(void) {
                                    .hosts = &host,
                                    .n_hosts = 1,
                                    .mtime_ns = 9,
+                                   .captured_ns = 8,
                                    .changed = 1};
     const struct xpl_snapshot snap = {.sessions = &se, .n_sessions = 1, .generation = 1};
     CHECK_EQ(xpl_store_put_catalogue(s, &snap, NULL), XPL_OK);
     expect_sql("SELECT count(*)=1 FROM ops WHERE on_device AND session='run' AND host='h' AND"
                " name='fusion.1' AND module='jit' AND category IS NULL AND flops=2000 AND"
-               " bytes_accessed IS NULL AND session_mtime_ns=9");
+               " bytes_accessed IS NULL AND session_mtime_ns=9 AND session_captured_ns=8");
     expect_sql("SELECT count(*)=2 FROM ops");
     expect_sql("SELECT gflops_per_s=2000 FROM hlo_instructions");
     expect_sql("SELECT count(*)=2 AND sum(grid_z)=6 AND max(occupancy_percent)=12.5 AND"

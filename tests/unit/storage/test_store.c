@@ -168,7 +168,7 @@ static void test_versions(void) {
         struct xpl_store *other = open_store(0);
         CHECK_EQ(xpl_store_role(other), XPL_STORE_OFF);
         xpl_store_close(other);
-        do_sql("PRAGMA user_version=3");
+        do_sql("PRAGMA user_version=4");
         xpl_store_close(s);
     }
     remove_databases();
@@ -491,7 +491,8 @@ static void test_migration(void) {
     struct xpl_store *s = open_store(0);
     CHECK_EQ(xpl_store_role(s), XPL_STORE_WRITER);
     expect_quiet(s);
-    CHECK_EQ(ask("PRAGMA user_version"), 3);
+    CHECK_EQ(ask("PRAGMA user_version"), 4);
+    CHECK_EQ(ask("SELECT count(*) FROM steps WHERE session_captured_ns > 0"), 0);
     CHECK_EQ(ask("SELECT count(*) FROM hlo_instructions"), 0);
     CHECK_EQ(ask("SELECT count(*) FROM results"), 0);
     CHECK_EQ(ask("SELECT count(*) FROM ops"), 0);
