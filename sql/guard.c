@@ -228,7 +228,12 @@ int xpl_sql_guard_restrict(struct xpl_sql_guard *g, sqlite3 *db) {
         rc = sqlite3_create_function(db, "regexp", 2,
                                      SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, g,
                                      regexp, NULL, NULL);
+    if (rc == SQLITE_OK) rc = xpl_sql_format_declare(&g->format, db);
     if (rc != SQLITE_OK) return rc;
     sqlite3_progress_handler(db, OPS_BETWEEN_CHECKS, on_progress, g);
     return sqlite3_set_authorizer(db, authorize, g);
+}
+
+void xpl_sql_guard_fini(struct xpl_sql_guard *g) {
+    xpl_sql_format_fini(&g->format);
 }

@@ -6,6 +6,7 @@
 #include <sqlite3.h>
 
 #include "base/exec.h"
+#include "sql/format.h"
 #include "sql/sql.h"
 
 struct xpl_sql_guard {
@@ -15,15 +16,18 @@ struct xpl_sql_guard {
     bool is_late;
     unsigned functions; // calls in the statement
     char refused[96];   // what the authorizer refused first
+    struct xpl_sql_format format;
 };
 
 void xpl_sql_guard_init(struct xpl_sql_guard *g, const struct xpl_sql_request *q);
 // Opens the store read-only, or a database that is empty, with SQLite's own limits.  With a store
 // there are labels and the views of histories, too: of a state that cannot be read no label is. The
-// tables of profiles are declared next, and then xpl_sql_guard_restrict adds REGEXP and lets
-// nothing but reading happen.  *ret is the caller's to close in any case; NULL is possible.
+// tables of profiles are declared next, and then xpl_sql_guard_restrict adds REGEXP and printf and
+// lets nothing but reading happen.  *ret is the caller's to close in any case; NULL is possible.
 xpl_status_t xpl_sql_guard_open(const char *store, const char *state, sqlite3 **ret,
                                 struct xpl_error *err) XPL_NODISCARD;
 int xpl_sql_guard_restrict(struct xpl_sql_guard *g, sqlite3 *db);
+// After the connection was closed.
+void xpl_sql_guard_fini(struct xpl_sql_guard *g);
 
 #endif

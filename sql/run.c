@@ -183,6 +183,7 @@ xpl_status_t xpl_sql_run(const struct xpl_sql_request *q, struct xpl_buf *out,
     const xpl_status_t st = run(&r);
     (void)sqlite3_finalize(r.st);
     (void)sqlite3_close(r.db);
+    xpl_sql_guard_fini(&r.guard);
     (void)xpl_sql_heap_end();
     return st;
 }

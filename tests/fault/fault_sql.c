@@ -82,6 +82,7 @@ int main(void) {
     check("SELECT e.name, s.value FROM events e JOIN stats s USING (event_id) WHERE e.name REGEXP "
           "'a'");
     check("SELECT p.plane, l.line FROM planes p JOIN lines l USING (plane) ORDER BY 2 DESC");
+    check("SELECT printf('%s %d', name, 5), format('%q', name) FROM events WHERE start_ps < 5");
     make_program(2);
     check("SELECT i.module, i.shape, e.name FROM hlo_instructions i JOIN events e ON e.name = "
           "i.name");

@@ -51,6 +51,26 @@ static void windows(void) {
     answers(&q, "{\"columns\":[\"count(*)\"],\"rows\":[[0]],\"cut\":false}");
 }
 
+// SQLite would write a character two billion times before it looks at the clock.
+static void formats(void) {
+    static const char *const endless[] = {
+        "SELECT printf('%.*c', 2000000000, 'a')", "SELECT format('%s %-9.2000000000lc', 1, 'a')",
+        "SELECT count(*) FROM events WHERE printf('%%%.2147483647c', name) = ''"};
+    const uint64_t begin = xpl_clock_ns();
+    for (size_t i = 0; i < sizeof endless / sizeof *endless; i++) {
+        const struct xpl_sql_request q = request_of(endless[i]);
+        fails(&q, XPL_INVALID_ARGUMENT, "precision");
+    }
+    CHECK(xpl_clock_between(begin, xpl_clock_ns()) < 5 * (uint64_t)1000000000);
+    struct xpl_sql_request q =
+        request_of("SELECT printf('%05d|%-4s|%.2f|%c|%%c.|%q', 7, 'ab', 1.25, 'xy', 'it''s') AS a,"
+                   " format('%s %s', 1.5, NULL) AS b, printf(NULL) AS c, printf() AS d");
+    answers(&q, "{\"columns\":[\"a\",\"b\",\"c\",\"d\"],"
+                "\"rows\":[[\"00007|ab  |1.25|x|%c.|it''s\",\"1.5 \",null,null]],\"cut\":false}");
+    q = request_of("SELECT count(*) AS n FROM events WHERE printf('%s%d', name, 1) = 'a1'");
+    answers(&q, "{\"columns\":[\"n\"],\"rows\":[[40000]],\"cut\":false}");
+}
+
 static void limits(void) {
     struct xpl_sql_request q = request_of("SELECT start_ps FROM events");
     q.limits.rows = 2;
@@ -333,6 +353,7 @@ int main(void) {
     CHECK(xpl_sql_heap_install());
     make_profile(40000);
     windows();
+    formats();
     limits();
     prepared_bomb();
     many_calls();
