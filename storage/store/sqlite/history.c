@@ -225,15 +225,17 @@ static bool move_aside(struct xpl_history *h) {
     return true;
 }
 
+static void note_off(struct xpl_history *h, int rc) {
+    note(h, "%s: %s: there is no history of captures, and no schedules run, until it can be used",
+         xpl_path_shown(h->path, &(struct xpl_path_text){0}), sqlite3_errstr(rc));
+}
+
 // `again`: it was said before why there is none.
 static xpl_status_t attach_or_replace(struct xpl_history *h, bool again, struct xpl_error *err) {
     int rc = SQLITE_OK;
     XPL_TRY(attach(h, &rc, err));
     if (xpl_db_is_damage(rc) && move_aside(h)) XPL_TRY(attach(h, &rc, err));
-    if (rc != SQLITE_OK && !again)
-        note(h,
-             "%s: %s: there is no history of captures, and no schedules run, until it can be used",
-             xpl_path_shown(h->path, &(struct xpl_path_text){0}), sqlite3_errstr(rc));
+    if (rc != SQLITE_OK && !again) note_off(h, rc);
     return XPL_OK;
 }
 
@@ -327,10 +329,11 @@ xpl_status_t xpl_hist_leave(struct xpl_history *h, int rc, struct xpl_error *err
     if (rc != SQLITE_OK && h->conn && !sqlite3_get_autocommit(h->conn->h))
         (void)xpl_hist_exec(h->conn->h, "ROLLBACK");
     if (xpl_db_is_damage(rc)) {
+        int again = rc;
         xpl_db_close(h->conn);
         set_conn(h, NULL);
-        int again = SQLITE_OK;
-        if (move_aside(h) && attach(h, &again, NULL) != XPL_OK) again = SQLITE_ERROR;
+        if (move_aside(h)) (void)attach(h, &again, NULL);
+        if (!h->conn) note_off(h, again);
     }
     pthread_mutex_unlock(&h->mu);
     if (rc == SQLITE_OK) return XPL_OK;

@@ -193,6 +193,38 @@ static void test_damage(void) {
 }
 
 // One that another daemon has is taken when that one ends; one that could not be made, when it can.
+// Damage that shows while it is in use, and no place for a new one: the log says that it is off.
+static void test_damage_in_use(void) {
+    static char garbage[16384];
+    char text[512], cmd[300], path[128];
+    sqlite3 *other = NULL;
+    struct xpl_history *h = open_history();
+    put(h, 1, 2);
+    (void)snprintf(path, sizeof path, "%s/state.db", dir);
+    CHECK_EQ(sqlite3_open(path, &other), SQLITE_OK); // what h has in memory is old after this
+    CHECK_EQ(sqlite3_exec(other, "UPDATE captures SET state=3; PRAGMA wal_checkpoint(TRUNCATE)",
+                          NULL, NULL, NULL),
+             SQLITE_OK);
+    CHECK_EQ(sqlite3_close(other), SQLITE_OK);
+    memset(garbage, 'x', sizeof garbage - 1);
+    write_db(garbage, 4096);
+    (void)snprintf(cmd, sizeof cmd, "mv %s %s.away", dir, dir);
+    CHECK_EQ(system(cmd), 0);
+    while (xpl_history_next_notice(h, text, sizeof text)) {
+    }
+    CHECK_EQ(xpl_history_last_id(h), 0);
+    CHECK(!xpl_history_is_on(h));
+    text[0] = 0;
+    while (xpl_history_next_notice(h, text, sizeof text)) { // the last one counts
+    }
+    CHECK(strstr(text, "there is no history"));
+    (void)snprintf(cmd, sizeof cmd, "mv %s.away %s && rm %s/state.db*", dir, dir, dir);
+    CHECK_EQ(system(cmd), 0);
+    CHECK(xpl_history_try_again(h));
+    put(h, 1, 2);
+    xpl_history_close(h);
+}
+
 static void test_taking(void) {
     char text[512];
     struct xpl_history *first = open_history(), *second = open_history();
@@ -263,6 +295,7 @@ int main(void) {
     test_captures();
     test_schedules();
     test_damage();
+    test_damage_in_use();
     test_taking();
     test_labels();
     test_crc32();
