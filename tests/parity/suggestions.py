@@ -8,6 +8,7 @@ Fractions are compared value by value, planes and hosts by name. Of suggestions 
 `suggestion_text`). XProf lists hosts in the order of a hash table.
 """
 import argparse
+import json
 import os
 import random
 import re
@@ -55,10 +56,13 @@ def fractions(data):
 
 
 def figures(data):
-    """What a suggestion says in numbers: {name of the rule: (mean, [(host, percent)])}"""
-    import json
+    """What suggestions say in numbers: {name of the rule: (mean, [(host, percent)])}"""
+    return figures_of(json.loads(data))
+
+
+def figures_of(report):
     out = {}
-    for s in json.loads(data)["suggestions"]:
+    for s in report["suggestions"]:
         text = s["suggestionText"]
         hosts = re.findall(r"<li>(?:Host )?<b>([^<]*)</b>[^<%]*<b>([0-9.]+)%</b></li>", text)
         out[s["ruleName"]] = (re.search(r"([0-9.]+)%", text).group(1), sorted(hosts))
