@@ -110,7 +110,7 @@ static const struct setting settings[] = {
     {"slow-request", TIME, RELOADABLE, AT(slow_request_ms), "0", 0, DAY_MS, "TIME",
      "requests that take so long are logged as warnings, with slow=1; 0 is none"},
     {"workers", COUNT, 0, AT(workers), "0", 0, 1024, "N",
-     "conversion threads; 0 is one per processor"},
+     "conversion threads; 0 is one per processor, and 32 with --role front, where they wait"},
     {"memory-limit", SIZE, RELOADABLE, AT(memory_limit), "2GiB", MIB, TIB, "SIZE",
      "memory one request may use"},
     {"memory-total", SIZE, RELOADABLE, AT(memory_total), "4GiB", MIB, TIB, "SIZE",
@@ -389,18 +389,20 @@ static bool is_given(const struct xpl_config *c, const char *name) {
 // A worker listens only where it is told to.
 static xpl_status_t apply_role(struct xpl_config *c, struct xpl_error *err) {
     static const char *const off[][2] = {{"listen", ""}, {"http", "off"}};
+    const bool worker = xpl_config_has_role(c, "worker");
     if (xpl_config_has_role(c, "all")) return XPL_OK;
-    if (!xpl_config_has_role(c, "worker")) {
+    if (!worker && !xpl_config_has_role(c, "front")) {
         char hint[XPL_NEAR_TEXT];
-        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "bad value \"%s\" for role%s (all or worker)",
-                         c->role, xpl_near_of(c->role, "all|worker", hint));
+        XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
+                         "bad value \"%s\" for role%s (all, front or worker)", c->role,
+                         xpl_near_of(c->role, "all|front|worker", hint));
     }
     if (!c->store[0])
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT,
                          "--role %s needs --store postgresql://USER@HOST:PORT/DATABASE: daemons "
                          "share their work there",
                          c->role);
-    for (size_t i = 0; i < sizeof off / sizeof *off; i++)
+    for (size_t i = 0; worker && i < sizeof off / sizeof *off; i++)
         if (!is_given(c, off[i][0]))
             XPL_TRY(set_value(c, find_setting(off[i][0], strlen(off[i][0])), off[i][1],
                               strlen(off[i][1]), "default", err));

@@ -157,10 +157,17 @@ static bool pool_is_busy(void *pool) {
     return xpl_pool_get_state(pool).idle_since_ns == 0;
 }
 
+// Those of a front wait for other daemons most of the time.
+static unsigned threads_of(const struct xpl_config *c) {
+    enum { FRONT_THREADS = 32 };
+    if (c->workers == 0 && xpl_config_has_role(c, "front")) return FRONT_THREADS;
+    return (unsigned)c->workers;
+}
+
 static xpl_status_t start_workers(struct xpl_daemon *d, struct xpl_error *err) {
     const struct xpl_config *const c = d->config;
     d->metrics = xpl_metrics_new();
-    d->pool = xpl_pool_new((unsigned)c->workers, (size_t)c->max_concurrent_requests);
+    d->pool = xpl_pool_new(threads_of(c), (size_t)c->max_concurrent_requests);
     if (!d->metrics || !d->pool) XPL_RETURN_OOM(err, "workers");
     xpl_metrics_set_slow(d->metrics, c->slow_request_ms * 1000);
     xpl_store_writer_set_busy(d->writer, pool_is_busy, d->pool);
@@ -213,7 +220,8 @@ static xpl_status_t start_engine(struct xpl_daemon *d, struct xpl_error *err) {
                                            .pool = d->pool,
                                            .writer = d->writer,
                                            .cache = d->cache,
-                                           .files = d->index_files};
+                                           .files = d->index_files,
+                                           .asks_workers = xpl_config_has_role(d->config, "front")};
     if (!(d->engine = xpl_engine_new(&parts, &o))) XPL_RETURN_OOM(err, "engine");
     return start_statements(d, err);
 }

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "server/engine/gather.h"
 #include "server/engine/writer.h"
+#include "server/jobs/front.h"
 
 enum { BUSY_RETRY_MS = 500, ATTEMPTS = 3 };
 
@@ -187,6 +188,29 @@ static xpl_status_t resolve_once(struct making *m, struct xpl_gathering *g, bool
     return st;
 }
 
+// Has workers make what is missing.  A tool that reads profiles opens them here anyway.
+static xpl_status_t ask_workers(struct making *m, struct xpl_gathering *g, struct xpl_arena *arena,
+                                struct xpl_error *err) {
+    const struct xpl_tool *const tool = m->q->tool;
+    unsigned variants[XPL_TOOL_MAX_NEEDS] = {0};
+    if (!m->parts->asks_workers || m->q->bypass_cache || tool->reads_profile) return XPL_OK;
+    const uint64_t began = xpl_clock_ns();
+    bool *const aside = xpl_arena_array(arena, m->q->n_hosts, sizeof *aside);
+    if (!aside) XPL_RETURN_OOM(err, "hosts");
+    for (size_t k = 0; tool->variant && tool->needs[k]; k++)
+        variants[k] = tool->variant(m->q->options, k, m->has_device);
+    const struct xpl_front_request f = {.store = m->parts->store,
+                                        .products = m->parts->products,
+                                        .q = m->q,
+                                        .variants = variants,
+                                        .owner = m->ctx->owner,
+                                        .limit = m->ctx->limit};
+    const xpl_status_t st = xpl_front_wait(&f, aside, err);
+    xpl_stage_add(&m->times, XPL_STAGE_CONVERT, began);
+    g->aside = aside;
+    return st;
+}
+
 static void add_times(struct xpl_stage_times *to, const struct xpl_stage_times *from) {
     for (int i = 0; i < XPL_N_STAGES; i++)
         atomic_fetch_add(&to->us[i], atomic_load(&from->us[i]));
@@ -198,6 +222,7 @@ static xpl_status_t make_from_products(struct making *m, struct xpl_error *err) 
     struct xpl_gathering g;
     XPL_TRY(find_device(m, err));
     XPL_TRY(xpl_gather_init(&g, m->parts, m->q, m->ctx, &arena, err));
+    XPL_TRY(ask_workers(m, &g, &arena, err));
     xpl_status_t st = XPL_ABORTED;
     bool damaged = true;
     struct xpl_error last = {0};

@@ -30,6 +30,7 @@ struct xpl_answer_parts {
     struct xpl_store *store;
     struct xpl_store_writer *writer;
     struct xpl_cache *cache;
+    bool asks_workers; // missing products are made by other daemons (server/jobs/front.h)
 };
 
 // Whose answer it is.

@@ -47,7 +47,8 @@ struct xpl_engine *xpl_engine_new(const struct xpl_engine_parts *parts,
     e->answers = (struct xpl_answer_parts){.products = e->products,
                                            .store = parts->store,
                                            .writer = parts->writer,
-                                           .cache = parts->cache};
+                                           .cache = parts->cache,
+                                           .asks_workers = parts->asks_workers};
     xpl_engine_set_options(e, o);
     pthread_mutex_init(&e->mu, NULL);
     return e;

@@ -29,7 +29,8 @@ struct xpl_gathering {
     struct xpl_resolved_host *results; // likewise: what the resolver sees
     struct xpl_stage_times times;
     bool bypass_cache;
-    bool in_turn; // products with an outline are got and given back in turn
+    const bool *aside; // of hosts that are not to be read; NULL: all are
+    bool in_turn;      // products with an outline are got and given back in turn
     struct xpl_tool_turns turns;
     const void *first; // of a product that may be partial
     atomic_size_t unpacked_bytes;

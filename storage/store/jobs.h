@@ -10,9 +10,9 @@
 // now, and what was put in the same transaction is not stored.  Leases save work; they are not
 // what makes results right, as equal keys have equal bytes whoever made them.
 //
-// A job that was claimed XPL_JOB_ATTEMPTS times and never concluded is set aside: its file most
-// likely kills whoever reads it.  A job that was lost once is suspect and is only given to a
-// worker that does nothing else, so that no other job is lost with it.
+// A file of which a job was claimed XPL_JOB_ATTEMPTS times and never concluded is set aside: it
+// most likely kills whoever reads it.  One of which a job was lost once is suspect: its jobs are
+// only given to a worker that does nothing else, so that no other job is lost with them.
 //
 // Only the store's clock counts.  Threads: any; `conclude` belongs to the transaction of its
 // thread.  Errors: UNAVAILABLE (away or busy), FAILED_PRECONDITION (not written by this process
@@ -65,10 +65,11 @@ struct xpl_job_offer {
 };
 
 enum xpl_job_state {
-    XPL_JOB_GONE,     // concluded, or never asked for
-    XPL_JOB_QUEUED,   // nobody has it, or whoever had it let its lease run out
-    XPL_JOB_RUNNING,  // a lease is on it
-    XPL_JOB_SET_ASIDE // it was lost XPL_JOB_ATTEMPTS times
+    XPL_JOB_GONE,      // concluded, or never asked for
+    XPL_JOB_QUEUED,    // nobody has it, and it was not lost
+    XPL_JOB_RUNNING,   // a lease is on it
+    XPL_JOB_SET_ASIDE, // its file was lost XPL_JOB_ATTEMPTS times
+    XPL_JOB_SUSPECT    // its file was lost less often, and nobody has it
 };
 
 // What daemons tell of themselves.
@@ -106,6 +107,9 @@ struct xpl_job_ops {
     // What became of jobs.
     xpl_status_t (*inspect)(struct xpl_store *s, const struct xpl_job_digest *d, size_t n,
                             enum xpl_job_state *ret, struct xpl_error *err);
+    // Takes jobs back that nobody has had: whoever asked makes their products by himself.
+    xpl_status_t (*withdraw)(struct xpl_store *s, const struct xpl_job_digest *d, size_t n,
+                             struct xpl_error *err);
     // Tells the others that this daemon lives, for so long.  Also removes what is too old: daemons
     // that have ended, jobs that were set aside XPL_JOB_ASIDE_S ago, jobs that nobody took for a
     // day.  0 ms: it ends.

@@ -104,6 +104,7 @@ static void use_jobs(struct xpl_store *s) {
     failures += ops->enqueue(s, &spec, 1, &d, NULL) != XPL_OK;
     failures += ops->claim(s, &offer, &arena, &jobs, &n, NULL) != XPL_OK;
     failures += ops->inspect(s, &d, 1, &state, NULL) != XPL_OK;
+    failures += ops->withdraw(s, &d, 1, NULL) != XPL_OK;
     for (size_t i = 0; i < n; i++) { // those that a failure left over, too
         failures += ops->renew(s, &jobs[i].claim, 1, 60000, &kept, NULL) != XPL_OK;
         failures += ops->conclude(s, &jobs[i].claim, NULL) != XPL_OK;

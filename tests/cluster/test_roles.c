@@ -1,58 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Daemons with roles: workers that are killed, stopped, drained, and a file that kills workers.
-#include <limits.h>
-
+// Workers by themselves: killed, stopped, drained, and with a file that kills them.  The test asks
+// for jobs as fronts do.
 #include "storage/store/jobs.h"
-#include "tests/cluster/pg_server.h"
-#include "tests/server/daemon_fixture.h"
-
-enum { HOSTS = 6 };
-
-static const char *store_flag(void) {
-    static char store[300];
-    (void)snprintf(store, sizeof store, "--store=%s", pg_url("postgres"));
-    return store;
-}
-
-// Hosts of other bytes each: vm0, vm1, ...; written long ago, so that nobody has to wait until
-// their time stamps tell them apart.
-static void add_hosts(const char *dir, const char *run, int n) {
-    for (int i = 0; i < n; i++) {
-        char host[16], path[PATH_MAX];
-        (void)snprintf(host, sizeof host, "vm%d", i);
-        add_session(dir, run, host, any_profile());
-        (void)snprintf(path, sizeof path, "%s/plugins/profile/%s/%s.xplane.pb", dir, run, host);
-        FILE *const f = fopen(path, "ab"); // a further host's name
-        CHECK(f && fprintf(f, "\x22\x02%c%c", 'a' + i, run[0]) == 4);
-        CHECK_EQ(fclose(f), 0);
-        const struct timespec old[2] = {{.tv_sec = 1700000000}, {.tv_sec = 1700000000 + i}};
-        CHECK_EQ(utimensat(AT_FDCWD, path, old, 0), 0);
-    }
-}
-
-// `fault`: XPLANED_FAULT_JOBS of the worker, or NULL.
-static struct daemon_proc start_worker(const char *dir, const char *fault) {
-    const char *const flags[] = {"--role=worker", store_flag(),  "--job-lease=2s",
-                                 "--grace=20s",   "--workers=2", NULL};
-    if (fault)
-        CHECK_EQ(setenv("XPLANED_FAULT_JOBS", fault, 1), 0);
-    else
-        CHECK_EQ(unsetenv("XPLANED_FAULT_JOBS"), 0);
-    return start_daemon(dir, make_dir(), flags);
-}
-
-// Within `ms` a condition over the database holds.
-static void wait_for(const char *condition, long ms) {
-    char sql[500];
-    (void)snprintf(sql, sizeof sql, "DO $$ BEGIN ASSERT (%s); END $$", condition);
-    for (long waited = 0; pg_try("postgres", sql) != 0; waited += 50) {
-        if (waited > ms) fprintf(stderr, "not within %ld ms: %s\n", ms, condition);
-        CHECK(waited <= ms);
-        pg_pause_ms(50);
-    }
-}
-
-// ---- workers alone: the test asks ----
+#include "tests/cluster/roles.h"
 
 static struct xpl_store *open_store(void) {
     struct xpl_store *s = NULL;
@@ -166,14 +116,6 @@ static void scenario_drained(void) {
     wait_done(3, 15000);
     CHECK_EQ(stop_daemon(&b), 0);
     xpl_store_close(s);
-}
-
-// A worker that vm1's file kills; not before it listens.  The leases of those before it are over.
-static struct daemon_proc start_killable(const char *dir) {
-    pg_sql("postgres", "UPDATE jobs SET expires_at='infinity'");
-    const struct daemon_proc w = start_worker(dir, "kill=vm1");
-    pg_sql("postgres", "UPDATE jobs SET expires_at='-infinity'");
-    return w;
 }
 
 // The file of vm1 kills workers, which somebody starts again: the others are done, whatever they

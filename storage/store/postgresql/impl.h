@@ -191,6 +191,11 @@ xpl_status_t xpl_pg_maintain(struct xpl_store *base, const struct xpl_store_main
 // ---- jobs.c, jobs_claim.c: the table of jobs ----
 
 extern const struct xpl_job_ops xpl_pg_jobs; // jobs_claim.c
+// How often the file of job `j` was lost: the most that one of its jobs was, whatever the product.
+#define XPL_PG_JOB_LOST                                                                            \
+    "(SELECT coalesce(max(k.attempt),0) FROM jobs k WHERE k.session=j.session AND"                 \
+    " k.host=j.host AND k.size_bytes=j.size_bytes AND k.mtime_ns=j.mtime_ns AND"                   \
+    " k.expires_at<clock_timestamp())"
 // Runs one statement on a reader's connection.  `read` gets its rows; NULL: there are none.
 xpl_status_t xpl_pg_job_query(struct xpl_pg_store *s, const char *sql, const struct xpl_pg_args *a,
                               enum xpl_pg_rc (*read)(struct xpl_pg_conn *c, const PGresult *r,
@@ -200,6 +205,8 @@ xpl_status_t xpl_pg_enqueue_jobs(struct xpl_store *base, const struct xpl_job_sp
                                  struct xpl_job_digest *ret, struct xpl_error *err);
 xpl_status_t xpl_pg_inspect_jobs(struct xpl_store *base, const struct xpl_job_digest *d, size_t n,
                                  enum xpl_job_state *ret, struct xpl_error *err);
+xpl_status_t xpl_pg_withdraw_jobs(struct xpl_store *base, const struct xpl_job_digest *d, size_t n,
+                                  struct xpl_error *err);
 xpl_status_t xpl_pg_report_daemon(struct xpl_store *base, const struct xpl_job_daemon *d,
                                   uint64_t ms, struct xpl_error *err);
 xpl_status_t xpl_pg_get_job_stats(struct xpl_store *base, struct xpl_job_stats *ret,

@@ -138,37 +138,53 @@ static enum xpl_pg_rc read_states(struct xpl_pg_conn *c, const PGresult *r, void
     const struct inspection *const l = arg;
     for (int i = 0; i < c->pq->ntuples(r); i++) {
         const int64_t at = xpl_pg_get_i64(c, r, i, 0), state = xpl_pg_get_i64(c, r, i, 1);
-        if (at < 1 || (uint64_t)at > l->n || state < XPL_JOB_QUEUED || state > XPL_JOB_SET_ASIDE)
+        if (at < 1 || (uint64_t)at > l->n || state < XPL_JOB_QUEUED || state > XPL_JOB_SUSPECT)
             return XPL_PG_OTHER;
         l->ret[at - 1] = (enum xpl_job_state)state;
     }
     return XPL_PG_OK;
 }
 
-xpl_status_t xpl_pg_inspect_jobs(struct xpl_store *base, const struct xpl_job_digest *d, size_t n,
-                                 enum xpl_job_state *ret, struct xpl_error *err) {
+// Runs a statement over digests, $1, and a number, $2.
+static xpl_status_t over_digests(struct xpl_store *base, const char *sql,
+                                 const struct xpl_job_digest *d, size_t n, struct inspection *to,
+                                 struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
-    struct inspection l = {ret, n};
     struct xpl_pg_args a = {0};
     struct xpl_buf digests;
     xpl_buf_init(&digests, MAX_ARRAY);
     xpl_pg_array_begin(&digests, XPL_PG_BYTEAS, n);
-    for (size_t i = 0; i < n; i++) {
-        ret[i] = XPL_JOB_GONE;
+    for (size_t i = 0; i < n; i++)
         xpl_pg_array_bytes(&digests, digest_bytes(&d[i]));
-    }
     xpl_pg_arg_array(&a, XPL_PG_BYTEAS, &digests);
     xpl_pg_arg_i64(&a, XPL_JOB_ATTEMPTS);
-    const xpl_status_t st =
-        digests.failed
-            ? xpl_pg_fail(s, XPL_PG_NOMEM, "", err)
-            : xpl_pg_job_query(s,
-                               "SELECT i::bigint, (CASE WHEN expires_at>=clock_timestamp() THEN 2"
-                               " WHEN attempt>=$2 THEN 3 ELSE 1 END)::bigint FROM unnest($1)"
-                               " WITH ORDINALITY u(d,i) JOIN jobs ON digest=d",
-                               &a, read_states, &l, err);
+    const xpl_status_t st = digests.failed
+                                ? xpl_pg_fail(s, XPL_PG_NOMEM, "", err)
+                                : xpl_pg_job_query(s, sql, &a, to ? read_states : NULL, to, err);
     xpl_buf_fini(&digests);
     return st;
+}
+
+xpl_status_t xpl_pg_inspect_jobs(struct xpl_store *base, const struct xpl_job_digest *d, size_t n,
+                                 enum xpl_job_state *ret, struct xpl_error *err) {
+    struct inspection to = {ret, n};
+    for (size_t i = 0; i < n; i++)
+        ret[i] = XPL_JOB_GONE;
+    return over_digests(base,
+                        "SELECT i, (CASE WHEN running THEN 2 WHEN lost>=$2 THEN 3 WHEN lost>0"
+                        " THEN 4 ELSE 1 END)::bigint FROM (SELECT i::bigint,"
+                        " expires_at>=clock_timestamp() AS running, " XPL_PG_JOB_LOST " AS lost"
+                        " FROM unnest($1) WITH ORDINALITY u(d,i) JOIN jobs j ON digest=d) x",
+                        d, n, &to, err);
+}
+
+xpl_status_t xpl_pg_withdraw_jobs(struct xpl_store *base, const struct xpl_job_digest *d, size_t n,
+                                  struct xpl_error *err) {
+    return over_digests(base,
+                        "DELETE FROM jobs WHERE digest IN (SELECT digest FROM jobs WHERE"
+                        " digest=ANY($1) AND attempt=0 AND attempt<$2 AND"
+                        " expires_at<clock_timestamp() FOR UPDATE SKIP LOCKED)",
+                        d, n, NULL, err);
 }
 
 // ---- who is there ----

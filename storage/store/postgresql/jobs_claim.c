@@ -12,15 +12,16 @@ enum { MAX_ARRAY = 1 << 20 };
 // The first of those that this worker may take decides: a suspect one is taken alone or not at
 // all, which ends the worker's other jobs first; else all that are not suspect.
 static const char claim_sql[] =
-    "WITH head AS MATERIALIZED (SELECT digest, attempt, rank, queued_at FROM jobs"
-    " WHERE expires_at<clock_timestamp() AND attempt<$1 AND size_bytes<=$2"
+    "WITH head AS MATERIALIZED (SELECT digest, rank, queued_at, " XPL_PG_JOB_LOST " AS lost"
+    " FROM jobs j WHERE expires_at<clock_timestamp() AND size_bytes<=$2"
     " AND (product, version) IN (SELECT p, v FROM unnest($3,$4) w(p,v))"
-    " ORDER BY rank, queued_at LIMIT $5 FOR UPDATE SKIP LOCKED),"
-    " first AS (SELECT digest, attempt FROM head ORDER BY rank, queued_at LIMIT 1)"
+    " AND " XPL_PG_JOB_LOST "<$1"
+    " ORDER BY rank, queued_at LIMIT $5 FOR UPDATE OF j SKIP LOCKED),"
+    " first AS (SELECT digest, lost FROM head ORDER BY rank, queued_at LIMIT 1)"
     " UPDATE jobs j SET attempt=j.attempt+1, owner=$6,"
     " expires_at=clock_timestamp()+$7::float8*interval '1 ms' FROM head h, first f"
     " WHERE j.digest=h.digest AND"
-    " CASE WHEN f.attempt>0 THEN h.digest=f.digest AND $8>0 ELSE h.attempt=0 END"
+    " CASE WHEN f.lost>0 THEN h.digest=f.digest AND $8>0 ELSE h.lost=0 END"
     " RETURNING j.digest, j.attempt, j.session, j.host, j.size_bytes, j.mtime_ns, j.product,"
     " j.version, j.variant,"
     " (extract(epoch FROM clock_timestamp()-j.queued_at)*1000)::bigint";
@@ -189,6 +190,7 @@ const struct xpl_job_ops xpl_pg_jobs = {
     .conclude = conclude,
     .give_back = give_back,
     .inspect = xpl_pg_inspect_jobs,
+    .withdraw = xpl_pg_withdraw_jobs,
     .report = xpl_pg_report_daemon,
     .get_stats = xpl_pg_get_job_stats,
 };

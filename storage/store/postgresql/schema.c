@@ -131,6 +131,7 @@ static const char v2_jobs[] =
     " queued_at timestamptz NOT NULL DEFAULT clock_timestamp())"
     " WITH (fillfactor=60, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);"
     "CREATE INDEX jobs_by_rank ON jobs(rank, queued_at);"
+    "CREATE INDEX jobs_by_host ON jobs(session, host);"
     "CREATE TABLE daemons(id text PRIMARY KEY, name text NOT NULL, role text NOT NULL,"
     " version text NOT NULL, n_jobs bigint NOT NULL, expires_at timestamptz NOT NULL)"
     " WITH (fillfactor=60);";

@@ -163,7 +163,7 @@ static void test_fence(void) {
     const struct xpl_job late = jobs[0];
     CHECK_EQ(claim(b, 1), 0);
     lapse("70 s");
-    CHECK_EQ(state(b, &d), XPL_JOB_QUEUED);
+    CHECK_EQ(state(b, &d), XPL_JOB_SUSPECT);
     CHECK_EQ(claim(b, 1), 1);
     CHECK_EQ(jobs[0].claim.attempt, 2);
     // The first one comes back: nothing that it puts is stored.
@@ -256,6 +256,43 @@ static void test_poison(void) {
     CHECK_EQ(state(s, &d[2]), XPL_JOB_GONE);
     ask(s, "run", 4, NULL);
     CHECK_EQ(state(s, &d[2]), XPL_JOB_QUEUED);
+    xpl_store_close(s);
+}
+
+// What kills does so with each product: the file is set aside, not the job.
+static void test_poisoned_file(void) {
+    struct xpl_store *const s = open_pg();
+    struct xpl_job_spec j[3] = {spec("run", "a"), spec("run", "a"), spec("run", "a")};
+    struct xpl_job_digest d[3];
+    j[1].variant = 2;
+    j[2].mtime_ns = 6; // another file
+    CHECK_OK(xpl_store_jobs(s)->enqueue(s, j, 3, d, &err), &err);
+    CHECK_EQ(claim(s, 3), 3);
+    lapse("70 s");
+    for (int i = 1; i < XPL_JOB_ATTEMPTS; i++) {
+        while (claim(s, 3) && jobs[0].spec.mtime_ns == 6)
+            CHECK_EQ(conclude(s, &jobs[0]), XPL_OK);
+        lapse("70 s");
+    }
+    CHECK_EQ(state(s, &d[0]), XPL_JOB_SET_ASIDE);
+    CHECK_EQ(state(s, &d[1]), XPL_JOB_SET_ASIDE);
+    CHECK(claim(s, 3) == 0 || jobs[0].spec.mtime_ns == 6);
+    CHECK(state(s, &d[2]) != XPL_JOB_SET_ASIDE);
+    xpl_store_close(s);
+}
+
+static void test_withdrawn(void) {
+    struct xpl_store *const s = open_pg();
+    struct xpl_job_digest d[3];
+    ask(s, "run", 3, d);
+    CHECK_EQ(claim(s, 1), 1);
+    CHECK_OK(xpl_store_jobs(s)->withdraw(s, d, 2, &err), &err);
+    CHECK_EQ(state(s, &d[0]), XPL_JOB_RUNNING); // somebody has it
+    CHECK_EQ(state(s, &d[1]), XPL_JOB_GONE);
+    CHECK_EQ(state(s, &d[2]), XPL_JOB_QUEUED);
+    lapse("70 s");
+    CHECK_OK(xpl_store_jobs(s)->withdraw(s, d, 1, &err), &err);
+    CHECK_EQ(state(s, &d[0]), XPL_JOB_SUSPECT); // which stays known
     xpl_store_close(s);
 }
 
@@ -379,9 +416,13 @@ static void test_nobody_shares_a_file(void) {
 
 int main(void) {
     static void (*const all[])(void) = {
-        test_one,          test_offers,  test_fence,         test_renewal,
-        test_give_back,    test_poison,  test_alone,         test_fairness,
-        test_many_at_once, test_reports, test_database_away, test_nobody_shares_a_file,
+        test_one,           test_offers,
+        test_fence,         test_renewal,
+        test_give_back,     test_poison,
+        test_poisoned_file, test_withdrawn,
+        test_alone,         test_fairness,
+        test_many_at_once,  test_reports,
+        test_database_away, test_nobody_shares_a_file,
     };
     const char *const why = pg_begin();
     if (why) {

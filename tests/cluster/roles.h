@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of daemons with roles share.
+#ifndef XPL_TESTS_CLUSTER_ROLES_H_
+#define XPL_TESTS_CLUSTER_ROLES_H_
+
+#include <limits.h>
+
+#include "tests/cluster/pg_server.h"
+#include "tests/server/daemon_fixture.h"
+
+enum { HOSTS = 6 };
+
+static inline const char *store_flag(void) {
+    static char store[300];
+    (void)snprintf(store, sizeof store, "--store=%s", pg_url("postgres"));
+    return store;
+}
+
+// Hosts of other bytes each: vm0, vm1, ...; written long ago, so that nobody has to wait until
+// their time stamps tell them apart.
+static inline void add_hosts(const char *dir, const char *run, int n) {
+    for (int i = 0; i < n; i++) {
+        char host[16], path[PATH_MAX];
+        (void)snprintf(host, sizeof host, "vm%d", i);
+        add_session(dir, run, host, any_profile());
+        (void)snprintf(path, sizeof path, "%s/plugins/profile/%s/%s.xplane.pb", dir, run, host);
+        FILE *const f = fopen(path, "ab"); // a further host's name
+        CHECK(f && fprintf(f, "\x22\x02%c%c", 'a' + i, run[0]) == 4);
+        CHECK_EQ(fclose(f), 0);
+        const struct timespec old[2] = {{.tv_sec = 1700000000}, {.tv_sec = 1700000000 + i}};
+        CHECK_EQ(utimensat(AT_FDCWD, path, old, 0), 0);
+    }
+}
+
+// `fault`: XPLANED_FAULT_JOBS of the worker, or NULL.
+static inline struct daemon_proc start_worker(const char *dir, const char *fault) {
+    const char *const flags[] = {"--role=worker", store_flag(),  "--job-lease=2s",
+                                 "--grace=20s",   "--workers=2", NULL};
+    if (fault)
+        CHECK_EQ(setenv("XPLANED_FAULT_JOBS", fault, 1), 0);
+    else
+        CHECK_EQ(unsetenv("XPLANED_FAULT_JOBS"), 0);
+    return start_daemon(dir, make_dir(), flags);
+}
+
+// Within `ms` a condition over the database holds.
+static inline void wait_for(const char *condition, long ms) {
+    char sql[500];
+    (void)snprintf(sql, sizeof sql, "DO $$ BEGIN ASSERT (%s); END $$", condition);
+    for (long waited = 0; pg_try("postgres", sql) != 0; waited += 50) {
+        if (waited > ms) fprintf(stderr, "not within %ld ms: %s\n", ms, condition);
+        CHECK(waited <= ms);
+        pg_pause_ms(50);
+    }
+}
+
+// A worker that vm1's file kills; not before it listens.  The leases of those before it are over.
+static inline struct daemon_proc start_killable(const char *dir) {
+    pg_sql("postgres", "UPDATE jobs SET expires_at='infinity'");
+    const struct daemon_proc w = start_worker(dir, "kill=vm1");
+    pg_sql("postgres", "UPDATE jobs SET expires_at=clock_timestamp()");
+    return w;
+}
+
+#endif

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fronts and workers: answers are those of a single daemon, whatever becomes of the workers.
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "tests/cluster/roles.h"
+
+static const char *const tools[] = {"overview_page",           "framework_op_stats", "op_profile",
+                                    "input_pipeline_analyzer", "hlo_stats",          "pod_viewer"};
+enum { N_TOOLS = sizeof tools / sizeof *tools };
+
+static struct daemon_proc start_front(const char *dir) {
+    const char *const flags[] = {"--role=front", store_flag(), NULL};
+    return start_daemon(dir, make_dir(), flags);
+}
+
+static xpl_answer *ask(xpl_client *c, const char *run, const char *tool) {
+    xpl_answer *a = NULL;
+    xpl_result r;
+    const int code = ask_tool(c, run, tool, NULL, &a, &r);
+    if (code) fprintf(stderr, "%s: %s\n", tool, r.message);
+    CHECK_EQ(code, 0);
+    return a;
+}
+
+// Two daemons' answers about all hosts of a session, byte for byte.
+static void compare_answers(xpl_client *c, xpl_client *d, const char *run) {
+    for (size_t i = 0; i < N_TOOLS; i++) {
+        size_t n[2];
+        xpl_answer *const a = ask(c, run, tools[i]), *const b = ask(d, run, tools[i]);
+        const void *const x = xpl_answer_data(a, &n[0]), *const y = xpl_answer_data(b, &n[1]);
+        CHECK(n[0] > 0 && n[0] == n[1] && memcmp(x, y, n[0]) == 0);
+        xpl_answer_free(a);
+        xpl_answer_free(b);
+    }
+}
+
+// The front's answers about a session are a single daemon's.
+static void expect_right(const char *dir, struct daemon_proc *front, const char *run) {
+    struct daemon_proc single = start_daemon(dir, make_dir(), no_prefetch);
+    xpl_client *const c = open_client(front, 60000), *const d = open_client(&single, 60000);
+    compare_answers(c, d, run);
+    xpl_client_close(c);
+    xpl_client_close(d);
+    CHECK_EQ(stop_daemon(&single), 0);
+}
+
+// Tools that are asked on a thread of their own.
+struct asking {
+    struct daemon_proc *front;
+    const char *run;
+    pthread_t thread;
+    atomic_bool done;
+    uint64_t ms;
+    char warning[400]; // the first one
+};
+
+static void *ask_one(void *arg) {
+    struct asking *const q = arg;
+    const uint64_t began = xpl_clock_ns();
+    xpl_client *const c = open_client(q->front, 60000);
+    xpl_answer *const a = ask(c, q->run, "overview_page");
+    const char *const w = xpl_answer_warning(a, 0);
+    (void)snprintf(q->warning, sizeof q->warning, "%s", w ? w : "");
+    q->ms = (xpl_clock_ns() - began) / 1000000;
+    xpl_answer_free(a);
+    xpl_client_close(c);
+    atomic_store(&q->done, true);
+    return NULL;
+}
+
+static void begin_asking(struct asking *q, struct daemon_proc *front, const char *run) {
+    *q = (struct asking){.front = front, .run = run};
+    CHECK_EQ(pthread_create(&q->thread, NULL, ask_one, q), 0);
+}
+
+static void end_asking(struct asking *q) {
+    CHECK_EQ(pthread_join(q->thread, NULL), 0);
+}
+
+// Workers make the products, and the front none.
+static void scenario_shares(void) {
+    const char *const dir = make_dir();
+    add_hosts(dir, "run", HOSTS);
+    struct daemon_proc a = start_worker(dir, NULL), b = start_worker(dir, NULL);
+    struct daemon_proc front = start_front(dir);
+    wait_for("SELECT count(*)=2 FROM daemons", 5000);
+    xpl_client *const c = open_client(&front, 60000);
+    xpl_answer *const first = ask(c, "run", "overview_page");
+    CHECK_STR(xpl_answer_source(first), "store"); // it read the products
+    xpl_answer_free(first);
+    xpl_client_close(c);
+    expect_right(dir, &front, "run");
+    wait_for("SELECT count(*)=0 FROM jobs", 0);
+    CHECK(log_has(&a, "published"));
+    CHECK(log_has(&b, "published"));
+    CHECK_EQ(stop_daemon(&front), 0);
+    CHECK_EQ(stop_daemon(&a), 0);
+    CHECK_EQ(stop_daemon(&b), 0);
+}
+
+// One of two workers is killed with jobs: the answer takes the lease longer, and is right.
+static void scenario_loses(void) {
+    const char *const dir = make_dir();
+    struct asking q;
+    add_hosts(dir, "run", HOSTS);
+    struct daemon_proc a = start_worker(dir, "delay_ms=60000");
+    struct daemon_proc front = start_front(dir);
+    wait_for("SELECT count(*)=1 FROM daemons", 5000);
+    begin_asking(&q, &front, "run");
+    wait_for("SELECT count(*)=2 FROM jobs WHERE expires_at>clock_timestamp()", 10000);
+    struct daemon_proc b = start_worker(dir, NULL);
+    wait_for("SELECT count(*)=2 FROM jobs", 20000);
+    CHECK(!atomic_load(&q.done));
+    kill_daemon(&a, SIGKILL);
+    end_asking(&q);
+    CHECK_STR(q.warning, "");
+    wait_for("SELECT count(*)=0 FROM jobs", 0);
+    expect_right(dir, &front, "run");
+    CHECK_EQ(stop_daemon(&front), 0);
+    CHECK_EQ(stop_daemon(&b), 0);
+}
+
+// A file that kills workers is named in the warnings, and the others are answered.  Nobody reads it
+// again, the front neither.
+static void scenario_warns(void) {
+    const char *const dir = make_dir();
+    struct asking q;
+    int status;
+    add_hosts(dir, "run", HOSTS);
+    struct daemon_proc front = start_front(dir);
+    struct daemon_proc w = start_worker(dir, "kill=vm1");
+    wait_for("SELECT count(*)=1 FROM daemons", 5000);
+    begin_asking(&q, &front, "run");
+    for (int kills = 0; kills < 3; kills++) {
+        CHECK(waitpid(w.pid, &status, 0) == w.pid && WIFSIGNALED(status));
+        w = start_killable(dir);
+    }
+    end_asking(&q);
+    CHECK(strstr(q.warning, "vm1"));
+    CHECK(strstr(q.warning, "set aside"));
+    CHECK_EQ(stop_daemon(&w), 0); // and no worker at all
+    begin_asking(&q, &front, "run");
+    end_asking(&q);
+    CHECK(strstr(q.warning, "set aside"));
+    CHECK_EQ(stop_daemon(&front), 0);
+}
+
+// A session of one host does not wait for a large one.
+static void scenario_fair(void) {
+    const char *const dir = make_dir();
+    struct asking large, small;
+    add_hosts(dir, "large", 24);
+    add_hosts(dir, "small", 1);
+    struct daemon_proc w = start_worker(dir, "delay_ms=300");
+    struct daemon_proc front = start_front(dir);
+    wait_for("SELECT count(*)=1 FROM daemons", 5000);
+    begin_asking(&large, &front, "large");
+    wait_for("SELECT count(*)>=20 FROM jobs", 10000);
+    begin_asking(&small, &front, "small");
+    end_asking(&small);
+    CHECK(!atomic_load(&large.done));
+    end_asking(&large);
+    fprintf(stderr, "24 hosts %llu ms, 1 host %llu ms\n", (unsigned long long)large.ms,
+            (unsigned long long)small.ms);
+    CHECK_EQ(stop_daemon(&front), 0);
+    CHECK_EQ(stop_daemon(&w), 0);
+}
+
+// Without workers, and without the database, the front makes the products itself.
+static void scenario_alone(void) {
+    const char *const dir = make_dir();
+    struct asking q;
+    add_hosts(dir, "first", 2);
+    add_hosts(dir, "second", 2);
+    add_hosts(dir, "third", 2);
+    struct daemon_proc front = start_front(dir);
+    expect_right(dir, &front, "first");
+    struct daemon_proc w = start_worker(dir, "delay_ms=60000");
+    wait_for("SELECT count(*)=1 FROM daemons WHERE expires_at>clock_timestamp()", 5000);
+    begin_asking(&q, &front, "second");
+    wait_for("SELECT count(*)=2 FROM jobs WHERE session='second' AND attempt=1", 10000);
+    pg_stop(SIGQUIT); // while it waits
+    end_asking(&q);
+    expect_right(dir, &front, "third");
+    pg_start();
+    CHECK_EQ(stop_daemon(&front), 0);
+    kill_daemon(&w, SIGKILL);
+}
+
+// A client that leaves is not waited for.
+static void scenario_cancels(void) {
+    const char *const dir = make_dir();
+    xpl_result r;
+    add_hosts(dir, "run", 2);
+    struct daemon_proc w = start_worker(dir, "delay_ms=60000");
+    struct daemon_proc front = start_front(dir);
+    wait_for("SELECT count(*)=1 FROM daemons", 5000);
+    xpl_client *const c = open_client(&front, 1500);
+    const uint64_t began = xpl_clock_ns();
+    CHECK(ask_tool(c, "run", "overview_page", NULL, NULL, &r) != 0);
+    CHECK(xpl_clock_ns() - began < (uint64_t)5000 * 1000000u);
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&front), 0); // nothing is under way
+    kill_daemon(&w, SIGKILL);
+}
+
+int main(int argc, char **argv) {
+    static const struct scenario all[] = {
+        {"shares", scenario_shares}, {"loses", scenario_loses}, {"warns", scenario_warns},
+        {"fair", scenario_fair},     {"alone", scenario_alone}, {"cancels", scenario_cancels},
+    };
+    const char *const why = pg_begin();
+    if (why) {
+        fprintf(stderr, "SKIPPED: %s\n", why);
+        return 77;
+    }
+    return run_scenario(all, sizeof all / sizeof *all, argc, argv);
+}
