@@ -33,14 +33,19 @@ static inline void add_hosts(const char *dir, const char *run, int n) {
 }
 
 // `fault`: XPLANED_FAULT_JOBS of the worker, or NULL.
-static inline struct daemon_proc start_worker(const char *dir, const char *fault) {
+static inline struct daemon_proc start_worker_in(const char *dir, const char *state_dir,
+                                                 const char *fault) {
     const char *const flags[] = {"--role=worker", store_flag(),  "--job-lease=2s",
                                  "--grace=20s",   "--workers=2", NULL};
     if (fault)
         CHECK_EQ(setenv("XPLANED_FAULT_JOBS", fault, 1), 0);
     else
         CHECK_EQ(unsetenv("XPLANED_FAULT_JOBS"), 0);
-    return start_daemon(dir, make_dir(), flags);
+    return start_daemon(dir, state_dir, flags);
+}
+
+static inline struct daemon_proc start_worker(const char *dir, const char *fault) {
+    return start_worker_in(dir, make_dir(), fault);
 }
 
 // Within `ms` a condition over the database holds.

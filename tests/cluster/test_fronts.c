@@ -205,10 +205,70 @@ static void scenario_cancels(void) {
     kill_daemon(&w, SIGKILL);
 }
 
+// Workers are killed, frozen and ended at random moments, and begin again.
+enum { ROUNDS = 10, N_WORKERS = 3 };
+
+static unsigned seed;
+
+static long random_below(long n) {
+    return rand_r(&seed) % n;
+}
+
+static void disturb(const char *dir, struct daemon_proc *w, const char *state_dir) {
+    static const int signals[] = {SIGKILL, SIGTERM, SIGSTOP};
+    const int sig = signals[random_below(3)];
+    pg_pause_ms(random_below(900));
+    if (sig == SIGSTOP) { // for longer than the lease
+        CHECK_EQ(kill(w->pid, SIGSTOP), 0);
+        pg_pause_ms(2500);
+        CHECK_EQ(kill(w->pid, SIGCONT), 0);
+        return;
+    }
+    if (sig == SIGTERM) CHECK_EQ(stop_daemon(w), 0);
+    if (sig == SIGKILL) kill_daemon(w, SIGKILL);
+    *w = start_worker_in(dir, state_dir, "delay_ms=100");
+}
+
+static void scenario_random(void) {
+    const char *const dir = make_dir();
+    const char *state_dirs[N_WORKERS];
+    struct daemon_proc w[N_WORKERS], front;
+    seed = (unsigned)(getenv("XPL_SEED") ? atoi(getenv("XPL_SEED")) : getpid());
+    fprintf(stderr, "XPL_SEED=%u\n", seed);
+    for (int i = 0; i < ROUNDS; i++)
+        add_hosts(dir, (char[]){(char)('a' + i), 0}, HOSTS);
+    for (int i = 0; i < N_WORKERS; i++)
+        w[i] = start_worker_in(dir, state_dirs[i] = make_dir(), "delay_ms=100");
+    front = start_front(dir);
+    for (int i = 0; i < ROUNDS; i++) {
+        struct asking q;
+        const char run[] = {(char)('a' + i), 0};
+        begin_asking(&q, &front, run);
+        const long k = random_below(N_WORKERS);
+        disturb(dir, &w[k], state_dirs[k]);
+        end_asking(&q);
+        CHECK_STR(q.warning, "");
+    }
+    wait_for("SELECT count(*)=0 FROM jobs", 10000);
+    // Of each host once, whoever made it.
+    wait_for("SELECT count(*)=60 FROM results WHERE kind='product' AND name='op_stats'", 10000);
+    struct daemon_proc single = start_daemon(dir, make_dir(), no_prefetch);
+    xpl_client *const c = open_client(&front, 60000), *const d = open_client(&single, 60000);
+    for (int i = 0; i < ROUNDS; i++)
+        compare_answers(c, d, (char[]){(char)('a' + i), 0});
+    xpl_client_close(c);
+    xpl_client_close(d);
+    CHECK_EQ(stop_daemon(&single), 0);
+    CHECK_EQ(stop_daemon(&front), 0);
+    for (int i = 0; i < N_WORKERS; i++)
+        CHECK_EQ(stop_daemon(&w[i]), 0);
+}
+
 int main(int argc, char **argv) {
     static const struct scenario all[] = {
         {"shares", scenario_shares}, {"loses", scenario_loses}, {"warns", scenario_warns},
         {"fair", scenario_fair},     {"alone", scenario_alone}, {"cancels", scenario_cancels},
+        {"random", scenario_random},
     };
     const char *const why = pg_begin();
     if (why) {
