@@ -15,24 +15,32 @@
 
 struct selection {
     const struct xpl_follow_query *q;
-    const struct xpl_history_label *labels; // all; NULL: not asked for
+    const struct xpl_history_label *labels; // all, by session and label; NULL: not asked for
     size_t n_labels;
-    const struct xpl_history_session *made; // by the schedule; NULL: not asked for
+    const struct xpl_history_session *made; // by the schedule, by name; NULL: not asked for
     size_t n_made;
 };
 
+static int by_session_and_label(const void *a, const void *b) {
+    const struct xpl_history_label *const x = a, *const y = b;
+    const int sessions = xpl_str_cmp(x->session, y->session);
+    return sessions ? sessions : xpl_str_cmp(x->label, y->label);
+}
+
+static int by_name(const void *a, const void *b) {
+    const struct xpl_history_session *const x = a, *const y = b;
+    return xpl_str_cmp(x->name, y->name);
+}
+
 static bool has_label(const struct selection *s, xpl_str_t session) {
-    for (size_t i = 0; i < s->n_labels; i++)
-        if (xpl_str_eq(s->labels[i].label, s->q->label) &&
-            xpl_str_eq(s->labels[i].session, session))
-            return true;
-    return false;
+    const struct xpl_history_label one = {.session = session, .label = s->q->label};
+    return s->n_labels &&
+           bsearch(&one, s->labels, s->n_labels, sizeof one, by_session_and_label) != NULL;
 }
 
 static bool was_made(const struct selection *s, xpl_str_t session) {
-    for (size_t i = 0; i < s->n_made; i++)
-        if (xpl_str_eq(s->made[i].name, session)) return true;
-    return false;
+    const struct xpl_history_session one = {.name = session};
+    return s->n_made && bsearch(&one, s->made, s->n_made, sizeof one, by_name) != NULL;
 }
 
 // Whether the path is the directory's or lies below it.
@@ -116,6 +124,7 @@ xpl_status_t xpl_follow_select(const struct xpl_follow_sources *from,
     }
     if (q->schedule_id)
         XPL_TRY(xpl_history_sessions(from->history, q->schedule_id, arena, &made, &s.n_made, err));
+    if (s.n_made) qsort(made, s.n_made, sizeof *made, by_name);
     s.made = made;
     struct xpl_snapshot *const snap = xpl_catalogue_get(from->catalogue);
     const xpl_status_t st = find_sessions(&s, snap, arena, ret, ret_n, err);
