@@ -6,7 +6,7 @@
 
 enum {
     DONE_AT = 1 << 20, // bytes that are given back at once
-    HEAD = 256,        // bytes of a record that are read at once: its header and what it is of
+    HEAD = XPL_IREE_HEAD,
     // Behind a record of so many bytes the next header is read from the file: to map the pages
     // around it takes longer.
     FAR = 1 << 15,
@@ -60,25 +60,25 @@ static void read_header(const uint8_t *p, struct xpl_iree_record *r) {
     r->record_type = u16(p + 100);
 }
 
-// The first bytes at `at`, of which `n` are there: from the file, into `head`, where the mapping
-// can do that.
+// The first bytes at `at`, of which `n` are there: from the file, into `head` (NULL: not), where
+// the mapping can do that.
 static const uint8_t *head_of(const struct xpl_iree_bundle *b, uint64_t at, uint64_t n,
-                              uint8_t head[HEAD]) {
+                              uint8_t *head) {
     const struct xpl_iree_mapping *const m = b->mapping;
-    if (!m || !m->read || n < HEAD || !m->read(m->ctx, at, head, HEAD)) return b->bytes.ptr + at;
+    if (!head || !m || !m->read || n < HEAD || !m->read(m->ctx, at, head, HEAD))
+        return b->bytes.ptr + at;
     return head;
 }
 
-// Reads the record at `at` of the bundle's bytes.  is_far: no page near it was read.  Returns NULL,
-// or why there is none.
-static const char *read_record(const struct xpl_iree_bundle *b, uint64_t at, bool is_far,
+// Reads the record at `at` of the bundle's bytes.  head: HEAD bytes for its beginning, where no
+// page near it was read; else NULL.  Returns NULL, or why there is none.
+static const char *read_record(const struct xpl_iree_bundle *b, uint64_t at, uint8_t *head,
                                struct xpl_iree_record *r) {
     const xpl_bytes_t bytes = b->bytes;
     const uint64_t left = bytes.len - at;
-    uint8_t head[HEAD];
     if (left < XPL_IREE_RECORD_HEADER) return "profile record is too small for header";
     const uint8_t *const mapped = bytes.ptr + at;
-    const uint8_t *const p = is_far ? head_of(b, at, left, head) : mapped;
+    const uint8_t *const p = head_of(b, at, left, head);
     read_header(p, r);
     const uint32_t header = u32(p + 56), type = u32(p + 60), name = u32(p + 64);
     if (r->record_length > left) return "profile record extends past file end";
@@ -91,20 +91,20 @@ static const char *read_record(const struct xpl_iree_bundle *b, uint64_t at, boo
         return "profile record data lengths do not match";
     r->offset = at;
     r->reading = NULL;
-    r->content_type = (xpl_str_t){(const char *)mapped + header, type};
-    r->name = (xpl_str_t){(const char *)mapped + header + type, name};
+    const char *const names = (const char *)(front <= HEAD ? p : mapped) + header;
+    r->content_type = (xpl_str_t){names, type};
+    r->name = (xpl_str_t){names + type, name};
     r->payload = (xpl_bytes_t){mapped + front, (size_t)r->payload_length};
     r->old_name = false;
-    const bool in_head = (uint64_t)header + type <= HEAD;
-    const xpl_str_t of = {(const char *)(in_head ? p : mapped) + header, type};
-    r->chunk =
-        r->record_type == XPL_IREE_RECORD_CHUNK ? chunk_of(of, &r->old_name) : XPL_IREE_NO_CHUNK;
+    r->chunk = r->record_type == XPL_IREE_RECORD_CHUNK ? chunk_of(r->content_type, &r->old_name)
+                                                       : XPL_IREE_NO_CHUNK;
     return NULL;
 }
 
 bool xpl_iree_next(struct xpl_iree_cursor *c, struct xpl_iree_record *ret) {
     if (c->at == 0) c->at = c->bundle->header.header_length;
-    if (c->at >= c->bundle->bytes.len || read_record(c->bundle, c->at, c->is_far, ret))
+    if (c->at >= c->bundle->bytes.len ||
+        read_record(c->bundle, c->at, c->is_far ? c->head : NULL, ret))
         return false;
     ret->index = c->index++;
     ret->reading = c->reading;
@@ -281,13 +281,16 @@ static void note_chunk(struct xpl_iree_bundle *b, const struct xpl_iree_record *
 
 // Walks the records up to the end of the file or of what is good, which becomes the bundle's end.
 static void find_end(struct xpl_iree_bundle *b) {
-    struct xpl_iree_record r = {0};
+    struct xpl_iree_record r;
+    uint8_t head[HEAD];
     const char *reason = NULL;
+    bool is_far = false;
     uint64_t at = b->header.header_length, from = 0;
-    while (at < b->bytes.len && !(reason = read_record(b, at, r.record_length >= FAR, &r))) {
+    while (at < b->bytes.len && !(reason = read_record(b, at, is_far ? head : NULL, &r))) {
         check_chunk(b, &r);
         note_chunk(b, &r);
         at += r.record_length;
+        is_far = r.record_length >= FAR;
         b->n_records++;
         if (at - from < DONE_AT) continue;
         xpl_iree_done(b, b->bytes.ptr + from, (size_t)(at - from));
@@ -325,7 +328,7 @@ xpl_status_t xpl_iree_open_mapped(xpl_bytes_t file, bool with_unfinished,
     const uint64_t stated = b.header.file_length;
     b.never_finished = stated == 0;
     b.unfinished_behind =
-        stated != 0 && stated < file.len && !read_record(&b, stated, true, &behind) &&
+        stated != 0 && stated < file.len && !read_record(&b, stated, NULL, &behind) &&
         behind.record_type >= XPL_IREE_RECORD_BEGIN && behind.record_type <= XPL_IREE_RECORD_END;
     const bool whole = stated == 0 || stated > file.len || (with_unfinished && b.unfinished_behind);
     b.bytes = (xpl_bytes_t){file.ptr, whole ? file.len : (size_t)stated};

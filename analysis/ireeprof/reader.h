@@ -25,6 +25,7 @@ enum {
     XPL_IREE_RECORD_HEADER = 104, // bytes
     XPL_IREE_NOTES_KEPT = 16,
     XPL_IREE_PLACES = 128, // of chunks that are known
+    XPL_IREE_HEAD = 256,   // bytes of a record that are read at once: its header and names
 };
 
 struct xpl_iree_header {
@@ -121,11 +122,13 @@ struct xpl_iree_reading {
 // struct xpl_iree_cursor c = {.bundle = b};
 struct xpl_iree_cursor {
     const struct xpl_iree_bundle *bundle;
-    uint64_t at, index;                     // 0: the first record
-    bool is_far;                            // the record before is long
+    uint64_t at, index; // 0: the first record
+    bool is_far;        // the record before is long
+    uint8_t head[XPL_IREE_HEAD];
     const struct xpl_iree_reading *reading; // may be NULL
 };
-// The next record; false at the end.  Views in *ret point into the bundle.
+// The next record; false at the end.  Views in *ret point into the bundle, those of its names maybe
+// into the cursor: they are good until the next call.
 bool xpl_iree_next(struct xpl_iree_cursor *c, struct xpl_iree_record *ret);
 
 static inline bool xpl_iree_truncated(const struct xpl_iree_record *r) {

@@ -3,6 +3,7 @@
 // for each row of their table.  Where a bundle is damaged, or never finished, the answer ends with
 // rows of the type "warning".
 #include "analysis/ireeprof/reports/report.h"
+#include "analysis/products/values.h"
 #include "analysis/tools/tool.h"
 
 struct iree_options {
@@ -101,10 +102,11 @@ static xpl_status_t render_trace(const struct xpl_iree_bundle *bundle, int64_t i
 
 // Beside the answer, so that clients need not read it to know.
 static void warn_partial(const struct xpl_tool_input *in, const struct xpl_iree_run *run) {
-    if (in->warn && xpl_iree_is_partial(run))
-        in->warn(in->warn_arg, in->hosts[0].name,
-                 XPL_STR("the bundle is damaged or was never finished: the answer is what can be "
-                         "read of it"));
+    char text[XPL_IREE_BUNDLE_WARNING_SIZE];
+    if (!in->warn || !xpl_iree_is_partial(run)) return;
+    for (size_t i = 0; i < XPL_IREE_BUNDLE_WARNINGS && xpl_iree_warning(run, i, text, sizeof text);
+         i++)
+        in->warn(in->warn_arg, in->hosts[0].name, xpl_str_from(text));
 }
 
 static xpl_status_t render_report(const char *name, const struct xpl_tool_input *in,

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "analysis/formats/format.h"
+#include "analysis/products/values.h"
 #include "base/cleanup.h"
 #include "server/engine/gather.h"
 #include "server/engine/writer.h"
@@ -268,6 +270,26 @@ static xpl_status_t make_from_one_product(struct making *m, struct xpl_error *er
     return st;
 }
 
+// A tool of XSpaces answers for a bundle of IREE with what can be read of it: what is lost, and
+// where, stands beside the answer.
+static void warn_of_views(struct making *m) {
+    const struct xpl_request *const q = m->q;
+    const struct xpl_build_context ctx = {.exec = m->ctx->exec, .owner = m->ctx->owner};
+    for (size_t i = 0; i < q->n_hosts; i++) {
+        const struct xpl_product_request r = {
+            .product = &xpl_product_iree_bundle, .snapshot = q->snapshot, .host = q->hosts[i]};
+        struct xpl_product_handle *h = NULL;
+        struct xpl_error err = {0};
+        if (!xpl_profile_is_view(xpl_tool_kind(q->tool), q->hosts[i]->path) ||
+            xpl_product_get(m->parts->products, &r, &ctx, &m->times, &h, &err) != XPL_OK)
+            continue;
+        const struct xpl_iree_bundle_value *const v = h->status == XPL_OK ? h->value : NULL;
+        for (size_t k = 0; v && k < v->n_warnings; k++)
+            xpl_warnings_add(&m->warnings, q->hosts[i]->name, xpl_str_from(v->warnings[k]));
+        xpl_object_unref(&h->object);
+    }
+}
+
 // ---- the whole ----
 
 // From m->out, if all went well.
@@ -295,6 +317,7 @@ static void make_anew(struct making *m, struct xpl_outcome *ret) {
     xpl_warnings_init(&m->warnings);
     const bool one = m->q->tool->needs[0]->residency == XPL_RESIDENCY_NONE;
     ret->code = one ? make_from_one_product(m, &ret->err) : make_from_products(m, &ret->err);
+    if (ret->code == XPL_OK) warn_of_views(m);
     copy_times(m, ret);
     finish_outcome(m, ret);
     xpl_buf_fini(&m->out);

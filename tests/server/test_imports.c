@@ -362,14 +362,41 @@ static void check_views(xpl_client *c, const char *session) {
     }
 }
 
+// A bundle that is cut: tools of all kinds say where and why, beside the answer.
+static void check_warnings(xpl_client *c, const char *session, bool is_cut) {
+    static const char *const tools[] = {"iree_summary", "trace_viewer@", "trace_viewer",
+                                        "op_profile"};
+    for (size_t i = 0; i < 2 * sizeof tools / sizeof *tools; i++) { // also from where it is kept
+        xpl_answer *a = NULL;
+        xpl_result r;
+        size_t len, found = 0;
+        CHECK_EQ(ask_tool(c, session, tools[i / 2], NULL, &a, &r), 0);
+        (void)xpl_answer_data(a, &len);
+        for (size_t k = 0; xpl_answer_warning(a, k); k++)
+            found += strstr(xpl_answer_warning(a, k), "extends past file") != NULL;
+        CHECK_EQ(found != 0, is_cut);
+        xpl_answer_free(a);
+    }
+}
+
+static void cut_bundle(const char *dir) {
+    char command[700];
+    (void)snprintf(command, sizeof command, "head -c 7000 %s > %s/cut.ireeprof",
+                   profile("iree/task-mlp-all.ireeprof"), dir);
+    CHECK_EQ(system(command), 0);
+}
+
 static void scenario_bundles(void) {
     const char *dir = make_dir(), *state = make_dir();
     char path[300], session[64];
     (void)snprintf(path, sizeof path, "%s/plain.ireeprof", dir);
     CHECK_EQ(symlink(profile("iree/sync-mlp-all.ireeprof"), path), 0);
+    cut_bundle(dir);
     struct daemon_proc d = start_daemon(dir, state, plain);
     xpl_client *c = open_client(&d, 60000);
     xpl_result r;
+    check_warnings(c, "cut", true);
+    check_warnings(c, "plain", false);
     const xpl_import_file file = {.path = profile("iree/sync-mlp-all.ireeprof"), .host = "b"};
     const xpl_import_request q = {.size = sizeof q, .files = &file, .n_files = 1, .session = "run"};
     CHECK_EQ(xpl_client_import(c, &q, session, sizeof session, &r), 0);
