@@ -7,7 +7,9 @@
 
 // ---- views ----
 
-enum { VIEW_KEPT = 64 << 20 }; // bytes of a view that is kept
+// The view that is kept may have this part of the memory of a request, which making it took.  The
+// view of a bundle of 200 MB has 400 MB, and takes seconds: too much for each zoom of its trace.
+enum { KEPT_PART = 4 };
 
 struct xpl_kept_view {
     struct xpl_fingerprint of;
@@ -113,7 +115,8 @@ xpl_status_t xpl_opened_profile_open(const struct xpl_snapshot *snapshot,
     o.bytes = o.view ? o.view->profile.bytes : o.profile.bytes;
     // A file that is being written may hold any bytes.
     const xpl_status_t same = st == XPL_OK && !is_view ? XPL_OK : xpl_source_verify(o.source, err);
-    if (o.view && same == XPL_OK && xpl_source_is_stable(o.source) && o.bytes.len <= VIEW_KEPT)
+    if (o.view && same == XPL_OK && xpl_source_is_stable(o.source) &&
+        o.bytes.len <= limit / KEPT_PART)
         view_keep(o.view);
     if (same == XPL_OK && (st == XPL_OK || st == XPL_DATA_LOSS))
         *ret = o;
