@@ -95,6 +95,35 @@ static void test_runs(void) {
     xpl_arena_fini(&arena);
 }
 
+// Whether a profile of one event, which has a text of `padding` bytes and then says that it is a
+// root of that level, may be a server's.
+static bool possible_with(size_t padding, int64_t level) {
+    static const char text[] = "xxxxxxxxxxxxxxxx";
+    struct xpl_buf space = mk_open();
+    struct mk_plane p;
+    mk_plane_begin(&p, 1, "/host:CPU");
+    struct xpl_buf line = mk_line(1, "main");
+    struct xpl_buf ev = mk_event(&p, "e", 1, 1);
+    for (; padding >= 16; padding -= 16)
+        mk_stat_str(&p, &ev, "text", text + 8);
+    mk_stat_str(&p, &ev, "text", text + padding);
+    mk_stat_int(&p, &ev, "_r", level);
+    mk_event_end(&line, &ev);
+    mk_line_end(&p, &line);
+    mk_plane_end(&p, &space);
+    const bool ret = xpl_inference_possible((xpl_bytes_t){space.p, space.n});
+    xpl_buf_fini(&space);
+    return ret;
+}
+
+// Nine bytes of 255 are found wherever they lie; fewer are none.
+static void test_own_roots(void) {
+    for (size_t padding = 0; padding < 2200; padding++) {
+        CHECK(possible_with(padding, -1));
+        CHECK(!possible_with(padding, INT64_MAX)); // eight
+    }
+}
+
 // Profiles that are none of servers are told by their names.
 static void test_possible(void) {
     struct xpl_buf space = mk_open();
@@ -415,6 +444,7 @@ int main(void) {
     test_batches();
     test_runs();
     test_possible();
+    test_own_roots();
     test_hosts();
     test_mixed_up();
     test_samples();
