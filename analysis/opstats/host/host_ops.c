@@ -18,15 +18,19 @@ struct xpl_due_op {
 };
 
 static struct xpl_host_op_entry *entry_of(struct xpl_op_line *l, const struct xpl_host_op *op) {
+    uint32_t *const recent = &l->recent[(uintptr_t)op / sizeof *op % XPL_RECENT_OPS];
+    if (*recent && l->entries.v[*recent - 1].op == op) return &l->entries.v[*recent - 1];
     bool is_new;
     uint64_t *slot = xpl_map_put(l->arena, &l->entry_of, (uint64_t)(uintptr_t)op, 0, &is_new);
     if (!slot) return NULL;
-    if (*slot) return &l->entries.v[*slot - 1];
-    struct xpl_host_op_entry *e = xpl_vec_push(l->arena, &l->entries);
-    if (!e) return NULL;
-    *e = (struct xpl_host_op_entry){.op = op};
-    *slot = l->entries.n;
-    return e;
+    if (!*slot) {
+        struct xpl_host_op_entry *e = xpl_vec_push(l->arena, &l->entries);
+        if (!e) return NULL;
+        *e = (struct xpl_host_op_entry){.op = op};
+        *slot = l->entries.n;
+    }
+    *recent = (uint32_t)*slot;
+    return &l->entries.v[*slot - 1];
 }
 
 // Each infeed op but the last counts, and the time from its start to the next one's.

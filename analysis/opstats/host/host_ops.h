@@ -34,6 +34,7 @@ struct xpl_host_op_entry {
     uint64_t time_ps, self_time_ps;
 };
 
+enum { XPL_RECENT_OPS = 16 };
 // Ops of one line.  Zero-initialise but for `arena`, which holds everything.  One thread.
 struct xpl_op_line {
     struct xpl_arena *arena;
@@ -42,7 +43,8 @@ struct xpl_op_line {
     uint64_t infeed_duration_ps, infeed_start_diff_ps;
     bool out_of_order;
     // private
-    struct xpl_map entry_of; // op to index + 1
+    struct xpl_map entry_of;         // op to index + 1
+    uint32_t recent[XPL_RECENT_OPS]; // the same of ops that ended lately, by their addresses
     XPL_VEC(struct xpl_open_op) open;
     XPL_VEC(struct xpl_due_op) due; // a heap
     struct xpl_timespan last_infeed;
