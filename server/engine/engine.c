@@ -208,6 +208,25 @@ static void job_finish(struct job *j, struct xpl_outcome *o) {
     xpl_sys_free(j);
 }
 
+bool xpl_engine_hold(struct xpl_engine *e, size_t bytes) {
+    pthread_mutex_lock(&e->mu);
+    const bool ok = atomic_load(&e->in_flight) + bytes <= atomic_load(&e->memory_total);
+    if (ok) {
+        atomic_fetch_add(&e->in_flight, bytes);
+        atomic_fetch_add(&e->delivered, bytes); // a job that runs beside it still runs alone
+    }
+    pthread_mutex_unlock(&e->mu);
+    if (!ok) atomic_fetch_add(&e->refused, 1);
+    return ok;
+}
+
+void xpl_engine_release(struct xpl_engine *e, size_t bytes) {
+    pthread_mutex_lock(&e->mu);
+    atomic_fetch_sub(&e->in_flight, bytes);
+    atomic_fetch_sub(&e->delivered, bytes);
+    pthread_mutex_unlock(&e->mu);
+}
+
 // Reserves what the job may need of --memory-total: the hosts' files stand for their conversion.
 static bool job_reserve(void *arg) {
     struct job *j = arg;
@@ -261,11 +280,15 @@ static void job_run(void *arg) {
 
 // ---- asking ----
 
-static struct xpl_ticket *
-ticket_new(struct xpl_engine *e, void (*done)(void *arg, const struct xpl_outcome *o), void *arg) {
+static struct xpl_ticket *ticket_new(struct xpl_engine *e, const struct xpl_request *q,
+                                     void (*done)(void *arg, const struct xpl_outcome *o),
+                                     void *arg) {
     struct xpl_ticket *t = xpl_sys_alloc(sizeof *t);
     if (!t) return NULL;
-    *t = (struct xpl_ticket){.engine = e, .done = done, .arg = arg, .queued_ns = xpl_clock_ns()};
+    *t = (struct xpl_ticket){.engine = e,
+                             .done = done,
+                             .arg = arg,
+                             .queued_ns = q->since_ns ? q->since_ns : xpl_clock_ns()};
     atomic_init(&t->refs, 2);
     return t;
 }
@@ -303,7 +326,7 @@ static void refuse(struct xpl_request *q, void (*done)(void *, const struct xpl_
 void xpl_engine_submit(struct xpl_engine *e, struct xpl_request *q,
                        void (*done)(void *arg, const struct xpl_outcome *o), void *arg,
                        struct xpl_ticket **ret) {
-    struct xpl_ticket *t = ticket_new(e, done, arg);
+    struct xpl_ticket *t = ticket_new(e, q, done, arg);
     struct job *mine = t ? job_new(e, q) : NULL;
     *ret = t;
     if (!mine) {

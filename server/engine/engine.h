@@ -65,6 +65,10 @@ void xpl_engine_submit(struct xpl_engine *e, struct xpl_request *q,
 // it.
 void xpl_engine_cancel(struct xpl_ticket *t);
 void xpl_ticket_unref(struct xpl_ticket *t);
+// Counts bytes to --memory-total that somebody keeps between jobs; false when they are too many.
+// xpl_engine_release gives them back.  Any thread.
+bool xpl_engine_hold(struct xpl_engine *e, size_t bytes) XPL_NODISCARD;
+void xpl_engine_release(struct xpl_engine *e, size_t bytes);
 // Gives up jobs that run for longer than the limit; the loop calls it a few times a second.
 void xpl_engine_sweep(struct xpl_engine *e);
 

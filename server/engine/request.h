@@ -31,6 +31,7 @@ struct xpl_request {
     const struct xpl_tool *tool;
     const void *options; // the tool's option struct
     bool bypass_cache;   // use_saved_result=false
+    uint64_t since_ns;   // when who asks began to wait (xpl_clock_ns); 0: when it is submitted
     xpl_bytes_t key;     // equal requests for equal files have equal keys
 };
 

@@ -225,6 +225,7 @@ class Words(Case):
             shutil.copytree(runs / name, self.logdir / "plugins" / "profile" / name)
         partly = shutil.copytree(runs / "jax_8dev_shardmap", self.logdir / "plugins" / "profile" / "partly")
         (partly / "broken.xplane.pb").write_bytes(b"\x0a\xff")
+        shutil.copytree(partly, self.logdir / "plugins" / "profile" / "bad2")
         shutil.copytree(partly, self.logdir / "plugins" / "profile" / "bad", ignore=shutil.ignore_patterns("[!b]*"))
         files = self.ask("compare", f"{runs}/jax_4hosts,{runs}/jax_4hosts", runs / "jax_8dev_shardmap", "--json")
         self.assertEqual(files[0], 0, files[2])
@@ -238,6 +239,9 @@ class Words(Case):
             self.assertIsNone(answer.headers["Xplaned-Warning"])
         with urllib.request.urlopen(route + "a=partly&b=jax_4hosts") as answer:
             self.assertTrue(answer.headers["Xplaned-Warning"].startswith("partly: broken: "))
+        # Of several sessions in their order, whichever answers first.
+        warned = re.findall(r"warning: (\w+): broken: ", self.ask("compare", "partly,jax_4hosts", "bad2,partly")[2])
+        self.assertEqual(warned, ["partly", "bad2", "partly"])
         for query, code, text in (("a=jax_4hosts", 400, "no session is named as b"), ("b=jax_4hosts", 400, "no session is named as a"),
                                   ("", 400, "no session is named as a"), ("a=jax_4host&b=jax_4hosts", 404, "jax_4hosts"),
                                   ("a=bad&a=partly&b=jax_4hosts", 422, "bad: ")):

@@ -5,8 +5,12 @@
 #include <stdatomic.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 
-enum { AT_ONCE = 4 }; // of one request: the pool's other places are for others
+enum {
+    AT_ONCE = 4, // of one request: the pool's other places are for others
+    BUSY_RETRY_MS = 500
+};
 
 struct part {
     struct xpl_joint *joint;
@@ -25,6 +29,8 @@ struct xpl_joint {
     pthread_mutex_t mu; // protects what follows
     size_t next, running;
     size_t answer_bytes; // of all answers
+    size_t held;         // of --memory-total
+    uint64_t since_ns;   // when it began: one time limit for the whole
     bool cancelled, finished;
     struct xpl_warnings warnings;
     struct xpl_joint_outcome outcome;
@@ -60,14 +66,28 @@ static void render(struct xpl_joint *j, struct xpl_buf *out) {
     o->out = out;
 }
 
+static void add_warnings(struct xpl_joint *j, const struct part *p) {
+    for (size_t i = 0; p->answer && i < p->answer->n_warnings; i++) {
+        const struct xpl_warning *const w = &p->answer->warnings[i];
+        xpl_str_t text = w->text;
+        if (w->host.len && !xpl_arena_printf(&j->arena, &text, "%.*s: %.*s", XPL_STR_FMT(w->host),
+                                             XPL_STR_FMT(w->text)))
+            return;
+        xpl_warnings_add(&j->warnings, p->session, text);
+    }
+}
+
 // Nothing is under way: nobody else has the joint but its asker.
 static void finish(struct xpl_joint *j) {
     struct xpl_buf out;
     xpl_buf_init(&out, j->request.limit);
     if (j->outcome.code == XPL_OK) render(j, &out);
+    for (size_t i = 0; i < j->request.n; i++) // in the order of the sessions, not of the answers
+        add_warnings(j, &j->parts[i]);
     j->outcome.warnings = xpl_warnings_bytes(&j->warnings);
     j->request.done(j->request.arg, &j->outcome);
     xpl_buf_fini(&out);
+    xpl_engine_release(j->engine, j->held);
 }
 
 // Whether it is the session that fails, and not the daemon, or who waits.
@@ -89,27 +109,30 @@ static void note_failure(struct xpl_joint *j, const struct part *p, const struct
                         XPL_STR_FMT(p->session), o->err.msg);
 }
 
-static void note_warnings(struct xpl_joint *j, const struct part *p) {
-    for (size_t i = 0; i < p->answer->n_warnings; i++) {
-        const struct xpl_warning *const w = &p->answer->warnings[i];
-        xpl_str_t text = w->text;
-        if (w->host.len && !xpl_arena_printf(&j->arena, &text, "%.*s: %.*s", XPL_STR_FMT(w->host),
-                                             XPL_STR_FMT(w->text)))
-            return;
-        xpl_warnings_add(&j->warnings, p->session, text);
-    }
+static void note_excess(struct xpl_joint *j, const char *what, int64_t retry_ms) {
+    j->outcome.retry_ms = retry_ms;
+    j->outcome.code = xpl_error_set(&j->outcome.err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__,
+                                    UINT64_MAX, "%s", what);
 }
 
-// Answers stay until the whole is made of them: together they may take what the whole may.
+// Answers stay until the whole is made of them: together they may take what the whole may.  They
+// count to --memory-total twice, as they are and as what is decoded of them.
 static void note_answer(struct xpl_joint *j, struct part *p, struct xpl_tool_data *a) {
+    const size_t n = xpl_rpc_blob_get(a->blob).len;
     p->answer = a;
     xpl_object_ref(&a->object);
-    note_warnings(j, p);
-    j->answer_bytes += xpl_rpc_blob_get(a->blob).len;
-    if (j->answer_bytes <= j->request.limit || j->outcome.code != XPL_OK) return;
-    j->outcome.code = xpl_error_set(
-        &j->outcome.err, XPL_RESOURCE_EXHAUSTED, __FILE__, __LINE__, UINT64_MAX,
-        "the answers of the sessions together are over --memory-limit; ask for fewer");
+    j->answer_bytes += n;
+    if (j->outcome.code != XPL_OK) return;
+    if (j->answer_bytes > j->request.limit)
+        note_excess(
+            j, "the answers of the sessions together are over --memory-limit; ask for fewer", -1);
+    else if (xpl_engine_hold(j->engine, 2 * n))
+        j->held += 2 * n;
+    else
+        note_excess(j,
+                    "the answers of the sessions and the requests under way use all of "
+                    "--memory-total; try again soon",
+                    BUSY_RETRY_MS);
 }
 
 // ---- parts ----
@@ -195,7 +218,10 @@ static xpl_status_t resolve(struct xpl_joint *j, struct xpl_error *err) {
         if (!xpl_arena_str(&j->arena, q->sessions[i], &p->session)) XPL_RETURN_OOM(err, "sessions");
         struct xpl_error why = {0};
         const xpl_status_t st = xpl_engine_resolve(j->engine, &words, &p->q, &why);
-        if (st == XPL_OK) continue;
+        if (st == XPL_OK) {
+            p->q->since_ns = j->since_ns;
+            continue;
+        }
         if (!q->failed || !is_of_session(st) || ++n_failed == q->n) {
             if (err) *err = why;
             return st;
@@ -208,7 +234,8 @@ static xpl_status_t resolve(struct xpl_joint *j, struct xpl_error *err) {
 static struct xpl_joint *joint_new(struct xpl_engine *e, const struct xpl_joint_request *q) {
     struct xpl_joint *const j = xpl_sys_alloc(sizeof *j);
     if (!j) return NULL;
-    *j = (struct xpl_joint){.engine = e, .request = *q, .outcome = {.retry_ms = -1}};
+    *j = (struct xpl_joint){
+        .engine = e, .request = *q, .since_ns = xpl_clock_ns(), .outcome = {.retry_ms = -1}};
     xpl_arena_init(&j->arena, (size_t)16 << 20);
     j->parts = xpl_arena_zalloc(&j->arena, q->n * sizeof *j->parts);
     if (!j->parts) {

@@ -584,6 +584,46 @@ static void test_deadline(void) {
     end(&f);
 }
 
+// A request that is a part of something counts from when that began.
+static void test_earlier_beginning(void) {
+    struct fixture f;
+    struct asker a;
+    start(&f, 1, 4, &usual);
+    set_barrier(true);
+    struct xpl_request *const q = request(&f, "1", true);
+    q->since_ns = xpl_clock_ns() > 2 * HOUR_NS ? xpl_clock_ns() - 2 * HOUR_NS : 1;
+    struct xpl_engine_options o = usual;
+    if (q->since_ns == 1) o.request_timeout_ns = 1; // a machine that was started just now
+    xpl_engine_set_options(f.engine, &o);
+    submit(&f, q, &a);
+    wait_inside(1);
+    xpl_engine_sweep(f.engine);
+    check_failure(&a, XPL_DEADLINE_EXCEEDED, "--request-timeout");
+    set_barrier(false);
+    end(&f);
+}
+
+// What is kept between jobs counts, and a job that has the daemon for itself runs all the same.
+static void test_held_memory(void) {
+    struct fixture f;
+    struct asker a;
+    struct xpl_engine_options o = usual;
+    o.memory_total = 1000;
+    start(&f, 1, 4, &o);
+    CHECK(xpl_engine_hold(f.engine, 600));
+    CHECK(!xpl_engine_hold(f.engine, 401));
+    CHECK_EQ(engine_stats(&f).refused, 1);
+    CHECK(xpl_engine_hold(f.engine, 400));
+    CHECK_EQ(engine_stats(&f).in_flight_bytes, 1000);
+    ask(&f, "1", &a);
+    check_answer(&f, &a, "1", "computed");
+    xpl_engine_release(f.engine, 600);
+    CHECK(xpl_engine_hold(f.engine, 599));
+    xpl_engine_release(f.engine, 999);
+    CHECK_EQ(engine_stats(&f).in_flight_bytes, 0);
+    end(&f);
+}
+
 // ---- ahead of requests ----
 
 static void test_prefetch(void) {
@@ -627,6 +667,8 @@ int main(void) {
     test_delivered();
     test_full_queue();
     test_memory_total();
+    test_held_memory();
+    test_earlier_beginning();
     test_cancel();
     test_cancel_one();
     test_deadline();
