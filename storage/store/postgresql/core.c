@@ -14,34 +14,14 @@ int64_t xpl_pg_now_ms(void) {
 }
 
 void xpl_pg_notice(struct xpl_pg_store *s, const char *fmt, ...) {
-    char text[PG_NOTICE_SIZE];
     va_list ap;
     va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, ap);
+    xpl_notices_add(&s->notices, fmt, ap);
     va_end(ap);
-    pthread_mutex_lock(&s->mu);
-    const unsigned last = (s->notice_first + s->n_notices + PG_NOTICES - 1) % PG_NOTICES;
-    if (strcmp(s->notices[last], text) != 0) { // fetched ones stay there to be compared with
-        memcpy(s->notices[(last + 1) % PG_NOTICES], text, sizeof text);
-        if (s->n_notices == PG_NOTICES)
-            s->notice_first = (s->notice_first + 1) % PG_NOTICES;
-        else
-            s->n_notices++;
-    }
-    pthread_mutex_unlock(&s->mu);
 }
 
 bool xpl_pg_next_notice(struct xpl_store *base, char *buf, size_t size) {
-    struct xpl_pg_store *const s = xpl_pg_of(base);
-    pthread_mutex_lock(&s->mu);
-    const bool any = s->n_notices > 0;
-    if (any) {
-        (void)snprintf(buf, size, "%s", s->notices[s->notice_first]);
-        s->notice_first = (s->notice_first + 1) % PG_NOTICES;
-        s->n_notices--;
-    }
-    pthread_mutex_unlock(&s->mu);
-    return any;
+    return xpl_notices_next(&xpl_pg_of(base)->notices, buf, size);
 }
 
 static xpl_status_t status_of(enum xpl_pg_rc rc) {

@@ -10,16 +10,11 @@
 #include <stdatomic.h>
 
 #include "storage/store/jobs.h"
+#include "storage/store/notices.h"
 #include "storage/store/postgresql/conn.h"
 #include "storage/store/tx.h"
 
-enum {
-    PG_NOTICES = 16,
-    PG_NOTICE_SIZE = 400,
-    PG_TOUCHES = 1024,
-    PG_DAMAGED = 64,
-    PG_KEYWORDS = 64
-};
+enum { PG_TOUCHES = 1024, PG_DAMAGED = 64, PG_KEYWORDS = 64 };
 
 struct xpl_pg_store {
     struct xpl_tx tx;
@@ -57,8 +52,7 @@ struct xpl_pg_store {
     unsigned n_open, n_wanted, epoch;
     uint64_t reader_at_ns; // before that no more readers are opened
     uint8_t secret[XPL_STORE_SECRET];
-    char notices[PG_NOTICES][PG_NOTICE_SIZE];
-    unsigned notice_first, n_notices;
+    struct xpl_notices notices;
 
     atomic_int role;
     atomic_bool rows_deleted;         // names may be left over

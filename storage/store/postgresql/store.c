@@ -90,6 +90,7 @@ static void store_free(struct xpl_pg_store *s) {
     xpl_pg_disconnect(s->w);
     if (s->options) s->pq->conninfoFree(s->options);
     xpl_tx_fini(&s->tx);
+    xpl_notices_fini(&s->notices);
     xpl_sys_free(s);
 }
 
@@ -179,6 +180,7 @@ xpl_status_t xpl_pg_open(const struct xpl_store_options *o, struct xpl_store **r
     if (!s) XPL_RETURN_OOM(err, "opening the store");
     memset(s, 0, sizeof *s);
     xpl_tx_init(&s->tx, &ops, &xpl_pg_tx);
+    xpl_notices_init(&s->notices);
     s->pq = pq;
     s->limit_bytes = o->limit_bytes;
     s->readers = o->readers ? o->readers : DEFAULT_READERS;

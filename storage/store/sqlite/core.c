@@ -16,35 +16,14 @@ int64_t xpl_sqlite_now_ms(void) {
 }
 
 void xpl_sqlite_notice(struct xpl_sqlite_store *s, const char *fmt, ...) {
-    char text[STORE_NOTICE_SIZE];
     va_list ap;
     va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, ap);
+    xpl_notices_add(&s->notices, fmt, ap);
     va_end(ap);
-    pthread_mutex_lock(&s->mu);
-    const unsigned last = (s->notice_first + s->n_notices + STORE_NOTICES - 1) % STORE_NOTICES;
-    if (strcmp(s->notices[last], text) != 0) { // fetched ones stay there to be compared with
-        const unsigned at = (last + 1) % STORE_NOTICES;
-        memcpy(s->notices[at], text, sizeof text);
-        if (s->n_notices == STORE_NOTICES)
-            s->notice_first = (s->notice_first + 1) % STORE_NOTICES;
-        else
-            s->n_notices++;
-    }
-    pthread_mutex_unlock(&s->mu);
 }
 
 bool xpl_sqlite_next_notice(struct xpl_store *base, char *buf, size_t size) {
-    struct xpl_sqlite_store *const s = xpl_sqlite_of(base);
-    pthread_mutex_lock(&s->mu);
-    const bool any = s->n_notices > 0;
-    if (any) {
-        (void)snprintf(buf, size, "%s", s->notices[s->notice_first]);
-        s->notice_first = (s->notice_first + 1) % STORE_NOTICES;
-        s->n_notices--;
-    }
-    pthread_mutex_unlock(&s->mu);
-    return any;
+    return xpl_notices_next(&xpl_sqlite_of(base)->notices, buf, size);
 }
 
 bool xpl_sqlite_is_damage(int rc) {

@@ -10,10 +10,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "storage/store/notices.h"
 #include "storage/store/sqlite/sql.h"
 #include "storage/store/tx.h"
 
-enum { STORE_NOTICES = 16, STORE_NOTICE_SIZE = 400, STORE_TOUCHES = 1024 };
+enum { STORE_TOUCHES = 1024 };
 
 struct xpl_sqlite_store {
     struct xpl_tx tx; // its lock protects what the next paragraph has
@@ -35,14 +36,13 @@ struct xpl_sqlite_store {
     // Nothing else is locked meanwhile.
     pthread_rwlock_t opening;
 
-    pthread_mutex_t mu; // the pool of readers, and the notices
+    pthread_mutex_t mu; // the pool of readers
     pthread_cond_t cond;
     struct xpl_db *idle;
     unsigned n_open;
     uint8_t secret[XPL_STORE_SECRET];
     uint64_t epoch; // grows when the file at the path becomes another one
-    char notices[STORE_NOTICES][STORE_NOTICE_SIZE];
-    unsigned notice_first, n_notices;
+    struct xpl_notices notices;
 
     atomic_int role;
     atomic_bool immutable; // read only, and nobody writes: no locks can be taken

@@ -26,6 +26,7 @@ static char *join(const char *dir, const char *file) {
 
 static void store_free(struct xpl_sqlite_store *s) {
     xpl_tx_fini(&s->tx);
+    xpl_notices_fini(&s->notices);
     pthread_mutex_destroy(&s->mu);
     pthread_rwlock_destroy(&s->opening);
     pthread_cond_destroy(&s->cond);
@@ -180,6 +181,7 @@ xpl_status_t xpl_sqlite_open(const struct xpl_store_options *o, struct xpl_store
         XPL_RETURN_ERROR(err, XPL_INTERNAL, "store: the system gives no random numbers");
     }
     if (!s->o.readers) s->o.readers = DEFAULT_READERS;
+    xpl_notices_init(&s->notices);
     pthread_mutex_init(&s->mu, NULL);
     pthread_rwlockattr_t writers_first; // readers that open all the time do not keep it from moving
     pthread_rwlockattr_init(&writers_first);
