@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-PRODUCT = ("base/", "analysis/", "storage/", "rpc/", "capture/", "agent/", "server/", "client/", "cli/")
+PRODUCT = ("base/", "analysis/", "sql/", "storage/", "rpc/", "capture/", "agent/", "server/", "client/", "cli/")
 # Leaks, double frees, use after free, descriptors: these are right.  Of the others nearly all that
 # gcc 12 finds here are views of no bytes given to memcpy, and states that belong together.
 FANALYZER = ["-fanalyzer", "-Werror", "-Wno-analyzer-null-dereference", "-Wno-analyzer-null-argument",
