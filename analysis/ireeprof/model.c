@@ -134,7 +134,12 @@ static bool add_item(struct xpl_iree_model *m, struct xpl_iree_run *run,
 
 xpl_status_t xpl_iree_model_add(struct xpl_iree_model *m, struct xpl_iree_run *run,
                                 const struct xpl_iree_record *r, struct xpl_error *err) {
-    struct xpl_iree_items items = xpl_iree_items_of(r);
+    return xpl_iree_model_add_items(m, run, r, xpl_iree_items_of(r), err);
+}
+
+xpl_status_t xpl_iree_model_add_items(struct xpl_iree_model *m, struct xpl_iree_run *run,
+                                      const struct xpl_iree_record *r, struct xpl_iree_items items,
+                                      struct xpl_error *err) {
     struct xpl_iree_item item;
     if (r->chunk >= XPL_IREE_N_CHUNK_TYPES || !(XPL_IREE_MODEL_CHUNKS >> r->chunk & 1))
         return XPL_OK;

@@ -69,6 +69,10 @@ void xpl_iree_model_fini(struct xpl_iree_model *m);
 xpl_status_t xpl_iree_model_add(struct xpl_iree_model *m, struct xpl_iree_run *run,
                                 const struct xpl_iree_record *r, struct xpl_error *err)
     XPL_NODISCARD;
+// The same for typed records of it that are read in a way of the caller's.
+xpl_status_t xpl_iree_model_add_items(struct xpl_iree_model *m, struct xpl_iree_run *run,
+                                      const struct xpl_iree_record *r, struct xpl_iree_items items,
+                                      struct xpl_error *err) XPL_NODISCARD;
 // Adds all records of the bundle.
 xpl_status_t xpl_iree_model_load(struct xpl_iree_model *m, struct xpl_iree_run *run,
                                  struct xpl_error *err) XPL_NODISCARD;

@@ -168,7 +168,8 @@ static const char *read_item(struct xpl_iree_items *it, struct xpl_iree_item *re
         length = t->size;
     }
     if (t->tail == XPL_IREE_TAIL_AFTER) return trace_tail(it, length, ret);
-    if (t->tail == XPL_IREE_TAIL_BYTES && stated_tail(t, it->p) != length - t->size)
+    if (t->tail == XPL_IREE_TAIL_BYTES && !it->any_tail &&
+        stated_tail(t, it->p) != length - t->size)
         return t->mismatch;
     *ret = (struct xpl_iree_item){it->p, {it->p + t->size, length - t->size}};
     it->p += length, it->left -= length;

@@ -141,6 +141,7 @@ struct xpl_iree_items {
     // A record of an impossible length is taken to be as long as its struct, where the payload is
     // whole structs: IREE's statistics do not look at lengths.
     bool by_size;
+    bool any_tail; // what its length members say is not held up to a record's length
     bool left_out; // what should follow a record is not there: XPL_IREE_CHUNK_LEFT_OUT
     const uint8_t *p;
     size_t left;

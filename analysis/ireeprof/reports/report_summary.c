@@ -118,6 +118,7 @@ static bool add_chunk(struct xpl_iree_summary *s, const struct xpl_iree_record *
         return true;
     }
     s->chunks_of[r->chunk]++;
+    items.any_tail = r->chunk == XPL_IREE_FUNCTIONS; // IREE's summary does not look at names
     const bool dispatches = r->chunk == XPL_IREE_DISPATCH_EVENTS;
     if (dispatches && !(d = device_of(s, r->physical_device_ordinal))) return false;
     while (xpl_iree_item_next(&items, &item, NULL)) {
