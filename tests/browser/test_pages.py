@@ -409,6 +409,42 @@ def compare_page(tab):
 compare_page.allow = ["Failed to load resource"]
 
 
+def launch_queue(tab):
+    """The queue over time is that of the tool: numbers of the stream, values by key, another stream."""
+    tab.session(GPU, "kernels")
+    tab.page.wait_for_selector(".launch-queue svg.chart")
+    tables = json.loads(fetch(tab.base, f"/api/v1/tool?session={GPU}&tool=launches&points=300")[2])
+
+    def rows(table):
+        ids = [c["id"] for c in table["cols"]]
+        return [dict(zip(ids, (c and c["v"] for c in r["c"]))) for r in table["rows"]]
+
+    streams = sorted((s for s in rows(tables[1]) if s["launched"]), key=lambda s: -s["avg_queue"])
+    longest = streams[0]
+    text = tab.page.inner_text(".launch-queue")
+    assert f"at most {longest['max_queue']:.0f}." in text, (longest, text)
+    parts = [p for p in rows(tables[2]) if (p["device"], p["stream"]) == (longest["device"], longest["stream"])]
+    assert len(parts) > 100
+    tab.page.focus(".launch-queue svg.chart")
+    tab.page.keyboard.press("End")
+    read = tab.page.inner_text(".launch-queue .readout")
+    assert "mean" in read and "longest" in read, read
+    peak = max(range(len(parts)), key=lambda i: parts[i]["max_queue"])
+    tab.page.keyboard.press("Home")
+    for _ in range(peak):
+        tab.page.keyboard.press("ArrowRight")
+    read = tab.page.inner_text(".launch-queue .readout")
+    assert f"longest {parts[peak]['max_queue']:.2f}" in read or f"longest {parts[peak]['max_queue']:.1f}" in read, (read, parts[peak])
+    if len(streams) > 1:
+        before = tab.page.inner_text(".launch-queue")
+        tab.page.select_option(".launch-queue select", "1")
+        wait_until("another stream", lambda: tab.page.inner_text(".launch-queue") != before)
+    tab.page.set_viewport_size({"width": 400, "height": 860})
+    assert tab.page.evaluate("document.documentElement.scrollWidth") <= 400
+    tab.session(FUSED, "kernels")  # its own, or none: the page is whole
+    tab.page.wait_for_selector("table.data")
+
+
 def hlo_ops_page(tab):
     tab.session(GPU, "hlo_ops")
     rows = lambda: tab.texts("table.data tbody tr:not(.spacer)")
@@ -888,6 +924,7 @@ TESTS = [
     op_profile_widths,
     kernels_page,
     compare_page,
+    launch_queue,
     hlo_ops_page,
     roofline_page,
     roofline_of_a_cpu,

@@ -8,6 +8,7 @@ import {columns, column} from '../lib/gviz.js';
 import {empty} from '../lib/notes.js';
 import {parts} from '../lib/chart.js';
 import {detail, tableState} from '../lib/detail.js';
+import {launchQueue} from './launch_queue.js';
 
 const LABELS = {
   kernel_name: 'Kernel',
@@ -91,6 +92,6 @@ export default {
       ...tableState(ctx, {id: 'total_duration_us', down: true}),
       onOpen: (row) => side.show(name[row], cols.map((c) => [c.label, c.values[row]])),
     });
-    ctx.root.append(h('section', {class: 'card flush'}, data.element), side.element);
+    ctx.root.append(h('section', {class: 'card flush'}, data.element), side.element, launchQueue(ctx));
   },
 };
