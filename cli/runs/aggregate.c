@@ -20,12 +20,17 @@ static void print_time(const char *what, double ps) {
 static void print_runtime(const json_t *all) {
     const json_t *const r = json_object_get(all, "runtime"), *const c =
                                                                  json_object_get(all, "compile");
-    (void)printf("Runtime of %.0f %s, %.0f runs\n", xpl_document_real(r, "samples"),
-                 xpl_document_chars(r, "of"), xpl_document_real(all, "runs"));
-    print_time("mean", xpl_document_real(r, "mean_ps"));
-    print_time("minimum", xpl_document_real(r, "min_ps"));
-    print_time("maximum", xpl_document_real(r, "max_ps"));
-    print_time("standard deviation", xpl_document_real(r, "std_ps"));
+    if (xpl_document_real(r, "samples") > 0) {
+        (void)printf("Runtime of %.0f %s, %.0f runs\n", xpl_document_real(r, "samples"),
+                     xpl_document_chars(r, "of"), xpl_document_real(all, "runs"));
+        print_time("mean", xpl_document_real(r, "mean_ps"));
+        print_time("minimum", xpl_document_real(r, "min_ps"));
+        print_time("maximum", xpl_document_real(r, "max_ps"));
+        print_time("standard deviation", xpl_document_real(r, "std_ps"));
+    } else { // no device did anything; of bundles without iterations there is no window
+        (void)printf("Runtime of %.0f runs: none, no step and no device's time is known\n",
+                     xpl_document_real(all, "runs"));
+    }
     print_time("compile time", xpl_document_real(c, "total_ps"));
 }
 

@@ -211,6 +211,9 @@ class Words(Case):
         self.assertAlmostEqual(one["flops"]["model_flops_per_second"] * one["flops"]["busy_ps"] / 1e12 / one["flops"]["model_flops"], 1)
         table = self.ask("aggregate", four, four)[1]
         self.assertRegex(table, r"^Runtime of 40 steps, 2 runs\n  mean +37\.8 ms\n")
+        for run in (runs / "cpu/plugins/profile/jax_empty", ROOT / "tests/data/iree/task-mlp-all.ireeprof"):
+            table = self.ask("aggregate", run, run)[1]  # nothing that took 0 ps
+            self.assertTrue(table.startswith("Runtime of 2 runs: none, no step and no device's time is known\n  compile time"), table)
         self.assertIn("table, csv or json", self.says(2, "aggregate", four, "--format", "cvs"))
         self.says(1, "aggregate", four, runs / "none")
         shutil.copytree(four, self.logdir / "plugins" / "profile" / "four")

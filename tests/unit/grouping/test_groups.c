@@ -549,11 +549,42 @@ static void test_failures(void) {
     xpl_buf_fini(&bytes);
 }
 
+// Keras' batches and jax.profiler.StepTraceAnnotation in one profile: before, around, and on
+// another thread.  The outer one is the step, and a number that both have is two steps.
+static void test_batches_and_annotations(void) {
+    struct xpl_exec exec = xpl_exec_serial();
+    struct space s;
+    begin_with_line(&s, "/host:CPU", 1, "main");
+    event(&s, "warm-up", 0, 9, "_r=1 step_num=5");
+    event(&s, "in", 1, 2, "");
+    event(&s, "Profiled batch", 10, 19, "step_num=5");
+    event(&s, "in", 11, 12, "");
+    event(&s, "epoch", 20, 49, "_r=1 step_num=1");
+    event(&s, "Profiled batch 6", 21, 29, "");
+    event(&s, "in", 22, 23, "");
+    event(&s, "Profiled batch 7", 30, 39, "");
+    end_line(&s);
+    begin_line(&s, 2, "other");
+    event(&s, "eval", 12, 15, "_r=1 step_num=9");
+    event(&s, "in", 13, 14, "");
+    end_line(&s);
+    end_plane(&s);
+    struct built b = build_as(&s.bytes, true, &exec);
+    expect_line(&b, 0, 0, "0*warm-up 5 0 1*Profiled batch 5 1 3*epoch 1 3 3 3");
+    expect_line(&b, 0, 1, "2*eval 9 2");
+    close_it(&b);
+    b = build_as(&s.bytes, false, &exec);
+    expect_line(&b, 0, 0, "0*warm-up 5 0 - - 2*epoch 1 2 2 2");
+    close_it(&b);
+    xpl_buf_fini(&s.bytes);
+}
+
 int main(void) {
     test_nesting();
     test_nothing();
     test_names();
     test_batches();
+    test_batches_and_annotations();
     test_links();
     test_processes();
     test_crowds();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks a tool of profiles as hosts "a" to "d", with one option, as the daemon does.
+// Asks a tool of profiles as hosts "a" to "d", with options, as the daemon does.
 #ifndef XPL_TESTS_UNIT_TOOLS_ASK_TOOL_H_
 #define XPL_TESTS_UNIT_TOOLS_ASK_TOOL_H_
 
@@ -11,6 +11,9 @@ struct tool_request {
     const char *tool, *key, *value; // of the option
     const struct xpl_buf *spaces;   // one a host
     size_t n, limit;                // hosts; bytes
+    const char *more[2][2];         // options behind it, key and value
+    struct xpl_exec *exec;          // NULL: a serial one
+    xpl_host_warn_fn *warn;         // may be NULL
 };
 
 // `out` is initialized in any case.
@@ -19,8 +22,12 @@ static inline xpl_status_t ask_tool(const struct tool_request *q, struct xpl_buf
     enum { HOSTS = 4 };
     static const char *const names[HOSTS] = {"a", "b", "c", "d"};
     const struct xpl_tool *const tool = xpl_tool_find(xpl_str_from(q->tool));
-    const struct xpl_option o = {xpl_str_from(q->key), xpl_str_from(q->value)};
+    struct xpl_option o[3] = {{xpl_str_from(q->key), xpl_str_from(q->value)}};
     struct xpl_exec exec = xpl_exec_serial();
+    size_t n = 1;
+    for (; n < 3 && q->more[n - 1][0] && q->more[n - 1][0][0]; n++)
+        o[n] =
+            (struct xpl_option){xpl_str_from(q->more[n - 1][0]), xpl_str_from(q->more[n - 1][1])};
     struct xpl_resolve_host hosts[HOSTS];
     CHECK(q->n <= HOSTS);
     for (size_t i = 0; i < q->n; i++)
@@ -32,13 +39,14 @@ static inline xpl_status_t ask_tool(const struct tool_request *q, struct xpl_buf
     xpl_arena_init(&arena, 1 << 20);
     *err = (struct xpl_error){0};
     xpl_buf_init(out, q->limit);
-    CHECK_OK(xpl_tool_options_parse(tool, &o, 1, true, &arena, &parsed, err), err);
+    CHECK_OK(xpl_tool_options_parse(tool, o, n, true, &arena, &parsed, err), err);
     const struct xpl_resolve r = {.tool = tool,
                                   .options = parsed,
                                   .hosts = hosts,
                                   .n_hosts = q->n,
-                                  .exec = &exec,
-                                  .limit = q->limit};
+                                  .exec = q->exec ? q->exec : &exec,
+                                  .limit = q->limit,
+                                  .warn = q->warn};
     const xpl_status_t st = xpl_resolve(&r, out, err);
     xpl_arena_fini(&arena);
     return st;

@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "analysis/tools/counters/units.h"
-#include "analysis/tools/resolve.h"
-#include "base/arena.h"
 #include "tests/counters_fixture.h"
+#include "tests/unit/tools/ask_tool.h"
 
 static struct xpl_buf g_space;
 static struct xpl_error err;
@@ -25,35 +24,18 @@ static const char *g_options[4] = {"", "", "", ""}; // key and value, twice
 // Asked of one host, or of two that are alike.
 static xpl_status_t ask(const char *name, bool exact, size_t n_hosts, size_t limit,
                         struct xpl_buf *out) {
-    const struct xpl_tool *const tool = xpl_tool_find(xpl_str_from(name));
-    const struct xpl_option o[] = {
-        {XPL_STR("xprof_exact"), exact ? XPL_STR("true") : XPL_STR("false")},
-        {xpl_str_from(g_options[0]), xpl_str_from(g_options[1])},
-        {xpl_str_from(g_options[2]), xpl_str_from(g_options[3])}};
-    size_t n = 1;
-    while (n < 3 && o[n].key.len)
-        n++;
-    struct xpl_resolve_host hosts[2];
-    for (size_t i = 0; i < 2; i++)
-        hosts[i] = (struct xpl_resolve_host){.name = i ? XPL_STR("b") : XPL_STR("a"),
-                                             .path = "p",
-                                             .profile = {g_space.p, g_space.n}};
-    struct xpl_arena arena;
-    void *parsed;
-    xpl_arena_init(&arena, 1 << 20);
-    err = (struct xpl_error){0};
-    xpl_buf_init(out, limit);
-    CHECK_OK(xpl_tool_options_parse(tool, o, n, true, &arena, &parsed, &err), &err);
-    const struct xpl_resolve r = {.tool = tool,
-                                  .options = parsed,
-                                  .hosts = hosts,
-                                  .n_hosts = n_hosts,
-                                  .exec = &g_exec,
-                                  .limit = limit,
-                                  .warn = count_warning};
-    const xpl_status_t st = xpl_resolve(&r, out, &err);
-    xpl_arena_fini(&arena);
-    return st;
+    const struct xpl_buf spaces[2] = {g_space, g_space};
+    const struct tool_request q = {
+        .tool = name,
+        .key = "xprof_exact",
+        .value = exact ? "true" : "false",
+        .spaces = spaces,
+        .n = n_hosts,
+        .limit = limit,
+        .more = {{g_options[0], g_options[1]}, {g_options[2], g_options[3]}},
+        .exec = &g_exec,
+        .warn = count_warning};
+    return ask_tool(&q, out, &err);
 }
 
 static void shows(const char *name, bool exact, size_t n_hosts, const char *part) {

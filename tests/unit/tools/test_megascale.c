@@ -10,7 +10,12 @@ static struct xpl_error err;
 
 static xpl_status_t ask(const char *key, const char *value, size_t n_hosts, size_t limit,
                         struct xpl_buf *out) {
-    return ask_tool(&(struct tool_request){"megascale_stats", key, value, g_hosts, n_hosts, limit},
+    return ask_tool(&(struct tool_request){.tool = "megascale_stats",
+                                           .key = key,
+                                           .value = value,
+                                           .spaces = g_hosts,
+                                           .n = n_hosts,
+                                           .limit = limit},
                     out, &err);
 }
 

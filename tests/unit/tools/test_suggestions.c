@@ -15,7 +15,10 @@ static struct xpl_error err;
 static xpl_status_t ask_limited(const char *name, const char *key, const char *value,
                                 const struct xpl_buf *spaces, size_t n, size_t limit,
                                 struct xpl_buf *out) {
-    return ask_tool(&(struct tool_request){name, key, value, spaces, n, limit}, out, &err);
+    return ask_tool(
+        &(struct tool_request){
+            .tool = name, .key = key, .value = value, .spaces = spaces, .n = n, .limit = limit},
+        out, &err);
 }
 
 static struct xpl_buf ask(const char *name, const char *key, const char *value,
