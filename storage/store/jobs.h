@@ -110,9 +110,9 @@ struct xpl_job_ops {
     // Takes jobs back that nobody has had: whoever asked makes their products by himself.
     xpl_status_t (*withdraw)(struct xpl_store *s, const struct xpl_job_digest *d, size_t n,
                              struct xpl_error *err);
-    // Tells the others that this daemon lives, for so long.  Also removes what is too old: daemons
-    // that have ended, jobs that were set aside XPL_JOB_ASIDE_S ago, jobs that nobody took for a
-    // day.  0 ms: it ends.
+    // Tells the others that this daemon lives, for so long.  Now and then also removes what is too
+    // old: daemons that have ended, jobs that were set aside XPL_JOB_ASIDE_S ago, jobs that nobody
+    // took for a day.  0 ms: it ends.
     xpl_status_t (*report)(struct xpl_store *s, const struct xpl_job_daemon *d, uint64_t ms,
                            struct xpl_error *err);
     xpl_status_t (*get_stats)(struct xpl_store *s, struct xpl_job_stats *ret,

@@ -57,6 +57,7 @@ struct xpl_pg_store {
     atomic_int role;
     atomic_bool rows_deleted;         // names may be left over
     atomic_uint_fast64_t swept_at_ns; // names and partitions
+    atomic_uint_fast64_t jobs_swept_at_ns;
     atomic_uint_fast64_t secret_generation;
     atomic_uint_fast64_t hits, misses, read_errors, evicted;
     _Atomic int64_t used_bytes;

@@ -7,10 +7,11 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "storage/hash.h"
 #include "storage/store/postgresql/impl.h"
 
-enum { MAX_ARRAY = 64 << 20 };
+enum { MAX_ARRAY = 64 << 20, SWEEP_S = 60 };
 
 xpl_status_t xpl_pg_job_query(struct xpl_pg_store *s, const char *sql, const struct xpl_pg_args *a,
                               enum xpl_pg_rc (*read)(struct xpl_pg_conn *c, const PGresult *r,
@@ -189,10 +190,29 @@ xpl_status_t xpl_pg_withdraw_jobs(struct xpl_store *base, const struct xpl_job_d
 
 // ---- who is there ----
 
+// Once a minute: reports are many.
+static xpl_status_t sweep(struct xpl_pg_store *s, struct xpl_error *err) {
+    struct xpl_pg_args a = {0};
+    const uint64_t now = xpl_clock_ns();
+    if (now < atomic_load(&s->jobs_swept_at_ns)) return XPL_OK;
+    atomic_store(&s->jobs_swept_at_ns, now + (uint64_t)SWEEP_S * 1000000000u);
+    xpl_pg_arg_i64(&a, XPL_JOB_ATTEMPTS);
+    xpl_pg_arg_i64(&a, XPL_JOB_ASIDE_S);
+    return xpl_pg_job_query(
+        s,
+        "WITH gone AS (DELETE FROM daemons WHERE id IN (SELECT id FROM daemons WHERE"
+        " expires_at<clock_timestamp()-interval '1 hour' FOR UPDATE SKIP LOCKED))"
+        " DELETE FROM jobs WHERE digest IN (SELECT digest FROM jobs WHERE"
+        " (attempt>=$1 AND expires_at<clock_timestamp()-$2::float8*interval '1 s') OR"
+        " (expires_at<clock_timestamp() AND queued_at<clock_timestamp()-interval '1 day')"
+        " FOR UPDATE SKIP LOCKED)",
+        &a, NULL, NULL, err);
+}
+
 xpl_status_t xpl_pg_report_daemon(struct xpl_store *base, const struct xpl_job_daemon *d,
                                   uint64_t ms, struct xpl_error *err) {
     struct xpl_pg_store *const s = xpl_pg_of(base);
-    struct xpl_pg_args a = {0}, old = {0};
+    struct xpl_pg_args a = {0};
     xpl_pg_arg_text(&a, xpl_str_from(s->owner));
     xpl_pg_arg_text(&a, d->name);
     xpl_pg_arg_text(&a, d->role);
@@ -204,17 +224,7 @@ xpl_status_t xpl_pg_report_daemon(struct xpl_store *base, const struct xpl_job_d
                              "$6::float8*interval '1 ms') ON CONFLICT(id) DO UPDATE SET"
                              " n_jobs=$5, expires_at=excluded.expires_at",
                              &a, NULL, NULL, err));
-    xpl_pg_arg_i64(&old, XPL_JOB_ATTEMPTS);
-    xpl_pg_arg_i64(&old, XPL_JOB_ASIDE_S);
-    return xpl_pg_job_query(
-        s,
-        "WITH gone AS (DELETE FROM daemons WHERE id IN (SELECT id FROM daemons WHERE"
-        " expires_at<clock_timestamp()-interval '1 hour' FOR UPDATE SKIP LOCKED))"
-        " DELETE FROM jobs WHERE digest IN (SELECT digest FROM jobs WHERE"
-        " (attempt>=$1 AND expires_at<clock_timestamp()-$2::float8*interval '1 s') OR"
-        " (expires_at<clock_timestamp() AND queued_at<clock_timestamp()-interval '1 day')"
-        " FOR UPDATE SKIP LOCKED)",
-        &old, NULL, NULL, err);
+    return sweep(s, err);
 }
 
 static enum xpl_pg_rc read_stats(struct xpl_pg_conn *c, const PGresult *r, void *arg) {
