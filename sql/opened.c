@@ -218,9 +218,10 @@ xpl_status_t xpl_sql_marks(struct xpl_sql_opened *o, struct xpl_sql_line *line,
 
 // ---- instructions ----
 
-xpl_status_t xpl_sql_instructions(struct xpl_sql_opened *o, bool cpu_as_device,
-                                  struct xpl_exec *exec, size_t limit,
-                                  const struct xpl_sql_instructions **ret, struct xpl_error *err) {
+xpl_status_t xpl_sql_instructions_of(struct xpl_sql_opened *o, bool cpu_as_device,
+                                     struct xpl_exec *exec, size_t limit,
+                                     const struct xpl_sql_instructions **ret,
+                                     struct xpl_error *err) {
     struct xpl_sql_instructions *const l = &o->instructions[cpu_as_device];
     xpl_status_t st = XPL_OK;
     pthread_mutex_lock(&o->mu);

@@ -55,9 +55,9 @@ xpl_status_t xpl_sql_marks(struct xpl_sql_opened *o, struct xpl_sql_line *line,
                            struct xpl_error *err) XPL_NODISCARD;
 // The instructions of its programs; `cpu_as_device` as xpl_sql_instructions_read has it.  Read when
 // nobody asked before, while others who ask wait.
-xpl_status_t xpl_sql_instructions(struct xpl_sql_opened *o, bool cpu_as_device,
-                                  struct xpl_exec *exec, size_t limit,
-                                  const struct xpl_sql_instructions **ret, struct xpl_error *err)
+xpl_status_t xpl_sql_instructions_of(struct xpl_sql_opened *o, bool cpu_as_device,
+                                     struct xpl_exec *exec, size_t limit,
+                                     const struct xpl_sql_instructions **ret, struct xpl_error *err)
     XPL_NODISCARD;
 
 #endif

@@ -15,7 +15,7 @@ const struct xpl_sql_limits xpl_sql_default_limits = {
 struct running {
     const struct xpl_sql_request *q;
     struct xpl_sql_guard guard;
-    struct xpl_sql_run tables;
+    struct xpl_sql_tables tables;
     sqlite3 *db;
     sqlite3_stmt *st;
     struct xpl_buf *out;

@@ -206,8 +206,8 @@ static xpl_status_t find_devices(struct xpl_sql_scan *s) {
 static xpl_status_t enter_instructions(struct xpl_sql_scan *s) {
     const xpl_str_t name = s->filter.texts[XPL_SQL_NAME];
     XPL_TRY(find_devices(s));
-    XPL_TRY(xpl_sql_instructions(s->opened, !s->has_device, s->q->exec, s->q->limit,
-                                 &s->instructions, s->err));
+    XPL_TRY(xpl_sql_instructions_of(s->opened, !s->has_device, s->q->exec, s->q->limit,
+                                    &s->instructions, s->err));
     s->instruction_at = name.ptr ? xpl_sql_instructions_find(s->instructions, name) : 0;
     return XPL_OK;
 }

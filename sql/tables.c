@@ -70,7 +70,7 @@ enum { N_TABLES = sizeof tables / sizeof *tables };
 struct vtab { // SQLite's first
     sqlite3_vtab base;
     const struct table *table;
-    struct xpl_sql_run *run;
+    struct xpl_sql_tables *run;
 };
 
 struct cursor {
@@ -291,7 +291,7 @@ static int rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret) {
 
 static int connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **ret,
                    char **why) {
-    struct xpl_sql_run *const run = aux;
+    struct xpl_sql_tables *const run = aux;
     char text[1024] = "CREATE TABLE x(";
     const struct table *t = NULL;
     (void)why;
@@ -351,7 +351,7 @@ static const sqlite3_module module = {
     .xRowid = rowid,
 };
 
-int xpl_sql_declare(sqlite3 *db, struct xpl_sql_run *run) {
+int xpl_sql_declare(sqlite3 *db, struct xpl_sql_tables *run) {
     int rc = SQLITE_OK;
     for (size_t i = 0; i < N_TABLES && rc == SQLITE_OK; i++)
         rc = sqlite3_create_module(db, tables[i].name, &module, run);

@@ -8,13 +8,13 @@
 #include "sql/scan.h"
 
 // What a statement's tables share.
-struct xpl_sql_run {
+struct xpl_sql_tables {
     const struct xpl_sql_request *q;
     struct xpl_error err; // of the first profile that failed; SQLite only knows that one did
 };
 
 // Declares all tables on the connection; `run` outlives it.  SQLite's result code.
-int xpl_sql_declare(sqlite3 *db, struct xpl_sql_run *run);
+int xpl_sql_declare(sqlite3 *db, struct xpl_sql_tables *run);
 
 // What columns show.
 enum xpl_sql_column {

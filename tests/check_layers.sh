@@ -103,20 +103,20 @@ for dir in base analysis rpc capture agent server client cli; do
         bad=1
     fi
 done
-for dir in analysis rpc capture agent server client cli; do
+for dir in analysis sql rpc capture agent server client cli; do
     if includes "$dir" | grep '"storage/store/sqlite/' | grep -v '/hash.h"'; then
         echo "check_layers: $dir/ must include the store's interface, not its implementation" >&2
         bad=1
     fi
 done
 # Suffixes of profiles stand in the table of formats alone.
-if grep -rnE '"[^"]*\.xplane\.' agent analysis base capture cli client rpc server storage \
+if grep -rnE '"[^"]*\.xplane\.' agent analysis base capture cli client rpc server sql storage \
     --include='*.[ch]' | grep -v '^analysis/formats/'; then
     echo "check_layers: ask analysis/formats/format.h which files are profiles" >&2
     bad=1
 fi
 # Waits use the monotonic clock.
-if grep -rnE 'pthread_cond_timedwait|sem_timedwait' base analysis storage rpc capture agent server client cli \
+if grep -rnE 'pthread_cond_timedwait|sem_timedwait' base analysis sql storage rpc capture agent server client cli \
     --include='*.[ch]' | grep -v '^base/cond.c'; then
     echo "check_layers: wait by base/cond.h, or sem_clockwait" >&2
     bad=1

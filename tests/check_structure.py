@@ -38,7 +38,7 @@ import re
 import subprocess
 import sys
 
-PRODUCT = ("base", "analysis", "storage", "rpc", "capture", "agent", "server", "client", "cli")
+PRODUCT = ("base", "analysis", "sql", "storage", "rpc", "capture", "agent", "server", "client", "cli")
 FOLDER_LIMIT = 30
 PARAMETER_LIMIT = 7
 COLUMN_LIMIT = 100

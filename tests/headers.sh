@@ -21,7 +21,7 @@ alone() {
 flags=$(pkg-config --cflags grpc libuv libprotobuf-c sqlite3 libmicrohttpd libpq | sed 's/-std=[^ ]*//')
 export -f alone
 export generated flags
-git ls-files --cached --others --exclude-standard 'base/*.h' 'analysis/*.h' 'storage/*.h' 'rpc/*.h' \
+git ls-files --cached --others --exclude-standard 'base/*.h' 'analysis/*.h' 'sql/*.h' 'storage/*.h' 'rpc/*.h' \
     'capture/*.h' 'agent/*.h' 'server/*.h' 'client/*.h' 'cli/*.h' 'tests/*.h' |
     while IFS= read -r header; do [ ! -e "$header" ] || echo "$header"; done |
     xargs -P "$(nproc)" -I{} bash -c 'alone "$@"' alone {} "$@"
