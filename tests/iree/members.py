@@ -67,7 +67,7 @@ def documented():
     page = (ROOT / "docs" / "iree.md").read_text(encoding="utf-8")
     table = page.split("| record | member |", 1)[1].split("\n\n", 1)[0]
     found = {}
-    for record, members, where in re.findall(r"^\| `(\w+)` \| (.*?) \| (.*) \|$", table, re.M):
+    for record, members, where in re.findall(r"^\| record `(\w+)` \| (.*?) \| (.*) \|$", table, re.M):
         for member in re.findall(r"`(\w+)`", members) or [members]:
             found[record, member] = [] if member == "all" else re.findall(r"`(\w+)`", where)
     return found
