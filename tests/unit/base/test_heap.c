@@ -3,6 +3,7 @@
 // given back.
 #include "base/heap.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -174,6 +175,7 @@ static void test_refused_beside(void) {
 }
 
 int main(void) {
+    CHECK(mallopt(M_PERTURB, 0)); // what is not written is not to be resident
     test_counting();
     test_budget();
     test_threads();

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "analysis/formats/format.h"
 #include "base/clock.h"
@@ -617,6 +618,8 @@ static void test_held_memory(void) {
     CHECK_EQ(engine_stats(&f).in_flight_bytes, 1000);
     ask(&f, "1", &a);
     check_answer(&f, &a, "1", "computed");
+    while (engine_stats(&f).in_flight_bytes != 1000) // the job ends after its answer
+        usleep(1000);
     xpl_engine_release(f.engine, 600);
     CHECK(xpl_engine_hold(f.engine, 599));
     xpl_engine_release(f.engine, 999);
