@@ -107,7 +107,7 @@ class Case(unittest.TestCase):
     def start(self, *arguments, **options):
         """xplanectl, started."""
         server = ["--server", self.server] if self.server else []
-        process = subprocess.Popen([Programs.xplanectl, *server, *map(str, arguments)], text=True,
+        process = subprocess.Popen([os.path.abspath(Programs.xplanectl), *server, *map(str, arguments)], text=True,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, env=environment(), **options)
         self.addCleanup(process.wait, PATIENCE_S)

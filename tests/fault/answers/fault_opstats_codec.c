@@ -30,7 +30,7 @@ static xpl_status_t run(const void *input, struct xpl_buf *out) {
         st = xpl_opstats_encode(s, out, &err);
         CHECK(st == XPL_OK || out->n == 0);
     }
-    const char *const *const options = tool->n_options ? by_provenance : NULL;
+    const char *const *const options = strcmp(tool->name, "op_profile") == 0 ? by_provenance : NULL;
     if (st == XPL_OK) st = render_op_stats(tool, s, options, 16 << 20, out, &err);
     CHECK(st == XPL_OK || (err.code == st && err.msg[0]));
     xpl_arena_fini(&a);
