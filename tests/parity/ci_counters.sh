@@ -6,5 +6,5 @@ here=$(dirname "$0")
 timeout 300 "$1" "$here/counter_units.py"
 timeout 100 "$1" "$here/megascale.py" --build "$2"
 timeout 400 "$1" "$here/megascale_perfetto.py" --build "$2" --seed "${XPL_SEED:-1}"
-timeout 200 "$1" "$here/suggestions.py" --build "$2" --seed "${XPL_SEED:-1}" --count "${XPL_COUNT:-60}"
+timeout 200 "$1" "$here/suggestions.py" --build "$2" --seed "${XPL_SEED:-1}" --count "${XPL_COUNT:-120}"
 exec timeout 600 "$1" "$here/counters.py" --build "$2" --seed "${XPL_SEED:-1}" --count "${XPL_COUNT:-60}" --out "$2/differences"
