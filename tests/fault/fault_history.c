@@ -2,19 +2,17 @@
 // Every allocation of the history, ours and SQLite's, fails once: the calls end cleanly, and the
 // next run finds the database sound.
 #include <sqlite3.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/formats/format.h"
 #include "base/arena.h"
 #include "server/labels/labels.h"
 #include "storage/sessions/catalogue.h"
 #include "storage/store/history.h"
 #include "tests/check.h"
 #include "tests/fault/sqlite_faults.h"
+#include "tests/unit/server/labels_fixture.h"
 
 static char dir[] = "/tmp/xplaned-test-XXXXXX";
 static unsigned failures;
@@ -113,26 +111,6 @@ static void scenario(void *arg) {
 
 // ---- labels in the daemon ----
 
-__attribute__((format(printf, 1, 2))) static void shell(const char *format, ...) {
-    char command[300];
-    va_list ap;
-    va_start(ap, format);
-    (void)vsnprintf(command, sizeof command, format, ap);
-    va_end(ap);
-    CHECK_EQ(system(command), 0);
-}
-
-static struct xpl_catalogue *open_catalogue(void) {
-    struct xpl_catalogue *c = NULL;
-    struct xpl_error err = {0};
-    char logdir[64];
-    (void)snprintf(logdir, sizeof logdir, "%s/log", dir);
-    const struct xpl_catalogue_options o = {
-        .size = sizeof o, .logdir = logdir, .match = xpl_format_match};
-    CHECK_EQ(xpl_catalogue_new(&o, &c, &err), XPL_OK);
-    return c;
-}
-
 static size_t count(struct xpl_labels *l) {
     struct xpl_arena arena;
     struct xpl_history_label *all;
@@ -182,7 +160,7 @@ static void test_labels(void) {
     struct xpl_error err = {0};
     shell("mkdir -p %s/log/one && touch %s/log/one/h.xplane.pb", dir, dir);
     CHECK_EQ(xpl_history_open(dir, &d.history, &err), XPL_OK);
-    d.catalogue = open_catalogue();
+    d.catalogue = open_catalogue(dir);
     d.snap = xpl_catalogue_get(d.catalogue);
     fail_all(label_scenario, &d);
     xpl_snapshot_unref(d.snap);

@@ -3,39 +3,18 @@
 // sessions a history is of.
 #include "server/labels/labels.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/formats/format.h"
 #include "base/arena.h"
 #include "server/engine/joint/history.h"
 #include "storage/sessions/catalogue.h"
 #include "tests/check.h"
+#include "tests/unit/server/labels_fixture.h"
 
 static char top[] = "/tmp/xplaned-labels-XXXXXX";
-
-__attribute__((format(printf, 1, 2))) static void shell(const char *format, ...) {
-    char command[300];
-    va_list ap;
-    va_start(ap, format);
-    (void)vsnprintf(command, sizeof command, format, ap);
-    va_end(ap);
-    CHECK_EQ(system(command), 0);
-}
-
-static struct xpl_catalogue *open_catalogue(void) {
-    struct xpl_catalogue *c = NULL;
-    struct xpl_error err = {0};
-    char logdir[64];
-    (void)snprintf(logdir, sizeof logdir, "%s/log", top);
-    const struct xpl_catalogue_options o = {
-        .size = sizeof o, .logdir = logdir, .match = xpl_format_match};
-    CHECK_EQ(xpl_catalogue_new(&o, &c, &err), XPL_OK);
-    return c;
-}
 
 // ---- syntax ----
 
@@ -75,7 +54,7 @@ static struct fixture start(void) {
     struct fixture f;
     struct xpl_error err = {0};
     if (xpl_history_open(top, &f.history, &err) != XPL_OK) FAIL_TEST(err.msg);
-    f.catalogue = open_catalogue();
+    f.catalogue = open_catalogue(top);
     CHECK((f.labels = xpl_labels_new(f.history)));
     return f;
 }
