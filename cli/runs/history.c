@@ -300,11 +300,9 @@ static void warn_unread(const json_t *all) {
 
 static int show(const struct xpl_args *a, const struct xpl_buf *answer) {
     struct xpl_output o;
-    json_error_t why;
     if (a->json) return xpl_write_line(a, answer->p, answer->n) ? XPL_EXIT_OK : XPL_EXIT_FAILED;
-    json_t *const all = json_loadb((const char *)answer->p, answer->n, 0, &why);
+    json_t *const all = xpl_document_read(answer->p, answer->n);
     bool ok = all && xpl_output_open(&o, a->out);
-    if (!all) (void)fprintf(stderr, "xplanectl: the answer cannot be read: %s\n", why.text);
     if (ok) {
         warn_unread(all);
         if (a->csv)
