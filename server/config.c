@@ -41,11 +41,25 @@ struct setting {
 
 static const struct setting settings[] = {
     {"logdir", TEXT, 0, AT(logdir), "", 0, 0, "DIR",
-     "directory with profile sessions (required); made when it is missing"},
+     "directory with profile sessions (required), made when it is missing; or s3://BUCKET/PREFIX "
+     "or "
+     "gs://BUCKET/PREFIX, of which sessions are read"},
+    {"object-endpoint", TEXT, 0, AT(object_endpoint), "", 0, 0, "URL",
+     "http(s)://HOST:PORT of an object store, for a --logdir in one that is not Amazon's or "
+     "Google's own"},
+    {"object-region", TEXT, 0, AT(object_region), "", 0, 0, "REGION",
+     "region of the bucket (default: AWS_REGION, AWS_DEFAULT_REGION, us-east-1)"},
+    {"object-anonymous", FLAG, 0, AT(object_anonymous), "false", 0, 0, NULL,
+     "send no credentials to the object store, for public buckets"},
+    {"object-cache", SIZE, 0, AT(object_cache), "10GiB", MIB, TIB, "SIZE",
+     "local copies of objects, beside cache.db; the least recently used is evicted"},
+    {"object-interval", TIME, 0, AT(object_interval_ms), "30s", 100, DAY_MS, "TIME",
+     "how often directories of a bucket are listed; those without a profile of the last hour are "
+     "after 20 times that"},
     {"listen", TEXT, 0, AT(listen), "127.0.0.1:50551", 0, 0, "ADDR[,ADDR]",
      "gRPC listeners: HOST:PORT or unix:/PATH; port 0 picks a free one"},
     {"xprof-worker", TEXT, 0, AT(xprof_worker), "", 0, 0, "ADDR",
-     "listener for XProf aggregators, unix:/PATH or a loopback address; off when empty"},
+     "listener for XProf aggregators: unix:/PATH, loopback, or any with --insecure"},
     {"worker-dir", TEXT, 0, AT(worker_dir), "", 0, 0, "DIR",
      "where files for XProf aggregators are put (default: in the runtime directory)"},
     {"worker-group", TEXT, 0, AT(worker_group), "", 0, 0, "GROUP",
@@ -77,9 +91,8 @@ static const struct setting settings[] = {
      "instead of in cache.db; a password belongs in the configuration file, XPLANED_STORE or "
      "~/.pgpass"},
     {"role", TEXT, 0, AT(role), "all", 0, 0, "ROLE",
-     "all: answers and converts; worker: converts what other daemons ask for by way of --store, "
-     "and "
-     "listens only where it is told to"},
+     "all: answers and converts; front: answers, and has workers convert; worker: converts what "
+     "fronts ask for by way of --store, and listens only where it is told to"},
     {"job-lease", TIME, 0, AT(job_lease_ms), "30s", 500, DAY_MS, "TIME",
      "how long a worker that says nothing keeps its jobs"},
     {"config", TEXT, 0, AT(config), "", 0, 0, "FILE",
@@ -350,7 +363,11 @@ static xpl_status_t read_flag(struct xpl_config *c, int argc, char **argv, int *
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "unknown option \"--%.*s\"%s", (int)len, name,
                          xpl_near_flag(&near, hint));
     }
-    if (eq) return set_flag_value(c, s, eq + 1, s->name, err);
+    if (eq) {
+        char flag[64];
+        (void)snprintf(flag, sizeof flag, "--%s", s->name);
+        return set_flag_value(c, s, eq + 1, flag, err);
+    }
     if (s->type == FLAG) return set_value(c, s, "true", 4, arg, err);
     if (*at >= argc)
         XPL_RETURN_ERROR(err, XPL_INVALID_ARGUMENT, "option \"%s\" needs a value", arg);

@@ -19,10 +19,11 @@ struct xpl_config { // strings are owned; NULL or "" means not set
     char *state_dir;
     char *store; // URL of a database; may have a password in it: never shown
     char *role;  // all, front, worker
+    char *object_endpoint, *object_region;
     char *tls_cert, *tls_key, *tls_client_ca, *token_file;
     char *log, *log_format;
     char *config;
-    bool insecure, prefetch, capture, allow_delete, links_inside;
+    bool insecure, prefetch, capture, allow_delete, links_inside, object_anonymous;
     uint64_t workers;                    // 0: number of processors
     uint64_t memory_limit, memory_total; // bytes
     uint64_t answer_cache, store_limit;  // bytes
@@ -32,6 +33,8 @@ struct xpl_config { // strings are owned; NULL or "" means not set
     uint64_t request_timeout_ms, grace_ms, scan_interval_ms, slow_request_ms;
     uint64_t import_idle_ms, import_limit; // bytes
     uint64_t job_lease_ms;
+    uint64_t object_cache; // bytes
+    uint64_t object_interval_ms;
     uint64_t given; // settings that were made, a bit each in the order of the table
 };
 

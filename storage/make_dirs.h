@@ -24,7 +24,10 @@ static inline bool xpl_make_dirs(const char *dir, mode_t mode) {
         if (mkdir(path, mode) != 0 && errno != EEXIST) return false;
         *p = '/';
     }
-    return true;
+    struct stat st; // a link to what is missing exists, too
+    if (stat(dir, &st) != 0) return false;
+    if (!S_ISDIR(st.st_mode)) errno = ENOTDIR;
+    return S_ISDIR(st.st_mode);
 }
 
 #endif

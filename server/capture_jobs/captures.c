@@ -124,6 +124,14 @@ bool xpl_capture_jobs_enabled(const struct xpl_capture_jobs *c) {
     return c->o.enabled;
 }
 
+xpl_status_t xpl_capture_jobs_check_enabled(const struct xpl_capture_jobs *c,
+                                            struct xpl_error *err) {
+    if (c->o.enabled) return XPL_OK;
+    if (c->o.refusal) XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "%s", c->o.refusal);
+    XPL_RETURN_ERROR(err, XPL_PERMISSION_DENIED,
+                     "this daemon captures nothing: it was started with --no-capture");
+}
+
 static void free_job(struct job *j) {
     xpl_arena_fini(&j->arena);
     xpl_sys_free(j);
@@ -553,9 +561,7 @@ static xpl_status_t start_job(struct xpl_capture_jobs *c, struct job *j, uint64_
 xpl_status_t xpl_capture_jobs_start(struct xpl_capture_jobs *c, const struct xpl_capture_plan *plan,
                                     uint64_t schedule_id, const struct xpl_capture_listener *l,
                                     uint64_t *ret_id, struct xpl_error *err) {
-    if (!c->o.enabled)
-        XPL_RETURN_ERROR(err, XPL_PERMISSION_DENIED,
-                         "this daemon captures nothing: it was started with --no-capture");
+    XPL_TRY(xpl_capture_jobs_check_enabled(c, err));
     XPL_TRY(xpl_capture_check(plan, err));
     struct job *j = xpl_sys_alloc(sizeof *j);
     if (!j) XPL_RETURN_OOM(err, "capture");

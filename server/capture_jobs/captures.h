@@ -21,7 +21,8 @@ struct xpl_capture_jobs_options { // all but the flag is borrowed and must outli
     // Asks for a scan of LOGDIR's directory `path` soon (any thread).
     void (*scan)(void *arg, const char *path);
     void *arg;
-    bool enabled;                        // false: every start is PERMISSION_DENIED
+    bool enabled;        // false: every start is refused
+    const char *refusal; // FAILED_PRECONDITION with this; NULL: PERMISSION_DENIED, --no-capture
     uint64_t memory_limit, memory_total; // bytes that one host's answer, and all of them, may take
 };
 // Cleans up what captures left that the history calls interrupted.  NULL when out of memory.
@@ -46,6 +47,9 @@ void xpl_capture_jobs_join(struct xpl_capture_jobs *c);
 // After xpl_capture_jobs_join, or instead.  NULL is fine.
 void xpl_capture_jobs_free(struct xpl_capture_jobs *c);
 bool xpl_capture_jobs_enabled(const struct xpl_capture_jobs *c);
+// The same as a status, with why not.
+xpl_status_t xpl_capture_jobs_check_enabled(const struct xpl_capture_jobs *c, struct xpl_error *err)
+    XPL_NODISCARD;
 // From now on starts are UNAVAILABLE, and nobody waits for the catalogue.
 void xpl_capture_jobs_stop(struct xpl_capture_jobs *c);
 // Cancels what runs.

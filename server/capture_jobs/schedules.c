@@ -423,9 +423,7 @@ xpl_status_t xpl_schedules_create(struct xpl_schedules *all, const request_msg *
     xpl_rpc_message_put(&b, &r->base);
     if (b.failed)
         XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "the schedule is longer than 1 MiB");
-    if (!xpl_capture_jobs_enabled(all->captures))
-        XPL_RETURN_ERROR(err, XPL_PERMISSION_DENIED,
-                         "this daemon captures nothing: it was started with --no-capture");
+    XPL_TRY(xpl_capture_jobs_check_enabled(all->captures, err));
     struct schedule *s = new_schedule(all);
     if (!s) XPL_RETURN_OOM(err, "schedule");
     xpl_status_t st = decode(s, (xpl_bytes_t){b.p, b.n}, err);

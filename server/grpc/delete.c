@@ -10,6 +10,7 @@
 #include "server/engine/pool.h"
 #include "server/engine/request.h"
 #include "server/grpc/import.h"
+#include "storage/objects/objects.h"
 #include "storage/sessions/removal.h"
 
 struct removal {
@@ -55,6 +56,10 @@ static xpl_status_t find_session(struct removal *r, xpl_bytes_t request, struct 
     if (!r->svc->o.allow_delete)
         XPL_RETURN_ERROR(err, XPL_PERMISSION_DENIED,
                          "this daemon deletes nothing: it was started without --allow-delete");
+    if (xpl_objects_is_url(r->svc->o.logdir))
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                         "the log directory is in an object store, which this daemon only reads: "
+                         "delete the session there");
     struct xpl_snapshot *snap = xpl_catalogue_get(r->svc->catalogue);
     const struct xpl_session *const one = xpl_snapshot_find(snap, name);
     const bool copied = one &&

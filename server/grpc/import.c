@@ -26,6 +26,7 @@
 #include "server/grpc/import.h"
 #include "server/grpc/import_store.h"
 #include "storage/hash.h"
+#include "storage/objects/objects.h"
 #include "storage/sessions/layout.h"
 #include "storage/sessions/uploads.h"
 
@@ -242,6 +243,10 @@ static xpl_status_t begin_session(struct import *m, const Xplaned__V1__ImportSes
         return XPL_OK;
     }
     set_state(m, IMPORT_RECEIVING);
+    if (xpl_objects_is_url(m->svc->o.logdir))
+        XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
+                         "the log directory is in an object store, which this daemon only reads: "
+                         "copy the session there");
     if (q->session[0]) XPL_TRY(xpl_session_writer_check_name(xpl_str_from(q->session), err));
     if (!xpl_arena_str(&m->arena, xpl_str_from(q->session), &m->session))
         XPL_RETURN_OOM(err, "import");

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "storage/objects/objects.h"
 #include "storage/sessions/catalogue_impl.h"
 #include "storage/sessions/path.h"
 
@@ -108,9 +109,20 @@ static xpl_status_t real_path(const struct xpl_catalogue *c, int fd, char **ret,
     return XPL_OK;
 }
 
+static xpl_status_t open_bucket(struct xpl_catalogue *c, struct xpl_error *err) {
+    if (c->root) return XPL_OK;
+    struct xpl_root *const r = xpl_sys_alloc(sizeof *r);
+    if (!r) XPL_RETURN_OOM(err, "catalogue");
+    *r = (struct xpl_root){.fd = -1, .objects = xpl_objects_ref(c->o.objects)};
+    atomic_init(&r->refs, 1);
+    c->root = r;
+    return XPL_OK;
+}
+
 // Opens LOGDIR anew when another directory has taken its place (or for the first time).
 static xpl_status_t open_root(struct xpl_catalogue *c, struct xpl_error *err) {
     struct stat now, was;
+    if (c->o.objects) return open_bucket(c, err);
     const int fd = open(c->base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return xpl_path_fail(errno, "open", c->o.logdir, err);
     if (c->root && fstat(fd, &now) == 0 && fstat(c->root->fd, &was) == 0 &&
@@ -177,9 +189,9 @@ xpl_status_t xpl_catalogue_scan(struct xpl_catalogue *c, enum xpl_scan what, boo
 // Splits LOGDIR into the directory to scan and, when it is a file, that file's name.
 static xpl_status_t set_base(struct xpl_catalogue *c, const char *logdir, struct xpl_error *err) {
     struct stat st;
-    if (stat(logdir, &st) != 0) return xpl_path_fail(errno, "open", logdir, err);
+    if (!c->o.objects && stat(logdir, &st) != 0) return xpl_path_fail(errno, "open", logdir, err);
     const char *const slash = strrchr(logdir, '/');
-    if (S_ISDIR(st.st_mode)) {
+    if (c->o.objects || S_ISDIR(st.st_mode)) {
         c->base = xpl_scan_copy_text(logdir, strlen(logdir));
         if (!c->base) XPL_RETURN_OOM(err, "catalogue");
         return XPL_OK;
@@ -230,7 +242,8 @@ xpl_status_t xpl_catalogue_new(const struct xpl_catalogue_options *o, struct xpl
     struct xpl_catalogue *c = xpl_sys_alloc(sizeof *c);
     if (!c) XPL_RETURN_OOM(err, "catalogue");
     *c = (struct xpl_catalogue){.o = *o};
-    if (!c->o.max_dirs) c->o.max_dirs = 200000;
+    if (!c->o.max_dirs) c->o.max_dirs = c->o.objects ? 20000 : 200000;
+    if (!c->o.list_every_ns) c->o.list_every_ns = UINT64_C(30000000000);
     if (!c->o.max_hosts) c->o.max_hosts = 1000000;
     pthread_mutex_init(&c->scan_mu, NULL);
     pthread_mutex_init(&c->mark_mu, NULL);

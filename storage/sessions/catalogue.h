@@ -32,6 +32,7 @@
 #include "storage/sessions/source.h"
 
 struct xpl_arena;
+struct xpl_objects;
 
 // Whether a file of this name is a profile: of which host, and of which format.  *ret_rank: 0 is
 // the best of the formats, of several files of one host the best counts; each XPL_RANKS_OF_KIND of
@@ -45,6 +46,7 @@ enum { XPL_RANKS_OF_KIND = 64 };
 struct xpl_host {
     xpl_str_t name;                     // file name without its format's suffix; valid UTF-8
     xpl_str_t path;                     // relative to LOGDIR, bytes as on disk, NUL-terminated
+    xpl_str_t version;                  // of an object, NUL-terminated; empty: a file
     struct xpl_fingerprint fingerprint; // at the time of the scan
 };
 
@@ -91,6 +93,7 @@ struct xpl_snapshot {
     // The directory that all paths in here are relative to: LOGDIR as it was given, or, when LOGDIR
     // is a file, the directory of that file.  NUL-terminated.
     xpl_str_t base;
+    bool in_bucket;                     // `base` is no directory: nothing is to be watched
     const struct xpl_session *sessions; // by name
     size_t n_sessions;
     const struct xpl_watch_dir *dirs; // parents before children
@@ -110,8 +113,15 @@ struct xpl_catalogue_options {
     // When a profile of the best format was captured, by its bytes: nanoseconds since 1970, or 0.
     // Asked once for each session and change, by the scan.  NULL: nobody knows.
     int64_t (*captured_ns)(xpl_bytes_t profile);
-    uint32_t max_dirs;  // 0: 200,000; more are left out and reported as a problem
+    uint32_t
+        max_dirs; // 0: 200,000, of a bucket 20,000; more are left out and reported as a problem
     uint32_t max_hosts; // 0: 1,000,000; likewise
+    // LOGDIR is in this bucket, and `logdir` its URL; NULL: a directory.  Referenced as long as it
+    // is needed.  Listings take the place of checks of directories: each is renewed after
+    // `list_every_ns` (0: 30 s), one without a profile of the last hour after 20 times that.  When
+    // profiles were captured is then said by names and times alone.
+    struct xpl_objects *objects;
+    uint64_t list_every_ns;
 };
 
 struct xpl_catalogue;
@@ -153,7 +163,8 @@ const struct xpl_host *xpl_session_find_host(const struct xpl_session *s, xpl_st
 // Whether that host is there, but only in a format that is not read.
 bool xpl_session_has_riegeli(const struct xpl_session *s, xpl_str_t name);
 // Opens a host of this snapshot.  Errors are those of xpl_source_open(); the file is opened below
-// the LOGDIR that was scanned.  Any thread.
+// the LOGDIR that was scanned.  An object is fetched, unless a copy is there: those of
+// xpl_objects_get() then.  Any thread.
 xpl_status_t xpl_snapshot_open(const struct xpl_snapshot *s, const struct xpl_host *h,
                                uint64_t max_bytes, struct xpl_source **ret, struct xpl_error *err)
     XPL_NODISCARD;

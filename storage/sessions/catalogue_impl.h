@@ -37,13 +37,48 @@ struct xpl_catalogue {
     struct xpl_snapshot *snap;
 };
 
+// ---- scan_tree.c ----
+
+// What a directory holds, as collected; grown by doubling.
+struct xpl_scan_listing {
+    struct xpl_dir_file *files;
+    size_t n_files, cap_files;
+    struct xpl_dir **children;
+    size_t n_children, cap_children;
+    struct xpl_about *about;
+};
+
 char *xpl_scan_copy_text(const char *s, size_t n);
+// An array of n elements with room for one more, or NULL.
+void *xpl_scan_grow(void *p, size_t n, size_t *cap, size_t elem);
+struct xpl_dir *xpl_dir_new(struct xpl_dir *parent, const char *name);
 // Frees `d` and all below it, without recursion: goes down to a leaf, frees it, and goes on from
 // its parent.
 void xpl_dir_free(struct xpl_dir *d);
+// The first problem of a directory is kept, all are counted; `_in`: of one of its files.
+void xpl_scan_note_problem(struct xpl_dir *d, const char *path, const char *why);
+void xpl_scan_note_problem_in(struct xpl_dir *d, const char *name, const char *why);
+// False on OOM.
+bool xpl_scan_add_file(struct xpl_scan_listing *l, const char *name, xpl_str_t host,
+                       const struct xpl_profile_kind *kind, bool link,
+                       const struct xpl_fingerprint *fingerprint);
+bool xpl_scan_add_child(struct xpl_scan_listing *l, struct xpl_dir *d, const char *name);
+void xpl_scan_listing_free(struct xpl_scan_listing *l);
+// Of several files of one host only that of the best format stays in the list.
+void xpl_scan_drop_twins(struct xpl_dir *d, struct xpl_scan_listing *l);
+// The directory holds from now on what was listed, which is taken over.
+void xpl_scan_take_listing(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_scan_listing *l);
+// Nothing, until it can be read again.
+void xpl_scan_drop_contents(struct xpl_catalogue *c, struct xpl_dir *d);
+
+// ---- scan_objects.c, scan_time.c, scan.c ----
+
+// Lists a directory of a bucket, when it is time.
+xpl_status_t xpl_scan_visit_objects(struct xpl_catalogue *c, struct xpl_dir *d,
+                                    struct xpl_error *err);
+
 // Asks the session's first profile when it was captured, unless it is the one that was asked last.
 void xpl_scan_read_time(struct xpl_catalogue *c, struct xpl_dir *d);
-struct xpl_dir *xpl_dir_new(struct xpl_dir *parent, const char *name);
 // Breadth first, so that limits cut off what is deep, not what comes late.
 xpl_status_t xpl_scan_walk(struct xpl_catalogue *c, enum xpl_scan what, struct xpl_error *err);
 

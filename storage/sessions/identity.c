@@ -149,6 +149,32 @@ bool xpl_identity_lookup(struct xpl_identity *i, const struct xpl_fingerprint *f
     return true;
 }
 
+// What memory knows of many files.  Returns the generation of its secret.
+static uint64_t recall_many(struct xpl_identity *i, const struct xpl_fingerprint *const *files,
+                            size_t n, struct xpl_profile_id *ret, bool *known) {
+    pthread_mutex_lock(&i->mu);
+    check_generation(i);
+    const uint64_t generation = i->generation;
+    for (size_t k = 0; k < n; k++) {
+        const struct file *const f = known[k] ? NULL : find_file(i, files[k]);
+        if (f) ret[k] = f->id;
+        known[k] = known[k] || f;
+    }
+    pthread_mutex_unlock(&i->mu);
+    return generation;
+}
+
+void xpl_identity_lookup_many(struct xpl_identity *i, const struct xpl_fingerprint *const *files,
+                              size_t n, struct xpl_profile_id *ret, bool *known) {
+    const uint64_t generation = recall_many(i, files, n, ret, known);
+    xpl_store_find_files(i->store, files, n, ret, known);
+    pthread_mutex_lock(&i->mu);
+    check_generation(i);
+    for (size_t k = 0; i->generation == generation && k < n; k++)
+        if (known[k] && !find_file(i, files[k])) add_file(i, files[k], &ret[k]);
+    pthread_mutex_unlock(&i->mu);
+}
+
 // ---- what a start takes over ----
 
 struct preload {

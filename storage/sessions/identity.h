@@ -32,6 +32,10 @@ void xpl_identity_free(struct xpl_identity *i);
 // The id of the file's bytes, if it is remembered.  Reads the store when memory does not know.
 bool xpl_identity_lookup(struct xpl_identity *i, const struct xpl_fingerprint *file,
                          struct xpl_profile_id *ret);
+// Of many files those that are not `known` yet: each that is remembered is known then, with ret[i]
+// its id.  A store that daemons share is asked once.
+void xpl_identity_lookup_many(struct xpl_identity *i, const struct xpl_fingerprint *const *files,
+                              size_t n, struct xpl_profile_id *ret, bool *known);
 // Takes over what the store remembers, the newest first, so that lookups need not ask it.  Reads
 // the store for up to 0.1 s: for a thread on which nobody waits.
 void xpl_identity_preload(struct xpl_identity *i);

@@ -21,22 +21,6 @@ enum { MAX_DEPTH = 64 };
 // that is read again.
 static const int64_t COARSE_NS = 2000000000;
 
-char *xpl_scan_copy_text(const char *s, size_t n) {
-    char *p = xpl_sys_alloc(n + 1);
-    if (!p) return NULL;
-    memcpy(p, s, n);
-    p[n] = 0;
-    return p;
-}
-
-static void problem(struct xpl_dir *d, const char *path, const char *why) {
-    char buf[256];
-    const int n =
-        snprintf(buf, sizeof buf, "%s: %s", xpl_path_shown(path, &(struct xpl_path_text){0}), why);
-    if (!d->problem && n > 0) d->problem = xpl_scan_copy_text(buf, strlen(buf));
-    d->n_problems++;
-}
-
 static void limit_hit(struct xpl_catalogue *c, const struct xpl_dir *d, const char *what) {
     for (size_t i = 0; i < c->n_limits; i++) // one example of each kind
         if (strstr(c->limits[i], what)) return;
@@ -45,114 +29,7 @@ static void limit_hit(struct xpl_catalogue *c, const struct xpl_dir *d, const ch
                    xpl_path_shown(d->path, &(struct xpl_path_text){0}), what);
 }
 
-// --- The tree ---
-
-static void files_free(struct xpl_dir_file *files, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        xpl_sys_free(files[i].name);
-    xpl_sys_free(files);
-}
-
-void xpl_dir_free(struct xpl_dir *d) {
-    struct xpl_dir *const above = d ? d->parent : NULL;
-    while (d && d != above) {
-        if (d->n_children) {
-            d = d->children[--d->n_children];
-            continue;
-        }
-        struct xpl_dir *const parent = d->parent;
-        files_free(d->files, d->n_files);
-        xpl_about_free(d->about);
-        xpl_sys_free(d->children);
-        xpl_sys_free(d->path);
-        xpl_sys_free(d->problem);
-        xpl_sys_free(d);
-        d = parent;
-    }
-}
-
-struct xpl_dir *xpl_dir_new(struct xpl_dir *parent, const char *name) {
-    struct xpl_dir *d = xpl_sys_alloc(sizeof *d);
-    if (!d) return NULL;
-    *d = (struct xpl_dir){.parent = parent, .marked = true};
-    const size_t above = parent && parent->parent ? parent->path_len + 1 : 0;
-    const size_t len = strlen(name);
-    d->path = xpl_sys_alloc(above + len + 1);
-    if (!d->path) {
-        xpl_sys_free(d);
-        return NULL;
-    }
-    if (above) memcpy(d->path, parent->path, above - 1), d->path[above - 1] = '/';
-    memcpy(d->path + above, name, len + 1);
-    d->path_len = above + len;
-    d->name_at = above;
-    return d;
-}
-
-static int file_cmp(const void *a, const void *b) {
-    return strcmp(((const struct xpl_dir_file *)a)->name, ((const struct xpl_dir_file *)b)->name);
-}
-static int child_cmp(const void *pa, const void *pb) {
-    const struct xpl_dir *a = *(struct xpl_dir *const *)pa, *b = *(struct xpl_dir *const *)pb;
-    return strcmp(a->path + a->name_at, b->path + b->name_at);
-}
-
 // --- Reading one directory ---
-
-// What a directory holds, as collected; grown by doubling.
-struct listing {
-    struct xpl_dir_file *files;
-    size_t n_files, cap_files;
-    struct xpl_dir **children;
-    size_t n_children, cap_children;
-    struct xpl_about *about;
-};
-
-static void *grown(void *p, size_t n, size_t *cap, size_t elem) {
-    if (n < *cap) return p;
-    const size_t next = *cap ? *cap * 2 : 8;
-    void *q = xpl_sys_realloc(p, next * elem);
-    if (q) *cap = next;
-    return q;
-}
-
-static void listing_free(struct listing *l) {
-    files_free(l->files, l->n_files);
-    for (size_t i = 0; i < l->n_children; i++) {
-        l->children[i]->parent = NULL;
-        xpl_dir_free(l->children[i]);
-    }
-    xpl_sys_free(l->children);
-    xpl_about_free(l->about);
-}
-
-static bool list_file(struct listing *l, const char *name, xpl_str_t host,
-                      const struct xpl_profile_kind *kind, bool link, const struct stat *st) {
-    struct xpl_dir_file *files = grown(l->files, l->n_files, &l->cap_files, sizeof *files);
-    if (!files) return false;
-    l->files = files;
-    char *copy = xpl_scan_copy_text(name, strlen(name));
-    if (!copy) return false;
-    files[l->n_files++] = (struct xpl_dir_file){.name = copy,
-                                                .len = host.len,
-                                                .riegeli = kind->refusal != NULL,
-                                                .rank = (uint8_t)kind->rank,
-                                                .kind = (uint8_t)(kind->rank / XPL_RANKS_OF_KIND),
-                                                .link = link,
-                                                .fingerprint = xpl_fingerprint_of(st)};
-    return true;
-}
-
-static bool list_child(struct listing *l, struct xpl_dir *d, const char *name) {
-    struct xpl_dir **children =
-        grown(l->children, l->n_children, &l->cap_children, sizeof(struct xpl_dir *));
-    if (!children) return false;
-    l->children = children;
-    struct xpl_dir *child = xpl_dir_new(d, name);
-    if (!child) return false;
-    children[l->n_children++] = child;
-    return true;
-}
 
 // A link may lead out of LOGDIR only if the owner of the daemon did not forbid it.
 static bool link_allowed(struct xpl_catalogue *c, int dirfd, const char *name) {
@@ -163,21 +40,14 @@ static bool link_allowed(struct xpl_catalogue *c, int dirfd, const char *name) {
     return ok;
 }
 
-static void problem_in(struct xpl_dir *d, const char *name, const char *why) {
-    char path[PATH_MAX];
-    (void)snprintf(path, sizeof path, "%s%s%s", d->parent ? d->path : "", d->parent ? "/" : "",
-                   name);
-    problem(d, path, why);
-}
-
 // Sorts one directory entry in.  False on OOM only.
 static bool list_entry(struct xpl_catalogue *c, struct xpl_dir *d, int fd, const struct dirent *e,
-                       struct listing *l) {
+                       struct xpl_scan_listing *l) {
     const char *const name = e->d_name;
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) return true;
     struct xpl_profile_kind kind;
     const xpl_str_t host = xpl_root_profile_name(c->o.match, name, &kind);
-    if (e->d_type == DT_DIR) return list_child(l, d, name);
+    if (e->d_type == DT_DIR) return xpl_scan_add_child(l, d, name);
     if (xpl_about_is_note(xpl_str_from(name))) xpl_about_add_file(&l->about, fd, name);
     const bool maybe_link = e->d_type == DT_LNK || e->d_type == DT_UNKNOWN;
     if (!host.len && !maybe_link) return true;
@@ -188,58 +58,31 @@ static bool list_entry(struct xpl_catalogue *c, struct xpl_dir *d, int fd, const
         link = S_ISLNK(st.st_mode);
     }
     if (fstatat(fd, name, &st, 0) != 0) {
-        if (host.len && errno != ENOENT) problem_in(d, name, "cannot be followed");
-        if (host.len && errno == ENOENT && link) problem_in(d, name, "link to nowhere");
+        if (host.len && errno != ENOENT) xpl_scan_note_problem_in(d, name, "cannot be followed");
+        if (host.len && errno == ENOENT && link)
+            xpl_scan_note_problem_in(d, name, "link to nowhere");
         return true;
     }
     if (link && (S_ISDIR(st.st_mode) || host.len) && !link_allowed(c, fd, name)) {
-        problem_in(d, name, "link that leads out of the log directory");
+        xpl_scan_note_problem_in(d, name, "link that leads out of the log directory");
         return true;
     }
-    if (S_ISDIR(st.st_mode)) return list_child(l, d, name);
+    if (S_ISDIR(st.st_mode)) return xpl_scan_add_child(l, d, name);
     if (!host.len) return true;
-    if (S_ISREG(st.st_mode)) return list_file(l, name, host, &kind, link, &st);
-    problem_in(d, name, "not a regular file");
+    const struct xpl_fingerprint fingerprint = xpl_fingerprint_of(&st);
+    if (S_ISREG(st.st_mode)) return xpl_scan_add_file(l, name, host, &kind, link, &fingerprint);
+    xpl_scan_note_problem_in(d, name, "not a regular file");
     return true;
 }
 
-static bool list_single(struct xpl_catalogue *c, int fd, struct listing *l) {
+static bool list_single(struct xpl_catalogue *c, int fd, struct xpl_scan_listing *l) {
     struct stat st;
     struct xpl_profile_kind kind;
     const xpl_str_t host = xpl_root_profile_name(c->o.match, c->single, &kind);
     if (fstatat(fd, c->single, &st, 0) != 0 || !S_ISREG(st.st_mode)) return true;
-    return list_file(l, c->single, host, &kind, true, &st); // as a link: checked every time
-}
-
-// Files by host, the one that counts first.
-static int twin_cmp(const void *pa, const void *pb) {
-    const struct xpl_dir_file *a = pa, *b = pb;
-    const int c = xpl_str_cmp((xpl_str_t){a->name, a->len}, (xpl_str_t){b->name, b->len});
-    if (c) return c;
-    if (a->riegeli != b->riegeli) return a->riegeli - b->riegeli;
-    return a->rank != b->rank ? a->rank - b->rank : strcmp(a->name, b->name);
-}
-
-// Of several files of one host only that of the best format stays in the list.
-static void drop_twins(struct xpl_dir *d, struct listing *l) {
-    bool several = false;
-    size_t n = 0;
-    for (size_t i = 0; i < l->n_files; i++)
-        several |= l->files[i].rank > 0;
-    if (!several) return; // names of the first format differ
-    qsort(l->files, l->n_files, sizeof *l->files, twin_cmp);
-    for (size_t i = 0; i < l->n_files; i++) {
-        struct xpl_dir_file *const f = &l->files[i];
-        const struct xpl_dir_file *const best = n ? &l->files[n - 1] : NULL;
-        const bool same = best && best->len == f->len && best->kind == f->kind;
-        if (!same || memcmp(best->name, f->name, f->len) != 0) {
-            l->files[n++] = *f;
-            continue;
-        }
-        if (!f->riegeli) problem_in(d, f->name, "left out: its host has another file here");
-        xpl_sys_free(f->name);
-    }
-    l->n_files = n;
+    // As a link: checked every time.
+    const struct xpl_fingerprint fingerprint = xpl_fingerprint_of(&st);
+    return xpl_scan_add_file(l, c->single, host, &kind, true, &fingerprint);
 }
 
 static int open_dir(struct xpl_catalogue *c, const struct xpl_dir *d) {
@@ -247,7 +90,7 @@ static int open_dir(struct xpl_catalogue *c, const struct xpl_dir *d) {
 }
 
 // False on OOM, or (with *ret_errno) when the directory cannot be read.
-static bool list_dir(struct xpl_catalogue *c, struct xpl_dir *d, struct listing *l,
+static bool list_dir(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_scan_listing *l,
                      int *ret_errno) {
     const int fd = open_dir(c, d);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -275,77 +118,6 @@ static bool list_dir(struct xpl_catalogue *c, struct xpl_dir *d, struct listing 
     return ok;
 }
 
-// --- Taking over what was read ---
-
-static bool same_files(const struct xpl_dir *d, const struct listing *l) {
-    if (d->n_files != l->n_files) return false;
-    for (size_t i = 0; i < l->n_files; i++)
-        if (strcmp(d->files[i].name, l->files[i].name) != 0 ||
-            !xpl_fingerprint_eq(&d->files[i].fingerprint, &l->files[i].fingerprint))
-            return false;
-    return true;
-}
-
-// Keeps the nodes of directories that are still there (with all that is known of them).
-static void adopt_children(struct xpl_catalogue *c, struct xpl_dir *d, struct listing *l) {
-    size_t o = 0;
-    for (size_t i = 0; i < l->n_children; i++) {
-        while (o < d->n_children && child_cmp(&d->children[o], &l->children[i]) < 0) {
-            xpl_dir_free(d->children[o++]);
-            c->changed = true;
-        }
-        if (o < d->n_children && child_cmp(&d->children[o], &l->children[i]) == 0) {
-            xpl_dir_free(l->children[i]);
-            l->children[i] = d->children[o++];
-        } else {
-            c->changed = true;
-        }
-    }
-    for (; o < d->n_children; o++) {
-        xpl_dir_free(d->children[o]);
-        c->changed = true;
-    }
-    xpl_sys_free(d->children);
-    d->children = l->children;
-    d->n_children = l->n_children;
-}
-
-// Most directories have one or two files: what growing reserved is given back.
-static void *shrunk(void *p, size_t bytes) {
-    void *q = bytes ? xpl_sys_realloc(p, bytes) : NULL;
-    return q ? q : p;
-}
-
-static void take_listing(struct xpl_catalogue *c, struct xpl_dir *d, struct listing *l) {
-    l->files = shrunk(l->files, l->n_files * sizeof *l->files);
-    l->children = shrunk(l->children, l->n_children * sizeof(struct xpl_dir *));
-    if (l->n_files) qsort(l->files, l->n_files, sizeof *l->files, file_cmp);
-    if (l->n_children) qsort(l->children, l->n_children, sizeof *l->children, child_cmp);
-    xpl_about_finish(&l->about);
-    if (!same_files(d, l) || !xpl_about_eq(d->about, l->about) || !d->known) {
-        d->changed = c->generation + 1;
-        c->changed = true;
-    }
-    files_free(d->files, d->n_files);
-    xpl_about_free(d->about);
-    d->about = l->about;
-    d->files = l->files;
-    d->n_files = l->n_files;
-    xpl_scan_read_time(c, d);
-    d->links = false;
-    for (size_t i = 0; i < d->n_files; i++)
-        d->links |= d->files[i].link;
-    adopt_children(c, d, l);
-    d->known = true;
-    d->marked = false;
-}
-
-static void drop_contents(struct xpl_catalogue *c, struct xpl_dir *d) {
-    struct listing none = {0};
-    take_listing(c, d, &none);
-    d->marked = true; // until it can be read
-}
-
 static int64_t now_ns(void) {
     struct timespec t;
     (void)clock_gettime(CLOCK_REALTIME, &t);
@@ -366,22 +138,22 @@ static unsigned depth_of(const struct xpl_dir *d) {
 }
 
 static xpl_status_t read_dir(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_error *err) {
-    struct listing l = {0};
+    struct xpl_scan_listing l = {0};
     int errnum = 0;
     xpl_sys_free(d->problem);
     d->problem = NULL, d->n_problems = 0;
     if (list_dir(c, d, &l, &errnum)) {
-        drop_twins(d, &l);
-        take_listing(c, d, &l);
+        xpl_scan_drop_twins(d, &l);
+        xpl_scan_take_listing(c, d, &l);
         return XPL_OK;
     }
-    listing_free(&l);
+    xpl_scan_listing_free(&l);
     if (!errnum || errnum == ENOMEM || errnum == EMFILE || errnum == ENFILE)
         XPL_RETURN_OOM(err, "scanning the log directory"); // the old contents stay
     if (!d->parent) return xpl_path_fail(errnum, "read", c->o.logdir, err);
     char buf[96];
-    problem(d, d->path, strerror_r(errnum, buf, sizeof buf));
-    drop_contents(c, d);
+    xpl_scan_note_problem(d, d->path, strerror_r(errnum, buf, sizeof buf));
+    xpl_scan_drop_contents(c, d);
     return XPL_OK;
 }
 
@@ -410,13 +182,14 @@ static xpl_status_t visit_gone(struct xpl_catalogue *c, struct xpl_dir *d, int e
                                struct xpl_error *err) {
     if (!d->parent) return xpl_path_fail(errnum, "read", c->o.logdir, err);
     d->parent->marked = true; // the next scan asks the parent whether it is still there
-    drop_contents(c, d);
+    xpl_scan_drop_contents(c, d);
     return XPL_OK;
 }
 
 // Brings one directory up to date.
 static xpl_status_t visit(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_error *err) {
     struct stat st;
+    if (c->root->objects) return xpl_scan_visit_objects(c, d, err);
     if (fstatat(c->root->fd, d->path, &st, 0) != 0) return visit_gone(c, d, errno, err);
     if (!S_ISDIR(st.st_mode)) return visit_gone(c, d, ENOTDIR, err);
     const struct xpl_fingerprint now = xpl_fingerprint_of(&st);
@@ -427,9 +200,9 @@ static xpl_status_t visit(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl
     d->dev = now.dev, d->ino = now.ino;
     d->mtime_ns = now.mtime_ns, d->ctime_ns = now.ctime_ns;
     if (is_cycle(d)) {
-        drop_contents(c, d);
+        xpl_scan_drop_contents(c, d);
         d->read_too_soon = d->marked = false;
-        if (!d->problem) problem(d, d->path, "link to a directory around it");
+        if (!d->problem) xpl_scan_note_problem(d, d->path, "link to a directory around it");
         return XPL_OK;
     }
     d->read_too_soon = now_ns() - now.ctime_ns < COARSE_NS;
@@ -441,7 +214,8 @@ static bool due(const struct xpl_dir *d, enum xpl_scan what) {
 }
 
 static bool push_dir(struct xpl_catalogue *c, struct xpl_dir *d) {
-    struct xpl_dir **dirs = grown(c->dirs, c->n_dirs, &c->cap_dirs, sizeof(struct xpl_dir *));
+    struct xpl_dir **dirs =
+        xpl_scan_grow(c->dirs, c->n_dirs, &c->cap_dirs, sizeof(struct xpl_dir *));
     if (!dirs) return false;
     c->dirs = dirs;
     dirs[c->n_dirs++] = d;

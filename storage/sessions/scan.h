@@ -14,8 +14,9 @@
 // directory that was scanned even when another took its place.
 struct xpl_root {
     atomic_uint refs;
-    int fd;           // of the directory (that of the file when LOGDIR is one)
-    char *links_root; // real path to stay below, or NULL
+    int fd;                      // of the directory (that of the file when LOGDIR is one)
+    char *links_root;            // real path to stay below, or NULL
+    struct xpl_objects *objects; // LOGDIR is a bucket: fd is -1 then; or NULL
 };
 struct xpl_root *xpl_root_ref(struct xpl_root *r);
 void xpl_root_unref(struct xpl_root *r);
@@ -25,8 +26,9 @@ struct xpl_dir_file {
     size_t len;   // without suffix: the host's name
     bool riegeli; // of a format that is not read
     bool link;
-    uint8_t rank; // of its format
-    uint8_t kind; // the same for all XSpaces: see XPL_RANKS_OF_KIND
+    uint8_t rank;  // of its format
+    uint8_t kind;  // the same for all XSpaces: see XPL_RANKS_OF_KIND
+    char *version; // of an object, or NULL
     struct xpl_fingerprint fingerprint;
 };
 
@@ -42,9 +44,10 @@ struct xpl_dir {
     struct xpl_about *about; // NULL: no notes
     int64_t captured_ns;     // of the first profile; 0: it does not say
     struct xpl_fingerprint captured_of;
-    uint64_t changed;   // generation in which its files, or its session's name, last changed
-    bool known;         // was read at least once
-    bool read_too_soon; // was read too soon after its last change to trust its times
+    uint64_t list_at_ns; // of a bucket: when it is listed again; xpl_clock_ns
+    uint64_t changed;    // generation in which its files, or its session's name, last changed
+    bool known;          // was read at least once
+    bool read_too_soon;  // was read too soon after its last change to trust its times
     bool marked, watched, links;
     bool left_out; // its profiles are over the limit
     char *problem; // first of what could not be read in here, or NULL

@@ -14,7 +14,9 @@ void xpl_scan_read_time(struct xpl_catalogue *c, struct xpl_dir *d) {
         d->captured_ns = 0;
         d->captured_of = (struct xpl_fingerprint){0};
     }
-    if (!f || !c->o.captured_ns || xpl_fingerprint_eq(&f->fingerprint, &d->captured_of)) return;
+    if (!f || !c->o.captured_ns || c->root->objects ||
+        xpl_fingerprint_eq(&f->fingerprint, &d->captured_of))
+        return;
     char path[PATH_MAX];
     struct xpl_source *source = NULL;
     const int n = snprintf(path, sizeof path, "%s%s%s", d->parent ? d->path : "",

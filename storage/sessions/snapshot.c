@@ -7,6 +7,7 @@
 
 #include "base/map.h"
 #include "storage/hash.h"
+#include "storage/objects/objects.h"
 #include "storage/sessions/path.h"
 #include "storage/sessions/scan.h"
 
@@ -27,6 +28,7 @@ struct xpl_root *xpl_root_ref(struct xpl_root *r) {
 void xpl_root_unref(struct xpl_root *r) {
     if (!r || atomic_fetch_sub(&r->refs, 1) != 1) return;
     if (r->fd >= 0) (void)close(r->fd);
+    xpl_objects_unref(r->objects);
     xpl_sys_free(r->links_root);
     xpl_sys_free(r);
 }
@@ -269,7 +271,8 @@ static bool fill_session(struct xpl_arena *a, const struct draft *d, struct xpl_
         }
         struct xpl_host *h = &hosts[s->n_hosts++];
         h->fingerprint = f->fingerprint;
-        if (!xpl_name_escape(a, raw, &h->name) || !host_path(a, dir, f->name, &h->path))
+        if (!xpl_name_escape(a, raw, &h->name) || !host_path(a, dir, f->name, &h->path) ||
+            (f->version && !xpl_arena_str(a, xpl_str_from(f->version), &h->version)))
             return false;
         s->bytes += f->fingerprint.size;
         if (s->n_hosts == 1 || f->fingerprint.mtime_ns > s->mtime_ns)
@@ -379,6 +382,7 @@ xpl_status_t xpl_snapshot_build(const struct xpl_snapshot_spec *spec, struct xpl
     xpl_arena_init(&in->arena, (size_t)4 << 30);
     in->snap.inner = in;
     in->snap.generation = spec->generation;
+    in->snap.in_bucket = spec->root->objects != NULL;
     struct xpl_arena scratch;
     xpl_arena_init(&scratch, (size_t)1 << 30);
     const bool ok = build_sessions(in, spec, &scratch) && build_dirs(in, spec);
@@ -438,8 +442,23 @@ bool xpl_session_has_riegeli(const struct xpl_session *s, xpl_str_t name) {
     return false;
 }
 
+static xpl_status_t open_object(struct xpl_objects *objects, const struct xpl_host *h,
+                                uint64_t max_bytes, struct xpl_source **ret,
+                                struct xpl_error *err) {
+    const struct xpl_stored_object of = {
+        .path = h->path, .version = h->version, .size = h->fingerprint.size};
+    int fd = -1;
+    if (max_bytes && of.size > max_bytes)
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "%s: %llu bytes, more than the limit of %llu",
+                         xpl_path_shown(h->path.ptr, &(struct xpl_path_text){0}),
+                         (unsigned long long)of.size, (unsigned long long)max_bytes);
+    XPL_TRY(xpl_objects_get(objects, &of, &fd, err));
+    return xpl_source_open_copy(fd, h->path.ptr, &h->fingerprint, ret, err);
+}
+
 xpl_status_t xpl_snapshot_open(const struct xpl_snapshot *s, const struct xpl_host *h,
                                uint64_t max_bytes, struct xpl_source **ret, struct xpl_error *err) {
     const struct xpl_root *root = s->inner->root;
+    if (root->objects) return open_object(root->objects, h, max_bytes, ret, err);
     return xpl_source_open_inside(root->fd, h->path.ptr, root->links_root, max_bytes, ret, err);
 }

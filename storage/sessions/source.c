@@ -124,7 +124,8 @@ struct xpl_source {
     struct slot *slot;
     int fd;
     bool stable;
-    char path[]; // for messages
+    bool is_copy; // the file's own times say nothing
+    char path[];  // for messages
 };
 
 // Longer than a tick of the kernel's coarse clock (CONFIG_HZ >= 100); how often it is waited for.
@@ -199,15 +200,21 @@ static xpl_status_t map_it(struct xpl_source *s, uint64_t max_bytes, struct xpl_
     return XPL_OK;
 }
 
-static xpl_status_t open_source(int dirfd, const char *path, const char *root, uint64_t max_bytes,
-                                int pauses, struct xpl_source **ret, struct xpl_error *err) {
-    (void)pthread_once(&installed, install);
+static struct xpl_source *source_new(const char *path) {
     const size_t len = strlen(path) + 1;
-    struct xpl_source *s = xpl_sys_alloc(sizeof *s + len);
-    if (!s) XPL_RETURN_OOM(err, "opening a profile");
+    struct xpl_source *const s = xpl_sys_alloc(sizeof *s + len);
+    if (!s) return NULL;
     *s = (struct xpl_source){.fd = -1};
     atomic_init(&s->refs, 1);
     memcpy(s->path, path, len);
+    return s;
+}
+
+static xpl_status_t open_source(int dirfd, const char *path, const char *root, uint64_t max_bytes,
+                                int pauses, struct xpl_source **ret, struct xpl_error *err) {
+    (void)pthread_once(&installed, install);
+    struct xpl_source *const s = source_new(path);
+    if (!s) XPL_RETURN_OOM(err, "opening a profile");
     xpl_status_t st = open_regular(dirfd, path, root, &s->fd, err);
     if (st == XPL_OK) st = read_fingerprint(s->fd, path, pauses, &s->fingerprint, &s->stable, err);
     if (st == XPL_OK) st = map_it(s, max_bytes, err);
@@ -232,6 +239,26 @@ xpl_status_t xpl_source_open(int dirfd, const char *path, uint64_t max_bytes,
 
 xpl_status_t xpl_source_open_own(const char *path, struct xpl_source **ret, struct xpl_error *err) {
     return open_source(AT_FDCWD, path, NULL, 0, 0, ret, err);
+}
+
+xpl_status_t xpl_source_open_copy(int fd, const char *path, const struct xpl_fingerprint *as,
+                                  struct xpl_source **ret, struct xpl_error *err) {
+    (void)pthread_once(&installed, install);
+    struct xpl_source *const s = source_new(path);
+    if (!s) {
+        (void)close(fd);
+        XPL_RETURN_OOM(err, "opening a profile");
+    }
+    s->fd = fd;
+    s->fingerprint = *as;
+    s->stable = s->is_copy = true;
+    const xpl_status_t st = map_it(s, 0, err);
+    if (st != XPL_OK) {
+        xpl_source_free(s);
+        return st;
+    }
+    *ret = s;
+    return XPL_OK;
 }
 
 struct xpl_source *xpl_source_ref(struct xpl_source *s) {
@@ -290,7 +317,7 @@ bool xpl_source_is_truncated(const struct xpl_source *s) {
 xpl_status_t xpl_source_verify(const struct xpl_source *s, struct xpl_error *err) {
     struct stat st;
     if (fstat(s->fd, &st) != 0) return xpl_path_fail(errno, "read", s->path, err);
-    const struct xpl_fingerprint now = xpl_fingerprint_of(&st);
+    const struct xpl_fingerprint now = s->is_copy ? s->fingerprint : xpl_fingerprint_of(&st);
     if (now.size < s->fingerprint.size || xpl_source_is_truncated(s))
         XPL_RETURN_ERROR(err, XPL_ABORTED,
                          "%s: truncated while it was read (%llu of %llu bytes are left); try "

@@ -46,6 +46,10 @@ xpl_status_t xpl_source_open_inside(int dirfd, const char *path, const char *roo
 // A file of our own, which is replaced but never changed: it is not checked again.
 xpl_status_t xpl_source_open_own(const char *path, struct xpl_source **ret, struct xpl_error *err)
     XPL_NODISCARD;
+// A local copy of something else, of the same length: `fd` is a file that nobody changes, and is
+// taken over also on failure.  The source is known as `path` by the fingerprint `as`.
+xpl_status_t xpl_source_open_copy(int fd, const char *path, const struct xpl_fingerprint *as,
+                                  struct xpl_source **ret, struct xpl_error *err) XPL_NODISCARD;
 // One more owner: each frees it once.  Any thread.
 struct xpl_source *xpl_source_ref(struct xpl_source *s);
 // Unmaps and frees when the last owner does; nobody may read the bytes any more.  NULL is fine.

@@ -17,6 +17,7 @@
 
 #include "base/arena.h"
 #include "base/str.h"
+#include "storage/aged_files.h"
 
 enum { DIGITS = 16, NAME_SIZE = DIGITS + sizeof ".part" };
 
@@ -32,18 +33,6 @@ struct xpl_uploads {
     size_t n_open, n_idle;
     uint64_t idle_bytes; // of the files that nobody uses, as of the last scan and what came since
     char dir[];
-};
-
-// A file that nobody uses.
-struct idle {
-    char name[NAME_SIZE];
-    uint64_t bytes;
-    struct timespec mtime;
-};
-
-struct idle_list {
-    struct idle *v;
-    size_t n, cap;
 };
 
 // ---- names ----
@@ -78,44 +67,23 @@ static int open_at(const struct xpl_uploads *u, const char *name, int flags) {
 
 // ---- files that nobody uses; the caller holds the mutex ----
 
-static bool add_idle(struct idle_list *l, const char *name, const struct stat *sb) {
-    if (l->n == l->cap) {
-        const size_t cap = l->cap ? l->cap * 2 : 64;
-        struct idle *const grown = xpl_sys_realloc(l->v, cap * sizeof *l->v);
-        if (!grown) return false;
-        l->v = grown;
-        l->cap = cap;
-    }
-    struct idle *const one = &l->v[l->n++];
-    *one = (struct idle){.bytes = (uint64_t)sb->st_size, .mtime = sb->st_mtim};
-    memcpy(one->name, name, NAME_SIZE);
-    return true;
-}
-
-static int older_first(const void *pa, const void *pb) {
-    const struct timespec *const a = &((const struct idle *)pa)->mtime,
-                                 *const b = &((const struct idle *)pb)->mtime;
-    if (a->tv_sec != b->tv_sec) return a->tv_sec < b->tv_sec ? -1 : 1;
-    return (a->tv_nsec > b->tv_nsec) - (a->tv_nsec < b->tv_nsec);
-}
-
 // Lists them, oldest first, and counts them anew.
-static void list_idle(struct xpl_uploads *u, DIR *d, struct idle_list *l) {
+static void list_idle(struct xpl_uploads *u, DIR *d, struct xpl_aged_files *l) {
     struct stat sb;
     uint64_t key;
     u->idle_bytes = u->n_idle = 0;
     for (const struct dirent *e; (e = readdir(d));) {
         if (!key_of(e->d_name, &key) || find(u, key)) continue;
         if (fstatat(dirfd(d), e->d_name, &sb, AT_SYMLINK_NOFOLLOW) != 0) continue;
-        if (!add_idle(l, e->d_name, &sb)) break;
+        if (!xpl_aged_files_add(l, e->d_name, &sb)) break;
         u->idle_bytes += (uint64_t)sb.st_size;
         u->n_idle++;
     }
-    if (l->n) qsort(l->v, l->n, sizeof *l->v, older_first);
+    xpl_aged_files_sort(l);
 }
 
 // Unless another daemon has it.
-static void remove_idle(struct xpl_uploads *u, DIR *d, const struct idle *one) {
+static void remove_idle(struct xpl_uploads *u, DIR *d, const struct xpl_aged_file *one) {
     const int fd = openat(dirfd(d), one->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     const bool free_to_go = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0;
     if (free_to_go && unlinkat(dirfd(d), one->name, 0) == 0) {
@@ -139,13 +107,13 @@ static bool fits(const struct xpl_uploads *u) {
 
 // Removes idle files that were written before `old`, and the oldest until the rest fits.
 static void make_room(struct xpl_uploads *u, time_t old) {
-    struct idle_list l = {0};
+    struct xpl_aged_files l = {0};
     DIR *const d = opendir(u->dir);
     if (!d) return;
     list_idle(u, d, &l);
     for (size_t i = 0; i < l.n && (l.v[i].mtime.tv_sec < old || !fits(u)); i++)
         remove_idle(u, d, &l.v[i]);
-    xpl_sys_free(l.v);
+    xpl_aged_files_fini(&l);
     (void)closedir(d);
 }
 

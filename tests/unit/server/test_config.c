@@ -286,6 +286,8 @@ static void check_texts(void) {
         const char *flag, *value, *line, *expected; // value, or line of the file
     } rows[] = {
         {"--grace", "5", NULL, "--grace 5: a unit is missing; write 5s or 5ms"},
+        {"--grace=5", NULL, NULL, "xplaned: --grace 5: a unit is missing; write 5s or 5ms\n"},
+        {"--workers=x", NULL, NULL, "xplaned: --workers: bad value \"x\" for workers"},
         {"--store-limit", "4", NULL, "--store-limit 4: a unit is missing; write 4GiB or 4B"},
         {NULL, NULL, "request-timeout = 300\n", ":1: request-timeout 300: a unit is missing"},
         {NULL, NULL, "memory-limt = 3GiB\n",

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/objects/copies.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "storage/aged_files.h"
+#include "storage/make_dirs.h"
+
+// NAME_LEN: 32 digits, ".object".  BOOT: of the kernel's name of a boot.  SLACK: one part in so
+// many of the limit is written before copies are counted again, as other processes write, too.
+enum { NAME_LEN = 39, BOOT = 37, SLACK = 16 };
+
+struct fill { // a copy that is being written
+    struct fill *next;
+    struct xpl_copy_key key;
+};
+
+struct xpl_copies {
+    uint64_t limit;
+    int dir;
+    pthread_mutex_t mu; // the rest
+    pthread_cond_t filled;
+    struct fill *fills;
+    uint64_t bytes; // of the copies that were counted, and of those written since
+    uint64_t since; // bytes of the latter
+};
+
+static void name_of(const struct xpl_copy_key *key, char ret[NAME_LEN + 1]) {
+    (void)snprintf(ret, NAME_LEN + 1, "%016llx%016llx.object", (unsigned long long)key->id[0],
+                   (unsigned long long)key->id[1]);
+}
+
+static bool is_copy(xpl_str_t name) {
+    return name.len == NAME_LEN && xpl_str_ends(name, XPL_STR(".object"));
+}
+
+static bool is_part(xpl_str_t name) {
+    return xpl_str_ends(name, XPL_STR(".part"));
+}
+
+static xpl_status_t fail(int os, const char *what, struct xpl_error *err) {
+    char why[96];
+    const bool full = os == ENOSPC || os == EDQUOT || os == EMFILE || os == ENFILE || os == EFBIG;
+    XPL_RETURN_ERROR(err, full ? XPL_RESOURCE_EXHAUSTED : XPL_UNAVAILABLE,
+                     "the cache of objects: %s: %s", what, strerror_r(os, why, sizeof why));
+}
+
+// ---- eviction ----
+
+// Removes a file that nobody has open.
+static bool remove_unused(int dir, const char *name) {
+    const int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) return errno == ENOENT;
+    const bool gone = flock(fd, LOCK_EX | LOCK_NB) == 0 && unlinkat(dir, name, 0) == 0;
+    (void)close(fd);
+    return gone;
+}
+
+static DIR *list_dir(int dir) {
+    const int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *const d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d && fd >= 0) (void)close(fd);
+    return d;
+}
+
+static bool collect(const struct xpl_copies *c, struct xpl_aged_files *ret) {
+    DIR *const d = list_dir(c->dir);
+    bool ok = d != NULL;
+    for (struct dirent *e; ok && (e = readdir(d));) {
+        struct stat st;
+        if (is_copy(xpl_str_from(e->d_name)) &&
+            fstatat(c->dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+            ok = xpl_aged_files_add(ret, e->d_name, &st);
+    }
+    if (d) (void)closedir(d);
+    if (ok) xpl_aged_files_sort(ret);
+    return ok;
+}
+
+// Counts what is there, and removes what nobody has open where that and `needed` are too much: the
+// longest unused first, and some more, as counting takes long.  False when it cannot be counted.
+static bool evict(struct xpl_copies *c, uint64_t needed) {
+    struct xpl_aged_files l = {0};
+    const bool ok = collect(c, &l);
+    const uint64_t goal = l.bytes + needed > c->limit ? c->limit - c->limit / SLACK : c->limit;
+    for (size_t i = 0; ok && i < l.n && l.bytes + needed > goal; i++)
+        if (remove_unused(c->dir, l.v[i].name)) l.bytes -= l.v[i].bytes;
+    if (ok) c->bytes = l.bytes, c->since = 0;
+    xpl_aged_files_fini(&l);
+    return ok;
+}
+
+// Makes room for `bytes`, beside the copies that are being written.  The caller holds c->mu.
+static xpl_status_t make_room(struct xpl_copies *c, uint64_t bytes, struct xpl_error *err) {
+    uint64_t needed = bytes;
+    for (const struct fill *f = c->fills; f; f = f->next)
+        needed += f->key.size;
+    const bool fits = needed <= c->limit; // else nothing need go for it
+    const bool known = c->since <= c->limit / SLACK && c->bytes + needed <= c->limit;
+    if (fits && !known && !evict(c, needed)) XPL_RETURN_OOM(err, "the cache of objects");
+    if (fits && c->bytes + needed <= c->limit) return XPL_OK;
+    XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED,
+                     "an object of %llu bytes has no room in the cache: raise --object-cache (%llu "
+                     "bytes, of which %llu are in use)",
+                     (unsigned long long)bytes, (unsigned long long)c->limit,
+                     (unsigned long long)(c->bytes + needed - bytes));
+}
+
+// ---- life ----
+
+static void read_boot(char ret[BOOT]) {
+    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? -1 : read(fd, ret, BOOT - 1);
+    ret[n > 0 ? n : 0] = 0;
+    if (fd >= 0) (void)close(fd);
+}
+
+// Whether the directory's copies are of this boot; it says so from now on.
+static bool is_same_boot(int dir) {
+    char now[BOOT], was[BOOT] = "";
+    read_boot(now);
+    const int fd = openat(dir, "boot", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) return false;
+    const ssize_t n = pread(fd, was, BOOT - 1, 0);
+    was[n > 0 ? n : 0] = 0;
+    const bool same = now[0] && strcmp(now, was) == 0;
+    if (!same && (ftruncate(fd, 0) != 0 || pwrite(fd, now, strlen(now), 0) < 0))
+        (void)unlinkat(dir, "boot", 0);
+    (void)close(fd);
+    return same;
+}
+
+// Removes what a crash left: parts that nobody writes, and all of an earlier boot.
+static void sweep(int dir) {
+    const bool same = is_same_boot(dir);
+    DIR *const d = list_dir(dir);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        const xpl_str_t name = xpl_str_from(e->d_name);
+        if (is_part(name) || (!same && is_copy(name))) (void)remove_unused(dir, e->d_name);
+    }
+    if (d) (void)closedir(d);
+}
+
+xpl_status_t xpl_copies_new(const char *dir, uint64_t limit_bytes, struct xpl_copies **ret,
+                            struct xpl_error *err) {
+    if (!xpl_make_dirs(dir, 0700)) return fail(errno, "its directory cannot be made", err);
+    struct xpl_copies *const c = xpl_sys_alloc(sizeof *c);
+    if (!c) XPL_RETURN_OOM(err, "the cache of objects");
+    *c = (struct xpl_copies){.limit = limit_bytes, .since = UINT64_MAX};
+    c->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (c->dir < 0) {
+        xpl_sys_free(c);
+        return fail(errno, "its directory cannot be opened", err);
+    }
+    pthread_mutex_init(&c->mu, NULL);
+    pthread_cond_init(&c->filled, NULL);
+    sweep(c->dir);
+    *ret = c;
+    return XPL_OK;
+}
+
+void xpl_copies_free(struct xpl_copies *c) {
+    if (!c) return;
+    (void)close(c->dir);
+    pthread_cond_destroy(&c->filled);
+    pthread_mutex_destroy(&c->mu);
+    xpl_sys_free(c);
+}
+
+// ---- one copy ----
+
+// The copy, locked, or -1.  Its use is noted by the time of its last change, as times of reading
+// are often off.
+static int open_copy(struct xpl_copies *c, const struct xpl_copy_key *key) {
+    char name[NAME_LEN + 1];
+    struct stat st;
+    name_of(key, name);
+    const int fd = openat(c->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) return -1;
+    // One that is removed between opening and locking is still whole.
+    if (flock(fd, LOCK_SH) == 0 && fstat(fd, &st) == 0 && (uint64_t)st.st_size == key->size) {
+        (void)futimens(fd, (struct timespec[]){{0, UTIME_NOW}, {0, UTIME_NOW}});
+        return fd;
+    }
+    (void)unlinkat(c->dir, name, 0);
+    (void)close(fd);
+    return -1;
+}
+
+static xpl_status_t write_copy(struct xpl_copies *c, const struct xpl_copy_key *key,
+                               xpl_status_t (*fill)(void *arg, int fd, struct xpl_error *err),
+                               void *arg, int *ret_fd, struct xpl_error *err) {
+    static atomic_uint parts;
+    char name[NAME_LEN + 1], part[NAME_LEN + 40];
+    struct stat sb;
+    name_of(key, name);
+    // A name of its own: another process may be writing the same copy.
+    (void)snprintf(part, sizeof part, "%s.%ld.%u.part", name, (long)getpid(),
+                   atomic_fetch_add(&parts, 1));
+    const int fd = openat(c->dir, part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) return fail(errno, "a file cannot be made", err);
+    if (flock(fd, LOCK_EX) != 0 || ftruncate(fd, (off_t)key->size) != 0) {
+        const int os = errno;
+        (void)unlinkat(c->dir, part, 0);
+        (void)close(fd);
+        return fail(os, "a file cannot be made", err);
+    }
+    xpl_status_t st = fill(arg, fd, err);
+    if (st == XPL_OK && (fstat(fd, &sb) != 0 || (uint64_t)sb.st_size != key->size))
+        st = xpl_error_set(err, XPL_INTERNAL, __FILE__, __LINE__, UINT64_MAX,
+                           "the cache of objects: a copy has not the size of its object");
+    if (st == XPL_OK && (renameat(c->dir, part, c->dir, name) != 0 || flock(fd, LOCK_SH) != 0))
+        st = fail(errno, "a file cannot be renamed", err);
+    if (st == XPL_OK) {
+        *ret_fd = fd;
+        return XPL_OK;
+    }
+    (void)unlinkat(c->dir, part, 0);
+    (void)close(fd);
+    return st;
+}
+
+static bool is_filling(const struct xpl_copies *c, const struct xpl_copy_key *key) {
+    for (const struct fill *f = c->fills; f; f = f->next)
+        if (f->key.id[0] == key->id[0] && f->key.id[1] == key->id[1]) return true;
+    return false;
+}
+
+// The copy as *ret_fd >= 0, or a place among the fills for the caller's.
+static xpl_status_t begin(struct xpl_copies *c, struct fill *f, int *ret_fd,
+                          struct xpl_error *err) {
+    xpl_status_t st = XPL_OK;
+    pthread_mutex_lock(&c->mu);
+    while (is_filling(c, &f->key))
+        (void)pthread_cond_wait(&c->filled, &c->mu);
+    *ret_fd = open_copy(c, &f->key);
+    if (*ret_fd < 0) st = make_room(c, f->key.size, err);
+    if (*ret_fd < 0 && st == XPL_OK) {
+        f->next = c->fills;
+        c->fills = f;
+    }
+    pthread_mutex_unlock(&c->mu);
+    return st;
+}
+
+static void end(struct xpl_copies *c, struct fill *f, bool written) {
+    pthread_mutex_lock(&c->mu);
+    if (written) c->bytes += f->key.size, c->since += f->key.size;
+    struct fill **at = &c->fills;
+    while (*at != f)
+        at = &(*at)->next;
+    *at = f->next;
+    pthread_cond_broadcast(&c->filled);
+    pthread_mutex_unlock(&c->mu);
+}
+
+xpl_status_t xpl_copies_get(struct xpl_copies *c, const struct xpl_copy_key *key,
+                            xpl_status_t (*fill)(void *arg, int fd, struct xpl_error *err),
+                            void *arg, int *ret_fd, struct xpl_error *err) {
+    struct fill f = {.key = *key};
+    int fd = -1;
+    XPL_TRY(begin(c, &f, &fd, err));
+    if (fd < 0) {
+        const xpl_status_t st = write_copy(c, key, fill, arg, &fd, err);
+        end(c, &f, st == XPL_OK);
+        XPL_TRY(st);
+    }
+    *ret_fd = fd;
+    return XPL_OK;
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A page of a bucket's listing (list type 2 of S3, which Google's XML interface has as well), read
+// while it arrives.  What it does not know it skips; a document type is refused, and with it every
+// entity of its own.
+#ifndef XPL_STORAGE_OBJECTS_LISTING_H_
+#define XPL_STORAGE_OBJECTS_LISTING_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/str.h"
+
+struct xpl_listed_object {
+    xpl_str_t key;
+    xpl_str_t etag; // with its quotation marks; may be empty
+    uint64_t size;
+    int64_t mtime_ns; // since 1970; 0: it does not say
+};
+
+// What is called while a page is read; the texts are gone after the call.  False ends reading, as
+// memory ran out.
+struct xpl_listing_sink {
+    bool (*object)(void *arg, const struct xpl_listed_object *o);
+    bool (*folder)(void *arg, xpl_str_t key); // with the delimiter at its end
+    void *arg;
+};
+
+struct xpl_listing;
+
+// `sink` outlives it.  One thread.  FAILED_PRECONDITION without Expat.
+xpl_status_t xpl_listing_new(const struct xpl_listing_sink *sink, struct xpl_listing **ret,
+                             struct xpl_error *err) XPL_NODISCARD;
+void xpl_listing_free(struct xpl_listing *l);
+// The next bytes of the page.  False: it is not needed any further, and xpl_listing_end says why.
+bool xpl_listing_feed(struct xpl_listing *l, xpl_bytes_t piece);
+// After the last byte: where the next page begins, empty at the end of the listing; borrowed.
+// DATA_LOSS when the page is no listing, or a cut one; RESOURCE_EXHAUSTED.
+xpl_status_t xpl_listing_end(struct xpl_listing *l, xpl_str_t *ret_next, struct xpl_error *err)
+    XPL_NODISCARD;
+
+// What an answer that is an error says it is (<Code>), letters only, in ret[0..size); "" for
+// nothing.  Its message is left alone: it may repeat what was sent.
+void xpl_listing_error_code(xpl_str_t body, char *ret, size_t size);
+
+#endif

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/objects/objects.h"
+
+#include <string.h>
+
+#include "storage/hash.h"
+#include "storage/objects/copies.h"
+
+static uint64_t hash_text(xpl_str_t s, uint64_t seed) {
+    return xpl_digest64((xpl_bytes_t){(const uint8_t *)s.ptr, s.len}, seed);
+}
+
+xpl_status_t xpl_objects_init(struct xpl_objects *o, const struct xpl_objects_ops *ops,
+                              xpl_str_t place, const char *cache_dir, uint64_t cache_limit,
+                              struct xpl_error *err) {
+    o->ops = ops;
+    atomic_init(&o->refs, 1);
+    o->place[0] = hash_text(place, 1);
+    o->place[1] = hash_text(place, 2);
+    return xpl_copies_new(cache_dir, cache_limit, &o->cache, err);
+}
+
+struct xpl_objects *xpl_objects_ref(struct xpl_objects *o) {
+    atomic_fetch_add(&o->refs, 1);
+    return o;
+}
+
+void xpl_objects_unref(struct xpl_objects *o) {
+    if (!o || atomic_fetch_sub(&o->refs, 1) != 1) return;
+    xpl_copies_free(o->cache);
+    o->ops->free(o);
+}
+
+void xpl_objects_stop(struct xpl_objects *o, enum xpl_objects_stop what) {
+    o->ops->stop(o, what);
+}
+
+xpl_status_t xpl_objects_list(struct xpl_objects *o, xpl_str_t dir, struct xpl_object_list *list,
+                              struct xpl_error *err) {
+    list->cut = false;
+    list->n_refused = 0;
+    return o->ops->list(o, dir, list, err);
+}
+
+void xpl_objects_identify(const struct xpl_objects *o, const struct xpl_stored_object *of,
+                          uint64_t ret[2]) {
+    for (int i = 0; i < 2; i++)
+        ret[i] = hash_text(of->version, hash_text(of->path, o->place[i]));
+}
+
+// ---- listings that were wrong ----
+
+static uint64_t stale_mark(xpl_str_t dir) {
+    const uint64_t h = hash_text(dir, 3);
+    return h ? h : 1; // 0 is a free place
+}
+
+static void note_stale(struct xpl_objects *o, xpl_str_t path) {
+    const char *const slash = memrchr(path.ptr, '/', path.len);
+    const xpl_str_t dir = slash ? xpl_str_sub(path, 0, (size_t)(slash - path.ptr)) : XPL_STR(".");
+    const uint64_t mark = stale_mark(dir);
+    for (size_t i = 0; i < sizeof o->stale / sizeof *o->stale; i++) {
+        uint64_t none = 0;
+        if (atomic_compare_exchange_strong(&o->stale[i], &none, mark) || none == mark) return;
+    }
+    atomic_store(&o->stale[mark % (sizeof o->stale / sizeof *o->stale)], mark);
+}
+
+bool xpl_objects_take_stale(struct xpl_objects *o, xpl_str_t dir) {
+    const uint64_t mark = stale_mark(dir);
+    for (size_t i = 0; i < sizeof o->stale / sizeof *o->stale; i++) {
+        uint64_t expected = mark;
+        if (atomic_compare_exchange_strong(&o->stale[i], &expected, 0)) return true;
+    }
+    return false;
+}
+
+// ---- local copies ----
+
+struct fetch {
+    struct xpl_objects *o;
+    const struct xpl_stored_object *of;
+};
+
+static xpl_status_t fill(void *arg, int fd, struct xpl_error *err) {
+    const struct fetch *const f = arg;
+    return f->o->ops->fetch(f->o, f->of, fd, err);
+}
+
+xpl_status_t xpl_objects_get(struct xpl_objects *o, const struct xpl_stored_object *of, int *ret_fd,
+                             struct xpl_error *err) {
+    struct fetch f = {o, of};
+    struct xpl_copy_key key = {.size = of->size};
+    xpl_objects_identify(o, of, key.id);
+    const xpl_status_t st = xpl_copies_get(o->cache, &key, fill, &f, ret_fd, err);
+    if (st == XPL_ABORTED || st == XPL_NOT_FOUND) note_stale(o, of->path);
+    return st;
+}

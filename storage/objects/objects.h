@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Profiles in a bucket: S3, what is compatible with it, Google Cloud Storage.  Objects are listed a
+// directory at a time, and read from local copies that are fetched whole, kept in a bounded cache
+// and never changed: another version of an object is another copy.
+//
+// An implementation is a table of functions, as that of stores.  Threads: any, at any time; calls
+// wait for the network, so none is made on the loop.  Nothing is logged, and no error's text has a
+// secret in it.
+#ifndef XPL_STORAGE_OBJECTS_OBJECTS_H_
+#define XPL_STORAGE_OBJECTS_OBJECTS_H_
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/str.h"
+
+struct xpl_copies;
+
+struct xpl_stored_object {
+    xpl_str_t path;    // below the prefix; of a listing's directory, its name in there
+    xpl_str_t version; // ETag: objects of one path and version have equal bytes
+    uint64_t size;
+    int64_t mtime_ns; // since 1970; 0: unknown
+};
+
+// What a listing is given to.  The texts are gone after the call.
+struct xpl_object_list {
+    bool (*object)(void *arg, const struct xpl_stored_object *o); // false: out of memory
+    bool (*folder)(void *arg, xpl_str_t name);                    // likewise
+    void *arg;
+    unsigned max_pages; // of 1,000 names each
+    bool cut;           // set: there are more pages than that
+    size_t n_refused;   // set: names that cannot be asked for, such as "a//b"; left out
+};
+
+enum xpl_objects_stop { XPL_OBJECTS_STOP_LISTING = 1, XPL_OBJECTS_STOP_ALL };
+
+struct xpl_objects;
+struct xpl_objects_ops {
+    xpl_status_t (*list)(struct xpl_objects *o, xpl_str_t dir, struct xpl_object_list *list,
+                         struct xpl_error *err);
+    // Writes the object to `fd`, which is empty.
+    xpl_status_t (*fetch)(struct xpl_objects *o, const struct xpl_stored_object *of, int fd,
+                          struct xpl_error *err);
+    void (*stop)(struct xpl_objects *o, enum xpl_objects_stop what);
+    void (*free)(struct xpl_objects *o);
+};
+
+// What every implementation begins with; filled by xpl_objects_init.
+struct xpl_objects {
+    const struct xpl_objects_ops *ops;
+    atomic_uint refs;
+    struct xpl_copies *cache;
+    uint64_t place[2]; // endpoint, bucket and prefix, hashed
+    // Directories of which a listing was found to be wrong, hashed, for the next scan.  When there
+    // are more, some are only listed again when their time has come.
+    _Atomic uint64_t stale[32];
+};
+
+struct xpl_objects_options {
+    size_t size;             // sizeof(struct xpl_objects_options)
+    const char *url;         // s3://BUCKET/PREFIX or gs://BUCKET/PREFIX
+    const char *endpoint;    // "" for the service's own
+    const char *region;      // ""
+    bool anonymous;          // send no credentials
+    const char *cache_dir;   // made when it is missing
+    uint64_t cache_limit;    // bytes
+    uint64_t first_retry_ns; // 0: 200 ms; doubled for each further one
+};
+
+// What whoever would write there is told.
+#define XPL_OBJECTS_READ_ONLY                                                                      \
+    "the log directory is in an object store, which this daemon only reads: capture with "         \
+    "`xplanectl capture --direct --logdir DIR`, and copy the session there"
+
+// Whether LOGDIR is a bucket.
+bool xpl_objects_is_url(const char *logdir);
+// Asks nobody yet.  INVALID_ARGUMENT; FAILED_PRECONDITION without the libraries or credentials.
+xpl_status_t xpl_objects_open(const struct xpl_objects_options *o, struct xpl_objects **ret,
+                              struct xpl_error *err) XPL_NODISCARD;
+struct xpl_objects *xpl_objects_ref(struct xpl_objects *o);
+// NULL is fine.
+void xpl_objects_unref(struct xpl_objects *o);
+// Calls under way, and all later ones, end with CANCELLED: listings alone, or all.
+void xpl_objects_stop(struct xpl_objects *o, enum xpl_objects_stop what);
+
+// What lies directly in `dir`, a path below the prefix; "." is the prefix itself.  Nothing is there
+// when there is no such directory.  NOT_FOUND (no such bucket), PERMISSION_DENIED, UNAVAILABLE
+// (after retries), DATA_LOSS (an answer that is no listing), CANCELLED.
+xpl_status_t xpl_objects_list(struct xpl_objects *o, xpl_str_t dir, struct xpl_object_list *list,
+                              struct xpl_error *err) XPL_NODISCARD;
+// A descriptor of a local copy of that version of the object, for the caller to close; as long as
+// it is open the copy is not evicted.  Nobody changes the file.  ABORTED when the object was
+// replaced, NOT_FOUND when it is gone: its directory is then stale; RESOURCE_EXHAUSTED when the
+// cache has no room; else as xpl_objects_list.
+xpl_status_t xpl_objects_get(struct xpl_objects *o, const struct xpl_stored_object *of, int *ret_fd,
+                             struct xpl_error *err) XPL_NODISCARD;
+// What the version of an object is known by on every machine: a hash of place, path and version.
+void xpl_objects_identify(const struct xpl_objects *o, const struct xpl_stored_object *of,
+                          uint64_t ret[2]);
+// Whether a read found that the directory is not as it was listed; said once.
+bool xpl_objects_take_stale(struct xpl_objects *o, xpl_str_t dir);
+
+// ---- for implementations ----
+
+// `place`: what tells places of equal paths apart.  RESOURCE_EXHAUSTED, and what the cache's
+// directory says.
+xpl_status_t xpl_objects_init(struct xpl_objects *o, const struct xpl_objects_ops *ops,
+                              xpl_str_t place, const char *cache_dir, uint64_t cache_limit,
+                              struct xpl_error *err) XPL_NODISCARD;
+
+#endif

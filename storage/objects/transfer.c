@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/objects/transfer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "storage/hash.h"
+#include "storage/objects/libs.h"
+#include "storage/objects/listing.h"
+
+enum {
+    MAX_PARALLEL = 16,
+    TRIES = 5,
+    MAX_WAIT_S = 30, // of a Retry-After
+    ERROR_BODY = 2048,
+    KEPT_LANES = 8,
+    POLL_MS = 100, // how soon a stop is noticed
+    CONNECT_MS = 5000,
+    STALLED_S = 30, // without a byte
+};
+
+// Handles of one call at a time; their connections stay open.
+struct lane {
+    struct lane *next;
+    CURLM *multi;
+    CURL *easy[MAX_PARALLEL];
+};
+
+struct xpl_transfers {
+    const struct xpl_curl *curl;
+    unsigned parallel;
+    uint64_t first_retry_ns;
+    char provider[96]; // of signatures
+    atomic_bool stopping, stopping_all;
+    pthread_mutex_t mu;
+    struct lane *idle;
+    unsigned n_idle;
+};
+
+// ---- lanes ----
+
+static void lane_free(struct xpl_transfers *t, struct lane *l) {
+    for (size_t i = 0; i < MAX_PARALLEL; i++)
+        if (l->easy[i]) t->curl->easy_cleanup(l->easy[i]);
+    if (l->multi) (void)t->curl->multi_cleanup(l->multi);
+    xpl_sys_free(l);
+}
+
+static struct lane *lane_new(struct xpl_transfers *t) {
+    struct lane *const l = xpl_sys_alloc(sizeof *l);
+    if (!l) return NULL;
+    *l = (struct lane){.multi = t->curl->multi_init()};
+    bool ok = l->multi != NULL;
+    for (unsigned i = 0; ok && i < t->parallel; i++)
+        ok = (l->easy[i] = t->curl->easy_init()) != NULL;
+    if (ok) return l;
+    lane_free(t, l);
+    return NULL;
+}
+
+static struct lane *lane_get(struct xpl_transfers *t) {
+    pthread_mutex_lock(&t->mu);
+    struct lane *const l = t->idle;
+    if (l) t->idle = l->next, t->n_idle--;
+    pthread_mutex_unlock(&t->mu);
+    return l ? l : lane_new(t);
+}
+
+static void lane_put(struct xpl_transfers *t, struct lane *l) {
+    pthread_mutex_lock(&t->mu);
+    const bool kept = t->n_idle < KEPT_LANES;
+    if (kept) l->next = t->idle, t->idle = l, t->n_idle++;
+    pthread_mutex_unlock(&t->mu);
+    if (!kept) lane_free(t, l);
+}
+
+xpl_status_t xpl_transfers_new(const struct xpl_transfers_options *o, struct xpl_transfers **ret,
+                               struct xpl_error *err) {
+    const struct xpl_curl *curl;
+    XPL_TRY(xpl_curl_load(&curl, err));
+    struct xpl_transfers *const t = xpl_sys_alloc(sizeof *t);
+    if (!t) XPL_RETURN_OOM(err, "transfers");
+    *t = (struct xpl_transfers){.curl = curl,
+                                .parallel = o->parallel < MAX_PARALLEL ? o->parallel : MAX_PARALLEL,
+                                .first_retry_ns = o->first_retry_ns};
+    (void)snprintf(t->provider, sizeof t->provider, "aws:amz:%.64s:s3", o->region);
+    pthread_mutex_init(&t->mu, NULL);
+    *ret = t;
+    return XPL_OK;
+}
+
+void xpl_transfers_free(struct xpl_transfers *t) {
+    if (!t) return;
+    while (t->idle) {
+        struct lane *const l = t->idle;
+        t->idle = l->next;
+        lane_free(t, l);
+    }
+    pthread_mutex_destroy(&t->mu);
+    xpl_sys_free(t);
+}
+
+void xpl_transfers_stop(struct xpl_transfers *t, bool all) {
+    atomic_store(&t->stopping, true);
+    if (all) atomic_store(&t->stopping_all, true);
+}
+
+// ---- one request ----
+
+struct request {
+    struct xpl_transfers *t;
+    struct xpl_transfer *v;
+    CURL *easy; // while it runs
+    struct curl_slist *headers;
+    uint64_t got;    // bytes of it that were written
+    uint64_t from;   // in the object, where this try began
+    uint64_t due_ns; // when it may begin
+    unsigned tries;
+    int os; // error of the file system
+    bool done, no_memory, too_long;
+    size_t n_error;
+    char error[ERROR_BODY];
+};
+
+static bool put_range(struct request *r, xpl_bytes_t piece) {
+    const struct xpl_transfer *const v = r->v;
+    if (piece.len > v->n - r->got || (v->status == 200 && r->from != 0)) {
+        r->too_long = true; // it is another object, or the whole of it
+        return false;
+    }
+    while (piece.len) {
+        const ssize_t n = pwrite(v->fd, piece.ptr, piece.len, (off_t)(v->first + r->got));
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            r->os = n < 0 ? errno : ENOSPC;
+            return false;
+        }
+        r->got += (size_t)n;
+        piece.ptr += n;
+        piece.len -= (size_t)n;
+    }
+    return true;
+}
+
+// libcurl's: anything but the length ends the transfer.
+static size_t on_body(char *p, size_t size, size_t n, void *arg) {
+    struct request *const r = arg;
+    const size_t len = size * n;
+    const xpl_bytes_t piece = {(const uint8_t *)p, len};
+    (void)r->t->curl->easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &r->v->status);
+    if (r->v->status < 200 || r->v->status > 299) {
+        const size_t room = sizeof r->error - r->n_error;
+        memcpy(r->error + r->n_error, p, len < room ? len : room);
+        r->n_error += len < room ? len : room;
+        return len;
+    }
+    if (r->v->n) return put_range(r, piece) ? len : 0;
+    xpl_buf_put(r->v->answer, p, len);
+    r->no_memory = r->v->answer->failed;
+    return r->no_memory ? 0 : len;
+}
+
+static bool add_header(struct request *r, const char *header) {
+    struct curl_slist *const longer = r->t->curl->slist_append(r->headers, header);
+    if (longer) r->headers = longer;
+    return longer != NULL;
+}
+
+#define SHA256_OF_NOTHING "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+static bool set_headers(struct request *r, const struct xpl_credential *credential) {
+    char token[sizeof credential->token + 32];
+    bool ok = true;
+    for (size_t i = 0; ok && i < r->v->n_headers; i++)
+        ok = add_header(r, r->v->headers[i]);
+    if (ok && credential->kind == XPL_CREDENTIAL_KEYS)
+        ok = add_header(r, "x-amz-content-sha256: " SHA256_OF_NOTHING);
+    if (ok && credential->kind == XPL_CREDENTIAL_KEYS && credential->token[0]) {
+        (void)snprintf(token, sizeof token, "x-amz-security-token: %s", credential->token);
+        ok = add_header(r, token);
+        explicit_bzero(token, sizeof token);
+    }
+    return ok;
+}
+
+static bool set_options(struct request *r, const struct xpl_credential *credential) {
+    const struct xpl_curl *const c = r->t->curl;
+    const struct xpl_transfer *const v = r->v;
+    char range[64];
+    c->easy_reset(r->easy);
+    bool ok = c->easy_setopt(r->easy, CURLOPT_URL, v->url) == CURLE_OK &&
+              c->easy_setopt(r->easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+              c->easy_setopt(r->easy, CURLOPT_HTTPHEADER, r->headers) == CURLE_OK;
+    (void)c->easy_setopt(r->easy, CURLOPT_NOSIGNAL, 1L);
+    (void)c->easy_setopt(r->easy, CURLOPT_FOLLOWLOCATION, 0L);
+    (void)c->easy_setopt(r->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    (void)c->easy_setopt(r->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+    (void)c->easy_setopt(r->easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    (void)c->easy_setopt(r->easy, CURLOPT_LOW_SPEED_TIME, (long)STALLED_S);
+    (void)c->easy_setopt(r->easy, CURLOPT_WRITEFUNCTION, on_body);
+    (void)c->easy_setopt(r->easy, CURLOPT_WRITEDATA, r);
+    (void)c->easy_setopt(r->easy, CURLOPT_PRIVATE, r);
+    // Not among the headers: those are signed, and Google changes this one on its way.
+    if (ok && v->packed)
+        ok = c->easy_setopt(r->easy, CURLOPT_ACCEPT_ENCODING, "gzip") == CURLE_OK &&
+             c->easy_setopt(r->easy, CURLOPT_HTTP_CONTENT_DECODING, 0L) == CURLE_OK;
+    if (ok && v->n) { // what is missing of it
+        (void)snprintf(range, sizeof range, "%llu-%llu", (unsigned long long)r->from,
+                       (unsigned long long)(v->first + v->n - 1));
+        ok = c->easy_setopt(r->easy, CURLOPT_RANGE, range) == CURLE_OK;
+    }
+    if (ok && credential->kind == XPL_CREDENTIAL_KEYS)
+        ok = c->easy_setopt(r->easy, CURLOPT_AWS_SIGV4, r->t->provider) == CURLE_OK &&
+             c->easy_setopt(r->easy, CURLOPT_USERNAME, credential->access) == CURLE_OK &&
+             c->easy_setopt(r->easy, CURLOPT_PASSWORD, credential->secret) == CURLE_OK;
+    return ok;
+}
+
+// ---- outcomes ----
+
+static bool may_pass(CURLcode rc) {
+    return rc == CURLE_COULDNT_RESOLVE_HOST || rc == CURLE_COULDNT_RESOLVE_PROXY ||
+           rc == CURLE_COULDNT_CONNECT || rc == CURLE_OPERATION_TIMEDOUT ||
+           rc == CURLE_PARTIAL_FILE || rc == CURLE_GOT_NOTHING || rc == CURLE_SEND_ERROR ||
+           rc == CURLE_RECV_ERROR || rc == CURLE_SSL_CONNECT_ERROR;
+}
+
+static bool may_try_again(const struct request *r, CURLcode rc) {
+    const long status = r->v->status;
+    if (r->tries >= TRIES) return false;
+    if (rc != CURLE_OK) return may_pass(rc);
+    if (status == 408 || status == 429 || (status >= 500 && status != 501)) return true;
+    return status >= 200 && status < 300 && r->got < r->v->n; // a short body
+}
+
+static void plan_retry(struct request *r) {
+    static atomic_ulong drawn;
+    curl_off_t after_s = 0;
+    (void)r->t->curl->easy_getinfo(r->easy, CURLINFO_RETRY_AFTER, &after_s);
+    const uint64_t now = xpl_clock_ns(), seed = atomic_fetch_add(&drawn, 1) ^ now;
+    uint64_t wait = r->t->first_retry_ns << (r->tries - 1);
+    wait = wait / 2 + xpl_digest64((xpl_bytes_t){(const uint8_t *)"", 0}, seed) % (wait / 2 + 1);
+    if (after_s > 0) wait += (uint64_t)(after_s < MAX_WAIT_S ? after_s : MAX_WAIT_S) * 1000000000u;
+    r->due_ns = now + wait;
+}
+
+static xpl_status_t status_of(const struct xpl_transfer *v) {
+    if (v->status == 404) return XPL_NOT_FOUND;
+    if (v->status == 401 || v->status == 403) return XPL_PERMISSION_DENIED;
+    if (v->status == 412 || v->status == 416) return XPL_ABORTED;
+    if (v->status >= 300 && v->status < 500 && v->status != 408 && v->status != 429)
+        return XPL_FAILED_PRECONDITION;
+    return XPL_UNAVAILABLE;
+}
+
+static xpl_status_t report(const struct request *r, CURLcode rc, struct xpl_error *err) {
+    const struct xpl_transfer *const v = r->v;
+    char why[96];
+    if (r->no_memory || rc == CURLE_OUT_OF_MEMORY) XPL_RETURN_OOM(err, "object store");
+    if (r->os)
+        XPL_RETURN_ERROR(err, XPL_RESOURCE_EXHAUSTED, "the cache of objects: cannot be written: %s",
+                         strerror_r(r->os, why, sizeof why));
+    if (rc == CURLE_OK && v->status >= 200 && v->status < 300)
+        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "object store: %.80s: less came than was asked for",
+                         v->shown);
+    if (r->too_long)
+        XPL_RETURN_ERROR(err, XPL_ABORTED, "object store: %.80s: changed while it was read",
+                         v->shown);
+    if (rc != CURLE_OK)
+        XPL_RETURN_ERROR(err, XPL_UNAVAILABLE, "object store: %.80s: %.80s", v->shown,
+                         r->t->curl->easy_strerror(rc));
+    const xpl_status_t st = status_of(v);
+    XPL_RETURN_ERROR(err, st, "object store: %.80s: %s%s%ld%s%s%s", v->shown,
+                     st == XPL_ABORTED ? "changed since it was listed" : "", //
+                     st == XPL_ABORTED ? " (" : "answered ", v->status, v->code[0] ? " " : "",
+                     v->code, st == XPL_ABORTED ? ")" : "");
+}
+
+// ---- all requests of a call ----
+
+struct call {
+    struct xpl_transfers *t;
+    const struct xpl_credential *credential;
+    struct lane *lane;
+    struct request *requests;
+    size_t n, left;
+    bool busy[MAX_PARALLEL]; // handles of the lane
+};
+
+static xpl_status_t start_request(struct call *k, struct request *r, unsigned handle,
+                                  struct xpl_error *err) {
+    r->easy = k->lane->easy[handle];
+    r->tries++;
+    r->n_error = 0;
+    r->from = r->v->first + r->got;
+    r->v->status = 0;
+    r->v->code[0] = 0;
+    if (!r->v->n) r->v->answer->n = 0;
+    if ((!r->headers && !set_headers(r, k->credential)) || !set_options(r, k->credential) ||
+        k->t->curl->multi_add_handle(k->lane->multi, r->easy) != CURLM_OK) {
+        r->easy = NULL;
+        XPL_RETURN_OOM(err, "object store");
+    }
+    k->busy[handle] = true;
+    return XPL_OK;
+}
+
+static void detach(struct call *k, struct request *r) {
+    if (!r->easy) return;
+    (void)k->t->curl->multi_remove_handle(k->lane->multi, r->easy);
+    for (unsigned i = 0; i < k->t->parallel; i++)
+        if (k->lane->easy[i] == r->easy) k->busy[i] = false;
+    // What a handle remembers of a request has secrets in it.
+    k->t->curl->easy_reset(r->easy);
+    r->easy = NULL;
+}
+
+// Starts what is due; *ret_wait_ms: until the next one is.
+static xpl_status_t start_due(struct call *k, int *ret_wait_ms, struct xpl_error *err) {
+    const uint64_t now = xpl_clock_ns();
+    unsigned handle = 0;
+    *ret_wait_ms = POLL_MS;
+    for (size_t i = 0; i < k->n; i++) {
+        struct request *const r = &k->requests[i];
+        if (r->done || r->easy) continue;
+        if (r->due_ns > now) {
+            const uint64_t ms = (r->due_ns - now) / 1000000 + 1;
+            if (ms < (uint64_t)*ret_wait_ms) *ret_wait_ms = (int)ms;
+            continue;
+        }
+        while (handle < k->t->parallel && k->busy[handle])
+            handle++;
+        if (handle == k->t->parallel) break;
+        XPL_TRY(start_request(k, r, handle, err));
+    }
+    return XPL_OK;
+}
+
+static xpl_status_t finish_request(struct call *k, struct request *r, CURLcode rc,
+                                   struct xpl_error *err) {
+    (void)k->t->curl->easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &r->v->status);
+    xpl_listing_error_code((xpl_str_t){r->error, r->n_error}, r->v->code, sizeof r->v->code);
+    const bool good = rc == CURLE_OK && r->v->status >= 200 && r->v->status < 300;
+    if (good && r->got == r->v->n) {
+        detach(k, r);
+        r->done = true;
+        k->left--;
+        return XPL_OK;
+    }
+    if (!may_try_again(r, rc)) return report(r, rc, err);
+    plan_retry(r);
+    detach(k, r);
+    return XPL_OK;
+}
+
+static xpl_status_t finish_done(struct call *k, struct xpl_error *err) {
+    const struct xpl_curl *const c = k->t->curl;
+    int queued;
+    for (CURLMsg *m; (m = c->multi_info_read(k->lane->multi, &queued));) {
+        struct request *r = NULL;
+        if (m->msg != CURLMSG_DONE) continue;
+        const CURLcode rc = m->data.result; // gone when the handle is removed
+        (void)c->easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &r);
+        XPL_TRY(finish_request(k, r, rc, err));
+    }
+    return XPL_OK;
+}
+
+static xpl_status_t run_call(struct call *k, struct xpl_error *err) {
+    const struct xpl_curl *const c = k->t->curl;
+    while (k->left) {
+        int running, wait_ms;
+        if (atomic_load(k->requests->v->ends_early ? &k->t->stopping : &k->t->stopping_all))
+            XPL_RETURN_ERROR(err, XPL_CANCELLED, "object store: this daemon ends");
+        XPL_TRY(start_due(k, &wait_ms, err));
+        if (c->multi_perform(k->lane->multi, &running) != CURLM_OK)
+            XPL_RETURN_OOM(err, "object store");
+        const size_t left = k->left;
+        XPL_TRY(finish_done(k, err));
+        if (k->left == left && c->multi_poll(k->lane->multi, NULL, 0, wait_ms, NULL) != CURLM_OK)
+            XPL_RETURN_OOM(err, "object store");
+    }
+    return XPL_OK;
+}
+
+xpl_status_t xpl_transfers_run(struct xpl_transfers *t, const struct xpl_credential *credential,
+                               struct xpl_transfer *v, size_t n, struct xpl_error *err) {
+    struct call k = {.t = t, .credential = credential, .n = n, .left = n};
+    if (!n) return XPL_OK;
+    k.requests = xpl_sys_alloc(n * sizeof *k.requests);
+    k.lane = k.requests ? lane_get(t) : NULL;
+    if (!k.lane) {
+        xpl_sys_free(k.requests);
+        XPL_RETURN_OOM(err, "object store");
+    }
+    memset(k.requests, 0, n * sizeof *k.requests);
+    for (size_t i = 0; i < n; i++)
+        k.requests[i].t = t, k.requests[i].v = &v[i];
+    const xpl_status_t st = run_call(&k, err);
+    for (size_t i = 0; i < n; i++) {
+        detach(&k, &k.requests[i]);
+        t->curl->slist_free_all(k.requests[i].headers);
+    }
+    lane_put(t, k.lane);
+    xpl_sys_free(k.requests);
+    return st;
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Private: requests over HTTP, several at once, tried again when that can help.  The caller's
+// thread does the work and waits; connections are kept for the next one.
+#ifndef XPL_STORAGE_OBJECTS_TRANSFER_H_
+#define XPL_STORAGE_OBJECTS_TRANSFER_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "storage/objects/credentials.h"
+
+struct xpl_buf;
+struct xpl_transfers;
+
+struct xpl_transfer {
+    const char *url;
+    const char *shown; // for messages: what is read
+    // "NAME: VALUE"; without line breaks
+    const char *headers[1];
+    size_t n_headers;
+    bool packed; // what is stored with Content-Encoding gzip comes so
+    // Where the answer goes: n bytes of the object from `first` on, to their place in `fd`; or,
+    // with n 0, everything, to `answer`, which is emptied first.
+    int fd;
+    uint64_t first, n;
+    struct xpl_buf *answer;
+    bool ends_early; // see xpl_transfers_stop
+    // Set.
+    long status;   // of HTTP; 0: there was none
+    char code[64]; // what an object store calls the error; ""
+};
+
+struct xpl_transfers_options {
+    unsigned parallel;       // requests at once of one call
+    uint64_t first_retry_ns; // before the second try; doubled for each further one, with jitter
+    const char *region;      // of signatures
+};
+
+// FAILED_PRECONDITION without libcurl.
+xpl_status_t xpl_transfers_new(const struct xpl_transfers_options *o, struct xpl_transfers **ret,
+                               struct xpl_error *err) XPL_NODISCARD;
+// When no call is under way.  NULL is fine.
+void xpl_transfers_free(struct xpl_transfers *t);
+// Calls under way, and all later ones, end with CANCELLED: all, or those that end early.
+void xpl_transfers_stop(struct xpl_transfers *t, bool all);
+
+// Does all of them, at most `parallel` at once; the first that fails ends the others.  429, 5xx and
+// broken connections are tried five times, after Retry-After when that is said.  Any thread.
+// CANCELLED, NOT_FOUND (404), PERMISSION_DENIED (401, 403), ABORTED (412, 416: the object is
+// another one), RESOURCE_EXHAUSTED (no space, no memory), FAILED_PRECONDITION (a redirection, 400),
+// UNAVAILABLE.
+xpl_status_t xpl_transfers_run(struct xpl_transfers *t, const struct xpl_credential *credential,
+                               struct xpl_transfer *v, size_t n, struct xpl_error *err)
+    XPL_NODISCARD;
+
+#endif

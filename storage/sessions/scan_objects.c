@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the directories of a bucket: each by a listing, as there is nothing that changes with what
+// is in it.  So they are listed again when it is time, and when a read found one to be wrong.
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "storage/objects/objects.h"
+#include "storage/sessions/catalogue_impl.h"
+#include "storage/sessions/layout.h"
+#include "storage/sessions/path.h"
+
+// PAGES: of a directory that may have profiles; OTHER_PAGES: of one that is only on the way, such
+// as one of checkpoints.  Of 1,000 names each.
+enum { RARELY = 20, PAGES = 1000, OTHER_PAGES = 10, RECENT_S = 3600 };
+
+struct reading {
+    struct xpl_catalogue *c;
+    struct xpl_dir *d;
+    struct xpl_scan_listing l;
+};
+
+static xpl_str_t path_of(const struct xpl_dir *d) {
+    return (xpl_str_t){d->path, d->path_len};
+}
+
+// ---- when ----
+
+static bool is_run(const struct xpl_dir *d) {
+    xpl_str_t prefix, run;
+    return d->parent && xpl_path_is_run(path_of(d), &prefix, &run);
+}
+
+// LOGDIR, what lies in it, and what leads to runs: new ones come there.
+static bool leads_to_runs(const struct xpl_dir *d) {
+    const xpl_str_t name = {d->path + d->name_at, d->path_len - d->name_at};
+    return !d->parent || !d->parent->parent || xpl_str_eq(name, XPL_STR("plugins")) ||
+           xpl_str_eq(path_of(d), XPL_STR(XPL_SESSIONS_DIR)) ||
+           xpl_str_ends(path_of(d), XPL_STR("/" XPL_SESSIONS_DIR));
+}
+
+static bool is_recent(const struct xpl_dir *d) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    const int64_t since_ns = ((int64_t)now.tv_sec - RECENT_S) * 1000000000;
+    bool recent = is_run(d) && !d->n_files; // its profiles are to come
+    for (size_t i = 0; !recent && i < d->n_files; i++)
+        recent = d->files[i].fingerprint.mtime_ns > since_ns;
+    return recent;
+}
+
+static void plan(const struct xpl_catalogue *c, struct xpl_dir *d) {
+    const uint64_t often = leads_to_runs(d) || is_recent(d) ? 1 : RARELY;
+    d->list_at_ns = xpl_clock_ns() + often * c->o.list_every_ns;
+}
+
+// ---- what ----
+
+static bool on_object(void *arg, const struct xpl_stored_object *o) {
+    struct reading *const r = arg;
+    struct xpl_profile_kind kind;
+    char name[NAME_MAX + 1], *version;
+    if (o->path.len > NAME_MAX) return true; // no profile's name
+    (void)snprintf(name, sizeof name, "%.*s", XPL_STR_FMT(o->path));
+    const xpl_str_t host = xpl_root_profile_name(r->c->o.match, name, &kind);
+    if (!host.len) return true;
+    struct xpl_stored_object whole = *o;
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s%s%s", r->d->parent ? r->d->path : "",
+                   r->d->parent ? "/" : "", name);
+    whole.path = xpl_str_from(path);
+    uint64_t id[2];
+    xpl_objects_identify(r->c->root->objects, &whole, id);
+    const struct xpl_fingerprint fingerprint = {.dev = id[0],
+                                                .ino = id[1],
+                                                .size = o->size,
+                                                .mtime_ns = o->mtime_ns,
+                                                .ctime_ns = o->mtime_ns};
+    version = xpl_scan_copy_text(o->version.ptr, o->version.len);
+    if (!version || !xpl_scan_add_file(&r->l, name, host, &kind, false, &fingerprint)) {
+        xpl_sys_free(version);
+        return false;
+    }
+    r->l.files[r->l.n_files - 1].version = version;
+    return true;
+}
+
+static bool on_folder(void *arg, xpl_str_t name) {
+    struct reading *const r = arg;
+    char text[NAME_MAX + 1];
+    if (name.len > NAME_MAX) {
+        xpl_scan_note_problem(r->d, r->d->path, "a directory below is left out, its name is long");
+        return true;
+    }
+    (void)snprintf(text, sizeof text, "%.*s", XPL_STR_FMT(name));
+    return xpl_scan_add_child(&r->l, r->d, text);
+}
+
+static void note_left_out(struct xpl_dir *d, const struct xpl_object_list *list) {
+    char why[96];
+    if (list->cut) {
+        (void)snprintf(why, sizeof why, "what comes after the first %u names is left out",
+                       list->max_pages * 1000);
+        xpl_scan_note_problem(d, d->path, why);
+    }
+    if (list->n_refused) {
+        (void)snprintf(why, sizeof why, "%zu objects are left out, their names are no paths",
+                       list->n_refused);
+        xpl_scan_note_problem(d, d->path, why);
+    }
+}
+
+// Whether others may be listed all the same: else one directory would keep the catalogue as it is.
+static bool is_its_own(xpl_status_t st) {
+    return st == XPL_PERMISSION_DENIED || st == XPL_DATA_LOSS || st == XPL_FAILED_PRECONDITION ||
+           st == XPL_INVALID_ARGUMENT;
+}
+
+static xpl_status_t read_objects(struct xpl_catalogue *c, struct xpl_dir *d,
+                                 struct xpl_error *err) {
+    struct reading r = {.c = c, .d = d};
+    struct xpl_object_list list = {.object = on_object,
+                                   .folder = on_folder,
+                                   .arg = &r,
+                                   .max_pages =
+                                       leads_to_runs(d) || is_run(d) ? PAGES : OTHER_PAGES};
+    xpl_sys_free(d->problem);
+    d->problem = NULL, d->n_problems = 0;
+    struct xpl_error why = {0};
+    const xpl_status_t st = xpl_objects_list(c->root->objects, path_of(d), &list, &why);
+    if (st == XPL_OK) {
+        note_left_out(d, &list);
+        xpl_scan_drop_twins(d, &r.l);
+        xpl_scan_take_listing(c, d, &r.l);
+        return XPL_OK;
+    }
+    xpl_scan_listing_free(&r.l);
+    if (is_its_own(st) && d->parent) {
+        xpl_scan_note_problem(d, d->path,
+                              st == XPL_PERMISSION_DENIED
+                                  ? "the object store does not let it be listed"
+                                  : "its listing cannot be read");
+        if (st == XPL_PERMISSION_DENIED || !d->known) xpl_scan_drop_contents(c, d);
+        d->marked = false;
+        return XPL_OK;
+    }
+    XPL_RETURN_ERROR(err, st, "%s", why.msg); // the old contents stay
+}
+
+xpl_status_t xpl_scan_visit_objects(struct xpl_catalogue *c, struct xpl_dir *d,
+                                    struct xpl_error *err) {
+    const bool stale = xpl_objects_take_stale(c->root->objects, path_of(d));
+    if (!stale && !d->marked && xpl_clock_ns() < d->list_at_ns) return XPL_OK;
+    const xpl_status_t st = read_objects(c, d, err);
+    plan(c, d);
+    return st;
+}

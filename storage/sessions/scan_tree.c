@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tree of LOGDIR's directories, and how what was read of one gets into it.
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "storage/sessions/catalogue_impl.h"
+#include "storage/sessions/path.h"
+
+char *xpl_scan_copy_text(const char *s, size_t n) {
+    char *p = xpl_sys_alloc(n + 1);
+    if (!p) return NULL;
+    memcpy(p, s, n);
+    p[n] = 0;
+    return p;
+}
+
+void xpl_scan_note_problem(struct xpl_dir *d, const char *path, const char *why) {
+    char buf[256];
+    const int n =
+        snprintf(buf, sizeof buf, "%s: %s", xpl_path_shown(path, &(struct xpl_path_text){0}), why);
+    if (!d->problem && n > 0) d->problem = xpl_scan_copy_text(buf, strlen(buf));
+    d->n_problems++;
+}
+
+// --- The tree ---
+
+static void files_free(struct xpl_dir_file *files, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        xpl_sys_free(files[i].name), xpl_sys_free(files[i].version);
+    xpl_sys_free(files);
+}
+
+void xpl_dir_free(struct xpl_dir *d) {
+    struct xpl_dir *const above = d ? d->parent : NULL;
+    while (d && d != above) {
+        if (d->n_children) {
+            d = d->children[--d->n_children];
+            continue;
+        }
+        struct xpl_dir *const parent = d->parent;
+        files_free(d->files, d->n_files);
+        xpl_about_free(d->about);
+        xpl_sys_free(d->children);
+        xpl_sys_free(d->path);
+        xpl_sys_free(d->problem);
+        xpl_sys_free(d);
+        d = parent;
+    }
+}
+
+struct xpl_dir *xpl_dir_new(struct xpl_dir *parent, const char *name) {
+    struct xpl_dir *d = xpl_sys_alloc(sizeof *d);
+    if (!d) return NULL;
+    *d = (struct xpl_dir){.parent = parent, .marked = true};
+    const size_t above = parent && parent->parent ? parent->path_len + 1 : 0;
+    const size_t len = strlen(name);
+    d->path = xpl_sys_alloc(above + len + 1);
+    if (!d->path) {
+        xpl_sys_free(d);
+        return NULL;
+    }
+    if (above) memcpy(d->path, parent->path, above - 1), d->path[above - 1] = '/';
+    memcpy(d->path + above, name, len + 1);
+    d->path_len = above + len;
+    d->name_at = above;
+    return d;
+}
+
+static int file_cmp(const void *a, const void *b) {
+    return strcmp(((const struct xpl_dir_file *)a)->name, ((const struct xpl_dir_file *)b)->name);
+}
+static int child_cmp(const void *pa, const void *pb) {
+    const struct xpl_dir *a = *(struct xpl_dir *const *)pa, *b = *(struct xpl_dir *const *)pb;
+    return strcmp(a->path + a->name_at, b->path + b->name_at);
+}
+
+// --- What a directory holds, as collected ---
+
+void *xpl_scan_grow(void *p, size_t n, size_t *cap, size_t elem) {
+    if (n < *cap) return p;
+    const size_t next = *cap ? *cap * 2 : 8;
+    void *q = xpl_sys_realloc(p, next * elem);
+    if (q) *cap = next;
+    return q;
+}
+
+void xpl_scan_listing_free(struct xpl_scan_listing *l) {
+    files_free(l->files, l->n_files);
+    for (size_t i = 0; i < l->n_children; i++) {
+        l->children[i]->parent = NULL;
+        xpl_dir_free(l->children[i]);
+    }
+    xpl_sys_free(l->children);
+    xpl_about_free(l->about);
+}
+
+bool xpl_scan_add_file(struct xpl_scan_listing *l, const char *name, xpl_str_t host,
+                       const struct xpl_profile_kind *kind, bool link,
+                       const struct xpl_fingerprint *fingerprint) {
+    struct xpl_dir_file *files = xpl_scan_grow(l->files, l->n_files, &l->cap_files, sizeof *files);
+    if (!files) return false;
+    l->files = files;
+    char *copy = xpl_scan_copy_text(name, strlen(name));
+    if (!copy) return false;
+    files[l->n_files++] = (struct xpl_dir_file){.name = copy,
+                                                .len = host.len,
+                                                .riegeli = kind->refusal != NULL,
+                                                .rank = (uint8_t)kind->rank,
+                                                .kind = (uint8_t)(kind->rank / XPL_RANKS_OF_KIND),
+                                                .link = link,
+                                                .fingerprint = *fingerprint};
+    return true;
+}
+
+bool xpl_scan_add_child(struct xpl_scan_listing *l, struct xpl_dir *d, const char *name) {
+    struct xpl_dir **children =
+        xpl_scan_grow(l->children, l->n_children, &l->cap_children, sizeof(struct xpl_dir *));
+    if (!children) return false;
+    l->children = children;
+    struct xpl_dir *child = xpl_dir_new(d, name);
+    if (!child) return false;
+    children[l->n_children++] = child;
+    return true;
+}
+
+void xpl_scan_note_problem_in(struct xpl_dir *d, const char *name, const char *why) {
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s%s%s", d->parent ? d->path : "", d->parent ? "/" : "",
+                   name);
+    xpl_scan_note_problem(d, path, why);
+}
+
+// Files by host, the one that counts first.
+static int twin_cmp(const void *pa, const void *pb) {
+    const struct xpl_dir_file *a = pa, *b = pb;
+    const int c = xpl_str_cmp((xpl_str_t){a->name, a->len}, (xpl_str_t){b->name, b->len});
+    if (c) return c;
+    if (a->riegeli != b->riegeli) return a->riegeli - b->riegeli;
+    return a->rank != b->rank ? a->rank - b->rank : strcmp(a->name, b->name);
+}
+
+// Of several files of one host only that of the best format stays in the list.
+void xpl_scan_drop_twins(struct xpl_dir *d, struct xpl_scan_listing *l) {
+    bool several = false;
+    size_t n = 0;
+    for (size_t i = 0; i < l->n_files; i++)
+        several |= l->files[i].rank > 0;
+    if (!several) return; // names of the first format differ
+    qsort(l->files, l->n_files, sizeof *l->files, twin_cmp);
+    for (size_t i = 0; i < l->n_files; i++) {
+        struct xpl_dir_file *const f = &l->files[i];
+        const struct xpl_dir_file *const best = n ? &l->files[n - 1] : NULL;
+        const bool same = best && best->len == f->len && best->kind == f->kind;
+        if (!same || memcmp(best->name, f->name, f->len) != 0) {
+            l->files[n++] = *f;
+            continue;
+        }
+        if (!f->riegeli)
+            xpl_scan_note_problem_in(d, f->name, "left out: its host has another file here");
+        xpl_sys_free(f->name);
+        xpl_sys_free(f->version);
+    }
+    l->n_files = n;
+}
+
+// --- Taking over what was read ---
+
+static bool same_files(const struct xpl_dir *d, const struct xpl_scan_listing *l) {
+    if (d->n_files != l->n_files) return false;
+    for (size_t i = 0; i < l->n_files; i++)
+        if (strcmp(d->files[i].name, l->files[i].name) != 0 ||
+            !xpl_fingerprint_eq(&d->files[i].fingerprint, &l->files[i].fingerprint))
+            return false;
+    return true;
+}
+
+// Keeps the nodes of directories that are still there (with all that is known of them).
+static void adopt_children(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_scan_listing *l) {
+    size_t o = 0;
+    for (size_t i = 0; i < l->n_children; i++) {
+        while (o < d->n_children && child_cmp(&d->children[o], &l->children[i]) < 0) {
+            xpl_dir_free(d->children[o++]);
+            c->changed = true;
+        }
+        if (o < d->n_children && child_cmp(&d->children[o], &l->children[i]) == 0) {
+            xpl_dir_free(l->children[i]);
+            l->children[i] = d->children[o++];
+        } else {
+            c->changed = true;
+        }
+    }
+    for (; o < d->n_children; o++) {
+        xpl_dir_free(d->children[o]);
+        c->changed = true;
+    }
+    xpl_sys_free(d->children);
+    d->children = l->children;
+    d->n_children = l->n_children;
+}
+
+// Most directories have one or two files: what growing reserved is given back.
+static void *shrunk(void *p, size_t bytes) {
+    void *q = bytes ? xpl_sys_realloc(p, bytes) : NULL;
+    return q ? q : p;
+}
+
+void xpl_scan_take_listing(struct xpl_catalogue *c, struct xpl_dir *d, struct xpl_scan_listing *l) {
+    l->files = shrunk(l->files, l->n_files * sizeof *l->files);
+    l->children = shrunk(l->children, l->n_children * sizeof(struct xpl_dir *));
+    if (l->n_files) qsort(l->files, l->n_files, sizeof *l->files, file_cmp);
+    if (l->n_children) qsort(l->children, l->n_children, sizeof *l->children, child_cmp);
+    xpl_about_finish(&l->about);
+    if (!same_files(d, l) || !xpl_about_eq(d->about, l->about) || !d->known) {
+        d->changed = c->generation + 1;
+        c->changed = true;
+    }
+    files_free(d->files, d->n_files);
+    xpl_about_free(d->about);
+    d->about = l->about;
+    d->files = l->files;
+    d->n_files = l->n_files;
+    xpl_scan_read_time(c, d);
+    d->links = false;
+    for (size_t i = 0; i < d->n_files; i++)
+        d->links |= d->files[i].link;
+    adopt_children(c, d, l);
+    d->known = true;
+    d->marked = false;
+}
+
+void xpl_scan_drop_contents(struct xpl_catalogue *c, struct xpl_dir *d) {
+    struct xpl_scan_listing none = {0};
+    xpl_scan_take_listing(c, d, &none);
+    d->marked = true; // until it can be read
+}

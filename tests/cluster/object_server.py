@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bucket of S3 in memory, which checks signatures and misbehaves when it is told to.
+
+Of the interface it has what a reader of profiles needs: list type 2, ranges and If-Match.
+"""
+import datetime
+import hashlib
+import hmac
+import http.server
+import threading
+import urllib.parse
+from xml.sax.saxutils import escape
+
+EMPTY = hashlib.sha256(b"").hexdigest()
+
+
+def sign(key, *parts):
+    for part in parts:
+        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+    return key
+
+
+def quote(text, safe=""):
+    return urllib.parse.quote(text, safe=safe + "-._~")
+
+
+class Bucket(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, name, access, secret, token=""):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.name, self.access, self.secret, self.token = name, access, secret, token
+        self.lock = threading.Lock()
+        self.objects = {}  # key: (bytes, ETag)
+        self.requests = []  # (kind, key, status)
+        self.page = 1000
+        self.faults = []  # functions of (handler, kind, key): True when it has answered
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        self.endpoint = f"http://127.0.0.1:{self.server_address[1]}"
+
+    def put(self, key, data):
+        with self.lock:
+            self.objects[key] = data, f'"{hashlib.md5(data).hexdigest()}-1"'
+
+    def put_tree(self, root, prefix):
+        for path in sorted(p for p in root.rglob("*") if p.is_file()):
+            self.put(f"{prefix}/{path.relative_to(root)}", path.read_bytes())
+
+    def count(self, kind, status=None):
+        with self.lock:
+            return sum(1 for r in self.requests if r[0] == kind and status in (None, r[2]))
+
+    def end(self):
+        self.shutdown()
+        self.server_close()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *arguments):
+        pass
+
+    def answer(self, status, body=b"", headers=(), cut=None):
+        self.send_response(status)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body if cut is None else body[:cut])
+        if cut is not None:
+            self.close_connection = True
+        with self.server.lock:
+            self.server.requests.append((self.kind, self.key, status))
+
+    def fail(self, status, code, headers=()):
+        self.answer(status, f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>of a server"
+                    "</Message></Error>".encode(), headers)
+
+    # ---- signatures ----
+
+    def is_signed(self):
+        bucket, given = self.server, self.headers.get("Authorization", "")
+        if not given.startswith("AWS4-HMAC-SHA256 "):
+            return False
+        fields = dict(f.strip().split("=", 1) for f in given.split(" ", 1)[1].split(","))
+        access, day, region, service, last = fields["Credential"].split("/")
+        names = fields["SignedHeaders"].split(";")
+        path, _, query = self.path.partition("?")
+        parts = sorted(tuple(p.split("=", 1)) for p in query.split("&")) if query else []
+        # As the server understands them, encoded again.
+        path = quote(urllib.parse.unquote(path), "/")
+        query = "&".join(f"{quote(urllib.parse.unquote(k))}={quote(urllib.parse.unquote(v))}" for k, v in parts)
+        headers = "".join(f"{n}:{' '.join(self.headers[n].split())}\n" for n in names)
+        body = self.headers.get("x-amz-content-sha256")
+        canonical = "\n".join([self.command, path, query, headers, ";".join(names), body or ""])
+        stamp = self.headers["x-amz-date"]
+        text = "\n".join(["AWS4-HMAC-SHA256", stamp, f"{day}/{region}/{service}/{last}",
+                          hashlib.sha256(canonical.encode()).hexdigest()])
+        key = sign(b"AWS4" + bucket.secret.encode(), day, region, service, last)
+        return (access == bucket.access and body == EMPTY and service == "s3" and stamp[:8] == day
+                and "host" in names and "x-amz-content-sha256" in names
+                and self.headers.get("x-amz-security-token", "") == bucket.token
+                and (not bucket.token or "x-amz-security-token" in names)
+                and hmac.compare_digest(sign(key, text).hex(), fields["Signature"]))
+
+    # ---- requests ----
+
+    def do_GET(self):
+        path, _, query = self.path.partition("?")
+        parts = urllib.parse.unquote(path).split("/", 2)
+        arguments = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
+        self.kind, self.key = ("list", arguments.get("prefix", "")) if query else ("get", parts[2])
+        for fault in list(self.server.faults):
+            if fault(self, self.kind, self.key):
+                return None
+        if not self.is_signed():
+            return self.fail(403, "SignatureDoesNotMatch")
+        if parts[1] != self.server.name:
+            return self.fail(404, "NoSuchBucket")
+        return self.list(arguments) if query else self.get(parts[2])
+
+    def list(self, arguments):
+        prefix, delimiter = arguments.get("prefix", ""), arguments.get("delimiter", "")
+        after, entries, folders = arguments.get("continuation-token", ""), [], set()
+        with self.server.lock:
+            objects = dict(self.server.objects)
+        for key in sorted(k for k in objects if k.startswith(prefix)):
+            below = key[len(prefix):].find(delimiter) if delimiter else -1
+            name = key if below < 0 else key[:len(prefix) + below + 1]
+            if below >= 0:
+                folders.add(name)
+            if name > after and (not entries or entries[-1] != name):
+                entries.append(name)
+        page, more = entries[:self.server.page], len(entries) > self.server.page
+        now = datetime.datetime(2026, 1, 2, 3, 4, 5).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+        body = "".join(f"<CommonPrefixes><Prefix>{escape(n)}</Prefix></CommonPrefixes>" if n in folders else
+                       f"<Contents><Key>{escape(n)}</Key><LastModified>{now}</LastModified>"
+                       f"<ETag>{escape(objects[n][1])}</ETag><Size>{len(objects[n][0])}</Size></Contents>"
+                       for n in page)
+        token = f"<NextContinuationToken>{escape(page[-1])}</NextContinuationToken>" if more else ""
+        return self.answer(200, ("<?xml version='1.0' encoding='UTF-8'?><ListBucketResult>"
+                                 f"<IsTruncated>{str(more).lower()}</IsTruncated>{body}{token}"
+                                 "</ListBucketResult>").encode())
+
+    def get(self, key):
+        with self.server.lock:
+            data, etag = self.server.objects.get(key, (None, None))
+        if data is None:
+            return self.fail(404, "NoSuchKey")
+        if self.headers.get("If-Match") not in (None, etag):
+            return self.fail(412, "PreconditionFailed")
+        wanted = self.headers.get("Range")
+        if not wanted:
+            return self.answer(200, data)
+        first, last = (int(n) for n in wanted[len("bytes="):].split("-"))
+        if first >= len(data):
+            return self.fail(416, "InvalidRange")
+        return self.answer(206, data[first:last + 1],
+                           [("Content-Range", f"bytes {first}-{min(last, len(data) - 1)}/{len(data)}")])

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every allocation of reading a bucket fails once, ours and Expat's: the catalogue, local copies,
+// and a page of a listing.  Each time the calls end cleanly, and the next run finds everything.
+#include "base/arena.h"
+#include "storage/objects/listing.h"
+#include "storage/sessions/catalogue.h"
+#include "tests/unit/storage/fake_objects.h"
+
+static char dir[] = "/tmp/xplaned-test-XXXXXX";
+static size_t places;
+static unsigned failures;
+
+static bool ok(xpl_status_t st, const struct xpl_error *err) {
+    if (st == XPL_OK) return true;
+    failures++;
+    CHECK(st == XPL_RESOURCE_EXHAUSTED && err->code == st && err->msg[0]);
+    return false;
+}
+
+static bool match(xpl_str_t file, xpl_str_t *ret_host, unsigned *ret_rank,
+                  const char **ret_refusal) {
+    *ret_host = xpl_str_sub(file, 0, file.len - 1);
+    *ret_rank = 0;
+    *ret_refusal = NULL;
+    return file.len > 1;
+}
+
+static bool open_first(struct xpl_catalogue *c) {
+    struct xpl_snapshot *const s = xpl_catalogue_get(c);
+    struct xpl_source *source = NULL;
+    struct xpl_error err = {0};
+    CHECK(s->n_sessions == 1 && s->sessions[0].n_hosts == 2);
+    const bool done = ok(xpl_snapshot_open(s, &s->sessions[0].hosts[0], 0, &source, &err), &err);
+    CHECK(!done || xpl_source_bytes(source).len == 3);
+    xpl_source_free(source);
+    xpl_snapshot_unref(s);
+    return done;
+}
+
+static void use_catalogue(void) {
+    static const struct fake_object objects[] = {{"plugins/profile/run/a1", "\"1\"", "abc"},
+                                                 {"plugins/profile/run/b1", "\"2\"", ""}};
+    struct xpl_error err = {0};
+    struct xpl_catalogue *c = NULL;
+    const xpl_str_t place = {"places of tests, of which each run has its own, so that it fetches",
+                             ++places % 60};
+    memset(&fake, 0, sizeof fake);
+    memcpy(fake.v, objects, sizeof objects);
+    if (!ok(xpl_objects_init(&fake.base, &fake_ops, place, dir, 1 << 20, &err), &err)) return;
+    const struct xpl_catalogue_options o = {.size = sizeof o,
+                                            .logdir = "gs://bucket",
+                                            .match = match,
+                                            .objects = &fake.base,
+                                            .list_every_ns = 1};
+    err = (struct xpl_error){0};
+    if (ok(xpl_catalogue_new(&o, &c, &err), &err)) {
+        (void)open_first(c);
+        err = (struct xpl_error){0};
+        if (ok(xpl_catalogue_scan(c, XPL_SCAN_ALL, NULL, &err), &err)) (void)open_first(c);
+    }
+    xpl_catalogue_free(c);
+    xpl_objects_unref(&fake.base);
+}
+
+static bool on_object(void *arg, const struct xpl_listed_object *o) {
+    CHECK_STR(o->key, "k");
+    ++*(int *)arg;
+    return true;
+}
+
+static bool on_folder(void *arg, xpl_str_t key) {
+    (void)arg;
+    (void)key;
+    return true;
+}
+
+static void read_listing(void) {
+    static const char page[] = "<ListBucketResult><Contents><Key>k</Key><Size>1</Size></Contents>"
+                               "</ListBucketResult>";
+    int n = 0;
+    const struct xpl_listing_sink sink = {on_object, on_folder, &n};
+    struct xpl_listing *l = NULL;
+    struct xpl_error err = {0};
+    xpl_str_t next = {0};
+    if (!ok(xpl_listing_new(&sink, &l, &err), &err)) return;
+    (void)xpl_listing_feed(l, (xpl_bytes_t){(const uint8_t *)page, sizeof page - 1});
+    if (ok(xpl_listing_end(l, &next, &err), &err)) CHECK(n == 1 && !next.len);
+    xpl_listing_free(l);
+}
+
+static void fail_all(void (*run)(void)) {
+    run();
+    CHECK_EQ(failures, 0);
+    const int64_t live = xpl_fault_live();
+    xpl_fault_reset();
+    run();
+    const uint64_t n = xpl_fault_count();
+    CHECK(n > 0);
+    for (uint64_t i = 0; i < n; i++) {
+        xpl_fault_reset();
+        xpl_fault_fail_on(i);
+        run();
+        CHECK_EQ(xpl_fault_live(), live);
+    }
+    xpl_fault_reset();
+    CHECK(failures > 0);
+    failures = 0;
+    run();
+    CHECK_EQ(failures, 0);
+}
+
+int main(void) {
+    char cmd[100];
+    CHECK(mkdtemp(dir));
+    fail_all(use_catalogue);
+    fail_all(read_listing);
+    (void)snprintf(cmd, sizeof cmd, "rm -r '%s'", dir);
+    CHECK_EQ(system(cmd), 0);
+    return 0;
+}
