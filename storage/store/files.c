@@ -14,12 +14,13 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "storage/aged_files.h"
 #include "storage/hash.h"
 #include "storage/sessions/path.h"
 #include "storage/store/write_file.h"
 
 // PART_MAX_S: what is older was left by a crash; another daemon may be writing what is younger.
-enum { NAME_MAX_LEN = 160, PART_MAX_S = 600, ID_DIGITS = 32 };
+enum { NAME_MAX_LEN = XPL_AGED_NAME, PART_MAX_S = 600, ID_DIGITS = 32 };
 
 struct xpl_store_files {
     uint64_t limit;
@@ -53,41 +54,8 @@ static bool is_ours(xpl_str_t name) {
 
 // ---- eviction ----
 
-struct file {
-    char name[NAME_MAX_LEN];
-    int64_t mtime_ns;
-    uint64_t size;
-};
-
-struct list {
-    struct file *v;
-    size_t n, cap;
-    uint64_t bytes;
-};
-
-static int older_first(const void *pa, const void *pb) {
-    const struct file *const a = pa, *const b = pb;
-    return (a->mtime_ns > b->mtime_ns) - (a->mtime_ns < b->mtime_ns);
-}
-
-static bool add_file(struct list *l, xpl_str_t name, const struct stat *st) {
-    if (l->n == l->cap) {
-        const size_t cap = l->cap ? l->cap * 2 : 64;
-        struct file *const grown = xpl_sys_realloc(l->v, cap * sizeof *l->v);
-        if (!grown) return false;
-        l->v = grown;
-        l->cap = cap;
-    }
-    struct file *const f = &l->v[l->n++];
-    memcpy(f->name, name.ptr, name.len + 1);
-    f->mtime_ns = st->st_mtim.tv_sec * INT64_C(1000000000) + st->st_mtim.tv_nsec;
-    f->size = (uint64_t)st->st_size;
-    l->bytes += f->size;
-    return true;
-}
-
 // Lists the files, and removes what a crash left.
-static void list_files(DIR *d, struct list *l) {
+static void list_files(DIR *d, struct xpl_aged_files *l) {
     const time_t now = time(NULL);
     for (struct dirent *e; (e = readdir(d));) {
         struct stat st;
@@ -97,19 +65,19 @@ static void list_files(DIR *d, struct list *l) {
             fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
             continue;
         if (part && now - st.st_mtim.tv_sec > PART_MAX_S) (void)unlinkat(dirfd(d), e->d_name, 0);
-        if (!part && !add_file(l, name, &st)) return;
+        if (!part && !xpl_aged_files_add(l, e->d_name, &st)) return;
     }
 }
 
 void xpl_store_files_evict(struct xpl_store_files *f) {
-    struct list l = {0};
+    struct xpl_aged_files l = {0};
     DIR *const d = opendir(f->dir);
     if (!d) return;
     list_files(d, &l);
-    if (l.n) qsort(l.v, l.n, sizeof *l.v, older_first);
+    xpl_aged_files_sort(&l);
     for (size_t i = 0; f->limit && i < l.n && l.bytes > f->limit; i++)
-        if (unlinkat(dirfd(d), l.v[i].name, 0) == 0) l.bytes -= l.v[i].size;
-    xpl_sys_free(l.v);
+        if (unlinkat(dirfd(d), l.v[i].name, 0) == 0) l.bytes -= l.v[i].bytes;
+    xpl_aged_files_fini(&l);
     (void)closedir(d);
 }
 

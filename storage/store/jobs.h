@@ -24,7 +24,12 @@
 
 struct xpl_arena;
 
-enum { XPL_JOB_ATTEMPTS = 3, XPL_JOB_DIGEST = 16, XPL_JOB_MAX_CLAIM = 64 };
+enum {
+    XPL_JOB_ATTEMPTS = 3,
+    XPL_JOB_DIGEST = 16,
+    XPL_JOB_MAX_CLAIM = 64,
+    XPL_JOB_MAX_LISTED = 10000
+};
 // How long a job that was set aside stays so, before its file is tried again.
 enum { XPL_JOB_ASIDE_S = 600 };
 
@@ -82,6 +87,26 @@ struct xpl_job_stats {
     int64_t queued, running, set_aside, workers;
 };
 
+// A daemon that reports, and a job that one works on or that is set aside.
+struct xpl_job_member {
+    xpl_str_t id, name, role, version;
+    int64_t expires_ms; // from now
+};
+
+struct xpl_job_work {
+    xpl_str_t owner; // id of the daemon
+    xpl_str_t session, host, product;
+    int64_t attempt, queued_ms;
+    bool set_aside; // nobody works on it
+};
+
+struct xpl_job_fleet {
+    struct xpl_job_stats stats;
+    struct xpl_job_member *members; // by role and name; at most XPL_JOB_MAX_LISTED
+    struct xpl_job_work *work;      // by session and host; at most XPL_JOB_MAX_LISTED
+    size_t n_members, n_work;
+};
+
 struct xpl_job_ops {
     // Asks for all of these; those that are asked for already stay as they are.  Their places in
     // the list are their ranks: lists take turns, one job of each after the other, so that a short
@@ -117,6 +142,9 @@ struct xpl_job_ops {
                            struct xpl_error *err);
     xpl_status_t (*get_stats)(struct xpl_store *s, struct xpl_job_stats *ret,
                               struct xpl_error *err);
+    // Who is there, and who works on what.  `arena` holds it.
+    xpl_status_t (*list)(struct xpl_store *s, struct xpl_arena *arena, struct xpl_job_fleet *ret,
+                         struct xpl_error *err);
 };
 
 // NULL: daemons do not share this store.

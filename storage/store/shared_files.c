@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,7 +26,8 @@ struct xpl_shared_files {
     const char *prefix, *suffix;
     int dirfd;
     gid_t group;
-    atomic_ullong temporary; // numbers temporary files
+    uint64_t random;         // in the names of temporary files
+    atomic_ullong temporary; // numbers them
 };
 
 // ---- the directory ----
@@ -76,6 +78,8 @@ xpl_status_t xpl_shared_files_new(const char *dir, const char *prefix, const cha
     if (!f) XPL_RETURN_OOM(err, "files for other programs");
     *f = (struct xpl_shared_files){.prefix = prefix, .suffix = suffix, .dirfd = -1, .group = group};
     memcpy(f->dir, dir, strlen(dir) + 1);
+    if (getrandom(&f->random, sizeof f->random, 0) != sizeof f->random)
+        f->random = (uint64_t)getpid();
     const xpl_status_t st = open_dir(f, err);
     if (st == XPL_OK)
         *ret = f;
@@ -114,7 +118,8 @@ xpl_status_t xpl_shared_files_put(struct xpl_shared_files *f, const char *name, 
     char temp[64];
     assert(xpl_str_starts(xpl_str_from(name), xpl_str_from(f->prefix)));
     assert(!strchr(name, '/') && xpl_str_ends(xpl_str_from(name), xpl_str_from(f->suffix)));
-    (void)snprintf(temp, sizeof temp, ".%ld-%" PRIu64 ".tmp", (long)getpid(),
+    // Daemons of several machines may share the directory: process ids do not tell them apart.
+    (void)snprintf(temp, sizeof temp, ".%016" PRIx64 "-%" PRIu64 ".tmp", f->random,
                    (uint64_t)atomic_fetch_add(&f->temporary, 1));
     const int fd =
         openat(f->dirfd, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, has_group(f) ? 0640 : 0600);

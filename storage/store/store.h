@@ -117,6 +117,10 @@ struct xpl_store_ops {
                       struct xpl_profile_id *ret);
     bool (*has_size)(struct xpl_store *s, uint64_t bytes);
     bool (*list_files)(struct xpl_store *s, size_t max, xpl_store_file_fn *each, void *arg);
+    // Of many at once; NULL: they are asked for one by one.
+    void (*has_many)(struct xpl_store *s, const struct xpl_store_key *keys, size_t n, bool *ret);
+    void (*find_files)(struct xpl_store *s, const struct xpl_fingerprint *const *files, size_t n,
+                       struct xpl_profile_id *ret, bool *known);
     xpl_status_t (*begin)(struct xpl_store *s, struct xpl_error *err);
     xpl_status_t (*commit)(struct xpl_store *s, struct xpl_error *err);
     void (*rollback)(struct xpl_store *s);
@@ -185,6 +189,13 @@ xpl_store_get(struct xpl_store *s, const struct xpl_store_key *key, size_t max_b
 static inline bool xpl_store_has(struct xpl_store *s, const struct xpl_store_key *key) {
     return s->ops->has(s, key);
 }
+// Whether there are such results: ret[i] is keys[i]'s.  A store that daemons share is asked once.
+static inline void xpl_store_has_many(struct xpl_store *s, const struct xpl_store_key *keys,
+                                      size_t n, bool *ret) {
+    for (size_t i = 0; !s->ops->has_many && i < n; i++)
+        ret[i] = s->ops->has(s, &keys[i]);
+    if (s->ops->has_many) s->ops->has_many(s, keys, n, ret);
+}
 
 // ---- profiles, and the files they lie in ----
 
@@ -201,6 +212,15 @@ static inline uint64_t xpl_store_secret_generation(struct xpl_store *s) {
 static inline bool xpl_store_find_file(struct xpl_store *s, const struct xpl_fingerprint *file,
                                        struct xpl_profile_id *ret) {
     return s->ops->find_file(s, file, ret);
+}
+// Of many files those that are not `known` yet: each that is found is known then, with ret[i] its
+// id.  A store that daemons share is asked once.
+static inline void xpl_store_find_files(struct xpl_store *s,
+                                        const struct xpl_fingerprint *const *files, size_t n,
+                                        struct xpl_profile_id *ret, bool *known) {
+    for (size_t i = 0; !s->ops->find_files && i < n; i++)
+        known[i] = known[i] || s->ops->find_file(s, files[i], &ret[i]);
+    if (s->ops->find_files) s->ops->find_files(s, files, n, ret, known);
 }
 // Whether a profile of so many bytes is known.
 static inline bool xpl_store_has_size(struct xpl_store *s, uint64_t bytes) {

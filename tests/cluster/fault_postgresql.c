@@ -95,6 +95,7 @@ static void use_jobs(struct xpl_store *s) {
     const struct xpl_job_daemon me = {XPL_STR("m"), XPL_STR("worker"), XPL_STR("1"), 0};
     struct xpl_job_digest d;
     struct xpl_job_stats stats;
+    struct xpl_job_fleet fleet;
     struct xpl_job *jobs = NULL;
     struct xpl_arena arena;
     enum xpl_job_state state;
@@ -111,7 +112,21 @@ static void use_jobs(struct xpl_store *s) {
     }
     failures += ops->report(s, &me, 1000, NULL) != XPL_OK;
     failures += ops->get_stats(s, &stats, NULL) != XPL_OK;
+    failures += ops->list(s, &arena, &fleet, NULL) != XPL_OK;
     xpl_arena_fini(&arena);
+}
+
+// Whatever fails, what is not found is not said to be there.
+static void use_many(struct xpl_store *s) {
+    struct test_key k[2];
+    const struct xpl_store_key keys[] = {*key_of(6, &k[0]), *key_of(77777, &k[1])};
+    const struct xpl_fingerprint *const files[] = {&k[0].files[0], &k[1].files[0]};
+    struct xpl_profile_id ids[2];
+    bool has[2], known[2] = {false, false};
+    xpl_store_has_many(s, keys, 2, has);
+    xpl_store_find_files(s, files, 2, ids, known);
+    failures += !has[0];
+    CHECK(!has[1] && !known[1]);
 }
 
 static void use(struct xpl_store *s) {
@@ -124,6 +139,7 @@ static void use(struct xpl_store *s) {
     use_jobs(s);
     failures += !xpl_store_has(s, key_of(6, &k));
     (void)xpl_store_find_file(s, &k.files[0], &id);
+    use_many(s);
     failures += !xpl_store_list_files(s, 10, is_known, NULL);
 }
 

@@ -129,6 +129,8 @@ static inline xpl_status_t xpl_pg_leave(struct xpl_pg_store *s, bool own, enum x
 
 bool xpl_pg_find_file(struct xpl_store *base, const struct xpl_fingerprint *file,
                       struct xpl_profile_id *ret);
+void xpl_pg_find_files(struct xpl_store *base, const struct xpl_fingerprint *const *files, size_t n,
+                       struct xpl_profile_id *ret, bool *known);
 bool xpl_pg_has_size(struct xpl_store *base, uint64_t bytes);
 bool xpl_pg_list_files(struct xpl_store *base, size_t max, xpl_store_file_fn *each, void *arg);
 bool xpl_pg_has_rows(struct xpl_store *base, const struct xpl_profile_id *profile,
@@ -172,6 +174,7 @@ bool xpl_pg_decompress(xpl_bytes_t frame, uint8_t *to, size_t len);
 xpl_status_t xpl_pg_get(struct xpl_store *base, const struct xpl_store_key *key, size_t max_bytes,
                         struct xpl_store_value *ret, struct xpl_error *err);
 bool xpl_pg_has(struct xpl_store *base, const struct xpl_store_key *key);
+void xpl_pg_has_many(struct xpl_store *base, const struct xpl_store_key *keys, size_t n, bool *ret);
 xpl_status_t xpl_pg_put(struct xpl_store *base, const struct xpl_store_key *key, xpl_bytes_t data,
                         xpl_bytes_t meta, struct xpl_error *err);
 xpl_status_t xpl_pg_put_rows(struct xpl_store *base, const struct xpl_profile_id *profile,
@@ -183,7 +186,7 @@ enum xpl_pg_rc xpl_pg_lease_catalogue(struct xpl_pg_store *s, int64_t *ret_fence
 xpl_status_t xpl_pg_maintain(struct xpl_store *base, const struct xpl_store_maintenance *m,
                              bool *ret_more, struct xpl_error *err);
 
-// ---- jobs.c, jobs_claim.c: the table of jobs ----
+// ---- jobs.c, jobs_list.c, jobs_claim.c: the table of jobs ----
 
 extern const struct xpl_job_ops xpl_pg_jobs; // jobs_claim.c
 // How often the file of job `j` was lost: the most that one of its jobs was, whatever the product.
@@ -204,6 +207,8 @@ xpl_status_t xpl_pg_withdraw_jobs(struct xpl_store *base, const struct xpl_job_d
                                   struct xpl_error *err);
 xpl_status_t xpl_pg_report_daemon(struct xpl_store *base, const struct xpl_job_daemon *d,
                                   uint64_t ms, struct xpl_error *err);
+xpl_status_t xpl_pg_list_jobs(struct xpl_store *base, struct xpl_arena *arena,
+                              struct xpl_job_fleet *ret, struct xpl_error *err);
 xpl_status_t xpl_pg_get_job_stats(struct xpl_store *base, struct xpl_job_stats *ret,
                                   struct xpl_error *err);
 

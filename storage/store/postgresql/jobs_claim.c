@@ -193,4 +193,5 @@ const struct xpl_job_ops xpl_pg_jobs = {
     .withdraw = xpl_pg_withdraw_jobs,
     .report = xpl_pg_report_daemon,
     .get_stats = xpl_pg_get_job_stats,
+    .list = xpl_pg_list_jobs,
 };

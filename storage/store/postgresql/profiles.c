@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "storage/store/encoding.h"
 #include "storage/store/postgresql/impl.h"
 
-enum { TRIES = 4 }; // a profile may be removed between two statements
+// TRIES: a profile may be removed between two statements.
+enum { TRIES = 4, MAX_ARRAY = 64 << 20 };
 
 static xpl_bytes_t id_bytes(const struct xpl_profile_id *id) {
     return (xpl_bytes_t){id->bytes, sizeof id->bytes};
@@ -60,6 +62,66 @@ bool xpl_pg_find_file(struct xpl_store *base, const struct xpl_fingerprint *file
     xpl_pg_reader_done(s, c, rc);
     if (rc == XPL_PG_OK) *ret = id;
     return rc == XPL_PG_OK;
+}
+
+static enum xpl_pg_rc read_ids(struct xpl_pg_conn *c, const PGresult *r, size_t n,
+                               struct xpl_profile_id *ret, bool *known) {
+    for (int i = 0; i < c->pq->ntuples(r); i++) {
+        const int64_t at = xpl_pg_get_i64(c, r, i, 0);
+        const xpl_bytes_t id = xpl_pg_get_bytes(c, r, i, 1);
+        if (at < 0 || (uint64_t)at >= n || id.len != sizeof ret->bytes) return XPL_PG_DAMAGE;
+        memcpy(ret[at].bytes, id.ptr, sizeof ret->bytes);
+        known[at] = true;
+    }
+    return XPL_PG_OK;
+}
+
+// $1 fingerprints, $2 their places
+static enum xpl_pg_rc find_files(struct xpl_pg_conn *c, const struct xpl_pg_args *a, size_t n,
+                                 struct xpl_profile_id *ret, bool *known) {
+    PGresult *r = NULL;
+    enum xpl_pg_rc rc = xpl_pg_query(c,
+                                     "SELECT u.i, p.content_id FROM unnest($1,$2) u(f,i)"
+                                     " JOIN profile_files f ON f.fingerprint=u.f"
+                                     " JOIN profiles p ON p.id=f.profile_id",
+                                     a, &r);
+    if (rc == XPL_PG_OK) rc = read_ids(c, r, n, ret, known);
+    if (r) c->pq->clear(r);
+    return rc;
+}
+
+static size_t count_unknown(const bool *known, size_t n) {
+    size_t ret = 0;
+    for (size_t i = 0; i < n; i++)
+        ret += !known[i];
+    return ret;
+}
+
+void xpl_pg_find_files(struct xpl_store *base, const struct xpl_fingerprint *const *files, size_t n,
+                       struct xpl_profile_id *ret, bool *known) {
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    const size_t n_unknown = count_unknown(known, n);
+    struct xpl_buf names, places;
+    struct xpl_pg_conn *const c = n_unknown ? xpl_pg_reader(s) : NULL;
+    if (!c) return;
+    xpl_buf_init(&names, MAX_ARRAY);
+    xpl_buf_init(&places, MAX_ARRAY);
+    xpl_pg_array_begin(&names, XPL_PG_BYTEAS, n_unknown);
+    xpl_pg_array_begin(&places, XPL_PG_INT8S, n_unknown);
+    for (size_t i = 0; i < n; i++) {
+        uint8_t bytes[XPL_STORE_FINGERPRINT];
+        if (known[i]) continue;
+        xpl_store_fingerprint_bytes(files[i], bytes);
+        xpl_pg_array_bytes(&names, (xpl_bytes_t){bytes, sizeof bytes});
+        xpl_pg_array_i64(&places, (int64_t)i);
+    }
+    struct xpl_pg_args a = {0};
+    xpl_pg_arg_array(&a, XPL_PG_BYTEAS, &names);
+    xpl_pg_arg_array(&a, XPL_PG_INT8S, &places);
+    xpl_pg_reader_done(
+        s, c, names.failed || places.failed ? XPL_PG_OK : find_files(c, &a, n, ret, known));
+    xpl_buf_fini(&names);
+    xpl_buf_fini(&places);
 }
 
 bool xpl_pg_has_size(struct xpl_store *base, uint64_t bytes) {

@@ -11,7 +11,7 @@
 #include "storage/store/encoding.h"
 #include "storage/store/postgresql/impl.h"
 
-enum { DIGEST = 16, MAX_TEXT = 4096, OVERHEAD = 512 };
+enum { DIGEST = 16, MAX_TEXT = 4096, OVERHEAD = 512, MAX_ARRAY = 64 << 20 };
 
 static xpl_bytes_t view(const struct xpl_buf *b) {
     return (xpl_bytes_t){b->p, b->n};
@@ -192,6 +192,65 @@ bool xpl_pg_has(struct xpl_store *base, const struct xpl_store_key *key) {
     }
     xpl_buf_fini(&b);
     return rc == XPL_PG_OK;
+}
+
+static enum xpl_pg_rc read_places(struct xpl_pg_conn *c, const PGresult *r, size_t n, bool *ret) {
+    for (int i = 0; i < c->pq->ntuples(r); i++) {
+        const int64_t at = xpl_pg_get_i64(c, r, i, 0);
+        if (at < 1 || (uint64_t)at > n) return XPL_PG_DAMAGE;
+        ret[at - 1] = true;
+    }
+    return XPL_PG_OK;
+}
+
+// $1 digests, $2 keys
+static enum xpl_pg_rc find_keys(struct xpl_pg_conn *c, const struct xpl_pg_args *a, size_t n,
+                                bool *ret) {
+    PGresult *r = NULL;
+    enum xpl_pg_rc rc = xpl_pg_query(c,
+                                     "SELECT u.i::bigint FROM unnest($1,$2) WITH ORDINALITY"
+                                     " u(d,k,i) JOIN results r ON r.digest=u.d AND r.key=u.k",
+                                     a, &r);
+    if (rc == XPL_PG_OK) rc = read_places(c, r, n, ret);
+    if (r) c->pq->clear(r);
+    return rc;
+}
+
+static bool put_keys(const struct xpl_store_key *keys, size_t n, struct xpl_buf *digests,
+                     struct xpl_buf *bytes) {
+    bool ok = true;
+    xpl_pg_array_begin(digests, XPL_PG_BYTEAS, n);
+    xpl_pg_array_begin(bytes, XPL_PG_BYTEAS, n);
+    for (size_t i = 0; ok && i < n; i++) {
+        struct xpl_buf b;
+        uint8_t digest[DIGEST];
+        ok = xpl_store_key_bytes(&keys[i], &b);
+        xpl_pg_array_bytes(digests, digest_of(view(&b), digest));
+        xpl_pg_array_bytes(bytes, view(&b));
+        xpl_buf_fini(&b);
+    }
+    return ok && !digests->failed && !bytes->failed;
+}
+
+void xpl_pg_has_many(struct xpl_store *base, const struct xpl_store_key *keys, size_t n,
+                     bool *ret) {
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    struct xpl_buf digests, bytes;
+    memset(ret, 0, n * sizeof *ret);
+    struct xpl_pg_conn *const c = n ? xpl_pg_reader(s) : NULL;
+    if (!c) return;
+    xpl_buf_init(&digests, MAX_ARRAY);
+    xpl_buf_init(&bytes, MAX_ARRAY);
+    enum xpl_pg_rc rc = XPL_PG_OK;
+    if (put_keys(keys, n, &digests, &bytes)) {
+        struct xpl_pg_args a = {0};
+        xpl_pg_arg_array(&a, XPL_PG_BYTEAS, &digests);
+        xpl_pg_arg_array(&a, XPL_PG_BYTEAS, &bytes);
+        rc = find_keys(c, &a, n, ret);
+    }
+    xpl_pg_reader_done(s, c, rc);
+    xpl_buf_fini(&digests);
+    xpl_buf_fini(&bytes);
 }
 
 // ---- writing ----

@@ -54,6 +54,22 @@ static void test_put(void) {
     remove_dir();
 }
 
+// A daemon of another machine, with our process id, writes into the same directory.
+static void test_shared_directory(void) {
+    new_dir();
+    char name[64];
+    struct xpl_shared_files *f = open_files(in_dir("files"), nobody_else);
+    for (int i = 0; i < 4; i++) {
+        (void)snprintf(name, sizeof name, "files/.%ld-%d.tmp", (long)getpid(), i);
+        const int fd = open(in_dir(name), O_WRONLY | O_CREAT | O_EXCL, 0600);
+        CHECK(fd >= 0);
+        CHECK_EQ(close(fd), 0);
+    }
+    CHECK_EQ(put(f, "x" SUFFIX, "text"), XPL_OK);
+    xpl_shared_files_free(f);
+    remove_dir();
+}
+
 static void test_group(void) {
     new_dir();
     const mode_t was = umask(0077);
@@ -177,6 +193,7 @@ static void test_components(void) {
 int main(void) {
     test_components();
     test_put();
+    test_shared_directory();
     test_group();
     test_sweep();
     test_refusals();

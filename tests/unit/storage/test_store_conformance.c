@@ -75,6 +75,37 @@ static void test_results(void) {
     xpl_store_close(s);
 }
 
+// Many at once are what they are one by one.
+static void test_many(void) {
+    enum { N = 40 };
+    static struct test_key k[N];
+    struct xpl_store_key keys[N];
+    const struct xpl_fingerprint *files[N];
+    struct xpl_profile_id ids[N];
+    bool has[N], known[N];
+    struct xpl_store *const s = open_limited(0);
+    for (uint64_t i = 0; i < N; i++) {
+        keys[i] = *key_of(i, &k[i]);
+        files[i] = &k[i].files[0];
+        known[i] = i == 6; // its id is not asked for
+        if (i % 3) continue;
+        CHECK_EQ(put_n(s, i, 100, NULL), XPL_OK);
+        CHECK_EQ(xpl_store_put_file(s, files[i], &k[i].profiles[0], NULL), XPL_OK);
+    }
+    keys[N - 1] = keys[3]; // twice
+    memset(ids, 0, sizeof ids);
+    xpl_store_has_many(s, keys, N, has);
+    xpl_store_find_files(s, files, N, ids, known);
+    for (uint64_t i = 0; i < N; i++) {
+        CHECK_EQ(has[i], i % 3 == 0 || i == N - 1);
+        CHECK_EQ(known[i], i % 3 == 0);
+        CHECK_EQ(xpl_profile_id_eq(&ids[i], &k[i].profiles[0]), known[i] && i != 6);
+    }
+    xpl_store_has_many(s, keys, 0, has);
+    xpl_store_find_files(s, files, 0, ids, known);
+    xpl_store_close(s);
+}
+
 // Each part of a key tells results apart.
 static void test_keys(void) {
     struct test_key k;
@@ -546,9 +577,9 @@ static bool can_run(void) {
 
 int main(void) {
     static void (*const tests[])(void) = {
-        test_results,    test_keys,        test_large_value, test_transactions, test_files,
-        test_list_files, test_maintenance, test_eviction,    test_threads,      test_two_daemons,
-        test_killed,     test_disk_full,   test_damage};
+        test_results,     test_many,       test_keys,        test_large_value, test_transactions,
+        test_files,       test_list_files, test_maintenance, test_eviction,    test_threads,
+        test_two_daemons, test_killed,     test_disk_full,   test_damage};
     for (size_t i = 0; i < sizeof stores / sizeof *stores; i++) {
         row = &stores[i];
         if (!can_run()) continue;

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs: who is there, and who works on what, for people.
+#include "base/arena.h"
+#include "storage/store/postgresql/impl.h"
+
+struct listing {
+    struct xpl_arena *arena;
+    struct xpl_job_fleet *ret;
+};
+
+static bool read_text(struct xpl_pg_conn *c, const PGresult *r, int row, int column,
+                      struct xpl_arena *arena, xpl_str_t *ret) {
+    const xpl_bytes_t text = xpl_pg_get_bytes(c, r, row, column);
+    return xpl_arena_str(arena, (xpl_str_t){(const char *)text.ptr, text.len}, ret);
+}
+
+static enum xpl_pg_rc read_members(struct xpl_pg_conn *c, const PGresult *r, void *arg) {
+    const struct listing *const l = arg;
+    const size_t n = (size_t)c->pq->ntuples(r);
+    struct xpl_job_member *const list = xpl_arena_array(l->arena, n + 1, sizeof *list);
+    if (!list) return XPL_PG_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        struct xpl_job_member *const m = &list[i];
+        if (!read_text(c, r, (int)i, 0, l->arena, &m->id) ||
+            !read_text(c, r, (int)i, 1, l->arena, &m->name) ||
+            !read_text(c, r, (int)i, 2, l->arena, &m->role) ||
+            !read_text(c, r, (int)i, 3, l->arena, &m->version))
+            return XPL_PG_NOMEM;
+        m->expires_ms = xpl_pg_get_i64(c, r, (int)i, 4);
+    }
+    l->ret->members = list;
+    l->ret->n_members = n;
+    return XPL_PG_OK;
+}
+
+static enum xpl_pg_rc read_work(struct xpl_pg_conn *c, const PGresult *r, void *arg) {
+    const struct listing *const l = arg;
+    const size_t n = (size_t)c->pq->ntuples(r);
+    struct xpl_job_work *const list = xpl_arena_array(l->arena, n + 1, sizeof *list);
+    if (!list) return XPL_PG_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        struct xpl_job_work *const w = &list[i];
+        if (!read_text(c, r, (int)i, 0, l->arena, &w->owner) ||
+            !read_text(c, r, (int)i, 1, l->arena, &w->session) ||
+            !read_text(c, r, (int)i, 2, l->arena, &w->host) ||
+            !read_text(c, r, (int)i, 3, l->arena, &w->product))
+            return XPL_PG_NOMEM;
+        w->attempt = xpl_pg_get_i64(c, r, (int)i, 4);
+        w->queued_ms = xpl_pg_get_i64(c, r, (int)i, 5);
+        w->set_aside = xpl_pg_get_i64(c, r, (int)i, 6) != 0;
+    }
+    l->ret->work = list;
+    l->ret->n_work = n;
+    return XPL_PG_OK;
+}
+
+xpl_status_t xpl_pg_list_jobs(struct xpl_store *base, struct xpl_arena *arena,
+                              struct xpl_job_fleet *ret, struct xpl_error *err) {
+    struct xpl_pg_store *const s = xpl_pg_of(base);
+    struct listing l = {arena, ret};
+    struct xpl_pg_args members = {0}, work = {0};
+    *ret = (struct xpl_job_fleet){0};
+    XPL_TRY(xpl_pg_get_job_stats(base, &ret->stats, err));
+    xpl_pg_arg_i64(&members, XPL_JOB_MAX_LISTED);
+    XPL_TRY(xpl_pg_job_query(s,
+                             "SELECT id, name, role, version,"
+                             " (extract(epoch FROM expires_at-clock_timestamp())*1000)::bigint"
+                             " FROM daemons WHERE expires_at>clock_timestamp()"
+                             " ORDER BY role, name, id LIMIT $1",
+                             &members, read_members, &l, err));
+    xpl_pg_arg_i64(&work, XPL_JOB_MAX_LISTED);
+    xpl_pg_arg_i64(&work, XPL_JOB_ATTEMPTS);
+    return xpl_pg_job_query(s,
+                            "SELECT owner, session, host, product, attempt,"
+                            " (extract(epoch FROM clock_timestamp()-queued_at)*1000)::bigint,"
+                            " (expires_at<clock_timestamp())::int::bigint FROM jobs"
+                            " WHERE expires_at>=clock_timestamp() AND owner<>'' OR attempt>=$2"
+                            " ORDER BY session, host, product LIMIT $1",
+                            &work, read_work, &l, err);
+}
