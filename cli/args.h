@@ -79,6 +79,7 @@ int xpl_runs_tool(const struct xpl_args *a);
 int xpl_cmd_summary(const struct xpl_args *a);
 int xpl_cmd_analyze(const struct xpl_args *a);
 int xpl_runs_label(const struct xpl_args *a);
+int xpl_runs_fleet(const struct xpl_args *a);
 int xpl_runs_history(const struct xpl_args *a);
 int xpl_runs_compare(const struct xpl_args *a);
 int xpl_runs_aggregate(const struct xpl_args *a);

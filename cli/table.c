@@ -215,3 +215,9 @@ bool xpl_table_print(const struct xpl_table *t, FILE *out) {
     }
     return true;
 }
+
+bool xpl_table_finish(struct xpl_table *t, FILE *out) {
+    const bool ok = xpl_table_print(t, out);
+    xpl_table_free(t);
+    return ok;
+}

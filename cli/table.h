@@ -34,6 +34,8 @@ void xpl_table_byte_rate(struct xpl_table *t, double gibi_per_second);
 size_t xpl_table_rows(const struct xpl_table *t);
 // False when memory ran out while the table was filled (nothing is printed then).
 bool xpl_table_print(const struct xpl_table *t, FILE *out);
+// The same, and frees it.
+bool xpl_table_finish(struct xpl_table *t, FILE *out);
 
 // "1.23 ms", "45.6 us": three significant digits and a unit.
 void xpl_show_time_ps(char out[32], uint64_t ps);

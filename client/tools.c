@@ -4,6 +4,7 @@
 
 #include "client/impl.h"
 #include "proto/xplaned/v1/analysis.pb-c.h"
+#include "proto/xplaned/v1/server.pb-c.h"
 #include "rpc/message.h"
 
 struct xpl_answer {
@@ -264,6 +265,42 @@ int xpl_client_op_stats(xpl_client *c, const xpl_tool_request *given, xpl_answer
     return finish(a, st, err.code ? &err : NULL, retry_ms, ret, result);
 }
 
+static xpl_status_t take_json(xpl_answer *a, const uint8_t *json, size_t n) {
+    a->data = xpl_sys_alloc(n + 1);
+    a->head = xpl_arena_alloc(&a->arena, sizeof *a->head);
+    if (!a->data || !a->head) return XPL_RESOURCE_EXHAUSTED;
+    xplaned__v1__tool_data__init(a->head);
+    a->head->content_type = (char *)(uintptr_t) "application/json";
+    a->head->source = XPLANED__V1__TOOL_DATA__SOURCE__COMPUTED;
+    if (n) memcpy(a->data, json, n);
+    a->len = n;
+    return XPL_OK;
+}
+
+static xpl_status_t ask_fleet(xpl_client *c, xpl_answer *a, struct xpl_rpc_reply *reply,
+                              struct xpl_error *err) {
+    ProtobufCMessage *msg = NULL;
+    const struct xpl_rpc_call_options o = {.size = sizeof o, .timeout_ms = c->timeout_ms};
+    XPL_TRY(xpl_rpc_unary(c->channel, "/xplaned.v1.ServerService/GetFleet", (xpl_bytes_t){0}, &o,
+                          reply, err));
+    XPL_TRY(xpl_rpc_message_unpack(&xplaned__v1__get_fleet_response__descriptor, reply->bytes,
+                                   &a->arena, &msg, err));
+    const Xplaned__V1__GetFleetResponse *const r = (const Xplaned__V1__GetFleetResponse *)msg;
+    return take_json(a, r->json.data, r->json.len);
+}
+
+int xpl_client_fleet(xpl_client *c, xpl_answer **ret, xpl_result *result) {
+    struct xpl_error err = {0};
+    struct xpl_rpc_reply reply = {0};
+    xpl_answer *const a = answer_new();
+    if (!a) return xpl_client_result(result, XPL_RESOURCE_EXHAUSTED, NULL, 0);
+    const xpl_status_t st = ask_fleet(c, a, &reply, &err);
+    const int64_t retry_ms = reply.details.retry_ms;
+    xpl_client_explain(c, &err);
+    xpl_rpc_reply_fini(&reply);
+    return finish(a, st, err.code ? &err : NULL, retry_ms, ret, result);
+}
+
 static xpl_status_t ask_sql(xpl_client *c, const xpl_sql_statement *q, xpl_answer *a,
                             struct xpl_rpc_reply *reply, struct xpl_error *err) {
     Xplaned__V1__RunStatementRequest m;
@@ -287,15 +324,7 @@ static xpl_status_t ask_sql(xpl_client *c, const xpl_sql_statement *q, xpl_answe
     if (st != XPL_OK) return st;
     const Xplaned__V1__RunStatementResponse *const r =
         (const Xplaned__V1__RunStatementResponse *)msg;
-    a->data = xpl_sys_alloc(r->json.len + 1);
-    a->head = xpl_arena_alloc(&a->arena, sizeof *a->head);
-    if (!a->data || !a->head) return XPL_RESOURCE_EXHAUSTED;
-    xplaned__v1__tool_data__init(a->head);
-    a->head->content_type = (char *)(uintptr_t) "application/json";
-    a->head->source = XPLANED__V1__TOOL_DATA__SOURCE__COMPUTED;
-    if (r->json.len) memcpy(a->data, r->json.data, r->json.len);
-    a->len = r->json.len;
-    return XPL_OK;
+    return take_json(a, r->json.data, r->json.len);
 }
 
 int xpl_client_sql(xpl_client *c, const xpl_sql_statement *given, xpl_answer **ret,

@@ -125,6 +125,10 @@ typedef struct xpl_sql_statement {
 XPLANED_API int xpl_client_sql(xpl_client *c, const xpl_sql_statement *statement, xpl_answer **ret,
                                xpl_result *result);
 
+/* The daemons that share the daemon's database, and who works on what.  The answer's data is JSON,
+ * as `xplanectl fleet --format json` writes it. */
+XPLANED_API int xpl_client_fleet(xpl_client *c, xpl_answer **ret, xpl_result *result);
+
 /* Two groups of sessions beside each other; docs/compare.md of the daemon has the definitions. */
 typedef struct xpl_comparison {
     size_t size; /* sizeof(xpl_comparison) */

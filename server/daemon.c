@@ -20,6 +20,7 @@
 #include "server/http/http.h"
 #include "server/notify.h"
 #include "server/watch.h"
+#include "storage/objects/objects.h"
 
 enum { TICK_MS = 200, TIDY_TICKS = 300, TRIM_TICKS = 5 };
 // Not longer: pages that show the daemon's counters ask several times a second.
@@ -86,6 +87,7 @@ static void on_grace(uv_timer_t *t) {
     if (over || p->drained_checks == DRAIN_CHECKS) xpl_daemon_cancel_calls(d);
     if (!over) return;
     xpl_capture_jobs_cancel_all(d->captures);
+    if (d->objects) xpl_objects_stop(d->objects, XPL_OBJECTS_STOP_ALL);
     if (d->http) xpl_http_cancel(d->http);
     uv_timer_stop(t);
 }
@@ -304,6 +306,7 @@ static const struct xpl_component *const components[] = { // in the order of sta
     &watch_component,
     &xpl_prefetch_component,
     &xpl_job_worker_component,
+    &xpl_objects_component, // behind all whose threads wait for it, prefetching among them
     &ready_component,
 };
 // clang-format on

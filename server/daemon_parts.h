@@ -17,6 +17,7 @@
 struct xpl_daemon { // members in order of start; NULL until then
     struct xpl_config *config;
     struct xpl_loop *loop;
+    struct xpl_objects *objects; // when LOGDIR is in a bucket
     struct xpl_catalogue *catalogue;
     struct xpl_cache *cache;
     struct xpl_store *store;
@@ -40,6 +41,7 @@ struct xpl_daemon { // members in order of start; NULL until then
     struct xpl_svc_analysis analysis;
     struct xpl_svc_statements run_statement;
     struct xpl_svc_profile_analysis profile_analysis;
+    struct xpl_svc_fleet fleet;
     struct xpl_server_parts stats;
     struct xpl_rpc_queue *queue;
     struct xpl_rpc_health *health;
@@ -77,6 +79,8 @@ struct xpl_component {
 extern const struct xpl_component xpl_catalogue_component, xpl_cache_component, xpl_store_component,
     xpl_index_files_component, xpl_writer_component, xpl_workers_component, xpl_engine_component,
     xpl_prefetch_component, xpl_job_worker_component;
+// Ends waits for an object store: before the threads that wait are joined.
+extern const struct xpl_component xpl_objects_component;
 // The threads of workers and captures: they end before what they answer through is freed.
 extern const struct xpl_component xpl_threads_component;
 // What all large blocks of the process may take together.

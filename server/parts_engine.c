@@ -21,6 +21,7 @@
 #include "server/jobs/worker.h"
 #include "server/metrics.h"
 #include "sql/heap.h"
+#include "storage/objects/objects.h"
 #include "storage/places.h"
 #include "storage/sessions/identity.h"
 
@@ -28,22 +29,65 @@ enum { DRAIN_MS = 3000 }; // the writer's, at the end
 
 // ---- catalogue and storage ----
 
+static const char *region_of(const struct xpl_config *c) {
+    const char *const names[] = {c->object_region, getenv("AWS_REGION"),
+                                 getenv("AWS_DEFAULT_REGION")};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i] && names[i][0]) return names[i];
+    return "";
+}
+
+static xpl_status_t open_objects(struct xpl_daemon *d, struct xpl_error *err) {
+    char cache[PATH_MAX - 16], dir[PATH_MAX];
+    const struct xpl_config *const c = d->config;
+    XPL_TRY(xpl_daemon_cache_dir(c, cache, sizeof cache, err));
+    (void)xpl_place_join(cache, XPL_STR("objects"), dir, sizeof dir);
+    const struct xpl_objects_options o = {.size = sizeof o,
+                                          .url = c->logdir,
+                                          .endpoint = c->object_endpoint,
+                                          .region = region_of(c),
+                                          .anonymous = c->object_anonymous,
+                                          .cache_dir = dir,
+                                          .cache_limit = c->object_cache};
+    return xpl_objects_open(&o, &d->objects, err);
+}
+
 static xpl_status_t start_catalogue(struct xpl_daemon *d, struct xpl_error *err) {
+    if (xpl_objects_is_url(d->config->logdir))
+        XPL_TRY(open_objects(d, err));
+    else
+        XPL_TRY(xpl_daemon_make_logdir(d->config->logdir, err));
     const struct xpl_catalogue_options o = {.size = sizeof o,
                                             .logdir = d->config->logdir,
                                             .match = xpl_format_match,
                                             .captured_ns = xpl_xspace_captured_ns,
-                                            .links_inside = d->config->links_inside};
-    XPL_TRY(xpl_daemon_make_logdir(o.logdir, err));
+                                            .links_inside = d->config->links_inside,
+                                            .objects = d->objects,
+                                            .list_every_ns =
+                                                d->config->object_interval_ms * 1000000u};
     return xpl_catalogue_new(&o, &d->catalogue, err);
 }
 
 static void free_catalogue(struct xpl_daemon *d) {
     xpl_catalogue_free(d->catalogue);
+    xpl_objects_unref(d->objects);
 }
 
 const struct xpl_component xpl_catalogue_component = {
     .name = "catalogue", .start = start_catalogue, .free = free_catalogue};
+
+// Threads that wait for an object store would hold up the end: scans at once, and requests when
+// nobody waits for them.
+static void stop_listing(struct xpl_daemon *d) {
+    if (d->objects) xpl_objects_stop(d->objects, XPL_OBJECTS_STOP_LISTING);
+}
+
+static void stop_objects(struct xpl_daemon *d) {
+    if (d->objects) xpl_objects_stop(d->objects, XPL_OBJECTS_STOP_ALL);
+}
+
+const struct xpl_component xpl_objects_component = {
+    .name = "objects", .stop = stop_listing, .free = stop_objects};
 
 static xpl_status_t start_cache(struct xpl_daemon *d, struct xpl_error *err) {
     if ((d->cache = xpl_cache_new((size_t)d->config->answer_cache))) return XPL_OK;
@@ -204,6 +248,7 @@ static xpl_status_t start_statements(struct xpl_daemon *d, struct xpl_error *err
     (void)xpl_place_join(dir, XPL_STR("state.db"), state, sizeof state);
     const unsigned workers = xpl_pool_get_state(d->pool).workers;
     const struct xpl_statements_options o = {.catalogue = d->catalogue,
+                                             .writer = d->writer,
                                              .store = d->config->store[0] ? NULL : path,
                                              .state = state,
                                              .memory_limit = (size_t)d->config->memory_limit,
@@ -267,8 +312,9 @@ static xpl_status_t start_job_worker(struct xpl_daemon *d, struct xpl_error *err
                                              .catalogue = d->catalogue,
                                              .products = xpl_engine_get_products(d->engine),
                                              .pool = d->pool,
-                                             .lease_ms = d->config->job_lease_ms};
-    if (!xpl_config_has_role(d->config, "worker")) return XPL_OK;
+                                             .lease_ms = d->config->job_lease_ms,
+                                             .role = d->config->role};
+    if (!xpl_store_jobs(d->store)) return XPL_OK;
     if (!(d->job_worker = xpl_job_worker_new(&o))) XPL_RETURN_OOM(err, "jobs");
     return XPL_OK;
 }

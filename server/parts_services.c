@@ -19,6 +19,7 @@
 #include "server/labels/labels.h"
 #include "server/labels/newest.h"
 #include "server/watch.h"
+#include "storage/objects/objects.h"
 #include "storage/places.h"
 
 // ---- sessions, captures, imports ----
@@ -79,13 +80,15 @@ static void scan_soon(void *arg, const char *path) {
 }
 
 static xpl_status_t start_captures(struct xpl_daemon *d, struct xpl_error *err) {
+    const bool writes = !d->objects; // sessions, to LOGDIR
     const struct xpl_capture_jobs_options o = {.logdir = d->config->logdir,
                                                .history = d->history,
                                                .catalogue = d->catalogue,
                                                .scan = scan_soon,
                                                .arg = d,
-                                               .enabled = d->config->capture &&
+                                               .enabled = d->config->capture && writes &&
                                                           !xpl_config_has_role(d->config, "worker"),
+                                               .refusal = writes ? NULL : XPL_OBJECTS_READ_ONLY,
                                                .memory_limit = d->config->memory_limit,
                                                .memory_total = d->config->memory_total};
     if (!(d->captures = xpl_capture_jobs_new(&o))) XPL_RETURN_OOM(err, "captures");
@@ -217,7 +220,8 @@ static int64_t unix_ns(void) {
 enum {
     N_SERVICES = XPL_SVC_ANALYSIS_METHODS + XPL_SVC_COMPARE_METHODS + XPL_SVC_STATEMENTS_METHODS +
                  XPL_SVC_SESSION_METHODS + XPL_SVC_LABELS_METHODS + XPL_SVC_CAPTURE_METHODS +
-                 XPL_SVC_IMPORT_METHODS + XPL_SVC_PROFILE_ANALYSIS_METHODS + XPL_SVC_SERVER_METHODS,
+                 XPL_SVC_IMPORT_METHODS + XPL_SVC_PROFILE_ANALYSIS_METHODS +
+                 XPL_SVC_SERVER_METHODS + XPL_SVC_FLEET_METHODS,
     N_METHODS = N_SERVICES + XPL_RPC_HEALTH_METHODS + XPL_RPC_REFLECTION_METHODS
 };
 
@@ -243,6 +247,8 @@ static xpl_status_t fill_methods(struct xpl_daemon *d, struct xpl_rpc_method m[N
     n += XPL_SVC_PROFILE_ANALYSIS_METHODS;
     xpl_svc_server_methods(&d->stats, m + n);
     n += XPL_SVC_SERVER_METHODS;
+    xpl_svc_fleet_methods(&d->fleet, m + n);
+    n += XPL_SVC_FLEET_METHODS;
     XPL_TRY(xpl_rpc_health_new(m, n, &d->health, err));
     xpl_rpc_health_get_methods(d->health, m + n);
     n += XPL_RPC_HEALTH_METHODS;
@@ -256,6 +262,7 @@ static xpl_status_t fill_methods(struct xpl_daemon *d, struct xpl_rpc_method m[N
 static void set_services(struct xpl_daemon *d) {
     d->analysis = (struct xpl_svc_analysis){d->engine, d->catalogue, d->cache, d->metrics,
                                             d->labels, d->history,   d->pool};
+    d->fleet = (struct xpl_svc_fleet){d->store, d->pool};
     d->run_statement = (struct xpl_svc_statements){d->statements, d->pool};
     d->profile_analysis =
         (struct xpl_svc_profile_analysis){d->engine, d->catalogue, d->captures, d->config->logdir};
@@ -334,15 +341,17 @@ const struct xpl_component xpl_grpc_component = {
 
 // ---- the XProf worker ----
 
-// An aggregator can show neither certificate nor token: it gets a listener of its own that only
-// this machine's users reach.
+// An aggregator can show neither certificate nor token: it gets a listener of its own, that only
+// this machine's users reach unless the operator knows better.
 static xpl_status_t start_worker(struct xpl_daemon *d, struct xpl_error *err) {
     const struct xpl_config *c = d->config;
     const char *const address = c->xprof_worker;
     if (!address[0]) return XPL_OK;
-    if (!xpl_listeners_is_local(address))
+    if (!xpl_listeners_is_local(address) && !c->insecure)
         XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION,
-                         "--xprof-worker %s: must be unix:/PATH or a loopback address", address);
+                         "--xprof-worker %s: an aggregator can show neither certificate nor token: "
+                         "use unix:/PATH or a loopback address, or say --insecure",
+                         address);
     const struct xpl_svc_worker_options o = {c->logdir, c->worker_dir, c->worker_group,
                                              c->worker_fallback, d->metrics};
     XPL_TRY(xpl_svc_worker_new(d->engine, d->catalogue, &o, &d->worker, err));
@@ -400,6 +409,7 @@ static xpl_status_t start_http(struct xpl_daemon *d, struct xpl_error *err) {
                                      .pool = d->pool,
                                      .metrics = d->metrics,
                                      .statements = d->statements,
+                                     .store = d->store,
                                      .captures = d->captures,
                                      .stats = &d->stats};
     char token[4096];

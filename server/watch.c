@@ -172,7 +172,7 @@ static void watch_dirs(struct xpl_watch *w, const struct xpl_snapshot *s) {
 static void publish_snapshot(struct xpl_watch *w) {
     struct xpl_snapshot *before = w->snapshot;
     w->snapshot = xpl_catalogue_get(w->catalogue);
-    watch_dirs(w, w->snapshot);
+    if (!w->snapshot->in_bucket) watch_dirs(w, w->snapshot);
     w->changed(w->arg, before ? before : w->snapshot, w->snapshot);
     xpl_snapshot_unref(before);
 }
@@ -200,7 +200,9 @@ static void scan_done(uv_work_t *work, int status) {
     memcpy(w->last_error, w->scan_err.msg, sizeof w->last_error);
     if (w->scan_changed) publish_snapshot(w);
     const uint64_t now = uv_now(xpl_loop_uv(w->loop));
-    const uint64_t rest = (now - w->scan_began_ms) * MAX_SHARE;
+    // Those of a bucket mostly wait, and each of its directories is listed when it is time.
+    const uint64_t rest =
+        w->snapshot->in_bucket ? 0 : (now - w->scan_began_ms) * (uint64_t)MAX_SHARE;
     if (w->scan_all)
         w->all_due_ms = now + (rest > w->interval_ms ? rest : w->interval_ms);
     else

@@ -13,6 +13,10 @@ static const struct xpl_section label_tables[] = {
     {"labels", "", "label|sessions|newest|newest_captured_unix_ms"},
     {"session", "", "session|labels"},
     {NULL, NULL, NULL}};
+static const struct xpl_section fleet_tables[] = {
+    {"daemons", "daemons", "name|role|version|jobs|expires_ms"},
+    {"work", "work", "state|daemon|session|host|product|attempt|queued_ms"},
+    {NULL, NULL, NULL}};
 static const struct xpl_section hosts_tables[] = {
     {"hosts", "", "name|kind|bytes|modified_unix_ms|state|error"}, {NULL, NULL, NULL}};
 static const struct xpl_section tools_tables[] = {
@@ -92,6 +96,14 @@ const struct xpl_command xpl_command_rows[] = {
      .sections = label_tables,
      .examples = "xplanectl label my_run nightly main\n"
                  "xplanectl label my_run --remove nightly\nxplanectl label\n"},
+    {.name = "fleet",
+     .run = xpl_runs_fleet,
+     .arguments = "",
+     .help = "list the daemons that share a database, and who works on what",
+     .about = "Of a daemon with --store postgresql://...; docs/scale.md has the roles.",
+     .formats = "table|csv|json",
+     .sections = fleet_tables,
+     .examples = "xplanectl fleet\nxplanectl fleet --section work --format csv\n"},
     {.name = "hosts",
      .run = xpl_runs_hosts,
      .min = 1,

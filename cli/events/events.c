@@ -150,9 +150,7 @@ static bool print_rows(const json_t *rows, bool theirs, FILE *out) {
         for (size_t k = 0; k < (theirs ? 1 : N_TIMES); k++)
             put_time(t, r, kTimes[k]);
     }
-    const bool ok = xpl_table_print(t, out);
-    xpl_table_free(t);
-    return ok;
+    return xpl_table_finish(t, out);
 }
 
 static bool print_ids(const json_t *ids, FILE *out) {
@@ -165,9 +163,7 @@ static bool print_ids(const json_t *ids, FILE *out) {
         put_time(t, r, "mean_ps");
         put_time(t, r, "std_ps");
     }
-    const bool ok = xpl_table_print(t, out);
-    xpl_table_free(t);
-    return ok;
+    return xpl_table_finish(t, out);
 }
 
 static bool print_run(const json_t *run, FILE *out) {

@@ -32,6 +32,7 @@ bool xpl_library_is_there(void);
 #define xpl_client_close          XPL_LIBRARY_FIND(xpl_client_close)
 #define xpl_client_compare        XPL_LIBRARY_FIND(xpl_client_compare)
 #define xpl_client_delete_session XPL_LIBRARY_FIND(xpl_client_delete_session)
+#define xpl_client_fleet          XPL_LIBRARY_FIND(xpl_client_fleet)
 #define xpl_client_history        XPL_LIBRARY_FIND(xpl_client_history)
 #define xpl_client_import         XPL_LIBRARY_FIND(xpl_client_import)
 #define xpl_client_label          XPL_LIBRARY_FIND(xpl_client_label)

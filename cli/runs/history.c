@@ -209,12 +209,6 @@ static void put_percent(struct xpl_table *t, const json_t *o, const char *key) {
         xpl_table_unknown(t);
 }
 
-static bool print_table(struct xpl_table *t, FILE *out) {
-    const bool ok = xpl_table_print(t, out);
-    xpl_table_free(t);
-    return ok;
-}
-
 static bool print_points(const json_t *m, FILE *out) {
     static const char *const columns[] = {"SESSION", "CAPTURED",   ">VALUE",
                                           ">CHANGE", ">TO MEDIAN", "NEW LEVEL"};
@@ -231,7 +225,7 @@ static bool print_points(const json_t *m, FILE *out) {
         put_percent(t, p, "median_change_percent");
         xpl_table_printf(t, "%s", kind_of(change_at(m, p)));
     }
-    return print_table(t, out);
+    return xpl_table_finish(t, out);
 }
 
 static bool print_ops(const json_t *change, FILE *out) {
@@ -256,7 +250,7 @@ static bool print_ops(const json_t *change, FILE *out) {
                              text);
         }
     }
-    return print_table(t, out);
+    return xpl_table_finish(t, out);
 }
 
 static bool print_change(const json_t *m, const json_t *c, FILE *out) {

@@ -127,6 +127,22 @@ bool xpl_product_is_running(struct xpl_product_manager *m, const struct xpl_prod
                             const struct xpl_fingerprint *fingerprint);
 bool xpl_product_is_stored(struct xpl_product_manager *m, const struct xpl_product *product,
                            unsigned variant, const struct xpl_fingerprint *fingerprint);
+// Which of many are stored; a store that daemons share is asked twice, and not for each.
+struct xpl_product_ref {
+    const struct xpl_product *product;
+    unsigned variant;
+    const struct xpl_fingerprint *file;
+    bool stored; // the answer
+};
+// RESOURCE_EXHAUSTED.
+xpl_status_t xpl_product_find_stored(struct xpl_product_manager *m, struct xpl_product_ref *refs,
+                                     size_t n, struct xpl_arena *arena, struct xpl_error *err)
+    XPL_NODISCARD;
+// Reads which profiles the files of these hold, so that getting them does not ask for each.
+xpl_status_t xpl_product_identify_files(struct xpl_product_manager *m,
+                                        const struct xpl_product_ref *refs, size_t n,
+                                        struct xpl_arena *arena, struct xpl_error *err)
+    XPL_NODISCARD;
 
 // The id of a host's profile, when it is known, or when the store may know the profile: then the
 // file is hashed.  False when the host is not the one any more that the snapshot saw.

@@ -10,12 +10,15 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "server/engine/request.h"
+#include "server/engine/writer.h"
 #include "sql/sql.h"
 
-enum { KEPT_OPEN = 2, STABLE_S = 2 };
+// FLUSH_MS: how long a statement waits for what the store was to be given before it.
+enum { KEPT_OPEN = 2, STABLE_S = 2, FLUSH_MS = 5000 };
 
 struct xpl_statements {
     struct xpl_catalogue *catalogue;
+    struct xpl_store_writer *writer;
     struct xpl_sql_cache *cache;
     size_t memory_limit;
     unsigned most;
@@ -31,6 +34,7 @@ struct xpl_statements *xpl_statements_new(const struct xpl_statements_options *o
     struct xpl_statements *const s = xpl_sys_alloc(sizeof *s + n + n_state);
     if (!s) return NULL;
     *s = (struct xpl_statements){.catalogue = o->catalogue,
+                                 .writer = o->writer,
                                  .memory_limit = o->memory_limit,
                                  .most = o->most,
                                  .has_store = o->store != NULL};
@@ -132,6 +136,7 @@ static xpl_status_t run(struct statement *t, xpl_str_t text, const xpl_str_t *se
     struct xpl_exec serial = xpl_exec_serial();
     struct xpl_guarded_exec exec;
     XPL_TRY(add_sessions(t, sessions, n, err));
+    if (t->s->has_store) xpl_store_writer_flush(t->s->writer, FLUSH_MS);
     xpl_guarded_exec_init(&exec, &serial, t->owner, NULL);
     const struct xpl_sql_request q = {.statement = text,
                                       .source = {.profiles = t->profiles.v,

@@ -7,9 +7,11 @@
 #include "server/engine/opened.h"
 
 struct xpl_statements;
+struct xpl_store_writer;
 
 struct xpl_statements_options {
     struct xpl_catalogue *catalogue; // borrowed
+    struct xpl_store_writer *writer; // borrowed; a statement sees what it was given before
     const char *store;   // path of the store's database, copied; NULL: it is not in SQLite
     const char *state;   // path of the history's database, copied
     size_t memory_limit; // bytes of a profile that is decompressed, and of its index

@@ -41,6 +41,7 @@ enum task_kind { PRODUCT, ROWS, ANSWER, CATALOGUE };
 struct task {
     struct task *next;
     enum task_kind kind;
+    uint64_t number; // tasks are counted as they come
     uint64_t queued_ns;
     struct xpl_store_key key; // `profiles` are known once `identified`
     struct xpl_profile_id *profiles;
@@ -56,13 +57,18 @@ struct task {
 struct queue {
     struct task *head, **tail;
     size_t n, bytes;
+    uint64_t oldest; // the least number in it, or of those that were; NONE when it is empty
 };
+#define NONE UINT64_MAX
 
 struct xpl_store_writer {
     struct xpl_store_writer_options o;
     pthread_mutex_t mu;
-    pthread_cond_t work, room;
-    struct queue first, rows; // rows have time
+    pthread_cond_t work, room, flushed;
+    struct queue first, rows;  // rows have time
+    uint64_t numbers, running; // the last number; of the task, or the first of those, being written
+    uint64_t flush_to;         // somebody waits for the tasks up to this one; 0: nobody
+    unsigned flushing;         // who wait so
     struct xpl_store_writer_stats stats;
     struct xpl_snapshot *newest; // of the catalogue
     unsigned waiting;            // who wait for room
@@ -96,7 +102,7 @@ static bool stopping(void *arg) {
 static void wait_idle(struct xpl_store_writer *w, const struct task *t) {
     const uint64_t end = t->queued_ns + (uint64_t)IDLE_MS * 1000000u;
     pthread_mutex_lock(&w->mu);
-    while (!w->stop && !w->waiting && w->first.bytes < MAX_BYTES / 2 &&
+    while (!w->stop && !w->waiting && !w->flushing && w->first.bytes < MAX_BYTES / 2 &&
            w->first.n < MAX_QUEUED / 2) {
         const uint64_t now = xpl_clock_ns();
         if (now >= end || !w->o.busy || !w->o.busy(w->o.arg)) break;
@@ -289,6 +295,8 @@ static void maintain(struct xpl_store_writer *w) {
 
 static void enqueue(struct xpl_store_writer *w, struct queue *q, struct task *t) {
     t->next = NULL;
+    if (!t->number) t->number = ++w->numbers; // rows keep that of their product
+    if (t->number < q->oldest) q->oldest = t->number;
     *q->tail = t;
     q->tail = &t->next;
     q->n++;
@@ -301,6 +309,7 @@ static struct task *dequeue(struct xpl_store_writer *w, struct queue *q) {
     struct task *const t = q->head;
     if (!t) return NULL;
     q->head = t->next;
+    q->oldest = t->next ? t->next->number : NONE;
     if (!q->head) q->tail = &q->head;
     q->n--;
     q->bytes -= task_bytes(t);
@@ -314,12 +323,17 @@ static bool has_room(const struct queue *q, const struct task *t) {
     return q->n < MAX_QUEUED * more && (!q->head || q->bytes + task_bytes(t) <= MAX_BYTES * more);
 }
 
+// Whether somebody waits for rows, and for nothing that is queued before them.
+static bool rows_are_flushed(const struct xpl_store_writer *w) {
+    return w->rows.oldest <= w->flush_to && w->first.oldest > w->flush_to;
+}
+
 // Whether it is time for rows: no request is running, which would bring more of them.
 static bool rows_are_due(struct xpl_store_writer *w) {
     const struct task *const t = w->rows.head;
     if (!t) return false;
-    return w->stop || !w->o.busy || !w->o.busy(w->o.arg) || w->rows.n > MAX_QUEUED / 2 ||
-           w->rows.bytes > MAX_BYTES / 2 ||
+    return w->stop || rows_are_flushed(w) || !w->o.busy || !w->o.busy(w->o.arg) ||
+           w->rows.n > MAX_QUEUED / 2 || w->rows.bytes > MAX_BYTES / 2 ||
            xpl_clock_ns() > t->queued_ns + (uint64_t)ROWS_IDLE_MS * 1000000u;
 }
 
@@ -327,7 +341,7 @@ static bool rows_are_due(struct xpl_store_writer *w) {
 static struct task *take_all(struct xpl_store_writer *w, struct queue *q) {
     struct task *const list = q->head;
     w->stats.queued -= (uint32_t)q->n;
-    *q = (struct queue){.tail = &q->head};
+    *q = (struct queue){.tail = &q->head, .oldest = NONE};
     pthread_cond_broadcast(&w->room);
     return list;
 }
@@ -345,8 +359,13 @@ static struct task *next_task(struct xpl_store_writer *w, bool *ret_stop) {
         if (now >= until) break;
         (void)xpl_cond_wait_until(&w->work, &w->mu, w->rows.head && poll < until ? poll : until);
     }
-    struct task *t = dequeue(w, &w->first);
-    if (!t && rows_are_due(w)) t = take_all(w, &w->rows);
+    const uint64_t oldest = w->rows.oldest;
+    struct task *t = rows_are_flushed(w) ? NULL : dequeue(w, &w->first);
+    w->running = t ? t->number : NONE;
+    if (!t && rows_are_due(w)) {
+        t = take_all(w, &w->rows);
+        w->running = oldest;
+    }
     *ret_stop = w->stop && !t;
     const uint64_t now = w->stop ? xpl_clock_ns() : 0;
     // Rows that are not written now are written when their product is read again.
@@ -373,6 +392,14 @@ static void trim(struct xpl_store_writer *w, size_t *done_bytes) {
     if (!idle || *done_bytes < LARGE) return;
     xpl_heap_trim(LARGE / 4);
     *done_bytes = 0;
+}
+
+// What was taken is written, or will not be.
+static void end_task(struct xpl_store_writer *w) {
+    pthread_mutex_lock(&w->mu);
+    w->running = NONE;
+    if (w->flushing) pthread_cond_broadcast(&w->flushed);
+    pthread_mutex_unlock(&w->mu);
 }
 
 // A database that is new, or has become ours to write, gets the tables of sessions and hosts.
@@ -414,6 +441,7 @@ static void *writer_main(void *arg) {
     for (bool stop = false; !stop;) {
         struct task *t = next_task(w, &stop);
         if (t) run_next(w, t, &done_bytes);
+        if (t) end_task(w);
         // Right after a hash, so that they are not in doubt for long.
         if (xpl_identity_is_unsaved(w->o.identity)) xpl_identity_save(w->o.identity);
         log_notices(w);
@@ -439,12 +467,13 @@ static void wake(void *arg) {
 struct xpl_store_writer *xpl_store_writer_new(const struct xpl_store_writer_options *o) {
     struct xpl_store_writer *w = xpl_sys_alloc(sizeof *w);
     if (!w) return NULL;
-    *w = (struct xpl_store_writer){.o = *o};
-    w->first.tail = &w->first.head;
-    w->rows.tail = &w->rows.head;
+    *w = (struct xpl_store_writer){.o = *o, .running = NONE};
+    w->first = (struct queue){.tail = &w->first.head, .oldest = NONE};
+    w->rows = (struct queue){.tail = &w->rows.head, .oldest = NONE};
     pthread_mutex_init(&w->mu, NULL);
     xpl_cond_init(&w->work);
     xpl_cond_init(&w->room);
+    xpl_cond_init(&w->flushed);
     xpl_identity_set_notify(o->identity, wake, w);
     if (pthread_create(&w->thread, NULL, writer_main, w) == 0) return w;
     xpl_identity_set_notify(o->identity, NULL, NULL);
@@ -469,12 +498,14 @@ void xpl_store_writer_free(struct xpl_store_writer *w, uint64_t drain_ms) {
         xpl_clock_ns() + (drain_ms < ROWS_AT_STOP_MS ? drain_ms : ROWS_AT_STOP_MS) * 1000000u;
     pthread_cond_signal(&w->work);
     pthread_cond_broadcast(&w->room);
+    pthread_cond_broadcast(&w->flushed);
     pthread_mutex_unlock(&w->mu);
     pthread_join(w->thread, NULL);
     xpl_snapshot_unref(w->newest);
     pthread_mutex_destroy(&w->mu);
     pthread_cond_destroy(&w->work);
     pthread_cond_destroy(&w->room);
+    pthread_cond_destroy(&w->flushed);
     xpl_sys_free(w);
 }
 
@@ -590,6 +621,23 @@ void xpl_store_writer_put_catalogue(struct xpl_store_writer *w, struct xpl_snaps
     t->kind = CATALOGUE;
     t->snapshot = xpl_snapshot_ref(snapshot);
     push(w, t, 0);
+}
+
+static bool is_pending(const struct xpl_store_writer *w, uint64_t number) {
+    return w->running <= number || w->first.oldest <= number || w->rows.oldest <= number;
+}
+
+void xpl_store_writer_flush(struct xpl_store_writer *w, uint64_t wait_ms) {
+    const uint64_t until = xpl_clock_ns() + wait_ms * 1000000u;
+    pthread_mutex_lock(&w->mu);
+    const uint64_t number = w->numbers;
+    w->flushing++;
+    if (w->flush_to < number) w->flush_to = number;
+    pthread_cond_signal(&w->work);
+    while (!w->stop && is_pending(w, number))
+        if (!xpl_cond_wait_until(&w->flushed, &w->mu, until)) break;
+    if (!--w->flushing) w->flush_to = 0;
+    pthread_mutex_unlock(&w->mu);
 }
 
 void xpl_store_writer_get_stats(struct xpl_store_writer *w, struct xpl_store_writer_stats *ret) {

@@ -58,8 +58,8 @@ struct xpl_store_writer_product {
     xpl_bytes_t encoded;
     xpl_status_t (*encode)(const void *value, struct xpl_buf *out, struct xpl_error *err);
     // What people query of it, in `arena`; NULL: nothing.  Written when nothing else is waiting and
-    // no request is running (10 s at most), all that are queued in one transaction: readers see
-    // those of all hosts of a session, or of none.
+    // no request is running (10 s at most), or xpl_store_writer_flush asks for it; all that are
+    // queued in one transaction: readers see those of all hosts of a session, or of none.
     xpl_status_t (*rows)(const void *value, xpl_bytes_t encoded, struct xpl_arena *arena,
                          struct xpl_rows *ret, struct xpl_error *err);
 };
@@ -76,6 +76,11 @@ void xpl_store_writer_put_bytes(struct xpl_store_writer *w, const struct xpl_sto
                                 struct xpl_object *owner, xpl_bytes_t data, xpl_bytes_t meta);
 // Queues the tables of sessions and hosts.
 void xpl_store_writer_put_catalogue(struct xpl_store_writer *w, struct xpl_snapshot *snapshot);
+
+// Waits until what was queued before is in the store, with its rows, or `wait_ms` are over.  Rows
+// are due then whatever runs: of a session that is just being converted, those of some hosts may be
+// seen.  Any thread.
+void xpl_store_writer_flush(struct xpl_store_writer *w, uint64_t wait_ms);
 
 struct xpl_store_writer_stats {
     uint64_t writes, dropped, failed;

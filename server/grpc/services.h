@@ -14,6 +14,7 @@ struct xpl_history;
 struct xpl_labels;
 struct xpl_metrics;
 struct xpl_pool;
+struct xpl_store;
 struct xpl_server_parts;
 struct xpl_server_stats;
 struct xpl_statements;
@@ -151,6 +152,14 @@ void xpl_svc_profile_analysis_methods(struct xpl_svc_profile_analysis *s,
                                       struct xpl_rpc_method ret[XPL_SVC_PROFILE_ANALYSIS_METHODS]);
 
 // ---- ServerService (server.c) ----
+
+struct xpl_svc_fleet {
+    struct xpl_store *store;
+    struct xpl_pool *pool; // whose threads ask the database
+};
+enum { XPL_SVC_FLEET_METHODS = 1 };
+void xpl_svc_fleet_methods(struct xpl_svc_fleet *s,
+                           struct xpl_rpc_method ret[XPL_SVC_FLEET_METHODS]);
 
 enum { XPL_SVC_SERVER_METHODS = 1 };
 void xpl_svc_server_methods(struct xpl_server_parts *p,

@@ -21,6 +21,7 @@
 #include "server/engine/pool.h"
 #include "server/grpc/services.h"
 #include "server/metrics.h"
+#include "storage/objects/objects.h"
 #include "storage/places.h"
 #include "storage/store/shared_files.h"
 
@@ -82,6 +83,13 @@ static xpl_status_t choose_group(struct xpl_svc_worker *w, const char *name,
 
 static xpl_status_t set_logdir(struct xpl_svc_worker *w, const char *logdir,
                                struct xpl_error *err) {
+    if (xpl_objects_is_url(logdir) && strlen(logdir) < sizeof w->logdir) {
+        (void)strcpy(w->logdir, logdir);
+        for (size_t n = strlen(logdir); n > 0 && logdir[n - 1] == '/'; n--)
+            w->logdir[n - 1] = 0; // as of a directory that is made absolute
+        (void)strcpy(w->real_logdir, w->logdir);
+        return XPL_OK;
+    }
     if (xpl_place_make_absolute(logdir, w->logdir) && xpl_place_resolve(logdir, w->real_logdir))
         return XPL_OK;
     XPL_RETURN_ERROR(err, XPL_FAILED_PRECONDITION, "--logdir %s: cannot be resolved: %s", logdir,

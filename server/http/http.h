@@ -42,6 +42,7 @@ struct xpl_http_parts { // borrowed
     struct xpl_metrics *metrics;
     struct xpl_capture_jobs *captures;
     struct xpl_statements *statements;
+    struct xpl_store *store;
     const struct xpl_server_parts *stats;
 };
 

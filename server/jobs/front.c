@@ -26,7 +26,9 @@ struct waiting {
     struct xpl_job_spec *specs;
     struct xpl_job_digest *digests;
     enum xpl_job_state *states;
-    size_t *hosts;           // in the request
+    size_t *hosts; // in the request
+    size_t n_refs; // what memory had not
+    struct xpl_product_ref *refs;
     uint64_t count_ns;       // when workers are counted again
     uint64_t alone_since_ns; // 0: there are workers
 };
@@ -37,13 +39,12 @@ static bool is_cancelled(const struct xpl_front_request *f) {
 
 // ---- what is missing ----
 
-static bool is_missing(const struct xpl_front_request *f, const struct xpl_product *p,
-                       unsigned variant, const struct xpl_host *h) {
-    if (p->residency != XPL_RESIDENCY_STORE) return false;
+static bool is_in_memory(const struct xpl_front_request *f, const struct xpl_product *p,
+                         unsigned variant, const struct xpl_host *h) {
     struct xpl_product_handle *const known =
         xpl_product_lookup(f->products, p, variant, &h->fingerprint);
     if (known) xpl_object_unref(&known->object);
-    return !known && !xpl_product_is_stored(f->products, p, variant, &h->fingerprint);
+    return known != NULL;
 }
 
 static bool make_room(struct waiting *w, struct xpl_arena *arena, size_t n) {
@@ -51,27 +52,50 @@ static bool make_room(struct waiting *w, struct xpl_arena *arena, size_t n) {
     w->digests = xpl_arena_array(arena, n, sizeof *w->digests);
     w->states = xpl_arena_array(arena, n, sizeof *w->states);
     w->hosts = xpl_arena_array(arena, n, sizeof *w->hosts);
-    return w->specs && w->digests && w->states && w->hosts;
+    w->refs = xpl_arena_array(arena, n, sizeof *w->refs);
+    return w->specs && w->digests && w->states && w->hosts && w->refs;
 }
 
-static void list_missing(struct waiting *w) {
+// What memory has not got; hosts[i] is refs[i]'s.
+static void list_refs(struct waiting *w) {
     const struct xpl_request *const q = w->f->q;
-    for (size_t i = 0; i < q->n_hosts && !is_cancelled(w->f); i++) {
+    for (size_t i = 0; i < q->n_hosts; i++) {
         const struct xpl_host *const h = q->hosts[i];
         for (size_t k = 0; q->tool->needs[k]; k++) {
             const struct xpl_product *const p = q->tool->needs[k];
-            if (!is_missing(w->f, p, w->f->variants[k], h)) continue;
-            w->hosts[w->n] = i;
-            w->states[w->n] = XPL_JOB_QUEUED;
-            w->specs[w->n++] = (struct xpl_job_spec){.session = q->session->name,
-                                                     .host = h->name,
-                                                     .size_bytes = h->fingerprint.size,
-                                                     .mtime_ns = h->fingerprint.mtime_ns,
-                                                     .product = xpl_str_from(p->name),
-                                                     .version = p->version,
-                                                     .variant = w->f->variants[k]};
+            const unsigned variant = w->f->variants[k];
+            if (p->residency != XPL_RESIDENCY_STORE || is_in_memory(w->f, p, variant, h)) continue;
+            w->hosts[w->n_refs] = i;
+            w->refs[w->n_refs++] = (struct xpl_product_ref){p, variant, &h->fingerprint, false};
         }
     }
+}
+
+static struct xpl_job_spec spec_of(const struct xpl_request *q, const struct xpl_host *h,
+                                   const struct xpl_product_ref *r) {
+    return (struct xpl_job_spec){.session = q->session->name,
+                                 .host = h->name,
+                                 .size_bytes = h->fingerprint.size,
+                                 .mtime_ns = h->fingerprint.mtime_ns,
+                                 .product = xpl_str_from(r->product->name),
+                                 .version = r->product->version,
+                                 .variant = r->variant};
+}
+
+// The store is asked for all at once: one by one, thousands of hosts take seconds.
+static xpl_status_t list_missing(struct waiting *w, struct xpl_arena *arena,
+                                 struct xpl_error *err) {
+    const struct xpl_request *const q = w->f->q;
+    list_refs(w);
+    if (!w->n_refs) return XPL_OK;
+    XPL_TRY(xpl_product_find_stored(w->f->products, w->refs, w->n_refs, arena, err));
+    for (size_t i = 0; i < w->n_refs; i++) {
+        if (w->refs[i].stored) continue;
+        w->specs[w->n] = spec_of(q, q->hosts[w->hosts[i]], &w->refs[i]);
+        w->states[w->n] = XPL_JOB_QUEUED;
+        w->hosts[w->n++] = w->hosts[i];
+    }
+    return XPL_OK;
 }
 
 // ---- waiting ----
@@ -156,11 +180,12 @@ xpl_status_t xpl_front_wait(const struct xpl_front_request *f, bool *ret_aside,
     while (f->q->tool->needs[n_needs])
         n_needs++;
     if (!make_room(&w, &arena, f->q->n_hosts * n_needs)) XPL_RETURN_OOM(err, "jobs");
-    list_missing(&w);
+    XPL_TRY(list_missing(&w, &arena, err));
     const struct xpl_job_ops *const jobs = xpl_store_jobs(f->store);
-    if (w.n && jobs->enqueue(f->store, w.specs, w.n, w.digests, NULL) == XPL_OK) wait_all(&w);
+    const bool any = w.n > 0;
+    if (any && jobs->enqueue(f->store, w.specs, w.n, w.digests, NULL) == XPL_OK) wait_all(&w);
     if (is_cancelled(f)) XPL_RETURN_ERROR(err, XPL_CANCELLED, "cancelled");
-    return XPL_OK;
+    return any ? xpl_product_identify_files(f->products, w.refs, w.n_refs, &arena, err) : XPL_OK;
 }
 
 xpl_status_t xpl_front_explain_aside(const char *path, struct xpl_error *ret) {

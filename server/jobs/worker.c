@@ -21,7 +21,7 @@ struct xpl_job_worker {
     size_t n_products;
     struct xpl_job_slot *slots;
     size_t n_slots;
-    char name[96];
+    char name[96], role[16];
     pthread_t thread;
     pthread_mutex_t mu; // everything below
     pthread_cond_t changed;
@@ -127,7 +127,7 @@ static void renew_leases(struct xpl_job_worker *w) {
     pthread_mutex_unlock(&w->mu);
     const struct xpl_job_ops *const ops = xpl_store_jobs(w->o.store);
     const struct xpl_job_daemon me = {.name = xpl_str_from(w->name),
-                                      .role = XPL_STR("worker"),
+                                      .role = xpl_str_from(w->role),
                                       .version = XPL_STR(XPL_VERSION),
                                       .n_jobs = (int64_t)n};
     if (n && ops->renew(w->o.store, claims, n, w->o.lease_ms, kept, NULL) == XPL_OK)
@@ -137,8 +137,9 @@ static void renew_leases(struct xpl_job_worker *w) {
 }
 
 static void report_end(struct xpl_job_worker *w) {
-    const struct xpl_job_daemon me = {
-        .name = xpl_str_from(w->name), .role = XPL_STR("worker"), .version = XPL_STR(XPL_VERSION)};
+    const struct xpl_job_daemon me = {.name = xpl_str_from(w->name),
+                                      .role = xpl_str_from(w->role),
+                                      .version = XPL_STR(XPL_VERSION)};
     (void)xpl_store_jobs(w->o.store)->report(w->o.store, &me, 0, NULL);
 }
 
@@ -214,7 +215,9 @@ static bool list_products(struct xpl_job_worker *w) {
 
 static bool make_slots(struct xpl_job_worker *w) {
     const unsigned threads = xpl_pool_get_state(w->o.pool).workers;
-    w->n_slots = threads < XPL_JOB_MAX_CLAIM ? threads : XPL_JOB_MAX_CLAIM;
+    w->n_slots = strcmp(w->role, "worker") != 0 ? 0
+                 : threads < XPL_JOB_MAX_CLAIM  ? threads
+                                                : XPL_JOB_MAX_CLAIM;
     w->slots = xpl_sys_alloc(w->n_slots * sizeof *w->slots + 1);
     for (size_t i = 0; w->slots && i < w->n_slots; i++)
         w->slots[i] = (struct xpl_job_slot){.parts = &w->o, .worker = w};
@@ -236,6 +239,7 @@ struct xpl_job_worker *xpl_job_worker_new(const struct xpl_job_worker_options *o
     *w = (struct xpl_job_worker){.o = *o, .ask_pause_ms = ASK_MIN_MS};
     pthread_mutex_init(&w->mu, NULL);
     xpl_cond_init(&w->changed);
+    (void)snprintf(w->role, sizeof w->role, "%s", o->role);
     (void)gethostname(host, sizeof host - 1);
     (void)snprintf(w->name, sizeof w->name, "%s:%ld", host, (long)getpid());
     if (list_products(w) && make_slots(w) && pthread_create(&w->thread, NULL, worker_main, w) == 0)

@@ -2,6 +2,8 @@
 // What `--role worker` does: takes jobs from the shared store (storage/store/jobs.h), makes their
 // products with the daemon's manager of products, and publishes them.
 //
+// Daemons of other roles report in the same way, and take no jobs.
+//
 // One thread claims, renews and reports; the daemon's workers do the jobs.  As many are claimed as
 // there are threads that wait for work, so that what dies with this process was begun.
 #ifndef XPL_SERVER_JOBS_WORKER_H_
@@ -21,6 +23,7 @@ struct xpl_job_worker_options {
     struct xpl_product_manager *products;
     struct xpl_pool *pool;
     uint64_t lease_ms;
+    const char *role; // as it is reported; only a "worker" takes jobs
 };
 
 // NULL when the thread or memory cannot be had.

@@ -102,7 +102,8 @@ class Csv(Case):
                     "findings": [["four"], [FOUR]], "compare": [["four", "gpu"], [FOUR, CPU / "jax_8dev_shardmap"]],
                     "aggregate": [["four", "four"], [GPU]], "captures": [[]], "schedules": [[]], "hlo": [["four"], [FOUR]],
                     "events": None, "sql": None, "tool": None, "analyze": None,  # below
-                    "history": None}  # test_history.py
+                    "history": None,  # test_history.py
+                    "fleet": None}  # tests/cluster
         known = self.sections()
         self.assertEqual(set(known), set(commands))
         seen = 0

@@ -97,6 +97,19 @@ class Events(Case):
                 self.check_ejkernel(path, data, "--plane", "cpu", "--prefix", "", "--match", "^(fu|jit_m|all)", "--min-duration", "0ns",
                                     "--max-events", "30", plane="cpu", prefix="", match="^(fu|jit_m|all)", min_ps=0, most=30)
 
+    def test_many(self):
+        """Durations of all sizes, over many blocks; then the last event of a line comes too early."""
+        dice, events = random.Random(7), []
+        for i in range(1500):
+            duration = int(dice.lognormvariate(12, 3)) if i % 2 else dice.randrange(500_000, 500_300)
+            events.append(wire(4, wire(1, 1 + i % 2) + wire(2, i * 400_000) + wire(3, duration)))
+        for last in (b"", wire(4, wire(1, 1) + wire(2, 5) + wire(3, 7_000_000))):
+            lines = b"".join(wire(3, wire(1, n) + wire(2, "line") + b"".join(part))
+                             for n, part in enumerate((events[:1000] + [last], events[1000:]), 1))
+            data, path = wire(1, wire(2, "/device:GPU:0") + lines + table(4, WORDS)), self.place / "many.xplane.pb"
+            path.write_bytes(data)
+            self.check_own(path, data)
+
     def test_real(self):
         for path in REAL:
             data = path.read_bytes()

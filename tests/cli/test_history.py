@@ -36,6 +36,11 @@ def run_of(step_us, op_us, begin_s, steps=20):
                 table(5, "_r", "step_num", "hlo_op", "hlo_module", "program_id"))
 
 
+def documented_metrics():
+    page = (ROOT / "docs" / "history.md").read_text().split("## Metrics", 1)[1].split("\n## ", 1)[0]
+    return re.findall(r"^\| `([a-z0-9_]+)", page, re.M)
+
+
 class Sessions(Case):
     """A daemon with some sessions."""
 
@@ -266,12 +271,16 @@ class History(Sessions):
                          [["nightly", f"run{i:02}"] for i in (1, 3, 9)])
         for i in (1, 3, 9):
             self.answer("tool", "overview_page", f"run{i:02}")
-        query = "SELECT session, value, change_percent FROM label_history WHERE metric = 'step_time' ORDER BY session"
+        query = "SELECT session, value, change_percent FROM label_history WHERE metric = 'core_step_time' ORDER BY session"
         rows = wait_until("their rows are there", lambda: (found := self.json("sql", query)["rows"])[2:] and found)
         points = self.json("history", "--label", "nightly")["metrics"][0]["points"]
         self.assertEqual([r[:2] for r in rows], [[p["session"], p["value"]] for p in points])
         for row, point in zip(rows[1:], points[1:]):
             self.assertAlmostEqual(row[2], point["change_percent"])
+        metrics = self.json("sql", "SELECT DISTINCT metric FROM session_metrics")["rows"]
+        mine, theirs = {m.split(":")[0] for m, in metrics}, set(documented_metrics())
+        self.assertTrue({"core_step_time", "op_total"} <= mine and {"step_time", "op"} <= theirs, (mine, theirs))
+        self.assertFalse(mine & theirs, "one name, two definitions")
         self.assertEqual(self.ask("sql", "SELECT * FROM captures")[0], 1)
 
     def test_documented(self):

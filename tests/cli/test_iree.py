@@ -11,6 +11,8 @@ import stat
 import sys
 import time
 import unittest
+import urllib.error
+import urllib.request
 
 from harness import ROOT, Case, Programs, wait_until
 
@@ -259,8 +261,14 @@ class Compare(Case):
             folder.mkdir(parents=True)
             (folder / "h.ireeprof").write_bytes(
                 (self.DATA / f"{name}-mlp-all.ireeprof").read_bytes())
-        self.daemon()
-        ops = self.compare("task", "vk")["ops"]
+        daemon = self.daemon()
+        answer = self.compare("task", "vk")
+        self.assertEqual(answer, self.compare(*(self.DATA / f"{n}-mlp-all.ireeprof" for n in ("task", "vk"))))
+        with self.assertRaises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(f"http://{daemon.http}/api/v1/compare?a=task&b=vk", timeout=60)
+        self.assertEqual(refused.exception.code, 409)  # as docs/compare.md says
+        refused.exception.close()
+        ops = answer["ops"]
         # The same functions, in other geometries, timed by other clocks: none is common.
         self.assertEqual({o["state"] for o in ops}, {"vanished", "new"})
         self.assertEqual(len(ops), 8)

@@ -176,7 +176,7 @@ class NoDaemon(Case):
     CALLS = {"sessions": [], "hosts": ["x"], "tools": ["x"], "tool": ["op_profile", "x"], "summary": ["x"], "findings": ["x"],
              "compare": ["x", "y"], "aggregate": ["x"], "events": ["x"], "sql": ["x", "SELECT 1"], "capture": ["127.0.0.1:1"],
              "captures": [], "cancel": ["1"], "schedules": [], "unschedule": ["1"], "import": [PROFILE, "--retries", "1"],
-             "delete": ["x"], "hlo": ["x"], "iree": ["summary", "x"], "label": [], "history": []}
+             "delete": ["x"], "fleet": [], "hlo": ["x"], "iree": ["summary", "x"], "label": [], "history": []}
     ALONE = {"analyze", "export", "completion"}
 
     def test_hint(self):

@@ -84,7 +84,7 @@ static void scenario_shares(void) {
     add_hosts(dir, "run", HOSTS);
     struct daemon_proc a = start_worker(dir, NULL), b = start_worker(dir, NULL);
     struct daemon_proc front = start_front(dir);
-    wait_for("SELECT count(*)=2 FROM daemons", 5000);
+    wait_for("SELECT count(*)=2 FROM daemons WHERE role='worker'", 5000);
     xpl_client *const c = open_client(&front, 60000);
     xpl_answer *const first = ask(c, "run", "overview_page");
     CHECK_STR(xpl_answer_source(first), "store"); // it read the products
@@ -106,7 +106,7 @@ static void scenario_loses(void) {
     add_hosts(dir, "run", HOSTS);
     struct daemon_proc a = start_worker(dir, "delay_ms=60000");
     struct daemon_proc front = start_front(dir);
-    wait_for("SELECT count(*)=1 FROM daemons", 5000);
+    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker'", 5000);
     begin_asking(&q, &front, "run");
     wait_for("SELECT count(*)=2 FROM jobs WHERE expires_at>clock_timestamp()", 10000);
     struct daemon_proc b = start_worker(dir, NULL);
@@ -130,7 +130,7 @@ static void scenario_warns(void) {
     add_hosts(dir, "run", HOSTS);
     struct daemon_proc front = start_front(dir);
     struct daemon_proc w = start_worker(dir, "kill=vm1");
-    wait_for("SELECT count(*)=1 FROM daemons", 5000);
+    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker'", 5000);
     begin_asking(&q, &front, "run");
     for (int kills = 0; kills < 3; kills++) {
         CHECK(waitpid(w.pid, &status, 0) == w.pid && WIFSIGNALED(status));
@@ -154,7 +154,7 @@ static void scenario_fair(void) {
     add_hosts(dir, "small", 1);
     struct daemon_proc w = start_worker(dir, "delay_ms=300");
     struct daemon_proc front = start_front(dir);
-    wait_for("SELECT count(*)=1 FROM daemons", 5000);
+    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker'", 5000);
     begin_asking(&large, &front, "large");
     wait_for("SELECT count(*)>=20 FROM jobs", 10000);
     begin_asking(&small, &front, "small");
@@ -167,6 +167,43 @@ static void scenario_fair(void) {
     CHECK_EQ(stop_daemon(&w), 0);
 }
 
+// Any daemon tells who is there, and who works on what; one that shares nothing says so.
+static void scenario_fleet(void) {
+    const char *const dir = make_dir();
+    struct asking q;
+    size_t n;
+    xpl_answer *a = NULL;
+    xpl_result r;
+    add_hosts(dir, "run", 3);
+    struct daemon_proc w = start_worker(dir, "delay_ms=60000"), front = start_front(dir);
+    struct daemon_proc single = start_daemon(dir, make_dir(), no_prefetch);
+    wait_for("SELECT count(*)=2 FROM daemons", 5000);
+    begin_asking(&q, &front, "run");
+    wait_for("SELECT count(*)=2 FROM jobs WHERE expires_at>clock_timestamp()", 10000);
+    xpl_client *const c = open_client(&front, 20000), *const d = open_client(&single, 20000);
+    CHECK_EQ(xpl_client_fleet(c, &a, &r), 0);
+    const char *const text = xpl_answer_data(a, &n);
+    const xpl_str_t json = {text, n};
+    fprintf(stderr, "%.*s\n", (int)n, text);
+    CHECK(xpl_str_has(json, XPL_STR("\"running\":2,\"set_aside\":0,\"workers\":1,")));
+    CHECK(xpl_str_has(json, XPL_STR("\"role\":\"front\",\"version\":\"")));
+    CHECK(xpl_str_has(json, XPL_STR("\"role\":\"worker\",\"version\":\"")));
+    CHECK(xpl_str_has(json, XPL_STR("\"jobs\":0,")) && xpl_str_has(json, XPL_STR("\"jobs\":2,")));
+    CHECK(xpl_str_has(json, XPL_STR("\"state\":\"running\",\"daemon\":\"")));
+    CHECK(xpl_str_has(json, XPL_STR("\"session\":\"run\",\"host\":\"vm0\",\"product\":\"")));
+    xpl_answer_free(a);
+    CHECK(xpl_client_fleet(d, &a, &r) != 0 && strstr(r.message, "--store postgresql://"));
+    pg_stop(SIGQUIT);
+    CHECK(xpl_client_fleet(c, &a, &r) != 0 && r.message[0]);
+    pg_start();
+    end_asking(&q); // the front made the products itself
+    xpl_client_close(c);
+    xpl_client_close(d);
+    CHECK_EQ(stop_daemon(&single), 0);
+    CHECK_EQ(stop_daemon(&front), 0);
+    kill_daemon(&w, SIGKILL);
+}
+
 // Without workers, and without the database, the front makes the products itself.
 static void scenario_alone(void) {
     const char *const dir = make_dir();
@@ -177,7 +214,8 @@ static void scenario_alone(void) {
     struct daemon_proc front = start_front(dir);
     expect_right(dir, &front, "first");
     struct daemon_proc w = start_worker(dir, "delay_ms=60000");
-    wait_for("SELECT count(*)=1 FROM daemons WHERE expires_at>clock_timestamp()", 5000);
+    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker' AND expires_at>clock_timestamp()",
+             5000);
     begin_asking(&q, &front, "second");
     wait_for("SELECT count(*)=2 FROM jobs WHERE session='second' AND attempt=1", 10000);
     pg_stop(SIGQUIT); // while it waits
@@ -195,7 +233,7 @@ static void scenario_cancels(void) {
     add_hosts(dir, "run", 2);
     struct daemon_proc w = start_worker(dir, "delay_ms=60000");
     struct daemon_proc front = start_front(dir);
-    wait_for("SELECT count(*)=1 FROM daemons", 5000);
+    wait_for("SELECT count(*)=1 FROM daemons WHERE role='worker'", 5000);
     xpl_client *const c = open_client(&front, 1500);
     const uint64_t began = xpl_clock_ns();
     CHECK(ask_tool(c, "run", "overview_page", NULL, NULL, &r) != 0);
@@ -268,7 +306,7 @@ int main(int argc, char **argv) {
     static const struct scenario all[] = {
         {"shares", scenario_shares}, {"loses", scenario_loses}, {"warns", scenario_warns},
         {"fair", scenario_fair},     {"alone", scenario_alone}, {"cancels", scenario_cancels},
-        {"random", scenario_random},
+        {"random", scenario_random}, {"fleet", scenario_fleet},
     };
     const char *const why = pg_begin();
     if (why) {

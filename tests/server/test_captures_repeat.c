@@ -194,6 +194,30 @@ static void scenario_retries(void) {
     fake_set_free(set);
 }
 
+// Who is refused a host is told which schedule captures it.
+static void scenario_refused(void) {
+    const char *dir = make_dir(), *state = make_dir();
+    struct fake_set *set = fake_set_new();
+    const char *const target = fake_address(set, add(set, FAKE_HANG));
+    struct daemon_proc d = start_daemon(dir, state, plain);
+    xpl_client *c = open_client(&d, 60000);
+    xpl_result r;
+    struct seen v = {0};
+    char name[256];
+    const xpl_capture_request q = request(&target, 1, &v);
+    const xpl_schedule_request s = {.size = sizeof s, .capture = &q, .every_ms = 3600000};
+    CHECK_EQ(xpl_client_schedule(c, &s, NULL, &r), 0);
+    CHECK(host_becomes(c, 0, "collecting", name));
+    CHECK_STATUS(xpl_client_capture(c, &q, &r), XPL_UNAVAILABLE, NULL);
+    const char *const why = "it is being captured by capture 1 (of schedule 1) of this daemon";
+    if (!strstr(r.message, why)) CHECK_STR(r.message, why);
+    CHECK_EQ(xpl_client_unschedule(c, 1, &r), 0);
+    CHECK_EQ(xpl_client_cancel_capture(c, 1, &r), 0);
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+    fake_set_free(set);
+}
+
 static unsigned sessions_of_schedule(xpl_client *c) {
     xpl_captures *list = NULL;
     CHECK_EQ(xpl_client_captures(c, 1, &list, NULL), 0);
@@ -245,7 +269,7 @@ int main(int argc, char **argv) {
     static const struct scenario all[] = {
         {"schedule", scenario_schedule},     {"handover", scenario_handover},
         {"continuous", scenario_continuous}, {"retries", scenario_retries},
-        {"recorded", scenario_recorded},
+        {"recorded", scenario_recorded},     {"refused", scenario_refused},
     };
     return run_scenario(argc, argv, all, sizeof all / sizeof *all);
 }

@@ -321,7 +321,8 @@ static void scenario_unwind(void) {
         {{"--listen", listen, NULL}, "cannot start: /nonexistent/x"},
         {{"--listen", "192.0.2.1:0", NULL}, "cannot start: --listen 192.0.2.1:0"},
         {{"--xprof-worker", "unix:/nonexistent/x", NULL}, "cannot start: /nonexistent/x"},
-        {{"--xprof-worker", "192.0.2.1:0", NULL}, "cannot start: --xprof-worker 192.0.2.1:0"},
+        {{"--xprof-worker", "192.0.2.1:0", NULL}, "neither certificate nor token"},
+        {{"--xprof-worker", "192.0.2.1:0", "--insecure", NULL}, "cannot listen on 192.0.2.1:0"},
         {{"--http", "nowhere", NULL}, "cannot start: --http nowhere"},
         {{"--http", "127.0.0.1:0,127.0.0.1:99999", NULL}, "there is no such port"},
     };

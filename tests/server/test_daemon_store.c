@@ -146,21 +146,52 @@ static void check_rows_at_once(const char *state, int64_t hosts) {
     CHECK_EQ(sqlite3_close(db), SQLITE_OK);
 }
 
+// Of other bytes than its like, so that it is a profile of its own: it gets a further host's name.
+static void add_another(const char *dir, const char *session, int i) {
+    char host[8], path[PATH_MAX];
+    (void)snprintf(host, sizeof host, "h%d", i);
+    add_session(dir, session, host, any_profile());
+    (void)snprintf(path, sizeof path, "%s/plugins/profile/%s/%s.xplane.pb", dir, session, host);
+    FILE *const f = fopen(path, "ab");
+    CHECK(f && fprintf(f, "\x22\x01%c", 'a' + i) == 3);
+    CHECK_EQ(fclose(f), 0);
+}
+
+// Who has an answer finds the rows of all hosts that it is of, at once.
+static void scenario_statement(void) {
+    enum { SESSIONS = 6 };
+    const char *dir = make_dir(), *state = make_dir();
+    for (int i = 0; i < 2 * SESSIONS; i++)
+        add_another(dir, (const char[]){'s', (char)('0' + i / 2), 0}, i);
+    struct daemon_proc d = start_daemon(dir, state, no_prefetch);
+    xpl_client *c = open_client(&d, 60000);
+    for (int i = 0; i < SESSIONS; i++) {
+        char session[8], text[100];
+        xpl_answer *a = NULL;
+        xpl_result r;
+        size_t n;
+        (void)snprintf(session, sizeof session, "s%d", i);
+        (void)snprintf(text, sizeof text,
+                       "SELECT count(DISTINCT host) FROM ops WHERE session = '%s'", session);
+        CHECK_EQ(ask_tool(c, session, "overview_page", NULL, &a, &r), 0);
+        xpl_answer_free(a);
+        const xpl_sql_statement q = {.size = sizeof q, .statement = text};
+        CHECK_EQ(xpl_client_sql(c, &q, &a, &r), 0);
+        const char *const json = xpl_answer_data(a, &n);
+        if (!memmem(json, n, "\"rows\":[[2]]", 12)) fprintf(stderr, "%.*s\n", (int)n, json);
+        CHECK(memmem(json, n, "\"rows\":[[2]]", 12));
+        xpl_answer_free(a);
+    }
+    xpl_client_close(c);
+    CHECK_EQ(stop_daemon(&d), 0);
+}
+
 // Rows for people are written whatever the number of hosts: from 9 on products are packed.
 static void scenario_rows(void) {
     enum { HOSTS = 10 };
     const char *dir = make_dir(), *state = make_dir();
-    for (int i = 0; i < HOSTS; i++) {
-        char host[8];
-        (void)snprintf(host, sizeof host, "h%d", i);
-        add_session(dir, "many", host, any_profile());
-        // Of other bytes each, so that each is a profile: it gets a further host's name.
-        char path[PATH_MAX];
-        (void)snprintf(path, sizeof path, "%s/plugins/profile/many/%s.xplane.pb", dir, host);
-        FILE *const f = fopen(path, "ab");
-        CHECK(f && fprintf(f, "\x22\x01%c", 'a' + i) == 3);
-        CHECK_EQ(fclose(f), 0);
-    }
+    for (int i = 0; i < HOSTS; i++)
+        add_another(dir, "many", i);
     struct daemon_proc d = start_daemon(dir, state, no_prefetch);
     xpl_client *c = open_client(&d, 60000);
     xpl_answer *a = NULL;
@@ -433,11 +464,11 @@ static void scenario_in_turn(void) {
 int main(int argc, char **argv) {
     static const struct scenario scenarios[] = {
         {"formats", scenario_formats},   {"restart", scenario_restart},
-        {"rows", scenario_rows},         {"left_out", scenario_left_out},
-        {"copies", scenario_copies},     {"kill", scenario_kill},
-        {"two", scenario_two_daemons},   {"files", scenario_files},
-        {"prefetch", scenario_prefetch}, {"readonly", scenario_readonly},
-        {"in_turn", scenario_in_turn},
+        {"rows", scenario_rows},         {"statement", scenario_statement},
+        {"left_out", scenario_left_out}, {"copies", scenario_copies},
+        {"kill", scenario_kill},         {"two", scenario_two_daemons},
+        {"files", scenario_files},       {"prefetch", scenario_prefetch},
+        {"readonly", scenario_readonly}, {"in_turn", scenario_in_turn},
     };
     return run_scenario(scenarios, sizeof scenarios / sizeof *scenarios, argc, argv);
 }

@@ -100,8 +100,14 @@ static void scenario_elsewhere(void) {
             reply_free(&r);
             (void)close(fd);
         }
-    struct reply r = http_ask(d.http_address, "POST", "/generate_cache?session_path=run",
-                              "Content-Length: 0\r\nUser-Agent: Mozilla/5.0 (old)\r\n");
+    struct reply r = http_ask(d.http_address, "GET", "/api/v1/fleet", rows[0].headers);
+    CHECK_EQ(r.status, 403);
+    reply_free(&r);
+    r = http_ask(d.http_address, "GET", "/api/v1/fleet", "User-Agent: curl/7.88.1\r\n");
+    CHECK_EQ(r.status, 409); // this daemon shares nothing
+    reply_free(&r);
+    r = http_ask(d.http_address, "POST", "/generate_cache?session_path=run",
+                 "Content-Length: 0\r\nUser-Agent: Mozilla/5.0 (old)\r\n");
     CHECK_EQ(r.status, 403);
     reply_free(&r);
     // The pages themselves are for everybody who follows a link, and for nobody's frame.

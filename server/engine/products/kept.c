@@ -117,6 +117,56 @@ bool xpl_product_is_stored(struct xpl_product_manager *m, const struct xpl_produ
     return xpl_store_has(m->parts.store, &k);
 }
 
+// What is known of the profiles of `refs`.
+struct known_profiles {
+    const struct xpl_fingerprint **files;
+    struct xpl_profile_id *ids;
+    bool *known;
+};
+
+static xpl_status_t identify_many(struct xpl_product_manager *m, const struct xpl_product_ref *refs,
+                                  size_t n, struct xpl_arena *arena, struct known_profiles *ret,
+                                  struct xpl_error *err) {
+    ret->files = xpl_arena_array(arena, n, sizeof *ret->files);
+    ret->ids = xpl_arena_array(arena, n, sizeof *ret->ids);
+    ret->known = xpl_arena_array(arena, n, sizeof *ret->known);
+    if (!ret->files || !ret->ids || !ret->known) XPL_RETURN_OOM(err, "products");
+    for (size_t i = 0; i < n; i++) {
+        ret->files[i] = refs[i].file;
+        ret->known[i] = false;
+    }
+    xpl_identity_lookup_many(m->parts.identity, ret->files, n, ret->ids, ret->known);
+    return XPL_OK;
+}
+
+xpl_status_t xpl_product_identify_files(struct xpl_product_manager *m,
+                                        const struct xpl_product_ref *refs, size_t n,
+                                        struct xpl_arena *arena, struct xpl_error *err) {
+    struct known_profiles p;
+    return identify_many(m, refs, n, arena, &p, err);
+}
+
+xpl_status_t xpl_product_find_stored(struct xpl_product_manager *m, struct xpl_product_ref *refs,
+                                     size_t n, struct xpl_arena *arena, struct xpl_error *err) {
+    struct known_profiles p;
+    XPL_TRY(identify_many(m, refs, n, arena, &p, err));
+    struct xpl_store_key *const keys = xpl_arena_array(arena, n, sizeof *keys);
+    bool *const found = xpl_arena_array(arena, n, sizeof *found);
+    size_t n_keys = 0;
+    if (!keys || !found) XPL_RETURN_OOM(err, "products");
+    for (size_t i = 0; i < n; i++) {
+        char *const buf = p.known[i] ? xpl_arena_alloc(arena, XPL_PRODUCT_VARIANT_TEXT) : NULL;
+        if (p.known[i] && !buf) XPL_RETURN_OOM(err, "products");
+        if (buf)
+            keys[n_keys++] =
+                xpl_product_store_key(refs[i].product, refs[i].variant, &p.ids[i], buf);
+    }
+    xpl_store_has_many(m->parts.store, keys, n_keys, found);
+    for (size_t i = 0, k = 0; i < n; i++)
+        refs[i].stored = p.known[i] && found[k++];
+    return XPL_OK;
+}
+
 static struct xpl_product_handle *read_store(struct xpl_product_manager *m,
                                              const struct xpl_product_build *b,
                                              const struct xpl_profile_id *id, bool packed) {

@@ -13,6 +13,7 @@
 #include "analysis/formats/format.h"
 #include "base/clock.h"
 #include "tests/check.h"
+#include "tests/unit/storage/fake_objects.h"
 
 enum { NEVER_MS = 3600000, PATIENCE_MS = 20000 };
 
@@ -67,10 +68,14 @@ static void on_changed(void *arg, struct xpl_snapshot *before, struct xpl_snapsh
         f->bytes += after->sessions[i].bytes;
 }
 
-static void begin(struct fixture *f, uint64_t interval_ms) {
+// `objects`: a bucket in LOGDIR's place, or NULL.
+static void begin_on(struct fixture *f, struct xpl_objects *objects, uint64_t interval_ms) {
     struct xpl_error err = {0};
-    const struct xpl_catalogue_options o = {
-        .size = sizeof o, .logdir = logdir, .match = xpl_format_match};
+    const struct xpl_catalogue_options o = {.size = sizeof o,
+                                            .logdir = logdir,
+                                            .match = xpl_format_match,
+                                            .objects = objects,
+                                            .list_every_ns = 1};
     *f = (struct fixture){.loop = xpl_loop_new()};
     CHECK(f->loop);
     CHECK_EQ(xpl_catalogue_new(&o, &f->catalogue, &err), XPL_OK);
@@ -80,6 +85,10 @@ static void begin(struct fixture *f, uint64_t interval_ms) {
     CHECK_EQ(uv_timer_init(xpl_loop_uv(f->loop), &f->poll), 0);
     CHECK_EQ(uv_timer_init(xpl_loop_uv(f->loop), &f->writer), 0);
     f->poll.data = f->writer.data = f;
+}
+
+static void begin(struct fixture *f, uint64_t interval_ms) {
+    begin_on(f, NULL, interval_ms);
 }
 
 // Closes everything; xpl_loop_free aborts when a handle is left.
@@ -212,6 +221,33 @@ static void check_busy_writer(void) {
     remove_logdir();
 }
 
+// The second listing takes long, and misses what is there from then on.
+static xpl_status_t list_slowly(struct xpl_objects *o, xpl_str_t dir, struct xpl_object_list *list,
+                                struct xpl_error *err) {
+    const xpl_status_t st = fake_list(o, dir, list, err);
+    if (fake.lists == 2) {
+        (void)usleep(2 * PATIENCE_MS * 50); // a tenth of the patience
+        fake.v[0] = (struct fake_object){"run/vm.xplane.pb", "\"1\"", "12345"};
+    }
+    return st;
+}
+
+// A store that is slow is not asked the less often.
+static void check_bucket(void) {
+    struct fixture f;
+    struct xpl_error err = {0};
+    struct xpl_objects_ops slow = fake_ops;
+    make_logdir();
+    slow.list = list_slowly;
+    CHECK_OK(xpl_objects_init(&fake.base, &slow, XPL_STR("place"), logdir, 1 << 20, &err), &err);
+    begin_on(&f, &fake.base, 1);
+    CHECK_EQ(f.n_sessions, 0);
+    CHECK(run_until(&f, 1, 5, PATIENCE_MS));
+    end(&f);
+    xpl_objects_unref(&fake.base);
+    remove_logdir();
+}
+
 // Closed before the first scan, while one runs, and right after one was asked for.
 static void check_close(void) {
     make_logdir();
@@ -237,6 +273,7 @@ int main(void) {
     check_timer();
     check_scan();
     check_busy_writer();
+    check_bucket();
     check_close();
     return 0;
 }

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "analysis/formats/format.h"
+#include "base/buf.h"
 #include "storage/sessions/identity.h"
 #include "tests/unit/storage/store_helpers.h"
 
@@ -246,8 +247,57 @@ static void test_rows_together(void) {
     remove_dir();
 }
 
+static xpl_status_t encode_toy(const void *value, struct xpl_buf *out, struct xpl_error *err) {
+    (void)value, (void)err;
+    CHECK(xpl_buf_room(out, 1));
+    out->p[out->n++] = 1;
+    return XPL_OK;
+}
+
+static bool has_rows(const struct fixture *f, const struct xpl_host *h) {
+    struct xpl_profile_id id;
+    return xpl_identity_lookup(f->identity, &h->fingerprint, &id) &&
+           xpl_store_has_rows(f->store, &id, 0);
+}
+
+// Who flushes finds what was put before, though a request runs all the time: neither hashes nor
+// rows wait for a quiet moment then.  Nobody is kept waiting for what comes later, or for nothing.
+static void test_flush(void) {
+    enum { LONG_MS = 8000 }; // less than rows wait without it
+    struct fixture f;
+    begin_dir();
+    write_host("logs/a.xplane.pb", 'a');
+    let_time_pass();
+    start(&f);
+    const struct xpl_host *const hosts = f.snapshot->sessions[0].hosts;
+    f.busy = true;
+    xpl_store_writer_set_busy(f.writer, is_busy, &f.busy);
+    xpl_store_writer_flush(f.writer, LONG_MS);
+    struct rows_of rows = {.f = &f};
+    const struct xpl_host *const host = &hosts[0];
+    const struct xpl_store_writer_key key = {.kind = XPL_STORE_PRODUCT,
+                                             .name = XPL_STR("toy"),
+                                             .version = 1,
+                                             .snapshot = f.snapshot,
+                                             .hosts = &host,
+                                             .n_hosts = 1};
+    const struct xpl_store_writer_product p = {
+        .owner = &f.owner, .value = &rows, .encode = encode_toy, .rows = make_rows};
+    xpl_store_writer_put_product(f.writer, &key, &p);
+    put_rows(&f, &hosts[1], &rows);
+    xpl_store_writer_flush(f.writer, LONG_MS);
+    CHECK(has_rows(&f, &hosts[0]) && has_rows(&f, &hosts[1]));
+    struct xpl_store_writer_stats st;
+    xpl_store_writer_get_stats(f.writer, &st);
+    CHECK_EQ(st.queued, 0);
+    xpl_store_writer_set_busy(f.writer, NULL, NULL);
+    end(&f);
+    remove_dir();
+}
+
 int main(void) {
     test_kept();
+    test_flush();
     test_changed();
     test_waits_for_quiet();
     test_rows_together();

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// `xplanectl fleet`: the daemons that share a database, and who works on what.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "cli/csv/csv.h"
+#include "cli/document/document.h"
+#include "cli/remote.h"
+#include "cli/runs/runs.h"
+#include "cli/table.h"
+
+static bool print_daemons(const json_t *all) {
+    static const char *const columns[] = {"DAEMON", "ROLE", "VERSION", ">JOBS"};
+    struct xpl_table *const t = xpl_table_new(columns, 4);
+    size_t i;
+    json_t *d;
+    json_array_foreach(json_object_get(all, "daemons"), i, d) {
+        xpl_table_text(t, xpl_document_text(d, "name"), 60);
+        xpl_table_text(t, xpl_document_text(d, "role"), 10);
+        xpl_table_text(t, xpl_document_text(d, "version"), 20);
+        xpl_table_printf(t, "%.0f", xpl_document_real(d, "jobs"));
+    }
+    return xpl_table_finish(t, stdout);
+}
+
+static bool print_work(const json_t *all) {
+    static const char *const columns[] = {"SESSION", "HOST",     "PRODUCT",
+                                          "DAEMON",  ">ATTEMPT", ">QUEUED FOR"};
+    struct xpl_table *const t = xpl_table_new(columns, 6);
+    size_t i;
+    json_t *w;
+    json_array_foreach(json_object_get(all, "work"), i, w) {
+        const bool aside = strcmp(xpl_document_chars(w, "state"), "set_aside") == 0;
+        xpl_table_text(t, xpl_document_text(w, "session"), 40);
+        xpl_table_text(t, xpl_document_text(w, "host"), 40);
+        xpl_table_text(t, xpl_document_text(w, "product"), 20);
+        xpl_table_text(t, aside ? XPL_STR("set aside") : xpl_document_text(w, "daemon"), 60);
+        xpl_table_printf(t, "%.0f", xpl_document_real(w, "attempt"));
+        xpl_table_printf(t, "%.1f s", xpl_document_real(w, "queued_ms") / 1e3);
+    }
+    return xpl_table_finish(t, stdout);
+}
+
+static int print(const json_t *all) {
+    (void)printf("%.0f jobs wait, %.0f run, %.0f are set aside; %.0f workers\n\n",
+                 xpl_document_real(all, "queued"), xpl_document_real(all, "running"),
+                 xpl_document_real(all, "set_aside"), xpl_document_real(all, "workers"));
+    bool ok = print_daemons(all);
+    if (json_array_size(json_object_get(all, "work"))) {
+        (void)puts("");
+        ok = print_work(all) && ok;
+    }
+    return ok ? XPL_EXIT_OK : XPL_EXIT_FAILED;
+}
+
+static int show_text(const struct xpl_args *a, const void *p, size_t n) {
+    XPL_AUTO(xpl_buf_fini) struct xpl_buf b;
+    xpl_buf_init(&b, n + 1);
+    xpl_buf_put(&b, p, n);
+    xpl_buf_putc(&b, '\n');
+    if (!b.failed) return xpl_csv_show_text(a, b.p, b.n, "daemons");
+    (void)fputs("xplanectl: out of memory\n", stderr);
+    return XPL_EXIT_FAILED;
+}
+
+static int show(const struct xpl_args *a, const void *p, size_t n) {
+    if (a->json || a->csv) return show_text(a, p, n);
+    json_t *const all = xpl_document_read(p, n);
+    const int status = all ? print(all) : XPL_EXIT_FAILED;
+    json_decref(all);
+    return status;
+}
+
+int xpl_runs_fleet(const struct xpl_args *a) {
+    xpl_client *const c = xpl_remote_open(a);
+    xpl_answer *answer = NULL;
+    xpl_result r;
+    int status;
+    if (!c) return XPL_EXIT_FAILED;
+    if (xpl_client_fleet(c, &answer, &r) == 0) {
+        size_t n;
+        const void *const p = xpl_answer_data(answer, &n);
+        status = show(a, p, n);
+    } else {
+        status = xpl_remote_failed(&r);
+    }
+    xpl_answer_free(answer);
+    xpl_client_close(c);
+    return status;
+}
