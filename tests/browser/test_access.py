@@ -18,6 +18,7 @@ PAGES = (
     (KERAS, "ops", ""),
     (GPU, "hlo_ops", ""),
     (GPU, "roofline", ""),
+    ("cpu/jax_matmul_nopy", "roofline", "cpu_core_gflops=50&cpu_core_gb_s=4.5"),
     (FUSED, "kernels", ""),
     (GPU, "memory", ""),
     (GPU, "memory_viewer", ""),

@@ -506,6 +506,44 @@ def roofline_of_a_cpu(tab):
     assert "No ops of a device" in tab.page.inner_text("main")
 
 
+def peaks_of_a_cpu(tab):
+    """A reader says what a core could do: roofs and ridges, shares, and what limits ops; the address keeps it."""
+    tab.session("cpu/jax_matmul_nopy", "roofline")
+    tab.page.fill("#cpu_core_gflops", "50")
+    tab.page.keyboard.press("Enter")
+    wait_until("the peak is in the address", lambda: tab.params().get("cpu_core_gflops") == "50")
+    tab.page.wait_for_function("() => document.querySelector('.tiles')?.innerText.includes('of 50 GFLOP/s')")
+    assert tab.page.locator(".roofline .roof").count() == 0  # of memory nothing is known yet
+    tab.page.fill("#cpu_core_gb_s", "4.5")
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_selector(".roofline .roof")
+    legend = tab.page.inner_text(".legend")
+    assert legend.startswith("Main memory: 4.19 GiB/s") and "ridge at 11.1 " in legend, legend  # 50 / 4.5
+    assert "Unknown" not in tab.page.inner_text(".tiles")
+    # What is no number is said at the field, and not asked for.
+    tab.page.fill("#cpu_core_gflops", "fast")
+    tab.page.keyboard.press("Enter")
+    assert tab.page.get_attribute("#cpu_core_gflops", "aria-invalid") == "true"
+    assert tab.params().get("cpu_core_gflops") == "50"
+    tab.page.fill("#cpu_core_gflops", "")
+    tab.page.keyboard.press("Enter")
+    wait_until("the peak is gone", lambda: "cpu_core_gflops" not in tab.params() and "cpu_core_gb_s" in tab.params())
+    # The same of HLO ops: in the address before, and in the answer's cells.
+    tab.session("cpu/jax_matmul_nopy", "hlo_ops", "cpu_core_gflops=50&cpu_core_gb_s=4.5")
+    assert tab.page.input_value("#cpu_core_gflops") == "50" and tab.page.input_value("#cpu_core_gb_s") == "4.5"
+    rows = tab.texts("table.data tbody tr:not(.spacer)")
+    assert any("Compute" in r or "HBM" in r for r in rows), rows
+    tab.page.fill("#cpu_core_gflops", "")
+    tab.page.keyboard.press("Enter")
+    wait_until("the peak is gone", lambda: "cpu_core_gflops" not in tab.params())
+    tab.ready()
+    wait_until("nothing is limited by compute", lambda: "Compute" not in tab.page.inner_text("table.data"))
+    # A device's peaks are those of the profile.
+    for page in ("roofline", "hlo_ops"):
+        tab.session(GPU, page)
+        assert tab.page.locator(".peaks").count() == 0, page
+
+
 def memory_page(tab):
     tab.session(GPU, "memory")
     assert "MiB" in tab.page.inner_text(".tiles") and tab.page.locator(".chart .area").count() >= 1
@@ -928,6 +966,7 @@ TESTS = [
     hlo_ops_page,
     roofline_page,
     roofline_of_a_cpu,
+    peaks_of_a_cpu,
     memory_page,
     input_page,
     hosts_choice,

@@ -9,6 +9,7 @@ import {withUnits} from '../lib/units.js';
 import {empty} from '../lib/notes.js';
 import {parts} from '../lib/chart.js';
 import {detail, tableState} from '../lib/detail.js';
+import {isCpu, peaks, peaksForm} from '../lib/peaks.js';
 import {opLinks, plainSource} from '../lib/programs.js';
 
 const ORDER = [
@@ -44,7 +45,7 @@ export default {
   title: 'HLO ops',
   tool: 'hlo_stats',
   async render(ctx) {
-    const answer = await ctx.load('hlo_stats');
+    const answer = await ctx.load('hlo_stats', peaks(ctx));
     const table = columns(Array.isArray(answer) ? answer[0] : answer);
     ctx.root.append(h('h1', {}, 'HLO ops'));
     if (!table.length) {
@@ -52,6 +53,7 @@ export default {
           'The profile holds no events of XLA’s ops on a device. The trace shows what was recorded.'));
       return;
     }
+    if (isCpu(table)) ctx.root.append(peaksForm(ctx));
     const chart = whereTimeGoes(table);
     if (chart) ctx.root.append(h('section', {class: 'card'}, h('h2', {}, 'Self time by category'), chart));
     const all = withUnits(table.columns).map(plainSource);

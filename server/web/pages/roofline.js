@@ -7,6 +7,7 @@ import {DataTable} from '../lib/table.js';
 import {columns, column} from '../lib/gviz.js';
 import {withUnits} from '../lib/units.js';
 import {empty} from '../lib/notes.js';
+import {isCpu, peaks, peaksForm} from '../lib/peaks.js';
 import {roofline} from '../lib/scatter.js';
 import {detail, tableState} from '../lib/detail.js';
 import {opLinks, plainSource} from '../lib/programs.js';
@@ -45,10 +46,10 @@ function opRows(table) {
 function roofsOf(props) {
   const top = Number(props.peak_flop_rate) || 0;
   const out = [];
-  for (const [label, bandwidth, ridge, color] of ROOFS) {
+  for (const [name, bandwidth, ridge, color] of ROOFS) {
     const peak = Number(props[bandwidth]) || 0;
     if (!(peak > 0)) continue;
-    const at = Number(props[ridge]) || 0;
+    const at = Number(props[ridge]) || 0, label = name === 'HBM' && props.device_type === 'CPU' ? 'Main memory' : name;
     out.push({
       label: `${label}: ${gib(peak)}, ${top > 0 ? `ridge at ${format.number(at)} operations for each byte` : 'no peak of operations is known'}`,
       slope: peak * GIBI,
@@ -76,7 +77,7 @@ export default {
   title: 'Roofline',
   tool: 'roofline_model',
   async render(ctx) {
-    const answer = await ctx.load('roofline_model');
+    const answer = await ctx.load('roofline_model', peaks(ctx));
     const table = columns(Array.isArray(answer) ? answer[0] : answer);
     ctx.root.append(h('h1', {}, 'Roofline'));
     const found = table.length ? opRows(table) : {ops: []};
@@ -112,6 +113,7 @@ export default {
           format.number(value('operational_intensity', r))} operations for each byte, ${
           format.us(value('total_self_time', r))}, limited by ${value('bound_by', r)}`
     }));
+    if (isCpu(table)) ctx.root.append(peaksForm(ctx));
     ctx.root.append(tiles(table, found, table.props),
         h('section', {class: 'card'}, h('h2', {}, 'Ops under the roofs of the device'),
             drawn.length ? roofline({
